@@ -1,0 +1,89 @@
+#include "fiber_context.h"
+#include "state_object.h"
+
+CORRELATOR_EXPORT void Init_correlator(void);
+
+/*
+ * The State that the arguments ([state or nil,] **pairs) ask for: the pairs over the given state,
+ * or over the current one where none is given; nil for no context.
+ */
+static VALUE state_from_arguments(int argc, VALUE *argv)
+{
+	VALUE base;
+	VALUE pairs;
+
+	/* In parentheses: the function, not Ruby's macro, which uses a variable length array. */
+	if ((rb_scan_args)(argc, argv, "01:", &base, &pairs) == 0)
+		base = fiber_context_get();
+	else if (!RB_NIL_P(base) && !state_object_is(base))
+		rb_raise(rb_eTypeError, "a context is a Correlator::State or nil, not %" PRIsVALUE,
+			 rb_obj_class(base));
+	if (RB_NIL_P(pairs) || RHASH_EMPTY_P(pairs))
+		return base;
+	return state_object_new(base, pairs);
+}
+
+static VALUE yield_nothing(VALUE unused)
+{
+	(void)unused;
+	return rb_yield_values(0);
+}
+
+static VALUE restore(VALUE previous)
+{
+	fiber_context_set(previous);
+	return Qnil;
+}
+
+static VALUE correlator_with(int argc, VALUE *argv, VALUE self)
+{
+	VALUE previous = fiber_context_get();
+	VALUE state;
+
+	(void)self;
+	rb_need_block();
+	state = state_from_arguments(argc, argv);
+	fiber_context_set(state);
+	return rb_ensure(yield_nothing, Qnil, restore, previous);
+}
+
+static VALUE correlator_set(int argc, VALUE *argv, VALUE self)
+{
+	(void)self;
+	fiber_context_set(state_from_arguments(argc, argv));
+	return Qnil;
+}
+
+static VALUE correlator_clear(VALUE self)
+{
+	(void)self;
+	fiber_context_set(Qnil);
+	return Qnil;
+}
+
+static VALUE correlator_capture(VALUE self)
+{
+	(void)self;
+	return fiber_context_get();
+}
+
+static VALUE correlator_current(VALUE self)
+{
+	VALUE state = fiber_context_get();
+
+	(void)self;
+	return RB_NIL_P(state) ? Qnil : state_object_to_h(state);
+}
+
+void Init_correlator(void)
+{
+	VALUE correlator = rb_define_module("Correlator");
+
+	state_object_define(correlator);
+	fiber_context_define();
+	rb_define_module_function(correlator, "with", correlator_with, -1);
+	rb_define_module_function(correlator, "set", correlator_set, -1);
+	rb_define_module_function(correlator, "clear", correlator_clear, 0);
+	rb_define_module_function(correlator, "capture", correlator_capture, 0);
+	rb_define_module_function(correlator, "current", correlator_current, 0);
+}

@@ -1,0 +1,15 @@
+# frozen_string_literal: true
+
+require "mkmf"
+
+# An unsupported flag is left out; what the flags achieve on x86-64 is checked by
+# test/disassembly_test.rb.
+append_cflags(["-std=gnu11", "-O2", "-fvisibility=hidden"])
+# The entry of correlator_state_apply is a push, not endbr64, which a uprobe would have to
+# single-step; and the function stays one that calls others, with a frame of its own.
+append_cflags(["-fcf-protection=none", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"])
+
+# Ruby 3.3+
+have_func("rb_internal_thread_specific_set", "ruby/thread.h")
+
+create_makefile("correlator/correlator")

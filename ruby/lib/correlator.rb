@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+require "correlator/version"
+
+# Publishes which request a thread works for, so that an observer outside the process (the tool
+# `correlator`) can say which request burned the CPU. A context is a set of pairs: keys are Symbols,
+# values any objects (Strings, Symbols and Integers are what an observer can read). It belongs to
+# the fiber that set it. Unfrozen Strings are copied. At most 32 keys.
+#
+#   with(request_id: "r1", ...) { }  runs the block with the pairs over the current ones, then
+#                                    restores what was before, also after raise, throw and kill
+#   with(state, ...) { }             the same over a captured state (nil: none) in place of the
+#                                    current one
+#   set(...)                         as with, for the rest of the fiber
+#   clear                            no context for the rest of the fiber
+#   current                          a frozen Hash of the pairs, nil without a context
+#   capture                          the context as an object to pass on, nil without one
+#   inherit { }                      a Proc that runs the block in the context of now, wherever it
+#                                    is called
+module Correlator
+  if defined?(::Ruby::Profiler::State)
+    # A second variable would leave an observer to guess which one is the true one.
+    require "correlator/upstream"
+    extend Upstream
+  else
+    require "correlator/correlator"
+  end
+
+  autoload :Endpoint, "correlator/endpoint"
+  autoload :Rack, "correlator/rack"
+
+  # New fibers and threads start without a context. To pass it on:
+  #   Thread.new(&Correlator.inherit { ... })
+  #   Fiber.new(&Correlator.inherit { |value| ... })
+  def self.inherit(&block)
+    raise ArgumentError, "inherit needs a block" unless block
+
+    state = capture
+    inherited = proc { |*arguments| with(state) { block.call(*arguments) } }
+    inherited.ruby2_keywords if inherited.respond_to?(:ruby2_keywords)
+    inherited
+  end
+end

@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+require "fiber"
+
+module Correlator
+  # The same interface where the gem ruby-profiler is loaded and publishes the variable: contexts
+  # are its states. It keeps the state of a fiber in an instance variable of the Fiber, the only
+  # place to read it back from.
+  module Upstream
+    STATE = ::Ruby::Profiler::State
+    FIBER_STATE = :@ruby_profiler_state
+    PAIRS = :@correlator_pairs
+    private_constant :STATE, :FIBER_STATE, :PAIRS
+
+    # No state and nil are different arguments: the current context, and none.
+    CURRENT = Object.new.freeze
+    private_constant :CURRENT
+
+    def with(state = CURRENT, **pairs)
+      raise LocalJumpError, "no block given" unless block_given?
+
+      previous = capture
+      apply(merge(state, pairs))
+      begin
+        yield
+      ensure
+        apply(previous)
+      end
+    end
+
+    def set(state = CURRENT, **pairs)
+      apply(merge(state, pairs))
+    end
+
+    def clear
+      apply(nil)
+    end
+
+    def capture
+      state = Fiber.current.instance_variable_get(FIBER_STATE)
+      state if state.is_a?(STATE) && state.size.positive?
+    end
+
+    # Pairs of states that were not made here cannot be read back: only what was added since.
+    def current
+      state = capture
+      state && pairs_of(state)
+    end
+
+    private
+
+    def merge(base, pairs)
+      base = capture if base.equal?(CURRENT)
+      unless base.nil? || base.is_a?(STATE)
+        raise TypeError, "a context is a #{STATE} or nil, not #{base.class}"
+      end
+      return base if pairs.empty?
+
+      pairs = pairs.transform_values { |value| value.is_a?(String) ? -value.dup : value }
+      state = base ? base.with(**pairs) : STATE.new(**pairs)
+      state.instance_variable_set(PAIRS, (base ? pairs_of(base) : {}).merge(pairs).freeze)
+      state
+    end
+
+    def pairs_of(state)
+      state.instance_variable_get(PAIRS) || {}.freeze
+    end
+
+    # A state without pairs sets the variable to NULL.
+    def apply(state)
+      (state || STATE.new).apply!
+      nil
+    end
+  end
+end

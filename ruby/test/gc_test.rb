@@ -1,0 +1,109 @@
+# frozen_string_literal: true
+
+require "objspace"
+require "minitest/autorun"
+require "correlator"
+require "published"
+
+class GCTest < Minitest::Test
+  KEYS = %i[request_id endpoint user].freeze
+
+  def teardown
+    GC.stress = false
+    Correlator.clear
+  end
+
+  def pairs(number)
+    KEYS.to_h { |key| [key, "#{key} #{number} #{"x" * (number % 60)}"] }
+  end
+
+  def assert_pairs(number)
+    assert_equal pairs(number), KEYS.to_h { |key| [key, Published[key]] }
+    assert_equal pairs(number), Correlator.current.slice(*KEYS)
+  end
+
+  def test_values_survive_gc_stress
+    GC.stress = true
+    8.times do |number|
+      Correlator.with(**pairs(number)) do
+        Correlator.with(extra: "#{number}!") { assert_pairs(number) }
+        assert_pairs(number)
+      end
+    end
+    GC.stress = false
+    assert_equal 0, Published.address
+  end
+
+  def test_values_of_an_old_state_survive_minor_collections
+    states = Array.new(50) { |number| Correlator.with(**pairs(number)) { Correlator.capture } }
+    4.times { GC.start }
+    20.times do
+      states.map! do |state|
+        Correlator.with(state, endpoint: "new #{rand}") { Correlator.capture }
+      end
+      GC.start(full_mark: false)
+      states.each_with_index do |state, number|
+        Correlator.with(state) { assert_equal pairs(number)[:user], Published[:user] }
+      end
+    end
+  end
+
+  # GC.stress = 1: minor collections only. The state is old before it is full, so that a value stored
+  # without a write barrier is collected.
+  def test_values_stored_while_the_state_grows_old_survive
+    expected = (1..30).to_h { |number| [:"grow_#{number}", "value #{number}"] }
+    pairs = expected.transform_values { |text| String.new(text) }
+    4.times do
+      GC.stress = 1
+      Correlator.set(nil, **pairs)
+      GC.stress = false
+      pairs.each_value { |text| text << "." }
+      GC.start(full_mark: false)
+      junk = Array.new(2000) { |number| "junk #{number}" }
+      assert_equal expected, Correlator.current
+      assert_equal 2000, junk.size
+      pairs.each_value { |text| text.chop! }
+    end
+  end
+
+  def test_values_are_followed_when_compaction_moves_them
+    skip "no compaction" unless GC.respond_to?(:compact)
+    fibers = Array.new(50) do |number|
+      Fiber.new do
+        Correlator.with(**pairs(number)) { loop { assert_pairs(Fiber.yield || number) } }
+      end
+    end
+    fibers.each(&:resume)
+    3.times do
+      fragments = Array.new(20_000) { |number| "fragment #{number}" }
+      fragments.select!.with_index { |_, number| (number % 7).zero? }
+      GC.compact
+      fibers.each(&:resume)
+    end
+  end
+
+  def test_references_are_verified_after_moving_everything
+    skip "no verification" unless GC.respond_to?(:verify_compaction_references)
+    states = Array.new(20) { |number| Correlator.with(**pairs(number)) { Correlator.capture } }
+    Correlator.with(**pairs(99)) do
+      begin
+        GC.verify_compaction_references(toward: :empty)
+      rescue NotImplementedError
+        skip "no compaction here"
+      end
+      assert_pairs(99)
+    end
+    states.each_with_index { |state, number| assert_equal pairs(number), state.to_h }
+  end
+
+  def test_states_are_freed_once_nothing_needs_them
+    2000.times { |number| Correlator.with(request_id: "r#{number}") {} }
+    GC.start
+    assert_operator ObjectSpace.each_object(Correlator::State).count, :<, 100
+  end
+
+  def test_the_size_of_a_state_counts_its_table
+    state = Correlator.with(**pairs(1)) { Correlator.capture }
+    assert_operator ObjectSpace.memsize_of(state), :>, 8 * 16
+  end
+end
