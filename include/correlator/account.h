@@ -1,0 +1,330 @@
+/*
+ * The arithmetic of the books: how the time of one thread between two boundaries becomes totals.
+ * Pure: the kernel programs, the unit tests and BPF_PROG_TEST_RUN compile this same text.
+ * All times are nanoseconds. The caller owns both structs and serialises access to them.
+ *
+ *   interval   mark_ns .. now, closed at each boundary, in one mode
+ *   on CPU     the clock splits it into user and kernel; the kernel's own se.sum_exec_runtime,
+ *              read at switch-out, is the truth that the sum is brought to
+ *   off CPU    growth of sched_info.run_delay is run-queue time, the rest of the gap is blocked
+ *   stolen     what the clock shows beyond exec runtime: taken by the hypervisor or interrupts
+ *
+ * So for a life of any shape: user + kernel = growth of exec runtime, and
+ * user + kernel + stolen + run queue + blocked = wall time.
+ *
+ * Sources: kernel/sched/core.c __schedule() (v6.18): exec runtime and switch counts of `prev` are
+ * final at the sched_switch tracepoint; kernel/sched/stats.h sched_info_arrive(): run_delay of
+ * `next` grows after it.
+ */
+#pragma once
+
+#include <linux/types.h>
+
+enum thread_mode {
+	THREAD_MODE_USER = 0,
+	THREAD_MODE_KERNEL = 1,
+};
+
+/* Why a thread is off the CPU. */
+enum off_cpu_reason {
+	OFF_CPU_RUNNABLE = 0, /* preempted, yielded, or new: waiting for a CPU */
+	OFF_CPU_SLEEPING = 1, /* interruptible sleep, stopped */
+	OFF_CPU_UNINTERRUPTIBLE = 2, /* TASK_UNINTERRUPTIBLE: disk, page faults on it, some locks */
+};
+
+struct account_totals {
+	__u64 user_ns;
+	__u64 kernel_ns;
+	__u64 run_queue_ns;
+	__u64 blocked_ns;
+	__u64 uninterruptible_ns; /* part of blocked_ns */
+	__u64 ambiguous_ns; /* part of user_ns + kernel_ns whose context differed at its ends */
+	__u64 slices; /* stretches on a CPU in one context */
+	__u64 switches_voluntary;
+	__u64 switches_involuntary;
+	__u64 migrations;
+	__u64 syscalls;
+	__s64 stolen_ns; /* signed: a stint's ends are off by what a switch takes */
+};
+
+_Static_assert(sizeof(struct account_totals) == 12 * 8, "layout");
+
+struct thread_clock {
+	__u64 mark_ns; /* start of the open interval */
+	__u64 stolen_mark_ns; /* stolen from its CPU and taken out so far; UINT64_MAX = not known */
+	__u64 exec_mark_ns; /* sum_exec_runtime at the last switch-out */
+	__u64 exec_ahead_ns; /* on-CPU time charged by the clock beyond exec_mark_ns */
+	__u64 run_delay_mark_ns; /* run_delay up to here is charged */
+	__u64 run_queue_early_ns; /* run-queue time charged before run_delay showed it */
+	__u64 gap_ns; /* off-CPU time that run_delay has not split yet */
+	__u64 voluntary_mark;
+	__u64 involuntary_mark;
+	__u32 mode; /* enum thread_mode, also while off the CPU */
+	__u32 off_reason; /* enum off_cpu_reason of the current or last gap */
+	__u32 is_off_cpu;
+
+	__u32 last_cpu; /* CPU + 1; 0 = not seen on one */
+};
+
+_Static_assert(sizeof(struct thread_clock) == 9 * 8 + 4 * 4, "layout");
+
+/* The kernel's own figures of a thread, as they stand at a boundary. */
+struct kernel_figures {
+	__u64 exec_ns; /* se.sum_exec_runtime */
+	__u64 run_delay_ns; /* sched_info.run_delay */
+	__u64 voluntary; /* nvcsw */
+	__u64 involuntary; /* nivcsw */
+};
+
+static inline __u64 account_growth(__u64 now, __u64 before)
+{
+	return now > before ? now - before : 0;
+}
+
+static inline void account_add_on_cpu(struct account_totals *totals, __u32 mode, __u64 ns)
+{
+	if (mode == THREAD_MODE_KERNEL)
+		totals->kernel_ns += ns;
+	else
+		totals->user_ns += ns;
+}
+
+/*
+ * Takes up to ns out of on-CPU time that is not charged yet: what the clock counted but nobody ran.
+ * Returns what was taken. From the larger part first: theft hits at random.
+ */
+static inline __u64 account_take_out(struct account_totals *totals, __u64 ns)
+{
+	__u64 *first = totals->user_ns >= totals->kernel_ns ? &totals->user_ns : &totals->kernel_ns;
+	__u64 *second =
+		totals->user_ns >= totals->kernel_ns ? &totals->kernel_ns : &totals->user_ns;
+	__u64 from_first = ns < *first ? ns : *first;
+	__u64 from_second = ns - from_first < *second ? ns - from_first : *second;
+
+	*first -= from_first;
+	*second -= from_second;
+	totals->stolen_ns += (__s64)(from_first + from_second);
+	return from_first + from_second;
+}
+
+/*
+ * At a boundary that ends a context: takes out what was stolen from this CPU since the thread got
+ * it or last ended a context. stolen_ns: of this CPU, since boot. What is more than is pending
+ * stays to be taken out next time.
+ */
+static inline void account_settle_stolen(struct thread_clock *clock, struct account_totals *totals,
+					 __u64 stolen_ns)
+{
+	__u64 growth_ns = account_growth(stolen_ns, clock->stolen_mark_ns);
+	__u64 taken_ns;
+
+	if (clock->stolen_mark_ns == ~0ULL) {
+		clock->stolen_mark_ns = stolen_ns;
+		return;
+	}
+	if (!growth_ns)
+		return;
+	taken_ns = account_take_out(totals, growth_ns);
+	clock->stolen_mark_ns += taken_ns;
+	clock->exec_ahead_ns = account_growth(clock->exec_ahead_ns, taken_ns);
+}
+
+/*
+ * First sight of a thread: what was before is nobody's. exec_ns of a running one must be up to
+ * date: se.sum_exec_runtime is up to a tick old.
+ */
+static inline void account_begin(struct thread_clock *clock, const struct kernel_figures *figures,
+				 __u64 now_ns, __u32 is_off_cpu, __u32 off_reason, __u32 mode)
+{
+	clock->mark_ns = now_ns;
+	clock->stolen_mark_ns = ~0ULL;
+	clock->exec_mark_ns = figures->exec_ns;
+	clock->exec_ahead_ns = 0;
+	clock->run_delay_mark_ns = figures->run_delay_ns;
+	clock->run_queue_early_ns = 0;
+	clock->gap_ns = 0;
+	clock->voluntary_mark = figures->voluntary;
+	clock->involuntary_mark = figures->involuntary;
+	clock->mode = mode;
+	clock->off_reason = off_reason;
+	clock->is_off_cpu = is_off_cpu;
+
+	clock->last_cpu = 0;
+}
+
+/*
+ * Splits the last gap, once the thread is seen running again: call before anything else at each
+ * boundary of a running thread. What the flush charged early as run queue is not charged twice.
+ */
+static inline void account_settle_gap(struct thread_clock *clock, struct account_totals *totals,
+				      __u64 run_delay_ns)
+{
+	__u64 delay, early, queued;
+
+	if (!clock->gap_ns)
+		return;
+	delay = account_growth(run_delay_ns, clock->run_delay_mark_ns);
+	early = clock->run_queue_early_ns;
+	queued = account_growth(delay, early);
+	if (queued > clock->gap_ns)
+		queued = clock->gap_ns;
+	totals->run_queue_ns += queued;
+	totals->blocked_ns += clock->gap_ns - queued;
+	if (clock->off_reason == OFF_CPU_UNINTERRUPTIBLE)
+		totals->uninterruptible_ns += clock->gap_ns - queued;
+	clock->run_delay_mark_ns = run_delay_ns;
+	clock->run_queue_early_ns = 0;
+	clock->gap_ns = 0;
+}
+
+/*
+ * A boundary of a running thread inside its stint: closes the open interval in the mode that
+ * ends, by the clock. Returns the interval's length.
+ */
+static inline __u64 account_edge(struct thread_clock *clock, struct account_totals *totals,
+				 __u64 now_ns, __u32 next_mode)
+{
+	__u64 interval_ns = account_growth(now_ns, clock->mark_ns);
+
+	/* A switch-in was missed: since when it runs is unknown, and exec runtime will tell. */
+	if (clock->is_off_cpu) {
+		clock->is_off_cpu = 0;
+		interval_ns = 0;
+	}
+	account_add_on_cpu(totals, clock->mode, interval_ns);
+	clock->exec_ahead_ns += interval_ns;
+	clock->mark_ns = now_ns;
+	clock->mode = next_mode;
+	return interval_ns;
+}
+
+/*
+ * The thread leaves the CPU. The open interval gets what brings the stint to the kernel's exec
+ * runtime. When the clock has run ahead of that (stolen time, or a last interval shorter than the
+ * way from the runqueue clock to here) it gets nothing, what is pending gives up the rest, and what
+ * that lacks is kept for the next stint. Returns the length of the interval as charged.
+ */
+static inline __u64 account_switch_out(struct thread_clock *clock, struct account_totals *totals,
+				       __u64 now_ns, const struct kernel_figures *figures,
+				       __u32 off_reason)
+{
+	__u64 on_cpu_ns = account_growth(figures->exec_ns, clock->exec_mark_ns);
+	__u64 clock_ns = account_growth(now_ns, clock->mark_ns);
+	__u64 interval_ns = account_growth(on_cpu_ns, clock->exec_ahead_ns);
+
+	clock->exec_ahead_ns = account_growth(clock->exec_ahead_ns, on_cpu_ns);
+	if (clock->exec_ahead_ns)
+		clock->exec_ahead_ns -= account_take_out(totals, clock->exec_ahead_ns);
+	totals->stolen_ns += (__s64)(clock_ns - interval_ns);
+	account_add_on_cpu(totals, clock->mode, interval_ns);
+	totals->slices++;
+	totals->switches_voluntary += account_growth(figures->voluntary, clock->voluntary_mark);
+	totals->switches_involuntary +=
+		account_growth(figures->involuntary, clock->involuntary_mark);
+	clock->exec_mark_ns = figures->exec_ns;
+	clock->voluntary_mark = figures->voluntary;
+	clock->involuntary_mark = figures->involuntary;
+	clock->mark_ns = now_ns;
+	clock->off_reason = off_reason;
+	clock->is_off_cpu = 1;
+	return interval_ns;
+}
+
+/*
+ * A running thread whose switch-in was not reported: it has run for ran_ns by the scheduler's own
+ * figures, and was off the CPU before that.
+ */
+static inline void account_enter_unseen(struct thread_clock *clock, __u64 now_ns, __u64 ran_ns)
+{
+	__u64 open_ns = account_growth(now_ns, clock->mark_ns);
+
+	if (ran_ns > open_ns)
+		ran_ns = open_ns;
+	clock->gap_ns += open_ns - ran_ns;
+	clock->mark_ns += open_ns - ran_ns;
+	clock->stolen_mark_ns = ~0ULL;
+	clock->is_off_cpu = 0;
+}
+
+/*
+ * A thread about to get a CPU whose switch-out was not reported: what it ran until then is in
+ * exec_ns, the rest of the open interval it was off the CPU.
+ */
+static inline void account_leave_unseen(struct thread_clock *clock, struct account_totals *totals,
+					__u64 now_ns, const struct kernel_figures *figures)
+{
+	__u64 on_cpu_ns = account_growth(figures->exec_ns, clock->exec_mark_ns);
+	__u64 ran_ns = account_growth(on_cpu_ns, clock->exec_ahead_ns);
+	__u64 open_ns = account_growth(now_ns, clock->mark_ns);
+
+	if (ran_ns > open_ns)
+		ran_ns = open_ns;
+	(void)account_switch_out(clock, totals, clock->mark_ns + ran_ns, figures, OFF_CPU_SLEEPING);
+}
+
+/*
+ * The thread gets a CPU, from which stolen_ns were taken since boot: the gap is measured now and
+ * split at the next boundary.
+ */
+static inline void account_switch_in(struct thread_clock *clock, struct account_totals *totals,
+				     __u64 now_ns, __u64 stolen_ns, __u32 cpu)
+{
+
+	if (clock->is_off_cpu)
+		clock->gap_ns += account_growth(now_ns, clock->mark_ns);
+	if (clock->last_cpu && clock->last_cpu != cpu + 1)
+		totals->migrations++;
+	clock->last_cpu = cpu + 1;
+	clock->mark_ns = now_ns;
+	clock->stolen_mark_ns = stolen_ns;
+	clock->is_off_cpu = 0;
+}
+
+/*
+ * Charges an off-CPU gap that is still open, at a flush. is_runnable: the thread waits for a CPU
+ * now. One that slept and was woken waits in part, which run_delay will only show when it runs:
+ * its gap is left open. Returns the time charged.
+ */
+static inline __u64 account_collect(struct thread_clock *clock, struct account_totals *totals,
+				    __u64 now_ns, __u32 is_runnable)
+{
+	__u64 open_ns = account_growth(now_ns, clock->mark_ns);
+
+	if (!clock->is_off_cpu)
+		return 0;
+	if (clock->off_reason == OFF_CPU_RUNNABLE) {
+		totals->run_queue_ns += open_ns;
+		clock->run_queue_early_ns += open_ns;
+	} else if (!is_runnable) {
+		totals->blocked_ns += open_ns;
+		if (clock->off_reason == OFF_CPU_UNINTERRUPTIBLE)
+			totals->uninterruptible_ns += open_ns;
+	} else {
+		return 0;
+	}
+	clock->mark_ns = now_ns;
+	return open_ns;
+}
+
+/* A stretch off the CPU that a program was cut by: moves it out of the open interval. */
+static inline void account_exclude(struct thread_clock *clock, __u64 missed_ns)
+{
+	clock->mark_ns += missed_ns;
+	clock->gap_ns += missed_ns;
+}
+
+static inline void account_fold(struct account_totals *into, const struct account_totals *from)
+{
+	into->user_ns += from->user_ns;
+	into->kernel_ns += from->kernel_ns;
+	into->run_queue_ns += from->run_queue_ns;
+	into->blocked_ns += from->blocked_ns;
+	into->uninterruptible_ns += from->uninterruptible_ns;
+	into->ambiguous_ns += from->ambiguous_ns;
+	into->slices += from->slices;
+	into->switches_voluntary += from->switches_voluntary;
+	into->switches_involuntary += from->switches_involuntary;
+	into->migrations += from->migrations;
+	into->syscalls += from->syscalls;
+	into->stolen_ns += from->stolen_ns;
+}

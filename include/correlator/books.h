@@ -1,0 +1,57 @@
+/*
+ * The books that the kernel programs keep and userspace drains: accounts of (thread, context), and
+ * per process what has no account of its own.
+ */
+#pragma once
+
+#include <linux/types.h>
+
+#include <correlator/account.h>
+#include <correlator/counters.h>
+#include <correlator/limits.h>
+
+/* Key of the map behind `accounts`. A tid can be reused in a window; a serial never is. */
+struct account_key {
+	__u64 context_hash;
+	__u32 thread_serial;
+	__u32 tgid;
+};
+
+_Static_assert(sizeof(struct account_key) == 16, "layout");
+
+enum account_flags {
+	ACCOUNT_INHERITED = 1 << 0, /* charged before the thread itself had set a context */
+};
+
+struct account {
+	struct account_totals totals;
+	__u64 first_ns; /* CLOCK_MONOTONIC, of the first and last charge */
+	__u64 last_ns;
+	__u32 tid;
+	__u32 flags; /* enum account_flags */
+	char comm[COMM_BYTES];
+};
+
+_Static_assert(sizeof(struct account) == 96 + 24 + COMM_BYTES, "layout");
+_Static_assert(__builtin_offsetof(struct account, comm) == 120, "layout");
+
+/* What a process's accounts do not hold, in the windows of one parity. */
+struct epoch_books {
+	struct account_totals overflow; /* charges that found no account */
+	__u64 exec_ns; /* growth of se.sum_exec_runtime of all threads */
+};
+
+_Static_assert(sizeof(struct epoch_books) == 104, "layout");
+
+/*
+ * Value of the map `books`, by tgid; grows only, userspace takes differences. Several threads add
+ * to it: atomic additions. A thread whose window has ended adds to the other parity from then on.
+ */
+struct process_books {
+	struct epoch_books epochs[2];
+	__u64 losses[_COUNTER_MAX]; /* by enum counter */
+	__u32 live_threads;
+	__u32 reserved;
+};
+
+_Static_assert(sizeof(struct process_books) == 2 * 104 + 8 * _COUNTER_MAX + 8, "layout");

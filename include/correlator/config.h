@@ -1,0 +1,64 @@
+/*
+ * What userspace tells the kernel programs: once per session before load, and per process
+ * whenever something is found out about it. Written by probe/, read by bpf/.
+ */
+#pragma once
+
+#include <linux/types.h>
+
+#include <correlator/limits.h>
+
+/* How the address of the thread-local follows from the thread pointer (facts: tls_symbol.h). */
+enum tls_model {
+	TLS_MODEL_NONE = 0, /* not found (yet): no context can be read */
+	TLS_MODEL_STATIC = 1, /* thread pointer + offset */
+	TLS_MODEL_DYNAMIC = 2, /* dtv[module] + offset */
+};
+
+struct tls_location {
+	__u32 model; /* enum tls_model */
+	__s32 dtv_pointer_offset; /* of the DTV's address from the thread pointer (glibc x86-64: 8)
+				   */
+	__u32 dtv_entry_bytes; /* 16 for glibc, 8 for musl */
+	__u32 dtv_has_length; /* 1: dtv[-1] holds the number of entries (glibc) */
+	__u64 module; /* module ID, TLS_MODEL_DYNAMIC only */
+	__s64 offset; /* in the module's block, or from the thread pointer */
+};
+
+_Static_assert(sizeof(struct tls_location) == 32, "layout");
+
+/* Where RString keeps its length (ruby-vm: 2.7 to 3.1 in the flags word, 3.2 on as a long). */
+enum string_layout {
+	STRING_LAYOUT_FLAGS = 0, /* embedded: length in flags bits 14..18, text at +16 */
+	STRING_LAYOUT_LONG = 1, /* embedded: length at +16, text at +24 */
+};
+
+enum process_config_flags {
+	PROCESS_READY = 1 << 0, /* tls is valid: contexts can be read */
+};
+
+/* Value of the map `processes`, by tgid. A forked child starts with its parent's. */
+struct process_config {
+	struct tls_location tls;
+	__u64 key_ids[KEYS_MAX]; /* ID of each wanted key; 0 = not in the symbol table yet */
+	__u32 key_count;
+	__u32 flags; /* enum process_config_flags */
+	__u32 string_layout; /* enum string_layout */
+	__u32 bignum_embed_mask; /* of (flags >> 15): 7, or 0x1ff since Ruby 4.0 */
+};
+
+_Static_assert(sizeof(struct process_config) == 32 + 8 * KEYS_MAX + 16, "layout");
+
+/* Constants of a session, set before load: the verifier removes what they switch off. */
+struct session_config {
+	__u32 follow_forks; /* 1: forked children are observed */
+	__u32 has_steal_time;
+	/* Of KVM's per-CPU steal_time from the per-CPU runqueues, both by the kernel's own BTF. */
+	__s64 steal_time_offset;
+};
+
+/* What one run of the task iterator is for. */
+enum collect_phase {
+	COLLECT_PHASE_REGISTER = 0, /* give each thread of a known process its storage */
+	COLLECT_PHASE_FLUSH = 1, /* write up threads that are off the CPU */
+};

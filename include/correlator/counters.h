@@ -1,0 +1,37 @@
+/*
+ * Every way in which something can be missed, in one list: it makes the C enum, the kernel
+ * counters, the names in `balance` records and the table in the README. A counter without a
+ * text does not compile.
+ */
+#pragma once
+
+/* X(NAME, "field name in balance records", "what it means") */
+#define COUNTER_LIST(X)                                                                           \
+	X(BOUNDARY_BUSY, "boundaries_busy",                                                       \
+	  "boundaries skipped because another program held the thread's books")                   \
+	X(SWITCH_UNSEEN, "switches_unseen",                                                       \
+	  "switches that the kernel did not report; made up from the scheduler's own figures")    \
+	X(STORAGE_FAILED, "storage_failed", "threads that got no task storage: not observed")     \
+	X(POINTER_UNREADABLE, "pointers_unreadable",                                              \
+	  "reads of the thread-local that faulted; the last known context was kept")              \
+	X(STATE_UNREADABLE, "states_unreadable",                                                  \
+	  "state tables that faulted; the time went to unattributed")                             \
+	X(STATE_MALFORMED, "states_malformed",                                                    \
+	  "state tables that break the ABI (size, capacity, alignment)")                          \
+	X(VALUE_UNREADABLE, "values_unreadable", "values whose object or text faulted")           \
+	X(CHANGE_UNSEEN, "changes_unseen", "context changes that no probe saw")                   \
+	X(CONTEXT_INHERITED, "contexts_inherited",                                                \
+	  "contexts found on a thread that had passed no probe yet: flagged inherited")           \
+	X(CONTEXTS_FULL, "contexts_full",                                                         \
+	  "contexts not recorded because the map was full; their time went to overflow")          \
+	X(ACCOUNTS_FULL, "accounts_full",                                                         \
+	  "charges that found no free account; their time went to overflow")                      \
+	X(PROCESSES_FULL, "processes_full", "forked processes with no room in the process table") \
+	X(EVENTS_LOST, "events_lost", "events that found the ring full")
+
+enum counter {
+#define COUNTER_ENUM(name, field, text) COUNTER_##name,
+	COUNTER_LIST(COUNTER_ENUM)
+#undef COUNTER_ENUM
+	_COUNTER_MAX,
+};

@@ -1,0 +1,28 @@
+/*
+ * Records of the ring buffer: only what is an event, never the accounting. The kernel programs
+ * write them, probe/event_reader reads them. All have the same size, so a reader can check it.
+ */
+#pragma once
+
+#include <linux/types.h>
+
+#include <correlator/limits.h>
+
+enum event_kind {
+	EVENT_KIND_FORK = 1, /* a new process (not a thread) of an observed parent */
+	EVENT_KIND_EXEC = 2, /* an observed process replaced its program */
+	EVENT_KIND_EXIT = 3, /* the last thread of an observed process exited */
+	_EVENT_KIND_MAX,
+};
+
+struct event {
+	__u32 kind; /* enum event_kind */
+	__u32 tgid; /* of the process that the event is about */
+	__u32 parent_tgid;
+	__u32 reserved;
+	__u64 ktime_ns; /* CLOCK_MONOTONIC */
+	char comm[COMM_BYTES];
+};
+
+_Static_assert(sizeof(struct event) == 40, "layout");
+_Static_assert(__builtin_offsetof(struct event, comm) == 24, "layout");

@@ -1,0 +1,21 @@
+/*
+ * Bounds shared by the kernel programs and userspace. Every limit on what is read from the
+ * target is here, so that the memory and time that a hostile target can cost is on one page.
+ */
+#pragma once
+
+enum correlator_limits {
+	/* Keys that can be asked for with -k; one value snapshot each in a context. */
+	KEYS_MAX = 8,
+	/* Bytes captured of one value; longer text is cut, flagged, and its length hashed. */
+	VALUE_BYTES_MAX = 128,
+	/* Slots of a state table that are walked: pairs[capacity], capacity a power of two. */
+	STATE_CAPACITY_MAX = 64,
+	/* Linux TASK_COMM_LEN (include/linux/sched.h, unchanged since 2.6). */
+	COMM_BYTES = 16,
+	/* Default sizes of the kernel maps. */
+	CONTEXTS_MAX = 32768,
+	ACCOUNTS_MAX = 32768,
+	PROCESSES_MAX = 4096,
+	EVENT_RING_BYTES = 256 * 1024,
+};

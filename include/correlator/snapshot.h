@@ -1,0 +1,63 @@
+/*
+ * What the kernel programs copy of a context while it is alive: per wanted key the raw object
+ * bytes, enough for userspace to decode the value later, when the object may be freed or moved.
+ * A context is known by the 64-bit keyed hash of these bytes (context_hash.h).
+ */
+#pragma once
+
+#include <linux/types.h>
+
+#include <correlator/limits.h>
+
+/* Which part of a VALUE the bytes are. Append-only. */
+enum value_kind {
+	VALUE_KIND_ABSENT = 0, /* the table has no such key */
+	VALUE_KIND_IMMEDIATE =
+		1, /* raw = the VALUE: fixnum, flonum, static symbol, true/false/nil */
+	VALUE_KIND_STRING = 2, /* bytes = text; raw = length_bytes of the whole string */
+	VALUE_KIND_SYMBOL = 3, /* heap symbol: bytes = text of its name; raw = length of it */
+	VALUE_KIND_FLOAT = 4, /* raw = the bits of the double */
+	VALUE_KIND_BIGNUM = 5, /* bytes = BDIGITs (u32, low first); raw = number of BDIGITs */
+	VALUE_KIND_OBJECT = 6, /* any other object: raw = its class VALUE */
+	VALUE_KIND_UNREADABLE = 7, /* the object or its text could not be read; raw = the VALUE */
+	_VALUE_KIND_MAX,
+};
+
+enum value_snapshot_flags {
+	VALUE_TRUNCATED = 1 << 0, /* more bytes exist than were captured */
+	VALUE_NEGATIVE = 1 << 1, /* bignum sign */
+};
+
+struct value_snapshot {
+	__u8 kind; /* enum value_kind */
+	__u8 flags; /* enum value_snapshot_flags */
+	__u16 length_bytes; /* captured bytes, <= VALUE_BYTES_MAX; the rest of bytes[] is zero */
+	__u8 type; /* RUBY_T_xxx of a heap object (flags & 0x1f), else 0 */
+	__u8 encoding; /* encoding index of a string (flags bits 22..28), else 0 */
+	__u8 reserved[2];
+	__u64 raw;
+	union {
+		__u8 bytes[VALUE_BYTES_MAX];
+		__u64 words[VALUE_BYTES_MAX / 8]; /* for hashing: zero up to the next word */
+	};
+};
+
+_Static_assert(sizeof(struct value_snapshot) == 16 + VALUE_BYTES_MAX, "layout");
+_Static_assert(__builtin_offsetof(struct value_snapshot, bytes) == 16, "layout");
+
+struct context_snapshot {
+	__u32 tgid;
+	__u32 key_count; /* values in use, in the order of the configured keys */
+	struct value_snapshot values[KEYS_MAX];
+};
+
+_Static_assert(sizeof(struct context_snapshot) == 8 + KEYS_MAX * sizeof(struct value_snapshot),
+	       "layout");
+
+/* Context hashes with a fixed meaning; a computed hash is never below CONTEXT_HASH_FIRST. */
+enum context_hash_value {
+	CONTEXT_HASH_NONE = 0, /* the pointer is NULL: no context is in force */
+	CONTEXT_HASH_UNKNOWN = 1, /* a context may be in force, but it could not be read */
+	CONTEXT_HASH_OVERFLOW = 2, /* a context is in force, but a map was full */
+	CONTEXT_HASH_FIRST = 16,
+};
