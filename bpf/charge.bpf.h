@@ -1,0 +1,162 @@
+/*
+ * Charging a thread's pending totals to an account, or, when no account is to be had, to its
+ * process's overflow: time is never dropped. The caller holds the thread.
+ */
+#pragma once
+
+#include "thread.bpf.h"
+
+static __always_inline void charge_overflow(struct thread_state *thread)
+{
+	struct process_books *process = bpf_map_lookup_elem(&books, &thread->tgid);
+	const struct account_totals *from = &thread->pending;
+	struct account_totals *into;
+
+	if (!process)
+		return;
+	into = &process->epochs[thread->epoch & 1].overflow;
+	__sync_fetch_and_add(&into->user_ns, from->user_ns);
+	__sync_fetch_and_add(&into->kernel_ns, from->kernel_ns);
+	__sync_fetch_and_add(&into->run_queue_ns, from->run_queue_ns);
+	__sync_fetch_and_add(&into->blocked_ns, from->blocked_ns);
+	__sync_fetch_and_add(&into->uninterruptible_ns, from->uninterruptible_ns);
+	__sync_fetch_and_add(&into->ambiguous_ns, from->ambiguous_ns);
+	__sync_fetch_and_add(&into->slices, from->slices);
+	__sync_fetch_and_add(&into->switches_voluntary, from->switches_voluntary);
+	__sync_fetch_and_add(&into->switches_involuntary, from->switches_involuntary);
+	__sync_fetch_and_add(&into->migrations, from->migrations);
+	__sync_fetch_and_add(&into->syscalls, from->syscalls);
+	__sync_fetch_and_add(&into->stolen_ns, from->stolen_ns);
+}
+
+/*
+ * Makes the snapshot that the thread holds known under its hash: when an account is opened for it,
+ * which is once a window, not at each change of context. False: there is no room.
+ */
+static __always_inline bool charge_publish_snapshot(struct thread_state *thread, __u64 hash)
+{
+	if (bpf_map_lookup_elem(&contexts, &hash))
+		return true;
+	if (!bpf_map_update_elem(&contexts, &hash, &thread->snapshot, BPF_NOEXIST))
+		return true;
+	/* Another thread may have been first. */
+	if (bpf_map_lookup_elem(&contexts, &hash))
+		return true;
+	count_loss(thread->tgid, COUNTER_CONTEXTS_FULL);
+	return false;
+}
+
+static __always_inline struct account *charge_open_account(struct thread_state *thread,
+							   struct task_struct *task, void *epoch,
+							   const struct account_key *key)
+{
+	struct account fresh = {
+		.first_ns = thread->pending_first_ns,
+		.tid = thread->tid,
+	};
+
+	if (thread->snapshot_hash == key->context_hash && key->context_hash >= CONTEXT_HASH_FIRST &&
+	    !charge_publish_snapshot(thread, key->context_hash))
+		return NULL;
+	if (bpf_probe_read_kernel(fresh.comm, sizeof(fresh.comm), task->comm))
+		fresh.comm[0] = 0;
+	if (bpf_map_update_elem(epoch, key, &fresh, BPF_NOEXIST)) {
+		count_loss(thread->tgid, COUNTER_ACCOUNTS_FULL);
+		return NULL;
+	}
+	return bpf_map_lookup_elem(epoch, key);
+}
+
+/* Charges everything pending to the context that the thread holds as read. */
+static __noinline int charge_pending(struct thread_state *thread, struct task_struct *task,
+				     __u64 now_ns)
+{
+	struct account_key key = {
+		.context_hash = thread->knowledge == CONTEXT_UNKNOWN ? CONTEXT_HASH_UNKNOWN
+								     : thread->context_hash,
+		.thread_serial = thread->serial,
+		.tgid = thread->tgid,
+	};
+	struct account *account = NULL;
+	__u32 active = thread->epoch & 1;
+	void *epoch;
+
+	if (!thread->pending_first_ns)
+		return 0;
+	epoch = bpf_map_lookup_elem(&accounts, &active);
+	if (epoch && key.context_hash != CONTEXT_HASH_OVERFLOW) {
+		account = bpf_map_lookup_elem(epoch, &key);
+		if (!account)
+			account = charge_open_account(thread, task, epoch, &key);
+	}
+	if (account) {
+		if (thread->is_inherited && key.context_hash >= CONTEXT_HASH_FIRST)
+			account->flags |= ACCOUNT_INHERITED;
+		account_fold(&account->totals, &thread->pending);
+		account->last_ns = now_ns;
+	} else {
+		charge_overflow(thread);
+	}
+	__builtin_memset(&thread->pending, 0, sizeof(thread->pending));
+	thread->pending_first_ns = 0;
+	return 0;
+}
+
+static __always_inline void charge_note_pending(struct thread_state *thread, __u64 since_ns)
+{
+	if (!thread->pending_first_ns)
+		thread->pending_first_ns = since_ns;
+}
+
+/*
+ * Starts a boundary of a running thread: takes the books and splits the last gap. False: they
+ * are taken; the boundary is counted as missed, and exec runtime keeps the sums right.
+ */
+static __always_inline bool thread_begin(struct thread_state *thread, struct task_struct *task,
+					 __u64 now_ns)
+{
+	if (!thread_try_hold(thread)) {
+		count_loss(thread->tgid, COUNTER_BOUNDARY_BUSY);
+		return false;
+	}
+	if (thread->clock.is_off_cpu)
+		thread_enter_unseen(thread, task);
+	if (thread->missed_gap_ns) {
+		account_exclude(&thread->clock, thread->missed_gap_ns);
+		thread->missed_gap_ns = 0;
+	}
+	if (thread->clock.gap_ns) {
+		charge_note_pending(thread, now_ns);
+		account_settle_gap(&thread->clock, &thread->pending, task->sched_info.run_delay);
+	}
+	if (thread->knowledge == CONTEXT_PASSED) {
+		charge_pending(thread, task, now_ns);
+		thread->knowledge = CONTEXT_UNKNOWN;
+	}
+	return true;
+}
+
+/*
+ * Ends a boundary that read the context. Between a probe and the store that follows it the pointer
+ * still names the old context: what is in force next was not read yet.
+ */
+static __always_inline void charge_open_change(struct thread_state *thread,
+					       struct task_struct *task, __u64 now_ns)
+{
+	if (!thread->is_change_open || thread->knowledge != CONTEXT_KNOWN)
+		return;
+	charge_pending(thread, task, now_ns);
+	thread->knowledge = CONTEXT_PASSED;
+}
+
+/*
+ * Writes the thread up: what is pending is charged, its exec runtime published, and from here on it
+ * charges to the window that is open now. exec_ns: what it has run up to here.
+ */
+static __always_inline void charge_end_window(struct thread_state *thread, struct task_struct *task,
+					      __u64 now_ns, __u64 exec_ns)
+{
+	charge_pending(thread, task, now_ns);
+	thread_publish_exec(thread, exec_ns);
+	thread->epoch = current_epoch;
+}

@@ -1,0 +1,119 @@
+/*
+ * The flush's programs: with them no window keeps a thread's time back. Threads off the CPU are
+ * met by the task iterator, running ones by an interrupt on their CPU (a test run of a raw
+ * tracepoint program on a given CPU runs there, in interrupt, with `current` the thread).
+ */
+#include "context.bpf.h"
+#include "lifecycle.bpf.h"
+
+static __always_inline bool is_in_syscall(struct task_struct *task)
+{
+	void *registers = (void *)bpf_task_pt_regs(task);
+
+#ifdef __TARGET_ARCH_arm64
+	return BPF_CORE_READ((struct pt_regs___arm64_call *)registers, syscallno) >= 0;
+#else
+	return (long)BPF_CORE_READ((struct pt_regs___x86_call *)registers, orig_ax) >= 0;
+#endif
+}
+
+static __always_inline void register_task(struct task_struct *task)
+{
+	__u32 tgid = task->tgid;
+	__u32 is_off_cpu = !task->on_cpu;
+	__u32 state = task->__state;
+	__u32 mode = THREAD_MODE_USER;
+	__u32 reason = OFF_CPU_SLEEPING;
+
+	if (!bpf_map_lookup_elem(&processes, &tgid))
+		return;
+	if (state == TASK_STATE_RUNNING)
+		reason = OFF_CPU_RUNNABLE;
+	/* The saved registers of a running thread may be those of an earlier system call. */
+	if (is_off_cpu && is_in_syscall(task))
+		mode = THREAD_MODE_KERNEL;
+	lifecycle_register_thread(task, is_off_cpu, reason, mode, LEFTOVER_ANY);
+}
+
+static __always_inline void flush_task(struct task_struct *task)
+{
+	struct thread_state *thread = bpf_task_storage_get(&threads, task, NULL, 0);
+	bool is_runnable = task->__state == TASK_STATE_RUNNING;
+	struct kernel_figures figures;
+	__u64 now_ns, since_ns;
+
+	if (!thread || !thread->is_ready)
+		return;
+	/* Running threads are for the interrupt: held here, they would miss boundaries. */
+	if (!is_stopped && !thread->clock.is_off_cpu) {
+		if (thread->epoch != current_epoch)
+			__sync_fetch_and_add(&stragglers, 1);
+		return;
+	}
+	if (!thread_try_hold(thread)) {
+		__sync_fetch_and_add(&stragglers, 1);
+		return;
+	}
+	now_ns = bpf_ktime_get_ns();
+	since_ns = thread->clock.mark_ns;
+	if (account_collect(&thread->clock, &thread->pending, now_ns, is_runnable))
+		charge_note_pending(thread, since_ns);
+	/* Stopped: no program will close the interval of a thread that runs on. */
+	if (is_stopped && !thread->clock.is_off_cpu) {
+		thread_figures(task, &figures);
+		/* It may have left the CPU since, unseen: its figure is up to date then. */
+		if (task->on_cpu)
+			figures.exec_ns = exec_runtime_now(task, now_ns);
+		account_switch_out(&thread->clock, &thread->pending, now_ns, &figures,
+				   OFF_CPU_RUNNABLE);
+		charge_note_pending(thread, since_ns);
+	}
+	/*
+	 * It may have got a CPU just before it was held. One that got it after the programs were
+	 * stopped runs on unseen: its books end where they were last written.
+	 */
+	if (thread->clock.is_off_cpu)
+		charge_end_window(thread, task, now_ns, thread->clock.exec_mark_ns);
+	else if (thread->epoch != current_epoch)
+		__sync_fetch_and_add(&stragglers, 1);
+	thread_release(thread);
+}
+
+SEC("iter/task")
+int collect_tasks(struct bpf_iter__task *context)
+{
+	struct task_struct *task = context->task;
+
+	if (!task)
+		return 0;
+	if (collect_phase == COLLECT_PHASE_REGISTER)
+		register_task(task);
+	else
+		flush_task(task);
+	return 0;
+}
+
+/* Writes up the observed thread that runs on this CPU, if there is one. */
+SEC("raw_tp")
+int collect_current(void *context)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread_state *thread;
+	__u64 now_ns;
+
+	thread = thread_find(task);
+	/* Met in the middle of a boundary: that one is the split. */
+	if (!thread || thread->is_busy || thread->clock.is_off_cpu)
+		return 0;
+	now_ns = bpf_ktime_get_ns();
+	if (!thread_begin(thread, task, now_ns))
+		return 0;
+	context_boundary(thread, task, now_ns, thread->clock.mode, false);
+	account_settle_stolen(&thread->clock, &thread->pending, stolen_from_cpu(task, now_ns));
+	charge_open_change(thread, task, now_ns);
+	charge_end_window(thread, task, now_ns, exec_runtime_now(task, now_ns));
+	thread_release(thread);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";

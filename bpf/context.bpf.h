@@ -1,0 +1,396 @@
+/*
+ * Which context is in force on the current thread: the thread-local's address, the pointer in it,
+ * the state table behind, the values of the wanted keys, and their hash.
+ *
+ * Runs only on the thread itself while it is in the kernel, so the state that is read is alive.
+ */
+#pragma once
+
+#include "charge.bpf.h"
+#include "thread.bpf.h"
+
+#include <correlator/table_probe.h>
+#include <correlator/value_object.h>
+
+static __always_inline __u64 context_thread_pointer(struct task_struct *task)
+{
+#ifdef __TARGET_ARCH_arm64
+	struct task_struct___arm64 *view = (void *)task;
+
+	return BPF_CORE_READ(view, thread.uw.tp_value);
+#else
+	return task->thread.fsbase;
+#endif
+}
+
+/* Walks the thread's DTV as __tls_get_addr does, without allocating (glibc 2.36 dl-tls.c). */
+static __always_inline void context_resolve_dynamic(struct thread_state *thread,
+						    const struct tls_location *tls,
+						    __u64 thread_pointer)
+{
+	__u64 dtv, length, block;
+	__u64 entry_bytes = tls->dtv_entry_bytes;
+
+	if (bpf_probe_read_user(&dtv, sizeof(dtv),
+				(void *)(thread_pointer + (__s64)tls->dtv_pointer_offset)) ||
+	    !table_pointer_is_sane(dtv))
+		return;
+	if (tls->dtv_has_length) {
+		if (bpf_probe_read_user(&length, sizeof(length), (void *)(dtv - entry_bytes)))
+			return;
+		if (tls->module > length) {
+			thread->tls_resolution = TLS_UNALLOCATED;
+			return;
+		}
+	}
+	if (bpf_probe_read_user(&block, sizeof(block), (void *)(dtv + tls->module * entry_bytes)))
+		return;
+	if (!block || (block & 1)) {
+		thread->tls_resolution = TLS_UNALLOCATED;
+		return;
+	}
+	thread->tls_address = block + (__u64)tls->offset;
+	thread->tls_resolution = TLS_RESOLVED;
+}
+
+static __always_inline void context_resolve_tls(struct thread_state *thread,
+						struct task_struct *task)
+{
+	const struct process_config *config = &thread->config;
+	__u64 thread_pointer = context_thread_pointer(task);
+
+	/* Nothing publishes the variable (yet): there is no context to be in. */
+	if (!(config->flags & PROCESS_READY)) {
+		thread->tls_resolution = TLS_UNALLOCATED;
+		return;
+	}
+	if (!thread_pointer)
+		return;
+	if (config->tls.model == TLS_MODEL_STATIC) {
+		thread->tls_address = thread_pointer + (__u64)config->tls.offset;
+		thread->tls_resolution = TLS_RESOLVED;
+	} else if (config->tls.model == TLS_MODEL_DYNAMIC) {
+		context_resolve_dynamic(thread, &config->tls, thread_pointer);
+	}
+}
+
+/* Copies at most VALUE_BYTES_MAX bytes of the value's text; the rest of its last word is zeroed. */
+static __always_inline void context_read_bytes(struct value_snapshot *value, __u64 address,
+					       __u64 length_bytes)
+{
+	__u32 length = VALUE_BYTES_MAX;
+
+	if (length_bytes > VALUE_BYTES_MAX)
+		value->flags |= VALUE_TRUNCATED;
+	else
+		length = (__u32)length_bytes;
+	if (!length)
+		return;
+	if (length & 7)
+		value->words[(length / 8) & (VALUE_BYTES_MAX / 8 - 1)] = 0;
+	/* Keeps the bound visible to the verifier at the call. */
+	barrier_var(length);
+	if (length > VALUE_BYTES_MAX ||
+	    bpf_probe_read_user(value->bytes, length, (void *)address)) {
+		value->kind = VALUE_KIND_UNREADABLE;
+		return;
+	}
+	value->length_bytes = (__u16)length;
+}
+
+static __always_inline void context_capture_object(struct value_snapshot *value, __u64 object,
+						   const struct process_config *config)
+{
+	__u64 words[VALUE_OBJECT_WORDS];
+	struct value_location location;
+
+	value->kind = VALUE_KIND_UNREADABLE;
+	value->raw = object;
+	if (!table_pointer_is_sane(object) ||
+	    bpf_probe_read_user(words, sizeof(words), (void *)object))
+		return;
+	value_locate(words, object, config, &location);
+	value->type = (__u8)location.type;
+	if (location.kind == VALUE_KIND_SYMBOL) {
+		object = location.address;
+		if (!table_pointer_is_sane(object) ||
+		    bpf_probe_read_user(words, sizeof(words), (void *)object))
+			return;
+		value_locate(words, object, config, &location);
+		if (location.kind != VALUE_KIND_STRING)
+			return;
+		location.kind = VALUE_KIND_SYMBOL;
+	}
+	value->kind = (__u8)location.kind;
+	value->flags = (__u8)location.flags;
+	value->encoding = (__u8)location.encoding;
+	value->raw = location.raw;
+	if (location.length_bytes)
+		context_read_bytes(value, location.address, location.length_bytes);
+}
+
+static __always_inline void context_capture(struct value_snapshot *value, __u64 raw,
+					    const struct process_config *config)
+{
+	value->kind = VALUE_KIND_IMMEDIATE;
+	value->raw = raw;
+	if (!value_is_immediate(raw))
+		context_capture_object(value, raw, config);
+}
+
+enum {
+	STATE_PAIRS_READ_FIRST = 8
+};
+
+/* Reads and validates the table at thread->state_pointer into thread->header and ->pairs. */
+static __always_inline bool context_read_table(struct thread_state *thread)
+{
+	__u64 pointer = thread->state_pointer;
+	__u32 pairs_read = STATE_PAIRS_READ_FIRST;
+	__u64 capacity;
+
+	if (!table_pointer_is_sane(pointer)) {
+		count_loss(thread->tgid, COUNTER_STATE_MALFORMED);
+		return false;
+	}
+	/* Header and first pairs in one read, the common case; what lies behind may be unmapped. */
+	if (bpf_probe_read_user(&thread->header,
+				sizeof(thread->header) +
+					STATE_PAIRS_READ_FIRST * sizeof(struct state_pair),
+				(void *)pointer)) {
+		pairs_read = 0;
+		if (bpf_probe_read_user(&thread->header, sizeof(thread->header), (void *)pointer)) {
+			count_loss(thread->tgid, COUNTER_STATE_UNREADABLE);
+			return false;
+		}
+	}
+	if (!table_header_is_sane(&thread->header)) {
+		count_loss(thread->tgid, COUNTER_STATE_MALFORMED);
+		return false;
+	}
+	capacity = thread->header.capacity;
+	if (capacity <= pairs_read)
+		return true;
+	barrier_var(capacity);
+	if (capacity > STATE_CAPACITY_MAX)
+		return false;
+	if (bpf_probe_read_user(thread->pairs, capacity * sizeof(struct state_pair),
+				(void *)(pointer + sizeof(struct state_header)))) {
+		count_loss(thread->tgid, COUNTER_STATE_UNREADABLE);
+		return false;
+	}
+	return true;
+}
+
+/*
+ * Global functions (weak: this header is in several objects) are verified once, apart from their
+ * callers: as static ones they cost the verifier three times as much. They must check their
+ * arguments for NULL, because the verifier does not look at the callers.
+ */
+__weak int context_find(struct thread_state *thread, __u64 id)
+{
+	if (!thread)
+		return -1;
+	return table_probe_find(thread->pairs, thread->header.capacity, id);
+}
+
+/* Captures the value of one key into the thread's snapshot and adds it to the hash. */
+__weak int context_capture_key(struct thread_state *thread, const struct process_config *config,
+			       __u32 key, struct context_hash_state *hash)
+{
+	struct value_snapshot *value;
+	int slot;
+
+	if (!thread || !config || !hash || key >= KEYS_MAX)
+		return 0;
+	value = &thread->snapshot.values[key];
+	value->kind = VALUE_KIND_ABSENT;
+	value->flags = 0;
+	value->length_bytes = 0;
+	value->type = 0;
+	value->encoding = 0;
+	value->raw = 0;
+	slot = context_find(thread, config->key_ids[key]);
+	if (slot >= 0 && slot < STATE_CAPACITY_MAX)
+		context_capture(value, thread->pairs[slot].value, config);
+	if (value->kind == VALUE_KIND_UNREADABLE)
+		count_loss(thread->tgid, COUNTER_VALUE_UNREADABLE);
+	context_hash_add_value(hash, value);
+	return 0;
+}
+
+/* The hash of the context that thread->state_pointer names. */
+__weak __u64 context_resolve(struct thread_state *thread)
+{
+	const struct process_config *config;
+	struct context_hash_state hash;
+	struct context_hash_key key;
+	__u32 key_count;
+
+	if (!thread)
+		return CONTEXT_HASH_UNKNOWN;
+	if (!thread->state_pointer)
+		return CONTEXT_HASH_NONE;
+	config = &thread->config;
+	if (!context_read_table(thread))
+		return CONTEXT_HASH_UNKNOWN;
+	key.words[0] = hash_key.words[0];
+	key.words[1] = hash_key.words[1];
+	context_hash_init(&hash, &key);
+	context_hash_add(&hash, thread->tgid);
+	key_count = config->key_count;
+	for (__u32 i = 0; i < KEYS_MAX; i++) {
+		if (i >= key_count)
+			break;
+		context_capture_key(thread, config, i, &hash);
+	}
+	thread->snapshot.tgid = thread->tgid;
+	thread->snapshot.key_count = key_count;
+	thread->snapshot_hash = context_hash_final(&hash);
+	return thread->snapshot_hash;
+}
+
+/* Keys or the location became known, or the thread is new: what is in force must be read anew. */
+static __always_inline void context_take_config(struct thread_state *thread)
+{
+	const struct process_config *config = bpf_map_lookup_elem(&processes, &thread->tgid);
+
+	thread->generation = generation;
+	if (config)
+		thread->config = *config;
+	else
+		thread->config.flags = 0;
+	thread->tls_resolution = TLS_UNRESOLVED;
+	thread->knowledge = CONTEXT_UNKNOWN;
+}
+
+/*
+ * Reads the thread-local of the current thread. 1: *ret_pointer is set (0 = no context);
+ * 0: it could not be read now. The caller holds the thread.
+ */
+static __always_inline int context_read_pointer(struct thread_state *thread,
+						struct task_struct *task, __u64 *ret_pointer)
+{
+	__u64 pointer;
+
+	if (thread->is_exiting)
+		return 0;
+	/* A thread that has passed no probe has not touched the variable since it was looked at. */
+	if (thread->tls_resolution == TLS_UNRESOLVED ||
+	    (thread->tls_resolution == TLS_UNALLOCATED && (is_lean || thread->has_passed_probe)))
+		context_resolve_tls(thread, task);
+	if (thread->tls_resolution != TLS_RESOLVED) {
+		*ret_pointer = 0;
+		return thread->tls_resolution == TLS_UNALLOCATED;
+	}
+	if (bpf_probe_read_user(&pointer, sizeof(pointer), (void *)thread->tls_address)) {
+		count_loss(thread->tgid, COUNTER_POINTER_UNREADABLE);
+		return 0;
+	}
+	*ret_pointer = pointer;
+	return 1;
+}
+
+/* Not a hash to trust a hostile target with: it only tells whether its own table has changed. */
+__weak __u64 context_table_digest(struct thread_state *thread)
+{
+	const __u64 odd = 0x9e3779b97f4a7c15ULL;
+	__u64 digest = 0, capacity;
+
+	if (!thread)
+		return 0;
+	capacity = thread->header.capacity;
+	for (__u32 i = 0; i < STATE_CAPACITY_MAX; i++) {
+		if (i >= capacity)
+			break;
+		digest = (digest ^ thread->pairs[i].key) * odd;
+		digest = (digest ^ thread->pairs[i].value) * odd;
+		digest ^= digest >> 29;
+	}
+	return digest;
+}
+
+/*
+ * Without probes an unchanged pointer proves nothing: the state may have been freed, and the next
+ * request's made at the same address. Cheaply the table's words are compared (the same objects);
+ * fully, what they hold.
+ */
+static __always_inline bool context_is_same(struct thread_state *thread, bool is_cheap)
+{
+	if (!thread->state_pointer)
+		return true;
+	if (is_cheap)
+		return context_read_table(thread) &&
+		       context_table_digest(thread) == thread->table_digest;
+	return context_resolve(thread) == thread->context_hash;
+}
+
+static __always_inline void context_adopt(struct thread_state *thread, __u64 pointer)
+{
+	thread->state_pointer = pointer;
+	thread->context_hash = context_resolve(thread);
+	thread->knowledge = CONTEXT_KNOWN;
+	if (is_lean) {
+		thread->table_digest = pointer ? context_table_digest(thread) : 0;
+		/* The next comparison builds its snapshot over this one. */
+		if (thread->context_hash >= CONTEXT_HASH_FIRST &&
+		    !charge_publish_snapshot(thread, thread->context_hash))
+			thread->context_hash = CONTEXT_HASH_OVERFLOW;
+	}
+	/* A leftover of another thread, of the parent before a fork, or simply older than we are.
+	 */
+	if (thread->leftover_pointer == LEFTOVER_ANY)
+		thread->leftover_pointer = pointer;
+	thread->is_inherited = pointer && (is_lean ? pointer == thread->leftover_pointer
+						   : !thread->has_passed_probe);
+	if (thread->is_inherited)
+		count_loss(thread->tgid, COUNTER_CONTEXT_INHERITED);
+}
+
+/*
+ * The rule of attribution at a boundary that reads: the interval that ends belongs to the
+ * context in force now. If that is not the one that the pending time belongs to, the pending time
+ * is charged first. True: the context changed inside the open interval, which no probe saw.
+ */
+static __always_inline bool context_confirm(struct thread_state *thread, struct task_struct *task,
+					    __u64 now_ns, bool is_cheap)
+{
+	bool is_change = false;
+	__u64 pointer;
+
+	if (thread->generation != generation) {
+		if (thread->knowledge == CONTEXT_KNOWN)
+			charge_pending(thread, task, now_ns);
+		context_take_config(thread);
+	}
+	if (!context_read_pointer(thread, task, &pointer))
+		return false;
+	if (thread->knowledge == CONTEXT_KNOWN) {
+		if (pointer == thread->state_pointer &&
+		    (!is_lean || context_is_same(thread, is_cheap)))
+			return false;
+		charge_pending(thread, task, now_ns);
+		/* Without probes nothing else is to be expected: ambiguous_ns tells. */
+		if (!is_lean)
+			count_loss(thread->tgid, COUNTER_CHANGE_UNSEEN);
+		is_change = true;
+	}
+	context_adopt(thread, pointer);
+	return is_change;
+}
+
+/*
+ * A boundary of a running thread that reads the context: closes the open interval by the rule. The
+ * caller holds the thread.
+ */
+static __always_inline void context_boundary(struct thread_state *thread, struct task_struct *task,
+					     __u64 now_ns, __u32 next_mode, bool is_cheap)
+{
+	__u64 since_ns = thread->clock.mark_ns;
+	bool is_change = context_confirm(thread, task, now_ns, is_cheap);
+	__u64 interval_ns = account_edge(&thread->clock, &thread->pending, now_ns, next_mode);
+
+	if (is_change)
+		thread->pending.ambiguous_ns += interval_ns;
+	charge_note_pending(thread, since_ns);
+}

@@ -1,0 +1,98 @@
+/*
+ * Just the fields of kernel types that are used; CO-RE relocates them against the running
+ * kernel's BTF, so no vmlinux.h is needed. Existing since 5.15 unless said otherwise.
+ */
+#pragma once
+
+#include <linux/types.h>
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct cfs_rq;
+
+struct sched_entity {
+	__u64 sum_exec_runtime;
+	__u64 exec_start; /* task clock of the run queue when that was last updated */
+
+	struct cfs_rq *cfs_rq; /* with CONFIG_FAIR_GROUP_SCHED */
+};
+
+struct sched_info {
+	unsigned long long run_delay;
+	unsigned long long last_arrival; /* run queue clock at the last switch-in */
+};
+
+/* x86-64 */
+struct thread_struct {
+	unsigned long fsbase;
+};
+
+struct mm_struct;
+
+struct task_struct {
+	unsigned int __state; /* `state` before 5.14 */
+	unsigned int flags;
+	int on_cpu;
+	struct sched_entity se;
+	struct sched_info sched_info;
+	struct mm_struct *mm;
+	int pid;
+	int tgid;
+	struct task_struct *real_parent;
+	unsigned long nvcsw;
+	unsigned long nivcsw;
+	char comm[16];
+	struct thread_struct thread;
+};
+
+/* arm64: task_struct.thread.uw.tp_value */
+struct thread_struct___arm64 {
+	struct {
+		unsigned long tp_value;
+	} uw;
+};
+
+struct task_struct___arm64 {
+	struct thread_struct___arm64 thread;
+};
+
+struct rq {
+	__u64 clock; /* sched_clock() at the last update: each tick, wakeup and switch */
+	__u64 clock_task; /* the same without what hypervisor and interrupts took */
+	__u64 prev_steal_time_rq; /* with CONFIG_PARAVIRT_TIME_ACCOUNTING: told by then */
+};
+
+struct cfs_rq {
+	struct rq *rq; /* with CONFIG_FAIR_GROUP_SCHED */
+};
+
+/* Only the number of the system call that a task is in: negative outside of one. */
+struct pt_regs___x86_call {
+	unsigned long orig_ax;
+};
+
+struct pt_regs___arm64_call {
+	int syscallno;
+};
+
+struct bpf_iter_meta {
+	__u64 session_id;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+
+#pragma clang attribute pop
+
+enum task_state_bits {
+	TASK_STATE_RUNNING = 0,
+	TASK_STATE_UNINTERRUPTIBLE = 0x2,
+	TASK_STATE_DEAD = 0x80, /* TASK_DEAD, include/linux/sched.h since 4.14 */
+	TASK_STATE_NOLOAD = 0x400,
+};
+
+enum task_flag_bits {
+	TASK_FLAG_KTHREAD = 0x00200000, /* PF_KTHREAD */
+};

@@ -1,0 +1,115 @@
+/* Fork, exec and exit of observed threads and processes. */
+#include "lifecycle.bpf.h"
+#include "context.bpf.h"
+
+/* A new process starts with its parent's configuration: same program, same addresses. */
+static __noinline int adopt_process(__u32 parent_tgid, __u32 tgid)
+{
+	static const struct process_books empty;
+	struct process_config *parent = bpf_map_lookup_elem(&processes, &parent_tgid);
+
+	if (!parent)
+		return -1;
+	if (bpf_map_update_elem(&books, &tgid, &empty, BPF_ANY) ||
+	    bpf_map_update_elem(&processes, &tgid, parent, BPF_ANY)) {
+		count_loss(parent_tgid, COUNTER_PROCESSES_FULL);
+		return -1;
+	}
+	return 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	struct thread_state *thread = thread_find(parent);
+
+	if (!thread)
+		return 0;
+	if (child->tgid == child->pid) {
+		if (!session.follow_forks)
+			return 0;
+		if (adopt_process(thread->tgid, child->tgid))
+			return 0;
+		lifecycle_emit(EVENT_KIND_FORK, child->tgid, thread->tgid, child);
+	}
+	/* It has not run yet, and will come out of the kernel when it does. */
+	lifecycle_register_thread(child, 1, OFF_CPU_RUNNABLE, THREAD_MODE_KERNEL,
+				  child->tgid == child->pid ? LEFTOVER_ANY : 0);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct *task)
+{
+	struct process_config nothing = {};
+	struct thread_state *thread = thread_find(task);
+	__u64 now_ns;
+	__u32 tgid;
+
+	now_ns = bpf_ktime_get_ns();
+	if (!thread || !thread_begin(thread, task, now_ns))
+		return 0;
+	charge_note_pending(thread, thread->clock.mark_ns);
+	account_edge(&thread->clock, &thread->pending, now_ns, THREAD_MODE_KERNEL);
+	charge_pending(thread, task, now_ns);
+	/* Another address space: no address is worth anything any more. */
+	thread->tls_resolution = TLS_UNRESOLVED;
+	thread->knowledge = CONTEXT_UNKNOWN;
+	thread->is_change_open = 0;
+	thread->has_passed_probe = 0;
+	thread->config.flags = 0;
+	thread->tid = task->pid; /* exec by another thread takes the leader's tid */
+	tgid = thread->tgid;
+	thread_release(thread);
+	bpf_map_update_elem(&processes, &tgid, &nothing, BPF_EXIST);
+	lifecycle_emit(EVENT_KIND_EXEC, tgid, 0, task);
+	return 0;
+}
+
+/*
+ * A thread that names itself begins a new life: Ruby up to 3.2 gives a native thread to one Ruby
+ * thread after the other, and each names it (native_set_thread_name(), thread_pthread.c, v3_1_0).
+ * What the last one may have left in the thread-local is not this one's until it sets a context
+ * itself.
+ */
+SEC("tp_btf/task_rename")
+int BPF_PROG(on_rename, struct task_struct *task)
+{
+	struct thread_state *thread;
+	__u64 now_ns;
+
+	if (task != bpf_get_current_task_btf())
+		return 0;
+	thread = thread_find(task);
+	if (!thread)
+		return 0;
+	now_ns = bpf_ktime_get_ns();
+	if (!thread_begin(thread, task, now_ns))
+		return 0;
+	context_boundary(thread, task, now_ns, THREAD_MODE_KERNEL, false);
+	charge_pending(thread, task, now_ns);
+	thread->knowledge = CONTEXT_UNKNOWN;
+	thread->has_passed_probe = 0;
+	thread->leftover_pointer = thread->state_pointer;
+	thread_release(thread);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct *task)
+{
+	struct thread_state *thread = thread_find(task);
+
+	if (!thread)
+		return 0;
+	/* From here on its memory may be gone: what is left belongs to the last known context. */
+	if (thread_begin(thread, task, bpf_ktime_get_ns())) {
+		if (task->mm)
+			context_confirm(thread, task, bpf_ktime_get_ns(), false);
+		thread_release(thread);
+	}
+	thread->is_exiting = 1;
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";

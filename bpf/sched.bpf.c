@@ -1,0 +1,96 @@
+/* The scheduler's boundaries: a thread leaves a CPU, another one gets it. */
+#include "context.bpf.h"
+#include "lifecycle.bpf.h"
+
+static __always_inline __u32 off_cpu_reason(const struct task_struct *task, bool is_preempted)
+{
+	__u32 state = task->__state;
+
+	/* A task preempted on its way to sleep has a sleeping state but stays runnable. */
+	if (is_preempted || state == TASK_STATE_RUNNING)
+		return OFF_CPU_RUNNABLE;
+	/* TASK_IDLE is uninterruptible without load: a kernel worker's wait, not a disk's. */
+	if ((state & TASK_STATE_UNINTERRUPTIBLE) && !(state & TASK_STATE_NOLOAD))
+		return OFF_CPU_UNINTERRUPTIBLE;
+	return OFF_CPU_SLEEPING;
+}
+
+static __always_inline void switch_out(struct thread_state *thread, struct task_struct *task,
+				       __u64 now_ns, bool is_preempted)
+{
+	__u32 reason = off_cpu_reason(task, is_preempted);
+	bool is_dead = task->__state & TASK_STATE_DEAD;
+	struct kernel_figures figures;
+	__u64 since_ns, interval_ns;
+	bool is_change;
+
+	if (!thread_begin(thread, task, now_ns)) {
+		thread->missed_out_ns = now_ns;
+		return;
+	}
+	since_ns = thread->clock.mark_ns;
+	thread_figures(task, &figures);
+	is_change = context_confirm(thread, task, now_ns, false);
+	interval_ns =
+		account_switch_out(&thread->clock, &thread->pending, now_ns, &figures, reason);
+	if (is_change)
+		thread->pending.ambiguous_ns += interval_ns;
+	charge_note_pending(thread, since_ns);
+	/* Whoever sleeps of its own accord has gone on past the store. */
+	if (reason != OFF_CPU_RUNNABLE)
+		thread->is_change_open = 0;
+	charge_open_change(thread, task, now_ns);
+	if (is_dead || thread->epoch != current_epoch)
+		charge_end_window(thread, task, now_ns, figures.exec_ns);
+	if (is_dead)
+		lifecycle_thread_gone(thread, task);
+	thread_release(thread);
+}
+
+static __always_inline void switch_in(struct thread_state *thread, struct task_struct *task,
+				      __u64 now_ns)
+{
+	struct kernel_figures figures;
+
+	if (thread->missed_out_ns) {
+		thread->missed_gap_ns += account_growth(now_ns, thread->missed_out_ns);
+		thread->missed_out_ns = 0;
+		return;
+	}
+	if (!thread_wait_hold(thread)) {
+		count_loss(thread->tgid, COUNTER_BOUNDARY_BUSY);
+		return;
+	}
+	if (!thread->clock.is_off_cpu) {
+		thread_figures(task, &figures);
+		account_leave_unseen(&thread->clock, &thread->pending, now_ns, &figures);
+		charge_note_pending(thread, now_ns);
+		count_loss(thread->tgid, COUNTER_SWITCH_UNSEEN);
+	}
+	/* The window ended while it was off the CPU, and the collector has not come to it yet. */
+	if (thread->epoch != current_epoch)
+		charge_end_window(thread, task, now_ns, thread->clock.exec_mark_ns);
+	account_switch_in(&thread->clock, &thread->pending, now_ns,
+			  stolen_at_switch_in(task, now_ns), bpf_get_smp_processor_id());
+	thread_release(thread);
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_sched_switch, bool is_preempted, struct task_struct *prev, struct task_struct *next)
+{
+	struct thread_state *leaving = thread_find(prev);
+	struct thread_state *entering = thread_find(next);
+	__u64 now_ns;
+
+	if (!leaving && !entering)
+		return 0;
+	/* One reading for both: what one ends, the other begins. */
+	now_ns = bpf_ktime_get_ns();
+	if (leaving)
+		switch_out(leaving, prev, now_ns, is_preempted);
+	if (entering)
+		switch_in(entering, next, now_ns);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";
