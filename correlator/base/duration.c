@@ -1,0 +1,70 @@
+#include "base/duration.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define NS_PER_SECOND 1000000000ULL
+
+int duration_parse(const char *text, uint64_t *ret_ns)
+{
+	static const struct {
+		const char *name;
+		double ns;
+	} units[] = {
+		{ "", 1e9 },  { "ns", 1 },   { "us", 1e3 },   { "ms", 1e6 },
+		{ "s", 1e9 }, { "m", 60e9 }, { "h", 3600e9 }, { "d", 86400e9 },
+	};
+	const double ten_years_ns = 3650 * 86400e9;
+	char *end;
+	double value;
+
+	/* strtod would take "inf", "nan" and hexadecimal too. */
+	if (!isdigit((unsigned char)text[0]) && text[0] != '.')
+		return -EINVAL;
+	if (strspn(text, "0123456789.") == 0 || strchr(text, 'x') || strchr(text, 'X'))
+		return -EINVAL;
+	value = strtod(text, &end);
+	if (end == text)
+		return -EINVAL;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(end, units[i].name) != 0)
+			continue;
+		if (!(value >= 0 && value * units[i].ns <= ten_years_ns))
+			return -EINVAL;
+		*ret_ns = (uint64_t)(value * units[i].ns);
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	(void)clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
+}
+
+uint64_t duration_monotonic_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t duration_wall_ns(void)
+{
+	return clock_ns(CLOCK_REALTIME);
+}
+
+uint64_t duration_boot_ns(void)
+{
+	return clock_ns(CLOCK_BOOTTIME);
+}
+
+uint64_t duration_own_cpu_ns(void)
+{
+	return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+}

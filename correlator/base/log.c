@@ -1,0 +1,68 @@
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The one setting of the process that is not passed around: how talkative stderr is. */
+static enum log_level level_limit = LOG_LEVEL_INFO;
+
+void log_set_level(enum log_level level)
+{
+	level_limit = level;
+}
+
+static void write_line(enum log_level level, const char *reason, const char *format, va_list args)
+{
+	static const char *const marks[] = { "error: ", "warning: ", "", "debug: " };
+	char line[2048];
+	int used = snprintf(line, sizeof(line), "correlator: %s", marks[level]);
+	int room = (int)sizeof(line) - 2 - used;
+	int wrote = vsnprintf(line + used, (size_t)room, format, args);
+
+	used += wrote < 0 ? 0 : (wrote < room ? wrote : room - 1);
+	if (reason) {
+		room = (int)sizeof(line) - 2 - used;
+		wrote = snprintf(line + used, (size_t)room, ": %s", reason);
+		used += wrote < 0 ? 0 : (wrote < room ? wrote : room - 1);
+	}
+	line[used++] = '\n';
+	/* stderr gone: there is nobody left to tell. */
+	if (write(STDERR_FILENO, line, (size_t)used) < 0)
+		return;
+}
+
+void log_line(enum log_level level, const char *format, ...)
+{
+	va_list args;
+
+	if (level > level_limit)
+		return;
+	va_start(args, format);
+	write_line(level, NULL, format, args);
+	va_end(args);
+}
+
+int log_error_errno(int error, const char *format, ...)
+{
+	va_list args;
+
+	error = error == 0 ? EIO : abs(error);
+	va_start(args, format);
+	write_line(LOG_LEVEL_ERROR, strerror(error), format, args);
+	va_end(args);
+	return -error;
+}
+
+int log_error(int error, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	write_line(LOG_LEVEL_ERROR, NULL, format, args);
+	va_end(args);
+	return error == 0 ? -EIO : -abs(error);
+}

@@ -1,0 +1,31 @@
+/*
+ * Diagnostics on stderr, one line each, `correlator: ` in front. The function that first turns a
+ * condition into an error logs it, with the names involved, and returns -errno; its callers pass
+ * that up in silence. Thread rule: any thread; a line is written with one write.
+ */
+#pragma once
+
+enum log_level {
+	LOG_LEVEL_ERROR = 0,
+	LOG_LEVEL_WARNING = 1,
+	LOG_LEVEL_INFO = 2,
+	LOG_LEVEL_DEBUG = 3,
+};
+
+/* Lines above this level are dropped. Set once by main before threads start; default INFO. */
+void log_set_level(enum log_level level);
+
+__attribute__((format(printf, 2, 3))) void log_line(enum log_level level, const char *format, ...);
+
+/*
+ * Logs "<message>: <strerror(error)>" at ERROR level. error is an errno value, positive or
+ * negative; returns it negative (0 gives -EIO: "error with no reason" is never success).
+ */
+__attribute__((format(printf, 2, 3))) int log_error_errno(int error, const char *format, ...);
+
+/* Logs the message at ERROR level, without a reason, and returns -abs(error). */
+__attribute__((format(printf, 2, 3))) int log_error(int error, const char *format, ...);
+
+#define log_warning(...) log_line(LOG_LEVEL_WARNING, __VA_ARGS__)
+#define log_info(...)	 log_line(LOG_LEVEL_INFO, __VA_ARGS__)
+#define log_debug(...)	 log_line(LOG_LEVEL_DEBUG, __VA_ARGS__)

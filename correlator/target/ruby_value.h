@@ -1,0 +1,39 @@
+/*
+ * The text of a captured value (snapshot.h) as it stands in records. Pure but for the names of
+ * symbols, which a callback resolves. Single thread.
+ *
+ *   String    its text; UTF-16/32 converted; what is not valid UTF-8, and control characters, as
+ *             \xNN; of an encoding that is not known (ruby_encoding.h) all that is not ASCII
+ *   Symbol    its name; ":0x<id>" when the symbol table does not have it
+ *   Integer   decimal; a bignum of more than VALUE_BYTES_MAX bytes "#<T_BIGNUM>" with the cut mark
+ *   Float     as Ruby prints it (shortest round trip)
+ *   true, false; "" for nil: the key is set to nothing
+ *   other     "#<T_HASH>": the type, not the class, whose name is not in the snapshot
+ *   cut       a text longer than VALUE_BYTES_MAX ends, after its last whole character, in "…#" and
+ *             the low 32 bits of the hash as 8 hex digits, so that long ids stay distinct
+ *   unreadable  "#<unreadable>"
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <correlator/snapshot.h>
+
+/* Longest text a value can have: each captured byte escaped as \xNN, plus the cut mark and NUL. */
+enum {
+	VALUE_TEXT_BYTES = 4 * VALUE_BYTES_MAX + 32
+};
+
+/* Resolves an ID to its name: 0 or -errno, as ruby_symbols_find_name. context is the caller's. */
+typedef int (*ruby_value_symbol_fn)(void *context, uint64_t id, char *ret_name, size_t name_bytes);
+
+/*
+ * Writes the text of value into ret_text (valid UTF-8, NUL-terminated) and returns 0. hash is the
+ * context's, used only in the mark of a cut string. -ENODATA: the key is absent. -EAGAIN: a
+ * symbol's name could not be read now. -EINVAL: not a value that a kernel program writes (a damaged
+ * snapshot). On failure ret_text is untouched. find_symbol may be NULL: then ":0x<id>" is written.
+ */
+int ruby_value_text(const struct value_snapshot *value, uint64_t hash,
+		    ruby_value_symbol_fn find_symbol, void *context,
+		    char ret_text[static VALUE_TEXT_BYTES]);
