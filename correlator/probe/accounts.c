@@ -1,0 +1,118 @@
+/* The flush: two epochs of accounts, the idle one drained in batches and cleared. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include <bpf/bpf.h>
+
+#include "base/duration.h"
+#include "base/log.h"
+#include "probe/session_internal.h"
+
+enum {
+	DRAIN_BATCH = 4096
+};
+
+/*
+ * Waits until no program is running any more that began before: the update of a map in map does
+ * (maybe_wait_bpf_programs(), kernel/bpf/syscall.c, v6.18).
+ */
+static int wait_for_programs(struct session *session)
+{
+	int fd = bpf_map__fd(session->skeleton->maps.accounts_a);
+	__u32 slot = 0;
+
+	if (bpf_map_update_elem(bpf_map__fd(session->skeleton->maps.accounts), &slot, &fd, BPF_ANY))
+		return -errno;
+	return 0;
+}
+
+/* Stops the programs: what runs on from here is closed by the iterator. */
+static int stop_programs(struct session *session)
+{
+	__atomic_store_n(&session->skeleton->bss->is_stopped, 1, __ATOMIC_SEQ_CST);
+	return wait_for_programs(session);
+}
+
+/*
+ * Ends the open window for every thread: running ones by an interrupt, the others by the iterator,
+ * until none is left that charges to it. A thread met in the middle of a boundary, or on its way
+ * from one to the other, is met the next time round.
+ */
+static int end_window(struct session *session, bool is_last)
+{
+	enum {
+		ROUNDS_MAX = 64
+	};
+	struct correlator_bpf__bss *shared = session->skeleton->bss;
+	int result = 0;
+
+	/* The context of a running thread can be read only until then. */
+	if (is_last)
+		result = collector_interrupt_cpus(session);
+	if (is_last && !result)
+		result = stop_programs(session);
+	if (result)
+		return result;
+	__atomic_add_fetch(&shared->current_epoch, 1, __ATOMIC_SEQ_CST);
+	for (int round = 0; round < ROUNDS_MAX; round++) {
+		result = is_last ? 0 : collector_interrupt_cpus(session);
+		__atomic_store_n(&shared->stragglers, 0, __ATOMIC_SEQ_CST);
+		if (!result)
+			result = collector_run_tasks(session, COLLECT_PHASE_FLUSH);
+		if (result || !__atomic_load_n(&shared->stragglers, __ATOMIC_SEQ_CST))
+			return result;
+	}
+	return -EBUSY;
+}
+
+static int drain_epoch(struct session *session, int fd, session_account_fn on_account,
+		       void *context)
+{
+	__u32 position, count;
+	void *in = NULL;
+	int failed, result;
+
+	do {
+		count = DRAIN_BATCH;
+		failed = bpf_map_lookup_and_delete_batch(fd, in, &position, session->keys,
+							 session->accounts, &count, NULL);
+		if (failed && errno != ENOENT)
+			return -errno;
+		for (__u32 i = 0; i < count; i++) {
+			result = on_account(context, &session->keys[i], &session->accounts[i]);
+			if (result)
+				return result;
+		}
+		in = &position;
+	} while (!failed);
+	return 0;
+}
+
+static int allocate_batch(struct session *session)
+{
+	if (!session->keys)
+		session->keys = calloc(DRAIN_BATCH, sizeof(*session->keys));
+	if (!session->accounts)
+		session->accounts = calloc(DRAIN_BATCH, sizeof(*session->accounts));
+	return session->keys && session->accounts ? 0 : -ENOMEM;
+}
+
+int session_flush(struct session *session, bool is_last, session_account_fn on_account,
+		  void *context, uint64_t *ret_end_ktime_ns, uint64_t *ret_epoch)
+{
+	struct bpf_map *maps[] = { session->skeleton->maps.accounts_a,
+				   session->skeleton->maps.accounts_b };
+	uint32_t epoch = session->skeleton->bss->current_epoch;
+	int result = allocate_batch(session);
+
+	if (!result)
+		result = end_window(session, is_last);
+	if (result)
+		return log_error_errno(result, "cannot write up the open intervals");
+	*ret_end_ktime_ns = duration_monotonic_ns();
+	*ret_epoch = epoch;
+	result = drain_epoch(session, bpf_map__fd(maps[epoch & 1]), on_account, context);
+	if (result)
+		return log_error_errno(result, "cannot drain the accounts");
+	return 0;
+}

@@ -1,0 +1,183 @@
+#include "probe/features.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/capability.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+
+#include "probe/session.h"
+#include "probe/session_internal.h"
+
+/* Capability numbers newer than the build machine's headers may know:
+ * include/uapi/linux/capability.h. */
+enum {
+	CAPABILITY_SYS_PTRACE = 19,
+	CAPABILITY_SYS_ADMIN = 21,
+	CAPABILITY_PERFMON = 38,
+	CAPABILITY_BPF = 39
+};
+
+static bool has_capability(cap_value_t capability)
+{
+	cap_t set = cap_get_proc();
+	cap_flag_value_t value = CAP_CLEAR;
+
+	if (!set)
+		return false;
+	(void)cap_get_flag(set, capability, CAP_EFFECTIVE, &value);
+	(void)cap_free(set);
+	return value == CAP_SET;
+}
+
+int features_missing_capabilities(char *ret_names, size_t names_bytes)
+{
+	static const struct {
+		cap_value_t capability;
+		const char *name;
+		bool admin_is_enough;
+	} wanted[] = {
+		{ CAPABILITY_BPF, "CAP_BPF", true },
+		{ CAPABILITY_PERFMON, "CAP_PERFMON", true },
+		{ CAPABILITY_SYS_PTRACE, "CAP_SYS_PTRACE", false },
+	};
+	bool is_admin = has_capability(CAPABILITY_SYS_ADMIN);
+	size_t used = 0;
+	int missing = 0;
+
+	ret_names[0] = '\0';
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		if (has_capability(wanted[i].capability) || (is_admin && wanted[i].admin_is_enough))
+			continue;
+		used += (size_t)snprintf(ret_names + used, names_bytes - used, "%s%s",
+					 missing ? ", " : "", wanted[i].name);
+		if (used >= names_bytes)
+			used = names_bytes - 1;
+		missing++;
+	}
+	return missing;
+}
+
+static struct feature *add(struct feature *features, size_t *count, const char *name,
+			   enum feature_state state, const char *remedy)
+{
+	struct feature *feature = &features[(*count)++];
+
+	feature->name = name;
+	feature->state = state;
+	feature->remedy = remedy;
+	feature->detail[0] = '\0';
+	return feature;
+}
+
+static void look_at_kernel(struct feature *features, size_t *count)
+{
+	struct utsname system;
+	struct feature *feature;
+
+	if (!uname(&system)) {
+		feature = add(features, count, "kernel", FEATURE_PRESENT, "");
+		(void)snprintf(feature->detail, sizeof(feature->detail), "%.60s %.40s",
+			       system.release, system.machine);
+	}
+	add(features, count, "BTF",
+	    access(FEATURE_BTF_PATH, R_OK) ? FEATURE_ABSENT : FEATURE_PRESENT,
+	    "boot a kernel built with CONFIG_DEBUG_INFO_BTF=y (5.15 or newer)");
+}
+
+static void look_at_capabilities(struct feature *features, size_t *count)
+{
+	bool is_admin = has_capability(CAPABILITY_SYS_ADMIN);
+
+	add(features, count, "CAP_BPF",
+	    is_admin || has_capability(CAPABILITY_BPF) ? FEATURE_PRESENT : FEATURE_ABSENT,
+	    "run as root, or grant it: setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep correlator");
+	add(features, count, "CAP_PERFMON",
+	    is_admin || has_capability(CAPABILITY_PERFMON) ? FEATURE_PRESENT : FEATURE_ABSENT,
+	    "run as root, or grant it: setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep correlator");
+	add(features, count, "CAP_SYS_PTRACE",
+	    has_capability(CAPABILITY_SYS_PTRACE) ? FEATURE_PRESENT : FEATURE_OPTIONAL_ABSENT,
+	    "without it only processes of your own user can be read");
+}
+
+static void look_at_hooks(struct feature *features, size_t *count, const struct btf *btf)
+{
+	static const struct {
+		const char *name;
+		const char *type;
+		__u32 kind;
+		const char *remedy;
+		bool is_optional;
+	} hooks[] = {
+		{ "sched_switch", "btf_trace_sched_switch", BTF_KIND_TYPEDEF,
+		  "needs a kernel with tracepoints (CONFIG_TRACEPOINTS=y)", false },
+		{ "sched_process_fork", "btf_trace_sched_process_fork", BTF_KIND_TYPEDEF,
+		  "needs a kernel with tracepoints (CONFIG_TRACEPOINTS=y)", false },
+		{ "sched_process_exec", "btf_trace_sched_process_exec", BTF_KIND_TYPEDEF,
+		  "needs a kernel with tracepoints (CONFIG_TRACEPOINTS=y)", false },
+		{ "sched_process_exit", "btf_trace_sched_process_exit", BTF_KIND_TYPEDEF,
+		  "needs a kernel with tracepoints (CONFIG_TRACEPOINTS=y)", false },
+		{ "task_rename", "btf_trace_task_rename", BTF_KIND_TYPEDEF,
+		  "needs a kernel with tracepoints (CONFIG_TRACEPOINTS=y)", false },
+		{ "sys_enter", "btf_trace_sys_enter", BTF_KIND_TYPEDEF,
+		  "needs CONFIG_FTRACE_SYSCALLS=y; without it use --no-kernel-split", true },
+		{ "sys_exit", "btf_trace_sys_exit", BTF_KIND_TYPEDEF,
+		  "needs CONFIG_FTRACE_SYSCALLS=y; without it use --no-kernel-split", true },
+		{ "task storage", "bpf_local_storage", BTF_KIND_STRUCT,
+		  "needs a kernel of 5.11 or newer", false },
+		{ "task iterator", "bpf_iter__task", BTF_KIND_STRUCT,
+		  "needs a kernel of 5.8 or newer", false },
+		{ "uprobe", "uprobe", BTF_KIND_STRUCT,
+		  "needs CONFIG_UPROBES=y; without it use --lean", true },
+		{ "uprobe_multi link", "bpf_uprobe_multi_link", BTF_KIND_STRUCT,
+		  "before 6.6 uprobes go by perf events, which cost more and need CAP_SYS_ADMIN",
+		  true },
+	};
+
+	for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++) {
+		bool is_there = btf__find_by_name_kind(btf, hooks[i].type, hooks[i].kind) > 0;
+		enum feature_state absent =
+			hooks[i].is_optional ? FEATURE_OPTIONAL_ABSENT : FEATURE_ABSENT;
+
+		add(features, count, hooks[i].name, is_there ? FEATURE_PRESENT : absent,
+		    hooks[i].remedy);
+	}
+}
+
+size_t features_look(struct feature ret_features[static FEATURES_MAX])
+{
+	struct btf *btf;
+	size_t count = 0;
+
+	look_at_kernel(ret_features, &count);
+	look_at_capabilities(ret_features, &count);
+	btf = btf__load_vmlinux_btf();
+	if (btf) {
+		look_at_hooks(ret_features, &count, btf);
+		btf__free(btf);
+	}
+	return count;
+}
+
+static int print_nothing(enum libbpf_print_level level, const char *format, va_list args)
+{
+	(void)level;
+	(void)format;
+	(void)args;
+	return 0;
+}
+
+int features_try_load(void)
+{
+	libbpf_print_fn_t before = libbpf_set_print(print_nothing);
+	struct correlator_bpf *skeleton = correlator_bpf__open();
+	int result = skeleton ? correlator_bpf__load(skeleton) : -errno;
+
+	correlator_bpf__destroy(skeleton);
+	(void)libbpf_set_print(before);
+	return result;
+}

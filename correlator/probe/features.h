@@ -1,0 +1,50 @@
+/*
+ * What this kernel and these privileges offer, for `doctor` and for error messages. Single thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define FEATURE_BTF_PATH "/sys/kernel/btf/vmlinux"
+
+/* enum bpf_attach_type BPF_TRACE_UPROBE_MULTI, include/uapi/linux/bpf.h, since v6.6. */
+enum {
+	FEATURE_ATTACH_TYPE_UPROBE_MULTI = 48
+};
+
+enum feature_state {
+	FEATURE_PRESENT = 1,
+	FEATURE_ABSENT = 2,
+	FEATURE_OPTIONAL_ABSENT = 3, /* there is a way without it */
+};
+
+struct feature {
+	const char *name;
+	const char *remedy; /* what to do or what follows, when it is absent */
+	enum feature_state state;
+	char detail[128];
+};
+
+enum {
+	FEATURES_MAX = 32
+};
+
+/*
+ * Looks at each feature without loading a program. Returns the number of features written.
+ * Strings are static but for detail.
+ */
+size_t features_look(struct feature ret_features[static FEATURES_MAX]);
+
+/*
+ * Tries to load every program for real and throws them away. 0, or -errno as session_open.
+ * Does not log.
+ */
+int features_try_load(void);
+
+/*
+ * The effective capabilities that are missing to observe processes of other users:
+ * "CAP_BPF, CAP_PERFMON". Returns their number (0: none, ret_names is ""). CAP_SYS_ADMIN stands for
+ * CAP_BPF and CAP_PERFMON.
+ */
+int features_missing_capabilities(char *ret_names, size_t names_bytes);

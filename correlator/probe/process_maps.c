@@ -1,0 +1,64 @@
+/* What the kernel side knows of processes and contexts, by map. */
+#include <errno.h>
+
+#include <bpf/bpf.h>
+
+#include "base/log.h"
+#include "probe/session_internal.h"
+
+int session_set_process(struct session *session, pid_t tgid, const struct process_config *config)
+{
+	static const struct process_books empty;
+	__u32 key = (__u32)tgid;
+	int books = bpf_map__fd(session->skeleton->maps.books);
+	int processes = bpf_map__fd(session->skeleton->maps.processes);
+
+	if (bpf_map_update_elem(books, &key, &empty, BPF_NOEXIST) && errno != EEXIST)
+		return log_error_errno(errno, "cannot open the books of process %d", tgid);
+	/* What ran so far ran without what is known from now on. */
+	(void)collector_interrupt_cpus(session);
+	if (bpf_map_update_elem(processes, &key, config, BPF_ANY))
+		return log_error_errno(errno, "cannot configure process %d", tgid);
+	__atomic_add_fetch(&session->skeleton->bss->generation, 1, __ATOMIC_SEQ_CST);
+	return 0;
+}
+
+int session_get_process(struct session *session, pid_t tgid, struct process_config *ret_config)
+{
+	__u32 key = (__u32)tgid;
+	int fd = bpf_map__fd(session->skeleton->maps.processes);
+
+	return bpf_map_lookup_elem(fd, &key, ret_config) ? -errno : 0;
+}
+
+void session_remove_process(struct session *session, pid_t tgid)
+{
+	__u32 key = (__u32)tgid;
+
+	(void)bpf_map_delete_elem(bpf_map__fd(session->skeleton->maps.processes), &key);
+	(void)bpf_map_delete_elem(bpf_map__fd(session->skeleton->maps.books), &key);
+}
+
+int session_get_context(struct session *session, uint64_t hash,
+			struct context_snapshot *ret_snapshot)
+{
+	__u64 key = hash;
+	int fd = bpf_map__fd(session->skeleton->maps.contexts);
+
+	return bpf_map_lookup_elem(fd, &key, ret_snapshot) ? -errno : 0;
+}
+
+void session_drop_context(struct session *session, uint64_t hash)
+{
+	__u64 key = hash;
+
+	(void)bpf_map_delete_elem(bpf_map__fd(session->skeleton->maps.contexts), &key);
+}
+
+int session_get_books(struct session *session, pid_t tgid, struct process_books *ret_books)
+{
+	__u32 key = (__u32)tgid;
+	int fd = bpf_map__fd(session->skeleton->maps.books);
+
+	return bpf_map_lookup_elem(fd, &key, ret_books) ? -errno : 0;
+}

@@ -1,0 +1,271 @@
+#include "probe/session.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include <bpf/bpf.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "probe/features.h"
+#include "probe/session_internal.h"
+
+DEFINE_CLEANUP(struct session *, session_free);
+
+static int print_libbpf(enum libbpf_print_level level, const char *format, va_list args)
+{
+	char text[1024];
+
+	(void)level;
+	(void)vsnprintf(text, sizeof(text), format, args);
+	text[strcspn(text, "\n")] = '\0';
+	log_debug("%s", text);
+	return 0;
+}
+
+static int draw_hash_key(struct session *session)
+{
+	struct context_hash_key key;
+
+	if (getrandom(&key, sizeof(key), 0) != (ssize_t)sizeof(key))
+		return log_error_errno(errno, "cannot draw the key of the context hash");
+	memcpy((void *)&session->skeleton->rodata->hash_key, &key, sizeof(key));
+	return 0;
+}
+
+static void set_map_sizes(struct session *session)
+{
+	const struct session_options *options = &session->options;
+	struct correlator_bpf *skeleton = session->skeleton;
+
+	if (options->contexts_max)
+		(void)bpf_map__set_max_entries(skeleton->maps.contexts, options->contexts_max);
+	if (options->accounts_max) {
+		(void)bpf_map__set_max_entries(skeleton->maps.accounts_a, options->accounts_max);
+		(void)bpf_map__set_max_entries(skeleton->maps.accounts_b, options->accounts_max);
+	}
+	if (options->ring_bytes)
+		(void)bpf_map__set_max_entries(skeleton->maps.events, options->ring_bytes);
+}
+
+/* Sets what must be known before load: constants, and which programs are wanted. */
+static int configure(struct session *session)
+{
+	struct correlator_bpf *skeleton = session->skeleton;
+	struct session_config *config = (struct session_config *)&skeleton->rodata->session;
+	int64_t offset = 0;
+
+	config->follow_forks = session->options.follow_forks;
+	config->has_steal_time = steal_time_find(&offset);
+	config->steal_time_offset = config->has_steal_time ? offset : 0;
+	if (!session->options.has_kernel_split) {
+		(void)bpf_program__set_autoload(skeleton->progs.on_sys_enter, false);
+		(void)bpf_program__set_autoload(skeleton->progs.on_sys_enter_lean, false);
+		(void)bpf_program__set_autoload(skeleton->progs.on_sys_exit, false);
+	}
+	skeleton->bss->is_lean = session->options.is_lean;
+	if (session->options.is_lean)
+		(void)bpf_program__set_autoload(skeleton->progs.on_context_change, false);
+	set_map_sizes(session);
+	session->has_uprobe_multi = uprobe_multi_is_supported();
+	if (session->has_uprobe_multi)
+		(void)bpf_program__set_expected_attach_type(
+			skeleton->progs.on_context_change,
+			(enum bpf_attach_type)FEATURE_ATTACH_TYPE_UPROBE_MULTI);
+	return draw_hash_key(session);
+}
+
+static int explain_load_failure(int error)
+{
+	char missing[256];
+
+	if (error == -EPERM || error == -EACCES) {
+		if (features_missing_capabilities(missing, sizeof(missing)) > 0)
+			return log_error(EPERM,
+					 "not allowed to load BPF programs: missing %s "
+					 "(run as root, or grant them with setcap)",
+					 missing);
+		return log_error(EPERM, "the kernel does not allow BPF programs to be loaded here "
+					"(a container or lockdown?); see `correlator doctor`");
+	}
+	if (access(FEATURE_BTF_PATH, R_OK))
+		return log_error(ENOTSUP,
+				 "this kernel has no BTF (%s): it needs "
+				 "CONFIG_DEBUG_INFO_BTF=y, since 5.15",
+				 FEATURE_BTF_PATH);
+	return log_error(ENOTSUP,
+			 "the kernel refused the BPF programs: %s; "
+			 "`correlator record -v` shows why",
+			 strerror(-error));
+}
+
+static int forward_event(void *context, void *data, size_t size)
+{
+	struct session *session = context;
+
+	if (size == sizeof(struct event) && session->on_event)
+		session->on_event(session->event_context, data);
+	return 0;
+}
+
+static int prepare_maps(struct session *session)
+{
+	struct correlator_bpf *skeleton = session->skeleton;
+	const int epochs[] = { bpf_map__fd(skeleton->maps.accounts_a),
+			       bpf_map__fd(skeleton->maps.accounts_b) };
+
+	for (__u32 slot = 0; slot < 2; slot++)
+		if (bpf_map_update_elem(bpf_map__fd(skeleton->maps.accounts), &slot, &epochs[slot],
+					BPF_ANY))
+			return log_error_errno(errno, "cannot set the epochs of accounts");
+	session->ring =
+		ring_buffer__new(bpf_map__fd(skeleton->maps.events), forward_event, session, NULL);
+	if (!session->ring)
+		return log_error_errno(errno, "cannot open the event ring");
+	session->iterator = bpf_program__attach_iter(skeleton->progs.collect_tasks, NULL);
+	if (!session->iterator)
+		return log_error_errno(errno, "cannot make the task iterator");
+	return 0;
+}
+
+int session_open(const struct session_options *options, struct session **ret_session)
+{
+	_cleanup_(session_freep) struct session *session = calloc(1, sizeof(*session));
+	int result;
+
+	if (!session)
+		return log_error_errno(ENOMEM, "cannot start a session");
+	session->options = *options;
+	session->stats_fd = -1;
+	session->mode = options->is_lean ? SESSION_MODE_LEAN : SESSION_MODE_EXACT;
+	libbpf_set_print(print_libbpf);
+	session->skeleton = correlator_bpf__open();
+	if (!session->skeleton)
+		return explain_load_failure(-errno);
+	result = configure(session);
+	if (result)
+		return result;
+	result = correlator_bpf__load(session->skeleton);
+	if (result)
+		return explain_load_failure(result);
+	result = prepare_maps(session);
+	if (result)
+		return result;
+	if (options->measures_programs)
+		session->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	*ret_session = TAKE_PTR(session);
+	return 0;
+}
+
+void session_free(struct session *session)
+{
+	if (!session)
+		return;
+	uprobe_detach_all(session);
+	if (session->stats_fd >= 0)
+		(void)close(session->stats_fd);
+	(void)bpf_link__destroy(session->iterator);
+	ring_buffer__free(session->ring);
+	correlator_bpf__destroy(session->skeleton);
+	free(session->keys);
+	free(session->accounts);
+	free(session);
+}
+
+int session_attach(struct session *session)
+{
+	struct correlator_bpf_progs {
+		struct bpf_program *program;
+		struct bpf_link **link;
+		bool is_wanted;
+	} hooks[] = {
+		{ session->skeleton->progs.on_fork, &session->skeleton->links.on_fork, true },
+		{ session->skeleton->progs.on_exec, &session->skeleton->links.on_exec, true },
+		{ session->skeleton->progs.on_exit, &session->skeleton->links.on_exit, true },
+		{ session->skeleton->progs.on_rename, &session->skeleton->links.on_rename, true },
+		{ session->skeleton->progs.on_sched_switch,
+		  &session->skeleton->links.on_sched_switch, true },
+		{ session->skeleton->progs.on_sys_enter, &session->skeleton->links.on_sys_enter,
+		  session->options.has_kernel_split && !session->options.is_lean },
+		{ session->skeleton->progs.on_sys_enter_lean,
+		  &session->skeleton->links.on_sys_enter_lean,
+		  session->options.has_kernel_split && session->options.is_lean },
+		{ session->skeleton->progs.on_sys_exit, &session->skeleton->links.on_sys_exit,
+		  session->options.has_kernel_split },
+	};
+
+	for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++) {
+		if (!hooks[i].is_wanted)
+			continue;
+		*hooks[i].link = bpf_program__attach(hooks[i].program);
+		if (!*hooks[i].link)
+			return log_error_errno(errno, "cannot attach to %s",
+					       bpf_program__section_name(hooks[i].program));
+	}
+	return 0;
+}
+
+int session_register_threads(struct session *session)
+{
+	int result = 0;
+
+	/* Twice: a thread that an unknown one made meanwhile may have got a tid behind the walk. */
+	for (int pass = 0; !result && pass < 2; pass++)
+		result = collector_run_tasks(session, COLLECT_PHASE_REGISTER);
+	if (result)
+		return log_error_errno(result, "cannot walk the machine's tasks");
+	return 0;
+}
+
+static bool is_uprobed(const struct session *session, const struct stat *file)
+{
+	for (size_t i = 0; i < session->file_count; i++)
+		if (session->files[i].device == file->st_dev &&
+		    session->files[i].inode == file->st_ino)
+			return true;
+	return false;
+}
+
+int session_attach_uprobes(struct session *session, int fd, const uint64_t *file_offsets,
+			   size_t count)
+{
+	struct stat file;
+	int result;
+
+	if (session->mode != SESSION_MODE_EXACT)
+		return 0;
+	if (fstat(fd, &file))
+		return log_error_errno(errno, "cannot look at the object to probe");
+	if (is_uprobed(session, &file))
+		return 0;
+	if (session->file_count == UPROBED_FILES_MAX ||
+	    session->link_count + count > UPROBE_LINKS_MAX)
+		return log_error_errno(ENOSPC, "too many objects to probe");
+	result = session->has_uprobe_multi ? uprobe_attach_multi(session, fd, file_offsets, count)
+					   : uprobe_attach_each(session, fd, file_offsets, count);
+	if (result)
+		return log_error_errno(result, "cannot attach uprobes");
+	session->files[session->file_count].device = file.st_dev;
+	session->files[session->file_count++].inode = file.st_ino;
+	return 0;
+}
+
+int session_events_fd(const struct session *session)
+{
+	return ring_buffer__epoll_fd(session->ring);
+}
+
+int session_read_events(struct session *session, session_event_fn on_event, void *context)
+{
+	int count;
+
+	session->on_event = on_event;
+	session->event_context = context;
+	count = ring_buffer__consume(session->ring);
+	session->on_event = NULL;
+	return count;
+}

@@ -1,0 +1,132 @@
+/*
+ * The kernel side of one recording: the loaded programs and maps, and their attachments. Owned by
+ * the command that records; one thread. Everything is released by the kernel when the process
+ * ends, however it ends: nothing is pinned.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <correlator/books.h>
+#include <correlator/config.h>
+#include <correlator/snapshot.h>
+
+struct session;
+
+struct session_options {
+	bool is_lean; /* no uprobes: contexts are read at scheduler and syscall boundaries */
+	bool has_kernel_split; /* attach the two syscall tracepoints */
+	bool follow_forks;
+	bool measures_programs; /* have the kernel time our programs: two clock readings a run */
+	uint32_t contexts_max; /* sizes of maps; 0 = the defaults of limits.h */
+	uint32_t accounts_max;
+	uint32_t ring_bytes; /* rounded up to a power of two of pages */
+};
+
+/*
+ * Opens and loads the programs. Logs; 0 or:
+ *   -EPERM    a capability is missing (named in the message)
+ *   -ENOTSUP  the kernel lacks something (named in the message)
+ */
+int session_open(const struct session_options *options, struct session **ret_session);
+void session_free(struct session *session);
+
+/* Attaches the scheduler, lifecycle and syscall hooks. 0, or -errno (logged, with the hook). */
+int session_attach(struct session *session);
+
+/*
+ * Tells the kernel side about a process, or what is new about it. Threads of it that are alive
+ * are observed from the next session_register_threads() on; a process that forks off an observed
+ * one is known by itself. 0, -E2BIG (PROCESSES_MAX reached), -errno. Logs.
+ */
+int session_set_process(struct session *session, pid_t tgid, const struct process_config *config);
+/* Copies the config that the kernel side holds. 0, -ENOENT. */
+int session_get_process(struct session *session, pid_t tgid, struct process_config *ret_config);
+/* Forgets a process that has ended. */
+void session_remove_process(struct session *session, pid_t tgid);
+
+/* Makes every thread of the known processes an observed one. 0 or -errno (logged). */
+int session_register_threads(struct session *session);
+
+/*
+ * Puts a uprobe on each offset of the object open at fd, once per file (device and inode), for all
+ * processes that map it: programs tell observed threads from others. 0 or -errno (logged).
+ */
+int session_attach_uprobes(struct session *session, int fd, const uint64_t *file_offsets,
+			   size_t count);
+
+/*
+ * Measures, with a child of its own, the time that each system call spends between the ring
+ * crossing and our boundaries, which is counted as user time: to be moved to kernel time, call by
+ * call. Needs has_kernel_split, attached hooks, and no process observed yet. Takes about 0.1 s. 0
+ * or -errno (logged).
+ */
+int session_calibrate(struct session *session, uint64_t *ret_transition_ns);
+
+/* One drained account; the pointers live for the call. */
+typedef int (*session_account_fn)(void *context, const struct account_key *key,
+				  const struct account *account);
+
+/* How closely the programs watch; each step costs less and tells less. */
+enum session_mode {
+	SESSION_MODE_EXACT = 0, /* uprobes: contexts change where they change */
+	SESSION_MODE_LEAN = 1, /* no uprobes */
+	SESSION_MODE_SWITCH_ONLY = 2, /* no uprobes, no syscall tracepoints: no user/kernel split */
+};
+
+enum session_mode session_get_mode(const struct session *session);
+bool session_has_kernel_split(const struct session *session);
+
+/*
+ * Steps down to a mode while recording; call right after a flush, so that no window mixes two.
+ * There is no way back up. 0 or -errno (logged).
+ */
+int session_step_down(struct session *session, enum session_mode mode);
+
+/* What one program has run since it was loaded; name is static. */
+struct session_program {
+	const char *name;
+	uint64_t run_count;
+	uint64_t run_ns;
+};
+
+enum {
+	SESSION_PROGRAMS_MAX = 16
+};
+
+/*
+ * Reads what the programs ran: the number of programs, or 0 when the kernel does not measure them
+ * (neither measures_programs nor kernel.bpf_stats_enabled; bpf_prog_info, since 5.1).
+ */
+size_t session_read_programs(const struct session *session,
+			     struct session_program ret_programs[static SESSION_PROGRAMS_MAX]);
+
+/*
+ * Ends a window: writes up every thread, each of which then charges to the next one, hands each
+ * account of the ended one to on_account and clears it. A non-zero return of on_account stops the
+ * drain and is returned. With is_last the programs are stopped first, so that nothing is charged
+ * after it. 0 or -errno (logged). *ret_end_ktime_ns = CLOCK_MONOTONIC when the window ended,
+ * *ret_epoch its number: its parity says which part of process_books is complete. Both are set
+ * before the drain.
+ */
+int session_flush(struct session *session, bool is_last, session_account_fn on_account,
+		  void *context, uint64_t *ret_end_ktime_ns, uint64_t *ret_epoch);
+
+/* 0, or -ENOENT: no such snapshot (its map was full, or it was dropped). */
+int session_get_context(struct session *session, uint64_t hash,
+			struct context_snapshot *ret_snapshot);
+/* Drops a snapshot that no account has named for a while; made again when it comes back. */
+void session_drop_context(struct session *session, uint64_t hash);
+
+/* The books of a process as they stand; grow only. 0, -ENOENT. */
+int session_get_books(struct session *session, pid_t tgid, struct process_books *ret_books);
+
+/* The ring buffer's epoll fd, readable when events wait; and reading them (event_reader.h). */
+struct event;
+typedef void (*session_event_fn)(void *context, const struct event *event);
+int session_events_fd(const struct session *session);
+/* Calls on_event for each waiting event, without blocking. Number of events, or -errno. */
+int session_read_events(struct session *session, session_event_fn on_event, void *context);
