@@ -1,0 +1,112 @@
+#include "report/books.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "base/text.h"
+#include "report/costs.h"
+
+static const struct {
+	const char *name;
+	const char *text;
+} losses[_COUNTER_MAX] = {
+#define COUNTER_TEXTS(counter, field, meaning) [COUNTER_##counter] = { field, meaning },
+	COUNTER_LIST(COUNTER_TEXTS)
+#undef COUNTER_TEXTS
+};
+
+const char *books_loss_name(enum counter counter)
+{
+	return losses[counter].name;
+}
+
+const char *books_loss_text(enum counter counter)
+{
+	return losses[counter].text;
+}
+
+static void note_residual(struct books *books, int64_t residual_ns, int64_t exec_ns)
+{
+	if (books->balance_count > 0 && llabs(residual_ns) <= llabs(books->worst_residual_ns))
+		return;
+	books->worst_residual_ns = residual_ns;
+	books->worst_exec_ns = exec_ns;
+}
+
+int books_add_balance(struct books *books, const struct record_view *record)
+{
+	int64_t exec_ns, attributed_ns, unattributed_ns, overflow_ns, count;
+	const struct record_field *residual = record_view_find(record, "residual_ns");
+
+	if (!record_view_count(record, "exec_ns", &exec_ns) ||
+	    !record_view_count(record, "attributed_ns", &attributed_ns) ||
+	    !record_view_count(record, "unattributed_ns", &unattributed_ns) ||
+	    !record_view_count(record, "overflow_ns", &overflow_ns) || !residual ||
+	    residual->value != RECORD_VALUE_INTEGER)
+		return -EBADMSG;
+	books->exec_ns = saturated_add(books->exec_ns, exec_ns);
+	books->attributed_ns = saturated_add(books->attributed_ns, attributed_ns);
+	books->unattributed_ns = saturated_add(books->unattributed_ns, unattributed_ns);
+	books->overflow_ns = saturated_add(books->overflow_ns, overflow_ns);
+	note_residual(
+		books,
+		exec_ns - saturated_add(saturated_add(attributed_ns, unattributed_ns), overflow_ns),
+		exec_ns);
+	if (__builtin_add_overflow(books->stated_residual_ns, residual->integer,
+				   &books->stated_residual_ns))
+		books->stated_residual_ns = residual->integer < 0 ? INT64_MIN : INT64_MAX;
+	for (int i = 0; i < _COUNTER_MAX; i++) {
+		if (record_view_count(record, losses[i].name, &count))
+			books->losses[i] = saturated_add(books->losses[i], count);
+	}
+	if (record_view_count(record, "own_cpu_ns", &count))
+		books->own_cpu_ns = saturated_add(books->own_cpu_ns, count);
+	books->balance_count++;
+	return 0;
+}
+
+void books_add_gap(struct books *books, const struct record_view *record)
+{
+	struct record_text reason = { "not known", sizeof("not known") - 1 };
+	int64_t count;
+
+	if (record_view_count(record, "dropped_records", &count))
+		books->dropped_records = saturated_add(books->dropped_records, count);
+	if (record_view_count(record, "dropped_segments", &count))
+		books->dropped_segments = saturated_add(books->dropped_segments, count);
+	if (books->gap_count++ > 0)
+		return;
+	(void)record_view_text(record, "reason", &reason);
+	(void)text_escape(reason.bytes, reason.size_bytes, 0, books->gap_reason,
+			  sizeof(books->gap_reason));
+}
+
+int64_t books_charged_ns(const struct books *books)
+{
+	return saturated_add(saturated_add(books->attributed_ns, books->unattributed_ns),
+			     books->overflow_ns);
+}
+
+int64_t books_residual_ns(const struct books *books)
+{
+	/* Both are 0..2^63-1: their difference cannot overflow. */
+	return books->exec_ns - books_charged_ns(books);
+}
+
+bool books_residual_ppm(const struct books *books, double *ret_ppm)
+{
+	if (books->exec_ns == 0)
+		return false;
+	*ret_ppm = 1e6 * (double)books_residual_ns(books) / (double)books->exec_ns;
+	return true;
+}
+
+bool books_balance(const struct books *books)
+{
+	double ppm;
+
+	if (!books_residual_ppm(books, &ppm))
+		return books_residual_ns(books) == 0;
+	return ppm <= BOOKS_PPM_LIMIT && ppm >= -BOOKS_PPM_LIMIT;
+}

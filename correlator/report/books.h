@@ -1,0 +1,51 @@
+/*
+ * The books of a recording: what the balance records say that the kernel charged, and where that
+ * time went; and what is known to be missing (loss counters, gaps). Pure.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <correlator/counters.h>
+
+#include "report/record_view.h"
+
+enum {
+	BOOKS_REASON_BYTES = 64,
+	BOOKS_PPM_LIMIT = 1000, /* 0.1 % of exec time: above it the books do not balance */
+};
+
+/* Sums over all processes and windows, nanoseconds unless named otherwise. */
+struct books {
+	uint64_t balance_count; /* records; 0 = nothing below is measured */
+	int64_t exec_ns;
+	int64_t attributed_ns;
+	int64_t unattributed_ns;
+	int64_t overflow_ns;
+	int64_t stated_residual_ns; /* sum of the records' own residual_ns */
+	int64_t worst_residual_ns; /* of one record: the one farthest from 0, by its own times */
+	int64_t worst_exec_ns; /* the exec time of that record */
+	int64_t own_cpu_ns;
+	int64_t losses[_COUNTER_MAX];
+	uint64_t gap_count;
+	int64_t dropped_records;
+	int64_t dropped_segments;
+	char gap_reason[BOOKS_REASON_BYTES]; /* of the first gap, escaped */
+};
+
+/* 0, or -EBADMSG when the record lacks one of its main times. */
+int books_add_balance(struct books *books, const struct record_view *record);
+void books_add_gap(struct books *books, const struct record_view *record);
+
+/* attributed + unattributed + overflow. */
+int64_t books_charged_ns(const struct books *books);
+/* exec - charged. */
+int64_t books_residual_ns(const struct books *books);
+/* In millionths of exec; false when exec is 0. */
+bool books_residual_ppm(const struct books *books, double *ret_ppm);
+bool books_balance(const struct books *books);
+
+/* Field name and meaning of a loss counter (counters.h). */
+const char *books_loss_name(enum counter counter);
+const char *books_loss_text(enum counter counter);

@@ -1,0 +1,76 @@
+#include "report/costs.h"
+
+/* A cost is its first field, or the sum of both parts; `whole` is preferred where both are given.
+ */
+static const struct {
+	const char *whole;
+	const char *parts[2];
+} fields[_COST_MAX] = {
+	[COST_CPU] = { "cpu_ns", { "user_ns", "kernel_ns" } },
+	[COST_USER] = { .whole = "user_ns" },
+	[COST_KERNEL] = { .whole = "kernel_ns" },
+	[COST_RUN_QUEUE] = { .whole = "run_queue_ns" },
+	[COST_BLOCKED] = { .whole = "blocked_ns" },
+	[COST_SLICES] = { .whole = "slices" },
+	[COST_SWITCHES] = { .parts = { "switches_voluntary", "switches_involuntary" } },
+	[COST_AMBIGUOUS] = { .whole = "ambiguous_ns" },
+	[COST_MIGRATIONS] = { .whole = "migrations" },
+	[COST_STOLEN] = { .whole = "stolen_ns" },
+};
+
+int64_t saturated_add(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+static bool read_cost(const struct record_view *record, enum cost cost, int64_t *ret_value)
+{
+	int64_t first, second;
+
+	if (fields[cost].whole && record_view_count(record, fields[cost].whole, ret_value))
+		return true;
+	if (!fields[cost].parts[0] || !record_view_count(record, fields[cost].parts[0], &first) ||
+	    !record_view_count(record, fields[cost].parts[1], &second))
+		return false;
+	*ret_value = saturated_add(first, second);
+	return true;
+}
+
+void costs_add_record(struct costs *costs, const struct record_view *record)
+{
+	struct costs one = { .record_count = 1 };
+
+	for (int cost = 0; cost < _COST_MAX; cost++) {
+		if (!read_cost(record, (enum cost)cost, &one.sums[cost]))
+			one.missing |= 1U << cost;
+	}
+	costs_add(costs, &one);
+}
+
+void costs_add(struct costs *costs, const struct costs *other)
+{
+	for (int cost = 0; cost < _COST_MAX; cost++)
+		costs->sums[cost] = saturated_add(costs->sums[cost], other->sums[cost]);
+	costs->missing |= other->missing;
+	costs->record_count += other->record_count;
+}
+
+const char *costs_name(enum cost cost)
+{
+	return fields[cost].whole ? fields[cost].whole : "switches";
+}
+
+bool costs_has(const struct costs *costs, enum cost cost)
+{
+	return (costs->missing & 1U << cost) == 0;
+}
+
+bool costs_share_percent(const struct costs *costs, const struct costs *all, double *ret_percent)
+{
+	if (!costs_has(costs, COST_CPU) || !costs_has(all, COST_CPU) || all->sums[COST_CPU] == 0)
+		return false;
+	*ret_percent = 100.0 * (double)costs->sums[COST_CPU] / (double)all->sums[COST_CPU];
+	return true;
+}

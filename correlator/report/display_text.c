@@ -1,0 +1,137 @@
+#include "report/display_text.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <wchar.h>
+
+#include "base/text.h"
+
+static const char ellipsis[] = "…";
+
+/* text is valid UTF-8, as text_escape leaves it. */
+static uint32_t decode(const uint8_t *text, int length)
+{
+	static const uint8_t lead_masks[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
+	uint32_t code_point = text[0] & lead_masks[length];
+
+	for (int i = 1; i < length; i++)
+		code_point = code_point << 6 | (text[i] & 0x3f);
+	return code_point;
+}
+
+/* Unicode 15: general punctuation marks of category Cf, Zl, Zp, and the byte order mark. */
+static bool is_invisible(uint32_t code_point)
+{
+	return (code_point >= 0x200b && code_point <= 0x200f) ||
+	       (code_point >= 0x2028 && code_point <= 0x202e) ||
+	       (code_point >= 0x2060 && code_point <= 0x206f) || code_point == 0xfeff;
+}
+
+static int character_bytes(const char *text, size_t size_bytes)
+{
+	int length = text_utf8_length((const uint8_t *)text, size_bytes);
+
+	return length > 0 ? length : 1;
+}
+
+static size_t character_columns(const char *text, int length)
+{
+	int columns = wcwidth((wchar_t)decode((const uint8_t *)text, length));
+
+	return columns < 0 ? 1 : (size_t)columns;
+}
+
+size_t display_text_escape(const char *text, size_t size_bytes, char *ret_text, size_t text_bytes)
+{
+	struct text_writer writer;
+
+	text_writer_init(&writer, ret_text, text_bytes);
+	for (size_t at = 0; at < size_bytes && !writer.is_full;) {
+		int length = character_bytes(text + at, size_bytes - at);
+		char clean[TEXT_ESCAPE_BYTES * TEXT_CODE_POINT_BYTES + 1];
+
+		if (length > 1 && is_invisible(decode((const uint8_t *)text + at, length))) {
+			text_writer_put_escaped(&writer, text + at, (size_t)length);
+		} else {
+			size_t clean_bytes =
+				text_escape(text + at, (size_t)length, 0, clean, sizeof(clean));
+
+			text_writer_put(&writer, clean, clean_bytes);
+		}
+		at += (size_t)length;
+	}
+	return writer.length_bytes;
+}
+
+size_t display_text_columns(const char *text)
+{
+	size_t size_bytes = strlen(text);
+	size_t columns = 0;
+
+	for (size_t at = 0; at < size_bytes;) {
+		int length = character_bytes(text + at, size_bytes - at);
+
+		columns += character_columns(text + at, length);
+		at += (size_t)length;
+	}
+	return columns;
+}
+
+/* Bytes at the front of text that take at most columns columns and room_bytes bytes. */
+static size_t head_bytes(const char *text, size_t columns, size_t room_bytes)
+{
+	size_t size_bytes = strlen(text);
+	size_t at = 0;
+
+	while (at < size_bytes) {
+		int length = character_bytes(text + at, size_bytes - at);
+		size_t taken = character_columns(text + at, length);
+
+		if (taken > columns || at + (size_t)length > room_bytes)
+			break;
+		columns -= taken;
+		at += (size_t)length;
+	}
+	return at;
+}
+
+/* Where the tail begins that takes at most columns columns and room_bytes bytes. */
+static size_t tail_offset(const char *text, size_t columns, size_t room_bytes)
+{
+	size_t size_bytes = strlen(text);
+	size_t at = size_bytes;
+
+	while (at > 0) {
+		size_t before = at - 1;
+		size_t taken;
+
+		while (before > 0 && ((uint8_t)text[before] & 0xc0) == 0x80)
+			before--;
+		taken = character_columns(text + before, (int)(at - before));
+		if (taken > columns || size_bytes - before > room_bytes)
+			break;
+		columns -= taken;
+		at = before;
+	}
+	return at;
+}
+
+void display_text_fit(const char *text, size_t columns, char *ret_text, size_t text_bytes)
+{
+	size_t size_bytes = strlen(text);
+	size_t room_bytes = (text_bytes - sizeof(ellipsis)) / 2;
+	struct text_writer writer;
+	size_t tail;
+
+	text_writer_init(&writer, ret_text, text_bytes);
+	if (size_bytes < text_bytes && display_text_columns(text) <= columns) {
+		text_writer_put(&writer, text, size_bytes);
+		return;
+	}
+	/* The head gets the odd column: prefixes tell more than suffixes. */
+	text_writer_put(&writer, text, head_bytes(text, columns / 2, room_bytes));
+	text_writer_put(&writer, ellipsis, sizeof(ellipsis) - 1);
+	tail = tail_offset(text, (columns - 1) / 2, room_bytes);
+	text_writer_put(&writer, text + tail, size_bytes - tail);
+}

@@ -1,0 +1,43 @@
+/*
+ * The report as a table for people, and as JSON and CSV for programs. All read totals and write to
+ * a stream; the caller checks ferror(out). "Not measured" is "-", an absent member, an empty cell.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "report/rows.h"
+#include "report/totals.h"
+
+struct format_file {
+	const char *name;
+	uint64_t entry_count;
+	bool is_truncated;
+};
+
+struct format_options {
+	enum row_field sort;
+	size_t top_count; /* 0 = all */
+	size_t width; /* of the screen, in columns */
+	bool is_bold;
+	const struct format_file *files;
+	size_t file_count;
+};
+
+/* Each: 0 or -ENOMEM. JSON and CSV give the first grouping, the table all of them that have groups
+ * (the first always). */
+int format_table(const struct totals *totals, const struct format_options *options, FILE *out);
+int format_json(const struct totals *totals, const struct format_options *options, FILE *out);
+int format_csv(const struct totals *totals, const struct format_options *options, FILE *out);
+
+/* The parts of format_table above and below the tables. */
+void format_heading(const struct totals *totals, const struct format_options *options, FILE *out);
+void format_books(const struct totals *totals, const struct format_options *options, FILE *out);
+void format_cost(const struct totals *totals, const struct format_options *options, FILE *out);
+
+/* The parts of format_json below the rows: 0 or -ENOMEM. */
+int format_json_books(const struct totals *totals, FILE *out);
+int format_json_meta(const struct totals *totals, const struct format_options *options, FILE *out);

@@ -1,0 +1,151 @@
+#include "report/format.h"
+
+#include <string.h>
+
+#include "report/human.h"
+#include "report/sentence.h"
+
+static void print_line(const char *label, int64_t ns, int64_t exec_ns, FILE *out)
+{
+	char duration[HUMAN_BYTES];
+
+	human_duration(ns, duration);
+	(void)fprintf(out, "  %-22s %10s", label, duration);
+	if (exec_ns > 0)
+		(void)fprintf(out, " %8.2f %%", 100.0 * (double)ns / (double)exec_ns);
+	(void)fputc('\n', out);
+}
+
+static void print_residual(const struct books *books, FILE *out)
+{
+	char number[HUMAN_BYTES];
+	double ppm;
+
+	human_number(books_residual_ns(books), number);
+	(void)fprintf(out, "  %-22s %7s ns", "residual", number);
+	if (books_residual_ppm(books, &ppm))
+		(void)fprintf(out, "  = %.2f ppm of the exec time", ppm);
+	(void)fputc('\n', out);
+}
+
+/* For information: a short window has a large part of its time at its ends. */
+static void print_worst(const struct books *books, FILE *out)
+{
+	char number[HUMAN_BYTES];
+
+	if (books->balance_count < 2)
+		return;
+	human_number(books->worst_residual_ns, number);
+	(void)fprintf(out, "  %-22s %7s ns", "largest of a window", number);
+	if (books->worst_exec_ns > 0)
+		(void)fprintf(out, "  = %.2f ppm of its exec time",
+			      1e6 * (double)books->worst_residual_ns /
+				      (double)books->worst_exec_ns);
+	(void)fputc('\n', out);
+}
+
+/* In any mode but the exact one it is the bound of the error, so that a 0 says something. */
+static void print_ambiguous(const struct totals *totals, FILE *out)
+{
+	const struct recording *recording = &totals->recording;
+	bool is_bound = false;
+
+	for (size_t i = 0; i < recording->mode_count; i++)
+		is_bound |= strcmp(recording->modes[i].mode, "exact") != 0;
+	if (costs_has(&totals->all, COST_AMBIGUOUS) &&
+	    (is_bound || totals->all.sums[COST_AMBIGUOUS] > 0))
+		print_line("ambiguous, at most", totals->all.sums[COST_AMBIGUOUS],
+			   totals->books.exec_ns, out);
+}
+
+static void print_stolen(const struct costs *all, size_t width, FILE *out)
+{
+	char duration[HUMAN_BYTES];
+
+	if (!costs_has(all, COST_STOLEN) || all->sums[COST_STOLEN] == 0)
+		return;
+	human_duration(all->sums[COST_STOLEN], duration);
+	sentence_print(
+		out, width, SENTENCE_INDENT,
+		"  stolen %s: taken from the CPUs by the hypervisor or interrupts, part of no "
+		"request",
+		duration);
+}
+
+static void print_verdicts(const struct totals *totals, size_t width, FILE *out)
+{
+	const struct books *books = &totals->books;
+	char first[HUMAN_BYTES], second[HUMAN_BYTES];
+
+	if (!books_balance(books)) {
+		human_number(books_residual_ns(books), first);
+		human_number(books->exec_ns, second);
+		sentence_print(out, width, SENTENCE_INDENT,
+			       "THE BOOKS DO NOT BALANCE: %s ns of %s ns of exec time are not "
+			       "accounted for (the limit is 0.1 %%)",
+			       first, second);
+	}
+	if (books->stated_residual_ns != books_residual_ns(books)) {
+		human_number(books->stated_residual_ns, first);
+		human_number(books_residual_ns(books), second);
+		sentence_print(
+			out, width, SENTENCE_INDENT,
+			"THE BALANCE RECORDS CONTRADICT THEMSELVES: they state a residual of "
+			"%s ns, their own times leave %s ns",
+			first, second);
+	}
+	if (!totals_match_books(totals)) {
+		human_number(costs_has(&totals->all, COST_CPU) ? totals->all.sums[COST_CPU] : 0,
+			     first);
+		human_number(books_charged_ns(books), second);
+		sentence_print(out, width, SENTENCE_INDENT,
+			       "THE TABLE DOES NOT MATCH THE BOOKS: its CPU adds up to %s ns, the "
+			       "balance records charged %s ns",
+			       first, second);
+	}
+}
+
+static void print_losses(const struct books *books, size_t width, FILE *out)
+{
+	char number[HUMAN_BYTES], segments[HUMAN_BYTES];
+
+	for (int i = 0; i < _COUNTER_MAX; i++) {
+		if (books->losses[i] == 0)
+			continue;
+		human_number(books->losses[i], number);
+		sentence_print(out, width, SENTENCE_INDENT, "  %s %s: %s",
+			       books_loss_name((enum counter)i), number,
+			       books_loss_text((enum counter)i));
+	}
+	if (books->gap_count == 0)
+		return;
+	human_number(books->dropped_records, number);
+	human_number(books->dropped_segments, segments);
+	sentence_print(
+		out, width, SENTENCE_INDENT,
+		"RECORDS ARE MISSING: %s records in %s segments were dropped (%s); the times "
+		"above are too low",
+		number, segments, books->gap_reason);
+}
+
+void format_books(const struct totals *totals, const struct format_options *options, FILE *out)
+{
+	const struct books *books = &totals->books;
+	const char *bold = options->is_bold ? "\033[1m" : "";
+
+	(void)fprintf(out, "\n%sthe books%s\n", bold, options->is_bold ? "\033[0m" : "");
+	if (books->balance_count == 0) {
+		(void)fputs("  - (no balance records)\n", out);
+	} else {
+		print_line("the kernel's exec time", books->exec_ns, 0, out);
+		print_line("attributed", books->attributed_ns, books->exec_ns, out);
+		print_line("unattributed", books->unattributed_ns, books->exec_ns, out);
+		print_line("overflow", books->overflow_ns, books->exec_ns, out);
+		print_residual(books, out);
+		print_worst(books, out);
+		print_ambiguous(totals, out);
+		print_verdicts(totals, options->width, out);
+	}
+	print_stolen(&totals->all, options->width, out);
+	print_losses(books, options->width, out);
+}

@@ -1,0 +1,134 @@
+#include "report/format.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "report/display_text.h"
+
+enum {
+	ESCAPED_BYTES = 4 * RECORD_VIEW_TEXT_BYTES_MAX + 1
+};
+
+static const char *const row_names[_ROW_KIND_MAX] = {
+	[ROW_KIND_GROUP] = "group",
+	[ROW_KIND_HIDDEN] = "hidden",
+	[ROW_KIND_WITHOUT_KEY] = "without_key",
+	[ROW_KIND_UNATTRIBUTED] = "unattributed",
+	[ROW_KIND_OVERFLOW] = "overflow",
+	[ROW_KIND_TOTAL] = "total",
+};
+
+/* RFC 4180 quoting. A spreadsheet takes a cell that begins with one of = + - @ for a formula. */
+static void print_text(const char *text, FILE *out)
+{
+	bool is_quoted = strpbrk(text, ",\"\r\n") != NULL;
+
+	if (is_quoted)
+		(void)fputc('"', out);
+	if (text[0] != '\0' && strchr("=+-@", text[0]))
+		(void)fputc('\'', out);
+	for (; *text; text++) {
+		if (*text == '"')
+			(void)fputc('"', out);
+		(void)fputc(*text, out);
+	}
+	if (is_quoted)
+		(void)fputc('"', out);
+}
+
+static void print_cost(const struct costs *costs, enum cost cost, FILE *out)
+{
+	(void)fputc(',', out);
+	if (costs_has(costs, cost))
+		(void)fprintf(out, "%" PRId64, costs->sums[cost]);
+}
+
+static void print_percent(bool is_measured, double percent, FILE *out)
+{
+	(void)fputc(',', out);
+	if (is_measured)
+		(void)fprintf(out, "%.6f", percent);
+}
+
+static void print_label(const struct record_text text, FILE *out)
+{
+	char label[ESCAPED_BYTES];
+
+	(void)display_text_escape(text.bytes, text.size_bytes, label, sizeof(label));
+	print_text(label, out);
+}
+
+static void print_name(const struct row *row, enum group_name which, FILE *out)
+{
+	const char *name = row->group ? row->group->names[which] : NULL;
+
+	(void)fputc(',', out);
+	if (name)
+		print_label((struct record_text){ name, strlen(name) }, out);
+}
+
+static void print_row(const struct rows *rows, const struct row *row, FILE *out)
+{
+	const struct totals *totals = rows->totals;
+	double percent = 0;
+	bool is_measured;
+
+	(void)fprintf(out, "%s,", row_names[row->kind]);
+	if (row->group)
+		print_label(grouping_label(row->group, totals->recording.has_several_hosts), out);
+	(void)fputc(',', out);
+	if (row->request_count > 0)
+		(void)fprintf(out, "%" PRIu64, row->request_count);
+	for (int cost = COST_CPU; cost <= COST_BLOCKED; cost++)
+		print_cost(row->costs, (enum cost)cost, out);
+	is_measured = costs_share_percent(row->costs, &totals->all, &percent);
+	print_percent(is_measured, percent, out);
+	for (int cost = COST_SLICES; cost < _COST_MAX; cost++)
+		print_cost(row->costs, (enum cost)cost, out);
+	if (rows->grouping->has_all_time) {
+		is_measured = totals_cpu_percent(totals, row->costs, &percent);
+		print_percent(is_measured, percent, out);
+		is_measured = totals_machine_percent(totals, row->costs, &percent);
+		print_percent(is_measured, percent, out);
+	}
+	for (int name = 0; name < _GROUP_NAME_MAX; name++) {
+		if (grouping_has_name(rows->grouping, (enum group_name)name))
+			print_name(row, (enum group_name)name, out);
+	}
+	(void)fputs("\r\n", out);
+}
+
+static void print_header(const struct grouping *grouping, FILE *out)
+{
+	(void)fputs("row,", out);
+	print_text(grouping->by, out);
+	(void)fputs(",requests", out);
+	for (int cost = COST_CPU; cost < _COST_MAX; cost++)
+		(void)fprintf(out, "%s,%s", cost == COST_SLICES ? ",share_percent" : "",
+			      costs_name((enum cost)cost));
+	if (grouping->has_all_time)
+		(void)fputs(",cpu_percent,machine_percent", out);
+	if (grouping_has_name(grouping, GROUP_NAME_THREAD))
+		(void)fputs(",thread", out);
+	if (grouping_has_name(grouping, GROUP_NAME_COMM))
+		(void)fputs(",comm", out);
+	(void)fputs("\r\n", out);
+}
+
+int format_csv(const struct totals *totals, const struct format_options *options, FILE *out)
+{
+	struct rows rows;
+	int r = rows_init(&rows, totals, &totals->groupings[0], options->sort, options->top_count);
+
+	if (r < 0)
+		return r;
+	print_header(rows.grouping, out);
+	for (size_t i = 0; i < rows_count(&rows) && !ferror(out); i++) {
+		struct row row = rows_at(&rows, i);
+
+		print_row(&rows, &row, out);
+	}
+	rows_deinit(&rows);
+	return 0;
+}

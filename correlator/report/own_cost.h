@@ -1,0 +1,52 @@
+/*
+ * What watching cost, from the self records of a recording. Sums saturate, and peaks are of one
+ * window. Bounded: what exceeds OWN_COST_PROGRAMS_MAX programs is in the sums only. Pure.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "report/record_view.h"
+
+enum {
+	OWN_COST_PROGRAMS_MAX = 32,
+	OWN_COST_NAME_BYTES = 64,
+};
+
+enum own_cost_map {
+	OWN_COST_MAP_CONTEXTS = 0,
+	OWN_COST_MAP_ACCOUNTS = 1,
+	OWN_COST_MAP_PROCESSES = 2,
+	_OWN_COST_MAP_MAX,
+};
+
+/* The window in which the map was fullest; limit 0 = not measured. */
+struct own_cost_fill {
+	int64_t used;
+	int64_t limit;
+};
+
+struct own_cost_program {
+	char name[OWN_COST_NAME_BYTES]; /* escaped */
+	int64_t run_count;
+	int64_t run_ns;
+};
+
+struct own_cost {
+	uint64_t record_count; /* 0 = nothing below is measured */
+	int64_t cpu_ns;
+	int64_t rss_bytes_max; /* 0 = not measured */
+	struct own_cost_fill fills[_OWN_COST_MAP_MAX];
+	struct own_cost_program programs[OWN_COST_PROGRAMS_MAX]; /* in order of appearance */
+	size_t program_count;
+	int64_t run_count; /* of all programs */
+	int64_t run_ns;
+	bool has_programs; /* false: their cost is not measured */
+};
+
+void own_cost_add(struct own_cost *cost, const struct record_view *record);
+
+/* "contexts", ... */
+const char *own_cost_map_name(enum own_cost_map map);

@@ -1,0 +1,78 @@
+/*
+ * One record read back: the fields of an entry's map, decoded and checked, so that nothing else in
+ * report/ deals with msgpack. Borrowed: texts point into the entry's bytes, and live as long.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	RECORD_VIEW_SCHEMA = 1,
+	RECORD_VIEW_FIELDS_MAX = 128,
+	RECORD_VIEW_ITEMS_MAX = 64, /* texts in all lists of a record */
+	RECORD_VIEW_TEXT_BYTES_MAX = 4096,
+};
+
+enum record_kind {
+	RECORD_KIND_OTHER = 0, /* of a later version, or not needed here: skip */
+	RECORD_KIND_META = 1,
+	RECORD_KIND_PROCESS = 2,
+	RECORD_KIND_CPU = 3,
+	RECORD_KIND_BALANCE = 4,
+	RECORD_KIND_GAP = 5,
+	RECORD_KIND_STALL = 6,
+	RECORD_KIND_SELF = 7,
+	_RECORD_KIND_MAX,
+};
+
+/* Any bytes, not NUL-terminated: clean before showing (display_text.h). */
+struct record_text {
+	const char *bytes;
+	size_t size_bytes;
+};
+
+enum record_value {
+	RECORD_VALUE_OTHER = 0, /* a type that no record has */
+	RECORD_VALUE_INTEGER = 1,
+	RECORD_VALUE_BOOL = 2,
+	RECORD_VALUE_TEXT = 3,
+	RECORD_VALUE_LIST = 4,
+	_RECORD_VALUE_MAX,
+};
+
+struct record_field {
+	struct record_text name;
+	enum record_value value;
+	int64_t integer; /* also 0 or 1 of a bool; above 2^63-1 is 2^63-1 */
+	struct record_text text;
+	const struct record_text *items; /* of a list */
+	size_t item_count;
+};
+
+struct record_view {
+	uint64_t wall_ns; /* the entry's EventTime */
+	enum record_kind kind;
+	size_t field_count;
+	struct record_field fields[RECORD_VIEW_FIELDS_MAX];
+	size_t item_count;
+	struct record_text items[RECORD_VIEW_ITEMS_MAX];
+};
+
+/*
+ * Decodes an entry that entry_scan accepted. 0; -EBADMSG: not a record (a field name that is no
+ * text, no schema, kind or pid); -EPROTONOSUPPORT: another schema; -E2BIG: beyond a bound above;
+ * -ENOMEM. On failure *ret_view holds nothing of use.
+ */
+int record_view_decode(const uint8_t *entry, size_t entry_bytes, struct record_view *ret_view);
+
+/* The field, or NULL. The first one when a name occurs twice. */
+const struct record_field *record_view_find(const struct record_view *view, const char *name);
+
+/* False, with *ret_ untouched, when the field is not there, of another type, or negative. */
+bool record_view_count(const struct record_view *view, const char *name, int64_t *ret_count);
+bool record_view_text(const struct record_view *view, const char *name,
+		      struct record_text *ret_text);
+
+bool record_text_is(struct record_text text, const char *expected);

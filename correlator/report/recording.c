@@ -1,0 +1,261 @@
+#define HASH_NONFATAL_OOM	 1
+#define uthash_nonfatal_oom(elt) ((void)(elt))
+
+#include "report/recording.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <uthash.h>
+
+#include "base/text.h"
+#include "report/keyed_hash.h"
+
+struct recording_process {
+	struct recording_process_info info; /* host_name and pid are the key */
+	UT_hash_handle hh;
+};
+
+enum {
+	PROCESS_KEY_BYTES = offsetof(struct recording_process_info, comm)
+};
+
+void recording_init(struct recording *recording)
+{
+	*recording = (struct recording){ .seed = keyed_hash_seed() };
+}
+
+void recording_deinit(struct recording *recording)
+{
+	struct recording_process *process, *next;
+
+	HASH_ITER(hh, recording->processes, process, next) {
+		HASH_DELETE(hh, recording->processes, process);
+		free(process);
+	}
+	*recording = (struct recording){ 0 };
+}
+
+/* Leaves ret_text as it was when the record has no such text. */
+static void copy_text(const struct record_view *record, const char *name,
+		      char ret_text[RECORDING_TEXT_BYTES])
+{
+	struct record_text text;
+
+	if (record_view_text(record, name, &text))
+		(void)text_escape(text.bytes, text.size_bytes, 0, ret_text, RECORDING_TEXT_BYTES);
+}
+
+static void read_process_key(const struct record_view *record, struct recording_process_info *info)
+{
+	memset(info, 0, sizeof(*info));
+	copy_text(record, "host_name", info->host_name);
+	(void)record_view_count(record, "pid", &info->pid);
+}
+
+static unsigned int hash_process(const struct recording *recording,
+				 const struct recording_process_info *info)
+{
+	return keyed_hash(recording->seed, info->host_name, PROCESS_KEY_BYTES);
+}
+
+static struct recording_process *find_process(const struct recording *recording,
+					      const struct recording_process_info *info)
+{
+	struct recording_process *process;
+
+	HASH_FIND_BYHASHVALUE(hh, recording->processes, info->host_name, PROCESS_KEY_BYTES,
+			      hash_process(recording, info), process);
+	return process;
+}
+
+static int add_process(struct recording *recording, const struct record_view *record)
+{
+	struct recording_process_info info;
+	struct recording_process *process;
+
+	read_process_key(record, &info);
+	process = find_process(recording, &info);
+	if (!process) {
+		if (recording->process_count >= RECORDING_PROCESSES_MAX)
+			return 0;
+		process = calloc(1, sizeof(*process));
+		if (!process)
+			return -ENOMEM;
+		process->info = info;
+		HASH_ADD_KEYPTR_BYHASHVALUE(hh, recording->processes, process->info.host_name,
+					    PROCESS_KEY_BYTES, hash_process(recording, &info),
+					    process);
+		if (!process->hh.tbl) {
+			free(process);
+			return -ENOMEM;
+		}
+		recording->process_count++;
+	}
+	/* A pid that is used again is another process: nothing of the old one may stay. */
+	if (process->info.end_ns > 0)
+		memset(process->info.comm, 0, sizeof(process->info) - PROCESS_KEY_BYTES);
+	(void)record_view_count(record, "ppid", &process->info.ppid);
+	(void)record_view_count(record, "start_ns", &process->info.start_ns);
+	(void)record_view_count(record, "end_ns", &process->info.end_ns);
+	copy_text(record, "comm", process->info.comm);
+	copy_text(record, "server", process->info.server);
+	copy_text(record, "ruby_version", process->info.ruby_version);
+	return 0;
+}
+
+struct record_text recording_comm(const struct recording *recording,
+				  const struct record_view *record)
+{
+	struct recording_process_info info;
+	const struct recording_process *process;
+
+	read_process_key(record, &info);
+	process = find_process(recording, &info);
+	if (!process || process->info.comm[0] == '\0')
+		return (struct record_text){ 0 };
+	return (struct record_text){ process->info.comm, strlen(process->info.comm) };
+}
+
+bool recording_next_process(const struct recording *recording, const void **cursor,
+			    struct recording_process_info *ret_info)
+{
+	const struct recording_process *process = *cursor;
+
+	process = process ? process->hh.next : recording->processes;
+	if (!process)
+		return false;
+	*cursor = process;
+	*ret_info = process->info;
+	return true;
+}
+
+bool recording_has_key(const struct recording *recording, const char *name)
+{
+	for (size_t i = 0; i < recording->key_count; i++) {
+		if (strcmp(recording->keys[i], name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void add_key(struct recording *recording, struct record_text name)
+{
+	char key[RECORDING_TEXT_BYTES];
+
+	(void)text_escape(name.bytes, name.size_bytes, 0, key, sizeof(key));
+	if (recording->key_count < RECORDING_KEYS_MAX && !recording_has_key(recording, key))
+		memcpy(recording->keys[recording->key_count++], key, sizeof(key));
+}
+
+bool recording_is_key_field(const struct record_field *field)
+{
+	static const char *const fixed[] = { "kind", "record_id", "host_name", "thread_name" };
+
+	if (field->value != RECORD_VALUE_TEXT)
+		return false;
+	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++) {
+		if (record_text_is(field->name, fixed[i]))
+			return false;
+	}
+	return true;
+}
+
+uint64_t recording_duration_ns(const struct recording *recording)
+{
+	return recording->end_ns - recording->start_ns;
+}
+
+static void add_cpu_keys(struct recording *recording, const struct record_view *record)
+{
+	for (size_t i = 0; i < record->field_count; i++) {
+		if (recording_is_key_field(&record->fields[i]))
+			add_key(recording, record->fields[i].name);
+	}
+}
+
+static void add_window(struct recording *recording, const struct record_view *record)
+{
+	int64_t window_ns = 0;
+	uint64_t start_ns;
+
+	(void)record_view_count(record, "window_ns", &window_ns);
+	start_ns =
+		(uint64_t)window_ns < record->wall_ns ? record->wall_ns - (uint64_t)window_ns : 0;
+	if (recording->end_ns == 0 || start_ns < recording->start_ns)
+		recording->start_ns = start_ns;
+	if (record->wall_ns > recording->end_ns)
+		recording->end_ns = record->wall_ns;
+}
+
+static bool is_same_mode(const struct recording_mode *a, const struct recording_mode *b)
+{
+	return strcmp(a->mode, b->mode) == 0 && a->has_kernel_split == b->has_kernel_split;
+}
+
+static void add_mode(struct recording *recording, const struct record_view *record)
+{
+	const struct record_field *split = record_view_find(record, "kernel_split");
+	struct recording_mode mode = {
+		.wall_ns = record->wall_ns,
+		.has_kernel_split = !split || split->integer != 0,
+	};
+
+	copy_text(record, "mode", mode.mode);
+	copy_text(record, "reason", mode.reason);
+	if (recording->mode_count > 0 && mode.reason[0] == '\0' &&
+	    is_same_mode(&mode, &recording->last_mode))
+		return;
+	recording->last_mode = mode;
+	if (recording->mode_count == RECORDING_MODES_MAX)
+		recording->modes_left_out++;
+	else
+		recording->modes[recording->mode_count++] = mode;
+}
+
+static void add_meta(struct recording *recording, const struct record_view *record)
+{
+	const struct record_field *keys = record_view_find(record, "keys");
+	int64_t cpu_count = 0;
+
+	(void)record_view_count(record, "cpu_count", &cpu_count);
+	if (recording->meta_count++ == 0) {
+		copy_text(record, "tool_version", recording->tool_version);
+		copy_text(record, "kernel_release", recording->kernel_release);
+		(void)record_view_count(record, "interval_ns", &recording->interval_ns);
+		recording->cpu_count = cpu_count;
+	} else if (cpu_count != recording->cpu_count) {
+		recording->cpu_count = 0;
+	}
+	add_mode(recording, record);
+	for (size_t i = 0; keys && i < keys->item_count; i++)
+		add_key(recording, keys->items[i]);
+}
+
+int recording_add(struct recording *recording, const struct record_view *record)
+{
+	char host[RECORDING_TEXT_BYTES] = "";
+
+	copy_text(record, "host_name", host);
+	if (recording->record_count++ == 0)
+		memcpy(recording->first_host, host, sizeof(host));
+	else if (strcmp(host, recording->first_host) != 0)
+		recording->has_several_hosts = true;
+	switch (record->kind) {
+	case RECORD_KIND_META:
+		add_meta(recording, record);
+		return 0;
+	case RECORD_KIND_PROCESS:
+		return add_process(recording, record);
+	case RECORD_KIND_CPU:
+		add_cpu_keys(recording, record);
+		add_window(recording, record);
+		return 0;
+	case RECORD_KIND_BALANCE:
+		add_window(recording, record);
+		return 0;
+	default:
+		return 0;
+	}
+}

@@ -1,0 +1,85 @@
+/*
+ * What a recording says about itself: version and mode (meta records), the processes (process
+ * records), the keys that its cpu records carry, and the time it spans. Bounded: what exceeds a
+ * limit here is counted, not kept. Single thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "report/record_view.h"
+
+enum {
+	RECORDING_KEYS_MAX = 64,
+	RECORDING_PROCESSES_MAX = 65536,
+	RECORDING_MODES_MAX = 16,
+	RECORDING_TEXT_BYTES = 128, /* of each text kept, escaped and cut */
+};
+
+struct recording_process;
+
+/* How time was measured, from wall_ns on. Texts are escaped. */
+struct recording_mode {
+	uint64_t wall_ns;
+	bool has_kernel_split;
+	char mode[RECORDING_TEXT_BYTES];
+	char reason[RECORDING_TEXT_BYTES]; /* of the change to it; "" = none given */
+};
+
+struct recording {
+	uint64_t meta_count;
+	char tool_version[RECORDING_TEXT_BYTES]; /* these of the first meta record */
+	char kernel_release[RECORDING_TEXT_BYTES];
+	int64_t interval_ns;
+	int64_t cpu_count; /* 0 = not known, or not the same in all meta records */
+	struct recording_mode modes[RECORDING_MODES_MAX]; /* the first one, and the changes */
+	size_t mode_count;
+	struct recording_mode last_mode;
+	uint64_t modes_left_out;
+	char keys[RECORDING_KEYS_MAX][RECORDING_TEXT_BYTES]; /* in order of appearance */
+	size_t key_count;
+	uint64_t start_ns; /* wall clock of the first window's start and the last one's end; */
+	uint64_t end_ns; /* both 0 = no window */
+	uint64_t record_count;
+	struct recording_process *processes; /* uthash */
+	size_t process_count;
+	uint64_t seed; /* of the hash table */
+	char first_host[RECORDING_TEXT_BYTES];
+	bool has_several_hosts;
+};
+
+/* One process, by host name and pid. Texts are escaped; "" = not known. */
+struct recording_process_info {
+	char host_name[RECORDING_TEXT_BYTES];
+	int64_t pid;
+	char comm[RECORDING_TEXT_BYTES];
+	char server[RECORDING_TEXT_BYTES];
+	char ruby_version[RECORDING_TEXT_BYTES];
+	int64_t ppid; /* these are 0 when not known */
+	int64_t start_ns; /* wall clock */
+	int64_t end_ns; /* of a process that ended while it was observed */
+};
+
+void recording_init(struct recording *recording);
+void recording_deinit(struct recording *recording);
+
+/* From the start of the first window to the end of the last one; 0 = no window. */
+uint64_t recording_duration_ns(const struct recording *recording);
+
+/* Takes note of any record. 0, -ENOMEM. */
+int recording_add(struct recording *recording, const struct record_view *record);
+
+bool recording_has_key(const struct recording *recording, const char *name);
+
+/* comm of the record's process as known so far; { NULL, 0 } when not. Valid until the next add. */
+struct record_text recording_comm(const struct recording *recording,
+				  const struct record_view *record);
+
+/* Iterates the processes in order of appearance. *cursor starts at NULL. False at the end. */
+bool recording_next_process(const struct recording *recording, const void **cursor,
+			    struct recording_process_info *ret_info);
+
+/* True when the field is a key of the target: a text that is not part of every cpu record. */
+bool recording_is_key_field(const struct record_field *field);

@@ -1,0 +1,85 @@
+/*
+ * The lines of a report in the order and number in which they are shown: groups, then the time
+ * that belongs to none of them (where the groups leave any), then the total. The same for every
+ * format.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "report/grouping.h"
+#include "report/totals.h"
+
+/* Columns of a report, and what it can be sorted by. */
+enum row_field {
+	ROW_FIELD_KEY = 0,
+	ROW_FIELD_REQUESTS = 1,
+	ROW_FIELD_CPU = 2,
+	ROW_FIELD_USER = 3,
+	ROW_FIELD_KERNEL = 4,
+	ROW_FIELD_RUN_QUEUE = 5,
+	ROW_FIELD_BLOCKED = 6,
+	ROW_FIELD_SHARE = 7,
+	ROW_FIELD_SLICES = 8,
+	ROW_FIELD_SWITCHES = 9,
+	ROW_FIELD_AMBIGUOUS = 10,
+	ROW_FIELD_MIGRATIONS = 11,
+	ROW_FIELD_STOLEN = 12,
+	ROW_FIELD_CPU_PERCENT = 13,
+	ROW_FIELD_MACHINE_PERCENT = 14,
+	ROW_FIELD_THREAD_NAME = 15, /* grouping_has_name */
+	ROW_FIELD_COMM = 16,
+	_ROW_FIELD_MAX,
+};
+
+/* Append-only; the order in which they are shown. */
+enum row_kind {
+	ROW_KIND_GROUP = 0,
+	ROW_KIND_HIDDEN = 1, /* the sum of the groups that are not shown */
+	ROW_KIND_WITHOUT_KEY = 2, /* attributed to a context that has no such key */
+	ROW_KIND_UNATTRIBUTED = 3,
+	ROW_KIND_OVERFLOW = 4,
+	ROW_KIND_TOTAL = 5,
+	_ROW_KIND_MAX,
+};
+
+struct row {
+	enum row_kind kind;
+	const struct group *group; /* ROW_KIND_GROUP only */
+	const struct costs *costs;
+	uint64_t request_count; /* distinct; 0 = not known */
+};
+
+/* Each cost of all rows but the total adds up to the total. */
+struct rows {
+	const struct totals *totals;
+	const struct grouping *grouping;
+	const struct group **groups;
+	size_t group_count; /* shown */
+	size_t hidden_count;
+	struct costs hidden;
+	enum row_kind others[_ROW_KIND_MAX]; /* those shown below the groups, in order */
+	size_t other_count;
+};
+
+/*
+ * Sorts (key and names ascending, everything else descending, not measured last, equals by key) and
+ * shows the first top_count; 0 = all. 0 or -ENOMEM. Borrows totals and grouping, which is one of
+ * totals.
+ */
+int rows_init(struct rows *rows, const struct totals *totals, const struct grouping *grouping,
+	      enum row_field sort, size_t top_count);
+void rows_deinit(struct rows *rows);
+
+/* Rows in all, the total last. */
+size_t rows_count(const struct rows *rows);
+struct row rows_at(const struct rows *rows, size_t index);
+/* Index of the first row of a kind; rows_count when there is none. */
+size_t rows_find_kind(const struct rows *rows, enum row_kind kind);
+
+/* The name on the command line ("run_queue"); rows_find_field: -EINVAL when there is none such. */
+const char *rows_field_name(enum row_field field);
+int rows_find_field(const char *name, enum row_field *ret_field);
+
+/* The cost behind a column; false for a column that shows something else. */
+bool rows_field_cost(enum row_field field, enum cost *ret_cost);

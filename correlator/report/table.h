@@ -1,0 +1,44 @@
+/*
+ * A table of text on a screen of a given width: the first column to the left and flexible, the
+ * others to the right (texts to the left) and as wide as their cells. What does not fit is left out
+ * whole columns at a time, the least important first. Cells come from a callback, so a table of any
+ * length needs no memory.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+enum {
+	TABLE_CELL_BYTES = 1024,
+	TABLE_COLUMNS_MAX = 16,
+	TABLE_RULES_MAX = 2,
+	TABLE_FIRST_COLUMN_MIN = 20, /* columns are dropped to leave the first this wide */
+	TABLE_FIRST_COLUMN_MAX = 60,
+	TABLE_TEXT_COLUMN_MAX = 20, /* what cells of the other text columns should keep to */
+};
+
+/* Writes the text of a cell: valid UTF-8 without control characters. */
+typedef void (*table_cell_fn)(const void *context, size_t row, size_t column,
+			      char ret_text[static TABLE_CELL_BYTES]);
+
+struct table_column {
+	const char *title;
+	unsigned int rank; /* the highest is dropped first; 0 = never */
+	bool is_text; /* to the left */
+};
+
+struct table {
+	const struct table_column *columns;
+	size_t column_count; /* <= TABLE_COLUMNS_MAX */
+	size_t row_count;
+	size_t rules[TABLE_RULES_MAX]; /* rows with a line above them; 0 = none */
+	size_t width; /* of the screen, in columns */
+	bool is_bold; /* the heading, by an escape sequence */
+	table_cell_fn cell;
+	const void *context;
+};
+
+/* Prints the table, and a line that names the columns left out. Check ferror(out). */
+void table_print(const struct table *table, FILE *out);

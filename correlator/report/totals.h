@@ -1,0 +1,58 @@
+/*
+ * Everything a report says, added up from the records of one or more recordings. Owned by the
+ * subcommand; the format_*.c files read it. Single thread.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "report/books.h"
+#include "report/costs.h"
+#include "report/grouping.h"
+#include "report/own_cost.h"
+#include "report/record_view.h"
+#include "report/recording.h"
+#include "report/text_set.h"
+
+enum {
+	TOTALS_GROUPINGS_MAX = 2
+};
+
+struct totals {
+	struct grouping groupings[TOTALS_GROUPINGS_MAX];
+	size_t grouping_count;
+	struct costs unattributed; /* time under no context, or under one that could not be read */
+	struct costs overflow; /* time under contexts that could not be told apart */
+	struct costs inherited; /* the part of the groups that may be a leftover (record.h) */
+	struct text_set inherited_requests;
+	struct costs all; /* the CPU and waits of every cpu record */
+	struct books books;
+	struct own_cost own_cost;
+	struct recording recording;
+};
+
+/* by_names: what to group by, at most TOTALS_GROUPINGS_MAX. 0, -ENOMEM. */
+int totals_init(struct totals *totals, const char *const *by_names, size_t by_count);
+void totals_deinit(struct totals *totals);
+
+/*
+ * Adds one record of any kind. 0; -ENOMEM; -E2BIG: too many distinct values (grouping.h);
+ * -EBADMSG: a balance record that lacks a time. Does not log.
+ */
+int totals_add(struct totals *totals, const struct record_view *record);
+
+/* After the last record: what no record was seen of is "not measured" where nothing was. */
+void totals_finish(struct totals *totals);
+
+/*
+ * CPU in percent of one CPU, or of all CPUs of the machine, over the duration of the recording.
+ * False when it is not measured, or the number of CPUs is not known or not the same throughout.
+ */
+bool totals_cpu_percent(const struct totals *totals, const struct costs *costs,
+			double *ret_percent);
+bool totals_machine_percent(const struct totals *totals, const struct costs *costs,
+			    double *ret_percent);
+
+/* False when the CPU of the cpu records differs from what the balance records say was charged;
+ * true as well when there are no balance records to compare with. */
+bool totals_match_books(const struct totals *totals);
