@@ -1,0 +1,233 @@
+#include <argp.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <correlator/state_abi.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "command.h"
+#include "options.h"
+#include "probe/features.h"
+#include "target/process.h"
+#include "target/ruby_target.h"
+
+struct arguments {
+	pid_t pid; /* 0 = none */
+	struct key_options keys;
+	bool is_failed;
+};
+
+/* What a column shows; a line with a remedy follows what is missing. */
+enum verdict {
+	VERDICT_OK,
+	VERDICT_NOTE,
+	VERDICT_BAD
+};
+
+__attribute__((format(printf, 3, 4))) static void say(enum verdict verdict, const char *name,
+						      const char *format, ...)
+{
+	static const char *const marks[] = { "ok  ", "note", "FAIL" };
+	va_list args;
+
+	(void)printf("  %s  %-20s ", marks[verdict], name);
+	va_start(args, format);
+	(void)vprintf(format, args);
+	va_end(args);
+	(void)putchar('\n');
+}
+
+/* Number of features without which nothing works. */
+static int examine_machine(void)
+{
+	struct feature features[FEATURES_MAX];
+	size_t count = features_look(features);
+	int missing = 0, result;
+
+	(void)puts("This machine and user");
+	for (size_t i = 0; i < count; i++) {
+		const struct feature *feature = &features[i];
+
+		if (feature->state == FEATURE_PRESENT) {
+			say(VERDICT_OK, feature->name, "%s", feature->detail);
+			continue;
+		}
+		missing += feature->state == FEATURE_ABSENT;
+		say(feature->state == FEATURE_ABSENT ? VERDICT_BAD : VERDICT_NOTE, feature->name,
+		    "missing: %s", feature->remedy);
+	}
+	result = features_try_load();
+	if (result)
+		say(VERDICT_BAD, "programs", "the kernel refuses them: %s", strerror(-result));
+	else
+		say(VERDICT_OK, "programs", "loaded and verified");
+	return missing + (result != 0);
+}
+
+static void describe_tls(const struct ruby_target *target)
+{
+	static const char *const models[] = { "none", "static", "dynamic" };
+	const struct tls_symbol *tls = &target->tls;
+	unsigned int model = tls->location.model < 3 ? tls->location.model : 0;
+
+	say(VERDICT_OK, "thread-local", STATE_SYMBOL " in %s", target->publisher_path);
+	if (tls->location.model == TLS_MODEL_DYNAMIC)
+		say(VERDICT_OK, "TLS model", "%s (%s): module %" PRIu64 ", offset %" PRId64,
+		    models[model], tls->relocation, (uint64_t)tls->location.module,
+		    (int64_t)tls->location.offset);
+	else
+		say(VERDICT_OK, "TLS model", "%s (%s): thread pointer %+" PRId64, models[model],
+		    tls->relocation, (int64_t)tls->location.offset);
+}
+
+static void describe_sites(const struct ruby_target *target)
+{
+	if (!target->site_count)
+		say(VERDICT_NOTE, "probe site",
+		    "no function that changes the context was found: recordings run lean");
+	for (size_t i = 0; i < target->site_count; i++) {
+		const struct probe_site *site = &target->sites[i];
+		bool is_cheap = site->cost == PROBE_SITE_EMULATED;
+
+		say(is_cheap ? VERDICT_OK : VERDICT_NOTE, "probe site",
+		    "%s+%u: %02x %02x %02x %02x %02x (%s), %s", site->function, site->offset_bytes,
+		    site->bytes[0], site->bytes[1], site->bytes[2], site->bytes[3], site->bytes[4],
+		    site->instruction,
+		    is_cheap ? "emulated by the kernel: cheap"
+			     : "single-stepped: about 14 times as dear; consider --lean");
+	}
+}
+
+static void describe_keys(const struct ruby_target *target, const struct key_options *keys)
+{
+	for (size_t i = 0; i < keys->count; i++) {
+		if (target->key_ids[i])
+			say(VERDICT_OK, "key", "%s = ID 0x%" PRIx64, keys->names[i],
+			    target->key_ids[i]);
+		else
+			say(VERDICT_NOTE, "key",
+			    "%s is not a symbol of this process yet: normal before the first "
+			    "request, a recording waits for it",
+			    keys->names[i]);
+	}
+}
+
+/* Number of things without which the process cannot be recorded. */
+static int describe_target(const struct ruby_target *target, const struct key_options *keys)
+{
+	const char *server = process_server_name(target->info.pid);
+
+	(void)printf("\nProcess %d (%s%s%s)\n", target->info.pid, target->info.comm,
+		     server ? ", " : "", server ? server : "");
+	if (!target->is_ruby) {
+		say(VERDICT_BAD, "Ruby",
+		    "no loaded object defines ruby_version: not a Ruby process");
+		return 1;
+	}
+	say(VERDICT_OK, "Ruby", "%s in %s", target->ruby_version, target->ruby_path);
+	if (target->symbols)
+		say(VERDICT_OK, "symbol table", "at 0x%" PRIx64 ", strings of Ruby %s",
+		    ruby_symbols_table_address(target->symbols),
+		    ruby_symbols_string_layout(target->symbols) == STRING_LAYOUT_LONG
+			    ? "3.2 and later"
+			    : "3.1 and earlier");
+	else
+		say(VERDICT_BAD, "symbol table", "not found: is Ruby still starting?");
+	if (!target->is_publishing) {
+		say(VERDICT_BAD, "thread-local",
+		    "no loaded object defines " STATE_SYMBOL
+		    ": add the gem `correlator` to the application and restart it");
+		return 1;
+	}
+	describe_tls(target);
+	describe_sites(target);
+	describe_keys(target, keys);
+	return !target->symbols;
+}
+
+static int examine_process(const struct arguments *arguments)
+{
+	struct ruby_target *target = NULL;
+	int result = ruby_target_open(arguments->pid, arguments->keys.names, arguments->keys.count,
+				      &target);
+	int missing;
+
+	if (result == -ESRCH) {
+		(void)log_error(result, "there is no process %d", arguments->pid);
+		return EXIT_CODE_NO_TARGET;
+	}
+	if (result == -EPERM || result == -EACCES) {
+		(void)log_error(result,
+				"not allowed to read process %d: run as its user, as root, or with "
+				"CAP_SYS_PTRACE",
+				arguments->pid);
+		return EXIT_CODE_UNSUPPORTED;
+	}
+	if (result) {
+		(void)log_error_errno(result, "cannot look at process %d", arguments->pid);
+		return EXIT_CODE_FAILURE;
+	}
+	missing = describe_target(target, &arguments->keys);
+	ruby_target_free(target);
+	return missing ? EXIT_CODE_NO_TARGET : EXIT_CODE_OK;
+}
+
+static int parse_option(int key, char *text, struct argp_state *state)
+{
+	struct arguments *arguments = state->input;
+
+	switch (key) {
+	case 'p':
+		arguments->is_failed |= options_parse_pid(text, &arguments->pid) != 0;
+		return 0;
+	case 'k':
+		arguments->is_failed |= key_options_add(&arguments->keys, text) != 0;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+int command_doctor(int argc, char **argv)
+{
+	static const struct argp_option options[] = {
+		{ "pid", 'p', "PID", 0, "Look at this process too", 1 },
+		{ "key", 'k', "KEY", 0,
+		  "Look this key up (repeatable; default request_id, endpoint, trace_id)", 1 },
+		{ 0 },
+	};
+	static const struct argp parser = {
+		options,
+		parse_option,
+		NULL,
+		"Says what this kernel, these privileges and a process offer, and what to do about "
+		"what is missing."
+		"\vEXAMPLES\n"
+		"  correlator doctor\n"
+		"  correlator doctor -p 1234\n\n"
+		"Exit status: 0 everything needed is there, 2 usage, 3 the kernel or a privilege "
+		"lacks something, 4 the process is not there, not Ruby, or publishes no context.",
+		NULL,
+		NULL,
+		NULL
+	};
+	static const char *const default_keys[] = { "request_id", "endpoint", "trace_id" };
+	struct arguments arguments = { 0 };
+	int missing, code = EXIT_CODE_OK;
+
+	argp_err_exit_status = EXIT_CODE_USAGE;
+	if (argp_parse(&parser, argc, argv, 0, NULL, &arguments) || arguments.is_failed)
+		return EXIT_CODE_USAGE;
+	for (size_t i = arguments.keys.count ? 3 : 0; i < 3; i++)
+		(void)key_options_add(&arguments.keys, default_keys[i]);
+	missing = examine_machine();
+	if (arguments.pid)
+		code = examine_process(&arguments);
+	key_options_deinit(&arguments.keys);
+	return missing ? EXIT_CODE_UNSUPPORTED : code;
+}

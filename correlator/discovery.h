@@ -1,0 +1,43 @@
+/*
+ * Finding processes to observe: every Ruby process of the machine that publishes the thread-local,
+ * as they come and go. Called by a recording, every now and then. Single thread; logs nothing of
+ * its own (ruby_target_open logs what it refuses).
+ *
+ * A process is known by (pid, start time), so a pid that is used again is another process; its
+ * program by where code and stack lie (sighting.h), so an exec is seen. Of a process that is known
+ * one small file is read.
+ * Ruby is looked for where a mapped file has "ruby" in its path. A program that has not been Ruby
+ * for two seconds is not looked at again until an exec: one that loads libruby later is not found.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/cleanup.h"
+
+struct discovery;
+
+/* comm, cgroup: as process_filter.h; NULL = any. 0 or -ENOMEM. *ret_discovery is the caller's. */
+int discovery_new(const char *comm, const char *cgroup, struct discovery **ret_discovery);
+void discovery_free(struct discovery *discovery);
+DEFINE_CLEANUP(struct discovery *, discovery_free);
+
+/*
+ * Takes note of a process. start_ticks: field 22 of /proc/PID/stat. A negative result ends the
+ * look, and the process is reported again by the next one.
+ */
+typedef int (*discovery_found_fn)(void *user, pid_t pid, uint64_t start_ticks);
+
+/*
+ * Goes over /proc once and reports each process that passes the filter, is Ruby, publishes the
+ * thread-local (ruby_target.h) and was not reported before; never the caller's own. now_ns is
+ * CLOCK_MONOTONIC: a Ruby that does not publish (yet) is looked at again after a pause that grows
+ * from 50 ms to 2 s. 0, what on_found returned, -ENOMEM, -EMFILE or -ENFILE, or -errno of /proc.
+ */
+int discovery_look(struct discovery *discovery, uint64_t now_ns, discovery_found_fn on_found,
+		   void *user);
+
+/* Processes with a fitting comm, in the last look, that may not be read. */
+size_t discovery_unreadable_count(const struct discovery *discovery);

@@ -1,0 +1,68 @@
+/* correlator: says which request of a Ruby process burned the CPU. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *full_name; /* for usage messages */
+	const char *summary;
+} commands[] = {
+	{ "record", command_record, "correlator record",
+	  "attach to a running Ruby process and record its requests" },
+	{ "report", command_report, "correlator report", "print what a recording says" },
+	{ "doctor", command_doctor, "correlator doctor",
+	  "say what this kernel, user and process offer" },
+};
+
+static void print_help(FILE *stream)
+{
+	(void)fputs(
+		"Usage: correlator COMMAND [OPTION]...\n"
+		"Says which request of a Ruby process burned the CPU: user, kernel, run-queue and\n"
+		"blocked time per request, exact across fibers, threads and forks.\n\n",
+		stream);
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		(void)fprintf(stream, "  %-8s %s\n", commands[i].name, commands[i].summary);
+	(void)fputs("\n  --help     this text; `correlator COMMAND --help` for a command\n"
+		    "  --version  the version\n\n"
+		    "EXAMPLES\n"
+		    "  correlator doctor -p 1234              is everything there?\n"
+		    "  correlator record -p 1234 -d 10s -o puma.msgpack\n"
+		    "  correlator report puma.msgpack\n\n"
+		    "EXIT STATUS\n"
+		    "  0 ok, 1 failure at run time, 2 usage, 3 the kernel or a privilege lacks\n"
+		    "  something, 4 no such process, not Ruby, or it publishes no context,\n"
+		    "  130 interrupted before anything was written\n",
+		    stream);
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : "";
+
+	/* A reader that is gone is an error to report, not a death. */
+	(void)signal(SIGPIPE, SIG_IGN);
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (strcmp(name, commands[i].name) != 0)
+			continue;
+		argv[1] = (char *)commands[i].full_name;
+		return commands[i].run(argc - 1, argv + 1);
+	}
+	if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
+		print_help(stdout);
+		return EXIT_CODE_OK;
+	}
+	if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
+		(void)printf("correlator %s\n", CORRELATOR_VERSION);
+		return EXIT_CODE_OK;
+	}
+	if (name[0])
+		(void)fprintf(stderr, "correlator: no command `%s`; see correlator --help\n", name);
+	else
+		print_help(stderr);
+	return EXIT_CODE_USAGE;
+}

@@ -1,0 +1,72 @@
+/*
+ * The processes of a recording: what is known of each, its books, and what still has to be found
+ * out about it. Single thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <uthash.h>
+
+#include "attribution/balance.h"
+#include "base/cleanup.h"
+#include "options.h"
+#include "probe/session.h"
+#include "target/ruby_target.h"
+
+struct observed {
+	pid_t pid;
+	pid_t parent_pid;
+	char comm[COMM_BYTES];
+	uint64_t start_wall_ns; /* 0 = not known */
+	const char *server; /* NULL = not known; static text */
+	struct ruby_target *target; /* NULL = not looked at yet */
+	struct balance balance;
+	int64_t stolen_ns; /* not in a record yet; negative: to be taken out of the next ones */
+	const struct key_options *keys;
+	bool is_configured; /* the kernel side was told what is known */
+	bool has_exited; /* its last thread is gone: the next flush is its last */
+	bool is_announced; /* the process record "found" or "fork" is written */
+	uint64_t
+		retry_ns; /* CLOCK_MONOTONIC when to look again for what is missing; 0 = complete */
+	uint64_t retry_pause_ns;
+	uint64_t exit_ktime_ns;
+	UT_hash_handle hh;
+};
+
+struct observed_table {
+	struct observed *processes; /* uthash, by pid */
+	const struct key_options *keys;
+};
+
+void observed_table_deinit(struct observed_table *table);
+
+struct observed *observed_find(const struct observed_table *table, pid_t pid);
+
+/*
+ * Adds a process without looking at it: a child that was forked off an observed one, which the
+ * kernel side knows already. NULL: no memory.
+ */
+struct observed *observed_add(struct observed_table *table, pid_t pid, pid_t parent_pid,
+			      const char *comm);
+
+/*
+ * Looks at a process (again) and tells the kernel side what was found; attaches uprobes to a
+ * publishing object that has none. Schedules the next look when something is missing.
+ * 0, -ESRCH (gone), -errno.
+ */
+int observed_look(struct observed_table *table, struct observed *process, struct session *session,
+		  uint64_t now_ns);
+
+/* After an exec nothing that was known is true any more. */
+void observed_forget_image(struct observed *process, uint64_t now_ns);
+
+/* The name of a symbol of the process, for decoding values (a ruby_value_symbol_fn). */
+int observed_find_symbol(void *process, uint64_t id, char *ret_name, size_t name_bytes);
+
+/* When the next look at some process is due; UINT64_MAX = none. */
+uint64_t observed_next_look(const struct observed_table *table);
+
+void observed_remove(struct observed_table *table, struct observed *process);

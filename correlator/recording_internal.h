@@ -1,0 +1,82 @@
+/* What the files recording*.c share; nobody else includes this. */
+#pragma once
+
+#include "recording.h"
+
+#include <stdint.h>
+
+#include "attribution/contexts.h"
+#include "attribution/record.h"
+#include "child_command.h"
+#include "discovery.h"
+#include "observed.h"
+#include "output/record_encode.h"
+#include "output/sink.h"
+#include "probe/session.h"
+
+enum {
+	HOST_NAME_BYTES = 256,
+	BOOT_ID_BYTES = 40,
+	RECORD_ID_BYTES = 80
+};
+
+struct recording {
+	const struct recording_options *options;
+	struct session *session;
+	struct observed_table processes;
+	struct context_table *contexts;
+	struct record_encoder *encoder;
+	struct sink *sink;
+	struct discovery *discovery; /* NULL = only the processes that were named */
+	struct child_command child; /* of `-- COMMAND` */
+	int signal_fd;
+	char host_name[HOST_NAME_BYTES];
+	char boot_id[BOOT_ID_BYTES];
+	uint64_t start_ticks; /* our own, part of each record_id */
+	uint64_t record_number; /* of the last record */
+	uint64_t window_number; /* counts flushes */
+	uint64_t window_mark_ns; /* CLOCK_MONOTONIC, start of the open window */
+	uint64_t own_cpu_mark_ns;
+	uint64_t transition_ns; /* of a system call: counted as user, is the kernel's */
+	uint64_t wall_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC at the last flush */
+	uint64_t ended_epoch; /* the kernel side's number of that window */
+	uint64_t end_ktime_ns; /* of the window being written */
+	uint64_t attributed_ns; /* totals, for the last line */
+	uint64_t exec_ns;
+	uint64_t window_accounts; /* drained in this window */
+	struct session_program programs[SESSION_PROGRAMS_MAX]; /* as of the last window */
+	size_t program_count;
+	unsigned int windows_over_budget; /* in a row */
+	double cost_percent; /* of one CPU, in the last window */
+	uint64_t cpu_records;
+	bool is_interrupted;
+	bool has_found; /* by the search that is going on */
+};
+
+/* recording_records.c: each encodes one kind of record. 0 or -errno (logged). */
+/* reason: why the mode changed, NULL at the start. */
+int recording_write_meta(struct recording *recording, const char *reason);
+int recording_write_process(struct recording *recording, const struct observed *process,
+			    const char *event, uint64_t ktime_ns);
+int recording_write_account(struct recording *recording, struct observed *process,
+			    const struct account_key *key, const struct account *account,
+			    const struct context *context);
+int recording_write_overflow(struct recording *recording, struct observed *process,
+			     const struct account_totals *totals);
+int recording_write_balance(struct recording *recording, const struct observed *process,
+			    struct balance_record *balance);
+
+int recording_encode_self(struct recording *recording, struct self_record *record);
+
+/* recording_self.c: our own cost in the window that ends; steps down when it is over the budget.
+ * 0 or -errno (logged). */
+int recording_write_self(struct recording *recording, uint64_t own_cpu_ns);
+int recording_keep_budget(struct recording *recording);
+
+/* recording_targets.c: observe what was named, or found. Exit code, and 0 or -errno. */
+int recording_check_pids(const struct recording_options *options);
+int recording_observe_targets(struct recording *recording);
+int recording_search(struct recording *recording);
+
+/* recording_window.c: ends the window and hands it to the sink. 0 or -errno (logged). */
+int recording_flush(struct recording *recording, bool is_last);
