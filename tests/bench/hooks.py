@@ -1,0 +1,52 @@
+"""Part 1: what observing adds to a system call, a context switch and a fiber switch."""
+from measure import take_turns, unobserved
+from processes import GEM_FILE, Attached, Bpftrace, Correlator, Target
+from tables import Table
+
+WAYS = {
+    "unobserved": unobserved,
+    "floor": lambda pids: Attached("floor", pids, "--uprobe", GEM_FILE),
+    "floor of switches": lambda pids: Attached("floor", pids, "--no-syscalls"),
+    "exact": Correlator,
+    "lean": lambda pids: Correlator(pids, "--lean"),
+    "no-kernel-split": lambda pids: Correlator(pids, "--no-kernel-split"),
+    "lean, no-kernel-split": lambda pids: Correlator(pids, "--lean", "--no-kernel-split"),
+    "five maps": lambda pids: Attached("five_maps", pids),
+    "five maps, switches": lambda pids: Attached("five_maps", pids, "--no-syscalls"),
+}
+
+# (what, loop, the floor's way, ways, {way: goal})
+ROWS = [
+    ("system call", "syscall", "floor",
+     ("exact", "lean", "no-kernel-split", "five maps", "bpftrace"), {"exact": 2.0}),
+    ("switch alone", "switch", "floor of switches",
+     ("no-kernel-split", "lean, no-kernel-split", "five maps, switches"), {"no-kernel-split": 3.0}),
+    ("switch with its two system calls", "switch", "floor",
+     ("exact", "lean", "five maps", "bpftrace"), {"exact": 3.0}),
+    ("change of context", "apply", "floor", ("exact", "no-kernel-split"),
+     {"exact": 1.6, "no-kernel-split": 1.6}),
+    ("fiber switch of Ruby", "fiber", "floor",
+     ("exact", "no-kernel-split", "lean", "five maps"), {}),
+]
+
+
+def run(rounds, loops, progress):
+    rows = [row for row in ROWS if row[1] in loops]
+    wanted = {"unobserved"}.union(*({floor, *observers} for _, _, floor, observers, _ in rows))
+    ways = {name: observe for name, observe in WAYS.items() if name in wanted}
+    if "bpftrace" in wanted and Bpftrace.is_installed():
+        ways["bpftrace"] = Bpftrace
+    with Target() as target:
+        series = take_turns(rounds, ways, loops, target, target.pid, progress)
+    table = Table("operation", "observed by", "min", "median", "over floor: min", "median", "goal")
+    for what, loop, floor, observers, goals in rows:
+        none = series["unobserved", loop]
+        base = series[floor, loop].added(none)
+        table.add(what, "nobody", *(f"{ns:.0f} ns" for ns in none.summary()), "", "", "")
+        table.add("", "floor", *(f"{ns:+.0f} ns" for ns in base), "1", "1", "")
+        for way in observers:
+            if way not in ways:
+                table.add("", way, "not installed", "", "", "", "")
+                continue
+            table.add_ratio(way, series[way, loop].added(none), base, goals.get(way))
+    return table

@@ -1,0 +1,114 @@
+/*
+ * A list of boundaries and what the arithmetic makes of it: run natively and, by BPF_PROG_TEST_RUN,
+ * in the kernel, from the same text. Also one table to probe.
+ */
+#pragma once
+
+#include <linux/types.h>
+
+#include <correlator/account.h>
+#include <correlator/context_hash.h>
+#include <correlator/table_probe.h>
+
+enum {
+	REPLAY_STEPS_MAX = 128
+};
+
+enum replay_operation {
+	REPLAY_EDGE = 0,
+	REPLAY_SWITCH_OUT = 1,
+	REPLAY_SWITCH_IN = 2,
+	REPLAY_SETTLE = 3,
+	REPLAY_COLLECT = 4,
+	REPLAY_EXCLUDE = 5,
+	REPLAY_STOLEN = 6,
+	_REPLAY_MAX,
+};
+
+struct replay_step {
+	__u64 now_ns;
+	__u64 stolen_ns;
+	struct kernel_figures figures;
+	__u32 operation; /* enum replay_operation */
+	__u32 argument; /* mode, reason, CPU or runnable */
+};
+
+struct replay {
+	/* in */
+	struct replay_step steps[REPLAY_STEPS_MAX];
+	struct state_header header;
+	struct state_pair pairs[STATE_CAPACITY_MAX];
+	__u64 wanted_key;
+	__u32 position; /* of the step that runs next; 0 begins */
+	__u32 reserved;
+	struct context_hash_key hash_key;
+	struct value_snapshot value;
+	/* out */
+	struct thread_clock clock;
+	struct account_totals totals;
+	struct account_totals folded;
+	__u64 hash;
+	__s32 header_is_sane;
+	__s32 slot;
+};
+
+static inline void replay_step_apply(struct replay *replay, const struct replay_step *step)
+{
+	switch (step->operation) {
+	case REPLAY_EDGE:
+		account_edge(&replay->clock, &replay->totals, step->now_ns, step->argument & 1);
+		break;
+	case REPLAY_SWITCH_OUT:
+		account_switch_out(&replay->clock, &replay->totals, step->now_ns, &step->figures,
+				   step->argument % 3);
+		break;
+	case REPLAY_SWITCH_IN:
+		account_switch_in(&replay->clock, &replay->totals, step->now_ns, step->stolen_ns,
+				  step->argument);
+		break;
+	case REPLAY_SETTLE:
+		account_settle_gap(&replay->clock, &replay->totals, step->figures.run_delay_ns);
+		break;
+	case REPLAY_COLLECT:
+		account_collect(&replay->clock, &replay->totals, step->now_ns, step->argument & 1);
+		break;
+	case REPLAY_EXCLUDE:
+		account_exclude(&replay->clock, step->argument);
+		break;
+	case REPLAY_STOLEN:
+		account_settle_stolen(&replay->clock, &replay->totals, step->stolen_ns);
+		break;
+	default:
+		break;
+	}
+}
+
+static inline void replay_finish(struct replay *replay)
+{
+	struct context_hash_state hash;
+	struct context_hash_key key = replay->hash_key;
+
+	account_fold(&replay->folded, &replay->totals);
+	replay->header_is_sane = table_header_is_sane(&replay->header);
+	replay->slot = replay->header_is_sane
+			       ? table_probe_find(replay->pairs, replay->header.capacity,
+						  replay->wanted_key)
+			       : -2;
+	context_hash_init(&hash, &key);
+	context_hash_add_value(&hash, &replay->value);
+	replay->hash = context_hash_final(&hash);
+}
+
+/* Runs one step: unrolled by the verifier, a loop over all of them would be too much for it. */
+static inline void replay_run(struct replay *replay)
+{
+	__u32 position = replay->position++;
+
+	if (position == 0)
+		account_begin(&replay->clock, &replay->steps[0].figures, replay->steps[0].now_ns, 0,
+			      OFF_CPU_RUNNABLE, THREAD_MODE_USER);
+	else if (position < REPLAY_STEPS_MAX)
+		replay_step_apply(replay, &replay->steps[position]);
+	else
+		replay_finish(replay);
+}

@@ -1,0 +1,69 @@
+/*
+ * The verifier's instruction count of each program against its ceiling in verifier_budget.csv:
+ * a change that makes a program much harder to verify fails here, not on a user's older kernel.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <cmocka.h>
+
+#include <correlator/config.h>
+#include <correlator/context_hash.h>
+
+#include "correlator.skel.h"
+#include "kernel_test.h"
+
+static int find_ceiling(const char *name, unsigned int *ret_ceiling)
+{
+	FILE *file = fopen(VERIFIER_BUDGET, "re");
+	char line[128], program[64];
+	int found = 0;
+
+	assert_non_null(file);
+	while (!found && fgets(line, sizeof(line), file))
+		found = sscanf(line, "%63[^,],%u", program, ret_ceiling) == 2 &&
+			!strcmp(program, name);
+	(void)fclose(file);
+	return found;
+}
+
+static void each_program_keeps_to_its_ceiling(void **state)
+{
+	struct correlator_bpf *skeleton = correlator_bpf__open_and_load();
+	struct bpf_program *program;
+	int failed = 0;
+
+	(void)state;
+	assert_non_null(skeleton);
+	printf("%-20s %12s %12s %10s\n", "program", "verified", "ceiling", "jited B");
+	bpf_object__for_each_program(program, skeleton->obj) {
+		struct bpf_prog_info info = { 0 };
+		uint32_t size = sizeof(info);
+		unsigned int ceiling = 0;
+
+		assert_int_equal(bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size), 0);
+		if (!find_ceiling(bpf_program__name(program), &ceiling))
+			printf("%s has no line in the budget\n", bpf_program__name(program));
+		printf("%-20s %12u %12u %10u\n", bpf_program__name(program), info.verified_insns,
+		       ceiling, info.jited_prog_len);
+		/* 0: a kernel before 5.16, which does not tell. */
+		failed += info.verified_insns > ceiling;
+	}
+	correlator_bpf__destroy(skeleton);
+	assert_int_equal(failed, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_program_keeps_to_its_ceiling),
+	};
+
+	kernel_test_require();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,236 @@
+"""What the live tests share: processes to observe, recordings of them, and ways to await both.
+
+Nothing here sleeps for a guessed time: a recording says when it is attached, a workload says when
+it is done, and what says nothing is polled in /proc until it is so.
+"""
+import contextlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+import records
+from records import read_records
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("CORRELATOR_BUILD", SOURCE / "build")).resolve()
+CORRELATOR = BUILD / "bin" / "correlator"
+FIXTURES = SOURCE / "fixtures"
+RUBY_PATHS = [BUILD / "ruby" / "lib", BUILD / "fixtures"]
+RUBY = ["ruby"] + [word for path in RUBY_PATHS for word in ("-I", str(path))]
+
+EXIT_OK, EXIT_FAILURE, EXIT_USAGE, EXIT_UNSUPPORTED, EXIT_NO_TARGET = range(5)
+EXIT_INTERRUPTED = 130
+EXIT_SKIPPED = 77
+
+NOBODY = 65534
+# Only a hang gets there, also on a machine that is busy with other things.
+DEADLINE_SECONDS = 60
+POLL_SECONDS = 0.01
+
+
+def await_true(condition, what, seconds=DEADLINE_SECONDS):
+    """Polls until condition() is true, and returns what it returned."""
+    end = time.monotonic() + seconds
+    while not (value := condition()):
+        if time.monotonic() > end:
+            raise TimeoutError(f"waited {seconds} s for {what}")
+        time.sleep(POLL_SECONDS)
+    return value
+
+
+def threads(pid):
+    """{tid: (state, CPU ns)} by the scheduler's own account; None if a thread ended meanwhile."""
+    found = {}
+    try:
+        for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+            state = (task / "stat").read_text().rpartition(")")[2].split()[0]
+            found[int(task.name)] = state, int((task / "schedstat").read_text().split()[0])
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return found
+
+
+def parked_cpu_ns(pid):
+    """Waits until all threads of a process sleep: then the sum of their CPU times is exact."""
+    last = None
+
+    def is_parked():
+        nonlocal last
+        before, last = last, threads(pid)
+        return last and last == before and all(state == "S" for state, _ in last.values())
+
+    await_true(is_parked, f"all threads of {pid} to sleep")
+    return sum(cpu_ns for _, cpu_ns in last.values())
+
+
+def run_correlator(*arguments, **options):
+    """Runs correlator to its end."""
+    return subprocess.run([CORRELATOR, *map(str, arguments)], text=True, timeout=DEADLINE_SECONDS,
+                          **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
+                             "stderr": subprocess.PIPE, **options})
+
+
+class Process(contextlib.AbstractContextManager):
+    """A child process that does not outlive the `with` block."""
+
+    def __init__(self, command, **options):
+        self.process = subprocess.Popen([str(word) for word in command], **options)
+        self.pid = self.process.pid
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream:
+                with contextlib.suppress(BrokenPipeError):
+                    stream.close()
+
+    def wait(self):
+        return self.process.wait(timeout=DEADLINE_SECONDS)
+
+
+class Workload(Process):
+    """A script of fixtures/ that talks as fixtures/workload.rb says; ready once constructed."""
+
+    def __init__(self, script, *arguments, environment=None):
+        super().__init__([*RUBY, FIXTURES / script, *arguments], text=True,
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                         env={**os.environ, **(environment or {})})
+        words = self.process.stdout.readline().split()
+        if words != ["ready", str(self.pid)]:
+            self.__exit__()
+            raise RuntimeError(f"{script} does not start: it said {words}")
+
+    def say(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def run(self):
+        """Lets it work; {request_id: cpu_ns} by its own measurement. Its threads stay alive."""
+        self.say("go")
+        truth = {}
+        for line in self.process.stdout:
+            if line == "done\n":
+                return truth
+            request = json.loads(line)
+            truth[request["request_id"]] = records.Figure(request["cpu_ns"],
+                                                          request["uncertain_ns"])
+        raise RuntimeError("the workload ended in the middle")
+
+    def evaluate(self, code):
+        """Of driven.rb: the value of a line of Ruby."""
+        self.say(code)
+        answer = json.loads(self.process.stdout.readline())
+        if "error" in answer:
+            raise RuntimeError(f"{code}: {answer['error']}")
+        return answer["value"]
+
+    def cpu_ns(self):
+        return parked_cpu_ns(self.pid)
+
+
+class Recording(Process):
+    """A `correlator record` that is attached once constructed."""
+
+    READY = re.compile("correlator: (observing|starting) ")
+
+    def __init__(self, path, *arguments, **options):
+        self.path = pathlib.Path(path)
+        self.lines = []
+        self.changed = threading.Condition()
+        super().__init__([CORRELATOR, "record", "-o", path, *arguments], text=True,
+                         **{"stdin": subprocess.DEVNULL, **options}, stderr=subprocess.PIPE)
+        self.reader = threading.Thread(target=self.read_messages, daemon=True)
+        self.reader.start()
+        try:
+            self.await_message(self.READY)
+        except Exception:
+            self.__exit__()
+            raise
+
+    def read_messages(self):
+        for line in self.process.stderr:
+            with self.changed:
+                self.lines.append(line)
+                self.changed.notify_all()
+        with self.changed:
+            self.lines.append("")
+            self.changed.notify_all()
+
+    def await_message(self, pattern):
+        def has_come():
+            return any(re.search(pattern, line) for line in self.lines) or self.lines[-1:] == [""]
+
+        with self.changed:
+            self.changed.wait_for(has_come, DEADLINE_SECONDS)
+            if not any(re.search(pattern, line) for line in self.lines):
+                raise RuntimeError(f"correlator did not say {pattern}, but: {self.messages}")
+
+    @property
+    def messages(self):
+        return "".join(self.lines)
+
+    def wait(self):
+        code = super().wait()
+        self.reader.join(DEADLINE_SECONDS)
+        return code
+
+    def stop(self, number=signal.SIGINT):
+        """Ends it as a user would; its exit code."""
+        self.process.send_signal(number)
+        return self.wait()
+
+    def records(self):
+        """All that it wrote, as maps; the file must be complete."""
+        return [record for _, record in read_records(self.path)]
+
+
+class LiveTest(unittest.TestCase):
+    """A test with a folder of its own that anybody may enter."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="correlator-test-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.folder.chmod(0o777)
+        self.output = self.folder / "out.msgpack"
+
+    def enter(self, context):
+        """Enters a `with` block that lasts as long as the test."""
+        self.addCleanup(context.__exit__, None, None, None)
+        return context
+
+    def assert_ended_well(self, recording, code):
+        self.assertEqual(EXIT_OK, code, recording.messages)
+        self.assertIn("correlator: wrote ", recording.messages)
+
+
+def missing():
+    """Why the live tests cannot run here; None if they can."""
+    if os.geteuid() != 0:
+        return "not root"
+    if not os.access("/sys/kernel/btf/vmlinux", os.R_OK):
+        return "this kernel has no BTF"
+    if not os.access(CORRELATOR, os.X_OK):
+        return f"{CORRELATOR} is not built (CORRELATOR_BUILD names the build folder)"
+    programs = [name for name in ("ruby", "puma", "bpftool") if not shutil.which(name)]
+    return f"not installed: {', '.join(programs)}" if programs else None
+
+
+def main():
+    """Runs the tests of a file; where they cannot run, a skip, which in CI is a failure."""
+    reason = missing()
+    if reason:
+        print(f"SKIP: {reason}")
+        sys.exit(EXIT_FAILURE if os.environ.get("CI") == "true" else EXIT_SKIPPED)
+    unittest.main(verbosity=2)

@@ -1,0 +1,92 @@
+"""Reads recordings with python3-msgpack, which shares no code with the tool, and adds them up."""
+import collections
+
+import msgpack
+
+TIMES = ("cpu_ns", "user_ns", "kernel_ns", "run_queue_ns", "blocked_ns", "stolen_ns", "syscalls")
+# "" is the time under no request; a request's figures are right within the larger of these two.
+NOBODY = ""
+TOLERANCE_NS = 100_000
+TOLERANCE_PART = 0.01
+# A quarter of a tick at 250 Hz.
+UNSEEN_NS = 1_000_000
+# Of the sum, and of the books' residual.
+BALANCE_PART = 0.001
+
+
+def unpack_entries(data):
+    """The complete entries, and the number of bytes that they take up."""
+    unpacker = msgpack.Unpacker(raw=False, strict_map_key=True, max_buffer_size=len(data) or 1)
+    unpacker.feed(data)
+    entries, size = [], 0
+    for entry in unpacker:
+        entries.append(entry)
+        size = unpacker.tell()
+    return entries, size
+
+
+def read_records(path):
+    """The entries [EventTime, map] of a file, which must end with a complete one."""
+    data = path.read_bytes()
+    entries, size = unpack_entries(data)
+    if size != len(data):
+        raise ValueError(f"{path}: an incomplete entry at byte {size} of {len(data)}")
+    return entries
+
+
+def of_kind(records, kind):
+    return [record for record in records if record["kind"] == kind]
+
+
+def totals_by(records, key="request_id", pid=None):
+    """{value of the key: {field: sum}} over the cpu records (of one process)."""
+    totals = collections.defaultdict(collections.Counter)
+    for record in of_kind(records, "cpu"):
+        if pid in (None, record["pid"]):
+            totals[record.get(key)].update({name: record.get(name, 0) for name in TIMES})
+    return totals
+
+
+def books(records, pid=None):
+    """The sums of the balance records (of one process)."""
+    sums = collections.Counter()
+    for record in of_kind(records, "balance"):
+        if pid in (None, record["pid"]):
+            sums.update({name: value for name, value in record.items() if isinstance(value, int)})
+    return sums
+
+
+class Figure(int):
+    """CPU time by the workload's own measurement, and how much of it may belong to a neighbour."""
+
+    def __new__(cls, cpu_ns, uncertain_ns=0):
+        figure = super().__new__(cls, cpu_ns)
+        figure.uncertain_ns = uncertain_ns
+        return figure
+
+
+def is_right(got_ns, truth_ns):
+    uncertain_ns = getattr(truth_ns, "uncertain_ns", 0)
+    return abs(got_ns - truth_ns) <= max(TOLERANCE_NS, TOLERANCE_PART * truth_ns) + uncertain_ns
+
+
+def wrong_requests(truth, totals, found=()):
+    """
+    Text about every request whose CPU differs from the truth, and every one that never was.
+
+    A switch that the kernel did not report (switches_unseen in the books of `found`) is made up from
+    exec runtime: for each of them the two requests at its sides may be off by what no figure of the
+    kernel tells, a fraction of a tick.
+    """
+    wrong = [f"{request_id}: truth {truth_ns} ns, got {totals[request_id]['cpu_ns']} ns"
+             f" ({totals[request_id]['cpu_ns'] - truth_ns:+}),"
+             f" stolen {totals[request_id]['stolen_ns']}"
+             for request_id, truth_ns in truth.items()
+             if request_id != NOBODY and not is_right(totals[request_id]["cpu_ns"], truth_ns)]
+    worst_ns = max((abs(totals[request_id]["cpu_ns"] - truth_ns)
+                    for request_id, truth_ns in truth.items() if request_id != NOBODY), default=0)
+    if len(wrong) <= 2 * books(found)["switches_unseen"] and worst_ns <= UNSEEN_NS:
+        wrong = []
+    return wrong + [f"{request_id!r} never existed, got {total['cpu_ns']} ns"
+                    for request_id, total in totals.items()
+                    if request_id not in truth and request_id != NOBODY]

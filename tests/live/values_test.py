@@ -1,0 +1,148 @@
+"""Keys and values: of all the kinds there are, at all the times at which they can come."""
+import harness
+import records
+from harness import Recording, Workload
+
+LONG = 128  # bytes that are captured of a value
+# Ruby -> what stands in the records.
+VALUES = {
+    '"embedded"': "embedded",
+    '"h" * 100': "h" * 100,
+    f'"m" * {LONG}': "m" * LONG,
+    '("shared" * 30)[0, 100]': ("shared" * 30)[:100],
+    ":checkout": "checkout",
+    '"dynamic-#{1}".to_sym': "dynamic-1",
+    "42": "42",
+    "-7": "-7",
+    "2**62": str(2**62),
+    "-(2**70)": str(-2**70),
+    "2.5": "2.5",
+    "0.1": "0.1",
+    "true": "true",
+    "nil": "",
+    '"na\\u00efve \\u65e5\\u672c \\u{1f600}"': "na\u00efve \u65e5\u672c \U0001f600",
+    '"caf\\xe9".dup.force_encoding("ISO-8859-1")': None,
+    '"\\xff\\xfe"': "\\xff\\xfe",
+    '"a\\nb\\0c"': "a\\x0ab\\x00c",
+    "[1]": "#<T_ARRAY>",
+}
+
+
+class DrivenTest(harness.LiveTest):
+    """A process that does what the test says, while it is recorded."""
+
+    def record(self, *keys):
+        self.workload = self.enter(Workload("driven.rb"))
+        options = [word for key in keys for word in ("-k", key)]
+        self.recording = self.enter(Recording(self.output, "-p", self.workload.pid, "-i", "200ms",
+                                              *options))
+
+    def evaluate(self, code):
+        return self.workload.evaluate(code)
+
+    def finish(self):
+        self.assert_ended_well(self.recording, self.recording.stop())
+        return self.recording.records()
+
+
+class ValuesTest(DrivenTest):
+    def test_values_of_every_kind(self):
+        self.record("request_id", "value")
+        for number, ruby in enumerate(VALUES):
+            self.evaluate(f'Correlator.with(request_id: "v{number}", value: {ruby}) '
+                          "{ Workload.spin(20_000) }")
+        by_id = {record["request_id"]: record for record in records.of_kind(self.finish(), "cpu")}
+        for number, (ruby, text) in enumerate(VALUES.items()):
+            with self.subTest(ruby):
+                self.assertNotIn("flags", by_id[f"v{number}"])
+                if text is not None:
+                    self.assertEqual(text, by_id[f"v{number}"]["value"])
+
+    def test_values_that_are_too_long_are_cut_and_stay_distinct(self):
+        self.record("request_id", "value")
+        for last in "ab":
+            self.evaluate(f'Correlator.with(request_id: "{last}", value: "l" * 300 + "{last}") '
+                          "{ Workload.spin(20_000) }")
+            self.evaluate(f'Correlator.with(request_id: "{last}2", value: "{last}" + "l" * 300) '
+                          "{ Workload.spin(20_000) }")
+        cut = [record for record in records.of_kind(self.finish(), "cpu") if record["request_id"]]
+        self.assertEqual(4, len({record["value"] for record in cut}))
+        for record in cut:
+            self.assertIn("truncated", record["flags"])
+            self.assertRegex(record["value"], r"^[abl]l{120,}\u2026#[0-9a-f]{8}$")
+
+    def test_eight_keys_some_renamed_some_absent(self):
+        keys = [f"key_{number}" for number in range(7)]
+        self.record("request_id=id", *keys)
+        self.evaluate(f"{[':' + key for key in keys]}.size".replace("'", ""))
+        self.recording.await_message("all keys known")
+        pairs = ", ".join(f'{key}: "{key.upper()}"' for key in keys[:5])
+        self.evaluate(f'Correlator.with(request_id: "seven", {pairs}) {{ Workload.spin(20_000) }}')
+        found = [record for record in records.of_kind(self.finish(), "cpu")
+                 if record["id"] == "seven"]
+        self.assertTrue(found)
+        for record in found:
+            self.assertNotIn("request_id", record)
+            self.assertEqual([key.upper() for key in keys[:5]],
+                             [record[key] for key in keys[:5]])
+            self.assertFalse(set(keys[5:]) & set(record))
+
+    def test_a_key_that_appears_later_is_found_then(self):
+        self.record("request_id", "key_of_later")
+        self.recording.await_message("waiting for a key")
+        late = 'Correlator.with(request_id: "r", ("key_of_" + "later").to_sym => "%s") { ' \
+               "Workload.spin(20_000) }"
+        self.evaluate(late % "too early")
+        self.recording.await_message("all keys known")
+        self.evaluate(late % "seen")
+        self.assertIn("seen", {record.get("key_of_later")
+                               for record in records.of_kind(self.finish(), "cpu")})
+
+
+class ContextTest(DrivenTest):
+    def spin_and_measure(self, before, after="", milliseconds=20):
+        """CPU ns that a line of Ruby used between two changes of context."""
+        return self.evaluate(f"{before}; c = -> {{ Process.clock_gettime("
+                             "Process::CLOCK_THREAD_CPUTIME_ID, :nanosecond) }; start = c.call; "
+                             f"Workload.spin_ms({milliseconds}); used = c.call - start; {after}; "
+                             "used")
+
+    def test_set_lasts_until_clear(self):
+        self.record("request_id")
+        inside_ns = self.spin_and_measure('Correlator.set(request_id: "set")', "Correlator.clear")
+        outside_ns = self.spin_and_measure("nil")
+        totals = records.totals_by(self.finish())
+        # The lines' own parsing and the clock's are in a context, too: well below a millisecond.
+        self.assertAlmostEqual(inside_ns, totals["set"]["cpu_ns"], delta=1_000_000)
+        self.assertGreaterEqual(totals[""]["cpu_ns"], outside_ns)
+
+    def test_an_inner_context_takes_its_time_from_the_outer_one(self):
+        self.record("request_id", "endpoint")
+        self.evaluate('Correlator.with(request_id: "r", endpoint: "outer") { Workload.spin_ms(20); '
+                      'Correlator.with(endpoint: "inner") { Workload.spin_ms(40) } }')
+        found = self.finish()
+        self.assertAlmostEqual(60e6, records.totals_by(found)["r"]["cpu_ns"], delta=3e6)
+        endpoints = records.totals_by(found, "endpoint")
+        self.assertAlmostEqual(20e6, endpoints["outer"]["cpu_ns"], delta=2e6)
+        self.assertAlmostEqual(40e6, endpoints["inner"]["cpu_ns"], delta=2e6)
+
+    def test_a_fork_in_a_request_goes_on_in_its_context_under_its_own_pid(self):
+        self.record("request_id")
+        child, used_ns = self.evaluate(
+            'r, w = IO.pipe; Correlator.with(request_id: "forking") { pid = fork { '
+            "Workload.spin_ms(100); w.syswrite(Process.clock_gettime("
+            "Process::CLOCK_PROCESS_CPUTIME_ID, :nanosecond).to_s); exit! }; w.close; "
+            "Process.wait(pid); [pid, r.read.to_i] }")
+        found = self.finish()
+        totals = records.totals_by(found, pid=child)
+        self.assertLessEqual(set(totals), {"forking", ""})
+        # Its clock starts in the middle of fork and is read before the end of exit: a few ms.
+        self.assertAlmostEqual(used_ns, totals["forking"]["cpu_ns"], delta=10_000_000)
+        self.assertLess(totals[""]["cpu_ns"], 1_000_000)
+        self.assertEqual(["fork", "exit"], [record["event"] for record
+                                            in records.of_kind(found, "process")
+                                            if record["pid"] == child])
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,59 @@
+#include "base/duration.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static void durations_have_units(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t ns;
+	} cases[] = {
+		{ "10", 10000000000 },
+		{ "10s", 10000000000 },
+		{ "1.5s", 1500000000 },
+		{ "500ms", 500000000 },
+		{ "2m", 120000000000 },
+		{ "1h", 3600000000000 },
+		{ "1d", 86400000000000 },
+		{ "7us", 7000 },
+		{ "9ns", 9 },
+		{ "0", 0 },
+		{ ".5s", 500000000 },
+	};
+	uint64_t ns;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(duration_parse(cases[i].text, &ns), 0);
+		assert_int_equal(ns, cases[i].ns);
+	}
+}
+
+static void what_is_no_duration_is_refused_and_changes_nothing(void **state)
+{
+	static const char *const cases[] = { "",     "s",	"-1",  "+1",  "10 s",
+					     "10x",  "1e400",	"nan", "inf", "0x10",
+					     "1..2", "100000d", " 5",  "5ss" };
+	uint64_t ns = 42;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(duration_parse(cases[i], &ns), -EINVAL);
+	assert_int_equal(ns, 42);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(durations_have_units),
+		cmocka_unit_test(what_is_no_duration_is_refused_and_changes_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,180 @@
+#include "base/text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void assert_escaped(const char *input, size_t size_bytes, unsigned int options,
+			   const char *expected)
+{
+	char text[256];
+
+	assert_int_equal(text_escape(input, size_bytes, options, text, sizeof(text)),
+			 strlen(expected));
+	assert_string_equal(text, expected);
+}
+
+#define assert_escaped_literal(input, options, expected) \
+	assert_escaped(input, sizeof(input) - 1, options, expected)
+
+static void well_formed_utf8_stays_as_it_is(void **state)
+{
+	(void)state;
+	assert_escaped_literal("", 0, "");
+	assert_escaped_literal("a \\ b", 0, "a \\ b");
+	assert_escaped_literal("\u00e9\u20ac\U0001f600\U0010ffff", 0,
+			       "\u00e9\u20ac\U0001f600\U0010ffff");
+}
+
+static void control_characters_are_escaped_the_upper_ones_too(void **state)
+{
+	(void)state;
+	assert_escaped_literal("a\0b\n\x1b[31m\x7f", 0, "a\\x00b\\x0a\\x1b[31m\\x7f");
+	assert_escaped_literal("\xc2\x9b\xc2\xa0", 0, "\\xc2\\x9b\xc2\xa0");
+}
+
+static void bytes_that_are_not_well_formed_are_escaped_one_by_one(void **state)
+{
+	(void)state;
+	/* A longer form than needed, a surrogate, beyond U+10FFFF, a lone continuation. */
+	assert_escaped_literal("\xc0\xaf", 0, "\\xc0\\xaf");
+	assert_escaped_literal("\xe0\x80\xaf", 0, "\\xe0\\x80\\xaf");
+	assert_escaped_literal("\xed\xa0\x80", 0, "\\xed\\xa0\\x80");
+	assert_escaped_literal("\xf4\x90\x80\x80", 0, "\\xf4\\x90\\x80\\x80");
+	assert_escaped_literal("\x80z\xff", 0, "\\x80z\\xff");
+	/* The character after a broken one is not swallowed. */
+	assert_escaped_literal("\xe2\x82x", 0, "\\xe2\\x82x");
+}
+
+static void a_character_split_by_a_cut_is_dropped_and_only_then(void **state)
+{
+	(void)state;
+	assert_escaped_literal("a\xe2\x82", TEXT_CUT, "a");
+	assert_escaped_literal("a\xf0\x9f\x98", TEXT_CUT, "a");
+	assert_escaped_literal("a\xe2\x82", 0, "a\\xe2\\x82");
+	assert_escaped_literal("a\xed\xa0", TEXT_CUT, "a\\xed\\xa0");
+	assert_escaped_literal("\xe2z", TEXT_CUT, "\\xe2z");
+}
+
+static void an_unknown_encoding_is_shown_as_far_as_it_is_ascii(void **state)
+{
+	(void)state;
+	assert_escaped_literal("caf\xc3\xa9", TEXT_ASCII, "caf\\xc3\\xa9");
+}
+
+static void text_is_cut_to_fit_at_a_whole_character_or_escape(void **state)
+{
+	static const char input[] = "a\u20ac\nb";
+	static const char *const expected[] = { "",
+						"a",
+						"a",
+						"a",
+						"a\u20ac",
+						"a\u20ac",
+						"a\u20ac",
+						"a\u20ac",
+						"a\u20ac\\x0a",
+						"a\u20ac\\x0ab" };
+	char text[16];
+
+	(void)state;
+	for (size_t room = 1; room <= sizeof(expected) / sizeof(*expected); room++) {
+		memset(text, '#', sizeof(text));
+		assert_int_equal(text_escape(input, sizeof(input) - 1, 0, text, room),
+				 strlen(expected[room - 1]));
+		assert_string_equal(text, expected[room - 1]);
+		assert_int_equal(text[room], '#');
+	}
+}
+
+/* All four-byte strings over the bytes where the tables change: compared with a decoder that
+ * computes the code point instead. */
+static int slow_length(const uint8_t *bytes)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	int length = bytes[0] < 0x80	     ? 1
+		     : bytes[0] >> 5 == 6    ? 2
+		     : bytes[0] >> 4 == 0xe  ? 3
+		     : bytes[0] >> 3 == 0x1e ? 4
+					     : 0;
+	uint32_t code_point = bytes[0] & (0xff >> (length + 1));
+
+	for (int i = 1; i < length; i++) {
+		if (bytes[i] >> 6 != 2)
+			return 0;
+		code_point = code_point << 6 | (bytes[i] & 0x3f);
+	}
+	if (length > 1 && (code_point < least[length] || code_point > 0x10ffff ||
+			   (code_point >= 0xd800 && code_point <= 0xdfff)))
+		return 0;
+	return length;
+}
+
+static void lengths_agree_with_a_decoder_by_code_point(void **state)
+{
+	static const uint8_t edges[] = { 0x00, 0x41, 0x7f, 0x80, 0x8f, 0x90, 0x9f,
+					 0xa0, 0xbf, 0xc0, 0xc1, 0xc2, 0xdf, 0xff };
+	uint8_t bytes[4];
+
+	(void)state;
+	for (unsigned int lead = 0; lead < 256; lead++) {
+		for (size_t i = 0; i < sizeof(edges) * sizeof(edges) * sizeof(edges); i++) {
+			bytes[0] = (uint8_t)lead;
+			bytes[1] = edges[i % sizeof(edges)];
+			bytes[2] = edges[i / sizeof(edges) % sizeof(edges)];
+			bytes[3] = edges[i / sizeof(edges) / sizeof(edges)];
+			assert_int_equal(text_utf8_length(bytes, 4), slow_length(bytes));
+		}
+	}
+}
+
+static void code_points_come_out_as_utf8(void **state)
+{
+	char text[64];
+	struct text_writer writer;
+
+	(void)state;
+	text_writer_init(&writer, text, sizeof(text));
+	text_writer_put_code_point(&writer, 'a');
+	text_writer_put_code_point(&writer, 0x0a);
+	text_writer_put_code_point(&writer, 0x85);
+	text_writer_put_code_point(&writer, 0xe9);
+	text_writer_put_code_point(&writer, 0x20ac);
+	text_writer_put_code_point(&writer, 0x1f600);
+	assert_string_equal(text, "a\\x0a\\xc2\\x85\u00e9\u20ac\U0001f600");
+	assert_int_equal(writer.length_bytes, strlen(text));
+	assert_false(writer.is_full);
+}
+
+static void a_full_writer_takes_nothing_more(void **state)
+{
+	char text[6];
+	struct text_writer writer;
+
+	(void)state;
+	text_writer_init(&writer, text, sizeof(text));
+	text_writer_put(&writer, "abc", 3);
+	text_writer_put_escaped(&writer, "x", 1);
+	assert_true(writer.is_full);
+	text_writer_put(&writer, "d", 1);
+	assert_string_equal(text, "abc");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(well_formed_utf8_stays_as_it_is),
+		cmocka_unit_test(control_characters_are_escaped_the_upper_ones_too),
+		cmocka_unit_test(bytes_that_are_not_well_formed_are_escaped_one_by_one),
+		cmocka_unit_test(a_character_split_by_a_cut_is_dropped_and_only_then),
+		cmocka_unit_test(an_unknown_encoding_is_shown_as_far_as_it_is_ascii),
+		cmocka_unit_test(text_is_cut_to_fit_at_a_whole_character_or_escape),
+		cmocka_unit_test(lengths_agree_with_a_decoder_by_code_point),
+		cmocka_unit_test(code_points_come_out_as_utf8),
+		cmocka_unit_test(a_full_writer_takes_nothing_more),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,119 @@
+"""The report subcommand as a program: exit codes, streams, pipes. CORRELATOR names the binary."""
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+CORRELATOR = os.environ["CORRELATOR"]
+GOLDEN = pathlib.Path(__file__).resolve().parents[3] / "fixtures" / "golden"
+RECORDING = GOLDEN / "shop.rec"
+OK, FAILURE, USAGE = 0, 1, 2
+
+
+def report(*arguments, **options):
+    environment = {"PATH": os.environ["PATH"], "COLUMNS": "80", "LC_ALL": "C"}
+    return subprocess.run([CORRELATOR, "report", *map(str, arguments)], env=environment,
+                          capture_output=True, timeout=60, **options)
+
+
+class ReportTest(unittest.TestCase):
+    def check(self, code, *arguments, says="", **options):
+        result = report(*arguments, **options)
+        error = result.stderr.decode()
+        self.assertEqual(code, result.returncode, error)
+        self.assertIn(says, error)
+        if code == OK:
+            self.assertEqual("", error)
+        else:
+            self.assertEqual(b"", result.stdout)
+        return result.stdout.decode()
+
+    def body(self, text):
+        """Without the first line, which names the file."""
+        return text.split("\n", 1)[1]
+
+    def golden(self, name):
+        return (GOLDEN / name).read_text(encoding="utf-8")
+
+    def test_a_report_is_the_same_in_any_locale(self):
+        self.assertEqual(self.body(self.golden("shop-80.txt")),
+                         self.body(self.check(OK, RECORDING)))
+
+    def test_by_pid_shows_the_machines_view(self):
+        self.assertEqual(self.body(self.golden("shop-by-pid-80.txt")),
+                         self.body(self.check(OK, "--by", "pid", RECORDING)))
+
+    def test_csv_and_json_are_for_programs(self):
+        output = report("--format", "csv", "--by", "tid", RECORDING).stdout
+        self.assertEqual((GOLDEN / "shop-by-tid.csv").read_bytes(), output)
+        parsed = json.loads(self.check(OK, "-f", "json", RECORDING))
+        self.assertEqual(["req-1", "req-2", "req-3"], [row["key"] for row in parsed["rows"]])
+        self.assertTrue(parsed["books"]["balanced"])
+
+    def test_a_recording_may_come_from_standard_input(self):
+        output = self.check(OK, "-", input=RECORDING.read_bytes())
+        self.assertEqual(self.body(self.golden("shop-80.txt")), self.body(output))
+
+    def test_files_are_added_up(self):
+        parsed = json.loads(self.check(OK, "-f", "json", RECORDING, RECORDING))
+        self.assertEqual(2 * 470001234, parsed["total"]["cpu_ns"])
+        self.assertEqual(2, len(parsed["meta"]["files"]))
+
+    def test_help_is_data_and_names_the_exit_codes(self):
+        output = self.check(OK, "--help")
+        self.assertIn("Usage: correlator report", output)
+        self.assertIn("Exit status: 0 ok", " ".join(output.split()))
+
+    def test_wrong_usage_is_told_apart_from_failure(self):
+        for arguments, says in [
+                ([], "name the recordings"),
+                (["--no-such-option", RECORDING], "no-such-option"),
+                (["--format", "xml", RECORDING], "table, json, csv"),
+                (["--sort", "colour", RECORDING], "migrations"),
+                (["--top", "-1", RECORDING], "--top takes a number"),
+                (["--top", "9x", RECORDING], "--top takes a number")]:
+            with self.subTest(arguments=arguments):
+                self.check(USAGE, *arguments, says=says)
+
+    def test_every_field_that_is_offered_sorts(self):
+        for field in ("key requests cpu user kernel run_queue blocked share slices switches"
+                      " ambiguous migrations stolen cpu_percent machine_percent thread_name"
+                      " comm").split():
+            with self.subTest(field=field):
+                self.check(OK, "--by", "tid", "--sort", field, RECORDING)
+
+    def test_what_cannot_be_read_is_a_failure_with_its_name(self):
+        self.check(FAILURE, "/nonexistent.rec", says="/nonexistent.rec")
+        self.check(FAILURE, "/", says="/: ")
+        self.check(FAILURE, __file__, says="not a recording")
+        self.check(FAILURE, os.devnull, says="no records")
+        self.check(FAILURE, "--by", "colour", RECORDING, says="request_id, endpoint")
+
+    def test_a_recording_that_was_cut_off_is_reported_with_a_warning(self):
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(RECORDING.read_bytes()[:-5])
+            file.flush()
+            result = report(file.name)
+        self.assertEqual(OK, result.returncode)
+        self.assertIn(b"truncated", result.stdout.split(b"\n")[0])
+        self.assertNotEqual(b"", result.stderr)
+
+    def test_a_reader_that_has_seen_enough_is_no_error(self):
+        command = [CORRELATOR, "report", "--format", "csv", *[str(RECORDING)] * 500]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            process.stdout.close()
+            error = process.stderr.read()
+        self.assertEqual((OK, b""), (process.returncode, error))
+
+    def test_a_full_disk_is_an_error(self):
+        with open("/dev/full", "wb") as full:
+            process = subprocess.run([CORRELATOR, "report", str(RECORDING)], stdout=full,
+                                     stderr=subprocess.PIPE, timeout=60, check=False)
+        self.assertEqual(FAILURE, process.returncode)
+        self.assertIn(b"No space left", process.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,395 @@
+#include <correlator/account.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct books {
+	struct thread_clock clock;
+	struct account_totals totals;
+	struct kernel_figures figures;
+};
+
+static void begin(struct books *books, uint64_t now, int is_off_cpu)
+{
+	memset(books, 0, sizeof(*books));
+	books->figures.exec_ns = 5000;
+	books->figures.run_delay_ns = 300;
+	account_begin(&books->clock, &books->figures, now, (uint32_t)is_off_cpu, OFF_CPU_SLEEPING,
+		      THREAD_MODE_USER);
+}
+
+static void switch_out(struct books *books, uint64_t now, uint64_t ran, uint32_t reason)
+{
+	books->figures.exec_ns += ran;
+	(void)account_switch_out(&books->clock, &books->totals, now, &books->figures, reason);
+}
+
+/* The boundary functions, at a time with nothing stolen so far. */
+static void edge(struct books *books, uint64_t now, uint32_t mode)
+{
+	(void)account_edge(&books->clock, &books->totals, now, mode);
+}
+
+static void switch_in(struct books *books, uint64_t now, uint32_t cpu)
+{
+	account_switch_in(&books->clock, &books->totals, now, 0, cpu);
+}
+
+static uint64_t on_cpu(const struct books *books)
+{
+	return books->totals.user_ns + books->totals.kernel_ns;
+}
+
+static void what_was_before_the_first_sight_is_nobodys(void **state)
+{
+	struct books books;
+
+	(void)state;
+	begin(&books, 1000, 1);
+	switch_in(&books, 1400, 0);
+	switch_out(&books, 1700, 300, OFF_CPU_SLEEPING);
+	assert_int_equal(on_cpu(&books), 300);
+}
+
+static void a_syscall_splits_user_from_kernel(void **state)
+{
+	struct books books;
+
+	(void)state;
+	begin(&books, 1000, 1);
+	switch_in(&books, 2000, 0);
+	edge(&books, 2100, THREAD_MODE_KERNEL);
+	edge(&books, 2130, THREAD_MODE_USER);
+	switch_out(&books, 2200, 200, OFF_CPU_RUNNABLE);
+	assert_int_equal(books.totals.user_ns, 170);
+	assert_int_equal(books.totals.kernel_ns, 30);
+}
+
+static void the_last_interval_brings_the_stint_to_exec_runtime(void **state)
+{
+	struct books books;
+
+	(void)state;
+	begin(&books, 1000, 1);
+	switch_in(&books, 2000, 0);
+	edge(&books, 2100, THREAD_MODE_KERNEL);
+	/* The clock says 50 more, the scheduler says that it ran 145 in all. */
+	switch_out(&books, 2150, 145, OFF_CPU_SLEEPING);
+	assert_int_equal(books.totals.user_ns, 100);
+	assert_int_equal(books.totals.kernel_ns, 45);
+}
+
+static void stolen_time_is_no_requests(void **state)
+{
+	struct books books;
+
+	(void)state;
+	begin(&books, 0, 1);
+	switch_in(&books, 1000, 0);
+	/* 1000 by the clock, of which the hypervisor took 900. */
+	switch_out(&books, 2000, 100, OFF_CPU_RUNNABLE);
+	assert_int_equal(on_cpu(&books), 100);
+	assert_int_equal(books.totals.stolen_ns, 900);
+}
+
+static void stolen_time_is_taken_out_of_the_context_that_it_hit(void **state)
+{
+	struct books books;
+
+	(void)state;
+	begin(&books, 0, 1);
+	account_switch_in(&books.clock, &books.totals, 1000, 50, 0);
+	edge(&books, 1400, THREAD_MODE_KERNEL);
+	/* 1000 by the clock, 900 of them stolen: the context ends here. */
+	edge(&books, 2400, THREAD_MODE_USER);
+	account_settle_stolen(&books.clock, &books.totals, 950);
+	assert_int_equal(books.totals.user_ns, 400);
+	assert_int_equal(books.totals.kernel_ns, 100);
+	assert_int_equal(books.totals.stolen_ns, 900);
+	/* The next context pays nothing of it. */
+	memset(&books.totals, 0, sizeof(books.totals));
+	switch_out(&books, 2500, 600, OFF_CPU_SLEEPING);
+	assert_int_equal(on_cpu(&books), 100);
+	assert_int_equal(books.totals.stolen_ns, 0);
+}
+
+static void theft_that_is_noticed_late_is_taken_out_later(void **state)
+{
+	struct books books;
+
+	(void)state;
+	begin(&books, 0, 1);
+	account_switch_in(&books.clock, &books.totals, 1000, 0, 0);
+	edge(&books, 1100, THREAD_MODE_KERNEL);
+	account_settle_stolen(&books.clock, &books.totals, 800);
+	assert_int_equal(on_cpu(&books), 0);
+	edge(&books, 3000, THREAD_MODE_USER);
+	account_settle_stolen(&books.clock, &books.totals, 800);
+	assert_int_equal(on_cpu(&books), 1200);
+	assert_int_equal(books.totals.stolen_ns, 800);
+}
+
+static void a_thread_seen_on_no_switch_in_yet_is_spared(void **state)
+{
+	struct books books;
+
+	(void)state;
+	begin(&books, 1000, 0);
+	edge(&books, 1500, THREAD_MODE_KERNEL);
+	account_settle_stolen(&books.clock, &books.totals, 123456789);
+	assert_int_equal(on_cpu(&books), 500);
+	edge(&books, 2000, THREAD_MODE_USER);
+	account_settle_stolen(&books.clock, &books.totals, 123456789 + 40);
+	assert_int_equal(on_cpu(&books), 960);
+}
+
+static void a_clock_that_ran_ahead_is_made_up_for(void **state)
+{
+	struct books books;
+
+	(void)state;
+	begin(&books, 0, 1);
+	switch_in(&books, 1000, 0);
+	edge(&books, 1500, THREAD_MODE_KERNEL);
+	switch_out(&books, 1510, 480, OFF_CPU_SLEEPING);
+	assert_int_equal(on_cpu(&books), 480);
+	memset(&books.totals, 0, sizeof(books.totals));
+	switch_in(&books, 3000, 0);
+	edge(&books, 3100, THREAD_MODE_KERNEL);
+	memset(&books.totals, 0, sizeof(books.totals));
+	switch_out(&books, 3110, 70, OFF_CPU_SLEEPING);
+	assert_int_equal(on_cpu(&books), 0);
+	switch_in(&books, 4000, 0);
+	switch_out(&books, 4100, 100, OFF_CPU_SLEEPING);
+	assert_int_equal(on_cpu(&books), 70);
+}
+
+static void a_gap_is_split_by_run_delay(void **state)
+{
+	struct books books;
+
+	(void)state;
+	begin(&books, 1000, 1);
+	switch_in(&books, 5000, 0);
+	books.figures.run_delay_ns += 700;
+	account_settle_gap(&books.clock, &books.totals, books.figures.run_delay_ns);
+	assert_int_equal(books.totals.run_queue_ns, 700);
+	assert_int_equal(books.totals.blocked_ns, 3300);
+	assert_int_equal(books.totals.uninterruptible_ns, 0);
+}
+
+static void a_gap_is_settled_once(void **state)
+{
+	struct books books;
+
+	(void)state;
+	begin(&books, 1000, 1);
+	switch_in(&books, 5000, 0);
+	account_settle_gap(&books.clock, &books.totals, 400);
+	account_settle_gap(&books.clock, &books.totals, 900);
+	assert_int_equal(books.totals.run_queue_ns + books.totals.blocked_ns, 4000);
+}
+
+static void a_run_delay_longer_than_the_gap_is_cut(void **state)
+{
+	struct books books;
+
+	(void)state;
+	begin(&books, 1000, 1);
+	switch_in(&books, 1100, 0);
+	account_settle_gap(&books.clock, &books.totals, 100000);
+	assert_int_equal(books.totals.run_queue_ns, 100);
+	assert_int_equal(books.totals.blocked_ns, 0);
+}
+
+static void a_flush_in_a_sleep_splits_it_in_two(void **state)
+{
+	struct books books;
+
+	(void)state;
+	begin(&books, 1000, 1);
+	assert_int_equal(account_collect(&books.clock, &books.totals, 3000, 0), 2000);
+	assert_int_equal(books.totals.blocked_ns, 2000);
+	switch_in(&books, 4000, 0);
+	account_settle_gap(&books.clock, &books.totals, books.figures.run_delay_ns);
+	assert_int_equal(books.totals.blocked_ns, 3000);
+}
+
+static void a_flush_while_queued_is_not_charged_twice(void **state)
+{
+	struct books books;
+
+	(void)state;
+	begin(&books, 0, 1);
+	switch_in(&books, 1000, 0);
+	account_settle_gap(&books.clock, &books.totals, books.figures.run_delay_ns);
+	memset(&books.totals, 0, sizeof(books.totals));
+	switch_out(&books, 2000, 1000, OFF_CPU_RUNNABLE);
+	account_collect(&books.clock, &books.totals, 5000, 1);
+	switch_in(&books, 6000, 0);
+	account_settle_gap(&books.clock, &books.totals, books.figures.run_delay_ns + 4000);
+	assert_int_equal(books.totals.run_queue_ns, 4000);
+	assert_int_equal(books.totals.blocked_ns, 0);
+}
+
+static void a_woken_sleepers_gap_stays_open_at_a_flush(void **state)
+{
+	struct books books;
+
+	(void)state;
+	begin(&books, 1000, 1);
+	assert_int_equal(account_collect(&books.clock, &books.totals, 3000, 1), 0);
+	assert_int_equal(books.totals.blocked_ns + books.totals.run_queue_ns, 0);
+	switch_in(&books, 4000, 0);
+	account_settle_gap(&books.clock, &books.totals, books.figures.run_delay_ns + 500);
+	assert_int_equal(books.totals.run_queue_ns, 500);
+	assert_int_equal(books.totals.blocked_ns, 2500);
+}
+
+static void a_migration_is_a_change_of_cpu(void **state)
+{
+	struct books books;
+	static const uint32_t cpus[] = { 0, 0, 3, 3, 0 };
+
+	(void)state;
+	begin(&books, 0, 1);
+	for (unsigned int i = 0; i < 5; i++) {
+		switch_in(&books, 1000 * i, cpus[i]);
+		switch_out(&books, 1000 * i + 500, 500, OFF_CPU_SLEEPING);
+	}
+	assert_int_equal(books.totals.migrations, 2);
+	assert_int_equal(books.totals.slices, 5);
+}
+
+static void an_unseen_switch_in_is_made_up_from_what_was_run(void **state)
+{
+	struct books books;
+
+	(void)state;
+	begin(&books, 1000, 1);
+	/* Off until 9800, by the scheduler: seen next at a system call at 10000. */
+	account_enter_unseen(&books.clock, 10000, 200);
+	account_settle_gap(&books.clock, &books.totals, books.figures.run_delay_ns + 300);
+	edge(&books, 10000, THREAD_MODE_KERNEL);
+	assert_int_equal(books.totals.user_ns, 200);
+	assert_int_equal(books.totals.run_queue_ns, 300);
+	assert_int_equal(books.totals.blocked_ns, 8500);
+	switch_out(&books, 10100, 300, OFF_CPU_SLEEPING);
+	assert_int_equal(on_cpu(&books), 300);
+}
+
+static void an_unseen_switch_out_is_made_up_from_what_was_run(void **state)
+{
+	struct books books;
+
+	(void)state;
+	begin(&books, 0, 1);
+	switch_in(&books, 1000, 0);
+	edge(&books, 1100, THREAD_MODE_KERNEL);
+	books.figures.exec_ns += 250;
+	account_leave_unseen(&books.clock, &books.totals, 5000, &books.figures);
+	assert_int_equal(books.totals.user_ns, 100);
+	assert_int_equal(books.totals.kernel_ns, 150);
+	switch_in(&books, 5000, 0);
+	account_settle_gap(&books.clock, &books.totals, books.figures.run_delay_ns);
+	/* 1000 before the first switch-in, 3750 of the second gap. */
+	assert_int_equal(books.totals.blocked_ns, 4750);
+}
+
+static void unseen_switches_invent_no_time(void **state)
+{
+	struct books books;
+
+	(void)state;
+	begin(&books, 1000, 1);
+	account_enter_unseen(&books.clock, 1500, 999999);
+	edge(&books, 1500, THREAD_MODE_KERNEL);
+	assert_int_equal(on_cpu(&books) + books.clock.gap_ns, 500);
+	/* Nothing told how long it ran: exec runtime will. */
+	begin(&books, 0, 1);
+	edge(&books, 20000, THREAD_MODE_KERNEL);
+	switch_out(&books, 20100, 150, OFF_CPU_SLEEPING);
+	assert_int_equal(on_cpu(&books), 150);
+}
+
+static uint64_t next_random(uint64_t *seed)
+{
+	*seed = *seed * 6364136223846793005ULL + 1442695040888963407ULL;
+	return *seed >> 33;
+}
+
+/*
+ * The laws, over random lives: on-CPU time is exec runtime (but for what the clock is ahead by),
+ * and off-CPU time is all of the rest, wherever the life is cut by edges and flushes.
+ */
+static void random_lives_keep_the_laws(void **state)
+{
+	(void)state;
+	for (uint64_t round = 1; round <= 2000; round++) {
+		uint64_t seed = round, now = 1000, off = 0, ran = 0;
+		struct books books;
+
+		begin(&books, now, 1);
+		for (unsigned int stint = 0; stint < 20; stint++) {
+			uint64_t gap = 1 + next_random(&seed) % 10000, part;
+			uint64_t length = 0;
+
+			part = next_random(&seed) % (gap + 1);
+			if (next_random(&seed) % 2)
+				account_collect(&books.clock, &books.totals, now + part,
+						books.clock.off_reason == OFF_CPU_RUNNABLE);
+			now += gap;
+			off += gap;
+			switch_in(&books, now, (uint32_t)next_random(&seed) % 4);
+			if (books.clock.off_reason == OFF_CPU_RUNNABLE)
+				books.figures.run_delay_ns += gap;
+			account_settle_gap(&books.clock, &books.totals, books.figures.run_delay_ns);
+			for (unsigned int i = 0; i < next_random(&seed) % 6; i++) {
+				part = next_random(&seed) % 1000;
+				length += part;
+				edge(&books, now + length, (uint32_t)next_random(&seed) & 1);
+			}
+			part = next_random(&seed) % 1000;
+			length += part;
+			now += length;
+			ran += length;
+			switch_out(&books, now, length, next_random(&seed) % 3);
+		}
+		assert_int_equal(on_cpu(&books), ran);
+		assert_int_equal(books.totals.run_queue_ns + books.totals.blocked_ns, off);
+		assert_int_equal(books.totals.stolen_ns, 0);
+		assert_true(books.totals.uninterruptible_ns <= books.totals.blocked_ns);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_was_before_the_first_sight_is_nobodys),
+		cmocka_unit_test(a_syscall_splits_user_from_kernel),
+		cmocka_unit_test(the_last_interval_brings_the_stint_to_exec_runtime),
+		cmocka_unit_test(stolen_time_is_no_requests),
+		cmocka_unit_test(stolen_time_is_taken_out_of_the_context_that_it_hit),
+		cmocka_unit_test(theft_that_is_noticed_late_is_taken_out_later),
+		cmocka_unit_test(a_thread_seen_on_no_switch_in_yet_is_spared),
+		cmocka_unit_test(a_clock_that_ran_ahead_is_made_up_for),
+		cmocka_unit_test(a_gap_is_split_by_run_delay),
+		cmocka_unit_test(a_gap_is_settled_once),
+		cmocka_unit_test(a_run_delay_longer_than_the_gap_is_cut),
+		cmocka_unit_test(a_flush_in_a_sleep_splits_it_in_two),
+		cmocka_unit_test(a_flush_while_queued_is_not_charged_twice),
+		cmocka_unit_test(a_woken_sleepers_gap_stays_open_at_a_flush),
+		cmocka_unit_test(a_migration_is_a_change_of_cpu),
+		cmocka_unit_test(an_unseen_switch_in_is_made_up_from_what_was_run),
+		cmocka_unit_test(an_unseen_switch_out_is_made_up_from_what_was_run),
+		cmocka_unit_test(unseen_switches_invent_no_time),
+		cmocka_unit_test(random_lives_keep_the_laws),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,139 @@
+#include <correlator/value_object.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum {
+	NOEMBED = 1 << 13,
+	ADDRESS = 0x7f0000001000 & 0x7fffffff
+};
+
+static const struct process_config OLD_STRINGS = { .string_layout = STRING_LAYOUT_FLAGS,
+						   .bignum_embed_mask = 7 };
+static const struct process_config NEW_STRINGS = { .string_layout = STRING_LAYOUT_LONG,
+						   .bignum_embed_mask = 0x1ff };
+
+static struct value_location locate(const __u64 *words, const struct process_config *config)
+{
+	struct value_location location;
+
+	memset(&location, 0x5a, sizeof(location));
+	value_locate(words, ADDRESS, config, &location);
+	return location;
+}
+
+static void strings_embedded_before_3_2_have_their_length_in_the_flags(void **state)
+{
+	const __u64 words[] = { RUBY_TYPE_STRING | 11 << 14 | 1 << 22, 0x1000, 0, 0, 0 };
+	struct value_location location = locate(words, &OLD_STRINGS);
+
+	(void)state;
+	assert_int_equal(location.kind, VALUE_KIND_STRING);
+	assert_int_equal(location.address, ADDRESS + 16);
+	assert_int_equal(location.length_bytes, 11);
+	assert_int_equal(location.encoding, 1);
+}
+
+static void strings_embedded_since_3_2_have_a_length_word(void **state)
+{
+	const __u64 words[] = { RUBY_TYPE_STRING, 0x1000, 36, 0, 0 };
+	struct value_location location = locate(words, &NEW_STRINGS);
+
+	(void)state;
+	assert_int_equal(location.address, ADDRESS + 24);
+	assert_int_equal(location.length_bytes, 36);
+}
+
+static void heap_strings_are_the_same_in_both_layouts(void **state)
+{
+	const __u64 words[] = { RUBY_TYPE_STRING | NOEMBED, 0x1000, 300, 0x7f0012345678, 0 };
+	struct value_location old = locate(words, &OLD_STRINGS);
+	struct value_location new = locate(words, &NEW_STRINGS);
+
+	(void)state;
+	assert_int_equal(old.address, 0x7f0012345678);
+	assert_int_equal(old.length_bytes, 300);
+	assert_memory_equal(&old, &new, sizeof(old));
+}
+
+static void a_string_longer_than_memory_is_garbage(void **state)
+{
+	const __u64 words[] = { RUBY_TYPE_STRING | NOEMBED, 0x1000, 1ULL << 62, 0x7f0012345678, 0 };
+	struct value_location location = locate(words, &NEW_STRINGS);
+
+	(void)state;
+	assert_int_equal(location.kind, VALUE_KIND_UNREADABLE);
+	assert_int_equal(location.length_bytes, 0);
+}
+
+static void a_freed_slot_is_unreadable(void **state)
+{
+	const __u64 words[VALUE_OBJECT_WORDS] = { 0 };
+
+	(void)state;
+	assert_int_equal(locate(words, &NEW_STRINGS).kind, VALUE_KIND_UNREADABLE);
+}
+
+static void bignums_are_embedded_or_on_the_heap(void **state)
+{
+	const __u64 embedded[] = { RUBY_TYPE_BIGNUM | NOEMBED | 1 << 14 | 3 << 15, 0x1000, 0, 0,
+				   0 };
+	const __u64 heap[] = { RUBY_TYPE_BIGNUM, 0x1000, 40, 0x7f0012345678, 0 };
+	struct value_location location = locate(embedded, &OLD_STRINGS);
+
+	(void)state;
+	assert_int_equal(location.kind, VALUE_KIND_BIGNUM);
+	assert_int_equal(location.address, ADDRESS + 16);
+	assert_int_equal(location.length_bytes, 12);
+	assert_int_equal(location.flags, 0);
+	location = locate(heap, &OLD_STRINGS);
+	assert_int_equal(location.address, 0x7f0012345678);
+	assert_int_equal(location.length_bytes, 160);
+	assert_int_equal(location.flags, VALUE_NEGATIVE);
+}
+
+static void other_objects_are_known_by_their_class(void **state)
+{
+	const __u64 words[] = { 8 /* T_HASH */, 0x7f0000002000, 1, 2, 3 };
+	struct value_location location = locate(words, &NEW_STRINGS);
+
+	(void)state;
+	assert_int_equal(location.kind, VALUE_KIND_OBJECT);
+	assert_int_equal(location.raw, 0x7f0000002000);
+	assert_int_equal(location.type, 8);
+	assert_int_equal(location.length_bytes, 0);
+}
+
+static void pointers_are_told_from_immediates(void **state)
+{
+	static const uint64_t immediates[] = { 0,    8,	   4,	    0x14,
+					       0x24, 0x34, 1,	    0x7fffffffffffffff,
+					       2,    0x0c, 0xf4e10c };
+
+	(void)state;
+	for (unsigned int i = 0; i < sizeof(immediates) / sizeof(immediates[0]); i++)
+		assert_true(value_is_immediate(immediates[i]));
+	assert_false(value_is_immediate(0x7f0000001000));
+	assert_false(value_is_immediate(16));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(strings_embedded_before_3_2_have_their_length_in_the_flags),
+		cmocka_unit_test(strings_embedded_since_3_2_have_a_length_word),
+		cmocka_unit_test(heap_strings_are_the_same_in_both_layouts),
+		cmocka_unit_test(a_string_longer_than_memory_is_garbage),
+		cmocka_unit_test(a_freed_slot_is_unreadable),
+		cmocka_unit_test(bignums_are_embedded_or_on_the_heap),
+		cmocka_unit_test(other_objects_are_known_by_their_class),
+		cmocka_unit_test(pointers_are_told_from_immediates),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

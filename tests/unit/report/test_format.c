@@ -1,0 +1,280 @@
+#include <locale.h>
+#include <stdlib.h>
+
+#include "report/entry_scan.h"
+#include "report/format.h"
+#include "report/golden.h"
+#include "report/record_reader.h"
+#include "report/sample.h"
+
+typedef int (*format_fn)(const struct totals *totals, const struct format_options *options,
+			 FILE *out);
+
+static const char *const by_default[] = { "request_id", "endpoint" };
+
+static int setup(void **state)
+{
+	static struct totals totals;
+
+	*state = &totals;
+	return setlocale(LC_CTYPE, "C.UTF-8") ? totals_init(&totals, by_default, 2) : -1;
+}
+
+static int teardown(void **state)
+{
+	totals_deinit(*state);
+	return 0;
+}
+
+static void read_golden(struct totals *totals)
+{
+	static struct record_view view;
+	struct record_reader *reader = NULL;
+	char path[4096];
+
+	golden_path("shop.rec", path, sizeof(path));
+	assert_int_equal(record_reader_open(path, &reader), 0);
+	while (record_reader_next(reader, &view) > 0)
+		assert_int_equal(totals_add(totals, &view), 0);
+	assert_int_equal(record_reader_entry_count(reader), GOLDEN_RECORDS);
+	record_reader_free(reader);
+	totals_finish(totals);
+}
+
+/* What the format prints; the caller frees it. */
+static char *print(format_fn format, const struct totals *totals, size_t top_count, size_t width)
+{
+	static const struct format_file file = { "shop.rec", GOLDEN_RECORDS, false };
+	const struct format_options options = {
+		.sort = ROW_FIELD_CPU,
+		.top_count = top_count,
+		.width = width,
+		.files = &file,
+		.file_count = 1,
+	};
+	size_t size_bytes = 0;
+	char *text = NULL;
+	FILE *out = open_memstream(&text, &size_bytes);
+
+	assert_non_null(out);
+	assert_int_equal(format(totals, &options, out), 0);
+	assert_int_equal(fclose(out), 0);
+	return text;
+}
+
+static void expect_golden(void **state, format_fn format, const char *name, size_t width)
+{
+	char *text;
+
+	read_golden(*state);
+	text = print(format, *state, 0, width);
+	golden_compare(name, text, strlen(text));
+	free(text);
+}
+
+static void the_table_of_the_golden_recording(void **state)
+{
+	expect_golden(state, format_table, "shop.txt", 100);
+}
+
+static void the_table_fits_eighty_columns(void **state)
+{
+	expect_golden(state, format_table, "shop-80.txt", 80);
+}
+
+/* The golden recording by what ran instead of by request. */
+static void expect_golden_by(struct totals *totals, const char *by, format_fn format,
+			     const char *name, size_t width)
+{
+	char *text;
+
+	totals_deinit(totals);
+	assert_int_equal(totals_init(totals, &by, 1), 0);
+	read_golden(totals);
+	text = print(format, totals, 0, width);
+	golden_compare(name, text, strlen(text));
+	free(text);
+}
+
+static void the_threads_of_the_golden_recording(void **state)
+{
+	expect_golden_by(*state, "tid", format_table, "shop-by-tid.txt", 140);
+	expect_golden_by(*state, "tid", format_csv, "shop-by-tid.csv", 140);
+}
+
+static void the_processes_fit_eighty_columns(void **state)
+{
+	expect_golden_by(*state, "pid", format_table, "shop-by-pid-80.txt", 80);
+	expect_golden_by(*state, "pid", format_json, "shop-by-pid.json", 80);
+}
+
+static void the_json_of_the_golden_recording(void **state)
+{
+	expect_golden(state, format_json, "shop.json", 100);
+}
+
+static void the_csv_of_the_golden_recording(void **state)
+{
+	expect_golden(state, format_csv, "shop.csv", 100);
+}
+
+static void expect_in(const char *text, const char *part)
+{
+	if (!strstr(text, part))
+		fail_msg("\"%s\" is not in:\n%s", part, text);
+}
+
+static void not_measured_is_a_dash_an_absent_member_an_empty_cell(void **state)
+{
+	struct totals *totals = *state;
+	struct sample sample;
+	char *text;
+
+	sample_begin(&sample, "cpu", 42);
+	sample_text(&sample, "request_id", "a");
+	sample_number(&sample, "cpu_ns", 5);
+	assert_int_equal(sample_add(&sample, totals), 0);
+	totals_finish(totals);
+	text = print(format_table, totals, 0, 100);
+	expect_in(text, "a             5 ns     -       -          -        -  100.00 %       -");
+	expect_in(text, "unattributed  0 ns     -       -          -        -    0.00 %       -");
+	expect_in(text, "  - (no balance records)");
+	free(text);
+	text = print(format_json, totals, 0, 100);
+	expect_in(text, "{\"key\":\"a\",\"requests\":1,\"cpu_ns\":5,\"share_percent\":100.0}");
+	free(text);
+	text = print(format_csv, totals, 0, 100);
+	expect_in(text, "group,a,1,5,,,,,100.000000,,,,,\r\n");
+	free(text);
+}
+
+static void cells_that_a_spreadsheet_would_run_or_split_are_disarmed(void **state)
+{
+	char *text;
+
+	sample_add_cpu(*state, 1, "=1+2", NULL, 1, 0);
+	sample_add_cpu(*state, 1, "say \"a,b\"", NULL, 1, 0);
+	sample_add_cpu(*state, 1, "@x,y", NULL, 1, 0);
+	text = print(format_csv, *state, 0, 100);
+	expect_in(text, "group,'=1+2,1,");
+	expect_in(text, "group,\"say \"\"a,b\"\"\",1,");
+	expect_in(text, "group,\"'@x,y\",1,");
+	free(text);
+}
+
+static void hidden_rows_are_one_line(void **state)
+{
+	char *text;
+
+	read_golden(*state);
+	text = print(format_table, *state, 1, 100);
+	expect_in(text, "… 2 more      180.0 ms  160.0 ms  20.00 ms");
+	free(text);
+	text = print(format_json, *state, 1, 100);
+	expect_in(text, "\"hidden\":{\"groups\":2,\"cpu_ns\":180000000");
+	free(text);
+}
+
+static void hostile_keys_cannot_reach_the_terminal(void **state)
+{
+	char *text;
+
+	sample_add_cpu(*state, 1, "\x1b[31m\xff", "\x1b]0;x\x07", 1, 0);
+	text = print(format_table, *state, 0, 100);
+	expect_in(text, "\\x1b[31m\\xff");
+	assert_null(strchr(text, '\x1b'));
+	free(text);
+	text = print(format_json, *state, 0, 100);
+	expect_in(text, "\"key\":\"\\\\x1b[31m\\\\xff\"");
+	free(text);
+}
+
+static void books_that_do_not_balance_are_said_loudly(void **state)
+{
+	struct totals *totals = *state;
+	struct sample sample;
+	char *text;
+
+	sample_add_cpu(totals, 1, "a", NULL, 900, 0);
+	sample_begin(&sample, "balance", 42);
+	sample_number(&sample, "exec_ns", 1000);
+	sample_number(&sample, "attributed_ns", 901);
+	sample_number(&sample, "unattributed_ns", 0);
+	sample_number(&sample, "overflow_ns", 0);
+	sample_number(&sample, "residual_ns", 0);
+	sample_number(&sample, "events_lost", 7);
+	assert_int_equal(sample_add(&sample, totals), 0);
+	sample_begin(&sample, "gap", 42);
+	sample_number(&sample, "dropped_records", 12);
+	sample_text(&sample, "reason", "spool full");
+	assert_int_equal(sample_add(&sample, totals), 0);
+	totals_finish(totals);
+	text = print(format_table, totals, 0, 300);
+	expect_in(text, "THE BOOKS DO NOT BALANCE: 99 ns of 1,000 ns");
+	expect_in(text, "THE BALANCE RECORDS CONTRADICT THEMSELVES: they state a residual of 0 ns");
+	expect_in(text, "THE TABLE DOES NOT MATCH THE BOOKS: its CPU adds up to 900 ns");
+	expect_in(text, "events_lost 7: events that found the ring full");
+	expect_in(text, "RECORDS ARE MISSING: 12 records in 0 segments were dropped (spool full)");
+	free(text);
+}
+
+/* Damaged values in well-formed entries: any text, any number, any size may reach a format. */
+static void random_damage_never_crashes_a_report(void **state)
+{
+	static const format_fn formats[] = { format_table, format_json, format_csv };
+	static const char *const by_what_ran[] = { "tid", "pid" };
+	const unsigned int seed = 20240301;
+	static struct record_view view;
+	size_t file_bytes, entry_bytes, added = 0;
+	char *file = golden_read("shop.rec", &file_bytes);
+	uint8_t *copy = malloc(file_bytes);
+
+	assert_non_null(copy);
+	srandom(seed);
+	for (int round = 0; round < 600; round++) {
+		memcpy(copy, file, file_bytes);
+		for (int i = 0; i < 30; i++)
+			copy[(size_t)random() % file_bytes] = (uint8_t)random();
+		for (size_t at = 0; at < file_bytes; at++) {
+			if (entry_scan(copy + at, file_bytes - at, &entry_bytes) < 0 ||
+			    record_view_decode(copy + at, entry_bytes, &view) < 0)
+				continue;
+			added += totals_add(*state, &view) == 0;
+		}
+		if (round % 20 == 19) {
+			totals_finish(*state);
+			free(print(formats[round / 20 % 3], *state, 0,
+				   20 + (size_t)random() % 100));
+			totals_deinit(*state);
+			assert_int_equal(
+				totals_init(*state, round % 40 < 20 ? by_what_ran : by_default, 2),
+				0);
+		}
+	}
+	print_message("seed %u: %zu records\n", seed, added);
+	assert_true(added > 600);
+	free(copy);
+	free(file);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(the_table_of_the_golden_recording),
+		TEST(the_table_fits_eighty_columns),
+		TEST(the_threads_of_the_golden_recording),
+		TEST(the_processes_fit_eighty_columns),
+		TEST(the_json_of_the_golden_recording),
+		TEST(the_csv_of_the_golden_recording),
+		TEST(not_measured_is_a_dash_an_absent_member_an_empty_cell),
+		TEST(cells_that_a_spreadsheet_would_run_or_split_are_disarmed),
+		TEST(hidden_rows_are_one_line),
+		TEST(hostile_keys_cannot_reach_the_terminal),
+		TEST(books_that_do_not_balance_are_said_loudly),
+		TEST(random_damage_never_crashes_a_report),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,96 @@
+#include "report/own_cost.h"
+#include "report/sample.h"
+
+static void add_self(struct totals *totals, int64_t contexts, int64_t limit, int64_t rss_bytes)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "self", 7);
+	sample_number(&sample, "window_ns", 100);
+	sample_number(&sample, "own_cpu_ns", 10);
+	sample_number(&sample, "own_rss_bytes", rss_bytes);
+	sample_number(&sample, "contexts", contexts);
+	sample_number(&sample, "contexts_max", limit);
+	sample_number(&sample, "bpf_on_switch_runs", 3);
+	sample_number(&sample, "bpf_on_switch_ns", 600);
+	sample_number(&sample, "bpf_on_exit_ns", 50);
+	assert_int_equal(sample_add(&sample, totals), 0);
+}
+
+static int setup(void **state)
+{
+	static const char *const by[] = { "request_id" };
+	static struct totals totals;
+
+	*state = &totals;
+	return totals_init(&totals, by, 1);
+}
+
+static int teardown(void **state)
+{
+	totals_deinit(*state);
+	return 0;
+}
+
+static void times_add_up_and_of_the_fills_the_fullest_counts(void **state)
+{
+	struct totals *totals = *state;
+	const struct own_cost *cost = &totals->own_cost;
+
+	add_self(totals, 10, 1000, 5000);
+	add_self(totals, 5, 100, 9000);
+	add_self(totals, 20, 1000, 7000);
+	assert_int_equal(cost->record_count, 3);
+	assert_int_equal(cost->cpu_ns, 30);
+	assert_int_equal(cost->rss_bytes_max, 9000);
+	assert_int_equal(cost->fills[OWN_COST_MAP_CONTEXTS].used, 5);
+	assert_int_equal(cost->fills[OWN_COST_MAP_CONTEXTS].limit, 100);
+	assert_int_equal(cost->fills[OWN_COST_MAP_ACCOUNTS].limit, 0);
+}
+
+static void the_time_of_a_program_is_its_own_and_part_of_the_sum(void **state)
+{
+	struct totals *totals = *state;
+	const struct own_cost *cost = &totals->own_cost;
+
+	add_self(totals, 0, 0, 0);
+	add_self(totals, 0, 0, 0);
+	assert_true(cost->has_programs);
+	assert_int_equal(cost->program_count, 2);
+	assert_string_equal(cost->programs[0].name, "on_switch");
+	assert_int_equal(cost->programs[0].run_count, 6);
+	assert_int_equal(cost->programs[0].run_ns, 1200);
+	assert_string_equal(cost->programs[1].name, "on_exit");
+	assert_int_equal(cost->run_ns, 1300);
+	assert_int_equal(cost->run_count, 6);
+}
+
+static void more_programs_than_are_kept_count_in_the_sum(void **state)
+{
+	struct totals *totals = *state;
+	struct sample sample;
+	char name[32];
+
+	sample_begin(&sample, "self", 7);
+	for (int i = 0; i < OWN_COST_PROGRAMS_MAX + 5; i++) {
+		(void)snprintf(name, sizeof(name), "bpf_p%d_ns", i);
+		sample_number(&sample, name, 1);
+	}
+	sample_number(&sample, "bpf__ns", 1000); /* no name in it */
+	assert_int_equal(sample_add(&sample, totals), 0);
+	assert_int_equal(totals->own_cost.program_count, OWN_COST_PROGRAMS_MAX);
+	assert_int_equal(totals->own_cost.run_ns, OWN_COST_PROGRAMS_MAX + 5);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(times_add_up_and_of_the_fills_the_fullest_counts),
+		TEST(the_time_of_a_program_is_its_own_and_part_of_the_sum),
+		TEST(more_programs_than_are_kept_count_in_the_sum),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,265 @@
+#include <errno.h>
+
+#include "report/rows.h"
+#include "report/sample.h"
+
+static const char *const by_default[] = { "request_id", "endpoint" };
+
+static int setup(void **state)
+{
+	static struct totals totals;
+
+	*state = &totals;
+	return totals_init(&totals, by_default, 2);
+}
+
+static int teardown(void **state)
+{
+	totals_deinit(*state);
+	return 0;
+}
+
+static const struct group *find_group(const struct grouping *grouping, const char *value)
+{
+	for (const struct group *group = grouping->groups; group; group = group->hh.next) {
+		struct record_text label = grouping_label(group, false);
+
+		if (record_text_is(label, value))
+			return group;
+	}
+	fail_msg("no group %s", value);
+	return NULL;
+}
+
+static void groups_add_up_and_requests_are_counted_once(void **state)
+{
+	struct totals *totals = *state;
+	const struct group *orders;
+	double percent;
+
+	sample_add_cpu(totals, 1, "a", "orders", 10, 1);
+	sample_add_cpu(totals, 2, "a", "orders", 20, 2);
+	sample_add_cpu(totals, 1, "b", "orders", 30, 3);
+	sample_add_cpu(totals, 1, "c", "cart", 4, 0);
+	totals_finish(totals);
+	assert_int_equal(totals->groupings[0].group_count, 3);
+	assert_int_equal(totals->groupings[0].request_count, 3);
+	assert_int_equal(totals->groupings[1].group_count, 2);
+	assert_int_equal(totals->groupings[1].request_count, 3);
+	orders = find_group(&totals->groupings[1], "orders");
+	assert_int_equal(orders->request_count, 2);
+	assert_int_equal(orders->costs.sums[COST_CPU], 66);
+	assert_int_equal(orders->costs.sums[COST_USER], 60);
+	assert_int_equal(orders->costs.sums[COST_KERNEL], 6);
+	assert_int_equal(orders->costs.sums[COST_RUN_QUEUE], 3);
+	assert_int_equal(orders->costs.sums[COST_BLOCKED], 6);
+	assert_int_equal(orders->costs.sums[COST_SLICES], 9);
+	assert_int_equal(orders->costs.sums[COST_SWITCHES], 27);
+	assert_int_equal(find_group(&totals->groupings[0], "a")->costs.sums[COST_CPU], 33);
+	assert_true(costs_share_percent(&orders->costs, &totals->all, &percent));
+	assert_true(percent > 94.28 && percent < 94.29); /* 66 of 70 */
+}
+
+static void time_without_context_unreadable_or_overflown_is_in_no_group(void **state)
+{
+	struct totals *totals = *state;
+	struct sample sample;
+
+	sample_add_cpu(totals, 1, "", NULL, 10, 0);
+	sample_begin_cpu(&sample, 42, 1, "", 5, 0);
+	sample_flag(&sample, "unknown");
+	assert_int_equal(sample_add(&sample, totals), 0);
+	sample_begin_cpu(&sample, 42, 1, "", 3, 0);
+	sample_flag(&sample, "overflow");
+	assert_int_equal(sample_add(&sample, totals), 0);
+	totals_finish(totals);
+	assert_int_equal(totals->groupings[0].group_count, 0);
+	assert_int_equal(totals->unattributed.sums[COST_CPU], 15);
+	assert_int_equal(totals->overflow.sums[COST_CPU], 3);
+	assert_int_equal(totals->all.sums[COST_CPU], 18);
+}
+
+static void a_context_without_the_key_is_attributed_but_not_grouped(void **state)
+{
+	struct totals *totals = *state;
+
+	sample_add_cpu(totals, 1, "a", NULL, 10, 0);
+	sample_add_cpu(totals, 1, "", "health", 7, 0);
+	totals_finish(totals);
+	assert_int_equal(totals->groupings[1].without_value.sums[COST_CPU], 10);
+	assert_int_equal(totals->groupings[0].without_value.sums[COST_CPU], 7);
+	assert_int_equal(totals->unattributed.record_count, 0);
+}
+
+static void what_one_record_lacks_is_not_measured_for_its_group_alone(void **state)
+{
+	struct totals *totals = *state;
+	const struct group *a, *b;
+	struct sample sample;
+
+	sample_add_cpu(totals, 1, "a", NULL, 10, 1);
+	sample_begin(&sample, "cpu", 42);
+	sample_text(&sample, "request_id", "a");
+	sample_number(&sample, "cpu_ns", 5);
+	assert_int_equal(sample_add(&sample, totals), 0);
+	sample_add_cpu(totals, 1, "b", NULL, 2, 3);
+	totals_finish(totals);
+	a = find_group(&totals->groupings[0], "a");
+	b = find_group(&totals->groupings[0], "b");
+	assert_int_equal(a->costs.sums[COST_CPU], 16);
+	assert_true(costs_has(&a->costs, COST_CPU));
+	assert_false(costs_has(&a->costs, COST_USER));
+	assert_false(costs_has(&a->costs, COST_SWITCHES));
+	assert_true(costs_has(&b->costs, COST_USER));
+	assert_false(costs_has(&totals->all, COST_USER));
+	/* Nothing was unattributed: 0, but not in a column that was not measured. */
+	assert_true(costs_has(&totals->unattributed, COST_CPU));
+	assert_false(costs_has(&totals->unattributed, COST_USER));
+}
+
+static void sums_saturate(void **state)
+{
+	struct totals *totals = *state;
+
+	sample_add_cpu(totals, 1, "a", NULL, INT64_MAX, 0);
+	sample_add_cpu(totals, 1, "a", NULL, INT64_MAX, 0);
+	assert_int_equal(totals->all.sums[COST_CPU], INT64_MAX);
+}
+
+static void the_residual_is_what_the_times_leave(void **state)
+{
+	struct totals *totals = *state;
+	double ppm;
+
+	sample_add_cpu(totals, 1, "a", NULL, 900000, 0);
+	sample_add_cpu(totals, 1, "", NULL, 99000, 0);
+	sample_add_balance(totals, 600000, 500000, 99000, 0);
+	sample_add_balance(totals, 400000, 400000, 0, 0);
+	totals_finish(totals);
+	assert_int_equal(books_residual_ns(&totals->books), 1000);
+	assert_int_equal(totals->books.stated_residual_ns, 1000);
+	assert_true(books_residual_ppm(&totals->books, &ppm));
+	assert_true(ppm > 999.999 && ppm < 1000.001);
+	assert_true(books_balance(&totals->books));
+	assert_true(totals_match_books(totals));
+	sample_add_balance(totals, 0, 0, 1, 0);
+	assert_false(totals_match_books(totals));
+	sample_add_balance(totals, 10, 0, 0, 0);
+	assert_false(books_balance(&totals->books));
+}
+
+static void too_much_charged_does_not_balance_either(void **state)
+{
+	struct totals *totals = *state;
+
+	sample_add_balance(totals, 1000000, 1002000, 0, 0);
+	assert_int_equal(books_residual_ns(&totals->books), -2000);
+	assert_false(books_balance(&totals->books));
+}
+
+static void a_balance_record_without_its_times_is_refused(void **state)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "balance", 42);
+	sample_number(&sample, "exec_ns", 5);
+	assert_int_equal(sample_add(&sample, *state), -EBADMSG);
+}
+
+static void threads_of_several_hosts_stay_apart(void **state)
+{
+	static const char *const by_tid[] = { "tid", "comm" };
+	struct totals *totals = *state;
+	struct sample sample;
+
+	totals_deinit(totals);
+	assert_int_equal(totals_init(totals, by_tid, 2), 0);
+	sample_begin(&sample, "process", 42);
+	sample_text(&sample, "comm", "puma");
+	assert_int_equal(sample_add(&sample, totals), 0);
+	sample_add_cpu(totals, 7, "a", NULL, 10, 0);
+	sample_begin_cpu(&sample, 42, 7, "a", 5, 0);
+	/* The first "web-1" of the entry is its host name. */
+	*(char *)memmem(sample.buffer.data, sample.buffer.size, "web-1", 5) = 'W';
+	assert_int_equal(sample_add(&sample, totals), 0);
+	assert_int_equal(totals->groupings[0].group_count, 2);
+	assert_true(totals->recording.has_several_hosts);
+	assert_int_equal(find_group(&totals->groupings[0], "42/7")->costs.sums[COST_CPU], 10);
+	assert_int_equal(find_group(&totals->groupings[1], "puma")->costs.sums[COST_CPU], 10);
+	assert_int_equal(totals->groupings[1].without_value.sums[COST_CPU], 5);
+}
+
+static void expect_order(const struct totals *totals, enum row_field sort, const char *expected)
+{
+	char order[8] = "";
+	struct rows rows;
+
+	assert_int_equal(rows_init(&rows, totals, &totals->groupings[0], sort, 0), 0);
+	for (size_t i = 0; i < rows.group_count; i++)
+		order[i] = rows.groups[i]->value[0];
+	assert_string_equal(order, expected);
+	rows_deinit(&rows);
+}
+
+static void rows_are_sorted_with_not_measured_last(void **state)
+{
+	struct totals *totals = *state;
+	struct sample sample;
+
+	sample_add_cpu(totals, 1, "b", NULL, 10, 5);
+	sample_add_cpu(totals, 1, "a", NULL, 10, 5);
+	sample_add_cpu(totals, 1, "c", NULL, 1, 90);
+	sample_begin(&sample, "cpu", 42);
+	sample_text(&sample, "request_id", "d");
+	sample_number(&sample, "cpu_ns", 50);
+	assert_int_equal(sample_add(&sample, totals), 0);
+	expect_order(totals, ROW_FIELD_KEY, "abcd");
+	expect_order(totals, ROW_FIELD_CPU, "cdab");
+	expect_order(totals, ROW_FIELD_SHARE, "cdab");
+	expect_order(totals, ROW_FIELD_USER, "abcd");
+	expect_order(totals, ROW_FIELD_KERNEL, "cabd");
+}
+
+static void shown_and_hidden_rows_add_up_to_the_total(void **state)
+{
+	struct totals *totals = *state;
+	struct costs sum = { 0 };
+	struct rows rows;
+	size_t count;
+
+	for (int i = 0; i < 26; i++)
+		sample_add_cpu(totals, 1, (char[]){ (char)('a' + i), '\0' }, NULL, i, 2 * i);
+	sample_add_cpu(totals, 1, "", NULL, 1000, 1);
+	sample_add_cpu(totals, 1, "", "cart", 500, 1);
+	totals_finish(totals);
+	assert_int_equal(rows_init(&rows, totals, &totals->groupings[0], ROW_FIELD_CPU, 3), 0);
+	count = rows_count(&rows);
+	assert_int_equal(count, 3 + 4); /* hidden, without key, unattributed, total */
+	assert_int_equal(rows.hidden_count, 23);
+	for (size_t i = 0; i + 1 < count; i++)
+		costs_add(&sum, rows_at(&rows, i).costs);
+	assert_int_equal(rows_at(&rows, count - 1).kind, ROW_KIND_TOTAL);
+	assert_memory_equal(sum.sums, rows_at(&rows, count - 1).costs->sums, sizeof(sum.sums));
+	rows_deinit(&rows);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(groups_add_up_and_requests_are_counted_once),
+		TEST(time_without_context_unreadable_or_overflown_is_in_no_group),
+		TEST(a_context_without_the_key_is_attributed_but_not_grouped),
+		TEST(what_one_record_lacks_is_not_measured_for_its_group_alone),
+		TEST(sums_saturate),
+		TEST(the_residual_is_what_the_times_leave),
+		TEST(too_much_charged_does_not_balance_either),
+		TEST(a_balance_record_without_its_times_is_refused),
+		TEST(threads_of_several_hosts_stay_apart),
+		TEST(rows_are_sorted_with_not_measured_last),
+		TEST(shown_and_hidden_rows_add_up_to_the_total),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
