@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/entry_scan.h"
 #include "base/log.h"
-#include "report/entry_scan.h"
 
 enum {
 	READ_BYTES = 64 * 1024

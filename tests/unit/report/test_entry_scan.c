@@ -1,7 +1,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "report/entry_scan.h"
+#include "base/entry_scan.h"
 #include "report/golden.h"
 #include "report/record_view.h"
 

@@ -4,8 +4,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/entry_scan.h"
 #include "base/log.h"
-#include "report/entry_scan.h"
 #include "report/golden.h"
 #include "report/record_reader.h"
 #include "report/sample.h"

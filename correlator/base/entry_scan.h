@@ -1,7 +1,5 @@
 /*
- * Finds the end of one entry [EventTime, map] in untrusted bytes, without decoding it and without
- * allocating: what passes here is small and shallow enough for a general msgpack decoder. Pure.
- * Format: the msgpack specification ("Formats"), https://github.com/msgpack/msgpack.
+ * Finds the end of one entry [EventTime, map] in untrusted bytes, as value_scan.h does. Pure.
  */
 #pragma once
 

@@ -1,5 +1,6 @@
-#include "report/entry_scan.h"
+#include "base/value_scan.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 
@@ -87,32 +88,15 @@ static int scan_token(const uint8_t *bytes, size_t available_bytes, struct token
 	return 0;
 }
 
-/* The first bytes of every entry, so that a file of something else is refused at byte 0. */
-static int scan_head(const uint8_t *bytes, size_t available_bytes)
+int value_scan(const uint8_t *bytes, size_t available_bytes, const struct value_limits *limits,
+	       size_t *ret_value_bytes)
 {
-	static const uint8_t head[] = { 0x92, 0xd7, 0x00 };
-	uint8_t mark;
-
-	for (size_t i = 0; i < sizeof(head) && i < available_bytes; i++) {
-		if (bytes[i] != head[i])
-			return -EBADMSG;
-	}
-	if (available_bytes <= 1 + ENTRY_TIME_BYTES)
-		return -EAGAIN;
-	mark = bytes[1 + ENTRY_TIME_BYTES];
-	return (mark & 0xf0) == 0x80 || mark == 0xde || mark == 0xdf ? 0 : -EBADMSG;
-}
-
-int entry_scan(const uint8_t *bytes, size_t available_bytes, size_t *ret_entry_bytes)
-{
-	uint64_t left[ENTRY_DEPTH_MAX] = { 1 }; /* values still to come, by depth */
-	uint64_t value_count = 0;
-	uint64_t offset = 1 + ENTRY_TIME_BYTES;
+	uint64_t left[VALUE_DEPTH_MAX + 1] = { 1 }; /* values still to come, by depth */
+	uint64_t value_count = 0, offset = 0;
 	size_t depth = 0;
-	int r = scan_head(bytes, available_bytes);
+	int r;
 
-	if (r < 0)
-		return r;
+	assert(limits->depth_max <= VALUE_DEPTH_MAX);
 	for (;;) {
 		struct token token;
 
@@ -128,17 +112,16 @@ int entry_scan(const uint8_t *bytes, size_t available_bytes, size_t *ret_entry_b
 		left[depth]--;
 		value_count += token.child_count;
 		offset += token.size_bytes;
-		if (offset > ENTRY_BYTES_MAX || value_count > ENTRY_VALUES_MAX)
+		if (offset > limits->bytes_max || value_count > limits->values_max)
 			return -E2BIG;
 		if (!token.is_container)
 			continue;
-		/* left[0] is the entry's level: a container here opens level depth + 2. */
-		if (depth + 2 > ENTRY_DEPTH_MAX)
+		if (depth == limits->depth_max)
 			return -ELOOP;
 		left[++depth] = token.child_count;
 	}
 	if (offset > available_bytes)
 		return -EAGAIN;
-	*ret_entry_bytes = offset;
+	*ret_value_bytes = offset;
 	return 0;
 }
