@@ -39,3 +39,17 @@ int entry_scan(const uint8_t *bytes, size_t available_bytes, size_t *ret_entry_b
 	*ret_entry_bytes = head_bytes + map_bytes;
 	return 0;
 }
+
+static uint64_t read_u32(const uint8_t *bytes)
+{
+	return (uint64_t)bytes[0] << 24 | (uint64_t)bytes[1] << 16 | (uint64_t)bytes[2] << 8 |
+	       bytes[3];
+}
+
+uint64_t entry_time_ns(const uint8_t *entry)
+{
+	const uint64_t ns_per_second = 1000000000;
+	const uint8_t *time = entry + 3; /* 92 d7 00, as in scan_head */
+
+	return read_u32(time) * ns_per_second + read_u32(time + 4);
+}

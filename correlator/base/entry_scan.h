@@ -19,3 +19,6 @@ enum {
  * -ELOOP: nested deeper than ENTRY_DEPTH_MAX.
  */
 int entry_scan(const uint8_t *bytes, size_t available_bytes, size_t *ret_entry_bytes);
+
+/* EventTime of an entry that passed entry_scan, in nanoseconds since 1970. */
+uint64_t entry_time_ns(const uint8_t *entry);

@@ -1,0 +1,92 @@
+/*
+ * What waits to be sent: a queue of chunks, filled by the thread that measures and emptied by the
+ * one that sends. It stands between them, so that measuring never waits for the network: appending
+ * copies, and does nothing else. It is bounded: when it is full the oldest chunk that is not being
+ * sent is dropped, and counted for a `gap` record.
+ *
+ * Thread rule: one writer (append, seal, take_gap) and one reader (next, done, reject) at a time;
+ * the rest from any thread. Never logs on the writer's side.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+
+enum {
+	CHUNK_ID_RANDOM_BYTES = 16,
+	CHUNK_ID_BYTES = 25, /* the same in base64, and a NUL */
+	BACKLOG_SEGMENT_BYTES = 512 * 1024, /* fast with each receiver, far below their limits */
+	BACKLOG_MEMORY_BYTES = 8 * 1024 * 1024,
+	BACKLOG_SEAL_MS = 1000,
+};
+
+struct backlog;
+
+struct backlog_options {
+	size_t segment_bytes; /* a chunk is sealed before it grows above this; 0 = default */
+	size_t memory_bytes_max; /* 0 = default */
+	uint64_t seal_ns; /* a chunk is sealed when its first entry is this old; 0 = default */
+};
+
+/* Whole entries [EventTime, map], one after the other. */
+struct chunk {
+	char id[CHUNK_ID_BYTES]; /* the same each time it is sent, also after a restart */
+	const void *bytes; /* valid until backlog_done */
+	size_t size_bytes;
+	uint32_t entries;
+};
+
+struct backlog_status {
+	uint64_t queued_bytes; /* waiting, wherever they are */
+	uint64_t queued_records;
+	uint64_t memory_bytes; /* the part in memory */
+	uint64_t dropped_records; /* since the start */
+	uint64_t dropped_segments;
+	uint64_t rejected_records;
+};
+
+/* What was dropped since the last backlog_take_gap. */
+struct backlog_gap {
+	uint64_t dropped_records;
+	uint64_t dropped_segments;
+	uint64_t first_ns; /* EventTime of the oldest and newest record dropped */
+	uint64_t last_ns;
+	const char *reason; /* static */
+};
+
+/* options: copied; NULL = defaults. 0, or -errno. */
+int backlog_new(const struct backlog_options *options, struct backlog **ret_backlog);
+/* What is still in memory is lost. */
+void backlog_free(struct backlog *backlog);
+DEFINE_CLEANUP(struct backlog *, backlog_free);
+
+/*
+ * Appends whole entries, as an encoder has them. Never waits for sending, nor for a disk. 0;
+ * -ENOMEM; -EBADMSG, -E2BIG or -ELOOP (entry_scan.h): not entries. What comes before the failure
+ * has been appended.
+ */
+int backlog_append(struct backlog *backlog, const void *entries, size_t size_bytes);
+/* Makes what was appended so far a chunk at once, however young: before the end. */
+void backlog_seal(struct backlog *backlog);
+/* True if something was dropped since the last call. */
+bool backlog_take_gap(struct backlog *backlog, struct backlog_gap *ret_gap);
+
+/* Readable when backlog_next is worth a try; stays the backlog's. */
+int backlog_event_fd(const struct backlog *backlog);
+/*
+ * The oldest chunk: the same one until it is done. 0; -EAGAIN: none yet (the event fd becomes
+ * readable); -ENOMEM.
+ */
+int backlog_next(struct backlog *backlog, struct chunk *ret_chunk);
+/* Acked: the chunk of the last backlog_next is released. */
+void backlog_done(struct backlog *backlog);
+/* One entry of that chunk, which no receiver takes: set aside, and counted. 0, or -errno: it could
+ * not be kept (logged), only counted. The chunk stays until backlog_done. */
+int backlog_reject(struct backlog *backlog, const void *entry, size_t entry_bytes);
+
+/* True when nothing waits, in memory or elsewhere. */
+bool backlog_is_empty(struct backlog *backlog);
+void backlog_get_status(struct backlog *backlog, struct backlog_status *ret_status);

@@ -1,0 +1,38 @@
+/*
+ * A segment of the backlog: whole entries, one after the other, that travel as one chunk. Filled
+ * while open, never changed once sealed. Its bytes stay where they are while it is open: another
+ * thread may read those that are counted in size_bytes. Plain data under the backlog's lock.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "output/backlog.h"
+
+struct segment {
+	struct segment *prev, *next; /* utlist: oldest first */
+	char id[CHUNK_ID_BYTES];
+	uint8_t *bytes; /* NULL = not in memory */
+	size_t size_bytes;
+	size_t capacity_bytes;
+	uint32_t entries;
+	uint64_t first_ns; /* EventTime of its first and last entry */
+	uint64_t last_ns;
+	uint64_t opened_ns; /* CLOCK_MONOTONIC */
+	bool is_sealed;
+	bool is_taken; /* the reader has it */
+};
+
+/* Empty, with a new id: 0, -ENOMEM, or -errno of getrandom(2). */
+int segment_new(size_t capacity_bytes, struct segment **ret_segment);
+void segment_free(struct segment *segment);
+DEFINE_CLEANUP(struct segment *, segment_free);
+
+/* Adds one whole entry; false: no room. */
+bool segment_put(struct segment *segment, const uint8_t *entry, size_t entry_bytes);
+
+/* Gives back the memory that it did not need. Nobody else may be reading its bytes. */
+void segment_seal(struct segment *segment);
