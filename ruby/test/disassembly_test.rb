@@ -27,8 +27,8 @@ class DisassemblyTest < Minitest::Test
     code = instructions(object_file)
     refute_empty code, "correlator_state_apply is not in #{object_file}"
     assert_match(/\A(?:41 )?5[0-7]\z/, code.first.first.join(" "))
-    assert(code.any? { |_, text| text.match?(/\bcall\b/) }, "a leaf function")
-    first_call = code.index { |_, text| text.match?(/\bcall\b/) }
+    assert(code.any? { |_, text| text.match?(/\bcallq?\b/) }, "a leaf function")
+    first_call = code.index { |_, text| text.match?(/\bcallq?\b/) }
     first_jump = code.index { |_, text| text.match?(/\A(?:jmp|j[a-z]+)\b/) } || code.size
     assert_operator first_call, :<, first_jump, "a way around the call"
     exported = IO.popen(["nm", "-D", "--defined-only", object_file], &:read)

@@ -34,11 +34,11 @@ module Published
     word(address + WORD)
   end
 
-  # %i[] makes Symbols that are no immediates, so Ruby has to tell the ID.
+  # The ID of a Symbol that has been a key. Immediate Symbols hold it; that of others, which %i[] for
+  # one makes, is the last member of struct RSymbol (symbol.h), after RBasic, hashval and fstr.
   def id(symbol)
-    @sym2id ||= Fiddle::Function.new(Fiddle::Handle::DEFAULT["rb_sym2id"], [Fiddle::TYPE_UINTPTR_T],
-                                     Fiddle::TYPE_UINTPTR_T, need_gvl: true)
-    @sym2id.call(Fiddle.dlwrap(symbol))
+    value = Fiddle.dlwrap(symbol)
+    (value & 0xff) == 0xc ? value >> 8 : word(value + 4 * WORD)
   end
 
   # nil without a context or key
