@@ -6,11 +6,11 @@
  */
 #pragma once
 
+#include "capture.bpf.h"
 #include "charge.bpf.h"
 #include "thread.bpf.h"
 
 #include <correlator/table_probe.h>
-#include <correlator/value_object.h>
 
 static __always_inline __u64 context_thread_pointer(struct task_struct *task)
 {
@@ -74,70 +74,6 @@ static __always_inline void context_resolve_tls(struct thread_state *thread,
 	}
 }
 
-/* Copies at most VALUE_BYTES_MAX bytes of the value's text; the rest of its last word is zeroed. */
-static __always_inline void context_read_bytes(struct value_snapshot *value, __u64 address,
-					       __u64 length_bytes)
-{
-	__u32 length = VALUE_BYTES_MAX;
-
-	if (length_bytes > VALUE_BYTES_MAX)
-		value->flags |= VALUE_TRUNCATED;
-	else
-		length = (__u32)length_bytes;
-	if (!length)
-		return;
-	if (length & 7)
-		value->words[(length / 8) & (VALUE_BYTES_MAX / 8 - 1)] = 0;
-	/* Keeps the bound visible to the verifier at the call. */
-	barrier_var(length);
-	if (length > VALUE_BYTES_MAX ||
-	    bpf_probe_read_user(value->bytes, length, (void *)address)) {
-		value->kind = VALUE_KIND_UNREADABLE;
-		return;
-	}
-	value->length_bytes = (__u16)length;
-}
-
-static __always_inline void context_capture_object(struct value_snapshot *value, __u64 object,
-						   const struct process_config *config)
-{
-	__u64 words[VALUE_OBJECT_WORDS];
-	struct value_location location;
-
-	value->kind = VALUE_KIND_UNREADABLE;
-	value->raw = object;
-	if (!table_pointer_is_sane(object) ||
-	    bpf_probe_read_user(words, sizeof(words), (void *)object))
-		return;
-	value_locate(words, object, config, &location);
-	value->type = (__u8)location.type;
-	if (location.kind == VALUE_KIND_SYMBOL) {
-		object = location.address;
-		if (!table_pointer_is_sane(object) ||
-		    bpf_probe_read_user(words, sizeof(words), (void *)object))
-			return;
-		value_locate(words, object, config, &location);
-		if (location.kind != VALUE_KIND_STRING)
-			return;
-		location.kind = VALUE_KIND_SYMBOL;
-	}
-	value->kind = (__u8)location.kind;
-	value->flags = (__u8)location.flags;
-	value->encoding = (__u8)location.encoding;
-	value->raw = location.raw;
-	if (location.length_bytes)
-		context_read_bytes(value, location.address, location.length_bytes);
-}
-
-static __always_inline void context_capture(struct value_snapshot *value, __u64 raw,
-					    const struct process_config *config)
-{
-	value->kind = VALUE_KIND_IMMEDIATE;
-	value->raw = raw;
-	if (!value_is_immediate(raw))
-		context_capture_object(value, raw, config);
-}
-
 enum {
 	STATE_PAIRS_READ_FIRST = 8
 };
@@ -182,43 +118,6 @@ static __always_inline bool context_read_table(struct thread_state *thread)
 	return true;
 }
 
-/*
- * Global functions (weak: this header is in several objects) are verified once, apart from their
- * callers: as static ones they cost the verifier three times as much. They must check their
- * arguments for NULL, because the verifier does not look at the callers.
- */
-__weak int context_find(struct thread_state *thread, __u64 id)
-{
-	if (!thread)
-		return -1;
-	return table_probe_find(thread->pairs, thread->header.capacity, id);
-}
-
-/* Captures the value of one key into the thread's snapshot and adds it to the hash. */
-__weak int context_capture_key(struct thread_state *thread, const struct process_config *config,
-			       __u32 key, struct context_hash_state *hash)
-{
-	struct value_snapshot *value;
-	int slot;
-
-	if (!thread || !config || !hash || key >= KEYS_MAX)
-		return 0;
-	value = &thread->snapshot.values[key];
-	value->kind = VALUE_KIND_ABSENT;
-	value->flags = 0;
-	value->length_bytes = 0;
-	value->type = 0;
-	value->encoding = 0;
-	value->raw = 0;
-	slot = context_find(thread, config->key_ids[key]);
-	if (slot >= 0 && slot < STATE_CAPACITY_MAX)
-		context_capture(value, thread->pairs[slot].value, config);
-	if (value->kind == VALUE_KIND_UNREADABLE)
-		count_loss(thread->tgid, COUNTER_VALUE_UNREADABLE);
-	context_hash_add_value(hash, value);
-	return 0;
-}
-
 /* The hash of the context that thread->state_pointer names. */
 __weak __u64 context_resolve(struct thread_state *thread)
 {
@@ -242,7 +141,7 @@ __weak __u64 context_resolve(struct thread_state *thread)
 	for (__u32 i = 0; i < KEYS_MAX; i++) {
 		if (i >= key_count)
 			break;
-		context_capture_key(thread, config, i, &hash);
+		capture_key(thread, config, i, &hash);
 	}
 	thread->snapshot.tgid = thread->tgid;
 	thread->snapshot.key_count = key_count;

@@ -80,6 +80,7 @@ struct thread_state {
 	 * because these programs can be preempted. */
 	struct state_header header; /* and the pairs behind it, read together */
 	struct state_pair pairs[STATE_CAPACITY_MAX];
+	struct value_chunk chunk; /* of a long text */
 	struct context_snapshot snapshot;
 	__u64 snapshot_hash; /* of what the snapshot holds */
 	struct process_config config; /* of the generation above */

@@ -130,7 +130,7 @@ int observed_look(struct observed_table *table, struct observed *process, struct
 	return result ? result : session_set_process(session, process->pid, &config);
 }
 
-int observed_find_symbol(void *context, uint64_t id, char *ret_name, size_t name_bytes)
+int observed_find_symbol(void *context, uint64_t id, struct value_snapshot *ret_name)
 {
 	struct observed *process = context;
 
@@ -139,7 +139,7 @@ int observed_find_symbol(void *context, uint64_t id, char *ret_name, size_t name
 		return -EAGAIN;
 	if (!process->target->symbols)
 		return -EAGAIN;
-	return ruby_symbols_find_name(process->target->symbols, id, ret_name, name_bytes);
+	return ruby_symbols_find_name(process->target->symbols, id, ret_name);
 }
 
 uint64_t observed_next_look(const struct observed_table *table)

@@ -64,7 +64,7 @@ int observed_look(struct observed_table *table, struct observed *process, struct
 void observed_forget_image(struct observed *process, uint64_t now_ns);
 
 /* The name of a symbol of the process, for decoding values (a ruby_value_symbol_fn). */
-int observed_find_symbol(void *process, uint64_t id, char *ret_name, size_t name_bytes);
+int observed_find_symbol(void *process, uint64_t id, struct value_snapshot *ret_name);
 
 /* When the next look at some process is due; UINT64_MAX = none. */
 uint64_t observed_next_look(const struct observed_table *table);

@@ -29,13 +29,13 @@ static int decode_context(struct recording *recording, struct observed *process,
 	for (size_t i = 0; i < key_count; i++) {
 		const struct value_snapshot *value = &snapshot.values[i];
 
-		result = ruby_value_text(value, hash, observed_find_symbol, process, texts[i]);
+		result = ruby_value_text(value, observed_find_symbol, process, texts[i]);
 		/* The name cannot be had now: its ID is at least distinct. */
 		if (result == -EAGAIN)
-			result = ruby_value_text(value, hash, NULL, NULL, texts[i]);
-		if (!result)
+			result = ruby_value_text(value, NULL, NULL, texts[i]);
+		if (result >= 0)
 			context.values[i] = texts[i];
-		if (value->flags & VALUE_TRUNCATED)
+		if (result > 0)
 			context.is_truncated = true;
 	}
 	return context_table_add(recording->contexts, &context, key_count);

@@ -6,7 +6,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "target/ruby_encoding.h"
+#include <correlator/value_digest.h>
+
 #include "target/ruby_id_scan.h"
 #include "target/ruby_id_table.h"
 #include "target/ruby_symbol_search.h"
@@ -27,10 +28,7 @@ enum {
 
 struct symbol_name {
 	uint64_t id;
-	uint16_t length_bytes;
-	uint8_t encoding;
-	bool is_cut;
-	uint8_t bytes[];
+	struct value_snapshot value;
 };
 
 struct ruby_symbols {
@@ -160,6 +158,41 @@ int ruby_symbols_find_ids(struct ruby_symbols *symbols, const char *const *names
 	return r < 0 ? r : (int)search->missing;
 }
 
+/* Reads a text as the kernel programs do: its start and, when it is longer, its digest. */
+static int read_text(const struct memory_reader *reader, const struct ruby_string *string,
+		     struct value_snapshot *ret_value)
+{
+	struct value_snapshot value = { .kind = VALUE_KIND_SYMBOL,
+					.type = RUBY_OBJECT_SYMBOL,
+					.encoding = string->encoding,
+					.raw = string->length_bytes };
+	struct context_hash_state digest;
+	struct value_chunk chunk;
+	uint32_t part_bytes;
+	__u64 offset;
+	int r;
+
+	value_digest_init(&digest, string->length_bytes);
+	for (uint32_t i = 0;
+	     (part_bytes = value_chunk_locate(i, string->length_bytes, &offset)) > 0; i++) {
+		memset(&chunk, 0, sizeof(chunk));
+		r = memory_read(reader, string->address + offset, &chunk, part_bytes);
+		if (r < 0)
+			return r == -EFAULT ? -EAGAIN : r;
+		value_digest_add(&digest, &chunk);
+		if (i > 0)
+			continue;
+		value.start = chunk;
+		value.length_bytes = (uint16_t)part_bytes;
+	}
+	if (value.raw > value.length_bytes) {
+		value.flags = VALUE_TRUNCATED;
+		value.raw = context_hash_final(&digest);
+	}
+	*ret_value = value;
+	return 0;
+}
+
 /* Reads the name of an ID once. -ENOENT: the ID's serial is not in use, or by another ID. */
 static int read_name(const struct ruby_symbols *symbols, uint64_t id, struct symbol_name **ret_name)
 {
@@ -168,7 +201,6 @@ static int read_name(const struct ruby_symbols *symbols, uint64_t id, struct sym
 	struct ruby_id_entry entry;
 	struct ruby_string string;
 	uint64_t last, found;
-	size_t length;
 	int r;
 
 	r = ruby_id_table_read_last_serial(&symbols->table, &last);
@@ -186,26 +218,21 @@ static int read_name(const struct ruby_symbols *symbols, uint64_t id, struct sym
 	r = ruby_id_table_read_name(&symbols->table, &entry, &string);
 	if (r < 0)
 		return r;
-	length = string.length_bytes < RUBY_SYMBOL_NAME_BYTES_MAX ? string.length_bytes
-								  : RUBY_SYMBOL_NAME_BYTES_MAX;
-	name = malloc(sizeof(*name) + length);
+	name = malloc(sizeof(*name));
 	if (!name)
 		return -ENOMEM;
 	name->id = id;
-	name->length_bytes = (uint16_t)length;
-	name->encoding = string.encoding;
-	name->is_cut = length < string.length_bytes;
-	r = memory_read(&symbols->reader, string.address, name->bytes, length);
+	r = read_text(&symbols->reader, &string, &name->value);
 	if (r < 0)
-		return r == -EFAULT ? -EAGAIN : r;
+		return r;
 	if (!ruby_id_table_is_unchanged(&symbols->table, serial, &entry))
 		return -EAGAIN;
 	*ret_name = TAKE_PTR(name);
 	return 0;
 }
 
-int ruby_symbols_find_name(struct ruby_symbols *symbols, uint64_t id, char *ret_name,
-			   size_t name_bytes)
+int ruby_symbols_find_name(struct ruby_symbols *symbols, uint64_t id,
+			   struct value_snapshot *ret_name)
 {
 	struct symbol_name **slot = &symbols->names[ruby_id_serial(id) % NAME_SLOTS];
 	struct symbol_name *name = *slot;
@@ -221,7 +248,6 @@ int ruby_symbols_find_name(struct ruby_symbols *symbols, uint64_t id, char *ret_
 		free(*slot);
 		*slot = name;
 	}
-	(void)ruby_encoding_text(name->encoding, name->bytes, name->length_bytes, name->is_cut,
-				 ret_name, name_bytes);
+	*ret_name = name->value;
 	return 0;
 }

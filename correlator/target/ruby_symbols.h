@@ -14,13 +14,14 @@
 #include <stdint.h>
 
 #include <correlator/config.h>
+#include <correlator/snapshot.h>
 
 #include "base/cleanup.h"
 #include "target/memory_reader.h"
 
 struct ruby_symbols;
 
-/* Longer names are neither found nor printed whole: no key of a context needs them. */
+/* Longer names are not found: no key of a context needs them. */
 enum {
 	RUBY_SYMBOL_NAME_BYTES_MAX = 1024
 };
@@ -63,9 +64,9 @@ int ruby_symbols_find_ids(struct ruby_symbols *symbols, const char *const *names
 			  uint64_t *ret_ids);
 
 /*
- * The name of an ID as valid UTF-8 (escaped as in base/text.h), cut to fit, NUL-terminated.
+ * The name of an ID, as the kernel programs capture that of a heap symbol: VALUE_KIND_SYMBOL.
  * 0, -ENOENT (no such ID, yet), -EAGAIN, or an error of the reader. Names are cached: an ID keeps
  * its name for the process's life.
  */
-int ruby_symbols_find_name(struct ruby_symbols *symbols, uint64_t id, char *ret_name,
-			   size_t name_bytes);
+int ruby_symbols_find_name(struct ruby_symbols *symbols, uint64_t id,
+			   struct value_snapshot *ret_name);

@@ -20,8 +20,8 @@ enum {
 	VALUE_UNDEF_BEFORE_3_2 = 0x34,
 	VALUE_SYMBOL_FLAG = 0x0c,
 	BDIGIT_BYTES = 4,
-	/* "…#" and 8 hex digits. */
-	CUT_MARK_BYTES = 16,
+	/* "…#" and 16 hex digits, rounded up. */
+	CUT_MARK_BYTES = 24,
 	TYPES_MAX = 0x20,
 };
 
@@ -37,17 +37,38 @@ struct symbol_finder {
 	void *context;
 };
 
+static void put_cut_mark(uint64_t digest, size_t length, char ret_text[static VALUE_TEXT_BYTES])
+{
+	(void)snprintf(ret_text + length, VALUE_TEXT_BYTES - length, "…#%016" PRIx64, digest);
+}
+
+static int put_text(const struct value_snapshot *value, char ret_text[static VALUE_TEXT_BYTES])
+{
+	bool is_cut = value->flags & VALUE_TRUNCATED;
+	size_t length;
+
+	if (is_cut ? value->length_bytes != VALUE_BYTES_MAX : value->raw != value->length_bytes)
+		return -EINVAL;
+	length = ruby_encoding_text(value->encoding, value->bytes, value->length_bytes, is_cut,
+				    ret_text, VALUE_TEXT_BYTES - CUT_MARK_BYTES);
+	if (is_cut)
+		put_cut_mark(value->raw, length, ret_text);
+	return is_cut;
+}
+
 static int put_symbol(const struct symbol_finder *finder, uint64_t id,
 		      char ret_text[static VALUE_TEXT_BYTES])
 {
+	struct value_snapshot name;
 	int r = -ENOENT;
 
 	if (finder->find)
-		r = finder->find(finder->context, id, ret_text, VALUE_TEXT_BYTES);
+		r = finder->find(finder->context, id, &name);
 	if (r == -EAGAIN)
 		return r;
-	if (r < 0)
-		(void)snprintf(ret_text, VALUE_TEXT_BYTES, ":0x%" PRIx64, id);
+	if (r == 0)
+		return put_text(&name, ret_text);
+	(void)snprintf(ret_text, VALUE_TEXT_BYTES, ":0x%" PRIx64, id);
 	return 0;
 }
 
@@ -93,42 +114,20 @@ static int put_immediate(uint64_t raw, const struct symbol_finder *finder,
 	return 0;
 }
 
-static void put_cut_mark(uint64_t hash, size_t length, char ret_text[static VALUE_TEXT_BYTES])
-{
-	(void)snprintf(ret_text + length, VALUE_TEXT_BYTES - length, "…#%08" PRIx32,
-		       (uint32_t)hash);
-}
-
-static int put_text(const struct value_snapshot *value, uint64_t hash,
-		    char ret_text[static VALUE_TEXT_BYTES])
-{
-	bool is_cut = value->flags & VALUE_TRUNCATED;
-	size_t length;
-
-	if (value->raw < value->length_bytes || is_cut != (value->raw > value->length_bytes))
-		return -EINVAL;
-	length = ruby_encoding_text(value->encoding, value->bytes, value->length_bytes, is_cut,
-				    ret_text, VALUE_TEXT_BYTES - CUT_MARK_BYTES);
-	if (is_cut)
-		put_cut_mark(hash, length, ret_text);
-	return 0;
-}
-
-static int put_bignum(const struct value_snapshot *value, uint64_t hash,
-		      char ret_text[static VALUE_TEXT_BYTES])
+static int put_bignum(const struct value_snapshot *value, char ret_text[static VALUE_TEXT_BYTES])
 {
 	static const char huge[] = "#<T_BIGNUM>";
 	uint32_t digits[RUBY_INTEGER_DIGITS_MAX];
 	size_t count = value->length_bytes / BDIGIT_BYTES;
 	bool is_cut = value->flags & VALUE_TRUNCATED;
 
-	if (value->length_bytes % BDIGIT_BYTES != 0 || value->raw < count ||
-	    is_cut != (value->raw > count))
+	if (value->length_bytes % BDIGIT_BYTES != 0 ||
+	    (is_cut ? count != RUBY_INTEGER_DIGITS_MAX : value->raw != count))
 		return -EINVAL;
 	if (is_cut) {
 		memcpy(ret_text, huge, sizeof(huge));
-		put_cut_mark(hash, sizeof(huge) - 1, ret_text);
-		return 0;
+		put_cut_mark(value->raw, sizeof(huge) - 1, ret_text);
+		return 1;
 	}
 	memcpy(digits, value->bytes, value->length_bytes);
 	(void)ruby_number_integer_text(digits, count, value->flags & VALUE_NEGATIVE, ret_text);
@@ -152,9 +151,8 @@ static int put_object(const struct value_snapshot *value, char ret_text[static V
 	return 0;
 }
 
-int ruby_value_text(const struct value_snapshot *value, uint64_t hash,
-		    ruby_value_symbol_fn find_symbol, void *context,
-		    char ret_text[static VALUE_TEXT_BYTES])
+int ruby_value_text(const struct value_snapshot *value, ruby_value_symbol_fn find_symbol,
+		    void *context, char ret_text[static VALUE_TEXT_BYTES])
 {
 	const struct symbol_finder finder = { .find = find_symbol, .context = context };
 	char text[VALUE_TEXT_BYTES] = "";
@@ -172,7 +170,7 @@ int ruby_value_text(const struct value_snapshot *value, uint64_t hash,
 		break;
 	case VALUE_KIND_STRING:
 	case VALUE_KIND_SYMBOL:
-		r = put_text(value, hash, text);
+		r = put_text(value, text);
 		break;
 	case VALUE_KIND_FLOAT:
 		memcpy(&number, &value->raw, sizeof(number));
@@ -180,7 +178,7 @@ int ruby_value_text(const struct value_snapshot *value, uint64_t hash,
 		r = 0;
 		break;
 	case VALUE_KIND_BIGNUM:
-		r = put_bignum(value, hash, text);
+		r = put_bignum(value, text);
 		break;
 	case VALUE_KIND_OBJECT:
 		r = put_object(value, text);
@@ -195,5 +193,5 @@ int ruby_value_text(const struct value_snapshot *value, uint64_t hash,
 	if (r < 0)
 		return r;
 	memcpy(ret_text, text, sizeof(text));
-	return 0;
+	return r;
 }

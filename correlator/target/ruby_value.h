@@ -10,7 +10,7 @@
  *   true, false; "" for nil: the key is set to nothing
  *   other     "#<T_HASH>": the type, not the class, whose name is not in the snapshot
  *   cut       a text longer than VALUE_BYTES_MAX ends, after its last whole character, in "…#" and
- *             the low 32 bits of the hash as 8 hex digits, so that long ids stay distinct
+ *             its digest (value_digest.h) as 16 hex digits, so that long ids stay distinct
  *   unreadable  "#<unreadable>"
  */
 #pragma once
@@ -26,14 +26,13 @@ enum {
 };
 
 /* Resolves an ID to its name: 0 or -errno, as ruby_symbols_find_name. context is the caller's. */
-typedef int (*ruby_value_symbol_fn)(void *context, uint64_t id, char *ret_name, size_t name_bytes);
+typedef int (*ruby_value_symbol_fn)(void *context, uint64_t id, struct value_snapshot *ret_name);
 
 /*
- * Writes the text of value into ret_text (valid UTF-8, NUL-terminated) and returns 0. hash is the
- * context's, used only in the mark of a cut string. -ENODATA: the key is absent. -EAGAIN: a
- * symbol's name could not be read now. -EINVAL: not a value that a kernel program writes (a damaged
- * snapshot). On failure ret_text is untouched. find_symbol may be NULL: then ":0x<id>" is written.
+ * Writes the text of value into ret_text (valid UTF-8, NUL-terminated). 0, or 1 when it was cut.
+ * -ENODATA: the key is absent. -EAGAIN: a symbol's name could not be read now. -EINVAL: not a value
+ * that a kernel program writes (a damaged snapshot). On failure ret_text is untouched. find_symbol
+ * may be NULL: then ":0x<id>" is written.
  */
-int ruby_value_text(const struct value_snapshot *value, uint64_t hash,
-		    ruby_value_symbol_fn find_symbol, void *context,
-		    char ret_text[static VALUE_TEXT_BYTES]);
+int ruby_value_text(const struct value_snapshot *value, ruby_value_symbol_fn find_symbol,
+		    void *context, char ret_text[static VALUE_TEXT_BYTES]);

@@ -7,8 +7,10 @@
 enum correlator_limits {
 	/* Keys that can be asked for with -k; one value snapshot each in a context. */
 	KEYS_MAX = 8,
-	/* Bytes captured of one value; longer text is cut, flagged, and its length hashed. */
+	/* Bytes captured of one value; longer text is cut, flagged, and told apart by a digest. */
 	VALUE_BYTES_MAX = 128,
+	/* Bytes of one value that its digest is made of: some 2 us. */
+	VALUE_DIGEST_BYTES_MAX = 4096,
 	/* Slots of a state table that are walked: pairs[capacity], capacity a power of two. */
 	STATE_CAPACITY_MAX = 64,
 	/* Linux TASK_COMM_LEN (include/linux/sched.h, unchanged since 2.6). */

@@ -14,8 +14,8 @@ enum value_kind {
 	VALUE_KIND_ABSENT = 0, /* the table has no such key */
 	VALUE_KIND_IMMEDIATE =
 		1, /* raw = the VALUE: fixnum, flonum, static symbol, true/false/nil */
-	VALUE_KIND_STRING = 2, /* bytes = text; raw = length_bytes of the whole string */
-	VALUE_KIND_SYMBOL = 3, /* heap symbol: bytes = text of its name; raw = length of it */
+	VALUE_KIND_STRING = 2, /* bytes = text; raw = length_bytes */
+	VALUE_KIND_SYMBOL = 3, /* heap symbol: bytes = text of its name; raw = length_bytes */
 	VALUE_KIND_FLOAT = 4, /* raw = the bits of the double */
 	VALUE_KIND_BIGNUM = 5, /* bytes = BDIGITs (u32, low first); raw = number of BDIGITs */
 	VALUE_KIND_OBJECT = 6, /* any other object: raw = its class VALUE */
@@ -24,8 +24,14 @@ enum value_kind {
 };
 
 enum value_snapshot_flags {
-	VALUE_TRUNCATED = 1 << 0, /* more bytes exist than were captured */
+	/* More bytes exist than were captured: raw = the digest of all (value_digest.h). */
+	VALUE_TRUNCATED = 1 << 0,
 	VALUE_NEGATIVE = 1 << 1, /* bignum sign */
+};
+
+/* A piece of a value's bytes; what it has none for is zero. */
+struct value_chunk {
+	__u64 words[VALUE_BYTES_MAX / 8];
 };
 
 struct value_snapshot {
@@ -39,6 +45,7 @@ struct value_snapshot {
 	union {
 		__u8 bytes[VALUE_BYTES_MAX];
 		__u64 words[VALUE_BYTES_MAX / 8]; /* for hashing: zero up to the next word */
+		struct value_chunk start; /* of a text that goes on */
 	};
 };
 

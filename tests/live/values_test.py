@@ -4,27 +4,69 @@ import records
 from harness import Recording, Workload
 
 LONG = 128  # bytes that are captured of a value
+DIGESTED = 4096  # bytes of a longer one that are told apart
 # Ruby -> what stands in the records.
 VALUES = {
+    # Strings: embedded, on the heap, up to the limit, shared, frozen, interned, of a subclass.
     '"embedded"': "embedded",
     '"h" * 100': "h" * 100,
     f'"m" * {LONG}': "m" * LONG,
     '("shared" * 30)[0, 100]': ("shared" * 30)[:100],
+    '("shared" * 30)[80, 100]': ("shared" * 30)[80:180],
+    '"frozen" .dup.freeze': "frozen",
+    '-("inter" + "ned")': "interned",
+    '"copy on write".dup.tap { |s| $copy = s.dup << "!" }': "copy on write",
+    'Class.new(String).new("subclass")': "subclass",
+    '""': "",
+    # Encodings, and what is broken in them.
+    '"na\\u00efve \\u65e5\\u672c \\u{1f600}"': "na\u00efve \u65e5\u672c \U0001f600",
+    '"\\xff\\xfe"': "\\xff\\xfe",
+    '"\\xf0\\x9f\\x98 cut"': "\\xf0\\x9f\\x98 cut",
+    '"\\xc3\\xa9\\x80".b': "\u00e9\\x80",
+    '"a\\nb\\0c"': "a\\x0ab\\x00c",
+    '"us-ascii".encode("US-ASCII")': "us-ascii",
+    '"\\u65e5\\u{1f600}".encode("UTF-16LE")': "\u65e5\U0001f600",
+    '"\\u65e5\\u{1f600}".encode("UTF-16BE")': "\u65e5\U0001f600",
+    '"\\u65e5\\u{1f600}".encode("UTF-16")': "\u65e5\U0001f600",
+    '"\\u65e5\\u{1f600}".encode("UTF-32LE")': "\u65e5\U0001f600",
+    '"a\\xd8".dup.force_encoding("UTF-16LE")': "\\x61\\xd8",
+    '"x\\x00\\x3d\\xd8".dup.force_encoding("UTF-16LE")': "x\\x3d\\xd8",
+    '"caf\\xe9".dup.force_encoding("ISO-8859-1")': "caf\\xe9",
+    '"\\u65e5".encode("EUC-JP")': "\\xc6\\xfc",
+    # Symbols.
     ":checkout": "checkout",
+    ":+": "+",
+    ':"\\u65e5\\u672c"': "\u65e5\u672c",
     '"dynamic-#{1}".to_sym': "dynamic-1",
+    '"\\u00e9#{1}".encode("UTF-16LE").encode("UTF-8").to_sym': "\u00e91",
+    # Numbers.
     "42": "42",
     "-7": "-7",
+    "2**62 - 1": str(2**62 - 1),
+    "-(2**62)": str(-2**62),
     "2**62": str(2**62),
     "-(2**70)": str(-2**70),
+    f"2**{8 * LONG} - 1": str(2**(8 * LONG) - 1),
     "2.5": "2.5",
     "0.1": "0.1",
+    "0.0": "0.0",
+    "-0.0": "-0.0",
+    "1e300": "1.0e+300",
+    "-1e-300": "-1.0e-300",
+    "Float::MAX": "1.7976931348623157e+308",
+    "Float::INFINITY": "Infinity",
+    "Float::NAN": "NaN",
+    # What there is one of, and all else.
     "true": "true",
+    "false": "false",
     "nil": "",
-    '"na\\u00efve \\u65e5\\u672c \\u{1f600}"': "na\u00efve \u65e5\u672c \U0001f600",
-    '"caf\\xe9".dup.force_encoding("ISO-8859-1")': None,
-    '"\\xff\\xfe"': "\\xff\\xfe",
-    '"a\\nb\\0c"': "a\\x0ab\\x00c",
     "[1]": "#<T_ARRAY>",
+    "{ a: 1 }": "#<T_HASH>",
+    "1..2": "#<T_STRUCT>",
+    "Object.new": "#<T_OBJECT>",
+    "Class": "#<T_CLASS>",
+    "Time.now": "#<T_DATA>",
+    "3r": "#<T_RATIONAL>",
 }
 
 
@@ -55,21 +97,45 @@ class ValuesTest(DrivenTest):
         for number, (ruby, text) in enumerate(VALUES.items()):
             with self.subTest(ruby):
                 self.assertNotIn("flags", by_id[f"v{number}"])
-                if text is not None:
-                    self.assertEqual(text, by_id[f"v{number}"]["value"])
+                self.assertEqual(text, by_id[f"v{number}"]["value"])
+
+    def values_of(self, *lines):
+        """What stands for each of these lines, which two requests each have as their value."""
+        self.record("request_id", "value")
+        for number, line in enumerate(lines):
+            for time in "ab":
+                self.evaluate(f'Correlator.with(request_id: "{number}{time}", value: {line}) '
+                              "{ Workload.spin(20_000) }")
+        texts = {record["request_id"]: record["value"]
+                 for record in records.of_kind(self.finish(), "cpu") if record["request_id"]}
+        for number, line in enumerate(lines):
+            self.assertEqual(texts[f"{number}a"], texts[f"{number}b"], line)
+        return [texts[f"{number}a"] for number in range(len(lines))]
 
     def test_values_that_are_too_long_are_cut_and_stay_distinct(self):
-        self.record("request_id", "value")
-        for last in "ab":
-            self.evaluate(f'Correlator.with(request_id: "{last}", value: "l" * 300 + "{last}") '
-                          "{ Workload.spin(20_000) }")
-            self.evaluate(f'Correlator.with(request_id: "{last}2", value: "{last}" + "l" * 300) '
-                          "{ Workload.spin(20_000) }")
-        cut = [record for record in records.of_kind(self.finish(), "cpu") if record["request_id"]]
-        self.assertEqual(4, len({record["value"] for record in cut}))
-        for record in cut:
-            self.assertIn("truncated", record["flags"])
-            self.assertRegex(record["value"], r"^[abl]l{120,}\u2026#[0-9a-f]{8}$")
+        """By one byte, wherever it is; and the same value is the same text in each context."""
+        lengths = [LONG + 1, 2 * LONG, DIGESTED]
+        texts = self.values_of(*(f'("l" * {length}).tap {{ |s| s[{at}] = "{last}" }}'
+                                 for length in lengths for at in (LONG, length - 1)
+                                 for last in "ab"),
+                               f'"l" * {DIGESTED}', f'"l" * {3 * DIGESTED}',
+                               f'"l" * {3 * DIGESTED - 1}', f'"l" * {3 * DIGESTED - 1} + "a"')
+        # In the shortest the last byte is the first one that is cut.
+        self.assertEqual(len(texts) - 2, len(set(texts)))
+        for text in texts:
+            self.assertRegex(text, r"^l{128}\u2026#[0-9a-f]{16}$")
+        for record in records.of_kind(self.recording.records(), "cpu"):
+            if record["request_id"]:
+                self.assertEqual(["truncated"], record["flags"])
+
+    def test_long_values_of_other_kinds_stay_distinct(self):
+        texts = self.values_of(*(f'"#{{"d" * {2 * LONG}}}{last}".to_sym' for last in "ab"),
+                               *(f':"{"s" * 2 * LONG}{last}"' for last in "ab"),
+                               *(f':"{"s" * 10 * LONG}{last}"' for last in "ab"),
+                               *(f"2**{8 * LONG} + {last}" for last in (0, 1)))
+        self.assertEqual(len(texts), len(set(texts)), texts)
+        for text, start in zip(texts, ["d" * LONG] * 2 + ["s" * LONG] * 4 + ["#<T_BIGNUM>"] * 2):
+            self.assertRegex(text, f"^{start}\u2026#[0-9a-f]{{16}}$")
 
     def test_eight_keys_some_renamed_some_absent(self):
         keys = [f"key_{number}" for number in range(7)]

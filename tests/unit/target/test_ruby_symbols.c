@@ -13,6 +13,7 @@
 
 #include "target/forged_ruby.h"
 #include "target/ruby_id_scan.h"
+#include "target/symbol_name.h"
 
 static struct ruby_symbols *open_symbols(struct forged_ruby *ruby)
 {
@@ -33,7 +34,7 @@ static void every_layout_is_recognised_and_read(void **state)
 		struct forged_ruby *ruby = forge_ruby(&layouts[i]);
 		struct ruby_symbols *symbols = open_symbols(ruby);
 		uint64_t ids[4] = { 0 };
-		char name[64];
+		char name[VALUE_TEXT_BYTES];
 
 		print_message("Ruby %s\n", layouts[i].name);
 		assert_int_equal(ruby_symbols_string_layout(symbols), layouts[i].strings);
@@ -45,12 +46,10 @@ static void every_layout_is_recognised_and_read(void **state)
 		for (size_t at = 0; at < 4; at++) {
 			if (ids[at] == 0)
 				continue;
-			assert_int_equal(
-				ruby_symbols_find_name(symbols, ids[at], name, sizeof(name)), 0);
+			assert_int_equal(find_name_text(symbols, ids[at], name), 0);
 			assert_string_equal(name, names[at]);
 		}
-		assert_int_equal(ruby_symbols_find_name(symbols, 301 << 4, name, sizeof(name)),
-				 -ENOENT);
+		assert_int_equal(find_name_text(symbols, 301 << 4, name), -ENOENT);
 		ruby_symbols_free(symbols);
 		free(ruby);
 	}
@@ -164,14 +163,14 @@ static void a_page_that_moved_while_it_was_read_is_read_again(void **state)
 	struct forged_ruby *ruby = forge_ruby(&layouts[1]);
 	struct ruby_symbols *symbols = open_symbols(ruby);
 	uint64_t id = 0;
-	char name[16];
+	char name[VALUE_TEXT_BYTES];
 
 	(void)state;
 	ruby->memory.zero_once = ruby->pages[0];
 	assert_int_equal(ruby_symbols_find_ids(symbols, names, 1, &id), 0);
 	assert_int_equal(id, STATIC_ID);
 	ruby->memory.zero_once = ruby->pages[0] + STATIC_SERIAL * 16;
-	assert_int_equal(ruby_symbols_find_name(symbols, id, name, sizeof(name)), 0);
+	assert_int_equal(find_name_text(symbols, id, name), 0);
 	assert_string_equal(name, "request_id");
 	ruby_symbols_free(symbols);
 	free(ruby);
@@ -208,7 +207,7 @@ static void a_hostile_table_costs_a_bounded_time(void **state)
 	uint64_t directory[] = { 1 << 30, FORGED_BASE + 256 };
 	uint64_t ids = forge_data(ruby, directory, 2), page, id = 0;
 	struct timespec start;
-	char name[16];
+	char name[VALUE_TEXT_BYTES];
 
 	(void)state;
 	/* Many pages are one and the same, full of names of the length sought; the rest faults. */
@@ -225,8 +224,7 @@ static void a_hostile_table_costs_a_bounded_time(void **state)
 	/* Names that never hold together: the pauses are bounded, too. */
 	forged_write_u64(&ruby->memory, ruby->table + 16, ruby->table);
 	for (uint64_t i = 0; i < 10000; i++)
-		assert_int_equal(ruby_symbols_find_name(symbols, 0x1000 + 16 * i, name, 16),
-				 -EAGAIN);
+		assert_int_equal(find_name_text(symbols, 0x1000 + 16 * i, name), -EAGAIN);
 	assert_true(seconds_since(&start) < 20);
 	ruby_symbols_free(symbols);
 	free(ruby);
@@ -269,7 +267,7 @@ static void a_damaged_table_is_read_without_harm(void **state)
 		struct forged_ruby *ruby = forge_ruby(&layouts[round % LAYOUT_COUNT]);
 		struct ruby_symbols *symbols = open_symbols(ruby);
 		uint64_t ids[3] = { 0 };
-		char name[32];
+		char name[VALUE_TEXT_BYTES];
 
 		for (int damage = 0; damage < 40; damage++) {
 			uint64_t word = next_random(&random);
@@ -284,7 +282,7 @@ static void a_damaged_table_is_read_without_harm(void **state)
 		(void)ruby_symbols_find_ids(symbols, names, 3, ids);
 		assert_true(ids[0] == 0 || ruby_id_serial(ids[0]) < 2 * PAGE);
 		for (uint64_t i = 0; i < 700; i += 7)
-			(void)ruby_symbols_find_name(symbols, i << 4 | 1, name, sizeof(name));
+			(void)find_name_text(symbols, i << 4 | 1, name);
 		ruby_symbols_free(symbols);
 		free(ruby);
 	}

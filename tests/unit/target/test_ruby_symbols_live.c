@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "target/live_ruby.h"
+#include "target/symbol_name.h"
 
 /* A compaction stops Ruby in the middle of moving names, for up to some hundred milliseconds. */
 enum {
@@ -89,22 +90,17 @@ static void names_are_those_that_ruby_prints(void **state)
 					     "BasicObject", "@ivar_here", "a b? \u00e9",
 					     "tab\\x09here" };
 	struct fixture *fixture = *state;
-	char line[128], name[64];
+	char line[128], name[VALUE_TEXT_BYTES];
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		(void)snprintf(line, sizeof(line), "id(%s)", symbols[i]);
 		/* The second time it comes from the cache. */
 		for (int again = 0; again < 2; again++) {
-			assert_int_equal(ruby_symbols_find_name(fixture->symbols,
-								ask_number(fixture, line), name,
-								sizeof(name)),
-					 0);
+			assert_int_equal(
+				find_name_text(fixture->symbols, ask_number(fixture, line), name),
+				0);
 			assert_string_equal(name, names[i]);
 		}
-		assert_int_equal(ruby_symbols_find_name(fixture->symbols, ask_number(fixture, line),
-							name, 4),
-				 0);
-		assert_int_equal(strlen(name), strlen(names[i]) < 3 ? strlen(names[i]) : 3);
 	}
 }
 
@@ -112,13 +108,11 @@ static void an_id_with_other_scope_bits_has_no_name(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t id = ask_number(fixture, "id(:request_id)");
-	char name[16] = "as it was";
+	char name[VALUE_TEXT_BYTES] = "as it was";
 
-	assert_int_equal(ruby_symbols_find_name(fixture->symbols, id ^ 2, name, sizeof(name)),
-			 -ENOENT);
-	assert_int_equal(ruby_symbols_find_name(fixture->symbols, UINT64_MAX, name, sizeof(name)),
-			 -ENOENT);
-	assert_int_equal(ruby_symbols_find_name(fixture->symbols, 0, name, sizeof(name)), -ENOENT);
+	assert_int_equal(find_name_text(fixture->symbols, id ^ 2, name), -ENOENT);
+	assert_int_equal(find_name_text(fixture->symbols, UINT64_MAX, name), -ENOENT);
+	assert_int_equal(find_name_text(fixture->symbols, 0, name), -ENOENT);
 	assert_string_equal(name, "as it was");
 }
 
@@ -196,7 +190,7 @@ static void answers_are_right_while_a_thread_makes_symbols_at_full_speed(void **
 	(void)ask_number(fixture, "Thread.new { n = 0; loop { id(\"racer#{n += 1}\".to_sym);"
 				  "(GC.start; GC.compact) if n % 5000 == 0 } }; 0");
 	for (unsigned int round = 0; round < RACE_ROUNDS; round++) {
-		char name[32], line[128];
+		char name[32], line[VALUE_TEXT_BYTES];
 		const char *names[] = { "request_id", name };
 		uint64_t ids[] = { 0, 0 }, id;
 		int r = -EAGAIN;
@@ -216,7 +210,7 @@ static void answers_are_right_while_a_thread_makes_symbols_at_full_speed(void **
 		assert_int_equal(r, 0);
 		assert_int_equal(ids[0], request_id);
 		assert_int_equal(ids[1], id);
-		r = ruby_symbols_find_name(fixture->symbols, id, line, sizeof(line));
+		r = find_name_text(fixture->symbols, id, line);
 		assert_true(r == 0 || r == -EAGAIN);
 		if (r == 0)
 			assert_string_equal(line, name);
@@ -232,12 +226,11 @@ static void a_dead_process_is_an_error(void **state)
 	struct fixture *fixture = *state;
 	static const char *const names[] = { "never_there" };
 	uint64_t id = 0;
-	char name[16];
+	char name[VALUE_TEXT_BYTES];
 
 	live_ruby_stop(&fixture->ruby);
 	assert_int_equal(ruby_symbols_find_ids(fixture->symbols, names, 1, &id), -ESRCH);
-	assert_int_equal(ruby_symbols_find_name(fixture->symbols, 0xfff1, name, sizeof(name)),
-			 -ESRCH);
+	assert_int_equal(find_name_text(fixture->symbols, 0xfff1, name), -ESRCH);
 	assert_true(live_ruby_start(&fixture->ruby));
 }
 

@@ -1,0 +1,155 @@
+/*
+ * Copying the value of a key while its object is alive: which kind it is, the start of its text,
+ * and a digest of all of a text that is longer.
+ *
+ * Global functions (weak: this header is in several objects) are verified once, apart from their
+ * callers: as static ones they cost the verifier three times as much. They must check their
+ * arguments for NULL, because the verifier does not look at the callers.
+ */
+#pragma once
+
+#include "thread.bpf.h"
+
+#include <correlator/table_probe.h>
+#include <correlator/value_digest.h>
+#include <correlator/value_object.h>
+
+/* value_digest_add, verified once and not for each chunk. */
+__weak int capture_digest_chunk(struct context_hash_state *state, const struct value_chunk *chunk)
+{
+	if (!state || !chunk)
+		return 0;
+	value_digest_add(state, chunk);
+	return 0;
+}
+
+/*
+ * The digest of a text that is longer than what value has of it. Where it cannot be read on, that
+ * is counted, and the digest is of what comes before.
+ */
+__weak __u64 capture_digest(struct thread_state *thread, const struct value_snapshot *value,
+			    __u64 address, __u64 length_bytes)
+{
+	struct context_hash_state state;
+	__u64 offset;
+	__u32 part;
+
+	if (!thread || !value)
+		return 0;
+	value_digest_init(&state, length_bytes);
+	capture_digest_chunk(&state, &value->start);
+	for (__u32 i = 1; i < VALUE_CHUNKS_MAX; i++) {
+		part = value_chunk_locate(i, length_bytes, &offset);
+		if (!part)
+			break;
+		__builtin_memset(&thread->chunk, 0, sizeof(thread->chunk));
+		/* Keeps the bound visible to the verifier at the call. */
+		barrier_var(part);
+		if (part > sizeof(thread->chunk) ||
+		    bpf_probe_read_user(&thread->chunk, part, (void *)(address + offset))) {
+			count_loss(thread->tgid, COUNTER_VALUE_UNREADABLE);
+			break;
+		}
+		capture_digest_chunk(&state, &thread->chunk);
+	}
+	return context_hash_final(&state);
+}
+
+/* Copies at most VALUE_BYTES_MAX bytes of the value's text; the rest of its last word is zeroed. */
+static __always_inline void capture_bytes(struct thread_state *thread, struct value_snapshot *value,
+					  __u64 address, __u64 length_bytes)
+{
+	__u32 length = VALUE_BYTES_MAX;
+
+	if (length_bytes <= VALUE_BYTES_MAX)
+		length = (__u32)length_bytes;
+	if (!length)
+		return;
+	if (length & 7)
+		value->words[(length / 8) & (VALUE_BYTES_MAX / 8 - 1)] = 0;
+	/* Keeps the bound visible to the verifier at the call. */
+	barrier_var(length);
+	if (length > VALUE_BYTES_MAX ||
+	    bpf_probe_read_user(value->bytes, length, (void *)address)) {
+		value->kind = VALUE_KIND_UNREADABLE;
+		return;
+	}
+	value->length_bytes = (__u16)length;
+	if (length_bytes > VALUE_BYTES_MAX) {
+		value->flags |= VALUE_TRUNCATED;
+		value->raw = capture_digest(thread, value, address, length_bytes);
+	}
+}
+
+static __always_inline void capture_object(struct thread_state *thread,
+					   struct value_snapshot *value, __u64 object,
+					   const struct process_config *config)
+{
+	__u64 words[VALUE_OBJECT_WORDS];
+	struct value_location location;
+
+	value->kind = VALUE_KIND_UNREADABLE;
+	value->raw = object;
+	if (!table_pointer_is_sane(object) ||
+	    bpf_probe_read_user(words, sizeof(words), (void *)object))
+		return;
+	value_locate(words, object, config, &location);
+	value->type = (__u8)location.type;
+	if (location.kind == VALUE_KIND_SYMBOL) {
+		object = location.address;
+		if (!table_pointer_is_sane(object) ||
+		    bpf_probe_read_user(words, sizeof(words), (void *)object))
+			return;
+		value_locate(words, object, config, &location);
+		if (location.kind != VALUE_KIND_STRING)
+			return;
+		location.kind = VALUE_KIND_SYMBOL;
+	}
+	value->kind = (__u8)location.kind;
+	value->flags = (__u8)location.flags;
+	value->encoding = (__u8)location.encoding;
+	value->raw = location.raw;
+	if (location.length_bytes)
+		capture_bytes(thread, value, location.address, location.length_bytes);
+}
+
+static __always_inline void capture_value(struct thread_state *thread, struct value_snapshot *value,
+					  __u64 raw, const struct process_config *config)
+{
+	value->kind = VALUE_KIND_IMMEDIATE;
+	value->raw = raw;
+	if (!value_is_immediate(raw))
+		capture_object(thread, value, raw, config);
+}
+
+__weak int capture_find(struct thread_state *thread, __u64 id)
+{
+	if (!thread)
+		return -1;
+	return table_probe_find(thread->pairs, thread->header.capacity, id);
+}
+
+/* Captures the value of one key into the thread's snapshot and adds it to the hash. */
+__weak int capture_key(struct thread_state *thread, const struct process_config *config, __u32 key,
+		       struct context_hash_state *hash)
+{
+	struct value_snapshot *value;
+	int slot;
+
+	if (!thread || !config || !hash || key >= KEYS_MAX)
+		return 0;
+	value = &thread->snapshot.values[key];
+	value->kind = VALUE_KIND_ABSENT;
+	value->flags = 0;
+	value->length_bytes = 0;
+	value->type = 0;
+	value->encoding = 0;
+	value->raw = 0;
+	slot = capture_find(thread, config->key_ids[key]);
+	if (slot >= 0 && slot < STATE_CAPACITY_MAX)
+		capture_value(thread, value, thread->pairs[slot].value, config);
+	if (value->kind == VALUE_KIND_UNREADABLE)
+		count_loss(thread->tgid, COUNTER_VALUE_UNREADABLE);
+	context_hash_add_value(hash, value);
+	return 0;
+}

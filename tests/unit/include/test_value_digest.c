@@ -1,0 +1,107 @@
+#include <correlator/value_digest.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum {
+	LONGEST = 3 * VALUE_DIGEST_BYTES_MAX
+};
+
+/* As the kernel does it: chunk by chunk, each in zeroed room. */
+static uint64_t digest(const char *text, size_t length)
+{
+	struct context_hash_state state;
+	struct value_chunk chunk;
+	uint32_t bytes, index;
+	__u64 offset;
+
+	value_digest_init(&state, length);
+	for (index = 0; (bytes = value_chunk_locate(index, length, &offset)) > 0; index++) {
+		assert_true(bytes <= sizeof(chunk) && offset + bytes <= length);
+		memset(&chunk, 0, sizeof(chunk));
+		memcpy(&chunk, text + offset, bytes);
+		value_digest_add(&state, &chunk);
+	}
+	assert_true(index <= VALUE_CHUNKS_MAX);
+	return context_hash_final(&state);
+}
+
+static void every_byte_of_a_value_within_the_limit_counts(void **state)
+{
+	static const size_t lengths[] = { 129, 135, 256, 257, 4095, VALUE_DIGEST_BYTES_MAX };
+	char text[VALUE_DIGEST_BYTES_MAX];
+
+	(void)state;
+	memset(text, 'x', sizeof(text));
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+		uint64_t whole = digest(text, lengths[i]);
+
+		for (size_t at = 0; at < lengths[i]; at++) {
+			text[at] = 'y';
+			assert_true(digest(text, lengths[i]) != whole);
+			text[at] = 'x';
+		}
+		assert_true(digest(text, lengths[i]) == whole);
+	}
+}
+
+static void of_a_longer_value_its_length_and_its_end_count(void **state)
+{
+	static char text[LONGEST];
+	uint64_t whole;
+
+	(void)state;
+	memset(text, 'x', sizeof(text));
+	whole = digest(text, LONGEST);
+	assert_true(digest(text, LONGEST - 1) != whole);
+	for (size_t at = LONGEST - VALUE_BYTES_MAX; at < LONGEST; at++) {
+		text[at] = 'y';
+		assert_true(digest(text, LONGEST) != whole);
+		text[at] = 'x';
+	}
+	/* What is read of it is bounded. */
+	text[LONGEST / 2] = 'y';
+	assert_true(digest(text, LONGEST) == whole);
+}
+
+static void a_value_keeps_its_digest_in_every_recording(void **state)
+{
+	char text[200];
+
+	(void)state;
+	memset(text, 'a', sizeof(text));
+	assert_true(digest(text, sizeof(text)) == 0xd03e62b139162265ULL);
+}
+
+static void no_length_makes_a_chunk_beyond_the_value(void **state)
+{
+	const uint64_t lengths[] = { 0, 1, 128, 129, 1ULL << 62, UINT64_MAX };
+	__u64 offset = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++)
+		for (uint32_t index = 0; index < 2 * VALUE_CHUNKS_MAX; index++) {
+			uint32_t bytes = value_chunk_locate(index, lengths[i], &offset);
+
+			assert_true(bytes <= VALUE_BYTES_MAX && bytes <= lengths[i]);
+			assert_true(offset <= lengths[i] - bytes);
+			offset = 0;
+		}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_byte_of_a_value_within_the_limit_counts),
+		cmocka_unit_test(of_a_longer_value_its_length_and_its_end_count),
+		cmocka_unit_test(a_value_keeps_its_digest_in_every_recording),
+		cmocka_unit_test(no_length_makes_a_chunk_beyond_the_value),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
