@@ -1,0 +1,140 @@
+#include <correlator/otel_record.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct walk {
+	uint8_t attributes[OTEL_ATTRIBUTES_ROOM];
+	uint32_t size_bytes;
+	uint8_t key_of_index[OTEL_INDEXES];
+	uint32_t known_indexes;
+	uint16_t offsets[KEYS_MAX];
+};
+
+static void put(struct walk *walk, uint8_t index, uint8_t length, uint8_t fill)
+{
+	walk->attributes[walk->size_bytes++] = index;
+	walk->attributes[walk->size_bytes++] = length;
+	memset(walk->attributes + walk->size_bytes, fill, length);
+	walk->size_bytes += length;
+}
+
+static uint32_t run(struct walk *walk)
+{
+	memset(walk->offsets, 0xff, sizeof(walk->offsets));
+	return otel_record_walk(walk->attributes, walk->size_bytes, walk->key_of_index,
+				walk->known_indexes, walk->offsets);
+}
+
+static void wanted_attributes_are_found(void **state)
+{
+	struct walk walk = { .known_indexes = 3, .key_of_index = { [0] = 2, [2] = KEYS_MAX } };
+
+	(void)state;
+	put(&walk, 0, 3, 'a');
+	put(&walk, 1, 0, 0);
+	put(&walk, 2, 5, 'b');
+	assert_int_equal(run(&walk), 0);
+	assert_int_equal(walk.offsets[0], 0);
+	assert_int_equal(walk.offsets[1], 1);
+	assert_int_equal(walk.offsets[KEYS_MAX - 1], 1 + 5 + 2);
+}
+
+static void the_last_occurrence_wins(void **state)
+{
+	struct walk walk = { .known_indexes = 1, .key_of_index = { [0] = 1 } };
+
+	(void)state;
+	put(&walk, 0, 3, 'a');
+	put(&walk, 0, 3, 'b');
+	assert_int_equal(run(&walk), 0);
+	assert_int_equal(walk.offsets[0], 1 + 5);
+}
+
+static void the_walk_ends_at_an_entry_that_does_not_fit(void **state)
+{
+	struct walk walk = { .known_indexes = 1, .key_of_index = { [0] = 1 } };
+
+	(void)state;
+	put(&walk, 0, 3, 'a');
+	put(&walk, 0, 9, 'b');
+	walk.size_bytes--;
+	assert_int_equal(run(&walk), OTEL_WALK_CUT);
+	assert_int_equal(walk.offsets[0], 1);
+	/* Half a header. */
+	walk.size_bytes = 6;
+	assert_int_equal(run(&walk), OTEL_WALK_CUT);
+	assert_int_equal(walk.offsets[0], 1);
+}
+
+static void an_index_that_is_not_known_is_told(void **state)
+{
+	struct walk walk = { .known_indexes = 1, .key_of_index = { [0] = 1 } };
+
+	(void)state;
+	put(&walk, 1, 1, 'x');
+	put(&walk, 0, 1, 'a');
+	assert_int_equal(run(&walk), OTEL_WALK_UNKNOWN);
+	assert_int_equal(walk.offsets[0], 1 + 3);
+}
+
+static void the_longest_record_is_walked_to_its_end(void **state)
+{
+	struct walk walk = { .known_indexes = 256, .key_of_index = { [7] = 1, [8] = 2 } };
+
+	(void)state;
+	while (walk.size_bytes < OTEL_ATTRIBUTES_BYTES_MAX - OTEL_ATTRIBUTE_HEADER_BYTES)
+		put(&walk, 1, 0, 0);
+	put(&walk, 7, 0, 0);
+	assert_int_equal(walk.size_bytes, OTEL_ATTRIBUTES_BYTES_MAX);
+	assert_int_equal(run(&walk), 0);
+	assert_int_equal(walk.offsets[0], 1 + OTEL_ATTRIBUTES_BYTES_MAX - 2);
+	/* What lies behind the longest one is not read. */
+	put(&walk, 8, 0, 0);
+	walk.size_bytes = UINT16_MAX;
+	assert_int_equal(run(&walk), OTEL_WALK_CUT);
+	assert_int_equal(walk.offsets[0], 1 + OTEL_ATTRIBUTES_BYTES_MAX - 2);
+	assert_int_equal(walk.offsets[1], 0);
+}
+
+static void noise_stays_in_bounds(void **state)
+{
+	struct walk walk = { .known_indexes = 256 };
+	uint32_t noise = 54321;
+
+	(void)state;
+	for (unsigned int round = 0; round < 20000; round++) {
+		for (size_t i = 0; i < 16; i++) {
+			noise = noise * 1664525 + 1013904223;
+			walk.attributes[(noise >> 8) % OTEL_ATTRIBUTES_ROOM] = noise >> 26;
+			walk.key_of_index[noise >> 24] = (uint8_t)(noise >> 16);
+		}
+		walk.size_bytes = noise & 0xffff;
+		(void)run(&walk);
+		for (size_t key = 0; key < KEYS_MAX; key++) {
+			size_t at = walk.offsets[key];
+
+			assert_true(!at ||
+				    at - 1 + 2 + walk.attributes[at] <= OTEL_ATTRIBUTES_BYTES_MAX);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(wanted_attributes_are_found),
+		cmocka_unit_test(the_last_occurrence_wins),
+		cmocka_unit_test(the_walk_ends_at_an_entry_that_does_not_fit),
+		cmocka_unit_test(an_index_that_is_not_known_is_told),
+		cmocka_unit_test(the_longest_record_is_walked_to_its_end),
+		cmocka_unit_test(noise_stays_in_bounds),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
