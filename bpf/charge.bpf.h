@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "edges.bpf.h"
 #include "thread.bpf.h"
 
 static __always_inline void charge_overflow(struct thread_state *thread)
@@ -116,6 +117,11 @@ static __always_inline bool thread_begin(struct thread_state *thread, struct tas
 					 __u64 now_ns)
 {
 	if (!thread_try_hold(thread)) {
+		count_loss(thread->tgid, COUNTER_BOUNDARY_BUSY);
+		return false;
+	}
+	if (!edge_fold(thread)) {
+		thread_release(thread);
 		count_loss(thread->tgid, COUNTER_BOUNDARY_BUSY);
 		return false;
 	}

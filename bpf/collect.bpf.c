@@ -99,11 +99,13 @@ int collect_current(void *context)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread_state *thread;
+	struct edge_slot *slot;
 	__u64 now_ns;
 
 	thread = thread_find(task);
+	slot = edge_slot_here();
 	/* Met in the middle of a boundary: that one is the split. */
-	if (!thread || thread->is_busy || thread->clock.is_off_cpu)
+	if (!thread || thread->is_busy || (slot && slot->is_busy) || thread->clock.is_off_cpu)
 		return 0;
 	now_ns = bpf_ktime_get_ns();
 	if (!thread_begin(thread, task, now_ns))

@@ -70,4 +70,5 @@ static __always_inline void lifecycle_register_thread(struct task_struct *task, 
 		__sync_fetch_and_add(&process->live_threads, 1);
 	barrier();
 	*(volatile __u32 *)&thread->is_ready = 1;
+	(void)__sync_fetch_and_add(&registrations, 1);
 }

@@ -55,12 +55,14 @@ static __always_inline void switch_in(struct thread_state *thread, struct task_s
 	if (thread->missed_out_ns) {
 		thread->missed_gap_ns += account_growth(now_ns, thread->missed_out_ns);
 		thread->missed_out_ns = 0;
+		edge_disarm(thread);
 		return;
 	}
 	if (!thread_wait_hold(thread)) {
 		count_loss(thread->tgid, COUNTER_BOUNDARY_BUSY);
 		return;
 	}
+	(void)edge_fold(thread);
 	if (!thread->clock.is_off_cpu) {
 		thread_figures(task, &figures);
 		account_leave_unseen(&thread->clock, &thread->pending, now_ns, &figures);

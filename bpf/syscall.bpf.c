@@ -7,15 +7,9 @@
  */
 #include "context.bpf.h"
 
-static __always_inline int enter_kernel(bool reads_context)
+static __always_inline int enter_kernel(struct thread_state *thread, struct task_struct *task,
+					__u64 now_ns, bool reads_context)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct thread_state *thread = thread_find(task);
-	__u64 now_ns;
-
-	if (!thread)
-		return 0;
-	now_ns = bpf_ktime_get_ns();
 	if (!thread_begin(thread, task, now_ns))
 		return 0;
 	if (reads_context) {
@@ -27,34 +21,78 @@ static __always_inline int enter_kernel(bool reads_context)
 	thread->pending.syscalls++;
 	/* Between a probe and the store behind it there is no system call. */
 	thread->is_change_open = 0;
+	return 1;
+}
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(on_sys_enter, struct pt_regs *registers)
+{
+	struct edge_slot *slot = edge_slot_here();
+	struct thread_state *thread;
+	struct task_struct *task;
+	__u32 known_at;
+	__u64 now_ns;
+
+	if (!slot || edge_pass(slot, (__u64)registers, true) == EDGE_DONE)
+		return 0;
+	known_at = registrations;
+	task = bpf_get_current_task_btf();
+	thread = thread_find(task);
+	if (!thread) {
+		edge_note_stranger(slot, (__u64)registers, known_at);
+		return 0;
+	}
+	now_ns = bpf_ktime_get_ns();
+	if (!enter_kernel(thread, task, now_ns, false))
+		return 0;
+	edge_arm(slot, thread, (__u64)registers, known_at);
 	thread_release(thread);
 	return 0;
 }
 
-SEC("tp_btf/sys_enter")
-int BPF_PROG(on_sys_enter)
-{
-	return enter_kernel(false);
-}
-
 /* Attached in its place when there are no uprobes. */
 SEC("tp_btf/sys_enter")
-int BPF_PROG(on_sys_enter_lean)
+int BPF_PROG(on_sys_enter_lean, struct pt_regs *registers)
 {
-	return enter_kernel(true);
+	struct edge_slot *slot = edge_slot_here();
+	__u32 known_at = registrations;
+	struct thread_state *thread;
+	struct task_struct *task;
+
+	if (!slot || edge_is_strangers(slot, (__u64)registers))
+		return 0;
+	task = bpf_get_current_task_btf();
+	thread = thread_find(task);
+	if (!thread)
+		edge_note_stranger(slot, (__u64)registers, known_at);
+	else if (enter_kernel(thread, task, bpf_ktime_get_ns(), true))
+		thread_release(thread);
+	return 0;
 }
 
 /* The pointer is the user's: a system call does not change it, so nothing is read here. */
 SEC("tp_btf/sys_exit")
-int BPF_PROG(on_sys_exit)
+int BPF_PROG(on_sys_exit, struct pt_regs *registers)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct thread_state *thread = thread_find(task);
+	struct edge_slot *slot = edge_slot_here();
+	struct thread_state *thread;
+	struct task_struct *task;
+	__u32 known_at;
 
-	if (!thread || !thread_begin(thread, task, thread->clock.mark_ns))
+	if (!slot || edge_pass(slot, (__u64)registers, false) == EDGE_DONE)
+		return 0;
+	known_at = registrations;
+	task = bpf_get_current_task_btf();
+	thread = thread_find(task);
+	if (!thread) {
+		edge_note_stranger(slot, (__u64)registers, known_at);
+		return 0;
+	}
+	if (!thread_begin(thread, task, thread->clock.mark_ns))
 		return 0;
 	charge_note_pending(thread, thread->clock.mark_ns);
 	(void)account_edge(&thread->clock, &thread->pending, bpf_ktime_get_ns(), THREAD_MODE_USER);
+	edge_arm(slot, thread, (__u64)registers, known_at);
 	thread_release(thread);
 	return 0;
 }

@@ -76,6 +76,8 @@ struct thread_state {
 	__u32 is_exiting;
 	__u32 has_passed_probe; /* the thread itself has set its context since it was first seen */
 	__u32 is_inherited; /* context_hash was found before it had */
+	__u32 armed_cpu; /* CPU + 1 whose edge_slot has time of this thread; 0 = none */
+	__u32 reserved;
 	/* Room to read a table and to build a snapshot: too large for the stack, and not per CPU
 	 * because these programs can be preempted. */
 	struct state_header header; /* and the pairs behind it, read together */
@@ -163,6 +165,8 @@ __u32 stragglers __weak;
 /* No uprobes: every boundary reads the context. May be raised while recording, never lowered. */
 volatile __u32 is_lean __weak;
 __u32 last_serial __weak;
+/* Raised after each thread that came to be observed. */
+volatile __u32 registrations __weak;
 
 /*
  * What the scheduler has taken out of exec runtime on this CPU since boot because nobody ran: the

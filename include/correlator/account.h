@@ -199,6 +199,55 @@ static inline __u64 account_edge(struct thread_clock *clock, struct account_tota
 }
 
 /*
+ * The inner boundaries of one stretch in one context, kept apart from the thread's books, so that a
+ * system call's edge touches little: opened from the books, passed at each edge, folded back.
+ */
+struct edge_times {
+	__u64 mark_ns;
+	__u64 user_ns;
+	__u64 kernel_ns;
+	__u64 syscalls;
+	__u32 mode; /* enum thread_mode */
+	__u32 reserved;
+};
+
+_Static_assert(sizeof(struct edge_times) == 5 * 8, "layout");
+
+static inline void account_edges_open(struct edge_times *edges, const struct thread_clock *clock)
+{
+	edges->mark_ns = clock->mark_ns;
+	edges->user_ns = 0;
+	edges->kernel_ns = 0;
+	edges->syscalls = 0;
+	edges->mode = clock->mode;
+	edges->reserved = 0;
+}
+
+/* As account_edge() of a thread on the CPU. */
+static inline void account_edges_pass(struct edge_times *edges, __u64 now_ns, __u32 next_mode)
+{
+	__u64 interval_ns = account_growth(now_ns, edges->mark_ns);
+
+	if (edges->mode == THREAD_MODE_KERNEL)
+		edges->kernel_ns += interval_ns;
+	else
+		edges->user_ns += interval_ns;
+	edges->mark_ns = now_ns;
+	edges->mode = next_mode;
+}
+
+static inline void account_edges_fold(const struct edge_times *edges, struct thread_clock *clock,
+				      struct account_totals *totals)
+{
+	totals->user_ns += edges->user_ns;
+	totals->kernel_ns += edges->kernel_ns;
+	totals->syscalls += edges->syscalls;
+	clock->exec_ahead_ns += edges->user_ns + edges->kernel_ns;
+	clock->mark_ns = edges->mark_ns;
+	clock->mode = edges->mode;
+}
+
+/*
  * The thread leaves the CPU. The open interval gets what brings the stint to the kernel's exec
  * runtime. When the clock has run ahead of that (stolen time, or a last interval shorter than the
  * way from the runqueue clock to here) it gets nothing, what is pending gives up the rest, and what

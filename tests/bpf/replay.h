@@ -22,6 +22,7 @@ enum replay_operation {
 	REPLAY_COLLECT = 4,
 	REPLAY_EXCLUDE = 5,
 	REPLAY_STOLEN = 6,
+	REPLAY_EDGES = 7,
 	_REPLAY_MAX,
 };
 
@@ -54,6 +55,8 @@ struct replay {
 
 static inline void replay_step_apply(struct replay *replay, const struct replay_step *step)
 {
+	struct edge_times edges;
+
 	switch (step->operation) {
 	case REPLAY_EDGE:
 		account_edge(&replay->clock, &replay->totals, step->now_ns, step->argument & 1);
@@ -74,6 +77,12 @@ static inline void replay_step_apply(struct replay *replay, const struct replay_
 		break;
 	case REPLAY_EXCLUDE:
 		account_exclude(&replay->clock, step->argument);
+		break;
+	case REPLAY_EDGES:
+		account_edges_open(&edges, &replay->clock);
+		account_edges_pass(&edges, step->now_ns, step->argument & 1);
+		account_edges_pass(&edges, step->now_ns + step->argument, ~step->argument & 1);
+		account_edges_fold(&edges, &replay->clock, &replay->totals);
 		break;
 	case REPLAY_STOLEN:
 		account_settle_stolen(&replay->clock, &replay->totals, step->stolen_ns);
