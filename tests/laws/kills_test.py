@@ -1,7 +1,8 @@
 """kill -9 of the target, and of Correlator, 50 times each, in the middle of everything.
 
 The instants are spread over attaching, the first windows and full work: the n-th kill comes n/50 of
-SPREAD_SECONDS after the start. That is no synchronisation: each instant must do.
+the spread after the start, which is SPREAD times as long as the first window takes to be written. That
+is no synchronisation: each instant must do.
 """
 import subprocess
 import time
@@ -11,7 +12,7 @@ from ends_test import kernel_objects, objects_of_machine
 from law import harness, records
 
 KILLS = 50
-SPREAD_SECONDS = 0.6
+SPREAD = 2.5
 # Killed before it was attached, it says that the target is gone, or not Ruby any more.
 GONE = (harness.EXIT_OK, harness.EXIT_NO_TARGET)
 
@@ -40,13 +41,24 @@ class KillsTest(law.LawTest):
         self.assertIn(report.returncode, (harness.EXIT_OK, harness.EXIT_FAILURE), report.stderr)
         return found
 
+    def spread_seconds(self, target):
+        path = self.folder / "timed"
+        start = time.monotonic()
+        with self.start(target, path) as recorder:
+            harness.await_true(lambda: records.of_kind(self.entries(path), "balance"),
+                               "the first window")
+            took = time.monotonic() - start
+            recorder.kill()
+        return SPREAD * took
+
     def test_correlator_is_killed_and_leaves_nothing_behind(self):
         target = self.make_commotion()
         held, recorded = set(), 0
+        spread_seconds = self.spread_seconds(target)
         for number in range(KILLS):
             path = self.folder / str(number)
             with self.start(target, path) as recorder:
-                time.sleep(SPREAD_SECONDS * number / KILLS)
+                time.sleep(spread_seconds * number / KILLS)
                 law.halt(recorder)
                 held |= kernel_objects(recorder.pid)
                 recorder.kill()
@@ -60,11 +72,12 @@ class KillsTest(law.LawTest):
 
     def test_the_target_is_killed_and_its_books_are_complete(self):
         complete = 0
+        spread_seconds = self.spread_seconds(self.make_commotion())
         for number in range(KILLS):
             target = self.make_commotion()
             path = self.folder / str(number)
             with self.start(target, path) as recorder:
-                time.sleep(SPREAD_SECONDS * number / KILLS)
+                time.sleep(spread_seconds * number / KILLS)
                 target.process.kill()
                 target.wait()
                 _, messages = recorder.communicate(timeout=harness.DEADLINE_SECONDS)
