@@ -264,6 +264,7 @@ static __always_inline bool context_confirm(struct thread_state *thread, struct 
 	}
 	if (!context_read_pointer(thread, task, &pointer))
 		return false;
+	thread->confirmed_ns = now_ns;
 	if (thread->knowledge == CONTEXT_KNOWN) {
 		if (pointer == thread->state_pointer &&
 		    (!is_lean || context_is_same(thread, is_cheap)))

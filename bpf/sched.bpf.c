@@ -2,6 +2,10 @@
 #include "context.bpf.h"
 #include "lifecycle.bpf.h"
 
+enum {
+	CONFIRM_PERIOD_NS = 1000 * 1000
+};
+
 static __always_inline __u32 off_cpu_reason(const struct task_struct *task, bool is_preempted)
 {
 	__u32 state = task->__state;
@@ -13,6 +17,16 @@ static __always_inline __u32 off_cpu_reason(const struct task_struct *task, bool
 	if ((state & TASK_STATE_UNINTERRUPTIBLE) && !(state & TASK_STATE_NOLOAD))
 		return OFF_CPU_UNINTERRUPTIBLE;
 	return OFF_CPU_SLEEPING;
+}
+
+/*
+ * With probes in place, reading the pointer at a switch-out only proves that none was missed: not
+ * at each of very many.
+ */
+static __always_inline bool must_confirm(const struct thread_state *thread, __u64 now_ns)
+{
+	return is_lean || thread->knowledge != CONTEXT_KNOWN || thread->generation != generation ||
+	       now_ns - thread->confirmed_ns > CONFIRM_PERIOD_NS;
 }
 
 static __always_inline void switch_out(struct thread_state *thread, struct task_struct *task,
@@ -30,7 +44,7 @@ static __always_inline void switch_out(struct thread_state *thread, struct task_
 	}
 	since_ns = thread->clock.mark_ns;
 	thread_figures(task, &figures);
-	is_change = context_confirm(thread, task, now_ns, false);
+	is_change = must_confirm(thread, now_ns) && context_confirm(thread, task, now_ns, false);
 	interval_ns =
 		account_switch_out(&thread->clock, &thread->pending, now_ns, &figures, reason);
 	if (is_change)
@@ -72,22 +86,23 @@ static __always_inline void switch_in(struct thread_state *thread, struct task_s
 	/* The window ended while it was off the CPU, and the collector has not come to it yet. */
 	if (thread->epoch != current_epoch)
 		charge_end_window(thread, task, now_ns, thread->clock.exec_mark_ns);
-	account_switch_in(&thread->clock, &thread->pending, now_ns,
-			  stolen_at_switch_in(task, now_ns), bpf_get_smp_processor_id());
+	account_switch_in(&thread->clock, &thread->pending, now_ns, stolen_at_switch_in(task),
+			  bpf_get_smp_processor_id());
 	thread_release(thread);
 }
 
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_sched_switch, bool is_preempted, struct task_struct *prev, struct task_struct *next)
 {
-	struct thread_state *leaving = thread_find(prev);
-	struct thread_state *entering = thread_find(next);
+	/* One of the two is often the idle task, which is nobody's. */
+	struct thread_state *leaving = prev->pid ? thread_find(prev) : NULL;
+	struct thread_state *entering = next->pid ? thread_find(next) : NULL;
 	__u64 now_ns;
 
 	if (!leaving && !entering)
 		return 0;
 	/* One reading for both: what one ends, the other begins. */
-	now_ns = bpf_ktime_get_ns();
+	now_ns = clock_of_switch(leaving ? prev : next);
 	if (leaving)
 		switch_out(leaving, prev, now_ns, is_preempted);
 	if (entering)

@@ -30,9 +30,14 @@ enum {
 	HOLD_ATTEMPTS = 100
 };
 
-/* NTP may adjust our clock by 500 ppm: 50 us in that time. */
+/* How far our clock is from a run queue's is looked at no more often. */
 enum {
-	OFFSET_AGE_MAX_NS = 100 * 1000 * 1000
+	OFFSET_PERIOD_NS = 1000 * 1000
+};
+
+/* By how much our clock may drift from it: NTP adjusts ours by no more than 500 ppm. */
+enum {
+	OFFSET_DRIFT_DIVISOR = 2000
 };
 
 /* No address: the first pointer that is read was there before the thread was seen. */
@@ -60,6 +65,7 @@ struct thread_state {
 				 */
 	__u64 context_hash;
 	__u64 table_digest; /* lean: of the table that context_hash was found in */
+	__u64 confirmed_ns; /* when the pointer was last read */
 	__u64 exec_published_ns;
 	__u64 missed_out_ns; /* switched out while a program held the books */
 	__u64 missed_gap_ns;
@@ -147,6 +153,19 @@ struct {
 	__uint(max_entries, EVENT_RING_BYTES);
 } events SEC(".maps") __weak;
 
+/* How far our clock is from the one of this CPU's run queue. */
+struct clock_offset {
+	__u64 ns; /* ours less the run queue's, modulo 2^64 */
+	__u64 seen_at_ns; /* by the run queue's clock; 0 = never */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct clock_offset);
+} clock_offsets SEC(".maps") __weak;
+
 const volatile struct session_config session __weak;
 const volatile struct context_hash_key hash_key __weak;
 
@@ -155,9 +174,6 @@ volatile __u32 generation __weak;
 /* Userspace sets it at the end: programs do nothing from then on, only the collector works. */
 volatile __u32 is_stopped __weak;
 volatile __u32 collect_phase __weak;
-/* Our clock less the run queues', modulo 2^64, and when that was seen; 0 = never. */
-__u64 clock_offset_ns __weak;
-__u64 clock_offset_at_ns __weak;
 /* The window that charges go to; raised by userspace to end one. */
 volatile __u32 current_epoch __weak;
 /* Threads that the collector met but could not write up yet. */
@@ -168,6 +184,24 @@ __u32 last_serial __weak;
 /* Raised after each thread that came to be observed. */
 volatile __u32 registrations __weak;
 
+static __always_inline struct clock_offset *clock_offset_here(void)
+{
+	__u32 key = 0;
+
+	return bpf_map_lookup_elem(&clock_offsets, &key);
+}
+
+/* Our time as the run queue's; false if they were never compared on this CPU. */
+static __always_inline bool clock_to_run_queue(__u64 now_ns, __u64 *ret_ns)
+{
+	const struct clock_offset *offset = clock_offset_here();
+
+	if (!offset || !offset->seen_at_ns)
+		return false;
+	*ret_ns = now_ns - offset->ns;
+	return true;
+}
+
 /*
  * What the scheduler has taken out of exec runtime on this CPU since boot because nobody ran: the
  * run queue's clock less its task clock, on which exec runtime runs (update_rq_clock_task(),
@@ -177,7 +211,7 @@ volatile __u32 registrations __weak;
  */
 static __always_inline __u64 stolen_from_cpu(struct task_struct *task, __u64 now_ns)
 {
-	__u64 stolen_ns, told_ns, passed_ns;
+	__u64 stolen_ns, told_ns, passed_ns, run_queue_ns;
 	struct rq *rq;
 
 	if (!bpf_core_field_exists(task->se.cfs_rq->rq))
@@ -185,34 +219,60 @@ static __always_inline __u64 stolen_from_cpu(struct task_struct *task, __u64 now
 	rq = task->se.cfs_rq->rq;
 	stolen_ns = account_growth(rq->clock, rq->clock_task);
 	if (!session.has_steal_time || !bpf_core_field_exists(rq->prev_steal_time_rq) ||
+	    !clock_to_run_queue(now_ns, &run_queue_ns) ||
 	    bpf_probe_read_kernel(&told_ns, sizeof(told_ns),
 				  (void *)((__u64)rq + (__u64)session.steal_time_offset)))
 		return stolen_ns;
 	told_ns = account_growth(told_ns, rq->prev_steal_time_rq);
-	passed_ns = account_growth(now_ns - clock_offset_ns, rq->clock);
+	passed_ns = account_growth(run_queue_ns, rq->clock);
 	return stolen_ns + (told_ns < passed_ns ? told_ns : passed_ns);
 }
 
-/*
- * The same at a switch-in, where the clock has just been updated. So here it can be seen how far it
- * is from ours: what comes in between (theft, again) only makes that larger, so the smallest of the
- * last while is kept; not for long, because our clock is adjusted and the other one is not.
- */
-static __always_inline __u64 stolen_at_switch_in(struct task_struct *task, __u64 now_ns)
+/* The same at a switch-in, where the clock has just been updated. */
+static __always_inline __u64 stolen_at_switch_in(struct task_struct *task)
 {
 	struct rq *rq;
-	__u64 offset_ns;
 
 	if (!bpf_core_field_exists(task->se.cfs_rq->rq))
 		return 0;
 	rq = task->se.cfs_rq->rq;
-	offset_ns = now_ns - rq->clock;
-	if (!clock_offset_at_ns || (__s64)(offset_ns - clock_offset_ns) < 0 ||
-	    now_ns - clock_offset_at_ns > OFFSET_AGE_MAX_NS) {
-		clock_offset_ns = offset_ns;
-		clock_offset_at_ns = now_ns;
-	}
 	return account_growth(rq->clock, rq->clock_task);
+}
+
+/*
+ * Takes a new reading of the offset. What comes between the run queue's reading and ours (an
+ * interrupt, theft) only makes it larger, so the smallest is kept, but for what our clock may have
+ * drifted since.
+ */
+static __always_inline void clock_offset_update(struct clock_offset *offset, __u64 run_queue_ns)
+{
+	__u64 ns = bpf_ktime_get_ns() - run_queue_ns;
+	__u64 age_ns = run_queue_ns - offset->seen_at_ns;
+	__u64 limit_ns = offset->ns + age_ns / OFFSET_DRIFT_DIVISOR;
+
+	if (!offset->seen_at_ns || (__s64)(ns - limit_ns) < 0)
+		offset->ns = ns;
+	else
+		offset->ns = limit_ns;
+	offset->seen_at_ns = run_queue_ns;
+}
+
+/*
+ * The time of a switch, by our clock: that of the run queue, which was read for it just before and
+ * which exec runtime runs on. Reading our own costs as much as the rest of a switch. task leaves
+ * this CPU or gets it.
+ */
+static __always_inline __u64 clock_of_switch(struct task_struct *task)
+{
+	struct clock_offset *offset = clock_offset_here();
+	__u64 run_queue_ns;
+
+	if (!offset || !bpf_core_field_exists(task->se.cfs_rq->rq))
+		return bpf_ktime_get_ns();
+	run_queue_ns = task->se.cfs_rq->rq->clock;
+	if (!offset->seen_at_ns || run_queue_ns - offset->seen_at_ns > OFFSET_PERIOD_NS)
+		clock_offset_update(offset, run_queue_ns);
+	return run_queue_ns + offset->ns;
 }
 
 /*
@@ -223,11 +283,11 @@ static __always_inline __u64 stolen_at_switch_in(struct task_struct *task, __u64
 static __always_inline __u64 exec_runtime_now(struct task_struct *task, __u64 now_ns)
 {
 	__u64 exec_ns = task->se.sum_exec_runtime;
+	__u64 run_queue_ns;
 
-	if (!clock_offset_at_ns)
+	if (!clock_to_run_queue(now_ns, &run_queue_ns))
 		return exec_ns;
-	return exec_ns + account_growth(account_growth(now_ns - clock_offset_ns,
-						       stolen_from_cpu(task, now_ns)),
+	return exec_ns + account_growth(account_growth(run_queue_ns, stolen_from_cpu(task, now_ns)),
 					task->se.exec_start);
 }
 
@@ -288,9 +348,10 @@ static __noinline int thread_enter_unseen(struct thread_state *thread, struct ta
 {
 	__u64 ran_ns = account_growth(task->se.sum_exec_runtime, thread->clock.exec_mark_ns);
 	__u64 now_ns = bpf_ktime_get_ns();
+	__u64 run_queue_ns;
 
-	if (clock_offset_at_ns)
-		ran_ns = account_growth(now_ns - clock_offset_ns, task->sched_info.last_arrival);
+	if (clock_to_run_queue(now_ns, &run_queue_ns))
+		ran_ns = account_growth(run_queue_ns, task->sched_info.last_arrival);
 	account_enter_unseen(&thread->clock, now_ns, ran_ns);
 	count_loss(thread->tgid, COUNTER_SWITCH_UNSEEN);
 	return 0;
