@@ -1,0 +1,48 @@
+/*
+ * Why a collector did not take what it was sent. A value, not a log line: the same failure comes
+ * again with every try, and the sender says it once (sender_report.h).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum failure_kind {
+	FAILURE_NONE = 0,
+	FAILURE_INTERNAL = 1, /* ours: no memory, no thread */
+	FAILURE_CANCELLED = 2, /* we are stopping */
+	FAILURE_RESOLVE = 3,
+	FAILURE_CONNECT = 4,
+	FAILURE_TLS = 5,
+	FAILURE_NO_HELLO = 6, /* a key is configured, and the collector does not ask for it */
+	FAILURE_KEY_WANTED = 7, /* no key is configured, and the collector asks for one */
+	FAILURE_KEY_REFUSED = 8,
+	FAILURE_IMPOSTOR = 9, /* it took our key and does not know it itself */
+	FAILURE_STALLED = 10, /* takes no bytes */
+	FAILURE_SILENT = 11, /* took the chunk and says nothing */
+	FAILURE_CLOSED = 12, /* closed or reset the connection instead of an ack */
+	FAILURE_REFUSED = 13, /* a map without an ack: Vector's "no" */
+	FAILURE_WRONG_ACK = 14,
+	FAILURE_GARBAGE = 15,
+	_FAILURE_KIND_MAX
+};
+
+enum {
+	FAILURE_TEXT_BYTES = 400
+};
+
+struct failure {
+	enum failure_kind kind;
+	char text[FAILURE_TEXT_BYTES]; /* without the collector's name; fit to print */
+};
+
+/* Fills it in, unless it says something already: the first cause is the one to know. */
+__attribute__((format(printf, 3, 4))) void
+failure_set(struct failure *failure, enum failure_kind kind, const char *format, ...);
+
+/*
+ * Whether it speaks against the chunk rather than the collector: a working connection was ended, or
+ * "no" was said, on account of what it carried. Silence does not: a paused collector is silent,
+ * too.
+ */
+bool failure_is_refusal(const struct failure *failure);

@@ -1,0 +1,33 @@
+/*
+ * Where a collector listens, as users write it: tcp://HOST[:PORT], tls://HOST[:PORT] or unix:PATH.
+ * Pure; any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/un.h>
+
+enum forward_transport {
+	FORWARD_TRANSPORT_TCP = 0,
+	FORWARD_TRANSPORT_TLS = 1,
+	FORWARD_TRANSPORT_UNIX = 2,
+};
+
+enum {
+	FORWARD_PORT_DEFAULT = 24224, /* Fluent Forward's registered port */
+	FORWARD_HOST_BYTES = 256, /* a DNS name has at most 253 characters (RFC 1035, 2.3.4) */
+	FORWARD_PATH_BYTES = sizeof(((struct sockaddr_un *)0)->sun_path),
+	FORWARD_NAME_BYTES = FORWARD_HOST_BYTES + 16,
+};
+
+struct forward_url {
+	enum forward_transport transport;
+	bool is_address; /* host is an IP address: no DNS, no SNI */
+	char host[FORWARD_HOST_BYTES]; /* without brackets; "" with unix */
+	char port[8]; /* decimal */
+	char path[FORWARD_PATH_BYTES]; /* "" but with unix */
+	char name[FORWARD_NAME_BYTES]; /* the whole, with the port, for messages */
+};
+
+/* 0, or -EINVAL and in *ret_problem what is wrong with it, a phrase without the text itself. */
+int forward_url_parse(const char *text, struct forward_url *ret_url, const char **ret_problem);
