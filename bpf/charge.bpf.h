@@ -54,6 +54,7 @@ static __always_inline struct account *charge_open_account(struct thread_state *
 	struct account fresh = {
 		.first_ns = thread->pending_first_ns,
 		.tid = thread->tid,
+		.ns_tid = thread->ns_tid,
 	};
 
 	if (thread->snapshot_hash == key->context_hash && key->context_hash >= CONTEXT_HASH_FIRST &&

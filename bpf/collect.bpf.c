@@ -19,7 +19,7 @@ static __always_inline bool is_in_syscall(struct task_struct *task)
 
 static __always_inline void register_task(struct task_struct *task)
 {
-	__u32 tgid = task->tgid;
+	__u32 tgid = identity_tgid(task);
 	__u32 is_off_cpu = !task->on_cpu;
 	__u32 state = task->__state;
 	__u32 mode = THREAD_MODE_USER;

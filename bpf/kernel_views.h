@@ -28,6 +28,18 @@ struct thread_struct {
 };
 
 struct mm_struct;
+struct pid_namespace;
+
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+};
+
+/* A task's numbers, one for each pid namespace from the machine's (level 0) to its own. */
+struct pid {
+	unsigned int level;
+	struct upid numbers[];
+};
 
 struct task_struct {
 	unsigned int __state; /* `state` before 5.14 */
@@ -38,6 +50,8 @@ struct task_struct {
 	struct mm_struct *mm;
 	int pid;
 	int tgid;
+	struct pid *thread_pid;
+	struct task_struct *group_leader;
 	struct task_struct *real_parent;
 	unsigned long nvcsw;
 	unsigned long nivcsw;

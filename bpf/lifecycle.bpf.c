@@ -8,7 +8,7 @@ static __noinline int adopt_process(__u32 parent_tgid, __u32 tgid)
 	static const struct process_books empty;
 	struct process_config *parent = bpf_map_lookup_elem(&processes, &parent_tgid);
 
-	if (!parent)
+	if (!parent || !tgid)
 		return -1;
 	if (bpf_map_update_elem(&books, &tgid, &empty, BPF_ANY) ||
 	    bpf_map_update_elem(&processes, &tgid, parent, BPF_ANY)) {
@@ -22,15 +22,17 @@ SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
 	struct thread_state *thread = thread_find(parent);
+	__u32 child_tgid;
 
 	if (!thread)
 		return 0;
 	if (child->tgid == child->pid) {
 		if (!session.follow_forks)
 			return 0;
-		if (adopt_process(thread->tgid, child->tgid))
+		child_tgid = identity_tgid(child);
+		if (adopt_process(thread->tgid, child_tgid))
 			return 0;
-		lifecycle_emit(EVENT_KIND_FORK, child->tgid, thread->tgid, child);
+		lifecycle_emit(EVENT_KIND_FORK, child_tgid, thread->tgid, child);
 	}
 	/* It has not run yet, and will come out of the kernel when it does. */
 	lifecycle_register_thread(child, 1, OFF_CPU_RUNNABLE, THREAD_MODE_KERNEL,
@@ -58,7 +60,9 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	thread->is_change_open = 0;
 	thread->has_passed_probe = 0;
 	thread->config.flags = 0;
-	thread->tid = task->pid; /* exec by another thread takes the leader's tid */
+	/* exec by another thread takes the leader's tid */
+	thread->tid = identity_tid(task);
+	thread->ns_tid = identity_ns_tid(task);
 	tgid = thread->tgid;
 	thread_release(thread);
 	bpf_map_update_elem(&processes, &tgid, &nothing, BPF_EXIST);

@@ -1,6 +1,7 @@
 /* Threads and processes that come and go. */
 #pragma once
 
+#include "identity.bpf.h"
 #include "thread.bpf.h"
 
 static __always_inline void lifecycle_emit(__u32 kind, __u32 tgid, __u32 parent_tgid,
@@ -15,7 +16,7 @@ static __always_inline void lifecycle_emit(__u32 kind, __u32 tgid, __u32 parent_
 	event->kind = kind;
 	event->tgid = tgid;
 	event->parent_tgid = parent_tgid;
-	event->reserved = 0;
+	event->ns_tgid = identity_ns_tgid(task);
 	event->ktime_ns = bpf_ktime_get_ns();
 	if (bpf_probe_read_kernel(event->comm, sizeof(event->comm), task->comm))
 		event->comm[0] = 0;
@@ -45,7 +46,7 @@ static __always_inline void lifecycle_register_thread(struct task_struct *task, 
 	struct kernel_figures figures;
 	struct process_books *process;
 	struct thread_state *thread;
-	__u32 tgid = task->tgid;
+	__u32 tgid = identity_tgid(task);
 
 	thread = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!thread) {
@@ -54,7 +55,8 @@ static __always_inline void lifecycle_register_thread(struct task_struct *task, 
 	}
 	if (thread->is_ready)
 		return;
-	thread->tid = task->pid;
+	thread->tid = identity_tid(task);
+	thread->ns_tid = identity_ns_tid(task);
 	thread->epoch = current_epoch;
 	thread->leftover_pointer = leftover_pointer;
 	thread->tgid = tgid;

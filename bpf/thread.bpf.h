@@ -77,6 +77,7 @@ struct thread_state {
 	__u32 serial;
 	__u32 tid;
 	__u32 tgid;
+	__u32 ns_tid; /* in its own pid namespace */
 	__u32 is_busy; /* held by a program that is writing up the books */
 	__u32 is_ready; /* set last, once the state is complete */
 	__u32 is_exiting;

@@ -122,6 +122,7 @@ int observed_look(struct observed_table *table, struct observed *process, struct
 	process->server = process_server_name(process->pid);
 	(void)snprintf(process->comm, sizeof(process->comm), "%s", process->target->info.comm);
 	process->parent_pid = process->target->info.parent_pid;
+	process->ns_pid = process->target->info.ns_pid;
 	process->start_wall_ns = duration_wall_ns() - duration_boot_ns() +
 				 process->target->info.start_ticks * NS_PER_TICK;
 	ruby_target_config(process->target, &config);

@@ -18,6 +18,7 @@
 
 struct observed {
 	pid_t pid;
+	uint32_t ns_pid; /* in its own pid namespace; 0 = not known */
 	pid_t parent_pid;
 	char comm[COMM_BYTES];
 	uint64_t start_wall_ns; /* 0 = not known */

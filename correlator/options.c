@@ -18,6 +18,7 @@ static const char *const reserved_names[] = {
 	"pid",
 	"tid",
 	"ns_pid",
+	"ns_tid",
 	"ppid",
 	"comm",
 	"thread_name",

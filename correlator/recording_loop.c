@@ -27,6 +27,7 @@ static void on_fork(struct recording *recording, const struct event *event)
 	if (!child || child->is_announced)
 		return;
 	child->is_announced = true;
+	child->ns_pid = event->ns_tgid;
 	child->server = parent ? parent->server : NULL;
 	child->start_wall_ns = event->ktime_ns + recording->wall_offset_ns;
 	/* What its parent still lacks, it lacks too. */

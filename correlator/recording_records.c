@@ -14,16 +14,27 @@ static uint64_t wall_of(const struct recording *recording, uint64_t ktime_ns)
 }
 
 /* Unique for good: boot, our own process, a running number. */
-static void fill_common(struct recording *recording, uint32_t pid, uint64_t ktime_ns,
-			char record_id[static RECORD_ID_BYTES], struct record_common *ret_common)
+static void fill_own(struct recording *recording, uint64_t ktime_ns,
+		     char record_id[static RECORD_ID_BYTES], struct record_common *ret_common)
 {
+	int own_pid = getpid();
+
 	(void)snprintf(record_id, RECORD_ID_BYTES, "%.8s:%d:%" PRIu64 ":%" PRIu64,
-		       recording->boot_id, getpid(), recording->start_ticks,
+		       recording->boot_id, own_pid, recording->start_ticks,
 		       ++recording->record_number);
 	ret_common->wall_ns = wall_of(recording, ktime_ns);
 	ret_common->record_id = record_id;
 	ret_common->host_name = recording->host_name;
-	ret_common->pid = pid;
+	ret_common->pid = (uint32_t)own_pid;
+}
+
+static void fill_common(struct recording *recording, const struct observed *process,
+			uint64_t ktime_ns, char record_id[static RECORD_ID_BYTES],
+			struct record_common *ret_common)
+{
+	fill_own(recording, ktime_ns, record_id, ret_common);
+	ret_common->pid = (uint32_t)process->pid;
+	ret_common->ns_pid = process->ns_pid;
 }
 
 static int check(int result)
@@ -55,8 +66,7 @@ int recording_write_meta(struct recording *recording, const char *reason)
 		return log_error_errno(errno, "cannot read the kernel's name");
 	record.kernel_release = system.release;
 	record.machine = system.machine;
-	fill_common(recording, (uint32_t)getpid(), recording->window_mark_ns, record_id,
-		    &record.common);
+	fill_own(recording, recording->window_mark_ns, record_id, &record.common);
 	return check(record_encode_meta(recording->encoder, &record));
 }
 
@@ -75,7 +85,7 @@ int recording_write_process(struct recording *recording, const struct observed *
 	if (process->target && process->target->ruby_version[0])
 		record.ruby_version = process->target->ruby_version;
 
-	fill_common(recording, (uint32_t)process->pid, ktime_ns, record_id, &record.common);
+	fill_common(recording, process, ktime_ns, record_id, &record.common);
 	return check(record_encode_process(recording->encoder, &record));
 }
 
@@ -138,6 +148,7 @@ int recording_write_account(struct recording *recording, struct observed *proces
 	struct record_key keys[KEYS_MAX];
 	struct cpu_record record = {
 		.tid = account->tid,
+		.ns_tid = account->ns_tid,
 		.thread_name = comm,
 		.keys = keys,
 		.key_count = recording->options->keys.count,
@@ -154,8 +165,7 @@ int recording_write_account(struct recording *recording, struct observed *proces
 	if (account->flags & ACCOUNT_INHERITED)
 		record.flags |= CPU_RECORD_INHERITED;
 	fill_totals(recording, process, &account->totals, &record);
-	fill_common(recording, (uint32_t)process->pid, recording->end_ktime_ns, record_id,
-		    &record.common);
+	fill_common(recording, process, recording->end_ktime_ns, record_id, &record.common);
 	recording->cpu_records++;
 	return check(record_encode_cpu(recording->encoder, &record));
 }
@@ -176,8 +186,7 @@ int recording_write_overflow(struct recording *recording, struct observed *proce
 
 	fill_keys(recording, NULL, false, keys);
 	fill_totals(recording, process, totals, &record);
-	fill_common(recording, (uint32_t)process->pid, recording->end_ktime_ns, record_id,
-		    &record.common);
+	fill_common(recording, process, recording->end_ktime_ns, record_id, &record.common);
 	recording->cpu_records++;
 	return check(record_encode_cpu(recording->encoder, &record));
 }
@@ -187,8 +196,7 @@ int recording_write_balance(struct recording *recording, const struct observed *
 {
 	char record_id[RECORD_ID_BYTES];
 
-	fill_common(recording, (uint32_t)process->pid, recording->end_ktime_ns, record_id,
-		    &balance->common);
+	fill_common(recording, process, recording->end_ktime_ns, record_id, &balance->common);
 	return check(record_encode_balance(recording->encoder, balance));
 }
 
@@ -196,7 +204,6 @@ int recording_encode_self(struct recording *recording, struct self_record *recor
 {
 	char record_id[RECORD_ID_BYTES];
 
-	fill_common(recording, (uint32_t)getpid(), recording->end_ktime_ns, record_id,
-		    &record->common);
+	fill_own(recording, recording->end_ktime_ns, record_id, &record->common);
 	return check(record_encode_self(recording->encoder, record));
 }

@@ -20,6 +20,7 @@ struct record_common {
 	const char *record_id; /* unique, the same when sent again */
 	const char *host_name;
 	uint32_t pid; /* the kernel's tgid, in the observer's pid namespace */
+	uint32_t ns_pid; /* the same in the process's own; 0 = not known, or our own record */
 };
 
 /* One configured key: value NULL = the context has no such key (left out of the record). */
@@ -67,7 +68,8 @@ enum cpu_record_flags {
 /* One account (thread, context) in one window. */
 struct cpu_record {
 	struct record_common common;
-	uint32_t tid;
+	uint32_t tid; /* in the observer's pid namespace; 0 = of no one thread */
+	uint32_t ns_tid; /* in the thread's own; 0 = not known */
 	const char *thread_name;
 	const struct record_key *keys;
 	size_t key_count;

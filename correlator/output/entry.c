@@ -135,6 +135,7 @@ void entry_begin(struct entry_buffer *buffer, const char *kind, const struct rec
 	entry_text(buffer, "record_id", common->record_id);
 	entry_text(buffer, "host_name", common->host_name);
 	entry_u64(buffer, "pid", common->pid);
+	entry_optional_u64(buffer, "ns_pid", common->ns_pid);
 }
 
 int entry_end(struct entry_buffer *buffer)

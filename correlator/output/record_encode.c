@@ -127,6 +127,7 @@ int record_encode_cpu(struct record_encoder *encoder, const struct cpu_record *r
 	struct entry_buffer *entry = &encoder->entries;
 	entry_begin(entry, "cpu", &record->common);
 	entry_u64(entry, "tid", record->tid);
+	entry_optional_u64(entry, "ns_tid", record->ns_tid);
 	entry_optional_text(entry, "thread_name", record->thread_name);
 	for (size_t i = 0; i < record->key_count; i++)
 		entry_optional_text(entry, record->keys[i].name, record->keys[i].value);

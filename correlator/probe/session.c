@@ -10,6 +10,7 @@
 #include <bpf/bpf.h>
 
 #include "base/cleanup.h"
+#include "base/duration.h"
 #include "base/log.h"
 #include "probe/features.h"
 #include "probe/session_internal.h"
@@ -112,6 +113,27 @@ static int forward_event(void *context, void *data, size_t size)
 	return 0;
 }
 
+/*
+ * Who we are to the programs: the ids that they tell are those of our pid namespace. And the clock
+ * that they read must be the one that we read.
+ */
+static int introduce_observer(struct session *session)
+{
+	struct correlator_bpf *skeleton = session->skeleton;
+	int fd = bpf_program__fd(skeleton->progs.identify_observer);
+	uint64_t before_ns = duration_monotonic_ns();
+	LIBBPF_OPTS(bpf_test_run_opts, options);
+
+	if (bpf_prog_test_run_opts(fd, &options))
+		return log_error_errno(errno, "cannot find our own pid namespace");
+	if (skeleton->bss->observer_ktime_ns < before_ns ||
+	    skeleton->bss->observer_ktime_ns > duration_monotonic_ns())
+		return log_error(ENOTSUP,
+				 "CLOCK_MONOTONIC is shifted here by a time namespace: start "
+				 "Correlator in the machine's (nsenter --time=/proc/1/ns/time)");
+	return 0;
+}
+
 static int prepare_maps(struct session *session)
 {
 	struct correlator_bpf *skeleton = session->skeleton;
@@ -152,7 +174,9 @@ int session_open(const struct session_options *options, struct session **ret_ses
 	result = correlator_bpf__load(session->skeleton);
 	if (result)
 		return explain_load_failure(result);
-	result = prepare_maps(session);
+	result = introduce_observer(session);
+	if (!result)
+		result = prepare_maps(session);
 	if (result)
 		return result;
 	if (options->measures_programs)

@@ -27,13 +27,15 @@ struct account {
 	struct account_totals totals;
 	__u64 first_ns; /* CLOCK_MONOTONIC, of the first and last charge */
 	__u64 last_ns;
-	__u32 tid;
+	__u32 tid; /* in the observer's pid namespace */
+	__u32 ns_tid; /* in the thread's own */
 	__u32 flags; /* enum account_flags */
+	__u32 reserved;
 	char comm[COMM_BYTES];
 };
 
-_Static_assert(sizeof(struct account) == 96 + 24 + COMM_BYTES, "layout");
-_Static_assert(__builtin_offsetof(struct account, comm) == 120, "layout");
+_Static_assert(sizeof(struct account) == 96 + 32 + COMM_BYTES, "layout");
+_Static_assert(__builtin_offsetof(struct account, comm) == 128, "layout");
 
 /* What a process's accounts do not hold, in the windows of one parity. */
 struct epoch_books {

@@ -17,9 +17,9 @@ enum event_kind {
 
 struct event {
 	__u32 kind; /* enum event_kind */
-	__u32 tgid; /* of the process that the event is about */
+	__u32 tgid; /* of the process that the event is about, in the observer's pid namespace */
 	__u32 parent_tgid;
-	__u32 reserved;
+	__u32 ns_tgid; /* tgid in the process's own pid namespace */
 	__u64 ktime_ns; /* CLOCK_MONOTONIC */
 	char comm[COMM_BYTES];
 };

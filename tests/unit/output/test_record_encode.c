@@ -105,9 +105,10 @@ static const struct record_key cpu_keys[] = { { "request_id", "req-1" }, { "endp
 
 static struct cpu_record full_cpu_record(void)
 {
-	return (struct cpu_record){
+	struct cpu_record record = {
 		.common = common,
 		.tid = 4250,
+		.ns_tid = 17,
 		.thread_name = "puma srv tp 001",
 		.keys = cpu_keys,
 		.key_count = 2,
@@ -132,6 +133,9 @@ static struct cpu_record full_cpu_record(void)
 		.flags = CPU_RECORD_TRUNCATED | CPU_RECORD_INHERITED | CPU_RECORD_OVERFLOW |
 			 CPU_RECORD_UNKNOWN,
 	};
+
+	record.common.ns_pid = 12;
+	return record;
 }
 
 static void a_cpu_record_reads_back(void **state)
@@ -143,8 +147,10 @@ static void a_cpu_record_reads_back(void **state)
 
 	assert_int_equal(record_encode_cpu(*state, &record), 0);
 	map = decode(*state, &unpacked);
-	expect_common(&map, "cpu", 5 + 20);
+	expect_common(&map, "cpu", 5 + 22);
+	expect_number(&map, "ns_pid", 12);
 	expect_number(&map, "tid", 4250);
+	expect_number(&map, "ns_tid", 17);
 	expect_text(&map, "thread_name", "puma srv tp 001");
 	expect_text(&map, "request_id", "req-1");
 	assert_null(find(&map, "endpoint"));
@@ -175,6 +181,7 @@ static void what_was_not_measured_is_absent(void **state)
 	msgpack_object_map map;
 
 	record.has_kernel_split = record.has_syscalls = false;
+	record.common.ns_pid = record.ns_tid = 0;
 	record.flags = 0;
 	assert_int_equal(record_encode_cpu(*state, &record), 0);
 	map = decode(*state, &unpacked);
@@ -182,6 +189,8 @@ static void what_was_not_measured_is_absent(void **state)
 	assert_null(find(&map, "kernel_ns"));
 	assert_null(find(&map, "syscalls"));
 	assert_null(find(&map, "flags"));
+	assert_null(find(&map, "ns_pid"));
+	assert_null(find(&map, "ns_tid"));
 	expect_number(&map, "cpu_ns", 30);
 	msgpack_unpacked_destroy(&unpacked);
 }

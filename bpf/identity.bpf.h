@@ -1,0 +1,71 @@
+/*
+ * Ids of tasks. The kernel has one number for a task in each pid namespace that it can be seen
+ * from: the observer's own is what its /proc shows and what a user names, the task's own is what
+ * its program knows of itself.
+ */
+#pragma once
+
+#include "kernel_views.h"
+
+#include <stdbool.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+/* The observer's pid namespace, set by a test run in its own process; level 0 is the machine's. */
+__u64 observer_namespace __weak;
+__u32 observer_level __weak;
+/* What the clock said then. */
+__u64 observer_ktime_ns __weak;
+
+static __always_inline struct upid identity_at(struct pid *pid, __u32 level)
+{
+	const char *numbers = (const char *)pid + bpf_core_field_offset(struct pid, numbers);
+	struct upid number = {};
+
+	if (bpf_probe_read_kernel(&number, sizeof(number), numbers + level * sizeof(number)))
+		number.nr = 0;
+	return number;
+}
+
+/* A pid's number in the observer's namespace; 0 = it cannot be seen from there. */
+static __always_inline __u32 identity_seen(struct pid *pid)
+{
+	struct upid number;
+
+	if (BPF_CORE_READ(pid, level) < observer_level)
+		return 0;
+	number = identity_at(pid, observer_level);
+	return (__u64)number.ns == observer_namespace ? (__u32)number.nr : 0;
+}
+
+static __always_inline __u32 identity_own(struct pid *pid)
+{
+	return (__u32)identity_at(pid, BPF_CORE_READ(pid, level)).nr;
+}
+
+/* As the observer sees the task; 0 = it does not. */
+static __always_inline __u32 identity_tgid(struct task_struct *task)
+{
+	if (!observer_level)
+		return (__u32)task->tgid;
+	return identity_seen(BPF_CORE_READ(task, group_leader, thread_pid));
+}
+
+static __always_inline __u32 identity_tid(struct task_struct *task)
+{
+	if (!observer_level)
+		return (__u32)task->pid;
+	return identity_seen(BPF_CORE_READ(task, thread_pid));
+}
+
+/* As the task sees itself: in the innermost namespace. */
+static __always_inline __u32 identity_ns_tgid(struct task_struct *task)
+{
+	return identity_own(BPF_CORE_READ(task, group_leader, thread_pid));
+}
+
+static __always_inline __u32 identity_ns_tid(struct task_struct *task)
+{
+	return identity_own(BPF_CORE_READ(task, thread_pid));
+}
