@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,9 +28,24 @@ static int open_regular_file(const char *path, const uint64_t *inode)
 	return fd < 0 ? -errno : fd;
 }
 
+/*
+ * A path as the process itself would name it. Paths of mappings begin at the root of its mount
+ * namespace, which need not be its own root: after chroot(2) they have that in front.
+ */
+static const char *path_below_root(const char *root, const char *path)
+{
+	char target[PATH_MAX];
+	ssize_t length = readlink(root, target, sizeof(target));
+
+	if (length <= 1 || length == sizeof(target) || strncmp(path, target, (size_t)length) != 0 ||
+	    path[length] != '/')
+		return path;
+	return path + length;
+}
+
 int mapped_file_open(pid_t pid, const struct memory_map_entry *entry)
 {
-	char path[PATH_MAX + 64];
+	char path[PATH_MAX + 64], root[32];
 	int length;
 	int fd;
 
@@ -40,7 +56,8 @@ int mapped_file_open(pid_t pid, const struct memory_map_entry *entry)
 	fd = open_regular_file(path, NULL);
 	if (fd >= 0)
 		return fd;
-	length = snprintf(path, sizeof(path), "/proc/%d/root%s", pid, entry->path);
+	(void)snprintf(root, sizeof(root), "/proc/%d/root", pid);
+	length = snprintf(path, sizeof(path), "%s%s", root, path_below_root(root, entry->path));
 	if (length < 0 || (size_t)length >= sizeof(path))
 		return -ENAMETOOLONG;
 	return open_regular_file(path, &entry->inode);
