@@ -13,6 +13,7 @@
 #include "command.h"
 #include "options.h"
 #include "probe/features.h"
+#include "target/namespaces.h"
 #include "target/process.h"
 #include "target/ruby_target.h"
 
@@ -42,6 +43,24 @@ __attribute__((format(printf, 3, 4))) static void say(enum verdict verdict, cons
 	(void)putchar('\n');
 }
 
+/* What -p means here, and whether the kernel will take our programs. */
+static void describe_own_namespaces(void)
+{
+	struct namespaces own;
+
+	if (namespaces_read(getpid(), &own))
+		return;
+	if (namespaces_is_initial(&own, NAMESPACE_PID))
+		say(VERDICT_OK, "pid namespace", "the machine's: all processes can be observed");
+	else
+		say(VERDICT_OK, "pid namespace",
+		    "a container's: pids are those seen here, processes outside of it are not "
+		    "observed");
+	if (!namespaces_is_initial(&own, NAMESPACE_USER))
+		say(VERDICT_NOTE, "user namespace",
+		    "a container's: BPF needs the capabilities in the machine's");
+}
+
 /* Number of features without which nothing works. */
 static int examine_machine(void)
 {
@@ -61,6 +80,7 @@ static int examine_machine(void)
 		say(feature->state == FEATURE_ABSENT ? VERDICT_BAD : VERDICT_NOTE, feature->name,
 		    "missing: %s", feature->remedy);
 	}
+	describe_own_namespaces();
 	result = features_try_load();
 	if (result)
 		say(VERDICT_BAD, "programs", "the kernel refuses them: %s", strerror(-result));
@@ -83,6 +103,18 @@ static void describe_tls(const struct ruby_target *target)
 	else
 		say(VERDICT_OK, "TLS model", "%s (%s): thread pointer %+" PRId64, models[model],
 		    tls->relocation, (int64_t)tls->location.offset);
+}
+
+static void describe_namespaces(const struct process_info *info)
+{
+	char differences[NAMESPACES_TEXT_BYTES];
+	struct namespaces own, its;
+
+	if (namespaces_read(getpid(), &own) || namespaces_read(info->pid, &its))
+		return;
+	namespaces_differences(&own, &its, differences);
+	if (differences[0])
+		say(VERDICT_OK, "namespaces", "own %s; pid %u inside", differences, info->ns_pid);
 }
 
 static void describe_sites(const struct ruby_target *target)
@@ -129,6 +161,7 @@ static int describe_target(const struct ruby_target *target, const struct key_op
 		    "no loaded object defines ruby_version: not a Ruby process");
 		return 1;
 	}
+	describe_namespaces(&target->info);
 	say(VERDICT_OK, "Ruby", "%s in %s", target->ruby_version, target->ruby_path);
 	if (target->symbols)
 		say(VERDICT_OK, "symbol table", "at 0x%" PRIx64 ", strings of Ruby %s",
@@ -153,10 +186,12 @@ static int describe_target(const struct ruby_target *target, const struct key_op
 static int examine_process(const struct arguments *arguments)
 {
 	struct ruby_target *target = NULL;
-	int result = ruby_target_open(arguments->pid, arguments->keys.names, arguments->keys.count,
-				      &target);
-	int missing;
+	int result, missing;
 
+	if (namespaces_check_own_proc())
+		return EXIT_CODE_UNSUPPORTED;
+	result = ruby_target_open(arguments->pid, arguments->keys.names, arguments->keys.count,
+				  &target);
 	if (result == -ESRCH) {
 		(void)log_error(result, "there is no process %d", arguments->pid);
 		return EXIT_CODE_NO_TARGET;

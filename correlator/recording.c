@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "command.h"
 #include "recording_internal.h"
+#include "target/namespaces.h"
 #include "target/process.h"
 
 static int read_identity(struct recording *recording)
@@ -134,6 +135,8 @@ int recording_start(const struct recording_options *options, struct recording **
 	recording->encoder = record_encoder_new();
 	if (!recording->contexts || !recording->encoder)
 		return EXIT_CODE_FAILURE;
+	if (namespaces_check_own_proc())
+		return EXIT_CODE_UNSUPPORTED;
 	code = recording_check_pids(options);
 	if (code)
 		return code;

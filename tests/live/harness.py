@@ -103,13 +103,32 @@ class Workload(Process):
     """A script of fixtures/ that talks as fixtures/workload.rb says; ready once constructed."""
 
     def __init__(self, script, *arguments, environment=None):
-        super().__init__([*RUBY, FIXTURES / script, *arguments], text=True,
+        super().__init__(self.command(script, *arguments), text=True,
                          stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                         env={**os.environ, **(environment or {})})
-        words = self.process.stdout.readline().split()
-        if words != ["ready", str(self.pid)]:
+                         env=self.environment(environment))
+        try:
+            self.start()
+            words = self.process.stdout.readline().split()
+            if words[:1] != ["ready"]:
+                raise RuntimeError(f"{script} does not start: it said {words}")
+            self.pid = self.find_pid(words[1])
+        except Exception:
             self.__exit__()
-            raise RuntimeError(f"{script} does not start: it said {words}")
+            raise
+
+    def command(self, script, *arguments):
+        return [*RUBY, FIXTURES / script, *arguments]
+
+    def environment(self, changes):
+        return {**os.environ, **(changes or {})}
+
+    def start(self):
+        """What there is to do before it runs."""
+
+    def find_pid(self, said):
+        if said != str(self.pid):
+            raise RuntimeError(f"{self.pid} says that it is {said}")
+        return self.pid
 
     def say(self, line):
         self.process.stdin.write(line + "\n")
