@@ -10,40 +10,67 @@
 
 #include "base/duration.h"
 #include "base/entry_scan.h"
-#include "output/segment.h"
+#include "output/backlog_internal.h"
+#include "output/spool.h"
 
-struct backlog {
-	struct backlog_options options;
-	pthread_mutex_t lock; /* guards all below; nothing slow is done under it */
-	int timer_fd; /* due at once when a chunk is sealed, later while one is open */
-	struct segment *segments; /* oldest first; only the newest may be open */
-	size_t memory_bytes; /* capacity of all that is in memory */
-	struct backlog_status totals;
-	struct backlog_gap gap;
-};
+static void set_defaults(struct backlog_options *options)
+{
+	if (!options->segment_bytes)
+		options->segment_bytes = BACKLOG_SEGMENT_BYTES;
+	if (!options->memory_bytes_max)
+		options->memory_bytes_max = BACKLOG_MEMORY_BYTES;
+	if (!options->seal_ns)
+		options->seal_ns = BACKLOG_SEAL_MS * UINT64_C(1000000);
+	if (!options->store_bytes_max)
+		options->store_bytes_max = BACKLOG_STORE_BYTES;
+}
 
-static const char reason_memory_full[] = "memory queue full";
+static int init_locks(struct backlog *backlog)
+{
+	pthread_condattr_t attributes;
+
+	(void)pthread_mutex_init(&backlog->lock, NULL);
+	(void)pthread_condattr_init(&attributes);
+	(void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&backlog->work, &attributes);
+	(void)pthread_condattr_destroy(&attributes);
+	backlog->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	return backlog->timer_fd < 0 ? -errno : 0;
+}
+
+static int load_spool(struct backlog *backlog, const char *path)
+{
+	const struct segment *segment;
+	int r = spool_open(path, &backlog->store);
+
+	if (!r)
+		r = spool_load(backlog->store, &backlog->segments);
+	DL_FOREACH(backlog->segments, segment)
+		backlog->store_bytes += segment->written_bytes;
+	if (backlog->segments)
+		backlog_wake_reader(backlog);
+	return r;
+}
 
 int backlog_new(const struct backlog_options *options, struct backlog **ret_backlog)
 {
 	_cleanup_(backlog_freep) struct backlog *backlog = calloc(1, sizeof(*backlog));
+	int r;
 
 	if (!backlog)
 		return -ENOMEM;
 	if (options)
 		backlog->options = *options;
-	if (!backlog->options.segment_bytes)
-		backlog->options.segment_bytes = BACKLOG_SEGMENT_BYTES;
-	if (!backlog->options.memory_bytes_max)
-		backlog->options.memory_bytes_max = BACKLOG_MEMORY_BYTES;
-	if (!backlog->options.seal_ns)
-		backlog->options.seal_ns = BACKLOG_SEAL_MS * UINT64_C(1000000);
-	(void)pthread_mutex_init(&backlog->lock, NULL);
-	backlog->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (backlog->timer_fd < 0)
-		return -errno;
-	*ret_backlog = TAKE_PTR(backlog);
-	return 0;
+	set_defaults(&backlog->options);
+	r = init_locks(backlog);
+	if (!r && backlog->options.spool)
+		r = load_spool(backlog, backlog->options.spool);
+	backlog->options.spool = NULL;
+	if (!r)
+		r = backlog_keeper_start(backlog);
+	if (!r)
+		*ret_backlog = TAKE_PTR(backlog);
+	return r;
 }
 
 void backlog_free(struct backlog *backlog)
@@ -52,42 +79,75 @@ void backlog_free(struct backlog *backlog)
 
 	if (!backlog)
 		return;
+	backlog_keeper_stop(backlog);
 	DL_FOREACH_SAFE(backlog->segments, segment, next)
 		segment_free(segment);
+	if (backlog->store)
+		backlog->store->type->free(backlog->store);
 	if (backlog->timer_fd >= 0)
 		(void)close(backlog->timer_fd);
+	(void)pthread_cond_destroy(&backlog->work);
 	(void)pthread_mutex_destroy(&backlog->lock);
 	free(backlog);
 }
 
-static void arm(struct backlog *backlog, uint64_t due_ns)
+void backlog_wake_reader_at(struct backlog *backlog, uint64_t due_ns)
 {
 	const uint64_t ns_per_second = 1000000000;
-	/* All zeros would disarm it: 1 ns has long been. */
 	struct itimerspec due = { .it_value = { .tv_sec = (time_t)(due_ns / ns_per_second),
-						.tv_nsec = (long)(due_ns % ns_per_second) +
-							   !due_ns } };
+						.tv_nsec = (long)(due_ns % ns_per_second) } };
 
 	(void)timerfd_settime(backlog->timer_fd, TFD_TIMER_ABSTIME, &due, NULL);
 }
 
-static struct segment *find_open(const struct backlog *backlog)
+void backlog_wake_reader(struct backlog *backlog)
+{
+	/* Long past; 0 would disarm it. */
+	backlog_wake_reader_at(backlog, 1);
+}
+
+static void wake_keeper(struct backlog *backlog)
+{
+	(void)pthread_cond_signal(&backlog->work);
+}
+
+bool backlog_is_durable(const struct backlog *backlog)
+{
+	return backlog->store && backlog->store->type->is_durable;
+}
+
+struct segment *backlog_find_open(const struct backlog *backlog)
 {
 	struct segment *newest = backlog->segments ? backlog->segments->prev : NULL;
 
 	return newest && !newest->is_sealed ? newest : NULL;
 }
 
-static void seal(struct backlog *backlog, struct segment *segment)
+uint64_t backlog_due_ns(const struct backlog *backlog, const struct segment *open)
 {
-	backlog->memory_bytes -= segment->capacity_bytes;
-	segment_seal(segment);
-	backlog->memory_bytes += segment->capacity_bytes;
-	arm(backlog, 0);
+	/* While others wait before it there is no haste: fewer, larger files. */
+	const uint64_t patience = 5;
+
+	return open->opened_ns +
+	       backlog->options.seal_ns * (open == backlog->segments ? 1 : patience);
 }
 
-static void count_gap(struct backlog *backlog, uint64_t records, uint64_t segments,
-		      uint64_t first_ns, uint64_t last_ns, const char *reason)
+void backlog_seal_segment(struct backlog *backlog, struct segment *segment)
+{
+	if (segment->is_busy) {
+		segment->is_sealed = true;
+	} else {
+		backlog->memory_bytes -= segment->capacity_bytes;
+		segment_seal(segment);
+		backlog->memory_bytes += segment->capacity_bytes;
+	}
+	wake_keeper(backlog);
+	if (!backlog_is_durable(backlog))
+		backlog_wake_reader(backlog);
+}
+
+void backlog_count_gap(struct backlog *backlog, uint64_t records, uint64_t segments,
+		       uint64_t first_ns, uint64_t last_ns, const char *reason)
 {
 	struct backlog_gap *gap = &backlog->gap;
 
@@ -102,29 +162,60 @@ static void count_gap(struct backlog *backlog, uint64_t records, uint64_t segmen
 	gap->reason = reason;
 }
 
-static void remove_segment(struct backlog *backlog, struct segment *segment)
+/* Takes it off the queue; its memory no longer counts. */
+static void detach(struct backlog *backlog, struct segment *segment)
 {
 	DL_DELETE(backlog->segments, segment);
 	backlog->memory_bytes -= segment->capacity_bytes;
-	segment_free(segment);
+	segment->capacity_bytes = 0;
 }
 
-/* False: all that is there is in use. */
+void backlog_drop(struct backlog *backlog, struct segment *segment, const char *reason)
+{
+	backlog_count_gap(backlog, segment->entries, 1, segment->first_ns, segment->last_ns,
+			  reason);
+	detach(backlog, segment);
+}
+
+/* What has a file, or is in the keeper's hands, is the keeper's to throw away. */
+static void throw_away(struct backlog *backlog, struct segment *segment)
+{
+	if (!segment->is_busy && !segment->written_bytes) {
+		segment_free(segment);
+		return;
+	}
+	if (!segment->is_busy) {
+		free(segment->bytes);
+		segment->bytes = NULL;
+	}
+	DL_APPEND(backlog->trash, segment);
+	wake_keeper(backlog);
+}
+
+void backlog_release(struct backlog *backlog, struct segment *segment)
+{
+	detach(backlog, segment);
+	throw_away(backlog, segment);
+	if (backlog->segments)
+		backlog_wake_reader(backlog);
+}
+
+/* False: all that is in memory is in use. */
 static bool drop_oldest(struct backlog *backlog)
 {
-	struct segment *segment = backlog->segments;
+	struct segment *segment;
 
-	if (segment && segment->is_taken)
-		segment = segment->next;
+	DL_FOREACH(backlog->segments, segment)
+		if (segment->bytes && !segment->is_taken && !segment->is_busy)
+			break;
 	if (!segment)
 		return false;
-	count_gap(backlog, segment->entries, 1, segment->first_ns, segment->last_ns,
-		  reason_memory_full);
-	remove_segment(backlog, segment);
+	backlog_drop(backlog, segment, "memory queue full");
+	throw_away(backlog, segment);
 	return true;
 }
 
-/* A new open segment with room for an entry; NULL: it has to be dropped, and was counted. */
+/* A new open segment with room for an entry. -ENOBUFS: memory is full of what is in use. */
 static int open_segment(struct backlog *backlog, size_t entry_bytes, struct segment **ret_segment)
 {
 	size_t capacity_bytes = backlog->options.segment_bytes;
@@ -143,26 +234,26 @@ static int open_segment(struct backlog *backlog, size_t entry_bytes, struct segm
 	backlog->memory_bytes += capacity_bytes;
 	DL_APPEND(backlog->segments, segment);
 	/* Behind another one it must not put off what the fd has to say of that. */
-	if (backlog->segments == segment)
-		arm(backlog, segment->opened_ns + backlog->options.seal_ns);
+	if (backlog->segments == segment && !backlog_is_durable(backlog))
+		backlog_wake_reader_at(backlog, backlog_due_ns(backlog, segment));
 	*ret_segment = segment;
 	return 0;
 }
 
 static int append_entry(struct backlog *backlog, const uint8_t *entry, size_t entry_bytes)
 {
-	struct segment *open = find_open(backlog);
+	struct segment *open = backlog_find_open(backlog);
 	uint64_t time_ns;
 	int r;
 
 	if (open && segment_put(open, entry, entry_bytes))
 		return 0;
 	if (open)
-		seal(backlog, open);
+		backlog_seal_segment(backlog, open);
 	r = open_segment(backlog, entry_bytes, &open);
 	if (r == -ENOBUFS) {
 		time_ns = entry_time_ns(entry);
-		count_gap(backlog, 1, 0, time_ns, time_ns, reason_memory_full);
+		backlog_count_gap(backlog, 1, 0, time_ns, time_ns, "memory queue full");
 		return 0;
 	}
 	if (!r)
@@ -179,14 +270,14 @@ int backlog_append(struct backlog *backlog, const void *entries, size_t size_byt
 	(void)pthread_mutex_lock(&backlog->lock);
 	for (size_t at = 0; !r && at < size_bytes; at += entry_bytes) {
 		r = entry_scan(bytes + at, size_bytes - at, &entry_bytes);
-		if (r < 0) {
-			r = r == -EAGAIN ? -EBADMSG : r;
+		if (r < 0)
 			break;
-		}
 		r = append_entry(backlog, bytes + at, entry_bytes);
 	}
+	if (backlog_is_durable(backlog))
+		wake_keeper(backlog);
 	(void)pthread_mutex_unlock(&backlog->lock);
-	return r;
+	return r == -EAGAIN ? -EBADMSG : r;
 }
 
 void backlog_seal(struct backlog *backlog)
@@ -194,9 +285,9 @@ void backlog_seal(struct backlog *backlog)
 	struct segment *open;
 
 	(void)pthread_mutex_lock(&backlog->lock);
-	open = find_open(backlog);
+	open = backlog_find_open(backlog);
 	if (open)
-		seal(backlog, open);
+		backlog_seal_segment(backlog, open);
 	(void)pthread_mutex_unlock(&backlog->lock);
 }
 
@@ -207,70 +298,6 @@ bool backlog_take_gap(struct backlog *backlog, struct backlog_gap *ret_gap)
 	backlog->gap = (struct backlog_gap){ 0 };
 	(void)pthread_mutex_unlock(&backlog->lock);
 	return ret_gap->dropped_records || ret_gap->dropped_segments;
-}
-
-int backlog_event_fd(const struct backlog *backlog)
-{
-	return backlog->timer_fd;
-}
-
-static int find_next(struct backlog *backlog, struct segment **ret_segment)
-{
-	struct segment *oldest = backlog->segments;
-	uint64_t expirations, due_ns;
-
-	if (read(backlog->timer_fd, &expirations, sizeof(expirations)) < 0 && errno != EAGAIN)
-		return -errno;
-	if (!oldest)
-		return -EAGAIN;
-	if (!oldest->is_sealed) {
-		due_ns = oldest->opened_ns + backlog->options.seal_ns;
-		if (duration_monotonic_ns() < due_ns) {
-			arm(backlog, due_ns);
-			return -EAGAIN;
-		}
-		seal(backlog, oldest);
-	}
-	*ret_segment = oldest;
-	return 0;
-}
-
-int backlog_next(struct backlog *backlog, struct chunk *ret_chunk)
-{
-	struct segment *segment = NULL;
-	int r;
-
-	(void)pthread_mutex_lock(&backlog->lock);
-	r = find_next(backlog, &segment);
-	if (!r) {
-		segment->is_taken = true;
-		memcpy(ret_chunk->id, segment->id, sizeof(ret_chunk->id));
-		ret_chunk->bytes = segment->bytes;
-		ret_chunk->size_bytes = segment->size_bytes;
-		ret_chunk->entries = segment->entries;
-	}
-	(void)pthread_mutex_unlock(&backlog->lock);
-	return r;
-}
-
-void backlog_done(struct backlog *backlog)
-{
-	(void)pthread_mutex_lock(&backlog->lock);
-	if (backlog->segments && backlog->segments->is_taken)
-		remove_segment(backlog, backlog->segments);
-	if (backlog->segments)
-		arm(backlog, 0);
-	(void)pthread_mutex_unlock(&backlog->lock);
-}
-
-int backlog_reject(struct backlog *backlog, const void *entry, size_t entry_bytes)
-{
-	(void)entry;
-	(void)entry_bytes;
-	(void)pthread_mutex_lock(&backlog->lock);
-	backlog->totals.rejected_records++;
-	(void)pthread_mutex_unlock(&backlog->lock);
-	return 0;
 }
 
 bool backlog_is_empty(struct backlog *backlog)
@@ -290,6 +317,7 @@ void backlog_get_status(struct backlog *backlog, struct backlog_status *ret_stat
 	(void)pthread_mutex_lock(&backlog->lock);
 	*ret_status = backlog->totals;
 	ret_status->memory_bytes = backlog->memory_bytes;
+	ret_status->store_bytes = backlog->store_bytes;
 	DL_FOREACH(backlog->segments, segment) {
 		ret_status->queued_bytes += segment->size_bytes;
 		ret_status->queued_records += segment->entries;

@@ -1,11 +1,16 @@
 /*
  * What waits to be sent: a queue of chunks, filled by the thread that measures and emptied by the
- * one that sends. It stands between them, so that measuring never waits for the network: appending
- * copies, and does nothing else. It is bounded: when it is full the oldest chunk that is not being
- * sent is dropped, and counted for a `gap` record.
+ * one that sends. It stands between them, so that measuring never waits for the network, nor for a
+ * disk: appending copies, and does nothing else. What does not stay in memory is written by a
+ * thread of its own. It is bounded: when it is full the oldest chunk that is not being sent is
+ * dropped, and counted for a `gap` record.
+ *
+ * With a spool, each chunk is kept in the directory before it is sent, and survives a crash.
+ * Without, it is in memory, and goes to a file without a name when memory is half full: an outage
+ * of the collector costs no data, and our end leaves nothing behind.
  *
  * Thread rule: one writer (append, seal, take_gap) and one reader (next, done, reject) at a time;
- * the rest from any thread. Never logs on the writer's side.
+ * the rest from any thread. Only that third thread, next and reject log.
  */
 #pragma once
 
@@ -21,6 +26,7 @@ enum {
 	BACKLOG_SEGMENT_BYTES = 512 * 1024, /* fast with each receiver, far below their limits */
 	BACKLOG_MEMORY_BYTES = 8 * 1024 * 1024,
 	BACKLOG_SEAL_MS = 1000,
+	BACKLOG_STORE_BYTES = 256 * 1024 * 1024,
 };
 
 struct backlog;
@@ -29,6 +35,8 @@ struct backlog_options {
 	size_t segment_bytes; /* a chunk is sealed before it grows above this; 0 = default */
 	size_t memory_bytes_max; /* 0 = default */
 	uint64_t seal_ns; /* a chunk is sealed when its first entry is this old; 0 = default */
+	const char *spool; /* directory; NULL = none. Borrowed for the call of backlog_new */
+	uint64_t store_bytes_max; /* of the spool, or the file without a name; 0 = default */
 };
 
 /* Whole entries [EventTime, map], one after the other. */
@@ -42,7 +50,8 @@ struct chunk {
 struct backlog_status {
 	uint64_t queued_bytes; /* waiting, wherever they are */
 	uint64_t queued_records;
-	uint64_t memory_bytes; /* the part in memory */
+	uint64_t memory_bytes; /* in use of memory_bytes_max */
+	uint64_t store_bytes; /* on disk */
 	uint64_t dropped_records; /* since the start */
 	uint64_t dropped_segments;
 	uint64_t rejected_records;
@@ -57,9 +66,13 @@ struct backlog_gap {
 	const char *reason; /* static */
 };
 
-/* options: copied; NULL = defaults. 0, or -errno. */
+/*
+ * options: copied; NULL = defaults. What an earlier process left in the spool comes first, with the
+ * same ids. 0, or -errno (spool_open; logged).
+ */
 int backlog_new(const struct backlog_options *options, struct backlog **ret_backlog);
-/* What is still in memory is lost. */
+/* With a spool, first keeps there all that is in memory, as far as the disk lets it. Without, what
+ * still waits is lost. */
 void backlog_free(struct backlog *backlog);
 DEFINE_CLEANUP(struct backlog *, backlog_free);
 
@@ -83,10 +96,11 @@ int backlog_event_fd(const struct backlog *backlog);
 int backlog_next(struct backlog *backlog, struct chunk *ret_chunk);
 /* Acked: the chunk of the last backlog_next is released. */
 void backlog_done(struct backlog *backlog);
-/* One entry of that chunk, which no receiver takes: set aside, and counted. 0, or -errno: it could
- * not be kept (logged), only counted. The chunk stays until backlog_done. */
+/* One entry of that chunk, which no receiver takes: counted, and set aside in the spool's folder
+ * rejected/. 0; -EOPNOTSUPP: there is no spool; or -errno (logged): only counted. The chunk stays
+ * until backlog_done. */
 int backlog_reject(struct backlog *backlog, const void *entry, size_t entry_bytes);
 
-/* True when nothing waits, in memory or elsewhere. */
+/* True when nothing waits, in memory or on disk. */
 bool backlog_is_empty(struct backlog *backlog);
 void backlog_get_status(struct backlog *backlog, struct backlog_status *ret_status);

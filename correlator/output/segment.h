@@ -1,7 +1,8 @@
 /*
  * A segment of the backlog: whole entries, one after the other, that travel as one chunk. Filled
- * while open, never changed once sealed. Its bytes stay where they are while it is open: another
- * thread may read those that are counted in size_bytes. Plain data under the backlog's lock.
+ * while open, never changed once sealed. Its bytes stay where they are while it is open, so that
+ * another thread may read those that are counted in size_bytes. Under the backlog's lock, but for
+ * the fields of the store.
  */
 #pragma once
 
@@ -14,16 +15,23 @@
 
 struct segment {
 	struct segment *prev, *next; /* utlist: oldest first */
-	char id[CHUNK_ID_BYTES];
+	uint8_t random[CHUNK_ID_RANDOM_BYTES]; /* what the chunk's id is made of */
 	uint8_t *bytes; /* NULL = not in memory */
 	size_t size_bytes;
-	size_t capacity_bytes;
+	size_t capacity_bytes; /* of bytes; 0 = not in memory */
 	uint32_t entries;
 	uint64_t first_ns; /* EventTime of its first and last entry */
 	uint64_t last_ns;
 	uint64_t opened_ns; /* CLOCK_MONOTONIC */
 	bool is_sealed;
 	bool is_taken; /* the reader has it */
+	bool is_busy; /* the keeper has it */
+	bool is_kept; /* whole in the store */
+	/* The store's: */
+	uint64_t number; /* increases with age; 0 = none yet */
+	uint64_t offset;
+	size_t written_bytes;
+	int fd; /* -1 = none */
 };
 
 /* Empty, with a new id: 0, -ENOMEM, or -errno of getrandom(2). */
@@ -36,3 +44,7 @@ bool segment_put(struct segment *segment, const uint8_t *entry, size_t entry_byt
 
 /* Gives back the memory that it did not need. Nobody else may be reading its bytes. */
 void segment_seal(struct segment *segment);
+
+/* Counts the whole entries in size_bytes of bytes, which may be torn; sets size_bytes to theirs,
+ * and entries, first_ns and last_ns. */
+void segment_salvage(struct segment *segment, const uint8_t *bytes, size_t size_bytes);

@@ -1,0 +1,15 @@
+/* Whole reads and writes at an offset, and how much a disk may still take. Never logs. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Writes or reads all of it: 0, or -errno; -EIO: the file ends before. */
+int file_bytes_write(int fd, const uint8_t *bytes, size_t size_bytes, uint64_t offset);
+int file_bytes_read(int fd, uint8_t *ret_bytes, size_t size_bytes, uint64_t offset);
+
+/*
+ * Bytes that may still go to the file system of fd. A part of it stays free for its other users:
+ * 5 % of its size, but not more than 1 GiB. What cannot be told is taken for room enough.
+ */
+uint64_t file_bytes_room(int fd);
