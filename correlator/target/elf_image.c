@@ -251,45 +251,47 @@ int elf_image_load_bias(const struct elf_image *image, const struct memory_map_e
 	return is_found ? 0 : -ENOENT;
 }
 
+/* The PT_LOAD whose file part has the address, the first one if they overlap; and where in it. */
+static bool find_loaded(const struct elf_image *image, uint64_t virtual_address,
+			struct elf_segment *ret_segment, uint64_t *ret_distance)
+{
+	size_t cursor = 0;
+
+	while (elf_image_next_segment(image, &cursor, ret_segment)) {
+		*ret_distance = virtual_address - ret_segment->virtual_address;
+		if (ret_segment->type == PT_LOAD &&
+		    virtual_address >= ret_segment->virtual_address &&
+		    *ret_distance < ret_segment->file_bytes)
+			return true;
+	}
+	return false;
+}
+
 int elf_image_file_offset(const struct elf_image *image, uint64_t virtual_address,
 			  uint64_t *ret_offset)
 {
 	struct elf_segment segment;
-	size_t cursor = 0;
+	uint64_t distance;
 
-	while (elf_image_next_segment(image, &cursor, &segment)) {
-		uint64_t distance = virtual_address - segment.virtual_address;
-
-		if (segment.type != PT_LOAD || virtual_address < segment.virtual_address ||
-		    distance >= segment.file_bytes)
-			continue;
-		if (segment.offset >= image->file.size_bytes ||
-		    distance >= image->file.size_bytes - segment.offset)
-			return -ENOENT;
-		*ret_offset = segment.offset + distance;
-		return 0;
-	}
-	return -ENOENT;
+	if (!find_loaded(image, virtual_address, &segment, &distance) ||
+	    segment.offset >= image->file.size_bytes ||
+	    distance >= image->file.size_bytes - segment.offset)
+		return -ENOENT;
+	*ret_offset = segment.offset + distance;
+	return 0;
 }
 
 int elf_image_read(const struct elf_image *image, uint64_t virtual_address, void *buffer,
 		   size_t size_bytes)
 {
 	struct elf_segment segment;
-	size_t cursor = 0;
+	uint64_t distance;
 
-	while (elf_image_next_segment(image, &cursor, &segment)) {
-		uint64_t distance = virtual_address - segment.virtual_address;
-
-		if (segment.type != PT_LOAD || virtual_address < segment.virtual_address ||
-		    distance > segment.file_bytes || size_bytes > segment.file_bytes - distance ||
-		    segment.offset + distance < distance)
-			continue;
-		return elf_file_read(&image->file, segment.offset + distance, buffer, size_bytes)
-			       ? -EFAULT
-			       : 0;
-	}
-	return -EFAULT;
+	if (!find_loaded(image, virtual_address, &segment, &distance) ||
+	    size_bytes > segment.file_bytes - distance || segment.offset + distance < distance)
+		return -EFAULT;
+	return elf_file_read(&image->file, segment.offset + distance, buffer, size_bytes) ? -EFAULT
+											  : 0;
 }
 
 int elf_image_build_id(const struct elf_image *image, char ret_hex[static 65])

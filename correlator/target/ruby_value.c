@@ -47,7 +47,8 @@ static int put_text(const struct value_snapshot *value, char ret_text[static VAL
 	bool is_cut = value->flags & VALUE_TRUNCATED;
 	size_t length;
 
-	if (is_cut ? value->length_bytes != VALUE_BYTES_MAX : value->raw != value->length_bytes)
+	if (value->length_bytes > VALUE_BYTES_MAX ||
+	    (is_cut ? value->length_bytes != VALUE_BYTES_MAX : value->raw != value->length_bytes))
 		return -EINVAL;
 	length = ruby_encoding_text(value->encoding, value->bytes, value->length_bytes, is_cut,
 				    ret_text, VALUE_TEXT_BYTES - CUT_MARK_BYTES);

@@ -72,7 +72,7 @@ bool tls_machine_is_static_offset(const struct tls_machine *machine, uint64_t of
 {
 	if (machine->is_above_thread_pointer)
 		return offset < machine->static_offset_limit;
-	return offset >= -machine->static_offset_limit;
+	return offset > -machine->static_offset_limit;
 }
 
 int tls_machine_local_exec(const struct tls_machine *machine, const struct elf_segment *tls,
