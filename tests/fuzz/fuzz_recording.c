@@ -1,0 +1,63 @@
+/* A recording of unknown origin, as `correlator report` reads, adds up and prints it. */
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/entry_scan.h"
+#include "fuzz.h"
+#include "report/format.h"
+#include "report/record_reader.h"
+#include "report/totals.h"
+
+static void print_report(const struct totals *totals, const char *path)
+{
+	struct format_file file = { .name = path };
+	struct format_options options = {
+		.sort = ROW_FIELD_CPU, .top_count = 5, .width = 80, .files = &file, .file_count = 1
+	};
+	FILE *nowhere = fopen("/dev/null", "we");
+
+	FUZZ_REQUIRE(nowhere);
+	FUZZ_REQUIRE(format_table(totals, &options, nowhere) == 0);
+	FUZZ_REQUIRE(format_csv(totals, &options, nowhere) == 0);
+	FUZZ_REQUIRE(format_json(totals, &options, nowhere) == 0);
+	(void)fclose(nowhere);
+}
+
+static void read_all(const char *path, size_t size_bytes)
+{
+	static const char *const keys[] = { "request_id", "endpoint" };
+	static struct record_view view;
+	struct record_reader *reader = NULL;
+	struct totals totals = { 0 };
+	uint64_t count = 0;
+	int r;
+
+	FUZZ_REQUIRE(totals_init(&totals, keys, 2) == 0);
+	FUZZ_REQUIRE(record_reader_open(path, &reader) == 0);
+	while ((r = record_reader_next(reader, &view)) > 0) {
+		FUZZ_REQUIRE(++count <= size_bytes);
+		if (totals_add(&totals, &view) < 0)
+			break;
+	}
+	record_reader_free(reader);
+	if (r == 0) {
+		totals_finish(&totals);
+		print_report(&totals, path);
+	}
+	totals_deinit(&totals);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
+{
+	int fd = memfd_create("recording", MFD_CLOEXEC);
+	size_t entry_bytes;
+	char path[64];
+
+	FUZZ_REQUIRE(fd >= 0 && write(fd, data, size_bytes) == (ssize_t)size_bytes);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (entry_scan(data, size_bytes, &entry_bytes) == 0)
+		FUZZ_REQUIRE(entry_bytes > 0 && entry_bytes <= size_bytes);
+	read_all(path, size_bytes);
+	(void)close(fd);
+	return 0;
+}

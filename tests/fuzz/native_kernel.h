@@ -1,0 +1,40 @@
+/*
+ * The kernel programs' own text, compiled for the fuzzer: what they call of the kernel's helpers is
+ * redirected to forged memory. Include it first; the target defines fuzz_read_user().
+ */
+#pragma once
+
+/* The programs are written for the BPF compiler, and most of them is not used here. */
+#pragma GCC diagnostic ignored "-Wattributes"
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+#pragma GCC diagnostic ignored "-Wunused"
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+
+#include <bpf/bpf_helpers.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+/* As bpf_probe_read_user(): 0, or not, and then the buffer is zeroed. */
+long fuzz_read_user(void *buffer, __u32 size_bytes, const void *address);
+
+/* There are no maps: what would be counted or published is not. */
+static inline void *fuzz_find_nothing(const void *map, const void *key)
+{
+	(void)map;
+	(void)key;
+	return NULL;
+}
+
+#define bpf_probe_read_user fuzz_read_user
+#define bpf_map_lookup_elem fuzz_find_nothing
+/* Relocations by the kernel's BTF: not of concern to what is fuzzed. */
+#undef bpf_core_field_exists
+#define bpf_core_field_exists(...) 0
+#undef bpf_core_enum_value_exists
+#define bpf_core_enum_value_exists(...) 0
+#undef BPF_CORE_READ
+#define BPF_CORE_READ(source, ...) 0
