@@ -1,14 +1,41 @@
 /* The boundary at which a context ends: the entry of a function that changes the thread-local. */
 #include "context.bpf.h"
+#include "lifecycle.bpf.h"
+
+enum {
+	ASK_PAUSE_NS = 1000 * 1000
+};
+
+/*
+ * Asks userspace to look at the process when a context begins that cannot be read: its variable is
+ * in no object that is known, or a wanted key has no ID and there are new symbols.
+ */
+static __always_inline void context_ask(struct thread_state *thread, struct task_struct *task,
+					__u64 address, __u64 now_ns)
+{
+	const struct process_config *config = &thread->config;
+	__u32 symbol_count;
+
+	if (address - config->publisher_start < config->publisher_end - config->publisher_start) {
+		if (!config->symbol_count_address ||
+		    bpf_probe_read_user(&symbol_count, sizeof(symbol_count),
+					(void *)config->symbol_count_address) ||
+		    symbol_count == config->symbol_count)
+			return;
+	}
+	if (now_ns - thread->asked_ns < ASK_PAUSE_NS)
+		return;
+	thread->asked_ns = now_ns;
+	lifecycle_emit_at(EVENT_KIND_ASK, thread->tgid, 0, task, address);
+}
 
 SEC("uprobe")
-int on_context_change(struct pt_regs *registers)
+int on_context_change(struct uprobe_registers *registers)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread_state *thread = thread_find(task);
 	__u64 now_ns;
 
-	(void)registers;
 	if (!thread)
 		return 0;
 	now_ns = bpf_ktime_get_ns();
@@ -22,6 +49,7 @@ int on_context_change(struct pt_regs *registers)
 	thread->knowledge = CONTEXT_UNKNOWN;
 	thread->is_change_open = 1;
 	thread->has_passed_probe = 1;
+	context_ask(thread, task, registers->instruction_pointer, now_ns);
 	thread_release(thread);
 	return 0;
 }

@@ -100,6 +100,17 @@ struct bpf_iter__task {
 
 #pragma clang attribute pop
 
+/* What a uprobe's program is given, an ABI: asm/ptrace.h, struct pt_regs or user_pt_regs. */
+struct uprobe_registers {
+#ifdef __TARGET_ARCH_arm64
+	__u64 x[31];
+	__u64 sp;
+#else
+	__u64 general[16]; /* r15 to orig_rax */
+#endif
+	__u64 instruction_pointer;
+};
+
 enum task_state_bits {
 	TASK_STATE_RUNNING = 0,
 	TASK_STATE_UNINTERRUPTIBLE = 0x2,

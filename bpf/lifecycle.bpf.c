@@ -116,4 +116,20 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	return 0;
 }
 
+/*
+ * _dl_debug_state() of the process's dynamic loader, which that calls for debuggers before and
+ * after it maps or unmaps objects (glibc elf/dl-open.c, musl ldso/dynlink.c): one may publish.
+ */
+SEC("uprobe")
+int on_load(struct uprobe_registers *registers)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread_state *thread = thread_find(task);
+
+	(void)registers;
+	if (thread)
+		lifecycle_emit(EVENT_KIND_LOAD, thread->tgid, 0, task);
+	return 0;
+}
+
 char LICENSE[] SEC("license") = "GPL";

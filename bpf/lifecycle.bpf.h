@@ -4,8 +4,8 @@
 #include "identity.bpf.h"
 #include "thread.bpf.h"
 
-static __always_inline void lifecycle_emit(__u32 kind, __u32 tgid, __u32 parent_tgid,
-					   struct task_struct *task)
+static __always_inline void lifecycle_emit_at(__u32 kind, __u32 tgid, __u32 parent_tgid,
+					      struct task_struct *task, __u64 address)
 {
 	struct event *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
 
@@ -18,9 +18,16 @@ static __always_inline void lifecycle_emit(__u32 kind, __u32 tgid, __u32 parent_
 	event->parent_tgid = parent_tgid;
 	event->ns_tgid = identity_ns_tgid(task);
 	event->ktime_ns = bpf_ktime_get_ns();
+	event->address = address;
 	if (bpf_probe_read_kernel(event->comm, sizeof(event->comm), task->comm))
 		event->comm[0] = 0;
 	bpf_ringbuf_submit(event, 0);
+}
+
+static __always_inline void lifecycle_emit(__u32 kind, __u32 tgid, __u32 parent_tgid,
+					   struct task_struct *task)
+{
+	lifecycle_emit_at(kind, tgid, parent_tgid, task, 0);
 }
 
 /* The last switch-out of a thread: with the last one of a process, its books are complete. */

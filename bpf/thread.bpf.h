@@ -69,6 +69,7 @@ struct thread_state {
 	__u64 exec_published_ns;
 	__u64 missed_out_ns; /* switched out while a program held the books */
 	__u64 missed_gap_ns;
+	__u64 asked_ns; /* when it last asked userspace to look at the process */
 	__u32 tls_resolution;
 	__u32 knowledge; /* enum context_knowledge, of context_hash */
 	__u32 is_change_open; /* a probe was passed, the store that it precedes may be ahead */

@@ -89,13 +89,14 @@ static int examine_machine(void)
 	return missing + (result != 0);
 }
 
-static void describe_tls(const struct ruby_target *target)
+static void describe_tls(const struct publisher *publisher)
 {
 	static const char *const models[] = { "none", "static", "dynamic" };
-	const struct tls_symbol *tls = &target->tls;
+	const struct tls_symbol *tls = &publisher->tls;
 	unsigned int model = tls->location.model < 3 ? tls->location.model : 0;
 
-	say(VERDICT_OK, "thread-local", STATE_SYMBOL " in %s", target->publisher_path);
+	say(VERDICT_OK, "thread-local", STATE_SYMBOL " in %s%s", publisher->path,
+	    publisher->is_deleted ? " (deleted or replaced since)" : "");
 	if (tls->location.model == TLS_MODEL_DYNAMIC)
 		say(VERDICT_OK, "TLS model", "%s (%s): module %" PRIu64 ", offset %" PRId64,
 		    models[model], tls->relocation, (uint64_t)tls->location.module,
@@ -117,13 +118,13 @@ static void describe_namespaces(const struct process_info *info)
 		say(VERDICT_OK, "namespaces", "own %s; pid %u inside", differences, info->ns_pid);
 }
 
-static void describe_sites(const struct ruby_target *target)
+static void describe_sites(const struct publisher *publisher)
 {
-	if (!target->site_count)
+	if (!publisher->site_count)
 		say(VERDICT_NOTE, "probe site",
 		    "no function that changes the context was found: recordings run lean");
-	for (size_t i = 0; i < target->site_count; i++) {
-		const struct probe_site *site = &target->sites[i];
+	for (size_t i = 0; i < publisher->site_count; i++) {
+		const struct probe_site *site = &publisher->sites[i];
 		bool is_cheap = site->cost == PROBE_SITE_EMULATED;
 
 		say(is_cheap ? VERDICT_OK : VERDICT_NOTE, "probe site",
@@ -133,6 +134,24 @@ static void describe_sites(const struct ruby_target *target)
 		    is_cheap ? "emulated by the kernel: cheap"
 			     : "single-stepped: about 14 times as dear; consider --lean");
 	}
+}
+
+static void describe_unreadable(const struct ruby_target *target)
+{
+	if (target->unreadable_count)
+		say(VERDICT_NOTE, "mapped files",
+		    "%zu could not be opened, among them %s: replaced since they were loaded? Then "
+		    "only root, or CAP_CHECKPOINT_RESTORE, can look into them",
+		    target->unreadable_count, target->unreadable_path);
+}
+
+static void describe_copies(const struct ruby_target *target, const struct publisher *publisher)
+{
+	for (size_t i = 0; i < target->publisher_count; i++)
+		if (&target->publishers[i] != publisher)
+			say(VERDICT_NOTE, "thread-local",
+			    "%s has one of its own: a recording reads the one that it sees set",
+			    target->publishers[i].path);
 }
 
 static void describe_keys(const struct ruby_target *target, const struct key_options *keys)
@@ -152,6 +171,7 @@ static void describe_keys(const struct ruby_target *target, const struct key_opt
 /* Number of things without which the process cannot be recorded. */
 static int describe_target(const struct ruby_target *target, const struct key_options *keys)
 {
+	const struct publisher *publisher = ruby_target_publisher(target);
 	const char *server = process_server_name(target->info.pid);
 
 	(void)printf("\nProcess %d (%s%s%s)\n", target->info.pid, target->info.comm,
@@ -171,14 +191,16 @@ static int describe_target(const struct ruby_target *target, const struct key_op
 			    : "3.1 and earlier");
 	else
 		say(VERDICT_BAD, "symbol table", "not found: is Ruby still starting?");
-	if (!target->is_publishing) {
+	if (!publisher) {
 		say(VERDICT_BAD, "thread-local",
 		    "no loaded object defines " STATE_SYMBOL
 		    ": add the gem `correlator` to the application and restart it");
+		describe_unreadable(target);
 		return 1;
 	}
-	describe_tls(target);
-	describe_sites(target);
+	describe_tls(publisher);
+	describe_copies(target, publisher);
+	describe_sites(publisher);
 	describe_keys(target, keys);
 	return !target->symbols;
 }

@@ -168,7 +168,7 @@ static int look_inside(const struct look *look, struct known_process *process, b
 	/* Another process by now: the next look tells. */
 	if (target->info.start_ticks != process->start_ticks)
 		return 0;
-	if (target->is_ruby && target->is_publishing) {
+	if (target->is_ruby && ruby_target_publisher(target)) {
 		result = look->on_found(look->user, process->pid, process->start_ticks);
 		process->is_reported = result >= 0;
 		if (!process->is_reported)
@@ -176,7 +176,7 @@ static int look_inside(const struct look *look, struct known_process *process, b
 		return result < 0 ? result : 0;
 	}
 	/* A variable that is there but not relocated may wait for its first use (lazy TLSDESC). */
-	process->is_settled = is_final && !target->publisher_path[0];
+	process->is_settled = is_final && !target->publisher_count;
 	if (process->is_settled && !target->is_ruby)
 		process->next_look_ns = NEVER_NS;
 	return 0;

@@ -28,6 +28,16 @@ struct observed {
 	int64_t stolen_ns; /* not in a record yet; negative: to be taken out of the next ones */
 	const struct key_options *keys;
 	bool is_configured; /* the kernel side was told what is known */
+	struct process_config config; /* and what it was told */
+	bool is_readable; /* as of the last look: contexts are read */
+	unsigned int told_copies; /* 1 + preferences when it was last said that several publish */
+	unsigned int preferences; /* how often another object's variable was preferred */
+	bool is_loading; /* its loader was at work since the last look */
+	uint64_t absent_ktime_ns; /* when it was last known to publish nothing; 0 = never */
+	uint64_t pickup_ns; /* from then until it was read; 0 = it published when it was found */
+	bool is_asked; /* by the kernel side, to look */
+	uint64_t asked_look_ns; /* not before */
+	uint64_t asked_pause_ns; /* grows while such looks find nothing */
 	bool has_exited; /* its last thread is gone: the next flush is its last */
 	bool is_announced; /* the process record "found" or "fork" is written */
 	uint64_t
@@ -54,12 +64,21 @@ struct observed *observed_add(struct observed_table *table, pid_t pid, pid_t par
 			      const char *comm);
 
 /*
- * Looks at a process (again) and tells the kernel side what was found; attaches uprobes to a
- * publishing object that has none. Schedules the next look when something is missing.
- * 0, -ESRCH (gone), -errno.
+ * Looks at a process (again) and tells the kernel side what was found; attaches uprobes to
+ * publishing objects that have none, before the process runs them if it may be. Schedules the next
+ * look when something is missing. 0, -ESRCH (gone), -errno.
  */
 int observed_look(struct observed_table *table, struct observed *process, struct session *session,
 		  uint64_t now_ns);
+
+/* The process loads or unloads objects: a look is due. */
+void observed_note_loading(struct observed *process, uint64_t ktime_ns, uint64_t now_ns);
+
+/* A probe was hit at address whose context cannot be read (events.h): a look is due, soon. */
+void observed_note_question(struct observed *process, uint64_t address, uint64_t now_ns);
+
+/* Makes a look due at each process whose publisher is not where it was. */
+void observed_check_publishers(struct observed_table *table, uint64_t now_ns);
 
 /* After an exec nothing that was known is true any more. */
 void observed_forget_image(struct observed *process, uint64_t now_ns);

@@ -76,7 +76,11 @@ static int begin_output(struct recording *recording)
 
 	if (result)
 		return result == -ENOTTY ? EXIT_CODE_USAGE : EXIT_CODE_FAILURE;
-	result = recording_write_meta(recording, NULL);
+	result = recording_write_meta(recording,
+				      session_get_mode(recording->session) == SESSION_MODE_EXACT ||
+						      recording->options->is_lean
+					      ? NULL
+					      : RECORDING_REASON_NO_SITE);
 	for (process = recording->processes.processes; process && !result;
 	     process = process->hh.next) {
 		process->is_announced = true;

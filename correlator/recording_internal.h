@@ -20,6 +20,10 @@ enum {
 	RECORD_ID_BYTES = 80
 };
 
+/* Why a recording runs lean that was not asked to. */
+#define RECORDING_REASON_NO_SITE \
+	"the object that publishes has no function known to change the context"
+
 struct recording {
 	const struct recording_options *options;
 	struct session *session;
@@ -51,6 +55,8 @@ struct recording {
 	uint64_t cpu_records;
 	bool is_interrupted;
 	bool has_found; /* by the search that is going on */
+	bool must_publish; /* a process was named: it is an error if none ever publishes */
+	bool has_published;
 };
 
 /* recording_records.c: each encodes one kind of record. 0 or -errno (logged). */

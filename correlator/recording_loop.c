@@ -14,7 +14,7 @@
 #include "recording_internal.h"
 #include "target/process.h"
 
-#define NS_PER_MS 1000000U
+#define NS_PER_S 1000000000U
 
 static void on_fork(struct recording *recording, const struct event *event)
 {
@@ -29,6 +29,7 @@ static void on_fork(struct recording *recording, const struct event *event)
 	child->is_announced = true;
 	child->ns_pid = event->ns_tgid;
 	child->server = parent ? parent->server : NULL;
+	child->is_readable = parent && parent->is_readable;
 	child->start_wall_ns = event->ktime_ns + recording->wall_offset_ns;
 	/* What its parent still lacks, it lacks too. */
 	if (!parent || parent->retry_ns)
@@ -58,6 +59,16 @@ static void on_event(void *user, const struct event *event)
 		break;
 	case EVENT_KIND_EXEC:
 		on_exec(recording, event);
+		break;
+	case EVENT_KIND_LOAD:
+		process = observed_find(&recording->processes, (pid_t)event->tgid);
+		if (process)
+			observed_note_loading(process, event->ktime_ns, duration_monotonic_ns());
+		break;
+	case EVENT_KIND_ASK:
+		process = observed_find(&recording->processes, (pid_t)event->tgid);
+		if (process)
+			observed_note_question(process, event->address, duration_monotonic_ns());
 		break;
 	case EVENT_KIND_EXIT:
 		process = observed_find(&recording->processes, (pid_t)event->tgid);
@@ -94,21 +105,59 @@ static bool all_have_exited(const struct recording *recording)
 	return true;
 }
 
+/* What changed for a process by a look: when its contexts began to be read, or ended. */
+static void note_readable(struct recording *recording, struct observed *process, bool was_readable)
+{
+	const struct publisher *publisher = ruby_target_publisher(process->target);
+	uint64_t now_ns = duration_monotonic_ns();
+
+	if (process->is_readable == was_readable)
+		return;
+	if (!process->is_readable) {
+		log_warning("process %d (%s) unloaded what publishes its contexts: none is read "
+			    "from now on",
+			    process->pid, process->comm);
+		(void)recording_write_process(recording, process, "unload", now_ns);
+		return;
+	}
+	process->pickup_ns = process->absent_ktime_ns ? now_ns - process->absent_ktime_ns : 0;
+	log_info("process %d (%s) publishes contexts by %s: read from at most %.1f ms after it was "
+		 "loaded on",
+		 process->pid, process->comm, publisher->path, (double)process->pickup_ns / 1e6);
+	(void)recording_write_process(recording, process, "load", now_ns);
+	recording->has_published = true;
+}
+
+static int note_mode(struct recording *recording, enum session_mode before)
+{
+	if (session_get_mode(recording->session) == before)
+		return 0;
+	return recording_write_meta(recording, RECORDING_REASON_NO_SITE);
+}
+
+static void look_at(struct recording *recording, struct observed *process, uint64_t now_ns)
+{
+	enum session_mode mode = session_get_mode(recording->session);
+	bool was_complete = process->target && ruby_target_is_complete(process->target);
+	bool was_readable = process->is_readable;
+
+	(void)observed_look(&recording->processes, process, recording->session, now_ns);
+	(void)note_mode(recording, mode);
+	if (!process->target)
+		return;
+	note_readable(recording, process, was_readable);
+	if (!was_complete && ruby_target_is_complete(process->target))
+		log_info("process %d (%s): context found, all keys known", process->pid,
+			 process->comm);
+}
+
 static void look_at_missing(struct recording *recording, uint64_t now_ns)
 {
 	struct observed *process = recording->processes.processes;
 
-	for (; process; process = process->hh.next) {
-		bool was_complete;
-
-		if (!process->retry_ns || process->retry_ns > now_ns || process->has_exited)
-			continue;
-		was_complete = process->target && ruby_target_is_complete(process->target);
-		(void)observed_look(&recording->processes, process, recording->session, now_ns);
-		if (!was_complete && process->target && ruby_target_is_complete(process->target))
-			log_info("process %d (%s): context found, all keys known", process->pid,
-				 process->comm);
-	}
+	for (; process; process = process->hh.next)
+		if (process->retry_ns && process->retry_ns <= now_ns && !process->has_exited)
+			look_at(recording, process, now_ns);
 }
 
 static bool read_signal(struct recording *recording)
@@ -121,32 +170,30 @@ static bool read_signal(struct recording *recording)
 	return true;
 }
 
-/* Milliseconds until the earliest of the deadlines, rounded up. */
-static int poll_timeout(uint64_t now_ns, uint64_t flush_ns, uint64_t end_ns, uint64_t look_ns)
+/* Until the earliest of the deadlines. */
+static struct timespec poll_timeout(uint64_t now_ns, uint64_t flush_ns, uint64_t end_ns,
+				    uint64_t look_ns)
 {
-	const uint64_t hour_ms = 3600 * 1000;
 	uint64_t next_ns = flush_ns;
-	uint64_t ms;
 
 	if (end_ns < next_ns)
 		next_ns = end_ns;
 	if (look_ns < next_ns)
 		next_ns = look_ns;
-	if (next_ns <= now_ns)
-		return 0;
-	ms = (next_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS;
-	return (int)(ms < hour_ms ? ms : hour_ms);
+	next_ns = next_ns > now_ns ? next_ns - now_ns : 0;
+	return (struct timespec){ .tv_sec = (time_t)(next_ns / NS_PER_S),
+				  .tv_nsec = (long)(next_ns % NS_PER_S) };
 }
 
 /* Waits, and handles what came. True: it is time to end. */
-static bool wait_for_work(struct recording *recording, int timeout_ms)
+static bool wait_for_work(struct recording *recording, struct timespec timeout)
 {
 	struct pollfd fds[] = {
 		{ .fd = recording->signal_fd, .events = POLLIN },
 		{ .fd = session_events_fd(recording->session), .events = POLLIN },
 	};
 
-	(void)poll(fds, sizeof(fds) / sizeof(fds[0]), timeout_ms);
+	(void)ppoll(fds, sizeof(fds) / sizeof(fds[0]), &timeout, NULL);
 	(void)session_read_events(recording->session, on_event, recording);
 	return (fds[0].revents & POLLIN) && read_signal(recording);
 }
@@ -165,6 +212,11 @@ static int finish(struct recording *recording, int result)
 		return EXIT_CODE_OK;
 	if (result)
 		return EXIT_CODE_FAILURE;
+	if (recording->must_publish && !recording->has_published) {
+		(void)log_error(ENOENT, "no context was published: is the gem `correlator` (or "
+					"`ruby-profiler`) in the application?");
+		return EXIT_CODE_NO_TARGET;
+	}
 	if (recording->is_interrupted && !recording->cpu_records)
 		return EXIT_CODE_INTERRUPTED;
 	log_info("wrote %" PRIu64 " records of %.3f s CPU to %s, %.1f %% of it in a context%s",
@@ -194,8 +246,10 @@ int recording_run(struct recording *recording)
 						     observed_next_look(&recording->processes)));
 		now_ns = duration_monotonic_ns();
 		look_at_missing(recording, now_ns);
-		if (now_ns >= flush_ns)
+		if (now_ns >= flush_ns) {
 			find_lost_exits(recording);
+			observed_check_publishers(&recording->processes, now_ns);
+		}
 		if (is_over || now_ns >= end_ns ||
 		    (all_have_exited(recording) && !recording->discovery))
 			break;

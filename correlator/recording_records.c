@@ -82,6 +82,10 @@ int recording_write_process(struct recording *recording, const struct observed *
 		.start_ns = process->start_wall_ns,
 	};
 
+	if (!strcmp(event, "load") && process->pickup_ns) {
+		record.has_pickup = true;
+		record.pickup_ns = process->pickup_ns;
+	}
 	if (process->target && process->target->ruby_version[0])
 		record.ruby_version = process->target->ruby_version;
 

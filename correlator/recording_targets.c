@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <correlator/state_abi.h>
-
 #include "base/duration.h"
 #include "base/log.h"
 #include "command.h"
@@ -26,7 +24,7 @@ static int explain_look_failure(pid_t pid, int result)
 	return result == -ESRCH ? EXIT_CODE_NO_TARGET : EXIT_CODE_FAILURE;
 }
 
-static int check_target(const struct observed *process)
+static int check_target(struct recording *recording, const struct observed *process)
 {
 	const struct ruby_target *target = process->target;
 
@@ -37,15 +35,18 @@ static int check_target(const struct observed *process)
 				process->pid, process->comm);
 		return EXIT_CODE_NO_TARGET;
 	}
-	if (!target->is_publishing) {
-		(void)log_error(
-			ENOENT,
-			"process %d (%s, Ruby %s) publishes no context: no loaded object of "
-			"it defines " STATE_SYMBOL "; add the gem `correlator` (or "
-			"`ruby-profiler`) to the application and restart it",
-			process->pid, process->comm, target->ruby_version);
-		return EXIT_CODE_NO_TARGET;
-	}
+	recording->must_publish = true;
+	if (process->is_readable)
+		recording->has_published = true;
+	else
+		log_warning("process %d (%s, Ruby %s) publishes no context yet: waiting for it to "
+			    "load the gem; if it never does, add the gem `correlator` (or "
+			    "`ruby-profiler`) to the application and restart it",
+			    process->pid, process->comm, target->ruby_version);
+	if (target->unreadable_count && !process->is_readable)
+		log_warning("%zu of its files could not be opened, among them %s: if replaced "
+			    "since they were loaded, only root, or CAP_CHECKPOINT_RESTORE, can",
+			    target->unreadable_count, target->unreadable_path);
 	return EXIT_CODE_OK;
 }
 
@@ -89,7 +90,7 @@ static int observe_root(struct recording *recording, pid_t pid, bool must_publis
 	if (result)
 		return explain_look_failure(pid, result);
 	if (must_publish) {
-		result = check_target(process);
+		result = check_target(recording, process);
 		if (result)
 			return result;
 	}

@@ -49,12 +49,14 @@ struct meta_record {
 
 struct process_record {
 	struct record_common common;
-	const char *event; /* "found", "fork", "exec", "exit" */
+	const char *event; /* "found", "fork", "exec", "load", "unload", "exit" */
 	uint32_t parent_pid;
 	const char *comm;
 	const char *ruby_version; /* NULL = not known */
 	const char *server; /* "puma", "sidekiq", ... NULL = not known */
 	uint64_t start_ns; /* wall clock when the process started; 0 = not known */
+	bool has_pickup; /* false: it published when it was found */
+	uint64_t pickup_ns; /* "load": since the publishing library was mapped, at most */
 	/* end_ns: wall_ns of the event "exit" */
 };
 

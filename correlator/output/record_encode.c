@@ -78,6 +78,8 @@ int record_encode_process(struct record_encoder *encoder, const struct process_r
 	entry_optional_text(entry, "ruby_version", record->ruby_version);
 	entry_optional_text(entry, "server", record->server);
 	entry_optional_u64(entry, "start_ns", record->start_ns);
+	if (record->has_pickup)
+		entry_u64(entry, "pickup_ns", record->pickup_ns);
 	if (record->event && strcmp(record->event, "exit") == 0)
 		entry_u64(entry, "end_ns", record->common.wall_ns);
 	return entry_end(entry);

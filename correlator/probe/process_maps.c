@@ -35,6 +35,7 @@ void session_remove_process(struct session *session, pid_t tgid)
 {
 	__u32 key = (__u32)tgid;
 
+	uprobe_detach(session, tgid);
 	(void)bpf_map_delete_elem(bpf_map__fd(session->skeleton->maps.processes), &key);
 	(void)bpf_map_delete_elem(bpf_map__fd(session->skeleton->maps.books), &key);
 }

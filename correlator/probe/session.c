@@ -73,10 +73,14 @@ static int configure(struct session *session)
 		(void)bpf_program__set_autoload(skeleton->progs.on_context_change, false);
 	set_map_sizes(session);
 	session->has_uprobe_multi = uprobe_multi_is_supported();
-	if (session->has_uprobe_multi)
+	if (session->has_uprobe_multi) {
 		(void)bpf_program__set_expected_attach_type(
 			skeleton->progs.on_context_change,
 			(enum bpf_attach_type)FEATURE_ATTACH_TYPE_UPROBE_MULTI);
+		(void)bpf_program__set_expected_attach_type(
+			skeleton->progs.on_load,
+			(enum bpf_attach_type)FEATURE_ATTACH_TYPE_UPROBE_MULTI);
+	}
 	return draw_hash_key(session);
 }
 
@@ -266,16 +270,32 @@ int session_attach_uprobes(struct session *session, int fd, const uint64_t *file
 		return log_error_errno(errno, "cannot look at the object to probe");
 	if (is_uprobed(session, &file))
 		return 0;
-	if (session->file_count == UPROBED_FILES_MAX ||
-	    session->link_count + count > UPROBE_LINKS_MAX)
+	if (session->file_count == UPROBED_FILES_MAX)
 		return log_error_errno(ENOSPC, "too many objects to probe");
-	result = session->has_uprobe_multi ? uprobe_attach_multi(session, fd, file_offsets, count)
-					   : uprobe_attach_each(session, fd, file_offsets, count);
+	result = uprobe_attach(session, session->skeleton->progs.on_context_change, 0, fd,
+			       file_offsets, count);
 	if (result)
 		return log_error_errno(result, "cannot attach uprobes");
 	session->files[session->file_count].device = file.st_dev;
 	session->files[session->file_count++].inode = file.st_ino;
 	return 0;
+}
+
+int session_attach_loader(struct session *session, pid_t pid, int fd, uint64_t file_offset)
+{
+	struct stat file;
+	int result;
+
+	if (fstat(fd, &file))
+		return -errno;
+	for (size_t i = 0; i < session->link_count; i++)
+		if (session->links[i].pid == pid && session->links[i].inode == file.st_ino)
+			return 0;
+	uprobe_detach(session, pid);
+	result = uprobe_attach(session, session->skeleton->progs.on_load, pid, fd, &file_offset, 1);
+	if (!result)
+		session->links[session->link_count - 1].inode = file.st_ino;
+	return result;
 }
 
 int session_events_fd(const struct session *session)

@@ -59,6 +59,13 @@ int session_attach_uprobes(struct session *session, int fd, const uint64_t *file
 			   size_t count);
 
 /*
+ * Has the kernel side tell (EVENT_KIND_LOAD) when the dynamic loader of a process loads objects:
+ * file_offset is of the function that it then calls, in the file open at fd. Once per process; also
+ * after an exec, with the same loader. 0, -ENOSPC (too many), -errno; not logged.
+ */
+int session_attach_loader(struct session *session, pid_t pid, int fd, uint64_t file_offset);
+
+/*
  * Measures, with a child of its own, the time that each system call spends between the ring
  * crossing and our boundaries, which is counted as user time: to be moved to kernel time, call by
  * call. Needs has_kernel_split, attached hooks, and no process observed yet. Takes about 0.1 s. 0

@@ -12,12 +12,19 @@
 
 enum {
 	UPROBED_FILES_MAX = 64,
-	UPROBE_LINKS_MAX = 256
+	UPROBE_LINKS_MAX = 768 /* each a file descriptor */
 };
 
 struct uprobed_file {
 	uint64_t device;
 	uint64_t inode;
+};
+
+struct uprobe_link {
+	pid_t pid; /* 0 = every process */
+	uint64_t inode; /* with a pid: of its loader */
+	int fd; /* of a uprobe_multi link; -1 = none */
+	struct bpf_link *link; /* else; NULL = none */
 };
 
 struct session {
@@ -33,9 +40,7 @@ struct session {
 	bool has_uprobe_multi;
 	struct uprobed_file files[UPROBED_FILES_MAX];
 	size_t file_count;
-	int link_fds[UPROBE_LINKS_MAX]; /* of uprobe_multi links */
-	struct bpf_link *links[UPROBE_LINKS_MAX];
-	size_t link_fd_count;
+	struct uprobe_link links[UPROBE_LINKS_MAX];
 	size_t link_count;
 	struct account_key *keys; /* room for one batch of the drain */
 	struct account *accounts;
@@ -52,8 +57,13 @@ int collector_interrupt_cpus(struct session *session);
  */
 bool steal_time_find(int64_t *ret_offset);
 
-/* uprobe.c: one link for all offsets. Not logged. */
-int uprobe_attach_multi(struct session *session, int fd, const uint64_t *offsets, size_t count);
-int uprobe_attach_each(struct session *session, int fd, const uint64_t *offsets, size_t count);
+/*
+ * uprobe.c: attach a program at each offset of the file open at fd, in one process or (pid 0) in
+ * all. 0, -ENOSPC or -errno; not logged.
+ */
+int uprobe_attach(struct session *session, struct bpf_program *program, pid_t pid, int fd,
+		  const uint64_t *offsets, size_t count);
 bool uprobe_multi_is_supported(void);
+/* Those of one process, or (pid 0) those that are for all. */
+void uprobe_detach(struct session *session, pid_t pid);
 void uprobe_detach_all(struct session *session);

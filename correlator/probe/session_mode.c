@@ -34,7 +34,7 @@ static int step_to_lean(struct session *session)
 			return log_error_errno(errno, "cannot attach to sys_enter");
 		detach(&skeleton->links.on_sys_enter);
 	}
-	uprobe_detach_all(session);
+	uprobe_detach(session, 0);
 	return 0;
 }
 

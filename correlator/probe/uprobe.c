@@ -51,50 +51,69 @@ bool uprobe_multi_is_supported(void)
 	return is_supported;
 }
 
-int uprobe_attach_multi(struct session *session, int fd, const uint64_t *offsets, size_t count)
+static int attach_multi(struct bpf_program *program, pid_t pid, const char *path,
+			const uint64_t *offsets, size_t count)
 {
-	char path[32];
-	struct uprobe_multi_attributes attributes = {
-		.program_fd = (__u32)bpf_program__fd(session->skeleton->progs.on_context_change),
+	const struct uprobe_multi_attributes attributes = {
+		.program_fd = (__u32)bpf_program__fd(program),
 		.attach_type = FEATURE_ATTACH_TYPE_UPROBE_MULTI,
 		.path = (uintptr_t)path,
 		.offsets = (uintptr_t)offsets,
 		.count = (__u32)count,
+		.pid = (__u32)pid,
 	};
-	int link;
+	int link = link_create(&attributes);
 
-	/* By the open file, so it is the one that was looked into, whatever its path holds now. */
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	link = link_create(&attributes);
-	if (link < 0)
-		return -errno;
-	session->link_fds[session->link_fd_count++] = link;
-	return 0;
+	return link < 0 ? -errno : link;
 }
 
-int uprobe_attach_each(struct session *session, int fd, const uint64_t *offsets, size_t count)
+int uprobe_attach(struct session *session, struct bpf_program *program, pid_t pid, int fd,
+		  const uint64_t *offsets, size_t count)
 {
+	size_t link_count = session->has_uprobe_multi ? 1 : count;
 	char path[32];
 
+	if (session->link_count + link_count > UPROBE_LINKS_MAX)
+		return -ENOSPC;
+	/* By the open file, so it is the one that was looked into, whatever its path holds now. */
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	for (size_t i = 0; i < count; i++) {
-		struct bpf_link *link = bpf_program__attach_uprobe(
-			session->skeleton->progs.on_context_change, false, -1, path, offsets[i]);
+	for (size_t i = 0; i < link_count; i++) {
+		struct uprobe_link link = { .pid = pid, .fd = -1 };
 
-		if (!link)
-			return -errno;
+		if (session->has_uprobe_multi)
+			link.fd = attach_multi(program, pid, path, offsets, count);
+		else
+			link.link = bpf_program__attach_uprobe(program, false, pid ? pid : -1, path,
+							       offsets[i]);
+		if (link.fd < 0 && !link.link)
+			return session->has_uprobe_multi ? link.fd : -errno;
 		session->links[session->link_count++] = link;
 	}
 	return 0;
 }
 
+void uprobe_detach(struct session *session, pid_t pid)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < session->link_count; i++) {
+		struct uprobe_link *link = &session->links[i];
+
+		if (link->pid != pid) {
+			session->links[kept++] = *link;
+			continue;
+		}
+		if (link->fd >= 0)
+			(void)close(link->fd);
+		(void)bpf_link__destroy(link->link);
+	}
+	session->link_count = kept;
+	if (!pid)
+		session->file_count = 0;
+}
+
 void uprobe_detach_all(struct session *session)
 {
-	for (size_t i = 0; i < session->link_fd_count; i++)
-		(void)close(session->link_fds[i]);
-	for (size_t i = 0; i < session->link_count; i++)
-		(void)bpf_link__destroy(session->links[i]);
-	session->link_fd_count = 0;
-	session->link_count = 0;
-	session->file_count = 0;
+	while (session->link_count > 0)
+		uprobe_detach(session, session->links[0].pid);
 }

@@ -1,12 +1,9 @@
 #include "target/ruby_target.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <correlator/state_abi.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -16,6 +13,16 @@
 #include "target/memory_reader.h"
 
 DEFINE_CLEANUP(struct ruby_target *, ruby_target_free);
+
+struct known_object {
+	uint64_t start;
+	uint64_t inode;
+	uint32_t device_major;
+	uint32_t device_minor;
+};
+
+/* Of glibc and musl: nothing happens there, it is for debuggers to stop at. */
+static const char LOADER_HOOK[] = "_dl_debug_state";
 
 /* Writable pieces of one object: .data, .bss and what relro left; more is not an object's shape. */
 enum {
@@ -97,43 +104,133 @@ static int look_for_ruby(struct ruby_target *target, const struct memory_map *ma
 	return 1;
 }
 
-static bool is_musl(const struct memory_map *map)
+static bool is_known(const struct ruby_target *target, const struct memory_map_entry *entry)
 {
-	for (size_t i = 0; i < map->count; i++)
-		if (strstr(map->entries[i].path, "/ld-musl-"))
+	for (size_t i = 0; i < target->known_count; i++) {
+		const struct known_object *known = &target->known[i];
+
+		if (known->start == entry->start && known->inode == entry->inode &&
+		    known->device_major == entry->device_major &&
+		    known->device_minor == entry->device_minor)
+			return true;
+	}
+	return false;
+}
+
+static int make_known(struct ruby_target *target, const struct memory_map_entry *entry)
+{
+	size_t count = target->known_count;
+	struct known_object *known = target->known;
+
+	/* Grows at powers of two. */
+	if (!(count & (count - 1))) {
+		known = reallocarray(known, count ? 2 * count : 1, sizeof(*known));
+		if (!known)
+			return -ENOMEM;
+		target->known = known;
+	}
+	known[target->known_count++] = (struct known_object){
+		.start = entry->start,
+		.inode = entry->inode,
+		.device_major = entry->device_major,
+		.device_minor = entry->device_minor,
+	};
+	return 0;
+}
+
+/* Drops the publishers that are not mapped any more; what was known may be something else now. */
+static void drop_unmapped(struct ruby_target *target, const struct memory_map *map)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < target->publisher_count; i++) {
+		struct publisher *publisher = &target->publishers[i];
+
+		if (!publisher_is_mapped(publisher, map)) {
+			publisher_deinit(publisher);
+			target->live = 0;
+			target->known_count = 0;
+			continue;
+		}
+		if (target->live == i)
+			target->live = kept;
+		target->publishers[kept++] = *publisher;
+	}
+	target->publisher_count = kept;
+}
+
+static bool has_publisher(const struct ruby_target *target, const struct memory_map_entry *entry)
+{
+	for (size_t i = 0; i < target->publisher_count; i++)
+		if (target->publishers[i].start == entry->start)
 			return true;
 	return false;
 }
 
-/* 1: this object publishes the variable; 0: it does not, or is not relocated yet; -errno. */
-static int look_for_publisher(struct ruby_target *target, const struct memory_map *map,
-			      const struct memory_map_entry *entry, const struct elf_image *image,
-			      const struct memory_reader *reader)
+/* Takes fd over if the object is the dynamic loader. */
+static void look_for_loader(struct ruby_target *target, const struct elf_image *image, int *fd)
 {
-	struct elf_symbol symbol;
-	uint64_t bias;
+	struct elf_symbol hook;
+
+	if (target->loader_fd >= 0 || elf_image_find_symbol(image, LOADER_HOOK, &hook) ||
+	    !hook.is_defined || elf_image_file_offset(image, hook.value, &target->loader_offset))
+		return;
+	target->loader_fd = TAKE_FD(*fd);
+}
+
+/* Looks into one object that was not looked into before. */
+static int look_at_object(struct ruby_target *target, const struct memory_map *map,
+			  const struct memory_map_entry *entry, const struct memory_reader *reader)
+{
+	_cleanup_fd_ int fd = mapped_file_open(target->info.pid, entry);
+	_cleanup_image_ struct elf_image *image = NULL;
+	bool is_done = true;
 	int result;
 
-	if (elf_image_find_symbol(image, STATE_SYMBOL, &symbol) || !symbol.is_defined ||
-	    symbol.type != STT_TLS || elf_image_load_bias(image, entry, &bias))
+	if (fd < 0) {
+		target->unreadable_count++;
+		(void)snprintf(target->unreadable_path, sizeof(target->unreadable_path), "%s",
+			       entry->path);
 		return 0;
-	(void)snprintf(target->publisher_path, sizeof(target->publisher_path), "%s", entry->path);
-	result = tls_symbol_resolve(image, bias, reader, STATE_SYMBOL, is_musl(map), &target->tls);
-	if (result)
-		return result == -EAGAIN ? 0 : result;
-	result = probe_site_find(image, target->sites);
-	target->site_count = result > 0 ? (size_t)result : 0;
-	target->publisher_fd = mapped_file_open(target->info.pid, entry);
-	target->is_publishing = true;
-	return 1;
+	}
+	if (elf_image_open(fd, &image))
+		return make_known(target, entry);
+	if (!target->symbols) {
+		result = look_for_ruby(target, map, entry, image, reader);
+		if (result < 0)
+			return result;
+		/* Ruby that is still starting is looked into again. */
+		is_done = result == 0 || target->symbols;
+	}
+	look_for_loader(target, image, &fd);
+	if (fd >= 0 && target->publisher_count < PUBLISHERS_MAX && !has_publisher(target, entry) &&
+	    publisher_open(map, entry, fd, image, &target->publishers[target->publisher_count])) {
+		target->publisher_count++;
+		(void)TAKE_FD(fd);
+	}
+	return is_done ? make_known(target, entry) : 0;
 }
 
-static bool may_be_object(const struct memory_map_entry *entry)
+static int locate_publishers(struct ruby_target *target, const struct memory_map *map,
+			     const struct memory_reader *reader)
 {
-	return entry->is_readable && entry->path[0] == '/';
+	int failure = 0;
+
+	for (size_t i = 0; i < target->publisher_count; i++) {
+		struct publisher *publisher = &target->publishers[i];
+		int result;
+
+		if (publisher->is_located)
+			continue;
+		result = publisher_locate(publisher, map, reader);
+		failure = result < 0 ? result : failure;
+		if (publisher->is_located && !target->publishers[target->live].is_located)
+			target->live = i;
+	}
+	return ruby_target_publisher(target) ? 0 : failure;
 }
 
-/* Walks the loaded objects for what is still missing. */
+/* Walks the loaded objects. */
 static int look_at_objects(struct ruby_target *target, const struct memory_reader *reader)
 {
 	_cleanup_map_ struct memory_map map = { 0 };
@@ -141,29 +238,30 @@ static int look_at_objects(struct ruby_target *target, const struct memory_reade
 	size_t cursor = 0;
 	int result = memory_map_of_process(target->info.pid, &map);
 
-	while (!result && (entry = memory_map_next_object(&map, &cursor))) {
-		_cleanup_image_ struct elf_image *image = NULL;
-
-		if (!may_be_object(entry) ||
-		    elf_image_open_mapping(target->info.pid, entry, &image))
-			continue;
-		if (!target->symbols)
-			result = look_for_ruby(target, &map, entry, image, reader);
-		if (result >= 0 && !target->is_publishing)
-			result = look_for_publisher(target, &map, entry, image, reader);
-		result = result < 0 ? result : 0;
-		if (target->symbols && target->is_publishing)
-			break;
-	}
-	return result;
+	if (result)
+		return result;
+	/* A zombie: what it had loaded is not gone, the process is. */
+	if (!map.count)
+		return -ESRCH;
+	drop_unmapped(target, &map);
+	target->unreadable_count = 0;
+	while (!result && (entry = memory_map_next_object(&map, &cursor)))
+		if (entry->is_readable && entry->path[0] == '/' && !is_known(target, entry))
+			result = look_at_object(target, &map, entry, reader);
+	return result ? result : locate_publishers(target, &map, reader);
 }
 
-static int look_for_keys(struct ruby_target *target, const char *const *key_names)
+static int look_for_keys(struct ruby_target *target, const struct memory_reader *reader,
+			 const char *const *key_names)
 {
 	int result;
 
 	if (!target->symbols || !target->keys_missing)
 		return 0;
+	/* Before they are looked for: what is added meanwhile asks for another look. */
+	if (memory_read(reader, ruby_symbols_table_address(target->symbols), &target->symbol_count,
+			sizeof(target->symbol_count)))
+		target->symbol_count = 0;
 	result = ruby_symbols_find_ids(target->symbols, key_names, target->key_count,
 				       target->key_ids);
 	if (result >= 0)
@@ -171,16 +269,37 @@ static int look_for_keys(struct ruby_target *target, const char *const *key_name
 	return result == -EAGAIN || result == -EFAULT ? 0 : (result < 0 ? result : 0);
 }
 
+const struct publisher *ruby_target_publisher(const struct ruby_target *target)
+{
+	const struct publisher *live = &target->publishers[target->live];
+
+	return target->live < target->publisher_count && live->is_located ? live : NULL;
+}
+
+bool ruby_target_prefer(struct ruby_target *target, uint64_t address)
+{
+	for (size_t i = 0; i < target->publisher_count; i++) {
+		const struct publisher *publisher = &target->publishers[i];
+
+		if (i == target->live || !publisher->is_located || address < publisher->start ||
+		    address >= publisher->end)
+			continue;
+		target->live = i;
+		return true;
+	}
+	return false;
+}
+
 bool ruby_target_is_complete(const struct ruby_target *target)
 {
-	return target->symbols && target->is_publishing && !target->keys_missing;
+	return target->symbols && ruby_target_publisher(target) && !target->keys_missing;
 }
 
 int ruby_target_refresh(struct ruby_target *target, const char *const *key_names)
 {
 	struct memory_reader reader = memory_reader_of_process(target->info.pid);
-	bool had_symbols = target->symbols, was_publishing = target->is_publishing;
-	size_t were_missing = target->keys_missing;
+	bool had_symbols = target->symbols, was_publishing = ruby_target_publisher(target);
+	size_t were_missing = target->keys_missing, were_publishing = target->publisher_count;
 	struct process_info info;
 	int result = process_read_info(target->info.pid, &info);
 
@@ -189,14 +308,14 @@ int ruby_target_refresh(struct ruby_target *target, const char *const *key_names
 	if (info.start_ticks != target->info.start_ticks)
 		return -ESRCH;
 	target->info = info;
-	if (!target->symbols || !target->is_publishing)
-		result = look_at_objects(target, &reader);
+	result = look_at_objects(target, &reader);
 	if (!result)
-		result = look_for_keys(target, key_names);
+		result = look_for_keys(target, &reader, key_names);
 	if (result)
 		return result;
-	return !had_symbols != !target->symbols || was_publishing != target->is_publishing ||
-	       were_missing != target->keys_missing;
+	return had_symbols != !!target->symbols ||
+	       was_publishing != !!ruby_target_publisher(target) ||
+	       were_missing != target->keys_missing || were_publishing != target->publisher_count;
 }
 
 int ruby_target_open(pid_t pid, const char *const *key_names, size_t key_count,
@@ -207,7 +326,7 @@ int ruby_target_open(pid_t pid, const char *const *key_names, size_t key_count,
 
 	if (!target)
 		return -ENOMEM;
-	target->publisher_fd = -1;
+	target->loader_fd = -1;
 	target->key_count = target->keys_missing = key_count;
 	result = process_read_info(pid, &target->info);
 	if (result)
@@ -224,8 +343,11 @@ void ruby_target_free(struct ruby_target *target)
 	if (!target)
 		return;
 	ruby_symbols_free(target->symbols);
-	if (target->publisher_fd >= 0)
-		(void)close(target->publisher_fd);
+	for (size_t i = 0; i < target->publisher_count; i++)
+		publisher_deinit(&target->publishers[i]);
+	if (target->loader_fd >= 0)
+		(void)close(target->loader_fd);
+	free(target->known);
 	free(target);
 }
 
@@ -236,15 +358,23 @@ void ruby_target_config(const struct ruby_target *target, struct process_config 
 		BIGNUM_MASK_SINCE_4 = 0x1ff
 	};
 
+	const struct publisher *publisher = ruby_target_publisher(target);
+
 	memset(ret_config, 0, sizeof(*ret_config));
 	ret_config->key_count = (uint32_t)target->key_count;
 	memcpy(ret_config->key_ids, target->key_ids, sizeof(ret_config->key_ids));
 	/* The one fact that depends on the version: struct RBignum, v4_0_0. */
 	ret_config->bignum_embed_mask =
 		atoi(target->ruby_version) >= 4 ? BIGNUM_MASK_SINCE_4 : BIGNUM_MASK_BEFORE_4;
-	if (!target->symbols || !target->is_publishing)
+	if (target->symbols && target->keys_missing) {
+		ret_config->symbol_count_address = ruby_symbols_table_address(target->symbols);
+		ret_config->symbol_count = target->symbol_count;
+	}
+	if (!target->symbols || !publisher)
 		return;
-	ret_config->tls = target->tls.location;
+	ret_config->publisher_start = publisher->start;
+	ret_config->publisher_end = publisher->end;
+	ret_config->tls = publisher->tls.location;
 	ret_config->string_layout = (uint32_t)ruby_symbols_string_layout(target->symbols);
 	ret_config->flags = PROCESS_READY;
 }

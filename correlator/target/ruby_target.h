@@ -1,7 +1,7 @@
 /*
- * One Ruby process as a target: the object that publishes the thread-local, where the variable
- * is, the ID of each wanted key, and where uprobes go. What is not there yet (a server that
- * boots) is found by a later refresh. Owned by the caller; single thread.
+ * One Ruby process as a target: the objects that publish the thread-local, the ID of each wanted
+ * key. What is not there yet (a server that boots) is found by a later refresh, and what is not
+ * there any more is noticed. Owned by the caller; single thread.
  */
 #pragma once
 
@@ -12,35 +12,41 @@
 
 #include <correlator/config.h>
 
-#include "target/probe_site.h"
 #include "target/process.h"
+#include "target/publisher.h"
 #include "target/ruby_symbols.h"
-#include "target/tls_symbol.h"
 
 enum {
 	RUBY_VERSION_BYTES = 16,
-	OBJECT_PATH_BYTES = 512
+	PUBLISHERS_MAX = 8 /* objects of one process that publish; more are not looked at */
 };
+
+struct known_object;
 
 struct ruby_target {
 	struct process_info info;
 	bool is_ruby; /* an object of it defines ruby_version */
 	char ruby_version[RUBY_VERSION_BYTES]; /* "" = not read */
 	char ruby_path[OBJECT_PATH_BYTES];
-	bool is_publishing; /* an object of it defines the thread-local, and it is located */
-	char publisher_path[OBJECT_PATH_BYTES];
-	int publisher_fd; /* of the publishing object, for uprobes; -1 = none. Owned. */
-	struct tls_symbol tls;
-	struct probe_site sites[PROBE_SITES_MAX];
-	size_t site_count;
+	struct publisher publishers[PUBLISHERS_MAX]; /* in the order they were found in */
+	size_t publisher_count;
+	size_t live; /* which of them is read */
+	int loader_fd; /* of the dynamic loader; -1 = not found. Owned. */
+	uint64_t loader_offset; /* in it, of the function that it calls when it loads objects */
+	struct known_object *known; /* looked into, and not to be again. Owned. */
+	size_t known_count;
+	size_t unreadable_count; /* mapped files that could not be opened, at the last look */
+	char unreadable_path[OBJECT_PATH_BYTES]; /* one of them */
 	struct ruby_symbols *symbols; /* NULL = not found (yet). Owned. */
 	uint64_t key_ids[KEYS_MAX];
 	size_t keys_missing; /* keys without an ID */
+	uint32_t symbol_count; /* Ruby's, before they were looked for */
 	size_t key_count;
 };
 
 /*
- * Looks at process pid. What is missing is not an error: see is_ruby, is_publishing, keys_missing.
+ * Looks at process pid. What is missing is not an error: see is_ruby, ruby_target_publisher,
+ * keys_missing.
  * 0, -ESRCH (no such process), -EPERM/-EACCES (it may not be read), -errno. Does not log what is
  * merely missing; logs a file that cannot be read or an unsupported TLS model.
  */
@@ -48,12 +54,22 @@ int ruby_target_open(pid_t pid, const char *const *key_names, size_t key_count,
 		     struct ruby_target **ret_target);
 void ruby_target_free(struct ruby_target *target);
 
+/* The object whose variable is read; NULL: none publishes, or the loader is not done with it. */
+const struct publisher *ruby_target_publisher(const struct ruby_target *target);
+
+/*
+ * Reads the variable of the object that has code at address from now on, because a probe was hit
+ * there. True: it was another one before.
+ */
+bool ruby_target_prefer(struct ruby_target *target, uint64_t address);
+
 /* True if everything that was wanted has been found. */
 bool ruby_target_is_complete(const struct ruby_target *target);
 
 /*
- * Looks again for what is missing. Returns 1 if something was found, 0 if nothing changed, -ESRCH
- * (gone, or the pid is another process now), -errno.
+ * Looks again for what is missing, and whether the publishers are still there. Returns 1 if
+ * something was found, 0 if nothing changed, -ESRCH (gone, or the pid is another process now),
+ * -errno.
  */
 int ruby_target_refresh(struct ruby_target *target, const char *const *key_names);
 

@@ -45,9 +45,15 @@ struct process_config {
 	__u32 flags; /* enum process_config_flags */
 	__u32 string_layout; /* enum string_layout */
 	__u32 bignum_embed_mask; /* of (flags >> 15): 7, or 0x1ff since Ruby 4.0 */
+	/* Code of the object that tls was found in: a probe elsewhere changes another variable. */
+	__u64 publisher_start;
+	__u64 publisher_end;
+	__u64 symbol_count_address; /* of Ruby's u32 while a key has no ID; 0 = none is missing */
+	__u32 symbol_count; /* what it was when they were looked for */
+	__u32 reserved;
 };
 
-_Static_assert(sizeof(struct process_config) == 32 + 8 * KEYS_MAX + 16, "layout");
+_Static_assert(sizeof(struct process_config) == 32 + 8 * KEYS_MAX + 48, "layout");
 
 /* Constants of a session, set before load: the verifier removes what they switch off. */
 struct session_config {

@@ -12,6 +12,8 @@ enum event_kind {
 	EVENT_KIND_FORK = 1, /* a new process (not a thread) of an observed parent */
 	EVENT_KIND_EXEC = 2, /* an observed process replaced its program */
 	EVENT_KIND_EXIT = 3, /* the last thread of an observed process exited */
+	EVENT_KIND_LOAD = 4, /* its dynamic loader is about to (un)load objects, or just did */
+	EVENT_KIND_ASK = 5, /* a probe was hit whose context cannot be read: see context_ask() */
 	_EVENT_KIND_MAX,
 };
 
@@ -21,8 +23,9 @@ struct event {
 	__u32 parent_tgid;
 	__u32 ns_tgid; /* tgid in the process's own pid namespace */
 	__u64 ktime_ns; /* CLOCK_MONOTONIC */
+	__u64 address; /* EVENT_KIND_ASK: of the probe, in the process */
 	char comm[COMM_BYTES];
 };
 
-_Static_assert(sizeof(struct event) == 40, "layout");
-_Static_assert(__builtin_offsetof(struct event, comm) == 24, "layout");
+_Static_assert(sizeof(struct event) == 48, "layout");
+_Static_assert(__builtin_offsetof(struct event, comm) == 32, "layout");

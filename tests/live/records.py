@@ -1,5 +1,6 @@
 """Reads recordings with python3-msgpack, which shares no code with the tool, and adds them up."""
 import collections
+import struct
 
 import msgpack
 
@@ -32,6 +33,12 @@ def read_records(path):
     if size != len(data):
         raise ValueError(f"{path}: an incomplete entry at byte {size} of {len(data)}")
     return entries
+
+
+def wall_ns(event_time):
+    """Of an entry: seconds and nanoseconds, each four bytes in network order."""
+    seconds, nanoseconds = struct.unpack(">II", event_time.data)
+    return seconds * 1_000_000_000 + nanoseconds
 
 
 def of_kind(records, kind):

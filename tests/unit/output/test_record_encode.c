@@ -74,14 +74,17 @@ static void a_process_record_reads_back(void **state)
 					 .comm = "puma",
 					 .ruby_version = "3.3.1",
 					 .server = "puma",
+					 .has_pickup = true,
+					 .pickup_ns = 12345,
 					 .start_ns = 1699999900123456789 };
 	msgpack_unpacked unpacked;
 	msgpack_object_map map;
 
 	assert_int_equal(record_encode_process(*state, &record), 0);
 	map = decode(*state, &unpacked);
-	expect_common(&map, "process", 11);
+	expect_common(&map, "process", 12);
 	expect_text(&map, "event", "fork");
+	expect_number(&map, "pickup_ns", 12345);
 	expect_number(&map, "ppid", 1);
 	expect_text(&map, "comm", "puma");
 	expect_text(&map, "ruby_version", "3.3.1");
@@ -93,6 +96,7 @@ static void a_process_record_reads_back(void **state)
 	record_encoder_reset(*state);
 	record.ruby_version = record.server = NULL;
 	record.start_ns = 0;
+	record.has_pickup = false;
 	record.event = "exit";
 	assert_int_equal(record_encode_process(*state, &record), 0);
 	map = decode(*state, &unpacked);
