@@ -269,10 +269,13 @@ static __always_inline bool context_confirm(struct thread_state *thread, struct 
 		if (pointer == thread->state_pointer &&
 		    (!is_lean || context_is_same(thread, is_cheap)))
 			return false;
-		charge_pending(thread, task, now_ns);
 		/* Without probes nothing else is to be expected: ambiguous_ns tells. */
-		if (!is_lean)
+		if (is_lean)
+			account_settle_stolen(&thread->clock, &thread->pending,
+					      stolen_from_cpu(task, now_ns));
+		else
 			count_loss(thread->tgid, COUNTER_CHANGE_UNSEEN);
+		charge_pending(thread, task, now_ns);
 		is_change = true;
 	}
 	context_adopt(thread, pointer);

@@ -183,6 +183,9 @@ __u32 stragglers __weak;
 /* No uprobes: every boundary reads the context. May be raised while recording, never lowered. */
 volatile __u32 is_lean __weak;
 __u32 last_serial __weak;
+/* The last clock_offset that any CPU has seen, for those that have seen none. */
+__u64 any_clock_offset_ns __weak;
+__u32 is_any_clock_offset_seen __weak;
 /* Raised after each thread that came to be observed. */
 volatile __u32 registrations __weak;
 
@@ -193,15 +196,20 @@ static __always_inline struct clock_offset *clock_offset_here(void)
 	return bpf_map_lookup_elem(&clock_offsets, &key);
 }
 
-/* Our time as the run queue's; false if they were never compared on this CPU. */
+/*
+ * Our time as the run queue's; false if they were never compared. Where this CPU has not done so
+ * yet, another's figure must do: their clocks are kept together.
+ */
 static __always_inline bool clock_to_run_queue(__u64 now_ns, __u64 *ret_ns)
 {
 	const struct clock_offset *offset = clock_offset_here();
 
-	if (!offset || !offset->seen_at_ns)
-		return false;
-	*ret_ns = now_ns - offset->ns;
-	return true;
+	if (offset && offset->seen_at_ns) {
+		*ret_ns = now_ns - offset->ns;
+		return true;
+	}
+	*ret_ns = now_ns - any_clock_offset_ns;
+	return is_any_clock_offset_seen;
 }
 
 /*
@@ -257,6 +265,8 @@ static __always_inline void clock_offset_update(struct clock_offset *offset, __u
 	else
 		offset->ns = limit_ns;
 	offset->seen_at_ns = run_queue_ns;
+	any_clock_offset_ns = offset->ns;
+	is_any_clock_offset_seen = 1;
 }
 
 /*
