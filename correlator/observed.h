@@ -25,7 +25,6 @@ struct observed {
 	const char *server; /* NULL = not known; static text */
 	struct ruby_target *target; /* NULL = not looked at yet */
 	struct balance balance;
-	int64_t stolen_ns; /* not in a record yet; negative: to be taken out of the next ones */
 	const struct key_options *keys;
 	bool is_configured; /* the kernel side was told what is known */
 	struct process_config config; /* and what it was told */

@@ -136,8 +136,9 @@ int recording_start(const struct recording_options *options, struct recording **
 	recording->processes.keys = &options->keys;
 	recording->signal_fd = -1;
 	recording->contexts = context_table_new();
+	recording->debts = stolen_debts_new();
 	recording->encoder = record_encoder_new();
-	if (!recording->contexts || !recording->encoder)
+	if (!recording->contexts || !recording->debts || !recording->encoder)
 		return EXIT_CODE_FAILURE;
 	if (namespaces_check_own_proc())
 		return EXIT_CODE_UNSUPPORTED;
@@ -173,6 +174,7 @@ void recording_free(struct recording *recording)
 	observed_table_deinit(&recording->processes);
 	discovery_free(recording->discovery);
 	context_table_free(recording->contexts);
+	stolen_debts_free(recording->debts);
 	record_encoder_free(recording->encoder);
 	(void)sink_close(recording->sink);
 	child_command_deinit(&recording->child);

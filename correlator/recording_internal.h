@@ -7,6 +7,7 @@
 
 #include "attribution/contexts.h"
 #include "attribution/record.h"
+#include "attribution/stolen_debts.h"
 #include "child_command.h"
 #include "discovery.h"
 #include "observed.h"
@@ -29,6 +30,7 @@ struct recording {
 	struct session *session;
 	struct observed_table processes;
 	struct context_table *contexts;
+	struct stolen_debts *debts;
 	struct record_encoder *encoder;
 	struct sink *sink;
 	struct discovery *discovery; /* NULL = only the processes that were named */

@@ -8,6 +8,11 @@
 #include "base/log.h"
 #include "recording_internal.h"
 
+/* Serials of threads begin with 1. */
+enum {
+	NO_THREAD = 0
+};
+
 static uint64_t wall_of(const struct recording *recording, uint64_t ktime_ns)
 {
 	return ktime_ns + recording->wall_offset_ns;
@@ -93,21 +98,7 @@ int recording_write_process(struct recording *recording, const struct observed *
 	return check(record_encode_process(recording->encoder, &record));
 }
 
-/*
- * The ends of a stint are off by what a switch takes, to either side: what is negative in one
- * account is taken out of the next ones, so that the sum is right.
- */
-static uint64_t take_stolen(struct observed *process, int64_t stolen_ns)
-{
-	process->stolen_ns += stolen_ns;
-	if (process->stolen_ns <= 0)
-		return 0;
-	stolen_ns = process->stolen_ns;
-	process->stolen_ns = 0;
-	return (uint64_t)stolen_ns;
-}
-
-static void fill_totals(const struct recording *recording, struct observed *process,
+static void fill_totals(const struct recording *recording, uint32_t thread_serial,
 			const struct account_totals *totals, struct cpu_record *record)
 {
 	uint64_t moved_ns;
@@ -124,7 +115,7 @@ static void fill_totals(const struct recording *recording, struct observed *proc
 	record->run_queue_ns = totals->run_queue_ns;
 	record->blocked_ns = totals->blocked_ns;
 	record->uninterruptible_ns = totals->uninterruptible_ns;
-	record->stolen_ns = take_stolen(process, totals->stolen_ns);
+	record->stolen_ns = stolen_debts_settle(recording->debts, thread_serial, totals->stolen_ns);
 	record->ambiguous_ns = totals->ambiguous_ns;
 	record->slices = totals->slices;
 	record->switches_voluntary = totals->switches_voluntary;
@@ -168,7 +159,7 @@ int recording_write_account(struct recording *recording, struct observed *proces
 		record.flags |= CPU_RECORD_UNKNOWN;
 	if (account->flags & ACCOUNT_INHERITED)
 		record.flags |= CPU_RECORD_INHERITED;
-	fill_totals(recording, process, &account->totals, &record);
+	fill_totals(recording, key->thread_serial, &account->totals, &record);
 	fill_common(recording, process, recording->end_ktime_ns, record_id, &record.common);
 	recording->cpu_records++;
 	return check(record_encode_cpu(recording->encoder, &record));
@@ -189,7 +180,7 @@ int recording_write_overflow(struct recording *recording, struct observed *proce
 	};
 
 	fill_keys(recording, NULL, false, keys);
-	fill_totals(recording, process, totals, &record);
+	fill_totals(recording, NO_THREAD, totals, &record);
 	fill_common(recording, process, recording->end_ktime_ns, record_id, &record.common);
 	recording->cpu_records++;
 	return check(record_encode_cpu(recording->encoder, &record));

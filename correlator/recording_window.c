@@ -163,6 +163,7 @@ int recording_flush(struct recording *recording, bool is_last)
 		result = close_all_books(recording);
 	if (!result)
 		result = write_out(recording);
+	stolen_debts_end_window(recording->debts);
 	recording->window_accounts = 0;
 	if (recording->window_number > CONTEXT_WINDOWS_KEPT)
 		context_table_forget(recording->contexts,
