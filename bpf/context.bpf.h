@@ -214,13 +214,15 @@ __weak __u64 context_table_digest(struct thread_state *thread)
  * request's made at the same address. Cheaply the table's words are compared (the same objects);
  * fully, what they hold.
  */
-static __always_inline bool context_is_same(struct thread_state *thread, bool is_cheap)
+static __always_inline bool context_is_same(struct thread_state *thread, __u64 now_ns,
+					    bool is_cheap)
 {
 	if (!thread->state_pointer)
 		return true;
 	if (is_cheap)
 		return context_read_table(thread) &&
 		       context_table_digest(thread) == thread->table_digest;
+	thread->compared_ns = now_ns;
 	return context_resolve(thread) == thread->context_hash;
 }
 
@@ -267,7 +269,7 @@ static __always_inline bool context_confirm(struct thread_state *thread, struct 
 	thread->confirmed_ns = now_ns;
 	if (thread->knowledge == CONTEXT_KNOWN) {
 		if (pointer == thread->state_pointer &&
-		    (!is_lean || context_is_same(thread, is_cheap)))
+		    (!is_lean || context_is_same(thread, now_ns, is_cheap)))
 			return false;
 		/* Without probes nothing else is to be expected: ambiguous_ns tells. */
 		if (is_lean)

@@ -21,7 +21,7 @@ static __always_inline __u32 off_cpu_reason(const struct task_struct *task, bool
 
 /*
  * With probes in place, reading the pointer at a switch-out only proves that none was missed: not
- * at each of very many.
+ * at each of very many. Nor is, without, each time compared what the same objects hold.
  */
 static __always_inline bool must_confirm(const struct thread_state *thread, __u64 now_ns)
 {
@@ -44,7 +44,9 @@ static __always_inline void switch_out(struct thread_state *thread, struct task_
 	}
 	since_ns = thread->clock.mark_ns;
 	thread_figures(task, &figures);
-	is_change = must_confirm(thread, now_ns) && context_confirm(thread, task, now_ns, false);
+	is_change = must_confirm(thread, now_ns) &&
+		    context_confirm(thread, task, now_ns,
+				    now_ns - thread->compared_ns < CONFIRM_PERIOD_NS);
 	interval_ns =
 		account_switch_out(&thread->clock, &thread->pending, now_ns, &figures, reason);
 	if (is_change)

@@ -66,6 +66,7 @@ struct thread_state {
 	__u64 context_hash;
 	__u64 table_digest; /* lean: of the table that context_hash was found in */
 	__u64 confirmed_ns; /* when the pointer was last read */
+	__u64 compared_ns; /* lean: when what it leads to was last compared in full */
 	__u64 exec_published_ns;
 	__u64 missed_out_ns; /* switched out while a program held the books */
 	__u64 missed_gap_ns;
