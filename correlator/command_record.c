@@ -22,6 +22,7 @@ enum {
 	OPTION_CONTEXTS,
 	OPTION_ACCOUNTS,
 	OPTION_RING,
+	OPTION_METRICS,
 };
 
 #define DEFAULT_OUTPUT	 "correlator.msgpack"
@@ -52,6 +53,10 @@ static const struct argp_option options[] = {
 	{ "interval", 'i', "TIME", 0, "Length of a window (default " DEFAULT_INTERVAL ")", 2 },
 	{ "duration", 'd', "TIME", 0,
 	  "Stop after this time (default: at the target's end, or Ctrl-C)", 2 },
+	{ "metrics", OPTION_METRICS, "ADDRESS", 0,
+	  "Give out totals for monitoring: unix:PATH or tcp://127.0.0.1:PORT (OpenMetrics over "
+	  "HTTP), or file:PATH.prom (for node_exporter)",
+	  2 },
 	{ "lean", OPTION_LEAN, NULL, 0,
 	  "No uprobes: for servers with very many fiber switches; the error is measured in "
 	  "ambiguous_ns",
@@ -154,6 +159,9 @@ static int parse_option(int key, char *text, struct argp_state *state)
 		break;
 	case 'd':
 		result = parse_time("duration", text, 1, &recording->duration_ns);
+		break;
+	case OPTION_METRICS:
+		recording->metrics = text;
 		break;
 	case OPTION_LEAN:
 		recording->is_lean = true;

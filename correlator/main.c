@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "command.h"
 
 static const struct {
@@ -46,6 +47,7 @@ int main(int argc, char **argv)
 
 	/* A reader that is gone is an error to report, not a death. */
 	(void)signal(SIGPIPE, SIG_IGN);
+	log_detect_journal();
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		if (strcmp(name, commands[i].name) != 0)
 			continue;

@@ -69,6 +69,15 @@ static int begin_observing(struct recording *recording)
 	return EXIT_CODE_OK;
 }
 
+static int begin_metrics(struct recording *recording)
+{
+	const char *address = recording->options->metrics;
+
+	metrics_init(&recording->metrics, CORRELATOR_VERSION,
+		     recording->window_mark_ns + recording->wall_offset_ns);
+	return address ? metrics_server_new(address, &recording->metrics_server) : 0;
+}
+
 static int begin_output(struct recording *recording)
 {
 	struct observed *process;
@@ -76,6 +85,9 @@ static int begin_output(struct recording *recording)
 
 	if (result)
 		return result == -ENOTTY ? EXIT_CODE_USAGE : EXIT_CODE_FAILURE;
+	result = begin_metrics(recording);
+	if (result)
+		return EXIT_CODE_FAILURE;
 	result = recording_write_meta(recording,
 				      session_get_mode(recording->session) == SESSION_MODE_EXACT ||
 						      recording->options->is_lean
@@ -176,6 +188,7 @@ void recording_free(struct recording *recording)
 	context_table_free(recording->contexts);
 	stolen_debts_free(recording->debts);
 	record_encoder_free(recording->encoder);
+	metrics_server_free(recording->metrics_server);
 	(void)sink_close(recording->sink);
 	child_command_deinit(&recording->child);
 	if (recording->signal_fd >= 0)

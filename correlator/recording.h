@@ -20,6 +20,7 @@ struct recording_options {
 	char *const *command; /* NULL-terminated: start this and observe it; NULL = none */
 	struct key_options keys;
 	const char *output; /* path, or "-" */
+	const char *metrics; /* where to give them out (metrics_server.h); NULL = nowhere */
 	uint64_t interval_ns;
 	uint64_t duration_ns; /* 0 = until interrupted or the target's end */
 	bool is_lean;

@@ -11,6 +11,7 @@
 #include "child_command.h"
 #include "discovery.h"
 #include "observed.h"
+#include "output/metrics_server.h"
 #include "output/record_encode.h"
 #include "output/sink.h"
 #include "probe/session.h"
@@ -33,6 +34,8 @@ struct recording {
 	struct stolen_debts *debts;
 	struct record_encoder *encoder;
 	struct sink *sink;
+	struct metrics metrics;
+	struct metrics_server *metrics_server; /* NULL = nobody asked for them */
 	struct discovery *discovery; /* NULL = only the processes that were named */
 	struct child_command child; /* of `-- COMMAND` */
 	int signal_fd;

@@ -95,6 +95,7 @@ int recording_write_process(struct recording *recording, const struct observed *
 		record.ruby_version = process->target->ruby_version;
 
 	fill_common(recording, process, ktime_ns, record_id, &record.common);
+	metrics_add_process(&recording->metrics, &record);
 	return check(record_encode_process(recording->encoder, &record));
 }
 
@@ -162,6 +163,7 @@ int recording_write_account(struct recording *recording, struct observed *proces
 	fill_totals(recording, key->thread_serial, &account->totals, &record);
 	fill_common(recording, process, recording->end_ktime_ns, record_id, &record.common);
 	recording->cpu_records++;
+	metrics_add_cpu(&recording->metrics, &record);
 	return check(record_encode_cpu(recording->encoder, &record));
 }
 
@@ -183,6 +185,7 @@ int recording_write_overflow(struct recording *recording, struct observed *proce
 	fill_totals(recording, NO_THREAD, totals, &record);
 	fill_common(recording, process, recording->end_ktime_ns, record_id, &record.common);
 	recording->cpu_records++;
+	metrics_add_cpu(&recording->metrics, &record);
 	return check(record_encode_cpu(recording->encoder, &record));
 }
 
@@ -192,6 +195,7 @@ int recording_write_balance(struct recording *recording, const struct observed *
 	char record_id[RECORD_ID_BYTES];
 
 	fill_common(recording, process, recording->end_ktime_ns, record_id, &balance->common);
+	metrics_add_balance(&recording->metrics, balance);
 	return check(record_encode_balance(recording->encoder, balance));
 }
 
@@ -200,5 +204,6 @@ int recording_encode_self(struct recording *recording, struct self_record *recor
 	char record_id[RECORD_ID_BYTES];
 
 	fill_own(recording, recording->end_ktime_ns, record_id, &record->common);
+	metrics_add_self(&recording->metrics, record);
 	return check(record_encode_self(recording->encoder, record));
 }

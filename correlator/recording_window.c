@@ -164,6 +164,8 @@ int recording_flush(struct recording *recording, bool is_last)
 	if (!result)
 		result = write_out(recording);
 	stolen_debts_end_window(recording->debts);
+	if (!result && recording->metrics_server)
+		metrics_server_publish(recording->metrics_server, &recording->metrics);
 	recording->window_accounts = 0;
 	if (recording->window_number > CONTEXT_WINDOWS_KEPT)
 		context_table_forget(recording->contexts,

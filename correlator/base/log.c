@@ -2,24 +2,42 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-/* The one setting of the process that is not passed around: how talkative stderr is. */
+/* The settings of the process that are not passed around: how talkative stderr is, and who reads.
+ */
 static enum log_level level_limit = LOG_LEVEL_INFO;
+static bool is_journal;
 
 void log_set_level(enum log_level level)
 {
 	level_limit = level;
 }
 
+void log_detect_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	unsigned long long device, inode;
+	struct stat status;
+
+	/* Inherited by those whose stderr goes elsewhere, too. */
+	is_journal = stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
+		     !fstat(STDERR_FILENO, &status) && status.st_dev == device &&
+		     status.st_ino == inode;
+}
+
 static void write_line(enum log_level level, const char *reason, const char *format, va_list args)
 {
 	static const char *const marks[] = { "error: ", "warning: ", "", "debug: " };
+	static const char *const priorities[] = { "<3>", "<4>", "<6>", "<7>" };
 	char line[2048];
-	int used = snprintf(line, sizeof(line), "correlator: %s", marks[level]);
+	int used = snprintf(line, sizeof(line), "%scorrelator: %s",
+			    is_journal ? priorities[level] : "", marks[level]);
 	int room = (int)sizeof(line) - 2 - used;
 	int wrote = vsnprintf(line + used, (size_t)room, format, args);
 

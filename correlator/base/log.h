@@ -15,6 +15,12 @@ enum log_level {
 /* Lines above this level are dropped. Set once by main before threads start; default INFO. */
 void log_set_level(enum log_level level);
 
+/*
+ * When stderr is the journal's (JOURNAL_STREAM, systemd.exec(5)) each line starts with its
+ * priority, as sd-daemon(3) has it. Called once by main before threads start.
+ */
+void log_detect_journal(void);
+
 __attribute__((format(printf, 2, 3))) void log_line(enum log_level level, const char *format, ...);
 
 /*

@@ -40,6 +40,9 @@ struct failure {
 __attribute__((format(printf, 3, 4))) void
 failure_set(struct failure *failure, enum failure_kind kind, const char *format, ...);
 
+/* One word, for metrics and records: "connect", "tls", ... */
+const char *failure_kind_name(enum failure_kind kind);
+
 /*
  * Whether it speaks against the chunk rather than the collector: a working connection was ended, or
  * "no" was said, on account of what it carried. Silence does not: a paused collector is silent,

@@ -48,6 +48,7 @@ struct sender_status {
 	uint64_t failures;
 	uint64_t last_ack_wall_ns; /* 0 = none yet */
 	uint64_t last_error_wall_ns;
+	enum failure_kind last_failure; /* FAILURE_NONE = none yet */
 	bool is_delivering; /* the last try was acked */
 	char collector[FORWARD_NAME_BYTES]; /* that acked last; "" = none */
 	char last_error[FORWARD_NAME_BYTES +

@@ -13,6 +13,7 @@ static void note_failure(struct sender *sender, size_t index, const struct failu
 		return;
 	(void)pthread_mutex_lock(&sender->mutex);
 	sender->status.failures++;
+	sender->status.last_failure = failure->kind;
 	sender->status.is_delivering = false;
 	sender->status.last_error_wall_ns = duration_wall_ns();
 	(void)snprintf(sender->status.last_error, sizeof(sender->status.last_error), "%s: %s", name,

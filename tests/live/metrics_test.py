@@ -1,0 +1,89 @@
+#!/usr/bin/python3
+"""--metrics: what a scraper reads is what the records say, in a form that others' parsers take."""
+import http.client
+import shutil
+import socket
+import subprocess
+
+import harness
+import records
+from harness import EXIT_OK, Recording, Workload
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
+from prometheus_client.parser import text_string_to_metric_families as parse_classic
+
+OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+# The text has nine digits after the point, and is read as a double.
+ROUNDING_SECONDS = 1e-6
+
+
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost", timeout=harness.DEADLINE_SECONDS)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(str(self.path))
+
+
+class MetricsTest(harness.LiveTest):
+    def scrape(self, path):
+        connection = UnixConnection(path)
+        connection.request("GET", "/metrics", headers={"Accept": OPENMETRICS})
+        response = connection.getresponse()
+        self.assertEqual((200, OPENMETRICS), (response.status, response.getheader("Content-Type")))
+        text = response.read().decode()
+        connection.close()
+        return {sample.name + str(sorted(sample.labels.items())): sample.value
+                for family in parse(text) for sample in family.samples}, text
+
+    def test_a_scraper_reads_totals_while_it_runs(self):
+        workload = self.enter(Workload("sequential.rb"))
+        path = self.folder / "metrics"
+        recording = self.enter(Recording(self.output, "-p", workload.pid, "-i", "50ms",
+                                         "--metrics", f"unix:{path}"))
+        truth = workload.run()
+        cpu = "correlator_process_cpu_seconds_total" + str(self.labels(workload))
+        work_seconds = sum(truth.values()) * (1 - records.TOLERANCE_PART) / 1e9
+        found, text = harness.await_true(lambda: self.seen(path, cpu, work_seconds),
+                                         "all the work in the totals")
+        self.assert_ended_well(recording, recording.stop())
+        self.assertFalse(path.exists(), "the socket is left behind")
+        for request in filter(None, truth):
+            self.assertNotIn(request, text)
+        self.assertLess(0, found["correlator_own_cpu_seconds_total[]"])
+
+    def seen(self, path, name, value):
+        found, text = self.scrape(path)
+        return (found, text) if found.get(name, 0) >= value else None
+
+    def labels(self, workload):
+        return [("comm", "ruby"), ("pid", str(workload.pid))]
+
+    def test_a_textfile_has_the_sums_of_the_records(self):
+        workload = self.enter(Workload("sequential.rb"))
+        path = self.folder / "correlator.prom"
+        recording = self.enter(Recording(self.output, "-p", workload.pid, "-i", "100ms",
+                                         "--metrics", f"file:{path}"))
+        workload.run()
+        self.assert_ended_well(recording, recording.stop())
+        self.assertEqual([path.name, self.output.name],
+                         sorted(file.name for file in self.folder.iterdir()))
+        values = {sample.name + str(sorted(sample.labels.items())): sample.value
+                  for family in parse_classic(path.read_text()) for sample in family.samples}
+        found = recording.records()
+        for kind, names in (("cpu", ("cpu", "user", "kernel", "run_queue", "blocked")),
+                            ("balance", ("exec", "attributed", "unattributed"))):
+            for name in names:
+                sum_ns = sum(record[f"{name}_ns"] for record in records.of_kind(found, kind))
+                value = values[f"correlator_process_{name}_seconds_total{self.labels(workload)}"]
+                self.assertAlmostEqual(sum_ns / 1e9, value, delta=ROUNDING_SECONDS)
+        if shutil.which("promtool"):
+            check = subprocess.run(["promtool", "check", "metrics"], input=path.read_text(),
+                                   capture_output=True, text=True)
+            self.assertEqual((0, "", ""), (check.returncode, check.stdout, check.stderr))
+
+
+if __name__ == "__main__":
+    harness.main()
