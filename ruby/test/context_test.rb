@@ -105,7 +105,7 @@ class ContextTest < Minitest::Test
 
   def test_wrong_arguments_are_refused_and_change_nothing
     Correlator.with(request_id: "kept") do
-      assert_raises(TypeError) { Correlator.with("request_id" => "x") { flunk } }
+      assert_raises(TypeError) { Correlator.with({ "request_id" => "x" }) { flunk } }
       assert_raises(TypeError) { Correlator.with("x") { flunk } }
       assert_raises(TypeError) { Correlator.set(1) }
       assert_raises(LocalJumpError) { Correlator.with(request_id: "x") }
