@@ -5,7 +5,9 @@ require "correlator/version"
 # Publishes which request a thread works for, so that an observer outside the process (the tool
 # `correlator`) can say which request burned the CPU. A context is a set of pairs: keys are Symbols,
 # values any objects (Strings, Symbols and Integers are what an observer can read). It belongs to
-# the fiber that set it. Unfrozen Strings are copied. At most 32 keys.
+# the fiber that set it, and is lent to the fibers that this one starts: a fiber that sets nothing
+# works for the one that first resumed it, until what was in force there ends or is replaced.
+# Unfrozen Strings are copied. At most 32 keys.
 #
 #   with(request_id: "r1", ...) { }  runs the block with the pairs over the current ones, then
 #                                    restores what was before, also after raise, throw and kill
@@ -29,7 +31,7 @@ module Correlator
   autoload :Endpoint, "correlator/endpoint"
   autoload :Rack, "correlator/rack"
 
-  # New fibers and threads start without a context. To pass it on:
+  # New threads start without a context, and a fiber only borrows one. To pass it on for good:
   #   Thread.new(&Correlator.inherit { ... })
   #   Fiber.new(&Correlator.inherit { |value| ... })
   def self.inherit(&block)

@@ -29,35 +29,37 @@ static VALUE yield_nothing(VALUE unused)
 	return rb_yield_values(0);
 }
 
-static VALUE restore(VALUE previous)
+static VALUE restore(VALUE argument)
 {
-	fiber_context_set(previous);
+	fiber_context_restore((const struct fiber_context *)argument);
 	return Qnil;
 }
 
 static VALUE correlator_with(int argc, VALUE *argv, VALUE self)
 {
-	VALUE previous = fiber_context_get();
-	VALUE state;
+	struct fiber_context previous;
 
 	(void)self;
 	rb_need_block();
-	state = state_from_arguments(argc, argv);
-	fiber_context_set(state);
-	return rb_ensure(yield_nothing, Qnil, restore, previous);
+	fiber_context_set(state_from_arguments(argc, argv), &previous);
+	return rb_ensure(yield_nothing, Qnil, restore, (VALUE)&previous);
 }
 
 static VALUE correlator_set(int argc, VALUE *argv, VALUE self)
 {
+	struct fiber_context previous;
+
 	(void)self;
-	fiber_context_set(state_from_arguments(argc, argv));
+	fiber_context_set(state_from_arguments(argc, argv), &previous);
 	return Qnil;
 }
 
 static VALUE correlator_clear(VALUE self)
 {
+	struct fiber_context previous;
+
 	(void)self;
-	fiber_context_set(Qnil);
+	fiber_context_set(Qnil, &previous);
 	return Qnil;
 }
 
@@ -77,8 +79,12 @@ static VALUE correlator_current(VALUE self)
 
 void Init_correlator(void)
 {
-	VALUE correlator = rb_define_module("Correlator");
+	VALUE correlator;
 
+#ifdef HAVE_RB_EXT_RACTOR_SAFE
+	rb_ext_ractor_safe(true);
+#endif
+	correlator = rb_define_module("Correlator");
 	state_object_define(correlator);
 	fiber_context_define();
 	rb_define_module_function(correlator, "with", correlator_with, -1);

@@ -9,7 +9,7 @@ struct counted_state {
 	/* Atomic: on Ruby 3.3+ a thread of another Ractor may drop a reference (see fiber_context).
 	 */
 	atomic_size_t references;
-	size_t reserved;
+	struct correlator_state_owner owner;
 	struct Ruby_Profiler_State state;
 };
 
@@ -32,6 +32,11 @@ __attribute__((noinline)) void correlator_state_apply(struct Ruby_Profiler_State
 	correlator_state_unref(previous);
 }
 
+struct correlator_state_owner *correlator_state_owner(struct Ruby_Profiler_State *state)
+{
+	return &counted(state)->owner;
+}
+
 static size_t capacity_for(size_t keys)
 {
 	size_t capacity = 1;
@@ -50,6 +55,7 @@ struct Ruby_Profiler_State *correlator_state_new(size_t keys)
 	if (!block)
 		return NULL;
 	atomic_init(&block->references, 1);
+	block->owner.object = Qnil;
 	block->state.capacity = capacity;
 	return &block->state;
 }
@@ -104,6 +110,7 @@ void correlator_state_retire(struct Ruby_Profiler_State *state)
 {
 	if (!state)
 		return;
+	counted(state)->owner = (struct correlator_state_owner){ .object = Qnil };
 	if (atomic_load(&counted(state)->references) > 1) {
 		state->size = 0;
 		memset(state->pairs, 0, state->capacity * sizeof(state->pairs[0]));

@@ -39,6 +39,12 @@ struct Ruby_Profiler_State {
 _Static_assert(sizeof(struct Ruby_Profiler_Pair) == 16, "ABI: pair");
 _Static_assert(offsetof(struct Ruby_Profiler_State, pairs) == 16, "ABI: header");
 
+/* What the owner of a table notes down beside it: the object, and how many fibers have set it. */
+struct correlator_state_owner {
+	VALUE object; /* Qnil: there is none any more. */
+	size_t fibers;
+};
+
 /* The state in force on this native thread; NULL = none. Written by correlator_state_apply() only.
  */
 extern _Thread_local struct Ruby_Profiler_State *ruby_profiler_state CORRELATOR_EXPORT;
@@ -64,6 +70,9 @@ void correlator_state_insert(struct Ruby_Profiler_State *state, ID key, VALUE va
 /* The pair of key, NULL when there is none. Valid as long as the table. */
 const struct Ruby_Profiler_Pair *correlator_state_find(const struct Ruby_Profiler_State *state,
 						       ID key);
+
+/* Valid as long as the table. */
+struct correlator_state_owner *correlator_state_owner(struct Ruby_Profiler_State *state);
 
 /* Bytes of memory that the table takes. */
 size_t correlator_state_bytes(const struct Ruby_Profiler_State *state);

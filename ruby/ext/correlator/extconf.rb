@@ -10,6 +10,6 @@ append_cflags(["-std=gnu11", "-O2", "-fvisibility=hidden"])
 append_cflags(["-fcf-protection=none", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"])
 
 # Ruby 3.3+
-have_func("rb_internal_thread_specific_set", "ruby/thread.h")
+have_struct_member("rb_internal_thread_event_data_t", "thread", "ruby/thread.h")
 
 create_makefile("correlator/correlator")

@@ -2,106 +2,104 @@
 
 #include <ruby/debug.h>
 #include <ruby/thread.h>
+#ifdef HAVE_RB_EXT_RACTOR_SAFE
+#include <ruby/ractor.h>
+#endif
 
 #include "state_object.h"
 
 /* Set once, when the extension is loaded. */
-static ID state_local;
-
-#ifdef HAVE_RB_INTERNAL_THREAD_SPECIFIC_SET
-
-static rb_internal_thread_specific_key_t thread_key;
-
-/*
- * With M:N scheduling (RUBY_MN_THREADS=1, and threads of other Ractors) a native thread changes its
- * Ruby thread without any fiber switch, so each Ruby thread keeps its table, with a reference.
- */
-static void thread_table_set(struct Ruby_Profiler_State *state)
-{
-	VALUE thread = rb_thread_current();
-	struct Ruby_Profiler_State *previous = rb_internal_thread_specific_get(thread, thread_key);
-
-	if (previous == state)
-		return;
-	correlator_state_ref(state);
-	rb_internal_thread_specific_set(thread, thread_key, state);
-	correlator_state_unref(previous);
-}
-
-/*
- * RESUMED is the one event that runs with the GVL on the native thread that will run the thread.
- * Saving at SUSPENDED instead would be wrong: since Ruby 3.4 it may come without a RESUMED.
- */
-static void on_thread_resumed(rb_event_flag_t event, const rb_internal_thread_event_data_t *data,
-			      void *unused)
-{
-	struct Ruby_Profiler_State *state =
-		rb_internal_thread_specific_get(data->thread, thread_key);
-
-	(void)event;
-	(void)unused;
-	if (state != ruby_profiler_state)
-		correlator_state_apply(state);
-}
-
-static void thread_table_define(void)
-{
-	thread_key = rb_internal_thread_specific_key_create();
-	/* Ruby 3.3 and 3.4 hand out one key too many, which is out of range. */
-	if ((int)thread_key >= RB_INTERNAL_THREAD_SPECIFIC_KEY_MAX)
-		rb_raise(rb_eThreadError, "no thread-specific key left for Correlator");
-	rb_internal_thread_add_event_hook(on_thread_resumed, RUBY_INTERNAL_THREAD_EVENT_RESUMED,
-					  NULL);
-}
-
-#else
-
-/* Until Ruby 3.2 a Ruby thread stays on its native thread. */
-static void thread_table_set(struct Ruby_Profiler_State *state)
-{
-	(void)state;
-}
-
-static void thread_table_define(void)
-{
-}
-
-#endif
+static ID set_local;
+static ID lent_local;
 
 static void publish(struct Ruby_Profiler_State *state)
 {
-	thread_table_set(state);
 	if (state != ruby_profiler_state)
 		correlator_state_apply(state);
+}
+
+/* What the running fiber of thread has set: a State, false for none, nil for nothing. */
+static VALUE set_in(VALUE thread)
+{
+	VALUE set = rb_thread_local_aref(thread, set_local);
+
+	/* The application can store anything there. */
+	return state_object_is(set) || set == Qfalse ? set : Qnil;
+}
+
+static VALUE in_force_in(VALUE thread)
+{
+	VALUE state = set_in(thread);
+
+	if (!RB_NIL_P(state))
+		return state == Qfalse ? Qnil : state;
+	state = rb_thread_local_aref(thread, lent_local);
+	return state_object_in_force(state) ? state : Qnil;
+}
+
+/*
+ * What was in force in the fiber that resumed a fiber that knows of no context: Ruby announces no
+ * switches to a fiber that was made in a TracePoint block, so the variable still names it.
+ */
+static VALUE left_published(VALUE thread)
+{
+	VALUE state = state_object_of(ruby_profiler_state);
+
+	return RB_NIL_P(set_in(thread)) && state_object_in_force(state) ? state : Qnil;
 }
 
 VALUE fiber_context_get(void)
 {
-	VALUE state = rb_thread_local_aref(rb_thread_current(), state_local);
+	VALUE thread = rb_thread_current();
+	VALUE state = in_force_in(thread);
 
-	/* The application can store anything there. */
-	return state_object_is(state) ? state : Qnil;
+	return RB_NIL_P(state) ? left_published(thread) : state;
 }
 
-void fiber_context_set(VALUE state)
+/*
+ * An enumerator's fiber, or a task's, works for whoever runs it. When it starts, the variable
+ * still names the State of the fiber that resumed it; and no other fiber has an empty stack.
+ */
+static void borrow(VALUE thread)
 {
-	if (state != rb_thread_local_aref(rb_thread_current(), state_local))
-		rb_thread_local_aset(rb_thread_current(), state_local, state);
+	VALUE state = state_object_of(ruby_profiler_state);
+	VALUE frame;
+	int line;
+
+	if (state_object_in_force(state) && !RB_OBJ_FROZEN(thread) &&
+	    rb_profile_frames(0, 1, &frame, &line) == 0)
+		rb_thread_local_aset(thread, lent_local, state);
+}
+
+static void on_fiber_switch(rb_event_flag_t event, VALUE data, VALUE self, ID method, VALUE class)
+{
+	VALUE thread = rb_thread_current();
+	VALUE state = in_force_in(thread);
+
+	(void)event;
+	(void)data;
+	(void)self;
+	(void)method;
+	(void)class;
+	if (RB_NIL_P(state) && ruby_profiler_state) {
+		borrow(thread);
+		state = in_force_in(thread);
+	}
 	publish(state_object_table(state));
 }
 
 /*
- * Until Ruby 3.0 an exception that comes with a switch is raised before the switch is announced
- * (cont.c, fiber_store), so RAISE counts as a switch too. Where nothing changed it does nothing.
+ * An exception that comes with a switch is raised before the switch is announced: until Ruby 3.0
+ * any (cont.c, fiber_store), later those of Thread#raise (RUBY_VM_CHECK_INTS in fiber_switch).
  */
-static void on_fiber_switch(rb_event_flag_t event, VALUE data, VALUE self, ID method, VALUE class)
+static void on_raise(rb_event_flag_t event, VALUE data, VALUE self, ID method, VALUE class)
 {
 	(void)event;
 	(void)data;
 	(void)self;
 	(void)method;
 	(void)class;
-	publish(state_object_table(fiber_context_get()));
+	publish(state_object_table(in_force_in(rb_thread_current())));
 }
 
 /* Native threads are used again (Ruby up to 3.2 caches them): none may keep a dead thread's state.
@@ -116,10 +114,111 @@ static void on_thread_edge(rb_event_flag_t event, VALUE data, VALUE self, ID met
 	publish(NULL);
 }
 
+static void add_event_hooks(void)
+{
+	rb_add_event_hook(on_fiber_switch, RUBY_EVENT_FIBER_SWITCH, Qnil);
+	rb_add_event_hook(on_raise, RUBY_EVENT_RAISE, Qnil);
+	rb_add_event_hook(on_thread_edge, RUBY_EVENT_THREAD_BEGIN | RUBY_EVENT_THREAD_END, Qnil);
+}
+
+#ifdef HAVE_RB_EXT_RACTOR_SAFE
+
+static rb_ractor_local_key_t hooked_key;
+
+/* Event hooks belong to one Ractor. */
+static void hook_this_ractor(void)
+{
+	if (RB_TEST(rb_ractor_local_storage_value(hooked_key)))
+		return;
+	rb_ractor_local_storage_value_set(hooked_key, Qtrue);
+	add_event_hooks();
+}
+
+static void define_ractor_hooks(void)
+{
+	hooked_key = rb_ractor_local_storage_value_newkey();
+}
+
+#else
+
+static void hook_this_ractor(void)
+{
+}
+
+static void define_ractor_hooks(void)
+{
+	add_event_hooks();
+}
+
+#endif
+
+#ifdef HAVE_RB_INTERNAL_THREAD_EVENT_DATA_T_THREAD
+
+/*
+ * With M:N scheduling (RUBY_MN_THREADS=1, and threads of other Ractors) a native thread changes its
+ * Ruby thread without any fiber switch. RESUMED is the one event that runs with the GVL on the
+ * native thread that will run the thread. Saving at SUSPENDED instead would be wrong: since Ruby
+ * 3.4 it may come without a RESUMED.
+ */
+static void on_thread_resumed(rb_event_flag_t event, const rb_internal_thread_event_data_t *data,
+			      void *unused)
+{
+	(void)event;
+	(void)unused;
+	publish(state_object_table(in_force_in(data->thread)));
+}
+
+static void hook_thread_moves(void)
+{
+	rb_internal_thread_add_event_hook(on_thread_resumed, RUBY_INTERNAL_THREAD_EVENT_RESUMED,
+					  NULL);
+}
+
+#else
+
+/* Until Ruby 3.2 a Ruby thread stays on its native thread. */
+static void hook_thread_moves(void)
+{
+}
+
+#endif
+
+static void set_and_publish(VALUE thread, VALUE replaced, VALUE set, VALUE otherwise)
+{
+	VALUE state;
+
+	if (set != replaced) {
+		rb_thread_local_aset(thread, set_local, set);
+		state_object_enter(set);
+		state_object_leave(replaced);
+	}
+	state = in_force_in(thread);
+	publish(state_object_table(RB_NIL_P(state) ? otherwise : state));
+}
+
+void fiber_context_set(VALUE state, struct fiber_context *ret_previous)
+{
+	VALUE thread = rb_thread_current();
+	struct fiber_context previous = { .set = set_in(thread), .left = left_published(thread) };
+
+	hook_this_ractor();
+	set_and_publish(thread, previous.set, RB_NIL_P(state) ? Qfalse : state, Qnil);
+	*ret_previous = previous;
+}
+
+void fiber_context_restore(const struct fiber_context *previous)
+{
+	VALUE thread = rb_thread_current();
+
+	set_and_publish(thread, set_in(thread), previous->set,
+			state_object_in_force(previous->left) ? previous->left : Qnil);
+}
+
 void fiber_context_define(void)
 {
-	state_local = rb_intern("__correlator_state__");
-	thread_table_define();
-	rb_add_event_hook(on_fiber_switch, RUBY_EVENT_FIBER_SWITCH | RUBY_EVENT_RAISE, Qnil);
-	rb_add_event_hook(on_thread_edge, RUBY_EVENT_THREAD_BEGIN | RUBY_EVENT_THREAD_END, Qnil);
+	set_local = rb_intern("__correlator_state__");
+	lent_local = rb_intern("__correlator_lent__");
+	define_ractor_hooks();
+	hook_this_ractor();
+	hook_thread_moves();
 }

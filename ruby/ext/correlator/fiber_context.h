@@ -3,21 +3,32 @@
  * with it across fiber switches, the start and end of threads, and (Ruby 3.3+) threads that move
  * between native threads.
  *
- * The State of a fiber is a fiber-local of Ruby (what Thread#[] reads): it lives as long as the
- * fiber, works in a frozen Fiber, and is found in a few nanoseconds. All functions want the GVL.
+ * What a fiber has set is a fiber-local of Ruby (what Thread#[] reads): it lives as long as the
+ * fiber, works in a frozen Fiber, and is found in a few nanoseconds. A fiber that has set nothing
+ * borrows: what was in force in the fiber that first resumed it is in force here too, as long as
+ * it is set anywhere. All functions want the GVL.
  */
 #pragma once
 
 #include "correlator_state.h"
 
-/* Installs the event hooks. Raises ThreadError on Ruby 3.3+ if no thread-specific key is left. */
+/* Installs the event hooks. */
 void fiber_context_define(void);
 
 /* The State in force in the running fiber, nil if none. */
 VALUE fiber_context_get(void);
 
+/* What a fiber_context_set() replaced. To be kept on the stack, where the collector sees it. */
+struct fiber_context {
+	VALUE set; /* by the fiber itself: a State, false for none, nil for nothing */
+	VALUE left; /* in force though nothing was set, by the fiber before: a State or nil */
+};
+
 /*
  * Puts state (a State or nil) in force in the running fiber. Raises FrozenError in a frozen Thread;
  * then nothing has changed.
  */
-void fiber_context_set(VALUE state);
+void fiber_context_set(VALUE state, struct fiber_context *ret_previous);
+
+/* Undoes a fiber_context_set(). */
+void fiber_context_restore(const struct fiber_context *previous);

@@ -26,6 +26,9 @@ static void object_compact(void *data)
 	for (size_t i = 0; state && i < state->capacity; i++)
 		if (state->pairs[i].key)
 			state->pairs[i].value = rb_gc_location(state->pairs[i].value);
+	if (state)
+		correlator_state_owner(state)->object =
+			rb_gc_location(correlator_state_owner(state)->object);
 }
 
 static void object_free(void *data)
@@ -58,6 +61,29 @@ bool state_object_is(VALUE object)
 struct Ruby_Profiler_State *state_object_table(VALUE object)
 {
 	return state_object_is(object) ? RTYPEDDATA_DATA(object) : NULL;
+}
+
+VALUE state_object_of(struct Ruby_Profiler_State *table)
+{
+	return table ? correlator_state_owner(table)->object : Qnil;
+}
+
+void state_object_enter(VALUE object)
+{
+	if (state_object_is(object))
+		correlator_state_owner(RTYPEDDATA_DATA(object))->fibers++;
+}
+
+void state_object_leave(VALUE object)
+{
+	if (state_object_is(object))
+		correlator_state_owner(RTYPEDDATA_DATA(object))->fibers--;
+}
+
+bool state_object_in_force(VALUE object)
+{
+	return state_object_is(object) &&
+	       correlator_state_owner(RTYPEDDATA_DATA(object))->fibers > 0;
 }
 
 static int count_pair(VALUE key, VALUE value, VALUE argument)
@@ -99,6 +125,7 @@ VALUE state_object_new(VALUE base, VALUE pairs)
 	merge.table = correlator_state_new(merge.keys);
 	if (!merge.table)
 		rb_memerror();
+	correlator_state_owner(merge.table)->object = merge.object;
 	RTYPEDDATA_DATA(merge.object) = merge.table;
 	for (size_t i = 0; merge.base && i < merge.base->capacity; i++)
 		if (merge.base->pairs[i].key)

@@ -1,0 +1,32 @@
+# frozen_string_literal: true
+
+require "minitest/autorun"
+require "rbconfig"
+require "timeout"
+
+# The tests of threads and fibers again, with Ruby threads that share native ones. Those of other
+# Ractors always do: they are tested as they are (and with the main Ractor's threads sharing too,
+# Ruby 3.4.11 itself crashes when it ends).
+class SharedNativeThreadTest < Minitest::Test
+  DEADLINE_SECONDS = 120
+
+  %w[context thread fiber inheritance trace_point gc].each do |name|
+    define_method(:"test_the_#{name}_tests_pass_with_m_to_n_threads") do
+      skip "Ruby 3.3+" if RUBY_VERSION < "3.3"
+      output, status = run_sharing("#{__dir__}/#{name}_test.rb")
+      assert_predicate status, :success?, output
+    end
+  end
+
+  def run_sharing(script)
+    paths = $LOAD_PATH.flat_map { |path| ["-I", path] }
+    command = [{ "RUBY_MN_THREADS" => "1" }, RbConfig.ruby, *paths, script]
+    IO.popen(command, err: %i[child out]) do |child|
+      output = Timeout.timeout(DEADLINE_SECONDS) { child.read }
+      [output, Process.wait2(child.pid).last]
+    rescue Timeout::Error
+      Process.kill(:KILL, child.pid)
+      raise
+    end
+  end
+end
