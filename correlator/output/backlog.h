@@ -9,8 +9,8 @@
  * Without, it is in memory, and goes to a file without a name when memory is half full: an outage
  * of the collector costs no data, and our end leaves nothing behind.
  *
- * Thread rule: one writer (append, seal, take_gap) and one reader (next, done, reject) at a time;
- * the rest from any thread. Only that third thread, next and reject log.
+ * Thread rule: one writer (append, seal, take_gap) and one reader (next, done, defer, reject) at a
+ * time; the rest from any thread. Only that third thread, next and reject log.
  */
 #pragma once
 
@@ -90,12 +90,14 @@ bool backlog_take_gap(struct backlog *backlog, struct backlog_gap *ret_gap);
 /* Readable when backlog_next is worth a try; stays the backlog's. */
 int backlog_event_fd(const struct backlog *backlog);
 /*
- * The oldest chunk: the same one until it is done. 0; -EAGAIN: none yet (the event fd becomes
- * readable); -ENOMEM.
+ * The oldest chunk: the same one until it is done or deferred. 0; -EAGAIN: none yet (the event fd
+ * becomes readable); -ENOMEM.
  */
 int backlog_next(struct backlog *backlog, struct chunk *ret_chunk);
 /* Acked: the chunk of the last backlog_next is released. */
 void backlog_done(struct backlog *backlog);
+/* The others go first, until one of them is done: 0; -ENOENT: there are none. */
+int backlog_defer(struct backlog *backlog);
 /* One entry of that chunk, which no receiver takes: counted, and set aside in the spool's folder
  * rejected/. 0; -EOPNOTSUPP: there is no spool; or -errno (logged): only counted. The chunk stays
  * until backlog_done. */

@@ -11,10 +11,40 @@
 #include "base/log.h"
 #include "output/backlog_internal.h"
 
-/* The oldest one that may be sent. */
+static struct segment *find_taken(const struct backlog *backlog)
+{
+	struct segment *segment;
+
+	DL_FOREACH(backlog->segments, segment)
+		if (segment->is_taken)
+			return segment;
+	return NULL;
+}
+
+/* The oldest that is neither deferred nor the one excepted. */
+static struct segment *find_undeferred(const struct backlog *backlog, const struct segment *except)
+{
+	struct segment *segment;
+
+	DL_FOREACH(backlog->segments, segment)
+		if (!segment->is_deferred && segment != except)
+			return segment;
+	return NULL;
+}
+
+static void recall_deferred(struct backlog *backlog)
+{
+	struct segment *segment;
+
+	DL_FOREACH(backlog->segments, segment)
+		segment->is_deferred = false;
+}
+
+/* The one that is taken, or else the oldest one that may be sent. */
 static int find_ready(struct backlog *backlog, struct segment **ret_segment)
 {
-	struct segment *oldest = backlog->segments;
+	struct segment *taken = find_taken(backlog);
+	struct segment *oldest = taken ? taken : find_undeferred(backlog, NULL);
 	bool is_durable = backlog_is_durable(backlog);
 	uint64_t due_ns;
 
@@ -124,10 +154,34 @@ int backlog_next(struct backlog *backlog, struct chunk *ret_chunk)
 
 void backlog_done(struct backlog *backlog)
 {
+	struct segment *segment;
+
 	(void)pthread_mutex_lock(&backlog->lock);
-	if (backlog->segments && backlog->segments->is_taken)
-		backlog_release(backlog, backlog->segments);
+	segment = find_taken(backlog);
+	if (segment)
+		backlog_release(backlog, segment);
+	recall_deferred(backlog);
 	(void)pthread_mutex_unlock(&backlog->lock);
+}
+
+int backlog_defer(struct backlog *backlog)
+{
+	struct segment *segment;
+	int r = -ENOENT;
+
+	(void)pthread_mutex_lock(&backlog->lock);
+	segment = find_taken(backlog);
+	if (segment && (segment->next || segment->prev != segment)) {
+		/* All others had their turn: another round. */
+		if (!find_undeferred(backlog, segment))
+			recall_deferred(backlog);
+		segment->is_taken = false;
+		segment->is_deferred = true;
+		backlog_wake_reader(backlog);
+		r = 0;
+	}
+	(void)pthread_mutex_unlock(&backlog->lock);
+	return r;
 }
 
 int backlog_reject(struct backlog *backlog, const void *entry, size_t entry_bytes)

@@ -16,6 +16,11 @@ static void reject(void *user, const void *entry, size_t entry_bytes)
 	(void)backlog_reject(user, entry, entry_bytes);
 }
 
+static int defer(void *user)
+{
+	return backlog_defer(user);
+}
+
 struct chunk_source backlog_source(struct backlog *backlog)
 {
 	return (struct chunk_source){
@@ -23,6 +28,7 @@ struct chunk_source backlog_source(struct backlog *backlog)
 		.next = next,
 		.done = done,
 		.reject = reject,
+		.defer = defer,
 		.event_fd = backlog_event_fd(backlog),
 	};
 }

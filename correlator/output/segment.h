@@ -25,6 +25,7 @@ struct segment {
 	uint64_t opened_ns; /* CLOCK_MONOTONIC */
 	bool is_sealed;
 	bool is_taken; /* the reader has it */
+	bool is_deferred; /* the reader has others first */
 	bool is_busy; /* the keeper has it */
 	bool is_kept; /* whole in the store */
 	/* The store's: */

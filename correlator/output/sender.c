@@ -64,9 +64,9 @@ static bool send_next(struct sender *sender)
 		wait_for_chunk(sender);
 		return true;
 	}
-	if (r < 0)
+	if (r < 0 && r != -ENOMEM)
 		return false;
-	if (sender_try_chunk(sender, &chunk) == DELIVERY_ACKED)
+	if (r == 0 && sender_try_chunk(sender, &chunk) == DELIVERY_ACKED)
 		return true;
 	/* While stopping, a collector that does not take it now does not get it. */
 	if (waiter_is_stopping(&sender->waiter))

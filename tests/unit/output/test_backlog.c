@@ -232,6 +232,38 @@ static void a_writer_and_a_reader_lose_nothing_that_is_not_counted(void **state)
 	backlog_free(backlog);
 }
 
+static void a_deferred_chunk_lets_the_others_go_first(void **state)
+{
+	struct backlog *backlog = make(2 * ENTRY, 0, LONG);
+	struct chunk first, again;
+
+	(void)state;
+	append_numbers(backlog, 1, 2);
+	backlog_seal(backlog);
+	first = expect_numbers(backlog, 1, 2);
+	assert_int_equal(backlog_defer(backlog), -ENOENT);
+	append_numbers(backlog, 3, 4);
+	backlog_seal(backlog);
+	assert_int_equal(backlog_defer(backlog), 0);
+	(void)expect_numbers(backlog, 3, 2);
+	assert_int_equal(backlog_defer(backlog), 0);
+	(void)expect_numbers(backlog, 5, 2);
+	/* All are deferred: they take turns. */
+	assert_int_equal(backlog_defer(backlog), 0);
+	again = expect_numbers(backlog, 1, 2);
+	assert_string_equal(again.id, first.id);
+	/* One is done: the oldest is tried again. */
+	assert_int_equal(backlog_defer(backlog), 0);
+	(void)expect_numbers(backlog, 3, 2);
+	backlog_done(backlog);
+	(void)expect_numbers(backlog, 1, 2);
+	backlog_done(backlog);
+	(void)expect_numbers(backlog, 5, 2);
+	backlog_done(backlog);
+	assert_true(backlog_is_empty(backlog));
+	backlog_free(backlog);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -244,6 +276,7 @@ int main(void)
 		cmocka_unit_test(an_entry_larger_than_a_chunk_has_one_of_its_own),
 		cmocka_unit_test(what_is_not_an_entry_is_refused_and_the_rest_kept),
 		cmocka_unit_test(a_rejected_entry_is_counted),
+		cmocka_unit_test(a_deferred_chunk_lets_the_others_go_first),
 		cmocka_unit_test(a_writer_and_a_reader_lose_nothing_that_is_not_counted),
 	};
 
