@@ -15,4 +15,5 @@ enum exit_code {
 
 int command_record(int argc, char **argv);
 int command_report(int argc, char **argv);
+int command_forward(int argc, char **argv);
 int command_doctor(int argc, char **argv);

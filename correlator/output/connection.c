@@ -291,8 +291,6 @@ static ssize_t write_some(struct connection *connection, struct output *output, 
 /* After a failed write: what the peer said before it left may explain it. */
 static int end_write(struct connection *connection, int r, struct failure *ret_failure)
 {
-	struct failure ignored = { 0 };
-
 	if (r == -EPROTO)
 		return r;
 	if (!is_ended(-r)) {
@@ -300,7 +298,7 @@ static int end_write(struct connection *connection, int r, struct failure *ret_f
 			    strerror(-r));
 		return r;
 	}
-	while (connection_read_now(connection, &ignored) > 0)
+	while (connection_read_now(connection, ret_failure) > 0)
 		continue;
 	return -EPIPE;
 }

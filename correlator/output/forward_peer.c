@@ -1,7 +1,6 @@
 #include "output/forward_peer.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,13 +136,23 @@ static int parse_pong(void *user, const uint8_t *bytes, size_t available_bytes, 
 				  ret_bytes);
 }
 
+/* Nobody who wants acks sooner waits longer for a word. */
+static uint64_t handshake_ns(const struct forward_peer *peer)
+{
+	const uint64_t most_ns = HANDSHAKE_S * NS_PER_S;
+
+	return peer->options.ack_timeout_ns < most_ns ? peer->options.ack_timeout_ns : most_ns;
+}
+
 static struct reader handshake_reader(struct handshake *handshake,
 				      int (*parse)(void *, const uint8_t *, size_t, size_t *))
 {
+	uint64_t patience_ns = handshake_ns(handshake->peer);
+
 	return (struct reader){ .parse = parse,
 				.user = handshake,
-				.patience_ns = HANDSHAKE_S * NS_PER_S,
-				.end_ns = duration_monotonic_ns() + HANDSHAKE_S * NS_PER_S };
+				.patience_ns = patience_ns,
+				.end_ns = duration_monotonic_ns() + patience_ns };
 }
 
 static int await_hello(struct handshake *handshake, struct failure *ret_failure)
@@ -152,9 +161,10 @@ static int await_hello(struct handshake *handshake, struct failure *ret_failure)
 	int r = await_value(handshake->peer, &reader, ret_failure);
 
 	if (r == -ETIMEDOUT)
-		failure_set(ret_failure, FAILURE_NO_HELLO,
-			    "it asks for no handshake within %d s, and a shared key is configured",
-			    HANDSHAKE_S);
+		failure_set(
+			ret_failure, FAILURE_NO_HELLO,
+			"it asks for no handshake within %.1f s, and a shared key is configured",
+			(double)handshake_ns(handshake->peer) / 1e9);
 	else if (r == -ECONNRESET)
 		failure_set(ret_failure, FAILURE_CONNECT,
 			    "it closed the connection before the handshake");
@@ -183,7 +193,8 @@ static int await_pong(struct handshake *handshake, struct failure *ret_failure)
 			    "it closed the connection in the handshake: a wrong shared key?");
 	else if (r == -ETIMEDOUT)
 		failure_set(ret_failure, FAILURE_NO_HELLO,
-			    "it did not finish the handshake within %d s", HANDSHAKE_S);
+			    "it did not finish the handshake within %.1f s",
+			    (double)handshake_ns(handshake->peer) / 1e9);
 	else if (r < 0)
 		failure_set(ret_failure, FAILURE_GARBAGE,
 			    "what it says is not the handshake of Fluent Forward");
@@ -269,33 +280,13 @@ struct awaited_ack {
 static int parse_reply(void *user, const uint8_t *bytes, size_t available_bytes, size_t *ret_bytes)
 {
 	struct awaited_ack *awaited = user;
+	int r = forward_reply_parse(bytes, available_bytes, awaited->chunk_id, &awaited->reply,
+				    ret_bytes);
 
-	return forward_reply_parse(bytes, available_bytes, awaited->chunk_id, &awaited->reply,
-				   ret_bytes);
-}
-
-static int judge_reply(enum forward_reply reply, struct failure *ret_failure)
-{
-	switch (reply) {
-	case FORWARD_REPLY_ACK:
-		return 0;
-	case FORWARD_REPLY_WRONG_ACK:
-		failure_set(ret_failure, FAILURE_WRONG_ACK,
-			    "it acknowledges a chunk that was not sent");
-		break;
-	case FORWARD_REPLY_REFUSAL:
-		failure_set(ret_failure, FAILURE_REFUSED, "it refused the chunk");
-		break;
-	case FORWARD_REPLY_HELLO:
-		failure_set(ret_failure, FAILURE_KEY_WANTED,
-			    "it requires a shared key, and none is configured (--shared-key-file)");
-		break;
-	case FORWARD_REPLY_OTHER:
-		failure_set(ret_failure, FAILURE_GARBAGE,
-			    "what it says is not the Fluent Forward protocol");
-		break;
-	}
-	return -EPROTO;
+	if (r == 0 && awaited->reply != FORWARD_REPLY_ACK &&
+	    awaited->reply != FORWARD_REPLY_WRONG_ACK)
+		return -EPROTO;
+	return r;
 }
 
 static int await_ack(struct forward_peer *peer, const char *chunk_id, struct failure *ret_failure)
@@ -310,13 +301,15 @@ static int await_ack(struct forward_peer *peer, const char *chunk_id, struct fai
 	};
 	int r = await_value(peer, &reader, ret_failure);
 
-	if (r == 0)
-		return judge_reply(awaited.reply, ret_failure);
-	if (r == -ETIMEDOUT)
+	if (r == 0 && awaited.reply == FORWARD_REPLY_WRONG_ACK) {
+		failure_set(ret_failure, FAILURE_WRONG_ACK,
+			    "it acknowledges a chunk that was not sent");
+		r = -EPROTO;
+	} else if (r == -ETIMEDOUT)
 		failure_set(ret_failure, FAILURE_SILENT,
-			    "it took a chunk and did not acknowledge it within %" PRIu64 " s",
-			    timeout_ns / NS_PER_S);
-	else
+			    "it took a chunk and did not acknowledge it within %.1f s",
+			    (double)timeout_ns / 1e9);
+	else if (r < 0)
 		explain_words(peer, FAILURE_CLOSED,
 			      "it closed the connection instead of acknowledging a chunk",
 			      ret_failure);

@@ -1,0 +1,567 @@
+"""The forward subcommand against collectors that do what they should not. CORRELATOR names the
+binary.
+
+Each trouble is told in one line, however often it comes; only an ack ends it.
+"""
+import os
+import pathlib
+import signal
+import socket
+import ssl
+import subprocess
+import tempfile
+import unittest
+
+import msgpack
+
+import scripted_collector
+from scripted_collector import Collector, digest, entries, handshake, take_all
+
+CORRELATOR = os.path.abspath(os.environ["CORRELATOR"])
+RECORDING = pathlib.Path(__file__).resolve().parents[3] / "fixtures" / "golden" / "shop.rec"
+OK, FAILURE, USAGE, INTERRUPTED = 0, 1, 2, 130
+# Tries follow each other at once; only a hang lasts as long as the deadline.
+QUICK = ("--retry-max", "10ms")
+DEADLINE_SECONDS = 60
+KEY = "the shared key"
+
+
+def environment(**variables):
+    return {"PATH": os.environ["PATH"], "LC_ALL": "C", **variables}
+
+
+def forward(*arguments, secrets=None, quick=QUICK, **options):
+    return subprocess.run([CORRELATOR, "forward", *map(str, arguments), *quick], text=True,
+                          env=environment(**(secrets or {})), capture_output=True,
+                          timeout=DEADLINE_SECONDS, **options)
+
+
+def record(number, text="x"):
+    """An entry of our own making."""
+    time = b"\xd7\x00" + (1_700_000_000).to_bytes(4, "big") + number.to_bytes(4, "big")
+    return b"\x92" + time + msgpack.packb({"kind": "cpu", "number": number, "text": text})
+
+
+class ForwardTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="correlator-test-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def file(self, *contents, name="test.rec"):
+        path = self.folder / name
+        path.write_bytes(b"".join(contents))
+        return path
+
+    def check(self, code, result, *says, warnings=None):
+        """The exit code, what is said, and how many lines complain."""
+        self.assertEqual(code, result.returncode, result.stderr)
+        self.assertEqual("", result.stdout)
+        for text in says:
+            self.assertIn(text, result.stderr)
+        if warnings is not None:
+            self.assertEqual(warnings, result.stderr.count("warning: "), result.stderr)
+
+    def refuses(self, script, says, *arguments, secrets=None, warnings=1, **collector):
+        """The collector never acks: one warning says why, and then that it was not delivered."""
+        with Collector(script, **collector) as peer:
+            result = forward(RECORDING, "--to", peer.url, "--give-up", "200ms", *arguments,
+                             secrets=secrets)
+        self.check(FAILURE, result, says, "not all of it was delivered", "--skip 0",
+                   warnings=warnings)
+        self.assertGreater(peer.connections, 1, "it did not try again")
+        return peer
+
+
+class DeliveryTest(ForwardTest):
+    def test_what_arrives_is_the_file_byte_for_byte(self):
+        with Collector(take_all) as peer:
+            self.check(OK, forward(RECORDING, "--to", peer.url), "13 records acknowledged",
+                       warnings=0)
+        self.assertEqual(RECORDING.read_bytes(), peer.payload)
+        self.assertEqual("correlator.records", peer.messages[0].tag)
+        self.assertEqual(24, len(peer.messages[0].id))
+
+    def test_large_files_go_in_chunks_that_never_split_a_record(self):
+        path = self.file(*(record(number, "y" * (number % 3000)) for number in range(3000)))
+        with Collector(take_all) as peer:
+            self.check(OK, forward(path, "--to", peer.url), "3000 records", warnings=0)
+        self.assertEqual(path.read_bytes(), peer.payload)
+        self.assertEqual(1, peer.connections)
+        self.assertGreater(len(peer.messages), 5)
+        self.assertEqual(len(peer.messages), len({message.id for message in peer.messages}))
+        for message in peer.messages:
+            self.assertLessEqual(len(message.payload), 512 * 1024)
+
+    def test_a_record_larger_than_a_chunk(self):
+        path = self.file(record(1), record(2, "z" * 900_000), record(3))
+        with Collector(take_all) as peer:
+            self.check(OK, forward(path, "--to", peer.url), warnings=0)
+        self.assertEqual(path.read_bytes(), peer.payload)
+
+    def test_gzip(self):
+        with Collector(take_all) as peer:
+            self.check(OK, forward(RECORDING, "--to", peer.url, "--compress", "gzip"))
+        self.assertEqual(RECORDING.read_bytes(), peer.payload)
+        self.assertEqual("gzip", peer.messages[0].option["compressed"])
+
+    def test_several_files_standard_input_and_a_tag(self):
+        with Collector(take_all) as peer, open(RECORDING, "rb") as recording:
+            self.check(OK, forward(RECORDING, "-", "--to", peer.url, "--tag", "a.b",
+                                   stdin=recording))
+        self.assertEqual(2 * RECORDING.read_bytes(), peer.payload)
+        self.assertEqual({"a.b"}, {message.tag for message in peer.messages})
+
+    def test_a_unix_socket(self):
+        with Collector(take_all, path=str(self.folder / "socket")) as peer:
+            self.check(OK, forward(RECORDING, "--to", peer.url), peer.url, warnings=0)
+        self.assertEqual(RECORDING.read_bytes(), peer.payload)
+
+    def test_without_acks_none_is_asked_for(self):
+        def take(connection):
+            while message := connection.message():
+                yield message
+
+        with Collector(take) as peer:
+            self.check(OK, forward(RECORDING, "--to", peer.url, "--no-ack"), "--no-ack")
+            scripted_collector.wait_until(lambda: peer.messages)
+        self.assertEqual(RECORDING.read_bytes(), peer.payload)
+        self.assertNotIn("chunk", peer.messages[0].option)
+
+    def test_the_next_collector_of_the_list(self):
+        with Collector(take_all) as peer:
+            self.check(OK, forward(RECORDING, "--to", "tcp://127.0.0.1:1", "--to", peer.url),
+                       "tcp://127.0.0.1:1: cannot connect", peer.url, warnings=1)
+        self.assertEqual(RECORDING.read_bytes(), peer.payload)
+
+    def test_an_ack_in_single_bytes_with_other_fields(self):
+        def take(connection):
+            while message := connection.message():
+                for byte in msgpack.packb({"x": [1], "ack": message.id}):
+                    connection.send(bytes([byte]))
+                yield message
+
+        with Collector(take) as peer:
+            self.check(OK, forward(RECORDING, "--to", peer.url), warnings=0)
+        self.assertEqual(1, len(peer.messages))
+
+    def test_one_that_closes_after_every_chunk_is_no_trouble(self):
+        def take(connection):
+            message = connection.message()
+            connection.ack(message)
+            yield message
+
+        path = self.file(*(record(number, "y" * 3000) for number in range(1000)))
+        with Collector(take) as peer:
+            self.check(OK, forward(path, "--to", peer.url), warnings=0)
+        self.assertEqual(path.read_bytes(), peer.payload)
+        self.assertGreater(peer.connections, 5)
+
+
+class TroubleTest(ForwardTest):
+    def test_a_lost_ack_sends_the_same_chunk_again(self):
+        calls = []
+
+        def take(connection):
+            message = connection.message()
+            calls.append(message.id)
+            if len(calls) > 3:
+                connection.ack(message)
+            yield message
+
+        with Collector(take) as peer:
+            self.check(OK, forward(RECORDING, "--to", peer.url),
+                       "it closed the connection instead of acknowledging", "delivering again",
+                       warnings=1)
+        self.assertEqual(4, len(calls))
+        self.assertEqual(1, len(set(calls)))
+        self.assertEqual(4 * RECORDING.read_bytes(), peer.payload)
+
+    def test_a_reset_in_the_middle_of_a_chunk(self):
+        path = self.file(*(record(number, "y" * 60_000) for number in range(200)))
+        calls = []
+
+        def take(connection):
+            calls.append(connection)
+            if len(calls) < 3:
+                connection.stream.recv(1000)
+                connection.reset()
+                return
+            yield from take_all(connection)
+
+        with Collector(take) as peer:
+            self.check(OK, forward(path, "--to", peer.url), "it closed the connection")
+        self.assertEqual(path.read_bytes(), peer.payload)
+
+    def test_silence(self):
+        self.refuses(lambda connection: connection.linger(), "did not acknowledge it within 0.1 s",
+                     "--ack-timeout", "100ms")
+
+    def test_a_collector_that_reads_nothing(self):
+        path = self.file(*(record(number, "y" * 60_000) for number in range(400)))
+
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(listener.close)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        result = forward(path, "--to", f"tcp://127.0.0.1:{listener.getsockname()[1]}",
+                         "--ack-timeout", "200ms", "--give-up", "1s")
+        self.check(FAILURE, result, "not all of it was delivered", "--skip 0", warnings=1)
+
+    def test_no_is_an_answer(self):
+        def refuse(connection):
+            while connection.message():
+                connection.say({})
+
+        self.refuses(refuse, "it refused the chunk")
+
+    def test_an_ack_of_another_chunk(self):
+        def confuse(connection):
+            while message := connection.message():
+                connection.say({"ack": message.id[::-1]})
+
+        self.refuses(confuse, "acknowledges a chunk that was not sent")
+
+    def test_garbage(self):
+        self.refuses(lambda connection: connection.send(b"HTTP/1.1 400 Bad Request\r\n\r\n"),
+                     "not the Fluent Forward protocol")
+
+    def test_an_answer_that_never_ends(self):
+        def flood(connection):
+            connection.message()
+            while True:
+                connection.send(b"\xdb\x7f\xff\xff\xff" + b"x" * 100_000)
+
+        self.refuses(flood, "not the Fluent Forward protocol")
+
+    def test_values_that_claim_to_be_huge(self):
+        for claim in (b"\xdd\xff\xff\xff\xff", b"\xdf\xff\xff\xff\xff", b"\x91" * 5000):
+            def lie(connection, claim=claim):
+                connection.message()
+                connection.send(claim)
+                connection.linger()
+
+            self.refuses(lie, "not the Fluent Forward protocol")
+
+    def test_nobody_is_there(self):
+        result = forward(RECORDING, "--to", "tcp://127.0.0.1:1", "--give-up", "300ms")
+        self.check(FAILURE, result, "cannot connect: Connection refused", warnings=1)
+        result = forward(RECORDING, "--to", f"unix:{self.folder}/none", "--give-up", "300ms")
+        self.check(FAILURE, result, "cannot connect: No such file", warnings=1)
+
+    def test_a_name_that_does_not_exist(self):
+        result = forward(RECORDING, "--to", "tcp://no-such-host.invalid", "--give-up", "300ms")
+        self.check(FAILURE, result, "the name no-such-host.invalid cannot be resolved", warnings=1)
+
+    @unittest.skipIf(os.geteuid() != 0, "not root: no network namespace")
+    def test_a_name_server_that_says_nothing_does_not_hold_up_the_end(self):
+        # Its own network, where the name server is a socket that nobody reads.
+        script = (f"ip link set lo up; echo nameserver 127.0.0.1 > {self.folder}/resolv.conf;"
+                  f"mount --bind {self.folder}/resolv.conf /etc/resolv.conf || exit 77;"
+                  "/usr/bin/python3 -c 'import socket, time;"
+                  "s = socket.socket(type=socket.SOCK_DGRAM); s.bind((\"127.0.0.1\", 53));"
+                  "print(flush=True); time.sleep(60)' > ready & python=$!;"
+                  "until [ -s ready ]; do sleep 0.01; done;"
+                  f"timeout --signal INT 1 {CORRELATOR} forward {RECORDING} --to tcp://host.test;"
+                  "code=$?; kill $python; exit $code")
+        result = subprocess.run(["unshare", "-mn", "sh", "-c", script], capture_output=True,
+                                text=True, env=environment(), cwd=self.folder, timeout=30)
+        if result.returncode == 77 or "unshare" in result.stderr:
+            self.skipTest(result.stderr)
+        # timeout(1) says that it had to, and the command ended all the same.
+        self.assertEqual(124, result.returncode, result.stderr)
+        self.assertIn("not all of it was delivered (interrupted)", result.stderr)
+
+    def test_interrupted_while_a_collector_is_silent(self):
+        with Collector(lambda connection: connection.linger()) as peer:
+            with subprocess.Popen([CORRELATOR, "forward", RECORDING, "--to", peer.url], text=True,
+                                  env=environment(), stderr=subprocess.PIPE) as process:
+                scripted_collector.wait_until(lambda: peer.connections)
+                process.send_signal(signal.SIGINT)
+                _, error = process.communicate(timeout=DEADLINE_SECONDS)
+        self.assertEqual(INTERRUPTED, process.returncode, error)
+        self.assertIn("(interrupted); go on with --skip 0", error)
+
+
+class PoisonTest(ForwardTest):
+    def script(self, is_bad):
+        def take(connection):
+            while message := connection.message():
+                if any(is_bad(msgpack.unpackb(entry, strict_map_key=False)[1]["number"])
+                       for entry in message.entries):
+                    return
+                connection.ack(message)
+                yield message
+        return take
+
+    def numbers(self, peer):
+        return [msgpack.unpackb(entry, strict_map_key=False)[1]["number"]
+                for message in peer.messages for entry in message.entries]
+
+    def test_bad_records_are_found_and_the_rest_goes_through(self):
+        bad = {3, 700, 701, 999}
+        path = self.file(*map(record, range(1000)))
+        with Collector(self.script(bad.__contains__)) as peer:
+            result = forward(path, "--to", peer.url)
+        self.check(FAILURE, result, "4 records were refused", "996 records acknowledged",
+                   f"test.rec: the record of {len(record(3))} bytes at byte {3 * len(record(3))}")
+        self.assertEqual(sorted(set(range(1000)) - bad), sorted(self.numbers(peer)))
+
+    def test_one_that_refuses_everything_gets_everything_once_it_does_not(self):
+        path = self.file(*map(record, range(100)))
+        with Collector(self.script(lambda number: peer.connections < 120)) as peer:
+            result = forward(path, "--to", peer.url)
+        self.check(OK, result, "100 records acknowledged", warnings=1)
+        self.assertEqual(list(range(100)), sorted(set(self.numbers(peer))))
+
+
+class HandshakeTest(ForwardTest):
+    def key_file(self, key=KEY):
+        path = self.file(key.encode(), b"\n", name="key")
+        path.chmod(0o600)
+        return path
+
+    def serve(self, *arguments, **options):
+        def take(connection):
+            if handshake(connection, *arguments, **options):
+                yield from take_all(connection)
+        return take
+
+    def test_with_the_right_key_nothing_follows_the_ping_before_the_pong(self):
+        with Collector(self.serve(KEY)) as peer:
+            self.check(OK, forward(RECORDING, "--to", peer.url, "--shared-key-file",
+                                   self.key_file()), warnings=0)
+        self.assertEqual(RECORDING.read_bytes(), peer.payload)
+
+    def test_key_user_and_password_from_the_environment(self):
+        with Collector(self.serve(KEY, {"alice": "wonder"}, keepalive=False)) as peer:
+            self.check(OK, forward(RECORDING, "--to", peer.url, "--user", "alice", secrets={
+                "CORRELATOR_SHARED_KEY": KEY, "CORRELATOR_PASSWORD": "wonder"}), warnings=0)
+        self.assertEqual(RECORDING.read_bytes(), peer.payload)
+
+    def test_a_wrong_key(self):
+        self.refuses(self.serve("another key"),
+                     "it refuses our shared key, user or password: shared_key mismatch",
+                     "--shared-key-file", self.key_file())
+
+    def test_a_wrong_key_where_the_collector_just_closes(self):
+        def close(connection):
+            connection.say(["HELO", {"nonce": "n" * 16, "auth": ""}])
+            connection.value()
+
+        self.refuses(close, "a wrong shared key?", "--shared-key-file", self.key_file())
+
+    def test_a_wrong_password(self):
+        self.refuses(self.serve(KEY, {"alice": "wonder"}), "username/password mismatch",
+                     "--user", "alice", secrets={"CORRELATOR_SHARED_KEY": KEY,
+                                                 "CORRELATOR_PASSWORD": "land"})
+
+    def test_a_collector_that_does_not_know_the_key_gets_no_data(self):
+        def pretend(connection):
+            connection.say(["HELO", {"nonce": b"n" * 16, "auth": b""}])
+            ping = connection.value()
+            connection.say(["PONG", True, "", "me", digest(ping[2], "me", b"n" * 16, "guess")])
+            # What is sent now would be a message.
+            yield from take_all(connection)
+
+        peer = self.refuses(pretend, "does not know the shared key itself",
+                            "--shared-key-file", self.key_file())
+        self.assertEqual([], peer.messages)
+
+    def test_our_own_digest_is_not_the_collectors(self):
+        def reflect(connection):
+            connection.say(["HELO", {"nonce": b"n" * 16, "auth": b""}])
+            ping = connection.value()
+            connection.say(["PONG", True, "", ping[1], ping[3]])
+            yield from take_all(connection)
+
+        peer = self.refuses(reflect, "does not know the shared key itself",
+                            "--shared-key-file", self.key_file())
+        self.assertEqual([], peer.messages)
+
+    def test_a_collector_that_wants_a_handshake_when_none_is_configured(self):
+        def demand(connection):
+            # As Fluent Bit does: HELO, and the end when what comes is no PING.
+            connection.say(["HELO", {"nonce": "n" * 16, "auth": ""}])
+            connection.stream.recv(1 << 16)
+
+        self.refuses(demand, "it requires a shared key, and none is configured")
+        self.refuses(demand, "it requires a shared key, and none is configured", "--no-ack",
+                     warnings=2)
+
+    def test_a_collector_that_does_not_ask_when_a_key_is_configured(self):
+        self.refuses(lambda connection: connection.linger(), "it asks for no handshake",
+                     "--shared-key-file", self.key_file(), "--ack-timeout", "100ms")
+
+    def test_garbage_instead_of_a_hello(self):
+        self.refuses(lambda connection: connection.send(b"SSH-2.0-OpenSSH_9.2\r\n"),
+                     "not the handshake of Fluent Forward", "--shared-key-file", self.key_file())
+
+    def test_secrets_that_cannot_be(self):
+        empty = self.file(b"\n", name="empty")
+        for says, *arguments in (
+                ("cannot read the secret", "--shared-key-file", "/nonexistent"),
+                ("is empty", "--shared-key-file", empty),
+                ("more than 256", "--shared-key-file", self.file(b"k" * 300, name="long")),
+                ("needs a password", "--user", "alice", "--shared-key-file", self.key_file()),
+        ):
+            self.check(FAILURE, forward(RECORDING, "--to", "tcp://127.0.0.1:1", *arguments), says)
+        open_file = self.key_file()
+        open_file.chmod(0o644)
+        self.check(FAILURE, forward(RECORDING, "--to", "tcp://127.0.0.1:1", "--give-up", "100ms",
+                                    "--shared-key-file", open_file), "everybody can read")
+
+
+class TlsTest(ForwardTest):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="correlator-test-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.certificates = pathlib.Path(folder.name)
+        cls.openssl("req", "-x509", "-nodes", "-newkey", "ec", "-pkeyopt",
+                    "ec_paramgen_curve:P-256", "-keyout", "ca.key", "-out", "ca.pem", "-subj",
+                    "/CN=test authority", "-days", "2")
+        cls.certificate("good", "IP:127.0.0.1", 2)
+        cls.certificate("expired", "IP:127.0.0.1", -1)
+        cls.certificate("other", "DNS:other.example", 2)
+        cls.certificate("client", "DNS:client.example", 2)
+
+    @classmethod
+    def openssl(cls, *arguments):
+        subprocess.run(["openssl", *map(str, arguments)], cwd=cls.certificates, check=True,
+                       capture_output=True)
+
+    @classmethod
+    def certificate(cls, name, alternative, days):
+        cls.openssl("req", "-nodes", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+                    "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}",
+                    "-addext", f"subjectAltName={alternative}")
+        cls.openssl("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key",
+                    "-CAcreateserial", "-days", days, "-copy_extensions", "copy", "-out",
+                    f"{name}.pem")
+
+    def context(self, name="good", wants_certificate=False):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.certificates / f"{name}.pem",
+                                self.certificates / f"{name}.key")
+        if wants_certificate:
+            context.verify_mode = ssl.CERT_REQUIRED
+            context.load_verify_locations(self.certificates / "ca.pem")
+        return context
+
+    def authority(self):
+        return "--tls-ca", self.certificates / "ca.pem"
+
+    def delivers(self, peer, *arguments):
+        with peer:
+            self.check(OK, forward(RECORDING, "--to", peer.url, *arguments))
+        self.assertEqual(RECORDING.read_bytes(), peer.payload)
+
+    def test_a_certificate_that_holds(self):
+        self.delivers(Collector(take_all, tls=self.context()), *self.authority())
+
+    def test_one_of_another_name_that_is_expected(self):
+        self.delivers(Collector(take_all, tls=self.context("other")), *self.authority(),
+                      "--tls-server-name", "other.example")
+
+    def test_not_verified_only_when_told_so(self):
+        peer = Collector(take_all, tls=self.context("expired"))
+        self.delivers(peer, "--tls-insecure")
+
+    def test_an_expired_certificate(self):
+        self.refuses(take_all, "does not hold for 127.0.0.1: certificate has expired",
+                     *self.authority(), tls=self.context("expired"))
+
+    def test_a_certificate_of_another_host(self):
+        self.refuses(take_all, "does not hold for 127.0.0.1: IP address mismatch",
+                     *self.authority(), tls=self.context("other"))
+        self.refuses(take_all, "does not hold for wrong.example: hostname mismatch",
+                     *self.authority(), "--tls-server-name", "wrong.example",
+                     tls=self.context("other"))
+
+    def test_an_authority_that_is_not_known(self):
+        self.refuses(take_all, "does not hold for 127.0.0.1: unable to get local issuer",
+                     tls=self.context())
+
+    def test_a_client_certificate_where_one_is_wanted(self):
+        self.delivers(Collector(take_all, tls=self.context(wants_certificate=True)),
+                      *self.authority(), "--tls-cert", self.certificates / "client.pem",
+                      "--tls-key", self.certificates / "client.key")
+        self.refuses(take_all, "certificate required", *self.authority(),
+                     tls=self.context(wants_certificate=True))
+
+    def test_tls_and_plain_text_mixed_up(self):
+        plain = Collector(lambda connection: connection.send(b"\x92\xa4HELO\x80"))
+        with plain:
+            result = forward(RECORDING, "--to", plain.url.replace("tcp", "tls"), "--give-up",
+                             "300ms")
+        self.check(FAILURE, result, "does not speak TLS: use tcp://", warnings=1)
+        # An alert, as a TLS server answers to what is no TLS.
+        self.refuses(lambda connection: connection.send(b"\x15\x03\x01\x00\x02\x02\x46"),
+                     "it speaks TLS: use tls://")
+
+    def test_files_that_cannot_be(self):
+        nothing = self.file(name="nothing.pem")
+        key = self.certificates / "good.key"
+        for says, *arguments in (
+                ("/nonexistent: No such file", "--tls-ca", "/nonexistent"),
+                ("nothing.pem as certificates of authorities", "--tls-ca", nothing),
+                ("nothing.pem as our certificate", "--tls-cert", nothing),
+                ("good.key as our private key: key values mismatch", "--tls-cert",
+                 self.certificates / "client.pem", "--tls-key", key),
+        ):
+            self.check(FAILURE, forward(RECORDING, "--to", "tls://127.0.0.1:1", *arguments), says)
+
+
+class FileTest(ForwardTest):
+    def test_skipping_goes_on_where_it_ended(self):
+        with Collector(take_all) as peer:
+            self.check(OK, forward(RECORDING, "--to", peer.url, "--skip", 5), "8 records")
+        self.assertEqual(b"".join(list(entries(RECORDING.read_bytes()))[5:]), peer.payload)
+
+    def test_skipping_more_than_there_is(self):
+        with Collector(take_all) as peer:
+            self.check(OK, forward(RECORDING, "--to", peer.url, "--skip", 500), "0 records")
+        self.assertEqual([], peer.messages)
+
+    def test_a_torn_tail_is_left_out(self):
+        with Collector(take_all) as peer:
+            self.check(OK, forward(self.file(record(1), record(2)[:-1]), "--to", peer.url),
+                       f"the last record, at byte {len(record(1))}, is incomplete", warnings=1)
+        self.assertEqual(record(1), peer.payload)
+
+    def test_what_is_no_record_ends_it_after_what_came_before(self):
+        path = self.file(record(1), record(2), b"garbage", record(3))
+        with Collector(take_all) as peer:
+            self.check(FAILURE, forward(path, "--to", peer.url),
+                       f"byte {2 * len(record(1))}: this is not a record", "--skip 2")
+        self.assertEqual(record(1) + record(2), peer.payload)
+
+    def test_an_empty_file(self):
+        self.check(OK, forward(self.file(), "--to", "tcp://127.0.0.1:1"), "0 records")
+
+    def test_usage(self):
+        for says, *arguments in (
+                ("what to send?",),
+                ("where to?", RECORDING),
+                ("tcp://HOST:PORT, tls://HOST:PORT or unix:PATH", RECORDING, "--to", "host:1"),
+                ("brackets", RECORDING, "--to", "tcp://::1"),
+                ("gzip", RECORDING, "--to", "tcp://h", "--compress", "zstd"),
+                ("--tag", RECORDING, "--to", "tcp://h", "--tag", "a b"),
+                ("--tls-*", RECORDING, "--to", "tcp://h", "--tls-insecure"),
+                ("needs --tls-cert", RECORDING, "--to", "tls://h", "--tls-key", "k"),
+                ("needs --user", RECORDING, "--to", "tcp://h", "--password-file", "k"),
+                ("--ack-timeout", RECORDING, "--to", "tcp://h", "--ack-timeout", "1ms"),
+                ("--skip", RECORDING, "--to", "tcp://h", "--skip", "-1"),
+                ("--give-up", RECORDING, "--to", "tcp://h", "--give-up", "0"),
+                ("at most 8 collectors", RECORDING, *9 * ("--to", "tcp://h")),
+                ("--skip is for files", self.folder, "--to", "tcp://h", "--skip", "1"),
+        ):
+            self.check(USAGE, forward(*arguments, quick=()), says)
+
+    def test_a_file_that_is_not_there(self):
+        self.check(FAILURE, forward("/nonexistent", "--to", "tcp://127.0.0.1:1"),
+                   "cannot open /nonexistent")
+
+
+if __name__ == "__main__":
+    unittest.main()
