@@ -127,12 +127,18 @@ static void describe_sites(const struct publisher *publisher)
 		const struct probe_site *site = &publisher->sites[i];
 		bool is_cheap = site->cost == PROBE_SITE_EMULATED;
 
+		char name[64];
+
+		(void)snprintf(name, sizeof(name), "function at 0x%" PRIx64,
+			       site->virtual_address - site->offset_bytes);
 		say(is_cheap ? VERDICT_OK : VERDICT_NOTE, "probe site",
-		    "%s+%u: %02x %02x %02x %02x %02x (%s), %s", site->function, site->offset_bytes,
-		    site->bytes[0], site->bytes[1], site->bytes[2], site->bytes[3], site->bytes[4],
+		    "%s+%u%s: %02x %02x %02x %02x %02x (%s), %s",
+		    site->function ? site->function : name, site->offset_bytes,
+		    site->function ? "" : ", which refers to the variable", site->bytes[0],
+		    site->bytes[1], site->bytes[2], site->bytes[3], site->bytes[4],
 		    site->instruction,
-		    is_cheap ? "emulated by the kernel: cheap"
-			     : "single-stepped: about 14 times as dear; consider --lean");
+		    is_cheap ? "emulated by the kernel: about 0.7 us"
+			     : "single-stepped: about 10 us; consider --lean");
 	}
 }
 

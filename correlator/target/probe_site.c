@@ -3,34 +3,38 @@
 #include <elf.h>
 #include <string.h>
 
+#include "target/code_reference.h"
+#include "target/tls_machine.h"
+#include "target/tls_slot.h"
+#include "target/unwind_table.h"
 #include "target/x86_instruction.h"
 
 /* Code looked at from a function's entry; compilers' prologues are shorter. */
 enum {
-	WINDOW_BYTES = 96
+	WINDOW_BYTES = 96,
+	REFERENCES_MAX = 64
 };
 
-/* The first name that the object defines is taken. */
-struct state_change {
-	const char *names[2];
+/* Functions that together are all ways to change the variable. */
+struct state_changes {
+	const char *names[2]; /* NULL = no more */
 };
 
-static const struct state_change own_changes[] = {
-	{ { "correlator_state_apply", NULL } },
-};
+static const struct state_changes own_changes = { { "correlator_state_apply", NULL } };
 
-/* socketry/ruby-profiler at 945c8ae, ext/ruby/profiler/state.c; the static functions first. */
-static const struct state_change upstream_changes[] = {
-	{ { "Ruby_Profiler_State_apply", "Ruby_Profiler_State_get" } },
-	{ { "Ruby_Profiler_fiber_switch_callback", "Ruby_Profiler_State_for" } },
-};
+/* socketry/ruby-profiler at 945c8ae, ext/ruby/profiler/state.c: the static ones, and the exported
+ * ones that those call first. */
+static const struct state_changes upstream_changes = { { "Ruby_Profiler_State_apply",
+							 "Ruby_Profiler_fiber_switch_callback" } };
+static const struct state_changes upstream_exported_changes = { { "Ruby_Profiler_State_get",
+								  "Ruby_Profiler_State_for" } };
 
 static bool find_function(const struct elf_image *image, const char *name,
 			  struct elf_symbol *ret_symbol)
 {
 	struct elf_symbol symbol;
 
-	if (!name || elf_image_find_symbol(image, name, &symbol) < 0 || !symbol.is_defined ||
+	if (elf_image_find_symbol(image, name, &symbol) < 0 || !symbol.is_defined ||
 	    symbol.type != STT_FUNC)
 		return false;
 	*ret_symbol = symbol;
@@ -74,7 +78,8 @@ static void choose_instruction(const uint8_t *code, size_t size_bytes, struct pr
 	}
 }
 
-static bool find_site(const struct elf_image *image, const struct elf_symbol *function,
+/* size_bytes: of the code that may be looked at, from the entry on. */
+static bool find_site(const struct elf_image *image, uint64_t entry, uint64_t size_bytes,
 		      const char *name, struct probe_site *ret_site)
 {
 	struct probe_site site = {
@@ -83,14 +88,14 @@ static bool find_site(const struct elf_image *image, const struct elf_symbol *fu
 		.cost = PROBE_SITE_SINGLE_STEPPED,
 	};
 	uint8_t code[WINDOW_BYTES];
-	size_t size_bytes = sizeof(code);
+	size_t code_bytes = sizeof(code);
 
-	if (function->size_bytes > 0 && function->size_bytes < size_bytes)
-		size_bytes = (size_t)function->size_bytes;
-	size_bytes = read_code(image, function->value, code, size_bytes);
-	if (size_bytes > 0 && elf_image_machine(image) == EM_X86_64)
-		choose_instruction(code, size_bytes, &site);
-	site.virtual_address = function->value + site.offset_bytes;
+	if (size_bytes < code_bytes)
+		code_bytes = (size_t)size_bytes;
+	code_bytes = read_code(image, entry, code, code_bytes);
+	if (code_bytes > 0 && elf_image_machine(image) == EM_X86_64)
+		choose_instruction(code, code_bytes, &site);
+	site.virtual_address = entry + site.offset_bytes;
 	if (elf_image_file_offset(image, site.virtual_address, &site.file_offset) < 0)
 		return false;
 	(void)read_code(image, site.virtual_address, site.bytes, sizeof(site.bytes));
@@ -98,35 +103,79 @@ static bool find_site(const struct elf_image *image, const struct elf_symbol *fu
 	return true;
 }
 
-static int find_changes(const struct elf_image *image, const struct state_change *changes,
-			size_t change_count, struct probe_site *ret_sites)
+/* A site in each of the functions; 0 if one of them is not there. */
+static int find_named(const struct elf_image *image, const struct state_changes *changes,
+		      struct probe_site *ret_sites)
 {
 	int count = 0;
 
-	for (size_t i = 0; i < change_count; i++) {
-		for (size_t j = 0; j < 2; j++) {
-			const char *name = changes[i].names[j];
-			struct elf_symbol function;
+	for (size_t i = 0; i < 2 && changes->names[i]; i++) {
+		struct elf_symbol function;
+		uint64_t size_bytes;
 
-			if (!find_function(image, name, &function))
-				continue;
-			if (find_site(image, &function, name, &ret_sites[count]))
-				count++;
-			break;
-		}
+		if (!find_function(image, changes->names[i], &function))
+			return 0;
+		size_bytes = function.size_bytes ? function.size_bytes : WINDOW_BYTES;
+		if (!find_site(image, function.value, size_bytes, changes->names[i],
+			       &ret_sites[count]))
+			return 0;
+		count++;
 	}
 	return count;
 }
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-_Static_assert(COUNT_OF(upstream_changes) <= PROBE_SITES_MAX, "room");
+/* Where the loader writes how the variable is reached. */
+static bool find_slot(const struct elf_image *image, const char *name, uint64_t *ret_slot)
+{
+	const struct tls_machine *machine = tls_machine_find(elf_image_machine(image));
+	struct elf_symbol symbol;
+	struct tls_slot slot;
 
-int probe_site_find(const struct elf_image *image,
+	if (!machine || elf_image_find_symbol(image, name, &symbol) < 0 ||
+	    tls_slot_find(image, machine, &symbol, &slot) > 1 || slot.kind == TLS_SLOT_NONE)
+		return false;
+	*ret_slot = slot.virtual_address;
+	return true;
+}
+
+/* A site in each function that refers to the variable, before it does so for the first time. */
+static int find_referring(const struct elf_image *image, const char *symbol,
+			  struct probe_site *ret_sites)
+{
+	uint64_t references[REFERENCES_MAX];
+	uint64_t slot, function, last_function = 0;
+	size_t reference_count;
+	int count = 0;
+
+	if (!find_slot(image, symbol, &slot))
+		return 0;
+	reference_count = code_reference_find(image, slot, references, REFERENCES_MAX);
+	if (reference_count > REFERENCES_MAX)
+		return 0;
+	for (size_t i = 0; i < reference_count; i++) {
+		if (unwind_table_find(image, references[i], &function))
+			return 0;
+		if (count && function == last_function)
+			continue;
+		if (count == PROBE_SITES_MAX ||
+		    !find_site(image, function, references[i] - function, NULL, &ret_sites[count]))
+			return 0;
+		last_function = function;
+		count++;
+	}
+	return count;
+}
+
+int probe_site_find(const struct elf_image *image, const char *symbol,
 		    struct probe_site ret_sites[static PROBE_SITES_MAX])
 {
-	int count = find_changes(image, own_changes, COUNT_OF(own_changes), ret_sites);
+	int count = find_named(image, &own_changes, ret_sites);
 
-	return count > 0 ? count
-			 : find_changes(image, upstream_changes, COUNT_OF(upstream_changes),
-					ret_sites);
+	if (!count)
+		count = find_named(image, &upstream_changes, ret_sites);
+	if (!count)
+		count = find_referring(image, symbol, ret_sites);
+	if (!count)
+		count = find_named(image, &upstream_exported_changes, ret_sites);
+	return count;
 }

@@ -17,12 +17,12 @@ enum probe_site_cost {
 };
 
 enum {
-	PROBE_SITES_MAX = 8,
+	PROBE_SITES_MAX = 16,
 	PROBE_SITE_BYTES = 16
 };
 
 struct probe_site {
-	const char *function; /* static text: the symbol's name */
+	const char *function; /* static text: the symbol's name; NULL = it has none */
 	const char *instruction; /* static text: "push", "nop", "jmp", "call", "jcc", "other" */
 	uint64_t file_offset; /* where the uprobe goes */
 	uint64_t virtual_address;
@@ -32,15 +32,16 @@ struct probe_site {
 };
 
 /*
- * The sites for one object that publishes the variable: one for each way to change it. With
- * correlator_state_apply (our gem's one such function) that alone, else upstream's:
- * Ruby_Profiler_State_apply and Ruby_Profiler_fiber_switch_callback when .symtab is there, else the
- * exported Ruby_Profiler_State_get and Ruby_Profiler_State_for that they call. In each, the first
- * emulated instruction that straight-line code reaches; a call, jmp or jcc is the last that it
- * can be, a store to memory that is not the stack ends the search before it. Else, and on machines
- * other than x86-64, the entry. Never a multi-byte nop: from Linux 6.18 on a probe on one writes
- * below the stack pointer, where a leaf function may keep data.
- * Returns the number of sites (0: none, run lean). ret_sites is set from the front.
+ * The sites for one object that publishes the variable `symbol`: all ways to change it, or none. In
+ * this order: correlator_state_apply (our gem's one such function); upstream's two static
+ * functions, which strip(1) takes the names of; each function that refers to the variable (without
+ * a relocation for it, or more of them than PROBE_SITES_MAX, this way is closed); upstream's two
+ * exported functions, which some compilers do not have the others call. In each function, the first
+ * emulated instruction that straight-line code reaches; a call, jmp or jcc is the last that it can
+ * be, a store to memory that is not the stack, or the first reference, ends the search before it.
+ * Else, and on machines other than x86-64, the entry. Never a multi-byte nop: from Linux 6.18 on a
+ * probe on one writes below the stack pointer, where a leaf function may keep data. Returns the
+ * number of sites (0: none, run lean). ret_sites is set from the front.
  */
-int probe_site_find(const struct elf_image *image,
+int probe_site_find(const struct elf_image *image, const char *symbol,
 		    struct probe_site ret_sites[static PROBE_SITES_MAX]);

@@ -52,7 +52,7 @@ int publisher_open(const struct memory_map *map, const struct memory_map_entry *
 		.fd = fd,
 	};
 	(void)snprintf(ret_publisher->path, sizeof(ret_publisher->path), "%s", entry->path);
-	sites = probe_site_find(image, ret_publisher->sites);
+	sites = probe_site_find(image, STATE_SYMBOL, ret_publisher->sites);
 	ret_publisher->site_count = sites > 0 ? (size_t)sites : 0;
 	return 1;
 }

@@ -91,7 +91,7 @@ static int find_site(const char *path, struct probe_site *ret_site)
 
 	if (result)
 		return log_error_errno(result, "cannot read %s", path);
-	if (probe_site_find(image, sites) < 1)
+	if (probe_site_find(image, "ruby_profiler_state", sites) < 1)
 		return log_error(ENOENT, "%s has no place for a uprobe", path);
 	*ret_site = sites[0];
 	return 0;

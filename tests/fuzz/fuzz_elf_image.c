@@ -40,11 +40,11 @@ static void ask_symbol(const struct elf_image *image, const char *name)
 static void ask_sites(const struct elf_image *image, size_t size_bytes)
 {
 	struct probe_site sites[PROBE_SITES_MAX];
-	int count = probe_site_find(image, sites);
+	int count = probe_site_find(image, "ruby_profiler_state", sites);
 
 	FUZZ_REQUIRE(count >= 0 && count <= PROBE_SITES_MAX);
 	for (int i = 0; i < count; i++) {
-		FUZZ_REQUIRE(sites[i].function && sites[i].instruction);
+		FUZZ_REQUIRE(sites[i].instruction);
 		FUZZ_REQUIRE(sites[i].file_offset < size_bytes);
 	}
 }

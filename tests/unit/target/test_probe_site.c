@@ -1,3 +1,4 @@
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +29,7 @@ static int find_in_code(uint16_t machine, const char *name, const uint8_t *code,
 	memcpy(file, &elf, sizeof(elf));
 	memcpy(file + sizeof(elf), code, size_bytes);
 	assert_int_equal(elf_image_open_memory(file, sizeof(file), &image), 0);
-	count = probe_site_find(image, sites);
+	count = probe_site_find(image, "ruby_profiler_state", sites);
 	if (count == 1)
 		*ret_site = sites[0];
 	return count;
@@ -123,7 +124,7 @@ static void a_function_outside_the_file_has_no_site(void **state)
 	elf.symbols[FORGED_SYMBOL_INDEX].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
 	elf.symbols[FORGED_SYMBOL_INDEX].st_value = UINT64_MAX - 3;
 	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), 0);
-	assert_int_equal(probe_site_find(image, sites), 0);
+	assert_int_equal(probe_site_find(image, "ruby_profiler_state", sites), 0);
 }
 
 #ifdef FIXTURE_OWN_GEM
@@ -134,7 +135,7 @@ static int find_in_file(const char *path, struct probe_site sites[static PROBE_S
 
 	assert_true(fd >= 0);
 	assert_int_equal(elf_image_open(fd, &image), 0);
-	return probe_site_find(image, sites);
+	return probe_site_find(image, "ruby_profiler_state", sites);
 }
 
 static void our_gems_one_function_is_used_alone(void **state)
@@ -175,6 +176,44 @@ static void a_stripped_upstream_gem_is_probed_at_its_exported_functions(void **s
 	assert_string_equal(sites[1].instruction, "push");
 	assert_int_equal(sites[1].offset_bytes, 0);
 }
+
+/* The address that a function of the object has in its file. */
+static uint64_t function_in_file(void *library, const char *table, size_t index)
+{
+	void *const *functions = dlsym(library, table);
+	Dl_info info;
+
+	assert_non_null(functions);
+	assert_true(dladdr(functions, &info));
+	return (uint64_t)((char *)functions[index] - (char *)info.dli_fbase);
+}
+
+static void assert_sites_in_referring_functions(const char *path)
+{
+	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	struct probe_site sites[PROBE_SITES_MAX];
+
+	assert_non_null(library);
+	assert_int_equal(find_in_file(path, sites), 2);
+	for (size_t i = 0; i < 2; i++) {
+		uint64_t entry = function_in_file(library, "fixture_changes", i);
+		uint64_t first = sites[0].virtual_address - sites[0].offset_bytes;
+		const struct probe_site *site = &sites[first != entry];
+
+		assert_null(site->function);
+		assert_int_equal(site->virtual_address - site->offset_bytes, entry);
+		assert_in_range(site->offset_bytes, 0, 16);
+	}
+	assert_int_equal(dlclose(library), 0);
+}
+
+static void functions_without_names_are_found_by_what_they_refer_to(void **state)
+{
+	(void)state;
+	assert_sites_in_referring_functions(FIXTURE_REFERRING_GENERAL_DYNAMIC);
+	assert_sites_in_referring_functions(FIXTURE_REFERRING_INITIAL_EXEC);
+	assert_sites_in_referring_functions(FIXTURE_REFERRING_PROTECTED);
+}
 #endif
 
 int main(void)
@@ -191,6 +230,7 @@ int main(void)
 		cmocka_unit_test(our_gems_one_function_is_used_alone),
 		cmocka_unit_test(upstreams_static_functions_are_preferred),
 		cmocka_unit_test(a_stripped_upstream_gem_is_probed_at_its_exported_functions),
+		cmocka_unit_test(functions_without_names_are_found_by_what_they_refer_to),
 #endif
 	};
 
