@@ -224,6 +224,13 @@ class LiveTest(unittest.TestCase):
         self.folder.chmod(0o777)
         self.output = self.folder / "out.msgpack"
 
+    def assert_calls(self, found, prefix, count):
+        """That each request of fixtures/bare.rb was charged its own system calls."""
+        calls = records.calls_of(found, prefix)
+        self.assertEqual({f"{prefix}-{number}" for number in range(count)}, set(calls))
+        for name, number in calls.items():
+            self.assertIn(number, records.REQUEST_CALLS, name)
+
     def enter(self, context):
         """Enters a `with` block that lasts as long as the test."""
         self.addCleanup(context.__exit__, None, None, None)

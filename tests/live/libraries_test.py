@@ -7,20 +7,7 @@ import records
 from harness import Recording, Workload, run_correlator
 
 GEM = harness.BUILD / "ruby" / "lib" / "correlator" / "correlator.so"
-# Of fixtures/bare.rb.
-CALLS = 2000
-# A few system calls of the interpreter may fall into a request: a timer's, a GC's.
-EXTRA_CALLS = 20
 LOADED = r"publishes contexts by .*: read from"
-
-
-def calls_of(found, prefix):
-    """{request_id: system calls}"""
-    calls = {}
-    for record in records.of_kind(found, "cpu"):
-        if record.get("request_id", "").startswith(prefix):
-            calls[record["request_id"]] = calls.get(record["request_id"], 0) + record["syscalls"]
-    return calls
 
 
 def load_records(found):
@@ -33,12 +20,6 @@ class LibrariesTest(harness.LiveTest):
 
     def record(self, pid, *options):
         return self.enter(Recording(self.output, "-p", pid, *options))
-
-    def check_calls(self, found, prefix, count):
-        calls = calls_of(found, prefix)
-        self.assertEqual({f"{prefix}-{number}" for number in range(count)}, set(calls))
-        for name, number in calls.items():
-            self.assertIn(number, range(CALLS, CALLS + EXTRA_CALLS), name)
 
     def end(self, recording):
         self.assert_ended_well(recording, recording.stop())
@@ -55,7 +36,7 @@ class LibrariesTest(harness.LiveTest):
         recording.await_message(LOADED)
         bare.evaluate('requests("late", 20)')
         found = self.end(recording)
-        self.check_calls(found, "late", 20)
+        self.assert_calls(found, "late", 20)
         self.assertEqual(1, len(load_records(found)))
         self.assertGreater(load_records(found)[0]["pickup_ns"], 0)
 
@@ -71,7 +52,7 @@ class LibrariesTest(harness.LiveTest):
         found = self.end(recording)
         self.assertEqual({f"key-{number}": {str(number)} for number in range(5)}, {
             name: {record.get("late_key") for record in records.of_kind(found, "cpu")
-                   if record.get("request_id") == name} for name in calls_of(found, "key-")})
+                   if record.get("request_id") == name} for name in records.calls_of(found, "key-")})
 
     def test_no_request_is_lost_that_starts_after_the_pick_up(self):
         command = [*harness.RUBY, harness.FIXTURES / "bare.rb", "start"]
@@ -82,11 +63,11 @@ class LibrariesTest(harness.LiveTest):
         found = [record for _, record in entries]
         (load_ns, load), = [(records.wall_ns(time), record) for time, record in entries
                             if record.get("event") == "load"]
-        seen = calls_of(found, "r-")
+        seen = records.calls_of(found, "r-")
         after = {name for name, start in starts.items() if int(start) > load_ns}
         self.assertTrue(after)
         for name in after:
-            self.assertIn(seen.get(name), range(CALLS, CALLS + EXTRA_CALLS), name)
+            self.assertIn(seen.get(name), records.REQUEST_CALLS, name)
         # What came before is nobody's, not lost: the books hold each system call's time.
         sums = records.books(found)
         self.assertEqual(sums["exec_ns"], sums["attributed_ns"] + sums["unattributed_ns"] +
@@ -107,8 +88,8 @@ class LibrariesTest(harness.LiveTest):
         recording.await_message(LOADED)
         bare.evaluate('requests("after", 5)')
         found = self.end(recording)
-        self.check_calls(found, "before", 5)
-        self.check_calls(found, "after", 5)
+        self.assert_calls(found, "before", 5)
+        self.assert_calls(found, "after", 5)
         self.assertIn("exec", [record["event"] for record in records.of_kind(found, "process")])
 
     def test_a_file_that_a_deploy_deleted_or_replaced(self):
@@ -124,7 +105,7 @@ class LibrariesTest(harness.LiveTest):
                     shutil.copy("/bin/true", copy)
                 recording = self.record(bare.pid)
                 bare.evaluate('requests("old", 5)')
-                self.check_calls(self.end(recording), "old", 5)
+                self.assert_calls(self.end(recording), "old", 5)
                 output = run_correlator("doctor", "-p", bare.pid).stdout
                 self.assertIn("correlator.so (deleted or replaced since)", output)
 
@@ -140,7 +121,7 @@ class LibrariesTest(harness.LiveTest):
                 bare.evaluate('request("any")')
                 bare.evaluate("sleep 0.2")
                 bare.evaluate('requests("copy", 5)')
-                self.check_calls(self.end(recording), "copy", 5)
+                self.assert_calls(self.end(recording), "copy", 5)
 
     def test_a_library_that_is_unloaded(self):
         copy = self.folder / "unloaded.so"
@@ -155,7 +136,7 @@ class LibrariesTest(harness.LiveTest):
         recording.await_message("publishes contexts by .*correlator.so")
         bare.evaluate('requests("again", 5)')
         found = self.end(recording)
-        self.check_calls(found, "again", 5)
+        self.assert_calls(found, "again", 5)
         self.assertEqual(["found", "load", "unload", "load"],
                          [record["event"] for record in records.of_kind(found, "process")])
 

@@ -14,6 +14,10 @@ UNSEEN_NS = 1_000_000
 # Of the sum, and of the books' residual.
 BALANCE_PART = 0.001
 
+# System calls of a request of fixtures/bare.rb. A few of the interpreter's own may fall into one: a
+# timer's, a GC's.
+REQUEST_CALLS = range(2000, 2020)
+
 
 def unpack_entries(data):
     """The complete entries, and the number of bytes that they take up."""
@@ -39,6 +43,15 @@ def wall_ns(event_time):
     """Of an entry: seconds and nanoseconds, each four bytes in network order."""
     seconds, nanoseconds = struct.unpack(">II", event_time.data)
     return seconds * 1_000_000_000 + nanoseconds
+
+
+def calls_of(records, prefix):
+    """{request_id: system calls}"""
+    calls = {}
+    for record in of_kind(records, "cpu"):
+        if record.get("request_id", "").startswith(prefix):
+            calls[record["request_id"]] = calls.get(record["request_id"], 0) + record["syscalls"]
+    return calls
 
 
 def of_kind(records, kind):
