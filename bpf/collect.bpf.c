@@ -86,10 +86,14 @@ int collect_tasks(struct bpf_iter__task *context)
 
 	if (!task)
 		return 0;
-	if (collect_phase == COLLECT_PHASE_REGISTER)
+	if (collect_phase == COLLECT_PHASE_OTEL) {
+		if (session.watches_otel)
+			otel_register(task, identity_tgid(task), false);
+	} else if (collect_phase == COLLECT_PHASE_REGISTER) {
 		register_task(task);
-	else
+	} else {
 		flush_task(task);
+	}
 	return 0;
 }
 

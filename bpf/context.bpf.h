@@ -8,70 +8,21 @@
 
 #include "capture.bpf.h"
 #include "charge.bpf.h"
+#include "otel.bpf.h"
 #include "thread.bpf.h"
+#include "tls.bpf.h"
 
 #include <correlator/table_probe.h>
-
-static __always_inline __u64 context_thread_pointer(struct task_struct *task)
-{
-#ifdef __TARGET_ARCH_arm64
-	struct task_struct___arm64 *view = (void *)task;
-
-	return BPF_CORE_READ(view, thread.uw.tp_value);
-#else
-	return task->thread.fsbase;
-#endif
-}
-
-/* Walks the thread's DTV as __tls_get_addr does, without allocating (glibc 2.36 dl-tls.c). */
-static __always_inline void context_resolve_dynamic(struct thread_state *thread,
-						    const struct tls_location *tls,
-						    __u64 thread_pointer)
-{
-	__u64 dtv, length, block;
-	__u64 entry_bytes = tls->dtv_entry_bytes;
-
-	if (bpf_probe_read_user(&dtv, sizeof(dtv),
-				(void *)(thread_pointer + (__s64)tls->dtv_pointer_offset)) ||
-	    !table_pointer_is_sane(dtv))
-		return;
-	if (tls->dtv_has_length) {
-		if (bpf_probe_read_user(&length, sizeof(length), (void *)(dtv - entry_bytes)))
-			return;
-		if (tls->module > length) {
-			thread->tls_resolution = TLS_UNALLOCATED;
-			return;
-		}
-	}
-	if (bpf_probe_read_user(&block, sizeof(block), (void *)(dtv + tls->module * entry_bytes)))
-		return;
-	if (!block || (block & 1)) {
-		thread->tls_resolution = TLS_UNALLOCATED;
-		return;
-	}
-	thread->tls_address = block + (__u64)tls->offset;
-	thread->tls_resolution = TLS_RESOLVED;
-}
 
 static __always_inline void context_resolve_tls(struct thread_state *thread,
 						struct task_struct *task)
 {
 	const struct process_config *config = &thread->config;
-	__u64 thread_pointer = context_thread_pointer(task);
 
 	/* Nothing publishes the variable (yet): there is no context to be in. */
-	if (!(config->flags & PROCESS_READY)) {
-		thread->tls_resolution = TLS_UNALLOCATED;
-		return;
-	}
-	if (!thread_pointer)
-		return;
-	if (config->tls.model == TLS_MODEL_STATIC) {
-		thread->tls_address = thread_pointer + (__u64)config->tls.offset;
-		thread->tls_resolution = TLS_RESOLVED;
-	} else if (config->tls.model == TLS_MODEL_DYNAMIC) {
-		context_resolve_dynamic(thread, &config->tls, thread_pointer);
-	}
+	thread->tls_resolution = TLS_UNALLOCATED;
+	if (config->flags & PROCESS_READY)
+		thread->tls_resolution = tls_locate(&config->tls, task, &thread->tls_address);
 }
 
 enum {
@@ -118,8 +69,8 @@ static __always_inline bool context_read_table(struct thread_state *thread)
 	return true;
 }
 
-/* The hash of the context that thread->state_pointer names. */
-__weak __u64 context_resolve(struct thread_state *thread)
+/* The hash of the context that thread->state_pointer names: Ruby's. */
+__weak __u64 context_resolve_state(struct thread_state *thread)
 {
 	const struct process_config *config;
 	struct context_hash_state hash;
@@ -147,6 +98,27 @@ __weak __u64 context_resolve(struct thread_state *thread)
 	thread->snapshot.key_count = key_count;
 	thread->snapshot_hash = context_hash_final(&hash);
 	return thread->snapshot_hash;
+}
+
+static __always_inline bool context_has_otel(const struct thread_state *thread)
+{
+	return session.watches_otel && (thread->config.flags & PROCESS_HAS_OTEL);
+}
+
+/* The context may have changed where no probe is; of a thread whose configuration is old, it may.
+ */
+static __always_inline bool context_changes_unprobed(const struct thread_state *thread)
+{
+	return session.watches_otel &&
+	       (thread->generation != generation || context_has_otel(thread));
+}
+
+/* The hash of what is in force: Ruby's context, and OpenTelemetry's as it was last read. */
+static __always_inline __u64 context_resolve(struct thread_state *thread)
+{
+	__u64 hash = context_resolve_state(thread);
+
+	return context_has_otel(thread) ? otel_add_context(thread, hash) : hash;
 }
 
 /* Keys or the location became known, or the thread is new: what is in force must be read anew. */
@@ -244,6 +216,8 @@ static __always_inline void context_adopt(struct thread_state *thread, __u64 poi
 		thread->leftover_pointer = pointer;
 	thread->is_inherited = pointer && (is_lean ? pointer == thread->leftover_pointer
 						   : !thread->has_passed_probe);
+	if (context_has_otel(thread) && thread->is_otel_inherited)
+		thread->is_inherited = 1;
 	if (thread->is_inherited)
 		count_loss(thread->tgid, COUNTER_CONTEXT_INHERITED);
 }
@@ -256,7 +230,8 @@ static __always_inline void context_adopt(struct thread_state *thread, __u64 poi
 static __always_inline bool context_confirm(struct thread_state *thread, struct task_struct *task,
 					    __u64 now_ns, bool is_cheap)
 {
-	bool is_change = false;
+	int otel = OTEL_LOOK_SAME;
+	bool is_same, is_change;
 	__u64 pointer;
 
 	if (thread->generation != generation) {
@@ -267,18 +242,22 @@ static __always_inline bool context_confirm(struct thread_state *thread, struct 
 	if (!context_read_pointer(thread, task, &pointer))
 		return false;
 	thread->confirmed_ns = now_ns;
+	if (context_has_otel(thread))
+		otel = otel_look(thread);
+	is_change = otel == OTEL_LOOK_CHANGED;
 	if (thread->knowledge == CONTEXT_KNOWN) {
-		if (pointer == thread->state_pointer &&
-		    (!is_lean || context_is_same(thread, now_ns, is_cheap)))
+		is_same = pointer == thread->state_pointer &&
+			  (!is_lean || otel || context_is_same(thread, now_ns, is_cheap));
+		if (is_same && !otel)
 			return false;
+		is_change |= !is_same;
 		/* Without probes nothing else is to be expected: ambiguous_ns tells. */
-		if (is_lean)
+		if (is_lean || otel)
 			account_settle_stolen(&thread->clock, &thread->pending,
 					      stolen_from_cpu(task, now_ns));
-		else
+		if (!is_lean && !is_same)
 			count_loss(thread->tgid, COUNTER_CHANGE_UNSEEN);
 		charge_pending(thread, task, now_ns);
-		is_change = true;
 	}
 	context_adopt(thread, pointer);
 	return is_change;

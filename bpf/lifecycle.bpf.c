@@ -6,6 +6,7 @@
 static __noinline int adopt_process(__u32 parent_tgid, __u32 tgid)
 {
 	static const struct process_books empty;
+	struct otel_config *otel;
 	struct process_config *parent = bpf_map_lookup_elem(&processes, &parent_tgid);
 
 	if (!parent || !tgid)
@@ -15,6 +16,9 @@ static __noinline int adopt_process(__u32 parent_tgid, __u32 tgid)
 		count_loss(parent_tgid, COUNTER_PROCESSES_FULL);
 		return -1;
 	}
+	otel = session.watches_otel ? bpf_map_lookup_elem(&otel_processes, &parent_tgid) : NULL;
+	if (otel && bpf_map_update_elem(&otel_processes, &tgid, otel, BPF_ANY))
+		count_loss(parent_tgid, COUNTER_PROCESSES_FULL);
 	return 0;
 }
 
@@ -37,6 +41,8 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	/* It has not run yet, and will come out of the kernel when it does. */
 	lifecycle_register_thread(child, 1, OFF_CPU_RUNNABLE, THREAD_MODE_KERNEL,
 				  child->tgid == child->pid ? LEFTOVER_ANY : 0);
+	if (session.watches_otel)
+		otel_register(child, identity_tgid(child), child->tgid != child->pid);
 	return 0;
 }
 
@@ -66,6 +72,8 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	tgid = thread->tgid;
 	thread_release(thread);
 	bpf_map_update_elem(&processes, &tgid, &nothing, BPF_EXIST);
+	if (session.watches_otel)
+		bpf_map_delete_elem(&otel_processes, &tgid);
 	lifecycle_emit(EVENT_KIND_EXEC, tgid, 0, task);
 	return 0;
 }
@@ -95,6 +103,8 @@ int BPF_PROG(on_rename, struct task_struct *task)
 	thread->knowledge = CONTEXT_UNKNOWN;
 	thread->has_passed_probe = 0;
 	thread->leftover_pointer = thread->state_pointer;
+	if (session.watches_otel)
+		otel_begin_life();
 	thread_release(thread);
 	return 0;
 }

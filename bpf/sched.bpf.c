@@ -25,7 +25,8 @@ static __always_inline __u32 off_cpu_reason(const struct task_struct *task, bool
  */
 static __always_inline bool must_confirm(const struct thread_state *thread, __u64 now_ns)
 {
-	return is_lean || thread->knowledge != CONTEXT_KNOWN || thread->generation != generation ||
+	return is_lean || context_changes_unprobed(thread) || thread->knowledge != CONTEXT_KNOWN ||
+	       thread->generation != generation ||
 	       now_ns - thread->confirmed_ns > CONFIRM_PERIOD_NS;
 }
 

@@ -43,9 +43,10 @@ int BPF_PROG(on_sys_enter, struct pt_regs *registers)
 		return 0;
 	}
 	now_ns = bpf_ktime_get_ns();
-	if (!enter_kernel(thread, task, now_ns, false))
+	if (!enter_kernel(thread, task, now_ns, context_changes_unprobed(thread)))
 		return 0;
-	edge_arm(slot, thread, (__u64)registers, known_at);
+	if (!context_changes_unprobed(thread))
+		edge_arm(slot, thread, (__u64)registers, known_at);
 	thread_release(thread);
 	return 0;
 }
@@ -92,7 +93,8 @@ int BPF_PROG(on_sys_exit, struct pt_regs *registers)
 		return 0;
 	charge_note_pending(thread, thread->clock.mark_ns);
 	(void)account_edge(&thread->clock, &thread->pending, bpf_ktime_get_ns(), THREAD_MODE_USER);
-	edge_arm(slot, thread, (__u64)registers, known_at);
+	if (!context_changes_unprobed(thread))
+		edge_arm(slot, thread, (__u64)registers, known_at);
 	thread_release(thread);
 	return 0;
 }

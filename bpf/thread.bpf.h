@@ -43,12 +43,6 @@ enum {
 /* No address: the first pointer that is read was there before the thread was seen. */
 #define LEFTOVER_ANY (~0ULL)
 
-enum tls_resolution {
-	TLS_UNRESOLVED = 0,
-	TLS_RESOLVED = 1,
-	TLS_UNALLOCATED = 2, /* this thread never touched the variable: no context */
-};
-
 enum context_knowledge {
 	CONTEXT_UNKNOWN = 0, /* nothing was read since the last change of context */
 	CONTEXT_KNOWN = 1, /* in force until a probe or a reading says otherwise */
@@ -85,8 +79,8 @@ struct thread_state {
 	__u32 is_exiting;
 	__u32 has_passed_probe; /* the thread itself has set its context since it was first seen */
 	__u32 is_inherited; /* context_hash was found before it had */
+	__u32 is_otel_inherited; /* the same of OpenTelemetry's part of it */
 	__u32 armed_cpu; /* CPU + 1 whose edge_slot has time of this thread; 0 = none */
-	__u32 reserved;
 	/* Room to read a table and to build a snapshot: too large for the stack, and not per CPU
 	 * because these programs can be preempted. */
 	struct state_header header; /* and the pairs behind it, read together */

@@ -20,7 +20,24 @@ int session_set_process(struct session *session, pid_t tgid, const struct proces
 	if (bpf_map_update_elem(processes, &key, config, BPF_ANY))
 		return log_error_errno(errno, "cannot configure process %d", tgid);
 	__atomic_add_fetch(&session->skeleton->bss->generation, 1, __ATOMIC_SEQ_CST);
+	/* Who runs now must not pass its system calls' edges the short way any more. */
+	if (config->flags & PROCESS_HAS_OTEL)
+		(void)collector_interrupt_cpus(session);
 	return 0;
+}
+
+int session_set_otel(struct session *session, pid_t tgid, const struct otel_config *config)
+{
+	__u32 key = (__u32)tgid;
+	int result = 0;
+
+	if (bpf_map_update_elem(bpf_map__fd(session->skeleton->maps.otel_processes), &key, config,
+				BPF_ANY))
+		return log_error_errno(errno, "cannot configure OpenTelemetry in process %d", tgid);
+	/* Twice, as session_register_threads(). */
+	for (int pass = 0; !result && pass < 2; pass++)
+		result = collector_run_tasks(session, COLLECT_PHASE_OTEL);
+	return result ? log_error_errno(result, "cannot walk the machine's tasks") : 0;
 }
 
 int session_get_process(struct session *session, pid_t tgid, struct process_config *ret_config)
@@ -38,6 +55,7 @@ void session_remove_process(struct session *session, pid_t tgid)
 	uprobe_detach(session, tgid);
 	(void)bpf_map_delete_elem(bpf_map__fd(session->skeleton->maps.processes), &key);
 	(void)bpf_map_delete_elem(bpf_map__fd(session->skeleton->maps.books), &key);
+	(void)bpf_map_delete_elem(bpf_map__fd(session->skeleton->maps.otel_processes), &key);
 }
 
 int session_get_context(struct session *session, uint64_t hash,

@@ -49,6 +49,8 @@ static void set_map_sizes(struct session *session)
 		(void)bpf_map__set_max_entries(skeleton->maps.accounts_a, options->accounts_max);
 		(void)bpf_map__set_max_entries(skeleton->maps.accounts_b, options->accounts_max);
 	}
+	if (!options->watches_otel)
+		(void)bpf_map__set_max_entries(skeleton->maps.otel_processes, 1);
 	if (options->ring_bytes)
 		(void)bpf_map__set_max_entries(skeleton->maps.events, options->ring_bytes);
 }
@@ -61,6 +63,7 @@ static int configure(struct session *session)
 	int64_t offset = 0;
 
 	config->follow_forks = session->options.follow_forks;
+	config->watches_otel = session->options.watches_otel;
 	config->has_steal_time = steal_time_find(&offset);
 	config->steal_time_offset = config->has_steal_time ? offset : 0;
 	if (!session->options.has_kernel_split) {

@@ -20,6 +20,7 @@ struct session_options {
 	bool is_lean; /* no uprobes: contexts are read at scheduler and syscall boundaries */
 	bool has_kernel_split; /* attach the two syscall tracepoints */
 	bool follow_forks;
+	bool watches_otel; /* contexts of OpenTelemetry are to be read in some process */
 	bool measures_programs; /* have the kernel time our programs: two clock readings a run */
 	uint32_t contexts_max; /* sizes of maps; 0 = the defaults of limits.h */
 	uint32_t accounts_max;
@@ -43,6 +44,12 @@ int session_attach(struct session *session);
  * one is known by itself. 0, -E2BIG (PROCESSES_MAX reached), -errno. Logs.
  */
 int session_set_process(struct session *session, pid_t tgid, const struct process_config *config);
+/*
+ * Tells it where a process has its context of OpenTelemetry, and makes room for it in its threads.
+ * The session must watch for such; is in force from the next session_set_process() with
+ * PROCESS_HAS_OTEL on. Errors as there.
+ */
+int session_set_otel(struct session *session, pid_t tgid, const struct otel_config *config);
 /* Copies the config that the kernel side holds. 0, -ENOENT. */
 int session_get_process(struct session *session, pid_t tgid, struct process_config *ret_config);
 /* Forgets a process that has ended. */

@@ -7,6 +7,7 @@
 #include <linux/types.h>
 
 #include <correlator/limits.h>
+#include <correlator/otel_record.h>
 
 /* How the address of the thread-local follows from the thread pointer (facts: tls_symbol.h). */
 enum tls_model {
@@ -35,6 +36,7 @@ enum string_layout {
 
 enum process_config_flags {
 	PROCESS_READY = 1 << 0, /* tls is valid: contexts can be read */
+	PROCESS_HAS_OTEL = 1 << 1, /* it has an otel_config, too */
 };
 
 /* Value of the map `processes`, by tgid. A forked child starts with its parent's. */
@@ -55,10 +57,28 @@ struct process_config {
 
 _Static_assert(sizeof(struct process_config) == 32 + 8 * KEYS_MAX + 48, "layout");
 
+/*
+ * Value of the map `otel_processes`, by tgid: where OpenTelemetry's thread context is, and which of
+ * the wanted keys are found in it. A forked child starts with its parent's.
+ */
+struct otel_config {
+	struct tls_location tls;
+	__u16 known_indexes; /* names in the key map; beyond them userspace has to read it again */
+	__u8 trace_key; /* 1 + number of the key that is the trace ID; 0 = not wanted */
+	__u8 span_key;
+	__u8 reads_attributes; /* 0: no attribute is wanted */
+	__u8 reserved[3];
+	__u8 key_of_index[OTEL_INDEXES]; /* 1 + number of the key; 0 = not wanted */
+};
+
+_Static_assert(sizeof(struct otel_config) == 32 + 8 + OTEL_INDEXES, "layout");
+
 /* Constants of a session, set before load: the verifier removes what they switch off. */
 struct session_config {
 	__u32 follow_forks; /* 1: forked children are observed */
 	__u32 has_steal_time;
+	__u32 watches_otel; /* 1: a key of OpenTelemetry is wanted */
+	__u32 reserved;
 	/* Of KVM's per-CPU steal_time from the per-CPU runqueues, both by the kernel's own BTF. */
 	__s64 steal_time_offset;
 };
@@ -67,4 +87,5 @@ struct session_config {
 enum collect_phase {
 	COLLECT_PHASE_REGISTER = 0, /* give each thread of a known process its storage */
 	COLLECT_PHASE_FLUSH = 1, /* write up threads that are off the CPU */
+	COLLECT_PHASE_OTEL = 2, /* make room for OpenTelemetry's contexts */
 };

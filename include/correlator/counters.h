@@ -22,6 +22,12 @@
 	X(CHANGE_UNSEEN, "changes_unseen", "context changes that no probe saw")                   \
 	X(CONTEXT_INHERITED, "contexts_inherited",                                                \
 	  "contexts found on a thread that had passed no probe yet: flagged inherited")           \
+	X(OTEL_UNREADABLE, "otel_unreadable",                                                     \
+	  "OpenTelemetry records that faulted; the time went to unattributed")                    \
+	X(OTEL_MALFORMED, "otel_malformed",                                                       \
+	  "OpenTelemetry records at no possible address, longer than 640 bytes, or cut")          \
+	X(OTEL_KEY_UNKNOWN, "otel_keys_unknown",                                                  \
+	  "OpenTelemetry records with an attribute that the key map did not name yet")            \
 	X(CONTEXTS_FULL, "contexts_full",                                                         \
 	  "contexts not recorded because the map was full; their time went to overflow")          \
 	X(ACCOUNTS_FULL, "accounts_full",                                                         \

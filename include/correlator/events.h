@@ -14,6 +14,7 @@ enum event_kind {
 	EVENT_KIND_EXIT = 3, /* the last thread of an observed process exited */
 	EVENT_KIND_LOAD = 4, /* its dynamic loader is about to (un)load objects, or just did */
 	EVENT_KIND_ASK = 5, /* a probe was hit whose context cannot be read: see context_ask() */
+	EVENT_KIND_OTEL_KEYS = 6, /* an attribute's index is not in the key map as last read */
 	_EVENT_KIND_MAX,
 };
 

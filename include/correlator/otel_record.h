@@ -23,11 +23,13 @@ enum otel_record_layout {
 	OTEL_ATTRIBUTES_BYTES_MAX = 612,
 	/* Of an attribute: u8 index into the key map, u8 length; then so many bytes of UTF-8. */
 	OTEL_ATTRIBUTE_HEADER_BYTES = 2,
-	OTEL_ATTRIBUTES_MAX = OTEL_ATTRIBUTES_BYTES_MAX / OTEL_ATTRIBUTE_HEADER_BYTES,
+	OTEL_ATTRIBUTES_MAX = 64, /* that are looked at, for the verifier: 9 bytes each */
 	OTEL_INDEXES = 256,
 	/* Room that an offset is masked to, for the verifier; what a header points at is in it. */
 	OTEL_ATTRIBUTES_ROOM = 1024,
 	OTEL_TEXT_BYTES_MAX = 255,
+	/* Offsets by 1 + number of the key; 0 takes those of keys that are not wanted. */
+	OTEL_OFFSET_SLOTS = 16,
 };
 
 /* At least 2-byte aligned. Followed by attributes_bytes of attributes. */
@@ -52,14 +54,16 @@ static inline int otel_record_pointer_is_sane(__u64 pointer)
 
 /* What the walk met. */
 enum otel_walk_flags {
-	OTEL_WALK_CUT = 1 << 0, /* an entry did not fit: the walk ended there */
+	OTEL_WALK_CUT = 1 << 0, /* an entry did not fit, or there are too many: the walk ended */
 	OTEL_WALK_UNKNOWN = 1 << 1, /* an index that the key map, as last read, does not have */
 };
 
 /*
  * Finds the wanted attributes in attributes[0..size_bytes): key_of_index has, by index, 1 + the
- * number of the wanted key, or 0. ret_offsets gets, by key, 1 + the offset of its last entry's
- * header, or 0. Returns enum otel_walk_flags. attributes must have OTEL_ATTRIBUTES_ROOM bytes.
+ * number of the wanted key, or 0. ret_offsets gets, by that, 1 + the offset of the last such entry,
+ * or 0. Returns enum otel_walk_flags. attributes must have OTEL_ATTRIBUTES_ROOM bytes.
+ *
+ * Few branches: the verifier walks the loop to its end, and both ways at each of them.
  */
 static inline __u32 otel_record_walk(const __u8 *attributes, __u32 size_bytes,
 				     const __u8 *key_of_index, __u32 known_indexes,
@@ -68,14 +72,14 @@ static inline __u32 otel_record_walk(const __u8 *attributes, __u32 size_bytes,
 	const __u32 mask = OTEL_ATTRIBUTES_ROOM - 1;
 	__u32 offset = 0, flags = 0;
 
-	for (__u32 key = 0; key < KEYS_MAX; key++)
-		ret_offsets[key] = 0;
+	for (__u32 slot = 0; slot < OTEL_OFFSET_SLOTS; slot++)
+		ret_offsets[slot] = 0;
 	if (size_bytes > OTEL_ATTRIBUTES_BYTES_MAX) {
 		size_bytes = OTEL_ATTRIBUTES_BYTES_MAX;
 		flags = OTEL_WALK_CUT;
 	}
 	for (__u32 entry = 0; entry < OTEL_ATTRIBUTES_MAX; entry++) {
-		__u32 index, next, key;
+		__u32 index, next;
 
 		if (offset >= size_bytes)
 			break;
@@ -83,12 +87,10 @@ static inline __u32 otel_record_walk(const __u8 *attributes, __u32 size_bytes,
 		next = offset + OTEL_ATTRIBUTE_HEADER_BYTES + attributes[(offset + 1) & mask];
 		if (next > size_bytes)
 			return flags | OTEL_WALK_CUT;
-		key = key_of_index[index & (OTEL_INDEXES - 1)];
-		if (key && key <= KEYS_MAX)
-			ret_offsets[(key - 1) & (KEYS_MAX - 1)] = (__u16)(offset + 1);
-		if (index >= known_indexes)
-			flags |= OTEL_WALK_UNKNOWN;
+		ret_offsets[key_of_index[index] & (OTEL_OFFSET_SLOTS - 1)] = (__u16)(offset + 1);
+		/* The sign of the difference: index < known_indexes, or not. */
+		flags |= ((known_indexes - index - 1) >> 31) * OTEL_WALK_UNKNOWN;
 		offset = next;
 	}
-	return flags;
+	return offset < size_bytes ? flags | OTEL_WALK_CUT : flags;
 }

@@ -29,6 +29,11 @@ enum value_snapshot_flags {
 	VALUE_NEGATIVE = 1 << 1, /* bignum sign */
 };
 
+/* Of value_snapshot.encoding: the same index in every Ruby (encindex.h). */
+enum {
+	VALUE_ENCODING_UTF_8 = 1
+};
+
 /* A piece of a value's bytes; what it has none for is zero. */
 struct value_chunk {
 	__u64 words[VALUE_BYTES_MAX / 8];

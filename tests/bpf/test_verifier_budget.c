@@ -32,25 +32,27 @@ static int find_ceiling(const char *name, unsigned int *ret_ceiling)
 	return found;
 }
 
-static void each_program_keeps_to_its_ceiling(void **state)
+/* suffix: behind the names of the programs in the budget. */
+static void check_programs(struct correlator_bpf *skeleton, const char *suffix)
 {
-	struct correlator_bpf *skeleton = correlator_bpf__open_and_load();
 	struct bpf_program *program;
 	int failed = 0;
 
-	(void)state;
 	assert_non_null(skeleton);
-	printf("%-20s %12s %12s %10s\n", "program", "verified", "ceiling", "jited B");
+	assert_int_equal(correlator_bpf__load(skeleton), 0);
+	printf("%-24s %12s %12s %10s\n", "program", "verified", "ceiling", "jited B");
 	bpf_object__for_each_program(program, skeleton->obj) {
 		struct bpf_prog_info info = { 0 };
 		uint32_t size = sizeof(info);
 		unsigned int ceiling = 0;
+		char name[64];
 
+		(void)snprintf(name, sizeof(name), "%s%s", bpf_program__name(program), suffix);
 		assert_int_equal(bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size), 0);
-		if (!find_ceiling(bpf_program__name(program), &ceiling))
-			printf("%s has no line in the budget\n", bpf_program__name(program));
-		printf("%-20s %12u %12u %10u\n", bpf_program__name(program), info.verified_insns,
-		       ceiling, info.jited_prog_len);
+		if (!find_ceiling(name, &ceiling))
+			printf("%s has no line in the budget\n", name);
+		printf("%-24s %12u %12u %10u\n", name, info.verified_insns, ceiling,
+		       info.jited_prog_len);
 		/* 0: a kernel before 5.16, which does not tell. */
 		failed += info.verified_insns > ceiling;
 	}
@@ -58,10 +60,27 @@ static void each_program_keeps_to_its_ceiling(void **state)
 	assert_int_equal(failed, 0);
 }
 
+static void each_program_keeps_to_its_ceiling(void **state)
+{
+	(void)state;
+	check_programs(correlator_bpf__open(), "");
+}
+
+static void and_with_opentelemetry_to_a_higher_one(void **state)
+{
+	struct correlator_bpf *skeleton = correlator_bpf__open();
+
+	(void)state;
+	assert_non_null(skeleton);
+	((struct session_config *)&skeleton->rodata->session)->watches_otel = 1;
+	check_programs(skeleton, "+otel");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_program_keeps_to_its_ceiling),
+		cmocka_unit_test(and_with_opentelemetry_to_a_higher_one),
 	};
 
 	kernel_test_require();

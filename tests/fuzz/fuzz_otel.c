@@ -12,7 +12,7 @@ static void walk_attributes(struct fuzz_input *input)
 	uint8_t attributes[OTEL_ATTRIBUTES_ROOM] = { 0 };
 	uint8_t key_of_index[OTEL_INDEXES];
 	uint32_t known_indexes = fuzz_take_u8(input);
-	uint16_t offsets[KEYS_MAX];
+	uint16_t offsets[OTEL_OFFSET_SLOTS];
 	uint16_t size_bytes;
 
 	for (size_t i = 0; i < sizeof(key_of_index); i++)
@@ -21,11 +21,11 @@ static void walk_attributes(struct fuzz_input *input)
 	fuzz_take(input, attributes,
 		  size_bytes < OTEL_ATTRIBUTES_BYTES_MAX ? size_bytes : OTEL_ATTRIBUTES_BYTES_MAX);
 	(void)otel_record_walk(attributes, size_bytes, key_of_index, known_indexes, offsets);
-	for (size_t key = 0; key < KEYS_MAX; key++) {
-		uint32_t at = offsets[key] ? offsets[key] - 1u : 0;
+	for (size_t slot = 0; slot < OTEL_OFFSET_SLOTS; slot++) {
+		uint32_t at = offsets[slot] ? offsets[slot] - 1u : 0;
 
 		FUZZ_REQUIRE(at + OTEL_ATTRIBUTE_HEADER_BYTES <= OTEL_ATTRIBUTES_BYTES_MAX);
-		FUZZ_REQUIRE(!offsets[key] ||
+		FUZZ_REQUIRE(!offsets[slot] ||
 			     at + OTEL_ATTRIBUTE_HEADER_BYTES + attributes[at + 1] <= size_bytes);
 	}
 }

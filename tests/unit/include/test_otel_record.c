@@ -13,7 +13,7 @@ struct walk {
 	uint32_t size_bytes;
 	uint8_t key_of_index[OTEL_INDEXES];
 	uint32_t known_indexes;
-	uint16_t offsets[KEYS_MAX];
+	uint16_t offsets[OTEL_OFFSET_SLOTS];
 };
 
 static void put(struct walk *walk, uint8_t index, uint8_t length, uint8_t fill)
@@ -40,9 +40,9 @@ static void wanted_attributes_are_found(void **state)
 	put(&walk, 1, 0, 0);
 	put(&walk, 2, 5, 'b');
 	assert_int_equal(run(&walk), 0);
-	assert_int_equal(walk.offsets[0], 0);
-	assert_int_equal(walk.offsets[1], 1);
-	assert_int_equal(walk.offsets[KEYS_MAX - 1], 1 + 5 + 2);
+	assert_int_equal(walk.offsets[1], 0);
+	assert_int_equal(walk.offsets[2], 1);
+	assert_int_equal(walk.offsets[KEYS_MAX], 1 + 5 + 2);
 }
 
 static void the_last_occurrence_wins(void **state)
@@ -53,7 +53,7 @@ static void the_last_occurrence_wins(void **state)
 	put(&walk, 0, 3, 'a');
 	put(&walk, 0, 3, 'b');
 	assert_int_equal(run(&walk), 0);
-	assert_int_equal(walk.offsets[0], 1 + 5);
+	assert_int_equal(walk.offsets[1], 1 + 5);
 }
 
 static void the_walk_ends_at_an_entry_that_does_not_fit(void **state)
@@ -65,11 +65,11 @@ static void the_walk_ends_at_an_entry_that_does_not_fit(void **state)
 	put(&walk, 0, 9, 'b');
 	walk.size_bytes--;
 	assert_int_equal(run(&walk), OTEL_WALK_CUT);
-	assert_int_equal(walk.offsets[0], 1);
+	assert_int_equal(walk.offsets[1], 1);
 	/* Half a header. */
 	walk.size_bytes = 6;
 	assert_int_equal(run(&walk), OTEL_WALK_CUT);
-	assert_int_equal(walk.offsets[0], 1);
+	assert_int_equal(walk.offsets[1], 1);
 }
 
 static void an_index_that_is_not_known_is_told(void **state)
@@ -80,7 +80,7 @@ static void an_index_that_is_not_known_is_told(void **state)
 	put(&walk, 1, 1, 'x');
 	put(&walk, 0, 1, 'a');
 	assert_int_equal(run(&walk), OTEL_WALK_UNKNOWN);
-	assert_int_equal(walk.offsets[0], 1 + 3);
+	assert_int_equal(walk.offsets[1], 1 + 3);
 }
 
 static void the_longest_record_is_walked_to_its_end(void **state)
@@ -89,17 +89,33 @@ static void the_longest_record_is_walked_to_its_end(void **state)
 
 	(void)state;
 	while (walk.size_bytes < OTEL_ATTRIBUTES_BYTES_MAX - OTEL_ATTRIBUTE_HEADER_BYTES)
-		put(&walk, 1, 0, 0);
+		put(&walk, 1, 8, 0);
+	walk.size_bytes = OTEL_ATTRIBUTES_BYTES_MAX - OTEL_ATTRIBUTE_HEADER_BYTES;
 	put(&walk, 7, 0, 0);
 	assert_int_equal(walk.size_bytes, OTEL_ATTRIBUTES_BYTES_MAX);
 	assert_int_equal(run(&walk), 0);
-	assert_int_equal(walk.offsets[0], 1 + OTEL_ATTRIBUTES_BYTES_MAX - 2);
+	assert_int_equal(walk.offsets[1], 1 + OTEL_ATTRIBUTES_BYTES_MAX - 2);
 	/* What lies behind the longest one is not read. */
 	put(&walk, 8, 0, 0);
 	walk.size_bytes = UINT16_MAX;
 	assert_int_equal(run(&walk), OTEL_WALK_CUT);
-	assert_int_equal(walk.offsets[0], 1 + OTEL_ATTRIBUTES_BYTES_MAX - 2);
-	assert_int_equal(walk.offsets[1], 0);
+	assert_int_equal(walk.offsets[1], 1 + OTEL_ATTRIBUTES_BYTES_MAX - 2);
+	assert_int_equal(walk.offsets[2], 0);
+}
+
+static void entries_are_looked_at_up_to_a_limit(void **state)
+{
+	struct walk walk = { .known_indexes = 256, .key_of_index = { [7] = 1, [8] = 2 } };
+
+	(void)state;
+	for (unsigned int i = 0; i < OTEL_ATTRIBUTES_MAX - 1; i++)
+		put(&walk, 1, 0, 0);
+	put(&walk, 7, 0, 0);
+	assert_int_equal(run(&walk), 0);
+	put(&walk, 8, 0, 0);
+	assert_int_equal(run(&walk), OTEL_WALK_CUT);
+	assert_int_equal(walk.offsets[1], 1 + 2 * (OTEL_ATTRIBUTES_MAX - 1));
+	assert_int_equal(walk.offsets[2], 0);
 }
 
 static void noise_stays_in_bounds(void **state)
@@ -116,8 +132,8 @@ static void noise_stays_in_bounds(void **state)
 		}
 		walk.size_bytes = noise & 0xffff;
 		(void)run(&walk);
-		for (size_t key = 0; key < KEYS_MAX; key++) {
-			size_t at = walk.offsets[key];
+		for (size_t slot = 0; slot < OTEL_OFFSET_SLOTS; slot++) {
+			size_t at = walk.offsets[slot];
 
 			assert_true(!at ||
 				    at - 1 + 2 + walk.attributes[at] <= OTEL_ATTRIBUTES_BYTES_MAX);
@@ -133,6 +149,7 @@ int main(void)
 		cmocka_unit_test(the_walk_ends_at_an_entry_that_does_not_fit),
 		cmocka_unit_test(an_index_that_is_not_known_is_told),
 		cmocka_unit_test(the_longest_record_is_walked_to_its_end),
+		cmocka_unit_test(entries_are_looked_at_up_to_a_limit),
 		cmocka_unit_test(noise_stays_in_bounds),
 	};
 

@@ -1,0 +1,173 @@
+/*
+ * What is made of a record of OpenTelemetry's that was read: a digest of its bytes, and the values
+ * of the wanted keys, with their hash. Values are captured as Ruby's Strings are (snapshot.h), so
+ * that nothing behind this knows the difference.
+ *
+ * Global functions: see capture.bpf.h.
+ */
+#pragma once
+
+#include "capture.bpf.h"
+#include "thread.bpf.h"
+
+#include <correlator/otel_record.h>
+
+struct otel_thread {
+	struct otel_config config; /* of the generation below */
+	__u64 tls_address;
+	__u64 digest; /* of the record that hash was made of; 0 = of none */
+	__u64 leftover_digest; /* of one that this thread has not set in this life; 0 = none */
+	__u64 hash; /* of the wanted values in force, or one with a fixed meaning (snapshot.h) */
+	__u32 tls_resolution;
+	__u32 generation;
+	__u32 is_registered;
+	__u32 is_known; /* hash was read, or follows from the thread's being new */
+	__u32 is_leftover_open; /* the first record that is read was there before the thread was */
+	__u32 has_asked; /* userspace was told of an unknown index since the last configuration */
+	__u32 record_bytes;
+	__u16 offsets[OTEL_OFFSET_SLOTS]; /* otel_record_walk() */
+	union {
+		struct {
+			struct otel_record_header header;
+			__u8 attributes[OTEL_ATTRIBUTES_ROOM];
+		};
+		__u64 words[(sizeof(struct otel_record_header) + OTEL_ATTRIBUTES_ROOM + 4) / 8];
+	};
+	struct value_chunk chunk; /* of a long text */
+	struct value_snapshot values[KEYS_MAX]; /* those of other keys are absent */
+};
+
+/* Created by otel_register() only, freed with the task. Threads of other processes have none. */
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct otel_thread);
+} otel_threads SEC(".maps") __weak;
+
+/* Not a hash to trust a hostile target with: it only tells whether its own record has changed. */
+__weak __u64 otel_digest(struct otel_thread *otel)
+{
+	const __u64 odd = 0x9e3779b97f4a7c15ULL;
+	__u64 digest = odd;
+	__u32 count;
+
+	if (!otel)
+		return 0;
+	count = (otel->record_bytes + 7) / 8;
+	for (__u32 i = 0; i < OTEL_RECORD_BYTES_MAX / 8; i++) {
+		if (i >= count)
+			break;
+		digest = (digest ^ otel->words[i]) * odd;
+		digest ^= digest >> 29;
+	}
+	return digest | 1;
+}
+
+/* As hex, which is how W3C trace context writes it. All zero: there is none. */
+static __always_inline void otel_capture_id(struct value_snapshot *value, const __u8 *id,
+					    __u32 size_bytes)
+{
+	__u8 bits = 0;
+
+	for (__u32 i = 0; i < size_bytes; i++) {
+		__u8 high = id[i] >> 4, low = id[i] & 0xf;
+
+		value->bytes[2 * i] = high + (high < 10 ? '0' : 'a' - 10);
+		value->bytes[2 * i + 1] = low + (low < 10 ? '0' : 'a' - 10);
+		bits |= id[i];
+	}
+	if (!bits)
+		return;
+	value->kind = VALUE_KIND_STRING;
+	value->length_bytes = (__u16)(2 * size_bytes);
+	value->raw = 2 * size_bytes;
+}
+
+/* The rest of a text that is longer than what value has of it; zero behind its end. */
+static __always_inline void otel_digest_text(struct otel_thread *otel, struct value_snapshot *value,
+					     __u32 offset, __u32 length)
+{
+	struct context_hash_state state;
+	__u32 rest = length - VALUE_BYTES_MAX;
+
+	__builtin_memset(&otel->chunk, 0, sizeof(otel->chunk));
+	barrier_var(rest);
+	if (rest > sizeof(otel->chunk) ||
+	    bpf_probe_read_kernel(
+		    &otel->chunk, rest,
+		    &otel->attributes[(offset + VALUE_BYTES_MAX) & (OTEL_ATTRIBUTES_ROOM - 1)]))
+		return;
+	value_digest_init(&state, length);
+	capture_digest_chunk(&state, &value->start);
+	capture_digest_chunk(&state, &otel->chunk);
+	value->flags = VALUE_TRUNCATED;
+	value->raw = context_hash_final(&state);
+}
+
+/* offset: of the text in the attributes. */
+static __always_inline void otel_capture_text(struct otel_thread *otel,
+					      struct value_snapshot *value, __u32 offset,
+					      __u32 length)
+{
+	__u32 captured = length < VALUE_BYTES_MAX ? length : VALUE_BYTES_MAX;
+
+	if (captured & 7)
+		value->words[(captured / 8) & (VALUE_BYTES_MAX / 8 - 1)] = 0;
+	barrier_var(captured);
+	if (captured > VALUE_BYTES_MAX ||
+	    bpf_probe_read_kernel(value->bytes, captured,
+				  &otel->attributes[offset & (OTEL_ATTRIBUTES_ROOM - 1)]))
+		return;
+	value->kind = VALUE_KIND_STRING;
+	value->length_bytes = (__u16)captured;
+	value->raw = length;
+	if (length > VALUE_BYTES_MAX)
+		otel_digest_text(otel, value, offset, length);
+}
+
+/* Captures the value of one key, as a String of Ruby's is, and adds it to the hash. 0: the record
+ * that was read has none. */
+__weak int otel_capture_key(struct otel_thread *otel, __u32 key, struct context_hash_state *hash)
+{
+	struct value_snapshot *value;
+	__u32 offset;
+
+	if (!otel || !hash || key >= KEYS_MAX)
+		return 0;
+	value = &otel->values[key];
+	value->kind = VALUE_KIND_ABSENT;
+	value->flags = 0;
+	value->length_bytes = 0;
+	value->encoding = VALUE_ENCODING_UTF_8;
+	value->raw = 0;
+	if (otel->config.trace_key == key + 1)
+		otel_capture_id(value, otel->header.trace_id, OTEL_TRACE_ID_BYTES);
+	else if (otel->config.span_key == key + 1)
+		otel_capture_id(value, otel->header.span_id, OTEL_SPAN_ID_BYTES);
+	offset = otel->offsets[key + 1];
+	/* 1 + that of the entry: its length is there, its text follows. */
+	if (offset)
+		otel_capture_text(otel, value, offset + 1,
+				  otel->attributes[offset & (OTEL_ATTRIBUTES_ROOM - 1)]);
+	if (value->kind == VALUE_KIND_ABSENT)
+		return 0;
+	context_hash_add(hash, key);
+	context_hash_add_value(hash, value);
+	return 1;
+}
+
+/* Captures all wanted values of the record that was read. CONTEXT_HASH_NONE: it has none. */
+__weak __u64 otel_hash(struct otel_thread *otel)
+{
+	struct context_hash_key key = { { hash_key.words[0], hash_key.words[1] } };
+	struct context_hash_state hash;
+	int found = 0;
+
+	if (!otel)
+		return CONTEXT_HASH_NONE;
+	context_hash_init(&hash, &key);
+	for (__u32 i = 0; i < KEYS_MAX; i++)
+		found |= otel_capture_key(otel, i, &hash);
+	return found ? context_hash_final(&hash) : CONTEXT_HASH_NONE;
+}

@@ -1,0 +1,70 @@
+/* From a thread to the address of a thread-local of it, for whichever variable. */
+#pragma once
+
+#include "kernel_views.h"
+
+#include <linux/bpf.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include <correlator/config.h>
+#include <correlator/table_probe.h>
+
+enum tls_resolution {
+	TLS_UNRESOLVED = 0,
+	TLS_RESOLVED = 1,
+	TLS_UNALLOCATED = 2, /* this thread never touched the variable: no context */
+};
+
+static __always_inline __u64 tls_thread_pointer(struct task_struct *task)
+{
+#ifdef __TARGET_ARCH_arm64
+	struct task_struct___arm64 *view = (void *)task;
+
+	return BPF_CORE_READ(view, thread.uw.tp_value);
+#else
+	return task->thread.fsbase;
+#endif
+}
+
+/* Walks the thread's DTV as __tls_get_addr does, without allocating (glibc 2.36 dl-tls.c). */
+static __always_inline __u32 tls_locate_dynamic(const struct tls_location *tls,
+						__u64 thread_pointer, __u64 *ret_address)
+{
+	__u64 dtv, length, block;
+	__u64 entry_bytes = tls->dtv_entry_bytes;
+
+	if (bpf_probe_read_user(&dtv, sizeof(dtv),
+				(void *)(thread_pointer + (__s64)tls->dtv_pointer_offset)) ||
+	    !table_pointer_is_sane(dtv))
+		return TLS_UNRESOLVED;
+	if (tls->dtv_has_length) {
+		if (bpf_probe_read_user(&length, sizeof(length), (void *)(dtv - entry_bytes)))
+			return TLS_UNRESOLVED;
+		if (tls->module > length)
+			return TLS_UNALLOCATED;
+	}
+	if (bpf_probe_read_user(&block, sizeof(block), (void *)(dtv + tls->module * entry_bytes)))
+		return TLS_UNRESOLVED;
+	if (!block || (block & 1))
+		return TLS_UNALLOCATED;
+	*ret_address = block + (__u64)tls->offset;
+	return TLS_RESOLVED;
+}
+
+/* Of the current thread, for good once it is TLS_RESOLVED. Returns enum tls_resolution. */
+static __always_inline __u32 tls_locate(const struct tls_location *tls, struct task_struct *task,
+					__u64 *ret_address)
+{
+	__u64 thread_pointer = tls_thread_pointer(task);
+
+	if (!thread_pointer)
+		return TLS_UNRESOLVED;
+	if (tls->model == TLS_MODEL_DYNAMIC)
+		return tls_locate_dynamic(tls, thread_pointer, ret_address);
+	if (tls->model != TLS_MODEL_STATIC)
+		return TLS_UNRESOLVED;
+	*ret_address = thread_pointer + (__u64)tls->offset;
+	return TLS_RESOLVED;
+}
