@@ -163,6 +163,8 @@ static void describe_copies(const struct ruby_target *target, const struct publi
 static void describe_keys(const struct ruby_target *target, const struct key_options *keys)
 {
 	for (size_t i = 0; i < keys->count; i++) {
+		if (!keys->ruby_names[i])
+			continue;
 		if (target->key_ids[i])
 			say(VERDICT_OK, "key", "%s = ID 0x%" PRIx64, keys->names[i],
 			    target->key_ids[i]);
@@ -218,7 +220,7 @@ static int examine_process(const struct arguments *arguments)
 
 	if (namespaces_check_own_proc())
 		return EXIT_CODE_UNSUPPORTED;
-	result = ruby_target_open(arguments->pid, arguments->keys.names, arguments->keys.count,
+	result = ruby_target_open(arguments->pid, arguments->keys.ruby_names, arguments->keys.count,
 				  &target);
 	if (result == -ESRCH) {
 		(void)log_error(result, "there is no process %d", arguments->pid);

@@ -46,7 +46,10 @@ static const struct argp_option options[] = {
 	{ "cgroup", OPTION_CGROUP, "PATTERN", 0,
 	  "The same, of those in this cgroup or below (a path or pattern: puma.service)", 1 },
 	{ "key", 'k', "KEY[=NAME]", 0,
-	  "Record this key of the context, under NAME (repeatable; default " DEFAULT_KEY ")", 1 },
+	  "Record this key of the context, under NAME (repeatable; default " DEFAULT_KEY
+	  "): a symbol "
+	  "of Ruby's, or otel.trace_id, otel.span_id or otel.ATTRIBUTE of OpenTelemetry's context",
+	  1 },
 	{ "no-follow", OPTION_NO_FOLLOW, NULL, 0, "Do not observe child processes", 1 },
 	{ "output", 'o', "FILE", 0, "Write records here, - for a pipe (default " DEFAULT_OUTPUT ")",
 	  2 },
@@ -87,6 +90,7 @@ static const char documentation[] =
 	"EXAMPLES\n"
 	"  correlator record -p 1234 -d 10s -o puma.msgpack\n"
 	"  correlator record -p 1234 -k request_id -k endpoint -k trace_id\n"
+	"  correlator record -p 1234 -k otel.trace_id -k otel.http.route\n"
 	"  correlator record -p 1234 -o - | correlator report -\n"
 	"  correlator record -o boot.msgpack -- bundle exec puma\n"
 	"  correlator record --all-ruby --cgroup '*.service' --budget 1 -o day.msgpack\n\n"

@@ -65,12 +65,15 @@ void observed_remove(struct observed_table *table, struct observed *process)
 {
 	HASH_DEL(table->processes, process);
 	ruby_target_free(process->target);
+	otel_target_free(process->otel);
 	free(process);
 }
 
 void observed_forget_image(struct observed *process, uint64_t now_ns)
 {
 	ruby_target_free(TAKE_PTR(process->target));
+	otel_target_free(TAKE_PTR(process->otel));
+	process->is_fork = false;
 	process->is_configured = process->is_readable = false;
 	process->server = NULL;
 	process->told_copies = process->preferences = 0;
@@ -188,7 +191,7 @@ static void schedule(struct observed *process, uint64_t now_ns, bool found_somet
 {
 	const struct ruby_target *target = process->target;
 
-	if (target && ruby_target_is_complete(target)) {
+	if (observed_is_complete(process)) {
 		process->retry_ns = 0;
 		process->retry_pause_ns = LOOK_PAUSE_FIRST_NS;
 		return;
@@ -206,8 +209,71 @@ static void schedule(struct observed *process, uint64_t now_ns, bool found_somet
 
 static int open_target(struct observed *process)
 {
-	return ruby_target_open(process->pid, process->keys->names, process->keys->count,
+	return ruby_target_open(process->pid, process->keys->ruby_names, process->keys->count,
 				&process->target);
+}
+
+bool observed_is_complete(const struct observed *process)
+{
+	const struct key_options *keys = process->keys;
+
+	return process->target && (!keys->ruby_count || ruby_target_is_complete(process->target)) &&
+	       (!keys->otel_count || (process->otel && otel_target_is_complete(process->otel)));
+}
+
+bool observed_has_otel(const struct observed *process)
+{
+	return process->otel && otel_target_is_readable(process->otel);
+}
+
+void observed_expect_otel(struct observed *process, uint64_t now_ns)
+{
+	if (process->otel && !process->retry_ns)
+		process->retry_ns = now_ns + LOOK_PAUSE_FIRST_NS;
+}
+
+/* 1: news; 0; -errno. */
+static int look_at_ruby(struct observed *process)
+{
+	if (!process->target)
+		return open_target(process);
+	/* What it is was seen the first time, and its keys are not asked for. */
+	if (!process->keys->ruby_count)
+		return 0;
+	return ruby_target_refresh(process->target, process->keys->ruby_names);
+}
+
+static int look_at_otel(const struct observed_table *table, struct observed *process)
+{
+	const struct key_options *keys = process->keys;
+	const struct observed *parent;
+	int result;
+
+	if (!keys->otel_count)
+		return 0;
+	if (process->otel)
+		return otel_target_refresh(process->otel);
+	result = otel_target_open(process->pid, keys->otel_names, keys->count, &process->otel);
+	parent = process->is_fork ? observed_find(table, process->parent_pid) : NULL;
+	if (!result && parent && parent->otel)
+		otel_target_inherit(process->otel, parent->otel);
+	return result;
+}
+
+/* 1: the kernel side was told something new; 0; -errno. */
+static int configure_otel(struct observed *process, struct session *session)
+{
+	struct otel_config config;
+	int result;
+
+	otel_target_config(process->otel, &config);
+	if (process->is_configured && !memcmp(&config, &process->otel_config, sizeof(config)))
+		return 0;
+	result = session_set_otel(session, process->pid, &config);
+	if (result)
+		return result;
+	process->otel_config = config;
+	return 1;
 }
 
 static void note_process(struct observed *process)
@@ -226,7 +292,7 @@ static void note_process(struct observed *process)
 static int configure(struct observed *process, struct session *session)
 {
 	struct process_config config;
-	int result;
+	int result = 0;
 
 	ruby_target_config(process->target, &config);
 	/* Several are in use: the kernel side need not ask which one. */
@@ -234,13 +300,21 @@ static int configure(struct observed *process, struct session *session)
 		config.publisher_start = 0;
 		config.publisher_end = UINT64_MAX;
 	}
-	if (process->is_configured && !memcmp(&config, &process->config, sizeof(config)))
+	if (!process->keys->ruby_count)
+		config.flags &= ~(uint32_t)PROCESS_READY;
+	if (observed_has_otel(process)) {
+		config.flags |= PROCESS_HAS_OTEL;
+		result = configure_otel(process, session);
+	}
+	if (result < 0)
+		return result;
+	if (!result && process->is_configured && !memcmp(&config, &process->config, sizeof(config)))
 		return 0;
 	result = session_set_process(session, process->pid, &config);
 	if (result)
 		return result;
 	process->is_configured = true;
-	process->is_readable = config.flags & PROCESS_READY;
+	process->is_readable = config.flags & (PROCESS_READY | PROCESS_HAS_OTEL);
 	process->config = config;
 	return 0;
 }
@@ -249,12 +323,11 @@ int observed_look(struct observed_table *table, struct observed *process, struct
 		  uint64_t now_ns)
 {
 	bool is_news = !process->is_configured;
-	int result;
+	int result = look_at_ruby(process);
 
-	if (process->target)
-		result = ruby_target_refresh(process->target, table->keys->names);
-	else
-		result = open_target(process);
+	is_news |= result > 0;
+	if (result >= 0)
+		result = look_at_otel(table, process);
 	is_news |= result > 0;
 	schedule(process, now_ns, is_news);
 	note_answer(process, now_ns, is_news);
@@ -268,7 +341,7 @@ int observed_look(struct observed_table *table, struct observed *process, struct
 	if (!result)
 		result = configure(process, session);
 	tell_copies(process, session_get_mode(session) == SESSION_MODE_EXACT);
-	if (!process->target->publisher_count && !process->is_loading)
+	if (!process->is_readable && !process->target->publisher_count && !process->is_loading)
 		process->absent_ktime_ns = now_ns;
 	process->is_loading = false;
 	return result;

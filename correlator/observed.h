@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "options.h"
 #include "probe/session.h"
+#include "target/otel_target.h"
 #include "target/ruby_target.h"
 
 struct observed {
@@ -24,10 +25,13 @@ struct observed {
 	uint64_t start_wall_ns; /* 0 = not known */
 	const char *server; /* NULL = not known; static text */
 	struct ruby_target *target; /* NULL = not looked at yet */
+	struct otel_target *otel; /* NULL = not wanted, or not looked at yet */
+	bool is_fork; /* of an observed process, and runs the same program */
 	struct balance balance;
 	const struct key_options *keys;
 	bool is_configured; /* the kernel side was told what is known */
 	struct process_config config; /* and what it was told */
+	struct otel_config otel_config;
 	bool is_readable; /* as of the last look: contexts are read */
 	unsigned int told_copies; /* 1 + preferences when it was last said that several publish */
 	unsigned int preferences; /* how often another object's variable was preferred */
@@ -78,6 +82,13 @@ void observed_note_question(struct observed *process, uint64_t address, uint64_t
 
 /* Makes a look due at each process whose publisher is not where it was. */
 void observed_check_publishers(struct observed_table *table, uint64_t now_ns);
+
+/* True if all that was wanted of it has been found. */
+bool observed_is_complete(const struct observed *process);
+/* True if its contexts of OpenTelemetry are read: they change without a probe. */
+bool observed_has_otel(const struct observed *process);
+/* Something of OpenTelemetry may be new: the next look is soon. */
+void observed_expect_otel(struct observed *process, uint64_t now_ns);
 
 /* After an exec nothing that was known is true any more. */
 void observed_forget_image(struct observed *process, uint64_t now_ns);

@@ -57,10 +57,18 @@ static bool is_reserved(const char *name)
 	return false;
 }
 
+static bool is_otel(const char *key)
+{
+	return !strncmp(key, OTEL_KEY_PREFIX, strlen(OTEL_KEY_PREFIX));
+}
+
 static int check_names(const struct key_options *keys, const char *key, const char *name)
 {
 	if (!key[0] || !name[0])
 		return log_error(EINVAL, "-k wants KEY or KEY=NAME, and neither may be empty");
+	if (!strcmp(key, OTEL_KEY_PREFIX))
+		return log_error(EINVAL, "-k " OTEL_KEY_PREFIX " wants a name behind it: trace_id, "
+					 "span_id, or an attribute's");
 	if (is_reserved(name))
 		return log_error(EINVAL,
 				 "-k %s: records have a field `%s` already; give the key "
@@ -69,6 +77,9 @@ static int check_names(const struct key_options *keys, const char *key, const ch
 	for (size_t i = 0; i < keys->count; i++)
 		if (!strcmp(keys->record_names[i], name))
 			return log_error(EINVAL, "-k: two keys are called `%s`", name);
+	for (size_t i = 0; is_otel(key) && i < keys->count; i++)
+		if (!strcmp(keys->names[i], key))
+			return log_error(EINVAL, "-k %s: asked for twice", key);
 	if (keys->count == KEYS_MAX)
 		return log_error(EINVAL, "-k: at most %d keys", KEYS_MAX);
 	return 0;
@@ -92,6 +103,13 @@ int key_options_add(struct key_options *keys, const char *text)
 	result = check_names(keys, key, name);
 	if (result)
 		return result;
+	if (is_otel(key)) {
+		keys->otel_names[keys->count] = key + strlen(OTEL_KEY_PREFIX);
+		keys->otel_count++;
+	} else {
+		keys->ruby_names[keys->count] = key;
+		keys->ruby_count++;
+	}
 	keys->names[keys->count] = TAKE_PTR(key);
 	keys->record_names[keys->count++] = TAKE_PTR(name);
 	return 0;
@@ -103,7 +121,7 @@ void key_options_deinit(struct key_options *keys)
 		free((char *)keys->names[i]);
 		free((char *)keys->record_names[i]);
 	}
-	keys->count = 0;
+	memset(keys, 0, sizeof(*keys));
 }
 
 int options_parse_pid(const char *text, pid_t *ret_pid)

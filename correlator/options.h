@@ -6,16 +6,27 @@
 
 #include <correlator/limits.h>
 
-/* The wanted keys: what they are called in the target, and in the records. */
+/* Keys that begin so are OpenTelemetry's: "otel.trace_id", "otel.span_id", "otel.ATTRIBUTE". */
+#define OTEL_KEY_PREFIX "otel."
+
+/*
+ * The wanted keys: what they are called in the target, and in the records. Each is Ruby's or
+ * OpenTelemetry's.
+ */
 struct key_options {
-	const char *names[KEYS_MAX]; /* Ruby symbol; allocated by key_options_add */
+	const char *names[KEYS_MAX]; /* as given; allocated by key_options_add */
 	const char *record_names[KEYS_MAX]; /* field in records */
+	const char *ruby_names[KEYS_MAX]; /* symbol; NULL = not a key of Ruby's */
+	const char *otel_names[KEYS_MAX]; /* without the prefix; NULL = not OpenTelemetry's */
 	size_t count;
+	size_t ruby_count;
+	size_t otel_count;
 };
 
 /*
  * Adds "KEY" or "KEY=NAME". 0, or -EINVAL, logged: empty, too many, twice, or a NAME that is a
- * field of the records already.
+ * field of the records already. So is a key of
+ * OpenTelemetry's that is asked for a second time.
  */
 int key_options_add(struct key_options *keys, const char *text);
 void key_options_deinit(struct key_options *keys);

@@ -78,6 +78,17 @@ static int begin_metrics(struct recording *recording)
 	return address ? metrics_server_new(address, &recording->metrics_server) : 0;
 }
 
+/* Why the mode is not the one that was asked for; NULL: it is. */
+static const char *reason_at_start(struct recording *recording)
+{
+	if (session_get_mode(recording->session) == SESSION_MODE_EXACT)
+		return recording_note_otel(recording);
+	if (recording->options->is_lean)
+		return NULL;
+	return recording->options->keys.ruby_count ? RECORDING_REASON_NO_SITE
+						   : RECORDING_REASON_OTEL;
+}
+
 static int begin_output(struct recording *recording)
 {
 	struct observed *process;
@@ -88,11 +99,7 @@ static int begin_output(struct recording *recording)
 	result = begin_metrics(recording);
 	if (result)
 		return EXIT_CODE_FAILURE;
-	result = recording_write_meta(recording,
-				      session_get_mode(recording->session) == SESSION_MODE_EXACT ||
-						      recording->options->is_lean
-					      ? NULL
-					      : RECORDING_REASON_NO_SITE);
+	result = recording_write_meta(recording, reason_at_start(recording));
 	for (process = recording->processes.processes; process && !result;
 	     process = process->hh.next) {
 		process->is_announced = true;
@@ -132,7 +139,8 @@ int recording_start(const struct recording_options *options, struct recording **
 {
 	_cleanup_(recording_freep) struct recording *recording = calloc(1, sizeof(*recording));
 	struct session_options session_options = {
-		.is_lean = options->is_lean,
+		.is_lean = options->is_lean || !options->keys.ruby_count,
+		.watches_otel = options->keys.otel_count > 0,
 		.has_kernel_split = options->has_kernel_split,
 		.follow_forks = options->follow_forks,
 		.measures_programs = options->measures_programs || options->budget_percent > 0,

@@ -23,6 +23,7 @@ enum {
 };
 
 /* Why a recording runs lean that was not asked to. */
+#define RECORDING_REASON_OTEL "OpenTelemetry's contexts change without a probe"
 #define RECORDING_REASON_NO_SITE \
 	"the object that publishes has no function known to change the context"
 
@@ -59,6 +60,7 @@ struct recording {
 	double cost_percent; /* of one CPU, in the last window */
 	uint64_t cpu_records;
 	bool is_interrupted;
+	bool has_otel; /* contexts that change without a probe are read, beside others */
 	bool has_found; /* by the search that is going on */
 	bool must_publish; /* a process was named: it is an error if none ever publishes */
 	bool has_published;
@@ -67,6 +69,11 @@ struct recording {
 /* recording_records.c: each encodes one kind of record. 0 or -errno (logged). */
 /* reason: why the mode changed, NULL at the start. */
 int recording_write_meta(struct recording *recording, const char *reason);
+/*
+ * Notes that a process has contexts of OpenTelemetry, once, and says so. Returns why the mode is
+ * another one from now on, NULL if it is not.
+ */
+const char *recording_note_otel(struct recording *recording);
 int recording_write_process(struct recording *recording, const struct observed *process,
 			    const char *event, uint64_t ktime_ns);
 int recording_write_account(struct recording *recording, struct observed *process,

@@ -32,7 +32,9 @@ static void on_fork(struct recording *recording, const struct event *event)
 	child->is_readable = parent && parent->is_readable;
 	child->start_wall_ns = event->ktime_ns + recording->wall_offset_ns;
 	/* What its parent still lacks, it lacks too. */
-	if (!parent || parent->retry_ns)
+	child->is_fork = true;
+	/* And it will publish a process context of its own. */
+	if (!parent || parent->retry_ns || parent->otel)
 		child->retry_ns = duration_monotonic_ns();
 	(void)recording_write_process(recording, child, "fork", event->ktime_ns);
 }
@@ -69,6 +71,11 @@ static void on_event(void *user, const struct event *event)
 		process = observed_find(&recording->processes, (pid_t)event->tgid);
 		if (process)
 			observed_note_question(process, event->address, duration_monotonic_ns());
+		break;
+	case EVENT_KIND_OTEL_KEYS:
+		process = observed_find(&recording->processes, (pid_t)event->tgid);
+		if (process)
+			observed_expect_otel(process, duration_monotonic_ns());
 		break;
 	case EVENT_KIND_EXIT:
 		process = observed_find(&recording->processes, (pid_t)event->tgid);
@@ -123,7 +130,10 @@ static void note_readable(struct recording *recording, struct observed *process,
 	process->pickup_ns = process->absent_ktime_ns ? now_ns - process->absent_ktime_ns : 0;
 	log_info("process %d (%s) publishes contexts by %s: read from at most %.1f ms after it was "
 		 "loaded on",
-		 process->pid, process->comm, publisher->path, (double)process->pickup_ns / 1e6);
+		 process->pid, process->comm,
+		 publisher && process->keys->ruby_count ? publisher->path
+							: process->otel->publisher_path,
+		 (double)process->pickup_ns / 1e6);
 	(void)recording_write_process(recording, process, "load", now_ns);
 	recording->has_published = true;
 }
@@ -138,7 +148,7 @@ static int note_mode(struct recording *recording, enum session_mode before)
 static void look_at(struct recording *recording, struct observed *process, uint64_t now_ns)
 {
 	enum session_mode mode = session_get_mode(recording->session);
-	bool was_complete = process->target && ruby_target_is_complete(process->target);
+	bool was_complete = observed_is_complete(process);
 	bool was_readable = process->is_readable;
 
 	(void)observed_look(&recording->processes, process, recording->session, now_ns);
@@ -146,7 +156,7 @@ static void look_at(struct recording *recording, struct observed *process, uint6
 	if (!process->target)
 		return;
 	note_readable(recording, process, was_readable);
-	if (!was_complete && ruby_target_is_complete(process->target))
+	if (!was_complete && observed_is_complete(process))
 		log_info("process %d (%s): context found, all keys known", process->pid,
 			 process->comm);
 }

@@ -47,16 +47,40 @@ static int check(int result)
 	return result ? log_error_errno(result, "cannot encode a record") : 0;
 }
 
+static const char *mode_name(const struct recording *recording)
+{
+	static const char *const names[] = { "exact", "lean", "switch-only" };
+	enum session_mode mode = session_get_mode(recording->session);
+
+	return mode == SESSION_MODE_EXACT && recording->has_otel ? "partly-lean" : names[mode];
+}
+
+const char *recording_note_otel(struct recording *recording)
+{
+	const struct observed *process = recording->processes.processes;
+
+	if (recording->has_otel || session_get_mode(recording->session) != SESSION_MODE_EXACT)
+		return NULL;
+	while (process && !observed_has_otel(process))
+		process = process->hh.next;
+	if (!process)
+		return NULL;
+	recording->has_otel = true;
+	log_info("process %d: %s: its keys are recorded as with --lean, Ruby's exactly; "
+		 "ambiguous_ns bounds the error",
+		 process->pid, RECORDING_REASON_OTEL);
+	return RECORDING_REASON_OTEL;
+}
+
 int recording_write_meta(struct recording *recording, const char *reason)
 {
-	static const char *const modes[] = { "exact", "lean", "switch-only" };
 	const struct recording_options *options = recording->options;
 	char record_id[RECORD_ID_BYTES];
 	struct utsname system;
 	struct meta_record record = {
 		.tool_version = CORRELATOR_VERSION,
 		.boot_id = recording->boot_id,
-		.mode = modes[session_get_mode(recording->session)],
+		.mode = mode_name(recording),
 		.kernel_split = session_has_kernel_split(recording->session),
 		.cpu_count = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN),
 		.reason = reason,
@@ -94,6 +118,12 @@ int recording_write_process(struct recording *recording, const struct observed *
 	if (process->target && process->target->ruby_version[0])
 		record.ruby_version = process->target->ruby_version;
 
+	if (process->otel) {
+		record.otel_schema = process->otel->schema_version;
+		record.service_name = process->otel->service_name;
+		record.service_instance_id = process->otel->service_instance_id;
+		record.environment_name = process->otel->environment_name;
+	}
 	fill_common(recording, process, ktime_ns, record_id, &record.common);
 	metrics_add_process(&recording->metrics, &record);
 	return check(record_encode_process(recording->encoder, &record));

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <correlator/otel_record.h>
+
 #include "base/duration.h"
 #include "base/log.h"
 #include "command.h"
@@ -24,10 +26,35 @@ static int explain_look_failure(pid_t pid, int result)
 	return result == -ESRCH ? EXIT_CODE_NO_TARGET : EXIT_CODE_FAILURE;
 }
 
+/* Keys of OpenTelemetry alone: the process need not be Ruby. */
+static int check_otel_target(struct recording *recording, const struct observed *process)
+{
+	const struct otel_target *otel = process->otel;
+
+	if (otel && otel->is_publishing && !process->is_readable) {
+		(void)log_error(EPROTONOSUPPORT,
+				"process %d (%s) publishes contexts of OpenTelemetry of a version "
+				"that is not known: there is nothing to record",
+				process->pid, process->comm);
+		return EXIT_CODE_NO_TARGET;
+	}
+	recording->must_publish = true;
+	if (process->is_readable)
+		recording->has_published = true;
+	else
+		log_warning("process %d (%s) publishes no context of OpenTelemetry yet: waiting "
+			    "for it to load an object that defines " OTEL_RECORD_SYMBOL
+			    " (OTEP 4947)",
+			    process->pid, process->comm);
+	return EXIT_CODE_OK;
+}
+
 static int check_target(struct recording *recording, const struct observed *process)
 {
 	const struct ruby_target *target = process->target;
 
+	if (!process->keys->ruby_count)
+		return check_otel_target(recording, process);
 	if (!target->is_ruby) {
 		(void)log_error(ENOEXEC,
 				"process %d (%s) is not Ruby: no loaded object of it "

@@ -150,6 +150,17 @@ static int write_out(struct recording *recording)
 	return result;
 }
 
+/* Process contexts are published anew at any time: a look at each, once a window. */
+static int follow_otel(struct recording *recording)
+{
+	struct observed *process = recording->processes.processes;
+	const char *reason = recording_note_otel(recording);
+
+	for (; process; process = process->hh.next)
+		observed_expect_otel(process, recording->end_ktime_ns);
+	return reason ? recording_write_meta(recording, reason) : 0;
+}
+
 int recording_flush(struct recording *recording, bool is_last)
 {
 	int result;
@@ -161,6 +172,8 @@ int recording_flush(struct recording *recording, bool is_last)
 			       &recording->end_ktime_ns, &recording->ended_epoch);
 	if (!result)
 		result = close_all_books(recording);
+	if (!result)
+		result = follow_otel(recording);
 	if (!result)
 		result = write_out(recording);
 	stolen_debts_end_window(recording->debts);

@@ -37,7 +37,7 @@ struct meta_record {
 	const char *machine; /* uname -m */
 	const char *boot_id;
 	uint32_t cpu_count; /* online CPUs; 0 = not known */
-	const char *mode; /* "exact", "lean" or "switch-only" */
+	const char *mode; /* "exact", "partly-lean", "lean" or "switch-only" */
 	const char *reason; /* why the mode changed; NULL = it did not */
 	bool kernel_split; /* false: no user/kernel split was asked for */
 	uint64_t interval_ns;
@@ -54,6 +54,11 @@ struct process_record {
 	const char *comm;
 	const char *ruby_version; /* NULL = not known */
 	const char *server; /* "puma", "sidekiq", ... NULL = not known */
+	/* Of its OpenTelemetry process context; NULL or "" = not there. */
+	const char *otel_schema; /* of the thread context */
+	const char *service_name;
+	const char *service_instance_id;
+	const char *environment_name;
 	uint64_t start_ns; /* wall clock when the process started; 0 = not known */
 	bool has_pickup; /* false: it published when it was found */
 	uint64_t pickup_ns; /* "load": since the publishing library was mapped, at most */

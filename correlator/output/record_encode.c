@@ -68,6 +68,13 @@ int record_encode_meta(struct record_encoder *encoder, const struct meta_record 
 	return entry_end(entry);
 }
 
+/* Resource attributes go by OpenTelemetry's own names. */
+static void put_otel_text(struct entry_buffer *entry, const char *name, const char *text)
+{
+	if (text && text[0])
+		entry_text(entry, name, text);
+}
+
 int record_encode_process(struct record_encoder *encoder, const struct process_record *record)
 {
 	struct entry_buffer *entry = &encoder->entries;
@@ -77,6 +84,10 @@ int record_encode_process(struct record_encoder *encoder, const struct process_r
 	entry_text(entry, "comm", record->comm);
 	entry_optional_text(entry, "ruby_version", record->ruby_version);
 	entry_optional_text(entry, "server", record->server);
+	put_otel_text(entry, "otel_schema", record->otel_schema);
+	put_otel_text(entry, "service.name", record->service_name);
+	put_otel_text(entry, "service.instance.id", record->service_instance_id);
+	put_otel_text(entry, "deployment.environment.name", record->environment_name);
 	entry_optional_u64(entry, "start_ns", record->start_ns);
 	if (record->has_pickup)
 		entry_u64(entry, "pickup_ns", record->pickup_ns);

@@ -254,16 +254,27 @@ static int look_at_objects(struct ruby_target *target, const struct memory_reade
 static int look_for_keys(struct ruby_target *target, const struct memory_reader *reader,
 			 const char *const *key_names)
 {
+	const char *names[KEYS_MAX];
+	uint64_t ids[KEYS_MAX];
+	size_t count = 0;
 	int result;
 
 	if (!target->symbols || !target->keys_missing)
 		return 0;
+	for (size_t i = 0; i < target->key_count; i++) {
+		if (!key_names[i])
+			continue;
+		names[count] = key_names[i];
+		ids[count++] = target->key_ids[i];
+	}
 	/* Before they are looked for: what is added meanwhile asks for another look. */
 	if (memory_read(reader, ruby_symbols_table_address(target->symbols), &target->symbol_count,
 			sizeof(target->symbol_count)))
 		target->symbol_count = 0;
-	result = ruby_symbols_find_ids(target->symbols, key_names, target->key_count,
-				       target->key_ids);
+	result = ruby_symbols_find_ids(target->symbols, names, count, ids);
+	for (size_t i = target->key_count; i-- > 0;)
+		if (key_names[i])
+			target->key_ids[i] = ids[--count];
 	if (result >= 0)
 		target->keys_missing = (size_t)result;
 	return result == -EAGAIN || result == -EFAULT ? 0 : (result < 0 ? result : 0);
@@ -327,7 +338,9 @@ int ruby_target_open(pid_t pid, const char *const *key_names, size_t key_count,
 	if (!target)
 		return -ENOMEM;
 	target->loader_fd = -1;
-	target->key_count = target->keys_missing = key_count;
+	target->key_count = key_count;
+	for (size_t i = 0; i < key_count; i++)
+		target->keys_missing += key_names[i] != NULL;
 	result = process_read_info(pid, &target->info);
 	if (result)
 		return result;

@@ -48,7 +48,8 @@ struct ruby_target {
  * Looks at process pid. What is missing is not an error: see is_ruby, ruby_target_publisher,
  * keys_missing.
  * 0, -ESRCH (no such process), -EPERM/-EACCES (it may not be read), -errno. Does not log what is
- * merely missing; logs a file that cannot be read or an unsupported TLS model.
+ * merely missing; logs a file that cannot be read or an unsupported TLS model. A name that is NULL
+ * is not a key of Ruby's: it is never looked for.
  */
 int ruby_target_open(pid_t pid, const char *const *key_names, size_t key_count,
 		     struct ruby_target **ret_target);

@@ -25,6 +25,31 @@ static void keys_may_be_renamed(void **state)
 	key_options_deinit(&keys);
 }
 
+static void keys_of_opentelemetry_have_a_prefix(void **state)
+{
+	struct key_options keys = { .count = 0 };
+
+	(void)state;
+	assert_int_equal(key_options_add(&keys, "otel.trace_id=trace"), 0);
+	assert_int_equal(key_options_add(&keys, "trace_id"), 0);
+	assert_int_equal(key_options_add(&keys, "otel.http.route"), 0);
+	assert_string_equal(keys.otel_names[0], "trace_id");
+	assert_string_equal(keys.record_names[0], "trace");
+	assert_null(keys.ruby_names[0]);
+	assert_string_equal(keys.ruby_names[1], "trace_id");
+	assert_null(keys.otel_names[1]);
+	assert_string_equal(keys.otel_names[2], "http.route");
+	assert_string_equal(keys.record_names[2], "otel.http.route");
+	assert_int_equal(keys.ruby_count, 1);
+	assert_int_equal(keys.otel_count, 2);
+	/* An index leads to one key. */
+	assert_int_equal(key_options_add(&keys, "otel.trace_id=again"), -EINVAL);
+	assert_int_equal(key_options_add(&keys, "otel."), -EINVAL);
+	assert_int_equal(key_options_add(&keys, "otel.=x"), -EINVAL);
+	key_options_deinit(&keys);
+	assert_int_equal(keys.otel_count, 0);
+}
+
 static void names_of_record_fields_are_refused(void **state)
 {
 	static const char *const cases[] = { "pid",  "kind", "user_ns", "x=tid", "message",
@@ -80,6 +105,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keys_may_be_renamed),
+		cmocka_unit_test(keys_of_opentelemetry_have_a_prefix),
 		cmocka_unit_test(names_of_record_fields_are_refused),
 		cmocka_unit_test(a_name_is_taken_once),
 		cmocka_unit_test(there_is_a_limit_of_keys),
