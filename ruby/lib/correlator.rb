@@ -28,8 +28,11 @@ module Correlator
     require "correlator/correlator"
   end
 
+  autoload :ActiveJob, "correlator/active_job"
   autoload :Endpoint, "correlator/endpoint"
+  autoload :Job, "correlator/job"
   autoload :Rack, "correlator/rack"
+  autoload :Sidekiq, "correlator/sidekiq"
 
   # New threads start without a context, and a fiber only borrows one. To pass it on for good:
   #   Thread.new(&Correlator.inherit { ... })

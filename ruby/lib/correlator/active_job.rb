@@ -1,0 +1,33 @@
+# frozen_string_literal: true
+
+module Correlator
+  # For classes of ActiveJob, on any queue: include Correlator::ActiveJob. Each job that comes from a
+  # queue runs in a context of its own (see Job), deserializing of its arguments, callbacks and
+  # rescue_from included. Its request_id is the id that the queue gave it (Sidekiq: the jid), else
+  # its job_id. perform_now in a request belongs to the request.
+  module ActiveJob
+    def serialize
+      origin = from_queue? ? @correlator_origin : Job.origin
+      origin ? super.merge(Job::PAYLOAD_KEY => origin) : super
+    end
+
+    def deserialize(job_data)
+      super
+      @correlator_origin = job_data[Job::PAYLOAD_KEY]
+    end
+
+    def perform_now
+      return super if !from_queue? && Correlator.capture
+
+      pairs = Job.pairs((provider_job_id || job_id).to_s, self.class.name.to_s, queue_name.to_s,
+                        from_queue? ? @correlator_origin : nil)
+      Correlator.with(nil, **pairs) { super }
+    end
+
+    private
+
+    def from_queue?
+      instance_variable_defined?(:@correlator_origin)
+    end
+  end
+end

@@ -1,0 +1,17 @@
+# frozen_string_literal: true
+
+require "correlator"
+
+module Correlator
+  # gem "correlator", require: "correlator/rails": the Rack middleware around all others, and
+  # Correlator::ActiveJob in every job class.
+  class Railtie < ::Rails::Railtie
+    initializer "correlator.middleware" do |app|
+      app.middleware.insert_before 0, Correlator::Rack
+    end
+
+    initializer "correlator.active_job" do
+      ActiveSupport.on_load(:active_job) { include Correlator::ActiveJob }
+    end
+  end
+end
