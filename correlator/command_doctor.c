@@ -11,37 +11,21 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "command.h"
+#include "doctor.h"
 #include "options.h"
 #include "probe/features.h"
 #include "target/namespaces.h"
+#include "target/otel_target.h"
 #include "target/process.h"
 #include "target/ruby_target.h"
+
+DEFINE_CLEANUP(struct ruby_target *, ruby_target_free);
 
 struct arguments {
 	pid_t pid; /* 0 = none */
 	struct key_options keys;
 	bool is_failed;
 };
-
-/* What a column shows; a line with a remedy follows what is missing. */
-enum verdict {
-	VERDICT_OK,
-	VERDICT_NOTE,
-	VERDICT_BAD
-};
-
-__attribute__((format(printf, 3, 4))) static void say(enum verdict verdict, const char *name,
-						      const char *format, ...)
-{
-	static const char *const marks[] = { "ok  ", "note", "FAIL" };
-	va_list args;
-
-	(void)printf("  %s  %-20s ", marks[verdict], name);
-	va_start(args, format);
-	(void)vprintf(format, args);
-	va_end(args);
-	(void)putchar('\n');
-}
 
 /* What -p means here, and whether the kernel will take our programs. */
 static void describe_own_namespaces(void)
@@ -51,14 +35,16 @@ static void describe_own_namespaces(void)
 	if (namespaces_read(getpid(), &own))
 		return;
 	if (namespaces_is_initial(&own, NAMESPACE_PID))
-		say(VERDICT_OK, "pid namespace", "the machine's: all processes can be observed");
+		doctor_say(VERDICT_OK, "pid namespace",
+			   "the machine's: all processes can be observed");
 	else
-		say(VERDICT_OK, "pid namespace",
-		    "a container's: pids are those seen here, processes outside of it are not "
-		    "observed");
+		doctor_say(
+			VERDICT_OK, "pid namespace",
+			"a container's: pids are those seen here, processes outside of it are not "
+			"observed");
 	if (!namespaces_is_initial(&own, NAMESPACE_USER))
-		say(VERDICT_NOTE, "user namespace",
-		    "a container's: BPF needs the capabilities in the machine's");
+		doctor_say(VERDICT_NOTE, "user namespace",
+			   "a container's: BPF needs the capabilities in the machine's");
 }
 
 /* Number of features without which nothing works. */
@@ -73,37 +59,21 @@ static int examine_machine(void)
 		const struct feature *feature = &features[i];
 
 		if (feature->state == FEATURE_PRESENT) {
-			say(VERDICT_OK, feature->name, "%s", feature->detail);
+			doctor_say(VERDICT_OK, feature->name, "%s", feature->detail);
 			continue;
 		}
 		missing += feature->state == FEATURE_ABSENT;
-		say(feature->state == FEATURE_ABSENT ? VERDICT_BAD : VERDICT_NOTE, feature->name,
-		    "missing: %s", feature->remedy);
+		doctor_say(feature->state == FEATURE_ABSENT ? VERDICT_BAD : VERDICT_NOTE,
+			   feature->name, "missing: %s", feature->remedy);
 	}
 	describe_own_namespaces();
 	result = features_try_load();
 	if (result)
-		say(VERDICT_BAD, "programs", "the kernel refuses them: %s", strerror(-result));
+		doctor_say(VERDICT_BAD, "programs", "the kernel refuses them: %s",
+			   strerror(-result));
 	else
-		say(VERDICT_OK, "programs", "loaded and verified");
+		doctor_say(VERDICT_OK, "programs", "loaded and verified");
 	return missing + (result != 0);
-}
-
-static void describe_tls(const struct publisher *publisher)
-{
-	static const char *const models[] = { "none", "static", "dynamic" };
-	const struct tls_symbol *tls = &publisher->tls;
-	unsigned int model = tls->location.model < 3 ? tls->location.model : 0;
-
-	say(VERDICT_OK, "thread-local", STATE_SYMBOL " in %s%s", publisher->path,
-	    publisher->is_deleted ? " (deleted or replaced since)" : "");
-	if (tls->location.model == TLS_MODEL_DYNAMIC)
-		say(VERDICT_OK, "TLS model", "%s (%s): module %" PRIu64 ", offset %" PRId64,
-		    models[model], tls->relocation, (uint64_t)tls->location.module,
-		    (int64_t)tls->location.offset);
-	else
-		say(VERDICT_OK, "TLS model", "%s (%s): thread pointer %+" PRId64, models[model],
-		    tls->relocation, (int64_t)tls->location.offset);
 }
 
 static void describe_namespaces(const struct process_info *info)
@@ -115,14 +85,15 @@ static void describe_namespaces(const struct process_info *info)
 		return;
 	namespaces_differences(&own, &its, differences);
 	if (differences[0])
-		say(VERDICT_OK, "namespaces", "own %s; pid %u inside", differences, info->ns_pid);
+		doctor_say(VERDICT_OK, "namespaces", "own %s; pid %u inside", differences,
+			   info->ns_pid);
 }
 
 static void describe_sites(const struct publisher *publisher)
 {
 	if (!publisher->site_count)
-		say(VERDICT_NOTE, "probe site",
-		    "no function that changes the context was found: recordings run lean");
+		doctor_say(VERDICT_NOTE, "probe site",
+			   "no function that changes the context was found: recordings run lean");
 	for (size_t i = 0; i < publisher->site_count; i++) {
 		const struct probe_site *site = &publisher->sites[i];
 		bool is_cheap = site->cost == PROBE_SITE_EMULATED;
@@ -131,33 +102,35 @@ static void describe_sites(const struct publisher *publisher)
 
 		(void)snprintf(name, sizeof(name), "function at 0x%" PRIx64,
 			       site->virtual_address - site->offset_bytes);
-		say(is_cheap ? VERDICT_OK : VERDICT_NOTE, "probe site",
-		    "%s+%u%s: %02x %02x %02x %02x %02x (%s), %s",
-		    site->function ? site->function : name, site->offset_bytes,
-		    site->function ? "" : ", which refers to the variable", site->bytes[0],
-		    site->bytes[1], site->bytes[2], site->bytes[3], site->bytes[4],
-		    site->instruction,
-		    is_cheap ? "emulated by the kernel: about 0.7 us"
-			     : "single-stepped: about 10 us; consider --lean");
+		doctor_say(is_cheap ? VERDICT_OK : VERDICT_NOTE, "probe site",
+			   "%s+%u%s: %02x %02x %02x %02x %02x (%s), %s",
+			   site->function ? site->function : name, site->offset_bytes,
+			   site->function ? "" : ", which refers to the variable", site->bytes[0],
+			   site->bytes[1], site->bytes[2], site->bytes[3], site->bytes[4],
+			   site->instruction,
+			   is_cheap ? "emulated by the kernel: about 0.7 us"
+				    : "single-stepped: about 10 us; consider --lean");
 	}
 }
 
 static void describe_unreadable(const struct ruby_target *target)
 {
 	if (target->unreadable_count)
-		say(VERDICT_NOTE, "mapped files",
-		    "%zu could not be opened, among them %s: replaced since they were loaded? Then "
-		    "only root, or CAP_CHECKPOINT_RESTORE, can look into them",
-		    target->unreadable_count, target->unreadable_path);
+		doctor_say(
+			VERDICT_NOTE, "mapped files",
+			"%zu could not be opened, among them %s: replaced since they were loaded? Then "
+			"only root, or CAP_CHECKPOINT_RESTORE, can look into them",
+			target->unreadable_count, target->unreadable_path);
 }
 
 static void describe_copies(const struct ruby_target *target, const struct publisher *publisher)
 {
 	for (size_t i = 0; i < target->publisher_count; i++)
 		if (&target->publishers[i] != publisher)
-			say(VERDICT_NOTE, "thread-local",
-			    "%s has one of its own: a recording reads the one that it sees set",
-			    target->publishers[i].path);
+			doctor_say(
+				VERDICT_NOTE, "thread-local",
+				"%s has one of its own: a recording reads the one that it sees set",
+				target->publishers[i].path);
 }
 
 static void describe_keys(const struct ruby_target *target, const struct key_options *keys)
@@ -166,62 +139,85 @@ static void describe_keys(const struct ruby_target *target, const struct key_opt
 		if (!keys->ruby_names[i])
 			continue;
 		if (target->key_ids[i])
-			say(VERDICT_OK, "key", "%s = ID 0x%" PRIx64, keys->names[i],
-			    target->key_ids[i]);
+			doctor_say(VERDICT_OK, "key", "%s = ID 0x%" PRIx64, keys->names[i],
+				   target->key_ids[i]);
 		else
-			say(VERDICT_NOTE, "key",
-			    "%s is not a symbol of this process yet: normal before the first "
-			    "request, a recording waits for it",
-			    keys->names[i]);
+			doctor_say(
+				VERDICT_NOTE, "key",
+				"%s is not a symbol of this process yet: normal before the first "
+				"request, a recording waits for it",
+				keys->names[i]);
 	}
 }
 
-/* Number of things without which the process cannot be recorded. */
-static int describe_target(const struct ruby_target *target, const struct key_options *keys)
+/* Number of things without which Ruby's contexts cannot be recorded. */
+static int describe_ruby(const struct ruby_target *target, const struct key_options *keys)
 {
 	const struct publisher *publisher = ruby_target_publisher(target);
-	const char *server = process_server_name(target->info.pid);
 
-	(void)printf("\nProcess %d (%s%s%s)\n", target->info.pid, target->info.comm,
-		     server ? ", " : "", server ? server : "");
-	if (!target->is_ruby) {
-		say(VERDICT_BAD, "Ruby",
-		    "no loaded object defines ruby_version: not a Ruby process");
-		return 1;
-	}
-	describe_namespaces(&target->info);
-	say(VERDICT_OK, "Ruby", "%s in %s", target->ruby_version, target->ruby_path);
+	doctor_say(VERDICT_OK, "Ruby", "%s in %s", target->ruby_version, target->ruby_path);
 	if (target->symbols)
-		say(VERDICT_OK, "symbol table", "at 0x%" PRIx64 ", strings of Ruby %s",
-		    ruby_symbols_table_address(target->symbols),
-		    ruby_symbols_string_layout(target->symbols) == STRING_LAYOUT_LONG
-			    ? "3.2 and later"
-			    : "3.1 and earlier");
+		doctor_say(VERDICT_OK, "symbol table", "at 0x%" PRIx64 ", strings of Ruby %s",
+			   ruby_symbols_table_address(target->symbols),
+			   ruby_symbols_string_layout(target->symbols) == STRING_LAYOUT_LONG
+				   ? "3.2 and later"
+				   : "3.1 and earlier");
 	else
-		say(VERDICT_BAD, "symbol table", "not found: is Ruby still starting?");
+		doctor_say(VERDICT_BAD, "symbol table", "not found: is Ruby still starting?");
 	if (!publisher) {
-		say(VERDICT_BAD, "thread-local",
-		    "no loaded object defines " STATE_SYMBOL
-		    ": add the gem `correlator` to the application and restart it");
+		doctor_say(VERDICT_BAD, "thread-local",
+			   "no loaded object defines " STATE_SYMBOL
+			   ": add the gem `correlator` to the application and restart it");
 		describe_unreadable(target);
 		return 1;
 	}
-	describe_tls(publisher);
+	doctor_say(VERDICT_OK, "thread-local", STATE_SYMBOL " in %s%s", publisher->path,
+		   publisher->is_deleted ? " (deleted or replaced since)" : "");
+	doctor_say_tls(&publisher->tls);
 	describe_copies(target, publisher);
 	describe_sites(publisher);
 	describe_keys(target, keys);
 	return !target->symbols;
 }
 
+/* Number of things without which the process cannot be recorded. */
+static int describe_target(const struct ruby_target *target, const struct otel_target *otel,
+			   const struct key_options *keys)
+{
+	const char *server = process_server_name(target->info.pid);
+	int missing = 0;
+
+	(void)printf("\nProcess %d (%s%s%s)\n", target->info.pid, target->info.comm,
+		     server ? ", " : "", server ? server : "");
+	describe_namespaces(&target->info);
+	if (!target->is_ruby && otel_target_is_readable(otel)) {
+		doctor_say(VERDICT_NOTE, "Ruby", "not a Ruby process: keys otel.* can be recorded");
+	} else if (!target->is_ruby) {
+		doctor_say(VERDICT_BAD, "Ruby",
+			   "no loaded object defines ruby_version: not a Ruby process");
+		missing = 1;
+	} else {
+		missing = describe_ruby(target, keys);
+	}
+	if (otel->is_publishing)
+		doctor_say_otel(otel, keys);
+	/* One of the two is enough. */
+	return otel_target_is_readable(otel) && (target->symbols || !target->is_ruby) ? 0 : missing;
+}
+
 static int examine_process(const struct arguments *arguments)
 {
-	struct ruby_target *target = NULL;
-	int result, missing;
+	_cleanup_(ruby_target_freep) struct ruby_target *target = NULL;
+	_cleanup_(otel_target_freep) struct otel_target *otel = NULL;
+	int result;
 
 	if (namespaces_check_own_proc())
 		return EXIT_CODE_UNSUPPORTED;
 	result = ruby_target_open(arguments->pid, arguments->keys.ruby_names, arguments->keys.count,
 				  &target);
+	if (!result)
+		result = otel_target_open(arguments->pid, arguments->keys.otel_names,
+					  arguments->keys.count, &otel);
 	if (result == -ESRCH) {
 		(void)log_error(result, "there is no process %d", arguments->pid);
 		return EXIT_CODE_NO_TARGET;
@@ -237,9 +233,7 @@ static int examine_process(const struct arguments *arguments)
 		(void)log_error_errno(result, "cannot look at process %d", arguments->pid);
 		return EXIT_CODE_FAILURE;
 	}
-	missing = describe_target(target, &arguments->keys);
-	ruby_target_free(target);
-	return missing ? EXIT_CODE_NO_TARGET : EXIT_CODE_OK;
+	return describe_target(target, otel, &arguments->keys) ? EXIT_CODE_NO_TARGET : EXIT_CODE_OK;
 }
 
 static int parse_option(int key, char *text, struct argp_state *state)
@@ -274,7 +268,8 @@ int command_doctor(int argc, char **argv)
 		"what is missing."
 		"\vEXAMPLES\n"
 		"  correlator doctor\n"
-		"  correlator doctor -p 1234\n\n"
+		"  correlator doctor -p 1234\n"
+		"  correlator doctor -p 1234 -k otel.trace_id -k otel.http.route\n\n"
 		"Exit status: 0 everything needed is there, 2 usage, 3 the kernel or a privilege "
 		"lacks something, 4 the process is not there, not Ruby, or publishes no context.",
 		NULL,

@@ -7,6 +7,7 @@
 
 #include "process_filter.h"
 #include "sighting.h"
+#include "target/otel_target.h"
 #include "target/proc_file.h"
 #include "target/ruby_target.h"
 
@@ -38,6 +39,8 @@ struct known_process {
 
 struct discovery {
 	struct process_filter filter;
+	bool wants_ruby;
+	bool wants_otel;
 	pid_t own_pid;
 	struct known_process *processes; /* uthash, by pid */
 	uint64_t look_number;
@@ -62,11 +65,18 @@ int discovery_new(const char *comm, const char *cgroup, struct discovery **ret_d
 	if (!discovery)
 		return -ENOMEM;
 	discovery->own_pid = getpid();
+	discovery->wants_ruby = true;
 	result = process_filter_init(comm, cgroup, &discovery->filter);
 	if (result)
 		return result;
 	*ret_discovery = TAKE_PTR(discovery);
 	return 0;
+}
+
+void discovery_want(struct discovery *discovery, bool wants_ruby, bool wants_otel)
+{
+	discovery->wants_ruby = wants_ruby;
+	discovery->wants_otel = wants_otel;
 }
 
 static void forget(struct discovery *discovery, struct known_process *process)
@@ -154,6 +164,21 @@ static int judge_failure(const struct look *look, struct known_process *process,
 	return 0;
 }
 
+static bool publishes_otel(pid_t pid)
+{
+	_cleanup_(otel_target_freep) struct otel_target *target = NULL;
+
+	return !otel_target_open(pid, NULL, 0, &target) && otel_target_is_readable(target);
+}
+
+static bool publishes_what_is_wanted(const struct discovery *discovery,
+				     const struct ruby_target *target)
+{
+	if (discovery->wants_ruby && ruby_target_publisher(target))
+		return true;
+	return discovery->wants_otel && target->is_ruby && publishes_otel(target->info.pid);
+}
+
 /* Looks at what may be Ruby. is_final: what is missing now will not come with this code. */
 static int look_inside(const struct look *look, struct known_process *process, bool is_final)
 {
@@ -168,7 +193,7 @@ static int look_inside(const struct look *look, struct known_process *process, b
 	/* Another process by now: the next look tells. */
 	if (target->info.start_ticks != process->start_ticks)
 		return 0;
-	if (target->is_ruby && ruby_target_publisher(target)) {
+	if (target->is_ruby && publishes_what_is_wanted(look->discovery, target)) {
 		result = look->on_found(look->user, process->pid, process->start_ticks);
 		process->is_reported = result >= 0;
 		if (!process->is_reported)
@@ -176,7 +201,8 @@ static int look_inside(const struct look *look, struct known_process *process, b
 		return result < 0 ? result : 0;
 	}
 	/* A variable that is there but not relocated may wait for its first use (lazy TLSDESC). */
-	process->is_settled = is_final && !target->publisher_count;
+	process->is_settled =
+		is_final && (!target->publisher_count || !look->discovery->wants_ruby);
 	if (process->is_settled && !target->is_ruby)
 		process->next_look_ns = NEVER_NS;
 	return 0;

@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -21,6 +22,11 @@ struct discovery;
 
 /* comm, cgroup: as process_filter.h; NULL = any. 0 or -ENOMEM. *ret_discovery is the caller's. */
 int discovery_new(const char *comm, const char *cgroup, struct discovery **ret_discovery);
+/*
+ * Which publishers count: of Ruby's contexts (at first, those alone), or of OpenTelemetry's. Either
+ * is enough. The process must be Ruby all the same.
+ */
+void discovery_want(struct discovery *discovery, bool wants_ruby, bool wants_otel);
 void discovery_free(struct discovery *discovery);
 DEFINE_CLEANUP(struct discovery *, discovery_free);
 

@@ -174,8 +174,10 @@ static int begin_search(struct recording *recording)
 
 	if (!options->searches)
 		return EXIT_CODE_OK;
-	if (discovery_new(options->comm, options->cgroup, &recording->discovery) ||
-	    recording_search(recording))
+	if (discovery_new(options->comm, options->cgroup, &recording->discovery))
+		return EXIT_CODE_FAILURE;
+	discovery_want(recording->discovery, options->keys.ruby_count, options->keys.otel_count);
+	if (recording_search(recording))
 		return EXIT_CODE_FAILURE;
 	if (!recording->processes.processes)
 		log_info("no Ruby process that publishes contexts yet: waiting for one");
