@@ -23,6 +23,9 @@ enum {
 	OPTION_ACCOUNTS,
 	OPTION_RING,
 	OPTION_METRICS,
+	OPTION_FORWARD,
+	OPTION_SPOOL,
+	OPTION_SPOOL_MAX,
 };
 
 #define DEFAULT_OUTPUT	 "correlator.msgpack"
@@ -31,6 +34,7 @@ enum {
 
 struct arguments {
 	struct recording_options recording;
+	struct forward_options forward;
 	pid_t pids[PIDS_MAX];
 	bool is_failed; /* an option was refused, and said why */
 };
@@ -53,6 +57,14 @@ static const struct argp_option options[] = {
 	{ "no-follow", OPTION_NO_FOLLOW, NULL, 0, "Do not observe child processes", 1 },
 	{ "output", 'o', "FILE", 0, "Write records here, - for a pipe (default " DEFAULT_OUTPUT ")",
 	  2 },
+	{ "forward", OPTION_FORWARD, "URL", 0,
+	  "Send records to this collector, alone or besides -o: tcp://HOST:PORT, tls://HOST:PORT or "
+	  "unix:PATH, by the Fluent Forward protocol (repeatable: the next when one fails)",
+	  2 },
+	{ "spool", OPTION_SPOOL, "DIR", 0,
+	  "Keep what is not sent yet in this folder, over crashes and restarts", 2 },
+	{ "spool-max", OPTION_SPOOL_MAX, "SIZE", 0,
+	  "At most so much, then the oldest is dropped (default 256M)", 2 },
 	{ "interval", 'i', "TIME", 0, "Length of a window (default " DEFAULT_INTERVAL ")", 2 },
 	{ "duration", 'd', "TIME", 0,
 	  "Stop after this time (default: at the target's end, or Ctrl-C)", 2 },
@@ -93,6 +105,7 @@ static const char documentation[] =
 	"  correlator record -p 1234 -k otel.trace_id -k otel.http.route\n"
 	"  correlator record -p 1234 -o - | correlator report -\n"
 	"  correlator record -o boot.msgpack -- bundle exec puma\n"
+	"  correlator record -p 1234 --forward tcp://127.0.0.1:24224 --spool /var/lib/correlator\n"
 	"  correlator record --all-ruby --cgroup '*.service' --budget 1 -o day.msgpack\n\n"
 	"Needs root, or CAP_BPF and CAP_PERFMON (and CAP_SYS_PTRACE for other users' processes). "
 	"Exit status: 0 ok, 1 failure, 2 usage, 3 kernel or privilege lacks something, 4 no such "
@@ -134,11 +147,56 @@ static int parse_size(const char *name, const char *text, uint32_t *ret_size)
 	return 0;
 }
 
+/* Bytes, or with K, M or G. At least one large chunk must fit. */
+static int parse_bytes(const char *name, const char *text, uint64_t *ret_bytes)
+{
+	static const char units[] = "KMG";
+	const unsigned long long minimum = 1 << 20, maximum = 1ULL << 40;
+	const char *unit;
+	char *end;
+	unsigned long long value;
+
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	unit = *end ? strchr(units, *end) : NULL;
+	if (unit && value <= maximum)
+		value <<= 10 * (unit - units + 1);
+	if (errno || end == text || text[0] == '-' || (*end && !unit) || (unit && end[1]) ||
+	    value < minimum || value > maximum)
+		return log_error(EINVAL, "--%s %s: not a size from 1M to 1024G", name, text);
+	*ret_bytes = value;
+	return 0;
+}
+
 static int add_pid(struct arguments *arguments, const char *text)
 {
 	if (arguments->recording.pid_count == PIDS_MAX)
 		return log_error(E2BIG, "at most %d times -p", PIDS_MAX);
 	return options_parse_pid(text, &arguments->pids[arguments->recording.pid_count++]);
+}
+
+/* Where records go. -ENOENT: it is not an option of that kind. */
+static int parse_output_option(struct arguments *arguments, int key, char *text)
+{
+	struct recording_options *recording = &arguments->recording;
+
+	switch (key) {
+	case 'o':
+		recording->output = text;
+		return 0;
+	case OPTION_METRICS:
+		recording->metrics = text;
+		return 0;
+	case OPTION_FORWARD:
+		return forward_options_add_url(&arguments->forward, text);
+	case OPTION_SPOOL:
+		recording->backlog.spool = text;
+		return 0;
+	case OPTION_SPOOL_MAX:
+		return parse_bytes("spool-max", text, &recording->backlog.store_bytes_max);
+	default:
+		return -ENOENT;
+	}
 }
 
 static int parse_option(int key, char *text, struct argp_state *state)
@@ -149,23 +207,20 @@ static int parse_option(int key, char *text, struct argp_state *state)
 	int result = 0;
 
 	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &arguments->forward;
+		break;
 	case 'p':
 		result = add_pid(arguments, text);
 		break;
 	case 'k':
 		result = key_options_add(&recording->keys, text);
 		break;
-	case 'o':
-		recording->output = text;
-		break;
 	case 'i':
 		result = parse_time("interval", text, interval_minimum_ns, &recording->interval_ns);
 		break;
 	case 'd':
 		result = parse_time("duration", text, 1, &recording->duration_ns);
-		break;
-	case OPTION_METRICS:
-		recording->metrics = text;
 		break;
 	case OPTION_LEAN:
 		recording->is_lean = true;
@@ -216,7 +271,9 @@ static int parse_option(int key, char *text, struct argp_state *state)
 		/* Refused here, so that ARGP_KEY_ARGS gets all of them. */
 		return ARGP_ERR_UNKNOWN;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		result = parse_output_option(arguments, key, text);
+		if (result == -ENOENT)
+			return ARGP_ERR_UNKNOWN;
 	}
 	if (result)
 		arguments->is_failed = true;
@@ -227,8 +284,16 @@ static int check(struct arguments *arguments)
 {
 	struct recording_options *recording = &arguments->recording;
 
-	if (arguments->is_failed)
+	if (arguments->is_failed || forward_options_check(&arguments->forward) < 0)
 		return EXIT_CODE_USAGE;
+	if ((recording->backlog.spool || recording->backlog.store_bytes_max) &&
+	    !arguments->forward.url_count) {
+		(void)log_error(EINVAL, "--spool and --spool-max are for what waits to be sent: "
+					"they need --forward URL");
+		return EXIT_CODE_USAGE;
+	}
+	if (!recording->output && !arguments->forward.url_count)
+		recording->output = DEFAULT_OUTPUT;
 	if (!recording->pid_count && !recording->command && !recording->searches) {
 		(void)log_error(EINVAL, "what to observe? -p PID, --all-ruby, or -- COMMAND; "
 					"see correlator record --help");
@@ -241,18 +306,22 @@ static int check(struct arguments *arguments)
 
 int command_record(int argc, char **argv)
 {
+	static const struct argp_child children[] = {
+		{ &forward_options_argp, 0, "Sending:", 4 },
+		{ 0 },
+	};
 	static const struct argp parser = { options,	   parse_option, "[-- COMMAND [ARG]...]",
-					    documentation, NULL,	 NULL,
+					    documentation, children,	 NULL,
 					    NULL };
 	struct arguments arguments = {
-		.recording = { .output = DEFAULT_OUTPUT,
-			       .has_kernel_split = true,
-			       .follow_forks = true },
+		.recording = { .has_kernel_split = true, .follow_forks = true },
 	};
 	_cleanup_(recording_freep) struct recording *recording = NULL;
 	int code;
 
 	arguments.recording.pids = arguments.pids;
+	arguments.recording.forward = &arguments.forward;
+	forward_options_init(&arguments.forward);
 	(void)duration_parse(DEFAULT_INTERVAL, &arguments.recording.interval_ns);
 	argp_err_exit_status = EXIT_CODE_USAGE;
 	if (argp_parse(&parser, argc, argv, ARGP_IN_ORDER, NULL, &arguments))

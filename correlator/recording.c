@@ -92,10 +92,10 @@ static const char *reason_at_start(struct recording *recording)
 static int begin_output(struct recording *recording)
 {
 	struct observed *process;
-	int result = sink_open(recording->options->output, &recording->sink);
+	int result = recording_open_output(recording);
 
 	if (result)
-		return result == -ENOTTY ? EXIT_CODE_USAGE : EXIT_CODE_FAILURE;
+		return result;
 	result = begin_metrics(recording);
 	if (result)
 		return EXIT_CODE_FAILURE;
@@ -114,21 +114,18 @@ static void say_ready(const struct recording *recording)
 {
 	const struct observed *process = recording->processes.processes;
 	unsigned int count = HASH_COUNT(recording->processes.processes), incomplete = 0;
-	const char *output = recording->options->output;
+	const char *output = recording->output_name;
 
 	for (const struct observed *each = process; each; each = each->hh.next)
 		incomplete += each->retry_ns != 0;
 	if (recording->child.pid)
-		log_info("starting %s, writing to %s", recording->options->command[0],
-			 strcmp(output, "-") ? output : "standard output");
+		log_info("starting %s, writing to %s", recording->options->command[0], output);
 	else if (!process)
-		log_info("observing no process yet, writing to %s; Ctrl-C to stop",
-			 strcmp(output, "-") ? output : "standard output");
+		log_info("observing no process yet, writing to %s; Ctrl-C to stop", output);
 	else
 		log_info("observing %u process%s of %d (%s), writing to %s; Ctrl-C to stop", count,
 			 count == 1 ? "" : "es", process->pid,
-			 process->server ? process->server : process->comm,
-			 strcmp(output, "-") ? output : "standard output");
+			 process->server ? process->server : process->comm, output);
 	if (incomplete && !recording->child.pid)
 		log_info("waiting for a key or a context in %u of them: normal before the first "
 			 "request",
@@ -162,7 +159,9 @@ int recording_start(const struct recording_options *options, struct recording **
 		return EXIT_CODE_FAILURE;
 	if (namespaces_check_own_proc())
 		return EXIT_CODE_UNSUPPORTED;
-	code = recording_check_pids(options);
+	code = recording_prepare_output(recording);
+	if (!code)
+		code = recording_check_pids(options);
 	if (code)
 		return code;
 	if (read_identity(recording) || catch_signals(recording))
@@ -197,7 +196,7 @@ void recording_free(struct recording *recording)
 	stolen_debts_free(recording->debts);
 	record_encoder_free(recording->encoder);
 	metrics_server_free(recording->metrics_server);
-	(void)sink_close(recording->sink);
+	recording_free_output(recording);
 	child_command_deinit(&recording->child);
 	if (recording->signal_fd >= 0)
 		(void)close(recording->signal_fd);

@@ -10,7 +10,9 @@
 #include <sys/types.h>
 
 #include "base/cleanup.h"
+#include "forward_options.h"
 #include "options.h"
+#include "output/backlog.h"
 
 struct recording;
 
@@ -19,8 +21,10 @@ struct recording_options {
 	size_t pid_count;
 	char *const *command; /* NULL-terminated: start this and observe it; NULL = none */
 	struct key_options keys;
-	const char *output; /* path, or "-" */
+	const char *output; /* path, or "-"; NULL = none, where there are collectors */
 	const char *metrics; /* where to give them out (metrics_server.h); NULL = nowhere */
+	const struct forward_options *forward; /* NULL or no URLs = no collectors */
+	struct backlog_options backlog; /* of what waits for them */
 	uint64_t interval_ns;
 	uint64_t duration_ns; /* 0 = until interrupted or the target's end */
 	bool is_lean;

@@ -10,16 +10,20 @@
 #include "attribution/stolen_debts.h"
 #include "child_command.h"
 #include "discovery.h"
+#include "forwarding.h"
 #include "observed.h"
+#include "output/backlog.h"
 #include "output/metrics_server.h"
 #include "output/record_encode.h"
+#include "output/sender.h"
 #include "output/sink.h"
 #include "probe/session.h"
 
 enum {
 	HOST_NAME_BYTES = 256,
 	BOOT_ID_BYTES = 40,
-	RECORD_ID_BYTES = 80
+	RECORD_ID_BYTES = 80,
+	OUTPUT_NAME_BYTES = 1024,
 };
 
 /* Why a recording runs lean that was not asked to. */
@@ -34,9 +38,13 @@ struct recording {
 	struct context_table *contexts;
 	struct stolen_debts *debts;
 	struct record_encoder *encoder;
-	struct sink *sink;
+	struct sink *sink; /* NULL = no file */
 	struct metrics metrics;
 	struct metrics_server *metrics_server; /* NULL = nobody asked for them */
+	struct forwarding *forwarding; /* NULL = no collectors, and so are the next two */
+	struct backlog *backlog;
+	struct sender *sender;
+	char output_name[OUTPUT_NAME_BYTES]; /* all of them, for messages */
 	struct discovery *discovery; /* NULL = only the processes that were named */
 	struct child_command child; /* of `-- COMMAND` */
 	int signal_fd;
@@ -84,7 +92,21 @@ int recording_write_overflow(struct recording *recording, struct observed *proce
 int recording_write_balance(struct recording *recording, const struct observed *process,
 			    struct balance_record *balance);
 
+int recording_encode_gap(struct recording *recording, const struct backlog_gap *gap,
+			 uint64_t total_dropped_records);
 int recording_encode_self(struct recording *recording, struct self_record *record);
+
+/* recording_output.c: prepare before anything is attached or started, open, close: exit codes, and
+ * 0 or -errno (logged, but for -EPIPE as sink_write). */
+int recording_prepare_output(struct recording *recording);
+int recording_open_output(struct recording *recording);
+int recording_write_out(struct recording *recording);
+int recording_close_output(struct recording *recording);
+void recording_free_output(struct recording *recording);
+/* For the self record, and the metrics. status: the caller's, what ret_delivery points into. Does
+ * nothing without collectors. */
+void recording_fill_delivery(struct recording *recording, struct sender_status *status,
+			     struct self_delivery *ret_delivery);
 
 /* recording_self.c: our own cost in the window that ends; steps down when it is over the budget.
  * 0 or -errno (logged). */

@@ -213,10 +213,8 @@ static int finish(struct recording *recording, int result)
 	(void)session_read_events(recording->session, on_event, recording);
 	if (!result)
 		result = recording_flush(recording, true);
-	if (!result) {
-		result = sink_close(recording->sink);
-		recording->sink = NULL;
-	}
+	if (!result)
+		result = recording_close_output(recording);
 	/* The reader of our pipe has seen enough. */
 	if (result == -EPIPE)
 		return EXIT_CODE_OK;
@@ -230,8 +228,7 @@ static int finish(struct recording *recording, int result)
 	if (recording->is_interrupted && !recording->cpu_records)
 		return EXIT_CODE_INTERRUPTED;
 	log_info("wrote %" PRIu64 " records of %.3f s CPU to %s, %.1f %% of it in a context%s",
-		 recording->record_number, (double)recording->exec_ns / 1e9,
-		 strcmp(recording->options->output, "-") ? recording->options->output : "stdout",
+		 recording->record_number, (double)recording->exec_ns / 1e9, recording->output_name,
 		 recording->exec_ns
 			 ? 100.0 * (double)recording->attributed_ns / (double)recording->exec_ns
 			 : 0.0,

@@ -229,6 +229,23 @@ int recording_write_balance(struct recording *recording, const struct observed *
 	return check(record_encode_balance(recording->encoder, balance));
 }
 
+int recording_encode_gap(struct recording *recording, const struct backlog_gap *gap,
+			 uint64_t total_dropped_records)
+{
+	char record_id[RECORD_ID_BYTES];
+	struct gap_record record = {
+		.dropped_records = gap->dropped_records,
+		.total_dropped_records = total_dropped_records,
+		.dropped_segments = gap->dropped_segments,
+		.first_ns = gap->first_ns,
+		.last_ns = gap->last_ns,
+		.reason = gap->reason,
+	};
+
+	fill_own(recording, recording->end_ktime_ns, record_id, &record.common);
+	return check(record_encode_gap(recording->encoder, &record));
+}
+
 int recording_encode_self(struct recording *recording, struct self_record *record)
 {
 	char record_id[RECORD_ID_BYTES];

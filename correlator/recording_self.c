@@ -50,6 +50,7 @@ int recording_write_self(struct recording *recording, uint64_t own_cpu_ns)
 {
 	const struct recording_options *options = recording->options;
 	struct self_program programs[SESSION_PROGRAMS_MAX];
+	struct sender_status status;
 	uint64_t programs_ns;
 	struct self_record record = {
 		.window_ns = recording->end_ktime_ns - recording->window_mark_ns,
@@ -66,6 +67,7 @@ int recording_write_self(struct recording *recording, uint64_t own_cpu_ns)
 		.programs = programs,
 	};
 
+	recording_fill_delivery(recording, &status, &record.delivery);
 	record.program_count = read_programs(recording, programs, &programs_ns);
 	record.has_programs = record.program_count != 0;
 	if (record.window_ns)

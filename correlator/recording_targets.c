@@ -192,7 +192,8 @@ int recording_observe_targets(struct recording *recording)
 	for (size_t i = 0; !code && i < options->pid_count; i++)
 		code = observe_root(recording, options->pids[i], true);
 	if (!code && options->command) {
-		if (child_command_start(options->command, !strcmp(options->output, "-"),
+		if (child_command_start(options->command,
+					options->output && !strcmp(options->output, "-"),
 					&recording->child))
 			return EXIT_CODE_FAILURE;
 		code = observe_root(recording, recording->child.pid, false);

@@ -140,16 +140,6 @@ static int close_all_books(struct recording *recording)
 	return result;
 }
 
-static int write_out(struct recording *recording)
-{
-	size_t size;
-	const void *bytes = record_encoder_bytes(recording->encoder, &size);
-	int result = size ? sink_write(recording->sink, bytes, size) : 0;
-
-	record_encoder_reset(recording->encoder);
-	return result;
-}
-
 /* Process contexts are published anew at any time: a look at each, once a window. */
 static int follow_otel(struct recording *recording)
 {
@@ -175,7 +165,7 @@ int recording_flush(struct recording *recording, bool is_last)
 	if (!result)
 		result = follow_otel(recording);
 	if (!result)
-		result = write_out(recording);
+		result = recording_write_out(recording);
 	stolen_debts_end_window(recording->debts);
 	if (!result && recording->metrics_server)
 		metrics_server_publish(recording->metrics_server, &recording->metrics);

@@ -118,7 +118,10 @@ struct balance_record {
 /* Records that had to be dropped on the way out, so that a reader knows its totals are too low. */
 struct gap_record {
 	struct record_common common;
-	uint64_t dropped_records;
+	uint64_t dropped_records; /* since the last gap record */
+	/* Since the start of the recording, gap records included: a gap record may be dropped, too.
+	 */
+	uint64_t total_dropped_records;
 	uint64_t dropped_segments;
 	uint64_t first_ns; /* wall clock of the oldest and newest record dropped */
 	uint64_t last_ns;
@@ -143,6 +146,20 @@ struct self_program {
 	uint64_t run_ns;
 };
 
+/* How sending goes; counts since the start. */
+struct self_delivery {
+	bool is_there; /* false: nothing is sent, and nothing encoded */
+	uint64_t sent_chunks;
+	uint64_t resent_chunks; /* of them, not for the first time */
+	uint64_t acked_records;
+	uint64_t rejected_records;
+	uint64_t dropped_records;
+	uint64_t queued_records; /* now */
+	uint64_t queued_bytes;
+	uint64_t spool_bytes; /* of them, on disk */
+	const char *last_error; /* NULL = none so far */
+};
+
 /* What watching cost in one window. common.pid is Correlator's own. */
 struct self_record {
 	struct record_common common;
@@ -155,4 +172,5 @@ struct self_record {
 	bool has_programs; /* false: the kernel does not measure them (kernel.bpf_stats_enabled) */
 	const struct self_program *programs;
 	size_t program_count; /* at most SELF_PROGRAMS_MAX */
+	struct self_delivery delivery;
 };

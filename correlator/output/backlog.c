@@ -33,6 +33,7 @@ static int init_locks(struct backlog *backlog)
 	(void)pthread_condattr_init(&attributes);
 	(void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	(void)pthread_cond_init(&backlog->work, &attributes);
+	(void)pthread_cond_init(&backlog->settled, NULL);
 	(void)pthread_condattr_destroy(&attributes);
 	backlog->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	return backlog->timer_fd < 0 ? -errno : 0;
@@ -87,6 +88,7 @@ void backlog_free(struct backlog *backlog)
 	if (backlog->timer_fd >= 0)
 		(void)close(backlog->timer_fd);
 	(void)pthread_cond_destroy(&backlog->work);
+	(void)pthread_cond_destroy(&backlog->settled);
 	(void)pthread_mutex_destroy(&backlog->lock);
 	free(backlog);
 }

@@ -84,6 +84,9 @@ DEFINE_CLEANUP(struct backlog *, backlog_free);
 int backlog_append(struct backlog *backlog, const void *entries, size_t size_bytes);
 /* Makes what was appended so far a chunk at once, however young: before the end. */
 void backlog_seal(struct backlog *backlog);
+/* Waits until all that was sealed is where it survives, or cannot be; for a disk, not for a
+ * collector, and only with a spool. For the end: then what had to be dropped is known. */
+void backlog_settle(struct backlog *backlog);
 /* True if something was dropped since the last call. */
 bool backlog_take_gap(struct backlog *backlog, struct backlog_gap *ret_gap);
 

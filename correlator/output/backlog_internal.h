@@ -21,6 +21,7 @@ struct backlog {
 	struct store *store; /* NULL = none yet, or none to be had */
 	pthread_t keeper;
 	pthread_cond_t work; /* for the keeper */
+	pthread_cond_t settled; /* for who waits for the keeper */
 	bool has_keeper;
 	bool is_ending;
 	struct segment *trash; /* off the queue; with a file, or still in the keeper's hands */

@@ -198,6 +198,7 @@ static void do_work(struct backlog *backlog, struct segment *segment)
 	note_result(backlog, r);
 	if (r || segment->is_kept)
 		backlog_wake_reader(backlog);
+	(void)pthread_cond_broadcast(&backlog->settled);
 }
 
 static void *keep_segments(void *user)
@@ -221,6 +222,26 @@ static void *keep_segments(void *user)
 	}
 	(void)pthread_mutex_unlock(&backlog->lock);
 	return NULL;
+}
+
+static bool is_settled(const struct backlog *backlog)
+{
+	const struct segment *segment;
+
+	if (!backlog->has_keeper || backlog->is_failing || !backlog_is_durable(backlog))
+		return true;
+	DL_FOREACH(backlog->segments, segment)
+		if (segment->is_sealed && !segment->is_kept)
+			return false;
+	return true;
+}
+
+void backlog_settle(struct backlog *backlog)
+{
+	(void)pthread_mutex_lock(&backlog->lock);
+	while (!is_settled(backlog))
+		(void)pthread_cond_wait(&backlog->settled, &backlog->lock);
+	(void)pthread_mutex_unlock(&backlog->lock);
 }
 
 int backlog_keeper_start(struct backlog *backlog)

@@ -185,6 +185,7 @@ int record_encode_gap(struct record_encoder *encoder, const struct gap_record *r
 	struct entry_buffer *entry = &encoder->entries;
 	entry_begin(entry, "gap", &record->common);
 	entry_u64(entry, "dropped_records", record->dropped_records);
+	entry_u64(entry, "total_dropped_records", record->total_dropped_records);
 	entry_u64(entry, "dropped_segments", record->dropped_segments);
 	entry_u64(entry, "first_ns", record->first_ns);
 	entry_u64(entry, "last_ns", record->last_ns);
@@ -211,6 +212,21 @@ static void put_program(struct entry_buffer *entry, const struct self_program *p
 	entry_u64(entry, name, program->run_ns);
 }
 
+static void put_delivery(struct entry_buffer *entry, const struct self_delivery *delivery)
+{
+	if (!delivery->is_there)
+		return;
+	entry_u64(entry, "forward_sent_chunks", delivery->sent_chunks);
+	entry_u64(entry, "forward_resent_chunks", delivery->resent_chunks);
+	entry_u64(entry, "forward_acked_records", delivery->acked_records);
+	entry_u64(entry, "forward_rejected_records", delivery->rejected_records);
+	entry_u64(entry, "forward_dropped_records", delivery->dropped_records);
+	entry_u64(entry, "forward_queued_records", delivery->queued_records);
+	entry_u64(entry, "forward_queued_bytes", delivery->queued_bytes);
+	entry_u64(entry, "forward_spool_bytes", delivery->spool_bytes);
+	entry_optional_text(entry, "forward_last_error", delivery->last_error);
+}
+
 int record_encode_self(struct record_encoder *encoder, const struct self_record *record)
 {
 	struct entry_buffer *entry = &encoder->entries;
@@ -231,5 +247,6 @@ int record_encode_self(struct record_encoder *encoder, const struct self_record 
 	put_fill(entry, "processes", "processes_max", &record->processes);
 	for (size_t i = 0; record->has_programs && i < record->program_count; i++)
 		put_program(entry, &record->programs[i]);
+	put_delivery(entry, &record->delivery);
 	return entry_end(entry);
 }

@@ -12,7 +12,8 @@
 /* Shared by the thread that looks up and the one that waits; the last to leave frees it. */
 struct lookup {
 	atomic_int owners;
-	int done_fd; /* readable once result and addresses are set */
+	int done_fd; /* readable once is_done */
+	atomic_bool is_done; /* what follows is set */
 	struct forward_url url;
 	int result; /* of getaddrinfo */
 	int system_error; /* errno, where result is EAI_SYSTEM */
@@ -50,8 +51,9 @@ static void *run_lookup(void *user)
 
 	lookup->result = resolve(&lookup->url, &lookup->addresses);
 	lookup->system_error = errno;
+	lookup->is_done = true;
 	if (write(lookup->done_fd, &one, sizeof(one)) < 0)
-		lookup->result = EAI_SYSTEM;
+		lookup->is_done = false;
 	lookup_release(lookup);
 	return NULL;
 }
@@ -146,7 +148,7 @@ int resolver_lookup(struct resolver *resolver, const struct forward_url *url,
 		return r;
 	}
 	r = waiter_wait(waiter, resolver->pending->done_fd, POLLIN, deadline_ns);
-	if (r == 0)
+	if (r == 0 && resolver->pending->is_done)
 		return take_result(resolver, ret_addresses, ret_failure);
 	if (r == -ECANCELED)
 		failure_set(ret_failure, FAILURE_CANCELLED, "stopped while looking up %s",

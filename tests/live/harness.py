@@ -167,7 +167,7 @@ class Recording(Process):
         self.path = pathlib.Path(path)
         self.lines = []
         self.changed = threading.Condition()
-        super().__init__([CORRELATOR, "record", "-o", path, *arguments], text=True,
+        super().__init__(self.command(path, *arguments), text=True,
                          **{"stdin": subprocess.DEVNULL, **options}, stderr=subprocess.PIPE)
         self.reader = threading.Thread(target=self.read_messages, daemon=True)
         self.reader.start()
@@ -176,6 +176,9 @@ class Recording(Process):
         except Exception:
             self.__exit__()
             raise
+
+    def command(self, path, *arguments):
+        return [CORRELATOR, "record", "-o", path, *arguments]
 
     def read_messages(self):
         for line in self.process.stderr:

@@ -38,7 +38,11 @@ FIELDS = {
                 **dict.fromkeys(LOSSES, COUNT)},
     "self": {"window_ns": COUNT, "own_cpu_ns": COUNT, "own_rss_bytes?": COUNT,
              **{f"{name}{end}?": COUNT for name in ("contexts", "accounts", "processes")
-                for end in ("", "_max")}},
+                for end in ("", "_max")},
+             **{f"forward_{name}?": COUNT for name in (
+                 "sent_chunks", "resent_chunks", "acked_records", "rejected_records",
+                 "dropped_records", "queued_records", "queued_bytes", "spool_bytes")},
+             "forward_last_error?": str},
 }
 # Of self records, where the kernel measures the programs (kernel.bpf_stats_enabled).
 PROGRAM_FIELD = re.compile(r"bpf_\w+_(runs|ns)")

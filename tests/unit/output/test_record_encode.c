@@ -6,7 +6,7 @@ static void the_time_is_ten_bytes_big_endian(void **state)
 {
 	/* 1700000001 = 0x6553f101, 123456789 = 0x075bcd15 */
 	static const uint8_t head[] = { 0x92, 0xd7, 0x00, 0x65, 0x53, 0xf1, 0x01,
-					0x07, 0x5b, 0xcd, 0x15, 0xde, 0x00, 0x0a };
+					0x07, 0x5b, 0xcd, 0x15, 0xde, 0x00, 0x0b };
 	const struct gap_record record = { .common = common, .reason = "disk full" };
 	size_t size_bytes;
 
@@ -240,6 +240,7 @@ static void a_gap_record_reads_back(void **state)
 {
 	struct gap_record record = { .common = common,
 				     .dropped_records = 1,
+				     .total_dropped_records = 9,
 				     .dropped_segments = 2,
 				     .first_ns = 3,
 				     .last_ns = 4,
@@ -249,8 +250,9 @@ static void a_gap_record_reads_back(void **state)
 
 	assert_int_equal(record_encode_gap(*state, &record), 0);
 	map = decode(*state, &unpacked);
-	expect_common(&map, "gap", 10);
+	expect_common(&map, "gap", 11);
 	expect_number(&map, "dropped_records", 1);
+	expect_number(&map, "total_dropped_records", 9);
 	expect_number(&map, "dropped_segments", 2);
 	expect_number(&map, "first_ns", 3);
 	expect_number(&map, "last_ns", 4);

@@ -50,6 +50,42 @@ static void costs_of_our_own_that_are_not_known_are_absent(void **state)
 	msgpack_unpacked_destroy(&unpacked);
 }
 
+static void how_sending_goes_is_there_only_when_something_is_sent(void **state)
+{
+	struct self_record record = { .common = common,
+				      .delivery = { .is_there = true,
+						    .sent_chunks = 1,
+						    .resent_chunks = 2,
+						    .acked_records = 3,
+						    .rejected_records = 4,
+						    .dropped_records = 5,
+						    .queued_records = 6,
+						    .queued_bytes = 7,
+						    .spool_bytes = 8 } };
+	msgpack_unpacked unpacked;
+	msgpack_object_map map;
+
+	assert_int_equal(record_encode_self(*state, &record), 0);
+	map = decode(*state, &unpacked);
+	expect_common(&map, "self", 5 + 2 + 8);
+	expect_number(&map, "forward_sent_chunks", 1);
+	expect_number(&map, "forward_resent_chunks", 2);
+	expect_number(&map, "forward_acked_records", 3);
+	expect_number(&map, "forward_rejected_records", 4);
+	expect_number(&map, "forward_dropped_records", 5);
+	expect_number(&map, "forward_queued_records", 6);
+	expect_number(&map, "forward_queued_bytes", 7);
+	expect_number(&map, "forward_spool_bytes", 8);
+	msgpack_unpacked_destroy(&unpacked);
+	record_encoder_reset(*state);
+	record.delivery.last_error = "tcp://x: gone";
+	assert_int_equal(record_encode_self(*state, &record), 0);
+	map = decode(*state, &unpacked);
+	expect_common(&map, "self", 5 + 2 + 9);
+	expect_text(&map, "forward_last_error", "tcp://x: gone");
+	msgpack_unpacked_destroy(&unpacked);
+}
+
 static void more_programs_or_longer_names_than_a_record_holds_are_refused(void **state)
 {
 	char name[SELF_PROGRAM_NAME_BYTES + 2];
@@ -75,6 +111,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_self_record_reads_back),
 		TEST(costs_of_our_own_that_are_not_known_are_absent),
+		TEST(how_sending_goes_is_there_only_when_something_is_sent),
 		TEST(more_programs_or_longer_names_than_a_record_holds_are_refused),
 	};
 
