@@ -51,8 +51,7 @@ struct sender_status {
 	enum failure_kind last_failure; /* FAILURE_NONE = none yet */
 	bool is_delivering; /* the last try was acked */
 	char collector[FORWARD_NAME_BYTES]; /* that acked last; "" = none */
-	char last_error[FORWARD_NAME_BYTES +
-			FAILURE_TEXT_BYTES]; /* "" = none; with its collector */
+	char last_error[FORWARD_NAME_BYTES + FAILURE_TEXT_BYTES + 2]; /* with its name; "" = none */
 };
 
 struct sender;

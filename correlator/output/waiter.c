@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdint.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -63,7 +62,8 @@ static bool poll_once(const struct waiter *waiter, struct pollfd *fds, nfds_t co
 	int ready;
 
 	assert(count <= FDS_MAX);
-	memcpy(all, fds, count * sizeof(*fds));
+	for (nfds_t i = 0; i < count; i++)
+		all[i] = fds[i];
 	all[count] = (struct pollfd){ .fd = waiter->wake_fd, .events = POLLIN };
 	ready = poll(all, count + wakes, wait_ms);
 	if (ready > 0 && wakes && all[count].revents)
