@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "objspace"
+require "rbconfig"
 require "minitest/autorun"
 require "correlator"
 require "published"
@@ -105,5 +106,51 @@ class GCTest < Minitest::Test
   def test_the_size_of_a_state_counts_its_table
     state = Correlator.with(**pairs(1)) { Correlator.capture }
     assert_operator ObjectSpace.memsize_of(state), :>, 8 * 16
+  end
+
+  def resident_bytes
+    File.read("/proc/self/statm").split[1].to_i * 4096
+  end
+
+  def use_many_contexts
+    100_000.times { |number| Correlator.with(request_id: number, endpoint: "GET /") { nil } }
+    500.times do |number|
+      Fiber.new { Correlator.with(request_id: number) { Fiber.new { published_id }.resume } }.resume
+    end
+    50.times { Thread.new { Correlator.set(request_id: "left") }.join }
+    GC.start
+    resident_bytes
+  end
+
+  def published_id
+    Published[:request_id]
+  end
+
+  # A table that is lost takes at least 64 bytes: four rounds would be 25 MB.
+  def test_memory_does_not_grow_with_the_number_of_contexts
+    before = use_many_contexts
+    after = Array.new(4) { use_many_contexts }.min
+    assert_operator after - before, :<, 8 << 20
+  end
+
+  # Ruby never forgets a Symbol that has been a key.
+  def test_keys_made_of_text_are_limited_and_others_go_on
+    script = <<~'RUBY'
+      require "correlator"
+      made = (1..3000).count do |number|
+        Correlator.with("from a user #{number}".to_sym => 1) { true }
+      rescue ArgumentError => error
+        abort error.message unless error.message.start_with?("more than 1000 keys")
+      end
+      Correlator.with(a_literal_key: 2) { made += 1 if Correlator.current == { a_literal_key: 2 } }
+      Correlator.with("from a user 1".to_sym => 3) { made += 1 if Correlator.capture.size == 1 }
+      GC.start
+      kept = Symbol.all_symbols.count { |symbol| symbol.start_with?("from a user") }
+      puts made, kept
+    RUBY
+    paths = $LOAD_PATH.flat_map { |path| ["-I", path] }
+    made, kept = IO.popen([RbConfig.ruby, *paths, "-e", script], &:readlines).map(&:to_i)
+    assert_equal 1002, made
+    assert_operator kept, :<, 1100
   end
 end

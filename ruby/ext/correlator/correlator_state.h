@@ -21,6 +21,8 @@ enum correlator_state_limits {
 	CORRELATOR_STATE_CAPACITY_MAX = 64,
 	/* A table is at most half full, so that a missing key is found to be missing early. */
 	CORRELATOR_STATE_KEYS_MAX = CORRELATOR_STATE_CAPACITY_MAX / 2,
+	/* Keys over the life of the process that no source file names. */
+	CORRELATOR_STATE_NAMES_MAX = 1000,
 };
 
 /* key 0 is an empty slot. A pair lies in the first free slot at or after key & (capacity - 1). */

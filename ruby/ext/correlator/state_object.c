@@ -1,5 +1,7 @@
 #include "state_object.h"
 
+#include <stdatomic.h>
+
 struct merge {
 	VALUE object;
 	struct Ruby_Profiler_State *base; /* NULL: none */
@@ -9,6 +11,9 @@ struct merge {
 
 /* Set once, when the extension is loaded. */
 static VALUE state_class;
+
+/* IDs that Symbols have got by becoming keys, of all Ractors. */
+static atomic_uint names_made;
 
 static void object_mark(void *data)
 {
@@ -86,14 +91,35 @@ bool state_object_in_force(VALUE object)
 	       correlator_state_owner(RTYPEDDATA_DATA(object))->fibers > 0;
 }
 
+/*
+ * Ruby never forgets a Symbol that has an ID. An application that makes keys of what its users send
+ * would grow without end, so only so many Symbols get their ID here.
+ */
+static ID key_id(VALUE symbol)
+{
+	VALUE name = symbol;
+	ID id = rb_check_id(&name);
+
+	if (id)
+		return id;
+	if (atomic_fetch_add(&names_made, 1) >= CORRELATOR_STATE_NAMES_MAX)
+		rb_raise(
+			rb_eArgError,
+			"more than %d keys made from text: keys are few and fixed, put text in values",
+			CORRELATOR_STATE_NAMES_MAX);
+	return rb_sym2id(symbol);
+}
+
 static int count_pair(VALUE key, VALUE value, VALUE argument)
 {
 	struct merge *merge = (struct merge *)argument;
+	ID id;
 
 	(void)value;
 	if (!RB_SYMBOL_P(key))
 		rb_raise(rb_eTypeError, "a key is a Symbol, not %" PRIsVALUE, rb_obj_class(key));
-	if (!merge->base || !correlator_state_find(merge->base, rb_sym2id(key)))
+	id = key_id(key);
+	if (!merge->base || !correlator_state_find(merge->base, id))
 		merge->keys++;
 	return ST_CONTINUE;
 }

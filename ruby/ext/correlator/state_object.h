@@ -13,7 +13,7 @@ void state_object_define(VALUE correlator);
 /*
  * A new State: the pairs of `base` (a State or nil) with those of the Hash `pairs` over them.
  * Raises TypeError for a key that is not a Symbol and ArgumentError above
- * CORRELATOR_STATE_KEYS_MAX keys.
+ * CORRELATOR_STATE_KEYS_MAX keys, or when CORRELATOR_STATE_NAMES_MAX is used up.
  */
 VALUE state_object_new(VALUE base, VALUE pairs);
 
