@@ -47,7 +47,7 @@ __weak __u64 capture_digest(struct thread_state *thread, const struct value_snap
 		barrier_var(part);
 		if (part > sizeof(thread->chunk) ||
 		    bpf_probe_read_user(&thread->chunk, part, (void *)(address + offset))) {
-			count_loss(thread->tgid, COUNTER_VALUE_UNREADABLE);
+			thread->is_unread = 1;
 			break;
 		}
 		capture_digest_chunk(&state, &thread->chunk);
@@ -81,6 +81,32 @@ static __always_inline void capture_bytes(struct thread_state *thread, struct va
 	}
 }
 
+static __always_inline bool capture_read(__u64 *words, __u64 object)
+{
+	return table_pointer_is_sane(object) &&
+	       !bpf_probe_read_user(words, VALUE_OBJECT_WORDS * sizeof(*words), (void *)object);
+}
+
+/*
+ * The words of an object. In the middle of GC.compact it may have been moved while the table still
+ * has its old address: then *object becomes the new one.
+ */
+static __always_inline bool capture_words(__u64 *words, __u64 *object)
+{
+	__u64 second;
+
+	if (!capture_read(words, *object))
+		return false;
+	if (!value_is_moved(words))
+		return true;
+	second = words[VALUE_MOVED_WORD_2_7];
+	*object = words[VALUE_MOVED_WORD];
+	if (capture_read(words, *object) && value_is_at_home(words))
+		return true;
+	*object = second;
+	return capture_read(words, second) && value_is_at_home(words);
+}
+
 static __always_inline void capture_object(struct thread_state *thread,
 					   struct value_snapshot *value, __u64 object,
 					   const struct process_config *config)
@@ -90,15 +116,13 @@ static __always_inline void capture_object(struct thread_state *thread,
 
 	value->kind = VALUE_KIND_UNREADABLE;
 	value->raw = object;
-	if (!table_pointer_is_sane(object) ||
-	    bpf_probe_read_user(words, sizeof(words), (void *)object))
+	if (!capture_words(words, &object))
 		return;
 	value_locate(words, object, config, &location);
 	value->type = (__u8)location.type;
 	if (location.kind == VALUE_KIND_SYMBOL) {
 		object = location.address;
-		if (!table_pointer_is_sane(object) ||
-		    bpf_probe_read_user(words, sizeof(words), (void *)object))
+		if (!capture_words(words, &object))
 			return;
 		value_locate(words, object, config, &location);
 		if (location.kind != VALUE_KIND_STRING)
@@ -149,7 +173,7 @@ __weak int capture_key(struct thread_state *thread, const struct process_config 
 	if (slot >= 0 && slot < STATE_CAPACITY_MAX)
 		capture_value(thread, value, thread->pairs[slot].value, config);
 	if (value->kind == VALUE_KIND_UNREADABLE)
-		count_loss(thread->tgid, COUNTER_VALUE_UNREADABLE);
+		thread->is_unread = 1;
 	context_hash_add_value(hash, value);
 	return 0;
 }

@@ -60,6 +60,8 @@ static __always_inline struct account *charge_open_account(struct thread_state *
 	if (thread->snapshot_hash == key->context_hash && key->context_hash >= CONTEXT_HASH_FIRST &&
 	    !charge_publish_snapshot(thread, key->context_hash))
 		return NULL;
+	if (thread->is_unread && thread->snapshot_hash == key->context_hash)
+		count_loss(thread->tgid, COUNTER_VALUE_UNREADABLE);
 	if (bpf_probe_read_kernel(fresh.comm, sizeof(fresh.comm), task->comm))
 		fresh.comm[0] = 0;
 	if (bpf_map_update_elem(epoch, key, &fresh, BPF_NOEXIST)) {

@@ -79,6 +79,7 @@ __weak __u64 context_resolve_state(struct thread_state *thread)
 
 	if (!thread)
 		return CONTEXT_HASH_UNKNOWN;
+	thread->is_unread = 0;
 	if (!thread->state_pointer)
 		return CONTEXT_HASH_NONE;
 	config = &thread->config;
@@ -245,7 +246,13 @@ static __always_inline bool context_confirm(struct thread_state *thread, struct 
 	if (context_has_otel(thread))
 		otel = otel_look(thread);
 	is_change = otel == OTEL_LOOK_CHANGED;
-	if (thread->knowledge == CONTEXT_KNOWN) {
+	/*
+	 * GC.compact shuts the pages that it has emptied until it has updated all references. What
+	 * could not be read then is still in force and mostly can be read later: all that is
+	 * pending is its own.
+	 */
+	if (thread->knowledge == CONTEXT_KNOWN &&
+	    !(thread->is_unread && !otel && pointer == thread->state_pointer)) {
 		is_same = pointer == thread->state_pointer &&
 			  (!is_lean || otel || context_is_same(thread, now_ns, is_cheap));
 		if (is_same && !otel)

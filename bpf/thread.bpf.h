@@ -80,6 +80,7 @@ struct thread_state {
 	__u32 has_passed_probe; /* the thread itself has set its context since it was first seen */
 	__u32 is_inherited; /* context_hash was found before it had */
 	__u32 is_otel_inherited; /* the same of OpenTelemetry's part of it */
+	__u32 is_unread; /* a value of the context faulted: to be read again */
 	__u32 armed_cpu; /* CPU + 1 whose edge_slot has time of this thread; 0 = none */
 	/* Room to read a table and to build a snapshot: too large for the stack, and not per CPU
 	 * because these programs can be preempted. */

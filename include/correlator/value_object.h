@@ -19,10 +19,12 @@ enum {
 
 enum ruby_type {
 	RUBY_TYPE_MASK = 0x1f,
+	RUBY_TYPE_NONE = 0, /* a freed slot */
 	RUBY_TYPE_FLOAT = 0x04,
 	RUBY_TYPE_STRING = 0x05,
 	RUBY_TYPE_BIGNUM = 0x0a,
 	RUBY_TYPE_SYMBOL = 0x14,
+	RUBY_TYPE_MOVED = 0x1e, /* GC.compact is at work, references are not updated yet */
 };
 
 /* Where the bytes of a value are: to be read by the caller, at most VALUE_BYTES_MAX of them. */
@@ -40,6 +42,28 @@ struct value_location {
 static inline int value_is_immediate(__u64 value)
 {
 	return (value & 7) != 0 || value <= 8;
+}
+
+static inline int value_is_moved(const __u64 *words)
+{
+	return (words[0] & RUBY_TYPE_MASK) == RUBY_TYPE_MOVED;
+}
+
+/*
+ * The word of a moved object that says where it is now: struct RMoved, gc.c. Since 3.0 the third;
+ * in 2.7 the second, and the third is another moved object or none. The other one is no pointer.
+ */
+enum {
+	VALUE_MOVED_WORD = 2,
+	VALUE_MOVED_WORD_2_7 = 1
+};
+
+/* Whether that is what lies there, by its words: an object, and at home. */
+static inline int value_is_at_home(const __u64 *words)
+{
+	__u32 type = words[0] & RUBY_TYPE_MASK;
+
+	return type != RUBY_TYPE_NONE && type != RUBY_TYPE_MOVED;
 }
 
 static inline void value_locate_string(const __u64 *words, __u64 address, __u32 layout,
@@ -126,7 +150,8 @@ static inline void value_locate(const __u64 *words, __u64 address,
 	case RUBY_TYPE_BIGNUM:
 		value_locate_bignum(words, address, config->bignum_embed_mask, ret_location);
 		break;
-	case 0: /* T_NONE: a freed slot */
+	case RUBY_TYPE_NONE:
+	case RUBY_TYPE_MOVED:
 		ret_location->kind = VALUE_KIND_UNREADABLE;
 		ret_location->raw = address;
 		break;

@@ -40,6 +40,9 @@ class KnownAnswersTest(harness.LiveTest):
     def test_two_hundred_interleaved_fibers_get_what_they_used(self):
         self.check("fibers.rb", requests=200)
 
+    def test_short_lived_ids_under_gc_stress_and_compaction_are_never_mixed_up(self):
+        self.check("churn.rb", requests=75)
+
     def test_two_recordings_of_one_process_at_a_time_are_both_right(self):
         with Workload("threads.rb") as workload:
             before_ns = workload.cpu_ns()

@@ -79,6 +79,23 @@ static void a_freed_slot_is_unreadable(void **state)
 	assert_int_equal(locate(words, &NEW_STRINGS).kind, VALUE_KIND_UNREADABLE);
 }
 
+static void a_moved_object_is_neither_at_home_nor_an_object(void **state)
+{
+	const __u64 moved[] = { RUBY_TYPE_MOVED, 0x34, 0x7f0012345678, 0, 0 };
+	const __u64 freed[] = { RUBY_TYPE_NONE, 0, 0, 0, 0 };
+	const __u64 string[] = { RUBY_TYPE_STRING, 0x1000, 36, 0, 0 };
+
+	(void)state;
+	assert_true(value_is_moved(moved));
+	assert_int_equal(moved[VALUE_MOVED_WORD], 0x7f0012345678);
+	assert_false(value_is_at_home(moved));
+	assert_int_equal(locate(moved, &NEW_STRINGS).kind, VALUE_KIND_UNREADABLE);
+	assert_false(value_is_moved(freed));
+	assert_false(value_is_at_home(freed));
+	assert_false(value_is_moved(string));
+	assert_true(value_is_at_home(string));
+}
+
 static void bignums_are_embedded_or_on_the_heap(void **state)
 {
 	const __u64 embedded[] = { RUBY_TYPE_BIGNUM | NOEMBED | 1 << 14 | 3 << 15, 0x1000, 0, 0,
@@ -130,6 +147,7 @@ int main(void)
 		cmocka_unit_test(heap_strings_are_the_same_in_both_layouts),
 		cmocka_unit_test(a_string_longer_than_memory_is_garbage),
 		cmocka_unit_test(a_freed_slot_is_unreadable),
+		cmocka_unit_test(a_moved_object_is_neither_at_home_nor_an_object),
 		cmocka_unit_test(bignums_are_embedded_or_on_the_heap),
 		cmocka_unit_test(other_objects_are_known_by_their_class),
 		cmocka_unit_test(pointers_are_told_from_immediates),
