@@ -61,7 +61,8 @@ class ContainedWorkload(harness.Workload):
                 self.root, self.change, USER, "ruby", "-I", "/srv", f"/srv/{script}", *arguments]
 
     def environment(self, changes):
-        return {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", **(changes or {})}
+        return {"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8",
+                **(changes or {})}
 
     def start(self):
         """The kernel lets only a process outside of a user namespace map its users."""
