@@ -167,7 +167,9 @@ int recording_close_output(struct recording *recording)
 	int r = sink_close(TAKE_PTR(recording->sink)), delivered = 0;
 
 	if (recording->backlog && recording->sender) {
+		/* From a spool only what is kept there is sent. */
 		backlog_seal(recording->backlog);
+		backlog_settle(recording->backlog);
 		sender_stop(recording->sender, DRAIN_NS);
 		keep_rest(recording);
 		delivered = say_delivered(recording);

@@ -102,6 +102,16 @@ class ForwardTest(harness.LiveTest):
             self.assertIn("0 records acknowledged", again.stderr)
         self.check_books(self.received(peer), truth, growth_ns)
 
+    def test_with_a_good_collector_the_spool_ends_empty(self):
+        spool = self.folder / "spool"
+        with Collector(take_all) as peer:
+            recording, code, truth, growth_ns = self.run_requests(
+                StreamOnly, "--forward", peer.url, "--spool", spool)
+        self.assert_ended_well(recording, code)
+        self.assertNotIn("records wait in", recording.messages)
+        self.assertEqual([], [*spool.glob("*.chunk"), *spool.glob("*.open")])
+        self.check_books(self.received(peer), truth, growth_ns)
+
     def test_what_the_spool_drops_is_a_gap_in_the_stream_and_not_in_the_file(self):
         spool = self.folder / "spool"
         count = 4000
