@@ -60,6 +60,22 @@ class InheritanceTest < Minitest::Test
     end
   end
 
+  def test_a_borrower_goes_on_while_the_lender_is_in_an_inner_block
+    Correlator.with(request_id: "r1") do
+      fiber = Fiber.new { loop { Fiber.yield(Correlator.current) } }
+      fiber.resume
+      Correlator.with(step: 1) { assert_equal({ request_id: "r1" }, fiber.resume) }
+      Correlator.with(nil) { assert_equal({ request_id: "r1" }, fiber.resume) }
+      state = Correlator.capture
+      Correlator.with(state) { nil }
+      assert_equal({ request_id: "r1" }, fiber.resume)
+      Correlator.with(step: 1) { Correlator.set(step: 2) }
+      assert_equal({ request_id: "r1" }, fiber.resume)
+      Correlator.set(user: 1)
+      assert_nil fiber.resume
+    end
+  end
+
   def test_what_a_borrower_sets_is_its_own
     Correlator.with(request_id: "outer", user: 1) do
       fiber = Fiber.new do

@@ -31,7 +31,7 @@ static VALUE yield_nothing(VALUE unused)
 
 static VALUE restore(VALUE argument)
 {
-	fiber_context_restore((const struct fiber_context *)argument);
+	fiber_context_leave((const struct fiber_context *)argument);
 	return Qnil;
 }
 
@@ -41,25 +41,21 @@ static VALUE correlator_with(int argc, VALUE *argv, VALUE self)
 
 	(void)self;
 	rb_need_block();
-	fiber_context_set(state_from_arguments(argc, argv), &previous);
+	fiber_context_enter(state_from_arguments(argc, argv), &previous);
 	return rb_ensure(yield_nothing, Qnil, restore, (VALUE)&previous);
 }
 
 static VALUE correlator_set(int argc, VALUE *argv, VALUE self)
 {
-	struct fiber_context previous;
-
 	(void)self;
-	fiber_context_set(state_from_arguments(argc, argv), &previous);
+	fiber_context_replace(state_from_arguments(argc, argv));
 	return Qnil;
 }
 
 static VALUE correlator_clear(VALUE self)
 {
-	struct fiber_context previous;
-
 	(void)self;
-	fiber_context_set(Qnil, &previous);
+	fiber_context_replace(Qnil);
 	return Qnil;
 }
 

@@ -41,10 +41,10 @@ struct Ruby_Profiler_State {
 _Static_assert(sizeof(struct Ruby_Profiler_Pair) == 16, "ABI: pair");
 _Static_assert(offsetof(struct Ruby_Profiler_State, pairs) == 16, "ABI: header");
 
-/* What the owner of a table notes down beside it: the object, and how many fibers have set it. */
+/* What the owner of a table notes down beside it: the object, and in how many places it is set. */
 struct correlator_state_owner {
 	VALUE object; /* Qnil: there is none any more. */
-	size_t fibers;
+	size_t places;
 };
 
 /* The state in force on this native thread; NULL = none. Written by correlator_state_apply() only.

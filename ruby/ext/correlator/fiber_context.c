@@ -183,35 +183,42 @@ static void hook_thread_moves(void)
 
 #endif
 
-static void set_and_publish(VALUE thread, VALUE replaced, VALUE set, VALUE otherwise)
+static void set_and_publish(VALUE thread, VALUE set, VALUE otherwise)
 {
 	VALUE state;
 
-	if (set != replaced) {
+	if (set != set_in(thread))
 		rb_thread_local_aset(thread, set_local, set);
-		state_object_enter(set);
-		state_object_leave(replaced);
-	}
 	state = in_force_in(thread);
 	publish(state_object_table(RB_NIL_P(state) ? otherwise : state));
 }
 
-void fiber_context_set(VALUE state, struct fiber_context *ret_previous)
+void fiber_context_enter(VALUE state, struct fiber_context *ret_previous)
 {
 	VALUE thread = rb_thread_current();
 	struct fiber_context previous = { .set = set_in(thread), .left = left_published(thread) };
 
 	hook_this_ractor();
-	set_and_publish(thread, previous.set, RB_NIL_P(state) ? Qfalse : state, Qnil);
+	set_and_publish(thread, RB_NIL_P(state) ? Qfalse : state, Qnil);
+	state_object_enter(state);
 	*ret_previous = previous;
 }
 
-void fiber_context_restore(const struct fiber_context *previous)
+void fiber_context_leave(const struct fiber_context *previous)
 {
 	VALUE thread = rb_thread_current();
 
-	set_and_publish(thread, set_in(thread), previous->set,
+	state_object_leave(set_in(thread));
+	set_and_publish(thread, previous->set,
 			state_object_in_force(previous->left) ? previous->left : Qnil);
+}
+
+void fiber_context_replace(VALUE state)
+{
+	struct fiber_context previous;
+
+	fiber_context_enter(state, &previous);
+	state_object_leave(previous.set);
 }
 
 void fiber_context_define(void)

@@ -76,19 +76,20 @@ VALUE state_object_of(struct Ruby_Profiler_State *table)
 void state_object_enter(VALUE object)
 {
 	if (state_object_is(object))
-		correlator_state_owner(RTYPEDDATA_DATA(object))->fibers++;
-}
-
-void state_object_leave(VALUE object)
-{
-	if (state_object_is(object))
-		correlator_state_owner(RTYPEDDATA_DATA(object))->fibers--;
+		correlator_state_owner(RTYPEDDATA_DATA(object))->places++;
 }
 
 bool state_object_in_force(VALUE object)
 {
 	return state_object_is(object) &&
-	       correlator_state_owner(RTYPEDDATA_DATA(object))->fibers > 0;
+	       correlator_state_owner(RTYPEDDATA_DATA(object))->places > 0;
+}
+
+void state_object_leave(VALUE object)
+{
+	/* The application may have moved States around itself. */
+	if (state_object_in_force(object))
+		correlator_state_owner(RTYPEDDATA_DATA(object))->places--;
 }
 
 /*

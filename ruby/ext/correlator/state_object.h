@@ -29,7 +29,7 @@ struct Ruby_Profiler_State *state_object_table(VALUE object);
 /* The State that owns table; nil for NULL and for a table without an owner. */
 VALUE state_object_of(struct Ruby_Profiler_State *table);
 
-/* One more, one less fiber has set object, if that is a State; whether any has. */
+/* One more, one less place has set object, if that is a State; whether any has. */
 void state_object_enter(VALUE object);
 void state_object_leave(VALUE object);
 bool state_object_in_force(VALUE object);
