@@ -1,0 +1,10 @@
+/* The collector's part of the handshake, written from the protocol's specification alone. */
+#pragma once
+
+#include <stdbool.h>
+
+#include <msgpack.h>
+
+void collector_hello(msgpack_sbuffer *bytes);
+/* ["PING", host, salt, digest, user, password]. False: the digest is not of that key. */
+bool collector_pong(const msgpack_object_array *ping, const char *key, msgpack_sbuffer *bytes);

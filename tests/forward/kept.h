@@ -1,0 +1,33 @@
+/* What a collector kept: how often each numbered entry, and whether chunks were the same each time.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	KEPT_NUMBERS_MAX = 1 << 16,
+	KEPT_CHUNKS_MAX = 1 << 14,
+	KEPT_ID_BYTES = 64,
+};
+
+struct kept_chunk {
+	char id[KEPT_ID_BYTES];
+	uint64_t digest;
+};
+
+struct kept {
+	pthread_mutex_t lock; /* guards what follows */
+	uint32_t counts[KEPT_NUMBERS_MAX];
+	struct kept_chunk chunks[KEPT_CHUNKS_MAX];
+	size_t chunk_count;
+	uint64_t changed_chunks;
+};
+
+void kept_init(struct kept *kept);
+void kept_deinit(struct kept *kept);
+/* entries: numbered ones (numbered_entries.h). */
+void kept_add(struct kept *kept, const char *id, const char *entries, size_t size_bytes);
+uint32_t kept_count(struct kept *kept, uint64_t number);
+uint64_t kept_changed_chunks(struct kept *kept);

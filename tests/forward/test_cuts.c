@@ -1,0 +1,117 @@
+/* A conversation that is cut off after each of its bytes, on either way. */
+#include "base/log.h"
+#include "forward/stream.h"
+
+enum {
+	ENTRIES = 20,
+	SEGMENT_ENTRIES = 10,
+};
+
+static char folder[] = "/dev/shm/test_cuts.XXXXXX";
+
+static int setup(void **state)
+{
+	(void)state;
+	log_set_level(LOG_LEVEL_ERROR);
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	return rmdir(folder);
+}
+
+/* One conversation; returns what the collector sent on its longest connection. */
+static uint64_t converse(const char *shared_key, const struct collector_options *options)
+{
+	struct stream stream = {
+		.backlog_options = { .segment_bytes = SEGMENT_ENTRIES * ENTRY, .seal_ns = MS },
+		.shared_key = shared_key,
+		.ack_timeout_ns = 1000 * MS,
+	};
+	struct collector_options own = *options;
+	uint64_t sent_bytes;
+
+	own.shared_key = shared_key;
+	own.poison = UINT64_MAX;
+	(void)snprintf(stream.path, sizeof(stream.path), "%s/socket", folder);
+	stream.collector = collector_start(stream.path, &own);
+	stream_start(&stream);
+	stream_append(&stream, 0, ENTRIES);
+	assert_true(stream_await_empty(&stream));
+	for (uint64_t number = 0; number < ENTRIES; number++)
+		assert_true(collector_count(stream.collector, number) >= 1);
+	assert_int_equal(stream.unkept_releases, 0);
+	assert_int_equal(stream.rejected, 0);
+	assert_int_equal(collector_changed_chunks(stream.collector), 0);
+	stream_stop(&stream);
+	sent_bytes = collector_sent_bytes(stream.collector);
+	collector_stop(stream.collector);
+	return sent_bytes;
+}
+
+/* HELO, PONG and the acks of two chunks. */
+static void the_answers_may_end_after_each_byte(void **state)
+{
+	const char *const keys[] = { NULL, "secret" };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct collector_options options = { 0 };
+		uint64_t length = converse(keys[i], &options);
+
+		assert_true(length > 40);
+		for (uint64_t cut = 0; cut < length; cut++) {
+			options = (struct collector_options){ .cut_after_bytes = cut, .cuts = 1 };
+			(void)converse(keys[i], &options);
+		}
+		print_message("%s key: %llu cuts\n", i ? "with a" : "without a",
+			      (unsigned long long)length);
+	}
+}
+
+struct early {
+	uint32_t bytes;
+	enum fault fault;
+	unsigned int left;
+};
+
+static struct fault_plan end_early(void *user, uint64_t number, uint32_t entries)
+{
+	struct early *early = user;
+
+	(void)entries;
+	if (number != UINT64_MAX || !early->left)
+		return (struct fault_plan){ 0 };
+	early->left--;
+	return (struct fault_plan){ early->fault, early->bytes };
+}
+
+/* PING and two chunks: the collector reads so far, and closes or resets. */
+static void the_requests_may_be_cut_after_each_byte(void **state)
+{
+	const char *const keys[] = { NULL, "secret" };
+	const enum fault faults[] = { FAULT_CLOSE_EARLY, FAULT_RESET_EARLY };
+	const uint32_t longest = 2 * SEGMENT_ENTRIES * ENTRY + 400;
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		for (uint32_t bytes = 1; bytes < longest; bytes++) {
+			struct early early = { bytes, faults[i / 2], 1 };
+
+			(void)converse(keys[i % 2], &(struct collector_options){ .plan = end_early,
+										 .user = &early });
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_answers_may_end_after_each_byte),
+		cmocka_unit_test(the_requests_may_be_cut_after_each_byte),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
