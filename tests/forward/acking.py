@@ -1,0 +1,64 @@
+"""A collector that keeps and acks everything, for the tests that break something else.
+
+In a test's process, or by itself: acking.py HOST:PORT FILE appends each chunk's entries to FILE.
+"""
+import pathlib
+import socket
+import socketserver
+import sys
+
+import msgpack
+
+READ_BYTES = 1 << 20
+
+
+class Handler(socketserver.BaseRequestHandler):
+    def handle(self):
+        unpacker = msgpack.Unpacker(raw=False, strict_map_key=False, max_buffer_size=1 << 26)
+        while data := self.receive():
+            unpacker.feed(data)
+            for _tag, entries, option in unpacker:
+                # Kept first, then acked: as a collector must that says it has it.
+                self.server.keep(entries)
+                self.request.sendall(msgpack.packb({"ack": option["chunk"]}))
+
+    def receive(self):
+        try:
+            return self.request.recv(READ_BYTES)
+        except OSError:
+            return b""
+
+
+class Collector(socketserver.ThreadingMixIn, socketserver.TCPServer):
+    """keep: called with the bytes of each chunk's entries, from any thread."""
+    allow_reuse_address = True
+    daemon_threads = True
+
+    def __init__(self, address, keep):
+        self.keep = keep
+        super().__init__(address, Handler)
+
+    @property
+    def url(self):
+        host, port = self.server_address
+        return f"tcp://{host}:{port}"
+
+
+class UnixCollector(Collector):
+    address_family = socket.AF_UNIX
+
+    @property
+    def url(self):
+        return f"unix:{self.server_address}"
+
+
+def main():
+    host, _, port = sys.argv[1].rpartition(":")
+    with pathlib.Path(sys.argv[2]).open("ab", buffering=0) as file:
+        collector = Collector((host, int(port)), file.write)
+        print("ready", flush=True)
+        collector.serve_forever()
+
+
+if __name__ == "__main__":
+    main()
