@@ -9,14 +9,16 @@
 enum {
 	/* So many refusals in a row are the collector's doing, not the entries': no more halving.
 	 */
-	REFUSALS_IN_A_ROW_MAX = 64
+	REFUSALS_IN_A_ROW_MAX = 64,
+	/* Twice may be chance with a collector that is overloaded and refuses at random. */
+	REFUSALS_ALONE_MAX = 3,
 };
 
 struct part {
 	struct part *prev, *next;
 	struct poison_part range;
-	bool was_alone; /* refused as a single entry, at acks_alone */
-	uint64_t acks_alone;
+	unsigned int refusals_alone; /* as a single entry, with other acks in between */
+	uint64_t acks_alone; /* at the last of them */
 };
 
 struct poison_hunt {
@@ -145,17 +147,17 @@ enum poison_verdict poison_hunt_refused(struct poison_hunt *hunt)
 	bool is_alone = part->range.entries == 1;
 
 	hunt->refusals_in_a_row++;
-	if (is_alone && part->was_alone && hunt->acks > part->acks_alone) {
+	if (is_alone && (part->refusals_alone == 0 || hunt->acks > part->acks_alone)) {
+		part->refusals_alone++;
+		part->acks_alone = hunt->acks;
+	}
+	if (part->refusals_alone == REFUSALS_ALONE_MAX) {
 		free(part);
 		return POISON_BAD;
 	}
 	if (!is_alone && hunt->refusals_in_a_row <= REFUSALS_IN_A_ROW_MAX && halve(hunt, part)) {
 		free(part);
 		return POISON_GO_ON;
-	}
-	if (is_alone && !part->was_alone) {
-		part->was_alone = true;
-		part->acks_alone = hunt->acks;
 	}
 	append(hunt, part);
 	return POISON_GO_ON;
@@ -168,7 +170,7 @@ bool poison_hunt_is_stuck(const struct poison_hunt *hunt)
 	if (hunt->refusals_in_a_row > REFUSALS_IN_A_ROW_MAX)
 		return true;
 	DL_FOREACH(hunt->parts, part) {
-		if (!part->was_alone || hunt->acks > part->acks_alone)
+		if (part->refusals_alone == 0 || hunt->acks > part->acks_alone)
 			return false;
 	}
 	return hunt->parts != NULL;
@@ -178,7 +180,7 @@ enum poison_verdict poison_hunt_concede(struct poison_hunt *hunt)
 {
 	struct part *part = hunt->parts;
 
-	if (!part || part->range.entries != 1 || !part->was_alone || part->acks_alone == 0)
+	if (!part || part->range.entries != 1 || part->refusals_alone == 0 || part->acks_alone == 0)
 		return POISON_GO_ON;
 	free(take_first(hunt));
 	return POISON_BAD;

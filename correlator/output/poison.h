@@ -3,8 +3,8 @@
  * tried until the bad ones stand alone. Pure: says what to try next, and is told what came of it.
  *
  * A collector that is down behind a proxy refuses everything, and nothing may be set aside for
- * that. So an entry is only called bad when it was refused alone, something else was acked after
- * that, and it was refused again.
+ * that. So an entry is only called bad when it was refused alone three times, and something else
+ * was acked between each two of them.
  */
 #pragma once
 

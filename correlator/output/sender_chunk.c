@@ -51,9 +51,9 @@ static void witness(struct sender *sender, const struct suspect *besides)
 
 static void set_aside(struct sender *sender, const struct chunk *part)
 {
-	log_warning("a record of %zu bytes is refused by every collector, alone and again: set "
-		    "aside, the rest goes on",
-		    part->size_bytes);
+	log_warning(
+		"a record of %zu bytes is refused, also alone, while others are taken: set aside",
+		part->size_bytes);
 	sender->source.reject(sender->source.user, part->bytes, part->size_bytes);
 	(void)pthread_mutex_lock(&sender->mutex);
 	sender->status.rejected_records++;

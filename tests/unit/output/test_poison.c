@@ -153,8 +153,8 @@ static void it_takes_two_tries_for_each_halving(void **state)
 	(void)state;
 	scene->is_bad[1234] = true;
 	run(scene);
-	/* 12 halvings of 3000, two tries each, and the last word on the bad one. */
-	assert_true(scene->tries <= 2 * 12 + 2);
+	/* 12 halvings of 3000, two tries each, and the last words on the bad one. */
+	assert_true(scene->tries <= 2 * 12 + 3);
 	free(scene);
 }
 
@@ -258,9 +258,12 @@ static void an_entry_alone_needs_a_witness(void **state)
 		assert_true(try_once(scene, hunt));
 	assert_true(poison_hunt_is_stuck(hunt));
 	assert_int_equal(poison_hunt_concede(hunt), POISON_GO_ON);
-	poison_hunt_witnessed(hunt);
-	assert_false(poison_hunt_is_stuck(hunt));
-	assert_true(try_once(scene, hunt));
+	for (int i = 0; i < 2; i++) {
+		assert_false(scene->was_rejected[0]);
+		poison_hunt_witnessed(hunt);
+		assert_false(poison_hunt_is_stuck(hunt));
+		assert_true(try_once(scene, hunt));
+	}
 	expect_outcome(scene);
 	poison_hunt_free(hunt);
 	free(scene);
