@@ -34,12 +34,13 @@ void doctor_say_tls(const struct tls_symbol *tls)
 
 static void describe_resource(const struct otel_target *otel)
 {
-	if (otel->service_name[0])
-		doctor_say(VERDICT_OK, "service.name", "%s", otel->service_name);
-	if (otel->service_instance_id[0])
-		doctor_say(VERDICT_OK, "service.instance.id", "%s", otel->service_instance_id);
-	if (otel->environment_name[0])
-		doctor_say(VERDICT_OK, "environment", "%s", otel->environment_name);
+	if (otel->announcement.service_name[0])
+		doctor_say(VERDICT_OK, "service.name", "%s", otel->announcement.service_name);
+	if (otel->announcement.service_instance_id[0])
+		doctor_say(VERDICT_OK, "service.instance.id", "%s",
+			   otel->announcement.service_instance_id);
+	if (otel->announcement.environment_name[0])
+		doctor_say(VERDICT_OK, "environment", "%s", otel->announcement.environment_name);
 }
 
 static void describe_otel_keys(const struct otel_target *otel, const struct key_options *keys)
@@ -72,20 +73,21 @@ void doctor_say_otel(const struct otel_target *otel, const struct key_options *k
 {
 	doctor_say(VERDICT_OK, "OpenTelemetry", OTEL_RECORD_SYMBOL " in %s", otel->publisher_path);
 	doctor_say_tls(&otel->tls);
-	if (otel->state == OTEL_CONTEXT_REFUSED)
+	if (otel->announcement.state == OTEL_ANNOUNCEMENT_REFUSED)
 		doctor_say(
 			VERDICT_BAD, "process context",
 			"of a version that is not known (schema `%s`): a recording does not read its "
 			"contexts",
-			otel->schema_version);
-	else if (otel->state == OTEL_CONTEXT_MISSING)
+			otel->announcement.schema_version);
+	else if (otel->announcement.state == OTEL_ANNOUNCEMENT_MISSING)
 		doctor_say(
 			VERDICT_NOTE, "process context",
 			"none is published: otel.trace_id and otel.span_id alone can be recorded");
 	else
 		doctor_say(VERDICT_OK, "process context", "schema %s, %zu names of attributes",
-			   otel->schema_version[0] ? otel->schema_version : "not declared",
-			   otel->index_count);
+			   otel->announcement.schema_version[0] ? otel->announcement.schema_version
+								: "not declared",
+			   otel->announcement.index_count);
 	describe_resource(otel);
 	describe_otel_keys(otel, keys);
 	doctor_say(VERDICT_NOTE, "keys otel.*",

@@ -12,6 +12,7 @@
 
 /* USER_HZ of /proc: 100 on every Linux this runs on (sysconf(_SC_CLK_TCK)). */
 #define NS_PER_TICK 10000000ULL
+#define NS_PER_S    1000000000ULL
 
 /*
  * A server that boots is looked at often at first, then less: its contexts count from then on. New
@@ -228,8 +229,18 @@ bool observed_has_otel(const struct observed *process)
 
 void observed_expect_otel(struct observed *process, uint64_t now_ns)
 {
-	if (process->otel && !process->retry_ns)
+	if (!process->retry_ns || process->retry_ns > now_ns + LOOK_PAUSE_FIRST_NS)
 		process->retry_ns = now_ns + LOOK_PAUSE_FIRST_NS;
+}
+
+void observed_check_otel(struct observed *process, uint64_t now_ns)
+{
+	if (!process->otel)
+		return;
+	/* One that was not there may come; what it says beside the names is not urgent. */
+	if (process->otel->announcement.header_address ? otel_target_has_changed(process->otel)
+						       : now_ns - process->otel_look_ns > NS_PER_S)
+		observed_expect_otel(process, now_ns);
 }
 
 /* 1: news; 0; -errno. */
@@ -243,21 +254,21 @@ static int look_at_ruby(struct observed *process)
 	return ruby_target_refresh(process->target, process->keys->ruby_names);
 }
 
-static int look_at_otel(const struct observed_table *table, struct observed *process)
+static int look_at_otel(const struct observed_table *table, struct observed *process,
+			uint64_t now_ns)
 {
 	const struct key_options *keys = process->keys;
 	const struct observed *parent;
-	int result;
 
 	if (!keys->otel_count)
 		return 0;
+	process->otel_look_ns = now_ns;
 	if (process->otel)
 		return otel_target_refresh(process->otel);
-	result = otel_target_open(process->pid, keys->otel_names, keys->count, &process->otel);
 	parent = process->is_fork ? observed_find(table, process->parent_pid) : NULL;
-	if (!result && parent && parent->otel)
-		otel_target_inherit(process->otel, parent->otel);
-	return result;
+	if (parent && parent->otel)
+		return otel_target_fork(parent->otel, process->pid, &process->otel);
+	return otel_target_open(process->pid, keys->otel_names, keys->count, &process->otel);
 }
 
 /* 1: the kernel side was told something new; 0; -errno. */
@@ -327,7 +338,7 @@ int observed_look(struct observed_table *table, struct observed *process, struct
 
 	is_news |= result > 0;
 	if (result >= 0)
-		result = look_at_otel(table, process);
+		result = look_at_otel(table, process, now_ns);
 	is_news |= result > 0;
 	schedule(process, now_ns, is_news);
 	note_answer(process, now_ns, is_news);

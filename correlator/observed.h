@@ -32,6 +32,7 @@ struct observed {
 	bool is_configured; /* the kernel side was told what is known */
 	struct process_config config; /* and what it was told */
 	struct otel_config otel_config;
+	uint64_t otel_look_ns; /* when it was last looked for */
 	bool is_readable; /* as of the last look: contexts are read */
 	unsigned int told_copies; /* 1 + preferences when it was last said that several publish */
 	unsigned int preferences; /* how often another object's variable was preferred */
@@ -87,8 +88,10 @@ void observed_check_publishers(struct observed_table *table, uint64_t now_ns);
 bool observed_is_complete(const struct observed *process);
 /* True if its contexts of OpenTelemetry are read: they change without a probe. */
 bool observed_has_otel(const struct observed *process);
-/* Something of OpenTelemetry may be new: the next look is soon. */
+/* The kernel side met an attribute that has no name yet: a look is due, soon. */
 void observed_expect_otel(struct observed *process, uint64_t now_ns);
+/* Makes a look due at a process whose process context is another one by now. */
+void observed_check_otel(struct observed *process, uint64_t now_ns);
 
 /* After an exec nothing that was known is true any more. */
 void observed_forget_image(struct observed *process, uint64_t now_ns);

@@ -33,9 +33,11 @@ static void on_fork(struct recording *recording, const struct event *event)
 	child->start_wall_ns = event->ktime_ns + recording->wall_offset_ns;
 	/* What its parent still lacks, it lacks too. */
 	child->is_fork = true;
-	/* And it will publish a process context of its own. */
-	if (!parent || parent->retry_ns || parent->otel)
+	if (!parent || parent->retry_ns)
 		child->retry_ns = duration_monotonic_ns();
+	/* It will publish a process context of its own, if it lives: most that are forked exec. */
+	else if (parent->otel)
+		child->retry_ns = duration_monotonic_ns() + NS_PER_S / 2;
 	(void)recording_write_process(recording, child, "fork", event->ktime_ns);
 }
 

@@ -119,10 +119,10 @@ int recording_write_process(struct recording *recording, const struct observed *
 		record.ruby_version = process->target->ruby_version;
 
 	if (process->otel) {
-		record.otel_schema = process->otel->schema_version;
-		record.service_name = process->otel->service_name;
-		record.service_instance_id = process->otel->service_instance_id;
-		record.environment_name = process->otel->environment_name;
+		record.otel_schema = process->otel->announcement.schema_version;
+		record.service_name = process->otel->announcement.service_name;
+		record.service_instance_id = process->otel->announcement.service_instance_id;
+		record.environment_name = process->otel->announcement.environment_name;
 	}
 	fill_common(recording, process, ktime_ns, record_id, &record.common);
 	metrics_add_process(&recording->metrics, &record);

@@ -147,7 +147,7 @@ static int follow_otel(struct recording *recording)
 	const char *reason = recording_note_otel(recording);
 
 	for (; process; process = process->hh.next)
-		observed_expect_otel(process, recording->end_ktime_ns);
+		observed_check_otel(process, recording->end_ktime_ns);
 	return reason ? recording_write_meta(recording, reason) : 0;
 }
 

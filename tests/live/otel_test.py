@@ -222,7 +222,8 @@ class OtelTest(harness.LiveTest):
             found = self.end(recording)
         got = contexts_of(found, "otel.trace_id")
         self.assertGreater(got["",], 80_000_000)
-        self.assertLess(got[TRACE,], records.TOLERANCE_NS)
+        # Answering, and reading the next line, three times.
+        self.assertLess(got[TRACE,], 2_000_000)
 
     def test_names_are_picked_up_when_they_appear(self):
         with OtelWorkload() as workload:
@@ -259,16 +260,21 @@ class OtelTest(harness.LiveTest):
     def test_threads_and_children(self):
         with OtelWorkload() as workload:
             workload.do(ROUTE_AND_USER)
-            recording = self.record(workload, *IDS[:2], *ATTRIBUTES[:2])
+            recording = self.record(workload, *IDS[:2], *ATTRIBUTES)
             workload.do("thread", f"swap {TRACE} {SPAN} 0=/thread", "spin 30")
             child = workload.fork()
             workload.do("spin 30", f"change {TRACE} {SPAN} 0=/child", "spin 30")
+            # Half a second after the fork it is looked at.
+            workload.do("clear", "announce tls_v1 2 user,http.route", "spin 700",
+                        f"change {TRACE} {SPAN} 0=/user", "spin 30")
             found = self.end(recording)
         got = contexts_of(found, "pid", "otel.http.route")
         self.assertGreater(got[workload.leader, "/thread"], 25_000_000)
         # What the parent was in when it forked; the child has not published names of its own.
         self.assertGreater(got[child, "/thread"], 25_000_000)
         self.assertGreater(got[child, "/child"], 25_000_000)
+        # And by its own names.
+        self.assertGreater(contexts_of(found, "pid", "otel.user")[child, "/user"], 25_000_000)
         inherited = [record for record in records.of_kind(found, "cpu")
                      if "inherited" in record.get("flags", ())]
         self.assertEqual({(child, "/thread")}, {(record["pid"], record["otel.http.route"])
@@ -336,6 +342,22 @@ class BothTest(harness.LiveTest):
         self.assertRegex(messages, r"recorded as with --lean, Ruby's exactly")
         self.assertEqual(0, records.books(found)["changes_unseen"])
 
+    def test_a_library_that_is_loaded_meanwhile_is_read(self):
+        with Workload("driven.rb") as workload:
+            with Recording(self.output, "-p", workload.pid, "-k", "request_id", "-k",
+                           "otel.trace_id", "-i", "100ms") as recording:
+                for line in self.PUBLISHER:
+                    workload.evaluate(f"{line}; nil")
+                recording.await_message("recorded as with --lean")
+                workload.evaluate('Correlator.with(request_id: "one") { spans(50) }; nil')
+                self.assert_ended_well(recording, recording.stop())
+                found = recording.records()
+        got = contexts_of(found, "request_id", "otel.trace_id")
+        for trace in (1, 2):
+            self.assertAlmostEqual(50e6, got["one", f"{trace:032x}"], delta=4e6)
+        self.assertEqual(["exact", "partly-lean"],
+                         [meta["mode"] for meta in records.of_kind(found, "meta")])
+
     def test_a_ruby_that_publishes_it_later_is_found(self):
         with Workload("driven.rb") as workload:
             with Recording(self.output, "--all-ruby", "-k", "otel.trace_id", "-i",
@@ -346,6 +368,9 @@ class BothTest(harness.LiveTest):
                 recording.await_message(f"found process {workload.pid} ")
                 # Its threads are taken up right after it was said.
                 workload.evaluate("Workload.spin_ms(100); spans(50); nil")
+                workload.evaluate("$library.close; nil")
+                recording.await_message(f"{workload.pid} .ruby. unloaded what publishes")
+                workload.evaluate("Workload.spin_ms(50); nil")
                 self.assert_ended_well(recording, recording.stop())
                 found = recording.records()
         got = contexts_of(found, "pid", "otel.trace_id")
