@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -125,11 +126,15 @@ void tls_context_free(struct tls_context *context)
 	free(context);
 }
 
-/* The certificate must be of that name, or of that address. */
-static int expect_name(SSL *ssl, const char *name, bool is_address)
+/* The certificate must be of that address, without its zone, or of that name. */
+static int expect_name(SSL *ssl, const char *name)
 {
-	if (is_address)
-		return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name);
+	char address[FORWARD_HOST_BYTES];
+
+	(void)snprintf(address, sizeof(address), "%.*s", (int)strcspn(name, "%"), name);
+	if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), address))
+		return 1;
+	ERR_clear_error();
 	SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
 	return SSL_set1_host(ssl, name) && SSL_set_tlsext_host_name(ssl, name);
 }
@@ -144,7 +149,7 @@ int tls_stream_new(struct tls_context *context, int fd, const struct forward_url
 	if (stream)
 		stream->ssl = SSL_new(context->ssl_context);
 	if (!stream || !stream->ssl || SSL_set_fd(stream->ssl, fd) != 1 ||
-	    expect_name(stream->ssl, name, url->is_address && !context->server_name) != 1) {
+	    expect_name(stream->ssl, name) != 1) {
 		failure_set(ret_failure, FAILURE_INTERNAL, "cannot prepare TLS: %s", take_reason());
 		return -ENOMEM;
 	}

@@ -463,6 +463,12 @@ class TlsTest(ForwardTest):
         self.delivers(Collector(take_all, tls=self.context("other")), *self.authority(),
                       "--tls-server-name", "other.example")
 
+    def test_a_host_of_several_addresses_and_one_expected_by_address(self):
+        # Where localhost is ::1 first, nobody listens there.
+        peer = Collector(take_all, tls=self.context())
+        peer.url = peer.url.replace("127.0.0.1", "localhost")
+        self.delivers(peer, *self.authority(), "--tls-server-name", "127.0.0.1")
+
     def test_not_verified_only_when_told_so(self):
         peer = Collector(take_all, tls=self.context("expired"))
         self.delivers(peer, "--tls-insecure")
