@@ -1,6 +1,7 @@
 #include <argp.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -153,13 +154,25 @@ static int next_of_spool(void *user, struct chunk *ret_chunk)
 	return r == -EAGAIN && backlog_is_empty(spool) ? -ENODATA : r;
 }
 
+/* Any other folder would get a lock of ours, and be found empty. */
+static int expect_spool(const char *path)
+{
+	char lock[PATH_MAX];
+
+	(void)snprintf(lock, sizeof(lock), "%s/lock", path);
+	if (access(lock, F_OK) < 0)
+		return log_error(ENOENT, "%s is a folder, but not the spool of a recording", path);
+	return 0;
+}
+
 static int open_work(const char *path, uint64_t skip_records, struct work *ret_work)
 {
 	const struct backlog_options spool_options = { .spool = path };
 
 	*ret_work = (struct work){ .path = path };
 	if (is_folder(path))
-		return backlog_new(&spool_options, &ret_work->spool);
+		return expect_spool(path) < 0 ? -ENOENT
+					      : backlog_new(&spool_options, &ret_work->spool);
 	return file_source_open(path, skip_records, &ret_work->file);
 }
 

@@ -564,6 +564,11 @@ class FileTest(ForwardTest):
         ):
             self.check(USAGE, forward(*arguments, quick=()), says)
 
+    def test_a_folder_that_is_no_spool_stays_as_it_is(self):
+        self.check(FAILURE, forward(self.folder, "--to", "tcp://127.0.0.1:1"),
+                   "not the spool of a recording")
+        self.assertEqual([], [*self.folder.iterdir()])
+
     def test_a_file_that_is_not_there(self):
         self.check(FAILURE, forward("/nonexistent", "--to", "tcp://127.0.0.1:1"),
                    "cannot open /nonexistent")
