@@ -80,6 +80,15 @@ class ContainedTargetTest(harness.LiveTest):
         totals = records.totals_by(recording.records())
         self.assertAlmostEqual(30e6, totals["main"]["cpu_ns"], delta=3e6)
 
+    def test_a_process_that_has_left_its_files_behind(self):
+        with Workload("driven.rb") as workload:
+            workload.evaluate(f'Dir.chroot("{self.folder}"); Dir.chdir("/"); nil')
+            with Recording(self.output, "-p", workload.pid) as recording:
+                workload.evaluate('Correlator.with(request_id: "main") { Workload.spin_ms(30) }')
+                self.assert_ended_well(recording, recording.stop())
+        totals = records.totals_by(recording.records())
+        self.assertAlmostEqual(30e6, totals["main"]["cpu_ns"], delta=3e6)
+
     def test_least_privilege_is_enough(self):
         """Without CAP_SYS_ADMIN nothing opens /proc/PID/map_files: it must go by /proc/PID/root."""
         binary = shutil.copy(harness.CORRELATOR, self.folder)
@@ -132,10 +141,17 @@ class ContainedObserverTest(harness.LiveTest):
         self.assertAlmostEqual(int(used_ns), sum(total["cpu_ns"] for total in totals.values()),
                                delta=0.01 * int(used_ns))
 
-    def test_a_pid_of_its_namespace_is_found(self):
-        result = self.script('(read go; echo started) | "$@" >/dev/null & '
-                             '"$correlator" record -o "$output" -d 1s --all-ruby')
+    def test_processes_of_its_namespace_are_found_and_no_others(self):
+        with Workload("sequential.rb") as outside:
+            result = self.script('"$@" >/dev/null & '
+                                 '"$correlator" record -o "$output" -d 3s --all-ruby; wait')
         self.assertEqual(0, result.returncode, result.stderr)
+        found = [record for _, record in records.read_records(self.output)]
+        process, = {(record["pid"], record["ns_pid"], record["comm"])
+                    for record in records.of_kind(found, "process")}
+        self.assertEqual(process[0], process[1])
+        self.assertNotEqual(process[0], outside.pid)
+        self.assertGreater(records.totals_by(found, pid=process[0])["first"]["cpu_ns"], 0)
 
     def test_proc_of_another_namespace_is_refused(self):
         outside = [word for word in self.INSIDE if word != "--mount-proc"]
