@@ -202,7 +202,7 @@ void backlog_release(struct backlog *backlog, struct segment *segment)
 		backlog_wake_reader(backlog);
 }
 
-/* False: all that is in memory is in use. */
+/* Makes room in memory. False: all that is there is in use. */
 static bool drop_oldest(struct backlog *backlog)
 {
 	struct segment *segment;
@@ -212,6 +212,14 @@ static bool drop_oldest(struct backlog *backlog)
 			break;
 	if (!segment)
 		return false;
+	/* A deferred one that was read back: it is in the store still. */
+	if (segment->is_kept) {
+		backlog->memory_bytes -= segment->capacity_bytes;
+		segment->capacity_bytes = 0;
+		free(segment->bytes);
+		segment->bytes = NULL;
+		return true;
+	}
 	backlog_drop(backlog, segment, "memory queue full");
 	throw_away(backlog, segment);
 	return true;

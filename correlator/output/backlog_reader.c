@@ -124,6 +124,7 @@ static int take(struct backlog *backlog, struct segment *segment)
 	if (!r)
 		return 0;
 	backlog_release(backlog, segment);
+	recall_deferred(backlog);
 	return -EAGAIN;
 }
 

@@ -7,36 +7,12 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "output/backlog_of_numbers.h"
+#include "output/spool_folder.h"
 
-static char parent[] = "/tmp/test_spool_kill.XXXXXX";
-static char spool[sizeof(parent) + 16];
-
-static int setup(void **state)
+static int quiet_setup(void **state)
 {
-	(void)state;
 	log_set_level(LOG_LEVEL_ERROR);
-	if (!mkdtemp(parent))
-		return -1;
-	(void)snprintf(spool, sizeof(spool), "%s/spool", parent);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	char line[sizeof(parent) + 16];
-
-	(void)state;
-	(void)snprintf(line, sizeof(line), "rm -rf %s", parent);
-	return system(line);
-}
-
-static struct backlog *open_spool(size_t segment_entries)
-{
-	return make_backlog(&(struct backlog_options){ .segment_bytes = segment_entries * ENTRY,
-						       .memory_bytes_max = 1024 * 1024,
-						       .seal_ns = LONG,
-						       .spool = spool });
+	return setup(state);
 }
 
 enum {
@@ -47,7 +23,7 @@ enum {
 /* Appends until it is killed; says how far it got before each segment that must be kept. */
 static void write_until_killed(uint64_t first, volatile uint64_t *sealed)
 {
-	struct backlog *backlog = open_spool(KILL_BATCH);
+	struct backlog *backlog = open_spool(KILL_BATCH, LONG, 0);
 
 	for (uint64_t number = first;; number++) {
 		struct numbered_entry entry = number_entry(number);
@@ -86,7 +62,7 @@ static void what_was_sealed_survives_kill_9(void **state)
 		(void)usleep((unsigned int)(random() % 10000));
 		assert_int_equal(kill(child, SIGKILL), 0);
 		assert_int_equal(waitpid(child, NULL, 0), child);
-		backlog = open_spool(KILL_BATCH);
+		backlog = open_spool(KILL_BATCH, LONG, 0);
 		while (!backlog_is_empty(backlog)) {
 			struct chunk chunk = await_chunk(backlog);
 
@@ -107,5 +83,5 @@ int main(void)
 		cmocka_unit_test(what_was_sealed_survives_kill_9),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, quiet_setup, teardown);
 }
