@@ -1,0 +1,219 @@
+/*
+ * What sending costs, measured by itself: records as a recording has them, encoded, queued and
+ * sent. bench_forward sink            a receiver that only reads and acks; says its port
+ *   bench_forward send URL COUNT  encodes and sends COUNT records as fast as they are taken
+ *   bench_forward outage COUNT    the same, with nobody who takes them: what is too much is dropped
+ * send and outage print: records, bytes, wall ns, CPU ns of the process, its largest RSS in bytes.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/duration.h"
+#include "base/log.h"
+#include "output/backlog_source.h"
+#include "output/record_encode.h"
+#include "output/sender.h"
+
+enum {
+	WINDOW_RECORDS = 1000, /* encoded before each append, as one window of a busy server has */
+	BUFFER_BYTES = 4 * 1024 * 1024,
+	ID_BYTES = 24,
+};
+
+static void fail(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static void encode(struct record_encoder *encoder, uint64_t number)
+{
+	char record_id[64], request_id[40];
+	const struct record_key keys[] = { { "request_id", request_id },
+					   { "endpoint", "GET /orders/:id" } };
+	const struct cpu_record record = {
+		.common = { .wall_ns = UINT64_C(1700000000000000000) + number,
+			    .record_id = record_id,
+			    .host_name = "app-17.example.com",
+			    .pid = 4242 },
+		.tid = 4243,
+		.thread_name = "puma srv tp 001",
+		.keys = keys,
+		.key_count = 2,
+		.window_ns = 1000000000,
+		.has_kernel_split = true,
+		.cpu_ns = 2345678 + number % 1000,
+		.user_ns = 2000000,
+		.kernel_ns = 345678 + number % 1000,
+		.run_queue_ns = 34567,
+		.blocked_ns = 12345678,
+		.slices = 12,
+		.switches_voluntary = 11,
+		.has_syscalls = true,
+		.syscalls = 321,
+		.first_ns = UINT64_C(1700000000000000000) + number,
+		.last_ns = UINT64_C(1700000000100000000) + number,
+	};
+
+	(void)snprintf(record_id, sizeof(record_id), "0123abcd:4242:123456789:%" PRIu64, number);
+	(void)snprintf(request_id, sizeof(request_id), "%08" PRIx64 "-89ab-4cde-8f01-23456789abcd",
+		       number & 0xffffffff);
+	if (record_encode_cpu(encoder, &record))
+		fail("record_encode_cpu");
+}
+
+static void append_all(struct backlog *backlog, uint64_t count, bool waits)
+{
+	struct record_encoder *encoder = record_encoder_new();
+	struct backlog_status status;
+	const void *bytes;
+	size_t size;
+
+	for (uint64_t number = 0; number < count;) {
+		record_encoder_reset(encoder);
+		for (unsigned int i = 0; i < WINDOW_RECORDS && number < count; i++)
+			encode(encoder, number++);
+		bytes = record_encoder_bytes(encoder, &size);
+		if (backlog_append(backlog, bytes, size))
+			fail("backlog_append");
+		/* A recording never waits; this one must not drop, or it would measure that. */
+		do
+			backlog_get_status(backlog, &status);
+		while (waits && status.memory_bytes > BACKLOG_MEMORY_BYTES / 2 && !usleep(100));
+	}
+	backlog_seal(backlog);
+	record_encoder_free(encoder);
+}
+
+static void print_result(uint64_t records, uint64_t bytes, uint64_t start_ns, uint64_t cpu_ns)
+{
+	struct rusage usage;
+
+	(void)getrusage(RUSAGE_SELF, &usage);
+	(void)printf("%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %ld\n", records, bytes,
+		     duration_monotonic_ns() - start_ns, duration_own_cpu_ns() - cpu_ns,
+		     usage.ru_maxrss * 1024);
+}
+
+static void run(const char *text, uint64_t count, bool is_outage)
+{
+	uint64_t start_ns = duration_monotonic_ns(), cpu_ns = duration_own_cpu_ns();
+	struct forward_url url;
+	const char *problem;
+	struct sender_options options = { .urls = &url,
+					  .url_count = 1,
+					  .client_name = "bench",
+					  .tag = "correlator.records",
+					  .ack_timeout_ns = 30000000000,
+					  .backoff_base_ns = 500000000,
+					  .backoff_max_ns = 60000000000 };
+	struct backlog_status left;
+	struct sender_status status;
+	struct chunk_source source;
+	struct backlog *backlog;
+	struct sender *sender;
+
+	if (forward_url_parse(text, &url, &problem) || backlog_new(NULL, &backlog))
+		fail(text);
+	source = backlog_source(backlog);
+	if (sender_start(&options, &source, &sender))
+		fail("sender_start");
+	append_all(backlog, count, !is_outage);
+	while (!is_outage && !backlog_is_empty(backlog))
+		(void)usleep(1000);
+	sender_get_status(sender, &status);
+	backlog_get_status(backlog, &left);
+	if (is_outage)
+		print_result(count, left.store_bytes, start_ns, cpu_ns);
+	else
+		print_result(status.acked_records, status.acked_bytes, start_ns, cpu_ns);
+	sender_free(sender);
+	backlog_free(backlog);
+}
+
+/* [tag, bin 32, {"size": n, "chunk": id}]: as much of it as is needed to find its end. */
+static size_t answer(int fd, const unsigned char *bytes, size_t available_bytes)
+{
+	char ack[] = "\x81\xa3"
+		     "ack\xb8"
+		     "012345678901234567890123";
+	const unsigned char *at = bytes + 1, *end;
+	uint32_t size;
+
+	if (available_bytes < 64)
+		return 0;
+	at += *at == 0xd9 ? 2 + at[1] : 1 + (*at & 0x1f);
+	if (*at != 0xc6) {
+		(void)fprintf(stderr, "sink: no bin 32\n");
+		exit(1);
+	}
+	memcpy(&size, at + 1, sizeof(size));
+	at += 5 + (size_t)ntohl(size);
+	/* The id ends the option map, where it ends the message. */
+	if (bytes + available_bytes < at + 8 + ID_BYTES)
+		return 0;
+	end = memmem(at, (size_t)(bytes + available_bytes - at), "chunk\xb8", 6);
+	if (!end || bytes + available_bytes < end + 6 + ID_BYTES)
+		return 0;
+	memcpy(ack + 6, end + 6, ID_BYTES);
+	if (send(fd, ack, sizeof(ack) - 1, MSG_NOSIGNAL) < 0)
+		fail("send");
+	at = end + 6 + ID_BYTES;
+	/* What the map may have behind the id. */
+	while (at < bytes + available_bytes && *at != 0x93)
+		at++;
+	return (size_t)(at - bytes);
+}
+
+static void serve(int fd)
+{
+	static unsigned char buffer[BUFFER_BYTES];
+	size_t size = 0, done;
+	ssize_t got;
+
+	while ((got = recv(fd, buffer + size, sizeof(buffer) - size, 0)) > 0) {
+		size += (size_t)got;
+		while (size && (done = answer(fd, buffer, size))) {
+			size -= done;
+			memmove(buffer, buffer + done, size);
+		}
+	}
+	(void)close(fd);
+}
+
+static void sink(void)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET,
+				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t size = sizeof(address);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || bind(fd, (struct sockaddr *)&address, size) || listen(fd, 1) ||
+	    getsockname(fd, (struct sockaddr *)&address, &size))
+		fail("sink");
+	(void)printf("ready %d\n", ntohs(address.sin_port));
+	(void)fflush(stdout);
+	for (;;)
+		serve(accept(fd, NULL, NULL));
+}
+
+int main(int argc, char **argv)
+{
+	log_set_level(LOG_LEVEL_ERROR);
+	if (argc == 2 && !strcmp(argv[1], "sink"))
+		sink();
+	if (argc == 4 && !strcmp(argv[1], "send"))
+		run(argv[2], strtoull(argv[3], NULL, 10), false);
+	else if (argc == 3 && !strcmp(argv[1], "outage"))
+		run("tcp://127.0.0.1:1", strtoull(argv[2], NULL, 10), true);
+	else
+		return 2;
+	return 0;
+}
