@@ -2,6 +2,7 @@
 
 In a test's process, or by itself: acking.py HOST:PORT FILE appends each chunk's entries to FILE.
 """
+import contextlib
 import pathlib
 import socket
 import socketserver
@@ -14,19 +15,17 @@ READ_BYTES = 1 << 20
 
 class Handler(socketserver.BaseRequestHandler):
     def handle(self):
+        with contextlib.suppress(OSError):  # the sender was killed
+            self.take_all()
+
+    def take_all(self):
         unpacker = msgpack.Unpacker(raw=False, strict_map_key=False, max_buffer_size=1 << 26)
-        while data := self.receive():
+        while data := self.request.recv(READ_BYTES):
             unpacker.feed(data)
             for _tag, entries, option in unpacker:
                 # Kept first, then acked: as a collector must that says it has it.
                 self.server.keep(entries)
                 self.request.sendall(msgpack.packb({"ack": option["chunk"]}))
-
-    def receive(self):
-        try:
-            return self.request.recv(READ_BYTES)
-        except OSError:
-            return b""
 
 
 class Collector(socketserver.ThreadingMixIn, socketserver.TCPServer):
