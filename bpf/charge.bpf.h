@@ -38,8 +38,11 @@ static __always_inline bool charge_publish_snapshot(struct thread_state *thread,
 {
 	if (bpf_map_lookup_elem(&contexts, &hash))
 		return true;
-	if (!bpf_map_update_elem(&contexts, &hash, &thread->snapshot, BPF_NOEXIST))
+	if (share_has_room(&contexts_share, thread->tgid, session.contexts_max) &&
+	    !bpf_map_update_elem(&contexts, &hash, &thread->snapshot, BPF_NOEXIST)) {
+		share_add(&contexts_share, thread->tgid);
 		return true;
+	}
 	/* Another thread may have been first. */
 	if (bpf_map_lookup_elem(&contexts, &hash))
 		return true;
@@ -56,6 +59,7 @@ static __always_inline struct account *charge_open_account(struct thread_state *
 		.tid = thread->tid,
 		.ns_tid = thread->ns_tid,
 	};
+	struct share_table *share = &accounts_share[thread->epoch & 1];
 
 	if (thread->snapshot_hash == key->context_hash && key->context_hash >= CONTEXT_HASH_FIRST &&
 	    !charge_publish_snapshot(thread, key->context_hash))
@@ -64,10 +68,12 @@ static __always_inline struct account *charge_open_account(struct thread_state *
 		count_loss(thread->tgid, COUNTER_VALUE_UNREADABLE);
 	if (bpf_probe_read_kernel(fresh.comm, sizeof(fresh.comm), task->comm))
 		fresh.comm[0] = 0;
-	if (bpf_map_update_elem(epoch, key, &fresh, BPF_NOEXIST)) {
+	if (!share_has_room(share, thread->tgid, session.accounts_max) ||
+	    bpf_map_update_elem(epoch, key, &fresh, BPF_NOEXIST)) {
 		count_loss(thread->tgid, COUNTER_ACCOUNTS_FULL);
 		return NULL;
 	}
+	share_add(share, thread->tgid);
 	return bpf_map_lookup_elem(epoch, key);
 }
 

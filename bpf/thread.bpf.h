@@ -22,6 +22,7 @@
 #include <correlator/counters.h>
 #include <correlator/events.h>
 #include <correlator/limits.h>
+#include <correlator/share.h>
 #include <correlator/snapshot.h>
 #include <correlator/state_abi.h>
 
@@ -163,6 +164,10 @@ struct {
 	__type(key, __u32);
 	__type(value, struct clock_offset);
 } clock_offsets SEC(".maps") __weak;
+
+/* Who holds how much of `contexts`, and of each epoch of accounts. */
+struct share_table contexts_share __weak;
+struct share_table accounts_share[2] __weak;
 
 const volatile struct session_config session __weak;
 const volatile struct context_hash_key hash_key __weak;

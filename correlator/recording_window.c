@@ -19,13 +19,12 @@ static int decode_context(struct recording *recording, struct observed *process,
 	struct context context = { .hash = hash, .last_window = recording->window_number };
 	size_t key_count = recording->options->keys.count;
 	struct context_snapshot snapshot;
-	int result = session_get_context(recording->session, hash, &snapshot);
+	/* Most contexts live in one window: their room is wanted for the next ones. One that lives
+	 * on is published anew with its next account, and is known here by then. */
+	int result = session_take_context(recording->session, hash, &snapshot);
 
 	if (result)
 		return result;
-	/* Most contexts live in one window: their room is wanted for the next ones. One that lives
-	 * on is published anew with its next account, and is known here by then. */
-	session_drop_context(recording->session, hash);
 	for (size_t i = 0; i < key_count; i++) {
 		const struct value_snapshot *value = &snapshot.values[i];
 
@@ -114,8 +113,9 @@ static int end_process(struct recording *recording, struct observed *process)
 static void drop_context(void *user, uint64_t hash)
 {
 	struct recording *recording = user;
+	struct context_snapshot snapshot;
 
-	session_drop_context(recording->session, hash);
+	(void)session_take_context(recording->session, hash, &snapshot);
 }
 
 static int close_all_books(struct recording *recording)

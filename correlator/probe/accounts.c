@@ -1,6 +1,7 @@
 /* The flush: two epochs of accounts, the idle one drained in batches and cleared. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <bpf/bpf.h>
 
@@ -114,5 +115,8 @@ int session_flush(struct session *session, bool is_last, session_account_fn on_a
 	result = drain_epoch(session, bpf_map__fd(maps[epoch & 1]), on_account, context);
 	if (result)
 		return log_error_errno(result, "cannot drain the accounts");
+	/* No program adds to it until the window after the one that is open. */
+	memset(&session->skeleton->bss->accounts_share[epoch & 1], 0,
+	       sizeof(session->skeleton->bss->accounts_share[0]));
 	return 0;
 }

@@ -58,20 +58,16 @@ void session_remove_process(struct session *session, pid_t tgid)
 	(void)bpf_map_delete_elem(bpf_map__fd(session->skeleton->maps.otel_processes), &key);
 }
 
-int session_get_context(struct session *session, uint64_t hash,
-			struct context_snapshot *ret_snapshot)
+int session_take_context(struct session *session, uint64_t hash,
+			 struct context_snapshot *ret_snapshot)
 {
 	__u64 key = hash;
 	int fd = bpf_map__fd(session->skeleton->maps.contexts);
 
-	return bpf_map_lookup_elem(fd, &key, ret_snapshot) ? -errno : 0;
-}
-
-void session_drop_context(struct session *session, uint64_t hash)
-{
-	__u64 key = hash;
-
-	(void)bpf_map_delete_elem(bpf_map__fd(session->skeleton->maps.contexts), &key);
+	if (bpf_map_lookup_and_delete_elem(fd, &key, ret_snapshot))
+		return -errno;
+	share_remove(&session->skeleton->bss->contexts_share, ret_snapshot->tgid);
+	return 0;
 }
 
 int session_get_books(struct session *session, pid_t tgid, struct process_books *ret_books)

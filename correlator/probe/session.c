@@ -75,6 +75,8 @@ static int configure(struct session *session)
 	if (session->options.is_lean)
 		(void)bpf_program__set_autoload(skeleton->progs.on_context_change, false);
 	set_map_sizes(session);
+	config->contexts_max = bpf_map__max_entries(skeleton->maps.contexts);
+	config->accounts_max = bpf_map__max_entries(skeleton->maps.accounts_a);
 	session->has_uprobe_multi = uprobe_multi_is_supported();
 	if (session->has_uprobe_multi) {
 		(void)bpf_program__set_expected_attach_type(

@@ -129,11 +129,13 @@ size_t session_read_programs(const struct session *session,
 int session_flush(struct session *session, bool is_last, session_account_fn on_account,
 		  void *context, uint64_t *ret_end_ktime_ns, uint64_t *ret_epoch);
 
-/* 0, or -ENOENT: no such snapshot (its map was full, or it was dropped). */
-int session_get_context(struct session *session, uint64_t hash,
-			struct context_snapshot *ret_snapshot);
-/* Drops a snapshot that no account has named for a while; made again when it comes back. */
-void session_drop_context(struct session *session, uint64_t hash);
+/*
+ * Takes a snapshot out of the kernel's map, which then has room for another; it is made again when
+ * an account is opened for its context. 0, or -ENOENT: there is none (the map was full, or its
+ * process had its share of it).
+ */
+int session_take_context(struct session *session, uint64_t hash,
+			 struct context_snapshot *ret_snapshot);
 
 /* The books of a process as they stand; grow only. 0, -ENOENT. */
 int session_get_books(struct session *session, pid_t tgid, struct process_books *ret_books);

@@ -7,6 +7,7 @@
 
 #include <correlator/context_hash.h>
 #include <correlator/events.h>
+#include <correlator/share.h>
 
 #include "correlator.skel.h"
 

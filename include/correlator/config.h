@@ -78,6 +78,8 @@ struct session_config {
 	__u32 follow_forks; /* 1: forked children are observed */
 	__u32 has_steal_time;
 	__u32 watches_otel; /* 1: a key of OpenTelemetry is wanted */
+	__u32 contexts_max; /* room of the maps */
+	__u32 accounts_max;
 	__u32 reserved;
 	/* Of KVM's per-CPU steal_time from the per-CPU runqueues, both by the kernel's own BTF. */
 	__s64 steal_time_offset;

@@ -29,9 +29,9 @@
 	X(OTEL_KEY_UNKNOWN, "otel_keys_unknown",                                                  \
 	  "OpenTelemetry records with an attribute that the key map did not name yet")            \
 	X(CONTEXTS_FULL, "contexts_full",                                                         \
-	  "contexts not recorded because the map was full; their time went to overflow")          \
+	  "contexts not recorded: the map was full, or the process's share; in overflow")         \
 	X(ACCOUNTS_FULL, "accounts_full",                                                         \
-	  "charges that found no free account; their time went to overflow")                      \
+	  "charges with no account: the map was full, or the process's share; in overflow")       \
 	X(PROCESSES_FULL, "processes_full", "forked processes with no room in the process table") \
 	X(EVENTS_LOST, "events_lost", "events that found the ring full")
 

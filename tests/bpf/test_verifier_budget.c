@@ -14,6 +14,7 @@
 
 #include <correlator/config.h>
 #include <correlator/context_hash.h>
+#include <correlator/share.h>
 
 #include "correlator.skel.h"
 #include "kernel_test.h"

@@ -1,0 +1,104 @@
+#include <correlator/share.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum {
+	ROOM = 32768
+};
+
+/* Takes all it can get; how much that was. */
+static uint32_t take_all(struct share_table *table, uint32_t tgid, uint32_t room)
+{
+	uint32_t taken = 0;
+
+	for (; share_has_room(table, tgid, room); taken++)
+		share_add(table, tgid);
+	return taken;
+}
+
+static void one_process_gets_three_quarters(void **state)
+{
+	struct share_table table = { 0 };
+
+	(void)state;
+	assert_int_equal(take_all(&table, 1000, ROOM), ROOM / 4 * 3);
+	assert_int_equal(table.used, ROOM / 4 * 3);
+}
+
+static void what_greedy_ones_leave_is_there_for_the_next(void **state)
+{
+	struct share_table table = { 0 };
+
+	(void)state;
+	for (uint32_t tgid = 1; tgid <= 6; tgid++) {
+		uint32_t left = ROOM - table.used;
+
+		/* At its turn, three quarters of what is left. */
+		assert_true(take_all(&table, tgid, ROOM) >= left / 4 * 3);
+		if (tgid == 3)
+			assert_int_equal(table.used, ROOM - ROOM / 64);
+	}
+	assert_true(table.used < ROOM);
+}
+
+static void greedy_ones_that_take_turns_leave_a_part(void **state)
+{
+	struct share_table table = { 0 };
+	int is_taken = 1;
+
+	(void)state;
+	while (is_taken) {
+		is_taken = 0;
+		for (uint32_t tgid = 1; tgid <= 5; tgid++)
+			if (share_has_room(&table, tgid, ROOM)) {
+				share_add(&table, tgid);
+				is_taken = 1;
+			}
+	}
+	/* 1 / (1 + 3 * 5) of it. */
+	assert_in_range(ROOM - table.used, ROOM / 16 - 5, ROOM / 16 + 5);
+	assert_true(share_has_room(&table, 6, ROOM));
+}
+
+static void what_is_taken_out_can_be_had_again(void **state)
+{
+	struct share_table table = { 0 };
+	uint32_t taken = take_all(&table, 7, ROOM);
+
+	(void)state;
+	for (uint32_t i = 0; i < taken; i++)
+		share_remove(&table, 7);
+	assert_int_equal(table.used, 0);
+	assert_int_equal(take_all(&table, 8, ROOM), taken);
+}
+
+static void the_smallest_maps_have_room(void **state)
+{
+	(void)state;
+	for (uint32_t room = 1; room < 64; room++) {
+		struct share_table table = { 0 };
+
+		assert_true(take_all(&table, 1, room) > 0);
+		assert_true(table.used <= room);
+		assert_false(share_has_room(&table, 1, room));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_process_gets_three_quarters),
+		cmocka_unit_test(what_greedy_ones_leave_is_there_for_the_next),
+		cmocka_unit_test(greedy_ones_that_take_turns_leave_a_part),
+		cmocka_unit_test(what_is_taken_out_can_be_had_again),
+		cmocka_unit_test(the_smallest_maps_have_room),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
