@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "target/memory_reader.h"
@@ -52,7 +53,9 @@ static inline uint64_t forged_take(struct forged_memory *memory, size_t size_byt
 	uint64_t address = FORGED_BASE + memory->used_bytes;
 
 	memory->used_bytes += (size_bytes + 15) & ~(size_t)15;
-	return memory->used_bytes <= FORGED_BYTES ? address : 0;
+	if (memory->used_bytes > FORGED_BYTES)
+		abort();
+	return address;
 }
 
 static inline void forged_write(struct forged_memory *memory, uint64_t address, const void *bytes,

@@ -1,0 +1,272 @@
+/*
+ * What the kernel programs make of a table and its values, in both layouts of strings, and what
+ * userspace then prints: bpf/context.bpf.h over forged memory.
+ */
+#include "bpf/native_kernel.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "context.bpf.h"
+#include "target/forged_memory.h"
+#include "target/ruby_value.h"
+
+enum {
+	KEY = 300 << 4 | 1,
+	TGID = 77,
+	T_FLOAT = 4,
+	T_STRING = 5,
+	T_HASH = 8,
+	T_BIGNUM = 10,
+	T_SYMBOL = 0x14,
+	T_MOVED = 0x1e,
+	NOEMBED = 1 << 13,
+	UTF_8 = 1 << 22,
+	UTF_16LE = 4 << 22,
+	PAGE_BYTES = 4096,
+};
+
+static struct forged_memory memory;
+static struct process_books process;
+static struct thread_state thread;
+
+long native_read_user(void *buffer, __u32 size_bytes, const void *address)
+{
+	const struct memory_reader reader = forged_reader(&memory);
+	int r = forged_read(&reader, (uint64_t)address, buffer, size_bytes);
+
+	if (r < 0)
+		memset(buffer, 0, size_bytes);
+	return r;
+}
+
+void *native_find(const void *map, const void *key)
+{
+	(void)key;
+	return map == &books ? &process : NULL;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	memset(&memory, 0, sizeof(memory));
+	memset(&process, 0, sizeof(process));
+	/* What an earlier context has left. */
+	memset(&thread, 0xa5, sizeof(thread));
+	thread.tgid = TGID;
+	thread.config = (struct process_config){
+		.key_ids = { KEY }, .key_count = 1, .flags = PROCESS_READY, .bignum_embed_mask = 7
+	};
+	return 0;
+}
+
+static uint64_t object(uint64_t flags, uint64_t word_2, uint64_t word_3, uint64_t word_4)
+{
+	const uint64_t words[] = { flags, FORGED_BASE, word_2, word_3, word_4 };
+
+	return forged_words(&memory, words, 5);
+}
+
+/* A String as Ruby makes it in the layout in force: embedded where it fits. */
+static uint64_t string(uint64_t flags, const void *text, size_t length)
+{
+	bool is_long = thread.config.string_layout == STRING_LAYOUT_LONG;
+	uint64_t words[5 + 8] = { T_STRING | flags, FORGED_BASE, length };
+	uint64_t address;
+
+	if (length > (is_long ? 80 : 23)) {
+		address = forged_take(&memory, length);
+		forged_write(&memory, address, text, length);
+		return object(T_STRING | NOEMBED | flags, length, address, 0);
+	}
+	if (!is_long)
+		words[0] |= length << 14;
+	memcpy(is_long ? &words[3] : &words[2], text, length);
+	return forged_words(&memory, words, 13);
+}
+
+/* The hash of a context that has the value at KEY, and its text. */
+static uint64_t resolve(uint64_t value, char ret_text[static VALUE_TEXT_BYTES])
+{
+	const uint64_t table[2 + 2 * STATE_PAIRS_READ_FIRST] = { 1, 2, [4] = KEY, [5] = value };
+	uint64_t hash;
+
+	thread.state_pointer = forged_words(&memory, table, sizeof(table) / sizeof(*table));
+	hash = context_resolve(&thread);
+	assert_true(hash >= CONTEXT_HASH_FIRST);
+	assert_true(ruby_value_text(&thread.snapshot.values[0], NULL, NULL, ret_text) >= 0);
+	return hash;
+}
+
+static void assert_text(uint64_t value, const char *expected)
+{
+	char text[VALUE_TEXT_BYTES];
+
+	(void)resolve(value, text);
+	assert_string_equal(text, expected);
+	assert_false(thread.is_unread);
+}
+
+static void assert_unreadable(uint64_t value)
+{
+	char text[VALUE_TEXT_BYTES];
+
+	(void)resolve(value, text);
+	assert_string_equal(text, "#<unreadable>");
+	assert_true(thread.is_unread);
+}
+
+static void strings_are_captured_in_both_layouts(void **state)
+{
+	char full[VALUE_BYTES_MAX + 1] = "";
+
+	memset(full, 'f', VALUE_BYTES_MAX);
+	for (uint32_t layout = STRING_LAYOUT_FLAGS; layout <= STRING_LAYOUT_LONG; layout++) {
+		(void)set_up(state);
+		thread.config.string_layout = layout;
+		assert_text(string(UTF_8, "", 0), "");
+		assert_text(string(UTF_8, "request-1", 9), "request-1");
+		assert_text(string(UTF_8, "of-23-bytes-to-the-edge", 23),
+			    "of-23-bytes-to-the-edge");
+		assert_text(string(UTF_8, "of-24-bytes-over-the-edge", 25),
+			    "of-24-bytes-over-the-edge");
+		assert_text(string(UTF_8, full, VALUE_BYTES_MAX), full);
+		assert_text(string(UTF_8, "\xff\n", 2), "\\xff\\x0a");
+		assert_text(string(UTF_16LE, "x\0=\xd8\0\xde", 6), "x\U0001f600");
+	}
+}
+
+static void symbols_numbers_and_other_objects_are_captured(void **state)
+{
+	const uint32_t digits[] = { 0, 0, 1 };
+	uint64_t heap = forged_take(&memory, sizeof(digits));
+	double number = 2.5;
+	uint64_t bits;
+
+	(void)state;
+	memcpy(&bits, &number, sizeof(bits));
+	forged_write(&memory, heap, digits, sizeof(digits));
+	assert_text(object(T_SYMBOL, 1, string(UTF_8, "checkout", 8), KEY), "checkout");
+	assert_text(object(T_FLOAT, bits, 0, 0), "2.5");
+	assert_text(object(T_BIGNUM | 3 << 13 | 3 << 15, 0, 1, 0), "18446744073709551616");
+	assert_text(object(T_BIGNUM | 1 << 13, 3, heap, 0), "18446744073709551616");
+	assert_text(object(T_BIGNUM, 3, heap, 0), "-18446744073709551616");
+	assert_text(object(T_HASH, 1, 2, 3), "#<T_HASH>");
+	assert_text(2 * 42 + 1, "42");
+	assert_text(8, "");
+}
+
+static void what_is_no_object_any_more_is_unreadable(void **state)
+{
+	(void)state;
+	assert_unreadable(object(0, 0, 0, 0));
+	assert_unreadable(object(T_MOVED, object(T_MOVED, FORGED_BASE, 0, 0), 0, 0));
+	assert_unreadable(object(T_MOVED, 0, 0, 0));
+	assert_unreadable(FORGED_BASE + FORGED_BYTES);
+	assert_unreadable(object(T_SYMBOL, 0, object(T_HASH, 0, 0, 0), 0));
+	assert_unreadable(object(T_STRING | NOEMBED, 10, 16, 0));
+	assert_unreadable(object(T_STRING | NOEMBED, 1ULL << 62, FORGED_BASE, 0));
+}
+
+static void objects_that_compaction_has_moved_are_followed(void **state)
+{
+	uint64_t text = string(UTF_8, "request-1", 9);
+	uint64_t moved = object(T_MOVED, text, 0, 0);
+
+	(void)state;
+	assert_text(moved, "request-1");
+	assert_text(object(T_SYMBOL, 1, moved, KEY), "request-1");
+	assert_text(object(T_MOVED, object(T_SYMBOL, 1, text, KEY), 0, 0), "request-1");
+}
+
+static void a_long_text_is_cut_and_told_apart_by_all_of_it(void **state)
+{
+	char text[2][VALUE_TEXT_BYTES], bytes[VALUE_DIGEST_BYTES_MAX];
+
+	(void)state;
+	memset(bytes, 'l', sizeof(bytes));
+	(void)resolve(string(UTF_8, bytes, sizeof(bytes)), text[0]);
+	assert_memory_equal(text[0], bytes, VALUE_BYTES_MAX);
+	assert_int_equal(strlen(text[0]), VALUE_BYTES_MAX + strlen("\u2026#0123456789abcdef"));
+	(void)resolve(string(UTF_8, bytes, sizeof(bytes)), text[1]);
+	assert_string_equal(text[0], text[1]);
+	for (size_t at = VALUE_BYTES_MAX; at < sizeof(bytes); at += 511) {
+		bytes[at] = 'm';
+		(void)resolve(string(UTF_8, bytes, sizeof(bytes)), text[1]);
+		assert_string_not_equal(text[0], text[1]);
+		bytes[at] = 'l';
+	}
+}
+
+static void a_long_text_that_is_partly_gone_is_read_again(void **state)
+{
+	char text[VALUE_TEXT_BYTES], bytes[2 * PAGE_BYTES];
+	uint64_t address = forged_take(&memory, sizeof(bytes));
+
+	(void)state;
+	memset(bytes, 'l', sizeof(bytes));
+	forged_write(&memory, address, bytes, sizeof(bytes));
+	memory.hole = address + 1000;
+	(void)resolve(object(T_STRING | NOEMBED | UTF_8, sizeof(bytes), address, 0), text);
+	assert_memory_equal(text, bytes, VALUE_BYTES_MAX);
+	assert_true(thread.is_unread);
+	memory.hole = address + 100;
+	assert_unreadable(object(T_STRING | NOEMBED | UTF_8, sizeof(bytes), address, 0));
+}
+
+static void a_table_at_the_end_of_its_page_is_read(void **state)
+{
+	const uint64_t table[] = { 1, 1, KEY, 85 };
+	uint64_t page = (forged_take(&memory, 3 * PAGE_BYTES) + PAGE_BYTES - 1) & -PAGE_BYTES;
+
+	(void)state;
+	memory.hole = page + PAGE_BYTES;
+	thread.state_pointer = memory.hole - sizeof(table);
+	forged_write(&memory, thread.state_pointer, table, sizeof(table));
+	assert_true(context_resolve(&thread) >= CONTEXT_HASH_FIRST);
+	assert_int_equal(thread.snapshot.values[0].raw, 85);
+}
+
+static void tables_that_break_the_abi_are_counted(void **state)
+{
+	const uint64_t headers[][2] = {
+		{ 1, 3 }, { 1, 0 }, { 1, 128 }, { 65, 64 }, { 1, UINT64_MAX }
+	};
+	const uint64_t pointers[] = { 8, FORGED_BASE + 1, 1ULL << 56, UINT64_MAX };
+
+	(void)state;
+	for (size_t i = 0; i < 5; i++) {
+		thread.state_pointer = forged_words(&memory, headers[i], 2);
+		assert_int_equal(context_resolve(&thread), CONTEXT_HASH_UNKNOWN);
+	}
+	for (size_t i = 0; i < 4; i++) {
+		thread.state_pointer = pointers[i];
+		assert_int_equal(context_resolve(&thread), CONTEXT_HASH_UNKNOWN);
+	}
+	assert_int_equal(process.losses[COUNTER_STATE_MALFORMED], 9);
+	thread.state_pointer = FORGED_BASE + FORGED_BYTES;
+	assert_int_equal(context_resolve(&thread), CONTEXT_HASH_UNKNOWN);
+	assert_int_equal(process.losses[COUNTER_STATE_UNREADABLE], 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(strings_are_captured_in_both_layouts, set_up),
+		cmocka_unit_test_setup(symbols_numbers_and_other_objects_are_captured, set_up),
+		cmocka_unit_test_setup(what_is_no_object_any_more_is_unreadable, set_up),
+		cmocka_unit_test_setup(objects_that_compaction_has_moved_are_followed, set_up),
+		cmocka_unit_test_setup(a_long_text_is_cut_and_told_apart_by_all_of_it, set_up),
+		cmocka_unit_test_setup(a_long_text_that_is_partly_gone_is_read_again, set_up),
+		cmocka_unit_test_setup(a_table_at_the_end_of_its_page_is_read, set_up),
+		cmocka_unit_test_setup(tables_that_break_the_abi_are_counted, set_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
