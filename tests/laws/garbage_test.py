@@ -30,6 +30,19 @@ class GarbageTest(law.LawTest):
         self.assertEqual([], records.wrong_requests(truth, records.totals_by(found), found),
                          records.books(found))
 
+    def test_without_probes_no_other_id_is_seen(self):
+        """Values are read again and again then, also in the middle of a compaction."""
+        workload = self.enter(harness.Workload("garbage.rb"))
+        recording = self.record("-p", str(workload.pid), "-i", "200ms", "--lean")
+        truth = workload.run()
+        found = self.finish(recording)
+        sums = self.assert_balanced(found)
+        named = {record.get("request_id", "") for record in records.of_kind(found, "cpu")}
+        # What compaction has moved is followed; what it locks away meanwhile is counted.
+        if sums["values_unreadable"]:
+            named.discard("#<unreadable>")
+        self.assertLessEqual(named, set(truth))
+
     def test_a_flood_of_ids(self):
         """Each in a record of the thread that made it, and of no other."""
         target = self.workload("flood.rb")
