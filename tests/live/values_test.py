@@ -67,6 +67,13 @@ VALUES = {
     "Class": "#<T_CLASS>",
     "Time.now": "#<T_DATA>",
     "3r": "#<T_RATIONAL>",
+    "2i": "#<T_COMPLEX>",
+    "/x/": "#<T_REGEXP>",
+    '"x".match(/x/)': "#<T_MATCH>",
+    "$stderr": "#<T_FILE>",
+    "-> {}": "#<T_DATA>",
+    "Kernel": "#<T_MODULE>",
+    'Class.new { def to_s; "a lie"; end }.new': "#<T_OBJECT>",
 }
 
 
