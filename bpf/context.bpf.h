@@ -14,17 +14,6 @@
 
 #include <correlator/table_probe.h>
 
-static __always_inline void context_resolve_tls(struct thread_state *thread,
-						struct task_struct *task)
-{
-	const struct process_config *config = &thread->config;
-
-	/* Nothing publishes the variable (yet): there is no context to be in. */
-	thread->tls_resolution = TLS_UNALLOCATED;
-	if (config->flags & PROCESS_READY)
-		thread->tls_resolution = tls_locate(&config->tls, task, &thread->tls_address);
-}
-
 enum {
 	STATE_PAIRS_READ_FIRST = 8
 };
@@ -137,29 +126,51 @@ static __always_inline void context_take_config(struct thread_state *thread)
 }
 
 /*
- * Reads the thread-local of the current thread. 1: *ret_pointer is set (0 = no context);
- * 0: it could not be read now. The caller holds the thread.
+ * Finds the current thread's variable, if there is reason to look: one that was not allocated is
+ * looked for again once a probe was passed, and else once a window: for a thread that was on its
+ * way from function entry to store when the probe was placed, or sets it behind our back. Verified
+ * once, as the global functions below. Returns enum tls_resolution.
  */
-static __always_inline int context_read_pointer(struct thread_state *thread,
-						struct task_struct *task, __u64 *ret_pointer)
+__weak int context_locate(struct thread_state *thread)
 {
-	__u64 pointer;
+	if (!thread)
+		return TLS_UNRESOLVED;
+	if (thread->tls_resolution == TLS_UNALLOCATED && !is_lean && !thread->has_passed_probe &&
+	    thread->tls_epoch == current_epoch)
+		return TLS_UNALLOCATED;
+	thread->tls_epoch = current_epoch;
+	/* Nothing publishes the variable (yet): there is no context to be in. */
+	thread->tls_resolution = TLS_UNALLOCATED;
+	if (thread->config.flags & PROCESS_READY)
+		thread->tls_resolution = tls_locate(&thread->config.tls, bpf_get_current_task_btf(),
+						    &thread->tls_address);
+	if (thread->tls_resolution == TLS_UNRESOLVED)
+		count_loss(thread->tgid, COUNTER_POINTER_UNREADABLE);
+	return thread->tls_resolution;
+}
 
-	if (thread->is_exiting)
+/*
+ * Reads the thread-local of the current thread into pointer_read (0 = no context). 1, or 0: it
+ * could not be read now. The caller holds the thread. Global for the same reason.
+ */
+__weak int context_read_pointer(struct thread_state *thread)
+{
+	__u64 pointer = 0;
+	int resolution;
+
+	if (!thread || thread->is_exiting)
 		return 0;
-	/* A thread that has passed no probe has not touched the variable since it was looked at. */
-	if (thread->tls_resolution == TLS_UNRESOLVED ||
-	    (thread->tls_resolution == TLS_UNALLOCATED && (is_lean || thread->has_passed_probe)))
-		context_resolve_tls(thread, task);
-	if (thread->tls_resolution != TLS_RESOLVED) {
-		*ret_pointer = 0;
-		return thread->tls_resolution == TLS_UNALLOCATED;
-	}
-	if (bpf_probe_read_user(&pointer, sizeof(pointer), (void *)thread->tls_address)) {
+	resolution = thread->tls_resolution;
+	if (resolution != TLS_RESOLVED)
+		resolution = context_locate(thread);
+	if (resolution == TLS_UNRESOLVED)
+		return 0;
+	if (resolution == TLS_RESOLVED &&
+	    bpf_probe_read_user(&pointer, sizeof(pointer), (void *)thread->tls_address)) {
 		count_loss(thread->tgid, COUNTER_POINTER_UNREADABLE);
 		return 0;
 	}
-	*ret_pointer = pointer;
+	thread->pointer_read = pointer;
 	return 1;
 }
 
@@ -240,8 +251,9 @@ static __always_inline bool context_confirm(struct thread_state *thread, struct 
 			charge_pending(thread, task, now_ns);
 		context_take_config(thread);
 	}
-	if (!context_read_pointer(thread, task, &pointer))
+	if (!context_read_pointer(thread))
 		return false;
+	pointer = thread->pointer_read;
 	thread->confirmed_ns = now_ns;
 	if (context_has_otel(thread))
 		otel = otel_look(thread);

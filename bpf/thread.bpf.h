@@ -55,6 +55,7 @@ struct thread_state {
 	struct account_totals pending; /* of the context below, since it was last charged */
 	__u64 pending_first_ns; /* 0 = nothing is pending */
 	__u64 tls_address;
+	__u64 pointer_read; /* by context_read_pointer() */
 	__u64 state_pointer; /* read when context_hash was found */
 	__u64 leftover_pointer; /* not set by this thread in this life; LEFTOVER_ANY: the next read
 				 */
@@ -67,6 +68,7 @@ struct thread_state {
 	__u64 missed_gap_ns;
 	__u64 asked_ns; /* when it last asked userspace to look at the process */
 	__u32 tls_resolution;
+	__u32 tls_epoch; /* the window that it was last tried in */
 	__u32 knowledge; /* enum context_knowledge, of context_hash */
 	__u32 is_change_open; /* a probe was passed, the store that it precedes may be ahead */
 	__u32 generation;

@@ -39,12 +39,12 @@ static __always_inline __u32 tls_locate_dynamic(const struct tls_location *tls,
 				(void *)(thread_pointer + (__s64)tls->dtv_pointer_offset)) ||
 	    !table_pointer_is_sane(dtv))
 		return TLS_UNRESOLVED;
-	if (tls->dtv_has_length) {
-		if (bpf_probe_read_user(&length, sizeof(length), (void *)(dtv - entry_bytes)))
-			return TLS_UNRESOLVED;
-		if (tls->module > length)
-			return TLS_UNALLOCATED;
-	}
+	if (bpf_probe_read_user(&length, sizeof(length),
+				(void *)(tls->dtv_has_length ? dtv - entry_bytes : dtv)))
+		return TLS_UNRESOLVED;
+	/* A thread that has not caught up with dlopen. */
+	if (tls->module > length)
+		return TLS_UNALLOCATED;
 	if (bpf_probe_read_user(&block, sizeof(block), (void *)(dtv + tls->module * entry_bytes)))
 		return TLS_UNRESOLVED;
 	if (!block || (block & 1))

@@ -165,9 +165,16 @@ static int describe_ruby(const struct ruby_target *target, const struct key_opti
 	else
 		doctor_say(VERDICT_BAD, "symbol table", "not found: is Ruby still starting?");
 	if (!publisher) {
-		doctor_say(VERDICT_BAD, "thread-local",
-			   "no loaded object defines " STATE_SYMBOL
-			   ": add the gem `correlator` to the application and restart it");
+		if (target->publisher_count)
+			doctor_say(VERDICT_BAD, "thread-local",
+				   STATE_SYMBOL
+				   " of %s cannot be located (yet): see above, or is the "
+				   "process still loading it?",
+				   target->publishers[0].path);
+		else
+			doctor_say(VERDICT_BAD, "thread-local",
+				   "no loaded object defines " STATE_SYMBOL
+				   ": add the gem `correlator` to the application and restart it");
 		describe_unreadable(target);
 		return 1;
 	}

@@ -20,16 +20,19 @@ void doctor_say(enum verdict verdict, const char *name, const char *format, ...)
 
 void doctor_say_tls(const struct tls_symbol *tls)
 {
+	const char *confirmation = tls->is_confirmed ? ", as the loader's own list has it" : "";
 	static const char *const models[] = { "none", "static", "dynamic" };
 	unsigned int model = tls->location.model < 3 ? tls->location.model : 0;
 
 	if (tls->location.model == TLS_MODEL_DYNAMIC)
-		doctor_say(VERDICT_OK, "TLS model", "%s (%s): module %" PRIu64 ", offset %" PRId64,
-			   models[model], tls->relocation, (uint64_t)tls->location.module,
-			   (int64_t)tls->location.offset);
+		doctor_say(VERDICT_OK, "TLS model",
+			   "%s (%s): module %" PRIu64 ", offset %" PRId64 "%s", models[model],
+			   tls->relocation, (uint64_t)tls->location.module,
+			   (int64_t)tls->location.offset, confirmation);
 	else
-		doctor_say(VERDICT_OK, "TLS model", "%s (%s): thread pointer %+" PRId64,
-			   models[model], tls->relocation, (int64_t)tls->location.offset);
+		doctor_say(VERDICT_OK, "TLS model", "%s (%s): thread pointer %+" PRId64 "%s",
+			   models[model], tls->relocation, (int64_t)tls->location.offset,
+			   confirmation);
 }
 
 static void describe_resource(const struct otel_target *otel)

@@ -10,9 +10,11 @@
 
 #include "base/log.h"
 #include "target/elf_image.h"
+#include "target/link_map.h"
 #include "target/memory_map.h"
 #include "target/memory_reader.h"
 #include "target/process.h"
+#include "target/tls_machine.h"
 
 static uint64_t digest_objects(const struct memory_map *map)
 {
@@ -30,19 +32,12 @@ static uint64_t digest_objects(const struct memory_map *map)
 	return digest;
 }
 
-static bool is_musl(const struct memory_map *map)
-{
-	for (size_t i = 0; i < map->count; i++)
-		if (strstr(map->entries[i].path, "/ld-musl-"))
-			return true;
-	return false;
-}
-
 /* 1: this object defines the variable, and it is located; 0; -EAGAIN: not relocated yet; -errno. */
 static int look_at_object(struct otel_target *target, const struct memory_map *map,
 			  const struct memory_map_entry *entry, const struct memory_reader *reader)
 {
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+	struct link_map_layout layout = { 0 };
 	struct elf_symbol symbol;
 	uint64_t bias;
 	int r;
@@ -52,9 +47,16 @@ static int look_at_object(struct otel_target *target, const struct memory_map *m
 	    elf_image_find_symbol(image, OTEL_RECORD_SYMBOL, &symbol) || !symbol.is_defined ||
 	    symbol.type != STT_TLS || elf_image_load_bias(image, entry, &bias))
 		return 0;
-	r = tls_symbol_resolve(image, bias, reader, OTEL_RECORD_SYMBOL, is_musl(map), &target->tls);
+	link_map_note_objects(target->pid, map, &layout);
+	r = tls_symbol_resolve(image, bias, reader, OTEL_RECORD_SYMBOL, layout.is_musl,
+			       &target->tls);
 	if (r < 0)
 		return r;
+	r = link_map_confirm(&layout, reader, bias, &target->tls,
+			     tls_machine_is_above(elf_image_machine(image)));
+	if (r < 0 && r != -ENOENT)
+		return r;
+	target->tls.is_confirmed = r == 0;
 	(void)snprintf(target->publisher_path, sizeof(target->publisher_path), "%s", entry->path);
 	target->publisher_start = entry->start;
 	target->publisher_inode = entry->inode;

@@ -9,14 +9,7 @@
 #include <correlator/state_abi.h>
 
 #include "base/cleanup.h"
-
-static bool is_musl(const struct memory_map *map)
-{
-	for (size_t i = 0; i < map->count; i++)
-		if (strstr(map->entries[i].path, "/ld-musl-"))
-			return true;
-	return false;
-}
+#include "target/tls_machine.h"
 
 static uint64_t device_of(const struct memory_map_entry *entry)
 {
@@ -93,27 +86,41 @@ bool publisher_is_there(const struct publisher *publisher, pid_t pid)
 	       !memcmp(magic, ELFMAG, SELFMAG);
 }
 
-int publisher_locate(struct publisher *publisher, const struct memory_map *map,
-		     const struct memory_reader *reader)
+static int resolve(struct publisher *publisher, const struct memory_map_entry *entry,
+		   const struct memory_reader *reader, const struct link_map_layout *layout)
 {
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
-	const struct memory_map_entry *entry = find_mapping(publisher, map);
 	uint64_t bias;
+	int result = elf_image_open(publisher->fd, &image);
+
+	if (!result)
+		result = elf_image_load_bias(image, entry, &bias);
+	if (!result)
+		result = tls_symbol_resolve(image, bias, reader, STATE_SYMBOL, layout->is_musl,
+					    &publisher->tls);
+	if (result)
+		return result;
+	result = link_map_confirm(layout, reader, bias, &publisher->tls,
+				  tls_machine_is_above(elf_image_machine(image)));
+	publisher->tls.is_confirmed = result == 0;
+	return result == -ENOENT ? 0 : result;
+}
+
+int publisher_locate(struct publisher *publisher, const struct memory_map *map,
+		     const struct memory_reader *reader, const struct link_map_layout *layout)
+{
+	const struct memory_map_entry *entry = find_mapping(publisher, map);
 	int result;
 
-	if (!entry)
+	if (!entry || publisher->is_refused)
 		return 0;
 	/* The loader maps the whole file first, then each segment over it. */
 	publisher->end = find_end(map, entry);
-	result = elf_image_open(publisher->fd, &image);
-	if (!result)
-		result = elf_image_load_bias(image, entry, &bias);
-	if (result)
-		return result;
-	result = tls_symbol_resolve(image, bias, reader, STATE_SYMBOL, is_musl(map),
-				    &publisher->tls);
+	result = resolve(publisher, entry, reader, layout);
+	/* Not relocated yet, or its memory cannot be read for a moment. */
+	if (result == -EAGAIN || result == -EFAULT)
+		return 0;
 	publisher->is_located = result == 0;
-	if (!result)
-		return 1;
-	return result == -EAGAIN ? 0 : result;
+	publisher->is_refused = result < 0;
+	return result ? result : 1;
 }

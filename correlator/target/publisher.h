@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "target/elf_image.h"
+#include "target/link_map.h"
 #include "target/memory_map.h"
 #include "target/memory_reader.h"
 #include "target/probe_site.h"
@@ -33,6 +34,7 @@ struct publisher {
 	size_t site_count;
 	bool is_located; /* tls is valid: the loader is done with it */
 	struct tls_symbol tls;
+	bool is_refused; /* the two ways disagree, or no loader writes what is there */
 };
 
 /*
@@ -50,8 +52,9 @@ bool publisher_is_mapped(const struct publisher *publisher, const struct memory_
 bool publisher_is_there(const struct publisher *publisher, pid_t pid);
 
 /*
- * Locates the variable: 1, 0 (the loader is not done with the object yet), or a negative result of
- * tls_symbol_resolve().
+ * Locates the variable, by the object's relocation and, where the loader's list can be read, by
+ * that: 1, 0 (the loader is not done with the object yet), or a negative result of
+ * tls_symbol_resolve() or link_map_confirm(), which is final.
  */
 int publisher_locate(struct publisher *publisher, const struct memory_map *map,
-		     const struct memory_reader *reader);
+		     const struct memory_reader *reader, const struct link_map_layout *layout);

@@ -1,6 +1,7 @@
 #include "target/ruby_target.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -167,15 +168,15 @@ static bool has_publisher(const struct ruby_target *target, const struct memory_
 	return false;
 }
 
-/* Takes fd over if the object is the dynamic loader. */
-static void look_for_loader(struct ruby_target *target, const struct elf_image *image, int *fd)
+/* Of a statically linked program, too, which may publish as well. */
+static void look_for_loader(struct ruby_target *target, const struct elf_image *image, int fd)
 {
 	struct elf_symbol hook;
 
 	if (target->loader_fd >= 0 || elf_image_find_symbol(image, LOADER_HOOK, &hook) ||
 	    !hook.is_defined || elf_image_file_offset(image, hook.value, &target->loader_offset))
 		return;
-	target->loader_fd = TAKE_FD(*fd);
+	target->loader_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 }
 
 /* Looks into one object that was not looked into before. */
@@ -184,6 +185,7 @@ static int look_at_object(struct ruby_target *target, const struct memory_map *m
 {
 	_cleanup_fd_ int fd = mapped_file_open(target->info.pid, entry);
 	_cleanup_image_ struct elf_image *image = NULL;
+	uint64_t bias;
 	bool is_done = true;
 	int result;
 
@@ -202,8 +204,10 @@ static int look_at_object(struct ruby_target *target, const struct memory_map *m
 		/* Ruby that is still starting is looked into again. */
 		is_done = result == 0 || target->symbols;
 	}
-	look_for_loader(target, image, &fd);
-	if (fd >= 0 && target->publisher_count < PUBLISHERS_MAX && !has_publisher(target, entry) &&
+	if (!elf_image_load_bias(image, entry, &bias))
+		link_map_note(image, bias, &target->link_map);
+	look_for_loader(target, image, fd);
+	if (target->publisher_count < PUBLISHERS_MAX && !has_publisher(target, entry) &&
 	    publisher_open(map, entry, fd, image, &target->publishers[target->publisher_count])) {
 		target->publisher_count++;
 		(void)TAKE_FD(fd);
@@ -222,7 +226,7 @@ static int locate_publishers(struct ruby_target *target, const struct memory_map
 
 		if (publisher->is_located)
 			continue;
-		result = publisher_locate(publisher, map, reader);
+		result = publisher_locate(publisher, map, reader, &target->link_map);
 		failure = result < 0 ? result : failure;
 		if (publisher->is_located && !target->publishers[target->live].is_located)
 			target->live = i;

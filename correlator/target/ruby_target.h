@@ -33,6 +33,7 @@ struct ruby_target {
 	size_t live; /* which of them is read */
 	int loader_fd; /* of the dynamic loader; -1 = not found. Owned. */
 	uint64_t loader_offset; /* in it, of the function that it calls when it loads objects */
+	struct link_map_layout link_map;
 	struct known_object *known; /* looked into, and not to be again. Owned. */
 	size_t known_count;
 	size_t unreadable_count; /* mapped files that could not be opened, at the last look */

@@ -46,6 +46,13 @@ const struct tls_machine *tls_machine_find(uint16_t elf_machine)
 	return NULL;
 }
 
+bool tls_machine_is_above(uint16_t elf_machine)
+{
+	const struct tls_machine *machine = tls_machine_find(elf_machine);
+
+	return machine && machine->is_above_thread_pointer;
+}
+
 enum tls_slot_kind tls_machine_slot_kind(const struct tls_machine *machine, uint32_t relocation)
 {
 	if (relocation == machine->module_relocation)

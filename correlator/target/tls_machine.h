@@ -31,6 +31,8 @@ struct tls_machine {
 	uint64_t static_offset_limit; /* a descriptor's argument below it is no address */
 };
 
+/* True if blocks lie above the thread pointer; false also for an unknown machine. */
+bool tls_machine_is_above(uint16_t elf_machine);
 /* NULL: a machine whose TLS is not known. Static storage. */
 const struct tls_machine *tls_machine_find(uint16_t elf_machine);
 enum tls_slot_kind tls_machine_slot_kind(const struct tls_machine *machine, uint32_t relocation);

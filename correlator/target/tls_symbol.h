@@ -33,6 +33,7 @@ struct tls_symbol {
 	const char *relocation; /* static text: "DTPMOD64+DTPOFF64", "TLSDESC", "TPOFF64", "none" */
 	uint64_t slot_address; /* of the relocated slot in the process, 0 = none */
 	uint64_t symbol_value; /* st_value: offset in the module's block */
+	bool is_confirmed; /* link_map_confirm() led there, too: set by who asked it */
 };
 
 /*

@@ -21,7 +21,7 @@ struct tls_location {
 	__s32 dtv_pointer_offset; /* of the DTV's address from the thread pointer (glibc x86-64: 8)
 				   */
 	__u32 dtv_entry_bytes; /* 16 for glibc, 8 for musl */
-	__u32 dtv_has_length; /* 1: dtv[-1] holds the number of entries (glibc) */
+	__u32 dtv_has_length; /* 1: dtv[-1] holds the number of entries (glibc), 0: dtv[0] (musl) */
 	__u64 module; /* module ID, TLS_MODEL_DYNAMIC only */
 	__s64 offset; /* in the module's block, or from the thread pointer */
 };

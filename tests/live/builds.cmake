@@ -64,3 +64,34 @@ add_custom_command(
 
 get_property(gem_builds GLOBAL PROPERTY gem_builds)
 add_custom_target(gem_builds ALL DEPENDS ${gem_builds} ${embedded})
+
+# A program like Ruby for each libc: the variable in a library, or its own, dynamically or statically
+# linked. Without musl-gcc there are none of musl's.
+find_program(MUSL_GCC musl-gcc)
+set(fake_ruby ${CMAKE_SOURCE_DIR}/fixtures/fake_ruby.c)
+set(publisher ${CMAKE_SOURCE_DIR}/fixtures/publisher.c)
+set(fake_flags -std=gnu11 -O2 -g -Wall -Wextra)
+function(add_fake name compiler)
+	set(path ${CMAKE_BINARY_DIR}/fakes/${name})
+	add_custom_command(
+		OUTPUT ${path}
+		COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/fakes
+		COMMAND ${compiler} ${fake_flags} ${ARGN} -o ${path}
+		DEPENDS ${fake_ruby} ${publisher} ${CMAKE_SOURCE_DIR}/fixtures/publisher.h
+		VERBATIM)
+	set_property(GLOBAL APPEND PROPERTY fakes ${path})
+endfunction()
+function(add_fakes libc compiler)
+	add_fake(${libc}_library.so ${compiler} -shared -fPIC ${publisher})
+	add_fake(${libc}_loads ${compiler} -fPIE -pie ${fake_ruby} -pthread)
+	add_fake(${libc}_inside ${compiler} -fPIE -pie -DPUBLISHER_INSIDE ${fake_ruby} ${publisher}
+		 -pthread)
+	add_fake(${libc}_static ${compiler} -static -w -DPUBLISHER_INSIDE ${fake_ruby} ${publisher}
+		 -pthread)
+endfunction()
+add_fakes(glibc gcc)
+if(MUSL_GCC)
+	add_fakes(musl ${MUSL_GCC})
+endif()
+get_property(fakes GLOBAL PROPERTY fakes)
+add_custom_target(fake_rubies ALL DEPENDS ${fakes})
