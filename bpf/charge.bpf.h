@@ -103,7 +103,9 @@ static __noinline int charge_pending(struct thread_state *thread, struct task_st
 		if (thread->is_inherited && key.context_hash >= CONTEXT_HASH_FIRST)
 			account->flags |= ACCOUNT_INHERITED;
 		account_fold(&account->totals, &thread->pending);
-		account->last_ns = now_ns;
+		/* A switch's clock may be a little older than the last edge's. */
+		account->last_ns =
+			now_ns > thread->pending_first_ns ? now_ns : thread->pending_first_ns;
 	} else {
 		charge_overflow(thread);
 	}
