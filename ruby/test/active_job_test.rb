@@ -39,7 +39,8 @@ class ActiveJobTest < Minitest::Test
     ReportJob.perform_later("leaf")
     id = contexts.first[:request_id]
     assert_match(/\A\h{8}-/, id)
-    assert_equal [{ request_id: id, endpoint: "ActiveJobTest::ReportJob", queue: "default" }], contexts
+    assert_equal [{ request_id: id, endpoint: "ActiveJobTest::ReportJob", queue: "default" }],
+                 contexts
     assert_equal 0, Published.address
   end
 

@@ -44,7 +44,9 @@ class RactorTest < Minitest::Test
       see = -> { Published[:request_id] }
       bad = []
       Correlator.with(request_id: "outer") do
-        fiber = Fiber.new { Correlator.with(request_id: "inner") { loop { Fiber.yield(see.call) } } }
+        fiber = Fiber.new do
+          Correlator.with(request_id: "inner") { loop { Fiber.yield(see.call) } }
+        end
         20.times { bad << :fiber unless [fiber.resume, see.call] == %w[inner outer] }
         bad << :new_fiber unless Fiber.new { see.call }.resume == "outer"
         bad << :new_thread unless Thread.new { see.call }.value.nil?

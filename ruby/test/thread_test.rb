@@ -98,6 +98,26 @@ class ThreadTest < Minitest::Test
     assert_equal 0, seen
   end
 
+  def test_a_child_forked_in_a_fiber_of_a_thread_goes_on_in_that_context
+    stop = Queue.new
+    other = Thread.new { Correlator.with(request_id: "other") { stop.pop } }
+    status = Thread.new do
+      Correlator.with(request_id: "forks") { Fiber.new { wait_for_child }.resume }
+    end.value
+    stop << 1
+    other.join
+    assert_predicate status, :success?
+  end
+
+  def wait_for_child
+    pid = fork do
+      clean = Thread.new { Published.address }.value.zero?
+      inner = Correlator.with(request_id: "child") { published }
+      exit!(clean && [inner, published] == %w[child forks])
+    end
+    Process.wait2(pid).last
+  end
+
   # Where several threads share a native one (RUBY_MN_THREADS=1) each of these waits is a change of
   # threads without a change of fibers. Not within a fiber: Ruby 3.4.11 itself crashes there.
   def test_every_kind_of_waiting_keeps_the_context

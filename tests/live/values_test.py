@@ -199,6 +199,16 @@ class ContextTest(DrivenTest):
         self.assertAlmostEqual(20e6, endpoints["outer"]["cpu_ns"], delta=2e6)
         self.assertAlmostEqual(40e6, endpoints["inner"]["cpu_ns"], delta=2e6)
 
+    def test_an_enumerator_works_for_the_request_that_first_asks_it_and_no_longer(self):
+        self.record("request_id")
+        self.evaluate("numbers = Enumerator.new { |y| loop { Workload.spin_ms(20); y << 1 } }; "
+                      'Correlator.with(request_id: "asks") { 2.times { numbers.next } }; '
+                      'Correlator.with(request_id: "later") { 2.times { numbers.next } }')
+        totals = records.totals_by(self.finish())
+        self.assertAlmostEqual(40e6, totals["asks"]["cpu_ns"], delta=2e6)
+        self.assertLess(totals.get("later", {"cpu_ns": 0})["cpu_ns"], 1e6)
+        self.assertGreater(totals[""]["cpu_ns"], 40e6)
+
     def test_a_fork_in_a_request_goes_on_in_its_context_under_its_own_pid(self):
         self.record("request_id")
         child, used_ns = self.evaluate(
