@@ -235,7 +235,8 @@ __weak __u64 otel_add_context(struct thread_state *thread, __u64 state_hash)
 		return state_hash;
 	thread->is_otel_inherited =
 		otel->hash >= CONTEXT_HASH_FIRST && otel->digest == otel->leftover_digest;
-	if (state_hash == CONTEXT_HASH_UNKNOWN || otel->hash == CONTEXT_HASH_UNKNOWN)
+	if (state_hash == CONTEXT_HASH_UNKNOWN || otel->hash == CONTEXT_HASH_UNKNOWN ||
+	    !otel->is_known)
 		return CONTEXT_HASH_UNKNOWN;
 	if (otel->hash == CONTEXT_HASH_NONE)
 		return state_hash;

@@ -142,9 +142,11 @@ static void note_readable(struct recording *recording, struct observed *process,
 
 static int note_mode(struct recording *recording, enum session_mode before)
 {
-	if (session_get_mode(recording->session) == before)
-		return 0;
-	return recording_write_meta(recording, RECORDING_REASON_NO_SITE);
+	const char *reason = session_get_mode(recording->session) == before
+				     ? recording_note_otel(recording)
+				     : RECORDING_REASON_NO_SITE;
+
+	return reason ? recording_write_meta(recording, reason) : 0;
 }
 
 static void look_at(struct recording *recording, struct observed *process, uint64_t now_ns)
