@@ -266,8 +266,11 @@ static int look_at_otel(const struct observed_table *table, struct observed *pro
 	if (process->otel)
 		return otel_target_refresh(process->otel);
 	parent = process->is_fork ? observed_find(table, process->parent_pid) : NULL;
-	if (parent && parent->otel)
-		return otel_target_fork(parent->otel, process->pid, &process->otel);
+	if (parent && parent->otel) {
+		int result = otel_target_fork(parent->otel, process->pid, &process->otel);
+
+		return result ? result : otel_target_refresh(process->otel);
+	}
 	return otel_target_open(process->pid, keys->otel_names, keys->count, &process->otel);
 }
 
