@@ -103,6 +103,10 @@ static __noinline int charge_pending(struct thread_state *thread, struct task_st
 		if (thread->is_inherited && key.context_hash >= CONTEXT_HASH_FIRST)
 			account->flags |= ACCOUNT_INHERITED;
 		account_fold(&account->totals, &thread->pending);
+		/* Charged by the clock before the theft was told; no next stint need come. */
+		if (thread->clock.is_off_cpu && thread->clock.exec_ahead_ns)
+			thread->clock.exec_ahead_ns -=
+				account_take_out(&account->totals, thread->clock.exec_ahead_ns);
 		/* A switch's clock may be a little older than the last edge's. */
 		account->last_ns =
 			now_ns > thread->pending_first_ns ? now_ns : thread->pending_first_ns;
@@ -176,4 +180,21 @@ static __always_inline void charge_end_window(struct thread_state *thread, struc
 	charge_pending(thread, task, now_ns);
 	thread_publish_exec(thread, exec_ns);
 	thread->epoch = current_epoch;
+}
+
+/* Once the programs are stopped, no switch will close the interval of a thread that runs on. */
+static __always_inline void charge_close_running(struct thread_state *thread,
+						 struct task_struct *task, __u64 now_ns)
+{
+	__u64 since_ns = thread->clock.mark_ns;
+	struct kernel_figures figures;
+
+	if (thread->clock.is_off_cpu)
+		return;
+	thread_figures(task, &figures);
+	/* It may have left the CPU since, unseen: its figure is up to date then. */
+	if (task->on_cpu)
+		figures.exec_ns = exec_runtime_now(task, now_ns);
+	account_switch_out(&thread->clock, &thread->pending, now_ns, &figures, OFF_CPU_RUNNABLE);
+	charge_note_pending(thread, since_ns);
 }

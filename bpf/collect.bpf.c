@@ -39,7 +39,6 @@ static __always_inline void flush_task(struct task_struct *task)
 {
 	struct thread_state *thread = bpf_task_storage_get(&threads, task, NULL, 0);
 	bool is_runnable = task->__state == TASK_STATE_RUNNING;
-	struct kernel_figures figures;
 	__u64 now_ns, since_ns;
 
 	if (!thread || !thread->is_ready)
@@ -58,16 +57,8 @@ static __always_inline void flush_task(struct task_struct *task)
 	since_ns = thread->clock.mark_ns;
 	if (account_collect(&thread->clock, &thread->pending, now_ns, is_runnable))
 		charge_note_pending(thread, since_ns);
-	/* Stopped: no program will close the interval of a thread that runs on. */
-	if (is_stopped && !thread->clock.is_off_cpu) {
-		thread_figures(task, &figures);
-		/* It may have left the CPU since, unseen: its figure is up to date then. */
-		if (task->on_cpu)
-			figures.exec_ns = exec_runtime_now(task, now_ns);
-		account_switch_out(&thread->clock, &thread->pending, now_ns, &figures,
-				   OFF_CPU_RUNNABLE);
-		charge_note_pending(thread, since_ns);
-	}
+	if (is_stopped)
+		charge_close_running(thread, task, now_ns);
 	/*
 	 * It may have got a CPU just before it was held. One that got it after the programs were
 	 * stopped runs on unseen: its books end where they were last written.
@@ -114,10 +105,7 @@ int collect_current(void *context)
 	now_ns = bpf_ktime_get_ns();
 	if (!thread_begin(thread, task, now_ns))
 		return 0;
-	context_boundary(thread, task, now_ns, thread->clock.mode, false);
-	account_settle_stolen(&thread->clock, &thread->pending, stolen_from_cpu(task, now_ns));
-	charge_open_change(thread, task, now_ns);
-	charge_end_window(thread, task, now_ns, exec_runtime_now(task, now_ns));
+	context_write_up(thread, task, now_ns, thread->clock.mode);
 	thread_release(thread);
 	return 0;
 }

@@ -297,3 +297,16 @@ static __always_inline void context_boundary(struct thread_state *thread, struct
 		thread->pending.ambiguous_ns += interval_ns;
 	charge_note_pending(thread, since_ns);
 }
+
+/*
+ * Writes up a thread that runs: its open interval is closed, by the rule, all that is pending is
+ * charged and its exec runtime published, so that its part of the books balances at this instant.
+ */
+static __always_inline void context_write_up(struct thread_state *thread, struct task_struct *task,
+					     __u64 now_ns, __u32 next_mode)
+{
+	context_boundary(thread, task, now_ns, next_mode, false);
+	account_settle_stolen(&thread->clock, &thread->pending, stolen_from_cpu(task, now_ns));
+	charge_open_change(thread, task, now_ns);
+	charge_end_window(thread, task, now_ns, exec_runtime_now(task, now_ns));
+}

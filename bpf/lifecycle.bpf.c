@@ -109,17 +109,30 @@ int BPF_PROG(on_rename, struct task_struct *task)
 	return 0;
 }
 
+/*
+ * From here on a thread's memory may be gone: what is left belongs to the last known context. Nor
+ * does the iterator meet it any more, so what it was charged so far is balanced here, also when the
+ * programs have been stopped already.
+ */
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
 {
-	struct thread_state *thread = thread_find(task);
+	struct thread_state *thread = bpf_task_storage_get(&threads, task, NULL, 0);
+	__u64 now_ns = bpf_ktime_get_ns();
 
-	if (!thread)
+	if (!thread || !thread->is_ready)
 		return 0;
-	/* From here on its memory may be gone: what is left belongs to the last known context. */
-	if (thread_begin(thread, task, bpf_ktime_get_ns())) {
-		if (task->mm)
-			context_confirm(thread, task, bpf_ktime_get_ns(), false);
+	if (is_stopped) {
+		if (!thread_try_hold(thread))
+			return 0;
+		charge_close_running(thread, task, now_ns);
+		charge_end_window(thread, task, now_ns, thread->clock.exec_mark_ns);
+		thread_release(thread);
+		return 0;
+	}
+	thread->is_exiting = !task->mm;
+	if (thread_begin(thread, task, now_ns)) {
+		context_write_up(thread, task, now_ns, THREAD_MODE_KERNEL);
 		thread_release(thread);
 	}
 	thread->is_exiting = 1;

@@ -4,9 +4,12 @@ That is exact for all that ever ran there, living or dead, while the living slee
 granted: moving a process into the group, and the target's way to sleep after its last answer.
 """
 import law
-from law import records
+from law import harness, records
 
 SLACK_NS = law.MILLISECOND
+ENDINGS = 20
+# What a thread runs between two readings of a clock at its end.
+ENDING_NS = 20_000
 
 
 class LifecycleTest(law.LawTest):
@@ -79,6 +82,18 @@ class LifecycleTest(law.LawTest):
         self.assertEqual([["fork", "exit"]] * 20, list(self.events(found).values()))
         self.assert_requests([f"child-{number}" for number in range(20)], found,
                              5 * law.MILLISECOND)
+
+    def test_a_recording_that_ends_while_processes_end_is_balanced(self):
+        """Each recording stops as a child is somewhere between its request and its last switch."""
+        for number in range(ENDINGS):
+            recording = self.record("-p", str(self.target.pid), name=f"ending-{number}")
+            self.target.say("Laws.forks(60, 3)")
+            harness.await_true(self.children, "a child")
+            found = self.finish(recording)
+            self.target.process.stdout.readline()
+            for balance in records.of_kind(found, "balance"):
+                self.assertLessEqual(abs(balance["residual_ns"]),
+                                     law.PART * balance["exec_ns"] + ENDING_NS, balance)
 
     def test_a_child_becomes_another_program(self):
         """Which publishes nothing: its time is nobody's. What was before is flagged as uncertain:
