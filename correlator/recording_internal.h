@@ -106,7 +106,7 @@ void recording_free_output(struct recording *recording);
 /* For the self record, and the metrics. status: the caller's, what ret_delivery points into. Does
  * nothing without collectors. */
 void recording_fill_delivery(struct recording *recording, struct sender_status *status,
-			     struct self_delivery *ret_delivery);
+			     struct delivery_figures *ret_delivery);
 
 /* recording_self.c: our own cost in the window that ends; steps down when it is over the budget.
  * 0 or -errno (logged). */

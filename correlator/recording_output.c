@@ -101,7 +101,7 @@ int recording_write_out(struct recording *recording)
 }
 
 void recording_fill_delivery(struct recording *recording, struct sender_status *status,
-			     struct self_delivery *ret_delivery)
+			     struct delivery_figures *ret_delivery)
 {
 	struct backlog_status queue;
 
@@ -110,7 +110,7 @@ void recording_fill_delivery(struct recording *recording, struct sender_status *
 	sender_get_status(recording->sender, status);
 	backlog_get_status(recording->backlog, &queue);
 	metrics_set_forward(&recording->metrics, status, &queue);
-	*ret_delivery = (struct self_delivery){
+	*ret_delivery = (struct delivery_figures){
 		.is_there = true,
 		.sent_chunks = status->sent_chunks,
 		.resent_chunks = status->resent_chunks,
@@ -143,7 +143,7 @@ static int say_delivered(struct recording *recording)
 {
 	const char *spool = recording->options->backlog.spool;
 	struct sender_status status;
-	struct self_delivery delivery = { 0 };
+	struct delivery_figures delivery = { 0 };
 	bool is_lost;
 
 	recording_fill_delivery(recording, &status, &delivery);

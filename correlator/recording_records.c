@@ -223,7 +223,9 @@ int recording_write_balance(struct recording *recording, const struct observed *
 			    struct balance_record *balance)
 {
 	char record_id[RECORD_ID_BYTES];
+	struct sender_status status;
 
+	recording_fill_delivery(recording, &status, &balance->delivery);
 	fill_common(recording, process, recording->end_ktime_ns, record_id, &balance->common);
 	metrics_add_balance(&recording->metrics, balance);
 	return check(record_encode_balance(recording->encoder, balance));

@@ -101,6 +101,20 @@ struct cpu_record {
 	uint32_t flags; /* enum cpu_record_flags, encoded as an array of names */
 };
 
+/* How sending goes; counts since the start. */
+struct delivery_figures {
+	bool is_there; /* false: nothing is sent, and nothing encoded */
+	uint64_t sent_chunks;
+	uint64_t resent_chunks; /* of them, not for the first time */
+	uint64_t acked_records;
+	uint64_t rejected_records;
+	uint64_t dropped_records;
+	uint64_t queued_records; /* now */
+	uint64_t queued_bytes;
+	uint64_t spool_bytes; /* of them, on disk */
+	const char *last_error; /* NULL = none so far */
+};
+
 /* The books of one process in one window. residual = exec - attributed - unattributed - overflow.
  */
 struct balance_record {
@@ -113,6 +127,7 @@ struct balance_record {
 	int64_t residual_ns; /* signed: the one field that may be negative */
 	uint64_t losses[_COUNTER_MAX]; /* growth in the window, by enum counter */
 	uint64_t own_cpu_ns; /* CPU of Correlator's own process in the window */
+	struct delivery_figures delivery;
 };
 
 /* Records that had to be dropped on the way out, so that a reader knows its totals are too low. */
@@ -146,20 +161,6 @@ struct self_program {
 	uint64_t run_ns;
 };
 
-/* How sending goes; counts since the start. */
-struct self_delivery {
-	bool is_there; /* false: nothing is sent, and nothing encoded */
-	uint64_t sent_chunks;
-	uint64_t resent_chunks; /* of them, not for the first time */
-	uint64_t acked_records;
-	uint64_t rejected_records;
-	uint64_t dropped_records;
-	uint64_t queued_records; /* now */
-	uint64_t queued_bytes;
-	uint64_t spool_bytes; /* of them, on disk */
-	const char *last_error; /* NULL = none so far */
-};
-
 /* What watching cost in one window. common.pid is Correlator's own. */
 struct self_record {
 	struct record_common common;
@@ -172,5 +173,5 @@ struct self_record {
 	bool has_programs; /* false: the kernel does not measure them (kernel.bpf_stats_enabled) */
 	const struct self_program *programs;
 	size_t program_count; /* at most SELF_PROGRAMS_MAX */
-	struct self_delivery delivery;
+	struct delivery_figures delivery;
 };

@@ -158,6 +158,21 @@ int record_encode_cpu(struct record_encoder *encoder, const struct cpu_record *r
 	return entry_end(entry);
 }
 
+static void put_delivery(struct entry_buffer *entry, const struct delivery_figures *delivery)
+{
+	if (!delivery->is_there)
+		return;
+	entry_u64(entry, "forward_sent_chunks", delivery->sent_chunks);
+	entry_u64(entry, "forward_resent_chunks", delivery->resent_chunks);
+	entry_u64(entry, "forward_acked_records", delivery->acked_records);
+	entry_u64(entry, "forward_rejected_records", delivery->rejected_records);
+	entry_u64(entry, "forward_dropped_records", delivery->dropped_records);
+	entry_u64(entry, "forward_queued_records", delivery->queued_records);
+	entry_u64(entry, "forward_queued_bytes", delivery->queued_bytes);
+	entry_u64(entry, "forward_spool_bytes", delivery->spool_bytes);
+	entry_optional_text(entry, "forward_last_error", delivery->last_error);
+}
+
 int record_encode_balance(struct record_encoder *encoder, const struct balance_record *record)
 {
 	struct entry_buffer *entry = &encoder->entries;
@@ -177,6 +192,7 @@ int record_encode_balance(struct record_encoder *encoder, const struct balance_r
 	for (size_t i = 0; i < _COUNTER_MAX; i++)
 		entry_u64(entry, loss_names[i], record->losses[i]);
 	entry_u64(entry, "own_cpu_ns", record->own_cpu_ns);
+	put_delivery(entry, &record->delivery);
 	return entry_end(entry);
 }
 
@@ -210,21 +226,6 @@ static void put_program(struct entry_buffer *entry, const struct self_program *p
 	entry_u64(entry, name, program->run_count);
 	(void)snprintf(name, sizeof(name), "bpf_%s_ns", program->name);
 	entry_u64(entry, name, program->run_ns);
-}
-
-static void put_delivery(struct entry_buffer *entry, const struct self_delivery *delivery)
-{
-	if (!delivery->is_there)
-		return;
-	entry_u64(entry, "forward_sent_chunks", delivery->sent_chunks);
-	entry_u64(entry, "forward_resent_chunks", delivery->resent_chunks);
-	entry_u64(entry, "forward_acked_records", delivery->acked_records);
-	entry_u64(entry, "forward_rejected_records", delivery->rejected_records);
-	entry_u64(entry, "forward_dropped_records", delivery->dropped_records);
-	entry_u64(entry, "forward_queued_records", delivery->queued_records);
-	entry_u64(entry, "forward_queued_bytes", delivery->queued_bytes);
-	entry_u64(entry, "forward_spool_bytes", delivery->spool_bytes);
-	entry_optional_text(entry, "forward_last_error", delivery->last_error);
 }
 
 int record_encode_self(struct record_encoder *encoder, const struct self_record *record)

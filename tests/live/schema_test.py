@@ -13,6 +13,11 @@ WALL_NS = range(1_600_000_000_000_000_000, 2**63)
 COMMON = {"schema": range(1, 2), "kind": str, "record_id": str, "host_name": str, "pid": PIDS}
 LOSSES = re.findall(r'X\(\w+,\s*"(\w+)"',
                     (harness.SOURCE / "include/correlator/counters.h").read_text())
+# With --forward.
+DELIVERY = {**{f"forward_{name}?": COUNT for name in (
+                "sent_chunks", "resent_chunks", "acked_records", "rejected_records",
+                "dropped_records", "queued_records", "queued_bytes", "spool_bytes")},
+            "forward_last_error?": str}
 # What a field holds: a type, a range of int, or a set of values. `?`: may be left out.
 FIELDS = {
     "meta": {"tool_version": str, "kernel_release": str, "machine": str, "boot_id": str,
@@ -35,14 +40,11 @@ FIELDS = {
     "balance": {"ns_pid": PIDS, "window_ns": COUNT, "exec_ns": COUNT, "attributed_ns": COUNT,
                 "unattributed_ns": COUNT, "overflow_ns": COUNT,
                 "residual_ns": range(-2**63, 2**63), "own_cpu_ns": COUNT,
-                **dict.fromkeys(LOSSES, COUNT)},
+                **dict.fromkeys(LOSSES, COUNT), **DELIVERY},
     "self": {"window_ns": COUNT, "own_cpu_ns": COUNT, "own_rss_bytes?": COUNT,
              **{f"{name}{end}?": COUNT for name in ("contexts", "accounts", "processes")
                 for end in ("", "_max")},
-             **{f"forward_{name}?": COUNT for name in (
-                 "sent_chunks", "resent_chunks", "acked_records", "rejected_records",
-                 "dropped_records", "queued_records", "queued_bytes", "spool_bytes")},
-             "forward_last_error?": str},
+             **DELIVERY},
 }
 # Of self records, where the kernel measures the programs (kernel.bpf_stats_enabled).
 PROGRAM_FIELD = re.compile(r"bpf_\w+_(runs|ns)")
