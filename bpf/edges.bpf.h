@@ -69,16 +69,25 @@ static __always_inline enum edge_way edge_pass(struct edge_slot *slot, __u64 reg
 	return EDGE_DONE;
 }
 
-/* known_at: `registrations` from before the task was looked up and not found. */
-static __always_inline void edge_note_stranger(struct edge_slot *slot, __u64 registers,
-					       __u32 known_at)
+/*
+ * The long way: the state of the task whose saved registers these are; NULL = it is not observed,
+ * and remembered so. *ret_known_at: `registrations` from before it was looked up, for edge_arm().
+ */
+static __always_inline struct thread_state *edge_find_thread(struct edge_slot *slot,
+							     struct task_struct *task,
+							     __u64 registers, __u32 *ret_known_at)
 {
-	if (slot->is_busy)
-		return;
+	__u32 known_at = registrations;
+	struct thread_state *thread = thread_find(task);
+
+	*ret_known_at = known_at;
+	if (thread || slot->is_busy)
+		return thread;
 	if (slot->registrations != known_at)
 		slot->registers = 0;
 	slot->registrations = known_at;
 	slot->stranger = registers;
+	return NULL;
 }
 
 /*

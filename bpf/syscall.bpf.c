@@ -35,13 +35,10 @@ int BPF_PROG(on_sys_enter, struct pt_regs *registers)
 
 	if (!slot || edge_pass(slot, (__u64)registers, true) == EDGE_DONE)
 		return 0;
-	known_at = registrations;
 	task = bpf_get_current_task_btf();
-	thread = thread_find(task);
-	if (!thread) {
-		edge_note_stranger(slot, (__u64)registers, known_at);
+	thread = edge_find_thread(slot, task, (__u64)registers, &known_at);
+	if (!thread)
 		return 0;
-	}
 	now_ns = bpf_ktime_get_ns();
 	if (!enter_kernel(thread, task, now_ns, context_changes_unprobed(thread)))
 		return 0;
@@ -56,17 +53,15 @@ SEC("tp_btf/sys_enter")
 int BPF_PROG(on_sys_enter_lean, struct pt_regs *registers)
 {
 	struct edge_slot *slot = edge_slot_here();
-	__u32 known_at = registrations;
 	struct thread_state *thread;
 	struct task_struct *task;
+	__u32 known_at;
 
 	if (!slot || edge_is_strangers(slot, (__u64)registers))
 		return 0;
 	task = bpf_get_current_task_btf();
-	thread = thread_find(task);
-	if (!thread)
-		edge_note_stranger(slot, (__u64)registers, known_at);
-	else if (enter_kernel(thread, task, bpf_ktime_get_ns(), true))
+	thread = edge_find_thread(slot, task, (__u64)registers, &known_at);
+	if (thread && enter_kernel(thread, task, bpf_ktime_get_ns(), true))
 		thread_release(thread);
 	return 0;
 }
@@ -82,13 +77,10 @@ int BPF_PROG(on_sys_exit, struct pt_regs *registers)
 
 	if (!slot || edge_pass(slot, (__u64)registers, false) == EDGE_DONE)
 		return 0;
-	known_at = registrations;
 	task = bpf_get_current_task_btf();
-	thread = thread_find(task);
-	if (!thread) {
-		edge_note_stranger(slot, (__u64)registers, known_at);
+	thread = edge_find_thread(slot, task, (__u64)registers, &known_at);
+	if (!thread)
 		return 0;
-	}
 	if (!thread_begin(thread, task, thread->clock.mark_ns))
 		return 0;
 	charge_note_pending(thread, thread->clock.mark_ns);
