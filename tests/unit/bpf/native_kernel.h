@@ -9,6 +9,7 @@
 #pragma GCC diagnostic ignored "-Wunknown-pragmas"
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 #pragma GCC diagnostic ignored "-Wunused"
+#pragma GCC diagnostic ignored "-Wunused-function"
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 #include <linux/bpf.h>
@@ -24,8 +25,17 @@ long native_read_user(void *buffer, __u32 size_bytes, const void *address);
 /* As bpf_map_lookup_elem(): NULL = the map has no such key. */
 void *native_find(const void *map, const void *key);
 
-#define bpf_probe_read_user native_read_user
-#define bpf_map_lookup_elem native_find
+/* Of a program's own memory. */
+static inline long native_read_kernel(void *buffer, __u32 size_bytes, const void *address)
+{
+	__builtin_memcpy(buffer, address, size_bytes);
+	return 0;
+}
+
+#define bpf_probe_read_user	 native_read_user
+#define bpf_probe_read_kernel	 native_read_kernel
+#define bpf_map_lookup_elem	 native_find
+#define bpf_ringbuf_reserve(...) NULL
 /* Relocations by the kernel's BTF: not of concern to what is fuzzed. */
 #undef bpf_core_field_exists
 #define bpf_core_field_exists(...) 0
