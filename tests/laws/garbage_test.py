@@ -14,6 +14,8 @@ IDS = int(os.environ.get("LAW_IDS", "200000"))
 THREADS = 4
 # Each so many-th id of the flood does some work, and says how much.
 WORKERS_APART = 100
+# For the ids of a window, also on a machine that makes 500,000 of them a second.
+ROOM = ("--contexts", "131072", "--accounts", "131072")
 # What a clock reading and the way between it and the change of context takes.
 CUT_NS = 20_000
 FLOOD = re.compile(r"flood-(\d+)-of-(\d+)(?:-[x-]+)?\Z")
@@ -46,7 +48,7 @@ class GarbageTest(law.LawTest):
     def test_a_flood_of_ids(self):
         """Each in a record of the thread that made it, and of no other."""
         target = self.workload("flood.rb")
-        recording = self.record("-p", str(target.pid), "-i", "100ms")
+        recording = self.record("-p", str(target.pid), "-i", "50ms", *ROOM)
         tids, worked = target.evaluate(f"Flood.run({IDS}, {THREADS}, {WORKERS_APART})")
         self.assert_ended_well(recording, recording.stop())
         seen, charged, sums = self.read(recording.path, tids)
