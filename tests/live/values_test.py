@@ -223,7 +223,8 @@ class ContextTest(DrivenTest):
         self.assertLessEqual(set(totals), {"forking", ""})
         # Its clock starts in the middle of fork and is read before the end of exit: a few ms.
         self.assertAlmostEqual(used_ns, totals["forking"]["cpu_ns"], delta=10_000_000)
-        self.assertLess(totals[""]["cpu_ns"], 1_000_000)
+        # What it runs before its memory can be read for the first time: 0.2 to 1.2 ms were seen.
+        self.assertLess(totals[""]["cpu_ns"], 5_000_000)
         self.assertEqual(["fork", "exit"], [record["event"] for record
                                             in records.of_kind(found, "process")])
 
