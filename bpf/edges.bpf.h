@@ -7,19 +7,26 @@
  *
  * A slot is recognised by the address of the thread's saved registers, at the top of its kernel
  * stack, which no other living task has; that of a dead one is told by `registrations`.
+ * So are thread IDs, by which tasks that are not observed are passed over at a switch.
  */
 #pragma once
 
+#include "identity.bpf.h"
 #include "thread.bpf.h"
+
+enum {
+	STRANGERS = 8 /* remembered on a CPU; a power of two */
+};
 
 struct edge_slot {
 	__u64 registers; /* of the thread whose edges go here; 0 = none */
 	__u64 stranger; /* the same of the last thread that turned out not to be observed */
 	struct edge_times times;
 	__u32 serial; /* of the thread whose time is in times; 0 = none */
-	__u32 registrations; /* the two addresses are good as long as this is the current figure */
+	__u32 registrations; /* all addresses are good as long as this is the current figure */
 	__u32 is_busy;
 	__u32 reserved;
+	__u32 stranger_tids[STRANGERS]; /* that turned out not to be observed, at switches */
 };
 
 struct {
@@ -69,6 +76,63 @@ static __always_inline enum edge_way edge_pass(struct edge_slot *slot, __u64 reg
 	return EDGE_DONE;
 }
 
+/* linux/bpf.h, v6.2: of that release, like the lookup that does not fail. */
+enum bpf_func_id___since_6_2 {
+	BPF_FUNC_cgrp_storage_get___since_6_2 = 210
+};
+
+/*
+ * That a task has no storage does not say it alone: before 6.2 the lookup also fails for a moment
+ * when it cuts into another one on this CPU (bpf_task_storage_get(),
+ * kernel/bpf/bpf_task_storage.c).
+ */
+static __always_inline bool edge_is_stranger(struct task_struct *task)
+{
+	__u32 tgid;
+
+	if (bpf_core_enum_value_exists(enum bpf_func_id___since_6_2,
+				       BPF_FUNC_cgrp_storage_get___since_6_2))
+		return true;
+	tgid = identity_tgid(task);
+	return !bpf_map_lookup_elem(&processes, &tgid);
+}
+
+/* What was remembered is forgotten when threads came to be observed since. */
+static __always_inline void edge_slot_renew(struct edge_slot *slot, __u32 known_at)
+{
+	if (slot->registrations == known_at)
+		return;
+	slot->registers = 0;
+	slot->stranger = 0;
+	for (__u32 i = 0; i < STRANGERS; i++)
+		slot->stranger_tids[i] = 0;
+	slot->registrations = known_at;
+}
+
+/* thread_find() for a switch on this CPU, which mostly is between tasks that are not observed. */
+static __always_inline struct thread_state *edge_find_switching(struct edge_slot *slot,
+								struct task_struct *task)
+{
+	__u32 tid = task->pid;
+	__u32 place = tid & (STRANGERS - 1);
+	__u32 known_at = registrations;
+	struct thread_state *thread;
+
+	/* The idle task is nobody's. */
+	if (!tid)
+		return NULL;
+	if (!slot)
+		return thread_find(task);
+	if (slot->registrations == known_at && slot->stranger_tids[place] == tid)
+		return NULL;
+	thread = thread_find(task);
+	if (!thread && !slot->is_busy && edge_is_stranger(task)) {
+		edge_slot_renew(slot, known_at);
+		slot->stranger_tids[place] = tid;
+	}
+	return thread;
+}
+
 /*
  * The long way: the state of the task whose saved registers these are; NULL = it is not observed,
  * and remembered so. *ret_known_at: `registrations` from before it was looked up, for edge_arm().
@@ -81,11 +145,9 @@ static __always_inline struct thread_state *edge_find_thread(struct edge_slot *s
 	struct thread_state *thread = thread_find(task);
 
 	*ret_known_at = known_at;
-	if (thread || slot->is_busy)
+	if (thread || slot->is_busy || !edge_is_stranger(task))
 		return thread;
-	if (slot->registrations != known_at)
-		slot->registers = 0;
-	slot->registrations = known_at;
+	edge_slot_renew(slot, known_at);
 	slot->stranger = registers;
 	return NULL;
 }
@@ -100,11 +162,9 @@ static __always_inline void edge_arm(struct edge_slot *slot, struct thread_state
 	if (is_lean || slot->is_busy || thread->is_change_open || thread->missed_out_ns ||
 	    thread->missed_gap_ns || thread->knowledge == CONTEXT_PASSED)
 		return;
-	if (slot->registrations != known_at)
-		slot->stranger = 0;
+	edge_slot_renew(slot, known_at);
 	account_edges_open(&slot->times, &thread->clock);
 	slot->serial = thread->serial;
-	slot->registrations = known_at;
 	slot->registers = registers;
 	thread->armed_cpu = bpf_get_smp_processor_id() + 1;
 }

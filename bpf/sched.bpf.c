@@ -97,9 +97,9 @@ static __always_inline void switch_in(struct thread_state *thread, struct task_s
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_sched_switch, bool is_preempted, struct task_struct *prev, struct task_struct *next)
 {
-	/* One of the two is often the idle task, which is nobody's. */
-	struct thread_state *leaving = prev->pid ? thread_find(prev) : NULL;
-	struct thread_state *entering = next->pid ? thread_find(next) : NULL;
+	struct edge_slot *slot = edge_slot_here();
+	struct thread_state *leaving = edge_find_switching(slot, prev);
+	struct thread_state *entering = edge_find_switching(slot, next);
 	__u64 now_ns;
 
 	if (!leaving && !entering)

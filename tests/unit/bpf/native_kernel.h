@@ -39,6 +39,8 @@ static inline long native_read_kernel(void *buffer, __u32 size_bytes, const void
 /* Relocations by the kernel's BTF: not of concern to what is fuzzed. */
 #undef bpf_core_field_exists
 #define bpf_core_field_exists(...) 0
+#undef bpf_core_field_offset
+#define bpf_core_field_offset(...) 0
 #undef bpf_core_enum_value_exists
 #define bpf_core_enum_value_exists(...) 0
 #undef BPF_CORE_READ
