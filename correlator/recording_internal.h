@@ -38,6 +38,7 @@ struct recording {
 	struct context_table *contexts;
 	struct stolen_debts *debts;
 	struct record_encoder *encoder;
+	bool is_open; /* the output, of whatever kind: what is found from now on is announced */
 	struct sink *sink; /* NULL = no file */
 	struct metrics metrics;
 	struct metrics_server *metrics_server; /* NULL = nobody asked for them */

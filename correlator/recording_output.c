@@ -56,6 +56,7 @@ int recording_open_output(struct recording *recording)
 		return r == -ENOTTY ? EXIT_CODE_USAGE : EXIT_CODE_FAILURE;
 	if (forwards(recording) && open_backlog(recording) < 0)
 		return EXIT_CODE_FAILURE;
+	recording->is_open = true;
 	return EXIT_CODE_OK;
 }
 

@@ -146,7 +146,8 @@ static int on_found(void *user, pid_t pid, uint64_t start_ticks)
 		return result == -ENOMEM ? result : 0;
 	}
 	recording->has_found = true;
-	if (!recording->sink)
+	/* Those found before are announced and registered with the ones that were named. */
+	if (!recording->is_open)
 		return 0;
 	process->is_announced = true;
 	log_info("found process %d (%s)", pid, process->server ? process->server : process->comm);
@@ -161,7 +162,7 @@ int recording_search(struct recording *recording)
 		return 0;
 	recording->has_found = false;
 	result = discovery_look(recording->discovery, duration_monotonic_ns(), on_found, recording);
-	if (!result && recording->has_found && recording->sink)
+	if (!result && recording->has_found && recording->is_open)
 		result = session_register_threads(recording->session);
 	if (result)
 		return log_error_errno(result, "cannot search the machine's processes");

@@ -1,0 +1,203 @@
+"""The command of the systemd unit, and others that wait for processes: what starts later is seen.
+
+A process starts when the recording already waits. It is taken up once its record "found" has come
+out of the recording; what it works from then on must come out, too, wherever the records go.
+"""
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import threading
+
+import msgpack
+
+import harness
+import records
+from harness import Recording, Workload
+
+sys.path.insert(0, str(harness.SOURCE / "tests" / "unit" / "command"))
+
+from scripted_collector import Collector, handshake, take_all  # noqa: E402
+
+UNIT = harness.FIXTURES / "collectors" / "correlator.service"
+BINARY = "/usr/local/bin/correlator"
+COLLECTOR = "tcp://127.0.0.1:24224"
+KEY = "a secret of both"
+# Of each of two processes.
+REQUESTS = 100
+
+
+def settings(path):
+    """{name: value} of a unit's [Service], lines that end in a backslash joined, as systemd does."""
+    text = re.sub(r"\\\n(?:[#;].*\n)*", " ", path.read_text())
+    section = re.search(r"^\[Service\]\n(.*?)(?=^\[|\Z)", text, re.M | re.S)[1]
+    lines = (line for line in section.splitlines() if line and line[0] not in "#;")
+    return {name.strip(): value.strip() for name, _, value in (line.partition("=")
+                                                               for line in lines)}
+
+
+class Receiver(Collector):
+    """Wants the key that the unit's credential holds."""
+
+    def __init__(self):
+        super().__init__(self.take)
+
+    def take(self, connection):
+        if handshake(connection, KEY):
+            yield from take_all(connection)
+
+    def records(self):
+        return [record for _, record in records.unpack_entries(self.payload)[0]]
+
+
+class Pipe:
+    """What a recording has written to its standard output so far."""
+
+    def __init__(self, stream):
+        self.entries = []
+        self.stream = stream
+        self.thread = threading.Thread(target=self.read, daemon=True)
+        self.thread.start()
+
+    def read(self):
+        unpacker = msgpack.Unpacker(raw=False, strict_map_key=True)
+        while data := self.stream.read1():
+            unpacker.feed(data)
+            self.entries.extend(unpacker)
+
+    def records(self):
+        return [record for _, record in self.entries]
+
+
+class File:
+    """What a recording has written to a file so far."""
+
+    def __init__(self, path):
+        self.path = pathlib.Path(path)
+
+    def records(self):
+        return [record for _, record in records.unpack_entries(self.path.read_bytes())[0]]
+
+
+class Service(Recording):
+    """The unit's own command, as systemd would run it."""
+
+    def __init__(self, folder, url):
+        unit = settings(UNIT)
+        # Its folders and its credential; systemd.unit(5), "Specifiers".
+        places = {"d": folder / "credentials", "S": folder / "state", "t": folder / "run"}
+        (places["S"] / unit["StateDirectory"]).mkdir(0o700, parents=True)
+        (places["t"] / unit["RuntimeDirectory"]).mkdir(0o755, parents=True)
+        places["d"].mkdir(0o700)
+        credential, _, _ = unit["LoadCredential"].partition(":")
+        (places["d"] / credential).write_text(KEY)
+        (places["d"] / credential).chmod(0o400)
+        # Words without quotes or variables; a specifier of another kind is a KeyError.
+        self.words = [re.sub("%(.)", lambda match: str(places[match[1]]), word)
+                      for word in unit["ExecStart"].split()]
+        self.replace(BINARY, harness.CORRELATOR)
+        self.replace(COLLECTOR, url)
+        self.spool = places["S"] / unit["StateDirectory"] / "spool"
+        super().__init__(folder / "never", cwd=folder)
+
+    def replace(self, word, other):
+        self.words[self.words.index(word)] = other
+
+    def command(self, _path):
+        return self.words
+
+
+class Default(Recording):
+    """A recording without -o."""
+
+    def command(self, _path, *arguments):
+        return [harness.CORRELATOR, "record", *arguments]
+
+
+class LateTest(harness.LiveTest):
+    def start(self, source, script, *arguments):
+        """A workload that the recording has taken up; source: where its records come out."""
+        workload = self.enter(Workload(script, *arguments))
+        harness.await_true(lambda: self.events(source.records(), workload.pid),
+                           f"process {workload.pid} to be found")
+        return workload
+
+    def events(self, found, pid):
+        return [record["event"] for record in records.of_kind(found, "process")
+                if record["pid"] == pid]
+
+    def check_requests(self, found, pid, truth, growth_ns):
+        totals = records.totals_by(found, pid=pid)
+        # The unit's budget may make it lean on a busy machine: then it says how far it may be off.
+        ambiguous = {}
+        for record in records.of_kind(found, "cpu"):
+            name = record.get("request_id")
+            ambiguous[name] = ambiguous.get(name, 0) + record.get("ambiguous_ns", 0)
+        bounds = {name: records.Figure(ns, ns.uncertain_ns + ambiguous.get(name, 0))
+                  for name, ns in truth.items()}
+        self.assertEqual(set(), set(truth) - set(totals) - {records.NOBODY})
+        self.assertEqual([], records.wrong_requests(bounds, totals, found))
+        self.assertEqual(growth_ns, records.books(found, pid)["exec_ns"])
+
+
+class ServiceTest(LateTest):
+    def test_the_units_command_sends_the_requests_of_rubies_that_start_later(self):
+        with Receiver() as receiver:
+            service = self.enter(Service(self.folder, receiver.url))
+            # Both wait at first: what one works, the other must not get.
+            workloads = [self.start(receiver, "sequential.rb", REQUESTS) for _ in range(2)]
+            before = [workload.cpu_ns() for workload in workloads]
+            truths = [workload.run() for workload in workloads]
+            growths = [workload.cpu_ns() - ns for workload, ns in zip(workloads, before)]
+            self.assert_ended_well(service, service.stop(signal.SIGTERM))
+        found = receiver.records()
+        for workload, truth, growth_ns in zip(workloads, truths, growths):
+            self.assertEqual(REQUESTS, len(set(truth) - {records.NOBODY}))
+            self.check_requests(found, workload.pid, truth, growth_ns)
+        self.assertEqual([], [*service.spool.glob("*.chunk"), *service.spool.glob("*.open")])
+        self.assertFalse(service.path.exists())
+
+    def test_children_and_programs_of_a_found_process_arrive_too(self):
+        with Receiver() as receiver:
+            service = self.enter(Service(self.folder, receiver.url))
+            workload = self.start(receiver, "driven.rb")
+            child = workload.evaluate('fork { Correlator.with(request_id: "child") '
+                                      "{ Workload.spin_ms(50) } }")
+            program = workload.evaluate(f"Process.wait({child}); spawn('exec sleep 0')")
+            workload.evaluate(f"Process.wait({program}).to_s")
+            self.assert_ended_well(service, service.stop(signal.SIGTERM))
+        found = receiver.records()
+        self.assertEqual(["fork", "exit"], self.events(found, child))
+        self.assertEqual(["fork", "exec", "exec", "exit"], self.events(found, program))
+        # spin_ms() burns at least that, and reads the clock once in 20 us.
+        self.assertAlmostEqual(50e6, records.totals_by(found, pid=child)["child"]["cpu_ns"],
+                               delta=4e6)
+
+
+class OtherOutputTest(LateTest):
+    def check_late(self, recording, source):
+        workload = self.start(source, "sequential.rb", 8)
+        before_ns = workload.cpu_ns()
+        truth = workload.run()
+        growth_ns = workload.cpu_ns() - before_ns
+        code = recording.stop()
+        if isinstance(source, Pipe):
+            source.thread.join(harness.DEADLINE_SECONDS)
+        self.assert_ended_well(recording, code)
+        self.check_requests(source.records(), workload.pid, truth, growth_ns)
+
+    def test_into_a_pipe(self):
+        recording = self.enter(Recording("-", "--all-ruby", stdout=subprocess.PIPE))
+        self.check_late(recording, Pipe(recording.process.stdout.buffer))
+
+    def test_with_metrics_alone_into_the_default_file(self):
+        metrics = self.folder / "correlator.prom"
+        recording = self.enter(Default("correlator.msgpack", "--all-ruby", "--metrics",
+                                       f"file:{metrics}", cwd=self.folder))
+        self.check_late(recording, File(self.folder / "correlator.msgpack"))
+        self.assertIn("correlator_process_cpu_seconds_total", metrics.read_text())
+
+
+if __name__ == "__main__":
+    harness.main()
