@@ -11,7 +11,8 @@
 
 enum {
 	PIDS_MAX = 256,
-	OPTION_LEAN = 0x100,
+	OPTION_FORCE = 0x100,
+	OPTION_LEAN,
 	OPTION_NO_KERNEL_SPLIT,
 	OPTION_NO_FOLLOW,
 	OPTION_ALL_RUBY,
@@ -56,6 +57,10 @@ static const struct argp_option options[] = {
 	  1 },
 	{ "no-follow", OPTION_NO_FOLLOW, NULL, 0, "Do not observe child processes", 1 },
 	{ "output", 'o', "FILE", 0, "Write records here, - for a pipe (default " DEFAULT_OUTPUT ")",
+	  2 },
+	{ "force", OPTION_FORCE, NULL, 0,
+	  "Overwrite that file if it is not empty: otherwise it is refused (one that another "
+	  "recorder is writing always is)",
 	  2 },
 	{ "forward", OPTION_FORWARD, "URL", 0,
 	  "Send records to this collector, alone or besides -o: tcp://HOST:PORT, tls://HOST:PORT or "
@@ -183,6 +188,9 @@ static int parse_output_option(struct arguments *arguments, int key, char *text)
 	switch (key) {
 	case 'o':
 		recording->output = text;
+		return 0;
+	case OPTION_FORCE:
+		recording->overwrites = true;
 		return 0;
 	case OPTION_METRICS:
 		recording->metrics = text;

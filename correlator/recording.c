@@ -92,13 +92,13 @@ static const char *reason_at_start(struct recording *recording)
 static int begin_output(struct recording *recording)
 {
 	struct observed *process;
-	int result = recording_open_output(recording);
+	int result;
 
+	if (begin_metrics(recording))
+		return EXIT_CODE_FAILURE;
+	result = recording_open_output(recording);
 	if (result)
 		return result;
-	result = begin_metrics(recording);
-	if (result)
-		return EXIT_CODE_FAILURE;
 	result = recording_write_meta(recording, reason_at_start(recording));
 	for (process = recording->processes.processes; process && !result;
 	     process = process->hh.next) {

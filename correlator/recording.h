@@ -22,6 +22,7 @@ struct recording_options {
 	char *const *command; /* NULL-terminated: start this and observe it; NULL = none */
 	struct key_options keys;
 	const char *output; /* path, or "-"; NULL = none, where there are collectors */
+	bool overwrites; /* the output, if it is a file that is not empty */
 	const char *metrics; /* where to give them out (metrics_server.h); NULL = nowhere */
 	const struct forward_options *forward; /* NULL or no URLs = no collectors */
 	struct backlog_options backlog; /* of what waits for them */

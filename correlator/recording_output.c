@@ -33,6 +33,9 @@ int recording_prepare_output(struct recording *recording)
 	    forwarding_new(recording->options->forward, &recording->forwarding) < 0)
 		return EXIT_CODE_FAILURE;
 	name_output(recording);
+	if (recording->options->output &&
+	    sink_check(recording->options->output, recording->options->overwrites) < 0)
+		return EXIT_CODE_FAILURE;
 	return EXIT_CODE_OK;
 }
 
@@ -47,15 +50,17 @@ static int open_backlog(struct recording *recording)
 	return forwarding_start(recording->forwarding, &source, 0, &recording->sender);
 }
 
+/* The file last: what can fail before it leaves it as it was, and creates none. */
 int recording_open_output(struct recording *recording)
 {
-	const char *output = recording->options->output;
-	int r = output ? sink_open(output, &recording->sink) : 0;
+	const struct recording_options *options = recording->options;
+	int r;
 
-	if (r < 0)
-		return r == -ENOTTY ? EXIT_CODE_USAGE : EXIT_CODE_FAILURE;
 	if (forwards(recording) && open_backlog(recording) < 0)
 		return EXIT_CODE_FAILURE;
+	r = options->output ? sink_open(options->output, options->overwrites, &recording->sink) : 0;
+	if (r < 0)
+		return r == -ENOTTY ? EXIT_CODE_USAGE : EXIT_CODE_FAILURE;
 	recording->is_open = true;
 	return EXIT_CODE_OK;
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@ enum {
 struct sink {
 	int fd;
 	bool owns_fd;
+	bool must_empty; /* before the first write: what there was is to be replaced */
 	int failure; /* 0, or the -errno of the write that failed */
 	char *name;
 };
@@ -32,38 +34,114 @@ static void sink_free(struct sink *sink)
 }
 DEFINE_CLEANUP(struct sink *, sink_free);
 
+static bool is_stdout(const char *path)
+{
+	return strcmp(path, "-") == 0;
+}
+
+/*
+ * Alone, because the bytes of two recorders would be mixed; the kernel lets go of it with the last
+ * descriptor, also when we are killed. Those that append to a file (`>> log`) may do it together:
+ * each write is whole entries.
+ */
+static int lock_output(const struct sink *sink, const struct stat *status)
+{
+	int flags = fcntl(sink->fd, F_GETFL);
+	int operation = flags >= 0 && (flags & O_APPEND) ? LOCK_SH : LOCK_EX;
+
+	if (!S_ISREG(status->st_mode) && !S_ISFIFO(status->st_mode))
+		return 0;
+	if (!flock(sink->fd, operation | LOCK_NB))
+		return 0;
+	if (errno == EWOULDBLOCK)
+		return log_error(EWOULDBLOCK,
+				 "%s: another recorder is writing to it; give each a file of its "
+				 "own with -o FILE",
+				 sink->name);
+	log_warning("cannot lock %s (%s): two recorders that write to it would not be noticed",
+		    sink->name, strerror(errno));
+	return 0;
+}
+
+static int look_at_output(const struct sink *sink, struct stat *ret_status)
+{
+	if (fstat(sink->fd, ret_status) < 0)
+		return log_error_errno(errno, "cannot look at %s", sink->name);
+	return 0;
+}
+
 static int open_stdout(struct sink *sink)
 {
+	struct stat status;
+	int r;
+
 	if (isatty(STDOUT_FILENO))
 		return log_error(ENOTTY,
 				 "records are binary and are not written to a terminal: name a "
 				 "file with -o FILE, or pipe them into another program");
 	sink->fd = STDOUT_FILENO;
-	return 0;
+	r = look_at_output(sink, &status);
+	return r < 0 ? r : lock_output(sink, &status);
 }
 
-static int open_file(struct sink *sink)
+static int open_file(struct sink *sink, int flags, bool overwrites)
 {
-	sink->fd = open(sink->name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, FILE_MODE);
+	struct stat status;
+	int r;
+
+	sink->fd = open(sink->name, O_WRONLY | O_CLOEXEC | O_NOCTTY | flags, FILE_MODE);
 	if (sink->fd < 0)
 		return log_error_errno(errno, "cannot create %s", sink->name);
 	sink->owns_fd = true;
+	r = look_at_output(sink, &status);
+	if (r == 0)
+		r = lock_output(sink, &status);
+	/* Whoever had the lock may have written meanwhile. */
+	if (r == 0)
+		r = look_at_output(sink, &status);
+	if (r < 0)
+		return r;
+	sink->must_empty = S_ISREG(status.st_mode) && status.st_size > 0;
+	if (sink->must_empty && !overwrites)
+		return log_error(EEXIST,
+				 "%s is there already, and not empty: name another file with -o "
+				 "FILE, or overwrite it with --force",
+				 sink->name);
 	return 0;
 }
 
-int sink_open(const char *path, struct sink **ret_sink)
+static int sink_new(const char *path, struct sink **ret_sink)
 {
 	_cleanup_(sink_freep) struct sink *sink = calloc(1, sizeof(*sink));
-	bool is_stdout = strcmp(path, "-") == 0;
-	int r;
 
 	if (!sink)
 		return log_error_errno(ENOMEM, "cannot open %s", path);
 	sink->fd = -1;
-	sink->name = strdup(is_stdout ? "standard output" : path);
+	sink->name = strdup(is_stdout(path) ? "standard output" : path);
 	if (!sink->name)
 		return log_error_errno(ENOMEM, "cannot open %s", path);
-	r = is_stdout ? open_stdout(sink) : open_file(sink);
+	*ret_sink = TAKE_PTR(sink);
+	return 0;
+}
+
+int sink_check(const char *path, bool overwrites)
+{
+	_cleanup_(sink_freep) struct sink *sink = NULL;
+	struct stat status;
+
+	/* A pipe's reader would take this for its writer, that came and went. */
+	if (is_stdout(path) || stat(path, &status) < 0 || !S_ISREG(status.st_mode))
+		return 0;
+	return sink_new(path, &sink) < 0 ? -ENOMEM : open_file(sink, 0, overwrites);
+}
+
+int sink_open(const char *path, bool overwrites, struct sink **ret_sink)
+{
+	_cleanup_(sink_freep) struct sink *sink = NULL;
+	int r = sink_new(path, &sink);
+
+	if (r == 0)
+		r = is_stdout(path) ? open_stdout(sink) : open_file(sink, O_CREAT, overwrites);
 	if (r < 0)
 		return r;
 	*ret_sink = TAKE_PTR(sink);
@@ -125,6 +203,11 @@ int sink_write(struct sink *sink, const void *bytes, size_t size_bytes)
 
 	if (sink->failure < 0)
 		return sink->failure;
+	if (sink->must_empty && ftruncate(sink->fd, 0) < 0) {
+		sink->failure = -errno;
+		return log_error_errno(errno, "cannot empty %s", sink->name);
+	}
+	sink->must_empty = false;
 	r = write_all(sink->fd, bytes, size_bytes, &written_bytes);
 	if (r == 0)
 		return 0;
@@ -139,8 +222,13 @@ int sink_close(struct sink *sink)
 {
 	_cleanup_(sink_freep) struct sink *owned = sink;
 
-	if (!owned || !owned->owns_fd)
+	if (!owned)
 		return 0;
+	if (!owned->owns_fd) {
+		/* Whoever started us has it open, too: the lock would stay. */
+		(void)flock(owned->fd, LOCK_UN);
+		return 0;
+	}
 	if (close(TAKE_FD(owned->fd)) < 0 && errno != EINTR)
 		return log_error_errno(errno, "cannot finish writing %s", owned->name);
 	return 0;

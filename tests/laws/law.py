@@ -120,7 +120,7 @@ class LawTest(LiveTest):
         return workload
 
     def record(self, *arguments, name="out.msgpack", **options):
-        return self.enter(Recording(self.folder / name, *arguments, **options))
+        return self.enter(Recording(self.folder / name, "--force", *arguments, **options))
 
     def finish(self, recording):
         self.assert_ended_well(recording, recording.stop())

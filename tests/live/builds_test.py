@@ -37,7 +37,7 @@ class BuildsTest(harness.LiveTest):
         """Doctor's sites: the requests are charged exactly only if all are before the store."""
         output = run_correlator("doctor", "-p", ruby.pid).stdout
         self.assertIn(model, output)
-        with Recording(self.output, "-p", ruby.pid) as recording:
+        with Recording(self.output, "--force", "-p", ruby.pid) as recording:
             ruby.evaluate(f'fibers("fiber", {REQUESTS})')
             ruby.evaluate(f'requests("plain", {REQUESTS})')
             self.assert_ended_well(recording, recording.stop())

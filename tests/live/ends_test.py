@@ -150,7 +150,7 @@ class KilledTest(harness.LiveTest):
             with Recording(self.output, "-p", workload.pid) as recording:
                 recording.process.kill()
                 recording.wait()
-            with Recording(self.output, "-p", workload.pid) as recording:
+            with Recording(self.output, "--force", "-p", workload.pid) as recording:
                 truth = workload.run()
                 self.assert_ended_well(recording, recording.stop())
         self.assertEqual([], records.wrong_requests(truth, records.totals_by(recording.records())))

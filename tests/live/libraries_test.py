@@ -19,7 +19,7 @@ class LibrariesTest(harness.LiveTest):
         return self.enter(Workload("bare.rb"))
 
     def record(self, pid, *options):
-        return self.enter(Recording(self.output, "-p", pid, *options))
+        return self.enter(Recording(self.output, "--force", "-p", pid, *options))
 
     def end(self, recording):
         self.assert_ended_well(recording, recording.stop())

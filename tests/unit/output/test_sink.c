@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -56,16 +57,113 @@ static void a_new_file_is_private_and_holds_what_was_written(void **state)
 
 	(void)state;
 	(void)unlink(path);
-	assert_int_equal(sink_open(path, &sink), 0);
+	assert_int_equal(sink_open(path, false, &sink), 0);
 	assert_int_equal(sink_write(sink, "one", 3), 0);
 	assert_int_equal(sink_write(sink, "two", 3), 0);
 	assert_int_equal(sink_close(sink), 0);
 	expect_content("onetwo");
 	assert_int_equal(stat(path, &status), 0);
 	assert_int_equal(status.st_mode & 0777, 0600);
-	assert_int_equal(sink_open(path, &sink), 0);
+}
+
+static void put(const char *content)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	assert_int_equal(fputs(content, file) < 0, 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void what_is_there_is_overwritten_only_on_demand_and_by_the_first_write(void **state)
+{
+	struct sink *sink = NULL;
+
+	(void)state;
+	put("an old recording");
+	assert_int_equal(sink_check(path, false), -EEXIST);
+	assert_int_equal(sink_open(path, false, &sink), -EEXIST);
+	assert_null(sink);
+	expect_content("an old recording");
+	assert_int_equal(sink_check(path, true), 0);
+	assert_int_equal(sink_open(path, true, &sink), 0);
+	expect_content("an old recording");
+	assert_int_equal(sink_close(TAKE_PTR(sink)), 0);
+	expect_content("an old recording");
+	assert_int_equal(sink_open(path, true, &sink), 0);
+	assert_int_equal(sink_write(sink, "new", 3), 0);
+	assert_int_equal(sink_write(sink, "er", 2), 0);
 	assert_int_equal(sink_close(sink), 0);
-	expect_content("");
+	expect_content("newer");
+}
+
+static void an_empty_file_is_nothing_to_lose(void **state)
+{
+	struct sink *sink = NULL;
+
+	(void)state;
+	put("");
+	assert_int_equal(sink_check(path, false), 0);
+	assert_int_equal(sink_open(path, false, &sink), 0);
+	assert_int_equal(sink_close(sink), 0);
+}
+
+static void a_look_creates_nothing(void **state)
+{
+	(void)state;
+	(void)unlink(path);
+	assert_int_equal(sink_check(path, false), 0);
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(sink_check("/nonexistent/out.rec", false), 0);
+	assert_int_equal(sink_check("-", false), 0);
+}
+
+/* Also by another name of it, and whoever may overwrite it; and not a moment longer. */
+static void a_file_has_one_writer(void **state)
+{
+	char other[sizeof(path) + 8];
+	struct sink *first = NULL, *second = NULL;
+
+	(void)state;
+	(void)snprintf(other, sizeof(other), "%s.other", path);
+	for (int is_symbolic = 0; is_symbolic <= 1; is_symbolic++) {
+		put("");
+		assert_int_equal(is_symbolic ? symlink(path, other) : link(path, other), 0);
+		assert_int_equal(sink_open(path, false, &first), 0);
+		assert_int_equal(sink_write(first, "one", 3), 0);
+		assert_int_equal(sink_check(other, true), -EWOULDBLOCK);
+		assert_int_equal(sink_open(other, true, &second), -EWOULDBLOCK);
+		assert_null(second);
+		assert_int_equal(sink_write(first, "two", 3), 0);
+		assert_int_equal(sink_close(TAKE_PTR(first)), 0);
+		expect_content("onetwo");
+		assert_int_equal(sink_open(other, true, &second), 0);
+		assert_int_equal(sink_close(TAKE_PTR(second)), 0);
+		assert_int_equal(unlink(other), 0);
+	}
+}
+
+static void a_named_pipe_has_one_writer_and_a_device_any_number(void **state)
+{
+	struct sink *first = NULL, *second = NULL;
+	int reader;
+
+	(void)state;
+	(void)unlink(path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	assert_true(reader >= 0);
+	assert_int_equal(sink_check(path, false), 0);
+	assert_int_equal(sink_open(path, false, &first), 0);
+	assert_int_equal(sink_open(path, false, &second), -EWOULDBLOCK);
+	assert_int_equal(sink_close(TAKE_PTR(first)), 0);
+	assert_int_equal(close(reader), 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(sink_open("/dev/null", false, &first), 0);
+	assert_int_equal(sink_open("/dev/null", false, &second), 0);
+	assert_int_equal(sink_write(first, "one", 3), 0);
+	assert_int_equal(sink_close(first), 0);
+	assert_int_equal(sink_close(second), 0);
 }
 
 static void a_full_disk_is_an_error_that_stays(void **state)
@@ -73,7 +171,7 @@ static void a_full_disk_is_an_error_that_stays(void **state)
 	struct sink *sink = NULL;
 
 	(void)state;
-	assert_int_equal(sink_open("/dev/full", &sink), 0);
+	assert_int_equal(sink_open("/dev/full", false, &sink), 0);
 	assert_int_equal(sink_write(sink, "one", 3), -ENOSPC);
 	assert_int_equal(sink_write(sink, "two", 3), -ENOSPC);
 	assert_int_equal(sink_close(sink), 0);
@@ -88,7 +186,7 @@ static void the_partial_tail_of_a_failed_write_is_cut_off(void **state)
 	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
 	small.rlim_max = old.rlim_max;
-	assert_int_equal(sink_open(path, &sink), 0);
+	assert_int_equal(sink_open(path, false, &sink), 0);
 	assert_int_equal(sink_write(sink, "entry1", 6), 0);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
 	assert_int_equal(sink_write(sink, "entry2", 6), -EFBIG);
@@ -102,7 +200,7 @@ static void a_folder_that_does_not_exist_is_an_error(void **state)
 	struct sink *sink = NULL;
 
 	(void)state;
-	assert_int_equal(sink_open("/nonexistent/out.rec", &sink), -ENOENT);
+	assert_int_equal(sink_open("/nonexistent/out.rec", false, &sink), -ENOENT);
 	assert_null(sink);
 }
 
@@ -115,7 +213,7 @@ static int write_to_stdout(int fd, const char *text)
 
 	(void)fflush(stdout);
 	assert_true(saved >= 0 && dup2(fd, STDOUT_FILENO) >= 0);
-	r = sink_open("-", &sink);
+	r = sink_open("-", false, &sink);
 	if (r == 0) {
 		r = sink_write(sink, text, strlen(text));
 		(void)sink_close(sink);
@@ -145,8 +243,33 @@ static void standard_output_stays_open_and_keeps_what_was_there(void **state)
 	assert_int_equal(write(fd, "before,", 7), 7);
 	assert_int_equal(write_to_stdout(fd, "one"), 0);
 	assert_int_equal(write_to_stdout(fd, "two"), 0);
-	assert_int_equal(close(fd), 0);
 	expect_content("before,onetwo");
+	assert_int_equal(close(fd), 0);
+}
+
+/* `> file` of two shells, against `>> file`, where the kernel keeps the writes apart. */
+static void standard_output_is_shared_only_by_those_that_append(void **state)
+{
+	static const int modes[] = { O_TRUNC, O_APPEND };
+	struct sink *sink = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		int first = open(path, O_WRONLY | O_CREAT | modes[i] | O_CLOEXEC, 0600);
+		int second = open(path, O_WRONLY | modes[i] | O_CLOEXEC);
+		bool is_appending = modes[i] == O_APPEND;
+
+		assert_true(first >= 0 && second >= 0);
+		assert_int_equal(flock(first, is_appending ? LOCK_SH : LOCK_EX), 0);
+		assert_int_equal(write_to_stdout(second, "one"), is_appending ? 0 : -EWOULDBLOCK);
+		assert_int_equal(sink_open(path, true, &sink), -EWOULDBLOCK);
+		assert_int_equal(close(first), 0);
+		assert_int_equal(write_to_stdout(second, "two"), 0);
+		/* Although second is still open. */
+		assert_int_equal(sink_open(path, true, &sink), 0);
+		assert_int_equal(sink_close(TAKE_PTR(sink)), 0);
+		assert_int_equal(close(second), 0);
+	}
 }
 
 static void a_terminal_is_refused(void **state)
@@ -169,11 +292,18 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_new_file_is_private_and_holds_what_was_written),
+		cmocka_unit_test(
+			what_is_there_is_overwritten_only_on_demand_and_by_the_first_write),
+		cmocka_unit_test(an_empty_file_is_nothing_to_lose),
+		cmocka_unit_test(a_look_creates_nothing),
+		cmocka_unit_test(a_file_has_one_writer),
+		cmocka_unit_test(a_named_pipe_has_one_writer_and_a_device_any_number),
 		cmocka_unit_test(a_full_disk_is_an_error_that_stays),
 		cmocka_unit_test(the_partial_tail_of_a_failed_write_is_cut_off),
 		cmocka_unit_test(a_folder_that_does_not_exist_is_an_error),
 		cmocka_unit_test(a_pipe_without_a_reader_gives_epipe),
 		cmocka_unit_test(standard_output_stays_open_and_keeps_what_was_there),
+		cmocka_unit_test(standard_output_is_shared_only_by_those_that_append),
 		cmocka_unit_test(a_terminal_is_refused),
 	};
 
