@@ -72,7 +72,8 @@ static const char argp_doc[] =
 	"  correlator report --format csv --by tid monday.rec tuesday.rec > threads.csv\n"
 	"  correlator record -p 4242 -d 10 -o - | correlator report -\n"
 	"\n"
-	"Exit status: 0 ok, 1 a file cannot be read or is damaged, 2 usage.";
+	"Exit status: 0 ok, 1 a file cannot be read, or is damaged (the rest of it is reported all the "
+	"same; a last record that is cut off is no damage), 2 usage.";
 
 static void parse_format(struct report_options *options, const char *name, struct argp_state *state)
 {
@@ -147,8 +148,6 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 
 static int reject_record(const struct record_reader *reader, int error)
 {
-	if (error == -EBADMSG)
-		return record_reader_reject(reader, "a balance record without its times");
 	if (error == -E2BIG)
 		return log_error(error,
 				 "%s: more than %d distinct values (or %d pairs of value and "
@@ -170,13 +169,17 @@ static int read_file(const char *path, struct totals *totals, struct format_file
 		return r;
 	while ((r = record_reader_next(reader, view)) > 0) {
 		r = totals_add(totals, view);
-		if (r < 0)
+		if (r == -EBADMSG)
+			record_reader_drop(reader, "damaged: a balance record without its times");
+		else if (r < 0)
 			return reject_record(reader, r);
 	}
 	if (r < 0)
 		return r;
-	*ret_file = (struct format_file){ path, record_reader_entry_count(reader),
-					  record_reader_is_truncated(reader) };
+	*ret_file = (struct format_file){ .name = path,
+					  .entry_count = record_reader_entry_count(reader),
+					  .is_truncated = record_reader_is_truncated(reader) };
+	record_reader_get_damage(reader, &ret_file->damaged_places, &ret_file->damaged_bytes);
 	if (ret_file->entry_count == 0)
 		log_warning("%s: empty, no records in it", record_reader_name(reader));
 	return 0;
@@ -235,6 +238,14 @@ static int print_report(const struct report_options *options, const struct total
 	return format_table(totals, &format_options, stdout);
 }
 
+static bool is_damaged(const struct format_file *files, size_t file_count)
+{
+	for (size_t i = 0; i < file_count; i++)
+		if (files[i].damaged_places)
+			return true;
+	return false;
+}
+
 static int report(const struct report_options *options)
 {
 	static const char *const default_keys[] = { "request_id", "endpoint" };
@@ -259,7 +270,9 @@ static int report(const struct report_options *options)
 	r = print_report(options, &totals, files);
 	if (r < 0)
 		return log_error_errno(r, "cannot report");
-	return screen_finish(stdout);
+	r = screen_finish(stdout);
+	/* What can be read is reported, and that it is not all is no success. */
+	return r == 0 && is_damaged(files, options->path_count) ? -EBADMSG : r;
 }
 
 int command_report(int argc, char **argv)

@@ -16,6 +16,8 @@ struct format_file {
 	const char *name;
 	uint64_t entry_count;
 	bool is_truncated;
+	uint64_t damaged_places; /* that were passed over */
+	uint64_t damaged_bytes; /* in all of them */
 };
 
 struct format_options {

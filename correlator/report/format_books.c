@@ -128,6 +128,25 @@ static void print_losses(const struct books *books, size_t width, FILE *out)
 		number, segments, books->gap_reason);
 }
 
+static void print_damage(const struct format_options *options, FILE *out)
+{
+	char bytes[HUMAN_BYTES], places[HUMAN_BYTES];
+	uint64_t byte_count = 0, place_count = 0;
+
+	for (size_t i = 0; i < options->file_count; i++) {
+		byte_count += options->files[i].damaged_bytes;
+		place_count += options->files[i].damaged_places;
+	}
+	if (place_count == 0)
+		return;
+	human_number((int64_t)byte_count, bytes);
+	human_number((int64_t)place_count, places);
+	sentence_print(out, options->width, SENTENCE_INDENT,
+		       "RECORDS ARE MISSING: the recording is damaged, %s byte%s in %s place%s; "
+		       "what they held is in no figure above",
+		       bytes, byte_count == 1 ? "" : "s", places, place_count == 1 ? "" : "s");
+}
+
 void format_books(const struct totals *totals, const struct format_options *options, FILE *out)
 {
 	const struct books *books = &totals->books;
@@ -148,4 +167,5 @@ void format_books(const struct totals *totals, const struct format_options *opti
 	}
 	print_stolen(&totals->all, options->width, out);
 	print_losses(books, options->width, out);
+	print_damage(options, out);
 }

@@ -56,6 +56,17 @@ static void list_end(const struct item_list *list)
 	(void)fputs(list->is_empty ? "-\n" : "\n", list->out);
 }
 
+static void describe_damage(const struct format_file *file, char *ret_text, size_t text_bytes)
+{
+	char bytes[HUMAN_BYTES];
+
+	if (file->damaged_places == 0)
+		return;
+	human_number((int64_t)file->damaged_bytes, bytes);
+	(void)snprintf(ret_text, text_bytes, ", %s byte%s damaged", bytes,
+		       file->damaged_bytes == 1 ? "" : "s");
+}
+
 static void print_files(const struct format_options *options, FILE *out)
 {
 	struct item_list list = list_begin("recording", options, out);
@@ -63,11 +74,13 @@ static void print_files(const struct format_options *options, FILE *out)
 	for (size_t i = 0; i < options->file_count; i++) {
 		const struct format_file *file = &options->files[i];
 		char name[ITEM_BYTES / 2], number[HUMAN_BYTES], item[ITEM_BYTES];
+		char damage[2 * HUMAN_BYTES] = "";
 
 		(void)display_text_escape(file->name, strlen(file->name), name, sizeof(name));
 		human_number((int64_t)file->entry_count, number);
-		(void)snprintf(item, sizeof(item), "%s (%s record%s%s)", name, number,
-			       file->entry_count == 1 ? "" : "s",
+		describe_damage(file, damage, sizeof(damage));
+		(void)snprintf(item, sizeof(item), "%s (%s record%s%s%s)", name, number,
+			       file->entry_count == 1 ? "" : "s", damage,
 			       file->is_truncated ? ", truncated" : "");
 		list_add(&list, item);
 	}

@@ -43,6 +43,8 @@ static json_t *files_array(const struct format_options *options, int *r)
 		json_part_set(object, "name", json_part_text(file->name), r);
 		json_part_set(object, "records", json_integer((json_int_t)file->entry_count), r);
 		json_part_set(object, "truncated", json_boolean(file->is_truncated), r);
+		set_known(object, "damaged_places", (int64_t)file->damaged_places, r);
+		set_known(object, "damaged_bytes", (int64_t)file->damaged_bytes, r);
 		json_part_append(array, object, r);
 	}
 	return array;

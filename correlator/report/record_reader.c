@@ -7,11 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/entry_scan.h"
+#include "base/damage.h"
+#include "base/entry_search.h"
 #include "base/log.h"
 
 enum {
-	READ_BYTES = 64 * 1024
+	READ_BYTES = 64 * 1024,
+	/* In so many bytes the first record must be found, or it is a file of something else. */
+	SEARCH_BYTES_MAX = 16 * 1024 * 1024,
 };
 
 struct record_reader {
@@ -23,6 +26,7 @@ struct record_reader {
 	uint64_t entry_count;
 	uint64_t entry_offset; /* in the file, of the entry last returned */
 	uint64_t next_offset; /* in the file, of buffer[begin] */
+	struct damage damage;
 	size_t begin;
 	size_t end;
 	uint8_t *buffer;
@@ -73,27 +77,48 @@ bool record_reader_is_truncated(const struct record_reader *reader)
 	return reader->truncated;
 }
 
-int record_reader_reject(const struct record_reader *reader, const char *what)
+void record_reader_get_damage(const struct record_reader *reader, uint64_t *ret_places,
+			      uint64_t *ret_bytes)
 {
-	return log_error(EBADMSG, "%s: byte %" PRIu64 ": %s", reader->name, reader->entry_offset,
-			 what);
+	*ret_places = reader->damage.places;
+	*ret_bytes = reader->damage.bytes;
 }
 
-static int reject_entry(const struct record_reader *reader, int error)
+static const char *explain(int error)
 {
-	const char *what = strerror(-error);
+	if (error == -E2BIG)
+		return "a record larger than any that correlator writes";
+	if (error == -ELOOP)
+		return "a record nested deeper than any that correlator writes";
+	if (error == -EPROTONOSUPPORT)
+		return "a record of another schema than 1: read it with a newer correlator";
+	return "damaged: no record begins here";
+}
 
-	if (error == -EBADMSG)
-		what = reader->entry_count == 0 ? "not a recording of correlator"
-						: "damaged: no record begins here";
-	else if (error == -E2BIG)
-		what = "refused: a record larger than any that correlator writes";
-	else if (error == -ELOOP)
-		what = "refused: a record nested deeper than any that correlator writes";
-	else if (error == -EPROTONOSUPPORT)
-		what = "a record of another schema than 1: read it with a newer correlator";
-	(void)record_reader_reject(reader, what);
-	return error;
+void record_reader_drop(struct record_reader *reader, const char *what)
+{
+	reader->entry_count--;
+	damage_add(&reader->damage, reader->entry_offset,
+		   reader->next_offset - reader->entry_offset, -EBADMSG, what);
+}
+
+static void end_damage(struct record_reader *reader)
+{
+	const struct damage *damage = &reader->damage;
+
+	if (damage_end(&reader->damage))
+		log_warning("%s: byte %" PRIu64 ": %s; %" PRIu64 " bytes are passed over",
+			    reader->name, damage->offset, damage->what, damage->last_bytes);
+}
+
+/* Nothing in it could be read: what is wrong is what was wrong first. */
+static int reject_file(const struct record_reader *reader)
+{
+	const struct damage *damage = &reader->damage;
+	bool is_other = damage->error == -EBADMSG && damage->offset == 0;
+
+	return log_error(damage->error, "%s: byte %" PRIu64 ": %s", reader->name, damage->offset,
+			 is_other ? "not a recording of correlator" : damage->what);
 }
 
 /* Room for one more read behind what is left of an entry, which is below ENTRY_BYTES_MAX. */
@@ -137,6 +162,15 @@ static int fill(struct record_reader *reader)
 
 static int finish(struct record_reader *reader)
 {
+	const struct damage *damage = &reader->damage;
+
+	if (reader->entry_count == 0 && damage->places > 0)
+		return reject_file(reader);
+	end_damage(reader);
+	if (damage->places > DAMAGE_SAID_MAX)
+		log_warning("%s: damaged in %" PRIu64 " places: %" PRIu64
+			    " bytes are passed over in all",
+			    reader->name, damage->places, damage->bytes);
 	if (reader->begin == reader->end)
 		return 0;
 	reader->truncated = true;
@@ -146,37 +180,48 @@ static int finish(struct record_reader *reader)
 	return 0;
 }
 
-static int take_entry(struct record_reader *reader, size_t entry_bytes,
-		      struct record_view *ret_view)
+/* 1: the entry is a record; 0: it, or what is there instead, was passed over; -errno. */
+static int take(struct record_reader *reader, size_t size_bytes, int error,
+		struct record_view *ret_view)
 {
-	int r = record_view_decode(reader->buffer + reader->begin, entry_bytes, ret_view);
+	const uint8_t *entry = reader->buffer + reader->begin;
 
-	if (r < 0)
-		return reject_entry(reader, r);
-	reader->begin += entry_bytes;
-	reader->next_offset += entry_bytes;
-	reader->entry_count++;
-	return 1;
+	if (error == 0)
+		error = record_view_decode(entry, size_bytes, ret_view);
+	if (error == -ENOMEM)
+		return log_error_errno(error, "cannot read %s", reader->name);
+	reader->entry_offset = reader->next_offset;
+	reader->begin += size_bytes;
+	reader->next_offset += size_bytes;
+	if (error == 0) {
+		end_damage(reader);
+		reader->entry_count++;
+		return 1;
+	}
+	damage_add(&reader->damage, reader->entry_offset, size_bytes, error, explain(error));
+	return reader->entry_count > 0 || reader->next_offset < SEARCH_BYTES_MAX
+		       ? 0
+		       : reject_file(reader);
 }
 
 int record_reader_next(struct record_reader *reader, struct record_view *ret_view)
 {
-	for (;;) {
-		size_t left_bytes = reader->end - reader->begin;
-		size_t entry_bytes;
-		int r = -EAGAIN;
+	int r = 0;
 
-		reader->entry_offset = reader->next_offset;
-		if (left_bytes > 0)
-			r = entry_scan(reader->buffer + reader->begin, left_bytes, &entry_bytes);
-		if (r == 0)
-			return take_entry(reader, entry_bytes, ret_view);
+	while (r == 0) {
+		size_t size_bytes = 0;
+
+		/* No buffer yet: nothing may be added to its address. */
+		r = -EAGAIN;
+		if (reader->begin < reader->end)
+			r = entry_search(reader->buffer + reader->begin,
+					 reader->end - reader->begin, reader->at_end, &size_bytes);
 		if (r != -EAGAIN)
-			return reject_entry(reader, r);
-		if (reader->at_end)
+			r = take(reader, size_bytes, r, ret_view);
+		else if (reader->at_end)
 			return finish(reader);
-		r = fill(reader);
-		if (r < 0)
-			return r;
+		else
+			r = fill(reader);
 	}
+	return r;
 }

@@ -20,17 +20,21 @@ DEFINE_CLEANUP(struct record_reader *, record_reader_free);
 
 /*
  * 1 and the next record in *ret_view, which is valid until the next call; 0 at the end; -errno,
- * logged with the file's name and the byte offset: -EBADMSG, -E2BIG, -ELOOP, -EPROTONOSUPPORT as
- * entry_scan and record_view_decode say, or what read(2) gave. An incomplete last entry is an end
- * with a warning. After an error, call no more.
+ * logged: what read(2) gave, or, of a file without any record, what is wrong at its beginning:
+ * -EBADMSG, -E2BIG, -ELOOP, -EPROTONOSUPPORT as entry_search and record_view_decode say. What is
+ * damaged between records, or after them, is passed over up to the next one, with a warning that
+ * gives its offset and size. An incomplete last entry is an end with a warning. After an error, or
+ * the end, call no more.
  */
 int record_reader_next(struct record_reader *reader, struct record_view *ret_view);
 
-/* Reports what is wrong with the record last read, as the errors above: logs
- * "NAME: byte OFFSET: <what>" and returns -EBADMSG. */
-int record_reader_reject(const struct record_reader *reader, const char *what);
+/* The record last read turns out to be damaged (what: static text): as if passed over. */
+void record_reader_drop(struct record_reader *reader, const char *what);
 
 const char *record_reader_name(const struct record_reader *reader);
 /* Whole entries read so far, and whether the end was an incomplete one. */
 uint64_t record_reader_entry_count(const struct record_reader *reader);
 bool record_reader_is_truncated(const struct record_reader *reader);
+/* Where nothing could be read, so far: in how many places, and how many bytes in all. */
+void record_reader_get_damage(const struct record_reader *reader, uint64_t *ret_places,
+			      uint64_t *ret_bytes);

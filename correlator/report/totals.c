@@ -99,15 +99,18 @@ static int add_cpu(struct totals *totals, const struct record_view *record)
 
 int totals_add(struct totals *totals, const struct record_view *record)
 {
-	int r = recording_add(&totals->recording, record);
+	int r = 0;
 
+	/* First, because it may be refused. */
+	if (record->kind == RECORD_KIND_BALANCE)
+		r = books_add_balance(&totals->books, record);
+	if (r == 0)
+		r = recording_add(&totals->recording, record);
 	if (r < 0)
 		return r;
 	switch (record->kind) {
 	case RECORD_KIND_CPU:
 		return add_cpu(totals, record);
-	case RECORD_KIND_BALANCE:
-		return books_add_balance(&totals->books, record);
 	case RECORD_KIND_GAP:
 		books_add_gap(&totals->books, record);
 		return 0;

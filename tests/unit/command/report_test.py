@@ -100,6 +100,61 @@ class ReportTest(unittest.TestCase):
         self.assertIn(b"truncated", result.stdout.split(b"\n")[0])
         self.assertNotEqual(b"", result.stderr)
 
+    def report_damaged(self, change, *options):
+        """Of the recording with its bytes changed: the report, and what it says beside it."""
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(change(RECORDING.read_bytes()))
+            file.flush()
+            result = report(*options, file.name)
+        self.assertEqual(FAILURE, result.returncode, result.stderr.decode())
+        return result.stdout.decode(), result.stderr.decode().replace(file.name, "FILE")
+
+    def second(self, data):
+        """The second record, a process's, is zeros."""
+        start = data.index(b"\x92\xd7\0", 1)
+        end = data.index(b"\x92\xd7\0", start + 1)
+        self.damaged = start, end - start
+        return data[:start] + bytes(end - start) + data[end:]
+
+    def test_damage_in_the_middle_is_passed_over_and_said(self):
+        output, error = self.report_damaged(self.second)
+        offset, size = self.damaged
+        self.assertEqual(f"correlator: warning: FILE: byte {offset}: damaged: no record begins "
+                         f"here; {size} bytes are passed over\n", error)
+        self.assertIn(f"(12 records, {size} bytes damaged)", output.split("\n")[0])
+        self.assertIn(f"RECORDS ARE MISSING: the recording is damaged, {size} bytes in 1 place",
+                      " ".join(output.split()))
+        self.assertIn("req-1", output)
+        file, = json.loads(self.report_damaged(self.second, "-f", "json")[0])["meta"]["files"]
+        self.assertEqual((12, 1, size), tuple(file[name] for name in (
+            "records", "damaged_places", "damaged_bytes")))
+        rows, _ = self.report_damaged(self.second, "-f", "csv", "--by", "tid")
+        self.assertEqual(len((GOLDEN / "shop-by-tid.csv").read_text().split("\n")),
+                         len(rows.split("\n")))
+
+    def test_a_balance_record_without_its_times_is_damage(self):
+        output, error = self.report_damaged(
+            lambda data: data.replace(b"unattributed_ns", b"unattributed-ns", 1))
+        self.assertIn("a balance record without its times", error)
+        self.assertIn("(12 records, ", output)
+
+    def test_many_damaged_places_are_summed_up(self):
+        head = b"\x92\xd7\0"
+        output, error = self.report_damaged(
+            lambda data: data + b"".join(b"garbage" + head + part
+                                         for part in data.split(head)[1:]))
+        self.assertEqual(9, error.count("warning"), error)
+        self.assertIn("damaged in 13 places: 91 bytes are passed over in all", error)
+        self.assertIn("(26 records, 91 bytes damaged)", output)
+
+    def test_another_recording_after_one_that_was_cut_off_is_read(self):
+        output, error = self.report_damaged(lambda data: data[:-5] + data)
+        self.assertIn("(25 records, ", output)
+        self.assertEqual(1, error.count("warning"))
+
+    def test_a_file_of_zeros_without_end_is_refused(self):
+        self.check(FAILURE, "/dev/zero", says="/dev/zero: byte 0: not a recording of correlator")
+
     def test_a_reader_that_has_seen_enough_is_no_error(self):
         command = [CORRELATOR, "report", "--format", "csv", *[str(RECORDING)] * 500]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

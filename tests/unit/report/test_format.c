@@ -44,7 +44,8 @@ static void read_golden(struct totals *totals)
 /* What the format prints; the caller frees it. */
 static char *print(format_fn format, const struct totals *totals, size_t top_count, size_t width)
 {
-	static const struct format_file file = { "shop.rec", GOLDEN_RECORDS, false };
+	static const struct format_file file = { .name = "shop.rec",
+						 .entry_count = GOLDEN_RECORDS };
 	const struct format_options options = {
 		.sort = ROW_FIELD_CPU,
 		.top_count = top_count,
