@@ -65,7 +65,8 @@ static const char documentation[] =
 	"  correlator forward puma.rec --to tcp://127.0.0.1:24224\n"
 	"  correlator forward --to tls://logs:24224 --shared-key-file key day-*.rec\n"
 	"  correlator forward /var/lib/correlator/spool --to tcp://127.0.0.1:24224\n\n"
-	"Exit status: 0 all of it was acknowledged, 1 it was not, 2 usage, 130 interrupted.";
+	"Exit status: 0 all of it was acknowledged, 1 it was not, or a file is damaged (what is before "
+	"and after it is sent), 2 usage, 130 interrupted.";
 
 static int parse_count(const char *text, uint64_t *ret_count)
 {
@@ -250,6 +251,7 @@ static bool is_complete(const struct work *work)
 
 static int finish(const struct work *work, struct sender *sender, bool is_interrupted)
 {
+	struct file_source_status file = { 0 };
 	struct sender_status status;
 
 	sender_get_status(sender, &status);
@@ -257,11 +259,17 @@ static int finish(const struct work *work, struct sender *sender, bool is_interr
 		 status.collector[0] ? " by " : "", status.collector);
 	if (!is_complete(work))
 		return say_what_is_left(work, &status, is_interrupted);
-	if (!status.rejected_records)
-		return EXIT_CODE_OK;
-	(void)log_error(EIO, "%s: %" PRIu64 " records were refused", work->path,
-			status.rejected_records);
-	return EXIT_CODE_FAILURE;
+	if (work->file)
+		file_source_get_status(work->file, &file);
+	if (status.rejected_records)
+		(void)log_error(EIO, "%s: %" PRIu64 " records were refused", work->path,
+				status.rejected_records);
+	if (file.damaged_places)
+		(void)log_error(EBADMSG,
+				"%s: damaged: %" PRIu64 " bytes in %" PRIu64
+				" places were not sent, the records around them were",
+				work->path, file.damaged_bytes, file.damaged_places);
+	return status.rejected_records || file.damaged_places ? EXIT_CODE_FAILURE : EXIT_CODE_OK;
 }
 
 static int send_all(struct work *work, const struct forwarding *forwarding, uint64_t give_up_ns,

@@ -12,12 +12,16 @@
 
 #include <openssl/evp.h>
 
+#include "base/damage.h"
 #include "base/entry_scan.h"
+#include "base/entry_search.h"
 #include "base/log.h"
 
 enum {
 	/* A chunk, and what may follow it of an entry. */
-	BUFFER_BYTES = BACKLOG_SEGMENT_BYTES + ENTRY_BYTES_MAX
+	BUFFER_BYTES = BACKLOG_SEGMENT_BYTES + ENTRY_BYTES_MAX,
+	/* In so many bytes the first record must be found, or it is a file of something else. */
+	SEARCH_BYTES_MAX = 16 * 1024 * 1024,
 };
 
 struct file_source {
@@ -32,9 +36,12 @@ struct file_source {
 	uint32_t chunk_entries;
 	char chunk_id[CHUNK_ID_BYTES];
 	bool has_ended; /* read(2) gave the end */
+	bool has_records; /* one was found */
+	struct damage damage;
 	atomic_bool is_over;
 	atomic_bool is_exhausted;
 	_Atomic uint64_t done_records, done_bytes, rejected_records;
+	_Atomic uint64_t damaged_places, damaged_bytes; /* of damage */
 };
 
 int file_source_open(const char *path, uint64_t skip_records, struct file_source **ret_source)
@@ -98,32 +105,74 @@ static void forget_front(struct file_source *source, size_t size_bytes, uint64_t
 	source->done_records += records;
 }
 
-/* What comes after the last whole entry: nothing, the beginning of one, or something else. */
-static int explain_rest(struct file_source *source, int r)
+static void end_damage(struct file_source *source)
 {
-	if (source->buffer_bytes == 0 || r == -EAGAIN) {
-		if (source->buffer_bytes)
-			log_warning("%s: the last record, at byte %" PRIu64
-				    ", is incomplete: not sent",
-				    source->name, source->offset_bytes);
-		source->is_exhausted = true;
-		return -ENODATA;
-	}
-	return log_error(EBADMSG, "%s: byte %" PRIu64 ": this is not a record: sending ends here",
-			 source->name, source->offset_bytes);
+	const struct damage *damage = &source->damage;
+
+	if (damage_end(&source->damage))
+		log_warning("%s: byte %" PRIu64 ": %s; %" PRIu64 " bytes are not sent",
+			    source->name, damage->offset, damage->what, damage->last_bytes);
 }
 
-/* Measures the next chunk at the front of a full buffer; skipped entries are none of it. */
-static int cut_chunk(struct file_source *source)
+/* Passes over what is no record at the front. 0: one begins there; -EAGAIN: none does before the
+ * buffer's end; -EBADMSG: the file is something else (logged). */
+static int pass_over_damage(struct file_source *source)
+{
+	size_t front_bytes = 0, size_bytes;
+	uint64_t offset;
+	int r;
+
+	for (;;) {
+		r = entry_search(source->buffer + front_bytes, source->buffer_bytes - front_bytes,
+				 source->has_ended, &size_bytes);
+		if (r == 0 || r == -EAGAIN)
+			break;
+		damage_add(&source->damage, source->offset_bytes + front_bytes, size_bytes, r,
+			   "damaged: no record begins here");
+		front_bytes += size_bytes;
+	}
+	if (front_bytes)
+		forget_front(source, front_bytes, 0);
+	source->damaged_places = source->damage.places;
+	source->damaged_bytes = source->damage.bytes;
+	offset = source->offset_bytes;
+	if (r == 0)
+		source->has_records = true;
+	if (!source->has_records && source->damage.bytes &&
+	    (offset >= SEARCH_BYTES_MAX || (source->has_ended && r == -EAGAIN)))
+		return log_error(EBADMSG, "%s: not a recording of correlator: nothing is sent",
+				 source->name);
+	return r;
+}
+
+/* The end of the file: nothing, or the beginning of a record. */
+static int end_file(struct file_source *source)
+{
+	const struct damage *damage = &source->damage;
+
+	end_damage(source);
+	if (damage->places > DAMAGE_SAID_MAX)
+		log_warning("%s: damaged in %" PRIu64 " places: %" PRIu64
+			    " bytes are not sent in all",
+			    source->name, damage->places, damage->bytes);
+	if (source->buffer_bytes)
+		log_warning("%s: the last record, at byte %" PRIu64 ", is incomplete: not sent",
+			    source->name, source->offset_bytes);
+	source->is_exhausted = true;
+	return -ENODATA;
+}
+
+/* Measures the next chunk at the front of a buffer that begins with a record; skipped entries are
+ * none of it. */
+static void cut_chunk(struct file_source *source)
 {
 	size_t size_bytes = 0, entry_bytes;
 	uint32_t entries = 0;
-	int r = -EAGAIN;
 
-	while (size_bytes < source->buffer_bytes) {
-		r = entry_scan(source->buffer + size_bytes, source->buffer_bytes - size_bytes,
-			       &entry_bytes);
-		if (r < 0 || (entries && size_bytes + entry_bytes > BACKLOG_SEGMENT_BYTES))
+	end_damage(source);
+	while (!entry_search(source->buffer + size_bytes, source->buffer_bytes - size_bytes,
+			     source->has_ended, &entry_bytes)) {
+		if (entries && size_bytes + entry_bytes > BACKLOG_SEGMENT_BYTES)
 			break;
 		size_bytes += entry_bytes;
 		entries++;
@@ -132,7 +181,6 @@ static int cut_chunk(struct file_source *source)
 	}
 	source->chunk_bytes = size_bytes;
 	source->chunk_entries = entries;
-	return entries ? 0 : explain_rest(source, r);
 }
 
 static int make_id(char ret_id[static CHUNK_ID_BYTES])
@@ -160,11 +208,17 @@ static int find_chunk(struct file_source *source)
 	while (is_skipped) {
 		int r = source->is_over ? -ENODATA : fill(source);
 
-		is_skipped = source->skip_records > 0;
 		if (r == 0)
-			r = cut_chunk(source);
+			r = pass_over_damage(source);
+		if (r == -EAGAIN && source->has_ended)
+			return end_file(source);
+		/* All of the buffer was damaged. */
+		if (r == -EAGAIN)
+			continue;
 		if (r < 0)
 			return r;
+		is_skipped = source->skip_records > 0;
+		cut_chunk(source);
 		if (is_skipped)
 			done(source);
 	}
@@ -216,6 +270,8 @@ void file_source_get_status(const struct file_source *source, struct file_source
 		.done_bytes = source->done_bytes,
 		.size_bytes = source->size_bytes,
 		.rejected_records = source->rejected_records,
+		.damaged_places = source->damaged_places,
+		.damaged_bytes = source->damaged_bytes,
 		.is_exhausted = source->is_exhausted,
 	};
 }

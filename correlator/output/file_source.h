@@ -1,5 +1,6 @@
 /*
  * A recorded file as the sender's source of chunks, read once, front to back, in bounded memory.
+ * Where it is damaged the next record after it is looked for; a file without any is an error.
  * Thread rule: the source's calls are the sender's; file_source_end and the status from any.
  */
 #pragma once
@@ -17,6 +18,8 @@ struct file_source_status {
 	uint64_t done_bytes;
 	uint64_t size_bytes; /* of the file; 0 = not known (a pipe) */
 	uint64_t rejected_records;
+	uint64_t damaged_places; /* where no record could be read: passed over, not sent */
+	uint64_t damaged_bytes; /* in all of them */
 	bool is_exhausted; /* every whole record of it is done */
 };
 

@@ -1,8 +1,10 @@
 /* A recording of unknown origin, as `correlator report` reads, adds up and prints it. */
+#include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/entry_scan.h"
+#include "base/entry_search.h"
 #include "fuzz.h"
 #include "report/format.h"
 #include "report/record_reader.h"
@@ -36,7 +38,10 @@ static void read_all(const char *path, size_t size_bytes)
 	FUZZ_REQUIRE(record_reader_open(path, &reader) == 0);
 	while ((r = record_reader_next(reader, &view)) > 0) {
 		FUZZ_REQUIRE(++count <= size_bytes);
-		if (totals_add(&totals, &view) < 0)
+		r = totals_add(&totals, &view);
+		if (r == -EBADMSG)
+			record_reader_drop(reader, "damaged");
+		else if (r < 0)
 			break;
 	}
 	record_reader_free(reader);
@@ -45,6 +50,23 @@ static void read_all(const char *path, size_t size_bytes)
 		print_report(&totals, path);
 	}
 	totals_deinit(&totals);
+}
+
+/* Each step goes forward, and a part of the bytes never says more than all of them. */
+static void search_all(const uint8_t *data, size_t size_bytes)
+{
+	size_t passed_bytes, part_bytes;
+
+	for (size_t offset = 0; offset < size_bytes; offset += passed_bytes) {
+		size_t left_bytes = size_bytes - offset;
+		int r = entry_search(data + offset, left_bytes, true, &passed_bytes);
+
+		if (r == -EAGAIN)
+			return;
+		FUZZ_REQUIRE(passed_bytes > 0 && passed_bytes <= left_bytes);
+		if (entry_search(data + offset, left_bytes / 2, false, &part_bytes) == 0)
+			FUZZ_REQUIRE(r == 0 && part_bytes == passed_bytes);
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
@@ -57,6 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (entry_scan(data, size_bytes, &entry_bytes) == 0)
 		FUZZ_REQUIRE(entry_bytes > 0 && entry_bytes <= size_bytes);
+	search_all(data, size_bytes);
 	read_all(path, size_bytes);
 	(void)close(fd);
 	return 0;

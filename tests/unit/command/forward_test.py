@@ -39,7 +39,8 @@ def forward(*arguments, secrets=None, quick=QUICK, **options):
 def record(number, text="x"):
     """An entry of our own making."""
     time = b"\xd7\x00" + (1_700_000_000).to_bytes(4, "big") + number.to_bytes(4, "big")
-    return b"\x92" + time + msgpack.packb({"kind": "cpu", "number": number, "text": text})
+    return b"\x92" + time + msgpack.packb({"schema": 1, "kind": "cpu", "number": number,
+                                           "text": text})
 
 
 class ForwardTest(unittest.TestCase):
@@ -535,12 +536,43 @@ class FileTest(ForwardTest):
                        f"the last record, at byte {len(record(1))}, is incomplete", warnings=1)
         self.assertEqual(record(1), peer.payload)
 
-    def test_what_is_no_record_ends_it_after_what_came_before(self):
-        path = self.file(record(1), record(2), b"garbage", record(3))
+    def test_what_is_before_and_after_damage_is_sent(self):
+        half = record(4)[:20]
+        path = self.file(record(1), record(2), b"garbage", record(3), half, record(5))
         with Collector(take_all) as peer:
-            self.check(FAILURE, forward(path, "--to", peer.url),
-                       f"byte {2 * len(record(1))}: this is not a record", "--skip 2")
+            result = forward(path, "--to", peer.url)
+        self.check(FAILURE, result, f"byte {2 * len(record(1))}: damaged: no record begins here; "
+                   "7 bytes are not sent", f"byte {3 * len(record(1)) + 7}: damaged: no record "
+                   f"begins here; {len(half)} bytes are not sent", "4 records acknowledged",
+                   "27 bytes in 2 places were not sent", warnings=2)
+        self.assertNotIn("--skip", result.stderr)
+        self.assertEqual(record(1) + record(2) + record(3) + record(5), peer.payload)
+
+    def test_skipping_counts_what_is_whole(self):
+        path = self.file(b"garbage", record(1), b"garbage", record(2), record(3))
+        with Collector(take_all) as peer:
+            self.check(FAILURE, forward(path, "--to", peer.url, "--skip", 2), "1 records ack")
+        self.assertEqual(record(3), peer.payload)
+
+    def test_damage_that_is_larger_than_what_is_read_at_once(self):
+        path = self.file(record(1), bytes(5_000_000), record(2), bytes(3_000_000))
+        with Collector(take_all) as peer:
+            self.check(FAILURE, forward(path, "--to", peer.url), "5000000 bytes are not sent",
+                       "3000000 bytes are not sent", "8000000 bytes in 2 places", warnings=2)
         self.assertEqual(record(1) + record(2), peer.payload)
+
+    def test_many_damaged_places_are_summed_up(self):
+        path = self.file(*(b"garbage" + record(number) for number in range(100)))
+        with Collector(take_all) as peer:
+            self.check(FAILURE, forward(path, "--to", peer.url), "100 records acknowledged",
+                       "damaged in 100 places: 700 bytes are not sent in all", warnings=9)
+
+    def test_a_file_of_something_else(self):
+        for path in __file__, "/dev/zero":
+            with Collector(take_all) as peer:
+                self.check(FAILURE, forward(path, "--to", peer.url), "not a recording",
+                           warnings=0)
+            self.assertEqual([], peer.messages)
 
     def test_an_empty_file(self):
         self.check(OK, forward(self.file(), "--to", "tcp://127.0.0.1:1"), "0 records")
