@@ -22,9 +22,9 @@ class Handler(socketserver.BaseRequestHandler):
         unpacker = msgpack.Unpacker(raw=False, strict_map_key=False, max_buffer_size=1 << 26)
         while data := self.request.recv(READ_BYTES):
             unpacker.feed(data)
-            for _tag, entries, option in unpacker:
+            for tag, entries, option in unpacker:
                 # Kept first, then acked: as a collector must that says it has it.
-                self.server.keep(entries)
+                self.server.take(tag, entries)
                 self.request.sendall(msgpack.packb({"ack": option["chunk"]}))
 
 
@@ -32,10 +32,14 @@ class Collector(socketserver.ThreadingMixIn, socketserver.TCPServer):
     """keep: called with the bytes of each chunk's entries, from any thread."""
     allow_reuse_address = True
     daemon_threads = True
+    handler = Handler
 
     def __init__(self, address, keep):
         self.keep = keep
-        super().__init__(address, Handler)
+        super().__init__(address, self.handler)
+
+    def take(self, _tag, entries):
+        self.keep(entries)
 
     @property
     def url(self):
