@@ -217,8 +217,8 @@ class CollectorsTest(harness.LiveTest):
     def test_by_fluentd(self):
         self.check(self.by_fluentd())
 
-    def test_what_arrives_twice_counts_once(self):
-        for way in (self.by_fluent_bit, self.by_fluent_bit):
+    def test_what_arrives_twice_and_by_two_ways_counts_once(self):
+        for way in (self.by_fluent_bit, self.by_fluent_bit, self.by_fluentd):
             self.check(way())
 
     def test_the_questions_are_answered_with_the_recordings_sums(self):
