@@ -10,15 +10,19 @@ const quoted = (text) => `'${text.replace(/[\\']/g, "\\$&")}'`;
 
 // A request's parameters are settings of its query alone: in an INSERT they stand before FORMAT.
 function withSettings(query, parameters) {
-  const settings = [...parameters].map(([name, value]) => `${name} = ${quoted(value)}`).join(", ");
+  const settings = parameters.map(([name, value]) => `${name} = ${quoted(value)}`).join(", ");
   return settings ? query.replace(/\s+FORMAT\s+\w+\s*$/, ` SETTINGS ${settings}$&`) : query;
 }
 
 function answer(request, body) {
   const parameters = new URL(request.url, "http://localhost").searchParams;
   const query = parameters.get("query") || "";
-  parameters.delete("query");
-  return session.query(`${withSettings(query, parameters)}\n${body}`);
+  const settings = [];
+  for (const [name, value] of parameters) {
+    if (name.startsWith("param_")) session.query(`SET ${name} = ${quoted(value)}`);
+    else if (name !== "query") settings.push([name, value]);
+  }
+  return session.query(`${withSettings(query, settings)}\n${body}`);
 }
 
 const server = http.createServer((request, response) => {

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """fixtures/collectors: what the tool sends is in ClickHouse, whole, by each way that ends there.
 
-ClickHouse, librdkafka and Ruby are the real ones (clickhouse.js); Fluent Bit and Fluentd are
-stand-ins that read the configurations and are as strict (fluent_bit.py, fluentd.rb).
+ClickHouse, librdkafka and Ruby are the real ones (clickhouse.js); Fluent Bit, Fluentd and Vector are
+stand-ins that read the configurations and are as strict (fluent_bit.py, fluentd.rb, vector.py).
 """
 import json
 import os
@@ -27,6 +27,8 @@ from harness import Process, Recording, Workload, run_correlator  # noqa: E402
 COLLECTORS = harness.FIXTURES / "collectors"
 KEY, USER, PASSWORD = "a shared key", "puma", "pass word"
 NS_PER_US = 1000
+STAND_INS = {"fluent-bit": [sys.executable, HERE / "fluent_bit.py"],
+             "fluentd": ["ruby", HERE / "fluentd.rb"], "vector": [sys.executable, HERE / "vector.py"]}
 # Of a column of each type that a record does not have.
 DEFAULTS = {"String": "", "LowCardinality(String)": "", "Array(LowCardinality(String))": [],
             "Nullable(UInt64)": None, "UInt64": 0, "Int64": 0, "UInt32": 0}
@@ -67,10 +69,10 @@ class ClickHouse(Talker):
         except urllib.error.HTTPError as error:
             raise RuntimeError(error.read().decode()) from error
 
-    def rows(self, query):
+    def rows(self, query, **parameters):
         """Of a query without a format."""
         text = self.query(f"{query.strip().rstrip(';')} FORMAT JSONEachRow "
-                          "SETTINGS output_format_json_quote_64bit_integers = 0")
+                          "SETTINGS output_format_json_quote_64bit_integers = 0", **parameters)
         return [json.loads(line) for line in text.splitlines()]
 
 
@@ -78,8 +80,7 @@ class Collector(Talker):
     """A stand-in, with a copy of its configuration that has the folder and the ports of a test."""
 
     def __init__(self, folder, name, environment, edit=lambda text: text):
-        program = [sys.executable, HERE / "fluent_bit.py"] if name.startswith("fluent-bit") else \
-            ["ruby", HERE / "fluentd.rb"]
+        program = next(program for start, program in STAND_INS.items() if name.startswith(start))
         text = edit((COLLECTORS / name).read_text())
         for place, path in (("24224", "0"), ("8123", environment.get("CLICKHOUSE_PORT", "8123")),
                             ("/var/lib", folder), ("/etc/fluentd", folder)):
@@ -140,8 +141,7 @@ class CollectorsTest(harness.LiveTest):
 
     def send(self, scheme, collector, *arguments):
         result = run_correlator("forward", self.recording, "--to",
-                                f"{scheme}://127.0.0.1:{collector.port}",
-                                "--shared-key-file", self.key_file, *arguments)
+                                f"{scheme}://127.0.0.1:{collector.port}", *arguments)
         self.assertEqual(harness.EXIT_OK, result.returncode, result.stderr)
         return collector.finish()
 
@@ -150,20 +150,25 @@ class CollectorsTest(harness.LiveTest):
                        "CLICKHOUSE_PORT": str(self.clickhouse.port), "CLICKHOUSE_USER": "default",
                        "CLICKHOUSE_PASSWORD": ""}
         with Collector(self.folder, "fluent-bit-clickhouse.conf", environment, **options) as bit:
-            return self.send("tcp", bit)
+            return self.send("tcp", bit, "--shared-key-file", self.key_file)
 
     def by_fluent_bit_to(self, cluster, **options):
         environment = {"CORRELATOR_KEY": KEY, "KAFKA_BROKERS": cluster.address}
         with Collector(self.folder, "fluent-bit-kafka.conf", environment, **options) as bit:
-            return self.send("tcp", bit)
+            return self.send("tcp", bit, "--shared-key-file", self.key_file)
 
     def by_fluentd(self, **options):
         authority = self.certificate()
         environment = {"CORRELATOR_KEY": KEY, "CORRELATOR_PASSWORD": PASSWORD,
                        "CLICKHOUSE_URL": self.clickhouse.url}
         with Collector(self.folder, "fluentd.conf", environment, **options) as fluentd:
-            return self.send("tls", fluentd, "--tls-ca", authority, "--user", USER,
-                             "--password-file", self.password_file)
+            return self.send("tls", fluentd, "--tls-ca", authority, "--shared-key-file",
+                             self.key_file, "--user", USER, "--password-file", self.password_file)
+
+    def by_vector(self, **options):
+        environment = {"CLICKHOUSE_PORT": str(self.clickhouse.port)}
+        with Collector(self.folder, "vector.yaml", environment, **options) as vector:
+            return self.send("tcp", vector)
 
     def read_from(self, cluster):
         """The part of clickhouse.sql about Kafka, on the test's broker."""
@@ -217,8 +222,11 @@ class CollectorsTest(harness.LiveTest):
     def test_by_fluentd(self):
         self.check(self.by_fluentd())
 
-    def test_what_arrives_twice_and_by_two_ways_counts_once(self):
-        for way in (self.by_fluent_bit, self.by_fluent_bit, self.by_fluentd):
+    def test_by_vector(self):
+        self.check(self.by_vector())
+
+    def test_what_arrives_twice_and_by_other_ways_counts_once(self):
+        for way in (self.by_fluent_bit, self.by_fluent_bit, self.by_fluentd, self.by_vector):
             self.check(way())
 
     def test_the_questions_are_answered_with_the_recordings_sums(self):
@@ -239,8 +247,8 @@ class CollectorsTest(harness.LiveTest):
         self.assertAlmostEqual(sum(record["kernel_ns"] for record in found) / 1e9,
                                host["kernel_seconds"], places=9)
         request = next(record["request_id"] for record in found if record.get("request_id"))
-        question = (COLLECTORS / "one_request.sql").read_text()
-        windows = self.clickhouse.rows(question.replace("{request_id:String}", f"'{request}'"))
+        windows = self.clickhouse.rows((COLLECTORS / "one_request.sql").read_text(),
+                                       param_request_id=request)
         self.assertEqual(sorted(record["user_ns"] / 1e6 for record in found
                                 if record.get("request_id") == request),
                          sorted(window["user_ms"] for window in windows))
@@ -267,6 +275,8 @@ class CollectorsTest(harness.LiveTest):
         self.assertIn("cannot configure 'compression.codec'", complaints)
         with self.assertRaisesRegex(RuntimeError, "unknown configuration property 'sync'"):
             self.by_fluent_bit(**unknown("storage.sync ", "sync "))
+        with self.assertRaisesRegex(RuntimeError, "invalid uri .{CLICKHOUSE_URL"):
+            self.by_vector(**unknown("http://127.0.0.1", "${CLICKHOUSE_URL:-http://127.0.0.1}"))
 
 
 if __name__ == "__main__":
