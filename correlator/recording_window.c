@@ -68,6 +68,8 @@ static int on_account(void *user, const struct account_key *key, const struct ac
 	}
 	recording->window_accounts++;
 	context = find_context(recording, process, key->context_hash);
+	if (!context && key->context_hash >= CONTEXT_HASH_FIRST)
+		process->balance.contexts_lost++;
 	balance_add(&process->balance, context ? key->context_hash : CONTEXT_HASH_UNKNOWN,
 		    &account->totals);
 	return recording_write_account(recording, process, key, account, context);

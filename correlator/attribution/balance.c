@@ -56,11 +56,13 @@ void balance_close(struct balance *balance, const struct process_books *now, uin
 					    ret_record->unattributed_ns - ret_record->overflow_ns);
 	for (unsigned int i = 0; i < _COUNTER_MAX; i++)
 		ret_record->losses[i] = now->losses[i] - balance->before.losses[i];
+	ret_record->losses[COUNTER_CONTEXT_LOST] += balance->contexts_lost;
 	/* The other parity is open: it goes on growing while this is read. */
 	balance->before.epochs[window & 1] = now->epochs[window & 1];
 	memcpy(balance->before.losses, now->losses, sizeof(now->losses));
 	balance->attributed_ns = 0;
 	balance->unattributed_ns = 0;
+	balance->contexts_lost = 0;
 }
 
 bool balance_is_empty(const struct balance_record *record)

@@ -18,6 +18,7 @@ struct balance {
 	struct process_books before; /* the kernel side's books at the end of the last windows */
 	uint64_t attributed_ns; /* in this window */
 	uint64_t unattributed_ns;
+	uint64_t contexts_lost; /* accounts whose context has neither texts nor a snapshot */
 };
 
 /* Adds one account's on-CPU time to the window. */

@@ -30,6 +30,8 @@
 	  "OpenTelemetry records with an attribute that the key map did not name yet")            \
 	X(CONTEXTS_FULL, "contexts_full",                                                         \
 	  "contexts not recorded: the map was full, or the process's share; in overflow")         \
+	X(CONTEXT_LOST, "contexts_lost",                                                          \
+	  "accounts of a context whose values were gone: unattributed, flagged unknown")          \
 	X(ACCOUNTS_FULL, "accounts_full",                                                         \
 	  "charges with no account: the map was full, or the process's share; in overflow")       \
 	X(PROCESSES_FULL, "processes_full", "forked processes with no room in the process table") \

@@ -57,10 +57,12 @@ static void each_window_holds_its_own_growth(void **state)
 	(void)state;
 	now.epochs[WINDOW & 1].overflow.user_ns = 7;
 	now.losses[COUNTER_CONTEXTS_FULL] = 3;
+	balance.contexts_lost = 2;
 	balance_add(&balance, SOME_CONTEXT, &FIVE);
 	balance_close(&balance, &now, WINDOW, 1, &record);
 	assert_int_equal(record.overflow_ns, 7);
 	assert_int_equal(record.losses[COUNTER_CONTEXTS_FULL], 3);
+	assert_int_equal(record.losses[COUNTER_CONTEXT_LOST], 2);
 
 	now.epochs[WINDOW & 1].exec_ns += 11;
 	now.epochs[WINDOW & 1].overflow.kernel_ns += 11;
@@ -70,6 +72,7 @@ static void each_window_holds_its_own_growth(void **state)
 	assert_int_equal(record.overflow_ns, 11);
 	assert_true(record.residual_ns == 0);
 	assert_int_equal(record.losses[COUNTER_CONTEXTS_FULL], 0);
+	assert_int_equal(record.losses[COUNTER_CONTEXT_LOST], 0);
 }
 
 static void windows_of_the_other_parity_are_still_open(void **state)
