@@ -7,11 +7,6 @@
 #include "recording_internal.h"
 #include "target/ruby_value.h"
 
-/* A context that no account has named for this many windows is forgotten. */
-enum {
-	CONTEXT_WINDOWS_KEPT = 3
-};
-
 /* Decodes a snapshot. 0; -ENOENT: there is none; -errno. */
 static int decode_context(struct recording *recording, struct observed *process, uint64_t hash)
 {
@@ -112,7 +107,7 @@ static int end_process(struct recording *recording, struct observed *process)
 	return result;
 }
 
-static void drop_context(void *user, uint64_t hash)
+static void remove_snapshot(void *user, uint64_t hash)
 {
 	struct recording *recording = user;
 	struct context_snapshot snapshot;
@@ -172,10 +167,8 @@ int recording_flush(struct recording *recording, bool is_last)
 	if (!result && recording->metrics_server)
 		metrics_server_publish(recording->metrics_server, &recording->metrics);
 	recording->window_accounts = 0;
-	if (recording->window_number > CONTEXT_WINDOWS_KEPT)
-		context_table_forget(recording->contexts,
-				     recording->window_number - CONTEXT_WINDOWS_KEPT, drop_context,
-				     recording);
+	context_table_end_window(recording->contexts, recording->window_number, remove_snapshot,
+				 recording);
 	recording->window_mark_ns = recording->end_ktime_ns;
 	if (!result && !is_last)
 		result = recording_keep_budget(recording);

@@ -6,8 +6,14 @@
 
 #include <uthash.h>
 
+/* Drains until each of the two maps of accounts was drained. */
+enum {
+	DRAINS_OF_BOTH_MAPS = 2
+};
+
 struct entry {
 	struct context context;
+	uint64_t retired_window; /* after whose drain the snapshot was removed; 0 = it was not */
 	UT_hash_handle hh;
 	char texts[]; /* what context.values point into */
 };
@@ -43,6 +49,7 @@ const struct context *context_table_find(struct context_table *table, uint64_t h
 	if (!entry)
 		return NULL;
 	entry->context.last_window = window;
+	entry->retired_window = 0;
 	return &entry->context;
 }
 
@@ -72,17 +79,21 @@ int context_table_add(struct context_table *table, const struct context *context
 	return 0;
 }
 
-void context_table_forget(struct context_table *table, uint64_t oldest,
-			  context_forgotten_fn on_forgotten, void *user)
+void context_table_end_window(struct context_table *table, uint64_t window,
+			      context_retired_fn on_retired, void *user)
 {
 	struct entry *entry, *next;
 
 	HASH_ITER(hh, table->entries, entry, next) {
-		if (entry->context.last_window >= oldest)
+		if (entry->context.last_window == window)
 			continue;
-		on_forgotten(user, entry->context.hash);
-		HASH_DEL(table->entries, entry);
-		free(entry);
+		if (!entry->retired_window) {
+			on_retired(user, entry->context.hash);
+			entry->retired_window = window;
+		} else if (window - entry->retired_window >= DRAINS_OF_BOTH_MAPS) {
+			HASH_DEL(table->entries, entry);
+			free(entry);
+		}
 	}
 }
 

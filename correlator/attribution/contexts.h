@@ -1,6 +1,23 @@
 /*
  * The contexts that accounts were charged to, decoded: hash -> texts of the keys. Bounded by
- * forgetting contexts that no account has named for some windows. Pure; single thread.
+ * forgetting those that no account names any more. Pure; single thread.
+ *
+ * A context is known in two places. Its snapshot is in the kernel's map: who opens an account for
+ * it puts it there, or sees that it is there. Its texts are here: the first drain that finds it
+ * named takes the snapshot and decodes it. Who removes a snapshot cannot know who has just seen it
+ * and relies on it, so a context is forgotten in two steps:
+ *
+ *   NAMED      by the last drain. Accounts that are opened for it may or may not find a snapshot.
+ *     |        A drain does not name it: the snapshot is removed.
+ *   RETIRED    Who comes back from here on makes a new snapshot. Accounts of those that relied on
+ *     |        the old one are still to come: one that does makes it NAMED again.
+ *     |        Both maps of accounts were drained since, and it was not named.
+ *   forgotten  Nobody relies on the old snapshot any more. A new one is left where it is: its
+ *              account is in the open window, and its drain takes it.
+ *
+ * Both maps, because a thread that is dying may charge to the window before the open one. And their
+ * drains are enough, because a window is drained only when every CPU was interrupted and every
+ * thread has let go of its books: whoever had seen the snapshot has opened his account by then.
  */
 #pragma once
 
@@ -33,10 +50,14 @@ const struct context *context_table_find(struct context_table *table, uint64_t h
 int context_table_add(struct context_table *table, const struct context *context,
 		      size_t value_count);
 
-typedef void (*context_forgotten_fn)(void *user, uint64_t hash);
+typedef void (*context_retired_fn)(void *user, uint64_t hash);
 
-/* Forgets those not named since window `oldest`; calls on_forgotten for each. */
-void context_table_forget(struct context_table *table, uint64_t oldest,
-			  context_forgotten_fn on_forgotten, void *user);
+/*
+ * Call after the drain of each window with its number. Calls on_retired, which is to remove the
+ * snapshot, for each context that it did not name, once; forgets those that were retired two drains
+ * ago. The numbers of windows are consecutive.
+ */
+void context_table_end_window(struct context_table *table, uint64_t window,
+			      context_retired_fn on_retired, void *user);
 
 size_t context_table_count(const struct context_table *table);
