@@ -32,7 +32,9 @@ static __always_inline void charge_overflow(struct thread_state *thread)
 
 /*
  * Makes the snapshot that the thread holds known under its hash: when an account is opened for it,
- * which is once a window, not at each change of context. False: there is no room.
+ * which is once a window, not at each change of context. So whatever userspace removes meanwhile is
+ * there anew, or is still decoded, when the account is drained (attribution/contexts.h). False:
+ * there is no room.
  */
 static __always_inline bool charge_publish_snapshot(struct thread_state *thread, __u64 hash)
 {
@@ -56,14 +58,12 @@ static __always_inline struct account *charge_open_account(struct thread_state *
 {
 	struct account fresh = {
 		.first_ns = thread->pending_first_ns,
+		.last_ns = thread->pending_first_ns,
 		.tid = thread->tid,
 		.ns_tid = thread->ns_tid,
 	};
 	struct share_table *share = &accounts_share[thread->epoch & 1];
 
-	if (thread->snapshot_hash == key->context_hash && key->context_hash >= CONTEXT_HASH_FIRST &&
-	    !charge_publish_snapshot(thread, key->context_hash))
-		return NULL;
 	if (thread->is_unread && thread->snapshot_hash == key->context_hash)
 		count_loss(thread->tgid, COUNTER_VALUE_UNREADABLE);
 	if (bpf_probe_read_kernel(fresh.comm, sizeof(fresh.comm), task->comm))
@@ -73,13 +73,21 @@ static __always_inline struct account *charge_open_account(struct thread_state *
 		count_loss(thread->tgid, COUNTER_ACCOUNTS_FULL);
 		return NULL;
 	}
+	/* The account first: a snapshot that no account names would never be taken out. */
+	if (thread->snapshot_hash == key->context_hash && key->context_hash >= CONTEXT_HASH_FIRST &&
+	    !charge_publish_snapshot(thread, key->context_hash)) {
+		bpf_map_delete_elem(epoch, key);
+		return NULL;
+	}
 	share_add(share, thread->tgid);
+	thread->opened_hash = key->context_hash;
+	thread->opened_epoch = thread->epoch;
 	return bpf_map_lookup_elem(epoch, key);
 }
 
-/* Charges everything pending to the context that the thread holds as read. */
-static __noinline int charge_pending(struct thread_state *thread, struct task_struct *task,
-				     __u64 now_ns)
+/* The account of what is pending, opened if need be; NULL = it goes to overflow. */
+static __always_inline struct account *charge_find_account(struct thread_state *thread,
+							   struct task_struct *task)
 {
 	struct account_key key = {
 		.context_hash = thread->knowledge == CONTEXT_UNKNOWN ? CONTEXT_HASH_UNKNOWN
@@ -87,20 +95,44 @@ static __noinline int charge_pending(struct thread_state *thread, struct task_st
 		.thread_serial = thread->serial,
 		.tgid = thread->tgid,
 	};
-	struct account *account = NULL;
 	__u32 active = thread->epoch & 1;
+	struct account *account;
 	void *epoch;
+
+	epoch = bpf_map_lookup_elem(&accounts, &active);
+	if (!epoch || key.context_hash == CONTEXT_HASH_OVERFLOW)
+		return NULL;
+	account = bpf_map_lookup_elem(epoch, &key);
+	return account ? account : charge_open_account(thread, task, epoch, &key);
+}
+
+/*
+ * Before another snapshot is built over the thread's: what is pending can be charged to its context
+ * later only if its account is open, because the snapshot was published with that.
+ */
+static __noinline int charge_secure_pending(struct thread_state *thread, struct task_struct *task)
+{
+	bool is_open = thread->opened_epoch == thread->epoch &&
+		       thread->opened_hash == thread->context_hash;
+
+	if (thread->pending_first_ns && !is_open && thread->context_hash >= CONTEXT_HASH_FIRST &&
+	    !charge_find_account(thread, task))
+		thread->context_hash = CONTEXT_HASH_OVERFLOW;
+	return 0;
+}
+
+/* Charges everything pending to the context that the thread holds as read. */
+static __noinline int charge_pending(struct thread_state *thread, struct task_struct *task,
+				     __u64 now_ns)
+{
+	struct account *account;
 
 	if (!thread->pending_first_ns)
 		return 0;
-	epoch = bpf_map_lookup_elem(&accounts, &active);
-	if (epoch && key.context_hash != CONTEXT_HASH_OVERFLOW) {
-		account = bpf_map_lookup_elem(epoch, &key);
-		if (!account)
-			account = charge_open_account(thread, task, epoch, &key);
-	}
+	account = charge_find_account(thread, task);
 	if (account) {
-		if (thread->is_inherited && key.context_hash >= CONTEXT_HASH_FIRST)
+		if (thread->is_inherited && thread->knowledge != CONTEXT_UNKNOWN &&
+		    thread->context_hash >= CONTEXT_HASH_FIRST)
 			account->flags |= ACCOUNT_INHERITED;
 		account_fold(&account->totals, &thread->pending);
 		/* Charged by the clock before the theft was told; no next stint need come. */

@@ -198,16 +198,19 @@ __weak __u64 context_table_digest(struct thread_state *thread)
  * request's made at the same address. Cheaply the table's words are compared (the same objects);
  * fully, what they hold.
  */
-static __always_inline bool context_is_same(struct thread_state *thread, __u64 now_ns,
-					    bool is_cheap)
+static __always_inline bool context_is_same(struct thread_state *thread, struct task_struct *task,
+					    __u64 now_ns, bool is_cheap)
 {
+	__u64 hash = thread->context_hash;
+
 	if (!thread->state_pointer)
 		return true;
 	if (is_cheap)
 		return context_read_table(thread) &&
 		       context_table_digest(thread) == thread->table_digest;
 	thread->compared_ns = now_ns;
-	return context_resolve(thread) == thread->context_hash;
+	charge_secure_pending(thread, task);
+	return context_resolve(thread) == hash;
 }
 
 static __always_inline void context_adopt(struct thread_state *thread, __u64 pointer)
@@ -215,13 +218,8 @@ static __always_inline void context_adopt(struct thread_state *thread, __u64 poi
 	thread->state_pointer = pointer;
 	thread->context_hash = context_resolve(thread);
 	thread->knowledge = CONTEXT_KNOWN;
-	if (is_lean) {
+	if (is_lean)
 		thread->table_digest = pointer ? context_table_digest(thread) : 0;
-		/* The next comparison builds its snapshot over this one. */
-		if (thread->context_hash >= CONTEXT_HASH_FIRST &&
-		    !charge_publish_snapshot(thread, thread->context_hash))
-			thread->context_hash = CONTEXT_HASH_OVERFLOW;
-	}
 	/* A leftover of another thread, of the parent before a fork, or simply older than we are.
 	 */
 	if (thread->leftover_pointer == LEFTOVER_ANY)
@@ -266,7 +264,7 @@ static __always_inline bool context_confirm(struct thread_state *thread, struct 
 	if (thread->knowledge == CONTEXT_KNOWN &&
 	    !(thread->is_unread && !otel && pointer == thread->state_pointer)) {
 		is_same = pointer == thread->state_pointer &&
-			  (!is_lean || otel || context_is_same(thread, now_ns, is_cheap));
+			  (!is_lean || otel || context_is_same(thread, task, now_ns, is_cheap));
 		if (is_same && !otel)
 			return false;
 		is_change |= !is_same;

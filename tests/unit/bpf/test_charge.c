@@ -1,0 +1,240 @@
+/*
+ * What is in the maps when an account is opened: bpf/charge.bpf.h over maps of a few elements.
+ * attribution/contexts.h relies on it: whoever has an account has published its context in the same
+ * window, and nobody has published one without it.
+ */
+#include "bpf/native_kernel.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <correlator/share.h>
+
+enum {
+	TGID = 77,
+	ELEMENTS = 4
+};
+
+/* The sizes of the maps are constants of a loaded program. */
+static struct {
+	bool has_accounts;
+	bool has_contexts;
+} room;
+static bool has_room(const struct share_table *table);
+static long native_update(void *map, const void *key, const void *value);
+static long native_delete(void *map, const void *key);
+
+#define share_has_room(table, ...)		  has_room(table)
+#define bpf_map_update_elem(map, key, value, ...) native_update(map, key, value)
+#define bpf_map_delete_elem			  native_delete
+
+#include "context.bpf.h"
+
+static struct {
+	struct account_key keys[ELEMENTS];
+	struct account accounts[ELEMENTS];
+	size_t count;
+} opened[2];
+static struct {
+	uint64_t hashes[ELEMENTS];
+	size_t count;
+} published;
+static struct process_books process;
+static struct thread_state thread;
+static struct task_struct task;
+
+static bool has_room(const struct share_table *table)
+{
+	return table == &contexts_share ? room.has_contexts : room.has_accounts;
+}
+
+static size_t find_account(void *map, const struct account_key *key)
+{
+	size_t epoch = map == &opened[1], i = 0;
+
+	while (i < opened[epoch].count && memcmp(&opened[epoch].keys[i], key, sizeof(*key)) != 0)
+		i++;
+	return i;
+}
+
+static bool is_published(uint64_t hash)
+{
+	for (size_t i = 0; i < published.count; i++)
+		if (published.hashes[i] == hash)
+			return true;
+	return false;
+}
+
+/* Not inlined: the size of a key is that of its map's. */
+__attribute__((noipa)) void *native_find(const void *map, const void *key)
+{
+	static struct context_snapshot snapshot;
+	size_t i;
+
+	if (map == &books)
+		return &process;
+	if (map == &accounts)
+		return &opened[*(const uint32_t *)key];
+	if (map == &contexts)
+		return is_published(*(const uint64_t *)key) ? &snapshot : NULL;
+	for (size_t epoch = 0; epoch < 2; epoch++) {
+		if (map != &opened[epoch])
+			continue;
+		i = find_account(&opened[epoch], key);
+		return i < opened[epoch].count ? &opened[epoch].accounts[i] : NULL;
+	}
+	return NULL;
+}
+
+static long native_update(void *map, const void *key, const void *value)
+{
+	size_t epoch = map == &opened[1];
+
+	if (map == &contexts) {
+		assert_in_range(published.count, 0, ELEMENTS - 1);
+		published.hashes[published.count++] = *(const uint64_t *)key;
+		return 0;
+	}
+	assert_in_range(opened[epoch].count, 0, ELEMENTS - 1);
+	opened[epoch].keys[opened[epoch].count] = *(const struct account_key *)key;
+	opened[epoch].accounts[opened[epoch].count++] = *(const struct account *)value;
+	return 0;
+}
+
+static long native_delete(void *map, const void *key)
+{
+	size_t epoch = map == &opened[1], i = find_account(map, key);
+
+	assert_int_not_equal(i, opened[epoch].count);
+	opened[epoch].count--;
+	opened[epoch].keys[i] = opened[epoch].keys[opened[epoch].count];
+	opened[epoch].accounts[i] = opened[epoch].accounts[opened[epoch].count];
+	return 0;
+}
+
+long native_read_user(void *buffer, __u32 size_bytes, const void *address)
+{
+	(void)address;
+	memset(buffer, 0, size_bytes);
+	return -1;
+}
+
+/* A thread with time pending in a context that it has read. */
+static void hold(uint64_t hash)
+{
+	thread.knowledge = CONTEXT_KNOWN;
+	thread.context_hash = hash;
+	thread.snapshot_hash = hash;
+	thread.state_pointer = 4096;
+	thread.pending.user_ns = 5;
+	thread.pending_first_ns = 1000;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	memset(opened, 0, sizeof(opened));
+	memset(&published, 0, sizeof(published));
+	memset(accounts_share, 0, sizeof(accounts_share));
+	memset(&process, 0, sizeof(process));
+	memset(&thread, 0, sizeof(thread));
+	thread.tgid = TGID;
+	thread.serial = 1;
+	room.has_accounts = room.has_contexts = true;
+	is_lean = 0;
+	return 0;
+}
+
+static void who_opens_an_account_publishes_the_context(void **state)
+{
+	(void)state;
+	for (thread.epoch = 0; thread.epoch < 2; thread.epoch++) {
+		hold(100);
+		charge_pending(&thread, &task, 2000);
+		assert_int_equal(opened[thread.epoch].count, 1);
+		assert_int_equal(opened[thread.epoch].accounts[0].totals.user_ns, 5);
+		assert_true(is_published(100));
+		/* Forgotten after a window in which nobody was in it. */
+		published.count = 0;
+	}
+}
+
+static void without_room_for_an_account_nothing_is_published(void **state)
+{
+	(void)state;
+	room.has_accounts = false;
+	hold(100);
+	charge_pending(&thread, &task, 2000);
+	assert_int_equal(opened[0].count, 0);
+	assert_int_equal(published.count, 0);
+	assert_int_equal(process.epochs[0].overflow.user_ns, 5);
+	assert_int_equal(process.losses[COUNTER_ACCOUNTS_FULL], 1);
+}
+
+static void without_room_for_a_context_no_account_names_it(void **state)
+{
+	(void)state;
+	room.has_contexts = false;
+	hold(100);
+	charge_pending(&thread, &task, 2000);
+	assert_int_equal(opened[0].count, 0);
+	assert_int_equal(accounts_share[0].used, 0);
+	assert_int_equal(process.epochs[0].overflow.user_ns, 5);
+	assert_int_equal(process.losses[COUNTER_CONTEXTS_FULL], 1);
+}
+
+static void a_context_is_published_before_its_snapshot_is_built_over(void **state)
+{
+	(void)state;
+	is_lean = 1;
+	hold(100);
+	/* The table cannot be read any more: another context, or none. */
+	assert_false(context_is_same(&thread, &task, 2000, false));
+	thread.snapshot_hash = 200;
+	assert_true(is_published(100));
+	charge_pending(&thread, &task, 2000);
+	assert_int_equal(opened[0].count, 1);
+	assert_int_equal(opened[0].keys[0].context_hash, 100);
+	assert_int_equal(opened[0].accounts[0].totals.user_ns, 5);
+	/* Once a window: nothing is looked for while the account is open. */
+	published.count = 0;
+	hold(100);
+	assert_false(context_is_same(&thread, &task, 2000, false));
+	assert_int_equal(published.count, 0);
+	thread.epoch++;
+	assert_false(context_is_same(&thread, &task, 2000, false));
+	assert_true(is_published(100));
+}
+
+static void what_cannot_be_published_before_goes_to_overflow(void **state)
+{
+	(void)state;
+	is_lean = 1;
+	room.has_contexts = false;
+	hold(100);
+	assert_false(context_is_same(&thread, &task, 2000, false));
+	charge_pending(&thread, &task, 2000);
+	assert_int_equal(opened[0].count, 0);
+	assert_int_equal(process.epochs[0].overflow.user_ns, 5);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(who_opens_an_account_publishes_the_context, set_up),
+		cmocka_unit_test_setup(without_room_for_an_account_nothing_is_published, set_up),
+		cmocka_unit_test_setup(without_room_for_a_context_no_account_names_it, set_up),
+		cmocka_unit_test_setup(a_context_is_published_before_its_snapshot_is_built_over,
+				       set_up),
+		cmocka_unit_test_setup(what_cannot_be_published_before_goes_to_overflow, set_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
