@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "command.h"
+#include "command/command.h"
 
 static const struct {
 	const char *name;

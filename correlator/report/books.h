@@ -9,7 +9,7 @@
 
 #include <correlator/counters.h>
 
-#include "report/record_view.h"
+#include "record/record_view.h"
 
 enum {
 	BOOKS_REASON_BYTES = 64,

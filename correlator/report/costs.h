@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "report/record_view.h"
+#include "record/record_view.h"
 
 enum cost {
 	COST_CPU = 0, /* user + kernel */

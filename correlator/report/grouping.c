@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/keyed_hash.h"
+#include "base/keyed_hash.h"
 
 static const char *const by_fields[] = { "pid", "tid", "comm", "thread_name" };
 

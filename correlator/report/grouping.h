@@ -12,8 +12,8 @@
 #include <uthash.h>
 
 #include "base/cleanup.h"
+#include "record/record_view.h"
 #include "report/costs.h"
-#include "report/record_view.h"
 #include "report/text_set.h"
 
 enum {

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "record/record_view.h"
 #include "report/display_text.h"
-#include "report/record_view.h"
 
 enum {
 	ESCAPED_BYTES = 4 * RECORD_VIEW_TEXT_BYTES_MAX + 1

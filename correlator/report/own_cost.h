@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "report/record_view.h"
+#include "record/record_view.h"
 
 enum {
 	OWN_COST_PROGRAMS_MAX = 32,

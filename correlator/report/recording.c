@@ -9,8 +9,8 @@
 
 #include <uthash.h>
 
+#include "base/keyed_hash.h"
 #include "base/text.h"
-#include "report/keyed_hash.h"
 
 struct recording_process {
 	struct recording_process_info info; /* host_name and pid are the key */

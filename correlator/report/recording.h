@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "report/record_view.h"
+#include "record/record_view.h"
 
 enum {
 	RECORDING_KEYS_MAX = 64,

@@ -10,7 +10,7 @@
 #include <uthash.h>
 
 #include "base/cleanup.h"
-#include "report/keyed_hash.h"
+#include "base/keyed_hash.h"
 
 struct text_set_entry {
 	UT_hash_handle hh;

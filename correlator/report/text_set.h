@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "report/record_view.h"
+#include "record/record_view.h"
 
 enum {
 	TEXT_SET_MAX = 4000000 /* about 500 MB */

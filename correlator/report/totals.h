@@ -6,11 +6,11 @@
 
 #include <stddef.h>
 
+#include "record/record_view.h"
 #include "report/books.h"
 #include "report/costs.h"
 #include "report/grouping.h"
 #include "report/own_cost.h"
-#include "report/record_view.h"
 #include "report/recording.h"
 #include "report/text_set.h"
 

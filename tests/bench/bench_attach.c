@@ -17,8 +17,8 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "target/elf_image.h"
-#include "target/probe_site.h"
+#include "target/elf/elf_image.h"
+#include "target/publisher/probe_site.h"
 
 DEFINE_CLEANUP(struct bpf_object *, bpf_object__close);
 

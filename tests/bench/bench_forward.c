@@ -17,9 +17,9 @@
 
 #include "base/duration.h"
 #include "base/log.h"
-#include "output/backlog_source.h"
-#include "output/record_encode.h"
-#include "output/sender.h"
+#include "forward/sender.h"
+#include "queue/backlog_source.h"
+#include "record/record_encode.h"
 
 enum {
 	WINDOW_RECORDS = 1000, /* encoded before each append, as one window of a busy server has */

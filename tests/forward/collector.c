@@ -14,7 +14,7 @@
 
 #include "forward/collector_handshake.h"
 #include "forward/kept.h"
-#include "output/numbered_entries.h"
+#include "queue/numbered_entries.h"
 
 enum {
 	ID_BYTES = 64,

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "output/numbered_entries.h"
+#include "queue/numbered_entries.h"
 
 void kept_init(struct kept *kept)
 {

@@ -18,10 +18,10 @@
 #include <cmocka.h>
 
 #include "forward/collector.h"
-#include "output/backlog.h"
-#include "output/backlog_source.h"
-#include "output/numbered_entries.h"
-#include "output/sender.h"
+#include "forward/sender.h"
+#include "queue/backlog.h"
+#include "queue/backlog_source.h"
+#include "queue/numbered_entries.h"
 
 #define MS UINT64_C(1000000) /* in ns */
 

@@ -1,7 +1,7 @@
 /* What a collector says: an answer to a chunk, a HELO, a PONG. */
+#include "forward/forward_handshake.h"
+#include "forward/forward_message.h"
 #include "fuzz.h"
-#include "output/forward_handshake.h"
-#include "output/forward_message.h"
 
 #include <errno.h>
 

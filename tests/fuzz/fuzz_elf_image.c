@@ -1,7 +1,7 @@
 /* An ELF file of the target: all that is asked of one, for any answer of it. */
 #include "fuzz.h"
-#include "target/elf_image.h"
-#include "target/probe_site.h"
+#include "target/elf/elf_image.h"
+#include "target/publisher/probe_site.h"
 
 static void ask_relocations(const struct elf_image *image, size_t size_bytes)
 {

@@ -1,6 +1,6 @@
 /* The content of a PT_NOTE segment: first the alignment, then the notes. */
 #include "fuzz.h"
-#include "target/elf_note.h"
+#include "target/elf/elf_note.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 {

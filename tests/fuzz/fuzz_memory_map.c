@@ -1,6 +1,6 @@
 /* /proc/PID/maps: paths in it are the target's. */
 #include "fuzz.h"
-#include "target/memory_map.h"
+#include "target/proc/memory_map.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 {

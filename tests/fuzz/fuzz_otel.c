@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "fuzz.h"
-#include "target/otel_process_context.h"
+#include "target/otel/otel_process_context.h"
 
 static void walk_attributes(struct fuzz_input *input)
 {

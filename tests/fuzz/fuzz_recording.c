@@ -3,11 +3,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/entry_scan.h"
-#include "base/entry_search.h"
 #include "fuzz.h"
+#include "record/entry_scan.h"
+#include "record/entry_search.h"
+#include "record/record_reader.h"
 #include "report/format.h"
-#include "report/record_reader.h"
 #include "report/totals.h"
 
 static void print_report(const struct totals *totals, const char *path)

@@ -1,6 +1,6 @@
 /* The server's name from a command line, /proc/PID/cmdline. */
 #include "fuzz.h"
-#include "target/process.h"
+#include "target/proc/process.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 {

@@ -4,7 +4,7 @@
  * of 64.
  */
 #include "fuzz_memory.h"
-#include "target/tls_symbol.h"
+#include "target/elf/tls_symbol.h"
 
 enum {
 	OPTION_MUSL = 1,

@@ -1,6 +1,6 @@
 /* Straight-line code, as the search for a probe site goes through it. */
 #include "fuzz.h"
-#include "target/x86_instruction.h"
+#include "target/elf/x86_instruction.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 {

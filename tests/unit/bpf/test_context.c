@@ -15,7 +15,7 @@
 
 #include "context.bpf.h"
 #include "target/forged_memory.h"
-#include "target/ruby_value.h"
+#include "target/ruby/ruby_value.h"
 
 enum {
 	KEY = 300 << 4 | 1,

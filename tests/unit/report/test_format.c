@@ -1,11 +1,11 @@
 #include <locale.h>
 #include <stdlib.h>
 
-#include "base/entry_scan.h"
+#include "record/entry_scan.h"
+#include "record/golden.h"
+#include "record/record_reader.h"
 #include "report/format.h"
-#include "report/golden.h"
-#include "report/record_reader.h"
-#include "report/sample.h"
+#include "report/sample_totals.h"
 
 typedef int (*format_fn)(const struct totals *totals, const struct format_options *options,
 			 FILE *out);

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "report/format.h"
-#include "report/sample.h"
+#include "report/sample_totals.h"
 
 static struct totals totals;
 

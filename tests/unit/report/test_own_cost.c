@@ -1,5 +1,5 @@
 #include "report/own_cost.h"
-#include "report/sample.h"
+#include "report/sample_totals.h"
 
 static void add_self(struct totals *totals, int64_t contexts, int64_t limit, int64_t rss_bytes)
 {

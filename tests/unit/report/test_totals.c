@@ -1,7 +1,7 @@
 #include <errno.h>
 
 #include "report/rows.h"
-#include "report/sample.h"
+#include "report/sample_totals.h"
 
 static const char *const by_default[] = { "request_id", "endpoint" };
 

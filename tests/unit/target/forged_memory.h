@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "target/memory_reader.h"
+#include "target/proc/memory_reader.h"
 
 #define FORGED_BASE UINT64_C(0x7f5500000000)
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "target/forged_memory.h"
-#include "target/ruby_symbols.h"
+#include "target/ruby/ruby_symbols.h"
 
 enum {
 	PAGE = 512,

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "target/ruby_symbols.h"
+#include "target/ruby/ruby_symbols.h"
 
 enum {
 	LIVE_RUBY_RANGES_MAX = 16

@@ -1,8 +1,8 @@
 /* The name of an ID as text. */
 #pragma once
 
-#include "target/ruby_symbols.h"
-#include "target/ruby_value.h"
+#include "target/ruby/ruby_symbols.h"
+#include "target/ruby/ruby_value.h"
 
 /* As ruby_symbols_find_name; 1: the text was cut. */
 static inline int find_name_text(struct ruby_symbols *symbols, uint64_t id,

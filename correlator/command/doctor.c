@@ -1,0 +1,300 @@
+#include <argp.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <correlator/state_abi.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "command/command.h"
+#include "command/doctor_lines.h"
+#include "observe/key_options.h"
+#include "probe/features.h"
+#include "target/otel/otel_target.h"
+#include "target/proc/namespaces.h"
+#include "target/proc/process.h"
+#include "target/ruby/ruby_target.h"
+
+DEFINE_CLEANUP(struct ruby_target *, ruby_target_free);
+
+struct arguments {
+	pid_t pid; /* 0 = none */
+	struct key_options keys;
+	bool is_failed;
+};
+
+/* What -p means here, and whether the kernel will take our programs. */
+static void describe_own_namespaces(void)
+{
+	struct namespaces own;
+
+	if (namespaces_read(getpid(), &own))
+		return;
+	if (namespaces_is_initial(&own, NAMESPACE_PID))
+		doctor_say(VERDICT_OK, "pid namespace",
+			   "the machine's: all processes can be observed");
+	else
+		doctor_say(
+			VERDICT_OK, "pid namespace",
+			"a container's: pids are those seen here, processes outside of it are not "
+			"observed");
+	if (!namespaces_is_initial(&own, NAMESPACE_USER))
+		doctor_say(VERDICT_NOTE, "user namespace",
+			   "a container's: BPF needs the capabilities in the machine's");
+}
+
+/* Number of features without which nothing works. */
+static int examine_machine(void)
+{
+	struct feature features[FEATURES_MAX];
+	size_t count = features_look(features);
+	int missing = 0, result;
+
+	(void)puts("This machine and user");
+	for (size_t i = 0; i < count; i++) {
+		const struct feature *feature = &features[i];
+
+		if (feature->state == FEATURE_PRESENT) {
+			doctor_say(VERDICT_OK, feature->name, "%s", feature->detail);
+			continue;
+		}
+		missing += feature->state == FEATURE_ABSENT;
+		doctor_say(feature->state == FEATURE_ABSENT ? VERDICT_BAD : VERDICT_NOTE,
+			   feature->name, "missing: %s", feature->remedy);
+	}
+	describe_own_namespaces();
+	result = features_try_load();
+	if (result)
+		doctor_say(VERDICT_BAD, "programs", "the kernel refuses them: %s",
+			   strerror(-result));
+	else
+		doctor_say(VERDICT_OK, "programs", "loaded and verified");
+	return missing + (result != 0);
+}
+
+static void describe_namespaces(const struct process_info *info)
+{
+	char differences[NAMESPACES_TEXT_BYTES];
+	struct namespaces own, its;
+
+	if (namespaces_read(getpid(), &own) || namespaces_read(info->pid, &its))
+		return;
+	namespaces_differences(&own, &its, differences);
+	if (differences[0])
+		doctor_say(VERDICT_OK, "namespaces", "own %s; pid %u inside", differences,
+			   info->ns_pid);
+}
+
+static void describe_sites(const struct publisher *publisher)
+{
+	if (!publisher->site_count)
+		doctor_say(VERDICT_NOTE, "probe site",
+			   "no function that changes the context was found: recordings run lean");
+	for (size_t i = 0; i < publisher->site_count; i++) {
+		const struct probe_site *site = &publisher->sites[i];
+		bool is_cheap = site->cost == PROBE_SITE_EMULATED;
+
+		char name[64];
+
+		(void)snprintf(name, sizeof(name), "function at 0x%" PRIx64,
+			       site->virtual_address - site->offset_bytes);
+		doctor_say(is_cheap ? VERDICT_OK : VERDICT_NOTE, "probe site",
+			   "%s+%u%s: %02x %02x %02x %02x %02x (%s), %s",
+			   site->function ? site->function : name, site->offset_bytes,
+			   site->function ? "" : ", which refers to the variable", site->bytes[0],
+			   site->bytes[1], site->bytes[2], site->bytes[3], site->bytes[4],
+			   site->instruction,
+			   is_cheap ? "emulated by the kernel: about 0.7 us"
+				    : "single-stepped: about 10 us; consider --lean");
+	}
+}
+
+static void describe_unreadable(const struct ruby_target *target)
+{
+	if (target->unreadable_count)
+		doctor_say(
+			VERDICT_NOTE, "mapped files",
+			"%zu could not be opened, among them %s: replaced since they were loaded? Then "
+			"only root, or CAP_CHECKPOINT_RESTORE, can look into them",
+			target->unreadable_count, target->unreadable_path);
+}
+
+static void describe_copies(const struct ruby_target *target, const struct publisher *publisher)
+{
+	for (size_t i = 0; i < target->publisher_count; i++)
+		if (&target->publishers[i] != publisher)
+			doctor_say(
+				VERDICT_NOTE, "thread-local",
+				"%s has one of its own: a recording reads the one that it sees set",
+				target->publishers[i].path);
+}
+
+static void describe_keys(const struct ruby_target *target, const struct key_options *keys)
+{
+	for (size_t i = 0; i < keys->count; i++) {
+		if (!keys->ruby_names[i])
+			continue;
+		if (target->key_ids[i])
+			doctor_say(VERDICT_OK, "key", "%s = ID 0x%" PRIx64, keys->names[i],
+				   target->key_ids[i]);
+		else
+			doctor_say(
+				VERDICT_NOTE, "key",
+				"%s is not a symbol of this process yet: normal before the first "
+				"request, a recording waits for it",
+				keys->names[i]);
+	}
+}
+
+/* Number of things without which Ruby's contexts cannot be recorded. */
+static int describe_ruby(const struct ruby_target *target, const struct key_options *keys)
+{
+	const struct publisher *publisher = ruby_target_publisher(target);
+
+	doctor_say(VERDICT_OK, "Ruby", "%s in %s", target->ruby_version, target->ruby_path);
+	if (target->symbols)
+		doctor_say(VERDICT_OK, "symbol table", "at 0x%" PRIx64 ", strings of Ruby %s",
+			   ruby_symbols_table_address(target->symbols),
+			   ruby_symbols_string_layout(target->symbols) == STRING_LAYOUT_LONG
+				   ? "3.2 and later"
+				   : "3.1 and earlier");
+	else
+		doctor_say(VERDICT_BAD, "symbol table", "not found: is Ruby still starting?");
+	if (!publisher) {
+		if (target->publisher_count)
+			doctor_say(VERDICT_BAD, "thread-local",
+				   STATE_SYMBOL
+				   " of %s cannot be located (yet): see above, or is the "
+				   "process still loading it?",
+				   target->publishers[0].path);
+		else
+			doctor_say(VERDICT_BAD, "thread-local",
+				   "no loaded object defines " STATE_SYMBOL
+				   ": add the gem `correlator` to the application and restart it");
+		describe_unreadable(target);
+		return 1;
+	}
+	doctor_say(VERDICT_OK, "thread-local", STATE_SYMBOL " in %s%s", publisher->path,
+		   publisher->is_deleted ? " (deleted or replaced since)" : "");
+	doctor_say_tls(&publisher->tls);
+	describe_copies(target, publisher);
+	describe_sites(publisher);
+	describe_keys(target, keys);
+	return !target->symbols;
+}
+
+/* Number of things without which the process cannot be recorded. */
+static int describe_target(const struct ruby_target *target, const struct otel_target *otel,
+			   const struct key_options *keys)
+{
+	const char *server = process_server_name(target->info.pid);
+	int missing = 0;
+
+	(void)printf("\nProcess %d (%s%s%s)\n", target->info.pid, target->info.comm,
+		     server ? ", " : "", server ? server : "");
+	describe_namespaces(&target->info);
+	if (!target->is_ruby && otel_target_is_readable(otel)) {
+		doctor_say(VERDICT_NOTE, "Ruby", "not a Ruby process: keys otel.* can be recorded");
+	} else if (!target->is_ruby) {
+		doctor_say(VERDICT_BAD, "Ruby",
+			   "no loaded object defines ruby_version: not a Ruby process");
+		missing = 1;
+	} else {
+		missing = describe_ruby(target, keys);
+	}
+	if (otel->is_publishing)
+		doctor_say_otel(otel, keys);
+	/* One of the two is enough. */
+	return otel_target_is_readable(otel) && (target->symbols || !target->is_ruby) ? 0 : missing;
+}
+
+static int examine_process(const struct arguments *arguments)
+{
+	_cleanup_(ruby_target_freep) struct ruby_target *target = NULL;
+	_cleanup_(otel_target_freep) struct otel_target *otel = NULL;
+	int result;
+
+	if (namespaces_check_own_proc())
+		return EXIT_CODE_UNSUPPORTED;
+	result = ruby_target_open(arguments->pid, arguments->keys.ruby_names, arguments->keys.count,
+				  &target);
+	if (!result)
+		result = otel_target_open(arguments->pid, arguments->keys.otel_names,
+					  arguments->keys.count, &otel);
+	if (result == -ESRCH) {
+		(void)log_error(result, "there is no process %d", arguments->pid);
+		return EXIT_CODE_NO_TARGET;
+	}
+	if (result == -EPERM || result == -EACCES) {
+		(void)log_error(result,
+				"not allowed to read process %d: run as its user, as root, or with "
+				"CAP_SYS_PTRACE",
+				arguments->pid);
+		return EXIT_CODE_UNSUPPORTED;
+	}
+	if (result) {
+		(void)log_error_errno(result, "cannot look at process %d", arguments->pid);
+		return EXIT_CODE_FAILURE;
+	}
+	return describe_target(target, otel, &arguments->keys) ? EXIT_CODE_NO_TARGET : EXIT_CODE_OK;
+}
+
+static int parse_option(int key, char *text, struct argp_state *state)
+{
+	struct arguments *arguments = state->input;
+
+	switch (key) {
+	case 'p':
+		arguments->is_failed |= options_parse_pid(text, &arguments->pid) != 0;
+		return 0;
+	case 'k':
+		arguments->is_failed |= key_options_add(&arguments->keys, text) != 0;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+int command_doctor(int argc, char **argv)
+{
+	static const struct argp_option options[] = {
+		{ "pid", 'p', "PID", 0, "Look at this process too", 1 },
+		{ "key", 'k', "KEY", 0,
+		  "Look this key up (repeatable; default request_id, endpoint, trace_id)", 1 },
+		{ 0 },
+	};
+	static const struct argp parser = {
+		options,
+		parse_option,
+		NULL,
+		"Says what this kernel, these privileges and a process offer, and what to do about "
+		"what is missing."
+		"\vEXAMPLES\n"
+		"  correlator doctor\n"
+		"  correlator doctor -p 1234\n"
+		"  correlator doctor -p 1234 -k otel.trace_id -k otel.http.route\n\n"
+		"Exit status: 0 everything needed is there, 2 usage, 3 the kernel or a privilege "
+		"lacks something, 4 the process is not there, not Ruby, or publishes no context.",
+		NULL,
+		NULL,
+		NULL
+	};
+	static const char *const default_keys[] = { "request_id", "endpoint", "trace_id" };
+	struct arguments arguments = { 0 };
+	int missing, code = EXIT_CODE_OK;
+
+	argp_err_exit_status = EXIT_CODE_USAGE;
+	if (argp_parse(&parser, argc, argv, 0, NULL, &arguments) || arguments.is_failed)
+		return EXIT_CODE_USAGE;
+	for (size_t i = arguments.keys.count ? 3 : 0; i < 3; i++)
+		(void)key_options_add(&arguments.keys, default_keys[i]);
+	missing = examine_machine();
+	if (arguments.pid)
+		code = examine_process(&arguments);
+	key_options_deinit(&arguments.keys);
+	return missing ? EXIT_CODE_UNSUPPORTED : code;
+}

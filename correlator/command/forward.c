@@ -1,0 +1,357 @@
+#include <argp.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+
+#include "base/duration.h"
+#include "base/log.h"
+#include "command/command.h"
+#include "forward/forwarding.h"
+#include "queue/backlog_source.h"
+#include "queue/file_source.h"
+
+#define DEFAULT_GIVE_UP "1m"
+#define NS_PER_S	((uint64_t)1000000000)
+
+enum {
+	OPTION_TO = 0x100,
+	OPTION_SKIP,
+	OPTION_GIVE_UP,
+	PROGRESS_MS = 1000,
+	DRAIN_S = 2, /* after Ctrl-C, for the chunk that is on its way */
+};
+
+struct arguments {
+	struct forward_options forward;
+	char *const *paths; /* argv's, NULL-terminated */
+	uint64_t skip_records;
+	uint64_t give_up_ns;
+	bool is_failed; /* an option was refused, and said why */
+};
+
+/* What is being sent: a file, or what a spool holds. */
+struct work {
+	const char *path;
+	struct file_source *file; /* NULL = a spool */
+	struct backlog *spool;
+};
+
+static const struct argp_option options[] = {
+	{ "to", OPTION_TO, "URL", 0,
+	  "A collector: tcp://HOST:PORT, tls://HOST:PORT or unix:PATH; of several, the first that "
+	  "takes it",
+	  0 },
+	{ "skip", OPTION_SKIP, "N", 0, "Leave out the first N records: to go on where it ended",
+	  0 },
+	{ "give-up", OPTION_GIVE_UP, "TIME", 0,
+	  "End when nothing is acknowledged for so long (default " DEFAULT_GIVE_UP ")", 0 },
+	{ "verbose", 'v', NULL, 0, "Say more", 2 },
+	{ "quiet", 'q', NULL, 0, "Say nothing but errors and warnings", 2 },
+	{ 0 },
+};
+
+static const char documentation[] =
+	"Sends recorded files, or the spool that a recording left behind, to a collector by the "
+	"Fluent Forward protocol. Each record arrives at least once."
+	"\vTIME is a number with a unit: 500ms, 10s (seconds without one), 2m. A FILE of - is "
+	"standard input, a folder is a spool.\n\n"
+	"EXAMPLES\n"
+	"  correlator forward puma.rec --to tcp://127.0.0.1:24224\n"
+	"  correlator forward --to tls://logs:24224 --shared-key-file key day-*.rec\n"
+	"  correlator forward /var/lib/correlator/spool --to tcp://127.0.0.1:24224\n\n"
+	"Exit status: 0 all of it was acknowledged, 1 it was not, or a file is damaged (what is before "
+	"and after it is sent), 2 usage, 130 interrupted.";
+
+static int parse_count(const char *text, uint64_t *ret_count)
+{
+	char *end;
+	unsigned long long value;
+
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (errno || end == text || *end || text[0] == '-')
+		return log_error(EINVAL, "--skip %s: not a number of records", text);
+	*ret_count = value;
+	return 0;
+}
+
+static int parse_give_up(const char *text, uint64_t *ret_ns)
+{
+	if (duration_parse(text, ret_ns) || *ret_ns == 0)
+		return log_error(EINVAL, "--give-up %s: not a time such as 30s or 2m", text);
+	return 0;
+}
+
+static error_t parse_option(int key, char *text, struct argp_state *state)
+{
+	struct arguments *arguments = state->input;
+	int r = 0;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &arguments->forward;
+		break;
+	case OPTION_TO:
+		r = forward_options_add_url(&arguments->forward, text);
+		break;
+	case OPTION_SKIP:
+		r = parse_count(text, &arguments->skip_records);
+		break;
+	case OPTION_GIVE_UP:
+		r = parse_give_up(text, &arguments->give_up_ns);
+		break;
+	case 'v':
+		log_set_level(LOG_LEVEL_DEBUG);
+		break;
+	case 'q':
+		log_set_level(LOG_LEVEL_WARNING);
+		break;
+	case ARGP_KEY_ARGS:
+		arguments->paths = state->argv + state->next;
+		state->next = state->argc;
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	if (r < 0)
+		arguments->is_failed = true;
+	return 0;
+}
+
+static bool is_folder(const char *path)
+{
+	struct stat status;
+
+	return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+static int check(const struct arguments *arguments)
+{
+	if (arguments->is_failed)
+		return -EINVAL;
+	if (!arguments->paths || !arguments->paths[0])
+		return log_error(EINVAL,
+				 "what to send? FILE or a spool; see correlator forward --help");
+	if (arguments->forward.url_count == 0)
+		return log_error(EINVAL, "where to? --to tcp://HOST:PORT; see correlator forward "
+					 "--help");
+	if (arguments->skip_records && is_folder(arguments->paths[0]))
+		return log_error(EINVAL, "--skip is for files: of a spool, what was sent is gone");
+	return forward_options_check(&arguments->forward);
+}
+
+/* Of a spool: it was all of it once nothing is left. */
+static int next_of_spool(void *user, struct chunk *ret_chunk)
+{
+	struct backlog *spool = user;
+	int r = backlog_next(spool, ret_chunk);
+
+	return r == -EAGAIN && backlog_is_empty(spool) ? -ENODATA : r;
+}
+
+/* Any other folder would get a lock of ours, and be found empty. */
+static int expect_spool(const char *path)
+{
+	char lock[PATH_MAX];
+
+	(void)snprintf(lock, sizeof(lock), "%s/lock", path);
+	if (access(lock, F_OK) < 0)
+		return log_error(ENOENT, "%s is a folder, but not the spool of a recording", path);
+	return 0;
+}
+
+static int open_work(const char *path, uint64_t skip_records, struct work *ret_work)
+{
+	const struct backlog_options spool_options = { .spool = path };
+
+	*ret_work = (struct work){ .path = path };
+	if (is_folder(path))
+		return expect_spool(path) < 0 ? -ENOENT
+					      : backlog_new(&spool_options, &ret_work->spool);
+	return file_source_open(path, skip_records, &ret_work->file);
+}
+
+static void close_work(struct work *work)
+{
+	file_source_free(work->file);
+	backlog_free(work->spool);
+}
+
+static void say_progress(const struct work *work, struct sender *sender)
+{
+	struct sender_status status;
+	struct file_source_status file = { 0 };
+
+	if (!isatty(STDERR_FILENO))
+		return;
+	sender_get_status(sender, &status);
+	if (work->file)
+		file_source_get_status(work->file, &file);
+	if (file.size_bytes)
+		log_info("%s: %" PRIu64 " records acknowledged, %.0f %%", work->path,
+			 status.acked_records,
+			 100.0 * (double)file.done_bytes / (double)file.size_bytes);
+	else
+		log_info("%s: %" PRIu64 " records acknowledged", work->path, status.acked_records);
+}
+
+/* True: a signal came. */
+static bool await_end(const struct work *work, struct sender *sender, int signal_fd)
+{
+	struct pollfd fds[] = {
+		{ .fd = signal_fd, .events = POLLIN },
+		{ .fd = sender_ended_fd(sender), .events = POLLIN },
+	};
+
+	while (!fds[0].revents && !fds[1].revents) {
+		if (poll(fds, sizeof(fds) / sizeof(fds[0]), PROGRESS_MS) == 0)
+			say_progress(work, sender);
+	}
+	return fds[0].revents != 0;
+}
+
+/* What was not delivered, and how to go on. */
+static int say_what_is_left(const struct work *work, const struct sender_status *status,
+			    bool is_interrupted)
+{
+	const char *reason = is_interrupted	     ? "interrupted"
+			     : status->last_error[0] ? status->last_error
+						     : "it cannot be read any further";
+	struct file_source_status file = { 0 };
+
+	if (work->file) {
+		file_source_get_status(work->file, &file);
+		(void)log_error(EIO,
+				"%s: not all of it was delivered (%s); go on with --skip %" PRIu64,
+				work->path, reason, file.done_records);
+	} else {
+		(void)log_error(EIO,
+				"%s: not all of it was delivered (%s); the rest stays there, run "
+				"the same again",
+				work->path, reason);
+	}
+	return is_interrupted ? EXIT_CODE_INTERRUPTED : EXIT_CODE_FAILURE;
+}
+
+static bool is_complete(const struct work *work)
+{
+	struct file_source_status file;
+
+	if (work->spool)
+		return backlog_is_empty(work->spool);
+	file_source_get_status(work->file, &file);
+	return file.is_exhausted;
+}
+
+static int finish(const struct work *work, struct sender *sender, bool is_interrupted)
+{
+	struct file_source_status file = { 0 };
+	struct sender_status status;
+
+	sender_get_status(sender, &status);
+	log_info("%s: %" PRIu64 " records acknowledged%s%s", work->path, status.acked_records,
+		 status.collector[0] ? " by " : "", status.collector);
+	if (!is_complete(work))
+		return say_what_is_left(work, &status, is_interrupted);
+	if (work->file)
+		file_source_get_status(work->file, &file);
+	if (status.rejected_records)
+		(void)log_error(EIO, "%s: %" PRIu64 " records were refused", work->path,
+				status.rejected_records);
+	if (file.damaged_places)
+		(void)log_error(EBADMSG,
+				"%s: damaged: %" PRIu64 " bytes in %" PRIu64
+				" places were not sent, the records around them were",
+				work->path, file.damaged_bytes, file.damaged_places);
+	return status.rejected_records || file.damaged_places ? EXIT_CODE_FAILURE : EXIT_CODE_OK;
+}
+
+static int send_all(struct work *work, const struct forwarding *forwarding, uint64_t give_up_ns,
+		    int signal_fd)
+{
+	_cleanup_(sender_freep) struct sender *sender = NULL;
+	struct chunk_source source;
+	bool is_interrupted;
+
+	if (work->file) {
+		source = file_source_chunks(work->file);
+	} else {
+		source = backlog_source(work->spool);
+		source.next = next_of_spool;
+	}
+	if (forwarding_start(forwarding, &source, give_up_ns, &sender) < 0)
+		return EXIT_CODE_FAILURE;
+	is_interrupted = await_end(work, sender, signal_fd);
+	if (is_interrupted && work->file)
+		file_source_end(work->file);
+	sender_stop(sender, DRAIN_S * NS_PER_S);
+	return finish(work, sender, is_interrupted);
+}
+
+static int send_path(const struct arguments *arguments, size_t index,
+		     const struct forwarding *forwarding, int signal_fd)
+{
+	uint64_t skip_records = index == 0 ? arguments->skip_records : 0;
+	struct work work;
+	int code;
+
+	if (open_work(arguments->paths[index], skip_records, &work) < 0)
+		return EXIT_CODE_FAILURE;
+	code = send_all(&work, forwarding, arguments->give_up_ns, signal_fd);
+	close_work(&work);
+	return code;
+}
+
+static int catch_signals(void)
+{
+	sigset_t signals;
+	int fd;
+
+	(void)sigemptyset(&signals);
+	(void)sigaddset(&signals, SIGINT);
+	(void)sigaddset(&signals, SIGTERM);
+	(void)sigaddset(&signals, SIGHUP);
+	(void)sigprocmask(SIG_BLOCK, &signals, NULL);
+	fd = signalfd(-1, &signals, SFD_CLOEXEC);
+	return fd < 0 ? log_error_errno(errno, "cannot catch signals") : fd;
+}
+
+static int run(const struct arguments *arguments)
+{
+	_cleanup_(forwarding_freep) struct forwarding *forwarding = NULL;
+	_cleanup_fd_ int signal_fd = -1;
+	int code = EXIT_CODE_OK;
+
+	if (check(arguments) < 0)
+		return EXIT_CODE_USAGE;
+	signal_fd = catch_signals();
+	if (signal_fd < 0 || forwarding_new(&arguments->forward, &forwarding) < 0)
+		return EXIT_CODE_FAILURE;
+	for (size_t i = 0; arguments->paths[i] && code == EXIT_CODE_OK; i++)
+		code = send_path(arguments, i, forwarding, signal_fd);
+	return code;
+}
+
+int command_forward(int argc, char **argv)
+{
+	static const struct argp_child children[] = {
+		{ &forward_options_argp, 0, NULL, 1 },
+		{ 0 },
+	};
+	static const struct argp parser = { options,  parse_option, "FILE...", documentation,
+					    children, NULL,	    NULL };
+	struct arguments arguments = { .paths = NULL };
+
+	forward_options_init(&arguments.forward);
+	(void)duration_parse(DEFAULT_GIVE_UP, &arguments.give_up_ns);
+	argp_err_exit_status = EXIT_CODE_USAGE;
+	if (argp_parse(&parser, argc, argv, 0, NULL, &arguments))
+		return EXIT_CODE_USAGE;
+	return run(&arguments);
+}

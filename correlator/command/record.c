@@ -1,0 +1,345 @@
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/duration.h"
+#include "base/log.h"
+#include "command/command.h"
+#include "observe/key_options.h"
+#include "observe/recording.h"
+
+enum {
+	PIDS_MAX = 256,
+	OPTION_FORCE = 0x100,
+	OPTION_LEAN,
+	OPTION_NO_KERNEL_SPLIT,
+	OPTION_NO_FOLLOW,
+	OPTION_ALL_RUBY,
+	OPTION_COMM,
+	OPTION_CGROUP,
+	OPTION_BUDGET,
+	OPTION_MEASURE,
+	OPTION_CONTEXTS,
+	OPTION_ACCOUNTS,
+	OPTION_RING,
+	OPTION_METRICS,
+	OPTION_FORWARD,
+	OPTION_SPOOL,
+	OPTION_SPOOL_MAX,
+};
+
+#define DEFAULT_OUTPUT	 "correlator.msgpack"
+#define DEFAULT_INTERVAL "1s"
+#define DEFAULT_KEY	 "request_id"
+
+struct arguments {
+	struct recording_options recording;
+	struct forward_options forward;
+	pid_t pids[PIDS_MAX];
+	bool is_failed; /* an option was refused, and said why */
+};
+
+static const struct argp_option options[] = {
+	{ "pid", 'p', "PID", 0, "Observe this process and its children (repeatable)", 1 },
+	{ "all-ruby", OPTION_ALL_RUBY, NULL, 0,
+	  "Observe every Ruby process of the machine that publishes contexts, and new ones as they "
+	  "appear",
+	  1 },
+	{ "comm", OPTION_COMM, "PATTERN", 0,
+	  "The same, of those whose name matches (a shell pattern: 'puma*')", 1 },
+	{ "cgroup", OPTION_CGROUP, "PATTERN", 0,
+	  "The same, of those in this cgroup or below (a path or pattern: puma.service)", 1 },
+	{ "key", 'k', "KEY[=NAME]", 0,
+	  "Record this key of the context, under NAME (repeatable; default " DEFAULT_KEY
+	  "): a symbol "
+	  "of Ruby's, or otel.trace_id, otel.span_id or otel.ATTRIBUTE of OpenTelemetry's context",
+	  1 },
+	{ "no-follow", OPTION_NO_FOLLOW, NULL, 0, "Do not observe child processes", 1 },
+	{ "output", 'o', "FILE", 0, "Write records here, - for a pipe (default " DEFAULT_OUTPUT ")",
+	  2 },
+	{ "force", OPTION_FORCE, NULL, 0,
+	  "Overwrite that file if it is not empty: otherwise it is refused (one that another "
+	  "recorder is writing always is)",
+	  2 },
+	{ "forward", OPTION_FORWARD, "URL", 0,
+	  "Send records to this collector, alone or besides -o: tcp://HOST:PORT, tls://HOST:PORT or "
+	  "unix:PATH, by the Fluent Forward protocol (repeatable: the next when one fails)",
+	  2 },
+	{ "spool", OPTION_SPOOL, "DIR", 0,
+	  "Keep what is not sent yet in this folder, over crashes and restarts", 2 },
+	{ "spool-max", OPTION_SPOOL_MAX, "SIZE", 0,
+	  "At most so much, then the oldest is dropped (default 256M)", 2 },
+	{ "interval", 'i', "TIME", 0, "Length of a window (default " DEFAULT_INTERVAL ")", 2 },
+	{ "duration", 'd', "TIME", 0,
+	  "Stop after this time (default: at the target's end, or Ctrl-C)", 2 },
+	{ "metrics", OPTION_METRICS, "ADDRESS", 0,
+	  "Give out totals for monitoring: unix:PATH or tcp://127.0.0.1:PORT (OpenMetrics over "
+	  "HTTP), or file:PATH.prom (for node_exporter)",
+	  2 },
+	{ "lean", OPTION_LEAN, NULL, 0,
+	  "No uprobes: for servers with very many fiber switches; the error is measured in "
+	  "ambiguous_ns",
+	  3 },
+	{ "no-kernel-split", OPTION_NO_KERNEL_SPLIT, NULL, 0,
+	  "No syscall tracepoints (they tax every process of the machine): no user/kernel split",
+	  3 },
+	{ "budget", OPTION_BUDGET, "PERCENT", 0,
+	  "Step down to lean, then to no user/kernel split, while our own cost (process and kernel "
+	  "programs) is over this much of one CPU",
+	  3 },
+	{ "measure", OPTION_MEASURE, NULL, 0,
+	  "Have the kernel time our programs, for the report (costs two clock readings a run)", 3 },
+	{ "contexts", OPTION_CONTEXTS, "N", 0,
+	  "Room for contexts: those of a window, and those that live on (default 32768)", 4 },
+	{ "accounts", OPTION_ACCOUNTS, "N", 0,
+	  "Room for accounts of (thread, context) in a window (default 32768)", 4 },
+	{ "ring", OPTION_RING, "BYTES", 0, "Size of the event ring (default 262144)", 4 },
+	{ "verbose", 'v', NULL, 0, "Say more", 4 },
+	{ "quiet", 'q', NULL, 0, "Say nothing but errors and warnings", 4 },
+	{ 0 },
+};
+
+static const char documentation[] =
+	"Attaches to a running Ruby process, without stopping or changing it, and records which "
+	"request used the CPU."
+	"\vTIME is a number with a unit: 500ms, 10s (seconds without one), 2m.\n\n"
+	"EXAMPLES\n"
+	"  correlator record -p 1234 -d 10s -o puma.msgpack\n"
+	"  correlator record -p 1234 -k request_id -k endpoint -k trace_id\n"
+	"  correlator record -p 1234 -k otel.trace_id -k otel.http.route\n"
+	"  correlator record -p 1234 -o - | correlator report -\n"
+	"  correlator record -o boot.msgpack -- bundle exec puma\n"
+	"  correlator record -p 1234 --forward tcp://127.0.0.1:24224 --spool /var/lib/correlator\n"
+	"  correlator record --all-ruby --cgroup '*.service' --budget 1 -o day.msgpack\n\n"
+	"Needs root, or CAP_BPF and CAP_PERFMON (and CAP_SYS_PTRACE for other users' processes). "
+	"Exit status: 0 ok, 1 failure, 2 usage, 3 kernel or privilege lacks something, 4 no such "
+	"target, 130 interrupted before anything was written.";
+
+static int parse_time(const char *name, const char *text, uint64_t minimum_ns, uint64_t *ret_ns)
+{
+	uint64_t ns;
+
+	if (duration_parse(text, &ns) || ns < minimum_ns)
+		return log_error(EINVAL, "--%s %s: not a time such as 500ms, 10s or 2m%s", name,
+				 text, minimum_ns > 1 ? ", or too short (10ms at least)" : "");
+	*ret_ns = ns;
+	return 0;
+}
+
+static int parse_percent(const char *text, double *ret_percent)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	if (end == text || (*end && strcmp(end, "%") != 0) || !(value > 0 && value <= 100))
+		return log_error(EINVAL, "--budget %s: not a percentage such as 1 or 0.5", text);
+	*ret_percent = value;
+	return 0;
+}
+
+/* A size of a map: 16 to a million entries, or bytes of the ring. */
+static int parse_size(const char *name, const char *text, uint32_t *ret_size)
+{
+	const unsigned long minimum = 16, maximum = 1UL << 24;
+	char *end;
+	unsigned long value = strtoul(text, &end, 10);
+
+	if (end == text || *end || value < minimum || value > maximum)
+		return log_error(EINVAL, "--%s %s: not a number from %lu to %lu", name, text,
+				 minimum, maximum);
+	*ret_size = (uint32_t)value;
+	return 0;
+}
+
+/* Bytes, or with K, M or G. At least one large chunk must fit. */
+static int parse_bytes(const char *name, const char *text, uint64_t *ret_bytes)
+{
+	static const char units[] = "KMG";
+	const unsigned long long minimum = 1 << 20, maximum = 1ULL << 40;
+	const char *unit;
+	char *end;
+	unsigned long long value;
+
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	unit = *end ? strchr(units, *end) : NULL;
+	if (unit && value <= maximum)
+		value <<= 10 * (unit - units + 1);
+	if (errno || end == text || text[0] == '-' || (*end && !unit) || (unit && end[1]) ||
+	    value < minimum || value > maximum)
+		return log_error(EINVAL, "--%s %s: not a size from 1M to 1024G", name, text);
+	*ret_bytes = value;
+	return 0;
+}
+
+static int add_pid(struct arguments *arguments, const char *text)
+{
+	if (arguments->recording.pid_count == PIDS_MAX)
+		return log_error(E2BIG, "at most %d times -p", PIDS_MAX);
+	return options_parse_pid(text, &arguments->pids[arguments->recording.pid_count++]);
+}
+
+/* Where records go. -ENOENT: it is not an option of that kind. */
+static int parse_output_option(struct arguments *arguments, int key, char *text)
+{
+	struct recording_options *recording = &arguments->recording;
+
+	switch (key) {
+	case 'o':
+		recording->output = text;
+		return 0;
+	case OPTION_FORCE:
+		recording->overwrites = true;
+		return 0;
+	case OPTION_METRICS:
+		recording->metrics = text;
+		return 0;
+	case OPTION_FORWARD:
+		return forward_options_add_url(&arguments->forward, text);
+	case OPTION_SPOOL:
+		recording->backlog.spool = text;
+		return 0;
+	case OPTION_SPOOL_MAX:
+		return parse_bytes("spool-max", text, &recording->backlog.store_bytes_max);
+	default:
+		return -ENOENT;
+	}
+}
+
+static int parse_option(int key, char *text, struct argp_state *state)
+{
+	const uint64_t interval_minimum_ns = 10 * 1000 * 1000;
+	struct arguments *arguments = state->input;
+	struct recording_options *recording = &arguments->recording;
+	int result = 0;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &arguments->forward;
+		break;
+	case 'p':
+		result = add_pid(arguments, text);
+		break;
+	case 'k':
+		result = key_options_add(&recording->keys, text);
+		break;
+	case 'i':
+		result = parse_time("interval", text, interval_minimum_ns, &recording->interval_ns);
+		break;
+	case 'd':
+		result = parse_time("duration", text, 1, &recording->duration_ns);
+		break;
+	case OPTION_LEAN:
+		recording->is_lean = true;
+		break;
+	case OPTION_NO_KERNEL_SPLIT:
+		recording->has_kernel_split = false;
+		break;
+	case OPTION_NO_FOLLOW:
+		recording->follow_forks = false;
+		break;
+	case OPTION_ALL_RUBY:
+		recording->searches = true;
+		break;
+	case OPTION_COMM:
+		recording->searches = true;
+		recording->comm = text;
+		break;
+	case OPTION_CGROUP:
+		recording->searches = true;
+		recording->cgroup = text;
+		break;
+	case OPTION_BUDGET:
+		result = parse_percent(text, &recording->budget_percent);
+		break;
+	case OPTION_MEASURE:
+		recording->measures_programs = true;
+		break;
+	case OPTION_CONTEXTS:
+		result = parse_size("contexts", text, &recording->contexts_max);
+		break;
+	case OPTION_ACCOUNTS:
+		result = parse_size("accounts", text, &recording->accounts_max);
+		break;
+	case OPTION_RING:
+		result = parse_size("ring", text, &recording->ring_bytes);
+		break;
+	case 'v':
+		log_set_level(LOG_LEVEL_DEBUG);
+		break;
+	case 'q':
+		log_set_level(LOG_LEVEL_WARNING);
+		break;
+	case ARGP_KEY_ARGS:
+		recording->command = state->argv + state->next;
+		state->next = state->argc;
+		break;
+	case ARGP_KEY_ARG:
+		/* Refused here, so that ARGP_KEY_ARGS gets all of them. */
+		return ARGP_ERR_UNKNOWN;
+	default:
+		result = parse_output_option(arguments, key, text);
+		if (result == -ENOENT)
+			return ARGP_ERR_UNKNOWN;
+	}
+	if (result)
+		arguments->is_failed = true;
+	return 0;
+}
+
+static int check(struct arguments *arguments)
+{
+	struct recording_options *recording = &arguments->recording;
+
+	if (arguments->is_failed || forward_options_check(&arguments->forward) < 0)
+		return EXIT_CODE_USAGE;
+	if ((recording->backlog.spool || recording->backlog.store_bytes_max) &&
+	    !arguments->forward.url_count) {
+		(void)log_error(EINVAL, "--spool and --spool-max are for what waits to be sent: "
+					"they need --forward URL");
+		return EXIT_CODE_USAGE;
+	}
+	if (!recording->output && !arguments->forward.url_count)
+		recording->output = DEFAULT_OUTPUT;
+	if (!recording->pid_count && !recording->command && !recording->searches) {
+		(void)log_error(EINVAL, "what to observe? -p PID, --all-ruby, or -- COMMAND; "
+					"see correlator record --help");
+		return EXIT_CODE_USAGE;
+	}
+	if (!recording->keys.count && key_options_add(&recording->keys, DEFAULT_KEY))
+		return EXIT_CODE_FAILURE;
+	return EXIT_CODE_OK;
+}
+
+int command_record(int argc, char **argv)
+{
+	static const struct argp_child children[] = {
+		{ &forward_options_argp, 0, "Sending:", 4 },
+		{ 0 },
+	};
+	static const struct argp parser = { options,	   parse_option, "[-- COMMAND [ARG]...]",
+					    documentation, children,	 NULL,
+					    NULL };
+	struct arguments arguments = {
+		.recording = { .has_kernel_split = true, .follow_forks = true },
+	};
+	_cleanup_(recording_freep) struct recording *recording = NULL;
+	int code;
+
+	arguments.recording.pids = arguments.pids;
+	arguments.recording.forward = &arguments.forward;
+	forward_options_init(&arguments.forward);
+	(void)duration_parse(DEFAULT_INTERVAL, &arguments.recording.interval_ns);
+	argp_err_exit_status = EXIT_CODE_USAGE;
+	if (argp_parse(&parser, argc, argv, ARGP_IN_ORDER, NULL, &arguments))
+		return EXIT_CODE_USAGE;
+	code = check(&arguments);
+	if (!code)
+		code = recording_start(&arguments.recording, &recording);
+	if (!code)
+		code = recording_run(recording);
+	recording_free(TAKE_PTR(recording));
+	key_options_deinit(&arguments.recording.keys);
+	return code;
+}

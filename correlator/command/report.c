@@ -1,0 +1,304 @@
+#include "command/report.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <locale.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "record/record_reader.h"
+#include "report/format.h"
+#include "report/screen.h"
+
+enum {
+	EXIT_RUNTIME = 1,
+	EXIT_USAGE = 2,
+	TOP_COUNT_TABLE = 20, /* default of --top in the table; JSON and CSV give all */
+};
+
+enum output_format {
+	FORMAT_TABLE = 0,
+	FORMAT_JSON = 1,
+	FORMAT_CSV = 2,
+	_FORMAT_MAX
+};
+
+static const char *const format_names[_FORMAT_MAX] = { "table", "json", "csv" };
+
+struct report_options {
+	const char *by; /* NULL: request_id, then endpoint */
+	enum row_field sort;
+	bool has_top;
+	size_t top_count;
+	enum output_format format;
+	char **paths; /* borrowed from argv */
+	size_t path_count;
+};
+
+static const struct argp_option argp_options[] = {
+	{ "by", 'b', "KEY", 0,
+	  "Group attributed time by a key of the records (default request_id, then endpoint where "
+	  "there is one), or all time by what ran: pid, tid, comm, thread_name",
+	  0 },
+	{ "sort", 's', "FIELD", 0,
+	  "Sort by key, thread_name or comm (ascending), or descending by requests, cpu (default), "
+	  "user, kernel, run_queue, blocked, share, slices, switches, ambiguous, migrations, "
+	  "stolen, cpu_percent or machine_percent",
+	  0 },
+	{ "top", 'n', "N", 0, "Show the first N groups (default 20 in a table, else 0 = all)", 0 },
+	{ "format", 'f', "FORMAT", 0, "table (default), json or csv", 0 },
+	{ 0 },
+};
+
+static const char argp_doc[] =
+	"Say which request burned the CPU, from recordings made by `correlator record'. "
+	"FILE - is standard input; several files are added up.\v"
+	"Times of one group: cpu = user + kernel. run queue is time ready to run without a CPU, "
+	"blocked is time asleep. share is of the CPU of all observed processes. Time under no "
+	"context is the row `unattributed'; \"-\" is not measured, never zero.\n"
+	"\n"
+	"By pid, tid, comm or thread_name a row holds all time, attributed or not. % CPU is of one "
+	"CPU, % machine of all its CPUs, from the start of the first window to the end of the last "
+	"one: of a recording, or of several that followed each other.\n"
+	"\n"
+	"Examples:\n"
+	"  correlator report app.rec\n"
+	"  correlator report --by endpoint --sort blocked app.rec\n"
+	"  correlator report --by pid app.rec\n"
+	"  correlator report --format csv --by tid monday.rec tuesday.rec > threads.csv\n"
+	"  correlator record -p 4242 -d 10 -o - | correlator report -\n"
+	"\n"
+	"Exit status: 0 ok, 1 a file cannot be read, or is damaged (the rest of it is reported all the "
+	"same; a last record that is cut off is no damage), 2 usage.";
+
+static void parse_format(struct report_options *options, const char *name, struct argp_state *state)
+{
+	for (int format = 0; format < _FORMAT_MAX; format++) {
+		if (strcmp(name, format_names[format]) == 0) {
+			options->format = (enum output_format)format;
+			return;
+		}
+	}
+	argp_failure(state, EXIT_USAGE, 0, "unknown format '%s': one of table, json, csv", name);
+}
+
+static void parse_sort(struct report_options *options, const char *name, struct argp_state *state)
+{
+	char names[256];
+	struct text_writer writer;
+
+	if (rows_find_field(name, &options->sort) == 0)
+		return;
+	text_writer_init(&writer, names, sizeof(names));
+	for (int field = 0; field < _ROW_FIELD_MAX; field++) {
+		const char *valid = rows_field_name((enum row_field)field);
+
+		text_writer_put(&writer, ", ", field > 0 ? 2 : 0);
+		text_writer_put(&writer, valid, strlen(valid));
+	}
+	argp_failure(state, EXIT_USAGE, 0, "unknown field '%s' to sort by: one of %s", name, names);
+}
+
+static void parse_top(struct report_options *options, const char *text, struct argp_state *state)
+{
+	char *end;
+	unsigned long long count;
+
+	errno = 0;
+	count = strtoull(text, &end, 10);
+	if (errno != 0 || end == text || *end != '\0' || text[0] < '0' || text[0] > '9' ||
+	    count > SIZE_MAX)
+		argp_failure(state, EXIT_USAGE, 0, "--top takes a number, not '%s'", text);
+	options->top_count = (size_t)count;
+	options->has_top = true;
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+	struct report_options *options = state->input;
+
+	switch (key) {
+	case 'b':
+		options->by = argument;
+		return 0;
+	case 's':
+		parse_sort(options, argument, state);
+		return 0;
+	case 'n':
+		parse_top(options, argument, state);
+		return 0;
+	case 'f':
+		parse_format(options, argument, state);
+		return 0;
+	case ARGP_KEY_ARGS:
+		options->paths = state->argv + state->next;
+		options->path_count = (size_t)(state->argc - state->next);
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "name the recordings to read, or - for standard input");
+		return EINVAL;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int reject_record(const struct record_reader *reader, int error)
+{
+	if (error == -E2BIG)
+		return log_error(error,
+				 "%s: more than %d distinct values (or %d pairs of value and "
+				 "request): group by something coarser with --by",
+				 record_reader_name(reader), GROUPS_MAX, TEXT_SET_MAX);
+	return log_error_errno(error, "cannot add up %s", record_reader_name(reader));
+}
+
+static int read_file(const char *path, struct totals *totals, struct format_file *ret_file)
+{
+	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
+	_cleanup_free_ struct record_view *view = malloc(sizeof(*view));
+	int r;
+
+	if (!view)
+		return log_error_errno(ENOMEM, "cannot read %s", path);
+	r = record_reader_open(path, &reader);
+	if (r < 0)
+		return r;
+	while ((r = record_reader_next(reader, view)) > 0) {
+		r = totals_add(totals, view);
+		if (r == -EBADMSG)
+			record_reader_drop(reader, "damaged: a balance record without its times");
+		else if (r < 0)
+			return reject_record(reader, r);
+	}
+	if (r < 0)
+		return r;
+	*ret_file = (struct format_file){ .name = path,
+					  .entry_count = record_reader_entry_count(reader),
+					  .is_truncated = record_reader_is_truncated(reader) };
+	record_reader_get_damage(reader, &ret_file->damaged_places, &ret_file->damaged_bytes);
+	if (ret_file->entry_count == 0)
+		log_warning("%s: empty, no records in it", record_reader_name(reader));
+	return 0;
+}
+
+static int read_files(const struct report_options *options, struct totals *totals,
+		      struct format_file *files)
+{
+	for (size_t i = 0; i < options->path_count; i++) {
+		int r = read_file(options->paths[i], totals, &files[i]);
+
+		if (r < 0)
+			return r;
+	}
+	totals_finish(totals);
+	return totals->recording.record_count > 0 ? 0 : log_error(ENODATA, "no records to report");
+}
+
+/* Grouping by what no record carries would put everything into one row: more likely a slip. */
+static int check_key(const struct totals *totals)
+{
+	const struct recording *recording = &totals->recording;
+	const char *by = totals->groupings[0].by;
+	char names[1024] = "none";
+	struct text_writer writer;
+
+	if (totals->all.record_count == 0 || grouping_is_by_field(by) ||
+	    recording_has_key(recording, by))
+		return 0;
+	if (recording->key_count > 0)
+		text_writer_init(&writer, names, sizeof(names));
+	for (size_t i = 0; i < recording->key_count; i++) {
+		text_writer_put(&writer, ", ", i > 0 ? 2 : 0);
+		text_writer_put(&writer, recording->keys[i], strlen(recording->keys[i]));
+	}
+	return log_error(ENOENT, "no record has the key %s; keys that occur: %s (choose with --by)",
+			 by, names);
+}
+
+static int print_report(const struct report_options *options, const struct totals *totals,
+			const struct format_file *files)
+{
+	struct format_options format_options = {
+		.sort = options->sort,
+		.top_count = options->top_count,
+		.width = screen_width(),
+		.is_bold = screen_takes_bold(),
+		.files = files,
+		.file_count = options->path_count,
+	};
+
+	if (options->format == FORMAT_JSON)
+		return format_json(totals, &format_options, stdout);
+	if (options->format == FORMAT_CSV)
+		return format_csv(totals, &format_options, stdout);
+	return format_table(totals, &format_options, stdout);
+}
+
+static bool is_damaged(const struct format_file *files, size_t file_count)
+{
+	for (size_t i = 0; i < file_count; i++)
+		if (files[i].damaged_places)
+			return true;
+	return false;
+}
+
+static int report(const struct report_options *options)
+{
+	static const char *const default_keys[] = { "request_id", "endpoint" };
+	_cleanup_free_ struct format_file *files =
+		calloc(options->path_count, sizeof(struct format_file));
+	_cleanup_(totals_deinit) struct totals totals = { 0 };
+	/* JSON and CSV hold one table: no memory for a second. */
+	size_t key_count = options->by || options->format != FORMAT_TABLE ? 1 : 2;
+	int r;
+
+	if (!files)
+		return log_error_errno(ENOMEM, "cannot report");
+	r = totals_init(&totals, options->by ? &options->by : default_keys, key_count);
+	if (r < 0)
+		return log_error_errno(r, "cannot report");
+	r = read_files(options, &totals, files);
+	if (r < 0)
+		return r;
+	r = check_key(&totals);
+	if (r < 0)
+		return r;
+	r = print_report(options, &totals, files);
+	if (r < 0)
+		return log_error_errno(r, "cannot report");
+	r = screen_finish(stdout);
+	/* What can be read is reported, and that it is not all is no success. */
+	return r == 0 && is_damaged(files, options->path_count) ? -EBADMSG : r;
+}
+
+int command_report(int argc, char **argv)
+{
+	static const struct argp argp = { argp_options, parse_option, "FILE...", argp_doc,
+					  NULL,		NULL,	      NULL };
+	static char name[] = "correlator report";
+	struct report_options options = { .sort = ROW_FIELD_CPU };
+	locale_t utf8, previous = (locale_t)0;
+	int r;
+
+	argv[0] = name;
+	argp_err_exit_status = EXIT_USAGE;
+	if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
+		return EXIT_USAGE;
+	if (!options.has_top && options.format == FORMAT_TABLE)
+		options.top_count = TOP_COUNT_TABLE;
+	/* Records are UTF-8 whatever the locale: so is the report, and the widths of its
+	 * characters. */
+	utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+	if (utf8 != (locale_t)0)
+		previous = uselocale(utf8);
+	r = report(&options);
+	if (utf8 != (locale_t)0) {
+		(void)uselocale(previous);
+		freelocale(utf8);
+	}
+	return r < 0 ? EXIT_RUNTIME : 0;
+}

@@ -1,0 +1,119 @@
+#include "metrics/metrics.h"
+
+#include <string.h>
+
+#include "base/text.h"
+
+void metrics_init(struct metrics *metrics, const char *tool_version, uint64_t start_wall_ns)
+{
+	*metrics = (struct metrics){ .tool_version = tool_version, .start_wall_ns = start_wall_ns };
+}
+
+static struct metrics_process *find(struct metrics *metrics, uint32_t pid)
+{
+	for (size_t i = 0; i < metrics->process_count; i++)
+		if (metrics->processes[i].pid == pid)
+			return &metrics->processes[i];
+	return &metrics->others;
+}
+
+static void add(struct metrics_process *sum, const struct metrics_process *process)
+{
+	sum->has_split |= process->has_split;
+	sum->cpu_ns += process->cpu_ns;
+	sum->user_ns += process->user_ns;
+	sum->kernel_ns += process->kernel_ns;
+	sum->run_queue_ns += process->run_queue_ns;
+	sum->blocked_ns += process->blocked_ns;
+	sum->exec_ns += process->exec_ns;
+	sum->attributed_ns += process->attributed_ns;
+	sum->unattributed_ns += process->unattributed_ns;
+	sum->overflow_ns += process->overflow_ns;
+	sum->residual_ns += process->residual_ns;
+}
+
+void metrics_add_process(struct metrics *metrics, const struct process_record *record)
+{
+	struct metrics_process *process = find(metrics, record->common.pid);
+
+	if (!strcmp(record->event, "exit")) {
+		if (process == &metrics->others)
+			return;
+		add(&metrics->ended, process);
+		*process = metrics->processes[--metrics->process_count];
+		return;
+	}
+	if (process == &metrics->others) {
+		/* One that had none stays without: its figures are in the sum of the others. */
+		if (strcmp(record->event, "exec") == 0 ||
+		    metrics->process_count == METRICS_PROCESSES_MAX)
+			return;
+		process = &metrics->processes[metrics->process_count++];
+		*process = (struct metrics_process){ .pid = record->common.pid };
+	}
+	(void)text_escape(record->comm, strlen(record->comm), 0, process->comm,
+			  sizeof(process->comm));
+}
+
+void metrics_add_cpu(struct metrics *metrics, const struct cpu_record *record)
+{
+	struct metrics_process window = {
+		.has_split = record->has_kernel_split,
+		.cpu_ns = record->cpu_ns,
+		.user_ns = record->has_kernel_split ? record->user_ns : 0,
+		.kernel_ns = record->has_kernel_split ? record->kernel_ns : 0,
+		.run_queue_ns = record->run_queue_ns,
+		.blocked_ns = record->blocked_ns,
+	};
+
+	add(find(metrics, record->common.pid), &window);
+}
+
+void metrics_add_balance(struct metrics *metrics, const struct balance_record *record)
+{
+	struct metrics_process window = {
+		.exec_ns = record->exec_ns,
+		.attributed_ns = record->attributed_ns,
+		.unattributed_ns = record->unattributed_ns,
+		.overflow_ns = record->overflow_ns,
+		.residual_ns = record->residual_ns,
+	};
+
+	add(find(metrics, record->common.pid), &window);
+	for (size_t i = 0; i < _COUNTER_MAX; i++)
+		metrics->losses[i] += record->losses[i];
+}
+
+void metrics_add_self(struct metrics *metrics, const struct self_record *record)
+{
+	metrics->windows++;
+	metrics->own_cpu_ns += record->own_cpu_ns;
+	metrics->own_rss_bytes = record->own_rss_bytes;
+	metrics->contexts = record->contexts;
+	metrics->accounts = record->accounts;
+	metrics->observed = record->processes;
+	if (!record->has_programs)
+		return;
+	metrics->has_programs = true;
+	for (size_t i = 0; i < record->program_count; i++)
+		metrics->programs_ns += record->programs[i].run_ns;
+}
+
+void metrics_set_forward(struct metrics *metrics, const struct sender_status *sender,
+			 const struct backlog_status *backlog)
+{
+	metrics->has_forward = true;
+	metrics->forward = (struct metrics_forward){
+		.sent_chunks = sender->sent_chunks,
+		.resent_chunks = sender->resent_chunks,
+		.acked_chunks = sender->acked_chunks,
+		.acked_records = sender->acked_records,
+		.acked_bytes = sender->acked_bytes,
+		.rejected_records = sender->rejected_records,
+		.dropped_records = backlog->dropped_records,
+		.failures = sender->failures,
+		.last_failure = sender->last_failure,
+		.is_delivering = sender->is_delivering,
+		.backlog = *backlog,
+	};
+}

@@ -1,0 +1,81 @@
+/*
+ * Totals since the start, for a monitoring system: the sums of the records as they are written, so
+ * that both say the same. Pure and of a fixed size, whatever is observed; single thread. Never
+ * holds what identifies a request.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "forward/sender.h"
+#include "queue/backlog.h"
+#include "record/record.h"
+
+enum {
+	METRICS_PROCESSES_MAX = 64, /* that have figures of their own; the rest have common ones */
+	METRICS_COMM_BYTES = 64, /* escaped */
+};
+
+struct metrics_process {
+	uint32_t pid;
+	char comm[METRICS_COMM_BYTES];
+	bool has_split; /* user_ns and kernel_ns were measured, at least for a time */
+	uint64_t cpu_ns;
+	uint64_t user_ns;
+	uint64_t kernel_ns;
+	uint64_t run_queue_ns;
+	uint64_t blocked_ns;
+	uint64_t exec_ns;
+	uint64_t attributed_ns;
+	uint64_t unattributed_ns;
+	uint64_t overflow_ns;
+	int64_t residual_ns;
+};
+
+/* What became of records on their way to a collector. */
+struct metrics_forward {
+	uint64_t sent_chunks; /* each try */
+	uint64_t resent_chunks;
+	uint64_t acked_chunks;
+	uint64_t acked_records;
+	uint64_t acked_bytes;
+	uint64_t rejected_records;
+	uint64_t dropped_records;
+	uint64_t failures;
+	enum failure_kind last_failure;
+	bool is_delivering;
+	struct backlog_status backlog;
+};
+
+struct metrics {
+	const char *tool_version; /* static */
+	uint64_t start_wall_ns;
+	uint64_t windows;
+	struct metrics_process processes[METRICS_PROCESSES_MAX];
+	size_t process_count;
+	struct metrics_process others; /* found no place of their own */
+	struct metrics_process ended; /* so that the sum over all processes only grows */
+	uint64_t losses[_COUNTER_MAX];
+	uint64_t own_cpu_ns;
+	bool has_programs;
+	uint64_t programs_ns; /* of the kernel programs, where the kernel measures them */
+	uint64_t own_rss_bytes;
+	struct self_fill contexts;
+	struct self_fill accounts;
+	struct self_fill observed;
+	bool has_forward;
+	struct metrics_forward forward;
+};
+
+void metrics_init(struct metrics *metrics, const char *tool_version, uint64_t start_wall_ns);
+
+/* Each adds what its record says. */
+void metrics_add_process(struct metrics *metrics, const struct process_record *record);
+void metrics_add_cpu(struct metrics *metrics, const struct cpu_record *record);
+void metrics_add_balance(struct metrics *metrics, const struct balance_record *record);
+void metrics_add_self(struct metrics *metrics, const struct self_record *record);
+/* How sending stands now. */
+void metrics_set_forward(struct metrics *metrics, const struct sender_status *sender,
+			 const struct backlog_status *backlog);

@@ -1,0 +1,258 @@
+#include "metrics/metrics_text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <correlator/counters.h>
+
+#include "base/cleanup.h"
+
+enum type {
+	TYPE_COUNTER,
+	TYPE_GAUGE
+};
+
+struct writer {
+	FILE *file;
+	enum metrics_format format;
+};
+
+#define PREFIX "correlator_"
+
+/*
+ * The head of a family. A counter's samples end in _total; OpenMetrics leaves that out of the
+ * family's name, the older format does not. unit NULL: a number of things.
+ */
+static const char *begin(const struct writer *writer, enum type type, const char *name,
+			 const char *unit, const char *help)
+{
+	const char *suffix = type == TYPE_COUNTER ? "_total" : "";
+	const char *head = writer->format == METRICS_FORMAT_CLASSIC ? suffix : "";
+
+	(void)fprintf(writer->file, "# HELP " PREFIX "%s%s %s\n# TYPE " PREFIX "%s%s %s\n", name,
+		      head, help, name, head, type == TYPE_COUNTER ? "counter" : "gauge");
+	if (unit && writer->format == METRICS_FORMAT_OPENMETRICS)
+		(void)fprintf(writer->file, "# UNIT " PREFIX "%s %s\n", name, unit);
+	return suffix;
+}
+
+/* Inside of quotes; comm was made printable before. */
+static void put_label(FILE *file, const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			(void)fputc('\\', file);
+		(void)fputc(*text, file);
+	}
+}
+
+static void put_count(const struct writer *writer, enum type type, const char *name,
+		      const char *unit, const char *help, uint64_t value)
+{
+	const char *suffix = begin(writer, type, name, unit, help);
+
+	(void)fprintf(writer->file, PREFIX "%s%s %" PRIu64 "\n", name, suffix, value);
+}
+
+static void put_seconds(FILE *file, int64_t ns)
+{
+	const int64_t ns_per_second = 1000000000;
+	uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
+
+	(void)fprintf(file, "%s%" PRIu64 ".%09" PRIu64 "\n", ns < 0 ? "-" : "",
+		      size / (uint64_t)ns_per_second, size % (uint64_t)ns_per_second);
+}
+
+static void put_own_seconds(const struct writer *writer, const char *name, const char *help,
+			    uint64_t ns)
+{
+	const char *suffix = begin(writer, TYPE_COUNTER, name, "seconds", help);
+
+	(void)fprintf(writer->file, PREFIX "%s%s ", name, suffix);
+	put_seconds(writer->file, (int64_t)ns);
+}
+
+struct process_family {
+	const char *name;
+	size_t offset; /* of the figure in struct metrics_process, ns */
+	enum type type;
+	bool needs_split;
+	const char *help;
+};
+
+#define FIGURE(field) #field "_seconds", offsetof(struct metrics_process, field##_ns)
+
+static const struct process_family families[] = {
+	{ "process_" FIGURE(cpu), TYPE_COUNTER, false, "Time on a CPU, in all contexts and none." },
+	{ "process_" FIGURE(user), TYPE_COUNTER, true, "The part of it in user mode." },
+	{ "process_" FIGURE(kernel), TYPE_COUNTER, true, "The part of it in the kernel." },
+	{ "process_" FIGURE(run_queue), TYPE_COUNTER, false, "Runnable, waiting for a CPU." },
+	{ "process_" FIGURE(blocked), TYPE_COUNTER, false, "Asleep of its own accord." },
+	{ "process_" FIGURE(exec), TYPE_COUNTER, false, "On a CPU, as the kernel says." },
+	{ "process_" FIGURE(attributed), TYPE_COUNTER, false, "The part of it in a context." },
+	{ "process_" FIGURE(unattributed), TYPE_COUNTER, false, "The part of it in no context." },
+	{ "process_" FIGURE(overflow), TYPE_COUNTER, false,
+	  "The part of it whose context a full map could not tell." },
+	{ "process_" FIGURE(residual), TYPE_GAUGE, false,
+	  "What the books miss of the kernel's figure, since the start." },
+};
+
+static void put_process(const struct writer *writer, const struct process_family *family,
+			const struct metrics_process *process, const char *pid, const char *comm)
+{
+	int64_t ns;
+
+	if (family->needs_split && !process->has_split)
+		return;
+	memcpy(&ns, (const char *)process + family->offset, sizeof(ns));
+	(void)fprintf(writer->file, PREFIX "%s%s{pid=\"%s\",comm=\"", family->name,
+		      family->type == TYPE_COUNTER ? "_total" : "", pid);
+	put_label(writer->file, comm);
+	(void)fputs("\"} ", writer->file);
+	put_seconds(writer->file, ns);
+}
+
+static void put_processes(const struct writer *writer, const struct metrics *metrics)
+{
+	char pid[16];
+
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+		(void)begin(writer, families[i].type, families[i].name, "seconds",
+			    families[i].help);
+		for (size_t j = 0; j < metrics->process_count; j++) {
+			const struct metrics_process *process = &metrics->processes[j];
+
+			(void)snprintf(pid, sizeof(pid), "%" PRIu32, process->pid);
+			put_process(writer, &families[i], process, pid, process->comm);
+		}
+		put_process(writer, &families[i], &metrics->others, "others", "");
+		put_process(writer, &families[i], &metrics->ended, "ended", "");
+	}
+}
+
+static void put_losses(const struct writer *writer, const struct metrics *metrics)
+{
+	static const char *const names[_COUNTER_MAX] = {
+#define COUNTER_FIELD(name, field, text) [COUNTER_##name] = field,
+		COUNTER_LIST(COUNTER_FIELD)
+#undef COUNTER_FIELD
+	};
+
+	(void)begin(writer, TYPE_COUNTER, "losses", NULL,
+		    "What was missed, by the counter of the balance records.");
+	for (size_t i = 0; i < _COUNTER_MAX; i++)
+		(void)fprintf(writer->file, PREFIX "losses_total{counter=\"%s\"} %" PRIu64 "\n",
+			      names[i], metrics->losses[i]);
+}
+
+static void put_fill(const struct writer *writer, const char *name, const char *limit_name,
+		     const char *help, const struct self_fill *fill)
+{
+	if (!fill->limit)
+		return;
+	put_count(writer, TYPE_GAUGE, name, NULL, help, fill->used);
+	put_count(writer, TYPE_GAUGE, limit_name, NULL, "Room for them.", fill->limit);
+}
+
+static void put_self(const struct writer *writer, const struct metrics *metrics)
+{
+	put_count(writer, TYPE_COUNTER, "windows", NULL, "Windows measured.", metrics->windows);
+	put_own_seconds(writer, "own_cpu_seconds", "CPU of Correlator's own process.",
+			metrics->own_cpu_ns);
+	if (metrics->has_programs)
+		put_own_seconds(writer, "own_programs_seconds",
+				"CPU of the programs in the kernel.", metrics->programs_ns);
+	if (metrics->own_rss_bytes)
+		put_count(writer, TYPE_GAUGE, "own_resident_memory_bytes", "bytes",
+			  "Memory of Correlator's own process.", metrics->own_rss_bytes);
+	put_fill(writer, "contexts", "contexts_limit", "Contexts in the kernel map.",
+		 &metrics->contexts);
+	put_fill(writer, "accounts", "accounts_limit", "Accounts of the last window.",
+		 &metrics->accounts);
+	put_fill(writer, "processes", "processes_limit", "Processes observed.", &metrics->observed);
+}
+
+static void put_backlog(const struct writer *writer, const struct backlog_status *backlog)
+{
+	put_count(writer, TYPE_GAUGE, "backlog_records", NULL, "Records that wait to be sent.",
+		  backlog->queued_records);
+	put_count(writer, TYPE_GAUGE, "backlog_bytes", "bytes", "Their size.",
+		  backlog->queued_bytes);
+	put_count(writer, TYPE_GAUGE, "backlog_memory_bytes", "bytes",
+		  "Memory in use for those that wait there.", backlog->memory_bytes);
+	put_count(writer, TYPE_GAUGE, "spool_bytes", "bytes", "What waits on disk.",
+		  backlog->store_bytes);
+}
+
+static void put_forward(const struct writer *writer, const struct metrics_forward *forward)
+{
+	put_count(writer, TYPE_COUNTER, "forward_sent_chunks", NULL,
+		  "Chunks sent to a collector, each try.", forward->sent_chunks);
+	put_count(writer, TYPE_COUNTER, "forward_resent_chunks", NULL,
+		  "Tries of a chunk after its first.", forward->resent_chunks);
+	put_count(writer, TYPE_COUNTER, "forward_acked_chunks", NULL,
+		  "Chunks that a collector has acknowledged.", forward->acked_chunks);
+	put_count(writer, TYPE_COUNTER, "forward_acked_records", NULL, "The records in them.",
+		  forward->acked_records);
+	put_count(writer, TYPE_COUNTER, "forward_acked_bytes", "bytes",
+		  "The size of these records.", forward->acked_bytes);
+	put_count(writer, TYPE_COUNTER, "forward_rejected_records", NULL,
+		  "Records that no collector took, set aside.", forward->rejected_records);
+	put_count(writer, TYPE_COUNTER, "forward_dropped_records", NULL,
+		  "Records dropped because there was no more room for them.",
+		  forward->dropped_records);
+	put_count(writer, TYPE_COUNTER, "forward_failures", NULL,
+		  "Tries that ended without an acknowledgement.", forward->failures);
+	put_count(writer, TYPE_GAUGE, "forward_delivering", NULL,
+		  "1 if the last try was acknowledged.", forward->is_delivering);
+	put_backlog(writer, &forward->backlog);
+	if (forward->last_failure == FAILURE_NONE)
+		return;
+	(void)begin(writer, TYPE_GAUGE, "forward_last_failure", NULL, "Kind of the last failure.");
+	(void)fprintf(writer->file, PREFIX "forward_last_failure{kind=\"%s\"} 1\n",
+		      failure_kind_name(forward->last_failure));
+}
+
+static void put_build(const struct writer *writer, const struct metrics *metrics)
+{
+	bool is_classic = writer->format == METRICS_FORMAT_CLASSIC;
+
+	(void)fprintf(writer->file,
+		      "# HELP " PREFIX "build%s Version of the tool.\n"
+		      "# TYPE " PREFIX "build%s %s\n" PREFIX "build_info{version=\"%s\"} 1\n",
+		      is_classic ? "_info" : "", is_classic ? "_info" : "",
+		      is_classic ? "gauge" : "info", metrics->tool_version);
+	(void)begin(writer, TYPE_GAUGE, "start_time_seconds", "seconds",
+		    "When it began to measure, since 1970.");
+	(void)fputs(PREFIX "start_time_seconds ", writer->file);
+	put_seconds(writer->file, (int64_t)metrics->start_wall_ns);
+}
+
+int metrics_text(const struct metrics *metrics, enum metrics_format format, char **ret_text,
+		 size_t *ret_size_bytes)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t size_bytes = 0;
+	struct writer writer = { open_memstream(&text, &size_bytes), format };
+	bool has_failed;
+
+	if (!writer.file)
+		return -ENOMEM;
+	put_build(&writer, metrics);
+	put_processes(&writer, metrics);
+	put_losses(&writer, metrics);
+	put_self(&writer, metrics);
+	if (metrics->has_forward)
+		put_forward(&writer, &metrics->forward);
+	if (format == METRICS_FORMAT_OPENMETRICS)
+		(void)fputs("# EOF\n", writer.file);
+	has_failed = ferror(writer.file) != 0;
+	if (fclose(writer.file) || has_failed)
+		return -ENOMEM;
+	*ret_text = TAKE_PTR(text);
+	*ret_size_bytes = size_bytes;
+	return 0;
+}

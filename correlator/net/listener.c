@@ -1,0 +1,139 @@
+#include "net/listener.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+
+enum {
+	PENDING_MAX = 8
+};
+
+union address {
+	struct sockaddr any;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+	struct sockaddr_un unix_path;
+};
+
+static int parse_port(const char *text, in_port_t *ret_port)
+{
+	char *end;
+	unsigned long port = strtoul(text, &end, 10);
+
+	if (text[0] < '0' || text[0] > '9' || *end || port > 65535)
+		return -EINVAL;
+	*ret_port = htons((in_port_t)port);
+	return 0;
+}
+
+/* HOST:PORT, of the loopback interface only: whoever can connect reads all that is there. */
+static int parse_tcp(const char *text, union address *ret_address, socklen_t *ret_size)
+{
+	static const char v4[] = "127.0.0.1:", v6[] = "[::1]:", name[] = "localhost:";
+
+	*ret_address = (union address){ 0 };
+	if (!strncmp(text, v6, sizeof(v6) - 1)) {
+		ret_address->v6.sin6_family = AF_INET6;
+		ret_address->v6.sin6_addr = in6addr_loopback;
+		*ret_size = sizeof(ret_address->v6);
+		return parse_port(text + sizeof(v6) - 1, &ret_address->v6.sin6_port);
+	}
+	ret_address->v4.sin_family = AF_INET;
+	ret_address->v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	*ret_size = sizeof(ret_address->v4);
+	if (!strncmp(text, v4, sizeof(v4) - 1))
+		return parse_port(text + sizeof(v4) - 1, &ret_address->v4.sin_port);
+	if (!strncmp(text, name, sizeof(name) - 1))
+		return parse_port(text + sizeof(name) - 1, &ret_address->v4.sin_port);
+	return -EINVAL;
+}
+
+static int parse_unix(const char *path, union address *ret_address, socklen_t *ret_size)
+{
+	if (!path[0] || strlen(path) >= sizeof(ret_address->unix_path.sun_path))
+		return -EINVAL;
+	*ret_address = (union address){ .unix_path.sun_family = AF_UNIX };
+	(void)strcpy(ret_address->unix_path.sun_path, path);
+	*ret_size = sizeof(ret_address->unix_path);
+	return 0;
+}
+
+static int parse(const char *text, union address *ret_address, socklen_t *ret_size)
+{
+	static const char tcp[] = "tcp://", local[] = "unix:";
+
+	if (!strncmp(text, tcp, sizeof(tcp) - 1))
+		return parse_tcp(text + sizeof(tcp) - 1, ret_address, ret_size);
+	if (!strncmp(text, local, sizeof(local) - 1))
+		return parse_unix(text + sizeof(local) - 1, ret_address, ret_size);
+	return -EINVAL;
+}
+
+/* A socket that a killed process left behind: nobody listens any more. */
+static void remove_stale(const union address *address, socklen_t size)
+{
+	const char *path = address->unix_path.sun_path;
+	_cleanup_fd_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct stat status;
+
+	if (fd >= 0 && !lstat(path, &status) && S_ISSOCK(status.st_mode) &&
+	    connect(fd, &address->any, size) && errno == ECONNREFUSED)
+		(void)unlink(path);
+}
+
+static int bind_to(int fd, const union address *address, socklen_t size)
+{
+	const int on = 1;
+
+	if (address->any.sa_family != AF_UNIX) {
+		(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+		return bind(fd, &address->any, size) ? -errno : 0;
+	}
+	remove_stale(address, size);
+	/* Nobody can connect before listen(2). */
+	return bind(fd, &address->any, size) || chmod(address->unix_path.sun_path, 0600) ? -errno
+											 : 0;
+}
+
+int listener_open(const char *address, struct listener *ret_listener)
+{
+	_cleanup_fd_ int fd = -1;
+	union address parsed;
+	socklen_t size;
+	int r;
+
+	if (parse(address, &parsed, &size))
+		return log_error(EINVAL,
+				 "--metrics %s: not unix:PATH, tcp://127.0.0.1:PORT, "
+				 "tcp://[::1]:PORT or file:PATH",
+				 address);
+	fd = socket(parsed.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	r = fd < 0 ? -errno : bind_to(fd, &parsed, size);
+	if (!r && listen(fd, PENDING_MAX))
+		r = -errno;
+	if (r)
+		return log_error_errno(r, "--metrics: cannot listen on %s", address);
+	*ret_listener = (struct listener){ .fd = TAKE_FD(fd) };
+	if (parsed.any.sa_family == AF_UNIX)
+		(void)strcpy(ret_listener->path, parsed.unix_path.sun_path);
+	else if (!getsockname(ret_listener->fd, &parsed.any, &size))
+		log_info("metrics on port %d", ntohs(parsed.v4.sin_port));
+	return 0;
+}
+
+void listener_close(struct listener *listener)
+{
+	if (listener->fd >= 0)
+		(void)close(TAKE_FD(listener->fd));
+	if (listener->path[0])
+		(void)unlink(listener->path);
+}

@@ -1,0 +1,76 @@
+#include "observe/balance.h"
+
+#include <string.h>
+
+#include <correlator/snapshot.h>
+
+static uint64_t on_cpu_ns(const struct account_totals *totals)
+{
+	return totals->user_ns + totals->kernel_ns;
+}
+
+void balance_add(struct balance *balance, uint64_t context_hash,
+		 const struct account_totals *totals)
+{
+	if (context_hash >= CONTEXT_HASH_FIRST)
+		balance->attributed_ns += on_cpu_ns(totals);
+	else
+		balance->unattributed_ns += on_cpu_ns(totals);
+}
+
+void balance_overflow(const struct balance *balance, const struct process_books *now,
+		      uint64_t window, struct account_totals *ret_totals)
+{
+	const struct account_totals *after = &now->epochs[window & 1].overflow;
+	const struct account_totals *before = &balance->before.epochs[window & 1].overflow;
+
+	*ret_totals = (struct account_totals){
+		.user_ns = after->user_ns - before->user_ns,
+		.kernel_ns = after->kernel_ns - before->kernel_ns,
+		.run_queue_ns = after->run_queue_ns - before->run_queue_ns,
+		.blocked_ns = after->blocked_ns - before->blocked_ns,
+		.uninterruptible_ns = after->uninterruptible_ns - before->uninterruptible_ns,
+		.ambiguous_ns = after->ambiguous_ns - before->ambiguous_ns,
+		.slices = after->slices - before->slices,
+		.switches_voluntary = after->switches_voluntary - before->switches_voluntary,
+		.switches_involuntary = after->switches_involuntary - before->switches_involuntary,
+		.migrations = after->migrations - before->migrations,
+		.syscalls = after->syscalls - before->syscalls,
+		.stolen_ns = after->stolen_ns - before->stolen_ns,
+	};
+}
+
+void balance_close(struct balance *balance, const struct process_books *now, uint64_t window,
+		   uint64_t window_ns, struct balance_record *ret_record)
+{
+	struct account_totals overflow;
+
+	balance_overflow(balance, now, window, &overflow);
+	ret_record->window_ns = window_ns;
+	ret_record->exec_ns =
+		now->epochs[window & 1].exec_ns - balance->before.epochs[window & 1].exec_ns;
+	ret_record->attributed_ns = balance->attributed_ns;
+	ret_record->unattributed_ns = balance->unattributed_ns;
+	ret_record->overflow_ns = on_cpu_ns(&overflow);
+	ret_record->residual_ns = (int64_t)(ret_record->exec_ns - ret_record->attributed_ns -
+					    ret_record->unattributed_ns - ret_record->overflow_ns);
+	for (unsigned int i = 0; i < _COUNTER_MAX; i++)
+		ret_record->losses[i] = now->losses[i] - balance->before.losses[i];
+	ret_record->losses[COUNTER_CONTEXT_LOST] += balance->contexts_lost;
+	/* The other parity is open: it goes on growing while this is read. */
+	balance->before.epochs[window & 1] = now->epochs[window & 1];
+	memcpy(balance->before.losses, now->losses, sizeof(now->losses));
+	balance->attributed_ns = 0;
+	balance->unattributed_ns = 0;
+	balance->contexts_lost = 0;
+}
+
+bool balance_is_empty(const struct balance_record *record)
+{
+	uint64_t sum = record->exec_ns + record->attributed_ns + record->unattributed_ns +
+		       record->overflow_ns;
+
+	for (unsigned int i = 0; i < _COUNTER_MAX; i++)
+		sum += record->losses[i];
+	return sum == 0;
+}

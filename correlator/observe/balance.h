@@ -1,0 +1,40 @@
+/*
+ * The books of one process, window by window: what the accounts say against what the kernel says.
+ *
+ *   exec = attributed + unattributed + overflow + residual
+ *
+ * Pure; single thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <correlator/books.h>
+
+#include "record/record.h"
+
+struct balance {
+	struct process_books before; /* the kernel side's books at the end of the last windows */
+	uint64_t attributed_ns; /* in this window */
+	uint64_t unattributed_ns;
+	uint64_t contexts_lost; /* accounts whose context has neither texts nor a snapshot */
+};
+
+/* Adds one account's on-CPU time to the window. */
+void balance_add(struct balance *balance, uint64_t context_hash,
+		 const struct account_totals *totals);
+
+/*
+ * Closes the window of number `window`: fills in the figures of ret_record (all but common and
+ * own_cpu_ns) and starts the next window. now: the kernel side's books as they stand.
+ */
+void balance_close(struct balance *balance, const struct process_books *now, uint64_t window,
+		   uint64_t window_ns, struct balance_record *ret_record);
+
+/* Totals that found no account in the window that ends now; call before balance_close. */
+void balance_overflow(const struct balance *balance, const struct process_books *now,
+		      uint64_t window, struct account_totals *ret_totals);
+
+/* True if the window has anything worth a record. */
+bool balance_is_empty(const struct balance_record *record);

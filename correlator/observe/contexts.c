@@ -1,0 +1,103 @@
+#include "observe/contexts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <uthash.h>
+
+/* Drains until each of the two maps of accounts was drained. */
+enum {
+	DRAINS_OF_BOTH_MAPS = 2
+};
+
+struct entry {
+	struct context context;
+	uint64_t retired_window; /* after whose drain the snapshot was removed; 0 = it was not */
+	UT_hash_handle hh;
+	char texts[]; /* what context.values point into */
+};
+
+struct context_table {
+	struct entry *entries;
+};
+
+struct context_table *context_table_new(void)
+{
+	return calloc(1, sizeof(struct context_table));
+}
+
+void context_table_free(struct context_table *table)
+{
+	struct entry *entry, *next;
+
+	if (!table)
+		return;
+	HASH_ITER(hh, table->entries, entry, next) {
+		HASH_DEL(table->entries, entry);
+		free(entry);
+	}
+	free(table);
+}
+
+const struct context *context_table_find(struct context_table *table, uint64_t hash,
+					 uint64_t window)
+{
+	struct entry *entry;
+
+	HASH_FIND(hh, table->entries, &hash, sizeof(hash), entry);
+	if (!entry)
+		return NULL;
+	entry->context.last_window = window;
+	entry->retired_window = 0;
+	return &entry->context;
+}
+
+int context_table_add(struct context_table *table, const struct context *context,
+		      size_t value_count)
+{
+	size_t sizes[KEYS_MAX] = { 0 }, total = 0;
+	struct entry *entry;
+	char *text;
+
+	for (size_t i = 0; i < value_count && i < KEYS_MAX; i++) {
+		sizes[i] = context->values[i] ? strlen(context->values[i]) + 1 : 0;
+		total += sizes[i];
+	}
+	entry = calloc(1, sizeof(*entry) + total);
+	if (!entry)
+		return -ENOMEM;
+	entry->context = *context;
+	text = entry->texts;
+	for (size_t i = 0; i < KEYS_MAX; i++) {
+		entry->context.values[i] = sizes[i] ? text : NULL;
+		if (sizes[i])
+			memcpy(text, context->values[i], sizes[i]);
+		text += sizes[i];
+	}
+	HASH_ADD(hh, table->entries, context.hash, sizeof(entry->context.hash), entry);
+	return 0;
+}
+
+void context_table_end_window(struct context_table *table, uint64_t window,
+			      context_retired_fn on_retired, void *user)
+{
+	struct entry *entry, *next;
+
+	HASH_ITER(hh, table->entries, entry, next) {
+		if (entry->context.last_window == window)
+			continue;
+		if (!entry->retired_window) {
+			on_retired(user, entry->context.hash);
+			entry->retired_window = window;
+		} else if (window - entry->retired_window >= DRAINS_OF_BOTH_MAPS) {
+			HASH_DEL(table->entries, entry);
+			free(entry);
+		}
+	}
+}
+
+size_t context_table_count(const struct context_table *table)
+{
+	return HASH_COUNT(table->entries);
+}

@@ -1,0 +1,138 @@
+#include "observe/key_options.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+
+/* Fields of records, and names that receivers give a meaning of their own (design: schema). */
+static const char *const reserved_names[] = {
+	"schema",
+	"kind",
+	"record_id",
+	"host_name",
+	"pid",
+	"tid",
+	"ns_pid",
+	"ns_tid",
+	"ppid",
+	"comm",
+	"thread_name",
+	"window_ns",
+	"cpu_ns",
+	"user_ns",
+	"kernel_ns",
+	"run_queue_ns",
+	"blocked_ns",
+	"uninterruptible_ns",
+	"stolen_ns",
+	"ambiguous_ns",
+	"slices",
+	"switches_voluntary",
+	"switches_involuntary",
+	"migrations",
+	"syscalls",
+	"first_ns",
+	"last_ns",
+	"flags",
+	"tag",
+	"host",
+	"timestamp",
+	"source_type",
+	"message",
+	"log",
+	"time",
+	"date",
+};
+
+static bool is_reserved(const char *name)
+{
+	for (size_t i = 0; i < sizeof(reserved_names) / sizeof(reserved_names[0]); i++)
+		if (!strcmp(name, reserved_names[i]))
+			return true;
+	return false;
+}
+
+static bool is_otel(const char *key)
+{
+	return !strncmp(key, OTEL_KEY_PREFIX, strlen(OTEL_KEY_PREFIX));
+}
+
+static int check_names(const struct key_options *keys, const char *key, const char *name)
+{
+	if (!key[0] || !name[0])
+		return log_error(EINVAL, "-k wants KEY or KEY=NAME, and neither may be empty");
+	if (!strcmp(key, OTEL_KEY_PREFIX))
+		return log_error(EINVAL, "-k " OTEL_KEY_PREFIX " wants a name behind it: trace_id, "
+					 "span_id, or an attribute's");
+	if (is_reserved(name))
+		return log_error(EINVAL,
+				 "-k %s: records have a field `%s` already; give the key "
+				 "another name in them: -k %s=NAME",
+				 key, name, key);
+	for (size_t i = 0; i < keys->count; i++)
+		if (!strcmp(keys->record_names[i], name))
+			return log_error(EINVAL, "-k: two keys are called `%s`", name);
+	for (size_t i = 0; is_otel(key) && i < keys->count; i++)
+		if (!strcmp(keys->names[i], key))
+			return log_error(EINVAL, "-k %s: asked for twice", key);
+	if (keys->count == KEYS_MAX)
+		return log_error(EINVAL, "-k: at most %d keys", KEYS_MAX);
+	return 0;
+}
+
+int key_options_add(struct key_options *keys, const char *text)
+{
+	_cleanup_free_ char *key = strdup(text);
+	_cleanup_free_ char *name = NULL;
+	char *equals;
+	int result;
+
+	if (!key)
+		return log_error_errno(ENOMEM, "-k %s", text);
+	equals = strchr(key, '=');
+	if (equals)
+		*equals = '\0';
+	name = strdup(equals ? equals + 1 : key);
+	if (!name)
+		return log_error_errno(ENOMEM, "-k %s", text);
+	result = check_names(keys, key, name);
+	if (result)
+		return result;
+	if (is_otel(key)) {
+		keys->otel_names[keys->count] = key + strlen(OTEL_KEY_PREFIX);
+		keys->otel_count++;
+	} else {
+		keys->ruby_names[keys->count] = key;
+		keys->ruby_count++;
+	}
+	keys->names[keys->count] = TAKE_PTR(key);
+	keys->record_names[keys->count++] = TAKE_PTR(name);
+	return 0;
+}
+
+void key_options_deinit(struct key_options *keys)
+{
+	for (size_t i = 0; i < keys->count; i++) {
+		free((char *)keys->names[i]);
+		free((char *)keys->record_names[i]);
+	}
+	memset(keys, 0, sizeof(*keys));
+}
+
+int options_parse_pid(const char *text, pid_t *ret_pid)
+{
+	char *end;
+	long value;
+
+	errno = 0;
+	value = strtol(text, &end, 10);
+	if (errno || end == text || *end || value <= 0 || value > INT_MAX)
+		return log_error(EINVAL, "`%s` is not a process ID", text);
+	*ret_pid = (pid_t)value;
+	return 0;
+}

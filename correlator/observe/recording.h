@@ -1,0 +1,54 @@
+/*
+ * A recording from start to end: target -> probe -> attribution -> output, driven by one loop.
+ * Single thread; owns everything until recording_free.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/cleanup.h"
+#include "forward/forward_options.h"
+#include "observe/key_options.h"
+#include "queue/backlog.h"
+
+struct recording;
+
+struct recording_options {
+	const pid_t *pids;
+	size_t pid_count;
+	char *const *command; /* NULL-terminated: start this and observe it; NULL = none */
+	struct key_options keys;
+	const char *output; /* path, or "-"; NULL = none, where there are collectors */
+	bool overwrites; /* the output, if it is a file that is not empty */
+	const char *metrics; /* where to give them out (metrics_server.h); NULL = nowhere */
+	const struct forward_options *forward; /* NULL or no URLs = no collectors */
+	struct backlog_options backlog; /* of what waits for them */
+	uint64_t interval_ns;
+	uint64_t duration_ns; /* 0 = until interrupted or the target's end */
+	bool is_lean;
+	bool has_kernel_split;
+	bool follow_forks;
+	bool searches; /* for every Ruby process that publishes and passes the filters */
+	const char *comm; /* patterns; NULL = any */
+	const char *cgroup;
+	double budget_percent; /* of one CPU, for our own cost; 0 = no limit */
+	bool measures_programs;
+	uint32_t contexts_max; /* sizes of the kernel maps; 0 = default */
+	uint32_t accounts_max;
+	uint32_t ring_bytes;
+};
+
+/*
+ * Checks the targets, loads, attaches, opens the output. Logs. Returns an exit code (command.h);
+ * on EXIT_CODE_OK *ret_recording is the caller's. options are borrowed for the recording's life.
+ */
+int recording_start(const struct recording_options *options, struct recording **ret_recording);
+
+/* Records until a signal, the duration or the target's end; writes the last window. Exit code. */
+int recording_run(struct recording *recording);
+
+void recording_free(struct recording *recording);
+DEFINE_CLEANUP(struct recording *, recording_free);

@@ -1,0 +1,77 @@
+#include "observe/stolen_debts.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include <uthash.h>
+
+struct debt {
+	uint32_t thread_serial;
+	bool is_of_this_window;
+	int64_t owed_ns;
+	UT_hash_handle hh;
+};
+
+struct stolen_debts {
+	struct debt *debts; /* uthash, by thread */
+};
+
+struct stolen_debts *stolen_debts_new(void)
+{
+	return calloc(1, sizeof(struct stolen_debts));
+}
+
+void stolen_debts_free(struct stolen_debts *debts)
+{
+	struct debt *debt, *next;
+
+	if (!debts)
+		return;
+	HASH_ITER(hh, debts->debts, debt, next) {
+		HASH_DEL(debts->debts, debt);
+		free(debt);
+	}
+	free(debts);
+}
+
+static struct debt *add(struct stolen_debts *debts, uint32_t thread_serial)
+{
+	struct debt *debt = calloc(1, sizeof(*debt));
+
+	if (!debt)
+		return NULL;
+	debt->thread_serial = thread_serial;
+	HASH_ADD(hh, debts->debts, thread_serial, sizeof(debt->thread_serial), debt);
+	return debt;
+}
+
+uint64_t stolen_debts_settle(struct stolen_debts *debts, uint32_t thread_serial, int64_t stolen_ns)
+{
+	struct debt *debt;
+
+	HASH_FIND(hh, debts->debts, &thread_serial, sizeof(thread_serial), debt);
+	if (debt)
+		stolen_ns -= debt->owed_ns;
+	if (stolen_ns < 0 && !debt)
+		debt = add(debts, thread_serial);
+	if (debt) {
+		debt->owed_ns = stolen_ns < 0 ? -stolen_ns : 0;
+		debt->is_of_this_window = true;
+	}
+	return stolen_ns < 0 ? 0 : (uint64_t)stolen_ns;
+}
+
+void stolen_debts_end_window(struct stolen_debts *debts)
+{
+	struct debt *debt, *next;
+
+	HASH_ITER(hh, debts->debts, debt, next) {
+		bool is_kept = debt->is_of_this_window && debt->owed_ns > 0;
+
+		debt->is_of_this_window = false;
+		if (is_kept)
+			continue;
+		HASH_DEL(debts->debts, debt);
+		free(debt);
+	}
+}

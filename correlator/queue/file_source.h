@@ -1,0 +1,37 @@
+/*
+ * A recorded file as the sender's source of chunks, read once, front to back, in bounded memory.
+ * Where it is damaged the next record after it is looked for; a file without any is an error.
+ * Thread rule: the source's calls are the sender's; file_source_end and the status from any.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "queue/chunk_source.h"
+
+struct file_source;
+
+struct file_source_status {
+	uint64_t done_records; /* acked or refused, skipped ones included */
+	uint64_t done_bytes;
+	uint64_t size_bytes; /* of the file; 0 = not known (a pipe) */
+	uint64_t rejected_records;
+	uint64_t damaged_places; /* where no record could be read: passed over, not sent */
+	uint64_t damaged_bytes; /* in all of them */
+	bool is_exhausted; /* every whole record of it is done */
+};
+
+/* Opens path, or standard input for "-". Its first skip_records are not sent. 0, or -errno
+ * (logged). */
+int file_source_open(const char *path, uint64_t skip_records, struct file_source **ret_source);
+void file_source_free(struct file_source *source);
+DEFINE_CLEANUP(struct file_source *, file_source_free);
+
+struct chunk_source file_source_chunks(struct file_source *source);
+
+/* No more chunks after the one that is being sent. */
+void file_source_end(struct file_source *source);
+void file_source_get_status(const struct file_source *source,
+			    struct file_source_status *ret_status);

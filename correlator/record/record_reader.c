@@ -1,0 +1,228 @@
+#include "record/record_reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "record/damage.h"
+#include "record/entry_scan.h"
+#include "record/entry_search.h"
+
+enum {
+	READ_BYTES = 64 * 1024,
+	/* In so many bytes the first record must be found, or it is a file of something else. */
+	SEARCH_BYTES_MAX = 16 * 1024 * 1024,
+};
+
+struct record_reader {
+	int fd;
+	bool owns_fd;
+	bool at_end;
+	bool truncated;
+	char *name;
+	uint64_t entry_count;
+	uint64_t entry_offset; /* in the file, of the entry last returned */
+	uint64_t next_offset; /* in the file, of buffer[begin] */
+	struct damage damage;
+	size_t begin;
+	size_t end;
+	uint8_t *buffer;
+	size_t buffer_bytes; /* at most about 2 * ENTRY_BYTES_MAX: an entry's rest, and a read */
+};
+
+void record_reader_free(struct record_reader *reader)
+{
+	if (!reader)
+		return;
+	if (reader->owns_fd)
+		(void)close(reader->fd);
+	free(reader->buffer);
+	free(reader->name);
+	free(reader);
+}
+
+int record_reader_open(const char *path, struct record_reader **ret_reader)
+{
+	_cleanup_(record_reader_freep) struct record_reader *reader = calloc(1, sizeof(*reader));
+	bool is_stdin = strcmp(path, "-") == 0;
+
+	if (!reader)
+		return log_error_errno(ENOMEM, "cannot read %s", path);
+	reader->name = strdup(is_stdin ? "standard input" : path);
+	if (!reader->name)
+		return log_error_errno(ENOMEM, "cannot read %s", path);
+	reader->fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (reader->fd < 0)
+		return log_error_errno(errno, "cannot open %s", path);
+	reader->owns_fd = !is_stdin;
+	*ret_reader = TAKE_PTR(reader);
+	return 0;
+}
+
+const char *record_reader_name(const struct record_reader *reader)
+{
+	return reader->name;
+}
+
+uint64_t record_reader_entry_count(const struct record_reader *reader)
+{
+	return reader->entry_count;
+}
+
+bool record_reader_is_truncated(const struct record_reader *reader)
+{
+	return reader->truncated;
+}
+
+void record_reader_get_damage(const struct record_reader *reader, uint64_t *ret_places,
+			      uint64_t *ret_bytes)
+{
+	*ret_places = reader->damage.places;
+	*ret_bytes = reader->damage.bytes;
+}
+
+static const char *explain(int error)
+{
+	if (error == -E2BIG)
+		return "a record larger than any that correlator writes";
+	if (error == -ELOOP)
+		return "a record nested deeper than any that correlator writes";
+	if (error == -EPROTONOSUPPORT)
+		return "a record of another schema than 1: read it with a newer correlator";
+	return "damaged: no record begins here";
+}
+
+void record_reader_drop(struct record_reader *reader, const char *what)
+{
+	reader->entry_count--;
+	damage_add(&reader->damage, reader->entry_offset,
+		   reader->next_offset - reader->entry_offset, -EBADMSG, what);
+}
+
+static void end_damage(struct record_reader *reader)
+{
+	const struct damage *damage = &reader->damage;
+
+	if (damage_end(&reader->damage))
+		log_warning("%s: byte %" PRIu64 ": %s; %" PRIu64 " bytes are passed over",
+			    reader->name, damage->offset, damage->what, damage->last_bytes);
+}
+
+/* Nothing in it could be read: what is wrong is what was wrong first. */
+static int reject_file(const struct record_reader *reader)
+{
+	const struct damage *damage = &reader->damage;
+	bool is_other = damage->error == -EBADMSG && damage->offset == 0;
+
+	return log_error(damage->error, "%s: byte %" PRIu64 ": %s", reader->name, damage->offset,
+			 is_other ? "not a recording of correlator" : damage->what);
+}
+
+/* Room for one more read behind what is left of an entry, which is below ENTRY_BYTES_MAX. */
+static int make_room(struct record_reader *reader)
+{
+	size_t left_bytes = reader->end - reader->begin;
+	size_t wanted_bytes = 2 * left_bytes + READ_BYTES;
+	uint8_t *buffer;
+
+	if (reader->begin > 0)
+		memmove(reader->buffer, reader->buffer + reader->begin, left_bytes);
+	reader->begin = 0;
+	reader->end = left_bytes;
+	if (reader->buffer_bytes >= left_bytes + READ_BYTES)
+		return 0;
+	buffer = realloc(reader->buffer, wanted_bytes);
+	if (!buffer)
+		return log_error_errno(ENOMEM, "cannot read %s", reader->name);
+	reader->buffer = buffer;
+	reader->buffer_bytes = wanted_bytes;
+	return 0;
+}
+
+/* Reads once. */
+static int fill(struct record_reader *reader)
+{
+	ssize_t got;
+	int r = make_room(reader);
+
+	if (r < 0)
+		return r;
+	do
+		got = read(reader->fd, reader->buffer + reader->end, READ_BYTES);
+	while (got < 0 && errno == EINTR);
+	if (got < 0)
+		return log_error_errno(errno, "cannot read %s", reader->name);
+	reader->at_end = got == 0;
+	reader->end += (size_t)got;
+	return 0;
+}
+
+static int finish(struct record_reader *reader)
+{
+	const struct damage *damage = &reader->damage;
+
+	if (reader->entry_count == 0 && damage->places > 0)
+		return reject_file(reader);
+	end_damage(reader);
+	if (damage->places > DAMAGE_SAID_MAX)
+		log_warning("%s: damaged in %" PRIu64 " places: %" PRIu64
+			    " bytes are passed over in all",
+			    reader->name, damage->places, damage->bytes);
+	if (reader->begin == reader->end)
+		return 0;
+	reader->truncated = true;
+	log_warning("%s: truncated after %" PRIu64 " entries at byte %" PRIu64
+		    "; the last, incomplete entry is left out",
+		    reader->name, reader->entry_count, reader->next_offset);
+	return 0;
+}
+
+/* 1: the entry is a record; 0: it, or what is there instead, was passed over; -errno. */
+static int take(struct record_reader *reader, size_t size_bytes, int error,
+		struct record_view *ret_view)
+{
+	const uint8_t *entry = reader->buffer + reader->begin;
+
+	if (error == 0)
+		error = record_view_decode(entry, size_bytes, ret_view);
+	if (error == -ENOMEM)
+		return log_error_errno(error, "cannot read %s", reader->name);
+	reader->entry_offset = reader->next_offset;
+	reader->begin += size_bytes;
+	reader->next_offset += size_bytes;
+	if (error == 0) {
+		end_damage(reader);
+		reader->entry_count++;
+		return 1;
+	}
+	damage_add(&reader->damage, reader->entry_offset, size_bytes, error, explain(error));
+	return reader->entry_count > 0 || reader->next_offset < SEARCH_BYTES_MAX
+		       ? 0
+		       : reject_file(reader);
+}
+
+int record_reader_next(struct record_reader *reader, struct record_view *ret_view)
+{
+	int r = 0;
+
+	while (r == 0) {
+		size_t size_bytes = 0;
+
+		/* No buffer yet: nothing may be added to its address. */
+		r = -EAGAIN;
+		if (reader->begin < reader->end)
+			r = entry_search(reader->buffer + reader->begin,
+					 reader->end - reader->begin, reader->at_end, &size_bytes);
+		if (r != -EAGAIN)
+			r = take(reader, size_bytes, r, ret_view);
+		else if (reader->at_end)
+			return finish(reader);
+		else
+			r = fill(reader);
+	}
+	return r;
+}

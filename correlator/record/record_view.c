@@ -1,0 +1,183 @@
+#include "record/record_view.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <msgpack.h>
+
+#include "base/cleanup.h"
+
+static const uint64_t NS_PER_SECOND = 1000000000;
+
+static void unpacked_destroy(msgpack_unpacked *unpacked)
+{
+	msgpack_unpacked_destroy(unpacked);
+}
+
+bool record_text_is(struct record_text text, const char *expected)
+{
+	size_t size_bytes = strlen(expected);
+
+	return text.size_bytes == size_bytes && memcmp(text.bytes, expected, size_bytes) == 0;
+}
+
+const struct record_field *record_view_find(const struct record_view *view, const char *name)
+{
+	for (size_t i = 0; i < view->field_count; i++) {
+		if (record_text_is(view->fields[i].name, name))
+			return &view->fields[i];
+	}
+	return NULL;
+}
+
+bool record_view_count(const struct record_view *view, const char *name, int64_t *ret_count)
+{
+	const struct record_field *field = record_view_find(view, name);
+
+	if (!field || field->value != RECORD_VALUE_INTEGER || field->integer < 0)
+		return false;
+	*ret_count = field->integer;
+	return true;
+}
+
+bool record_view_text(const struct record_view *view, const char *name,
+		      struct record_text *ret_text)
+{
+	const struct record_field *field = record_view_find(view, name);
+
+	if (!field || field->value != RECORD_VALUE_TEXT)
+		return false;
+	*ret_text = field->text;
+	return true;
+}
+
+static int decode_text(const msgpack_object *object, struct record_text *ret_text)
+{
+	if (object->type != MSGPACK_OBJECT_STR)
+		return -EBADMSG;
+	if (object->via.str.size > RECORD_VIEW_TEXT_BYTES_MAX)
+		return -E2BIG;
+	*ret_text = (struct record_text){ object->via.str.ptr, object->via.str.size };
+	return 0;
+}
+
+static int decode_list(struct record_view *view, const msgpack_object_array *array,
+		       struct record_field *field)
+{
+	if (array->size > RECORD_VIEW_ITEMS_MAX - view->item_count)
+		return -E2BIG;
+	field->value = RECORD_VALUE_LIST;
+	field->items = view->items + view->item_count;
+	for (uint32_t i = 0; i < array->size; i++) {
+		int r = decode_text(&array->ptr[i], &view->items[view->item_count]);
+
+		if (r < 0)
+			return r;
+		view->item_count++;
+		field->item_count++;
+	}
+	return 0;
+}
+
+static int decode_value(struct record_view *view, const msgpack_object *object,
+			struct record_field *field)
+{
+	switch (object->type) {
+	case MSGPACK_OBJECT_POSITIVE_INTEGER:
+		field->value = RECORD_VALUE_INTEGER;
+		field->integer = object->via.u64 > INT64_MAX ? INT64_MAX : (int64_t)object->via.u64;
+		return 0;
+	case MSGPACK_OBJECT_NEGATIVE_INTEGER:
+		field->value = RECORD_VALUE_INTEGER;
+		field->integer = object->via.i64;
+		return 0;
+	case MSGPACK_OBJECT_BOOLEAN:
+		field->value = RECORD_VALUE_BOOL;
+		field->integer = object->via.boolean;
+		return 0;
+	case MSGPACK_OBJECT_STR:
+		field->value = RECORD_VALUE_TEXT;
+		return decode_text(object, &field->text);
+	case MSGPACK_OBJECT_ARRAY:
+		return decode_list(view, &object->via.array, field);
+	default:
+		return 0;
+	}
+}
+
+static int decode_fields(struct record_view *view, const msgpack_object_map *map)
+{
+	if (map->size > RECORD_VIEW_FIELDS_MAX)
+		return -E2BIG;
+	for (uint32_t i = 0; i < map->size; i++) {
+		struct record_field *field = &view->fields[view->field_count];
+		int r;
+
+		*field = (struct record_field){ 0 };
+		r = decode_text(&map->ptr[i].key, &field->name);
+		if (r == 0)
+			r = decode_value(view, &map->ptr[i].val, field);
+		if (r < 0)
+			return r;
+		view->field_count++;
+	}
+	return 0;
+}
+
+static uint64_t decode_event_time(const uint8_t *bytes)
+{
+	uint64_t seconds = 0, nanoseconds = 0;
+
+	for (int i = 0; i < 4; i++) {
+		seconds = seconds << 8 | bytes[i];
+		nanoseconds = nanoseconds << 8 | bytes[4 + i];
+	}
+	return seconds * NS_PER_SECOND + nanoseconds;
+}
+
+static int check_common(struct record_view *view)
+{
+	static const char *const kinds[_RECORD_KIND_MAX] = {
+		[RECORD_KIND_META] = "meta", [RECORD_KIND_PROCESS] = "process",
+		[RECORD_KIND_CPU] = "cpu",   [RECORD_KIND_BALANCE] = "balance",
+		[RECORD_KIND_GAP] = "gap",   [RECORD_KIND_STALL] = "stall",
+		[RECORD_KIND_SELF] = "self",
+	};
+	struct record_text kind;
+	int64_t schema, pid;
+
+	if (!record_view_count(view, "schema", &schema))
+		return -EBADMSG;
+	if (schema != RECORD_VIEW_SCHEMA)
+		return -EPROTONOSUPPORT;
+	if (!record_view_text(view, "kind", &kind) || !record_view_count(view, "pid", &pid))
+		return -EBADMSG;
+	view->kind = RECORD_KIND_OTHER;
+	for (int i = RECORD_KIND_META; i < _RECORD_KIND_MAX; i++) {
+		if (record_text_is(kind, kinds[i]))
+			view->kind = (enum record_kind)i;
+	}
+	return 0;
+}
+
+int record_view_decode(const uint8_t *entry, size_t entry_bytes, struct record_view *ret_view)
+{
+	_cleanup_(unpacked_destroy) msgpack_unpacked unpacked = { 0 };
+	msgpack_unpack_return unpack_result;
+	const msgpack_object_array *pair = &unpacked.data.via.array;
+	size_t offset = 0;
+	int r;
+
+	unpack_result = msgpack_unpack_next(&unpacked, (const char *)entry, entry_bytes, &offset);
+	if (unpack_result == MSGPACK_UNPACK_NOMEM_ERROR)
+		return -ENOMEM;
+	if (unpack_result != MSGPACK_UNPACK_SUCCESS || unpacked.data.type != MSGPACK_OBJECT_ARRAY ||
+	    pair->size != 2 || pair->ptr[0].type != MSGPACK_OBJECT_EXT ||
+	    pair->ptr[0].via.ext.size != 8 || pair->ptr[1].type != MSGPACK_OBJECT_MAP)
+		return -EBADMSG;
+	ret_view->field_count = 0;
+	ret_view->item_count = 0;
+	ret_view->wall_ns = decode_event_time((const uint8_t *)pair->ptr[0].via.ext.ptr);
+	r = decode_fields(ret_view, &pair->ptr[1].via.map);
+	return r < 0 ? r : check_common(ret_view);
+}

@@ -1,0 +1,305 @@
+#include "target/discovery/discovery.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <uthash.h>
+
+#include "target/discovery/process_filter.h"
+#include "target/discovery/sighting.h"
+#include "target/otel/otel_target.h"
+#include "target/proc/proc_file.h"
+#include "target/ruby/ruby_target.h"
+
+#define NS_PER_MS      1000000ULL
+#define PAUSE_FIRST_NS (50 * NS_PER_MS)
+#define PAUSE_MAX_NS   (2000 * NS_PER_MS)
+/* A program may be seen before its loader is done: an answer given later than this is final. */
+#define SETTLE_NS (2000 * NS_PER_MS)
+#define NEVER_NS  UINT64_MAX
+
+enum {
+	CGROUP_BYTES_MAX = 64 * 1024 /* a dozen hierarchies of at most PATH_MAX each */
+};
+
+struct known_process {
+	pid_t pid;
+	uint64_t start_ticks;
+	uint64_t look_number; /* of the last look that saw it */
+	struct program program;
+	uint64_t code_digest; /* of the files that code is mapped from */
+	uint64_t code_digest_ns; /* when it was first seen so; 0 = not looked at */
+	uint64_t next_look_ns;
+	uint64_t pause_ns;
+	bool is_settled; /* no news to expect while code_digest stays */
+	bool is_unreadable;
+	bool is_reported;
+	UT_hash_handle hh;
+};
+
+struct discovery {
+	struct process_filter filter;
+	bool wants_ruby;
+	bool wants_otel;
+	pid_t own_pid;
+	struct known_process *processes; /* uthash, by pid */
+	uint64_t look_number;
+	size_t unreadable_count;
+};
+
+/* One discovery_look. */
+struct look {
+	struct discovery *discovery;
+	uint64_t now_ns;
+	discovery_found_fn on_found;
+	void *user;
+};
+
+DEFINE_CLEANUP(struct ruby_target *, ruby_target_free);
+
+int discovery_new(const char *comm, const char *cgroup, struct discovery **ret_discovery)
+{
+	_cleanup_(discovery_freep) struct discovery *discovery = calloc(1, sizeof(*discovery));
+	int result;
+
+	if (!discovery)
+		return -ENOMEM;
+	discovery->own_pid = getpid();
+	discovery->wants_ruby = true;
+	result = process_filter_init(comm, cgroup, &discovery->filter);
+	if (result)
+		return result;
+	*ret_discovery = TAKE_PTR(discovery);
+	return 0;
+}
+
+void discovery_want(struct discovery *discovery, bool wants_ruby, bool wants_otel)
+{
+	discovery->wants_ruby = wants_ruby;
+	discovery->wants_otel = wants_otel;
+}
+
+static void forget(struct discovery *discovery, struct known_process *process)
+{
+	HASH_DEL(discovery->processes, process);
+	free(process);
+}
+
+void discovery_free(struct discovery *discovery)
+{
+	struct known_process *process, *next;
+
+	if (!discovery)
+		return;
+	HASH_ITER(hh, discovery->processes, process, next) {
+		forget(discovery, process);
+	}
+	process_filter_deinit(&discovery->filter);
+	free(discovery);
+}
+
+size_t discovery_unreadable_count(const struct discovery *discovery)
+{
+	return discovery->unreadable_count;
+}
+
+static bool is_in_cgroup(const struct discovery *discovery, pid_t pid)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t size_bytes;
+
+	if (!discovery->filter.cgroup)
+		return true;
+	return !proc_file_read(pid, "cgroup", CGROUP_BYTES_MAX, &text, &size_bytes) &&
+	       process_filter_has_cgroup(&discovery->filter, text);
+}
+
+/* A process that runs another program is looked at as a new one is. */
+static void set_program(struct known_process *process, const struct program *program)
+{
+	process->program = *program;
+	process->code_digest = process->code_digest_ns = process->next_look_ns = 0;
+	process->pause_ns = PAUSE_FIRST_NS;
+	process->is_settled = process->is_unreadable = false;
+}
+
+static struct known_process *remember(struct discovery *discovery, pid_t pid,
+				      const struct sighting *sighting)
+{
+	struct known_process *process = calloc(1, sizeof(*process));
+
+	if (!process)
+		return NULL;
+	process->pid = pid;
+	process->start_ticks = sighting->start_ticks;
+	process->look_number = discovery->look_number;
+	set_program(process, &sighting->program);
+	HASH_ADD(hh, discovery->processes, pid, sizeof(process->pid), process);
+	return process;
+}
+
+static struct known_process *recall(struct discovery *discovery, pid_t pid, uint64_t start_ticks)
+{
+	struct known_process *process;
+
+	HASH_FIND(hh, discovery->processes, &pid, sizeof(pid), process);
+	if (process && process->start_ticks != start_ticks) {
+		forget(discovery, process);
+		return NULL;
+	}
+	if (process)
+		process->look_number = discovery->look_number;
+	return process;
+}
+
+/* What a failure to look means: our own is passed on, the process's is its own affair. */
+static int judge_failure(const struct look *look, struct known_process *process, int result)
+{
+	if (result == -ENOMEM || result == -EMFILE || result == -ENFILE)
+		return result;
+	process->is_unreadable = result == -EPERM || result == -EACCES;
+	/* Not sooner: what is refused is logged each time. */
+	process->pause_ns = PAUSE_MAX_NS;
+	process->next_look_ns = look->now_ns + PAUSE_MAX_NS;
+	return 0;
+}
+
+static bool publishes_otel(pid_t pid)
+{
+	_cleanup_(otel_target_freep) struct otel_target *target = NULL;
+
+	return !otel_target_open(pid, NULL, 0, &target) && otel_target_is_readable(target);
+}
+
+static bool publishes_what_is_wanted(const struct discovery *discovery,
+				     const struct ruby_target *target)
+{
+	if (discovery->wants_ruby && ruby_target_publisher(target))
+		return true;
+	return discovery->wants_otel && target->is_ruby && publishes_otel(target->info.pid);
+}
+
+/* Looks at what may be Ruby. is_final: what is missing now will not come with this code. */
+static int look_inside(const struct look *look, struct known_process *process, bool is_final)
+{
+	_cleanup_(ruby_target_freep) struct ruby_target *target = NULL;
+	int result = ruby_target_open(process->pid, NULL, 0, &target);
+
+	if (result) {
+		result = judge_failure(look, process, result);
+		process->is_settled = is_final && !result && !process->is_unreadable;
+		return result;
+	}
+	/* Another process by now: the next look tells. */
+	if (target->info.start_ticks != process->start_ticks)
+		return 0;
+	if (target->is_ruby && publishes_what_is_wanted(look->discovery, target)) {
+		result = look->on_found(look->user, process->pid, process->start_ticks);
+		process->is_reported = result >= 0;
+		if (!process->is_reported)
+			process->next_look_ns = 0;
+		return result < 0 ? result : 0;
+	}
+	/* A variable that is there but not relocated may wait for its first use (lazy TLSDESC). */
+	process->is_settled =
+		is_final && (!target->publisher_count || !look->discovery->wants_ruby);
+	if (process->is_settled && !target->is_ruby)
+		process->next_look_ns = NEVER_NS;
+	return 0;
+}
+
+static void schedule(struct known_process *process, uint64_t now_ns)
+{
+	process->next_look_ns = now_ns + process->pause_ns;
+	process->pause_ns *= 2;
+	if (process->pause_ns > PAUSE_MAX_NS)
+		process->pause_ns = PAUSE_MAX_NS;
+}
+
+static int look_at_program(const struct look *look, struct known_process *process)
+{
+	struct sighting_files files;
+	bool is_final;
+	int result = sighting_read_files(process->pid, &files);
+
+	schedule(process, look->now_ns);
+	process->is_unreadable = false;
+	if (result)
+		return judge_failure(look, process, result);
+	if (!process->code_digest_ns || files.code_digest != process->code_digest) {
+		process->code_digest = files.code_digest;
+		process->code_digest_ns = look->now_ns;
+		process->is_settled = false;
+	}
+	is_final = look->now_ns - process->code_digest_ns >= SETTLE_NS;
+	if (!files.has_ruby) {
+		process->next_look_ns = is_final ? NEVER_NS : process->code_digest_ns + SETTLE_NS;
+		return 0;
+	}
+	if (process->is_settled || !is_in_cgroup(look->discovery, process->pid))
+		return 0;
+	return look_inside(look, process, is_final);
+}
+
+static int look_at_process(const struct look *look, pid_t pid)
+{
+	struct discovery *discovery = look->discovery;
+	struct known_process *process;
+	struct sighting sighting;
+	int result = 0;
+
+	if (pid == discovery->own_pid || sighting_read(pid, &sighting))
+		return 0;
+	process = recall(discovery, pid, sighting.start_ticks);
+	if (sighting.program.code_start == PROGRAM_CODE_NONE ||
+	    !process_filter_has_comm(&discovery->filter, sighting.comm))
+		return 0;
+	if (sighting.program.code_start == PROGRAM_CODE_HIDDEN) {
+		discovery->unreadable_count++;
+		return 0;
+	}
+	if (!process) {
+		process = remember(discovery, pid, &sighting);
+		if (!process)
+			return -ENOMEM;
+	}
+	if (!sighting_is_same_program(&process->program, &sighting.program))
+		set_program(process, &sighting.program);
+	if (process->is_reported)
+		return 0;
+	if (process->next_look_ns <= look->now_ns)
+		result = look_at_program(look, process);
+	discovery->unreadable_count += process->is_unreadable;
+	return result;
+}
+
+static void forget_the_gone(struct discovery *discovery)
+{
+	struct known_process *process, *next;
+
+	HASH_ITER(hh, discovery->processes, process, next) {
+		if (process->look_number != discovery->look_number)
+			forget(discovery, process);
+	}
+}
+
+int discovery_look(struct discovery *discovery, uint64_t now_ns, discovery_found_fn on_found,
+		   void *user)
+{
+	const struct look look = { discovery, now_ns, on_found, user };
+	_cleanup_free_ pid_t *pids = NULL;
+	size_t count;
+	int result = proc_file_list_ids("/proc", &pids, &count);
+
+	if (result)
+		return result;
+	discovery->look_number++;
+	discovery->unreadable_count = 0;
+	for (size_t i = 0; i < count; i++) {
+		result = look_at_process(&look, pids[i]);
+		if (result)
+			return result;
+	}
+	forget_the_gone(discovery);
+	return 0;
+}

@@ -1,0 +1,97 @@
+/*
+ * An ELF file of the target, opened through /proc/PID so that containers and deleted files work.
+ * Hostile input: every count, size and offset is bounded, loops end, and at most four tables of
+ * ELF_IMAGE_TABLE_BYTES_MAX are held. Wraps libelf; single thread; does not log. Symbols and
+ * relocations are found by section headers (strip(1) leaves those of the dynamic link).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/cleanup.h"
+#include "target/proc/memory_map.h"
+
+/* Larger symbol, string and relocation tables are left out as if the file had none. */
+enum {
+	ELF_IMAGE_TABLE_BYTES_MAX = 64 * 1024 * 1024
+};
+
+struct elf_image;
+
+struct elf_symbol {
+	uint64_t value; /* st_value */
+	uint64_t size_bytes;
+	uint8_t type; /* STT_FUNC, STT_TLS, STT_OBJECT, ... */
+	bool is_defined; /* section is not SHN_UNDEF */
+	bool is_dynamic; /* found in .dynsym, so it survives strip */
+	size_t index; /* in .dynsym when is_dynamic (relocations refer to it) */
+};
+
+struct elf_relocation {
+	uint64_t offset; /* r_offset: add the load bias */
+	uint32_t type; /* R_X86_64_DTPMOD64, ... */
+	uint32_t symbol; /* index in .dynsym, 0 = none */
+	int64_t addend;
+};
+
+struct elf_segment {
+	uint32_t type; /* PT_LOAD, PT_TLS */
+	uint32_t flags;
+	uint64_t offset;
+	uint64_t virtual_address;
+	uint64_t file_bytes;
+	uint64_t memory_bytes;
+	uint64_t align;
+};
+
+/*
+ * Opens a regular file; fd is duplicated, and the file's tables are read, never mapped (a mapped
+ * file that its owner truncates would kill the reader). 0, -ENOEXEC (not a 64-bit little-endian ELF
+ * file, or more headers than any real one), -ENOMEM, -errno of reading.
+ */
+int elf_image_open(int fd, struct elf_image **ret_image);
+/* The same of a file in memory, which must outlive the image. */
+int elf_image_open_memory(const void *buffer, size_t size_bytes, struct elf_image **ret_image);
+/* Opens the object behind a mapping, as mapped_file_open finds it; its errors, and those above. */
+int elf_image_open_mapping(pid_t pid, const struct memory_map_entry *entry,
+			   struct elf_image **ret_image);
+void elf_image_free(struct elf_image *image);
+DEFINE_CLEANUP(struct elf_image *, elf_image_free);
+
+uint16_t elf_image_machine(const struct elf_image *image); /* EM_X86_64, EM_AARCH64 */
+uint16_t elf_image_type(const struct elf_image *image); /* ET_DYN, ET_EXEC */
+/* True for a main program: ET_EXEC, or ET_DYN that the linker marked DF_1_PIE. */
+bool elf_image_is_program(const struct elf_image *image);
+
+/* Looks name up in .dynsym, then in .symtab. 0, -ENOENT. Defined symbols win over undefined ones.
+ */
+int elf_image_find_symbol(const struct elf_image *image, const char *name,
+			  struct elf_symbol *ret_symbol);
+/* *cursor starts at 0; false at the end. Relocations of all SHT_RELA sections of the dynamic link.
+ */
+bool elf_image_next_relocation(const struct elf_image *image, size_t *cursor,
+			       struct elf_relocation *ret_relocation);
+bool elf_image_next_segment(const struct elf_image *image, size_t *cursor,
+			    struct elf_segment *ret_segment);
+
+/*
+ * The object's load bias (0 for ET_EXEC) from one of its mappings. Pass the lowest, as
+ * memory_map_next_object gives it: a page of the file may be mapped by two segments, and then the
+ * segment with the mapping's permissions and the lower address is taken. -ENOENT: no PT_LOAD fits.
+ */
+int elf_image_load_bias(const struct elf_image *image, const struct memory_map_entry *entry,
+			uint64_t *ret_bias);
+/* File offset of a virtual address inside a PT_LOAD's file part. -ENOENT. */
+int elf_image_file_offset(const struct elf_image *image, uint64_t virtual_address,
+			  uint64_t *ret_offset);
+/*
+ * Copies bytes of the file at a virtual address: exactly size_bytes inside one PT_LOAD's file part,
+ * else -EFAULT (buffer contents are then undefined).
+ */
+int elf_image_read(const struct elf_image *image, uint64_t virtual_address, void *buffer,
+		   size_t size_bytes);
+/* GNU build ID (1 to 32 bytes) as lower-case hex, NUL-terminated. 0, -ENOENT. */
+int elf_image_build_id(const struct elf_image *image, char ret_hex[static 65]);

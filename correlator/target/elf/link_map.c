@@ -1,0 +1,120 @@
+#include "target/elf/link_map.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/log.h"
+
+/* Places in struct r_debug and struct link_map, an ABI: <link.h>. */
+enum {
+	DEBUG_MAP_AT = 8,
+	MAP_ADDRESS_AT = 0,
+	MAP_NEXT_AT = 24,
+	WORD_BITS = 64,
+	FIELD_AT_MAX = 64 * 1024
+};
+
+/* Of libthread_db: a field of a structure. */
+struct field_description {
+	uint32_t bits;
+	uint32_t count;
+	uint32_t at;
+};
+
+static uint32_t read_field(const struct elf_image *image, const char *name)
+{
+	struct field_description field;
+	struct elf_symbol symbol;
+
+	if (elf_image_find_symbol(image, name, &symbol) || !symbol.is_defined ||
+	    elf_image_read(image, symbol.value, &field, sizeof(field)) || field.bits != WORD_BITS ||
+	    field.count != 1 || field.at > FIELD_AT_MAX)
+		return 0;
+	return field.at;
+}
+
+void link_map_note(const struct elf_image *image, uint64_t load_bias,
+		   struct link_map_layout *layout)
+{
+	struct elf_symbol symbol;
+
+	if (!layout->debug_address && !elf_image_find_symbol(image, "_r_debug", &symbol) &&
+	    symbol.is_defined)
+		layout->debug_address = load_bias + symbol.value;
+	/* musl's name for its own, ldso/dynlink.c. */
+	if (!elf_image_find_symbol(image, "_dl_debug_addr", &symbol) && symbol.is_defined)
+		layout->is_musl = true;
+	if (!layout->module_at)
+		layout->module_at = read_field(image, "_thread_db_link_map_l_tls_modid");
+	if (!layout->offset_at)
+		layout->offset_at = read_field(image, "_thread_db_link_map_l_tls_offset");
+}
+
+void link_map_note_objects(pid_t pid, const struct memory_map *map, struct link_map_layout *layout)
+{
+	const struct memory_map_entry *entry;
+	size_t cursor = 0;
+
+	while ((entry = memory_map_next_object(map, &cursor))) {
+		_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+		uint64_t bias;
+
+		if (entry->is_readable && !elf_image_open_mapping(pid, entry, &image) &&
+		    !elf_image_load_bias(image, entry, &bias))
+			link_map_note(image, bias, layout);
+	}
+}
+
+/* The loader's entry of the object at load_bias. */
+static int find_entry(const struct link_map_layout *layout, const struct memory_reader *reader,
+		      uint64_t load_bias, uint64_t *ret_entry)
+{
+	uint64_t entry, address;
+	int result = memory_read_u64(reader, layout->debug_address + DEBUG_MAP_AT, &entry);
+
+	for (uint32_t i = 0; !result && entry && i < LINK_MAP_ENTRIES_MAX; i++) {
+		result = memory_read_u64(reader, entry + MAP_ADDRESS_AT, &address);
+		if (!result && address == load_bias) {
+			*ret_entry = entry;
+			return 0;
+		}
+		if (!result)
+			result = memory_read_u64(reader, entry + MAP_NEXT_AT, &entry);
+	}
+	return result ? result : -ENOENT;
+}
+
+static int disagree(const char *what, uint64_t by_relocation, uint64_t by_loader)
+{
+	return log_error(EUCLEAN,
+			 "two ways to the thread-local disagree on its %s: 0x%" PRIx64
+			 " by the object's relocation, 0x%" PRIx64 " by the loader's list",
+			 what, by_relocation, by_loader);
+}
+
+int link_map_confirm(const struct link_map_layout *layout, const struct memory_reader *reader,
+		     uint64_t load_bias, const struct tls_symbol *symbol,
+		     bool is_above_thread_pointer)
+{
+	const struct tls_location *location = &symbol->location;
+	uint64_t entry, module, offset;
+	int result;
+
+	if (!layout->debug_address || !layout->module_at || !layout->offset_at)
+		return -ENOENT;
+	result = find_entry(layout, reader, load_bias, &entry);
+	if (!result)
+		result = memory_read_u64(reader, entry + layout->module_at, &module);
+	if (!result)
+		result = memory_read_u64(reader, entry + layout->offset_at, &offset);
+	if (result)
+		return result;
+	if (location->model == TLS_MODEL_DYNAMIC)
+		return module == location->module ? 0
+						  : disagree("module", location->module, module);
+	/* Where the object's block is, from the thread pointer on: above it, or below. */
+	offset = symbol->symbol_value + (is_above_thread_pointer ? offset : -offset);
+	if (offset != (uint64_t)location->offset)
+		return disagree("offset", (uint64_t)location->offset, offset);
+	return 0;
+}

@@ -1,0 +1,58 @@
+/*
+ * Finding the thread-local variable in a live process: which TLS model one loaded object reaches it
+ * by, and the module and offset that the dynamic loader gave it. Single thread; logs only what is
+ * refused. Facts: ELF handling of thread-local storage, sections 3 and 4; x86-64 psABI; AArch64 ELF
+ * psABI; glibc 2.36 elf/dl-tls.c, sysdeps/{x86_64,aarch64}/dl-tlsdesc.h; musl 1.2 ldso/dynlink.c.
+ *
+ * Reached by: a relocation of the symbol itself, else one without a symbol (which stands for the
+ * object's own TLS block) when it is the only one, else, in a main program, the linker's fixed
+ * offset. What the loader wrote is bounded: module 1..TLS_SYMBOL_MODULE_MAX, offsets below 1 GiB
+ * and 8-aligned; a descriptor's record must repeat the offset that the ELF file implies.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <correlator/config.h>
+
+#include "target/elf/elf_image.h"
+#include "target/proc/memory_map.h"
+#include "target/proc/memory_reader.h"
+
+/* Loaders number modules from 1 on, densely: no process loads this many. */
+enum {
+	TLS_SYMBOL_MODULE_MAX = 65535
+};
+
+/* How the location was found, for `doctor`. */
+struct tls_symbol {
+	struct tls_location location;
+	const char *relocation; /* static text: "DTPMOD64+DTPOFF64", "TLSDESC", "TPOFF64", "none" */
+	uint64_t slot_address; /* of the relocated slot in the process, 0 = none */
+	uint64_t symbol_value; /* st_value: offset in the module's block */
+	bool is_confirmed; /* link_map_confirm() led there, too: set by who asked it */
+};
+
+/*
+ * Resolves symbol_name in one object that defines it. is_musl selects the DTV's shape.
+ * 0; -ENOENT: the object does not define the symbol as TLS; -EAGAIN: not relocated yet;
+ * -ENOTSUP: a machine, or a way to reach it, that this version does not know (logged);
+ * -EINVAL: the slot holds what no loader writes (logged); -EFAULT/-ESRCH/-EPERM from reading.
+ */
+int tls_symbol_resolve(const struct elf_image *image, uint64_t load_bias,
+		       const struct memory_reader *reader, const char *symbol_name, bool is_musl,
+		       struct tls_symbol *ret_symbol);
+
+/*
+ * The variable's value in one thread of a live process, walking the DTV as the kernel program
+ * does (for doctor, and as a cross-check); thread_pointer is the thread's fs base (x86-64) or
+ * tpidr_el0 (aarch64). A DTV's number of entries is checked first: glibc keeps it in dtv[-1], musl
+ * in dtv[0], and the entries 1..number exist (a thread that has not caught up with dlopen has
+ * fewer). 0; -ENODATA: this thread never touched the variable (no entry, or an unallocated block);
+ * -EFAULT: an address that no user memory has, or unreadable; -ESRCH, -EPERM; -EINVAL: no location.
+ */
+int tls_symbol_read(const struct tls_location *location, uint64_t thread_pointer,
+		    const struct memory_reader *reader, uint64_t *ret_value);

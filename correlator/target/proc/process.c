@@ -1,0 +1,294 @@
+#include "target/proc/process.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/cleanup.h"
+#include "target/proc/proc_file.h"
+
+enum {
+	STAT_BYTES = 1024,
+	STATUS_BYTES_MAX = 1024 * 1024, /* Groups: may list 65536 of them */
+	COMMAND_LINE_BYTES = 4096,
+	TASK_PATH_BYTES = 64,
+};
+
+/* The fields of /proc/PID/stat that are used, proc(5). */
+struct stat_fields {
+	char state;
+	pid_t parent_pid;
+	long thread_count;
+	uint64_t start_ticks;
+};
+
+/* comm may hold spaces and parentheses: fields are counted from the last ')'. */
+static int read_stat(pid_t pid, struct stat_fields *ret_fields)
+{
+	struct stat_fields fields;
+	char text[STAT_BYTES];
+	ssize_t size_bytes = proc_file_read_head(pid, "stat", text, sizeof(text));
+	const char *after_comm;
+
+	if (size_bytes < 0)
+		return (int)size_bytes;
+	after_comm = strrchr(text, ')');
+	if (!after_comm ||
+	    sscanf(after_comm + 1,
+		   " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d "
+		   "%" SCNu64,
+		   &fields.state, &fields.parent_pid, &fields.thread_count,
+		   &fields.start_ticks) != 4)
+		return -EINVAL;
+	*ret_fields = fields;
+	return 0;
+}
+
+/* A leader that has exited shows as a zombie while its other threads run on. */
+static bool is_gone(const struct stat_fields *fields)
+{
+	return fields->state == 'X' || (fields->state == 'Z' && fields->thread_count <= 1);
+}
+
+static int read_status(pid_t pid, struct process_info *info)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t size_bytes;
+	const char *line;
+	int r = proc_file_read(pid, "status", STATUS_BYTES_MAX, &text, &size_bytes);
+
+	if (r < 0)
+		return r;
+	line = strstr(text, "\nUid:");
+	if (!line || sscanf(line, "\nUid: %" SCNu32, &info->uid) != 1)
+		return -EINVAL;
+	info->ns_pid = (uint32_t)pid;
+	line = strstr(text, "\nNSpid:");
+	if (line) {
+		char *next = (char *)(uintptr_t)line + strlen("\nNSpid:");
+
+		while (*next == '\t' || *next == ' ')
+			info->ns_pid = (uint32_t)strtoul(next, &next, 10);
+	}
+	return 0;
+}
+
+static int read_comm(pid_t pid, char comm[static COMM_BYTES])
+{
+	char text[COMM_BYTES + 1] = "";
+	ssize_t size_bytes = proc_file_read_head(pid, "comm", text, sizeof(text));
+
+	if (size_bytes < 0)
+		return (int)size_bytes;
+	/* Where its newline is, or where a kernel thread's longer name is cut. */
+	if (size_bytes > 0)
+		text[size_bytes - 1] = '\0';
+	memcpy(comm, text, COMM_BYTES);
+	return 0;
+}
+
+static int read_exec(pid_t pid, struct process_info *info)
+{
+	_cleanup_free_ pid_t *tids = NULL;
+	size_t count;
+	int r = process_find_threads(pid, &tids, &count);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < count; i++) {
+		char name[TASK_PATH_BYTES];
+		char text[STAT_BYTES];
+		uint64_t exec_ns;
+
+		(void)snprintf(name, sizeof(name), "task/%d/schedstat", tids[i]);
+		if (proc_file_read_head(pid, name, text, sizeof(text)) < 0 ||
+		    sscanf(text, "%" SCNu64, &exec_ns) != 1)
+			continue;
+		info->exec_ns += exec_ns;
+		info->has_exec_ns = true;
+	}
+	return 0;
+}
+
+int process_read_info(pid_t pid, struct process_info *ret_info)
+{
+	struct process_info info = { .pid = pid };
+	struct stat_fields fields;
+	int r = read_stat(pid, &fields);
+
+	if (r < 0)
+		return r;
+	if (is_gone(&fields))
+		return -ESRCH;
+	info.parent_pid = fields.parent_pid;
+	info.start_ticks = fields.start_ticks;
+	r = read_status(pid, &info);
+	if (r == 0)
+		r = read_comm(pid, info.comm);
+	if (r == 0)
+		r = read_exec(pid, &info);
+	if (r < 0)
+		return r;
+	*ret_info = info;
+	return 0;
+}
+
+struct family_pair {
+	pid_t parent_pid;
+	pid_t pid;
+};
+
+static int compare_pairs(const void *left, const void *right)
+{
+	const struct family_pair *a = left;
+	const struct family_pair *b = right;
+
+	if (a->parent_pid != b->parent_pid)
+		return a->parent_pid < b->parent_pid ? -1 : 1;
+	return (a->pid > b->pid) - (a->pid < b->pid);
+}
+
+static size_t read_pairs(const pid_t *pids, size_t count, struct family_pair *pairs)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct stat_fields fields;
+
+		if (read_stat(pids[i], &fields) == 0 && !is_gone(&fields))
+			pairs[used++] = (struct family_pair){ fields.parent_pid, pids[i] };
+	}
+	qsort(pairs, used, sizeof(*pairs), compare_pairs);
+	return used;
+}
+
+static size_t first_child(const struct family_pair *pairs, size_t count, pid_t parent_pid)
+{
+	size_t low = 0;
+	size_t high = count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (pairs[middle].parent_pid < parent_pid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+int process_find_descendants(pid_t pid, pid_t **ret_pids, size_t *ret_count)
+{
+	_cleanup_free_ struct family_pair *pairs = NULL;
+	_cleanup_free_ pid_t *pids = NULL;
+	pid_t parent_pid = pid;
+	size_t found = 0;
+	size_t count;
+	int r = proc_file_list_ids("/proc", &pids, &count);
+
+	if (r < 0)
+		return r;
+	pairs = calloc(count + 1, sizeof(*pairs));
+	if (!pairs)
+		return -ENOMEM;
+	count = read_pairs(pids, count, pairs);
+	/* Each pid stands in one pair, so the list, read as a queue, cannot outgrow the pairs. */
+	for (size_t next = 0;; parent_pid = pids[next++]) {
+		size_t i = first_child(pairs, count, parent_pid);
+
+		for (; i < count && pairs[i].parent_pid == parent_pid; i++)
+			if (pairs[i].pid != pid)
+				pids[found++] = pairs[i].pid;
+		if (next == found)
+			break;
+	}
+	*ret_pids = TAKE_PTR(pids);
+	*ret_count = found;
+	return 0;
+}
+
+int process_find_threads(pid_t pid, pid_t **ret_tids, size_t *ret_count)
+{
+	char path[TASK_PATH_BYTES];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	return proc_file_list_ids(path, ret_tids, ret_count);
+}
+
+/* Of the first word only: a title may hold a URL, as "puma 6.0 (tcp://localhost:3000)". */
+static const char *base_name(const char *path)
+{
+	const char *slash = memrchr(path, '/', strcspn(path, " "));
+
+	return slash ? slash + 1 : path;
+}
+
+/* The name must end where a title goes on: "puma: cluster worker 0", "resque-2.4", "unicorn_rails".
+ */
+static const char *match_server(const char *word)
+{
+	static const char *const servers[] = { "puma",	 "falcon",    "unicorn", "sidekiq",
+					       "resque", "passenger", "rails" };
+
+	for (size_t i = 0; i < sizeof(servers) / sizeof(servers[0]); i++) {
+		size_t length = strlen(servers[i]);
+
+		if (strncasecmp(word, servers[i], length) == 0 &&
+		    (!word[length] || strchr(" :-_[.", word[length])))
+			return servers[i];
+	}
+	return NULL;
+}
+
+static bool has_prefix(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* A program or a word of `bundle exec` in front of the script's name. */
+static bool is_launcher(const char *name)
+{
+	return has_prefix(name, "ruby") || has_prefix(name, "bundle") || strcmp(name, "exec") == 0;
+}
+
+static bool takes_value(const char *option)
+{
+	return strcmp(option, "-I") == 0 || strcmp(option, "-r") == 0 || strcmp(option, "-C") == 0;
+}
+
+const char *process_server_name_of(const char *command_line, size_t size_bytes)
+{
+	char text[COMMAND_LINE_BYTES + 1];
+	size_t at = 0;
+
+	if (size_bytes > COMMAND_LINE_BYTES)
+		size_bytes = COMMAND_LINE_BYTES;
+	if (size_bytes > 0)
+		memcpy(text, command_line, size_bytes);
+	text[size_bytes] = '\0';
+	while (at < size_bytes) {
+		const char *word = text + at;
+
+		at += strlen(word) + 1;
+		/* What follows is code and its arguments, not a script. */
+		if (strcmp(word, "-e") == 0)
+			return NULL;
+		if (takes_value(word) && at < size_bytes)
+			at += strlen(text + at) + 1;
+		else if (word[0] != '-' && !is_launcher(base_name(word)))
+			return match_server(base_name(word));
+	}
+	return NULL;
+}
+
+const char *process_server_name(pid_t pid)
+{
+	char text[COMMAND_LINE_BYTES + 1];
+	ssize_t size_bytes = proc_file_read_head(pid, "cmdline", text, sizeof(text));
+
+	return size_bytes < 0 ? NULL : process_server_name_of(text, (size_t)size_bytes);
+}

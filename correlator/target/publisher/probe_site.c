@@ -1,0 +1,181 @@
+#include "target/publisher/probe_site.h"
+
+#include <elf.h>
+#include <string.h>
+
+#include "target/elf/code_reference.h"
+#include "target/elf/tls_machine.h"
+#include "target/elf/tls_slot.h"
+#include "target/elf/unwind_table.h"
+#include "target/elf/x86_instruction.h"
+
+/* Code looked at from a function's entry; compilers' prologues are shorter. */
+enum {
+	WINDOW_BYTES = 96,
+	REFERENCES_MAX = 64
+};
+
+/* Functions that together are all ways to change the variable. */
+struct state_changes {
+	const char *names[2]; /* NULL = no more */
+};
+
+static const struct state_changes own_changes = { { "correlator_state_apply", NULL } };
+
+/* socketry/ruby-profiler at 945c8ae, ext/ruby/profiler/state.c: the static ones, and the exported
+ * ones that those call first. */
+static const struct state_changes upstream_changes = { { "Ruby_Profiler_State_apply",
+							 "Ruby_Profiler_fiber_switch_callback" } };
+static const struct state_changes upstream_exported_changes = { { "Ruby_Profiler_State_get",
+								  "Ruby_Profiler_State_for" } };
+
+static bool find_function(const struct elf_image *image, const char *name,
+			  struct elf_symbol *ret_symbol)
+{
+	struct elf_symbol symbol;
+
+	if (elf_image_find_symbol(image, name, &symbol) < 0 || !symbol.is_defined ||
+	    symbol.type != STT_FUNC)
+		return false;
+	*ret_symbol = symbol;
+	return true;
+}
+
+/* As many bytes as the file has at the address, size_bytes at most. */
+static size_t read_code(const struct elf_image *image, uint64_t virtual_address, uint8_t *code,
+			size_t size_bytes)
+{
+	while (size_bytes > 0 && elf_image_read(image, virtual_address, code, size_bytes) < 0)
+		size_bytes--;
+	return size_bytes;
+}
+
+/* Sets offset, instruction and cost of the site; without code it stays at the entry. */
+static void choose_instruction(const uint8_t *code, size_t size_bytes, struct probe_site *site)
+{
+	static const char *const names[_X86_INSTRUCTION_KIND_MAX] = {
+		[X86_INSTRUCTION_PUSH] = "push", [X86_INSTRUCTION_NOP] = "nop",
+		[X86_INSTRUCTION_JMP] = "jmp",	 [X86_INSTRUCTION_CALL] = "call",
+		[X86_INSTRUCTION_JCC] = "jcc",
+	};
+	struct x86_instruction instruction;
+	size_t at = 0;
+
+	while (x86_instruction_decode(code + at, size_bytes - at, &instruction) == 0) {
+		if (x86_instruction_is_emulated(instruction.kind)) {
+			site->offset_bytes = (uint32_t)at;
+			site->instruction = names[instruction.kind];
+			site->cost = PROBE_SITE_EMULATED;
+			return;
+		}
+		if (instruction.kind == X86_INSTRUCTION_STORE ||
+		    instruction.kind == X86_INSTRUCTION_LEAVE)
+			return;
+		/* The entry itself may be a long nop: then what follows it is the fallback. */
+		if (instruction.kind == X86_INSTRUCTION_LONG_NOP && site->offset_bytes == at)
+			site->offset_bytes = (uint32_t)(at + instruction.length_bytes);
+		at += instruction.length_bytes;
+	}
+}
+
+/* size_bytes: of the code that may be looked at, from the entry on. */
+static bool find_site(const struct elf_image *image, uint64_t entry, uint64_t size_bytes,
+		      const char *name, struct probe_site *ret_site)
+{
+	struct probe_site site = {
+		.function = name,
+		.instruction = "other",
+		.cost = PROBE_SITE_SINGLE_STEPPED,
+	};
+	uint8_t code[WINDOW_BYTES];
+	size_t code_bytes = sizeof(code);
+
+	if (size_bytes < code_bytes)
+		code_bytes = (size_t)size_bytes;
+	code_bytes = read_code(image, entry, code, code_bytes);
+	if (code_bytes > 0 && elf_image_machine(image) == EM_X86_64)
+		choose_instruction(code, code_bytes, &site);
+	site.virtual_address = entry + site.offset_bytes;
+	if (elf_image_file_offset(image, site.virtual_address, &site.file_offset) < 0)
+		return false;
+	(void)read_code(image, site.virtual_address, site.bytes, sizeof(site.bytes));
+	*ret_site = site;
+	return true;
+}
+
+/* A site in each of the functions; 0 if one of them is not there. */
+static int find_named(const struct elf_image *image, const struct state_changes *changes,
+		      struct probe_site *ret_sites)
+{
+	int count = 0;
+
+	for (size_t i = 0; i < 2 && changes->names[i]; i++) {
+		struct elf_symbol function;
+		uint64_t size_bytes;
+
+		if (!find_function(image, changes->names[i], &function))
+			return 0;
+		size_bytes = function.size_bytes ? function.size_bytes : WINDOW_BYTES;
+		if (!find_site(image, function.value, size_bytes, changes->names[i],
+			       &ret_sites[count]))
+			return 0;
+		count++;
+	}
+	return count;
+}
+
+/* Where the loader writes how the variable is reached. */
+static bool find_slot(const struct elf_image *image, const char *name, uint64_t *ret_slot)
+{
+	const struct tls_machine *machine = tls_machine_find(elf_image_machine(image));
+	struct elf_symbol symbol;
+	struct tls_slot slot;
+
+	if (!machine || elf_image_find_symbol(image, name, &symbol) < 0 ||
+	    tls_slot_find(image, machine, &symbol, &slot) > 1 || slot.kind == TLS_SLOT_NONE)
+		return false;
+	*ret_slot = slot.virtual_address;
+	return true;
+}
+
+/* A site in each function that refers to the variable, before it does so for the first time. */
+static int find_referring(const struct elf_image *image, const char *symbol,
+			  struct probe_site *ret_sites)
+{
+	uint64_t references[REFERENCES_MAX];
+	uint64_t slot, function, last_function = 0;
+	size_t reference_count;
+	int count = 0;
+
+	if (!find_slot(image, symbol, &slot))
+		return 0;
+	reference_count = code_reference_find(image, slot, references, REFERENCES_MAX);
+	if (reference_count > REFERENCES_MAX)
+		return 0;
+	for (size_t i = 0; i < reference_count; i++) {
+		if (unwind_table_find(image, references[i], &function))
+			return 0;
+		if (count && function == last_function)
+			continue;
+		if (count == PROBE_SITES_MAX ||
+		    !find_site(image, function, references[i] - function, NULL, &ret_sites[count]))
+			return 0;
+		last_function = function;
+		count++;
+	}
+	return count;
+}
+
+int probe_site_find(const struct elf_image *image, const char *symbol,
+		    struct probe_site ret_sites[static PROBE_SITES_MAX])
+{
+	int count = find_named(image, &own_changes, ret_sites);
+
+	if (!count)
+		count = find_named(image, &upstream_changes, ret_sites);
+	if (!count)
+		count = find_referring(image, symbol, ret_sites);
+	if (!count)
+		count = find_named(image, &upstream_exported_changes, ret_sites);
+	return count;
+}

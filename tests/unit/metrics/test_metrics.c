@@ -1,0 +1,298 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "metrics/metrics_server.h"
+#include "metrics/metrics_text.h"
+
+static char folder[] = "/tmp/test_metrics.XXXXXX";
+
+static int setup(void **state)
+{
+	(void)state;
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	return rmdir(folder);
+}
+
+static void add_process(struct metrics *metrics, uint32_t pid, const char *event, const char *comm)
+{
+	metrics_add_process(metrics, &(struct process_record){
+					     .common.pid = pid, .event = event, .comm = comm });
+}
+
+static void add_cpu(struct metrics *metrics, uint32_t pid, bool has_split, uint64_t user_ns)
+{
+	metrics_add_cpu(metrics, &(struct cpu_record){ .common.pid = pid,
+						       .has_kernel_split = has_split,
+						       .cpu_ns = user_ns,
+						       .user_ns = user_ns });
+}
+
+static char *text_of(const struct metrics *metrics, enum metrics_format format)
+{
+	size_t size_bytes;
+	char *text;
+
+	assert_int_equal(metrics_text(metrics, format, &text, &size_bytes), 0);
+	assert_int_equal(strlen(text), size_bytes);
+	return text;
+}
+
+static void expect(const char *text, const char *line)
+{
+	if (!strstr(text, line))
+		fail_msg("no `%s` in\n%s", line, text);
+}
+
+static void each_format_names_counters_in_its_own_way(void **state)
+{
+	struct metrics metrics;
+	_cleanup_free_ char *open = NULL, *classic = NULL;
+
+	(void)state;
+	metrics_init(&metrics, "1.2", 5000000001);
+	add_process(&metrics, 7, "found", "puma \"a\\b\"\n");
+	add_cpu(&metrics, 7, true, 1500000000);
+	metrics_add_balance(&metrics,
+			    &(struct balance_record){ .common.pid = 7, .residual_ns = -20 });
+	open = text_of(&metrics, METRICS_FORMAT_OPENMETRICS);
+	expect(open, "# TYPE correlator_process_user_seconds counter\n");
+	expect(open, "# UNIT correlator_process_user_seconds seconds\n");
+	expect(open, "correlator_process_user_seconds_total{pid=\"7\",comm=\"puma "
+		     "\\\"a\\\\b\\\"\\\\x0a\"} 1.500000000\n");
+	expect(open, "correlator_process_residual_seconds{pid=\"7\",comm=\"puma "
+		     "\\\"a\\\\b\\\"\\\\x0a\"} -0.000000020\n");
+	expect(open, "correlator_start_time_seconds 5.000000001\n");
+	assert_string_equal(open + strlen(open) - 6, "# EOF\n");
+	assert_null(strstr(open, "forward"));
+	classic = text_of(&metrics, METRICS_FORMAT_CLASSIC);
+	expect(classic, "# TYPE correlator_process_user_seconds_total counter\n");
+	assert_null(strstr(classic, "# EOF"));
+	assert_null(strstr(classic, "# UNIT"));
+}
+
+static void what_was_not_measured_is_absent(void **state)
+{
+	struct metrics metrics;
+	_cleanup_free_ char *text = NULL;
+
+	(void)state;
+	metrics_init(&metrics, "1", 0);
+	add_process(&metrics, 7, "found", "puma");
+	add_cpu(&metrics, 7, false, 5);
+	text = text_of(&metrics, METRICS_FORMAT_OPENMETRICS);
+	expect(text, "correlator_process_cpu_seconds_total{pid=\"7\",comm=\"puma\"} 0.000000005\n");
+	assert_null(strstr(text, "user_seconds_total{"));
+	assert_null(strstr(text, "programs"));
+}
+
+/* Series are bounded, and the sum over them never falls. */
+static void processes_without_a_place_share_one_and_ended_ones_keep_their_sum(void **state)
+{
+	struct metrics metrics;
+	uint64_t sum_ns = 0;
+
+	(void)state;
+	metrics_init(&metrics, "1", 0);
+	for (uint32_t pid = 1; pid <= 2 * METRICS_PROCESSES_MAX; pid++) {
+		add_process(&metrics, pid, "fork", "worker");
+		add_cpu(&metrics, pid, true, pid);
+		if (pid % 2)
+			add_process(&metrics, pid, "exit", "worker");
+	}
+	for (size_t i = 0; i < metrics.process_count; i++)
+		sum_ns += metrics.processes[i].cpu_ns;
+	sum_ns += metrics.others.cpu_ns + metrics.ended.cpu_ns;
+	assert_int_equal(sum_ns, METRICS_PROCESSES_MAX * (2 * METRICS_PROCESSES_MAX + 1));
+	assert_true(metrics.process_count <= METRICS_PROCESSES_MAX);
+	assert_int_equal(metrics.others.cpu_ns, 0);
+	add_process(&metrics, 1000, "fork", "one more");
+	add_cpu(&metrics, 1000, true, 3);
+	add_process(&metrics, 1000, "exit", "one more");
+	assert_int_equal(metrics.others.cpu_ns, 3);
+}
+
+static int connect_to(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct timeval patience = { .tv_sec = 10 };
+
+	assert_true(fd >= 0);
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
+	return fd;
+}
+
+/* Closes fd. Until the server does: its answer in static memory. */
+static const char *ask(int fd, const char *request)
+{
+	static char answer[65536];
+	size_t size = 0;
+	ssize_t got;
+
+	assert_int_equal(send(fd, request, strlen(request), MSG_NOSIGNAL), strlen(request));
+	while ((got = recv(fd, answer + size, sizeof(answer) - 1 - size, 0)) > 0)
+		size += (size_t)got;
+	answer[size] = '\0';
+	assert_int_equal(close(fd), 0);
+	return answer;
+}
+
+static struct metrics_server *serve(const char *name, char ret_path[static 64])
+{
+	struct metrics_server *server;
+	struct metrics metrics;
+	char address[80];
+
+	(void)snprintf(ret_path, 64, "%s/%s", folder, name);
+	(void)snprintf(address, sizeof(address), "unix:%s", ret_path);
+	assert_int_equal(metrics_server_new(address, &server), 0);
+	metrics_init(&metrics, "1.2", 0);
+	metrics_server_publish(server, &metrics);
+	return server;
+}
+
+static void a_scraper_gets_the_format_it_asks_for(void **state)
+{
+	char path[64];
+	struct metrics_server *server = serve("socket", path);
+	struct stat status;
+	const char *answer;
+
+	(void)state;
+	assert_int_equal(stat(path, &status), 0);
+	assert_int_equal(status.st_mode & 0777, 0600);
+	answer = ask(connect_to(path), "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+	expect(answer, "HTTP/1.0 200 OK\r\n");
+	expect(answer, "Content-Type: application/openmetrics-text; version=1.0.0; "
+		       "charset=utf-8\r\n");
+	expect(answer, "# EOF\n");
+	answer = ask(connect_to(path), "GET / HTTP/1.0\r\nAccept: text/plain\r\n\r\n");
+	expect(answer, "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n");
+	assert_null(strstr(answer, "# EOF\n"));
+	expect(ask(connect_to(path), "GET /metricsx HTTP/1.0\r\n\r\n"), " 404 ");
+	expect(ask(connect_to(path), "POST / HTTP/1.0\r\n\r\n"), " 405 ");
+	answer = ask(connect_to(path), "HEAD /metrics HTTP/1.0\r\n\r\n");
+	expect(answer, "200 OK");
+	assert_null(strstr(answer, "correlator_"));
+	metrics_server_free(server);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+static void a_hostile_scraper_is_cut_off_and_others_are_served(void **state)
+{
+	char path[64], huge[8192];
+	struct metrics_server *server = serve("socket", path);
+	struct metrics metrics;
+	int silent[6];
+
+	(void)state;
+	memset(huge, 'x', sizeof(huge) - 1);
+	memcpy(huge, "GET /", 5);
+	huge[sizeof(huge) - 1] = '\0';
+	/* It may reset the connection with the rest of this unread. */
+	(void)ask(connect_to(path), huge);
+	/* They say nothing: each has its seconds. */
+	for (size_t i = 0; i < 6; i++)
+		silent[i] = connect_to(path);
+	expect(ask(connect_to(path), "GET / HTTP/1.0\r\n\r\n"), "200 OK");
+	metrics_init(&metrics, "1.3", 0);
+	for (size_t i = 0; i < 1000; i++)
+		metrics_server_publish(server, &metrics);
+	expect(ask(connect_to(path), "GET / HTTP/1.0\r\n\r\n"), "version=\"1.3\"");
+	for (size_t i = 0; i < 6; i++)
+		assert_int_equal(close(silent[i]), 0);
+	metrics_server_free(server);
+}
+
+static void a_socket_left_behind_is_replaced_and_one_in_use_is_not(void **state)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct metrics_server *server, *second;
+	char path[64], text[80];
+
+	(void)state;
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/socket", folder);
+	assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(close(fd), 0);
+	server = serve("socket", path);
+	(void)snprintf(text, sizeof(text), "unix:%s", path);
+	assert_int_equal(metrics_server_new(text, &second), -EADDRINUSE);
+	metrics_server_free(server);
+}
+
+static void only_loopback_addresses_are_served(void **state)
+{
+	static const char *const bad[] = { "",	    "tcp://0.0.0.0:1",	 "tcp://127.0.0.1", "unix:",
+					   "file:", "tcp://127.0.0.1:x", "http://x:1" };
+	struct metrics_server *server;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(metrics_server_new(bad[i], &server), -EINVAL);
+	assert_int_equal(metrics_server_new("tcp://127.0.0.1:0", &server), 0);
+	metrics_server_free(server);
+	assert_int_equal(metrics_server_new("tcp://[::1]:0", &server), 0);
+	metrics_server_free(server);
+}
+
+static void a_textfile_is_whole_at_any_time(void **state)
+{
+	char path[64], address[80], content[65536];
+	struct metrics_server *server;
+	struct metrics metrics;
+	FILE *file;
+
+	(void)state;
+	(void)snprintf(path, sizeof(path), "%s/x.prom", folder);
+	(void)snprintf(address, sizeof(address), "file:%s", path);
+	assert_int_equal(metrics_server_new(address, &server), 0);
+	metrics_init(&metrics, "1.4", 0);
+	metrics_server_publish(server, &metrics);
+	metrics_server_free(server);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	content[fread(content, 1, sizeof(content) - 1, file)] = '\0';
+	assert_int_equal(fclose(file), 0);
+	expect(content,
+	       "# TYPE correlator_build_info gauge\ncorrelator_build_info{version=\"1.4\"} 1");
+	assert_int_equal(unlink(path), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_format_names_counters_in_its_own_way),
+		cmocka_unit_test(what_was_not_measured_is_absent),
+		cmocka_unit_test(processes_without_a_place_share_one_and_ended_ones_keep_their_sum),
+		cmocka_unit_test(a_scraper_gets_the_format_it_asks_for),
+		cmocka_unit_test(a_hostile_scraper_is_cut_off_and_others_are_served),
+		cmocka_unit_test(a_socket_left_behind_is_replaced_and_one_in_use_is_not),
+		cmocka_unit_test(only_loopback_addresses_are_served),
+		cmocka_unit_test(a_textfile_is_whole_at_any_time),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,125 @@
+#include "observe/balance.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <correlator/snapshot.h>
+
+enum {
+	SOME_CONTEXT = CONTEXT_HASH_FIRST + 100,
+	WINDOW = 7
+};
+
+static const struct account_totals FIVE = { .user_ns = 2, .kernel_ns = 3, .blocked_ns = 1000 };
+
+static void time_is_attributed_only_to_a_context(void **state)
+{
+	struct balance balance = { 0 };
+	struct process_books now = { .epochs[WINDOW & 1].exec_ns = 20 };
+	struct balance_record record;
+
+	(void)state;
+	balance_add(&balance, SOME_CONTEXT, &FIVE);
+	balance_add(&balance, CONTEXT_HASH_NONE, &FIVE);
+	balance_add(&balance, CONTEXT_HASH_UNKNOWN, &FIVE);
+	balance_close(&balance, &now, WINDOW, 99, &record);
+	assert_int_equal(record.attributed_ns, 5);
+	assert_int_equal(record.unattributed_ns, 10);
+	assert_int_equal(record.overflow_ns, 0);
+	assert_int_equal(record.exec_ns, 20);
+	assert_int_equal(record.residual_ns, 5);
+	assert_int_equal(record.window_ns, 99);
+}
+
+static void a_residual_may_be_negative(void **state)
+{
+	struct balance balance = { 0 };
+	struct process_books now = { .epochs[WINDOW & 1].exec_ns = 1 };
+	struct balance_record record;
+
+	(void)state;
+	balance_add(&balance, SOME_CONTEXT, &FIVE);
+	balance_close(&balance, &now, WINDOW, 1, &record);
+	assert_true(record.residual_ns == -4);
+}
+
+static void each_window_holds_its_own_growth(void **state)
+{
+	struct balance balance = { 0 };
+	struct process_books now = { .epochs[WINDOW & 1].exec_ns = 100 };
+	struct balance_record record;
+
+	(void)state;
+	now.epochs[WINDOW & 1].overflow.user_ns = 7;
+	now.losses[COUNTER_CONTEXTS_FULL] = 3;
+	balance.contexts_lost = 2;
+	balance_add(&balance, SOME_CONTEXT, &FIVE);
+	balance_close(&balance, &now, WINDOW, 1, &record);
+	assert_int_equal(record.overflow_ns, 7);
+	assert_int_equal(record.losses[COUNTER_CONTEXTS_FULL], 3);
+	assert_int_equal(record.losses[COUNTER_CONTEXT_LOST], 2);
+
+	now.epochs[WINDOW & 1].exec_ns += 11;
+	now.epochs[WINDOW & 1].overflow.kernel_ns += 11;
+	balance_close(&balance, &now, WINDOW, 1, &record);
+	assert_int_equal(record.exec_ns, 11);
+	assert_int_equal(record.attributed_ns, 0);
+	assert_int_equal(record.overflow_ns, 11);
+	assert_true(record.residual_ns == 0);
+	assert_int_equal(record.losses[COUNTER_CONTEXTS_FULL], 0);
+	assert_int_equal(record.losses[COUNTER_CONTEXT_LOST], 0);
+}
+
+static void windows_of_the_other_parity_are_still_open(void **state)
+{
+	struct balance balance = { 0 };
+	struct process_books now = { 0 };
+	struct balance_record record;
+
+	(void)state;
+	now.epochs[WINDOW & 1].exec_ns = 5;
+	now.epochs[!(WINDOW & 1)].exec_ns = 1000;
+	balance_add(&balance, SOME_CONTEXT, &FIVE);
+	balance_close(&balance, &now, WINDOW, 1, &record);
+	assert_int_equal(record.exec_ns, 5);
+	now.epochs[!(WINDOW & 1)].exec_ns = 1700;
+	balance_close(&balance, &now, WINDOW + 1, 1, &record);
+	assert_int_equal(record.exec_ns, 1700);
+}
+
+static void overflow_is_the_growth_of_each_total(void **state)
+{
+	struct balance balance = { 0 };
+	struct process_books now = { 0 };
+	struct account_totals overflow;
+	uint64_t *totals = (uint64_t *)&now.epochs[WINDOW & 1].overflow,
+		 *before = (uint64_t *)&balance.before.epochs[WINDOW & 1].overflow;
+	const uint64_t *growth = (const uint64_t *)&overflow;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(overflow) / sizeof(uint64_t); i++) {
+		before[i] = 10 * i;
+		totals[i] = 10 * i + i + 1;
+	}
+	balance_overflow(&balance, &now, WINDOW, &overflow);
+	for (size_t i = 0; i < sizeof(overflow) / sizeof(uint64_t); i++)
+		assert_int_equal(growth[i], i + 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(time_is_attributed_only_to_a_context),
+		cmocka_unit_test(a_residual_may_be_negative),
+		cmocka_unit_test(each_window_holds_its_own_growth),
+		cmocka_unit_test(windows_of_the_other_parity_are_still_open),
+		cmocka_unit_test(overflow_is_the_growth_of_each_total),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,68 @@
+#include "observe/stolen_debts.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+enum {
+	THREAD = 7,
+	OTHER = 8
+};
+
+static void what_is_positive_is_written_as_it_is(void **state)
+{
+	_cleanup_(stolen_debts_freep) struct stolen_debts *debts = stolen_debts_new();
+
+	(void)state;
+	assert_int_equal(stolen_debts_settle(debts, THREAD, 100), 100);
+	assert_int_equal(stolen_debts_settle(debts, THREAD, 0), 0);
+}
+
+static void a_debt_is_taken_out_of_the_same_threads_next_accounts(void **state)
+{
+	_cleanup_(stolen_debts_freep) struct stolen_debts *debts = stolen_debts_new();
+
+	(void)state;
+	assert_int_equal(stolen_debts_settle(debts, THREAD, -150), 0);
+	assert_int_equal(stolen_debts_settle(debts, OTHER, 100), 100);
+	assert_int_equal(stolen_debts_settle(debts, THREAD, 100), 0);
+	assert_int_equal(stolen_debts_settle(debts, THREAD, 100), 50);
+	assert_int_equal(stolen_debts_settle(debts, THREAD, 100), 100);
+}
+
+static void a_debt_outlives_windows_as_long_as_its_thread_is_met(void **state)
+{
+	_cleanup_(stolen_debts_freep) struct stolen_debts *debts = stolen_debts_new();
+
+	(void)state;
+	assert_int_equal(stolen_debts_settle(debts, THREAD, -150), 0);
+	stolen_debts_end_window(debts);
+	assert_int_equal(stolen_debts_settle(debts, THREAD, 0), 0);
+	stolen_debts_end_window(debts);
+	assert_int_equal(stolen_debts_settle(debts, THREAD, 200), 50);
+}
+
+static void the_debt_of_a_thread_that_is_gone_is_forgotten(void **state)
+{
+	_cleanup_(stolen_debts_freep) struct stolen_debts *debts = stolen_debts_new();
+
+	(void)state;
+	assert_int_equal(stolen_debts_settle(debts, THREAD, -150), 0);
+	stolen_debts_end_window(debts);
+	stolen_debts_end_window(debts);
+	assert_int_equal(stolen_debts_settle(debts, THREAD, 200), 200);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_positive_is_written_as_it_is),
+		cmocka_unit_test(a_debt_is_taken_out_of_the_same_threads_next_accounts),
+		cmocka_unit_test(a_debt_outlives_windows_as_long_as_its_thread_is_met),
+		cmocka_unit_test(the_debt_of_a_thread_that_is_gone_is_forgotten),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

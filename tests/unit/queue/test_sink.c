@@ -1,0 +1,311 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#include "queue/sink.h"
+
+static char directory[] = "/tmp/test_sink.XXXXXX";
+static char path[sizeof(directory) + 16];
+
+static int setup(void **state)
+{
+	(void)state;
+	if (!mkdtemp(directory))
+		return -1;
+	(void)snprintf(path, sizeof(path), "%s/out.rec", directory);
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGXFSZ, SIG_IGN);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	(void)unlink(path);
+	return rmdir(directory);
+}
+
+static void expect_content(const char *expected)
+{
+	char content[256] = "";
+	FILE *file = fopen(path, "r");
+
+	assert_non_null(file);
+	assert_int_equal(fread(content, 1, sizeof(content) - 1, file), strlen(expected));
+	assert_string_equal(content, expected);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void a_new_file_is_private_and_holds_what_was_written(void **state)
+{
+	struct sink *sink = NULL;
+	struct stat status;
+
+	(void)state;
+	(void)unlink(path);
+	assert_int_equal(sink_open(path, false, &sink), 0);
+	assert_int_equal(sink_write(sink, "one", 3), 0);
+	assert_int_equal(sink_write(sink, "two", 3), 0);
+	assert_int_equal(sink_close(sink), 0);
+	expect_content("onetwo");
+	assert_int_equal(stat(path, &status), 0);
+	assert_int_equal(status.st_mode & 0777, 0600);
+}
+
+static void put(const char *content)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	assert_int_equal(fputs(content, file) < 0, 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void what_is_there_is_overwritten_only_on_demand_and_by_the_first_write(void **state)
+{
+	struct sink *sink = NULL;
+
+	(void)state;
+	put("an old recording");
+	assert_int_equal(sink_check(path, false), -EEXIST);
+	assert_int_equal(sink_open(path, false, &sink), -EEXIST);
+	assert_null(sink);
+	expect_content("an old recording");
+	assert_int_equal(sink_check(path, true), 0);
+	assert_int_equal(sink_open(path, true, &sink), 0);
+	expect_content("an old recording");
+	assert_int_equal(sink_close(TAKE_PTR(sink)), 0);
+	expect_content("an old recording");
+	assert_int_equal(sink_open(path, true, &sink), 0);
+	assert_int_equal(sink_write(sink, "new", 3), 0);
+	assert_int_equal(sink_write(sink, "er", 2), 0);
+	assert_int_equal(sink_close(sink), 0);
+	expect_content("newer");
+}
+
+static void an_empty_file_is_nothing_to_lose(void **state)
+{
+	struct sink *sink = NULL;
+
+	(void)state;
+	put("");
+	assert_int_equal(sink_check(path, false), 0);
+	assert_int_equal(sink_open(path, false, &sink), 0);
+	assert_int_equal(sink_close(sink), 0);
+}
+
+static void a_look_creates_nothing(void **state)
+{
+	(void)state;
+	(void)unlink(path);
+	assert_int_equal(sink_check(path, false), 0);
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(sink_check("/nonexistent/out.rec", false), 0);
+	assert_int_equal(sink_check("-", false), 0);
+}
+
+/* Also by another name of it, and whoever may overwrite it; and not a moment longer. */
+static void a_file_has_one_writer(void **state)
+{
+	char other[sizeof(path) + 8];
+	struct sink *first = NULL, *second = NULL;
+
+	(void)state;
+	(void)snprintf(other, sizeof(other), "%s.other", path);
+	for (int is_symbolic = 0; is_symbolic <= 1; is_symbolic++) {
+		put("");
+		assert_int_equal(is_symbolic ? symlink(path, other) : link(path, other), 0);
+		assert_int_equal(sink_open(path, false, &first), 0);
+		assert_int_equal(sink_write(first, "one", 3), 0);
+		assert_int_equal(sink_check(other, true), -EWOULDBLOCK);
+		assert_int_equal(sink_open(other, true, &second), -EWOULDBLOCK);
+		assert_null(second);
+		assert_int_equal(sink_write(first, "two", 3), 0);
+		assert_int_equal(sink_close(TAKE_PTR(first)), 0);
+		expect_content("onetwo");
+		assert_int_equal(sink_open(other, true, &second), 0);
+		assert_int_equal(sink_close(TAKE_PTR(second)), 0);
+		assert_int_equal(unlink(other), 0);
+	}
+}
+
+static void a_named_pipe_has_one_writer_and_a_device_any_number(void **state)
+{
+	struct sink *first = NULL, *second = NULL;
+	int reader;
+
+	(void)state;
+	(void)unlink(path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	assert_true(reader >= 0);
+	assert_int_equal(sink_check(path, false), 0);
+	assert_int_equal(sink_open(path, false, &first), 0);
+	assert_int_equal(sink_open(path, false, &second), -EWOULDBLOCK);
+	assert_int_equal(sink_close(TAKE_PTR(first)), 0);
+	assert_int_equal(close(reader), 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(sink_open("/dev/null", false, &first), 0);
+	assert_int_equal(sink_open("/dev/null", false, &second), 0);
+	assert_int_equal(sink_write(first, "one", 3), 0);
+	assert_int_equal(sink_close(first), 0);
+	assert_int_equal(sink_close(second), 0);
+}
+
+static void a_full_disk_is_an_error_that_stays(void **state)
+{
+	struct sink *sink = NULL;
+
+	(void)state;
+	assert_int_equal(sink_open("/dev/full", false, &sink), 0);
+	assert_int_equal(sink_write(sink, "one", 3), -ENOSPC);
+	assert_int_equal(sink_write(sink, "two", 3), -ENOSPC);
+	assert_int_equal(sink_close(sink), 0);
+}
+
+/* The file size limit makes the kernel accept a part of a write, as a filling disk does. */
+static void the_partial_tail_of_a_failed_write_is_cut_off(void **state)
+{
+	struct rlimit old, small = { 8, 0 };
+	struct sink *sink = NULL;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	small.rlim_max = old.rlim_max;
+	assert_int_equal(sink_open(path, false, &sink), 0);
+	assert_int_equal(sink_write(sink, "entry1", 6), 0);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	assert_int_equal(sink_write(sink, "entry2", 6), -EFBIG);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	assert_int_equal(sink_close(sink), 0);
+	expect_content("entry1");
+}
+
+static void a_folder_that_does_not_exist_is_an_error(void **state)
+{
+	struct sink *sink = NULL;
+
+	(void)state;
+	assert_int_equal(sink_open("/nonexistent/out.rec", false, &sink), -ENOENT);
+	assert_null(sink);
+}
+
+/* Runs with standard output replaced by fd, and puts it back. */
+static int write_to_stdout(int fd, const char *text)
+{
+	int saved = dup(STDOUT_FILENO);
+	struct sink *sink = NULL;
+	int r;
+
+	(void)fflush(stdout);
+	assert_true(saved >= 0 && dup2(fd, STDOUT_FILENO) >= 0);
+	r = sink_open("-", false, &sink);
+	if (r == 0) {
+		r = sink_write(sink, text, strlen(text));
+		(void)sink_close(sink);
+	}
+	assert_true(dup2(saved, STDOUT_FILENO) >= 0);
+	assert_int_equal(close(saved), 0);
+	return r;
+}
+
+static void a_pipe_without_a_reader_gives_epipe(void **state)
+{
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	assert_int_equal(close(fds[0]), 0);
+	assert_int_equal(write_to_stdout(fds[1], "one"), -EPIPE);
+	assert_int_equal(close(fds[1]), 0);
+}
+
+static void standard_output_stays_open_and_keeps_what_was_there(void **state)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "before,", 7), 7);
+	assert_int_equal(write_to_stdout(fd, "one"), 0);
+	assert_int_equal(write_to_stdout(fd, "two"), 0);
+	expect_content("before,onetwo");
+	assert_int_equal(close(fd), 0);
+}
+
+/* `> file` of two shells, against `>> file`, where the kernel keeps the writes apart. */
+static void standard_output_is_shared_only_by_those_that_append(void **state)
+{
+	static const int modes[] = { O_TRUNC, O_APPEND };
+	struct sink *sink = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		int first = open(path, O_WRONLY | O_CREAT | modes[i] | O_CLOEXEC, 0600);
+		int second = open(path, O_WRONLY | modes[i] | O_CLOEXEC);
+		bool is_appending = modes[i] == O_APPEND;
+
+		assert_true(first >= 0 && second >= 0);
+		assert_int_equal(flock(first, is_appending ? LOCK_SH : LOCK_EX), 0);
+		assert_int_equal(write_to_stdout(second, "one"), is_appending ? 0 : -EWOULDBLOCK);
+		assert_int_equal(sink_open(path, true, &sink), -EWOULDBLOCK);
+		assert_int_equal(close(first), 0);
+		assert_int_equal(write_to_stdout(second, "two"), 0);
+		/* Although second is still open. */
+		assert_int_equal(sink_open(path, true, &sink), 0);
+		assert_int_equal(sink_close(TAKE_PTR(sink)), 0);
+		assert_int_equal(close(second), 0);
+	}
+}
+
+static void a_terminal_is_refused(void **state)
+{
+	int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+	int fd;
+
+	(void)state;
+	assert_true(terminal >= 0);
+	assert_int_equal(grantpt(terminal), 0);
+	assert_int_equal(unlockpt(terminal), 0);
+	fd = open(ptsname(terminal), O_RDWR | O_NOCTTY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(write_to_stdout(fd, "one"), -ENOTTY);
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(close(terminal), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_new_file_is_private_and_holds_what_was_written),
+		cmocka_unit_test(
+			what_is_there_is_overwritten_only_on_demand_and_by_the_first_write),
+		cmocka_unit_test(an_empty_file_is_nothing_to_lose),
+		cmocka_unit_test(a_look_creates_nothing),
+		cmocka_unit_test(a_file_has_one_writer),
+		cmocka_unit_test(a_named_pipe_has_one_writer_and_a_device_any_number),
+		cmocka_unit_test(a_full_disk_is_an_error_that_stays),
+		cmocka_unit_test(the_partial_tail_of_a_failed_write_is_cut_off),
+		cmocka_unit_test(a_folder_that_does_not_exist_is_an_error),
+		cmocka_unit_test(a_pipe_without_a_reader_gives_epipe),
+		cmocka_unit_test(standard_output_stays_open_and_keeps_what_was_there),
+		cmocka_unit_test(standard_output_is_shared_only_by_those_that_append),
+		cmocka_unit_test(a_terminal_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,314 @@
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "queue/spool_folder.h"
+
+static void it_is_private_and_for_one_process(void **state)
+{
+	struct backlog_options options = { .spool = spool };
+	struct backlog *first = make_backlog(&options), *second;
+	char path[PATH_MAX];
+	struct stat status;
+
+	(void)state;
+	assert_int_equal(stat(spool, &status), 0);
+	assert_int_equal(status.st_mode & 07777, 0700);
+	append_numbers(first, 1, 1);
+	await_files(".open", 1, path);
+	assert_int_equal(stat(path, &status), 0);
+	assert_int_equal(status.st_mode & 07777, 0600);
+	assert_int_equal(backlog_new(&options, &second), -EWOULDBLOCK);
+	backlog_free(first);
+	assert_int_equal(chmod(spool, 0750), 0);
+	assert_int_equal(backlog_new(&options, &second), -EPERM);
+}
+
+static void what_cannot_be_a_spool_is_an_error(void **state)
+{
+	struct backlog_options options = { .spool = "/dev/null" };
+	struct backlog *backlog;
+
+	(void)state;
+	assert_int_equal(backlog_new(&options, &backlog), -ENOTDIR);
+	options.spool = "/nonexistent/spool";
+	assert_int_equal(backlog_new(&options, &backlog), -ENOENT);
+}
+
+static void a_restart_sends_what_is_left_first_with_the_same_ids(void **state)
+{
+	struct backlog *backlog = open_spool(2, LONG, 0);
+	struct chunk first, second;
+	char path[PATH_MAX];
+
+	(void)state;
+	append_numbers(backlog, 1, 5);
+	(void)expect_numbers(backlog, 1, 2);
+	backlog_done(backlog);
+	first = expect_numbers(backlog, 3, 2);
+	backlog_free(backlog);
+	assert_int_equal(count_files(".chunk", path), 2);
+	assert_int_equal(count_files(".open", path), 0);
+
+	backlog = open_spool(2, LONG, 0);
+	append_numbers(backlog, 6, 2);
+	second = expect_numbers(backlog, 3, 2);
+	assert_string_equal(first.id, second.id);
+	backlog_done(backlog);
+	(void)expect_numbers(backlog, 5, 1);
+	backlog_done(backlog);
+	backlog_seal(backlog);
+	(void)expect_numbers(backlog, 6, 2);
+	backlog_done(backlog);
+	assert_true(backlog_is_empty(backlog));
+	await_files(".chunk", 0, path);
+	backlog_free(backlog);
+}
+
+static void a_chunk_is_kept_before_it_is_given_out(void **state)
+{
+	struct backlog *backlog = open_spool(100, 1000 * 1000, 0);
+	char path[PATH_MAX];
+
+	(void)state;
+	append_numbers(backlog, 1, 3);
+	(void)expect_numbers(backlog, 1, 3);
+	assert_int_equal(count_files(".chunk", path), 1);
+	assert_non_null(strstr(path, "-3-"));
+	backlog_free(backlog);
+}
+
+static void write_file(const char *name, const void *bytes, size_t size_bytes)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	(void)mkdir(spool, 0700);
+	(void)snprintf(path, sizeof(path), "%s/%s", spool, name);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, bytes, size_bytes), size_bytes);
+	assert_int_equal(close(fd), 0);
+}
+
+#define OPEN_NAME "0000000000000007-000102030405060708090a0b0c0d0e0f.open"
+
+/* A power loss may leave any part of a file that was not yet sealed, and zeros after it. */
+static void a_torn_end_is_salvaged_entry_by_entry(void **state)
+{
+	struct numbered_entry entries[4] = { number_entry(0), number_entry(1), number_entry(2) };
+	char path[PATH_MAX];
+
+	(void)state;
+	memset(&entries[3], 0, sizeof(entries[3]));
+	for (size_t size = 0; size <= sizeof(entries); size++) {
+		size_t whole = size / ENTRY < 3 ? size / ENTRY : 3;
+		struct backlog *backlog;
+
+		write_file(OPEN_NAME, entries, size);
+		backlog = open_spool(100, LONG, 0);
+		assert_int_equal(count_files(".open", path), 0);
+		assert_int_equal(count_files(".chunk", path), whole != 0);
+		if (whole) {
+			struct chunk chunk = expect_numbers(backlog, 0, (uint32_t)whole);
+
+			assert_string_equal(chunk.id, "AAECAwQFBgcICQoLDA0ODw==");
+			backlog_done(backlog);
+		}
+		assert_true(backlog_is_empty(backlog));
+		backlog_free(backlog);
+	}
+}
+
+static void a_damaged_segment_gives_what_is_whole_and_counts_the_rest(void **state)
+{
+	struct backlog *backlog = open_spool(3, LONG, 0);
+	struct backlog_gap gap;
+	char path[PATH_MAX];
+	int fd;
+
+	(void)state;
+	append_numbers(backlog, 1, 3);
+	append_numbers(backlog, 4, 3);
+	await_files(".chunk", 1, path);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	assert_int_equal(pwrite(fd, "?", 1, 2 * ENTRY), 1);
+	assert_int_equal(close(fd), 0);
+	(void)expect_numbers(backlog, 1, 2);
+	assert_true(backlog_take_gap(backlog, &gap));
+	assert_int_equal(gap.dropped_records, 1);
+	assert_string_equal(gap.reason, "segment damaged");
+	backlog_done(backlog);
+	await_files(".chunk", 0, path);
+
+	backlog_seal(backlog);
+	await_files(".chunk", 1, path);
+	assert_int_equal(unlink(path), 0);
+	append_numbers(backlog, 7, 3);
+	backlog_seal(backlog);
+	(void)expect_numbers(backlog, 7, 3);
+	assert_true(backlog_take_gap(backlog, &gap));
+	assert_int_equal(gap.dropped_records, 3);
+	assert_int_equal(gap.dropped_segments, 1);
+	assert_string_equal(gap.reason, "segment unreadable");
+	backlog_free(backlog);
+}
+
+static void files_that_are_not_ours_are_left_alone(void **state)
+{
+	static const char *const names[] = {
+		"notes.txt",
+		"0000000000000001-00.open",
+		"1-000102030405060708090a0b0c0d0e0f.open",
+		"0000000000000001-000102030405060708090A0B0C0D0E0F.open",
+		"0000000000000001-000102030405060708090a0b0c0d0e0f-1-2.chunk",
+		"0000000000000001-000102030405060708090a0b0c0d0e0f-99999999999-2-3.chunk",
+	};
+	char path[PATH_MAX];
+	struct backlog *backlog;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		write_file(names[i], "text", 4);
+	(void)snprintf(path, sizeof(path), "%s/%s", spool, OPEN_NAME);
+	assert_int_equal(symlink("/etc/passwd", path), 0);
+	backlog = open_spool(3, LONG, 0);
+	assert_true(backlog_is_empty(backlog));
+	backlog_free(backlog);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", spool, names[i]);
+		assert_int_equal(access(path, F_OK), 0);
+	}
+}
+
+static void a_full_spool_drops_the_oldest_but_not_what_is_being_sent(void **state)
+{
+	struct backlog *backlog = open_spool(2, LONG, 8 * ENTRY);
+	struct backlog_status status;
+	struct backlog_gap gap;
+	char path[PATH_MAX];
+
+	(void)state;
+	append_numbers(backlog, 1, 8);
+	await_files(".chunk", 3, path);
+	(void)expect_numbers(backlog, 1, 2);
+	append_numbers(backlog, 9, 4);
+	backlog_seal(backlog);
+	do
+		backlog_get_status(backlog, &status);
+	while (status.dropped_segments < 2 || status.store_bytes < 8 * ENTRY);
+	assert_true(backlog_take_gap(backlog, &gap));
+	assert_int_equal(gap.dropped_records, 4);
+	assert_int_equal(gap.dropped_segments, 2);
+	assert_int_equal(gap.first_ns, numbered_time_ns(3));
+	assert_int_equal(gap.last_ns, numbered_time_ns(6));
+	assert_string_equal(gap.reason, "spool full");
+	backlog_done(backlog);
+	(void)expect_numbers(backlog, 7, 2);
+	backlog_get_status(backlog, &status);
+	assert_true(status.store_bytes <= 8 * ENTRY);
+	backlog_free(backlog);
+}
+
+static void a_rejected_entry_is_set_aside(void **state)
+{
+	struct backlog *backlog = open_spool(3, LONG, 0);
+	struct numbered_entry found[2];
+	char path[PATH_MAX];
+	struct chunk chunk;
+	int fd;
+
+	(void)state;
+	append_numbers(backlog, 1, 3);
+	backlog_seal(backlog);
+	chunk = expect_numbers(backlog, 1, 3);
+	assert_int_equal(backlog_reject(backlog, chunk.bytes, ENTRY), 0);
+	assert_int_equal(backlog_reject(backlog, (const char *)chunk.bytes + 2 * ENTRY, ENTRY), 0);
+	backlog_done(backlog);
+	backlog_free(backlog);
+	(void)snprintf(path, sizeof(path), "%s/rejected/rejected.msgpack", spool);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(read(fd, found, sizeof(found)), sizeof(found));
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(entry_number(found, 0), 1);
+	assert_int_equal(entry_number(found, 1), 3);
+}
+
+/* Somebody else takes what is left. */
+static void fill_disk(void)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "%s/other", spool);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	while (write(fd, path, sizeof(path)) > 0)
+		;
+	assert_int_equal(close(fd), 0);
+}
+
+/* A file system of 64 KiB in a namespace of our own. */
+static void a_full_disk_costs_the_oldest_and_never_the_end_of_it(void **state)
+{
+	struct backlog *backlog;
+	struct backlog_status status;
+	struct backlog_gap gap;
+	uint64_t next, sent = 0;
+
+	(void)state;
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		skip();
+	assert_int_equal(mkdir(spool, 0700), 0);
+	assert_int_equal(mount("tmpfs", spool, "tmpfs", 0, "size=64k,mode=700"), 0);
+	backlog = open_spool(200, LONG, 0);
+	append_numbers(backlog, 0, 20000);
+	backlog_seal(backlog);
+	do
+		backlog_get_status(backlog, &status);
+	while (!status.dropped_segments);
+	fill_disk();
+	append_numbers(backlog, 20000, 1000);
+	backlog_seal(backlog);
+	for (next = 0; next < 21000; backlog_done(backlog)) {
+		struct chunk chunk = await_chunk(backlog);
+
+		assert_true(entry_number(chunk.bytes, 0) >= next);
+		next = entry_number(chunk.bytes, chunk.entries - 1) + 1;
+		sent += chunk.entries;
+	}
+	assert_true(backlog_take_gap(backlog, &gap));
+	backlog_get_status(backlog, &status);
+	assert_true(gap.dropped_records > 0);
+	assert_int_equal(sent + status.dropped_records, 21000);
+	backlog_free(backlog);
+	assert_int_equal(umount(spool), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(it_is_private_and_for_one_process, empty),
+		cmocka_unit_test_setup(what_cannot_be_a_spool_is_an_error, empty),
+		cmocka_unit_test_setup(a_restart_sends_what_is_left_first_with_the_same_ids, empty),
+		cmocka_unit_test_setup(a_chunk_is_kept_before_it_is_given_out, empty),
+		cmocka_unit_test_setup(a_torn_end_is_salvaged_entry_by_entry, empty),
+		cmocka_unit_test_setup(a_damaged_segment_gives_what_is_whole_and_counts_the_rest,
+				       empty),
+		cmocka_unit_test_setup(files_that_are_not_ours_are_left_alone, empty),
+		cmocka_unit_test_setup(a_full_spool_drops_the_oldest_but_not_what_is_being_sent,
+				       empty),
+		cmocka_unit_test_setup(a_rejected_entry_is_set_aside, empty),
+		cmocka_unit_test_setup(a_full_disk_costs_the_oldest_and_never_the_end_of_it, empty),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

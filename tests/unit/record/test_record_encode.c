@@ -1,0 +1,353 @@
+#include <errno.h>
+
+#include "record/decoded_entry.h"
+
+static void the_time_is_ten_bytes_big_endian(void **state)
+{
+	/* 1700000001 = 0x6553f101, 123456789 = 0x075bcd15 */
+	static const uint8_t head[] = { 0x92, 0xd7, 0x00, 0x65, 0x53, 0xf1, 0x01,
+					0x07, 0x5b, 0xcd, 0x15, 0xde, 0x00, 0x0b };
+	const struct gap_record record = { .common = common, .reason = "disk full" };
+	size_t size_bytes;
+
+	assert_int_equal(record_encode_gap(*state, &record), 0);
+	assert_memory_equal(record_encoder_bytes(*state, &size_bytes), head, sizeof(head));
+}
+
+static void a_meta_record_reads_back(void **state)
+{
+	static const char *const keys[] = { "request_id", "endpoint" };
+	struct meta_record record = {
+		.common = common,
+		.tool_version = "0.1.0",
+		.kernel_release = "6.1.0-13",
+		.machine = "x86_64",
+		.boot_id = "b0071d",
+		.cpu_count = 8,
+		.mode = "exact",
+		.kernel_split = true,
+		.interval_ns = 1000000000,
+		.transition_ns = 150,
+		.clock_offset_ns = 1699990000000000000,
+		.key_names = keys,
+		.key_count = 2,
+	};
+	msgpack_unpacked unpacked;
+	msgpack_object_map map;
+
+	assert_int_equal(record_encode_meta(*state, &record), 0);
+	map = decode(*state, &unpacked);
+	expect_common(&map, "meta", 16);
+	expect_number(&map, "cpu_count", 8);
+	assert_null(find(&map, "reason"));
+	expect_text(&map, "tool_version", "0.1.0");
+	expect_text(&map, "kernel_release", "6.1.0-13");
+	expect_text(&map, "machine", "x86_64");
+	expect_text(&map, "boot_id", "b0071d");
+	expect_text(&map, "mode", "exact");
+	assert_true(find(&map, "kernel_split")->via.boolean);
+	expect_number(&map, "interval_ns", 1000000000);
+	expect_number(&map, "transition_ns", 150);
+	expect_number(&map, "clock_offset_ns", 1699990000000000000);
+	expect_texts(&map, "keys", keys, 2);
+	msgpack_unpacked_destroy(&unpacked);
+
+	record_encoder_reset(*state);
+	record.clock_offset_ns = -1;
+	record.cpu_count = 0;
+	record.mode = "lean";
+	record.reason = "over the budget of 1 %";
+	assert_int_equal(record_encode_meta(*state, &record), 0);
+	map = decode(*state, &unpacked);
+	assert_null(find(&map, "clock_offset_ns"));
+	assert_null(find(&map, "cpu_count"));
+	expect_text(&map, "mode", "lean");
+	expect_text(&map, "reason", "over the budget of 1 %");
+	msgpack_unpacked_destroy(&unpacked);
+}
+
+static void a_process_record_reads_back(void **state)
+{
+	struct process_record record = { .common = common,
+					 .event = "fork",
+					 .parent_pid = 1,
+					 .comm = "puma",
+					 .ruby_version = "3.3.1",
+					 .server = "puma",
+					 .has_pickup = true,
+					 .pickup_ns = 12345,
+					 .start_ns = 1699999900123456789 };
+	msgpack_unpacked unpacked;
+	msgpack_object_map map;
+
+	assert_int_equal(record_encode_process(*state, &record), 0);
+	map = decode(*state, &unpacked);
+	expect_common(&map, "process", 12);
+	expect_text(&map, "event", "fork");
+	expect_number(&map, "pickup_ns", 12345);
+	expect_number(&map, "ppid", 1);
+	expect_text(&map, "comm", "puma");
+	expect_text(&map, "ruby_version", "3.3.1");
+	expect_text(&map, "server", "puma");
+	expect_number(&map, "start_ns", 1699999900123456789);
+	assert_null(find(&map, "end_ns"));
+	msgpack_unpacked_destroy(&unpacked);
+
+	record_encoder_reset(*state);
+	record.ruby_version = record.server = NULL;
+	record.start_ns = 0;
+	record.has_pickup = false;
+	record.event = "exit";
+	assert_int_equal(record_encode_process(*state, &record), 0);
+	map = decode(*state, &unpacked);
+	expect_common(&map, "process", 9);
+	expect_number(&map, "end_ns", common.wall_ns);
+	msgpack_unpacked_destroy(&unpacked);
+}
+
+static const struct record_key cpu_keys[] = { { "request_id", "req-1" }, { "endpoint", NULL } };
+
+static struct cpu_record full_cpu_record(void)
+{
+	struct cpu_record record = {
+		.common = common,
+		.tid = 4250,
+		.ns_tid = 17,
+		.thread_name = "puma srv tp 001",
+		.keys = cpu_keys,
+		.key_count = 2,
+		.window_ns = 100,
+		.has_kernel_split = true,
+		.cpu_ns = 30,
+		.user_ns = 20,
+		.kernel_ns = 10,
+		.run_queue_ns = 11,
+		.blocked_ns = 59,
+		.uninterruptible_ns = 5,
+		.stolen_ns = 6,
+		.ambiguous_ns = 6,
+		.slices = 7,
+		.switches_voluntary = 8,
+		.switches_involuntary = 9,
+		.migrations = 2,
+		.has_syscalls = true,
+		.syscalls = 12,
+		.first_ns = 1700000001000000000,
+		.last_ns = 1700000001100000000,
+		.flags = CPU_RECORD_TRUNCATED | CPU_RECORD_INHERITED | CPU_RECORD_OVERFLOW |
+			 CPU_RECORD_UNKNOWN,
+	};
+
+	record.common.ns_pid = 12;
+	return record;
+}
+
+static void a_cpu_record_reads_back(void **state)
+{
+	static const char *const flags[] = { "truncated", "inherited", "overflow", "unknown" };
+	struct cpu_record record = full_cpu_record();
+	msgpack_unpacked unpacked;
+	msgpack_object_map map;
+
+	assert_int_equal(record_encode_cpu(*state, &record), 0);
+	map = decode(*state, &unpacked);
+	expect_common(&map, "cpu", 5 + 22);
+	expect_number(&map, "ns_pid", 12);
+	expect_number(&map, "tid", 4250);
+	expect_number(&map, "ns_tid", 17);
+	expect_text(&map, "thread_name", "puma srv tp 001");
+	expect_text(&map, "request_id", "req-1");
+	assert_null(find(&map, "endpoint"));
+	expect_number(&map, "window_ns", 100);
+	expect_number(&map, "cpu_ns", 30);
+	expect_number(&map, "user_ns", 20);
+	expect_number(&map, "kernel_ns", 10);
+	expect_number(&map, "run_queue_ns", 11);
+	expect_number(&map, "blocked_ns", 59);
+	expect_number(&map, "uninterruptible_ns", 5);
+	expect_number(&map, "stolen_ns", 6);
+	expect_number(&map, "ambiguous_ns", 6);
+	expect_number(&map, "slices", 7);
+	expect_number(&map, "switches_voluntary", 8);
+	expect_number(&map, "switches_involuntary", 9);
+	expect_number(&map, "migrations", 2);
+	expect_number(&map, "syscalls", 12);
+	expect_number(&map, "first_ns", 1700000001000000000);
+	expect_number(&map, "last_ns", 1700000001100000000);
+	expect_texts(&map, "flags", flags, 4);
+	msgpack_unpacked_destroy(&unpacked);
+}
+
+static void what_was_not_measured_is_absent(void **state)
+{
+	struct cpu_record record = full_cpu_record();
+	msgpack_unpacked unpacked;
+	msgpack_object_map map;
+
+	record.has_kernel_split = record.has_syscalls = false;
+	record.common.ns_pid = record.ns_tid = 0;
+	record.flags = 0;
+	assert_int_equal(record_encode_cpu(*state, &record), 0);
+	map = decode(*state, &unpacked);
+	assert_null(find(&map, "user_ns"));
+	assert_null(find(&map, "kernel_ns"));
+	assert_null(find(&map, "syscalls"));
+	assert_null(find(&map, "flags"));
+	assert_null(find(&map, "ns_pid"));
+	assert_null(find(&map, "ns_tid"));
+	expect_number(&map, "cpu_ns", 30);
+	msgpack_unpacked_destroy(&unpacked);
+}
+
+static void a_balance_record_reads_back(void **state)
+{
+	static const char *const names[_COUNTER_MAX] = {
+#define COUNTER_FIELD(name, field, text) field,
+		COUNTER_LIST(COUNTER_FIELD)
+#undef COUNTER_FIELD
+	};
+	struct balance_record record = { .common = common,
+					 .window_ns = 100,
+					 .exec_ns = 50,
+					 .attributed_ns = 30,
+					 .unattributed_ns = 15,
+					 .overflow_ns = 7,
+					 .residual_ns = -2,
+					 .own_cpu_ns = 3 };
+	msgpack_unpacked unpacked;
+	msgpack_object_map map;
+
+	for (uint32_t i = 1; i < _COUNTER_MAX; i++)
+		record.losses[i] = 100 + i;
+	assert_int_equal(record_encode_balance(*state, &record), 0);
+	map = decode(*state, &unpacked);
+	expect_common(&map, "balance", 5 + 7 + _COUNTER_MAX);
+	expect_number(&map, "window_ns", 100);
+	expect_number(&map, "exec_ns", 50);
+	expect_number(&map, "attributed_ns", 30);
+	expect_number(&map, "unattributed_ns", 15);
+	expect_number(&map, "overflow_ns", 7);
+	assert_int_equal(find(&map, "residual_ns")->type, MSGPACK_OBJECT_NEGATIVE_INTEGER);
+	assert_int_equal(find(&map, "residual_ns")->via.i64, -2);
+	expect_number(&map, names[0], 0);
+	for (uint32_t i = 1; i < _COUNTER_MAX; i++)
+		expect_number(&map, names[i], 100 + i);
+	expect_number(&map, "own_cpu_ns", 3);
+	msgpack_unpacked_destroy(&unpacked);
+}
+
+static void a_gap_record_reads_back(void **state)
+{
+	struct gap_record record = { .common = common,
+				     .dropped_records = 1,
+				     .total_dropped_records = 9,
+				     .dropped_segments = 2,
+				     .first_ns = 3,
+				     .last_ns = 4,
+				     .reason = "spool full" };
+	msgpack_unpacked unpacked;
+	msgpack_object_map map;
+
+	assert_int_equal(record_encode_gap(*state, &record), 0);
+	map = decode(*state, &unpacked);
+	expect_common(&map, "gap", 11);
+	expect_number(&map, "dropped_records", 1);
+	expect_number(&map, "total_dropped_records", 9);
+	expect_number(&map, "dropped_segments", 2);
+	expect_number(&map, "first_ns", 3);
+	expect_number(&map, "last_ns", 4);
+	expect_text(&map, "reason", "spool full");
+	msgpack_unpacked_destroy(&unpacked);
+}
+
+static void strings_become_valid_utf8_without_control_characters(void **state)
+{
+	const struct record_key keys[] = { { "request_id", "a\x01\xff-\xc3\xa9\n" } };
+	struct cpu_record record = full_cpu_record();
+	msgpack_unpacked unpacked;
+	msgpack_object_map map;
+
+	record.keys = keys;
+	record.key_count = 1;
+	assert_int_equal(record_encode_cpu(*state, &record), 0);
+	map = decode(*state, &unpacked);
+	expect_text(&map, "request_id", "a\\x01\\xff-\xc3\xa9\\x0a");
+	msgpack_unpacked_destroy(&unpacked);
+}
+
+static void a_string_is_cut_at_its_limit(void **state)
+{
+	char text[2 * RECORD_STRING_BYTES_MAX + 1];
+	struct gap_record record = { .common = common, .reason = text };
+	msgpack_unpacked unpacked;
+	msgpack_object_map map;
+
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	assert_int_equal(record_encode_gap(*state, &record), 0);
+	map = decode(*state, &unpacked);
+	assert_int_equal(find(&map, "reason")->via.str.size, RECORD_STRING_BYTES_MAX);
+	msgpack_unpacked_destroy(&unpacked);
+}
+
+static void integers_are_clamped_to_what_receivers_hold(void **state)
+{
+	struct gap_record record = { .common = common,
+				     .reason = "r",
+				     .dropped_records = UINT64_MAX,
+				     .dropped_segments = (uint64_t)INT64_MAX + 1,
+				     .first_ns = INT64_MAX };
+	msgpack_unpacked unpacked;
+	msgpack_object_map map;
+
+	record.common.wall_ns = UINT64_MAX;
+	assert_int_equal(record_encode_gap(*state, &record), 0);
+	map = decode(*state, &unpacked);
+	expect_number(&map, "dropped_records", INT64_MAX);
+	expect_number(&map, "dropped_segments", INT64_MAX);
+	expect_number(&map, "first_ns", INT64_MAX);
+	/* The seconds never reach the two values that Fluent Bit takes for marks. */
+	assert_memory_equal(unpacked.data.via.array.ptr[0].via.ext.ptr, "\xff\xff\xff\xfd", 4);
+	msgpack_unpacked_destroy(&unpacked);
+}
+
+static void a_refused_record_leaves_the_others_whole(void **state)
+{
+	struct gap_record good = { .common = common, .reason = "r" };
+	struct gap_record bad = { .common = common };
+	size_t before_bytes, after_bytes;
+
+	(void)record_encoder_bytes(*state, &before_bytes);
+	assert_int_equal(before_bytes, 0);
+	assert_int_equal(record_encode_gap(*state, &good), 0);
+	(void)record_encoder_bytes(*state, &before_bytes);
+	assert_int_equal(record_encode_gap(*state, &bad), -EINVAL);
+	bad = good;
+	bad.common.host_name = NULL;
+	assert_int_equal(record_encode_gap(*state, &bad), -EINVAL);
+	(void)record_encoder_bytes(*state, &after_bytes);
+	assert_int_equal(before_bytes, after_bytes);
+	assert_int_equal(record_encoder_count(*state), 1);
+	record_encoder_reset(*state);
+	assert_null(record_encoder_bytes(*state, &after_bytes));
+	assert_int_equal(record_encoder_count(*state), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(the_time_is_ten_bytes_big_endian),
+		TEST(a_meta_record_reads_back),
+		TEST(a_process_record_reads_back),
+		TEST(a_cpu_record_reads_back),
+		TEST(what_was_not_measured_is_absent),
+		TEST(a_balance_record_reads_back),
+		TEST(a_gap_record_reads_back),
+		TEST(strings_become_valid_utf8_without_control_characters),
+		TEST(a_string_is_cut_at_its_limit),
+		TEST(integers_are_clamped_to_what_receivers_hold),
+		TEST(a_refused_record_leaves_the_others_whole),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,204 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "record/entry_scan.h"
+#include "record/golden.h"
+#include "record/record_reader.h"
+#include "record/sample.h"
+
+static char path[64]; /* of a file in memory: it is rewritten thousands of times */
+static struct record_view view;
+
+static int setup(void **state)
+{
+	int fd = memfd_create("recording", 0);
+
+	(void)state;
+	/* Thousands of expected warnings would drown the results. */
+	log_set_level(LOG_LEVEL_ERROR);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return fd < 0 ? -1 : 0;
+}
+
+/* Reads bytes as a file. Returns 0 or the reader's error; *ret_count is the number of records. */
+static int read_bytes(const void *bytes, size_t size_bytes, uint64_t *ret_count,
+		      bool *ret_truncated)
+{
+	struct record_reader *reader = NULL;
+	int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	int r;
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, bytes, size_bytes), size_bytes);
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(record_reader_open(path, &reader), 0);
+	while ((r = record_reader_next(reader, &view)) > 0)
+		;
+	*ret_count = record_reader_entry_count(reader);
+	*ret_truncated = record_reader_is_truncated(reader);
+	record_reader_free(reader);
+	return r;
+}
+
+static void a_recording_is_read_to_its_end(void **state)
+{
+	size_t file_bytes;
+	char *file = golden_read("shop.rec", &file_bytes);
+	bool is_truncated;
+	uint64_t count;
+
+	(void)state;
+	assert_int_equal(read_bytes(file, file_bytes, &count, &is_truncated), 0);
+	assert_int_equal(count, GOLDEN_RECORDS);
+	assert_false(is_truncated);
+	assert_int_equal(view.kind, RECORD_KIND_SELF);
+	assert_int_equal(view.wall_ns, 1700000001123456789);
+	free(file);
+}
+
+static void a_file_cut_at_any_byte_gives_its_whole_entries(void **state)
+{
+	size_t file_bytes, whole_bytes = 0, entry_bytes = 0;
+	char *file = golden_read("shop.rec", &file_bytes);
+	uint64_t whole_count = 0, count;
+	bool is_truncated;
+
+	(void)state;
+	assert_int_equal(entry_scan((uint8_t *)file, file_bytes, &entry_bytes), 0);
+	for (size_t size_bytes = 0; size_bytes <= file_bytes; size_bytes++) {
+		if (size_bytes == whole_bytes + entry_bytes) {
+			whole_bytes = size_bytes;
+			whole_count++;
+			if (size_bytes < file_bytes)
+				assert_int_equal(entry_scan((uint8_t *)file + whole_bytes,
+							    file_bytes - whole_bytes, &entry_bytes),
+						 0);
+		}
+		assert_int_equal(read_bytes(file, size_bytes, &count, &is_truncated), 0);
+		assert_int_equal(count, whole_count);
+		assert_int_equal(is_truncated, size_bytes != whole_bytes);
+	}
+	assert_int_equal(whole_count, GOLDEN_RECORDS);
+	free(file);
+}
+
+static void records_are_found_across_the_reads_of_a_large_file(void **state)
+{
+	enum {
+		COPIES = 300
+	};
+	size_t file_bytes;
+	char *file = golden_read("shop.rec", &file_bytes);
+	char *many = malloc(COPIES * file_bytes);
+	bool is_truncated;
+	uint64_t count;
+
+	(void)state;
+	assert_non_null(many);
+	for (size_t i = 0; i < COPIES; i++)
+		memcpy(many + i * file_bytes, file, file_bytes);
+	assert_int_equal(read_bytes(many, COPIES * file_bytes, &count, &is_truncated), 0);
+	assert_int_equal(count, GOLDEN_RECORDS * COPIES);
+	free(many);
+	free(file);
+}
+
+static void garbage_alone_is_an_error_and_after_records_is_not(void **state)
+{
+	size_t file_bytes;
+	char *file = golden_read("shop.rec", &file_bytes);
+	char *damaged = malloc(file_bytes + 16);
+	bool is_truncated;
+	uint64_t count;
+
+	(void)state;
+	assert_non_null(damaged);
+	assert_int_equal(read_bytes("hello, world", 12, &count, &is_truncated), -EBADMSG);
+	memcpy(damaged, file, file_bytes);
+	memcpy(damaged + file_bytes, "not an entry....", 16);
+	assert_int_equal(read_bytes(damaged, file_bytes + 16, &count, &is_truncated), 0);
+	assert_int_equal(count, GOLDEN_RECORDS);
+	assert_false(is_truncated);
+	free(damaged);
+	free(file);
+}
+
+static int read_sample(struct sample *sample)
+{
+	bool is_truncated;
+	uint64_t count;
+	int r;
+
+	sample_end(sample);
+	r = read_bytes(sample->buffer.data, sample->buffer.size, &count, &is_truncated);
+	msgpack_sbuffer_destroy(&sample->buffer);
+	return r;
+}
+
+static void records_beyond_the_bounds_are_refused(void **state)
+{
+	char text[RECORD_VIEW_TEXT_BYTES_MAX + 2];
+	struct sample sample;
+
+	(void)state;
+	memset(text, 'x', sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	sample_begin(&sample, "gap", 1);
+	sample_text(&sample, "reason", text);
+	assert_int_equal(read_sample(&sample), -E2BIG);
+
+	sample_begin(&sample, "gap", 1);
+	for (int i = 0; i < RECORD_VIEW_FIELDS_MAX; i++)
+		sample_number(&sample, "same", i);
+	assert_int_equal(read_sample(&sample), -E2BIG);
+
+	sample_begin(&sample, "gap", 1);
+	for (int i = 0; i <= RECORD_VIEW_ITEMS_MAX; i++)
+		sample_flag(&sample, "f");
+	assert_int_equal(read_sample(&sample), -E2BIG);
+}
+
+static void another_schema_is_refused_and_another_kind_is_not(void **state)
+{
+	struct sample sample;
+
+	(void)state;
+	sample_begin(&sample, "of_the_future", 1);
+	assert_int_equal(read_sample(&sample), 0);
+	assert_int_equal(view.kind, RECORD_KIND_OTHER);
+	sample_begin(&sample, "cpu", 1);
+	/* "schema" is the first field: its number follows the 6 bytes of its name. */
+	sample.buffer.data[sample.map_offset + 3 + 1 + 6] = 2;
+	assert_int_equal(read_sample(&sample), -EPROTONOSUPPORT);
+}
+
+static void a_missing_file_is_an_error(void **state)
+{
+	struct record_reader *reader = NULL;
+
+	(void)state;
+	assert_int_equal(record_reader_open("/nonexistent.rec", &reader), -ENOENT);
+	assert_null(reader);
+	assert_int_equal(record_reader_open("/", &reader), 0);
+	assert_int_equal(record_reader_next(reader, &view), -EISDIR);
+	record_reader_free(reader);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_recording_is_read_to_its_end),
+		cmocka_unit_test(a_file_cut_at_any_byte_gives_its_whole_entries),
+		cmocka_unit_test(records_are_found_across_the_reads_of_a_large_file),
+		cmocka_unit_test(garbage_alone_is_an_error_and_after_records_is_not),
+		cmocka_unit_test(records_beyond_the_bounds_are_refused),
+		cmocka_unit_test(another_schema_is_refused_and_another_kind_is_not),
+		cmocka_unit_test(a_missing_file_is_an_error),
+	};
+
+	return cmocka_run_group_tests(tests, setup, NULL);
+}

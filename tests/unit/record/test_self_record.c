@@ -1,0 +1,119 @@
+#include <errno.h>
+
+#include "record/decoded_entry.h"
+
+static void a_self_record_reads_back(void **state)
+{
+	static const struct self_program programs[] = { { "on_sched_switch", 5, 6 },
+							{ "on_sys_enter", 0, 0 } };
+	struct self_record record = { .common = common,
+				      .window_ns = 100,
+				      .own_cpu_ns = 3,
+				      .own_rss_bytes = 4,
+				      .contexts = { 0, 10 },
+				      .accounts = { 7, 11 },
+				      .processes = { 8, 12 },
+				      .has_programs = true,
+				      .programs = programs,
+				      .program_count = 2 };
+	msgpack_unpacked unpacked;
+	msgpack_object_map map;
+
+	assert_int_equal(record_encode_self(*state, &record), 0);
+	map = decode(*state, &unpacked);
+	expect_common(&map, "self", 5 + 3 + 6 + 4);
+	expect_number(&map, "window_ns", 100);
+	expect_number(&map, "own_cpu_ns", 3);
+	expect_number(&map, "own_rss_bytes", 4);
+	expect_number(&map, "contexts", 0);
+	expect_number(&map, "contexts_max", 10);
+	expect_number(&map, "accounts", 7);
+	expect_number(&map, "accounts_max", 11);
+	expect_number(&map, "processes", 8);
+	expect_number(&map, "processes_max", 12);
+	expect_number(&map, "bpf_on_sched_switch_runs", 5);
+	expect_number(&map, "bpf_on_sched_switch_ns", 6);
+	expect_number(&map, "bpf_on_sys_enter_runs", 0);
+	msgpack_unpacked_destroy(&unpacked);
+}
+
+static void costs_of_our_own_that_are_not_known_are_absent(void **state)
+{
+	struct self_record record = { .common = common, .window_ns = 100, .own_cpu_ns = 0 };
+	msgpack_unpacked unpacked;
+	msgpack_object_map map;
+
+	assert_int_equal(record_encode_self(*state, &record), 0);
+	map = decode(*state, &unpacked);
+	expect_common(&map, "self", 5 + 2);
+	expect_number(&map, "own_cpu_ns", 0);
+	msgpack_unpacked_destroy(&unpacked);
+}
+
+static void how_sending_goes_is_there_only_when_something_is_sent(void **state)
+{
+	struct self_record record = { .common = common,
+				      .delivery = { .is_there = true,
+						    .sent_chunks = 1,
+						    .resent_chunks = 2,
+						    .acked_records = 3,
+						    .rejected_records = 4,
+						    .dropped_records = 5,
+						    .queued_records = 6,
+						    .queued_bytes = 7,
+						    .spool_bytes = 8 } };
+	msgpack_unpacked unpacked;
+	msgpack_object_map map;
+
+	assert_int_equal(record_encode_self(*state, &record), 0);
+	map = decode(*state, &unpacked);
+	expect_common(&map, "self", 5 + 2 + 8);
+	expect_number(&map, "forward_sent_chunks", 1);
+	expect_number(&map, "forward_resent_chunks", 2);
+	expect_number(&map, "forward_acked_records", 3);
+	expect_number(&map, "forward_rejected_records", 4);
+	expect_number(&map, "forward_dropped_records", 5);
+	expect_number(&map, "forward_queued_records", 6);
+	expect_number(&map, "forward_queued_bytes", 7);
+	expect_number(&map, "forward_spool_bytes", 8);
+	msgpack_unpacked_destroy(&unpacked);
+	record_encoder_reset(*state);
+	record.delivery.last_error = "tcp://x: gone";
+	assert_int_equal(record_encode_self(*state, &record), 0);
+	map = decode(*state, &unpacked);
+	expect_common(&map, "self", 5 + 2 + 9);
+	expect_text(&map, "forward_last_error", "tcp://x: gone");
+	msgpack_unpacked_destroy(&unpacked);
+}
+
+static void more_programs_or_longer_names_than_a_record_holds_are_refused(void **state)
+{
+	char name[SELF_PROGRAM_NAME_BYTES + 2];
+	const struct self_program program = { name, 1, 1 };
+	struct self_record record = {
+		.common = common, .has_programs = true, .programs = &program, .program_count = 1
+	};
+	size_t size_bytes;
+
+	memset(name, 'x', sizeof(name));
+	name[SELF_PROGRAM_NAME_BYTES + 1] = '\0';
+	assert_int_equal(record_encode_self(*state, &record), -EINVAL);
+	name[SELF_PROGRAM_NAME_BYTES] = '\0';
+	assert_int_equal(record_encode_self(*state, &record), 0);
+	record_encoder_reset(*state);
+	record.program_count = SELF_PROGRAMS_MAX + 1;
+	assert_int_equal(record_encode_self(*state, &record), -EINVAL);
+	assert_null(record_encoder_bytes(*state, &size_bytes));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_self_record_reads_back),
+		TEST(costs_of_our_own_that_are_not_known_are_absent),
+		TEST(how_sending_goes_is_there_only_when_something_is_sent),
+		TEST(more_programs_or_longer_names_than_a_record_holds_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

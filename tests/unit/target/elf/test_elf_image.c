@@ -1,0 +1,368 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "target/elf/elf_image.h"
+#include "target/forged_elf.h"
+
+static const char NAME[] = "ruby_profiler_state";
+
+/* Walks all that can be walked, so that a forged file meets every reader. */
+static void exercise(const struct elf_image *image)
+{
+	struct memory_map_entry entry = { .start = 0x10000, .end = 0x20000, .is_readable = true };
+	struct elf_relocation relocation;
+	struct elf_segment segment;
+	struct elf_symbol symbol;
+	char hex[65];
+	uint64_t value;
+	uint8_t bytes[16];
+	size_t cursor = 0;
+
+	(void)elf_image_find_symbol(image, NAME, &symbol);
+	(void)elf_image_is_program(image);
+	(void)elf_image_build_id(image, hex);
+	(void)elf_image_load_bias(image, &entry, &value);
+	(void)elf_image_file_offset(image, 0x20, &value);
+	(void)elf_image_read(image, 0x20, bytes, sizeof(bytes));
+	while (elf_image_next_relocation(image, &cursor, &relocation))
+		;
+	cursor = 0;
+	while (elf_image_next_segment(image, &cursor, &segment))
+		;
+}
+
+static void a_library_gives_its_symbol_relocations_and_segments(void **state)
+{
+	_cleanup_fd_ int fd = open(FIXTURE_TLS_GENERAL_DYNAMIC, O_RDONLY | O_CLOEXEC);
+	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+	struct elf_relocation relocation;
+	struct elf_segment segment;
+	struct elf_symbol symbol;
+	size_t relocations = 0;
+	size_t tls_segments = 0;
+	size_t cursor = 0;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(elf_image_open(fd, &image), 0);
+	assert_int_equal(elf_image_type(image), ET_DYN);
+	assert_false(elf_image_is_program(image));
+	assert_int_equal(elf_image_find_symbol(image, NAME, &symbol), 0);
+	assert_int_equal(symbol.type, STT_TLS);
+	assert_true(symbol.is_defined);
+	assert_true(symbol.is_dynamic);
+	assert_int_equal(symbol.size_bytes, 8);
+	assert_true(symbol.index > 0);
+	while (elf_image_next_relocation(image, &cursor, &relocation))
+		relocations += relocation.symbol == symbol.index;
+	assert_true(relocations > 0);
+	cursor = 0;
+	while (elf_image_next_segment(image, &cursor, &segment))
+		tls_segments += segment.type == PT_TLS;
+	assert_int_equal(tls_segments, 1);
+	assert_int_equal(elf_image_find_symbol(image, "no_such_name", &symbol), -ENOENT);
+}
+
+static void a_name_that_only_begins_like_a_symbol_is_not_found(void **state)
+{
+	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
+	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+	struct elf_symbol symbol;
+
+	(void)state;
+	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), 0);
+	assert_int_equal(elf_image_find_symbol(image, NAME, &symbol), 0);
+	assert_int_equal(elf_image_find_symbol(image, "ruby_profiler_stat", &symbol), -ENOENT);
+	assert_int_equal(elf_image_find_symbol(image, "ruby_profiler_state2", &symbol), -ENOENT);
+}
+
+static void a_name_that_runs_out_of_the_string_table_is_not_found(void **state)
+{
+	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
+	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+	struct elf_symbol symbol;
+
+	(void)state;
+	elf.sections[2].sh_size = 8;
+	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), 0);
+	assert_int_equal(elf_image_find_symbol(image, NAME, &symbol), -ENOENT);
+}
+
+static void this_program_is_known_as_one_and_found_through_its_mapping(void **state)
+{
+	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
+	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+	const struct memory_map_entry *entry;
+	struct elf_symbol symbol;
+	char program[4096] = "";
+	uint64_t offset;
+	uint64_t bias;
+	size_t cursor = 0;
+	uint8_t bytes[8];
+
+	(void)state;
+	assert_true(readlink("/proc/self/exe", program, sizeof(program) - 1) > 0);
+	assert_int_equal(memory_map_of_process(getpid(), &map), 0);
+	while ((entry = memory_map_next_object(&map, &cursor)))
+		if (strcmp(entry->path, program) == 0)
+			break;
+	assert_non_null(entry);
+	assert_int_equal(elf_image_open_mapping(getpid(), entry, &image), 0);
+	assert_true(elf_image_is_program(image));
+	assert_int_equal(elf_image_load_bias(image, entry, &bias), 0);
+	assert_int_equal(elf_image_find_symbol(image, "main", &symbol), 0);
+	assert_int_equal(symbol.type, STT_FUNC);
+	assert_int_equal(elf_image_file_offset(image, symbol.value, &offset), 0);
+	assert_int_equal(elf_image_read(image, symbol.value, bytes, sizeof(bytes)), 0);
+	assert_memory_equal(bytes, (const void *)(uintptr_t)(bias + symbol.value), sizeof(bytes));
+}
+
+static void every_mapping_of_a_library_gives_the_same_load_bias(void **state)
+{
+	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
+	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+	const struct memory_map_entry *first = NULL;
+	uint64_t first_bias = 0;
+
+	(void)state;
+	assert_int_equal(memory_map_of_process(getpid(), &map), 0);
+	for (size_t i = 0; i < map.count; i++) {
+		const struct memory_map_entry *entry = &map.entries[i];
+		uint64_t bias;
+
+		if (!strstr(entry->path, "libcmocka"))
+			continue;
+		if (!first) {
+			first = entry;
+			assert_int_equal(elf_image_open_mapping(getpid(), entry, &image), 0);
+			assert_int_equal(elf_image_load_bias(image, entry, &first_bias), 0);
+			assert_int_equal(first_bias, entry->start);
+		}
+		/* The relocated part of the data segment may look like read-only data. */
+		if (!entry->is_executable && !entry->is_writable)
+			continue;
+		assert_int_equal(elf_image_load_bias(image, entry, &bias), 0);
+		assert_int_equal(bias, first_bias);
+	}
+	assert_non_null(first);
+}
+
+static void segments_packed_into_one_page_of_the_file_are_told_apart(void **state)
+{
+	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
+	struct memory_map_entry entry = { .start = 0x7f0000001000,
+					  .is_readable = true,
+					  .is_executable = true };
+	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+	uint64_t bias = 1;
+
+	(void)state;
+	elf.segments[0].p_filesz = 0x100;
+	elf.segments[1] = (Elf64_Phdr){ .p_type = PT_LOAD,
+					.p_flags = PF_R | PF_X,
+					.p_offset = 0x100,
+					.p_vaddr = 0x1100,
+					.p_filesz = 0x80 };
+	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), 0);
+	assert_int_equal(elf_image_load_bias(image, &entry, &bias), 0);
+	assert_int_equal(bias, 0x7f0000000000);
+	entry = (struct memory_map_entry){ .start = 0x7f0000000000, .is_readable = true };
+	assert_int_equal(elf_image_load_bias(image, &entry, &bias), 0);
+	assert_int_equal(bias, 0x7f0000000000);
+	entry.offset = 0x5000;
+	assert_int_equal(elf_image_load_bias(image, &entry, &bias), -ENOENT);
+}
+
+static void a_build_id_is_read_as_hex(void **state)
+{
+	struct {
+		struct forged_elf elf;
+		Elf64_Nhdr other;
+		char other_owner[8];
+		Elf64_Nhdr note;
+		char owner[4];
+		uint8_t id[4];
+	} file = {
+		.elf = forged_elf_make(EM_X86_64, NAME, 0),
+		.other = { .n_namesz = 6, .n_descsz = 0, .n_type = NT_GNU_BUILD_ID },
+		.other_owner = "other",
+		.note = { .n_namesz = 4, .n_descsz = 4, .n_type = NT_GNU_BUILD_ID },
+		.owner = "GNU",
+		.id = { 0x0a, 0xff, 0x10, 0x00 },
+	};
+	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+	char hex[65];
+
+	(void)state;
+	file.elf.segments[1] = (Elf64_Phdr){ .p_type = PT_NOTE,
+					     .p_align = 4,
+					     .p_offset = sizeof(file.elf),
+					     .p_filesz = sizeof(file) - sizeof(file.elf) };
+	assert_int_equal(elf_image_open_memory(&file, sizeof(file), &image), 0);
+	assert_int_equal(elf_image_build_id(image, hex), 0);
+	assert_string_equal(hex, "0aff1000");
+	file.note.n_descsz = 0xffffffff;
+	assert_int_equal(elf_image_build_id(image, hex), -ENOENT);
+}
+
+static void files_that_are_no_64_bit_elf_are_refused(void **state)
+{
+	struct forged_elf good = forged_elf_make(EM_X86_64, NAME, 0);
+	struct forged_elf elf = good;
+	_cleanup_fd_ int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	struct elf_image *image = NULL;
+
+	(void)state;
+	assert_int_equal(elf_image_open_memory("\177ELF", 4, &image), -ENOEXEC);
+	elf.header.e_ident[EI_CLASS] = ELFCLASS32;
+	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), -ENOEXEC);
+	elf = good;
+	elf.header.e_ident[EI_DATA] = ELFDATA2MSB;
+	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), -ENOEXEC);
+	elf = good;
+	elf.header.e_shnum = 0;
+	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), -ENOEXEC);
+	elf = good;
+	elf.header.e_phnum = 0xffff;
+	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), -ENOEXEC);
+	assert_int_equal(elf_image_open(null_fd, &image), -ENOEXEC);
+	assert_null(image);
+}
+
+static void tables_that_lie_about_their_size_are_left_out(void **state)
+{
+	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
+	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+	struct elf_relocation relocation;
+	struct elf_symbol symbol;
+	size_t cursor = 0;
+
+	(void)state;
+	elf.sections[1].sh_size = UINT64_MAX - 23;
+	elf.sections[3].sh_size = 1ULL << 40;
+	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), 0);
+	assert_int_equal(elf_image_find_symbol(image, NAME, &symbol), -ENOENT);
+	assert_false(elf_image_next_relocation(image, &cursor, &relocation));
+}
+
+static void reads_outside_the_file_part_of_a_segment_fail(void **state)
+{
+	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
+	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+	uint64_t offset;
+	uint8_t bytes[8];
+
+	(void)state;
+	elf.segments[0].p_vaddr = 0x400000;
+	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), 0);
+	assert_int_equal(elf_image_read(image, 0x400000, bytes, 8), 0);
+	assert_memory_equal(bytes, "\177ELF", 4);
+	assert_int_equal(elf_image_read(image, 0x400000 + sizeof(elf) - 7, bytes, 8), -EFAULT);
+	assert_int_equal(elf_image_read(image, 0x3fffff, bytes, 8), -EFAULT);
+	assert_int_equal(elf_image_read(image, UINT64_MAX, bytes, 8), -EFAULT);
+	assert_int_equal(elf_image_file_offset(image, 0x400010, &offset), 0);
+	assert_int_equal(offset, 0x10);
+	assert_int_equal(elf_image_file_offset(image, 0x400000 + sizeof(elf), &offset), -ENOENT);
+}
+
+static void a_segment_beyond_the_end_of_the_file_gives_no_bytes(void **state)
+{
+	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
+	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+	uint64_t offset;
+	uint8_t byte;
+
+	(void)state;
+	elf.segments[0].p_offset = UINT64_MAX - 4;
+	elf.segments[0].p_filesz = UINT64_MAX;
+	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), 0);
+	assert_int_equal(elf_image_read(image, 0x10, &byte, 1), -EFAULT);
+	assert_int_equal(elf_image_read(image, 0, &byte, 1), -EFAULT);
+	assert_int_equal(elf_image_file_offset(image, 0x10, &offset), -ENOENT);
+}
+
+static void every_truncation_and_every_flipped_byte_is_survived(void **state)
+{
+	const struct forged_elf good = forged_elf_make(EM_X86_64, NAME, 0);
+
+	(void)state;
+	for (size_t i = 0; i <= sizeof(good); i++) {
+		_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+		_cleanup_free_ void *part = malloc(i + 1);
+
+		assert_non_null(part);
+		memcpy(part, &good, i);
+		if (elf_image_open_memory(part, i, &image) == 0)
+			exercise(image);
+	}
+	for (size_t i = 0; i < sizeof(good); i++) {
+		_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+		struct forged_elf bad = good;
+
+		((uint8_t *)&bad)[i] ^= 0xff;
+		if (elf_image_open_memory(&bad, sizeof(bad), &image) == 0)
+			exercise(image);
+	}
+}
+
+static void another_file_at_the_path_of_a_mapping_is_not_opened(void **state)
+{
+	struct memory_map_entry entry = { .start = 0x1000, .end = 0x2000, .path = "/proc/version" };
+	struct elf_image *image = NULL;
+
+	(void)state;
+	entry.inode = 1;
+	assert_int_equal(elf_image_open_mapping(getpid(), &entry, &image), -ESTALE);
+	entry.path = "/no/such/file";
+	assert_int_equal(elf_image_open_mapping(getpid(), &entry, &image), -ENOENT);
+	entry.path = "";
+	assert_int_equal(elf_image_open_mapping(getpid(), &entry, &image), -EINVAL);
+}
+
+static void a_fifo_at_the_path_of_a_mapping_does_not_block(void **state)
+{
+	char path[64];
+	struct memory_map_entry entry = { .start = 0x1000, .end = 0x2000, .path = path };
+	struct elf_image *image = NULL;
+	struct stat status;
+
+	(void)state;
+	(void)snprintf(path, sizeof(path), "/tmp/test_elf_image.%d", getpid());
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(stat(path, &status), 0);
+	entry.inode = status.st_ino;
+	assert_int_equal(elf_image_open_mapping(getpid(), &entry, &image), -ESTALE);
+	assert_int_equal(unlink(path), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_library_gives_its_symbol_relocations_and_segments),
+		cmocka_unit_test(a_name_that_only_begins_like_a_symbol_is_not_found),
+		cmocka_unit_test(a_name_that_runs_out_of_the_string_table_is_not_found),
+		cmocka_unit_test(this_program_is_known_as_one_and_found_through_its_mapping),
+		cmocka_unit_test(every_mapping_of_a_library_gives_the_same_load_bias),
+		cmocka_unit_test(segments_packed_into_one_page_of_the_file_are_told_apart),
+		cmocka_unit_test(a_build_id_is_read_as_hex),
+		cmocka_unit_test(files_that_are_no_64_bit_elf_are_refused),
+		cmocka_unit_test(tables_that_lie_about_their_size_are_left_out),
+		cmocka_unit_test(reads_outside_the_file_part_of_a_segment_fail),
+		cmocka_unit_test(a_segment_beyond_the_end_of_the_file_gives_no_bytes),
+		cmocka_unit_test(every_truncation_and_every_flipped_byte_is_survived),
+		cmocka_unit_test(another_file_at_the_path_of_a_mapping_is_not_opened),
+		cmocka_unit_test(a_fifo_at_the_path_of_a_mapping_does_not_block),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,196 @@
+/* link_map.c against the loader of this process, and against lists that no loader makes. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "target/elf/link_map.h"
+
+#ifdef __aarch64__
+#define IS_ABOVE true
+#else
+#define IS_ABOVE false
+#endif
+
+/* The words of a forged process, from WORDS_ADDRESS on: _r_debug, then two entries. */
+enum {
+	WORD_COUNT = 32,
+	DEBUG = 0,
+	FIRST = 4,
+	SECOND = 16,
+	NEXT = 3,
+	MODULE = 5,
+	OFFSET = 6
+};
+
+#define WORDS_ADDRESS	 0x7f0000010000ULL
+#define BIAS		 0x7f0000200000ULL
+#define ADDRESS_OF(word) (WORDS_ADDRESS + 8 * (word))
+
+static const struct link_map_layout forged_layout = {
+	.debug_address = ADDRESS_OF(DEBUG),
+	.module_at = 8 * MODULE,
+	.offset_at = 8 * OFFSET,
+};
+
+static int read_words(const struct memory_reader *reader, uint64_t address, void *buffer,
+		      size_t size_bytes)
+{
+	uint64_t distance = address - WORDS_ADDRESS;
+
+	if (distance >= WORD_COUNT * 8 || size_bytes > WORD_COUNT * 8 - distance)
+		return -EFAULT;
+	memcpy(buffer, (const char *)reader->context + distance, size_bytes);
+	return 0;
+}
+
+/* Two objects; the second one, at BIAS, has module 3 and a block 0x80 from the thread pointer. */
+static void forge(uint64_t words[static WORD_COUNT])
+{
+	memset(words, 0, WORD_COUNT * sizeof(*words));
+	words[DEBUG + 1] = ADDRESS_OF(FIRST);
+	words[FIRST + NEXT] = ADDRESS_OF(SECOND);
+	words[SECOND] = BIAS;
+	words[SECOND + MODULE] = 3;
+	words[SECOND + OFFSET] = 0x80;
+}
+
+static int confirm(const uint64_t *words, const struct tls_symbol *symbol, bool is_above)
+{
+	struct memory_reader reader = { .read = read_words, .context = words };
+
+	return link_map_confirm(&forged_layout, &reader, BIAS, symbol, is_above);
+}
+
+static struct tls_symbol dynamic_symbol(uint64_t module)
+{
+	return (struct tls_symbol){ .location = { .model = TLS_MODEL_DYNAMIC, .module = module } };
+}
+
+static struct tls_symbol static_symbol(int64_t offset)
+{
+	return (struct tls_symbol){ .location = { .model = TLS_MODEL_STATIC, .offset = offset },
+				    .symbol_value = 8 };
+}
+
+static void a_module_that_the_loader_knows_otherwise_is_an_error(void **state)
+{
+	struct tls_symbol right = dynamic_symbol(3), wrong = dynamic_symbol(4);
+	uint64_t words[WORD_COUNT];
+
+	(void)state;
+	forge(words);
+	assert_int_equal(confirm(words, &right, false), 0);
+	assert_int_equal(confirm(words, &wrong, false), -EUCLEAN);
+}
+
+static void an_offset_that_the_loader_knows_otherwise_is_an_error(void **state)
+{
+	struct tls_symbol below = static_symbol(-0x78), above = static_symbol(0x88);
+	uint64_t words[WORD_COUNT];
+
+	(void)state;
+	forge(words);
+	assert_int_equal(confirm(words, &below, false), 0);
+	assert_int_equal(confirm(words, &above, true), 0);
+	assert_int_equal(confirm(words, &above, false), -EUCLEAN);
+	assert_int_equal(confirm(words, &below, true), -EUCLEAN);
+	/* The loader says that the object's block is not in static TLS. */
+	words[SECOND + OFFSET] = 0;
+	assert_int_equal(confirm(words, &below, false), -EUCLEAN);
+}
+
+static void without_the_object_or_the_layout_there_is_no_second_way(void **state)
+{
+	struct memory_reader reader = { .read = read_words };
+	struct tls_symbol symbol = dynamic_symbol(3);
+	struct link_map_layout none = forged_layout;
+	uint64_t words[WORD_COUNT];
+
+	(void)state;
+	forge(words);
+	words[SECOND] = BIAS + 0x1000;
+	assert_int_equal(confirm(words, &symbol, false), -ENOENT);
+	none.offset_at = 0;
+	assert_int_equal(link_map_confirm(&none, &reader, BIAS, &symbol, false), -ENOENT);
+}
+
+static void a_list_without_an_end_and_one_that_leads_astray_end(void **state)
+{
+	struct tls_symbol symbol = dynamic_symbol(3);
+	uint64_t words[WORD_COUNT];
+
+	(void)state;
+	forge(words);
+	words[FIRST + NEXT] = ADDRESS_OF(FIRST);
+	assert_int_equal(confirm(words, &symbol, false), -ENOENT);
+	words[FIRST + NEXT] = 0x10;
+	assert_int_equal(confirm(words, &symbol, false), -EFAULT);
+}
+
+static void assert_confirmed(const struct link_map_layout *layout, const char *path,
+			     enum tls_model model)
+{
+	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
+	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+	struct memory_reader reader = memory_reader_of_process(getpid());
+	const struct memory_map_entry *entry;
+	struct tls_symbol symbol;
+	uint64_t bias;
+	size_t cursor = 0;
+
+	assert_non_null(dlopen(path, RTLD_NOW | RTLD_LOCAL));
+	assert_int_equal(memory_map_of_process(getpid(), &map), 0);
+	while ((entry = memory_map_next_object(&map, &cursor)))
+		if (strcmp(entry->path, path) == 0)
+			break;
+	assert_non_null(entry);
+	assert_int_equal(elf_image_open_mapping(getpid(), entry, &image), 0);
+	assert_int_equal(elf_image_load_bias(image, entry, &bias), 0);
+	assert_int_equal(
+		tls_symbol_resolve(image, bias, &reader, "ruby_profiler_state", false, &symbol), 0);
+	assert_int_equal(symbol.location.model, model);
+	assert_int_equal(link_map_confirm(layout, &reader, bias, &symbol, IS_ABOVE), 0);
+	symbol.location.module++;
+	symbol.location.offset += 8;
+	assert_int_equal(link_map_confirm(layout, &reader, bias, &symbol, IS_ABOVE), -EUCLEAN);
+}
+
+static void the_loader_of_this_process_agrees(void **state)
+{
+	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
+	struct link_map_layout layout = { 0 };
+
+	(void)state;
+	assert_int_equal(memory_map_of_process(getpid(), &map), 0);
+	link_map_note_objects(getpid(), &map, &layout);
+	if (!layout.module_at)
+		skip(); /* not glibc */
+	assert_true(layout.debug_address && layout.offset_at);
+	assert_confirmed(&layout, FIXTURE_TLS_GENERAL_DYNAMIC, TLS_MODEL_DYNAMIC);
+	assert_confirmed(&layout, FIXTURE_TLS_INITIAL_EXEC, TLS_MODEL_STATIC);
+#ifdef FIXTURE_TLS_DESCRIPTOR_SMALL
+	assert_confirmed(&layout, FIXTURE_TLS_DESCRIPTOR_SMALL, TLS_MODEL_STATIC);
+	assert_confirmed(&layout, FIXTURE_TLS_DESCRIPTOR_LARGE, TLS_MODEL_DYNAMIC);
+#endif
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_module_that_the_loader_knows_otherwise_is_an_error),
+		cmocka_unit_test(an_offset_that_the_loader_knows_otherwise_is_an_error),
+		cmocka_unit_test(without_the_object_or_the_layout_there_is_no_second_way),
+		cmocka_unit_test(a_list_without_an_end_and_one_that_leads_astray_end),
+		cmocka_unit_test(the_loader_of_this_process_agrees),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

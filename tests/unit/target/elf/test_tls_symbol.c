@@ -1,0 +1,353 @@
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "target/elf/tls_symbol.h"
+#include "target/forged_elf.h"
+
+static const char NAME[] = "ruby_profiler_state";
+
+/* Words of a forged process, from WORDS_ADDRESS on; the ELF file is loaded at BIAS. */
+enum {
+	WORD_COUNT = 64
+};
+
+#define WORDS_ADDRESS 0x7f0000010000ULL
+#define SLOT	      0x8000ULL /* the first word */
+#define BIAS	      (WORDS_ADDRESS - SLOT)
+
+struct forged_process {
+	struct forged_elf elf;
+	uint64_t words[WORD_COUNT];
+	struct tls_symbol symbol;
+};
+
+static int read_words(const struct memory_reader *reader, uint64_t address, void *buffer,
+		      size_t size_bytes)
+{
+	uint64_t distance = address - WORDS_ADDRESS;
+
+	if (distance >= WORD_COUNT * 8 || size_bytes > WORD_COUNT * 8 - distance)
+		return -EFAULT;
+	memcpy(buffer, (const char *)reader->context + distance, size_bytes);
+	return 0;
+}
+
+static struct forged_process make_process(uint16_t machine, uint32_t relocation, uint32_t symbol,
+					  int64_t addend)
+{
+	struct forged_process process = { .elf = forged_elf_make(machine, NAME, 0x20) };
+
+	process.elf.relocations[0] = (Elf64_Rela){
+		.r_offset = SLOT,
+		.r_info = ELF64_R_INFO(symbol, relocation),
+		.r_addend = addend,
+	};
+	return process;
+}
+
+static void add_relocation(struct forged_process *process, size_t index, uint64_t offset,
+			   uint32_t type, uint32_t symbol)
+{
+	process->elf.relocations[index] = (Elf64_Rela){
+		.r_offset = offset,
+		.r_info = ELF64_R_INFO(symbol, type),
+	};
+}
+
+static int resolve(struct forged_process *process, bool is_musl)
+{
+	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+	struct memory_reader reader = { .read = read_words, .context = process->words };
+
+	assert_int_equal(elf_image_open_memory(&process->elf, sizeof(process->elf), &image), 0);
+	return tls_symbol_resolve(image, BIAS, &reader, NAME, is_musl, &process->symbol);
+}
+
+static void the_dtv_has_the_shape_of_machine_and_libc(void **state)
+{
+	static const struct {
+		uint16_t machine;
+		uint32_t relocation;
+		bool is_musl;
+		int32_t dtv_pointer_offset;
+		uint32_t entry_bytes;
+	} cases[] = {
+		{ EM_X86_64, 16, false, 8, 16 },
+		{ EM_X86_64, 16, true, 8, 8 },
+		{ EM_AARCH64, 1028, false, 0, 16 },
+		{ EM_AARCH64, 1028, true, -8, 8 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct forged_process process =
+			make_process(cases[i].machine, cases[i].relocation, FORGED_SYMBOL_INDEX, 0);
+		const struct tls_location *location = &process.symbol.location;
+
+		process.words[0] = 3;
+		assert_int_equal(resolve(&process, cases[i].is_musl), 0);
+		assert_int_equal(location->model, TLS_MODEL_DYNAMIC);
+		assert_int_equal(location->module, 3);
+		assert_int_equal(location->offset, 0x20);
+		assert_int_equal(location->dtv_pointer_offset, cases[i].dtv_pointer_offset);
+		assert_int_equal(location->dtv_entry_bytes, cases[i].entry_bytes);
+		assert_int_equal(location->dtv_has_length, !cases[i].is_musl);
+		assert_int_equal(process.symbol.slot_address, WORDS_ADDRESS);
+	}
+}
+
+static void the_relocation_is_taken_by_symbol_not_by_order(void **state)
+{
+	struct forged_process process = make_process(EM_X86_64, R_X86_64_DTPMOD64, 0, 0);
+
+	(void)state;
+	add_relocation(&process, 1, SLOT + 16, R_X86_64_DTPMOD64, 7);
+	add_relocation(&process, 2, SLOT + 32, R_X86_64_DTPMOD64, FORGED_SYMBOL_INDEX);
+	add_relocation(&process, 3, SLOT + 40, R_X86_64_DTPOFF64, FORGED_SYMBOL_INDEX);
+	process.words[0] = 1;
+	process.words[2] = 2;
+	process.words[4] = 9;
+	process.words[5] = 0x20;
+	assert_int_equal(resolve(&process, false), 0);
+	assert_int_equal(process.symbol.location.module, 9);
+	assert_int_equal(process.symbol.location.offset, 0x20);
+}
+
+static void a_symbol_bound_to_another_object_follows_the_loader(void **state)
+{
+	struct forged_process process =
+		make_process(EM_X86_64, R_X86_64_DTPMOD64, FORGED_SYMBOL_INDEX, 0);
+
+	(void)state;
+	add_relocation(&process, 1, SLOT + 8, R_X86_64_DTPOFF64, FORGED_SYMBOL_INDEX);
+	process.words[0] = 2;
+	process.words[1] = 0x48;
+	assert_int_equal(resolve(&process, false), 0);
+	assert_int_equal(process.symbol.location.module, 2);
+	assert_int_equal(process.symbol.location.offset, 0x48);
+	/* The module is written first: the offset's zero is the file's. */
+	process.words[1] = 0;
+	assert_int_equal(resolve(&process, false), -EAGAIN);
+}
+
+static void several_relocations_without_a_symbol_are_refused(void **state)
+{
+	struct forged_process process = make_process(EM_X86_64, R_X86_64_DTPMOD64, 0, 0);
+
+	(void)state;
+	process.words[0] = 4;
+	process.words[2] = 4;
+	assert_int_equal(resolve(&process, false), 0);
+	add_relocation(&process, 1, SLOT + 16, R_X86_64_DTPMOD64, 0);
+	assert_int_equal(resolve(&process, false), -ENOTSUP);
+}
+
+static void a_slot_that_is_not_relocated_yet_asks_to_try_again(void **state)
+{
+	static const uint32_t types[] = { R_X86_64_DTPMOD64, R_X86_64_TLSDESC, R_X86_64_TPOFF64 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		struct forged_process process =
+			make_process(EM_X86_64, types[i], FORGED_SYMBOL_INDEX, 0);
+
+		assert_int_equal(resolve(&process, false), -EAGAIN);
+	}
+}
+
+static void a_lazily_bound_descriptor_asks_to_try_again(void **state)
+{
+	struct forged_process process =
+		make_process(EM_X86_64, R_X86_64_TLSDESC, FORGED_SYMBOL_INDEX, 0);
+
+	(void)state;
+	process.words[0] = BIAS + 0x40;
+	process.words[1] = BIAS + 0x80;
+	assert_int_equal(resolve(&process, false), -EAGAIN);
+}
+
+static void descriptors_of_aarch64_are_told_apart_by_their_argument(void **state)
+{
+	struct forged_process process =
+		make_process(EM_AARCH64, R_AARCH64_TLSDESC, FORGED_SYMBOL_INDEX, 0);
+
+	(void)state;
+	process.words[0] = 0x7f1234560000;
+	process.words[1] = 0xb0;
+	assert_int_equal(resolve(&process, false), 0);
+	assert_int_equal(process.symbol.location.model, TLS_MODEL_STATIC);
+	assert_int_equal(process.symbol.location.offset, 0xb0);
+	process.words[1] = WORDS_ADDRESS + 64;
+	process.words[8] = 5;
+	process.words[9] = 0x20;
+	assert_int_equal(resolve(&process, true), 0);
+	assert_int_equal(process.symbol.location.model, TLS_MODEL_DYNAMIC);
+	assert_int_equal(process.symbol.location.module, 5);
+	assert_int_equal(process.symbol.location.offset, 0x20);
+}
+
+static void a_library_of_musl_on_aarch64_may_sit_at_the_thread_pointer(void **state)
+{
+	struct forged_process process =
+		make_process(EM_AARCH64, R_AARCH64_TLS_TPREL, FORGED_SYMBOL_INDEX, 0);
+
+	(void)state;
+	assert_int_equal(resolve(&process, false), -EAGAIN);
+	assert_int_equal(resolve(&process, true), 0);
+	assert_int_equal(process.symbol.location.model, TLS_MODEL_STATIC);
+	assert_int_equal(process.symbol.location.offset, 0);
+}
+
+static void slots_that_no_loader_writes_are_refused(void **state)
+{
+	static const struct {
+		uint32_t relocation;
+		uint64_t words[2];
+		int expected;
+	} cases[] = {
+		{ R_X86_64_DTPMOD64, { TLS_SYMBOL_MODULE_MAX + 1, 0 }, -EINVAL },
+		{ R_X86_64_DTPMOD64, { UINT64_MAX, 0 }, -EINVAL },
+		{ R_X86_64_TPOFF64, { 0x1000, 0 }, -EINVAL },
+		{ R_X86_64_TPOFF64, { (uint64_t)-12, 0 }, -EINVAL },
+		{ R_X86_64_TPOFF64, { (uint64_t) - (1LL << 40), 0 }, -EINVAL },
+		{ R_X86_64_TLSDESC, { 0x7f1234560000, 0 }, -EINVAL },
+		{ R_X86_64_TLSDESC, { 0x7f1234560000, 1ULL << 60 }, -EINVAL },
+		{ R_X86_64_TLSDESC, { 0x7f1234560000, 0x7f5555550001 }, -EINVAL },
+		{ R_X86_64_TLSDESC, { 0x7f1234560000, 0x7f5555550000 }, -EFAULT },
+		/* A record that leads to another variable. */
+		{ R_X86_64_TLSDESC, { 0x7f1234560000, 0x7f0000010100 }, -ENOTSUP },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct forged_process process =
+			make_process(EM_X86_64, cases[i].relocation, FORGED_SYMBOL_INDEX, 0);
+		int r;
+
+		memcpy(process.words, cases[i].words, sizeof(cases[i].words));
+		r = resolve(&process, false);
+		if (r != cases[i].expected)
+			fail_msg("case %zu: %d, not %d", i, r, cases[i].expected);
+		assert_int_equal(process.symbol.location.model, TLS_MODEL_NONE);
+	}
+}
+
+static void a_library_without_a_relocation_and_an_unknown_machine_are_not_supported(void **state)
+{
+	struct forged_process process = make_process(EM_X86_64, 0, 0, 0);
+	struct forged_process unknown = make_process(EM_S390, 16, FORGED_SYMBOL_INDEX, 0);
+
+	(void)state;
+	assert_int_equal(resolve(&process, false), -ENOTSUP);
+	assert_int_equal(resolve(&unknown, false), -ENOTSUP);
+}
+
+static void local_exec_follows_each_machines_variant(void **state)
+{
+	struct forged_process x86 = make_process(EM_X86_64, 0, 0, 0);
+	struct forged_process aarch64 = make_process(EM_AARCH64, 0, 0, 0);
+
+	(void)state;
+	x86.elf.header.e_type = ET_EXEC;
+	aarch64.elf.header.e_type = ET_EXEC;
+	assert_int_equal(resolve(&x86, false), 0);
+	assert_int_equal(x86.symbol.location.offset, -0x30 + 0x20);
+	assert_int_equal(resolve(&aarch64, false), 0);
+	assert_int_equal(aarch64.symbol.location.offset, 0x10 + 0x20);
+	aarch64.elf.segments[1].p_align = 64;
+	assert_int_equal(resolve(&aarch64, false), 0);
+	assert_int_equal(aarch64.symbol.location.offset, 0x40 + 0x20);
+	aarch64.elf.segments[1].p_align = 24;
+	assert_int_equal(resolve(&aarch64, false), -EINVAL);
+	aarch64.elf.segments[1].p_type = PT_NULL;
+	assert_int_equal(resolve(&aarch64, false), -EINVAL);
+}
+
+static void a_damaged_dtv_gives_no_value(void **state)
+{
+	/* Thread pointer at word 8, its DTV's entries from word 16 on, the block at word 32. */
+	static const struct tls_location location = { .model = TLS_MODEL_DYNAMIC,
+						      .dtv_pointer_offset = 8,
+						      .dtv_entry_bytes = 16,
+						      .dtv_has_length = 1,
+						      .module = 3,
+						      .offset = 8 };
+	static const struct {
+		size_t word;
+		uint64_t content;
+		int expected;
+	} cases[] = {
+		{ 63, 0, 0 },
+		{ 9, 0, -ENODATA }, /* no DTV */
+		{ 9, 0x10, -EFAULT }, /* a DTV that is no user address */
+		{ 9, WORDS_ADDRESS + 129, -EFAULT }, /* and a crooked one */
+		{ 14, 2, -ENODATA }, /* fewer entries than modules */
+		{ 22, 0, -ENODATA }, /* blocks not allocated */
+		{ 22, UINT64_MAX, -ENODATA },
+		{ 22, WORDS_ADDRESS + 257, -ENODATA },
+		{ 22, UINT64_MAX - 15, -EFAULT },
+		{ 22, 0x7f5555550000, -EFAULT },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t words[WORD_COUNT] = { [9] = WORDS_ADDRESS + 128,
+					       [14] = 3,
+					       [22] = WORDS_ADDRESS + 256,
+					       [33] = 0xfeed };
+		struct memory_reader reader = { .read = read_words, .context = words };
+		uint64_t value = 1;
+		int r;
+
+		words[cases[i].word] = cases[i].content;
+		r = tls_symbol_read(&location, WORDS_ADDRESS + 64, &reader, &value);
+		if (r != cases[i].expected)
+			fail_msg("case %zu: %d, not %d", i, r, cases[i].expected);
+		assert_int_equal(value, r == 0 ? 0xfeed : 1);
+	}
+}
+
+static void a_thread_pointer_or_location_that_is_none_gives_no_value(void **state)
+{
+	struct tls_location location = { .model = TLS_MODEL_NONE };
+	uint64_t words[WORD_COUNT] = { 0 };
+	struct memory_reader reader = { .read = read_words, .context = words };
+	uint64_t value;
+
+	(void)state;
+	assert_int_equal(tls_symbol_read(&location, WORDS_ADDRESS, &reader, &value), -EINVAL);
+	location.model = TLS_MODEL_STATIC;
+	assert_int_equal(tls_symbol_read(&location, 0, &reader, &value), -EFAULT);
+	assert_int_equal(tls_symbol_read(&location, UINT64_MAX - 7, &reader, &value), -EFAULT);
+	assert_int_equal(tls_symbol_read(&location, WORDS_ADDRESS, &reader, &value), 0);
+	assert_int_equal(value, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_dtv_has_the_shape_of_machine_and_libc),
+		cmocka_unit_test(the_relocation_is_taken_by_symbol_not_by_order),
+		cmocka_unit_test(a_symbol_bound_to_another_object_follows_the_loader),
+		cmocka_unit_test(several_relocations_without_a_symbol_are_refused),
+		cmocka_unit_test(a_slot_that_is_not_relocated_yet_asks_to_try_again),
+		cmocka_unit_test(a_lazily_bound_descriptor_asks_to_try_again),
+		cmocka_unit_test(descriptors_of_aarch64_are_told_apart_by_their_argument),
+		cmocka_unit_test(a_library_of_musl_on_aarch64_may_sit_at_the_thread_pointer),
+		cmocka_unit_test(slots_that_no_loader_writes_are_refused),
+		cmocka_unit_test(
+			a_library_without_a_relocation_and_an_unknown_machine_are_not_supported),
+		cmocka_unit_test(local_exec_follows_each_machines_variant),
+		cmocka_unit_test(a_damaged_dtv_gives_no_value),
+		cmocka_unit_test(a_thread_pointer_or_location_that_is_none_gives_no_value),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,214 @@
+#include "target/otel/otel_process_context.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "target/forged_otel.h"
+
+static const char *const names[] = { "http.route", "endpoint" };
+
+static void a_whole_context_is_read(void **state)
+{
+	static struct forged_message message;
+	static struct otel_process_context context;
+
+	(void)state;
+	forged_process_context(&message, "tls_v1", names, 2);
+	assert_int_equal(otel_process_context_parse(message.bytes, message.size_bytes, &context),
+			 0);
+	assert_true(otel_schema_is_known(&context.schema_version));
+	assert_true(otel_text_is(&context.service_name, "shop"));
+	assert_true(otel_text_is(&context.service_instance_id, "shop-7"));
+	assert_true(otel_text_is(&context.environment_name, "staging"));
+	assert_int_equal(context.key_count, 2);
+	assert_true(otel_text_is(&context.keys[0], "http.route"));
+	assert_true(otel_text_is(&context.keys[1], "endpoint"));
+}
+
+static void other_schemas_are_not_known(void **state)
+{
+	static const char *const versions[] = { "", "tls_v2", "tls_v1 ", "tls_v", "tlsdesc_v1" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
+		struct otel_text text = { versions[i], strlen(versions[i]) };
+
+		assert_false(otel_schema_is_known(&text));
+	}
+	assert_false(otel_schema_is_known(&(struct otel_text){ NULL, 0 }));
+	assert_true(otel_schema_is_known(&(struct otel_text){ "tlsdesc_v1_dev", 14 }));
+}
+
+static void every_cut_of_it_is_refused_or_a_shorter_one(void **state)
+{
+	static struct forged_message message;
+	static struct otel_process_context context;
+	size_t whole = 0;
+
+	(void)state;
+	forged_process_context(&message, "tls_v1", names, 2);
+	for (size_t size = 0; size < message.size_bytes; size++) {
+		/* A block of its own: a read beyond it is seen by the sanitizer. */
+		uint8_t *bytes = malloc(size ? size : 1);
+		int r;
+
+		assert_non_null(bytes);
+		memcpy(bytes, message.bytes, size);
+		r = otel_process_context_parse(bytes, size, &context);
+		assert_true(r == 0 || r == -EBADMSG);
+		whole += r == 0;
+		free(bytes);
+	}
+	/* Nothing; the resource alone; that and the schema. */
+	assert_int_equal(whole, 3);
+}
+
+static void what_is_not_known_is_passed_over(void **state)
+{
+	static struct forged_message message, inner;
+	static struct otel_process_context context;
+
+	(void)state;
+	message.size_bytes = 0;
+	forged_varint(&message, 9 << 3 | 0);
+	forged_varint(&message, UINT64_MAX);
+	forged_varint(&message, 10 << 3 | 1);
+	for (size_t i = 0; i < 8; i++)
+		forged_byte(&message, 0xff);
+	forged_varint(&message, 11 << 3 | 5);
+	for (size_t i = 0; i < 4; i++)
+		forged_byte(&message, 0xff);
+	forged_bytes_field(&message, 12, "x", 1);
+	/* Fields of ours with another wire type. */
+	forged_varint(&message, 1 << 3 | 0);
+	forged_varint(&message, 1);
+	/* An attribute without a value, and one with a number. */
+	inner.size_bytes = 0;
+	forged_bytes_field(&inner, 1, "threadlocal.schema_version", 26);
+	forged_message_field(&message, 2, &inner);
+	forged_text_attribute(&message, 2, "threadlocal.schema_version", "tls_v1");
+	assert_int_equal(otel_process_context_parse(message.bytes, message.size_bytes, &context),
+			 0);
+	assert_true(otel_text_is(&context.schema_version, "tls_v1"));
+	assert_int_equal(context.key_count, 0);
+}
+
+static void the_last_of_two_counts(void **state)
+{
+	static struct forged_message message;
+	static struct otel_process_context context;
+
+	(void)state;
+	message.size_bytes = 0;
+	forged_key_map(&message, names, 2);
+	forged_key_map(&message, names + 1, 1);
+	forged_text_attribute(&message, 2, "threadlocal.schema_version", "tls_v1");
+	forged_text_attribute(&message, 2, "threadlocal.schema_version", "tls_v9");
+	assert_int_equal(otel_process_context_parse(message.bytes, message.size_bytes, &context),
+			 0);
+	assert_int_equal(context.key_count, 1);
+	assert_true(otel_text_is(&context.keys[0], "endpoint"));
+	assert_false(otel_schema_is_known(&context.schema_version));
+}
+
+static void more_names_than_indexes_are_left_out(void **state)
+{
+	static struct forged_message message;
+	static struct otel_process_context context;
+	static const char *many[OTEL_INDEXES + 44];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(many) / sizeof(many[0]); i++)
+		many[i] = i == OTEL_INDEXES - 1 ? "last" : "k";
+	message.size_bytes = 0;
+	forged_key_map(&message, many, sizeof(many) / sizeof(many[0]));
+	assert_int_equal(otel_process_context_parse(message.bytes, message.size_bytes, &context),
+			 0);
+	assert_int_equal(context.key_count, OTEL_INDEXES);
+	assert_true(otel_text_is(&context.keys[OTEL_INDEXES - 1], "last"));
+}
+
+static void damaged_bytes_are_refused(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t size_bytes;
+	} cases[] = {
+		{ "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11 }, /* a length of 2^64 - 1 */
+		{ "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 12 }, /* too long a number */
+		{ "\x0b\x0c", 2 }, /* a group */
+		{ "\x0e", 1 }, /* wire type 6 */
+		{ "\x02\x00", 2 }, /* field 0 */
+		{ "\x12\x02\x12\x05", 4 }, /* a value longer than what it is in */
+	};
+	static struct otel_process_context context;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(
+			otel_process_context_parse(cases[i].bytes, cases[i].size_bytes, &context),
+			-EBADMSG);
+}
+
+/* Any bytes at all: a number or a refusal, and no read beyond them. */
+static void noise_does_no_harm(void **state)
+{
+	static struct forged_message message;
+	static struct otel_process_context context;
+	uint32_t noise = 12345;
+
+	(void)state;
+	for (unsigned int round = 0; round < 20000; round++) {
+		size_t at;
+
+		if (round % 100 == 0)
+			forged_process_context(&message, "tls_v1", names, 2);
+		noise = noise * 1664525 + 1013904223;
+		at = (noise >> 8) % message.size_bytes;
+		message.bytes[at] = (uint8_t)(noise >> 24);
+		(void)otel_process_context_parse(message.bytes, message.size_bytes, &context);
+	}
+}
+
+static void headers_are_checked(void **state)
+{
+	uint8_t bytes[OTEL_HEADER_BYTES] = "OTEL_CTX\x02\0\0\0\x10\0\0\0\x01\0\0\0\0\0\0\0\0\x10";
+	struct otel_process_header header;
+
+	(void)state;
+	assert_int_equal(otel_process_header_parse(bytes, &header), 0);
+	assert_int_equal(header.payload_bytes, 16);
+	assert_int_equal(header.published_ns, 1);
+	assert_int_equal(header.payload_address, 0x1000);
+	bytes[12] = 0;
+	assert_int_equal(otel_process_header_parse(bytes, &header), -EMSGSIZE);
+	bytes[15] = 0xff;
+	assert_int_equal(otel_process_header_parse(bytes, &header), -EMSGSIZE);
+	bytes[8] = 3;
+	assert_int_equal(otel_process_header_parse(bytes, &header), -EPROTONOSUPPORT);
+	bytes[16] = 0;
+	assert_int_equal(otel_process_header_parse(bytes, &header), -EAGAIN);
+	bytes[0] = 'o';
+	assert_int_equal(otel_process_header_parse(bytes, &header), -ENODATA);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_whole_context_is_read),
+		cmocka_unit_test(other_schemas_are_not_known),
+		cmocka_unit_test(every_cut_of_it_is_refused_or_a_shorter_one),
+		cmocka_unit_test(what_is_not_known_is_passed_over),
+		cmocka_unit_test(the_last_of_two_counts),
+		cmocka_unit_test(more_names_than_indexes_are_left_out),
+		cmocka_unit_test(damaged_bytes_are_refused),
+		cmocka_unit_test(noise_does_no_harm),
+		cmocka_unit_test(headers_are_checked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

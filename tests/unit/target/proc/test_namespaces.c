@@ -1,0 +1,84 @@
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "target/proc/namespaces.h"
+
+static void kinds_that_differ_are_named_in_order(void **state)
+{
+	const struct namespaces ours = { { 1, 2, 3 } };
+	const struct namespaces theirs = { { 9, 2, 9 } };
+	const struct namespaces others = { { 9, 9, 9 } };
+	char text[NAMESPACES_TEXT_BYTES];
+
+	(void)state;
+	namespaces_differences(&ours, &ours, text);
+	assert_string_equal(text, "");
+	namespaces_differences(&ours, &theirs, text);
+	assert_string_equal(text, "pid, user");
+	namespaces_differences(&ours, &others, text);
+	assert_string_equal(text, "pid, mount, user");
+}
+
+static void what_may_not_be_seen_does_not_differ(void **state)
+{
+	const struct namespaces ours = { { 1, 2, 3 } };
+	const struct namespaces hidden = { { 0, 9, 0 } };
+	char text[NAMESPACES_TEXT_BYTES];
+
+	(void)state;
+	namespaces_differences(&ours, &hidden, text);
+	assert_string_equal(text, "mount");
+}
+
+static void our_own_are_read(void **state)
+{
+	struct namespaces own, again;
+	char text[NAMESPACES_TEXT_BYTES];
+
+	(void)state;
+	assert_int_equal(namespaces_read(getpid(), &own), 0);
+	for (int kind = 0; kind < _NAMESPACE_KIND_MAX; kind++)
+		assert_int_not_equal(own.inodes[kind], 0);
+	assert_int_equal(namespaces_read(getpid(), &again), 0);
+	namespaces_differences(&own, &again, text);
+	assert_string_equal(text, "");
+	assert_int_equal(namespaces_check_own_proc(), 0);
+}
+
+static void the_machines_are_known_by_their_number(void **state)
+{
+	const struct namespaces machine = { { 0xEFFFFFFC, 1, 0xEFFFFFFD } };
+	const struct namespaces container = { { 4026532180, 1, 4026532181 } };
+
+	(void)state;
+	assert_true(namespaces_is_initial(&machine, NAMESPACE_PID));
+	assert_true(namespaces_is_initial(&machine, NAMESPACE_USER));
+	assert_false(namespaces_is_initial(&container, NAMESPACE_PID));
+	assert_false(namespaces_is_initial(&container, NAMESPACE_USER));
+}
+
+static void a_process_that_is_not_there_is_told(void **state)
+{
+	struct namespaces none;
+
+	(void)state;
+	assert_int_equal(namespaces_read(0x7ffffffe, &none), -ESRCH);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(kinds_that_differ_are_named_in_order),
+		cmocka_unit_test(what_may_not_be_seen_does_not_differ),
+		cmocka_unit_test(our_own_are_read),
+		cmocka_unit_test(the_machines_are_known_by_their_number),
+		cmocka_unit_test(a_process_that_is_not_there_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,238 @@
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "target/forged_elf.h"
+#include "target/publisher/probe_site.h"
+
+/* A forged object: one function of the given code at the address 0x10 of its one segment. */
+static int find_in_code(uint16_t machine, const char *name, const uint8_t *code, size_t size_bytes,
+			struct probe_site *ret_site)
+{
+	struct forged_elf elf = forged_elf_make(machine, name, 0x10);
+	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+	struct probe_site sites[PROBE_SITES_MAX];
+	uint8_t file[sizeof(elf) + 128] = { 0 };
+	int count;
+
+	elf.symbols[FORGED_SYMBOL_INDEX].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
+	elf.symbols[FORGED_SYMBOL_INDEX].st_size = size_bytes;
+	elf.segments[0].p_offset = sizeof(elf) - 0x10;
+	elf.segments[0].p_filesz = 0x10 + size_bytes;
+	memcpy(file, &elf, sizeof(elf));
+	memcpy(file + sizeof(elf), code, size_bytes);
+	assert_int_equal(elf_image_open_memory(file, sizeof(file), &image), 0);
+	count = probe_site_find(image, "ruby_profiler_state", sites);
+	if (count == 1)
+		*ret_site = sites[0];
+	return count;
+}
+
+static void assert_site(const uint8_t *code, size_t size_bytes, const char *instruction,
+			uint32_t offset_bytes, enum probe_site_cost cost)
+{
+	struct probe_site site;
+
+	assert_int_equal(find_in_code(EM_X86_64, "correlator_state_apply", code, size_bytes, &site),
+			 1);
+	assert_string_equal(site.instruction, instruction);
+	assert_int_equal(site.offset_bytes, offset_bytes);
+	assert_int_equal(site.cost, cost);
+	assert_int_equal(site.virtual_address, 0x10 + offset_bytes);
+	assert_int_equal(site.file_offset, sizeof(struct forged_elf) + offset_bytes);
+	assert_memory_equal(site.bytes, code + offset_bytes, size_bytes - offset_bytes);
+}
+
+#define ASSERT_SITE(instruction, offset_bytes, cost, ...)                           \
+	do {                                                                        \
+		static const uint8_t code_[] = { __VA_ARGS__ };                     \
+		assert_site(code_, sizeof(code_), instruction, offset_bytes, cost); \
+	} while (0)
+
+static void the_first_emulated_instruction_in_straight_line_is_taken(void **state)
+{
+	(void)state;
+	ASSERT_SITE("push", 0, PROBE_SITE_EMULATED, 0x55, 0xc3);
+	ASSERT_SITE("push", 4, PROBE_SITE_EMULATED, 0xf3, 0x0f, 0x1e, 0xfa, 0x41, 0x54, 0xc3);
+	ASSERT_SITE("nop", 3, PROBE_SITE_EMULATED, 0x48, 0x89, 0xe0, 0x90, 0xc3);
+	ASSERT_SITE("call", 4, PROBE_SITE_EMULATED, 0x48, 0x83, 0xec, 8, 0xe8, 0, 0, 0, 0);
+	ASSERT_SITE("jmp", 3, PROBE_SITE_EMULATED, 0x48, 0x89, 0xfe, 0xe9, 0, 0, 0, 0);
+	ASSERT_SITE("jcc", 3, PROBE_SITE_EMULATED, 0x48, 0x85, 0xff, 0x74, 5, 0x55);
+}
+
+static void without_one_the_entry_is_single_stepped(void **state)
+{
+	(void)state;
+	/* ret, an indirect jump, a prefixed call, an unknown instruction: each before a push. */
+	ASSERT_SITE("other", 0, PROBE_SITE_SINGLE_STEPPED, 0x48, 0x89, 0xfe, 0xc3, 0x55);
+	ASSERT_SITE("other", 0, PROBE_SITE_SINGLE_STEPPED, 0xff, 0xe0, 0x55);
+	ASSERT_SITE("other", 0, PROBE_SITE_SINGLE_STEPPED, 0x66, 0x66, 0x48, 0xe8, 0, 0, 0, 0,
+		    0x55);
+	ASSERT_SITE("other", 0, PROBE_SITE_SINGLE_STEPPED, 0xc5, 0xf8, 0x77, 0x55);
+}
+
+static void an_instruction_after_a_store_is_not_taken(void **state)
+{
+	(void)state;
+	ASSERT_SITE("other", 0, PROBE_SITE_SINGLE_STEPPED, 0x48, 0x89, 0x38, 0x55);
+	ASSERT_SITE("push", 5, PROBE_SITE_EMULATED, 0x48, 0x89, 0x7c, 0x24, 8, 0x55);
+}
+
+static void a_multi_byte_nop_is_never_a_site(void **state)
+{
+	(void)state;
+	ASSERT_SITE("push", 5, PROBE_SITE_EMULATED, 0x0f, 0x1f, 0x44, 0, 0, 0x55);
+	ASSERT_SITE("other", 5, PROBE_SITE_SINGLE_STEPPED, 0x0f, 0x1f, 0x44, 0, 0, 0xc3);
+}
+
+static void other_machines_are_probed_at_the_entry(void **state)
+{
+	static const uint8_t code[] = { 0x55, 0xc3 };
+	struct probe_site site;
+
+	(void)state;
+	assert_int_equal(
+		find_in_code(EM_AARCH64, "correlator_state_apply", code, sizeof(code), &site), 1);
+	assert_string_equal(site.instruction, "other");
+	assert_int_equal(site.offset_bytes, 0);
+	assert_int_equal(site.cost, PROBE_SITE_SINGLE_STEPPED);
+}
+
+static void an_object_without_the_functions_has_no_site(void **state)
+{
+	static const uint8_t code[] = { 0x55, 0xc3 };
+	struct probe_site site;
+
+	(void)state;
+	assert_int_equal(find_in_code(EM_X86_64, "something_else", code, sizeof(code), &site), 0);
+}
+
+static void a_function_outside_the_file_has_no_site(void **state)
+{
+	struct forged_elf elf = forged_elf_make(EM_X86_64, "correlator_state_apply", 0);
+	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+	struct probe_site sites[PROBE_SITES_MAX];
+
+	(void)state;
+	elf.symbols[FORGED_SYMBOL_INDEX].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
+	elf.symbols[FORGED_SYMBOL_INDEX].st_value = UINT64_MAX - 3;
+	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), 0);
+	assert_int_equal(probe_site_find(image, "ruby_profiler_state", sites), 0);
+}
+
+#ifdef FIXTURE_OWN_GEM
+static int find_in_file(const char *path, struct probe_site sites[static PROBE_SITES_MAX])
+{
+	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+	_cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(elf_image_open(fd, &image), 0);
+	return probe_site_find(image, "ruby_profiler_state", sites);
+}
+
+static void our_gems_one_function_is_used_alone(void **state)
+{
+	struct probe_site sites[PROBE_SITES_MAX];
+
+	(void)state;
+	assert_int_equal(find_in_file(FIXTURE_OWN_GEM, sites), 1);
+	assert_string_equal(sites[0].function, "correlator_state_apply");
+	assert_string_equal(sites[0].instruction, "push");
+	assert_int_equal(sites[0].bytes[0], 0x55);
+}
+
+static void upstreams_static_functions_are_preferred(void **state)
+{
+	struct probe_site sites[PROBE_SITES_MAX];
+
+	(void)state;
+	assert_int_equal(find_in_file(FIXTURE_UPSTREAM_GEM, sites), 2);
+	assert_string_equal(sites[0].function, "Ruby_Profiler_State_apply");
+	assert_string_equal(sites[0].instruction, "push");
+	assert_int_equal(sites[0].offset_bytes, 4);
+	assert_string_equal(sites[1].function, "Ruby_Profiler_fiber_switch_callback");
+	assert_string_equal(sites[1].instruction, "call");
+	assert_int_equal(sites[1].offset_bytes, 9);
+}
+
+static void a_stripped_upstream_gem_is_probed_at_its_exported_functions(void **state)
+{
+	struct probe_site sites[PROBE_SITES_MAX];
+
+	(void)state;
+	assert_int_equal(find_in_file(FIXTURE_UPSTREAM_GEM_STRIPPED, sites), 2);
+	assert_string_equal(sites[0].function, "Ruby_Profiler_State_get");
+	assert_string_equal(sites[0].instruction, "jmp");
+	assert_int_equal(sites[0].offset_bytes, 7);
+	assert_string_equal(sites[1].function, "Ruby_Profiler_State_for");
+	assert_string_equal(sites[1].instruction, "push");
+	assert_int_equal(sites[1].offset_bytes, 0);
+}
+
+/* The address that a function of the object has in its file. */
+static uint64_t function_in_file(void *library, const char *table, size_t index)
+{
+	void *const *functions = dlsym(library, table);
+	Dl_info info;
+
+	assert_non_null(functions);
+	assert_true(dladdr(functions, &info));
+	return (uint64_t)((char *)functions[index] - (char *)info.dli_fbase);
+}
+
+static void assert_sites_in_referring_functions(const char *path)
+{
+	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	struct probe_site sites[PROBE_SITES_MAX];
+
+	assert_non_null(library);
+	assert_int_equal(find_in_file(path, sites), 2);
+	for (size_t i = 0; i < 2; i++) {
+		uint64_t entry = function_in_file(library, "fixture_changes", i);
+		uint64_t first = sites[0].virtual_address - sites[0].offset_bytes;
+		const struct probe_site *site = &sites[first != entry];
+
+		assert_null(site->function);
+		assert_int_equal(site->virtual_address - site->offset_bytes, entry);
+		assert_in_range(site->offset_bytes, 0, 16);
+	}
+	assert_int_equal(dlclose(library), 0);
+}
+
+static void functions_without_names_are_found_by_what_they_refer_to(void **state)
+{
+	(void)state;
+	assert_sites_in_referring_functions(FIXTURE_REFERRING_GENERAL_DYNAMIC);
+	assert_sites_in_referring_functions(FIXTURE_REFERRING_INITIAL_EXEC);
+	assert_sites_in_referring_functions(FIXTURE_REFERRING_PROTECTED);
+}
+#endif
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_first_emulated_instruction_in_straight_line_is_taken),
+		cmocka_unit_test(without_one_the_entry_is_single_stepped),
+		cmocka_unit_test(an_instruction_after_a_store_is_not_taken),
+		cmocka_unit_test(a_multi_byte_nop_is_never_a_site),
+		cmocka_unit_test(other_machines_are_probed_at_the_entry),
+		cmocka_unit_test(an_object_without_the_functions_has_no_site),
+		cmocka_unit_test(a_function_outside_the_file_has_no_site),
+#ifdef FIXTURE_OWN_GEM
+		cmocka_unit_test(our_gems_one_function_is_used_alone),
+		cmocka_unit_test(upstreams_static_functions_are_preferred),
+		cmocka_unit_test(a_stripped_upstream_gem_is_probed_at_its_exported_functions),
+		cmocka_unit_test(functions_without_names_are_found_by_what_they_refer_to),
+#endif
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,308 @@
+/* ruby_symbols over forged memory: every layout of the table, and hostile ones. */
+#include "target/ruby/ruby_symbols.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "target/forged_ruby.h"
+#include "target/ruby/ruby_id_scan.h"
+#include "target/symbol_name.h"
+
+static struct ruby_symbols *open_symbols(struct forged_ruby *ruby)
+{
+	struct ruby_symbols *symbols = NULL;
+
+	assert_int_equal(ruby_symbols_new(&ruby->reader, 0, &ruby->range, 1, &symbols), 0);
+	assert_int_equal(ruby_symbols_table_address(symbols), ruby->table);
+	return symbols;
+}
+
+static void every_layout_is_recognised_and_read(void **state)
+{
+	static const char *const names[] = { "request_id", "+", "not_there",
+					     "a_name_that_no_string_object_has_room_for" };
+
+	(void)state;
+	for (size_t i = 0; i < LAYOUT_COUNT; i++) {
+		struct forged_ruby *ruby = forge_ruby(&layouts[i]);
+		struct ruby_symbols *symbols = open_symbols(ruby);
+		uint64_t ids[4] = { 0 };
+		char name[VALUE_TEXT_BYTES];
+
+		print_message("Ruby %s\n", layouts[i].name);
+		assert_int_equal(ruby_symbols_string_layout(symbols), layouts[i].strings);
+		assert_int_equal(ruby_symbols_find_ids(symbols, names, 4, ids), 1);
+		assert_int_equal(ids[0], STATIC_ID);
+		assert_int_equal(ids[1], '+');
+		assert_int_equal(ids[2], 0);
+		assert_int_equal(ids[3], DYNAMIC_ID);
+		for (size_t at = 0; at < 4; at++) {
+			if (ids[at] == 0)
+				continue;
+			assert_int_equal(find_name_text(symbols, ids[at], name), 0);
+			assert_string_equal(name, names[at]);
+		}
+		assert_int_equal(find_name_text(symbols, 301 << 4, name), -ENOENT);
+		ruby_symbols_free(symbols);
+		free(ruby);
+	}
+}
+
+static void assert_not_found(struct forged_ruby *ruby, int error)
+{
+	struct ruby_symbols *symbols = NULL;
+
+	assert_int_equal(ruby_symbols_new(&ruby->reader, 0, &ruby->range, 1, &symbols), error);
+	assert_null(symbols);
+}
+
+static void without_a_table_there_is_none(void **state)
+{
+	struct forged_ruby *ruby = forge_ruby(&layouts[1]);
+
+	(void)state;
+	/* Before Ruby has made it. */
+	forged_write_u64(&ruby->memory, ruby->table + 16, 0);
+	assert_not_found(ruby, -ENOENT);
+	free(ruby);
+	/* One of the four operators is another. */
+	ruby = forge_ruby(&layouts[1]);
+	forge_entry(ruby, '<', forge_string(ruby, ">"), '<' << 8 | 0x0c);
+	assert_not_found(ruby, -ENOENT);
+	/* Nothing can be read. */
+	ruby->range.address = FORGED_BASE + FORGED_BYTES;
+	assert_not_found(ruby, -EFAULT);
+	ruby->range.address = UINT64_MAX - 8191;
+	assert_not_found(ruby, -ENOENT);
+	free(ruby);
+}
+
+static void two_tables_are_refused_but_overlapping_ranges_are_not(void **state)
+{
+	struct forged_ruby *ruby = forge_ruby(&layouts[2]);
+	struct ruby_data_range twice[] = { ruby->range, ruby->range };
+	struct ruby_symbols *symbols = NULL;
+
+	(void)state;
+	assert_int_equal(ruby_symbols_new(&ruby->reader, 0, twice, 2, &symbols), 0);
+	ruby_symbols_free(symbols);
+	memcpy(ruby->memory.bytes + 64, ruby->memory.bytes + 4096 - 8, 24);
+	assert_not_found(ruby, -ENOTUNIQ);
+	free(ruby);
+}
+
+static void a_hole_in_the_range_is_passed_over(void **state)
+{
+	struct forged_ruby *ruby = forge_ruby(&layouts[2]);
+	struct ruby_symbols *symbols;
+
+	(void)state;
+	/* The range starts before the block and goes on after it: a hole at either end. */
+	ruby->range.address = FORGED_BASE - 8192;
+	ruby->range.size_bytes = 8192 + FORGED_BYTES + 8192;
+	symbols = open_symbols(ruby);
+	ruby_symbols_free(symbols);
+	ruby->memory.hole = FORGED_BASE + FORGED_BYTES - 4096;
+	symbols = open_symbols(ruby);
+	ruby_symbols_free(symbols);
+	free(ruby);
+}
+
+static void a_name_written_after_its_serial_was_given_out_is_found(void **state)
+{
+	static const char *const names[] = { "late" };
+	struct forged_ruby *ruby = forge_ruby(&layouts[4]);
+	struct ruby_symbols *symbols = open_symbols(ruby);
+	uint64_t id = 0;
+
+	(void)state;
+	assert_int_equal(ruby_symbols_find_ids(symbols, names, 1, &id), 1);
+	forge_entry(ruby, LAST_SERIAL - 1, forge_string(ruby, "late"),
+		    ((LAST_SERIAL - 1) << 4 | 1) << 8 | 0x0c);
+	assert_int_equal(ruby_symbols_find_ids(symbols, names, 1, &id), 0);
+	assert_int_equal(id, (LAST_SERIAL - 1) << 4 | 1);
+	ruby_symbols_free(symbols);
+	free(ruby);
+}
+
+static void an_unreadable_part_is_neither_forgotten_nor_fatal(void **state)
+{
+	static const char *const names[] = { "request_id", "not_there" };
+	struct forged_ruby *ruby = forge_ruby(&layouts[1]);
+	struct ruby_symbols *symbols = open_symbols(ruby);
+	uint64_t entry = ruby->pages[0] + STATIC_SERIAL * 16, ids[2] = { 0 };
+	uint64_t name;
+
+	(void)state;
+	/* The name's object was freed, or moved away. */
+	memcpy(&name, ruby->memory.bytes + (entry - FORGED_BASE), 8);
+	forged_write_u64(&ruby->memory, name, 0);
+	assert_int_equal(ruby_symbols_find_ids(symbols, names, 2, ids), -EAGAIN);
+	assert_int_equal(ids[0], 0);
+	/* It is unmapped. */
+	forged_write_u64(&ruby->memory, entry, FORGED_BASE - 4096);
+	assert_int_equal(ruby_symbols_find_ids(symbols, names, 2, ids), -EAGAIN);
+	forged_write_u64(&ruby->memory, name, T_STRING | 10 << 14);
+	forged_write_u64(&ruby->memory, entry, name);
+	assert_int_equal(ruby_symbols_find_ids(symbols, names, 2, ids), 1);
+	assert_int_equal(ids[0], STATIC_ID);
+	ruby_symbols_free(symbols);
+	free(ruby);
+}
+
+static void a_page_that_moved_while_it_was_read_is_read_again(void **state)
+{
+	static const char *const names[] = { "request_id" };
+	struct forged_ruby *ruby = forge_ruby(&layouts[1]);
+	struct ruby_symbols *symbols = open_symbols(ruby);
+	uint64_t id = 0;
+	char name[VALUE_TEXT_BYTES];
+
+	(void)state;
+	ruby->memory.zero_once = ruby->pages[0];
+	assert_int_equal(ruby_symbols_find_ids(symbols, names, 1, &id), 0);
+	assert_int_equal(id, STATIC_ID);
+	ruby->memory.zero_once = ruby->pages[0] + STATIC_SERIAL * 16;
+	assert_int_equal(find_name_text(symbols, id, name), 0);
+	assert_string_equal(name, "request_id");
+	ruby_symbols_free(symbols);
+	free(ruby);
+}
+
+static void a_symbol_of_another_serial_is_not_believed(void **state)
+{
+	static const char *const names[] = { "request_id" };
+	struct forged_ruby *ruby = forge_ruby(&layouts[1]);
+	struct ruby_symbols *symbols = open_symbols(ruby);
+	uint64_t entry = ruby->pages[0] + STATIC_SERIAL * 16, id = 0;
+
+	(void)state;
+	forged_write_u64(&ruby->memory, entry + 8, (STATIC_ID + 16) << 8 | 0x0c);
+	assert_int_equal(ruby_symbols_find_ids(symbols, names, 1, &id), -EAGAIN);
+	assert_int_equal(id, 0);
+	ruby_symbols_free(symbols);
+	free(ruby);
+}
+
+static double seconds_since(const struct timespec *start)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)(now.tv_sec - start->tv_sec) + (double)(now.tv_nsec - start->tv_nsec) / 1e9;
+}
+
+static void a_hostile_table_costs_a_bounded_time(void **state)
+{
+	static const char *const names[] = { "not_there_" };
+	struct forged_ruby *ruby = forge_ruby(&layouts[4]);
+	struct ruby_symbols *symbols = open_symbols(ruby);
+	uint64_t directory[] = { 1 << 30, FORGED_BASE + 256 };
+	uint64_t ids = forge_data(ruby, directory, 2), page, id = 0;
+	struct timespec start;
+	char name[VALUE_TEXT_BYTES];
+
+	(void)state;
+	/* Many pages are one and the same, full of names of the length sought; the rest faults. */
+	page = forge_page(ruby, &ruby->pages[1]);
+	for (uint64_t serial = PAGE; serial < 2 * PAGE; serial++)
+		forge_entry(ruby, serial, forge_string(ruby, "request_id"), serial << 12 | 0x10c);
+	for (uint64_t at = FORGED_BASE + 256; at < ruby->table; at += 8)
+		forged_write_u64(&ruby->memory, at, page);
+	forged_write_u64(&ruby->memory, ruby->table, RUBY_ID_SERIAL_MAX);
+	forged_write_u64(&ruby->memory, ruby->table + 16, ids);
+	(void)clock_gettime(CLOCK_MONOTONIC, &start);
+	for (int call = 0; call < 10; call++)
+		assert_int_equal(ruby_symbols_find_ids(symbols, names, 1, &id), -EAGAIN);
+	/* Names that never hold together: the pauses are bounded, too. */
+	forged_write_u64(&ruby->memory, ruby->table + 16, ruby->table);
+	for (uint64_t i = 0; i < 10000; i++)
+		assert_int_equal(find_name_text(symbols, 0x1000 + 16 * i, name), -EAGAIN);
+	assert_true(seconds_since(&start) < 20);
+	ruby_symbols_free(symbols);
+	free(ruby);
+}
+
+static void data_full_of_candidates_is_refused(void **state)
+{
+	struct forged_ruby *ruby = forge_ruby(&layouts[1]);
+	const uint64_t words[] = { LAST_SERIAL, FORGED_BASE + 64, FORGED_BASE + 64 };
+	const struct ruby_data_range all = { FORGED_BASE, FORGED_BYTES };
+	const struct ruby_data_range ranges[] = { all, all };
+	struct ruby_symbols *symbols = NULL;
+
+	(void)state;
+	_Static_assert(2 * FORGED_BYTES / sizeof(words) > RUBY_ID_SCAN_CANDIDATES_MAX, "enough");
+	for (size_t at = 0; at + sizeof(words) <= FORGED_BYTES; at += sizeof(words))
+		memcpy(ruby->memory.bytes + at, words, sizeof(words));
+	assert_int_equal(ruby_symbols_new(&ruby->reader, 0, ranges, 2, &symbols), -E2BIG);
+	assert_null(symbols);
+	free(ruby);
+}
+
+/* xorshift64: the same damage on every run. */
+static uint64_t next_random(uint64_t *random)
+{
+	*random ^= *random << 13;
+	*random ^= *random >> 7;
+	*random ^= *random << 17;
+	return *random;
+}
+
+static void a_damaged_table_is_read_without_harm(void **state)
+{
+	static const char *const names[] = { "request_id", "+",
+					     "a_name_that_no_string_object_has_room_for" };
+	uint64_t random = 88172645463325252u;
+
+	(void)state;
+	for (int round = 0; round < 300; round++) {
+		struct forged_ruby *ruby = forge_ruby(&layouts[round % LAYOUT_COUNT]);
+		struct ruby_symbols *symbols = open_symbols(ruby);
+		uint64_t ids[3] = { 0 };
+		char name[VALUE_TEXT_BYTES];
+
+		for (int damage = 0; damage < 40; damage++) {
+			uint64_t word = next_random(&random);
+			size_t at = next_random(&random) % (ruby->memory.used_bytes / 8) * 8;
+
+			/* Wild, or a pointer to somewhere else in the block, or a small number. */
+			word = damage % 3 == 0	 ? word
+			       : damage % 3 == 1 ? FORGED_BASE + (word % FORGED_BYTES & ~7ull)
+						 : word % 64;
+			memcpy(ruby->memory.bytes + at, &word, 8);
+		}
+		(void)ruby_symbols_find_ids(symbols, names, 3, ids);
+		assert_true(ids[0] == 0 || ruby_id_serial(ids[0]) < 2 * PAGE);
+		for (uint64_t i = 0; i < 700; i += 7)
+			(void)find_name_text(symbols, i << 4 | 1, name);
+		ruby_symbols_free(symbols);
+		free(ruby);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_layout_is_recognised_and_read),
+		cmocka_unit_test(without_a_table_there_is_none),
+		cmocka_unit_test(two_tables_are_refused_but_overlapping_ranges_are_not),
+		cmocka_unit_test(a_hole_in_the_range_is_passed_over),
+		cmocka_unit_test(a_name_written_after_its_serial_was_given_out_is_found),
+		cmocka_unit_test(an_unreadable_part_is_neither_forgotten_nor_fatal),
+		cmocka_unit_test(a_page_that_moved_while_it_was_read_is_read_again),
+		cmocka_unit_test(a_symbol_of_another_serial_is_not_believed),
+		cmocka_unit_test(a_hostile_table_costs_a_bounded_time),
+		cmocka_unit_test(data_full_of_candidates_is_refused),
+		cmocka_unit_test(a_damaged_table_is_read_without_harm),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
