@@ -5,9 +5,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-#define NS_PER_SECOND 1000000000ULL
 
 int duration_parse(const char *text, uint64_t *ret_ns)
 {
@@ -39,32 +36,4 @@ int duration_parse(const char *text, uint64_t *ret_ns)
 		return 0;
 	}
 	return -EINVAL;
-}
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	(void)clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
-}
-
-uint64_t duration_monotonic_ns(void)
-{
-	return clock_ns(CLOCK_MONOTONIC);
-}
-
-uint64_t duration_wall_ns(void)
-{
-	return clock_ns(CLOCK_REALTIME);
-}
-
-uint64_t duration_boot_ns(void)
-{
-	return clock_ns(CLOCK_BOOTTIME);
-}
-
-uint64_t duration_own_cpu_ns(void)
-{
-	return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }

@@ -120,3 +120,15 @@ size_t text_escape(const void *bytes, size_t size_bytes, unsigned int options, c
 	}
 	return writer.length_bytes;
 }
+
+void text_hex(const void *bytes, size_t size_bytes, char *ret_text)
+{
+	static const char digits[] = "0123456789abcdef";
+	const uint8_t *next = bytes;
+
+	for (size_t i = 0; i < size_bytes; i++) {
+		*ret_text++ = digits[next[i] >> 4];
+		*ret_text++ = digits[next[i] & 0xf];
+	}
+	*ret_text = '\0';
+}

@@ -46,6 +46,9 @@ void text_writer_put_code_point(struct text_writer *writer, uint32_t code_point)
  */
 int text_utf8_length(const uint8_t *bytes, size_t size_bytes);
 
+/* Two digits a byte, and the NUL: 2 * size_bytes + 1 bytes of ret_text. */
+void text_hex(const void *bytes, size_t size_bytes, char *ret_text);
+
 /*
  * Writes bytes, escaped as above, into ret_text (text_bytes >= 1), NUL-terminated and cut to fit at
  * a whole character or escape. options: enum text_options. Returns the length without the NUL.

@@ -3,21 +3,20 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/duration.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "command/command.h"
 #include "forward/forwarding.h"
 #include "queue/backlog_source.h"
 #include "queue/file_source.h"
 
 #define DEFAULT_GIVE_UP "1m"
-#define NS_PER_S	((uint64_t)1000000000)
 
 enum {
 	OPTION_TO = 0x100,
@@ -308,20 +307,6 @@ static int send_path(const struct arguments *arguments, size_t index,
 	return code;
 }
 
-static int catch_signals(void)
-{
-	sigset_t signals;
-	int fd;
-
-	(void)sigemptyset(&signals);
-	(void)sigaddset(&signals, SIGINT);
-	(void)sigaddset(&signals, SIGTERM);
-	(void)sigaddset(&signals, SIGHUP);
-	(void)sigprocmask(SIG_BLOCK, &signals, NULL);
-	fd = signalfd(-1, &signals, SFD_CLOEXEC);
-	return fd < 0 ? log_error_errno(errno, "cannot catch signals") : fd;
-}
-
 static int run(const struct arguments *arguments)
 {
 	_cleanup_(forwarding_freep) struct forwarding *forwarding = NULL;
@@ -330,7 +315,7 @@ static int run(const struct arguments *arguments)
 
 	if (check(arguments) < 0)
 		return EXIT_CODE_USAGE;
-	signal_fd = catch_signals();
+	signal_fd = signals_catch();
 	if (signal_fd < 0 || forwarding_new(&arguments->forward, &forwarding) < 0)
 		return EXIT_CODE_FAILURE;
 	for (size_t i = 0; arguments->paths[i] && code == EXIT_CODE_OK; i++)

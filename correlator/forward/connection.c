@@ -12,9 +12,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
-#include "base/duration.h"
-
-#define NS_PER_S 1000000000ULL
+#include "base/clock.h"
 
 enum {
 	LOOKUP_S = 10,
@@ -22,7 +20,6 @@ enum {
 	TLS_HANDSHAKE_S = 10,
 	/* Of stall_ns: one message takes no longer, however steadily its bytes trickle away. */
 	STALLS_PER_MESSAGE = 20,
-	NS_PER_MS = 1000 * 1000,
 };
 
 struct connection {
@@ -35,7 +32,7 @@ struct connection {
 
 static uint64_t in_seconds(uint64_t seconds)
 {
-	return duration_monotonic_ns() + seconds * NS_PER_S;
+	return clock_monotonic_ns() + seconds * NS_PER_S;
 }
 
 /* Dead peers are noticed by the kernel, too. What an odd socket does not know, it does without. */
@@ -335,7 +332,7 @@ int connection_write(struct connection *connection, const struct iovec *parts, s
 		     struct failure *ret_failure)
 {
 	const uint64_t stall_ns = connection->options.stall_ns;
-	uint64_t progress_ns = duration_monotonic_ns();
+	uint64_t progress_ns = clock_monotonic_ns();
 	uint64_t end_ns = progress_ns + STALLS_PER_MESSAGE * stall_ns;
 	struct output output = { .count = count };
 
@@ -348,7 +345,7 @@ int connection_write(struct connection *connection, const struct iovec *parts, s
 		int r = (int)sent;
 
 		if (sent > 0) {
-			progress_ns = duration_monotonic_ns();
+			progress_ns = clock_monotonic_ns();
 			continue;
 		}
 		if (sent == -EAGAIN)

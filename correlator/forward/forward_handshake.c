@@ -6,8 +6,8 @@
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <openssl/rand.h>
 
+#include "base/random.h"
 #include "base/text.h"
 #include "forward/wire_value.h"
 
@@ -27,12 +27,6 @@ static struct part text_part(const char *text)
 	return (struct part){ text, strlen(text) };
 }
 
-static void write_hex(const uint8_t *bytes, size_t size_bytes, char *ret_text)
-{
-	for (size_t i = 0; i < size_bytes; i++)
-		(void)sprintf(ret_text + 2 * i, "%02x", bytes[i]);
-}
-
 /* Of the parts in a row; the last may be empty. */
 static int digest(const struct part parts[static DIGEST_PARTS],
 		  char ret_text[static DIGEST_TEXT_BYTES])
@@ -47,7 +41,7 @@ static int digest(const struct part parts[static DIGEST_PARTS],
 	EVP_MD_CTX_free(context);
 	if (!is_done)
 		return -ENOMEM;
-	write_hex(bytes, sizeof(bytes), ret_text);
+	text_hex(bytes, sizeof(bytes), ret_text);
 	return 0;
 }
 
@@ -201,10 +195,11 @@ int forward_pong_parse(const uint8_t *bytes, size_t available_bytes,
 int forward_salt_make(char ret_salt[static FORWARD_SALT_BYTES])
 {
 	uint8_t bytes[(FORWARD_SALT_BYTES - 1) / 2];
+	int r = random_bytes(bytes, sizeof(bytes));
 
-	if (RAND_bytes(bytes, sizeof(bytes)) != 1)
-		return -EIO;
-	write_hex(bytes, sizeof(bytes), ret_salt);
+	if (r < 0)
+		return r;
+	text_hex(bytes, sizeof(bytes), ret_salt);
 	return 0;
 }
 

@@ -4,11 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/duration.h"
+#include "base/clock.h"
 #include "forward/connection.h"
-
-#define NS_PER_S  ((uint64_t)1000000000)
-#define NS_PER_MS ((uint64_t)1000000)
 
 enum {
 	HANDSHAKE_S = 10, /* for the HELO, and for the PONG */
@@ -95,7 +92,7 @@ static int await_value(struct forward_peer *peer, const struct reader *reader,
 		       struct failure *ret_failure)
 {
 	for (;;) {
-		uint64_t deadline_ns = duration_monotonic_ns() + reader->patience_ns;
+		uint64_t deadline_ns = clock_monotonic_ns() + reader->patience_ns;
 		size_t available_bytes, value_bytes = 0;
 		const uint8_t *input = connection_input(peer->connection, &available_bytes);
 		int r = reader->parse(reader->user, input, available_bytes, &value_bytes);
@@ -152,7 +149,7 @@ static struct reader handshake_reader(struct handshake *handshake,
 	return (struct reader){ .parse = parse,
 				.user = handshake,
 				.patience_ns = patience_ns,
-				.end_ns = duration_monotonic_ns() + patience_ns };
+				.end_ns = clock_monotonic_ns() + patience_ns };
 }
 
 static int await_hello(struct handshake *handshake, struct failure *ret_failure)
@@ -239,7 +236,7 @@ static int shake_hands(struct forward_peer *peer, struct failure *ret_failure)
 
 static int expect_no_word(struct forward_peer *peer, struct failure *ret_failure)
 {
-	uint64_t deadline_ns = duration_monotonic_ns() + EARLY_WORD_MS * NS_PER_MS;
+	uint64_t deadline_ns = clock_monotonic_ns() + EARLY_WORD_MS * NS_PER_MS;
 	int r = connection_read(peer->connection, deadline_ns, ret_failure);
 
 	if (r == -ETIMEDOUT)
@@ -297,7 +294,7 @@ static int await_ack(struct forward_peer *peer, const char *chunk_id, struct fai
 		.parse = parse_reply,
 		.user = &awaited,
 		.patience_ns = timeout_ns,
-		.end_ns = duration_monotonic_ns() + ACK_TIMEOUTS_MAX * timeout_ns,
+		.end_ns = clock_monotonic_ns() + ACK_TIMEOUTS_MAX * timeout_ns,
 	};
 	int r = await_value(peer, &reader, ret_failure);
 

@@ -4,10 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "forward/secret.h"
-
-#define NS_PER_MS ((uint64_t)1000000)
 
 enum {
 	BACKOFF_BASE_MS = 500,

@@ -4,25 +4,16 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/random.h>
 #include <unistd.h>
 
-#include "base/duration.h"
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/random.h"
+#include "base/thread.h"
 #include "forward/sender_internal.h"
 
 /* A collector that is gone is not waited for at the end, but for the time of one try. */
-#define DRAIN_FAILING_NS ((uint64_t)1000000000)
-
-static uint64_t make_random(void)
-{
-	uint64_t random = 0;
-
-	/* Without randomness senders would come back all at once, which is not an error. */
-	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
-		return duration_monotonic_ns();
-	return random;
-}
+#define DRAIN_FAILING_NS NS_PER_S
 
 static bool has_given_up(const struct sender *sender, uint64_t now_ns)
 {
@@ -32,8 +23,8 @@ static bool has_given_up(const struct sender *sender, uint64_t now_ns)
 
 static void pause_before_retry(struct sender *sender)
 {
-	uint64_t now_ns = duration_monotonic_ns();
-	uint64_t end_ns = now_ns + backoff_next(&sender->backoff, make_random());
+	uint64_t now_ns = clock_monotonic_ns();
+	uint64_t end_ns = now_ns + backoff_next(&sender->backoff, random_seed());
 
 	if (sender->options.give_up_ns && end_ns > sender->last_ack_ns + sender->options.give_up_ns)
 		end_ns = sender->last_ack_ns + sender->options.give_up_ns;
@@ -71,10 +62,10 @@ static bool send_next(struct sender *sender)
 	/* While stopping, a collector that does not take it now does not get it. */
 	if (waiter_is_stopping(&sender->waiter))
 		return false;
-	if (has_given_up(sender, duration_monotonic_ns()))
+	if (has_given_up(sender, clock_monotonic_ns()))
 		return false;
 	pause_before_retry(sender);
-	return !has_given_up(sender, duration_monotonic_ns());
+	return !has_given_up(sender, clock_monotonic_ns());
 }
 
 static void *run(void *user)
@@ -118,16 +109,10 @@ static int make_peers(struct sender *sender)
 
 static int start_thread(struct sender *sender)
 {
-	sigset_t all, before;
-	int r;
+	int r = thread_start(&sender->thread, run, sender);
 
-	/* Signals are the main thread's, and a broken pipe is an error of the call. */
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&sender->thread, NULL, run, sender);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	sender->is_running = r == 0;
-	return -r;
+	return r;
 }
 
 int sender_start(const struct sender_options *options, const struct chunk_source *source,
@@ -142,7 +127,7 @@ int sender_start(const struct sender_options *options, const struct chunk_source
 	sender->source = *source;
 	sender->backoff = (struct backoff){ .base_ns = options->backoff_base_ns,
 					    .ceiling_max_ns = options->backoff_max_ns };
-	sender->last_ack_ns = duration_monotonic_ns();
+	sender->last_ack_ns = clock_monotonic_ns();
 	(void)pthread_mutex_init(&sender->mutex, NULL);
 	sender->ended_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r = waiter_init(&sender->waiter);
@@ -170,7 +155,7 @@ void sender_stop(struct sender *sender, uint64_t drain_ns)
 	sender_get_status(sender, &status);
 	if (status.failures && !status.is_delivering && drain_ns > DRAIN_FAILING_NS)
 		drain_ns = DRAIN_FAILING_NS;
-	waiter_stop(&sender->waiter, duration_monotonic_ns() + drain_ns);
+	waiter_stop(&sender->waiter, clock_monotonic_ns() + drain_ns);
 	(void)pthread_join(sender->thread, NULL);
 	sender->is_running = false;
 }

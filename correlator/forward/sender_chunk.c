@@ -1,9 +1,7 @@
 /* A chunk on its way, and what is done about one that is refused again and again. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
-#include <openssl/evp.h>
 #include <utlist.h>
 
 #include "base/log.h"
@@ -100,17 +98,7 @@ static void handle_stuck(struct sender *sender, struct suspect *suspect, const s
 	}
 }
 
-/* A part travels as a chunk of its own. False: no randomness. */
-static bool make_id(char ret_id[static CHUNK_ID_BYTES])
-{
-	unsigned char random[CHUNK_ID_RANDOM_BYTES];
-
-	if (getrandom(random, sizeof(random), 0) != sizeof(random))
-		return false;
-	(void)EVP_EncodeBlock((unsigned char *)ret_id, random, sizeof(random));
-	return true;
-}
-
+/* A part travels as a chunk of its own. */
 static enum delivery try_part(struct sender *sender, struct suspect *suspect,
 			      const struct chunk *chunk)
 {
@@ -124,7 +112,7 @@ static enum delivery try_part(struct sender *sender, struct suspect *suspect,
 	part = (struct chunk){ .bytes = (const uint8_t *)chunk->bytes + range.offset_bytes,
 			       .size_bytes = range.size_bytes,
 			       .entries = range.entries };
-	if (!make_id(part.id))
+	if (chunk_id_draw(part.id) < 0)
 		return DELIVERY_FAILED;
 	delivery = sender_deliver(sender, &part);
 	if (delivery == DELIVERY_ACKED) {

@@ -1,7 +1,7 @@
 /* One payload, and the list of collectors. */
 #include <string.h>
 
-#include "base/duration.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "forward/sender_internal.h"
 
@@ -15,11 +15,11 @@ static void note_failure(struct sender *sender, size_t index, const struct failu
 	sender->status.failures++;
 	sender->status.last_failure = failure->kind;
 	sender->status.is_delivering = false;
-	sender->status.last_error_wall_ns = duration_wall_ns();
+	sender->status.last_error_wall_ns = clock_wall_ns();
 	(void)snprintf(sender->status.last_error, sizeof(sender->status.last_error), "%s: %s", name,
 		       failure->text);
 	(void)pthread_mutex_unlock(&sender->mutex);
-	if (sender_report_failure(&sender->reports[index], failure->kind, duration_monotonic_ns()))
+	if (sender_report_failure(&sender->reports[index], failure->kind, clock_monotonic_ns()))
 		log_warning("%s: %s", name, failure->text);
 }
 
@@ -29,13 +29,13 @@ static void note_ack(struct sender *sender, size_t index, const struct chunk *ch
 	const char *name = sender->urls[index].name;
 
 	sender->current = index;
-	sender->last_ack_ns = duration_monotonic_ns();
+	sender->last_ack_ns = clock_monotonic_ns();
 	backoff_reset(&sender->backoff);
 	(void)pthread_mutex_lock(&sender->mutex);
 	sender->status.acked_chunks++;
 	sender->status.acked_records += chunk->entries;
 	sender->status.acked_bytes += chunk->size_bytes;
-	sender->status.last_ack_wall_ns = duration_wall_ns();
+	sender->status.last_ack_wall_ns = clock_wall_ns();
 	sender->status.is_delivering = true;
 	(void)strcpy(sender->status.collector, name);
 	(void)pthread_mutex_unlock(&sender->mutex);

@@ -1,7 +1,9 @@
 #include "forward/sender_report.h"
 
+#include "base/clock.h"
+
 /* After so long without a new kind of failure, the known ones are news again. */
-#define CALM_NS (60 * (uint64_t)1000000000)
+#define CALM_NS (60 * NS_PER_S)
 
 bool sender_report_failure(struct sender_report *report, enum failure_kind kind, uint64_t now_ns)
 {

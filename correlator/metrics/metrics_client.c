@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/duration.h"
+#include "base/clock.h"
 #include "metrics/metrics_text.h"
 
 void metrics_client_init(struct metrics_client *client, int fd)
@@ -17,7 +17,7 @@ void metrics_client_init(struct metrics_client *client, int fd)
 
 	*client = (struct metrics_client){
 		.fd = fd,
-		.deadline_ns = duration_monotonic_ns() + METRICS_CLIENT_MS * ns_per_ms,
+		.deadline_ns = clock_monotonic_ns() + METRICS_CLIENT_MS * ns_per_ms,
 	};
 }
 

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +11,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/duration.h"
+#include "base/clock.h"
 #include "base/file_bytes.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "metrics/metrics_client.h"
 #include "metrics/metrics_text.h"
 #include "net/listener.h"
@@ -110,7 +110,7 @@ static void accept_clients(struct metrics_server *server)
 static int until_deadline_ms(const struct metrics_server *server)
 {
 	const uint64_t ns_per_ms = 1000000;
-	uint64_t now_ns = duration_monotonic_ns(), first_ns = UINT64_MAX;
+	uint64_t now_ns = clock_monotonic_ns(), first_ns = UINT64_MAX;
 
 	for (size_t i = 0; i < CLIENTS_MAX; i++)
 		if (server->clients[i].fd >= 0 && server->clients[i].deadline_ns < first_ns)
@@ -122,7 +122,7 @@ static int until_deadline_ms(const struct metrics_server *server)
 
 static void handle_clients(struct metrics_server *server, const struct pollfd *fds)
 {
-	uint64_t now_ns = duration_monotonic_ns();
+	uint64_t now_ns = clock_monotonic_ns();
 
 	for (size_t i = 0; i < CLIENTS_MAX; i++) {
 		struct metrics_client *client = &server->clients[i];
@@ -159,17 +159,12 @@ static void *serve(void *user)
 
 static int start(struct metrics_server *server)
 {
-	sigset_t all, before;
 	int r;
 
 	server->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (server->event_fd < 0)
 		return log_error_errno(errno, "cannot serve metrics");
-	/* Signals are the business of the thread that measures. */
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&server->thread, NULL, serve, server);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	r = thread_start(&server->thread, serve, server);
 	server->has_thread = r == 0;
 	return r ? log_error_errno(r, "cannot serve metrics") : 0;
 }

@@ -9,6 +9,7 @@
 #include <correlator/counters.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 enum type {
 	TYPE_COUNTER,
@@ -59,11 +60,10 @@ static void put_count(const struct writer *writer, enum type type, const char *n
 
 static void put_seconds(FILE *file, int64_t ns)
 {
-	const int64_t ns_per_second = 1000000000;
 	uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
 
 	(void)fprintf(file, "%s%" PRIu64 ".%09" PRIu64 "\n", ns < 0 ? "-" : "",
-		      size / (uint64_t)ns_per_second, size % (uint64_t)ns_per_second);
+		      size / (uint64_t)(int64_t)NS_PER_S, size % (uint64_t)(int64_t)NS_PER_S);
 }
 
 static void put_own_seconds(const struct writer *writer, const char *name, const char *help,

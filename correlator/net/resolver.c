@@ -2,12 +2,13 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+#include "base/thread.h"
 
 /* Shared by the thread that looks up and the one that waits; the last to leave frees it. */
 struct lookup {
@@ -60,19 +61,12 @@ static void *run_lookup(void *user)
 
 static int start_thread(struct lookup *lookup)
 {
-	sigset_t all, before;
 	pthread_t thread;
-	int r;
+	int r = thread_start(&thread, run_lookup, lookup);
 
-	/* Signals are the main thread's. */
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&thread, NULL, run_lookup, lookup);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (r)
-		return -r;
-	(void)pthread_detach(thread);
-	return 0;
+	if (r == 0)
+		(void)pthread_detach(thread);
+	return r;
 }
 
 static int start_lookup(const struct forward_url *url, struct lookup **ret_lookup)

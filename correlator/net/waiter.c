@@ -6,11 +6,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "base/duration.h"
+#include "base/clock.h"
 
 enum {
 	FDS_MAX = 4,
-	NS_PER_MS = 1000 * 1000,
 	POLL_MS_MAX = 3600 * 1000,
 };
 
@@ -77,7 +76,7 @@ int waiter_poll(const struct waiter *waiter, struct pollfd *fds, nfds_t count, u
 {
 	for (;;) {
 		uint64_t stop_ns = atomic_load(&waiter->stop_ns);
-		uint64_t now_ns = duration_monotonic_ns();
+		uint64_t now_ns = clock_monotonic_ns();
 		uint64_t end_ns = stop_ns && stop_ns < deadline_ns ? stop_ns : deadline_ns;
 
 		if (poll_once(waiter, fds, count, stop_ns == 0, timeout_ms(end_ns, now_ns)))
@@ -99,7 +98,7 @@ void waiter_idle(const struct waiter *waiter, struct pollfd *fds, nfds_t count,
 		 uint64_t deadline_ns)
 {
 	while (!waiter_is_stopping(waiter)) {
-		uint64_t now_ns = duration_monotonic_ns();
+		uint64_t now_ns = clock_monotonic_ns();
 
 		if (poll_once(waiter, fds, count, true, timeout_ms(deadline_ns, now_ns)) ||
 		    now_ns >= deadline_ns)

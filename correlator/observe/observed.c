@@ -6,13 +6,12 @@
 
 #include <correlator/state_abi.h>
 
-#include "base/duration.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "target/proc/process.h"
 
 /* USER_HZ of /proc: 100 on every Linux this runs on (sysconf(_SC_CLK_TCK)). */
 #define NS_PER_TICK 10000000ULL
-#define NS_PER_S    1000000000ULL
 
 /*
  * A server that boots is looked at often at first, then less: its contexts count from then on. New
@@ -299,7 +298,7 @@ static void note_process(struct observed *process)
 	process->parent_pid = info->parent_pid;
 	process->ns_pid = info->ns_pid;
 	process->start_wall_ns =
-		duration_wall_ns() - duration_boot_ns() + info->start_ticks * NS_PER_TICK;
+		clock_wall_ns() - clock_boot_ns() + info->start_ticks * NS_PER_TICK;
 }
 
 /* Tells the kernel side what is known, if that is news to it. */

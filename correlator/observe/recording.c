@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 
-#include "base/duration.h"
+#include "base/clock.h"
 #include "base/exit_code.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "observe/recording_internal.h"
 #include "target/proc/namespaces.h"
 #include "target/proc/process.h"
@@ -32,23 +32,6 @@ static int read_identity(struct recording *recording)
 	return 0;
 }
 
-/* Signals are read in the loop, so that each ends with everything written. */
-static int catch_signals(struct recording *recording)
-{
-	sigset_t signals;
-
-	(void)sigemptyset(&signals);
-	(void)sigaddset(&signals, SIGINT);
-	(void)sigaddset(&signals, SIGTERM);
-	(void)sigaddset(&signals, SIGHUP);
-	if (sigprocmask(SIG_BLOCK, &signals, NULL))
-		return log_error_errno(errno, "cannot block signals");
-	recording->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (recording->signal_fd < 0)
-		return log_error_errno(errno, "cannot catch signals");
-	return 0;
-}
-
 static int attach(struct recording *recording)
 {
 	if (session_attach(recording->session))
@@ -63,9 +46,9 @@ static int begin_observing(struct recording *recording)
 {
 	if (session_register_threads(recording->session))
 		return EXIT_CODE_FAILURE;
-	recording->window_mark_ns = duration_monotonic_ns();
-	recording->wall_offset_ns = duration_wall_ns() - recording->window_mark_ns;
-	recording->own_cpu_mark_ns = duration_own_cpu_ns();
+	recording->window_mark_ns = clock_monotonic_ns();
+	recording->wall_offset_ns = clock_wall_ns() - recording->window_mark_ns;
+	recording->own_cpu_mark_ns = clock_own_cpu_ns();
 	return EXIT_CODE_OK;
 }
 
@@ -164,7 +147,10 @@ int recording_start(const struct recording_options *options, struct recording **
 		code = recording_check_pids(options);
 	if (code)
 		return code;
-	if (read_identity(recording) || catch_signals(recording))
+	if (read_identity(recording))
+		return EXIT_CODE_FAILURE;
+	recording->signal_fd = signals_catch();
+	if (recording->signal_fd < 0)
 		return EXIT_CODE_FAILURE;
 	if (session_open(&session_options, &recording->session))
 		return EXIT_CODE_UNSUPPORTED;

@@ -4,17 +4,15 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/signalfd.h>
 
 #include <correlator/events.h>
 
-#include "base/duration.h"
+#include "base/clock.h"
 #include "base/exit_code.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "observe/recording_internal.h"
 #include "target/proc/process.h"
-
-#define NS_PER_S 1000000000U
 
 static void on_fork(struct recording *recording, const struct event *event)
 {
@@ -34,10 +32,10 @@ static void on_fork(struct recording *recording, const struct event *event)
 	/* What its parent still lacks, it lacks too. */
 	child->is_fork = true;
 	if (!parent || parent->retry_ns)
-		child->retry_ns = duration_monotonic_ns();
+		child->retry_ns = clock_monotonic_ns();
 	/* It will publish a process context of its own, if it lives: most that are forked exec. */
 	else if (parent->otel)
-		child->retry_ns = duration_monotonic_ns() + NS_PER_S / 2;
+		child->retry_ns = clock_monotonic_ns() + NS_PER_S / 2;
 	(void)recording_write_process(recording, child, "fork", event->ktime_ns);
 }
 
@@ -48,7 +46,7 @@ static void on_exec(struct recording *recording, const struct event *event)
 	if (!process)
 		return;
 	(void)snprintf(process->comm, sizeof(process->comm), "%.*s", COMM_BYTES - 1, event->comm);
-	observed_forget_image(process, duration_monotonic_ns());
+	observed_forget_image(process, clock_monotonic_ns());
 	(void)recording_write_process(recording, process, "exec", event->ktime_ns);
 }
 
@@ -67,17 +65,17 @@ static void on_event(void *user, const struct event *event)
 	case EVENT_KIND_LOAD:
 		process = observed_find(&recording->processes, (pid_t)event->tgid);
 		if (process)
-			observed_note_loading(process, event->ktime_ns, duration_monotonic_ns());
+			observed_note_loading(process, event->ktime_ns, clock_monotonic_ns());
 		break;
 	case EVENT_KIND_ASK:
 		process = observed_find(&recording->processes, (pid_t)event->tgid);
 		if (process)
-			observed_note_question(process, event->address, duration_monotonic_ns());
+			observed_note_question(process, event->address, clock_monotonic_ns());
 		break;
 	case EVENT_KIND_OTEL_KEYS:
 		process = observed_find(&recording->processes, (pid_t)event->tgid);
 		if (process)
-			observed_expect_otel(process, duration_monotonic_ns());
+			observed_expect_otel(process, clock_monotonic_ns());
 		break;
 	case EVENT_KIND_EXIT:
 		process = observed_find(&recording->processes, (pid_t)event->tgid);
@@ -100,7 +98,7 @@ static void find_lost_exits(struct recording *recording)
 		if (process->has_exited || !kill(process->pid, 0) || errno != ESRCH)
 			continue;
 		process->has_exited = true;
-		process->exit_ktime_ns = duration_monotonic_ns();
+		process->exit_ktime_ns = clock_monotonic_ns();
 	}
 }
 
@@ -118,7 +116,7 @@ static bool all_have_exited(const struct recording *recording)
 static void note_readable(struct recording *recording, struct observed *process, bool was_readable)
 {
 	const struct publisher *publisher = ruby_target_publisher(process->target);
-	uint64_t now_ns = duration_monotonic_ns();
+	uint64_t now_ns = clock_monotonic_ns();
 
 	if (process->is_readable == was_readable)
 		return;
@@ -176,12 +174,10 @@ static void look_at_missing(struct recording *recording, uint64_t now_ns)
 
 static bool read_signal(struct recording *recording)
 {
-	struct signalfd_siginfo info;
+	int number = signals_read(recording->signal_fd);
 
-	if (read(recording->signal_fd, &info, sizeof(info)) != sizeof(info))
-		return false;
-	recording->is_interrupted = info.ssi_signo == SIGINT;
-	return true;
+	recording->is_interrupted |= number == SIGINT;
+	return number != 0;
 }
 
 /* Until the earliest of the deadlines. */
@@ -195,8 +191,7 @@ static struct timespec poll_timeout(uint64_t now_ns, uint64_t flush_ns, uint64_t
 	if (look_ns < next_ns)
 		next_ns = look_ns;
 	next_ns = next_ns > now_ns ? next_ns - now_ns : 0;
-	return (struct timespec){ .tv_sec = (time_t)(next_ns / NS_PER_S),
-				  .tv_nsec = (long)(next_ns % NS_PER_S) };
+	return clock_timespec(next_ns);
 }
 
 /* Waits, and handles what came. True: it is time to end. */
@@ -250,12 +245,12 @@ int recording_run(struct recording *recording)
 	int result = 0;
 
 	while (!result && !is_over) {
-		uint64_t now_ns = duration_monotonic_ns();
+		uint64_t now_ns = clock_monotonic_ns();
 
 		is_over = wait_for_work(recording,
 					poll_timeout(now_ns, flush_ns, end_ns,
 						     observed_next_look(&recording->processes)));
-		now_ns = duration_monotonic_ns();
+		now_ns = clock_monotonic_ns();
 		look_at_missing(recording, now_ns);
 		if (now_ns >= flush_ns) {
 			find_lost_exits(recording);

@@ -4,13 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/exit_code.h"
 #include "base/log.h"
 #include "observe/recording_internal.h"
 #include "queue/backlog_source.h"
 
 /* At the end, for what waits to be sent; no longer than collectors take it. */
-#define DRAIN_NS ((uint64_t)5 * 1000000000)
+#define DRAIN_NS (5 * NS_PER_S)
 
 static bool forwards(const struct recording *recording)
 {

@@ -5,7 +5,7 @@
 
 #include <correlator/otel_record.h>
 
-#include "base/duration.h"
+#include "base/clock.h"
 #include "base/exit_code.h"
 #include "base/log.h"
 #include "observe/recording_internal.h"
@@ -92,7 +92,7 @@ static int observe_descendants(struct recording *recording, pid_t root)
 		if (!process)
 			return -ENOMEM;
 		result = observed_look(&recording->processes, process, recording->session,
-				       duration_monotonic_ns());
+				       clock_monotonic_ns());
 		/* A child may end at any moment, and need not be Ruby. */
 		if (result == -ESRCH || result == -EPERM || result == -EACCES) {
 			observed_remove(&recording->processes, process);
@@ -113,7 +113,7 @@ static int observe_root(struct recording *recording, pid_t pid, bool must_publis
 	if (!process)
 		return explain_look_failure(pid, -ENOMEM);
 	result = observed_look(&recording->processes, process, recording->session,
-			       duration_monotonic_ns());
+			       clock_monotonic_ns());
 	if (result)
 		return explain_look_failure(pid, result);
 	if (must_publish) {
@@ -140,7 +140,7 @@ static int on_found(void *user, pid_t pid, uint64_t start_ticks)
 	if (!process)
 		return -ENOMEM;
 	result = observed_look(&recording->processes, process, recording->session,
-			       duration_monotonic_ns());
+			       clock_monotonic_ns());
 	if (result) {
 		observed_remove(&recording->processes, process);
 		return result == -ENOMEM ? result : 0;
@@ -151,7 +151,7 @@ static int on_found(void *user, pid_t pid, uint64_t start_ticks)
 		return 0;
 	process->is_announced = true;
 	log_info("found process %d (%s)", pid, process->server ? process->server : process->comm);
-	return recording_write_process(recording, process, "found", duration_monotonic_ns());
+	return recording_write_process(recording, process, "found", clock_monotonic_ns());
 }
 
 int recording_search(struct recording *recording)
@@ -161,7 +161,7 @@ int recording_search(struct recording *recording)
 	if (!recording->discovery)
 		return 0;
 	recording->has_found = false;
-	result = discovery_look(recording->discovery, duration_monotonic_ns(), on_found, recording);
+	result = discovery_look(recording->discovery, clock_monotonic_ns(), on_found, recording);
 	if (!result && recording->has_found && recording->is_open)
 		result = session_register_threads(recording->session);
 	if (result)
@@ -202,7 +202,7 @@ int recording_observe_targets(struct recording *recording)
 		if (!code)
 			observed_forget_image(
 				observed_find(&recording->processes, recording->child.pid),
-				duration_monotonic_ns());
+				clock_monotonic_ns());
 	}
 	return code;
 }

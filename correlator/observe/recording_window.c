@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/duration.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "observe/recording_internal.h"
 #include "target/ruby/ruby_value.h"
@@ -118,7 +118,7 @@ static void remove_snapshot(void *user, uint64_t hash)
 static int close_all_books(struct recording *recording)
 {
 	unsigned int count = HASH_COUNT(recording->processes.processes);
-	uint64_t own_cpu_ns = duration_own_cpu_ns();
+	uint64_t own_cpu_ns = clock_own_cpu_ns();
 	uint64_t spent_ns = own_cpu_ns - recording->own_cpu_mark_ns;
 	struct observed *process, *next;
 	int result = recording_write_self(recording, spent_ns);
@@ -153,8 +153,8 @@ int recording_flush(struct recording *recording, bool is_last)
 	int result;
 
 	recording->window_number++;
-	recording->wall_offset_ns = duration_wall_ns() - duration_monotonic_ns();
-	recording->end_ktime_ns = duration_monotonic_ns();
+	recording->wall_offset_ns = clock_wall_ns() - clock_monotonic_ns();
+	recording->end_ktime_ns = clock_monotonic_ns();
 	result = session_flush(recording->session, is_last, on_account, recording,
 			       &recording->end_ktime_ns, &recording->ended_epoch);
 	if (!result)

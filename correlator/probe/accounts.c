@@ -5,7 +5,7 @@
 
 #include <bpf/bpf.h>
 
-#include "base/duration.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "probe/session_internal.h"
 
@@ -110,7 +110,7 @@ int session_flush(struct session *session, bool is_last, session_account_fn on_a
 		result = end_window(session, is_last);
 	if (result)
 		return log_error_errno(result, "cannot write up the open intervals");
-	*ret_end_ktime_ns = duration_monotonic_ns();
+	*ret_end_ktime_ns = clock_monotonic_ns();
 	*ret_epoch = epoch;
 	result = drain_epoch(session, bpf_map__fd(maps[epoch & 1]), on_account, context);
 	if (result)

@@ -17,7 +17,7 @@
 #endif
 
 #include "base/cleanup.h"
-#include "base/duration.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "probe/session_internal.h"
 
@@ -119,7 +119,7 @@ static __attribute__((noinline)) uint64_t time_call(unsigned int callers)
 static double time_calls(int calls)
 {
 	uint64_t pair = measure_pair(), counts = 0, counted = 0;
-	uint64_t start_ns = duration_monotonic_ns();
+	uint64_t start_ns = clock_monotonic_ns();
 	uint64_t start = read_counter();
 	double ns_per_count;
 
@@ -131,8 +131,7 @@ static double time_calls(int calls)
 		counts += took;
 		counted++;
 	}
-	ns_per_count =
-		(double)(duration_monotonic_ns() - start_ns) / (double)(read_counter() - start);
+	ns_per_count = (double)(clock_monotonic_ns() - start_ns) / (double)(read_counter() - start);
 	return counted ? ((double)counts / (double)counted - (double)pair) * ns_per_count : 0;
 }
 

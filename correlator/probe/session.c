@@ -4,14 +4,14 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 
 #include <bpf/bpf.h>
 
 #include "base/cleanup.h"
-#include "base/duration.h"
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/random.h"
 #include "probe/features.h"
 #include "probe/session_internal.h"
 
@@ -31,9 +31,10 @@ static int print_libbpf(enum libbpf_print_level level, const char *format, va_li
 static int draw_hash_key(struct session *session)
 {
 	struct context_hash_key key;
+	int r = random_bytes(&key, sizeof(key));
 
-	if (getrandom(&key, sizeof(key), 0) != (ssize_t)sizeof(key))
-		return log_error_errno(errno, "cannot draw the key of the context hash");
+	if (r < 0)
+		return log_error_errno(r, "cannot draw the key of the context hash");
 	memcpy((void *)&session->skeleton->rodata->hash_key, &key, sizeof(key));
 	return 0;
 }
@@ -130,13 +131,13 @@ static int introduce_observer(struct session *session)
 {
 	struct correlator_bpf *skeleton = session->skeleton;
 	int fd = bpf_program__fd(skeleton->progs.identify_observer);
-	uint64_t before_ns = duration_monotonic_ns();
+	uint64_t before_ns = clock_monotonic_ns();
 	LIBBPF_OPTS(bpf_test_run_opts, options);
 
 	if (bpf_prog_test_run_opts(fd, &options))
 		return log_error_errno(errno, "cannot find our own pid namespace");
 	if (skeleton->bss->observer_ktime_ns < before_ns ||
-	    skeleton->bss->observer_ktime_ns > duration_monotonic_ns())
+	    skeleton->bss->observer_ktime_ns > clock_monotonic_ns())
 		return log_error(ENOTSUP,
 				 "CLOCK_MONOTONIC is shifted here by a time namespace: start "
 				 "Correlator in the machine's (nsenter --time=/proc/1/ns/time)");

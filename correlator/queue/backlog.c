@@ -8,7 +8,7 @@
 
 #include <utlist.h>
 
-#include "base/duration.h"
+#include "base/clock.h"
 #include "queue/backlog_internal.h"
 #include "queue/spool.h"
 #include "record/entry_scan.h"
@@ -95,9 +95,7 @@ void backlog_free(struct backlog *backlog)
 
 void backlog_wake_reader_at(struct backlog *backlog, uint64_t due_ns)
 {
-	const uint64_t ns_per_second = 1000000000;
-	struct itimerspec due = { .it_value = { .tv_sec = (time_t)(due_ns / ns_per_second),
-						.tv_nsec = (long)(due_ns % ns_per_second) } };
+	struct itimerspec due = { .it_value = clock_timespec(due_ns) };
 
 	(void)timerfd_settime(backlog->timer_fd, TFD_TIMER_ABSTIME, &due, NULL);
 }
@@ -240,7 +238,7 @@ static int open_segment(struct backlog *backlog, size_t entry_bytes, struct segm
 	r = segment_new(capacity_bytes, &segment);
 	if (r < 0)
 		return r;
-	segment->opened_ns = duration_monotonic_ns();
+	segment->opened_ns = clock_monotonic_ns();
 	backlog->memory_bytes += capacity_bytes;
 	DL_APPEND(backlog->segments, segment);
 	/* Behind another one it must not put off what the fd has to say of that. */

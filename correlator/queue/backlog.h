@@ -19,10 +19,9 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "queue/chunk.h"
 
 enum {
-	CHUNK_ID_RANDOM_BYTES = 16,
-	CHUNK_ID_BYTES = 25, /* the same in base64, and a NUL */
 	BACKLOG_SEGMENT_BYTES = 512 * 1024, /* fast with each receiver, far below their limits */
 	BACKLOG_MEMORY_BYTES = 8 * 1024 * 1024,
 	BACKLOG_SEAL_MS = 1000,
@@ -37,14 +36,6 @@ struct backlog_options {
 	uint64_t seal_ns; /* a chunk is sealed when its first entry is this old; 0 = default */
 	const char *spool; /* directory; NULL = none. Borrowed for the call of backlog_new */
 	uint64_t store_bytes_max; /* of the spool, or the file without a name; 0 = default */
-};
-
-/* Whole entries [EventTime, map], one after the other. */
-struct chunk {
-	char id[CHUNK_ID_BYTES]; /* the same each time it is sent, also after a restart */
-	const void *bytes; /* valid until backlog_done */
-	size_t size_bytes;
-	uint32_t entries;
 };
 
 struct backlog_status {

@@ -1,17 +1,15 @@
 /* The thread that takes segments from memory to disk, so that no other waits for one. */
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <string.h>
 
 #include <utlist.h>
 
-#include "base/duration.h"
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "queue/backlog_internal.h"
 #include "queue/spill.h"
-
-static const uint64_t ns_per_second = 1000000000;
 
 static bool may_leave(const struct segment *segment)
 {
@@ -33,7 +31,7 @@ static bool is_work(const struct backlog *backlog, const struct segment *segment
 static struct segment *find_work(struct backlog *backlog, uint64_t *ret_until_ns)
 {
 	struct segment *open = backlog_find_open(backlog), *segment;
-	uint64_t now_ns = duration_monotonic_ns();
+	uint64_t now_ns = clock_monotonic_ns();
 
 	*ret_until_ns = UINT64_MAX;
 	if (open && backlog_is_durable(backlog)) {
@@ -55,8 +53,8 @@ static struct segment *find_work(struct backlog *backlog, uint64_t *ret_until_ns
 
 static void wait_for_work(struct backlog *backlog, uint64_t until_ns)
 {
-	struct timespec until = { .tv_sec = (time_t)(until_ns / ns_per_second),
-				  .tv_nsec = (long)(until_ns % ns_per_second) };
+	struct timespec until = { .tv_sec = (time_t)(until_ns / NS_PER_S),
+				  .tv_nsec = (long)(until_ns % NS_PER_S) };
 
 	if (until_ns == UINT64_MAX)
 		(void)pthread_cond_wait(&backlog->work, &backlog->lock);
@@ -171,7 +169,7 @@ static void note_result(struct backlog *backlog, int result)
 
 	backlog->is_failing = result != 0;
 	if (result)
-		backlog->retry_ns = duration_monotonic_ns() + ns_per_second;
+		backlog->retry_ns = clock_monotonic_ns() + NS_PER_S;
 	if (result && !was_failing)
 		log_warning("cannot keep records in %s: %s; they wait in memory, at most %zu KiB",
 			    name, strerror(-result), backlog->options.memory_bytes_max / 1024);
@@ -246,16 +244,10 @@ void backlog_settle(struct backlog *backlog)
 
 int backlog_keeper_start(struct backlog *backlog)
 {
-	sigset_t all, before;
-	int r;
+	int r = thread_start(&backlog->keeper, keep_segments, backlog);
 
-	/* Signals are the business of the thread that measures. */
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&backlog->keeper, NULL, keep_segments, backlog);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	backlog->has_keeper = r == 0;
-	return -r;
+	return r;
 }
 
 void backlog_keeper_stop(struct backlog *backlog)

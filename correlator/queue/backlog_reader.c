@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <openssl/evp.h>
 #include <utlist.h>
 
-#include "base/duration.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "queue/backlog_internal.h"
 
@@ -55,7 +54,7 @@ static int find_ready(struct backlog *backlog, struct segment **ret_segment)
 		return -EAGAIN;
 	if (!oldest->is_sealed) {
 		due_ns = backlog_due_ns(backlog, oldest);
-		if (duration_monotonic_ns() < due_ns) {
+		if (clock_monotonic_ns() < due_ns) {
 			backlog_wake_reader_at(backlog, due_ns);
 			return -EAGAIN;
 		}
@@ -94,7 +93,7 @@ static int fill_chunk(struct backlog *backlog, const struct segment *segment)
 	struct segment found = { 0 };
 
 	segment_salvage(&found, segment->bytes, segment->size_bytes);
-	(void)EVP_EncodeBlock((unsigned char *)chunk->id, segment->random, sizeof(segment->random));
+	chunk_id_write(segment->random, chunk->id);
 	chunk->bytes = segment->bytes;
 	chunk->size_bytes = found.size_bytes;
 	chunk->entries = found.entries;

@@ -6,11 +6,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <openssl/evp.h>
 
 #include "base/log.h"
 #include "record/damage.h"
@@ -183,16 +180,6 @@ static void cut_chunk(struct file_source *source)
 	source->chunk_entries = entries;
 }
 
-static int make_id(char ret_id[static CHUNK_ID_BYTES])
-{
-	unsigned char random[CHUNK_ID_RANDOM_BYTES];
-
-	if (getrandom(random, sizeof(random), 0) != sizeof(random))
-		return log_error_errno(errno, "cannot make the identity of a chunk");
-	(void)EVP_EncodeBlock((unsigned char *)ret_id, random, sizeof(random));
-	return 0;
-}
-
 static void done(void *user)
 {
 	struct file_source *source = user;
@@ -204,9 +191,10 @@ static void done(void *user)
 static int find_chunk(struct file_source *source)
 {
 	bool is_skipped = true;
+	int r;
 
 	while (is_skipped) {
-		int r = source->is_over ? -ENODATA : fill(source);
+		r = source->is_over ? -ENODATA : fill(source);
 
 		if (r == 0)
 			r = pass_over_damage(source);
@@ -222,7 +210,8 @@ static int find_chunk(struct file_source *source)
 		if (is_skipped)
 			done(source);
 	}
-	return make_id(source->chunk_id);
+	r = chunk_id_draw(source->chunk_id);
+	return r < 0 ? log_error_errno(r, "cannot make the identity of a chunk") : 0;
 }
 
 static int next(void *user, struct chunk *ret_chunk)

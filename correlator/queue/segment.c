@@ -3,13 +3,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
+#include "base/random.h"
 #include "record/entry_scan.h"
 
 int segment_new(size_t capacity_bytes, struct segment **ret_segment)
 {
 	_cleanup_(segment_freep) struct segment *segment = calloc(1, sizeof(*segment));
+	int r;
 
 	if (!segment)
 		return -ENOMEM;
@@ -20,9 +21,9 @@ int segment_new(size_t capacity_bytes, struct segment **ret_segment)
 			return -ENOMEM;
 	}
 	segment->capacity_bytes = capacity_bytes;
-	/* At most 256 bytes come whole (getrandom(2)). */
-	if (getrandom(segment->random, sizeof(segment->random), 0) < 0)
-		return -errno;
+	r = random_bytes(segment->random, sizeof(segment->random));
+	if (r < 0)
+		return r;
 	*ret_segment = TAKE_PTR(segment);
 	return 0;
 }

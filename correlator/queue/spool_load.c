@@ -13,6 +13,7 @@
 
 #include "base/file_bytes.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "queue/spool_internal.h"
 
 enum {
@@ -21,17 +22,11 @@ enum {
 	FILE_BYTES_MAX = 16 * 1024 * 1024,
 };
 
-static void format_id(const struct segment *segment, char ret_digits[static ID_DIGITS + 1])
-{
-	for (size_t i = 0; i < CHUNK_ID_RANDOM_BYTES; i++)
-		(void)snprintf(ret_digits + 2 * i, 3, "%02x", segment->random[i]);
-}
-
 void spool_name_open(const struct segment *segment, char ret_name[static SPOOL_NAME_BYTES])
 {
 	char digits[ID_DIGITS + 1];
 
-	format_id(segment, digits);
+	text_hex(segment->random, CHUNK_ID_RANDOM_BYTES, digits);
 	(void)snprintf(ret_name, SPOOL_NAME_BYTES, "%016" PRIu64 "-%s.open", segment->number,
 		       digits);
 }
@@ -40,7 +35,7 @@ void spool_name_sealed(const struct segment *segment, char ret_name[static SPOOL
 {
 	char digits[ID_DIGITS + 1];
 
-	format_id(segment, digits);
+	text_hex(segment->random, CHUNK_ID_RANDOM_BYTES, digits);
 	(void)snprintf(ret_name, SPOOL_NAME_BYTES,
 		       "%016" PRIu64 "-%s-%" PRIu32 "-%" PRIu64 "-%" PRIu64 ".chunk",
 		       segment->number, digits, segment->entries, segment->first_ns,

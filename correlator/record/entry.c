@@ -4,11 +4,11 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "record/record_encode.h"
 
 enum {
-	NS_PER_SECOND = 1000000000,
 	EVENT_TIME_TYPE = 0,
 	EVENT_TIME_BYTES = 8,
 	MAP16_MARK = 0xde,
@@ -104,8 +104,8 @@ void entry_texts(struct entry_buffer *buffer, const char *name, const char *cons
 
 static void pack_event_time(struct entry_buffer *buffer, uint64_t wall_ns)
 {
-	uint64_t seconds = wall_ns / NS_PER_SECOND;
-	uint64_t nanoseconds = wall_ns % NS_PER_SECOND;
+	uint64_t seconds = wall_ns / NS_PER_S;
+	uint64_t nanoseconds = wall_ns % NS_PER_S;
 	uint8_t bytes[EVENT_TIME_BYTES];
 
 	if (seconds > EVENT_TIME_SECONDS_MAX)

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "base/clock.h"
 #include "record/value_scan.h"
 
 /* The first bytes of every entry, so that a file of something else is refused at byte 0. */
@@ -48,8 +49,7 @@ static uint64_t read_u32(const uint8_t *bytes)
 
 uint64_t entry_time_ns(const uint8_t *entry)
 {
-	const uint64_t ns_per_second = 1000000000;
 	const uint8_t *time = entry + 3; /* 92 d7 00, as in scan_head */
 
-	return read_u32(time) * ns_per_second + read_u32(time + 4);
+	return read_u32(time) * NS_PER_S + read_u32(time + 4);
 }

@@ -6,8 +6,7 @@
 #include <msgpack.h>
 
 #include "base/cleanup.h"
-
-static const uint64_t NS_PER_SECOND = 1000000000;
+#include "record/entry_scan.h"
 
 static void unpacked_destroy(msgpack_unpacked *unpacked)
 {
@@ -124,17 +123,6 @@ static int decode_fields(struct record_view *view, const msgpack_object_map *map
 	return 0;
 }
 
-static uint64_t decode_event_time(const uint8_t *bytes)
-{
-	uint64_t seconds = 0, nanoseconds = 0;
-
-	for (int i = 0; i < 4; i++) {
-		seconds = seconds << 8 | bytes[i];
-		nanoseconds = nanoseconds << 8 | bytes[4 + i];
-	}
-	return seconds * NS_PER_SECOND + nanoseconds;
-}
-
 static int check_common(struct record_view *view)
 {
 	static const char *const kinds[_RECORD_KIND_MAX] = {
@@ -177,7 +165,7 @@ int record_view_decode(const uint8_t *entry, size_t entry_bytes, struct record_v
 		return -EBADMSG;
 	ret_view->field_count = 0;
 	ret_view->item_count = 0;
-	ret_view->wall_ns = decode_event_time((const uint8_t *)pair->ptr[0].via.ext.ptr);
+	ret_view->wall_ns = entry_time_ns(entry);
 	r = decode_fields(ret_view, &pair->ptr[1].via.map);
 	return r < 0 ? r : check_common(ret_view);
 }

@@ -1,3 +1,4 @@
+#include "base/clock.h"
 #include "report/format.h"
 
 #include <inttypes.h>
@@ -12,7 +13,6 @@ enum {
 	LABEL_COLUMNS = 11,
 	ITEM_BYTES = 512,
 	PROCESSES_SHOWN_MAX = 12,
-	NS_PER_SECOND = 1000000000,
 	CLEAN_BYTES = 4 * RECORDING_TEXT_BYTES,
 };
 
@@ -91,7 +91,7 @@ static void print_time(const struct recording *recording, const struct format_op
 		       FILE *out)
 {
 	struct item_list list = list_begin("time", options, out);
-	time_t seconds = (time_t)(recording->start_ns / NS_PER_SECOND);
+	time_t seconds = (time_t)(recording->start_ns / (int64_t)NS_PER_S);
 	char item[ITEM_BYTES], duration[HUMAN_BYTES];
 	struct tm utc;
 

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/keyed_hash.h"
+#include "base/hash.h"
+#include "base/random.h"
 
 static const char *const by_fields[] = { "pid", "tid", "comm", "thread_name" };
 
@@ -42,7 +43,7 @@ int grouping_init(struct grouping *grouping, const char *by)
 		.by = strdup(by),
 		.has_all_time = grouping_is_by_field(by),
 	};
-	grouping->seed = keyed_hash_seed();
+	grouping->seed = random_seed();
 	text_set_init(&grouping->requests);
 	return grouping->by ? 0 : -ENOMEM;
 }
@@ -88,7 +89,7 @@ static int count_request(struct grouping *grouping, struct group *group,
 static int find_or_add(struct grouping *grouping, struct record_text value, size_t host_bytes,
 		       struct group **ret_group)
 {
-	unsigned int hash = keyed_hash(grouping->seed, value.bytes, value.size_bytes);
+	unsigned int hash = hash_table_key(grouping->seed, value.bytes, value.size_bytes);
 	_cleanup_free_ struct group *group = NULL;
 	struct group *known;
 

@@ -9,7 +9,8 @@
 
 #include <uthash.h>
 
-#include "base/keyed_hash.h"
+#include "base/hash.h"
+#include "base/random.h"
 #include "base/text.h"
 
 struct recording_process {
@@ -23,7 +24,7 @@ enum {
 
 void recording_init(struct recording *recording)
 {
-	*recording = (struct recording){ .seed = keyed_hash_seed() };
+	*recording = (struct recording){ .seed = random_seed() };
 }
 
 void recording_deinit(struct recording *recording)
@@ -57,7 +58,7 @@ static void read_process_key(const struct record_view *record, struct recording_
 static unsigned int hash_process(const struct recording *recording,
 				 const struct recording_process_info *info)
 {
-	return keyed_hash(recording->seed, info->host_name, PROCESS_KEY_BYTES);
+	return hash_table_key(recording->seed, info->host_name, PROCESS_KEY_BYTES);
 }
 
 static struct recording_process *find_process(const struct recording *recording,

@@ -10,7 +10,8 @@
 #include <uthash.h>
 
 #include "base/cleanup.h"
-#include "base/keyed_hash.h"
+#include "base/hash.h"
+#include "base/random.h"
 
 struct text_set_entry {
 	UT_hash_handle hh;
@@ -19,7 +20,7 @@ struct text_set_entry {
 
 void text_set_init(struct text_set *set)
 {
-	*set = (struct text_set){ .seed = keyed_hash_seed() };
+	*set = (struct text_set){ .seed = random_seed() };
 }
 
 void text_set_deinit(struct text_set *set)
@@ -44,7 +45,7 @@ int text_set_add(struct text_set *set, uint32_t number, struct record_text text)
 		return -ENOMEM;
 	memcpy(entry->key, &number, sizeof(number));
 	memcpy(entry->key + sizeof(number), text.bytes, text.size_bytes);
-	hash = keyed_hash(set->seed, entry->key, key_bytes);
+	hash = hash_table_key(set->seed, entry->key, key_bytes);
 	HASH_FIND_BYHASHVALUE(hh, set->entries, entry->key, key_bytes, hash, known);
 	if (known)
 		return 0;

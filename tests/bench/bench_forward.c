@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/duration.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "forward/sender.h"
 #include "queue/backlog_source.h"
@@ -98,13 +98,13 @@ static void print_result(uint64_t records, uint64_t bytes, uint64_t start_ns, ui
 
 	(void)getrusage(RUSAGE_SELF, &usage);
 	(void)printf("%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %ld\n", records, bytes,
-		     duration_monotonic_ns() - start_ns, duration_own_cpu_ns() - cpu_ns,
+		     clock_monotonic_ns() - start_ns, clock_own_cpu_ns() - cpu_ns,
 		     usage.ru_maxrss * 1024);
 }
 
 static void run(const char *text, uint64_t count, bool is_outage)
 {
-	uint64_t start_ns = duration_monotonic_ns(), cpu_ns = duration_own_cpu_ns();
+	uint64_t start_ns = clock_monotonic_ns(), cpu_ns = clock_own_cpu_ns();
 	struct forward_url url;
 	const char *problem;
 	struct sender_options options = { .urls = &url,

@@ -5,13 +5,13 @@
 
 #include <uthash.h>
 
+#include "base/clock.h"
 #include "target/discovery/process_filter.h"
 #include "target/discovery/sighting.h"
 #include "target/otel/otel_target.h"
 #include "target/proc/proc_file.h"
 #include "target/ruby/ruby_target.h"
 
-#define NS_PER_MS      1000000ULL
 #define PAUSE_FIRST_NS (50 * NS_PER_MS)
 #define PAUSE_MAX_NS   (2000 * NS_PER_MS)
 /* A program may be seen before its loader is done: an answer given later than this is final. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "target/proc/memory_map.h"
 #include "target/proc/proc_file.h"
 
@@ -56,13 +57,18 @@ bool sighting_is_same_program(const struct program *a, const struct program *b)
 	       a->stack_start == b->stack_start;
 }
 
+static uint64_t digest_file(uint64_t digest, const struct memory_map_entry *entry)
+{
+	const uint64_t words[] = { entry->inode, entry->device_major, entry->device_minor };
+
+	return hash_bytes(digest, words, sizeof(words));
+}
+
 /* Of whole paths: gems are below lib/ruby, also with a Ruby that has another name. */
 int sighting_read_files(pid_t pid, struct sighting_files *ret_files)
 {
 	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
-	/* FNV-1a's, on words. */
-	struct sighting_files files = { .code_digest = 0xcbf29ce484222325 };
-	const uint64_t prime = 0x100000001b3;
+	struct sighting_files files = { 0 };
 	int result = memory_map_of_process(pid, &map);
 
 	if (result)
@@ -75,9 +81,7 @@ int sighting_read_files(pid_t pid, struct sighting_files *ret_files)
 		files.has_ruby |= strstr(entry->path, "ruby") != NULL;
 		if (!entry->is_executable)
 			continue;
-		files.code_digest = (files.code_digest ^ entry->inode) * prime;
-		files.code_digest = (files.code_digest ^ entry->device_major) * prime;
-		files.code_digest = (files.code_digest ^ entry->device_minor) * prime;
+		files.code_digest = digest_file(files.code_digest, entry);
 	}
 	*ret_files = files;
 	return 0;

@@ -8,6 +8,7 @@
 
 #include <correlator/otel_record.h>
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "target/elf/elf_image.h"
 #include "target/elf/link_map.h"
@@ -18,16 +19,14 @@
 
 static uint64_t digest_objects(const struct memory_map *map)
 {
-	/* FNV-1a's, on words. */
-	const uint64_t prime = 0x100000001b3;
-	uint64_t digest = 0xcbf29ce484222325;
+	uint64_t digest = 0;
 	const struct memory_map_entry *entry;
 	size_t cursor = 0;
 
 	while ((entry = memory_map_next_object(map, &cursor))) {
-		digest = (digest ^ entry->start) * prime;
-		digest = (digest ^ entry->inode) * prime;
-		digest = (digest ^ entry->device_minor) * prime;
+		const uint64_t words[] = { entry->start, entry->inode, entry->device_minor };
+
+		digest = hash_bytes(digest, words, sizeof(words));
 	}
 	return digest;
 }

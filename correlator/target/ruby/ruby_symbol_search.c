@@ -4,8 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define FNV_OFFSET UINT64_C(0xcbf29ce484222325)
-#define FNV_PRIME  UINT64_C(0x100000001b3)
+#include "base/hash.h"
 
 /*
  * Stores the ID of an entry whose name's length, and whose text as far as it is in the object,
@@ -126,17 +125,15 @@ int ruby_symbol_search_page(struct ruby_symbol_search *search, uint64_t page, ui
 
 uint64_t ruby_symbol_search_count_missing(struct ruby_symbol_search *search)
 {
-	uint64_t hash = FNV_OFFSET;
+	uint64_t hash = 0;
 
 	search->missing = 0;
 	for (size_t i = 0; i < search->name_count; i++) {
-		const char *at = search->names[i];
+		const char *name = search->names[i];
 
 		if (search->ids[i] != 0)
 			continue;
-		do
-			hash = (hash ^ (uint8_t)*at) * FNV_PRIME;
-		while (*at++ != '\0');
+		hash = hash_bytes(hash, name, strlen(name) + 1);
 		search->missing++;
 	}
 	return hash;

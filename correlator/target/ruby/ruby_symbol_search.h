@@ -29,7 +29,7 @@ struct ruby_symbol_search {
 	uint8_t text[RUBY_SYMBOL_NAME_BYTES_MAX];
 };
 
-/* Sets missing, and returns a hash of the names that are (FNV-1a, with their ends). */
+/* Sets missing, and returns a hash of the names that are (with their ends). */
 uint64_t ruby_symbol_search_count_missing(struct ruby_symbol_search *search);
 
 /*

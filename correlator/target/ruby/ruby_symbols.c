@@ -8,6 +8,7 @@
 
 #include <correlator/value_digest.h>
 
+#include "base/clock.h"
 #include "target/ruby/ruby_id_scan.h"
 #include "target/ruby/ruby_id_table.h"
 #include "target/ruby/ruby_symbol_search.h"
@@ -23,8 +24,6 @@ enum {
 	/* Slots of the cache; an ID has one slot, a newer name takes it. */
 	NAME_SLOTS = 1024,
 };
-
-#define NS_PER_SECOND UINT64_C(1000000000)
 
 struct symbol_name {
 	uint64_t id;
@@ -84,13 +83,10 @@ enum string_layout ruby_symbols_string_layout(const struct ruby_symbols *symbols
 static bool pause_for_retry(struct ruby_symbols *symbols, unsigned int *retries)
 {
 	static const struct timespec pause = { .tv_nsec = RETRY_PAUSE_NS };
-	struct timespec now;
-	uint64_t now_ns;
+	uint64_t now_ns = clock_monotonic_ns();
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	now_ns = (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
 	if (now_ns >= symbols->retries_refill_ns) {
-		symbols->retries_refill_ns = now_ns + NS_PER_SECOND;
+		symbols->retries_refill_ns = now_ns + NS_PER_S;
 		symbols->retries_left = RETRIES_PER_SECOND;
 	}
 	if (symbols->retries_left == 0 || *retries == RETRIES_PER_CALL)

@@ -1,0 +1,23 @@
+/* The kernel's clocks, in nanoseconds. Any thread. */
+#pragma once
+
+#include <stdint.h>
+#include <time.h>
+
+#define NS_PER_US ((uint64_t)1000)
+#define NS_PER_MS ((uint64_t)1000000)
+#define NS_PER_S  ((uint64_t)1000000000)
+
+/* CLOCK_MONOTONIC and CLOCK_REALTIME now. */
+uint64_t clock_monotonic_ns(void);
+uint64_t clock_wall_ns(void);
+/* CLOCK_BOOTTIME: what /proc's start times count from; runs on in suspend. */
+uint64_t clock_boot_ns(void);
+/* CPU time that this process has used, all threads. */
+uint64_t clock_own_cpu_ns(void);
+
+static inline struct timespec clock_timespec(uint64_t ns)
+{
+	return (struct timespec){ .tv_sec = (time_t)(ns / NS_PER_S),
+				  .tv_nsec = (long)(ns % NS_PER_S) };
+}
