@@ -95,7 +95,7 @@ void metrics_add_self(struct metrics *metrics, const struct self_record *record)
 	if (!record->has_programs)
 		return;
 	metrics->has_programs = true;
-	for (size_t i = 0; i < record->program_count; i++)
+	for (size_t i = 0; i < record->programs_count; i++)
 		metrics->programs_ns += record->programs[i].run_ns;
 }
 

@@ -8,53 +8,20 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "record/record_fields.h"
 
-/* Fields of records, and names that receivers give a meaning of their own (design: schema). */
+/* What receivers give a meaning of their own, and what `report` calls a process. */
 static const char *const reserved_names[] = {
-	"schema",
-	"kind",
-	"record_id",
-	"host_name",
-	"pid",
-	"tid",
-	"ns_pid",
-	"ns_tid",
-	"ppid",
-	"comm",
-	"thread_name",
-	"window_ns",
-	"cpu_ns",
-	"user_ns",
-	"kernel_ns",
-	"run_queue_ns",
-	"blocked_ns",
-	"uninterruptible_ns",
-	"stolen_ns",
-	"ambiguous_ns",
-	"slices",
-	"switches_voluntary",
-	"switches_involuntary",
-	"migrations",
-	"syscalls",
-	"first_ns",
-	"last_ns",
-	"flags",
-	"tag",
-	"host",
-	"timestamp",
-	"source_type",
-	"message",
-	"log",
-	"time",
-	"date",
+	"tag", "host", "timestamp", "source_type", "message", "log", "time", "date", "comm", "ppid",
 };
 
 static bool is_reserved(const char *name)
 {
-	for (size_t i = 0; i < sizeof(reserved_names) / sizeof(reserved_names[0]); i++)
-		if (!strcmp(name, reserved_names[i]))
+	for (size_t i = 0; i < sizeof(reserved_names) / sizeof(reserved_names[0]); i++) {
+		if (strcmp(name, reserved_names[i]) == 0)
 			return true;
-	return false;
+	}
+	return record_fields_are_taken(name);
 }
 
 static bool is_otel(const char *key)

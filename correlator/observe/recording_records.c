@@ -86,9 +86,11 @@ int recording_write_meta(struct recording *recording, const char *reason)
 		.reason = reason,
 		.interval_ns = options->interval_ns,
 		.transition_ns = recording->transition_ns,
-		.clock_offset_ns = (int64_t)recording->wall_offset_ns,
+		/* A clock that stands before its own start is not set. */
+		.clock_offset_ns =
+			recording->wall_offset_ns <= INT64_MAX ? recording->wall_offset_ns : 0,
 		.key_names = options->keys.record_names,
-		.key_count = options->keys.count,
+		.key_names_count = options->keys.count,
 	};
 
 	if (uname(&system))
@@ -96,7 +98,12 @@ int recording_write_meta(struct recording *recording, const char *reason)
 	record.kernel_release = system.release;
 	record.machine = system.machine;
 	fill_own(recording, recording->window_mark_ns, record_id, &record.common);
-	return check(record_encode_meta(recording->encoder, &record));
+	return check(record_encode(recording->encoder, &record));
+}
+
+static const char *known(const char *text)
+{
+	return text[0] ? text : NULL;
 }
 
 int recording_write_process(struct recording *recording, const struct observed *process,
@@ -119,14 +126,18 @@ int recording_write_process(struct recording *recording, const struct observed *
 		record.ruby_version = process->target->ruby_version;
 
 	if (process->otel) {
-		record.otel_schema = process->otel->announcement.schema_version;
-		record.service_name = process->otel->announcement.service_name;
-		record.service_instance_id = process->otel->announcement.service_instance_id;
-		record.environment_name = process->otel->announcement.environment_name;
+		const struct otel_announcement *announcement = &process->otel->announcement;
+
+		record.otel_schema = known(announcement->schema_version);
+		record.service_name = known(announcement->service_name);
+		record.service_instance_id = known(announcement->service_instance_id);
+		record.environment_name = known(announcement->environment_name);
 	}
+	if (strcmp(event, "exit") == 0)
+		record.end_ns = wall_of(recording, ktime_ns);
 	fill_common(recording, process, ktime_ns, record_id, &record.common);
 	metrics_add_process(&recording->metrics, &record);
-	return check(record_encode_process(recording->encoder, &record));
+	return check(record_encode(recording->encoder, &record));
 }
 
 static void fill_totals(const struct recording *recording, uint32_t thread_serial,
@@ -177,7 +188,7 @@ int recording_write_account(struct recording *recording, struct observed *proces
 		.ns_tid = account->ns_tid,
 		.thread_name = comm,
 		.keys = keys,
-		.key_count = recording->options->keys.count,
+		.keys_count = recording->options->keys.count,
 		.first_ns = wall_of(recording, account->first_ns),
 		.last_ns = wall_of(recording, account->last_ns),
 	};
@@ -194,7 +205,7 @@ int recording_write_account(struct recording *recording, struct observed *proces
 	fill_common(recording, process, recording->end_ktime_ns, record_id, &record.common);
 	recording->cpu_records++;
 	metrics_add_cpu(&recording->metrics, &record);
-	return check(record_encode_cpu(recording->encoder, &record));
+	return check(record_encode(recording->encoder, &record));
 }
 
 int recording_write_overflow(struct recording *recording, struct observed *process,
@@ -205,7 +216,7 @@ int recording_write_overflow(struct recording *recording, struct observed *proce
 	struct cpu_record record = {
 		.thread_name = "",
 		.keys = keys,
-		.key_count = recording->options->keys.count,
+		.keys_count = recording->options->keys.count,
 		.first_ns = wall_of(recording, recording->window_mark_ns),
 		.last_ns = wall_of(recording, recording->end_ktime_ns),
 		.flags = CPU_RECORD_OVERFLOW,
@@ -216,19 +227,17 @@ int recording_write_overflow(struct recording *recording, struct observed *proce
 	fill_common(recording, process, recording->end_ktime_ns, record_id, &record.common);
 	recording->cpu_records++;
 	metrics_add_cpu(&recording->metrics, &record);
-	return check(record_encode_cpu(recording->encoder, &record));
+	return check(record_encode(recording->encoder, &record));
 }
 
 int recording_write_balance(struct recording *recording, const struct observed *process,
 			    struct balance_record *balance)
 {
 	char record_id[RECORD_ID_BYTES];
-	struct sender_status status;
 
-	recording_fill_delivery(recording, &status, &balance->delivery);
 	fill_common(recording, process, recording->end_ktime_ns, record_id, &balance->common);
 	metrics_add_balance(&recording->metrics, balance);
-	return check(record_encode_balance(recording->encoder, balance));
+	return check(record_encode(recording->encoder, balance));
 }
 
 int recording_encode_gap(struct recording *recording, const struct backlog_gap *gap,
@@ -245,7 +254,7 @@ int recording_encode_gap(struct recording *recording, const struct backlog_gap *
 	};
 
 	fill_own(recording, recording->end_ktime_ns, record_id, &record.common);
-	return check(record_encode_gap(recording->encoder, &record));
+	return check(record_encode(recording->encoder, &record));
 }
 
 int recording_encode_self(struct recording *recording, struct self_record *record)
@@ -254,5 +263,5 @@ int recording_encode_self(struct recording *recording, struct self_record *recor
 
 	fill_own(recording, recording->end_ktime_ns, record_id, &record->common);
 	metrics_add_self(&recording->metrics, record);
-	return check(record_encode_self(recording->encoder, record));
+	return check(record_encode(recording->encoder, record));
 }

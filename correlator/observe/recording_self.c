@@ -68,8 +68,8 @@ int recording_write_self(struct recording *recording, uint64_t own_cpu_ns)
 	};
 
 	recording_fill_delivery(recording, &status, &record.delivery);
-	record.program_count = read_programs(recording, programs, &programs_ns);
-	record.has_programs = record.program_count != 0;
+	record.programs_count = read_programs(recording, programs, &programs_ns);
+	record.has_programs = record.programs_count != 0;
 	if (record.window_ns)
 		recording->cost_percent =
 			100.0 * (double)(own_cpu_ns + programs_ns) / (double)record.window_ns;

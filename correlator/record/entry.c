@@ -59,12 +59,6 @@ void entry_u64(struct entry_buffer *buffer, const char *name, uint64_t value)
 	note(buffer, msgpack_pack_uint64(&buffer->packer, value > INT64_MAX ? INT64_MAX : value));
 }
 
-void entry_optional_u64(struct entry_buffer *buffer, const char *name, uint64_t value)
-{
-	if (value > 0)
-		entry_u64(buffer, name, value);
-}
-
 void entry_i64(struct entry_buffer *buffer, const char *name, int64_t value)
 {
 	put_name(buffer, name);
@@ -119,7 +113,7 @@ static void pack_event_time(struct entry_buffer *buffer, uint64_t wall_ns)
 }
 
 /* The map is always a map16: its size is known only at the end, and is patched in then. */
-void entry_begin(struct entry_buffer *buffer, const char *kind, const struct record_common *common)
+void entry_begin(struct entry_buffer *buffer, uint64_t wall_ns)
 {
 	static const char map_head[MAP16_BYTES] = { (char)MAP16_MARK };
 
@@ -127,15 +121,9 @@ void entry_begin(struct entry_buffer *buffer, const char *kind, const struct rec
 	buffer->field_count = 0;
 	buffer->error = 0;
 	note(buffer, msgpack_pack_array(&buffer->packer, 2));
-	pack_event_time(buffer, common->wall_ns);
+	pack_event_time(buffer, wall_ns);
 	buffer->map_offset = buffer->bytes.size;
 	note(buffer, msgpack_sbuffer_write(&buffer->bytes, map_head, sizeof(map_head)));
-	entry_u64(buffer, "schema", RECORD_SCHEMA);
-	entry_text(buffer, "kind", kind);
-	entry_text(buffer, "record_id", common->record_id);
-	entry_text(buffer, "host_name", common->host_name);
-	entry_u64(buffer, "pid", common->pid);
-	entry_optional_u64(buffer, "ns_pid", common->ns_pid);
 }
 
 int entry_end(struct entry_buffer *buffer)

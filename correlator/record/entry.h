@@ -11,8 +11,6 @@
 
 #include <msgpack.h>
 
-#include "record/record.h"
-
 struct entry_buffer {
 	msgpack_sbuffer bytes;
 	msgpack_packer packer;
@@ -27,8 +25,8 @@ struct entry_buffer {
 void entry_buffer_init(struct entry_buffer *buffer);
 void entry_buffer_deinit(struct entry_buffer *buffer);
 
-/* Starts an entry with the fields that every record has. */
-void entry_begin(struct entry_buffer *buffer, const char *kind, const struct record_common *common);
+/* Starts an entry, of that EventTime. */
+void entry_begin(struct entry_buffer *buffer, uint64_t wall_ns);
 /* Ends it: 0; -ENOMEM or -EINVAL (a required text was NULL), and the entry is gone again. */
 int entry_end(struct entry_buffer *buffer);
 
@@ -39,6 +37,5 @@ void entry_bool(struct entry_buffer *buffer, const char *name, bool value);
 void entry_text(struct entry_buffer *buffer, const char *name, const char *text);
 void entry_texts(struct entry_buffer *buffer, const char *name, const char *const *texts,
 		 size_t count);
-/* The same, but a NULL text is left out, and so is a 0. */
+/* The same, but a NULL text is left out. */
 void entry_optional_text(struct entry_buffer *buffer, const char *name, const char *text);
-void entry_optional_u64(struct entry_buffer *buffer, const char *name, uint64_t value);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "record/entry.h"
+#include "record/record_fields.h"
 
 struct record_encoder {
 	struct entry_buffer entries;
@@ -47,56 +48,7 @@ void record_encoder_reset(struct record_encoder *encoder)
 	encoder->entries.entry_count = 0;
 }
 
-int record_encode_meta(struct record_encoder *encoder, const struct meta_record *record)
-{
-	struct entry_buffer *entry = &encoder->entries;
-	entry_begin(entry, "meta", &record->common);
-	entry_text(entry, "tool_version", record->tool_version);
-	entry_text(entry, "kernel_release", record->kernel_release);
-	entry_text(entry, "machine", record->machine);
-	entry_text(entry, "boot_id", record->boot_id);
-	entry_optional_u64(entry, "cpu_count", record->cpu_count);
-	entry_text(entry, "mode", record->mode);
-	entry_optional_text(entry, "reason", record->reason);
-	entry_bool(entry, "kernel_split", record->kernel_split);
-	entry_u64(entry, "interval_ns", record->interval_ns);
-	if (record->kernel_split)
-		entry_u64(entry, "transition_ns", record->transition_ns);
-	if (record->clock_offset_ns >= 0)
-		entry_u64(entry, "clock_offset_ns", (uint64_t)record->clock_offset_ns);
-	entry_texts(entry, "keys", record->key_names, record->key_count);
-	return entry_end(entry);
-}
-
-/* Resource attributes go by OpenTelemetry's own names. */
-static void put_otel_text(struct entry_buffer *entry, const char *name, const char *text)
-{
-	if (text && text[0])
-		entry_text(entry, name, text);
-}
-
-int record_encode_process(struct record_encoder *encoder, const struct process_record *record)
-{
-	struct entry_buffer *entry = &encoder->entries;
-	entry_begin(entry, "process", &record->common);
-	entry_text(entry, "event", record->event);
-	entry_u64(entry, "ppid", record->parent_pid);
-	entry_text(entry, "comm", record->comm);
-	entry_optional_text(entry, "ruby_version", record->ruby_version);
-	entry_optional_text(entry, "server", record->server);
-	put_otel_text(entry, "otel_schema", record->otel_schema);
-	put_otel_text(entry, "service.name", record->service_name);
-	put_otel_text(entry, "service.instance.id", record->service_instance_id);
-	put_otel_text(entry, "deployment.environment.name", record->environment_name);
-	entry_optional_u64(entry, "start_ns", record->start_ns);
-	if (record->has_pickup)
-		entry_u64(entry, "pickup_ns", record->pickup_ns);
-	if (record->event && strcmp(record->event, "exit") == 0)
-		entry_u64(entry, "end_ns", record->common.wall_ns);
-	return entry_end(entry);
-}
-
-static void put_cpu_flags(struct entry_buffer *entry, uint32_t flags)
+static void put_flags(struct entry_buffer *entry, const char *name, uint32_t flags)
 {
 	static const struct {
 		uint32_t flag;
@@ -118,103 +70,29 @@ static void put_cpu_flags(struct entry_buffer *entry, uint32_t flags)
 			set[set_count++] = names[i].name;
 	}
 	if (set_count > 0)
-		entry_texts(entry, "flags", set, set_count);
+		entry_texts(entry, name, set, set_count);
 }
 
-static void put_cpu_times(struct entry_buffer *entry, const struct cpu_record *record)
+static void put_counters(struct entry_buffer *entry, const uint64_t counts[_COUNTER_MAX])
 {
-	entry_u64(entry, "cpu_ns", record->cpu_ns);
-	if (record->has_kernel_split) {
-		entry_u64(entry, "user_ns", record->user_ns);
-		entry_u64(entry, "kernel_ns", record->kernel_ns);
-	}
-	entry_u64(entry, "run_queue_ns", record->run_queue_ns);
-	entry_u64(entry, "blocked_ns", record->blocked_ns);
-	entry_u64(entry, "uninterruptible_ns", record->uninterruptible_ns);
-	entry_u64(entry, "stolen_ns", record->stolen_ns);
-	entry_u64(entry, "ambiguous_ns", record->ambiguous_ns);
-}
-
-int record_encode_cpu(struct record_encoder *encoder, const struct cpu_record *record)
-{
-	struct entry_buffer *entry = &encoder->entries;
-	entry_begin(entry, "cpu", &record->common);
-	entry_u64(entry, "tid", record->tid);
-	entry_optional_u64(entry, "ns_tid", record->ns_tid);
-	entry_optional_text(entry, "thread_name", record->thread_name);
-	for (size_t i = 0; i < record->key_count; i++)
-		entry_optional_text(entry, record->keys[i].name, record->keys[i].value);
-	entry_u64(entry, "window_ns", record->window_ns);
-	put_cpu_times(entry, record);
-	entry_u64(entry, "slices", record->slices);
-	entry_u64(entry, "switches_voluntary", record->switches_voluntary);
-	entry_u64(entry, "switches_involuntary", record->switches_involuntary);
-	entry_u64(entry, "migrations", record->migrations);
-	if (record->has_syscalls)
-		entry_u64(entry, "syscalls", record->syscalls);
-	entry_u64(entry, "first_ns", record->first_ns);
-	entry_u64(entry, "last_ns", record->last_ns);
-	put_cpu_flags(entry, record->flags);
-	return entry_end(entry);
-}
-
-static void put_delivery(struct entry_buffer *entry, const struct delivery_figures *delivery)
-{
-	if (!delivery->is_there)
-		return;
-	entry_u64(entry, "forward_sent_chunks", delivery->sent_chunks);
-	entry_u64(entry, "forward_resent_chunks", delivery->resent_chunks);
-	entry_u64(entry, "forward_acked_records", delivery->acked_records);
-	entry_u64(entry, "forward_rejected_records", delivery->rejected_records);
-	entry_u64(entry, "forward_dropped_records", delivery->dropped_records);
-	entry_u64(entry, "forward_queued_records", delivery->queued_records);
-	entry_u64(entry, "forward_queued_bytes", delivery->queued_bytes);
-	entry_u64(entry, "forward_spool_bytes", delivery->spool_bytes);
-	entry_optional_text(entry, "forward_last_error", delivery->last_error);
-}
-
-int record_encode_balance(struct record_encoder *encoder, const struct balance_record *record)
-{
-	struct entry_buffer *entry = &encoder->entries;
-	static const char *const loss_names[_COUNTER_MAX] = {
+	static const char *const names[_COUNTER_MAX] = {
 #define COUNTER_FIELD(name, field, text) [COUNTER_##name] = field,
 		COUNTER_LIST(COUNTER_FIELD)
 #undef COUNTER_FIELD
 	};
 
-	entry_begin(entry, "balance", &record->common);
-	entry_u64(entry, "window_ns", record->window_ns);
-	entry_u64(entry, "exec_ns", record->exec_ns);
-	entry_u64(entry, "attributed_ns", record->attributed_ns);
-	entry_u64(entry, "unattributed_ns", record->unattributed_ns);
-	entry_u64(entry, "overflow_ns", record->overflow_ns);
-	entry_i64(entry, "residual_ns", record->residual_ns);
 	for (size_t i = 0; i < _COUNTER_MAX; i++)
-		entry_u64(entry, loss_names[i], record->losses[i]);
-	entry_u64(entry, "own_cpu_ns", record->own_cpu_ns);
-	put_delivery(entry, &record->delivery);
-	return entry_end(entry);
+		entry_u64(entry, names[i], counts[i]);
 }
 
-int record_encode_gap(struct record_encoder *encoder, const struct gap_record *record)
+static void put_fill(struct entry_buffer *entry, const char *name, const struct self_fill *fill)
 {
-	struct entry_buffer *entry = &encoder->entries;
-	entry_begin(entry, "gap", &record->common);
-	entry_u64(entry, "dropped_records", record->dropped_records);
-	entry_u64(entry, "total_dropped_records", record->total_dropped_records);
-	entry_u64(entry, "dropped_segments", record->dropped_segments);
-	entry_u64(entry, "first_ns", record->first_ns);
-	entry_u64(entry, "last_ns", record->last_ns);
-	entry_text(entry, "reason", record->reason);
-	return entry_end(entry);
-}
+	char limit_name[32];
 
-static void put_fill(struct entry_buffer *entry, const char *used_name, const char *limit_name,
-		     const struct self_fill *fill)
-{
 	if (fill->limit == 0)
 		return;
-	entry_u64(entry, used_name, fill->used);
+	(void)snprintf(limit_name, sizeof(limit_name), "%s_max", name);
+	entry_u64(entry, name, fill->used);
 	entry_u64(entry, limit_name, fill->limit);
 }
 
@@ -228,26 +106,101 @@ static void put_program(struct entry_buffer *entry, const struct self_program *p
 	entry_u64(entry, name, program->run_ns);
 }
 
-int record_encode_self(struct record_encoder *encoder, const struct self_record *record)
+static void put_number(struct entry_buffer *entry, const struct record_field_info *field,
+		       uint64_t value)
+{
+	if (value > 0 || field->presence != RECORD_PRESENCE_KNOWN)
+		entry_u64(entry, field->name, value);
+}
+
+static void put_fields(struct entry_buffer *entry, const struct record_kind_info *kind,
+		       const void *record);
+
+static void put_field(struct entry_buffer *entry, const struct record_field_info *field,
+		      const void *member)
+{
+	/* A list is a pointer and a count, one behind the other (RECORD_DECLARE_TEXTS and so on).
+	 */
+	const size_t *count = (const size_t *)((const char *)member + sizeof(void *));
+
+	switch (field->type) {
+	case RECORD_TYPE_U32:
+		return put_number(entry, field, *(const uint32_t *)member);
+	case RECORD_TYPE_U64:
+		return put_number(entry, field, *(const uint64_t *)member);
+	case RECORD_TYPE_S64:
+		return entry_i64(entry, field->name, *(const int64_t *)member);
+	case RECORD_TYPE_BOOL:
+		return entry_bool(entry, field->name, *(const bool *)member);
+	case RECORD_TYPE_SWITCH:
+		return;
+	case RECORD_TYPE_TEXT:
+		if (field->presence == RECORD_PRESENCE_KNOWN)
+			entry_optional_text(entry, field->name, *(const char *const *)member);
+		else
+			entry_text(entry, field->name, *(const char *const *)member);
+		return;
+	case RECORD_TYPE_TEXTS:
+		return entry_texts(entry, field->name, *(const char *const *const *)member, *count);
+	case RECORD_TYPE_KEYS:
+		for (size_t i = 0; i < *count; i++) {
+			const struct record_key *key =
+				*(const struct record_key *const *)member + i;
+
+			entry_optional_text(entry, key->name, key->value);
+		}
+		return;
+	case RECORD_TYPE_FLAGS:
+		return put_flags(entry, field->name, *(const uint32_t *)member);
+	case RECORD_TYPE_COUNTERS:
+		return put_counters(entry, member);
+	case RECORD_TYPE_FILL:
+		return put_fill(entry, field->name, member);
+	case RECORD_TYPE_PROGRAMS:
+		for (size_t i = 0; i < *count; i++)
+			put_program(entry, *(const struct self_program *const *)member + i);
+		return;
+	case RECORD_TYPE_DELIVERY:
+		return put_fields(entry, &record_delivery_info, member);
+	}
+}
+
+static void put_fields(struct entry_buffer *entry, const struct record_kind_info *kind,
+		       const void *record)
+{
+	for (size_t i = 0; i < kind->field_count; i++) {
+		const struct record_field_info *field = &kind->fields[i];
+
+		if (field->presence != RECORD_PRESENCE_IF ||
+		    *(const bool *)((const char *)record + field->switch_offset))
+			put_field(entry, field, (const char *)record + field->offset);
+	}
+}
+
+static bool has_good_programs(const struct self_record *record)
+{
+	if (record->programs_count > SELF_PROGRAMS_MAX)
+		return false;
+	for (size_t i = 0; i < record->programs_count; i++) {
+		const char *name = record->programs[i].name;
+
+		if (!name || strlen(name) > SELF_PROGRAM_NAME_BYTES)
+			return false;
+	}
+	return true;
+}
+
+int record_encode_kind(struct record_encoder *encoder, enum record_kind kind, const void *record)
 {
 	struct entry_buffer *entry = &encoder->entries;
+	const struct record_common *common = record; /* each begins so */
 
-	if (record->program_count > SELF_PROGRAMS_MAX)
+	if (kind == RECORD_KIND_SELF && !has_good_programs(record))
 		return -EINVAL;
-	for (size_t i = 0; i < record->program_count; i++) {
-		if (!record->programs[i].name ||
-		    strlen(record->programs[i].name) > SELF_PROGRAM_NAME_BYTES)
-			return -EINVAL;
-	}
-	entry_begin(entry, "self", &record->common);
-	entry_u64(entry, "window_ns", record->window_ns);
-	entry_u64(entry, "own_cpu_ns", record->own_cpu_ns);
-	entry_optional_u64(entry, "own_rss_bytes", record->own_rss_bytes);
-	put_fill(entry, "contexts", "contexts_max", &record->contexts);
-	put_fill(entry, "accounts", "accounts_max", &record->accounts);
-	put_fill(entry, "processes", "processes_max", &record->processes);
-	for (size_t i = 0; record->has_programs && i < record->program_count; i++)
-		put_program(entry, &record->programs[i]);
-	put_delivery(entry, &record->delivery);
+	entry_begin(entry, common->wall_ns);
+	entry_u64(entry, "schema", RECORD_SCHEMA);
+	entry_text(entry, "kind", record_kinds[kind].name);
+	put_fields(entry, &record_common_info, common);
+	put_fields(entry, &record_kinds[kind], record);
 	return entry_end(entry);
 }

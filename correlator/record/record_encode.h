@@ -1,5 +1,5 @@
 /*
- * Records (attribution/record.h) as bytes: each is appended as one Fluent entry, the msgpack array
+ * Records (record.h) as bytes: each is appended as one Fluent entry, the msgpack array
  * [EventTime, map], so that a file, a pipe and a Forward request carry the same bytes. Pure: no
  * I/O, no clock, never logs. Thread rule: one encoder per thread.
  *
@@ -17,7 +17,6 @@
 #include "record/record.h"
 
 enum {
-	RECORD_SCHEMA = 1,
 	RECORD_STRING_BYTES_MAX = 4096, /* after escaping; longer text is cut at a character */
 };
 
@@ -29,18 +28,21 @@ void record_encoder_free(struct record_encoder *encoder);
 DEFINE_CLEANUP(struct record_encoder *, record_encoder_free);
 
 /*
- * Each appends one entry: 0, -ENOMEM, or -EINVAL when a required string is NULL (record_id and
- * host_name, and per kind the ones record.h does not call optional). On failure nothing was
- * appended. A key whose value is NULL, every field whose has_ flag is false, and what record.h
- * calls not known is left out.
+ * Appends a record (a struct NAME_record of record.h) as one entry: 0, -ENOMEM, or -EINVAL: a text
+ * that is always there is NULL, there are more than SELF_PROGRAMS_MAX programs, or one's name is
+ * above SELF_PROGRAM_NAME_BYTES. On failure nothing was appended.
  */
-int record_encode_meta(struct record_encoder *encoder, const struct meta_record *record);
-int record_encode_process(struct record_encoder *encoder, const struct process_record *record);
-int record_encode_cpu(struct record_encoder *encoder, const struct cpu_record *record);
-int record_encode_balance(struct record_encoder *encoder, const struct balance_record *record);
-int record_encode_gap(struct record_encoder *encoder, const struct gap_record *record);
-/* Also -EINVAL: more than SELF_PROGRAMS_MAX programs, or a name above SELF_PROGRAM_NAME_BYTES. */
-int record_encode_self(struct record_encoder *encoder, const struct self_record *record);
+#define record_encode(encoder, record) \
+	record_encode_kind(encoder, RECORD_KIND_OF(*(record)), record)
+#define RECORD_KIND_OF(record)                             \
+	_Generic((record), struct meta_record              \
+		 : RECORD_KIND_META, struct process_record \
+		 : RECORD_KIND_PROCESS, struct cpu_record  \
+		 : RECORD_KIND_CPU, struct balance_record  \
+		 : RECORD_KIND_BALANCE, struct gap_record  \
+		 : RECORD_KIND_GAP, struct self_record     \
+		 : RECORD_KIND_SELF)
+int record_encode_kind(struct record_encoder *encoder, enum record_kind kind, const void *record);
 
 /* Whole entries, in the order of the calls; valid until the next call on the encoder. NULL and
  * *ret_size_bytes 0 when nothing was encoded since the last reset. */

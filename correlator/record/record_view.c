@@ -7,17 +7,11 @@
 
 #include "base/cleanup.h"
 #include "record/entry_scan.h"
+#include "record/record_fields.h"
 
 static void unpacked_destroy(msgpack_unpacked *unpacked)
 {
 	msgpack_unpacked_destroy(unpacked);
-}
-
-bool record_text_is(struct record_text text, const char *expected)
-{
-	size_t size_bytes = strlen(expected);
-
-	return text.size_bytes == size_bytes && memcmp(text.bytes, expected, size_bytes) == 0;
 }
 
 const struct record_field *record_view_find(const struct record_view *view, const char *name)
@@ -125,24 +119,19 @@ static int decode_fields(struct record_view *view, const msgpack_object_map *map
 
 static int check_common(struct record_view *view)
 {
-	static const char *const kinds[_RECORD_KIND_MAX] = {
-		[RECORD_KIND_META] = "meta", [RECORD_KIND_PROCESS] = "process",
-		[RECORD_KIND_CPU] = "cpu",   [RECORD_KIND_BALANCE] = "balance",
-		[RECORD_KIND_GAP] = "gap",   [RECORD_KIND_STALL] = "stall",
-		[RECORD_KIND_SELF] = "self",
-	};
 	struct record_text kind;
 	int64_t schema, pid;
 
 	if (!record_view_count(view, "schema", &schema))
 		return -EBADMSG;
-	if (schema != RECORD_VIEW_SCHEMA)
+	if (schema != RECORD_SCHEMA)
 		return -EPROTONOSUPPORT;
-	if (!record_view_text(view, "kind", &kind) || !record_view_count(view, "pid", &pid))
+	if (!record_view_text(view, "kind", &kind) ||
+	    !record_view_count(view, RECORD_FIELD(common, pid), &pid))
 		return -EBADMSG;
 	view->kind = RECORD_KIND_OTHER;
-	for (int i = RECORD_KIND_META; i < _RECORD_KIND_MAX; i++) {
-		if (record_text_is(kind, kinds[i]))
+	for (int i = RECORD_KIND_OTHER + 1; i < _RECORD_KIND_MAX; i++) {
+		if (record_text_is(kind, record_kinds[i].name))
 			view->kind = (enum record_kind)i;
 	}
 	return 0;

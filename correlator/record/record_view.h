@@ -7,24 +7,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+
+#include "record/record.h"
 
 enum {
-	RECORD_VIEW_SCHEMA = 1,
 	RECORD_VIEW_FIELDS_MAX = 128,
 	RECORD_VIEW_ITEMS_MAX = 64, /* texts in all lists of a record */
 	RECORD_VIEW_TEXT_BYTES_MAX = 4096,
-};
-
-enum record_kind {
-	RECORD_KIND_OTHER = 0, /* of a later version, or not needed here: skip */
-	RECORD_KIND_META = 1,
-	RECORD_KIND_PROCESS = 2,
-	RECORD_KIND_CPU = 3,
-	RECORD_KIND_BALANCE = 4,
-	RECORD_KIND_GAP = 5,
-	RECORD_KIND_STALL = 6,
-	RECORD_KIND_SELF = 7,
-	_RECORD_KIND_MAX,
 };
 
 /* Any bytes, not NUL-terminated: clean before showing (display_text.h). */
@@ -75,4 +65,9 @@ bool record_view_count(const struct record_view *view, const char *name, int64_t
 bool record_view_text(const struct record_view *view, const char *name,
 		      struct record_text *ret_text);
 
-bool record_text_is(struct record_text text, const char *expected);
+static inline bool record_text_is(struct record_text text, const char *expected)
+{
+	size_t size_bytes = strlen(expected);
+
+	return text.size_bytes == size_bytes && memcmp(text.bytes, expected, size_bytes) == 0;
+}

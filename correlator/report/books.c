@@ -37,13 +37,14 @@ static void note_residual(struct books *books, int64_t residual_ns, int64_t exec
 int books_add_balance(struct books *books, const struct record_view *record)
 {
 	int64_t exec_ns, attributed_ns, unattributed_ns, overflow_ns, count;
-	const struct record_field *residual = record_view_find(record, "residual_ns");
+	const struct record_field *residual =
+		record_view_find(record, RECORD_FIELD(balance, residual_ns));
 
-	if (!record_view_count(record, "exec_ns", &exec_ns) ||
-	    !record_view_count(record, "attributed_ns", &attributed_ns) ||
-	    !record_view_count(record, "unattributed_ns", &unattributed_ns) ||
-	    !record_view_count(record, "overflow_ns", &overflow_ns) || !residual ||
-	    residual->value != RECORD_VALUE_INTEGER)
+	if (!record_view_count(record, RECORD_FIELD(balance, exec_ns), &exec_ns) ||
+	    !record_view_count(record, RECORD_FIELD(balance, attributed_ns), &attributed_ns) ||
+	    !record_view_count(record, RECORD_FIELD(balance, unattributed_ns), &unattributed_ns) ||
+	    !record_view_count(record, RECORD_FIELD(balance, overflow_ns), &overflow_ns) ||
+	    !residual || residual->value != RECORD_VALUE_INTEGER)
 		return -EBADMSG;
 	books->exec_ns = saturated_add(books->exec_ns, exec_ns);
 	books->attributed_ns = saturated_add(books->attributed_ns, attributed_ns);
@@ -60,7 +61,7 @@ int books_add_balance(struct books *books, const struct record_view *record)
 		if (record_view_count(record, losses[i].name, &count))
 			books->losses[i] = saturated_add(books->losses[i], count);
 	}
-	if (record_view_count(record, "own_cpu_ns", &count))
+	if (record_view_count(record, RECORD_FIELD(balance, own_cpu_ns), &count))
 		books->own_cpu_ns = saturated_add(books->own_cpu_ns, count);
 	books->balance_count++;
 	return 0;
@@ -71,13 +72,13 @@ void books_add_gap(struct books *books, const struct record_view *record)
 	struct record_text reason = { "not known", sizeof("not known") - 1 };
 	int64_t count;
 
-	if (record_view_count(record, "dropped_records", &count))
+	if (record_view_count(record, RECORD_FIELD(gap, dropped_records), &count))
 		books->dropped_records = saturated_add(books->dropped_records, count);
-	if (record_view_count(record, "dropped_segments", &count))
+	if (record_view_count(record, RECORD_FIELD(gap, dropped_segments), &count))
 		books->dropped_segments = saturated_add(books->dropped_segments, count);
 	if (books->gap_count++ > 0)
 		return;
-	(void)record_view_text(record, "reason", &reason);
+	(void)record_view_text(record, RECORD_FIELD(gap, reason), &reason);
 	(void)text_escape(reason.bytes, reason.size_bytes, 0, books->gap_reason,
 			  sizeof(books->gap_reason));
 }

@@ -6,16 +6,18 @@ static const struct {
 	const char *whole;
 	const char *parts[2];
 } fields[_COST_MAX] = {
-	[COST_CPU] = { "cpu_ns", { "user_ns", "kernel_ns" } },
-	[COST_USER] = { .whole = "user_ns" },
-	[COST_KERNEL] = { .whole = "kernel_ns" },
-	[COST_RUN_QUEUE] = { .whole = "run_queue_ns" },
-	[COST_BLOCKED] = { .whole = "blocked_ns" },
-	[COST_SLICES] = { .whole = "slices" },
-	[COST_SWITCHES] = { .parts = { "switches_voluntary", "switches_involuntary" } },
-	[COST_AMBIGUOUS] = { .whole = "ambiguous_ns" },
-	[COST_MIGRATIONS] = { .whole = "migrations" },
-	[COST_STOLEN] = { .whole = "stolen_ns" },
+	[COST_CPU] = { RECORD_FIELD(cpu, cpu_ns),
+		       { RECORD_FIELD(cpu, user_ns), RECORD_FIELD(cpu, kernel_ns) } },
+	[COST_USER] = { .whole = RECORD_FIELD(cpu, user_ns) },
+	[COST_KERNEL] = { .whole = RECORD_FIELD(cpu, kernel_ns) },
+	[COST_RUN_QUEUE] = { .whole = RECORD_FIELD(cpu, run_queue_ns) },
+	[COST_BLOCKED] = { .whole = RECORD_FIELD(cpu, blocked_ns) },
+	[COST_SLICES] = { .whole = RECORD_FIELD(cpu, slices) },
+	[COST_SWITCHES] = { .parts = { RECORD_FIELD(cpu, switches_voluntary),
+				       RECORD_FIELD(cpu, switches_involuntary) } },
+	[COST_AMBIGUOUS] = { .whole = RECORD_FIELD(cpu, ambiguous_ns) },
+	[COST_MIGRATIONS] = { .whole = RECORD_FIELD(cpu, migrations) },
+	[COST_STOLEN] = { .whole = RECORD_FIELD(cpu, stolen_ns) },
 };
 
 int64_t saturated_add(int64_t a, int64_t b)

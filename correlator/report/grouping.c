@@ -124,10 +124,10 @@ static struct record_text thread_value(const struct record_view *record, bool wi
 	int64_t pid = 0, tid = 0;
 	int length;
 
-	(void)record_view_text(record, "host_name", &host);
-	(void)record_view_count(record, "pid", &pid);
+	(void)record_view_text(record, RECORD_FIELD(common, host_name), &host);
+	(void)record_view_count(record, RECORD_FIELD(common, pid), &pid);
 	/* No thread has ID 0: of the accounts that a full map folded together, it is not known. */
-	if (with_tid && (!record_view_count(record, "tid", &tid) || tid == 0))
+	if (with_tid && (!record_view_count(record, RECORD_FIELD(cpu, tid), &tid) || tid == 0))
 		return (struct record_text){ 0 };
 	memcpy(buffer, host.bytes, host.size_bytes);
 	*ret_host_bytes = host.size_bytes + 1;
@@ -161,7 +161,7 @@ static int set_names(const struct grouping *grouping, struct group *group,
 	int r = 0;
 
 	if (grouping_has_name(grouping, GROUP_NAME_THREAD)) {
-		(void)record_view_text(record, "thread_name", &thread_name);
+		(void)record_view_text(record, RECORD_FIELD(cpu, thread_name), &thread_name);
 		r = set_name(group, GROUP_NAME_THREAD, thread_name);
 	}
 	if (r == 0 && grouping_has_name(grouping, GROUP_NAME_COMM))

@@ -95,9 +95,10 @@ void own_cost_add(struct own_cost *cost, const struct record_view *record)
 	int64_t count;
 
 	cost->record_count++;
-	if (record_view_count(record, "own_cpu_ns", &count))
+	if (record_view_count(record, RECORD_FIELD(self, own_cpu_ns), &count))
 		cost->cpu_ns = saturated_add(cost->cpu_ns, count);
-	if (record_view_count(record, "own_rss_bytes", &count) && count > cost->rss_bytes_max)
+	if (record_view_count(record, RECORD_FIELD(self, own_rss_bytes), &count) &&
+	    count > cost->rss_bytes_max)
 		cost->rss_bytes_max = count;
 	for (int map = 0; map < _OWN_COST_MAP_MAX; map++)
 		add_fill(&cost->fills[map], record, (enum own_cost_map)map);

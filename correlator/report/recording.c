@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "record/record_fields.h"
 
 struct recording_process {
 	struct recording_process_info info; /* host_name and pid are the key */
@@ -51,8 +52,8 @@ static void copy_text(const struct record_view *record, const char *name,
 static void read_process_key(const struct record_view *record, struct recording_process_info *info)
 {
 	memset(info, 0, sizeof(*info));
-	copy_text(record, "host_name", info->host_name);
-	(void)record_view_count(record, "pid", &info->pid);
+	copy_text(record, RECORD_FIELD(common, host_name), info->host_name);
+	(void)record_view_count(record, RECORD_FIELD(common, pid), &info->pid);
 }
 
 static unsigned int hash_process(const struct recording *recording,
@@ -97,12 +98,12 @@ static int add_process(struct recording *recording, const struct record_view *re
 	/* A pid that is used again is another process: nothing of the old one may stay. */
 	if (process->info.end_ns > 0)
 		memset(process->info.comm, 0, sizeof(process->info) - PROCESS_KEY_BYTES);
-	(void)record_view_count(record, "ppid", &process->info.ppid);
-	(void)record_view_count(record, "start_ns", &process->info.start_ns);
-	(void)record_view_count(record, "end_ns", &process->info.end_ns);
-	copy_text(record, "comm", process->info.comm);
-	copy_text(record, "server", process->info.server);
-	copy_text(record, "ruby_version", process->info.ruby_version);
+	(void)record_view_count(record, RECORD_FIELD(process, parent_pid), &process->info.ppid);
+	(void)record_view_count(record, RECORD_FIELD(process, start_ns), &process->info.start_ns);
+	(void)record_view_count(record, RECORD_FIELD(process, end_ns), &process->info.end_ns);
+	copy_text(record, RECORD_FIELD(process, comm), process->info.comm);
+	copy_text(record, RECORD_FIELD(process, server), process->info.server);
+	copy_text(record, RECORD_FIELD(process, ruby_version), process->info.ruby_version);
 	return 0;
 }
 
@@ -152,15 +153,7 @@ static void add_key(struct recording *recording, struct record_text name)
 
 bool recording_is_key_field(const struct record_field *field)
 {
-	static const char *const fixed[] = { "kind", "record_id", "host_name", "thread_name" };
-
-	if (field->value != RECORD_VALUE_TEXT)
-		return false;
-	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++) {
-		if (record_text_is(field->name, fixed[i]))
-			return false;
-	}
-	return true;
+	return field->value == RECORD_VALUE_TEXT && record_fields_is_key(field->name);
 }
 
 uint64_t recording_duration_ns(const struct recording *recording)
@@ -181,7 +174,7 @@ static void add_window(struct recording *recording, const struct record_view *re
 	int64_t window_ns = 0;
 	uint64_t start_ns;
 
-	(void)record_view_count(record, "window_ns", &window_ns);
+	(void)record_view_count(record, RECORD_FIELD(balance, window_ns), &window_ns);
 	start_ns =
 		(uint64_t)window_ns < record->wall_ns ? record->wall_ns - (uint64_t)window_ns : 0;
 	if (recording->end_ns == 0 || start_ns < recording->start_ns)
@@ -197,14 +190,15 @@ static bool is_same_mode(const struct recording_mode *a, const struct recording_
 
 static void add_mode(struct recording *recording, const struct record_view *record)
 {
-	const struct record_field *split = record_view_find(record, "kernel_split");
+	const struct record_field *split =
+		record_view_find(record, RECORD_FIELD(meta, kernel_split));
 	struct recording_mode mode = {
 		.wall_ns = record->wall_ns,
 		.has_kernel_split = !split || split->integer != 0,
 	};
 
-	copy_text(record, "mode", mode.mode);
-	copy_text(record, "reason", mode.reason);
+	copy_text(record, RECORD_FIELD(meta, mode), mode.mode);
+	copy_text(record, RECORD_FIELD(meta, reason), mode.reason);
 	if (recording->mode_count > 0 && mode.reason[0] == '\0' &&
 	    is_same_mode(&mode, &recording->last_mode))
 		return;
@@ -217,14 +211,15 @@ static void add_mode(struct recording *recording, const struct record_view *reco
 
 static void add_meta(struct recording *recording, const struct record_view *record)
 {
-	const struct record_field *keys = record_view_find(record, "keys");
+	const struct record_field *keys = record_view_find(record, RECORD_FIELD(meta, key_names));
 	int64_t cpu_count = 0;
 
-	(void)record_view_count(record, "cpu_count", &cpu_count);
+	(void)record_view_count(record, RECORD_FIELD(meta, cpu_count), &cpu_count);
 	if (recording->meta_count++ == 0) {
-		copy_text(record, "tool_version", recording->tool_version);
-		copy_text(record, "kernel_release", recording->kernel_release);
-		(void)record_view_count(record, "interval_ns", &recording->interval_ns);
+		copy_text(record, RECORD_FIELD(meta, tool_version), recording->tool_version);
+		copy_text(record, RECORD_FIELD(meta, kernel_release), recording->kernel_release);
+		(void)record_view_count(record, RECORD_FIELD(meta, interval_ns),
+					&recording->interval_ns);
 		recording->cpu_count = cpu_count;
 	} else if (cpu_count != recording->cpu_count) {
 		recording->cpu_count = 0;
@@ -238,7 +233,7 @@ int recording_add(struct recording *recording, const struct record_view *record)
 {
 	char host[RECORDING_TEXT_BYTES] = "";
 
-	copy_text(record, "host_name", host);
+	copy_text(record, RECORD_FIELD(common, host_name), host);
 	if (recording->record_count++ == 0)
 		memcpy(recording->first_host, host, sizeof(host));
 	else if (strcmp(host, recording->first_host) != 0)

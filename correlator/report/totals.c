@@ -32,7 +32,7 @@ void totals_deinit(struct totals *totals)
 
 static bool has_flag(const struct record_view *record, const char *name)
 {
-	const struct record_field *flags = record_view_find(record, "flags");
+	const struct record_field *flags = record_view_find(record, RECORD_FIELD(cpu, flags));
 
 	for (size_t i = 0; flags && i < flags->item_count; i++) {
 		if (record_text_is(flags->items[i], name))

@@ -46,7 +46,7 @@ static void encode(struct record_encoder *encoder, uint64_t number)
 		.tid = 4243,
 		.thread_name = "puma srv tp 001",
 		.keys = keys,
-		.key_count = 2,
+		.keys_count = 2,
 		.window_ns = 1000000000,
 		.has_kernel_split = true,
 		.cpu_ns = 2345678 + number % 1000,
@@ -65,7 +65,7 @@ static void encode(struct record_encoder *encoder, uint64_t number)
 	(void)snprintf(record_id, sizeof(record_id), "0123abcd:4242:123456789:%" PRIu64, number);
 	(void)snprintf(request_id, sizeof(request_id), "%08" PRIx64 "-89ab-4cde-8f01-23456789abcd",
 		       number & 0xffffffff);
-	if (record_encode_cpu(encoder, &record))
+	if (record_encode(encoder, &record))
 		fail("record_encode_cpu");
 }
 

@@ -15,11 +15,11 @@ static void a_self_record_reads_back(void **state)
 				      .processes = { 8, 12 },
 				      .has_programs = true,
 				      .programs = programs,
-				      .program_count = 2 };
+				      .programs_count = 2 };
 	msgpack_unpacked unpacked;
 	msgpack_object_map map;
 
-	assert_int_equal(record_encode_self(*state, &record), 0);
+	assert_int_equal(record_encode(*state, &record), 0);
 	map = decode(*state, &unpacked);
 	expect_common(&map, "self", 5 + 3 + 6 + 4);
 	expect_number(&map, "window_ns", 100);
@@ -43,7 +43,7 @@ static void costs_of_our_own_that_are_not_known_are_absent(void **state)
 	msgpack_unpacked unpacked;
 	msgpack_object_map map;
 
-	assert_int_equal(record_encode_self(*state, &record), 0);
+	assert_int_equal(record_encode(*state, &record), 0);
 	map = decode(*state, &unpacked);
 	expect_common(&map, "self", 5 + 2);
 	expect_number(&map, "own_cpu_ns", 0);
@@ -65,7 +65,7 @@ static void how_sending_goes_is_there_only_when_something_is_sent(void **state)
 	msgpack_unpacked unpacked;
 	msgpack_object_map map;
 
-	assert_int_equal(record_encode_self(*state, &record), 0);
+	assert_int_equal(record_encode(*state, &record), 0);
 	map = decode(*state, &unpacked);
 	expect_common(&map, "self", 5 + 2 + 8);
 	expect_number(&map, "forward_sent_chunks", 1);
@@ -79,7 +79,7 @@ static void how_sending_goes_is_there_only_when_something_is_sent(void **state)
 	msgpack_unpacked_destroy(&unpacked);
 	record_encoder_reset(*state);
 	record.delivery.last_error = "tcp://x: gone";
-	assert_int_equal(record_encode_self(*state, &record), 0);
+	assert_int_equal(record_encode(*state, &record), 0);
 	map = decode(*state, &unpacked);
 	expect_common(&map, "self", 5 + 2 + 9);
 	expect_text(&map, "forward_last_error", "tcp://x: gone");
@@ -91,18 +91,18 @@ static void more_programs_or_longer_names_than_a_record_holds_are_refused(void *
 	char name[SELF_PROGRAM_NAME_BYTES + 2];
 	const struct self_program program = { name, 1, 1 };
 	struct self_record record = {
-		.common = common, .has_programs = true, .programs = &program, .program_count = 1
+		.common = common, .has_programs = true, .programs = &program, .programs_count = 1
 	};
 	size_t size_bytes;
 
 	memset(name, 'x', sizeof(name));
 	name[SELF_PROGRAM_NAME_BYTES + 1] = '\0';
-	assert_int_equal(record_encode_self(*state, &record), -EINVAL);
+	assert_int_equal(record_encode(*state, &record), -EINVAL);
 	name[SELF_PROGRAM_NAME_BYTES] = '\0';
-	assert_int_equal(record_encode_self(*state, &record), 0);
+	assert_int_equal(record_encode(*state, &record), 0);
 	record_encoder_reset(*state);
-	record.program_count = SELF_PROGRAMS_MAX + 1;
-	assert_int_equal(record_encode_self(*state, &record), -EINVAL);
+	record.programs_count = SELF_PROGRAMS_MAX + 1;
+	assert_int_equal(record_encode(*state, &record), -EINVAL);
 	assert_null(record_encoder_bytes(*state, &size_bytes));
 }
 

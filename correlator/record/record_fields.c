@@ -1,0 +1,82 @@
+#include "record/record_fields.h"
+
+#include <string.h>
+
+#define PRESENCE_ALWAYS	  RECORD_PRESENCE_ALWAYS, 0
+#define PRESENCE_KNOWN	  RECORD_PRESENCE_KNOWN, 0
+#define PRESENCE_IF(flag) RECORD_PRESENCE_IF, offsetof(struct STRUCT, flag)
+#define DESCRIBE(type, member, field, presence, unit, meaning)         \
+	{ RECORD_TYPE_##type,  field, offsetof(struct STRUCT, member), \
+	  PRESENCE_##presence, unit,  meaning },
+
+#define STRUCT record_common
+static const struct record_field_info common_fields[] = { RECORD_COMMON_FIELDS(DESCRIBE) };
+#undef STRUCT
+#define STRUCT delivery_figures
+static const struct record_field_info delivery_fields[] = { RECORD_DELIVERY_FIELDS(DESCRIBE) };
+#undef STRUCT
+#define STRUCT meta_record
+static const struct record_field_info meta_fields[] = { RECORD_META_FIELDS(DESCRIBE) };
+#undef STRUCT
+#define STRUCT process_record
+static const struct record_field_info process_fields[] = { RECORD_PROCESS_FIELDS(DESCRIBE) };
+#undef STRUCT
+#define STRUCT cpu_record
+static const struct record_field_info cpu_fields[] = { RECORD_CPU_FIELDS(DESCRIBE) };
+#undef STRUCT
+#define STRUCT balance_record
+static const struct record_field_info balance_fields[] = { RECORD_BALANCE_FIELDS(DESCRIBE) };
+#undef STRUCT
+#define STRUCT gap_record
+static const struct record_field_info gap_fields[] = { RECORD_GAP_FIELDS(DESCRIBE) };
+#undef STRUCT
+#define STRUCT self_record
+static const struct record_field_info self_fields[] = { RECORD_SELF_FIELDS(DESCRIBE) };
+#undef STRUCT
+
+#define COUNT(fields) (sizeof(fields) / sizeof((fields)[0]))
+#define INFO(KIND, kind, meaning) \
+	[RECORD_KIND_##KIND] = { #kind, meaning, kind##_fields, COUNT(kind##_fields) },
+
+const struct record_kind_info record_kinds[_RECORD_KIND_MAX] = { RECORD_KINDS(INFO) };
+const struct record_kind_info record_common_info = { "", "in every record", common_fields,
+						     COUNT(common_fields) };
+const struct record_kind_info record_delivery_info = { "", "how sending goes", delivery_fields,
+						       COUNT(delivery_fields) };
+
+#define NAME_OF(type, member, field, presence, unit, meaning) .member = field,
+#define NAMES_OF(KIND, kind, meaning)                                        \
+	const struct record_field_names_##kind record_field_names_##kind = { \
+		RECORD_##KIND##_FIELDS(NAME_OF)                              \
+	};
+RECORD_KINDS(NAMES_OF)
+NAMES_OF(COMMON, common, "")
+
+static bool has_field(const struct record_kind_info *kind, struct record_text name, bool is_text)
+{
+	for (size_t i = 0; i < kind->field_count; i++) {
+		const struct record_field_info *field = &kind->fields[i];
+
+		if ((field->type == RECORD_TYPE_TEXT || !is_text) &&
+		    record_text_is(name, field->name))
+			return true;
+	}
+	return false;
+}
+
+static bool is_of_cpu(struct record_text name, bool is_text)
+{
+	return record_text_is(name, "kind") || (!is_text && record_text_is(name, "schema")) ||
+	       has_field(&record_common_info, name, is_text) ||
+	       has_field(&record_kinds[RECORD_KIND_CPU], name, is_text);
+}
+
+bool record_fields_are_taken(const char *name)
+{
+	return is_of_cpu((struct record_text){ name, strlen(name) }, false);
+}
+
+bool record_fields_is_key(struct record_text name)
+{
+	return !is_of_cpu(name, true);
+}

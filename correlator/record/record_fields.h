@@ -1,0 +1,60 @@
+/* The schema as data, for what goes over all fields: the encoder, the reserved names, the
+ * reference. Constant; any thread. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record/record.h"
+#include "record/record_view.h"
+
+enum record_type {
+	RECORD_TYPE_U32,
+	RECORD_TYPE_U64,
+	RECORD_TYPE_S64,
+	RECORD_TYPE_BOOL,
+	RECORD_TYPE_SWITCH,
+	RECORD_TYPE_TEXT,
+	RECORD_TYPE_TEXTS,
+	RECORD_TYPE_KEYS,
+	RECORD_TYPE_FLAGS,
+	RECORD_TYPE_COUNTERS,
+	RECORD_TYPE_FILL,
+	RECORD_TYPE_PROGRAMS,
+	RECORD_TYPE_DELIVERY,
+};
+
+enum record_presence {
+	RECORD_PRESENCE_ALWAYS,
+	RECORD_PRESENCE_KNOWN,
+	RECORD_PRESENCE_IF,
+};
+
+struct record_field_info {
+	enum record_type type;
+	const char *name; /* "" = names of its own, or not encoded */
+	size_t offset; /* of the member in its struct */
+	enum record_presence presence;
+	size_t switch_offset; /* RECORD_PRESENCE_IF: of the bool */
+	const char *unit; /* "" = none */
+	const char *meaning;
+};
+
+struct record_kind_info {
+	const char *name;
+	const char *meaning;
+	const struct record_field_info *fields;
+	size_t field_count;
+};
+
+/* By enum record_kind; that of RECORD_KIND_OTHER is empty. */
+extern const struct record_kind_info record_kinds[_RECORD_KIND_MAX];
+/* Of struct record_common and struct delivery_figures. */
+extern const struct record_kind_info record_common_info;
+extern const struct record_kind_info record_delivery_info;
+
+/* True if cpu records have a field of that name besides the keys: a key cannot have it. */
+bool record_fields_are_taken(const char *name);
+/* True if a text in a cpu record, of that field, is the value of a key. */
+bool record_fields_is_key(struct record_text name);

@@ -1,0 +1,167 @@
+/*
+ * The one schema of the records: each kind, and each field of it, in a table. From it derive the
+ * structs (record.h), the encoder, the names by which readers ask for fields, the names that a key
+ * cannot have, and the reference in README.md; tests compare the rest with it.
+ *
+ * X(TYPE, member, "field", PRESENCE, "unit", "what it means")
+ *
+ * TYPE is what the member is, and how it is encoded:
+ *   U32, U64   an integer; above 2^63-1 it is encoded as 2^63-1
+ *   S64        an integer that may be negative
+ *   BOOL       true or false
+ *   TEXT       text, borrowed; fit for UTF-8, NUL-terminated
+ *   TEXTS      a list of texts: member and member_count
+ *   SWITCH     not encoded: a bool that says whether others are
+ *   KEYS       the configured keys under their own names (struct record_key): member and
+ * member_count FLAGS      a list of names of enum cpu_record_flags; left out when it is empty
+ *   COUNTERS   each of correlator/counters.h, under its name
+ *   FILL       entries of a map in use, and as field_max how many it holds; limit 0 = left out
+ *   PROGRAMS   of each kernel program bpf_NAME_runs and bpf_NAME_ns: member and member_count
+ *   DELIVERY   how sending goes (struct delivery_figures)
+ *
+ * PRESENCE: ALWAYS; KNOWN: left out when it is 0 or NULL, which means not known; IF(member): when
+ * that SWITCH or BOOL is true. "Not measured" is never 0.
+ *
+ * Times are nanoseconds; EventTime, and what is called a wall clock, is CLOCK_REALTIME.
+ */
+#pragma once
+
+/* X(KIND, name, "what it is"): struct NAME_record, "kind": "NAME", RECORD_NAME_FIELDS. */
+#define RECORD_KINDS(X)                                                                     \
+	X(META, meta,                                                                       \
+	  "what holds from here on: the first record, and again whenever the mode changes") \
+	X(PROCESS, process,                                                                 \
+	  "a process was found, forked, ran another program, loaded or unloaded "           \
+	  "what publishes, or ended")                                                       \
+	X(CPU, cpu, "one thread in one context in one window")                              \
+	X(BALANCE, balance,                                                                 \
+	  "the books of one process in one window: exec_ns = attributed_ns + "              \
+	  "unattributed_ns + overflow_ns + residual_ns")                                    \
+	X(GAP, gap, "to collectors only: records that had to be dropped on the way")        \
+	X(SELF, self, "what watching cost in one window, and how sending goes")
+
+/* In every record, behind schema and kind. */
+#define RECORD_COMMON_FIELDS(X)                                                               \
+	X(TEXT, record_id, "record_id", ALWAYS, "", "unique, the same when sent again")       \
+	X(TEXT, host_name, "host_name", ALWAYS, "", "")                                       \
+	X(U32, pid, "pid", ALWAYS, "",                                                        \
+	  "the process, as Correlator's own pid namespace numbers it; of meta, gap and self " \
+	  "Correlator's")                                                                     \
+	X(U32, ns_pid, "ns_pid", KNOWN, "", "the same as the process itself knows it")
+
+#define RECORD_META_FIELDS(X)                                                                  \
+	X(TEXT, tool_version, "tool_version", ALWAYS, "", "")                                  \
+	X(TEXT, kernel_release, "kernel_release", ALWAYS, "", "uname -r")                      \
+	X(TEXT, machine, "machine", ALWAYS, "", "uname -m")                                    \
+	X(TEXT, boot_id, "boot_id", ALWAYS, "", "/proc/sys/kernel/random/boot_id")             \
+	X(U32, cpu_count, "cpu_count", KNOWN, "CPUs", "online")                                \
+	X(TEXT, mode, "mode", ALWAYS, "", "exact, partly-lean, lean or switch-only")           \
+	X(TEXT, reason, "reason", KNOWN, "", "why the mode is another one than was asked for") \
+	X(BOOL, kernel_split, "kernel_split", ALWAYS, "",                                      \
+	  "false: user and kernel time are not told apart")                                    \
+	X(U64, interval_ns, "interval_ns", ALWAYS, "ns", "length of a window, as asked for")   \
+	X(U64, transition_ns, "transition_ns", IF(kernel_split), "ns",                         \
+	  "moved from user to kernel time for each system call")                               \
+	X(U64, clock_offset_ns, "clock_offset_ns", KNOWN, "ns",                                \
+	  "CLOCK_REALTIME - CLOCK_MONOTONIC")                                                  \
+	X(TEXTS, key_names, "keys", ALWAYS, "", "the keys that are recorded, by their fields")
+
+#define RECORD_PROCESS_FIELDS(X)                                                               \
+	X(TEXT, event, "event", ALWAYS, "", "found, fork, exec, load, unload or exit")         \
+	X(U32, parent_pid, "ppid", ALWAYS, "", "its parent, numbered like pid")                \
+	X(TEXT, comm, "comm", ALWAYS, "", "its name, /proc/PID/comm")                          \
+	X(TEXT, ruby_version, "ruby_version", KNOWN, "", "")                                   \
+	X(TEXT, server, "server", KNOWN, "", "puma, sidekiq, ...")                             \
+	X(TEXT, otel_schema, "otel_schema", KNOWN, "",                                         \
+	  "of OpenTelemetry's thread context, where it publishes one")                         \
+	X(TEXT, service_name, "service.name", KNOWN, "", "of OpenTelemetry's process context") \
+	X(TEXT, service_instance_id, "service.instance.id", KNOWN, "", "the same")             \
+	X(TEXT, environment_name, "deployment.environment.name", KNOWN, "", "the same")        \
+	X(U64, start_ns, "start_ns", KNOWN, "ns", "wall clock when the process started")       \
+	X(SWITCH, has_pickup, "", ALWAYS, "", "false: it published when it was found")         \
+	X(U64, pickup_ns, "pickup_ns", IF(has_pickup), "ns",                                   \
+	  "load: at most so long its contexts were not read after they could be")              \
+	X(U64, end_ns, "end_ns", KNOWN, "ns", "exit: wall clock when it ended")
+
+#define RECORD_CPU_FIELDS(X)                                                                       \
+	X(U32, tid, "tid", ALWAYS, "", "the thread, numbered like pid; 0: of no one thread")       \
+	X(U32, ns_tid, "ns_tid", KNOWN, "", "the same as the thread itself knows it")              \
+	X(TEXT, thread_name, "thread_name", KNOWN, "", "")                                         \
+	X(KEYS, keys, "", ALWAYS, "",                                                              \
+	  "each key under its own name: \"\" where no context was in force, left out where the "   \
+	  "context has no such key")                                                               \
+	X(U64, window_ns, "window_ns", ALWAYS, "ns", "length of the window")                       \
+	X(SWITCH, has_kernel_split, "", ALWAYS, "", "false: cpu_ns alone is given")                \
+	X(U64, cpu_ns, "cpu_ns", ALWAYS, "ns", "on a CPU: user_ns + kernel_ns")                    \
+	X(U64, user_ns, "user_ns", IF(has_kernel_split), "ns", "of it in user mode")               \
+	X(U64, kernel_ns, "kernel_ns", IF(has_kernel_split), "ns", "of it in the kernel")          \
+	X(U64, run_queue_ns, "run_queue_ns", ALWAYS, "ns", "runnable, waiting for a CPU")          \
+	X(U64, blocked_ns, "blocked_ns", ALWAYS, "ns", "asleep of its own accord")                 \
+	X(U64, uninterruptible_ns, "uninterruptible_ns", ALWAYS, "ns",                             \
+	  "the part of blocked_ns in uninterruptible sleep")                                       \
+	X(U64, stolen_ns, "stolen_ns", ALWAYS, "ns",                                               \
+	  "on a CPU by the clock, but taken by the hypervisor or interrupts")                      \
+	X(U64, ambiguous_ns, "ambiguous_ns", ALWAYS, "ns",                                         \
+	  "the part of cpu_ns whose context differed at its ends")                                 \
+	X(U64, slices, "slices", ALWAYS, "stints", "on a CPU")                                     \
+	X(U64, switches_voluntary, "switches_voluntary", ALWAYS, "switches", "to sleep")           \
+	X(U64, switches_involuntary, "switches_involuntary", ALWAYS, "switches",                   \
+	  "to another thread, while it was runnable")                                              \
+	X(U64, migrations, "migrations", ALWAYS, "", "to another CPU")                             \
+	X(SWITCH, has_syscalls, "", ALWAYS, "", "false: the tracepoints of system calls are off")  \
+	X(U64, syscalls, "syscalls", IF(has_syscalls), "calls", "of the kernel")                   \
+	X(U64, first_ns, "first_ns", ALWAYS, "ns", "wall clock of its first charge in the window") \
+	X(U64, last_ns, "last_ns", ALWAYS, "ns", "and of its last")                                \
+	X(FLAGS, flags, "flags", ALWAYS, "", "truncated, inherited, overflow, unknown")
+
+#define RECORD_BALANCE_FIELDS(X)                                                               \
+	X(U64, window_ns, "window_ns", ALWAYS, "ns", "length of the window")                   \
+	X(U64, exec_ns, "exec_ns", ALWAYS, "ns",                                               \
+	  "growth of the kernel's own se.sum_exec_runtime over all its threads")               \
+	X(U64, attributed_ns, "attributed_ns", ALWAYS, "ns", "in contexts")                    \
+	X(U64, unattributed_ns, "unattributed_ns", ALWAYS, "ns", "in none")                    \
+	X(U64, overflow_ns, "overflow_ns", ALWAYS, "ns",                                       \
+	  "of contexts that a full map could not tell apart")                                  \
+	X(S64, residual_ns, "residual_ns", ALWAYS, "ns", "what is missing, or (< 0) too much") \
+	X(COUNTERS, losses, "", ALWAYS, "", "each counter of what was missed, in the window")  \
+	X(U64, own_cpu_ns, "own_cpu_ns", ALWAYS, "ns",                                         \
+	  "this process's share of the CPU that Correlator itself used")
+
+#define RECORD_GAP_FIELDS(X)                                                                       \
+	X(U64, dropped_records, "dropped_records", ALWAYS, "records", "since the last gap record") \
+	X(U64, total_dropped_records, "total_dropped_records", ALWAYS, "records",                  \
+	  "since the start, gap records included: a gap record may be dropped, too")               \
+	X(U64, dropped_segments, "dropped_segments", ALWAYS, "chunks",                             \
+	  "since the last gap record")                                                             \
+	X(U64, first_ns, "first_ns", ALWAYS, "ns", "wall clock of the oldest record dropped")      \
+	X(U64, last_ns, "last_ns", ALWAYS, "ns", "and of the newest")                              \
+	X(TEXT, reason, "reason", ALWAYS, "", "spool full, ...")
+
+#define RECORD_SELF_FIELDS(X)                                                                      \
+	X(U64, window_ns, "window_ns", ALWAYS, "ns", "length of the window")                       \
+	X(U64, own_cpu_ns, "own_cpu_ns", ALWAYS, "ns", "CPU of Correlator's process, all threads") \
+	X(U64, own_rss_bytes, "own_rss_bytes", KNOWN, "bytes", "resident memory at its end")       \
+	X(FILL, contexts, "contexts", ALWAYS, "entries", "contexts that are known")                \
+	X(FILL, accounts, "accounts", ALWAYS, "entries", "accounts of the window")                 \
+	X(FILL, processes, "processes", ALWAYS, "entries", "processes that are observed")          \
+	X(SWITCH, has_programs, "", ALWAYS, "",                                                    \
+	  "false: the kernel does not measure them (kernel.bpf_stats_enabled, --measure)")         \
+	X(PROGRAMS, programs, "", IF(has_programs), "",                                            \
+	  "of each kernel program: runs, and ns in them, in the window")                           \
+	X(DELIVERY, delivery, "", ALWAYS, "", "how sending goes, where something is sent")
+
+/* Counts since the start. */
+#define RECORD_DELIVERY_FIELDS(X)                                                                \
+	X(SWITCH, is_there, "", ALWAYS, "", "false: nothing is sent, and nothing encoded")       \
+	X(U64, sent_chunks, "forward_sent_chunks", IF(is_there), "chunks", "each try")           \
+	X(U64, resent_chunks, "forward_resent_chunks", IF(is_there), "chunks",                   \
+	  "of them, not for the first time")                                                     \
+	X(U64, acked_records, "forward_acked_records", IF(is_there), "records", "acknowledged")  \
+	X(U64, rejected_records, "forward_rejected_records", IF(is_there), "records",            \
+	  "set aside: no collector took them")                                                   \
+	X(U64, dropped_records, "forward_dropped_records", IF(is_there), "records",              \
+	  "for want of room")                                                                    \
+	X(U64, queued_records, "forward_queued_records", IF(is_there), "records", "waiting now") \
+	X(U64, queued_bytes, "forward_queued_bytes", IF(is_there), "bytes", "waiting now")       \
+	X(U64, spool_bytes, "forward_spool_bytes", IF(is_there), "bytes", "of them, on disk")    \
+	X(TEXT, last_error, "forward_last_error", KNOWN, "", "the last failure")

@@ -1,0 +1,122 @@
+/*
+ * Prints the schema of the records (correlator/record/schema.h): as the tables of
+ * correlator/record/README.md, or with --fields a line a field, for scripts: kind, field, type, `?`
+ * where it may be left out, unit.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "record/record_fields.h"
+
+static const char *type_name(enum record_type type)
+{
+	switch (type) {
+	case RECORD_TYPE_S64:
+		return "signed";
+	case RECORD_TYPE_BOOL:
+		return "bool";
+	case RECORD_TYPE_TEXT:
+		return "text";
+	case RECORD_TYPE_TEXTS:
+	case RECORD_TYPE_FLAGS:
+		return "texts";
+	default:
+		return "integer";
+	}
+}
+
+struct printer {
+	bool is_for_scripts;
+	const char *kind;
+};
+
+static void print_line(const struct printer *printer, const char *name, const char *type,
+		       bool is_optional, const char *unit, const char *meaning)
+{
+	const char *mark = is_optional ? "?" : "";
+
+	if (printer->is_for_scripts)
+		(void)printf("%s\t%s\t%s\t%s\t%s\n", printer->kind, name, type, mark, unit);
+	else
+		(void)printf("| `%s`%s | %s%s%s | %s |\n", name, mark, type, unit[0] ? ", " : "",
+			     unit, meaning);
+}
+
+static void print_counters(const struct printer *printer)
+{
+#define PRINT(name, field, text) print_line(printer, field, "integer", false, "", text);
+	COUNTER_LIST(PRINT)
+#undef PRINT
+}
+
+static void print_fields(const struct printer *printer, const struct record_kind_info *kind);
+
+static void print_field(const struct printer *printer, const struct record_field_info *field)
+{
+	bool is_optional = field->presence != RECORD_PRESENCE_ALWAYS;
+	char limit[64];
+
+	switch (field->type) {
+	case RECORD_TYPE_SWITCH:
+		return;
+	case RECORD_TYPE_KEYS:
+	case RECORD_TYPE_PROGRAMS:
+		if (!printer->is_for_scripts)
+			(void)printf("| | | %s |\n", field->meaning);
+		return;
+	case RECORD_TYPE_COUNTERS:
+		return print_counters(printer);
+	case RECORD_TYPE_FILL:
+		(void)snprintf(limit, sizeof(limit), "%s_max", field->name);
+		print_line(printer, field->name, "integer", true, field->unit, field->meaning);
+		return print_line(printer, limit, "integer", true, field->unit, "room for so many");
+	case RECORD_TYPE_DELIVERY:
+		return print_fields(printer, &record_delivery_info);
+	case RECORD_TYPE_FLAGS:
+		is_optional = true;
+		/* fallthrough */
+	default:
+		print_line(printer, field->name, type_name(field->type), is_optional, field->unit,
+			   field->meaning);
+	}
+}
+
+static void print_fields(const struct printer *printer, const struct record_kind_info *kind)
+{
+	for (size_t i = 0; i < kind->field_count; i++)
+		print_field(printer, &kind->fields[i]);
+}
+
+static void begin_table(const struct printer *printer, const char *name, const char *meaning)
+{
+	if (printer->is_for_scripts)
+		return;
+	(void)printf("### %s\n\n%s.\n\n| field | type | what it means |\n|---|---|---|\n", name,
+		     meaning);
+}
+
+static void end_table(const struct printer *printer)
+{
+	if (!printer->is_for_scripts)
+		(void)printf("\n");
+}
+
+int main(int argc, char **argv)
+{
+	struct printer printer = { .is_for_scripts = argc > 1 && strcmp(argv[1], "--fields") == 0 };
+
+	printer.kind = "common";
+	begin_table(&printer, "in every record", "Behind them the fields of its kind");
+	print_line(&printer, "schema", "integer", false, "",
+		   "1: grows when a field changes its meaning");
+	print_line(&printer, "kind", "text", false, "", "which of the tables below");
+	print_fields(&printer, &record_common_info);
+	end_table(&printer);
+	for (int kind = RECORD_KIND_OTHER + 1; kind < _RECORD_KIND_MAX; kind++) {
+		printer.kind = record_kinds[kind].name;
+		begin_table(&printer, printer.kind, record_kinds[kind].meaning);
+		print_fields(&printer, &record_kinds[kind]);
+		end_table(&printer);
+	}
+	return 0;
+}
