@@ -35,6 +35,7 @@ class PackageTest < Minitest::Test
     sources = Dir.chdir(SOURCE) { Dir["lib/**/*", "ext/**/*"].select { |path| File.file?(path) } }
     assert_empty sources - files
     assert_includes files, "README.md"
+    assert_includes files, "LICENSE"
     assert_empty files.grep(%r{\A(?:test|tmp)/})
   end
 end

@@ -1,0 +1,76 @@
+"""What `cmake --install` puts into a DESTDIR, used from there: tool, gem, unit, documents."""
+import os
+import re
+import subprocess
+
+import harness
+import records
+from harness import Recording, Workload
+
+PREFIX = "usr"
+WHAT_IS_INSTALLED = [
+    "bin/correlator", "lib/systemd/system/correlator.service",
+    "share/correlator/collectors/clickhouse.sql", "share/correlator/collectors/fluentd.conf",
+    "share/doc/correlator/README.md", "share/doc/correlator/LICENSE",
+    "share/doc/correlator/correlator/record/README.md", "share/doc/correlator/ruby/README.md",
+]
+
+
+def run(*command, **environment):
+    return subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True,
+                          timeout=harness.DEADLINE_SECONDS, env={**os.environ, **environment}).stdout
+
+
+class InstalledWorkload(Workload):
+    """With the gem that `gem install` made of the installed package, and no other."""
+
+    gems = None
+
+    def command(self, script, *arguments):
+        return ["ruby", "-I", harness.BUILD / "fixtures", harness.FIXTURES / script, *arguments]
+
+    def environment(self, changes):
+        return {**super().environment(changes), "GEM_PATH": str(self.gems), "RUBYLIB": ""}
+
+
+class InstalledTest(harness.LiveTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.root = harness.BUILD / "installed"
+        run("rm", "-rf", cls.root)
+        run("cmake", "--install", harness.BUILD, "--prefix", f"/{PREFIX}", DESTDIR=str(cls.root))
+        cls.prefix = cls.root / PREFIX
+        [package] = (cls.prefix / "share/correlator").glob("*.gem")
+        InstalledWorkload.gems = cls.root / "gems"
+        run("gem", "install", "--local", "--no-document", "--install-dir", InstalledWorkload.gems,
+            package)
+
+    def test_everything_is_in_its_usual_place(self):
+        self.assertEqual([], [name for name in WHAT_IS_INSTALLED
+                              if not (self.prefix / name).is_file()])
+
+    def test_the_unit_starts_the_installed_binary(self):
+        unit = (self.prefix / "lib/systemd/system/correlator.service").read_text()
+        self.assertEqual([f"/{PREFIX}/bin/correlator"],
+                         re.findall(r"^ExecStart=(\S+)", unit, re.M))
+
+    def test_no_file_names_the_folder_it_was_built_in(self):
+        for path in self.prefix.rglob("*"):
+            if path.is_file() and path.name != "correlator":
+                self.assertNotIn(str(harness.BUILD).encode(), path.read_bytes(), path)
+
+    def test_the_installed_tool_records_the_installed_gem(self):
+        harness.CORRELATOR, built = self.prefix / "bin/correlator", harness.CORRELATOR
+        self.addCleanup(setattr, harness, "CORRELATOR", built)
+        self.assertRegex(run(harness.CORRELATOR, "--version"), r"^correlator \d")
+        with InstalledWorkload("sequential.rb", 12) as workload, \
+                Recording(self.output, "-p", workload.pid) as recording:
+            truth = workload.run()
+            self.assert_ended_well(recording, recording.stop())
+        found = recording.records()
+        self.assertEqual([], records.wrong_requests(truth, records.totals_by(found), found))
+        self.assertIn("request_id", run(harness.CORRELATOR, "report", self.output))
+
+
+if __name__ == "__main__":
+    harness.main()
