@@ -1,7 +1,7 @@
 /*
  * Where the thread-local is: an ELF file, and the memory of a process that claims to have loaded
- * it. First the options, the load bias, the thread pointer, and the size of the ELF file in units
- * of 64.
+ * it. First the options, the load bias, a word that is not used, and the size of the ELF file in
+ * units of 64.
  */
 #include "fuzz_memory.h"
 #include "target/elf/tls_symbol.h"
@@ -26,15 +26,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 	struct fuzz_input input = { data, size_bytes };
 	uint8_t options = fuzz_take_u8(&input);
 	uint64_t load_bias = fuzz_take_u64(&input);
-	uint64_t thread_pointer = fuzz_take_u64(&input);
+	uint64_t unused = fuzz_take_u64(&input);
 	size_t elf_bytes = ELF_UNIT_BYTES * (size_t)fuzz_take_u8(&input);
 	struct elf_image *image = NULL;
 	struct tls_symbol symbol;
 	struct fuzz_memory memory;
 	struct memory_reader reader;
 	const uint8_t *elf = input.data;
-	uint64_t value;
 
+	(void)unused;
 	elf_bytes = elf_bytes < input.size_bytes ? elf_bytes : input.size_bytes;
 	input.data += elf_bytes;
 	input.size_bytes -= elf_bytes;
@@ -46,7 +46,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 			       options & OPTION_MUSL, &symbol) == 0) {
 		require_bounded(&symbol.location);
 		FUZZ_REQUIRE(symbol.relocation);
-		(void)tls_symbol_read(&symbol.location, thread_pointer, &reader, &value);
 	}
 	elf_image_free(image);
 	return 0;

@@ -55,7 +55,7 @@ static void scan_segment(struct scan *scan, const struct elf_segment *segment)
 	     at += CHUNK_BYTES - INSTRUCTION_BYTES + 1) {
 		size_t chunk = size_bytes - at < CHUNK_BYTES ? size_bytes - at : CHUNK_BYTES;
 
-		if (elf_image_read(scan->image, segment->virtual_address + at, code, chunk))
+		if (elf_image_read(scan->image, segment->virtual_address + at, code, chunk) < 0)
 			return;
 		scan_chunk(scan, code, chunk, segment->virtual_address + at);
 	}

@@ -2,20 +2,36 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <gelf.h>
 #include <libelf.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "target/elf/elf_file.h"
-#include "target/elf/elf_note.h"
-#include "target/elf/elf_symbol_table.h"
 #include "target/proc/mapped_file.h"
 
 enum {
+	SEGMENTS_MAX = 1024,
+	SECTIONS_MAX = SHN_LORESERVE - 1, /* above it, e_shnum is 0 and the count elsewhere */
 	RELOCATION_SECTIONS_MAX = 8, /* .rela.dyn and .rela.plt; linkers make no more */
 	DYNAMIC_ENTRIES_MAX = 1024,
-	NOTE_BYTES_MAX = 16 * 1024,
+};
+
+/* The bytes of the file, and its header. */
+struct elf_file {
+	int fd; /* owned; -1: the file is in buffer */
+	const uint8_t *buffer; /* borrowed */
+	uint64_t size_bytes;
+	Elf64_Ehdr header;
+};
+
+/* A symbol table with its strings. */
+struct elf_symbol_table {
+	Elf_Scn *symbols; /* NULL = the file has none */
+	Elf_Scn *strings;
+	bool is_dynamic; /* .dynsym */
 };
 
 struct elf_image {
@@ -26,6 +42,93 @@ struct elf_image {
 	Elf_Scn *relocations[RELOCATION_SECTIONS_MAX];
 	size_t relocation_section_count;
 };
+
+/* Exactly size_bytes at a file offset: 0, -EFAULT (beyond the end), -errno. */
+static int file_read(const struct elf_file *file, uint64_t offset, void *buffer, size_t size_bytes)
+{
+	size_t used = 0;
+
+	if (offset > file->size_bytes || size_bytes > file->size_bytes - offset)
+		return -EFAULT;
+	if (file->fd < 0) {
+		memcpy(buffer, file->buffer + offset, size_bytes);
+		return 0;
+	}
+	while (used < size_bytes) {
+		ssize_t got = pread(file->fd, (char *)buffer + used, size_bytes - used,
+				    (off_t)(offset + used));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got < 0 ? -errno : -EFAULT;
+		used += (size_t)got;
+	}
+	return 0;
+}
+
+/* Before libelf sees it: libelf allocates by these counts. */
+static bool is_plausible_header(const Elf64_Ehdr *header)
+{
+	if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
+	    header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB)
+		return false;
+	if (header->e_phnum > SEGMENTS_MAX ||
+	    (header->e_phnum > 0 && header->e_phentsize != sizeof(Elf64_Phdr)))
+		return false;
+	if (header->e_shoff == 0)
+		return header->e_shnum == 0;
+	return header->e_shnum > 0 && header->e_shnum <= SECTIONS_MAX &&
+	       header->e_shentsize == sizeof(Elf64_Shdr);
+}
+
+static int read_header(struct elf_file *file)
+{
+	int r = file_read(file, 0, &file->header, sizeof(file->header));
+
+	if (r < 0)
+		return r == -EFAULT ? -ENOEXEC : r;
+	return is_plausible_header(&file->header) ? 0 : -ENOEXEC;
+}
+
+/* fd is duplicated. */
+static int file_init(struct elf_file *ret_file, int fd)
+{
+	_cleanup_fd_ int own_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	struct elf_file file = { .fd = own_fd };
+	struct stat status;
+	int r;
+
+	if (own_fd < 0 || fstat(own_fd, &status) < 0)
+		return -errno;
+	if (!S_ISREG(status.st_mode))
+		return -ENOEXEC;
+	file.size_bytes = (uint64_t)status.st_size;
+	r = read_header(&file);
+	if (r < 0)
+		return r;
+	*ret_file = file;
+	(void)TAKE_FD(own_fd);
+	return 0;
+}
+
+static int file_init_memory(struct elf_file *ret_file, const void *buffer, size_t size_bytes)
+{
+	struct elf_file file = { .fd = -1, .buffer = buffer, .size_bytes = size_bytes };
+	int r = read_header(&file);
+
+	if (r < 0)
+		return r;
+	*ret_file = file;
+	return 0;
+}
+
+static void file_deinit(struct elf_file *file)
+{
+	if (file->fd >= 0)
+		(void)close(file->fd);
+	file->fd = -1;
+}
 
 static bool is_small_table(Elf_Scn *section, GElf_Shdr *header)
 {
@@ -73,7 +176,7 @@ static int open_file(struct elf_file *file, struct elf_image **ret_image)
 	_cleanup_(elf_image_freep) struct elf_image *image = calloc(1, sizeof(*image));
 
 	if (!image) {
-		elf_file_deinit(file);
+		file_deinit(file);
 		return -ENOMEM;
 	}
 	image->file = *file;
@@ -92,7 +195,7 @@ static int open_file(struct elf_file *file, struct elf_image **ret_image)
 int elf_image_open(int fd, struct elf_image **ret_image)
 {
 	struct elf_file file;
-	int r = elf_file_init(&file, fd);
+	int r = file_init(&file, fd);
 
 	return r < 0 ? r : open_file(&file, ret_image);
 }
@@ -100,7 +203,7 @@ int elf_image_open(int fd, struct elf_image **ret_image)
 int elf_image_open_memory(const void *buffer, size_t size_bytes, struct elf_image **ret_image)
 {
 	struct elf_file file;
-	int r = elf_file_init_memory(&file, buffer, size_bytes);
+	int r = file_init_memory(&file, buffer, size_bytes);
 
 	return r < 0 ? r : open_file(&file, ret_image);
 }
@@ -118,18 +221,13 @@ void elf_image_free(struct elf_image *image)
 	if (!image)
 		return;
 	(void)elf_end(image->elf);
-	elf_file_deinit(&image->file);
+	file_deinit(&image->file);
 	free(image);
 }
 
 uint16_t elf_image_machine(const struct elf_image *image)
 {
 	return image->file.header.e_machine;
-}
-
-uint16_t elf_image_type(const struct elf_image *image)
-{
-	return image->file.header.e_type;
 }
 
 bool elf_image_is_program(const struct elf_image *image)
@@ -147,7 +245,7 @@ bool elf_image_is_program(const struct elf_image *image)
 			uint64_t offset = segment.offset + i * sizeof(entry);
 
 			if ((i + 1) * sizeof(entry) > segment.file_bytes ||
-			    elf_file_read(&image->file, offset, &entry, sizeof(entry)) < 0 ||
+			    file_read(&image->file, offset, &entry, sizeof(entry)) < 0 ||
 			    entry.d_tag == DT_NULL)
 				break;
 			if (entry.d_tag == DT_FLAGS_1)
@@ -157,13 +255,56 @@ bool elf_image_is_program(const struct elf_image *image)
 	return false;
 }
 
+/* By hand, not elf_strptr: the name must end inside the table, and nothing is inflated. */
+static bool is_name(const Elf_Data *strings, uint32_t offset, const char *name, size_t name_bytes)
+{
+	return offset < strings->d_size && name_bytes <= strings->d_size - offset &&
+	       memcmp((const char *)strings->d_buf + offset, name, name_bytes) == 0;
+}
+
+/*
+ * Linear: the tables are read once. A defined symbol ends the search and returns true; an undefined
+ * one is stored when *is_found is still false, and the search goes on.
+ */
+static bool find_in_table(const struct elf_symbol_table *table, const char *name, bool *is_found,
+			  struct elf_symbol *ret_symbol)
+{
+	Elf_Data *symbols = table->symbols ? elf_getdata(table->symbols, NULL) : NULL;
+	Elf_Data *strings = table->strings ? elf_getdata(table->strings, NULL) : NULL;
+	size_t count = symbols ? symbols->d_size / sizeof(Elf64_Sym) : 0;
+	size_t name_bytes = strlen(name) + 1;
+	GElf_Sym symbol;
+
+	if (!strings || !strings->d_buf)
+		return false;
+	for (size_t i = 1; i < count && gelf_getsym(symbols, (int)i, &symbol); i++) {
+		bool is_defined = symbol.st_shndx != SHN_UNDEF;
+
+		if (!is_name(strings, symbol.st_name, name, name_bytes) ||
+		    (*is_found && !is_defined))
+			continue;
+		*is_found = true;
+		*ret_symbol = (struct elf_symbol){
+			.value = symbol.st_value,
+			.size_bytes = symbol.st_size,
+			.type = GELF_ST_TYPE(symbol.st_info),
+			.is_defined = is_defined,
+			.is_dynamic = table->is_dynamic,
+			.index = table->is_dynamic ? i : 0,
+		};
+		if (is_defined)
+			return true;
+	}
+	return false;
+}
+
 int elf_image_find_symbol(const struct elf_image *image, const char *name,
 			  struct elf_symbol *ret_symbol)
 {
 	bool is_found = false;
 
-	if (!elf_symbol_table_find(&image->dynamic_table, name, &is_found, ret_symbol))
-		(void)elf_symbol_table_find(&image->full_table, name, &is_found, ret_symbol);
+	if (!find_in_table(&image->dynamic_table, name, &is_found, ret_symbol))
+		(void)find_in_table(&image->full_table, name, &is_found, ret_symbol);
 	return is_found ? 0 : -ENOENT;
 }
 
@@ -202,7 +343,7 @@ bool elf_image_next_segment(const struct elf_image *image, size_t *cursor,
 	uint64_t offset = image->file.header.e_phoff + *cursor * sizeof(segment);
 
 	if (*cursor >= image->file.header.e_phnum || offset < image->file.header.e_phoff ||
-	    elf_file_read(&image->file, offset, &segment, sizeof(segment)) < 0)
+	    file_read(&image->file, offset, &segment, sizeof(segment)) < 0)
 		return false;
 	*ret_segment = (struct elf_segment){
 		.type = segment.p_type,
@@ -290,20 +431,5 @@ int elf_image_read(const struct elf_image *image, uint64_t virtual_address, void
 	if (!find_loaded(image, virtual_address, &segment, &distance) ||
 	    size_bytes > segment.file_bytes - distance || segment.offset + distance < distance)
 		return -EFAULT;
-	return elf_file_read(&image->file, segment.offset + distance, buffer, size_bytes) ? -EFAULT
-											  : 0;
-}
-
-int elf_image_build_id(const struct elf_image *image, char ret_hex[static 65])
-{
-	uint8_t notes[NOTE_BYTES_MAX];
-	struct elf_segment segment;
-	size_t cursor = 0;
-
-	while (elf_image_next_segment(image, &cursor, &segment))
-		if (segment.type == PT_NOTE && segment.file_bytes <= sizeof(notes) &&
-		    elf_file_read(&image->file, segment.offset, notes, segment.file_bytes) == 0 &&
-		    elf_note_build_id(notes, segment.file_bytes, segment.align, ret_hex) == 0)
-			return 0;
-	return -ENOENT;
+	return file_read(&image->file, segment.offset + distance, buffer, size_bytes) ? -EFAULT : 0;
 }

@@ -62,7 +62,6 @@ void elf_image_free(struct elf_image *image);
 DEFINE_CLEANUP(struct elf_image *, elf_image_free);
 
 uint16_t elf_image_machine(const struct elf_image *image); /* EM_X86_64, EM_AARCH64 */
-uint16_t elf_image_type(const struct elf_image *image); /* ET_DYN, ET_EXEC */
 /* True for a main program: ET_EXEC, or ET_DYN that the linker marked DF_1_PIE. */
 bool elf_image_is_program(const struct elf_image *image);
 
@@ -93,5 +92,3 @@ int elf_image_file_offset(const struct elf_image *image, uint64_t virtual_addres
  */
 int elf_image_read(const struct elf_image *image, uint64_t virtual_address, void *buffer,
 		   size_t size_bytes);
-/* GNU build ID (1 to 32 bytes) as lower-case hex, NUL-terminated. 0, -ENOENT. */
-int elf_image_build_id(const struct elf_image *image, char ret_hex[static 65]);

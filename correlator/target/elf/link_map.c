@@ -70,18 +70,18 @@ static int find_entry(const struct link_map_layout *layout, const struct memory_
 		      uint64_t load_bias, uint64_t *ret_entry)
 {
 	uint64_t entry, address;
-	int result = memory_read_u64(reader, layout->debug_address + DEBUG_MAP_AT, &entry);
+	int r = memory_read_u64(reader, layout->debug_address + DEBUG_MAP_AT, &entry);
 
-	for (uint32_t i = 0; !result && entry && i < LINK_MAP_ENTRIES_MAX; i++) {
-		result = memory_read_u64(reader, entry + MAP_ADDRESS_AT, &address);
-		if (!result && address == load_bias) {
+	for (uint32_t i = 0; !r && entry && i < LINK_MAP_ENTRIES_MAX; i++) {
+		r = memory_read_u64(reader, entry + MAP_ADDRESS_AT, &address);
+		if (!r && address == load_bias) {
 			*ret_entry = entry;
 			return 0;
 		}
-		if (!result)
-			result = memory_read_u64(reader, entry + MAP_NEXT_AT, &entry);
+		if (!r)
+			r = memory_read_u64(reader, entry + MAP_NEXT_AT, &entry);
 	}
-	return result ? result : -ENOENT;
+	return r ? r : -ENOENT;
 }
 
 static int disagree(const char *what, uint64_t by_relocation, uint64_t by_loader)
@@ -93,27 +93,26 @@ static int disagree(const char *what, uint64_t by_relocation, uint64_t by_loader
 }
 
 int link_map_confirm(const struct link_map_layout *layout, const struct memory_reader *reader,
-		     uint64_t load_bias, const struct tls_symbol *symbol,
-		     bool is_above_thread_pointer)
+		     uint64_t load_bias, const struct tls_symbol *symbol)
 {
 	const struct tls_location *location = &symbol->location;
 	uint64_t entry, module, offset;
-	int result;
+	int r;
 
 	if (!layout->debug_address || !layout->module_at || !layout->offset_at)
 		return -ENOENT;
-	result = find_entry(layout, reader, load_bias, &entry);
-	if (!result)
-		result = memory_read_u64(reader, entry + layout->module_at, &module);
-	if (!result)
-		result = memory_read_u64(reader, entry + layout->offset_at, &offset);
-	if (result)
-		return result;
+	r = find_entry(layout, reader, load_bias, &entry);
+	if (!r)
+		r = memory_read_u64(reader, entry + layout->module_at, &module);
+	if (!r)
+		r = memory_read_u64(reader, entry + layout->offset_at, &offset);
+	if (r)
+		return r;
 	if (location->model == TLS_MODEL_DYNAMIC)
 		return module == location->module ? 0
 						  : disagree("module", location->module, module);
 	/* Where the object's block is, from the thread pointer on: above it, or below. */
-	offset = symbol->symbol_value + (is_above_thread_pointer ? offset : -offset);
+	offset = symbol->symbol_value + (symbol->is_above_thread_pointer ? offset : -offset);
 	if (offset != (uint64_t)location->offset)
 		return disagree("offset", (uint64_t)location->offset, offset);
 	return 0;

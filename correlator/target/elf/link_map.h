@@ -41,5 +41,4 @@ void link_map_note_objects(pid_t pid, const struct memory_map *map, struct link_
  * list; -EUCLEAN: they disagree (logged, with both); or an error of the reader.
  */
 int link_map_confirm(const struct link_map_layout *layout, const struct memory_reader *reader,
-		     uint64_t load_bias, const struct tls_symbol *symbol,
-		     bool is_above_thread_pointer);
+		     uint64_t load_bias, const struct tls_symbol *symbol);

@@ -33,6 +33,7 @@ struct tls_symbol {
 	const char *relocation; /* static text: "DTPMOD64+DTPOFF64", "TLSDESC", "TPOFF64", "none" */
 	uint64_t slot_address; /* of the relocated slot in the process, 0 = none */
 	uint64_t symbol_value; /* st_value: offset in the module's block */
+	bool is_above_thread_pointer; /* where the machine has its static blocks */
 	bool is_confirmed; /* link_map_confirm() led there, too: set by who asked it */
 };
 
@@ -47,12 +48,9 @@ int tls_symbol_resolve(const struct elf_image *image, uint64_t load_bias,
 		       struct tls_symbol *ret_symbol);
 
 /*
- * The variable's value in one thread of a live process, walking the DTV as the kernel program
- * does (for doctor, and as a cross-check); thread_pointer is the thread's fs base (x86-64) or
- * tpidr_el0 (aarch64). A DTV's number of entries is checked first: glibc keeps it in dtv[-1], musl
- * in dtv[0], and the entries 1..number exist (a thread that has not caught up with dlopen has
- * fewer). 0; -ENODATA: this thread never touched the variable (no entry, or an unallocated block);
- * -EFAULT: an address that no user memory has, or unreadable; -ESRCH, -EPERM; -EINVAL: no location.
+ * The slot that the loader relocates for the variable, as an address of the ELF file: what code
+ * refers to. Reads no memory of a process. 0; -ENOENT: no relocation leads to the variable, or it
+ * is open which does.
  */
-int tls_symbol_read(const struct tls_location *location, uint64_t thread_pointer,
-		    const struct memory_reader *reader, uint64_t *ret_value);
+int tls_symbol_find_slot(const struct elf_image *image, const char *symbol_name,
+			 uint64_t *ret_virtual_address);

@@ -44,8 +44,8 @@ static bool find_header(const struct elf_image *image, uint64_t *ret_address,
 		if (segment.type != PT_GNU_EH_FRAME)
 			continue;
 		*ret_address = segment.virtual_address;
-		return !elf_image_read(image, segment.virtual_address, ret_header,
-				       sizeof(*ret_header)) &&
+		return elf_image_read(image, segment.virtual_address, ret_header,
+				      sizeof(*ret_header)) == 0 &&
 		       ret_header->version == HEADER_VERSION &&
 		       ret_header->count_encoding == ENCODING_U32 &&
 		       ret_header->table_encoding == ENCODING_TABLE_S32 &&
@@ -59,7 +59,7 @@ static bool read_entry(const struct elf_image *image, uint64_t table, uint32_t i
 {
 	uint64_t address = table + sizeof(struct table_header) + (uint64_t)index * ENTRY_BYTES;
 
-	return !elf_image_read(image, address, ret_entry, sizeof(*ret_entry));
+	return elf_image_read(image, address, ret_entry, sizeof(*ret_entry)) == 0;
 }
 
 /* True if the description is of the function, and covers the address. */
@@ -69,7 +69,7 @@ static bool covers(const struct elf_image *image, uint64_t description_address, 
 	struct description description;
 	uint64_t pointer = description_address + offsetof(struct description, function);
 
-	return !elf_image_read(image, description_address, &description, sizeof(description)) &&
+	return elf_image_read(image, description_address, &description, sizeof(description)) == 0 &&
 	       pointer + (uint64_t)(int64_t)description.function == function &&
 	       virtual_address - function < description.size_bytes;
 }

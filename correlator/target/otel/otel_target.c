@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "target/elf/elf_image.h"
 #include "target/elf/link_map.h"
-#include "target/elf/tls_machine.h"
 #include "target/proc/memory_map.h"
 #include "target/proc/memory_reader.h"
 #include "target/proc/process.h"
@@ -51,8 +50,7 @@ static int look_at_object(struct otel_target *target, const struct memory_map *m
 			       &target->tls);
 	if (r < 0)
 		return r;
-	r = link_map_confirm(&layout, reader, bias, &target->tls,
-			     tls_machine_is_above(elf_image_machine(image)));
+	r = link_map_confirm(&layout, reader, bias, &target->tls);
 	if (r < 0 && r != -ENOENT)
 		return r;
 	target->tls.is_confirmed = r == 0;

@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "target/elf/code_reference.h"
-#include "target/elf/tls_machine.h"
-#include "target/elf/tls_slot.h"
+#include "target/elf/tls_symbol.h"
 #include "target/elf/unwind_table.h"
 #include "target/elf/x86_instruction.h"
 
@@ -124,20 +123,6 @@ static int find_named(const struct elf_image *image, const struct state_changes 
 	return count;
 }
 
-/* Where the loader writes how the variable is reached. */
-static bool find_slot(const struct elf_image *image, const char *name, uint64_t *ret_slot)
-{
-	const struct tls_machine *machine = tls_machine_find(elf_image_machine(image));
-	struct elf_symbol symbol;
-	struct tls_slot slot;
-
-	if (!machine || elf_image_find_symbol(image, name, &symbol) < 0 ||
-	    tls_slot_find(image, machine, &symbol, &slot) > 1 || slot.kind == TLS_SLOT_NONE)
-		return false;
-	*ret_slot = slot.virtual_address;
-	return true;
-}
-
 /* A site in each function that refers to the variable, before it does so for the first time. */
 static int find_referring(const struct elf_image *image, const char *symbol,
 			  struct probe_site *ret_sites)
@@ -147,13 +132,13 @@ static int find_referring(const struct elf_image *image, const char *symbol,
 	size_t reference_count;
 	int count = 0;
 
-	if (!find_slot(image, symbol, &slot))
+	if (tls_symbol_find_slot(image, symbol, &slot) < 0)
 		return 0;
 	reference_count = code_reference_find(image, slot, references, REFERENCES_MAX);
 	if (reference_count > REFERENCES_MAX)
 		return 0;
 	for (size_t i = 0; i < reference_count; i++) {
-		if (unwind_table_find(image, references[i], &function))
+		if (unwind_table_find(image, references[i], &function) < 0)
 			return 0;
 		if (count && function == last_function)
 			continue;

@@ -9,7 +9,6 @@
 #include <correlator/state_abi.h>
 
 #include "base/cleanup.h"
-#include "target/elf/tls_machine.h"
 
 static uint64_t device_of(const struct memory_map_entry *entry)
 {
@@ -100,8 +99,7 @@ static int resolve(struct publisher *publisher, const struct memory_map_entry *e
 					    &publisher->tls);
 	if (result)
 		return result;
-	result = link_map_confirm(layout, reader, bias, &publisher->tls,
-				  tls_machine_is_above(elf_image_machine(image)));
+	result = link_map_confirm(layout, reader, bias, &publisher->tls);
 	publisher->tls.is_confirmed = result == 0;
 	return result == -ENOENT ? 0 : result;
 }

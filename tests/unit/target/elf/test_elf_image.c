@@ -23,14 +23,12 @@ static void exercise(const struct elf_image *image)
 	struct elf_relocation relocation;
 	struct elf_segment segment;
 	struct elf_symbol symbol;
-	char hex[65];
 	uint64_t value;
 	uint8_t bytes[16];
 	size_t cursor = 0;
 
 	(void)elf_image_find_symbol(image, NAME, &symbol);
 	(void)elf_image_is_program(image);
-	(void)elf_image_build_id(image, hex);
 	(void)elf_image_load_bias(image, &entry, &value);
 	(void)elf_image_file_offset(image, 0x20, &value);
 	(void)elf_image_read(image, 0x20, bytes, sizeof(bytes));
@@ -55,7 +53,6 @@ static void a_library_gives_its_symbol_relocations_and_segments(void **state)
 	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(elf_image_open(fd, &image), 0);
-	assert_int_equal(elf_image_type(image), ET_DYN);
 	assert_false(elf_image_is_program(image));
 	assert_int_equal(elf_image_find_symbol(image, NAME, &symbol), 0);
 	assert_int_equal(symbol.type, STT_TLS);
@@ -181,38 +178,6 @@ static void segments_packed_into_one_page_of_the_file_are_told_apart(void **stat
 	assert_int_equal(bias, 0x7f0000000000);
 	entry.offset = 0x5000;
 	assert_int_equal(elf_image_load_bias(image, &entry, &bias), -ENOENT);
-}
-
-static void a_build_id_is_read_as_hex(void **state)
-{
-	struct {
-		struct forged_elf elf;
-		Elf64_Nhdr other;
-		char other_owner[8];
-		Elf64_Nhdr note;
-		char owner[4];
-		uint8_t id[4];
-	} file = {
-		.elf = forged_elf_make(EM_X86_64, NAME, 0),
-		.other = { .n_namesz = 6, .n_descsz = 0, .n_type = NT_GNU_BUILD_ID },
-		.other_owner = "other",
-		.note = { .n_namesz = 4, .n_descsz = 4, .n_type = NT_GNU_BUILD_ID },
-		.owner = "GNU",
-		.id = { 0x0a, 0xff, 0x10, 0x00 },
-	};
-	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
-	char hex[65];
-
-	(void)state;
-	file.elf.segments[1] = (Elf64_Phdr){ .p_type = PT_NOTE,
-					     .p_align = 4,
-					     .p_offset = sizeof(file.elf),
-					     .p_filesz = sizeof(file) - sizeof(file.elf) };
-	assert_int_equal(elf_image_open_memory(&file, sizeof(file), &image), 0);
-	assert_int_equal(elf_image_build_id(image, hex), 0);
-	assert_string_equal(hex, "0aff1000");
-	file.note.n_descsz = 0xffffffff;
-	assert_int_equal(elf_image_build_id(image, hex), -ENOENT);
 }
 
 static void files_that_are_no_64_bit_elf_are_refused(void **state)
@@ -354,7 +319,6 @@ int main(void)
 		cmocka_unit_test(this_program_is_known_as_one_and_found_through_its_mapping),
 		cmocka_unit_test(every_mapping_of_a_library_gives_the_same_load_bias),
 		cmocka_unit_test(segments_packed_into_one_page_of_the_file_are_told_apart),
-		cmocka_unit_test(a_build_id_is_read_as_hex),
 		cmocka_unit_test(files_that_are_no_64_bit_elf_are_refused),
 		cmocka_unit_test(tables_that_lie_about_their_size_are_left_out),
 		cmocka_unit_test(reads_outside_the_file_part_of_a_segment_fail),

@@ -62,11 +62,12 @@ static void forge(uint64_t words[static WORD_COUNT])
 	words[SECOND + OFFSET] = 0x80;
 }
 
-static int confirm(const uint64_t *words, const struct tls_symbol *symbol, bool is_above)
+static int confirm(const uint64_t *words, struct tls_symbol *symbol, bool is_above)
 {
 	struct memory_reader reader = { .read = read_words, .context = words };
 
-	return link_map_confirm(&forged_layout, &reader, BIAS, symbol, is_above);
+	symbol->is_above_thread_pointer = is_above;
+	return link_map_confirm(&forged_layout, &reader, BIAS, symbol);
 }
 
 static struct tls_symbol dynamic_symbol(uint64_t module)
@@ -119,7 +120,7 @@ static void without_the_object_or_the_layout_there_is_no_second_way(void **state
 	words[SECOND] = BIAS + 0x1000;
 	assert_int_equal(confirm(words, &symbol, false), -ENOENT);
 	none.offset_at = 0;
-	assert_int_equal(link_map_confirm(&none, &reader, BIAS, &symbol, false), -ENOENT);
+	assert_int_equal(link_map_confirm(&none, &reader, BIAS, &symbol), -ENOENT);
 }
 
 static void a_list_without_an_end_and_one_that_leads_astray_end(void **state)
@@ -157,10 +158,25 @@ static void assert_confirmed(const struct link_map_layout *layout, const char *p
 	assert_int_equal(
 		tls_symbol_resolve(image, bias, &reader, "ruby_profiler_state", false, &symbol), 0);
 	assert_int_equal(symbol.location.model, model);
-	assert_int_equal(link_map_confirm(layout, &reader, bias, &symbol, IS_ABOVE), 0);
+	assert_int_equal(link_map_confirm(layout, &reader, bias, &symbol), 0);
 	symbol.location.module++;
 	symbol.location.offset += 8;
-	assert_int_equal(link_map_confirm(layout, &reader, bias, &symbol, IS_ABOVE), -EUCLEAN);
+	assert_int_equal(link_map_confirm(layout, &reader, bias, &symbol), -EUCLEAN);
+}
+
+static void note_objects(const struct memory_map *map, struct link_map_layout *layout)
+{
+	const struct memory_map_entry *entry;
+	size_t cursor = 0;
+
+	while ((entry = memory_map_next_object(map, &cursor))) {
+		_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+		uint64_t bias;
+
+		if (entry->is_readable && elf_image_open_mapping(getpid(), entry, &image) == 0 &&
+		    elf_image_load_bias(image, entry, &bias) == 0)
+			link_map_note(image, bias, layout);
+	}
 }
 
 static void the_loader_of_this_process_agrees(void **state)
@@ -170,7 +186,7 @@ static void the_loader_of_this_process_agrees(void **state)
 
 	(void)state;
 	assert_int_equal(memory_map_of_process(getpid(), &map), 0);
-	link_map_note_objects(getpid(), &map, &layout);
+	note_objects(&map, &layout);
 	if (!layout.module_at)
 		skip(); /* not glibc */
 	assert_true(layout.debug_address && layout.offset_at);

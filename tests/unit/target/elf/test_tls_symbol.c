@@ -270,66 +270,6 @@ static void local_exec_follows_each_machines_variant(void **state)
 	assert_int_equal(resolve(&aarch64, false), -EINVAL);
 }
 
-static void a_damaged_dtv_gives_no_value(void **state)
-{
-	/* Thread pointer at word 8, its DTV's entries from word 16 on, the block at word 32. */
-	static const struct tls_location location = { .model = TLS_MODEL_DYNAMIC,
-						      .dtv_pointer_offset = 8,
-						      .dtv_entry_bytes = 16,
-						      .dtv_has_length = 1,
-						      .module = 3,
-						      .offset = 8 };
-	static const struct {
-		size_t word;
-		uint64_t content;
-		int expected;
-	} cases[] = {
-		{ 63, 0, 0 },
-		{ 9, 0, -ENODATA }, /* no DTV */
-		{ 9, 0x10, -EFAULT }, /* a DTV that is no user address */
-		{ 9, WORDS_ADDRESS + 129, -EFAULT }, /* and a crooked one */
-		{ 14, 2, -ENODATA }, /* fewer entries than modules */
-		{ 22, 0, -ENODATA }, /* blocks not allocated */
-		{ 22, UINT64_MAX, -ENODATA },
-		{ 22, WORDS_ADDRESS + 257, -ENODATA },
-		{ 22, UINT64_MAX - 15, -EFAULT },
-		{ 22, 0x7f5555550000, -EFAULT },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		uint64_t words[WORD_COUNT] = { [9] = WORDS_ADDRESS + 128,
-					       [14] = 3,
-					       [22] = WORDS_ADDRESS + 256,
-					       [33] = 0xfeed };
-		struct memory_reader reader = { .read = read_words, .context = words };
-		uint64_t value = 1;
-		int r;
-
-		words[cases[i].word] = cases[i].content;
-		r = tls_symbol_read(&location, WORDS_ADDRESS + 64, &reader, &value);
-		if (r != cases[i].expected)
-			fail_msg("case %zu: %d, not %d", i, r, cases[i].expected);
-		assert_int_equal(value, r == 0 ? 0xfeed : 1);
-	}
-}
-
-static void a_thread_pointer_or_location_that_is_none_gives_no_value(void **state)
-{
-	struct tls_location location = { .model = TLS_MODEL_NONE };
-	uint64_t words[WORD_COUNT] = { 0 };
-	struct memory_reader reader = { .read = read_words, .context = words };
-	uint64_t value;
-
-	(void)state;
-	assert_int_equal(tls_symbol_read(&location, WORDS_ADDRESS, &reader, &value), -EINVAL);
-	location.model = TLS_MODEL_STATIC;
-	assert_int_equal(tls_symbol_read(&location, 0, &reader, &value), -EFAULT);
-	assert_int_equal(tls_symbol_read(&location, UINT64_MAX - 7, &reader, &value), -EFAULT);
-	assert_int_equal(tls_symbol_read(&location, WORDS_ADDRESS, &reader, &value), 0);
-	assert_int_equal(value, 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -345,8 +285,6 @@ int main(void)
 		cmocka_unit_test(
 			a_library_without_a_relocation_and_an_unknown_machine_are_not_supported),
 		cmocka_unit_test(local_exec_follows_each_machines_variant),
-		cmocka_unit_test(a_damaged_dtv_gives_no_value),
-		cmocka_unit_test(a_thread_pointer_or_location_that_is_none_gives_no_value),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

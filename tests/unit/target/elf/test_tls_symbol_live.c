@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "target/elf/tls_symbol.h"
+#include "target/tls_read.h"
 
 static const char NAME[] = "ruby_profiler_state";
 
@@ -73,7 +74,7 @@ static int read_own(const struct tls_location *location, uint64_t *ret_value)
 {
 	struct memory_reader reader = memory_reader_of_process(getpid());
 
-	return tls_symbol_read(location, own_thread_pointer(), &reader, ret_value);
+	return tls_read(location, own_thread_pointer(), &reader, ret_value);
 }
 
 /* Two values, so that a neighbour that happens to hold the first does not pass. */

@@ -14,7 +14,6 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "target/elf/tls_slot.h"
 #include "target/elf/tls_symbol.h"
 #include "target/publisher/probe_site.h"
 
@@ -57,22 +56,22 @@ static struct elf_image *open_fixture(const char *path)
 	return image;
 }
 
-/* Resolves with these words in the slot, which the fixture must have of that kind. */
-static struct tls_symbol resolve(const char *path, enum tls_slot_kind kind,
+/* Resolves with these words in the slot, which the fixture must have of that kind of relocation. */
+static struct tls_symbol resolve(const char *path, const char *relocation,
 				 struct slot_memory *memory, bool is_musl)
 {
 	_cleanup_(elf_image_freep) struct elf_image *image = open_fixture(path);
 	struct memory_reader reader = { .read = read_memory, .context = memory };
 	struct elf_symbol variable;
 	struct tls_symbol symbol;
-	struct tls_slot slot;
+	uint64_t slot;
 
 	assert_int_equal(elf_image_find_symbol(image, NAME, &variable), 0);
 	assert_int_equal(variable.value, SYMBOL_VALUE);
-	assert_int_equal(tls_slot_find(image, tls_machine_find(EM_AARCH64), &variable, &slot), 0);
-	assert_int_equal(slot.kind, kind);
-	memory->address = BIAS + slot.virtual_address;
+	assert_int_equal(tls_symbol_find_slot(image, NAME, &slot), 0);
+	memory->address = BIAS + slot;
 	assert_int_equal(tls_symbol_resolve(image, BIAS, &reader, NAME, is_musl, &symbol), 0);
+	assert_string_equal(symbol.relocation, relocation);
 	assert_int_equal(symbol.symbol_value, SYMBOL_VALUE);
 	return symbol;
 }
@@ -81,11 +80,9 @@ static void a_descriptor_of_static_tls(void **state)
 {
 	/* _dl_tlsdesc_return, and the offset of the variable itself. */
 	struct slot_memory memory = { .words = { 0x7f1000000100, 0xb0 + SYMBOL_VALUE } };
-	struct tls_symbol symbol =
-		resolve(FIXTURE_AARCH64_DESCRIPTOR, TLS_SLOT_DESCRIPTOR, &memory, false);
+	struct tls_symbol symbol = resolve(FIXTURE_AARCH64_DESCRIPTOR, "TLSDESC", &memory, false);
 
 	(void)state;
-	assert_string_equal(symbol.relocation, "TLSDESC");
 	assert_int_equal(symbol.location.model, TLS_MODEL_STATIC);
 	assert_int_equal(symbol.location.offset, 0xb0 + SYMBOL_VALUE);
 }
@@ -97,8 +94,7 @@ static void a_descriptor_of_dynamic_tls(void **state)
 		.record_address = 0x7f2000000000,
 		.record = { 5, SYMBOL_VALUE },
 	};
-	struct tls_symbol symbol =
-		resolve(FIXTURE_AARCH64_DESCRIPTOR, TLS_SLOT_DESCRIPTOR, &memory, false);
+	struct tls_symbol symbol = resolve(FIXTURE_AARCH64_DESCRIPTOR, "TLSDESC", &memory, false);
 
 	(void)state;
 	assert_int_equal(symbol.location.model, TLS_MODEL_DYNAMIC);
@@ -112,9 +108,9 @@ static void general_dynamic(void **state)
 {
 	struct slot_memory memory = { .words = { 4, SYMBOL_VALUE } };
 	struct tls_symbol glibc =
-		resolve(FIXTURE_AARCH64_TRADITIONAL, TLS_SLOT_MODULE, &memory, false);
+		resolve(FIXTURE_AARCH64_TRADITIONAL, "DTPMOD64+DTPOFF64", &memory, false);
 	struct tls_symbol musl =
-		resolve(FIXTURE_AARCH64_TRADITIONAL, TLS_SLOT_MODULE, &memory, true);
+		resolve(FIXTURE_AARCH64_TRADITIONAL, "DTPMOD64+DTPOFF64", &memory, true);
 
 	(void)state;
 	assert_int_equal(glibc.location.model, TLS_MODEL_DYNAMIC);
@@ -128,11 +124,9 @@ static void general_dynamic(void **state)
 static void initial_exec(void **state)
 {
 	struct slot_memory memory = { .words = { 0x40 + SYMBOL_VALUE } };
-	struct tls_symbol symbol =
-		resolve(FIXTURE_AARCH64_INITIAL_EXEC, TLS_SLOT_OFFSET, &memory, false);
+	struct tls_symbol symbol = resolve(FIXTURE_AARCH64_INITIAL_EXEC, "TPOFF64", &memory, false);
 
 	(void)state;
-	assert_string_equal(symbol.relocation, "TPOFF64");
 	assert_int_equal(symbol.location.model, TLS_MODEL_STATIC);
 	assert_int_equal(symbol.location.offset, 0x40 + SYMBOL_VALUE);
 }
