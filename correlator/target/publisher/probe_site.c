@@ -3,10 +3,9 @@
 #include <elf.h>
 #include <string.h>
 
-#include "target/elf/code_reference.h"
 #include "target/elf/tls_symbol.h"
 #include "target/elf/unwind_table.h"
-#include "target/elf/x86_instruction.h"
+#include "target/elf/x86_code.h"
 
 /* Code looked at from a function's entry; compilers' prologues are shorter. */
 enum {
@@ -52,26 +51,24 @@ static size_t read_code(const struct elf_image *image, uint64_t virtual_address,
 /* Sets offset, instruction and cost of the site; without code it stays at the entry. */
 static void choose_instruction(const uint8_t *code, size_t size_bytes, struct probe_site *site)
 {
-	static const char *const names[_X86_INSTRUCTION_KIND_MAX] = {
-		[X86_INSTRUCTION_PUSH] = "push", [X86_INSTRUCTION_NOP] = "nop",
-		[X86_INSTRUCTION_JMP] = "jmp",	 [X86_INSTRUCTION_CALL] = "call",
-		[X86_INSTRUCTION_JCC] = "jcc",
+	static const char *const names[_X86_CODE_KIND_MAX] = {
+		[X86_CODE_PUSH] = "push", [X86_CODE_NOP] = "nop", [X86_CODE_JMP] = "jmp",
+		[X86_CODE_CALL] = "call", [X86_CODE_JCC] = "jcc",
 	};
-	struct x86_instruction instruction;
+	struct x86_code instruction;
 	size_t at = 0;
 
-	while (x86_instruction_decode(code + at, size_bytes - at, &instruction) == 0) {
-		if (x86_instruction_is_emulated(instruction.kind)) {
+	while (x86_code_decode(code + at, size_bytes - at, &instruction) == 0) {
+		if (x86_code_is_emulated(instruction.kind)) {
 			site->offset_bytes = (uint32_t)at;
 			site->instruction = names[instruction.kind];
 			site->cost = PROBE_SITE_EMULATED;
 			return;
 		}
-		if (instruction.kind == X86_INSTRUCTION_STORE ||
-		    instruction.kind == X86_INSTRUCTION_LEAVE)
+		if (instruction.kind == X86_CODE_STORE || instruction.kind == X86_CODE_LEAVE)
 			return;
 		/* The entry itself may be a long nop: then what follows it is the fallback. */
-		if (instruction.kind == X86_INSTRUCTION_LONG_NOP && site->offset_bytes == at)
+		if (instruction.kind == X86_CODE_LONG_NOP && site->offset_bytes == at)
 			site->offset_bytes = (uint32_t)(at + instruction.length_bytes);
 		at += instruction.length_bytes;
 	}
@@ -134,7 +131,7 @@ static int find_referring(const struct elf_image *image, const char *symbol,
 
 	if (tls_symbol_find_slot(image, symbol, &slot) < 0)
 		return 0;
-	reference_count = code_reference_find(image, slot, references, REFERENCES_MAX);
+	reference_count = x86_code_find_references(image, slot, references, REFERENCES_MAX);
 	if (reference_count > REFERENCES_MAX)
 		return 0;
 	for (size_t i = 0; i < reference_count; i++) {
