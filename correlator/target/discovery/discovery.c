@@ -2,14 +2,17 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <uthash.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "target/discovery/process_filter.h"
-#include "target/discovery/sighting.h"
 #include "target/otel/otel_target.h"
+#include "target/proc/memory_map.h"
 #include "target/proc/proc_file.h"
+#include "target/proc/process.h"
 #include "target/ruby/ruby_target.h"
 
 #define PAUSE_FIRST_NS (50 * NS_PER_MS)
@@ -26,7 +29,7 @@ struct known_process {
 	pid_t pid;
 	uint64_t start_ticks;
 	uint64_t look_number; /* of the last look that saw it */
-	struct program program;
+	struct process_program program;
 	uint64_t code_digest; /* of the files that code is mapped from */
 	uint64_t code_digest_ns; /* when it was first seen so; 0 = not looked at */
 	uint64_t next_look_ns;
@@ -45,6 +48,12 @@ struct discovery {
 	struct known_process *processes; /* uthash, by pid */
 	uint64_t look_number;
 	size_t unreadable_count;
+};
+
+/* The files that a process has mapped. */
+struct mapped_files {
+	uint64_t code_digest; /* of device and inode of those that code runs from, by address */
+	bool has_ruby; /* a path, file name or folder, holds "ruby" */
 };
 
 /* One discovery_look. */
@@ -115,7 +124,7 @@ static bool is_in_cgroup(const struct discovery *discovery, pid_t pid)
 }
 
 /* A process that runs another program is looked at as a new one is. */
-static void set_program(struct known_process *process, const struct program *program)
+static void set_program(struct known_process *process, const struct process_program *program)
 {
 	process->program = *program;
 	process->code_digest = process->code_digest_ns = process->next_look_ns = 0;
@@ -124,16 +133,16 @@ static void set_program(struct known_process *process, const struct program *pro
 }
 
 static struct known_process *remember(struct discovery *discovery, pid_t pid,
-				      const struct sighting *sighting)
+				      const struct process_info *info)
 {
 	struct known_process *process = calloc(1, sizeof(*process));
 
 	if (!process)
 		return NULL;
 	process->pid = pid;
-	process->start_ticks = sighting->start_ticks;
+	process->start_ticks = info->start_ticks;
 	process->look_number = discovery->look_number;
-	set_program(process, &sighting->program);
+	set_program(process, &info->program);
 	HASH_ADD(hh, discovery->processes, pid, sizeof(process->pid), process);
 	return process;
 }
@@ -216,11 +225,41 @@ static void schedule(struct known_process *process, uint64_t now_ns)
 		process->pause_ns = PAUSE_MAX_NS;
 }
 
+static uint64_t digest_file(uint64_t digest, const struct memory_map_entry *entry)
+{
+	const uint64_t words[] = { entry->inode, entry->device_major, entry->device_minor };
+
+	return hash_bytes(digest, words, sizeof(words));
+}
+
+/* Of whole paths: gems are below lib/ruby, also with a Ruby that has another name. */
+static int read_files(pid_t pid, struct mapped_files *ret_files)
+{
+	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
+	struct mapped_files files = { 0 };
+	int r = memory_map_of_process(pid, &map);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < map.count; i++) {
+		const struct memory_map_entry *entry = &map.entries[i];
+
+		if (!entry->inode)
+			continue;
+		files.has_ruby |= strstr(entry->path, "ruby") != NULL;
+		if (!entry->is_executable)
+			continue;
+		files.code_digest = digest_file(files.code_digest, entry);
+	}
+	*ret_files = files;
+	return 0;
+}
+
 static int look_at_program(const struct look *look, struct known_process *process)
 {
-	struct sighting_files files;
+	struct mapped_files files;
 	bool is_final;
-	int result = sighting_read_files(process->pid, &files);
+	int result = read_files(process->pid, &files);
 
 	schedule(process, look->now_ns);
 	process->is_unreadable = false;
@@ -245,26 +284,26 @@ static int look_at_process(const struct look *look, pid_t pid)
 {
 	struct discovery *discovery = look->discovery;
 	struct known_process *process;
-	struct sighting sighting;
+	struct process_info info;
 	int result = 0;
 
-	if (pid == discovery->own_pid || sighting_read(pid, &sighting))
+	if (pid == discovery->own_pid || process_glance(pid, &info) < 0)
 		return 0;
-	process = recall(discovery, pid, sighting.start_ticks);
-	if (sighting.program.code_start == PROGRAM_CODE_NONE ||
-	    !process_filter_has_comm(&discovery->filter, sighting.comm))
+	process = recall(discovery, pid, info.start_ticks);
+	if (info.program.code_start == PROCESS_CODE_NONE ||
+	    !process_filter_has_comm(&discovery->filter, info.comm))
 		return 0;
-	if (sighting.program.code_start == PROGRAM_CODE_HIDDEN) {
+	if (info.program.code_start == PROCESS_CODE_HIDDEN) {
 		discovery->unreadable_count++;
 		return 0;
 	}
 	if (!process) {
-		process = remember(discovery, pid, &sighting);
+		process = remember(discovery, pid, &info);
 		if (!process)
 			return -ENOMEM;
 	}
-	if (!sighting_is_same_program(&process->program, &sighting.program))
-		set_program(process, &sighting.program);
+	if (!process_is_same_program(&process->program, &info.program))
+		set_program(process, &info.program);
 	if (process->is_reported)
 		return 0;
 	if (process->next_look_ns <= look->now_ns)

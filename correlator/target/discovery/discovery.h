@@ -4,7 +4,7 @@
  * its own (ruby_target_open logs what it refuses).
  *
  * A process is known by (pid, start time), so a pid that is used again is another process; its
- * program by where code and stack lie (sighting.h), so an exec is seen. Of a process that is known
+ * program by where code and stack lie (process.h), so an exec is seen. Of a process that is known
  * one small file is read.
  * Ruby is looked for where a mapped file has "ruby" in its path. A program that has not been Ruby
  * for two seconds is not looked at again until an exec: one that loads libruby later is not found.

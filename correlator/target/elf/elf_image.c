@@ -10,8 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "target/proc/mapped_file.h"
-
 enum {
 	SEGMENTS_MAX = 1024,
 	SECTIONS_MAX = SHN_LORESERVE - 1, /* above it, e_shnum is 0 and the count elsewhere */
@@ -211,7 +209,7 @@ int elf_image_open_memory(const void *buffer, size_t size_bytes, struct elf_imag
 int elf_image_open_mapping(pid_t pid, const struct memory_map_entry *entry,
 			   struct elf_image **ret_image)
 {
-	_cleanup_fd_ int fd = mapped_file_open(pid, entry);
+	_cleanup_fd_ int fd = memory_map_open_file(pid, entry);
 
 	return fd < 0 ? fd : elf_image_open(fd, ret_image);
 }

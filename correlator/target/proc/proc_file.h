@@ -1,6 +1,6 @@
 /*
  * Files below /proc/PID, read whole and bounded. The only opener of /proc files in target/ but for
- * the mapped objects (mapped_file.h). Does not log; any thread; nothing is kept open.
+ * the mapped objects (memory_map.h). Does not log; any thread; nothing is kept open.
  */
 #pragma once
 

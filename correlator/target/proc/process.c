@@ -14,124 +14,69 @@ enum {
 	STAT_BYTES = 1024,
 	STATUS_BYTES_MAX = 1024 * 1024, /* Groups: may list 65536 of them */
 	COMMAND_LINE_BYTES = 4096,
-	TASK_PATH_BYTES = 64,
 };
 
-/* The fields of /proc/PID/stat that are used, proc(5). */
-struct stat_fields {
-	char state;
-	pid_t parent_pid;
-	long thread_count;
-	uint64_t start_ticks;
-};
-
-/* comm may hold spaces and parentheses: fields are counted from the last ')'. */
-static int read_stat(pid_t pid, struct stat_fields *ret_fields)
+/* A leader that has exited shows as a zombie while its other threads run on. */
+static bool is_gone(char state, long thread_count)
 {
-	struct stat_fields fields;
-	char text[STAT_BYTES];
+	return state == 'X' || (state == 'Z' && thread_count <= 1);
+}
+
+int process_glance(pid_t pid, struct process_info *ret_info)
+{
+	struct process_info info = { .pid = pid };
+	struct process_program *program = &info.program;
+	char text[STAT_BYTES], state;
 	ssize_t size_bytes = proc_file_read_head(pid, "stat", text, sizeof(text));
-	const char *after_comm;
+	const char *comm, *comm_end;
+	long thread_count;
 
 	if (size_bytes < 0)
 		return (int)size_bytes;
-	after_comm = strrchr(text, ')');
-	if (!after_comm ||
-	    sscanf(after_comm + 1,
+	/* comm may hold spaces and parentheses: fields are counted from its last ')'. */
+	comm = strchr(text, '(');
+	comm_end = strrchr(text, ')');
+	if (!comm || !comm_end || comm_end < comm ||
+	    sscanf(comm_end + 1,
 		   " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d "
-		   "%" SCNu64,
-		   &fields.state, &fields.parent_pid, &fields.thread_count,
-		   &fields.start_ticks) != 4)
+		   "%" SCNu64 " %*u %*d %*u %" SCNu64 " %" SCNu64 " %" SCNu64,
+		   &state, &info.parent_pid, &thread_count, &info.start_ticks, &program->code_start,
+		   &program->code_end, &program->stack_start) != 7)
 		return -EINVAL;
-	*ret_fields = fields;
+	if (is_gone(state, thread_count))
+		return -ESRCH;
+	comm++;
+	(void)snprintf(info.comm, sizeof(info.comm), "%.*s", (int)(comm_end - comm), comm);
+	*ret_info = info;
 	return 0;
 }
 
-/* A leader that has exited shows as a zombie while its other threads run on. */
-static bool is_gone(const struct stat_fields *fields)
+bool process_is_same_program(const struct process_program *a, const struct process_program *b)
 {
-	return fields->state == 'X' || (fields->state == 'Z' && fields->thread_count <= 1);
+	return a->code_start == b->code_start && a->code_end == b->code_end &&
+	       a->stack_start == b->stack_start;
 }
 
-static int read_status(pid_t pid, struct process_info *info)
+int process_read_info(pid_t pid, struct process_info *ret_info)
 {
 	_cleanup_free_ char *text = NULL;
+	struct process_info info;
 	size_t size_bytes;
 	const char *line;
-	int r = proc_file_read(pid, "status", STATUS_BYTES_MAX, &text, &size_bytes);
+	int r = process_glance(pid, &info);
 
+	if (r == 0)
+		r = proc_file_read(pid, "status", STATUS_BYTES_MAX, &text, &size_bytes);
 	if (r < 0)
 		return r;
-	line = strstr(text, "\nUid:");
-	if (!line || sscanf(line, "\nUid: %" SCNu32, &info->uid) != 1)
-		return -EINVAL;
-	info->ns_pid = (uint32_t)pid;
+	info.ns_pid = (uint32_t)pid;
 	line = strstr(text, "\nNSpid:");
 	if (line) {
 		char *next = (char *)(uintptr_t)line + strlen("\nNSpid:");
 
 		while (*next == '\t' || *next == ' ')
-			info->ns_pid = (uint32_t)strtoul(next, &next, 10);
+			info.ns_pid = (uint32_t)strtoul(next, &next, 10);
 	}
-	return 0;
-}
-
-static int read_comm(pid_t pid, char comm[static COMM_BYTES])
-{
-	char text[COMM_BYTES + 1] = "";
-	ssize_t size_bytes = proc_file_read_head(pid, "comm", text, sizeof(text));
-
-	if (size_bytes < 0)
-		return (int)size_bytes;
-	/* Where its newline is, or where a kernel thread's longer name is cut. */
-	if (size_bytes > 0)
-		text[size_bytes - 1] = '\0';
-	memcpy(comm, text, COMM_BYTES);
-	return 0;
-}
-
-static int read_exec(pid_t pid, struct process_info *info)
-{
-	_cleanup_free_ pid_t *tids = NULL;
-	size_t count;
-	int r = process_find_threads(pid, &tids, &count);
-
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < count; i++) {
-		char name[TASK_PATH_BYTES];
-		char text[STAT_BYTES];
-		uint64_t exec_ns;
-
-		(void)snprintf(name, sizeof(name), "task/%d/schedstat", tids[i]);
-		if (proc_file_read_head(pid, name, text, sizeof(text)) < 0 ||
-		    sscanf(text, "%" SCNu64, &exec_ns) != 1)
-			continue;
-		info->exec_ns += exec_ns;
-		info->has_exec_ns = true;
-	}
-	return 0;
-}
-
-int process_read_info(pid_t pid, struct process_info *ret_info)
-{
-	struct process_info info = { .pid = pid };
-	struct stat_fields fields;
-	int r = read_stat(pid, &fields);
-
-	if (r < 0)
-		return r;
-	if (is_gone(&fields))
-		return -ESRCH;
-	info.parent_pid = fields.parent_pid;
-	info.start_ticks = fields.start_ticks;
-	r = read_status(pid, &info);
-	if (r == 0)
-		r = read_comm(pid, info.comm);
-	if (r == 0)
-		r = read_exec(pid, &info);
-	if (r < 0)
-		return r;
 	*ret_info = info;
 	return 0;
 }
@@ -156,10 +101,10 @@ static size_t read_pairs(const pid_t *pids, size_t count, struct family_pair *pa
 	size_t used = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		struct stat_fields fields;
+		struct process_info info;
 
-		if (read_stat(pids[i], &fields) == 0 && !is_gone(&fields))
-			pairs[used++] = (struct family_pair){ fields.parent_pid, pids[i] };
+		if (process_glance(pids[i], &info) == 0)
+			pairs[used++] = (struct family_pair){ info.parent_pid, pids[i] };
 	}
 	qsort(pairs, used, sizeof(*pairs), compare_pairs);
 	return used;
@@ -209,14 +154,6 @@ int process_find_descendants(pid_t pid, pid_t **ret_pids, size_t *ret_count)
 	*ret_pids = TAKE_PTR(pids);
 	*ret_count = found;
 	return 0;
-}
-
-int process_find_threads(pid_t pid, pid_t **ret_tids, size_t *ret_count)
-{
-	char path[TASK_PATH_BYTES];
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	return proc_file_list_ids(path, ret_tids, ret_count);
 }
 
 /* Of the first word only: a title may hold a URL, as "puma 6.0 (tcp://localhost:3000)". */

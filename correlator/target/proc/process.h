@@ -1,6 +1,7 @@
 /*
  * A process as /proc shows it, and its identity: a pid alone may be reused, (pid, start time) not.
- * Called by whoever follows processes; any thread; nothing is kept open. Does not log.
+ * Called by whoever follows processes; any thread; nothing is kept open. Does not log. Facts:
+ * proc(5).
  */
 #pragma once
 
@@ -11,28 +12,43 @@
 
 #include <correlator/limits.h>
 
+/* What a process runs: an exec draws the addresses anew. */
+struct process_program {
+	uint64_t code_start; /* or enum process_code */
+	uint64_t code_end;
+	uint64_t stack_start;
+};
+
+/* In place of an address, fs/proc/array.c do_task_stat(), v6.18. */
+enum process_code {
+	PROCESS_CODE_NONE = 0, /* a kernel thread, or a leader that its threads outlived */
+	PROCESS_CODE_HIDDEN = 1, /* we may not read the process (ptrace(2), access mode checking) */
+};
+
 struct process_info {
 	pid_t pid;
 	pid_t parent_pid;
 	uint64_t start_ticks; /* field 22 of /proc/PID/stat, clock ticks since boot */
-	uint32_t ns_pid; /* innermost NSpid of /proc/PID/status; pid without namespaces */
-	uint32_t uid; /* real */
-	bool has_exec_ns; /* false: the kernel has no schedstat */
-	uint64_t exec_ns; /* sum of field 1 of schedstat over the living threads */
 	char comm[COMM_BYTES];
+	struct process_program program;
+	uint32_t ns_pid; /* innermost NSpid of /proc/PID/status; pid without namespaces */
 };
 
 /* 0, -ESRCH (no such process, or only a zombie is left of it), -EINVAL (not as proc(5)), -errno. */
 int process_read_info(pid_t pid, struct process_info *ret_info);
+/*
+ * The same but for ns_pid, which is 0, by one read of one small file: cheap enough to be had of
+ * every process of the machine.
+ */
+int process_glance(pid_t pid, struct process_info *ret_info);
+
+bool process_is_same_program(const struct process_program *a, const struct process_program *b);
 
 /*
  * The pid's living descendants, breadth first, from one pass over /proc; without the pid itself.
  * *ret_pids is allocated (free it, never NULL); 0 or -errno. A child born meanwhile may be missed.
  */
 int process_find_descendants(pid_t pid, pid_t **ret_pids, size_t *ret_count);
-
-/* The tids of a process: 0, -ESRCH, -errno. *ret_tids is allocated, as above. */
-int process_find_threads(pid_t pid, pid_t **ret_tids, size_t *ret_count);
 
 /*
  * A short name for the server that runs in it by its title and arguments: "puma", "falcon",

@@ -9,7 +9,6 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "target/elf/elf_image.h"
-#include "target/proc/mapped_file.h"
 #include "target/proc/memory_map.h"
 #include "target/proc/memory_reader.h"
 
@@ -183,7 +182,7 @@ static void look_for_loader(struct ruby_target *target, const struct elf_image *
 static int look_at_object(struct ruby_target *target, const struct memory_map *map,
 			  const struct memory_map_entry *entry, const struct memory_reader *reader)
 {
-	_cleanup_fd_ int fd = mapped_file_open(target->info.pid, entry);
+	_cleanup_fd_ int fd = memory_map_open_file(target->info.pid, entry);
 	_cleanup_image_ struct elf_image *image = NULL;
 	uint64_t bias;
 	bool is_done = true;

@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -7,7 +6,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -77,35 +75,11 @@ static void this_process_is_described(void **state)
 	assert_int_equal(process_read_info(getpid(), &info), 0);
 	assert_int_equal(info.pid, getpid());
 	assert_int_equal(info.parent_pid, getppid());
-	assert_int_equal(info.uid, getuid());
 	assert_int_equal(info.ns_pid, getpid());
 	assert_string_equal(info.comm, "0123456789abcde");
 	assert_true(info.start_ticks > 0);
 	assert_int_equal(process_read_info(getpid(), &again), 0);
 	assert_int_equal(again.start_ticks, info.start_ticks);
-}
-
-static void exec_time_grows_with_the_cpu_time_used(void **state)
-{
-	struct process_info before;
-	struct process_info after;
-	struct timespec start;
-	struct timespec now;
-	uint64_t used_ns;
-
-	(void)state;
-	assert_int_equal(process_read_info(getpid(), &before), 0);
-	if (!before.has_exec_ns)
-		skip();
-	assert_int_equal(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start), 0);
-	do {
-		assert_int_equal(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now), 0);
-		used_ns = (uint64_t)(now.tv_sec - start.tv_sec) * 1000000000 +
-			  (uint64_t)(now.tv_nsec - start.tv_nsec);
-	} while (used_ns < 50000000);
-	assert_int_equal(process_read_info(getpid(), &after), 0);
-	/* Of a running thread it is as of the last tick. */
-	assert_in_range(after.exec_ns - before.exec_ns, used_ns - 12000000, used_ns + 1000000000);
 }
 
 static void a_name_with_parentheses_does_not_shift_the_fields(void **state)
@@ -147,8 +121,6 @@ static void a_zombie_and_a_free_pid_are_no_process(void **state)
 	struct process_info info = { .pid = 42 };
 	siginfo_t status;
 	pid_t child = fork();
-	pid_t *tids = NULL;
-	size_t count;
 
 	(void)state;
 	assert_true(child >= 0);
@@ -158,39 +130,8 @@ static void a_zombie_and_a_free_pid_are_no_process(void **state)
 	assert_int_equal(process_read_info(child, &info), -ESRCH);
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	assert_int_equal(process_read_info(0x7ffffffe, &info), -ESRCH);
-	assert_int_equal(process_find_threads(0x7ffffffe, &tids, &count), -ESRCH);
 	assert_null(process_server_name(0x7ffffffe));
 	assert_int_equal(info.pid, 42);
-}
-
-static void *wait_on_barrier(void *barrier)
-{
-	(void)pthread_barrier_wait(barrier);
-	return NULL;
-}
-
-static void the_threads_of_a_process_are_listed(void **state)
-{
-	_cleanup_free_ pid_t *tids = NULL;
-	pthread_barrier_t barrier;
-	pthread_t thread;
-	size_t before = 0;
-	size_t count = 0;
-	bool has_main = false;
-
-	(void)state;
-	assert_int_equal(process_find_threads(getpid(), &tids, &before), 0);
-	free(TAKE_PTR(tids));
-	assert_int_equal(pthread_barrier_init(&barrier, NULL, 2), 0);
-	assert_int_equal(pthread_create(&thread, NULL, wait_on_barrier, &barrier), 0);
-	assert_int_equal(process_find_threads(getpid(), &tids, &count), 0);
-	(void)pthread_barrier_wait(&barrier);
-	assert_int_equal(pthread_join(thread, NULL), 0);
-	assert_int_equal(pthread_barrier_destroy(&barrier), 0);
-	assert_int_equal(count, before + 1);
-	for (size_t i = 0; i < count; i++)
-		has_main |= tids[i] == getpid();
-	assert_true(has_main);
 }
 
 static void servers_are_known_by_title_or_script(void **state)
@@ -237,11 +178,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(this_process_is_described),
-		cmocka_unit_test(exec_time_grows_with_the_cpu_time_used),
 		cmocka_unit_test(a_name_with_parentheses_does_not_shift_the_fields),
 		cmocka_unit_test(descendants_are_listed_breadth_first_without_the_pid_itself),
 		cmocka_unit_test(a_zombie_and_a_free_pid_are_no_process),
-		cmocka_unit_test(the_threads_of_a_process_are_listed),
 		cmocka_unit_test(servers_are_known_by_title_or_script),
 	};
 
