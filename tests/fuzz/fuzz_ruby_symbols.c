@@ -9,7 +9,6 @@
 
 #include "fuzz_text.h"
 #include "target/forged_ruby.h"
-#include "target/ruby/ruby_id_scan.h"
 #include "target/ruby/ruby_id_table.h"
 #include "target/symbol_name.h"
 

@@ -28,6 +28,16 @@ enum {
 	RUBY_ID_SERIAL_MIN = 200,
 	/* What is read at the table's address: counter, one pointer, ids. */
 	RUBY_ID_TABLE_WORDS = 3,
+	/* What is scanned for the table; libruby's data is 30 to 270 KiB. */
+	RUBY_ID_TABLE_BYTES_MAX = 64 << 20,
+	/* Addresses that get past the filter; a Ruby has some dozens. */
+	RUBY_ID_TABLE_CANDIDATES_MAX = 1 << 16,
+};
+
+/* A writable, file-backed range of the object that defines Ruby (libruby or a static ruby). */
+struct ruby_data_range {
+	uint64_t address;
+	uint64_t size_bytes;
 };
 
 /* Filled by ruby_id_table_probe. The reader is borrowed. */
@@ -56,9 +66,6 @@ static inline bool ruby_id_entry_is_empty(const struct ruby_id_entry *entry)
 	return entry->name == 0 || entry->name == 4 || entry->name == 8;
 }
 
-/* True if the words at an address could be a table: a filter before ruby_id_table_probe. */
-bool ruby_id_table_is_plausible(const uint64_t words[static RUBY_ID_TABLE_WORDS]);
-
 /*
  * Tests whether the table is at address: the entries of '!', '+', '<' and '`' (every ASCII
  * punctuation character is registered as its own ID: Init_op_tbl) must be those characters, under
@@ -66,6 +73,15 @@ bool ruby_id_table_is_plausible(const uint64_t words[static RUBY_ID_TABLE_WORDS]
  */
 int ruby_id_table_probe(const struct memory_reader *reader, uint64_t address,
 			struct ruby_id_table *ret_table);
+
+/*
+ * Finds the table of a Ruby that was built without symbols: every address in the ranges that could
+ * be one is put to that test. It borrows the reader. 0; -ENOENT (none); -ENOTUNIQ (several); -E2BIG
+ * (too many addresses look like one); -ENOMEM; what the reader returned when no range could be read
+ * at all. Unreadable parts of a range are passed over.
+ */
+int ruby_id_table_scan(const struct memory_reader *reader, const struct ruby_data_range *ranges,
+		       size_t range_count, struct ruby_id_table *ret_table);
 
 /*
  * Of all below: -EAGAIN when what was read faulted or does not hold together, as it may while

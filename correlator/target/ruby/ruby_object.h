@@ -38,7 +38,7 @@ struct ruby_object {
 struct ruby_string {
 	uint64_t address; /* of the text; not NUL-terminated */
 	uint64_t length_bytes; /* below 2^40 */
-	uint8_t encoding; /* encoding index: ruby_encoding.h */
+	uint8_t encoding; /* index of the encoding, encindex.h */
 };
 
 struct ruby_array {

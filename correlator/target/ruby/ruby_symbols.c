@@ -9,9 +9,9 @@
 #include <correlator/value_digest.h>
 
 #include "base/clock.h"
-#include "target/ruby/ruby_id_scan.h"
+#include "base/hash.h"
 #include "target/ruby/ruby_id_table.h"
-#include "target/ruby/ruby_symbol_search.h"
+#include "target/ruby/ruby_object.h"
 
 enum {
 	/* Two million symbols, about a second: what one call of find_ids reads at most. */
@@ -40,6 +40,23 @@ struct ruby_symbols {
 	struct symbol_name *names[NAME_SLOTS];
 };
 
+/* One search for the IDs of some names; some 50 KiB, so it lives on the heap. */
+struct search {
+	/* All borrowed. */
+	const struct ruby_id_table *table;
+	const char *const *names;
+	size_t name_count;
+	uint64_t *ids; /* by name; 0 = wanted */
+	/* Names still without an ID. */
+	size_t missing;
+	/* Of the page at hand. */
+	struct ruby_id_entry entries[RUBY_ID_PAGE_ENTRIES];
+	struct ruby_id_entry entries_again[RUBY_ID_PAGE_ENTRIES];
+	struct ruby_object objects[RUBY_ID_PAGE_ENTRIES];
+	struct memory_span spans[RUBY_ID_PAGE_ENTRIES];
+	uint8_t text[RUBY_SYMBOL_NAME_BYTES_MAX];
+};
+
 int ruby_symbols_new(const struct memory_reader *reader, uint64_t table_address,
 		     const struct ruby_data_range *ranges, size_t range_count,
 		     struct ruby_symbols **ret_symbols)
@@ -53,7 +70,7 @@ int ruby_symbols_new(const struct memory_reader *reader, uint64_t table_address,
 	if (table_address != 0)
 		r = ruby_id_table_probe(&symbols->reader, table_address, &symbols->table);
 	if (r == -ENOENT)
-		r = ruby_id_scan(&symbols->reader, ranges, range_count, &symbols->table);
+		r = ruby_id_table_scan(&symbols->reader, ranges, range_count, &symbols->table);
 	if (r < 0)
 		return r;
 	*ret_symbols = TAKE_PTR(symbols);
@@ -97,8 +114,148 @@ static bool pause_for_retry(struct ruby_symbols *symbols, unsigned int *retries)
 	return true;
 }
 
+/*
+ * Stores the ID of an entry whose name's length, and whose text as far as it is in the object,
+ * are names[i]'s. 0 also when the rest of the text is another.
+ */
+static int match_name(struct search *search, uint64_t serial, const struct ruby_id_entry *entry,
+		      const struct ruby_string *string, size_t i)
+{
+	uint64_t id;
+	int r;
+
+	r = memory_read(search->table->reader, string->address, search->text, string->length_bytes);
+	if (r == 0 && memcmp(search->text, search->names[i], string->length_bytes) != 0)
+		return 0;
+	if (r == 0)
+		r = ruby_id_table_read_id(search->table, entry, serial, &id);
+	if (r < 0)
+		return r == -EFAULT ? -EAGAIN : r;
+	/* The text was the entry's only if the entry is still the same behind it. */
+	if (!ruby_id_table_is_unchanged(search->table, serial, entry))
+		return -EAGAIN;
+	search->ids[i] = id;
+	search->missing--;
+	return 0;
+}
+
+static bool is_candidate(const struct ruby_object *object, const struct ruby_string *string,
+			 const char *name)
+{
+	uint64_t offset = string->address - object->address;
+	size_t inside = 0;
+
+	if (string->length_bytes != strlen(name))
+		return false;
+	if (offset < sizeof(object->words))
+		inside = sizeof(object->words) - offset;
+	if (inside > string->length_bytes)
+		inside = string->length_bytes;
+	return inside == 0 || memcmp((const uint8_t *)object->words + offset, name, inside) == 0;
+}
+
+static int search_entry(struct search *search, uint64_t serial, const struct ruby_id_entry *entry,
+			const struct ruby_object *object)
+{
+	struct ruby_string string;
+	int r = 0;
+
+	if (ruby_object_string(object, search->table->string_layout, &string) < 0)
+		return -EAGAIN;
+	if (string.length_bytes > RUBY_SYMBOL_NAME_BYTES_MAX)
+		return 0;
+	for (size_t i = 0; i < search->name_count && r == 0; i++) {
+		if (search->ids[i] == 0 && is_candidate(object, &string, search->names[i]))
+			r = match_name(search, serial, entry, &string, i);
+	}
+	return r;
+}
+
+static int read_names(struct search *search)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < RUBY_ID_PAGE_ENTRIES; i++) {
+		struct ruby_object *object = &search->objects[i];
+
+		object->address = search->entries[i].name;
+		if (!ruby_object_is_address(object->address))
+			continue;
+		search->spans[count++] = (struct memory_span){ object->address, object->words,
+							       sizeof(object->words) };
+	}
+	return memory_read_many(search->table->reader, search->spans, count);
+}
+
+/*
+ * A name that moved while the page was read may have left another string in its old place, and a
+ * page that moved may have left zeros: either looks as good as the truth. Only a second walk from
+ * the table on tells.
+ */
+static int check_unmoved(struct search *search, uint64_t page, uint64_t last_serial)
+{
+	uint64_t first_serial = page * RUBY_ID_PAGE_ENTRIES;
+	int r = ruby_id_table_read_page(search->table, page, search->entries_again);
+
+	for (size_t i = 0; i < RUBY_ID_PAGE_ENTRIES && first_serial + i <= last_serial && r == 0;
+	     i++) {
+		if (search->entries[i].name != search->entries_again[i].name)
+			r = -EAGAIN;
+	}
+	return r;
+}
+
+/*
+ * Reads a page with the headers of all its names, and stores the IDs of those that are wanted:
+ * they are right even when the table is changing. 0: none of the names still missing is on the
+ * page, as far as last_serial. -EAGAIN: part of it could not be read, changed or made no sense.
+ * Else an error of the reader.
+ */
+static int search_page(struct search *search, uint64_t page, uint64_t last_serial)
+{
+	int result = 0;
+	int r;
+
+	r = ruby_id_table_read_page(search->table, page, search->entries);
+	if (r < 0)
+		return r;
+	r = read_names(search);
+	if (r < 0)
+		return r == -EFAULT ? -EAGAIN : r;
+	for (size_t i = 0; i < RUBY_ID_PAGE_ENTRIES && search->missing > 0; i++) {
+		if (ruby_id_entry_is_empty(&search->entries[i]))
+			continue;
+		r = -EAGAIN;
+		if (ruby_object_is_address(search->entries[i].name))
+			r = search_entry(search, page * RUBY_ID_PAGE_ENTRIES + i,
+					 &search->entries[i], &search->objects[i]);
+		if (r < 0 && r != -EAGAIN)
+			return r;
+		result = r < 0 ? r : result;
+	}
+	return result < 0 || search->missing == 0 ? result
+						  : check_unmoved(search, page, last_serial);
+}
+
+/* Sets missing, and returns a hash of the names that are (with their ends). */
+static uint64_t count_missing(struct search *search)
+{
+	uint64_t hash = 0;
+
+	search->missing = 0;
+	for (size_t i = 0; i < search->name_count; i++) {
+		const char *name = search->names[i];
+
+		if (search->ids[i] != 0)
+			continue;
+		hash = hash_bytes(hash, name, strlen(name) + 1);
+		search->missing++;
+	}
+	return hash;
+}
+
 /* Searches all pages from next_serial on, and moves it past those that were read whole. */
-static int search_pages(struct ruby_symbols *symbols, struct ruby_symbol_search *search)
+static int search_pages(struct ruby_symbols *symbols, struct search *search)
 {
 	uint64_t page = symbols->next_serial / RUBY_ID_PAGE_ENTRIES;
 	uint64_t stop = page + PAGES_PER_CALL_MAX;
@@ -112,7 +269,7 @@ static int search_pages(struct ruby_symbols *symbols, struct ruby_symbol_search 
 	if (r < 0)
 		return r;
 	while (page <= last / RUBY_ID_PAGE_ENTRIES && page < stop && search->missing > 0) {
-		r = ruby_symbol_search_page(search, page, last);
+		r = search_page(search, page, last);
 		if (r == -EAGAIN && pause_for_retry(symbols, &retries))
 			continue;
 		if (r < 0 && r != -EAGAIN)
@@ -133,7 +290,7 @@ static int search_pages(struct ruby_symbols *symbols, struct ruby_symbol_search 
 int ruby_symbols_find_ids(struct ruby_symbols *symbols, const char *const *names, size_t name_count,
 			  uint64_t *ret_ids)
 {
-	_cleanup_free_ struct ruby_symbol_search *search = calloc(1, sizeof(*search));
+	_cleanup_free_ struct search *search = calloc(1, sizeof(*search));
 	uint64_t hash;
 	int r;
 
@@ -143,14 +300,14 @@ int ruby_symbols_find_ids(struct ruby_symbols *symbols, const char *const *names
 	search->names = names;
 	search->name_count = name_count;
 	search->ids = ret_ids;
-	hash = ruby_symbol_search_count_missing(search);
+	hash = count_missing(search);
 	if (search->missing == 0)
 		return 0;
 	/* Symbols that were searched for other names are searched again. */
 	if (hash != symbols->names_hash)
 		symbols->next_serial = 0;
 	r = search_pages(symbols, search);
-	symbols->names_hash = ruby_symbol_search_count_missing(search);
+	symbols->names_hash = count_missing(search);
 	return r < 0 ? r : (int)search->missing;
 }
 

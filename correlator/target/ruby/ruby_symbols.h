@@ -18,18 +18,13 @@
 
 #include "base/cleanup.h"
 #include "target/proc/memory_reader.h"
+#include "target/ruby/ruby_id_table.h"
 
 struct ruby_symbols;
 
 /* Longer names are not found: no key of a context needs them. */
 enum {
 	RUBY_SYMBOL_NAME_BYTES_MAX = 1024
-};
-
-/* A writable, file-backed range of the object that defines Ruby (libruby or a static ruby). */
-struct ruby_data_range {
-	uint64_t address;
-	uint64_t size_bytes;
 };
 
 /*

@@ -3,7 +3,7 @@
  * symbols, which a callback resolves. Single thread.
  *
  *   String    its text; UTF-16/32 converted; what is not valid UTF-8, and control characters, as
- *             \xNN; of an encoding that is not known (ruby_encoding.h) all that is not ASCII
+ *             \xNN; of an encoding that is not known all that is not ASCII
  *   Symbol    its name; ":0x<id>" when the symbol table does not have it
  *   Integer   decimal; a bignum of more than VALUE_BYTES_MAX bytes "#<T_BIGNUM>" with the cut mark
  *   Float     as Ruby prints it (shortest round trip)

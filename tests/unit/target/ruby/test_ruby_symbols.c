@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "target/forged_ruby.h"
-#include "target/ruby/ruby_id_scan.h"
+#include "target/ruby/ruby_id_table.h"
 #include "target/symbol_name.h"
 
 static struct ruby_symbols *open_symbols(struct forged_ruby *ruby)
@@ -239,7 +239,7 @@ static void data_full_of_candidates_is_refused(void **state)
 	struct ruby_symbols *symbols = NULL;
 
 	(void)state;
-	_Static_assert(2 * FORGED_BYTES / sizeof(words) > RUBY_ID_SCAN_CANDIDATES_MAX, "enough");
+	_Static_assert(2 * FORGED_BYTES / sizeof(words) > RUBY_ID_TABLE_CANDIDATES_MAX, "enough");
 	for (size_t at = 0; at + sizeof(words) <= FORGED_BYTES; at += sizeof(words))
 		memcpy(ruby->memory.bytes + at, words, sizeof(words));
 	assert_int_equal(ruby_symbols_new(&ruby->reader, 0, ranges, 2, &symbols), -E2BIG);
