@@ -3,7 +3,34 @@
 #include <errno.h>
 #include <string.h>
 
-#include "target/otel/protobuf.h"
+/*
+ * The wire format of protobuf (protobuf.dev, "Encoding"), read field by field: nothing is
+ * allocated, nothing is read beyond the bytes, and results point into them.
+ */
+enum protobuf_wire_type {
+	PROTOBUF_VARINT = 0,
+	PROTOBUF_FIXED64 = 1,
+	PROTOBUF_BYTES = 2, /* string, bytes, a message, packed numbers */
+	PROTOBUF_FIXED32 = 5,
+};
+
+struct protobuf_reader {
+	const uint8_t *position;
+	const uint8_t *end;
+};
+
+struct protobuf_field {
+	uint32_t number;
+	uint32_t wire_type; /* enum protobuf_wire_type */
+	struct protobuf_reader bytes; /* of PROTOBUF_BYTES: what is in it */
+};
+
+enum {
+	VARINT_BYTES_MAX = 10,
+	WIRE_TYPE_BITS = 3,
+};
+
+#define FIELD_NUMBER_MAX ((1U << 29) - 1)
 
 /* Numbers of fields, opentelemetry/proto/{common,resource}/v1 and OTEP 4719. */
 enum {
@@ -29,7 +56,7 @@ typedef int (*key_value_fn)(struct otel_process_context *context, const struct o
 bool otel_text_is(const struct otel_text *text, const char *string)
 {
 	return text->bytes && text->size_bytes == strlen(string) &&
-	       !memcmp(text->bytes, string, text->size_bytes);
+	       memcmp(text->bytes, string, text->size_bytes) == 0;
 }
 
 bool otel_schema_is_known(const struct otel_text *version)
@@ -61,6 +88,79 @@ int otel_process_header_parse(const uint8_t bytes[static OTEL_HEADER_BYTES],
 	return 0;
 }
 
+static int read_varint(struct protobuf_reader *reader, uint64_t *ret_value)
+{
+	uint64_t value = 0;
+
+	for (unsigned int i = 0; i < VARINT_BYTES_MAX && reader->position < reader->end; i++) {
+		uint8_t byte = *reader->position++;
+
+		value |= (uint64_t)(byte & 0x7f) << (7 * i);
+		if (byte & 0x80)
+			continue;
+		*ret_value = value;
+		return 0;
+	}
+	return -EBADMSG;
+}
+
+static int take(struct protobuf_reader *reader, uint64_t size_bytes,
+		struct protobuf_reader *ret_bytes)
+{
+	if (size_bytes > (uint64_t)(reader->end - reader->position))
+		return -EBADMSG;
+	ret_bytes->position = reader->position;
+	reader->position += size_bytes;
+	ret_bytes->end = reader->position;
+	return 0;
+}
+
+static int read_value(struct protobuf_reader *reader, struct protobuf_field *field)
+{
+	uint64_t value;
+	int r;
+
+	switch (field->wire_type) {
+	case PROTOBUF_VARINT:
+		return read_varint(reader, &value);
+	case PROTOBUF_FIXED64:
+		return take(reader, sizeof(uint64_t), &field->bytes);
+	case PROTOBUF_FIXED32:
+		return take(reader, sizeof(uint32_t), &field->bytes);
+	case PROTOBUF_BYTES:
+		r = read_varint(reader, &value);
+		return r < 0 ? r : take(reader, value, &field->bytes);
+	default:
+		return -EBADMSG;
+	}
+}
+
+/*
+ * The next field of a message. 1, 0 at the end, -EBADMSG: cut, a number of a field that cannot be,
+ * or a wire type that is not known (groups, which no message of today has, among them).
+ */
+static int protobuf_next(struct protobuf_reader *reader, struct protobuf_field *ret_field)
+{
+	struct protobuf_field field = { .number = 0 };
+	uint64_t tag;
+	int r;
+
+	if (reader->position >= reader->end)
+		return 0;
+	r = read_varint(reader, &tag);
+	if (r < 0)
+		return r;
+	if (tag >> WIRE_TYPE_BITS == 0 || tag >> WIRE_TYPE_BITS > FIELD_NUMBER_MAX)
+		return -EBADMSG;
+	field.number = (uint32_t)(tag >> WIRE_TYPE_BITS);
+	field.wire_type = (uint32_t)tag & ((1U << WIRE_TYPE_BITS) - 1);
+	r = read_value(reader, &field);
+	if (r < 0)
+		return r;
+	*ret_field = field;
+	return 1;
+}
+
 static struct otel_text text_of(const struct protobuf_reader *bytes)
 {
 	return (struct otel_text){ (const char *)bytes->position,
@@ -83,7 +183,7 @@ static int parse_any_value(struct protobuf_reader reader, struct any_value *ret_
 		else if (field.number == ANY_VALUE_ARRAY && is_bytes)
 			value.array = field.bytes;
 	}
-	if (!r)
+	if (r == 0)
 		*ret_value = value;
 	return r;
 }
@@ -184,7 +284,7 @@ int otel_process_context_parse(const void *payload, size_t size_bytes,
 		if (r < 0)
 			return r;
 	}
-	if (!r)
+	if (r == 0)
 		*ret_context = context;
 	return r;
 }
