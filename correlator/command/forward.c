@@ -13,7 +13,7 @@
 #include "base/signals.h"
 #include "command/command.h"
 #include "forward/forwarding.h"
-#include "queue/backlog_source.h"
+#include "queue/backlog.h"
 #include "queue/file_source.h"
 
 #define DEFAULT_GIVE_UP "1m"

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "forward/forward_options.h"
 #include "forward/sender.h"
-#include "queue/chunk_source.h"
+#include "queue/chunk.h"
 
 struct forwarding;
 

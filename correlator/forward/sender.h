@@ -16,7 +16,7 @@
 #include "forward/tls.h"
 #include "net/failure.h"
 #include "net/forward_url.h"
-#include "queue/chunk_source.h"
+#include "queue/chunk.h"
 
 enum {
 	SENDER_URLS_MAX = 8

@@ -8,7 +8,6 @@
 #include "base/exit_code.h"
 #include "base/log.h"
 #include "observe/recording_internal.h"
-#include "queue/backlog_source.h"
 
 /* At the end, for what waits to be sent; no longer than collectors take it. */
 #define DRAIN_NS (5 * NS_PER_S)

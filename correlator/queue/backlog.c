@@ -1,6 +1,7 @@
 #include "queue/backlog.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +10,317 @@
 #include <utlist.h>
 
 #include "base/clock.h"
-#include "queue/backlog_internal.h"
+#include "base/log.h"
+#include "base/thread.h"
+#include "queue/segment.h"
+#include "queue/spill.h"
 #include "queue/spool.h"
+#include "queue/store.h"
 #include "record/entry_scan.h"
+
+struct backlog {
+	struct backlog_options options; /* the defaults filled in */
+	pthread_mutex_t lock; /* guards all below; nothing slow is done under it */
+	int timer_fd; /* due at once when a chunk is ready, later while one is open */
+	struct segment_queue queue;
+	struct chunk chunk; /* of the segment that is taken */
+	/* The keeper's, the thread that takes segments from memory to disk: */
+	struct store *store; /* NULL = none yet, or none to be had */
+	pthread_t keeper;
+	pthread_cond_t work; /* for the keeper */
+	pthread_cond_t settled; /* for who waits for the keeper */
+	bool has_keeper;
+	bool is_ending;
+	struct segment *trash; /* off the queue; with a file, or still in the keeper's hands */
+	bool is_failing; /* the store takes nothing more: memory alone, for now */
+	uint64_t retry_ns; /* CLOCK_MONOTONIC: when it is worth another try */
+};
+
+static void wake_reader_at(struct backlog *backlog, uint64_t due_ns)
+{
+	struct itimerspec due = { .it_value = clock_timespec(due_ns) };
+
+	(void)timerfd_settime(backlog->timer_fd, TFD_TIMER_ABSTIME, &due, NULL);
+}
+
+static void wake_reader(struct backlog *backlog)
+{
+	/* Long past; 0 would disarm it. */
+	wake_reader_at(backlog, 1);
+}
+
+static void wake_keeper(struct backlog *backlog)
+{
+	(void)pthread_cond_signal(&backlog->work);
+}
+
+static bool is_durable(const struct backlog *backlog)
+{
+	return backlog->store && backlog->store->type->is_durable;
+}
+
+static uint64_t find_due_ns(const struct backlog *backlog, const struct segment *open)
+{
+	/* While others wait before it there is no haste: fewer, larger files. */
+	const uint64_t patience = 5;
+
+	return open->opened_ns +
+	       backlog->options.seal_ns * (open == backlog->queue.segments ? 1 : patience);
+}
+
+static void seal_segment(struct backlog *backlog, struct segment *segment)
+{
+	segment_queue_seal(&backlog->queue, segment);
+	wake_keeper(backlog);
+	if (!is_durable(backlog))
+		wake_reader(backlog);
+}
+
+/* Takes it off the queue, counted as lost: the caller throws it away. */
+static void lose(struct backlog *backlog, struct segment *segment, const char *reason)
+{
+	segment_queue_count_lost(&backlog->queue, segment, segment->entries, true, reason);
+	segment_queue_remove(&backlog->queue, segment);
+}
+
+/* What has a file, or is in the keeper's hands, is the keeper's to throw away. */
+static void throw_away(struct backlog *backlog, struct segment *segment)
+{
+	if (!segment->is_busy && !segment->written_bytes) {
+		segment_free(segment);
+		return;
+	}
+	if (!segment->is_busy)
+		free(TAKE_PTR(segment->bytes));
+	DL_APPEND(backlog->trash, segment);
+	wake_keeper(backlog);
+}
+
+/* Its reader is done with it, or it cannot be read. */
+static void release(struct backlog *backlog, struct segment *segment)
+{
+	segment_queue_remove(&backlog->queue, segment);
+	throw_away(backlog, segment);
+	if (backlog->queue.segments)
+		wake_reader(backlog);
+}
+
+static bool may_leave(const struct segment *segment)
+{
+	return !segment->is_taken && !segment->is_busy;
+}
+
+/* In a spool all is kept; what is open, as far as it goes, so that only a torn end can be lost. */
+static bool is_work(const struct backlog *backlog, const struct segment *segment)
+{
+	if (segment->is_kept || !segment->bytes)
+		return false;
+	if (is_durable(backlog))
+		return segment->is_sealed || segment->written_bytes < segment->size_bytes;
+	return segment->is_sealed && !segment->is_taken &&
+	       backlog->queue.memory_bytes > backlog->options.memory_bytes_max / 2;
+}
+
+/* The oldest that has something to write; NULL: none before *ret_until_ns. */
+static struct segment *find_work(struct backlog *backlog, uint64_t *ret_until_ns)
+{
+	struct segment *open = segment_queue_find_open(&backlog->queue), *segment;
+	uint64_t now_ns = clock_monotonic_ns();
+
+	*ret_until_ns = UINT64_MAX;
+	if (open && is_durable(backlog)) {
+		*ret_until_ns = find_due_ns(backlog, open);
+		if (*ret_until_ns <= now_ns || backlog->is_ending)
+			seal_segment(backlog, open);
+	}
+	if (backlog->is_failing && now_ns < backlog->retry_ns && !backlog->is_ending) {
+		*ret_until_ns = backlog->retry_ns;
+		return NULL;
+	}
+	if (backlog->is_ending && !is_durable(backlog))
+		return NULL;
+	DL_FOREACH(backlog->queue.segments, segment)
+		if (is_work(backlog, segment))
+			return segment;
+	return NULL;
+}
+
+static void wait_for_work(struct backlog *backlog, uint64_t until_ns)
+{
+	struct timespec until = clock_timespec(until_ns);
+
+	if (until_ns == UINT64_MAX)
+		(void)pthread_cond_wait(&backlog->work, &backlog->lock);
+	else
+		(void)pthread_cond_timedwait(&backlog->work, &backlog->lock, &until);
+}
+
+/* A segment that is off the queue: its file goes with it. */
+static void discard(struct backlog *backlog, struct segment *segment)
+{
+	backlog->queue.store_bytes -= segment->written_bytes;
+	(void)pthread_mutex_unlock(&backlog->lock);
+	if (backlog->store)
+		backlog->store->type->remove(backlog->store, segment);
+	segment_free(segment);
+	(void)pthread_mutex_lock(&backlog->lock);
+}
+
+static void empty_trash(struct backlog *backlog)
+{
+	struct segment *segment;
+
+	while ((segment = backlog->trash)) {
+		DL_DELETE(backlog->trash, segment);
+		discard(backlog, segment);
+	}
+}
+
+/* Drops the oldest of those in the store that are not in use, until so many bytes are free. */
+static int replace(struct backlog *backlog, uint64_t size_bytes, const char *reason)
+{
+	uint64_t freed_bytes = 0;
+	struct segment *segment;
+
+	while (freed_bytes < size_bytes) {
+		DL_FOREACH(backlog->queue.segments, segment)
+			if (segment->is_kept && may_leave(segment))
+				break;
+		if (!segment)
+			return -ENOSPC;
+		freed_bytes += segment->written_bytes;
+		lose(backlog, segment, reason);
+		discard(backlog, segment);
+	}
+	return 0;
+}
+
+/* Within what we were given, and what the disk has. When others fill it, we do not grow, but keep
+ * what is ours. -ENOSPC: not possible. */
+static int make_room(struct backlog *backlog, size_t size_bytes)
+{
+	uint64_t max_bytes = backlog->options.store_bytes_max, room_bytes;
+
+	if (backlog->queue.store_bytes + size_bytes > max_bytes &&
+	    replace(backlog, backlog->queue.store_bytes + size_bytes - max_bytes,
+		    is_durable(backlog) ? "spool full" : "spill file full") < 0)
+		return -ENOSPC;
+	(void)pthread_mutex_unlock(&backlog->lock);
+	room_bytes = backlog->store->type->room(backlog->store);
+	(void)pthread_mutex_lock(&backlog->lock);
+	return room_bytes >= size_bytes ? 0 : replace(backlog, size_bytes, "disk full");
+}
+
+/* Writes what is new of it, and seals it if that was all. The lock is not held meanwhile. */
+static int keep(struct backlog *backlog, struct segment *segment)
+{
+	struct store *store = backlog->store;
+	size_t written_bytes = segment->written_bytes, size_bytes = segment->size_bytes;
+	bool is_sealed = segment->is_sealed;
+	int r = 0;
+
+	(void)pthread_mutex_unlock(&backlog->lock);
+	if (size_bytes > written_bytes)
+		r = store->type->write(store, segment, segment->bytes + written_bytes,
+				       size_bytes - written_bytes);
+	if (r == 0 && is_sealed)
+		r = store->type->seal(store, segment);
+	(void)pthread_mutex_lock(&backlog->lock);
+	backlog->queue.store_bytes += segment->written_bytes - written_bytes;
+	if (r < 0 || !is_sealed)
+		return r;
+	segment->is_kept = true;
+	/* While the store was failing, the reader may have taken it from memory. */
+	if (!segment->is_taken)
+		segment_queue_unload(&backlog->queue, segment);
+	return 0;
+}
+
+static int open_store(struct backlog *backlog)
+{
+	struct store *store;
+	int r;
+
+	(void)pthread_mutex_unlock(&backlog->lock);
+	r = spill_open(&store);
+	(void)pthread_mutex_lock(&backlog->lock);
+	if (r == 0)
+		backlog->store = store;
+	return r;
+}
+
+/* Says once when it starts to fail, and once when it is well again. */
+static void note_result(struct backlog *backlog, int r)
+{
+	bool was_failing = backlog->is_failing;
+	const char *name =
+		backlog->store ? backlog->store->name : "a temporary file (in TMPDIR, or /var/tmp)";
+
+	backlog->is_failing = r < 0;
+	if (r < 0)
+		backlog->retry_ns = clock_monotonic_ns() + NS_PER_S;
+	if (r < 0 && !was_failing)
+		log_warning("cannot keep records in %s: %s; they wait in memory, at most %zu KiB",
+			    name, strerror(-r), backlog->options.memory_bytes_max / 1024);
+	else if (r == 0 && was_failing)
+		log_info("records are kept in %s again", name);
+}
+
+static void do_work(struct backlog *backlog, struct segment *segment)
+{
+	int r = 0;
+
+	segment->is_busy = true;
+	if (!backlog->store)
+		r = open_store(backlog);
+	if (r == 0)
+		r = make_room(backlog, segment->size_bytes - segment->written_bytes);
+	if (r == 0)
+		r = keep(backlog, segment);
+	/* A quota, or a disk that fills up faster than it says. */
+	if ((r == -ENOSPC || r == -EDQUOT) && backlog->store &&
+	    replace(backlog, segment->size_bytes, "disk full") == 0)
+		r = keep(backlog, segment);
+	segment->is_busy = false;
+	note_result(backlog, r);
+	if (r < 0 || segment->is_kept)
+		wake_reader(backlog);
+	(void)pthread_cond_broadcast(&backlog->settled);
+}
+
+static void *keep_segments(void *user)
+{
+	struct backlog *backlog = user;
+	struct segment *segment;
+	uint64_t until_ns;
+
+	(void)pthread_mutex_lock(&backlog->lock);
+	for (;;) {
+		empty_trash(backlog);
+		segment = find_work(backlog, &until_ns);
+		if (segment)
+			do_work(backlog, segment);
+		else if (backlog->is_ending)
+			break;
+		else
+			wait_for_work(backlog, until_ns);
+		if (backlog->is_ending && backlog->is_failing)
+			break;
+	}
+	(void)pthread_mutex_unlock(&backlog->lock);
+	return NULL;
+}
+
+static void stop_keeper(struct backlog *backlog)
+{
+	if (!backlog->has_keeper)
+		return;
+	(void)pthread_mutex_lock(&backlog->lock);
+	backlog->is_ending = true;
+	wake_keeper(backlog);
+	(void)pthread_mutex_unlock(&backlog->lock);
+	(void)pthread_join(backlog->keeper, NULL);
+}
 
 static void set_defaults(struct backlog_options *options)
 {
@@ -20,7 +329,7 @@ static void set_defaults(struct backlog_options *options)
 	if (!options->memory_bytes_max)
 		options->memory_bytes_max = BACKLOG_MEMORY_BYTES;
 	if (!options->seal_ns)
-		options->seal_ns = BACKLOG_SEAL_MS * UINT64_C(1000000);
+		options->seal_ns = BACKLOG_SEAL_MS * NS_PER_MS;
 	if (!options->store_bytes_max)
 		options->store_bytes_max = BACKLOG_STORE_BYTES;
 }
@@ -42,14 +351,12 @@ static int init_locks(struct backlog *backlog)
 static int load_spool(struct backlog *backlog, const char *path)
 {
 	const struct segment *segment;
-	int r = spool_open(path, &backlog->store);
+	int r = spool_open(path, &backlog->store, &backlog->queue.segments);
 
-	if (!r)
-		r = spool_load(backlog->store, &backlog->segments);
-	DL_FOREACH(backlog->segments, segment)
-		backlog->store_bytes += segment->written_bytes;
-	if (backlog->segments)
-		backlog_wake_reader(backlog);
+	DL_FOREACH(backlog->queue.segments, segment)
+		backlog->queue.store_bytes += segment->written_bytes;
+	if (backlog->queue.segments)
+		wake_reader(backlog);
 	return r;
 }
 
@@ -64,14 +371,16 @@ int backlog_new(const struct backlog_options *options, struct backlog **ret_back
 		backlog->options = *options;
 	set_defaults(&backlog->options);
 	r = init_locks(backlog);
-	if (!r && backlog->options.spool)
+	if (r == 0 && backlog->options.spool)
 		r = load_spool(backlog, backlog->options.spool);
 	backlog->options.spool = NULL;
-	if (!r)
-		r = backlog_keeper_start(backlog);
-	if (!r)
-		*ret_backlog = TAKE_PTR(backlog);
-	return r;
+	if (r == 0)
+		r = thread_start(&backlog->keeper, keep_segments, backlog);
+	if (r < 0)
+		return r;
+	backlog->has_keeper = true;
+	*ret_backlog = TAKE_PTR(backlog);
+	return 0;
 }
 
 void backlog_free(struct backlog *backlog)
@@ -80,8 +389,8 @@ void backlog_free(struct backlog *backlog)
 
 	if (!backlog)
 		return;
-	backlog_keeper_stop(backlog);
-	DL_FOREACH_SAFE(backlog->segments, segment, next)
+	stop_keeper(backlog);
+	DL_FOREACH_SAFE(backlog->queue.segments, segment, next)
 		segment_free(segment);
 	if (backlog->store)
 		backlog->store->type->free(backlog->store);
@@ -93,132 +402,22 @@ void backlog_free(struct backlog *backlog)
 	free(backlog);
 }
 
-void backlog_wake_reader_at(struct backlog *backlog, uint64_t due_ns)
-{
-	struct itimerspec due = { .it_value = clock_timespec(due_ns) };
-
-	(void)timerfd_settime(backlog->timer_fd, TFD_TIMER_ABSTIME, &due, NULL);
-}
-
-void backlog_wake_reader(struct backlog *backlog)
-{
-	/* Long past; 0 would disarm it. */
-	backlog_wake_reader_at(backlog, 1);
-}
-
-static void wake_keeper(struct backlog *backlog)
-{
-	(void)pthread_cond_signal(&backlog->work);
-}
-
-bool backlog_is_durable(const struct backlog *backlog)
-{
-	return backlog->store && backlog->store->type->is_durable;
-}
-
-struct segment *backlog_find_open(const struct backlog *backlog)
-{
-	struct segment *newest = backlog->segments ? backlog->segments->prev : NULL;
-
-	return newest && !newest->is_sealed ? newest : NULL;
-}
-
-uint64_t backlog_due_ns(const struct backlog *backlog, const struct segment *open)
-{
-	/* While others wait before it there is no haste: fewer, larger files. */
-	const uint64_t patience = 5;
-
-	return open->opened_ns +
-	       backlog->options.seal_ns * (open == backlog->segments ? 1 : patience);
-}
-
-void backlog_seal_segment(struct backlog *backlog, struct segment *segment)
-{
-	if (segment->is_busy) {
-		segment->is_sealed = true;
-	} else {
-		backlog->memory_bytes -= segment->capacity_bytes;
-		segment_seal(segment);
-		backlog->memory_bytes += segment->capacity_bytes;
-	}
-	wake_keeper(backlog);
-	if (!backlog_is_durable(backlog))
-		backlog_wake_reader(backlog);
-}
-
-void backlog_count_gap(struct backlog *backlog, uint64_t records, uint64_t segments,
-		       uint64_t first_ns, uint64_t last_ns, const char *reason)
-{
-	struct backlog_gap *gap = &backlog->gap;
-
-	backlog->totals.dropped_records += records;
-	backlog->totals.dropped_segments += segments;
-	if (!gap->dropped_records || first_ns < gap->first_ns)
-		gap->first_ns = first_ns;
-	if (last_ns > gap->last_ns)
-		gap->last_ns = last_ns;
-	gap->dropped_records += records;
-	gap->dropped_segments += segments;
-	gap->reason = reason;
-}
-
-/* Takes it off the queue; its memory no longer counts. */
-static void detach(struct backlog *backlog, struct segment *segment)
-{
-	DL_DELETE(backlog->segments, segment);
-	backlog->memory_bytes -= segment->capacity_bytes;
-	segment->capacity_bytes = 0;
-}
-
-void backlog_drop(struct backlog *backlog, struct segment *segment, const char *reason)
-{
-	backlog_count_gap(backlog, segment->entries, 1, segment->first_ns, segment->last_ns,
-			  reason);
-	detach(backlog, segment);
-}
-
-/* What has a file, or is in the keeper's hands, is the keeper's to throw away. */
-static void throw_away(struct backlog *backlog, struct segment *segment)
-{
-	if (!segment->is_busy && !segment->written_bytes) {
-		segment_free(segment);
-		return;
-	}
-	if (!segment->is_busy) {
-		free(segment->bytes);
-		segment->bytes = NULL;
-	}
-	DL_APPEND(backlog->trash, segment);
-	wake_keeper(backlog);
-}
-
-void backlog_release(struct backlog *backlog, struct segment *segment)
-{
-	detach(backlog, segment);
-	throw_away(backlog, segment);
-	if (backlog->segments)
-		backlog_wake_reader(backlog);
-}
-
 /* Makes room in memory. False: all that is there is in use. */
 static bool drop_oldest(struct backlog *backlog)
 {
 	struct segment *segment;
 
-	DL_FOREACH(backlog->segments, segment)
-		if (segment->bytes && !segment->is_taken && !segment->is_busy)
+	DL_FOREACH(backlog->queue.segments, segment)
+		if (segment->bytes && may_leave(segment))
 			break;
 	if (!segment)
 		return false;
 	/* A deferred one that was read back: it is in the store still. */
 	if (segment->is_kept) {
-		backlog->memory_bytes -= segment->capacity_bytes;
-		segment->capacity_bytes = 0;
-		free(segment->bytes);
-		segment->bytes = NULL;
+		segment_queue_unload(&backlog->queue, segment);
 		return true;
 	}
-	backlog_drop(backlog, segment, "memory queue full");
+	lose(backlog, segment, "memory queue full");
 	throw_away(backlog, segment);
 	return true;
 }
@@ -232,39 +431,40 @@ static int open_segment(struct backlog *backlog, size_t entry_bytes, struct segm
 
 	if (capacity_bytes < entry_bytes)
 		capacity_bytes = entry_bytes;
-	while (backlog->memory_bytes + capacity_bytes > backlog->options.memory_bytes_max)
+	while (backlog->queue.memory_bytes + capacity_bytes > backlog->options.memory_bytes_max)
 		if (!drop_oldest(backlog))
 			return -ENOBUFS;
 	r = segment_new(capacity_bytes, &segment);
 	if (r < 0)
 		return r;
 	segment->opened_ns = clock_monotonic_ns();
-	backlog->memory_bytes += capacity_bytes;
-	DL_APPEND(backlog->segments, segment);
+	segment_queue_add(&backlog->queue, segment);
 	/* Behind another one it must not put off what the fd has to say of that. */
-	if (backlog->segments == segment && !backlog_is_durable(backlog))
-		backlog_wake_reader_at(backlog, backlog_due_ns(backlog, segment));
+	if (backlog->queue.segments == segment && !is_durable(backlog))
+		wake_reader_at(backlog, find_due_ns(backlog, segment));
 	*ret_segment = segment;
 	return 0;
 }
 
 static int append_entry(struct backlog *backlog, const uint8_t *entry, size_t entry_bytes)
 {
-	struct segment *open = backlog_find_open(backlog);
+	struct segment *open = segment_queue_find_open(&backlog->queue);
 	uint64_t time_ns;
 	int r;
 
 	if (open && segment_put(open, entry, entry_bytes))
 		return 0;
 	if (open)
-		backlog_seal_segment(backlog, open);
+		seal_segment(backlog, open);
 	r = open_segment(backlog, entry_bytes, &open);
 	if (r == -ENOBUFS) {
 		time_ns = entry_time_ns(entry);
-		backlog_count_gap(backlog, 1, 0, time_ns, time_ns, "memory queue full");
+		segment_queue_count_gap(
+			&backlog->queue,
+			&(struct backlog_gap){ 1, 0, time_ns, time_ns, "memory queue full" });
 		return 0;
 	}
-	if (!r)
+	if (r == 0)
 		(void)segment_put(open, entry, entry_bytes);
 	return r;
 }
@@ -276,13 +476,13 @@ int backlog_append(struct backlog *backlog, const void *entries, size_t size_byt
 	int r = 0;
 
 	(void)pthread_mutex_lock(&backlog->lock);
-	for (size_t at = 0; !r && at < size_bytes; at += entry_bytes) {
+	for (size_t at = 0; r == 0 && at < size_bytes; at += entry_bytes) {
 		r = entry_scan(bytes + at, size_bytes - at, &entry_bytes);
 		if (r < 0)
 			break;
 		r = append_entry(backlog, bytes + at, entry_bytes);
 	}
-	if (backlog_is_durable(backlog))
+	if (is_durable(backlog))
 		wake_keeper(backlog);
 	(void)pthread_mutex_unlock(&backlog->lock);
 	return r == -EAGAIN ? -EBADMSG : r;
@@ -293,19 +493,225 @@ void backlog_seal(struct backlog *backlog)
 	struct segment *open;
 
 	(void)pthread_mutex_lock(&backlog->lock);
-	open = backlog_find_open(backlog);
+	open = segment_queue_find_open(&backlog->queue);
 	if (open)
-		backlog_seal_segment(backlog, open);
+		seal_segment(backlog, open);
+	(void)pthread_mutex_unlock(&backlog->lock);
+}
+
+static bool is_settled(const struct backlog *backlog)
+{
+	const struct segment *segment;
+
+	if (!backlog->has_keeper || backlog->is_failing || !is_durable(backlog))
+		return true;
+	DL_FOREACH(backlog->queue.segments, segment)
+		if (segment->is_sealed && !segment->is_kept)
+			return false;
+	return true;
+}
+
+void backlog_settle(struct backlog *backlog)
+{
+	(void)pthread_mutex_lock(&backlog->lock);
+	while (!is_settled(backlog))
+		(void)pthread_cond_wait(&backlog->settled, &backlog->lock);
 	(void)pthread_mutex_unlock(&backlog->lock);
 }
 
 bool backlog_take_gap(struct backlog *backlog, struct backlog_gap *ret_gap)
 {
 	(void)pthread_mutex_lock(&backlog->lock);
-	*ret_gap = backlog->gap;
-	backlog->gap = (struct backlog_gap){ 0 };
+	*ret_gap = backlog->queue.gap;
+	backlog->queue.gap = (struct backlog_gap){ 0 };
 	(void)pthread_mutex_unlock(&backlog->lock);
 	return ret_gap->dropped_records || ret_gap->dropped_segments;
+}
+
+/* The one that is taken, or else the oldest one that may be sent. */
+static int find_ready(struct backlog *backlog, struct segment **ret_segment)
+{
+	struct segment *taken = segment_queue_find_taken(&backlog->queue);
+	struct segment *oldest = taken ? taken : segment_queue_find_next(&backlog->queue, NULL);
+	uint64_t due_ns;
+
+	if (!oldest)
+		return -EAGAIN;
+	/* The keeper says when it is kept, or that it cannot be. */
+	if (is_durable(backlog) && !oldest->is_kept && !(oldest->is_sealed && backlog->is_failing))
+		return -EAGAIN;
+	if (!oldest->is_sealed) {
+		due_ns = find_due_ns(backlog, oldest);
+		if (clock_monotonic_ns() < due_ns) {
+			wake_reader_at(backlog, due_ns);
+			return -EAGAIN;
+		}
+		seal_segment(backlog, oldest);
+	}
+	*ret_segment = oldest;
+	return 0;
+}
+
+/* Reads it back from the store. The lock is not held meanwhile; a segment that is taken stays. */
+static int load(struct backlog *backlog, struct segment *segment)
+{
+	_cleanup_free_ uint8_t *bytes = malloc(segment->size_bytes ? segment->size_bytes : 1);
+	int r;
+
+	if (!bytes)
+		return -ENOMEM;
+	(void)pthread_mutex_unlock(&backlog->lock);
+	r = backlog->store->type->read(backlog->store, segment, bytes);
+	if (r < 0)
+		log_warning("cannot read %" PRIu32 " records back from %s: %s", segment->entries,
+			    backlog->store->name, strerror(-r));
+	(void)pthread_mutex_lock(&backlog->lock);
+	if (r < 0)
+		return r;
+	segment_queue_load(&backlog->queue, segment, TAKE_PTR(bytes));
+	return 0;
+}
+
+/* Only whole entries go out, whatever the disk gave back. -ENODATA: there are none. */
+static int fill_chunk(struct backlog *backlog, const struct segment *segment)
+{
+	struct chunk *chunk = &backlog->chunk;
+	struct segment found = { 0 };
+
+	segment_salvage(&found, segment->bytes, segment->size_bytes);
+	chunk_id_write(segment->random, chunk->id);
+	chunk->bytes = segment->bytes;
+	chunk->size_bytes = found.size_bytes;
+	chunk->entries = found.entries;
+	if (found.entries < segment->entries)
+		segment_queue_count_lost(&backlog->queue, segment, segment->entries - found.entries,
+					 false, "segment damaged");
+	return found.entries ? 0 : -ENODATA;
+}
+
+/* What cannot be read is dropped; -EAGAIN then, and the next may be tried at once. */
+static int take(struct backlog *backlog, struct segment *segment)
+{
+	int r = 0;
+
+	segment->is_taken = true;
+	if (!segment->bytes)
+		r = load(backlog, segment);
+	if (r == -ENOMEM) {
+		segment->is_taken = false;
+		return r;
+	}
+	if (r < 0)
+		segment_queue_count_lost(&backlog->queue, segment, segment->entries, true,
+					 "segment unreadable");
+	else
+		r = fill_chunk(backlog, segment);
+	if (r == 0)
+		return 0;
+	release(backlog, segment);
+	segment_queue_recall(&backlog->queue);
+	return -EAGAIN;
+}
+
+int backlog_next(struct backlog *backlog, struct chunk *ret_chunk)
+{
+	struct segment *segment;
+	uint64_t expirations;
+	int r;
+
+	(void)pthread_mutex_lock(&backlog->lock);
+	if (read(backlog->timer_fd, &expirations, sizeof(expirations)) < 0 && errno != EAGAIN) {
+		r = -errno;
+	} else {
+		r = find_ready(backlog, &segment);
+		if (r == 0 && !segment->is_taken)
+			r = take(backlog, segment);
+		if (r == 0)
+			*ret_chunk = backlog->chunk;
+	}
+	(void)pthread_mutex_unlock(&backlog->lock);
+	return r;
+}
+
+void backlog_done(struct backlog *backlog)
+{
+	struct segment *segment;
+
+	(void)pthread_mutex_lock(&backlog->lock);
+	segment = segment_queue_find_taken(&backlog->queue);
+	if (segment)
+		release(backlog, segment);
+	segment_queue_recall(&backlog->queue);
+	(void)pthread_mutex_unlock(&backlog->lock);
+}
+
+int backlog_defer(struct backlog *backlog)
+{
+	struct segment *segment;
+	int r = -ENOENT;
+
+	(void)pthread_mutex_lock(&backlog->lock);
+	segment = segment_queue_find_taken(&backlog->queue);
+	if (segment && (segment->next || segment->prev != segment)) {
+		/* All others had their turn: another round. */
+		if (!segment_queue_find_next(&backlog->queue, segment))
+			segment_queue_recall(&backlog->queue);
+		segment->is_taken = false;
+		segment->is_deferred = true;
+		wake_reader(backlog);
+		r = 0;
+	}
+	(void)pthread_mutex_unlock(&backlog->lock);
+	return r;
+}
+
+int backlog_reject(struct backlog *backlog, const void *entry, size_t entry_bytes)
+{
+	struct store *store;
+	int r = 0;
+
+	(void)pthread_mutex_lock(&backlog->lock);
+	backlog->queue.totals.rejected_records++;
+	store = is_durable(backlog) ? backlog->store : NULL;
+	(void)pthread_mutex_unlock(&backlog->lock);
+	if (!store)
+		return -EOPNOTSUPP;
+	r = store->type->reject(store, entry, entry_bytes);
+	return r < 0 ? log_error_errno(r, "cannot set aside a record in %s/rejected", store->name)
+		     : 0;
+}
+
+static int next(void *user, struct chunk *ret_chunk)
+{
+	return backlog_next(user, ret_chunk);
+}
+
+static void done(void *user)
+{
+	backlog_done(user);
+}
+
+/* What could not be kept is counted there. */
+static void reject(void *user, const void *entry, size_t entry_bytes)
+{
+	(void)backlog_reject(user, entry, entry_bytes);
+}
+
+static int defer(void *user)
+{
+	return backlog_defer(user);
+}
+
+struct chunk_source backlog_source(struct backlog *backlog)
+{
+	return (struct chunk_source){
+		.user = backlog,
+		.next = next,
+		.done = done,
+		.reject = reject,
+		.defer = defer,
+		.event_fd = backlog->timer_fd,
+	};
 }
 
 bool backlog_is_empty(struct backlog *backlog)
@@ -313,22 +719,14 @@ bool backlog_is_empty(struct backlog *backlog)
 	bool is_empty;
 
 	(void)pthread_mutex_lock(&backlog->lock);
-	is_empty = !backlog->segments;
+	is_empty = !backlog->queue.segments;
 	(void)pthread_mutex_unlock(&backlog->lock);
 	return is_empty;
 }
 
 void backlog_get_status(struct backlog *backlog, struct backlog_status *ret_status)
 {
-	const struct segment *segment;
-
 	(void)pthread_mutex_lock(&backlog->lock);
-	*ret_status = backlog->totals;
-	ret_status->memory_bytes = backlog->memory_bytes;
-	ret_status->store_bytes = backlog->store_bytes;
-	DL_FOREACH(backlog->segments, segment) {
-		ret_status->queued_bytes += segment->size_bytes;
-		ret_status->queued_records += segment->entries;
-	}
+	segment_queue_get_status(&backlog->queue, ret_status);
 	(void)pthread_mutex_unlock(&backlog->lock);
 }

@@ -81,8 +81,9 @@ void backlog_settle(struct backlog *backlog);
 /* True if something was dropped since the last call. */
 bool backlog_take_gap(struct backlog *backlog, struct backlog_gap *ret_gap);
 
-/* Readable when backlog_next is worth a try; stays the backlog's. */
-int backlog_event_fd(const struct backlog *backlog);
+/* The four below as the sender's source of chunks, and an event fd, which is readable when
+ * backlog_next is worth a try. backlog is borrowed for the sender's life. */
+struct chunk_source backlog_source(struct backlog *backlog);
 /*
  * The oldest chunk: the same one until it is done or deferred. 0; -EAGAIN: none yet (the event fd
  * becomes readable); -ENOMEM.

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "queue/backlog.h"
 #include "record/damage.h"
 #include "record/entry_scan.h"
 #include "record/entry_search.h"

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "queue/chunk_source.h"
+#include "queue/chunk.h"
 
 struct file_source;
 

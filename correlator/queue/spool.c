@@ -1,5 +1,6 @@
 #include "queue/spool.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -10,85 +11,64 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <utlist.h>
+
 #include "base/cleanup.h"
 #include "base/file_bytes.h"
 #include "base/log.h"
-#include "queue/spool_internal.h"
+#include "base/text.h"
 
-static int make_folder(const char *path)
+enum {
+	NAME_BYTES = 128,
+	ID_DIGITS = 2 * CHUNK_ID_RANDOM_BYTES,
+	/* No segment of ours is larger, whatever the options were. */
+	FILE_BYTES_MAX = 16 * 1024 * 1024,
+	REJECTED_BYTES_MAX = 16 * 1024 * 1024, /* what is rejected beyond is only counted */
+};
+
+struct spool {
+	struct store store;
+	int fd; /* the directory */
+	int lock_fd;
+	uint64_t last_number; /* of the segments so far, those of earlier processes included */
+};
+
+static void name_open(const struct segment *segment, char ret_name[static NAME_BYTES])
 {
-	_cleanup_free_ char *parent = NULL;
-	_cleanup_fd_ int fd = -1;
-	char *slash;
+	char digits[ID_DIGITS + 1];
 
-	if (mkdir(path, 0700))
-		return errno == EEXIST ? 0 : -errno;
-	/* Or the new directory may be gone after a power loss, with all that is in it. */
-	parent = strdup(path);
-	if (!parent)
-		return -ENOMEM;
-	slash = strrchr(parent, '/');
-	if (slash)
-		slash[slash == parent] = '\0';
-	fd = open(slash ? parent : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 || fsync(fd) ? -errno : 0;
+	text_hex(segment->random, CHUNK_ID_RANDOM_BYTES, digits);
+	(void)snprintf(ret_name, NAME_BYTES, "%016" PRIu64 "-%s.open", segment->number, digits);
 }
 
-/* Records are about a user's customers: nobody else may read or plant them. */
-static int check_folder(int fd, const char *path)
+static void name_sealed(const struct segment *segment, char ret_name[static NAME_BYTES])
 {
-	struct stat status;
+	char digits[ID_DIGITS + 1];
 
-	if (fstat(fd, &status))
-		return log_error_errno(errno, "cannot look at the spool %s", path);
-	if (status.st_uid != geteuid())
-		return log_error(EPERM, "spool %s: it belongs to user %u; give a directory of ours",
-				 path, status.st_uid);
-	if (status.st_mode & 077)
-		return log_error(EPERM, "spool %s: others may enter it; chmod 700 it", path);
-	return 0;
+	text_hex(segment->random, CHUNK_ID_RANDOM_BYTES, digits);
+	(void)snprintf(
+		ret_name, NAME_BYTES, "%016" PRIu64 "-%s-%" PRIu32 "-%" PRIu64 "-%" PRIu64 ".chunk",
+		segment->number, digits, segment->entries, segment->first_ns, segment->last_ns);
 }
 
-static int lock_folder(struct spool *spool)
+/* The reverse: false if it is not a name that one of the above makes. */
+static bool parse_name(const char *name, struct segment *segment)
 {
-	spool->lock_fd = openat(spool->fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (spool->lock_fd < 0)
-		return log_error_errno(errno, "cannot open %s/lock", spool->store.name);
-	if (!flock(spool->lock_fd, LOCK_EX | LOCK_NB))
-		return 0;
-	if (errno == EWOULDBLOCK)
-		return log_error(EWOULDBLOCK,
-				 "spool %s: another correlator is using it; each needs its own",
-				 spool->store.name);
-	return log_error_errno(errno, "cannot lock %s/lock", spool->store.name);
-}
+	char made[NAME_BYTES];
+	int at = 0;
 
-int spool_open(const char *path, struct store **ret_store)
-{
-	struct spool *spool = calloc(1, sizeof(*spool));
-	int r;
-
-	if (!spool)
-		return -ENOMEM;
-	spool->fd = spool->lock_fd = -1;
-	spool->store = (struct store){ &spool_type, strdup(path) };
-	r = spool->store.name ? make_folder(path) : -ENOMEM;
-	if (!r) {
-		spool->fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		r = spool->fd < 0 ? -errno : 0;
-	}
-	if (r)
-		(void)log_error_errno(r, "cannot use the spool %s", path);
-	if (!r)
-		r = check_folder(spool->fd, path);
-	if (!r)
-		r = lock_folder(spool);
-	if (r) {
-		spool_type.free(&spool->store);
-		return r;
-	}
-	*ret_store = &spool->store;
-	return 0;
+	if (sscanf(name, "%" SCNu64 "-%n", &segment->number, &at) != 1 || !at)
+		return false;
+	for (size_t i = 0; i < CHUNK_ID_RANDOM_BYTES; i++, at += 2)
+		if (sscanf(name + at, "%2hhx", &segment->random[i]) != 1)
+			return false;
+	segment->is_sealed = sscanf(name + at, "-%" SCNu32 "-%" SCNu64 "-%" SCNu64,
+				    &segment->entries, &segment->first_ns, &segment->last_ns) == 3;
+	if (segment->is_sealed)
+		name_sealed(segment, made);
+	else
+		name_open(segment, made);
+	return strcmp(name, made) == 0;
 }
 
 static void spool_free(struct store *store)
@@ -107,19 +87,19 @@ static int spool_write(struct store *store, struct segment *segment, const uint8
 		       size_t size_bytes)
 {
 	struct spool *spool = (struct spool *)store;
-	char name[SPOOL_NAME_BYTES];
+	char name[NAME_BYTES];
 	int r;
 
 	if (segment->fd < 0) {
 		segment->number = ++spool->last_number;
-		spool_name_open(segment, name);
+		name_open(segment, name);
 		segment->fd = openat(spool->fd, name,
 				     O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 		if (segment->fd < 0)
 			return -errno;
 	}
 	r = file_bytes_write(segment->fd, bytes, size_bytes, segment->written_bytes);
-	if (!r)
+	if (r == 0)
 		segment->written_bytes += size_bytes;
 	return r;
 }
@@ -127,10 +107,10 @@ static int spool_write(struct store *store, struct segment *segment, const uint8
 static int spool_seal(struct store *store, struct segment *segment)
 {
 	struct spool *spool = (struct spool *)store;
-	char from[SPOOL_NAME_BYTES], to[SPOOL_NAME_BYTES];
+	char from[NAME_BYTES], to[NAME_BYTES];
 
-	spool_name_open(segment, from);
-	spool_name_sealed(segment, to);
+	name_open(segment, from);
+	name_sealed(segment, to);
 	/* What a failed write left behind the last whole one. */
 	if (ftruncate(segment->fd, (off_t)segment->written_bytes) || fsync(segment->fd) ||
 	    renameat(spool->fd, from, spool->fd, to) || fsync(spool->fd))
@@ -142,10 +122,10 @@ static int spool_seal(struct store *store, struct segment *segment)
 static int spool_read(struct store *store, const struct segment *segment, uint8_t *ret_bytes)
 {
 	const struct spool *spool = (const struct spool *)store;
-	char name[SPOOL_NAME_BYTES];
+	char name[NAME_BYTES];
 	_cleanup_fd_ int fd = -1;
 
-	spool_name_sealed(segment, name);
+	name_sealed(segment, name);
 	fd = openat(spool->fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
@@ -157,15 +137,15 @@ static int spool_read(struct store *store, const struct segment *segment, uint8_
 static void spool_remove(struct store *store, struct segment *segment)
 {
 	const struct spool *spool = (const struct spool *)store;
-	char name[SPOOL_NAME_BYTES];
+	char name[NAME_BYTES];
 
 	if (!segment->number)
 		return;
-	spool_name_sealed(segment, name);
+	name_sealed(segment, name);
 	(void)unlinkat(spool->fd, name, 0);
 	if (segment->is_kept)
 		return;
-	spool_name_open(segment, name);
+	name_open(segment, name);
 	(void)unlinkat(spool->fd, name, 0);
 }
 
@@ -185,10 +165,10 @@ static int spool_reject(struct store *store, const uint8_t *entry, size_t entry_
 		    0600);
 	if (fd < 0 || fstat(fd, &status))
 		return -errno;
-	if ((uint64_t)status.st_size + entry_bytes > SPOOL_REJECTED_BYTES_MAX)
+	if ((uint64_t)status.st_size + entry_bytes > REJECTED_BYTES_MAX)
 		return -EFBIG;
 	r = file_bytes_write(fd, entry, entry_bytes, (uint64_t)status.st_size);
-	if (r)
+	if (r < 0)
 		(void)ftruncate(fd, status.st_size);
 	else if (fsync(fd) || fsync(folder_fd) || fsync(spool->fd))
 		r = -errno;
@@ -200,7 +180,7 @@ static uint64_t spool_room(struct store *store)
 	return file_bytes_room(((struct spool *)store)->fd);
 }
 
-const struct store_type spool_type = {
+static const struct store_type spool_type = {
 	.is_durable = true,
 	.write = spool_write,
 	.seal = spool_seal,
@@ -210,3 +190,181 @@ const struct store_type spool_type = {
 	.room = spool_room,
 	.free = spool_free,
 };
+
+static int make_folder(const char *path)
+{
+	_cleanup_free_ char *parent = NULL;
+	_cleanup_fd_ int fd = -1;
+	char *slash;
+
+	if (mkdir(path, 0700) < 0)
+		return errno == EEXIST ? 0 : -errno;
+	/* Or the new directory may be gone after a power loss, with all that is in it. */
+	parent = strdup(path);
+	if (!parent)
+		return -ENOMEM;
+	slash = strrchr(parent, '/');
+	if (slash)
+		slash[slash == parent] = '\0';
+	fd = open(slash ? parent : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 || fsync(fd) ? -errno : 0;
+}
+
+/* Records are about a user's customers: nobody else may read or plant them. */
+static int check_folder(int fd, const char *path)
+{
+	struct stat status;
+
+	if (fstat(fd, &status) < 0)
+		return log_error_errno(errno, "cannot look at the spool %s", path);
+	if (status.st_uid != geteuid())
+		return log_error(EPERM, "spool %s: it belongs to user %u; give a directory of ours",
+				 path, status.st_uid);
+	if (status.st_mode & 077)
+		return log_error(EPERM, "spool %s: others may enter it; chmod 700 it", path);
+	return 0;
+}
+
+static int lock_folder(struct spool *spool)
+{
+	spool->lock_fd = openat(spool->fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (spool->lock_fd < 0)
+		return log_error_errno(errno, "cannot open %s/lock", spool->store.name);
+	if (flock(spool->lock_fd, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	if (errno == EWOULDBLOCK)
+		return log_error(EWOULDBLOCK,
+				 "spool %s: another correlator is using it; each needs its own",
+				 spool->store.name);
+	return log_error_errno(errno, "cannot lock %s/lock", spool->store.name);
+}
+
+/* Seals the whole entries of a segment that its writer did not end. -ENODATA: there are none. */
+static int salvage(struct spool *spool, struct segment *segment, size_t size_bytes)
+{
+	_cleanup_free_ uint8_t *bytes = malloc(size_bytes);
+	int r;
+
+	if (!bytes)
+		return -ENOMEM;
+	r = file_bytes_read(segment->fd, bytes, size_bytes, 0);
+	if (r < 0)
+		return r;
+	segment_salvage(segment, bytes, size_bytes);
+	if (!segment->entries)
+		return -ENODATA;
+	segment->written_bytes = segment->size_bytes;
+	r = spool_seal(&spool->store, segment);
+	if (r == 0)
+		log_warning("spool %s: salvaged %" PRIu32 " records of a segment that was cut off, "
+			    "%zu bytes of a torn one are lost",
+			    spool->store.name, segment->entries, size_bytes - segment->size_bytes);
+	return r;
+}
+
+static int load_file(struct spool *spool, const char *name, struct segment *segment)
+{
+	struct stat status;
+	int r = 0;
+
+	segment->fd = openat(spool->fd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	if (segment->fd < 0 || fstat(segment->fd, &status))
+		return -errno;
+	if (!S_ISREG(status.st_mode) || status.st_size > FILE_BYTES_MAX)
+		return -EFBIG;
+	segment->size_bytes = (size_t)status.st_size;
+	if (!segment->is_sealed)
+		r = segment->size_bytes ? salvage(spool, segment, segment->size_bytes) : -ENODATA;
+	if (segment->fd >= 0)
+		(void)close(TAKE_FD(segment->fd));
+	return r;
+}
+
+/* A segment for a name; *ret_segment NULL: not one of ours, or nothing in it. */
+static int load_name(struct spool *spool, const char *name, struct segment **ret_segment)
+{
+	_cleanup_(segment_freep) struct segment *segment = NULL;
+	int r = segment_new(0, &segment);
+
+	*ret_segment = NULL;
+	if (r < 0)
+		return r;
+	if (!parse_name(name, segment))
+		return 0;
+	r = load_file(spool, name, segment);
+	if (r == -ENODATA) {
+		(void)unlinkat(spool->fd, name, 0);
+		return 0;
+	}
+	if (r < 0) {
+		log_warning("spool %s: left alone what cannot be used, %s: %s", spool->store.name,
+			    name, strerror(-r));
+		return 0;
+	}
+	segment->is_sealed = segment->is_kept = true;
+	segment->written_bytes = segment->size_bytes;
+	*ret_segment = TAKE_PTR(segment);
+	return 0;
+}
+
+static int by_age(const struct segment *a, const struct segment *b)
+{
+	return (a->number > b->number) - (a->number < b->number);
+}
+
+static int load(struct spool *spool, struct segment **segments)
+{
+	struct dirent **names = NULL;
+	struct segment *segment;
+	int count = scandirat(spool->fd, ".", &names, NULL, alphasort);
+	int r = 0;
+
+	if (count < 0)
+		return log_error_errno(errno, "cannot list the spool %s", spool->store.name);
+	for (int i = 0; i < count; i++) {
+		if (r == 0) {
+			r = load_name(spool, names[i]->d_name, &segment);
+			if (r == 0 && segment)
+				DL_APPEND(*segments, segment);
+		}
+		free(names[i]);
+	}
+	free(names);
+	DL_SORT(*segments, by_age);
+	if (*segments)
+		spool->last_number = (*segments)->prev->number;
+	return r;
+}
+
+static int open_folder(struct spool *spool, const char *path)
+{
+	int r = spool->store.name ? make_folder(path) : -ENOMEM;
+
+	if (r == 0) {
+		spool->fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		r = spool->fd < 0 ? -errno : 0;
+	}
+	if (r < 0)
+		return log_error_errno(r, "cannot use the spool %s", path);
+	r = check_folder(spool->fd, path);
+	return r < 0 ? r : lock_folder(spool);
+}
+
+int spool_open(const char *path, struct store **ret_store, struct segment **segments)
+{
+	struct spool *spool = calloc(1, sizeof(*spool));
+	int r;
+
+	if (!spool)
+		return log_error_errno(ENOMEM, "cannot use the spool %s", path);
+	spool->fd = spool->lock_fd = -1;
+	spool->store = (struct store){ &spool_type, strdup(path) };
+	r = open_folder(spool, path);
+	if (r == 0)
+		r = load(spool, segments);
+	if (r < 0)
+		spool_free(&spool->store);
+	else
+		*ret_store = &spool->store;
+	return r;
+}

@@ -6,23 +6,13 @@
  */
 #pragma once
 
-#include <stddef.h>
-
 #include "queue/segment.h"
 #include "queue/store.h"
 
-enum {
-	SPOOL_REJECTED_BYTES_MAX = 16 * 1024 * 1024, /* what is rejected beyond is only counted */
-};
-
 /*
- * Makes the directory (mode 0700) if it is not there, and locks it. 0; -EWOULDBLOCK: another
- * process has it; -EPERM: it is not ours alone; or -errno. All logged.
+ * Makes the directory (mode 0700) if it is not there, locks it, and appends to *segments (utlist)
+ * what an earlier process left, oldest first, each sealed and kept. A segment that was cut off is
+ * salvaged entry by entry. 0, and the store is the caller's to free by its type; -EWOULDBLOCK:
+ * another process has it; -EPERM: it is not ours alone; or another -errno. All logged.
  */
-int spool_open(const char *path, struct store **ret_store);
-
-/*
- * What an earlier process left, oldest first, appended to *segments (utlist), each sealed and kept.
- * A segment that was cut off is salvaged entry by entry. 0, or -errno (logged).
- */
-int spool_load(struct store *store, struct segment **segments);
+int spool_open(const char *path, struct store **ret_store, struct segment **segments);

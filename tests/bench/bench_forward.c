@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "forward/sender.h"
-#include "queue/backlog_source.h"
+#include "queue/backlog.h"
 #include "record/record_encode.h"
 
 enum {

@@ -20,7 +20,6 @@
 #include "forward/collector.h"
 #include "forward/sender.h"
 #include "queue/backlog.h"
-#include "queue/backlog_source.h"
 #include "queue/numbered_entries.h"
 
 #define MS UINT64_C(1000000) /* in ns */

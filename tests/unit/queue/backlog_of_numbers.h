@@ -39,9 +39,9 @@ static inline void append_numbers(struct backlog *backlog, uint64_t first, uint6
 	}
 }
 
-static inline bool is_readable(const struct backlog *backlog, int timeout_ms)
+static inline bool is_readable(struct backlog *backlog, int timeout_ms)
 {
-	struct pollfd fd = { .fd = backlog_event_fd(backlog), .events = POLLIN };
+	struct pollfd fd = { .fd = backlog_source(backlog).event_fd, .events = POLLIN };
 
 	return poll(&fd, 1, timeout_ms) == 1;
 }
