@@ -100,16 +100,30 @@ static int connect_unix(struct connection *connection, struct failure *ret_failu
 	return 0;
 }
 
+static int explain_lookup(int r, const char *host, const char *reason, struct failure *ret_failure)
+{
+	if (r == -ECANCELED)
+		failure_set(ret_failure, FAILURE_CANCELLED, "stopped while looking up %s", host);
+	else if (r == -EHOSTUNREACH || r == -ETIMEDOUT)
+		failure_set(ret_failure, FAILURE_RESOLVE, "the name %s cannot be resolved: %s",
+			    host, reason);
+	else
+		failure_set(ret_failure, FAILURE_INTERNAL,
+			    "cannot start a thread to look up %s: %s", host, strerror(-r));
+	return r;
+}
+
 /* The addresses one after the other: a host's IPv6 may be dead where its IPv4 is not. */
 static int connect_host(struct connection *connection, struct failure *ret_failure)
 {
 	const struct connection_options *options = &connection->options;
 	_cleanup_(freeaddrinfop) struct addrinfo *addresses = NULL;
-	int r = resolver_lookup(options->resolver, options->url, options->waiter,
-				in_seconds(LOOKUP_S), &addresses, ret_failure);
+	const char *reason = "no name server answers";
+	int r = resolver_lookup(options->resolver, options->waiter, in_seconds(LOOKUP_S),
+				&addresses, &reason);
 
 	if (r < 0)
-		return r;
+		return explain_lookup(r, options->url->host, reason, ret_failure);
 	r = -EHOSTUNREACH;
 	for (struct addrinfo *each = addresses; each && r < 0 && r != -ECANCELED;
 	     each = each->ai_next)

@@ -10,9 +10,9 @@
 #include <sys/uio.h>
 
 #include "base/cleanup.h"
+#include "forward/failure.h"
+#include "forward/forward_url.h"
 #include "forward/tls.h"
-#include "net/failure.h"
-#include "net/forward_url.h"
 #include "net/resolver.h"
 #include "net/waiter.h"
 
@@ -25,7 +25,7 @@ enum {
 struct connection_options {
 	const struct forward_url *url;
 	struct tls_context *tls; /* for tls:// */
-	struct resolver *resolver;
+	struct resolver *resolver; /* of the URL's host */
 	const struct waiter *waiter;
 	uint64_t stall_ns; /* a peer that takes nothing for so long is given up */
 };

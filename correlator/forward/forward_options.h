@@ -8,9 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "forward/forward_url.h"
 #include "forward/sender.h"
 #include "forward/tls.h"
-#include "net/forward_url.h"
 
 struct forward_options {
 	struct forward_url urls[SENDER_URLS_MAX];

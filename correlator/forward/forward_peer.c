@@ -29,7 +29,7 @@ struct forward_peer *forward_peer_new(const struct forward_peer_options *options
 	if (!peer)
 		return NULL;
 	peer->options = *options;
-	peer->resolver = resolver_new();
+	peer->resolver = resolver_new(options->url->host, options->url->port);
 	if (peer->resolver)
 		return peer;
 	free(peer);

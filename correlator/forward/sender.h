@@ -12,10 +12,10 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "forward/failure.h"
 #include "forward/forward_handshake.h"
+#include "forward/forward_url.h"
 #include "forward/tls.h"
-#include "net/failure.h"
-#include "net/forward_url.h"
 #include "queue/chunk.h"
 
 enum {

@@ -10,8 +10,8 @@
 #include <sys/types.h>
 
 #include "base/cleanup.h"
-#include "net/failure.h"
-#include "net/forward_url.h"
+#include "forward/failure.h"
+#include "forward/forward_url.h"
 
 struct tls_options {
 	const char *ca_path; /* PEM file, or folder of hashed certificates; NULL = the system's */

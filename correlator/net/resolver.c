@@ -10,20 +10,38 @@
 
 #include "base/thread.h"
 
+struct name {
+	char host[NI_MAXHOST];
+	char port[NI_MAXSERV];
+};
+
 /* Shared by the thread that looks up and the one that waits; the last to leave frees it. */
 struct lookup {
 	atomic_int owners;
 	int done_fd; /* readable once is_done */
 	atomic_bool is_done; /* what follows is set */
-	struct forward_url url;
+	struct name name;
 	int result; /* of getaddrinfo */
 	int system_error; /* errno, where result is EAI_SYSTEM */
 	struct addrinfo *addresses;
 };
 
 struct resolver {
+	struct name name;
 	struct lookup *pending;
 };
+
+struct resolver *resolver_new(const char *host, const char *port)
+{
+	struct resolver *resolver = calloc(1, sizeof(*resolver));
+
+	if (!resolver)
+		return NULL;
+	/* What is too long is no host, either. */
+	(void)strncpy(resolver->name.host, host, sizeof(resolver->name.host) - 1);
+	(void)strncpy(resolver->name.port, port, sizeof(resolver->name.port) - 1);
+	return resolver;
+}
 
 static void lookup_release(struct lookup *lookup)
 {
@@ -35,14 +53,19 @@ static void lookup_release(struct lookup *lookup)
 	free(lookup);
 }
 
-static int resolve(const struct forward_url *url, struct addrinfo **ret_addresses)
+void resolver_free(struct resolver *resolver)
 {
-	const struct addrinfo hints = {
-		.ai_socktype = SOCK_STREAM,
-		.ai_flags = AI_NUMERICSERV | (url->is_address ? AI_NUMERICHOST : AI_ADDRCONFIG),
-	};
+	if (resolver && resolver->pending)
+		lookup_release(resolver->pending);
+	free(resolver);
+}
 
-	return getaddrinfo(url->host, url->port, &hints, ret_addresses);
+static int resolve(const struct name *name, int flags, struct addrinfo **ret_addresses)
+{
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM,
+					.ai_flags = AI_NUMERICSERV | flags };
+
+	return getaddrinfo(name->host, name->port, &hints, ret_addresses);
 }
 
 static void *run_lookup(void *user)
@@ -50,7 +73,7 @@ static void *run_lookup(void *user)
 	struct lookup *lookup = user;
 	const uint64_t one = 1;
 
-	lookup->result = resolve(&lookup->url, &lookup->addresses);
+	lookup->result = resolve(&lookup->name, AI_ADDRCONFIG, &lookup->addresses);
 	lookup->system_error = errno;
 	lookup->is_done = true;
 	/* Cannot fail: the counter is 0. */
@@ -69,14 +92,14 @@ static int start_thread(struct lookup *lookup)
 	return r;
 }
 
-static int start_lookup(const struct forward_url *url, struct lookup **ret_lookup)
+static int start_lookup(const struct name *name, struct lookup **ret_lookup)
 {
 	struct lookup *lookup = calloc(1, sizeof(*lookup));
 	int r;
 
 	if (!lookup)
 		return -ENOMEM;
-	lookup->url = *url;
+	lookup->name = *name;
 	atomic_init(&lookup->owners, 2);
 	lookup->done_fd = eventfd(0, EFD_CLOEXEC);
 	r = lookup->done_fd < 0 ? -errno : start_thread(lookup);
@@ -90,66 +113,35 @@ static int start_lookup(const struct forward_url *url, struct lookup **ret_looku
 	return 0;
 }
 
-struct resolver *resolver_new(void)
-{
-	return calloc(1, sizeof(struct resolver));
-}
-
-void resolver_free(struct resolver *resolver)
-{
-	if (resolver && resolver->pending)
-		lookup_release(resolver->pending);
-	free(resolver);
-}
-
-static int fail(const struct forward_url *url, int result, int system_error,
-		struct failure *ret_failure)
-{
-	failure_set(ret_failure, FAILURE_RESOLVE, "the name %s cannot be resolved: %s", url->host,
-		    result == EAI_SYSTEM ? strerror(system_error) : gai_strerror(result));
-	return -EHOSTUNREACH;
-}
-
 static int take_result(struct resolver *resolver, struct addrinfo **ret_addresses,
-		       struct failure *ret_failure)
+		       const char **ret_reason)
 {
 	struct lookup *lookup = TAKE_PTR(resolver->pending);
-	int r = 0;
+	int r = lookup->result == 0 ? 0 : -EHOSTUNREACH;
 
-	if (lookup->result)
-		r = fail(&lookup->url, lookup->result, lookup->system_error, ret_failure);
-	else
+	if (r == 0)
 		*ret_addresses = TAKE_PTR(lookup->addresses);
+	else
+		*ret_reason = lookup->result == EAI_SYSTEM ? strerrordesc_np(lookup->system_error)
+							   : gai_strerror(lookup->result);
 	lookup_release(lookup);
 	return r;
 }
 
-int resolver_lookup(struct resolver *resolver, const struct forward_url *url,
-		    const struct waiter *waiter, uint64_t deadline_ns,
-		    struct addrinfo **ret_addresses, struct failure *ret_failure)
+int resolver_lookup(struct resolver *resolver, const struct waiter *waiter, uint64_t deadline_ns,
+		    struct addrinfo **ret_addresses, const char **ret_reason)
 {
 	int r = 0;
 
-	if (url->is_address) {
-		r = resolve(url, ret_addresses);
-		return r ? fail(url, r, errno, ret_failure) : 0;
-	}
+	/* An address needs no name server, and no thread. */
+	if (resolve(&resolver->name, AI_NUMERICHOST, ret_addresses) == 0)
+		return 0;
 	if (!resolver->pending)
-		r = start_lookup(url, &resolver->pending);
-	if (r < 0) {
-		failure_set(ret_failure, FAILURE_INTERNAL,
-			    "cannot start a thread to look up %s: %s", url->host, strerror(-r));
-		return r;
-	}
-	r = waiter_wait(waiter, resolver->pending->done_fd, POLLIN, deadline_ns);
+		r = start_lookup(&resolver->name, &resolver->pending);
+	if (r == 0)
+		r = waiter_wait(waiter, resolver->pending->done_fd, POLLIN, deadline_ns);
 	/* Always true, but what orders memory between threads is this, not poll(2). */
 	if (r == 0 && resolver->pending->is_done)
-		return take_result(resolver, ret_addresses, ret_failure);
-	if (r == -ECANCELED)
-		failure_set(ret_failure, FAILURE_CANCELLED, "stopped while looking up %s",
-			    url->host);
-	else
-		failure_set(ret_failure, FAILURE_RESOLVE,
-			    "the name %s cannot be resolved: no name server answers", url->host);
+		r = take_result(resolver, ret_addresses, ret_reason);
 	return r;
 }

@@ -1,7 +1,12 @@
-#include "net/failure.h"
+#include "forward/failure.h"
 
 #include <stdarg.h>
 #include <stdio.h>
+
+#include "base/clock.h"
+
+/* After so long without a new kind of failure, the known ones are news again. */
+#define CALM_NS (60 * NS_PER_S)
 
 void failure_set(struct failure *failure, enum failure_kind kind, const char *format, ...)
 {
@@ -42,4 +47,28 @@ const char *failure_kind_name(enum failure_kind kind)
 bool failure_is_refusal(const struct failure *failure)
 {
 	return failure->kind == FAILURE_CLOSED || failure->kind == FAILURE_REFUSED;
+}
+
+bool failure_report_failed(struct failure_report *report, enum failure_kind kind, uint64_t now_ns)
+{
+	uint32_t bit = 1U << kind;
+
+	if (kind == FAILURE_CANCELLED || (report->said_kinds & bit))
+		return false;
+	if (report->said_kinds == 0)
+		report->said_ns = now_ns;
+	report->said_kinds |= bit;
+	report->has_failed = true;
+	return true;
+}
+
+bool failure_report_acked(struct failure_report *report, uint64_t now_ns)
+{
+	bool is_news = !report->has_delivered || report->has_failed;
+
+	if (report->said_kinds && now_ns - report->said_ns >= CALM_NS)
+		report->said_kinds = 0;
+	report->has_failed = false;
+	report->has_delivered = true;
+	return is_news;
 }

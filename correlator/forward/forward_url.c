@@ -1,26 +1,21 @@
-#include "net/forward_url.h"
+#include "forward/forward_url.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Of host names: letters, digits and what else appears in practice. Everything odd is a typo. */
+/* Of host names and IPv4 addresses: letters, digits and what else appears in practice. Everything
+ * odd is a typo. */
 static bool is_host_name(const char *host)
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
 				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
 
 	return host[0] && host[0] != '-' && host[0] != '.' && host[strspn(host, allowed)] == '\0';
-}
-
-static bool is_ipv4(const char *host)
-{
-	struct in_addr address;
-
-	return inet_pton(AF_INET, host, &address) == 1;
 }
 
 /* With a zone (fe80::1%eth0), as getaddrinfo takes it. */
@@ -103,8 +98,7 @@ static int parse_host(const char *text, struct forward_url *url, const char **re
 
 	if (r < 0)
 		return r;
-	url->is_address = text[0] == '[' || is_ipv4(url->host);
-	if (!url->is_address && !is_host_name(url->host)) {
+	if (text[0] != '[' && !is_host_name(url->host)) {
 		*ret_problem = "this is not a host name or an IP address";
 		return -EINVAL;
 	}

@@ -4,7 +4,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
 #include <sys/un.h>
 
 enum forward_transport {
@@ -22,7 +21,6 @@ enum {
 
 struct forward_url {
 	enum forward_transport transport;
-	bool is_address; /* host is an IP address: no DNS, no SNI */
 	char host[FORWARD_HOST_BYTES]; /* without brackets; "" with unix */
 	char port[8]; /* decimal */
 	char path[FORWARD_PATH_BYTES]; /* "" but with unix */

@@ -1,6 +1,7 @@
 /*
  * Why a collector did not take what it was sent. A value, not a log line: the same failure comes
- * again with every try, and the sender says it once (sender_report.h).
+ * again with every try, and is said once: when it begins, and that it is over; not every second for
+ * a collector that comes and goes. Pure; any thread, a report one at a time.
  */
 #pragma once
 
@@ -49,3 +50,15 @@ const char *failure_kind_name(enum failure_kind kind);
  * too.
  */
 bool failure_is_refusal(const struct failure *failure);
+
+/* What was said of one collector. All zero at first. */
+struct failure_report {
+	uint32_t said_kinds; /* bits of enum failure_kind, since the last calm */
+	uint64_t said_ns; /* CLOCK_MONOTONIC of the first of them */
+	bool has_failed; /* a failure was said, and not yet that it is over */
+	bool has_delivered; /* and that was said */
+};
+
+/* It failed, or acked, at now_ns: true if that is to be said. */
+bool failure_report_failed(struct failure_report *report, enum failure_kind kind, uint64_t now_ns);
+bool failure_report_acked(struct failure_report *report, uint64_t now_ns);

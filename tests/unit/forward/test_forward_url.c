@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "net/forward_url.h"
+#include "forward/forward_url.h"
 
 static struct forward_url parse(const char *text)
 {
@@ -26,19 +26,17 @@ static void every_form_is_understood(void **state)
 	static const struct {
 		const char *text, *host, *port, *name;
 		enum forward_transport transport;
-		bool is_address;
 	} cases[] = {
 		{ "tcp://fluent.example:24225", "fluent.example", "24225",
-		  "tcp://fluent.example:24225", FORWARD_TRANSPORT_TCP, false },
-		{ "tls://fluent", "fluent", "24224", "tls://fluent:24224", FORWARD_TRANSPORT_TLS,
-		  false },
-		{ "tcp://127.0.0.1:1", "127.0.0.1", "1", "tcp://127.0.0.1:1", FORWARD_TRANSPORT_TCP,
-		  true },
-		{ "tcp://[::1]", "::1", "24224", "tcp://[::1]:24224", FORWARD_TRANSPORT_TCP, true },
+		  "tcp://fluent.example:24225", FORWARD_TRANSPORT_TCP },
+		{ "tls://fluent", "fluent", "24224", "tls://fluent:24224", FORWARD_TRANSPORT_TLS },
+		{ "tcp://127.0.0.1:1", "127.0.0.1", "1", "tcp://127.0.0.1:1",
+		  FORWARD_TRANSPORT_TCP },
+		{ "tcp://[::1]", "::1", "24224", "tcp://[::1]:24224", FORWARD_TRANSPORT_TCP },
 		{ "tls://[fe80::1%eth0]:65535", "fe80::1%eth0", "65535",
-		  "tls://[fe80::1%eth0]:65535", FORWARD_TRANSPORT_TLS, true },
-		{ "tcp://a_b.c-d:0080", "a_b.c-d", "80", "tcp://a_b.c-d:80", FORWARD_TRANSPORT_TCP,
-		  false },
+		  "tls://[fe80::1%eth0]:65535", FORWARD_TRANSPORT_TLS },
+		{ "tcp://a_b.c-d:0080", "a_b.c-d", "80", "tcp://a_b.c-d:80",
+		  FORWARD_TRANSPORT_TCP },
 	};
 
 	(void)state;
@@ -50,7 +48,6 @@ static void every_form_is_understood(void **state)
 		assert_string_equal(url.name, cases[i].name);
 		assert_string_equal(url.path, "");
 		assert_int_equal(url.transport, cases[i].transport);
-		assert_int_equal(url.is_address, cases[i].is_address);
 	}
 }
 
