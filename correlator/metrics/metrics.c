@@ -36,7 +36,7 @@ void metrics_add_process(struct metrics *metrics, const struct process_record *r
 {
 	struct metrics_process *process = find(metrics, record->common.pid);
 
-	if (!strcmp(record->event, "exit")) {
+	if (strcmp(record->event, "exit") == 0) {
 		if (process == &metrics->others)
 			return;
 		add(&metrics->ended, process);
@@ -103,17 +103,6 @@ void metrics_set_forward(struct metrics *metrics, const struct sender_status *se
 			 const struct backlog_status *backlog)
 {
 	metrics->has_forward = true;
-	metrics->forward = (struct metrics_forward){
-		.sent_chunks = sender->sent_chunks,
-		.resent_chunks = sender->resent_chunks,
-		.acked_chunks = sender->acked_chunks,
-		.acked_records = sender->acked_records,
-		.acked_bytes = sender->acked_bytes,
-		.rejected_records = sender->rejected_records,
-		.dropped_records = backlog->dropped_records,
-		.failures = sender->failures,
-		.last_failure = sender->last_failure,
-		.is_delivering = sender->is_delivering,
-		.backlog = *backlog,
-	};
+	metrics->sender = *sender;
+	metrics->backlog = *backlog;
 }

@@ -34,21 +34,6 @@ struct metrics_process {
 	int64_t residual_ns;
 };
 
-/* What became of records on their way to a collector. */
-struct metrics_forward {
-	uint64_t sent_chunks; /* each try */
-	uint64_t resent_chunks;
-	uint64_t acked_chunks;
-	uint64_t acked_records;
-	uint64_t acked_bytes;
-	uint64_t rejected_records;
-	uint64_t dropped_records;
-	uint64_t failures;
-	enum failure_kind last_failure;
-	bool is_delivering;
-	struct backlog_status backlog;
-};
-
 struct metrics {
 	const char *tool_version; /* static */
 	uint64_t start_wall_ns;
@@ -65,8 +50,9 @@ struct metrics {
 	struct self_fill contexts;
 	struct self_fill accounts;
 	struct self_fill observed;
-	bool has_forward;
-	struct metrics_forward forward;
+	bool has_forward; /* what became of records on their way to a collector: */
+	struct sender_status sender;
+	struct backlog_status backlog;
 };
 
 void metrics_init(struct metrics *metrics, const char *tool_version, uint64_t start_wall_ns);

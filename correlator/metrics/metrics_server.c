@@ -15,12 +15,24 @@
 #include "base/file_bytes.h"
 #include "base/log.h"
 #include "base/thread.h"
-#include "metrics/metrics_client.h"
 #include "metrics/metrics_text.h"
 #include "net/listener.h"
 
 enum {
-	CLIENTS_MAX = 8
+	CLIENTS_MAX = 8,
+	CLIENT_MS = 5000, /* from connecting to the last byte */
+	REQUEST_BYTES_MAX = 4096,
+};
+
+/* One scraper: its request, and our answer, by HTTP/1.0 (RFC 1945; HTTP/1.1 clients take it). */
+struct client {
+	int fd; /* -1 = free */
+	uint64_t deadline_ns; /* CLOCK_MONOTONIC */
+	char request[REQUEST_BYTES_MAX + 1];
+	size_t request_bytes;
+	char *answer; /* NULL = the request has not come yet */
+	size_t answer_bytes;
+	size_t sent_bytes;
 };
 
 struct metrics_server {
@@ -33,10 +45,135 @@ struct metrics_server {
 	/* The thread's: */
 	struct metrics metrics; /* what is given out */
 	struct listener listener;
-	struct metrics_client clients[CLIENTS_MAX];
+	struct client clients[CLIENTS_MAX];
 	char *file; /* NULL = none */
 	bool has_file_failed;
 };
+
+static void client_init(struct client *client, int fd)
+{
+	*client = (struct client){
+		.fd = fd,
+		.deadline_ns = clock_monotonic_ns() + CLIENT_MS * NS_PER_MS,
+	};
+}
+
+static void client_deinit(struct client *client)
+{
+	(void)close(client->fd);
+	free(client->answer);
+	*client = (struct client){ .fd = -1 };
+}
+
+static short client_events(const struct client *client)
+{
+	return client->answer ? POLLOUT : POLLIN;
+}
+
+/* What Prometheus asks for by its Accept header, and everybody gets who does not ask. */
+static enum metrics_format choose_format(const char *request)
+{
+	const char *accept = strcasestr(request, "\naccept:");
+
+	if (!accept || strcasestr(accept, "application/openmetrics-text") ||
+	    !strcasestr(accept, "text/plain"))
+		return METRICS_FORMAT_OPENMETRICS;
+	return METRICS_FORMAT_CLASSIC;
+}
+
+static int answer_with(struct client *client, const char *status, const char *type,
+		       const char *body, size_t body_bytes, bool has_body)
+{
+	int size = asprintf(&client->answer,
+			    "HTTP/1.0 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
+			    "Connection: close\r\n\r\n%.*s",
+			    status, type, body_bytes, has_body ? (int)body_bytes : 0, body);
+
+	if (size < 0) {
+		client->answer = NULL;
+		return -ENOMEM;
+	}
+	client->answer_bytes = (size_t)size;
+	return 0;
+}
+
+static int answer_metrics(struct client *client, const struct metrics *metrics)
+{
+	static const char *const types[] = {
+		[METRICS_FORMAT_OPENMETRICS] =
+			"application/openmetrics-text; version=1.0.0; charset=utf-8",
+		[METRICS_FORMAT_CLASSIC] = "text/plain; version=0.0.4; charset=utf-8",
+	};
+	enum metrics_format format = choose_format(client->request);
+	_cleanup_free_ char *text = NULL;
+	size_t size_bytes;
+	int r = metrics_text(metrics, format, &text, &size_bytes);
+
+	return r < 0 ? r
+		     : answer_with(client, "200 OK", types[format], text, size_bytes,
+				   client->request[0] == 'G');
+}
+
+static int answer_error(struct client *client, const char *status)
+{
+	static const char body[] = "GET /metrics\n";
+
+	return answer_with(client, status, "text/plain; charset=utf-8", body, sizeof(body) - 1,
+			   true);
+}
+
+static bool is_target(const char *request, const char *line)
+{
+	size_t length = strlen(line);
+
+	return strncmp(request, line, length) == 0 && strchr(" ?\r\n", request[length]) != NULL;
+}
+
+static int answer(struct client *client, const struct metrics *metrics)
+{
+	const char *request = client->request;
+
+	if (strncmp(request, "GET ", 4) != 0 && strncmp(request, "HEAD ", 5) != 0)
+		return answer_error(client, "405 Method Not Allowed");
+	request = strchr(request, ' ') + 1;
+	if (!is_target(request, "/metrics") && !is_target(request, "/"))
+		return answer_error(client, "404 Not Found");
+	return answer_metrics(client, metrics);
+}
+
+/* True while it may go on. */
+static bool read_request(struct client *client, const struct metrics *metrics)
+{
+	ssize_t got = recv(client->fd, client->request + client->request_bytes,
+			   REQUEST_BYTES_MAX - client->request_bytes, 0);
+
+	if (got < 0)
+		return errno == EAGAIN || errno == EINTR;
+	if (got == 0)
+		return false;
+	client->request_bytes += (size_t)got;
+	client->request[client->request_bytes] = '\0';
+	if (strstr(client->request, "\r\n\r\n") || strstr(client->request, "\n\n"))
+		return answer(client, metrics) == 0;
+	return client->request_bytes < REQUEST_BYTES_MAX ||
+	       answer_error(client, "431 Request Header Fields Too Large") == 0;
+}
+
+static bool write_answer(struct client *client)
+{
+	ssize_t sent = send(client->fd, client->answer + client->sent_bytes,
+			    client->answer_bytes - client->sent_bytes, MSG_NOSIGNAL);
+
+	if (sent < 0)
+		return errno == EAGAIN || errno == EINTR;
+	client->sent_bytes += (size_t)sent;
+	return client->sent_bytes < client->answer_bytes;
+}
+
+static bool client_handle(struct client *client, const struct metrics *metrics)
+{
+	return client->answer ? write_answer(client) : read_request(client, metrics);
+}
 
 /* All of it, or the one before: readers never see a half. */
 static int write_file(const char *path, const struct metrics *metrics)
@@ -46,7 +183,7 @@ static int write_file(const char *path, const struct metrics *metrics)
 	size_t size_bytes;
 	int r = metrics_text(metrics, METRICS_FORMAT_CLASSIC, &text, &size_bytes);
 
-	if (r)
+	if (r < 0)
 		return r;
 	/* node_exporter takes what ends in .prom. */
 	if (asprintf(&other, "%s.new", path) < 0) {
@@ -57,16 +194,18 @@ static int write_file(const char *path, const struct metrics *metrics)
 	if (fd < 0)
 		return -errno;
 	r = file_bytes_write(fd, (const uint8_t *)text, size_bytes, 0);
-	return r ? r : rename(other, path) ? -errno : 0;
+	if (r < 0)
+		return r;
+	return rename(other, path) < 0 ? -errno : 0;
 }
 
 static void update_file(struct metrics_server *server)
 {
 	int r = server->file ? write_file(server->file, &server->metrics) : 0;
 
-	if (r && !server->has_file_failed)
+	if (r < 0 && !server->has_file_failed)
 		(void)log_error_errno(r, "--metrics: cannot write %s", server->file);
-	server->has_file_failed = r != 0;
+	server->has_file_failed = r < 0;
 }
 
 /* False: it is time to end. */
@@ -85,7 +224,7 @@ static bool take_published(struct metrics_server *server)
 	return !is_ending;
 }
 
-static struct metrics_client *find_free(struct metrics_server *server)
+static struct client *find_free(struct metrics_server *server)
 {
 	for (size_t i = 0; i < CLIENTS_MAX; i++)
 		if (server->clients[i].fd < 0)
@@ -96,20 +235,19 @@ static struct metrics_client *find_free(struct metrics_server *server)
 /* When all places are taken the rest waits to be accepted: each place is free within seconds. */
 static void accept_clients(struct metrics_server *server)
 {
-	struct metrics_client *client;
+	struct client *client;
 	int fd;
 
 	while ((client = find_free(server))) {
 		fd = accept4(server->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd < 0)
 			return;
-		metrics_client_init(client, fd);
+		client_init(client, fd);
 	}
 }
 
 static int until_deadline_ms(const struct metrics_server *server)
 {
-	const uint64_t ns_per_ms = 1000000;
 	uint64_t now_ns = clock_monotonic_ns(), first_ns = UINT64_MAX;
 
 	for (size_t i = 0; i < CLIENTS_MAX; i++)
@@ -117,7 +255,7 @@ static int until_deadline_ms(const struct metrics_server *server)
 			first_ns = server->clients[i].deadline_ns;
 	if (first_ns == UINT64_MAX)
 		return -1;
-	return first_ns > now_ns ? (int)((first_ns - now_ns) / ns_per_ms) + 1 : 0;
+	return first_ns > now_ns ? (int)((first_ns - now_ns) / NS_PER_MS) + 1 : 0;
 }
 
 static void handle_clients(struct metrics_server *server, const struct pollfd *fds)
@@ -125,13 +263,13 @@ static void handle_clients(struct metrics_server *server, const struct pollfd *f
 	uint64_t now_ns = clock_monotonic_ns();
 
 	for (size_t i = 0; i < CLIENTS_MAX; i++) {
-		struct metrics_client *client = &server->clients[i];
+		struct client *client = &server->clients[i];
 
 		if (client->fd < 0)
 			continue;
 		if (now_ns >= client->deadline_ns ||
-		    (fds[i].revents && !metrics_client_handle(client, &server->metrics)))
-			metrics_client_deinit(client);
+		    (fds[i].revents && !client_handle(client, &server->metrics)))
+			client_deinit(client);
 	}
 }
 
@@ -145,9 +283,9 @@ static void *serve(void *user)
 		fds[1] = (struct pollfd){ .fd = find_free(server) ? server->listener.fd : -1,
 					  .events = POLLIN };
 		for (size_t i = 0; i < CLIENTS_MAX; i++)
-			fds[2 + i] = (struct pollfd){ .fd = server->clients[i].fd,
-						      .events = metrics_client_events(
-							      &server->clients[i]) };
+			fds[2 + i] =
+				(struct pollfd){ .fd = server->clients[i].fd,
+						 .events = client_events(&server->clients[i]) };
 		(void)poll(fds, 2 + CLIENTS_MAX, until_deadline_ms(server));
 		if (fds[0].revents && !take_published(server))
 			return NULL;
@@ -166,14 +304,30 @@ static int start(struct metrics_server *server)
 		return log_error_errno(errno, "cannot serve metrics");
 	r = thread_start(&server->thread, serve, server);
 	server->has_thread = r == 0;
-	return r ? log_error_errno(r, "cannot serve metrics") : 0;
+	return r < 0 ? log_error_errno(r, "cannot serve metrics") : 0;
+}
+
+static int listen_at(const char *address, struct listener *ret_listener)
+{
+	int r = listener_open(address, ret_listener);
+
+	if (r == -EINVAL)
+		return log_error(EINVAL,
+				 "--metrics %s: not unix:PATH, tcp://127.0.0.1:PORT, "
+				 "tcp://[::1]:PORT or file:PATH",
+				 address);
+	if (r < 0)
+		return log_error_errno(r, "--metrics: cannot listen on %s", address);
+	if (ret_listener->port)
+		log_info("metrics on port %d", ret_listener->port);
+	return 0;
 }
 
 int metrics_server_new(const char *address, struct metrics_server **ret_server)
 {
 	static const char file[] = "file:";
 	_cleanup_(metrics_server_freep) struct metrics_server *server = calloc(1, sizeof(*server));
-	int r = 0;
+	int r;
 
 	if (!server)
 		return log_error_errno(ENOMEM, "cannot serve metrics");
@@ -181,16 +335,15 @@ int metrics_server_new(const char *address, struct metrics_server **ret_server)
 	for (size_t i = 0; i < CLIENTS_MAX; i++)
 		server->clients[i].fd = -1;
 	(void)pthread_mutex_init(&server->lock, NULL);
-	if (!strncmp(address, file, sizeof(file) - 1) && address[sizeof(file) - 1]) {
+	if (strncmp(address, file, sizeof(file) - 1) == 0 && address[sizeof(file) - 1]) {
 		server->file = strdup(address + sizeof(file) - 1);
-		if (!server->file)
-			r = log_error_errno(ENOMEM, "cannot serve metrics");
+		r = server->file ? 0 : log_error_errno(ENOMEM, "cannot serve metrics");
 	} else {
-		r = listener_open(address, &server->listener);
+		r = listen_at(address, &server->listener);
 	}
-	if (!r)
+	if (r == 0)
 		r = start(server);
-	if (!r)
+	if (r == 0)
 		*ret_server = TAKE_PTR(server);
 	return r;
 }
@@ -208,7 +361,7 @@ void metrics_server_free(struct metrics_server *server)
 	}
 	for (size_t i = 0; i < CLIENTS_MAX; i++)
 		if (server->clients[i].fd >= 0)
-			metrics_client_deinit(&server->clients[i]);
+			client_deinit(&server->clients[i]);
 	listener_close(&server->listener);
 	if (server->event_fd >= 0)
 		(void)close(server->event_fd);

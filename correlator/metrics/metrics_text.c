@@ -187,33 +187,34 @@ static void put_backlog(const struct writer *writer, const struct backlog_status
 		  backlog->store_bytes);
 }
 
-static void put_forward(const struct writer *writer, const struct metrics_forward *forward)
+static void put_forward(const struct writer *writer, const struct sender_status *sender,
+			const struct backlog_status *backlog)
 {
 	put_count(writer, TYPE_COUNTER, "forward_sent_chunks", NULL,
-		  "Chunks sent to a collector, each try.", forward->sent_chunks);
+		  "Chunks sent to a collector, each try.", sender->sent_chunks);
 	put_count(writer, TYPE_COUNTER, "forward_resent_chunks", NULL,
-		  "Tries of a chunk after its first.", forward->resent_chunks);
+		  "Tries of a chunk after its first.", sender->resent_chunks);
 	put_count(writer, TYPE_COUNTER, "forward_acked_chunks", NULL,
-		  "Chunks that a collector has acknowledged.", forward->acked_chunks);
+		  "Chunks that a collector has acknowledged.", sender->acked_chunks);
 	put_count(writer, TYPE_COUNTER, "forward_acked_records", NULL, "The records in them.",
-		  forward->acked_records);
+		  sender->acked_records);
 	put_count(writer, TYPE_COUNTER, "forward_acked_bytes", "bytes",
-		  "The size of these records.", forward->acked_bytes);
+		  "The size of these records.", sender->acked_bytes);
 	put_count(writer, TYPE_COUNTER, "forward_rejected_records", NULL,
-		  "Records that no collector took, set aside.", forward->rejected_records);
+		  "Records that no collector took, set aside.", sender->rejected_records);
 	put_count(writer, TYPE_COUNTER, "forward_dropped_records", NULL,
 		  "Records dropped because there was no more room for them.",
-		  forward->dropped_records);
+		  backlog->dropped_records);
 	put_count(writer, TYPE_COUNTER, "forward_failures", NULL,
-		  "Tries that ended without an acknowledgement.", forward->failures);
+		  "Tries that ended without an acknowledgement.", sender->failures);
 	put_count(writer, TYPE_GAUGE, "forward_delivering", NULL,
-		  "1 if the last try was acknowledged.", forward->is_delivering);
-	put_backlog(writer, &forward->backlog);
-	if (forward->last_failure == FAILURE_NONE)
+		  "1 if the last try was acknowledged.", sender->is_delivering);
+	put_backlog(writer, backlog);
+	if (sender->last_failure == FAILURE_NONE)
 		return;
 	(void)begin(writer, TYPE_GAUGE, "forward_last_failure", NULL, "Kind of the last failure.");
 	(void)fprintf(writer->file, PREFIX "forward_last_failure{kind=\"%s\"} 1\n",
-		      failure_kind_name(forward->last_failure));
+		      failure_kind_name(sender->last_failure));
 }
 
 static void put_build(const struct writer *writer, const struct metrics *metrics)
@@ -246,7 +247,7 @@ int metrics_text(const struct metrics *metrics, enum metrics_format format, char
 	put_losses(&writer, metrics);
 	put_self(&writer, metrics);
 	if (metrics->has_forward)
-		put_forward(&writer, &metrics->forward);
+		put_forward(&writer, &metrics->sender, &metrics->backlog);
 	if (format == METRICS_FORMAT_OPENMETRICS)
 		(void)fputs("# EOF\n", writer.file);
 	has_failed = ferror(writer.file) != 0;

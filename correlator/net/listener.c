@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/log.h"
 
 enum {
 	PENDING_MAX = 8
@@ -41,7 +40,7 @@ static int parse_tcp(const char *text, union address *ret_address, socklen_t *re
 	static const char v4[] = "127.0.0.1:", v6[] = "[::1]:", name[] = "localhost:";
 
 	*ret_address = (union address){ 0 };
-	if (!strncmp(text, v6, sizeof(v6) - 1)) {
+	if (strncmp(text, v6, sizeof(v6) - 1) == 0) {
 		ret_address->v6.sin6_family = AF_INET6;
 		ret_address->v6.sin6_addr = in6addr_loopback;
 		*ret_size = sizeof(ret_address->v6);
@@ -50,9 +49,9 @@ static int parse_tcp(const char *text, union address *ret_address, socklen_t *re
 	ret_address->v4.sin_family = AF_INET;
 	ret_address->v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	*ret_size = sizeof(ret_address->v4);
-	if (!strncmp(text, v4, sizeof(v4) - 1))
+	if (strncmp(text, v4, sizeof(v4) - 1) == 0)
 		return parse_port(text + sizeof(v4) - 1, &ret_address->v4.sin_port);
-	if (!strncmp(text, name, sizeof(name) - 1))
+	if (strncmp(text, name, sizeof(name) - 1) == 0)
 		return parse_port(text + sizeof(name) - 1, &ret_address->v4.sin_port);
 	return -EINVAL;
 }
@@ -71,9 +70,9 @@ static int parse(const char *text, union address *ret_address, socklen_t *ret_si
 {
 	static const char tcp[] = "tcp://", local[] = "unix:";
 
-	if (!strncmp(text, tcp, sizeof(tcp) - 1))
+	if (strncmp(text, tcp, sizeof(tcp) - 1) == 0)
 		return parse_tcp(text + sizeof(tcp) - 1, ret_address, ret_size);
-	if (!strncmp(text, local, sizeof(local) - 1))
+	if (strncmp(text, local, sizeof(local) - 1) == 0)
 		return parse_unix(text + sizeof(local) - 1, ret_address, ret_size);
 	return -EINVAL;
 }
@@ -85,8 +84,8 @@ static void remove_stale(const union address *address, socklen_t size)
 	_cleanup_fd_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct stat status;
 
-	if (fd >= 0 && !lstat(path, &status) && S_ISSOCK(status.st_mode) &&
-	    connect(fd, &address->any, size) && errno == ECONNREFUSED)
+	if (fd >= 0 && lstat(path, &status) == 0 && S_ISSOCK(status.st_mode) &&
+	    connect(fd, &address->any, size) < 0 && errno == ECONNREFUSED)
 		(void)unlink(path);
 }
 
@@ -96,12 +95,13 @@ static int bind_to(int fd, const union address *address, socklen_t size)
 
 	if (address->any.sa_family != AF_UNIX) {
 		(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-		return bind(fd, &address->any, size) ? -errno : 0;
+		return bind(fd, &address->any, size) < 0 ? -errno : 0;
 	}
 	remove_stale(address, size);
 	/* Nobody can connect before listen(2). */
-	return bind(fd, &address->any, size) || chmod(address->unix_path.sun_path, 0600) ? -errno
-											 : 0;
+	if (bind(fd, &address->any, size) < 0 || chmod(address->unix_path.sun_path, 0600) < 0)
+		return -errno;
+	return 0;
 }
 
 int listener_open(const char *address, struct listener *ret_listener)
@@ -109,24 +109,22 @@ int listener_open(const char *address, struct listener *ret_listener)
 	_cleanup_fd_ int fd = -1;
 	union address parsed;
 	socklen_t size;
-	int r;
+	int r = parse(address, &parsed, &size);
 
-	if (parse(address, &parsed, &size))
-		return log_error(EINVAL,
-				 "--metrics %s: not unix:PATH, tcp://127.0.0.1:PORT, "
-				 "tcp://[::1]:PORT or file:PATH",
-				 address);
+	if (r < 0)
+		return r;
 	fd = socket(parsed.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	r = fd < 0 ? -errno : bind_to(fd, &parsed, size);
-	if (!r && listen(fd, PENDING_MAX))
+	if (r == 0 && (listen(fd, PENDING_MAX) < 0 || getsockname(fd, &parsed.any, &size) < 0))
 		r = -errno;
-	if (r)
-		return log_error_errno(r, "--metrics: cannot listen on %s", address);
+	if (r < 0)
+		return r;
 	*ret_listener = (struct listener){ .fd = TAKE_FD(fd) };
 	if (parsed.any.sa_family == AF_UNIX)
 		(void)strcpy(ret_listener->path, parsed.unix_path.sun_path);
-	else if (!getsockname(ret_listener->fd, &parsed.any, &size))
-		log_info("metrics on port %d", ntohs(parsed.v4.sin_port));
+	else
+		/* At the same place with IPv6. */
+		ret_listener->port = ntohs(parsed.v4.sin_port);
 	return 0;
 }
 
