@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/signals.h"
 #include "command/command.h"
+#include "command/forward_arguments.h"
 #include "forward/forwarding.h"
 #include "queue/backlog.h"
 #include "queue/file_source.h"
@@ -27,7 +28,7 @@ enum {
 };
 
 struct arguments {
-	struct forward_options forward;
+	struct forward_arguments forward;
 	char *const *paths; /* argv's, NULL-terminated */
 	uint64_t skip_records;
 	uint64_t give_up_ns;
@@ -97,7 +98,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 		state->child_inputs[0] = &arguments->forward;
 		break;
 	case OPTION_TO:
-		r = forward_options_add_url(&arguments->forward, text);
+		r = forward_arguments_add_url(&arguments->forward, text);
 		break;
 	case OPTION_SKIP:
 		r = parse_count(text, &arguments->skip_records);
@@ -137,12 +138,12 @@ static int check(const struct arguments *arguments)
 	if (!arguments->paths || !arguments->paths[0])
 		return log_error(EINVAL,
 				 "what to send? FILE or a spool; see correlator forward --help");
-	if (arguments->forward.url_count == 0)
+	if (arguments->forward.options.url_count == 0)
 		return log_error(EINVAL, "where to? --to tcp://HOST:PORT; see correlator forward "
 					 "--help");
 	if (arguments->skip_records && is_folder(arguments->paths[0]))
 		return log_error(EINVAL, "--skip is for files: of a spool, what was sent is gone");
-	return forward_options_check(&arguments->forward);
+	return forward_arguments_check(&arguments->forward);
 }
 
 /* Of a spool: it was all of it once nothing is left. */
@@ -316,7 +317,7 @@ static int run(const struct arguments *arguments)
 	if (check(arguments) < 0)
 		return EXIT_CODE_USAGE;
 	signal_fd = signals_catch();
-	if (signal_fd < 0 || forwarding_new(&arguments->forward, &forwarding) < 0)
+	if (signal_fd < 0 || forwarding_new(&arguments->forward.options, &forwarding) < 0)
 		return EXIT_CODE_FAILURE;
 	for (size_t i = 0; arguments->paths[i] && code == EXIT_CODE_OK; i++)
 		code = send_path(arguments, i, forwarding, signal_fd);
@@ -326,14 +327,14 @@ static int run(const struct arguments *arguments)
 int command_forward(int argc, char **argv)
 {
 	static const struct argp_child children[] = {
-		{ &forward_options_argp, 0, NULL, 1 },
+		{ &forward_arguments_argp, 0, NULL, 1 },
 		{ 0 },
 	};
 	static const struct argp parser = { options,  parse_option, "FILE...", documentation,
 					    children, NULL,	    NULL };
 	struct arguments arguments = { .paths = NULL };
 
-	forward_options_init(&arguments.forward);
+	forward_arguments_init(&arguments.forward);
 	(void)duration_parse(DEFAULT_GIVE_UP, &arguments.give_up_ns);
 	argp_err_exit_status = EXIT_CODE_USAGE;
 	if (argp_parse(&parser, argc, argv, 0, NULL, &arguments))

@@ -6,6 +6,7 @@
 #include "base/duration.h"
 #include "base/log.h"
 #include "command/command.h"
+#include "command/forward_arguments.h"
 #include "observe/key_options.h"
 #include "observe/recording.h"
 
@@ -35,7 +36,7 @@ enum {
 
 struct arguments {
 	struct recording_options recording;
-	struct forward_options forward;
+	struct forward_arguments forward;
 	pid_t pids[PIDS_MAX];
 	bool is_failed; /* an option was refused, and said why */
 };
@@ -196,7 +197,7 @@ static int parse_output_option(struct arguments *arguments, int key, char *text)
 		recording->metrics = text;
 		return 0;
 	case OPTION_FORWARD:
-		return forward_options_add_url(&arguments->forward, text);
+		return forward_arguments_add_url(&arguments->forward, text);
 	case OPTION_SPOOL:
 		recording->backlog.spool = text;
 		return 0;
@@ -292,15 +293,15 @@ static int check(struct arguments *arguments)
 {
 	struct recording_options *recording = &arguments->recording;
 
-	if (arguments->is_failed || forward_options_check(&arguments->forward) < 0)
+	if (arguments->is_failed || forward_arguments_check(&arguments->forward) < 0)
 		return EXIT_CODE_USAGE;
 	if ((recording->backlog.spool || recording->backlog.store_bytes_max) &&
-	    !arguments->forward.url_count) {
+	    !arguments->forward.options.url_count) {
 		(void)log_error(EINVAL, "--spool and --spool-max are for what waits to be sent: "
 					"they need --forward URL");
 		return EXIT_CODE_USAGE;
 	}
-	if (!recording->output && !arguments->forward.url_count)
+	if (!recording->output && !arguments->forward.options.url_count)
 		recording->output = DEFAULT_OUTPUT;
 	if (!recording->pid_count && !recording->command && !recording->searches) {
 		(void)log_error(EINVAL, "what to observe? -p PID, --all-ruby, or -- COMMAND; "
@@ -315,7 +316,7 @@ static int check(struct arguments *arguments)
 int command_record(int argc, char **argv)
 {
 	static const struct argp_child children[] = {
-		{ &forward_options_argp, 0, "Sending:", 4 },
+		{ &forward_arguments_argp, 0, "Sending:", 4 },
 		{ 0 },
 	};
 	static const struct argp parser = { options,	   parse_option, "[-- COMMAND [ARG]...]",
@@ -328,8 +329,8 @@ int command_record(int argc, char **argv)
 	int code;
 
 	arguments.recording.pids = arguments.pids;
-	arguments.recording.forward = &arguments.forward;
-	forward_options_init(&arguments.forward);
+	arguments.recording.forward = &arguments.forward.options;
+	forward_arguments_init(&arguments.forward);
 	(void)duration_parse(DEFAULT_INTERVAL, &arguments.recording.interval_ns);
 	argp_err_exit_status = EXIT_CODE_USAGE;
 	if (argp_parse(&parser, argc, argv, ARGP_IN_ORDER, NULL, &arguments))

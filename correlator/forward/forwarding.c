@@ -15,7 +15,7 @@ enum {
 };
 
 struct forwarding {
-	const struct forward_options *options;
+	const struct forwarding_options *options;
 	struct tls_context *tls;
 	char *shared_key;
 	char *password;
@@ -26,7 +26,7 @@ struct forwarding {
 
 static int read_secrets(struct forwarding *forwarding)
 {
-	const struct forward_options *options = forwarding->options;
+	const struct forwarding_options *options = forwarding->options;
 	int r = secret_read(options->shared_key_path, "CORRELATOR_SHARED_KEY",
 			    &forwarding->shared_key);
 
@@ -67,7 +67,7 @@ static int read_names(struct forwarding *forwarding)
 
 static int prepare_tls(struct forwarding *forwarding)
 {
-	const struct forward_options *options = forwarding->options;
+	const struct forwarding_options *options = forwarding->options;
 	bool is_wanted = false;
 
 	for (size_t i = 0; i < options->url_count; i++)
@@ -79,7 +79,7 @@ static int prepare_tls(struct forwarding *forwarding)
 	return tls_context_new(&options->tls, &forwarding->tls);
 }
 
-int forwarding_new(const struct forward_options *options, struct forwarding **ret_forwarding)
+int forwarding_new(const struct forwarding_options *options, struct forwarding **ret_forwarding)
 {
 	_cleanup_(forwarding_freep) struct forwarding *forwarding = calloc(1, sizeof(*forwarding));
 	int r;
@@ -113,7 +113,7 @@ void forwarding_free(struct forwarding *forwarding)
 int forwarding_start(const struct forwarding *forwarding, const struct chunk_source *source,
 		     uint64_t give_up_ns, struct sender **ret_sender)
 {
-	const struct forward_options *options = forwarding->options;
+	const struct forwarding_options *options = forwarding->options;
 	const uint64_t base_ns = BACKOFF_BASE_MS * NS_PER_MS;
 	const struct sender_options sender_options = {
 		.urls = options->urls,

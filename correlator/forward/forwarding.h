@@ -4,15 +4,34 @@
  */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "base/cleanup.h"
-#include "forward/forward_options.h"
+#include "forward/forward_url.h"
 #include "forward/sender.h"
+#include "forward/tls.h"
 #include "queue/chunk.h"
+
+struct forwarding_options {
+	struct forward_url urls[SENDER_URLS_MAX];
+	size_t url_count; /* 0 = nothing is sent */
+	const char *tag;
+	const char *shared_key_path; /* NULL = the environment */
+	const char *user; /* NULL = none */
+	const char *password_path; /* NULL = the environment */
+	struct tls_options tls;
+	bool is_gzip;
+	bool has_no_acks;
+	uint64_t ack_timeout_ns;
+	uint64_t retry_max_ns;
+};
 
 struct forwarding;
 
 /* What can be wrong before anything is sent. 0, or -errno, logged. options are borrowed. */
-int forwarding_new(const struct forward_options *options, struct forwarding **ret_forwarding);
+int forwarding_new(const struct forwarding_options *options, struct forwarding **ret_forwarding);
 void forwarding_free(struct forwarding *forwarding);
 DEFINE_CLEANUP(struct forwarding *, forwarding_free);
 

@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 #include "base/cleanup.h"
-#include "forward/forward_options.h"
+#include "forward/forwarding.h"
 #include "observe/key_options.h"
 #include "queue/backlog.h"
 
@@ -24,7 +24,7 @@ struct recording_options {
 	const char *output; /* path, or "-"; NULL = none, where there are collectors */
 	bool overwrites; /* the output, if it is a file that is not empty */
 	const char *metrics; /* where to give them out (metrics_server.h); NULL = nowhere */
-	const struct forward_options *forward; /* NULL or no URLs = no collectors */
+	const struct forwarding_options *forward; /* NULL or no URLs = no collectors */
 	struct backlog_options backlog; /* of what waits for them */
 	uint64_t interval_ns;
 	uint64_t duration_ns; /* 0 = until interrupted or the target's end */

@@ -1,8 +1,9 @@
-#include "forward/forward_options.h"
+#include "command/forward_arguments.h"
 
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/duration.h"
 #include "base/log.h"
 #include "forward/forward_message.h"
@@ -54,15 +55,18 @@ static const struct argp_option options_table[] = {
 	{ 0 },
 };
 
-void forward_options_init(struct forward_options *options)
+void forward_arguments_init(struct forward_arguments *arguments)
 {
-	*options = (struct forward_options){ .tag = DEFAULT_TAG };
+	struct forwarding_options *options = &arguments->options;
+
+	*arguments = (struct forward_arguments){ .options.tag = DEFAULT_TAG };
 	(void)duration_parse(DEFAULT_ACK_TIMEOUT, &options->ack_timeout_ns);
 	(void)duration_parse(DEFAULT_RETRY_MAX, &options->retry_max_ns);
 }
 
-int forward_options_add_url(struct forward_options *options, const char *text)
+int forward_arguments_add_url(struct forward_arguments *arguments, const char *text)
 {
+	struct forwarding_options *options = &arguments->options;
 	const char *problem;
 
 	if (options->url_count == SENDER_URLS_MAX)
@@ -75,10 +79,10 @@ int forward_options_add_url(struct forward_options *options, const char *text)
 
 static int parse_time(const char *name, const char *text, uint64_t *ret_ns)
 {
-	const uint64_t minimum_ns = 10 * 1000 * 1000;
+	const uint64_t minimum_ns = 10 * NS_PER_MS;
 	uint64_t ns;
 
-	if (duration_parse(text, &ns) || ns < minimum_ns)
+	if (duration_parse(text, &ns) < 0 || ns < minimum_ns)
 		return log_error(EINVAL,
 				 "--%s %s: not a time such as 500ms, 10s or 2m, or below "
 				 "10ms",
@@ -120,7 +124,7 @@ static int parse_compression(const char *text, bool *ret_is_gzip)
 }
 
 /* The options that only take a text or nothing. False: it is none of them. */
-static bool parse_plain(struct forward_options *options, int key, const char *text)
+static bool parse_plain(struct forwarding_options *options, int key, const char *text)
 {
 	switch (key) {
 	case OPTION_NO_ACK:
@@ -154,7 +158,8 @@ static bool parse_plain(struct forward_options *options, int key, const char *te
 
 static error_t parse_option(int key, char *text, struct argp_state *state)
 {
-	struct forward_options *options = state->input;
+	struct forward_arguments *arguments = state->input;
+	struct forwarding_options *options = &arguments->options;
 	int r = 0;
 
 	switch (key) {
@@ -177,18 +182,18 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 		if (!parse_plain(options, key, text))
 			return ARGP_ERR_UNKNOWN;
 	}
-	for (size_t i = 0; options_table[i].name && !options->first_option; i++) {
+	for (size_t i = 0; options_table[i].name && !arguments->first_option; i++) {
 		if (options_table[i].key == key)
-			options->first_option = options_table[i].name;
+			arguments->first_option = options_table[i].name;
 	}
 	if (r < 0)
-		options->is_failed = true;
+		arguments->is_failed = true;
 	return 0;
 }
 
-const struct argp forward_options_argp = { .options = options_table, .parser = parse_option };
+const struct argp forward_arguments_argp = { .options = options_table, .parser = parse_option };
 
-static bool has_tls_url(const struct forward_options *options)
+static bool has_tls_url(const struct forwarding_options *options)
 {
 	for (size_t i = 0; i < options->url_count; i++) {
 		if (options->urls[i].transport == FORWARD_TRANSPORT_TLS)
@@ -197,15 +202,16 @@ static bool has_tls_url(const struct forward_options *options)
 	return false;
 }
 
-int forward_options_check(const struct forward_options *options)
+int forward_arguments_check(const struct forward_arguments *arguments)
 {
+	const struct forwarding_options *options = &arguments->options;
 	const struct tls_options *tls = &options->tls;
 
-	if (options->is_failed)
+	if (arguments->is_failed)
 		return -EINVAL;
-	if (options->url_count == 0 && options->first_option)
+	if (options->url_count == 0 && arguments->first_option)
 		return log_error(EINVAL, "--%s is for collectors, and none is named",
-				 options->first_option);
+				 arguments->first_option);
 	if (tls->key_path && !tls->certificate_path)
 		return log_error(EINVAL, "--tls-key needs --tls-cert");
 	if ((tls->ca_path || tls->certificate_path || tls->server_name || tls->is_unverified) &&
