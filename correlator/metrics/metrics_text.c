@@ -62,8 +62,8 @@ static void put_seconds(FILE *file, int64_t ns)
 {
 	uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
 
-	(void)fprintf(file, "%s%" PRIu64 ".%09" PRIu64 "\n", ns < 0 ? "-" : "",
-		      size / (uint64_t)(int64_t)NS_PER_S, size % (uint64_t)(int64_t)NS_PER_S);
+	(void)fprintf(file, "%s%" PRIu64 ".%09" PRIu64 "\n", ns < 0 ? "-" : "", size / NS_PER_S,
+		      size % NS_PER_S);
 }
 
 static void put_own_seconds(const struct writer *writer, const char *name, const char *help,
