@@ -14,20 +14,13 @@
 #include "identity.bpf.h"
 #include "thread.bpf.h"
 
-enum {
-	STRANGERS = 8 /* remembered on a CPU; a power of two */
-};
+#include <correlator/edge_slot.h>
 
-struct edge_slot {
-	__u64 registers; /* of the thread whose edges go here; 0 = none */
-	__u64 stranger; /* the same of the last thread that turned out not to be observed */
-	struct edge_times times;
-	__u32 serial; /* of the thread whose time is in times; 0 = none */
-	__u32 registrations; /* all addresses are good as long as this is the current figure */
-	__u32 is_busy;
-	__u32 reserved;
-	__u32 stranger_tids[STRANGERS]; /* that turned out not to be observed, at switches */
-};
+_Static_assert(__builtin_offsetof(struct thread_state, clock) ==
+			       __builtin_offsetof(struct thread_front, clock) &&
+		       __builtin_offsetof(struct thread_state, pending) ==
+			       __builtin_offsetof(struct thread_front, pending),
+	       "userspace knows the front");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -104,7 +97,7 @@ static __always_inline void edge_slot_renew(struct edge_slot *slot, __u32 known_
 		return;
 	slot->registers = 0;
 	slot->stranger = 0;
-	for (__u32 i = 0; i < STRANGERS; i++)
+	for (__u32 i = 0; i < EDGE_STRANGERS; i++)
 		slot->stranger_tids[i] = 0;
 	slot->registrations = known_at;
 }
@@ -114,7 +107,7 @@ static __always_inline struct thread_state *edge_find_switching(struct edge_slot
 								struct task_struct *task)
 {
 	__u32 tid = task->pid;
-	__u32 place = tid & (STRANGERS - 1);
+	__u32 place = tid & (EDGE_STRANGERS - 1);
 	__u32 known_at = registrations;
 	struct thread_state *thread;
 
