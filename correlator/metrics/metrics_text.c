@@ -160,7 +160,7 @@ static void put_fill(const struct writer *writer, const char *name, const char *
 static void put_self(const struct writer *writer, const struct metrics *metrics)
 {
 	put_count(writer, TYPE_COUNTER, "windows", NULL, "Windows measured.", metrics->windows);
-	put_own_seconds(writer, "own_cpu_seconds", "CPU of Correlator's own process.",
+	put_own_seconds(writer, "own_cpu_seconds", "CPU of Correlator's own processes.",
 			metrics->own_cpu_ns);
 	if (metrics->has_programs)
 		put_own_seconds(writer, "own_programs_seconds",

@@ -36,9 +36,11 @@ static int attach(struct recording *recording)
 {
 	if (session_attach(recording->session))
 		return EXIT_CODE_UNSUPPORTED;
-	if (recording->options->has_kernel_split &&
-	    session_calibrate(recording->session, &recording->transition_ns))
+	if (!recording->options->has_kernel_split)
+		return EXIT_CODE_OK;
+	if (session_start_calibration(recording->session))
 		return EXIT_CODE_UNSUPPORTED;
+	recording_calibrate(recording, 0);
 	return EXIT_CODE_OK;
 }
 
@@ -48,7 +50,7 @@ static int begin_observing(struct recording *recording)
 		return EXIT_CODE_FAILURE;
 	recording->window_mark_ns = clock_monotonic_ns();
 	recording->wall_offset_ns = clock_wall_ns() - recording->window_mark_ns;
-	recording->own_cpu_mark_ns = clock_own_cpu_ns();
+	recording->own_cpu_mark_ns = recording_own_cpu_ns(recording);
 	return EXIT_CODE_OK;
 }
 

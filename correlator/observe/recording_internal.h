@@ -11,6 +11,7 @@
 #include "observe/child_command.h"
 #include "observe/contexts.h"
 #include "observe/observed.h"
+#include "observe/split.h"
 #include "observe/stolen_debts.h"
 #include "probe/session.h"
 #include "queue/backlog.h"
@@ -56,7 +57,7 @@ struct recording {
 	uint64_t window_number; /* counts flushes */
 	uint64_t window_mark_ns; /* CLOCK_MONOTONIC, start of the open window */
 	uint64_t own_cpu_mark_ns;
-	uint64_t transition_ns; /* of a system call: counted as user, is the kernel's */
+	struct split_way way; /* of a system call: counted as user, is the kernel's */
 	uint64_t wall_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC at the last flush */
 	uint64_t ended_epoch; /* the kernel side's number of that window */
 	uint64_t end_ktime_ns; /* of the window being written */
@@ -119,5 +120,9 @@ int recording_check_pids(const struct recording_options *options);
 int recording_observe_targets(struct recording *recording);
 int recording_search(struct recording *recording);
 
-/* recording_window.c: ends the window and hands it to the sink. 0 or -errno (logged). */
+/* recording_window.c: our own CPU so far, of all that we run; and to end the window and hand it to
+ * the sink: 0 or -errno (logged). */
+uint64_t recording_own_cpu_ns(const struct recording *recording);
+/* Takes what was measured of system calls since then for what is written next. */
+void recording_calibrate(struct recording *recording, uint64_t since_ns);
 int recording_flush(struct recording *recording, bool is_last);

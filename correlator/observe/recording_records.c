@@ -85,7 +85,7 @@ int recording_write_meta(struct recording *recording, const char *reason)
 		.cpu_count = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN),
 		.reason = reason,
 		.interval_ns = options->interval_ns,
-		.transition_ns = recording->transition_ns,
+		.transition_ns = (uint64_t)(recording->way.hot_ns + 0.5),
 		/* A clock that stands before its own start is not set. */
 		.clock_offset_ns =
 			recording->wall_offset_ns <= INT64_MAX ? recording->wall_offset_ns : 0,
@@ -143,17 +143,16 @@ int recording_write_process(struct recording *recording, const struct observed *
 static void fill_totals(const struct recording *recording, uint32_t thread_serial,
 			const struct account_totals *totals, struct cpu_record *record)
 {
-	uint64_t moved_ns;
+	struct split split;
 
 	record->window_ns = recording->end_ktime_ns - recording->window_mark_ns;
 	record->has_kernel_split = session_has_kernel_split(recording->session);
 	record->has_syscalls = record->has_kernel_split;
 	record->cpu_ns = totals->user_ns + totals->kernel_ns;
-	moved_ns = totals->syscalls * recording->transition_ns;
-	if (moved_ns > totals->user_ns)
-		moved_ns = totals->user_ns;
-	record->user_ns = totals->user_ns - moved_ns;
-	record->kernel_ns = totals->kernel_ns + moved_ns;
+	split_account(&recording->way, totals, &split);
+	record->user_ns = split.user_ns;
+	record->kernel_ns = split.kernel_ns;
+	record->split_error_ns = split.error_ns;
 	record->run_queue_ns = totals->run_queue_ns;
 	record->blocked_ns = totals->blocked_ns;
 	record->uninterruptible_ns = totals->uninterruptible_ns;

@@ -118,7 +118,7 @@ static void remove_snapshot(void *user, uint64_t hash)
 static int close_all_books(struct recording *recording)
 {
 	unsigned int count = HASH_COUNT(recording->processes.processes);
-	uint64_t own_cpu_ns = clock_own_cpu_ns();
+	uint64_t own_cpu_ns = recording_own_cpu_ns(recording);
 	uint64_t spent_ns = own_cpu_ns - recording->own_cpu_mark_ns;
 	struct observed *process, *next;
 	int result = recording_write_self(recording, spent_ns);
@@ -148,6 +148,26 @@ static int follow_otel(struct recording *recording)
 	return reason ? recording_write_meta(recording, reason) : 0;
 }
 
+uint64_t recording_own_cpu_ns(const struct recording *recording)
+{
+	return clock_own_cpu_ns() + session_calibration_cpu_ns(recording->session);
+}
+
+void recording_calibrate(struct recording *recording, uint64_t since_ns)
+{
+	struct session_ways ways;
+
+	if (!session_has_kernel_split(recording->session))
+		return;
+	session_read_ways(recording->session, since_ns, &ways);
+	split_estimate(ways.hot_ns, ways.hot_count, ways.lone_ns, ways.lone_count, ways.slept_ns,
+		       ways.slept_count, &recording->way);
+	log_debug("a system call's way: %.1f ns, give or take %.1f ns (%zu samples), cold %.1f ns "
+		  "more, after a sleep %.1f ns more",
+		  recording->way.hot_ns, recording->way.spread_ns, ways.hot_count,
+		  recording->way.lone_excess_ns, recording->way.slept_excess_ns);
+}
+
 int recording_flush(struct recording *recording, bool is_last)
 {
 	int result;
@@ -155,6 +175,7 @@ int recording_flush(struct recording *recording, bool is_last)
 	recording->window_number++;
 	recording->wall_offset_ns = clock_wall_ns() - clock_monotonic_ns();
 	recording->end_ktime_ns = clock_monotonic_ns();
+	recording_calibrate(recording, recording->window_mark_ns);
 	result = session_flush(recording->session, is_last, on_account, recording,
 			       &recording->end_ktime_ns, &recording->ended_epoch);
 	if (!result)

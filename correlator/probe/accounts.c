@@ -80,6 +80,8 @@ static int drain_epoch(struct session *session, int fd, session_account_fn on_ac
 		if (failed && errno != ENOENT)
 			return -errno;
 		for (__u32 i = 0; i < count; i++) {
+			if (calibration_owns(session->calibration, session->keys[i].tgid))
+				continue;
 			result = on_account(context, &session->keys[i], &session->accounts[i]);
 			if (result)
 				return result;

@@ -1,222 +1,212 @@
-/*
- * How much of a system call is on the user's side of our two boundaries: the way from the ring
- * crossing to the clock reading and back, our programs' own cost included. A child that does
- * nothing but cheap system calls is observed. It times each call itself, by the CPU's counter, from
- * just before to just after the instruction; what the kernel time of our boundaries lacks of that
- * is the way.
- */
+/* The calibrator from the outside: started, read once a window, ended. */
+#include "probe/calibration.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <string.h>
-#include <sys/syscall.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-#ifdef __x86_64__
-#include <x86intrin.h>
-#endif
+#include <bpf/bpf.h>
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "probe/calibrator.h"
 #include "probe/session_internal.h"
 
+#define FIRST_WAIT_NS (5ULL * 1000 * 1000 * 1000)
+#define FIRST_POLL_MS 5
+#define AGE_MAX_NS    (15ULL * 1000 * 1000 * 1000)
+
 enum {
-	CALLS_FEW = 2000,
-	CALLS_MANY = 52000,
-	CUT_COUNTS = 4000,
-	CALLERS = 8
+	FIRST_SAMPLES = 60, /* before the first window */
+	HOT_LEAST = 30,
+	COLD_LEAST = 60
 };
 
-struct sample {
-	uint32_t tgid;
-	uint64_t kernel_ns; /* by our boundaries */
-	uint64_t syscalls;
-	double call_ns; /* by the child's stopwatch */
+struct calibration {
+	struct calibration_samples *samples;
+	pid_t pid;
+	bool has_ended;
+	clockid_t clock; /* its CPU time */
+	uint64_t last_cpu_ns;
+	uint64_t first; /* the number of samples that are of another mode */
 };
 
-static int add_account(void *context, const struct account_key *key, const struct account *account)
+static int start_process(struct session *session, struct calibration *calibration,
+			 int *ret_release_fd)
 {
-	struct sample *sample = context;
+	struct calibrator_config config = {
+		.parent = getpid(),
+		.slots_fd = bpf_map__fd(session->skeleton->maps.edge_slots),
+		.threads_fd = bpf_map__fd(session->skeleton->maps.threads),
+		.thread_bytes = bpf_map__value_size(session->skeleton->maps.threads),
+		.cpu_count = libbpf_num_possible_cpus(),
+		.samples = calibration->samples,
+	};
+	_cleanup_fd_ int release_read = -1;
+	int release[2];
 
-	if (key->tgid != sample->tgid)
-		return 0;
-	sample->kernel_ns += account->totals.kernel_ns;
-	sample->syscalls += account->totals.syscalls;
-	return 0;
+	if (config.cpu_count < 0)
+		return config.cpu_count;
+	if (pipe2(release, O_CLOEXEC))
+		return -errno;
+	release_read = config.release_fd = release[0];
+	*ret_release_fd = release[1];
+	calibration->pid = fork();
+	if (calibration->pid < 0)
+		return -errno;
+	if (calibration->pid == 0)
+		calibrator_run(&config);
+	return -clock_getcpuclockid(calibration->pid, &calibration->clock);
 }
 
-static inline uint64_t read_counter(void)
+/* Like any target, but for its accounts: session_flush() drops them. */
+static int observe_process(struct session *session, struct calibration *calibration,
+			   int *release_fd)
 {
-#if defined(__x86_64__)
-	unsigned int cpu;
-
-	return __rdtscp(&cpu);
-#elif defined(__aarch64__)
-	uint64_t counter;
-
-	__asm__ volatile("isb; mrs %0, cntvct_el0" : "=r"(counter));
-	return counter;
-#else
-#error "no counter is known here"
-#endif
-}
-
-/* The instruction alone: what libc wraps around it is user time. */
-static inline void call_getppid(void)
-{
-#if defined(__x86_64__)
-	long result = SYS_getppid;
-
-	__asm__ volatile("syscall" : "+a"(result) : : "rcx", "r11", "memory");
-#else
-	register long number __asm__("x8") = SYS_getppid;
-	register long result __asm__("x0");
-
-	__asm__ volatile("svc 0" : "=r"(result) : "r"(number) : "memory");
-#endif
-}
-
-/* Counts between two readings with nothing in between. */
-static uint64_t measure_pair(void)
-{
-	uint64_t least = UINT64_MAX;
-
-	for (int i = 0; i < CALLS_FEW; i++) {
-		uint64_t before = read_counter();
-		uint64_t pair = read_counter() - before;
-
-		if (pair < least)
-			least = pair;
-	}
-	return least;
-}
-
-/*
- * A call from under some callers, as an interpreter's are. Each that returns takes an entry from
- * the CPU's return stack, which the kernel then mispredicts by: measured on an AMD EPYC under PVM,
- * traced, 255 ns in line, 325 ns from one function, 350 ns from eight, and 356 ns in Ruby.
- */
-static __attribute__((noinline)) uint64_t time_call(unsigned int callers)
-{
-	uint64_t before;
-
-	if (callers > 0) {
-		uint64_t took = time_call(callers - 1);
-
-		__asm__ volatile("" : "+r"(took)); /* not a tail call */
-		return took;
-	}
-	before = read_counter();
-	call_getppid();
-	return read_counter() - before;
-}
-
-/*
- * Mean time of a call, in ns. Calls that something cut into (an interrupt, a preemption) are left
- * out: a call takes some hundred counts, whatever else happens takes thousands.
- */
-static double time_calls(int calls)
-{
-	uint64_t pair = measure_pair(), counts = 0, counted = 0;
-	uint64_t start_ns = clock_monotonic_ns();
-	uint64_t start = read_counter();
-	double ns_per_count;
-
-	for (int i = 0; i < calls; i++) {
-		uint64_t took = time_call(CALLERS);
-
-		if (took >= CUT_COUNTS)
-			continue;
-		counts += took;
-		counted++;
-	}
-	ns_per_count = (double)(clock_monotonic_ns() - start_ns) / (double)(read_counter() - start);
-	return counted ? ((double)counts / (double)counted - (double)pair) * ns_per_count : 0;
-}
-
-static void run_child(int release_fd, int result_fd, int calls)
-{
-	double call_ns;
-	char go;
-
-	if (read(release_fd, &go, 1) != 1)
-		_exit(1);
-	call_ns = time_calls(calls);
-	if (write(result_fd, &call_ns, sizeof(call_ns)) != sizeof(call_ns))
-		_exit(1);
-	_exit(0);
-}
-
-static int observe_child(struct session *session, pid_t pid, int *release_fd, struct sample *sample)
-{
-	const struct process_config nothing = { 0 };
-	uint64_t end_ns, epoch;
-	int result = session_set_process(session, pid, &nothing);
+	/* The calls of targets with contexts of OpenTelemetry always go the long way. */
+	const struct process_config config = {
+		.flags = session->options.watches_otel ? PROCESS_HAS_OTEL : 0,
+	};
+	int result = session_set_process(session, calibration->pid, &config);
 
 	if (!result)
 		result = session_register_threads(session);
 	if (!result && write(*release_fd, "g", 1) != 1)
 		result = -errno;
-	/* Without a byte the child ends as well. */
-	(void)close(TAKE_FD(*release_fd));
-	(void)waitpid(pid, NULL, 0);
-	if (!result)
-		result = session_flush(session, false, add_account, sample, &end_ns, &epoch);
-	session_remove_process(session, pid);
 	return result;
 }
 
-static int take_sample(struct session *session, int calls, struct sample *ret_sample)
+static int await_samples(struct calibration *calibration)
 {
-	_cleanup_fd_ int release_read = -1;
-	_cleanup_fd_ int release_write = -1;
-	_cleanup_fd_ int result_read = -1;
-	_cleanup_fd_ int result_write = -1;
-	struct sample sample = { 0 };
-	int release[2], results[2], result;
-	pid_t pid;
+	uint64_t end_ns = clock_monotonic_ns() + FIRST_WAIT_NS;
 
-	if (pipe2(release, O_CLOEXEC))
-		return -errno;
-	release_read = release[0];
-	release_write = release[1];
-	if (pipe2(results, O_CLOEXEC))
-		return -errno;
-	result_read = results[0];
-	result_write = results[1];
-	pid = fork();
-	if (pid < 0)
-		return -errno;
-	if (pid == 0) {
-		(void)close(release_write);
-		run_child(release_read, result_write, calls);
+	while (__atomic_load_n(&calibration->samples->written, __ATOMIC_ACQUIRE) < FIRST_SAMPLES) {
+		if (waitpid(calibration->pid, NULL, WNOHANG))
+			return -ECHILD;
+		if (clock_monotonic_ns() > end_ns)
+			return -ETIMEDOUT;
+		(void)poll(NULL, 0, FIRST_POLL_MS);
 	}
-	(void)close(TAKE_FD(result_write));
-	sample.tgid = (uint32_t)pid;
-	result = observe_child(session, pid, &release_write, &sample);
-	if (!result &&
-	    read(result_read, &sample.call_ns, sizeof(sample.call_ns)) != sizeof(sample.call_ns))
-		result = -EIO;
-	if (!result)
-		*ret_sample = sample;
-	return result;
+	return 0;
 }
 
-int session_calibrate(struct session *session, uint64_t *ret_transition_ns)
+int session_start_calibration(struct session *session)
 {
-	struct sample few = { 0 }, many = { 0 };
-	int result = take_sample(session, CALLS_FEW, &few);
-	double seen_ns;
+	_cleanup_(calibration_freep) struct calibration *calibration =
+		calloc(1, sizeof(*calibration));
+	_cleanup_fd_ int release_fd = -1;
+	int result;
 
+	if (!calibration)
+		return log_error_errno(ENOMEM, "cannot measure the cost of a system call");
+	calibration->samples = mmap(NULL, sizeof(*calibration->samples), PROT_READ | PROT_WRITE,
+				    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (calibration->samples == MAP_FAILED) {
+		calibration->samples = NULL;
+		return log_error_errno(errno, "cannot measure the cost of a system call");
+	}
+	result = start_process(session, calibration, &release_fd);
 	if (!result)
-		result = take_sample(session, CALLS_MANY, &many);
+		result = observe_process(session, calibration, &release_fd);
+	if (!result)
+		result = await_samples(calibration);
 	if (result)
 		return log_error_errno(result, "cannot measure the cost of a system call");
-	if (many.syscalls <= few.syscalls || many.kernel_ns <= few.kernel_ns)
-		return log_error(ENODATA, "cannot measure the cost of a system call: the calls of "
-					  "the child were not seen");
-	seen_ns = (double)(many.kernel_ns - few.kernel_ns) / (double)(many.syscalls - few.syscalls);
-	*ret_transition_ns = many.call_ns > seen_ns ? (uint64_t)(many.call_ns - seen_ns + 0.5) : 0;
+	session->calibration = TAKE_PTR(calibration);
 	return 0;
+}
+
+/* Never less than before. */
+static uint64_t read_cpu_ns(struct calibration *calibration)
+{
+	struct timespec used;
+
+	if (!calibration->has_ended && !clock_gettime(calibration->clock, &used))
+		calibration->last_cpu_ns =
+			(uint64_t)used.tv_sec * NS_PER_S + (uint64_t)used.tv_nsec;
+	return calibration->last_cpu_ns;
+}
+
+void calibration_end(struct calibration *calibration)
+{
+	if (calibration->pid <= 0 || calibration->has_ended)
+		return;
+	(void)read_cpu_ns(calibration);
+	calibration->has_ended = true;
+	(void)kill(calibration->pid, SIGKILL);
+	(void)waitpid(calibration->pid, NULL, 0);
+}
+
+void calibration_free(struct calibration *calibration)
+{
+	calibration_end(calibration);
+	if (calibration->samples)
+		(void)munmap(calibration->samples, sizeof(*calibration->samples));
+	free(calibration);
+}
+
+void calibration_renew(struct calibration *calibration)
+{
+	calibration->first = __atomic_load_n(&calibration->samples->written, __ATOMIC_ACQUIRE);
+}
+
+bool calibration_owns(const struct calibration *calibration, uint32_t tgid)
+{
+	return calibration && (uint32_t)calibration->pid == tgid;
+}
+
+uint64_t session_calibration_cpu_ns(const struct session *session)
+{
+	return session->calibration ? read_cpu_ns(session->calibration) : 0;
+}
+
+static void note_end(struct calibration *calibration)
+{
+	if (calibration->has_ended || !waitpid(calibration->pid, NULL, WNOHANG))
+		return;
+	calibration->has_ended = true;
+	log_warning("the process that measures the cost of a system call has ended: "
+		    "split_error_ns grows to all that it had found");
+}
+
+static void add_way(double *ways_ns, size_t *count, size_t least, bool is_wanted, double way_ns)
+{
+	if ((is_wanted || *count < least) && *count < SESSION_WAYS_MAX)
+		ways_ns[(*count)++] = way_ns;
+}
+
+void session_read_ways(struct session *session, uint64_t since_ns, struct session_ways *ret_ways)
+{
+	struct calibration *calibration = session->calibration;
+	const struct calibration_samples *samples = calibration->samples;
+	uint64_t written = __atomic_load_n(&samples->written, __ATOMIC_ACQUIRE);
+	uint64_t oldest_ns = clock_monotonic_ns() - AGE_MAX_NS;
+
+	if (since_ns < oldest_ns)
+		oldest_ns = since_ns;
+	ret_ways->hot_count = ret_ways->lone_count = ret_ways->slept_count = 0;
+	note_end(calibration);
+	/* The oldest place in the ring may be written to at this moment. */
+	for (uint64_t back = 1; back < CALIBRATION_SAMPLES_MAX; back++) {
+		const struct calibration_sample *sample =
+			&samples->ring[(written - back) % CALIBRATION_SAMPLES_MAX];
+
+		if (back > written - calibration->first || sample->ktime_ns < oldest_ns)
+			break;
+		if (sample->kind == CALIBRATION_HOT)
+			add_way(ret_ways->hot_ns, &ret_ways->hot_count, HOT_LEAST,
+				sample->ktime_ns >= since_ns, sample->way_ns);
+		else if (sample->kind == CALIBRATION_LONE)
+			add_way(ret_ways->lone_ns, &ret_ways->lone_count, COLD_LEAST, false,
+				sample->way_ns);
+		else
+			add_way(ret_ways->slept_ns, &ret_ways->slept_count, COLD_LEAST, false,
+				sample->way_ns);
+	}
 }

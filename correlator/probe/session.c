@@ -199,6 +199,8 @@ void session_free(struct session *session)
 {
 	if (!session)
 		return;
+	if (session->calibration)
+		calibration_free(session->calibration);
 	uprobe_detach_all(session);
 	if (session->stats_fd >= 0)
 		(void)close(session->stats_fd);

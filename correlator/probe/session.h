@@ -73,12 +73,38 @@ int session_attach_uprobes(struct session *session, int fd, const uint64_t *file
 int session_attach_loader(struct session *session, pid_t pid, int fd, uint64_t file_offset);
 
 /*
- * Measures, with a child of its own, the time that each system call spends between the ring
- * crossing and our boundaries, which is counted as user time: to be moved to kernel time, call by
- * call. Needs has_kernel_split, attached hooks, and no process observed yet. Takes about 0.1 s. 0
- * or -errno (logged).
+ * Starts to measure, all the time and by a process of our own, how long each system call is between
+ * the ring crossing and our boundaries, which is counted as user time: to be moved to kernel time,
+ * call by call. Needs has_kernel_split and attached hooks. Waits for the first figures, some 30 ms.
+ * 0 or -errno (logged).
  */
-int session_calibrate(struct session *session, uint64_t *ret_transition_ns);
+int session_start_calibration(struct session *session);
+
+enum {
+	SESSION_WAYS_MAX = 4096 /* of a minute and a half */
+};
+
+/*
+ * Figures of that way: of cheap calls in a row (means of some), of single ones after a sleep, and
+ * of those that slept.
+ */
+struct session_ways {
+	double hot_ns[SESSION_WAYS_MAX];
+	double lone_ns[SESSION_WAYS_MAX];
+	double slept_ns[SESSION_WAYS_MAX];
+	size_t hot_count;
+	size_t lone_count;
+	size_t slept_count;
+};
+
+/*
+ * Those of hot calls since then (CLOCK_MONOTONIC), and of the others the last ones; older ones
+ * where these are few, but none of another mode, and none that say nothing of today's speed: none
+ * at all, if the process has ended (logged, once).
+ */
+void session_read_ways(struct session *session, uint64_t since_ns, struct session_ways *ret_ways);
+/* CPU that the process has used. */
+uint64_t session_calibration_cpu_ns(const struct session *session);
 
 /* One drained account; the pointers live for the call. */
 typedef int (*session_account_fn)(void *context, const struct account_key *key,

@@ -10,6 +10,7 @@
 #include <correlator/share.h>
 
 #include "correlator.skel.h"
+#include "probe/calibration.h"
 
 enum {
 	UPROBED_FILES_MAX = 64,
@@ -36,6 +37,7 @@ struct session {
 	session_event_fn on_event;
 	void *event_context;
 	enum session_mode mode;
+	struct calibration *calibration; /* NULL = not started */
 	int stats_fd; /* keeps the kernel measuring our programs; -1 = it does not */
 
 	bool has_uprobe_multi;

@@ -35,6 +35,8 @@ static int step_to_lean(struct session *session)
 		detach(&skeleton->links.on_sys_enter);
 	}
 	uprobe_detach(session, 0);
+	if (session->calibration)
+		calibration_renew(session->calibration);
 	return 0;
 }
 
@@ -49,6 +51,8 @@ int session_step_down(struct session *session, enum session_mode mode)
 		detach(&skeleton->links.on_sys_enter);
 		detach(&skeleton->links.on_sys_enter_lean);
 		detach(&skeleton->links.on_sys_exit);
+		if (session->calibration)
+			calibration_end(session->calibration);
 	}
 	if (!result)
 		session->mode = mode;

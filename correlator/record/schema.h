@@ -61,7 +61,7 @@
 	  "false: user and kernel time are not told apart")                                    \
 	X(U64, interval_ns, "interval_ns", ALWAYS, "ns", "length of a window, as asked for")   \
 	X(U64, transition_ns, "transition_ns", IF(kernel_split), "ns",                         \
-	  "moved from user to kernel time for each system call")                               \
+	  "moved from user to kernel time for each system call, at first")                     \
 	X(U64, clock_offset_ns, "clock_offset_ns", KNOWN, "ns",                                \
 	  "CLOCK_REALTIME - CLOCK_MONOTONIC")                                                  \
 	X(TEXTS, key_names, "keys", ALWAYS, "", "the keys that are recorded, by their fields")
@@ -95,6 +95,8 @@
 	X(U64, cpu_ns, "cpu_ns", ALWAYS, "ns", "on a CPU: user_ns + kernel_ns")                    \
 	X(U64, user_ns, "user_ns", IF(has_kernel_split), "ns", "of it in user mode")               \
 	X(U64, kernel_ns, "kernel_ns", IF(has_kernel_split), "ns", "of it in the kernel")          \
+	X(U64, split_error_ns, "split_error_ns", IF(has_kernel_split), "ns",                       \
+	  "as much of one of these two may be the other's; their sum is exact")                    \
 	X(U64, run_queue_ns, "run_queue_ns", ALWAYS, "ns", "runnable, waiting for a CPU")          \
 	X(U64, blocked_ns, "blocked_ns", ALWAYS, "ns", "asleep of its own accord")                 \
 	X(U64, uninterruptible_ns, "uninterruptible_ns", ALWAYS, "ns",                             \
@@ -137,17 +139,18 @@
 	X(U64, last_ns, "last_ns", ALWAYS, "ns", "and of the newest")                              \
 	X(TEXT, reason, "reason", ALWAYS, "", "spool full, ...")
 
-#define RECORD_SELF_FIELDS(X)                                                                      \
-	X(U64, window_ns, "window_ns", ALWAYS, "ns", "length of the window")                       \
-	X(U64, own_cpu_ns, "own_cpu_ns", ALWAYS, "ns", "CPU of Correlator's process, all threads") \
-	X(U64, own_rss_bytes, "own_rss_bytes", KNOWN, "bytes", "resident memory at its end")       \
-	X(FILL, contexts, "contexts", ALWAYS, "entries", "contexts that are known")                \
-	X(FILL, accounts, "accounts", ALWAYS, "entries", "accounts of the window")                 \
-	X(FILL, processes, "processes", ALWAYS, "entries", "processes that are observed")          \
-	X(SWITCH, has_programs, "", ALWAYS, "",                                                    \
-	  "false: the kernel does not measure them (kernel.bpf_stats_enabled, --measure)")         \
-	X(PROGRAMS, programs, "", IF(has_programs), "",                                            \
-	  "of each kernel program: runs, and ns in them, in the window")                           \
+#define RECORD_SELF_FIELDS(X)                                                                \
+	X(U64, window_ns, "window_ns", ALWAYS, "ns", "length of the window")                 \
+	X(U64, own_cpu_ns, "own_cpu_ns", ALWAYS, "ns",                                       \
+	  "CPU of Correlator's own processes, all threads")                                  \
+	X(U64, own_rss_bytes, "own_rss_bytes", KNOWN, "bytes", "resident memory at its end") \
+	X(FILL, contexts, "contexts", ALWAYS, "entries", "contexts that are known")          \
+	X(FILL, accounts, "accounts", ALWAYS, "entries", "accounts of the window")           \
+	X(FILL, processes, "processes", ALWAYS, "entries", "processes that are observed")    \
+	X(SWITCH, has_programs, "", ALWAYS, "",                                              \
+	  "false: the kernel does not measure them (kernel.bpf_stats_enabled, --measure)")   \
+	X(PROGRAMS, programs, "", IF(has_programs), "",                                      \
+	  "of each kernel program: runs, and ns in them, in the window")                     \
 	X(DELIVERY, delivery, "", ALWAYS, "", "how sending goes, where something is sent")
 
 /* Counts since the start. */

@@ -156,6 +156,7 @@ class SchemaTest(harness.LiveTest):
     def test_user_and_kernel_time_add_up_to_cpu_time(self):
         for record in records.of_kind(self.records, "cpu"):
             self.assertEqual(record["cpu_ns"], record["user_ns"] + record["kernel_ns"])
+            self.assertLessEqual(record["split_error_ns"], record["cpu_ns"])
             self.assertLessEqual(record["uninterruptible_ns"], record["blocked_ns"])
             self.assertLessEqual(record["ambiguous_ns"], record["cpu_ns"])
             self.assertLessEqual(record["first_ns"], record["last_ns"])
@@ -211,7 +212,8 @@ class ModeTest(harness.LiveTest):
         self.assertEqual([], records.wrong_requests(truth, records.totals_by(found), found))
         self.assertIs(found[0]["kernel_split"], False)
         for record in records.of_kind(found, "cpu"):
-            self.assertFalse({"user_ns", "kernel_ns", "syscalls"} & set(record))
+            self.assertFalse({"user_ns", "kernel_ns", "split_error_ns", "syscalls"}
+                             & set(record))
 
     def test_lean_measures_its_own_error(self):
         """Without uprobes: a request can be off by no more than what is marked as ambiguous."""

@@ -122,6 +122,7 @@ static struct cpu_record full_cpu_record(void)
 		.cpu_ns = 30,
 		.user_ns = 20,
 		.kernel_ns = 10,
+		.split_error_ns = 3,
 		.run_queue_ns = 11,
 		.blocked_ns = 59,
 		.uninterruptible_ns = 5,
@@ -152,7 +153,7 @@ static void a_cpu_record_reads_back(void **state)
 
 	assert_int_equal(record_encode(*state, &record), 0);
 	map = decode(*state, &unpacked);
-	expect_common(&map, "cpu", 5 + 22);
+	expect_common(&map, "cpu", 5 + 23);
 	expect_number(&map, "ns_pid", 12);
 	expect_number(&map, "tid", 4250);
 	expect_number(&map, "ns_tid", 17);
@@ -163,6 +164,7 @@ static void a_cpu_record_reads_back(void **state)
 	expect_number(&map, "cpu_ns", 30);
 	expect_number(&map, "user_ns", 20);
 	expect_number(&map, "kernel_ns", 10);
+	expect_number(&map, "split_error_ns", 3);
 	expect_number(&map, "run_queue_ns", 11);
 	expect_number(&map, "blocked_ns", 59);
 	expect_number(&map, "uninterruptible_ns", 5);
@@ -192,6 +194,7 @@ static void what_was_not_measured_is_absent(void **state)
 	map = decode(*state, &unpacked);
 	assert_null(find(&map, "user_ns"));
 	assert_null(find(&map, "kernel_ns"));
+	assert_null(find(&map, "split_error_ns"));
 	assert_null(find(&map, "syscalls"));
 	assert_null(find(&map, "flags"));
 	assert_null(find(&map, "ns_pid"));

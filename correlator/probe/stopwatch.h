@@ -1,0 +1,33 @@
+/*
+ * Times single system calls by the CPU's counter, from just before to just after the instruction.
+ * For the calibrator, which is one thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct call {
+	long number;
+	long arguments[4];
+	uint64_t before; /* by the counter */
+	uint64_t after;
+};
+
+struct stopwatch {
+	double ns_per_count;
+	double pair_counts; /* between two readings of the counter with nothing in between */
+	bool is_set;
+	bool is_speed_known; /* over a full period */
+	uint64_t mark_counts; /* when that began */
+	uint64_t mark_ns;
+};
+
+/* Compares the counter with the clock: first twice, with some time in between, then now and then.
+ */
+void stopwatch_set(struct stopwatch *stopwatch);
+
+/* Makes a call. Returns what the kernel does. */
+long stopwatch_call(struct call *call);
+/* How long it took. */
+double stopwatch_counts(const struct stopwatch *stopwatch, const struct call *call);
