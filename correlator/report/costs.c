@@ -18,6 +18,7 @@ static const struct {
 	[COST_AMBIGUOUS] = { .whole = RECORD_FIELD(cpu, ambiguous_ns) },
 	[COST_MIGRATIONS] = { .whole = RECORD_FIELD(cpu, migrations) },
 	[COST_STOLEN] = { .whole = RECORD_FIELD(cpu, stolen_ns) },
+	[COST_SPLIT_ERROR] = { .whole = RECORD_FIELD(cpu, split_error_ns) },
 };
 
 int64_t saturated_add(int64_t a, int64_t b)

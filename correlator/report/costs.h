@@ -21,6 +21,7 @@ enum cost {
 	COST_AMBIGUOUS = 7,
 	COST_MIGRATIONS = 8,
 	COST_STOLEN = 9, /* on the CPU by the clock, but part of no other cost */
+	COST_SPLIT_ERROR = 10, /* as much of user may be kernel, or the other way round */
 	_COST_MAX,
 };
 

@@ -24,6 +24,7 @@ static const struct column context_columns[] = {
 	{ ROW_FIELD_CPU, { "cpu", 0, false } },
 	{ ROW_FIELD_USER, { "user", 1, false } },
 	{ ROW_FIELD_KERNEL, { "kernel", 1, false } },
+	{ ROW_FIELD_SPLIT_ERROR, { "split ±", 3, false } },
 	{ ROW_FIELD_RUN_QUEUE, { "run queue", 3, false } },
 	{ ROW_FIELD_BLOCKED, { "blocked", 2, false } },
 	{ ROW_FIELD_SHARE, { "share", 0, false } },
@@ -38,6 +39,7 @@ static const struct column machine_columns[] = {
 	{ ROW_FIELD_CPU, { "cpu", 0, false } },
 	{ ROW_FIELD_USER, { "user", 1, false } },
 	{ ROW_FIELD_KERNEL, { "kernel", 1, false } },
+	{ ROW_FIELD_SPLIT_ERROR, { "split ±", 3, false } },
 	{ ROW_FIELD_RUN_QUEUE, { "run queue", 2, false } },
 	{ ROW_FIELD_BLOCKED, { "blocked", 2, false } },
 	{ ROW_FIELD_CPU_PERCENT, { "% CPU", 0, false } },
@@ -137,13 +139,17 @@ static void write_cell(const void *context, size_t row_index, size_t column,
 		write_cost(row.costs, cost, ret_text);
 }
 
-static bool is_shown(const struct grouping *grouping, enum row_field field)
+static bool is_shown(const struct rows *rows, enum row_field field)
 {
+	const struct grouping *grouping = rows->grouping;
+
 	/* One a row when grouped by it. */
 	if (field == ROW_FIELD_REQUESTS)
 		return strcmp(grouping->by, "request_id") != 0;
 	if (field == ROW_FIELD_THREAD_NAME)
 		return grouping_has_name(grouping, GROUP_NAME_THREAD);
+	if (field == ROW_FIELD_SPLIT_ERROR)
+		return rows_split_error_matters(rows);
 	return field != ROW_FIELD_COMM || grouping_has_name(grouping, GROUP_NAME_COMM);
 }
 
@@ -169,7 +175,7 @@ static int print_grouping(const struct totals *totals, const struct grouping *gr
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < all_count; i++) {
-		if (!is_shown(grouping, all[i].field))
+		if (!is_shown(&view.rows, all[i].field))
 			continue;
 		view.fields[table.column_count] = all[i].field;
 		columns[table.column_count++] = all[i].column;

@@ -9,6 +9,11 @@ enum {
 	NO_COST = -1
 };
 
+/* What is less, of a row's CPU, nobody decides by. */
+enum {
+	SPLIT_ERROR_PERCENT = 5
+};
+
 static const struct {
 	const char *name;
 	int cost;
@@ -30,6 +35,7 @@ static const struct {
 	[ROW_FIELD_MACHINE_PERCENT] = { "machine_percent", NO_COST },
 	[ROW_FIELD_THREAD_NAME] = { "thread_name", NO_COST },
 	[ROW_FIELD_COMM] = { "comm", NO_COST },
+	[ROW_FIELD_SPLIT_ERROR] = { "split_error", COST_SPLIT_ERROR },
 };
 
 const char *rows_field_name(enum row_field field)
@@ -186,4 +192,17 @@ size_t rows_find_kind(const struct rows *rows, enum row_kind kind)
 	while (index < rows_count(rows) && rows_at(rows, index).kind != kind)
 		index++;
 	return index;
+}
+
+bool rows_split_error_matters(const struct rows *rows)
+{
+	for (size_t i = 0; i < rows_count(rows); i++) {
+		const struct costs *costs = rows_at(rows, i).costs;
+
+		if (costs_has(costs, COST_CPU) && costs_has(costs, COST_SPLIT_ERROR) &&
+		    costs->sums[COST_SPLIT_ERROR] >
+			    costs->sums[COST_CPU] / 100 * SPLIT_ERROR_PERCENT)
+			return true;
+	}
+	return false;
 }

@@ -29,6 +29,7 @@ enum row_field {
 	ROW_FIELD_MACHINE_PERCENT = 14,
 	ROW_FIELD_THREAD_NAME = 15, /* grouping_has_name */
 	ROW_FIELD_COMM = 16,
+	ROW_FIELD_SPLIT_ERROR = 17, /* rows_split_error_matters */
 	_ROW_FIELD_MAX,
 };
 
@@ -76,6 +77,9 @@ size_t rows_count(const struct rows *rows);
 struct row rows_at(const struct rows *rows, size_t index);
 /* Index of the first row of a kind; rows_count when there is none. */
 size_t rows_find_kind(const struct rows *rows, enum row_kind kind);
+
+/* Whether user and kernel time of some row may be wrong by so much that it must be said. */
+bool rows_split_error_matters(const struct rows *rows);
 
 /* The name on the command line ("run_queue"); rows_find_field: -EINVAL when there is none such. */
 const char *rows_field_name(enum row_field field);

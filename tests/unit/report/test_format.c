@@ -145,7 +145,40 @@ static void not_measured_is_a_dash_an_absent_member_an_empty_cell(void **state)
 	expect_in(text, "{\"key\":\"a\",\"requests\":1,\"cpu_ns\":5,\"share_percent\":100.0}");
 	free(text);
 	text = print(format_csv, totals, 0, 100);
-	expect_in(text, "group,a,1,5,,,,,100.000000,,,,,\r\n");
+	expect_in(text, "group,a,1,5,,,,,100.000000,,,,,,\r\n");
+	free(text);
+}
+
+static void add_split(struct totals *totals, const char *request_id, int64_t split_error_ns)
+{
+	struct sample sample;
+
+	sample_begin_cpu(&sample, 42, 1, request_id, 600000, 400000);
+	sample_number(&sample, "split_error_ns", split_error_ns);
+	assert_int_equal(sample_add(&sample, totals), 0);
+}
+
+static void the_splits_bound_has_a_column_where_it_is_large(void **state)
+{
+	struct totals *totals = *state;
+	char *text;
+
+	add_split(totals, "a", 50000);
+	totals_finish(totals);
+	text = print(format_table, totals, 0, 120);
+	assert_null(strstr(text, "split ±"));
+	free(text);
+	add_split(totals, "b", 50001);
+	text = print(format_table, totals, 0, 120);
+	expect_in(text, "user    kernel   split ±  run queue");
+	expect_in(text, "b             1.000 ms  600.0 us  400.0 us  50.00 us");
+	expect_in(text, "total         2.000 ms  1.200 ms  800.0 us  100.0 us");
+	free(text);
+	text = print(format_table, totals, 0, 60);
+	assert_null(strstr(text, "split ±  "));
+	free(text);
+	text = print(format_json, totals, 0, 100);
+	expect_in(text, "\"split_error_ns\":100001");
 	free(text);
 }
 
@@ -270,6 +303,7 @@ int main(void)
 		TEST(the_json_of_the_golden_recording),
 		TEST(the_csv_of_the_golden_recording),
 		TEST(not_measured_is_a_dash_an_absent_member_an_empty_cell),
+		TEST(the_splits_bound_has_a_column_where_it_is_large),
 		TEST(cells_that_a_spreadsheet_would_run_or_split_are_disarmed),
 		TEST(hidden_rows_are_one_line),
 		TEST(hostile_keys_cannot_reach_the_terminal),
