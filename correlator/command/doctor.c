@@ -14,12 +14,9 @@
 #include "command/doctor_lines.h"
 #include "observe/key_options.h"
 #include "probe/features.h"
-#include "target/otel/otel_target.h"
 #include "target/proc/namespaces.h"
 #include "target/proc/process.h"
-#include "target/ruby/ruby_target.h"
-
-DEFINE_CLEANUP(struct ruby_target *, ruby_target_free);
+#include "target/target.h"
 
 struct arguments {
 	pid_t pid; /* 0 = none */
@@ -113,34 +110,34 @@ static void describe_sites(const struct publisher *publisher)
 	}
 }
 
-static void describe_unreadable(const struct ruby_target *target)
+static void describe_unreadable(const struct target *target)
 {
-	if (target->unreadable_count)
+	if (target->walk.unreadable_count)
 		doctor_say(
 			VERDICT_NOTE, "mapped files",
 			"%zu could not be opened, among them %s: replaced since they were loaded? Then "
 			"only root, or CAP_CHECKPOINT_RESTORE, can look into them",
-			target->unreadable_count, target->unreadable_path);
+			target->walk.unreadable_count, target->walk.unreadable_path);
 }
 
-static void describe_copies(const struct ruby_target *target, const struct publisher *publisher)
+static void describe_copies(const struct target *target, const struct publisher *publisher)
 {
-	for (size_t i = 0; i < target->publisher_count; i++)
-		if (&target->publishers[i] != publisher)
+	for (size_t i = 0; i < target->publishers.count; i++)
+		if (target->publishers.list[i] != publisher)
 			doctor_say(
 				VERDICT_NOTE, "thread-local",
 				"%s has one of its own: a recording reads the one that it sees set",
-				target->publishers[i].path);
+				target->publishers.list[i]->path);
 }
 
-static void describe_keys(const struct ruby_target *target, const struct key_options *keys)
+static void describe_keys(const struct target *target, const struct key_options *keys)
 {
 	for (size_t i = 0; i < keys->count; i++) {
 		if (!keys->ruby_names[i])
 			continue;
-		if (target->key_ids[i])
+		if (target->ruby.key_ids[i])
 			doctor_say(VERDICT_OK, "key", "%s = ID 0x%" PRIx64, keys->names[i],
-				   target->key_ids[i]);
+				   target->ruby.key_ids[i]);
 		else
 			doctor_say(
 				VERDICT_NOTE, "key",
@@ -151,26 +148,26 @@ static void describe_keys(const struct ruby_target *target, const struct key_opt
 }
 
 /* Number of things without which Ruby's contexts cannot be recorded. */
-static int describe_ruby(const struct ruby_target *target, const struct key_options *keys)
+static int describe_ruby(const struct target *target, const struct key_options *keys)
 {
-	const struct publisher *publisher = ruby_target_publisher(target);
+	const struct publisher *publisher = target_publisher(target);
 
-	doctor_say(VERDICT_OK, "Ruby", "%s in %s", target->ruby_version, target->ruby_path);
-	if (target->symbols)
+	doctor_say(VERDICT_OK, "Ruby", "%s in %s", target->ruby.version, target->ruby.path);
+	if (target->ruby.symbols)
 		doctor_say(VERDICT_OK, "symbol table", "at 0x%" PRIx64 ", strings of Ruby %s",
-			   ruby_symbols_table_address(target->symbols),
-			   ruby_symbols_string_layout(target->symbols) == STRING_LAYOUT_LONG
+			   ruby_symbols_table_address(target->ruby.symbols),
+			   ruby_symbols_string_layout(target->ruby.symbols) == STRING_LAYOUT_LONG
 				   ? "3.2 and later"
 				   : "3.1 and earlier");
 	else
 		doctor_say(VERDICT_BAD, "symbol table", "not found: is Ruby still starting?");
 	if (!publisher) {
-		if (target->publisher_count)
+		if (target->publishers.count)
 			doctor_say(VERDICT_BAD, "thread-local",
 				   STATE_SYMBOL
 				   " of %s cannot be located (yet): see above, or is the "
 				   "process still loading it?",
-				   target->publishers[0].path);
+				   target->publishers.list[0]->path);
 		else
 			doctor_say(VERDICT_BAD, "thread-local",
 				   "no loaded object defines " STATE_SYMBOL
@@ -184,47 +181,49 @@ static int describe_ruby(const struct ruby_target *target, const struct key_opti
 	describe_copies(target, publisher);
 	describe_sites(publisher);
 	describe_keys(target, keys);
-	return !target->symbols;
+	return !target->ruby.symbols;
 }
 
 /* Number of things without which the process cannot be recorded. */
-static int describe_target(const struct ruby_target *target, const struct otel_target *otel,
-			   const struct key_options *keys)
+static int describe_target(const struct target *target, const struct key_options *keys)
 {
+	const struct otel_target *otel = &target->otel;
 	const char *server = process_server_name(target->info.pid);
 	int missing = 0;
 
 	(void)printf("\nProcess %d (%s%s%s)\n", target->info.pid, target->info.comm,
 		     server ? ", " : "", server ? server : "");
 	describe_namespaces(&target->info);
-	if (!target->is_ruby && otel_target_is_readable(otel)) {
+	if (!target->ruby.is_ruby && otel_target_is_readable(otel)) {
 		doctor_say(VERDICT_NOTE, "Ruby", "not a Ruby process: keys otel.* can be recorded");
-	} else if (!target->is_ruby) {
+	} else if (!target->ruby.is_ruby) {
 		doctor_say(VERDICT_BAD, "Ruby",
 			   "no loaded object defines ruby_version: not a Ruby process");
 		missing = 1;
 	} else {
 		missing = describe_ruby(target, keys);
 	}
-	if (otel->is_publishing)
+	if (otel_target_publisher(otel))
 		doctor_say_otel(otel, keys);
 	/* One of the two is enough. */
-	return otel_target_is_readable(otel) && (target->symbols || !target->is_ruby) ? 0 : missing;
+	return otel_target_is_readable(otel) && (target->ruby.symbols || !target->ruby.is_ruby)
+		       ? 0
+		       : missing;
 }
 
 static int examine_process(const struct arguments *arguments)
 {
-	_cleanup_(ruby_target_freep) struct ruby_target *target = NULL;
-	_cleanup_(otel_target_freep) struct otel_target *otel = NULL;
+	_cleanup_(target_freep) struct target *target = NULL;
+	struct target_keys keys = key_options_target(&arguments->keys);
 	int result;
 
 	if (namespaces_check_own_proc())
 		return EXIT_CODE_UNSUPPORTED;
-	result = ruby_target_open(arguments->pid, arguments->keys.ruby_names, arguments->keys.count,
-				  &target);
-	if (!result)
-		result = otel_target_open(arguments->pid, arguments->keys.otel_names,
-					  arguments->keys.count, &otel);
+	/* Also what none of the keys asks for. */
+	keys.wants_ruby = keys.wants_otel = true;
+	result = target_open(arguments->pid, NULL, &keys, &target);
+	if (result == 0)
+		result = target_refresh(target);
 	if (result == -ESRCH) {
 		(void)log_error(result, "there is no process %d", arguments->pid);
 		return EXIT_CODE_NO_TARGET;
@@ -236,11 +235,11 @@ static int examine_process(const struct arguments *arguments)
 				arguments->pid);
 		return EXIT_CODE_UNSUPPORTED;
 	}
-	if (result) {
+	if (result < 0) {
 		(void)log_error_errno(result, "cannot look at process %d", arguments->pid);
 		return EXIT_CODE_FAILURE;
 	}
-	return describe_target(target, otel, &arguments->keys) ? EXIT_CODE_NO_TARGET : EXIT_CODE_OK;
+	return describe_target(target, &arguments->keys) ? EXIT_CODE_NO_TARGET : EXIT_CODE_OK;
 }
 
 static int parse_option(int key, char *text, struct argp_state *state)

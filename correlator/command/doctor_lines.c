@@ -74,8 +74,10 @@ static void describe_otel_keys(const struct otel_target *otel, const struct key_
 
 void doctor_say_otel(const struct otel_target *otel, const struct key_options *keys)
 {
-	doctor_say(VERDICT_OK, "OpenTelemetry", OTEL_RECORD_SYMBOL " in %s", otel->publisher_path);
-	doctor_say_tls(&otel->tls);
+	const struct publisher *publisher = otel_target_publisher(otel);
+
+	doctor_say(VERDICT_OK, "OpenTelemetry", OTEL_RECORD_SYMBOL " in %s", publisher->path);
+	doctor_say_tls(&publisher->tls);
 	if (otel->announcement.state == OTEL_ANNOUNCEMENT_REFUSED)
 		doctor_say(
 			VERDICT_BAD, "process context",

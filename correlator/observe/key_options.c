@@ -82,6 +82,17 @@ int key_options_add(struct key_options *keys, const char *text)
 	return 0;
 }
 
+struct target_keys key_options_target(const struct key_options *keys)
+{
+	return (struct target_keys){
+		.ruby_names = keys->ruby_names,
+		.otel_names = keys->otel_names,
+		.count = keys->count,
+		.wants_ruby = keys->ruby_count > 0,
+		.wants_otel = keys->otel_count > 0,
+	};
+}
+
 void key_options_deinit(struct key_options *keys)
 {
 	for (size_t i = 0; i < keys->count; i++) {

@@ -6,6 +6,8 @@
 
 #include <correlator/limits.h>
 
+#include "target/target.h"
+
 /* Keys that begin so are OpenTelemetry's: "otel.trace_id", "otel.span_id", "otel.ATTRIBUTE". */
 #define OTEL_KEY_PREFIX "otel."
 
@@ -30,6 +32,9 @@ struct key_options {
  */
 int key_options_add(struct key_options *keys, const char *text);
 void key_options_deinit(struct key_options *keys);
+
+/* The keys as a target looks for them; they borrow the names. */
+struct target_keys key_options_target(const struct key_options *keys);
 
 /* Parses a process ID. 0, or -EINVAL (logged). */
 int options_parse_pid(const char *text, pid_t *ret_pid);

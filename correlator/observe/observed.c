@@ -64,15 +64,13 @@ struct observed *observed_add(struct observed_table *table, pid_t pid, pid_t par
 void observed_remove(struct observed_table *table, struct observed *process)
 {
 	HASH_DEL(table->processes, process);
-	ruby_target_free(process->target);
-	otel_target_free(process->otel);
+	target_free(process->target);
 	free(process);
 }
 
 void observed_forget_image(struct observed *process, uint64_t now_ns)
 {
-	ruby_target_free(TAKE_PTR(process->target));
-	otel_target_free(TAKE_PTR(process->otel));
+	target_free(TAKE_PTR(process->target));
 	process->is_fork = false;
 	process->is_configured = process->is_readable = false;
 	process->server = NULL;
@@ -93,10 +91,10 @@ void observed_note_loading(struct observed *process, uint64_t ktime_ns, uint64_t
 
 void observed_note_question(struct observed *process, uint64_t address, uint64_t now_ns)
 {
-	struct ruby_target *target = process->target;
+	struct target *target = process->target;
 
 	if (target && process->preferences <= PREFERENCES_MAX &&
-	    ruby_target_prefer(target, address)) {
+	    publishers_prefer(&target->publishers, address)) {
 		process->preferences++;
 		process->asked_look_ns = 0;
 	}
@@ -108,7 +106,7 @@ void observed_check_publishers(struct observed_table *table, uint64_t now_ns)
 {
 	for (struct observed *process = table->processes; process; process = process->hh.next) {
 		const struct publisher *publisher =
-			process->target ? ruby_target_publisher(process->target) : NULL;
+			process->target ? target_publisher(process->target) : NULL;
 
 		if (publisher && !publisher_is_there(publisher, process->pid))
 			process->retry_ns = now_ns;
@@ -125,13 +123,13 @@ static int attach_sites(const struct publisher *publisher, struct session *sessi
 }
 
 /* Each object that publishes: a probe tells which of several is in use. */
-static int attach_all_sites(const struct ruby_target *target, struct session *session)
+static int attach_all_sites(const struct target *target, struct session *session)
 {
-	const struct publisher *live = ruby_target_publisher(target);
+	const struct publisher *live = target_publisher(target);
 	int result = 0;
 
-	for (size_t i = 0; i < target->publisher_count && !result; i++) {
-		const struct publisher *publisher = &target->publishers[i];
+	for (size_t i = 0; i < target->publishers.count && !result; i++) {
+		const struct publisher *publisher = target->publishers.list[i];
 
 		if (session_get_mode(session) != SESSION_MODE_EXACT)
 			return 0;
@@ -144,7 +142,7 @@ static int attach_all_sites(const struct ruby_target *target, struct session *se
 }
 
 /* Without it what is loaded later is found by looking now and then. */
-static void attach_loader(const struct ruby_target *target, struct session *session)
+static void attach_loader(const struct target *target, struct session *session)
 {
 	if (target->loader_fd >= 0)
 		(void)session_attach_loader(session, target->info.pid, target->loader_fd,
@@ -153,16 +151,16 @@ static void attach_loader(const struct ruby_target *target, struct session *sess
 
 static void tell_copies(struct observed *process, bool has_probes)
 {
-	const struct ruby_target *target = process->target;
-	const struct publisher *live = ruby_target_publisher(target);
+	const struct target *target = process->target;
+	const struct publisher *live = target_publisher(target);
 
-	if (target->publisher_count < 2 || !live ||
+	if (target->publishers.count < 2 || !live ||
 	    process->told_copies == 1 + process->preferences)
 		return;
 	if (!process->told_copies)
 		log_warning("process %d has %zu loaded objects with a " STATE_SYMBOL
 			    " of their own: reading that of %s%s",
-			    process->pid, target->publisher_count, live->path,
+			    process->pid, target->publishers.count, live->path,
 			    has_probes ? " until another one is seen to be set" : "");
 	else if (process->preferences > PREFERENCES_MAX)
 		log_warning("process %d sets contexts in several of them: what it sets in others "
@@ -189,7 +187,7 @@ static void note_answer(struct observed *process, uint64_t now_ns, bool found_so
 
 static void schedule(struct observed *process, uint64_t now_ns, bool found_something)
 {
-	const struct ruby_target *target = process->target;
+	const struct target *target = process->target;
 
 	if (observed_is_complete(process)) {
 		process->retry_ns = 0;
@@ -199,7 +197,7 @@ static void schedule(struct observed *process, uint64_t now_ns, bool found_somet
 	if (found_something)
 		process->retry_pause_ns = LOOK_PAUSE_FIRST_NS;
 	/* Its loader is at work on it. */
-	if (found_something && target && target->publisher_count && !ruby_target_publisher(target))
+	if (found_something && target && target->publishers.count && !target_publisher(target))
 		process->retry_pause_ns = LOOK_PAUSE_LOADING_NS;
 	process->retry_ns = now_ns + process->retry_pause_ns;
 	process->retry_pause_ns *= 2;
@@ -209,21 +207,20 @@ static void schedule(struct observed *process, uint64_t now_ns, bool found_somet
 
 static int open_target(struct observed *process)
 {
-	return ruby_target_open(process->pid, process->keys->ruby_names, process->keys->count,
-				&process->target);
+	struct target_keys keys = key_options_target(process->keys);
+
+	return target_open(process->pid, NULL, &keys, &process->target);
 }
 
 bool observed_is_complete(const struct observed *process)
 {
-	const struct key_options *keys = process->keys;
-
-	return process->target && (!keys->ruby_count || ruby_target_is_complete(process->target)) &&
-	       (!keys->otel_count || (process->otel && otel_target_is_complete(process->otel)));
+	return process->target && target_is_complete(process->target);
 }
 
 bool observed_has_otel(const struct observed *process)
 {
-	return process->otel && otel_target_is_readable(process->otel);
+	return process->target && process->keys->otel_count &&
+	       otel_target_is_readable(&process->target->otel);
 }
 
 void observed_expect_otel(struct observed *process, uint64_t now_ns)
@@ -234,43 +231,29 @@ void observed_expect_otel(struct observed *process, uint64_t now_ns)
 
 void observed_check_otel(struct observed *process, uint64_t now_ns)
 {
-	if (!process->otel)
+	if (!process->target || !process->keys->otel_count)
 		return;
 	/* One that was not there may come; what it says beside the names is not urgent. */
-	if (process->otel->announcement.header_address ? otel_target_has_changed(process->otel)
-						       : now_ns - process->otel_look_ns > NS_PER_S)
+	if (process->target->otel.announcement.header_address
+		    ? target_has_changed(process->target)
+		    : now_ns - process->otel_look_ns > NS_PER_S)
 		observed_expect_otel(process, now_ns);
 }
 
 /* 1: news; 0; -errno. */
-static int look_at_ruby(struct observed *process)
+static int look_at_target(const struct observed_table *table, struct observed *process,
+			  uint64_t now_ns)
 {
-	if (!process->target)
-		return open_target(process);
-	/* What it is was seen the first time, and its keys are not asked for. */
-	if (!process->keys->ruby_count)
-		return 0;
-	return ruby_target_refresh(process->target, process->keys->ruby_names);
-}
+	const struct observed *parent =
+		process->is_fork ? observed_find(table, process->parent_pid) : NULL;
+	int result = process->target ? 0 : open_target(process);
 
-static int look_at_otel(const struct observed_table *table, struct observed *process,
-			uint64_t now_ns)
-{
-	const struct key_options *keys = process->keys;
-	const struct observed *parent;
-
-	if (!keys->otel_count)
-		return 0;
 	process->otel_look_ns = now_ns;
-	if (process->otel)
-		return otel_target_refresh(process->otel);
-	parent = process->is_fork ? observed_find(table, process->parent_pid) : NULL;
-	if (parent && parent->otel) {
-		int result = otel_target_fork(parent->otel, process->pid, &process->otel);
-
-		return result ? result : otel_target_refresh(process->otel);
-	}
-	return otel_target_open(process->pid, keys->otel_names, keys->count, &process->otel);
+	if (result < 0)
+		return result;
+	if (parent && parent->target && !process->is_configured)
+		otel_target_inherit(&process->target->otel, &parent->target->otel);
+	return target_refresh(process->target);
 }
 
 /* 1: the kernel side was told something new; 0; -errno. */
@@ -279,7 +262,7 @@ static int configure_otel(struct observed *process, struct session *session)
 	struct otel_config config;
 	int result;
 
-	otel_target_config(process->otel, &config);
+	otel_target_config(&process->target->otel, &config);
 	if (process->is_configured && !memcmp(&config, &process->otel_config, sizeof(config)))
 		return 0;
 	result = session_set_otel(session, process->pid, &config);
@@ -307,7 +290,7 @@ static int configure(struct observed *process, struct session *session)
 	struct process_config config;
 	int result = 0;
 
-	ruby_target_config(process->target, &config);
+	target_config(process->target, &config);
 	/* Several are in use: the kernel side need not ask which one. */
 	if (process->preferences > PREFERENCES_MAX) {
 		config.publisher_start = 0;
@@ -336,11 +319,8 @@ int observed_look(struct observed_table *table, struct observed *process, struct
 		  uint64_t now_ns)
 {
 	bool is_news = !process->is_configured;
-	int result = look_at_ruby(process);
+	int result = look_at_target(table, process, now_ns);
 
-	is_news |= result > 0;
-	if (result >= 0)
-		result = look_at_otel(table, process, now_ns);
 	is_news |= result > 0;
 	schedule(process, now_ns, is_news);
 	note_answer(process, now_ns, is_news);
@@ -354,7 +334,7 @@ int observed_look(struct observed_table *table, struct observed *process, struct
 	if (!result)
 		result = configure(process, session);
 	tell_copies(process, session_get_mode(session) == SESSION_MODE_EXACT);
-	if (!process->is_readable && !process->target->publisher_count && !process->is_loading)
+	if (!process->is_readable && !process->target->publishers.count && !process->is_loading)
 		process->absent_ktime_ns = now_ns;
 	process->is_loading = false;
 	return result;
@@ -367,9 +347,9 @@ int observed_find_symbol(void *context, uint64_t id, struct value_snapshot *ret_
 	/* A forked child that nobody had to look at yet. */
 	if (!process->target && open_target(process))
 		return -EAGAIN;
-	if (!process->target->symbols)
+	if (!process->target->ruby.symbols)
 		return -EAGAIN;
-	return ruby_symbols_find_name(process->target->symbols, id, ret_name);
+	return ruby_symbols_find_name(process->target->ruby.symbols, id, ret_name);
 }
 
 uint64_t observed_next_look(const struct observed_table *table)

@@ -14,8 +14,7 @@
 #include "observe/balance.h"
 #include "observe/key_options.h"
 #include "probe/session.h"
-#include "target/otel/otel_target.h"
-#include "target/ruby/ruby_target.h"
+#include "target/target.h"
 
 struct observed {
 	pid_t pid;
@@ -24,8 +23,7 @@ struct observed {
 	char comm[COMM_BYTES];
 	uint64_t start_wall_ns; /* 0 = not known */
 	const char *server; /* NULL = not known; static text */
-	struct ruby_target *target; /* NULL = not looked at yet */
-	struct otel_target *otel; /* NULL = not wanted, or not looked at yet */
+	struct target *target; /* NULL = not looked at yet. Owned. */
 	bool is_fork; /* of an observed process, and runs the same program */
 	struct balance balance;
 	const struct key_options *keys;

@@ -34,7 +34,7 @@ static void on_fork(struct recording *recording, const struct event *event)
 	if (!parent || parent->retry_ns)
 		child->retry_ns = clock_monotonic_ns();
 	/* It will publish a process context of its own, if it lives: most that are forked exec. */
-	else if (parent->otel)
+	else if (parent->target && parent->keys->otel_count)
 		child->retry_ns = clock_monotonic_ns() + NS_PER_S / 2;
 	(void)recording_write_process(recording, child, "fork", event->ktime_ns);
 }
@@ -115,7 +115,7 @@ static bool all_have_exited(const struct recording *recording)
 /* What changed for a process by a look: when its contexts began to be read, or ended. */
 static void note_readable(struct recording *recording, struct observed *process, bool was_readable)
 {
-	const struct publisher *publisher = ruby_target_publisher(process->target);
+	const struct publisher *publisher = target_publisher(process->target);
 	uint64_t now_ns = clock_monotonic_ns();
 
 	if (process->is_readable == was_readable)
@@ -127,13 +127,12 @@ static void note_readable(struct recording *recording, struct observed *process,
 		(void)recording_write_process(recording, process, "unload", now_ns);
 		return;
 	}
+	if (!publisher || !process->keys->ruby_count)
+		publisher = otel_target_publisher(&process->target->otel);
 	process->pickup_ns = process->absent_ktime_ns ? now_ns - process->absent_ktime_ns : 0;
 	log_info("process %d (%s) publishes contexts by %s: read from at most %.1f ms after it was "
 		 "loaded on",
-		 process->pid, process->comm,
-		 publisher && process->keys->ruby_count ? publisher->path
-							: process->otel->publisher_path,
-		 (double)process->pickup_ns / 1e6);
+		 process->pid, process->comm, publisher->path, (double)process->pickup_ns / 1e6);
 	(void)recording_write_process(recording, process, "load", now_ns);
 	recording->has_published = true;
 }

@@ -122,11 +122,11 @@ int recording_write_process(struct recording *recording, const struct observed *
 		record.has_pickup = true;
 		record.pickup_ns = process->pickup_ns;
 	}
-	if (process->target && process->target->ruby_version[0])
-		record.ruby_version = process->target->ruby_version;
+	if (process->target && process->target->ruby.version[0])
+		record.ruby_version = process->target->ruby.version;
 
-	if (process->otel) {
-		const struct otel_announcement *announcement = &process->otel->announcement;
+	if (process->target && process->keys->otel_count) {
+		const struct otel_announcement *announcement = &process->target->otel.announcement;
 
 		record.otel_schema = known(announcement->schema_version);
 		record.service_name = known(announcement->service_name);

@@ -29,9 +29,9 @@ static int explain_look_failure(pid_t pid, int result)
 /* Keys of OpenTelemetry alone: the process need not be Ruby. */
 static int check_otel_target(struct recording *recording, const struct observed *process)
 {
-	const struct otel_target *otel = process->otel;
+	const struct otel_target *otel = &process->target->otel;
 
-	if (otel && otel->is_publishing && !process->is_readable) {
+	if (otel_target_publisher(otel) && !process->is_readable) {
 		(void)log_error(EPROTONOSUPPORT,
 				"process %d (%s) publishes contexts of OpenTelemetry of a version "
 				"that is not known: there is nothing to record",
@@ -51,11 +51,11 @@ static int check_otel_target(struct recording *recording, const struct observed 
 
 static int check_target(struct recording *recording, const struct observed *process)
 {
-	const struct ruby_target *target = process->target;
+	const struct target *target = process->target;
 
 	if (!process->keys->ruby_count)
 		return check_otel_target(recording, process);
-	if (!target->is_ruby) {
+	if (!target->ruby.is_ruby) {
 		(void)log_error(ENOEXEC,
 				"process %d (%s) is not Ruby: no loaded object of it "
 				"defines ruby_version",
@@ -69,11 +69,11 @@ static int check_target(struct recording *recording, const struct observed *proc
 		log_warning("process %d (%s, Ruby %s) publishes no context yet: waiting for it to "
 			    "load the gem; if it never does, add the gem `correlator` (or "
 			    "`ruby-profiler`) to the application and restart it",
-			    process->pid, process->comm, target->ruby_version);
-	if (target->unreadable_count && !process->is_readable)
+			    process->pid, process->comm, target->ruby.version);
+	if (target->walk.unreadable_count && !process->is_readable)
 		log_warning("%zu of its files could not be opened, among them %s: if replaced "
 			    "since they were loaded, only root, or CAP_CHECKPOINT_RESTORE, can",
-			    target->unreadable_count, target->unreadable_path);
+			    target->walk.unreadable_count, target->walk.unreadable_path);
 	return EXIT_CODE_OK;
 }
 
@@ -127,18 +127,20 @@ static int observe_root(struct recording *recording, pid_t pid, bool must_publis
 	return result ? explain_look_failure(pid, result) : EXIT_CODE_OK;
 }
 
-static int on_found(void *user, pid_t pid, uint64_t start_ticks)
+static int on_found(void *user, struct target *found)
 {
+	_cleanup_(target_freep) struct target *target = found;
 	struct recording *recording = user;
+	pid_t pid = target->info.pid;
 	struct observed *process = observed_find(&recording->processes, pid);
 	int result;
 
-	(void)start_ticks;
 	if (process)
 		return 0;
 	process = observed_add(&recording->processes, pid, 0, "");
 	if (!process)
 		return -ENOMEM;
+	process->target = TAKE_PTR(target);
 	result = observed_look(&recording->processes, process, recording->session,
 			       clock_monotonic_ns());
 	if (result) {
@@ -172,12 +174,12 @@ int recording_search(struct recording *recording)
 static int begin_search(struct recording *recording)
 {
 	const struct recording_options *options = recording->options;
+	struct target_keys keys = key_options_target(&options->keys);
 
 	if (!options->searches)
 		return EXIT_CODE_OK;
-	if (discovery_new(options->comm, options->cgroup, &recording->discovery))
+	if (discovery_new(options->comm, options->cgroup, &keys, &recording->discovery) < 0)
 		return EXIT_CODE_FAILURE;
-	discovery_want(recording->discovery, options->keys.ruby_count, options->keys.otel_count);
 	if (recording_search(recording))
 		return EXIT_CODE_FAILURE;
 	if (!recording->processes.processes)

@@ -9,11 +9,10 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "target/discovery/process_filter.h"
-#include "target/otel/otel_target.h"
 #include "target/proc/memory_map.h"
 #include "target/proc/proc_file.h"
 #include "target/proc/process.h"
-#include "target/ruby/ruby_target.h"
+#include "target/target.h"
 
 #define PAUSE_FIRST_NS (50 * NS_PER_MS)
 #define PAUSE_MAX_NS   (2000 * NS_PER_MS)
@@ -42,8 +41,7 @@ struct known_process {
 
 struct discovery {
 	struct process_filter filter;
-	bool wants_ruby;
-	bool wants_otel;
+	struct target_keys keys;
 	pid_t own_pid;
 	struct known_process *processes; /* uthash, by pid */
 	uint64_t look_number;
@@ -64,28 +62,21 @@ struct look {
 	void *user;
 };
 
-DEFINE_CLEANUP(struct ruby_target *, ruby_target_free);
-
-int discovery_new(const char *comm, const char *cgroup, struct discovery **ret_discovery)
+int discovery_new(const char *comm, const char *cgroup, const struct target_keys *keys,
+		  struct discovery **ret_discovery)
 {
 	_cleanup_(discovery_freep) struct discovery *discovery = calloc(1, sizeof(*discovery));
-	int result;
+	int r;
 
 	if (!discovery)
 		return -ENOMEM;
 	discovery->own_pid = getpid();
-	discovery->wants_ruby = true;
-	result = process_filter_init(comm, cgroup, &discovery->filter);
-	if (result)
-		return result;
+	discovery->keys = *keys;
+	r = process_filter_init(comm, cgroup, &discovery->filter);
+	if (r < 0)
+		return r;
 	*ret_discovery = TAKE_PTR(discovery);
 	return 0;
-}
-
-void discovery_want(struct discovery *discovery, bool wants_ruby, bool wants_otel)
-{
-	discovery->wants_ruby = wants_ruby;
-	discovery->wants_otel = wants_otel;
 }
 
 static void forget(struct discovery *discovery, struct known_process *process)
@@ -119,7 +110,7 @@ static bool is_in_cgroup(const struct discovery *discovery, pid_t pid)
 
 	if (!discovery->filter.cgroup)
 		return true;
-	return !proc_file_read(pid, "cgroup", CGROUP_BYTES_MAX, &text, &size_bytes) &&
+	return proc_file_read(pid, "cgroup", CGROUP_BYTES_MAX, &text, &size_bytes) == 0 &&
 	       process_filter_has_cgroup(&discovery->filter, text);
 }
 
@@ -162,57 +153,50 @@ static struct known_process *recall(struct discovery *discovery, pid_t pid, uint
 }
 
 /* What a failure to look means: our own is passed on, the process's is its own affair. */
-static int judge_failure(const struct look *look, struct known_process *process, int result)
+static int judge_failure(const struct look *look, struct known_process *process, int r)
 {
-	if (result == -ENOMEM || result == -EMFILE || result == -ENFILE)
-		return result;
-	process->is_unreadable = result == -EPERM || result == -EACCES;
+	if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)
+		return r;
+	process->is_unreadable = r == -EPERM || r == -EACCES;
 	/* Not sooner: what is refused is logged each time. */
 	process->pause_ns = PAUSE_MAX_NS;
 	process->next_look_ns = look->now_ns + PAUSE_MAX_NS;
 	return 0;
 }
 
-static bool publishes_otel(pid_t pid)
+static bool publishes_what_is_wanted(const struct target *target)
 {
-	_cleanup_(otel_target_freep) struct otel_target *target = NULL;
-
-	return !otel_target_open(pid, NULL, 0, &target) && otel_target_is_readable(target);
-}
-
-static bool publishes_what_is_wanted(const struct discovery *discovery,
-				     const struct ruby_target *target)
-{
-	if (discovery->wants_ruby && ruby_target_publisher(target))
-		return true;
-	return discovery->wants_otel && target->is_ruby && publishes_otel(target->info.pid);
+	return target->ruby.is_ruby &&
+	       ((target->keys.wants_ruby && target_publisher(target)) ||
+		(target->keys.wants_otel && otel_target_is_readable(&target->otel)));
 }
 
 /* Looks at what may be Ruby. is_final: what is missing now will not come with this code. */
-static int look_inside(const struct look *look, struct known_process *process, bool is_final)
+static int look_inside(const struct look *look, struct known_process *process,
+		       struct memory_map *map, bool is_final)
 {
-	_cleanup_(ruby_target_freep) struct ruby_target *target = NULL;
-	int result = ruby_target_open(process->pid, NULL, 0, &target);
+	_cleanup_(target_freep) struct target *target = NULL;
+	int r = target_open(process->pid, map, &look->discovery->keys, &target);
 
-	if (result) {
-		result = judge_failure(look, process, result);
-		process->is_settled = is_final && !result && !process->is_unreadable;
-		return result;
+	if (r < 0) {
+		r = judge_failure(look, process, r);
+		process->is_settled = is_final && r == 0 && !process->is_unreadable;
+		return r;
 	}
 	/* Another process by now: the next look tells. */
 	if (target->info.start_ticks != process->start_ticks)
 		return 0;
-	if (target->is_ruby && publishes_what_is_wanted(look->discovery, target)) {
-		result = look->on_found(look->user, process->pid, process->start_ticks);
-		process->is_reported = result >= 0;
+	if (publishes_what_is_wanted(target)) {
+		r = look->on_found(look->user, TAKE_PTR(target));
+		process->is_reported = r >= 0;
 		if (!process->is_reported)
 			process->next_look_ns = 0;
-		return result < 0 ? result : 0;
+		return r < 0 ? r : 0;
 	}
 	/* A variable that is there but not relocated may wait for its first use (lazy TLSDESC). */
 	process->is_settled =
-		is_final && (!target->publisher_count || !look->discovery->wants_ruby);
-	if (process->is_settled && !target->is_ruby)
+		is_final && (target->publishers.count == 0 || !target->keys.wants_ruby);
+	if (process->is_settled && !target->ruby.is_ruby)
 		process->next_look_ns = NEVER_NS;
 	return 0;
 }
@@ -233,38 +217,34 @@ static uint64_t digest_file(uint64_t digest, const struct memory_map_entry *entr
 }
 
 /* Of whole paths: gems are below lib/ruby, also with a Ruby that has another name. */
-static int read_files(pid_t pid, struct mapped_files *ret_files)
+static struct mapped_files look_at_files(const struct memory_map *map)
 {
-	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
 	struct mapped_files files = { 0 };
-	int r = memory_map_of_process(pid, &map);
 
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < map.count; i++) {
-		const struct memory_map_entry *entry = &map.entries[i];
+	for (size_t i = 0; i < map->count; i++) {
+		const struct memory_map_entry *entry = &map->entries[i];
 
-		if (!entry->inode)
+		if (entry->inode == 0)
 			continue;
 		files.has_ruby |= strstr(entry->path, "ruby") != NULL;
-		if (!entry->is_executable)
-			continue;
-		files.code_digest = digest_file(files.code_digest, entry);
+		if (entry->is_executable)
+			files.code_digest = digest_file(files.code_digest, entry);
 	}
-	*ret_files = files;
-	return 0;
+	return files;
 }
 
 static int look_at_program(const struct look *look, struct known_process *process)
 {
+	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
 	struct mapped_files files;
 	bool is_final;
-	int result = read_files(process->pid, &files);
+	int r = memory_map_of_process(process->pid, &map);
 
 	schedule(process, look->now_ns);
 	process->is_unreadable = false;
-	if (result)
-		return judge_failure(look, process, result);
+	if (r < 0)
+		return judge_failure(look, process, r);
+	files = look_at_files(&map);
 	if (!process->code_digest_ns || files.code_digest != process->code_digest) {
 		process->code_digest = files.code_digest;
 		process->code_digest_ns = look->now_ns;
@@ -277,7 +257,7 @@ static int look_at_program(const struct look *look, struct known_process *proces
 	}
 	if (process->is_settled || !is_in_cgroup(look->discovery, process->pid))
 		return 0;
-	return look_inside(look, process, is_final);
+	return look_inside(look, process, &map, is_final);
 }
 
 static int look_at_process(const struct look *look, pid_t pid)
@@ -285,7 +265,7 @@ static int look_at_process(const struct look *look, pid_t pid)
 	struct discovery *discovery = look->discovery;
 	struct known_process *process;
 	struct process_info info;
-	int result = 0;
+	int r = 0;
 
 	if (pid == discovery->own_pid || process_glance(pid, &info) < 0)
 		return 0;
@@ -307,9 +287,9 @@ static int look_at_process(const struct look *look, pid_t pid)
 	if (process->is_reported)
 		return 0;
 	if (process->next_look_ns <= look->now_ns)
-		result = look_at_program(look, process);
+		r = look_at_program(look, process);
 	discovery->unreadable_count += process->is_unreadable;
-	return result;
+	return r;
 }
 
 static void forget_the_gone(struct discovery *discovery)
@@ -328,16 +308,16 @@ int discovery_look(struct discovery *discovery, uint64_t now_ns, discovery_found
 	const struct look look = { discovery, now_ns, on_found, user };
 	_cleanup_free_ pid_t *pids = NULL;
 	size_t count;
-	int result = proc_file_list_ids("/proc", &pids, &count);
+	int r = proc_file_list_ids("/proc", &pids, &count);
 
-	if (result)
-		return result;
+	if (r < 0)
+		return r;
 	discovery->look_number++;
 	discovery->unreadable_count = 0;
 	for (size_t i = 0; i < count; i++) {
-		result = look_at_process(&look, pids[i]);
-		if (result)
-			return result;
+		r = look_at_process(&look, pids[i]);
+		if (r < 0)
+			return r;
 	}
 	forget_the_gone(discovery);
 	return 0;

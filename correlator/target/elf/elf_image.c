@@ -306,6 +306,17 @@ int elf_image_find_symbol(const struct elf_image *image, const char *name,
 	return is_found ? 0 : -ENOENT;
 }
 
+bool elf_image_find_defined(const struct elf_image *image, const char *name,
+			    struct elf_symbol *ret_symbol)
+{
+	struct elf_symbol symbol;
+
+	if (elf_image_find_symbol(image, name, &symbol) < 0 || !symbol.is_defined)
+		return false;
+	*ret_symbol = symbol;
+	return true;
+}
+
 bool elf_image_next_relocation(const struct elf_image *image, size_t *cursor,
 			       struct elf_relocation *ret_relocation)
 {

@@ -70,6 +70,9 @@ bool elf_image_is_program(const struct elf_image *image);
  */
 int elf_image_find_symbol(const struct elf_image *image, const char *name,
 			  struct elf_symbol *ret_symbol);
+/* The same of a definition alone. False: there is none. */
+bool elf_image_find_defined(const struct elf_image *image, const char *name,
+			    struct elf_symbol *ret_symbol);
 /* *cursor starts at 0; false at the end. Relocations of all SHT_RELA sections of the dynamic link.
  */
 bool elf_image_next_relocation(const struct elf_image *image, size_t *cursor,

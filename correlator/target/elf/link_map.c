@@ -26,9 +26,9 @@ static uint32_t read_field(const struct elf_image *image, const char *name)
 	struct field_description field;
 	struct elf_symbol symbol;
 
-	if (elf_image_find_symbol(image, name, &symbol) || !symbol.is_defined ||
-	    elf_image_read(image, symbol.value, &field, sizeof(field)) || field.bits != WORD_BITS ||
-	    field.count != 1 || field.at > FIELD_AT_MAX)
+	if (!elf_image_find_defined(image, name, &symbol) ||
+	    elf_image_read(image, symbol.value, &field, sizeof(field)) < 0 ||
+	    field.bits != WORD_BITS || field.count != 1 || field.at > FIELD_AT_MAX)
 		return 0;
 	return field.at;
 }
@@ -38,31 +38,15 @@ void link_map_note(const struct elf_image *image, uint64_t load_bias,
 {
 	struct elf_symbol symbol;
 
-	if (!layout->debug_address && !elf_image_find_symbol(image, "_r_debug", &symbol) &&
-	    symbol.is_defined)
+	if (!layout->debug_address && elf_image_find_defined(image, "_r_debug", &symbol))
 		layout->debug_address = load_bias + symbol.value;
 	/* musl's name for its own, ldso/dynlink.c. */
-	if (!elf_image_find_symbol(image, "_dl_debug_addr", &symbol) && symbol.is_defined)
+	if (elf_image_find_defined(image, "_dl_debug_addr", &symbol))
 		layout->is_musl = true;
 	if (!layout->module_at)
 		layout->module_at = read_field(image, "_thread_db_link_map_l_tls_modid");
 	if (!layout->offset_at)
 		layout->offset_at = read_field(image, "_thread_db_link_map_l_tls_offset");
-}
-
-void link_map_note_objects(pid_t pid, const struct memory_map *map, struct link_map_layout *layout)
-{
-	const struct memory_map_entry *entry;
-	size_t cursor = 0;
-
-	while ((entry = memory_map_next_object(map, &cursor))) {
-		_cleanup_(elf_image_freep) struct elf_image *image = NULL;
-		uint64_t bias;
-
-		if (entry->is_readable && !elf_image_open_mapping(pid, entry, &image) &&
-		    !elf_image_load_bias(image, entry, &bias))
-			link_map_note(image, bias, layout);
-	}
 }
 
 /* The loader's entry of the object at load_bias. */
@@ -72,16 +56,16 @@ static int find_entry(const struct link_map_layout *layout, const struct memory_
 	uint64_t entry, address;
 	int r = memory_read_u64(reader, layout->debug_address + DEBUG_MAP_AT, &entry);
 
-	for (uint32_t i = 0; !r && entry && i < LINK_MAP_ENTRIES_MAX; i++) {
+	for (uint32_t i = 0; r == 0 && entry && i < LINK_MAP_ENTRIES_MAX; i++) {
 		r = memory_read_u64(reader, entry + MAP_ADDRESS_AT, &address);
-		if (!r && address == load_bias) {
+		if (r == 0 && address == load_bias) {
 			*ret_entry = entry;
 			return 0;
 		}
-		if (!r)
+		if (r == 0)
 			r = memory_read_u64(reader, entry + MAP_NEXT_AT, &entry);
 	}
-	return r ? r : -ENOENT;
+	return r < 0 ? r : -ENOENT;
 }
 
 static int disagree(const char *what, uint64_t by_relocation, uint64_t by_loader)
@@ -102,11 +86,11 @@ int link_map_confirm(const struct link_map_layout *layout, const struct memory_r
 	if (!layout->debug_address || !layout->module_at || !layout->offset_at)
 		return -ENOENT;
 	r = find_entry(layout, reader, load_bias, &entry);
-	if (!r)
+	if (r == 0)
 		r = memory_read_u64(reader, entry + layout->module_at, &module);
-	if (!r)
+	if (r == 0)
 		r = memory_read_u64(reader, entry + layout->offset_at, &offset);
-	if (r)
+	if (r < 0)
 		return r;
 	if (location->model == TLS_MODEL_DYNAMIC)
 		return module == location->module ? 0

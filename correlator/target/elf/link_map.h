@@ -8,11 +8,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "target/elf/elf_image.h"
 #include "target/elf/tls_symbol.h"
-#include "target/proc/memory_map.h"
 #include "target/proc/memory_reader.h"
 
 /* No process loads this many objects. */
@@ -31,9 +29,6 @@ struct link_map_layout {
 /* Adds what one loaded object tells. */
 void link_map_note(const struct elf_image *image, uint64_t load_bias,
 		   struct link_map_layout *layout);
-
-/* The same of all the objects of a process. */
-void link_map_note_objects(pid_t pid, const struct memory_map *map, struct link_map_layout *layout);
 
 /*
  * Whether the loader's own figures lead to the variable's location as found in the object at

@@ -27,18 +27,6 @@ static const struct state_changes upstream_changes = { { "Ruby_Profiler_State_ap
 static const struct state_changes upstream_exported_changes = { { "Ruby_Profiler_State_get",
 								  "Ruby_Profiler_State_for" } };
 
-static bool find_function(const struct elf_image *image, const char *name,
-			  struct elf_symbol *ret_symbol)
-{
-	struct elf_symbol symbol;
-
-	if (elf_image_find_symbol(image, name, &symbol) < 0 || !symbol.is_defined ||
-	    symbol.type != STT_FUNC)
-		return false;
-	*ret_symbol = symbol;
-	return true;
-}
-
 /* As many bytes as the file has at the address, size_bytes at most. */
 static size_t read_code(const struct elf_image *image, uint64_t virtual_address, uint8_t *code,
 			size_t size_bytes)
@@ -109,7 +97,8 @@ static int find_named(const struct elf_image *image, const struct state_changes 
 		struct elf_symbol function;
 		uint64_t size_bytes;
 
-		if (!find_function(image, changes->names[i], &function))
+		if (!elf_image_find_defined(image, changes->names[i], &function) ||
+		    function.type != STT_FUNC)
 			return 0;
 		size_bytes = function.size_bytes ? function.size_bytes : WINDOW_BYTES;
 		if (!find_site(image, function.value, size_bytes, changes->names[i],

@@ -2,11 +2,11 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <correlator/state_abi.h>
 
 #include "base/cleanup.h"
 
@@ -26,34 +26,59 @@ static uint64_t find_end(const struct memory_map *map, const struct memory_map_e
 	return end;
 }
 
-int publisher_open(const struct memory_map *map, const struct memory_map_entry *entry, int fd,
-		   const struct elf_image *image, struct publisher *ret_publisher)
+static void publisher_free(struct publisher *publisher)
 {
-	struct elf_symbol symbol;
-	int sites;
+	(void)close(publisher->fd);
+	free(publisher);
+}
 
-	if (elf_image_find_symbol(image, STATE_SYMBOL, &symbol) || !symbol.is_defined ||
+void publishers_deinit(struct publishers *publishers)
+{
+	for (size_t i = 0; i < publishers->count; i++)
+		publisher_free(publishers->list[i]);
+	publishers->count = 0;
+}
+
+static bool has(const struct publishers *publishers, const struct memory_map_entry *entry)
+{
+	for (size_t i = 0; i < publishers->count; i++)
+		if (publishers->list[i]->start == entry->start)
+			return true;
+	return false;
+}
+
+int publishers_note(struct publishers *publishers, const struct loaded_object *object)
+{
+	const struct memory_map_entry *entry = object->entry;
+	_cleanup_fd_ int fd = -1;
+	struct publisher *publisher;
+	struct elf_symbol symbol;
+	int sites = 0;
+
+	if (publishers->count == PUBLISHERS_MAX || has(publishers, entry) ||
+	    !elf_image_find_defined(object->image, publishers->symbol, &symbol) ||
 	    symbol.type != STT_TLS)
 		return 0;
-	*ret_publisher = (struct publisher){
+	fd = fcntl(object->fd, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	publisher = malloc(sizeof(*publisher));
+	if (!publisher)
+		return -ENOMEM;
+	*publisher = (struct publisher){
 		.is_deleted = entry->is_deleted,
 		.device = device_of(entry),
 		.inode = entry->inode,
 		.start = entry->start,
-		.end = find_end(map, entry),
-		.fd = fd,
+		.end = find_end(object->map, entry),
+		.fd = TAKE_FD(fd),
 	};
-	(void)snprintf(ret_publisher->path, sizeof(ret_publisher->path), "%s", entry->path);
-	sites = probe_site_find(image, STATE_SYMBOL, ret_publisher->sites);
-	ret_publisher->site_count = sites > 0 ? (size_t)sites : 0;
-	return 1;
-}
-
-void publisher_deinit(struct publisher *publisher)
-{
-	if (publisher->fd >= 0)
-		(void)close(publisher->fd);
-	publisher->fd = -1;
+	(void)snprintf(publisher->path, sizeof(publisher->path), "%s", entry->path);
+	if (publishers->has_sites)
+		sites = probe_site_find(object->image, publishers->symbol, publisher->sites);
+	publisher->site_count = sites > 0 ? (size_t)sites : 0;
+	publishers->list[publishers->count++] = publisher;
+	return 0;
 }
 
 static const struct memory_map_entry *find_mapping(const struct publisher *publisher,
@@ -71,9 +96,104 @@ static const struct memory_map_entry *find_mapping(const struct publisher *publi
 	return NULL;
 }
 
-bool publisher_is_mapped(const struct publisher *publisher, const struct memory_map *map)
+bool publishers_drop_unmapped(struct publishers *publishers, const struct memory_map *map)
 {
-	return find_mapping(publisher, map) != NULL;
+	size_t count = publishers->count, kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct publisher *publisher = publishers->list[i];
+
+		if (!find_mapping(publisher, map)) {
+			publisher_free(publisher);
+			publishers->live = 0;
+			continue;
+		}
+		if (publishers->live == i)
+			publishers->live = kept;
+		publishers->list[kept++] = publisher;
+	}
+	publishers->count = kept;
+	return kept < count;
+}
+
+static int resolve(struct publisher *publisher, const char *symbol,
+		   const struct memory_map_entry *entry, const struct memory_reader *reader,
+		   const struct link_map_layout *layout)
+{
+	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+	uint64_t bias;
+	int r = elf_image_open(publisher->fd, &image);
+
+	if (r == 0)
+		r = elf_image_load_bias(image, entry, &bias);
+	if (r == 0)
+		r = tls_symbol_resolve(image, bias, reader, symbol, layout->is_musl,
+				       &publisher->tls);
+	if (r < 0)
+		return r;
+	r = link_map_confirm(layout, reader, bias, &publisher->tls);
+	publisher->tls.is_confirmed = r == 0;
+	return r == -ENOENT ? 0 : r;
+}
+
+static int locate(struct publisher *publisher, const char *symbol, const struct memory_map *map,
+		  const struct memory_reader *reader, const struct link_map_layout *layout)
+{
+	const struct memory_map_entry *entry = find_mapping(publisher, map);
+	int r;
+
+	if (!entry || publisher->is_refused)
+		return 0;
+	/* The loader maps the whole file first, then each segment over it. */
+	publisher->end = find_end(map, entry);
+	r = resolve(publisher, symbol, entry, reader, layout);
+	/* Not relocated yet, or its memory cannot be read for a moment. */
+	if (r == -EAGAIN || r == -EFAULT)
+		return 0;
+	publisher->is_located = r == 0;
+	publisher->is_refused = r < 0;
+	return r;
+}
+
+int publishers_locate(struct publishers *publishers, const struct memory_map *map,
+		      const struct memory_reader *reader, const struct link_map_layout *layout)
+{
+	int failure = 0;
+
+	for (size_t i = 0; i < publishers->count; i++) {
+		struct publisher *publisher = publishers->list[i];
+		int r;
+
+		if (publisher->is_located)
+			continue;
+		r = locate(publisher, publishers->symbol, map, reader, layout);
+		failure = r < 0 ? r : failure;
+		if (publisher->is_located && !publishers->list[publishers->live]->is_located)
+			publishers->live = i;
+	}
+	return publishers_live(publishers) ? 0 : failure;
+}
+
+const struct publisher *publishers_live(const struct publishers *publishers)
+{
+	if (publishers->live >= publishers->count ||
+	    !publishers->list[publishers->live]->is_located)
+		return NULL;
+	return publishers->list[publishers->live];
+}
+
+bool publishers_prefer(struct publishers *publishers, uint64_t address)
+{
+	for (size_t i = 0; i < publishers->count; i++) {
+		const struct publisher *publisher = publishers->list[i];
+
+		if (i == publishers->live || !publisher->is_located || address < publisher->start ||
+		    address >= publisher->end)
+			continue;
+		publishers->live = i;
+		return true;
+	}
+	return false;
 }
 
 bool publisher_is_there(const struct publisher *publisher, pid_t pid)
@@ -81,44 +201,6 @@ bool publisher_is_there(const struct publisher *publisher, pid_t pid)
 	struct memory_reader reader = memory_reader_of_process(pid);
 	char magic[SELFMAG];
 
-	return !memory_read(&reader, publisher->start, magic, sizeof(magic)) &&
-	       !memcmp(magic, ELFMAG, SELFMAG);
-}
-
-static int resolve(struct publisher *publisher, const struct memory_map_entry *entry,
-		   const struct memory_reader *reader, const struct link_map_layout *layout)
-{
-	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
-	uint64_t bias;
-	int result = elf_image_open(publisher->fd, &image);
-
-	if (!result)
-		result = elf_image_load_bias(image, entry, &bias);
-	if (!result)
-		result = tls_symbol_resolve(image, bias, reader, STATE_SYMBOL, layout->is_musl,
-					    &publisher->tls);
-	if (result)
-		return result;
-	result = link_map_confirm(layout, reader, bias, &publisher->tls);
-	publisher->tls.is_confirmed = result == 0;
-	return result == -ENOENT ? 0 : result;
-}
-
-int publisher_locate(struct publisher *publisher, const struct memory_map *map,
-		     const struct memory_reader *reader, const struct link_map_layout *layout)
-{
-	const struct memory_map_entry *entry = find_mapping(publisher, map);
-	int result;
-
-	if (!entry || publisher->is_refused)
-		return 0;
-	/* The loader maps the whole file first, then each segment over it. */
-	publisher->end = find_end(map, entry);
-	result = resolve(publisher, entry, reader, layout);
-	/* Not relocated yet, or its memory cannot be read for a moment. */
-	if (result == -EAGAIN || result == -EFAULT)
-		return 0;
-	publisher->is_located = result == 0;
-	publisher->is_refused = result < 0;
-	return result ? result : 1;
+	return memory_read(&reader, publisher->start, magic, sizeof(magic)) == 0 &&
+	       memcmp(magic, ELFMAG, SELFMAG) == 0;
 }

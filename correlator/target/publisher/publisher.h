@@ -1,8 +1,8 @@
 /*
- * One loaded object of a process that defines the thread-local: where it lies, its file, where the
- * variable is once the loader has relocated it, and where uprobes go. A process may have several
- * (two versions of the gem, or two gems): each has a variable of its own. Owned by a ruby_target;
- * single thread.
+ * The loaded objects of a process that define one thread-local: where each lies, its file, where
+ * the variable is once the loader has relocated it, and where uprobes go. A process may have
+ * several (two versions of the gem, or two gems): each has a variable of its own, and one of them
+ * is read. Owned by a target; single thread. Logs what is refused, once.
  */
 #pragma once
 
@@ -11,15 +11,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "target/elf/elf_image.h"
 #include "target/elf/link_map.h"
+#include "target/elf/object_walk.h"
 #include "target/elf/tls_symbol.h"
 #include "target/proc/memory_map.h"
 #include "target/proc/memory_reader.h"
 #include "target/publisher/probe_site.h"
 
 enum {
-	OBJECT_PATH_BYTES = 512
+	PUBLISHERS_MAX = 8 /* objects of one process; more are not looked at */
 };
 
 struct publisher {
@@ -37,24 +37,37 @@ struct publisher {
 	bool is_refused; /* the two ways disagree, or no loader writes what is there */
 };
 
+struct publishers {
+	const char *symbol; /* the variable's name, static text */
+	bool has_sites; /* uprobes can sit where it changes */
+	struct publisher *list[PUBLISHERS_MAX]; /* in the order they were found in. Owned. */
+	size_t count;
+	size_t live; /* which of them is read */
+};
+
+/* Of a set whose symbol and has_sites are set and all else zero. */
+void publishers_deinit(struct publishers *publishers);
+
+/* Adds an object if it defines the variable, not located yet. 0, -ENOMEM, -EMFILE, -ENFILE. */
+int publishers_note(struct publishers *publishers, const struct loaded_object *object);
+/* Drops those that are not mapped any more where they were. True: there was one. */
+bool publishers_drop_unmapped(struct publishers *publishers, const struct memory_map *map);
 /*
- * Looks whether an object defines the thread-local: 1, *ret_publisher is set, not located yet, and
- * owns fd; or 0. entry: the object's first mapping.
+ * Locates the variable in those where it is not, by the object's relocation and, where the loader's
+ * list can be read, by that. 0; or, while none is located, a negative result of
+ * tls_symbol_resolve() or link_map_confirm(), which is final for that object. That the loader is
+ * not done with one yet is not an error.
  */
-int publisher_open(const struct memory_map *map, const struct memory_map_entry *entry, int fd,
-		   const struct elf_image *image, struct publisher *ret_publisher);
-void publisher_deinit(struct publisher *publisher);
+int publishers_locate(struct publishers *publishers, const struct memory_map *map,
+		      const struct memory_reader *reader, const struct link_map_layout *layout);
 
-/* True if the process still maps it where it was. */
-bool publisher_is_mapped(const struct publisher *publisher, const struct memory_map *map);
+/* The one that is read; NULL: there is none, or the loader is not done with it. */
+const struct publisher *publishers_live(const struct publishers *publishers);
+/* Reads the one that has code at address from now on. True: it was another one before. */
+bool publishers_prefer(struct publishers *publishers, uint64_t address);
 
-/* The same by one small read of the process, which another file's mapping can deceive. */
+/*
+ * True if the process still maps it where it was, by one small read of the process, which another
+ * file's mapping can deceive.
+ */
 bool publisher_is_there(const struct publisher *publisher, pid_t pid);
-
-/*
- * Locates the variable, by the object's relocation and, where the loader's list can be read, by
- * that: 1, 0 (the loader is not done with the object yet), or a negative result of
- * tls_symbol_resolve() or link_map_confirm(), which is final.
- */
-int publisher_locate(struct publisher *publisher, const struct memory_map *map,
-		     const struct memory_reader *reader, const struct link_map_layout *layout);

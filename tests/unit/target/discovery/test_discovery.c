@@ -31,13 +31,17 @@ struct bench {
 	int answer;
 };
 
-static int note(void *user, pid_t pid, uint64_t start_ticks)
+static const struct target_keys ruby_contexts = { .wants_ruby = true };
+
+static int note(void *user, struct target *target)
 {
 	struct bench *bench = user;
 
-	assert_true(start_ticks > 0);
+	assert_true(target->ruby.is_ruby);
+	assert_non_null(target_publisher(target));
 	assert_true(bench->found_count < FOUND_MAX);
-	bench->found[bench->found_count++] = pid;
+	bench->found[bench->found_count++] = target->info.pid;
+	target_free(target);
 	return bench->answer;
 }
 
@@ -58,7 +62,8 @@ static int set_up(void **state)
 	assert_non_null(bench);
 	stand_in_make(&bench->files);
 	bench->now_ns = 1;
-	assert_int_equal(discovery_new(bench->files.name, NULL, &bench->discovery), 0);
+	assert_int_equal(discovery_new(bench->files.name, NULL, &ruby_contexts, &bench->discovery),
+			 0);
 	*state = bench;
 	return 0;
 }
@@ -189,7 +194,9 @@ static void another_name_is_not_reported(void **state)
 
 	discovery_free(bench->discovery);
 	bench->discovery = NULL;
-	assert_int_equal(discovery_new("no-process-has-this-name", NULL, &bench->discovery), 0);
+	assert_int_equal(
+		discovery_new("no-process-has-this-name", NULL, &ruby_contexts, &bench->discovery),
+		0);
 	assert_int_equal(look_after(bench, 0), 0);
 	stop(pid);
 }
@@ -201,11 +208,14 @@ static void another_cgroup_is_not_reported(void **state)
 
 	discovery_free(bench->discovery);
 	bench->discovery = NULL;
-	assert_int_equal(discovery_new(bench->files.name, "/no.such.slice", &bench->discovery), 0);
+	assert_int_equal(discovery_new(bench->files.name, "/no.such.slice", &ruby_contexts,
+				       &bench->discovery),
+			 0);
 	assert_int_equal(look_after(bench, 0), 0);
 	discovery_free(bench->discovery);
 	bench->discovery = NULL;
-	assert_int_equal(discovery_new(bench->files.name, "/", &bench->discovery), 0);
+	assert_int_equal(discovery_new(bench->files.name, "/", &ruby_contexts, &bench->discovery),
+			 0);
 	assert_int_equal(look_after(bench, 0), 1);
 	stop(pid);
 }
@@ -270,7 +280,7 @@ static int look_as_stand_in(const char *name)
 	struct bench bench = { .now_ns = 1 };
 	size_t count;
 
-	if (discovery_new(name, NULL, &bench.discovery))
+	if (discovery_new(name, NULL, &ruby_contexts, &bench.discovery))
 		return 100;
 	count = look_after(&bench, 0);
 	discovery_free(bench.discovery);
