@@ -48,19 +48,19 @@ void process_filter_deinit(struct process_filter *filter)
 
 bool process_filter_has_comm(const struct process_filter *filter, const char *comm)
 {
-	return !filter->comm || !fnmatch(filter->comm, comm, 0);
+	return !filter->comm || fnmatch(filter->comm, comm, 0) == 0;
 }
 
 static bool path_matches(const char *pattern, const char *path)
 {
 	const int flags = FNM_NOESCAPE | FNM_LEADING_DIR;
 
-	if (!strcmp(pattern, "/") || !fnmatch(pattern, path, flags))
+	if (strcmp(pattern, "/") == 0 || fnmatch(pattern, path, flags) == 0)
 		return true;
 	if (pattern[0] == '/' || pattern[0] == '*')
 		return false;
 	for (path = strchr(path, '/'); path; path = strchr(path + 1, '/'))
-		if (!fnmatch(pattern, path + 1, flags))
+		if (fnmatch(pattern, path + 1, flags) == 0)
 			return true;
 	return false;
 }
@@ -83,7 +83,7 @@ bool process_filter_has_cgroup(const struct process_filter *filter, const char *
 		if (!path)
 			continue;
 		length = strlen(++path);
-		if (length > mark_bytes && !strcmp(path + length - mark_bytes, deleted_mark))
+		if (length > mark_bytes && strcmp(path + length - mark_bytes, deleted_mark) == 0)
 			path[length - mark_bytes] = '\0';
 		if (path_matches(filter->cgroup, path))
 			return true;

@@ -22,7 +22,7 @@ static uint64_t find_header(const struct memory_map *map)
 
 	for (size_t i = 0; i < map->count; i++)
 		for (size_t name = 0; name < sizeof(names) / sizeof(names[0]); name++)
-			if (!strncmp(map->entries[i].path, names[name], strlen(names[name])))
+			if (strncmp(map->entries[i].path, names[name], strlen(names[name])) == 0)
 				return map->entries[i].start;
 	return 0;
 }
@@ -42,9 +42,10 @@ static void keep_text(const struct otel_text *text, char ret_text[static OTEL_DI
 			  OTEL_DISPLAY_BYTES);
 }
 
-bool otel_announcement_is_id(const char *name)
+/* Those are in each record, all else is an attribute. */
+static bool is_id(const char *name)
 {
-	return !strcmp(name, "trace_id") || !strcmp(name, "span_id");
+	return strcmp(name, "trace_id") == 0 || strcmp(name, "span_id") == 0;
 }
 
 static void keep_indexes(struct otel_announcement *announcement,
@@ -56,7 +57,7 @@ static void keep_indexes(struct otel_announcement *announcement,
 	for (size_t key = 0; key < announcement->key_count; key++) {
 		bool is_found = false;
 
-		if (!announcement->names[key] || otel_announcement_is_id(announcement->names[key]))
+		if (!announcement->names[key] || is_id(announcement->names[key]))
 			continue;
 		for (size_t i = 0; i < context->key_count; i++) {
 			if (!otel_text_is(&context->keys[i], announcement->names[key]))
@@ -116,10 +117,11 @@ static int read_payload(struct otel_announcement *announcement, const struct mem
 	r = memory_read(reader, header->payload_address, payload, header->payload_bytes);
 	if (r < 0 && r != -EFAULT)
 		return r;
-	if (read_header(announcement, reader, &after) || after.published_ns != header->published_ns)
+	if (read_header(announcement, reader, &after) < 0 ||
+	    after.published_ns != header->published_ns)
 		return -EAGAIN;
 	announcement->published_ns = header->published_ns;
-	if (!r)
+	if (r == 0)
 		r = otel_process_context_parse(payload, header->payload_bytes, context);
 	if (r < 0) {
 		if (may_complain(announcement))
@@ -140,7 +142,7 @@ void otel_announcement_init(struct otel_announcement *announcement, const char *
 	announcement->names = names;
 	announcement->key_count = key_count;
 	for (size_t i = 0; i < key_count; i++)
-		announcement->names_missing += names[i] && !otel_announcement_is_id(names[i]);
+		announcement->names_missing += names[i] && !is_id(names[i]);
 }
 
 bool otel_announcement_has_changed(const struct otel_announcement *announcement,
@@ -148,7 +150,7 @@ bool otel_announcement_has_changed(const struct otel_announcement *announcement,
 {
 	struct otel_process_header header;
 
-	return announcement->header_address && (read_header(announcement, reader, &header) ||
+	return announcement->header_address && (read_header(announcement, reader, &header) < 0 ||
 						header.published_ns != announcement->published_ns);
 }
 
@@ -163,9 +165,9 @@ int otel_announcement_look(struct otel_announcement *announcement, const struct 
 		return 0;
 	for (unsigned int i = 0; i < READ_ATTEMPTS && r == -EAGAIN; i++) {
 		r = read_header(announcement, reader, &header);
-		if (!r && header.published_ns == announcement->published_ns)
+		if (r == 0 && header.published_ns == announcement->published_ns)
 			return 0;
-		if (!r)
+		if (r == 0)
 			r = read_payload(announcement, reader, &header);
 	}
 	if (r == -EPROTONOSUPPORT && announcement->state != OTEL_ANNOUNCEMENT_REFUSED) {

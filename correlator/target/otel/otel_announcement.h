@@ -41,9 +41,6 @@ struct otel_announcement {
 	char environment_name[OTEL_DISPLAY_BYTES];
 };
 
-/* "trace_id" and "span_id" are in each record, all else is an attribute. */
-bool otel_announcement_is_id(const char *name);
-
 /* names: as above. */
 void otel_announcement_init(struct otel_announcement *announcement, const char *const *names,
 			    size_t key_count);

@@ -27,9 +27,9 @@ int namespaces_read(pid_t pid, struct namespaces *ret_namespaces)
 
 	for (int kind = 0; kind < _NAMESPACE_KIND_MAX; kind++) {
 		(void)snprintf(path, sizeof(path), "/proc/%d/ns/%s", pid, kinds[kind].file);
-		if (!stat(path, &status))
+		if (stat(path, &status) == 0)
 			namespaces.inodes[kind] = status.st_ino;
-		else if (errno == ENOENT && kill(pid, 0) && errno == ESRCH)
+		else if (errno == ENOENT && kill(pid, 0) < 0 && errno == ESRCH)
 			return -ESRCH;
 	}
 	*ret_namespaces = namespaces;
