@@ -1,5 +1,6 @@
 /*
- * Which processes are wanted, by name and by cgroup. Any thread; holds nothing but its copies.
+ * Which processes are wanted, by name and by cgroup. Any thread; holds nothing but its copies; does
+ * not log. Facts: cgroups(7), fnmatch(3).
  */
 #pragma once
 

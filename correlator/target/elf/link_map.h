@@ -2,7 +2,8 @@
  * The second way to a thread-local of glibc: what its dynamic loader itself keeps of an object, in
  * the list that it has for debuggers. Module number and static offset are private fields, whose
  * places libc tells by symbols made for libthread_db. Facts: glibc 2.36 include/link.h,
- * nptl_db/structs.def, elf/link.h (struct r_debug, struct link_map). Single thread.
+ * nptl_db/structs.def, elf/link.h (struct r_debug, struct link_map). Single thread;
+ * logs a disagreement. Keeps nothing but the layout, which its caller owns.
  */
 #pragma once
 

@@ -1,8 +1,9 @@
 /*
  * Finding the thread-local variable in a live process: which TLS model one loaded object reaches it
- * by, and the module and offset that the dynamic loader gave it. Single thread; logs only what is
- * refused. Facts: ELF handling of thread-local storage, sections 3 and 4; x86-64 psABI; AArch64 ELF
- * psABI; glibc 2.36 elf/dl-tls.c, sysdeps/{x86_64,aarch64}/dl-tlsdesc.h; musl 1.2 ldso/dynlink.c.
+ * by, and the module and offset that the dynamic loader gave it. Keeps nothing; single thread; logs
+ * only what is refused. Facts: ELF handling of thread-local storage, sections 3 and 4; x86-64
+ * psABI; AArch64 ELF psABI; glibc 2.36 elf/dl-tls.c, sysdeps/{x86_64,aarch64}/dl-tlsdesc.h;
+ * musl 1.2 ldso/dynlink.c.
  *
  * Reached by: a relocation of the symbol itself, else one without a symbol (which stands for the
  * object's own TLS block) when it is the only one, else, in a main program, the linker's fixed

@@ -1,6 +1,7 @@
 /*
  * OpenTelemetry's process context of one living process: found in its mappings, read by the rule of
- * its timestamp, and what is kept of it. Holds no resource; single thread.
+ * its timestamp, and what is kept of it. Holds no resource; single thread; logs what is refused or
+ * damaged, three times at most. Facts: OTEP 4719 (names of the mapping, the timestamp's rule).
  */
 #pragma once
 

@@ -1,6 +1,7 @@
 /*
  * Reading another process's memory, or a forged one in tests. Everything in target/ that decodes
- * the target's data takes a memory_reader, so it can be tested and fuzzed without a process.
+ * the target's data takes a memory_reader, so it can be tested and fuzzed without a process. Any
+ * thread; holds no resource; does not log. Facts: process_vm_readv(2).
  */
 #pragma once
 

@@ -2,7 +2,7 @@
  * Where a uprobe sits: at an instruction that the kernel emulates, at or just after the entry of a
  * function that changes the thread-local, before the change. A single-stepped site costs about
  * 14 times as much. Facts: arch/x86/kernel/uprobes.c (v6.18): branch_setup_xol_ops,
- * push_setup_xol_ops; costs measured. Single thread (libelf); does not log.
+ * push_setup_xol_ops; costs measured. Keeps nothing; single thread (libelf); does not log.
  */
 #pragma once
 

@@ -2,7 +2,8 @@
  * The loaded objects of a process that define one thread-local: where each lies, its file, where
  * the variable is once the loader has relocated it, and where uprobes go. A process may have
  * several (two versions of the gem, or two gems): each has a variable of its own, and one of them
- * is read. Owned by a target; single thread. Logs what is refused, once.
+ * is read. Owned by a target, what is handed out lives until the next look; single thread. Logs
+ * what is refused, once. Facts: correlator/state_abi.h, correlator/otel_record.h.
  */
 #pragma once
 

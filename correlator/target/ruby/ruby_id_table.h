@@ -1,7 +1,8 @@
 /*
  * The array in a live CRuby that leads from an ID's serial number to its name and its symbol:
  * `ids` in ruby_global_symbols (symbol.c). Every read starts at the table's own address again,
- * because the objects behind it move and are reallocated while Ruby runs. Single thread.
+ * because the objects behind it move and are reallocated while Ruby runs. Owns nothing; single
+ * thread; does not log.
  *
  * The table is u32 counter @0, VALUE ids @16 in all versions; a page holds 512 entries. What
  * differs shows in the objects' own types, so no version is needed:

@@ -1,5 +1,6 @@
 /*
- * Numbers of the target as Ruby prints them. Pure; independent of the locale.
+ * Numbers of the target as Ruby prints them. Pure, any thread; independent of the locale. Facts:
+ * flo_to_s in numeric.c and rb_float_flonum_value in internal/numeric.h, v3_1_2.
  */
 #pragma once
 

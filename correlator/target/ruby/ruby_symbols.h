@@ -2,7 +2,8 @@
  * The symbol table of a live CRuby (2.7 to 4.1dev), read from outside: the ID of a key's name,
  * and the name of an ID. No table of versions: the layout is probed with a semantic test.
  * One object per process image (an exec needs a new one; a forked child has the parent's IDs but
- * needs its own object). Single thread. Reads may sleep some milliseconds, see -EAGAIN.
+ * needs its own object). Owned by a ruby_target; single thread; does not log. Reads may sleep some
+ * milliseconds, see -EAGAIN.
  *
  * The table may be changing while it is read. A read that does not hold together is tried again,
  * 1 ms later and at most 5 times a call and 20 times a second, then reported as -EAGAIN. What is

@@ -1,6 +1,7 @@
 /*
  * The text of a captured value (snapshot.h) as it stands in records. Pure but for the names of
- * symbols, which a callback resolves. Single thread.
+ * symbols, which a callback resolves. Any thread; does not log. Facts: special_consts.h,
+ * value_type.h and encindex.h, v2_7_0 to v4_0_1.
  *
  *   String    its text; UTF-16/32 converted; what is not valid UTF-8, and control characters, as
  *             \xNN; of an encoding that is not known all that is not ASCII

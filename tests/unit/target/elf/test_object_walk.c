@@ -62,13 +62,15 @@ static void each_object_is_handed_out_once(void **state)
 static void what_is_not_kept_is_handed_out_again(void **state)
 {
 	struct object_walk walk = { .pid = getpid() };
+	uint64_t starts[2];
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(object_walk_begin(&walk, NULL), 0);
 		assert_int_equal(object_walk_next(&walk), 1);
-		assert_ptr_equal(walk.object.entry, &walk.map.entries[0]);
+		starts[i] = walk.object.entry->start;
 	}
+	assert_int_equal(starts[0], starts[1]);
 	object_walk_deinit(&walk);
 }
 
