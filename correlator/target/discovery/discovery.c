@@ -45,7 +45,6 @@ struct discovery {
 	pid_t own_pid;
 	struct known_process *processes; /* uthash, by pid */
 	uint64_t look_number;
-	size_t unreadable_count;
 };
 
 /* The files that a process has mapped. */
@@ -96,11 +95,6 @@ void discovery_free(struct discovery *discovery)
 	}
 	process_filter_deinit(&discovery->filter);
 	free(discovery);
-}
-
-size_t discovery_unreadable_count(const struct discovery *discovery)
-{
-	return discovery->unreadable_count;
 }
 
 static bool is_in_cgroup(const struct discovery *discovery, pid_t pid)
@@ -265,18 +259,14 @@ static int look_at_process(const struct look *look, pid_t pid)
 	struct discovery *discovery = look->discovery;
 	struct known_process *process;
 	struct process_info info;
-	int r = 0;
 
 	if (pid == discovery->own_pid || process_glance(pid, &info) < 0)
 		return 0;
 	process = recall(discovery, pid, info.start_ticks);
 	if (info.program.code_start == PROCESS_CODE_NONE ||
+	    info.program.code_start == PROCESS_CODE_HIDDEN ||
 	    !process_filter_has_comm(&discovery->filter, info.comm))
 		return 0;
-	if (info.program.code_start == PROCESS_CODE_HIDDEN) {
-		discovery->unreadable_count++;
-		return 0;
-	}
 	if (!process) {
 		process = remember(discovery, pid, &info);
 		if (!process)
@@ -284,12 +274,9 @@ static int look_at_process(const struct look *look, pid_t pid)
 	}
 	if (!process_is_same_program(&process->program, &info.program))
 		set_program(process, &info.program);
-	if (process->is_reported)
+	if (process->is_reported || process->next_look_ns > look->now_ns)
 		return 0;
-	if (process->next_look_ns <= look->now_ns)
-		r = look_at_program(look, process);
-	discovery->unreadable_count += process->is_unreadable;
-	return r;
+	return look_at_program(look, process);
 }
 
 static void forget_the_gone(struct discovery *discovery)
@@ -313,7 +300,6 @@ int discovery_look(struct discovery *discovery, uint64_t now_ns, discovery_found
 	if (r < 0)
 		return r;
 	discovery->look_number++;
-	discovery->unreadable_count = 0;
 	for (size_t i = 0; i < count; i++) {
 		r = look_at_process(&look, pids[i]);
 		if (r < 0)

@@ -11,7 +11,6 @@
  */
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/cleanup.h"
@@ -43,6 +42,3 @@ typedef int (*discovery_found_fn)(void *user, struct target *target);
  */
 int discovery_look(struct discovery *discovery, uint64_t now_ns, discovery_found_fn on_found,
 		   void *user);
-
-/* Processes with a fitting comm, in the last look, that may not be read. */
-size_t discovery_unreadable_count(const struct discovery *discovery);

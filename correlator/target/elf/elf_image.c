@@ -206,14 +206,6 @@ int elf_image_open_memory(const void *buffer, size_t size_bytes, struct elf_imag
 	return r < 0 ? r : open_file(&file, ret_image);
 }
 
-int elf_image_open_mapping(pid_t pid, const struct memory_map_entry *entry,
-			   struct elf_image **ret_image)
-{
-	_cleanup_fd_ int fd = memory_map_open_file(pid, entry);
-
-	return fd < 0 ? fd : elf_image_open(fd, ret_image);
-}
-
 void elf_image_free(struct elf_image *image)
 {
 	if (!image)

@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "base/cleanup.h"
 #include "target/proc/memory_map.h"
@@ -55,10 +54,6 @@ struct elf_segment {
 int elf_image_open(int fd, struct elf_image **ret_image);
 /* The same of a file in memory, which must outlive the image. */
 int elf_image_open_memory(const void *buffer, size_t size_bytes, struct elf_image **ret_image);
-/* Opens the object behind a mapping, as memory_map_open_file finds it; its errors, and those above.
- */
-int elf_image_open_mapping(pid_t pid, const struct memory_map_entry *entry,
-			   struct elf_image **ret_image);
 void elf_image_free(struct elf_image *image);
 DEFINE_CLEANUP(struct elf_image *, elf_image_free);
 

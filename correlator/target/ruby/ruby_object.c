@@ -42,7 +42,7 @@ int ruby_object_read(const struct memory_reader *reader, uint64_t value,
 	return 0;
 }
 
-enum ruby_object_type ruby_object_type(const struct ruby_object *object)
+static enum ruby_object_type type_of(const struct ruby_object *object)
 {
 	return (enum ruby_object_type)(object->words[0] & RUBY_OBJECT_TYPE_MASK);
 }
@@ -53,7 +53,7 @@ int ruby_object_string(const struct ruby_object *object, enum string_layout layo
 	uint64_t flags = object->words[0];
 	struct ruby_string string;
 
-	if (ruby_object_type(object) != RUBY_OBJECT_STRING)
+	if (type_of(object) != RUBY_OBJECT_STRING)
 		return -EINVAL;
 	string.encoding = (uint8_t)(flags >> STRING_ENCODING_SHIFT & STRING_ENCODING_MASK);
 	string.length_bytes = object->words[2];
@@ -80,7 +80,7 @@ int ruby_object_array(const struct ruby_object *object, struct ruby_array *ret_a
 	uint64_t flags = object->words[0];
 	struct ruby_array array;
 
-	if (ruby_object_type(object) != RUBY_OBJECT_ARRAY)
+	if (type_of(object) != RUBY_OBJECT_ARRAY)
 		return -EINVAL;
 	if (flags & ARRAY_EMBED) {
 		array.address = object->address + 16;
@@ -107,7 +107,7 @@ int ruby_object_data(const struct ruby_object *object, uint64_t *ret_address)
 	bool is_embedded = word <= 3 ? word & 2 : word & 1;
 	uint64_t address = is_embedded ? object->address + 32 : object->words[4];
 
-	if (ruby_object_type(object) != RUBY_OBJECT_DATA || !ruby_object_is_address(address))
+	if (type_of(object) != RUBY_OBJECT_DATA || !ruby_object_is_address(address))
 		return -EINVAL;
 	*ret_address = address;
 	return 0;
@@ -115,7 +115,7 @@ int ruby_object_data(const struct ruby_object *object, uint64_t *ret_address)
 
 int ruby_object_symbol_id(const struct ruby_object *object, uint64_t *ret_id)
 {
-	if (ruby_object_type(object) != RUBY_OBJECT_SYMBOL)
+	if (type_of(object) != RUBY_OBJECT_SYMBOL)
 		return -EINVAL;
 	*ret_id = object->words[4];
 	return 0;

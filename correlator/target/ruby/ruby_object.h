@@ -53,8 +53,6 @@ bool ruby_object_is_address(uint64_t value);
 int ruby_object_read(const struct memory_reader *reader, uint64_t value,
 		     struct ruby_object *ret_object);
 
-enum ruby_object_type ruby_object_type(const struct ruby_object *object);
-
 /* Each: 0, or -EINVAL when the object is of another type or its fields are impossible. */
 int ruby_object_string(const struct ruby_object *object, enum string_layout layout,
 		       struct ruby_string *ret_string);

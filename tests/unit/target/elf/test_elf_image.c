@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "target/elf/elf_image.h"
 #include "target/forged_elf.h"
+#include "target/open_mapping.h"
 
 static const char NAME[] = "ruby_profiler_state";
 
@@ -114,7 +115,7 @@ static void this_program_is_known_as_one_and_found_through_its_mapping(void **st
 		if (strcmp(entry->path, program) == 0)
 			break;
 	assert_non_null(entry);
-	assert_int_equal(elf_image_open_mapping(getpid(), entry, &image), 0);
+	assert_int_equal(open_mapping(entry, &image), 0);
 	assert_true(elf_image_is_program(image));
 	assert_int_equal(elf_image_load_bias(image, entry, &bias), 0);
 	assert_int_equal(elf_image_find_symbol(image, "main", &symbol), 0);
@@ -141,7 +142,7 @@ static void every_mapping_of_a_library_gives_the_same_load_bias(void **state)
 			continue;
 		if (!first) {
 			first = entry;
-			assert_int_equal(elf_image_open_mapping(getpid(), entry, &image), 0);
+			assert_int_equal(open_mapping(entry, &image), 0);
 			assert_int_equal(elf_image_load_bias(image, entry, &first_bias), 0);
 			assert_int_equal(first_bias, entry->start);
 		}
@@ -287,11 +288,11 @@ static void another_file_at_the_path_of_a_mapping_is_not_opened(void **state)
 
 	(void)state;
 	entry.inode = 1;
-	assert_int_equal(elf_image_open_mapping(getpid(), &entry, &image), -ESTALE);
+	assert_int_equal(open_mapping(&entry, &image), -ESTALE);
 	entry.path = "/no/such/file";
-	assert_int_equal(elf_image_open_mapping(getpid(), &entry, &image), -ENOENT);
+	assert_int_equal(open_mapping(&entry, &image), -ENOENT);
 	entry.path = "";
-	assert_int_equal(elf_image_open_mapping(getpid(), &entry, &image), -EINVAL);
+	assert_int_equal(open_mapping(&entry, &image), -EINVAL);
 }
 
 static void a_fifo_at_the_path_of_a_mapping_does_not_block(void **state)
@@ -306,7 +307,7 @@ static void a_fifo_at_the_path_of_a_mapping_does_not_block(void **state)
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_int_equal(stat(path, &status), 0);
 	entry.inode = status.st_ino;
-	assert_int_equal(elf_image_open_mapping(getpid(), &entry, &image), -ESTALE);
+	assert_int_equal(open_mapping(&entry, &image), -ESTALE);
 	assert_int_equal(unlink(path), 0);
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "target/elf/link_map.h"
+#include "target/open_mapping.h"
 
 #ifdef __aarch64__
 #define IS_ABOVE true
@@ -153,7 +154,7 @@ static void assert_confirmed(const struct link_map_layout *layout, const char *p
 		if (strcmp(entry->path, path) == 0)
 			break;
 	assert_non_null(entry);
-	assert_int_equal(elf_image_open_mapping(getpid(), entry, &image), 0);
+	assert_int_equal(open_mapping(entry, &image), 0);
 	assert_int_equal(elf_image_load_bias(image, entry, &bias), 0);
 	assert_int_equal(
 		tls_symbol_resolve(image, bias, &reader, "ruby_profiler_state", false, &symbol), 0);
@@ -173,7 +174,7 @@ static void note_objects(const struct memory_map *map, struct link_map_layout *l
 		_cleanup_(elf_image_freep) struct elf_image *image = NULL;
 		uint64_t bias;
 
-		if (entry->is_readable && elf_image_open_mapping(getpid(), entry, &image) == 0 &&
+		if (entry->is_readable && open_mapping(entry, &image) == 0 &&
 		    elf_image_load_bias(image, entry, &bias) == 0)
 			link_map_note(image, bias, layout);
 	}

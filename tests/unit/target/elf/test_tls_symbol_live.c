@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "target/elf/tls_symbol.h"
+#include "target/open_mapping.h"
 #include "target/tls_read.h"
 
 static const char NAME[] = "ruby_profiler_state";
@@ -47,7 +48,7 @@ static int resolve_in_self(const char *path, const char *name, struct tls_symbol
 		if (strcmp(entry->path, path) == 0)
 			break;
 	assert_non_null(entry);
-	assert_int_equal(elf_image_open_mapping(getpid(), entry, &image), 0);
+	assert_int_equal(open_mapping(entry, &image), 0);
 	assert_int_equal(elf_image_load_bias(image, entry, &bias), 0);
 	return tls_symbol_resolve(image, bias, &reader, name, false, ret_symbol);
 }
