@@ -28,24 +28,32 @@ static __always_inline __u64 tls_thread_pointer(struct task_struct *task)
 #endif
 }
 
+/* Reads a word of a task's memory; 0, or it cannot be read. */
+typedef long (*tls_read_fn)(struct task_struct *task, __u64 address, __u64 *ret_word);
+
+static __always_inline long tls_read_current(struct task_struct *task, __u64 address,
+					     __u64 *ret_word)
+{
+	return bpf_probe_read_user(ret_word, sizeof(*ret_word), (void *)address);
+}
+
 /* Walks the thread's DTV as __tls_get_addr does, without allocating (glibc 2.36 dl-tls.c). */
 static __always_inline __u32 tls_locate_dynamic(const struct tls_location *tls,
-						__u64 thread_pointer, __u64 *ret_address)
+						struct task_struct *task, __u64 thread_pointer,
+						tls_read_fn read, __u64 *ret_address)
 {
 	__u64 dtv, length, block;
 	__u64 entry_bytes = tls->dtv_entry_bytes;
 
-	if (bpf_probe_read_user(&dtv, sizeof(dtv),
-				(void *)(thread_pointer + (__s64)tls->dtv_pointer_offset)) ||
+	if (read(task, thread_pointer + (__u64)(__s64)tls->dtv_pointer_offset, &dtv) ||
 	    !table_pointer_is_sane(dtv))
 		return TLS_UNRESOLVED;
-	if (bpf_probe_read_user(&length, sizeof(length),
-				(void *)(tls->dtv_has_length ? dtv - entry_bytes : dtv)))
+	if (read(task, tls->dtv_has_length ? dtv - entry_bytes : dtv, &length))
 		return TLS_UNRESOLVED;
 	/* A thread that has not caught up with dlopen. */
 	if (tls->module > length)
 		return TLS_UNALLOCATED;
-	if (bpf_probe_read_user(&block, sizeof(block), (void *)(dtv + tls->module * entry_bytes)))
+	if (read(task, dtv + tls->module * entry_bytes, &block))
 		return TLS_UNRESOLVED;
 	if (!block || (block & 1))
 		return TLS_UNALLOCATED;
@@ -53,18 +61,25 @@ static __always_inline __u32 tls_locate_dynamic(const struct tls_location *tls,
 	return TLS_RESOLVED;
 }
 
-/* Of the current thread, for good once it is TLS_RESOLVED. Returns enum tls_resolution. */
-static __always_inline __u32 tls_locate(const struct tls_location *tls, struct task_struct *task,
-					__u64 *ret_address)
+/* Of any thread, by what reads its memory. Returns enum tls_resolution. */
+static __always_inline __u32 tls_locate_by(tls_read_fn read, const struct tls_location *tls,
+					   struct task_struct *task, __u64 *ret_address)
 {
 	__u64 thread_pointer = tls_thread_pointer(task);
 
 	if (!thread_pointer)
 		return TLS_UNRESOLVED;
 	if (tls->model == TLS_MODEL_DYNAMIC)
-		return tls_locate_dynamic(tls, thread_pointer, ret_address);
+		return tls_locate_dynamic(tls, task, thread_pointer, read, ret_address);
 	if (tls->model != TLS_MODEL_STATIC)
 		return TLS_UNRESOLVED;
 	*ret_address = thread_pointer + (__u64)tls->offset;
 	return TLS_RESOLVED;
+}
+
+/* Of the current thread, for good once it is TLS_RESOLVED. Returns enum tls_resolution. */
+static __always_inline __u32 tls_locate(const struct tls_location *tls, struct task_struct *task,
+					__u64 *ret_address)
+{
+	return tls_locate_by(tls_read_current, tls, task, ret_address);
 }

@@ -109,6 +109,8 @@ int session_flush(struct session *session, bool is_last, session_account_fn on_a
 	int result = allocate_batch(session);
 
 	if (!result)
+		result = collector_read_sleepers(session);
+	if (!result)
 		result = end_window(session, is_last);
 	if (result)
 		return log_error_errno(result, "cannot write up the open intervals");

@@ -6,14 +6,12 @@
 #include "base/cleanup.h"
 #include "probe/session_internal.h"
 
-int collector_run_tasks(struct session *session, enum collect_phase phase)
+static int run_iterator(const struct bpf_link *iterator)
 {
-	_cleanup_fd_ int fd = -1;
+	_cleanup_fd_ int fd = bpf_iter_create(bpf_link__fd(iterator));
 	char unused[64];
 	ssize_t got;
 
-	session->skeleton->bss->collect_phase = phase;
-	fd = bpf_iter_create(bpf_link__fd(session->iterator));
 	if (fd < 0)
 		return -errno;
 	/* The program prints nothing: one read walks all tasks; the kernel asks for more reads
@@ -22,6 +20,20 @@ int collector_run_tasks(struct session *session, enum collect_phase phase)
 		got = read(fd, unused, sizeof(unused));
 	} while (got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR)));
 	return got < 0 ? -errno : 0;
+}
+
+int collector_run_tasks(struct session *session, enum collect_phase phase)
+{
+	session->skeleton->bss->collect_phase = phase;
+	return run_iterator(session->iterator);
+}
+
+int collector_read_sleepers(struct session *session)
+{
+	if (!session->sleepers || !session->has_new_sleepers)
+		return 0;
+	session->has_new_sleepers = false;
+	return run_iterator(session->sleepers);
 }
 
 int collector_interrupt_cpus(struct session *session)

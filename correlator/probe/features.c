@@ -62,6 +62,26 @@ int features_missing_capabilities(char *ret_names, size_t names_bytes)
 	return missing;
 }
 
+static bool has_helper(const struct btf *btf, const char *name)
+{
+	int id = btf__find_by_name_kind(btf, "bpf_func_id", BTF_KIND_ENUM);
+	const struct btf_type *type = id > 0 ? btf__type_by_id(btf, (__u32)id) : NULL;
+
+	for (__u32 i = 0; type && i < btf_vlen(type); i++)
+		if (!strcmp(btf__name_by_offset(btf, btf_enum(type)[i].name_off), name))
+			return true;
+	return false;
+}
+
+bool features_can_read_tasks(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	bool can_read = btf && has_helper(btf, "BPF_FUNC_copy_from_user_task");
+
+	btf__free(btf);
+	return can_read;
+}
+
 static struct feature *add(struct feature *features, size_t *count, const char *name,
 			   enum feature_state state, const char *remedy)
 {
@@ -158,6 +178,11 @@ size_t features_look(struct feature ret_features[static FEATURES_MAX])
 	btf = btf__load_vmlinux_btf();
 	if (btf) {
 		look_at_hooks(ret_features, &count, btf);
+		add(ret_features, &count, "reading of sleeping threads",
+		    has_helper(btf, "BPF_FUNC_copy_from_user_task") ? FEATURE_PRESENT
+								    : FEATURE_OPTIONAL_ABSENT,
+		    "before 5.18 threads that sleep from the start on are `unknown` until they "
+		    "run");
 		btf__free(btf);
 	}
 	return count;

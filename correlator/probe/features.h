@@ -42,6 +42,9 @@ size_t features_look(struct feature ret_features[static FEATURES_MAX]);
  */
 int features_try_load(void);
 
+/* Whether a program may read another task's memory: bpf_copy_from_user_task(), since v5.18. */
+bool features_can_read_tasks(void);
+
 /*
  * The effective capabilities that are missing to observe processes of other users:
  * "CAP_BPF, CAP_PERFMON". Returns their number (0: none, ret_names is ""). CAP_SYS_ADMIN stands for

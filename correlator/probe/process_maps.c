@@ -19,6 +19,7 @@ int session_set_process(struct session *session, pid_t tgid, const struct proces
 	(void)collector_interrupt_cpus(session);
 	if (bpf_map_update_elem(processes, &key, config, BPF_ANY))
 		return log_error_errno(errno, "cannot configure process %d", tgid);
+	session->has_new_sleepers = true;
 	__atomic_add_fetch(&session->skeleton->bss->generation, 1, __ATOMIC_SEQ_CST);
 	/* Who runs now must not pass its system calls' edges the short way any more. */
 	if (config->flags & PROCESS_HAS_OTEL)

@@ -75,6 +75,7 @@ static int configure(struct session *session)
 	skeleton->bss->is_lean = session->options.is_lean;
 	if (session->options.is_lean)
 		(void)bpf_program__set_autoload(skeleton->progs.on_context_change, false);
+	(void)bpf_program__set_autoload(skeleton->progs.read_sleepers, features_can_read_tasks());
 	set_map_sizes(session);
 	config->contexts_max = bpf_map__max_entries(skeleton->maps.contexts);
 	config->accounts_max = bpf_map__max_entries(skeleton->maps.accounts_a);
@@ -161,6 +162,11 @@ static int prepare_maps(struct session *session)
 	session->iterator = bpf_program__attach_iter(skeleton->progs.collect_tasks, NULL);
 	if (!session->iterator)
 		return log_error_errno(errno, "cannot make the task iterator");
+	if (!bpf_program__autoload(skeleton->progs.read_sleepers))
+		return 0;
+	session->sleepers = bpf_program__attach_iter(skeleton->progs.read_sleepers, NULL);
+	if (!session->sleepers)
+		return log_error_errno(errno, "cannot make the iterator of sleeping tasks");
 	return 0;
 }
 
@@ -205,6 +211,7 @@ void session_free(struct session *session)
 	if (session->stats_fd >= 0)
 		(void)close(session->stats_fd);
 	(void)bpf_link__destroy(session->iterator);
+	(void)bpf_link__destroy(session->sleepers);
 	ring_buffer__free(session->ring);
 	correlator_bpf__destroy(session->skeleton);
 	free(session->keys);
@@ -249,6 +256,7 @@ int session_register_threads(struct session *session)
 {
 	int result = 0;
 
+	session->has_new_sleepers = true;
 	/* Twice: a thread that an unknown one made meanwhile may have got a tid behind the walk. */
 	for (int pass = 0; !result && pass < 2; pass++)
 		result = collector_run_tasks(session, COLLECT_PHASE_REGISTER);

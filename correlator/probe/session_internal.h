@@ -33,6 +33,8 @@ struct session {
 	struct session_options options;
 	struct correlator_bpf *skeleton;
 	struct bpf_link *iterator;
+	struct bpf_link *sleepers; /* the iterator that reads their memory; NULL = cannot */
+	bool has_new_sleepers; /* or something is new about where to read */
 	struct ring_buffer *ring;
 	session_event_fn on_event;
 	void *event_context;
@@ -52,6 +54,8 @@ struct session {
 /* collector.c: run the task iterator; write up whoever runs, by an interrupt on each CPU. Not
  * logged. */
 int collector_run_tasks(struct session *session, enum collect_phase phase);
+/* Looks at threads that have not run since they came to be observed, if any may be new. */
+int collector_read_sleepers(struct session *session);
 int collector_interrupt_cpus(struct session *session);
 
 /*

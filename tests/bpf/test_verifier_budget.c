@@ -18,6 +18,7 @@
 
 #include "correlator.skel.h"
 #include "kernel_test.h"
+#include "probe/features.h"
 
 static int find_ceiling(const char *name, unsigned int *ret_ceiling)
 {
@@ -40,6 +41,7 @@ static void check_programs(struct correlator_bpf *skeleton, const char *suffix)
 	int failed = 0;
 
 	assert_non_null(skeleton);
+	(void)bpf_program__set_autoload(skeleton->progs.read_sleepers, features_can_read_tasks());
 	assert_int_equal(correlator_bpf__load(skeleton), 0);
 	printf("%-24s %12s %12s %10s\n", "program", "verified", "ceiling", "jited B");
 	bpf_object__for_each_program(program, skeleton->obj) {

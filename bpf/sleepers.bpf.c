@@ -1,0 +1,73 @@
+/*
+ * Threads that have slept since before they were observed: whether they sleep in a context. They
+ * pass no boundary that could read it, and the flush's iterator cannot read another task's memory.
+ * This one may, because it may sleep (since 5.18). What a sleeping thread's pointer says does not
+ * change, so it is looked at once, before the flush that first charges the sleep.
+ */
+#include "context.bpf.h"
+
+static __always_inline long read_task(struct task_struct *task, __u64 address, __u64 *ret_word)
+{
+	return bpf_copy_from_user_task(ret_word, sizeof(*ret_word), (void *)address, task, 0);
+}
+
+/* That the variable is not there (yet), or NULL; not if it cannot be told. */
+static __always_inline bool is_null(const struct tls_location *tls, struct task_struct *task)
+{
+	__u64 address = 0, pointer = 0;
+	__u32 resolution = tls_locate_by(read_task, tls, task, &address);
+
+	if (resolution == TLS_UNALLOCATED)
+		return true;
+	return resolution == TLS_RESOLVED && !read_task(task, address, &pointer) && !pointer;
+}
+
+static __always_inline bool is_in_no_context(struct task_struct *task, __u32 tgid)
+{
+	struct process_config *config = bpf_map_lookup_elem(&processes, &tgid);
+	struct otel_config *otel;
+
+	if (!config)
+		return false;
+	/* As context_locate(): nothing publishes the variable (yet). */
+	if ((config->flags & PROCESS_READY) && !is_null(&config->tls, task))
+		return false;
+	if (!session.watches_otel || !(config->flags & PROCESS_HAS_OTEL))
+		return true;
+	otel = bpf_map_lookup_elem(&otel_processes, &tgid);
+	return otel && is_null(&otel->tls, task);
+}
+
+/* Has not run since it came to be observed. */
+static __always_inline bool is_sleeper(const struct thread_state *thread)
+{
+	return thread->is_ready && thread->clock.is_off_cpu && !thread->clock.last_cpu &&
+	       (thread->knowledge == CONTEXT_UNKNOWN || thread->context_hash == CONTEXT_HASH_NONE);
+}
+
+SEC("?iter.s/task")
+int read_sleepers(struct bpf_iter__task *context)
+{
+	struct task_struct *task = context->task;
+	struct thread_state *thread;
+	bool is_free;
+
+	if (!task)
+		return 0;
+	thread = bpf_task_storage_get(&threads, task, NULL, 0);
+	if (!thread || !is_sleeper(thread))
+		return 0;
+	is_free = is_in_no_context(task, thread->tgid);
+	if (!thread_try_hold(thread))
+		return 0;
+	/* If it woke up meanwhile, it reads its context itself. */
+	if (is_sleeper(thread)) {
+		thread->state_pointer = 0;
+		thread->context_hash = CONTEXT_HASH_NONE;
+		thread->knowledge = is_free ? CONTEXT_KNOWN : CONTEXT_UNKNOWN;
+	}
+	thread_release(thread);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";
