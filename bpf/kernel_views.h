@@ -44,7 +44,7 @@ struct pid {
 struct task_struct {
 	unsigned int __state; /* `state` before 5.14 */
 	unsigned int flags;
-	int on_cpu;
+	unsigned int on_cpu; /* an int, a u8 since 7.2: libbpf does not resize what is signed */
 	struct sched_entity se;
 	struct sched_info sched_info;
 	struct mm_struct *mm;

@@ -65,7 +65,9 @@ static __always_inline struct otel_thread *otel_find(void)
 static __always_inline void otel_take_config(struct otel_thread *otel,
 					     const struct thread_state *thread)
 {
-	const struct otel_config *config = bpf_map_lookup_elem(&otel_processes, &thread->tgid);
+	/* Before 6.2 a key that is a field of a global function's argument is refused. */
+	__u32 tgid = thread->tgid;
+	const struct otel_config *config = bpf_map_lookup_elem(&otel_processes, &tgid);
 
 	otel->generation = thread->generation;
 	if (config)
