@@ -157,8 +157,11 @@ class OtherKindsTest(OutputTest):
     def test_devices_and_the_name_of_standard_output(self):
         for path in "/dev/null", "/dev/zero":
             self.record("-o", path)
+        # As /dev/stdout is one.
+        name = self.folder / "stdout"
+        name.symlink_to("/proc/self/fd/1")
         result = subprocess.run([harness.CORRELATOR, "record", "-p", str(self.workload.pid),
-                                 *BRIEFLY, "-o", "/dev/stdout"], capture_output=True,
+                                 *BRIEFLY, "-o", name], capture_output=True,
                                 timeout=harness.DEADLINE_SECONDS)
         self.assertEqual(harness.EXIT_OK, result.returncode, result.stderr)
         self.assertEqual("meta", records.unpack_entries(result.stdout)[0][0][1]["kind"])
