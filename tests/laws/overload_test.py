@@ -18,7 +18,9 @@ SECONDS = float(os.environ.get("LAW_SECONDS", "5"))
 SMALL = ("--contexts", "16", "--accounts", "16")
 # Contexts are kept for three windows: 3 * (16384 contexts + 32768 accounts) of at most 1 KiB.
 RSS_BOUND_BYTES = 160 << 20
-# The later half of a flood may use as much more than the first: the allocator's rounding.
+ENTRY_BYTES = 1 << 10
+# The later half of a flood may use as much more than the first: the allocator's rounding. And what
+# it keeps more: on a busy machine windows differ in how much the target got done.
 RSS_GROWTH_BYTES = 8 << 20
 
 
@@ -45,10 +47,13 @@ class OverloadTest(law.LawTest):
 
     def check_memory(self, found):
         own = [record["own_rss_bytes"] for record in records.of_kind(found, "self")]
+        kept = [record["contexts"] + record["accounts"] for record in records.of_kind(found, "self")]
         self.assertLess(max(own), RSS_BOUND_BYTES)
         if len(own) > 6:
             half = len(own) // 2
-            self.assertLess(max(own[half:]) - max(own[:half]), RSS_GROWTH_BYTES, own)
+            more = max(0, max(kept[half:]) - max(kept[:half]))
+            self.assertLess(max(own[half:]) - max(own[:half]),
+                            RSS_GROWTH_BYTES + more * ENTRY_BYTES, list(zip(own, kept)))
         for record in records.of_kind(found, "self"):
             self.assertLessEqual(record["accounts"], record["accounts_max"])
 
