@@ -36,8 +36,9 @@ class ContainedTargetTest(harness.LiveTest):
                                             records.of_kind(found, "process")
                                             if record["ns_pid"] == answer])
         cpu = {record["request_id"]: record for record in records.of_kind(found, "cpu")}
+        totals = records.totals_by(found)
         for request_id in "main", "thread", "child":
-            self.assertAlmostEqual(30e6, cpu[request_id]["cpu_ns"], delta=3e6)
+            self.assertAlmostEqual(30e6, totals[request_id]["cpu_ns"], delta=3e6)
         self.assertEqual((workload.ns_pid, workload.pid),
                          (cpu["main"]["ns_tid"], cpu["main"]["tid"]))
         self.assertEqual(inside[workload.ns_pid], cpu["main"]["tid"])
