@@ -119,6 +119,8 @@ int session_flush(struct session *session, bool is_last, session_account_fn on_a
 	result = drain_epoch(session, bpf_map__fd(maps[epoch & 1]), on_account, context);
 	if (result)
 		return log_error_errno(result, "cannot drain the accounts");
+	if (session->calibration)
+		calibration_forget(session, session->calibration);
 	/* No program adds to it until the window after the one that is open. */
 	memset(&session->skeleton->bss->accounts_share[epoch & 1], 0,
 	       sizeof(session->skeleton->bss->accounts_share[0]));

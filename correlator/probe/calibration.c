@@ -158,7 +158,15 @@ void calibration_renew(struct calibration *calibration)
 
 bool calibration_owns(const struct calibration *calibration, uint32_t tgid)
 {
-	return calibration && (uint32_t)calibration->pid == tgid;
+	return calibration && calibration->pid > 0 && (uint32_t)calibration->pid == tgid;
+}
+
+void calibration_forget(struct session *session, struct calibration *calibration)
+{
+	if (!calibration->has_ended || calibration->pid <= 0)
+		return;
+	session_remove_process(session, calibration->pid);
+	calibration->pid = 0;
 }
 
 uint64_t session_calibration_cpu_ns(const struct session *session)
@@ -192,6 +200,8 @@ void session_read_ways(struct session *session, uint64_t since_ns, struct sessio
 		oldest_ns = since_ns;
 	ret_ways->hot_count = ret_ways->lone_count = ret_ways->slept_count = 0;
 	note_end(calibration);
+	if (calibration->has_ended)
+		return;
 	/* The oldest place in the ring may be written to at this moment. */
 	for (uint64_t back = 1; back < CALIBRATION_SAMPLES_MAX; back++) {
 		const struct calibration_sample *sample =

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 
 struct calibration;
+struct session;
 
 /* What was measured so far is of another mode. */
 void calibration_renew(struct calibration *calibration);
@@ -19,5 +20,7 @@ void calibration_end(struct calibration *calibration);
 void calibration_free(struct calibration *calibration);
 DEFINE_CLEANUP(struct calibration *, calibration_free);
 
-/* Is this the process? NULL: none is. */
+/* Are the accounts of this process its own, and nobody's business? NULL: there is none. */
 bool calibration_owns(const struct calibration *calibration, uint32_t tgid);
+/* After a window's accounts were drained: a process that has ended has no others. */
+void calibration_forget(struct session *session, struct calibration *calibration);

@@ -191,7 +191,7 @@ static void measure_sleep(struct calibrator *calibrator, const struct call *slee
 		 (double)user_ns - counts * calibrator->stopwatch.ns_per_count - hot_ns);
 }
 
-/* The next of the CPUs that targets were met on of late; of all, if there are none. */
+/* The next of the CPUs that targets were met on of late; if there are none, of all in turn. */
 static int choose_cpu(struct calibrator *calibrator)
 {
 	int count = calibrator->config->cpu_count;
@@ -207,7 +207,7 @@ static int choose_cpu(struct calibrator *calibrator)
 		    calibrator->looks - calibrator->seen_at[cpu] < LOOKS_REMEMBERED)
 			return cpu;
 	}
-	return (calibrator->cpu + 1) % count;
+	return (int)(calibrator->looks % (uint64_t)count);
 }
 
 static bool go_to_cpu(struct calibrator *calibrator, int cpu)

@@ -18,10 +18,11 @@ kernel's part 7 points too large), and utime/stime (ticks that come due while in
 the way out of the kernel, are delivered in user mode: 12 points too small).
 
 The tolerance is the records' own split_error_ns, and nothing else, whether the machine is idle or two
-other processes keep its CPUs busy. CEILINGS says how much that may be, in parts of the request's
-CPU and beside what the hypervisor stole: with these the test would notice what it is there for,
-as a way into the kernel of half the length is a difference of 18 points of getppid's loop, and
-none of 37.
+other processes keep its CPUs busy; but no more than TOLERANCES, in parts of the request's CPU and
+beside what the hypervisor stole. With these the test notices what it is there for: a way into the
+kernel of half the length is a difference of 17 points of getppid's loop. The bound itself is 4 to 9
+points of that on a machine with a steady speed, and wider where single calls differ more, which
+CEILINGS limits.
 
 Reading 1 MiB of zeros empties the caches that the user's part of the next turn fills again, which
 the construction does not know: 2.5 points on an AMD EPYC. Hence ZERO_TOLERANCE.
@@ -42,7 +43,8 @@ import harness
 import records
 from harness import Process, Recording, Workload
 
-CEILINGS = {"spin": 0.01, "zero": 0.05, "getppid": 0.15, "sparse": 0.10}
+TOLERANCES = {"spin": 0.01, "zero": 0.05, "getppid": 0.12, "sparse": 0.08}
+CEILINGS = {"spin": 0.02, "zero": 0.08, "getppid": 0.30, "sparse": 0.20}
 ZERO_TOLERANCE = 0.04
 STOPWATCH = harness.BUILD / "fixtures" / "syscall_stopwatch.so"
 TURNS = 20_000
@@ -142,13 +144,14 @@ class Split(harness.LiveTest):
         self.assertEqual(total["cpu_ns"], total["user_ns"] + total["kernel_ns"])
         return total["kernel_ns"] / total["cpu_ns"]
 
-    def check_share(self, name, total, truth, tolerance=0):
-        """Judges a kernel share by the records' own bound, and the bound by its ceiling."""
+    def check_share(self, name, total, truth, least=0):
+        """Judges a kernel share by the records' own bound (at least `least`), and that by its ceiling."""
         share, bound = self.kernel_share(total), total["split_error_ns"] / total["cpu_ns"]
         print(f"{name}: {truth:.4f}, by the records {share:.4f} ({100 * (share - truth):+.2f} points), "
               f"give or take {bound:.4f}", flush=True)
-        self.assertLessEqual(abs(truth - share), max(bound, tolerance))
         stolen = total["stolen_ns"] / total["cpu_ns"]
+        self.assertLessEqual(abs(truth - share),
+                             max(least, min(bound, TOLERANCES[name] + stolen)))
         self.assertLessEqual(bound, CEILINGS[name] + stolen)
 
     def check_timed(self, name, total, turns):
@@ -229,6 +232,21 @@ class CalibratorTest(harness.LiveTest):
         held = collections.Counter(os.readlink(fd) for fd in folder.iterdir())
         del held[next(name for name in held if name.startswith("pipe:"))]
         self.assertEqual({"anon_inode:bpf-map": 2, "anon_inode:[pidfd]": 1}, held)
+
+    def test_without_it_all_of_the_way_is_in_doubt(self):
+        with Workload("driven.rb") as workload:
+            self.target = workload.pid
+            recording, (calibrator,) = self.start("-k", "request_id", "-i", "200ms")
+            os.kill(calibrator, signal.SIGKILL)
+            recording.await_message("the process that measures .* has ended")
+            workload.evaluate(MEASURE)
+            measure(workload, "getppid", GETPPID)
+            self.assert_ended_well(recording, recording.stop())
+        found = recording.records()
+        total = records.totals_by(found)["getppid"]
+        self.assertGreaterEqual(total["split_error_ns"],
+                                min(total["cpu_ns"], TURNS * found[0]["transition_ns"] // 2))
+        self.assertEqual({workload.pid}, {record["pid"] for record in records.of_kind(found, "cpu")})
 
     def test_its_cost_is_less_than_a_percent_of_a_cpu_and_part_of_our_own(self):
         recording, (calibrator,) = self.start("-d", "3s")
