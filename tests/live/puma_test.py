@@ -124,9 +124,12 @@ class PumaTest(harness.LiveTest):
     def test_attached_in_the_middle_of_load_only_what_was_under_way_is_cut(self):
         with Puma(self.folder) as puma:
             idle_ns = puma.cpu_ns()
-            with puma.load(3) as load:
-                harness.await_true(lambda: self.has_worked(puma, idle_ns), "Puma to be at work")
+            with puma.load(harness.DEADLINE_SECONDS) as load:
+                self.await_work(puma, idle_ns + 200_000_000)
                 with Recording(self.output, "-p", puma.pid) as recording:
+                    before_ns = self.worked_ns(puma) - idle_ns
+                    self.await_work(puma, idle_ns + 3 * before_ns)
+                    load.process.terminate()
                     self.finish(load)
                     self.assert_ended_well(recording, recording.stop())
             truth = puma.stop()
@@ -148,10 +151,12 @@ class PumaTest(harness.LiveTest):
         self.assertLess(max(too_much, default=0), records.UNSEEN_NS, wrong)
 
     @staticmethod
-    def has_worked(puma, idle_ns):
+    def worked_ns(puma):
         tasks = [harness.threads(worker) or {} for worker in puma.workers]
-        cpu_ns = sum(cpu_ns for task in tasks for _, cpu_ns in task.values())
-        return cpu_ns > idle_ns + 200_000_000
+        return sum(cpu_ns for task in tasks for _, cpu_ns in task.values())
+
+    def await_work(self, puma, cpu_ns):
+        harness.await_true(lambda: self.worked_ns(puma) > cpu_ns, "Puma to be at work")
 
 
 if __name__ == "__main__":
