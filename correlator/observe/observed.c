@@ -231,7 +231,7 @@ void observed_expect_otel(struct observed *process, uint64_t now_ns)
 
 void observed_check_otel(struct observed *process, uint64_t now_ns)
 {
-	if (!process->target || !process->keys->otel_count)
+	if (!process->is_configured || !process->keys->otel_count)
 		return;
 	/* One that was not there may come; what it says beside the names is not urgent. */
 	if (process->target->otel.announcement.header_address

@@ -33,8 +33,13 @@ bool otel_target_is_complete(const struct otel_target *target)
 
 void otel_target_inherit(struct otel_target *target, const struct otel_target *parent)
 {
+	struct otel_announcement own = target->announcement;
+
+	if (own.state != OTEL_ANNOUNCEMENT_MISSING)
+		return;
 	target->announcement = parent->announcement;
-	target->announcement.header_address = 0;
+	target->announcement.header_address = own.header_address;
+	target->announcement.published_ns = own.published_ns;
 }
 
 void otel_target_config(const struct otel_target *target, struct otel_config *ret_config)

@@ -32,7 +32,7 @@ bool otel_target_is_complete(const struct otel_target *target);
 
 /*
  * Of a process that was forked off the parent's and runs the same program: what the parent's
- * process context said is true of it, too, but that it has none of its own (yet).
+ * process context said is true of it, too, unless one of its own was read.
  */
 void otel_target_inherit(struct otel_target *target, const struct otel_target *parent);
 
