@@ -1,0 +1,190 @@
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#include "net/listener.h"
+
+static char folder[] = "/tmp/test_listener.XXXXXX";
+static char path[sizeof(folder) + 8];
+static char address[sizeof(path) + 8];
+
+static int setup(void **state)
+{
+	(void)state;
+	if (!mkdtemp(folder))
+		return -1;
+	(void)snprintf(path, sizeof(path), "%s/socket", folder);
+	(void)snprintf(address, sizeof(address), "unix:%s", path);
+	return 0;
+}
+
+/* Fails if anything is left there. */
+static int teardown(void **state)
+{
+	(void)state;
+	return rmdir(folder);
+}
+
+/* 0, or the errno of connect(2). */
+static int try_to_connect(const struct sockaddr *to, socklen_t size_bytes)
+{
+	int fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int error = connect(fd, to, size_bytes) < 0 ? errno : 0;
+
+	assert_int_equal(close(fd), 0);
+	return error;
+}
+
+static struct sockaddr_un own_address(void)
+{
+	struct sockaddr_un own = { .sun_family = AF_UNIX };
+
+	(void)strcpy(own.sun_path, path);
+	return own;
+}
+
+static void a_socket_is_ours_alone_and_gone_at_the_end(void **state)
+{
+	struct sockaddr_un own = own_address();
+	struct listener listener;
+	struct stat status;
+
+	(void)state;
+	assert_int_equal(listener_open(address, &listener), 0);
+	assert_int_equal(listener.port, 0);
+	assert_string_equal(listener.path, path);
+	assert_int_equal(stat(path, &status), 0);
+	assert_true(S_ISSOCK(status.st_mode));
+	assert_int_equal(status.st_mode & 07777, 0600);
+	assert_true(fcntl(listener.fd, F_GETFD) & FD_CLOEXEC);
+	/* It does not wait for anybody. */
+	assert_int_equal(accept(listener.fd, NULL, NULL), -1);
+	assert_int_equal(errno, EAGAIN);
+	assert_int_equal(try_to_connect((struct sockaddr *)&own, sizeof(own)), 0);
+	listener_close(&listener);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+static void a_socket_left_behind_is_replaced(void **state)
+{
+	struct sockaddr_un own = own_address();
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct listener listener;
+
+	(void)state;
+	assert_int_equal(bind(fd, (struct sockaddr *)&own, sizeof(own)), 0);
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(try_to_connect((struct sockaddr *)&own, sizeof(own)), ECONNREFUSED);
+	assert_int_equal(listener_open(address, &listener), 0);
+	assert_int_equal(try_to_connect((struct sockaddr *)&own, sizeof(own)), 0);
+	listener_close(&listener);
+}
+
+static void one_in_use_and_what_is_no_socket_stay(void **state)
+{
+	struct sockaddr_un own = own_address();
+	struct listener listener, second;
+	int fd;
+
+	(void)state;
+	assert_int_equal(listener_open(address, &listener), 0);
+	assert_int_equal(listener_open(address, &second), -EADDRINUSE);
+	assert_int_equal(try_to_connect((struct sockaddr *)&own, sizeof(own)), 0);
+	listener_close(&listener);
+	/* Of another kind, and in use. */
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&own, sizeof(own)), 0);
+	assert_int_equal(listener_open(address, &listener), -EADDRINUSE);
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(unlink(path), 0);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(listener_open(address, &listener), -EADDRINUSE);
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(unlink(path), 0);
+}
+
+static void a_port_is_of_the_loopback_interface(void **state)
+{
+	static const char *const texts[] = { "tcp://127.0.0.1:0", "tcp://localhost:0" };
+	struct listener listener, second;
+	char text[32];
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct sockaddr_in bound;
+		socklen_t size_bytes = sizeof(bound);
+
+		assert_int_equal(listener_open(texts[i], &listener), 0);
+		assert_true(listener.port > 0);
+		assert_string_equal(listener.path, "");
+		assert_int_equal(getsockname(listener.fd, (struct sockaddr *)&bound, &size_bytes),
+				 0);
+		assert_int_equal(bound.sin_addr.s_addr, htonl(INADDR_LOOPBACK));
+		assert_int_equal(ntohs(bound.sin_port), listener.port);
+		assert_int_equal(try_to_connect((struct sockaddr *)&bound, size_bytes), 0);
+		(void)snprintf(text, sizeof(text), "tcp://127.0.0.1:%d", listener.port);
+		assert_int_equal(listener_open(text, &second), -EADDRINUSE);
+		listener_close(&listener);
+	}
+	assert_int_equal(listener_open("tcp://[::1]:0", &listener), 0);
+	assert_true(listener.port > 0);
+	listener_close(&listener);
+}
+
+static void anything_else_is_no_address(void **state)
+{
+	static const char *const texts[] = {
+		"",
+		"/run/socket",
+		"unix:",
+		"tcp://",
+		"tcp://127.0.0.1",
+		"tcp://127.0.0.1:",
+		"tcp://127.0.0.1:-1",
+		"tcp://127.0.0.1:65536",
+		"tcp://127.0.0.1:1x",
+		"tcp://0.0.0.0:1",
+		"tcp://[::]:1",
+		"tcp://192.0.2.1:1",
+		"tcp://localhost.example:1",
+		"http://127.0.0.1:1",
+	};
+	char text[5 + sizeof(((struct sockaddr_un *)0)->sun_path) + 1] = "unix:/";
+	struct listener listener;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		assert_int_equal(listener_open(texts[i], &listener), -EINVAL);
+	/* One character more than fits. */
+	memset(text + 6, 'x', sizeof(text) - 7);
+	assert_int_equal(listener_open(text, &listener), -EINVAL);
+	assert_int_equal(listener_open("unix:/nonexistent/socket", &listener), -ENOENT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_socket_is_ours_alone_and_gone_at_the_end),
+		cmocka_unit_test(a_socket_left_behind_is_replaced),
+		cmocka_unit_test(one_in_use_and_what_is_no_socket_stay),
+		cmocka_unit_test(a_port_is_of_the_loopback_interface),
+		cmocka_unit_test(anything_else_is_no_address),
+	};
+
+	return cmocka_run_group_tests_name("listener", tests, setup, teardown);
+}
