@@ -13,9 +13,6 @@ file(GLOB own_gem CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/ruby/ext/correlator/*.c
 set(upstream_gem ${CMAKE_SOURCE_DIR}/ruby/test/profiler_stand_in/profiler_stand_in.c)
 # As its extconf.rb.
 set(own_gem_flags -fvisibility=hidden -fno-omit-frame-pointer -fno-optimize-sibling-calls)
-# The names of upstream's two static functions.
-set(upstream_gem_flags -Dstate_apply=Ruby_Profiler_State_apply
-		       -Don_fiber_switch=Ruby_Profiler_fiber_switch_callback)
 
 # add_build(NAME own|upstream OUTPUT COMPILER FLAG...)
 function(add_build name gem output compiler)
