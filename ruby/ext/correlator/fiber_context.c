@@ -6,16 +6,16 @@
 #include <ruby/ractor.h>
 #endif
 
+#include "publication.h"
 #include "state_object.h"
 
 /* Set once, when the extension is loaded. */
 static ID set_local;
 static ID lent_local;
 
-static void publish(struct Ruby_Profiler_State *state)
+static void publish(VALUE state)
 {
-	if (state != ruby_profiler_state)
-		correlator_state_apply(state);
+	(void)publication_set(state, state_object_table(state));
 }
 
 /* What the running fiber of thread has set: a State, false for none, nil for nothing. */
@@ -43,7 +43,7 @@ static VALUE in_force_in(VALUE thread)
  */
 static VALUE left_published(VALUE thread)
 {
-	VALUE state = state_object_of(ruby_profiler_state);
+	VALUE state = publication_get();
 
 	return RB_NIL_P(set_in(thread)) && state_object_in_force(state) ? state : Qnil;
 }
@@ -62,7 +62,7 @@ VALUE fiber_context_get(void)
  */
 static void borrow(VALUE thread)
 {
-	VALUE state = state_object_of(ruby_profiler_state);
+	VALUE state = publication_get();
 	VALUE frame;
 	int line;
 
@@ -81,11 +81,11 @@ static void on_fiber_switch(rb_event_flag_t event, VALUE data, VALUE self, ID me
 	(void)self;
 	(void)method;
 	(void)class;
-	if (RB_NIL_P(state) && ruby_profiler_state) {
+	if (RB_NIL_P(state) && !RB_NIL_P(publication_get())) {
 		borrow(thread);
 		state = in_force_in(thread);
 	}
-	publish(state_object_table(state));
+	publish(state);
 }
 
 /*
@@ -99,7 +99,7 @@ static void on_raise(rb_event_flag_t event, VALUE data, VALUE self, ID method, V
 	(void)self;
 	(void)method;
 	(void)class;
-	publish(state_object_table(in_force_in(rb_thread_current())));
+	publish(in_force_in(rb_thread_current()));
 }
 
 /* Native threads are used again (Ruby up to 3.2 caches them): none may keep a dead thread's state.
@@ -111,7 +111,7 @@ static void on_thread_edge(rb_event_flag_t event, VALUE data, VALUE self, ID met
 	(void)self;
 	(void)method;
 	(void)class;
-	publish(NULL);
+	publish(Qnil);
 }
 
 static void add_event_hooks(void)
@@ -165,7 +165,7 @@ static void on_thread_resumed(rb_event_flag_t event, const rb_internal_thread_ev
 {
 	(void)event;
 	(void)unused;
-	publish(state_object_table(in_force_in(data->thread)));
+	publish(in_force_in(data->thread));
 }
 
 static void hook_thread_moves(void)
@@ -190,7 +190,7 @@ static void set_and_publish(VALUE thread, VALUE set, VALUE otherwise)
 	if (set != set_in(thread))
 		rb_thread_local_aset(thread, set_local, set);
 	state = in_force_in(thread);
-	publish(state_object_table(RB_NIL_P(state) ? otherwise : state));
+	publish(RB_NIL_P(state) ? otherwise : state);
 }
 
 void fiber_context_enter(VALUE state, struct fiber_context *ret_previous)
@@ -225,6 +225,7 @@ void fiber_context_define(void)
 {
 	set_local = rb_intern("__correlator_state__");
 	lent_local = rb_intern("__correlator_lent__");
+	publication_define();
 	define_ractor_hooks();
 	hook_this_ractor();
 	hook_thread_moves();

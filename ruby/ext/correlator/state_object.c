@@ -2,6 +2,8 @@
 
 #include <stdatomic.h>
 
+#include "publication.h"
+
 struct merge {
 	VALUE object;
 	struct Ruby_Profiler_State *base; /* NULL: none */
@@ -31,14 +33,13 @@ static void object_compact(void *data)
 	for (size_t i = 0; state && i < state->capacity; i++)
 		if (state->pairs[i].key)
 			state->pairs[i].value = rb_gc_location(state->pairs[i].value);
-	if (state)
-		correlator_state_owner(state)->object =
-			rb_gc_location(correlator_state_owner(state)->object);
 }
 
 static void object_free(void *data)
 {
-	correlator_state_retire(data);
+	/* Only what ends with Ruby itself is freed while it is published. */
+	publication_withdraw(data);
+	correlator_state_free(data);
 }
 
 static size_t object_bytes(const void *data)
@@ -54,7 +55,7 @@ static const rb_data_type_t state_object_type = {
 		.dsize = object_bytes,
 		.dcompact = object_compact,
 	},
-	/* Freeing calls neither Ruby nor anything that blocks: free() and atomics. */
+	/* Freeing calls neither Ruby nor anything that blocks. */
 	.flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
 };
 
@@ -68,28 +69,36 @@ struct Ruby_Profiler_State *state_object_table(VALUE object)
 	return state_object_is(object) ? RTYPEDDATA_DATA(object) : NULL;
 }
 
-VALUE state_object_of(struct Ruby_Profiler_State *table)
+/* In how many places object is set; NULL if it is no State, or one that was never filled. */
+static size_t *places_of(VALUE object)
 {
-	return table ? correlator_state_owner(table)->object : Qnil;
+	struct Ruby_Profiler_State *table = state_object_table(object);
+
+	return table ? correlator_state_places(table) : NULL;
 }
 
 void state_object_enter(VALUE object)
 {
-	if (state_object_is(object))
-		correlator_state_owner(RTYPEDDATA_DATA(object))->places++;
+	size_t *places = places_of(object);
+
+	if (places)
+		++*places;
 }
 
 bool state_object_in_force(VALUE object)
 {
-	return state_object_is(object) &&
-	       correlator_state_owner(RTYPEDDATA_DATA(object))->places > 0;
+	const size_t *places = places_of(object);
+
+	return places && *places > 0;
 }
 
 void state_object_leave(VALUE object)
 {
+	size_t *places = places_of(object);
+
 	/* The application may have moved States around itself. */
-	if (state_object_in_force(object))
-		correlator_state_owner(RTYPEDDATA_DATA(object))->places--;
+	if (places && *places > 0)
+		--*places;
 }
 
 /*
@@ -152,7 +161,6 @@ VALUE state_object_new(VALUE base, VALUE pairs)
 	merge.table = correlator_state_new(merge.keys);
 	if (!merge.table)
 		rb_memerror();
-	correlator_state_owner(merge.table)->object = merge.object;
 	RTYPEDDATA_DATA(merge.object) = merge.table;
 	for (size_t i = 0; merge.base && i < merge.base->capacity; i++)
 		if (merge.base->pairs[i].key)
@@ -178,7 +186,9 @@ VALUE state_object_to_h(VALUE state)
 
 static VALUE state_object_size(VALUE state)
 {
-	return SIZET2NUM(state_object_table(state)->size);
+	const struct Ruby_Profiler_State *table = state_object_table(state);
+
+	return SIZET2NUM(table ? table->size : 0);
 }
 
 void state_object_define(VALUE correlator)

@@ -26,9 +26,6 @@ bool state_object_is(VALUE object);
 /* The table of a State; NULL for any other object. Valid as long as the object is alive. */
 struct Ruby_Profiler_State *state_object_table(VALUE object);
 
-/* The State that owns table; nil for NULL and for a table without an owner. */
-VALUE state_object_of(struct Ruby_Profiler_State *table);
-
 /* One more, one less place has set object, if that is a State; whether any has. */
 void state_object_enter(VALUE object);
 void state_object_leave(VALUE object);
