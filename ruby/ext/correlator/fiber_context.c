@@ -6,6 +6,7 @@
 #include <ruby/ractor.h>
 #endif
 
+#include "other_publisher.h"
 #include "publication.h"
 #include "state_object.h"
 
@@ -13,9 +14,17 @@
 static ID set_local;
 static ID lent_local;
 
-static void publish(VALUE state)
+/*
+ * state: a State, or nil for none of ours; then what another publisher has is in force. Returns
+ * whether that is a change.
+ */
+static bool publish(VALUE state)
 {
-	(void)publication_set(state, state_object_table(state));
+	if (!publication_set(state, state_object_table(state)))
+		return false;
+	if (RB_NIL_P(state) && other_publisher_is_there())
+		other_publisher_restore();
+	return true;
 }
 
 /* What the running fiber of thread has set: a State, false for none, nil for nothing. */
@@ -85,7 +94,9 @@ static void on_fiber_switch(rb_event_flag_t event, VALUE data, VALUE self, ID me
 		borrow(thread);
 		state = in_force_in(thread);
 	}
-	publish(state);
+	/* The other one has just stored what this fiber has of it. */
+	if (!publish(state) && !RB_NIL_P(state) && other_publisher_is_there())
+		publication_renew();
 }
 
 /*
@@ -99,7 +110,7 @@ static void on_raise(rb_event_flag_t event, VALUE data, VALUE self, ID method, V
 	(void)self;
 	(void)method;
 	(void)class;
-	publish(in_force_in(rb_thread_current()));
+	(void)publish(in_force_in(rb_thread_current()));
 }
 
 /* Native threads are used again (Ruby up to 3.2 caches them): none may keep a dead thread's state.
@@ -111,7 +122,8 @@ static void on_thread_edge(rb_event_flag_t event, VALUE data, VALUE self, ID met
 	(void)self;
 	(void)method;
 	(void)class;
-	publish(Qnil);
+	if (!publication_set(Qnil, NULL) && other_publisher_is_there())
+		publication_renew();
 }
 
 static void add_event_hooks(void)
@@ -163,9 +175,13 @@ static void define_ractor_hooks(void)
 static void on_thread_resumed(rb_event_flag_t event, const rb_internal_thread_event_data_t *data,
 			      void *unused)
 {
+	VALUE state = in_force_in(data->thread);
+
 	(void)event;
 	(void)unused;
-	publish(in_force_in(data->thread));
+	/* Nothing that allocates: another publisher, who does not follow such moves, is not asked.
+	 */
+	(void)publication_set(state, state_object_table(state));
 }
 
 static void hook_thread_moves(void)
@@ -190,7 +206,7 @@ static void set_and_publish(VALUE thread, VALUE set, VALUE otherwise)
 	if (set != set_in(thread))
 		rb_thread_local_aset(thread, set_local, set);
 	state = in_force_in(thread);
-	publish(RB_NIL_P(state) ? otherwise : state);
+	(void)publish(RB_NIL_P(state) ? otherwise : state);
 }
 
 void fiber_context_enter(VALUE state, struct fiber_context *ret_previous)
@@ -226,6 +242,7 @@ void fiber_context_define(void)
 	set_local = rb_intern("__correlator_state__");
 	lent_local = rb_intern("__correlator_lent__");
 	publication_define();
+	other_publisher_define();
 	define_ractor_hooks();
 	hook_this_ractor();
 	hook_thread_moves();

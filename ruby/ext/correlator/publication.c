@@ -124,6 +124,13 @@ bool publication_set(VALUE state, struct Ruby_Profiler_State *table)
 	return true;
 }
 
+void publication_renew(void)
+{
+	const struct publication *publication = own;
+
+	correlator_state_apply(publication ? publication->table : NULL);
+}
+
 void publication_withdraw(const struct Ruby_Profiler_State *table)
 {
 	struct publication *publication = own;

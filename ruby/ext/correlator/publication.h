@@ -25,5 +25,8 @@ VALUE publication_get(void);
  */
 bool publication_set(VALUE state, struct Ruby_Profiler_State *table);
 
+/* Stores the same again, where another extension may have stored something else. */
+void publication_renew(void);
+
 /* Publishes nothing on this native thread any more, if it is the table. For the collector. */
 void publication_withdraw(const struct Ruby_Profiler_State *table);
