@@ -123,6 +123,25 @@ class LibrariesTest(harness.LiveTest):
                 bare.evaluate('requests("copy", 5)')
                 self.assert_calls(self.end(recording), "copy", 5)
 
+    def test_two_gems_that_share_one_variable(self):
+        path = harness.BUILD / "ruby" / "test"
+        bare = self.bare()
+        bare.evaluate(f'$LOAD_PATH.unshift("{path}"); require "correlator"; '
+                      'require "profiler_stand_in"')
+        recording = self.record(bare.pid)
+        recording.await_message("2 loaded objects with a ruby_profiler_state")
+        bare.evaluate('request("any")')
+        bare.evaluate("sleep 0.2")
+        bare.evaluate('Ruby::Profiler::State.new(request_id: "theirs").apply!; nil')
+        bare.evaluate('fibers("fiber", 5)')
+        bare.evaluate('requests("plain", 5)')
+        bare.evaluate('CALLS.times { Process.ppid }')
+        bare.evaluate("Ruby::Profiler::State.new.apply!; nil")
+        found = self.end(recording)
+        self.assert_calls(found, "fiber", 5)
+        self.assert_calls(found, "plain", 5)
+        self.assertGreaterEqual(records.calls_of(found, "theirs")["theirs"], 2000)
+
     def test_a_library_that_is_unloaded(self):
         copy = self.folder / "unloaded.so"
         shutil.copy(GEM, copy)
