@@ -92,10 +92,10 @@ struct thread_state {
 	struct value_chunk chunk; /* of a long text */
 	struct context_snapshot snapshot;
 	__u64 snapshot_hash; /* of what the snapshot holds */
+	struct process_config config; /* of the generation above */
 	__u64 opened_hash; /* of the last account that was opened, */
 	__u32 opened_epoch; /* and the window that it is of */
 	__u32 reserved;
-	struct process_config config; /* of the generation above */
 };
 
 _Static_assert(__builtin_offsetof(struct thread_state, pairs) ==

@@ -44,12 +44,56 @@ static void describe_own_namespaces(void)
 			   "a container's: BPF needs the capabilities in the machine's");
 }
 
+/* Whether the kernel takes the programs of a mode; 0 or -errno. */
+static int describe_programs(const char *mode, const struct session_options *options)
+{
+	struct refusal refusal;
+	int result = features_try_load(options, &refusal);
+
+	if (!result) {
+		doctor_say(VERDICT_OK, "programs", "loaded and verified: %s", mode);
+		return 0;
+	}
+	if (!refusal.program[0]) {
+		doctor_say(VERDICT_BAD, "programs", "the kernel refuses them: %s: %s", mode,
+			   strerror(-result));
+		return result;
+	}
+	doctor_say(VERDICT_BAD, "programs", "the verifier refuses %s: %s: %s", refusal.program,
+		   mode, strerror(-result));
+	for (size_t i = 0; i < REFUSAL_LINES_MAX && refusal.lines[i][0]; i++)
+		(void)printf("%*s%s\n", DOCTOR_INDENT, "", refusal.lines[i]);
+	return result;
+}
+
+/* Number of ways to record whose programs are refused. */
+static int try_programs(void)
+{
+	static const struct {
+		const char *name;
+		struct session_options options;
+	} modes[] = {
+		{ "exact", { .has_kernel_split = true } },
+		{ "exact with keys otel.", { .has_kernel_split = true, .watches_otel = true } },
+		{ "--lean", { .has_kernel_split = true, .is_lean = true } },
+		{ "--no-kernel-split", { 0 } },
+	};
+	int refused = 0, result = 0;
+
+	/* Without the privilege it is the same of each. */
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]) && result != -EPERM; i++) {
+		result = describe_programs(modes[i].name, &modes[i].options);
+		refused += result != 0;
+	}
+	return refused;
+}
+
 /* Number of features without which nothing works. */
 static int examine_machine(void)
 {
 	struct feature features[FEATURES_MAX];
 	size_t count = features_look(features);
-	int missing = 0, result;
+	int missing = 0;
 
 	(void)puts("This machine and user");
 	for (size_t i = 0; i < count; i++) {
@@ -64,13 +108,7 @@ static int examine_machine(void)
 			   feature->name, "missing: %s", feature->remedy);
 	}
 	describe_own_namespaces();
-	result = features_try_load();
-	if (result)
-		doctor_say(VERDICT_BAD, "programs", "the kernel refuses them: %s",
-			   strerror(-result));
-	else
-		doctor_say(VERDICT_OK, "programs", "loaded and verified");
-	return missing + (result != 0);
+	return missing + try_programs();
 }
 
 static void describe_namespaces(const struct process_info *info)

@@ -13,6 +13,10 @@ enum verdict {
 	VERDICT_BAD
 };
 
+enum {
+	DOCTOR_INDENT = 29 /* of what doctor_say() has behind the name */
+};
+
 void doctor_say(enum verdict verdict, const char *name, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

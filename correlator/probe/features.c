@@ -10,7 +10,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
-#include "probe/session.h"
+#include "probe/load.h"
 #include "probe/session_internal.h"
 
 /* Capability numbers newer than the build machine's headers may know:
@@ -147,8 +147,6 @@ static void look_at_hooks(struct feature *features, size_t *count, const struct 
 		  "needs CONFIG_FTRACE_SYSCALLS=y; without it use --no-kernel-split", true },
 		{ "sys_exit", "btf_trace_sys_exit", BTF_KIND_TYPEDEF,
 		  "needs CONFIG_FTRACE_SYSCALLS=y; without it use --no-kernel-split", true },
-		{ "task storage", "bpf_local_storage", BTF_KIND_STRUCT,
-		  "needs a kernel of 5.11 or newer", false },
 		{ "task iterator", "bpf_iter__task", BTF_KIND_STRUCT,
 		  "needs a kernel of 5.8 or newer", false },
 		{ "uprobe", "uprobe", BTF_KIND_STRUCT,
@@ -168,6 +166,16 @@ static void look_at_hooks(struct feature *features, size_t *count, const struct 
 	}
 }
 
+/* BTF does not tell: 5.10 has the structures, 5.11 the storage for other programs than ours. */
+static void look_at_task_storage(struct feature *features, size_t *count)
+{
+	bool is_there = libbpf_probe_bpf_helper(BPF_PROG_TYPE_RAW_TRACEPOINT,
+						BPF_FUNC_task_storage_get, NULL) != 0;
+
+	add(features, count, "task storage", is_there ? FEATURE_PRESENT : FEATURE_ABSENT,
+	    "needs a kernel of 5.15 or newer");
+}
+
 size_t features_look(struct feature ret_features[static FEATURES_MAX])
 {
 	struct btf *btf;
@@ -185,24 +193,15 @@ size_t features_look(struct feature ret_features[static FEATURES_MAX])
 		    "run");
 		btf__free(btf);
 	}
+	look_at_task_storage(ret_features, &count);
 	return count;
 }
 
-static int print_nothing(enum libbpf_print_level level, const char *format, va_list args)
+int features_try_load(const struct session_options *options, struct refusal *ret_refusal)
 {
-	(void)level;
-	(void)format;
-	(void)args;
-	return 0;
-}
-
-int features_try_load(void)
-{
-	libbpf_print_fn_t before = libbpf_set_print(print_nothing);
-	struct correlator_bpf *skeleton = correlator_bpf__open();
-	int result = skeleton ? correlator_bpf__load(skeleton) : -errno;
+	struct correlator_bpf *skeleton = NULL;
+	int result = load_programs(options, &skeleton, ret_refusal);
 
 	correlator_bpf__destroy(skeleton);
-	(void)libbpf_set_print(before);
 	return result;
 }

@@ -6,6 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "probe/refusal.h"
+#include "probe/session.h"
+
 #define FEATURE_BTF_PATH "/sys/kernel/btf/vmlinux"
 
 /* enum bpf_attach_type BPF_TRACE_UPROBE_MULTI, include/uapi/linux/bpf.h, since v6.6. */
@@ -31,16 +34,16 @@ enum {
 };
 
 /*
- * Looks at each feature without loading a program. Returns the number of features written.
- * Strings are static but for detail.
+ * Looks at each feature without loading one of our programs. Returns the number of features
+ * written. Strings are static but for detail.
  */
 size_t features_look(struct feature ret_features[static FEATURES_MAX]);
 
 /*
- * Tries to load every program for real and throws them away. 0, or -errno as session_open.
- * Does not log.
+ * Loads for real every program that a recording with these options would, and throws them away. 0,
+ * or -errno, and *ret_refusal is what the verifier said. Does not log.
  */
-int features_try_load(void);
+int features_try_load(const struct session_options *options, struct refusal *ret_refusal);
 
 /* Whether a program may read another task's memory: bpf_copy_from_user_task(), since v5.18. */
 bool features_can_read_tasks(void);

@@ -1,9 +1,7 @@
 #include "probe/session.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include <bpf/bpf.h>
@@ -11,109 +9,11 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/random.h"
 #include "probe/features.h"
+#include "probe/load.h"
 #include "probe/session_internal.h"
 
 DEFINE_CLEANUP(struct session *, session_free);
-
-static int print_libbpf(enum libbpf_print_level level, const char *format, va_list args)
-{
-	char text[1024];
-
-	(void)level;
-	(void)vsnprintf(text, sizeof(text), format, args);
-	text[strcspn(text, "\n")] = '\0';
-	log_debug("%s", text);
-	return 0;
-}
-
-static int draw_hash_key(struct session *session)
-{
-	struct context_hash_key key;
-	int r = random_bytes(&key, sizeof(key));
-
-	if (r < 0)
-		return log_error_errno(r, "cannot draw the key of the context hash");
-	memcpy((void *)&session->skeleton->rodata->hash_key, &key, sizeof(key));
-	return 0;
-}
-
-static void set_map_sizes(struct session *session)
-{
-	const struct session_options *options = &session->options;
-	struct correlator_bpf *skeleton = session->skeleton;
-
-	if (options->contexts_max)
-		(void)bpf_map__set_max_entries(skeleton->maps.contexts, options->contexts_max);
-	if (options->accounts_max) {
-		(void)bpf_map__set_max_entries(skeleton->maps.accounts_a, options->accounts_max);
-		(void)bpf_map__set_max_entries(skeleton->maps.accounts_b, options->accounts_max);
-	}
-	if (!options->watches_otel)
-		(void)bpf_map__set_max_entries(skeleton->maps.otel_processes, 1);
-	if (options->ring_bytes)
-		(void)bpf_map__set_max_entries(skeleton->maps.events, options->ring_bytes);
-}
-
-/* Sets what must be known before load: constants, and which programs are wanted. */
-static int configure(struct session *session)
-{
-	struct correlator_bpf *skeleton = session->skeleton;
-	struct session_config *config = (struct session_config *)&skeleton->rodata->session;
-	int64_t offset = 0;
-
-	config->follow_forks = session->options.follow_forks;
-	config->watches_otel = session->options.watches_otel;
-	config->has_steal_time = steal_time_find(&offset);
-	config->steal_time_offset = config->has_steal_time ? offset : 0;
-	if (!session->options.has_kernel_split) {
-		(void)bpf_program__set_autoload(skeleton->progs.on_sys_enter, false);
-		(void)bpf_program__set_autoload(skeleton->progs.on_sys_enter_lean, false);
-		(void)bpf_program__set_autoload(skeleton->progs.on_sys_exit, false);
-	}
-	skeleton->bss->is_lean = session->options.is_lean;
-	if (session->options.is_lean)
-		(void)bpf_program__set_autoload(skeleton->progs.on_context_change, false);
-	(void)bpf_program__set_autoload(skeleton->progs.read_sleepers, features_can_read_tasks());
-	set_map_sizes(session);
-	config->contexts_max = bpf_map__max_entries(skeleton->maps.contexts);
-	config->accounts_max = bpf_map__max_entries(skeleton->maps.accounts_a);
-	session->has_uprobe_multi = uprobe_multi_is_supported();
-	if (session->has_uprobe_multi) {
-		(void)bpf_program__set_expected_attach_type(
-			skeleton->progs.on_context_change,
-			(enum bpf_attach_type)FEATURE_ATTACH_TYPE_UPROBE_MULTI);
-		(void)bpf_program__set_expected_attach_type(
-			skeleton->progs.on_load,
-			(enum bpf_attach_type)FEATURE_ATTACH_TYPE_UPROBE_MULTI);
-	}
-	return draw_hash_key(session);
-}
-
-static int explain_load_failure(int error)
-{
-	char missing[256];
-
-	if (error == -EPERM || error == -EACCES) {
-		if (features_missing_capabilities(missing, sizeof(missing)) > 0)
-			return log_error(EPERM,
-					 "not allowed to load BPF programs: missing %s "
-					 "(run as root, or grant them with setcap)",
-					 missing);
-		return log_error(EPERM, "the kernel does not allow BPF programs to be loaded here "
-					"(a container or lockdown?); see `correlator doctor`");
-	}
-	if (access(FEATURE_BTF_PATH, R_OK))
-		return log_error(ENOTSUP,
-				 "this kernel has no BTF (%s): it needs "
-				 "CONFIG_DEBUG_INFO_BTF=y, since 5.15",
-				 FEATURE_BTF_PATH);
-	return log_error(ENOTSUP,
-			 "the kernel refused the BPF programs: %s; "
-			 "`correlator record -v` shows why",
-			 strerror(-error));
-}
 
 static int forward_event(void *context, void *data, size_t size)
 {
@@ -173,6 +73,7 @@ static int prepare_maps(struct session *session)
 int session_open(const struct session_options *options, struct session **ret_session)
 {
 	_cleanup_(session_freep) struct session *session = calloc(1, sizeof(*session));
+	struct refusal refusal;
 	int result;
 
 	if (!session)
@@ -180,16 +81,12 @@ int session_open(const struct session_options *options, struct session **ret_ses
 	session->options = *options;
 	session->stats_fd = -1;
 	session->mode = options->is_lean ? SESSION_MODE_LEAN : SESSION_MODE_EXACT;
-	libbpf_set_print(print_libbpf);
-	session->skeleton = correlator_bpf__open();
-	if (!session->skeleton)
-		return explain_load_failure(-errno);
-	result = configure(session);
+	result = load_programs(options, &session->skeleton, &refusal);
 	if (result)
-		return result;
-	result = correlator_bpf__load(session->skeleton);
-	if (result)
-		return explain_load_failure(result);
+		return load_explain(result, &refusal);
+	session->has_uprobe_multi =
+		bpf_program__expected_attach_type(session->skeleton->progs.on_load) ==
+		(enum bpf_attach_type)FEATURE_ATTACH_TYPE_UPROBE_MULTI;
 	result = introduce_observer(session);
 	if (!result)
 		result = prepare_maps(session);

@@ -1,0 +1,140 @@
+#include "probe/load.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <bpf/libbpf.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "probe/features.h"
+#include "probe/session_internal.h"
+
+DEFINE_CLEANUP(struct correlator_bpf *, correlator_bpf__destroy);
+
+static int draw_hash_key(struct correlator_bpf *skeleton)
+{
+	struct context_hash_key key;
+	int r = random_bytes(&key, sizeof(key));
+
+	if (r < 0)
+		return r;
+	memcpy((void *)&skeleton->rodata->hash_key, &key, sizeof(key));
+	return 0;
+}
+
+static void set_map_sizes(struct correlator_bpf *skeleton, const struct session_options *options)
+{
+	if (options->contexts_max)
+		(void)bpf_map__set_max_entries(skeleton->maps.contexts, options->contexts_max);
+	if (options->accounts_max) {
+		(void)bpf_map__set_max_entries(skeleton->maps.accounts_a, options->accounts_max);
+		(void)bpf_map__set_max_entries(skeleton->maps.accounts_b, options->accounts_max);
+	}
+	if (!options->watches_otel)
+		(void)bpf_map__set_max_entries(skeleton->maps.otel_processes, 1);
+	if (options->ring_bytes)
+		(void)bpf_map__set_max_entries(skeleton->maps.events, options->ring_bytes);
+}
+
+/* Sets what must be known before load: constants, and which programs are wanted. */
+static int configure(struct correlator_bpf *skeleton, const struct session_options *options)
+{
+	struct session_config *config = (struct session_config *)&skeleton->rodata->session;
+	int64_t offset = 0;
+
+	config->follow_forks = options->follow_forks;
+	config->watches_otel = options->watches_otel;
+	config->has_steal_time = steal_time_find(&offset);
+	config->steal_time_offset = config->has_steal_time ? offset : 0;
+	if (!options->has_kernel_split) {
+		(void)bpf_program__set_autoload(skeleton->progs.on_sys_enter, false);
+		(void)bpf_program__set_autoload(skeleton->progs.on_sys_enter_lean, false);
+		(void)bpf_program__set_autoload(skeleton->progs.on_sys_exit, false);
+	}
+	skeleton->bss->is_lean = options->is_lean;
+	if (options->is_lean)
+		(void)bpf_program__set_autoload(skeleton->progs.on_context_change, false);
+	(void)bpf_program__set_autoload(skeleton->progs.read_sleepers, features_can_read_tasks());
+	set_map_sizes(skeleton, options);
+	config->contexts_max = bpf_map__max_entries(skeleton->maps.contexts);
+	config->accounts_max = bpf_map__max_entries(skeleton->maps.accounts_a);
+	if (uprobe_multi_is_supported()) {
+		(void)bpf_program__set_expected_attach_type(
+			skeleton->progs.on_context_change,
+			(enum bpf_attach_type)FEATURE_ATTACH_TYPE_UPROBE_MULTI);
+		(void)bpf_program__set_expected_attach_type(
+			skeleton->progs.on_load,
+			(enum bpf_attach_type)FEATURE_ATTACH_TYPE_UPROBE_MULTI);
+	}
+	return draw_hash_key(skeleton);
+}
+
+int load_programs(const struct session_options *options, struct correlator_bpf **ret_skeleton,
+		  struct refusal *ret_refusal)
+{
+	_cleanup_(correlator_bpf__destroyp) struct correlator_bpf *skeleton = NULL;
+	int result;
+
+	refusal_listen(ret_refusal);
+	skeleton = correlator_bpf__open();
+	result = skeleton ? configure(skeleton, options) : -errno;
+	if (!result)
+		result = correlator_bpf__load(skeleton);
+	refusal_listen(NULL);
+	if (!result)
+		*ret_skeleton = TAKE_PTR(skeleton);
+	return result;
+}
+
+/* Number of features that are absent; each is logged with what to do. */
+static int name_absent_features(void)
+{
+	struct feature features[FEATURES_MAX];
+	size_t count = features_look(features);
+	int absent = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (features[i].state != FEATURE_ABSENT)
+			continue;
+		(void)log_error(ENOTSUP, "this kernel lacks %s: %s", features[i].name,
+				features[i].remedy);
+		absent++;
+	}
+	return absent;
+}
+
+static int quote_verifier(int error, const struct refusal *refusal)
+{
+	(void)log_error(
+		ENOTSUP,
+		"the kernel's verifier refuses the program %s (%s); its last lines (-v shows all):",
+		refusal->program, strerror(-error));
+	for (size_t i = 0; i < REFUSAL_LINES_MAX && refusal->lines[i][0]; i++)
+		(void)log_error(ENOTSUP, "  %s", refusal->lines[i]);
+	return -ENOTSUP;
+}
+
+int load_explain(int error, const struct refusal *refusal)
+{
+	char missing[256];
+
+	if (!refusal->program[0] && (error == -EPERM || error == -EACCES) &&
+	    features_missing_capabilities(missing, sizeof(missing)) > 0)
+		return log_error(EPERM,
+				 "not allowed to load BPF programs: missing %s "
+				 "(run as root, or grant them with setcap)",
+				 missing);
+	if (name_absent_features() > 0)
+		return -ENOTSUP;
+	if (refusal->program[0])
+		return quote_verifier(error, refusal);
+	if (error == -EPERM || error == -EACCES)
+		return log_error(EPERM, "the kernel does not allow BPF programs to be loaded here "
+					"(a container or lockdown?); see `correlator doctor`");
+	return log_error(ENOTSUP,
+			 "the kernel refused the BPF programs: %s; "
+			 "`correlator record -v` shows why",
+			 strerror(-error));
+}

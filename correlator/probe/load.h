@@ -1,0 +1,24 @@
+/*
+ * Loading the programs as a recording with certain options wants them, and why it failed. Whoever
+ * loads owns the skeleton. Single thread.
+ */
+#pragma once
+
+#include "probe/refusal.h"
+#include "probe/session.h"
+
+struct correlator_bpf;
+
+/*
+ * Opens, configures and loads. 0, or -errno, and *ret_refusal is what the verifier said. Not logged
+ * but at debug level.
+ */
+int load_programs(const struct session_options *options, struct correlator_bpf **ret_skeleton,
+		  struct refusal *ret_refusal);
+
+/*
+ * Logs why load_programs() failed, with what the verifier said.
+ *   -EPERM    a capability is missing (named in the message), or programs are not allowed here
+ *   -ENOTSUP  the kernel lacks something (named in the message)
+ */
+int load_explain(int error, const struct refusal *refusal);
