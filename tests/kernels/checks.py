@@ -1,0 +1,208 @@
+"""
+What must hold on each kernel, run in the guest: checks.py CHECK..., each a test or a class of them.
+Emulation is slow and uneven, so nothing here depends on how long something takes: IDs, sums and
+counts are compared, and of the requests' CPU times the median.
+"""
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+import unittest
+
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(TESTS / "live"))
+
+import harness
+import otel
+import records
+from harness import Recording, Workload, run_correlator
+
+MODES = {"exact": (), "lean": ("--lean",), "without split": ("--no-kernel-split",)}
+# Of the median request: an attribution that is wrong is wrong by whole requests.
+MEDIAN_PART = 0.05
+TRACES = tuple(letter * 32 for letter in "abc")
+SPIN_NS = 30_000_000
+REQUESTS = 20
+
+
+class KernelTest(harness.LiveTest):
+    def record(self, *arguments, **options):
+        return self.enter(Recording(self.output, *arguments, **options))
+
+    def end(self, recording, code=None):
+        self.assert_ended_well(recording, recording.stop() if code is None else code)
+        found = recording.records()
+        self.assertEqual(0, records.books(found)["residual_ns"], records.books(found))
+        return found
+
+    def check_sum(self, found, growth_ns, pid=None):
+        """Against /proc/PID/task/*/schedstat, read while the threads slept: to the nanosecond."""
+        sums = records.books(found, pid)
+        self.assertEqual(growth_ns, sums["attributed_ns"] + sums["unattributed_ns"], sums)
+        self.assertEqual(growth_ns, sum(total["cpu_ns"] for total in
+                                        records.totals_by(found, pid=pid).values()))
+
+    def check_ids(self, expected, found, pid=None):
+        self.assertEqual(set(expected) - {records.NOBODY},
+                         set(records.totals_by(found, pid=pid)) - {records.NOBODY, None})
+
+    def check_answers(self, truth, found):
+        totals = records.totals_by(found)
+        errors = [abs(totals[name]["cpu_ns"] - cpu_ns) / cpu_ns for name, cpu_ns in truth.items()
+                  if name != records.NOBODY]
+        self.assertLess(statistics.median(errors), MEDIAN_PART, sorted(errors))
+
+    def check_threads(self, mode):
+        with Workload("threads.rb", "4") as workload:
+            before_ns = workload.cpu_ns()
+            recording = self.record("-p", workload.pid, *MODES[mode])
+            truth = workload.run()
+            growth_ns = workload.cpu_ns() - before_ns
+            found = self.end(recording)
+        self.check_ids(truth, found)
+        self.check_sum(found, growth_ns)
+        self.check_answers(truth, found)
+
+    def test_requests_of_threads(self):
+        self.check_threads("exact")
+
+    def test_requests_of_threads_lean(self):
+        self.check_threads("lean")
+
+    def test_requests_of_threads_without_split(self):
+        self.check_threads("without split")
+
+    def check_calls(self, mode):
+        with Workload("bare.rb") as workload:
+            workload.evaluate('require "correlator"')
+            workload.evaluate('requests("warm-up", 1)')
+            recording = self.record("-p", workload.pid, *MODES[mode])
+            workload.evaluate(f'fibers("fiber", {REQUESTS}); requests("plain", {REQUESTS})')
+            found = self.end(recording)
+        for prefix in "fiber", "plain":
+            self.assert_calls(found, prefix, REQUESTS)
+
+    def test_system_calls_of_requests_and_fibers(self):
+        self.check_calls("exact")
+
+    def test_system_calls_of_requests_and_fibers_lean(self):
+        self.check_calls("lean")
+
+    def test_opentelemetry(self):
+        with otel.OtelWorkload() as workload:
+            workload.do(otel.ROUTE_AND_USER)
+            before_ns = harness.parked_cpu_ns(workload.pid)
+            recording = self.record("-p", workload.pid, "-k", "otel.trace_id", "-k", "otel.user")
+            for user, trace in enumerate(TRACES):
+                workload.do(f"swap {trace} - 1=user-{user}", f"spin {SPIN_NS // 1_000_000}")
+            growth_ns = harness.parked_cpu_ns(workload.pid) - before_ns
+            found = self.end(recording)
+        self.check_sum(found, growth_ns)
+        got = otel.contexts_of(found, "otel.trace_id", "otel.user")
+        self.assertEqual({(trace, f"user-{user}") for user, trace in enumerate(TRACES)},
+                         {values for values, cpu_ns in got.items() if cpu_ns > SPIN_NS / 2}, got)
+
+    def test_ruby_beside_opentelemetry(self):
+        with Workload("threads.rb", "2") as workload:
+            recording = self.record("-p", workload.pid, "-k", "request_id", "-k", "otel.trace_id")
+            truth = workload.run()
+            found = self.end(recording)
+        self.check_ids(truth, found)
+
+    def test_a_command(self):
+        recording = self.record("--", *harness.RUBY, harness.FIXTURES / "boot.rb",
+                                stdout=subprocess.PIPE)
+        lines = recording.process.stdout.read().splitlines()
+        found = self.end(recording, recording.wait())
+        self.check_ids({json.loads(line)["request_id"] for line in lines[:-1]}, found)
+        self.assertEqual(["found", "exec", "load", "exit"],
+                         [record["event"] for record in records.of_kind(found, "process")])
+
+    def test_forks(self):
+        with Workload("driven.rb", environment={"GROUND_TRUTH": "off"}) as workload:
+            workload.evaluate(f'require "{harness.FIXTURES / "laws.rb"}"')
+            before_ns = workload.cpu_ns()
+            recording = self.record("-p", workload.pid)
+            self.assertEqual(4, workload.evaluate("Laws.forks(4, 10)"))
+            children = workload.evaluate("Laws.workers(2)")
+            workload.evaluate("Laws.work")
+            growth_ns = {pid: harness.parked_cpu_ns(pid) for pid in children}
+            growth_ns[workload.pid] = workload.cpu_ns() - before_ns
+            found = self.end(recording)
+            workload.evaluate("Laws.dismiss")
+        for pid, used_ns in growth_ns.items():
+            self.check_sum(found, used_ns, pid)
+        for pid in children:
+            self.check_ids({f"worker-{pid}"}, found, pid)
+        self.check_ids({*(f"worker-{pid}" for pid in children),
+                        *(f"child-{number}" for number in range(4))}, found)
+
+    def test_all_ruby(self):
+        with Workload("threads.rb", "2") as early:
+            before_ns = early.cpu_ns()
+            recording = self.record("--all-ruby")
+            with Workload("sequential.rb", "8") as late:
+                recording.await_message(f"found process {late.pid} ")
+                truths = {workload.pid: workload.run() for workload in (early, late)}
+                growth_ns = early.cpu_ns() - before_ns
+                found = self.end(recording)
+        self.check_sum(found, growth_ns, early.pid)
+        self.check_ids(truths[early.pid], found, early.pid)
+        self.assertLessEqual({name for name in truths[late.pid] if name},
+                             set(records.totals_by(found, pid=late.pid)))
+
+    def test_doctor(self):
+        doctor = run_correlator("doctor")
+        self.assertEqual(harness.EXIT_OK, doctor.returncode, doctor.stdout)
+        for mode in "exact", "exact with keys otel.", "--lean", "--no-kernel-split":
+            self.assertRegex(doctor.stdout, rf"ok +programs +loaded and verified: {mode}\n")
+
+
+class RefusedTest(harness.LiveTest):
+    """A kernel that is too old: it lacks task storage."""
+
+    def check(self, result, *says):
+        output = result.stdout + result.stderr
+        self.assertEqual(harness.EXIT_UNSUPPORTED, result.returncode, output)
+        for text in says:
+            self.assertRegex(output, text)
+        self.assertNotRegex(output, "container or|lockdown")
+
+    def test_doctor_names_what_is_missing(self):
+        self.check(run_correlator("doctor"),
+                   "FAIL +task storage +missing: needs a kernel of 5.15 or newer", "FAIL +programs")
+
+    def test_record_names_what_is_missing(self):
+        for mode in MODES.values():
+            with Workload("threads.rb", "1") as workload:
+                self.check(run_correlator("record", "-p", workload.pid, "-o", self.output, *mode),
+                           "lacks task storage: needs a kernel of 5.15 or newer")
+            self.assertFalse(self.output.exists())
+
+
+class Verdicts(unittest.TestResult):
+    """Says what came of each check as soon as it has come, for the reader of the console."""
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.start = time.monotonic()
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        troubles = [text for failed, text in self.failures + self.errors if failed is test]
+        print("\n".join(troubles))
+        print(f"guest: {'FAILED' if troubles else 'ok':6} {test.id().partition('.')[2]} "
+              f"({time.monotonic() - self.start:.1f} s)", flush=True)
+
+
+def main(*names):
+    verdicts = Verdicts()
+    unittest.defaultTestLoader.loadTestsFromNames(names, sys.modules["__main__"]).run(verdicts)
+    print(f"guest: {verdicts.testsRun} checks, "
+          f"{len(verdicts.failures) + len(verdicts.errors)} failed", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
