@@ -2,20 +2,20 @@
  * Copying the value of a key while its object is alive: which kind it is, the start of its text,
  * and a digest of all of a text that is longer.
  *
- * Global functions (weak: this header is in several objects) are verified once, apart from their
- * callers: as static ones they cost the verifier three times as much. They must check their
- * arguments for NULL, because the verifier does not look at the callers.
+ * As static functions these cost the verifier three times as much as VERIFIED_ONCE, which must
+ * check their arguments for NULL, because it does not look at the callers.
  */
 #pragma once
 
-#include "thread.bpf.h"
+#include "hold.bpf.h"
 
 #include <correlator/table_probe.h>
 #include <correlator/value_digest.h>
 #include <correlator/value_object.h>
 
 /* value_digest_add, verified once and not for each chunk. */
-__weak int capture_digest_chunk(struct context_hash_state *state, const struct value_chunk *chunk)
+VERIFIED_ONCE int capture_digest_chunk(struct context_hash_state *state,
+				       const struct value_chunk *chunk)
 {
 	if (!state || !chunk)
 		return 0;
@@ -27,8 +27,8 @@ __weak int capture_digest_chunk(struct context_hash_state *state, const struct v
  * The digest of a text that is longer than what value has of it. Where it cannot be read on, that
  * is counted, and the digest is of what comes before.
  */
-__weak __u64 capture_digest(struct thread_state *thread, const struct value_snapshot *value,
-			    __u64 address, __u64 length_bytes)
+VERIFIED_ONCE __u64 capture_digest(struct thread_state *thread, const struct value_snapshot *value,
+				   __u64 address, __u64 length_bytes)
 {
 	struct context_hash_state state;
 	__u64 offset;
@@ -146,7 +146,7 @@ static __always_inline void capture_value(struct thread_state *thread, struct va
 		capture_object(thread, value, raw, config);
 }
 
-__weak int capture_find(struct thread_state *thread, __u64 id)
+VERIFIED_ONCE int capture_find(struct thread_state *thread, __u64 id)
 {
 	if (!thread)
 		return -1;
@@ -154,8 +154,8 @@ __weak int capture_find(struct thread_state *thread, __u64 id)
 }
 
 /* Captures the value of one key into the thread's snapshot and adds it to the hash. */
-__weak int capture_key(struct thread_state *thread, const struct process_config *config, __u32 key,
-		       struct context_hash_state *hash)
+VERIFIED_ONCE int capture_key(struct thread_state *thread, const struct process_config *config,
+			      __u32 key, struct context_hash_state *hash)
 {
 	struct value_snapshot *value;
 	int slot;

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "edges.bpf.h"
-#include "thread.bpf.h"
+#include "hold.bpf.h"
 
 static __always_inline void charge_overflow(struct thread_state *thread)
 {
@@ -182,7 +182,7 @@ static __always_inline bool thread_begin(struct thread_state *thread, struct tas
 		charge_note_pending(thread, now_ns);
 		account_settle_gap(&thread->clock, &thread->pending, task->sched_info.run_delay);
 	}
-	if (thread->knowledge == CONTEXT_PASSED) {
+	if (thread->knowledge == CONTEXT_KNOWN_TILL_IT_RUNS) {
 		charge_pending(thread, task, now_ns);
 		thread->knowledge = CONTEXT_UNKNOWN;
 	}
@@ -199,7 +199,7 @@ static __always_inline void charge_open_change(struct thread_state *thread,
 	if (!thread->is_change_open || thread->knowledge != CONTEXT_KNOWN)
 		return;
 	charge_pending(thread, task, now_ns);
-	thread->knowledge = CONTEXT_PASSED;
+	thread->knowledge = CONTEXT_KNOWN_TILL_IT_RUNS;
 }
 
 /*

@@ -8,8 +8,8 @@
 
 #include "capture.bpf.h"
 #include "charge.bpf.h"
+#include "hold.bpf.h"
 #include "otel.bpf.h"
-#include "thread.bpf.h"
 #include "tls.bpf.h"
 
 #include <correlator/table_probe.h>
@@ -59,7 +59,7 @@ static __always_inline bool context_read_table(struct thread_state *thread)
 }
 
 /* The hash of the context that thread->state_pointer names: Ruby's. */
-__weak __u64 context_resolve_state(struct thread_state *thread)
+VERIFIED_ONCE __u64 context_resolve_state(struct thread_state *thread)
 {
 	const struct process_config *config;
 	struct context_hash_state hash;
@@ -128,10 +128,10 @@ static __always_inline void context_take_config(struct thread_state *thread)
 /*
  * Finds the current thread's variable, if there is reason to look: one that was not allocated is
  * looked for again once a probe was passed, and else once a window: for a thread that was on its
- * way from function entry to store when the probe was placed, or sets it behind our back. Verified
- * once, as the global functions below. Returns enum tls_resolution.
+ * way from function entry to store when the probe was placed, or sets it behind our back. Returns
+ * enum tls_resolution.
  */
-__weak int context_locate(struct thread_state *thread)
+VERIFIED_ONCE int context_locate(struct thread_state *thread)
 {
 	if (!thread)
 		return TLS_UNRESOLVED;
@@ -151,9 +151,9 @@ __weak int context_locate(struct thread_state *thread)
 
 /*
  * Reads the thread-local of the current thread into pointer_read (0 = no context). 1, or 0: it
- * could not be read now. The caller holds the thread. Global for the same reason.
+ * could not be read now. The caller holds the thread.
  */
-__weak int context_read_pointer(struct thread_state *thread)
+VERIFIED_ONCE int context_read_pointer(struct thread_state *thread)
 {
 	__u64 pointer = 0;
 	int resolution;
@@ -175,7 +175,7 @@ __weak int context_read_pointer(struct thread_state *thread)
 }
 
 /* Not a hash to trust a hostile target with: it only tells whether its own table has changed. */
-__weak __u64 context_table_digest(struct thread_state *thread)
+VERIFIED_ONCE __u64 context_table_digest(struct thread_state *thread)
 {
 	const __u64 odd = 0x9e3779b97f4a7c15ULL;
 	__u64 digest = 0, capacity;
@@ -220,11 +220,10 @@ static __always_inline void context_adopt(struct thread_state *thread, __u64 poi
 	thread->knowledge = CONTEXT_KNOWN;
 	if (is_lean)
 		thread->table_digest = pointer ? context_table_digest(thread) : 0;
-	/* A leftover of another thread, of the parent before a fork, or simply older than we are.
-	 */
-	if (thread->leftover_pointer == LEFTOVER_ANY)
-		thread->leftover_pointer = pointer;
-	thread->is_inherited = pointer && (is_lean ? pointer == thread->leftover_pointer
+	/* Left by another thread, or by the parent before a fork, or simply older than we are. */
+	if (thread->inherited_pointer == INHERITED_FIRST_READ)
+		thread->inherited_pointer = pointer;
+	thread->is_inherited = pointer && (is_lean ? pointer == thread->inherited_pointer
 						   : !thread->has_passed_probe);
 	if (context_has_otel(thread) && thread->is_otel_inherited)
 		thread->is_inherited = 1;

@@ -11,23 +11,10 @@
  */
 #pragma once
 
+#include "hold.bpf.h"
 #include "identity.bpf.h"
-#include "thread.bpf.h"
 
 #include <correlator/edge_slot.h>
-
-_Static_assert(__builtin_offsetof(struct thread_state, clock) ==
-			       __builtin_offsetof(struct thread_front, clock) &&
-		       __builtin_offsetof(struct thread_state, pending) ==
-			       __builtin_offsetof(struct thread_front, pending),
-	       "userspace knows the front");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct edge_slot);
-} edge_slots SEC(".maps") __weak;
 
 enum edge_way {
 	EDGE_LONG = 0, /* look the thread up */
@@ -41,9 +28,10 @@ static __always_inline struct edge_slot *edge_slot_here(void)
 	return bpf_map_lookup_elem(&edge_slots, &key);
 }
 
-static __always_inline bool edge_is_strangers(const struct edge_slot *slot, __u64 registers)
+static __always_inline bool edge_slot_is_of_unobserved(const struct edge_slot *slot,
+						       __u64 registers)
 {
-	return slot->stranger == registers && slot->registrations == registrations;
+	return slot->unobserved_registers == registers && slot->registrations == registrations;
 }
 
 /*
@@ -57,7 +45,7 @@ static __always_inline enum edge_way edge_pass(struct edge_slot *slot, __u64 reg
 	if (slot->registrations != registrations || is_stopped)
 		return EDGE_LONG;
 	if (slot->registers != registers)
-		return slot->stranger == registers ? EDGE_DONE : EDGE_LONG;
+		return slot->unobserved_registers == registers ? EDGE_DONE : EDGE_LONG;
 	*(volatile __u32 *)&slot->is_busy = 1;
 	barrier();
 	account_edges_pass(&slot->times, bpf_ktime_get_ns(),
@@ -69,37 +57,27 @@ static __always_inline enum edge_way edge_pass(struct edge_slot *slot, __u64 reg
 	return EDGE_DONE;
 }
 
-/* linux/bpf.h, v6.2: of that release, like the lookup that does not fail. */
-enum bpf_func_id___since_6_2 {
-	BPF_FUNC_cgrp_storage_get___since_6_2 = 210
-};
-
-/*
- * That a task has no storage does not say it alone: before 6.2 the lookup also fails for a moment
- * when it cuts into another one on this CPU (bpf_task_storage_get(),
- * kernel/bpf/bpf_task_storage.c).
- */
-static __always_inline bool edge_is_stranger(struct task_struct *task)
+/* That a task has no storage does not say it alone everywhere. */
+static __always_inline bool edge_is_unobserved(struct task_struct *task)
 {
 	__u32 tgid;
 
-	if (bpf_core_enum_value_exists(enum bpf_func_id___since_6_2,
-				       BPF_FUNC_cgrp_storage_get___since_6_2))
+	if (compat_storage_lookup_is_sure())
 		return true;
 	tgid = identity_tgid(task);
 	return !bpf_map_lookup_elem(&processes, &tgid);
 }
 
 /* What was remembered is forgotten when threads came to be observed since. */
-static __always_inline void edge_slot_renew(struct edge_slot *slot, __u32 known_at)
+static __always_inline void edge_slot_renew(struct edge_slot *slot, __u32 seen_registrations)
 {
-	if (slot->registrations == known_at)
+	if (slot->registrations == seen_registrations)
 		return;
 	slot->registers = 0;
-	slot->stranger = 0;
-	for (__u32 i = 0; i < EDGE_STRANGERS; i++)
-		slot->stranger_tids[i] = 0;
-	slot->registrations = known_at;
+	slot->unobserved_registers = 0;
+	for (__u32 i = 0; i < EDGE_UNOBSERVED_TIDS; i++)
+		slot->unobserved_tids[i] = 0;
+	slot->registrations = seen_registrations;
 }
 
 /* thread_find() for a switch on this CPU, which mostly is between tasks that are not observed. */
@@ -107,8 +85,8 @@ static __always_inline struct thread_state *edge_find_switching(struct edge_slot
 								struct task_struct *task)
 {
 	__u32 tid = task->pid;
-	__u32 place = tid & (EDGE_STRANGERS - 1);
-	__u32 known_at = registrations;
+	__u32 place = tid & (EDGE_UNOBSERVED_TIDS - 1);
+	__u32 seen_registrations = registrations;
 	struct thread_state *thread;
 
 	/* The idle task is nobody's. */
@@ -116,32 +94,34 @@ static __always_inline struct thread_state *edge_find_switching(struct edge_slot
 		return NULL;
 	if (!slot)
 		return thread_find(task);
-	if (slot->registrations == known_at && slot->stranger_tids[place] == tid)
+	if (slot->registrations == seen_registrations && slot->unobserved_tids[place] == tid)
 		return NULL;
 	thread = thread_find(task);
-	if (!thread && !slot->is_busy && edge_is_stranger(task)) {
-		edge_slot_renew(slot, known_at);
-		slot->stranger_tids[place] = tid;
+	if (!thread && !slot->is_busy && edge_is_unobserved(task)) {
+		edge_slot_renew(slot, seen_registrations);
+		slot->unobserved_tids[place] = tid;
 	}
 	return thread;
 }
 
 /*
  * The long way: the state of the task whose saved registers these are; NULL = it is not observed,
- * and remembered so. *ret_known_at: `registrations` from before it was looked up, for edge_arm().
+ * and remembered so. *ret_seen_registrations: `registrations` from before it was looked up, for
+ * edge_arm().
  */
 static __always_inline struct thread_state *edge_find_thread(struct edge_slot *slot,
 							     struct task_struct *task,
-							     __u64 registers, __u32 *ret_known_at)
+							     __u64 registers,
+							     __u32 *ret_seen_registrations)
 {
-	__u32 known_at = registrations;
+	__u32 seen_registrations = registrations;
 	struct thread_state *thread = thread_find(task);
 
-	*ret_known_at = known_at;
-	if (thread || slot->is_busy || !edge_is_stranger(task))
+	*ret_seen_registrations = seen_registrations;
+	if (thread || slot->is_busy || !edge_is_unobserved(task))
 		return thread;
-	edge_slot_renew(slot, known_at);
-	slot->stranger = registers;
+	edge_slot_renew(slot, seen_registrations);
+	slot->unobserved_registers = registers;
 	return NULL;
 }
 
@@ -150,12 +130,12 @@ static __always_inline struct thread_state *edge_find_thread(struct edge_slot *s
  * a change of context is open, or a gap still to be taken out.
  */
 static __always_inline void edge_arm(struct edge_slot *slot, struct thread_state *thread,
-				     __u64 registers, __u32 known_at)
+				     __u64 registers, __u32 seen_registrations)
 {
 	if (is_lean || slot->is_busy || thread->is_change_open || thread->missed_out_ns ||
-	    thread->missed_gap_ns || thread->knowledge == CONTEXT_PASSED)
+	    thread->missed_gap_ns || thread->knowledge == CONTEXT_KNOWN_TILL_IT_RUNS)
 		return;
-	edge_slot_renew(slot, known_at);
+	edge_slot_renew(slot, seen_registrations);
 	account_edges_open(&slot->times, &thread->clock);
 	slot->serial = thread->serial;
 	slot->registers = registers;
@@ -179,13 +159,13 @@ static __always_inline struct edge_slot *edge_slot_of(const struct thread_state 
 	if (cpu == bpf_get_smp_processor_id())
 		return edge_slot_here();
 	/* It left that CPU unseen. Since 5.19; without, the split of that stretch is lost. */
-	if (!bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_map_lookup_percpu_elem))
+	if (!compat_has_percpu_lookup())
 		return NULL;
 	return bpf_map_lookup_percpu_elem(&edge_slots, &key, cpu);
 }
 
-/* See edge_fold(). A global function, as context_find() is. */
-__weak int edge_fold_slot(struct thread_state *thread)
+/* See edge_fold(). */
+VERIFIED_ONCE int edge_fold_slot(struct thread_state *thread)
 {
 	struct edge_slot *slot;
 

@@ -13,10 +13,10 @@
 #include <bpf/bpf_helpers.h>
 
 /* The observer's pid namespace, set by a test run in its own process; level 0 is the machine's. */
-__u64 observer_namespace __weak;
-__u32 observer_level __weak;
+__u64 observer_namespace;
+__u32 observer_level;
 /* What the clock said then. */
-__u64 observer_ktime_ns __weak;
+__u64 observer_ktime_ns;
 
 static __always_inline struct upid identity_at(struct pid *pid, __u32 level)
 {

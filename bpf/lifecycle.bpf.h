@@ -1,83 +1,159 @@
-/* Threads and processes that come and go. */
+/* Fork, exec and exit of observed threads and processes. */
 #pragma once
 
-#include "identity.bpf.h"
-#include "thread.bpf.h"
+#include "context.bpf.h"
+#include "emit.bpf.h"
+#include "registration.bpf.h"
 
-static __always_inline void lifecycle_emit_at(__u32 kind, __u32 tgid, __u32 parent_tgid,
-					      struct task_struct *task, __u64 address)
+/* A new process starts with its parent's configuration: same program, same addresses. */
+static __noinline int adopt_process(__u32 parent_tgid, __u32 tgid)
 {
-	struct event *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
+	static const struct process_books empty;
+	struct otel_config *otel;
+	struct process_config *parent = bpf_map_lookup_elem(&processes, &parent_tgid);
 
-	if (!event) {
-		count_loss(tgid, COUNTER_EVENTS_LOST);
-		return;
+	if (!parent || !tgid)
+		return -1;
+	if (bpf_map_update_elem(&books, &tgid, &empty, BPF_ANY) ||
+	    bpf_map_update_elem(&processes, &tgid, parent, BPF_ANY)) {
+		count_loss(parent_tgid, COUNTER_PROCESSES_FULL);
+		return -1;
 	}
-	event->kind = kind;
-	event->tgid = tgid;
-	event->parent_tgid = parent_tgid;
-	event->ns_tgid = identity_ns_tgid(task);
-	event->ktime_ns = bpf_ktime_get_ns();
-	event->address = address;
-	if (bpf_probe_read_kernel(event->comm, sizeof(event->comm), task->comm))
-		event->comm[0] = 0;
-	bpf_ringbuf_submit(event, 0);
+	otel = session.watches_otel ? bpf_map_lookup_elem(&otel_processes, &parent_tgid) : NULL;
+	if (otel && bpf_map_update_elem(&otel_processes, &tgid, otel, BPF_ANY))
+		count_loss(parent_tgid, COUNTER_PROCESSES_FULL);
+	return 0;
 }
 
-static __always_inline void lifecycle_emit(__u32 kind, __u32 tgid, __u32 parent_tgid,
-					   struct task_struct *task)
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
-	lifecycle_emit_at(kind, tgid, parent_tgid, task, 0);
+	struct thread_state *thread = thread_find(parent);
+	__u32 child_tgid;
+
+	if (!thread)
+		return 0;
+	if (child->tgid == child->pid) {
+		if (!session.follow_forks)
+			return 0;
+		child_tgid = identity_tgid(child);
+		if (adopt_process(thread->tgid, child_tgid))
+			return 0;
+		emit_event(EVENT_KIND_FORK, child_tgid, thread->tgid, child, 0);
+	}
+	/* It has not run yet, and will come out of the kernel when it does. */
+	registration_begin(child, 1, OFF_CPU_RUNNABLE, THREAD_MODE_KERNEL,
+			   child->tgid == child->pid ? INHERITED_FIRST_READ : 0);
+	if (session.watches_otel)
+		otel_register(child, identity_tgid(child), child->tgid != child->pid);
+	return 0;
 }
 
-/* The last switch-out of a thread: with the last one of a process, its books are complete. */
-static __always_inline void lifecycle_thread_gone(struct thread_state *thread,
-						  struct task_struct *task)
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct *task)
 {
-	struct process_books *process = bpf_map_lookup_elem(&books, &thread->tgid);
+	struct process_config nothing = {};
+	struct thread_state *thread = thread_find(task);
+	__u64 now_ns;
+	__u32 tgid;
 
-	thread->is_ready = 0;
-	if (process && __sync_fetch_and_sub(&process->live_threads, 1) == 1)
-		lifecycle_emit(EVENT_KIND_EXIT, thread->tgid, 0, task);
+	now_ns = bpf_ktime_get_ns();
+	if (!thread || !thread_begin(thread, task, now_ns))
+		return 0;
+	charge_note_pending(thread, thread->clock.mark_ns);
+	account_edge(&thread->clock, &thread->pending, now_ns, THREAD_MODE_KERNEL);
+	charge_pending(thread, task, now_ns);
+	/* Another address space: no address is worth anything any more. */
+	thread->tls_resolution = TLS_UNRESOLVED;
+	thread->knowledge = CONTEXT_UNKNOWN;
+	thread->is_change_open = 0;
+	thread->has_passed_probe = 0;
+	thread->config.flags = 0;
+	/* exec by another thread takes the leader's tid */
+	thread->tid = identity_tid(task);
+	thread->ns_tid = identity_ns_tid(task);
+	tgid = thread->tgid;
+	thread_release(thread);
+	bpf_map_update_elem(&processes, &tgid, &nothing, BPF_EXIST);
+	if (session.watches_otel)
+		bpf_map_delete_elem(&otel_processes, &tgid);
+	emit_event(EVENT_KIND_EXEC, tgid, 0, task, 0);
+	return 0;
 }
 
 /*
- * Gives a thread its storage and starts its books. The one creator: called for living threads by
- * the iterator, and for new ones on fork. leftover_pointer: LEFTOVER_ANY if it may be in a context
- * that it has not set itself, 0 for a new thread, whose thread-local is NULL.
+ * A thread that names itself begins a new life: Ruby up to 3.2 gives a native thread to one Ruby
+ * thread after the other, and each names it (native_set_thread_name(), thread_pthread.c, v3_1_0).
+ * What the last one may have left in the thread-local is not this one's until it sets a context
+ * itself.
  */
-static __always_inline void lifecycle_register_thread(struct task_struct *task, __u32 is_off_cpu,
-						      __u32 off_reason, __u32 mode,
-						      __u64 leftover_pointer)
+SEC("tp_btf/task_rename")
+int BPF_PROG(on_rename, struct task_struct *task)
 {
-	struct kernel_figures figures;
-	struct process_books *process;
 	struct thread_state *thread;
-	__u32 tgid = identity_tgid(task);
+	__u64 now_ns;
 
-	thread = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!thread) {
-		count_loss(tgid, COUNTER_STORAGE_FAILED);
-		return;
+	if (task != bpf_get_current_task_btf())
+		return 0;
+	thread = thread_find(task);
+	if (!thread)
+		return 0;
+	now_ns = bpf_ktime_get_ns();
+	if (!thread_begin(thread, task, now_ns))
+		return 0;
+	context_boundary(thread, task, now_ns, THREAD_MODE_KERNEL, false);
+	charge_pending(thread, task, now_ns);
+	thread->knowledge = CONTEXT_UNKNOWN;
+	thread->has_passed_probe = 0;
+	thread->inherited_pointer = thread->state_pointer;
+	if (session.watches_otel)
+		otel_begin_life();
+	thread_release(thread);
+	return 0;
+}
+
+/*
+ * From here on a thread's memory may be gone: what is left belongs to the last known context. Nor
+ * does the iterator meet it any more, so what it was charged so far is balanced here, also when the
+ * programs have been stopped already.
+ */
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct *task)
+{
+	struct thread_state *thread = bpf_task_storage_get(&threads, task, NULL, 0);
+	__u64 now_ns = bpf_ktime_get_ns();
+
+	if (!thread || !thread->is_ready)
+		return 0;
+	if (is_stopped) {
+		if (!thread_try_hold(thread))
+			return 0;
+		charge_close_running(thread, task, now_ns);
+		charge_end_window(thread, task, now_ns, thread->clock.exec_mark_ns);
+		thread_release(thread);
+		return 0;
 	}
-	if (thread->is_ready)
-		return;
-	thread->tid = identity_tid(task);
-	thread->ns_tid = identity_ns_tid(task);
-	thread->epoch = current_epoch;
-	thread->leftover_pointer = leftover_pointer;
-	thread->tgid = tgid;
-	thread->serial = __sync_fetch_and_add(&last_serial, 1) + 1;
-	thread->generation = generation - 1; /* its first boundary takes the configuration */
-	thread_figures(task, &figures);
-	if (!is_off_cpu)
-		figures.exec_ns = exec_runtime_now(task, bpf_ktime_get_ns());
-	thread->exec_published_ns = figures.exec_ns;
-	account_begin(&thread->clock, &figures, bpf_ktime_get_ns(), is_off_cpu, off_reason, mode);
-	process = bpf_map_lookup_elem(&books, &tgid);
-	if (process)
-		__sync_fetch_and_add(&process->live_threads, 1);
-	barrier();
-	*(volatile __u32 *)&thread->is_ready = 1;
-	(void)__sync_fetch_and_add(&registrations, 1);
+	thread->is_exiting = !task->mm;
+	if (thread_begin(thread, task, now_ns)) {
+		context_write_up(thread, task, now_ns, THREAD_MODE_KERNEL);
+		thread_release(thread);
+	}
+	thread->is_exiting = 1;
+	return 0;
+}
+
+/*
+ * _dl_debug_state() of the process's dynamic loader, which that calls for debuggers before and
+ * after it maps or unmaps objects (glibc elf/dl-open.c, musl ldso/dynlink.c): one may publish.
+ */
+SEC("uprobe")
+int on_load(struct uprobe_registers *registers)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread_state *thread = thread_find(task);
+
+	(void)registers;
+	if (thread)
+		emit_event(EVENT_KIND_LOAD, thread->tgid, 0, task, 0);
+	return 0;
 }

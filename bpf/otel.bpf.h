@@ -8,16 +8,10 @@
  */
 #pragma once
 
+#include "emit.bpf.h"
+#include "hold.bpf.h"
 #include "otel_capture.bpf.h"
-#include "thread.bpf.h"
 #include "tls.bpf.h"
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, PROCESSES_MAX);
-	__type(key, __u32);
-	__type(value, struct otel_config);
-} otel_processes SEC(".maps") __weak;
 
 enum otel_look_result {
 	OTEL_LOOK_SAME = 0,
@@ -54,7 +48,7 @@ static __always_inline void otel_register(struct task_struct *task, __u32 tgid, 
 	otel->config = *config;
 	otel->generation = generation;
 	otel->is_known = is_new;
-	otel->is_leftover_open = !is_new;
+	otel->is_first_inherited = !is_new;
 }
 
 static __always_inline struct otel_thread *otel_find(void)
@@ -137,22 +131,6 @@ static __always_inline __u32 otel_read(struct thread_state *thread, struct otel_
 	return otel_read_record(thread, otel, pointer);
 }
 
-/* Userspace is to read the key map anew. */
-static __always_inline void otel_ask(const struct thread_state *thread)
-{
-	struct event *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
-
-	if (!event) {
-		count_loss(thread->tgid, COUNTER_EVENTS_LOST);
-		return;
-	}
-	__builtin_memset(event, 0, sizeof(*event));
-	event->kind = EVENT_KIND_OTEL_KEYS;
-	event->tgid = thread->tgid;
-	event->ktime_ns = bpf_ktime_get_ns();
-	bpf_ringbuf_submit(event, 0);
-}
-
 static __always_inline void otel_note_walk(struct thread_state *thread, struct otel_thread *otel,
 					   __u32 flags)
 {
@@ -165,10 +143,11 @@ static __always_inline void otel_note_walk(struct thread_state *thread, struct o
 		return;
 	/* Once for each configuration, however many indexes are new. */
 	otel->has_asked = 1;
-	otel_ask(thread);
+	/* Userspace is to read the key map anew. */
+	emit_event(EVENT_KIND_OTEL_KEYS, thread->tgid, 0, bpf_get_current_task_btf(), 0);
 }
 
-__weak int otel_walk(struct thread_state *thread, struct otel_thread *otel)
+VERIFIED_ONCE int otel_walk(struct thread_state *thread, struct otel_thread *otel)
 {
 	if (!thread || !otel)
 		return 0;
@@ -181,16 +160,16 @@ __weak int otel_walk(struct thread_state *thread, struct otel_thread *otel)
 	return 0;
 }
 
-static __always_inline void otel_settle_leftover(struct otel_thread *otel)
+static __always_inline void otel_settle_inherited(struct otel_thread *otel)
 {
-	if (!otel->is_leftover_open)
+	if (!otel->is_first_inherited)
 		return;
-	otel->is_leftover_open = 0;
-	otel->leftover_digest = otel->digest;
+	otel->is_first_inherited = 0;
+	otel->inherited_digest = otel->digest;
 }
 
 /* Reads what is in force now. The caller holds the thread. Returns enum otel_look_result. */
-__weak int otel_look(struct thread_state *thread)
+VERIFIED_ONCE int otel_look(struct thread_state *thread)
 {
 	struct otel_thread *otel = otel_find();
 	__u64 before, digest = 0;
@@ -217,7 +196,7 @@ __weak int otel_look(struct thread_state *thread)
 	}
 	otel->digest = digest;
 	otel->is_known = 1;
-	otel_settle_leftover(otel);
+	otel_settle_inherited(otel);
 	if (!was_known)
 		return OTEL_LOOK_FIRST;
 	return otel->hash == before ? OTEL_LOOK_SAME : OTEL_LOOK_CHANGED;
@@ -227,7 +206,7 @@ __weak int otel_look(struct thread_state *thread)
  * Puts the values that were last read beside Ruby's in the thread's snapshot. state_hash: of Ruby's
  * context, whose values the snapshot holds. Returns the hash of both.
  */
-__weak __u64 otel_add_context(struct thread_state *thread, __u64 state_hash)
+VERIFIED_ONCE __u64 otel_add_context(struct thread_state *thread, __u64 state_hash)
 {
 	struct context_hash_key key = { { hash_key.words[0], hash_key.words[1] } };
 	struct otel_thread *otel = otel_find();
@@ -236,7 +215,7 @@ __weak __u64 otel_add_context(struct thread_state *thread, __u64 state_hash)
 	if (!thread || !otel)
 		return state_hash;
 	thread->is_otel_inherited =
-		otel->hash >= CONTEXT_HASH_FIRST && otel->digest == otel->leftover_digest;
+		otel->hash >= CONTEXT_HASH_FIRST && otel->digest == otel->inherited_digest;
 	if (state_hash == CONTEXT_HASH_UNKNOWN || otel->hash == CONTEXT_HASH_UNKNOWN ||
 	    !otel->is_known)
 		return CONTEXT_HASH_UNKNOWN;
@@ -255,11 +234,11 @@ __weak __u64 otel_add_context(struct thread_state *thread, __u64 state_hash)
 	return thread->snapshot_hash;
 }
 
-/* From here on what is in force is a leftover of the thread's last life. */
+/* From here on what is in force is inherited from the thread's last life. */
 static __always_inline void otel_begin_life(void)
 {
 	struct otel_thread *otel = otel_find();
 
 	if (otel)
-		otel->leftover_digest = otel->digest;
+		otel->inherited_digest = otel->digest;
 }

@@ -3,50 +3,15 @@
  * of the wanted keys, with their hash. Values are captured as Ruby's Strings are (snapshot.h), so
  * that nothing behind this knows the difference.
  *
- * Global functions: see capture.bpf.h.
+ * VERIFIED_ONCE: see kernel_compat.bpf.h.
  */
 #pragma once
 
 #include "capture.bpf.h"
-#include "thread.bpf.h"
-
-#include <correlator/otel_record.h>
-
-struct otel_thread {
-	struct otel_config config; /* of the generation below */
-	__u64 tls_address;
-	__u64 digest; /* of the record that hash was made of; 0 = of none */
-	__u64 leftover_digest; /* of one that this thread has not set in this life; 0 = none */
-	__u64 hash; /* of the wanted values in force, or one with a fixed meaning (snapshot.h) */
-	__u32 tls_resolution;
-	__u32 generation;
-	__u32 is_registered;
-	__u32 is_known; /* hash was read, or follows from the thread's being new */
-	__u32 is_leftover_open; /* the first record that is read was there before the thread was */
-	__u32 has_asked; /* userspace was told of an unknown index since the last configuration */
-	__u32 record_bytes;
-	__u16 offsets[OTEL_OFFSET_SLOTS]; /* otel_record_walk() */
-	union {
-		struct {
-			struct otel_record_header header;
-			__u8 attributes[OTEL_ATTRIBUTES_ROOM];
-		};
-		__u64 words[(sizeof(struct otel_record_header) + OTEL_ATTRIBUTES_ROOM + 4) / 8];
-	};
-	struct value_chunk chunk; /* of a long text */
-	struct value_snapshot values[KEYS_MAX]; /* those of other keys are absent */
-};
-
-/* Created by otel_register() only, freed with the task. Threads of other processes have none. */
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct otel_thread);
-} otel_threads SEC(".maps") __weak;
+#include "hold.bpf.h"
 
 /* Not a hash to trust a hostile target with: it only tells whether its own record has changed. */
-__weak __u64 otel_digest(struct otel_thread *otel)
+VERIFIED_ONCE __u64 otel_digest(struct otel_thread *otel)
 {
 	const __u64 odd = 0x9e3779b97f4a7c15ULL;
 	__u64 digest = odd;
@@ -128,7 +93,8 @@ static __always_inline void otel_capture_text(struct otel_thread *otel,
 
 /* Captures the value of one key, as a String of Ruby's is, and adds it to the hash. 0: the record
  * that was read has none. */
-__weak int otel_capture_key(struct otel_thread *otel, __u32 key, struct context_hash_state *hash)
+VERIFIED_ONCE int otel_capture_key(struct otel_thread *otel, __u32 key,
+				   struct context_hash_state *hash)
 {
 	struct value_snapshot *value;
 	__u32 offset;
@@ -158,7 +124,7 @@ __weak int otel_capture_key(struct otel_thread *otel, __u32 key, struct context_
 }
 
 /* Captures all wanted values of the record that was read. CONTEXT_HASH_NONE: it has none. */
-__weak __u64 otel_hash(struct otel_thread *otel)
+VERIFIED_ONCE __u64 otel_hash(struct otel_thread *otel)
 {
 	struct context_hash_key key = { { hash_key.words[0], hash_key.words[1] } };
 	struct context_hash_state hash;

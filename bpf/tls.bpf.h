@@ -1,7 +1,7 @@
 /* From a thread to the address of a thread-local of it, for whichever variable. */
 #pragma once
 
-#include "kernel_views.h"
+#include "kernel_compat.bpf.h"
 
 #include <linux/bpf.h>
 
@@ -16,17 +16,6 @@ enum tls_resolution {
 	TLS_RESOLVED = 1,
 	TLS_UNALLOCATED = 2, /* this thread never touched the variable: no context */
 };
-
-static __always_inline __u64 tls_thread_pointer(struct task_struct *task)
-{
-#ifdef __TARGET_ARCH_arm64
-	struct task_struct___arm64 *view = (void *)task;
-
-	return BPF_CORE_READ(view, thread.uw.tp_value);
-#else
-	return task->thread.fsbase;
-#endif
-}
 
 /* Reads a word of a task's memory; 0, or it cannot be read. */
 typedef long (*tls_read_fn)(struct task_struct *task, __u64 address, __u64 *ret_word);
@@ -65,7 +54,7 @@ static __always_inline __u32 tls_locate_dynamic(const struct tls_location *tls,
 static __always_inline __u32 tls_locate_by(tls_read_fn read, const struct tls_location *tls,
 					   struct task_struct *task, __u64 *ret_address)
 {
-	__u64 thread_pointer = tls_thread_pointer(task);
+	__u64 thread_pointer = compat_thread_pointer(task);
 
 	if (!thread_pointer)
 		return TLS_UNRESOLVED;

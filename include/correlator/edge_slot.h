@@ -9,22 +9,25 @@
 #include <correlator/account.h>
 
 enum {
-	EDGE_STRANGERS = 8 /* remembered on a CPU; a power of two */
+	EDGE_UNOBSERVED_TIDS = 8 /* remembered on a CPU; a power of two */
 };
 
 /* Value of the map `edge_slots`, by CPU. */
 struct edge_slot {
 	__u64 registers; /* of the thread whose edges go here; 0 = none */
-	__u64 stranger; /* the same of the last thread that turned out not to be observed */
+	__u64 unobserved_registers; /* the same of the last thread that turned out not to be
+				       observed */
 	struct edge_times times;
 	__u32 serial; /* of the thread whose time is in times; 0 = none */
 	__u32 registrations; /* all addresses are good as long as this is the current figure */
 	__u32 is_busy;
 	__u32 reserved;
-	__u32 stranger_tids[EDGE_STRANGERS]; /* that turned out not to be observed, at switches */
+	__u32 unobserved_tids[EDGE_UNOBSERVED_TIDS]; /* that turned out not to be observed, at
+							switches */
 };
 
-_Static_assert(sizeof(struct edge_slot) == 2 * 8 + 5 * 8 + 4 * 4 + EDGE_STRANGERS * 4, "layout");
+_Static_assert(sizeof(struct edge_slot) == 2 * 8 + 5 * 8 + 4 * 4 + EDGE_UNOBSERVED_TIDS * 4,
+	       "layout");
 
 /* The first part of the values of the map `threads`. */
 struct thread_front {

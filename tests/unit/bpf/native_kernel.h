@@ -32,10 +32,11 @@ static inline long native_read_kernel(void *buffer, __u32 size_bytes, const void
 	return 0;
 }
 
-#define bpf_probe_read_user	 native_read_user
-#define bpf_probe_read_kernel	 native_read_kernel
-#define bpf_map_lookup_elem	 native_find
-#define bpf_ringbuf_reserve(...) NULL
+#define bpf_probe_read_user	   native_read_user
+#define bpf_probe_read_kernel	   native_read_kernel
+#define bpf_map_lookup_elem	   native_find
+#define bpf_ringbuf_reserve(...)   NULL
+#define bpf_get_current_task_btf() NULL
 /* Relocations by the kernel's BTF: not of concern to what is fuzzed. */
 #undef bpf_core_field_exists
 #define bpf_core_field_exists(...) 0

@@ -4,6 +4,8 @@
  * This one may, because it may sleep (since 5.18). What a sleeping thread's pointer says does not
  * change, so it is looked at once, before the flush that first charges the sleep.
  */
+#pragma once
+
 #include "context.bpf.h"
 
 static __always_inline long read_task(struct task_struct *task, __u64 address, __u64 *ret_word)
@@ -69,5 +71,3 @@ int read_sleepers(struct bpf_iter__task *context)
 	thread_release(thread);
 	return 0;
 }
-
-char LICENSE[] SEC("license") = "GPL";

@@ -5,6 +5,8 @@
  * on the way out, so that what these programs cost is kernel time, as it is for the machine. What
  * lies outside still is measured all the time (probe/calibrator.c).
  */
+#pragma once
+
 #include "context.bpf.h"
 
 static __always_inline int enter_kernel(struct thread_state *thread, struct task_struct *task,
@@ -30,20 +32,20 @@ int BPF_PROG(on_sys_enter, struct pt_regs *registers)
 	struct edge_slot *slot = edge_slot_here();
 	struct thread_state *thread;
 	struct task_struct *task;
-	__u32 known_at;
+	__u32 seen_registrations;
 	__u64 now_ns;
 
 	if (!slot || edge_pass(slot, (__u64)registers, true) == EDGE_DONE)
 		return 0;
 	task = bpf_get_current_task_btf();
-	thread = edge_find_thread(slot, task, (__u64)registers, &known_at);
+	thread = edge_find_thread(slot, task, (__u64)registers, &seen_registrations);
 	if (!thread)
 		return 0;
 	now_ns = bpf_ktime_get_ns();
 	if (!enter_kernel(thread, task, now_ns, context_changes_unprobed(thread)))
 		return 0;
 	if (!context_changes_unprobed(thread))
-		edge_arm(slot, thread, (__u64)registers, known_at);
+		edge_arm(slot, thread, (__u64)registers, seen_registrations);
 	thread_release(thread);
 	return 0;
 }
@@ -55,12 +57,12 @@ int BPF_PROG(on_sys_enter_lean, struct pt_regs *registers)
 	struct edge_slot *slot = edge_slot_here();
 	struct thread_state *thread;
 	struct task_struct *task;
-	__u32 known_at;
+	__u32 seen_registrations;
 
-	if (!slot || edge_is_strangers(slot, (__u64)registers))
+	if (!slot || edge_slot_is_of_unobserved(slot, (__u64)registers))
 		return 0;
 	task = bpf_get_current_task_btf();
-	thread = edge_find_thread(slot, task, (__u64)registers, &known_at);
+	thread = edge_find_thread(slot, task, (__u64)registers, &seen_registrations);
 	if (thread && enter_kernel(thread, task, bpf_ktime_get_ns(), true))
 		thread_release(thread);
 	return 0;
@@ -73,12 +75,12 @@ int BPF_PROG(on_sys_exit, struct pt_regs *registers)
 	struct edge_slot *slot = edge_slot_here();
 	struct thread_state *thread;
 	struct task_struct *task;
-	__u32 known_at;
+	__u32 seen_registrations;
 
 	if (!slot || edge_pass(slot, (__u64)registers, false) == EDGE_DONE)
 		return 0;
 	task = bpf_get_current_task_btf();
-	thread = edge_find_thread(slot, task, (__u64)registers, &known_at);
+	thread = edge_find_thread(slot, task, (__u64)registers, &seen_registrations);
 	if (!thread)
 		return 0;
 	if (!thread_begin(thread, task, thread->clock.mark_ns))
@@ -86,9 +88,7 @@ int BPF_PROG(on_sys_exit, struct pt_regs *registers)
 	charge_note_pending(thread, thread->clock.mark_ns);
 	(void)account_edge(&thread->clock, &thread->pending, bpf_ktime_get_ns(), THREAD_MODE_USER);
 	if (!context_changes_unprobed(thread))
-		edge_arm(slot, thread, (__u64)registers, known_at);
+		edge_arm(slot, thread, (__u64)registers, seen_registrations);
 	thread_release(thread);
 	return 0;
 }
-
-char LICENSE[] SEC("license") = "GPL";

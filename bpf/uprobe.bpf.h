@@ -1,6 +1,8 @@
 /* The boundary at which a context ends: the entry of a function that changes the thread-local. */
+#pragma once
+
 #include "context.bpf.h"
-#include "lifecycle.bpf.h"
+#include "registration.bpf.h"
 
 enum {
 	ASK_PAUSE_NS = 1000 * 1000
@@ -26,7 +28,7 @@ static __always_inline void context_ask(struct thread_state *thread, struct task
 	if (now_ns - thread->asked_ns < ASK_PAUSE_NS)
 		return;
 	thread->asked_ns = now_ns;
-	lifecycle_emit_at(EVENT_KIND_ASK, thread->tgid, 0, task, address);
+	emit_event(EVENT_KIND_ASK, thread->tgid, 0, task, address);
 }
 
 SEC("uprobe")
@@ -53,5 +55,3 @@ int on_context_change(struct uprobe_registers *registers)
 	thread_release(thread);
 	return 0;
 }
-
-char LICENSE[] SEC("license") = "GPL";

@@ -3,19 +3,10 @@
  * met by the task iterator, running ones by an interrupt on their CPU (a test run of a raw
  * tracepoint program on a given CPU runs there, in interrupt, with `current` the thread).
  */
+#pragma once
+
 #include "context.bpf.h"
-#include "lifecycle.bpf.h"
-
-static __always_inline bool is_in_syscall(struct task_struct *task)
-{
-	void *registers = (void *)bpf_task_pt_regs(task);
-
-#ifdef __TARGET_ARCH_arm64
-	return BPF_CORE_READ((struct pt_regs___arm64_call *)registers, syscallno) >= 0;
-#else
-	return (long)BPF_CORE_READ((struct pt_regs___x86_call *)registers, orig_ax) >= 0;
-#endif
-}
+#include "registration.bpf.h"
 
 static __always_inline void register_task(struct task_struct *task)
 {
@@ -30,9 +21,9 @@ static __always_inline void register_task(struct task_struct *task)
 	if (state == TASK_STATE_RUNNING)
 		reason = OFF_CPU_RUNNABLE;
 	/* The saved registers of a running thread may be those of an earlier system call. */
-	if (is_off_cpu && is_in_syscall(task))
+	if (is_off_cpu && compat_is_in_syscall(task))
 		mode = THREAD_MODE_KERNEL;
-	lifecycle_register_thread(task, is_off_cpu, reason, mode, LEFTOVER_ANY);
+	registration_begin(task, is_off_cpu, reason, mode, INHERITED_FIRST_READ);
 }
 
 static __always_inline void flush_task(struct task_struct *task)
@@ -109,5 +100,3 @@ int collect_current(void *context)
 	thread_release(thread);
 	return 0;
 }
-
-char LICENSE[] SEC("license") = "GPL";

@@ -1,6 +1,8 @@
 /* The scheduler's boundaries: a thread leaves a CPU, another one gets it. */
+#pragma once
+
 #include "context.bpf.h"
-#include "lifecycle.bpf.h"
+#include "registration.bpf.h"
 
 enum {
 	CONFIRM_PERIOD_NS = 1000 * 1000
@@ -60,7 +62,7 @@ static __always_inline void switch_out(struct thread_state *thread, struct task_
 	if (is_dead || thread->epoch != current_epoch)
 		charge_end_window(thread, task, now_ns, figures.exec_ns);
 	if (is_dead)
-		lifecycle_thread_gone(thread, task);
+		registration_end(thread, task);
 	thread_release(thread);
 }
 
@@ -112,5 +114,3 @@ int BPF_PROG(on_sched_switch, bool is_preempted, struct task_struct *prev, struc
 		switch_in(entering, next, now_ns);
 	return 0;
 }
-
-char LICENSE[] SEC("license") = "GPL";

@@ -1,4 +1,6 @@
 /* Who observes: run once, by a test run in the observer's own process. */
+#pragma once
+
 #include "identity.bpf.h"
 
 #include <bpf/bpf_tracing.h>
@@ -14,5 +16,3 @@ int identify_observer(void *context)
 	observer_namespace = (__u64)identity_at(pid, observer_level).ns;
 	return 0;
 }
-
-char LICENSE[] SEC("license") = "GPL";

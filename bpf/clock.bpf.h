@@ -1,0 +1,130 @@
+/*
+ * The clocks: ours (bpf_ktime_get_ns(), CLOCK_MONOTONIC), and the run queue's, on which exec
+ * runtime runs. How far they are apart is kept for each CPU.
+ */
+#pragma once
+
+#include "maps.bpf.h"
+
+/* How far our clock is from a run queue's is looked at no more often. */
+enum {
+	OFFSET_PERIOD_NS = 1000 * 1000
+};
+
+/* By how much our clock may drift from it: NTP adjusts ours by no more than 500 ppm. */
+enum {
+	OFFSET_DRIFT_DIVISOR = 2000
+};
+
+static __always_inline struct clock_offset *clock_offset_here(void)
+{
+	__u32 key = 0;
+
+	return bpf_map_lookup_elem(&clock_offsets, &key);
+}
+
+/*
+ * Our time as the run queue's; false if they were never compared. Where this CPU has not done so
+ * yet, another's figure must do: their clocks are kept together.
+ */
+static __always_inline bool clock_to_run_queue(__u64 now_ns, __u64 *ret_ns)
+{
+	const struct clock_offset *offset = clock_offset_here();
+
+	if (offset && offset->seen_at_ns) {
+		*ret_ns = now_ns - offset->ns;
+		return true;
+	}
+	*ret_ns = now_ns - any_clock_offset_ns;
+	return is_any_clock_offset_seen;
+}
+
+/*
+ * What the scheduler has taken out of exec runtime on this CPU since boot because nobody ran: the
+ * run queue's clock less its task clock, on which exec runtime runs (update_rq_clock_task(),
+ * kernel/sched/core.c, v6.18). It is as of the clock's last update, which may be a tick ago. Under
+ * KVM the host's figure (struct kvm_steal_time) is newer; the next update will take its growth out,
+ * but not more than has passed since the last one. task runs on this CPU.
+ */
+static __always_inline __u64 stolen_from_cpu(struct task_struct *task, __u64 now_ns)
+{
+	__u64 stolen_ns, told_ns, passed_ns, run_queue_ns;
+	struct rq *rq = compat_run_queue(task);
+
+	if (!rq)
+		return 0;
+	stolen_ns = account_growth(rq->clock, rq->clock_task);
+	if (!session.has_steal_time || !compat_has_told_steal(rq) ||
+	    !clock_to_run_queue(now_ns, &run_queue_ns) ||
+	    bpf_probe_read_kernel(&told_ns, sizeof(told_ns),
+				  (void *)((__u64)rq + (__u64)session.steal_time_offset)))
+		return stolen_ns;
+	told_ns = account_growth(told_ns, rq->prev_steal_time_rq);
+	passed_ns = account_growth(run_queue_ns, rq->clock);
+	return stolen_ns + (told_ns < passed_ns ? told_ns : passed_ns);
+}
+
+/* The same at a switch-in, where the clock has just been updated. */
+static __always_inline __u64 stolen_at_switch_in(struct task_struct *task)
+{
+	struct rq *rq = compat_run_queue(task);
+
+	if (!rq)
+		return 0;
+	return account_growth(rq->clock, rq->clock_task);
+}
+
+/*
+ * Takes a new reading of the offset. What comes between the run queue's reading and ours (an
+ * interrupt, theft) only makes it larger, so the smallest is kept, but for what our clock may have
+ * drifted since.
+ */
+static __always_inline void clock_offset_update(struct clock_offset *offset, __u64 run_queue_ns)
+{
+	__u64 ns = bpf_ktime_get_ns() - run_queue_ns;
+	__u64 age_ns = run_queue_ns - offset->seen_at_ns;
+	__u64 limit_ns = offset->ns + age_ns / OFFSET_DRIFT_DIVISOR;
+
+	if (!offset->seen_at_ns || (__s64)(ns - limit_ns) < 0)
+		offset->ns = ns;
+	else
+		offset->ns = limit_ns;
+	offset->seen_at_ns = run_queue_ns;
+	any_clock_offset_ns = offset->ns;
+	is_any_clock_offset_seen = 1;
+}
+
+/*
+ * The time of a switch, by our clock: that of the run queue, which was read for it just before and
+ * which exec runtime runs on. Reading our own costs as much as the rest of a switch. task leaves
+ * this CPU or gets it.
+ */
+static __always_inline __u64 clock_of_switch(struct task_struct *task)
+{
+	struct clock_offset *offset = clock_offset_here();
+	struct rq *rq = compat_run_queue(task);
+	__u64 run_queue_ns;
+
+	if (!offset || !rq)
+		return bpf_ktime_get_ns();
+	run_queue_ns = rq->clock;
+	if (!offset->seen_at_ns || run_queue_ns - offset->seen_at_ns > OFFSET_PERIOD_NS)
+		clock_offset_update(offset, run_queue_ns);
+	return run_queue_ns + offset->ns;
+}
+
+/*
+ * se.sum_exec_runtime as it would be if it were brought up to now: it is up to a tick old while the
+ * task runs. As update_curr() does it (kernel/sched/fair.c, v6.18): the run queue's task clock,
+ * from here on at our clock's pace, less exec_start.
+ */
+static __always_inline __u64 exec_runtime_now(struct task_struct *task, __u64 now_ns)
+{
+	__u64 exec_ns = task->se.sum_exec_runtime;
+	__u64 run_queue_ns;
+
+	if (!clock_to_run_queue(now_ns, &run_queue_ns))
+		return exec_ns;
+	return exec_ns + account_growth(account_growth(run_queue_ns, stolen_from_cpu(task, now_ns)),
+					task->se.exec_start);
+}

@@ -1,0 +1,10 @@
+/* The kernel programs, one object: each file is the hooks of one idea. See README.md. */
+#include "collect.bpf.h"
+#include "lifecycle.bpf.h"
+#include "observer.bpf.h"
+#include "sched.bpf.h"
+#include "sleepers.bpf.h"
+#include "syscall.bpf.h"
+#include "uprobe.bpf.h"
+
+char LICENSE[] SEC("license") = "GPL";

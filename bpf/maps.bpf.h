@@ -1,0 +1,247 @@
+/*
+ * What the kernel programs keep: every map, the state of a thread, what userspace sets and reads,
+ * and the counters of what is missed. README.md says who writes what, and explains the numbers that
+ * tell that something is old (generation, epoch, registrations, serial) and how `knowledge`
+ * changes.
+ */
+#pragma once
+
+#include "kernel_compat.bpf.h"
+
+#include <linux/bpf.h>
+#include <stdbool.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include <correlator/account.h>
+#include <correlator/books.h>
+#include <correlator/config.h>
+#include <correlator/context_hash.h>
+#include <correlator/counters.h>
+#include <correlator/edge_slot.h>
+#include <correlator/events.h>
+#include <correlator/limits.h>
+#include <correlator/otel_record.h>
+#include <correlator/share.h>
+#include <correlator/snapshot.h>
+#include <correlator/state_abi.h>
+
+/* No address: the first pointer that is read was there before the thread was seen. */
+#define INHERITED_FIRST_READ (~0ULL)
+
+enum context_knowledge {
+	CONTEXT_UNKNOWN = 0, /* nothing was read since the last change of context */
+	CONTEXT_KNOWN = 1, /* in force until a probe or a reading says otherwise */
+	/* Read, but a store may have followed: good for the time off the CPU alone. */
+	CONTEXT_KNOWN_TILL_IT_RUNS = 2,
+};
+
+struct thread_state {
+	struct thread_clock clock;
+	struct account_totals pending; /* of the context below, since it was last charged */
+	__u64 pending_first_ns; /* 0 = nothing is pending */
+	__u64 tls_address;
+	__u64 pointer_read; /* by context_read_pointer() */
+	__u64 state_pointer; /* read when context_hash was found */
+	/* Not set by this thread in this life; INHERITED_FIRST_READ: the next that is read. */
+	__u64 inherited_pointer;
+	__u64 context_hash;
+	__u64 table_digest; /* lean: of the table that context_hash was found in */
+	__u64 confirmed_ns; /* when the pointer was last read */
+	__u64 compared_ns; /* lean: when what it leads to was last compared in full */
+	__u64 exec_published_ns;
+	__u64 missed_out_ns; /* switched out while a program held the books */
+	__u64 missed_gap_ns;
+	__u64 asked_ns; /* when it last asked userspace to look at the process */
+	__u32 tls_resolution;
+	__u32 tls_epoch; /* the window that it was last tried in */
+	__u32 knowledge; /* enum context_knowledge, of context_hash */
+	__u32 is_change_open; /* a probe was passed, the store that it precedes may be ahead */
+	__u32 generation;
+	__u32 epoch; /* the window that it charges to */
+	__u32 serial;
+	__u32 tid;
+	__u32 tgid;
+	__u32 ns_tid; /* in its own pid namespace */
+	__u32 is_busy; /* held by a program that is writing up the books */
+	__u32 is_ready; /* set last, once the state is complete */
+	__u32 is_exiting;
+	__u32 has_passed_probe; /* the thread itself has set its context since it was first seen */
+	__u32 is_inherited; /* context_hash was found before it had */
+	__u32 is_otel_inherited; /* the same of OpenTelemetry's part of it */
+	__u32 is_unread; /* a value of the context faulted: to be read again */
+	__u32 armed_cpu; /* CPU + 1 whose edge_slot has time of this thread; 0 = none */
+	/* Room to read a table and to build a snapshot: too large for the stack, and not per CPU
+	 * because these programs can be preempted. */
+	struct state_header header; /* and the pairs behind it, read together */
+	struct state_pair pairs[STATE_CAPACITY_MAX];
+	struct value_chunk chunk; /* of a long text */
+	struct context_snapshot snapshot;
+	__u64 snapshot_hash; /* of what the snapshot holds */
+	struct process_config config; /* of the generation above */
+	__u64 opened_hash; /* of the last account that was opened, */
+	__u32 opened_epoch; /* and the window that it is of */
+	__u32 reserved;
+};
+
+_Static_assert(__builtin_offsetof(struct thread_state, pairs) ==
+		       __builtin_offsetof(struct thread_state, header) +
+			       sizeof(struct state_header),
+	       "read in one piece");
+
+_Static_assert(__builtin_offsetof(struct thread_state, clock) ==
+			       __builtin_offsetof(struct thread_front, clock) &&
+		       __builtin_offsetof(struct thread_state, pending) ==
+			       __builtin_offsetof(struct thread_front, pending),
+	       "userspace knows the front");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread_state);
+} threads SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, PROCESSES_MAX);
+	__type(key, __u32);
+	__type(value, struct process_config);
+} processes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, PROCESSES_MAX);
+	__type(key, __u32);
+	__type(value, struct process_books);
+} books SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, CONTEXTS_MAX);
+	__type(key, __u64);
+	__type(value, struct context_snapshot);
+} contexts SEC(".maps");
+
+/*
+ * Two epochs of accounts, by the parity of the window. Each thread goes over to the next one when
+ * it is written up, so its charges and its exec runtime are cut at the same instant.
+ */
+struct accounts_epoch {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, ACCOUNTS_MAX);
+	__type(key, struct account_key);
+	__type(value, struct account);
+};
+
+struct accounts_epoch accounts_a SEC(".maps");
+struct accounts_epoch accounts_b SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__array(values, struct accounts_epoch);
+} accounts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, EVENT_RING_BYTES);
+} events SEC(".maps");
+
+/* How far our clock is from the one of this CPU's run queue. */
+struct clock_offset {
+	__u64 ns; /* ours less the run queue's, modulo 2^64 */
+	__u64 seen_at_ns; /* by the run queue's clock; 0 = never */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct clock_offset);
+} clock_offsets SEC(".maps");
+
+/* The short way of system calls' edges, edges.bpf.h. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct edge_slot);
+} edge_slots SEC(".maps");
+
+/* OpenTelemetry's part of a process's configuration, and of a thread's state. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, PROCESSES_MAX);
+	__type(key, __u32);
+	__type(value, struct otel_config);
+} otel_processes SEC(".maps");
+
+struct otel_thread {
+	struct otel_config config; /* of the generation below */
+	__u64 tls_address;
+	__u64 digest; /* of the record that hash was made of; 0 = of none */
+	__u64 inherited_digest; /* of one that this thread has not set in this life; 0 = none */
+	__u64 hash; /* of the wanted values in force, or one with a fixed meaning (snapshot.h) */
+	__u32 tls_resolution;
+	__u32 generation;
+	__u32 is_registered;
+	__u32 is_known; /* hash was read, or follows from the thread's being new */
+	__u32 is_first_inherited; /* the first record that is read is older than the thread */
+	__u32 has_asked; /* userspace was told of an unknown index since the last configuration */
+	__u32 record_bytes;
+	__u16 offsets[OTEL_OFFSET_SLOTS]; /* otel_record_walk() */
+	union {
+		struct {
+			struct otel_record_header header;
+			__u8 attributes[OTEL_ATTRIBUTES_ROOM];
+		};
+		__u64 words[(sizeof(struct otel_record_header) + OTEL_ATTRIBUTES_ROOM + 4) / 8];
+	};
+	struct value_chunk chunk; /* of a long text */
+	struct value_snapshot values[KEYS_MAX]; /* those of other keys are absent */
+};
+
+/* Created by otel_register() only, freed with the task. Threads of other processes have none. */
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct otel_thread);
+} otel_threads SEC(".maps");
+
+/* Who holds how much of `contexts`, and of each epoch of accounts. */
+struct share_table contexts_share;
+struct share_table accounts_share[2];
+
+const volatile struct session_config session;
+const volatile struct context_hash_key hash_key;
+
+/* Userspace raises it whenever a process_config changed: contexts are then read anew. */
+volatile __u32 generation;
+/* Userspace sets it at the end: programs do nothing from then on, only the collector works. */
+volatile __u32 is_stopped;
+volatile __u32 collect_phase;
+/* The window that charges go to; raised by userspace to end one. */
+volatile __u32 current_epoch;
+/* Threads that the collector met but could not write up yet. */
+__u32 stragglers;
+/* No uprobes: every boundary reads the context. May be raised while recording, never lowered. */
+volatile __u32 is_lean;
+__u32 last_serial;
+/* Raised after each thread that came to be observed. */
+volatile __u32 registrations;
+/* The last clock_offset that any CPU has seen, for those that have seen none. */
+__u64 any_clock_offset_ns;
+__u32 is_any_clock_offset_seen;
+
+static __always_inline void count_loss(__u32 tgid, enum counter counter)
+{
+	struct process_books *process = bpf_map_lookup_elem(&books, &tgid);
+
+	if (process && counter < _COUNTER_MAX)
+		__sync_fetch_and_add(&process->losses[counter], 1);
+}
