@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "command/arguments.h"
 #include "command/command.h"
 #include "command/doctor_lines.h"
 #include "observe/key_options.h"
@@ -286,7 +287,7 @@ static int parse_option(int key, char *text, struct argp_state *state)
 
 	switch (key) {
 	case 'p':
-		arguments->is_failed |= options_parse_pid(text, &arguments->pid) != 0;
+		arguments->is_failed |= arguments_parse_pid(text, &arguments->pid) != 0;
 		return 0;
 	case 'k':
 		arguments->is_failed |= key_options_add(&arguments->keys, text) != 0;

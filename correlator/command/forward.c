@@ -11,6 +11,7 @@
 #include "base/duration.h"
 #include "base/log.h"
 #include "base/signals.h"
+#include "command/arguments.h"
 #include "command/command.h"
 #include "command/forward_arguments.h"
 #include "forward/forwarding.h"
@@ -51,8 +52,7 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "give-up", OPTION_GIVE_UP, "TIME", 0,
 	  "End when nothing is acknowledged for so long (default " DEFAULT_GIVE_UP ")", 0 },
-	{ "verbose", 'v', NULL, 0, "Say more", 2 },
-	{ "quiet", 'q', NULL, 0, "Say nothing but errors and warnings", 2 },
+	ARGUMENTS_VERBOSITY(2),
 	{ 0 },
 };
 
@@ -106,18 +106,12 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 	case OPTION_GIVE_UP:
 		r = parse_give_up(text, &arguments->give_up_ns);
 		break;
-	case 'v':
-		log_set_level(LOG_LEVEL_DEBUG);
-		break;
-	case 'q':
-		log_set_level(LOG_LEVEL_WARNING);
-		break;
 	case ARGP_KEY_ARGS:
 		arguments->paths = state->argv + state->next;
 		state->next = state->argc;
 		break;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return arguments_take_verbosity(key) ? 0 : ARGP_ERR_UNKNOWN;
 	}
 	if (r < 0)
 		arguments->is_failed = true;

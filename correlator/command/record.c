@@ -5,6 +5,7 @@
 
 #include "base/duration.h"
 #include "base/log.h"
+#include "command/arguments.h"
 #include "command/command.h"
 #include "command/forward_arguments.h"
 #include "observe/key_options.h"
@@ -96,8 +97,7 @@ static const struct argp_option options[] = {
 	{ "accounts", OPTION_ACCOUNTS, "N", 0,
 	  "Room for accounts of (thread, context) in a window (default 32768)", 4 },
 	{ "ring", OPTION_RING, "BYTES", 0, "Size of the event ring (default 262144)", 4 },
-	{ "verbose", 'v', NULL, 0, "Say more", 4 },
-	{ "quiet", 'q', NULL, 0, "Say nothing but errors and warnings", 4 },
+	ARGUMENTS_VERBOSITY(4),
 	{ 0 },
 };
 
@@ -178,7 +178,7 @@ static int add_pid(struct arguments *arguments, const char *text)
 {
 	if (arguments->recording.pid_count == PIDS_MAX)
 		return log_error(E2BIG, "at most %d times -p", PIDS_MAX);
-	return options_parse_pid(text, &arguments->pids[arguments->recording.pid_count++]);
+	return arguments_parse_pid(text, &arguments->pids[arguments->recording.pid_count++]);
 }
 
 /* Where records go. -ENOENT: it is not an option of that kind. */
@@ -266,12 +266,6 @@ static int parse_option(int key, char *text, struct argp_state *state)
 	case OPTION_RING:
 		result = parse_size("ring", text, &recording->ring_bytes);
 		break;
-	case 'v':
-		log_set_level(LOG_LEVEL_DEBUG);
-		break;
-	case 'q':
-		log_set_level(LOG_LEVEL_WARNING);
-		break;
 	case ARGP_KEY_ARGS:
 		recording->command = state->argv + state->next;
 		state->next = state->argc;
@@ -280,6 +274,8 @@ static int parse_option(int key, char *text, struct argp_state *state)
 		/* Refused here, so that ARGP_KEY_ARGS gets all of them. */
 		return ARGP_ERR_UNKNOWN;
 	default:
+		if (arguments_take_verbosity(key))
+			break;
 		result = parse_output_option(arguments, key, text);
 		if (result == -ENOENT)
 			return ARGP_ERR_UNKNOWN;

@@ -1,7 +1,6 @@
 #include "observe/key_options.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,17 +99,4 @@ void key_options_deinit(struct key_options *keys)
 		free((char *)keys->record_names[i]);
 	}
 	memset(keys, 0, sizeof(*keys));
-}
-
-int options_parse_pid(const char *text, pid_t *ret_pid)
-{
-	char *end;
-	long value;
-
-	errno = 0;
-	value = strtol(text, &end, 10);
-	if (errno || end == text || *end || value <= 0 || value > INT_MAX)
-		return log_error(EINVAL, "`%s` is not a process ID", text);
-	*ret_pid = (pid_t)value;
-	return 0;
 }

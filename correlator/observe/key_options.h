@@ -1,8 +1,7 @@
-/* Options that more than one subcommand takes. */
+/* Which keys are wanted, of whom, and what they are called in the records. Single thread. */
 #pragma once
 
 #include <stddef.h>
-#include <sys/types.h>
 
 #include <correlator/limits.h>
 
@@ -26,15 +25,11 @@ struct key_options {
 };
 
 /*
- * Adds "KEY" or "KEY=NAME". 0, or -EINVAL, logged: empty, too many, twice, or a NAME that is a
- * field of the records already. So is a key of
- * OpenTelemetry's that is asked for a second time.
+ * Adds "KEY" or "KEY=NAME". 0, or -EINVAL, logged: empty, too many, a NAME twice, or one that is a
+ * field of the records already; so is a key of OpenTelemetry's that is asked for a second time.
  */
 int key_options_add(struct key_options *keys, const char *text);
 void key_options_deinit(struct key_options *keys);
 
 /* The keys as a target looks for them; they borrow the names. */
 struct target_keys key_options_target(const struct key_options *keys);
-
-/* Parses a process ID. 0, or -EINVAL (logged). */
-int options_parse_pid(const char *text, pid_t *ret_pid);

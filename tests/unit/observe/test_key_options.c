@@ -88,19 +88,6 @@ static void there_is_a_limit_of_keys(void **state)
 	key_options_deinit(&keys);
 }
 
-static void only_positive_numbers_are_pids(void **state)
-{
-	static const char *const cases[] = { "", "x", "12x", "0", "-5", "99999999999", "1.5" };
-	pid_t pid = 42;
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		assert_int_equal(options_parse_pid(cases[i], &pid), -EINVAL);
-	assert_int_equal(pid, 42);
-	assert_int_equal(options_parse_pid("1234", &pid), 0);
-	assert_int_equal(pid, 1234);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -109,7 +96,6 @@ int main(void)
 		cmocka_unit_test(names_of_record_fields_are_refused),
 		cmocka_unit_test(a_name_is_taken_once),
 		cmocka_unit_test(there_is_a_limit_of_keys),
-		cmocka_unit_test(only_positive_numbers_are_pids),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
