@@ -6,27 +6,13 @@
 
 #include <correlator/state_abi.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "target/proc/process.h"
 
 /* USER_HZ of /proc: 100 on every Linux this runs on (sysconf(_SC_CLK_TCK)). */
-#define NS_PER_TICK 10000000ULL
-
-/*
- * A server that boots is looked at often at first, then less: its contexts count from then on. New
- * code that it maps is looked at at once, and again until the loader is done with it.
- */
-enum {
-	LOOK_PAUSE_FIRST_NS = 10 * 1000 * 1000,
-	LOOK_PAUSE_LOADING_NS = 200 * 1000,
-	LOOK_PAUSE_MAX_NS = 500 * 1000 * 1000
-};
-
-/* Once is a mistake about which is in use; more often, both are. */
-enum {
-	PREFERENCES_MAX = 1
-};
+#define NS_PER_TICK (10 * NS_PER_MS)
 
 void observed_table_deinit(struct observed_table *table)
 {
@@ -55,7 +41,7 @@ struct observed *observed_add(struct observed_table *table, pid_t pid, pid_t par
 	process->pid = pid;
 	process->parent_pid = parent_pid;
 	process->keys = table->keys;
-	process->retry_pause_ns = process->asked_pause_ns = LOOK_PAUSE_FIRST_NS;
+	process_state_init(&process->state);
 	(void)snprintf(process->comm, sizeof(process->comm), "%s", comm);
 	HASH_ADD(hh, table->processes, pid, sizeof(process->pid), process);
 	return process;
@@ -68,38 +54,21 @@ void observed_remove(struct observed_table *table, struct observed *process)
 	free(process);
 }
 
-void observed_forget_image(struct observed *process, uint64_t now_ns)
+void observed_execute(struct observed *process, uint64_t now_ns)
 {
+	if (!(process_on_executed(&process->state, now_ns) & PROCESS_FORGET))
+		return;
 	target_free(TAKE_PTR(process->target));
-	process->is_fork = false;
-	process->is_configured = process->is_readable = false;
+	process->is_fork = process->is_configured = false;
 	process->server = NULL;
-	process->told_copies = process->preferences = 0;
-	process->asked_look_ns = 0;
-	process->retry_pause_ns = process->asked_pause_ns = LOOK_PAUSE_FIRST_NS;
-	process->absent_ktime_ns = process->retry_ns = now_ns;
 }
 
-void observed_note_loading(struct observed *process, uint64_t ktime_ns, uint64_t now_ns)
+void observed_ask(struct observed *process, uint64_t address, uint64_t now_ns)
 {
-	if (!process->is_loading)
-		process->absent_ktime_ns = ktime_ns;
-	process->is_loading = true;
-	process->retry_pause_ns = LOOK_PAUSE_LOADING_NS;
-	process->retry_ns = now_ns;
-}
+	bool has_preferred = process->target && process_may_prefer(&process->state) &&
+			     publishers_prefer(&process->target->publishers, address);
 
-void observed_note_question(struct observed *process, uint64_t address, uint64_t now_ns)
-{
-	struct target *target = process->target;
-
-	if (target && process->preferences <= PREFERENCES_MAX &&
-	    publishers_prefer(&target->publishers, address)) {
-		process->preferences++;
-		process->asked_look_ns = 0;
-	}
-	process->is_asked = true;
-	process->retry_ns = process->asked_look_ns > now_ns ? process->asked_look_ns : now_ns;
+	process_on_asked(&process->state, has_preferred, now_ns);
 }
 
 void observed_check_publishers(struct observed_table *table, uint64_t now_ns)
@@ -109,100 +78,29 @@ void observed_check_publishers(struct observed_table *table, uint64_t now_ns)
 			process->target ? target_publisher(process->target) : NULL;
 
 		if (publisher && !publisher_is_there(publisher, process->pid))
-			process->retry_ns = now_ns;
+			process_on_moved(&process->state, now_ns);
 	}
 }
 
-static int attach_sites(const struct publisher *publisher, struct session *session)
+void observed_check_otel(struct observed_table *table, uint64_t now_ns)
 {
-	uint64_t offsets[PROBE_SITES_MAX];
+	if (!table->keys->otel_count)
+		return;
+	for (struct observed *process = table->processes; process; process = process->hh.next) {
+		const struct target *target = process->is_configured ? process->target : NULL;
 
-	for (size_t i = 0; i < publisher->site_count; i++)
-		offsets[i] = publisher->sites[i].file_offset;
-	return session_attach_uprobes(session, publisher->fd, offsets, publisher->site_count);
-}
-
-/* Each object that publishes: a probe tells which of several is in use. */
-static int attach_all_sites(const struct target *target, struct session *session)
-{
-	const struct publisher *live = target_publisher(target);
-	int result = 0;
-
-	for (size_t i = 0; i < target->publishers.count && !result; i++) {
-		const struct publisher *publisher = target->publishers.list[i];
-
-		if (session_get_mode(session) != SESSION_MODE_EXACT)
-			return 0;
-		if (publisher->site_count)
-			result = attach_sites(publisher, session);
-		else if (publisher == live)
-			result = session_step_down(session, SESSION_MODE_LEAN);
+		/* One that was not there may come; what it says beside the names is not urgent. */
+		if (target && (target->otel.announcement.header_address
+				       ? target_has_changed(target)
+				       : now_ns - process->target_look_ns > NS_PER_S))
+			process_on_news(&process->state, now_ns);
 	}
-	return result;
 }
 
-/* Without it what is loaded later is found by looking now and then. */
-static void attach_loader(const struct target *target, struct session *session)
+bool observed_has_otel(const struct observed *process)
 {
-	if (target->loader_fd >= 0)
-		(void)session_attach_loader(session, target->info.pid, target->loader_fd,
-					    target->loader_offset);
-}
-
-static void tell_copies(struct observed *process, bool has_probes)
-{
-	const struct target *target = process->target;
-	const struct publisher *live = target_publisher(target);
-
-	if (target->publishers.count < 2 || !live ||
-	    process->told_copies == 1 + process->preferences)
-		return;
-	if (!process->told_copies)
-		log_warning("process %d has %zu loaded objects with a " STATE_SYMBOL
-			    " of their own: reading that of %s%s",
-			    process->pid, target->publishers.count, live->path,
-			    has_probes ? " until another one is seen to be set" : "");
-	else if (process->preferences > PREFERENCES_MAX)
-		log_warning("process %d sets contexts in several of them: what it sets in others "
-			    "than %s is not seen; let the application load one",
-			    process->pid, live->path);
-	else
-		log_info("process %d: that of %s is the one in use", process->pid, live->path);
-	process->told_copies = 1 + process->preferences;
-}
-
-/* A question that a look does not answer is not asked again at once. */
-static void note_answer(struct observed *process, uint64_t now_ns, bool found_something)
-{
-	if (found_something)
-		process->asked_pause_ns = LOOK_PAUSE_FIRST_NS;
-	if (!process->is_asked)
-		return;
-	process->is_asked = false;
-	process->asked_look_ns = now_ns + process->asked_pause_ns;
-	process->asked_pause_ns *= 2;
-	if (process->asked_pause_ns > LOOK_PAUSE_MAX_NS)
-		process->asked_pause_ns = LOOK_PAUSE_MAX_NS;
-}
-
-static void schedule(struct observed *process, uint64_t now_ns, bool found_something)
-{
-	const struct target *target = process->target;
-
-	if (observed_is_complete(process)) {
-		process->retry_ns = 0;
-		process->retry_pause_ns = LOOK_PAUSE_FIRST_NS;
-		return;
-	}
-	if (found_something)
-		process->retry_pause_ns = LOOK_PAUSE_FIRST_NS;
-	/* Its loader is at work on it. */
-	if (found_something && target && target->publishers.count && !target_publisher(target))
-		process->retry_pause_ns = LOOK_PAUSE_LOADING_NS;
-	process->retry_ns = now_ns + process->retry_pause_ns;
-	process->retry_pause_ns *= 2;
-	if (process->retry_pause_ns > LOOK_PAUSE_MAX_NS)
-		process->retry_pause_ns = LOOK_PAUSE_MAX_NS;
+	return process->target && process->keys->otel_count &&
+	       otel_target_is_readable(&process->target->otel);
 }
 
 static int open_target(struct observed *process)
@@ -212,64 +110,39 @@ static int open_target(struct observed *process)
 	return target_open(process->pid, NULL, &keys, &process->target);
 }
 
-bool observed_is_complete(const struct observed *process)
-{
-	return process->target && target_is_complete(process->target);
-}
-
-bool observed_has_otel(const struct observed *process)
-{
-	return process->target && process->keys->otel_count &&
-	       otel_target_is_readable(&process->target->otel);
-}
-
-void observed_expect_otel(struct observed *process, uint64_t now_ns)
-{
-	if (!process->retry_ns || process->retry_ns > now_ns + LOOK_PAUSE_FIRST_NS)
-		process->retry_ns = now_ns + LOOK_PAUSE_FIRST_NS;
-}
-
-void observed_check_otel(struct observed *process, uint64_t now_ns)
-{
-	if (!process->is_configured || !process->keys->otel_count)
-		return;
-	/* One that was not there may come; what it says beside the names is not urgent. */
-	if (process->target->otel.announcement.header_address
-		    ? target_has_changed(process->target)
-		    : now_ns - process->otel_look_ns > NS_PER_S)
-		observed_expect_otel(process, now_ns);
-}
-
 /* 1: news; 0; -errno. */
 static int look_at_target(const struct observed_table *table, struct observed *process,
 			  uint64_t now_ns)
 {
 	const struct observed *parent =
 		process->is_fork ? observed_find(table, process->parent_pid) : NULL;
-	int result = process->target ? 0 : open_target(process);
+	int r = process->target ? 0 : open_target(process);
 
-	process->otel_look_ns = now_ns;
-	if (result < 0)
-		return result;
+	process->target_look_ns = now_ns;
+	if (r < 0)
+		return r;
 	if (parent && parent->target && !process->is_configured)
 		otel_target_inherit(&process->target->otel, &parent->target->otel);
 	return target_refresh(process->target);
 }
 
-/* 1: the kernel side was told something new; 0; -errno. */
-static int configure_otel(struct observed *process, struct session *session)
+/* 0 or -errno of the look; *ret_findings in any case. */
+static int examine(const struct observed_table *table, struct observed *process, uint64_t now_ns,
+		   struct process_findings *ret_findings)
 {
-	struct otel_config config;
-	int result;
+	int r = look_at_target(table, process, now_ns);
+	const struct target *target = process->target;
+	const struct publisher *live = target ? target_publisher(target) : NULL;
 
-	otel_target_config(&process->target->otel, &config);
-	if (process->is_configured && !memcmp(&config, &process->otel_config, sizeof(config)))
-		return 0;
-	result = session_set_otel(session, process->pid, &config);
-	if (result)
-		return result;
-	process->otel_config = config;
-	return 1;
+	*ret_findings = (struct process_findings){
+		.is_failed = r < 0,
+		.is_news = !process->is_configured || r > 0,
+		.is_complete = target && target_is_complete(target),
+		.publisher_count = target ? target->publishers.count : 0,
+		.has_live = live != NULL,
+		.has_sites = live && live->site_count,
+	};
+	return r < 0 ? r : 0;
 }
 
 static void note_process(struct observed *process)
@@ -284,15 +157,59 @@ static void note_process(struct observed *process)
 		clock_wall_ns() - clock_boot_ns() + info->start_ticks * NS_PER_TICK;
 }
 
+static int attach_sites(const struct publisher *publisher, struct session *session)
+{
+	uint64_t offsets[PROBE_SITES_MAX];
+
+	for (size_t i = 0; i < publisher->site_count; i++)
+		offsets[i] = publisher->sites[i].file_offset;
+	return session_attach_uprobes(session, publisher->fd, offsets, publisher->site_count);
+}
+
+/* Each object that publishes: a probe tells which of several is in use. */
+static int attach_all_sites(const struct target *target, struct session *session)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < target->publishers.count && r == 0; i++)
+		if (target->publishers.list[i]->site_count)
+			r = attach_sites(target->publishers.list[i], session);
+	return r;
+}
+
+/* Without it what is loaded later is found by looking now and then. */
+static void attach_loader(const struct target *target, struct session *session)
+{
+	if (target->loader_fd >= 0)
+		(void)session_attach_loader(session, target->info.pid, target->loader_fd,
+					    target->loader_offset);
+}
+
+/* 1: the kernel side was told something new; 0; -errno. */
+static int configure_otel(struct observed *process, struct session *session)
+{
+	struct otel_config config;
+	int r;
+
+	otel_target_config(&process->target->otel, &config);
+	if (process->is_configured && memcmp(&config, &process->otel_config, sizeof(config)) == 0)
+		return 0;
+	r = session_set_otel(session, process->pid, &config);
+	if (r < 0)
+		return r;
+	process->otel_config = config;
+	return 1;
+}
+
 /* Tells the kernel side what is known, if that is news to it. */
 static int configure(struct observed *process, struct session *session)
 {
 	struct process_config config;
-	int result = 0;
+	int r = 0;
 
 	target_config(process->target, &config);
-	/* Several are in use: the kernel side need not ask which one. */
-	if (process->preferences > PREFERENCES_MAX) {
+	/* The kernel side need not ask which one. */
+	if (process_uses_several(&process->state)) {
 		config.publisher_start = 0;
 		config.publisher_end = UINT64_MAX;
 	}
@@ -300,44 +217,70 @@ static int configure(struct observed *process, struct session *session)
 		config.flags &= ~(uint32_t)PROCESS_READY;
 	if (observed_has_otel(process)) {
 		config.flags |= PROCESS_HAS_OTEL;
-		result = configure_otel(process, session);
+		r = configure_otel(process, session);
 	}
-	if (result < 0)
-		return result;
-	if (!result && process->is_configured && !memcmp(&config, &process->config, sizeof(config)))
+	if (r < 0)
+		return r;
+	if (r == 0 && process->is_configured &&
+	    memcmp(&config, &process->config, sizeof(config)) == 0)
 		return 0;
-	result = session_set_process(session, process->pid, &config);
-	if (result)
-		return result;
+	r = session_set_process(session, process->pid, &config);
+	if (r < 0)
+		return r;
 	process->is_configured = true;
-	process->is_readable = config.flags & (PROCESS_READY | PROCESS_HAS_OTEL);
 	process->config = config;
 	return 0;
 }
 
-int observed_look(struct observed_table *table, struct observed *process, struct session *session,
-		  uint64_t now_ns)
+/* As the kernel side was told. */
+static bool is_readable(const struct observed *process)
 {
-	bool is_news = !process->is_configured;
-	int result = look_at_target(table, process, now_ns);
+	return process->is_configured ? process->config.flags & (PROCESS_READY | PROCESS_HAS_OTEL)
+				      : process->state.is_readable;
+}
 
-	is_news |= result > 0;
-	schedule(process, now_ns, is_news);
-	note_answer(process, now_ns, is_news);
-	if (result < 0)
-		return result;
-	if (is_news)
+static void say_copies(const struct observed *process, unsigned int decisions, bool has_probes)
+{
+	const struct target *target = process->target;
+	const struct publisher *live = target_publisher(target);
+
+	if (decisions & PROCESS_SAY_COPIES)
+		log_warning("process %d has %zu loaded objects with a " STATE_SYMBOL
+			    " of their own: reading that of %s%s",
+			    process->pid, target->publishers.count, live->path,
+			    has_probes ? " until another one is seen to be set" : "");
+	if (decisions & PROCESS_SAY_COPIES_IN_USE)
+		log_warning("process %d sets contexts in several of them: what it sets in others "
+			    "than %s is not seen; let the application load one",
+			    process->pid, live->path);
+	if (decisions & PROCESS_SAY_COPY_IN_USE)
+		log_info("process %d: that of %s is the one in use", process->pid, live->path);
+}
+
+int observed_look(struct observed_table *table, struct observed *process, struct session *session,
+		  uint64_t now_ns, unsigned int *ret_decisions)
+{
+	bool is_exact = session_get_mode(session) == SESSION_MODE_EXACT;
+	struct process_findings findings;
+	int r = examine(table, process, now_ns, &findings);
+	unsigned int decisions = process_on_looked(&process->state, &findings, now_ns);
+
+	*ret_decisions = 0;
+	if (r < 0)
+		return r;
+	if (findings.is_news)
 		note_process(process);
 	/* Probes first: no change of context after the first reading is missed. */
 	attach_loader(process->target, session);
-	result = attach_all_sites(process->target, session);
-	if (!result)
-		result = configure(process, session);
-	tell_copies(process, session_get_mode(session) == SESSION_MODE_EXACT);
-	if (!process->is_readable && !process->target->publishers.count && !process->is_loading)
-		process->absent_ktime_ns = now_ns;
-	process->is_loading = false;
-	return result;
+	if (is_exact && (decisions & PROCESS_ATTACH))
+		r = attach_all_sites(process->target, session);
+	if (r == 0 && (decisions & PROCESS_CONFIGURE))
+		r = configure(process, session);
+	say_copies(process, decisions, is_exact && (decisions & PROCESS_ATTACH));
+	decisions |= process_on_told(&process->state, &findings, is_readable(process), now_ns,
+				     clock_monotonic_ns());
+	*ret_decisions = decisions;
+	return r;
 }
 
 int observed_find_symbol(void *context, uint64_t id, struct value_snapshot *ret_name)
@@ -345,7 +288,7 @@ int observed_find_symbol(void *context, uint64_t id, struct value_snapshot *ret_
 	struct observed *process = context;
 
 	/* A forked child that nobody had to look at yet. */
-	if (!process->target && open_target(process))
+	if (!process->target && open_target(process) < 0)
 		return -EAGAIN;
 	if (!process->target->ruby.symbols)
 		return -EAGAIN;
@@ -354,10 +297,13 @@ int observed_find_symbol(void *context, uint64_t id, struct value_snapshot *ret_
 
 uint64_t observed_next_look(const struct observed_table *table)
 {
-	uint64_t next = UINT64_MAX;
+	uint64_t next_ns = UINT64_MAX;
 
-	for (struct observed *process = table->processes; process; process = process->hh.next)
-		if (process->retry_ns && process->retry_ns < next && !process->has_exited)
-			next = process->retry_ns;
-	return next;
+	for (struct observed *process = table->processes; process; process = process->hh.next) {
+		uint64_t look_ns = process_next_look(&process->state);
+
+		if (look_ns < next_ns)
+			next_ns = look_ns;
+	}
+	return next_ns;
 }

@@ -102,7 +102,7 @@ static void say_ready(const struct recording *recording)
 	const char *output = recording->output_name;
 
 	for (const struct observed *each = process; each; each = each->hh.next)
-		incomplete += each->retry_ns != 0;
+		incomplete += each->state.look_ns != 0;
 	if (recording->child.pid)
 		log_info("starting %s, writing to %s", recording->options->command[0], output);
 	else if (!process)

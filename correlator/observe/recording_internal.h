@@ -74,6 +74,7 @@ struct recording {
 	bool has_found; /* by the search that is going on */
 	bool must_publish; /* a process was named: it is an error if none ever publishes */
 	bool has_published;
+	bool wants_lean; /* the contexts of a process cannot be read otherwise */
 };
 
 /* recording_records.c: each encodes one kind of record. 0 or -errno (logged). */
@@ -84,6 +85,11 @@ int recording_write_meta(struct recording *recording, const char *reason);
  * another one from now on, NULL if it is not.
  */
 const char *recording_note_otel(struct recording *recording);
+/*
+ * Brings the mode to what the looks since the last call want, and writes it down. The one place
+ * where what is found in a process changes how all are watched. 0 or -errno (logged).
+ */
+int recording_follow_mode(struct recording *recording);
 int recording_write_process(struct recording *recording, const struct observed *process,
 			    const char *event, uint64_t ktime_ns);
 int recording_write_account(struct recording *recording, struct observed *process,

@@ -27,15 +27,11 @@ static void on_fork(struct recording *recording, const struct event *event)
 	child->is_announced = true;
 	child->ns_pid = event->ns_tgid;
 	child->server = parent ? parent->server : NULL;
-	child->is_readable = parent && parent->is_readable;
 	child->start_wall_ns = event->ktime_ns + recording->wall_offset_ns;
-	/* What its parent still lacks, it lacks too. */
 	child->is_fork = true;
-	if (!parent || parent->retry_ns)
-		child->retry_ns = clock_monotonic_ns();
-	/* It will publish a process context of its own, if it lives: most that are forked exec. */
-	else if (parent->target && parent->keys->otel_count)
-		child->retry_ns = clock_monotonic_ns() + NS_PER_S / 2;
+	process_on_forked(&child->state, parent ? &parent->state : NULL,
+			  parent && parent->target && parent->keys->otel_count,
+			  clock_monotonic_ns());
 	(void)recording_write_process(recording, child, "fork", event->ktime_ns);
 }
 
@@ -46,7 +42,7 @@ static void on_exec(struct recording *recording, const struct event *event)
 	if (!process)
 		return;
 	(void)snprintf(process->comm, sizeof(process->comm), "%.*s", COMM_BYTES - 1, event->comm);
-	observed_forget_image(process, clock_monotonic_ns());
+	observed_execute(process, clock_monotonic_ns());
 	(void)recording_write_process(recording, process, "exec", event->ktime_ns);
 }
 
@@ -65,24 +61,22 @@ static void on_event(void *user, const struct event *event)
 	case EVENT_KIND_LOAD:
 		process = observed_find(&recording->processes, (pid_t)event->tgid);
 		if (process)
-			observed_note_loading(process, event->ktime_ns, clock_monotonic_ns());
+			process_on_loading(&process->state, event->ktime_ns, clock_monotonic_ns());
 		break;
 	case EVENT_KIND_ASK:
 		process = observed_find(&recording->processes, (pid_t)event->tgid);
 		if (process)
-			observed_note_question(process, event->address, clock_monotonic_ns());
+			observed_ask(process, event->address, clock_monotonic_ns());
 		break;
 	case EVENT_KIND_OTEL_KEYS:
 		process = observed_find(&recording->processes, (pid_t)event->tgid);
 		if (process)
-			observed_expect_otel(process, clock_monotonic_ns());
+			process_on_news(&process->state, clock_monotonic_ns());
 		break;
 	case EVENT_KIND_EXIT:
 		process = observed_find(&recording->processes, (pid_t)event->tgid);
-		if (process) {
-			process->has_exited = true;
-			process->exit_ktime_ns = event->ktime_ns;
-		}
+		if (process)
+			process_on_exited(&process->state, event->ktime_ns);
 		break;
 	default:
 		break;
@@ -95,10 +89,9 @@ static void find_lost_exits(struct recording *recording)
 	struct observed *process = recording->processes.processes;
 
 	for (; process; process = process->hh.next) {
-		if (process->has_exited || !kill(process->pid, 0) || errno != ESRCH)
-			continue;
-		process->has_exited = true;
-		process->exit_ktime_ns = clock_monotonic_ns();
+		if (process->state.stage != PROCESS_EXITED && kill(process->pid, 0) < 0 &&
+		    errno == ESRCH)
+			process_on_exited(&process->state, clock_monotonic_ns());
 	}
 }
 
@@ -107,57 +100,41 @@ static bool all_have_exited(const struct recording *recording)
 	const struct observed *process = recording->processes.processes;
 
 	for (; process; process = process->hh.next)
-		if (!process->has_exited)
+		if (process->state.stage != PROCESS_EXITED)
 			return false;
 	return true;
 }
 
-/* What changed for a process by a look: when its contexts began to be read, or ended. */
-static void note_readable(struct recording *recording, struct observed *process, bool was_readable)
+static void say_read(struct recording *recording, const struct observed *process)
 {
-	const struct publisher *publisher = target_publisher(process->target);
-	uint64_t now_ns = clock_monotonic_ns();
+	const struct publisher *publisher =
+		process->keys->ruby_count ? target_publisher(process->target) : NULL;
 
-	if (process->is_readable == was_readable)
-		return;
-	if (!process->is_readable) {
-		log_warning("process %d (%s) unloaded what publishes its contexts: none is read "
-			    "from now on",
-			    process->pid, process->comm);
-		(void)recording_write_process(recording, process, "unload", now_ns);
-		return;
-	}
-	if (!publisher || !process->keys->ruby_count)
+	if (!publisher)
 		publisher = otel_target_publisher(&process->target->otel);
-	process->pickup_ns = process->absent_ktime_ns ? now_ns - process->absent_ktime_ns : 0;
 	log_info("process %d (%s) publishes contexts by %s: read from at most %.1f ms after it was "
 		 "loaded on",
-		 process->pid, process->comm, publisher->path, (double)process->pickup_ns / 1e6);
-	(void)recording_write_process(recording, process, "load", now_ns);
+		 process->pid, process->comm, publisher->path,
+		 (double)process->state.pickup_ns / 1e6);
+	(void)recording_write_process(recording, process, "load", clock_monotonic_ns());
 	recording->has_published = true;
 }
 
-static int note_mode(struct recording *recording, enum session_mode before)
+/* What a look decided that is for the whole recording to do. */
+static void carry_out(struct recording *recording, struct observed *process, unsigned int decisions)
 {
-	const char *reason = session_get_mode(recording->session) == before
-				     ? recording_note_otel(recording)
-				     : RECORDING_REASON_NO_SITE;
-
-	return reason ? recording_write_meta(recording, reason) : 0;
-}
-
-static void look_at(struct recording *recording, struct observed *process, uint64_t now_ns)
-{
-	enum session_mode mode = session_get_mode(recording->session);
-	bool was_complete = observed_is_complete(process);
-	bool was_readable = process->is_readable;
-
-	(void)observed_look(&recording->processes, process, recording->session, now_ns);
-	(void)note_mode(recording, mode);
-	if (!process->target)
-		return;
-	note_readable(recording, process, was_readable);
-	if (!was_complete && observed_is_complete(process))
+	if (decisions & PROCESS_STEP_DOWN)
+		recording->wants_lean = true;
+	(void)recording_follow_mode(recording);
+	if (decisions & PROCESS_SAY_READ)
+		say_read(recording, process);
+	if (decisions & PROCESS_SAY_UNREAD) {
+		log_warning("process %d (%s) unloaded what publishes its contexts: none is read "
+			    "from now on",
+			    process->pid, process->comm);
+		(void)recording_write_process(recording, process, "unload", clock_monotonic_ns());
+	}
+	if (decisions & PROCESS_SAY_COMPLETE)
 		log_info("process %d (%s): context found, all keys known", process->pid,
 			 process->comm);
 }
@@ -165,10 +142,15 @@ static void look_at(struct recording *recording, struct observed *process, uint6
 static void look_at_missing(struct recording *recording, uint64_t now_ns)
 {
 	struct observed *process = recording->processes.processes;
+	unsigned int decisions;
 
-	for (; process; process = process->hh.next)
-		if (process->retry_ns && process->retry_ns <= now_ns && !process->has_exited)
-			look_at(recording, process, now_ns);
+	for (; process; process = process->hh.next) {
+		if (process_next_look(&process->state) > now_ns)
+			continue;
+		(void)observed_look(&recording->processes, process, recording->session, now_ns,
+				    &decisions);
+		carry_out(recording, process, decisions);
+	}
 }
 
 static bool read_signal(struct recording *recording)

@@ -72,6 +72,21 @@ const char *recording_note_otel(struct recording *recording)
 	return RECORDING_REASON_OTEL;
 }
 
+int recording_follow_mode(struct recording *recording)
+{
+	const char *reason = RECORDING_REASON_NO_SITE;
+	bool steps_down =
+		recording->wants_lean && session_get_mode(recording->session) == SESSION_MODE_EXACT;
+	int r = steps_down ? session_step_down(recording->session, SESSION_MODE_LEAN) : 0;
+
+	/* At the start the first record says why. */
+	if (r < 0 || !recording->is_open)
+		return r;
+	if (!steps_down)
+		reason = recording_note_otel(recording);
+	return reason ? recording_write_meta(recording, reason) : 0;
+}
+
 int recording_write_meta(struct recording *recording, const char *reason)
 {
 	const struct recording_options *options = recording->options;
@@ -118,9 +133,9 @@ int recording_write_process(struct recording *recording, const struct observed *
 		.start_ns = process->start_wall_ns,
 	};
 
-	if (!strcmp(event, "load") && process->pickup_ns) {
+	if (strcmp(event, "load") == 0 && process->state.pickup_ns) {
 		record.has_pickup = true;
-		record.pickup_ns = process->pickup_ns;
+		record.pickup_ns = process->state.pickup_ns;
 	}
 	if (process->target && process->target->ruby.version[0])
 		record.ruby_version = process->target->ruby.version;

@@ -31,7 +31,7 @@ static int check_otel_target(struct recording *recording, const struct observed 
 {
 	const struct otel_target *otel = &process->target->otel;
 
-	if (otel_target_publisher(otel) && !process->is_readable) {
+	if (otel_target_publisher(otel) && !process->state.is_readable) {
 		(void)log_error(EPROTONOSUPPORT,
 				"process %d (%s) publishes contexts of OpenTelemetry of a version "
 				"that is not known: there is nothing to record",
@@ -39,7 +39,7 @@ static int check_otel_target(struct recording *recording, const struct observed 
 		return EXIT_CODE_NO_TARGET;
 	}
 	recording->must_publish = true;
-	if (process->is_readable)
+	if (process->state.is_readable)
 		recording->has_published = true;
 	else
 		log_warning("process %d (%s) publishes no context of OpenTelemetry yet: waiting "
@@ -63,18 +63,29 @@ static int check_target(struct recording *recording, const struct observed *proc
 		return EXIT_CODE_NO_TARGET;
 	}
 	recording->must_publish = true;
-	if (process->is_readable)
+	if (process->state.is_readable)
 		recording->has_published = true;
 	else
 		log_warning("process %d (%s, Ruby %s) publishes no context yet: waiting for it to "
 			    "load the gem; if it never does, add the gem `correlator` (or "
 			    "`ruby-profiler`) to the application and restart it",
 			    process->pid, process->comm, target->ruby.version);
-	if (target->walk.unreadable_count && !process->is_readable)
+	if (target->walk.unreadable_count && !process->state.is_readable)
 		log_warning("%zu of its files could not be opened, among them %s: if replaced "
 			    "since they were loaded, only root, or CAP_CHECKPOINT_RESTORE, can",
 			    target->walk.unreadable_count, target->walk.unreadable_path);
 	return EXIT_CODE_OK;
+}
+
+/* The first look: what else it decides is said by the records of those that are found. */
+static int look(struct recording *recording, struct observed *process)
+{
+	unsigned int decisions;
+	int r = observed_look(&recording->processes, process, recording->session,
+			      clock_monotonic_ns(), &decisions);
+
+	recording->wants_lean |= (decisions & PROCESS_STEP_DOWN) != 0;
+	return r;
 }
 
 static int observe_descendants(struct recording *recording, pid_t root)
@@ -91,8 +102,7 @@ static int observe_descendants(struct recording *recording, pid_t root)
 		process = observed_add(&recording->processes, pids[i], root, "");
 		if (!process)
 			return -ENOMEM;
-		result = observed_look(&recording->processes, process, recording->session,
-				       clock_monotonic_ns());
+		result = look(recording, process);
 		/* A child may end at any moment, and need not be Ruby. */
 		if (result == -ESRCH || result == -EPERM || result == -EACCES) {
 			observed_remove(&recording->processes, process);
@@ -112,8 +122,7 @@ static int observe_root(struct recording *recording, pid_t pid, bool must_publis
 	process = observed_add(&recording->processes, pid, 0, "");
 	if (!process)
 		return explain_look_failure(pid, -ENOMEM);
-	result = observed_look(&recording->processes, process, recording->session,
-			       clock_monotonic_ns());
+	result = look(recording, process);
 	if (result)
 		return explain_look_failure(pid, result);
 	if (must_publish) {
@@ -141,8 +150,7 @@ static int on_found(void *user, struct target *found)
 	if (!process)
 		return -ENOMEM;
 	process->target = TAKE_PTR(target);
-	result = observed_look(&recording->processes, process, recording->session,
-			       clock_monotonic_ns());
+	result = look(recording, process);
 	if (result) {
 		observed_remove(&recording->processes, process);
 		return result == -ENOMEM ? result : 0;
@@ -164,8 +172,10 @@ int recording_search(struct recording *recording)
 		return 0;
 	recording->has_found = false;
 	result = discovery_look(recording->discovery, clock_monotonic_ns(), on_found, recording);
-	if (!result && recording->has_found && recording->is_open)
+	if (!result && recording->has_found && recording->is_open) {
+		(void)recording_follow_mode(recording);
 		result = session_register_threads(recording->session);
+	}
 	if (result)
 		return log_error_errno(result, "cannot search the machine's processes");
 	return 0;
@@ -202,10 +212,11 @@ int recording_observe_targets(struct recording *recording)
 		code = observe_root(recording, recording->child.pid, false);
 		/* Not the program that it will be: looked at anew after its exec. */
 		if (!code)
-			observed_forget_image(
-				observed_find(&recording->processes, recording->child.pid),
-				clock_monotonic_ns());
+			observed_execute(observed_find(&recording->processes, recording->child.pid),
+					 clock_monotonic_ns());
 	}
+	if (!code && recording_follow_mode(recording) < 0)
+		return EXIT_CODE_FAILURE;
 	return code;
 }
 

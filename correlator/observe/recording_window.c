@@ -59,7 +59,7 @@ static int on_account(void *user, const struct account_key *key, const struct ac
 		process = observed_add(&recording->processes, (pid_t)key->tgid, 0, account->comm);
 		if (!process)
 			return -ENOMEM;
-		process->retry_ns = 1;
+		process_on_met(&process->state, recording->end_ktime_ns);
 	}
 	recording->window_accounts++;
 	context = find_context(recording, process, key->context_hash);
@@ -100,7 +100,8 @@ static int close_books(struct recording *recording, struct observed *process, ui
 
 static int end_process(struct recording *recording, struct observed *process)
 {
-	int result = recording_write_process(recording, process, "exit", process->exit_ktime_ns);
+	int result =
+		recording_write_process(recording, process, "exit", process->state.exit_ktime_ns);
 
 	session_remove_process(recording->session, process->pid);
 	observed_remove(&recording->processes, process);
@@ -131,7 +132,7 @@ static int close_all_books(struct recording *recording)
 		spent_ns -= share_ns;
 		if (!result)
 			result = close_books(recording, process, share_ns);
-		if (!result && process->has_exited)
+		if (!result && (process_on_window(&process->state) & PROCESS_REMOVE))
 			result = end_process(recording, process);
 	}
 	return result;
@@ -140,11 +141,9 @@ static int close_all_books(struct recording *recording)
 /* Process contexts are published anew at any time: a look at each, once a window. */
 static int follow_otel(struct recording *recording)
 {
-	struct observed *process = recording->processes.processes;
 	const char *reason = recording_note_otel(recording);
 
-	for (; process; process = process->hh.next)
-		observed_check_otel(process, recording->end_ktime_ns);
+	observed_check_otel(&recording->processes, recording->end_ktime_ns);
 	return reason ? recording_write_meta(recording, reason) : 0;
 }
 
