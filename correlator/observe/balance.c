@@ -64,13 +64,3 @@ void balance_close(struct balance *balance, const struct process_books *now, uin
 	balance->unattributed_ns = 0;
 	balance->contexts_lost = 0;
 }
-
-bool balance_is_empty(const struct balance_record *record)
-{
-	uint64_t sum = record->exec_ns + record->attributed_ns + record->unattributed_ns +
-		       record->overflow_ns;
-
-	for (unsigned int i = 0; i < _COUNTER_MAX; i++)
-		sum += record->losses[i];
-	return sum == 0;
-}

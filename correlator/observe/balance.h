@@ -7,7 +7,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include <correlator/books.h>
@@ -35,6 +34,3 @@ void balance_close(struct balance *balance, const struct process_books *now, uin
 /* Totals that found no account in the window that ends now; call before balance_close. */
 void balance_overflow(const struct balance *balance, const struct process_books *now,
 		      uint64_t window, struct account_totals *ret_totals);
-
-/* True if the window has anything worth a record. */
-bool balance_is_empty(const struct balance_record *record);

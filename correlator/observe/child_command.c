@@ -37,11 +37,11 @@ int child_command_start(char *const *argv, bool output_to_stderr, struct child_c
 	int pipes[2];
 	pid_t pid;
 
-	if (pipe2(pipes, O_CLOEXEC))
+	if (pipe2(pipes, O_CLOEXEC) < 0)
 		return log_error_errno(errno, "cannot start %s", argv[0]);
 	release_read = pipes[0];
 	release_write = pipes[1];
-	if (pipe2(pipes, O_CLOEXEC))
+	if (pipe2(pipes, O_CLOEXEC) < 0)
 		return log_error_errno(errno, "cannot start %s", argv[0]);
 	failure_read = pipes[0];
 	failure_write = pipes[1];

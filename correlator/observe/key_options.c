@@ -25,14 +25,14 @@ static bool is_reserved(const char *name)
 
 static bool is_otel(const char *key)
 {
-	return !strncmp(key, OTEL_KEY_PREFIX, strlen(OTEL_KEY_PREFIX));
+	return strncmp(key, OTEL_KEY_PREFIX, strlen(OTEL_KEY_PREFIX)) == 0;
 }
 
 static int check_names(const struct key_options *keys, const char *key, const char *name)
 {
 	if (!key[0] || !name[0])
 		return log_error(EINVAL, "-k wants KEY or KEY=NAME, and neither may be empty");
-	if (!strcmp(key, OTEL_KEY_PREFIX))
+	if (strcmp(key, OTEL_KEY_PREFIX) == 0)
 		return log_error(EINVAL, "-k " OTEL_KEY_PREFIX " wants a name behind it: trace_id, "
 					 "span_id, or an attribute's");
 	if (is_reserved(name))
@@ -41,10 +41,10 @@ static int check_names(const struct key_options *keys, const char *key, const ch
 				 "another name in them: -k %s=NAME",
 				 key, name, key);
 	for (size_t i = 0; i < keys->count; i++)
-		if (!strcmp(keys->record_names[i], name))
+		if (strcmp(keys->record_names[i], name) == 0)
 			return log_error(EINVAL, "-k: two keys are called `%s`", name);
 	for (size_t i = 0; is_otel(key) && i < keys->count; i++)
-		if (!strcmp(keys->names[i], key))
+		if (strcmp(keys->names[i], key) == 0)
 			return log_error(EINVAL, "-k %s: asked for twice", key);
 	if (keys->count == KEYS_MAX)
 		return log_error(EINVAL, "-k: at most %d keys", KEYS_MAX);
@@ -56,7 +56,7 @@ int key_options_add(struct key_options *keys, const char *text)
 	_cleanup_free_ char *key = strdup(text);
 	_cleanup_free_ char *name = NULL;
 	char *equals;
-	int result;
+	int r;
 
 	if (!key)
 		return log_error_errno(ENOMEM, "-k %s", text);
@@ -66,9 +66,9 @@ int key_options_add(struct key_options *keys, const char *text)
 	name = strdup(equals ? equals + 1 : key);
 	if (!name)
 		return log_error_errno(ENOMEM, "-k %s", text);
-	result = check_names(keys, key, name);
-	if (result)
-		return result;
+	r = check_names(keys, key, name);
+	if (r < 0)
+		return r;
 	if (is_otel(key)) {
 		keys->otel_names[keys->count] = key + strlen(OTEL_KEY_PREFIX);
 		keys->otel_count++;

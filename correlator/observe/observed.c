@@ -40,6 +40,7 @@ struct observed *observed_add(struct observed_table *table, pid_t pid, pid_t par
 		return NULL;
 	process->pid = pid;
 	process->parent_pid = parent_pid;
+	process->books.pid = (uint32_t)pid;
 	process->keys = table->keys;
 	process_state_init(&process->state);
 	(void)snprintf(process->comm, sizeof(process->comm), "%s", comm);
@@ -152,7 +153,7 @@ static void note_process(struct observed *process)
 	process->server = process_server_name(process->pid);
 	(void)snprintf(process->comm, sizeof(process->comm), "%s", info->comm);
 	process->parent_pid = info->parent_pid;
-	process->ns_pid = info->ns_pid;
+	process->books.ns_pid = info->ns_pid;
 	process->start_wall_ns =
 		clock_wall_ns() - clock_boot_ns() + info->start_ticks * NS_PER_TICK;
 }
@@ -281,6 +282,40 @@ int observed_look(struct observed_table *table, struct observed *process, struct
 				     clock_monotonic_ns());
 	*ret_decisions = decisions;
 	return r;
+}
+
+static const char *known(const char *text)
+{
+	return text[0] ? text : NULL;
+}
+
+void observed_describe(const struct observed *process, const char *event,
+		       struct process_record *ret_record)
+{
+	const struct target *target = process->target;
+
+	*ret_record = (struct process_record){
+		.common = { .pid = process->books.pid, .ns_pid = process->books.ns_pid },
+		.event = event,
+		.parent_pid = (uint32_t)process->parent_pid,
+		.comm = process->comm,
+		.server = process->server,
+		.start_ns = process->start_wall_ns,
+	};
+	if (strcmp(event, "load") == 0 && process->state.pickup_ns) {
+		ret_record->has_pickup = true;
+		ret_record->pickup_ns = process->state.pickup_ns;
+	}
+	if (target)
+		ret_record->ruby_version = known(target->ruby.version);
+	if (target && process->keys->otel_count) {
+		const struct otel_announcement *announcement = &target->otel.announcement;
+
+		ret_record->otel_schema = known(announcement->schema_version);
+		ret_record->service_name = known(announcement->service_name);
+		ret_record->service_instance_id = known(announcement->service_instance_id);
+		ret_record->environment_name = known(announcement->environment_name);
+	}
 }
 
 int observed_find_symbol(void *context, uint64_t id, struct value_snapshot *ret_name)

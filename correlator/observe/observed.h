@@ -11,15 +11,15 @@
 
 #include <uthash.h>
 
-#include "observe/balance.h"
 #include "observe/key_options.h"
 #include "observe/process_state.h"
+#include "observe/window.h"
 #include "probe/session.h"
+#include "record/record.h"
 #include "target/target.h"
 
 struct observed {
 	pid_t pid;
-	uint32_t ns_pid; /* in its own pid namespace; 0 = not known */
 	pid_t parent_pid;
 	char comm[COMM_BYTES];
 	uint64_t start_wall_ns; /* 0 = not known */
@@ -28,7 +28,7 @@ struct observed {
 	bool is_announced; /* the process record "found" or "fork" is written */
 	bool is_found; /* by a search, and to be announced */
 	struct process_state state;
-	struct balance balance;
+	struct window_process books;
 
 	const struct key_options *keys;
 	struct target *target; /* NULL = not looked at yet */
@@ -77,6 +77,10 @@ void observed_check_otel(struct observed_table *table, uint64_t now_ns);
 
 /* True if its contexts of OpenTelemetry are read: they change without a probe. */
 bool observed_has_otel(const struct observed *process);
+
+/* What is known of it, for a record; end_ns is left to the caller. The texts are the process's. */
+void observed_describe(const struct observed *process, const char *event,
+		       struct process_record *ret_record);
 
 /* The name of a symbol of the process, for decoding values (a ruby_value_symbol_fn). */
 int observed_find_symbol(void *process, uint64_t id, struct value_snapshot *ret_name);

@@ -166,7 +166,7 @@ int session_take_context(struct session *session, uint64_t hash,
 /* The books of a process as they stand; grow only. 0, -ENOENT. */
 int session_get_books(struct session *session, pid_t tgid, struct process_books *ret_books);
 
-/* The ring buffer's epoll fd, readable when events wait; and reading them (event_reader.h). */
+/* The ring buffer's epoll fd, readable when events wait; and reading them (events.h). */
 struct event;
 typedef void (*session_event_fn)(void *context, const struct event *event);
 int session_events_fd(const struct session *session);

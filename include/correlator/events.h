@@ -1,6 +1,6 @@
 /*
  * Records of the ring buffer: only what is an event, never the accounting. The kernel programs
- * write them, probe/event_reader reads them. All have the same size, so a reader can check it.
+ * write them, probe/session.h reads them. All have the same size, so a reader can check it.
  */
 #pragma once
 

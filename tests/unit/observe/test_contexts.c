@@ -123,7 +123,7 @@ static void open_account(struct snapshot *snapshot, bool *account)
 	*account = true;
 }
 
-/* As on_account() of a recording. False: nobody knows what the account's context is. */
+/* As resolve_rows() does it. False: nobody knows what the account's context is. */
 static bool drain(struct context_table *table, struct snapshot *snapshot, bool *account,
 		  uint64_t window)
 {

@@ -1,0 +1,30 @@
+/* Who makes the records, and which is which: what is the same in each of them. Single thread. */
+#pragma once
+
+#include <stdint.h>
+
+#include "record/record.h"
+
+enum {
+	HOST_NAME_BYTES = 256,
+	BOOT_ID_BYTES = 40,
+	RECORD_ID_BYTES = 80,
+};
+
+struct identity {
+	char host_name[HOST_NAME_BYTES];
+	char boot_id[BOOT_ID_BYTES];
+	uint32_t pid; /* our own */
+	uint64_t start_ticks; /* of our process, which tells it from a later one of that pid */
+	uint64_t record_number; /* of the last record */
+	char record_id[RECORD_ID_BYTES]; /* of the last record */
+};
+
+/* 0 or -errno (logged). */
+int identity_read(struct identity *ret_identity);
+
+/*
+ * Fills in what every record has but whom it is about: without a pid it is about ourselves. The id
+ * is unique for good: boot, our own process, a running number. The texts live until the next call.
+ */
+void identity_stamp(struct identity *identity, uint64_t wall_ns, struct record_common *common);

@@ -1,0 +1,252 @@
+#include "observe/output.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/exit_code.h"
+#include "base/log.h"
+
+/* At the end, for what waits to be sent; no longer than collectors take it. */
+#define DRAIN_NS (5 * NS_PER_S)
+
+static bool forwards(const struct output *output)
+{
+	return output->options->forward && output->options->forward->url_count;
+}
+
+static void name_output(struct output *output)
+{
+	const char *path = output->options->output;
+	const char *file = path && strcmp(path, "-") == 0 ? "standard output" : path;
+
+	(void)snprintf(output->name, sizeof(output->name), "%s%s%s", file ? file : "",
+		       file && forwards(output) ? " and " : "",
+		       forwards(output) ? forwarding_names(output->forwarding) : "");
+}
+
+int output_prepare(struct output *output, const struct recording_options *options)
+{
+	output->options = options;
+	output->encoder = record_encoder_new();
+	if (!output->encoder || identity_read(&output->identity) < 0)
+		return EXIT_CODE_FAILURE;
+	if (forwards(output) && forwarding_new(options->forward, &output->forwarding) < 0)
+		return EXIT_CODE_FAILURE;
+	name_output(output);
+	if (options->output && sink_check(options->output, options->overwrites) < 0)
+		return EXIT_CODE_FAILURE;
+	return EXIT_CODE_OK;
+}
+
+static int open_backlog(struct output *output)
+{
+	struct chunk_source source;
+	int r = backlog_new(&output->options->backlog, &output->backlog);
+
+	if (r < 0)
+		return r;
+	source = backlog_source(output->backlog);
+	return forwarding_start(output->forwarding, &source, 0, &output->sender);
+}
+
+/* The file last: what can fail before it leaves it as it was, and creates none. */
+int output_open(struct output *output, uint64_t start_wall_ns)
+{
+	const struct recording_options *options = output->options;
+	int r;
+
+	metrics_init(&output->metrics, CORRELATOR_VERSION, start_wall_ns);
+	if (options->metrics && metrics_server_new(options->metrics, &output->metrics_server) < 0)
+		return EXIT_CODE_FAILURE;
+	if (forwards(output) && open_backlog(output) < 0)
+		return EXIT_CODE_FAILURE;
+	r = options->output ? sink_open(options->output, options->overwrites, &output->sink) : 0;
+	if (r < 0)
+		return r == -ENOTTY ? EXIT_CODE_USAGE : EXIT_CODE_FAILURE;
+	output->is_open = true;
+	return EXIT_CODE_OK;
+}
+
+static void count(struct metrics *metrics, enum record_kind kind, const void *record)
+{
+	switch (kind) {
+	case RECORD_KIND_PROCESS:
+		metrics_add_process(metrics, record);
+		break;
+	case RECORD_KIND_CPU:
+		metrics_add_cpu(metrics, record);
+		break;
+	case RECORD_KIND_BALANCE:
+		metrics_add_balance(metrics, record);
+		break;
+	case RECORD_KIND_SELF:
+		metrics_add_self(metrics, record);
+		break;
+	default:
+		break;
+	}
+}
+
+/* A record begins with what is in every record. */
+#define RECORD_BEGINS(KIND, kind, meaning) \
+	_Static_assert(offsetof(struct kind##_record, common) == 0, "layout");
+RECORD_KINDS(RECORD_BEGINS)
+
+int output_add_kind(struct output *output, uint64_t wall_ns, enum record_kind kind, void *record)
+{
+	int r;
+
+	identity_stamp(&output->identity, wall_ns, record);
+	count(&output->metrics, kind, record);
+	r = record_encode_kind(output->encoder, kind, record);
+	return r < 0 ? log_error_errno(r, "cannot encode a record") : 0;
+}
+
+static int append(struct output *output)
+{
+	size_t size;
+	const void *bytes = record_encoder_bytes(output->encoder, &size);
+	int r = size ? backlog_append(output->backlog, bytes, size) : 0;
+
+	return r < 0 ? log_error_errno(r, "cannot keep records to be sent") : 0;
+}
+
+/* What the backlog had to drop is missing there, and not in the file. 1: something was; 0; -errno
+ * (logged). */
+static int append_gap(struct output *output)
+{
+	struct backlog_status status;
+	struct backlog_gap gap;
+	struct gap_record record;
+	int r;
+
+	if (!backlog_take_gap(output->backlog, &gap))
+		return 0;
+	backlog_get_status(output->backlog, &status);
+	record = (struct gap_record){
+		.dropped_records = gap.dropped_records,
+		.total_dropped_records = status.dropped_records,
+		.dropped_segments = gap.dropped_segments,
+		.first_ns = gap.first_ns,
+		.last_ns = gap.last_ns,
+		.reason = gap.reason,
+	};
+	r = output_add(output, output->wall_ns, &record);
+	if (r == 0)
+		r = append(output);
+	record_encoder_reset(output->encoder);
+	return r < 0 ? r : 1;
+}
+
+int output_write(struct output *output, uint64_t wall_ns)
+{
+	size_t size;
+	const void *bytes = record_encoder_bytes(output->encoder, &size);
+	int r = size && output->sink ? sink_write(output->sink, bytes, size) : 0;
+
+	output->wall_ns = wall_ns;
+	if (output->backlog && r == 0)
+		r = append(output);
+	record_encoder_reset(output->encoder);
+	if (output->backlog && r == 0)
+		r = append_gap(output);
+	return r < 0 ? r : 0;
+}
+
+void output_publish(struct output *output)
+{
+	if (output->metrics_server)
+		metrics_server_publish(output->metrics_server, &output->metrics);
+}
+
+void output_fill_delivery(struct output *output, struct sender_status *status,
+			  struct delivery_figures *ret_delivery)
+{
+	struct backlog_status queue;
+
+	if (!output->sender)
+		return;
+	sender_get_status(output->sender, status);
+	backlog_get_status(output->backlog, &queue);
+	metrics_set_forward(&output->metrics, status, &queue);
+	*ret_delivery = (struct delivery_figures){
+		.is_there = true,
+		.sent_chunks = status->sent_chunks,
+		.resent_chunks = status->resent_chunks,
+		.acked_records = status->acked_records,
+		.rejected_records = status->rejected_records,
+		.dropped_records = queue.dropped_records,
+		.queued_records = queue.queued_records,
+		.queued_bytes = queue.queued_bytes,
+		.spool_bytes = queue.store_bytes,
+		.last_error = status->last_error[0] ? status->last_error : NULL,
+	};
+}
+
+/* What is left is for who sends the spool later, with what it had to drop; to keep that, too, may
+ * drop something once more, but then there is room. */
+static void keep_rest(struct output *output)
+{
+	const int rounds_max = 3;
+
+	for (int round = 0; round < rounds_max; round++) {
+		backlog_seal(output->backlog);
+		backlog_settle(output->backlog);
+		if (append_gap(output) != 1)
+			return;
+	}
+}
+
+/* The last line on sending. Records that are nowhere are a failure. */
+static int say_delivered(struct output *output)
+{
+	const char *spool = output->options->backlog.spool;
+	struct sender_status status;
+	struct delivery_figures delivery = { 0 };
+	bool is_lost;
+
+	output_fill_delivery(output, &status, &delivery);
+	is_lost = delivery.dropped_records || (delivery.queued_records && !spool);
+	log_info("delivered %" PRIu64 " records, %" PRIu64 " of %" PRIu64
+		 " chunks sent again, %" PRIu64 " records refused, %" PRIu64 " dropped",
+		 delivery.acked_records, delivery.resent_chunks, delivery.sent_chunks,
+		 delivery.rejected_records, delivery.dropped_records);
+	if (delivery.queued_records && spool)
+		log_warning("%" PRIu64 " records wait in %s: correlator forward %s --to URL",
+			    delivery.queued_records, spool, spool);
+	else if (delivery.queued_records)
+		log_warning("%" PRIu64 " records were not delivered%s%s", delivery.queued_records,
+			    delivery.last_error ? ": " : "",
+			    delivery.last_error ? delivery.last_error : "");
+	return is_lost && !output->options->output ? -EIO : 0;
+}
+
+int output_close(struct output *output)
+{
+	int r = sink_close(TAKE_PTR(output->sink)), delivered = 0;
+
+	if (output->backlog && output->sender) {
+		/* From a spool only what is kept there is sent. */
+		backlog_seal(output->backlog);
+		backlog_settle(output->backlog);
+		sender_stop(output->sender, DRAIN_NS);
+		keep_rest(output);
+		delivered = say_delivered(output);
+	}
+	return r < 0 ? r : delivered;
+}
+
+void output_deinit(struct output *output)
+{
+	sender_free(TAKE_PTR(output->sender));
+	backlog_free(TAKE_PTR(output->backlog));
+	forwarding_free(TAKE_PTR(output->forwarding));
+	(void)sink_close(TAKE_PTR(output->sink));
+	metrics_server_free(TAKE_PTR(output->metrics_server));
+	record_encoder_free(TAKE_PTR(output->encoder));
+}

@@ -1,0 +1,18 @@
+/*
+ * Whose each drained account is: finds the process and the context of each row of a window. Single
+ * thread.
+ */
+#pragma once
+
+#include "observe/contexts.h"
+#include "observe/observed.h"
+#include "observe/window.h"
+#include "probe/session.h"
+
+/*
+ * A child whose fork event was lost is known from here on. A context that is met for the first time
+ * is taken from the session and decoded, with the symbols of its process. What cannot be had leaves
+ * the row without one. 0 or -ENOMEM.
+ */
+int resolve_rows(struct window *window, struct observed_table *processes,
+		 struct context_table *contexts, struct session *session);

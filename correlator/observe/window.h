@@ -1,0 +1,105 @@
+/*
+ * One window, from the accounts that were drained to its books and its records: plain data, filled
+ * in step by step, in this order:
+ *
+ *   window_add_account     each account that was drained             rows
+ *   (whoever can look it up sets the row's process and context)
+ *   window_charge          rows -> what their processes used         balances
+ *   window_close_process   a balance + the kernel's figures          books
+ *   window_row_record, window_overflow_record, books->balance        records
+ *   window_share           our own CPU, among the books
+ *   window_next            the next window begins where this one ended
+ *
+ * Pure: no I/O, no clock, never logs; single thread. Bounded by the kernel's map of accounts.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <correlator/books.h>
+#include <correlator/limits.h>
+
+#include "observe/balance.h"
+#include "observe/contexts.h"
+#include "observe/key_options.h"
+#include "observe/split.h"
+#include "observe/stolen_debts.h"
+#include "record/record.h"
+
+/* What a window knows of a process. */
+struct window_process {
+	uint32_t pid;
+	uint32_t ns_pid; /* in its own pid namespace; 0 = not known */
+	struct balance balance;
+};
+
+/* A drained account, and whose time it is. */
+struct window_row {
+	struct account_key key;
+	struct account account;
+	struct window_process *process;
+	const struct context *context; /* NULL = none was in force, or it is not known */
+};
+
+/* The books of one process. */
+struct window_books {
+	const struct window_process *process;
+	struct account_totals overflow; /* what found no account */
+	struct balance_record balance;
+};
+
+struct window {
+	/* Of the recording: */
+	const struct key_options *keys; /* borrowed */
+	struct stolen_debts *debts;
+	/* Of the window; CLOCK_MONOTONIC: */
+	uint64_t number; /* from 1 on */
+	uint64_t start_ktime_ns;
+	uint64_t end_ktime_ns;
+	uint64_t wall_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
+	uint64_t epoch; /* the kernel side's number of it */
+	bool has_kernel_split;
+	struct split_way way; /* of a system call: counted as user, is the kernel's */
+	/* In it: */
+	struct window_row *rows;
+	size_t row_count;
+	size_t row_capacity;
+	struct window_books *books;
+	size_t books_count;
+	size_t books_capacity;
+};
+
+/* Of zeroed memory. 0 or -ENOMEM. */
+int window_init(struct window *window, const struct key_options *keys);
+void window_deinit(struct window *window);
+
+/* What CLOCK_REALTIME showed then. */
+uint64_t window_wall_ns(const struct window *window, uint64_t ktime_ns);
+
+/* A session_account_fn: copies an account into a row. 0 or -ENOMEM. */
+int window_add_account(void *window, const struct account_key *key, const struct account *account);
+
+/* Adds each row to its process's balance, and brings what was stolen from a thread above 0. */
+void window_charge(struct window *window);
+
+/* Closes the books of a process: now are the kernel's figures as they stand. 0 or -ENOMEM. */
+int window_close_process(struct window *window, struct window_process *process,
+			 const struct process_books *now);
+
+/* True if something found no account: there is a record of it. */
+bool window_has_overflow(const struct window_books *books);
+
+/* Shares out what we ourselves used, so that the window's balance records add up to it. */
+void window_share(struct window *window, uint64_t own_cpu_ns);
+
+/* Fill in all of a record but what output_add does. keys are the caller's, and the record points
+ * into them and the window. */
+void window_row_record(const struct window *window, const struct window_row *row,
+		       struct record_key keys[static KEYS_MAX], struct cpu_record *ret_record);
+void window_overflow_record(const struct window *window, const struct window_books *books,
+			    struct record_key keys[static KEYS_MAX], struct cpu_record *ret_record);
+
+/* Forgets rows, books, and what threads owe that are gone. */
+void window_next(struct window *window);

@@ -1,0 +1,366 @@
+#include "observe/window.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <correlator/snapshot.h>
+
+enum {
+	SOME = CONTEXT_HASH_FIRST + 7,
+	OTHER = CONTEXT_HASH_FIRST + 8,
+	EPOCH = 3,
+	START = 1000,
+	END = 5000,
+	WALL = 100000
+};
+
+static const struct key_options keys = { .record_names = { "request_id", "endpoint" },
+					 .count = 2,
+					 .ruby_count = 2 };
+
+struct fixture {
+	struct window window;
+	struct window_process process;
+	struct context context;
+};
+
+static int set_up(void **state)
+{
+	static struct fixture fixture;
+
+	fixture = (struct fixture){
+		.process = { .pid = 100, .ns_pid = 5 },
+		.context = { .hash = SOME, .values = { "r1", "GET /" } },
+	};
+	assert_int_equal(window_init(&fixture.window, &keys), 0);
+	fixture.window.number = 1;
+	fixture.window.start_ktime_ns = START;
+	fixture.window.end_ktime_ns = END;
+	fixture.window.wall_offset_ns = WALL;
+	fixture.window.epoch = EPOCH;
+	fixture.window.has_kernel_split = true;
+	*state = &fixture;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *fixture = *state;
+
+	window_deinit(&fixture->window);
+	return 0;
+}
+
+/* The row of an account of 30 ns in user mode and 20 ns in the kernel. */
+static struct window_row *add(struct fixture *fixture, uint32_t thread, uint64_t hash,
+			      const struct context *context)
+{
+	struct account_key key = { .context_hash = hash, .thread_serial = thread, .tgid = 100 };
+	struct account account = {
+		.totals = { .user_ns = 30, .kernel_ns = 20, .slices = 1 },
+		.first_ns = START + 1,
+		.last_ns = END - 1,
+		.tid = 100 + thread,
+		.ns_tid = 5 + thread,
+		.comm = "puma worker",
+	};
+	struct window_row *row;
+
+	assert_int_equal(window_add_account(&fixture->window, &key, &account), 0);
+	row = &fixture->window.rows[fixture->window.row_count - 1];
+	row->process = &fixture->process;
+	row->context = context;
+	return row;
+}
+
+static const struct balance_record *close_books(struct fixture *fixture,
+						const struct process_books *now)
+{
+	struct window *window = &fixture->window;
+
+	window_charge(window);
+	assert_int_equal(window_close_process(window, &fixture->process, now), 0);
+	return &window->books[window->books_count - 1].balance;
+}
+
+static void an_account_in_a_context_is_a_record_with_its_keys(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct window_row *row = add(fixture, 1, SOME, &fixture->context);
+	struct record_key values[KEYS_MAX];
+	struct cpu_record record;
+
+	window_charge(&fixture->window);
+	window_row_record(&fixture->window, row, values, &record);
+	assert_int_equal(record.common.pid, 100);
+	assert_int_equal(record.common.ns_pid, 5);
+	assert_int_equal(record.tid, 101);
+	assert_int_equal(record.ns_tid, 6);
+	assert_string_equal(record.thread_name, "puma worker");
+	assert_int_equal(record.keys_count, 2);
+	assert_string_equal(record.keys[0].name, "request_id");
+	assert_string_equal(record.keys[0].value, "r1");
+	assert_string_equal(record.keys[1].value, "GET /");
+	assert_int_equal(record.window_ns, END - START);
+	assert_int_equal(record.cpu_ns, 50);
+	assert_int_equal(record.user_ns, 30);
+	assert_int_equal(record.kernel_ns, 20);
+	assert_int_equal(record.first_ns, WALL + START + 1);
+	assert_int_equal(record.last_ns, WALL + END - 1);
+	assert_int_equal(record.flags, 0);
+}
+
+static void a_system_calls_way_is_moved_to_the_kernel(void **state)
+{
+	struct fixture *fixture = *state;
+	struct window_row *row = add(fixture, 1, SOME, &fixture->context);
+	struct record_key values[KEYS_MAX];
+	struct cpu_record record;
+
+	row->account.totals.syscalls = 2;
+	fixture->window.way.hot_ns = 5;
+	window_row_record(&fixture->window, row, values, &record);
+	assert_int_equal(record.user_ns, 20);
+	assert_int_equal(record.kernel_ns, 30);
+	assert_int_equal(record.cpu_ns, 50);
+	assert_true(record.has_kernel_split && record.has_syscalls);
+	fixture->window.has_kernel_split = false;
+	window_row_record(&fixture->window, row, values, &record);
+	assert_false(record.has_kernel_split || record.has_syscalls);
+}
+
+static void time_in_no_context_is_nobodys(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct window_row *row = add(fixture, 1, CONTEXT_HASH_NONE, NULL);
+	struct process_books now = { .epochs[EPOCH & 1].exec_ns = 50 };
+	const struct balance_record *balance = close_books(fixture, &now);
+	struct record_key values[KEYS_MAX];
+	struct cpu_record record;
+
+	window_row_record(&fixture->window, row, values, &record);
+	assert_string_equal(record.keys[0].value, "");
+	assert_int_equal(record.flags, 0);
+	assert_int_equal(balance->unattributed_ns, 50);
+	assert_int_equal(balance->residual_ns, 0);
+	assert_int_equal(balance->losses[COUNTER_CONTEXT_LOST], 0);
+}
+
+static void a_context_that_could_not_be_read_is_unknown(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct window_row *row = add(fixture, 1, CONTEXT_HASH_UNKNOWN, NULL);
+	struct process_books now = { .epochs[EPOCH & 1].exec_ns = 50 };
+	const struct balance_record *balance = close_books(fixture, &now);
+	struct record_key values[KEYS_MAX];
+	struct cpu_record record;
+
+	window_row_record(&fixture->window, row, values, &record);
+	assert_string_equal(record.keys[0].value, "");
+	assert_int_equal(record.flags, CPU_RECORD_UNKNOWN);
+	assert_int_equal(balance->unattributed_ns, 50);
+	assert_int_equal(balance->losses[COUNTER_CONTEXT_LOST], 0);
+}
+
+static void a_context_whose_values_are_gone_is_unknown_and_counted(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct window_row *row = add(fixture, 1, SOME, NULL);
+	struct process_books now = { .epochs[EPOCH & 1].exec_ns = 50 };
+	const struct balance_record *balance = close_books(fixture, &now);
+	struct record_key values[KEYS_MAX];
+	struct cpu_record record;
+
+	window_row_record(&fixture->window, row, values, &record);
+	assert_int_equal(record.flags, CPU_RECORD_UNKNOWN);
+	assert_int_equal(balance->attributed_ns, 0);
+	assert_int_equal(balance->unattributed_ns, 50);
+	assert_int_equal(balance->losses[COUNTER_CONTEXT_LOST], 1);
+}
+
+static void flags_tell_what_was_inherited_and_what_was_cut(void **state)
+{
+	struct fixture *fixture = *state;
+	struct window_row *row = add(fixture, 1, SOME, &fixture->context);
+	struct record_key values[KEYS_MAX];
+	struct cpu_record record;
+
+	row->account.flags = ACCOUNT_INHERITED;
+	fixture->context.is_truncated = true;
+	fixture->context.values[1] = NULL;
+	window_row_record(&fixture->window, row, values, &record);
+	assert_int_equal(record.flags, CPU_RECORD_INHERITED | CPU_RECORD_TRUNCATED);
+	/* Not "": the context has no such key. */
+	assert_null(record.keys[1].value);
+}
+
+static void books_hold_all_accounts_of_their_process(void **state)
+{
+	struct fixture *fixture = *state;
+	struct window *window = &fixture->window;
+	struct window_process second = { .pid = 200 };
+	const struct context other = { .hash = OTHER, .values = { "r2" } };
+	struct process_books now = { .epochs[EPOCH & 1].exec_ns = 160 };
+	const struct balance_record *balance;
+
+	(void)add(fixture, 1, SOME, &fixture->context);
+	(void)add(fixture, 2, OTHER, &other);
+	(void)add(fixture, 2, CONTEXT_HASH_NONE, NULL);
+	add(fixture, 3, SOME, &fixture->context)->process = &second;
+	balance = close_books(fixture, &now);
+	assert_int_equal(balance->common.pid, 100);
+	assert_int_equal(balance->exec_ns, 160);
+	assert_int_equal(balance->attributed_ns, 100);
+	assert_int_equal(balance->unattributed_ns, 50);
+	assert_int_equal(balance->residual_ns, 10);
+	assert_false(window_has_overflow(&window->books[0]));
+	now.epochs[EPOCH & 1].exec_ns = 50;
+	assert_int_equal(window_close_process(window, &second, &now), 0);
+	assert_int_equal(window->books[1].balance.common.pid, 200);
+	assert_int_equal(window->books[1].balance.attributed_ns, 50);
+	assert_int_equal(window->books[1].balance.residual_ns, 0);
+}
+
+static void what_found_no_account_is_overflow_and_has_no_keys(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process_books now = {
+		.epochs[EPOCH & 1] = { .exec_ns = 40,
+				       .overflow = { .user_ns = 33, .kernel_ns = 7 } },
+	};
+	const struct balance_record *balance = close_books(fixture, &now);
+	const struct window_books *books = &fixture->window.books[0];
+	struct record_key values[KEYS_MAX];
+	struct cpu_record record;
+
+	assert_int_equal(balance->overflow_ns, 40);
+	assert_int_equal(balance->residual_ns, 0);
+	assert_true(window_has_overflow(books));
+	window_overflow_record(&fixture->window, books, values, &record);
+	assert_int_equal(record.flags, CPU_RECORD_OVERFLOW);
+	assert_int_equal(record.cpu_ns, 40);
+	assert_int_equal(record.tid, 0);
+	assert_null(record.keys[0].value);
+	assert_int_equal(record.first_ns, WALL + START);
+	assert_int_equal(record.last_ns, WALL + END);
+}
+
+static void a_thread_is_stolen_from_no_less_than_nothing(void **state)
+{
+	struct fixture *fixture = *state;
+	struct window_row *early = add(fixture, 1, SOME, &fixture->context);
+	struct record_key values[KEYS_MAX];
+	struct cpu_record record;
+
+	early->account.totals.stolen_ns = -30;
+	/* The array may have moved by the next row. */
+	add(fixture, 1, CONTEXT_HASH_NONE, NULL)->account.totals.stolen_ns = 100;
+	add(fixture, 2, CONTEXT_HASH_NONE, NULL)->account.totals.stolen_ns = 10;
+	window_charge(&fixture->window);
+	window_row_record(&fixture->window, &fixture->window.rows[0], values, &record);
+	assert_int_equal(record.stolen_ns, 0);
+	window_row_record(&fixture->window, &fixture->window.rows[1], values, &record);
+	assert_int_equal(record.stolen_ns, 70);
+	window_row_record(&fixture->window, &fixture->window.rows[2], values, &record);
+	assert_int_equal(record.stolen_ns, 10);
+}
+
+static void our_own_cpu_is_shared_out_to_the_last_nanosecond(void **state)
+{
+	struct fixture *fixture = *state;
+	struct window *window = &fixture->window;
+	struct process_books now = { 0 };
+	const uint64_t own_cpu_ns = 1000;
+
+	for (size_t count = 1; count <= 7; count++) {
+		uint64_t sum_ns = 0;
+
+		assert_int_equal(window_close_process(window, &fixture->process, &now), 0);
+		window_share(window, own_cpu_ns);
+		for (size_t i = 0; i < count; i++) {
+			uint64_t share_ns = window->books[i].balance.own_cpu_ns;
+
+			assert_in_range(share_ns, own_cpu_ns / count, own_cpu_ns / count + 1);
+			sum_ns += share_ns;
+		}
+		assert_int_equal(sum_ns, own_cpu_ns);
+	}
+	/* Nobody to share it out to. */
+	window_next(window);
+	window_share(window, own_cpu_ns);
+}
+
+static void the_next_window_is_empty_and_begins_where_this_one_ended(void **state)
+{
+	struct fixture *fixture = *state;
+	struct window *window = &fixture->window;
+	struct process_books now = { .epochs[EPOCH & 1].exec_ns = 50 };
+
+	(void)add(fixture, 1, SOME, &fixture->context);
+	(void)close_books(fixture, &now);
+	window_next(window);
+	assert_int_equal(window->row_count, 0);
+	assert_int_equal(window->books_count, 0);
+	assert_int_equal(window->start_ktime_ns, END);
+	/* The kernel's books only grow: a window is their growth. */
+	window->epoch += 2;
+	now.epochs[EPOCH & 1].exec_ns = 58;
+	assert_int_equal(close_books(fixture, &now)->exec_ns, 8);
+	assert_int_equal(window->books[0].balance.attributed_ns, 0);
+}
+
+static void as_many_accounts_as_there_are_are_kept(void **state)
+{
+	struct fixture *fixture = *state;
+	struct window *window = &fixture->window;
+	enum {
+		MANY = 2 * ACCOUNTS_MAX
+	};
+
+	for (uint32_t i = 0; i < MANY; i++)
+		(void)add(fixture, i + 1, CONTEXT_HASH_NONE, NULL);
+	assert_int_equal(window->row_count, MANY);
+	for (uint32_t i = 0; i < MANY; i++)
+		assert_int_equal(window->rows[i].key.thread_serial, i + 1);
+	window_charge(window);
+	assert_int_equal(fixture->process.balance.unattributed_ns, 50 * MANY);
+}
+
+static void a_name_that_is_not_ended_is_cut(void **state)
+{
+	struct fixture *fixture = *state;
+	struct account_key key = { 0 };
+	struct account account;
+
+	memset(&account, 'x', sizeof(account));
+	assert_int_equal(window_add_account(&fixture->window, &key, &account), 0);
+	assert_int_equal(strlen(fixture->window.rows[0].account.comm), COMM_BYTES - 1);
+}
+
+#define WINDOW_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WINDOW_TEST(an_account_in_a_context_is_a_record_with_its_keys),
+		WINDOW_TEST(a_system_calls_way_is_moved_to_the_kernel),
+		WINDOW_TEST(time_in_no_context_is_nobodys),
+		WINDOW_TEST(a_context_that_could_not_be_read_is_unknown),
+		WINDOW_TEST(a_context_whose_values_are_gone_is_unknown_and_counted),
+		WINDOW_TEST(flags_tell_what_was_inherited_and_what_was_cut),
+		WINDOW_TEST(books_hold_all_accounts_of_their_process),
+		WINDOW_TEST(what_found_no_account_is_overflow_and_has_no_keys),
+		WINDOW_TEST(a_thread_is_stolen_from_no_less_than_nothing),
+		WINDOW_TEST(our_own_cpu_is_shared_out_to_the_last_nanosecond),
+		WINDOW_TEST(the_next_window_is_empty_and_begins_where_this_one_ended),
+		WINDOW_TEST(as_many_accounts_as_there_are_are_kept),
+		WINDOW_TEST(a_name_that_is_not_ended_is_cut),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
