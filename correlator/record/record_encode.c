@@ -1,14 +1,35 @@
 #include "record/record_encode.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "record/entry.h"
+#include <msgpack.h>
+
+#include "base/clock.h"
+#include "base/text.h"
 #include "record/record_fields.h"
 
+enum {
+	EVENT_TIME_TYPE = 0,
+	EVENT_TIME_BYTES = 8,
+	MAP16_MARK = 0xde,
+	MAP16_BYTES = 3,
+};
+
+/* Fluent Bit takes the two largest second values for the marks of a group of records. */
+static const uint64_t EVENT_TIME_SECONDS_MAX = UINT32_MAX - 2;
+
 struct record_encoder {
-	struct entry_buffer entries;
+	msgpack_sbuffer bytes;
+	msgpack_packer packer;
+	size_t entry_count;
+	/* Of the entry under construction: */
+	size_t entry_offset;
+	size_t map_offset;
+	uint16_t field_count;
+	int error; /* the first one: 0 or -errno */
 };
 
 struct record_encoder *record_encoder_new(void)
@@ -17,7 +38,8 @@ struct record_encoder *record_encoder_new(void)
 
 	if (!encoder)
 		return NULL;
-	entry_buffer_init(&encoder->entries);
+	msgpack_sbuffer_init(&encoder->bytes);
+	msgpack_packer_init(&encoder->packer, &encoder->bytes, msgpack_sbuffer_write);
 	return encoder;
 }
 
@@ -25,30 +47,139 @@ void record_encoder_free(struct record_encoder *encoder)
 {
 	if (!encoder)
 		return;
-	entry_buffer_deinit(&encoder->entries);
+	msgpack_sbuffer_destroy(&encoder->bytes);
 	free(encoder);
 }
 
 const void *record_encoder_bytes(const struct record_encoder *encoder, size_t *ret_size_bytes)
 {
-	const msgpack_sbuffer *bytes = &encoder->entries.bytes;
-
-	*ret_size_bytes = bytes->size;
-	return bytes->size > 0 ? bytes->data : NULL;
+	*ret_size_bytes = encoder->bytes.size;
+	return encoder->bytes.size > 0 ? encoder->bytes.data : NULL;
 }
 
 size_t record_encoder_count(const struct record_encoder *encoder)
 {
-	return encoder->entries.entry_count;
+	return encoder->entry_count;
 }
 
 void record_encoder_reset(struct record_encoder *encoder)
 {
-	msgpack_sbuffer_clear(&encoder->entries.bytes);
-	encoder->entries.entry_count = 0;
+	msgpack_sbuffer_clear(&encoder->bytes);
+	encoder->entry_count = 0;
 }
 
-static void put_flags(struct entry_buffer *entry, const char *name, uint32_t flags)
+/* The packer's callback fails only for want of memory. */
+static void note(struct record_encoder *encoder, int packed)
+{
+	if (packed != 0 && encoder->error == 0)
+		encoder->error = -ENOMEM;
+}
+
+static void pack_text(struct record_encoder *encoder, const char *text)
+{
+	char clean[RECORD_STRING_BYTES_MAX + 1];
+	size_t size_bytes = text_escape(text, strlen(text), 0, clean, sizeof(clean));
+
+	note(encoder, msgpack_pack_str_with_body(&encoder->packer, clean, size_bytes));
+}
+
+static void put_name(struct record_encoder *encoder, const char *name)
+{
+	if (encoder->field_count == UINT16_MAX && encoder->error == 0)
+		encoder->error = -EINVAL;
+	encoder->field_count++;
+	pack_text(encoder, name);
+}
+
+static void put_u64(struct record_encoder *encoder, const char *name, uint64_t value)
+{
+	put_name(encoder, name);
+	note(encoder, msgpack_pack_uint64(&encoder->packer, value > INT64_MAX ? INT64_MAX : value));
+}
+
+static void put_i64(struct record_encoder *encoder, const char *name, int64_t value)
+{
+	put_name(encoder, name);
+	note(encoder, msgpack_pack_int64(&encoder->packer, value));
+}
+
+static void put_bool(struct record_encoder *encoder, const char *name, bool value)
+{
+	put_name(encoder, name);
+	note(encoder,
+	     value ? msgpack_pack_true(&encoder->packer) : msgpack_pack_false(&encoder->packer));
+}
+
+static void put_optional_text(struct record_encoder *encoder, const char *name, const char *text)
+{
+	if (!text)
+		return;
+	put_name(encoder, name);
+	pack_text(encoder, text);
+}
+
+static void put_text(struct record_encoder *encoder, const char *name, const char *text)
+{
+	if (!text && encoder->error == 0)
+		encoder->error = -EINVAL;
+	put_optional_text(encoder, name, text);
+}
+
+static void put_texts(struct record_encoder *encoder, const char *name, const char *const *texts,
+		      size_t count)
+{
+	put_name(encoder, name);
+	note(encoder, msgpack_pack_array(&encoder->packer, count));
+	for (size_t i = 0; i < count; i++)
+		pack_text(encoder, texts[i]);
+}
+
+static void pack_event_time(struct record_encoder *encoder, uint64_t wall_ns)
+{
+	uint64_t seconds = wall_ns / NS_PER_S;
+	uint64_t nanoseconds = wall_ns % NS_PER_S;
+	uint8_t bytes[EVENT_TIME_BYTES];
+
+	if (seconds > EVENT_TIME_SECONDS_MAX)
+		seconds = EVENT_TIME_SECONDS_MAX;
+	for (int i = 0; i < 4; i++) {
+		bytes[i] = (uint8_t)(seconds >> (24 - 8 * i));
+		bytes[4 + i] = (uint8_t)(nanoseconds >> (24 - 8 * i));
+	}
+	note(encoder,
+	     msgpack_pack_ext_with_body(&encoder->packer, bytes, sizeof(bytes), EVENT_TIME_TYPE));
+}
+
+/* The map is always a map16: its size is known only at the end, and is patched in then. */
+static void begin_entry(struct record_encoder *encoder, uint64_t wall_ns)
+{
+	static const char map_head[MAP16_BYTES] = { (char)MAP16_MARK };
+
+	encoder->entry_offset = encoder->bytes.size;
+	encoder->field_count = 0;
+	encoder->error = 0;
+	note(encoder, msgpack_pack_array(&encoder->packer, 2));
+	pack_event_time(encoder, wall_ns);
+	encoder->map_offset = encoder->bytes.size;
+	note(encoder, msgpack_sbuffer_write(&encoder->bytes, map_head, sizeof(map_head)));
+}
+
+static int end_entry(struct record_encoder *encoder)
+{
+	char *map_head;
+
+	if (encoder->error < 0) {
+		encoder->bytes.size = encoder->entry_offset;
+		return encoder->error;
+	}
+	map_head = encoder->bytes.data + encoder->map_offset;
+	map_head[1] = (char)(encoder->field_count >> 8);
+	map_head[2] = (char)(encoder->field_count & 0xff);
+	encoder->entry_count++;
+	return 0;
+}
+
+static void put_flags(struct record_encoder *encoder, const char *name, uint32_t flags)
 {
 	static const struct {
 		uint32_t flag;
@@ -70,10 +201,10 @@ static void put_flags(struct entry_buffer *entry, const char *name, uint32_t fla
 			set[set_count++] = names[i].name;
 	}
 	if (set_count > 0)
-		entry_texts(entry, name, set, set_count);
+		put_texts(encoder, name, set, set_count);
 }
 
-static void put_counters(struct entry_buffer *entry, const uint64_t counts[_COUNTER_MAX])
+static void put_counters(struct record_encoder *encoder, const uint64_t counts[_COUNTER_MAX])
 {
 	static const char *const names[_COUNTER_MAX] = {
 #define COUNTER_FIELD(name, field, text) [COUNTER_##name] = field,
@@ -82,41 +213,41 @@ static void put_counters(struct entry_buffer *entry, const uint64_t counts[_COUN
 	};
 
 	for (size_t i = 0; i < _COUNTER_MAX; i++)
-		entry_u64(entry, names[i], counts[i]);
+		put_u64(encoder, names[i], counts[i]);
 }
 
-static void put_fill(struct entry_buffer *entry, const char *name, const struct self_fill *fill)
+static void put_fill(struct record_encoder *encoder, const char *name, const struct self_fill *fill)
 {
 	char limit_name[32];
 
 	if (fill->limit == 0)
 		return;
 	(void)snprintf(limit_name, sizeof(limit_name), "%s_max", name);
-	entry_u64(entry, name, fill->used);
-	entry_u64(entry, limit_name, fill->limit);
+	put_u64(encoder, name, fill->used);
+	put_u64(encoder, limit_name, fill->limit);
 }
 
-static void put_program(struct entry_buffer *entry, const struct self_program *program)
+static void put_program(struct record_encoder *encoder, const struct self_program *program)
 {
 	char name[sizeof("bpf__runs") + SELF_PROGRAM_NAME_BYTES];
 
 	(void)snprintf(name, sizeof(name), "bpf_%s_runs", program->name);
-	entry_u64(entry, name, program->run_count);
+	put_u64(encoder, name, program->run_count);
 	(void)snprintf(name, sizeof(name), "bpf_%s_ns", program->name);
-	entry_u64(entry, name, program->run_ns);
+	put_u64(encoder, name, program->run_ns);
 }
 
-static void put_number(struct entry_buffer *entry, const struct record_field_info *field,
+static void put_number(struct record_encoder *encoder, const struct record_field_info *field,
 		       uint64_t value)
 {
 	if (value > 0 || field->presence != RECORD_PRESENCE_KNOWN)
-		entry_u64(entry, field->name, value);
+		put_u64(encoder, field->name, value);
 }
 
-static void put_fields(struct entry_buffer *entry, const struct record_kind_info *kind,
+static void put_fields(struct record_encoder *encoder, const struct record_kind_info *kind,
 		       const void *record);
 
-static void put_field(struct entry_buffer *entry, const struct record_field_info *field,
+static void put_field(struct record_encoder *encoder, const struct record_field_info *field,
 		      const void *member)
 {
 	/* A list is a pointer and a count, one behind the other (RECORD_DECLARE_TEXTS and so on).
@@ -125,47 +256,47 @@ static void put_field(struct entry_buffer *entry, const struct record_field_info
 
 	switch (field->type) {
 	case RECORD_TYPE_U32:
-		return put_number(entry, field, *(const uint32_t *)member);
+		return put_number(encoder, field, *(const uint32_t *)member);
 	case RECORD_TYPE_U64:
-		return put_number(entry, field, *(const uint64_t *)member);
+		return put_number(encoder, field, *(const uint64_t *)member);
 	case RECORD_TYPE_S64:
-		return entry_i64(entry, field->name, *(const int64_t *)member);
+		return put_i64(encoder, field->name, *(const int64_t *)member);
 	case RECORD_TYPE_BOOL:
-		return entry_bool(entry, field->name, *(const bool *)member);
+		return put_bool(encoder, field->name, *(const bool *)member);
 	case RECORD_TYPE_SWITCH:
 		return;
 	case RECORD_TYPE_TEXT:
 		if (field->presence == RECORD_PRESENCE_KNOWN)
-			entry_optional_text(entry, field->name, *(const char *const *)member);
+			put_optional_text(encoder, field->name, *(const char *const *)member);
 		else
-			entry_text(entry, field->name, *(const char *const *)member);
+			put_text(encoder, field->name, *(const char *const *)member);
 		return;
 	case RECORD_TYPE_TEXTS:
-		return entry_texts(entry, field->name, *(const char *const *const *)member, *count);
+		return put_texts(encoder, field->name, *(const char *const *const *)member, *count);
 	case RECORD_TYPE_KEYS:
 		for (size_t i = 0; i < *count; i++) {
 			const struct record_key *key =
 				*(const struct record_key *const *)member + i;
 
-			entry_optional_text(entry, key->name, key->value);
+			put_optional_text(encoder, key->name, key->value);
 		}
 		return;
 	case RECORD_TYPE_FLAGS:
-		return put_flags(entry, field->name, *(const uint32_t *)member);
+		return put_flags(encoder, field->name, *(const uint32_t *)member);
 	case RECORD_TYPE_COUNTERS:
-		return put_counters(entry, member);
+		return put_counters(encoder, member);
 	case RECORD_TYPE_FILL:
-		return put_fill(entry, field->name, member);
+		return put_fill(encoder, field->name, member);
 	case RECORD_TYPE_PROGRAMS:
 		for (size_t i = 0; i < *count; i++)
-			put_program(entry, *(const struct self_program *const *)member + i);
+			put_program(encoder, *(const struct self_program *const *)member + i);
 		return;
 	case RECORD_TYPE_DELIVERY:
-		return put_fields(entry, &record_delivery_info, member);
+		return put_fields(encoder, &record_delivery_info, member);
 	}
 }
 
-static void put_fields(struct entry_buffer *entry, const struct record_kind_info *kind,
+static void put_fields(struct record_encoder *encoder, const struct record_kind_info *kind,
 		       const void *record)
 {
 	for (size_t i = 0; i < kind->field_count; i++) {
@@ -173,7 +304,7 @@ static void put_fields(struct entry_buffer *entry, const struct record_kind_info
 
 		if (field->presence != RECORD_PRESENCE_IF ||
 		    *(const bool *)((const char *)record + field->switch_offset))
-			put_field(entry, field, (const char *)record + field->offset);
+			put_field(encoder, field, (const char *)record + field->offset);
 	}
 }
 
@@ -192,15 +323,14 @@ static bool has_good_programs(const struct self_record *record)
 
 int record_encode_kind(struct record_encoder *encoder, enum record_kind kind, const void *record)
 {
-	struct entry_buffer *entry = &encoder->entries;
 	const struct record_common *common = record; /* each begins so */
 
 	if (kind == RECORD_KIND_SELF && !has_good_programs(record))
 		return -EINVAL;
-	entry_begin(entry, common->wall_ns);
-	entry_u64(entry, "schema", RECORD_SCHEMA);
-	entry_text(entry, "kind", record_kinds[kind].name);
-	put_fields(entry, &record_common_info, common);
-	put_fields(entry, &record_kinds[kind], record);
-	return entry_end(entry);
+	begin_entry(encoder, common->wall_ns);
+	put_u64(encoder, "schema", RECORD_SCHEMA);
+	put_text(encoder, "kind", record_kinds[kind].name);
+	put_fields(encoder, &record_common_info, common);
+	put_fields(encoder, &record_kinds[kind], record);
+	return end_entry(encoder);
 }
