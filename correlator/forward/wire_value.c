@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "record/value_scan.h"
+#include "record/entry_scan.h"
 
 int wire_value_decode(const uint8_t *bytes, size_t available_bytes, msgpack_unpacked *ret_unpacked,
 		      size_t *ret_value_bytes)

@@ -1,6 +1,6 @@
 /*
  * What a collector says: single msgpack values, read without trust. A value is bounded before it
- * is decoded (value_scan.h). Pure.
+ * is decoded (value_scan). Pure.
  */
 #pragma once
 

@@ -13,13 +13,10 @@
 #include "queue/backlog.h"
 #include "record/damage.h"
 #include "record/entry_scan.h"
-#include "record/entry_search.h"
 
 enum {
 	/* A chunk, and what may follow it of an entry. */
 	BUFFER_BYTES = BACKLOG_SEGMENT_BYTES + ENTRY_BYTES_MAX,
-	/* In so many bytes the first record must be found, or it is a file of something else. */
-	SEARCH_BYTES_MAX = 16 * 1024 * 1024,
 };
 
 struct file_source {
@@ -56,6 +53,7 @@ int file_source_open(const char *path, uint64_t skip_records, struct file_source
 	source->buffer = malloc(BUFFER_BYTES);
 	if (!source->name || !source->buffer)
 		return log_error_errno(ENOMEM, "cannot open %s", path);
+	source->damage = (struct damage){ .name = source->name, .fate = "not sent" };
 	source->fd = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
 			      : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (source->fd < 0)
@@ -103,15 +101,6 @@ static void forget_front(struct file_source *source, size_t size_bytes, uint64_t
 	source->done_records += records;
 }
 
-static void end_damage(struct file_source *source)
-{
-	const struct damage *damage = &source->damage;
-
-	if (damage_end(&source->damage))
-		log_warning("%s: byte %" PRIu64 ": %s; %" PRIu64 " bytes are not sent",
-			    source->name, damage->offset, damage->what, damage->last_bytes);
-}
-
 /* Passes over what is no record at the front. 0: one begins there; -EAGAIN: none does before the
  * buffer's end; -EBADMSG: the file is something else (logged). */
 static int pass_over_damage(struct file_source *source)
@@ -137,7 +126,7 @@ static int pass_over_damage(struct file_source *source)
 	if (r == 0)
 		source->has_records = true;
 	if (!source->has_records && source->damage.bytes &&
-	    (offset >= SEARCH_BYTES_MAX || (source->has_ended && r == -EAGAIN)))
+	    (offset >= ENTRY_SEARCH_BYTES_MAX || (source->has_ended && r == -EAGAIN)))
 		return log_error(EBADMSG, "%s: not a recording of correlator: nothing is sent",
 				 source->name);
 	return r;
@@ -146,13 +135,7 @@ static int pass_over_damage(struct file_source *source)
 /* The end of the file: nothing, or the beginning of a record. */
 static int end_file(struct file_source *source)
 {
-	const struct damage *damage = &source->damage;
-
-	end_damage(source);
-	if (damage->places > DAMAGE_SAID_MAX)
-		log_warning("%s: damaged in %" PRIu64 " places: %" PRIu64
-			    " bytes are not sent in all",
-			    source->name, damage->places, damage->bytes);
+	damage_finish(&source->damage);
 	if (source->buffer_bytes)
 		log_warning("%s: the last record, at byte %" PRIu64 ", is incomplete: not sent",
 			    source->name, source->offset_bytes);
@@ -167,7 +150,7 @@ static void cut_chunk(struct file_source *source)
 	size_t size_bytes = 0, entry_bytes;
 	uint32_t entries = 0;
 
-	end_damage(source);
+	damage_end(&source->damage);
 	while (!entry_search(source->buffer + size_bytes, source->buffer_bytes - size_bytes,
 			     source->has_ended, &entry_bytes)) {
 		if (entries && size_bytes + entry_bytes > BACKLOG_SEGMENT_BYTES)

@@ -1,5 +1,13 @@
 #include "record/damage.h"
 
+#include <inttypes.h>
+
+#include "base/log.h"
+
+enum {
+	SAID_MAX = 8 /* stretches that are told one by one; then only the sum */
+};
+
 void damage_add(struct damage *damage, uint64_t offset, uint64_t size_bytes, int error,
 		const char *what)
 {
@@ -15,10 +23,18 @@ void damage_add(struct damage *damage, uint64_t offset, uint64_t size_bytes, int
 	damage->bytes += size_bytes;
 }
 
-bool damage_end(struct damage *damage)
+void damage_end(struct damage *damage)
 {
-	bool was_open = damage->is_open;
-
+	if (damage->is_open && damage->places <= SAID_MAX)
+		log_warning("%s: byte %" PRIu64 ": %s; %" PRIu64 " bytes are %s", damage->name,
+			    damage->offset, damage->what, damage->last_bytes, damage->fate);
 	damage->is_open = false;
-	return was_open && damage->places <= DAMAGE_SAID_MAX;
+}
+
+void damage_finish(struct damage *damage)
+{
+	damage_end(damage);
+	if (damage->places > SAID_MAX)
+		log_warning("%s: damaged in %" PRIu64 " places: %" PRIu64 " bytes are %s in all",
+			    damage->name, damage->places, damage->bytes, damage->fate);
 }

@@ -1,17 +1,15 @@
 /*
- * What of a file could not be read: stretches of bytes that were passed over. Pure: the caller says
- * so, when one ends. Single thread.
+ * What of a file could not be read: stretches of bytes that were passed over, each told in a
+ * warning when it ends. Single thread.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum {
-	DAMAGE_SAID_MAX = 8 /* stretches that are told one by one; then only the sum */
-};
-
 struct damage {
+	const char *name; /* these two are the owner's to set, for the warnings: of the file */
+	const char *fate; /* what becomes of such bytes: "passed over" */
 	uint64_t places;
 	uint64_t bytes; /* of all of them */
 	bool is_open; /* the last one goes on */
@@ -25,5 +23,8 @@ struct damage {
 void damage_add(struct damage *damage, uint64_t offset, uint64_t size_bytes, int error,
 		const char *what);
 
-/* Something could be read again. True: a stretch has ended, and is one of those to be told. */
-bool damage_end(struct damage *damage);
+/* Something could be read again: of a stretch that ends so it warns, if it is one of the first. */
+void damage_end(struct damage *damage);
+
+/* The end of the file: the same, and where not each was told, the sum. */
+void damage_finish(struct damage *damage);

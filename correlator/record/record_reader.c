@@ -10,12 +10,9 @@
 #include "base/log.h"
 #include "record/damage.h"
 #include "record/entry_scan.h"
-#include "record/entry_search.h"
 
 enum {
 	READ_BYTES = 64 * 1024,
-	/* In so many bytes the first record must be found, or it is a file of something else. */
-	SEARCH_BYTES_MAX = 16 * 1024 * 1024,
 };
 
 struct record_reader {
@@ -59,6 +56,7 @@ int record_reader_open(const char *path, struct record_reader **ret_reader)
 	if (reader->fd < 0)
 		return log_error_errno(errno, "cannot open %s", path);
 	reader->owns_fd = !is_stdin;
+	reader->damage = (struct damage){ .name = reader->name, .fate = "passed over" };
 	*ret_reader = TAKE_PTR(reader);
 	return 0;
 }
@@ -101,15 +99,6 @@ void record_reader_drop(struct record_reader *reader, const char *what)
 	reader->entry_count--;
 	damage_add(&reader->damage, reader->entry_offset,
 		   reader->next_offset - reader->entry_offset, -EBADMSG, what);
-}
-
-static void end_damage(struct record_reader *reader)
-{
-	const struct damage *damage = &reader->damage;
-
-	if (damage_end(&reader->damage))
-		log_warning("%s: byte %" PRIu64 ": %s; %" PRIu64 " bytes are passed over",
-			    reader->name, damage->offset, damage->what, damage->last_bytes);
 }
 
 /* Nothing in it could be read: what is wrong is what was wrong first. */
@@ -163,15 +152,9 @@ static int fill(struct record_reader *reader)
 
 static int finish(struct record_reader *reader)
 {
-	const struct damage *damage = &reader->damage;
-
-	if (reader->entry_count == 0 && damage->places > 0)
+	if (reader->entry_count == 0 && reader->damage.places > 0)
 		return reject_file(reader);
-	end_damage(reader);
-	if (damage->places > DAMAGE_SAID_MAX)
-		log_warning("%s: damaged in %" PRIu64 " places: %" PRIu64
-			    " bytes are passed over in all",
-			    reader->name, damage->places, damage->bytes);
+	damage_finish(&reader->damage);
 	if (reader->begin == reader->end)
 		return 0;
 	reader->truncated = true;
@@ -195,12 +178,12 @@ static int take(struct record_reader *reader, size_t size_bytes, int error,
 	reader->begin += size_bytes;
 	reader->next_offset += size_bytes;
 	if (error == 0) {
-		end_damage(reader);
+		damage_end(&reader->damage);
 		reader->entry_count++;
 		return 1;
 	}
 	damage_add(&reader->damage, reader->entry_offset, size_bytes, error, explain(error));
-	return reader->entry_count > 0 || reader->next_offset < SEARCH_BYTES_MAX
+	return reader->entry_count > 0 || reader->next_offset < ENTRY_SEARCH_BYTES_MAX
 		       ? 0
 		       : reject_file(reader);
 }

@@ -5,7 +5,6 @@
 
 #include "fuzz.h"
 #include "record/entry_scan.h"
-#include "record/entry_search.h"
 #include "record/record_reader.h"
 #include "report/format.h"
 #include "report/totals.h"
