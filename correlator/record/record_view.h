@@ -17,7 +17,7 @@ enum {
 	RECORD_VIEW_TEXT_BYTES_MAX = 4096,
 };
 
-/* Any bytes, not NUL-terminated: clean before showing (display_text.h). */
+/* Any bytes, not NUL-terminated: clean before showing (display.h). */
 struct record_text {
 	const char *bytes;
 	size_t size_bytes;

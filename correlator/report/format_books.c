@@ -2,14 +2,13 @@
 
 #include <string.h>
 
-#include "report/human.h"
-#include "report/sentence.h"
+#include "report/display.h"
 
 static void print_line(const char *label, int64_t ns, int64_t exec_ns, FILE *out)
 {
-	char duration[HUMAN_BYTES];
+	char duration[DISPLAY_NUMBER_BYTES];
 
-	human_duration(ns, duration);
+	display_duration(ns, duration);
 	(void)fprintf(out, "  %-22s %10s", label, duration);
 	if (exec_ns > 0)
 		(void)fprintf(out, " %8.2f %%", 100.0 * (double)ns / (double)exec_ns);
@@ -18,10 +17,10 @@ static void print_line(const char *label, int64_t ns, int64_t exec_ns, FILE *out
 
 static void print_residual(const struct books *books, FILE *out)
 {
-	char number[HUMAN_BYTES];
+	char number[DISPLAY_NUMBER_BYTES];
 	double ppm;
 
-	human_number(books_residual_ns(books), number);
+	display_number(books_residual_ns(books), number);
 	(void)fprintf(out, "  %-22s %7s ns", "residual", number);
 	if (books_residual_ppm(books, &ppm))
 		(void)fprintf(out, "  = %.2f ppm of the exec time", ppm);
@@ -31,11 +30,11 @@ static void print_residual(const struct books *books, FILE *out)
 /* For information: a short window has a large part of its time at its ends. */
 static void print_worst(const struct books *books, FILE *out)
 {
-	char number[HUMAN_BYTES];
+	char number[DISPLAY_NUMBER_BYTES];
 
 	if (books->balance_count < 2)
 		return;
-	human_number(books->worst_residual_ns, number);
+	display_number(books->worst_residual_ns, number);
 	(void)fprintf(out, "  %-22s %7s ns", "largest of a window", number);
 	if (books->worst_exec_ns > 0)
 		(void)fprintf(out, "  = %.2f ppm of its exec time",
@@ -60,13 +59,13 @@ static void print_ambiguous(const struct totals *totals, FILE *out)
 
 static void print_stolen(const struct costs *all, size_t width, FILE *out)
 {
-	char duration[HUMAN_BYTES];
+	char duration[DISPLAY_NUMBER_BYTES];
 
 	if (!costs_has(all, COST_STOLEN) || all->sums[COST_STOLEN] == 0)
 		return;
-	human_duration(all->sums[COST_STOLEN], duration);
-	sentence_print(
-		out, width, SENTENCE_INDENT,
+	display_duration(all->sums[COST_STOLEN], duration);
+	display_sentence(
+		out, width, DISPLAY_INDENT,
 		"  stolen %s: taken from the CPUs by the hypervisor or interrupts, part of no "
 		"request",
 		duration);
@@ -75,54 +74,55 @@ static void print_stolen(const struct costs *all, size_t width, FILE *out)
 static void print_verdicts(const struct totals *totals, size_t width, FILE *out)
 {
 	const struct books *books = &totals->books;
-	char first[HUMAN_BYTES], second[HUMAN_BYTES];
+	char first[DISPLAY_NUMBER_BYTES], second[DISPLAY_NUMBER_BYTES];
 
 	if (!books_balance(books)) {
-		human_number(books_residual_ns(books), first);
-		human_number(books->exec_ns, second);
-		sentence_print(out, width, SENTENCE_INDENT,
-			       "THE BOOKS DO NOT BALANCE: %s ns of %s ns of exec time are not "
-			       "accounted for (the limit is 0.1 %%)",
-			       first, second);
+		display_number(books_residual_ns(books), first);
+		display_number(books->exec_ns, second);
+		display_sentence(out, width, DISPLAY_INDENT,
+				 "THE BOOKS DO NOT BALANCE: %s ns of %s ns of exec time are not "
+				 "accounted for (the limit is 0.1 %%)",
+				 first, second);
 	}
 	if (books->stated_residual_ns != books_residual_ns(books)) {
-		human_number(books->stated_residual_ns, first);
-		human_number(books_residual_ns(books), second);
-		sentence_print(
-			out, width, SENTENCE_INDENT,
+		display_number(books->stated_residual_ns, first);
+		display_number(books_residual_ns(books), second);
+		display_sentence(
+			out, width, DISPLAY_INDENT,
 			"THE BALANCE RECORDS CONTRADICT THEMSELVES: they state a residual of "
 			"%s ns, their own times leave %s ns",
 			first, second);
 	}
 	if (!totals_match_books(totals)) {
-		human_number(costs_has(&totals->all, COST_CPU) ? totals->all.sums[COST_CPU] : 0,
-			     first);
-		human_number(books_charged_ns(books), second);
-		sentence_print(out, width, SENTENCE_INDENT,
-			       "THE TABLE DOES NOT MATCH THE BOOKS: its CPU adds up to %s ns, the "
-			       "balance records charged %s ns",
-			       first, second);
+		display_number(costs_has(&totals->all, COST_CPU) ? totals->all.sums[COST_CPU] : 0,
+			       first);
+		display_number(books_charged_ns(books), second);
+		display_sentence(
+			out, width, DISPLAY_INDENT,
+			"THE TABLE DOES NOT MATCH THE BOOKS: its CPU adds up to %s ns, the "
+			"balance records charged %s ns",
+			first, second);
 	}
 }
 
 static void print_losses(const struct books *books, size_t width, FILE *out)
 {
-	char number[HUMAN_BYTES], segments[HUMAN_BYTES];
+	char number[DISPLAY_NUMBER_BYTES], segments[DISPLAY_NUMBER_BYTES];
 
 	for (int i = 0; i < _COUNTER_MAX; i++) {
 		if (books->losses[i] == 0)
 			continue;
-		human_number(books->losses[i], number);
-		sentence_print(out, width, SENTENCE_INDENT, "  %s %s: %s",
-			       books_loss_name((enum counter)i), number,
-			       books_loss_text((enum counter)i));
+		display_number(books->losses[i], number);
+		display_sentence(out, width, DISPLAY_INDENT, "  %s %s: %s",
+				 books_loss_name((enum counter)i), number,
+				 books_loss_text((enum counter)i));
 	}
 	if (books->gap_count == 0)
 		return;
-	human_number(books->dropped_records, number);
-	human_number(books->dropped_segments, segments);
-	sentence_print(
-		out, width, SENTENCE_INDENT,
+	display_number(books->dropped_records, number);
+	display_number(books->dropped_segments, segments);
+	display_sentence(
+		out, width, DISPLAY_INDENT,
 		"RECORDS ARE MISSING: %s records in %s segments were dropped (%s); the times "
 		"above are too low",
 		number, segments, books->gap_reason);
@@ -130,7 +130,7 @@ static void print_losses(const struct books *books, size_t width, FILE *out)
 
 static void print_damage(const struct format_options *options, FILE *out)
 {
-	char bytes[HUMAN_BYTES], places[HUMAN_BYTES];
+	char bytes[DISPLAY_NUMBER_BYTES], places[DISPLAY_NUMBER_BYTES];
 	uint64_t byte_count = 0, place_count = 0;
 
 	for (size_t i = 0; i < options->file_count; i++) {
@@ -139,12 +139,12 @@ static void print_damage(const struct format_options *options, FILE *out)
 	}
 	if (place_count == 0)
 		return;
-	human_number((int64_t)byte_count, bytes);
-	human_number((int64_t)place_count, places);
-	sentence_print(out, options->width, SENTENCE_INDENT,
-		       "RECORDS ARE MISSING: the recording is damaged, %s byte%s in %s place%s; "
-		       "what they held is in no figure above",
-		       bytes, byte_count == 1 ? "" : "s", places, place_count == 1 ? "" : "s");
+	display_number((int64_t)byte_count, bytes);
+	display_number((int64_t)place_count, places);
+	display_sentence(out, options->width, DISPLAY_INDENT,
+			 "RECORDS ARE MISSING: the recording is damaged, %s byte%s in %s place%s; "
+			 "what they held is in no figure above",
+			 bytes, byte_count == 1 ? "" : "s", places, place_count == 1 ? "" : "s");
 }
 
 void format_books(const struct totals *totals, const struct format_options *options, FILE *out)

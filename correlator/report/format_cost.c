@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-#include "report/display_text.h"
-#include "report/human.h"
+#include "report/display.h"
 
 /* Names of programs are cut to it, and indented in it. */
 enum {
@@ -19,9 +18,9 @@ static void print_label(const char *label, FILE *out)
 /* A cost as a time, and as a part of the CPU of all that was observed. */
 static void print_cpu(const char *label, int64_t ns, const struct costs *all, FILE *out)
 {
-	char duration[HUMAN_BYTES];
+	char duration[DISPLAY_NUMBER_BYTES];
 
-	human_duration(ns, duration);
+	display_duration(ns, duration);
 	print_label(label, out);
 	(void)fprintf(out, "%10s", duration);
 	if (costs_has(all, COST_CPU) && all->sums[COST_CPU] > 0)
@@ -32,15 +31,15 @@ static void print_program(const struct own_cost_program *program, const struct c
 			  FILE *out)
 {
 	char name[4 * OWN_COST_NAME_BYTES], label[4 * OWN_COST_NAME_BYTES];
-	char runs[HUMAN_BYTES], each[HUMAN_BYTES];
+	char runs[DISPLAY_NUMBER_BYTES], each[DISPLAY_NUMBER_BYTES];
 
 	if (program->run_count == 0)
 		return;
-	(void)display_text_escape(program->name, strlen(program->name), name, sizeof(name));
+	(void)display_escape(program->name, strlen(program->name), name, sizeof(name));
 	(void)memset(label, ' ', INDENT);
-	display_text_fit(name, LABEL_COLUMNS - INDENT, label + INDENT, sizeof(label) - INDENT);
-	human_number(program->run_count, runs);
-	human_duration(program->run_ns / program->run_count, each);
+	display_fit(name, LABEL_COLUMNS - INDENT, label + INDENT, sizeof(label) - INDENT);
+	display_number(program->run_count, runs);
+	display_duration(program->run_ns / program->run_count, each);
 	print_cpu(label, program->run_ns, all, out);
 	(void)fprintf(out, ", %s run%s of %s\n", runs, program->run_count == 1 ? "" : "s", each);
 }
@@ -59,12 +58,13 @@ static void print_fills(const struct own_cost *cost, FILE *out)
 {
 	for (int map = 0; map < _OWN_COST_MAP_MAX; map++) {
 		const struct own_cost_fill *fill = &cost->fills[map];
-		char used[HUMAN_BYTES], limit[HUMAN_BYTES], label[HUMAN_BYTES];
+		char used[DISPLAY_NUMBER_BYTES], limit[DISPLAY_NUMBER_BYTES],
+			label[DISPLAY_NUMBER_BYTES];
 
 		if (fill->limit == 0)
 			continue;
-		human_number(fill->used, used);
-		human_number(fill->limit, limit);
+		display_number(fill->used, used);
+		display_number(fill->limit, limit);
 		(void)snprintf(label, sizeof(label), "%s, at most",
 			       own_cost_map_name((enum own_cost_map)map));
 		print_label(label, out);
@@ -77,7 +77,7 @@ void format_cost(const struct totals *totals, const struct format_options *optio
 {
 	const struct own_cost *cost = &totals->own_cost;
 	bool has_self = cost->record_count > 0;
-	char memory[HUMAN_BYTES];
+	char memory[DISPLAY_NUMBER_BYTES];
 
 	(void)fprintf(out, "\n%swhat watching cost%s\n", options->is_bold ? "\033[1m" : "",
 		      options->is_bold ? "\033[0m" : "");
@@ -90,7 +90,7 @@ void format_cost(const struct totals *totals, const struct format_options *optio
 	(void)fputs(costs_has(&totals->all, COST_CPU) ? " of the observed CPU\n" : "\n", out);
 	print_programs(cost, &totals->all, out);
 	if (cost->rss_bytes_max > 0) {
-		human_bytes(cost->rss_bytes_max, memory);
+		display_bytes(cost->rss_bytes_max, memory);
 		print_label("memory, at most", out);
 		(void)fprintf(out, "%10s\n", memory);
 	}

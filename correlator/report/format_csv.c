@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "report/display_text.h"
+#include "report/display.h"
 
 enum {
 	ESCAPED_BYTES = 4 * RECORD_VIEW_TEXT_BYTES_MAX + 1
@@ -55,7 +55,7 @@ static void print_label(const struct record_text text, FILE *out)
 {
 	char label[ESCAPED_BYTES];
 
-	(void)display_text_escape(text.bytes, text.size_bytes, label, sizeof(label));
+	(void)display_escape(text.bytes, text.size_bytes, label, sizeof(label));
 	print_text(label, out);
 }
 

@@ -5,9 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "report/display_text.h"
-#include "report/human.h"
-#include "report/sentence.h"
+#include "report/display.h"
 
 enum {
 	LABEL_COLUMNS = 11,
@@ -39,8 +37,8 @@ static void list_add(struct item_list *list, const char *item)
 	char fitted[ITEM_BYTES];
 	size_t columns;
 
-	display_text_fit(item, room, fitted, sizeof(fitted));
-	columns = display_text_columns(fitted);
+	display_fit(item, room, fitted, sizeof(fitted));
+	columns = display_columns(fitted);
 	if (!list->is_empty && list->column + 2 + columns + 1 > list->width) {
 		(void)fprintf(list->out, ",\n%*s%s", LABEL_COLUMNS, "", fitted);
 		list->column = LABEL_COLUMNS + columns;
@@ -58,11 +56,11 @@ static void list_end(const struct item_list *list)
 
 static void describe_damage(const struct format_file *file, char *ret_text, size_t text_bytes)
 {
-	char bytes[HUMAN_BYTES];
+	char bytes[DISPLAY_NUMBER_BYTES];
 
 	if (file->damaged_places == 0)
 		return;
-	human_number((int64_t)file->damaged_bytes, bytes);
+	display_number((int64_t)file->damaged_bytes, bytes);
 	(void)snprintf(ret_text, text_bytes, ", %s byte%s damaged", bytes,
 		       file->damaged_bytes == 1 ? "" : "s");
 }
@@ -73,11 +71,11 @@ static void print_files(const struct format_options *options, FILE *out)
 
 	for (size_t i = 0; i < options->file_count; i++) {
 		const struct format_file *file = &options->files[i];
-		char name[ITEM_BYTES / 2], number[HUMAN_BYTES], item[ITEM_BYTES];
-		char damage[2 * HUMAN_BYTES] = "";
+		char name[ITEM_BYTES / 2], number[DISPLAY_NUMBER_BYTES], item[ITEM_BYTES];
+		char damage[2 * DISPLAY_NUMBER_BYTES] = "";
 
-		(void)display_text_escape(file->name, strlen(file->name), name, sizeof(name));
-		human_number((int64_t)file->entry_count, number);
+		(void)display_escape(file->name, strlen(file->name), name, sizeof(name));
+		display_number((int64_t)file->entry_count, number);
 		describe_damage(file, damage, sizeof(damage));
 		(void)snprintf(item, sizeof(item), "%s (%s record%s%s%s)", name, number,
 			       file->entry_count == 1 ? "" : "s", damage,
@@ -92,11 +90,11 @@ static void print_time(const struct recording *recording, const struct format_op
 {
 	struct item_list list = list_begin("time", options, out);
 	time_t seconds = (time_t)(recording->start_ns / (int64_t)NS_PER_S);
-	char item[ITEM_BYTES], duration[HUMAN_BYTES];
+	char item[ITEM_BYTES], duration[DISPLAY_NUMBER_BYTES];
 	struct tm utc;
 
 	if (recording->end_ns > 0 && gmtime_r(&seconds, &utc)) {
-		human_duration((int64_t)(recording->end_ns - recording->start_ns), duration);
+		display_duration((int64_t)(recording->end_ns - recording->start_ns), duration);
 		list_add(&list, duration);
 		(void)strftime(item, sizeof(item), "from %Y-%m-%d %H:%M:%S UTC", &utc);
 		list_add(&list, item);
@@ -120,12 +118,12 @@ static void describe_process(const struct recording_process_info *info, bool wit
 	char host[2 * RECORDING_TEXT_BYTES], comm[2 * RECORDING_TEXT_BYTES];
 	char details[2 * RECORDING_TEXT_BYTES] = "", clean[2 * RECORDING_TEXT_BYTES];
 
-	(void)display_text_escape(info->host_name, strlen(info->host_name), host, sizeof(host));
-	(void)display_text_escape(info->comm, strlen(info->comm), comm, sizeof(comm));
+	(void)display_escape(info->host_name, strlen(info->host_name), host, sizeof(host));
+	(void)display_escape(info->comm, strlen(info->comm), comm, sizeof(comm));
 	add_detail(details, sizeof(details), "", info->server);
 	add_detail(details, sizeof(details), "Ruby ", info->ruby_version);
 	add_detail(details, sizeof(details), "", info->end_ns > 0 ? "ended" : "");
-	(void)display_text_escape(details, strlen(details), clean, sizeof(clean));
+	(void)display_escape(details, strlen(details), clean, sizeof(clean));
 	(void)snprintf(ret_item, ITEM_BYTES, "%.128s%s%" PRId64 " %.160s%s%.200s%s",
 		       with_host ? host : "", with_host ? ":" : "", info->pid, comm,
 		       clean[0] != '\0' ? " (" : "", clean, clean[0] != '\0' ? ")" : "");
@@ -144,7 +142,7 @@ static void print_processes(const struct recording *recording, const struct form
 			break;
 		describe_process(&info, recording->has_several_hosts, raw);
 		/* Once more: the length limits above may have cut a character. */
-		(void)display_text_escape(raw, strlen(raw), item, sizeof(item));
+		(void)display_escape(raw, strlen(raw), item, sizeof(item));
 		list_add(&list, item);
 	}
 	if (recording->process_count > PROCESSES_SHOWN_MAX) {
@@ -159,7 +157,7 @@ static void add_labelled(struct item_list *list, const char *label, const char *
 {
 	char clean[CLEAN_BYTES], item[2 * ITEM_BYTES];
 
-	(void)display_text_escape(text, strlen(text), clean, sizeof(clean));
+	(void)display_escape(text, strlen(text), clean, sizeof(clean));
 	(void)snprintf(item, sizeof(item), "%s%s", label, clean);
 	if (clean[0] != '\0')
 		list_add(list, item);
@@ -170,14 +168,14 @@ static void print_mode_change(const struct recording *recording, const struct re
 {
 	uint64_t after_ns =
 		mode->wall_ns > recording->start_ns ? mode->wall_ns - recording->start_ns : 0;
-	char name[CLEAN_BYTES], reason[CLEAN_BYTES], duration[HUMAN_BYTES];
+	char name[CLEAN_BYTES], reason[CLEAN_BYTES], duration[DISPLAY_NUMBER_BYTES];
 
-	human_duration((int64_t)(after_ns & INT64_MAX), duration);
-	(void)display_text_escape(mode->mode, strlen(mode->mode), name, sizeof(name));
-	(void)display_text_escape(mode->reason, strlen(mode->reason), reason, sizeof(reason));
-	sentence_print(out, options->width, LABEL_COLUMNS, "%*sthen %s%s after %s%s%s",
-		       LABEL_COLUMNS, "", name, mode->has_kernel_split ? "" : without_split,
-		       duration, reason[0] != '\0' ? ": " : "", reason);
+	display_duration((int64_t)(after_ns & INT64_MAX), duration);
+	(void)display_escape(mode->mode, strlen(mode->mode), name, sizeof(name));
+	(void)display_escape(mode->reason, strlen(mode->reason), reason, sizeof(reason));
+	display_sentence(out, options->width, LABEL_COLUMNS, "%*sthen %s%s after %s%s%s",
+			 LABEL_COLUMNS, "", name, mode->has_kernel_split ? "" : without_split,
+			 duration, reason[0] != '\0' ? ": " : "", reason);
 }
 
 static void print_mode(const struct recording *recording, const struct format_options *options,
@@ -191,7 +189,7 @@ static void print_mode(const struct recording *recording, const struct format_op
 		(void)snprintf(item, sizeof(item), "%s%s", first->mode,
 			       first->has_kernel_split ? "" : without_split);
 		add_labelled(&list, "", item);
-		human_duration(recording->interval_ns, item);
+		display_duration(recording->interval_ns, item);
 		add_labelled(&list, "windows of ", item);
 	}
 	list_end(&list);

@@ -4,9 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "report/display_text.h"
-#include "report/human.h"
-#include "report/sentence.h"
+#include "report/display.h"
 #include "report/table.h"
 
 /* "Not measured", as against a measured 0. */
@@ -57,22 +55,22 @@ static void write_label(const struct rows *rows, const struct row *row,
 			char ret_text[static TABLE_CELL_BYTES])
 {
 	char escaped[4 * RECORD_VIEW_TEXT_BYTES_MAX + 1];
-	char number[HUMAN_BYTES];
+	char number[DISPLAY_NUMBER_BYTES];
 	struct record_text value;
 
 	switch (row->kind) {
 	case ROW_KIND_GROUP:
 		value = grouping_label(row->group, rows->totals->recording.has_several_hosts);
-		(void)display_text_escape(value.bytes, value.size_bytes, escaped, sizeof(escaped));
-		display_text_fit(escaped, TABLE_FIRST_COLUMN_MAX, ret_text, TABLE_CELL_BYTES);
+		(void)display_escape(value.bytes, value.size_bytes, escaped, sizeof(escaped));
+		display_fit(escaped, TABLE_FIRST_COLUMN_MAX, ret_text, TABLE_CELL_BYTES);
 		return;
 	case ROW_KIND_HIDDEN:
-		human_number((int64_t)rows->hidden_count, number);
+		display_number((int64_t)rows->hidden_count, number);
 		(void)snprintf(ret_text, TABLE_CELL_BYTES, "… %s more", number);
 		return;
 	case ROW_KIND_WITHOUT_KEY:
 		(void)snprintf(escaped, sizeof(escaped), "(no %s)", rows->grouping->by);
-		display_text_fit(escaped, TABLE_FIRST_COLUMN_MAX, ret_text, TABLE_CELL_BYTES);
+		display_fit(escaped, TABLE_FIRST_COLUMN_MAX, ret_text, TABLE_CELL_BYTES);
 		return;
 	case ROW_KIND_UNATTRIBUTED:
 		(void)strcpy(ret_text, "unattributed");
@@ -94,8 +92,8 @@ static void write_name(const struct row *row, enum group_name which,
 
 	if (!name)
 		return;
-	(void)display_text_escape(name, strlen(name), escaped, sizeof(escaped));
-	display_text_fit(escaped, TABLE_TEXT_COLUMN_MAX, ret_text, TABLE_CELL_BYTES);
+	(void)display_escape(name, strlen(name), escaped, sizeof(escaped));
+	display_fit(escaped, TABLE_TEXT_COLUMN_MAX, ret_text, TABLE_CELL_BYTES);
 }
 
 static void write_cost(const struct costs *costs, enum cost cost,
@@ -106,7 +104,7 @@ static void write_cost(const struct costs *costs, enum cost cost,
 	if (cost == COST_SLICES || cost == COST_SWITCHES || cost == COST_MIGRATIONS)
 		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%" PRId64, costs->sums[cost]);
 	else
-		human_duration(costs->sums[cost], ret_text);
+		display_duration(costs->sums[cost], ret_text);
 }
 
 static void write_cell(const void *context, size_t row_index, size_t column,
@@ -180,7 +178,7 @@ static int print_grouping(const struct totals *totals, const struct grouping *gr
 		view.fields[table.column_count] = all[i].field;
 		columns[table.column_count++] = all[i].column;
 	}
-	display_text_fit(grouping->by, TABLE_FIRST_COLUMN_MAX, title, sizeof(title));
+	display_fit(grouping->by, TABLE_FIRST_COLUMN_MAX, title, sizeof(title));
 	columns[0].title = title;
 	table.row_count = rows_count(&view.rows);
 	table.rules[0] = rows_find_kind(&view.rows, ROW_KIND_UNATTRIBUTED);
@@ -195,23 +193,25 @@ static void print_inherited(const struct totals *totals, size_t width, FILE *out
 {
 	const struct costs *inherited = &totals->inherited;
 	size_t request_count = totals->inherited_requests.count;
-	char duration[HUMAN_BYTES] = "-", number[HUMAN_BYTES], what[2 * HUMAN_BYTES];
+	char duration[DISPLAY_NUMBER_BYTES] = "-", number[DISPLAY_NUMBER_BYTES],
+	     what[2 * DISPLAY_NUMBER_BYTES];
 
 	if (inherited->record_count == 0)
 		return;
 	if (costs_has(inherited, COST_CPU))
-		human_duration(inherited->sums[COST_CPU], duration);
-	human_number((int64_t)request_count, number);
+		display_duration(inherited->sums[COST_CPU], duration);
+	display_number((int64_t)request_count, number);
 	if (request_count > 0)
 		(void)snprintf(what, sizeof(what), "%s request%s", number,
 			       request_count == 1 ? " was" : "s were");
 	else
 		(void)strcpy(what, "contexts were");
 	(void)fputc('\n', out);
-	sentence_print(out, width, SENTENCE_INDENT,
-		       "%s already in force on a thread when it was first seen: flagged inherited, "
-		       "%s of CPU",
-		       what, duration);
+	display_sentence(
+		out, width, DISPLAY_INDENT,
+		"%s already in force on a thread when it was first seen: flagged inherited, "
+		"%s of CPU",
+		what, duration);
 }
 
 int format_table(const struct totals *totals, const struct format_options *options, FILE *out)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "record/record_view.h"
-#include "report/display_text.h"
+#include "report/display.h"
 
 enum {
 	ESCAPED_BYTES = 4 * RECORD_VIEW_TEXT_BYTES_MAX + 1
@@ -17,7 +17,7 @@ json_t *json_part_bytes(const char *text, size_t size_bytes)
 {
 	char escaped[ESCAPED_BYTES];
 
-	(void)display_text_escape(text, size_bytes, escaped, sizeof(escaped));
+	(void)display_escape(text, size_bytes, escaped, sizeof(escaped));
 	return json_string(escaped);
 }
 

@@ -1,7 +1,7 @@
 /*
  * Parts of a JSON text: built with jansson and printed one by one, so that a million rows are never
  * held as JSON. jansson's setters take NULL values and fail: a part that lacks memory becomes an
- * error in json_part_print. Texts may hold any bytes: they are escaped (display_text.h).
+ * error in json_part_print. Texts may hold any bytes: they are escaped (display.h).
  */
 #pragma once
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "report/display_text.h"
+#include "report/display.h"
 
 enum {
 	GAP = 2
@@ -20,12 +20,12 @@ static void measure(const struct table *table, struct layout *layout)
 	for (size_t column = 0; column < table->column_count; column++) {
 		size_t *width = &layout->widths[column];
 
-		*width = display_text_columns(table->columns[column].title);
+		*width = display_columns(table->columns[column].title);
 		for (size_t row = 0; row < table->row_count; row++) {
 			size_t columns;
 
 			table->cell(table->context, row, column, cell);
-			columns = display_text_columns(cell);
+			columns = display_columns(cell);
 			*width = columns > *width ? columns : *width;
 		}
 	}
@@ -80,8 +80,8 @@ static void print_cell(const struct table *table, const struct layout *layout, s
 	size_t width = layout->widths[column];
 	size_t columns;
 
-	display_text_fit(text, width, fitted, sizeof(fitted));
-	columns = display_text_columns(fitted);
+	display_fit(text, width, fitted, sizeof(fitted));
+	columns = display_columns(fitted);
 	if (column == 0)
 		(void)fprintf(out, "%s%*s", fitted, (int)(width - columns), "");
 	else if (table->columns[column].is_text)

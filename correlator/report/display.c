@@ -1,11 +1,18 @@
-#include "report/display_text.h"
+#include "report/display.h"
 
+#include <inttypes.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <wchar.h>
 
 #include "base/text.h"
+
+enum {
+	SIGNIFICANT_LIMIT = 10000, /* four digits are below it */
+	SENTENCE_BYTES = 2048,
+};
 
 static const char ellipsis[] = "…";
 
@@ -42,7 +49,7 @@ static size_t character_columns(const char *text, int length)
 	return columns < 0 ? 1 : (size_t)columns;
 }
 
-size_t display_text_escape(const char *text, size_t size_bytes, char *ret_text, size_t text_bytes)
+size_t display_escape(const char *text, size_t size_bytes, char *ret_text, size_t text_bytes)
 {
 	struct text_writer writer;
 
@@ -64,7 +71,7 @@ size_t display_text_escape(const char *text, size_t size_bytes, char *ret_text, 
 	return writer.length_bytes;
 }
 
-size_t display_text_columns(const char *text)
+size_t display_columns(const char *text)
 {
 	size_t size_bytes = strlen(text);
 	size_t columns = 0;
@@ -117,7 +124,7 @@ static size_t tail_offset(const char *text, size_t columns, size_t room_bytes)
 	return at;
 }
 
-void display_text_fit(const char *text, size_t columns, char *ret_text, size_t text_bytes)
+void display_fit(const char *text, size_t columns, char *ret_text, size_t text_bytes)
 {
 	size_t size_bytes = strlen(text);
 	size_t room_bytes = (text_bytes - sizeof(ellipsis)) / 2;
@@ -125,7 +132,7 @@ void display_text_fit(const char *text, size_t columns, char *ret_text, size_t t
 	size_t tail;
 
 	text_writer_init(&writer, ret_text, text_bytes);
-	if (size_bytes < text_bytes && display_text_columns(text) <= columns) {
+	if (size_bytes < text_bytes && display_columns(text) <= columns) {
 		text_writer_put(&writer, text, size_bytes);
 		return;
 	}
@@ -134,4 +141,85 @@ void display_text_fit(const char *text, size_t columns, char *ret_text, size_t t
 	text_writer_put(&writer, ellipsis, sizeof(ellipsis) - 1);
 	tail = tail_offset(text, (columns - 1) / 2, room_bytes);
 	text_writer_put(&writer, text + tail, size_bytes - tail);
+}
+
+void display_duration(int64_t ns, char ret_text[DISPLAY_NUMBER_BYTES])
+{
+	static const struct {
+		uint64_t ns;
+		const char *name;
+	} units[] = { { 1000000000, "s" }, { 1000000, "ms" }, { 1000, "us" } };
+	uint64_t rounded = (uint64_t)ns, step = 1;
+
+	while (rounded / step >= SIGNIFICANT_LIMIT)
+		step *= 10;
+	/* Rounded before the unit is chosen: 999.99 us is 1.000 ms. */
+	rounded = (rounded + step / 2) / step * step;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		uint64_t whole = rounded / units[i].ns;
+		int decimals = whole < 10 ? 3 : whole < 100 ? 2 : whole < 1000 ? 1 : 0;
+		uint64_t scale = decimals == 3 ? 1000 : decimals == 2 ? 100 : 10;
+
+		if (whole == 0)
+			continue;
+		if (decimals == 0)
+			(void)snprintf(ret_text, DISPLAY_NUMBER_BYTES, "%" PRIu64 " %s", whole,
+				       units[i].name);
+		else
+			(void)snprintf(ret_text, DISPLAY_NUMBER_BYTES,
+				       "%" PRIu64 ".%0*" PRIu64 " %s", whole, decimals,
+				       rounded % units[i].ns * scale / units[i].ns, units[i].name);
+		return;
+	}
+	(void)snprintf(ret_text, DISPLAY_NUMBER_BYTES, "%" PRIu64 " ns", rounded);
+}
+
+void display_bytes(int64_t bytes, char ret_text[DISPLAY_NUMBER_BYTES])
+{
+	(void)snprintf(ret_text, DISPLAY_NUMBER_BYTES, "%.1f MiB", (double)bytes / 1048576.0);
+}
+
+void display_number(int64_t number, char ret_text[DISPLAY_NUMBER_BYTES])
+{
+	uint64_t magnitude = number < 0 ? -(uint64_t)number : (uint64_t)number;
+	char digits[DISPLAY_NUMBER_BYTES];
+	int length = snprintf(digits, sizeof(digits), "%" PRIu64, magnitude);
+	char *out = ret_text;
+
+	if (number < 0)
+		*out++ = '-';
+	for (int i = 0; i < length; i++) {
+		if (i > 0 && (length - i) % 3 == 0)
+			*out++ = ',';
+		*out++ = digits[i];
+	}
+	*out = '\0';
+}
+
+void display_sentence(FILE *out, size_t width, size_t indent, const char *format, ...)
+{
+	char sentence[SENTENCE_BYTES];
+	const char *word = sentence;
+	size_t column = 0;
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(sentence, sizeof(sentence), format, args);
+	va_end(args);
+	while (*word) {
+		/* Leading spaces belong to the word: they are the indent of the first line. */
+		size_t length = strspn(word, " ");
+
+		length += strcspn(word + length, " ");
+		if (column > 0 && column + length >= width) {
+			word += strspn(word, " ");
+			length = strcspn(word, " ");
+			(void)fprintf(out, "\n%*s", (int)indent, "");
+			column = indent;
+		}
+		(void)fwrite(word, 1, length, out);
+		column += length;
+		word += length;
+	}
+	(void)fputc('\n', out);
 }

@@ -1,0 +1,43 @@
+/*
+ * What people read on a screen: text of unknown origin, numbers, sentences. Pure, but
+ * for the stream.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum {
+	DISPLAY_NUMBER_BYTES = 32,
+	DISPLAY_INDENT = 4,
+};
+
+/*
+ * Writes text of unknown origin, escaped, NUL-terminated, cut at a whole character; returns its
+ * length. On top of text_escape, characters that show nothing but change what is shown around them
+ * (direction marks, zero-width and line separators) are escaped too.
+ */
+size_t display_escape(const char *text, size_t size_bytes, char *ret_text, size_t text_bytes);
+
+/*
+ * Columns that an escaped text takes: right under a UTF-8 LC_CTYPE locale; in any other one each
+ * character counts as one column.
+ */
+size_t display_columns(const char *text);
+
+/* Cuts an escaped text in the middle, with "…" there, to at most columns (>= 1) columns and
+ * text_bytes (>= 4) bytes. */
+void display_fit(const char *text, size_t columns, char *ret_text, size_t text_bytes);
+
+/* Nanoseconds (>= 0) with four significant digits and a unit: "999 ns", "1.234 ms", "12345 s". */
+void display_duration(int64_t ns, char ret_text[DISPLAY_NUMBER_BYTES]);
+/* Bytes (>= 0) in MiB with one decimal: "12.3 MiB". */
+void display_bytes(int64_t bytes, char ret_text[DISPLAY_NUMBER_BYTES]);
+/* Digits in groups of three: "-1,234,567". */
+void display_number(int64_t number, char ret_text[DISPLAY_NUMBER_BYTES]);
+
+/* Prints a sentence (its first 2047 bytes), broken at spaces where the screen, of so many columns,
+ * ends. Further lines are indented by so many columns. */
+__attribute__((format(printf, 4, 5))) void display_sentence(FILE *out, size_t width, size_t indent,
+							    const char *format, ...);
