@@ -1,6 +1,6 @@
 /*
- * What people read on a screen: text of unknown origin, numbers, sentences. Pure, but
- * for the stream.
+ * What people read on a screen: text of unknown origin, numbers, sentences. Pure but for the stream
+ * that the last of them prints to.
  */
 #pragma once
 

@@ -39,7 +39,3 @@ int format_csv(const struct totals *totals, const struct format_options *options
 void format_heading(const struct totals *totals, const struct format_options *options, FILE *out);
 void format_books(const struct totals *totals, const struct format_options *options, FILE *out);
 void format_cost(const struct totals *totals, const struct format_options *options, FILE *out);
-
-/* The parts of format_json below the rows: 0 or -ENOMEM. */
-int format_json_books(const struct totals *totals, FILE *out);
-int format_json_meta(const struct totals *totals, const struct format_options *options, FILE *out);

@@ -1,6 +1,63 @@
 #include "report/format.h"
 
-#include "report/json_part.h"
+#include <errno.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "report/display.h"
+
+/*
+ * Parts of the JSON text are built with jansson and printed one by one, so that a million rows are
+ * never held as JSON. Its setters take NULL values and fail: a part that lacks memory becomes an
+ * error in print_part.
+ */
+enum {
+	ESCAPED_BYTES = 4 * RECORD_VIEW_TEXT_BYTES_MAX + 1
+};
+
+static const size_t dump_flags =
+	JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9) | JSON_ENCODE_ANY;
+
+/* Texts may hold any bytes: they are escaped. NULL without memory. */
+static json_t *bytes_value(const char *text, size_t size_bytes)
+{
+	char escaped[ESCAPED_BYTES];
+
+	(void)display_escape(text, size_bytes, escaped, sizeof(escaped));
+	return json_string(escaped);
+}
+
+static json_t *text_value(const char *text)
+{
+	return bytes_value(text, strlen(text));
+}
+
+/* Each adds a value and takes it; *r becomes -ENOMEM on failure, and is left alone otherwise. */
+static void set(json_t *object, const char *name, json_t *value, int *r)
+{
+	if (json_object_set_new(object, name, value) < 0)
+		*r = -ENOMEM;
+}
+
+static void append(json_t *array, json_t *value, int *r)
+{
+	if (json_array_append_new(array, value) < 0)
+		*r = -ENOMEM;
+}
+
+/* Prints and frees: 0, or -ENOMEM when r < 0 or without memory. */
+static int print_part(const char *before, json_t *part, int r, FILE *out)
+{
+	char *text = r == 0 && part ? json_dumps(part, dump_flags) : NULL;
+
+	json_decref(part);
+	if (!text)
+		return -ENOMEM;
+	(void)fprintf(out, "%s%s", before, text);
+	free(text);
+	return 0;
+}
 
 static void add_machine_view(const struct totals *totals, const struct row *row, json_t *object,
 			     int *r)
@@ -13,12 +70,12 @@ static void add_machine_view(const struct totals *totals, const struct row *row,
 
 	for (int i = 0; row->group && i < _GROUP_NAME_MAX; i++) {
 		if (row->group->names[i])
-			json_part_set(object, names[i], json_part_text(row->group->names[i]), r);
+			set(object, names[i], text_value(row->group->names[i]), r);
 	}
 	if (totals_cpu_percent(totals, row->costs, &percent))
-		json_part_set(object, "cpu_percent", json_real(percent), r);
+		set(object, "cpu_percent", json_real(percent), r);
 	if (totals_machine_percent(totals, row->costs, &percent))
-		json_part_set(object, "machine_percent", json_real(percent), r);
+		set(object, "machine_percent", json_real(percent), r);
 }
 
 static json_t *row_object(const struct rows *rows, const struct row *row, int *r)
@@ -30,19 +87,19 @@ static json_t *row_object(const struct rows *rows, const struct row *row, int *r
 		struct record_text value =
 			grouping_label(row->group, rows->totals->recording.has_several_hosts);
 
-		json_part_set(object, "key", json_part_bytes(value.bytes, value.size_bytes), r);
+		set(object, "key", bytes_value(value.bytes, value.size_bytes), r);
 	}
 	if (row->kind == ROW_KIND_HIDDEN)
-		json_part_set(object, "groups", json_integer((json_int_t)rows->hidden_count), r);
+		set(object, "groups", json_integer((json_int_t)rows->hidden_count), r);
 	if (row->request_count > 0)
-		json_part_set(object, "requests", json_integer((json_int_t)row->request_count), r);
+		set(object, "requests", json_integer((json_int_t)row->request_count), r);
 	for (int cost = 0; cost < _COST_MAX; cost++) {
 		if (costs_has(row->costs, (enum cost)cost))
-			json_part_set(object, costs_name((enum cost)cost),
-				      json_integer(row->costs->sums[cost]), r);
+			set(object, costs_name((enum cost)cost),
+			    json_integer(row->costs->sums[cost]), r);
 	}
 	if (costs_share_percent(row->costs, &rows->totals->all, &percent))
-		json_part_set(object, "share_percent", json_real(percent), r);
+		set(object, "share_percent", json_real(percent), r);
 	if (rows->grouping->has_all_time)
 		add_machine_view(rows->totals, row, object, r);
 	return object;
@@ -54,7 +111,7 @@ static int print_row(const struct rows *rows, size_t index, const char *before, 
 	int r = 0;
 	json_t *object = row_object(rows, &row, &r);
 
-	return json_part_print(before, object, r, out);
+	return print_part(before, object, r, out);
 }
 
 static int print_rows(const struct rows *rows, FILE *out)
@@ -87,10 +144,189 @@ static int print_inherited(const struct totals *totals, FILE *out)
 	if (inherited->record_count == 0)
 		return 0;
 	object = json_object();
-	json_part_set(object, "requests", json_integer(request_count), &r);
+	set(object, "requests", json_integer(request_count), &r);
 	if (costs_has(inherited, COST_CPU))
-		json_part_set(object, "cpu_ns", json_integer(inherited->sums[COST_CPU]), &r);
-	return json_part_print(",\n\"inherited\":", object, r, out);
+		set(object, "cpu_ns", json_integer(inherited->sums[COST_CPU]), &r);
+	return print_part(",\n\"inherited\":", object, r, out);
+}
+
+static int print_books(const struct totals *totals, FILE *out)
+{
+	const struct books *books = &totals->books;
+	json_t *object = json_object();
+	json_t *losses = json_object();
+	int r = 0;
+
+	if (books->balance_count > 0) {
+		double ppm;
+
+		set(object, "exec_ns", json_integer(books->exec_ns), &r);
+		set(object, "attributed_ns", json_integer(books->attributed_ns), &r);
+		set(object, "unattributed_ns", json_integer(books->unattributed_ns), &r);
+		set(object, "overflow_ns", json_integer(books->overflow_ns), &r);
+		set(object, "residual_ns", json_integer(books_residual_ns(books)), &r);
+		if (books_residual_ppm(books, &ppm))
+			set(object, "residual_ppm", json_real(ppm), &r);
+		set(object, "worst_residual_ns", json_integer(books->worst_residual_ns), &r);
+		set(object, "worst_exec_ns", json_integer(books->worst_exec_ns), &r);
+		set(object, "own_cpu_ns", json_integer(books->own_cpu_ns), &r);
+		set(object, "balanced", json_boolean(books_balance(books)), &r);
+		set(object, "matches_records", json_boolean(totals_match_books(totals)), &r);
+	}
+	for (int i = 0; i < _COUNTER_MAX && books->balance_count > 0; i++)
+		set(losses, books_loss_name((enum counter)i), json_integer(books->losses[i]), &r);
+	set(object, "losses", losses, &r);
+	if (books->gap_count > 0) {
+		set(object, "dropped_records", json_integer(books->dropped_records), &r);
+		set(object, "dropped_segments", json_integer(books->dropped_segments), &r);
+	}
+	return print_part(",\n\"books\":", object, r, out);
+}
+
+static json_t *programs_array(const struct own_cost *cost, int *r)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < cost->program_count; i++) {
+		const struct own_cost_program *program = &cost->programs[i];
+		json_t *object = json_object();
+
+		set(object, "name", text_value(program->name), r);
+		set(object, "runs", json_integer(program->run_count), r);
+		set(object, "run_ns", json_integer(program->run_ns), r);
+		append(array, object, r);
+	}
+	return array;
+}
+
+static int print_own_cost(const struct own_cost *cost, FILE *out)
+{
+	json_t *object;
+	int r = 0;
+
+	if (cost->record_count == 0)
+		return 0;
+	object = json_object();
+	set(object, "cpu_ns", json_integer(cost->cpu_ns), &r);
+	if (cost->rss_bytes_max > 0)
+		set(object, "rss_bytes_max", json_integer(cost->rss_bytes_max), &r);
+	for (int map = 0; map < _OWN_COST_MAP_MAX; map++) {
+		const struct own_cost_fill *fill = &cost->fills[map];
+		json_t *part;
+
+		if (fill->limit == 0)
+			continue;
+		part = json_object();
+		set(part, "used_max", json_integer(fill->used), &r);
+		set(part, "limit", json_integer(fill->limit), &r);
+		set(object, own_cost_map_name((enum own_cost_map)map), part, &r);
+	}
+	if (cost->has_programs)
+		set(object, "programs", programs_array(cost, &r), &r);
+	return print_part(",\n\"own_cost\":", object, r, out);
+}
+
+static void set_known(json_t *object, const char *name, int64_t value, int *r)
+{
+	if (value > 0)
+		set(object, name, json_integer(value), r);
+}
+
+static json_t *processes_array(const struct recording *recording, int *r)
+{
+	struct recording_process_info info;
+	const void *cursor = NULL;
+	json_t *array = json_array();
+
+	while (recording_next_process(recording, &cursor, &info)) {
+		json_t *object = json_object();
+
+		set(object, "host_name", text_value(info.host_name), r);
+		set(object, "pid", json_integer(info.pid), r);
+		set(object, "comm", text_value(info.comm), r);
+		if (info.server[0] != '\0')
+			set(object, "server", text_value(info.server), r);
+		if (info.ruby_version[0] != '\0')
+			set(object, "ruby_version", text_value(info.ruby_version), r);
+		set_known(object, "ppid", info.ppid, r);
+		set_known(object, "start_ns", info.start_ns, r);
+		set_known(object, "end_ns", info.end_ns, r);
+		append(array, object, r);
+	}
+	return array;
+}
+
+static json_t *files_array(const struct format_options *options, int *r)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < options->file_count; i++) {
+		const struct format_file *file = &options->files[i];
+		json_t *object = json_object();
+
+		set(object, "name", text_value(file->name), r);
+		set(object, "records", json_integer((json_int_t)file->entry_count), r);
+		set(object, "truncated", json_boolean(file->is_truncated), r);
+		set_known(object, "damaged_places", (int64_t)file->damaged_places, r);
+		set_known(object, "damaged_bytes", (int64_t)file->damaged_bytes, r);
+		append(array, object, r);
+	}
+	return array;
+}
+
+/* "mixed" once it has changed: modes tells when. */
+static void set_modes(json_t *object, const struct recording *recording, int *r)
+{
+	json_t *array;
+
+	if (recording->mode_count == 1) {
+		set(object, "mode", text_value(recording->modes[0].mode), r);
+		set(object, "kernel_split", json_boolean(recording->modes[0].has_kernel_split), r);
+		return;
+	}
+	array = json_array();
+	for (size_t i = 0; i < recording->mode_count; i++) {
+		const struct recording_mode *mode = &recording->modes[i];
+		json_t *item = json_object();
+
+		set(item, "start_ns", json_integer((json_int_t)mode->wall_ns), r);
+		set(item, "mode", text_value(mode->mode), r);
+		set(item, "kernel_split", json_boolean(mode->has_kernel_split), r);
+		if (mode->reason[0] != '\0')
+			set(item, "reason", text_value(mode->reason), r);
+		append(array, item, r);
+	}
+	set(object, "mode", text_value("mixed"), r);
+	set(object, "modes", array, r);
+}
+
+static int print_meta(const struct totals *totals, const struct format_options *options, FILE *out)
+{
+	const struct recording *recording = &totals->recording;
+	json_t *object = json_object();
+	json_t *keys = json_array();
+	int r = 0;
+
+	if (recording->meta_count > 0) {
+		set(object, "tool_version", text_value(recording->tool_version), &r);
+		set(object, "kernel_release", text_value(recording->kernel_release), &r);
+		set_known(object, "cpu_count", recording->cpu_count, &r);
+		set_modes(object, recording, &r);
+		set(object, "interval_ns", json_integer(recording->interval_ns), &r);
+	}
+	for (size_t i = 0; i < recording->key_count; i++)
+		append(keys, text_value(recording->keys[i]), &r);
+	set(object, "keys", keys, &r);
+	if (recording->end_ns > 0) {
+		uint64_t duration_ns = recording_duration_ns(recording);
+
+		set(object, "start_ns", json_integer((json_int_t)recording->start_ns), &r);
+		set(object, "end_ns", json_integer((json_int_t)recording->end_ns), &r);
+		set(object, "duration_ns", json_integer((json_int_t)duration_ns), &r);
+	}
+	set(object, "processes", processes_array(recording, &r), &r);
+	set(object, "files", files_array(options, &r), &r);
+	return print_part(",\n\"meta\":", object, r, out);
 }
 
 int format_json(const struct totals *totals, const struct format_options *options, FILE *out)
@@ -101,15 +337,17 @@ int format_json(const struct totals *totals, const struct format_options *option
 
 	if (r < 0)
 		return r;
-	r = json_part_print("{\"by\":", json_part_text(grouping->by), 0, out);
+	r = print_part("{\"by\":", text_value(grouping->by), 0, out);
 	if (r == 0)
 		r = print_rows(&rows, out);
 	if (r == 0)
 		r = print_inherited(totals, out);
 	if (r == 0)
-		r = format_json_books(totals, out);
+		r = print_books(totals, out);
 	if (r == 0)
-		r = format_json_meta(totals, options, out);
+		r = print_own_cost(&totals->own_cost, out);
+	if (r == 0)
+		r = print_meta(totals, options, out);
 	if (r == 0)
 		(void)fputs("}\n", out);
 	rows_deinit(&rows);
