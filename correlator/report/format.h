@@ -35,7 +35,5 @@ int format_table(const struct totals *totals, const struct format_options *optio
 int format_json(const struct totals *totals, const struct format_options *options, FILE *out);
 int format_csv(const struct totals *totals, const struct format_options *options, FILE *out);
 
-/* The parts of format_table above and below the tables. */
-void format_heading(const struct totals *totals, const struct format_options *options, FILE *out);
+/* What format_table prints below its tables: the books, and what watching cost. */
 void format_books(const struct totals *totals, const struct format_options *options, FILE *out);
-void format_cost(const struct totals *totals, const struct format_options *options, FILE *out);

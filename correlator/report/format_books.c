@@ -4,15 +4,39 @@
 
 #include "report/display.h"
 
-static void print_line(const char *label, int64_t ns, int64_t exec_ns, FILE *out)
+/* Names of programs are cut to it, and indented in it. */
+enum {
+	LABEL_COLUMNS = 22,
+	INDENT = 2,
+};
+
+static void print_label(const char *label, FILE *out)
+{
+	(void)fprintf(out, "  %-*s ", LABEL_COLUMNS, label);
+}
+
+/* A time, and what part it is of the whole, if that is measured (above 0). The line goes on. */
+static void print_part(const char *label, int64_t ns, int64_t whole_ns, FILE *out)
 {
 	char duration[DISPLAY_NUMBER_BYTES];
 
 	display_duration(ns, duration);
-	(void)fprintf(out, "  %-22s %10s", label, duration);
-	if (exec_ns > 0)
-		(void)fprintf(out, " %8.2f %%", 100.0 * (double)ns / (double)exec_ns);
+	print_label(label, out);
+	(void)fprintf(out, "%10s", duration);
+	if (whole_ns > 0)
+		(void)fprintf(out, " %8.2f %%", 100.0 * (double)ns / (double)whole_ns);
+}
+
+static void print_line(const char *label, int64_t ns, int64_t whole_ns, FILE *out)
+{
+	print_part(label, ns, whole_ns, out);
 	(void)fputc('\n', out);
+}
+
+static void print_title(const char *title, const struct format_options *options, FILE *out)
+{
+	(void)fprintf(out, "\n%s%s%s\n", options->is_bold ? "\033[1m" : "", title,
+		      options->is_bold ? "\033[0m" : "");
 }
 
 static void print_residual(const struct books *books, FILE *out)
@@ -21,7 +45,8 @@ static void print_residual(const struct books *books, FILE *out)
 	double ppm;
 
 	display_number(books_residual_ns(books), number);
-	(void)fprintf(out, "  %-22s %7s ns", "residual", number);
+	print_label("residual", out);
+	(void)fprintf(out, "%7s ns", number);
 	if (books_residual_ppm(books, &ppm))
 		(void)fprintf(out, "  = %.2f ppm of the exec time", ppm);
 	(void)fputc('\n', out);
@@ -35,7 +60,8 @@ static void print_worst(const struct books *books, FILE *out)
 	if (books->balance_count < 2)
 		return;
 	display_number(books->worst_residual_ns, number);
-	(void)fprintf(out, "  %-22s %7s ns", "largest of a window", number);
+	print_label("largest of a window", out);
+	(void)fprintf(out, "%7s ns", number);
 	if (books->worst_exec_ns > 0)
 		(void)fprintf(out, "  = %.2f ppm of its exec time",
 			      1e6 * (double)books->worst_residual_ns /
@@ -147,12 +173,12 @@ static void print_damage(const struct format_options *options, FILE *out)
 			 bytes, byte_count == 1 ? "" : "s", places, place_count == 1 ? "" : "s");
 }
 
-void format_books(const struct totals *totals, const struct format_options *options, FILE *out)
+static void print_books(const struct totals *totals, const struct format_options *options,
+			FILE *out)
 {
 	const struct books *books = &totals->books;
-	const char *bold = options->is_bold ? "\033[1m" : "";
 
-	(void)fprintf(out, "\n%sthe books%s\n", bold, options->is_bold ? "\033[0m" : "");
+	print_title("the books", options, out);
 	if (books->balance_count == 0) {
 		(void)fputs("  - (no balance records)\n", out);
 	} else {
@@ -168,4 +194,78 @@ void format_books(const struct totals *totals, const struct format_options *opti
 	print_stolen(&totals->all, options->width, out);
 	print_losses(books, options->width, out);
 	print_damage(options, out);
+}
+
+static void print_program(const struct own_cost_program *program, int64_t observed_ns, FILE *out)
+{
+	char name[4 * OWN_COST_NAME_BYTES], label[4 * OWN_COST_NAME_BYTES];
+	char runs[DISPLAY_NUMBER_BYTES], each[DISPLAY_NUMBER_BYTES];
+
+	if (program->run_count == 0)
+		return;
+	(void)display_escape(program->name, strlen(program->name), name, sizeof(name));
+	(void)memset(label, ' ', INDENT);
+	display_fit(name, LABEL_COLUMNS - INDENT, label + INDENT, sizeof(label) - INDENT);
+	display_number(program->run_count, runs);
+	display_duration(program->run_ns / program->run_count, each);
+	print_part(label, program->run_ns, observed_ns, out);
+	(void)fprintf(out, ", %s run%s of %s\n", runs, program->run_count == 1 ? "" : "s", each);
+}
+
+static void print_programs(const struct own_cost *cost, int64_t observed_ns, FILE *out)
+{
+	if (!cost->has_programs)
+		return;
+	print_line("in its BPF programs", cost->run_ns, observed_ns, out);
+	for (size_t i = 0; i < cost->program_count; i++)
+		print_program(&cost->programs[i], observed_ns, out);
+}
+
+static void print_fills(const struct own_cost *cost, FILE *out)
+{
+	for (int map = 0; map < _OWN_COST_MAP_MAX; map++) {
+		const struct own_cost_fill *fill = &cost->fills[map];
+		char used[DISPLAY_NUMBER_BYTES], limit[DISPLAY_NUMBER_BYTES],
+			label[DISPLAY_NUMBER_BYTES];
+
+		if (fill->limit == 0)
+			continue;
+		display_number(fill->used, used);
+		display_number(fill->limit, limit);
+		(void)snprintf(label, sizeof(label), "%s, at most",
+			       own_cost_map_name((enum own_cost_map)map));
+		print_label(label, out);
+		(void)fprintf(out, "%10s %8.2f %% of %s\n", used,
+			      100.0 * (double)fill->used / (double)fill->limit, limit);
+	}
+}
+
+static void print_cost(const struct totals *totals, const struct format_options *options, FILE *out)
+{
+	const struct own_cost *cost = &totals->own_cost;
+	bool has_self = cost->record_count > 0, has_cpu = costs_has(&totals->all, COST_CPU);
+	int64_t observed_ns = has_cpu ? totals->all.sums[COST_CPU] : 0;
+	char memory[DISPLAY_NUMBER_BYTES];
+
+	print_title("what watching cost", options, out);
+	if (!has_self && totals->books.balance_count == 0) {
+		(void)fputs("  - (no self records)\n", out);
+		return;
+	}
+	print_part("correlator's own CPU", has_self ? cost->cpu_ns : totals->books.own_cpu_ns,
+		   observed_ns, out);
+	(void)fputs(has_cpu ? " of the observed CPU\n" : "\n", out);
+	print_programs(cost, observed_ns, out);
+	if (cost->rss_bytes_max > 0) {
+		display_bytes(cost->rss_bytes_max, memory);
+		print_label("memory, at most", out);
+		(void)fprintf(out, "%10s\n", memory);
+	}
+	print_fills(cost, out);
+}
+
+void format_books(const struct totals *totals, const struct format_options *options, FILE *out)
+{
+	print_books(totals, options, out);
+	print_cost(totals, options, out);
 }
