@@ -152,7 +152,7 @@ static int reject_record(const struct record_reader *reader, int error)
 		return log_error(error,
 				 "%s: more than %d distinct values (or %d pairs of value and "
 				 "request): group by something coarser with --by",
-				 record_reader_name(reader), GROUPS_MAX, TEXT_SET_MAX);
+				 record_reader_name(reader), GROUPS_MAX, REQUESTS_MAX);
 	return log_error_errno(error, "cannot add up %s", record_reader_name(reader));
 }
 

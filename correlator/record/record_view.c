@@ -33,6 +33,16 @@ bool record_view_count(const struct record_view *view, const char *name, int64_t
 	return true;
 }
 
+bool record_view_add(const struct record_view *view, const char *name, int64_t *sum)
+{
+	int64_t count;
+
+	if (!record_view_count(view, name, &count))
+		return false;
+	*sum = saturated_add(*sum, count);
+	return true;
+}
+
 bool record_view_text(const struct record_view *view, const char *name,
 		      struct record_text *ret_text)
 {

@@ -60,10 +60,20 @@ int record_view_decode(const uint8_t *entry, size_t entry_bytes, struct record_v
 /* The field, or NULL. The first one when a name occurs twice. */
 const struct record_field *record_view_find(const struct record_view *view, const char *name);
 
-/* False, with *ret_ untouched, when the field is not there, of another type, or negative. */
+/* False, with the result untouched, when the field is not there, of another type, or negative. */
 bool record_view_count(const struct record_view *view, const char *name, int64_t *ret_count);
 bool record_view_text(const struct record_view *view, const char *name,
 		      struct record_text *ret_text);
+/* The same, but a count is added to *sum, at most up to 2^63-1. */
+bool record_view_add(const struct record_view *view, const char *name, int64_t *sum);
+
+/* a + b, at most 2^63-1: records are untrusted. Neither is negative. */
+static inline int64_t saturated_add(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
 
 static inline bool record_text_is(struct record_text text, const char *expected)
 {

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/text.h"
-#include "report/costs.h"
 
 static const struct {
 	const char *name;
@@ -36,7 +35,7 @@ static void note_residual(struct books *books, int64_t residual_ns, int64_t exec
 
 int books_add_balance(struct books *books, const struct record_view *record)
 {
-	int64_t exec_ns, attributed_ns, unattributed_ns, overflow_ns, count;
+	int64_t exec_ns, attributed_ns, unattributed_ns, overflow_ns;
 	const struct record_field *residual =
 		record_view_find(record, RECORD_FIELD(balance, residual_ns));
 
@@ -57,12 +56,9 @@ int books_add_balance(struct books *books, const struct record_view *record)
 	if (__builtin_add_overflow(books->stated_residual_ns, residual->integer,
 				   &books->stated_residual_ns))
 		books->stated_residual_ns = residual->integer < 0 ? INT64_MIN : INT64_MAX;
-	for (int i = 0; i < _COUNTER_MAX; i++) {
-		if (record_view_count(record, losses[i].name, &count))
-			books->losses[i] = saturated_add(books->losses[i], count);
-	}
-	if (record_view_count(record, RECORD_FIELD(balance, own_cpu_ns), &count))
-		books->own_cpu_ns = saturated_add(books->own_cpu_ns, count);
+	for (int i = 0; i < _COUNTER_MAX; i++)
+		(void)record_view_add(record, losses[i].name, &books->losses[i]);
+	(void)record_view_add(record, RECORD_FIELD(balance, own_cpu_ns), &books->own_cpu_ns);
 	books->balance_count++;
 	return 0;
 }
@@ -70,12 +66,10 @@ int books_add_balance(struct books *books, const struct record_view *record)
 void books_add_gap(struct books *books, const struct record_view *record)
 {
 	struct record_text reason = { "not known", sizeof("not known") - 1 };
-	int64_t count;
 
-	if (record_view_count(record, RECORD_FIELD(gap, dropped_records), &count))
-		books->dropped_records = saturated_add(books->dropped_records, count);
-	if (record_view_count(record, RECORD_FIELD(gap, dropped_segments), &count))
-		books->dropped_segments = saturated_add(books->dropped_segments, count);
+	(void)record_view_add(record, RECORD_FIELD(gap, dropped_records), &books->dropped_records);
+	(void)record_view_add(record, RECORD_FIELD(gap, dropped_segments),
+			      &books->dropped_segments);
 	if (books->gap_count++ > 0)
 		return;
 	(void)record_view_text(record, RECORD_FIELD(gap, reason), &reason);

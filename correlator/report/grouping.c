@@ -1,4 +1,4 @@
-/* Without memory an element is just not added; grouping_add sees that. */
+/* Without memory an element is just not added; whoever adds it sees that. */
 #define HASH_NONFATAL_OOM	 1
 #define uthash_nonfatal_oom(elt) ((void)(elt))
 
@@ -12,6 +12,128 @@
 
 #include "base/hash.h"
 #include "base/random.h"
+
+/* A cost is its first field, or the sum of both parts; `whole` is preferred where both are given.
+ */
+static const struct {
+	const char *whole;
+	const char *parts[2];
+} fields[_COST_MAX] = {
+	[COST_CPU] = { RECORD_FIELD(cpu, cpu_ns),
+		       { RECORD_FIELD(cpu, user_ns), RECORD_FIELD(cpu, kernel_ns) } },
+	[COST_USER] = { .whole = RECORD_FIELD(cpu, user_ns) },
+	[COST_KERNEL] = { .whole = RECORD_FIELD(cpu, kernel_ns) },
+	[COST_RUN_QUEUE] = { .whole = RECORD_FIELD(cpu, run_queue_ns) },
+	[COST_BLOCKED] = { .whole = RECORD_FIELD(cpu, blocked_ns) },
+	[COST_SLICES] = { .whole = RECORD_FIELD(cpu, slices) },
+	[COST_SWITCHES] = { .parts = { RECORD_FIELD(cpu, switches_voluntary),
+				       RECORD_FIELD(cpu, switches_involuntary) } },
+	[COST_AMBIGUOUS] = { .whole = RECORD_FIELD(cpu, ambiguous_ns) },
+	[COST_MIGRATIONS] = { .whole = RECORD_FIELD(cpu, migrations) },
+	[COST_STOLEN] = { .whole = RECORD_FIELD(cpu, stolen_ns) },
+	[COST_SPLIT_ERROR] = { .whole = RECORD_FIELD(cpu, split_error_ns) },
+};
+
+static bool read_cost(const struct record_view *record, enum cost cost, int64_t *ret_value)
+{
+	int64_t first, second;
+
+	if (fields[cost].whole && record_view_count(record, fields[cost].whole, ret_value))
+		return true;
+	if (!fields[cost].parts[0] || !record_view_count(record, fields[cost].parts[0], &first) ||
+	    !record_view_count(record, fields[cost].parts[1], &second))
+		return false;
+	*ret_value = saturated_add(first, second);
+	return true;
+}
+
+void costs_add_record(struct costs *costs, const struct record_view *record)
+{
+	struct costs one = { .record_count = 1 };
+
+	for (int cost = 0; cost < _COST_MAX; cost++) {
+		if (!read_cost(record, (enum cost)cost, &one.sums[cost]))
+			one.missing |= 1U << cost;
+	}
+	costs_add(costs, &one);
+}
+
+void costs_add(struct costs *costs, const struct costs *other)
+{
+	for (int cost = 0; cost < _COST_MAX; cost++)
+		costs->sums[cost] = saturated_add(costs->sums[cost], other->sums[cost]);
+	costs->missing |= other->missing;
+	costs->record_count += other->record_count;
+}
+
+const char *costs_name(enum cost cost)
+{
+	return fields[cost].whole ? fields[cost].whole : "switches";
+}
+
+bool costs_has(const struct costs *costs, enum cost cost)
+{
+	return (costs->missing & 1U << cost) == 0;
+}
+
+bool costs_share_percent(const struct costs *costs, const struct costs *all, double *ret_percent)
+{
+	if (!costs_has(costs, COST_CPU) || !costs_has(all, COST_CPU) || all->sums[COST_CPU] == 0)
+		return false;
+	*ret_percent = 100.0 * (double)costs->sums[COST_CPU] / (double)all->sums[COST_CPU];
+	return true;
+}
+
+struct request_set_entry {
+	UT_hash_handle hh;
+	char key[]; /* number, and request_id */
+};
+
+void request_set_init(struct request_set *set)
+{
+	*set = (struct request_set){ .seed = random_seed() };
+}
+
+void request_set_deinit(struct request_set *set)
+{
+	struct request_set_entry *entry, *next;
+
+	HASH_ITER(hh, set->entries, entry, next) {
+		HASH_DELETE(hh, set->entries, entry);
+		free(entry);
+	}
+	*set = (struct request_set){ 0 };
+}
+
+int request_set_add(struct request_set *set, uint32_t number, const struct record_view *record)
+{
+	_cleanup_free_ struct request_set_entry *entry = NULL;
+	struct request_set_entry *known;
+	struct record_text request_id;
+	size_t key_bytes;
+	unsigned int hash;
+
+	if (!record_view_text(record, "request_id", &request_id) || request_id.size_bytes == 0)
+		return 0;
+	key_bytes = sizeof(number) + request_id.size_bytes;
+	entry = malloc(sizeof(*entry) + key_bytes);
+	if (!entry)
+		return -ENOMEM;
+	memcpy(entry->key, &number, sizeof(number));
+	memcpy(entry->key + sizeof(number), request_id.bytes, request_id.size_bytes);
+	hash = hash_table_key(set->seed, entry->key, key_bytes);
+	HASH_FIND_BYHASHVALUE(hh, set->entries, entry->key, key_bytes, hash, known);
+	if (known)
+		return 0;
+	if (set->count == REQUESTS_MAX)
+		return -E2BIG;
+	HASH_ADD_KEYPTR_BYHASHVALUE(hh, set->entries, entry->key, key_bytes, hash, entry);
+	if (!entry->hh.tbl)
+		return -ENOMEM;
+	set->count++;
+	(void)TAKE_PTR(entry);
+	return 1;
+}
 
 static const char *const by_fields[] = { "pid", "tid", "comm", "thread_name" };
 
@@ -44,7 +166,7 @@ int grouping_init(struct grouping *grouping, const char *by)
 		.has_all_time = grouping_is_by_field(by),
 	};
 	grouping->seed = random_seed();
-	text_set_init(&grouping->requests);
+	request_set_init(&grouping->requests);
 	return grouping->by ? 0 : -ENOMEM;
 }
 
@@ -58,7 +180,7 @@ void grouping_deinit(struct grouping *grouping)
 			free(group->names[name]);
 		free(group);
 	}
-	text_set_deinit(&grouping->requests);
+	request_set_deinit(&grouping->requests);
 	free(grouping->by);
 	*grouping = (struct grouping){ 0 };
 }
@@ -66,21 +188,18 @@ void grouping_deinit(struct grouping *grouping)
 static int count_request(struct grouping *grouping, struct group *group,
 			 const struct record_view *record)
 {
-	struct record_text request_id;
 	int r;
 
-	if (!record_view_text(record, "request_id", &request_id) || request_id.size_bytes == 0)
-		return 0;
 	if (strcmp(grouping->by, "request_id") == 0) {
 		grouping->request_count = grouping->group_count;
 		group->request_count = 1;
 		return 0;
 	}
-	r = text_set_add(&grouping->requests, group->number, request_id);
+	r = request_set_add(&grouping->requests, group->number, record);
 	if (r <= 0)
 		return r;
 	group->request_count++;
-	r = text_set_add(&grouping->requests, 0, request_id);
+	r = request_set_add(&grouping->requests, 0, record);
 	if (r > 0)
 		grouping->request_count++;
 	return r < 0 ? r : 0;

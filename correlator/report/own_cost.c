@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "report/costs.h"
 
 static const char prefix[] = "bpf_";
 
@@ -95,8 +94,7 @@ void own_cost_add(struct own_cost *cost, const struct record_view *record)
 	int64_t count;
 
 	cost->record_count++;
-	if (record_view_count(record, RECORD_FIELD(self, own_cpu_ns), &count))
-		cost->cpu_ns = saturated_add(cost->cpu_ns, count);
+	(void)record_view_add(record, RECORD_FIELD(self, own_cpu_ns), &cost->cpu_ns);
 	if (record_view_count(record, RECORD_FIELD(self, own_rss_bytes), &count) &&
 	    count > cost->rss_bytes_max)
 		cost->rss_bytes_max = count;

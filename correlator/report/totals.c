@@ -8,7 +8,7 @@ int totals_init(struct totals *totals, const char *const *by_names, size_t by_co
 	assert(by_count <= TOTALS_GROUPINGS_MAX);
 	*totals = (struct totals){ 0 };
 	recording_init(&totals->recording);
-	text_set_init(&totals->inherited_requests);
+	request_set_init(&totals->inherited_requests);
 	for (size_t i = 0; i < by_count; i++) {
 		int r = grouping_init(&totals->groupings[i], by_names[i]);
 
@@ -26,7 +26,7 @@ void totals_deinit(struct totals *totals)
 	for (size_t i = 0; i < totals->grouping_count; i++)
 		grouping_deinit(&totals->groupings[i]);
 	recording_deinit(&totals->recording);
-	text_set_deinit(&totals->inherited_requests);
+	request_set_deinit(&totals->inherited_requests);
 	*totals = (struct totals){ 0 };
 }
 
@@ -55,13 +55,10 @@ static bool has_context(const struct record_view *record)
 
 static int add_inherited(struct totals *totals, const struct record_view *record)
 {
-	struct record_text request_id;
 	int r;
 
 	costs_add_record(&totals->inherited, record);
-	if (!record_view_text(record, "request_id", &request_id) || request_id.size_bytes == 0)
-		return 0;
-	r = text_set_add(&totals->inherited_requests, 0, request_id);
+	r = request_set_add(&totals->inherited_requests, 0, record);
 	return r < 0 ? r : 0;
 }
 

@@ -8,11 +8,9 @@
 
 #include "record/record_view.h"
 #include "report/books.h"
-#include "report/costs.h"
 #include "report/grouping.h"
 #include "report/own_cost.h"
 #include "report/recording.h"
-#include "report/text_set.h"
 
 enum {
 	TOTALS_GROUPINGS_MAX = 2
@@ -24,7 +22,7 @@ struct totals {
 	struct costs unattributed; /* time under no context, or under one that could not be read */
 	struct costs overflow; /* time under contexts that could not be told apart */
 	struct costs inherited; /* the part of the groups that may be a leftover (record.h) */
-	struct text_set inherited_requests;
+	struct request_set inherited_requests;
 	struct costs all; /* the CPU and waits of every cpu record */
 	struct books books;
 	struct own_cost own_cost;
