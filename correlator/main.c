@@ -56,11 +56,11 @@ int main(int argc, char **argv)
 		argv[1] = (char *)commands[i].full_name;
 		return commands[i].run(argc - 1, argv + 1);
 	}
-	if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
+	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
 		print_help(stdout);
 		return EXIT_CODE_OK;
 	}
-	if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
+	if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
 		(void)printf("correlator %s\n", CORRELATOR_VERSION);
 		return EXIT_CODE_OK;
 	}

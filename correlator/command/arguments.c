@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/duration.h"
 #include "base/log.h"
 
 bool arguments_take_verbosity(int key)
@@ -14,15 +16,39 @@ bool arguments_take_verbosity(int key)
 	return true;
 }
 
-int arguments_parse_pid(const char *text, pid_t *ret_pid)
+int arguments_parse_number(const char *text, uint64_t minimum, uint64_t maximum,
+			   uint64_t *ret_number)
 {
 	char *end;
-	long value;
+	unsigned long long number;
 
 	errno = 0;
-	value = strtol(text, &end, 10);
-	if (errno || end == text || *end || value <= 0 || value > INT_MAX)
+	number = strtoull(text, &end, 10);
+	/* strtoull would take -1 for the largest number. */
+	if (errno != 0 || end == text || *end != '\0' || strchr(text, '-') || number < minimum ||
+	    number > maximum)
+		return -EINVAL;
+	*ret_number = number;
+	return 0;
+}
+
+int arguments_parse_time(const char *name, const char *text, uint64_t minimum_ns, uint64_t *ret_ns)
+{
+	uint64_t ns;
+
+	if (duration_parse(text, &ns) < 0 || ns < minimum_ns)
+		return log_error(EINVAL, "--%s %s: not a time such as 500ms, 10s or 2m%s", name,
+				 text, minimum_ns > 1 ? ", or too short (10ms at least)" : "");
+	*ret_ns = ns;
+	return 0;
+}
+
+int arguments_parse_pid(const char *text, pid_t *ret_pid)
+{
+	uint64_t pid;
+
+	if (arguments_parse_number(text, 1, INT_MAX, &pid) < 0)
 		return log_error(EINVAL, "`%s` is not a process ID", text);
-	*ret_pid = (pid_t)value;
+	*ret_pid = (pid_t)pid;
 	return 0;
 }

@@ -2,7 +2,13 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
+
+#include "base/clock.h"
+
+/* Shorter times than that are slips. */
+#define ARGUMENTS_TIME_MIN_NS (10 * NS_PER_MS)
 
 /* Options of -v and -q, for a table of argp's; in its group. */
 #define ARGUMENTS_VERBOSITY(group)                                                  \
@@ -13,6 +19,14 @@
 
 /* Obeys those two; false: key is another option's. */
 bool arguments_take_verbosity(int key);
+
+/* Parses a decimal number of a range: 0, or -EINVAL, not logged. */
+int arguments_parse_number(const char *text, uint64_t minimum, uint64_t maximum,
+			   uint64_t *ret_number);
+
+/* Parses the time that option --NAME takes, of at least minimum_ns: 1, or ARGUMENTS_TIME_MIN_NS. 0,
+ * or -EINVAL (logged). */
+int arguments_parse_time(const char *name, const char *text, uint64_t minimum_ns, uint64_t *ret_ns);
 
 /* Parses a process ID. 0, or -EINVAL (logged). */
 int arguments_parse_pid(const char *text, pid_t *ret_pid);

@@ -1,6 +1,7 @@
 /*
- * The subcommands. Each parses its own arguments (argv[0] is the subcommand's name) and returns
- * the process's exit status.
+ * The subcommands. Each parses its own arguments (argv[0] is the subcommand's name, for messages)
+ * and returns the process's exit status; a wrong option, --help and --usage exit from within argp.
+ * SIGPIPE must be ignored.
  */
 #pragma once
 

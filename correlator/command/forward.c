@@ -70,21 +70,8 @@ static const char documentation[] =
 
 static int parse_count(const char *text, uint64_t *ret_count)
 {
-	char *end;
-	unsigned long long value;
-
-	errno = 0;
-	value = strtoull(text, &end, 10);
-	if (errno || end == text || *end || text[0] == '-')
+	if (arguments_parse_number(text, 0, UINT64_MAX, ret_count) < 0)
 		return log_error(EINVAL, "--skip %s: not a number of records", text);
-	*ret_count = value;
-	return 0;
-}
-
-static int parse_give_up(const char *text, uint64_t *ret_ns)
-{
-	if (duration_parse(text, ret_ns) || *ret_ns == 0)
-		return log_error(EINVAL, "--give-up %s: not a time such as 30s or 2m", text);
 	return 0;
 }
 
@@ -104,7 +91,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 		r = parse_count(text, &arguments->skip_records);
 		break;
 	case OPTION_GIVE_UP:
-		r = parse_give_up(text, &arguments->give_up_ns);
+		r = arguments_parse_time("give-up", text, 1, &arguments->give_up_ns);
 		break;
 	case ARGP_KEY_ARGS:
 		arguments->paths = state->argv + state->next;

@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/duration.h"
 #include "base/log.h"
+#include "command/arguments.h"
 #include "forward/forward_message.h"
 
 enum {
@@ -74,20 +74,6 @@ int forward_arguments_add_url(struct forward_arguments *arguments, const char *t
 	if (forward_url_parse(text, &options->urls[options->url_count], &problem) < 0)
 		return log_error(EINVAL, "`%s`: %s", text, problem);
 	options->url_count++;
-	return 0;
-}
-
-static int parse_time(const char *name, const char *text, uint64_t *ret_ns)
-{
-	const uint64_t minimum_ns = 10 * NS_PER_MS;
-	uint64_t ns;
-
-	if (duration_parse(text, &ns) < 0 || ns < minimum_ns)
-		return log_error(EINVAL,
-				 "--%s %s: not a time such as 500ms, 10s or 2m, or below "
-				 "10ms",
-				 name, text);
-	*ret_ns = ns;
 	return 0;
 }
 
@@ -170,10 +156,12 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 		r = parse_compression(text, &options->is_gzip);
 		break;
 	case OPTION_ACK_TIMEOUT:
-		r = parse_time("ack-timeout", text, &options->ack_timeout_ns);
+		r = arguments_parse_time("ack-timeout", text, ARGUMENTS_TIME_MIN_NS,
+					 &options->ack_timeout_ns);
 		break;
 	case OPTION_RETRY_MAX:
-		r = parse_time("retry-max", text, &options->retry_max_ns);
+		r = arguments_parse_time("retry-max", text, ARGUMENTS_TIME_MIN_NS,
+					 &options->retry_max_ns);
 		break;
 	case OPTION_USER:
 		r = parse_user(text, &options->user);

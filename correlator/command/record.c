@@ -1,5 +1,6 @@
 #include <argp.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,17 +118,6 @@ static const char documentation[] =
 	"Exit status: 0 ok, 1 failure, 2 usage, 3 kernel or privilege lacks something, 4 no such "
 	"target, 130 interrupted before anything was written.";
 
-static int parse_time(const char *name, const char *text, uint64_t minimum_ns, uint64_t *ret_ns)
-{
-	uint64_t ns;
-
-	if (duration_parse(text, &ns) || ns < minimum_ns)
-		return log_error(EINVAL, "--%s %s: not a time such as 500ms, 10s or 2m%s", name,
-				 text, minimum_ns > 1 ? ", or too short (10ms at least)" : "");
-	*ret_ns = ns;
-	return 0;
-}
-
 static int parse_percent(const char *text, double *ret_percent)
 {
 	char *end;
@@ -142,14 +132,13 @@ static int parse_percent(const char *text, double *ret_percent)
 /* A size of a map: 16 to a million entries, or bytes of the ring. */
 static int parse_size(const char *name, const char *text, uint32_t *ret_size)
 {
-	const unsigned long minimum = 16, maximum = 1UL << 24;
-	char *end;
-	unsigned long value = strtoul(text, &end, 10);
+	const uint64_t minimum = 16, maximum = 1UL << 24;
+	uint64_t size;
 
-	if (end == text || *end || value < minimum || value > maximum)
-		return log_error(EINVAL, "--%s %s: not a number from %lu to %lu", name, text,
-				 minimum, maximum);
-	*ret_size = (uint32_t)value;
+	if (arguments_parse_number(text, minimum, maximum, &size) < 0)
+		return log_error(EINVAL, "--%s %s: not a number from %" PRIu64 " to %" PRIu64, name,
+				 text, minimum, maximum);
+	*ret_size = (uint32_t)size;
 	return 0;
 }
 
@@ -210,26 +199,26 @@ static int parse_output_option(struct arguments *arguments, int key, char *text)
 
 static int parse_option(int key, char *text, struct argp_state *state)
 {
-	const uint64_t interval_minimum_ns = 10 * 1000 * 1000;
 	struct arguments *arguments = state->input;
 	struct recording_options *recording = &arguments->recording;
-	int result = 0;
+	int r = 0;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &arguments->forward;
 		break;
 	case 'p':
-		result = add_pid(arguments, text);
+		r = add_pid(arguments, text);
 		break;
 	case 'k':
-		result = key_options_add(&recording->keys, text);
+		r = key_options_add(&recording->keys, text);
 		break;
 	case 'i':
-		result = parse_time("interval", text, interval_minimum_ns, &recording->interval_ns);
+		r = arguments_parse_time("interval", text, ARGUMENTS_TIME_MIN_NS,
+					 &recording->interval_ns);
 		break;
 	case 'd':
-		result = parse_time("duration", text, 1, &recording->duration_ns);
+		r = arguments_parse_time("duration", text, 1, &recording->duration_ns);
 		break;
 	case OPTION_LEAN:
 		recording->is_lean = true;
@@ -252,19 +241,19 @@ static int parse_option(int key, char *text, struct argp_state *state)
 		recording->cgroup = text;
 		break;
 	case OPTION_BUDGET:
-		result = parse_percent(text, &recording->budget_percent);
+		r = parse_percent(text, &recording->budget_percent);
 		break;
 	case OPTION_MEASURE:
 		recording->measures_programs = true;
 		break;
 	case OPTION_CONTEXTS:
-		result = parse_size("contexts", text, &recording->contexts_max);
+		r = parse_size("contexts", text, &recording->contexts_max);
 		break;
 	case OPTION_ACCOUNTS:
-		result = parse_size("accounts", text, &recording->accounts_max);
+		r = parse_size("accounts", text, &recording->accounts_max);
 		break;
 	case OPTION_RING:
-		result = parse_size("ring", text, &recording->ring_bytes);
+		r = parse_size("ring", text, &recording->ring_bytes);
 		break;
 	case ARGP_KEY_ARGS:
 		recording->command = state->argv + state->next;
@@ -276,11 +265,11 @@ static int parse_option(int key, char *text, struct argp_state *state)
 	default:
 		if (arguments_take_verbosity(key))
 			break;
-		result = parse_output_option(arguments, key, text);
-		if (result == -ENOENT)
+		r = parse_output_option(arguments, key, text);
+		if (r == -ENOENT)
 			return ARGP_ERR_UNKNOWN;
 	}
-	if (result)
+	if (r < 0)
 		arguments->is_failed = true;
 	return 0;
 }
@@ -304,7 +293,7 @@ static int check(struct arguments *arguments)
 					"see correlator record --help");
 		return EXIT_CODE_USAGE;
 	}
-	if (!recording->keys.count && key_options_add(&recording->keys, DEFAULT_KEY))
+	if (!recording->keys.count && key_options_add(&recording->keys, DEFAULT_KEY) < 0)
 		return EXIT_CODE_FAILURE;
 	return EXIT_CODE_OK;
 }

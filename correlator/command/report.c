@@ -1,23 +1,26 @@
-#include "command/report.h"
-
 #include <argp.h>
 #include <errno.h>
 #include <locale.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "command/arguments.h"
+#include "command/command.h"
 #include "record/record_reader.h"
 #include "report/format.h"
-#include "report/screen.h"
 
 enum {
-	EXIT_RUNTIME = 1,
-	EXIT_USAGE = 2,
 	TOP_COUNT_TABLE = 20, /* default of --top in the table; JSON and CSV give all */
+	WIDTH_DEFAULT = 100,
+	WIDTH_MIN = 20,
+	WIDTH_MAX = 1000,
 };
 
 enum output_format {
@@ -83,7 +86,8 @@ static void parse_format(struct report_options *options, const char *name, struc
 			return;
 		}
 	}
-	argp_failure(state, EXIT_USAGE, 0, "unknown format '%s': one of table, json, csv", name);
+	argp_failure(state, EXIT_CODE_USAGE, 0, "unknown format '%s': one of table, json, csv",
+		     name);
 }
 
 static void parse_sort(struct report_options *options, const char *name, struct argp_state *state)
@@ -100,19 +104,16 @@ static void parse_sort(struct report_options *options, const char *name, struct 
 		text_writer_put(&writer, ", ", field > 0 ? 2 : 0);
 		text_writer_put(&writer, valid, strlen(valid));
 	}
-	argp_failure(state, EXIT_USAGE, 0, "unknown field '%s' to sort by: one of %s", name, names);
+	argp_failure(state, EXIT_CODE_USAGE, 0, "unknown field '%s' to sort by: one of %s", name,
+		     names);
 }
 
 static void parse_top(struct report_options *options, const char *text, struct argp_state *state)
 {
-	char *end;
-	unsigned long long count;
+	uint64_t count;
 
-	errno = 0;
-	count = strtoull(text, &end, 10);
-	if (errno != 0 || end == text || *end != '\0' || text[0] < '0' || text[0] > '9' ||
-	    count > SIZE_MAX)
-		argp_failure(state, EXIT_USAGE, 0, "--top takes a number, not '%s'", text);
+	if (arguments_parse_number(text, 0, SIZE_MAX, &count) < 0)
+		argp_failure(state, EXIT_CODE_USAGE, 0, "--top takes a number, not '%s'", text);
 	options->top_count = (size_t)count;
 	options->has_top = true;
 }
@@ -219,6 +220,45 @@ static int check_key(const struct totals *totals)
 			 by, names);
 }
 
+/* Columns: of $COLUMNS, else of the terminal, else 100. */
+static size_t screen_width(void)
+{
+	const char *columns = getenv("COLUMNS");
+	struct winsize size;
+	long width = columns ? strtol(columns, NULL, 10) : 0;
+
+	if (width >= WIDTH_MIN && width <= WIDTH_MAX)
+		return (size_t)width;
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= WIDTH_MIN)
+		return size.ws_col < WIDTH_MAX ? size.ws_col : WIDTH_MAX;
+	return WIDTH_DEFAULT;
+}
+
+/* On a terminal, unless $NO_COLOR is set to something (https://no-color.org). */
+static bool screen_takes_bold(void)
+{
+	const char *no_color = getenv("NO_COLOR");
+
+	return isatty(STDOUT_FILENO) && (!no_color || no_color[0] == '\0');
+}
+
+/* Flushes standard output: 0, also when its reader has seen enough and left (`| head`); else
+ * -errno, logged. */
+static int finish_screen(void)
+{
+	struct pollfd poll_fd = { .fd = STDOUT_FILENO, .events = POLLOUT };
+	int flushed = fflush(stdout);
+	int error = errno;
+
+	if (flushed == 0 && !ferror(stdout))
+		return 0;
+	if (poll(&poll_fd, 1, 0) == 1 && (poll_fd.revents & (POLLERR | POLLHUP)))
+		return 0;
+	if (flushed == 0)
+		return log_error(EIO, "cannot write the report");
+	return log_error_errno(error, "cannot write the report");
+}
+
 static int print_report(const struct report_options *options, const struct totals *totals,
 			const struct format_file *files)
 {
@@ -270,7 +310,7 @@ static int report(const struct report_options *options)
 	r = print_report(options, &totals, files);
 	if (r < 0)
 		return log_error_errno(r, "cannot report");
-	r = screen_finish(stdout);
+	r = finish_screen();
 	/* What can be read is reported, and that it is not all is no success. */
 	return r == 0 && is_damaged(files, options->path_count) ? -EBADMSG : r;
 }
@@ -279,15 +319,13 @@ int command_report(int argc, char **argv)
 {
 	static const struct argp argp = { argp_options, parse_option, "FILE...", argp_doc,
 					  NULL,		NULL,	      NULL };
-	static char name[] = "correlator report";
 	struct report_options options = { .sort = ROW_FIELD_CPU };
 	locale_t utf8, previous = (locale_t)0;
 	int r;
 
-	argv[0] = name;
-	argp_err_exit_status = EXIT_USAGE;
+	argp_err_exit_status = EXIT_CODE_USAGE;
 	if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
-		return EXIT_USAGE;
+		return EXIT_CODE_USAGE;
 	if (!options.has_top && options.format == FORMAT_TABLE)
 		options.top_count = TOP_COUNT_TABLE;
 	/* Records are UTF-8 whatever the locale: so is the report, and the widths of its
@@ -300,5 +338,5 @@ int command_report(int argc, char **argv)
 		(void)uselocale(previous);
 		freelocale(utf8);
 	}
-	return r < 0 ? EXIT_RUNTIME : 0;
+	return r < 0 ? EXIT_CODE_FAILURE : EXIT_CODE_OK;
 }

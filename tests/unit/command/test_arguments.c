@@ -23,6 +23,39 @@ static void only_positive_numbers_are_pids(void **state)
 	assert_int_equal(pid, 1234);
 }
 
+static void numbers_are_decimal_and_of_a_range(void **state)
+{
+	static const char *const cases[] = { "",    "x",   "9x",
+					     "1.5", "-1",  " -1",
+					     "15",  "101", "99999999999999999999" };
+	uint64_t number = 42;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(arguments_parse_number(cases[i], 16, 100, &number), -EINVAL);
+	assert_int_equal(number, 42);
+	assert_int_equal(arguments_parse_number("16", 16, 100, &number), 0);
+	assert_int_equal(number, 16);
+	assert_int_equal(arguments_parse_number("18446744073709551615", 0, UINT64_MAX, &number), 0);
+	assert_true(number == UINT64_MAX);
+}
+
+static void times_have_a_least(void **state)
+{
+	uint64_t ns = 42;
+
+	(void)state;
+	log_set_level(LOG_LEVEL_ERROR);
+	assert_int_equal(arguments_parse_time("interval", "9ms", ARGUMENTS_TIME_MIN_NS, &ns),
+			 -EINVAL);
+	assert_int_equal(arguments_parse_time("duration", "0", 1, &ns), -EINVAL);
+	assert_int_equal(arguments_parse_time("duration", "x", 1, &ns), -EINVAL);
+	assert_int_equal(ns, 42);
+	assert_int_equal(arguments_parse_time("interval", "10ms", ARGUMENTS_TIME_MIN_NS, &ns), 0);
+	assert_int_equal(ns, 10000000);
+	log_set_level(LOG_LEVEL_INFO);
+}
+
 static void other_options_are_left_to_others(void **state)
 {
 	(void)state;
@@ -36,6 +69,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_positive_numbers_are_pids),
+		cmocka_unit_test(numbers_are_decimal_and_of_a_range),
+		cmocka_unit_test(times_have_a_least),
 		cmocka_unit_test(other_options_are_left_to_others),
 	};
 
