@@ -16,8 +16,13 @@ static void unpacked_destroy(msgpack_unpacked *unpacked)
 
 const struct record_field *record_view_find(const struct record_view *view, const char *name)
 {
+	const struct record_text wanted = { name, strlen(name) };
+
 	for (size_t i = 0; i < view->field_count; i++) {
-		if (record_text_is(view->fields[i].name, name))
+		const struct record_text *found = &view->fields[i].name;
+
+		if (found->size_bytes == wanted.size_bytes &&
+		    memcmp(found->bytes, wanted.bytes, wanted.size_bytes) == 0)
 			return &view->fields[i];
 	}
 	return NULL;

@@ -47,15 +47,15 @@ static bool read_cost(const struct record_view *record, enum cost cost, int64_t 
 	return true;
 }
 
-void costs_add_record(struct costs *costs, const struct record_view *record)
+struct costs costs_of_record(const struct record_view *record)
 {
-	struct costs one = { .record_count = 1 };
+	struct costs costs = { .record_count = 1 };
 
 	for (int cost = 0; cost < _COST_MAX; cost++) {
-		if (!read_cost(record, (enum cost)cost, &one.sums[cost]))
-			one.missing |= 1U << cost;
+		if (!read_cost(record, (enum cost)cost, &costs.sums[cost]))
+			costs.missing |= 1U << cost;
 	}
-	costs_add(costs, &one);
+	return costs;
 }
 
 void costs_add(struct costs *costs, const struct costs *other)
@@ -289,7 +289,7 @@ static int set_names(const struct grouping *grouping, struct group *group,
 }
 
 int grouping_add(struct grouping *grouping, const struct record_view *record,
-		 struct record_text comm)
+		 const struct costs *costs, struct record_text comm)
 {
 	char buffer[RECORD_VIEW_TEXT_BYTES_MAX + 64];
 	struct record_text value = { 0 };
@@ -305,7 +305,7 @@ int grouping_add(struct grouping *grouping, const struct record_view *record,
 	else
 		(void)record_view_text(record, grouping->by, &value);
 	if (!value.bytes || value.size_bytes == 0) {
-		costs_add_record(&grouping->without_value, record);
+		costs_add(&grouping->without_value, costs);
 		return 0;
 	}
 	r = find_or_add(grouping, value, host_bytes, &group);
@@ -314,6 +314,6 @@ int grouping_add(struct grouping *grouping, const struct record_view *record,
 	r = set_names(grouping, group, record, comm);
 	if (r < 0)
 		return r;
-	costs_add_record(&group->costs, record);
+	costs_add(&group->costs, costs);
 	return count_request(grouping, group, record);
 }

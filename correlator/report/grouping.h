@@ -43,7 +43,8 @@ struct costs {
 	uint64_t record_count;
 };
 
-void costs_add_record(struct costs *costs, const struct record_view *record);
+/* Of one cpu record. */
+struct costs costs_of_record(const struct record_view *record);
 void costs_add(struct costs *costs, const struct costs *other);
 
 /* False: not measured, and sums[cost] must not be shown. */
@@ -102,11 +103,11 @@ int grouping_init(struct grouping *grouping, const char *by);
 void grouping_deinit(struct grouping *grouping);
 
 /*
- * Adds one cpu record; comm is that of its process ({ NULL, 0 } = not known). 0;
- * -ENOMEM; -E2BIG: more than GROUPS_MAX or REQUESTS_MAX. Does not log.
+ * Adds one cpu record; costs are its own (costs_of_record), comm is that of its process ({ NULL, 0
+ * } = not known). 0; -ENOMEM; -E2BIG: more than GROUPS_MAX or REQUESTS_MAX. Does not log.
  */
 int grouping_add(struct grouping *grouping, const struct record_view *record,
-		 struct record_text comm);
+		 const struct costs *costs, struct record_text comm);
 
 /* The group's value as it is shown: without the host in front, unless with_host. */
 struct record_text grouping_label(const struct group *group, bool with_host);

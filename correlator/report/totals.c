@@ -53,25 +53,27 @@ static bool has_context(const struct record_view *record)
 	return false;
 }
 
-static int add_inherited(struct totals *totals, const struct record_view *record)
+static int add_inherited(struct totals *totals, const struct record_view *record,
+			 const struct costs *costs)
 {
 	int r;
 
-	costs_add_record(&totals->inherited, record);
+	costs_add(&totals->inherited, costs);
 	r = request_set_add(&totals->inherited_requests, 0, record);
 	return r < 0 ? r : 0;
 }
 
 /* Returns whether the record is of a context that is known. */
-static bool add_attribution(struct totals *totals, const struct record_view *record)
+static bool add_attribution(struct totals *totals, const struct record_view *record,
+			    const struct costs *costs)
 {
-	costs_add_record(&totals->all, record);
+	costs_add(&totals->all, costs);
 	if (has_flag(record, "overflow")) {
-		costs_add_record(&totals->overflow, record);
+		costs_add(&totals->overflow, costs);
 		return false;
 	}
 	if (has_flag(record, "unknown") || !has_context(record)) {
-		costs_add_record(&totals->unattributed, record);
+		costs_add(&totals->unattributed, costs);
 		return false;
 	}
 	return true;
@@ -80,16 +82,17 @@ static bool add_attribution(struct totals *totals, const struct record_view *rec
 static int add_cpu(struct totals *totals, const struct record_view *record)
 {
 	struct record_text comm = recording_comm(&totals->recording, record);
-	bool is_attributed = add_attribution(totals, record);
+	struct costs costs = costs_of_record(record);
+	bool is_attributed = add_attribution(totals, record, &costs);
 	int r = 0;
 
 	if (is_attributed && has_flag(record, "inherited"))
-		r = add_inherited(totals, record);
+		r = add_inherited(totals, record, &costs);
 	for (size_t i = 0; i < totals->grouping_count && r == 0; i++) {
 		struct grouping *grouping = &totals->groupings[i];
 
 		if (is_attributed || grouping->has_all_time)
-			r = grouping_add(grouping, record, comm);
+			r = grouping_add(grouping, record, &costs, comm);
 	}
 	return r;
 }
