@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Copying the value of a key while its object is alive: which kind it is, the start of its text,
  * and a digest of all of a text that is longer.

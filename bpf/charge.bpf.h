@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Charging a thread's pending totals to an account, or, when no account is to be had, to its
  * process's overflow: time is never dropped. The caller holds the thread.

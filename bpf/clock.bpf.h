@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The clocks: ours (bpf_ktime_get_ns(), CLOCK_MONOTONIC), and the run queue's, on which exec
  * runtime runs. How far they are apart is kept for each CPU.

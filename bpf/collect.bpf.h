@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The flush's programs: with them no window keeps a thread's time back. Threads off the CPU are
  * met by the task iterator, running ones by an interrupt on their CPU (a test run of a raw

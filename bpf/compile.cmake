@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # compile_bpf(): for the programs here and those of tests/bpf.
 find_program(CLANG NAMES clang REQUIRED)
 find_program(BPFTOOL NAMES bpftool PATHS /usr/sbin /sbin REQUIRED)

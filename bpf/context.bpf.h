@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Which context is in force on the current thread: the thread-local's address, the pointer in it,
  * the state table behind, the values of the wanted keys, and their hash.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The kernel programs, one object: each file is the hooks of one idea. See README.md. */
 #include "collect.bpf.h"
 #include "lifecycle.bpf.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The short way of a system call's edge. While a thread stays in one context on one CPU its edges
  * change nothing but a few sums, and these are kept in a slot of that CPU: found without task

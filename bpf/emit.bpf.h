@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Events to userspace, in the one ring: what is news of a process. Never the accounting. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Who holds a thread's books. A thread is observed if it has task storage; its state is written by
  * whoever holds it, one at a time.

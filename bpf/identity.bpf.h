@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Ids of tasks. The kernel has one number for a task in each pid namespace that it can be seen
  * from: the observer's own is what its /proc shows and what a user names, the task's own is what

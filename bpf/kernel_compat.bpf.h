@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What differs between kernels and machines, in one place: asked of the running kernel's BTF when
  * the programs are loaded, never of its version. 5.15 is the oldest. What a whole program needs

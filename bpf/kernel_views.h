@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Just the fields of kernel types that are used; CO-RE relocates them against the running
  * kernel's BTF, so no vmlinux.h is needed. Existing since 5.15 unless said otherwise.

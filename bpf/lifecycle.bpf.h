@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Fork, exec and exit of observed threads and processes. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the kernel programs keep: every map, the state of a thread, what userspace sets and reads,
  * and the counters of what is missed. README.md says who writes what, and explains the numbers that

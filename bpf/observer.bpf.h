@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Who observes: run once, by a test run in the observer's own process. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * OpenTelemetry's context of the current thread, beside Ruby's: the record behind its pointer, the
  * wanted values in it, and their hash. A record changes in place without a function to probe, so it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What is made of a record of OpenTelemetry's that was read: a digest of its bytes, and the values
  * of the wanted keys, with their hash. Values are captured as Ruby's Strings are (snapshot.h), so

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Threads that come to be observed, and that are gone. */
 #pragma once
 

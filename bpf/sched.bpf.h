@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The scheduler's boundaries: a thread leaves a CPU, another one gets it. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Threads that have slept since before they were observed: whether they sleep in a context. They
  * pass no boundary that could read it, and the flush's iterator cannot read another task's memory.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The user/kernel boundaries. These two hooks tax every system call of the machine.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* From a thread to the address of a thread-local of it, for whichever variable. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The boundary at which a context ends: the entry of a function that changes the thread-local. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* correlator: says which request of a Ruby process burned the CPU. */
 #include <signal.h>
 #include <stdio.h>

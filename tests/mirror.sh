@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # Sourced by what fetches from other suites of Debian: the mirror that apt is configured with, and
 # an apt of its own that leaves the machine's alone. Messages of the tools go to a LOG.
 attempts=3

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Ownership in user space: a variable marked `_cleanup_(f)` gives its value to f when it goes
  * out of scope; TAKE_PTR/TAKE_FD hand it on instead. Each type declares its own cleanup

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "base/clock.h"
 
 static uint64_t read_ns(clockid_t clock)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The kernel's clocks, in nanoseconds. Any thread. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Durations as users write them. Pure. */
 #pragma once
 

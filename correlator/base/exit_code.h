@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The process's exit status: what each means is in the help of the tool. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "base/file_bytes.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Whole reads and writes at an offset, and how much a disk may still take. Never logs. */
 #pragma once
 

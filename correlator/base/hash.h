@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The one hash of userspace: SipHash-1-3 (correlator/context_hash.h). With a secret seed for tables
  * whose keys somebody else chooses: whoever does not know the seed cannot make them collide. With a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Diagnostics on stderr, one line each, `correlator: ` in front. The function that first turns a
  * condition into an error logs it, with the names involved, and returns -errno; its callers pass

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Random bytes of the kernel's (getrandom(2)). Any thread; never logs. */
 #pragma once
 

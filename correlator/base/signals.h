@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The signals that end a command, as something to wait for: each ends with everything written. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Making bytes of unknown origin fit to print and to store: valid UTF-8, no control characters,
  * cut to fit. Pure, holds nothing; any thread.

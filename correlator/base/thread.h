@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Threads beside the one that measures. */
 #pragma once
 

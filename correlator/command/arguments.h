@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Arguments that more than one subcommand takes. */
 #pragma once
 

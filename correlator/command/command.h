@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The subcommands. Each parses its own arguments (argv[0] is the subcommand's name, for messages)
  * and returns the process's exit status; a wrong option, --help and --usage exit from within argp.

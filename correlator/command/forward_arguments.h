@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The options of sending to collectors, which `record` and `forward` share: a child parser for
  * argp, whose input is a struct forward_arguments.

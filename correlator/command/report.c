@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include <argp.h>
 #include <errno.h>
 #include <locale.h>

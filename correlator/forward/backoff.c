@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "forward/backoff.h"
 
 uint64_t backoff_next(struct backoff *backoff, uint64_t random)

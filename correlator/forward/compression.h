@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* gzip of one payload at a time, in memory that is kept for the next. Single thread. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A stream to a collector: TCP, TLS or a Unix socket. Every wait has a deadline and ends when the
  * sender is to stop (waiter.h), so that no peer can hold it: not one that takes a byte a second,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Why a collector did not take what it was sent. A value, not a log line: the same failure comes
  * again with every try, and is said once: when it begins, and that it is over; not every second for

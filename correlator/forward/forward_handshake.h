@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The handshake of the Fluent Forward protocol v1: the collector says HELO, we answer PING with
  * digests of the shared key and the password, it answers PONG with a digest of its own. Pure but

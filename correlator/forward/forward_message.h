@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What travels: a PackedForward request [tag, bin(entries), {size, chunk, compressed}] of the
  * Fluent Forward protocol v1, and the answer to it. Pure; the payload is referred to, not copied.

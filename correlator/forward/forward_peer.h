@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * One collector: a connection when there is one, the handshake that opens it, and chunks with their
  * acks, one at a time. Says nothing itself: each failure is handed up. Single thread.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Where a collector listens, as users write it: tcp://HOST[:PORT], tls://HOST[:PORT] or unix:PATH.
  * Pure; any thread.

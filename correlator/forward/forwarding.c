@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "forward/forwarding.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Sending as the command line wants it: reads secrets and certificates, then runs a sender.
  * Single thread.

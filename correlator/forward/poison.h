@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The search for the entries of a chunk that a collector refuses: halves of what is refused are
  * tried until the bad ones stand alone. Pure: says what to try next, and is told what came of it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Secrets of the user: from a file or the environment, never from the command line, which everybody
  * on the machine can read. Single thread.

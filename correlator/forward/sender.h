@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Sends what waits to be sent, in a thread of its own, at least once: a chunk is released by its
  * ack and by nothing else. One chunk is in flight. When a collector fails, the next one of the list

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * TLS by OpenSSL 3 over a non-blocking socket: the collector's certificate is verified, and that it
  * is of the host that was named, unless that is switched off. One tls_context for all connections;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What a collector says: single msgpack values, read without trust. A value is bounded before it
  * is decoded (value_scan). Pure.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Totals since the start, for a monitoring system: the sums of the records as they are written, so
  * that both say the same. Pure and of a fixed size, whatever is observed; single thread. Never

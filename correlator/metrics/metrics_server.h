@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Gives metrics to those who ask, from a thread of its own: what a scraper does, or a disk, never
  * reaches the thread that measures. At most a few scrapers at a time; each has a few seconds. Logs.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "metrics/metrics_text.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Metrics as text: OpenMetrics 1.0 ("OpenMetrics, a cloud-native, highly scalable metrics
  * protocol", https://github.com/prometheus/OpenMetrics), or the older format of Prometheus, which

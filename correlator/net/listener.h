@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A place on this machine where others connect: a Unix socket that only our user may use, or a port
  * of the loopback interface. Never logs.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A host's name to its addresses by getaddrinfo(3), which cannot be interrupted: each lookup has a
  * thread of its own, and who waits for it can stop waiting. A lookup that was left behind ends by

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Every wait of the sender's thread: for a descriptor, until a deadline, and not beyond the moment
  * at which another thread wants the sender to end. CLOCK_MONOTONIC nanoseconds.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The books of one process, window by window: what the accounts say against what the kernel says.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Starting a command held back before its exec, so that it can be observed from its first
  * instruction on. Single thread.

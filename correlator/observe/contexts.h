@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The contexts that accounts were charged to, decoded: hash -> texts of the keys. Bounded by
  * forgetting those that no account names any more. Pure; single thread.

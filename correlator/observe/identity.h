@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Who makes the records, and which is which: what is the same in each of them. Single thread. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Which keys are wanted, of whom, and what they are called in the records. Single thread. */
 #pragma once
 

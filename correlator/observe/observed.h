@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The processes of a recording: what is known of each, and its books. What happens to one goes
  * through its state (process_state.h); the decisions that a look leads to are carried out here, but

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Where records go: each is stamped, encoded and added to the totals, and what has come together is
  * handed to a file or pipe, to collectors, or to both. Owns what it opens; single thread, beside

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* What watching costs: measured window by window, and held against a budget. Single thread. */
 #pragma once
 

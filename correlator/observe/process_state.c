@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "observe/process_state.h"
 
 /* Once is a mistake about which is in use; more often, both are. */

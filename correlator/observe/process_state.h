@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * An observed process as a state machine: what is known of it, what happens to it, and what is to
  * be done about it. Each event is a function, which returns decisions; observed.h and the recorder

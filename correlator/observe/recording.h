@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A recording from start to end: target -> probe -> attribution -> output, driven by one loop.
  * Single thread; owns everything until recording_free.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Whose each drained account is: finds the process and the context of each row of a window. Single
  * thread.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * User and kernel time of an account, from what the programs booked at their boundaries and from
  * how long a system call's way is between the ring crossing and these: that is moved from user to

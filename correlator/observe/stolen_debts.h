@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What was stolen from each thread, kept from being negative: theft is noticed a little early or
  * late, so an account may have a figure below 0, which is taken out of the same thread's next ones.

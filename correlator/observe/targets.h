@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Whom a recording observes: the processes that were named, their children, the command that it
  * starts, and those that it finds. Single thread.

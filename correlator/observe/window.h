@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * One window, from the accounts that were drained to its books and its records: plain data, filled
  * in step by step, in this order:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The flush: two epochs of accounts, the idle one drained in batches and cleared. */
 #include <errno.h>
 #include <stdlib.h>

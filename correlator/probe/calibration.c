@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The calibrator from the outside: started, read once a window, ended. */
 #include "probe/calibration.h"
 

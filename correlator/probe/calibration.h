@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * How long the way between the ring crossing and our boundaries takes, measured all the time by a
  * process of our own (calibrator.h), so that it follows the CPUs' speed. Made by

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Each call is timed by the CPU's counter, from just before to just after the instruction; what the
  * kernel time of our boundaries lacks of that is the way. Kernel time is read where the programs

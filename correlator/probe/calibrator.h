@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The process that finds out, over and over, how much of a system call is on the user's side of our
  * two boundaries: the way from the ring crossing to the clock reading and back, our programs' own

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What this kernel and these privileges offer, for `doctor` and for error messages. Single thread.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Loading the programs as a recording with certain options wants them, and why it failed. Whoever
  * loads owns the skeleton. Single thread.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* What the kernel side knows of processes and contexts, by map. */
 #include <errno.h>
 

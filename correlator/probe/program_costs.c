@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* What the kernel measured of our programs. */
 #include <string.h>
 

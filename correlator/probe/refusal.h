@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the kernel said against a program, out of libbpf's messages: all of it goes to the log at
  * debug level, the verifier's last lines are kept. libbpf knows one listener, so there is one at a

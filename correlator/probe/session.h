@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The kernel side of one recording: the loaded programs and maps, and their attachments. Owned by
  * the command that records; one thread. Everything is released by the kernel when the process

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* What the files of probe/ share of a session; nobody else includes this. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Stepping down while recording: each mode costs less and tells less. */
 #include <errno.h>
 

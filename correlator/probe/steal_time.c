@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Where KVM's host writes the time that it took from each CPU of this guest. The kernel exports no
  * address of the per-CPU variable to BPF (CONFIG_KALLSYMS_ALL may be off), but its BTF says how far

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Times single system calls by the CPU's counter, from just before to just after the instruction.
  * For the calibrator, which is one thread.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Attaching uprobes. With a uprobe_multi link (6.6) where the kernel has it: no perf events, hence
  * no cost at context switches, and no CAP_SYS_ADMIN. The installed libbpf may be older than that

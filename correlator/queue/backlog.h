@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What waits to be sent: a queue of chunks, filled by the thread that measures and emptied by the
  * one that sends. It stands between them, so that measuring never waits for the network, nor for a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What is sent at once: whole entries under one identity. Pure but for its randomness; any thread.
  * And where the sender gets chunks from: the backlog of a recording, or recorded files.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A recorded file as the sender's source of chunks, read once, front to back, in bounded memory.
  * Where it is damaged the next record after it is looked for; a file without any is an error.

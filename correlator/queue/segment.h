@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A segment of the backlog: whole entries, one after the other, that travel as one chunk. Filled
  * while open, never changed once sealed. Its bytes stay where they are while it is open, so that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Where encoded entries go: a file, a pipe, or standard output. One sink_write carries whole
  * entries and is all or nothing: when the disk fills up in the middle, the partial tail is cut off

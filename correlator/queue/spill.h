@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A store in a file without a name: room for what memory cannot hold while the collector is away.
  * It is gone with the process, however that ends, and has no name to be opened by. Never logs.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A store in a directory, for one process at a time: what is sealed there survives us, and the
  * machine. Sealed segments are files NUMBER-ID-ENTRIES-FIRST-LAST.chunk, one that is still written

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Where the backlog keeps segments outside of memory: a spool (a directory that outlives us) or a
  * spill (a file without a name that dies with us). Called without the backlog's lock; what is

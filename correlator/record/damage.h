@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What of a file could not be read: stretches of bytes that were passed over, each told in a
  * warning when it ends. Single thread.

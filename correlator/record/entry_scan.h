@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Where untrusted bytes end: of one msgpack value, of one entry [EventTime, map], and of one entry
  * after the other in bytes that may be damaged. Nothing is decoded or allocated: what passes here

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Records (record.h) as bytes: each is appended as one Fluent entry, the msgpack array
  * [EventTime, map], so that a file, a pipe and a Forward request carry the same bytes. Pure: no

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The schema as data, for what goes over all fields: the encoder, the reserved names, the
  * reference. Constant; any thread. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "record/record_reader.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Reads a recording front to back in memory that does not grow with its size: a file, a pipe or
  * standard input. The bytes are untrusted: everything is bounded (entry_scan.h, record_view.h).

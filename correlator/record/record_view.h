@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * One record read back: the fields of an entry's map, decoded and checked, so that nothing else in
  * report/ deals with msgpack. Borrowed: texts point into the entry's bytes, and live as long.

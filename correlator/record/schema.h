@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The one schema of the records: each kind, and each field of it, in a table. From it derive the
  * structs (record.h), the encoder, the names by which readers ask for fields, the names that a key

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The books of a recording: what the balance records say that the kernel charged, and where that
  * time went; and what is known to be missing (loss counters, gaps). Pure.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What people read on a screen: text of unknown origin, numbers, sentences. Pure but for the stream
  * that the last of them prints to.

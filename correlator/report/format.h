@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The report as a table for people, and as JSON and CSV for programs. All read totals and write to
  * a stream; the caller checks ferror(out). "Not measured" is "-", an absent member, an empty cell.

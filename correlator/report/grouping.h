@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What cpu records add up to: costs, and which requests they are of, grouped by one key of the
  * target, or by what ran. The records are untrusted: sums saturate at 2^63-1, and the hash tables,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What watching cost, from the self records of a recording. Sums saturate, and peaks are of one
  * window. Bounded: what exceeds OWN_COST_PROGRAMS_MAX programs is in the sums only. Pure.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #define HASH_NONFATAL_OOM	 1
 #define uthash_nonfatal_oom(elt) ((void)(elt))
 

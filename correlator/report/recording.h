@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What a recording says about itself: version and mode (meta records), the processes (process
  * records), the keys that its cpu records carry, and the time it spans. Bounded: what exceeds a

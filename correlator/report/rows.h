@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The lines of a report in the order and number in which they are shown: groups, then the time
  * that belongs to none of them (where the groups leave any), then the total. The same for every

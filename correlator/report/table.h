@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A table of text on a screen of a given width: the first column to the left and flexible, the
  * others to the right (texts to the left) and as wide as their cells. What does not fit is left out

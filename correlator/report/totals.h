@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Everything a report says, added up from the records of one or more recordings. Owned by the
  * subcommand; the format_*.c files read it. Single thread.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * One process as a target. One walk over its mappings and the objects that it has loaded serves all
  * that is looked for: Ruby and the IDs of its keys, who publishes Ruby's contexts and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The arithmetic of the books: how the time of one thread between two boundaries becomes totals.
  * Pure: the kernel programs, the unit tests and BPF_PROG_TEST_RUN compile this same text.

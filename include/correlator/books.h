@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The books that the kernel programs keep and userspace drains: accounts of (thread, context), and
  * per process what has no account of its own.

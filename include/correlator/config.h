@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What userspace tells the kernel programs: once per session before load, and per process
  * whenever something is found out about it. Written by probe/, read by bpf/.

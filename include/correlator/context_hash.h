@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The 64-bit keyed hash by which a context is known: SipHash-1-3 over the captured values, so
  * that a target that does not know the key cannot make two contexts collide on purpose.

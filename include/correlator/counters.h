@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Every way in which something can be missed, in one list: it makes the C enum, the kernel
  * counters, the names in `balance` records and the table in the README. A counter without a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the programs keep where userspace looks at it while they run: the slot of a CPU that the
  * short way of a system call's edge adds to (bpf/edges.bpf.h), and the front of a thread's state.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Bounds shared by the kernel programs and userspace. Every limit on what is read from the
  * target is here, so that the memory and time that a hostile target can cost is on one page.

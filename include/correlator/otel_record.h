@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * OpenTelemetry's thread context as a process publishes it: one pointer per native thread to a
  * record that its owner swaps, or changes in place. Layout, and the walk over its attributes.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * How processes share the room of a map, so that one that takes all it can get leaves some for the
  * others: each may hold up to SHARE_FACTOR times as much as is still free. Alone it gets three

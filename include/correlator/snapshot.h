@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the kernel programs copy of a context while it is alive: per wanted key the raw object
  * bytes, enough for userspace to decode the value later, when the object may be freed or moved.

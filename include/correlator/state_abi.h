@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The ABI that the target publishes and Correlator reads: one pointer per native thread.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Validating and walking the target's state table. Pure: the same text runs in the kernel, in
  * the unit tests, under the fuzzer and in BPF_PROG_TEST_RUN. Every input is hostile.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What tells values apart that are too long to be captured: SipHash-1-3 over their length and their
  * bytes, those of up to VALUE_DIGEST_BYTES_MAX all, of longer ones as many, the last

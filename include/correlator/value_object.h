@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Reading the fixed part of a Ruby heap object: which kind of value it is and where its bytes are.
  * Pure, shared by the kernel programs, the unit tests and the fuzzer.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # frozen_string_literal: true
 
 # The parts of Sidekiq and ActiveJob that run jobs: the real ones where they are installed, else

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # frozen_string_literal: true
 
 # What publishing costs the application: rake overhead. Nanoseconds, the best of several rounds; the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # frozen_string_literal: true
 
 # Two pages: /cheap does nothing, /work does the same work each time, about 2 ms of it. (The pages

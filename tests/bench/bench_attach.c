@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Attaches the programs of one object, says "ready", and waits for the end of its input:
  *

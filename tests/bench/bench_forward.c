@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What sending costs, measured by itself: records as a recording has them, encoded, queued and
  * sent. bench_forward sink            a receiver that only reads and acks; says its port

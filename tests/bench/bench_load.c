@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Asks for one page over and over on persistent connections and says how fast the answers were:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The usual design, for comparison: five hash maps keyed by the thread's ID, updated from the
  * classic tracepoints. It knows nothing of requests, and it finds out at each edge what it must

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The floor: programs that do nothing, on the hooks that Correlator uses. */
 #include <linux/bpf.h>
 #include <linux/types.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Part 6: what sending costs: records a second into a receiver, CPU for a million, memory."""
 import os
 import statistics

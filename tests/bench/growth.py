@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Part 4: what many live contexts and many threads cost, and what Correlator itself takes."""
 import os
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Part 1: what observing adds to a system call, a context switch and a fiber switch."""
 from measure import take_turns, unobserved
 from processes import GEM_FILE, Attached, Bpftrace, Correlator, Target

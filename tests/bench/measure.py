@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Rounds in which the ways to observe take turns, and what a way adds over unobserved."""
 import contextlib
 import statistics

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Part 2: what observing costs a process that is not observed."""
 from measure import take_turns, unobserved
 from processes import Attached, Correlator, Target

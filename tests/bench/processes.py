@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """The processes of a benchmark: the one that is measured, and whoever observes it."""
 import contextlib
 import ctypes

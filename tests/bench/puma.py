@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Part 3: what observing takes from a web server."""
 import contextlib
 import os

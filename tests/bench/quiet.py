@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Whether anybody else observes this machine: their programs would be measured with ours."""
 import json
 import os

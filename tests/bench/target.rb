@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # frozen_string_literal: true
 
 # The process that is measured: answers each line "LOOP OPERATIONS BATCHES" with the best batch's

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Tests that load programs skip, with a reason, where that cannot work; in CI that is a failure. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The pure functions, compiled for the kernel and run there on what a test puts in. */
 #include "replay.h"
 

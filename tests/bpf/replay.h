@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A list of boundaries and what the arithmetic makes of it: run natively and, by BPF_PROG_TEST_RUN,
  * in the kernel, from the same text. Also one table to probe.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The same text gives the same results natively and in the kernel: differential test. */
 #include "replay.h"
 

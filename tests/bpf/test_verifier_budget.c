@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The verifier's instruction count of each program against its ceiling in verifier_budget.csv:
  * a change that makes a program much harder to verify fails here, not on a user's older kernel.

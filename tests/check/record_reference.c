@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Prints the schema of the records (correlator/record/schema.h): as the tables of
  * correlator/record/README.md, or with --fields a line a field, for scripts: kind, field, type, `?`

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """A collector that keeps and acks everything, for the tests that break something else.
 
 In a test's process, or by itself: acking.py HOST:PORT FILE appends each chunk's entries to FILE.

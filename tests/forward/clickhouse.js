@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 // ClickHouse itself, by its embedded build (chdb), behind as much of its HTTP interface as
 // collectors use: NODE_PATH=BUILD/npm/node_modules node clickhouse.js FOLDER
 // Says `ready PORT`; ends when its standard input does.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A collector that misbehaves on demand, in a thread of its own: it speaks Fluent Forward by
  * msgpack-c, not by the code under test, keeps what it acks, and does to each connection and chunk

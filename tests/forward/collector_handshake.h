@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The collector's part of the handshake, written from the protocol's specification alone. */
 #pragma once
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
 """fixtures/collectors: what the tool sends is in ClickHouse, whole, by each way that ends there.
 
 ClickHouse, librdkafka and Ruby are the real ones (clickhouse.js); Fluent Bit, Fluentd and Vector are

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
 """Stands in for Fluent Bit 5.1, which Debian does not have: reads its configuration as that does.
 
 fluent_bit.py FILE says `ready PORT`; when its standard input ends it delivers what it acknowledged.

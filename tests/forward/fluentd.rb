@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # frozen_string_literal: true
 
 # Stands in for Fluentd 1.16 and 1.19, which Debian does not have: reads its configuration as those do,

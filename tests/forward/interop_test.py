@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
 """A collector that we did not write gets each record once, with the fields that the file has.
 
 JavaScript has its integers as doubles: they are compared as such, all else exactly.

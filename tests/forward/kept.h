@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* What a collector kept: how often each numbered entry, and whether chunks were the same each time.
  */
 #pragma once

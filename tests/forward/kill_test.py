@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
 """kill -9 of Correlator, 100 times, while it streams with a spool: nothing that was sealed is lost.
 
 The n-th kill comes n/KILLS of SPREAD_SECONDS after it says that it observes. That is no

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
 """A link between two network namespaces, with losses and delays: link.py A B SEED, as root.
 
 A TUN device in each, and this process is the cable: it needs nothing of the kernel but TUN, where

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
 """Two hosts: Correlator in one network namespace, the collector in another, and a bad link between.
 
 Packets are lost, delayed and reordered, and the link is cut for a time: the recording is whole, and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 // A collector of @fluent-org/logger: NODE_PATH=BUILD/npm/node_modules node receiver.js OPTIONS
 // OPTIONS is JSON: shared_key, user, password, counts (print only how many, at the end).
 // Says `ready PORT`, then each entry as a line of JSON; ends when its standard input does.

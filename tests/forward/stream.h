@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A backlog, the sender and a collector at a Unix socket, with numbered entries: what the tests of
  * this folder do with them. What the sender released, as acked, must be what the collector kept.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* A conversation that is cut off after each of its bytes, on either way. */
 #include "base/log.h"
 #include "forward/stream.h"

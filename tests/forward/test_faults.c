@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Each way in which a collector can be broken: survived, named, and nothing lost once it is well.
  */
 #include <poll.h>

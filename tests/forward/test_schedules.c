@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Random faults on every side of the way, from a seed: nothing that was acked is lost, every record
  * arrives at least once, a chunk that is sent again is the same, and memory stays bounded.

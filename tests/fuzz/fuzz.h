@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the fuzz targets share. Each fuzz_NAME.c has one LLVMFuzzerTestOneInput and is built twice:
  * with libFuzzer, and with replay.c, which runs the files of corpus/NAME through it as a unit test.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The kernel programs' reading of a context, from the state table's header to the digest of a long
  * value, compiled natively, over memory that changes between any two reads. First the layouts, the

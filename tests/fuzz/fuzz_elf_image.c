@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* An ELF file of the target: all that is asked of one, for any answer of it. */
 #include "fuzz.h"
 #include "target/elf/elf_image.h"

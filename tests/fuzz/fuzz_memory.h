@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A target's memory that changes while it is read: two images of the same addresses, which follow
  * each other in the input, and a bit for each read that says which one it sees. The addresses are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* /proc/PID/maps: paths in it are the target's. */
 #include "fuzz.h"
 #include "target/proc/memory_map.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What a process publishes of itself as OpenTelemetry has it: first a thread's record with its
  * attributes, then the process's header and payload.

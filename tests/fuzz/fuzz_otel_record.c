@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The kernel programs' reading of OpenTelemetry's record, from its header to the digest of a long
  * attribute, compiled natively, over memory that changes between any two reads. First the wanted

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* A recording of unknown origin, as `correlator report` reads, adds up and prints it. */
 #include <errno.h>
 #include <sys/mman.h>

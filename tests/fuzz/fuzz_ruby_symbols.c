@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The symbol table of a live Ruby, in any of its layouts, with words of it changed: first the
  * layout, then what is written where: a kind, an offset in units of 8, and a word.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The text of any snapshot, also of one that no kernel program writes. */
 #include <errno.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The server's name from a command line, /proc/PID/cmdline. */
 #include "fuzz.h"
 #include "target/proc/process.h"

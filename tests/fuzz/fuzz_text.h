@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* What must hold of every text that leaves for a record. */
 #pragma once
 

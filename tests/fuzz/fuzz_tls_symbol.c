@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Where the thread-local is: an ELF file, and the memory of a process that claims to have loaded
  * it. First the options, the load bias, a word that is not used, and the size of the ELF file in

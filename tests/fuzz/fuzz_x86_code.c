@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Straight-line code, as the search for a probe site goes through it. */
 #include "fuzz.h"
 #include "target/elf/x86_code.h"

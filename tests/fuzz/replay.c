@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Runs the files of the folders that are named through a fuzz target, each once. */
 #include <dirent.h>
 #include <limits.h>

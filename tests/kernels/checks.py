@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """
 What must hold on each kernel, run in the guest: checks.py CHECK..., each a test or a class of them.
 Emulation is slow and uneven, so nothing here depends on how long something takes: IDs, sums and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """
 The checks of checks.py on another kernel, emulated: kernel_test.py KERNEL [CHECK]..., of what
 tests/kernels/images has made. The guest says on its console what came of each check; a panic, or an

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """The books of each thread against /proc/PID/task/TID/schedstat, and against the clock on the wall.
 
 Tolerance: 0.1 %, of the thread's own figure, and for run queue time beyond that what a switch takes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Ids that are garbage a moment later: none may be mixed up with another, or with what comes after it.
 
 LAW_IDS=2000000 makes the flood a long one: each id is a record, so the default keeps to seconds.

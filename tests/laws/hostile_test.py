@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """A process that means harm, watched together with an honest one.
 
 fixtures/hostile.c publishes what no gem would, five threads at once, some hundred thousand times a

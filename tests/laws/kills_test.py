@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """kill -9 of the target, and of Correlator, 50 times each, in the middle of everything.
 
 The instants are spread over attaching, the first windows and full work: the n-th kill comes n/50 of

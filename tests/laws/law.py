@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """What the tests of the laws share: the ledger of a recording, and the kernel's own figures.
 
 Each thread that is measured sleeps before the recording starts and before it ends. Its figures in

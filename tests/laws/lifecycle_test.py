@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Threads and processes that come and go, against the CPU time of the cgroup that they run in.
 
 That is exact for all that ever ran there, living or dead, while the living sleep. A millisecond is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """What the cheaper modes promise: lean bounds its own error, a budget is kept by stepping down."""
 import law
 from law import harness, records

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """More than there is room for: the sums stay exact, what has no name is in `overflow`, counters say
 so, and nothing grows.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Contexts that come back after long: WebSockets, long polls, periodic jobs.
 
 Whoever has not been heard of for some windows is forgotten, and may come back in that very instant.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Contexts that are not what they seem: a dead thread's, a parent's, freed, forged.
 
 None may be charged to a request as if it were sure: the time is flagged `inherited`, or `unknown`

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Run queue, blocked, migrations: against the kernel's counts and against known sleeps."""
 import os
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # The gem, and a stand-in for upstream's, as other compilers and flags make them: BUILD/builds/NAME
 # goes in front of ruby's load path. Not sanitized, like gems. See builds_test.py.
 execute_process(

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """What compilers make of the gem: each build's variable is found, and its probes sit before the store."""
 import os
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """`record -- COMMAND`: a program observed from its first instruction on."""
 import json
 import subprocess

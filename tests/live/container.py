@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """A workload as containers have it: its own root, pids, users and mounts.
 
 What is below the root is an overlay that is thrown away, with the gem at a path that the host has

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Processes in containers, and the observer in one."""
 import pathlib
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """What doctor says of processes, and its exit codes."""
 import os
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """How recordings end, and what they leave: complete files, right sums, nothing in the kernel."""
 import json
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """What cannot be recorded is refused with its reason and the exit code for it."""
 import os
 import shutil

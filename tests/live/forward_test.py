@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Recording to collectors: what arrives is what was recorded, and one that is gone costs nothing."""
 import socket
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """What the live tests share: processes to observe, recordings of them, and ways to await both.
 
 Nothing here sleeps for a guessed time: a recording says when it is attached, a workload says when

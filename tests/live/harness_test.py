@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """The rule about skips: allowed with a reason, but a failure in CI."""
 import os
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """What `cmake --install` puts into a DESTDIR, used from there: tool, gem, unit, documents."""
 import os
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Eight keys at once, in tables of all sizes and orders, against what the workload put there."""
 import harness
 import records

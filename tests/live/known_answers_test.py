@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """What each request used, against the workload's own measurement of it."""
 import harness
 import records

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Other libcs, other ways to link: fixtures/fake_ruby.c, which runs where no Ruby here does."""
 import records
 import harness

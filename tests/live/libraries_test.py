@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """The gem's library comes after us, twice, goes, or is replaced: picked up, or said so."""
 import shutil
 import subprocess

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
 """--metrics: what a scraper reads is what the records say, in a form that others' parsers take."""
 import http.client
 import shutil

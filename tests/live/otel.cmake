@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # The publisher of otel_test, in each way a variable can be reached; as tracers are: not sanitized.
 include(CheckCCompilerFlag)
 check_c_compiler_flag(-mtls-dialect=gnu2 HAS_TLS_DIALECT_GNU2)

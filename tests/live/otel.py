@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """What the tests of OpenTelemetry's contexts share: fixtures/otel_workload.c, and sums by key."""
 import collections
 import json

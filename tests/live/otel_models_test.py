@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """OpenTelemetry's contexts by each way to a thread-local, against known CPU."""
 import collections
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Keys of OpenTelemetry's context: of a process that is not Ruby, and of a Ruby that has both."""
 import harness
 import otel

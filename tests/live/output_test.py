@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """A recording is one recorder's own, and what was there before is lost only to who asked for it."""
 import os
 import shutil

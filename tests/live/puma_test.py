@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Puma: a cluster of two workers with four threads each, attached to by its master's pid."""
 import json
 import os

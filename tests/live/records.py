@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Reads recordings with python3-msgpack, which shares no code with the tool, and adds them up."""
 import collections
 import struct

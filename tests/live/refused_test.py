@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """A program that the kernel refuses: `record` and `doctor` say which, and what the verifier said."""
 import os
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """What `report` makes of a real recording, against the records as read independently."""
 import json
 

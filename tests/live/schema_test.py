@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """The records of schema 1, field by field, as an independent msgpack library reads them."""
 import re
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """The command of the systemd unit, and others that wait for processes: what starts later is seen.
 
 A process starts when the recording already waits. It is taken up once its record "found" has come

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Threads that have slept since before the recording: what they sleep in was never read by them."""
 import harness
 import records

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """User and kernel time: of a request that spins, one that reads /dev/zero, two that call getppid.
 
   spin     no system calls: user time, but for the timer's and the scheduler's work

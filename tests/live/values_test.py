@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Keys and values: of all the kinds there are, at all the times at which they can come."""
 import harness
 import records

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """
 Known answers, values of every kind and GC stress with another Debian's Ruby and libc, in a container:
 the live tests, with their workloads moved there. CORRELATOR_ROOT names the root.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Finding processes to observe: every Ruby process of the machine that publishes the thread-local,
  * as they come and go. Called by a recording, every now and then. Single thread; logs nothing of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "target/discovery/process_filter.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Which processes are wanted, by name and by cgroup. Any thread; holds nothing but its copies; does
  * not log. Facts: cgroups(7), fnmatch(3).

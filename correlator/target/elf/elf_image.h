@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * An ELF file of the target, opened through /proc/PID so that containers and deleted files work.
  * Hostile input: every count, size and offset is bounded, loops end, and at most four tables of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "target/elf/link_map.h"
 
 #include <errno.h>

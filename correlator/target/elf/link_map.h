@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The second way to a thread-local of glibc: what its dynamic loader itself keeps of an object, in
  * the list that it has for debuggers. Module number and static offset are private fields, whose

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A walk over what a process has loaded: one reading of its mappings, and each object opened once,
  * for all that look for something in it. An object that was looked into is not opened again by a

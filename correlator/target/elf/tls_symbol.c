@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "target/elf/tls_symbol.h"
 
 #include <elf.h>

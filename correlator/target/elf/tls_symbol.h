@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Finding the thread-local variable in a live process: which TLS model one loaded object reaches it
  * by, and the module and offset that the dynamic loader gave it. Keeps nothing; single thread; logs

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "target/elf/unwind_table.h"
 
 #include <elf.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Where functions begin, in an ELF file without symbols: by .eh_frame_hdr, which the linker makes
  * for exceptions and which strip(1) leaves. Facts: LSB 5.0 core, 10.6.2; DWARF pointer encodings

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * x86-64 machine code: the length and kind of the instructions at a function's entry, as far as a
  * uprobe's place depends on them, and the instructions of an object that refer to a slot of its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "target/otel/otel_announcement.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * OpenTelemetry's process context of one living process: found in its mappings, read by the rule of
  * its timestamp, and what is kept of it. Holds no resource; single thread; logs what is refused or

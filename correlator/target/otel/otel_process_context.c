@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "target/otel/otel_process_context.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * OpenTelemetry's process context: what a process says of itself in a mapping of its own, and the
  * names behind the indexes of the thread context's attributes. Parsing alone, of bytes that the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What a process, Ruby or not, publishes of OpenTelemetry: the objects with the thread context's
  * variable, and the process context, which names the attributes. What is not there yet is found by

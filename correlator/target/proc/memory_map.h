@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * /proc/PID/maps, parsed, and the files behind it, opened without trusting their paths: in a
  * container a path means something else here, and the process may have put another file there.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Reading another process's memory, or a forged one in tests. Everything in target/ that decodes
  * the target's data takes a memory_reader, so it can be tested and fuzzed without a process. Any

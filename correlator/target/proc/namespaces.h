@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The namespaces of a process, as /proc/PID/ns shows them. Any thread; nothing is kept open; logs
  * in namespaces_check_own_proc alone. Facts: namespaces(7), include/linux/proc_ns.h (v3.8).

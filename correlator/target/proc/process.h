@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A process as /proc shows it, and its identity: a pid alone may be reused, (pid, start time) not.
  * Called by whoever follows processes; any thread; nothing is kept open. Does not log. Facts:

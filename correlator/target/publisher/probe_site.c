@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "target/publisher/probe_site.h"
 
 #include <elf.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Where a uprobe sits: at an instruction that the kernel emulates, at or just after the entry of a
  * function that changes the thread-local, before the change. A single-stepped site costs about

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The loaded objects of a process that define one thread-local: where each lies, its file, where
  * the variable is once the loader has relocated it, and where uprobes go. A process may have

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "target/ruby/ruby_id_table.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The array in a live CRuby that leads from an ID's serial number to its name and its symbol:
  * `ids` in ruby_global_symbols (symbol.c). Every read starts at the table's own address again,

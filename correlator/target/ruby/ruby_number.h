@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Numbers of the target as Ruby prints them. Pure, any thread; independent of the locale. Facts:
  * flo_to_s in numeric.c and rb_float_flonum_value in internal/numeric.h, v3_1_2.

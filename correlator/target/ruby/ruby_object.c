@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "target/ruby/ruby_object.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Objects on the heap of a live CRuby (2.7 to 4.1dev, 64-bit, little-endian): the parts that the
  * symbol table is made of. Works on a copy of an object's first 40 bytes, the smallest slot of any

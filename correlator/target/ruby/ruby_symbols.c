@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "target/ruby/ruby_symbols.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The symbol table of a live CRuby (2.7 to 4.1dev), read from outside: the ID of a key's name,
  * and the name of an ID. No table of versions: the layout is probed with a semantic test.

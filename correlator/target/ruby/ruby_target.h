@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What makes one process Ruby: the object that is its interpreter, its version, its symbol table,
  * and the ID of each wanted key. What is not there yet (a server that boots) is found by a later

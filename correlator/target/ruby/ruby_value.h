@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The text of a captured value (snapshot.h) as it stands in records. Pure but for the names of
  * symbols, which a callback resolves. Any thread; does not log. Facts: special_consts.h,

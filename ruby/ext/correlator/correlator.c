@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fiber_context.h"
 #include "state_object.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "correlator_state.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The table that an observer reads and the thread-local that points to it. The layout and the name
  * of the variable are an ABI shared with the gem ruby-profiler (socketry/ruby-profiler,

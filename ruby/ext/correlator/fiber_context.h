@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Which State is in force in which fiber, and keeping the thread-local of the native thread in step
  * with it across fiber switches, the start and end of threads, and (Ruby 3.3+) threads that move

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "other_publisher.h"
 
 #include <stdatomic.h>

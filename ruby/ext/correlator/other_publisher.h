@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Another extension that publishes the same variable and was loaded after this one: the gem
  * ruby-profiler, when the application loads it later. Ruby loads extensions into one namespace, so

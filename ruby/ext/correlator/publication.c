@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "publication.h"
 
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What each native thread publishes, as we know it: a State that we have put in its
  * ruby_profiler_state, noted down in a thread-local that nobody else can reach, and marked by a

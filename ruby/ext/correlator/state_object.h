@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Correlator::State: an immutable set of key/value pairs as a Ruby object, around one table of
  * correlator_state.h, which it fills, marks and owns. Keys are Symbols, values any objects; an

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Stands in for the gem ruby-profiler (socketry/ruby-profiler, ext/ruby/profiler at 945c8ae) in
  * tests. What other code can notice is as there: the names and linkage of the variable and of the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What an observer would read of the calling thread: the thread-local of a loaded extension, its
  * table, and the pairs by the ABI (key & (capacity - 1), then linear probing). In C because it is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The loops that are timed, in C so that the interpreter adds nothing: system calls, context
  * switches between two threads of this process, changes of the context.

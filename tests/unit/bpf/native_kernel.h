@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The kernel programs' own text, compiled natively for unit tests and the fuzzer: what they call of
  * the kernel's helpers is redirected. Include it first; who does defines the two functions below.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the kernel programs make of a table and its values, in both layouts of strings, and what
  * userspace then prints: bpf/context.bpf.h over forged memory.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """The forward subcommand against collectors that do what they should not. CORRELATOR names the
 binary.
 

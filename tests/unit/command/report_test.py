@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """The report subcommand as a program: exit codes, streams, pipes. CORRELATOR names the binary."""
 import json
 import os

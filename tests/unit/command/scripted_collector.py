@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """A collector that does what a test tells it to, over a real socket: good or bad, byte by byte.
 
 It knows the Fluent Forward protocol by itself, through Python's msgpack, hashlib and ssl alone.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Live processes that stand in for Ruby: copies of the test's own executable, which defines what
  * makes a Ruby that publishes, under a name with "ruby" in it; and a shell that only is called so.

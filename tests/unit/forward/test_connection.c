@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* A connection, and peers at the other end of a real socket that do what they should not. */
 #include <errno.h>
 #include <poll.h>

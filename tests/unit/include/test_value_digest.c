@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include <correlator/value_digest.h>
 
 #include <setjmp.h>

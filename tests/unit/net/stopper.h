@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A thread that stops a waiter once the thread that started it sleeps: whatever that sleeps in is
  * then what the stop has to end.

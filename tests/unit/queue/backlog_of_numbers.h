@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* A backlog of numbered entries, for its tests. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Entries that carry a number, all of one size: [EventTime, {"n": number}]. */
 #pragma once
 

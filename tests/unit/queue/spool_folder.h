@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* A folder with a spool in it, for its tests. */
 #pragma once
 

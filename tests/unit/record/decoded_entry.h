@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * An encoder's bytes, decoded by msgpack-c, and what is expected of their fields.
  */

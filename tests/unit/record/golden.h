@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Golden files: fixtures/golden/NAME, found from this file's own path. With GOLDEN_WRITE=1 in the
  * environment the tests write them instead of comparing.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Entries for tests, built field by field, so that odd ones can be made too.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Recordings with damage in the middle: each record that was not touched is read all the same. */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * fixtures/golden/shop.rec: a small recording whose books balance. The encoder must still write
  * these bytes; tests/unit/report reads them back.

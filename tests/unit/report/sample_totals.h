@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Entries for tests (record/sample.h), added to totals. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 #include "report/own_cost.h"
 #include "report/sample_totals.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* A small ELF file built by hand: one symbol, a few relocations, and whatever a test breaks in it.
  */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Memory of a process that does not exist: one block at a plausible address, which tests fill with
  * what a Ruby, or somebody who means harm, would have there. Reads outside of it fault.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Builds protobuf as a publisher of OpenTelemetry's process context writes it, and as none would.
  */
 #pragma once

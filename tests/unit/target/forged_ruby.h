@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A Ruby's symbol table in forged memory, in each of the layouts that Ruby has had. It holds the
  * operators, a static symbol :request_id, and a dynamic one with a long name.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A live Ruby for tests: started with a script that evaluates the lines it is sent and prints what
  * comes out. `id(:name)` in a line is the symbol's ID by Ruby's own rb_sym2id, as a number.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The object behind a mapping of this process. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* target over this very process and its child, which stand in for Ruby. */
 #include "target/target.h"
 

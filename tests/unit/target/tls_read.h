@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The variable's value in one thread, by the way that the kernel program goes: through the thread's
  * DTV. thread_pointer: fs base (x86-64) or tpidr_el0 (aarch64).

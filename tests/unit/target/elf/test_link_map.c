@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* link_map.c against the loader of this process, and against lists that no loader makes. */
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* object_walk over this very process. */
 #include "target/elf/object_walk.h"
 

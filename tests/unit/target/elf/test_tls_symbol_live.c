@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* tls_symbol.c against objects that the dynamic loader has really loaded: into this process. */
 #include <dlfcn.h>
 #include <errno.h>

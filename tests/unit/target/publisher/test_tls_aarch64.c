@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * tls_symbol.c on what a compiler for aarch64 makes. Nothing of it runs here: the test plays the
  * loader, and writes into the slots what glibc's would.

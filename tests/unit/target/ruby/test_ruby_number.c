@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Numbers as text: known ones, and 20000 random ones against what the Ruby here prints. */
 #include "target/ruby/ruby_number.h"
 

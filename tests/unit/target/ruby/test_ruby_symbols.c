@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* ruby_symbols over forged memory: every layout of the table, and hostile ones. */
 #include "target/ruby/ruby_symbols.h"
 

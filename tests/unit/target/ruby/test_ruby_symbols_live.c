@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* ruby_symbols against the Ruby that is installed: its own rb_sym2id is the truth. */
 #include "target/ruby/ruby_symbols.h"
 
