@@ -208,8 +208,8 @@ class CalibratorTest(harness.LiveTest):
 
     def start(self, *arguments):
         """A recording, and its children. With such a key the target need not be Ruby."""
-        recording = self.enter(Recording(self.output, "-p", self.target, "-k", "otel.trace_id",
-                                         *arguments))
+        recording = self.enter(Recording(self.output, "--force", "-p", self.target, "-k",
+                                         "otel.trace_id", *arguments))
         children = pathlib.Path(f"/proc/{recording.pid}/task/{recording.pid}/children")
         return recording, [int(pid) for pid in children.read_text().split()]
 
