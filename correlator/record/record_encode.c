@@ -25,7 +25,6 @@ static const uint64_t EVENT_TIME_SECONDS_MAX = UINT32_MAX - 2;
 struct record_encoder {
 	msgpack_sbuffer bytes;
 	msgpack_packer packer;
-	size_t entry_count;
 	/* Of the entry under construction: */
 	size_t entry_offset;
 	size_t map_offset;
@@ -58,15 +57,9 @@ const void *record_encoder_bytes(const struct record_encoder *encoder, size_t *r
 	return encoder->bytes.size > 0 ? encoder->bytes.data : NULL;
 }
 
-size_t record_encoder_count(const struct record_encoder *encoder)
-{
-	return encoder->entry_count;
-}
-
 void record_encoder_reset(struct record_encoder *encoder)
 {
 	msgpack_sbuffer_clear(&encoder->bytes);
-	encoder->entry_count = 0;
 }
 
 /* The packer's callback fails only for want of memory. */
@@ -176,7 +169,6 @@ static int end_entry(struct record_encoder *encoder)
 	map_head = encoder->bytes.data + encoder->map_offset;
 	map_head[1] = (char)(encoder->field_count >> 8);
 	map_head[2] = (char)(encoder->field_count & 0xff);
-	encoder->entry_count++;
 	return 0;
 }
 

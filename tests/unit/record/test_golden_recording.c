@@ -161,7 +161,6 @@ static void the_golden_recording_is_what_the_encoder_writes(void **state)
 	add_process(&golden, "exit");
 	add_self(&golden);
 	bytes = record_encoder_bytes(golden.encoder, &size_bytes);
-	assert_int_equal(record_encoder_count(golden.encoder), GOLDEN_RECORDS);
 	golden_compare("shop.rec", bytes, size_bytes);
 	record_encoder_free(golden.encoder);
 }
