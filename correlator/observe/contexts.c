@@ -16,7 +16,7 @@ struct entry {
 	struct context context;
 	uint64_t retired_window; /* after whose drain the snapshot was removed; 0 = it was not */
 	UT_hash_handle hh;
-	char texts[]; /* what context.values point into */
+	const char *values[]; /* of context; behind them the texts */
 };
 
 struct context_table {
@@ -57,11 +57,11 @@ const struct context *context_table_find(struct context_table *table, uint64_t h
 int context_table_add(struct context_table *table, const struct context *context,
 		      size_t value_count)
 {
-	size_t sizes[KEYS_MAX] = { 0 }, total = 0;
+	size_t sizes[KEYS_MAX] = { 0 }, total = value_count * sizeof(char *);
 	struct entry *entry;
 	char *text;
 
-	for (size_t i = 0; i < value_count && i < KEYS_MAX; i++) {
+	for (size_t i = 0; i < value_count; i++) {
 		sizes[i] = context->values[i] ? strlen(context->values[i]) + 1 : 0;
 		total += sizes[i];
 	}
@@ -69,9 +69,10 @@ int context_table_add(struct context_table *table, const struct context *context
 	if (!entry)
 		return -ENOMEM;
 	entry->context = *context;
-	text = entry->texts;
-	for (size_t i = 0; i < KEYS_MAX; i++) {
-		entry->context.values[i] = sizes[i] ? text : NULL;
+	entry->context.values = entry->values;
+	text = (char *)&entry->values[value_count];
+	for (size_t i = 0; i < value_count; i++) {
+		entry->values[i] = sizes[i] ? text : NULL;
 		if (sizes[i])
 			memcpy(text, context->values[i], sizes[i]);
 		text += sizes[i];

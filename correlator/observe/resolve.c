@@ -26,7 +26,8 @@ static int decode(struct context_table *contexts, const struct window *window,
 		  struct session *session, struct observed *process, uint64_t hash)
 {
 	char texts[KEYS_MAX][VALUE_TEXT_BYTES];
-	struct context context = { .hash = hash, .last_window = window->number };
+	const char *values[KEYS_MAX] = { NULL };
+	struct context context = { .hash = hash, .values = values, .last_window = window->number };
 	struct context_snapshot snapshot;
 	/* Most contexts live in one window: their room is wanted for the next ones. One that lives
 	 * on is published anew with its next account, and is known here by then. */
@@ -42,7 +43,7 @@ static int decode(struct context_table *contexts, const struct window *window,
 		if (r == -EAGAIN)
 			r = ruby_value_text(value, NULL, NULL, texts[i]);
 		if (r >= 0)
-			context.values[i] = texts[i];
+			values[i] = texts[i];
 		if (r > 0)
 			context.is_truncated = true;
 	}

@@ -32,7 +32,8 @@ static void remove_snapshot(void *user, uint64_t hash)
 
 static void add(struct context_table *table, uint64_t hash, uint64_t window)
 {
-	struct context context = { .hash = hash, .values = { "x" }, .last_window = window };
+	const char *const values[] = { "x" };
+	struct context context = { .hash = hash, .values = values, .last_window = window };
 
 	assert_int_equal(context_table_add(table, &context, 1), 0);
 }
@@ -41,7 +42,8 @@ static void a_context_is_found_with_its_values(void **state)
 {
 	_cleanup_(context_table_freep) struct context_table *table = context_table_new();
 	char id[] = "req-1";
-	struct context context = { .hash = 77, .values = { id, NULL, "GET /" }, .last_window = 1 };
+	const char *const values[] = { id, NULL, "GET /" };
+	struct context context = { .hash = 77, .values = values, .last_window = 1 };
 	const struct context *found;
 
 	(void)state;
@@ -58,7 +60,8 @@ static void a_context_is_found_with_its_values(void **state)
 static void an_empty_value_is_not_an_absent_one(void **state)
 {
 	_cleanup_(context_table_freep) struct context_table *table = context_table_new();
-	struct context context = { .hash = 1, .values = { "", NULL } };
+	const char *const values[] = { "", NULL };
+	struct context context = { .hash = 1, .values = values };
 
 	(void)state;
 	assert_int_equal(context_table_add(table, &context, 2), 0);

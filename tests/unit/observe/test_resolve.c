@@ -56,7 +56,8 @@ static void a_child_whose_fork_was_not_seen_is_known_by_its_account(void **state
 static void rows_of_one_context_share_its_texts(void **state)
 {
 	_cleanup_(context_table_freep) struct context_table *contexts = context_table_new();
-	const struct context context = { .hash = SOME, .values = { "r1" }, .last_window = 1 };
+	const char *const values[] = { "r1" };
+	const struct context context = { .hash = SOME, .values = values, .last_window = 1 };
 	struct observed_table processes = { .keys = &keys };
 	struct window window = { .end_ktime_ns = END, .number = 2 };
 	struct account_key key = { .context_hash = SOME, .thread_serial = 1, .tgid = PID };

@@ -27,6 +27,7 @@ static const struct key_options keys = { .record_names = { "request_id", "endpoi
 struct fixture {
 	struct window window;
 	struct window_process process;
+	const char *values[2];
 	struct context context;
 };
 
@@ -36,7 +37,8 @@ static int set_up(void **state)
 
 	fixture = (struct fixture){
 		.process = { .pid = 100, .ns_pid = 5 },
-		.context = { .hash = SOME, .values = { "r1", "GET /" } },
+		.values = { "r1", "GET /" },
+		.context = { .hash = SOME, .values = fixture.values },
 	};
 	assert_int_equal(window_init(&fixture.window, &keys), 0);
 	fixture.window.number = 1;
@@ -193,7 +195,7 @@ static void flags_tell_what_was_inherited_and_what_was_cut(void **state)
 
 	row->account.flags = ACCOUNT_INHERITED;
 	fixture->context.is_truncated = true;
-	fixture->context.values[1] = NULL;
+	fixture->values[1] = NULL;
 	window_row_record(&fixture->window, row, values, &record);
 	assert_int_equal(record.flags, CPU_RECORD_INHERITED | CPU_RECORD_TRUNCATED);
 	/* Not "": the context has no such key. */
@@ -205,7 +207,8 @@ static void books_hold_all_accounts_of_their_process(void **state)
 	struct fixture *fixture = *state;
 	struct window *window = &fixture->window;
 	struct window_process second = { .pid = 200 };
-	const struct context other = { .hash = OTHER, .values = { "r2" } };
+	const char *const values[] = { "r2", NULL };
+	const struct context other = { .hash = OTHER, .values = values };
 	struct process_books now = { .epochs[EPOCH & 1].exec_ns = 160 };
 	const struct balance_record *balance;
 
