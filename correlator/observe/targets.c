@@ -29,7 +29,7 @@ static int explain_look_failure(pid_t pid, int r)
 }
 
 /* Keys of OpenTelemetry alone: the process need not be Ruby. */
-static int check_otel_target(struct targets *targets, const struct observed *process)
+static int check_otel_target(const struct observed *process)
 {
 	const struct otel_target *otel = &process->target->otel;
 
@@ -40,10 +40,7 @@ static int check_otel_target(struct targets *targets, const struct observed *pro
 				process->pid, process->comm);
 		return EXIT_CODE_NO_TARGET;
 	}
-	targets->must_publish = true;
-	if (process->state.is_readable)
-		targets->has_published = true;
-	else
+	if (!process->state.is_readable)
 		log_warning("process %d (%s) publishes no context of OpenTelemetry yet: waiting "
 			    "for it to load an object that defines " OTEL_RECORD_SYMBOL
 			    " (OTEP 4947)",
@@ -51,12 +48,13 @@ static int check_otel_target(struct targets *targets, const struct observed *pro
 	return EXIT_CODE_OK;
 }
 
-static int check_target(struct targets *targets, const struct observed *process)
+/* Of one that was named: it is to publish, now or later. Exit code. */
+static int check_target(const struct observed *process)
 {
 	const struct target *target = process->target;
 
 	if (!process->keys->ruby_count)
-		return check_otel_target(targets, process);
+		return check_otel_target(process);
 	if (!target->ruby.is_ruby) {
 		(void)log_error(ENOEXEC,
 				"process %d (%s) is not Ruby: no loaded object of it "
@@ -64,10 +62,7 @@ static int check_target(struct targets *targets, const struct observed *process)
 				process->pid, process->comm);
 		return EXIT_CODE_NO_TARGET;
 	}
-	targets->must_publish = true;
-	if (process->state.is_readable)
-		targets->has_published = true;
-	else
+	if (!process->state.is_readable)
 		log_warning("process %d (%s, Ruby %s) publishes no context yet: waiting for it to "
 			    "load the gem; if it never does, add the gem `correlator` (or "
 			    "`ruby-profiler`) to the application and restart it",
@@ -102,7 +97,7 @@ static int observe_descendants(struct targets *targets, struct session *session,
 	size_t count = 0;
 	int r = process_find_descendants(root, &pids, &count);
 
-	for (size_t i = 0; !r && i < count; i++) {
+	for (size_t i = 0; r == 0 && i < count; i++) {
 		struct observed *process;
 
 		if (observed_find(&targets->processes, pids[i]))
@@ -132,17 +127,20 @@ static int observe_root(struct targets *targets, struct session *session, pid_t 
 	if (!process)
 		return explain_look_failure(pid, -ENOMEM);
 	r = look(targets, process, session);
-	if (r)
+	if (r < 0)
 		return explain_look_failure(pid, r);
 	if (must_publish) {
-		r = check_target(targets, process);
-		if (r)
-			return r;
+		int code = check_target(process);
+
+		if (code != EXIT_CODE_OK)
+			return code;
+		targets->must_publish = true;
+		targets->has_published |= process->state.is_readable;
 	}
 	if (!targets->options->follow_forks)
 		return EXIT_CODE_OK;
 	r = observe_descendants(targets, session, pid);
-	return r ? explain_look_failure(pid, r) : EXIT_CODE_OK;
+	return r < 0 ? explain_look_failure(pid, r) : EXIT_CODE_OK;
 }
 
 /* Where a search reports to. */

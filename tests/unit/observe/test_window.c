@@ -154,10 +154,9 @@ static void time_in_no_context_is_nobodys(void **state)
 	assert_int_equal(balance->losses[COUNTER_CONTEXT_LOST], 0);
 }
 
-static void a_context_that_could_not_be_read_is_unknown(void **state)
+static void expect_unknown(struct fixture *fixture, uint64_t hash, uint64_t lost)
 {
-	struct fixture *fixture = *state;
-	const struct window_row *row = add(fixture, 1, CONTEXT_HASH_UNKNOWN, NULL);
+	const struct window_row *row = add(fixture, 1, hash, NULL);
 	struct process_books now = { .epochs[EPOCH & 1].exec_ns = 50 };
 	const struct balance_record *balance = close_books(fixture, &now);
 	struct record_key values[KEYS_MAX];
@@ -166,24 +165,19 @@ static void a_context_that_could_not_be_read_is_unknown(void **state)
 	window_row_record(&fixture->window, row, values, &record);
 	assert_string_equal(record.keys[0].value, "");
 	assert_int_equal(record.flags, CPU_RECORD_UNKNOWN);
+	assert_int_equal(balance->attributed_ns, 0);
 	assert_int_equal(balance->unattributed_ns, 50);
-	assert_int_equal(balance->losses[COUNTER_CONTEXT_LOST], 0);
+	assert_int_equal(balance->losses[COUNTER_CONTEXT_LOST], lost);
+}
+
+static void a_context_that_could_not_be_read_is_unknown(void **state)
+{
+	expect_unknown(*state, CONTEXT_HASH_UNKNOWN, 0);
 }
 
 static void a_context_whose_values_are_gone_is_unknown_and_counted(void **state)
 {
-	struct fixture *fixture = *state;
-	const struct window_row *row = add(fixture, 1, SOME, NULL);
-	struct process_books now = { .epochs[EPOCH & 1].exec_ns = 50 };
-	const struct balance_record *balance = close_books(fixture, &now);
-	struct record_key values[KEYS_MAX];
-	struct cpu_record record;
-
-	window_row_record(&fixture->window, row, values, &record);
-	assert_int_equal(record.flags, CPU_RECORD_UNKNOWN);
-	assert_int_equal(balance->attributed_ns, 0);
-	assert_int_equal(balance->unattributed_ns, 50);
-	assert_int_equal(balance->losses[COUNTER_CONTEXT_LOST], 1);
+	expect_unknown(*state, SOME, 1);
 }
 
 static void flags_tell_what_was_inherited_and_what_was_cut(void **state)
