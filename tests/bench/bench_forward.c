@@ -139,24 +139,32 @@ static void run(const char *text, uint64_t count, bool is_outage)
 	backlog_free(backlog);
 }
 
-/* [tag, bin 32, {"size": n, "chunk": id}]: as much of it as is needed to find its end. */
+/* A bin's length has 1, 2 or 4 bytes (c4, c5, c6), the first the highest. */
+static const unsigned char *bin_end(const unsigned char *mark)
+{
+	size_t size = 0, bytes = (size_t)1 << (*mark - 0xc4);
+
+	if (*mark < 0xc4 || *mark > 0xc6) {
+		(void)fprintf(stderr, "sink: no bin\n");
+		exit(1);
+	}
+	for (size_t i = 1; i <= bytes; i++)
+		size = size << 8 | mark[i];
+	return mark + 1 + bytes + size;
+}
+
+/* [tag, bin, {"size": n, "chunk": id}]: as much of it as is needed to find its end. */
 static size_t answer(int fd, const unsigned char *bytes, size_t available_bytes)
 {
 	char ack[] = "\x81\xa3"
 		     "ack\xb8"
 		     "012345678901234567890123";
 	const unsigned char *at = bytes + 1, *end;
-	uint32_t size;
 
 	if (available_bytes < 64)
 		return 0;
 	at += *at == 0xd9 ? 2 + at[1] : 1 + (*at & 0x1f);
-	if (*at != 0xc6) {
-		(void)fprintf(stderr, "sink: no bin 32\n");
-		exit(1);
-	}
-	memcpy(&size, at + 1, sizeof(size));
-	at += 5 + (size_t)ntohl(size);
+	at = bin_end(at);
 	/* The id ends the option map, where it ends the message. */
 	if (bytes + available_bytes < at + 8 + ID_BYTES)
 		return 0;
