@@ -16,6 +16,7 @@
 #include "command/command.h"
 #include "observe/key_options.h"
 #include "probe/features.h"
+#include "probe/load.h"
 #include "target/elf/tls_symbol.h"
 #include "target/otel/otel_target.h"
 #include "target/proc/namespaces.h"
@@ -159,22 +160,22 @@ static void describe_own_namespaces(void)
 static int describe_programs(const char *mode, const struct session_options *options)
 {
 	struct refusal refusal;
-	int result = features_try_load(options, &refusal);
+	int r = load_try(options, &refusal);
 
-	if (!result) {
+	if (r == 0) {
 		doctor_say(VERDICT_OK, "programs", "loaded and verified: %s", mode);
 		return 0;
 	}
 	if (!refusal.program[0]) {
 		doctor_say(VERDICT_BAD, "programs", "the kernel refuses them: %s: %s", mode,
-			   strerror(-result));
-		return result;
+			   strerror(-r));
+		return r;
 	}
 	doctor_say(VERDICT_BAD, "programs", "the verifier refuses %s: %s: %s", refusal.program,
-		   mode, strerror(-result));
+		   mode, strerror(-r));
 	for (size_t i = 0; i < REFUSAL_LINES_MAX && refusal.lines[i][0]; i++)
 		(void)printf("%*s%s\n", DOCTOR_INDENT, "", refusal.lines[i]);
-	return result;
+	return r;
 }
 
 /* Number of ways to record whose programs are refused. */
@@ -189,12 +190,12 @@ static int try_programs(void)
 		{ "--lean", { .has_kernel_split = true, .is_lean = true } },
 		{ "--no-kernel-split", { 0 } },
 	};
-	int refused = 0, result = 0;
+	int refused = 0, r = 0;
 
 	/* Without the privilege it is the same of each. */
-	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]) && result != -EPERM; i++) {
-		result = describe_programs(modes[i].name, &modes[i].options);
-		refused += result != 0;
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]) && r != -EPERM; i++) {
+		r = describe_programs(modes[i].name, &modes[i].options);
+		refused += r != 0;
 	}
 	return refused;
 }
@@ -364,28 +365,28 @@ static int examine_process(const struct arguments *arguments)
 {
 	_cleanup_(target_freep) struct target *target = NULL;
 	struct target_keys keys = key_options_target(&arguments->keys);
-	int result;
+	int r;
 
 	if (namespaces_check_own_proc())
 		return EXIT_CODE_UNSUPPORTED;
 	/* Also what none of the keys asks for. */
 	keys.wants_ruby = keys.wants_otel = true;
-	result = target_open(arguments->pid, NULL, &keys, &target);
-	if (result == 0)
-		result = target_refresh(target);
-	if (result == -ESRCH) {
-		(void)log_error(result, "there is no process %d", arguments->pid);
+	r = target_open(arguments->pid, NULL, &keys, &target);
+	if (r == 0)
+		r = target_refresh(target);
+	if (r == -ESRCH) {
+		(void)log_error(r, "there is no process %d", arguments->pid);
 		return EXIT_CODE_NO_TARGET;
 	}
-	if (result == -EPERM || result == -EACCES) {
-		(void)log_error(result,
+	if (r == -EPERM || r == -EACCES) {
+		(void)log_error(r,
 				"not allowed to read process %d: run as its user, as root, or with "
 				"CAP_SYS_PTRACE",
 				arguments->pid);
 		return EXIT_CODE_UNSUPPORTED;
 	}
-	if (result < 0) {
-		(void)log_error_errno(result, "cannot look at process %d", arguments->pid);
+	if (r < 0) {
+		(void)log_error_errno(r, "cannot look at process %d", arguments->pid);
 		return EXIT_CODE_FAILURE;
 	}
 	return describe_target(target, &arguments->keys) ? EXIT_CODE_NO_TARGET : EXIT_CODE_OK;

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "probe/session_internal.h"
+#include "probe/open_session.h"
 
 enum {
 	DRAIN_BATCH = 4096
@@ -46,23 +46,23 @@ static int end_window(struct session *session, bool is_last)
 		ROUNDS_MAX = 64
 	};
 	struct correlator_bpf__bss *shared = session->skeleton->bss;
-	int result = 0;
+	int r = 0;
 
 	/* The context of a running thread can be read only until then. */
 	if (is_last)
-		result = collector_interrupt_cpus(session);
-	if (is_last && !result)
-		result = stop_programs(session);
-	if (result)
-		return result;
+		r = collector_interrupt_cpus(session);
+	if (is_last && r == 0)
+		r = stop_programs(session);
+	if (r < 0)
+		return r;
 	__atomic_add_fetch(&shared->current_epoch, 1, __ATOMIC_SEQ_CST);
 	for (int round = 0; round < ROUNDS_MAX; round++) {
-		result = is_last ? 0 : collector_interrupt_cpus(session);
+		r = is_last ? 0 : collector_interrupt_cpus(session);
 		__atomic_store_n(&shared->stragglers, 0, __ATOMIC_SEQ_CST);
-		if (!result)
-			result = collector_run_tasks(session, COLLECT_PHASE_FLUSH);
-		if (result || !__atomic_load_n(&shared->stragglers, __ATOMIC_SEQ_CST))
-			return result;
+		if (r == 0)
+			r = collector_run_tasks(session, COLLECT_PHASE_FLUSH);
+		if (r || !__atomic_load_n(&shared->stragglers, __ATOMIC_SEQ_CST))
+			return r;
 	}
 	return -EBUSY;
 }
@@ -72,7 +72,7 @@ static int drain_epoch(struct session *session, int fd, session_account_fn on_ac
 {
 	__u32 position, count;
 	void *in = NULL;
-	int failed, result;
+	int failed, r;
 
 	do {
 		count = DRAIN_BATCH;
@@ -83,9 +83,9 @@ static int drain_epoch(struct session *session, int fd, session_account_fn on_ac
 		for (__u32 i = 0; i < count; i++) {
 			if (calibration_owns(session->calibration, session->keys[i].tgid))
 				continue;
-			result = on_account(context, &session->keys[i], &session->accounts[i]);
-			if (result)
-				return result;
+			r = on_account(context, &session->keys[i], &session->accounts[i]);
+			if (r < 0)
+				return r;
 		}
 		in = &position;
 	} while (!failed);
@@ -107,19 +107,19 @@ int session_flush(struct session *session, bool is_last, session_account_fn on_a
 	struct bpf_map *maps[] = { session->skeleton->maps.accounts_a,
 				   session->skeleton->maps.accounts_b };
 	uint32_t epoch = session->skeleton->bss->current_epoch;
-	int result = allocate_batch(session);
+	int r = allocate_batch(session);
 
-	if (!result)
-		result = collector_read_sleepers(session);
-	if (!result)
-		result = end_window(session, is_last);
-	if (result)
-		return log_error_errno(result, "cannot write up the open intervals");
+	if (r == 0)
+		r = collector_read_sleepers(session);
+	if (r == 0)
+		r = end_window(session, is_last);
+	if (r < 0)
+		return log_error_errno(r, "cannot write up the open intervals");
 	*ret_end_ktime_ns = clock_monotonic_ns();
 	*ret_epoch = epoch;
-	result = drain_epoch(session, bpf_map__fd(maps[epoch & 1]), on_account, context);
-	if (result)
-		return log_error_errno(result, "cannot drain the accounts");
+	r = drain_epoch(session, bpf_map__fd(maps[epoch & 1]), on_account, context);
+	if (r < 0)
+		return log_error_errno(r, "cannot drain the accounts");
 	if (session->calibration)
 		calibration_forget(session, session->calibration);
 	/* No program adds to it until the window after the one that is open. */

@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "probe/calibrator.h"
-#include "probe/session_internal.h"
+#include "probe/open_session.h"
 
 #define FIRST_WAIT_NS (5ULL * 1000 * 1000 * 1000)
 #define FIRST_POLL_MS 5
@@ -74,13 +74,13 @@ static int observe_process(struct session *session, struct calibration *calibrat
 	const struct process_config config = {
 		.flags = session->options.watches_otel ? PROCESS_HAS_OTEL : 0,
 	};
-	int result = session_set_process(session, calibration->pid, &config);
+	int r = session_set_process(session, calibration->pid, &config);
 
-	if (!result)
-		result = session_register_threads(session);
-	if (!result && write(*release_fd, "g", 1) != 1)
-		result = -errno;
-	return result;
+	if (r == 0)
+		r = session_register_threads(session);
+	if (r == 0 && write(*release_fd, "g", 1) != 1)
+		r = -errno;
+	return r;
 }
 
 static int await_samples(struct calibration *calibration)
@@ -102,7 +102,7 @@ int session_start_calibration(struct session *session)
 	_cleanup_(calibration_freep) struct calibration *calibration =
 		calloc(1, sizeof(*calibration));
 	_cleanup_fd_ int release_fd = -1;
-	int result;
+	int r;
 
 	if (!calibration)
 		return log_error_errno(ENOMEM, "cannot measure the cost of a system call");
@@ -112,13 +112,13 @@ int session_start_calibration(struct session *session)
 		calibration->samples = NULL;
 		return log_error_errno(errno, "cannot measure the cost of a system call");
 	}
-	result = start_process(session, calibration, &release_fd);
-	if (!result)
-		result = observe_process(session, calibration, &release_fd);
-	if (!result)
-		result = await_samples(calibration);
-	if (result)
-		return log_error_errno(result, "cannot measure the cost of a system call");
+	r = start_process(session, calibration, &release_fd);
+	if (r == 0)
+		r = observe_process(session, calibration, &release_fd);
+	if (r == 0)
+		r = await_samples(calibration);
+	if (r < 0)
+		return log_error_errno(r, "cannot measure the cost of a system call");
 	session->calibration = TAKE_PTR(calibration);
 	return 0;
 }

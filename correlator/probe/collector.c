@@ -5,7 +5,7 @@
 #include <bpf/bpf.h>
 
 #include "base/cleanup.h"
-#include "probe/session_internal.h"
+#include "probe/open_session.h"
 
 static int run_iterator(const struct bpf_link *iterator)
 {

@@ -12,7 +12,7 @@
 #include <bpf/libbpf.h>
 
 #include "probe/load.h"
-#include "probe/session_internal.h"
+#include "probe/open_session.h"
 
 /* Capability numbers newer than the build machine's headers may know:
  * include/uapi/linux/capability.h. */
@@ -196,13 +196,4 @@ size_t features_look(struct feature ret_features[static FEATURES_MAX])
 	}
 	look_at_task_storage(ret_features, &count);
 	return count;
-}
-
-int features_try_load(const struct session_options *options, struct refusal *ret_refusal)
-{
-	struct correlator_bpf *skeleton = NULL;
-	int result = load_programs(options, &skeleton, ret_refusal);
-
-	correlator_bpf__destroy(skeleton);
-	return result;
 }

@@ -40,12 +40,6 @@ enum {
  */
 size_t features_look(struct feature ret_features[static FEATURES_MAX]);
 
-/*
- * Loads for real every program that a recording with these options would, and throws them away. 0,
- * or -errno, and *ret_refusal is what the verifier said. Does not log.
- */
-int features_try_load(const struct session_options *options, struct refusal *ret_refusal);
-
 /* Whether a program may read another task's memory: bpf_copy_from_user_task(), since v5.18. */
 bool features_can_read_tasks(void);
 

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "probe/features.h"
-#include "probe/session_internal.h"
+#include "probe/open_session.h"
 
 DEFINE_CLEANUP(struct correlator_bpf *, correlator_bpf__destroy);
 
@@ -76,17 +76,17 @@ int load_programs(const struct session_options *options, struct correlator_bpf *
 		  struct refusal *ret_refusal)
 {
 	_cleanup_(correlator_bpf__destroyp) struct correlator_bpf *skeleton = NULL;
-	int result;
+	int r;
 
 	refusal_listen(ret_refusal);
 	skeleton = correlator_bpf__open();
-	result = skeleton ? configure(skeleton, options) : -errno;
-	if (!result)
-		result = correlator_bpf__load(skeleton);
+	r = skeleton ? configure(skeleton, options) : -errno;
+	if (r == 0)
+		r = correlator_bpf__load(skeleton);
 	refusal_listen(NULL);
-	if (!result)
+	if (r == 0)
 		*ret_skeleton = TAKE_PTR(skeleton);
-	return result;
+	return r;
 }
 
 /* Number of features that are absent; each is logged with what to do. */
@@ -138,4 +138,13 @@ int load_explain(int error, const struct refusal *refusal)
 			 "the kernel refused the BPF programs: %s; "
 			 "`correlator record -v` shows why",
 			 strerror(-error));
+}
+
+int load_try(const struct session_options *options, struct refusal *ret_refusal)
+{
+	struct correlator_bpf *skeleton = NULL;
+	int r = load_programs(options, &skeleton, ret_refusal);
+
+	correlator_bpf__destroy(skeleton);
+	return r;
 }

@@ -23,3 +23,6 @@ int load_programs(const struct session_options *options, struct correlator_bpf *
  *   -ENOTSUP  the kernel lacks something (named in the message)
  */
 int load_explain(int error, const struct refusal *refusal);
+
+/* Loads for real, and throws all of it away: 0 or -errno as load_programs(). Not logged. */
+int load_try(const struct session_options *options, struct refusal *ret_refusal);

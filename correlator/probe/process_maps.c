@@ -5,7 +5,7 @@
 #include <bpf/bpf.h>
 
 #include "base/log.h"
-#include "probe/session_internal.h"
+#include "probe/open_session.h"
 
 int session_set_process(struct session *session, pid_t tgid, const struct process_config *config)
 {
@@ -31,23 +31,15 @@ int session_set_process(struct session *session, pid_t tgid, const struct proces
 int session_set_otel(struct session *session, pid_t tgid, const struct otel_config *config)
 {
 	__u32 key = (__u32)tgid;
-	int result = 0;
+	int r = 0;
 
 	if (bpf_map_update_elem(bpf_map__fd(session->skeleton->maps.otel_processes), &key, config,
 				BPF_ANY))
 		return log_error_errno(errno, "cannot configure OpenTelemetry in process %d", tgid);
 	/* Twice, as session_register_threads(). */
-	for (int pass = 0; !result && pass < 2; pass++)
-		result = collector_run_tasks(session, COLLECT_PHASE_OTEL);
-	return result ? log_error_errno(result, "cannot walk the machine's tasks") : 0;
-}
-
-int session_get_process(struct session *session, pid_t tgid, struct process_config *ret_config)
-{
-	__u32 key = (__u32)tgid;
-	int fd = bpf_map__fd(session->skeleton->maps.processes);
-
-	return bpf_map_lookup_elem(fd, &key, ret_config) ? -errno : 0;
+	for (int pass = 0; r == 0 && pass < 2; pass++)
+		r = collector_run_tasks(session, COLLECT_PHASE_OTEL);
+	return r < 0 ? log_error_errno(r, "cannot walk the machine's tasks") : 0;
 }
 
 void session_remove_process(struct session *session, pid_t tgid)
@@ -78,4 +70,17 @@ int session_get_books(struct session *session, pid_t tgid, struct process_books 
 	int fd = bpf_map__fd(session->skeleton->maps.books);
 
 	return bpf_map_lookup_elem(fd, &key, ret_books) ? -errno : 0;
+}
+
+int session_register_threads(struct session *session)
+{
+	int r = 0;
+
+	session->has_new_sleepers = true;
+	/* Twice: a thread that an unknown one made meanwhile may have got a tid behind the walk. */
+	for (int pass = 0; r == 0 && pass < 2; pass++)
+		r = collector_run_tasks(session, COLLECT_PHASE_REGISTER);
+	if (r < 0)
+		return log_error_errno(r, "cannot walk the machine's tasks");
+	return 0;
 }

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "probe/features.h"
 #include "probe/load.h"
-#include "probe/session_internal.h"
+#include "probe/open_session.h"
 
 DEFINE_CLEANUP(struct session *, session_free);
 
@@ -75,24 +75,24 @@ int session_open(const struct session_options *options, struct session **ret_ses
 {
 	_cleanup_(session_freep) struct session *session = calloc(1, sizeof(*session));
 	struct refusal refusal;
-	int result;
+	int r;
 
 	if (!session)
 		return log_error_errno(ENOMEM, "cannot start a session");
 	session->options = *options;
 	session->stats_fd = -1;
 	session->mode = options->is_lean ? SESSION_MODE_LEAN : SESSION_MODE_EXACT;
-	result = load_programs(options, &session->skeleton, &refusal);
-	if (result)
-		return load_explain(result, &refusal);
+	r = load_programs(options, &session->skeleton, &refusal);
+	if (r < 0)
+		return load_explain(r, &refusal);
 	session->has_uprobe_multi =
 		bpf_program__expected_attach_type(session->skeleton->progs.on_load) ==
 		(enum bpf_attach_type)FEATURE_ATTACH_TYPE_UPROBE_MULTI;
-	result = introduce_observer(session);
-	if (!result)
-		result = prepare_maps(session);
-	if (result)
-		return result;
+	r = introduce_observer(session);
+	if (r == 0)
+		r = prepare_maps(session);
+	if (r < 0)
+		return r;
 	if (options->measures_programs)
 		session->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 	*ret_session = TAKE_PTR(session);
@@ -150,19 +150,6 @@ int session_attach(struct session *session)
 	return 0;
 }
 
-int session_register_threads(struct session *session)
-{
-	int result = 0;
-
-	session->has_new_sleepers = true;
-	/* Twice: a thread that an unknown one made meanwhile may have got a tid behind the walk. */
-	for (int pass = 0; !result && pass < 2; pass++)
-		result = collector_run_tasks(session, COLLECT_PHASE_REGISTER);
-	if (result)
-		return log_error_errno(result, "cannot walk the machine's tasks");
-	return 0;
-}
-
 static bool is_uprobed(const struct session *session, const struct stat *file)
 {
 	for (size_t i = 0; i < session->file_count; i++)
@@ -176,7 +163,7 @@ int session_attach_uprobes(struct session *session, int fd, const uint64_t *file
 			   size_t count)
 {
 	struct stat file;
-	int result;
+	int r;
 
 	if (session->mode != SESSION_MODE_EXACT)
 		return 0;
@@ -186,10 +173,10 @@ int session_attach_uprobes(struct session *session, int fd, const uint64_t *file
 		return 0;
 	if (session->file_count == UPROBED_FILES_MAX)
 		return log_error_errno(ENOSPC, "too many objects to probe");
-	result = uprobe_attach(session, session->skeleton->progs.on_context_change, 0, fd,
-			       file_offsets, count);
-	if (result)
-		return log_error_errno(result, "cannot attach uprobes");
+	r = uprobe_attach(session, session->skeleton->progs.on_context_change, 0, fd, file_offsets,
+			  count);
+	if (r < 0)
+		return log_error_errno(r, "cannot attach uprobes");
 	session->files[session->file_count].device = file.st_dev;
 	session->files[session->file_count++].inode = file.st_ino;
 	return 0;
@@ -198,7 +185,7 @@ int session_attach_uprobes(struct session *session, int fd, const uint64_t *file
 int session_attach_loader(struct session *session, pid_t pid, int fd, uint64_t file_offset)
 {
 	struct stat file;
-	int result;
+	int r;
 
 	if (fstat(fd, &file))
 		return -errno;
@@ -206,10 +193,10 @@ int session_attach_loader(struct session *session, pid_t pid, int fd, uint64_t f
 		if (session->links[i].pid == pid && session->links[i].inode == file.st_ino)
 			return 0;
 	uprobe_detach(session, pid);
-	result = uprobe_attach(session, session->skeleton->progs.on_load, pid, fd, &file_offset, 1);
-	if (!result)
+	r = uprobe_attach(session, session->skeleton->progs.on_load, pid, fd, &file_offset, 1);
+	if (r == 0)
 		session->links[session->link_count - 1].inode = file.st_ino;
-	return result;
+	return r;
 }
 
 int session_events_fd(const struct session *session)
@@ -226,4 +213,84 @@ int session_read_events(struct session *session, session_event_fn on_event, void
 	count = ring_buffer__consume(session->ring);
 	session->on_event = NULL;
 	return count;
+}
+
+enum session_mode session_get_mode(const struct session *session)
+{
+	return session->mode;
+}
+
+bool session_has_kernel_split(const struct session *session)
+{
+	return session->options.has_kernel_split && session->mode != SESSION_MODE_SWITCH_ONLY;
+}
+
+static void detach(struct bpf_link **link)
+{
+	(void)bpf_link__destroy(*link);
+	*link = NULL;
+}
+
+static int step_to_lean(struct session *session)
+{
+	struct correlator_bpf *skeleton = session->skeleton;
+
+	/* First every boundary reads, then the probes go: no change of context is missed between.
+	 */
+	__atomic_store_n(&skeleton->bss->is_lean, 1, __ATOMIC_SEQ_CST);
+	if (session->options.has_kernel_split) {
+		skeleton->links.on_sys_enter_lean =
+			bpf_program__attach(skeleton->progs.on_sys_enter_lean);
+		if (!skeleton->links.on_sys_enter_lean)
+			return log_error_errno(errno, "cannot attach to sys_enter");
+		detach(&skeleton->links.on_sys_enter);
+	}
+	uprobe_detach(session, 0);
+	if (session->calibration)
+		calibration_renew(session->calibration);
+	return 0;
+}
+
+int session_step_down(struct session *session, enum session_mode mode)
+{
+	struct correlator_bpf *skeleton = session->skeleton;
+	int r = 0;
+
+	if (session->mode == SESSION_MODE_EXACT && mode >= SESSION_MODE_LEAN)
+		r = step_to_lean(session);
+	if (r == 0 && mode == SESSION_MODE_SWITCH_ONLY) {
+		detach(&skeleton->links.on_sys_enter);
+		detach(&skeleton->links.on_sys_enter_lean);
+		detach(&skeleton->links.on_sys_exit);
+		if (session->calibration)
+			calibration_end(session->calibration);
+	}
+	if (r == 0)
+		session->mode = mode;
+	return r;
+}
+
+/* What the kernel measured of our programs. */
+size_t session_read_programs(const struct session *session,
+			     struct session_program ret_programs[static SESSION_PROGRAMS_MAX])
+{
+	struct bpf_program *program;
+	uint64_t runs = 0;
+	size_t count = 0;
+
+	bpf_object__for_each_program(program, session->skeleton->obj) {
+		struct bpf_prog_info info = { 0 };
+		uint32_t size = sizeof(info);
+		int fd = bpf_program__fd(program);
+
+		if (fd < 0 || count == SESSION_PROGRAMS_MAX ||
+		    bpf_obj_get_info_by_fd(fd, &info, &size))
+			continue;
+		ret_programs[count].name = bpf_program__name(program);
+		ret_programs[count].run_count = info.run_cnt;
+		ret_programs[count++].run_ns = info.run_time_ns;
+		runs += info.run_cnt;
+	}
+	/* The scheduler's runs all the time: no runs at all means that none are counted. */
+	return runs ? count : 0;
 }

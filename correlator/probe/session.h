@@ -51,8 +51,6 @@ int session_set_process(struct session *session, pid_t tgid, const struct proces
  * PROCESS_HAS_OTEL on. Errors as there.
  */
 int session_set_otel(struct session *session, pid_t tgid, const struct otel_config *config);
-/* Copies the config that the kernel side holds. 0, -ENOENT. */
-int session_get_process(struct session *session, pid_t tgid, struct process_config *ret_config);
 /* Forgets a process that has ended. */
 void session_remove_process(struct session *session, pid_t tgid);
 

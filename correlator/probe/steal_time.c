@@ -13,7 +13,7 @@
 #include <cpuid.h>
 #endif
 
-#include "probe/session_internal.h"
+#include "probe/open_session.h"
 
 /* KVM as the hypervisor, and it keeps the figure: Documentation/virt/kvm/x86/cpuid.rst. */
 static bool host_tells_steal_time(void)

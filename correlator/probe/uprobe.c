@@ -16,7 +16,7 @@
 
 #include "base/cleanup.h"
 #include "probe/features.h"
-#include "probe/session_internal.h"
+#include "probe/open_session.h"
 
 /* The part of union bpf_attr that BPF_LINK_CREATE reads for uprobe_multi: include/uapi/linux/bpf.h,
  * v6.6 (link_create.uprobe_multi). */

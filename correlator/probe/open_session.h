@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the files of probe/ share of a session; nobody else includes this. */
+/* A session from the inside, for the files of probe/ that carry out its parts; for nobody else. */
 #pragma once
 
 #include "probe/session.h"
