@@ -34,7 +34,7 @@ static __always_inline void charge_overflow(struct thread_state *thread)
 /*
  * Makes the snapshot that the thread holds known under its hash: when an account is opened for it,
  * which is once a window, not at each change of context. So whatever userspace removes meanwhile is
- * there anew, or is still decoded, when the account is drained (attribution/contexts.h). False:
+ * there anew, or is still decoded, when the account is drained (observe/contexts.h). False:
  * there is no room.
  */
 static __always_inline bool charge_publish_snapshot(struct thread_state *thread, __u64 hash)

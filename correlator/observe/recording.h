@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A recording from start to end: target -> probe -> attribution -> output, driven by one loop.
+ * A recording from start to end: target -> probe -> observe -> record -> queue -> forward,
+ * driven by one loop.
  * Single thread; owns everything until recording_free.
  */
 #pragma once
@@ -43,8 +44,9 @@ struct recording_options {
 };
 
 /*
- * Checks the targets, loads, attaches, opens the output. Logs. Returns an exit code (command.h);
- * on EXIT_CODE_OK *ret_recording is the caller's. options are borrowed for the recording's life.
+ * Checks the targets, loads, attaches, opens the output. Logs. Returns an exit code
+ * (base/exit_code.h); on EXIT_CODE_OK *ret_recording is the caller's. options are borrowed for the
+ * recording's life.
  */
 int recording_start(const struct recording_options *options, struct recording **ret_recording);
 

@@ -13,8 +13,8 @@
  *   TEXT       text, borrowed; fit for UTF-8, NUL-terminated
  *   TEXTS      a list of texts: member and member_count
  *   SWITCH     not encoded: a bool that says whether others are
- *   KEYS       the configured keys under their own names (struct record_key): member and
- * member_count FLAGS      a list of names of enum cpu_record_flags; left out when it is empty
+ *   KEYS       the configured keys, each under its own name: member and member_count
+ *   FLAGS      a list of names of enum cpu_record_flags; left out when it is empty
  *   COUNTERS   each of correlator/counters.h, under its name
  *   FILL       entries of a map in use, and as field_max how many it holds; limit 0 = left out
  *   PROGRAMS   of each kernel program bpf_NAME_runs and bpf_NAME_ns: member and member_count
