@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Sourced by what fetches from other suites of Debian: the mirror that apt is configured with, and
 # an apt of its own that leaves the machine's alone. Messages of the tools go to a LOG.
-attempts=3
+attempts=5
 
 # The mirror of the distribution itself. Cloud images name a file with a list of mirrors instead.
 find_mirror() {
@@ -23,11 +23,12 @@ can_get() {
 }
 
 # mirror_of SUITE LOG: old suites move to the archive, which some mirrors have beside the living ones.
-# The mirror is in $mirror, files go to $folder.
+# The mirror is in $mirror. Several may be asked for at once: what is fetched lies beside the LOG, of
+# which each has its own.
 mirror_of() {
 	for place in "$mirror" "${mirror%/debian}/debian-archive/debian"; do
-		if can_get "$place/dists/$1/Release" "$folder/$1.release" "$2"; then
-			rm -f "$folder/$1.release"
+		if can_get "$place/dists/$1/Release" "$2.release" "$2"; then
+			rm -f "$2.release"
 			printf '%s\n' "$place"
 			return
 		fi
@@ -49,11 +50,12 @@ set_up_apt() {
 	private_apt "$own_apt" apt-get -qq update >>"$own_log" 2>&1
 }
 
-# private_apt APT TOOL ARGUMENT...
+# private_apt APT TOOL ARGUMENT...: of this machine's packages, or those of $architecture.
 private_apt() {
 	own_apt=$1 tool=$2
 	shift 2
-	"$tool" -o Dir::Etc::sourcelist="$own_apt/sources.list" \
+	"$tool" ${architecture:+-o APT::Architecture="$architecture" -o APT::Architectures="$architecture"} \
+		-o Dir::Etc::sourcelist="$own_apt/sources.list" \
 		-o Dir::Etc::sourceparts="$own_apt/parts" -o Dir::State="$own_apt" \
 		-o Dir::State::status=/dev/null -o Dir::Cache="$own_apt/cache" \
 		-o Acquire::Languages=none -o Acquire::Check-Valid-Until=false \
