@@ -11,6 +11,6 @@ Gem::Specification.new do |spec|
   spec.authors = ["The Correlator authors"]
   spec.required_ruby_version = ">= 2.7"
   spec.files = Dir.chdir(__dir__) { Dir["lib/**/*.rb", "ext/**/*.{c,h,rb}", "README.md", "LICENSE"] }
-  spec.extensions = ["ext/correlator/extconf.rb"]
+  spec.extensions = ["ext/correlator/extconf.rb", "ext/upstream_threads/extconf.rb"]
   spec.require_paths = ["lib"]
 end

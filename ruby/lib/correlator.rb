@@ -24,6 +24,7 @@ module Correlator
   if defined?(::Ruby::Profiler::State)
     # A second variable would leave an observer to guess which one is the true one.
     require "correlator/upstream"
+    require "correlator/upstream_threads" if ENV["RUBY_MN_THREADS"].to_i.positive?
     extend Upstream
   else
     require "correlator/correlator"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # frozen_string_literal: true
 
+require "fileutils"
 require "json"
 require "net/http"
 require "socket"
@@ -14,11 +15,11 @@ class FixturesTest < Minitest::Test
   LOAD_PATH = $LOAD_PATH.select do |path|
     %w[correlator.rb ground_truth.so].any? { |file| File.exist?("#{path}/#{file}") }
   end.freeze
-  RUBY = [RbConfig.ruby, *LOAD_PATH.flat_map { |path| ["-I", path] }].freeze
 
-  def run_workload(name, *arguments, environment: {})
+  def run_workload(name, *arguments, environment: {}, load_path: LOAD_PATH)
     truth = {}
-    command = [environment, *RUBY, "#{FIXTURES}/#{name}.rb", *arguments.map(&:to_s)]
+    command = [environment, RbConfig.ruby, *load_path.flat_map { |path| ["-I", path] },
+               "#{FIXTURES}/#{name}.rb", *arguments.map(&:to_s)]
     IO.popen(command, "r+") do |workload|
       assert_match(/\Aready #{workload.pid}\n\z/, workload.gets)
       workload.puts "go"
@@ -40,6 +41,33 @@ class FixturesTest < Minitest::Test
     assert_in_delta 2_000_000, truth["spin-000000"], 400_000
     assert_in_delta 4_000_000, truth["spin-000004"], 400_000
     assert_operator truth["sleep-000003"], :<, 500_000
+  end
+
+  # Its own calls of its functions would not be seen from outside.
+  def test_charges_are_right_where_ruby_binds_functions_of_extensions_to_themselves
+    skip "a linker of before 2.36" unless `ld --help`.include?("-Bno-symbolic")
+    Dir.mktmpdir do |folder|
+      File.write("#{folder}/symbolic.rb", <<~RUBY)
+        [RbConfig::CONFIG, RbConfig::MAKEFILE_CONFIG].each do |config|
+          config["LDFLAGS"] += " -Wl,-Bsymbolic-functions"
+        end
+      RUBY
+      build_gem(folder, [RbConfig.ruby, "-rrbconfig", "-r#{folder}/symbolic.rb"])
+      truth = run_workload("sequential", 8, load_path: ["#{folder}/lib", *LOAD_PATH])
+      assert_equal 9, truth.size
+      assert_in_delta 2_000_000, truth["spin-000000"], 400_000
+    end
+  end
+
+  def build_gem(folder, ruby)
+    source = File.expand_path("..", __dir__)
+    FileUtils.cp_r("#{source}/lib", folder)
+    FileUtils.cp_r("#{source}/ext/correlator", "#{folder}/ext")
+    flags = IO.popen([*ruby, "#{FIXTURES}/ground_truth/link_flags.rb"], &:read)
+    refute_empty flags
+    assert system(*ruby, "extconf.rb", "--quiet", chdir: "#{folder}/ext")
+    assert system("make", "--silent", "LOCAL_LIBS=#{flags}", chdir: "#{folder}/ext")
+    FileUtils.cp("#{folder}/ext/correlator.so", "#{folder}/lib/correlator")
   end
 
   def test_threads_charge_every_request_of_every_thread

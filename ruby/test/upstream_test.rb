@@ -59,6 +59,51 @@ class UpstreamTest < Minitest::Test
     end
   end
 
+  # Also where they share native ones, which the other gem does not follow.
+  def test_each_thread_has_its_own
+    wrong = Array.new(6) do |number|
+      Thread.new do
+        Ruby::Profiler::State.new(request_id: "theirs #{number}").apply!
+        (1..100).count do |turn|
+          id = "ours #{number}-#{turn}"
+          seen = [Correlator.with(request_id: id) { fiber_passes(id) || published }]
+          Thread.pass
+          seen << published
+          seen != [id, "theirs #{number}"]
+        end
+      end
+    end.sum(&:value)
+    assert_equal 0, wrong
+  end
+
+  # Another state in a fiber, in the middle of which the thread waits.
+  def fiber_passes(outer)
+    id = "fiber of #{outer}"
+    fiber = Fiber.new do
+      Correlator.with(request_id: id) do
+        sleep 0.0001
+        seen = published
+        Fiber.yield
+        seen == id && published == id || raise("#{seen}, #{published} in #{id}")
+      end
+    end
+    fiber.resume
+    Thread.pass
+    published == outer || raise("#{published} in #{outer}")
+    fiber.resume
+    nil
+  end
+
+  def test_a_thread_that_sets_nothing_has_nothing
+    skip "a native thread is used again with what was left in it" if RUBY_VERSION < "3.3"
+    busy = Array.new(4) do |number|
+      Thread.new { Correlator.with(request_id: "r#{number}") { 50.times { sleep 0.0001 } } }
+    end
+    seen = Array.new(4) { Thread.new { Array.new(50) { sleep(0.0001) && Published.address } } }
+    assert_equal [0], seen.flat_map(&:value).uniq
+    busy.each(&:join)
+  end
+
   def test_wrong_arguments_are_refused
     assert_raises(TypeError) { Correlator.with("x") { flunk } }
     assert_raises(LocalJumpError) { Correlator.with(request_id: "x") }

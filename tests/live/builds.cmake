@@ -42,6 +42,8 @@ endfunction()
 
 add_builds(gcc gcc)
 add_builds(clang clang)
+# As Ubuntu's Ruby links extensions.
+add_build(own_symbolic own correlator/correlator.so gcc -Wl,-Bsymbolic-functions)
 add_build(own_stripped own correlator/correlator.so gcc -s)
 add_build(own_initial_exec own correlator/correlator.so gcc -ftls-model=initial-exec)
 add_build(own_descriptor own correlator/correlator.so gcc -mtls-dialect=gnu2)
@@ -88,6 +90,12 @@ function(add_fakes libc compiler)
 		 -pthread)
 endfunction()
 add_fakes(glibc gcc)
+# Where no probe can sit.
+add_fake(libcrowd.so gcc -shared -fPIC -DPUBLISHER_CROWD ${publisher})
+add_fake(no_site.so gcc -shared -fPIC -DPUBLISHER_SETTER ${publisher}
+	 -L${CMAKE_BINARY_DIR}/fakes -lcrowd -Wl,-rpath,$ORIGIN)
+add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/fakes/no_site.so
+		   DEPENDS ${CMAKE_BINARY_DIR}/fakes/libcrowd.so APPEND)
 if(MUSL_GCC)
 	add_fakes(musl ${MUSL_GCC})
 endif()

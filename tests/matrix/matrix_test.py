@@ -13,6 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "live"))
 import container
 import harness
 import known_answers_test
+import records
 import values_test
 from known_answers_test import KnownAnswersTest
 from values_test import ContextTest, ValuesTest
@@ -49,6 +50,64 @@ class RootTest(harness.LiveTest):
                                   capture_output=True, check=True).stdout
         self.assertIn(".dynsym", sections)
         self.assertNotIn(".symtab", sections)
+
+
+class SharedNativeThreadsTest(harness.LiveTest):
+    """Ruby 3.3+ with RUBY_MN_THREADS=1: its threads share native ones. Who does not follow them has
+    their contexts mixed up, which is said wherever their figures are."""
+
+    THREADS = 12
+    # Of the request's own, and what the interpreter does for ten sleeps.
+    CALLS = range(2000, 2400)
+    # Of an application with ruby-profiler alone.
+    THEIRS = ("module Correlator; def self.with(**pairs); Ruby::Profiler::State.new(**pairs).apply!; "
+              "yield; ensure; Ruby::Profiler::State.new.apply!; end; end")
+
+    def start(self, features):
+        ruby = self.enter(MatrixWorkload("bare.rb", environment={"RUBY_MN_THREADS": "1"}))
+        if ruby.evaluate("RUBY_VERSION") < "3.3":
+            self.skipTest("before Ruby 3.3 none are shared")
+        for feature in features:
+            ruby.evaluate(f'require "{feature}"')
+        if "correlator" not in features:
+            ruby.evaluate(self.THEIRS)
+        return ruby
+
+    def observe(self, *features):
+        """What doctor says of the threads, the recording's messages, the records of requests."""
+        ruby = self.start(features)
+        doctor = harness.run_correlator("doctor", "-p", ruby.pid).stdout
+        recording = self.enter(harness.Recording(self.output, "-p", ruby.pid))
+        ruby.evaluate(f'threads("thread", {self.THREADS})')
+        self.assert_ended_well(recording, recording.stop())
+        found = [record for record in records.of_kind(recording.records(), "cpu")
+                 if record["request_id"]]
+        line = next((line for line in doctor.splitlines() if "share native ones" in line), None)
+        return line, recording.messages, found
+
+    def check_followed(self, *features):
+        line, messages, found = self.observe(*features)
+        self.assertRegex(line, "^ *ok +threads .* are followed")
+        self.assertNotIn("share native ones", messages)
+        self.assertEqual([], [record for record in found if "flags" in record])
+        calls = records.calls_of(found, "thread")
+        self.assertEqual({f"thread-{number}" for number in range(self.THREADS)}, set(calls))
+        self.assertEqual([], [(name, number) for name, number in calls.items()
+                              if number not in self.CALLS])
+
+    def test_our_gem_follows_them(self):
+        self.check_followed("correlator")
+
+    def test_it_follows_upstreams_contexts_too(self):
+        self.check_followed("profiler_stand_in", "correlator")
+
+    def test_upstreams_alone_is_flagged(self):
+        line, messages, found = self.observe("profiler_stand_in")
+        self.assertRegex(line, "^ *note +threads .*profiler_stand_in.so does not follow them")
+        self.assertIn("is flagged mixed_threads", messages)
+        self.assertTrue(found)
+        self.assertEqual([], [record for record in found
+                              if "mixed_threads" not in record.get("flags", ())])
 
 
 if __name__ == "__main__":
