@@ -24,6 +24,24 @@ VERIFIED_ONCE int capture_digest_chunk(struct context_hash_state *state,
 	return 0;
 }
 
+/* False: not now, where others wait for it. */
+static __always_inline bool capture_may_digest(struct thread_state *thread, __u64 length_bytes)
+{
+	__u64 *paid_ns = &digests_paid_ns[thread->config.family % SHARE_SLOTS];
+	__u64 before_ns = *paid_ns, after_ns;
+
+	if (!thread->is_at_switch)
+		return true;
+	if (length_bytes > VALUE_DIGEST_BYTES_MAX)
+		length_bytes = VALUE_DIGEST_BYTES_MAX;
+	after_ns = digest_budget_take(before_ns, bpf_ktime_get_ns(), (__u32)length_bytes);
+	if (!after_ns)
+		return false;
+	/* Who pays at the same time on another CPU pays for both: it is a bound, not a sum. */
+	(void)__sync_val_compare_and_swap(paid_ns, before_ns, after_ns);
+	return true;
+}
+
 /*
  * The digest of a text that is longer than what value has of it. Where it cannot be read on, that
  * is counted, and the digest is of what comes before.
@@ -37,6 +55,10 @@ VERIFIED_ONCE __u64 capture_digest(struct thread_state *thread, const struct val
 
 	if (!thread || !value)
 		return 0;
+	if (!capture_may_digest(thread, length_bytes)) {
+		thread->is_late = 1;
+		return 0;
+	}
 	value_digest_init(&state, length_bytes);
 	capture_digest_chunk(&state, &value->start);
 	for (__u32 i = 1; i < VALUE_CHUNKS_MAX; i++) {
@@ -62,6 +84,7 @@ static __always_inline void capture_bytes(struct thread_state *thread, struct va
 {
 	__u32 length = VALUE_BYTES_MAX;
 
+	address = compat_untag(address);
 	if (length_bytes <= VALUE_BYTES_MAX)
 		length = (__u32)length_bytes;
 	if (!length)
@@ -84,6 +107,7 @@ static __always_inline void capture_bytes(struct thread_state *thread, struct va
 
 static __always_inline bool capture_read(__u64 *words, __u64 object)
 {
+	object = compat_untag(object);
 	return table_pointer_is_sane(object) &&
 	       !bpf_probe_read_user(words, VALUE_OBJECT_WORDS * sizeof(*words), (void *)object);
 }

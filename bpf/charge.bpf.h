@@ -39,11 +39,14 @@ static __always_inline void charge_overflow(struct thread_state *thread)
  */
 static __always_inline bool charge_publish_snapshot(struct thread_state *thread, __u64 hash)
 {
+	__u32 family = thread->config.family;
+
 	if (bpf_map_lookup_elem(&contexts, &hash))
 		return true;
-	if (share_has_room(&contexts_share, thread->tgid, session.contexts_max) &&
+	thread->snapshot.family = family;
+	if (share_has_room(&contexts_share, family, session.contexts_max) &&
 	    !bpf_map_update_elem(&contexts, &hash, &thread->snapshot, BPF_NOEXIST)) {
-		share_add(&contexts_share, thread->tgid);
+		share_add(&contexts_share, family);
 		return true;
 	}
 	/* Another thread may have been first. */
@@ -69,7 +72,7 @@ static __always_inline struct account *charge_open_account(struct thread_state *
 		count_loss(thread->tgid, COUNTER_VALUE_UNREADABLE);
 	if (bpf_probe_read_kernel(fresh.comm, sizeof(fresh.comm), task->comm))
 		fresh.comm[0] = 0;
-	if (!share_has_room(share, thread->tgid, session.accounts_max) ||
+	if (!share_has_room(share, thread->config.family, session.accounts_max) ||
 	    bpf_map_update_elem(epoch, key, &fresh, BPF_NOEXIST)) {
 		count_loss(thread->tgid, COUNTER_ACCOUNTS_FULL);
 		return NULL;
@@ -80,7 +83,7 @@ static __always_inline struct account *charge_open_account(struct thread_state *
 		bpf_map_delete_elem(epoch, key);
 		return NULL;
 	}
-	share_add(share, thread->tgid);
+	share_add(share, thread->config.family);
 	thread->opened_hash = key->context_hash;
 	thread->opened_epoch = thread->epoch;
 	return bpf_map_lookup_elem(epoch, key);
@@ -128,6 +131,9 @@ static __noinline int charge_pending(struct thread_state *thread, struct task_st
 {
 	struct account *account;
 
+	/* Its window ended without it: nobody looks there any more. */
+	if ((__s32)(open_epoch - thread->epoch) > 0)
+		thread->epoch = open_epoch;
 	if (!thread->pending_first_ns)
 		return 0;
 	account = charge_find_account(thread, task);
@@ -157,28 +163,79 @@ static __always_inline void charge_note_pending(struct thread_state *thread, __u
 		thread->pending_first_ns = since_ns;
 }
 
-/*
- * Starts a boundary of a running thread: takes the books and splits the last gap. False: they
- * are taken; the boundary is counted as missed, and exec runtime keeps the sums right.
- */
-static __always_inline bool thread_begin(struct thread_state *thread, struct task_struct *task,
-					 __u64 now_ns)
+VERIFIED_ONCE int thread_apply_missed(struct thread_state *thread, __u32 number)
 {
-	if (!thread_try_hold(thread)) {
-		count_loss(thread->tgid, COUNTER_BOUNDARY_BUSY);
-		return false;
+	if (!thread)
+		return 0;
+	charge_note_pending(thread, thread->clock.mark_ns);
+	missed_switch_apply(missed_switches_at(&thread->missed, number), &thread->clock,
+			    &thread->pending);
+	return 0;
+}
+
+/* Writes up the switches that met the books held. By who holds them now. */
+static __noinline int thread_settle_missed(struct thread_state *thread)
+{
+	__u32 first, count = missed_switches_read(&thread->missed, &first);
+
+	for (__u32 i = 0; i < MISSED_SWITCHES; i++) {
+		if (i >= count)
+			break;
+		(void)thread_apply_missed(thread, first + i);
 	}
+	missed_switches_settled(&thread->missed, first + count);
+	return 0;
+}
+
+/*
+ * What could not be done when a probe was passed, or the thread got another life or image: what is
+ * pending is the old context's, and what is in force now is to be read.
+ */
+static __noinline int thread_do_missed(struct thread_state *thread, struct task_struct *task,
+				       __u64 now_ns)
+{
+	charge_pending(thread, task, now_ns);
+	thread->knowledge = CONTEXT_UNKNOWN;
+	if (thread->has_missed_probe)
+		thread->has_passed_probe = 1;
+	if (thread->has_missed_rename) {
+		thread->has_passed_probe = 0;
+		thread->inherited_pointer = thread->state_pointer;
+	}
+	if (thread->has_missed_exec)
+		thread_renew_image(thread, task);
+	thread->has_missed_probe = 0;
+	thread->has_missed_rename = 0;
+	thread->has_missed_exec = 0;
+	return 0;
+}
+
+/*
+ * Takes the books of a thread at a boundary, and brings them up to the last one before it. False:
+ * they are taken, or the slot of its edges is.
+ */
+static __always_inline bool thread_take(struct thread_state *thread, struct task_struct *task,
+					__u64 now_ns, __u32 is_off_cpu)
+{
+	if (!thread_try_hold(thread))
+		return false;
+	if (!thread->is_begun)
+		thread_begin_books(thread, task, now_ns, is_off_cpu);
 	if (!edge_fold(thread)) {
 		thread_release(thread);
-		count_loss(thread->tgid, COUNTER_BOUNDARY_BUSY);
 		return false;
 	}
+	if (missed_switches_wait(&thread->missed))
+		(void)thread_settle_missed(thread);
+	return true;
+}
+
+/* Starts a boundary of a running thread, whose books are taken: splits the last gap. */
+static __always_inline void thread_enter_boundary(struct thread_state *thread,
+						  struct task_struct *task, __u64 now_ns)
+{
 	if (thread->clock.is_off_cpu)
 		thread_enter_unseen(thread, task);
-	if (thread->missed_gap_ns) {
-		account_exclude(&thread->clock, thread->missed_gap_ns);
-		thread->missed_gap_ns = 0;
-	}
 	if (thread->clock.gap_ns) {
 		charge_note_pending(thread, now_ns);
 		account_settle_gap(&thread->clock, &thread->pending, task->sched_info.run_delay);
@@ -187,6 +244,22 @@ static __always_inline bool thread_begin(struct thread_state *thread, struct tas
 		charge_pending(thread, task, now_ns);
 		thread->knowledge = CONTEXT_UNKNOWN;
 	}
+	if (thread->has_missed_probe || thread->has_missed_rename || thread->has_missed_exec)
+		thread_do_missed(thread, task, now_ns);
+}
+
+/*
+ * Takes the books and starts a boundary. False: they are taken; the boundary is counted as missed,
+ * and exec runtime keeps the sums right.
+ */
+static __always_inline bool thread_begin(struct thread_state *thread, struct task_struct *task,
+					 __u64 now_ns)
+{
+	if (!thread_take(thread, task, now_ns, 0)) {
+		count_loss(thread->tgid, COUNTER_BOUNDARY_BUSY);
+		return false;
+	}
+	thread_enter_boundary(thread, task, now_ns);
 	return true;
 }
 
@@ -205,7 +278,8 @@ static __always_inline void charge_open_change(struct thread_state *thread,
 
 /*
  * Writes the thread up: what is pending is charged, its exec runtime published, and from here on it
- * charges to the window that is open now. exec_ns: what it has run up to here.
+ * charges to the window that is open now. exec_ns: what it has run up to here. The task is off the
+ * CPU, or the current one: its saved registers are those with which it entered the kernel last.
  */
 static __always_inline void charge_end_window(struct thread_state *thread, struct task_struct *task,
 					      __u64 now_ns, __u64 exec_ns)
@@ -213,6 +287,9 @@ static __always_inline void charge_end_window(struct thread_state *thread, struc
 	charge_pending(thread, task, now_ns);
 	thread_publish_exec(thread, exec_ns);
 	thread->epoch = current_epoch;
+	if (seeks_mode)
+		thread->clock.mode =
+			compat_is_in_syscall(task) ? THREAD_MODE_KERNEL : THREAD_MODE_USER;
 }
 
 /* Once the programs are stopped, no switch will close the interval of a thread that runs on. */

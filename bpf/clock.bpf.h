@@ -12,11 +12,6 @@ enum {
 	OFFSET_PERIOD_NS = 1000 * 1000
 };
 
-/* By how much our clock may drift from it: NTP adjusts ours by no more than 500 ppm. */
-enum {
-	OFFSET_DRIFT_DIVISOR = 2000
-};
-
 static __always_inline struct clock_offset *clock_offset_here(void)
 {
 	__u32 key = 0;
@@ -41,6 +36,35 @@ static __always_inline bool clock_to_run_queue(__u64 now_ns, __u64 *ret_ns)
 }
 
 /*
+ * Figures that the scheduler changes together are read together: a tick, or a wake-up by another
+ * CPU, may come between two readings, and what does not belong together is off by up to a tick. (Of
+ * another CPU's update that is itself under way nothing tells; that takes it nanoseconds.)
+ */
+enum {
+	READINGS_MAX = 2
+};
+
+static __always_inline __u64 clock_load(const __u64 *figure)
+{
+	return *(const volatile __u64 *)figure;
+}
+
+/* What is stolen by the figures of one reading. run_queue_ns: now; 0 = not known. */
+static __always_inline __u64 stolen_by(struct rq *rq, __u64 clock_ns, __u64 clock_task_ns,
+				       __u64 run_queue_ns)
+{
+	__u64 stolen_ns = account_growth(clock_ns, clock_task_ns);
+	__u64 passed_ns = account_growth(run_queue_ns, clock_ns), told_ns;
+
+	if (!passed_ns || !session.has_steal_time || !compat_has_told_steal(rq) ||
+	    bpf_probe_read_kernel(&told_ns, sizeof(told_ns),
+				  (void *)((__u64)rq + (__u64)session.steal_time_offset)))
+		return stolen_ns;
+	told_ns = account_growth(told_ns, clock_load(&rq->prev_steal_time_rq));
+	return stolen_ns + (told_ns < passed_ns ? told_ns : passed_ns);
+}
+
+/*
  * What the scheduler has taken out of exec runtime on this CPU since boot because nobody ran: the
  * run queue's clock less its task clock, on which exec runtime runs (update_rq_clock_task(),
  * kernel/sched/core.c, v6.18). It is as of the clock's last update, which may be a tick ago. Under
@@ -49,20 +73,23 @@ static __always_inline bool clock_to_run_queue(__u64 now_ns, __u64 *ret_ns)
  */
 static __always_inline __u64 stolen_from_cpu(struct task_struct *task, __u64 now_ns)
 {
-	__u64 stolen_ns, told_ns, passed_ns, run_queue_ns;
+	__u64 stolen_ns = 0, run_queue_ns = 0;
 	struct rq *rq = compat_run_queue(task);
 
 	if (!rq)
 		return 0;
-	stolen_ns = account_growth(rq->clock, rq->clock_task);
-	if (!session.has_steal_time || !compat_has_told_steal(rq) ||
-	    !clock_to_run_queue(now_ns, &run_queue_ns) ||
-	    bpf_probe_read_kernel(&told_ns, sizeof(told_ns),
-				  (void *)((__u64)rq + (__u64)session.steal_time_offset)))
-		return stolen_ns;
-	told_ns = account_growth(told_ns, rq->prev_steal_time_rq);
-	passed_ns = account_growth(run_queue_ns, rq->clock);
-	return stolen_ns + (told_ns < passed_ns ? told_ns : passed_ns);
+	if (!clock_to_run_queue(now_ns, &run_queue_ns))
+		run_queue_ns = 0;
+	for (int i = 0; i < READINGS_MAX; i++) {
+		__u64 clock_ns = clock_load(&rq->clock);
+		__u64 clock_task_ns = clock_load(&rq->clock_task);
+
+		stolen_ns = stolen_by(rq, clock_ns, clock_task_ns, run_queue_ns);
+		if (clock_load(&rq->clock) == clock_ns &&
+		    clock_load(&rq->clock_task) == clock_task_ns)
+			break;
+	}
+	return stolen_ns;
 }
 
 /* The same at a switch-in, where the clock has just been updated. */
@@ -75,22 +102,9 @@ static __always_inline __u64 stolen_at_switch_in(struct task_struct *task)
 	return account_growth(rq->clock, rq->clock_task);
 }
 
-/*
- * Takes a new reading of the offset. What comes between the run queue's reading and ours (an
- * interrupt, theft) only makes it larger, so the smallest is kept, but for what our clock may have
- * drifted since.
- */
 static __always_inline void clock_offset_update(struct clock_offset *offset, __u64 run_queue_ns)
 {
-	__u64 ns = bpf_ktime_get_ns() - run_queue_ns;
-	__u64 age_ns = run_queue_ns - offset->seen_at_ns;
-	__u64 limit_ns = offset->ns + age_ns / OFFSET_DRIFT_DIVISOR;
-
-	if (!offset->seen_at_ns || (__s64)(ns - limit_ns) < 0)
-		offset->ns = ns;
-	else
-		offset->ns = limit_ns;
-	offset->seen_at_ns = run_queue_ns;
+	clock_offset_take(offset, bpf_ktime_get_ns() - run_queue_ns, run_queue_ns);
 	any_clock_offset_ns = offset->ns;
 	is_any_clock_offset_seen = 1;
 }
@@ -121,11 +135,20 @@ static __always_inline __u64 clock_of_switch(struct task_struct *task)
  */
 static __always_inline __u64 exec_runtime_now(struct task_struct *task, __u64 now_ns)
 {
-	__u64 exec_ns = task->se.sum_exec_runtime;
-	__u64 run_queue_ns;
+	__u64 now_exec_ns = 0, run_queue_ns;
 
 	if (!clock_to_run_queue(now_ns, &run_queue_ns))
-		return exec_ns;
-	return exec_ns + account_growth(account_growth(run_queue_ns, stolen_from_cpu(task, now_ns)),
-					task->se.exec_start);
+		return task->se.sum_exec_runtime;
+	for (int i = 0; i < READINGS_MAX; i++) {
+		__u64 exec_ns = clock_load(&task->se.sum_exec_runtime);
+		__u64 start_ns = clock_load(&task->se.exec_start);
+		__u64 stolen_ns = stolen_from_cpu(task, now_ns);
+
+		now_exec_ns =
+			exec_ns + account_growth(account_growth(run_queue_ns, stolen_ns), start_ns);
+		if (clock_load(&task->se.sum_exec_runtime) == exec_ns &&
+		    clock_load(&task->se.exec_start) == start_ns)
+			break;
+	}
+	return now_exec_ns;
 }

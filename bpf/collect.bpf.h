@@ -9,44 +9,83 @@
 #include "context.bpf.h"
 #include "registration.bpf.h"
 
+/*
+ * In passes, with a round of interrupts between (registration_begin()): what one finds, the next
+ * begins the books of, if it is off the CPU. One that was seen to switch in meanwhile, or does now,
+ * begins them itself.
+ */
 static __always_inline void register_task(struct task_struct *task)
 {
 	__u32 tgid = identity_tgid(task);
-	__u32 is_off_cpu = !task->on_cpu;
-	__u32 state = task->__state;
-	__u32 mode = THREAD_MODE_USER;
-	__u32 reason = OFF_CPU_SLEEPING;
+	struct thread_state *thread;
+	__u32 noted;
 
 	if (!bpf_map_lookup_elem(&processes, &tgid))
 		return;
-	if (state == TASK_STATE_RUNNING)
-		reason = OFF_CPU_RUNNABLE;
-	/* The saved registers of a running thread may be those of an earlier system call. */
-	if (is_off_cpu && compat_is_in_syscall(task))
-		mode = THREAD_MODE_KERNEL;
-	registration_begin(task, is_off_cpu, reason, mode, INHERITED_FIRST_READ);
+	thread = registration_begin(task, tgid, INHERITED_FIRST_READ);
+	if (!thread)
+		return;
+	noted = missed_switches_load(&thread->missed.noted);
+	if (!thread->found_in_pass)
+		thread->found_in_pass = registration_pass;
+	if (thread->is_ready && thread->found_in_pass != registration_pass &&
+	    !missed_switches_end_on_cpu(&thread->missed)) {
+		thread_begin_books(thread, task, bpf_ktime_get_ns(), 1);
+		if (missed_switches_load(&thread->missed.noted) != noted)
+			thread->is_begun = 0;
+	}
+	if (thread->is_ready && !thread->is_begun)
+		__sync_fetch_and_add(&stragglers, 1);
+	thread_release(thread);
 }
 
-static __always_inline void flush_task(struct task_struct *task)
+/* Or, the last time round, for the next window. */
+static __always_inline void leave_for_later(const struct thread_state *thread)
 {
-	struct thread_state *thread = bpf_task_storage_get(&threads, task, NULL, 0);
-	bool is_runnable = task->__state == TASK_STATE_RUNNING;
-	__u64 now_ns, since_ns;
+	__sync_fetch_and_add(&stragglers, 1);
+	if (collect_phase == COLLECT_PHASE_FLUSH_LATE)
+		count_loss(thread->tgid, COUNTER_THREAD_LATE);
+}
 
-	if (!thread || !thread->is_ready)
+/* Switches that met the books held are written up first, for whoever looks at them next. */
+static __always_inline void flush_missed(struct thread_state *thread)
+{
+	if (!missed_switches_wait(&thread->missed) || !thread_try_hold(thread))
 		return;
+	(void)thread_settle_missed(thread);
+	thread_release(thread);
+}
+
+/* Holds the books of a thread for a flush; false: not now, or there is nothing to write up. */
+static __always_inline bool flush_hold(struct thread_state *thread)
+{
 	/* Running threads are for the interrupt: held here, they would miss boundaries. */
 	if (!is_stopped && !thread->clock.is_off_cpu) {
 		if (thread->epoch != current_epoch)
-			__sync_fetch_and_add(&stragglers, 1);
-		return;
+			leave_for_later(thread);
+		return false;
 	}
-	if (!thread_try_hold(thread)) {
-		__sync_fetch_and_add(&stragglers, 1);
+	if (thread_try_hold(thread))
+		return true;
+	leave_for_later(thread);
+	return false;
+}
+
+static __always_inline void flush_task(struct thread_state *thread, struct task_struct *task)
+{
+	bool is_runnable = task->__state == TASK_STATE_RUNNING;
+	__u64 now_ns, since_ns;
+
+	if (!flush_hold(thread))
 		return;
-	}
 	now_ns = bpf_ktime_get_ns();
 	since_ns = thread->clock.mark_ns;
+	/* It may have got a CPU since: that is noted, and it is met the next time round. */
+	if (missed_switches_wait(&thread->missed) && !is_stopped) {
+		leave_for_later(thread);
+		thread_release(thread);
+		return;
+	}
 	if (account_collect(&thread->clock, &thread->pending, now_ns, is_runnable))
 		charge_note_pending(thread, since_ns);
 	if (is_stopped)
@@ -58,29 +97,61 @@ static __always_inline void flush_task(struct task_struct *task)
 	if (thread->clock.is_off_cpu)
 		charge_end_window(thread, task, now_ns, thread->clock.exec_mark_ns);
 	else if (thread->epoch != current_epoch)
-		__sync_fetch_and_add(&stragglers, 1);
+		leave_for_later(thread);
 	thread_release(thread);
 }
 
-SEC("iter/task")
-int collect_tasks(struct bpf_iter__task *context)
+/* The thread of a task whose books the flush is to write up; NULL = it has none. */
+static __always_inline struct thread_state *collect_find(struct task_struct *task)
 {
-	struct task_struct *task = context->task;
+	struct thread_state *thread;
 
-	if (!task)
-		return 0;
 	if (collect_phase == COLLECT_PHASE_OTEL) {
 		if (session.watches_otel)
 			otel_register(task, identity_tgid(task), false);
-	} else if (collect_phase == COLLECT_PHASE_REGISTER) {
-		register_task(task);
-	} else {
-		flush_task(task);
+		return NULL;
 	}
+	if (collect_phase == COLLECT_PHASE_REGISTER) {
+		register_task(task);
+		return NULL;
+	}
+	thread = bpf_task_storage_get(&threads, task, NULL, 0);
+	if (!thread || !thread->is_ready || !thread->is_begun)
+		return NULL;
+	flush_missed(thread);
+	return thread;
+}
+
+SEC("?iter/task")
+int collect_tasks(struct bpf_iter__task *context)
+{
+	struct task_struct *task = context->task;
+	struct thread_state *thread = task ? collect_find(task) : NULL;
+
+	if (thread)
+		flush_task(thread, task);
 	return 0;
 }
 
-/* Writes up the observed thread that runs on this CPU, if there is one. */
+/*
+ * The same where the kernel lets us: who holds another thread's books is not preempted meanwhile.
+ * It is right without; but then that thread's boundaries are missed as long.
+ */
+SEC("?iter/task")
+int collect_tasks_undisturbed(struct bpf_iter__task *context)
+{
+	struct task_struct *task = context->task;
+	struct thread_state *thread = task ? collect_find(task) : NULL;
+
+	if (!thread)
+		return 0;
+	compat_preempt_disable();
+	flush_task(thread, task);
+	compat_preempt_enable();
+	return 0;
+}
+
+/* Writes up the observed thread that runs on this CPU, if there is one, and if it is meant. */
 SEC("raw_tp")
 int collect_current(void *context)
 {
@@ -92,7 +163,9 @@ int collect_current(void *context)
 	thread = thread_find(task);
 	slot = edge_slot_here();
 	/* Met in the middle of a boundary: that one is the split. */
-	if (!thread || thread->is_busy || (slot && slot->is_busy) || thread->clock.is_off_cpu)
+	if (!thread || thread->is_busy || (slot && slot->is_busy))
+		return 0;
+	if (collect_tgid && thread->tgid != collect_tgid)
 		return 0;
 	now_ns = bpf_ktime_get_ns();
 	if (!thread_begin(thread, task, now_ns))

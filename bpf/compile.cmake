@@ -25,7 +25,7 @@ set(bpf_flags
     -I${CMAKE_SOURCE_DIR}/include
     -I${CMAKE_CURRENT_LIST_DIR}
     -isystem
-    /usr/include/${CMAKE_LIBRARY_ARCHITECTURE})
+    /usr/include/${multiarch})
 if(CORRELATOR_WERROR)
 	list(APPEND bpf_flags -Werror)
 endif()

@@ -70,6 +70,7 @@ VERIFIED_ONCE __u64 context_resolve_state(struct thread_state *thread)
 	if (!thread)
 		return CONTEXT_HASH_UNKNOWN;
 	thread->is_unread = 0;
+	thread->is_late = 0;
 	if (!thread->state_pointer)
 		return CONTEXT_HASH_NONE;
 	config = &thread->config;
@@ -85,9 +86,10 @@ VERIFIED_ONCE __u64 context_resolve_state(struct thread_state *thread)
 			break;
 		capture_key(thread, config, i, &hash);
 	}
-	thread->snapshot.tgid = thread->tgid;
 	thread->snapshot.key_count = key_count;
 	thread->snapshot_hash = context_hash_final(&hash);
+	if (thread->is_late)
+		thread->snapshot_hash = CONTEXT_HASH_UNKNOWN;
 	return thread->snapshot_hash;
 }
 
@@ -96,12 +98,10 @@ static __always_inline bool context_has_otel(const struct thread_state *thread)
 	return session.watches_otel && (thread->config.flags & PROCESS_HAS_OTEL);
 }
 
-/* The context may have changed where no probe is; of a thread whose configuration is old, it may.
- */
+/* The context may change where no probe is. */
 static __always_inline bool context_changes_unprobed(const struct thread_state *thread)
 {
-	return session.watches_otel &&
-	       (thread->generation != generation || context_has_otel(thread));
+	return thread_is_lean(thread) || context_has_otel(thread);
 }
 
 /* The hash of what is in force: Ruby's context, and OpenTelemetry's as it was last read. */
@@ -112,18 +112,77 @@ static __always_inline __u64 context_resolve(struct thread_state *thread)
 	return context_has_otel(thread) ? otel_add_context(thread, hash) : hash;
 }
 
-/* Keys or the location became known, or the thread is new: what is in force must be read anew. */
-static __always_inline void context_take_config(struct thread_state *thread)
+/* See context_has_new_config(). */
+VERIFIED_ONCE int context_compare_config(struct thread_state *thread)
 {
-	const struct process_config *config = bpf_map_lookup_elem(&processes, &thread->tgid);
+	const struct process_config *config;
+	__u32 seen, tgid;
 
-	thread->generation = generation;
-	if (config)
+	if (!thread)
+		return 0;
+	/* Before 6.2 a key that is a field of a global function's argument is refused. */
+	tgid = thread->tgid;
+	/* A read with a full barrier: the configuration that is found is no older. */
+	seen = __sync_fetch_and_add(&generation, 0);
+	config = bpf_map_lookup_elem(&processes, &tgid);
+	if ((config ? config->generation : 0) != thread->config.generation)
+		return 1;
+	/* That of another process was raised. */
+	thread->generation = seen;
+	return 0;
+}
+
+/* Its process was configured anew since the thread took what it has. The caller holds the thread.
+ */
+static __always_inline bool context_has_new_config(struct thread_state *thread)
+{
+	return thread->generation != generation && context_compare_config(thread);
+}
+
+/* The mode alone is another one: what is known stays known. */
+static __always_inline void context_take_mode(struct thread_state *thread)
+{
+	if (thread_is_lean(thread)) {
+		/* No digest of the table yet: compared in full next. */
+		thread->compared_ns = 0;
+		thread->is_change_open = 0;
+	} else if (thread->knowledge == CONTEXT_KNOWN && thread->state_pointer &&
+		   !thread->is_inherited) {
+		thread->has_passed_probe = 1;
+	}
+}
+
+/*
+ * Keys or the location became known, or the thread is new: what is in force must be read anew.
+ * Returns 1, or 0 if only the mode has changed.
+ */
+VERIFIED_ONCE int context_take_config(struct thread_state *thread)
+{
+	const struct process_config *config;
+	__u32 reading, tgid;
+
+	if (!thread)
+		return 0;
+	tgid = thread->tgid;
+	reading = thread->config.reading;
+	thread->generation = __sync_fetch_and_add(&generation, 0);
+	config = bpf_map_lookup_elem(&processes, &tgid);
+	if (config) {
 		thread->config = *config;
-	else
+		/* It has no thread-local of its own. */
+		if (thread->is_worker)
+			thread->config.flags = 0;
+	} else {
 		thread->config.flags = 0;
+		thread->config.generation = 0;
+		thread->config.reading = 0;
+	}
+	if (thread->config.reading == reading) {
+		context_take_mode(thread);
+		return 0;
+	}
 	thread->tls_resolution = TLS_UNRESOLVED;
-	thread->knowledge = CONTEXT_UNKNOWN;
+	return 1;
 }
 
 /*
@@ -136,15 +195,18 @@ VERIFIED_ONCE int context_locate(struct thread_state *thread)
 {
 	if (!thread)
 		return TLS_UNRESOLVED;
-	if (thread->tls_resolution == TLS_UNALLOCATED && !is_lean && !thread->has_passed_probe &&
-	    thread->tls_epoch == current_epoch)
+	if (thread->tls_resolution == TLS_UNALLOCATED && !thread_is_lean(thread) &&
+	    !thread->has_passed_probe && thread->tls_epoch == current_epoch)
 		return TLS_UNALLOCATED;
 	thread->tls_epoch = current_epoch;
 	/* Nothing publishes the variable (yet): there is no context to be in. */
 	thread->tls_resolution = TLS_UNALLOCATED;
 	if (thread->config.flags & PROCESS_READY)
-		thread->tls_resolution = tls_locate(&thread->config.tls, bpf_get_current_task_btf(),
-						    &thread->tls_address);
+		thread->tls_resolution =
+			thread->is_pointer_old
+				? TLS_UNRESOLVED
+				: tls_locate(&thread->config.tls, bpf_get_current_task_btf(),
+					     &thread->tls_address);
 	if (thread->tls_resolution == TLS_UNRESOLVED)
 		count_loss(thread->tgid, COUNTER_POINTER_UNREADABLE);
 	return thread->tls_resolution;
@@ -161,6 +223,11 @@ VERIFIED_ONCE int context_read_pointer(struct thread_state *thread)
 
 	if (!thread || thread->is_exiting)
 		return 0;
+	/* Its memory is gone (exit_mm()); what a read finds on arm64 is another process's. */
+	if (!bpf_get_current_task_btf()->mm) {
+		count_loss(thread->tgid, COUNTER_POINTER_UNREADABLE);
+		return 0;
+	}
 	resolution = thread->tls_resolution;
 	if (resolution != TLS_RESOLVED)
 		resolution = context_locate(thread);
@@ -171,7 +238,7 @@ VERIFIED_ONCE int context_read_pointer(struct thread_state *thread)
 		count_loss(thread->tgid, COUNTER_POINTER_UNREADABLE);
 		return 0;
 	}
-	thread->pointer_read = pointer;
+	thread->pointer_read = compat_untag(pointer);
 	return 1;
 }
 
@@ -196,8 +263,8 @@ VERIFIED_ONCE __u64 context_table_digest(struct thread_state *thread)
 
 /*
  * Without probes an unchanged pointer proves nothing: the state may have been freed, and the next
- * request's made at the same address. Cheaply the table's words are compared (the same objects);
- * fully, what they hold.
+ * request's made at the same address. Cheaply the table's words are compared (the same objects), if
+ * they were compared in full since the thread became lean; fully, what they hold.
  */
 static __always_inline bool context_is_same(struct thread_state *thread, struct task_struct *task,
 					    __u64 now_ns, bool is_cheap)
@@ -206,26 +273,35 @@ static __always_inline bool context_is_same(struct thread_state *thread, struct 
 
 	if (!thread->state_pointer)
 		return true;
-	if (is_cheap)
+	if (is_cheap && thread->compared_ns)
 		return context_read_table(thread) &&
 		       context_table_digest(thread) == thread->table_digest;
 	thread->compared_ns = now_ns;
 	charge_secure_pending(thread, task);
-	return context_resolve(thread) == hash;
+	if (context_resolve(thread) != hash)
+		return false;
+	thread->table_digest = context_table_digest(thread);
+	return true;
 }
 
 static __always_inline void context_adopt(struct thread_state *thread, __u64 pointer)
 {
 	thread->state_pointer = pointer;
 	thread->context_hash = context_resolve(thread);
+	/* All that is pending is still its own at the next boundary that reads. */
+	if (thread->is_late) {
+		thread->knowledge = CONTEXT_UNKNOWN;
+		count_loss(thread->tgid, COUNTER_VALUE_LATE);
+		return;
+	}
 	thread->knowledge = CONTEXT_KNOWN;
-	if (is_lean)
+	if (thread_is_lean(thread))
 		thread->table_digest = pointer ? context_table_digest(thread) : 0;
 	/* Left by another thread, or by the parent before a fork, or simply older than we are. */
 	if (thread->inherited_pointer == INHERITED_FIRST_READ)
 		thread->inherited_pointer = pointer;
-	thread->is_inherited = pointer && (is_lean ? pointer == thread->inherited_pointer
-						   : !thread->has_passed_probe);
+	thread->is_inherited = pointer && !thread->has_passed_probe &&
+			       (!thread_is_lean(thread) || pointer == thread->inherited_pointer);
 	if (context_has_otel(thread) && thread->is_otel_inherited)
 		thread->is_inherited = 1;
 	if (thread->is_inherited)
@@ -240,15 +316,19 @@ static __always_inline void context_adopt(struct thread_state *thread, __u64 poi
 static __always_inline bool context_confirm(struct thread_state *thread, struct task_struct *task,
 					    __u64 now_ns, bool is_cheap)
 {
+	bool is_lean = thread_is_lean(thread);
 	int otel = OTEL_LOOK_SAME;
 	bool is_same, is_change;
 	__u64 pointer;
 
-	if (thread->generation != generation) {
+	if (context_has_new_config(thread) && context_take_config(thread)) {
 		if (thread->knowledge == CONTEXT_KNOWN)
 			charge_pending(thread, task, now_ns);
-		context_take_config(thread);
+		thread->knowledge = CONTEXT_UNKNOWN;
 	}
+	/* If the mode changes here, what lies behind was watched no better than in the lesser one.
+	 */
+	is_lean |= thread_is_lean(thread);
 	if (!context_read_pointer(thread))
 		return false;
 	pointer = thread->pointer_read;

@@ -29,33 +29,52 @@ static __always_inline struct edge_slot *edge_slot_here(void)
 	return bpf_map_lookup_elem(&edge_slots, &key);
 }
 
-static __always_inline bool edge_slot_is_of_unobserved(const struct edge_slot *slot,
-						       __u64 registers)
+/*
+ * One at a time has a slot, as the books: an edge may be cut into by an interrupt of its CPU, by
+ * another task where programs are preempted, or meet the folding of a thread that left that CPU
+ * unseen. What was looked at before a slot was taken may have changed by then.
+ */
+static __always_inline bool edge_slot_try_take(struct edge_slot *slot)
 {
-	return slot->unobserved_registers == registers && slot->registrations == registrations;
+	return __sync_val_compare_and_swap(&slot->is_busy, 0, 1) == 0;
+}
+
+static __always_inline void edge_slot_release(struct edge_slot *slot)
+{
+	compat_store_release_zero(&slot->is_busy);
+}
+
+static __always_inline __u64 edge_slot_registers(const struct edge_slot *slot)
+{
+	return *(const volatile __u64 *)&slot->registers;
 }
 
 /*
- * An edge of the task whose saved registers these are. is_entry: into the kernel. What is on this
- * CPU is taken without atomic operations: only this CPU's own interrupts can come in between, and
- * they see is_busy.
+ * An edge of the task whose saved registers these are. is_entry: into the kernel. The clock is read
+ * before the slot is taken: whoever cuts in in between has folded it, and it is no longer ours.
  */
 static __always_inline enum edge_way edge_pass(struct edge_slot *slot, __u64 registers,
 					       bool is_entry)
 {
+	enum edge_way way = EDGE_LONG;
+	__u64 now_ns;
+
 	if (slot->registrations != registrations || is_stopped)
 		return EDGE_LONG;
-	if (slot->registers != registers)
+	if (edge_slot_registers(slot) != registers)
 		return slot->unobserved_registers == registers ? EDGE_DONE : EDGE_LONG;
-	*(volatile __u32 *)&slot->is_busy = 1;
-	barrier();
-	account_edges_pass(&slot->times, bpf_ktime_get_ns(),
-			   is_entry ? THREAD_MODE_KERNEL : THREAD_MODE_USER);
-	if (is_entry)
-		slot->times.syscalls++;
-	barrier();
-	*(volatile __u32 *)&slot->is_busy = 0;
-	return EDGE_DONE;
+	now_ns = bpf_ktime_get_ns();
+	if (!edge_slot_try_take(slot))
+		return EDGE_LONG;
+	if (edge_slot_registers(slot) == registers) {
+		account_edges_pass(&slot->times, now_ns,
+				   is_entry ? THREAD_MODE_KERNEL : THREAD_MODE_USER);
+		if (is_entry)
+			slot->times.syscalls++;
+		way = EDGE_DONE;
+	}
+	edge_slot_release(slot);
+	return way;
 }
 
 /* That a task has no storage does not say it alone everywhere. */
@@ -69,7 +88,7 @@ static __always_inline bool edge_is_unobserved(struct task_struct *task)
 	return !bpf_map_lookup_elem(&processes, &tgid);
 }
 
-/* What was remembered is forgotten when threads came to be observed since. */
+/* What was remembered is forgotten when threads came to be observed since. The slot is taken. */
 static __always_inline void edge_slot_renew(struct edge_slot *slot, __u32 seen_registrations)
 {
 	if (slot->registrations == seen_registrations)
@@ -98,9 +117,10 @@ static __always_inline struct thread_state *edge_find_switching(struct edge_slot
 	if (slot->registrations == seen_registrations && slot->unobserved_tids[place] == tid)
 		return NULL;
 	thread = thread_find(task);
-	if (!thread && !slot->is_busy && edge_is_unobserved(task)) {
+	if (!thread && edge_is_unobserved(task) && edge_slot_try_take(slot)) {
 		edge_slot_renew(slot, seen_registrations);
 		slot->unobserved_tids[place] = tid;
+		edge_slot_release(slot);
 	}
 	return thread;
 }
@@ -119,28 +139,30 @@ static __always_inline struct thread_state *edge_find_thread(struct edge_slot *s
 	struct thread_state *thread = thread_find(task);
 
 	*ret_seen_registrations = seen_registrations;
-	if (thread || slot->is_busy || !edge_is_unobserved(task))
+	if (thread || !edge_is_unobserved(task) || !edge_slot_try_take(slot))
 		return thread;
 	edge_slot_renew(slot, seen_registrations);
 	slot->unobserved_registers = registers;
+	edge_slot_release(slot);
 	return NULL;
 }
 
 /*
  * From here on the edges of this thread, which runs and holds its books, go the short way; not when
- * a change of context is open, or a gap still to be taken out.
+ * a change of context is open, or a gap still to be taken out, or its mode may have changed.
  */
 static __always_inline void edge_arm(struct edge_slot *slot, struct thread_state *thread,
 				     __u64 registers, __u32 seen_registrations)
 {
-	if (is_lean || slot->is_busy || thread->is_change_open || thread->missed_out_ns ||
-	    thread->missed_gap_ns || thread->knowledge == CONTEXT_KNOWN_TILL_IT_RUNS)
+	if (thread->generation != generation || thread->is_change_open ||
+	    thread->knowledge == CONTEXT_KNOWN_TILL_IT_RUNS || !edge_slot_try_take(slot))
 		return;
 	edge_slot_renew(slot, seen_registrations);
 	account_edges_open(&slot->times, &thread->clock);
 	slot->serial = thread->serial;
 	slot->registers = registers;
 	thread->armed_cpu = bpf_get_smp_processor_id() + 1;
+	edge_slot_release(slot);
 }
 
 /* Its edges go the long way again; what is in the slot stays there for edge_fold(). */
@@ -173,12 +195,15 @@ VERIFIED_ONCE int edge_fold_slot(struct thread_state *thread)
 	if (!thread)
 		return 0;
 	slot = edge_slot_of(thread);
-	if (slot && slot->serial == thread->serial) {
-		if (slot->is_busy)
+	if (slot) {
+		if (!edge_slot_try_take(slot))
 			return 0;
-		slot->registers = 0;
-		account_edges_fold(&slot->times, &thread->clock, &thread->pending);
-		slot->serial = 0;
+		if (slot->serial == thread->serial) {
+			slot->registers = 0;
+			account_edges_fold(&slot->times, &thread->clock, &thread->pending);
+			slot->serial = 0;
+		}
+		edge_slot_release(slot);
 	}
 	thread->armed_cpu = 0;
 	return 1;
@@ -186,7 +211,7 @@ VERIFIED_ONCE int edge_fold_slot(struct thread_state *thread)
 
 /*
  * Brings what a slot has of this thread into its books, which the caller holds. False: the slot is
- * in the middle of an edge.
+ * taken.
  */
 static __always_inline bool edge_fold(struct thread_state *thread)
 {

@@ -6,12 +6,9 @@
 #pragma once
 
 #include "clock.bpf.h"
+#include "identity.bpf.h"
 #include "maps.bpf.h"
-
-/* Some microseconds of trying. */
-enum {
-	HOLD_ATTEMPTS = 100
-};
+#include "tls.bpf.h"
 
 /*
  * One writer at a time: a boundary may be cut by the same thread's switch-out (preemptible
@@ -22,45 +19,44 @@ static __always_inline bool thread_try_hold(struct thread_state *thread)
 	return __sync_val_compare_and_swap(&thread->is_busy, 0, 1) == 0;
 }
 
-/*
- * For a switch-in, which nothing of the thread itself can be in the middle of: only the iterator,
- * on another CPU, and for less than a microsecond. Bounded all the same.
- */
-static __always_inline bool thread_wait_hold(struct thread_state *thread)
-{
-	for (__u32 attempt = 0; attempt < HOLD_ATTEMPTS; attempt++)
-		if (thread_try_hold(thread))
-			return true;
-	return false;
-}
-
 static __always_inline void thread_release(struct thread_state *thread)
 {
 	compat_store_release_zero(&thread->is_busy);
 }
 
+/*
+ * What a thread's state says is to be believed by who holds it: that orders what was written before
+ * against what is read now, on every machine, and registration holds it from the start.
+ */
 static __always_inline struct thread_state *thread_find(struct task_struct *task)
 {
 	struct thread_state *thread = bpf_task_storage_get(&threads, task, NULL, 0);
 
-	return thread && thread->is_ready && !is_stopped ? thread : NULL;
+	return thread && *(volatile __u32 *)&thread->is_ready && !is_stopped ? thread : NULL;
 }
 
 /*
  * A running thread whose switch-in was not reported: kernels leave out switches away from tasks
  * that are kept from being traced. The scheduler itself knows when it was, by the run queue's clock
  * (sched_info_arrive(), kernel/sched/stats.h, v6.18); how far that is from ours was seen at the
- * last switch-in that was reported. Without one, exec runtime up to the last tick must do.
+ * last switch-in that was reported. Without one, exec runtime up to the last tick must do. Exec
+ * runtime began then, too (update_stats_curr_start(), kernel/sched/fair.c, v6.18), at what the run
+ * queue's task clock said: so what had been stolen is known, as at a switch-in that is reported.
  */
 static __noinline int thread_enter_unseen(struct thread_state *thread, struct task_struct *task)
 {
-	__u64 ran_ns = account_growth(task->se.sum_exec_runtime, thread->clock.exec_mark_ns);
+	__u64 exec_ns = task->se.sum_exec_runtime;
+	__u64 arrived_ns = task->sched_info.last_arrival;
+	__u64 ran_ns = account_growth(exec_ns, thread->clock.exec_mark_ns);
+	__u64 stolen_ns = account_stolen_at_arrival(arrived_ns, thread->clock.exec_mark_ns, exec_ns,
+						    task->se.exec_start);
 	__u64 now_ns = bpf_ktime_get_ns();
 	__u64 run_queue_ns;
 
 	if (clock_to_run_queue(now_ns, &run_queue_ns))
-		ran_ns = account_growth(run_queue_ns, task->sched_info.last_arrival);
-	account_enter_unseen(&thread->clock, now_ns, ran_ns);
+		ran_ns = account_growth(run_queue_ns, arrived_ns);
+	account_enter_unseen(&thread->clock, &thread->pending, now_ns, ran_ns, stolen_ns,
+			     bpf_get_smp_processor_id());
 	count_loss(thread->tgid, COUNTER_SWITCH_UNSEEN);
 	return 0;
 }
@@ -74,16 +70,56 @@ static __always_inline void thread_figures(struct task_struct *task,
 	ret_figures->involuntary = task->nivcsw;
 }
 
+/* After an exec: another address space, where no address is worth anything any more. */
+static __always_inline void thread_renew_image(struct thread_state *thread,
+					       struct task_struct *task)
+{
+	thread->tls_resolution = TLS_UNRESOLVED;
+	thread->knowledge = CONTEXT_UNKNOWN;
+	thread->is_change_open = 0;
+	thread->has_passed_probe = 0;
+	thread->config.flags = thread->config.generation = thread->config.reading = 0;
+	thread->is_pointer_old = compat_keeps_thread_pointer();
+	/* exec by another thread takes the leader's tid */
+	thread->tid = identity_tid(task);
+	thread->ns_tid = identity_ns_tid(task);
+}
+
+/*
+ * Begins the books of a thread that is observed, by who holds them: of a running one at its first
+ * boundary, and so on its CPU, or of one that is off the CPU, for sure (registration.bpf.h). What
+ * was before is nobody's. now_ns: at that boundary.
+ */
+static __noinline int thread_begin_books(struct thread_state *thread, struct task_struct *task,
+					 __u64 now_ns, __u32 is_off_cpu)
+{
+	__u32 reason = task->__state == TASK_STATE_RUNNING ? OFF_CPU_RUNNABLE : OFF_CPU_SLEEPING;
+	__u32 mode = thread->is_worker || compat_is_in_syscall(task) ? THREAD_MODE_KERNEL
+								     : THREAD_MODE_USER;
+	struct kernel_figures figures;
+
+	missed_switches_forget(&thread->missed);
+	thread_figures(task, &figures);
+	if (!is_off_cpu)
+		figures.exec_ns = exec_runtime_now(task, now_ns);
+	thread->exec_published_ns = figures.exec_ns;
+	thread->epoch = current_epoch;
+	account_begin(&thread->clock, &figures, now_ns, is_off_cpu, reason, mode);
+	thread->is_begun = 1;
+	return 0;
+}
+
 /* What the kernel says this thread ran, for the balance: independent of the accounts. */
 static __always_inline void thread_publish_exec(struct thread_state *thread, __u64 exec_ns)
 {
-	__u64 growth_ns = account_growth(exec_ns, thread->exec_published_ns);
+	__u64 figure_ns = account_exec_figure(&thread->clock, thread->exec_published_ns, exec_ns);
 	struct process_books *process;
 
-	if (!growth_ns)
+	if (figure_ns == thread->exec_published_ns)
 		return;
 	process = bpf_map_lookup_elem(&books, &thread->tgid);
 	if (process)
-		__sync_fetch_and_add(&process->epochs[thread->epoch & 1].exec_ns, growth_ns);
-	thread->exec_published_ns = exec_ns;
+		__sync_fetch_and_add(&process->epochs[thread->epoch & 1].exec_ns,
+				     figure_ns - thread->exec_published_ns);
+	thread->exec_published_ns = figure_ns;
 }

@@ -14,6 +14,9 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include <correlator/account.h>
+#include <correlator/config.h>
+
 /*
  * Before a global function: the verifier looks at it once, by itself, and not at each of its calls.
  * Weak, so that the compiler takes nothing for granted of what it returns, which the verifier would
@@ -56,6 +59,21 @@ static __always_inline bool compat_has_told_steal(struct rq *rq)
 	return bpf_core_field_exists(rq->prev_steal_time_rq);
 }
 
+/*
+ * Whether the task is a thread of the kernel's inside a process: io_uring's and vhost's workers. It
+ * has no code of the process to run, and no thread-local: its thread pointer is a copy of that of
+ * whoever made it (copy_thread(), arch/x86/kernel/process.c, v6.18). Before 6.4 vhost's were tasks
+ * of their own.
+ */
+static __always_inline bool compat_is_user_worker(struct task_struct *task)
+{
+	__u32 flags = TASK_FLAG_IO_WORKER;
+
+	if (bpf_core_field_exists(((struct kernel_clone_args *)NULL)->user_worker))
+		flags |= TASK_FLAG_USER_WORKER;
+	return task->flags & flags;
+}
+
 static __always_inline bool compat_is_in_syscall(struct task_struct *task)
 {
 #ifdef __TARGET_ARCH_arm64
@@ -66,6 +84,10 @@ static __always_inline bool compat_is_in_syscall(struct task_struct *task)
 #endif
 }
 
+/*
+ * Where a thread's variables are. On arm64 that is what its register held when it was last switched
+ * away from (tls_thread_switch(), arch/arm64/kernel/process.c, v6.12): see below.
+ */
 static __always_inline __u64 compat_thread_pointer(struct task_struct *task)
 {
 #ifdef __TARGET_ARCH_arm64
@@ -74,6 +96,91 @@ static __always_inline __u64 compat_thread_pointer(struct task_struct *task)
 	return BPF_CORE_READ(view, thread.uw.tp_value);
 #else
 	return task->thread.fsbase;
+#endif
+}
+
+/* Levels of a red-black tree of 65,530 mappings, as many as a process has by default. */
+enum {
+	MAPPING_TREE_DEPTH_MAX = 34
+};
+
+/* Before 6.1. The caller sees to it that its mappings do not change meanwhile. */
+static __always_inline struct file *compat_find_in_tree(struct task_struct *task, __u64 address)
+{
+	struct mm_struct___tree *memory = (void *)task->mm;
+	struct rb_node *node = BPF_CORE_READ(memory, mm_rb.rb_node);
+	struct vm_area_struct___tree *mapping;
+
+	for (__u32 i = 0; i < MAPPING_TREE_DEPTH_MAX && node; i++) {
+		mapping = (void *)((char *)node -
+				   bpf_core_field_offset(struct vm_area_struct___tree, vm_rb));
+		if (BPF_CORE_READ(mapping, vm_end) <= address)
+			node = BPF_CORE_READ(node, rb_right);
+		else if (BPF_CORE_READ(mapping, vm_start) > address)
+			node = BPF_CORE_READ(node, rb_left);
+		else
+			return BPF_CORE_READ(mapping, vm_file);
+	}
+	return NULL;
+}
+
+static long compat_note_file(struct task_struct *task, struct vm_area_struct *mapping, void *file)
+{
+	(void)task;
+	*(struct file **)file = mapping->vm_file;
+	return 0;
+}
+
+/*
+ * The file behind the current task's mapping at address, NULL: none. 0 or -errno; -EBUSY: another
+ * thread is changing its mappings. The helper is of 5.17.
+ */
+static __always_inline long compat_mapped_file(struct task_struct *task, __u64 address,
+					       struct file **ret_file)
+{
+	*ret_file = NULL;
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_find_vma))
+		return bpf_find_vma(task, address, compat_note_file, ret_file, 0);
+	*ret_file = compat_find_in_tree(task, address);
+	return 0;
+}
+
+/*
+ * Whether compat_thread_pointer() is the old program's from exec until the first switch: arm64
+ * clears the register then, and not what was saved of it (tls_thread_flush(), same file).
+ */
+static __always_inline bool compat_keeps_thread_pointer(void)
+{
+#ifdef __TARGET_ARCH_arm64
+	return true;
+#else
+	return false;
+#endif
+}
+
+/*
+ * What a new thread is in when it first runs, until its first edge of a system call. On x86 that is
+ * the exit of its own clone; on arm64 ret_from_fork (arch/arm64/kernel/entry.S, v6.12) shows none.
+ */
+static __always_inline __u32 compat_mode_of_new_thread(void)
+{
+#ifdef __TARGET_ARCH_arm64
+	return THREAD_MODE_USER;
+#else
+	return THREAD_MODE_KERNEL;
+#endif
+}
+
+/*
+ * A pointer of the target's as an address. arm64 ignores the top byte, where an allocator may have
+ * put a tag (Documentation/arch/arm64/tagged-pointers.rst); bpf_probe_read_user() does not.
+ */
+static __always_inline __u64 compat_untag(__u64 pointer)
+{
+#ifdef __TARGET_ARCH_arm64
+	return pointer & ~(0xffULL << 56);
+#else
+	return pointer;
 #endif
 }
 
@@ -87,4 +194,29 @@ static __always_inline void compat_store_release_zero(__u32 *word)
 #else
 	(void)__sync_lock_test_and_set(word, 0);
 #endif
+}
+
+/*
+ * bpf_preempt_disable() and _enable(), since 6.10. Not as externs: those that the kernel does not
+ * have libbpf looks for in modules, too, also weak ones, and that takes CAP_SYS_ADMIN. So here is
+ * an instruction with a mark, which probe/load.c makes the call.
+ */
+#ifdef __bpf__
+#define COMPAT_CALL(mark)                \
+	asm volatile("r0 = %[value]"     \
+		     :                   \
+		     : [value] "i"(mark) \
+		     : "r0", "r1", "r2", "r3", "r4", "r5", "memory")
+#else
+#define COMPAT_CALL(mark) (void)(mark)
+#endif
+
+static __always_inline void compat_preempt_disable(void)
+{
+	COMPAT_CALL(CALL_PREEMPT_DISABLE);
+}
+
+static __always_inline void compat_preempt_enable(void)
+{
+	COMPAT_CALL(CALL_PREEMPT_ENABLE);
 }

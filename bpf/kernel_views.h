@@ -28,8 +28,51 @@ struct thread_struct {
 	unsigned long fsbase;
 };
 
-struct mm_struct;
 struct pid_namespace;
+
+struct file_system_type {
+	const char *name;
+};
+
+struct super_block {
+	unsigned long s_magic;
+	struct file_system_type *s_type;
+};
+
+struct inode {
+	struct super_block *i_sb;
+};
+
+struct file {
+	struct inode *f_inode;
+};
+
+struct vm_area_struct {
+	struct file *vm_file;
+};
+
+struct mm_struct;
+
+/* Until 6.0 a process's mappings are in a red-black tree; from 5.17 on they can be asked for. */
+struct rb_node {
+	struct rb_node *rb_right;
+	struct rb_node *rb_left;
+};
+
+struct rb_root {
+	struct rb_node *rb_node;
+};
+
+struct mm_struct___tree {
+	struct rb_root mm_rb;
+};
+
+struct vm_area_struct___tree {
+	unsigned long vm_start;
+	unsigned long vm_end;
+	struct rb_node vm_rb;
+	struct file *vm_file;
+};
 
 struct upid {
 	int nr;
@@ -81,6 +124,10 @@ struct cfs_rq {
 	struct rq *rq; /* with CONFIG_FAIR_GROUP_SCHED */
 };
 
+struct kernel_clone_args {
+	__u32 user_worker : 1; /* since 6.4, with PF_USER_WORKER */
+};
+
 /* Only the number of the system call that a task is in: negative outside of one. */
 struct pt_regs___x86_call {
 	unsigned long orig_ax;
@@ -120,5 +167,7 @@ enum task_state_bits {
 };
 
 enum task_flag_bits {
+	TASK_FLAG_IO_WORKER = 0x00000010, /* PF_IO_WORKER, include/linux/sched.h since 5.12 */
+	TASK_FLAG_USER_WORKER = 0x00004000, /* PF_USER_WORKER, of both since 6.4; was another's */
 	TASK_FLAG_KTHREAD = 0x00200000, /* PF_KTHREAD */
 };

@@ -5,18 +5,41 @@
 #include "context.bpf.h"
 #include "emit.bpf.h"
 #include "registration.bpf.h"
+#include "strangers.bpf.h"
+
+enum {
+	LOAD_PAUSE_NS = 1000 * 1000
+};
+
+/* Makes room for a new process, which takes its share of it. 0, or there is none. */
+static __always_inline int add_process(__u32 tgid, struct process_config *config)
+{
+	static const struct process_books empty;
+	/* Userspace has not taken out yet who had this pid before. */
+	bool is_there = bpf_map_lookup_elem(&processes, &tgid);
+
+	if (!is_there && !share_has_room(&processes_share, config->family, PROCESSES_MAX))
+		return -1;
+	if (bpf_map_update_elem(&books, &tgid, &empty, BPF_ANY))
+		return -1;
+	if (bpf_map_update_elem(&processes, &tgid, config, BPF_ANY)) {
+		bpf_map_delete_elem(&books, &tgid);
+		return -1;
+	}
+	if (!is_there)
+		share_add(&processes_share, config->family);
+	return 0;
+}
 
 /* A new process starts with its parent's configuration: same program, same addresses. */
 static __noinline int adopt_process(__u32 parent_tgid, __u32 tgid)
 {
-	static const struct process_books empty;
 	struct otel_config *otel;
 	struct process_config *parent = bpf_map_lookup_elem(&processes, &parent_tgid);
 
 	if (!parent || !tgid)
 		return -1;
-	if (bpf_map_update_elem(&books, &tgid, &empty, BPF_ANY) ||
-	    bpf_map_update_elem(&processes, &tgid, parent, BPF_ANY)) {
+	if (add_process(tgid, parent)) {
 		count_loss(parent_tgid, COUNTER_PROCESSES_FULL);
 		return -1;
 	}
@@ -26,27 +49,42 @@ static __noinline int adopt_process(__u32 parent_tgid, __u32 tgid)
 	return 0;
 }
 
-SEC("tp_btf/sched_process_fork")
-int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+/*
+ * A task was made, by the current one, and has not run yet. Not sched_process_fork, which the
+ * kernel's own threads in a process pass by: io_uring's and vhost's workers (create_io_thread() and
+ * vhost_task_create() call copy_process(), which has this tracepoint, and not kernel_clone(), which
+ * has that one; kernel/fork.c, v5.15 to v6.18).
+ */
+SEC("tp_btf/task_newtask")
+int BPF_PROG(on_new_task, struct task_struct *child)
 {
-	struct thread_state *thread = thread_find(parent);
-	__u32 child_tgid;
+	struct task_struct *parent = bpf_get_current_task_btf();
+	__u32 child_tgid, parent_tgid;
+	struct thread_state *thread;
 
-	if (!thread)
-		return 0;
+	if (!thread_find(parent))
+		return stranger_forked(child);
+	child_tgid = identity_tgid(child);
+	parent_tgid = identity_tgid(parent);
 	if (child->tgid == child->pid) {
 		if (!session.follow_forks)
 			return 0;
-		child_tgid = identity_tgid(child);
-		if (adopt_process(thread->tgid, child_tgid))
+		if (adopt_process(parent_tgid, child_tgid))
 			return 0;
-		emit_event(EVENT_KIND_FORK, child_tgid, thread->tgid, child, 0);
+		emit_event(EVENT_KIND_FORK, child_tgid, parent_tgid, child, 0);
 	}
-	/* It has not run yet, and will come out of the kernel when it does. */
-	registration_begin(child, 1, OFF_CPU_RUNNABLE, THREAD_MODE_KERNEL,
-			   child->tgid == child->pid ? INHERITED_FIRST_READ : 0);
+	thread = registration_begin(child, child_tgid,
+				    child->tgid == child->pid ? INHERITED_FIRST_READ : 0);
+	if (thread) {
+		thread_begin_books(thread, child, bpf_ktime_get_ns(), 1);
+		/* It waits for its first CPU, and will come out of the kernel there. */
+		thread->clock.off_reason = OFF_CPU_RUNNABLE;
+		thread->clock.mode =
+			thread->is_worker ? THREAD_MODE_KERNEL : compat_mode_of_new_thread();
+		thread_release(thread);
+	}
 	if (session.watches_otel)
-		otel_register(child, identity_tgid(child), child->tgid != child->pid);
+		otel_register(child, child_tgid, child->tgid != child->pid);
 	return 0;
 }
 
@@ -55,26 +93,21 @@ int BPF_PROG(on_exec, struct task_struct *task)
 {
 	struct process_config nothing = {};
 	struct thread_state *thread = thread_find(task);
-	__u64 now_ns;
-	__u32 tgid;
+	__u32 tgid = identity_tgid(task);
+	__u64 now_ns = bpf_ktime_get_ns();
 
-	now_ns = bpf_ktime_get_ns();
-	if (!thread || !thread_begin(thread, task, now_ns))
-		return 0;
-	charge_note_pending(thread, thread->clock.mark_ns);
-	account_edge(&thread->clock, &thread->pending, now_ns, THREAD_MODE_KERNEL);
-	charge_pending(thread, task, now_ns);
-	/* Another address space: no address is worth anything any more. */
-	thread->tls_resolution = TLS_UNRESOLVED;
-	thread->knowledge = CONTEXT_UNKNOWN;
-	thread->is_change_open = 0;
-	thread->has_passed_probe = 0;
-	thread->config.flags = 0;
-	/* exec by another thread takes the leader's tid */
-	thread->tid = identity_tid(task);
-	thread->ns_tid = identity_ns_tid(task);
-	tgid = thread->tgid;
-	thread_release(thread);
+	if (!thread)
+		return stranger_executed(task);
+	if (thread_begin(thread, task, now_ns)) {
+		charge_note_pending(thread, thread->clock.mark_ns);
+		account_edge(&thread->clock, &thread->pending, now_ns, THREAD_MODE_KERNEL);
+		charge_pending(thread, task, now_ns);
+		thread_renew_image(thread, task);
+		thread_release(thread);
+	} else {
+		thread->has_missed_exec = 1;
+	}
+	nothing.family = thread->config.family;
 	bpf_map_update_elem(&processes, &tgid, &nothing, BPF_EXIST);
 	if (session.watches_otel)
 		bpf_map_delete_elem(&otel_processes, &tgid);
@@ -98,10 +131,15 @@ int BPF_PROG(on_rename, struct task_struct *task)
 		return 0;
 	thread = thread_find(task);
 	if (!thread)
+		return stranger_renamed(task);
+	/* A worker is named once, before it works: its accounts get that name. */
+	if (thread->is_worker)
 		return 0;
 	now_ns = bpf_ktime_get_ns();
-	if (!thread_begin(thread, task, now_ns))
+	if (!thread_begin(thread, task, now_ns)) {
+		thread->has_missed_rename = 1;
 		return 0;
+	}
 	context_boundary(thread, task, now_ns, THREAD_MODE_KERNEL, false);
 	charge_pending(thread, task, now_ns);
 	thread->knowledge = CONTEXT_UNKNOWN;
@@ -127,7 +165,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	if (!thread || !thread->is_ready)
 		return 0;
 	if (is_stopped) {
-		if (!thread_try_hold(thread))
+		if (!thread->is_begun || !thread_try_hold(thread))
 			return 0;
 		charge_close_running(thread, task, now_ns);
 		charge_end_window(thread, task, now_ns, thread->clock.exec_mark_ns);
@@ -140,7 +178,21 @@ int BPF_PROG(on_exit, struct task_struct *task)
 		thread_release(thread);
 	}
 	thread->is_exiting = 1;
+	if (!__sync_lock_test_and_set(&thread->is_leaving, 1))
+		__sync_fetch_and_add(&leaving_threads, 1);
 	return 0;
+}
+
+/* Told again within this time, it would be told nothing new: userspace looks once more then. */
+static __always_inline bool may_tell_load(__u32 tgid)
+{
+	struct process_books *process = bpf_map_lookup_elem(&books, &tgid);
+	__u64 now_ns = bpf_ktime_get_ns();
+
+	if (!process || now_ns - process->load_told_ns < LOAD_PAUSE_NS)
+		return false;
+	process->load_told_ns = now_ns;
+	return true;
 }
 
 /*
@@ -154,7 +206,9 @@ int on_load(struct uprobe_registers *registers)
 	struct thread_state *thread = thread_find(task);
 
 	(void)registers;
-	if (thread)
+	if (!thread)
+		return stranger_loads(task);
+	if (may_tell_load(thread->tgid))
 		emit_event(EVENT_KIND_LOAD, thread->tgid, 0, task, 0);
 	return 0;
 }

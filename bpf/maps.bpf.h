@@ -18,12 +18,15 @@
 
 #include <correlator/account.h>
 #include <correlator/books.h>
+#include <correlator/clock_offset.h>
 #include <correlator/config.h>
 #include <correlator/context_hash.h>
 #include <correlator/counters.h>
+#include <correlator/digest_budget.h>
 #include <correlator/edge_slot.h>
 #include <correlator/events.h>
 #include <correlator/limits.h>
+#include <correlator/missed_switches.h>
 #include <correlator/otel_record.h>
 #include <correlator/share.h>
 #include <correlator/snapshot.h>
@@ -53,27 +56,33 @@ struct thread_state {
 	__u64 confirmed_ns; /* when the pointer was last read */
 	__u64 compared_ns; /* lean: when what it leads to was last compared in full */
 	__u64 exec_published_ns;
-	__u64 missed_out_ns; /* switched out while a program held the books */
-	__u64 missed_gap_ns;
 	__u64 asked_ns; /* when it last asked userspace to look at the process */
 	__u32 tls_resolution;
 	__u32 tls_epoch; /* the window that it was last tried in */
 	__u32 knowledge; /* enum context_knowledge, of context_hash */
 	__u32 is_change_open; /* a probe was passed, the store that it precedes may be ahead */
-	__u32 generation;
+	__u32 generation; /* up to which it knows that its configuration is in force */
 	__u32 epoch; /* the window that it charges to */
 	__u32 serial;
 	__u32 tid;
 	__u32 tgid;
 	__u32 ns_tid; /* in its own pid namespace */
 	__u32 is_busy; /* held by a program that is writing up the books */
-	__u32 is_ready; /* set last, once the state is complete */
+	__u32 is_ready; /* observed: programs are to write up its boundaries */
+	__u32 is_begun; /* the first of them has begun the books */
+	__u32 found_in_pass; /* of registration; 0 = it was new */
+	__u32 has_missed_probe; /* passed while the books were held: done when they are next */
+	__u32 has_missed_rename;
+	__u32 has_missed_exec;
 	__u32 is_exiting;
 	__u32 has_passed_probe; /* the thread itself has set its context since it was first seen */
 	__u32 is_inherited; /* context_hash was found before it had */
 	__u32 is_otel_inherited; /* the same of OpenTelemetry's part of it */
 	__u32 is_unread; /* a value of the context faulted: to be read again */
+	__u32 is_at_switch; /* what is read now is read under the run queue's lock */
+	__u32 is_late; /* so a long value was left to a later boundary: the context is not known */
 	__u32 armed_cpu; /* CPU + 1 whose edge_slot has time of this thread; 0 = none */
+	struct missed_switches missed; /* while the books were held */
 	/* Room to read a table and to build a snapshot: too large for the stack, and not per CPU
 	 * because these programs can be preempted. */
 	struct state_header header; /* and the pairs behind it, read together */
@@ -81,10 +90,12 @@ struct thread_state {
 	struct value_chunk chunk; /* of a long text */
 	struct context_snapshot snapshot;
 	__u64 snapshot_hash; /* of what the snapshot holds */
-	struct process_config config; /* of the generation above */
+	struct process_config config; /* as the thread last took it */
 	__u64 opened_hash; /* of the last account that was opened, */
 	__u32 opened_epoch; /* and the window that it is of */
-	__u32 reserved;
+	__u32 is_worker; /* the kernel's own thread in the process: never in a context */
+	__u32 is_pointer_old; /* the saved thread pointer is the last program's */
+	__u32 is_leaving; /* counted in leaving_threads */
 };
 
 _Static_assert(__builtin_offsetof(struct thread_state, pairs) ==
@@ -153,11 +164,6 @@ struct {
 } events SEC(".maps");
 
 /* How far our clock is from the one of this CPU's run queue. */
-struct clock_offset {
-	__u64 ns; /* ours less the run queue's, modulo 2^64 */
-	__u64 seen_at_ns; /* by the run queue's clock; 0 = never */
-};
-
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -182,13 +188,13 @@ struct {
 } otel_processes SEC(".maps");
 
 struct otel_thread {
-	struct otel_config config; /* of the generation below */
+	struct otel_config config; /* of the reading below */
 	__u64 tls_address;
 	__u64 digest; /* of the record that hash was made of; 0 = of none */
 	__u64 inherited_digest; /* of one that this thread has not set in this life; 0 = none */
 	__u64 hash; /* of the wanted values in force, or one with a fixed meaning (snapshot.h) */
 	__u32 tls_resolution;
-	__u32 generation;
+	__u32 reading; /* of the process_config that it came with */
 	__u32 is_registered;
 	__u32 is_known; /* hash was read, or follows from the thread's being new */
 	__u32 is_first_inherited; /* the first record that is read is older than the thread */
@@ -214,30 +220,58 @@ struct {
 	__type(value, struct otel_thread);
 } otel_threads SEC(".maps");
 
-/* Who holds how much of `contexts`, and of each epoch of accounts. */
+/* Who holds how much of `processes` and `books`, of `contexts`, and of each epoch of accounts. */
+struct share_table processes_share;
 struct share_table contexts_share;
 struct share_table accounts_share[2];
+
+/* By family: until when the long values that were read at switches are paid for. */
+__u64 digests_paid_ns[SHARE_SLOTS];
 
 const volatile struct session_config session;
 const volatile struct context_hash_key hash_key;
 
-/* Userspace raises it whenever a process_config changed: contexts are then read anew. */
+/*
+ * Userspace raises it after it has changed a process_config, to the number of that one: whoever
+ * sees it raised compares the number of its own process before it drops anything.
+ */
 volatile __u32 generation;
 /* Userspace sets it at the end: programs do nothing from then on, only the collector works. */
 volatile __u32 is_stopped;
 volatile __u32 collect_phase;
+volatile __u32 collect_tgid; /* whom the interrupts are for; 0 = all */
+/* In the flush after which the split begins anew: in which mode each thread is has to be found out.
+ */
+volatile __u32 seeks_mode;
+/* Raised by userspace before each walk of the tasks that registers threads. */
+volatile __u32 registration_pass;
 /* The window that charges go to; raised by userspace to end one. */
 volatile __u32 current_epoch;
-/* Threads that the collector met but could not write up yet. */
+/* The first that is not drained yet; set by userspace. Who was late charges to it. */
+volatile __u32 open_epoch;
+/* Threads that the collector met but could not write up yet, or whose books have not begun yet. */
 __u32 stragglers;
-/* No uprobes: every boundary reads the context. May be raised while recording, never lowered. */
-volatile __u32 is_lean;
+/*
+ * Threads between their exit and their last switch. Whoever waits for them may have taken them off
+ * the list of tasks by then, so the collector does not meet them: while there are some, it waits
+ * for the programs that run before it drains what one of them may be charging to.
+ */
+__u32 leaving_threads;
 __u32 last_serial;
 /* Raised after each thread that came to be observed. */
 volatile __u32 registrations;
 /* The last clock_offset that any CPU has seen, for those that have seen none. */
 __u64 any_clock_offset_ns;
 __u32 is_any_clock_offset_seen;
+
+/*
+ * No probe tells of its changes of context: every boundary reads it, and an interval with another
+ * one at its end is ambiguous.
+ */
+static __always_inline bool thread_is_lean(const struct thread_state *thread)
+{
+	return session.is_lean || (thread->config.flags & PROCESS_IS_LEAN);
+}
 
 static __always_inline void count_loss(__u32 tgid, enum counter counter)
 {

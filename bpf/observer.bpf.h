@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Who observes: run once, by a test run in the observer's own process. */
+/* What the observer asks of the kernel about itself: by test runs in its own process. */
 #pragma once
 
 #include "identity.bpf.h"
+#include "kernel_compat.bpf.h"
+
+#include <linux/errno.h>
 
 #include <bpf/bpf_tracing.h>
+
+#include <correlator/file_question.h>
 
 SEC("raw_tp")
 int identify_observer(void *context)
@@ -16,4 +21,42 @@ int identify_observer(void *context)
 	observer_ktime_ns = bpf_ktime_get_ns();
 	observer_namespace = (__u64)identity_at(pid, observer_level).ns;
 	return 0;
+}
+
+enum {
+	FUSE_MAGIC = 0x65735546 /* fs/fuse/inode.c: fuse, fuseblk, virtiofs */
+};
+
+static __always_inline bool is_answered_by_process(struct inode *inode)
+{
+	struct super_block *super_block = BPF_CORE_READ(inode, i_sb);
+	union {
+		char text[16];
+		__u64 words[2];
+	} name = { .words = { 0 } }, hypervisors = { .text = "virtiofs" };
+
+	if (BPF_CORE_READ(super_block, s_magic) != FUSE_MAGIC)
+		return false;
+	/* For that one the hypervisor does. */
+	(void)bpf_probe_read_kernel_str(name.text, sizeof(name.text),
+					BPF_CORE_READ(super_block, s_type, name));
+	return name.words[0] != hypervisors.words[0] || name.words[1] != hypervisors.words[1];
+}
+
+/*
+ * Which file the kernel takes a mapping to be of when it looks for its uprobes: file_inode() of the
+ * mapping's own file (valid_vma(), build_map_info() and uprobe_mmap(), kernel/events/uprobes.c,
+ * v5.15 to v6.18). Of an overlay that is the file in the layer below, which neither fstat() nor
+ * /proc/PID/maps (since 6.8) tells; nor do they tell that a process answers for that one.
+ */
+SEC("raw_tp")
+int identify_file(struct bpf_raw_tracepoint_args *context)
+{
+	struct file *file = NULL;
+	long r = compat_mapped_file(bpf_get_current_task_btf(), context->args[0], &file);
+	struct inode *inode = file ? BPF_CORE_READ(file, f_inode) : NULL;
+
+	if (context->args[1] == FILE_STATUS)
+		return r || !inode ? (int)r : is_answered_by_process(inode) ? -EOPNOTSUPP : 0;
+	return (int)((__u64)inode >> (context->args[1] == FILE_INODE_HIGH ? 32 : 0));
 }

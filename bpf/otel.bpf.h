@@ -34,6 +34,7 @@ enum otel_reading {
 static __always_inline void otel_register(struct task_struct *task, __u32 tgid, bool is_new)
 {
 	struct otel_config *config = bpf_map_lookup_elem(&otel_processes, &tgid);
+	struct process_config *process = bpf_map_lookup_elem(&processes, &tgid);
 	struct otel_thread *otel;
 
 	if (!config)
@@ -47,7 +48,7 @@ static __always_inline void otel_register(struct task_struct *task, __u32 tgid, 
 		return;
 	otel->is_registered = 1;
 	otel->config = *config;
-	otel->generation = generation;
+	otel->reading = process ? process->reading : 0;
 	otel->is_known = is_new;
 	otel->is_first_inherited = !is_new;
 }
@@ -64,7 +65,7 @@ static __always_inline void otel_take_config(struct otel_thread *otel,
 	__u32 tgid = thread->tgid;
 	const struct otel_config *config = bpf_map_lookup_elem(&otel_processes, &tgid);
 
-	otel->generation = thread->generation;
+	otel->reading = thread->config.reading;
 	if (config)
 		otel->config = *config;
 	else
@@ -112,7 +113,7 @@ static __always_inline __u32 otel_read(struct thread_state *thread, struct otel_
 
 	if (thread->is_exiting)
 		return OTEL_READING_KEPT;
-	if (otel->tls_resolution != TLS_RESOLVED)
+	if (otel->tls_resolution != TLS_RESOLVED && !thread->is_pointer_old)
 		otel->tls_resolution = tls_locate(&otel->config.tls, bpf_get_current_task_btf(),
 						  &otel->tls_address);
 	if (otel->tls_resolution == TLS_UNALLOCATED)
@@ -123,6 +124,7 @@ static __always_inline __u32 otel_read(struct thread_state *thread, struct otel_
 		count_loss(thread->tgid, COUNTER_POINTER_UNREADABLE);
 		return OTEL_READING_KEPT;
 	}
+	pointer = compat_untag(pointer);
 	if (!pointer)
 		return OTEL_READING_NONE;
 	if (!otel_record_pointer_is_sane(pointer)) {
@@ -178,7 +180,7 @@ VERIFIED_ONCE int otel_look(struct thread_state *thread)
 
 	if (!thread || !otel)
 		return OTEL_LOOK_SAME;
-	if (otel->generation != thread->generation)
+	if (otel->reading != thread->config.reading)
 		otel_take_config(otel, thread);
 	before = otel->hash;
 	was_known = otel->is_known;
@@ -229,7 +231,6 @@ VERIFIED_ONCE __u64 otel_add_context(struct thread_state *thread, __u64 state_ha
 	context_hash_add(&hash, thread->tgid);
 	context_hash_add(&hash, state_hash);
 	context_hash_add(&hash, otel->hash);
-	thread->snapshot.tgid = thread->tgid;
 	thread->snapshot.key_count = thread->config.key_count;
 	thread->snapshot_hash = context_hash_final(&hash);
 	return thread->snapshot_hash;

@@ -9,6 +9,11 @@ enum {
 	CONFIRM_PERIOD_NS = 1000 * 1000
 };
 
+/* Beside enum off_cpu_reason. */
+enum {
+	NOT_OUT = 0xff
+};
+
 static __always_inline __u32 off_cpu_reason(const struct task_struct *task, bool is_preempted)
 {
 	__u32 state = task->__state;
@@ -26,11 +31,35 @@ static __always_inline __u32 off_cpu_reason(const struct task_struct *task, bool
  * With probes in place, reading the pointer at a switch-out only proves that none was missed: not
  * at each of very many. Nor is, without, each time compared what the same objects hold.
  */
-static __always_inline bool must_confirm(const struct thread_state *thread, __u64 now_ns)
+static __always_inline bool must_confirm(struct thread_state *thread, __u64 now_ns)
 {
-	return is_lean || context_changes_unprobed(thread) || thread->knowledge != CONTEXT_KNOWN ||
-	       thread->generation != generation ||
-	       now_ns - thread->confirmed_ns > CONFIRM_PERIOD_NS;
+	return context_changes_unprobed(thread) || thread->knowledge != CONTEXT_KNOWN ||
+	       now_ns - thread->confirmed_ns > CONFIRM_PERIOD_NS || context_has_new_config(thread);
+}
+
+/*
+ * Somebody holds the books: who does next writes this switch up (missed_switches.h). stolen_ns: of
+ * a switch-in. off_reason: of a switch-out; NOT_OUT = it is none. Written in place: the stack is
+ * short.
+ */
+static __noinline int switch_note(struct thread_state *thread, struct task_struct *task,
+				  __u64 now_ns, __u64 stolen_ns, __u32 off_reason)
+{
+	struct missed_switch *one = missed_switches_next(&thread->missed);
+
+	edge_disarm(thread);
+	if (!one) {
+		count_loss(thread->tgid, COUNTER_BOUNDARY_BUSY);
+		return 0;
+	}
+	thread_figures(task, &one->figures);
+	one->at_ns = now_ns;
+	one->stolen_ns = stolen_ns;
+	one->is_out = off_reason != NOT_OUT;
+	one->off_reason = off_reason;
+	one->cpu = bpf_get_smp_processor_id();
+	missed_switches_note(&thread->missed);
+	return 0;
 }
 
 static __always_inline void switch_out(struct thread_state *thread, struct task_struct *task,
@@ -42,15 +71,21 @@ static __always_inline void switch_out(struct thread_state *thread, struct task_
 	__u64 since_ns, interval_ns;
 	bool is_change;
 
-	if (!thread_begin(thread, task, now_ns)) {
-		thread->missed_out_ns = now_ns;
+	if (!thread_take(thread, task, now_ns, 0)) {
+		switch_note(thread, task, now_ns, 0, reason);
+		/* Nobody meets it any more. Its exit wrote up all but the way from there. */
+		if (is_dead)
+			registration_end(thread, task);
 		return;
 	}
+	thread_enter_boundary(thread, task, now_ns);
 	since_ns = thread->clock.mark_ns;
 	thread_figures(task, &figures);
+	thread->is_at_switch = 1;
 	is_change = must_confirm(thread, now_ns) &&
 		    context_confirm(thread, task, now_ns,
 				    now_ns - thread->compared_ns < CONFIRM_PERIOD_NS);
+	thread->is_at_switch = 0;
 	interval_ns =
 		account_switch_out(&thread->clock, &thread->pending, now_ns, &figures, reason);
 	if (is_change)
@@ -70,19 +105,14 @@ static __always_inline void switch_out(struct thread_state *thread, struct task_
 static __always_inline void switch_in(struct thread_state *thread, struct task_struct *task,
 				      __u64 now_ns)
 {
+	__u64 stolen_ns = stolen_at_switch_in(task);
 	struct kernel_figures figures;
 
-	if (thread->missed_out_ns) {
-		thread->missed_gap_ns += account_growth(now_ns, thread->missed_out_ns);
-		thread->missed_out_ns = 0;
-		edge_disarm(thread);
+	thread->is_pointer_old = 0;
+	if (!thread_take(thread, task, now_ns, 1)) {
+		switch_note(thread, task, now_ns, stolen_ns, NOT_OUT);
 		return;
 	}
-	if (!thread_wait_hold(thread)) {
-		count_loss(thread->tgid, COUNTER_BOUNDARY_BUSY);
-		return;
-	}
-	(void)edge_fold(thread);
 	if (!thread->clock.is_off_cpu) {
 		thread_figures(task, &figures);
 		account_leave_unseen(&thread->clock, &thread->pending, now_ns, &figures);
@@ -92,7 +122,7 @@ static __always_inline void switch_in(struct thread_state *thread, struct task_s
 	/* The window ended while it was off the CPU, and the collector has not come to it yet. */
 	if (thread->epoch != current_epoch)
 		charge_end_window(thread, task, now_ns, thread->clock.exec_mark_ns);
-	account_switch_in(&thread->clock, &thread->pending, now_ns, stolen_at_switch_in(task),
+	account_switch_in(&thread->clock, &thread->pending, now_ns, stolen_ns,
 			  bpf_get_smp_processor_id());
 	thread_release(thread);
 }

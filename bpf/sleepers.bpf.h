@@ -4,13 +4,26 @@
  * pass no boundary that could read it, and the flush's iterator cannot read another task's memory.
  * This one may, because it may sleep (since 5.18). What a sleeping thread's pointer says does not
  * change, so it is looked at once, before the flush that first charges the sleep.
+ *
+ * Memory of a file is not read: its file system may never answer, and who reads waits for it.
  */
 #pragma once
 
 #include "context.bpf.h"
 
+static long note_file(struct task_struct *task, struct vm_area_struct *area, bool *ret_has_file)
+{
+	(void)task;
+	*ret_has_file = area->vm_file != NULL;
+	return 0;
+}
+
 static __always_inline long read_task(struct task_struct *task, __u64 address, __u64 *ret_word)
 {
+	bool has_file = true;
+
+	if (bpf_find_vma(task, address, note_file, &has_file, 0) || has_file)
+		return -1;
 	return bpf_copy_from_user_task(ret_word, sizeof(*ret_word), (void *)address, task, 0);
 }
 
@@ -44,7 +57,8 @@ static __always_inline bool is_in_no_context(struct task_struct *task, __u32 tgi
 /* Has not run since it came to be observed. */
 static __always_inline bool is_sleeper(const struct thread_state *thread)
 {
-	return thread->is_ready && thread->clock.is_off_cpu && !thread->clock.last_cpu &&
+	return thread->is_ready && thread->is_begun && !thread->is_worker &&
+	       thread->clock.is_off_cpu && !thread->clock.last_cpu &&
 	       (thread->knowledge == CONTEXT_UNKNOWN || thread->context_hash == CONTEXT_HASH_NONE);
 }
 

@@ -11,11 +11,11 @@
 #include "context.bpf.h"
 
 static __always_inline int enter_kernel(struct thread_state *thread, struct task_struct *task,
-					__u64 now_ns, bool reads_context)
+					__u64 now_ns)
 {
 	if (!thread_begin(thread, task, now_ns))
 		return 0;
-	if (reads_context) {
+	if (context_changes_unprobed(thread) || context_has_new_config(thread)) {
 		context_boundary(thread, task, now_ns, THREAD_MODE_KERNEL, true);
 	} else {
 		charge_note_pending(thread, thread->clock.mark_ns);
@@ -34,7 +34,6 @@ int BPF_PROG(on_sys_enter, struct pt_regs *registers)
 	struct thread_state *thread;
 	struct task_struct *task;
 	__u32 seen_registrations;
-	__u64 now_ns;
 
 	if (!slot || edge_pass(slot, (__u64)registers, true) == EDGE_DONE)
 		return 0;
@@ -42,30 +41,11 @@ int BPF_PROG(on_sys_enter, struct pt_regs *registers)
 	thread = edge_find_thread(slot, task, (__u64)registers, &seen_registrations);
 	if (!thread)
 		return 0;
-	now_ns = bpf_ktime_get_ns();
-	if (!enter_kernel(thread, task, now_ns, context_changes_unprobed(thread)))
+	if (!enter_kernel(thread, task, bpf_ktime_get_ns()))
 		return 0;
 	if (!context_changes_unprobed(thread))
 		edge_arm(slot, thread, (__u64)registers, seen_registrations);
 	thread_release(thread);
-	return 0;
-}
-
-/* Attached in its place when there are no uprobes. */
-SEC("tp_btf/sys_enter")
-int BPF_PROG(on_sys_enter_lean, struct pt_regs *registers)
-{
-	struct edge_slot *slot = edge_slot_here();
-	struct thread_state *thread;
-	struct task_struct *task;
-	__u32 seen_registrations;
-
-	if (!slot || edge_slot_is_of_unobserved(slot, (__u64)registers))
-		return 0;
-	task = bpf_get_current_task_btf();
-	thread = edge_find_thread(slot, task, (__u64)registers, &seen_registrations);
-	if (thread && enter_kernel(thread, task, bpf_ktime_get_ns(), true))
-		thread_release(thread);
 	return 0;
 }
 
@@ -84,7 +64,9 @@ int BPF_PROG(on_sys_exit, struct pt_regs *registers)
 	thread = edge_find_thread(slot, task, (__u64)registers, &seen_registrations);
 	if (!thread)
 		return 0;
-	if (!thread_begin(thread, task, thread->clock.mark_ns))
+	/* The clock is read last, unless the thread's books begin here. */
+	if (!thread_begin(thread, task,
+			  thread->is_begun ? thread->clock.mark_ns : bpf_ktime_get_ns()))
 		return 0;
 	charge_note_pending(thread, thread->clock.mark_ns);
 	(void)account_edge(&thread->clock, &thread->pending, bpf_ktime_get_ns(), THREAD_MODE_USER);

@@ -35,8 +35,10 @@ static __always_inline __u32 tls_locate_dynamic(const struct tls_location *tls,
 	__u64 dtv, length, block;
 	__u64 entry_bytes = tls->dtv_entry_bytes;
 
-	if (read(task, thread_pointer + (__u64)(__s64)tls->dtv_pointer_offset, &dtv) ||
-	    !table_pointer_is_sane(dtv))
+	if (read(task, thread_pointer + (__u64)(__s64)tls->dtv_pointer_offset, &dtv))
+		return TLS_UNRESOLVED;
+	dtv = compat_untag(dtv);
+	if (!table_pointer_is_sane(dtv))
 		return TLS_UNRESOLVED;
 	if (read(task, tls->dtv_has_length ? dtv - entry_bytes : dtv, &length))
 		return TLS_UNRESOLVED;
@@ -47,7 +49,7 @@ static __always_inline __u32 tls_locate_dynamic(const struct tls_location *tls,
 		return TLS_UNRESOLVED;
 	if (!block || (block & 1))
 		return TLS_UNALLOCATED;
-	*ret_address = block + (__u64)tls->offset;
+	*ret_address = compat_untag(block) + (__u64)tls->offset;
 	return TLS_RESOLVED;
 }
 

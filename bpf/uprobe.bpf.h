@@ -9,6 +9,12 @@ enum {
 	ASK_PAUSE_NS = 1000 * 1000
 };
 
+static __always_inline bool context_is_published_at(const struct process_config *config,
+						    __u64 address)
+{
+	return address - config->publisher_start < config->publisher_end - config->publisher_start;
+}
+
 /*
  * Asks userspace to look at the process when a context begins that cannot be read: its variable is
  * in no object that is known, or a wanted key has no ID and there are new symbols.
@@ -19,7 +25,7 @@ static __always_inline void context_ask(struct thread_state *thread, struct task
 	const struct process_config *config = &thread->config;
 	__u32 symbol_count;
 
-	if (address - config->publisher_start < config->publisher_end - config->publisher_start) {
+	if (context_is_published_at(config, address)) {
 		if (!config->symbol_count_address ||
 		    bpf_probe_read_user(&symbol_count, sizeof(symbol_count),
 					(void *)config->symbol_count_address) ||
@@ -39,19 +45,26 @@ int on_context_change(struct uprobe_registers *registers)
 	struct thread_state *thread = thread_find(task);
 	__u64 now_ns;
 
-	if (!thread)
+	/* Of a lean process, whose file another one is watched by. */
+	if (!thread || (thread_is_lean(thread) && thread->generation == generation &&
+			context_is_published_at(&thread->config, registers->instruction_pointer)))
 		return 0;
 	now_ns = bpf_ktime_get_ns();
-	if (!thread_begin(thread, task, now_ns))
+	if (!thread_begin(thread, task, now_ns)) {
+		thread->has_missed_probe = 1;
 		return 0;
+	}
 	context_boundary(thread, task, now_ns, THREAD_MODE_USER, false);
-	account_settle_stolen(&thread->clock, &thread->pending, stolen_from_cpu(task, now_ns));
-	thread->pending.slices++;
-	charge_pending(thread, task, now_ns);
-	/* The store comes after this: what is in force next is not known yet. */
-	thread->knowledge = CONTEXT_UNKNOWN;
-	thread->is_change_open = 1;
-	thread->has_passed_probe = 1;
+	if (!thread_is_lean(thread)) {
+		account_settle_stolen(&thread->clock, &thread->pending,
+				      stolen_from_cpu(task, now_ns));
+		thread->pending.slices++;
+		charge_pending(thread, task, now_ns);
+		/* The store comes after this: what is in force next is not known yet. */
+		thread->knowledge = CONTEXT_UNKNOWN;
+		thread->is_change_open = 1;
+		thread->has_passed_probe = 1;
+	}
 	context_ask(thread, task, registers->instruction_pointer, now_ns);
 	thread_release(thread);
 	return 0;

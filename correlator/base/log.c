@@ -2,7 +2,9 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,10 +16,22 @@
  */
 static enum log_level level_limit = LOG_LEVEL_INFO;
 static bool is_journal;
+static atomic_uint lost_lines; /* since the last one that was written */
+
+enum {
+	LINE_BYTES = 2048, /* below PIPE_BUF: what poll(2) finds room for in a pipe, a write does
+			    * not wait for */
+};
 
 void log_set_level(enum log_level level)
 {
 	level_limit = level;
+}
+
+void log_raise_level(void)
+{
+	if (level_limit < LOG_LEVEL_TRACE)
+		level_limit++;
 }
 
 void log_detect_journal(void)
@@ -32,11 +46,41 @@ void log_detect_journal(void)
 		     status.st_ino == inode;
 }
 
+/* A reader who lets a line wait so long has stopped reading: none waits for him until he goes on.
+ */
+static bool is_writable(void)
+{
+	struct pollfd stderr_fd = { .fd = STDERR_FILENO, .events = POLLOUT };
+
+	return poll(&stderr_fd, 1, atomic_load(&lost_lines) ? 0 : LOG_PATIENCE_MS) != 0;
+}
+
+static void write_bytes(const char *line, size_t size_bytes)
+{
+	/* stderr gone: there is nobody left to tell. */
+	if (write(STDERR_FILENO, line, size_bytes) < 0)
+		return;
+}
+
+static void say_lost(void)
+{
+	unsigned int count = atomic_exchange(&lost_lines, 0);
+	char line[128];
+	int size;
+
+	if (!count)
+		return;
+	size = snprintf(line, sizeof(line),
+			"%scorrelator: warning: %u lines were not written: nobody read\n",
+			is_journal ? "<4>" : "", count);
+	write_bytes(line, (size_t)size);
+}
+
 static void write_line(enum log_level level, const char *reason, const char *format, va_list args)
 {
-	static const char *const marks[] = { "error: ", "warning: ", "", "debug: " };
-	static const char *const priorities[] = { "<3>", "<4>", "<6>", "<7>" };
-	char line[2048];
+	static const char *const marks[] = { "error: ", "warning: ", "", "debug: ", "trace: " };
+	static const char *const priorities[] = { "<3>", "<4>", "<6>", "<7>", "<7>" };
+	char line[LINE_BYTES];
 	int used = snprintf(line, sizeof(line), "%scorrelator: %s",
 			    is_journal ? priorities[level] : "", marks[level]);
 	int room = (int)sizeof(line) - 2 - used;
@@ -49,9 +93,12 @@ static void write_line(enum log_level level, const char *reason, const char *for
 		used += wrote < 0 ? 0 : (wrote < room ? wrote : room - 1);
 	}
 	line[used++] = '\n';
-	/* stderr gone: there is nobody left to tell. */
-	if (write(STDERR_FILENO, line, (size_t)used) < 0)
+	if (!is_writable()) {
+		atomic_fetch_add(&lost_lines, 1);
 		return;
+	}
+	say_lost();
+	write_bytes(line, (size_t)used);
 }
 
 void log_line(enum log_level level, const char *format, ...)

@@ -2,19 +2,27 @@
 /*
  * Diagnostics on stderr, one line each, `correlator: ` in front. The function that first turns a
  * condition into an error logs it, with the names involved, and returns -errno; its callers pass
- * that up in silence. Thread rule: any thread; a line is written with one write.
+ * that up in silence. Thread rule: any thread; a line is written with one write. What nobody reads
+ * holds up nothing for long: lines that find stderr full are lost, and counted in the next one.
  */
 #pragma once
+
+enum {
+	LOG_PATIENCE_MS = 500 /* for who reads stderr, once until he goes on */
+};
 
 enum log_level {
 	LOG_LEVEL_ERROR = 0,
 	LOG_LEVEL_WARNING = 1,
 	LOG_LEVEL_INFO = 2,
 	LOG_LEVEL_DEBUG = 3,
+	LOG_LEVEL_TRACE = 4, /* what libraries say: thousands of lines */
 };
 
 /* Lines above this level are dropped. Set once by main before threads start; default INFO. */
 void log_set_level(enum log_level level);
+/* The same, one level more than now. */
+void log_raise_level(void);
 
 /*
  * When stderr is the journal's (JOURNAL_STREAM, systemd.exec(5)) each line starts with its
@@ -36,3 +44,4 @@ __attribute__((format(printf, 2, 3))) int log_error(int error, const char *forma
 #define log_warning(...) log_line(LOG_LEVEL_WARNING, __VA_ARGS__)
 #define log_info(...)	 log_line(LOG_LEVEL_INFO, __VA_ARGS__)
 #define log_debug(...)	 log_line(LOG_LEVEL_DEBUG, __VA_ARGS__)
+#define log_trace(...)	 log_line(LOG_LEVEL_TRACE, __VA_ARGS__)

@@ -3,29 +3,76 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/log.h"
+
+/* What a handler says: it gets no argument. */
+static const char *spared_saying;
+
+static void fill(sigset_t *ret_signals)
+{
+	(void)sigemptyset(ret_signals);
+	(void)sigaddset(ret_signals, SIGINT);
+	(void)sigaddset(ret_signals, SIGTERM);
+	(void)sigaddset(ret_signals, SIGHUP);
+}
 
 int signals_catch(void)
 {
 	sigset_t signals;
 	int fd;
 
-	(void)sigemptyset(&signals);
-	(void)sigaddset(&signals, SIGINT);
-	(void)sigaddset(&signals, SIGTERM);
-	(void)sigaddset(&signals, SIGHUP);
+	fill(&signals);
 	if (sigprocmask(SIG_BLOCK, &signals, NULL) < 0)
 		return log_error_errno(errno, "cannot block signals");
 	fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	return fd < 0 ? log_error_errno(errno, "cannot catch signals") : fd;
 }
 
-int signals_read(int fd)
+int signals_read(int fd, bool *ret_is_typed)
 {
 	struct signalfd_siginfo info;
 
-	return read(fd, &info, sizeof(info)) == sizeof(info) ? (int)info.ssi_signo : 0;
+	if (read(fd, &info, sizeof(info)) != sizeof(info))
+		return 0;
+	*ret_is_typed = info.ssi_code == SI_KERNEL;
+	return (int)info.ssi_signo;
+}
+
+bool signals_are_pending(void)
+{
+	sigset_t signals, pending;
+
+	fill(&signals);
+	return sigpending(&pending) == 0 && sigandset(&pending, &pending, &signals) == 0 &&
+	       !sigisemptyset(&pending);
+}
+
+static void on_spared(int number)
+{
+	(void)number;
+	if (write(STDERR_FILENO, spared_saying, strlen(spared_saying)) < 0)
+		return;
+}
+
+void signals_spare_interrupt(const char *saying)
+{
+	struct sigaction before,
+		once = { .sa_handler = on_spared, .sa_flags = SA_RESTART | SA_RESETHAND };
+
+	if (sigaction(SIGINT, NULL, &before) < 0 || before.sa_handler == SIG_IGN)
+		return;
+	spared_saying = saying;
+	(void)sigaction(SIGINT, &once, NULL);
+}
+
+void signals_obey_interrupt(void)
+{
+	struct sigaction now, obey = { .sa_handler = SIG_DFL };
+
+	if (sigaction(SIGINT, NULL, &now) == 0 && now.sa_handler == on_spared)
+		(void)sigaction(SIGINT, &obey, NULL);
 }

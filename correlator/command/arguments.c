@@ -13,7 +13,10 @@ bool arguments_take_verbosity(int key)
 {
 	if (key != 'v' && key != 'q')
 		return false;
-	log_set_level(key == 'v' ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING);
+	if (key == 'v')
+		log_raise_level();
+	else
+		log_set_level(LOG_LEVEL_WARNING);
 	return true;
 }
 

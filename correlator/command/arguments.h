@@ -12,10 +12,10 @@
 #define ARGUMENTS_TIME_MIN_NS (10 * NS_PER_MS)
 
 /* Options of -v and -q, for a table of argp's; in its group. */
-#define ARGUMENTS_VERBOSITY(group)                                                  \
-	{ "verbose", 'v', NULL, 0, "Say more", group },                             \
-	{                                                                           \
-		"quiet", 'q', NULL, 0, "Say nothing but errors and warnings", group \
+#define ARGUMENTS_VERBOSITY(group)                                                   \
+	{ "verbose", 'v', NULL, 0, "Say more; twice: all that libbpf says", group }, \
+	{                                                                            \
+		"quiet", 'q', NULL, 0, "Say nothing but errors and warnings", group  \
 	}
 
 /* Obeys those two; false: key is another option's. */

@@ -19,8 +19,10 @@
 #include "probe/load.h"
 #include "target/elf/tls_symbol.h"
 #include "target/otel/otel_target.h"
+#include "target/proc/agent.h"
 #include "target/proc/namespaces.h"
 #include "target/proc/process.h"
+#include "target/proc/process_access.h"
 #include "target/target.h"
 
 enum verdict {
@@ -236,6 +238,18 @@ static void describe_namespaces(const struct process_info *info)
 			   info->ns_pid);
 }
 
+/* What a probe costs there: probe_site.h. */
+static const char *site_cost(const struct probe_site *site)
+{
+#ifdef __x86_64__
+	return site->cost == PROBE_SITE_EMULATED ? "emulated by the kernel: about 0.7 us"
+						 : "single-stepped: about 10 us; consider --lean";
+#else
+	return site->cost == PROBE_SITE_EMULATED ? "emulated by the kernel"
+						 : "single-stepped: a third more than emulated";
+#endif
+}
+
 static void describe_sites(const struct publisher *publisher)
 {
 	if (!publisher->site_count)
@@ -254,9 +268,7 @@ static void describe_sites(const struct publisher *publisher)
 			   site->function ? site->function : name, site->offset_bytes,
 			   site->function ? "" : ", which refers to the variable", site->bytes[0],
 			   site->bytes[1], site->bytes[2], site->bytes[3], site->bytes[4],
-			   site->instruction,
-			   is_cheap ? "emulated by the kernel: about 0.7 us"
-				    : "single-stepped: about 10 us; consider --lean");
+			   site->instruction, site_cost(site));
 	}
 }
 
@@ -265,19 +277,38 @@ static void describe_unreadable(const struct target *target)
 	if (target->walk.unreadable_count)
 		doctor_say(
 			VERDICT_NOTE, "mapped files",
-			"%zu could not be opened, among them %s: replaced since they were loaded? Then "
-			"only root, or CAP_CHECKPOINT_RESTORE, can look into them",
+			"%zu could not be opened, among them %s: what was replaced since it was loaded, "
+			"or is in a folder that we may not enter, takes root or CAP_CHECKPOINT_RESTORE",
 			target->walk.unreadable_count, target->walk.unreadable_path);
 }
 
 static void describe_copies(const struct target *target, const struct publisher *publisher)
 {
-	for (size_t i = 0; i < target->publishers.count; i++)
-		if (target->publishers.list[i] != publisher)
+	for (size_t i = 0; i < target->publishers.count; i++) {
+		const struct publisher *other = target->publishers.list[i];
+
+		if (other != publisher)
 			doctor_say(
-				VERDICT_NOTE, "thread-local",
-				"%s has one of its own: a recording reads the one that it sees set",
-				target->publishers.list[i]->path);
+				other->is_interposed ? VERDICT_OK : VERDICT_NOTE, "thread-local",
+				other->is_interposed
+					? "%s sets the same one"
+					: "%s has one of its own: a recording reads the one that "
+					  "it sees set",
+				other->path);
+	}
+}
+
+static void describe_threads(const struct target *target, const struct publisher *publisher)
+{
+	if (target_mixes_threads(target))
+		doctor_say(VERDICT_NOTE, "threads",
+			   "Ruby's share native ones (RUBY_MN_THREADS), and %s does not follow "
+			   "them: a request's figures may be another's; the gem `correlator` "
+			   "follows them",
+			   publisher->path);
+	else if (target->shares_native_threads)
+		doctor_say(VERDICT_OK, "threads",
+			   "Ruby's share native ones (RUBY_MN_THREADS), and are followed");
 }
 
 static void describe_keys(const struct target *target, const struct key_options *keys)
@@ -329,6 +360,7 @@ static int describe_ruby(const struct target *target, const struct key_options *
 		   publisher->is_deleted ? " (deleted or replaced since)" : "");
 	doctor_say_tls(&publisher->tls);
 	describe_copies(target, publisher);
+	describe_threads(target, publisher);
 	describe_sites(publisher);
 	describe_keys(target, keys);
 	return !target->ruby.symbols;
@@ -344,6 +376,10 @@ static int describe_target(const struct target *target, const struct key_options
 	(void)printf("\nProcess %d (%s%s%s)\n", target->info.pid, target->info.comm,
 		     server ? ", " : "", server ? server : "");
 	describe_namespaces(&target->info);
+	if (agent_has_given_up(target->info.pid))
+		doctor_say(VERDICT_BAD, "memory and files",
+			   "not all of them come in time (which, is said above): what follows is "
+			   "without them");
 	if (!target->ruby.is_ruby && otel_target_is_readable(otel)) {
 		doctor_say(VERDICT_NOTE, "Ruby", "not a Ruby process: keys otel.* can be recorded");
 	} else if (!target->ruby.is_ruby) {
@@ -365,13 +401,14 @@ static int examine_process(const struct arguments *arguments)
 {
 	_cleanup_(target_freep) struct target *target = NULL;
 	struct target_keys keys = key_options_target(&arguments->keys);
+	char reason[PROCESS_ACCESS_TEXT_BYTES];
 	int r;
 
 	if (namespaces_check_own_proc())
 		return EXIT_CODE_UNSUPPORTED;
 	/* Also what none of the keys asks for. */
 	keys.wants_ruby = keys.wants_otel = true;
-	r = target_open(arguments->pid, NULL, &keys, &target);
+	r = target_open(arguments->pid, NULL, &keys, NULL, &target);
 	if (r == 0)
 		r = target_refresh(target);
 	if (r == -ESRCH) {
@@ -379,10 +416,8 @@ static int examine_process(const struct arguments *arguments)
 		return EXIT_CODE_NO_TARGET;
 	}
 	if (r == -EPERM || r == -EACCES) {
-		(void)log_error(r,
-				"not allowed to read process %d: run as its user, as root, or with "
-				"CAP_SYS_PTRACE",
-				arguments->pid);
+		process_access_explain(arguments->pid, reason);
+		(void)log_error(r, "not allowed to read process %d: %s", arguments->pid, reason);
 		return EXIT_CODE_UNSUPPORTED;
 	}
 	if (r < 0) {

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -40,6 +41,8 @@ struct arguments {
 /* What is being sent: a file, or what a spool holds. */
 struct work {
 	const char *path;
+	bool has_acks;
+	const char *done; /* what became of records: "acknowledged" */
 	struct file_source *file; /* NULL = a spool */
 	struct backlog *spool;
 };
@@ -61,13 +64,15 @@ static const char documentation[] =
 	"Sends recorded files, or the spool that a recording left behind, to a collector by the "
 	"Fluent Forward protocol. Each record arrives at least once."
 	"\vTIME is a number with a unit: 500ms, 10s (seconds without one), 2m. A FILE of - is "
-	"standard input, a folder is a spool.\n\n"
+	"standard input, sent as it comes, to its end: there the first Ctrl-C is for who writes it. A "
+	"folder is a spool.\n\n"
 	"EXAMPLES\n"
 	"  correlator forward puma.rec --to tcp://127.0.0.1:24224\n"
 	"  correlator forward --to tls://logs:24224 --shared-key-file key day-*.rec\n"
-	"  correlator forward /var/lib/correlator/spool --to tcp://127.0.0.1:24224\n\n"
-	"Exit status: 0 all of it was acknowledged, 1 it was not, or a file is damaged (what is before "
-	"and after it is sent), 2 usage, 130 interrupted.";
+	"  correlator forward /var/lib/correlator/spool --to tcp://127.0.0.1:24224\n"
+	"  correlator record -p 1234 -o - | correlator forward - --to tcp://127.0.0.1:24224\n\n"
+	"Exit status: 0 all of it was acknowledged (with --no-ack: sent), 1 it was not, or something "
+	"is damaged (what is before and after it is sent), 2 usage, 130 interrupted.";
 
 static int parse_count(const char *text, uint64_t *ret_count)
 {
@@ -148,11 +153,15 @@ static int expect_spool(const char *path)
 	return 0;
 }
 
-static int open_work(const char *path, uint64_t skip_records, struct work *ret_work)
+static int open_work(const char *path, uint64_t skip_records, bool has_acks, struct work *ret_work)
 {
 	const struct backlog_options spool_options = { .spool = path };
 
-	*ret_work = (struct work){ .path = path };
+	*ret_work = (struct work){
+		.path = path,
+		.has_acks = has_acks,
+		.done = has_acks ? "acknowledged" : "sent, unacknowledged,",
+	};
 	if (is_folder(path))
 		return expect_spool(path) < 0 ? -ENOENT
 					      : backlog_new(&spool_options, &ret_work->spool);
@@ -176,26 +185,51 @@ static void say_progress(const struct work *work, struct sender *sender)
 	if (work->file)
 		file_source_get_status(work->file, &file);
 	if (file.size_bytes)
-		log_info("%s: %" PRIu64 " records acknowledged, %.0f %%", work->path,
-			 status.acked_records,
-			 100.0 * (double)file.done_bytes / (double)file.size_bytes);
+		log_info("%s: %" PRIu64 " records %s, %.0f %%", work->path, status.acked_records,
+			 work->done, 100.0 * (double)file.done_bytes / (double)file.size_bytes);
 	else
-		log_info("%s: %" PRIu64 " records acknowledged", work->path, status.acked_records);
+		log_info("%s: %" PRIu64 " records %s", work->path, status.acked_records,
+			 work->done);
+}
+
+/*
+ * True: a signal came that ends it. The writer of a pipe may be interrupted by the same Ctrl-C:
+ * then its last records come.
+ */
+static bool is_told_to_end(const struct work *work, int signal_fd, uint64_t *spared_ns)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	bool is_typed;
+	int number;
+
+	if (!work->file || !file_source_is_stream(work->file))
+		return true;
+	number = signals_read(signal_fd, &is_typed);
+	if (number != SIGINT)
+		return number != 0;
+	if (*spared_ns)
+		return now_ns - *spared_ns >= SIGNALS_ECHO_NS;
+	*spared_ns = now_ns;
+	log_info("%s: sending on until the writer ends; Ctrl-C again to end at once", work->path);
+	return false;
 }
 
 /* True: a signal came. */
 static bool await_end(const struct work *work, struct sender *sender, int signal_fd)
 {
+	uint64_t spared_ns = 0;
 	struct pollfd fds[] = {
 		{ .fd = signal_fd, .events = POLLIN },
 		{ .fd = sender_ended_fd(sender), .events = POLLIN },
 	};
 
-	while (!fds[0].revents && !fds[1].revents) {
+	while (!fds[1].revents) {
 		if (poll(fds, sizeof(fds) / sizeof(fds[0]), PROGRESS_MS) == 0)
 			say_progress(work, sender);
+		if (fds[0].revents && is_told_to_end(work, signal_fd, &spared_ns))
+			return true;
 	}
-	return fds[0].revents != 0;
+	return false;
 }
 
 /* What was not delivered, and how to go on. */
@@ -231,27 +265,46 @@ static bool is_complete(const struct work *work)
 	return file.is_exhausted;
 }
 
-static int finish(const struct work *work, struct sender *sender, bool is_interrupted)
+/* True: some of it cannot be sent by anybody. */
+static bool say_damage(const struct work *work)
 {
 	struct file_source_status file = { 0 };
-	struct sender_status status;
+	struct backlog_status spool = { 0 };
 
-	sender_get_status(sender, &status);
-	log_info("%s: %" PRIu64 " records acknowledged%s%s", work->path, status.acked_records,
-		 status.collector[0] ? " by " : "", status.collector);
-	if (!is_complete(work))
-		return say_what_is_left(work, &status, is_interrupted);
 	if (work->file)
 		file_source_get_status(work->file, &file);
-	if (status.rejected_records)
-		(void)log_error(EIO, "%s: %" PRIu64 " records were refused", work->path,
-				status.rejected_records);
+	else
+		backlog_get_status(work->spool, &spool);
 	if (file.damaged_places)
 		(void)log_error(EBADMSG,
 				"%s: damaged: %" PRIu64 " bytes in %" PRIu64
 				" places were not sent, the records around them were",
 				work->path, file.damaged_bytes, file.damaged_places);
-	return status.rejected_records || file.damaged_places ? EXIT_CODE_FAILURE : EXIT_CODE_OK;
+	if (spool.damaged_segments)
+		(void)log_error(EBADMSG,
+				"%s: damaged: %" PRIu64 " records in %" PRIu64
+				" segments are lost; the segments are in %s/damaged",
+				work->path, spool.dropped_records, spool.damaged_segments,
+				work->path);
+	return file.damaged_places || spool.damaged_segments;
+}
+
+static int finish(const struct work *work, struct sender *sender, bool is_interrupted)
+{
+	const char *by = work->has_acks ? " by " : " to ";
+	struct sender_status status;
+	bool is_damaged;
+
+	sender_get_status(sender, &status);
+	log_info("%s: %" PRIu64 " records %s%s%s", work->path, status.acked_records, work->done,
+		 status.collector[0] ? by : "", status.collector);
+	is_damaged = say_damage(work);
+	if (!is_complete(work))
+		return say_what_is_left(work, &status, is_interrupted);
+	if (status.rejected_records)
+		(void)log_error(EIO, "%s: %" PRIu64 " records were refused", work->path,
+				status.rejected_records);
+	return status.rejected_records || is_damaged ? EXIT_CODE_FAILURE : EXIT_CODE_OK;
 }
 
 static int send_all(struct work *work, const struct forwarding *forwarding, uint64_t give_up_ns,
@@ -283,7 +336,8 @@ static int send_path(const struct arguments *arguments, size_t index,
 	struct work work;
 	int code;
 
-	if (open_work(arguments->paths[index], skip_records, &work) < 0)
+	if (open_work(arguments->paths[index], skip_records,
+		      !arguments->forward.options.has_no_acks, &work) < 0)
 		return EXIT_CODE_FAILURE;
 	code = send_all(&work, forwarding, arguments->give_up_ns, signal_fd);
 	close_work(&work);

@@ -78,7 +78,7 @@ static const struct argp_option options[] = {
 	{ "duration", 'd', "TIME", 0,
 	  "Stop after this time (default: at the target's end, or Ctrl-C)", 2 },
 	{ "metrics", OPTION_METRICS, "ADDRESS", 0,
-	  "Give out totals for monitoring: unix:PATH or tcp://127.0.0.1:PORT (OpenMetrics over "
+	  "Give out totals for monitoring: unix:PATH or tcp://127.0.0.1:PORT (over "
 	  "HTTP), or file:PATH.prom (for node_exporter)",
 	  2 },
 	{ "lean", OPTION_LEAN, NULL, 0,
@@ -89,11 +89,13 @@ static const struct argp_option options[] = {
 	  "No syscall tracepoints (they tax every process of the machine): no user/kernel split",
 	  3 },
 	{ "budget", OPTION_BUDGET, "PERCENT", 0,
-	  "Step down to lean, then to no user/kernel split, while our own cost (process and kernel "
-	  "programs) is over this much of one CPU",
+	  "Make processes lean, the dearest first, then give up the user/kernel split, while our own "
+	  "cost (process and kernel programs) is over this much of one CPU",
 	  3 },
 	{ "measure", OPTION_MEASURE, NULL, 0,
-	  "Have the kernel time our programs, for the report (costs two clock readings a run)", 3 },
+	  "Have the kernel time each run of our programs (two clock readings more), for the report: "
+	  "else it is estimated from samples",
+	  3 },
 	{ "contexts", OPTION_CONTEXTS, "N", 0,
 	  "Room for contexts: those of a window, and those that live on (default 32768)", 4 },
 	{ "accounts", OPTION_ACCOUNTS, "N", 0,
@@ -113,11 +115,15 @@ static const char documentation[] =
 	"  correlator record -p 1234 -k otel.trace_id -k otel.http.route\n"
 	"  correlator record -p 1234 -o - | correlator report -\n"
 	"  correlator record -o boot.msgpack -- bundle exec puma\n"
+	"  correlator record -p 1234 -- sleep 10\n"
 	"  correlator record -p 1234 --forward tcp://127.0.0.1:24224 --spool /var/lib/correlator\n"
 	"  correlator record --all-ruby --cgroup '*.service' --budget 1 -o day.msgpack\n\n"
-	"Needs root, or CAP_BPF and CAP_PERFMON (and CAP_SYS_PTRACE for other users' processes). "
+	"Needs root, or CAP_BPF and CAP_PERFMON, and CAP_SYS_PTRACE for other users' processes (where "
+	"kernel.yama.ptrace_scope is 1, for all). Before Linux 6.6 uprobes need CAP_SYS_ADMIN as well: "
+	"without it a recording is made as with --lean, and says so. "
 	"Exit status: 0 ok, 1 failure, 2 usage, 3 kernel or privilege lacks something, 4 no such "
-	"target, 130 interrupted before anything was written.";
+	"target, 130 interrupted before anything was written. With COMMAND, if nothing of ours "
+	"failed, its own: 128 + N if signal N killed it, 127 no such command, 126 it cannot be run.";
 
 static int parse_percent(const char *text, double *ret_percent)
 {
@@ -169,6 +175,19 @@ static int add_pid(struct arguments *arguments, const char *text)
 	if (arguments->recording.pid_count == PIDS_MAX)
 		return log_error(E2BIG, "at most %d times -p", PIDS_MAX);
 	return arguments_parse_pid(text, &arguments->pids[arguments->recording.pid_count++]);
+}
+
+/* Named without --, a process is meant. */
+static int check_command(const char *name)
+{
+	uint64_t pid;
+
+	if (arguments_parse_number(name, 0, UINT64_MAX, &pid) < 0)
+		return 0;
+	return log_error(EINVAL,
+			 "%s is not an option: to observe process %s say -p %s, to start a command "
+			 "of that name -- %s",
+			 name, name, name, name);
 }
 
 /* Where records go. -ENOENT: it is not an option of that kind. */
@@ -258,6 +277,7 @@ static int parse_option(int key, char *text, struct argp_state *state)
 		break;
 	case ARGP_KEY_ARGS:
 		recording->command = state->argv + state->next;
+		r = state->quoted ? 0 : check_command(recording->command[0]);
 		state->next = state->argc;
 		break;
 	case ARGP_KEY_ARG:

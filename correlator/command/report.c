@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "base/text.h"
 #include "command/arguments.h"
 #include "command/command.h"
@@ -34,7 +36,7 @@ enum output_format {
 static const char *const format_names[_FORMAT_MAX] = { "table", "json", "csv" };
 
 struct report_options {
-	const char *by; /* NULL: request_id, then endpoint */
+	const char *by; /* NULL: the default (totals.h) */
 	enum row_field sort;
 	bool has_top;
 	size_t top_count;
@@ -45,8 +47,9 @@ struct report_options {
 
 static const struct argp_option argp_options[] = {
 	{ "by", 'b', "KEY", 0,
-	  "Group attributed time by a key of the records (default request_id, then endpoint where "
-	  "there is one), or all time by what ran: pid, tid, comm, thread_name",
+	  "Group attributed time by a key of the records (default request_id, or the first key where "
+	  "that is none; then endpoint where there is one), or all time by what ran: pid, tid, "
+	  "comm, thread_name",
 	  0 },
 	{ "sort", 's', "FIELD", 0,
 	  "Sort by key, thread_name or comm (ascending), or descending by requests, cpu (default), "
@@ -60,7 +63,8 @@ static const struct argp_option argp_options[] = {
 
 static const char argp_doc[] =
 	"Say which request burned the CPU, from recordings made by `correlator record'. "
-	"FILE - is standard input; several files are added up.\v"
+	"FILE - is standard input, read to its end: there the first Ctrl-C is for who writes it. Several "
+	"files are added up.\v"
 	"Times of one group: cpu = user + kernel. run queue is time ready to run without a CPU, "
 	"blocked is time asleep. share is of the CPU of all observed processes. Time under no "
 	"context is the row `unattributed'; \"-\" is not measured, never zero.\n"
@@ -158,6 +162,18 @@ static int reject_record(const struct record_reader *reader, int error)
 	return log_error_errno(error, "cannot add up %s", record_reader_name(reader));
 }
 
+/* Whoever writes there may be interrupted by the same Ctrl-C: then its last records come. */
+static void spare_reader(const char *path)
+{
+	struct stat status;
+	int r = strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &status) : stat(path, &status);
+
+	if (r == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)))
+		signals_spare_interrupt(
+			"correlator: reading on until the writer ends; Ctrl-C again "
+			"to end at once\n");
+}
+
 static int read_file(const char *path, struct totals *totals, struct format_file *ret_file)
 {
 	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
@@ -191,8 +207,11 @@ static int read_files(const struct report_options *options, struct totals *total
 		      struct format_file *files)
 {
 	for (size_t i = 0; i < options->path_count; i++) {
-		int r = read_file(options->paths[i], totals, &files[i]);
+		int r;
 
+		spare_reader(options->paths[i]);
+		r = read_file(options->paths[i], totals, &files[i]);
+		signals_obey_interrupt();
 		if (r < 0)
 			return r;
 	}
@@ -289,7 +308,6 @@ static bool is_damaged(const struct format_file *files, size_t file_count)
 
 static int report(const struct report_options *options)
 {
-	static const char *const default_keys[] = { "request_id", "endpoint" };
 	_cleanup_free_ struct format_file *files =
 		calloc(options->path_count, sizeof(struct format_file));
 	_cleanup_(totals_deinit) struct totals totals = { 0 };
@@ -299,13 +317,13 @@ static int report(const struct report_options *options)
 
 	if (!files)
 		return log_error_errno(ENOMEM, "cannot report");
-	r = totals_init(&totals, options->by ? &options->by : default_keys, key_count);
+	r = totals_init(&totals, options->by ? &options->by : NULL, key_count);
 	if (r < 0)
 		return log_error_errno(r, "cannot report");
 	r = read_files(options, &totals, files);
 	if (r < 0)
 		return r;
-	r = check_key(&totals);
+	r = options->by ? check_key(&totals) : 0;
 	if (r < 0)
 		return r;
 	r = print_report(options, &totals, files);

@@ -8,6 +8,8 @@
 
 /* After so long without a new kind of failure, the known ones are news again. */
 #define CALM_NS (60 * NS_PER_S)
+/* A failure that lasts so long is said, known or not: or the last word would be "delivering". */
+#define LASTING_NS (5 * NS_PER_S)
 
 void failure_set(struct failure *failure, enum failure_kind kind, const char *format, ...)
 {
@@ -54,7 +56,12 @@ bool failure_report_failed(struct failure_report *report, enum failure_kind kind
 {
 	uint32_t bit = 1U << kind;
 
-	if (kind == FAILURE_CANCELLED || (report->said_kinds & bit))
+	if (kind == FAILURE_CANCELLED)
+		return false;
+	if (!report->failing_ns)
+		report->failing_ns = now_ns;
+	if ((report->said_kinds & bit) &&
+	    (report->has_failed || now_ns - report->failing_ns < LASTING_NS))
 		return false;
 	if (report->said_kinds == 0)
 		report->said_ns = now_ns;
@@ -71,5 +78,6 @@ bool failure_report_acked(struct failure_report *report, uint64_t now_ns)
 		report->said_kinds = 0;
 	report->has_failed = false;
 	report->has_delivered = true;
+	report->failing_ns = 0;
 	return is_news;
 }

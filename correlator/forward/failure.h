@@ -2,7 +2,8 @@
 /*
  * Why a collector did not take what it was sent. A value, not a log line: the same failure comes
  * again with every try, and is said once: when it begins, and that it is over; not every second for
- * a collector that comes and goes. Pure; any thread, a report one at a time.
+ * a collector that comes and goes, but once it has gone for good. Pure; any thread, a report one at
+ * a time.
  */
 #pragma once
 
@@ -56,6 +57,7 @@ bool failure_is_refusal(const struct failure *failure);
 struct failure_report {
 	uint32_t said_kinds; /* bits of enum failure_kind, since the last calm */
 	uint64_t said_ns; /* CLOCK_MONOTONIC of the first of them */
+	uint64_t failing_ns; /* of the first failure since the last ack; 0 = none */
 	bool has_failed; /* a failure was said, and not yet that it is over */
 	bool has_delivered; /* and that was said */
 };

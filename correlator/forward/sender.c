@@ -51,7 +51,8 @@ struct sender {
 	struct compressor *compressor; /* NULL = no compression */
 	struct backoff backoff;
 	struct suspect *suspects; /* utlist */
-	uint64_t last_ack_ns; /* CLOCK_MONOTONIC; of the start, before the first */
+	uint64_t
+		last_ack_ns; /* CLOCK_MONOTONIC; or of the start, or when a chunk was there again */
 	char last_id[CHUNK_ID_BYTES]; /* of the last try */
 	pthread_t thread;
 	bool is_running; /* the thread has to be joined */
@@ -353,6 +354,8 @@ static void wait_for_chunk(struct sender *sender)
 	waiter_idle(&sender->waiter, fds, sizeof(fds) / sizeof(fds[0]), UINT64_MAX);
 	if (fds[1].revents)
 		(void)forward_peer_check(peer);
+	/* That nothing was to be sent is no silence of the collector. */
+	sender->last_ack_ns = clock_monotonic_ns();
 }
 
 /* False: it is over. */

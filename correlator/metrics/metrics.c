@@ -85,6 +85,24 @@ void metrics_add_balance(struct metrics *metrics, const struct balance_record *r
 		metrics->losses[i] += record->losses[i];
 }
 
+static void add_programs(struct metrics *metrics, const struct self_record *record)
+{
+	uint64_t sum_ns = 0;
+
+	if (!record->has_programs) {
+		metrics->programs_missed_ns += record->window_ns;
+		return;
+	}
+	for (size_t i = 0; i < record->programs_count; i++)
+		sum_ns += record->programs[i].run_ns;
+	if (record->window_ns)
+		sum_ns += (uint64_t)((double)sum_ns * (double)metrics->programs_missed_ns /
+				     (double)record->window_ns);
+	metrics->has_programs = true;
+	metrics->programs_missed_ns = 0;
+	metrics->programs_ns += sum_ns;
+}
+
 void metrics_add_self(struct metrics *metrics, const struct self_record *record)
 {
 	metrics->windows++;
@@ -93,11 +111,11 @@ void metrics_add_self(struct metrics *metrics, const struct self_record *record)
 	metrics->contexts = record->contexts;
 	metrics->accounts = record->accounts;
 	metrics->observed = record->processes;
-	if (!record->has_programs)
-		return;
-	metrics->has_programs = true;
-	for (size_t i = 0; i < record->programs_count; i++)
-		metrics->programs_ns += record->programs[i].run_ns;
+	add_programs(metrics, record);
+	metrics->has_output = record->has_output;
+	metrics->output_dropped_records = record->output_dropped_records;
+	metrics->output_waiting_bytes = record->output_waiting_bytes;
+	metrics->output_failures = record->output_failures;
 }
 
 void metrics_set_forward(struct metrics *metrics, const struct sender_status *sender,

@@ -47,10 +47,15 @@ struct metrics {
 	uint64_t own_cpu_ns;
 	bool has_programs;
 	uint64_t programs_ns; /* of the kernel programs, where the kernel measures them */
+	uint64_t programs_missed_ns; /* since they were last measured: is taken for the same */
 	uint64_t own_rss_bytes;
 	struct self_fill contexts;
 	struct self_fill accounts;
 	struct self_fill observed;
+	bool has_output; /* what became of records on their way to a file or pipe: */
+	uint64_t output_dropped_records;
+	uint64_t output_waiting_bytes;
+	uint64_t output_failures;
 	bool has_forward; /* what became of records on their way to a collector: */
 	struct sender_status sender;
 	struct backlog_status backlog;

@@ -71,15 +71,53 @@ static short client_events(const struct client *client)
 	return client->answer ? POLLOUT : POLLIN;
 }
 
-/* What Prometheus asks for by its Accept header, and everybody gets who does not ask. */
+/* Of a media range and its parameters, up to end: its q (RFC 9110, 12.4.2). */
+static double read_weight(const char *range, const char *end)
+{
+	const char *parameter = range;
+
+	while ((parameter = memchr(parameter, ';', (size_t)(end - parameter)))) {
+		parameter += 1 + strspn(parameter + 1, " \t");
+		if (strncasecmp(parameter, "q=", 2) == 0)
+			return strtod(parameter + 2, NULL);
+	}
+	return 1;
+}
+
+/* How much a list of media ranges (RFC 9110, 12.5.1), which ends with its line, wants a type: the
+ * most that it says by name; 0 = nothing. */
+static double accept_weight(const char *accept, const char *type)
+{
+	size_t length = strlen(type);
+	double most = 0, weight;
+
+	for (;;) {
+		const char *range = accept + strspn(accept, " \t,");
+		const char *end = range + strcspn(range, ",\r\n");
+
+		if (strncasecmp(range, type, length) == 0 && strchr(" \t;,\r\n", range[length])) {
+			weight = read_weight(range, end);
+			most = weight > most ? weight : most;
+		}
+		if (*end != ',')
+			return most;
+		accept = end;
+	}
+}
+
+/* The newer one for who asks for it, as Prometheus does; promtool reads what curl gets. */
 static enum metrics_format choose_format(const char *request)
 {
-	const char *accept = strcasestr(request, "\naccept:");
+	static const char name[] = "\naccept:";
+	const char *accept = strcasestr(request, name);
+	double newer, older;
 
-	if (!accept || strcasestr(accept, "application/openmetrics-text") ||
-	    !strcasestr(accept, "text/plain"))
-		return METRICS_FORMAT_OPENMETRICS;
-	return METRICS_FORMAT_CLASSIC;
+	if (!accept)
+		return METRICS_FORMAT_CLASSIC;
+	accept += sizeof(name) - 1;
+	newer = accept_weight(accept, "application/openmetrics-text");
+	older = accept_weight(accept, "text/plain");
+	return newer > 0 && newer >= older ? METRICS_FORMAT_OPENMETRICS : METRICS_FORMAT_CLASSIC;
 }
 
 static int answer_with(struct client *client, const char *status, const char *type,
@@ -220,8 +258,7 @@ static bool take_published(struct metrics_server *server)
 	server->metrics = server->published;
 	is_ending = server->is_ending;
 	(void)pthread_mutex_unlock(&server->lock);
-	if (server->metrics.tool_version)
-		update_file(server);
+	update_file(server);
 	return !is_ending;
 }
 
@@ -300,7 +337,8 @@ static int start(struct metrics_server *server)
 {
 	int r;
 
-	server->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	/* There is something to give out at once. */
+	server->event_fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (server->event_fd < 0)
 		return log_error_errno(errno, "cannot serve metrics");
 	r = thread_start(&server->thread, serve, server);
@@ -324,7 +362,8 @@ static int listen_at(const char *address, struct listener *ret_listener)
 	return 0;
 }
 
-int metrics_server_new(const char *address, struct metrics_server **ret_server)
+int metrics_server_new(const char *address, const struct metrics *metrics,
+		       struct metrics_server **ret_server)
 {
 	static const char file[] = "file:";
 	_cleanup_(metrics_server_freep) struct metrics_server *server = calloc(1, sizeof(*server));
@@ -336,6 +375,8 @@ int metrics_server_new(const char *address, struct metrics_server **ret_server)
 	for (size_t i = 0; i < CLIENTS_MAX; i++)
 		server->clients[i].fd = -1;
 	(void)pthread_mutex_init(&server->lock, NULL);
+	server->published = *metrics;
+	server->metrics = *metrics;
 	if (strncmp(address, file, sizeof(file) - 1) == 0 && address[sizeof(file) - 1]) {
 		server->file = strdup(address + sizeof(file) - 1);
 		r = server->file ? 0 : log_error_errno(ENOMEM, "cannot serve metrics");

@@ -13,9 +13,11 @@ struct metrics_server;
 /*
  * address: unix:PATH (mode 0600), tcp://127.0.0.1:PORT or tcp://[::1]:PORT (port 0: any; HTTP, no
  * authentication, so no other address), or file:PATH.prom (rewritten at each publication, for
- * node_exporter's textfile collector). 0; -EINVAL: none of these; -errno. Logged.
+ * node_exporter's textfile collector). metrics: what is given out at first, copied. 0; -EINVAL:
+ * none of these; -errno. Logged.
  */
-int metrics_server_new(const char *address, struct metrics_server **ret_server);
+int metrics_server_new(const char *address, const struct metrics *metrics,
+		       struct metrics_server **ret_server);
 /* Removes the socket; the file stays. */
 void metrics_server_free(struct metrics_server *server);
 DEFINE_CLEANUP(struct metrics_server *, metrics_server_free);

@@ -165,7 +165,8 @@ static void put_self(const struct writer *writer, const struct metrics *metrics)
 			metrics->own_cpu_ns);
 	if (metrics->has_programs)
 		put_own_seconds(writer, "own_programs_seconds",
-				"CPU of the programs in the kernel.", metrics->programs_ns);
+				"CPU of the programs in the kernel; estimated, but with --measure.",
+				metrics->programs_ns);
 	if (metrics->own_rss_bytes)
 		put_count(writer, TYPE_GAUGE, "own_resident_memory_bytes", "bytes",
 			  "Memory of Correlator's own process.", metrics->own_rss_bytes);
@@ -174,6 +175,17 @@ static void put_self(const struct writer *writer, const struct metrics *metrics)
 	put_fill(writer, "accounts", "accounts_limit", "Accounts of the last window.",
 		 &metrics->accounts);
 	put_fill(writer, "processes", "processes_limit", "Processes observed.", &metrics->observed);
+}
+
+static void put_output(const struct writer *writer, const struct metrics *metrics)
+{
+	put_count(writer, TYPE_COUNTER, "output_dropped_records", NULL,
+		  "Records not written to the file or pipe for want of room.",
+		  metrics->output_dropped_records);
+	put_count(writer, TYPE_COUNTER, "output_failures", NULL, "Writes to it that failed.",
+		  metrics->output_failures);
+	put_count(writer, TYPE_GAUGE, "output_waiting_bytes", "bytes",
+		  "What waits to be written to it.", metrics->output_waiting_bytes);
 }
 
 static void put_backlog(const struct writer *writer, const struct backlog_status *backlog)
@@ -196,7 +208,8 @@ static void put_forward(const struct writer *writer, const struct sender_status 
 	put_count(writer, TYPE_COUNTER, "forward_resent_chunks", NULL,
 		  "Tries of a chunk after its first.", sender->resent_chunks);
 	put_count(writer, TYPE_COUNTER, "forward_acked_chunks", NULL,
-		  "Chunks that a collector has acknowledged.", sender->acked_chunks);
+		  "Chunks that a collector has acknowledged; with --no-ack, sent.",
+		  sender->acked_chunks);
 	put_count(writer, TYPE_COUNTER, "forward_acked_records", NULL, "The records in them.",
 		  sender->acked_records);
 	put_count(writer, TYPE_COUNTER, "forward_acked_bytes", "bytes",
@@ -204,7 +217,7 @@ static void put_forward(const struct writer *writer, const struct sender_status 
 	put_count(writer, TYPE_COUNTER, "forward_rejected_records", NULL,
 		  "Records that no collector took, set aside.", sender->rejected_records);
 	put_count(writer, TYPE_COUNTER, "forward_dropped_records", NULL,
-		  "Records dropped because there was no more room for them.",
+		  "Records dropped: there was no more room for them, or they were damaged.",
 		  backlog->dropped_records);
 	put_count(writer, TYPE_COUNTER, "forward_failures", NULL,
 		  "Tries that ended without an acknowledgement.", sender->failures);
@@ -247,6 +260,8 @@ int metrics_text(const struct metrics *metrics, enum metrics_format format, char
 	put_processes(&writer, metrics);
 	put_losses(&writer, metrics);
 	put_self(&writer, metrics);
+	if (metrics->has_output)
+		put_output(&writer, metrics);
 	if (metrics->has_forward)
 		put_forward(&writer, &metrics->sender, &metrics->backlog);
 	if (format == METRICS_FORMAT_OPENMETRICS)

@@ -7,6 +7,8 @@
 
 #include <uthash.h>
 
+#include "base/hash.h"
+
 /* Drains until each of the two maps of accounts was drained. */
 enum {
 	DRAINS_OF_BOTH_MAPS = 2
@@ -58,11 +60,13 @@ int context_table_add(struct context_table *table, const struct context *context
 		      size_t value_count)
 {
 	size_t sizes[KEYS_MAX] = { 0 }, total = value_count * sizeof(char *);
+	uint64_t texts_digest = 0;
 	struct entry *entry;
 	char *text;
 
 	for (size_t i = 0; i < value_count; i++) {
 		sizes[i] = context->values[i] ? strlen(context->values[i]) + 1 : 0;
+		texts_digest = hash_bytes(texts_digest, context->values[i], sizes[i]);
 		total += sizes[i];
 	}
 	entry = calloc(1, sizeof(*entry) + total);
@@ -70,6 +74,7 @@ int context_table_add(struct context_table *table, const struct context *context
 		return -ENOMEM;
 	entry->context = *context;
 	entry->context.values = entry->values;
+	entry->context.texts_digest = texts_digest;
 	text = (char *)&entry->values[value_count];
 	for (size_t i = 0; i < value_count; i++) {
 		entry->values[i] = sizes[i] ? text : NULL;

@@ -10,10 +10,15 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "target/proc/agent.h"
 #include "target/proc/process.h"
 
 /* USER_HZ of /proc: 100 on every Linux this runs on (sysconf(_SC_CLK_TCK)). */
 #define NS_PER_TICK (10 * NS_PER_MS)
+
+#define REASON_NO_SITE	"the object that publishes has no function known to change the context"
+#define REASON_HAS_SITE "the object that publishes has functions known to change the context"
+#define REASON_PROBES	"uprobes could be placed again"
 
 void observed_table_deinit(struct observed_table *table)
 {
@@ -32,6 +37,21 @@ struct observed *observed_find(const struct observed_table *table, pid_t pid)
 	return process;
 }
 
+static struct family *join_family(const struct observed *parent)
+{
+	struct family *family = parent ? parent->family : calloc(1, sizeof(*family));
+
+	if (family)
+		family->members++;
+	return family;
+}
+
+static void leave_family(struct family *family)
+{
+	if (--family->members == 0)
+		free(family);
+}
+
 struct observed *observed_add(struct observed_table *table, pid_t pid, pid_t parent_pid,
 			      const char *comm)
 {
@@ -39,10 +59,16 @@ struct observed *observed_add(struct observed_table *table, pid_t pid, pid_t par
 
 	if (!process)
 		return NULL;
+	process->family = join_family(observed_find(table, parent_pid));
+	if (!process->family) {
+		free(process);
+		return NULL;
+	}
 	process->pid = pid;
 	process->parent_pid = parent_pid;
 	process->books.pid = (uint32_t)pid;
 	process->keys = table->keys;
+	process->files = table->files;
 	process_state_init(&process->state);
 	(void)snprintf(process->comm, sizeof(process->comm), "%s", comm);
 	HASH_ADD(hh, table->processes, pid, sizeof(process->pid), process);
@@ -53,6 +79,7 @@ void observed_remove(struct observed_table *table, struct observed *process)
 {
 	HASH_DEL(table->processes, process);
 	target_free(process->target);
+	leave_family(process->family);
 	free(process);
 }
 
@@ -63,6 +90,9 @@ void observed_execute(struct observed *process, uint64_t now_ns)
 	target_free(TAKE_PTR(process->target));
 	process->is_fork = process->is_configured = false;
 	process->server = NULL;
+	/* The record of the exec says so. */
+	process->lean_causes &= LEAN_BUDGET;
+	process->is_mode_new = false;
 }
 
 void observed_ask(struct observed *process, uint64_t address, uint64_t now_ns)
@@ -105,11 +135,27 @@ bool observed_has_otel(const struct observed *process)
 	       otel_target_is_readable(&process->target->otel);
 }
 
+uint64_t observed_may_look_ns(const struct observed *process, uint64_t now_ns)
+{
+	return look_budget_next_ns(&process->family->looks, now_ns);
+}
+
+static uint64_t look_cpu_ns(void)
+{
+	return clock_own_cpu_ns() + agent_cpu_ns();
+}
+
+static void spend(struct observed *process, uint64_t since_cpu_ns)
+{
+	look_budget_spend(&process->family->looks, clock_monotonic_ns(),
+			  look_cpu_ns() - since_cpu_ns);
+}
+
 static int open_target(struct observed *process)
 {
 	struct target_keys keys = key_options_target(process->keys);
 
-	return target_open(process->pid, NULL, &keys, &process->target);
+	return target_open(process->pid, NULL, &keys, process->files, &process->target);
 }
 
 /* 1: news; 0; -errno. */
@@ -140,7 +186,7 @@ static int examine(const struct observed_table *table, struct observed *process,
 		.is_failed = r < 0,
 		.is_news = !process->is_configured || r > 0,
 		.is_complete = target && target_is_complete(target),
-		.publisher_count = target ? target->publishers.count : 0,
+		.publisher_count = target ? publishers_count_variables(&target->publishers) : 0,
 		.has_live = live != NULL,
 		.has_sites = live && live->site_count,
 	};
@@ -159,55 +205,173 @@ static void note_process(struct observed *process)
 		clock_wall_ns() - clock_boot_ns() + info->start_ticks * NS_PER_TICK;
 }
 
-static int attach_sites(const struct publisher *publisher, struct session *session)
+int observed_identify_file(void *file, bool is_fresh, uint64_t *ret_inode)
 {
-	uint64_t offsets[PROBE_SITES_MAX];
+	return object_file_identify(file, is_fresh, ret_inode);
+}
 
+/* The files of a process that are to have probes, and the offsets that these refer to. */
+struct wanted_probes {
+	struct session_probe probes[SESSION_PROBES_MAX];
+	const char *paths[SESSION_PROBES_MAX]; /* NULL = the loader */
+	uint64_t offsets[PUBLISHERS_MAX][PROBE_SITES_MAX];
+	size_t count;
+};
+
+_Static_assert(PUBLISHERS_MAX + 1 <= (int)SESSION_PROBES_MAX &&
+		       (int)PROBE_SITES_MAX <= (int)SESSION_PROBE_OFFSETS_MAX,
+	       "a process's probes have room");
+
+static void want_sites(struct wanted_probes *wanted, const struct publisher *publisher,
+		       uint64_t offsets[static PROBE_SITES_MAX])
+{
+	if (!publisher->site_count)
+		return;
 	for (size_t i = 0; i < publisher->site_count; i++)
 		offsets[i] = publisher->sites[i].file_offset;
-	return session_attach_uprobes(session, publisher->fd, offsets, publisher->site_count);
+	wanted->paths[wanted->count] = publisher->path;
+	wanted->probes[wanted->count++] = (struct session_probe){
+		.kind = SESSION_PROBE_CONTEXT,
+		.fd = object_file_fd(publisher->file),
+		.identify = observed_identify_file,
+		.file = publisher->file,
+		.file_offsets = offsets,
+		.count = publisher->site_count,
+	};
 }
 
-/* Each object that publishes: a probe tells which of several is in use. */
-static int attach_all_sites(const struct target *target, struct session *session)
+/*
+ * Each object that publishes: a probe tells which of several is in use. And the loader: without it
+ * what is loaded later is found by looking now and then.
+ */
+static void want_probes(const struct target *target, bool wants_sites,
+			struct wanted_probes *ret_wanted)
 {
+	ret_wanted->count = 0;
+	for (size_t i = 0; wants_sites && i < target->publishers.count; i++)
+		want_sites(ret_wanted, target->publishers.list[i], ret_wanted->offsets[i]);
+	if (!target->loader)
+		return;
+	ret_wanted->paths[ret_wanted->count] = NULL;
+	ret_wanted->probes[ret_wanted->count++] = (struct session_probe){
+		.kind = SESSION_PROBE_LOADER,
+		.fd = object_file_fd(target->loader),
+		.identify = observed_identify_file,
+		.file = target->loader,
+		.file_offsets = &target->loader_offset,
+		.count = 1,
+	};
+}
+
+static const char *remedy_of(int error)
+{
+	switch (-error) {
+	case EOPNOTSUPP:
+		return "put it on a file system of the kernel's";
+	case ETIMEDOUT:
+		return "see why its file system does not answer";
+	case EMFILE:
+	case ENFILE:
+		return "allow more open files (ulimit -n, LimitNOFILE= of the unit)";
+	case ENOSPC:
+		return "observe fewer processes, or those of fewer images";
+	case EPERM:
+	case EACCES:
+		return "`correlator doctor` says which capability is missing";
+	default:
+		return "see that its file is on a file system whose files can be mapped";
+	}
+}
+
+static const char *reason_of(int error)
+{
+	/* A server that stops answering would stop all forks of the machine (session.h). */
+	return error == -EOPNOTSUPP ? "a process answers for that file (FUSE)" : strerror(-error);
+}
+
+static void set_cause(struct observed *process, enum lean_cause cause, bool is_on,
+		      const char *reason)
+{
+	unsigned int before = process->lean_causes;
+	bool is_other;
+
+	process->lean_causes = is_on ? before | cause : before & ~(unsigned int)cause;
+	is_other = !before != !process->lean_causes;
+	process->is_mode_new |= is_other;
+	if (is_other || process->lean_causes & ~before)
+		(void)snprintf(process->mode_reason, sizeof(process->mode_reason), "%s", reason);
+}
+
+/* Tells the kernel side, and remembers that it was told. One that has ended does not matter. */
+static void tell_mode(struct observed *process, struct session *session)
+{
+	(void)session_set_lean(session, process->pid, process->lean_causes);
+	process->config.flags &= ~(uint32_t)PROCESS_IS_LEAN;
+	process->config.flags |= process->lean_causes ? PROCESS_IS_LEAN : 0;
+}
+
+static void note_attached(struct observed *process, int r)
+{
+	char reason[MODE_REASON_BYTES];
+
+	(void)snprintf(reason, sizeof(reason), "uprobes cannot be placed: %s", reason_of(r));
+	set_cause(process, LEAN_NO_PROBE, r < 0, r < 0 ? reason : REASON_PROBES);
+}
+
+/* Probes where they are to be by now, if it is time to try; what cannot be placed is said once. */
+static void place_probes(struct observed *process, struct session *session, uint64_t now_ns)
+{
+	struct wanted_probes wanted;
+	size_t failed = 0;
 	int r = 0;
 
-	for (size_t i = 0; i < target->publishers.count && r == 0; i++)
-		if (target->publishers.list[i]->site_count)
-			r = attach_sites(target->publishers.list[i], session);
-	return r;
+	if (!process_may_probe(&process->state, now_ns))
+		return;
+	want_probes(process->target, !(process->lean_causes & LEAN_BUDGET), &wanted);
+	session_set_probes(session, process->pid, wanted.probes, wanted.count);
+	while (failed < wanted.count && !(wanted.paths[failed] && wanted.probes[failed].error))
+		failed++;
+	if (failed < wanted.count)
+		r = wanted.probes[failed].error;
+	if (process_on_probed(&process->state, r == 0, now_ns) & PROCESS_SAY_UNPROBED)
+		log_warning("cannot place probes in %s for process %d (%s): %s; %s; it is tried "
+			    "again",
+			    wanted.paths[failed], process->pid, process->comm, reason_of(r),
+			    remedy_of(r));
+	note_attached(process, r);
 }
 
-/* Without it what is loaded later is found by looking now and then. */
-static void attach_loader(const struct target *target, struct session *session)
+/*
+ * Probes, or else lean. One that goes to and fro is lean for a pause that grows. What is found of
+ * one whose loader is still at work says nothing yet.
+ */
+static void choose_mode(struct observed *process, struct session *session,
+			const struct process_findings *findings, uint64_t now_ns)
 {
-	if (target->loader_fd >= 0)
-		(void)session_attach_loader(session, target->info.pid, target->loader_fd,
-					    target->loader_offset);
+	if (findings->has_live && !findings->has_sites && !session_is_lean(session))
+		set_cause(process, LEAN_NO_SITE, true, REASON_NO_SITE);
+	/* Also then: of several that publish, a probe of another one tells which is in use. */
+	place_probes(process, session, now_ns);
+	if ((process->lean_causes & LEAN_NO_SITE) && findings->has_live && findings->has_sites &&
+	    process_on_change(&process->state, now_ns))
+		set_cause(process, LEAN_NO_SITE, false, REASON_HAS_SITE);
 }
 
 /* 1: the kernel side was told something new; 0; -errno. */
-static int configure_otel(struct observed *process, struct session *session)
+static int configure_otel(struct observed *process, struct session *session,
+			  const struct otel_config *config)
 {
-	struct otel_config config;
-	int r;
+	int r = session_set_otel(session, process->pid, config);
 
-	otel_target_config(&process->target->otel, &config);
-	if (process->is_configured && memcmp(&config, &process->otel_config, sizeof(config)) == 0)
-		return 0;
-	r = session_set_otel(session, process->pid, &config);
-	if (r < 0)
-		return r;
-	process->otel_config = config;
-	return 1;
+	if (r == 0)
+		process->otel_config = *config;
+	return r;
 }
 
-/* Tells the kernel side what is known, if that is news to it. */
-static int configure(struct observed *process, struct session *session)
+static void describe(const struct observed *process, struct process_config *ret_config,
+		     struct otel_config *ret_otel)
 {
 	struct process_config config;
-	int r = 0;
 
 	target_config(process->target, &config);
 	/* The kernel side need not ask which one. */
@@ -217,16 +381,37 @@ static int configure(struct observed *process, struct session *session)
 	}
 	if (!process->keys->ruby_count)
 		config.flags &= ~(uint32_t)PROCESS_READY;
+	if (process->lean_causes)
+		config.flags |= PROCESS_IS_LEAN;
+	*ret_otel = process->otel_config;
 	if (observed_has_otel(process)) {
 		config.flags |= PROCESS_HAS_OTEL;
-		r = configure_otel(process, session);
+		otel_target_config(&process->target->otel, ret_otel);
 	}
-	if (r < 0)
-		return r;
-	if (r == 0 && process->is_configured &&
-	    memcmp(&config, &process->config, sizeof(config)) == 0)
+	*ret_config = config;
+}
+
+/* Tells the kernel side what is known, if that is news to it, and not too often. */
+static int configure(struct observed *process, struct session *session, uint64_t now_ns)
+{
+	struct process_config config;
+	struct otel_config otel;
+	bool has_news;
+	int r = 0;
+
+	describe(process, &config, &otel);
+	if (process->is_configured && ((config.flags ^ process->config.flags) & PROCESS_IS_LEAN))
+		tell_mode(process, session);
+	has_news = !process->is_configured ||
+		   memcmp(&config, &process->config, sizeof(config)) != 0 ||
+		   memcmp(&otel, &process->otel_config, sizeof(otel)) != 0;
+	if (!has_news || !process_on_change(&process->state, now_ns))
 		return 0;
-	r = session_set_process(session, process->pid, &config);
+	if ((config.flags & PROCESS_HAS_OTEL) &&
+	    (!process->is_configured || memcmp(&otel, &process->otel_config, sizeof(otel)) != 0))
+		r = configure_otel(process, session, &otel);
+	if (r == 0)
+		r = session_set_process(session, process->pid, process->parent_pid, &config);
 	if (r < 0)
 		return r;
 	process->is_configured = true;
@@ -249,8 +434,8 @@ static void say_copies(const struct observed *process, unsigned int decisions, b
 	if (decisions & PROCESS_SAY_COPIES)
 		log_warning("process %d has %zu loaded objects with a " STATE_SYMBOL
 			    " of their own: reading that of %s%s",
-			    process->pid, target->publishers.count, live->path,
-			    has_probes ? " until another one is seen to be set" : "");
+			    process->pid, publishers_count_variables(&target->publishers),
+			    live->path, has_probes ? " until another one is seen to be set" : "");
 	if (decisions & PROCESS_SAY_COPIES_IN_USE)
 		log_warning("process %d sets contexts in several of them: what it sets in others "
 			    "than %s is not seen; let the application load one",
@@ -259,30 +444,84 @@ static void say_copies(const struct observed *process, unsigned int decisions, b
 		log_info("process %d: that of %s is the one in use", process->pid, live->path);
 }
 
+static void note_threads(struct observed *process)
+{
+	bool mixes_threads = target_mixes_threads(process->target);
+
+	if (mixes_threads && !process->books.mixes_threads)
+		log_warning("process %d (%s): Ruby's threads share native ones (RUBY_MN_THREADS), "
+			    "and %s does not follow them: what a request is charged may be "
+			    "another's, and is flagged mixed_threads; the gem `correlator` "
+			    "follows them",
+			    process->pid, process->comm, target_publisher(process->target)->path);
+	process->books.mixes_threads = mixes_threads;
+}
+
 int observed_look(struct observed_table *table, struct observed *process, struct session *session,
 		  uint64_t now_ns, unsigned int *ret_decisions)
 {
-	bool is_exact = session_get_mode(session) == SESSION_MODE_EXACT;
+	uint64_t since_cpu_ns = look_cpu_ns();
 	struct process_findings findings;
 	int r = examine(table, process, now_ns, &findings);
 	unsigned int decisions = process_on_looked(&process->state, &findings, now_ns);
 
+	spend(process, since_cpu_ns);
 	*ret_decisions = 0;
 	if (r < 0)
 		return r;
-	if (findings.is_news)
+	if (findings.is_news) {
 		note_process(process);
+		note_threads(process);
+	}
 	/* Probes first: no change of context after the first reading is missed. */
-	attach_loader(process->target, session);
-	if (is_exact && (decisions & PROCESS_ATTACH))
-		r = attach_all_sites(process->target, session);
-	if (r == 0 && (decisions & PROCESS_CONFIGURE))
-		r = configure(process, session);
-	say_copies(process, decisions, is_exact && (decisions & PROCESS_ATTACH));
+	if (decisions & (PROCESS_ATTACH | PROCESS_LEAN))
+		choose_mode(process, session, &findings, now_ns);
+	if (decisions & PROCESS_CONFIGURE)
+		r = configure(process, session, now_ns);
+	say_copies(process, decisions, !session_is_lean(session) && !process->lean_causes);
 	decisions |= process_on_told(&process->state, &findings, is_readable(process), now_ns,
 				     clock_monotonic_ns());
 	*ret_decisions = decisions;
 	return r;
+}
+
+void observed_step_down(struct observed *process, struct session *session, const char *reason)
+{
+	set_cause(process, LEAN_BUDGET, true, reason);
+	/* First every boundary reads, then the probes go: no change is missed in between. */
+	tell_mode(process, session);
+	session_drop_context_probes(session, process->pid);
+}
+
+void observed_step_up(struct observed *process, struct session *session, const char *reason)
+{
+	set_cause(process, LEAN_BUDGET, false, reason);
+	if (process->lean_causes)
+		return;
+	/* Of a child that nobody had to look at yet, where its probes belong is seen then. */
+	if (!process->target) {
+		process_on_met(&process->state, clock_monotonic_ns());
+		return;
+	}
+	place_probes(process, session, clock_monotonic_ns());
+	tell_mode(process, session);
+}
+
+void observed_inherit_mode(struct observed *child, const struct observed *parent,
+			   struct session *session)
+{
+	session_inherit_probes(session, parent->pid, child->pid);
+	child->lean_causes = parent->lean_causes;
+	child->budget_turn = parent->budget_turn;
+	/* The parent's may have changed between its fork and now. */
+	tell_mode(child, session);
+}
+
+const char *observed_mode(const struct observed *process)
+{
+	if (process->lean_causes)
+		return "lean";
+	return observed_has_otel(process) ? "partly-lean" : "exact";
 }
 
 static const char *known(const char *text)
@@ -322,10 +561,14 @@ void observed_describe(const struct observed *process, const char *event,
 int observed_find_symbol(void *context, uint64_t id, struct value_snapshot *ret_name)
 {
 	struct observed *process = context;
+	uint64_t now_ns = clock_monotonic_ns(), since_cpu_ns = look_cpu_ns();
 
 	/* A forked child that nobody had to look at yet. */
-	if (!process->target && open_target(process) < 0)
-		return -EAGAIN;
+	if (!process->target) {
+		if (observed_may_look_ns(process, now_ns) > now_ns || open_target(process) < 0)
+			return -EAGAIN;
+		spend(process, since_cpu_ns);
+	}
 	if (!process->target->ruby.symbols)
 		return -EAGAIN;
 	return ruby_symbols_find_name(process->target->ruby.symbols, id, ret_name);

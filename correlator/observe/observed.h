@@ -13,11 +13,29 @@
 #include <uthash.h>
 
 #include "observe/key_options.h"
+#include "observe/look_budget.h"
 #include "observe/process_state.h"
 #include "observe/window.h"
 #include "probe/session.h"
 #include "record/record.h"
 #include "target/target.h"
+
+/* Why a process is lean: its contexts are read at every boundary. Several at a time. */
+enum lean_cause {
+	LEAN_NO_SITE = 1 << 0, /* no probe can sit where it changes them */
+	LEAN_NO_PROBE = 1 << 1, /* the kernel refused to place one */
+	LEAN_BUDGET = 1 << 2, /* watching it exactly costs too much */
+};
+
+enum {
+	MODE_REASON_BYTES = 160
+};
+
+/* A process and all that it forks. */
+struct family {
+	struct look_budget looks;
+	unsigned int members; /* observed now */
+};
 
 struct observed {
 	pid_t pid;
@@ -29,14 +47,21 @@ struct observed {
 	bool is_announced; /* the process record "found" or "fork" is written */
 	bool is_found; /* by a search, and to be announced */
 	struct process_state state;
+	struct family *family;
 	struct window_process books;
 
 	const struct key_options *keys;
+	struct object_files *files;
 	struct target *target; /* NULL = not looked at yet */
 	uint64_t target_look_ns; /* when it was last looked at */
 	bool is_configured; /* the kernel side was told what is known: */
 	struct process_config config;
 	struct otel_config otel_config;
+
+	unsigned int lean_causes; /* enum lean_cause; 0 = exact, where the session is */
+	uint64_t budget_turn; /* of those that the budget made lean, the last one has the highest */
+	bool is_mode_new; /* no record says it yet */
+	char mode_reason[MODE_REASON_BYTES]; /* of the last change; "" = there was none */
 
 	UT_hash_handle hh;
 };
@@ -44,6 +69,7 @@ struct observed {
 struct observed_table {
 	struct observed *processes; /* uthash, by pid */
 	const struct key_options *keys;
+	struct object_files *files; /* what is known of those that they map; borrowed */
 };
 
 void observed_table_deinit(struct observed_table *table);
@@ -60,12 +86,18 @@ void observed_remove(struct observed_table *table, struct observed *process);
 
 /*
  * Looks at a process (again) and tells the kernel side what was found; attaches uprobes to
- * publishing objects that have none, before the process runs them if it may be. *ret_decisions, set
- * in any case: enum process_decision that are the caller's to carry out, PROCESS_STEP_DOWN and
- * PROCESS_SAY_READ, _UNREAD and _COMPLETE. 0, -ESRCH (gone), -errno.
+ * publishing objects that have none, before the process runs them if it may be. Where none can be,
+ * this process is lean. *ret_decisions, set in any case: enum process_decision that are the
+ * caller's to carry out, PROCESS_SAY_READ, _UNREAD and _COMPLETE. 0, -ESRCH (gone), -errno.
  */
 int observed_look(struct observed_table *table, struct observed *process, struct session *session,
 		  uint64_t now_ns, unsigned int *ret_decisions);
+
+/* Of a session_probe whose file is an object_file. */
+int observed_identify_file(void *file, bool is_fresh, uint64_t *ret_inode);
+
+/* When its next look may be, by what those at its family have cost: now_ns, or later. */
+uint64_t observed_may_look_ns(const struct observed *process, uint64_t now_ns);
 
 /* A probe was hit at address whose context cannot be read (events.h). */
 void observed_ask(struct observed *process, uint64_t address, uint64_t now_ns);
@@ -76,10 +108,24 @@ void observed_check_publishers(struct observed_table *table, uint64_t now_ns);
 /* And at each whose process context is another one by now. */
 void observed_check_otel(struct observed_table *table, uint64_t now_ns);
 
+/*
+ * The budget makes a process lean, or no more, which it then is unless it is for another cause; the
+ * mode stays as it is if nothing changes. reason: for the records.
+ */
+void observed_step_down(struct observed *process, struct session *session, const char *reason);
+void observed_step_up(struct observed *process, struct session *session, const char *reason);
+/* A forked child is watched as its parent is. */
+void observed_inherit_mode(struct observed *child, const struct observed *parent,
+			   struct session *session);
+
 /* True if its contexts of OpenTelemetry are read: they change without a probe. */
 bool observed_has_otel(const struct observed *process);
 
-/* What is known of it, for a record; end_ns is left to the caller. The texts are the process's. */
+/* How closely it is watched, in a session that is not lean: exact, partly-lean or lean. */
+const char *observed_mode(const struct observed *process);
+
+/* What is known of it, for a record; end_ns and the mode are left to the caller. The texts are the
+ * process's. */
 void observed_describe(const struct observed *process, const char *event,
 		       struct process_record *ret_record);
 

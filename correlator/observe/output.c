@@ -14,16 +14,24 @@
 
 /* At the end, for what waits to be sent; no longer than collectors take it. */
 #define DRAIN_NS (5 * NS_PER_S)
+/* Between two lines on records that are lost. */
+#define DROPS_PAUSE_NS (60 * NS_PER_S)
 
 static bool forwards(const struct output *output)
 {
 	return output->options->forward && output->options->forward->url_count;
 }
 
+const char *output_file_name(const struct recording_options *options)
+{
+	const char *path = options->output;
+
+	return path && strcmp(path, "-") == 0 ? "standard output" : path;
+}
+
 static void name_output(struct output *output)
 {
-	const char *path = output->options->output;
-	const char *file = path && strcmp(path, "-") == 0 ? "standard output" : path;
+	const char *file = output_file_name(output->options);
 
 	(void)snprintf(output->name, sizeof(output->name), "%s%s%s", file ? file : "",
 		       file && forwards(output) ? " and " : "",
@@ -62,11 +70,14 @@ int output_open(struct output *output, uint64_t start_wall_ns)
 	int r;
 
 	metrics_init(&output->metrics, CORRELATOR_VERSION, start_wall_ns);
-	if (options->metrics && metrics_server_new(options->metrics, &output->metrics_server) < 0)
+	if (options->metrics &&
+	    metrics_server_new(options->metrics, &output->metrics, &output->metrics_server) < 0)
 		return EXIT_CODE_FAILURE;
 	if (forwards(output) && open_backlog(output) < 0)
 		return EXIT_CODE_FAILURE;
 	r = options->output ? sink_open(options->output, options->overwrites, &output->sink) : 0;
+	if (r == -EINTR)
+		return EXIT_CODE_INTERRUPTED;
 	if (r < 0)
 		return r == -ENOTTY ? EXIT_CODE_USAGE : EXIT_CODE_FAILURE;
 	output->is_open = true;
@@ -108,61 +119,151 @@ int output_add_kind(struct output *output, uint64_t wall_ns, enum record_kind ki
 	return r < 0 ? log_error_errno(r, "cannot encode a record") : 0;
 }
 
-static int append(struct output *output)
+/* What was dropped on the way to one output is missing there, and not in others. */
+static int encode_gap(struct output *output, const struct backlog_gap *gap, uint64_t total_records)
+{
+	struct gap_record record = {
+		.dropped_records = gap->dropped_records,
+		.total_dropped_records = total_records,
+		.dropped_segments = gap->dropped_segments,
+		.first_ns = gap->first_ns,
+		.last_ns = gap->last_ns,
+		.reason = gap->reason,
+	};
+
+	record_encoder_reset(output->encoder);
+	return output_add(output, output->wall_ns, &record);
+}
+
+static void append(struct output *output)
 {
 	size_t size;
 	const void *bytes = record_encoder_bytes(output->encoder, &size);
 	int r = size ? backlog_append(output->backlog, bytes, size) : 0;
 
-	return r < 0 ? log_error_errno(r, "cannot keep records to be sent") : 0;
+	if (r < 0)
+		(void)log_error_errno(r, "cannot keep records to be sent");
 }
 
-/* What the backlog had to drop is missing there, and not in the file. 1: something was; 0; -errno
- * (logged). */
-static int append_gap(struct output *output)
+/* At the end the sum is said, too; but that may be months off. */
+static void say_dropped(struct output *output, const struct backlog_status *status,
+			const char *reason)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	if (output->drops_said_ns && now_ns - output->drops_said_ns < DROPS_PAUSE_NS)
+		return;
+	output->drops_said_ns = now_ns;
+	log_warning("records for %s are lost (%s): %" PRIu64 " so far",
+		    forwarding_names(output->forwarding), reason, status->dropped_records);
+}
+
+/* True: something was dropped. */
+static bool append_gap(struct output *output)
 {
 	struct backlog_status status;
 	struct backlog_gap gap;
-	struct gap_record record;
-	int r;
 
 	if (!backlog_take_gap(output->backlog, &gap))
-		return 0;
+		return false;
 	backlog_get_status(output->backlog, &status);
-	record = (struct gap_record){
-		.dropped_records = gap.dropped_records,
-		.total_dropped_records = status.dropped_records,
-		.dropped_segments = gap.dropped_segments,
-		.first_ns = gap.first_ns,
-		.last_ns = gap.last_ns,
-		.reason = gap.reason,
-	};
-	r = output_add(output, output->wall_ns, &record);
-	if (r == 0)
-		r = append(output);
-	record_encoder_reset(output->encoder);
-	return r < 0 ? r : 1;
+	say_dropped(output, &status, gap.reason);
+	if (encode_gap(output, &gap, status.dropped_records) == 0)
+		append(output);
+	return true;
+}
+
+static void write_gap(struct output *output)
+{
+	struct sink_status status;
+	struct backlog_gap gap;
+	size_t size;
+	const void *bytes;
+
+	if (!sink_take_gap(output->sink, &gap))
+		return;
+	sink_get_status(output->sink, &status);
+	if (encode_gap(output, &gap, status.dropped_records) < 0)
+		return;
+	bytes = record_encoder_bytes(output->encoder, &size);
+	sink_write(output->sink, bytes, size);
+}
+
+/* The reader of our pipe has seen enough. It is all over if nobody else is there. */
+static int check_reader(struct output *output)
+{
+	struct sink_status status;
+
+	sink_get_status(output->sink, &status);
+	if (!status.is_over)
+		return 0;
+	if (!output->backlog && !output->metrics_server)
+		return -EPIPE;
+	if (!output->has_lost_reader)
+		log_warning("the reader of %s is gone: the recording goes on without it",
+			    output->options->output);
+	output->has_lost_reader = true;
+	return 0;
 }
 
 int output_write(struct output *output, uint64_t wall_ns)
 {
 	size_t size;
 	const void *bytes = record_encoder_bytes(output->encoder, &size);
-	int r = size && output->sink ? sink_write(output->sink, bytes, size) : 0;
 
 	output->wall_ns = wall_ns;
-	if (output->backlog && r == 0)
-		r = append(output);
+	if (output->sink)
+		sink_write(output->sink, bytes, size);
+	if (output->backlog)
+		append(output);
+	if (output->backlog)
+		(void)append_gap(output);
+	if (output->sink)
+		write_gap(output);
 	record_encoder_reset(output->encoder);
-	if (output->backlog && r == 0)
-		r = append_gap(output);
-	return r < 0 ? r : 0;
+	return output->sink ? check_reader(output) : 0;
+}
+
+void output_forget(struct output *output)
+{
+	record_encoder_reset(output->encoder);
+}
+
+int output_fd(const struct output *output)
+{
+	return output->sink ? sink_fd(output->sink) : -1;
+}
+
+uint64_t output_due_ns(const struct output *output)
+{
+	return output->sink ? sink_due_ns(output->sink) : UINT64_MAX;
+}
+
+int output_continue(struct output *output)
+{
+	if (!output->sink)
+		return 0;
+	sink_flush(output->sink);
+	return check_reader(output);
 }
 
 void output_publish(struct output *output)
 {
 	if (output->metrics_server)
 		metrics_server_publish(output->metrics_server, &output->metrics);
+}
+
+void output_fill_writing(struct output *output, struct self_record *record)
+{
+	struct sink_status status;
+
+	if (!output->sink)
+		return;
+	sink_get_status(output->sink, &status);
+	record->has_output = true;
+	record->output_dropped_records = status.dropped_records;
+	record->output_waiting_bytes = status.waiting_bytes;
+	record->output_failures = status.failures;
 }
 
 void output_fill_delivery(struct output *output, struct sender_status *status,
@@ -198,7 +299,7 @@ static void keep_rest(struct output *output)
 	for (int round = 0; round < rounds_max; round++) {
 		backlog_seal(output->backlog);
 		backlog_settle(output->backlog);
-		if (append_gap(output) != 1)
+		if (!append_gap(output))
 			return;
 	}
 }
@@ -213,8 +314,10 @@ static int say_delivered(struct output *output)
 
 	output_fill_delivery(output, &status, &delivery);
 	is_lost = delivery.dropped_records || (delivery.queued_records && !spool);
-	log_info("delivered %" PRIu64 " records, %" PRIu64 " of %" PRIu64
-		 " chunks sent again, %" PRIu64 " records refused, %" PRIu64 " dropped",
+	log_info("%s %" PRIu64 " records, %" PRIu64 " of %" PRIu64 " chunks sent again, %" PRIu64
+		 " records refused, %" PRIu64 " dropped",
+		 output->options->forward->has_no_acks ? "handed over, unacknowledged,"
+						       : "delivered",
 		 delivery.acked_records, delivery.resent_chunks, delivery.sent_chunks,
 		 delivery.rejected_records, delivery.dropped_records);
 	if (delivery.queued_records && spool)
@@ -224,22 +327,40 @@ static int say_delivered(struct output *output)
 		log_warning("%" PRIu64 " records were not delivered%s%s", delivery.queued_records,
 			    delivery.last_error ? ": " : "",
 			    delivery.last_error ? delivery.last_error : "");
-	return is_lost && !output->options->output ? -EIO : 0;
+	return is_lost && (!output->options->output || output->has_lost_reader) ? -EIO : 0;
 }
 
-int output_close(struct output *output)
+/* Until what waits for the reader of a pipe is written, or it is time to end, by output_end_fn. */
+static void drain_sink(struct output *output, output_end_fn ends, void *user)
 {
-	int r = sink_close(TAKE_PTR(output->sink)), delivered = 0;
+	int fd = sink_fd(output->sink);
 
-	if (output->backlog && output->sender) {
-		/* From a spool only what is kept there is sent. */
+	if (fd >= 0)
+		log_info("waiting for the reader of %s", output->options->output);
+	while ((fd = sink_fd(output->sink)) >= 0 && !ends(user, fd))
+		sink_flush(output->sink);
+	write_gap(output);
+}
+
+int output_close(struct output *output, output_end_fn ends, void *user)
+{
+	int written, delivered = 0;
+
+	/* From a spool only what is kept there is sent. It is, while the pipe is waited for. */
+	if (output->backlog && output->sender)
 		backlog_seal(output->backlog);
+	if (output->sink)
+		drain_sink(output, ends, user);
+	if (output->backlog && output->sender) {
 		backlog_settle(output->backlog);
 		sender_stop(output->sender, DRAIN_NS);
 		keep_rest(output);
 		delivered = say_delivered(output);
 	}
-	return r < 0 ? r : delivered;
+	written = sink_close(TAKE_PTR(output->sink));
+	if (written == -EPIPE)
+		written = 0;
+	return written < 0 ? written : delivered;
 }
 
 void output_deinit(struct output *output)

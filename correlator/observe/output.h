@@ -35,8 +35,13 @@ struct output {
 	struct forwarding *forwarding; /* NULL = no collectors, and so are the next two */
 	struct backlog *backlog;
 	struct sender *sender;
+	bool has_lost_reader; /* said that the reader of a pipe is gone */
 	uint64_t wall_ns; /* of what was last written */
+	uint64_t drops_said_ns; /* CLOCK_MONOTONIC; 0 = that records are dropped was never said */
 };
+
+/* The file's, for messages; NULL = there is none. */
+const char *output_file_name(const struct recording_options *options);
 
 /* Of zeroed memory: what can be wrong before anything is attached or started. options are borrowed.
  * Exit code. */
@@ -49,9 +54,18 @@ int output_open(struct output *output, uint64_t start_wall_ns);
 	output_add_kind(output, wall_ns, RECORD_KIND_OF(*(record)), record)
 int output_add_kind(struct output *output, uint64_t wall_ns, enum record_kind kind, void *record);
 
-/* Hands over what was taken since the last call. 0, or -errno (logged, but for -EPIPE, as
- * sink_write). wall_ns: of what is to be said about it. */
+/* Hands over what was taken since the last call. An output that fails is said once and tried again,
+ * and keeps no other one waiting. 0; -EPIPE: the only one is a pipe, whose reader is gone. wall_ns:
+ * of what is to be said about it. */
 int output_write(struct output *output, uint64_t wall_ns);
+/* Forgets it instead. */
+void output_forget(struct output *output);
+/* What to wait for before output_continue is worth a try: that this fd is writable (-1 = none), or
+ * this time (CLOCK_MONOTONIC; UINT64_MAX = none). */
+int output_fd(const struct output *output);
+uint64_t output_due_ns(const struct output *output);
+/* Writes what waits, as far as it goes. As output_write. */
+int output_continue(struct output *output);
 /* Gives out the totals. */
 void output_publish(struct output *output);
 
@@ -60,6 +74,12 @@ void output_publish(struct output *output);
 void output_fill_delivery(struct output *output, struct sender_status *status,
 			  struct delivery_figures *ret_delivery);
 
-/* Sends what waits, for a while, and says what became of it. 0 or -errno (logged). */
-int output_close(struct output *output);
+/* And what becomes of the file or pipe. */
+void output_fill_writing(struct output *output, struct self_record *record);
+
+/* Waits until fd is writable; true: it is time to end. */
+typedef bool (*output_end_fn)(void *user, int fd);
+/* Sends and writes what waits: to collectors for a while, to a pipe until ends says so. Says what
+ * became of it. 0 or -errno (logged): records are missing. */
+int output_close(struct output *output, output_end_fn ends, void *user);
 void output_deinit(struct output *output);

@@ -11,14 +11,16 @@ void process_state_init(struct process_state *state)
 	*state = (struct process_state){
 		.look_pause_ns = PROCESS_LOOK_PAUSE_FIRST_NS,
 		.asked_pause_ns = PROCESS_LOOK_PAUSE_FIRST_NS,
+		.change_pause_ns = PROCESS_CHANGE_PAUSE_FIRST_NS,
+		.probe_pause_ns = PROCESS_PROBE_PAUSE_FIRST_NS,
 	};
 }
 
-static void grow(uint64_t *pause_ns)
+static void grow(uint64_t *pause_ns, uint64_t max_ns)
 {
 	*pause_ns *= 2;
-	if (*pause_ns > PROCESS_LOOK_PAUSE_MAX_NS)
-		*pause_ns = PROCESS_LOOK_PAUSE_MAX_NS;
+	if (*pause_ns > max_ns)
+		*pause_ns = max_ns;
 }
 
 void process_on_met(struct process_state *state, uint64_t now_ns)
@@ -30,8 +32,20 @@ void process_on_forked(struct process_state *state, const struct process_state *
 		       bool has_otel, uint64_t now_ns)
 {
 	state->is_readable = parent && parent->is_readable;
+	if (parent && parent->is_unprobed) {
+		state->is_unprobed = true;
+		state->probe_look_ns = parent->probe_look_ns;
+		state->probe_pause_ns = parent->probe_pause_ns;
+	}
 	if (parent && state->stage == PROCESS_UNSEEN)
 		state->stage = PROCESS_FORKED;
+	/* Nor does it get what its parent has used up. */
+	if (parent) {
+		state->changes = parent->changes;
+		state->changed_ns = parent->changed_ns;
+		state->change_ns = parent->change_ns;
+		state->change_pause_ns = parent->change_pause_ns;
+	}
 	/* What its parent still lacks, it lacks too. */
 	if (!parent || parent->look_ns)
 		state->look_ns = now_ns;
@@ -44,6 +58,9 @@ unsigned int process_on_executed(struct process_state *state, uint64_t now_ns)
 	if (state->stage != PROCESS_EXITED)
 		state->stage = PROCESS_UNSEEN;
 	state->is_readable = false;
+	state->is_unprobed = false;
+	state->probe_look_ns = 0;
+	state->probe_pause_ns = PROCESS_PROBE_PAUSE_FIRST_NS;
 	state->told_copies = state->preferences = 0;
 	state->asked_look_ns = 0;
 	state->look_pause_ns = state->asked_pause_ns = PROCESS_LOOK_PAUSE_FIRST_NS;
@@ -58,6 +75,7 @@ void process_on_loading(struct process_state *state, uint64_t ktime_ns, uint64_t
 	state->is_loading = true;
 	state->look_pause_ns = PROCESS_LOOK_PAUSE_LOADING_NS;
 	state->look_ns = now_ns;
+	state->settle_ns = now_ns + PROCESS_LOAD_SETTLE_NS;
 }
 
 void process_on_asked(struct process_state *state, bool has_preferred, uint64_t now_ns)
@@ -83,11 +101,16 @@ void process_on_moved(struct process_state *state, uint64_t now_ns)
 	state->look_ns = now_ns;
 }
 
+void process_on_postponed(struct process_state *state, uint64_t until_ns)
+{
+	state->look_ns = until_ns;
+}
+
 static void schedule(struct process_state *state, const struct process_findings *findings,
 		     uint64_t now_ns)
 {
 	if (findings->is_complete) {
-		state->look_ns = 0;
+		state->look_ns = now_ns < state->settle_ns ? state->settle_ns : 0;
 		state->look_pause_ns = PROCESS_LOOK_PAUSE_FIRST_NS;
 		return;
 	}
@@ -97,7 +120,7 @@ static void schedule(struct process_state *state, const struct process_findings 
 	if (findings->is_news && findings->publisher_count && !findings->has_live)
 		state->look_pause_ns = PROCESS_LOOK_PAUSE_LOADING_NS;
 	state->look_ns = now_ns + state->look_pause_ns;
-	grow(&state->look_pause_ns);
+	grow(&state->look_pause_ns, PROCESS_LOOK_PAUSE_MAX_NS);
 }
 
 /* A question that a look does not answer is not asked again at once. */
@@ -109,7 +132,7 @@ static void answer(struct process_state *state, bool is_news, uint64_t now_ns)
 		return;
 	state->is_asked = false;
 	state->asked_look_ns = now_ns + state->asked_pause_ns;
-	grow(&state->asked_pause_ns);
+	grow(&state->asked_pause_ns, PROCESS_LOOK_PAUSE_MAX_NS);
 }
 
 /* Once for each that is preferred. */
@@ -126,15 +149,34 @@ static unsigned int decide_copies(struct process_state *state,
 	return process_uses_several(state) ? PROCESS_SAY_COPIES_IN_USE : PROCESS_SAY_COPY_IN_USE;
 }
 
+bool process_may_probe(const struct process_state *state, uint64_t now_ns)
+{
+	return state->probe_look_ns <= now_ns;
+}
+
 unsigned int process_on_looked(struct process_state *state, const struct process_findings *findings,
 			       uint64_t now_ns)
 {
 	schedule(state, findings, now_ns);
 	answer(state, findings->is_news, now_ns);
+	if (findings->is_failed && state->probe_look_ns && process_may_probe(state, now_ns))
+		state->probe_look_ns = now_ns + state->probe_pause_ns;
 	if (findings->is_failed)
 		return 0;
-	return (findings->has_live && !findings->has_sites ? PROCESS_STEP_DOWN : PROCESS_ATTACH) |
+	return (findings->has_live && !findings->has_sites ? PROCESS_LEAN : PROCESS_ATTACH) |
 	       PROCESS_CONFIGURE | decide_copies(state, findings);
+}
+
+unsigned int process_on_probed(struct process_state *state, bool are_placed, uint64_t now_ns)
+{
+	bool was_unprobed = state->is_unprobed;
+
+	state->is_unprobed = !are_placed;
+	state->probe_look_ns = are_placed ? 0 : now_ns + state->probe_pause_ns;
+	if (are_placed)
+		return 0;
+	grow(&state->probe_pause_ns, PROCESS_PROBE_PAUSE_MAX_NS);
+	return was_unprobed ? 0 : PROCESS_SAY_UNPROBED;
 }
 
 static enum process_stage stage_of(const struct process_findings *findings, bool is_readable)
@@ -167,6 +209,25 @@ unsigned int process_on_told(struct process_state *state, const struct process_f
 	return decisions;
 }
 
+bool process_on_change(struct process_state *state, uint64_t now_ns)
+{
+	if (now_ns - state->changed_ns > PROCESS_CHANGE_QUIET_NS) {
+		state->changes = 0;
+		state->change_pause_ns = PROCESS_CHANGE_PAUSE_FIRST_NS;
+	}
+	if (state->changes >= PROCESS_CHANGES_FREE && now_ns < state->change_ns) {
+		if (!state->look_ns || state->look_ns > state->change_ns)
+			state->look_ns = state->change_ns;
+		return false;
+	}
+	state->changed_ns = now_ns;
+	if (++state->changes < PROCESS_CHANGES_FREE)
+		return true;
+	state->change_ns = now_ns + state->change_pause_ns;
+	grow(&state->change_pause_ns, PROCESS_CHANGE_PAUSE_MAX_NS);
+	return true;
+}
+
 void process_on_exited(struct process_state *state, uint64_t ktime_ns)
 {
 	state->stage = PROCESS_EXITED;
@@ -180,7 +241,11 @@ unsigned int process_on_window(const struct process_state *state)
 
 uint64_t process_next_look(const struct process_state *state)
 {
-	return state->look_ns && state->stage != PROCESS_EXITED ? state->look_ns : UINT64_MAX;
+	uint64_t look_ns = state->look_ns ? state->look_ns : UINT64_MAX;
+
+	if (state->probe_look_ns && state->probe_look_ns < look_ns)
+		look_ns = state->probe_look_ns;
+	return state->stage != PROCESS_EXITED ? look_ns : UINT64_MAX;
 }
 
 bool process_may_prefer(const struct process_state *state)

@@ -21,17 +21,23 @@
  *   asked      all               same         at once; after a look that found nothing, later
  *   news       all               same         within 10 ms
  *   moved      all               same         at once
- *   looked     all but EXITED    by `told`    none if it is COMPLETE,   ATTACH or STEP_DOWN,
+ *   postponed  all               same         then: its family's looks have taken too long
+ *   looked     all but EXITED    by `told`    none if it is COMPLETE,   ATTACH or LEAN,
  *                                             else after a pause, which CONFIGURE, SAY_COPIES...;
  *                                             doubles while nothing     none if the look failed
  *                                             is found
- *   told       all but EXITED    SILENT, PARTIAL or COMPLETE            SAY_READ, SAY_UNREAD,
- *                                                                       SAY_COMPLETE
- *   exited     all               EXITED       none
- *   window     EXITED                         none                      REMOVE
+ *   probed     all but EXITED    same         once more after a pause   SAY_UNPROBED once,
+ * STEP_DOWN that doubles, if some     until they are; SAY_PROBED could not be placed told       all
+ * but EXITED    SILENT, PARTIAL or COMPLETE            SAY_READ, SAY_UNREAD, SAY_COMPLETE exited
+ * all               EXITED       none window     EXITED                         none REMOVE
  *
  * A server that boots is looked at often at first, then less: its contexts count from then on. New
  * code that it maps is looked at at once, and again until the loader is done with it.
+ *
+ * Each time that the kernel side is told something new, all threads of the machine that are
+ * observed have to look whether it is theirs. So one process may change PROCESS_CHANGES_FREE times,
+ * and then after a pause each, which doubles, up to a second; ten seconds without a change make it
+ * free again.
  */
 #pragma once
 
@@ -44,9 +50,22 @@
 #define PROCESS_LOOK_PAUSE_FIRST_NS   (10 * NS_PER_MS)
 #define PROCESS_LOOK_PAUSE_LOADING_NS (200 * NS_PER_US)
 #define PROCESS_LOOK_PAUSE_MAX_NS     (500 * NS_PER_MS)
+/* Within this time after its loader was at work, what it did next is not told (LOAD_PAUSE_NS). */
+#define PROCESS_LOAD_SETTLE_NS (2 * NS_PER_MS)
 /* Of a fork of what publishes by OpenTelemetry: it will publish a process context of its own, if it
  * lives; most that are forked exec. */
 #define PROCESS_FORK_PAUSE_NS (500 * NS_PER_MS)
+/* Until it is tried again to place probes that could not be placed. */
+#define PROCESS_PROBE_PAUSE_FIRST_NS NS_PER_S
+#define PROCESS_PROBE_PAUSE_MAX_NS   (300 * NS_PER_S)
+
+#define PROCESS_CHANGE_PAUSE_FIRST_NS (10 * NS_PER_MS)
+#define PROCESS_CHANGE_PAUSE_MAX_NS   NS_PER_S
+#define PROCESS_CHANGE_QUIET_NS	      (10 * NS_PER_S)
+
+enum {
+	PROCESS_CHANGES_FREE = 16
+};
 
 enum process_stage {
 	PROCESS_UNSEEN = 0,
@@ -60,7 +79,7 @@ enum process_stage {
 /* What is to be done; several at a time. */
 enum process_decision {
 	PROCESS_ATTACH = 1 << 0, /* probes where each of its publishers changes the context */
-	PROCESS_STEP_DOWN = 1 << 1, /* the one that is read has no such place: not without --lean */
+	PROCESS_LEAN = 1 << 1, /* the one that is read has no such place: every boundary reads */
 	PROCESS_CONFIGURE = 1 << 2, /* tell the kernel side what is known */
 	PROCESS_FORGET = 1 << 3, /* what was known of the program that it ran */
 	PROCESS_REMOVE = 1 << 4,
@@ -70,6 +89,7 @@ enum process_decision {
 	PROCESS_SAY_COPIES = 1 << 8, /* several of its objects publish: one is read */
 	PROCESS_SAY_COPY_IN_USE = 1 << 9, /* and that is known to be the one in use */
 	PROCESS_SAY_COPIES_IN_USE = 1 << 10, /* or several are */
+	PROCESS_SAY_UNPROBED = 1 << 11, /* its probes cannot be placed */
 };
 
 struct process_state {
@@ -81,11 +101,20 @@ struct process_state {
 	unsigned int told_copies; /* 1 + preferences when it was last said that several publish */
 	uint64_t look_ns; /* when the next look is due; 0 = nothing is missing */
 	uint64_t look_pause_ns; /* then */
+	uint64_t settle_ns; /* not before then is it known what its loader did; 0 = nothing */
 	uint64_t asked_look_ns; /* a look that is asked for: not before */
 	uint64_t asked_pause_ns; /* grows while such looks find nothing */
+	bool is_unprobed; /* probes of its contexts could not be placed: */
+	uint64_t probe_look_ns; /* when that is tried again; 0 = they are */
+	uint64_t probe_pause_ns; /* then, if they cannot be; grows until it runs another program */
 	uint64_t absent_ktime_ns; /* when it was last known to publish nothing; 0 = never */
 	uint64_t pickup_ns; /* from then until it was read; 0 = it published when it was found */
 	uint64_t exit_ktime_ns;
+	/* What the kernel side is told: */
+	unsigned int changes; /* since it was last quiet */
+	uint64_t changed_ns; /* the last one */
+	uint64_t change_ns; /* the next one: not before */
+	uint64_t change_pause_ns; /* then */
 };
 
 /* What a look found. */
@@ -115,13 +144,24 @@ void process_on_asked(struct process_state *state, bool has_preferred, uint64_t 
 void process_on_news(struct process_state *state, uint64_t now_ns);
 /* Its publisher is not where it was. */
 void process_on_moved(struct process_state *state, uint64_t now_ns);
+/* It was due, and will be then. */
+void process_on_postponed(struct process_state *state, uint64_t until_ns);
 /* now_ns: when the look began. */
 unsigned int process_on_looked(struct process_state *state, const struct process_findings *findings,
 			       uint64_t now_ns);
+/* False: its probes could not be placed a short while ago. */
+bool process_may_probe(const struct process_state *state, uint64_t now_ns);
+/* In a look that did not fail: those of its contexts are placed, or could not be. */
+unsigned int process_on_probed(struct process_state *state, bool are_placed, uint64_t now_ns);
 /* After a look that did not fail: the kernel side knows, or could not be told. look_ns: when the
  * look began. */
 unsigned int process_on_told(struct process_state *state, const struct process_findings *findings,
 			     bool is_readable, uint64_t look_ns, uint64_t now_ns);
+/*
+ * The kernel side is to be told that something about it has changed. False: not yet; a look is due
+ * when it may be.
+ */
+bool process_on_change(struct process_state *state, uint64_t now_ns);
 void process_on_exited(struct process_state *state, uint64_t ktime_ns);
 /* The window ends. */
 unsigned int process_on_window(const struct process_state *state);

@@ -17,6 +17,7 @@
 #include "base/exit_code.h"
 #include "base/log.h"
 #include "base/signals.h"
+#include "observe/budget.h"
 #include "observe/contexts.h"
 #include "observe/observed.h"
 #include "observe/output.h"
@@ -24,13 +25,26 @@
 #include "observe/resolve.h"
 #include "observe/targets.h"
 #include "observe/window.h"
+#include "probe/features.h"
 #include "probe/session.h"
 #include "record/record.h"
+#include "target/proc/agent.h"
 #include "target/proc/namespaces.h"
 
-/* Why a recording runs lean that was not asked to. */
+/* Why a recording is not exact that was not asked to be lean. */
 #define REASON_OTEL    "OpenTelemetry's contexts change without a probe"
-#define REASON_NO_SITE "the object that publishes has no function known to change the context"
+#define REASON_UPROBES "uprobes need CAP_SYS_ADMIN on this kernel"
+
+static const struct {
+	const char *exact, *partly_lean, *lean, *switch_only;
+} mode_names = { "exact", "partly-lean", "lean", "switch-only" };
+
+/* At the end, for the reader of a pipe. */
+#define PATIENCE_NS (5 * NS_PER_S)
+
+#define NOTHING_PUBLISHED                                                                \
+	"no context was published: is the gem `correlator` (or `ruby-profiler`) in the " \
+	"application?"
 
 struct recording {
 	const struct recording_options *options;
@@ -39,26 +53,68 @@ struct recording {
 	struct context_table *contexts; /* what their accounts are named by */
 	struct window window; /* the open one */
 	struct own_cost cost;
+	struct budget budget;
+	uint64_t budget_turns; /* how often it made a process lean */
 	struct output output;
 	int signal_fd;
-	bool is_interrupted;
-	bool has_otel; /* contexts that change without a probe are read, beside others */
+	bool is_stopped; /* by a signal */
+	bool is_interrupted; /* by SIGINT */
+	int told_signal; /* was passed on to the command; 0 = none yet */
+	uint64_t told_ns; /* when; CLOCK_MONOTONIC */
+	bool may_probe; /* uprobes are allowed */
+	bool has_otel; /* contexts that change without a probe are read, beside others: it was said
+			*/
+	bool is_split_given_up; /* for the budget */
+	bool is_long_way_measured; /* or it was tried */
+	const char *mode; /* of mode_names, as the last meta record has it; NULL = there is none */
+	bool has_told_split; /* and that */
+	char reason[MODE_REASON_BYTES + 2 * COMM_BYTES]; /* of the last change of a mode */
 	uint64_t attributed_ns; /* totals, for the last line */
 	uint64_t exec_ns;
 	uint64_t cpu_records;
 };
 
-/* The mode: how closely all are watched. */
+/* The mode: how closely each is watched, and all of them together. */
 
-static const char *mode_name(const struct recording *recording)
+static int write_process(struct recording *recording, const struct observed *process,
+			 const char *event, uint64_t ktime_ns)
 {
-	static const char *const names[] = { "exact", "lean", "switch-only" };
-	enum session_mode mode = session_get_mode(recording->session);
+	uint64_t wall_ns = window_wall_ns(&recording->window, ktime_ns);
+	struct process_record record;
 
-	return mode == SESSION_MODE_EXACT && recording->has_otel ? "partly-lean" : names[mode];
+	observed_describe(process, event, &record);
+	if (strcmp(event, "exit") != 0)
+		record.mode = session_is_lean(recording->session) ? mode_names.lean
+								  : observed_mode(process);
+	if (strcmp(event, "mode") == 0 || (strcmp(event, "found") == 0 && process->lean_causes))
+		record.reason = process->mode_reason;
+	if (strcmp(event, "exit") == 0)
+		record.end_ns = wall_ns;
+	return output_add(&recording->output, wall_ns, &record);
 }
 
-/* reason: why the mode changed, NULL at the start. 0 or -errno (logged). */
+/* What holds for all; without any, what held before. */
+static const char *mode_name(const struct recording *recording)
+{
+	const struct observed *process = recording->targets.processes.processes;
+	bool is_all_lean = true, is_any_lean = false;
+
+	for (; process; process = process->hh.next) {
+		is_all_lean &= process->lean_causes != 0;
+		is_any_lean |= process->lean_causes || observed_has_otel(process);
+	}
+	if (!session_is_lean(recording->session)) {
+		if (!recording->targets.processes.processes && recording->mode)
+			return recording->mode;
+		if (!is_all_lean || !is_any_lean)
+			return is_any_lean ? mode_names.partly_lean : mode_names.exact;
+	}
+	return recording->options->has_kernel_split && !session_has_kernel_split(recording->session)
+		       ? mode_names.switch_only
+		       : mode_names.lean;
+}
+
+/* 0 or -errno (logged). */
 static int write_meta(struct recording *recording, const char *reason)
 {
 	const struct recording_options *options = recording->options;
@@ -67,12 +123,12 @@ static int write_meta(struct recording *recording, const char *reason)
 	struct meta_record record = {
 		.tool_version = CORRELATOR_VERSION,
 		.boot_id = recording->output.identity.boot_id,
-		.mode = mode_name(recording),
+		.mode = recording->mode = mode_name(recording),
 		.kernel_split = session_has_kernel_split(recording->session),
 		.cpu_count = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN),
 		.reason = reason,
 		.interval_ns = options->interval_ns,
-		.transition_ns = (uint64_t)(window->way.hot_ns + 0.5),
+		.transition_ns = (uint64_t)(window->ways[SESSION_WAY_SHORT].hot_ns + 0.5),
 		/* A clock that stands before its own start is not set. */
 		.clock_offset_ns = window->wall_offset_ns <= INT64_MAX ? window->wall_offset_ns : 0,
 		.key_names = options->keys.record_names,
@@ -83,81 +139,185 @@ static int write_meta(struct recording *recording, const char *reason)
 		return log_error_errno(errno, "cannot read the kernel's name");
 	record.kernel_release = system.release;
 	record.machine = system.machine;
+	recording->has_told_split = record.kernel_split;
 	return output_add(&recording->output, window_wall_ns(window, window->start_ktime_ns),
 			  &record);
 }
 
-/*
- * Notes that a process has contexts of OpenTelemetry, once, and says so. Returns why the mode is
- * another one from now on, NULL if it is not.
- */
-static const char *note_otel(struct recording *recording)
+/* Once a process changes its mode: says so. Its record says it, too. */
+static void say_mode(struct recording *recording, struct observed *process)
+{
+	process->is_mode_new = false;
+	(void)snprintf(recording->reason, sizeof(recording->reason), "process %d (%s): %s",
+		       process->pid, process->comm, process->mode_reason);
+	if (process->lean_causes)
+		log_warning("%s: lean from now on, ambiguous_ns bounds the error",
+			    recording->reason);
+	else
+		log_info("%s: %s from now on", recording->reason, observed_mode(process));
+}
+
+/* And that some have contexts of OpenTelemetry, once. */
+static void note_otel(struct recording *recording)
 {
 	const struct observed *process = recording->targets.processes.processes;
 
-	if (recording->has_otel || session_get_mode(recording->session) != SESSION_MODE_EXACT)
-		return NULL;
+	if (recording->has_otel || session_is_lean(recording->session))
+		return;
 	while (process && !observed_has_otel(process))
 		process = process->hh.next;
 	if (!process)
-		return NULL;
+		return;
 	recording->has_otel = true;
+	(void)snprintf(recording->reason, sizeof(recording->reason), "process %d (%s): %s",
+		       process->pid, process->comm, REASON_OTEL);
 	log_info("process %d: %s: its keys are recorded as with --lean, Ruby's exactly; "
 		 "ambiguous_ns bounds the error",
 		 process->pid, REASON_OTEL);
-	return REASON_OTEL;
+}
+
+/* Has the way measured that the system calls of processes go which are not exact, if there are. */
+static void follow_way(struct recording *recording)
+{
+	const struct observed *process = recording->targets.processes.processes;
+	struct session *session = recording->session;
+
+	if (session_is_lean(session) || !session_has_kernel_split(session) ||
+	    recording->is_long_way_measured)
+		return;
+	while (process && !process->lean_causes && !observed_has_otel(process))
+		process = process->hh.next;
+	if (!process)
+		return;
+	/* If that fails, the bound is wider. */
+	recording->is_long_way_measured = true;
+	(void)session_start_calibration(session, SESSION_WAY_LONG);
 }
 
 /*
- * Brings the mode to what the looks so far want, and writes it down: the one place where what is
- * found in a process changes how all are watched. 0 or -errno (logged).
+ * Writes down what changed about how closely is watched: of a process, and then, if that is another
+ * by now, of all together. 0 or -errno (logged).
  */
-static int follow_targets(struct recording *recording)
+static int follow_modes(struct recording *recording)
 {
-	const char *reason = REASON_NO_SITE;
-	bool steps_down = recording->targets.wants_lean &&
-			  session_get_mode(recording->session) == SESSION_MODE_EXACT;
-	int r = steps_down ? session_step_down(recording->session, SESSION_MODE_LEAN) : 0;
+	struct observed *process = recording->targets.processes.processes;
+	int r = 0;
 
-	/* At the start the first record says why. */
-	if (r < 0 || !recording->output.is_open)
-		return r;
-	if (!steps_down)
-		reason = note_otel(recording);
-	return reason ? write_meta(recording, reason) : 0;
+	/* At the start the first records say it. */
+	if (!recording->output.is_open)
+		return 0;
+	note_otel(recording);
+	for (; process && r == 0; process = process->hh.next) {
+		if (!process->is_mode_new || !process->is_announced)
+			continue;
+		say_mode(recording, process);
+		r = write_process(recording, process, "mode", clock_monotonic_ns());
+	}
+	follow_way(recording);
+	if (r == 0 && (mode_name(recording) != recording->mode ||
+		       session_has_kernel_split(recording->session) != recording->has_told_split))
+		r = write_meta(recording, recording->reason);
+	return r;
 }
 
-/* And to what it may cost. 0 or -errno (logged). */
+/*
+ * The exact process that ends the most stretches in a context, which is what lean does without;
+ * NULL: there is none, or the cost is not theirs: some process, though lean, passes far more
+ * boundaries.
+ */
+static struct observed *find_dearest(const struct recording *recording)
+{
+	enum {
+		SHARE_LEAST = 16 /* of the boundaries of the one that passes the most: one part */
+	};
+	struct observed *first = recording->targets.processes.processes, *dearest = NULL;
+	uint64_t most_boundaries = 0, most = 0;
+
+	for (const struct observed *process = first; process; process = process->hh.next)
+		if (process->books.boundaries > most_boundaries)
+			most_boundaries = process->books.boundaries;
+	for (struct observed *process = first; process; process = process->hh.next) {
+		if (process->lean_causes || process->state.stage == PROCESS_EXITED ||
+		    process->books.boundaries < most_boundaries / SHARE_LEAST ||
+		    process->books.stretches <= most)
+			continue;
+		most = process->books.stretches;
+		dearest = process;
+	}
+	return session_is_lean(recording->session) ? NULL : dearest;
+}
+
+/* First one process after the other, then the split of all. 0 or -errno (logged). */
+static int step_down(struct recording *recording, const char *reason)
+{
+	struct observed *process = find_dearest(recording);
+
+	if (process) {
+		process->budget_turn = ++recording->budget_turns;
+		observed_step_down(process, recording->session, reason);
+		return 0;
+	}
+	if (!session_has_kernel_split(recording->session))
+		return 0;
+	recording->is_split_given_up = true;
+	recording->is_long_way_measured = false;
+	(void)snprintf(recording->reason, sizeof(recording->reason), "%s", reason);
+	log_warning("%s: no user/kernel split from now on", reason);
+	return session_set_kernel_split(recording->session, false);
+}
+
+/* The other way round: what was given up last comes first. True: there was something. */
+static bool step_up(struct recording *recording, const char *reason)
+{
+	struct observed *process = recording->targets.processes.processes, *last = NULL;
+
+	if (recording->is_split_given_up) {
+		(void)snprintf(recording->reason, sizeof(recording->reason), "%s", reason);
+		recording->is_split_given_up =
+			session_set_kernel_split(recording->session, true) < 0;
+		if (!recording->is_split_given_up)
+			log_info("%s: user/kernel split from the next window on", reason);
+		return true;
+	}
+	for (; process; process = process->hh.next)
+		if ((process->lean_causes & LEAN_BUDGET) &&
+		    process->state.stage != PROCESS_EXITED &&
+		    (!last || process->budget_turn > last->budget_turn))
+			last = process;
+	if (last)
+		observed_step_up(last, recording->session, reason);
+	return last != NULL;
+}
+
+/* Brings the modes to what they may cost. 0 or -errno (logged). */
 static int keep_budget(struct recording *recording)
 {
-	double budget_percent = recording->options->budget_percent;
-	enum session_mode mode = session_get_mode(recording->session);
-	char reason[160];
-	int r;
+	struct observed *process = recording->targets.processes.processes;
+	struct budget *budget = &recording->budget;
+	enum budget_step step = budget_on_window(budget, recording->cost.percent);
+	char reason[MODE_REASON_BYTES];
+	int r = 0;
 
-	if (budget_percent <= 0 || mode == SESSION_MODE_SWITCH_ONLY ||
-	    !own_cost_is_over(&recording->cost, budget_percent))
-		return 0;
 	(void)snprintf(reason, sizeof(reason),
-		       "own cost of %.2f %% of a CPU is over the budget of %.2f %%",
-		       recording->cost.percent, budget_percent);
-	r = session_step_down(recording->session, mode + 1);
-	if (r < 0)
-		return r;
-	log_warning("%s: %s from now on", reason,
-		    mode == SESSION_MODE_EXACT ? "lean" : "no user/kernel split");
-	return write_meta(recording, reason);
+		       "own cost of %.2f %% of a CPU is %s the budget of %.2f %%",
+		       recording->cost.percent, step == BUDGET_STEP_DOWN ? "over" : "below half of",
+		       budget->percent);
+	if (step == BUDGET_STEP_DOWN)
+		r = step_down(recording, reason);
+	else if (step == BUDGET_STEP_UP && step_up(recording, reason))
+		budget_stepped_up(budget);
+	for (; process; process = process->hh.next)
+		window_age_process(&process->books);
+	return r < 0 ? r : follow_modes(recording);
 }
 
-/* Takes what was measured of system calls since then for what is written next. */
-static void calibrate(struct recording *recording, uint64_t since_ns)
+/* Takes what was measured of system calls that go a way since then. */
+static void calibrate_way(struct recording *recording, enum session_way of, uint64_t since_ns)
 {
-	struct split_way *way = &recording->window.way;
+	struct split_way *way = &recording->window.ways[of];
 	struct session_ways ways;
 
-	if (!session_has_kernel_split(recording->session))
-		return;
-	session_read_ways(recording->session, since_ns, &ways);
+	session_read_ways(recording->session, of, since_ns, &ways);
 	split_estimate(ways.hot_ns, ways.hot_count, ways.lone_ns, ways.lone_count, ways.slept_ns,
 		       ways.slept_count, way);
 	log_debug("a system call's way: %.1f ns, give or take %.1f ns (%zu samples), cold %.1f ns "
@@ -166,19 +326,38 @@ static void calibrate(struct recording *recording, uint64_t since_ns)
 		  way->slept_excess_ns);
 }
 
-/* What happens to processes. */
-
-static int write_process(struct recording *recording, const struct observed *process,
-			 const char *event, uint64_t ktime_ns)
+/* Both for what is written next. The long one is measured once some process goes it. */
+static void calibrate(struct recording *recording, uint64_t since_ns)
 {
-	uint64_t wall_ns = window_wall_ns(&recording->window, ktime_ns);
-	struct process_record record;
+	struct split_way *ways = recording->window.ways;
 
-	observed_describe(process, event, &record);
-	if (strcmp(event, "exit") == 0)
-		record.end_ns = wall_ns;
-	return output_add(&recording->output, wall_ns, &record);
+	if (!session_has_kernel_split(recording->session))
+		return;
+	calibrate_way(recording, SESSION_WAY_SHORT, since_ns);
+	if (session_has_calibration(recording->session, SESSION_WAY_LONG)) {
+		calibrate_way(recording, SESSION_WAY_LONG, since_ns);
+	} else {
+		ways[SESSION_WAY_LONG] = ways[SESSION_WAY_SHORT];
+		ways[SESSION_WAY_LONG].spread_ns += ways[SESSION_WAY_SHORT].hot_ns;
+	}
 }
+
+/* Which way the system calls of each process went in the window that ends, or went in part. */
+static void note_ways(struct recording *recording)
+{
+	struct observed *process = recording->targets.processes.processes;
+	bool is_one = session_is_lean(recording->session);
+
+	for (; process; process = process->hh.next) {
+		enum session_way before = process->books.way;
+		bool is_long = process->lean_causes || observed_has_otel(process);
+
+		process->books.way = is_long && !is_one ? SESSION_WAY_LONG : SESSION_WAY_SHORT;
+		process->books.has_both_ways = process->books.way != before;
+	}
+}
+
+/* What happens to processes. */
 
 static void on_fork(struct recording *recording, const struct event *event)
 {
@@ -193,11 +372,14 @@ static void on_fork(struct recording *recording, const struct event *event)
 		return;
 	child->is_announced = child->is_fork = true;
 	child->books.ns_pid = event->ns_tgid;
+	child->books.mixes_threads = parent && parent->books.mixes_threads;
 	child->server = parent ? parent->server : NULL;
 	child->start_wall_ns = window_wall_ns(&recording->window, event->ktime_ns);
 	process_on_forked(&child->state, parent ? &parent->state : NULL,
 			  parent && parent->target && parent->keys->otel_count,
 			  clock_monotonic_ns());
+	if (parent)
+		observed_inherit_mode(child, parent, recording->session);
 	(void)write_process(recording, child, "fork", event->ktime_ns);
 }
 
@@ -216,6 +398,8 @@ static void on_event(void *user, const struct event *event)
 
 	if (event->kind == EVENT_KIND_FORK)
 		on_fork(recording, event);
+	if (event->kind == EVENT_KIND_STRANGER)
+		targets_expect(&recording->targets, (pid_t)event->tgid);
 	if (!process)
 		return;
 	switch (event->kind) {
@@ -258,8 +442,9 @@ static void look_at(struct recording *recording, struct observed *process, uint6
 {
 	unsigned int decisions;
 
-	(void)targets_look(&recording->targets, process, recording->session, now_ns, &decisions);
-	(void)follow_targets(recording);
+	(void)observed_look(&recording->targets.processes, process, recording->session, now_ns,
+			    &decisions);
+	(void)follow_modes(recording);
 	if (decisions & PROCESS_SAY_READ)
 		say_read(recording, process);
 	if (decisions & PROCESS_SAY_UNREAD) {
@@ -277,28 +462,38 @@ static void look_at_due(struct recording *recording, uint64_t now_ns)
 {
 	struct observed *process = recording->targets.processes.processes;
 
-	for (; process; process = process->hh.next)
-		if (process_next_look(&process->state) <= now_ns)
+	for (; process; process = process->hh.next) {
+		uint64_t may_look_ns;
+
+		if (process_next_look(&process->state) > now_ns)
+			continue;
+		may_look_ns = observed_may_look_ns(process, now_ns);
+		if (may_look_ns > now_ns)
+			process_on_postponed(&process->state, may_look_ns);
+		else
 			look_at(recording, process, now_ns);
+	}
 }
 
 static int announce(struct recording *recording, struct observed *process, uint64_t ktime_ns)
 {
 	process->is_announced = true;
 	process->is_found = false;
+	if (process->is_mode_new)
+		say_mode(recording, process);
 	return write_process(recording, process, "found", ktime_ns);
 }
 
-/* Looks for others, and begins to observe them. 0 or -errno (logged). */
-static int search(struct recording *recording)
+/* Looks for others, if that is due, and begins to observe them. 0 or -errno (logged). */
+static int search(struct recording *recording, uint64_t now_ns)
 {
 	struct targets *targets = &recording->targets;
 	struct observed *process;
-	int r = targets_search(targets, recording->session);
+	int r = 0;
 
-	if (r <= 0)
-		return r;
-	r = follow_targets(recording);
+	if (!targets_search(targets, recording->session, now_ns))
+		return 0;
+	r = session_register_threads(recording->session);
 	for (process = targets->processes.processes; process && r == 0;
 	     process = process->hh.next) {
 		if (!process->is_found)
@@ -307,7 +502,9 @@ static int search(struct recording *recording)
 			 process->server ? process->server : process->comm);
 		r = announce(recording, process, clock_monotonic_ns());
 	}
-	return r < 0 ? r : session_register_threads(recording->session);
+	if (r == 0)
+		r = follow_modes(recording);
+	return r;
 }
 
 /*
@@ -380,8 +577,9 @@ static int put_cost(struct recording *recording)
 			       .limit = PROCESSES_MAX },
 	};
 
+	output_fill_writing(&recording->output, &record);
 	output_fill_delivery(&recording->output, &status, &record.delivery);
-	own_cost_measure(&recording->cost, recording->session,
+	own_cost_measure(&recording->cost, clock_monotonic_ns(),
 			 window->end_ktime_ns - window->start_ktime_ns, programs, &record);
 	window_share(window, record.own_cpu_ns);
 	return output_add(&recording->output, window_wall_ns(window, window->end_ktime_ns),
@@ -431,10 +629,8 @@ static int end_processes(struct recording *recording)
 /* Process contexts are published anew at any time: a look at each, once a window. */
 static int follow_otel(struct recording *recording)
 {
-	const char *reason = note_otel(recording);
-
 	observed_check_otel(&recording->targets.processes, recording->window.end_ktime_ns);
-	return reason ? write_meta(recording, reason) : 0;
+	return follow_modes(recording);
 }
 
 static void remove_snapshot(void *user, uint64_t hash)
@@ -445,17 +641,19 @@ static void remove_snapshot(void *user, uint64_t hash)
 	(void)session_take_context(recording->session, hash, &snapshot);
 }
 
-static int end_window(struct recording *recording, bool is_last)
+/* Rows and books -> records. */
+static int write_up(struct recording *recording)
 {
 	struct window *window = &recording->window;
-	int r = drain(recording, is_last);
+	int r = resolve_rows(window, &recording->targets.processes, recording->contexts,
+			     recording->session);
 
-	if (r == 0)
-		r = resolve_rows(window, &recording->targets.processes, recording->contexts,
-				 recording->session);
 	if (r < 0)
 		return r;
-	window->has_kernel_split = session_has_kernel_split(recording->session);
+	r = window_join(window);
+	if (r < 0)
+		return r;
+	note_ways(recording);
 	window_charge(window);
 	r = close_books(recording);
 	if (r == 0)
@@ -466,8 +664,26 @@ static int end_window(struct recording *recording, bool is_last)
 		r = put_books(recording);
 	if (r == 0)
 		r = end_processes(recording);
+	return r < 0 ? r : follow_otel(recording);
+}
+
+/* Only what the kernel side cannot do any more is a failure: -errno (logged), and -EPIPE as
+ * output_write. */
+static int end_window(struct recording *recording, bool is_last)
+{
+	struct window *window = &recording->window;
+	int r;
+
+	window->has_kernel_split = session_has_kernel_split(recording->session);
+	r = drain(recording, is_last);
 	if (r == 0)
-		r = follow_otel(recording);
+		r = write_up(recording);
+	if (r == -ENOMEM) {
+		/* Its time is in the residual of the next one. */
+		log_warning("no memory: the records of a window are lost");
+		output_forget(&recording->output);
+		r = 0;
+	}
 	if (r == 0)
 		r = output_write(&recording->output, window_wall_ns(window, window->end_ktime_ns));
 	if (r < 0)
@@ -486,7 +702,7 @@ static int attach(struct recording *recording)
 		return EXIT_CODE_UNSUPPORTED;
 	if (!recording->options->has_kernel_split)
 		return EXIT_CODE_OK;
-	if (session_start_calibration(recording->session) < 0)
+	if (session_start_calibration(recording->session, SESSION_WAY_SHORT) < 0)
 		return EXIT_CODE_UNSUPPORTED;
 	calibrate(recording, 0);
 	return EXIT_CODE_OK;
@@ -494,24 +710,37 @@ static int attach(struct recording *recording)
 
 static int begin_observing(struct recording *recording)
 {
+	const struct recording_options *options = recording->options;
 	struct window *window = &recording->window;
+	uint64_t first_ns = options->duration_ns && options->duration_ns < options->interval_ns
+				    ? options->duration_ns
+				    : options->interval_ns;
 
-	if (follow_targets(recording) < 0 || session_register_threads(recording->session) < 0)
+	if (session_register_threads(recording->session) < 0)
 		return EXIT_CODE_FAILURE;
+	follow_way(recording);
 	window->start_ktime_ns = clock_monotonic_ns();
 	window->wall_offset_ns = clock_wall_ns() - window->start_ktime_ns;
-	own_cost_begin(&recording->cost, recording->session);
+	own_cost_begin(&recording->cost, recording->session,
+		       options->measures_programs || options->budget_percent > 0,
+		       window->start_ktime_ns, window->start_ktime_ns + first_ns);
 	return EXIT_CODE_OK;
 }
 
 /* Why the mode is not the one that was asked for; NULL: it is. */
 static const char *reason_at_start(struct recording *recording)
 {
-	if (session_get_mode(recording->session) == SESSION_MODE_EXACT)
-		return note_otel(recording);
-	if (recording->options->is_lean)
+	struct observed *process = recording->targets.processes.processes;
+
+	if (session_is_lean(recording->session) && recording->options->is_lean)
 		return NULL;
-	return recording->options->keys.ruby_count ? REASON_NO_SITE : REASON_OTEL;
+	if (session_is_lean(recording->session))
+		return recording->may_probe ? REASON_OTEL : REASON_UPROBES;
+	note_otel(recording);
+	for (; process; process = process->hh.next)
+		if (process->is_mode_new)
+			say_mode(recording, process);
+	return recording->reason[0] ? recording->reason : NULL;
 }
 
 static int begin_output(struct recording *recording)
@@ -529,6 +758,22 @@ static int begin_output(struct recording *recording)
 	return r < 0 ? EXIT_CODE_FAILURE : EXIT_CODE_OK;
 }
 
+/* The first few by name. */
+static void name_processes(const struct observed *process, unsigned int count, char *ret_text,
+			   size_t text_bytes)
+{
+	const unsigned int named_max = 3;
+	int used = snprintf(ret_text, text_bytes, count == 1 ? "process" : "%u processes:", count);
+
+	for (unsigned int i = 0; process && i < named_max; i++, process = process->hh.next)
+		used += snprintf(ret_text + used, text_bytes - (size_t)used, "%s %d (%s)",
+				 i ? "," : "", process->pid,
+				 process->server ? process->server : process->comm);
+	if (process)
+		(void)snprintf(ret_text + used, text_bytes - (size_t)used, " and %u more",
+			       count - named_max);
+}
+
 /* One line that says that everything is in place: scripts may wait for it. */
 static void say_ready(const struct recording *recording)
 {
@@ -536,17 +781,18 @@ static void say_ready(const struct recording *recording)
 	const struct observed *process = targets->processes.processes;
 	unsigned int count = HASH_COUNT(targets->processes.processes), incomplete = 0;
 	const char *output = recording->output.name;
+	char names[256];
 
 	for (const struct observed *each = process; each; each = each->hh.next)
 		incomplete += each->state.look_ns != 0;
-	if (targets->child.pid)
+	if (targets->child.pid) {
 		log_info("starting %s, writing to %s", recording->options->command[0], output);
-	else if (!process)
+	} else if (!process) {
 		log_info("observing no process yet, writing to %s; Ctrl-C to stop", output);
-	else
-		log_info("observing %u process%s of %d (%s), writing to %s; Ctrl-C to stop", count,
-			 count == 1 ? "" : "es", process->pid,
-			 process->server ? process->server : process->comm, output);
+	} else {
+		name_processes(process, count, names, sizeof(names));
+		log_info("observing %s, writing to %s; Ctrl-C to stop", names, output);
+	}
 	if (incomplete && !targets->child.pid)
 		log_info("waiting for a key or a context in %u of them: normal before the first "
 			 "request",
@@ -573,15 +819,30 @@ static int prepare(struct recording *recording)
 	return recording->signal_fd < 0 ? EXIT_CODE_FAILURE : EXIT_CODE_OK;
 }
 
+/* Where uprobes are not allowed it is lean, and says so. */
+static bool must_be_lean(struct recording *recording)
+{
+	const struct recording_options *options = recording->options;
+
+	recording->may_probe = features_may_probe();
+	if (options->is_lean || !options->keys.ruby_count)
+		return true;
+	if (!recording->may_probe)
+		log_warning(REASON_UPROBES " (before Linux 6.6): recording as with --lean; "
+					   "ambiguous_ns bounds the error");
+	return !recording->may_probe;
+}
+
 int recording_start(const struct recording_options *options, struct recording **ret_recording)
 {
 	_cleanup_(recording_freep) struct recording *recording = calloc(1, sizeof(*recording));
 	struct session_options session_options = {
-		.is_lean = options->is_lean || !options->keys.ruby_count,
 		.watches_otel = options->keys.otel_count > 0,
 		.has_kernel_split = options->has_kernel_split,
 		.follow_forks = options->follow_forks,
-		.measures_programs = options->measures_programs || options->budget_percent > 0,
+		.strangers = !options->searches ? STRANGERS_NONE
+			     : options->comm	? STRANGERS_BY_NAME
+						: STRANGERS_ANY,
 		.contexts_max = options->contexts_max,
 		.accounts_max = options->accounts_max,
 		.ring_bytes = options->ring_bytes,
@@ -591,12 +852,15 @@ int recording_start(const struct recording_options *options, struct recording **
 	if (!recording)
 		return EXIT_CODE_FAILURE;
 	recording->options = options;
+	budget_init(&recording->budget, options->budget_percent);
 	recording->signal_fd = -1;
+	session_options.is_lean = must_be_lean(recording);
 	code = prepare(recording);
 	if (code != EXIT_CODE_OK)
 		return code;
 	if (session_open(&session_options, &recording->session) < 0)
 		return EXIT_CODE_UNSUPPORTED;
+	agent_set_identifier(session_identify_file, session_identifier(recording->session));
 	code = attach(recording);
 	if (code == EXIT_CODE_OK)
 		code = targets_observe(&recording->targets, recording->session);
@@ -604,8 +868,8 @@ int recording_start(const struct recording_options *options, struct recording **
 		code = begin_observing(recording);
 	if (code == EXIT_CODE_OK)
 		code = begin_output(recording);
-	if (code == EXIT_CODE_OK && targets_release(&recording->targets) < 0)
-		code = EXIT_CODE_FAILURE;
+	if (code == EXIT_CODE_OK)
+		code = targets_release(&recording->targets);
 	if (code != EXIT_CODE_OK)
 		return code;
 	say_ready(recording);
@@ -617,6 +881,8 @@ void recording_free(struct recording *recording)
 {
 	if (!recording)
 		return;
+	/* What is let go next is not to be kept by the agent. */
+	agent_set_identifier(NULL, -1);
 	session_free(recording->session);
 	window_deinit(&recording->window);
 	context_table_free(recording->contexts);
@@ -627,58 +893,143 @@ void recording_free(struct recording *recording)
 	free(recording);
 }
 
+/*
+ * A command is told to end, and then recorded until it has: what it does last is of interest, too.
+ * A terminal has told it already. False: there is none to tell, or it was told before.
+ */
+static bool tell_command(struct recording *recording, int number, bool is_typed)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	if (!child_command_runs(&recording->targets.child))
+		return false;
+	if (recording->told_signal)
+		return number == recording->told_signal &&
+		       now_ns - recording->told_ns < SIGNALS_ECHO_NS;
+	if (!is_typed)
+		child_command_signal(&recording->targets.child, number);
+	recording->told_signal = number;
+	recording->told_ns = now_ns;
+	log_info("recording until %s has ended; another signal ends it at once",
+		 recording->options->command[0]);
+	return true;
+}
+
+/* True: one came that ends the recording. */
 static bool read_signal(struct recording *recording)
 {
-	int number = signals_read(recording->signal_fd);
+	bool is_typed;
+	int number = signals_read(recording->signal_fd, &is_typed);
 
+	if (!number || tell_command(recording, number, is_typed))
+		return false;
+	recording->is_stopped = true;
 	recording->is_interrupted |= number == SIGINT;
-	return number != 0;
+	return true;
 }
 
 /* Waits until then at most, and handles what came. True: it is time to end. */
 static bool wait_for_work(struct recording *recording, uint64_t deadline_ns)
 {
+	struct child_command *child = &recording->targets.child;
 	struct pollfd fds[] = {
 		{ .fd = recording->signal_fd, .events = POLLIN },
 		{ .fd = session_events_fd(recording->session), .events = POLLIN },
+		{ .fd = child_command_runs(child) ? child->pid_fd : -1, .events = POLLIN },
+		{ .fd = output_fd(&recording->output), .events = POLLOUT },
 	};
 	uint64_t now_ns = clock_monotonic_ns();
 	struct timespec timeout = clock_timespec(deadline_ns > now_ns ? deadline_ns - now_ns : 0);
 
 	(void)ppoll(fds, sizeof(fds) / sizeof(fds[0]), &timeout, NULL);
+	child_command_check(child);
 	(void)session_read_events(recording->session, on_event, recording);
 	return (fds[0].revents & POLLIN) && read_signal(recording);
 }
 
-static int finish(struct recording *recording, int r)
+/* All is written: what there is to say of it, and the exit code. */
+static int finish_well(const struct recording *recording)
 {
+	const struct recording_options *options = recording->options;
 	const struct targets *targets = &recording->targets;
+	const struct child_command *child = &targets->child;
+	bool has_ended = child->pid && !child_command_runs(child);
 
-	(void)session_read_events(recording->session, on_event, recording);
-	if (r == 0)
-		r = end_window(recording, true);
-	if (r == 0)
-		r = output_close(&recording->output);
-	/* The reader of our pipe has seen enough. */
-	if (r == -EPIPE)
-		return EXIT_CODE_OK;
-	if (r < 0)
-		return EXIT_CODE_FAILURE;
 	if (targets->must_publish && !targets->has_published) {
-		(void)log_error(ENOENT, "no context was published: is the gem `correlator` (or "
-					"`ruby-profiler`) in the application?");
+		(void)log_error(ENOENT, NOTHING_PUBLISHED);
 		return EXIT_CODE_NO_TARGET;
 	}
-	if (recording->is_interrupted && !recording->cpu_records)
+	if (targets_were_hidden(targets))
+		return EXIT_CODE_UNSUPPORTED;
+	if (child->pid && !targets->has_published && !targets->discovery)
+		log_warning(NOTHING_PUBLISHED);
+	if (recording->is_interrupted && !recording->cpu_records && !has_ended)
 		return EXIT_CODE_INTERRUPTED;
-	log_info("wrote %" PRIu64 " records of %.3f s CPU to %s, %.1f %% of it in a context%s",
-		 recording->output.identity.record_number, (double)recording->exec_ns / 1e9,
-		 recording->output.name,
+	/* What collectors took was said before. */
+	log_info("%s %" PRIu64 " records of %.3f s CPU%s%s, %.1f %% of it in a context%s",
+		 options->output ? "wrote" : "made", recording->output.identity.record_number,
+		 (double)recording->exec_ns / 1e9, options->output ? " to " : "",
+		 options->output ? output_file_name(options) : "",
 		 recording->exec_ns
 			 ? 100.0 * (double)recording->attributed_ns / (double)recording->exec_ns
 			 : 0.0,
 		 targets->processes.processes ? "" : "; the target has ended");
-	return EXIT_CODE_OK;
+	if (child_command_runs(child))
+		log_info("%s (process %d) goes on", recording->options->command[0], child->pid);
+	return has_ended ? child->code : EXIT_CODE_OK;
+}
+
+/* At the end: how long the reader of a pipe is waited for. For ever, as anywhere else, unless
+ * somebody wants it to end: then no longer than a collector. */
+struct patience {
+	struct recording *recording;
+	uint64_t start_ns;
+	uint64_t end_ns;
+};
+
+static bool is_patience_over(void *user, int fd)
+{
+	struct patience *patience = user;
+	struct pollfd fds[] = {
+		{ .fd = patience->recording->signal_fd, .events = POLLIN },
+		{ .fd = fd, .events = POLLOUT },
+	};
+	uint64_t now_ns = clock_monotonic_ns();
+	struct timespec timeout =
+		clock_timespec(patience->end_ns > now_ns ? patience->end_ns - now_ns : 0);
+	bool is_typed, is_echo;
+
+	(void)ppoll(fds, sizeof(fds) / sizeof(fds[0]),
+		    patience->end_ns == UINT64_MAX ? NULL : &timeout, NULL);
+	now_ns = clock_monotonic_ns();
+	is_echo = patience->recording->is_stopped && now_ns - patience->start_ns < SIGNALS_ECHO_NS;
+	if (signals_read(patience->recording->signal_fd, &is_typed) && !is_echo) {
+		if (patience->end_ns != UINT64_MAX)
+			return true;
+		patience->end_ns = now_ns + PATIENCE_NS;
+	}
+	return now_ns >= patience->end_ns;
+}
+
+static int finish(struct recording *recording, int r)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	struct patience patience = {
+		.recording = recording,
+		.start_ns = now_ns,
+		.end_ns = recording->is_stopped ? now_ns + PATIENCE_NS : UINT64_MAX,
+	};
+	int closed;
+
+	(void)session_read_events(recording->session, on_event, recording);
+	if (r == 0)
+		r = end_window(recording, true);
+	/* Whatever has failed, what was taken is handed over. */
+	closed = output_close(&recording->output, is_patience_over, &patience);
+	/* The reader of our pipe has seen enough. */
+	if (r == -EPIPE)
+		return EXIT_CODE_OK;
+	return r < 0 || closed < 0 ? EXIT_CODE_FAILURE : finish_well(recording);
 }
 
 static uint64_t earliest(uint64_t a, uint64_t b)
@@ -696,27 +1047,36 @@ int recording_run(struct recording *recording)
 	int r = 0;
 
 	while (r == 0) {
-		uint64_t look_ns = observed_next_look(&targets->processes);
-		bool is_over =
-			wait_for_work(recording, earliest(flush_ns, earliest(end_ns, look_ns)));
+		uint64_t look_ns = earliest(observed_next_look(&targets->processes),
+					    targets_next_search(targets));
+		uint64_t write_ns = output_due_ns(&recording->output);
+		uint64_t due_ns = earliest(earliest(look_ns, own_cost_due_ns(&recording->cost)),
+					   earliest(flush_ns, write_ns));
+		bool is_over = wait_for_work(recording, earliest(end_ns, due_ns));
 		uint64_t now_ns = clock_monotonic_ns();
 
+		own_cost_sample(&recording->cost, now_ns);
 		look_at_due(recording, now_ns);
 		if (now_ns >= flush_ns) {
 			targets_find_lost_exits(targets);
 			observed_check_publishers(&targets->processes, now_ns);
 		}
-		if (is_over || now_ns >= end_ns ||
-		    (targets_have_exited(targets) && !targets->discovery))
+		if (is_over || now_ns >= end_ns || targets_are_over(targets))
 			break;
-		if (now_ns < flush_ns)
+		r = output_continue(&recording->output);
+		if (r == 0)
+			r = search(recording, now_ns);
+		/* For a record: there may be some for the next one. */
+		if (r == -ENOMEM)
+			r = 0;
+		if (r < 0 || now_ns < flush_ns)
 			continue;
 		r = end_window(recording, false);
-		if (r == 0)
-			r = search(recording);
 		/* After a pause of ours, one window, not one for each that was missed. */
 		while (flush_ns <= now_ns)
 			flush_ns += options->interval_ns;
+		own_cost_next_window(&recording->cost, clock_monotonic_ns(),
+				     earliest(flush_ns, end_ns));
 	}
 	return finish(recording, r);
 }

@@ -11,21 +11,34 @@
 #include "base/clock.h"
 #include "base/exit_code.h"
 #include "base/log.h"
+#include "target/proc/agent.h"
 #include "target/proc/process.h"
+#include "target/proc/process_access.h"
 
 static int explain_look_failure(pid_t pid, int r)
 {
+	char reason[PROCESS_ACCESS_TEXT_BYTES];
+
 	if (r == -ESRCH)
 		(void)log_error(r, "there is no process %d", pid);
 	else if (r == -EPERM || r == -EACCES) {
-		(void)log_error(r,
-				"not allowed to read process %d: run as its user, as root, or with "
-				"CAP_SYS_PTRACE",
-				pid);
+		process_access_explain(pid, reason);
+		(void)log_error(r, "not allowed to read process %d: %s", pid, reason);
 		return EXIT_CODE_UNSUPPORTED;
 	} else
 		(void)log_error_errno(r, "cannot look at process %d", pid);
 	return r == -ESRCH ? EXIT_CODE_NO_TARGET : EXIT_CODE_FAILURE;
+}
+
+/* What it is cannot be told, of one whose memory or files did not come. */
+static bool is_given_up(const struct observed *process)
+{
+	if (!agent_has_given_up(process->pid))
+		return false;
+	log_warning("process %d (%s) cannot be looked into for now: it is tried again, and what it "
+		    "uses meanwhile is of no request",
+		    process->pid, process->comm);
+	return true;
 }
 
 /* Keys of OpenTelemetry alone: the process need not be Ruby. */
@@ -55,6 +68,8 @@ static int check_target(const struct observed *process)
 
 	if (!process->keys->ruby_count)
 		return check_otel_target(process);
+	if (!target->ruby.is_ruby && is_given_up(process))
+		return EXIT_CODE_OK;
 	if (!target->ruby.is_ruby) {
 		(void)log_error(ENOEXEC,
 				"process %d (%s) is not Ruby: no loaded object of it "
@@ -68,19 +83,12 @@ static int check_target(const struct observed *process)
 			    "`ruby-profiler`) to the application and restart it",
 			    process->pid, process->comm, target->ruby.version);
 	if (target->walk.unreadable_count && !process->state.is_readable)
-		log_warning("%zu of its files could not be opened, among them %s: if replaced "
-			    "since they were loaded, only root, or CAP_CHECKPOINT_RESTORE, can",
-			    target->walk.unreadable_count, target->walk.unreadable_path);
+		log_warning(
+			"%zu of its files could not be opened, among them %s: what was replaced "
+			"since it was loaded, or is in a folder that we may not enter, takes "
+			"root or CAP_CHECKPOINT_RESTORE",
+			target->walk.unreadable_count, target->walk.unreadable_path);
 	return EXIT_CODE_OK;
-}
-
-int targets_look(struct targets *targets, struct observed *process, struct session *session,
-		 uint64_t now_ns, unsigned int *ret_decisions)
-{
-	int r = observed_look(&targets->processes, process, session, now_ns, ret_decisions);
-
-	targets->wants_lean |= (*ret_decisions & PROCESS_STEP_DOWN) != 0;
-	return r;
 }
 
 /* The first time: what is to be said of it is in the record that it was found. */
@@ -88,13 +96,21 @@ static int look(struct targets *targets, struct observed *process, struct sessio
 {
 	unsigned int decisions;
 
-	return targets_look(targets, process, session, clock_monotonic_ns(), &decisions);
+	return observed_look(&targets->processes, process, session, clock_monotonic_ns(),
+			     &decisions);
+}
+
+/* One that could not be looked at, whatever the kernel side was told of it. */
+static void forget(struct targets *targets, struct observed *process, struct session *session)
+{
+	session_remove_process(session, process->pid);
+	observed_remove(&targets->processes, process);
 }
 
 static int observe_descendants(struct targets *targets, struct session *session, pid_t root)
 {
 	_cleanup_free_ pid_t *pids = NULL;
-	size_t count = 0;
+	size_t count = 0, unreadable = 0;
 	int r = process_find_descendants(root, &pids, &count);
 
 	for (size_t i = 0; r == 0 && i < count; i++) {
@@ -106,13 +122,23 @@ static int observe_descendants(struct targets *targets, struct session *session,
 		if (!process)
 			return -ENOMEM;
 		r = look(targets, process, session);
+		if (r == 0)
+			continue;
+		forget(targets, process, session);
 		/* A child may end at any moment, and need not be Ruby. */
 		if (r == -ESRCH || r == -EPERM || r == -EACCES) {
-			observed_remove(&targets->processes, process);
+			unreadable += r != -ESRCH;
 			r = 0;
 		}
 	}
-	return r;
+	if (unreadable)
+		log_warning("%zu children of process %d may not be read, and are not observed",
+			    unreadable, root);
+	if (r != -EDQUOT)
+		return r;
+	log_warning("process %d has more children than there is room for: some are not observed",
+		    root);
+	return 0;
 }
 
 static int observe_root(struct targets *targets, struct session *session, pid_t pid,
@@ -167,24 +193,95 @@ static int on_found(void *user, struct target *found)
 	process->target = TAKE_PTR(target);
 	r = look(search->targets, process, search->session);
 	if (r < 0) {
-		observed_remove(processes, process);
+		forget(search->targets, process, search->session);
 		return r == -ENOMEM ? r : 0;
 	}
-	search->has_found = process->is_found = true;
+	search->has_found = process->is_found = search->targets->has_found = true;
 	return 0;
 }
 
-int targets_search(struct targets *targets, struct session *session)
+/* Without its loader's events it is looked at now and then. */
+static int on_candidate(void *user, const struct target *target)
+{
+	struct search *search = user;
+	pid_t pid = target->info.pid;
+	struct session_probe loader = { .kind = SESSION_PROBE_LOADER,
+					.identify = observed_identify_file,
+					.file = target->loader,
+					.file_offsets = &target->loader_offset,
+					.count = 1 };
+
+	if (!target->loader)
+		return -ENOENT;
+	loader.fd = object_file_fd(target->loader);
+	session_set_probes(search->session, pid, &loader, 1);
+	return loader.error < 0 ? loader.error : session_watch(search->session, pid);
+}
+
+static void on_dropped(void *user, pid_t pid)
+{
+	struct search *search = user;
+
+	session_unwatch(search->session, pid);
+}
+
+bool targets_search(struct targets *targets, struct session *session, uint64_t now_ns)
 {
 	struct search search = { .targets = targets, .session = session };
+	const struct discovery_owner owner = { on_found, on_candidate, on_dropped, &search };
 	int r;
 
 	if (!targets->discovery)
-		return 0;
-	r = discovery_look(targets->discovery, clock_monotonic_ns(), on_found, &search);
-	if (r < 0)
-		return log_error_errno(r, "cannot search the machine's processes");
+		return false;
+	if (session_has_lost_strangers(session))
+		discovery_expect_any(targets->discovery, now_ns);
+	if (now_ns < discovery_next_look(targets->discovery))
+		return false;
+	r = discovery_look(targets->discovery, now_ns, &owner);
+	if (r < 0 && !targets->has_search_failed)
+		(void)log_error_errno(r, "cannot search the machine's processes");
+	targets->has_search_failed = r < 0;
 	return search.has_found;
+}
+
+uint64_t targets_next_search(const struct targets *targets)
+{
+	return targets->discovery ? discovery_next_look(targets->discovery) : UINT64_MAX;
+}
+
+void targets_expect(struct targets *targets, pid_t pid)
+{
+	if (targets->discovery)
+		discovery_expect(targets->discovery, pid, clock_monotonic_ns());
+}
+
+/* What a search passes over. */
+static void say_unreadable(const struct targets *targets)
+{
+	size_t count = discovery_unreadable(targets->discovery);
+
+	if (count)
+		log_warning("%zu processes may not be read, and are passed over%s", count,
+			    process_access_is_general() ? "" : ": that takes CAP_SYS_PTRACE");
+}
+
+/* Waiting would be for what we could not see. */
+static bool refuse_blind_search(const struct targets *targets)
+{
+	size_t count = discovery_unreadable(targets->discovery);
+
+	if (!count || process_access_is_general())
+		return false;
+	(void)log_error(EPERM,
+			"found no Ruby process that publishes contexts, but %zu processes may not "
+			"be read: that takes CAP_SYS_PTRACE (or run as root)",
+			count);
+	return true;
+}
+
+bool targets_were_hidden(const struct targets *targets)
+{
+	return targets->discovery && !targets->has_found && refuse_blind_search(targets);
 }
 
 static int begin_search(struct targets *targets, struct session *session)
@@ -194,11 +291,17 @@ static int begin_search(struct targets *targets, struct session *session)
 
 	if (!options->searches)
 		return EXIT_CODE_OK;
-	if (discovery_new(options->comm, options->cgroup, &keys, &targets->discovery) < 0)
+	if (discovery_new(options->comm, options->cgroup, &keys, targets->files,
+			  &targets->discovery) < 0)
 		return EXIT_CODE_FAILURE;
-	if (targets_search(targets, session) < 0)
+	(void)targets_search(targets, session, clock_monotonic_ns());
+	if (targets->has_search_failed)
 		return EXIT_CODE_FAILURE;
-	if (!targets->processes.processes)
+	if (targets->processes.processes || options->pid_count || options->command)
+		say_unreadable(targets);
+	else if (refuse_blind_search(targets))
+		return EXIT_CODE_UNSUPPORTED;
+	else
 		log_info("no Ruby process that publishes contexts yet: waiting for one");
 	return EXIT_CODE_OK;
 }
@@ -224,10 +327,10 @@ int targets_observe(struct targets *targets, struct session *session)
 	return code;
 }
 
-int targets_release(struct targets *targets)
+enum exit_code targets_release(struct targets *targets)
 {
 	if (!targets->child.pid)
-		return 0;
+		return EXIT_CODE_OK;
 	return child_command_release(&targets->child, targets->options->command[0]);
 }
 
@@ -236,7 +339,11 @@ int targets_prepare(struct targets *targets, const struct recording_options *opt
 	struct process_info info;
 
 	targets->options = options;
+	targets->files = object_files_new();
+	if (!targets->files)
+		return EXIT_CODE_FAILURE;
 	targets->processes.keys = &options->keys;
+	targets->processes.files = targets->files;
 	for (size_t i = 0; i < options->pid_count; i++) {
 		int r = process_read_info(options->pids[i], &info);
 
@@ -250,10 +357,11 @@ void targets_deinit(struct targets *targets)
 {
 	observed_table_deinit(&targets->processes);
 	discovery_free(targets->discovery);
+	object_files_free(targets->files);
 	child_command_deinit(&targets->child);
 }
 
-bool targets_have_exited(const struct targets *targets)
+static bool have_exited(const struct targets *targets)
 {
 	const struct observed *process = targets->processes.processes;
 
@@ -261,6 +369,18 @@ bool targets_have_exited(const struct targets *targets)
 		if (process->state.stage != PROCESS_EXITED)
 			return false;
 	return true;
+}
+
+bool targets_are_over(const struct targets *targets)
+{
+	const struct recording_options *options = targets->options;
+
+	if (child_command_runs(&targets->child))
+		return false;
+	/* Beside others the command says for how long. */
+	if (targets->child.pid && (options->pid_count || options->searches))
+		return true;
+	return have_exited(targets) && !targets->discovery;
 }
 
 void targets_find_lost_exits(struct targets *targets)

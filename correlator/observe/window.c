@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <uthash.h>
+
 #include <correlator/snapshot.h>
 
 /* Serials of threads begin with 1. */
@@ -67,6 +69,104 @@ int window_add_account(void *user, const struct account_key *key, const struct a
 	return 0;
 }
 
+/* The first row of a thread in a context of this text. */
+struct first_row {
+	struct {
+		uint64_t thread_serial;
+		uint64_t texts_digest;
+	} key;
+	size_t row;
+	UT_hash_handle hh;
+};
+
+static bool has_equal_texts(const struct window *window, const struct context *a,
+			    const struct context *b)
+{
+	for (size_t i = 0; i < window->keys->count; i++) {
+		const char *text = a->values[i], *other = b->values[i];
+
+		if (!text != !other || (text && strcmp(text, other) != 0))
+			return false;
+	}
+	return true;
+}
+
+static void join_row(struct window_row *into, const struct window_row *row)
+{
+	struct account *account = &into->account;
+
+	account_fold(&account->totals, &row->account.totals);
+	if (row->account.first_ns < account->first_ns)
+		account->first_ns = row->account.first_ns;
+	if (row->account.last_ns > account->last_ns)
+		account->last_ns = row->account.last_ns;
+	account->flags |= row->account.flags;
+}
+
+/* Whether the row is another's by now; else it is kept. */
+static bool joins(struct window *window, const struct window_row *row, struct first_row **firsts,
+		  struct first_row *fresh)
+{
+	struct first_row *first;
+
+	if (!row->context)
+		return false;
+	memset(fresh, 0, sizeof(*fresh));
+	fresh->key.thread_serial = row->key.thread_serial;
+	fresh->key.texts_digest = row->context->texts_digest;
+	fresh->row = (size_t)(row - window->rows);
+	HASH_FIND(hh, *firsts, &fresh->key, sizeof(fresh->key), first);
+	if (!first) {
+		HASH_ADD(hh, *firsts, key, sizeof(fresh->key), fresh);
+		return false;
+	}
+	if (!has_equal_texts(window, window->rows[first->row].context, row->context))
+		return false;
+	join_row(&window->rows[first->row], row);
+	return true;
+}
+
+int window_join(struct window *window)
+{
+	struct first_row *firsts = NULL, *rooms;
+	size_t kept = 0;
+
+	if (!window->row_count)
+		return 0;
+	rooms = calloc(window->row_count, sizeof(*rooms));
+	if (!rooms)
+		return -ENOMEM;
+	for (size_t i = 0; i < window->row_count; i++) {
+		window->rows[kept] = window->rows[i];
+		if (!joins(window, &window->rows[kept], &firsts, &rooms[kept]))
+			kept++;
+	}
+	window->row_count = kept;
+	HASH_CLEAR(hh, firsts);
+	free(rooms);
+	return 0;
+}
+
+/* A context whose recorded values are all empty says as little as none, and cannot be told from it
+ * in a record. One that has none of the keys is somebody's, without a name. */
+static bool is_somebodys(const struct window *window, const struct context *context)
+{
+	bool has_empty = false;
+
+	for (size_t i = 0; context && i < window->keys->count; i++) {
+		if (context->values[i] && context->values[i][0] != '\0')
+			return true;
+		has_empty |= context->values[i] != NULL;
+	}
+	return context && !has_empty;
+}
+
+static void note_boundaries(struct window_process *process, const struct account_totals *totals)
+{
+	process->stretches += totals->slices;
+	process->boundaries += totals->slices + 2 * totals->syscalls;
+}
+
 void window_charge(struct window *window)
 {
 	for (size_t i = 0; i < window->row_count; i++) {
@@ -76,7 +176,10 @@ void window_charge(struct window *window)
 
 		if (!row->context && row->key.context_hash >= CONTEXT_HASH_FIRST)
 			balance->contexts_lost++;
-		balance_add(balance, row->context ? row->key.context_hash : CONTEXT_HASH_UNKNOWN,
+		note_boundaries(row->process, totals);
+		balance_add(balance,
+			    is_somebodys(window, row->context) ? row->key.context_hash
+							       : CONTEXT_HASH_NONE,
 			    totals);
 		totals->stolen_ns = (int64_t)stolen_debts_settle(
 			window->debts, row->key.thread_serial, totals->stolen_ns);
@@ -98,10 +201,17 @@ int window_close_process(struct window *window, struct window_process *process,
 	};
 	balance_overflow(&process->balance, now, window->epoch, &books->overflow);
 	balance_close(&process->balance, now, window->epoch, length_ns(window), &books->balance);
+	note_boundaries(process, &books->overflow);
 	if (window_has_overflow(books))
 		books->overflow.stolen_ns = (int64_t)stolen_debts_settle(window->debts, NO_THREAD,
 									 books->overflow.stolen_ns);
 	return 0;
+}
+
+void window_age_process(struct window_process *process)
+{
+	process->stretches /= 2;
+	process->boundaries /= 2;
 }
 
 bool window_has_overflow(const struct window_books *books)
@@ -121,16 +231,29 @@ void window_share(struct window *window, uint64_t own_cpu_ns)
 	}
 }
 
-static void fill_totals(const struct window *window, const struct account_totals *totals,
-			struct cpu_record *record)
+/* What went the other way before the mode changed is part of the bound. */
+static struct split_way way_of(const struct window *window, const struct window_process *process)
 {
+	struct split_way way = window->ways[process->way];
+	double difference_ns =
+		window->ways[SESSION_WAY_LONG].hot_ns - window->ways[SESSION_WAY_SHORT].hot_ns;
+
+	if (process->has_both_ways)
+		way.spread_ns += difference_ns > 0 ? difference_ns : -difference_ns;
+	return way;
+}
+
+static void fill_totals(const struct window *window, const struct window_process *process,
+			const struct account_totals *totals, struct cpu_record *record)
+{
+	struct split_way way = way_of(window, process);
 	struct split split;
 
 	record->window_ns = length_ns(window);
 	record->has_kernel_split = window->has_kernel_split;
 	record->has_syscalls = record->has_kernel_split;
 	record->cpu_ns = totals->user_ns + totals->kernel_ns;
-	split_account(&window->way, totals, &split);
+	split_account(&way, totals, &split);
 	record->user_ns = split.user_ns;
 	record->kernel_ns = split.kernel_ns;
 	record->split_error_ns = split.error_ns;
@@ -172,14 +295,16 @@ void window_row_record(const struct window *window, const struct window_row *row
 		.first_ns = window_wall_ns(window, account->first_ns),
 		.last_ns = window_wall_ns(window, account->last_ns),
 	};
-	fill_keys(window, context, !context, keys, ret_record);
-	fill_totals(window, &account->totals, ret_record);
+	fill_keys(window, context, !is_somebodys(window, context), keys, ret_record);
+	fill_totals(window, row->process, &account->totals, ret_record);
 	if (context && context->is_truncated)
 		ret_record->flags |= CPU_RECORD_TRUNCATED;
 	if (!context && row->key.context_hash != CONTEXT_HASH_NONE)
 		ret_record->flags |= CPU_RECORD_UNKNOWN;
 	if (account->flags & ACCOUNT_INHERITED)
 		ret_record->flags |= CPU_RECORD_INHERITED;
+	if (row->process->mixes_threads)
+		ret_record->flags |= CPU_RECORD_MIXED_THREADS;
 }
 
 void window_overflow_record(const struct window *window, const struct window_books *books,
@@ -193,7 +318,7 @@ void window_overflow_record(const struct window *window, const struct window_boo
 		.flags = CPU_RECORD_OVERFLOW,
 	};
 	fill_keys(window, NULL, false, keys, ret_record);
-	fill_totals(window, &books->overflow, ret_record);
+	fill_totals(window, books->process, &books->overflow, ret_record);
 }
 
 void window_next(struct window *window)

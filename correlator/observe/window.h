@@ -5,6 +5,7 @@
  *
  *   window_add_account     each account that was drained             rows
  *   (whoever can look it up sets the row's process and context)
+ *   window_join            contexts of equal text are one context    rows
  *   window_charge          rows -> what their processes used         balances
  *   window_close_process   a balance + the kernel's figures          books
  *   window_row_record, window_overflow_record, books->balance        records
@@ -27,13 +28,20 @@
 #include "observe/key_options.h"
 #include "observe/split.h"
 #include "observe/stolen_debts.h"
+#include "probe/session.h"
 #include "record/record.h"
 
 /* What a window knows of a process. */
 struct window_process {
 	uint32_t pid;
 	uint32_t ns_pid; /* in its own pid namespace; 0 = not known */
+	bool mixes_threads; /* its contexts may be those of other Ruby threads */
 	struct balance balance;
+	enum session_way way; /* of its system calls */
+	bool has_both_ways; /* its mode has changed in the window */
+	/* In the window, and half of those in the last one, and so on: */
+	uint64_t stretches; /* slices */
+	uint64_t boundaries; /* and edges of system calls */
 };
 
 /* A drained account, and whose time it is. */
@@ -62,7 +70,8 @@ struct window {
 	uint64_t wall_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
 	uint64_t epoch; /* the kernel side's number of it */
 	bool has_kernel_split;
-	struct split_way way; /* of a system call: counted as user, is the kernel's */
+	/* Of a system call: counted as user, is the kernel's. By enum session_way. */
+	struct split_way ways[_SESSION_WAY_MAX];
 	/* In it: */
 	struct window_row *rows;
 	size_t row_count;
@@ -82,12 +91,21 @@ uint64_t window_wall_ns(const struct window *window, uint64_t ktime_ns);
 /* A session_account_fn: copies an account into a row. 0 or -ENOMEM. */
 int window_add_account(void *window, const struct account_key *key, const struct account *account);
 
+/*
+ * Joins the rows of a thread whose contexts have equal text in all keys: the same String in two
+ * encodings, or a Symbol of that name, are two contexts in the kernel. 0 or -ENOMEM.
+ */
+int window_join(struct window *window);
+
 /* Adds each row to its process's balance, and brings what was stolen from a thread above 0. */
 void window_charge(struct window *window);
 
 /* Closes the books of a process: now are the kernel's figures as they stand. 0 or -ENOMEM. */
 int window_close_process(struct window *window, struct window_process *process,
 			 const struct process_books *now);
+
+/* When its window has been judged: what it did long ago counts for less and less. */
+void window_age_process(struct window_process *process);
 
 /* True if something found no account: there is a record of it. */
 bool window_has_overflow(const struct window_books *books);

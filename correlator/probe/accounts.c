@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <bpf/bpf.h>
 
@@ -35,18 +36,35 @@ static int stop_programs(struct session *session)
 	return wait_for_programs(session);
 }
 
+/* One time round: running threads by an interrupt, the others by the iterator. 1: some are left. */
+static int meet_threads(struct session *session, bool is_last, enum collect_phase phase)
+{
+	struct correlator_bpf__bss *shared = session->skeleton->bss;
+	int r = is_last ? 0 : collector_interrupt_cpus(session);
+
+	__atomic_store_n(&shared->stragglers, 0, __ATOMIC_SEQ_CST);
+	if (r == 0)
+		r = collector_run_tasks(session, phase);
+	return r < 0 ? r : __atomic_load_n(&shared->stragglers, __ATOMIC_SEQ_CST) > 0;
+}
+
 /*
- * Ends the open window for every thread: running ones by an interrupt, the others by the iterator,
- * until none is left that charges to it. A thread met in the middle of a boundary, or on its way
- * from one to the other, is met the next time round.
+ * Ends the open window for every thread, until none is left that charges to it. A thread met in the
+ * middle of a boundary, or on its way from one to the other, is met the next time round. One whose
+ * program was preempted there may not get on for long: when even those programs were waited for
+ * that ran, it goes over to the next window.
  */
 static int end_window(struct session *session, bool is_last)
 {
 	enum {
-		ROUNDS_MAX = 64
+		ROUNDS_BUSY = 16, /* one after the other */
+		ROUNDS_MAX = 128,
+		ROUNDS_LAST_MAX = 1024, /* there is no window to go over to */
+		PAUSE_NS = 1000 * 1000
 	};
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 	struct correlator_bpf__bss *shared = session->skeleton->bss;
-	int r = 0;
+	int rounds_max = is_last ? ROUNDS_LAST_MAX : ROUNDS_MAX, r = 0;
 
 	/* The context of a running thread can be read only until then. */
 	if (is_last)
@@ -56,15 +74,24 @@ static int end_window(struct session *session, bool is_last)
 	if (r < 0)
 		return r;
 	__atomic_add_fetch(&shared->current_epoch, 1, __ATOMIC_SEQ_CST);
-	for (int round = 0; round < ROUNDS_MAX; round++) {
-		r = is_last ? 0 : collector_interrupt_cpus(session);
-		__atomic_store_n(&shared->stragglers, 0, __ATOMIC_SEQ_CST);
+	r = 1;
+	for (int round = 0; round < rounds_max && r > 0; round++) {
+		r = round == rounds_max / 2 ? wait_for_programs(session) : 0;
 		if (r == 0)
-			r = collector_run_tasks(session, COLLECT_PHASE_FLUSH);
-		if (r || !__atomic_load_n(&shared->stragglers, __ATOMIC_SEQ_CST))
-			return r;
+			r = meet_threads(session, is_last, COLLECT_PHASE_FLUSH);
+		/* Who holds its books may have lost its CPU, for as long as a quota says. */
+		if (r > 0 && round >= ROUNDS_BUSY)
+			(void)nanosleep(&pause, NULL);
 	}
-	return -EBUSY;
+	if (r > 0)
+		r = meet_threads(session, is_last, COLLECT_PHASE_FLUSH_LATE);
+	if (r < 0)
+		return r;
+	__atomic_store_n(&shared->open_epoch, shared->current_epoch, __ATOMIC_SEQ_CST);
+	/* One that nobody meets may just be charging to the window that has ended. */
+	if (!is_last && __atomic_load_n(&shared->leaving_threads, __ATOMIC_SEQ_CST) > 0)
+		return wait_for_programs(session);
+	return 0;
 }
 
 static int drain_epoch(struct session *session, int fd, session_account_fn on_account,
@@ -81,7 +108,7 @@ static int drain_epoch(struct session *session, int fd, session_account_fn on_ac
 		if (failed && errno != ENOENT)
 			return -errno;
 		for (__u32 i = 0; i < count; i++) {
-			if (calibration_owns(session->calibration, session->keys[i].tgid))
+			if (calibrations_own(session, session->keys[i].tgid))
 				continue;
 			r = on_account(context, &session->keys[i], &session->accounts[i]);
 			if (r < 0)
@@ -109,10 +136,14 @@ int session_flush(struct session *session, bool is_last, session_account_fn on_a
 	uint32_t epoch = session->skeleton->bss->current_epoch;
 	int r = allocate_batch(session);
 
+	session->skeleton->bss->seeks_mode = session->split == SESSION_SPLIT_COMING;
 	if (r == 0)
 		r = collector_read_sleepers(session);
 	if (r == 0)
 		r = end_window(session, is_last);
+	session->skeleton->bss->seeks_mode = 0;
+	if (session->split == SESSION_SPLIT_COMING)
+		session->split = SESSION_SPLIT_ON;
 	if (r < 0)
 		return log_error_errno(r, "cannot write up the open intervals");
 	*ret_end_ktime_ns = clock_monotonic_ns();
@@ -120,8 +151,9 @@ int session_flush(struct session *session, bool is_last, session_account_fn on_a
 	r = drain_epoch(session, bpf_map__fd(maps[epoch & 1]), on_account, context);
 	if (r < 0)
 		return log_error_errno(r, "cannot drain the accounts");
-	if (session->calibration)
-		calibration_forget(session, session->calibration);
+	for (size_t way = 0; way < _SESSION_WAY_MAX; way++)
+		if (session->calibrations[way])
+			calibration_forget(session, session->calibrations[way]);
 	/* No program adds to it until the window after the one that is open. */
 	memset(&session->skeleton->bss->accounts_share[epoch & 1], 0,
 	       sizeof(session->skeleton->bss->accounts_share[0]));

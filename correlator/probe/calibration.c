@@ -35,7 +35,6 @@ struct calibration {
 	bool has_ended;
 	clockid_t clock; /* its CPU time */
 	uint64_t last_cpu_ns;
-	uint64_t first; /* the number of samples that are of another mode */
 };
 
 static int start_process(struct session *session, struct calibration *calibration,
@@ -68,13 +67,12 @@ static int start_process(struct session *session, struct calibration *calibratio
 
 /* Like any target, but for its accounts: session_flush() drops them. */
 static int observe_process(struct session *session, struct calibration *calibration,
-			   int *release_fd)
+			   enum session_way way, int *release_fd)
 {
-	/* The calls of targets with contexts of OpenTelemetry always go the long way. */
 	const struct process_config config = {
-		.flags = session->options.watches_otel ? PROCESS_HAS_OTEL : 0,
+		.flags = way == SESSION_WAY_LONG ? PROCESS_IS_LEAN : 0,
 	};
-	int r = session_set_process(session, calibration->pid, &config);
+	int r = session_set_process(session, calibration->pid, 0, &config);
 
 	if (r == 0)
 		r = session_register_threads(session);
@@ -97,15 +95,35 @@ static int await_samples(struct calibration *calibration)
 	return 0;
 }
 
-int session_start_calibration(struct session *session)
+/* One that has ended, mostly with the split. */
+static void forget_past(struct session *session, enum session_way way)
+{
+	struct calibration *past = TAKE_PTR(session->calibrations[way]);
+
+	if (!past)
+		return;
+	calibration_forget(session, past);
+	session->past_calibration_ns += past->last_cpu_ns;
+	calibration_free(past);
+}
+
+bool session_has_calibration(const struct session *session, enum session_way way)
+{
+	return session->calibrations[way] && !session->calibrations[way]->has_ended;
+}
+
+int session_start_calibration(struct session *session, enum session_way way)
 {
 	_cleanup_(calibration_freep) struct calibration *calibration =
 		calloc(1, sizeof(*calibration));
 	_cleanup_fd_ int release_fd = -1;
 	int r;
 
+	if (session_has_calibration(session, way))
+		return 0;
 	if (!calibration)
 		return log_error_errno(ENOMEM, "cannot measure the cost of a system call");
+	forget_past(session, way);
 	calibration->samples = mmap(NULL, sizeof(*calibration->samples), PROT_READ | PROT_WRITE,
 				    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (calibration->samples == MAP_FAILED) {
@@ -114,12 +132,14 @@ int session_start_calibration(struct session *session)
 	}
 	r = start_process(session, calibration, &release_fd);
 	if (r == 0)
-		r = observe_process(session, calibration, &release_fd);
+		r = observe_process(session, calibration, way, &release_fd);
 	if (r == 0)
 		r = await_samples(calibration);
+	if (r < 0 && calibration->pid > 0)
+		session_remove_process(session, calibration->pid);
 	if (r < 0)
 		return log_error_errno(r, "cannot measure the cost of a system call");
-	session->calibration = TAKE_PTR(calibration);
+	session->calibrations[way] = TAKE_PTR(calibration);
 	return 0;
 }
 
@@ -146,20 +166,23 @@ void calibration_end(struct calibration *calibration)
 
 void calibration_free(struct calibration *calibration)
 {
+	if (!calibration)
+		return;
 	calibration_end(calibration);
 	if (calibration->samples)
 		(void)munmap(calibration->samples, sizeof(*calibration->samples));
 	free(calibration);
 }
 
-void calibration_renew(struct calibration *calibration)
+bool calibrations_own(const struct session *session, uint32_t tgid)
 {
-	calibration->first = __atomic_load_n(&calibration->samples->written, __ATOMIC_ACQUIRE);
-}
+	for (size_t way = 0; way < _SESSION_WAY_MAX; way++) {
+		const struct calibration *calibration = session->calibrations[way];
 
-bool calibration_owns(const struct calibration *calibration, uint32_t tgid)
-{
-	return calibration && calibration->pid > 0 && (uint32_t)calibration->pid == tgid;
+		if (calibration && calibration->pid > 0 && (uint32_t)calibration->pid == tgid)
+			return true;
+	}
+	return false;
 }
 
 void calibration_forget(struct session *session, struct calibration *calibration)
@@ -172,7 +195,12 @@ void calibration_forget(struct session *session, struct calibration *calibration
 
 uint64_t session_calibration_cpu_ns(const struct session *session)
 {
-	return session->calibration ? read_cpu_ns(session->calibration) : 0;
+	uint64_t used_ns = session->past_calibration_ns;
+
+	for (size_t way = 0; way < _SESSION_WAY_MAX; way++)
+		if (session->calibrations[way])
+			used_ns += read_cpu_ns(session->calibrations[way]);
+	return used_ns;
 }
 
 static void note_end(struct calibration *calibration)
@@ -190,9 +218,10 @@ static void add_way(double *ways_ns, size_t *count, size_t least, bool is_wanted
 		ways_ns[(*count)++] = way_ns;
 }
 
-void session_read_ways(struct session *session, uint64_t since_ns, struct session_ways *ret_ways)
+void session_read_ways(struct session *session, enum session_way way, uint64_t since_ns,
+		       struct session_ways *ret_ways)
 {
-	struct calibration *calibration = session->calibration;
+	struct calibration *calibration = session->calibrations[way];
 	const struct calibration_samples *samples = calibration->samples;
 	uint64_t written = __atomic_load_n(&samples->written, __ATOMIC_ACQUIRE);
 	uint64_t oldest_ns = clock_monotonic_ns() - AGE_MAX_NS;
@@ -208,7 +237,7 @@ void session_read_ways(struct session *session, uint64_t since_ns, struct sessio
 		const struct calibration_sample *sample =
 			&samples->ring[(written - back) % CALIBRATION_SAMPLES_MAX];
 
-		if (back > written - calibration->first || sample->ktime_ns < oldest_ns)
+		if (back > written || sample->ktime_ns < oldest_ns)
 			break;
 		if (sample->kind == CALIBRATION_HOT)
 			add_way(ret_ways->hot_ns, &ret_ways->hot_count, HOT_LEAST,

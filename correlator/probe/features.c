@@ -8,11 +8,13 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
 #include "probe/load.h"
 #include "probe/open_session.h"
+#include "probe/uprobed_files.h"
 
 /* Capability numbers newer than the build machine's headers may know:
  * include/uapi/linux/capability.h. */
@@ -83,6 +85,20 @@ bool features_can_read_tasks(void)
 	return can_read;
 }
 
+int features_find_function(const char *name)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	int id = btf ? btf__find_by_name_kind(btf, name, BTF_KIND_FUNC) : -ENOENT;
+
+	btf__free(btf);
+	return id > 0 ? id : -ENOENT;
+}
+
+bool features_may_probe(void)
+{
+	return uprobe_multi_is_supported() || has_capability(CAPABILITY_SYS_ADMIN);
+}
+
 static struct feature *add(struct feature *features, size_t *count, const char *name,
 			   enum feature_state state, const char *remedy)
 {
@@ -122,7 +138,11 @@ static void look_at_capabilities(struct feature *features, size_t *count)
 	    "run as root, or grant it: setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep correlator");
 	add(features, count, "CAP_SYS_PTRACE",
 	    has_capability(CAPABILITY_SYS_PTRACE) ? FEATURE_PRESENT : FEATURE_OPTIONAL_ABSENT,
-	    "without it only processes of your own user can be read");
+	    "without it only processes of your own user can be read, and where yama's "
+	    "kernel.yama.ptrace_scope is 1 not even those");
+	if (!features_may_probe())
+		add(features, count, "CAP_SYS_ADMIN", FEATURE_OPTIONAL_ABSENT,
+		    "before Linux 6.6 uprobes need it: recordings are made as with --lean");
 }
 
 static void look_at_hooks(struct feature *features, size_t *count, const struct btf *btf)
@@ -136,7 +156,7 @@ static void look_at_hooks(struct feature *features, size_t *count, const struct 
 	} hooks[] = {
 		{ "sched_switch", "btf_trace_sched_switch", BTF_KIND_TYPEDEF,
 		  "needs a kernel with tracepoints (CONFIG_TRACEPOINTS=y)", false },
-		{ "sched_process_fork", "btf_trace_sched_process_fork", BTF_KIND_TYPEDEF,
+		{ "task_newtask", "btf_trace_task_newtask", BTF_KIND_TYPEDEF,
 		  "needs a kernel with tracepoints (CONFIG_TRACEPOINTS=y)", false },
 		{ "sched_process_exec", "btf_trace_sched_process_exec", BTF_KIND_TYPEDEF,
 		  "needs a kernel with tracepoints (CONFIG_TRACEPOINTS=y)", false },
@@ -167,6 +187,40 @@ static void look_at_hooks(struct feature *features, size_t *count, const struct 
 	}
 }
 
+static bool has_member(const struct btf *btf, const char *type_name, const char *name)
+{
+	int id = btf__find_by_name_kind(btf, type_name, BTF_KIND_STRUCT);
+	const struct btf_type *type = id > 0 ? btf__type_by_id(btf, (__u32)id) : NULL;
+
+	for (__u32 i = 0; type && i < btf_vlen(type); i++)
+		if (!strcmp(btf__name_by_offset(btf, btf_members(type)[i].name_off), name))
+			return true;
+	return false;
+}
+
+/* arm64's compiler of programs has known them since 5.18, x86-64's since 5.12: a program tells. */
+static bool has_atomic_fetch(void)
+{
+	const struct bpf_insn program[] = {
+		{ .code = BPF_ST | BPF_MEM | BPF_DW, .dst_reg = BPF_REG_10, .off = -8 },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_1, .imm = 1 },
+		{ .code = BPF_STX | BPF_ATOMIC | BPF_DW,
+		  .dst_reg = BPF_REG_10,
+		  .src_reg = BPF_REG_1,
+		  .off = -8,
+		  .imm = BPF_ADD | BPF_FETCH },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	int fd = bpf_prog_load(BPF_PROG_TYPE_SOCKET_FILTER, NULL, "GPL", program,
+			       sizeof(program) / sizeof(program[0]), NULL);
+
+	if (fd < 0)
+		return fd == -EPERM || fd == -EACCES; /* of that, something else is missing */
+	(void)close(fd);
+	return true;
+}
+
 /* BTF does not tell: 5.10 has the structures, 5.11 the storage for other programs than ours. */
 static void look_at_task_storage(struct feature *features, size_t *count)
 {
@@ -192,8 +246,15 @@ size_t features_look(struct feature ret_features[static FEATURES_MAX])
 								    : FEATURE_OPTIONAL_ABSENT,
 		    "before 5.18 threads that sleep from the start on are `unknown` until they "
 		    "run");
+		add(ret_features, &count, "run-queue time",
+		    has_member(btf, "sched_info", "run_delay") ? FEATURE_PRESENT : FEATURE_ABSENT,
+		    "boot a kernel built with CONFIG_SCHED_INFO=y (CONFIG_SCHEDSTATS or "
+		    "CONFIG_TASK_DELAY_ACCT)");
 		btf__free(btf);
 	}
+	add(ret_features, &count, "atomic operations",
+	    has_atomic_fetch() ? FEATURE_PRESENT : FEATURE_ABSENT,
+	    "needs a kernel of 5.15 or newer, on arm64 of 5.18");
 	look_at_task_storage(ret_features, &count);
 	return count;
 }

@@ -43,6 +43,16 @@ size_t features_look(struct feature ret_features[static FEATURES_MAX]);
 /* Whether a program may read another task's memory: bpf_copy_from_user_task(), since v5.18. */
 bool features_can_read_tasks(void);
 
+/* The number by which programs call a function of the kernel's that is made for them; -ENOENT. */
+int features_find_function(const char *name);
+
+/*
+ * Whether uprobes may be attached: by a uprobe_multi link with what a recording needs anyway, by a
+ * perf event, before 6.6, with CAP_SYS_ADMIN only (perf_uprobe_event_init(),
+ * kernel/events/core.c, v6.1).
+ */
+bool features_may_probe(void);
+
 /*
  * The effective capabilities that are missing to observe processes of other users:
  * "CAP_BPF, CAP_PERFMON". Returns their number (0: none, ret_names is ""). CAP_SYS_ADMIN stands for

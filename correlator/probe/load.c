@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include <bpf/libbpf.h>
+#include <linux/bpf.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "probe/features.h"
 #include "probe/open_session.h"
+#include "probe/uprobed_files.h"
 
 DEFINE_CLEANUP(struct correlator_bpf *, correlator_bpf__destroy);
 
@@ -35,8 +37,39 @@ static void set_map_sizes(struct correlator_bpf *skeleton, const struct session_
 	}
 	if (!options->watches_otel)
 		(void)bpf_map__set_max_entries(skeleton->maps.otel_processes, 1);
+	if (options->strangers == STRANGERS_NONE) {
+		(void)bpf_map__set_max_entries(skeleton->maps.watched, 1);
+		(void)bpf_map__set_max_entries(skeleton->maps.strangers,
+					       (uint32_t)sysconf(_SC_PAGESIZE));
+	}
 	if (options->ring_bytes)
 		(void)bpf_map__set_max_entries(skeleton->maps.events, options->ring_bytes);
+}
+
+/* See COMPAT_CALL (bpf/kernel_compat.bpf.h). The instructions are the opened object's, not loaded
+ * yet. */
+static void put_call(struct bpf_program *program, __s32 mark, __s32 function)
+{
+	struct bpf_insn *instructions = (struct bpf_insn *)bpf_program__insns(program);
+
+	for (size_t i = 0; i < bpf_program__insn_cnt(program); i++)
+		if (instructions[i].code == (BPF_ALU64 | BPF_MOV | BPF_K) &&
+		    instructions[i].imm == mark)
+			instructions[i] = (struct bpf_insn){ .code = BPF_JMP | BPF_CALL,
+							     .src_reg = BPF_PSEUDO_KFUNC_CALL,
+							     .imm = function };
+}
+
+bool load_calls(struct bpf_program *program)
+{
+	int disable = features_find_function("bpf_preempt_disable");
+	int enable = features_find_function("bpf_preempt_enable");
+
+	if (disable < 0 || enable < 0)
+		return false;
+	put_call(program, CALL_PREEMPT_DISABLE, disable);
+	put_call(program, CALL_PREEMPT_ENABLE, enable);
+	return true;
 }
 
 /* Sets what must be known before load: constants, and which programs are wanted. */
@@ -47,17 +80,21 @@ static int configure(struct correlator_bpf *skeleton, const struct session_optio
 
 	config->follow_forks = options->follow_forks;
 	config->watches_otel = options->watches_otel;
+	config->tells_strangers = options->strangers;
 	config->has_steal_time = steal_time_find(&offset);
 	config->steal_time_offset = config->has_steal_time ? offset : 0;
 	if (!options->has_kernel_split) {
 		(void)bpf_program__set_autoload(skeleton->progs.on_sys_enter, false);
-		(void)bpf_program__set_autoload(skeleton->progs.on_sys_enter_lean, false);
 		(void)bpf_program__set_autoload(skeleton->progs.on_sys_exit, false);
 	}
-	skeleton->bss->is_lean = options->is_lean;
+	config->is_lean = options->is_lean;
 	if (options->is_lean)
 		(void)bpf_program__set_autoload(skeleton->progs.on_context_change, false);
 	(void)bpf_program__set_autoload(skeleton->progs.read_sleepers, features_can_read_tasks());
+	(void)bpf_program__set_autoload(load_calls(skeleton->progs.collect_tasks_undisturbed)
+						? skeleton->progs.collect_tasks_undisturbed
+						: skeleton->progs.collect_tasks,
+					true);
 	set_map_sizes(skeleton, options);
 	config->contexts_max = bpf_map__max_entries(skeleton->maps.contexts);
 	config->accounts_max = bpf_map__max_entries(skeleton->maps.accounts_a);

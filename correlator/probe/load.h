@@ -9,6 +9,14 @@
 #include "probe/session.h"
 
 struct correlator_bpf;
+struct bpf_program;
+
+/*
+ * Puts the calls of functions that are not in every kernel (COMPAT_CALL, bpf/kernel_compat.bpf.h)
+ * into a program that is opened and not loaded yet. False: this kernel has none of them, and the
+ * program is as it was.
+ */
+bool load_calls(struct bpf_program *program);
 
 /*
  * Opens, configures and loads. 0, or -errno, and *ret_refusal is what the verifier said. Not logged

@@ -13,22 +13,14 @@
 #include "correlator.skel.h"
 #include "probe/calibration.h"
 
-enum {
-	UPROBED_FILES_MAX = 64,
-	UPROBE_LINKS_MAX = 768 /* each a file descriptor */
+/* Whether user and kernel time are told apart. */
+enum session_split {
+	SESSION_SPLIT_OFF = 0,
+	SESSION_SPLIT_COMING = 1, /* from the end of this window on */
+	SESSION_SPLIT_ON = 2,
 };
 
-struct uprobed_file {
-	uint64_t device;
-	uint64_t inode;
-};
-
-struct uprobe_link {
-	pid_t pid; /* 0 = every process */
-	uint64_t inode; /* with a pid: of its loader */
-	int fd; /* of a uprobe_multi link; -1 = none */
-	struct bpf_link *link; /* else; NULL = none */
-};
+struct uprobed_files;
 
 struct session {
 	struct session_options options;
@@ -39,15 +31,13 @@ struct session {
 	struct ring_buffer *ring;
 	session_event_fn on_event;
 	void *event_context;
-	enum session_mode mode;
-	struct calibration *calibration; /* NULL = not started */
+	uint32_t strangers_lost; /* by the last session_has_lost_strangers() */
+	enum session_split split;
+	struct calibration *calibrations[_SESSION_WAY_MAX]; /* NULL = not started */
+	uint64_t past_calibration_ns; /* CPU of those before them */
 	int stats_fd; /* keeps the kernel measuring our programs; -1 = it does not */
 
-	bool has_uprobe_multi;
-	struct uprobed_file files[UPROBED_FILES_MAX];
-	size_t file_count;
-	struct uprobe_link links[UPROBE_LINKS_MAX];
-	size_t link_count;
+	struct uprobed_files *uprobed_files;
 	struct account_key *keys; /* room for one batch of the drain */
 	struct account *accounts;
 };
@@ -64,14 +54,3 @@ int collector_interrupt_cpus(struct session *session);
  * KVM guest, or its host does not tell.
  */
 bool steal_time_find(int64_t *ret_offset);
-
-/*
- * uprobe.c: attach a program at each offset of the file open at fd, in one process or (pid 0) in
- * all. 0, -ENOSPC or -errno; not logged.
- */
-int uprobe_attach(struct session *session, struct bpf_program *program, pid_t pid, int fd,
-		  const uint64_t *offsets, size_t count);
-bool uprobe_multi_is_supported(void);
-/* Those of one process, or (pid 0) those that are for all. */
-void uprobe_detach(struct session *session, pid_t pid);
-void uprobe_detach_all(struct session *session);

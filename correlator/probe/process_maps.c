@@ -6,26 +6,123 @@
 
 #include "base/log.h"
 #include "probe/open_session.h"
+#include "probe/uprobed_files.h"
 
-int session_set_process(struct session *session, pid_t tgid, const struct process_config *config)
+static __u32 next_generation(const struct session *session)
 {
-	static const struct process_books empty;
-	__u32 key = (__u32)tgid;
-	int books = bpf_map__fd(session->skeleton->maps.books);
-	int processes = bpf_map__fd(session->skeleton->maps.processes);
+	__u32 next = session->skeleton->bss->generation + 1;
 
-	if (bpf_map_update_elem(books, &key, &empty, BPF_NOEXIST) && errno != EEXIST)
-		return log_error_errno(errno, "cannot open the books of process %d", tgid);
+	return next ? next : 1;
+}
+
+/*
+ * Puts a configuration, which has the next generation, in force: threads of other processes see
+ * that it is none of their business, and are not interrupted.
+ */
+static int put_config(struct session *session, pid_t tgid, const struct process_config *config)
+{
+	struct correlator_bpf__bss *shared = session->skeleton->bss;
+	__u32 key = (__u32)tgid;
+
+	shared->collect_tgid = key;
 	/* What ran so far ran without what is known from now on. */
 	(void)collector_interrupt_cpus(session);
-	if (bpf_map_update_elem(processes, &key, config, BPF_ANY))
+	if (bpf_map_update_elem(bpf_map__fd(session->skeleton->maps.processes), &key, config,
+				BPF_ANY)) {
+		shared->collect_tgid = 0;
 		return log_error_errno(errno, "cannot configure process %d", tgid);
-	session->has_new_sleepers = true;
-	__atomic_add_fetch(&session->skeleton->bss->generation, 1, __ATOMIC_SEQ_CST);
-	/* Who runs now must not pass its system calls' edges the short way any more. */
-	if (config->flags & PROCESS_HAS_OTEL)
+	}
+	__atomic_store_n(&shared->generation, config->generation, __ATOMIC_SEQ_CST);
+	/* Who runs now must not pass its system calls' edges the short way any more, nor rely on
+	 * probes; twice, because one may be met in the middle of a boundary. */
+	for (int pass = 0; pass < 2 && (config->flags & (PROCESS_HAS_OTEL | PROCESS_IS_LEAN));
+	     pass++)
 		(void)collector_interrupt_cpus(session);
+	shared->collect_tgid = 0;
 	return 0;
+}
+
+/* 0 = it is not known. */
+static uint32_t find_family(struct session *session, pid_t tgid)
+{
+	int processes = bpf_map__fd(session->skeleton->maps.processes);
+	struct process_config config;
+	__u32 key = (__u32)tgid;
+
+	return bpf_map_lookup_elem(processes, &key, &config) ? 0 : config.family;
+}
+
+/* -EEXIST: it is there, and stays of the family that it is of. -EDQUOT: its family has its share.
+ */
+static int add_process(struct session *session, pid_t tgid, const struct process_config *config)
+{
+	static const struct process_books empty;
+	struct share_table *shares = &session->skeleton->bss->processes_share;
+	int processes = bpf_map__fd(session->skeleton->maps.processes);
+	int books = bpf_map__fd(session->skeleton->maps.books);
+	__u32 key = (__u32)tgid;
+	int r;
+
+	if (find_family(session, tgid))
+		return -EEXIST;
+	if (!share_has_room(shares, config->family, PROCESSES_MAX))
+		return -EDQUOT;
+	if (bpf_map_update_elem(books, &key, &empty, BPF_NOEXIST))
+		return -errno;
+	r = bpf_map_update_elem(processes, &key, config, BPF_NOEXIST) ? -errno : 0;
+	if (r == 0)
+		share_add(shares, config->family);
+	else if (r != -EEXIST)
+		(void)bpf_map_delete_elem(books, &key);
+	return r;
+}
+
+/* Sets the family of a configuration: the parent's, or a new one; one that is there keeps its own.
+ */
+static int join_family(struct session *session, pid_t tgid, pid_t parent,
+		       struct process_config *config)
+{
+	int r;
+
+	config->family = parent ? find_family(session, parent) : 0;
+	if (!config->family)
+		config->family = share_find_family(&session->skeleton->bss->processes_share);
+	r = add_process(session, tgid, config);
+	if (r == -EEXIST) {
+		config->family = find_family(session, tgid);
+		r = 0;
+	}
+	return r;
+}
+
+int session_set_process(struct session *session, pid_t tgid, pid_t parent,
+			const struct process_config *config)
+{
+	struct process_config numbered = *config;
+	int r;
+
+	numbered.generation = numbered.reading = next_generation(session);
+	r = join_family(session, tgid, parent, &numbered);
+	if (r == -EDQUOT)
+		return r;
+	if (r < 0)
+		return log_error_errno(r, "cannot configure process %d", tgid);
+	session->has_new_sleepers = true;
+	return put_config(session, tgid, &numbered);
+}
+
+int session_set_lean(struct session *session, pid_t tgid, bool is_lean)
+{
+	__u32 key = (__u32)tgid;
+	struct process_config config;
+
+	if (bpf_map_lookup_elem(bpf_map__fd(session->skeleton->maps.processes), &key, &config))
+		return -errno;
+	if (!(config.flags & PROCESS_IS_LEAN) == !is_lean)
+		return 0;
+	config.flags ^= PROCESS_IS_LEAN;
+	config.generation = next_generation(session);
+	return put_config(session, tgid, &config);
 }
 
 int session_set_otel(struct session *session, pid_t tgid, const struct otel_config *config)
@@ -36,7 +133,7 @@ int session_set_otel(struct session *session, pid_t tgid, const struct otel_conf
 	if (bpf_map_update_elem(bpf_map__fd(session->skeleton->maps.otel_processes), &key, config,
 				BPF_ANY))
 		return log_error_errno(errno, "cannot configure OpenTelemetry in process %d", tgid);
-	/* Twice, as session_register_threads(). */
+	/* Twice: a thread that an unknown one made meanwhile may have got a tid behind the walk. */
 	for (int pass = 0; r == 0 && pass < 2; pass++)
 		r = collector_run_tasks(session, COLLECT_PHASE_OTEL);
 	return r < 0 ? log_error_errno(r, "cannot walk the machine's tasks") : 0;
@@ -44,12 +141,32 @@ int session_set_otel(struct session *session, pid_t tgid, const struct otel_conf
 
 void session_remove_process(struct session *session, pid_t tgid)
 {
+	uint32_t family = find_family(session, tgid);
 	__u32 key = (__u32)tgid;
 
-	uprobe_detach(session, tgid);
-	(void)bpf_map_delete_elem(bpf_map__fd(session->skeleton->maps.processes), &key);
+	uprobed_files_release(session->uprobed_files, tgid);
+	if (!bpf_map_delete_elem(bpf_map__fd(session->skeleton->maps.processes), &key))
+		share_remove(&session->skeleton->bss->processes_share, family);
 	(void)bpf_map_delete_elem(bpf_map__fd(session->skeleton->maps.books), &key);
 	(void)bpf_map_delete_elem(bpf_map__fd(session->skeleton->maps.otel_processes), &key);
+}
+
+int session_watch(struct session *session, pid_t pid)
+{
+	__u32 key = (__u32)pid, value = 1;
+
+	return bpf_map_update_elem(bpf_map__fd(session->skeleton->maps.watched), &key, &value,
+				   BPF_ANY)
+		       ? -errno
+		       : 0;
+}
+
+void session_unwatch(struct session *session, pid_t pid)
+{
+	__u32 key = (__u32)pid;
+
+	uprobed_files_release(session->uprobed_files, pid);
+	(void)bpf_map_delete_elem(bpf_map__fd(session->skeleton->maps.watched), &key);
 }
 
 int session_take_context(struct session *session, uint64_t hash,
@@ -60,7 +177,7 @@ int session_take_context(struct session *session, uint64_t hash,
 
 	if (bpf_map_lookup_and_delete_elem(fd, &key, ret_snapshot))
 		return -errno;
-	share_remove(&session->skeleton->bss->contexts_share, ret_snapshot->tgid);
+	share_remove(&session->skeleton->bss->contexts_share, ret_snapshot->family);
 	return 0;
 }
 
@@ -74,12 +191,26 @@ int session_get_books(struct session *session, pid_t tgid, struct process_books 
 
 int session_register_threads(struct session *session)
 {
+	enum {
+		PASSES_MAX = 16
+	};
+	struct correlator_bpf__bss *shared = session->skeleton->bss;
 	int r = 0;
 
 	session->has_new_sleepers = true;
-	/* Twice: a thread that an unknown one made meanwhile may have got a tid behind the walk. */
-	for (int pass = 0; r == 0 && pass < 2; pass++)
+	/*
+	 * Until a pass finds nobody whose books have not begun: also a thread that an unknown one
+	 * made meanwhile, with a tid behind the walk. What is left after so many is woken all the
+	 * time, and begins by itself.
+	 */
+	for (int pass = 0; r == 0 && pass < PASSES_MAX; pass++) {
+		__atomic_store_n(&shared->stragglers, 0, __ATOMIC_SEQ_CST);
+		__atomic_add_fetch(&shared->registration_pass, 1, __ATOMIC_SEQ_CST);
 		r = collector_run_tasks(session, COLLECT_PHASE_REGISTER);
+		if (r || !__atomic_load_n(&shared->stragglers, __ATOMIC_SEQ_CST))
+			break;
+		r = collector_interrupt_cpus(session);
+	}
 	if (r < 0)
 		return log_error_errno(r, "cannot walk the machine's tasks");
 	return 0;

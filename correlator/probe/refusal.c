@@ -46,13 +46,13 @@ static int hear(enum libbpf_print_level level, const char *format, va_list args)
 	bool is_verifiers = false;
 	char *rest, *line;
 
-	(void)level;
 	if (vasprintf(&text, format, args) < 0)
 		return 0;
 	rest = text;
 	while ((line = strsep(&rest, "\n"))) {
 		if (line[0])
-			log_debug("%s", line);
+			log_line(level == LIBBPF_WARN ? LOG_LEVEL_DEBUG : LOG_LEVEL_TRACE, "%s",
+				 line);
 		if (!listener)
 			continue;
 		if (strstr(line, "-- BEGIN PROG LOAD LOG --")) {

@@ -2,8 +2,8 @@
 #include "probe/session.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include <bpf/bpf.h>
 
@@ -13,6 +13,7 @@
 #include "probe/features.h"
 #include "probe/load.h"
 #include "probe/open_session.h"
+#include "probe/uprobed_files.h"
 
 DEFINE_CLEANUP(struct session *, session_free);
 
@@ -60,7 +61,15 @@ static int prepare_maps(struct session *session)
 		ring_buffer__new(bpf_map__fd(skeleton->maps.events), forward_event, session, NULL);
 	if (!session->ring)
 		return log_error_errno(errno, "cannot open the event ring");
-	session->iterator = bpf_program__attach_iter(skeleton->progs.collect_tasks, NULL);
+	if (session->options.strangers != STRANGERS_NONE &&
+	    ring_buffer__add(session->ring, bpf_map__fd(skeleton->maps.strangers), forward_event,
+			     session))
+		return log_error_errno(errno, "cannot open the strangers' ring");
+	session->iterator =
+		bpf_program__attach_iter(bpf_program__autoload(skeleton->progs.collect_tasks)
+						 ? skeleton->progs.collect_tasks
+						 : skeleton->progs.collect_tasks_undisturbed,
+					 NULL);
 	if (!session->iterator)
 		return log_error_errno(errno, "cannot make the task iterator");
 	if (!bpf_program__autoload(skeleton->progs.read_sleepers))
@@ -81,20 +90,17 @@ int session_open(const struct session_options *options, struct session **ret_ses
 		return log_error_errno(ENOMEM, "cannot start a session");
 	session->options = *options;
 	session->stats_fd = -1;
-	session->mode = options->is_lean ? SESSION_MODE_LEAN : SESSION_MODE_EXACT;
 	r = load_programs(options, &session->skeleton, &refusal);
 	if (r < 0)
 		return load_explain(r, &refusal);
-	session->has_uprobe_multi =
-		bpf_program__expected_attach_type(session->skeleton->progs.on_load) ==
-		(enum bpf_attach_type)FEATURE_ATTACH_TYPE_UPROBE_MULTI;
 	r = introduce_observer(session);
 	if (r == 0)
 		r = prepare_maps(session);
 	if (r < 0)
 		return r;
-	if (options->measures_programs)
-		session->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	r = uprobed_files_new(session->skeleton, &session->uprobed_files);
+	if (r < 0)
+		return log_error_errno(r, "cannot start a session");
 	*ret_session = TAKE_PTR(session);
 	return 0;
 }
@@ -103,9 +109,9 @@ void session_free(struct session *session)
 {
 	if (!session)
 		return;
-	if (session->calibration)
-		calibration_free(session->calibration);
-	uprobe_detach_all(session);
+	for (size_t way = 0; way < _SESSION_WAY_MAX; way++)
+		calibration_free(session->calibrations[way]);
+	uprobed_files_free(session->uprobed_files);
 	if (session->stats_fd >= 0)
 		(void)close(session->stats_fd);
 	(void)bpf_link__destroy(session->iterator);
@@ -117,86 +123,87 @@ void session_free(struct session *session)
 	free(session);
 }
 
+static int attach(struct bpf_program *program, struct bpf_link **ret_link)
+{
+	*ret_link = bpf_program__attach(program);
+	return *ret_link ? 0
+			 : log_error_errno(errno, "cannot attach to %s",
+					   bpf_program__section_name(program));
+}
+
+static void detach(struct bpf_link **link)
+{
+	(void)bpf_link__destroy(*link);
+	*link = NULL;
+}
+
+static int attach_split(struct session *session)
+{
+	struct correlator_bpf *skeleton = session->skeleton;
+	int r = attach(skeleton->progs.on_sys_enter, &skeleton->links.on_sys_enter);
+
+	return r < 0 ? r : attach(skeleton->progs.on_sys_exit, &skeleton->links.on_sys_exit);
+}
+
+static void detach_split(struct session *session)
+{
+	detach(&session->skeleton->links.on_sys_enter);
+	detach(&session->skeleton->links.on_sys_exit);
+	for (size_t way = 0; way < _SESSION_WAY_MAX; way++)
+		if (session->calibrations[way])
+			calibration_end(session->calibrations[way]);
+	session->split = SESSION_SPLIT_OFF;
+}
+
 int session_attach(struct session *session)
 {
 	struct correlator_bpf_progs {
 		struct bpf_program *program;
 		struct bpf_link **link;
-		bool is_wanted;
 	} hooks[] = {
-		{ session->skeleton->progs.on_fork, &session->skeleton->links.on_fork, true },
-		{ session->skeleton->progs.on_exec, &session->skeleton->links.on_exec, true },
-		{ session->skeleton->progs.on_exit, &session->skeleton->links.on_exit, true },
-		{ session->skeleton->progs.on_rename, &session->skeleton->links.on_rename, true },
+		{ session->skeleton->progs.on_new_task, &session->skeleton->links.on_new_task },
+		{ session->skeleton->progs.on_exec, &session->skeleton->links.on_exec },
+		{ session->skeleton->progs.on_exit, &session->skeleton->links.on_exit },
+		{ session->skeleton->progs.on_rename, &session->skeleton->links.on_rename },
 		{ session->skeleton->progs.on_sched_switch,
-		  &session->skeleton->links.on_sched_switch, true },
-		{ session->skeleton->progs.on_sys_enter, &session->skeleton->links.on_sys_enter,
-		  session->options.has_kernel_split && !session->options.is_lean },
-		{ session->skeleton->progs.on_sys_enter_lean,
-		  &session->skeleton->links.on_sys_enter_lean,
-		  session->options.has_kernel_split && session->options.is_lean },
-		{ session->skeleton->progs.on_sys_exit, &session->skeleton->links.on_sys_exit,
-		  session->options.has_kernel_split },
+		  &session->skeleton->links.on_sched_switch },
 	};
+	int r = 0;
 
-	for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++) {
-		if (!hooks[i].is_wanted)
-			continue;
-		*hooks[i].link = bpf_program__attach(hooks[i].program);
-		if (!*hooks[i].link)
-			return log_error_errno(errno, "cannot attach to %s",
-					       bpf_program__section_name(hooks[i].program));
-	}
-	return 0;
-}
-
-static bool is_uprobed(const struct session *session, const struct stat *file)
-{
-	for (size_t i = 0; i < session->file_count; i++)
-		if (session->files[i].device == file->st_dev &&
-		    session->files[i].inode == file->st_ino)
-			return true;
-	return false;
-}
-
-int session_attach_uprobes(struct session *session, int fd, const uint64_t *file_offsets,
-			   size_t count)
-{
-	struct stat file;
-	int r;
-
-	if (session->mode != SESSION_MODE_EXACT)
-		return 0;
-	if (fstat(fd, &file))
-		return log_error_errno(errno, "cannot look at the object to probe");
-	if (is_uprobed(session, &file))
-		return 0;
-	if (session->file_count == UPROBED_FILES_MAX)
-		return log_error_errno(ENOSPC, "too many objects to probe");
-	r = uprobe_attach(session, session->skeleton->progs.on_context_change, 0, fd, file_offsets,
-			  count);
-	if (r < 0)
-		return log_error_errno(r, "cannot attach uprobes");
-	session->files[session->file_count].device = file.st_dev;
-	session->files[session->file_count++].inode = file.st_ino;
-	return 0;
-}
-
-int session_attach_loader(struct session *session, pid_t pid, int fd, uint64_t file_offset)
-{
-	struct stat file;
-	int r;
-
-	if (fstat(fd, &file))
-		return -errno;
-	for (size_t i = 0; i < session->link_count; i++)
-		if (session->links[i].pid == pid && session->links[i].inode == file.st_ino)
-			return 0;
-	uprobe_detach(session, pid);
-	r = uprobe_attach(session, session->skeleton->progs.on_load, pid, fd, &file_offset, 1);
+	for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]) && r == 0; i++)
+		r = attach(hooks[i].program, hooks[i].link);
+	if (r < 0 || !session->options.has_kernel_split)
+		return r;
+	r = attach_split(session);
 	if (r == 0)
-		session->links[session->link_count - 1].inode = file.st_ino;
+		session->split = SESSION_SPLIT_ON;
 	return r;
+}
+
+void session_set_probes(struct session *session, pid_t pid, struct session_probe *probes,
+			size_t count)
+{
+	uprobed_files_set(session->uprobed_files, pid, probes, count);
+}
+
+int session_identifier(const struct session *session)
+{
+	return bpf_program__fd(session->skeleton->progs.identify_file);
+}
+
+int session_identify_file(int identifier, int fd, uint64_t *ret_inode)
+{
+	return uprobed_file_identify(identifier, fd, ret_inode);
+}
+
+void session_drop_context_probes(struct session *session, pid_t pid)
+{
+	uprobed_files_drop(session->uprobed_files, pid, SESSION_PROBE_CONTEXT);
+}
+
+void session_inherit_probes(struct session *session, pid_t parent, pid_t child)
+{
+	(void)uprobed_files_inherit(session->uprobed_files, parent, child);
 }
 
 int session_events_fd(const struct session *session)
@@ -215,59 +222,59 @@ int session_read_events(struct session *session, session_event_fn on_event, void
 	return count;
 }
 
-enum session_mode session_get_mode(const struct session *session)
+bool session_has_lost_strangers(struct session *session)
 {
-	return session->mode;
+	uint32_t lost = session->skeleton->bss->strangers_lost;
+	bool has_lost = lost != session->strangers_lost;
+
+	session->strangers_lost = lost;
+	return has_lost;
+}
+
+bool session_is_lean(const struct session *session)
+{
+	return session->options.is_lean;
 }
 
 bool session_has_kernel_split(const struct session *session)
 {
-	return session->options.has_kernel_split && session->mode != SESSION_MODE_SWITCH_ONLY;
+	return session->split == SESSION_SPLIT_ON;
 }
 
-static void detach(struct bpf_link **link)
+int session_set_kernel_split(struct session *session, bool is_wanted)
 {
-	(void)bpf_link__destroy(*link);
-	*link = NULL;
-}
-
-static int step_to_lean(struct session *session)
-{
-	struct correlator_bpf *skeleton = session->skeleton;
-
-	/* First every boundary reads, then the probes go: no change of context is missed between.
-	 */
-	__atomic_store_n(&skeleton->bss->is_lean, 1, __ATOMIC_SEQ_CST);
-	if (session->options.has_kernel_split) {
-		skeleton->links.on_sys_enter_lean =
-			bpf_program__attach(skeleton->progs.on_sys_enter_lean);
-		if (!skeleton->links.on_sys_enter_lean)
-			return log_error_errno(errno, "cannot attach to sys_enter");
-		detach(&skeleton->links.on_sys_enter);
-	}
-	uprobe_detach(session, 0);
-	if (session->calibration)
-		calibration_renew(session->calibration);
-	return 0;
-}
-
-int session_step_down(struct session *session, enum session_mode mode)
-{
-	struct correlator_bpf *skeleton = session->skeleton;
 	int r = 0;
 
-	if (session->mode == SESSION_MODE_EXACT && mode >= SESSION_MODE_LEAN)
-		r = step_to_lean(session);
-	if (r == 0 && mode == SESSION_MODE_SWITCH_ONLY) {
-		detach(&skeleton->links.on_sys_enter);
-		detach(&skeleton->links.on_sys_enter_lean);
-		detach(&skeleton->links.on_sys_exit);
-		if (session->calibration)
-			calibration_end(session->calibration);
+	if (!is_wanted || session->split != SESSION_SPLIT_OFF) {
+		if (!is_wanted)
+			detach_split(session);
+		return 0;
 	}
+	r = attach_split(session);
 	if (r == 0)
-		session->mode = mode;
+		r = session_start_calibration(session, SESSION_WAY_SHORT);
+	if (r < 0)
+		detach_split(session);
+	else
+		session->split = SESSION_SPLIT_COMING;
 	return r;
+}
+
+bool session_programs_are_timed(void)
+{
+	_cleanup_file_ FILE *file = fopen("/proc/sys/kernel/bpf_stats_enabled", "re");
+
+	return file && fgetc(file) == '1';
+}
+
+int session_time_programs(struct session *session, bool is_on)
+{
+	if (!is_on && session->stats_fd >= 0)
+		(void)close(TAKE_FD(session->stats_fd));
+	if (!is_on || session->stats_fd >= 0)
+		return 0;
+	session->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	return session->stats_fd < 0 ? -errno : 0;
 }
 
 /* What the kernel measured of our programs. */
@@ -275,7 +282,6 @@ size_t session_read_programs(const struct session *session,
 			     struct session_program ret_programs[static SESSION_PROGRAMS_MAX])
 {
 	struct bpf_program *program;
-	uint64_t runs = 0;
 	size_t count = 0;
 
 	bpf_object__for_each_program(program, session->skeleton->obj) {
@@ -289,8 +295,6 @@ size_t session_read_programs(const struct session *session,
 		ret_programs[count].name = bpf_program__name(program);
 		ret_programs[count].run_count = info.run_cnt;
 		ret_programs[count++].run_ns = info.run_time_ns;
-		runs += info.run_cnt;
 	}
-	/* The scheduler's runs all the time: no runs at all means that none are counted. */
-	return runs ? count : 0;
+	return count;
 }

@@ -22,7 +22,7 @@ struct session_options {
 	bool has_kernel_split; /* attach the two syscall tracepoints */
 	bool follow_forks;
 	bool watches_otel; /* contexts of OpenTelemetry are to be read in some process */
-	bool measures_programs; /* have the kernel time our programs: two clock readings a run */
+	enum strangers strangers; /* which news of them session_read_events() gives */
 	uint32_t contexts_max; /* sizes of maps; 0 = the defaults of limits.h */
 	uint32_t accounts_max;
 	uint32_t ring_bytes; /* rounded up to a power of two of pages */
@@ -42,42 +42,112 @@ int session_attach(struct session *session);
 /*
  * Tells the kernel side about a process, or what is new about it. Threads of it that are alive
  * are observed from the next session_register_threads() on; a process that forks off an observed
- * one is known by itself. 0, -E2BIG (PROCESSES_MAX reached), -errno. Logs.
+ * one is known by itself, and of its family (correlator/share.h). One that is not known yet is of
+ * its parent's, if that is known, and else of a new one; config->family is not looked at.
+ * 0, -EDQUOT (its family has its share of PROCESSES_MAX; not logged), -errno (logged).
  */
-int session_set_process(struct session *session, pid_t tgid, const struct process_config *config);
+int session_set_process(struct session *session, pid_t tgid, pid_t parent,
+			const struct process_config *config);
+/*
+ * Has the contexts of a known process read at every boundary, without relying on probes, or (with
+ * is_lean false) by those that are placed already. It keeps what is known of its contexts: in the
+ * middle of a window no change of them is lost. 0, -ENOENT (not known), -errno (logged).
+ */
+int session_set_lean(struct session *session, pid_t tgid, bool is_lean);
 /*
  * Tells it where a process has its context of OpenTelemetry, and makes room for it in its threads.
  * The session must watch for such; is in force from the next session_set_process() with
  * PROCESS_HAS_OTEL on. Errors as there.
  */
 int session_set_otel(struct session *session, pid_t tgid, const struct otel_config *config);
-/* Forgets a process that has ended. */
+/* Forgets a process that has ended, and its probes. */
 void session_remove_process(struct session *session, pid_t tgid);
 
 /* Makes every thread of the known processes an observed one. 0 or -errno (logged). */
 int session_register_threads(struct session *session);
 
-/*
- * Puts a uprobe on each offset of the object open at fd, once per file (device and inode), for all
- * processes that map it: programs tell observed threads from others. 0 or -errno (logged).
- */
-int session_attach_uprobes(struct session *session, int fd, const uint64_t *file_offsets,
-			   size_t count);
+enum session_probe_kind {
+	SESSION_PROBE_CONTEXT = 0, /* where the context changes */
+	/* What the dynamic loader calls when it loads objects: EVENT_KIND_LOAD. */
+	SESSION_PROBE_LOADER = 1,
+	_SESSION_PROBE_KIND_MAX,
+};
+
+enum {
+	SESSION_PROBES_MAX = 16, /* of one process */
+	SESSION_PROBE_OFFSETS_MAX = 16
+};
+
+/* A file that a process maps, and where uprobes are to be in it. All borrowed for the call. */
+struct session_probe {
+	enum session_probe_kind kind;
+	int fd; /* an O_PATH one will do */
+	/*
+	 * Which inode the kernel looks for them in, as session_identify_file() says where asking
+	 * may take its time; is_fresh: as of now. 0, -EOPNOTSUPP (a process answers for the file),
+	 * -errno.
+	 */
+	int (*identify)(void *file, bool is_fresh, uint64_t *ret_inode);
+	void *file;
+	const uint64_t *file_offsets;
+	size_t count; /* of them */
+	int error; /* set by session_set_probes() */
+};
 
 /*
- * Has the kernel side tell (EVENT_KIND_LOAD) when the dynamic loader of a process loads objects:
- * file_offset is of the function that it then calls, in the file open at fd. Once per process; also
- * after an exec, with the same loader. 0, -ENOSPC (too many), -errno; not logged.
+ * Says which files of a process are to have probes, each of its own for all processes that map it:
+ * programs tell observed threads from others. Those that it was said to have before and that are
+ * not among these are taken out if no other process has them. With --lean those of contexts are
+ * left out. Sets each error: 0; -ENOSPC (UPROBED_FILES_MAX); -EMFILE, -ENFILE; -EPERM, -EACCES;
+ * -ENOMEM; what its identify said; what the kernel says of a file that it cannot probe. Not logged.
+ *
+ * None is placed in a file that a process of this machine answers for (FUSE): the kernel reads the
+ * page while all forks of the machine wait for it (register_for_each_vma(),
+ * kernel/events/uprobes.c, v6.18, holds dup_mmap_sem), and a server that has stopped answering
+ * would end them.
  */
-int session_attach_loader(struct session *session, pid_t pid, int fd, uint64_t file_offset);
+void session_set_probes(struct session *session, pid_t pid, struct session_probe *probes,
+			size_t count);
+/* The descriptor of the program that session_identify_file() runs; lives as long as the session. */
+int session_identifier(const struct session *session);
+/*
+ * Which inode the kernel looks for probes in when a file is mapped; maps it here. System calls
+ * alone: for a process that may wait for the file, and has that program's descriptor. 0;
+ * -EOPNOTSUPP: a process answers for it; -errno.
+ */
+int session_identify_file(int identifier, int fd, uint64_t *ret_inode);
+/* A process needs those of contexts no more, until it is said to. */
+void session_drop_context_probes(struct session *session, pid_t pid);
+/* A forked child maps what its parent does, until it is said what it maps. */
+void session_inherit_probes(struct session *session, pid_t parent, pid_t child);
+
+/* Which way the edges of a process's system calls go; of a lean session's, all the first. */
+enum session_way {
+	SESSION_WAY_SHORT = 0, /* of an exact process */
+	SESSION_WAY_LONG = 1, /* of one whose context is read at each */
+	_SESSION_WAY_MAX,
+};
+
+/*
+ * Has the kernel side tell (EVENT_KIND_STRANGER) also of the forks of a process that is not
+ * observed, and of its loader, whose probe session_set_probes() is to place. With
+ * options.strangers; forgotten by itself after an exec, and when there are very many. 0 or -errno;
+ * not logged.
+ */
+int session_watch(struct session *session, pid_t pid);
+void session_unwatch(struct session *session, pid_t pid);
+
+/* True if there was no room to tell of some strangers since the last call. */
+bool session_has_lost_strangers(struct session *session);
 
 /*
  * Starts to measure, all the time and by a process of our own, how long each system call is between
  * the ring crossing and our boundaries, which is counted as user time: to be moved to kernel time,
  * call by call. Needs has_kernel_split and attached hooks. Waits for the first figures, some 30 ms.
- * 0 or -errno (logged).
+ * 0, also if that way is measured already; or -errno (logged).
  */
-int session_start_calibration(struct session *session);
+int session_start_calibration(struct session *session, enum session_way way);
+bool session_has_calibration(const struct session *session, enum session_way way);
 
 enum {
 	SESSION_WAYS_MAX = 4096 /* of a minute and a half */
@@ -101,29 +171,26 @@ struct session_ways {
  * where these are few, but none of another mode, and none that say nothing of today's speed: none
  * at all, if the process has ended (logged, once).
  */
-void session_read_ways(struct session *session, uint64_t since_ns, struct session_ways *ret_ways);
-/* CPU that the process has used. */
+void session_read_ways(struct session *session, enum session_way way, uint64_t since_ns,
+		       struct session_ways *ret_ways);
+/* CPU that these processes have used. */
 uint64_t session_calibration_cpu_ns(const struct session *session);
 
 /* One drained account; the pointers live for the call. */
 typedef int (*session_account_fn)(void *context, const struct account_key *key,
 				  const struct account *account);
 
-/* How closely the programs watch; each step costs less and tells less. */
-enum session_mode {
-	SESSION_MODE_EXACT = 0, /* uprobes: contexts change where they change */
-	SESSION_MODE_LEAN = 1, /* no uprobes */
-	SESSION_MODE_SWITCH_ONLY = 2, /* no uprobes, no syscall tracepoints: no user/kernel split */
-};
-
-enum session_mode session_get_mode(const struct session *session);
+/* Every process is lean: as it was opened. */
+bool session_is_lean(const struct session *session);
+/* Of the window that is open. */
 bool session_has_kernel_split(const struct session *session);
 
 /*
- * Steps down to a mode while recording; call right after a flush, so that no window mixes two.
- * There is no way back up. 0 or -errno (logged).
+ * Gives up the user/kernel split, or takes it up again, which needs 30 ms and counts from the end
+ * of the window on; call right after a flush, so that no window mixes two. Of a session that was
+ * opened with it. 0 or -errno (logged), and then there is none.
  */
-int session_step_down(struct session *session, enum session_mode mode);
+int session_set_kernel_split(struct session *session, bool is_wanted);
 
 /* What one program has run since it was loaded; name is static. */
 struct session_program {
@@ -137,9 +204,16 @@ enum {
 };
 
 /*
- * Reads what the programs ran: the number of programs, or 0 when the kernel does not measure them
- * (neither measures_programs nor kernel.bpf_stats_enabled; bpf_prog_info, since 5.1).
+ * Has the kernel time programs, ours and those of others, or no longer: two clock readings a run
+ * (BPF_ENABLE_STATS, since 5.8). 0, -EPERM (needs CAP_SYS_ADMIN) or another -errno, not logged.
  */
+int session_time_programs(struct session *session, bool is_on);
+
+/* Whether it does so all the time, for everybody: sysctl kernel.bpf_stats_enabled. */
+bool session_programs_are_timed(void);
+
+/* Reads what the programs ran while the kernel timed them, for us or anybody else: the number of
+ * programs. */
 size_t session_read_programs(const struct session *session,
 			     struct session_program ret_programs[static SESSION_PROGRAMS_MAX]);
 

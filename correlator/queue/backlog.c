@@ -250,25 +250,25 @@ static int open_store(struct backlog *backlog)
 	return r;
 }
 
-/* Says once when it starts to fail, and once when it is well again. */
-static void note_result(struct backlog *backlog, int r)
+/* Says once when it starts to fail, and once when it is well again. The lock is not held meanwhile:
+ * whoever reads stderr may take his time. */
+static void say_result(struct backlog *backlog, int r)
 {
-	bool was_failing = backlog->is_failing;
 	const char *name =
 		backlog->store ? backlog->store->name : "a temporary file (in TMPDIR, or /var/tmp)";
 
-	backlog->is_failing = r < 0;
+	(void)pthread_mutex_unlock(&backlog->lock);
 	if (r < 0)
-		backlog->retry_ns = clock_monotonic_ns() + NS_PER_S;
-	if (r < 0 && !was_failing)
 		log_warning("cannot keep records in %s: %s; they wait in memory, at most %zu KiB",
 			    name, strerror(-r), backlog->options.memory_bytes_max / 1024);
-	else if (r == 0 && was_failing)
+	else
 		log_info("records are kept in %s again", name);
+	(void)pthread_mutex_lock(&backlog->lock);
 }
 
 static void do_work(struct backlog *backlog, struct segment *segment)
 {
+	bool was_failing = backlog->is_failing;
 	int r = 0;
 
 	segment->is_busy = true;
@@ -283,10 +283,14 @@ static void do_work(struct backlog *backlog, struct segment *segment)
 	    replace(backlog, segment->size_bytes, "disk full") == 0)
 		r = keep(backlog, segment);
 	segment->is_busy = false;
-	note_result(backlog, r);
+	backlog->is_failing = r < 0;
+	if (r < 0)
+		backlog->retry_ns = clock_monotonic_ns() + NS_PER_S;
 	if (r < 0 || segment->is_kept)
 		wake_reader(backlog);
 	(void)pthread_cond_broadcast(&backlog->settled);
+	if (backlog->is_failing != was_failing)
+		say_result(backlog, r);
 }
 
 static void *keep_segments(void *user)
@@ -458,16 +462,16 @@ static int append_entry(struct backlog *backlog, const uint8_t *entry, size_t en
 	if (open)
 		seal_segment(backlog, open);
 	r = open_segment(backlog, entry_bytes, &open);
-	if (r == -ENOBUFS) {
-		time_ns = entry_time_ns(entry);
-		segment_queue_count_gap(
-			&backlog->queue,
-			&(struct backlog_gap){ 1, 0, time_ns, time_ns, "memory queue full" });
-		return 0;
-	}
 	if (r == 0)
 		(void)segment_put(open, entry, entry_bytes);
-	return r;
+	if (r != -ENOBUFS && r != -ENOMEM)
+		return r;
+	time_ns = entry_time_ns(entry);
+	segment_queue_count_gap(
+		&backlog->queue,
+		&(struct backlog_gap){ 1, 0, time_ns, time_ns,
+				       r == -ENOMEM ? "no memory" : "memory queue full" });
+	return 0;
 }
 
 int backlog_append(struct backlog *backlog, const void *entries, size_t size_bytes)
@@ -564,8 +568,8 @@ static int load(struct backlog *backlog, struct segment *segment)
 	(void)pthread_mutex_unlock(&backlog->lock);
 	r = backlog->store->type->read(backlog->store, segment, bytes);
 	if (r < 0)
-		log_warning("cannot read %" PRIu32 " records back from %s: %s", segment->entries,
-			    backlog->store->name, strerror(-r));
+		log_warning("cannot read %" PRIu32 " records back from %s: %s; they are lost",
+			    segment->entries, backlog->store->name, strerror(-r));
 	(void)pthread_mutex_lock(&backlog->lock);
 	if (r < 0)
 		return r;
@@ -573,20 +577,48 @@ static int load(struct backlog *backlog, struct segment *segment)
 	return 0;
 }
 
+/* It goes where somebody may look at it. Counted and said once, however often it is taken. The lock
+ * is not held meanwhile. */
+static void note_damage(struct backlog *backlog, struct segment *segment, uint32_t found_records,
+			size_t lost_bytes)
+{
+	/* One that was cut off was counted as it was found. */
+	uint32_t lost_records =
+		segment->entries > found_records ? segment->entries - found_records : 1;
+
+	if (segment->is_damaged)
+		return;
+	segment->is_damaged = true;
+	backlog->queue.totals.damaged_segments++;
+	segment_queue_count_lost(&backlog->queue, segment, lost_records, false, "segment damaged");
+	(void)pthread_mutex_unlock(&backlog->lock);
+	log_warning("%s: a segment is damaged: at least %" PRIu32
+		    " records are lost (%zu bytes), the other %" PRIu32 " are sent%s",
+		    backlog->store ? backlog->store->name : "what waits to be sent", lost_records,
+		    lost_bytes, found_records,
+		    backlog->store && backlog->store->type->is_durable
+			    ? ", and it is set aside in its folder damaged/"
+			    : "");
+	(void)pthread_mutex_lock(&backlog->lock);
+}
+
 /* Only whole entries go out, whatever the disk gave back. -ENODATA: there are none. */
-static int fill_chunk(struct backlog *backlog, const struct segment *segment)
+static int fill_chunk(struct backlog *backlog, struct segment *segment)
 {
 	struct chunk *chunk = &backlog->chunk;
 	struct segment found = { 0 };
+	size_t lost_bytes;
 
-	segment_salvage(&found, segment->bytes, segment->size_bytes);
+	(void)segment_salvage(&found, segment->bytes, segment->size_bytes);
+	lost_bytes = segment->size_bytes - found.size_bytes;
+	/* What was moved is not to be found once more. */
+	memset(segment->bytes + found.size_bytes, 0, lost_bytes);
 	chunk_id_write(segment->random, chunk->id);
 	chunk->bytes = segment->bytes;
 	chunk->size_bytes = found.size_bytes;
 	chunk->entries = found.entries;
-	if (found.entries < segment->entries)
-		segment_queue_count_lost(&backlog->queue, segment, segment->entries - found.entries,
-					 false, "segment damaged");
+	if (lost_bytes || found.entries < segment->entries)
+		note_damage(backlog, segment, found.entries, lost_bytes);
 	return found.entries ? 0 : -ENODATA;
 }
 
@@ -602,11 +634,14 @@ static int take(struct backlog *backlog, struct segment *segment)
 		segment->is_taken = false;
 		return r;
 	}
-	if (r < 0)
+	if (r < 0) {
+		segment->is_damaged = true;
+		backlog->queue.totals.damaged_segments++;
 		segment_queue_count_lost(&backlog->queue, segment, segment->entries, true,
 					 "segment unreadable");
-	else
+	} else {
 		r = fill_chunk(backlog, segment);
+	}
 	if (r == 0)
 		return 0;
 	release(backlog, segment);

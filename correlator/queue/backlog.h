@@ -47,6 +47,7 @@ struct backlog_status {
 	uint64_t dropped_records; /* since the start */
 	uint64_t dropped_segments;
 	uint64_t rejected_records;
+	uint64_t damaged_segments; /* read back with something missing: that is among the dropped */
 };
 
 /* What was dropped since the last backlog_take_gap. */
@@ -69,9 +70,9 @@ void backlog_free(struct backlog *backlog);
 DEFINE_CLEANUP(struct backlog *, backlog_free);
 
 /*
- * Appends whole entries, as an encoder has them. Never waits for sending, nor for a disk. 0;
- * -ENOMEM; -EBADMSG, -E2BIG or -ELOOP (entry_scan.h): not entries. What comes before the failure
- * has been appended.
+ * Appends whole entries, as an encoder has them. Never waits for sending, nor for a disk. 0, also
+ * if they had to be dropped; -EBADMSG, -E2BIG or -ELOOP (entry_scan.h): not entries. What comes
+ * before the failure has been appended.
  */
 int backlog_append(struct backlog *backlog, const void *entries, size_t size_bytes);
 /* Makes what was appended so far a chunk at once, however young: before the end. */

@@ -4,12 +4,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "queue/backlog.h"
 #include "record/damage.h"
@@ -23,6 +27,9 @@ enum {
 struct file_source {
 	char *name;
 	int fd;
+	int event_fd; /* of a stream (a pipe, a socket, a terminal): epoll(7); -1 = a file */
+	int timer_fd; /* in it, beside fd: when the open chunk is due */
+	uint64_t due_ns; /* CLOCK_MONOTONIC; 0 = none is open */
 	uint64_t size_bytes;
 	uint64_t skip_records; /* still to be skipped */
 	uint64_t offset_bytes; /* in the file, of buffer[0] */
@@ -40,25 +47,51 @@ struct file_source {
 	_Atomic uint64_t damaged_places, damaged_bytes; /* of damage */
 };
 
+/* What epoll refuses (EPERM) never keeps a reader waiting. */
+static int watch(struct file_source *source)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	source->event_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (source->event_fd < 0)
+		return -errno;
+	if (epoll_ctl(source->event_fd, EPOLL_CTL_ADD, source->fd, &event) < 0) {
+		if (errno != EPERM)
+			return -errno;
+		(void)close(TAKE_FD(source->event_fd));
+		return 0;
+	}
+	source->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (source->timer_fd < 0 ||
+	    epoll_ctl(source->event_fd, EPOLL_CTL_ADD, source->timer_fd, &event) < 0)
+		return -errno;
+	return 0;
+}
+
 int file_source_open(const char *path, uint64_t skip_records, struct file_source **ret_source)
 {
 	_cleanup_(file_source_freep) struct file_source *source = calloc(1, sizeof(*source));
 	bool is_stdin = strcmp(path, "-") == 0;
 	struct stat status;
+	int r;
 
 	if (!source)
 		return log_error_errno(ENOMEM, "cannot open %s", path);
-	source->fd = -1;
+	source->fd = source->event_fd = source->timer_fd = -1;
 	source->skip_records = skip_records;
 	source->name = strdup(is_stdin ? "standard input" : path);
 	source->buffer = malloc(BUFFER_BYTES);
 	if (!source->name || !source->buffer)
 		return log_error_errno(ENOMEM, "cannot open %s", path);
 	source->damage = (struct damage){ .name = source->name, .fate = "not sent" };
+	/* The writer of a named pipe is waited for as its data is. */
 	source->fd = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
-			      : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+			      : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (source->fd < 0)
 		return log_error_errno(errno, "cannot open %s", source->name);
+	r = watch(source);
+	if (r < 0)
+		return log_error_errno(r, "cannot wait for %s", source->name);
 	if (fstat(source->fd, &status) == 0 && S_ISREG(status.st_mode))
 		source->size_bytes = (uint64_t)status.st_size;
 	*ret_source = TAKE_PTR(source);
@@ -71,20 +104,39 @@ void file_source_free(struct file_source *source)
 		return;
 	if (source->fd >= 0)
 		(void)close(source->fd);
+	if (source->event_fd >= 0)
+		(void)close(source->event_fd);
+	if (source->timer_fd >= 0)
+		(void)close(source->timer_fd);
 	free(source->buffer);
 	free(source->name);
 	free(source);
 }
 
-/* Reads until the buffer is full, or the end. */
+bool file_source_is_stream(const struct file_source *source)
+{
+	return source->event_fd >= 0;
+}
+
+/* Of a file, something or its end always is. */
+static bool has_input(const struct file_source *source)
+{
+	struct pollfd poll_fd = { .fd = source->fd, .events = POLLIN };
+
+	return !file_source_is_stream(source) || poll(&poll_fd, 1, 0) > 0;
+}
+
+/* Reads until the buffer is full, the end, or what a stream has so far. */
 static int fill(struct file_source *source)
 {
-	while (!source->has_ended && source->buffer_bytes < BUFFER_BYTES) {
+	while (!source->has_ended && source->buffer_bytes < BUFFER_BYTES && has_input(source)) {
 		ssize_t got = read(source->fd, source->buffer + source->buffer_bytes,
 				   BUFFER_BYTES - source->buffer_bytes);
 
 		if (got < 0 && errno == EINTR)
 			continue;
+		if (got < 0 && errno == EAGAIN)
+			break;
 		if (got < 0)
 			return log_error_errno(errno, "cannot read %s", source->name);
 		source->has_ended = got == 0;
@@ -173,23 +225,65 @@ static void done(void *user)
 	source->chunk_bytes = 0;
 }
 
+static void set_timer(struct file_source *source, uint64_t due_ns)
+{
+	struct itimerspec due = { .it_value = clock_timespec(due_ns) };
+
+	source->due_ns = due_ns;
+	if (file_source_is_stream(source))
+		(void)timerfd_settime(source->timer_fd, TFD_TIMER_ABSTIME, &due, NULL);
+}
+
+/* Whether the chunk at the front has to wait for more of a stream: as long as one of a recording.
+ */
+static bool is_open(struct file_source *source)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	if (!file_source_is_stream(source) || source->has_ended || source->is_over ||
+	    source->skip_records || source->buffer_bytes >= BACKLOG_SEGMENT_BYTES)
+		return false;
+	if (!source->due_ns)
+		set_timer(source, now_ns + BACKLOG_SEAL_MS * NS_PER_MS);
+	return now_ns < source->due_ns;
+}
+
+/* Brings a record to the front of the buffer. -EAGAIN: a stream has none yet; -ENODATA: the end. */
+static int find_record(struct file_source *source)
+{
+	int r;
+
+	for (;;) {
+		/* What was read of a stream is nowhere else. */
+		if (source->is_over && !file_source_is_stream(source))
+			return -ENODATA;
+		r = source->is_over ? 0 : fill(source);
+		if (r == 0)
+			r = pass_over_damage(source);
+		if (r != -EAGAIN)
+			return r;
+		if (source->has_ended)
+			return end_file(source);
+		if (source->is_over)
+			return -ENODATA;
+		if (!has_input(source))
+			return -EAGAIN;
+		/* All of the buffer was damaged, or more came meanwhile. */
+	}
+}
+
 static int find_chunk(struct file_source *source)
 {
 	bool is_skipped = true;
 	int r;
 
 	while (is_skipped) {
-		r = source->is_over ? -ENODATA : fill(source);
-
-		if (r == 0)
-			r = pass_over_damage(source);
-		if (r == -EAGAIN && source->has_ended)
-			return end_file(source);
-		/* All of the buffer was damaged. */
-		if (r == -EAGAIN)
-			continue;
+		r = find_record(source);
+		if (r == 0 && is_open(source))
+			r = -EAGAIN;
 		if (r < 0)
 			return r;
+		set_timer(source, 0);
 		is_skipped = source->skip_records > 0;
 		cut_chunk(source);
 		if (is_skipped)
@@ -228,7 +322,11 @@ static void reject(void *user, const void *entry, size_t entry_bytes)
 struct chunk_source file_source_chunks(struct file_source *source)
 {
 	return (struct chunk_source){
-		.user = source, .next = next, .done = done, .reject = reject, .event_fd = -1
+		.user = source,
+		.next = next,
+		.done = done,
+		.reject = reject,
+		.event_fd = source->event_fd,
 	};
 }
 

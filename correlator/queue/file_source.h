@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A recorded file as the sender's source of chunks, read once, front to back, in bounded memory.
- * Where it is damaged the next record after it is looked for; a file without any is an error.
- * Thread rule: the source's calls are the sender's; file_source_end and the status from any.
+ * A recorded file as the sender's source of chunks, read once, front to back, in bounded memory. Of
+ * a stream (a pipe, a socket) each chunk is given when it is full, or a second old, as of a
+ * recording. Where it is damaged the next record after it is looked for; a file without any is an
+ * error. Thread rule: the source's calls are the sender's; file_source_end and the status from any.
  */
 #pragma once
 
@@ -32,7 +33,10 @@ DEFINE_CLEANUP(struct file_source *, file_source_free);
 
 struct chunk_source file_source_chunks(struct file_source *source);
 
-/* No more chunks after the one that is being sent. */
+/* Standard input or a named pipe, which may have nothing to read for a while. */
+bool file_source_is_stream(const struct file_source *source);
+
+/* No more chunks after the one that is being sent; of a stream, after what was read of it. */
 void file_source_end(struct file_source *source);
 void file_source_get_status(const struct file_source *source,
 			    struct file_source_status *ret_status);

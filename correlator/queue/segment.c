@@ -58,15 +58,35 @@ bool segment_put(struct segment *segment, const uint8_t *entry, size_t entry_byt
 	return true;
 }
 
-void segment_salvage(struct segment *segment, const uint8_t *bytes, size_t size_bytes)
+void segment_count(struct segment *segment, const uint8_t *bytes, size_t size_bytes)
 {
-	size_t entry_bytes;
+	size_t part_bytes;
 
 	segment->size_bytes = 0;
 	segment->entries = 0;
-	while (entry_scan(bytes + segment->size_bytes, size_bytes - segment->size_bytes,
-			  &entry_bytes) == 0)
-		count_entry(segment, bytes + segment->size_bytes, entry_bytes);
+	while (entry_search(bytes + segment->size_bytes, size_bytes - segment->size_bytes, true,
+			    &part_bytes) == 0)
+		count_entry(segment, bytes + segment->size_bytes, part_bytes);
+}
+
+size_t segment_salvage(struct segment *segment, uint8_t *bytes, size_t size_bytes)
+{
+	size_t at = 0, end_bytes = 0, part_bytes;
+	int r;
+
+	segment->size_bytes = 0;
+	segment->entries = 0;
+	while ((r = entry_search(bytes + at, size_bytes - at, true, &part_bytes)) != -EAGAIN) {
+		if (r == 0) {
+			/* Nobody who reads along may see a write where nothing is damaged. */
+			if (at > segment->size_bytes)
+				memmove(bytes + segment->size_bytes, bytes + at, part_bytes);
+			count_entry(segment, bytes + segment->size_bytes, part_bytes);
+			end_bytes = at + part_bytes;
+		}
+		at += part_bytes;
+	}
+	return end_bytes;
 }
 
 struct segment *segment_queue_find_open(const struct segment_queue *queue)

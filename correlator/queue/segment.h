@@ -30,6 +30,7 @@ struct segment {
 	bool is_deferred; /* the reader has others first */
 	bool is_busy; /* the keeper has it */
 	bool is_kept; /* whole in the store */
+	bool is_damaged; /* there: counted and said, and to be set aside */
 	/* The store's: */
 	uint64_t number; /* increases with age; 0 = none yet */
 	uint64_t offset;
@@ -45,9 +46,15 @@ DEFINE_CLEANUP(struct segment *, segment_free);
 /* Adds one whole entry; false: no room. */
 bool segment_put(struct segment *segment, const uint8_t *entry, size_t entry_bytes);
 
-/* Counts the whole entries in size_bytes of bytes, which may be torn; sets size_bytes to theirs,
- * and entries, first_ns and last_ns. */
-void segment_salvage(struct segment *segment, const uint8_t *bytes, size_t size_bytes);
+/* Counts the whole entries at the front of bytes, up to a torn one; sets size_bytes to theirs, and
+ * entries, first_ns and last_ns. */
+void segment_count(struct segment *segment, const uint8_t *bytes, size_t size_bytes);
+/*
+ * Moves the whole entries of bytes that may be torn or damaged to their front; sets size_bytes to
+ * theirs, and entries, first_ns and last_ns. Returns where the last one ended before: above
+ * size_bytes if there was damage in front of it.
+ */
+size_t segment_salvage(struct segment *segment, uint8_t *bytes, size_t size_bytes);
 
 struct segment_queue {
 	struct segment *segments; /* utlist, oldest first; only the newest may be open */

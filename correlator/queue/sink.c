@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,17 +13,35 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/signals.h"
+#include "queue/segment.h"
+#include "record/entry_scan.h"
 
 enum {
-	FILE_MODE = 0600
+	FILE_MODE = 0600,
+	/* Of a pipe that is writable, so much is: a page (pipe_poll(), fs/pipe.c, v6.18). */
+	PIPE_WRITE_BYTES = 4096,
 };
+
+#define RETRY_NS NS_PER_S
 
 struct sink {
 	int fd;
 	bool owns_fd;
+	bool is_stream; /* a pipe or socket: has a reader, who may be slow */
+	bool is_over; /* and who is gone */
 	bool must_empty; /* before the first write: what there was is to be replaced */
-	int failure; /* 0, or the -errno of the write that failed */
+	int failure; /* of the last write: 0 or -errno */
+	uint64_t failures;
+	uint64_t retry_ns; /* CLOCK_MONOTONIC: a failed write is not tried again before */
+	uint8_t *buffer; /* NULL = nothing waits */
+	size_t begin; /* what is before is written */
+	size_t waiting_bytes; /* entries, from there on */
+	size_t part_bytes; /* of the first of them, is written */
+	struct segment_queue lost; /* only its books of what was dropped */
+	const char *lost_reason; /* static; of what was dropped last */
 	char *name;
 };
 
@@ -30,6 +49,7 @@ static void sink_free(struct sink *sink)
 {
 	if (sink->owns_fd && sink->fd >= 0)
 		(void)close(sink->fd);
+	free(sink->buffer);
 	free(sink->name);
 	free(sink);
 }
@@ -64,10 +84,12 @@ static int lock_output(const struct sink *sink, const struct stat *status)
 	return 0;
 }
 
-static int look_at_output(const struct sink *sink, struct stat *ret_status)
+static int look_at_output(struct sink *sink, struct stat *ret_status)
 {
 	if (fstat(sink->fd, ret_status) < 0)
 		return log_error_errno(errno, "cannot look at %s", sink->name);
+	sink->is_stream =
+		S_ISFIFO(ret_status->st_mode) || S_ISSOCK(ret_status->st_mode) || isatty(sink->fd);
 	return 0;
 }
 
@@ -85,14 +107,45 @@ static int open_stdout(struct sink *sink)
 	return r < 0 ? r : lock_output(sink, &status);
 }
 
+static bool is_named_pipe(const char *path)
+{
+	struct stat status;
+
+	return stat(path, &status) == 0 && S_ISFIFO(status.st_mode);
+}
+
+/* open(2) would wait for the reader of a named pipe, whatever signal comes (they are blocked), and
+ * tells nobody when there is one. */
+static int open_patiently(const struct sink *sink, int flags)
+{
+	const int look_ms = 50;
+	bool is_said = false;
+	int fd;
+
+	for (;;) {
+		fd = open(sink->name, flags | O_NONBLOCK, FILE_MODE);
+		if (fd >= 0 || errno != ENXIO || !is_named_pipe(sink->name))
+			return fd < 0 ? -errno : fd;
+		if (signals_are_pending())
+			return -EINTR;
+		if (!is_said)
+			log_info("waiting for a reader of %s", sink->name);
+		is_said = true;
+		(void)poll(NULL, 0, look_ms);
+	}
+}
+
 static int open_file(struct sink *sink, int flags, bool overwrites)
 {
 	struct stat status;
 	int r;
 
-	sink->fd = open(sink->name, O_WRONLY | O_CLOEXEC | O_NOCTTY | flags, FILE_MODE);
+	r = open_patiently(sink, O_WRONLY | O_CLOEXEC | O_NOCTTY | flags);
+	if (r == -EINTR)
+		return r;
+	sink->fd = r;
 	if (sink->fd < 0)
-		return log_error_errno(errno, "cannot create %s", sink->name);
+		return log_error_errno(r, "cannot create %s", sink->name);
 	sink->owns_fd = true;
 	r = look_at_output(sink, &status);
 	if (r == 0)
@@ -149,88 +202,241 @@ int sink_open(const char *path, bool overwrites, struct sink **ret_sink)
 	return 0;
 }
 
-/* Standard output may have been made non-blocking by whoever shares it. */
-static int wait_writable(int fd)
+/* What of a stream's bytes goes without waiting for its reader; elsewhere, all. */
+static ssize_t write_some(const struct sink *sink, const uint8_t *bytes, size_t size_bytes)
 {
-	struct pollfd poll_fd = { .fd = fd, .events = POLLOUT };
+	struct pollfd poll_fd = { .fd = sink->fd, .events = POLLOUT };
 
-	if (poll(&poll_fd, 1, -1) < 0 && errno != EINTR)
-		return -errno;
-	return 0;
+	if (!sink->is_stream)
+		return write(sink->fd, bytes, size_bytes);
+	if (poll(&poll_fd, 1, 0) == 0) {
+		errno = EAGAIN;
+		return -1;
+	}
+	return write(sink->fd, bytes,
+		     size_bytes < PIPE_WRITE_BYTES ? size_bytes : PIPE_WRITE_BYTES);
 }
 
-/* Adds what was written to *written_bytes, also when a later write fails. */
-static int write_all(int fd, const uint8_t *bytes, size_t size_bytes, size_t *written_bytes)
+/* Adds what was written to *written_bytes, also when a later write fails. 0: all, or all that goes
+ * without waiting. */
+static int write_all(const struct sink *sink, const uint8_t *bytes, size_t size_bytes,
+		     size_t *written_bytes)
 {
 	while (*written_bytes < size_bytes) {
-		ssize_t wrote = write(fd, bytes + *written_bytes, size_bytes - *written_bytes);
-		int r = 0;
+		ssize_t wrote =
+			write_some(sink, bytes + *written_bytes, size_bytes - *written_bytes);
 
 		if (wrote > 0)
 			*written_bytes += (size_t)wrote;
 		else if (wrote == 0)
 			return -EIO;
 		else if (errno == EAGAIN)
-			r = wait_writable(fd);
+			return 0;
 		else if (errno != EINTR)
-			r = -errno;
-		if (r < 0)
-			return r;
+			return -errno;
 	}
 	return 0;
 }
 
 /*
- * Cuts what a failed write left of an entry. Only a regular file that ends where this write
- * stopped: of a file that somebody else appends to (`>> log`), nothing may be cut.
+ * Cuts what a failed write left of an entry: true. Only from a regular file that ends where this
+ * write stopped: of a file that somebody else appends to (`>> log`), nothing may be cut.
  */
-static void cut_partial_tail(const struct sink *sink, size_t partial_bytes)
+static bool cut_partial_tail(const struct sink *sink, size_t partial_bytes)
 {
 	off_t end = lseek(sink->fd, 0, SEEK_CUR);
 	struct stat status;
 
 	if (partial_bytes == 0 || end < (off_t)partial_bytes || fstat(sink->fd, &status) < 0 ||
 	    !S_ISREG(status.st_mode) || status.st_size != end)
-		return;
+		return false;
 	end -= (off_t)partial_bytes;
-	if (ftruncate(sink->fd, end) < 0 || lseek(sink->fd, end, SEEK_SET) < 0)
-		log_warning("%s ends in a partial record: %s", sink->name, strerror(errno));
+	return ftruncate(sink->fd, end) == 0 && lseek(sink->fd, end, SEEK_SET) >= 0;
 }
 
-int sink_write(struct sink *sink, const void *bytes, size_t size_bytes)
+static bool is_reader_gone(int error)
 {
-	size_t written_bytes = 0;
+	return error == -EPIPE || error == -ECONNRESET;
+}
+
+static const char *drop_reason(const struct sink *sink)
+{
+	if (sink->failure == -ENOSPC || sink->failure == -EDQUOT)
+		return "disk full";
+	return sink->failure < 0 ? "file not writable" : "reader too slow";
+}
+
+/* Says once when it starts to fail, and once when it is well again. */
+static void note_result(struct sink *sink, int r)
+{
+	int before = sink->failure;
+
+	sink->failure = r;
+	if (r == 0 && before < 0)
+		log_info("records are written to %s again", sink->name);
+	if (r == 0)
+		return;
+	sink->failures++;
+	sink->retry_ns = clock_monotonic_ns() + RETRY_NS;
+	if (before == 0)
+		(void)log_error(r,
+				"cannot write records to %s: %s; they wait in memory, at most %d "
+				"KiB, and it is tried again",
+				sink->name, strerror(-r), SINK_WAITING_BYTES / 1024);
+}
+
+static int try_write(struct sink *sink, const uint8_t *bytes, size_t size_bytes,
+		     size_t *written_bytes)
+{
+	if (sink->must_empty && ftruncate(sink->fd, 0) < 0)
+		return -errno;
+	sink->must_empty = false;
+	return write_all(sink, bytes, size_bytes, written_bytes);
+}
+
+/* Forgets the entries that are written. */
+static void settle(struct sink *sink, size_t written_bytes)
+{
+	struct segment whole = { 0 };
+
+	if (written_bytes == sink->waiting_bytes)
+		whole.size_bytes = written_bytes;
+	else
+		segment_count(&whole, sink->buffer + sink->begin, written_bytes);
+	sink->begin += whole.size_bytes;
+	sink->waiting_bytes -= whole.size_bytes;
+	sink->part_bytes = written_bytes - whole.size_bytes;
+	if (sink->waiting_bytes)
+		return;
+	free(TAKE_PTR(sink->buffer));
+	sink->begin = 0;
+}
+
+static void flush(struct sink *sink)
+{
+	size_t written_bytes = sink->part_bytes;
+	int r = try_write(sink, sink->buffer + sink->begin, sink->waiting_bytes, &written_bytes);
+
+	if (is_reader_gone(r)) {
+		sink->is_over = true;
+		written_bytes = sink->waiting_bytes;
+		r = sink->failure;
+	}
+	settle(sink, written_bytes);
+	if (r < 0 && cut_partial_tail(sink, sink->part_bytes))
+		sink->part_bytes = 0;
+	note_result(sink, r);
+}
+
+void sink_flush(struct sink *sink)
+{
+	if (sink->is_over || !sink->waiting_bytes)
+		return;
+	if (sink->failure == 0 || clock_monotonic_ns() >= sink->retry_ns)
+		flush(sink);
+}
+
+/* Puts entries behind what waits. */
+static int add(struct sink *sink, const uint8_t *entries, size_t size_bytes)
+{
+	size_t wanted_bytes = sink->waiting_bytes + size_bytes;
+	uint8_t *buffer;
+
+	if (sink->waiting_bytes && wanted_bytes > SINK_WAITING_BYTES)
+		return -ENOBUFS;
+	if (sink->begin)
+		memmove(sink->buffer, sink->buffer + sink->begin, sink->waiting_bytes);
+	sink->begin = 0;
+	buffer = realloc(sink->buffer, wanted_bytes);
+	if (!buffer)
+		return -ENOMEM;
+	sink->buffer = buffer;
+	memcpy(sink->buffer + sink->waiting_bytes, entries, size_bytes);
+	sink->waiting_bytes = wanted_bytes;
+	return 0;
+}
+
+static void drop(struct sink *sink, const uint8_t *entries, size_t size_bytes, const char *reason)
+{
+	struct segment dropped = { 0 };
+
+	segment_count(&dropped, entries, size_bytes);
+	segment_queue_count_lost(&sink->lost, &dropped, dropped.entries, false, reason);
+	sink->lost_reason = reason;
+}
+
+void sink_write(struct sink *sink, const void *entries, size_t size_bytes)
+{
 	int r;
 
-	if (sink->failure < 0)
-		return sink->failure;
-	if (sink->must_empty && ftruncate(sink->fd, 0) < 0) {
-		sink->failure = -errno;
-		return log_error_errno(errno, "cannot empty %s", sink->name);
-	}
-	sink->must_empty = false;
-	r = write_all(sink->fd, bytes, size_bytes, &written_bytes);
-	if (r == 0)
+	if (sink->is_over || !size_bytes)
+		return;
+	/* What waits may leave room by now. */
+	sink_flush(sink);
+	r = add(sink, entries, size_bytes);
+	if (r < 0)
+		return drop(sink, entries, size_bytes,
+			    r == -ENOMEM ? "no memory" : drop_reason(sink));
+	sink_flush(sink);
+}
+
+int sink_fd(const struct sink *sink)
+{
+	return sink->is_stream && sink->waiting_bytes && !sink->failure ? sink->fd : -1;
+}
+
+uint64_t sink_due_ns(const struct sink *sink)
+{
+	return sink->waiting_bytes && sink->failure ? sink->retry_ns : UINT64_MAX;
+}
+
+bool sink_take_gap(struct sink *sink, struct backlog_gap *ret_gap)
+{
+	if (!sink->lost.gap.dropped_records || sink->is_over ||
+	    sink->waiting_bytes > SINK_WAITING_BYTES / 2)
+		return false;
+	*ret_gap = sink->lost.gap;
+	sink->lost.gap = (struct backlog_gap){ 0 };
+	return true;
+}
+
+void sink_get_status(const struct sink *sink, struct sink_status *ret_status)
+{
+	*ret_status = (struct sink_status){
+		.dropped_records = sink->lost.totals.dropped_records,
+		.failures = sink->failures,
+		.waiting_bytes = sink->waiting_bytes,
+		.is_over = sink->is_over,
+	};
+}
+
+/* What is not in it, for good. */
+static int say_missing(struct sink *sink)
+{
+	if (sink->waiting_bytes)
+		drop(sink, sink->buffer + sink->begin, sink->waiting_bytes, drop_reason(sink));
+	if (!sink->lost_reason)
 		return 0;
-	sink->failure = r;
-	if (r == -EPIPE)
-		return r;
-	cut_partial_tail(sink, written_bytes);
-	return log_error_errno(r, "cannot write records to %s", sink->name);
+	return log_error(EIO, "%s: %" PRIu64 " records are missing (%s)", sink->name,
+			 sink->lost.totals.dropped_records, sink->lost_reason);
 }
 
 int sink_close(struct sink *sink)
 {
 	_cleanup_(sink_freep) struct sink *owned = sink;
+	int r;
 
 	if (!owned)
 		return 0;
+	if (owned->waiting_bytes)
+		flush(owned);
+	r = owned->is_over ? -EPIPE : say_missing(owned);
 	if (!owned->owns_fd) {
 		/* Whoever started us has it open, too: the lock would stay. */
 		(void)flock(owned->fd, LOCK_UN);
-		return 0;
+		return r;
 	}
 	if (close(TAKE_FD(owned->fd)) < 0 && errno != EINTR)
 		return log_error_errno(errno, "cannot finish writing %s", owned->name);
-	return 0;
+	return r;
 }

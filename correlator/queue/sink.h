@@ -1,26 +1,42 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where encoded entries go: a file, a pipe, or standard output. One sink_write carries whole
- * entries and is all or nothing: when the disk fills up in the middle, the partial tail is cut off
- * again, so a file holds complete entries only. A file or pipe has one writer at a time: it is
- * locked (flock(2)), by whatever name it is opened. Writing blocks while a pipe is full. Single
- * thread.
+ * Where encoded entries go: a file, a pipe, or standard output, with room for what cannot be
+ * written yet: a disk may be full for a while, and the reader of a pipe slow. Nothing here waits
+ * for that reader. What finds no room is dropped, the newest first, and counted for a `gap` record.
+ * When the disk fills up in the middle of a record, that part is cut off again: a file holds whole
+ * entries. A file or pipe has one writer at a time: it is locked (flock(2)), by whatever name it is
+ * opened. Says once that writing fails, and once that it is over. Single thread.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/cleanup.h"
+#include "queue/backlog.h"
+
+enum {
+	SINK_WAITING_BYTES = 8 * 1024 * 1024 /* room for what waits; for more if it is one write */
+};
 
 struct sink;
+
+struct sink_status {
+	uint64_t dropped_records; /* since the start */
+	uint64_t failures; /* writes that failed */
+	size_t waiting_bytes;
+	bool is_over; /* the reader of a pipe is gone */
+};
 
 /*
  * Opens path for writing, created with mode 0600 if it is not there, or standard output for "-"
  * (stays open after sink_close). A file that is not empty is refused, unless it is to be
- * overwritten: then the first sink_write empties it, and until then nothing of it is lost.
+ * overwritten: then the first write empties it, and until then nothing of it is lost. Waits for the
+ * reader of a named pipe, until a signal comes that the caller has blocked (signals.h).
  * 0 and *ret_sink, owned by the caller; -EWOULDBLOCK: another one writes to it; -EEXIST: it is not
- * empty; -ENOTTY when "-" is a terminal; -ENOMEM; -errno of open(2). Logs its errors.
+ * empty; -ENOTTY when "-" is a terminal; -EINTR: that signal, not logged; -ENOMEM; -errno of
+ * open(2). Logs the others.
  */
 int sink_open(const char *path, bool overwrites, struct sink **ret_sink);
 
@@ -30,14 +46,23 @@ int sink_open(const char *path, bool overwrites, struct sink **ret_sink);
  */
 int sink_check(const char *path, bool overwrites);
 
-/*
- * Writes size_bytes of whole entries. 0, or -errno, logged with the name of the file; -EPIPE, which
- * is not logged, when the reader of a pipe is gone (the caller ignores SIGPIPE). After a failure
- * the sink stays failed: each further call returns the same error and writes nothing.
- */
-int sink_write(struct sink *sink, const void *bytes, size_t size_bytes);
+/* Takes whole entries; writes what can be written now, of these and of what waits. */
+void sink_write(struct sink *sink, const void *entries, size_t size_bytes);
+/* Writes what can be written now of what waits. */
+void sink_flush(struct sink *sink);
+/* What to wait for before sink_flush is worth a try: that this fd is writable; -1 = no fd. */
+int sink_fd(const struct sink *sink);
+/* Or this time (CLOCK_MONOTONIC): a failed write is tried again; UINT64_MAX = none. */
+uint64_t sink_due_ns(const struct sink *sink);
 
-/* Closes and frees: 0 or the -errno of close(2), logged (a full network disk may say so only
- * here). NULL is 0. */
+/* True if something was dropped since the last call, and there is ample room again. */
+bool sink_take_gap(struct sink *sink, struct backlog_gap *ret_gap);
+void sink_get_status(const struct sink *sink, struct sink_status *ret_status);
+
+/*
+ * Tries to write what still waits, closes and frees. 0; -EPIPE: the reader was gone, not logged;
+ * -EIO, logged: something was dropped, now or before; or the -errno of close(2), logged (a full
+ * network disk may say so only here). NULL is 0.
+ */
 int sink_close(struct sink *sink);
 DEFINE_CLEANUP(struct sink *, sink_close);

@@ -25,6 +25,7 @@ enum {
 	/* No segment of ours is larger, whatever the options were. */
 	FILE_BYTES_MAX = 16 * 1024 * 1024,
 	REJECTED_BYTES_MAX = 16 * 1024 * 1024, /* what is rejected beyond is only counted */
+	DAMAGED_BYTES_MAX = 64 * 1024 * 1024, /* and what is damaged beyond is only said */
 };
 
 struct spool {
@@ -113,8 +114,13 @@ static int spool_seal(struct store *store, struct segment *segment)
 	name_open(segment, from);
 	name_sealed(segment, to);
 	/* What a failed write left behind the last whole one. */
-	if (ftruncate(segment->fd, (off_t)segment->written_bytes) || fsync(segment->fd) ||
-	    renameat(spool->fd, from, spool->fd, to) || fsync(spool->fd))
+	if (ftruncate(segment->fd, (off_t)segment->written_bytes) || fsync(segment->fd))
+		return -errno;
+	/* A try before this one may have come so far. */
+	if (renameat(spool->fd, from, spool->fd, to) &&
+	    (errno != ENOENT || faccessat(spool->fd, to, F_OK, AT_SYMLINK_NOFOLLOW)))
+		return -errno;
+	if (fsync(spool->fd))
 		return -errno;
 	(void)close(TAKE_FD(segment->fd));
 	return 0;
@@ -133,16 +139,64 @@ static int spool_read(struct store *store, const struct segment *segment, uint8_
 	return file_bytes_read(fd, ret_bytes, segment->size_bytes, 0);
 }
 
+/* A folder in it, made if it is not there: its fd, or -errno. */
+static int open_inner(const struct spool *spool, const char *name)
+{
+	int fd;
+
+	if (mkdirat(spool->fd, name, 0700) && errno != EEXIST)
+		return -errno;
+	fd = openat(spool->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Of the files in a folder. */
+static uint64_t folder_bytes(int folder_fd)
+{
+	struct dirent **names = NULL;
+	int count = scandirat(folder_fd, ".", &names, NULL, NULL);
+	uint64_t bytes = 0;
+	struct stat status;
+
+	for (int i = 0; i < count; i++) {
+		if (fstatat(folder_fd, names[i]->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISREG(status.st_mode))
+			bytes += (uint64_t)status.st_size;
+		free(names[i]);
+	}
+	free(names);
+	return bytes;
+}
+
+/* 0, or -errno: it is where it was. */
+static int set_aside(const struct spool *spool, const char *name, size_t size_bytes)
+{
+	_cleanup_fd_ int folder_fd = open_inner(spool, "damaged");
+
+	if (folder_fd < 0)
+		return folder_fd;
+	if (folder_bytes(folder_fd) + size_bytes > DAMAGED_BYTES_MAX)
+		return -EFBIG;
+	return renameat(spool->fd, name, folder_fd, name) ? -errno : 0;
+}
+
 /* It may have been on its way from one name to the other. A removal that a power loss undoes sends
  * the segment again, under the same id. */
 static void spool_remove(struct store *store, struct segment *segment)
 {
 	const struct spool *spool = (const struct spool *)store;
 	char name[NAME_BYTES];
+	int r;
 
 	if (!segment->number)
 		return;
 	name_sealed(segment, name);
+	if (segment->is_damaged) {
+		r = set_aside(spool, name, segment->size_bytes);
+		if (r < 0 && r != -ENOENT)
+			log_warning("%s: cannot set aside %s, it is removed: %s", spool->store.name,
+				    name, strerror(-r));
+	}
 	(void)unlinkat(spool->fd, name, 0);
 	if (segment->is_kept)
 		return;
@@ -157,11 +211,9 @@ static int spool_reject(struct store *store, const uint8_t *entry, size_t entry_
 	struct stat status;
 	int r;
 
-	if (mkdirat(spool->fd, "rejected", 0700) && errno != EEXIST)
-		return -errno;
-	folder_fd = openat(spool->fd, "rejected", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	folder_fd = open_inner(spool, "rejected");
 	if (folder_fd < 0)
-		return -errno;
+		return folder_fd;
 	fd = openat(folder_fd, "rejected.msgpack", O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
 		    0600);
 	if (fd < 0 || fstat(fd, &status))
@@ -240,7 +292,8 @@ static int lock_folder(struct spool *spool)
 	return log_error_errno(errno, "cannot lock %s/lock", spool->store.name);
 }
 
-/* Seals the whole entries of a segment that its writer did not end. -ENODATA: there are none. */
+/* Seals a segment that its writer did not end, up to its last whole entry; if there is damage in
+ * front of that, it is met when it is read. -ENODATA: there is none. */
 static int salvage(struct spool *spool, struct segment *segment, size_t size_bytes)
 {
 	_cleanup_free_ uint8_t *bytes = malloc(size_bytes);
@@ -251,7 +304,7 @@ static int salvage(struct spool *spool, struct segment *segment, size_t size_byt
 	r = file_bytes_read(segment->fd, bytes, size_bytes, 0);
 	if (r < 0)
 		return r;
-	segment_salvage(segment, bytes, size_bytes);
+	segment->size_bytes = segment_salvage(segment, bytes, size_bytes);
 	if (!segment->entries)
 		return -ENODATA;
 	segment->written_bytes = segment->size_bytes;

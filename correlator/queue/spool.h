@@ -3,7 +3,7 @@
  * A store in a directory, for one process at a time: what is sealed there survives us, and the
  * machine. Sealed segments are files NUMBER-ID-ENTRIES-FIRST-LAST.chunk, one that is still written
  * NUMBER-ID.open, entries that no receiver took are in rejected/rejected.msgpack; each file is
- * whole entries, as a recording is. Logs.
+ * whole entries, as a recording is. Segments that turned out damaged are in damaged/. Logs.
  */
 #pragma once
 

@@ -23,6 +23,7 @@ struct store_type {
 	int (*seal)(struct store *store, struct segment *segment);
 	/* All its bytes, at most segment->size_bytes. 0, or -errno. */
 	int (*read)(struct store *store, const struct segment *segment, uint8_t *ret_bytes);
+	/* One that is damaged is set aside, where that is possible. */
 	void (*remove)(struct store *store, struct segment *segment);
 	/* Sets an entry aside for good. 0, or -errno. */
 	int (*reject)(struct store *store, const uint8_t *entry, size_t entry_bytes);

@@ -44,6 +44,8 @@ enum cpu_record_flags {
 	CPU_RECORD_INHERITED = 1 << 1, /* the context may be a leftover of an earlier thread */
 	CPU_RECORD_OVERFLOW = 1 << 2, /* contexts that could not be told apart: a map was full */
 	CPU_RECORD_UNKNOWN = 1 << 3, /* a context was in force but could not be read */
+	/* Ruby threads share native ones, and the gem does not follow them: may be another's. */
+	CPU_RECORD_MIXED_THREADS = 1 << 4,
 };
 
 #define RECORD_DECLARE_U32(member)    uint32_t member;

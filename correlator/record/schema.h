@@ -33,12 +33,12 @@
 	  "what holds from here on: the first record, and again whenever the mode changes") \
 	X(PROCESS, process,                                                                 \
 	  "a process was found, forked, ran another program, loaded or unloaded "           \
-	  "what publishes, or ended")                                                       \
+	  "what publishes, is watched more or less closely, or ended")                      \
 	X(CPU, cpu, "one thread in one context in one window")                              \
 	X(BALANCE, balance,                                                                 \
 	  "the books of one process in one window: exec_ns = attributed_ns + "              \
 	  "unattributed_ns + overflow_ns + residual_ns")                                    \
-	X(GAP, gap, "to collectors only: records that had to be dropped on the way")        \
+	X(GAP, gap, "records that had to be dropped on the way to where this one is")       \
 	X(SELF, self, "what watching cost in one window, and how sending goes")
 
 /* In every record, behind schema and kind. */
@@ -56,7 +56,8 @@
 	X(TEXT, machine, "machine", ALWAYS, "", "uname -m")                                    \
 	X(TEXT, boot_id, "boot_id", ALWAYS, "", "/proc/sys/kernel/random/boot_id")             \
 	X(U32, cpu_count, "cpu_count", KNOWN, "CPUs", "online")                                \
-	X(TEXT, mode, "mode", ALWAYS, "", "exact, partly-lean, lean or switch-only")           \
+	X(TEXT, mode, "mode", ALWAYS, "",                                                      \
+	  "exact, lean, switch-only; partly-lean: see the processes'")                         \
 	X(TEXT, reason, "reason", KNOWN, "", "why the mode is another one than was asked for") \
 	X(BOOL, kernel_split, "kernel_split", ALWAYS, "",                                      \
 	  "false: user and kernel time are not told apart")                                    \
@@ -68,9 +69,13 @@
 	X(TEXTS, key_names, "keys", ALWAYS, "", "the keys that are recorded, by their fields")
 
 #define RECORD_PROCESS_FIELDS(X)                                                               \
-	X(TEXT, event, "event", ALWAYS, "", "found, fork, exec, load, unload or exit")         \
+	X(TEXT, event, "event", ALWAYS, "", "found, fork, exec, load, unload, mode or exit")   \
 	X(U32, parent_pid, "ppid", ALWAYS, "", "its parent, numbered like pid")                \
 	X(TEXT, comm, "comm", ALWAYS, "", "its name, /proc/PID/comm")                          \
+	X(TEXT, mode, "mode", KNOWN, "",                                                       \
+	  "exact, partly-lean or lean: how closely it is watched from here on")                \
+	X(TEXT, reason, "reason", KNOWN, "",                                                   \
+	  "found, mode: why that is another one than was asked for, or is that again")         \
 	X(TEXT, ruby_version, "ruby_version", KNOWN, "", "")                                   \
 	X(TEXT, server, "server", KNOWN, "", "puma, sidekiq, ...")                             \
 	X(TEXT, otel_schema, "otel_schema", KNOWN, "",                                         \
@@ -115,7 +120,8 @@
 	X(U64, syscalls, "syscalls", IF(has_syscalls), "calls", "of the kernel")                   \
 	X(U64, first_ns, "first_ns", ALWAYS, "ns", "wall clock of its first charge in the window") \
 	X(U64, last_ns, "last_ns", ALWAYS, "ns", "and of its last")                                \
-	X(FLAGS, flags, "flags", ALWAYS, "", "truncated, inherited, overflow, unknown")
+	X(FLAGS, flags, "flags", ALWAYS, "",                                                       \
+	  "truncated, inherited, overflow, unknown, mixed_threads")
 
 #define RECORD_BALANCE_FIELDS(X)                                                               \
 	X(U64, window_ns, "window_ns", ALWAYS, "ns", "length of the window")                   \
@@ -149,9 +155,21 @@
 	X(FILL, accounts, "accounts", ALWAYS, "entries", "accounts of the window")           \
 	X(FILL, processes, "processes", ALWAYS, "entries", "processes that are observed")    \
 	X(SWITCH, has_programs, "", ALWAYS, "",                                              \
-	  "false: the kernel does not measure them (kernel.bpf_stats_enabled, --measure)")   \
+	  "false: the kernel programs were not measured in this window")                     \
 	X(PROGRAMS, programs, "", IF(has_programs), "",                                      \
 	  "of each kernel program: runs, and ns in them, in the window")                     \
+	X(U64, programs_measured_ns, "programs_measured_ns", IF(has_programs), "ns",         \
+	  "so long they were measured; if not all the window, the figures are scaled up")    \
+	X(U64, programs_samples, "programs_samples", KNOWN, "stretches",                     \
+	  "that this time is made of; left out: measured all the time")                      \
+	X(TEXT, programs_error, "programs_error", KNOWN, "", "why they cannot be measured")  \
+	X(SWITCH, has_output, "", ALWAYS, "", "false: nothing is written to a file or pipe") \
+	X(U64, output_dropped_records, "output_dropped_records", IF(has_output), "records",  \
+	  "not written to it for want of room, since the start")                             \
+	X(U64, output_waiting_bytes, "output_waiting_bytes", IF(has_output), "bytes",        \
+	  "waiting now to be written to it")                                                 \
+	X(U64, output_failures, "output_failures", IF(has_output), "",                       \
+	  "writes to it that failed, since the start")                                       \
 	X(DELIVERY, delivery, "", ALWAYS, "", "how sending goes, where something is sent")
 
 /* Counts since the start. */
@@ -160,11 +178,12 @@
 	X(U64, sent_chunks, "forward_sent_chunks", IF(is_there), "chunks", "each try")           \
 	X(U64, resent_chunks, "forward_resent_chunks", IF(is_there), "chunks",                   \
 	  "of them, not for the first time")                                                     \
-	X(U64, acked_records, "forward_acked_records", IF(is_there), "records", "acknowledged")  \
+	X(U64, acked_records, "forward_acked_records", IF(is_there), "records",                  \
+	  "acknowledged; with --no-ack, sent")                                                   \
 	X(U64, rejected_records, "forward_rejected_records", IF(is_there), "records",            \
 	  "set aside: no collector took them")                                                   \
 	X(U64, dropped_records, "forward_dropped_records", IF(is_there), "records",              \
-	  "for want of room")                                                                    \
+	  "for want of room, or damaged")                                                        \
 	X(U64, queued_records, "forward_queued_records", IF(is_there), "records", "waiting now") \
 	X(U64, queued_bytes, "forward_queued_bytes", IF(is_there), "bytes", "waiting now")       \
 	X(U64, spool_bytes, "forward_spool_bytes", IF(is_there), "bytes", "of them, on disk")    \

@@ -98,6 +98,35 @@ static void print_stolen(const struct costs *all, size_t width, FILE *out)
 		duration);
 }
 
+static void print_mismatch(const struct totals *totals, size_t width, FILE *out)
+{
+	const struct books *books = &totals->books;
+	const struct {
+		const char *what;
+		const struct costs *costs;
+		int64_t charged_ns;
+	} sums[] = {
+		{ "CPU", &totals->all, books_charged_ns(books) },
+		{ "unattributed CPU", &totals->unattributed, books->unattributed_ns },
+		{ "overflow", &totals->overflow, books->overflow_ns },
+	};
+	char table[DISPLAY_NUMBER_BYTES], charged[DISPLAY_NUMBER_BYTES];
+
+	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++) {
+		int64_t table_ns =
+			costs_has(sums[i].costs, COST_CPU) ? sums[i].costs->sums[COST_CPU] : 0;
+
+		if (costs_has(sums[i].costs, COST_CPU) && table_ns == sums[i].charged_ns)
+			continue;
+		display_number(table_ns, table);
+		display_number(sums[i].charged_ns, charged);
+		display_sentence(out, width, DISPLAY_INDENT,
+				 "THE TABLE DOES NOT MATCH THE BOOKS: its %s adds up to %s ns, the "
+				 "balance records charged %s ns",
+				 sums[i].what, table, charged);
+	}
+}
+
 static void print_verdicts(const struct totals *totals, size_t width, FILE *out)
 {
 	const struct books *books = &totals->books;
@@ -120,16 +149,8 @@ static void print_verdicts(const struct totals *totals, size_t width, FILE *out)
 			"%s ns, their own times leave %s ns",
 			first, second);
 	}
-	if (!totals_match_books(totals)) {
-		display_number(costs_has(&totals->all, COST_CPU) ? totals->all.sums[COST_CPU] : 0,
-			       first);
-		display_number(books_charged_ns(books), second);
-		display_sentence(
-			out, width, DISPLAY_INDENT,
-			"THE TABLE DOES NOT MATCH THE BOOKS: its CPU adds up to %s ns, the "
-			"balance records charged %s ns",
-			first, second);
-	}
+	if (!totals_match_books(totals))
+		print_mismatch(totals, width, out);
 }
 
 static void print_losses(const struct books *books, size_t width, FILE *out)
@@ -174,6 +195,22 @@ static void print_damage(const struct format_options *options, FILE *out)
 			 bytes, byte_count == 1 ? "" : "s", places, place_count == 1 ? "" : "s");
 }
 
+static void print_doubles(const struct totals *totals, size_t width, FILE *out)
+{
+	char number[DISPLAY_NUMBER_BYTES];
+
+	display_number((int64_t)totals->double_records, number);
+	if (totals->double_records > 0)
+		display_sentence(out, width, DISPLAY_INDENT,
+				 "  %s record%s read again, which %s counted once", number,
+				 totals->double_records == 1 ? " was" : "s were",
+				 totals->double_records == 1 ? "is" : "are");
+	if (totals->known.is_full)
+		display_sentence(out, width, DISPLAY_INDENT,
+				 "  too many records to remember: of some it is not known whether "
+				 "they were read before");
+}
+
 static void print_books(const struct totals *totals, const struct format_options *options,
 			FILE *out)
 {
@@ -194,6 +231,7 @@ static void print_books(const struct totals *totals, const struct format_options
 	}
 	print_stolen(&totals->all, options->width, out);
 	print_losses(books, options->width, out);
+	print_doubles(totals, options->width, out);
 	print_damage(options, out);
 }
 
@@ -215,9 +253,21 @@ static void print_program(const struct own_cost_program *program, int64_t observ
 
 static void print_programs(const struct own_cost *cost, int64_t observed_ns, FILE *out)
 {
-	if (!cost->has_programs)
+	char measured[DISPLAY_NUMBER_BYTES], samples[DISPLAY_NUMBER_BYTES];
+	const char *error = cost->programs_error;
+
+	if (!cost->has_programs) {
+		print_label("in its BPF programs", out);
+		(void)fprintf(out, "%10s (not measured%s%s)\n", "-", error[0] ? ": " : "", error);
 		return;
+	}
 	print_line("in its BPF programs", cost->run_ns, observed_ns, out);
+	if (cost->programs_samples > 0) {
+		display_duration(cost->programs_measured_ns, measured);
+		display_number(cost->programs_samples, samples);
+		(void)fprintf(out, "    estimated from %s sample%s, %s in all\n", samples,
+			      cost->programs_samples == 1 ? "" : "s", measured);
+	}
 	for (size_t i = 0; i < cost->program_count; i++)
 		print_program(&cost->programs[i], observed_ns, out);
 }
@@ -256,7 +306,8 @@ static void print_cost(const struct totals *totals, const struct format_options 
 	print_part("correlator's own CPU", has_self ? cost->cpu_ns : totals->books.own_cpu_ns,
 		   observed_ns, out);
 	(void)fputs(has_cpu ? " of the observed CPU\n" : "\n", out);
-	print_programs(cost, observed_ns, out);
+	if (has_self)
+		print_programs(cost, observed_ns, out);
 	if (cost->rss_bytes_max > 0) {
 		display_bytes(cost->rss_bytes_max, memory);
 		print_label("memory, at most", out);

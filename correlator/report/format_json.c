@@ -222,8 +222,15 @@ static int print_own_cost(const struct own_cost *cost, FILE *out)
 		set(part, "limit", json_integer(fill->limit), &r);
 		set(object, own_cost_map_name((enum own_cost_map)map), part, &r);
 	}
-	if (cost->has_programs)
+	if (cost->has_programs) {
 		set(object, "programs", programs_array(cost, &r), &r);
+		set(object, "programs_run_ns", json_integer(cost->run_ns), &r);
+		set(object, "programs_measured_ns", json_integer(cost->programs_measured_ns), &r);
+	}
+	if (cost->programs_samples > 0)
+		set(object, "programs_samples", json_integer(cost->programs_samples), &r);
+	if (cost->programs_error[0] != '\0')
+		set(object, "programs_error", text_value(cost->programs_error), &r);
 	return print_part(",\n\"own_cost\":", object, r, out);
 }
 
@@ -249,6 +256,8 @@ static json_t *processes_array(const struct recording *recording, int *r)
 			set(object, "server", text_value(info.server), r);
 		if (info.ruby_version[0] != '\0')
 			set(object, "ruby_version", text_value(info.ruby_version), r);
+		if (info.mode[0] != '\0')
+			set(object, "mode", text_value(info.mode), r);
 		set_known(object, "ppid", info.ppid, r);
 		set_known(object, "start_ns", info.start_ns, r);
 		set_known(object, "end_ns", info.end_ns, r);
@@ -325,6 +334,7 @@ static int print_meta(const struct totals *totals, const struct format_options *
 		set(object, "end_ns", json_integer((json_int_t)recording->end_ns), &r);
 		set(object, "duration_ns", json_integer((json_int_t)duration_ns), &r);
 	}
+	set_known(object, "double_records", (int64_t)totals->double_records, &r);
 	set(object, "processes", processes_array(recording, &r), &r);
 	set(object, "files", files_array(options, &r), &r);
 	return print_part(",\n\"meta\":", object, r, out);

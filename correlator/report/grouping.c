@@ -5,6 +5,7 @@
 
 #include "report/grouping.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -184,6 +185,18 @@ void grouping_deinit(struct grouping *grouping)
 	request_set_deinit(&grouping->requests);
 	free(grouping->by);
 	*grouping = (struct grouping){ 0 };
+}
+
+int grouping_rename(struct grouping *grouping, const char *by)
+{
+	char *copy = strdup(by);
+
+	assert(!grouping->groups);
+	if (!copy)
+		return -ENOMEM;
+	free(grouping->by);
+	grouping->by = copy;
+	return 0;
 }
 
 static int count_request(struct grouping *grouping, struct group *group,

@@ -102,6 +102,8 @@ struct grouping {
 /* 0, -ENOMEM. */
 int grouping_init(struct grouping *grouping, const char *by);
 void grouping_deinit(struct grouping *grouping);
+/* Groups by another key from now on, while there are no groups yet. 0, -ENOMEM. */
+int grouping_rename(struct grouping *grouping, const char *by);
 
 /*
  * Adds one cpu record; costs are its own (costs_of_record), comm is that of its process ({ NULL, 0

@@ -66,18 +66,18 @@ static bool program_name(struct record_text field, const char *suffix, struct re
 	return true;
 }
 
-static void add_program_field(struct own_cost *cost, const struct record_field *field)
+/* Returns whether it was one. */
+static bool add_program_field(struct own_cost *cost, const struct record_field *field)
 {
 	struct own_cost_program *program;
 	struct record_text name;
 	bool is_time;
 
 	if (field->value != RECORD_VALUE_INTEGER || field->integer < 0)
-		return;
+		return false;
 	is_time = program_name(field->name, "_ns", &name);
 	if (!is_time && !program_name(field->name, "_runs", &name))
-		return;
-	cost->has_programs = true;
+		return false;
 	program = find_program(cost, name);
 	if (is_time) {
 		cost->run_ns = saturated_add(cost->run_ns, field->integer);
@@ -88,10 +88,57 @@ static void add_program_field(struct own_cost *cost, const struct record_field *
 		if (program)
 			program->run_count = saturated_add(program->run_count, field->integer);
 	}
+	return true;
+}
+
+/* After the fields of the programs. */
+static void add_measured(struct own_cost *cost, const struct record_view *record, bool has_programs)
+{
+	struct record_text error;
+	int64_t window_ns = 0, measured_ns;
+
+	(void)record_view_count(record, RECORD_FIELD(self, window_ns), &window_ns);
+	if (record_view_text(record, RECORD_FIELD(self, programs_error), &error)) {
+		(void)text_escape(error.bytes, error.size_bytes, 0, cost->programs_error,
+				  sizeof(cost->programs_error));
+		return;
+	}
+	cost->windows_ns = saturated_add(cost->windows_ns, window_ns);
+	if (!has_programs)
+		return;
+	cost->has_programs = true;
+	cost->programs_windows_ns = saturated_add(cost->programs_windows_ns, window_ns);
+	measured_ns = window_ns;
+	(void)record_view_count(record, RECORD_FIELD(self, programs_measured_ns), &measured_ns);
+	cost->programs_measured_ns = saturated_add(cost->programs_measured_ns, measured_ns);
+	(void)record_view_add(record, RECORD_FIELD(self, programs_samples),
+			      &cost->programs_samples);
+}
+
+static int64_t scale(const struct own_cost *cost, int64_t value)
+{
+	double scaled =
+		(double)value * (double)cost->windows_ns / (double)cost->programs_windows_ns;
+
+	return scaled < (double)INT64_MAX ? (int64_t)scaled : INT64_MAX;
+}
+
+void own_cost_finish(struct own_cost *cost)
+{
+	if (cost->programs_windows_ns == 0 || cost->programs_windows_ns >= cost->windows_ns)
+		return;
+	cost->run_count = scale(cost, cost->run_count);
+	cost->run_ns = scale(cost, cost->run_ns);
+	for (size_t i = 0; i < cost->program_count; i++) {
+		cost->programs[i].run_count = scale(cost, cost->programs[i].run_count);
+		cost->programs[i].run_ns = scale(cost, cost->programs[i].run_ns);
+	}
+	cost->programs_windows_ns = cost->windows_ns;
 }
 
 void own_cost_add(struct own_cost *cost, const struct record_view *record)
 {
+	bool has_programs = false;
 	int64_t count;
 
 	cost->record_count++;
@@ -102,5 +149,6 @@ void own_cost_add(struct own_cost *cost, const struct record_view *record)
 	for (int map = 0; map < _OWN_COST_MAP_MAX; map++)
 		add_fill(&cost->fills[map], record, (enum own_cost_map)map);
 	for (size_t i = 0; i < record->field_count; i++)
-		add_program_field(cost, &record->fields[i]);
+		has_programs |= add_program_field(cost, &record->fields[i]);
+	add_measured(cost, record, has_programs);
 }

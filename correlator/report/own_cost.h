@@ -45,9 +45,16 @@ struct own_cost {
 	int64_t run_count; /* of all programs */
 	int64_t run_ns;
 	bool has_programs; /* false: their cost is not measured */
+	int64_t windows_ns; /* of all windows in which it could be */
+	int64_t programs_windows_ns; /* of those in which it was, */
+	int64_t programs_measured_ns; /* and of these so much */
+	int64_t programs_samples; /* in so many stretches; 0 = all the time */
+	char programs_error[OWN_COST_NAME_BYTES]; /* why it could not be, escaped; "" = it could */
 };
 
 void own_cost_add(struct own_cost *cost, const struct record_view *record);
+/* After the last record: what programs used in windows in which they were measured, for all. */
+void own_cost_finish(struct own_cost *cost);
 
 /* "contexts", ... */
 const char *own_cost_map_name(enum own_cost_map map);

@@ -105,6 +105,7 @@ static int add_process(struct recording *recording, const struct record_view *re
 	copy_text(record, RECORD_FIELD(process, comm), process->info.comm);
 	copy_text(record, RECORD_FIELD(process, server), process->info.server);
 	copy_text(record, RECORD_FIELD(process, ruby_version), process->info.ruby_version);
+	copy_text(record, RECORD_FIELD(process, mode), process->info.mode);
 	return 0;
 }
 

@@ -58,6 +58,7 @@ struct recording_process_info {
 	char comm[RECORDING_TEXT_BYTES];
 	char server[RECORDING_TEXT_BYTES];
 	char ruby_version[RECORDING_TEXT_BYTES];
+	char mode[RECORDING_TEXT_BYTES]; /* the last one */
 	int64_t ppid; /* these are 0 when not known */
 	int64_t start_ns; /* wall clock */
 	int64_t end_ns; /* of a process that ended while it was observed */

@@ -3,12 +3,18 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <string.h>
+
+static const char *const default_keys[TOTALS_GROUPINGS_MAX] = { "request_id", "endpoint" };
 
 int totals_init(struct totals *totals, const char *const *by_names, size_t by_count)
 {
 	assert(by_count <= TOTALS_GROUPINGS_MAX);
-	*totals = (struct totals){ 0 };
+	*totals = (struct totals){ .follows_keys = !by_names };
+	if (!by_names)
+		by_names = default_keys;
 	recording_init(&totals->recording);
+	known_records_init(&totals->known);
 	request_set_init(&totals->inherited_requests);
 	for (size_t i = 0; i < by_count; i++) {
 		int r = grouping_init(&totals->groupings[i], by_names[i]);
@@ -27,6 +33,7 @@ void totals_deinit(struct totals *totals)
 	for (size_t i = 0; i < totals->grouping_count; i++)
 		grouping_deinit(&totals->groupings[i]);
 	recording_deinit(&totals->recording);
+	known_records_deinit(&totals->known);
 	request_set_deinit(&totals->inherited_requests);
 	*totals = (struct totals){ 0 };
 }
@@ -42,16 +49,22 @@ static bool has_flag(const struct record_view *record, const char *name)
 	return false;
 }
 
-/* A context is in force when any key has a value: time under none has request_id "" alone. */
+/* A context is in force when any key has a value, and when there is none: it has no such key. Time
+ * under no context has every key, and each is "". */
 static bool has_context(const struct record_view *record)
 {
+	bool has_key = false;
+
 	for (size_t i = 0; i < record->field_count; i++) {
 		const struct record_field *field = &record->fields[i];
 
-		if (recording_is_key_field(field) && field->text.size_bytes > 0)
+		if (!recording_is_key_field(field))
+			continue;
+		if (field->text.size_bytes > 0)
 			return true;
+		has_key = true;
 	}
-	return false;
+	return !has_key;
 }
 
 static int add_inherited(struct totals *totals, const struct record_view *record,
@@ -80,14 +93,30 @@ static bool add_attribution(struct totals *totals, const struct record_view *rec
 	return true;
 }
 
+/* Once, when a key is known, and before anything is grouped by one. 0, -ENOMEM. */
+static int choose_key(struct totals *totals)
+{
+	const struct recording *recording = &totals->recording;
+	const char *first = recording->keys[0];
+
+	if (!totals->follows_keys || recording->key_count == 0)
+		return 0;
+	totals->follows_keys = false;
+	if (recording_has_key(recording, totals->groupings[0].by))
+		return 0;
+	if (totals->grouping_count > 1 && strcmp(totals->groupings[1].by, first) == 0)
+		grouping_deinit(&totals->groupings[--totals->grouping_count]);
+	return grouping_rename(&totals->groupings[0], first);
+}
+
 static int add_cpu(struct totals *totals, const struct record_view *record)
 {
 	struct record_text comm = recording_comm(&totals->recording, record);
 	struct costs costs = costs_of_record(record);
 	bool is_attributed = add_attribution(totals, record, &costs);
-	int r = 0;
+	int r = choose_key(totals);
 
-	if (is_attributed && has_flag(record, "inherited"))
+	if (r == 0 && is_attributed && has_flag(record, "inherited"))
 		r = add_inherited(totals, record, &costs);
 	for (size_t i = 0; i < totals->grouping_count && r == 0; i++) {
 		struct grouping *grouping = &totals->groupings[i];
@@ -102,9 +131,15 @@ int totals_add(struct totals *totals, const struct record_view *record)
 {
 	int r = 0;
 
+	if (known_records_has(&totals->known, record)) {
+		totals->double_records++;
+		return 0;
+	}
 	/* First, because it may be refused. */
 	if (record->kind == RECORD_KIND_BALANCE)
 		r = books_add_balance(&totals->books, record);
+	if (r == 0)
+		r = known_records_add(&totals->known, record);
 	if (r == 0)
 		r = recording_add(&totals->recording, record);
 	if (r < 0)
@@ -126,6 +161,7 @@ int totals_add(struct totals *totals, const struct record_view *record)
 /* No record of unattributed time means 0 of it, but only in columns that others measured. */
 void totals_finish(struct totals *totals)
 {
+	own_cost_finish(&totals->own_cost);
 	if (totals->all.record_count == 0)
 		totals->all.missing = UINT32_MAX;
 	if (totals->unattributed.record_count == 0)
@@ -156,12 +192,19 @@ bool totals_machine_percent(const struct totals *totals, const struct costs *cos
 	return true;
 }
 
+static bool is_cpu_of(const struct costs *costs, int64_t cpu_ns)
+{
+	if (costs->record_count == 0)
+		return cpu_ns == 0;
+	return costs_has(costs, COST_CPU) && costs->sums[COST_CPU] == cpu_ns;
+}
+
 bool totals_match_books(const struct totals *totals)
 {
-	if (totals->books.balance_count == 0)
-		return true;
-	if (totals->all.record_count == 0)
-		return books_charged_ns(&totals->books) == 0;
-	return costs_has(&totals->all, COST_CPU) &&
-	       totals->all.sums[COST_CPU] == books_charged_ns(&totals->books);
+	const struct books *books = &totals->books;
+
+	return books->balance_count == 0 ||
+	       (is_cpu_of(&totals->all, books_charged_ns(books)) &&
+		is_cpu_of(&totals->unattributed, books->unattributed_ns) &&
+		is_cpu_of(&totals->overflow, books->overflow_ns));
 }

@@ -10,6 +10,7 @@
 #include "record/record_view.h"
 #include "report/books.h"
 #include "report/grouping.h"
+#include "report/known_records.h"
 #include "report/own_cost.h"
 #include "report/recording.h"
 
@@ -20,6 +21,8 @@ enum {
 struct totals {
 	struct grouping groupings[TOTALS_GROUPINGS_MAX];
 	size_t grouping_count;
+	bool follows_keys; /* the first grouping is by the recording's first key if it has no other
+			    */
 	struct costs unattributed; /* time under no context, or under one that could not be read */
 	struct costs overflow; /* time under contexts that could not be told apart */
 	struct costs inherited; /* the part of the groups that may be a leftover (record.h) */
@@ -28,15 +31,18 @@ struct totals {
 	struct books books;
 	struct own_cost own_cost;
 	struct recording recording;
+	struct known_records known;
+	uint64_t double_records; /* were known already: in nothing above */
 };
 
-/* by_names: what to group by, at most TOTALS_GROUPINGS_MAX. 0, -ENOMEM. */
+/* by_names: what to group by, at most TOTALS_GROUPINGS_MAX; NULL: as many of request_id, or else
+ * the first key of the recording, and endpoint. 0, -ENOMEM. */
 int totals_init(struct totals *totals, const char *const *by_names, size_t by_count);
 void totals_deinit(struct totals *totals);
 
 /*
- * Adds one record of any kind. 0; -ENOMEM; -E2BIG: too many distinct values (grouping.h);
- * -EBADMSG: a balance record that lacks a time. Does not log.
+ * Adds one record of any kind, unless it is known already. 0; -ENOMEM; -E2BIG: too many distinct
+ * values (grouping.h); -EBADMSG: a balance record that lacks a time. Does not log.
  */
 int totals_add(struct totals *totals, const struct record_view *record);
 
@@ -52,6 +58,7 @@ bool totals_cpu_percent(const struct totals *totals, const struct costs *costs,
 bool totals_machine_percent(const struct totals *totals, const struct costs *costs,
 			    double *ret_percent);
 
-/* False when the CPU of the cpu records differs from what the balance records say was charged;
- * true as well when there are no balance records to compare with. */
+/* False when the CPU of the cpu records, in all, in no context or in overflow, differs from what
+ * the balance records say was charged; true as well when there are no balance records to compare
+ * with. */
 bool totals_match_books(const struct totals *totals);

@@ -2,12 +2,12 @@
 #include "target/target.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <correlator/state_abi.h>
+
+#include "target/proc/process_access.h"
 
 /* Of glibc and musl: nothing happens there, it is for debuggers to stop at. */
 static const char LOADER_HOOK[] = "_dl_debug_state";
@@ -17,26 +17,46 @@ static void note_loader(struct target *target, const struct loaded_object *objec
 {
 	struct elf_symbol hook;
 
-	if (target->loader_fd < 0 && elf_image_find_defined(object->image, LOADER_HOOK, &hook) &&
-	    elf_image_file_offset(object->image, hook.value, &target->loader_offset) == 0)
-		target->loader_fd = fcntl(object->fd, F_DUPFD_CLOEXEC, 0);
+	if (target->loader || !elf_image_find_defined(object->image, LOADER_HOOK, &hook) ||
+	    elf_image_file_offset(object->image, hook.value, &target->loader_offset) < 0)
+		return;
+	target->loader = object_file_hold(object->file);
+}
+
+/*
+ * Threads of the main Ractor share native ones if the environment says so when Ruby starts,
+ * from 3.3 on: a number above 0 (thread_pthread.c, v3_3_0, ruby_mn_threads_params()).
+ */
+static bool shares_native_threads(const struct target *target)
+{
+	char number[16];
+
+	return strverscmp(target->ruby.version, "3.3") >= 0 &&
+	       process_read_variable(target->info.pid, "RUBY_MN_THREADS", number, sizeof(number)) ==
+		       0 &&
+	       atoi(number) > 0;
 }
 
 static int look_at_object(struct target *target, const struct memory_reader *reader)
 {
 	const struct loaded_object *object = &target->walk.object;
-	bool is_starting;
+	bool is_starting, was_ruby = target->ruby.is_ruby;
 	int r = ruby_target_note(&target->ruby, object, reader);
 
 	if (r < 0)
 		return r;
 	is_starting = r > 0;
+	if (target->ruby.is_ruby && !was_ruby)
+		target->shares_native_threads = shares_native_threads(target);
 	if (object->has_bias)
 		link_map_note(object->image, object->bias, &target->link_map);
 	note_loader(target, object);
 	r = publishers_note(&target->publishers, object);
 	if (r == 0 && target->keys.wants_otel)
 		r = publishers_note(&target->otel.publishers, object);
+	/* What was not found in it may be there all the same. */
+	if (r == 0 && object_file_is_late(object->file))
+		r = -ETIMEDOUT;
 	if (r == 0 && !is_starting)
 		r = object_walk_keep(&target->walk);
 	return r;
@@ -65,6 +85,8 @@ static int look_at_objects(struct target *target, struct memory_map *map)
 	bool has_dropped;
 	int r = object_walk_begin(walk, map);
 
+	if (r == 0)
+		r = process_access_check(target->info.pid, &walk->map);
 	if (r == 0) {
 		has_dropped = publishers_drop_unmapped(&target->publishers, &walk->map);
 		has_dropped |= publishers_drop_unmapped(&target->otel.publishers, &walk->map);
@@ -84,7 +106,7 @@ static int look_at_objects(struct target *target, struct memory_map *map)
 }
 
 int target_open(pid_t pid, struct memory_map *map, const struct target_keys *keys,
-		struct target **ret_target)
+		struct object_files *files, struct target **ret_target)
 {
 	_cleanup_(target_freep) struct target *target = calloc(1, sizeof(*target));
 	int r;
@@ -93,7 +115,7 @@ int target_open(pid_t pid, struct memory_map *map, const struct target_keys *key
 		return -ENOMEM;
 	target->keys = *keys;
 	target->walk.pid = pid;
-	target->loader_fd = -1;
+	target->walk.files = files;
 	target->publishers = (struct publishers){ .symbol = STATE_SYMBOL, .has_sites = true };
 	otel_target_init(&target->otel, keys->otel_names, keys->count);
 	for (size_t i = 0; i < keys->count; i++)
@@ -101,7 +123,8 @@ int target_open(pid_t pid, struct memory_map *map, const struct target_keys *key
 	r = process_read_info(pid, &target->info);
 	if (r == 0)
 		r = look_at_objects(target, map);
-	if (r < 0)
+	/* What does not come is missing, and all else of the process is observed. */
+	if (r < 0 && r != -ETIMEDOUT)
 		return r;
 	target->is_fresh = true;
 	*ret_target = TAKE_PTR(target);
@@ -116,8 +139,7 @@ void target_free(struct target *target)
 	otel_target_deinit(&target->otel);
 	publishers_deinit(&target->publishers);
 	object_walk_deinit(&target->walk);
-	if (target->loader_fd >= 0)
-		(void)close(target->loader_fd);
+	object_file_release(target->loader);
 	free(target);
 }
 
@@ -143,13 +165,13 @@ int target_refresh(struct target *target)
 	size_t were_publishing = target->publishers.count;
 	int r = target->is_fresh ? 0 : look_again(target);
 
-	if (r < 0)
+	if (r < 0 && r != -ETIMEDOUT)
 		return r;
 	target->is_fresh = false;
 	is_news = r > 0;
 	r = ruby_target_find_keys(&target->ruby, target->keys.ruby_names, target->keys.count,
 				  &reader);
-	if (r < 0)
+	if (r < 0 && r != -ETIMEDOUT)
 		return r;
 	return is_news || had_symbols != !!target->ruby.symbols ||
 	       was_publishing != !!target_publisher(target) ||
@@ -171,6 +193,12 @@ bool target_is_complete(const struct target *target)
 	return !target->keys.wants_otel || otel_target_is_complete(&target->otel);
 }
 
+bool target_mixes_threads(const struct target *target)
+{
+	return target->shares_native_threads && target_publisher(target) &&
+	       !target->publishers.follows_threads;
+}
+
 bool target_has_changed(const struct target *target)
 {
 	struct memory_reader reader = memory_reader_of_process(target->info.pid);
@@ -187,6 +215,11 @@ void target_config(const struct target *target, struct process_config *ret_confi
 	if (target->ruby.symbols && publisher) {
 		config.publisher_start = publisher->start;
 		config.publisher_end = publisher->end;
+		/* It is set from several objects. */
+		if (publishers_count_variables(&target->publishers) < target->publishers.count) {
+			config.publisher_start = 0;
+			config.publisher_end = UINT64_MAX;
+		}
 		config.tls = publisher->tls.location;
 		config.flags = PROCESS_READY;
 	}

@@ -36,9 +36,10 @@ struct target {
 	struct process_info info;
 	struct target_keys keys;
 	struct ruby_target ruby;
+	bool shares_native_threads; /* Ruby's threads do, among them (M:N) */
 	struct publishers publishers; /* of Ruby's contexts */
 	struct otel_target otel;
-	int loader_fd; /* of the dynamic loader; -1 = not found. Owned. */
+	struct object_file *loader; /* the dynamic loader; NULL = not found. Owned. */
 	uint64_t loader_offset; /* in it, of the function that it calls when it loads objects */
 	struct link_map_layout link_map;
 	struct object_walk walk;
@@ -47,12 +48,12 @@ struct target {
 
 /*
  * Walks process pid's objects; its keys are looked for by the first refresh. map: of the process,
- * read just before, taken over and emptied; NULL = it is read here. What is missing is not an
- * error. 0, -ESRCH (no such process), -EPERM/-EACCES (it may not be read), -ENOMEM, -EMFILE,
- * -errno.
+ * read just before, taken over and emptied; NULL = it is read here. files: what is known of the
+ * objects of others, which outlives the target; NULL = nothing. What is missing is not an error. 0,
+ * -ESRCH (no such process), -EPERM/-EACCES (it may not be read), -ENOMEM, -EMFILE, -errno.
  */
 int target_open(pid_t pid, struct memory_map *map, const struct target_keys *keys,
-		struct target **ret_target);
+		struct object_files *files, struct target **ret_target);
 void target_free(struct target *target);
 DEFINE_CLEANUP(struct target *, target_free);
 
@@ -67,6 +68,11 @@ int target_refresh(struct target *target);
 const struct publisher *target_publisher(const struct target *target);
 /* True if all contexts and keys that are wanted have been found. */
 bool target_is_complete(const struct target *target);
+/*
+ * Ruby threads share native ones, and nobody who publishes follows them when they change: what is
+ * published may be the context of another Ruby thread of the same native one.
+ */
+bool target_mixes_threads(const struct target *target);
 /* By one small read: OpenTelemetry's process context is another one by now, or gone. */
 bool target_has_changed(const struct target *target);
 

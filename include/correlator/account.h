@@ -179,6 +179,16 @@ static inline void account_settle_gap(struct thread_clock *clock, struct account
 }
 
 /*
+ * Not back: who reads the clock, and is cut into by an interrupt or a switch before it has the
+ * books, comes to what was written up later than that.
+ */
+static inline void account_move_mark(__u64 *mark_ns, __u64 now_ns)
+{
+	if (now_ns > *mark_ns)
+		*mark_ns = now_ns;
+}
+
+/*
  * A boundary of a running thread inside its stint: closes the open interval in the mode that
  * ends, by the clock. Returns the interval's length.
  */
@@ -194,7 +204,7 @@ static inline __u64 account_edge(struct thread_clock *clock, struct account_tota
 	}
 	account_add_on_cpu(totals, clock->mode, interval_ns);
 	clock->exec_ahead_ns += interval_ns;
-	clock->mark_ns = now_ns;
+	account_move_mark(&clock->mark_ns, now_ns);
 	clock->mode = next_mode;
 	return interval_ns;
 }
@@ -233,7 +243,7 @@ static inline void account_edges_pass(struct edge_times *edges, __u64 now_ns, __
 		edges->kernel_ns += interval_ns;
 	else
 		edges->user_ns += interval_ns;
-	edges->mark_ns = now_ns;
+	account_move_mark(&edges->mark_ns, now_ns);
 	edges->mode = next_mode;
 }
 
@@ -281,22 +291,6 @@ static inline __u64 account_switch_out(struct thread_clock *clock, struct accoun
 }
 
 /*
- * A running thread whose switch-in was not reported: it has run for ran_ns by the scheduler's own
- * figures, and was off the CPU before that.
- */
-static inline void account_enter_unseen(struct thread_clock *clock, __u64 now_ns, __u64 ran_ns)
-{
-	__u64 open_ns = account_growth(now_ns, clock->mark_ns);
-
-	if (ran_ns > open_ns)
-		ran_ns = open_ns;
-	clock->gap_ns += open_ns - ran_ns;
-	clock->mark_ns += open_ns - ran_ns;
-	clock->stolen_mark_ns = ~0ULL;
-	clock->is_off_cpu = 0;
-}
-
-/*
  * A thread about to get a CPU whose switch-out was not reported: what it ran until then is in
  * exec_ns, the rest of the open interval it was off the CPU.
  */
@@ -331,6 +325,31 @@ static inline void account_switch_in(struct thread_clock *clock, struct account_
 }
 
 /*
+ * A running thread whose switch-in was not reported: as account_switch_in(), ran_ns ago by the
+ * scheduler's own figures, which do not reach back behind what was written up already.
+ */
+static inline void account_enter_unseen(struct thread_clock *clock, struct account_totals *totals,
+					__u64 now_ns, __u64 ran_ns, __u64 stolen_ns, __u32 cpu)
+{
+	__u64 open_ns = account_growth(now_ns, clock->mark_ns);
+
+	if (ran_ns > open_ns)
+		ran_ns = open_ns;
+	account_switch_in(clock, totals, clock->mark_ns + open_ns - ran_ns, stolen_ns, cpu);
+}
+
+/*
+ * What had been stolen from a CPU when a thread that runs there got it, by its exec runtime: before
+ * that and now, and the run queue's task clock when it was brought up to now. arrived_ns: by the
+ * run queue's clock, which is ahead of its task clock by what was stolen.
+ */
+static inline __u64 account_stolen_at_arrival(__u64 arrived_ns, __u64 exec_before_ns, __u64 exec_ns,
+					      __u64 exec_start_ns)
+{
+	return account_growth(arrived_ns + account_growth(exec_ns, exec_before_ns), exec_start_ns);
+}
+
+/*
  * Charges an off-CPU gap that is still open, at a flush. is_runnable: the thread waits for a CPU
  * now. One that slept and was woken waits in part, which run_delay will only show when it runs:
  * its gap is left open. Returns the time charged.
@@ -356,11 +375,22 @@ static inline __u64 account_collect(struct thread_clock *clock, struct account_t
 	return open_ns;
 }
 
-/* A stretch off the CPU that a program was cut by: moves it out of the open interval. */
-static inline void account_exclude(struct thread_clock *clock, __u64 missed_ns)
+/*
+ * The exec runtime that the balance is to have, which had published_ns of it. That of a thread that
+ * ran was brought up to now by the clock: theft that is told later makes the kernel's own figure,
+ * exec_ns, less than that. Then it goes back by what the accounts gave up; what they could not is
+ * still charged, and the next stint makes good for both.
+ */
+static inline __u64 account_exec_figure(const struct thread_clock *clock, __u64 published_ns,
+					__u64 exec_ns)
 {
-	clock->mark_ns += missed_ns;
-	clock->gap_ns += missed_ns;
+	__u64 charged_ns = clock->exec_mark_ns + clock->exec_ahead_ns;
+
+	if (exec_ns >= published_ns)
+		return exec_ns;
+	if (exec_ns < charged_ns)
+		exec_ns = charged_ns;
+	return exec_ns < published_ns ? exec_ns : published_ns;
 }
 
 static inline void account_fold(struct account_totals *into, const struct account_totals *from)

@@ -53,8 +53,9 @@ _Static_assert(sizeof(struct epoch_books) == 104, "layout");
 struct process_books {
 	struct epoch_books epochs[2];
 	__u64 losses[_COUNTER_MAX]; /* by enum counter */
+	__u64 load_told_ns; /* when userspace was last told that its loader is at work */
 	__u32 live_threads;
 	__u32 reserved;
 };
 
-_Static_assert(sizeof(struct process_books) == 2 * 104 + 8 * _COUNTER_MAX + 8, "layout");
+_Static_assert(sizeof(struct process_books) == 2 * 104 + 8 * _COUNTER_MAX + 16, "layout");

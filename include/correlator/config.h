@@ -38,6 +38,7 @@ enum string_layout {
 enum process_config_flags {
 	PROCESS_READY = 1 << 0, /* tls is valid: contexts can be read */
 	PROCESS_HAS_OTEL = 1 << 1, /* it has an otel_config, too */
+	PROCESS_IS_LEAN = 1 << 2, /* no probe is relied on: every boundary reads the context */
 };
 
 /* Value of the map `processes`, by tgid. A forked child starts with its parent's. */
@@ -53,10 +54,13 @@ struct process_config {
 	__u64 publisher_end;
 	__u64 symbol_count_address; /* of Ruby's u32 while a key has no ID; 0 = none is missing */
 	__u32 symbol_count; /* what it was when they were looked for */
-	__u32 reserved;
+	/* Set by session_set_process() and session_set_lean(): */
+	__u32 generation; /* no other configuration of the session has this number; 0 = none */
+	__u32 reading; /* its generation when it last changed what is read, and where */
+	__u32 family; /* whose share of the maps' room it takes (share.h) */
 };
 
-_Static_assert(sizeof(struct process_config) == 32 + 8 * KEYS_MAX + 48, "layout");
+_Static_assert(sizeof(struct process_config) == 32 + 8 * KEYS_MAX + 56, "layout");
 
 /*
  * Value of the map `otel_processes`, by tgid: where OpenTelemetry's thread context is, and which of
@@ -75,15 +79,30 @@ struct otel_config {
 _Static_assert(sizeof(struct otel_config) == 32 + 8 + OTEL_INDEXES, "layout");
 
 /* Constants of a session, set before load: the verifier removes what they switch off. */
+/* Which processes that are not observed are told of. */
+enum strangers {
+	STRANGERS_NONE = 0,
+	STRANGERS_ANY = 1,
+	STRANGERS_BY_NAME = 2, /* and their renames */
+};
+
 struct session_config {
 	__u32 follow_forks; /* 1: forked children are observed */
 	__u32 has_steal_time;
 	__u32 watches_otel; /* 1: a key of OpenTelemetry is wanted */
 	__u32 contexts_max; /* room of the maps */
 	__u32 accounts_max;
+	__u32 is_lean; /* 1: every process is, there are no uprobes */
+	__u32 tells_strangers; /* enum strangers */
 	__u32 reserved;
 	/* Of KVM's per-CPU steal_time from the per-CPU runqueues, both by the kernel's own BTF. */
 	__s64 steal_time_offset;
+};
+
+/* Marks of instructions in whose place userspace puts a call of a function of the kernel's. */
+enum marked_call {
+	CALL_PREEMPT_DISABLE = 0x43a1100d,
+	CALL_PREEMPT_ENABLE = 0x43a1100e,
 };
 
 /* What one run of the task iterator is for. */
@@ -91,4 +110,5 @@ enum collect_phase {
 	COLLECT_PHASE_REGISTER = 0, /* give each thread of a known process its storage */
 	COLLECT_PHASE_FLUSH = 1, /* write up threads that are off the CPU */
 	COLLECT_PHASE_OTEL = 2, /* make room for OpenTelemetry's contexts */
+	COLLECT_PHASE_FLUSH_LATE = 3, /* the same as FLUSH, for the last time: count who is late */
 };

@@ -20,6 +20,8 @@
 	X(STATE_MALFORMED, "states_malformed",                                                    \
 	  "state tables that break the ABI (size, capacity, alignment)")                          \
 	X(VALUE_UNREADABLE, "values_unreadable", "values whose object or text faulted")           \
+	X(VALUE_LATE, "values_late",                                                              \
+	  "contexts not read at a switch: the family's long values had taken too long")           \
 	X(CHANGE_UNSEEN, "changes_unseen", "context changes that no probe saw")                   \
 	X(CONTEXT_INHERITED, "contexts_inherited",                                                \
 	  "contexts found on a thread that had passed no probe yet: flagged inherited")           \
@@ -30,13 +32,15 @@
 	X(OTEL_KEY_UNKNOWN, "otel_keys_unknown",                                                  \
 	  "OpenTelemetry records with an attribute that the key map did not name yet")            \
 	X(CONTEXTS_FULL, "contexts_full",                                                         \
-	  "contexts not recorded: the map was full, or the process's share; in overflow")         \
+	  "contexts not recorded: the map was full, or the family's share; in overflow")          \
 	X(CONTEXT_LOST, "contexts_lost",                                                          \
 	  "accounts of a context whose values were gone: unattributed, flagged unknown")          \
 	X(ACCOUNTS_FULL, "accounts_full",                                                         \
-	  "charges with no account: the map was full, or the process's share; in overflow")       \
+	  "charges with no account: the map was full, or the family's share; in overflow")        \
 	X(PROCESSES_FULL, "processes_full", "forked processes with no room in the process table") \
-	X(EVENTS_LOST, "events_lost", "events that found the ring full")
+	X(EVENTS_LOST, "events_lost", "events that found the ring full")                          \
+	X(THREAD_LATE, "threads_late",                                                            \
+	  "threads whose books were held when the window ended: its time is in the next one")
 
 enum counter {
 #define COUNTER_ENUM(name, field, text) COUNTER_##name,

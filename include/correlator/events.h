@@ -16,6 +16,9 @@ enum event_kind {
 	EVENT_KIND_LOAD = 4, /* its dynamic loader is about to (un)load objects, or just did */
 	EVENT_KIND_ASK = 5, /* a probe was hit whose context cannot be read: see context_ask() */
 	EVENT_KIND_OTEL_KEYS = 6, /* an attribute's index is not in the key map as last read */
+	/* An unobserved process ran another program; or one that is watched was forked, loads
+	 * objects. tgid and ktime_ns alone are set. */
+	EVENT_KIND_STRANGER = 7,
 	_EVENT_KIND_MAX,
 };
 

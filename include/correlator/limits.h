@@ -21,4 +21,14 @@ enum correlator_limits {
 	ACCOUNTS_MAX = 32768,
 	PROCESSES_MAX = 4096,
 	EVENT_RING_BYTES = 256 * 1024,
+	/*
+	 * Files with uprobes at a time, each some 2 KiB of the kernel's memory and a file
+	 * descriptor (before 6.6, two for each place): a publisher and a dynamic loader of its own
+	 * for each process. The kernel itself has no bound.
+	 */
+	UPROBED_FILES_MAX = 2 * PROCESSES_MAX,
+	/* Of what is told of processes that are not observed: 2,000 execs within the pause. */
+	STRANGERS_RING_BYTES = 128 * 1024,
+	/* They wake userspace up no more often than that. */
+	STRANGERS_PAUSE_NS = 50 * 1000 * 1000,
 };

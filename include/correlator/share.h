@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How processes share the room of a map, so that one that takes all it can get leaves some for the
- * others: each may hold up to SHARE_FACTOR times as much as is still free. Alone it gets three
- * quarters of the room; n that are greedy leave 1 / (1 + 3 n) of it. Pure but for the atomic
- * additions; the kernel programs add, userspace subtracts what it takes out.
+ * How families of processes share the room of a map, so that one that takes all it can get leaves
+ * some for the others: each may hold up to SHARE_FACTOR times as much as is still free. Alone it
+ * gets three quarters of the room; n that are greedy leave 1 / (1 + 3 n) of it. A family is a
+ * process that userspace observes and all that it forks: who forks gets no more. Pure but for the
+ * atomic additions; the kernel programs add, userspace subtracts what it takes out.
  * Source: Choudhury, Hahne, "Dynamic Queue Length Thresholds" (1998).
  */
 #pragma once
@@ -12,7 +13,7 @@
 
 enum {
 	SHARE_FACTOR = 3,
-	/* Processes whose pids are the same modulo this share one share. */
+	/* Families, each numbered below this; 0 is of those that have no number yet. */
 	SHARE_SLOTS = 1024,
 };
 
@@ -24,22 +25,35 @@ struct share_table {
 _Static_assert(sizeof(struct share_table) == 4 + 4 * SHARE_SLOTS, "layout");
 
 /* room: entries of the map. What several threads add at a time may go beyond it by as many. */
-static inline int share_has_room(const struct share_table *table, __u32 tgid, __u32 room)
+static inline int share_has_room(const struct share_table *table, __u32 family, __u32 room)
 {
 	__u32 used = table->used;
 
 	return used < room &&
-	       table->used_by[tgid % SHARE_SLOTS] < (__u64)SHARE_FACTOR * (room - used);
+	       table->used_by[family % SHARE_SLOTS] < (__u64)SHARE_FACTOR * (room - used);
 }
 
-static inline void share_add(struct share_table *table, __u32 tgid)
+static inline void share_add(struct share_table *table, __u32 family)
 {
 	__sync_fetch_and_add(&table->used, 1);
-	__sync_fetch_and_add(&table->used_by[tgid % SHARE_SLOTS], 1);
+	__sync_fetch_and_add(&table->used_by[family % SHARE_SLOTS], 1);
 }
 
-static inline void share_remove(struct share_table *table, __u32 tgid)
+static inline void share_remove(struct share_table *table, __u32 family)
 {
 	__sync_fetch_and_sub(&table->used, 1);
-	__sync_fetch_and_sub(&table->used_by[tgid % SHARE_SLOTS], 1);
+	__sync_fetch_and_sub(&table->used_by[family % SHARE_SLOTS], 1);
+}
+
+/*
+ * A number for a new family: one that holds nothing; if all hold something, that which holds least.
+ */
+static inline __u32 share_find_family(const struct share_table *table)
+{
+	__u32 family = 1;
+
+	for (__u32 i = 1; i < SHARE_SLOTS && table->used_by[family]; i++)
+		if (table->used_by[i] < table->used_by[family])
+			family = i;
+	return family;
 }

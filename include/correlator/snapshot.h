@@ -59,7 +59,7 @@ _Static_assert(sizeof(struct value_snapshot) == 16 + VALUE_BYTES_MAX, "layout");
 _Static_assert(__builtin_offsetof(struct value_snapshot, bytes) == 16, "layout");
 
 struct context_snapshot {
-	__u32 tgid;
+	__u32 family; /* whose share of the room it takes (share.h) */
 	__u32 key_count; /* values in use, in the order of the configured keys */
 	struct value_snapshot values[KEYS_MAX];
 };

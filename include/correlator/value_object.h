@@ -67,6 +67,23 @@ static inline int value_is_at_home(const __u64 *words)
 	return type != RUBY_TYPE_NONE && type != RUBY_TYPE_MOVED;
 }
 
+/*
+ * Of the encodings whose bytes are shown alike, as UTF-8 where they are, one: equal text is one
+ * context. encindex.h, unchanged from v2_7_0 to v4_0_1.
+ */
+static inline __u32 value_encoding(__u32 encoding)
+{
+	enum {
+		BINARY = 0,
+		US_ASCII = 2,
+		UTF8_MAC = 9
+	};
+
+	if (encoding == BINARY || encoding == US_ASCII || encoding == UTF8_MAC)
+		return VALUE_ENCODING_UTF_8;
+	return encoding;
+}
+
 static inline void value_locate_string(const __u64 *words, __u64 address, __u32 layout,
 				       struct value_location *ret_location)
 {
@@ -89,7 +106,7 @@ static inline void value_locate_string(const __u64 *words, __u64 address, __u32 
 	ret_location->address = text;
 	ret_location->length_bytes = length;
 	ret_location->raw = length;
-	ret_location->encoding = (flags >> 22) & 0x7f;
+	ret_location->encoding = value_encoding((flags >> 22) & 0x7f);
 	ret_location->kind = VALUE_KIND_STRING;
 	/* No string is that long: garbage. */
 	if (length >> TEXT_MAX_SHIFT) {

@@ -8,7 +8,9 @@
 #include <linux/types.h>
 
 #include <correlator/account.h>
+#include <correlator/clock_offset.h>
 #include <correlator/context_hash.h>
+#include <correlator/missed_switches.h>
 #include <correlator/table_probe.h>
 
 enum {
@@ -21,9 +23,11 @@ enum replay_operation {
 	REPLAY_SWITCH_IN = 2,
 	REPLAY_SETTLE = 3,
 	REPLAY_COLLECT = 4,
-	REPLAY_EXCLUDE = 5,
+	REPLAY_MISSED = 5,
 	REPLAY_STOLEN = 6,
 	REPLAY_EDGES = 7,
+	REPLAY_ENTER_UNSEEN = 8,
+	REPLAY_CLOCK = 9,
 	_REPLAY_MAX,
 };
 
@@ -49,6 +53,8 @@ struct replay {
 	struct thread_clock clock;
 	struct account_totals totals;
 	struct account_totals folded;
+	struct clock_offset offset;
+	struct missed_switches missed;
 	__u64 hash;
 	__s32 header_is_sane;
 	__s32 slot;
@@ -56,7 +62,9 @@ struct replay {
 
 static inline void replay_step_apply(struct replay *replay, const struct replay_step *step)
 {
+	struct missed_switch *missed;
 	struct edge_times edges;
+	__u32 first;
 
 	switch (step->operation) {
 	case REPLAY_EDGE:
@@ -76,14 +84,38 @@ static inline void replay_step_apply(struct replay *replay, const struct replay_
 	case REPLAY_COLLECT:
 		account_collect(&replay->clock, &replay->totals, step->now_ns, step->argument & 1);
 		break;
-	case REPLAY_EXCLUDE:
-		account_exclude(&replay->clock, step->argument);
+	case REPLAY_MISSED:
+		missed = missed_switches_next(&replay->missed);
+		if (missed) {
+			missed->figures = step->figures;
+			missed->at_ns = step->now_ns;
+			missed->stolen_ns = step->stolen_ns;
+			missed->is_out = step->argument & 1;
+			missed->off_reason = step->argument % 3;
+			missed->cpu = step->argument & 7;
+			missed_switches_note(&replay->missed);
+		}
+		if (missed_switches_read(&replay->missed, &first) > 1)
+			missed_switch_apply(missed_switches_at(&replay->missed, first),
+					    &replay->clock, &replay->totals);
+		if (step->argument & 16)
+			missed_switches_settled(&replay->missed, first + 1);
 		break;
 	case REPLAY_EDGES:
 		account_edges_open(&edges, &replay->clock);
 		account_edges_pass(&edges, step->now_ns, step->argument & 1);
 		account_edges_pass(&edges, step->now_ns + step->argument, ~step->argument & 1);
 		account_edges_fold(&edges, &replay->clock, &replay->totals);
+		break;
+	case REPLAY_ENTER_UNSEEN:
+		account_enter_unseen(
+			&replay->clock, &replay->totals, step->now_ns, step->figures.run_delay_ns,
+			account_stolen_at_arrival(step->now_ns, replay->clock.exec_mark_ns,
+						  step->figures.exec_ns, step->stolen_ns),
+			step->argument);
+		break;
+	case REPLAY_CLOCK:
+		clock_offset_take(&replay->offset, step->figures.exec_ns, step->now_ns);
 		break;
 	case REPLAY_STOLEN:
 		account_settle_stolen(&replay->clock, &replay->totals, step->stolen_ns);

@@ -20,6 +20,7 @@
 #include "correlator.skel.h"
 #include "kernel_test.h"
 #include "probe/features.h"
+#include "probe/load.h"
 
 static int find_ceiling(const char *name, unsigned int *ret_ceiling)
 {
@@ -43,6 +44,9 @@ static void check_programs(struct correlator_bpf *skeleton, const char *suffix)
 
 	assert_non_null(skeleton);
 	(void)bpf_program__set_autoload(skeleton->progs.read_sleepers, features_can_read_tasks());
+	(void)bpf_program__set_autoload(skeleton->progs.collect_tasks, true);
+	(void)bpf_program__set_autoload(skeleton->progs.collect_tasks_undisturbed,
+					load_calls(skeleton->progs.collect_tasks_undisturbed));
 	assert_int_equal(correlator_bpf__load(skeleton), 0);
 	printf("%-24s %12s %12s %10s\n", "program", "verified", "ceiling", "jited B");
 	bpf_object__for_each_program(program, skeleton->obj) {
@@ -51,6 +55,8 @@ static void check_programs(struct correlator_bpf *skeleton, const char *suffix)
 		unsigned int ceiling = 0;
 		char name[64];
 
+		if (!bpf_program__autoload(program))
+			continue;
 		(void)snprintf(name, sizeof(name), "%s%s", bpf_program__name(program), suffix);
 		assert_int_equal(bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size), 0);
 		if (!find_ceiling(name, &ceiling))
@@ -77,6 +83,7 @@ static void and_with_opentelemetry_to_a_higher_one(void **state)
 	(void)state;
 	assert_non_null(skeleton);
 	((struct session_config *)&skeleton->rodata->session)->watches_otel = 1;
+	((struct session_config *)&skeleton->rodata->session)->tells_strangers = STRANGERS_BY_NAME;
 	check_programs(skeleton, "+otel");
 }
 

@@ -20,6 +20,8 @@ from harness import Recording, Workload  # noqa: E402
 
 KILLS = 100
 SPREAD_SECONDS = 0.3
+# More than a slow machine can fill: then the oldest would be dropped, as it should.
+SPOOL_MAX = "64G"
 # So that a segment of 512 KiB is sealed every tenth of a second.
 COMMOTION = ("n = 0; Thread.new { loop { Correlator.with(request_id: (n += 1).to_s) "
              "{ 200.times { |i| i.hash } } } }; nil")
@@ -73,7 +75,7 @@ class KillTest(harness.LiveTest):
             self.acks.set() if kill % 2 else self.acks.clear()
             path = self.folder / f"{kill}.msgpack"
             with Recording(path, "-p", workload.pid, "-i", "10ms", "--forward", self.collector.url,
-                           "--spool", self.spool) as recording:
+                           "--spool", self.spool, "--spool-max", SPOOL_MAX) as recording:
                 time.sleep(SPREAD_SECONDS * kill / KILLS)
                 sealed_before = self.spooled("*.chunk")
                 recording.process.kill()

@@ -69,6 +69,7 @@ static uint64_t resolve(struct thread_state *thread, const struct process_config
 			uint64_t pointer, int leftover)
 {
 	memset(thread, leftover, sizeof(*thread));
+	thread->is_at_switch = 0;
 	thread->config = *config;
 	thread->tgid = 1;
 	thread->state_pointer = pointer;

@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 	if (elf_image_open_memory(elf, elf_bytes, &image) < 0)
 		return 0;
 	if (tls_symbol_resolve(image, load_bias, &reader, "ruby_profiler_state",
-			       options & OPTION_MUSL, &symbol) == 0) {
+			       options & OPTION_MUSL, false, &symbol) == 0) {
 		require_bounded(&symbol.location);
 		FUZZ_REQUIRE(symbol.relocation);
 	}

@@ -4,6 +4,8 @@
 None may be charged to a request as if it were sure: the time is flagged `inherited`, or `unknown`
 and nobody's, or the change is counted as one that no probe saw; the sums hold in any case.
 """
+import platform
+
 import law
 from law import harness, records
 
@@ -86,6 +88,14 @@ class StaleTest(law.LawTest):
                 mine, sums = self.burn(address)
                 self.assert_nobodys(mine)
                 self.assertGreater(sums["states_malformed"] + sums["states_unreadable"], 0)
+
+    def test_a_tag_in_a_pointer_is_no_part_of_its_address_on_arm64(self):
+        mine, _ = self.burn(f'(Forged.copy_of("{VICTIM}") | 0xb4 << 56)')
+        if platform.machine() != "aarch64":
+            self.assert_nobodys(mine)
+            return
+        victims = [record for record in mine if record.get("request_id") == VICTIM]
+        self.assertGreaterEqual(law.cpu_ns(victims), BURN_NS, mine)
 
     def test_a_value_that_points_nowhere_is_no_request_and_counted(self):
         """The pair is in one of two slots: the third or the fifth word is its value."""

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """`record -- COMMAND`: a program observed from its first instruction on."""
+import fcntl
 import json
+import os
+import pty
+import signal
 import subprocess
+import termios
 
 import harness
 import records
-from harness import Recording
+from harness import Recording, Workload, run_correlator
 
 # From the gem's loading to the first reading: some milliseconds, more where all CPUs are busy.
 PICKUP_NS = 200_000_000
@@ -56,6 +61,112 @@ class CommandTest(harness.LiveTest):
             self.assertEqual(harness.EXIT_OK, recording.wait())
         self.assertEqual("meta", entries[0][1]["kind"])
         self.assertIn("spoken\n", recording.lines)
+
+    def test_one_that_never_publishes_is_said_and_is_no_failure(self):
+        with Recording(self.output, "--", "true") as recording:
+            self.assert_ended_well(recording, recording.wait())
+        self.assertIn("warning: no context was published", recording.messages)
+
+
+class StatusTest(harness.LiveTest):
+    """It ends as its command does."""
+
+    def check(self, code, *arguments, says=""):
+        result = run_correlator("record", "-o", self.output, "--force", *arguments)
+        self.assertEqual(code, result.returncode, result.stderr)
+        self.assertIn(says, result.stderr)
+
+    def test_of_a_command_that_ended_by_itself_or_by_a_signal(self):
+        self.check(7, "--", "sh", "-c", "exit 7")
+        self.check(128 + signal.SIGKILL, "--", "sh", "-c", "kill -KILL $$")
+
+    def test_of_one_that_cannot_be_run(self):
+        self.check(127, "--", "/no/such/command", says="cannot run /no/such/command: No such file")
+        plain = self.folder / "plain"
+        plain.write_text("not a program")
+        self.check(126, "--", plain, says=f"cannot run {plain}: Permission denied")
+
+    def test_what_fails_of_ours_comes_before_it(self):
+        self.check(harness.EXIT_FAILURE, "-o", "/dev/full", "--", "sh", "-c", "exit 7")
+
+    def test_a_duration_ends_the_recording_and_not_the_command(self):
+        with Recording(self.output, "-d", "100ms", "--", "sh", "-c", "read line; exit 7",
+                       stdin=subprocess.PIPE) as recording:
+            self.assertEqual(harness.EXIT_OK, recording.process.wait(harness.DEADLINE_SECONDS))
+            recording.await_message("goes on")
+
+    def test_beside_a_process_the_command_says_for_how_long(self):
+        with Workload("sequential.rb", 12) as workload:
+            self.check(harness.EXIT_OK, "-p", workload.pid, "-i", "600s", "--", "true")
+            self.check(3, "-p", workload.pid, "-i", "600s", "--", "sh", "-c", "exit 3")
+            self.assertIsNone(workload.process.poll())
+
+    def test_a_number_is_no_command(self):
+        self.check(harness.EXIT_USAGE, os.getpid(), says=f"-p {os.getpid()}")
+
+
+# Says what it gets, and ends by a byte on its standard input: with 5.
+LISTENER = """
+for name in HUP INT TERM; do trap "echo $name" $name; done
+echo up
+until read -r line; do :; done
+exit 5
+"""
+
+
+class SignalTest(harness.LiveTest):
+    def start(self, **options):
+        recording = self.enter(Recording(
+            self.output, "-i", "600s", "--", "bash", "-c", LISTENER, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, **options))
+        self.assertEqual("up\n", recording.process.stdout.readline())
+        return recording
+
+    def finish(self, recording):
+        """What the command still said."""
+        recording.process.stdin.write("\n")
+        recording.process.stdin.flush()
+        said = recording.process.stdout.read()
+        self.assertEqual(5, recording.wait(), recording.messages)
+        self.assertEqual("exit", recording.records()[-1]["event"])
+        return said
+
+    def test_each_is_passed_on_once_and_the_recording_lasts_as_long_as_the_command(self):
+        for number in signal.SIGTERM, signal.SIGINT, signal.SIGHUP:
+            with self.subTest(number):
+                self.output.unlink(missing_ok=True)
+                recording = self.start()
+                recording.process.send_signal(number)
+                self.assertEqual(f"{number.name[3:]}\n", recording.process.stdout.readline())
+                self.assertEqual("", self.finish(recording))
+
+    def test_the_second_one_ends_the_recording_at_once(self):
+        recording = self.start()
+        recording.process.send_signal(signal.SIGTERM)
+        self.assertEqual("TERM\n", recording.process.stdout.readline())
+        recording.await_message("another signal ends it")
+        self.assertEqual(harness.EXIT_OK, recording.stop(signal.SIGINT), recording.messages)
+        self.assertIn("goes on", recording.messages)
+        self.assertEqual("", self.finish_alone(recording))
+
+    def finish_alone(self, recording):
+        recording.process.stdin.write("\n")
+        recording.process.stdin.flush()
+        return recording.process.stdout.read()
+
+    def test_ctrl_c_reaches_the_command_by_the_terminal_alone(self):
+        ours, theirs = pty.openpty()
+        self.addCleanup(os.close, ours)
+        self.addCleanup(os.close, theirs)
+
+        def take_terminal():
+            os.setsid()
+            fcntl.ioctl(theirs, termios.TIOCSCTTY, 0)
+
+        recording = self.start(preexec_fn=take_terminal)
+        os.write(ours, b"\x03")
+        recording.await_message("another signal ends it")
+        self.assertEqual("INT\n", self.finish(recording))
 
 
 if __name__ == "__main__":

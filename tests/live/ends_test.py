@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How recordings end, and what they leave: complete files, right sums, nothing in the kernel."""
+import contextlib
 import json
 import pathlib
 import re
@@ -19,7 +20,10 @@ def kernel_objects(pid):
     """{("prog"|"link"|"map", id)} that a process holds open."""
     held = set()
     for descriptor in pathlib.Path(f"/proc/{pid}/fdinfo").iterdir():
-        held.update(re.findall(r"^(prog|link|map)_id:\s*(\d+)$", descriptor.read_text(), re.M))
+        # A recording opens and closes files all the time.
+        with contextlib.suppress(FileNotFoundError):
+            held.update(re.findall(r"^(prog|link|map)_id:\s*(\d+)$", descriptor.read_text(),
+                                   re.M))
     return {(kind, int(number)) for kind, number in held}
 
 
@@ -32,6 +36,31 @@ def objects_of_machine():
 def awaited_events(records_, pid, event):
     return [record for record in records.of_kind(records_, "process")
             if record["pid"] == pid and record["event"] == event]
+
+
+class MessagesTest(harness.LiveTest):
+    """What it says of itself, and of whom it observes."""
+
+    def messages(self, *options):
+        workloads = [self.enter(Workload("sequential.rb")) for _ in range(2)]
+        self.pids = sorted(workload.pid for workload in workloads)
+        result = run_correlator("record", *(word for pid in self.pids for word in ("-p", pid)),
+                                "-d", "50ms", "-o", self.output, "--force", *options)
+        self.assertEqual(harness.EXIT_OK, result.returncode, result.stderr)
+        return result.stderr
+
+    def test_whom_it_observes_by_name(self):
+        said = self.messages()
+        self.assertIn(f"observing 2 processes: {self.pids[0]} (ruby), {self.pids[1]} (ruby), "
+                      "writing to ", said)
+        self.assertEqual(2, said.count("\n"), said)
+
+    def test_what_a_library_says_is_for_who_asks_twice(self):
+        more = self.messages("-v")
+        self.assertIn("debug: a system call's way", more)
+        self.assertNotIn("libbpf", more)
+        self.assertLess(more.count("\n"), 30)
+        self.assertRegex(self.messages("-vv"), "trace: libbpf: ")
 
 
 class OrderlyEndTest(harness.LiveTest):

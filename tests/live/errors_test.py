@@ -129,7 +129,7 @@ class OutputTest(harness.LiveTest):
 
     def test_a_command_that_cannot_be_run_is_named(self):
         result = run_correlator("record", "-o", self.output, "--", "/no/such/command")
-        self.assertEqual(harness.EXIT_FAILURE, result.returncode, result.stderr)
+        self.assertEqual(127, result.returncode, result.stderr)
         self.assertIn("/no/such/command", result.stderr)
 
 

@@ -60,6 +60,8 @@ class ForwardTest(harness.LiveTest):
         with Collector(take_all) as peer:
             recording, code, truth, growth_ns = self.run_requests(StreamOnly, "--forward", peer.url)
         self.assert_ended_well(recording, code)
+        self.assertRegex(recording.messages, r"delivered [1-9]\d* records, ")
+        self.assertRegex(recording.messages, r"correlator: made \d+ records of [\d.]+ s CPU, ")
         self.assertFalse(self.output.exists())
         self.check_books(self.received(peer), truth, growth_ns)
 
@@ -89,6 +91,8 @@ class ForwardTest(harness.LiveTest):
         recording, code, *_ = self.run_requests(StreamOnly, "--forward", NOBODY_LISTENS)
         self.assertEqual(harness.EXIT_FAILURE, code, recording.messages)
         self.assertIn("records were not delivered", recording.messages)
+        self.assertIn("delivered 0 records, ", recording.messages)
+        self.assertNotIn("wrote", recording.messages)
 
     def test_a_spool_is_sent_later(self):
         spool = self.folder / "spool"
@@ -122,7 +126,10 @@ class ForwardTest(harness.LiveTest):
                 for _ in range(2):
                     workload.evaluate(f"{count}.times {{ |i| Correlator.with(request_id: i.to_s) "
                                       "{ i.hash } }.to_s")
+                recording.await_message(
+                    rf"warning: records for {NOBODY_LISTENS} are lost \(spool full\): \d+ so far")
                 recording.stop()
+        self.assertRegex(recording.messages, rf"wrote \d+ records of [\d.]+ s CPU to {self.output},")
         self.assertEqual([], records.of_kind(recording.records(), "gap"))
         with Collector(take_all) as peer:
             run_correlator("forward", spool, "--to", peer.url)

@@ -2,22 +2,10 @@
 """Other libcs, other ways to link: fixtures/fake_ruby.c, which runs where no Ruby here does."""
 import records
 import harness
-from harness import Recording, Workload, run_correlator
+from harness import FAKES, FakeRuby, Recording, run_correlator
 
-FAKES = harness.BUILD / "fakes"
 REQUESTS = 5
 LOADED = "publishes contexts by .*: read from"
-
-
-class FakeRuby(Workload):
-    def command(self, script, *arguments):
-        return [FAKES / script]
-
-    def obey(self, line):
-        self.say(line)
-        answer = self.process.stdout.readline()
-        if answer != "done\n":
-            raise RuntimeError(f"{line}: {answer}")
 
 
 class LibcTest(harness.LiveTest):

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """--metrics: what a scraper reads is what the records say, in a form that others' parsers take."""
 import http.client
-import shutil
 import socket
 import subprocess
 
@@ -13,6 +12,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse_classic
 
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+PROMTOOL = harness.BUILD / "promtool" / "promtool"
 # The text has nine digits after the point, and is read as a double.
 ROUNDING_SECONDS = 1e-6
 
@@ -80,10 +80,34 @@ class MetricsTest(harness.LiveTest):
                 sum_ns = sum(record[f"{name}_ns"] for record in records.of_kind(found, kind))
                 value = values[f"correlator_process_{name}_seconds_total{self.labels(workload)}"]
                 self.assertAlmostEqual(sum_ns / 1e9, value, delta=ROUNDING_SECONDS)
-        if shutil.which("promtool"):
-            check = subprocess.run(["promtool", "check", "metrics"], input=path.read_text(),
+        self.check(path.read_text())
+
+    def check(self, text):
+        """What Prometheus' own checker says of it. Unless it could not be fetched."""
+        if PROMTOOL.exists():
+            check = subprocess.run([PROMTOOL, "check", "metrics"], input=text,
                                    capture_output=True, text=True)
             self.assertEqual((0, "", ""), (check.returncode, check.stdout, check.stderr))
+
+    def test_before_the_first_window_there_are_zeros_for_who_asks_for_no_format(self):
+        workload = self.enter(Workload("sequential.rb"))
+        path = self.folder / "metrics"
+        recording = self.enter(Recording(self.output, "-p", workload.pid, "-i", "60s",
+                                         "--metrics", f"unix:{path}"))
+        connection = UnixConnection(path)
+        connection.request("GET", "/metrics", headers={"Accept": "*/*"})
+        response = connection.getresponse()
+        text = response.read().decode()
+        connection.close()
+        recording.stop()
+        self.assertEqual("text/plain; version=0.0.4; charset=utf-8",
+                         response.getheader("Content-Type"))
+        values = {sample.name: (sample.labels, sample.value)
+                  for family in parse_classic(text) for sample in family.samples}
+        version = harness.run_correlator("--version").stdout.split()[-1]
+        self.assertEqual(({"version": version}, 1), values["correlator_build_info"])
+        self.assertEqual(({}, 0), values["correlator_windows_total"])
+        self.check(text)
 
 
 if __name__ == "__main__":

@@ -137,7 +137,7 @@ class OldTest(OutputTest):
         locked.mkdir(0o755)
         for code, *arguments in (
                 (harness.EXIT_NO_TARGET, "-p", 4194305),
-                (harness.EXIT_FAILURE, "--", "/no/such/command"),
+                (127, "--", "/no/such/command"),
                 (harness.EXIT_FAILURE, "-p", self.workload.pid, "--metrics", "tcp://8.8.8.8:1"),
                 (harness.EXIT_FAILURE, "-p", self.workload.pid, "--forward", "tcp://127.0.0.1:1",
                  "--spool", locked)):
@@ -188,8 +188,8 @@ class OtherKindsTest(OutputTest):
         self.output.write_bytes(b"x" * 65536)
         with Recording(self.output, "--force", "-p", self.workload.pid, "-i", "10ms") as recording:
             self.workload.say("go")
-            self.assertEqual(harness.EXIT_FAILURE, recording.wait(), recording.messages)
-        self.assertIn(f"cannot write records to {self.output}: No space left", recording.messages)
+            recording.await_message(f"cannot write records to {self.output}: No space left")
+            self.assertEqual(harness.EXIT_FAILURE, recording.stop(), recording.messages)
         self.check_one_recorder(self.output)
         self.assertGreater(self.output.stat().st_size, 60_000)
 

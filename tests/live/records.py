@@ -87,6 +87,12 @@ class Figure(int):
         return figure
 
 
+def unbalanced(records, allowance_ns=0):
+    """The balances, each of a window, whose residual is beyond what is promised and the allowance."""
+    return [balance for balance in of_kind(records, "balance") if abs(balance["residual_ns"]) >
+            BALANCE_PART * balance["exec_ns"] + allowance_ns]
+
+
 def is_right(got_ns, truth_ns):
     uncertain_ns = getattr(truth_ns, "uncertain_ns", 0)
     return abs(got_ns - truth_ns) <= max(TOLERANCE_NS, TOLERANCE_PART * truth_ns) + uncertain_ns

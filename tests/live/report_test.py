@@ -1,10 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What `report` makes of a real recording, against the records as read independently."""
 import json
+import shutil
+import subprocess
 
 import harness
 import records
 from harness import Recording, Workload, run_correlator
+
+SPUN_MS = 20
+COST_SECONDS = 3
+# The samples are 5 % of the time, of a machine that does other things, too.
+COST_FACTOR = 3
 
 
 class ReportTest(harness.LiveTest):
@@ -55,6 +62,79 @@ class ReportTest(harness.LiveTest):
         self.assertFalse(meta["files"][0]["truncated"])
         self.assertEqual({self.records[1]["pid"]}, {process["pid"]
                                                     for process in meta["processes"]})
+
+
+class KeysTest(harness.LiveTest):
+    """One key, which is not request_id: contexts that have it, have another one, and an empty one."""
+
+    def test_the_table_divides_time_as_the_books_do(self):
+        workload = self.enter(Workload("driven.rb", environment={"GROUND_TRUTH": "off"}))
+        recording = self.enter(Recording(self.output, "-p", workload.pid, "-k", "endpoint"))
+        for pairs in 'endpoint: "orders"', 'request_id: "r"', "endpoint: nil", 'endpoint: ""':
+            workload.evaluate(f"Correlator.with({pairs}) {{ Workload.spin_ms({SPUN_MS}) }}")
+        self.assert_ended_well(recording, recording.stop())
+        table = run_correlator("report", self.output)
+        self.assertEqual(harness.EXIT_OK, table.returncode, table.stderr)
+        self.assertNotIn("DOES NOT MATCH", table.stdout)
+        report = json.loads(run_correlator("report", "-f", "json", self.output).stdout)
+        self.assertEqual("endpoint", report["by"])
+        self.assertTrue(report["books"]["matches_records"])
+        self.assertEqual(["orders"], [row["key"] for row in report["rows"]])
+        for row, least_ms in ((report["rows"][0], SPUN_MS), (report["without_key"], SPUN_MS),
+                              (report["unattributed"], 2 * SPUN_MS)):
+            self.assertGreaterEqual(row["cpu_ns"], least_ms * 1_000_000)
+        self.assertEqual(report["books"]["unattributed_ns"], report["unattributed"]["cpu_ns"])
+
+
+class CostTest(harness.LiveTest):
+    """What watching cost, with the kernel programs."""
+
+    def cost(self, path):
+        result = run_correlator("report", path)
+        self.assertEqual(harness.EXIT_OK, result.returncode, result.stderr)
+        text = result.stdout.partition("what watching cost")[2]
+        report = json.loads(run_correlator("report", "-f", "json", path).stdout)
+        return text, report["own_cost"]
+
+    def test_it_is_estimated_from_samples(self):
+        """A sampled recording beside one that has all runs timed: both watch the same load."""
+        workload = self.enter(Workload("driven.rb", environment={"GROUND_TRUTH": "off"}))
+        sampled, measured = (
+            self.enter(Recording(self.folder / name, "-p", workload.pid, *options))
+            for name, options in (("sampled", ()), ("measured", ("--measure",))))
+        workload.evaluate(f"finish = Time.now + {COST_SECONDS}; "
+                          "Workload.system_calls(1000) while Time.now < finish")
+        for recording in sampled, measured:
+            self.assert_ended_well(recording, recording.stop())
+        text, estimate = self.cost(sampled.path)
+        self.assertRegex(text, r"in its BPF programs .* %\n    estimated from [3-9] samples, ")
+        text, truth = self.cost(measured.path)
+        self.assertRegex(text, r"in its BPF programs .* %\n")
+        self.assertNotIn("programs_samples", truth)
+        ratio = estimate["programs_run_ns"] / truth["programs_run_ns"]
+        self.assertLess(1 / COST_FACTOR, ratio)
+        self.assertGreater(COST_FACTOR, ratio)
+
+    def test_a_short_one_has_a_sample_too(self):
+        workload = self.enter(Workload("driven.rb"))
+        result = run_correlator("record", "-p", workload.pid, "-d", "100ms", "-o", self.output)
+        self.assertEqual(harness.EXIT_OK, result.returncode, result.stderr)
+        self.assertIn("estimated from 1 sample, ", self.cost(self.output)[0])
+
+    def test_without_the_privilege_it_says_why_it_is_not_measured(self):
+        self.folder.chmod(0o777)
+        binary = shutil.copy(harness.CORRELATOR, self.folder)
+        few = ["setpriv", f"--reuid={harness.NOBODY}", "--clear-groups",
+               *(f"--{kind}-caps=-all,+bpf,+perfmon,+sys_ptrace" for kind in ("inh", "ambient"))]
+        result = subprocess.run([*few, binary, "record", "--all-ruby", "-d", "100ms", "--lean",
+                                 "--budget", "90", "-o", self.output], text=True,
+                                capture_output=True, timeout=harness.DEADLINE_SECONDS)
+        self.assertEqual(harness.EXIT_OK, result.returncode, result.stderr)
+        self.assertIn("the kernel does not measure our programs (that needs CAP_SYS_ADMIN): what "
+                      "they cost is not known, and in no budget", result.stderr)
+        text, cost = self.cost(self.output)
+        self.assertIn("- (not measured: that needs CAP_SYS_ADMIN)", text)
+        self.assertNotIn("programs", cost)
 
 
 if __name__ == "__main__":

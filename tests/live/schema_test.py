@@ -19,7 +19,8 @@ LOSSES = re.findall(r'X\(\w+,\s*"(\w+)"',
 NARROWER = {
     "common": {"schema": range(1, 2), "pid": PIDS, "ns_pid": PIDS},
     "meta": {"mode": {"exact", "partly-lean", "lean", "switch-only"}, "cpu_count": range(1, 2**16)},
-    "process": {"event": {"found", "fork", "exec", "load", "unload", "exit"},
+    "process": {"event": {"found", "fork", "exec", "load", "unload", "mode", "exit"},
+                "mode": {"exact", "partly-lean", "lean"},
                 "start_ns": WALL_NS, "end_ns": WALL_NS},
     "cpu": {"ns_tid": PIDS, "first_ns": WALL_NS, "last_ns": WALL_NS},
 }
@@ -44,7 +45,7 @@ FIELDS = read_schema()
 COMMON = FIELDS.pop("common")
 # Of self records, where the kernel measures the programs (kernel.bpf_stats_enabled).
 PROGRAM_FIELD = re.compile(r"bpf_\w+_(runs|ns)")
-FLAGS = {"truncated", "inherited", "overflow", "unknown"}
+FLAGS = {"truncated", "inherited", "overflow", "unknown", "mixed_threads"}
 # Receivers give them a meaning of their own.
 FORBIDDEN = {"tag", "host", "timestamp", "source_type", "message", "log", "time", "date"}
 

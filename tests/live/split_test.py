@@ -207,11 +207,12 @@ class CalibratorTest(harness.LiveTest):
         self.target = self.enter(Process(["sleep", "1000"])).pid
 
     def start(self, *arguments):
-        """A recording, and its children. With such a key the target need not be Ruby."""
+        """A recording, and its calibrators. With such a key the target need not be Ruby."""
         recording = self.enter(Recording(self.output, "--force", "-p", self.target, "-k",
                                          "otel.trace_id", *arguments))
         children = pathlib.Path(f"/proc/{recording.pid}/task/{recording.pid}/children")
-        return recording, [int(pid) for pid in children.read_text().split()]
+        return recording, [int(pid) for pid in children.read_text().split()
+                           if pathlib.Path(f"/proc/{pid}/comm").read_text() == "correlator-way\n"]
 
     @staticmethod
     def has_ended(pid):

@@ -145,6 +145,22 @@ class ValuesTest(DrivenTest):
         for text, start in zip(texts, ["d" * LONG] * 2 + ["s" * LONG] * 4 + ["#<T_BIGNUM>"] * 2):
             self.assertRegex(text, f"^{start}\u2026#[0-9a-f]{{16}}$")
 
+    def test_equal_text_is_one_context(self):
+        """Whoever made the String: Sidekiq's is US-ASCII, ActiveJob's is UTF-8."""
+        self.record("request_id")
+        texts = ['"same"', '"same".encode("US-ASCII")', '"same".b', '"same".encode("UTF8-MAC")',
+                 '"same".encode("ISO-8859-1")', '"same".encode("UTF-16LE")', ":same"]
+        contexts = "; ".join(f"Correlator.with(request_id: {text}) {{ Workload.spin(20_000) }}"
+                             for text in texts)
+        self.evaluate(contexts)
+        self.assert_ended_well(self.recording, self.recording.stop())
+        found = [(records.wall_ns(event_time), record["tid"], record)
+                 for event_time, record in records.read_records(self.recording.path)
+                 if record["kind"] == "cpu" and record["request_id"] == "same"]
+        self.assertEqual(len(found), len({(window, tid) for window, tid, _ in found}), found)
+        # Each began and ended at a probe, the last of them but for the line's end.
+        self.assertGreaterEqual(sum(record["slices"] for _, _, record in found), len(texts))
+
     def test_eight_keys_some_renamed_some_absent(self):
         keys = [f"key_{number}" for number in range(7)]
         self.record("request_id=id", *keys)

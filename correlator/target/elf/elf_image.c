@@ -3,12 +3,8 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <gelf.h>
-#include <libelf.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -16,57 +12,120 @@ enum {
 	SECTIONS_MAX = SHN_LORESERVE - 1, /* above it, e_shnum is 0 and the count elsewhere */
 	RELOCATION_SECTIONS_MAX = 8, /* .rela.dyn and .rela.plt; linkers make no more */
 	DYNAMIC_ENTRIES_MAX = 1024,
+	ANSWERS_MAX = 16, /* symbols that are looked for in one file */
+	/* Read at a time, when less is asked for: most of it is asked for next. */
+	WINDOW_BYTES = 16 * 1024,
+};
+
+/* A piece of the file, read ahead. */
+struct elf_window {
+	uint64_t offset;
+	size_t size_bytes;
+	uint8_t bytes[WINDOW_BYTES];
 };
 
 /* The bytes of the file, and its header. */
 struct elf_file {
-	int fd; /* owned; -1: the file is in buffer */
-	const uint8_t *buffer; /* borrowed */
+	struct elf_reader reader;
+	const uint8_t *buffer; /* borrowed; NULL = by the reader */
 	uint64_t size_bytes;
 	Elf64_Ehdr header;
 };
 
+/* A section, and all of its bytes. */
+struct elf_table {
+	const Elf64_Shdr *section; /* NULL = none */
+	void *bytes; /* owned; NULL = not read, or the file has not so many */
+	bool is_read;
+};
+
 /* A symbol table with its strings. */
 struct elf_symbol_table {
-	Elf_Scn *symbols; /* NULL = the file has none */
-	Elf_Scn *strings;
+	struct elf_table symbols;
+	struct elf_table strings;
 	bool is_dynamic; /* .dynsym */
 };
 
-struct elf_image {
-	Elf *elf;
-	struct elf_file file;
+/* What is held of a file: read when something is looked for in it, given back by a rest. */
+struct elf_tables {
+	struct elf_window *window;
+	Elf64_Shdr *sections; /* NULL = at rest */
 	struct elf_symbol_table dynamic_table;
 	struct elf_symbol_table full_table;
-	Elf_Scn *relocations[RELOCATION_SECTIONS_MAX];
+	struct elf_table relocations[RELOCATION_SECTIONS_MAX];
 	size_t relocation_section_count;
 };
 
-/* Exactly size_bytes at a file offset: 0, -EFAULT (beyond the end), -errno. */
-static int file_read(const struct elf_file *file, uint64_t offset, void *buffer, size_t size_bytes)
+/* What a search for a name came to. */
+struct symbol_answer {
+	char *name; /* owned */
+	bool is_found;
+	struct elf_symbol symbol;
+};
+
+/* What was asked so far: it is known without the tables. */
+struct symbol_answers {
+	struct symbol_answer list[ANSWERS_MAX];
+	size_t count;
+};
+
+struct elf_image {
+	struct elf_file file;
+	Elf64_Phdr *segments;
+	size_t segment_count;
+	/* Searches fill both, of an image that stays the same. Never NULL. */
+	struct elf_tables *tables;
+	struct symbol_answers *answers;
+};
+
+/* As much of the file as a window takes, from there on. 0 or -errno. */
+static int fill_window(const struct elf_file *file, struct elf_window *window, uint64_t offset)
 {
-	size_t used = 0;
+	uint64_t size_bytes = file->size_bytes - offset;
+	int r;
 
-	if (offset > file->size_bytes || size_bytes > file->size_bytes - offset)
-		return -EFAULT;
-	if (file->fd < 0) {
-		memcpy(buffer, file->buffer + offset, size_bytes);
-		return 0;
-	}
-	while (used < size_bytes) {
-		ssize_t got = pread(file->fd, (char *)buffer + used, size_bytes - used,
-				    (off_t)(offset + used));
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got < 0 ? -errno : -EFAULT;
-		used += (size_t)got;
-	}
+	if (size_bytes > WINDOW_BYTES)
+		size_bytes = WINDOW_BYTES;
+	window->size_bytes = 0;
+	r = file->reader.read(file->reader.source, offset, window->bytes, (size_t)size_bytes);
+	if (r < 0)
+		return r;
+	window->offset = offset;
+	window->size_bytes = (size_t)size_bytes;
 	return 0;
 }
 
-/* Before libelf sees it: libelf allocates by these counts. */
+/* Exactly size_bytes at a file offset: 0, -EFAULT (beyond the end), -errno. */
+static int file_read(const struct elf_image *image, uint64_t offset, void *buffer,
+		     size_t size_bytes)
+{
+	const struct elf_file *file = &image->file;
+	struct elf_window *window;
+	int r = 0;
+
+	if (offset > file->size_bytes || size_bytes > file->size_bytes - offset)
+		return -EFAULT;
+	if (file->buffer) {
+		memcpy(buffer, file->buffer + offset, size_bytes);
+		return 0;
+	}
+	if (!image->tables->window)
+		image->tables->window = calloc(1, sizeof(*image->tables->window));
+	window = image->tables->window;
+	if (!window || size_bytes > WINDOW_BYTES)
+		return file->reader.read(file->reader.source, offset, buffer, size_bytes);
+	if (offset < window->offset || offset - window->offset > window->size_bytes ||
+	    size_bytes > window->size_bytes - (offset - window->offset))
+		r = fill_window(file, window, offset);
+	/* It has become shorter since it was opened. */
+	if (r == -EFAULT)
+		return file->reader.read(file->reader.source, offset, buffer, size_bytes);
+	if (r == 0)
+		memcpy(buffer, window->bytes + (offset - window->offset), size_bytes);
+	return r;
+}
+
+/* What is allocated by these counts is bounded. */
 static bool is_plausible_header(const Elf64_Ehdr *header)
 {
 	if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
@@ -81,138 +140,189 @@ static bool is_plausible_header(const Elf64_Ehdr *header)
 	       header->e_shentsize == sizeof(Elf64_Shdr);
 }
 
-static int read_header(struct elf_file *file)
+static int read_header(struct elf_image *image)
 {
-	int r = file_read(file, 0, &file->header, sizeof(file->header));
+	Elf64_Ehdr *header = &image->file.header;
+	int r = file_read(image, 0, header, sizeof(*header));
 
 	if (r < 0)
 		return r == -EFAULT ? -ENOEXEC : r;
-	return is_plausible_header(&file->header) ? 0 : -ENOEXEC;
+	return is_plausible_header(header) ? 0 : -ENOEXEC;
 }
 
-/* fd is duplicated. */
-static int file_init(struct elf_file *ret_file, int fd)
+static bool is_small_table(const Elf64_Shdr *section)
 {
-	_cleanup_fd_ int own_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	struct elf_file file = { .fd = own_fd };
-	struct stat status;
+	return !(section->sh_flags & SHF_COMPRESSED) &&
+	       section->sh_size <= ELF_IMAGE_TABLE_BYTES_MAX;
+}
+
+static void set_symbol_table(const struct elf_image *image, const Elf64_Shdr *section,
+			     struct elf_symbol_table *table)
+{
+	const Elf64_Shdr *strings;
+
+	if (table->symbols.section || section->sh_link >= image->file.header.e_shnum)
+		return;
+	strings = &image->tables->sections[section->sh_link];
+	if (strings->sh_type != SHT_STRTAB || !is_small_table(strings))
+		return;
+	table->symbols.section = section;
+	table->strings.section = strings;
+	table->is_dynamic = section->sh_type == SHT_DYNSYM;
+}
+
+static void find_sections(const struct elf_image *image)
+{
+	struct elf_tables *tables = image->tables;
+
+	for (size_t i = 1; i < image->file.header.e_shnum; i++) {
+		const Elf64_Shdr *section = &tables->sections[i];
+
+		if (!is_small_table(section))
+			continue;
+		if (section->sh_type == SHT_DYNSYM)
+			set_symbol_table(image, section, &tables->dynamic_table);
+		else if (section->sh_type == SHT_SYMTAB)
+			set_symbol_table(image, section, &tables->full_table);
+		else if (section->sh_type == SHT_RELA && (section->sh_flags & SHF_ALLOC) &&
+			 tables->relocation_section_count < RELOCATION_SECTIONS_MAX)
+			tables->relocations[tables->relocation_section_count++].section = section;
+	}
+}
+
+/* 0; -ENOMEM; -errno of reading. A file without section headers has none of these tables. */
+static int wake(const struct elf_image *image)
+{
+	const Elf64_Ehdr *header = &image->file.header;
+	struct elf_tables *tables = image->tables;
 	int r;
 
-	if (own_fd < 0 || fstat(own_fd, &status) < 0)
-		return -errno;
-	if (!S_ISREG(status.st_mode))
-		return -ENOEXEC;
-	file.size_bytes = (uint64_t)status.st_size;
-	r = read_header(&file);
-	if (r < 0)
-		return r;
-	*ret_file = file;
-	(void)TAKE_FD(own_fd);
-	return 0;
+	if (tables->sections)
+		return 0;
+	tables->sections = calloc(header->e_shnum + 1UL, sizeof(*tables->sections));
+	if (!tables->sections)
+		return -ENOMEM;
+	r = file_read(image, header->e_shoff, tables->sections,
+		      header->e_shnum * sizeof(*tables->sections));
+	if (r == 0)
+		find_sections(image);
+	if (r == 0 || r == -EFAULT)
+		return 0;
+	elf_image_rest(image);
+	return r;
 }
 
-static int file_init_memory(struct elf_file *ret_file, const void *buffer, size_t size_bytes)
+static void free_symbols(struct elf_symbol_table *table)
 {
-	struct elf_file file = { .fd = -1, .buffer = buffer, .size_bytes = size_bytes };
-	int r = read_header(&file);
-
-	if (r < 0)
-		return r;
-	*ret_file = file;
-	return 0;
+	free(table->symbols.bytes);
+	free(table->strings.bytes);
 }
 
-static void file_deinit(struct elf_file *file)
+void elf_image_rest(const struct elf_image *image)
 {
-	if (file->fd >= 0)
-		(void)close(file->fd);
-	file->fd = -1;
-}
+	struct elf_tables *tables = image->tables;
 
-static bool is_small_table(Elf_Scn *section, GElf_Shdr *header)
-{
-	return section && gelf_getshdr(section, header) && !(header->sh_flags & SHF_COMPRESSED) &&
-	       header->sh_size <= ELF_IMAGE_TABLE_BYTES_MAX;
-}
-
-static void set_symbol_table(const struct elf_image *image, Elf_Scn *section,
-			     const GElf_Shdr *header, struct elf_symbol_table *table)
-{
-	Elf_Scn *strings = elf_getscn(image->elf, header->sh_link);
-	GElf_Shdr strings_header;
-
-	if (table->symbols || !is_small_table(strings, &strings_header) ||
-	    strings_header.sh_type != SHT_STRTAB)
+	if (!tables)
 		return;
-	*table = (struct elf_symbol_table){
-		.symbols = section,
-		.strings = strings,
-		.is_dynamic = header->sh_type == SHT_DYNSYM,
-	};
+	free_symbols(&tables->dynamic_table);
+	free_symbols(&tables->full_table);
+	for (size_t i = 0; i < tables->relocation_section_count; i++)
+		free(tables->relocations[i].bytes);
+	free(tables->sections);
+	free(tables->window);
+	*tables = (struct elf_tables){ 0 };
 }
 
-static void find_sections(struct elf_image *image)
+/* 0, and table->bytes is NULL if the file has not so many; -ENOMEM; -errno of reading. */
+static int read_table(const struct elf_image *image, struct elf_table *table)
 {
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
+	uint64_t offset = table->section->sh_offset;
+	size_t size_bytes = (size_t)table->section->sh_size;
+	_cleanup_free_ void *bytes = NULL;
+	int r;
 
-	while ((section = elf_nextscn(image->elf, section))) {
-		if (!is_small_table(section, &header))
-			continue;
-		if (header.sh_type == SHT_DYNSYM)
-			set_symbol_table(image, section, &header, &image->dynamic_table);
-		else if (header.sh_type == SHT_SYMTAB)
-			set_symbol_table(image, section, &header, &image->full_table);
-		else if (header.sh_type == SHT_RELA && (header.sh_flags & SHF_ALLOC) &&
-			 image->relocation_section_count < RELOCATION_SECTIONS_MAX)
-			image->relocations[image->relocation_section_count++] = section;
+	if (table->is_read)
+		return 0;
+	/* Before room is made for it. */
+	if (offset > image->file.size_bytes || size_bytes > image->file.size_bytes - offset) {
+		table->is_read = true;
+		return 0;
 	}
+	bytes = malloc(size_bytes + 1);
+	r = bytes ? file_read(image, offset, bytes, size_bytes) : -ENOMEM;
+	if (r < 0 && r != -EFAULT)
+		return r;
+	table->is_read = true;
+	table->bytes = r == 0 ? TAKE_PTR(bytes) : NULL;
+	return 0;
 }
 
-/* Takes the file over in any case. */
-static int open_file(struct elf_file *file, struct elf_image **ret_image)
+/* As many as the file has: the others cannot be read later, either. */
+static int read_segments(struct elf_image *image)
+{
+	const struct elf_file *file = &image->file;
+	uint64_t offset = file->header.e_phoff;
+	size_t count = file->header.e_phnum;
+	int r;
+
+	if (offset > file->size_bytes)
+		count = 0;
+	else if (count > (file->size_bytes - offset) / sizeof(*image->segments))
+		count = (file->size_bytes - offset) / sizeof(*image->segments);
+	image->segments = calloc(count + 1, sizeof(*image->segments));
+	if (!image->segments)
+		return -ENOMEM;
+	r = file_read(image, offset, image->segments, count * sizeof(*image->segments));
+	if (r == 0)
+		image->segment_count = count;
+	return r == -EFAULT ? 0 : r;
+}
+
+static int open_file(const struct elf_file *file, struct elf_image **ret_image)
 {
 	_cleanup_(elf_image_freep) struct elf_image *image = calloc(1, sizeof(*image));
+	int r;
 
-	if (!image) {
-		file_deinit(file);
+	if (!image)
 		return -ENOMEM;
-	}
 	image->file = *file;
-	if (elf_version(EV_CURRENT) == EV_NONE)
-		return -ENOEXEC;
-	image->elf = file->fd >= 0 ? elf_begin(file->fd, ELF_C_READ, NULL)
-				   : elf_memory((char *)(uintptr_t)file->buffer,
-						(size_t)file->size_bytes);
-	if (!image->elf || elf_kind(image->elf) != ELF_K_ELF)
-		return -ENOEXEC;
-	find_sections(image);
+	image->tables = calloc(1, sizeof(*image->tables));
+	image->answers = calloc(1, sizeof(*image->answers));
+	if (!image->tables || !image->answers)
+		return -ENOMEM;
+	r = read_header(image);
+	if (r == 0)
+		r = read_segments(image);
+	if (r < 0)
+		return r;
 	*ret_image = TAKE_PTR(image);
 	return 0;
 }
 
-int elf_image_open(int fd, struct elf_image **ret_image)
+int elf_image_open(const struct elf_reader *reader, struct elf_image **ret_image)
 {
-	struct elf_file file;
-	int r = file_init(&file, fd);
+	const struct elf_file file = { .reader = *reader, .size_bytes = reader->size_bytes };
 
-	return r < 0 ? r : open_file(&file, ret_image);
+	return open_file(&file, ret_image);
 }
 
 int elf_image_open_memory(const void *buffer, size_t size_bytes, struct elf_image **ret_image)
 {
-	struct elf_file file;
-	int r = file_init_memory(&file, buffer, size_bytes);
+	const struct elf_file file = { .buffer = buffer, .size_bytes = size_bytes };
 
-	return r < 0 ? r : open_file(&file, ret_image);
+	return open_file(&file, ret_image);
 }
 
 void elf_image_free(struct elf_image *image)
 {
 	if (!image)
 		return;
-	(void)elf_end(image->elf);
-	file_deinit(&image->file);
+	elf_image_rest(image);
+	for (size_t i = 0; image->answers && i < image->answers->count; i++)
+		free(image->answers->list[i].name);
+	free(image->answers);
+	free(image->tables);
+	free(image->segments);
 	free(image);
 }
 
@@ -236,7 +346,7 @@ bool elf_image_is_program(const struct elf_image *image)
 			uint64_t offset = segment.offset + i * sizeof(entry);
 
 			if ((i + 1) * sizeof(entry) > segment.file_bytes ||
-			    file_read(&image->file, offset, &entry, sizeof(entry)) < 0 ||
+			    file_read(image, offset, &entry, sizeof(entry)) < 0 ||
 			    entry.d_tag == DT_NULL)
 				break;
 			if (entry.d_tag == DT_FLAGS_1)
@@ -246,57 +356,114 @@ bool elf_image_is_program(const struct elf_image *image)
 	return false;
 }
 
-/* By hand, not elf_strptr: the name must end inside the table, and nothing is inflated. */
-static bool is_name(const Elf_Data *strings, uint32_t offset, const char *name, size_t name_bytes)
+/* The name must end inside the table. */
+static bool is_name(const char *strings, uint64_t size_bytes, uint32_t offset, const char *name,
+		    size_t name_bytes)
 {
-	return offset < strings->d_size && name_bytes <= strings->d_size - offset &&
-	       memcmp((const char *)strings->d_buf + offset, name, name_bytes) == 0;
+	return offset < size_bytes && name_bytes <= size_bytes - offset &&
+	       memcmp(strings + offset, name, name_bytes) == 0;
 }
 
 /*
- * Linear: the tables are read once. A defined symbol ends the search and returns true; an undefined
- * one is stored when *is_found is still false, and the search goes on.
+ * Linear: the tables are read once. A defined symbol ends the search; an undefined one is stored
+ * when *is_found is still false, and the search goes on. 1: it is over; 0; -errno of reading.
  */
-static bool find_in_table(const struct elf_symbol_table *table, const char *name, bool *is_found,
-			  struct elf_symbol *ret_symbol)
+static int find_in_table(const struct elf_image *image, struct elf_symbol_table *table,
+			 const char *name, bool *is_found, struct elf_symbol *ret_symbol)
 {
-	Elf_Data *symbols = table->symbols ? elf_getdata(table->symbols, NULL) : NULL;
-	Elf_Data *strings = table->strings ? elf_getdata(table->strings, NULL) : NULL;
-	size_t count = symbols ? symbols->d_size / sizeof(Elf64_Sym) : 0;
-	size_t name_bytes = strlen(name) + 1;
-	GElf_Sym symbol;
+	size_t name_bytes = strlen(name) + 1, count, strings_bytes;
+	int r;
 
-	if (!strings || !strings->d_buf)
-		return false;
-	for (size_t i = 1; i < count && gelf_getsym(symbols, (int)i, &symbol); i++) {
-		bool is_defined = symbol.st_shndx != SHN_UNDEF;
+	if (!table->symbols.section)
+		return 0;
+	r = read_table(image, &table->symbols);
+	if (r == 0)
+		r = read_table(image, &table->strings);
+	if (r < 0 || !table->symbols.bytes || !table->strings.bytes)
+		return r;
+	count = table->symbols.section->sh_size / sizeof(Elf64_Sym);
+	strings_bytes = table->strings.section->sh_size;
+	for (size_t i = 1; i < count; i++) {
+		const Elf64_Sym *symbol = (const Elf64_Sym *)table->symbols.bytes + i;
+		bool is_defined = symbol->st_shndx != SHN_UNDEF;
 
-		if (!is_name(strings, symbol.st_name, name, name_bytes) ||
+		if (!is_name(table->strings.bytes, strings_bytes, symbol->st_name, name,
+			     name_bytes) ||
 		    (*is_found && !is_defined))
 			continue;
 		*is_found = true;
 		*ret_symbol = (struct elf_symbol){
-			.value = symbol.st_value,
-			.size_bytes = symbol.st_size,
-			.type = GELF_ST_TYPE(symbol.st_info),
+			.value = symbol->st_value,
+			.size_bytes = symbol->st_size,
+			.type = ELF64_ST_TYPE(symbol->st_info),
 			.is_defined = is_defined,
 			.is_dynamic = table->is_dynamic,
 			.index = table->is_dynamic ? i : 0,
 		};
 		if (is_defined)
-			return true;
+			return 1;
 	}
-	return false;
+	return 0;
+}
+
+static const struct symbol_answer *find_answer(const struct elf_image *image, const char *name)
+{
+	const struct symbol_answers *answers = image->answers;
+
+	for (size_t i = 0; i < answers->count; i++)
+		if (strcmp(answers->list[i].name, name) == 0)
+			return &answers->list[i];
+	return NULL;
+}
+
+/* Without memory, or with more names than are ever looked for, it is searched for again. */
+static void remember(const struct elf_image *image, const char *name, bool is_found,
+		     const struct elf_symbol *symbol)
+{
+	struct symbol_answers *answers = image->answers;
+	char *copy = answers->count < ANSWERS_MAX ? strdup(name) : NULL;
+
+	if (copy)
+		answers->list[answers->count++] = (struct symbol_answer){ copy, is_found, *symbol };
+}
+
+/* 0; -errno: not all of it could be searched. */
+static int search(const struct elf_image *image, const char *name, bool *ret_is_found,
+		  struct elf_symbol *ret_symbol)
+{
+	struct elf_symbol_table *tables[] = { &image->tables->dynamic_table,
+					      &image->tables->full_table };
+	int failure = 0, r = wake(image);
+
+	for (size_t i = 0; r == 0 && i < 2; i++) {
+		r = find_in_table(image, tables[i], name, ret_is_found, ret_symbol);
+		if (r < 0) {
+			failure = r;
+			r = 0;
+		}
+	}
+	if (r > 0)
+		return 0;
+	return r < 0 ? r : failure;
 }
 
 int elf_image_find_symbol(const struct elf_image *image, const char *name,
 			  struct elf_symbol *ret_symbol)
 {
+	const struct symbol_answer *known = find_answer(image, name);
+	struct elf_symbol symbol = { 0 };
 	bool is_found = false;
 
-	if (!find_in_table(&image->dynamic_table, name, &is_found, ret_symbol))
-		(void)find_in_table(&image->full_table, name, &is_found, ret_symbol);
-	return is_found ? 0 : -ENOENT;
+	if (known) {
+		is_found = known->is_found;
+		symbol = known->symbol;
+	} else if (search(image, name, &is_found, &symbol) == 0) {
+		remember(image, name, is_found, &symbol);
+	}
+	if (!is_found)
+		return -ENOENT;
+	*ret_symbol = symbol;
+	return 0;
 }
 
 bool elf_image_find_defined(const struct elf_image *image, const char *name,
@@ -313,24 +480,31 @@ bool elf_image_find_defined(const struct elf_image *image, const char *name,
 bool elf_image_next_relocation(const struct elf_image *image, size_t *cursor,
 			       struct elf_relocation *ret_relocation)
 {
+	struct elf_tables *tables = image->tables;
 	size_t index = *cursor;
 
-	for (size_t i = 0; i < image->relocation_section_count; i++) {
-		Elf_Data *data = elf_getdata(image->relocations[i], NULL);
-		size_t count = data ? data->d_size / sizeof(Elf64_Rela) : 0;
-		GElf_Rela relocation;
+	if (wake(image) < 0)
+		return false;
+	for (size_t i = 0; i < tables->relocation_section_count; i++) {
+		struct elf_table *table = &tables->relocations[i];
+		size_t count = table->section->sh_size / sizeof(Elf64_Rela);
+		const Elf64_Rela *relocation;
 
 		if (index >= count) {
 			index -= count;
 			continue;
 		}
-		if (!gelf_getrela(data, (int)index, &relocation))
-			return false;
+		if (read_table(image, table) < 0 || !table->bytes) {
+			*cursor += count - index;
+			index = 0;
+			continue;
+		}
+		relocation = (const Elf64_Rela *)table->bytes + index;
 		*ret_relocation = (struct elf_relocation){
-			.offset = relocation.r_offset,
-			.type = (uint32_t)GELF_R_TYPE(relocation.r_info),
-			.symbol = (uint32_t)GELF_R_SYM(relocation.r_info),
-			.addend = relocation.r_addend,
+			.offset = relocation->r_offset,
+			.type = (uint32_t)ELF64_R_TYPE(relocation->r_info),
+			.symbol = (uint32_t)ELF64_R_SYM(relocation->r_info),
+			.addend = relocation->r_addend,
 		};
 		(*cursor)++;
 		return true;
@@ -341,20 +515,18 @@ bool elf_image_next_relocation(const struct elf_image *image, size_t *cursor,
 bool elf_image_next_segment(const struct elf_image *image, size_t *cursor,
 			    struct elf_segment *ret_segment)
 {
-	Elf64_Phdr segment;
-	uint64_t offset = image->file.header.e_phoff + *cursor * sizeof(segment);
+	const Elf64_Phdr *segment = &image->segments[*cursor];
 
-	if (*cursor >= image->file.header.e_phnum || offset < image->file.header.e_phoff ||
-	    file_read(&image->file, offset, &segment, sizeof(segment)) < 0)
+	if (*cursor >= image->segment_count)
 		return false;
 	*ret_segment = (struct elf_segment){
-		.type = segment.p_type,
-		.flags = segment.p_flags,
-		.offset = segment.p_offset,
-		.virtual_address = segment.p_vaddr,
-		.file_bytes = segment.p_filesz,
-		.memory_bytes = segment.p_memsz,
-		.align = segment.p_align,
+		.type = segment->p_type,
+		.flags = segment->p_flags,
+		.offset = segment->p_offset,
+		.virtual_address = segment->p_vaddr,
+		.file_bytes = segment->p_filesz,
+		.memory_bytes = segment->p_memsz,
+		.align = segment->p_align,
 	};
 	(*cursor)++;
 	return true;
@@ -433,5 +605,5 @@ int elf_image_read(const struct elf_image *image, uint64_t virtual_address, void
 	if (!find_loaded(image, virtual_address, &segment, &distance) ||
 	    size_bytes > segment.file_bytes - distance || segment.offset + distance < distance)
 		return -EFAULT;
-	return file_read(&image->file, segment.offset + distance, buffer, size_bytes) ? -EFAULT : 0;
+	return file_read(image, segment.offset + distance, buffer, size_bytes) ? -EFAULT : 0;
 }

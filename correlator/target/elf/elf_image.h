@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * An ELF file of the target, opened through /proc/PID so that containers and deleted files work.
- * Hostile input: every count, size and offset is bounded, loops end, and at most four tables of
- * ELF_IMAGE_TABLE_BYTES_MAX are held. Wraps libelf; single thread; does not log. Symbols and
- * relocations are found by section headers (strip(1) leaves those of the dynamic link).
+ * An ELF file of the target. Hostile input: every count, size and offset is bounded, loops end, and
+ * at most a dozen tables of ELF_IMAGE_TABLE_BYTES_MAX are held. Only what is looked into is read,
+ * piece by piece, which is why this is not libelf: that takes a descriptor to read from, which
+ * might wait, or the whole file in memory. Single thread; does not log. Symbols and relocations are
+ * found by section headers (strip(1) leaves those of the dynamic link).
  */
 #pragma once
 
@@ -47,16 +48,29 @@ struct elf_segment {
 	uint64_t align;
 };
 
+/* A file's bytes. */
+struct elf_reader {
+	/* Exactly size_bytes of them at an offset: 0; -EFAULT: it has not so many; -errno. */
+	int (*read)(void *source, uint64_t offset, void *buffer, size_t size_bytes);
+	void *source; /* must outlive the image */
+	uint64_t size_bytes; /* how many there are, as far as is known */
+};
+
 /*
- * Opens a regular file; fd is duplicated, and the file's tables are read, never mapped (a mapped
- * file that its owner truncates would kill the reader). 0, -ENOEXEC (not a 64-bit little-endian ELF
- * file, or more headers than any real one), -ENOMEM, -errno of reading.
+ * 0, -ENOEXEC (not a 64-bit little-endian ELF file, or more headers than any real one), -ENOMEM,
+ * -errno of reading. What a later read fails with is as if the file did not have it, and for that
+ * time alone.
  */
-int elf_image_open(int fd, struct elf_image **ret_image);
+int elf_image_open(const struct elf_reader *reader, struct elf_image **ret_image);
 /* The same of a file in memory, which must outlive the image. */
 int elf_image_open_memory(const void *buffer, size_t size_bytes, struct elf_image **ret_image);
 void elf_image_free(struct elf_image *image);
 DEFINE_CLEANUP(struct elf_image *, elf_image_free);
+/*
+ * Gives back what was read of symbols and relocations; it is read again when something is looked
+ * for that was not looked for before. The answers of find_symbol stay.
+ */
+void elf_image_rest(const struct elf_image *image);
 
 uint16_t elf_image_machine(const struct elf_image *image); /* EM_X86_64, EM_AARCH64 */
 /* True for a main program: ET_EXEC, or ET_DYN that the linker marked DF_1_PIE. */

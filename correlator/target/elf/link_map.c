@@ -9,8 +9,9 @@
 /* Places in struct r_debug and struct link_map, an ABI: <link.h>. */
 enum {
 	DEBUG_MAP_AT = 8,
-	MAP_ADDRESS_AT = 0,
-	MAP_NEXT_AT = 24,
+	MAP_ADDRESS_WORD = 0,
+	MAP_NEXT_WORD = 3,
+	MAP_HEAD_WORDS = 4,
 	WORD_BITS = 64,
 	FIELD_AT_MAX = 64 * 1024
 };
@@ -54,23 +55,24 @@ void link_map_note(const struct elf_image *image, uint64_t load_bias,
 static int find_entry(const struct link_map_layout *layout, const struct memory_reader *reader,
 		      uint64_t load_bias, uint64_t *ret_entry)
 {
-	uint64_t entry, address;
+	uint64_t head[MAP_HEAD_WORDS], entry;
 	int r = memory_read_u64(reader, layout->debug_address + DEBUG_MAP_AT, &entry);
 
 	for (uint32_t i = 0; r == 0 && entry && i < LINK_MAP_ENTRIES_MAX; i++) {
-		r = memory_read_u64(reader, entry + MAP_ADDRESS_AT, &address);
-		if (r == 0 && address == load_bias) {
+		r = memory_read(reader, entry, head, sizeof(head));
+		if (r == 0 && head[MAP_ADDRESS_WORD] == load_bias) {
 			*ret_entry = entry;
 			return 0;
 		}
-		if (r == 0)
-			r = memory_read_u64(reader, entry + MAP_NEXT_AT, &entry);
+		entry = head[MAP_NEXT_WORD];
 	}
 	return r < 0 ? r : -ENOENT;
 }
 
-static int disagree(const char *what, uint64_t by_relocation, uint64_t by_loader)
+static int disagree(bool is_final, const char *what, uint64_t by_relocation, uint64_t by_loader)
 {
+	if (!is_final)
+		return -EUCLEAN;
 	return log_error(EUCLEAN,
 			 "two ways to the thread-local disagree on its %s: 0x%" PRIx64
 			 " by the object's relocation, 0x%" PRIx64 " by the loader's list",
@@ -78,7 +80,7 @@ static int disagree(const char *what, uint64_t by_relocation, uint64_t by_loader
 }
 
 int link_map_confirm(const struct link_map_layout *layout, const struct memory_reader *reader,
-		     uint64_t load_bias, const struct tls_symbol *symbol)
+		     uint64_t load_bias, const struct tls_symbol *symbol, bool is_final)
 {
 	const struct tls_location *location = &symbol->location;
 	uint64_t entry, module, offset;
@@ -93,12 +95,13 @@ int link_map_confirm(const struct link_map_layout *layout, const struct memory_r
 		r = memory_read_u64(reader, entry + layout->offset_at, &offset);
 	if (r < 0)
 		return r;
+	if (location->model == TLS_MODEL_DYNAMIC && module == location->module)
+		return 0;
 	if (location->model == TLS_MODEL_DYNAMIC)
-		return module == location->module ? 0
-						  : disagree("module", location->module, module);
+		return disagree(is_final, "module", location->module, module);
 	/* Where the object's block is, from the thread pointer on: above it, or below. */
 	offset = symbol->symbol_value + (symbol->is_above_thread_pointer ? offset : -offset);
 	if (offset != (uint64_t)location->offset)
-		return disagree("offset", (uint64_t)location->offset, offset);
+		return disagree(is_final, "offset", (uint64_t)location->offset, offset);
 	return 0;
 }

@@ -35,7 +35,7 @@ void link_map_note(const struct elf_image *image, uint64_t load_bias,
 /*
  * Whether the loader's own figures lead to the variable's location as found in the object at
  * load_bias. 0: they do; -ENOENT: there is no second way, or the loader has no such object in its
- * list; -EUCLEAN: they disagree (logged, with both); or an error of the reader.
+ * list; -EUCLEAN: they disagree (logged if is_final, with both); or an error of the reader.
  */
 int link_map_confirm(const struct link_map_layout *layout, const struct memory_reader *reader,
-		     uint64_t load_bias, const struct tls_symbol *symbol);
+		     uint64_t load_bias, const struct tls_symbol *symbol, bool is_final);

@@ -4,14 +4,48 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 struct known_object {
 	uint64_t start;
 	uint64_t inode;
 	uint32_t device_major;
 	uint32_t device_minor;
+	struct object_file *file; /* held for the next one who maps it; NULL = it is not shared */
 };
+
+static bool is_mapping_of(const struct known_object *known, const struct memory_map_entry *entry)
+{
+	return known->start == entry->start && known->inode == entry->inode &&
+	       known->device_major == entry->device_major &&
+	       known->device_minor == entry->device_minor;
+}
+
+static int compare_start(const void *key, const void *member)
+{
+	const struct known_object *known = key;
+	const struct memory_map_entry *entry = member;
+
+	return (known->start > entry->start) - (known->start < entry->start);
+}
+
+/* What is not where it was is handed out again wherever it is, and its file is let go. */
+static void drop_unmapped(struct object_walk *walk)
+{
+	size_t count = walk->known_count, kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct known_object *known = &walk->known[i];
+		const struct memory_map_entry *entry =
+			bsearch(known, walk->map.entries, walk->map.count,
+				sizeof(walk->map.entries[0]), compare_start);
+
+		if (entry && is_mapping_of(known, entry))
+			walk->known[kept++] = *known;
+		else
+			object_file_release(known->file);
+	}
+	walk->known_count = kept;
+}
 
 int object_walk_begin(struct object_walk *walk, struct memory_map *map)
 {
@@ -28,47 +62,49 @@ int object_walk_begin(struct object_walk *walk, struct memory_map *map)
 		return r;
 	walk->cursor = 0;
 	walk->unreadable_count = 0;
-	return walk->map.count ? 0 : -ESRCH;
+	if (!walk->map.count)
+		return -ESRCH;
+	drop_unmapped(walk);
+	return 0;
 }
 
 static void close_object(struct object_walk *walk)
 {
-	if (!walk->image)
+	if (!walk->object.file)
 		return;
-	elf_image_free(TAKE_PTR(walk->image));
-	(void)close(walk->object.fd);
+	elf_image_rest(walk->object.image);
+	object_file_release(walk->object.file);
+	walk->object = (struct loaded_object){ 0 };
 }
 
 static bool is_known(const struct object_walk *walk, const struct memory_map_entry *entry)
 {
-	for (size_t i = 0; i < walk->known_count; i++) {
-		const struct known_object *known = &walk->known[i];
-
-		if (known->start == entry->start && known->inode == entry->inode &&
-		    known->device_major == entry->device_major &&
-		    known->device_minor == entry->device_minor)
+	for (size_t i = 0; i < walk->known_count; i++)
+		if (is_mapping_of(&walk->known[i], entry))
 			return true;
-	}
 	return false;
 }
 
-static int make_known(struct object_walk *walk, const struct memory_map_entry *entry)
+/* 0, or -ENOMEM: the list is as it was. */
+static int make_known(struct object_walk *walk, const struct memory_map_entry *entry,
+		      struct object_file *file)
 {
 	size_t count = walk->known_count;
 	struct known_object *known = walk->known;
 
-	/* Grows at powers of two. */
-	if (!(count & (count - 1))) {
-		known = reallocarray(known, count ? 2 * count : 1, sizeof(*known));
+	if (count == walk->known_room) {
+		known = reallocarray(known, count ? 2 * count : 16, sizeof(*known));
 		if (!known)
 			return -ENOMEM;
 		walk->known = known;
+		walk->known_room = count ? 2 * count : 16;
 	}
 	known[walk->known_count++] = (struct known_object){
 		.start = entry->start,
 		.inode = entry->inode,
 		.device_major = entry->device_major,
 		.device_minor = entry->device_minor,
+		.file = object_file_is_shared(file) ? object_file_hold(file) : NULL,
 	};
 	return 0;
 }
@@ -76,22 +112,25 @@ static int make_known(struct object_walk *walk, const struct memory_map_entry *e
 /* 1: it is at hand; 0: it is passed over; -ENOMEM. */
 static int open_object(struct object_walk *walk, const struct memory_map_entry *entry)
 {
-	_cleanup_fd_ int fd = memory_map_open_file(walk->pid, entry);
-	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+	_cleanup_(object_file_releasep) struct object_file *file = NULL;
 	struct loaded_object *object = &walk->object;
+	int r = object_file_get(walk->files, walk->pid, entry, &file);
 
-	if (fd < 0) {
+	if (r < 0) {
 		walk->unreadable_count++;
 		(void)snprintf(walk->unreadable_path, sizeof(walk->unreadable_path), "%s",
 			       entry->path);
-		return 0;
+		return r == -ENOMEM || r == -ETIMEDOUT ? r : 0;
 	}
-	if (elf_image_open(fd, &image) < 0)
-		return make_known(walk, entry);
-	*object = (struct loaded_object){ .map = &walk->map, .entry = entry, .image = image };
-	object->has_bias = elf_image_load_bias(image, entry, &object->bias) == 0;
-	object->fd = TAKE_FD(fd);
-	walk->image = TAKE_PTR(image);
+	if (!object_file_image(file))
+		return make_known(walk, entry, file);
+	*object = (struct loaded_object){
+		.map = &walk->map,
+		.entry = entry,
+		.image = object_file_image(file),
+	};
+	object->has_bias = elf_image_load_bias(object->image, entry, &object->bias) == 0;
+	object->file = TAKE_PTR(file);
 	return 1;
 }
 
@@ -109,11 +148,13 @@ int object_walk_next(struct object_walk *walk)
 
 int object_walk_keep(struct object_walk *walk)
 {
-	return make_known(walk, walk->object.entry);
+	return make_known(walk, walk->object.entry, walk->object.file);
 }
 
 void object_walk_forget(struct object_walk *walk)
 {
+	for (size_t i = 0; i < walk->known_count; i++)
+		object_file_release(walk->known[i].file);
 	walk->known_count = 0;
 }
 
@@ -126,7 +167,8 @@ void object_walk_end(struct object_walk *walk)
 void object_walk_deinit(struct object_walk *walk)
 {
 	object_walk_end(walk);
+	object_walk_forget(walk);
 	free(walk->known);
 	walk->known = NULL;
-	walk->known_count = 0;
+	walk->known_room = 0;
 }

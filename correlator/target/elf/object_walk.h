@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A walk over what a process has loaded: one reading of its mappings, and each object opened once,
- * for all that look for something in it. An object that was looked into is not opened again by a
- * later walk while it stays where it is. Owned by a target; single thread; does not log. What a
- * walk hands out lives until the next call.
+ * for all that look for something in it, and not at all if another process maps it that was walked
+ * through. An object that was looked into is not handed out again by a later walk while it stays
+ * where it is. Owned by a target; single thread; does not log. What a walk hands out lives until
+ * the next call, but for a file that is held.
  */
 #pragma once
 
@@ -13,6 +14,7 @@
 #include <sys/types.h>
 
 #include "target/elf/elf_image.h"
+#include "target/elf/object_file.h"
 #include "target/proc/memory_map.h"
 
 enum {
@@ -25,20 +27,21 @@ struct known_object;
 struct loaded_object {
 	const struct memory_map *map;
 	const struct memory_map_entry *entry; /* its first mapping */
-	int fd; /* its file */
-	const struct elf_image *image;
+	struct object_file *file;
+	const struct elf_image *image; /* the file's */
 	bool has_bias;
 	uint64_t bias; /* where it is loaded */
 };
 
 struct object_walk {
 	pid_t pid; /* of the process, set by the owner; all else zero at first */
+	struct object_files *files; /* those of others, borrowed; may be set, too */
 	struct memory_map map; /* of the walk at hand */
 	size_t cursor;
 	struct loaded_object object; /* handed out */
-	struct elf_image *image; /* its; NULL = none is */
 	struct known_object *known; /* looked into, and not to be again. Owned. */
 	size_t known_count;
+	size_t known_room;
 	size_t unreadable_count; /* mapped files that could not be opened, in the last walk */
 	char unreadable_path[OBJECT_PATH_BYTES]; /* one of them */
 };
@@ -50,8 +53,9 @@ struct object_walk {
  */
 int object_walk_begin(struct object_walk *walk, struct memory_map *map);
 /*
- * The next object that is not known. 1: there is one in walk->object; 0 at the end; -ENOMEM. What
- * cannot be opened is counted, and what is no ELF file is known from now on.
+ * The next object that is not known. 1: there is one in walk->object; 0 at the end; -ENOMEM;
+ * -ETIMEDOUT (object_file.h). What cannot be opened is counted, and what is no ELF file is known
+ * from now on.
  */
 int object_walk_next(struct object_walk *walk);
 /* The object at hand is not to be looked into again. 0 or -ENOMEM. */

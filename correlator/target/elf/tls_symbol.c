@@ -216,6 +216,7 @@ struct resolution {
 	const char *name;
 	uint64_t load_bias;
 	bool is_musl;
+	bool is_final;
 	struct elf_symbol symbol;
 };
 
@@ -231,6 +232,12 @@ static int refuse(const struct resolution *resolution, int error, const char *wh
 			 value);
 }
 
+/* Of what is read in the process: the loader may not be done with it. */
+static int doubt(const struct resolution *resolution, const char *what, uint64_t value)
+{
+	return resolution->is_final ? refuse(resolution, EUCLEAN, what, value) : -EUCLEAN;
+}
+
 static int read_slot(const struct resolution *resolution, const struct tls_slot *slot, void *buffer,
 		     size_t size_bytes)
 {
@@ -242,7 +249,7 @@ static int set_static(const struct resolution *resolution, uint64_t offset,
 		      struct tls_location *location)
 {
 	if (!is_static_offset(resolution->machine, offset) || (offset & POINTER_ALIGN_MASK))
-		return refuse(resolution, EINVAL, "not an offset from the thread pointer", offset);
+		return doubt(resolution, "not an offset from the thread pointer", offset);
 	location->model = TLS_MODEL_STATIC;
 	location->offset = (int64_t)offset;
 	return 0;
@@ -252,9 +259,9 @@ static int set_dynamic(const struct resolution *resolution, uint64_t module, uin
 		       struct tls_location *location)
 {
 	if (module == 0 || module > TLS_SYMBOL_MODULE_MAX)
-		return refuse(resolution, EINVAL, "not a module number", module);
+		return doubt(resolution, "not a module number", module);
 	if (offset >= BLOCK_OFFSET_END || (offset & POINTER_ALIGN_MASK))
-		return refuse(resolution, EINVAL, "not an offset in a module's block", offset);
+		return doubt(resolution, "not an offset in a module's block", offset);
 	location->model = TLS_MODEL_DYNAMIC;
 	location->module = module;
 	location->offset = (int64_t)offset;
@@ -308,13 +315,12 @@ static int resolve_descriptor_record(const struct resolution *resolution,
 	int r;
 
 	if (!is_user_pointer(argument))
-		return refuse(resolution, EINVAL, "not a TLS descriptor's argument", argument);
+		return doubt(resolution, "not a TLS descriptor's argument", argument);
 	r = memory_read(resolution->reader, argument, record, sizeof(record));
 	if (r < 0)
 		return r;
 	if (record[1] + slot->delta != resolution->symbol.value)
-		return refuse(resolution, ENOTSUP, "its descriptor leads to another variable",
-			      record[1]);
+		return doubt(resolution, "its descriptor leads to another variable", record[1]);
 	return set_dynamic(resolution, record[0], record[1] + slot->delta, location);
 }
 
@@ -386,7 +392,7 @@ static int resolve_slot(const struct resolution *resolution, const struct tls_sl
 
 int tls_symbol_resolve(const struct elf_image *image, uint64_t load_bias,
 		       const struct memory_reader *reader, const char *symbol_name, bool is_musl,
-		       struct tls_symbol *ret_symbol)
+		       bool is_final, struct tls_symbol *ret_symbol)
 {
 	static const char *const relocations[] = { "none", "DTPMOD64+DTPOFF64", "TLSDESC",
 						   "TPOFF64" };
@@ -397,6 +403,7 @@ int tls_symbol_resolve(const struct elf_image *image, uint64_t load_bias,
 		.name = symbol_name,
 		.load_bias = load_bias,
 		.is_musl = is_musl,
+		.is_final = is_final,
 	};
 	struct tls_location location;
 	struct tls_slot slot;

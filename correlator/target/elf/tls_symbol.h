@@ -43,11 +43,12 @@ struct tls_symbol {
  * Resolves symbol_name in one object that defines it. is_musl selects the DTV's shape.
  * 0; -ENOENT: the object does not define the symbol as TLS; -EAGAIN: not relocated yet;
  * -ENOTSUP: a machine, or a way to reach it, that this version does not know (logged);
- * -EINVAL: the slot holds what no loader writes (logged); -EFAULT/-ESRCH/-EPERM from reading.
+ * -EINVAL: no linker makes such an object (logged); -EUCLEAN: the slot holds what no loader leaves
+ * there, but one that is at work may (logged if is_final); -EFAULT/-ESRCH/-EPERM from reading.
  */
 int tls_symbol_resolve(const struct elf_image *image, uint64_t load_bias,
 		       const struct memory_reader *reader, const char *symbol_name, bool is_musl,
-		       struct tls_symbol *ret_symbol);
+		       bool is_final, struct tls_symbol *ret_symbol);
 
 /*
  * The slot that the loader relocates for the variable, as an address of the ELF file: what code

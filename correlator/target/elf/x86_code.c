@@ -7,6 +7,8 @@
 
 #include <Zydis/Zydis.h>
 
+#include "target/elf/code_scan.h"
+
 /* An instruction as the decoder tells it. */
 struct decoded {
 	ZydisDecodedInstruction instruction;
@@ -136,21 +138,12 @@ bool x86_code_is_emulated(enum x86_code_kind kind)
 
 /* REX.W, opcode, ModRM, displacement. */
 enum {
-	REFERENCE_BYTES = 7,
-	CHUNK_BYTES = 32 * 1024
+	REFERENCE_BYTES = 7
 };
 
-struct scan {
-	const struct elf_image *image;
-	uint64_t slot;
-	uint64_t *addresses;
-	size_t limit;
-	size_t count;
-	uint64_t bytes_left; /* of all segments together: there may be many, over each other */
-};
-
-static bool refers(const uint8_t *code, uint64_t address, uint64_t slot)
+static bool refers(void *context, const uint8_t *code, uint64_t address)
 {
+	const uint64_t *slot = context;
 	int32_t displacement;
 
 	/* lea, mov, add: to a 64-bit register, from or at rip + displacement. */
@@ -158,54 +151,19 @@ static bool refers(const uint8_t *code, uint64_t address, uint64_t slot)
 	    (code[2] & 0xc7) != 0x05)
 		return false;
 	memcpy(&displacement, code + 3, sizeof(displacement));
-	return address + REFERENCE_BYTES + (uint64_t)(int64_t)displacement == slot;
-}
-
-static void scan_chunk(struct scan *scan, const uint8_t *code, size_t size_bytes, uint64_t address)
-{
-	for (size_t i = 0; i + REFERENCE_BYTES <= size_bytes; i++) {
-		if (!refers(code + i, address + i, scan->slot))
-			continue;
-		if (scan->count < scan->limit)
-			scan->addresses[scan->count] = address + i;
-		scan->count++;
-	}
-}
-
-static void scan_segment(struct scan *scan, const struct elf_segment *segment)
-{
-	uint8_t code[CHUNK_BYTES];
-	uint64_t size_bytes = segment->file_bytes;
-
-	if (size_bytes > scan->bytes_left)
-		size_bytes = scan->bytes_left;
-	scan->bytes_left -= size_bytes;
-	/* Chunks overlap by what an instruction may straddle. */
-	for (uint64_t at = 0; at + REFERENCE_BYTES <= size_bytes;
-	     at += CHUNK_BYTES - REFERENCE_BYTES + 1) {
-		size_t chunk = size_bytes - at < CHUNK_BYTES ? size_bytes - at : CHUNK_BYTES;
-
-		if (elf_image_read(scan->image, segment->virtual_address + at, code, chunk) < 0)
-			return;
-		scan_chunk(scan, code, chunk, segment->virtual_address + at);
-	}
+	return address + REFERENCE_BYTES + (uint64_t)(int64_t)displacement == *slot;
 }
 
 size_t x86_code_find_references(const struct elf_image *image, uint64_t slot,
 				uint64_t *ret_addresses, size_t limit)
 {
-	struct scan scan = { .image = image,
-			     .slot = slot,
-			     .addresses = ret_addresses,
-			     .limit = limit,
-			     .bytes_left = X86_CODE_SCAN_BYTES_MAX };
-	struct elf_segment segment;
-	size_t cursor = 0;
-
 	if (elf_image_machine(image) != EM_X86_64)
 		return 0;
-	while (elf_image_next_segment(image, &cursor, &segment))
-		if (segment.type == PT_LOAD && (segment.flags & PF_X))
-			scan_segment(&scan, &segment);
-	return scan.count;
+	return code_scan_run((struct code_scan){ .image = image,
+						 .step_bytes = 1,
+						 .instruction_bytes = REFERENCE_BYTES,
+						 .is_wanted = refers,
+						 .context = &slot,
+						 .addresses = ret_addresses,
+						 .limit = limit });
 }

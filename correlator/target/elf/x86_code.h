@@ -17,10 +17,6 @@
 
 #include "target/elf/elf_image.h"
 
-enum {
-	X86_CODE_SCAN_BYTES_MAX = 16 * 1024 * 1024
-};
-
 enum x86_code_kind {
 	X86_CODE_PLAIN = 0, /* goes on to the next, and writes registers or the stack */
 	X86_CODE_PUSH = 1, /* 50..57, with 41 too: emulated, as the next four */
@@ -52,7 +48,8 @@ bool x86_code_is_emulated(enum x86_code_kind kind);
 /*
  * Stores the virtual address of each lea, mov and add relative to the instruction pointer that
  * refers to the slot, by address, at most limit of them. Returns how many there are, which may be
- * more. None on another machine. Of an object's code the first X86_CODE_SCAN_BYTES_MAX are read.
+ * more. None on another machine. Of an object's code the first CODE_SCAN_BYTES_MAX (code_scan.h)
+ * are read.
  */
 size_t x86_code_find_references(const struct elf_image *image, uint64_t slot,
 				uint64_t *ret_addresses, size_t limit);

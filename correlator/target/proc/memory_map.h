@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * /proc/PID/maps, parsed, and the files behind it, opened without trusting their paths: in a
- * container a path means something else here, and the process may have put another file there.
- * memory_map_parse is pure. Any thread, each map by one at a time; pointers into a map live as long
- * as the map. Does not log. Facts: fs/proc/task_mmu.c show_map_vma, seq_file_path (v6.18).
+ * /proc/PID/maps, parsed; the files behind it are target_file.h's. memory_map_parse is pure. Any
+ * thread, each map by one at a time; pointers into a map live as long as the map. Does not log.
+ * Facts: fs/proc/task_mmu.c show_map_vma, seq_file_path (v6.18).
  */
 #pragma once
 
@@ -61,13 +60,3 @@ void memory_map_deinit(struct memory_map *map);
 const struct memory_map_entry *memory_map_next_object(const struct memory_map *map, size_t *cursor);
 /* True if b maps the same file as a; false when either is anonymous. */
 bool memory_map_same_object(const struct memory_map_entry *a, const struct memory_map_entry *b);
-
-/*
- * Opens /proc/PID/map_files/START-END, the mapped file itself even when deleted (needs
- * CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN), else PATH below /proc/PID/root when it is a regular
- * file with the mapping's inode number. The device is not compared: overlayfs and btrfs give
- * stat(2) another one than they give maps. Returns a descriptor for reading (the caller's to
- * close), -ESTALE (another file is at that path), -EINVAL (no file), -ENOENT, -EACCES, -errno.
- * Never blocks on a FIFO or wakes a device.
- */
-int memory_map_open_file(pid_t pid, const struct memory_map_entry *entry);

@@ -21,7 +21,7 @@ struct memory_reader {
 	/*
 	 * Copies exactly size_bytes from address into buffer: 0, or -EFAULT when any byte of it
 	 * is unreadable (buffer contents are then undefined), -ESRCH when the process is gone,
-	 * -EPERM when it may not be read.
+	 * -EPERM when it may not be read, -ETIMEDOUT when it does not come (agent.h).
 	 */
 	int (*read)(const struct memory_reader *reader, uint64_t address, void *buffer,
 		    size_t size_bytes);
@@ -36,8 +36,9 @@ struct memory_reader {
 };
 
 /*
- * A reader of a live process by process_vm_readv(2): neither stops nor writes to it. Needs the
- * PTRACE_MODE_ATTACH_REALCREDS check to pass (same user, or CAP_SYS_PTRACE). Holds no resource.
+ * A reader of a live process by process_vm_readv(2), in another process of ours (agent.h):
+ * neither stops nor writes to it. Needs the PTRACE_MODE_ATTACH_REALCREDS check to pass (same user,
+ * or CAP_SYS_PTRACE). Holds no resource.
  */
 struct memory_reader memory_reader_of_process(pid_t pid);
 

@@ -9,12 +9,14 @@
 #include <strings.h>
 
 #include "base/cleanup.h"
+#include "target/proc/memory_reader.h"
 #include "target/proc/proc_file.h"
 
 enum {
 	STAT_BYTES = 1024,
 	STATUS_BYTES_MAX = 1024 * 1024, /* Groups: may list 65536 of them */
 	COMMAND_LINE_BYTES = 4096,
+	ENVIRONMENT_BYTES = 256 * 1024,
 };
 
 /* A leader that has exited shows as a zombie while its other threads run on. */
@@ -223,10 +225,73 @@ const char *process_server_name_of(const char *command_line, size_t size_bytes)
 	return NULL;
 }
 
+/* Field `number` of /proc/PID/stat, counted as proc_pid_stat(5) does; 0 = it is not there. */
+static uint64_t stat_field(const char *text, int number)
+{
+	const char *field = strrchr(text, ')');
+
+	for (int at = 2; field && at < number; at++)
+		field = strchr(field + 1, ' ');
+	return field ? strtoull(field, NULL, 10) : 0;
+}
+
+/* Where a process's arguments or environment are: fields of its stat. */
+enum process_text {
+	TEXT_ARGUMENTS = 48,
+	TEXT_ENVIRONMENT = 50,
+};
+
+/*
+ * At most room bytes of it: how many, or -errno. Not by /proc/PID/cmdline or environ: these read
+ * the process's memory, too, and may wait for it for ever.
+ */
+static ssize_t read_text(pid_t pid, enum process_text kind, char *buffer, size_t room)
+{
+	struct memory_reader reader = memory_reader_of_process(pid);
+	char stat[STAT_BYTES];
+	uint64_t start, end, size_bytes;
+	ssize_t got = proc_file_read_head(pid, "stat", stat, sizeof(stat));
+	int r;
+
+	if (got < 0)
+		return got;
+	start = stat_field(stat, (int)kind);
+	end = stat_field(stat, (int)kind + 1);
+	if (!start || end <= start)
+		return -ENOENT;
+	size_bytes = end - start < room ? end - start : room;
+	r = memory_read(&reader, start, buffer, size_bytes);
+	return r < 0 ? r : (ssize_t)size_bytes;
+}
+
 const char *process_server_name(pid_t pid)
 {
-	char text[COMMAND_LINE_BYTES + 1];
-	ssize_t size_bytes = proc_file_read_head(pid, "cmdline", text, sizeof(text));
+	char text[COMMAND_LINE_BYTES + 1] = "";
+	ssize_t size_bytes = read_text(pid, TEXT_ARGUMENTS, text, COMMAND_LINE_BYTES);
 
 	return size_bytes < 0 ? NULL : process_server_name_of(text, (size_t)size_bytes);
+}
+
+int process_read_variable(pid_t pid, const char *name, char *ret_value, size_t value_bytes)
+{
+	_cleanup_free_ char *text = malloc(ENVIRONMENT_BYTES + 1);
+	size_t name_bytes = strlen(name);
+	ssize_t size_bytes;
+
+	if (!text)
+		return -ENOMEM;
+	size_bytes = read_text(pid, TEXT_ENVIRONMENT, text, ENVIRONMENT_BYTES);
+	if (size_bytes < 0)
+		return (int)size_bytes;
+	text[size_bytes] = '\0';
+	for (const char *word = text; word < text + size_bytes; word += strlen(word) + 1) {
+		const char *value = word + name_bytes + 1;
+
+		if (!has_prefix(word, name) || word[name_bytes] != '=' ||
+		    strlen(value) >= value_bytes)
+			continue;
+		memcpy(ret_value, value, strlen(value) + 1);
+		return 0;
+	}
+	return -ENOENT;
 }

@@ -52,6 +52,13 @@ bool process_is_same_program(const struct process_program *a, const struct proce
 int process_find_descendants(pid_t pid, pid_t **ret_pids, size_t *ret_count);
 
 /*
+ * The value that a variable of the environment had when the program was started, if the environment
+ * is no larger than 256 KiB. 0, -ENOENT (there is none, or its value has no room), -EFAULT (another
+ * program is being loaded), -errno.
+ */
+int process_read_variable(pid_t pid, const char *name, char *ret_value, size_t value_bytes);
+
+/*
  * A short name for the server that runs in it by its title and arguments: "puma", "falcon",
  * "unicorn", "sidekiq", "resque", "passenger", "rails"; NULL = none known. Static text.
  */

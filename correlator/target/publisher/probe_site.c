@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <string.h>
 
+#include "target/elf/arm64_code.h"
 #include "target/elf/tls_symbol.h"
 #include "target/elf/unwind_table.h"
 #include "target/elf/x86_code.h"
@@ -38,7 +39,7 @@ static size_t read_code(const struct elf_image *image, uint64_t virtual_address,
 }
 
 /* Sets offset, instruction and cost of the site; without code it stays at the entry. */
-static void choose_instruction(const uint8_t *code, size_t size_bytes, struct probe_site *site)
+static void choose_on_x86(const uint8_t *code, size_t size_bytes, struct probe_site *site)
 {
 	static const char *const names[_X86_CODE_KIND_MAX] = {
 		[X86_CODE_PUSH] = "push", [X86_CODE_NOP] = "nop", [X86_CODE_JMP] = "jmp",
@@ -63,6 +64,32 @@ static void choose_instruction(const uint8_t *code, size_t size_bytes, struct pr
 	}
 }
 
+/* The same on arm64. */
+static void choose_on_arm64(const uint8_t *code, size_t size_bytes, struct probe_site *site)
+{
+	static const char *const names[] = {
+		[ARM64_CODE_ADDRESS] = "adr",
+		[ARM64_CODE_BRANCH] = "branch",
+		[ARM64_CODE_CALL] = "bl",
+	};
+	uint32_t instruction;
+
+	for (size_t at = 0; at + sizeof(instruction) <= size_bytes; at += sizeof(instruction)) {
+		enum arm64_code_kind kind;
+
+		memcpy(&instruction, code + at, sizeof(instruction));
+		kind = arm64_code_decode(instruction);
+		if (kind >= ARM64_CODE_STORE)
+			return;
+		if (kind == ARM64_CODE_PLAIN)
+			continue;
+		site->offset_bytes = (uint32_t)at;
+		site->instruction = names[kind];
+		site->cost = PROBE_SITE_EMULATED;
+		return;
+	}
+}
+
 /* size_bytes: of the code that may be looked at, from the entry on. */
 static bool find_site(const struct elf_image *image, uint64_t entry, uint64_t size_bytes,
 		      const char *name, struct probe_site *ret_site)
@@ -78,8 +105,10 @@ static bool find_site(const struct elf_image *image, uint64_t entry, uint64_t si
 	if (size_bytes < code_bytes)
 		code_bytes = (size_t)size_bytes;
 	code_bytes = read_code(image, entry, code, code_bytes);
-	if (code_bytes > 0 && elf_image_machine(image) == EM_X86_64)
-		choose_instruction(code, code_bytes, &site);
+	if (elf_image_machine(image) == EM_X86_64)
+		choose_on_x86(code, code_bytes, &site);
+	else if (elf_image_machine(image) == EM_AARCH64)
+		choose_on_arm64(code, code_bytes, &site);
 	site.virtual_address = entry + site.offset_bytes;
 	if (elf_image_file_offset(image, site.virtual_address, &site.file_offset) < 0)
 		return false;
@@ -121,7 +150,10 @@ static int find_referring(const struct elf_image *image, const char *symbol,
 
 	if (tls_symbol_find_slot(image, symbol, &slot) < 0)
 		return 0;
-	reference_count = x86_code_find_references(image, slot, references, REFERENCES_MAX);
+	reference_count =
+		elf_image_machine(image) == EM_AARCH64
+			? arm64_code_find_references(image, slot, references, REFERENCES_MAX)
+			: x86_code_find_references(image, slot, references, REFERENCES_MAX);
 	if (reference_count > REFERENCES_MAX)
 		return 0;
 	for (size_t i = 0; i < reference_count; i++) {

@@ -2,8 +2,9 @@
 /*
  * Where a uprobe sits: at an instruction that the kernel emulates, at or just after the entry of a
  * function that changes the thread-local, before the change. A single-stepped site costs about
- * 14 times as much. Facts: arch/x86/kernel/uprobes.c (v6.18): branch_setup_xol_ops,
- * push_setup_xol_ops; costs measured. Keeps nothing; single thread (libelf); does not log.
+ * 14 times as much, on arm64 a third more. Facts: arch/x86/kernel/uprobes.c (v6.18):
+ * branch_setup_xol_ops, push_setup_xol_ops; arm64_code.h; costs measured. Keeps nothing; single
+ * thread (libelf); does not log.
  */
 #pragma once
 
@@ -13,8 +14,8 @@
 #include "target/elf/elf_image.h"
 
 enum probe_site_cost {
-	PROBE_SITE_EMULATED = 1, /* push, nop, jmp, call, jcc: about 0.7 us */
-	PROBE_SITE_SINGLE_STEPPED = 2, /* anything else: about 10 us */
+	PROBE_SITE_EMULATED = 1, /* the instructions below: on x86-64 about 0.7 us */
+	PROBE_SITE_SINGLE_STEPPED = 2, /* anything else: about 10 us there */
 };
 
 enum {
@@ -24,7 +25,8 @@ enum {
 
 struct probe_site {
 	const char *function; /* static text: the symbol's name; NULL = it has none */
-	const char *instruction; /* static text: "push", "nop", "jmp", "call", "jcc", "other" */
+	/* Static text: "push", "nop", "jmp", "call", "jcc"; "adr", "branch", "bl"; "other". */
+	const char *instruction;
 	uint64_t file_offset; /* where the uprobe goes */
 	uint64_t virtual_address;
 	uint32_t offset_bytes; /* from the function's entry */
@@ -40,7 +42,7 @@ struct probe_site {
  * exported functions, which some compilers do not have the others call. In each function, the first
  * emulated instruction that straight-line code reaches; a call, jmp or jcc is the last that it can
  * be, a store to memory that is not the stack, or the first reference, ends the search before it.
- * Else, and on machines other than x86-64, the entry. Never a multi-byte nop: from Linux 6.18 on a
+ * Else, and on other machines, the entry. Never a multi-byte nop: from Linux 6.18 on a
  * probe on one writes below the stack pointer, where a leaf function may keep data. Returns the
  * number of sites (0: none, run lean). ret_sites is set from the front.
  */

@@ -3,11 +3,9 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 
@@ -29,7 +27,7 @@ static uint64_t find_end(const struct memory_map *map, const struct memory_map_e
 
 static void publisher_free(struct publisher *publisher)
 {
-	(void)close(publisher->fd);
+	object_file_release(publisher->file);
 	free(publisher);
 }
 
@@ -48,21 +46,47 @@ static bool has(const struct publishers *publishers, const struct memory_map_ent
 	return false;
 }
 
+/* By which an extension hears of a Ruby thread that goes on, on whatever native one (Ruby 3.2+:
+ * include/ruby/thread.h). */
+static const char THREAD_EVENTS[] = "rb_internal_thread_add_event_hook";
+
+/* What is found of an object's probes once for all processes that map it. */
+struct site_note {
+	bool is_known;
+	size_t count;
+	struct probe_site sites[PROBE_SITES_MAX];
+};
+
+static void find_sites(const struct publishers *publishers, struct publisher *publisher)
+{
+	struct site_note fallback = { 0 };
+	struct site_note *note =
+		object_file_note(publisher->file, publishers->symbol, sizeof(*note));
+	int count;
+
+	note = note ? note : &fallback;
+	if (!note->is_known) {
+		count = probe_site_find(object_file_image(publisher->file), publishers->symbol,
+					note->sites);
+		note->count = count > 0 ? (size_t)count : 0;
+		note->is_known = !object_file_is_late(publisher->file);
+	}
+	memcpy(publisher->sites, note->sites, sizeof(publisher->sites));
+	publisher->site_count = note->count;
+}
+
 int publishers_note(struct publishers *publishers, const struct loaded_object *object)
 {
 	const struct memory_map_entry *entry = object->entry;
-	_cleanup_fd_ int fd = -1;
 	struct publisher *publisher;
-	struct elf_symbol symbol;
-	int sites = 0;
+	struct elf_symbol symbol, hook;
 
 	if (publishers->count == PUBLISHERS_MAX || has(publishers, entry) ||
 	    !elf_image_find_defined(object->image, publishers->symbol, &symbol) ||
 	    symbol.type != STT_TLS)
 		return 0;
-	fd = fcntl(object->fd, F_DUPFD_CLOEXEC, 0);
-	if (fd < 0)
-		return -errno;
+	publishers->follows_threads |=
+		elf_image_find_symbol(object->image, THREAD_EVENTS, &hook) == 0;
 	publisher = malloc(sizeof(*publisher));
 	if (!publisher)
 		return -ENOMEM;
@@ -72,12 +96,15 @@ int publishers_note(struct publishers *publishers, const struct loaded_object *o
 		.inode = entry->inode,
 		.start = entry->start,
 		.end = find_end(object->map, entry),
-		.fd = TAKE_FD(fd),
+		.file = object_file_hold(object->file),
 	};
 	(void)snprintf(publisher->path, sizeof(publisher->path), "%s", entry->path);
 	if (publishers->has_sites)
-		sites = probe_site_find(object->image, publishers->symbol, publisher->sites);
-	publisher->site_count = sites > 0 ? (size_t)sites : 0;
+		find_sites(publishers, publisher);
+	if (object_file_is_late(publisher->file)) {
+		publisher_free(publisher);
+		return -ETIMEDOUT;
+	}
 	publishers->list[publishers->count++] = publisher;
 	return 0;
 }
@@ -121,18 +148,19 @@ static int resolve(struct publisher *publisher, const char *symbol,
 		   const struct memory_map_entry *entry, const struct memory_reader *reader,
 		   const struct link_map_layout *layout)
 {
-	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+	const struct elf_image *image = object_file_image(publisher->file);
+	bool is_final = publisher->doubts == PUBLISHER_DOUBTS_MAX;
 	uint64_t bias;
-	int r = elf_image_open(publisher->fd, &image);
+	int r = elf_image_load_bias(image, entry, &bias);
 
-	if (r == 0)
-		r = elf_image_load_bias(image, entry, &bias);
-	if (r == 0)
-		r = tls_symbol_resolve(image, bias, reader, symbol, layout->is_musl,
-				       &publisher->tls);
 	if (r < 0)
 		return r;
-	r = link_map_confirm(layout, reader, bias, &publisher->tls);
+	r = tls_symbol_resolve(image, bias, reader, symbol, layout->is_musl, is_final,
+			       &publisher->tls);
+	elf_image_rest(image);
+	if (r < 0)
+		return r;
+	r = link_map_confirm(layout, reader, bias, &publisher->tls, is_final);
 	publisher->tls.is_confirmed = r == 0;
 	return r == -ENOENT ? 0 : r;
 }
@@ -148,12 +176,34 @@ static int locate(struct publisher *publisher, const char *symbol, const struct 
 	/* The loader maps the whole file first, then each segment over it. */
 	publisher->end = find_end(map, entry);
 	r = resolve(publisher, symbol, entry, reader, layout);
+	if (object_file_is_late(publisher->file))
+		return -ETIMEDOUT;
+	publisher->doubts = r == -EUCLEAN ? publisher->doubts + 1 : 0;
 	/* Not relocated yet, or its memory cannot be read for a moment. */
-	if (r == -EAGAIN || r == -EFAULT)
+	if (r == -EAGAIN || r == -EFAULT ||
+	    (r == -EUCLEAN && publisher->doubts <= PUBLISHER_DOUBTS_MAX))
 		return 0;
 	publisher->is_located = r == 0;
 	publisher->is_refused = r < 0;
 	return r;
+}
+
+/*
+ * The dynamic linker has made its variable one with that of an object which was loaded before it:
+ * two gems that publish. It is no second variable, but a second place where that one is set.
+ */
+static bool is_interposed(const struct publishers *publishers, const struct publisher *publisher)
+{
+	const struct tls_location *own = &publisher->tls.location;
+
+	for (size_t i = 0; i < publishers->count; i++) {
+		const struct publisher *other = publishers->list[i];
+
+		if (other != publisher && other->is_located && publisher->tls.relocation &&
+		    memcmp(&other->tls.location, own, sizeof(*own)) == 0)
+			return true;
+	}
+	return false;
 }
 
 int publishers_locate(struct publishers *publishers, const struct memory_map *map,
@@ -165,14 +215,32 @@ int publishers_locate(struct publishers *publishers, const struct memory_map *ma
 		struct publisher *publisher = publishers->list[i];
 		int r;
 
-		if (publisher->is_located)
+		if (publisher->is_located || publisher->is_interposed)
 			continue;
 		r = locate(publisher, publishers->symbol, map, reader, layout);
 		failure = r < 0 ? r : failure;
 		if (publisher->is_located && !publishers->list[publishers->live]->is_located)
 			publishers->live = i;
 	}
+	for (size_t i = 0; i < publishers->count; i++) {
+		struct publisher *publisher = publishers->list[i];
+
+		if (!publisher->tls.is_confirmed && i != publishers->live &&
+		    is_interposed(publishers, publisher)) {
+			publisher->is_interposed = true;
+			publisher->is_located = publisher->is_refused = false;
+		}
+	}
 	return publishers_live(publishers) ? 0 : failure;
+}
+
+size_t publishers_count_variables(const struct publishers *publishers)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < publishers->count; i++)
+		count += !publishers->list[i]->is_interposed;
+	return count;
 }
 
 const struct publisher *publishers_live(const struct publishers *publishers)

@@ -21,7 +21,13 @@
 #include "target/publisher/probe_site.h"
 
 enum {
-	PUBLISHERS_MAX = 8 /* objects of one process; more are not looked at */
+	PUBLISHERS_MAX = 8, /* objects of one process; more are not looked at */
+	/*
+	 * Looks that may find in an object what no loader writes there: one that is still at work
+	 * does so in between. The pauses between them double from 0.2 ms on (process_state.h):
+	 * some 0.8 s.
+	 */
+	PUBLISHER_DOUBTS_MAX = 12
 };
 
 struct publisher {
@@ -31,11 +37,13 @@ struct publisher {
 	uint64_t inode;
 	uint64_t start; /* of its mappings in the process, all of them */
 	uint64_t end;
-	int fd; /* Owned. */
+	struct object_file *file; /* Owned. */
 	struct probe_site sites[PROBE_SITES_MAX];
 	size_t site_count;
+	unsigned int doubts; /* looks that found there what no loader writes, one after the other */
 	bool is_located; /* tls is valid: the loader is done with it */
 	struct tls_symbol tls;
+	bool is_interposed; /* its variable is another's in this list: it only sets that one, too */
 	bool is_refused; /* the two ways disagree, or no loader writes what is there */
 };
 
@@ -45,6 +53,8 @@ struct publishers {
 	struct publisher *list[PUBLISHERS_MAX]; /* in the order they were found in. Owned. */
 	size_t count;
 	size_t live; /* which of them is read */
+	/* Who sets the variable hears of Ruby threads that get another native thread. */
+	bool follows_threads;
 };
 
 /* Of a set whose symbol and has_sites are set and all else zero. */
@@ -58,10 +68,13 @@ bool publishers_drop_unmapped(struct publishers *publishers, const struct memory
  * Locates the variable in those where it is not, by the object's relocation and, where the loader's
  * list can be read, by that. 0; or, while none is located, a negative result of
  * tls_symbol_resolve() or link_map_confirm(), which is final for that object. That the loader is
- * not done with one yet is not an error.
+ * not done with one yet is not an error, nor what cannot be true, PUBLISHER_DOUBTS_MAX looks long.
  */
 int publishers_locate(struct publishers *publishers, const struct memory_map *map,
 		      const struct memory_reader *reader, const struct link_map_layout *layout);
+
+/* How many variables there are: as many as publishers, without those that only set another's. */
+size_t publishers_count_variables(const struct publishers *publishers);
 
 /* The one that is read; NULL: there is none, or the loader is not done with it. */
 const struct publisher *publishers_live(const struct publishers *publishers);

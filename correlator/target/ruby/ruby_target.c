@@ -11,6 +11,17 @@ enum {
 	DATA_RANGES_MAX = 16
 };
 
+/* What was found in some process of a file: where to look first in the others. */
+struct ruby_note {
+	uint64_t table_offset; /* from where it is loaded; 0 = not known */
+	uint64_t key_ids[KEYS_MAX]; /* by key; 0 = not known */
+};
+
+static struct ruby_note *note_of(struct object_file *file)
+{
+	return object_file_note(file, "ruby", sizeof(struct ruby_note));
+}
+
 /* The writable mappings of an object, and the anonymous one that follows directly: its .bss. */
 static size_t find_data_ranges(const struct memory_map *map, const struct memory_map_entry *object,
 			       struct ruby_data_range ret_ranges[static DATA_RANGES_MAX])
@@ -51,6 +62,7 @@ int ruby_target_note(struct ruby_target *target, const struct loaded_object *obj
 	const struct memory_map_entry *entry = object->entry;
 	struct ruby_data_range ranges[DATA_RANGES_MAX];
 	struct elf_symbol version, table;
+	struct ruby_note *note;
 	uint64_t table_address = 0;
 	int r;
 
@@ -63,11 +75,41 @@ int ruby_target_note(struct ruby_target *target, const struct loaded_object *obj
 	read_version(target, reader, object->bias + version.value);
 	if (elf_image_find_defined(object->image, "ruby_global_symbols", &table))
 		table_address = object->bias + table.value;
+	note = note_of(object->file);
+	if (!note)
+		return -ENOMEM;
+	if (!table_address && note->table_offset)
+		table_address = object->bias + note->table_offset;
 	r = ruby_symbols_new(reader, table_address, ranges,
 			     find_data_ranges(object->map, entry, ranges), &target->symbols);
 	if (r == -ENOENT || r == -EAGAIN || r == -EFAULT)
 		return 1;
-	return r;
+	if (r < 0)
+		return r;
+	target->file = object_file_hold(object->file);
+	note->table_offset = ruby_symbols_table_address(target->symbols) - object->bias;
+	return 0;
+}
+
+static bool is_name(const struct value_snapshot *value, const char *name)
+{
+	size_t length = strlen(name);
+
+	return !(value->flags & VALUE_TRUNCATED) && value->length_bytes == length &&
+	       memcmp(value->bytes, name, length) == 0;
+}
+
+/* An ID that another process has for a name, if it is that here, too. */
+static void try_known_ids(struct ruby_target *target, const struct ruby_note *note,
+			  const char *const *names, size_t count)
+{
+	struct value_snapshot value;
+
+	for (size_t i = 0; i < count; i++)
+		if (names[i] && !target->key_ids[i] && note->key_ids[i] &&
+		    ruby_symbols_find_name(target->symbols, note->key_ids[i], &value) == 0 &&
+		    is_name(&value, names[i]))
+			target->key_ids[i] = note->key_ids[i];
 }
 
 int ruby_target_find_keys(struct ruby_target *target, const char *const *names, size_t count,
@@ -76,10 +118,15 @@ int ruby_target_find_keys(struct ruby_target *target, const char *const *names, 
 	const char *wanted[KEYS_MAX];
 	uint64_t ids[KEYS_MAX];
 	size_t wanted_count = 0;
+	struct ruby_note *note;
 	int r;
 
 	if (!target->symbols || target->keys_missing == 0)
 		return 0;
+	note = note_of(target->file);
+	if (!note)
+		return -ENOMEM;
+	try_known_ids(target, note, names, count);
 	for (size_t i = 0; i < count; i++) {
 		if (!names[i])
 			continue;
@@ -92,8 +139,8 @@ int ruby_target_find_keys(struct ruby_target *target, const char *const *names, 
 		target->symbol_count = 0;
 	r = ruby_symbols_find_ids(target->symbols, wanted, wanted_count, ids);
 	for (size_t i = count; i-- > 0;)
-		if (names[i])
-			target->key_ids[i] = ids[--wanted_count];
+		if (names[i] && (target->key_ids[i] = ids[--wanted_count]))
+			note->key_ids[i] = target->key_ids[i];
 	if (r >= 0)
 		target->keys_missing = (size_t)r;
 	return r >= 0 || r == -EAGAIN || r == -EFAULT ? 0 : r;
@@ -123,4 +170,6 @@ void ruby_target_deinit(struct ruby_target *target)
 {
 	ruby_symbols_free(target->symbols);
 	target->symbols = NULL;
+	object_file_release(target->file);
+	target->file = NULL;
 }

@@ -2,7 +2,8 @@
 /*
  * What makes one process Ruby: the object that is its interpreter, its version, its symbol table,
  * and the ID of each wanted key. What is not there yet (a server that boots) is found by a later
- * look. A part of a target, which owns it; single thread; does not log. Facts: the exported symbols
+ * look. Where another process of the same file has them is tried first, and put to the same test. A
+ * part of a target, which owns it; single thread; does not log. Facts: the exported symbols
  * ruby_version and rb_sym_all_symbols, in every CRuby from 2.7 on; ruby_symbols.h.
  */
 #pragma once
@@ -26,6 +27,7 @@ struct ruby_target {
 	char version[RUBY_VERSION_BYTES]; /* "" = not read */
 	char path[OBJECT_PATH_BYTES]; /* of that object */
 	struct ruby_symbols *symbols; /* NULL = not found (yet). Owned. */
+	struct object_file *file; /* of that object, once they are found. Owned. */
 	uint64_t key_ids[KEYS_MAX]; /* by key; 0 = not Ruby's, or not found */
 	size_t keys_missing; /* keys without an ID; set at first by the owner */
 	uint32_t symbol_count; /* Ruby's, before they were looked for */

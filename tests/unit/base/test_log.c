@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -49,11 +50,59 @@ static void another_stderr_is_not(void **state)
 	expect_line(1, "correlator: warning: disk 5\n");
 }
 
+static void fill(int fd)
+{
+	const char byte = '\0';
+
+	assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
+	while (write(fd, &byte, 1) > 0)
+		continue;
+	assert_int_equal(fcntl(fd, F_SETFL, 0), 0);
+}
+
+/* Without end, if it waited: the alarm's. */
+static void a_stderr_that_is_full_costs_lines_and_says_how_many(void **state)
+{
+	const size_t room_bytes = 65536;
+	int saved = dup(STDERR_FILENO), fds[2];
+	char said[1024] = "", skipped[4096];
+	ssize_t got;
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(fcntl(fds[1], F_SETPIPE_SZ, room_bytes), room_bytes);
+	fill(fds[1]);
+	assert_int_equal(setenv("JOURNAL_STREAM", "", 1), 0);
+	log_detect_journal();
+	(void)alarm(60);
+	assert_true(dup2(fds[1], STDERR_FILENO) >= 0);
+	for (int i = 0; i < 1000; i++)
+		log_warning("%d", i);
+	assert_true(dup2(saved, STDERR_FILENO) >= 0);
+	for (size_t size = 0; size < room_bytes; size += (size_t)got) {
+		got = read(fds[0], skipped, sizeof(skipped));
+		assert_true(got > 0);
+	}
+	assert_true(dup2(fds[1], STDERR_FILENO) >= 0);
+	log_warning("on");
+	log_warning("and on");
+	assert_true(dup2(saved, STDERR_FILENO) >= 0);
+	(void)close(fds[1]);
+	for (char *end = said; (got = read(fds[0], end, 100)) > 0; end += got)
+		continue;
+	assert_string_equal(said, "correlator: warning: 1000 lines were not written: nobody read\n"
+				  "correlator: warning: on\ncorrelator: warning: and on\n");
+	(void)alarm(0);
+	(void)close(saved);
+	(void)close(fds[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_journal_is_told_the_priority),
 		cmocka_unit_test(another_stderr_is_not),
+		cmocka_unit_test(a_stderr_that_is_full_costs_lines_and_says_how_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,9 @@
 #pragma GCC diagnostic ignored "-Wunused"
 #pragma GCC diagnostic ignored "-Wunused-function"
 #pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wunused-but-set-variable"
+#pragma GCC diagnostic ignored "-Wunused-variable"
+#pragma GCC diagnostic ignored "-Wtype-limits"
 
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -26,6 +29,9 @@ long native_read_user(void *buffer, __u32 size_bytes, const void *address);
 /* As bpf_map_lookup_elem(): NULL = the map has no such key. */
 void *native_find(const void *map, const void *key);
 
+/* The task that a program runs on, as kernel_views.h has it: one without memory at first. */
+static __u64 native_task[64];
+
 /* Of a program's own memory. */
 static inline long native_read_kernel(void *buffer, __u32 size_bytes, const void *address)
 {
@@ -37,7 +43,7 @@ static inline long native_read_kernel(void *buffer, __u32 size_bytes, const void
 #define bpf_probe_read_kernel	   native_read_kernel
 #define bpf_map_lookup_elem	   native_find
 #define bpf_ringbuf_reserve(...)   NULL
-#define bpf_get_current_task_btf() NULL
+#define bpf_get_current_task_btf() ((struct task_struct *)native_task)
 /* Relocations by the kernel's BTF: not of concern to what is fuzzed. */
 #undef bpf_core_field_exists
 #define bpf_core_field_exists(...) 0

@@ -20,7 +20,9 @@
 
 enum {
 	TGID = 77,
-	ELEMENTS = 4
+	ELEMENTS = 4,
+	START_NS = 1000,
+	EXEC_NS = 5000
 };
 
 /* The sizes of the maps are constants of a loaded program. */
@@ -149,7 +151,7 @@ static int set_up(void **state)
 	thread.tgid = TGID;
 	thread.serial = 1;
 	room.has_accounts = room.has_contexts = true;
-	is_lean = 0;
+	thread.config.flags = 0;
 	return 0;
 }
 
@@ -194,7 +196,7 @@ static void without_room_for_a_context_no_account_names_it(void **state)
 static void a_context_is_published_before_its_snapshot_is_built_over(void **state)
 {
 	(void)state;
-	is_lean = 1;
+	thread.config.flags = PROCESS_IS_LEAN;
 	hold(100);
 	/* The table cannot be read any more: another context, or none. */
 	assert_false(context_is_same(&thread, &task, 2000, false));
@@ -217,13 +219,68 @@ static void a_context_is_published_before_its_snapshot_is_built_over(void **stat
 static void what_cannot_be_published_before_goes_to_overflow(void **state)
 {
 	(void)state;
-	is_lean = 1;
+	thread.config.flags = PROCESS_IS_LEAN;
 	room.has_contexts = false;
 	hold(100);
 	assert_false(context_is_same(&thread, &task, 2000, false));
 	charge_pending(&thread, &task, 2000);
 	assert_int_equal(opened[0].count, 0);
 	assert_int_equal(process.epochs[0].overflow.user_ns, 5);
+}
+
+/* What runs was written up by the clock, which had counted what was stolen meanwhile. */
+static void write_up_running(uint64_t now_ns)
+{
+	hold(100);
+	thread.pending.user_ns = 0;
+	(void)account_edge(&thread.clock, &thread.pending, now_ns, THREAD_MODE_USER);
+	charge_end_window(&thread, &task, now_ns, EXEC_NS + now_ns - START_NS);
+}
+
+static void leave_cpu(uint64_t now_ns, uint64_t exec_ns)
+{
+	const struct kernel_figures figures = { .exec_ns = exec_ns };
+
+	(void)account_switch_out(&thread.clock, &thread.pending, now_ns, &figures,
+				 OFF_CPU_RUNNABLE);
+	charge_note_pending(&thread, now_ns);
+	charge_end_window(&thread, &task, now_ns, exec_ns);
+}
+
+static void begin_running(void)
+{
+	const struct kernel_figures figures = { .exec_ns = EXEC_NS };
+
+	account_begin(&thread.clock, &figures, START_NS, 0, OFF_CPU_RUNNABLE, THREAD_MODE_USER);
+	thread.exec_published_ns = EXEC_NS;
+	current_epoch = 0;
+}
+
+static void theft_that_is_told_after_a_writing_up_is_taken_back_from_both_sides(void **state)
+{
+	(void)state;
+	begin_running();
+	write_up_running(START_NS + 100);
+	assert_int_equal(process.epochs[0].exec_ns, 100);
+	leave_cpu(START_NS + 101, EXEC_NS + 80);
+	assert_int_equal(opened[0].accounts[0].totals.user_ns, 80);
+	assert_int_equal(process.epochs[0].exec_ns, 80);
+}
+
+static void and_from_neither_where_nothing_is_left_to_take_it_from(void **state)
+{
+	(void)state;
+	begin_running();
+	current_epoch = 1;
+	write_up_running(START_NS + 100);
+	assert_int_equal(process.epochs[0].exec_ns, 100);
+	leave_cpu(START_NS + 101, EXEC_NS + 80);
+	assert_int_equal(process.epochs[0].exec_ns, 100);
+	assert_int_equal(process.epochs[1].exec_ns, 0);
+	account_switch_in(&thread.clock, &thread.pending, START_NS + 200, 0, 0);
+	leave_cpu(START_NS + 250, EXEC_NS + 130);
+	assert_int_equal(opened[1].accounts[0].totals.user_ns, 30);
+	assert_int_equal(process.epochs[1].exec_ns, 30);
 }
 
 int main(void)
@@ -235,6 +292,11 @@ int main(void)
 		cmocka_unit_test_setup(a_context_is_published_before_its_snapshot_is_built_over,
 				       set_up),
 		cmocka_unit_test_setup(what_cannot_be_published_before_goes_to_overflow, set_up),
+		cmocka_unit_test_setup(
+			theft_that_is_told_after_a_writing_up_is_taken_back_from_both_sides,
+			set_up),
+		cmocka_unit_test_setup(and_from_neither_where_nothing_is_left_to_take_it_from,
+				       set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

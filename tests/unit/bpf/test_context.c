@@ -61,6 +61,7 @@ static int set_up(void **state)
 	/* What an earlier context has left. */
 	memset(&thread, 0xa5, sizeof(thread));
 	thread.tgid = TGID;
+	thread.is_at_switch = 0;
 	thread.config = (struct process_config){
 		.key_ids = { KEY }, .key_count = 1, .flags = PROCESS_READY, .bignum_embed_mask = 7
 	};
@@ -256,6 +257,48 @@ static void tables_that_break_the_abi_are_counted(void **state)
 	assert_int_equal(process.losses[COUNTER_STATE_UNREADABLE], 1);
 }
 
+/* Between exit_mm() and its end a thread has none: what lies at its addresses is another's. */
+static void a_thread_without_memory_reads_nothing(void **state)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	const uint64_t table[] = { 1, 1, KEY, 85 };
+	uint64_t pointer = forged_words(&memory, table, 4);
+
+	(void)state;
+	_Static_assert(sizeof(*task) <= sizeof(native_task), "room for a task");
+	thread.is_exiting = 0;
+	thread.tls_resolution = TLS_RESOLVED;
+	thread.tls_address = forged_words(&memory, &pointer, 1);
+	thread.pointer_read = 1;
+	task->mm = NULL;
+	assert_false(context_read_pointer(&thread));
+	assert_int_equal(thread.pointer_read, 1);
+	assert_int_equal(process.losses[COUNTER_POINTER_UNREADABLE], 1);
+	task->mm = (void *)native_task;
+	assert_true(context_read_pointer(&thread));
+	assert_int_equal(thread.pointer_read, pointer);
+	assert_int_equal(process.losses[COUNTER_POINTER_UNREADABLE], 1);
+}
+
+/* After an exec what is known of the thread pointer may be the last program's. */
+static void by_an_old_thread_pointer_nothing_is_found(void **state)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	(void)state;
+	task->thread.fsbase = FORGED_BASE;
+	thread.tls_resolution = TLS_UNRESOLVED;
+	thread.config.tls = (struct tls_location){ .model = TLS_MODEL_STATIC, .offset = 64 };
+	thread.is_pointer_old = 1;
+	assert_int_equal(context_locate(&thread), TLS_UNRESOLVED);
+	assert_int_equal(process.losses[COUNTER_POINTER_UNREADABLE], 1);
+	thread.is_pointer_old = 0;
+#ifdef __x86_64__ /* elsewhere the field is not read natively */
+	assert_int_equal(context_locate(&thread), TLS_RESOLVED);
+	assert_int_equal(thread.tls_address, FORGED_BASE + 64);
+#endif
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -267,6 +310,8 @@ int main(void)
 		cmocka_unit_test_setup(a_long_text_that_is_partly_gone_is_read_again, set_up),
 		cmocka_unit_test_setup(a_table_at_the_end_of_its_page_is_read, set_up),
 		cmocka_unit_test_setup(tables_that_break_the_abi_are_counted, set_up),
+		cmocka_unit_test_setup(a_thread_without_memory_reads_nothing, set_up),
+		cmocka_unit_test_setup(by_an_old_thread_pointer_nothing_is_found, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,7 @@ import socket
 import ssl
 import subprocess
 import tempfile
+import time
 import unittest
 
 import msgpack
@@ -125,7 +126,9 @@ class DeliveryTest(ForwardTest):
                 yield message
 
         with Collector(take) as peer:
-            self.check(OK, forward(RECORDING, "--to", peer.url, "--no-ack"), "--no-ack")
+            result = forward(RECORDING, "--to", peer.url, "--no-ack")
+            self.check(OK, result, "--no-ack", f"13 records sent, unacknowledged, to {peer.url}")
+            self.assertNotIn(" acknowledged", result.stderr)
             scripted_collector.wait_until(lambda: peer.messages)
         self.assertEqual(RECORDING.read_bytes(), peer.payload)
         self.assertNotIn("chunk", peer.messages[0].option)
@@ -178,6 +181,28 @@ class TroubleTest(ForwardTest):
         self.assertEqual(4, len(calls))
         self.assertEqual(1, len(set(calls)))
         self.assertEqual(4 * RECORDING.read_bytes(), peer.payload)
+
+    def test_a_second_outage_is_not_hidden_behind_the_end_of_the_first(self):
+        """Refused once, acknowledged once, and then refused for good."""
+        path = self.file(*(record(number, "y" * 300_000) for number in range(4)))
+        calls = []
+
+        def take(connection):
+            while message := connection.message():
+                calls.append(message.id)
+                if len(calls) != 2:
+                    return
+                connection.ack(message)
+                yield message
+
+        with Collector(take) as peer:
+            result = forward(path, "--to", peer.url, "--give-up", "6s",
+                             quick=("--retry-max", "100ms"))
+        self.check(FAILURE, result, warnings=2)
+        lines = result.stderr.splitlines()
+        self.assertRegex(lines[0], "closed the connection instead of acknowledging")
+        self.assertRegex(lines[1], "delivering again")
+        self.assertRegex(lines[2], "closed the connection instead of acknowledging")
 
     def test_a_reset_in_the_middle_of_a_chunk(self):
         path = self.file(*(record(number, "y" * 60_000) for number in range(200)))
@@ -282,6 +307,207 @@ class TroubleTest(ForwardTest):
                 _, error = process.communicate(timeout=DEADLINE_SECONDS)
         self.assertEqual(INTERRUPTED, process.returncode, error)
         self.assertIn("(interrupted); go on with --skip 0", error)
+
+
+class SpoolTest(ForwardTest):
+    """Spools as a recording left them, and as a disk gave them back."""
+
+    def spool(self, *segments):
+        """Each: its bytes, and how many records its name says."""
+        folder = self.folder / "spool"
+        folder.mkdir(mode=0o700)
+        (folder / "lock").touch()
+        self.names = []
+        for number, (data, records) in enumerate(segments, 1):
+            self.names.append(f"{number:016}-{number:032x}-{records}-1-2.chunk")
+            (folder / self.names[-1]).write_bytes(data)
+        return folder
+
+    def chunks(self, folder):
+        return sorted(path.name for path in folder.glob("*.chunk"))
+
+    def test_a_segment_with_damage_gives_the_records_around_it(self):
+        records = [record(number, "y" * 100) for number in range(101)]
+        size = len(records[0])
+        data = bytearray(b"".join(records))
+        data[9 * size + 10:9 * size + 74] = bytes(64)
+        folder = self.spool((data, 101), (b"".join(records), 101))
+        with Collector(take_all) as peer:
+            result = forward(folder, "--to", peer.url)
+        self.check(FAILURE, result, "a segment is damaged: at least 1 records are lost "
+                   f"({size} bytes), the other 100 are sent",
+                   "201 records acknowledged", "1 records in 1 segments are lost", warnings=1)
+        whole = records[:9] + records[10:]
+        self.assertEqual(b"".join(whole + records), peer.payload)
+        self.assertEqual([], self.chunks(folder))
+        self.assertEqual([self.names[0]], self.chunks(folder / "damaged"))
+        self.assertEqual(data, (folder / "damaged" / self.names[0]).read_bytes())
+        with Collector(take_all) as peer:
+            self.check(OK, forward(folder, "--to", peer.url), "0 records", warnings=0)
+
+    def test_one_that_was_cut_off_gives_the_records_around_damage_too(self):
+        """As a power loss leaves it: a hole of zeros, and a torn end."""
+        records = [record(number, "y" * 100) for number in range(20)]
+        size = len(records[0])
+        data = bytearray(b"".join(records))
+        data[5 * size:6 * size] = bytes(size)
+        folder = self.spool()
+        (folder / f"{7:016}-{7:032x}.open").write_bytes(data[:-1])
+        with Collector(take_all) as peer:
+            result = forward(folder, "--to", peer.url)
+        self.check(FAILURE, result, "at least 1 records are lost", "18 records acknowledged",
+                   "1 records in 1 segments are lost", warnings=2)
+        self.assertEqual(b"".join(records[:5] + records[6:19]), peer.payload)
+        self.assertEqual(1, len(self.chunks(folder / "damaged")))
+
+    def test_a_segment_that_cannot_be_read_is_set_aside(self):
+        garbage = b"x" * 1000
+        folder = self.spool((garbage, 7), (record(1), 1))
+        with Collector(take_all) as peer:
+            result = forward(folder, "--to", peer.url)
+        self.check(FAILURE, result, "7 records are lost (1000 bytes), the other 0 are sent",
+                   "1 records acknowledged",
+                   "7 records in 1 segments are lost", warnings=1)
+        self.assertEqual(record(1), peer.payload)
+        self.assertEqual(garbage, (folder / "damaged" / self.names[0]).read_bytes())
+
+    def test_what_is_set_aside_is_bounded(self):
+        folder = self.spool((b"x", 1))
+        (folder / "damaged").mkdir()
+        with open(folder / "damaged" / "before", "wb") as file:
+            file.truncate(64 * 1024 * 1024)
+        with Collector(take_all) as peer:
+            result = forward(folder, "--to", peer.url)
+        self.check(FAILURE, result, "cannot set aside", warnings=2)
+        self.assertEqual([], self.chunks(folder) + self.chunks(folder / "damaged"))
+
+
+class StreamTest(ForwardTest):
+    """Standard input that goes on and on."""
+
+    def start(self, peer, *arguments, path="-"):
+        process = subprocess.Popen([CORRELATOR, "forward", path, "--to", peer.url, *QUICK,
+                                    *arguments], env=environment(), stdin=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def give(self, process, peer, data):
+        """Writes it, and awaits that it arrives, with the input still open."""
+        process.stdin.write(data)
+        process.stdin.flush()
+        scripted_collector.wait_until(lambda: peer.payload.endswith(data))
+
+    def end(self, process, code, *says):
+        _, error = process.communicate(timeout=DEADLINE_SECONDS)
+        self.assertEqual(code, process.returncode, error)
+        for text in says:
+            self.assertIn(text, error.decode())
+
+    def test_what_comes_is_sent_while_more_may_come(self):
+        with Collector(take_all) as peer:
+            process = self.start(peer, "--skip", "1")
+            process.stdin.write(record(0))
+            self.give(process, peer, record(1))
+            # A record that comes in two parts, with a chunk in between.
+            torn = record(3)
+            process.stdin.write(record(2) + torn[:20])
+            process.stdin.flush()
+            scripted_collector.wait_until(lambda: peer.payload.endswith(record(2)))
+            self.give(process, peer, torn[20:] + record(4))
+            process.stdin.write(record(5))
+            self.end(process, OK, "5 records acknowledged")
+        self.assertEqual(b"".join(map(record, range(1, 6))), peer.payload)
+
+    def test_much_at_once_goes_in_full_chunks(self):
+        data = b"".join(record(number, "y" * 1000) for number in range(3000))
+        with Collector(take_all) as peer:
+            process = self.start(peer)
+            self.give(process, peer, data)
+            self.end(process, OK)
+        self.assertEqual(data, peer.payload)
+        self.assertGreater(len(peer.messages[0].payload), 500 * 1024)
+
+    def test_sigterm_ends_it_while_nothing_comes(self):
+        with Collector(take_all) as peer:
+            process = self.start(peer)
+            self.give(process, peer, record(1))
+            process.send_signal(signal.SIGTERM)
+            process.wait(DEADLINE_SECONDS)
+            self.end(process, INTERRUPTED, "--skip 1")
+
+    def test_and_while_nobody_has_opened_the_named_pipe(self):
+        path = self.folder / "pipe"
+        os.mkfifo(path)
+        with Collector(take_all) as peer:
+            process = self.start(peer, path=path)
+            self.await_caught(process, signal.SIGTERM)
+            process.send_signal(signal.SIGTERM)
+            process.wait(DEADLINE_SECONDS)
+            self.end(process, INTERRUPTED)
+
+    def test_a_named_pipe_gives_all_to_its_end(self):
+        path = self.folder / "pipe"
+        os.mkfifo(path)
+        with Collector(take_all) as peer:
+            process = self.start(peer, path=path)
+            path.write_bytes(record(1) + record(2))
+            self.end(process, OK)
+        self.assertEqual(record(1) + record(2), peer.payload)
+
+    def await_caught(self, process, number):
+        """It is ready for the signal: blocked, or caught."""
+        def is_blocked():
+            text = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+            return int(text.split("SigBlk:")[1].split()[0], 16) >> (number - 1) & 1
+
+        scripted_collector.wait_until(is_blocked)
+
+    def test_ctrl_c_is_for_the_writer(self):
+        with Collector(take_all) as peer:
+            process = self.start(peer)
+            self.give(process, peer, record(1))
+            process.send_signal(signal.SIGINT)
+            said = process.stderr.readline() + process.stderr.readline()
+            self.assertIn(b"until the writer ends", said)
+            self.give(process, peer, record(2))
+            self.end(process, OK)
+        self.assertEqual(record(1) + record(2), peer.payload)
+
+    def test_a_second_signal_is_for_us(self):
+        with Collector(take_all) as peer:
+            process = self.start(peer)
+            self.give(process, peer, record(1))
+            process.send_signal(signal.SIGINT)
+            while b"until the writer ends" not in process.stderr.readline():
+                pass
+            process.send_signal(signal.SIGTERM)
+            process.wait(DEADLINE_SECONDS)
+            self.end(process, INTERRUPTED, "--skip 1")
+
+    def test_that_nothing_came_is_no_silence_of_the_collector(self):
+        give_up_seconds = 0.3
+
+        def script(connection):
+            """Acks once, then drops what comes next; a later connection is a good one."""
+            message = connection.message()
+            connection.ack(message)
+            yield message
+            if peer.connections == 1:
+                connection.message()
+                connection.reset()
+            else:
+                yield from take_all(connection)
+
+        with Collector(script) as peer:
+            process = self.start(peer, "--give-up", f"{give_up_seconds}s")
+            self.give(process, peer, record(1))
+            # What is tested is that this time does not count.
+            time.sleep(2 * give_up_seconds)
+            self.give(process, peer, record(2))
+            self.end(process, OK)
+        self.assertEqual(record(1) + record(2), peer.payload)
 
 
 class PoisonTest(ForwardTest):

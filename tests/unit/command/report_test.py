@@ -3,8 +3,10 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 CORRELATOR = os.environ["CORRELATOR"]
@@ -57,10 +59,61 @@ class ReportTest(unittest.TestCase):
         output = self.check(OK, "-", input=RECORDING.read_bytes())
         self.assertEqual(self.body(self.golden("shop-80.txt")), self.body(output))
 
+    def report_with_another(self, data, *options):
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(data)
+            file.flush()
+            return self.check(OK, *options, RECORDING, file.name)
+
+    def test_the_first_ctrl_c_is_for_who_writes_there(self):
+        data = RECORDING.read_bytes()
+        for is_again in False, True:
+            with self.subTest(is_again), subprocess.Popen(
+                    [CORRELATOR, "report", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE, env={"COLUMNS": "80"}) as process:
+                process.stdin.write(data[:100])
+                process.stdin.flush()
+                self.await_caught(process)
+                process.send_signal(signal.SIGINT)
+                self.assertIn(b"reading on until the writer ends", process.stderr.readline())
+                if is_again:
+                    process.send_signal(signal.SIGINT)
+                    self.assertEqual(-signal.SIGINT, process.wait(60))
+                    continue
+                output, _ = process.communicate(data[100:], timeout=60)
+                self.assertEqual(OK, process.returncode)
+                self.assertEqual(self.body(self.golden("shop-80.txt")),
+                                 self.body(output.decode()))
+
+    def await_caught(self, process):
+        status = pathlib.Path(f"/proc/{process.pid}/status")
+        end = time.monotonic() + 60
+        while not int(status.read_text().split("SigCgt:")[1].split()[0], 16) & 2:
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.005)
+
     def test_files_are_added_up(self):
-        parsed = json.loads(self.check(OK, "-f", "json", RECORDING, RECORDING))
+        data = RECORDING.read_bytes().replace(b"b0071d:4242:77:", b"b0071d:4242:78:")
+        parsed = json.loads(self.report_with_another(data, "-f", "json"))
         self.assertEqual(2 * 470001234, parsed["total"]["cpu_ns"])
         self.assertEqual(2, len(parsed["meta"]["files"]))
+        self.assertNotIn("double_records", parsed["meta"])
+
+    def test_a_record_that_is_there_twice_is_counted_once(self):
+        once = json.loads(self.check(OK, "-f", "json", RECORDING))
+        for data in RECORDING.read_bytes(), RECORDING.read_bytes()[:-5]:
+            with self.subTest(size=len(data)):
+                with tempfile.NamedTemporaryFile() as file:
+                    file.write(RECORDING.read_bytes() + data)
+                    file.flush()
+                    both = json.loads(report("-f", "json", file.name).stdout)
+                for part in "rows", "total", "unattributed", "books", "own_cost":
+                    self.assertEqual(once[part], both[part])
+        output = self.report_with_another(RECORDING.read_bytes())
+        self.assertIn("13 records were read again, which are counted once",
+                      " ".join(output.split()))
+        parsed = json.loads(self.report_with_another(RECORDING.read_bytes(), "-f", "json"))
+        self.assertEqual(13, parsed["meta"]["double_records"])
 
     def test_help_is_data_and_names_the_exit_codes(self):
         output = self.check(OK, "--help")

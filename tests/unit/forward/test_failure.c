@@ -40,6 +40,23 @@ static void one_that_comes_and_goes_is_not_said_every_second(void **state)
 	assert_in_range(lines, 20, 24);
 }
 
+/* Whatever the tries are: the last line is never "delivering" for long while nothing is. */
+static void a_second_outage_is_said_when_it_lasts(void **state)
+{
+	struct failure_report report = { 0 };
+	uint64_t second = 1;
+
+	(void)state;
+	assert_true(failure_report_failed(&report, FAILURE_CONNECT, second * SECOND_NS));
+	assert_true(failure_report_acked(&report, ++second * SECOND_NS));
+	for (second = 3; second < 8; second++)
+		assert_false(failure_report_failed(&report, FAILURE_CONNECT, second * SECOND_NS));
+	assert_true(failure_report_failed(&report, FAILURE_CONNECT, second * SECOND_NS));
+	for (; second < 600; second++)
+		assert_false(failure_report_failed(&report, FAILURE_CONNECT, second * SECOND_NS));
+	assert_true(failure_report_acked(&report, second * SECOND_NS));
+}
+
 static void stopping_is_no_failure(void **state)
 {
 	struct failure_report report = { 0 };
@@ -54,6 +71,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_failure_is_said_once_and_so_is_its_end),
 		cmocka_unit_test(one_that_comes_and_goes_is_not_said_every_second),
+		cmocka_unit_test(a_second_outage_is_said_when_it_lasts),
 		cmocka_unit_test(stopping_is_no_failure),
 	};
 

@@ -274,7 +274,7 @@ static void an_unseen_switch_in_is_made_up_from_what_was_run(void **state)
 	(void)state;
 	begin(&books, 1000, 1);
 	/* Off until 9800, by the scheduler: seen next at a system call at 10000. */
-	account_enter_unseen(&books.clock, 10000, 200);
+	account_enter_unseen(&books.clock, &books.totals, 10000, 200, 0, 1);
 	account_settle_gap(&books.clock, &books.totals, books.figures.run_delay_ns + 300);
 	edge(&books, 10000, THREAD_MODE_KERNEL);
 	assert_int_equal(books.totals.user_ns, 200);
@@ -282,6 +282,32 @@ static void an_unseen_switch_in_is_made_up_from_what_was_run(void **state)
 	assert_int_equal(books.totals.blocked_ns, 8500);
 	switch_out(&books, 10100, 300, OFF_CPU_SLEEPING);
 	assert_int_equal(on_cpu(&books), 300);
+}
+
+/*
+ * It got the CPU at 9000, by the run queue's clock, of which 300 were stolen before and 75 since; a
+ * tick brought its exec runtime up to date in between.
+ */
+static void what_is_stolen_after_an_unseen_switch_in_is_nobodys(void **state)
+{
+	const uint64_t arrived_ns = 9000, before_ns = 5000, ticked_ns = 5400;
+	const uint64_t exec_start_ns = arrived_ns - 300 + (ticked_ns - before_ns);
+	struct books books;
+
+	(void)state;
+	begin(&books, 1000, 1);
+	account_enter_unseen(
+		&books.clock, &books.totals, 10000, 1000,
+		account_stolen_at_arrival(arrived_ns, before_ns, ticked_ns, exec_start_ns), 2);
+	assert_int_equal(books.clock.stolen_mark_ns, 300);
+	assert_int_equal(books.totals.migrations, 0);
+	edge(&books, 10000, THREAD_MODE_KERNEL);
+	account_settle_stolen(&books.clock, &books.totals, 375);
+	assert_int_equal(on_cpu(&books), 925);
+	assert_int_equal(books.totals.stolen_ns, 75);
+	switch_out(&books, 10000, 925, OFF_CPU_SLEEPING);
+	account_enter_unseen(&books.clock, &books.totals, 20000, 10, 0, 1);
+	assert_int_equal(books.totals.migrations, 1);
 }
 
 static void an_unseen_switch_out_is_made_up_from_what_was_run(void **state)
@@ -308,7 +334,7 @@ static void unseen_switches_invent_no_time(void **state)
 
 	(void)state;
 	begin(&books, 1000, 1);
-	account_enter_unseen(&books.clock, 1500, 999999);
+	account_enter_unseen(&books.clock, &books.totals, 1500, 999999, 0, 1);
 	edge(&books, 1500, THREAD_MODE_KERNEL);
 	assert_int_equal(on_cpu(&books) + books.clock.gap_ns, 500);
 	/* Nothing told how long it ran: exec runtime will. */
@@ -387,6 +413,7 @@ int main(void)
 		cmocka_unit_test(a_woken_sleepers_gap_stays_open_at_a_flush),
 		cmocka_unit_test(a_migration_is_a_change_of_cpu),
 		cmocka_unit_test(an_unseen_switch_in_is_made_up_from_what_was_run),
+		cmocka_unit_test(what_is_stolen_after_an_unseen_switch_in_is_nobodys),
 		cmocka_unit_test(an_unseen_switch_out_is_made_up_from_what_was_run),
 		cmocka_unit_test(unseen_switches_invent_no_time),
 		cmocka_unit_test(random_lives_keep_the_laws),

@@ -14,16 +14,16 @@ enum {
 };
 
 /* Takes all it can get; how much that was. */
-static uint32_t take_all(struct share_table *table, uint32_t tgid, uint32_t room)
+static uint32_t take_all(struct share_table *table, uint32_t family, uint32_t room)
 {
 	uint32_t taken = 0;
 
-	for (; share_has_room(table, tgid, room); taken++)
-		share_add(table, tgid);
+	for (; share_has_room(table, family, room); taken++)
+		share_add(table, family);
 	return taken;
 }
 
-static void one_process_gets_three_quarters(void **state)
+static void one_family_gets_three_quarters(void **state)
 {
 	struct share_table table = { 0 };
 
@@ -37,12 +37,12 @@ static void what_greedy_ones_leave_is_there_for_the_next(void **state)
 	struct share_table table = { 0 };
 
 	(void)state;
-	for (uint32_t tgid = 1; tgid <= 6; tgid++) {
+	for (uint32_t family = 1; family <= 6; family++) {
 		uint32_t left = ROOM - table.used;
 
 		/* At its turn, three quarters of what is left. */
-		assert_true(take_all(&table, tgid, ROOM) >= left / 4 * 3);
-		if (tgid == 3)
+		assert_true(take_all(&table, family, ROOM) >= left / 4 * 3);
+		if (family == 3)
 			assert_int_equal(table.used, ROOM - ROOM / 64);
 	}
 	assert_true(table.used < ROOM);
@@ -56,9 +56,9 @@ static void greedy_ones_that_take_turns_leave_a_part(void **state)
 	(void)state;
 	while (is_taken) {
 		is_taken = 0;
-		for (uint32_t tgid = 1; tgid <= 5; tgid++)
-			if (share_has_room(&table, tgid, ROOM)) {
-				share_add(&table, tgid);
+		for (uint32_t family = 1; family <= 5; family++)
+			if (share_has_room(&table, family, ROOM)) {
+				share_add(&table, family);
 				is_taken = 1;
 			}
 	}
@@ -79,6 +79,25 @@ static void what_is_taken_out_can_be_had_again(void **state)
 	assert_int_equal(take_all(&table, 8, ROOM), taken);
 }
 
+static void a_new_family_has_a_number_of_its_own(void **state)
+{
+	struct share_table table = { 0 };
+
+	(void)state;
+	for (uint32_t family = 1; family < SHARE_SLOTS; family++) {
+		assert_int_equal(share_find_family(&table), family);
+		share_add(&table, family);
+	}
+	share_remove(&table, 77);
+	assert_int_equal(share_find_family(&table), 77);
+	/* When all are in use, with who holds least. */
+	for (uint32_t family = 1; family < SHARE_SLOTS; family++)
+		for (int i = 0; i < (family == 99 ? 1 : 2); i++)
+			share_add(&table, family);
+	share_add(&table, 77);
+	assert_int_equal(share_find_family(&table), 99);
+}
+
 static void the_smallest_maps_have_room(void **state)
 {
 	(void)state;
@@ -94,10 +113,11 @@ static void the_smallest_maps_have_room(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_process_gets_three_quarters),
+		cmocka_unit_test(one_family_gets_three_quarters),
 		cmocka_unit_test(what_greedy_ones_leave_is_there_for_the_next),
 		cmocka_unit_test(greedy_ones_that_take_turns_leave_a_part),
 		cmocka_unit_test(what_is_taken_out_can_be_had_again),
+		cmocka_unit_test(a_new_family_has_a_number_of_its_own),
 		cmocka_unit_test(the_smallest_maps_have_room),
 	};
 

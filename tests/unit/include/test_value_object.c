@@ -3,6 +3,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -38,6 +39,22 @@ static void strings_embedded_before_3_2_have_their_length_in_the_flags(void **st
 	assert_int_equal(location.address, ADDRESS + 16);
 	assert_int_equal(location.length_bytes, 11);
 	assert_int_equal(location.encoding, 1);
+}
+
+static void encodings_that_are_shown_alike_are_one(void **state)
+{
+	const __u32 alike[] = { 0, 1, 2, 9 };
+	__u64 words[] = { 0, 0x1000, 4, 0, 0 };
+
+	(void)state;
+	for (__u64 encoding = 0; encoding < 128; encoding++) {
+		bool is_alike = false;
+
+		for (size_t i = 0; i < sizeof(alike) / sizeof(alike[0]); i++)
+			is_alike |= alike[i] == encoding;
+		words[0] = RUBY_TYPE_STRING | encoding << 22;
+		assert_int_equal(locate(words, &OLD_STRINGS).encoding, is_alike ? 1 : encoding);
+	}
 }
 
 static void strings_embedded_since_3_2_have_a_length_word(void **state)
@@ -144,6 +161,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(strings_embedded_before_3_2_have_their_length_in_the_flags),
+		cmocka_unit_test(encodings_that_are_shown_alike_are_one),
 		cmocka_unit_test(strings_embedded_since_3_2_have_a_length_word),
 		cmocka_unit_test(heap_strings_are_the_same_in_both_layouts),
 		cmocka_unit_test(a_string_longer_than_memory_is_garbage),

@@ -132,6 +132,28 @@ static void processes_without_a_place_share_one_and_ended_ones_keep_their_sum(vo
 	assert_int_equal(metrics.others.cpu_ns, 3);
 }
 
+/* A sample a second, of windows that are shorter. */
+static void windows_without_a_sample_are_taken_for_the_next_one_with(void **state)
+{
+	const struct self_program program = { "on_switch", 10, 500 };
+	struct self_record without = { .window_ns = 1000 };
+	struct self_record with = {
+		.window_ns = 2000, .has_programs = true, .programs = &program, .programs_count = 1
+	};
+	struct metrics metrics;
+
+	(void)state;
+	metrics_init(&metrics, "1.2", 0);
+	metrics_add_self(&metrics, &without);
+	assert_false(metrics.has_programs);
+	metrics_add_self(&metrics, &without);
+	metrics_add_self(&metrics, &with);
+	assert_true(metrics.has_programs);
+	assert_int_equal(metrics.programs_ns, 1000);
+	metrics_add_self(&metrics, &with);
+	assert_int_equal(metrics.programs_ns, 1500);
+}
+
 static int connect_to(const char *path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -168,9 +190,8 @@ static struct metrics_server *serve(const char *name, char ret_path[static 64])
 
 	(void)snprintf(ret_path, 64, "%s/%s", folder, name);
 	(void)snprintf(address, sizeof(address), "unix:%s", ret_path);
-	assert_int_equal(metrics_server_new(address, &server), 0);
 	metrics_init(&metrics, "1.2", 0);
-	metrics_server_publish(server, &metrics);
+	assert_int_equal(metrics_server_new(address, &metrics, &server), 0);
 	return server;
 }
 
@@ -184,8 +205,10 @@ static void a_scraper_gets_the_format_it_asks_for(void **state)
 	(void)state;
 	assert_int_equal(stat(path, &status), 0);
 	assert_int_equal(status.st_mode & 0777, 0600);
-	answer = ask(connect_to(path), "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+	answer = ask(connect_to(path), "GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: "
+				       "application/openmetrics-text\r\n\r\n");
 	expect(answer, "HTTP/1.0 200 OK\r\n");
+	expect(answer, "version=\"1.2\"");
 	expect(answer, "Content-Type: application/openmetrics-text; version=1.0.0; "
 		       "charset=utf-8\r\n");
 	expect(answer, "# EOF\n");
@@ -199,6 +222,49 @@ static void a_scraper_gets_the_format_it_asks_for(void **state)
 	assert_null(strstr(answer, "correlator_"));
 	metrics_server_free(server);
 	assert_int_equal(access(path, F_OK), -1);
+}
+
+/* NULL: no such header. */
+static void expect_format(const char *path, const char *accept, const char *type)
+{
+	char request[512];
+
+	(void)snprintf(request, sizeof(request), "GET / HTTP/1.1\r\nHost: x\r\n%s%s%sX: y\r\n\r\n",
+		       accept ? "aCCept:" : "", accept ? accept : "", accept ? "\r\n" : "");
+	expect(ask(connect_to(path), request), type);
+}
+
+static void what_is_wanted_most_is_what_one_gets(void **state)
+{
+	static const char newer[] = "Content-Type: application/openmetrics-text;";
+	static const char older[] = "Content-Type: text/plain; version=0.0.4;";
+	char path[64];
+	struct metrics_server *server = serve("socket", path);
+
+	(void)state;
+	/* curl, browsers, and what promtool is fed by. */
+	expect_format(path, NULL, older);
+	expect_format(path, " */*", older);
+	expect_format(path, "", older);
+	expect_format(path, " text/html,application/xhtml+xml,*/*;q=0.8", older);
+	/* Prometheus 2.42 and 2.53, and Prometheus told to ask for text alone. */
+	expect_format(path,
+		      "application/openmetrics-text;version=1.0.0,"
+		      "application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;"
+		      "q=0.5,*/*;q=0.1",
+		      newer);
+	expect_format(path,
+		      "application/openmetrics-text;version=1.0.0;q=0.5,"
+		      "application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=0.0.4;"
+		      "q=0.3,*/*;q=0.2",
+		      newer);
+	expect_format(path, "text/plain;version=0.0.4;q=0.5,*/*;q=0.1", older);
+	expect_format(path, " application/openmetrics-text ; q=0.3 , text/plain; q=0.4", older);
+	expect_format(path, "application/openmetrics-text;q=0", older);
+	expect_format(path, "application/openmetrics-textual", older);
+	expect_format(path, "x/y\r\nX: application/openmetrics-text", older);
+	expect_format(path, ",,;,;q,application/openmetrics-text;;q", newer);
+	metrics_server_free(server);
 }
 
 static void a_hostile_scraper_is_cut_off_and_others_are_served(void **state)
@@ -232,6 +298,7 @@ static void a_socket_left_behind_is_replaced_and_one_in_use_is_not(void **state)
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct metrics_server *server, *second;
+	const struct metrics some = { .tool_version = "1.0" };
 	char path[64], text[80];
 
 	(void)state;
@@ -240,7 +307,7 @@ static void a_socket_left_behind_is_replaced_and_one_in_use_is_not(void **state)
 	assert_int_equal(close(fd), 0);
 	server = serve("socket", path);
 	(void)snprintf(text, sizeof(text), "unix:%s", path);
-	assert_int_equal(metrics_server_new(text, &second), -EADDRINUSE);
+	assert_int_equal(metrics_server_new(text, &some, &second), -EADDRINUSE);
 	metrics_server_free(server);
 }
 
@@ -248,14 +315,15 @@ static void only_loopback_addresses_are_served(void **state)
 {
 	static const char *const bad[] = { "",	    "tcp://0.0.0.0:1",	 "tcp://127.0.0.1", "unix:",
 					   "file:", "tcp://127.0.0.1:x", "http://x:1" };
+	const struct metrics some = { .tool_version = "1.0" };
 	struct metrics_server *server;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		assert_int_equal(metrics_server_new(bad[i], &server), -EINVAL);
-	assert_int_equal(metrics_server_new("tcp://127.0.0.1:0", &server), 0);
+		assert_int_equal(metrics_server_new(bad[i], &some, &server), -EINVAL);
+	assert_int_equal(metrics_server_new("tcp://127.0.0.1:0", &some, &server), 0);
 	metrics_server_free(server);
-	assert_int_equal(metrics_server_new("tcp://[::1]:0", &server), 0);
+	assert_int_equal(metrics_server_new("tcp://[::1]:0", &some, &server), 0);
 	metrics_server_free(server);
 }
 
@@ -269,9 +337,8 @@ static void a_textfile_is_whole_at_any_time(void **state)
 	(void)state;
 	(void)snprintf(path, sizeof(path), "%s/x.prom", folder);
 	(void)snprintf(address, sizeof(address), "file:%s", path);
-	assert_int_equal(metrics_server_new(address, &server), 0);
 	metrics_init(&metrics, "1.4", 0);
-	metrics_server_publish(server, &metrics);
+	assert_int_equal(metrics_server_new(address, &metrics, &server), 0);
 	metrics_server_free(server);
 	file = fopen(path, "r");
 	assert_non_null(file);
@@ -288,7 +355,9 @@ int main(void)
 		cmocka_unit_test(each_format_names_counters_in_its_own_way),
 		cmocka_unit_test(what_was_not_measured_is_absent),
 		cmocka_unit_test(processes_without_a_place_share_one_and_ended_ones_keep_their_sum),
+		cmocka_unit_test(windows_without_a_sample_are_taken_for_the_next_one_with),
 		cmocka_unit_test(a_scraper_gets_the_format_it_asks_for),
+		cmocka_unit_test(what_is_wanted_most_is_what_one_gets),
 		cmocka_unit_test(a_hostile_scraper_is_cut_off_and_others_are_served),
 		cmocka_unit_test(a_socket_left_behind_is_replaced_and_one_in_use_is_not),
 		cmocka_unit_test(only_loopback_addresses_are_served),

@@ -69,6 +69,25 @@ static void an_empty_value_is_not_an_absent_one(void **state)
 	assert_null(context_table_find(table, 1, 0)->values[1]);
 }
 
+static void digests_tell_texts_apart(void **state)
+{
+	_cleanup_(context_table_freep) struct context_table *table = context_table_new();
+	const char *const texts[][2] = { { "ab", "c" }, { "a", "bc" },	{ "ab", NULL },
+					 { "ab", "" },	{ NULL, "ab" }, { "ab", "c" } };
+	const size_t count = sizeof(texts) / sizeof(texts[0]);
+	uint64_t digests[6];
+
+	(void)state;
+	for (size_t i = 0; i < count; i++) {
+		struct context context = { .hash = i + 1, .values = texts[i] };
+
+		assert_int_equal(context_table_add(table, &context, 2), 0);
+		digests[i] = context_table_find(table, i + 1, 0)->texts_digest;
+		for (size_t j = 0; j < i; j++)
+			assert_int_equal(digests[i] == digests[j], i == count - 1 && j == 0);
+	}
+}
+
 static void a_context_that_is_named_stays(void **state)
 {
 	_cleanup_(context_table_freep) struct context_table *table = context_table_new();
@@ -198,6 +217,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_context_is_found_with_its_values),
 		cmocka_unit_test(an_empty_value_is_not_an_absent_one),
+		cmocka_unit_test(digests_tell_texts_apart),
 		cmocka_unit_test(a_context_that_is_named_stays),
 		cmocka_unit_test(one_that_is_not_named_loses_its_snapshot_first),
 		cmocka_unit_test(one_that_was_retired_and_is_named_again_is_as_any_other),

@@ -130,7 +130,7 @@ static void a_look_is_followed_by_probes_and_only_then_by_reading(void **unused)
 	assert_int_equal(state.pickup_ns, 0);
 }
 
-static void where_no_probe_can_sit_the_recorder_is_told(void **unused)
+static void where_no_probe_can_sit_it_is_lean(void **unused)
 {
 	struct process_findings findings = ALL;
 	struct process_state state;
@@ -139,7 +139,7 @@ static void where_no_probe_can_sit_the_recorder_is_told(void **unused)
 	process_state_init(&state);
 	findings.has_sites = false;
 	assert_int_equal(process_on_looked(&state, &findings, NOW),
-			 PROCESS_STEP_DOWN | PROCESS_CONFIGURE);
+			 PROCESS_LEAN | PROCESS_CONFIGURE);
 	/* Not by one that is not read yet. */
 	assert_int_equal(process_on_looked(&state, &NOT_LOADED, NOW),
 			 PROCESS_ATTACH | PROCESS_CONFIGURE);
@@ -279,6 +279,74 @@ static void news_are_looked_at_soon_and_not_later_than_they_would_be(void **unus
 	assert_int_equal(process_next_look(&state), NOW + FIRST);
 }
 
+static void probes_that_cannot_be_placed_are_tried_again_less_and_less_often(void **unused)
+{
+	const uint64_t pauses_s[] = { 1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300 };
+	struct process_state state = complete();
+	uint64_t now_ns = NOW;
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(pauses_s) / sizeof(pauses_s[0]); i++) {
+		assert_true(process_may_probe(&state, now_ns));
+		/* Said once. */
+		assert_int_equal(process_on_probed(&state, false, now_ns),
+				 i ? 0 : PROCESS_SAY_UNPROBED);
+		assert_true(state.is_unprobed);
+		assert_int_equal(process_next_look(&state), now_ns + pauses_s[i] * NS_PER_S);
+		now_ns = process_next_look(&state);
+		assert_false(process_may_probe(&state, now_ns - 1));
+	}
+	assert_int_equal(process_on_probed(&state, true, now_ns), 0);
+	assert_false(state.is_unprobed);
+	assert_true(process_next_look(&state) == UINT64_MAX);
+	/* Not more often for having worked once in between. */
+	assert_int_equal(process_on_probed(&state, false, now_ns), PROCESS_SAY_UNPROBED);
+	assert_int_equal(process_next_look(&state), now_ns + PROCESS_PROBE_PAUSE_MAX_NS);
+}
+
+static void a_look_for_something_else_does_not_try_them(void **unused)
+{
+	struct process_state state = complete();
+
+	(void)unused;
+	(void)process_on_probed(&state, false, NOW);
+	process_on_news(&state, NOW);
+	assert_int_equal(process_next_look(&state), NOW + FIRST);
+	assert_false(process_may_probe(&state, NOW + FIRST));
+	(void)look(&state, &ALL, true, NOW + FIRST);
+	assert_int_equal(process_next_look(&state), NOW + PROCESS_PROBE_PAUSE_FIRST_NS);
+}
+
+static void nor_does_a_look_that_fails_come_at_once_again(void **unused)
+{
+	struct process_state state = complete();
+	uint64_t now_ns = NOW + PROCESS_PROBE_PAUSE_FIRST_NS;
+
+	(void)unused;
+	(void)process_on_probed(&state, false, NOW);
+	assert_int_equal(process_on_looked(&state, &FAILED, now_ns), 0);
+	assert_int_equal(process_next_look(&state), now_ns + FIRST);
+	(void)process_on_looked(&state, &ALL, now_ns + FIRST);
+	assert_int_equal(process_next_look(&state), now_ns + 2 * PROCESS_PROBE_PAUSE_FIRST_NS);
+}
+
+static void a_fork_lacks_its_parents_probes_and_an_exec_begins_anew(void **unused)
+{
+	struct process_state parent = complete(), child;
+
+	(void)unused;
+	(void)process_on_probed(&parent, false, NOW);
+	process_state_init(&child);
+	process_on_forked(&child, &parent, false, NOW + 1);
+	assert_true(child.is_unprobed);
+	assert_int_equal(process_next_look(&child), NOW + PROCESS_PROBE_PAUSE_FIRST_NS);
+	(void)process_on_executed(&child, NOW + 2);
+	assert_false(child.is_unprobed);
+	assert_true(process_may_probe(&child, NOW + 2));
+	/* Where its parent's were: said of it, too. */
+	assert_int_equal(process_on_probed(&child, false, NOW + 2), PROCESS_SAY_UNPROBED);
+}
+
 static void one_that_has_ended_is_removed_with_its_last_window(void **unused)
 {
 	struct process_state state = complete();
@@ -296,6 +364,102 @@ static void one_that_has_ended_is_removed_with_its_last_window(void **unused)
 	assert_int_equal(process_on_window(&state), PROCESS_REMOVE);
 }
 
+/* Its changes, each as soon as it may be, from now_ns on; when the last one was. */
+static uint64_t change(struct process_state *state, unsigned int count, uint64_t now_ns)
+{
+	for (unsigned int i = 0; i < count; i++) {
+		if (!process_on_change(state, now_ns)) {
+			now_ns = process_next_look(state);
+			state->look_ns = 0;
+			assert_true(process_on_change(state, now_ns));
+		}
+	}
+	return now_ns;
+}
+
+static void what_the_kernel_side_is_told_gets_rarer(void **unused)
+{
+	const uint64_t pauses_ms[] = { 10, 20, 40, 80, 160, 320, 640, 1000, 1000 };
+	uint64_t now_ns = 20 * NS_PER_S, before_ns;
+	struct process_state state = complete();
+
+	(void)unused;
+	/* What is new while a server boots is told at once. */
+	before_ns = change(&state, PROCESS_CHANGES_FREE, now_ns);
+	assert_int_equal(before_ns, now_ns);
+	for (size_t i = 0; i < sizeof(pauses_ms) / sizeof(pauses_ms[0]); i++) {
+		now_ns = change(&state, 1, before_ns);
+		assert_int_equal(now_ns, before_ns + pauses_ms[i] * MS);
+		before_ns = now_ns;
+	}
+}
+
+static void one_that_was_quiet_may_change_freely_again(void **unused)
+{
+	struct process_state state = complete();
+	uint64_t now_ns = 20 * NS_PER_S;
+
+	(void)unused;
+	now_ns = change(&state, PROCESS_CHANGES_FREE + 3, now_ns);
+	assert_false(process_on_change(&state, now_ns));
+	now_ns += PROCESS_CHANGE_QUIET_NS + 1;
+	assert_int_equal(change(&state, PROCESS_CHANGES_FREE, now_ns), now_ns);
+	assert_false(process_on_change(&state, now_ns));
+}
+
+static void a_change_that_has_to_wait_is_looked_at_when_it_may_be_told(void **unused)
+{
+	struct process_state state = complete();
+	uint64_t now_ns = 20 * NS_PER_S;
+
+	(void)unused;
+	(void)change(&state, PROCESS_CHANGES_FREE, now_ns);
+	assert_false(process_on_change(&state, now_ns));
+	assert_int_equal(process_next_look(&state), now_ns + PROCESS_CHANGE_PAUSE_FIRST_NS);
+	/* One that is due earlier stays due. */
+	state.look_ns = now_ns + 1;
+	assert_false(process_on_change(&state, now_ns));
+	assert_int_equal(process_next_look(&state), now_ns + 1);
+}
+
+static void a_fork_has_used_up_what_its_parent_has(void **unused)
+{
+	struct process_state parent = complete(), child;
+	uint64_t now_ns = 20 * NS_PER_S;
+
+	(void)unused;
+	(void)change(&parent, PROCESS_CHANGES_FREE, now_ns);
+	process_state_init(&child);
+	process_on_forked(&child, &parent, false, now_ns);
+	assert_false(process_on_change(&child, now_ns));
+}
+
+/* Of what its loader does just after it was told of, nothing is told. */
+static void one_that_loaded_is_looked_at_again_when_that_has_settled(void **unused)
+{
+	struct process_state state = complete();
+
+	(void)unused;
+	process_on_loading(&state, NOW, NOW + MS);
+	assert_true(process_next_look(&state) == NOW + MS);
+	(void)look(&state, &ALL, true, NOW + MS);
+	assert_true(process_next_look(&state) == NOW + MS + PROCESS_LOAD_SETTLE_NS);
+	(void)look(&state, &ALL, true, NOW + MS + PROCESS_LOAD_SETTLE_NS);
+	assert_true(process_next_look(&state) == UINT64_MAX);
+}
+
+static void a_look_that_is_postponed_is_due_then(void **unused)
+{
+	struct process_state state = complete();
+
+	(void)unused;
+	process_on_loading(&state, NOW, NOW);
+	process_on_postponed(&state, NOW + 50 * MS);
+	assert_true(process_next_look(&state) == NOW + 50 * MS);
+	(void)look(&state, &ALL, true, NOW + 50 * MS);
+	assert_true(process_next_look(&state) == UINT64_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -305,7 +469,11 @@ int main(void)
 		cmocka_unit_test(a_fork_lacks_what_its_parent_lacks),
 		cmocka_unit_test(looks_that_find_nothing_get_rarer),
 		cmocka_unit_test(a_look_is_followed_by_probes_and_only_then_by_reading),
-		cmocka_unit_test(where_no_probe_can_sit_the_recorder_is_told),
+		cmocka_unit_test(where_no_probe_can_sit_it_is_lean),
+		cmocka_unit_test(what_the_kernel_side_is_told_gets_rarer),
+		cmocka_unit_test(one_that_was_quiet_may_change_freely_again),
+		cmocka_unit_test(a_change_that_has_to_wait_is_looked_at_when_it_may_be_told),
+		cmocka_unit_test(a_fork_has_used_up_what_its_parent_has),
 		cmocka_unit_test(a_look_that_failed_is_made_again),
 		cmocka_unit_test(one_that_lacks_keys_is_read_and_looked_at),
 		cmocka_unit_test(a_loader_at_work_is_waited_for_closely),
@@ -315,7 +483,13 @@ int main(void)
 		cmocka_unit_test(a_question_that_finds_nothing_is_asked_less_often),
 		cmocka_unit_test(several_copies_are_said_once_for_each_that_is_preferred),
 		cmocka_unit_test(news_are_looked_at_soon_and_not_later_than_they_would_be),
+		cmocka_unit_test(probes_that_cannot_be_placed_are_tried_again_less_and_less_often),
+		cmocka_unit_test(a_look_for_something_else_does_not_try_them),
+		cmocka_unit_test(nor_does_a_look_that_fails_come_at_once_again),
+		cmocka_unit_test(a_fork_lacks_its_parents_probes_and_an_exec_begins_anew),
 		cmocka_unit_test(one_that_has_ended_is_removed_with_its_last_window),
+		cmocka_unit_test(one_that_loaded_is_looked_at_again_when_that_has_settled),
+		cmocka_unit_test(a_look_that_is_postponed_is_due_then),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

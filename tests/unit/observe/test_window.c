@@ -118,6 +118,41 @@ static void an_account_in_a_context_is_a_record_with_its_keys(void **state)
 	assert_int_equal(record.flags, 0);
 }
 
+static void contexts_of_equal_text_are_one_record_a_thread(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct window *window = &fixture->window;
+	const char *const texts[][2] = { { "r1", "GET /" }, { "r1", NULL }, { "r1", "" } };
+	struct context contexts[4];
+	struct window_row *row;
+
+	contexts[0] = fixture->context;
+	/* All digests alike: what they say counts. */
+	for (size_t i = 0; i < 3; i++)
+		contexts[i + 1] = (struct context){ .hash = OTHER + i, .values = texts[i] };
+	(void)add(fixture, 1, CONTEXT_HASH_NONE, NULL);
+	(void)add(fixture, 1, SOME, &contexts[0]);
+	(void)add(fixture, 1, CONTEXT_HASH_UNKNOWN, NULL);
+	row = add(fixture, 1, contexts[1].hash, &contexts[1]);
+	row->account.first_ns = START;
+	row->account.last_ns = END;
+	row->account.flags = ACCOUNT_INHERITED;
+	(void)add(fixture, 2, contexts[1].hash, &contexts[1]);
+	(void)add(fixture, 1, contexts[2].hash, &contexts[2]);
+	(void)add(fixture, 1, contexts[3].hash, &contexts[3]);
+	assert_int_equal(window_join(&fixture->window), 0);
+	assert_int_equal(window->row_count, 6);
+	assert_int_equal(window->rows[1].account.totals.user_ns, 60);
+	assert_int_equal(window->rows[1].account.totals.slices, 2);
+	assert_int_equal(window->rows[1].account.first_ns, START);
+	assert_int_equal(window->rows[1].account.last_ns, END);
+	assert_int_equal(window->rows[1].account.flags, ACCOUNT_INHERITED);
+	assert_int_equal(window->rows[2].key.context_hash, CONTEXT_HASH_UNKNOWN);
+	assert_int_equal(window->rows[3].key.thread_serial, 2);
+	for (size_t i = 2; i < window->row_count; i++)
+		assert_int_equal(window->rows[i].account.totals.user_ns, 30);
+}
+
 static void a_system_calls_way_is_moved_to_the_kernel(void **state)
 {
 	struct fixture *fixture = *state;
@@ -126,7 +161,7 @@ static void a_system_calls_way_is_moved_to_the_kernel(void **state)
 	struct cpu_record record;
 
 	row->account.totals.syscalls = 2;
-	fixture->window.way.hot_ns = 5;
+	fixture->window.ways[SESSION_WAY_SHORT].hot_ns = 5;
 	window_row_record(&fixture->window, row, values, &record);
 	assert_int_equal(record.user_ns, 20);
 	assert_int_equal(record.kernel_ns, 30);
@@ -135,6 +170,28 @@ static void a_system_calls_way_is_moved_to_the_kernel(void **state)
 	fixture->window.has_kernel_split = false;
 	window_row_record(&fixture->window, row, values, &record);
 	assert_false(record.has_kernel_split || record.has_syscalls);
+}
+
+static void of_a_process_whose_mode_has_changed_the_bound_holds_both_ways(void **state)
+{
+	struct fixture *fixture = *state;
+	struct window_row *row = add(fixture, 1, SOME, &fixture->context);
+	struct record_key values[KEYS_MAX];
+	struct cpu_record record;
+
+	row->account.totals.syscalls = 2;
+	fixture->window.ways[SESSION_WAY_SHORT].hot_ns = 3;
+	fixture->window.ways[SESSION_WAY_LONG].hot_ns = 5;
+	fixture->process.way = SESSION_WAY_LONG;
+	window_row_record(&fixture->window, row, values, &record);
+	assert_int_equal(record.user_ns, 20);
+	assert_int_equal(record.kernel_ns, 30);
+	/* A call at its ends. */
+	assert_int_equal(record.split_error_ns, 5);
+	fixture->process.has_both_ways = true;
+	window_row_record(&fixture->window, row, values, &record);
+	assert_int_equal(record.kernel_ns, 30);
+	assert_int_equal(record.split_error_ns, 5 + (2 + 1) * 2);
 }
 
 static void time_in_no_context_is_nobodys(void **state)
@@ -152,6 +209,42 @@ static void time_in_no_context_is_nobodys(void **state)
 	assert_int_equal(balance->unattributed_ns, 50);
 	assert_int_equal(balance->residual_ns, 0);
 	assert_int_equal(balance->losses[COUNTER_CONTEXT_LOST], 0);
+}
+
+static void a_context_without_any_of_the_keys_is_attributed(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct window_row *row = add(fixture, 1, SOME, &fixture->context);
+	struct process_books now = { .epochs[EPOCH & 1].exec_ns = 50 };
+	struct record_key values[KEYS_MAX];
+	struct cpu_record record;
+
+	fixture->values[0] = fixture->values[1] = NULL;
+	window_row_record(&fixture->window, row, values, &record);
+	assert_null(record.keys[0].value);
+	assert_null(record.keys[1].value);
+	assert_int_equal(close_books(fixture, &now)->attributed_ns, 50);
+}
+
+static void a_context_of_empty_values_is_nobodys(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct window_row *row = add(fixture, 1, SOME, &fixture->context);
+	struct process_books now = { .epochs[EPOCH & 1].exec_ns = 50 };
+	const struct balance_record *balance;
+	struct record_key values[KEYS_MAX];
+	struct cpu_record record;
+
+	fixture->values[0] = "";
+	fixture->values[1] = NULL;
+	balance = close_books(fixture, &now);
+	assert_int_equal(balance->attributed_ns, 0);
+	assert_int_equal(balance->unattributed_ns, 50);
+	assert_int_equal(balance->losses[COUNTER_CONTEXT_LOST], 0);
+	window_row_record(&fixture->window, row, values, &record);
+	assert_string_equal(record.keys[0].value, "");
+	assert_string_equal(record.keys[1].value, "");
+	assert_int_equal(record.flags, 0);
 }
 
 static void expect_unknown(struct fixture *fixture, uint64_t hash, uint64_t lost)
@@ -194,6 +287,10 @@ static void flags_tell_what_was_inherited_and_what_was_cut(void **state)
 	assert_int_equal(record.flags, CPU_RECORD_INHERITED | CPU_RECORD_TRUNCATED);
 	/* Not "": the context has no such key. */
 	assert_null(record.keys[1].value);
+	fixture->process.mixes_threads = true;
+	window_row_record(&fixture->window, row, values, &record);
+	assert_int_equal(record.flags,
+			 CPU_RECORD_INHERITED | CPU_RECORD_TRUNCATED | CPU_RECORD_MIXED_THREADS);
 }
 
 static void books_hold_all_accounts_of_their_process(void **state)
@@ -246,6 +343,23 @@ static void what_found_no_account_is_overflow_and_has_no_keys(void **state)
 	assert_null(record.keys[0].value);
 	assert_int_equal(record.first_ns, WALL + START);
 	assert_int_equal(record.last_ns, WALL + END);
+}
+
+static void the_stretches_of_long_ago_count_for_less(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process_books now = { 0 };
+
+	add(fixture, 1, SOME, &fixture->context)->account.totals.slices = 6;
+	add(fixture, 1, CONTEXT_HASH_NONE, NULL)->account.totals.slices = 4;
+	now.epochs[fixture->window.epoch & 1].overflow.slices = 30;
+	now.epochs[fixture->window.epoch & 1].overflow.syscalls = 7;
+	(void)close_books(fixture, &now);
+	assert_int_equal(fixture->process.stretches, 40);
+	assert_int_equal(fixture->process.boundaries, 40 + 2 * 7);
+	window_age_process(&fixture->process);
+	assert_int_equal(fixture->process.stretches, 20);
+	assert_int_equal(fixture->process.boundaries, 20 + 7);
 }
 
 static void a_thread_is_stolen_from_no_less_than_nothing(void **state)
@@ -346,13 +460,18 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WINDOW_TEST(an_account_in_a_context_is_a_record_with_its_keys),
+		WINDOW_TEST(contexts_of_equal_text_are_one_record_a_thread),
 		WINDOW_TEST(a_system_calls_way_is_moved_to_the_kernel),
+		WINDOW_TEST(of_a_process_whose_mode_has_changed_the_bound_holds_both_ways),
 		WINDOW_TEST(time_in_no_context_is_nobodys),
+		WINDOW_TEST(a_context_without_any_of_the_keys_is_attributed),
+		WINDOW_TEST(a_context_of_empty_values_is_nobodys),
 		WINDOW_TEST(a_context_that_could_not_be_read_is_unknown),
 		WINDOW_TEST(a_context_whose_values_are_gone_is_unknown_and_counted),
 		WINDOW_TEST(flags_tell_what_was_inherited_and_what_was_cut),
 		WINDOW_TEST(books_hold_all_accounts_of_their_process),
 		WINDOW_TEST(what_found_no_account_is_overflow_and_has_no_keys),
+		WINDOW_TEST(the_stretches_of_long_ago_count_for_less),
 		WINDOW_TEST(a_thread_is_stolen_from_no_less_than_nothing),
 		WINDOW_TEST(our_own_cpu_is_shared_out_to_the_last_nanosecond),
 		WINDOW_TEST(the_next_window_is_empty_and_begins_where_this_one_ended),

@@ -17,6 +17,9 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
+#include "base/signals.h"
+#include "numbered_entries.h"
 #include "queue/sink.h"
 
 static char directory[] = "/tmp/test_sink.XXXXXX";
@@ -51,6 +54,19 @@ static void expect_content(const char *expected)
 	assert_int_equal(fclose(file), 0);
 }
 
+/* That the file holds entries of the first so many numbers. */
+static void expect_numbers(size_t count)
+{
+	struct numbered_entry entries[16];
+	FILE *file = fopen(path, "r");
+
+	assert_non_null(file);
+	assert_int_equal(fread(entries, sizeof(entries[0]), 16, file), count);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(entry_number(entries, i), i);
+	assert_int_equal(fclose(file), 0);
+}
+
 static void a_new_file_is_private_and_holds_what_was_written(void **state)
 {
 	struct sink *sink = NULL;
@@ -59,8 +75,8 @@ static void a_new_file_is_private_and_holds_what_was_written(void **state)
 	(void)state;
 	(void)unlink(path);
 	assert_int_equal(sink_open(path, false, &sink), 0);
-	assert_int_equal(sink_write(sink, "one", 3), 0);
-	assert_int_equal(sink_write(sink, "two", 3), 0);
+	sink_write(sink, "one", 3);
+	sink_write(sink, "two", 3);
 	assert_int_equal(sink_close(sink), 0);
 	expect_content("onetwo");
 	assert_int_equal(stat(path, &status), 0);
@@ -92,8 +108,8 @@ static void what_is_there_is_overwritten_only_on_demand_and_by_the_first_write(v
 	assert_int_equal(sink_close(TAKE_PTR(sink)), 0);
 	expect_content("an old recording");
 	assert_int_equal(sink_open(path, true, &sink), 0);
-	assert_int_equal(sink_write(sink, "new", 3), 0);
-	assert_int_equal(sink_write(sink, "er", 2), 0);
+	sink_write(sink, "new", 3);
+	sink_write(sink, "er", 2);
 	assert_int_equal(sink_close(sink), 0);
 	expect_content("newer");
 }
@@ -131,11 +147,11 @@ static void a_file_has_one_writer(void **state)
 		put("");
 		assert_int_equal(is_symbolic ? symlink(path, other) : link(path, other), 0);
 		assert_int_equal(sink_open(path, false, &first), 0);
-		assert_int_equal(sink_write(first, "one", 3), 0);
+		sink_write(first, "one", 3);
 		assert_int_equal(sink_check(other, true), -EWOULDBLOCK);
 		assert_int_equal(sink_open(other, true, &second), -EWOULDBLOCK);
 		assert_null(second);
-		assert_int_equal(sink_write(first, "two", 3), 0);
+		sink_write(first, "two", 3);
 		assert_int_equal(sink_close(TAKE_PTR(first)), 0);
 		expect_content("onetwo");
 		assert_int_equal(sink_open(other, true, &second), 0);
@@ -162,38 +178,186 @@ static void a_named_pipe_has_one_writer_and_a_device_any_number(void **state)
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(sink_open("/dev/null", false, &first), 0);
 	assert_int_equal(sink_open("/dev/null", false, &second), 0);
-	assert_int_equal(sink_write(first, "one", 3), 0);
+	sink_write(first, "one", 3);
 	assert_int_equal(sink_close(first), 0);
 	assert_int_equal(sink_close(second), 0);
 }
 
-static void a_full_disk_is_an_error_that_stays(void **state)
+static struct sink_status status_of(const struct sink *sink)
 {
+	struct sink_status status;
+
+	sink_get_status(sink, &status);
+	return status;
+}
+
+static void await_next_try(const struct sink *sink)
+{
+	struct timespec due = clock_timespec(sink_due_ns(sink));
+
+	assert_int_equal(clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL), 0);
+}
+
+static void what_a_full_disk_does_not_take_waits_and_is_tried_again_after_a_pause(void **state)
+{
+	struct numbered_entry entry = number_entry(7);
 	struct sink *sink = NULL;
 
 	(void)state;
 	assert_int_equal(sink_open("/dev/full", false, &sink), 0);
-	assert_int_equal(sink_write(sink, "one", 3), -ENOSPC);
-	assert_int_equal(sink_write(sink, "two", 3), -ENOSPC);
-	assert_int_equal(sink_close(sink), 0);
+	assert_true(sink_due_ns(sink) == UINT64_MAX);
+	sink_write(sink, &entry, sizeof(entry));
+	sink_write(sink, &entry, sizeof(entry));
+	assert_int_equal(status_of(sink).failures, 1);
+	assert_int_equal(status_of(sink).waiting_bytes, 2 * sizeof(entry));
+	assert_int_equal(status_of(sink).dropped_records, 0);
+	assert_int_equal(sink_fd(sink), -1);
+	await_next_try(sink);
+	sink_flush(sink);
+	assert_int_equal(status_of(sink).failures, 2);
+	assert_int_equal(sink_close(sink), -EIO);
 }
 
 /* The file size limit makes the kernel accept a part of a write, as a filling disk does. */
-static void the_partial_tail_of_a_failed_write_is_cut_off(void **state)
+static void a_record_is_never_left_half_and_goes_on_when_there_is_room(void **state)
 {
-	struct rlimit old, small = { 8, 0 };
+	const struct numbered_entry entries[] = { number_entry(0), number_entry(1),
+						  number_entry(2) };
+	struct rlimit old, small = { sizeof(entries[0]) * 5 / 2, 0 };
 	struct sink *sink = NULL;
+	struct stat status;
 
 	(void)state;
+	(void)unlink(path);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
 	small.rlim_max = old.rlim_max;
 	assert_int_equal(sink_open(path, false, &sink), 0);
-	assert_int_equal(sink_write(sink, "entry1", 6), 0);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-	assert_int_equal(sink_write(sink, "entry2", 6), -EFBIG);
+	sink_write(sink, entries, sizeof(entries));
+	assert_int_equal(status_of(sink).failures, 1);
+	assert_int_equal(status_of(sink).waiting_bytes, sizeof(entries[0]));
+	assert_int_equal(stat(path, &status), 0);
+	assert_int_equal(status.st_size, 2 * sizeof(entries[0]));
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	await_next_try(sink);
+	sink_flush(sink);
+	assert_int_equal(status_of(sink).waiting_bytes, 0);
+	assert_true(sink_due_ns(sink) == UINT64_MAX);
 	assert_int_equal(sink_close(sink), 0);
-	expect_content("entry1");
+	expect_numbers(3);
+}
+
+/* A pipe of one page. */
+static struct sink *open_narrow_pipe(int *ret_reader)
+{
+	struct sink *sink = NULL;
+
+	(void)unlink(path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	*ret_reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	assert_true(*ret_reader >= 0);
+	assert_int_equal(sink_open(path, false, &sink), 0);
+	assert_true(fcntl(*ret_reader, F_SETPIPE_SZ, 4096) > 0);
+	return sink;
+}
+
+/* Reads numbers while the sink gives them: how many entries came. */
+static size_t take_all(struct sink *sink, int reader, struct numbered_entry *entries, size_t count)
+{
+	size_t got_bytes = 0;
+	ssize_t got;
+
+	do {
+		got = read(reader, (char *)entries + got_bytes,
+			   count * sizeof(*entries) - got_bytes);
+		if (got > 0)
+			got_bytes += (size_t)got;
+		sink_flush(sink);
+	} while (got > 0 || sink_fd(sink) >= 0);
+	assert_int_equal(got_bytes % sizeof(*entries), 0);
+	return got_bytes / sizeof(*entries);
+}
+
+static void a_reader_that_is_slow_is_not_waited_for(void **state)
+{
+	enum {
+		COUNT = 10000
+	};
+	struct numbered_entry *entries = calloc(COUNT, sizeof(*entries)), *got;
+	int reader;
+	struct sink *sink = open_narrow_pipe(&reader);
+
+	(void)state;
+	got = calloc(COUNT, sizeof(*got));
+	assert_true(entries && got);
+	for (size_t i = 0; i < COUNT; i++)
+		entries[i] = number_entry(i);
+	sink_write(sink, entries, COUNT * sizeof(*entries));
+	assert_true(status_of(sink).waiting_bytes > 0);
+	assert_true(sink_fd(sink) >= 0);
+	assert_true(sink_due_ns(sink) == UINT64_MAX);
+	assert_int_equal(take_all(sink, reader, got, COUNT), COUNT);
+	assert_memory_equal(got, entries, COUNT * sizeof(*entries));
+	assert_int_equal(status_of(sink).failures, 0);
+	assert_int_equal(sink_close(sink), 0);
+	assert_int_equal(close(reader), 0);
+	free(entries);
+	free(got);
+}
+
+static void what_finds_no_room_is_dropped_and_told_where_it_is_missing(void **state)
+{
+	enum {
+		PART = SINK_WAITING_BYTES / sizeof(struct numbered_entry) / 4
+	};
+	struct numbered_entry *entries = calloc(PART, sizeof(*entries)), *got;
+	struct backlog_gap gap;
+	int reader;
+	struct sink *sink = open_narrow_pipe(&reader);
+
+	(void)state;
+	got = calloc(8 * PART, sizeof(*got));
+	assert_true(entries && got);
+	for (uint64_t part = 0; part < 6; part++) {
+		for (size_t i = 0; i < PART; i++)
+			entries[i] = number_entry(part * PART + i);
+		sink_write(sink, entries, PART * sizeof(*entries));
+		assert_false(sink_take_gap(sink, &gap));
+	}
+	assert_true(status_of(sink).waiting_bytes <= SINK_WAITING_BYTES);
+	/* A page of the first is in the pipe already: all of four are there. */
+	assert_int_equal(status_of(sink).dropped_records, 2 * PART);
+	assert_int_equal(take_all(sink, reader, got, 8 * PART), 4 * PART);
+	assert_int_equal(entry_number(got, 4 * PART - 1), 4 * PART - 1);
+	assert_true(sink_take_gap(sink, &gap));
+	assert_int_equal(gap.dropped_records, 2 * PART);
+	assert_true(gap.first_ns == numbered_time_ns(4 * PART));
+	assert_true(gap.last_ns == numbered_time_ns(6 * PART - 1));
+	assert_string_equal(gap.reason, "reader too slow");
+	assert_false(sink_take_gap(sink, &gap));
+	assert_int_equal(sink_close(sink), -EIO);
+	assert_int_equal(close(reader), 0);
+	free(entries);
+	free(got);
+	assert_int_equal(unlink(path), 0);
+}
+
+static void a_signal_ends_the_wait_for_the_reader_of_a_named_pipe(void **state)
+{
+	struct sink *sink = NULL;
+	int fd = signals_catch();
+	bool is_typed;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(raise(SIGTERM), 0);
+	assert_int_equal(sink_open(path, false, &sink), -EINTR);
+	assert_null(sink);
+	/* It is still there, for who reads it. */
+	assert_int_equal(signals_read(fd, &is_typed), SIGTERM);
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(unlink(path), 0);
 }
 
 static void a_folder_that_does_not_exist_is_an_error(void **state)
@@ -216,8 +380,8 @@ static int write_to_stdout(int fd, const char *text)
 	assert_true(saved >= 0 && dup2(fd, STDOUT_FILENO) >= 0);
 	r = sink_open("-", false, &sink);
 	if (r == 0) {
-		r = sink_write(sink, text, strlen(text));
-		(void)sink_close(sink);
+		sink_write(sink, text, strlen(text));
+		r = sink_close(sink);
 	}
 	assert_true(dup2(saved, STDOUT_FILENO) >= 0);
 	assert_int_equal(close(saved), 0);
@@ -299,8 +463,12 @@ int main(void)
 		cmocka_unit_test(a_look_creates_nothing),
 		cmocka_unit_test(a_file_has_one_writer),
 		cmocka_unit_test(a_named_pipe_has_one_writer_and_a_device_any_number),
-		cmocka_unit_test(a_full_disk_is_an_error_that_stays),
-		cmocka_unit_test(the_partial_tail_of_a_failed_write_is_cut_off),
+		cmocka_unit_test(
+			what_a_full_disk_does_not_take_waits_and_is_tried_again_after_a_pause),
+		cmocka_unit_test(a_record_is_never_left_half_and_goes_on_when_there_is_room),
+		cmocka_unit_test(a_reader_that_is_slow_is_not_waited_for),
+		cmocka_unit_test(what_finds_no_room_is_dropped_and_told_where_it_is_missing),
+		cmocka_unit_test(a_signal_ends_the_wait_for_the_reader_of_a_named_pipe),
 		cmocka_unit_test(a_folder_that_does_not_exist_is_an_error),
 		cmocka_unit_test(a_pipe_without_a_reader_gives_epipe),
 		cmocka_unit_test(standard_output_stays_open_and_keeps_what_was_there),

@@ -9,8 +9,11 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "queue/segment.h"
+#include "queue/spool.h"
 #include "queue/spool_folder.h"
 
 static void it_is_private_and_for_one_process(void **state)
@@ -129,6 +132,54 @@ static void a_torn_end_is_salvaged_entry_by_entry(void **state)
 	}
 }
 
+static void expect_in_damaged(unsigned int count)
+{
+	char path[PATH_MAX], folder[sizeof(spool)];
+
+	memcpy(folder, spool, sizeof(folder));
+	(void)strcat(spool, "/damaged");
+	await_files(".chunk", count, path);
+	memcpy(spool, folder, sizeof(folder));
+}
+
+static bool folder_fails; /* fsync(2) of a folder does, once */
+
+/* Instead of libc's. */
+int fsync(int fd)
+{
+	struct stat status;
+
+	if (folder_fails && fstat(fd, &status) == 0 && S_ISDIR(status.st_mode)) {
+		folder_fails = false;
+		errno = EIO;
+		return -1;
+	}
+	return (int)syscall(SYS_fsync, fd);
+}
+
+static void a_segment_that_was_half_sealed_can_be_sealed(void **state)
+{
+	struct numbered_entry entry = number_entry(1);
+	struct segment *segments = NULL, *segment;
+	struct store *store;
+	char path[PATH_MAX];
+
+	(void)state;
+	assert_int_equal(spool_open(spool, &store, &segments), 0);
+	assert_int_equal(segment_new(ENTRY, &segment), 0);
+	assert_true(segment_put(segment, (const uint8_t *)&entry, ENTRY));
+	assert_int_equal(store->type->write(store, segment, segment->bytes, ENTRY), 0);
+	folder_fails = true;
+	assert_int_equal(store->type->seal(store, segment), -EIO);
+	assert_int_equal(count_files(".chunk", path), 1);
+	assert_int_equal(store->type->seal(store, segment), 0);
+	assert_int_equal(segment->fd, -1);
+	assert_int_equal(count_files(".chunk", path), 1);
+	assert_int_equal(unlink(path), 0);
+	segment_free(segment);
+	store->type->free(store);
+}
+
 static void a_damaged_segment_gives_what_is_whole_and_counts_the_rest(void **state)
 {
 	struct backlog *backlog = open_spool(3, LONG, 0);
@@ -149,6 +200,7 @@ static void a_damaged_segment_gives_what_is_whole_and_counts_the_rest(void **sta
 	assert_string_equal(gap.reason, "segment damaged");
 	backlog_done(backlog);
 	await_files(".chunk", 0, path);
+	expect_in_damaged(1);
 
 	backlog_seal(backlog);
 	await_files(".chunk", 1, path);
@@ -302,6 +354,7 @@ int main(void)
 		cmocka_unit_test_setup(a_restart_sends_what_is_left_first_with_the_same_ids, empty),
 		cmocka_unit_test_setup(a_chunk_is_kept_before_it_is_given_out, empty),
 		cmocka_unit_test_setup(a_torn_end_is_salvaged_entry_by_entry, empty),
+		cmocka_unit_test_setup(a_segment_that_was_half_sealed_can_be_sealed, empty),
 		cmocka_unit_test_setup(a_damaged_segment_gives_what_is_whole_and_counts_the_rest,
 				       empty),
 		cmocka_unit_test_setup(files_that_are_not_ours_are_left_alone, empty),

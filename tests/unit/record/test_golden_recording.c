@@ -53,6 +53,7 @@ static void add_process(struct golden *golden, const char *event)
 		.event = event,
 		.parent_pid = 1,
 		.comm = "puma",
+		.mode = "exact",
 		.ruby_version = "3.3.1",
 		.server = "puma",
 		.start_ns = 1699999900123456789,
@@ -133,6 +134,8 @@ static void add_self(struct golden *golden)
 		.has_programs = true,
 		.programs = programs,
 		.programs_count = 2,
+		.programs_measured_ns = 50000000,
+		.programs_samples = 1,
 	};
 
 	assert_int_equal(record_encode(golden->encoder, &record), 0);

@@ -138,7 +138,7 @@ static struct cpu_record full_cpu_record(void)
 		.first_ns = 1700000001000000000,
 		.last_ns = 1700000001100000000,
 		.flags = CPU_RECORD_TRUNCATED | CPU_RECORD_INHERITED | CPU_RECORD_OVERFLOW |
-			 CPU_RECORD_UNKNOWN,
+			 CPU_RECORD_UNKNOWN | CPU_RECORD_MIXED_THREADS,
 	};
 
 	record.common.ns_pid = 12;
@@ -147,7 +147,8 @@ static struct cpu_record full_cpu_record(void)
 
 static void a_cpu_record_reads_back(void **state)
 {
-	static const char *const flags[] = { "truncated", "inherited", "overflow", "unknown" };
+	static const char *const flags[] = { "truncated", "inherited", "overflow", "unknown",
+					     "mixed_threads" };
 	struct cpu_record record = full_cpu_record();
 	msgpack_unpacked unpacked;
 	msgpack_object_map map;
@@ -178,7 +179,7 @@ static void a_cpu_record_reads_back(void **state)
 	expect_number(&map, "syscalls", 12);
 	expect_number(&map, "first_ns", 1700000001000000000);
 	expect_number(&map, "last_ns", 1700000001100000000);
-	expect_texts(&map, "flags", flags, 4);
+	expect_texts(&map, "flags", flags, 5);
 	msgpack_unpacked_destroy(&unpacked);
 }
 

@@ -16,13 +16,15 @@ static void a_self_record_reads_back(void **state)
 				      .processes = { 8, 12 },
 				      .has_programs = true,
 				      .programs = programs,
-				      .programs_count = 2 };
+				      .programs_count = 2,
+				      .programs_measured_ns = 50,
+				      .programs_samples = 2 };
 	msgpack_unpacked unpacked;
 	msgpack_object_map map;
 
 	assert_int_equal(record_encode(*state, &record), 0);
 	map = decode(*state, &unpacked);
-	expect_common(&map, "self", 5 + 3 + 6 + 4);
+	expect_common(&map, "self", 5 + 3 + 6 + 4 + 2);
 	expect_number(&map, "window_ns", 100);
 	expect_number(&map, "own_cpu_ns", 3);
 	expect_number(&map, "own_rss_bytes", 4);
@@ -35,6 +37,8 @@ static void a_self_record_reads_back(void **state)
 	expect_number(&map, "bpf_on_sched_switch_runs", 5);
 	expect_number(&map, "bpf_on_sched_switch_ns", 6);
 	expect_number(&map, "bpf_on_sys_enter_runs", 0);
+	expect_number(&map, "programs_measured_ns", 50);
+	expect_number(&map, "programs_samples", 2);
 	msgpack_unpacked_destroy(&unpacked);
 }
 
@@ -87,6 +91,25 @@ static void how_sending_goes_is_there_only_when_something_is_sent(void **state)
 	msgpack_unpacked_destroy(&unpacked);
 }
 
+static void how_writing_goes_is_there_only_when_something_is_written(void **state)
+{
+	struct self_record record = { .common = common,
+				      .has_output = true,
+				      .output_dropped_records = 1,
+				      .output_waiting_bytes = 2,
+				      .output_failures = 3 };
+	msgpack_unpacked unpacked;
+	msgpack_object_map map;
+
+	assert_int_equal(record_encode(*state, &record), 0);
+	map = decode(*state, &unpacked);
+	expect_common(&map, "self", 5 + 2 + 3);
+	expect_number(&map, "output_dropped_records", 1);
+	expect_number(&map, "output_waiting_bytes", 2);
+	expect_number(&map, "output_failures", 3);
+	msgpack_unpacked_destroy(&unpacked);
+}
+
 static void more_programs_or_longer_names_than_a_record_holds_are_refused(void **state)
 {
 	char name[SELF_PROGRAM_NAME_BYTES + 2];
@@ -113,6 +136,7 @@ int main(void)
 		TEST(a_self_record_reads_back),
 		TEST(costs_of_our_own_that_are_not_known_are_absent),
 		TEST(how_sending_goes_is_there_only_when_something_is_sent),
+		TEST(how_writing_goes_is_there_only_when_something_is_written),
 		TEST(more_programs_or_longer_names_than_a_record_holds_are_refused),
 	};
 

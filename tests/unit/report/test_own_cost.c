@@ -83,6 +83,69 @@ static void more_programs_than_are_kept_count_in_the_sum(void **state)
 	assert_int_equal(totals->own_cost.run_ns, OWN_COST_PROGRAMS_MAX + 5);
 }
 
+/* A window of 1,000 ns: what a program ran, if that is not 0, and what else is said of it. */
+static void add_window(struct totals *totals, int64_t run_ns, int64_t measured_ns, int64_t samples,
+		       const char *error)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "self", 7);
+	sample_number(&sample, "window_ns", 1000);
+	if (run_ns) {
+		sample_number(&sample, "bpf_on_switch_runs", 2 * run_ns);
+		sample_number(&sample, "bpf_on_switch_ns", run_ns);
+		sample_number(&sample, "programs_measured_ns", measured_ns);
+	}
+	if (samples)
+		sample_number(&sample, "programs_samples", samples);
+	if (error)
+		sample_text(&sample, "programs_error", error);
+	assert_int_equal(sample_add(&sample, totals), 0);
+}
+
+static void windows_in_which_nothing_was_measured_are_as_the_others(void **state)
+{
+	struct totals *totals = *state;
+	const struct own_cost *cost = &totals->own_cost;
+
+	add_window(totals, 100, 50, 1, NULL);
+	add_window(totals, 0, 0, 0, NULL);
+	add_window(totals, 0, 0, 0, NULL);
+	add_window(totals, 140, 60, 2, NULL);
+	totals_finish(totals);
+	assert_true(cost->has_programs);
+	assert_int_equal(cost->run_ns, 480);
+	assert_int_equal(cost->run_count, 960);
+	assert_int_equal(cost->programs[0].run_ns, 480);
+	assert_int_equal(cost->programs[0].run_count, 960);
+	assert_int_equal(cost->programs_measured_ns, 110);
+	assert_int_equal(cost->programs_samples, 3);
+}
+
+static void what_was_measured_all_the_time_is_left_as_it_is(void **state)
+{
+	struct totals *totals = *state;
+	const struct own_cost *cost = &totals->own_cost;
+
+	add_self(totals, 0, 0, 0);
+	add_window(totals, 7, 1000, 0, NULL);
+	totals_finish(totals);
+	assert_int_equal(cost->run_ns, 657);
+	assert_int_equal(cost->programs_measured_ns, 1100);
+	assert_int_equal(cost->programs_samples, 0);
+}
+
+static void why_it_was_not_measured_is_kept(void **state)
+{
+	struct totals *totals = *state;
+	const struct own_cost *cost = &totals->own_cost;
+
+	add_window(totals, 0, 0, 0, "that needs CAP_SYS_ADMIN");
+	totals_finish(totals);
+	assert_false(cost->has_programs);
+	assert_string_equal(cost->programs_error, "that needs CAP_SYS_ADMIN");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -90,6 +153,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(times_add_up_and_of_the_fills_the_fullest_counts),
 		TEST(the_time_of_a_program_is_its_own_and_part_of_the_sum),
+		TEST(windows_in_which_nothing_was_measured_are_as_the_others),
+		TEST(what_was_measured_all_the_time_is_left_as_it_is),
+		TEST(why_it_was_not_measured_is_kept),
 		TEST(more_programs_than_are_kept_count_in_the_sum),
 	};
 

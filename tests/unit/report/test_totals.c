@@ -92,6 +92,74 @@ static void a_context_without_the_key_is_attributed_but_not_grouped(void **state
 	assert_int_equal(totals->unattributed.record_count, 0);
 }
 
+static void a_context_without_any_key_is_attributed_as_the_books_say(void **state)
+{
+	struct totals *totals = *state;
+	struct sample sample;
+
+	sample_begin(&sample, "cpu", 42);
+	sample_number(&sample, "cpu_ns", 7);
+	assert_int_equal(sample_add(&sample, totals), 0);
+	sample_add_cpu(totals, 1, "", NULL, 10, 0);
+	sample_add_balance(totals, 17, 7, 10, 0);
+	totals_finish(totals);
+	assert_int_equal(totals->groupings[0].without_value.sums[COST_CPU], 7);
+	assert_int_equal(totals->unattributed.sums[COST_CPU], 10);
+	assert_true(totals_match_books(totals));
+}
+
+static void a_table_that_divides_its_time_otherwise_than_the_books_does_not_match(void **state)
+{
+	struct totals *totals = *state;
+
+	sample_add_cpu(totals, 1, "a", NULL, 10, 0);
+	sample_add_cpu(totals, 1, "", NULL, 5, 0);
+	sample_add_balance(totals, 15, 5, 10, 0);
+	totals_finish(totals);
+	assert_false(totals_match_books(totals));
+}
+
+static void add_cpu_by_queue(struct totals *totals, const char *queue, const char *endpoint)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "cpu", 42);
+	if (queue)
+		sample_text(&sample, "queue", queue);
+	if (endpoint)
+		sample_text(&sample, "endpoint", endpoint);
+	sample_number(&sample, "cpu_ns", 10);
+	assert_int_equal(sample_add(&sample, totals), 0);
+}
+
+static void without_request_ids_it_is_by_the_first_key(void **state)
+{
+	struct totals *totals = *state;
+
+	totals_deinit(totals);
+	assert_int_equal(totals_init(totals, NULL, 2), 0);
+	add_cpu_by_queue(totals, NULL, NULL);
+	add_cpu_by_queue(totals, "", "");
+	add_cpu_by_queue(totals, "mails", "MailJob");
+	totals_finish(totals);
+	assert_string_equal(totals->groupings[0].by, "queue");
+	assert_int_equal(find_group(&totals->groupings[0], "mails")->costs.sums[COST_CPU], 10);
+	assert_int_equal(totals->groupings[0].without_value.sums[COST_CPU], 10);
+	assert_int_equal(totals->unattributed.sums[COST_CPU], 10);
+	assert_int_equal(find_group(&totals->groupings[1], "MailJob")->costs.sums[COST_CPU], 10);
+}
+
+static void a_recording_by_endpoint_alone_is_one_table(void **state)
+{
+	struct totals *totals = *state;
+
+	totals_deinit(totals);
+	assert_int_equal(totals_init(totals, NULL, 2), 0);
+	add_cpu_by_queue(totals, NULL, "MailJob");
+	assert_int_equal(totals->grouping_count, 1);
+	assert_int_equal(find_group(&totals->groupings[0], "MailJob")->costs.sums[COST_CPU], 10);
+}
+
 static void what_one_record_lacks_is_not_measured_for_its_group_alone(void **state)
 {
 	struct totals *totals = *state;
@@ -252,6 +320,10 @@ int main(void)
 		TEST(groups_add_up_and_requests_are_counted_once),
 		TEST(time_without_context_unreadable_or_overflown_is_in_no_group),
 		TEST(a_context_without_the_key_is_attributed_but_not_grouped),
+		TEST(a_context_without_any_key_is_attributed_as_the_books_say),
+		TEST(a_table_that_divides_its_time_otherwise_than_the_books_does_not_match),
+		TEST(without_request_ids_it_is_by_the_first_key),
+		TEST(a_recording_by_endpoint_alone_is_one_table),
 		TEST(what_one_record_lacks_is_not_measured_for_its_group_alone),
 		TEST(sums_saturate),
 		TEST(the_residual_is_what_the_times_leave),

@@ -24,7 +24,7 @@ static void what_a_process_loads_and_unloads_is_noticed(void **state)
 	void *library;
 
 	(void)state;
-	assert_int_equal(target_open(getpid(), NULL, &ruby_contexts, &target), 0);
+	assert_int_equal(target_open(getpid(), NULL, &ruby_contexts, NULL, &target), 0);
 	assert_true(target->ruby.is_ruby);
 	assert_int_equal(target->publishers.count, 1);
 	assert_non_null(target_publisher(target));
@@ -54,7 +54,7 @@ static void a_process_is_opened_by_the_map_that_was_read_and_its_end_is_noticed(
 	stand_in_make(&files);
 	pid = stand_in_start(0, files.ruby, argv, -1);
 	assert_int_equal(memory_map_of_process(pid, &map), 0);
-	assert_int_equal(target_open(pid, &map, &ruby_contexts, &target), 0);
+	assert_int_equal(target_open(pid, &map, &ruby_contexts, NULL, &target), 0);
 	assert_int_equal(map.count, 0);
 	assert_true(target->ruby.is_ruby);
 	assert_int_equal(target->info.pid, pid);
@@ -63,6 +63,38 @@ static void a_process_is_opened_by_the_map_that_was_read_and_its_end_is_noticed(
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	assert_int_equal(target_refresh(target), -ESRCH);
 	stand_in_remove(&files);
+}
+
+static void a_second_process_of_the_same_files_opens_none(void **state)
+{
+	_cleanup_(object_files_freep) struct object_files *files = object_files_new();
+	struct target *targets[3];
+	struct stand_in stand_in;
+	char *argv[] = { stand_in.name, STAND_IN_SLEEP, NULL };
+	uint64_t opened;
+	pid_t pids[3];
+
+	(void)state;
+	assert_non_null(files);
+	stand_in_make(&stand_in);
+	for (int i = 0; i < 3; i++) {
+		pids[i] = stand_in_start(0, stand_in.ruby, argv, -1);
+		opened = object_files_opened(files);
+		assert_int_equal(target_open(pids[i], NULL, &ruby_contexts, files, &targets[i]), 0);
+		assert_true(targets[i]->ruby.is_ruby && targets[i]->loader);
+		assert_non_null(target_publisher(targets[i]));
+		if (i > 0)
+			assert_int_equal(object_files_opened(files), opened);
+	}
+	for (int i = 0; i < 3; i++) {
+		assert_int_not_equal(object_files_count(files), 0);
+		target_free(targets[i]);
+		assert_int_equal(kill(pids[i], SIGKILL), 0);
+		assert_int_equal(waitpid(pids[i], NULL, 0), pids[i]);
+	}
+	/* Nothing is held of what nobody maps. */
+	assert_int_equal(object_files_count(files), 0);
+	stand_in_remove(&stand_in);
 }
 
 static void opentelemetry_is_looked_for_where_it_is_wanted(void **state)
@@ -75,7 +107,7 @@ static void opentelemetry_is_looked_for_where_it_is_wanted(void **state)
 	struct otel_config config;
 
 	(void)state;
-	assert_int_equal(target_open(getpid(), NULL, &keys, &target), 0);
+	assert_int_equal(target_open(getpid(), NULL, &keys, NULL, &target), 0);
 	assert_int_equal(target_refresh(target), 0);
 	assert_null(otel_target_publisher(&target->otel));
 	assert_false(target_is_complete(target));
@@ -108,6 +140,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_a_process_loads_and_unloads_is_noticed),
 		cmocka_unit_test(
 			a_process_is_opened_by_the_map_that_was_read_and_its_end_is_noticed),
+		cmocka_unit_test(a_second_process_of_the_same_files_opens_none),
 		cmocka_unit_test(opentelemetry_is_looked_for_where_it_is_wanted),
 		cmocka_unit_test(
 			a_fork_inherits_what_its_parent_said_unless_it_said_something_itself),

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "target/elf/elf_image.h"
 #include "target/forged_elf.h"
+#include "target/open_elf.h"
 #include "target/open_mapping.h"
 
 static const char NAME[] = "ruby_profiler_state";
@@ -54,7 +55,7 @@ static void a_library_gives_its_symbol_relocations_and_segments(void **state)
 
 	(void)state;
 	assert_true(fd >= 0);
-	assert_int_equal(elf_image_open(fd, &image), 0);
+	assert_int_equal(open_elf(fd, &image), 0);
 	assert_false(elf_image_is_program(image));
 	assert_int_equal(elf_image_find_symbol(image, NAME, &symbol), 0);
 	assert_int_equal(symbol.type, STT_TLS);
@@ -202,7 +203,7 @@ static void files_that_are_no_64_bit_elf_are_refused(void **state)
 	elf = good;
 	elf.header.e_phnum = 0xffff;
 	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), -ENOEXEC);
-	assert_int_equal(elf_image_open(null_fd, &image), -ENOEXEC);
+	assert_int_equal(open_elf(null_fd, &image), -ENOEXEC);
 	assert_null(image);
 }
 

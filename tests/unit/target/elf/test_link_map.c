@@ -69,7 +69,7 @@ static int confirm(const uint64_t *words, struct tls_symbol *symbol, bool is_abo
 	struct memory_reader reader = { .read = read_words, .context = words };
 
 	symbol->is_above_thread_pointer = is_above;
-	return link_map_confirm(&forged_layout, &reader, BIAS, symbol);
+	return link_map_confirm(&forged_layout, &reader, BIAS, symbol, true);
 }
 
 static struct tls_symbol dynamic_symbol(uint64_t module)
@@ -122,7 +122,7 @@ static void without_the_object_or_the_layout_there_is_no_second_way(void **state
 	words[SECOND] = BIAS + 0x1000;
 	assert_int_equal(confirm(words, &symbol, false), -ENOENT);
 	none.offset_at = 0;
-	assert_int_equal(link_map_confirm(&none, &reader, BIAS, &symbol), -ENOENT);
+	assert_int_equal(link_map_confirm(&none, &reader, BIAS, &symbol, true), -ENOENT);
 }
 
 static void a_list_without_an_end_and_one_that_leads_astray_end(void **state)
@@ -157,13 +157,14 @@ static void assert_confirmed(const struct link_map_layout *layout, const char *p
 	assert_non_null(entry);
 	assert_int_equal(open_mapping(entry, &image), 0);
 	assert_int_equal(elf_image_load_bias(image, entry, &bias), 0);
-	assert_int_equal(
-		tls_symbol_resolve(image, bias, &reader, "ruby_profiler_state", false, &symbol), 0);
+	assert_int_equal(tls_symbol_resolve(image, bias, &reader, "ruby_profiler_state", false,
+					    true, &symbol),
+			 0);
 	assert_int_equal(symbol.location.model, model);
-	assert_int_equal(link_map_confirm(layout, &reader, bias, &symbol), 0);
+	assert_int_equal(link_map_confirm(layout, &reader, bias, &symbol, true), 0);
 	symbol.location.module++;
 	symbol.location.offset += 8;
-	assert_int_equal(link_map_confirm(layout, &reader, bias, &symbol), -EUCLEAN);
+	assert_int_equal(link_map_confirm(layout, &reader, bias, &symbol, true), -EUCLEAN);
 }
 
 static void note_objects(const struct memory_map *map, struct link_map_layout *layout)

@@ -51,7 +51,7 @@ static int resolve_in_self(const char *path, const char *name, struct tls_symbol
 	assert_non_null(entry);
 	assert_int_equal(open_mapping(entry, &image), 0);
 	assert_int_equal(elf_image_load_bias(image, entry, &bias), 0);
-	return tls_symbol_resolve(image, bias, &reader, name, false, ret_symbol);
+	return tls_symbol_resolve(image, bias, &reader, name, false, true, ret_symbol);
 }
 
 static struct loaded load(const char *path)

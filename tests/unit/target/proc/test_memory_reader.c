@@ -12,9 +12,12 @@
 
 #include <cmocka.h>
 
+#include "target/proc/agent.h"
+
 enum {
 	SPANS = 1000,
-	PAGE = 4096
+	PAGE = 4096,
+	LARGE = 300001
 };
 
 /* Our own memory: the kernel lets every process read itself so. */
@@ -90,6 +93,36 @@ static void a_process_that_is_gone_is_named_so(void **state)
 	assert_int_equal(memory_read_u64(&reader, (uintptr_t)&pid, &word), -ESRCH);
 }
 
+/* More than is read at a time, across the ends of spans. */
+static void large_spans_are_copied_in_pieces(void **state)
+{
+	const struct memory_reader reader = own_memory();
+	static uint8_t from[3][LARGE], to[3][LARGE];
+	struct memory_span spans[3];
+
+	(void)state;
+	for (size_t i = 0; i < 3UL * LARGE; i++)
+		from[i % 3][i / 3] = (uint8_t)(i * 2654435761U >> 16);
+	for (size_t i = 0; i < 3; i++)
+		spans[i] = (struct memory_span){ (uintptr_t)from[i], to[i], LARGE - i };
+	assert_int_equal(memory_read_many(&reader, spans, 3), 0);
+	for (size_t i = 0; i < 3; i++)
+		assert_memory_equal(to[i], from[i], LARGE - i);
+	assert_int_equal(to[2][LARGE - 1], 0);
+}
+
+/* Who reads is another process: this one's time is its own. */
+static void what_reads_is_counted(void **state)
+{
+	const struct memory_reader reader = own_memory();
+	uint64_t before_ns = agent_cpu_ns(), word;
+
+	(void)state;
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(memory_read_u64(&reader, (uintptr_t)&before_ns, &word), 0);
+	assert_true(agent_cpu_ns() > before_ns);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -97,6 +130,8 @@ int main(void)
 		cmocka_unit_test(a_read_that_runs_into_a_hole_fails),
 		cmocka_unit_test(many_spans_are_copied_and_one_bad_one_fails_them),
 		cmocka_unit_test(a_process_that_is_gone_is_named_so),
+		cmocka_unit_test(large_spans_are_copied_in_pieces),
+		cmocka_unit_test(what_reads_is_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -175,6 +175,35 @@ static void servers_are_known_by_title_or_script(void **state)
 	assert_null(process_server_name_of(NULL, 0));
 }
 
+static void a_variable_is_what_it_was_when_the_program_started(void **state)
+{
+	char *const arguments[] = { "sleep", "60", NULL };
+	char *const environment[] = { "LONGER=no", "LONG=0123456", "EMPTY=", "LONG=7", NULL };
+	char value[8] = "before";
+	pid_t child = fork();
+	int r;
+
+	(void)state;
+	assert_true(child >= 0);
+	if (child == 0) {
+		(void)execve("/bin/sleep", arguments, environment);
+		_exit(1);
+	}
+	/* Before the exec it is ours, and in it that of neither. */
+	do
+		r = process_read_variable(child, "LONG", value, sizeof(value));
+	while (r == -ENOENT || r == -EFAULT);
+	assert_int_equal(r, 0);
+	assert_string_equal(value, "0123456");
+	assert_int_equal(process_read_variable(child, "EMPTY", value, sizeof(value)), 0);
+	assert_string_equal(value, "");
+	assert_int_equal(process_read_variable(child, "LON", value, sizeof(value)), -ENOENT);
+	assert_int_equal(process_read_variable(child, "LONGER", value, 2), -ENOENT);
+	(void)kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_int_equal(process_read_variable(child, "LONG", value, sizeof(value)), -ESRCH);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -183,6 +212,7 @@ int main(void)
 		cmocka_unit_test(descendants_are_listed_breadth_first_without_the_pid_itself),
 		cmocka_unit_test(a_zombie_and_a_free_pid_are_no_process),
 		cmocka_unit_test(servers_are_known_by_title_or_script),
+		cmocka_unit_test(a_variable_is_what_it_was_when_the_program_started),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "target/forged_elf.h"
+#include "target/open_elf.h"
 #include "target/publisher/probe_site.h"
 
 /* A forged object: one function of the given code at the address 0x10 of its one segment. */
@@ -100,10 +101,64 @@ static void other_machines_are_probed_at_the_entry(void **state)
 
 	(void)state;
 	assert_int_equal(
-		find_in_code(EM_AARCH64, "correlator_state_apply", code, sizeof(code), &site), 1);
+		find_in_code(EM_RISCV, "correlator_state_apply", code, sizeof(code), &site), 1);
 	assert_string_equal(site.instruction, "other");
 	assert_int_equal(site.offset_bytes, 0);
 	assert_int_equal(site.cost, PROBE_SITE_SINGLE_STEPPED);
+}
+
+/* The last of them is where the search ends. */
+static void assert_arm64_site(const uint32_t *code, size_t count, const char *instruction,
+			      size_t index)
+{
+	bool is_emulated = strcmp(instruction, "other") != 0;
+	struct probe_site site;
+
+	assert_int_equal(find_in_code(EM_AARCH64, "correlator_state_apply", (const uint8_t *)code,
+				      count * sizeof(*code), &site),
+			 1);
+	assert_string_equal(site.instruction, instruction);
+	assert_int_equal(site.offset_bytes, index * sizeof(*code));
+	assert_int_equal(site.cost, is_emulated ? PROBE_SITE_EMULATED : PROBE_SITE_SINGLE_STEPPED);
+}
+
+#define ASSERT_ARM64_SITE(instruction, index, ...)                                            \
+	do {                                                                                  \
+		static const uint32_t code_[] = { __VA_ARGS__ };                              \
+		assert_arm64_site(code_, sizeof(code_) / sizeof(*code_), instruction, index); \
+	} while (0)
+
+static void on_arm64_the_first_simulated_instruction_is_taken(void **state)
+{
+	(void)state;
+	/* stp x29, x30, [sp, #-16]!; mov x29, sp; bl */
+	ASSERT_ARM64_SITE("bl", 2, 0xa9bf7bfd, 0x910003fd, 0x97fffff2);
+	/* paciasp; bti c; nop; adrp x0 */
+	ASSERT_ARM64_SITE("adr", 3, 0xd503233f, 0xd503245f, 0xd503201f, 0xb0000080);
+	/* str x0, [sp, #8]; stp q0, q1, [sp, #32]; ldr x1, [x0]; mrs x2, tpidr_el0; cbz x1 */
+	ASSERT_ARM64_SITE("branch", 4, 0xf90007e0, 0xad0107e0, 0xf9400001, 0xd53bd042, 0xb4000061);
+	/* b; b.ne; tbnz w0, #3 */
+	ASSERT_ARM64_SITE("branch", 0, 0x14000002);
+	ASSERT_ARM64_SITE("branch", 0, 0x54000041);
+	ASSERT_ARM64_SITE("branch", 0, 0x37180040);
+}
+
+static void on_arm64_none_is_taken_after_a_store(void **state)
+{
+	(void)state;
+	/* str x0, [x1]; str x0, [x1, #-8]!; str x0, [x1, x2]; stp x0, x1, [x2]; str q0, [x1] */
+	ASSERT_ARM64_SITE("other", 0, 0xf9000020, 0x97fffff2);
+	ASSERT_ARM64_SITE("other", 0, 0xf81f8c20, 0x97fffff2);
+	ASSERT_ARM64_SITE("other", 0, 0xf8226820, 0x97fffff2);
+	ASSERT_ARM64_SITE("other", 0, 0xa9000440, 0x97fffff2);
+	ASSERT_ARM64_SITE("other", 0, 0x3d800020, 0x97fffff2);
+	/* stlr x0, [x1]; ldadd x0, x1, [x2]; svc #0; ret; br x0; an undefined one */
+	ASSERT_ARM64_SITE("other", 0, 0xc89ffc20, 0x97fffff2);
+	ASSERT_ARM64_SITE("other", 0, 0xf8200041, 0x97fffff2);
+	ASSERT_ARM64_SITE("other", 0, 0xd4000001, 0x97fffff2);
+	ASSERT_ARM64_SITE("other", 0, 0xd65f03c0, 0x97fffff2);
+	ASSERT_ARM64_SITE("other", 0, 0xd61f0000, 0x97fffff2);
+	ASSERT_ARM64_SITE("other", 0, 0x00000000, 0x97fffff2);
 }
 
 static void an_object_without_the_functions_has_no_site(void **state)
@@ -128,17 +183,42 @@ static void a_function_outside_the_file_has_no_site(void **state)
 	assert_int_equal(probe_site_find(image, "ruby_profiler_state", sites), 0);
 }
 
-#ifdef FIXTURE_OWN_GEM
+#if defined(FIXTURE_OWN_GEM) || defined(FIXTURE_AARCH64_REFERRING_DESCRIPTOR)
 static int find_in_file(const char *path, struct probe_site sites[static PROBE_SITES_MAX])
 {
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
 	_cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	assert_true(fd >= 0);
-	assert_int_equal(elf_image_open(fd, &image), 0);
+	assert_int_equal(open_elf(fd, &image), 0);
 	return probe_site_find(image, "ruby_profiler_state", sites);
 }
 
+#endif
+
+#ifdef FIXTURE_AARCH64_REFERRING_DESCRIPTOR
+static void functions_of_arm64_are_found_by_what_they_refer_to(void **state)
+{
+	static const char *const paths[] = { FIXTURE_AARCH64_REFERRING_DESCRIPTOR,
+					     FIXTURE_AARCH64_REFERRING_TRADITIONAL,
+					     FIXTURE_AARCH64_REFERRING_INITIAL_EXEC };
+	struct probe_site sites[PROBE_SITES_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		assert_int_equal(find_in_file(paths[i], sites), 2);
+		for (size_t j = 0; j < 2; j++) {
+			assert_null(sites[j].function);
+			assert_int_equal(sites[j].cost, PROBE_SITE_EMULATED);
+			assert_in_range(sites[j].offset_bytes, 0, 24);
+		}
+		assert_int_not_equal(sites[0].virtual_address - sites[0].offset_bytes,
+				     sites[1].virtual_address - sites[1].offset_bytes);
+	}
+}
+#endif
+
+#ifdef FIXTURE_OWN_GEM
 static void our_gems_one_function_is_used_alone(void **state)
 {
 	struct probe_site sites[PROBE_SITES_MAX];
@@ -225,8 +305,13 @@ int main(void)
 		cmocka_unit_test(an_instruction_after_a_store_is_not_taken),
 		cmocka_unit_test(a_multi_byte_nop_is_never_a_site),
 		cmocka_unit_test(other_machines_are_probed_at_the_entry),
+		cmocka_unit_test(on_arm64_the_first_simulated_instruction_is_taken),
+		cmocka_unit_test(on_arm64_none_is_taken_after_a_store),
 		cmocka_unit_test(an_object_without_the_functions_has_no_site),
 		cmocka_unit_test(a_function_outside_the_file_has_no_site),
+#ifdef FIXTURE_AARCH64_REFERRING_DESCRIPTOR
+		cmocka_unit_test(functions_of_arm64_are_found_by_what_they_refer_to),
+#endif
 #ifdef FIXTURE_OWN_GEM
 		cmocka_unit_test(our_gems_one_function_is_used_alone),
 		cmocka_unit_test(upstreams_static_functions_are_preferred),

@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "target/elf/tls_symbol.h"
+#include "target/open_elf.h"
 #include "target/publisher/probe_site.h"
 
 #ifdef FIXTURE_AARCH64_DESCRIPTOR
@@ -52,7 +53,7 @@ static struct elf_image *open_fixture(const char *path)
 	struct elf_image *image = NULL;
 
 	assert_true(fd >= 0);
-	assert_int_equal(elf_image_open(fd, &image), 0);
+	assert_int_equal(open_elf(fd, &image), 0);
 	assert_int_equal(elf_image_machine(image), EM_AARCH64);
 	return image;
 }
@@ -71,7 +72,7 @@ static struct tls_symbol resolve(const char *path, const char *relocation,
 	assert_int_equal(variable.value, SYMBOL_VALUE);
 	assert_int_equal(tls_symbol_find_slot(image, NAME, &slot), 0);
 	memory->address = BIAS + slot;
-	assert_int_equal(tls_symbol_resolve(image, BIAS, &reader, NAME, is_musl, &symbol), 0);
+	assert_int_equal(tls_symbol_resolve(image, BIAS, &reader, NAME, is_musl, true, &symbol), 0);
 	assert_string_equal(symbol.relocation, relocation);
 	assert_int_equal(symbol.symbol_value, SYMBOL_VALUE);
 	return symbol;
@@ -158,7 +159,8 @@ static void local_exec_is_where_the_linker_put_it(void **state)
 		_cleanup_(elf_image_freep) struct elf_image *image = open_fixture(paths[i]);
 		struct tls_symbol symbol;
 
-		assert_int_equal(tls_symbol_resolve(image, 0, &reader, NAME, false, &symbol), 0);
+		assert_int_equal(tls_symbol_resolve(image, 0, &reader, NAME, false, true, &symbol),
+				 0);
 		assert_string_equal(symbol.relocation, "none");
 		assert_int_equal(symbol.location.model, TLS_MODEL_STATIC);
 		assert_int_equal(symbol.location.offset, offset_in_code(image));

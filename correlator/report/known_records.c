@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#define HASH_NONFATAL_OOM	 1
+#define uthash_nonfatal_oom(elt) ((void)(elt))
+
+#include "report/known_records.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <uthash.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/random.h"
+
+enum {
+	RECORDER_BYTES_MAX = 120, /* a longer one is none of ours */
+	WORD_BITS = 64,
+};
+
+/* Without padding: it is hashed and compared as bytes. */
+struct page_key {
+	uint64_t index; /* number / KNOWN_RECORDS_PAGE */
+	uint64_t recorder_bytes;
+	char recorder[RECORDER_BYTES_MAX]; /* what is before the number; zeros behind it */
+};
+
+struct known_records_page {
+	struct page_key key;
+	uint64_t words[KNOWN_RECORDS_PAGE / WORD_BITS];
+	UT_hash_handle hh;
+};
+
+void known_records_init(struct known_records *known)
+{
+	*known = (struct known_records){ .seed = random_seed() };
+}
+
+void known_records_deinit(struct known_records *known)
+{
+	struct known_records_page *page, *next;
+
+	HASH_ITER(hh, known->pages, page, next) {
+		HASH_DELETE(hh, known->pages, page);
+		free(page);
+	}
+	*known = (struct known_records){ 0 };
+}
+
+/* As it was written: "7", not "07". False if there is none, or none that fits. */
+static bool read_number(struct record_text id, size_t *ret_at, uint64_t *ret_number)
+{
+	size_t at = id.size_bytes;
+	uint64_t number = 0;
+
+	while (at > 0 && id.bytes[at - 1] >= '0' && id.bytes[at - 1] <= '9')
+		at--;
+	if (at == 0 || at == id.size_bytes || id.bytes[at - 1] != ':' || id.bytes[at] == '0')
+		return false;
+	for (size_t i = at; i < id.size_bytes; i++) {
+		uint64_t digit = (uint64_t)(id.bytes[i] - '0');
+
+		if (__builtin_mul_overflow(number, 10, &number) ||
+		    __builtin_add_overflow(number, digit, &number))
+			return false;
+	}
+	*ret_at = at;
+	*ret_number = number;
+	return true;
+}
+
+static bool read_key(const struct record_view *record, struct page_key *ret_key,
+		     uint64_t *ret_number)
+{
+	struct record_text id;
+	size_t at;
+
+	if (!record_view_text(record, RECORD_FIELD(common, record_id), &id) ||
+	    !read_number(id, &at, ret_number) || at > RECORDER_BYTES_MAX)
+		return false;
+	*ret_key = (struct page_key){ .index = *ret_number / KNOWN_RECORDS_PAGE,
+				      .recorder_bytes = at };
+	memcpy(ret_key->recorder, id.bytes, at);
+	return true;
+}
+
+static struct known_records_page *find(struct known_records *known, const struct page_key *key,
+				       unsigned int *ret_hash)
+{
+	struct known_records_page *page = known->last;
+
+	*ret_hash = 0;
+	if (page && memcmp(&page->key, key, sizeof(*key)) == 0)
+		return page;
+	*ret_hash = hash_table_key(known->seed, key, sizeof(*key));
+	HASH_FIND_BYHASHVALUE(hh, known->pages, key, sizeof(*key), *ret_hash, page);
+	if (page)
+		known->last = page;
+	return page;
+}
+
+bool known_records_has(struct known_records *known, const struct record_view *record)
+{
+	const struct known_records_page *page;
+	struct page_key key;
+	unsigned int hash;
+	uint64_t number;
+
+	if (!read_key(record, &key, &number))
+		return false;
+	page = find(known, &key, &hash);
+	number %= KNOWN_RECORDS_PAGE;
+	return page && (page->words[number / WORD_BITS] >> number % WORD_BITS & 1);
+}
+
+/* NULL: no memory. */
+static struct known_records_page *add_page(struct known_records *known, const struct page_key *key,
+					   unsigned int hash)
+{
+	_cleanup_free_ struct known_records_page *page = calloc(1, sizeof(*page));
+
+	if (!page)
+		return NULL;
+	page->key = *key;
+	HASH_ADD_KEYPTR_BYHASHVALUE(hh, known->pages, &page->key, sizeof(page->key), hash, page);
+	if (!page->hh.tbl)
+		return NULL;
+	known->page_count++;
+	known->last = page;
+	return TAKE_PTR(page);
+}
+
+int known_records_add(struct known_records *known, const struct record_view *record)
+{
+	struct known_records_page *page;
+	struct page_key key;
+	unsigned int hash;
+	uint64_t number;
+
+	if (!read_key(record, &key, &number))
+		return 0;
+	page = find(known, &key, &hash);
+	if (!page && known->page_count == KNOWN_RECORDS_PAGES_MAX) {
+		known->is_full = true;
+		return 0;
+	}
+	if (!page)
+		page = add_page(known, &key, hash);
+	if (!page)
+		return -ENOMEM;
+	number %= KNOWN_RECORDS_PAGE;
+	page->words[number / WORD_BITS] |= UINT64_C(1) << number % WORD_BITS;
+	return 0;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Which records were read already: one that was sent twice, or is in two files, is one record. It
+ * is known by its record_id, which ends in ":NUMBER"; a recorder numbers its records from 1 on, so
+ * they are kept as a bit each. Bounded; what finds no room is not remembered. Single thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record/record_view.h"
+
+enum {
+	KNOWN_RECORDS_PAGE = 4096, /* consecutive numbers of one recorder: 0.7 KiB */
+	KNOWN_RECORDS_PAGES_MAX = 65536, /* 50 MB: 268 million records, if few are left out */
+};
+
+struct known_records {
+	struct known_records_page *pages; /* uthash */
+	struct known_records_page *last; /* that was asked for; NULL = none */
+	size_t page_count;
+	bool is_full; /* some record was not remembered */
+	uint64_t seed;
+};
+
+void known_records_init(struct known_records *known);
+void known_records_deinit(struct known_records *known);
+
+/* False as well of a record whose record_id does not end in a number. */
+bool known_records_has(struct known_records *known, const struct record_view *record);
+/* 0, also if it has no such record_id or finds no room; -ENOMEM. */
+int known_records_add(struct known_records *known, const struct record_view *record);

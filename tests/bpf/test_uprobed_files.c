@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The files that have uprobes, against the kernel: how often a program runs when their code does,
+ * what a file that is let go leaves behind, and that deploys do not add up. With uprobe_multi links
+ * and, as before 6.6, with perf events.
+ *
+ *   test_uprobed_files [--deploys NUMBER]     10000 are some years of deploys
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <cmocka.h>
+
+#include <correlator/config.h>
+#include <correlator/context_hash.h>
+#include <correlator/share.h>
+
+#include "correlator.skel.h"
+#include "kernel_test.h"
+#include "probe/features.h"
+#include "probe/uprobed_files.h"
+
+enum {
+	PAGE_BYTES = 4096,
+	FIRST_PID = 1000,
+	DEPLOYS = 60,
+	/* Of growth that is not one for each deploy. */
+	MEMORY_SLACK_BYTES = 512 * 1024,
+};
+
+/* A function that returns at once, and whose first instruction the kernel emulates. */
+#ifdef __aarch64__
+static const uint32_t CODE[] = { 0xd503201f /* nop */, 0xd65f03c0 /* ret */ };
+#else
+static const uint8_t CODE[] = { 0x55 /* push %rbp */, 0x5d /* pop %rbp */, 0xc3 /* ret */ };
+#endif
+
+static const uint64_t OFFSETS[] = { 0 };
+
+struct fixture {
+	bool has_multi;
+	struct correlator_bpf *skeleton;
+	struct uprobed_files *files;
+	int stats_fd;
+	char folder[64];
+	size_t deploys;
+};
+
+/* A file with code, mapped here as processes map theirs. */
+struct code_file {
+	const struct fixture *fixture;
+	int fd;
+	void (*run)(void);
+};
+
+static void make_file(const struct fixture *fixture, const char *name)
+{
+	uint8_t page[PAGE_BYTES] = { 0 };
+	char path[128];
+	int fd;
+
+	memcpy(page, CODE, sizeof(CODE));
+	(void)snprintf(path, sizeof(path), "%s/%s", fixture->folder, name);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, page, sizeof(page)), sizeof(page));
+	assert_int_equal(close(fd), 0);
+}
+
+static struct code_file map_file(const struct fixture *fixture, const char *name)
+{
+	struct code_file file = { .fixture = fixture };
+	char path[128];
+	void *code;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", fixture->folder, name);
+	file.fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(file.fd >= 0);
+	code = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE, file.fd, 0);
+	assert_ptr_not_equal(code, MAP_FAILED);
+	*(void **)&file.run = code;
+	return file;
+}
+
+static void unmap_file(struct code_file *file)
+{
+	assert_int_equal(munmap(*(void **)&file->run, PAGE_BYTES), 0);
+	assert_int_equal(close(file->fd), 0);
+}
+
+static void delete_file(const struct fixture *fixture, const char *name)
+{
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", fixture->folder, name);
+	assert_int_equal(unlink(path), 0);
+}
+
+static int identify(void *argument, bool is_fresh, uint64_t *ret_inode)
+{
+	const struct code_file *file = argument;
+
+	(void)is_fresh;
+	return uprobed_file_identify(bpf_program__fd(file->fixture->skeleton->progs.identify_file),
+				     file->fd, ret_inode);
+}
+
+/* Says that the process maps that file and no other; NULL: none. 0 or -errno. */
+static int set(struct fixture *fixture, pid_t pid, const struct code_file *file)
+{
+	struct session_probe probe = {
+		.kind = SESSION_PROBE_CONTEXT,
+		.fd = file ? file->fd : -1,
+		.identify = identify,
+		.file = (void *)(uintptr_t)file,
+		.file_offsets = OFFSETS,
+		.count = 1,
+	};
+
+	uprobed_files_set(fixture->files, pid, &probe, file ? 1 : 0);
+	return file ? probe.error : 0;
+}
+
+static uint64_t count_runs(const struct fixture *fixture)
+{
+	struct bpf_prog_info info = { 0 };
+	uint32_t size = sizeof(info);
+	int fd = bpf_program__fd(fixture->skeleton->progs.on_context_change);
+
+	assert_int_equal(bpf_obj_get_info_by_fd(fd, &info, &size), 0);
+	return info.run_cnt;
+}
+
+/* How many programs run when the code does, once. */
+static uint64_t hits(const struct fixture *fixture, const struct code_file *file)
+{
+	uint64_t before = count_runs(fixture);
+
+	file->run();
+	return count_runs(fixture) - before;
+}
+
+static void mount_tmpfs(struct fixture *fixture)
+{
+	assert_int_equal(mount("correlator-test", fixture->folder, "tmpfs", 0, "size=64m"), 0);
+}
+
+static int load(struct fixture *fixture)
+{
+	struct correlator_bpf *skeleton = correlator_bpf__open();
+	struct bpf_program *program;
+
+	if (!skeleton)
+		return -errno;
+	fixture->skeleton = skeleton;
+	bpf_object__for_each_program(program, skeleton->obj)
+		(void)bpf_program__set_autoload(program, false);
+	(void)bpf_program__set_autoload(skeleton->progs.on_context_change, true);
+	(void)bpf_program__set_autoload(skeleton->progs.on_load, true);
+	(void)bpf_program__set_autoload(skeleton->progs.identify_file, true);
+	if (fixture->has_multi) {
+		enum bpf_attach_type type = (enum bpf_attach_type)FEATURE_ATTACH_TYPE_UPROBE_MULTI;
+
+		(void)bpf_program__set_expected_attach_type(skeleton->progs.on_context_change,
+							    type);
+		(void)bpf_program__set_expected_attach_type(skeleton->progs.on_load, type);
+	}
+	return correlator_bpf__load(skeleton);
+}
+
+static int set_up(void **state)
+{
+	struct fixture *fixture = *state;
+
+	(void)snprintf(fixture->folder, sizeof(fixture->folder), "/tmp/correlator-test-XXXXXX");
+	assert_non_null(mkdtemp(fixture->folder));
+	mount_tmpfs(fixture);
+	assert_int_equal(load(fixture), 0);
+	assert_int_equal(uprobed_files_new(fixture->skeleton, &fixture->files), 0);
+	fixture->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	assert_true(fixture->stats_fd >= 0);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *fixture = *state;
+
+	uprobed_files_free(fixture->files);
+	correlator_bpf__destroy(fixture->skeleton);
+	assert_int_equal(close(fixture->stats_fd), 0);
+	/* Fails if anything below is still held. */
+	assert_int_equal(umount(fixture->folder), 0);
+	assert_int_equal(rmdir(fixture->folder), 0);
+	return 0;
+}
+
+static void a_file_is_probed_once_for_all_that_map_it(void **state)
+{
+	struct fixture *fixture = *state;
+	struct code_file one, other;
+
+	make_file(fixture, "code");
+	one = map_file(fixture, "code");
+	other = map_file(fixture, "code");
+	assert_int_equal(hits(fixture, &one), 0);
+	assert_int_equal(set(fixture, FIRST_PID, &one), 0);
+	assert_int_equal(set(fixture, FIRST_PID + 1, &other), 0);
+	assert_int_equal(uprobed_files_count(fixture->files), 1);
+	assert_int_equal(hits(fixture, &one), 1);
+	assert_int_equal(hits(fixture, &other), 1);
+	uprobed_files_release(fixture->files, FIRST_PID);
+	assert_int_equal(hits(fixture, &one), 1);
+	uprobed_files_release(fixture->files, FIRST_PID + 1);
+	assert_int_equal(uprobed_files_count(fixture->files), 0);
+	assert_int_equal(hits(fixture, &one), 0);
+	unmap_file(&one);
+	unmap_file(&other);
+}
+
+static void a_forked_child_keeps_it(void **state)
+{
+	struct fixture *fixture = *state;
+	struct code_file file;
+
+	make_file(fixture, "code");
+	file = map_file(fixture, "code");
+	assert_int_equal(set(fixture, FIRST_PID, &file), 0);
+	assert_int_equal(uprobed_files_inherit(fixture->files, FIRST_PID, FIRST_PID + 1), 0);
+	uprobed_files_release(fixture->files, FIRST_PID);
+	assert_int_equal(hits(fixture, &file), 1);
+	/* Until it runs another program. */
+	assert_int_equal(set(fixture, FIRST_PID + 1, NULL), 0);
+	assert_int_equal(hits(fixture, &file), 0);
+	unmap_file(&file);
+}
+
+static void make_overlay(const struct fixture *fixture, const char *name)
+{
+	static const char *const parts[] = { "", "/upper", "/work", "/root" };
+	char path[128], options[512];
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s%s", fixture->folder, name, parts[i]);
+		assert_int_equal(mkdir(path, 0755), 0);
+	}
+	(void)snprintf(options, sizeof(options),
+		       "lowerdir=%s/image,upperdir=%s/%s/upper,workdir=%s/%s/work", fixture->folder,
+		       fixture->folder, name, fixture->folder, name);
+	assert_int_equal(mount("overlay", path, "overlay", 0, options), 0);
+}
+
+static void remove_overlay(const struct fixture *fixture, const char *name)
+{
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "%s/%s/root", fixture->folder, name);
+	assert_int_equal(umount(path), 0);
+}
+
+static void two_containers_over_one_image_share_it(void **state)
+{
+	struct fixture *fixture = *state;
+	struct code_file one, other, image;
+	struct stat one_stat, other_stat;
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "%s/image", fixture->folder);
+	assert_int_equal(mkdir(path, 0755), 0);
+	make_file(fixture, "image/code");
+	make_overlay(fixture, "one");
+	make_overlay(fixture, "other");
+	one = map_file(fixture, "one/root/code");
+	other = map_file(fixture, "other/root/code");
+	image = map_file(fixture, "image/code");
+	/* What makes it hard. */
+	assert_int_equal(fstat(one.fd, &one_stat), 0);
+	assert_int_equal(fstat(other.fd, &other_stat), 0);
+	assert_true(one_stat.st_dev != other_stat.st_dev);
+
+	assert_int_equal(set(fixture, FIRST_PID, &one), 0);
+	assert_int_equal(set(fixture, FIRST_PID + 1, &other), 0);
+	assert_int_equal(set(fixture, FIRST_PID + 2, &image), 0);
+	assert_int_equal(hits(fixture, &one), 1);
+	assert_int_equal(hits(fixture, &other), 1);
+	assert_int_equal(hits(fixture, &image), 1);
+	/* Also when the one that it was placed through is gone. */
+	uprobed_files_release(fixture->files, FIRST_PID);
+	assert_int_equal(hits(fixture, &other), 1);
+	uprobed_files_release(fixture->files, FIRST_PID + 1);
+	uprobed_files_release(fixture->files, FIRST_PID + 2);
+	assert_int_equal(hits(fixture, &other), 0);
+	unmap_file(&one);
+	unmap_file(&other);
+	unmap_file(&image);
+	remove_overlay(fixture, "one");
+	remove_overlay(fixture, "other");
+}
+
+static void a_deleted_file_is_let_go_with_the_last_that_maps_it(void **state)
+{
+	struct fixture *fixture = *state;
+	struct code_file file;
+
+	make_file(fixture, "code");
+	file = map_file(fixture, "code");
+	assert_int_equal(set(fixture, FIRST_PID, &file), 0);
+	delete_file(fixture, "code");
+	unmap_file(&file);
+	assert_int_equal(umount(fixture->folder), -1);
+	assert_int_equal(errno, EBUSY);
+	uprobed_files_release(fixture->files, FIRST_PID);
+	assert_int_equal(umount(fixture->folder), 0);
+	mount_tmpfs(fixture);
+}
+
+static size_t count_open_files(void)
+{
+	struct rlimit limit;
+	size_t count = 0;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	for (int fd = 0; fd < (int)limit.rlim_cur; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+static size_t read_memory_bytes(void)
+{
+	FILE *file = fopen("/proc/self/statm", "re");
+	size_t pages = 0;
+
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%*u %zu", &pages), 1);
+	(void)fclose(file);
+	return pages * PAGE_BYTES;
+}
+
+/* Each: a process of the new code comes, then the one of the old code goes. */
+static void deploy(struct fixture *fixture, size_t number, struct code_file *current)
+{
+	struct code_file next;
+
+	make_file(fixture, "code");
+	next = map_file(fixture, "code");
+	delete_file(fixture, "code");
+	assert_int_equal(set(fixture, FIRST_PID + (pid_t)number, &next), 0);
+	assert_int_equal(hits(fixture, &next), 1);
+	uprobed_files_release(fixture->files, FIRST_PID + (pid_t)number - 1);
+	assert_int_equal(hits(fixture, current), 0);
+	unmap_file(current);
+	*current = next;
+}
+
+static void deploys_do_not_add_up(void **state)
+{
+	struct fixture *fixture = *state;
+	size_t open_files, memory_bytes = 0;
+	struct code_file current;
+
+	make_file(fixture, "code");
+	current = map_file(fixture, "code");
+	delete_file(fixture, "code");
+	assert_int_equal(set(fixture, FIRST_PID, &current), 0);
+	open_files = count_open_files();
+	for (size_t i = 1; i <= fixture->deploys; i++) {
+		deploy(fixture, i, &current);
+		assert_int_equal(uprobed_files_count(fixture->files), 1);
+		/* Once what is only made once is. */
+		if (i == fixture->deploys / 10)
+			memory_bytes = read_memory_bytes();
+	}
+	assert_int_equal(count_open_files(), open_files);
+	assert_true(read_memory_bytes() < memory_bytes + MEMORY_SLACK_BYTES);
+	unmap_file(&current);
+}
+
+/* As set(), with no file descriptor to be had. */
+static int set_without_room(struct fixture *fixture, pid_t pid, const struct code_file *file)
+{
+	int free_fd = dup(file->fd), r;
+	struct rlimit before, none;
+
+	assert_int_equal(close(free_fd), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = (struct rlimit){ .rlim_cur = (rlim_t)free_fd, .rlim_max = before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	r = set(fixture, pid, file);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	return r;
+}
+
+static void no_room_is_said_of_that_process_alone(void **state)
+{
+	struct fixture *fixture = *state;
+	struct code_file one, other;
+
+	make_file(fixture, "one");
+	make_file(fixture, "other");
+	one = map_file(fixture, "one");
+	other = map_file(fixture, "other");
+	assert_int_equal(set(fixture, FIRST_PID, &one), 0);
+	assert_int_equal(set_without_room(fixture, FIRST_PID + 1, &other), -EMFILE);
+	assert_int_equal(hits(fixture, &one), 1);
+	assert_int_equal(hits(fixture, &other), 0);
+	assert_int_equal(uprobed_files_count(fixture->files), 1);
+	/* Later it may be had. */
+	assert_int_equal(set(fixture, FIRST_PID + 1, &other), 0);
+	assert_int_equal(hits(fixture, &other), 1);
+	unmap_file(&one);
+	unmap_file(&other);
+}
+
+static void who_is_lean_needs_none(void **state)
+{
+	struct fixture *fixture = *state;
+	struct code_file file;
+
+	make_file(fixture, "code");
+	file = map_file(fixture, "code");
+	assert_int_equal(set(fixture, FIRST_PID, &file), 0);
+	assert_int_equal(set(fixture, FIRST_PID + 1, &file), 0);
+	uprobed_files_drop(fixture->files, FIRST_PID, SESSION_PROBE_LOADER);
+	uprobed_files_drop(fixture->files, FIRST_PID + 1, SESSION_PROBE_CONTEXT);
+	assert_int_equal(hits(fixture, &file), 1);
+	uprobed_files_drop(fixture->files, FIRST_PID, SESSION_PROBE_CONTEXT);
+	assert_int_equal(hits(fixture, &file), 0);
+	assert_int_equal(set(fixture, FIRST_PID, &file), 0);
+	assert_int_equal(hits(fixture, &file), 1);
+	unmap_file(&file);
+}
+
+#define TEST(function) \
+	cmocka_unit_test_prestate_setup_teardown(function, set_up, tear_down, fixture)
+
+static int run(struct fixture *fixture, const char *name)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_file_is_probed_once_for_all_that_map_it),
+		TEST(a_forked_child_keeps_it),
+		TEST(two_containers_over_one_image_share_it),
+		TEST(a_deleted_file_is_let_go_with_the_last_that_maps_it),
+		TEST(deploys_do_not_add_up),
+		TEST(no_room_is_said_of_that_process_alone),
+		TEST(who_is_lean_needs_none),
+	};
+
+	return cmocka_run_group_tests_name(name, tests, NULL, NULL);
+}
+
+int main(int argument_count, char **arguments)
+{
+	struct fixture fixture = { .deploys = DEPLOYS };
+	int failed = 0;
+
+	if (argument_count == 3 && !strcmp(arguments[1], "--deploys"))
+		fixture.deploys = strtoul(arguments[2], NULL, 10);
+	kernel_test_require();
+	/* What is mounted here is nobody else's. */
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		return EXIT_FAILURE;
+	if (uprobe_multi_is_supported()) {
+		fixture.has_multi = true;
+		failed = run(&fixture, "uprobe_multi links");
+		fixture.has_multi = false;
+	}
+	return run(&fixture, "perf events") + failed;
+}

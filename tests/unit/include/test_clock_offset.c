@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <correlator/clock_offset.h>
+
+enum {
+	PERIOD_NS = 1000 * 1000,
+	LATE_NS = 7 * 1000 * 1000
+};
+
+#define SECOND_NS 1000000000ULL
+
+/* A reading a period later, late by so much, of clocks that are so far apart. */
+static void take(struct clock_offset *offset, uint64_t apart_ns, uint64_t late_ns)
+{
+	clock_offset_take(offset, apart_ns + late_ns, offset->seen_at_ns + PERIOD_NS);
+}
+
+static struct clock_offset settled(uint64_t apart_ns)
+{
+	struct clock_offset offset = { 0 };
+
+	take(&offset, apart_ns, 300);
+	take(&offset, apart_ns, 0);
+	assert_int_equal(offset.ns, apart_ns);
+	return offset;
+}
+
+static void late_readings_move_it_by_no_more_than_drift(void **state)
+{
+	struct clock_offset offset = settled(5000);
+
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		take(&offset, 5000, i % CLOCK_OFFSET_STEP_READINGS ? LATE_NS : 0);
+		assert_in_range(offset.ns, 5000, 5000 + 4 * PERIOD_NS / CLOCK_OFFSET_DRIFT_DIVISOR);
+	}
+}
+
+static void a_step_forward_is_followed_by_the_fourth_reading(void **state)
+{
+	const uint64_t apart_ns = 3600 * SECOND_NS;
+	struct clock_offset offset = settled(5000);
+
+	(void)state;
+	/* The smallest of them: the first ones were late. */
+	for (int i = CLOCK_OFFSET_STEP_READINGS; i > 0; i--) {
+		assert_in_range(offset.ns, 5000, 5000 + 4 * PERIOD_NS);
+		take(&offset, apart_ns, (uint64_t)(i - 1) * 50000);
+	}
+	assert_int_equal(offset.ns, apart_ns);
+	take(&offset, apart_ns, LATE_NS);
+	assert_int_equal(offset.ns, apart_ns + PERIOD_NS / CLOCK_OFFSET_DRIFT_DIVISOR);
+}
+
+static void a_step_back_is_followed_at_once(void **state)
+{
+	struct clock_offset offset = settled(3600 * SECOND_NS);
+
+	(void)state;
+	take(&offset, (uint64_t)-5000, 0);
+	assert_int_equal(offset.ns, (uint64_t)-5000);
+	take(&offset, (uint64_t)-5000, 100);
+	assert_int_equal((int64_t)offset.ns, -4900);
+}
+
+static void a_run_queues_clock_that_goes_back_begins_anew(void **state)
+{
+	struct clock_offset offset = settled(5000);
+
+	(void)state;
+	clock_offset_take(&offset, 90 * SECOND_NS, offset.seen_at_ns - 1);
+	assert_int_equal(offset.ns, 90 * SECOND_NS);
+}
+
+static void drift_is_followed_both_ways(void **state)
+{
+	const int64_t drift_ns = PERIOD_NS / CLOCK_OFFSET_DRIFT_DIVISOR;
+
+	(void)state;
+	for (int sign = -1; sign <= 1; sign += 2) {
+		uint64_t apart_ns = SECOND_NS;
+		struct clock_offset offset = settled(apart_ns);
+
+		for (int i = 0; i < 10000; i++) {
+			apart_ns += (uint64_t)(sign * drift_ns);
+			take(&offset, apart_ns, i % 3 ? 900 : 0);
+			assert_in_range(offset.ns, apart_ns, apart_ns + 3 * 500);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(late_readings_move_it_by_no_more_than_drift),
+		cmocka_unit_test(a_step_forward_is_followed_by_the_fourth_reading),
+		cmocka_unit_test(a_step_back_is_followed_at_once),
+		cmocka_unit_test(a_run_queues_clock_that_goes_back_begins_anew),
+		cmocka_unit_test(drift_is_followed_both_ways),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

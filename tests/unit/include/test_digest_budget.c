@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <correlator/digest_budget.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define SECOND 1000000000ULL
+
+enum {
+	CONTEXT_BYTES = 8 * 4096
+};
+
+/* How many bytes may be read from then on, asked for every microsecond. */
+static uint64_t take_all(uint64_t from_ns, uint64_t for_ns)
+{
+	uint64_t paid_ns = 0, taken = 0;
+
+	for (uint64_t now_ns = from_ns; now_ns < from_ns + for_ns; now_ns += 1000) {
+		uint64_t next_ns = digest_budget_take(paid_ns, now_ns, CONTEXT_BYTES);
+
+		if (!next_ns)
+			continue;
+		paid_ns = next_ns;
+		taken += CONTEXT_BYTES;
+	}
+	return taken;
+}
+
+static void a_burst_may_be_read_at_once(void **state)
+{
+	uint64_t paid_ns = 0;
+
+	(void)state;
+	for (uint32_t taken = 0; taken < DIGEST_BUDGET_BURST_BYTES; taken += CONTEXT_BYTES) {
+		paid_ns = digest_budget_take(paid_ns, SECOND, CONTEXT_BYTES);
+		assert_true(paid_ns > SECOND);
+	}
+}
+
+static void and_then_so_many_a_second(void **state)
+{
+	uint64_t rate = 10 * SECOND / DIGEST_BUDGET_NS_PER_BYTE;
+
+	(void)state;
+	assert_in_range(take_all(SECOND, 10 * SECOND), rate,
+			rate + DIGEST_BUDGET_BURST_BYTES + 2 * CONTEXT_BYTES);
+}
+
+static void a_rest_is_not_saved_up(void **state)
+{
+	(void)state;
+	assert_true(take_all(3600 * SECOND, 1000) <= CONTEXT_BYTES);
+	assert_in_range(take_all(3600 * SECOND, 1000000), DIGEST_BUDGET_BURST_BYTES,
+			DIGEST_BUDGET_BURST_BYTES + 2 * CONTEXT_BYTES);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_burst_may_be_read_at_once),
+		cmocka_unit_test(and_then_so_many_a_second),
+		cmocka_unit_test(a_rest_is_not_saved_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

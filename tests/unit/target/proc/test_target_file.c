@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* target_file, by the agent, over files that this process maps. */
+#include "target/proc/target_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "target/proc/agent.h"
+
+enum {
+	FILE_BYTES = 600000, /* three turns of the agent */
+	NOBODY = 999999999, /* more than pid_max */
+};
+
+struct bench {
+	char path[64];
+	int fd;
+	void *pages;
+	struct memory_map_entry entry;
+};
+
+static uint8_t byte_at(size_t at)
+{
+	return (uint8_t)(at * 2654435761U >> 16);
+}
+
+static void map_file(struct bench *bench)
+{
+	struct stat status;
+
+	assert_int_equal(fstat(bench->fd, &status), 0);
+	bench->pages = mmap(NULL, FILE_BYTES, PROT_READ, MAP_PRIVATE, bench->fd, 0);
+	assert_true(bench->pages != MAP_FAILED);
+	bench->entry = (struct memory_map_entry){
+		.start = (uintptr_t)bench->pages,
+		.end = ((uintptr_t)bench->pages + FILE_BYTES + 4095) & ~4095UL,
+		.inode = status.st_ino,
+		.path = bench->path,
+	};
+}
+
+static int set_up(void **state)
+{
+	struct bench *bench = calloc(1, sizeof(*bench));
+	uint8_t *bytes = malloc(FILE_BYTES);
+
+	assert_non_null(bench);
+	assert_non_null(bytes);
+	for (size_t i = 0; i < FILE_BYTES; i++)
+		bytes[i] = byte_at(i);
+	(void)snprintf(bench->path, sizeof(bench->path), "/tmp/test_target_file-XXXXXX");
+	bench->fd = mkstemp(bench->path);
+	assert_true(bench->fd >= 0);
+	assert_int_equal(write(bench->fd, bytes, FILE_BYTES), FILE_BYTES);
+	free(bytes);
+	map_file(bench);
+	*state = bench;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct bench *bench = *state;
+
+	agent_set_identifier(NULL, -1);
+	assert_int_equal(munmap(bench->pages, FILE_BYTES), 0);
+	(void)close(bench->fd);
+	(void)unlink(bench->path);
+	free(bench);
+	return 0;
+}
+
+static struct target_file *open_file(const struct bench *bench)
+{
+	struct target_file *file;
+
+	assert_int_equal(target_file_open(getpid(), &bench->entry, &file), 0);
+	return file;
+}
+
+static void assert_bytes(struct target_file *file, size_t offset, size_t size_bytes)
+{
+	uint8_t *bytes = malloc(size_bytes);
+
+	assert_non_null(bytes);
+	assert_int_equal(target_file_read(file, offset, bytes, size_bytes), 0);
+	for (size_t i = 0; i < size_bytes; i++)
+		assert_int_equal(bytes[i], byte_at(offset + i));
+	free(bytes);
+}
+
+static void a_file_is_read_and_no_more_than_looked_at_by_us(void **state)
+{
+	const struct bench *bench = *state;
+	struct target_file *file = open_file(bench);
+	uint8_t byte;
+
+	assert_true(fcntl(target_file_fd(file), F_GETFL) & O_PATH);
+	assert_int_equal(target_file_size_bytes(file), FILE_BYTES);
+	assert_bytes(file, 0, FILE_BYTES);
+	assert_bytes(file, 12345, 1);
+	assert_int_equal(target_file_read(file, FILE_BYTES, &byte, 1), -EFAULT);
+	assert_int_equal(target_file_read(file, UINT64_MAX, &byte, 1), -EINVAL);
+	target_file_close(file);
+}
+
+static void a_deleted_file_is_the_one_that_is_mapped(void **state)
+{
+	const struct bench *bench = *state;
+	struct target_file *file;
+	int r, fd;
+
+	assert_int_equal(unlink(bench->path), 0);
+	fd = open(bench->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	r = target_file_open(getpid(), &bench->entry, &file);
+	(void)close(fd);
+	/* Without the capability that map_files takes another one at its path is not it. */
+	if (geteuid() != 0) {
+		assert_int_equal(r, -ESTALE);
+		return;
+	}
+	assert_int_equal(r, 0);
+	assert_bytes(file, 0, FILE_BYTES);
+	target_file_close(file);
+}
+
+static void a_file_that_is_cut_short_gives_what_is_left(void **state)
+{
+	const struct bench *bench = *state;
+	struct target_file *file = open_file(bench);
+	uint8_t bytes[8];
+
+	assert_false(target_file_has_changed(file));
+	assert_int_equal(ftruncate(bench->fd, 100), 0);
+	assert_true(target_file_has_changed(file));
+	assert_bytes(file, 92, 8);
+	assert_int_equal(target_file_read(file, 93, bytes, sizeof(bytes)), -EFAULT);
+	target_file_close(file);
+}
+
+/* By its path alone: no mapping is there. */
+static int open_by_path(const char *path, uint64_t inode)
+{
+	const struct memory_map_entry entry = {
+		.start = 0x1000, .end = 0x2000, .inode = inode, .path = path
+	};
+	struct target_file *file;
+	int r = target_file_open(getpid(), &entry, &file);
+
+	if (r == 0)
+		target_file_close(file);
+	return r;
+}
+
+static uint64_t inode_of(const char *path)
+{
+	struct stat status;
+
+	assert_int_equal(stat(path, &status), 0);
+	return status.st_ino;
+}
+
+static void what_is_no_such_file_is_not_opened(void **state)
+{
+	const struct bench *bench = *state;
+	uint64_t inode = inode_of(bench->path);
+
+	assert_int_equal(open_by_path(bench->path, inode), 0);
+	assert_int_equal(open_by_path(bench->path, inode + 1), -ESTALE);
+	assert_int_equal(open_by_path("/no/such/file", inode), -ENOENT);
+	assert_int_equal(open_by_path("[stack]", inode), -EINVAL);
+	assert_int_equal(open_by_path(bench->path, 0), -EINVAL);
+	assert_int_equal(open_by_path("/dev/null", inode_of("/dev/null")), -ESTALE);
+	assert_int_equal(unlink(bench->path), 0);
+	assert_int_equal(mkfifo(bench->path, 0600), 0);
+	assert_int_equal(open_by_path(bench->path, inode_of(bench->path)), -ESTALE);
+}
+
+static void a_key_is_that_of_the_open_file(void **state)
+{
+	const struct bench *bench = *state;
+	struct target_file *file = open_file(bench);
+	struct target_file_key key, own = target_file_key(file);
+
+	assert_int_equal(target_file_find_key(getpid(), &bench->entry, &key), 0);
+	assert_memory_equal(&key, &own, sizeof(key));
+	assert_int_equal(own.inode, bench->entry.inode);
+	target_file_close(file);
+}
+
+/* Who writes to a file that is on lease waits for its holder, for 45 s; so does who opens it. */
+static void a_lease_on_a_file_is_not_waited_for(void **state)
+{
+	const struct bench *bench = *state;
+	uint64_t before_ns = clock_monotonic_ns();
+	struct target_file *file;
+
+	(void)signal(SIGIO, SIG_IGN);
+	assert_int_equal(munmap(bench->pages, FILE_BYTES), 0);
+	if (fcntl(bench->fd, F_SETLEASE, F_WRLCK) == 0)
+		assert_int_equal(open_by_path(bench->path, bench->entry.inode), -EAGAIN);
+	assert_int_equal(fcntl(bench->fd, F_SETLEASE, F_UNLCK), 0);
+	map_file(*state);
+	assert_true(clock_monotonic_ns() - before_ns < NS_PER_S);
+	file = open_file(bench);
+	assert_bytes(file, 0, 16);
+	target_file_close(file);
+}
+
+/* In the agent: it has what it was given, and the file. */
+static int identify(int identifier, int fd, uint64_t *ret_identity)
+{
+	struct stat status;
+	char byte;
+
+	if (pread(identifier, &byte, 1, 0) != 1 || byte != (char)byte_at(0))
+		return -EBADF;
+	if (fstat(fd, &status))
+		return -errno;
+	*ret_identity = status.st_ino;
+	return 0;
+}
+
+static int refuse(int identifier, int fd, uint64_t *ret_identity)
+{
+	(void)identifier;
+	(void)fd;
+	(void)ret_identity;
+	return -EOPNOTSUPP;
+}
+
+static int wait_for_ever(int identifier, int fd, uint64_t *ret_identity)
+{
+	(void)identifier;
+	(void)fd;
+	(void)ret_identity;
+	while (pause())
+		;
+	return 0;
+}
+
+static void a_file_is_identified_as_is_said(void **state)
+{
+	const struct bench *bench = *state;
+	struct target_file *file = open_file(bench);
+	uint64_t inode = 0;
+
+	assert_int_equal(target_file_identify(file, false, &inode), -ENOSYS);
+	agent_set_identifier(identify, bench->fd);
+	assert_int_equal(target_file_identify(file, false, &inode), 0);
+	assert_int_equal(inode, bench->entry.inode);
+	agent_set_identifier(refuse, bench->fd);
+	assert_int_equal(target_file_identify(file, false, &inode), 0);
+	assert_int_equal(target_file_identify(file, true, &inode), -EOPNOTSUPP);
+	agent_set_identifier(NULL, -1);
+	assert_int_equal(target_file_identify(file, false, &inode), -EOPNOTSUPP);
+	target_file_close(file);
+}
+
+/* By what hangs as a file would: no file of ours does. */
+static void what_does_not_answer_is_given_up_and_others_are_not(void **state)
+{
+	const struct bench *bench = *state;
+	struct target_file *file = open_file(bench), *other = open_file(bench), *none;
+	uint64_t inode, before_ns = clock_monotonic_ns(), spent_ns;
+	uint8_t byte;
+
+	target_file_ask_for(file, NOBODY);
+	agent_set_identifier(wait_for_ever, bench->fd);
+	assert_int_equal(target_file_identify(file, false, &inode), -ETIMEDOUT);
+	spent_ns = clock_monotonic_ns() - before_ns;
+	assert_in_range(spent_ns, 400 * NS_PER_MS, 3 * NS_PER_S);
+	/* At once. */
+	before_ns = clock_monotonic_ns();
+	assert_true(target_file_is_late(file));
+	assert_int_equal(target_file_identify(file, true, &inode), -ETIMEDOUT);
+	assert_int_equal(target_file_read(file, 0, &byte, 1), -ETIMEDOUT);
+	assert_true(agent_has_given_up(NOBODY));
+	assert_int_equal(target_file_open(NOBODY, &bench->entry, &none), -ETIMEDOUT);
+	assert_false(agent_has_given_up(getpid()));
+	assert_false(target_file_is_late(other));
+	assert_bytes(other, 0, FILE_BYTES);
+	assert_true(clock_monotonic_ns() - before_ns < NS_PER_S);
+	target_file_close(open_file(bench));
+	target_file_close(file);
+	target_file_close(other);
+}
+
+int main(void)
+{
+#define MAPPED(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		MAPPED(a_file_is_read_and_no_more_than_looked_at_by_us),
+		MAPPED(a_deleted_file_is_the_one_that_is_mapped),
+		MAPPED(a_file_that_is_cut_short_gives_what_is_left),
+		MAPPED(what_is_no_such_file_is_not_opened),
+		MAPPED(a_key_is_that_of_the_open_file),
+		MAPPED(a_lease_on_a_file_is_not_waited_for),
+		MAPPED(a_file_is_identified_as_is_said),
+		MAPPED(what_does_not_answer_is_given_up_and_others_are_not),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
