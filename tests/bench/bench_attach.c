@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "target/elf/elf_image.h"
+#include "target/open_elf.h"
 #include "target/publisher/probe_site.h"
 
 DEFINE_CLEANUP(struct bpf_object *, bpf_object__close);
@@ -88,7 +89,7 @@ static int find_site(const char *path, struct probe_site *ret_site)
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
 	_cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct probe_site sites[PROBE_SITES_MAX];
-	int result = fd < 0 ? -errno : elf_image_open(fd, &image);
+	int result = fd < 0 ? -errno : open_elf(fd, &image);
 
 	if (result)
 		return log_error_errno(result, "cannot read %s", path);
