@@ -77,6 +77,10 @@ struct kernel_figures {
 	__u64 involuntary; /* nivcsw */
 };
 
+/*
+ * A mark grows by this, and so never goes back: who reads the clock, and loses the CPU before it
+ * has the books (to an interrupt, a switch, or the hypervisor), comes to what was written up later.
+ */
 static inline __u64 account_growth(__u64 now, __u64 before)
 {
 	return now > before ? now - before : 0;
@@ -179,32 +183,21 @@ static inline void account_settle_gap(struct thread_clock *clock, struct account
 }
 
 /*
- * Not back: who reads the clock, and is cut into by an interrupt or a switch before it has the
- * books, comes to what was written up later than that.
- */
-static inline void account_move_mark(__u64 *mark_ns, __u64 now_ns)
-{
-	if (now_ns > *mark_ns)
-		*mark_ns = now_ns;
-}
-
-/*
  * A boundary of a running thread inside its stint: closes the open interval in the mode that
  * ends, by the clock. Returns the interval's length.
  */
 static inline __u64 account_edge(struct thread_clock *clock, struct account_totals *totals,
 				 __u64 now_ns, __u32 next_mode)
 {
-	__u64 interval_ns = account_growth(now_ns, clock->mark_ns);
+	__u64 open_ns = account_growth(now_ns, clock->mark_ns);
+	/* Off: a switch-in was missed. Since when it runs is unknown, and exec runtime will tell.
+	 */
+	__u64 interval_ns = clock->is_off_cpu ? 0 : open_ns;
 
-	/* A switch-in was missed: since when it runs is unknown, and exec runtime will tell. */
-	if (clock->is_off_cpu) {
-		clock->is_off_cpu = 0;
-		interval_ns = 0;
-	}
+	clock->is_off_cpu = 0;
 	account_add_on_cpu(totals, clock->mode, interval_ns);
 	clock->exec_ahead_ns += interval_ns;
-	account_move_mark(&clock->mark_ns, now_ns);
+	clock->mark_ns += open_ns;
 	clock->mode = next_mode;
 	return interval_ns;
 }
@@ -243,7 +236,7 @@ static inline void account_edges_pass(struct edge_times *edges, __u64 now_ns, __
 		edges->kernel_ns += interval_ns;
 	else
 		edges->user_ns += interval_ns;
-	account_move_mark(&edges->mark_ns, now_ns);
+	edges->mark_ns += interval_ns;
 	edges->mode = next_mode;
 }
 
@@ -284,7 +277,7 @@ static inline __u64 account_switch_out(struct thread_clock *clock, struct accoun
 	clock->exec_mark_ns = figures->exec_ns;
 	clock->voluntary_mark = figures->voluntary;
 	clock->involuntary_mark = figures->involuntary;
-	clock->mark_ns = now_ns;
+	clock->mark_ns += clock_ns;
 	clock->off_reason = off_reason;
 	clock->is_off_cpu = 1;
 	return interval_ns;
@@ -313,13 +306,14 @@ static inline void account_leave_unseen(struct thread_clock *clock, struct accou
 static inline void account_switch_in(struct thread_clock *clock, struct account_totals *totals,
 				     __u64 now_ns, __u64 stolen_ns, __u32 cpu)
 {
+	__u64 open_ns = account_growth(now_ns, clock->mark_ns);
 
 	if (clock->is_off_cpu)
-		clock->gap_ns += account_growth(now_ns, clock->mark_ns);
+		clock->gap_ns += open_ns;
 	if (clock->last_cpu && clock->last_cpu != cpu + 1)
 		totals->migrations++;
 	clock->last_cpu = cpu + 1;
-	clock->mark_ns = now_ns;
+	clock->mark_ns += open_ns;
 	clock->stolen_mark_ns = stolen_ns;
 	clock->is_off_cpu = 0;
 }
@@ -371,7 +365,7 @@ static inline __u64 account_collect(struct thread_clock *clock, struct account_t
 	} else {
 		return 0;
 	}
-	clock->mark_ns = now_ns;
+	clock->mark_ns += open_ns;
 	return open_ns;
 }
 

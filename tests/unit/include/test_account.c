@@ -135,6 +135,30 @@ static void theft_that_is_noticed_late_is_taken_out_later(void **state)
 	assert_int_equal(books.totals.stolen_ns, 800);
 }
 
+/* A hypervisor may take a CPU away between reading the clock for a switch and the books. */
+static void a_switch_that_comes_to_the_books_late_counts_no_time_twice(void **state)
+{
+	struct books books;
+
+	(void)state;
+	begin(&books, 1000, 1);
+	/* Others wrote the sleeper up to 5000 since it got its CPU at 2000. */
+	account_collect(&books.clock, &books.totals, 5000, 0);
+	switch_in(&books, 2000, 0);
+	switch_out(&books, 6000, 1500, OFF_CPU_SLEEPING);
+	assert_int_equal(books.totals.blocked_ns, 4000);
+	assert_int_equal(on_cpu(&books), 1500);
+	assert_int_equal(books.totals.stolen_ns, -500);
+	/* As late is the way off the CPU: it left at 6300, before an edge at 6400. */
+	switch_in(&books, 6200, 0);
+	edge(&books, 6400, THREAD_MODE_KERNEL);
+	switch_out(&books, 6300, 100, OFF_CPU_SLEEPING);
+	account_collect(&books.clock, &books.totals, 6500, 0);
+	books.totals.blocked_ns += books.clock.gap_ns;
+	assert_int_equal(on_cpu(&books) + books.totals.blocked_ns + books.totals.stolen_ns,
+			 6500 - 1000);
+}
+
 static void a_thread_seen_on_no_switch_in_yet_is_spared(void **state)
 {
 	struct books books;
@@ -403,6 +427,7 @@ int main(void)
 		cmocka_unit_test(stolen_time_is_no_requests),
 		cmocka_unit_test(stolen_time_is_taken_out_of_the_context_that_it_hit),
 		cmocka_unit_test(theft_that_is_noticed_late_is_taken_out_later),
+		cmocka_unit_test(a_switch_that_comes_to_the_books_late_counts_no_time_twice),
 		cmocka_unit_test(a_thread_seen_on_no_switch_in_yet_is_spared),
 		cmocka_unit_test(a_clock_that_ran_ahead_is_made_up_for),
 		cmocka_unit_test(a_gap_is_split_by_run_delay),
