@@ -49,19 +49,16 @@ static __always_inline __u64 clock_load(const __u64 *figure)
 	return *(const volatile __u64 *)figure;
 }
 
-/* What is stolen by the figures of one reading. run_queue_ns: now; 0 = not known. */
-static __always_inline __u64 stolen_by(struct rq *rq, __u64 clock_ns, __u64 clock_task_ns,
-				       __u64 run_queue_ns)
+/* What the host says that it stole, and the run queue has not taken out yet; 0 = not known. */
+static __always_inline __u64 told_steal(struct rq *rq)
 {
-	__u64 stolen_ns = account_growth(clock_ns, clock_task_ns);
-	__u64 passed_ns = account_growth(run_queue_ns, clock_ns), told_ns;
+	__u64 told_ns;
 
-	if (!passed_ns || !session.has_steal_time || !compat_has_told_steal(rq) ||
+	if (!session.has_steal_time || !compat_has_told_steal(rq) ||
 	    bpf_probe_read_kernel(&told_ns, sizeof(told_ns),
 				  (void *)((__u64)rq + (__u64)session.steal_time_offset)))
-		return stolen_ns;
-	told_ns = account_growth(told_ns, clock_load(&rq->prev_steal_time_rq));
-	return stolen_ns + (told_ns < passed_ns ? told_ns : passed_ns);
+		return 0;
+	return account_growth(told_ns, clock_load(&rq->prev_steal_time_rq));
 }
 
 /*
@@ -69,7 +66,8 @@ static __always_inline __u64 stolen_by(struct rq *rq, __u64 clock_ns, __u64 cloc
  * run queue's clock less its task clock, on which exec runtime runs (update_rq_clock_task(),
  * kernel/sched/core.c, v6.18). It is as of the clock's last update, which may be a tick ago. Under
  * KVM the host's figure (struct kvm_steal_time) is newer; the next update will take its growth out,
- * but not more than has passed since the last one. task runs on this CPU.
+ * but not more than has passed since the last one. The CPU may be taken away between now_ns and
+ * that reading, too. task runs on this CPU.
  */
 static __always_inline __u64 stolen_from_cpu(struct task_struct *task, __u64 now_ns)
 {
@@ -83,10 +81,15 @@ static __always_inline __u64 stolen_from_cpu(struct task_struct *task, __u64 now
 	for (int i = 0; i < READINGS_MAX; i++) {
 		__u64 clock_ns = clock_load(&rq->clock);
 		__u64 clock_task_ns = clock_load(&rq->clock_task);
+		__u64 told_ns = told_steal(rq);
+		__u64 since_ns = told_ns ? bpf_ktime_get_ns() - now_ns : 0;
 
-		stolen_ns = stolen_by(rq, clock_ns, clock_task_ns, run_queue_ns);
+		stolen_ns = account_growth(clock_ns, clock_task_ns) +
+			    account_stolen_before(told_ns, account_growth(run_queue_ns, clock_ns),
+						  since_ns);
 		if (clock_load(&rq->clock) == clock_ns &&
-		    clock_load(&rq->clock_task) == clock_task_ns)
+		    clock_load(&rq->clock_task) == clock_task_ns &&
+		    (!told_ns || told_steal(rq) == told_ns))
 			break;
 	}
 	return stolen_ns;
@@ -129,11 +132,12 @@ static __always_inline __u64 clock_of_switch(struct task_struct *task)
 }
 
 /*
- * se.sum_exec_runtime as it would be if it were brought up to now: it is up to a tick old while the
- * task runs. As update_curr() does it (kernel/sched/fair.c, v6.18): the run queue's task clock,
- * from here on at our clock's pace, less exec_start.
+ * se.sum_exec_runtime as it would be if it were brought up to now, with so much stolen from its
+ * CPU: it is up to a tick old while the task runs. As update_curr() does it (kernel/sched/fair.c,
+ * v6.18): the run queue's task clock, from here on at our clock's pace, less exec_start.
  */
-static __always_inline __u64 exec_runtime_now(struct task_struct *task, __u64 now_ns)
+static __always_inline __u64 exec_runtime_at(struct task_struct *task, __u64 now_ns,
+					     __u64 stolen_ns)
 {
 	__u64 now_exec_ns = 0, run_queue_ns;
 
@@ -142,7 +146,6 @@ static __always_inline __u64 exec_runtime_now(struct task_struct *task, __u64 no
 	for (int i = 0; i < READINGS_MAX; i++) {
 		__u64 exec_ns = clock_load(&task->se.sum_exec_runtime);
 		__u64 start_ns = clock_load(&task->se.exec_start);
-		__u64 stolen_ns = stolen_from_cpu(task, now_ns);
 
 		now_exec_ns =
 			exec_ns + account_growth(account_growth(run_queue_ns, stolen_ns), start_ns);
@@ -151,4 +154,10 @@ static __always_inline __u64 exec_runtime_now(struct task_struct *task, __u64 no
 			break;
 	}
 	return now_exec_ns;
+}
+
+/* task runs. */
+static __always_inline __u64 exec_runtime_now(struct task_struct *task, __u64 now_ns)
+{
+	return exec_runtime_at(task, now_ns, stolen_from_cpu(task, now_ns));
 }

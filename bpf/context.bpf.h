@@ -383,8 +383,12 @@ static __always_inline void context_boundary(struct thread_state *thread, struct
 static __always_inline void context_write_up(struct thread_state *thread, struct task_struct *task,
 					     __u64 now_ns, __u32 next_mode)
 {
+	__u64 stolen_ns;
+
 	context_boundary(thread, task, now_ns, next_mode, false);
-	account_settle_stolen(&thread->clock, &thread->pending, stolen_from_cpu(task, now_ns));
+	/* One reading for both sides: the hypervisor may take the CPU at any instant. */
+	stolen_ns = stolen_from_cpu(task, now_ns);
+	account_settle_stolen(&thread->clock, &thread->pending, stolen_ns);
 	charge_open_change(thread, task, now_ns);
-	charge_end_window(thread, task, now_ns, exec_runtime_now(task, now_ns));
+	charge_end_window(thread, task, now_ns, exec_runtime_at(task, now_ns, stolen_ns));
 }

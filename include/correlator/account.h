@@ -114,8 +114,8 @@ static inline __u64 account_take_out(struct account_totals *totals, __u64 ns)
 
 /*
  * At a boundary that ends a context: takes out what was stolen from this CPU since the thread got
- * it or last ended a context. stolen_ns: of this CPU, since boot. What is more than is pending
- * stays to be taken out next time.
+ * it or last ended a context. stolen_ns: of this CPU, since boot. What is more than is pending of
+ * this stint stays to be taken out next time: exec runtime says what the thread ran before it.
  */
 static inline void account_settle_stolen(struct thread_clock *clock, struct account_totals *totals,
 					 __u64 stolen_ns)
@@ -129,9 +129,11 @@ static inline void account_settle_stolen(struct thread_clock *clock, struct acco
 	}
 	if (!growth_ns)
 		return;
+	if (growth_ns > clock->exec_ahead_ns)
+		growth_ns = clock->exec_ahead_ns;
 	taken_ns = account_take_out(totals, growth_ns);
 	clock->stolen_mark_ns += taken_ns;
-	clock->exec_ahead_ns = account_growth(clock->exec_ahead_ns, taken_ns);
+	clock->exec_ahead_ns -= taken_ns;
 }
 
 /*
@@ -341,6 +343,18 @@ static inline __u64 account_stolen_at_arrival(__u64 arrived_ns, __u64 exec_befor
 					      __u64 exec_start_ns)
 {
 	return account_growth(arrived_ns + account_growth(exec_ns, exec_before_ns), exec_start_ns);
+}
+
+/*
+ * Of what was stolen from a CPU and told, but is not taken out of its task clock yet, what was for
+ * sure stolen by the time of a boundary: passed_ns from the run queue's clock to the boundary,
+ * since_ns from there to after it was told. The rest is taken out next time.
+ */
+static inline __u64 account_stolen_before(__u64 told_ns, __u64 passed_ns, __u64 since_ns)
+{
+	__u64 before_ns = account_growth(told_ns, since_ns);
+
+	return before_ns < passed_ns ? before_ns : passed_ns;
 }
 
 /*
