@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "observe/stolen_debts.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include <uthash.h>
 
+enum {
+	UNMET_MAX_NS = 1000 * 1000 * 1000
+};
+
 struct debt {
 	uint32_t thread_serial;
-	bool is_of_this_window;
 	int64_t owed_ns;
+	uint64_t unmet_ns; /* how long it had no account */
 	UT_hash_handle hh;
 };
 
@@ -57,21 +60,20 @@ uint64_t stolen_debts_settle(struct stolen_debts *debts, uint32_t thread_serial,
 		debt = add(debts, thread_serial);
 	if (debt) {
 		debt->owed_ns = stolen_ns < 0 ? -stolen_ns : 0;
-		debt->is_of_this_window = true;
+		debt->unmet_ns = 0;
 	}
 	return stolen_ns < 0 ? 0 : (uint64_t)stolen_ns;
 }
 
-void stolen_debts_end_window(struct stolen_debts *debts)
+void stolen_debts_end_window(struct stolen_debts *debts, uint64_t window_ns)
 {
 	struct debt *debt, *next;
 
 	HASH_ITER(hh, debts->debts, debt, next) {
-		bool is_kept = debt->is_of_this_window && debt->owed_ns > 0;
-
-		debt->is_of_this_window = false;
-		if (is_kept)
+		if (debt->owed_ns > 0 && debt->unmet_ns < UNMET_MAX_NS) {
+			debt->unmet_ns += window_ns;
 			continue;
+		}
 		HASH_DEL(debts->debts, debt);
 		free(debt);
 	}

@@ -323,7 +323,7 @@ void window_overflow_record(const struct window *window, const struct window_boo
 
 void window_next(struct window *window)
 {
-	stolen_debts_end_window(window->debts);
+	stolen_debts_end_window(window->debts, length_ns(window));
 	window->row_count = window->books_count = 0;
 	window->start_ktime_ns = window->end_ktime_ns;
 }

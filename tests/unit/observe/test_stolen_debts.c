@@ -9,7 +9,9 @@
 
 enum {
 	THREAD = 7,
-	OTHER = 8
+	OTHER = 8,
+	WINDOW_NS = 1000 * 1000 * 1000,
+	SHORT_WINDOW_NS = 10 * 1000 * 1000
 };
 
 static void what_is_positive_is_written_as_it_is(void **state)
@@ -39,9 +41,9 @@ static void a_debt_outlives_windows_as_long_as_its_thread_is_met(void **state)
 
 	(void)state;
 	assert_int_equal(stolen_debts_settle(debts, THREAD, -150), 0);
-	stolen_debts_end_window(debts);
+	stolen_debts_end_window(debts, WINDOW_NS);
 	assert_int_equal(stolen_debts_settle(debts, THREAD, 0), 0);
-	stolen_debts_end_window(debts);
+	stolen_debts_end_window(debts, WINDOW_NS);
 	assert_int_equal(stolen_debts_settle(debts, THREAD, 200), 50);
 }
 
@@ -51,9 +53,24 @@ static void the_debt_of_a_thread_that_is_gone_is_forgotten(void **state)
 
 	(void)state;
 	assert_int_equal(stolen_debts_settle(debts, THREAD, -150), 0);
-	stolen_debts_end_window(debts);
-	stolen_debts_end_window(debts);
+	stolen_debts_end_window(debts, WINDOW_NS);
+	stolen_debts_end_window(debts, WINDOW_NS);
 	assert_int_equal(stolen_debts_settle(debts, THREAD, 200), 200);
+}
+
+/* It waits for a CPU, say. */
+static void the_debt_of_a_thread_that_is_not_met_in_some_short_windows_is_kept(void **state)
+{
+	_cleanup_(stolen_debts_freep) struct stolen_debts *debts = stolen_debts_new();
+
+	(void)state;
+	assert_int_equal(stolen_debts_settle(debts, THREAD, -150), 0);
+	for (int i = 0; i < 50; i++)
+		stolen_debts_end_window(debts, SHORT_WINDOW_NS);
+	assert_int_equal(stolen_debts_settle(debts, THREAD, 100), 0);
+	for (int i = 0; i < 110; i++)
+		stolen_debts_end_window(debts, SHORT_WINDOW_NS);
+	assert_int_equal(stolen_debts_settle(debts, THREAD, 100), 100);
 }
 
 int main(void)
@@ -63,6 +80,8 @@ int main(void)
 		cmocka_unit_test(a_debt_is_taken_out_of_the_same_threads_next_accounts),
 		cmocka_unit_test(a_debt_outlives_windows_as_long_as_its_thread_is_met),
 		cmocka_unit_test(the_debt_of_a_thread_that_is_gone_is_forgotten),
+		cmocka_unit_test(
+			the_debt_of_a_thread_that_is_not_met_in_some_short_windows_is_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
