@@ -21,13 +21,14 @@ class RactorTest < Minitest::Test
     ractor.respond_to?(:value) ? ractor.value : ractor.take
   end
 
+  # They sleep now and then: Ruby 3.3 deadlocks, also without the gem, where they only compute.
   def test_ractors_at_work_at_the_same_time_each_publish_their_own_contexts
     ractors = Array.new(4) do |number|
       Ractor.new(number) do |name|
         (1..200).count do |turn|
           id = "#{name}-#{turn}"
           Correlator.with(request_id: id) do
-            Thread.pass if (turn % 10).zero?
+            sleep(0.0001) if (turn % 10).zero?
             Published[:request_id] != id || Correlator.current != { request_id: id }
           end
         end
