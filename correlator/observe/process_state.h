@@ -26,10 +26,13 @@
  *                                             else after a pause, which CONFIGURE, SAY_COPIES...;
  *                                             doubles while nothing     none if the look failed
  *                                             is found
- *   probed     all but EXITED    same         once more after a pause   SAY_UNPROBED once,
- * STEP_DOWN that doubles, if some     until they are; SAY_PROBED could not be placed told       all
- * but EXITED    SILENT, PARTIAL or COMPLETE            SAY_READ, SAY_UNREAD, SAY_COMPLETE exited
- * all               EXITED       none window     EXITED                         none REMOVE
+ *   probed     all but EXITED    same         once more after a pause   SAY_UNPROBED once, where
+ *                                             that doubles, if some     some cannot be placed
+ *                                             could not be placed
+ *   told       all but EXITED    SILENT, PARTIAL or COMPLETE            SAY_READ, SAY_UNREAD,
+ *                                                                       SAY_COMPLETE
+ *   exited     all               EXITED       none
+ *   window     EXITED                         none                      REMOVE
  *
  * A server that boots is looked at often at first, then less: its contexts count from then on. New
  * code that it maps is looked at at once, and again until the loader is done with it.
