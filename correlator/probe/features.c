@@ -85,13 +85,17 @@ bool features_can_read_tasks(void)
 	return can_read;
 }
 
-int features_find_function(const char *name)
+bool features_find_functions(const char *const names[], size_t count, int ret_ids[])
 {
 	struct btf *btf = btf__load_vmlinux_btf();
-	int id = btf ? btf__find_by_name_kind(btf, name, BTF_KIND_FUNC) : -ENOENT;
+	bool are_there = btf;
 
+	for (size_t i = 0; are_there && i < count; i++) {
+		ret_ids[i] = btf__find_by_name_kind(btf, names[i], BTF_KIND_FUNC);
+		are_there = ret_ids[i] > 0;
+	}
 	btf__free(btf);
-	return id > 0 ? id : -ENOENT;
+	return are_there;
 }
 
 bool features_may_probe(void)

@@ -43,8 +43,11 @@ size_t features_look(struct feature ret_features[static FEATURES_MAX]);
 /* Whether a program may read another task's memory: bpf_copy_from_user_task(), since v5.18. */
 bool features_can_read_tasks(void);
 
-/* The number by which programs call a function of the kernel's that is made for them; -ENOENT. */
-int features_find_function(const char *name);
+/*
+ * The numbers by which programs call functions of the kernel's that are made for them: count names
+ * and numbers. False: it lacks one of them; then the numbers are not to be used.
+ */
+bool features_find_functions(const char *const names[], size_t count, int ret_ids[]);
 
 /*
  * Whether uprobes may be attached: by a uprobe_multi link with what a recording needs anyway, by a

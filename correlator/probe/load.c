@@ -62,13 +62,13 @@ static void put_call(struct bpf_program *program, __s32 mark, __s32 function)
 
 bool load_calls(struct bpf_program *program)
 {
-	int disable = features_find_function("bpf_preempt_disable");
-	int enable = features_find_function("bpf_preempt_enable");
+	static const char *const names[] = { "bpf_preempt_disable", "bpf_preempt_enable" };
+	int ids[2];
 
-	if (disable < 0 || enable < 0)
+	if (!features_find_functions(names, 2, ids))
 		return false;
-	put_call(program, CALL_PREEMPT_DISABLE, disable);
-	put_call(program, CALL_PREEMPT_ENABLE, enable);
+	put_call(program, CALL_PREEMPT_DISABLE, ids[0]);
+	put_call(program, CALL_PREEMPT_ENABLE, ids[1]);
 	return true;
 }
 
