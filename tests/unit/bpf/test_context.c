@@ -14,8 +14,7 @@
 
 #include <cmocka.h>
 
-#include "context.bpf.h"
-#include "target/forged_memory.h"
+#include "bpf/forged_user.h"
 #include "target/ruby/ruby_value.h"
 
 enum {
@@ -33,19 +32,8 @@ enum {
 	PAGE_BYTES = 4096,
 };
 
-static struct forged_memory memory;
 static struct process_books process;
 static struct thread_state thread;
-
-long native_read_user(void *buffer, __u32 size_bytes, const void *address)
-{
-	const struct memory_reader reader = forged_reader(&memory);
-	int r = forged_read(&reader, (uint64_t)address, buffer, size_bytes);
-
-	if (r < 0)
-		memset(buffer, 0, size_bytes);
-	return r;
-}
 
 void *native_find(const void *map, const void *key)
 {

@@ -13,8 +13,7 @@
 
 #include <cmocka.h>
 
-#include "context.bpf.h"
-#include "target/forged_memory.h"
+#include "bpf/forged_user.h"
 
 enum {
 	TGID = 77,
@@ -24,7 +23,6 @@ enum {
 	NOW_NS = 1000
 };
 
-static struct forged_memory memory;
 static struct process_books process;
 static struct process_config config;
 static bool is_known;
@@ -32,16 +30,6 @@ static struct thread_state thread;
 static struct task_struct task;
 static uint64_t variable; /* address of the thread-local */
 static uint64_t first, second; /* of two states */
-
-long native_read_user(void *buffer, __u32 size_bytes, const void *address)
-{
-	const struct memory_reader reader = forged_reader(&memory);
-	int r = forged_read(&reader, (uint64_t)address, buffer, size_bytes);
-
-	if (r < 0)
-		memset(buffer, 0, size_bytes);
-	return r;
-}
 
 void *native_find(const void *map, const void *key)
 {
