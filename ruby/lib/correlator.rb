@@ -14,9 +14,12 @@ require "correlator/version"
 #                                    restores what was before, also after raise, throw and kill
 #   with(state, ...) { }             the same over a captured state (nil: none) in place of the
 #                                    current one
-#   set(...)                         as with, for the rest of the fiber
+#   set(...)                         as with, for the rest of the fiber; with a block it is with
+#   update(...)                      adds to the context, without ending it: those who borrow it go
+#                                    on. For what is known late; nothing without a context
 #   clear                            no context for the rest of the fiber
 #   current                          a frozen Hash of the pairs, nil without a context
+#   [key]                            the value of one key, nil without
 #   capture                          the context as an object to pass on, nil without one
 #   inherit { }                      a Proc that runs the block in the context of now, wherever it
 #                                    is called
@@ -30,12 +33,6 @@ module Correlator
     require "correlator/correlator"
   end
 
-  autoload :ActiveJob, "correlator/active_job"
-  autoload :Endpoint, "correlator/endpoint"
-  autoload :Job, "correlator/job"
-  autoload :Rack, "correlator/rack"
-  autoload :Sidekiq, "correlator/sidekiq"
-
   # New threads start without a context, and a fiber only borrows one. To pass it on for good:
   #   Thread.new(&Correlator.inherit { ... })
   #   Fiber.new(&Correlator.inherit { |value| ... })
@@ -48,3 +45,11 @@ module Correlator
     inherited
   end
 end
+
+# Not autoload, which raises where the first to need them is another Ractor. None of them loads a
+# framework.
+require "correlator/endpoint"
+require "correlator/job"
+require "correlator/active_job"
+require "correlator/rack"
+require "correlator/sidekiq"

@@ -124,15 +124,56 @@ class ContextTest < Minitest::Test
     end
   end
 
-  def test_every_table_is_a_power_of_two_and_at_most_half_full
+  def test_every_table_is_the_least_power_of_two_with_an_empty_slot
     pairs = {}
     (1..20).each do |number|
       pairs[:"slot_#{number}"] = number
       Correlator.with(**pairs) do
         assert_equal 0, Published.capacity & (Published.capacity - 1)
-        assert_operator Published.size * 2, :<=, Published.capacity
+        assert_operator Published.size, :<, Published.capacity
+        assert_operator Published.capacity, :<=, 2 * Published.size
       end
     end
+  end
+
+  def test_a_single_key_can_be_asked_for
+    assert_nil Correlator[:request_id]
+    Correlator.with(request_id: "r1", user: 7) do
+      assert_equal ["r1", 7, nil], %i[request_id user nobody].map { |key| Correlator[key] }
+      Correlator.with(nil) { assert_nil Correlator[:request_id] }
+      assert_nil Correlator["a name that is no symbol #{rand}".to_sym]
+    end
+    assert_raises(TypeError) { Correlator["request_id"] }
+  end
+
+  def test_a_state_shows_its_pairs
+    state = Correlator.with(request_id: "r 1", step: :a, number: 1) { Correlator.capture }
+    assert_equal '#<Correlator::State request_id: "r 1", step: :a, number: 1>', state.inspect
+    assert_equal ["r 1", nil], [state[:request_id], state[:user]]
+    assert_equal [:a, 3, "r 1"], [state.to_h[:step], state.size, state.to_h[:request_id]]
+  end
+
+  def test_set_with_a_block_runs_it_as_with_does
+    Correlator.set(request_id: "outer")
+    assert_equal(:value, Correlator.set(step: 1) do
+      assert_equal({ request_id: "outer", step: 1 }, Correlator.current)
+      :value
+    end)
+    assert_equal({ request_id: "outer" }, Correlator.current)
+  end
+
+  def test_an_update_adds_to_the_context_and_ends_with_it
+    Correlator.with(request_id: "outer") do
+      Correlator.with(step: 1) do
+        assert_nil Correlator.update(endpoint: "GET /", step: 2)
+        assert_equal ["outer", "GET /", 2], %i[request_id endpoint step].map { |key| Published[key] }
+      end
+      assert_equal({ request_id: "outer" }, Correlator.current)
+    end
+    assert_nil Correlator.update(endpoint: "GET /")
+    assert_nil Correlator.current
+    assert_raises(ArgumentError) { Correlator.update(1) }
+    assert_raises(TypeError) { Correlator.with(request_id: "r") { Correlator.update("x" => 1) } }
   end
 
   def test_a_forked_child_keeps_its_context

@@ -107,18 +107,18 @@ class FiberTest < Minitest::Test
     assert_nil published
   end
 
-  def test_a_context_wiped_with_the_fiber_locals_is_never_dead_memory
+  def test_a_context_is_not_wiped_with_the_fiber_locals
     Fiber.new do
       Correlator.set(request_id: String.new("wiped"))
       Thread.current.keys.each { |key| Thread.current[key] = nil }
       GC.start
       100.times { Object.new.to_s }
-      assert_includes [nil, "wiped"], published
+      assert_equal "wiped", published
       Correlator.set(request_id: "again")
       assert_equal "again", published
       Thread.current.keys.each { |key| Thread.current[key] = "junk" }
       Fiber.new {}.resume
-      assert_nil published
+      assert_equal "again", published
     end.resume
   end
 

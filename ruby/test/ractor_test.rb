@@ -69,6 +69,20 @@ class RactorTest < Minitest::Test
     assert_empty wrong
   end
 
+  # An autoload would raise here until Ruby 3.4.
+  def test_the_middlewares_work_in_a_ractor
+    env = { "REQUEST_METHOD" => "GET", "PATH_INFO" => "/orders/5", "HTTP_X_REQUEST_ID" => "r-1" }
+    seen = value_of(Ractor.new(env) do |request|
+      app = lambda { |_| [200, {}, [Correlator.current, Published[:request_id]]] }
+      [Correlator::Rack.new(app).call(request).last,
+       Correlator::Sidekiq::Server.new.call(nil, { "jid" => "j", "class" => "Job" }, "default") do
+         Correlator.current
+       end]
+    end)
+    assert_equal [[{ request_id: "r-1", endpoint: "GET /orders/:id" }, "r-1"],
+                  { request_id: "j", endpoint: "Job", queue: "default" }], seen
+  end
+
   def test_a_ractor_that_ends_leaves_nothing_to_the_next
     8.times { value_of(Ractor.new { Correlator.set(request_id: "left behind") }) }
     assert_equal [0], Array.new(8) { value_of(Ractor.new { Published.address }) }.uniq

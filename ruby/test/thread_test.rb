@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # frozen_string_literal: true
 
+require "fiber"
 require "minitest/autorun"
 require "correlator"
 require "published"
@@ -86,9 +87,27 @@ class ThreadTest < Minitest::Test
     assert_equal "outer", seen
   end
 
-  def test_a_frozen_thread_is_refused_and_nothing_changes
-    error, seen = Thread.new do
+  def test_a_frozen_thread_has_contexts_as_any_other
+    seen = Thread.new do
       Thread.current.freeze
+      [Correlator.with(request_id: "frozen") { published }, published]
+    end.value
+    assert_equal ["frozen", nil], seen
+  end
+
+  def test_a_thread_that_is_frozen_in_a_context_leaves_it
+    seen = Thread.new do
+      Correlator.with(request_id: "outer") do
+        Correlator.with(request_id: "inner") { Thread.current.freeze }
+        [published, Correlator.current]
+      end << Published.address
+    end.value
+    assert_equal ["outer", { request_id: "outer" }, 0], seen
+  end
+
+  def test_a_frozen_fiber_of_a_frozen_thread_is_refused_and_nothing_changes
+    error, seen = Thread.new do
+      [Thread.current, Fiber.current].each(&:freeze)
       begin
         Correlator.with(request_id: "frozen") { flunk }
       rescue FrozenError => error

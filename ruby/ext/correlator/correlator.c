@@ -6,17 +6,17 @@ CORRELATOR_EXPORT void Init_correlator(void);
 
 /*
  * The State that the arguments ([state or nil,] **pairs) ask for: the pairs over the given state,
- * or over the current one where none is given; nil for no context.
+ * or over the current one where none is given; nil for no context. Not rb_scan_args(), which copies
+ * the pairs.
  */
-static VALUE state_from_arguments(int argc, VALUE *argv)
+static VALUE state_from_arguments(int argc, const VALUE *argv)
 {
+	VALUE pairs = rb_keyword_given_p() ? argv[--argc] : Qnil;
 	VALUE base;
-	VALUE pairs;
 
-	/* In parentheses: the function, not Ruby's macro, which uses a variable length array. */
-	if ((rb_scan_args)(argc, argv, "01:", &base, &pairs) == 0)
-		base = fiber_context_get();
-	else if (!RB_NIL_P(base) && !state_object_is(base))
+	rb_check_arity(argc, 0, 1);
+	base = argc ? argv[0] : fiber_context_get();
+	if (!RB_NIL_P(base) && !state_object_is(base))
 		rb_raise(rb_eTypeError, "a context is a Correlator::State or nil, not %" PRIsVALUE,
 			 rb_obj_class(base));
 	if (RB_NIL_P(pairs) || RHASH_EMPTY_P(pairs))
@@ -48,8 +48,21 @@ static VALUE correlator_with(int argc, VALUE *argv, VALUE self)
 
 static VALUE correlator_set(int argc, VALUE *argv, VALUE self)
 {
-	(void)self;
+	if (rb_block_given_p())
+		return correlator_with(argc, argv, self);
 	fiber_context_replace(state_from_arguments(argc, argv));
+	return Qnil;
+}
+
+static VALUE correlator_update(int argc, VALUE *argv, VALUE self)
+{
+	VALUE pairs = rb_keyword_given_p() ? argv[--argc] : Qnil;
+	VALUE state = fiber_context_get();
+
+	(void)self;
+	rb_check_arity(argc, 0, 0);
+	if (!RB_NIL_P(state) && !RB_NIL_P(pairs) && !RHASH_EMPTY_P(pairs))
+		fiber_context_renew(state_object_new(state, pairs));
 	return Qnil;
 }
 
@@ -74,6 +87,12 @@ static VALUE correlator_current(VALUE self)
 	return RB_NIL_P(state) ? Qnil : state_object_to_h(state);
 }
 
+static VALUE correlator_fetch(VALUE self, VALUE key)
+{
+	(void)self;
+	return state_object_fetch(fiber_context_get(), key);
+}
+
 void Init_correlator(void)
 {
 	VALUE correlator;
@@ -83,9 +102,11 @@ void Init_correlator(void)
 #endif
 	correlator = rb_define_module("Correlator");
 	state_object_define(correlator);
-	fiber_context_define();
+	fiber_context_define(correlator);
 	rb_define_module_function(correlator, "with", correlator_with, -1);
 	rb_define_module_function(correlator, "set", correlator_set, -1);
+	rb_define_singleton_method(correlator, "update", correlator_update, -1);
+	rb_define_singleton_method(correlator, "[]", correlator_fetch, 1);
 	rb_define_module_function(correlator, "clear", correlator_clear, 0);
 	rb_define_module_function(correlator, "capture", correlator_capture, 0);
 	rb_define_module_function(correlator, "current", correlator_current, 0);

@@ -1,16 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 #include "correlator_state.h"
 
-#include <stdlib.h>
+#include <stdatomic.h>
 
-/* What is allocated: in front of the part that observers see. */
-struct placed_state {
-	size_t places;
+/* What is allocated: in front of the part that the shared ABI knows. */
+struct tagged_state {
+	struct correlator_state_tag tag;
 	struct Ruby_Profiler_State state;
 };
 
-/* Exported, so of the general dynamic model: observers look for its GOT entries. */
+_Static_assert(offsetof(struct tagged_state, state) == sizeof(struct correlator_state_tag),
+	       "ABI: the tag is right in front of the table");
+
+const struct correlator_state_header correlator_state_header = {
+	.version = 1,
+	.magic = CORRELATOR_STATE_MAGIC,
+};
+
+/* Exported, so of the general dynamic model: observers look for their GOT entries. */
 _Thread_local struct Ruby_Profiler_State *ruby_profiler_state;
+_Thread_local struct correlator_thread *correlator_thread;
+
+/* Of all Ractors. */
+static _Atomic(uint64_t) last_serial;
 
 static __attribute__((noinline)) void store(struct Ruby_Profiler_State *state)
 {
@@ -23,21 +35,26 @@ __attribute__((noinline)) void correlator_state_apply(struct Ruby_Profiler_State
 	store(state);
 }
 
-static struct placed_state *placed(struct Ruby_Profiler_State *state)
+static struct tagged_state *tagged(struct Ruby_Profiler_State *state)
 {
-	return (struct placed_state *)((char *)state - offsetof(struct placed_state, state));
+	return (struct tagged_state *)((char *)state - offsetof(struct tagged_state, state));
 }
 
-size_t *correlator_state_places(struct Ruby_Profiler_State *state)
+/* Volatile: what is emptied is freed next, and would be left out. */
+static void set_tag(struct Ruby_Profiler_State *state, uint64_t check, uint64_t serial)
 {
-	return &placed(state)->places;
+	volatile struct correlator_state_tag *tag = &tagged(state)->tag;
+
+	tag->check = check;
+	tag->serial = serial;
 }
 
+/* A power of two, of which one slot stays empty: it ends the search for a key that is not there. */
 static size_t capacity_for(size_t keys)
 {
 	size_t capacity = 1;
 
-	while (capacity < 2 * keys)
+	while (capacity <= keys)
 		capacity *= 2;
 	return capacity;
 }
@@ -45,19 +62,26 @@ static size_t capacity_for(size_t keys)
 struct Ruby_Profiler_State *correlator_state_new(size_t keys)
 {
 	size_t capacity = capacity_for(keys);
-	struct placed_state *block =
-		calloc(1, sizeof(*block) + capacity * sizeof(struct Ruby_Profiler_Pair));
+	struct tagged_state *block =
+		ruby_xcalloc(1, sizeof(*block) + capacity * sizeof(struct Ruby_Profiler_Pair));
+	uint64_t serial = atomic_fetch_add_explicit(&last_serial, 1, memory_order_relaxed) + 1;
 
-	if (!block)
-		return NULL;
 	block->state.capacity = capacity;
+	set_tag(&block->state, serial ^ (uintptr_t)&block->state ^ CORRELATOR_STATE_MAGIC, serial);
 	return &block->state;
+}
+
+uint64_t correlator_state_serial(struct Ruby_Profiler_State *state)
+{
+	return tagged(state)->tag.serial;
 }
 
 void correlator_state_free(struct Ruby_Profiler_State *state)
 {
-	if (state)
-		free(placed(state));
+	if (!state)
+		return;
+	set_tag(state, 0, 0);
+	ruby_xfree(tagged(state));
 }
 
 /* The slot of key, or the empty one where it belongs; a table is never full. */
@@ -91,5 +115,5 @@ const struct Ruby_Profiler_Pair *correlator_state_find(const struct Ruby_Profile
 
 size_t correlator_state_bytes(const struct Ruby_Profiler_State *state)
 {
-	return sizeof(struct placed_state) + state->capacity * sizeof(struct Ruby_Profiler_Pair);
+	return sizeof(struct tagged_state) + state->capacity * sizeof(struct Ruby_Profiler_Pair);
 }

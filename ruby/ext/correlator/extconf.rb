@@ -12,5 +12,6 @@ append_cflags(["-fcf-protection=none", "-fno-omit-frame-pointer", "-fno-optimize
 
 # Ruby 3.3+
 have_struct_member("rb_internal_thread_event_data_t", "thread", "ruby/thread.h")
+have_func("rb_internal_thread_specific_key_create", "ruby/thread.h")
 
 create_makefile("correlator/correlator")

@@ -2,101 +2,148 @@
 #include "fiber_context.h"
 
 #include <ruby/debug.h>
-#include <ruby/thread.h>
+#include <ruby/version.h>
 #ifdef HAVE_RB_EXT_RACTOR_SAFE
 #include <ruby/ractor.h>
 #endif
 
 #include "other_publisher.h"
+#include "place.h"
 #include "publication.h"
 #include "state_object.h"
 
 /* Set once, when the extension is loaded. */
-static ID set_local;
-static ID lent_local;
+static ID place_name;
+
+/* Most fibers have neither an instance variable nor, unless they are frozen, a Place elsewhere. */
+static inline bool can_have_place(VALUE fiber)
+{
+#if RUBY_API_VERSION_MAJOR < 4
+	return RB_FL_TEST_RAW(fiber, RUBY_FL_EXIVAR | RUBY_FL_FREEZE);
+#else
+	(void)fiber;
+	return true;
+#endif
+}
+
+static struct place *find_place(VALUE fiber)
+{
+	/* It is found sooner there; that it is not, or another fiber's, says nothing. */
+	VALUE object = rb_thread_local_aref(rb_thread_current(), place_name);
+	struct place *place = place_get(object, fiber);
+
+	return place ? place : place_get(rb_attr_get(fiber, place_name), fiber);
+}
 
 /*
- * state: a State, or nil for none of ours; then what another publisher has is in force. Returns
- * whether that is a change.
+ * NULL: the fiber, which is the running one, has none. last: the Place that was last known on this
+ * thread, most often its own.
  */
-static bool publish(VALUE state)
+static struct place *place_of(VALUE fiber, struct place *last)
 {
-	if (!publication_set(state, state_object_table(state)))
+	if (!can_have_place(fiber))
+		return NULL;
+	return last && place_fiber(last) == fiber ? last : find_place(fiber);
+}
+
+/* Raises FrozenError where neither fiber nor thread can be written to. */
+static struct place *add_place(VALUE fiber)
+{
+	VALUE thread = rb_thread_current();
+	VALUE object = place_new(fiber);
+
+	if (!RB_OBJ_FROZEN(fiber))
+		rb_ivar_set(fiber, place_name, object);
+	if (!RB_OBJ_FROZEN(thread) || RB_OBJ_FROZEN(fiber))
+		rb_thread_local_aset(thread, place_name, object);
+	return place_get(object, fiber);
+}
+
+/*
+ * What is in force in place, which may be NULL; if that is nothing of ours, what another publisher
+ * has is. Returns whether that is a change.
+ */
+static bool publish(struct place *place, VALUE state)
+{
+	if (!publication_set(state, state_object_table(state), place))
 		return false;
 	if (RB_NIL_P(state) && other_publisher_is_there())
 		other_publisher_restore();
 	return true;
 }
 
-/* What the running fiber of thread has set: a State, false for none, nil for nothing. */
-static VALUE set_in(VALUE thread)
+/* What is known of the running fiber. */
+struct now {
+	VALUE fiber;
+	struct place *place; /* its own, NULL if it has none */
+	/*
+	 * Of the fiber that resumed it, where that is what is published and nothing is in force
+	 * here: Ruby announces no switches to a fiber that was made in a TracePoint block. Else
+	 * NULL.
+	 */
+	struct place *left;
+};
+
+static struct now look(void)
 {
-	VALUE set = rb_thread_local_aref(thread, set_local);
+	struct now now = { .fiber = rb_fiber_current() };
+	bool is_published;
+	struct place *last = publication_place(&is_published);
 
-	/* The application can store anything there. */
-	return state_object_is(set) || set == Qfalse ? set : Qnil;
-}
-
-static VALUE in_force_in(VALUE thread)
-{
-	VALUE state = set_in(thread);
-
-	if (!RB_NIL_P(state))
-		return state == Qfalse ? Qnil : state;
-	state = rb_thread_local_aref(thread, lent_local);
-	return state_object_in_force(state) ? state : Qnil;
-}
-
-/*
- * What was in force in the fiber that resumed a fiber that knows of no context: Ruby announces no
- * switches to a fiber that was made in a TracePoint block, so the variable still names it.
- */
-static VALUE left_published(VALUE thread)
-{
-	VALUE state = publication_get();
-
-	return RB_NIL_P(set_in(thread)) && state_object_in_force(state) ? state : Qnil;
+	now.place = place_of(now.fiber, last);
+	if (is_published && last != now.place && RB_NIL_P(place_in_force(now.place)))
+		now.left = last;
+	return now;
 }
 
 VALUE fiber_context_get(void)
 {
-	VALUE thread = rb_thread_current();
-	VALUE state = in_force_in(thread);
+	struct now now = look();
+	VALUE state = place_in_force(now.place);
 
-	return RB_NIL_P(state) ? left_published(thread) : state;
+	return RB_NIL_P(state) ? place_in_force(now.left) : state;
 }
 
 /*
- * An enumerator's fiber, or a task's, works for whoever runs it. When it starts, the variable
- * still names the State of the fiber that resumed it; and no other fiber has an empty stack.
+ * An enumerator's fiber, or a task's, works for whoever runs it. When it starts, the note still
+ * names the Place of the fiber that resumed it (lender); and no other fiber has an empty stack.
+ * Returns its Place, NULL if it has none.
  */
-static void borrow(VALUE thread)
+static struct place *borrow(VALUE fiber, struct place *lender)
 {
-	VALUE state = publication_get();
+	struct place *place;
 	VALUE frame;
 	int line;
 
-	if (state_object_in_force(state) && !RB_OBJ_FROZEN(thread) &&
-	    rb_profile_frames(0, 1, &frame, &line) == 0)
-		rb_thread_local_aset(thread, lent_local, state);
+	if (RB_NIL_P(place_in_force(lender)) || rb_profile_frames(0, 1, &frame, &line) != 0 ||
+	    (RB_OBJ_FROZEN(fiber) && RB_OBJ_FROZEN(rb_thread_current())))
+		return NULL;
+	place = add_place(fiber);
+	place_borrow(place, lender);
+	return place;
 }
 
 static void on_fiber_switch(rb_event_flag_t event, VALUE data, VALUE self, ID method, VALUE class)
 {
-	VALUE thread = rb_thread_current();
-	VALUE state = in_force_in(thread);
+	VALUE fiber = rb_fiber_current();
+	bool is_published;
+	struct place *last = publication_place(&is_published);
+	struct place *place = place_of(fiber, last);
+	VALUE state = place_in_force(place);
 
 	(void)event;
 	(void)data;
 	(void)self;
 	(void)method;
 	(void)class;
-	if (RB_NIL_P(state) && !RB_NIL_P(publication_get())) {
-		borrow(thread);
-		state = in_force_in(thread);
+	if (!is_published && RB_NIL_P(state))
+		return;
+	if (!place) {
+		place = borrow(fiber, last);
+		state = place_in_force(place);
 	}
 	/* The other one has just stored what this fiber has of it. */
-	if (!publish(state) && !RB_NIL_P(state) && other_publisher_is_there())
+	if (!publish(place, state) && !RB_NIL_P(state) && other_publisher_is_there())
 		publication_renew();
 }
 
@@ -106,24 +153,33 @@ static void on_fiber_switch(rb_event_flag_t event, VALUE data, VALUE self, ID me
  */
 static void on_raise(rb_event_flag_t event, VALUE data, VALUE self, ID method, VALUE class)
 {
+	struct place *place = look().place;
+
 	(void)event;
 	(void)data;
 	(void)self;
 	(void)method;
 	(void)class;
-	(void)publish(in_force_in(rb_thread_current()));
+	(void)publish(place, place_in_force(place));
 }
 
 /* Native threads are used again (Ruby up to 3.2 caches them): none may keep a dead thread's state.
  */
 static void on_thread_edge(rb_event_flag_t event, VALUE data, VALUE self, ID method, VALUE class)
 {
+	struct place *place;
+	bool is_published;
+
 	(void)event;
 	(void)data;
 	(void)self;
 	(void)method;
 	(void)class;
-	if (!publication_set(Qnil, NULL) && other_publisher_is_there())
+	/* Ruby 3.3 keeps some ended threads for good. */
+	if (publication_place(&is_published) && (place = look().place))
+		place_leave(place, 0);
+	publication_end();
+	if (other_publisher_is_there())
 		publication_renew();
 }
 
@@ -165,86 +221,60 @@ static void define_ractor_hooks(void)
 
 #endif
 
-#ifdef HAVE_RB_INTERNAL_THREAD_EVENT_DATA_T_THREAD
-
-/*
- * With M:N scheduling (RUBY_MN_THREADS=1, and threads of other Ractors) a native thread changes its
- * Ruby thread without any fiber switch. RESUMED is the one event that runs with the GVL on the
- * native thread that will run the thread. Saving at SUSPENDED instead would be wrong: since Ruby
- * 3.4 it may come without a RESUMED.
- */
-static void on_thread_resumed(rb_event_flag_t event, const rb_internal_thread_event_data_t *data,
-			      void *unused)
-{
-	VALUE state = in_force_in(data->thread);
-
-	(void)event;
-	(void)unused;
-	/* Nothing that allocates: another publisher, who does not follow such moves, is not asked.
-	 */
-	(void)publication_set(state, state_object_table(state));
-}
-
-static void hook_thread_moves(void)
-{
-	rb_internal_thread_add_event_hook(on_thread_resumed, RUBY_INTERNAL_THREAD_EVENT_RESUMED,
-					  NULL);
-}
-
-#else
-
-/* Until Ruby 3.2 a Ruby thread stays on its native thread. */
-static void hook_thread_moves(void)
-{
-}
-
-#endif
-
-static void set_and_publish(VALUE thread, VALUE set, VALUE otherwise)
-{
-	VALUE state;
-
-	if (set != set_in(thread))
-		rb_thread_local_aset(thread, set_local, set);
-	state = in_force_in(thread);
-	(void)publish(RB_NIL_P(state) ? otherwise : state);
-}
-
 void fiber_context_enter(VALUE state, struct fiber_context *ret_previous)
 {
-	VALUE thread = rb_thread_current();
-	struct fiber_context previous = { .set = set_in(thread), .left = left_published(thread) };
+	struct now now = look();
+	VALUE left = now.left ? place_object(now.left) : Qnil;
 
 	hook_this_ractor();
-	set_and_publish(thread, RB_NIL_P(state) ? Qfalse : state, Qnil);
-	state_object_enter(state);
-	*ret_previous = previous;
+	if (!now.place)
+		now.place = add_place(now.fiber);
+	*ret_previous = (struct fiber_context){ .object = place_object(now.place),
+						.place = now.place,
+						.frames = place_enter(now.place, state),
+						.left_object = left,
+						.left = now.left };
+	(void)publish(now.place, state);
 }
 
 void fiber_context_leave(const struct fiber_context *previous)
 {
-	VALUE thread = rb_thread_current();
+	struct place *place = previous->place;
 
-	state_object_leave(set_in(thread));
-	set_and_publish(thread, previous->set,
-			state_object_in_force(previous->left) ? previous->left : Qnil);
+	place_leave(place, previous->frames);
+	if (RB_NIL_P(place_in_force(place)) && !RB_NIL_P(place_in_force(previous->left)))
+		place = previous->left;
+	(void)publish(place, place_in_force(place));
 }
 
 void fiber_context_replace(VALUE state)
 {
-	struct fiber_context previous;
+	struct now now = look();
 
-	fiber_context_enter(state, &previous);
-	state_object_leave(previous.set);
+	hook_this_ractor();
+	if (!now.place)
+		now.place = add_place(now.fiber);
+	place_replace(now.place, state);
+	(void)publish(now.place, state);
 }
 
-void fiber_context_define(void)
+void fiber_context_renew(VALUE state)
 {
-	set_local = rb_intern("__correlator_state__");
-	lent_local = rb_intern("__correlator_lent__");
+	struct now now = look();
+	struct place *place = now.left ? now.left : now.place;
+
+	if (RB_NIL_P(place_in_force(place)))
+		return;
+	place_renew(place, state);
+	(void)publish(place, state);
+}
+
+void fiber_context_define(VALUE correlator)
+{
+	place_name = rb_intern("__correlator_place__");
+	place_define(correlator);
 	publication_define();
 	other_publisher_define();
 	define_ractor_hooks();
 	hook_this_ractor();
-	hook_thread_moves();
 }

@@ -4,20 +4,41 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* The note of a native thread. Never freed: the collector may be reading it. */
+#include <ruby/thread.h>
+
+#include "place.h"
+
+/*
+ * A note. Never freed: the collector, or an observer, may be reading it. A thread has two, which
+ * are the same as long as Ruby threads do not share native ones.
+ */
 struct publication {
 	struct publication *next;
 	atomic_bool is_taken;
 	/* Atomic: emptied by a thread that ends, without the GVL, while another one marks. */
 	_Atomic(VALUE) state;
+	_Atomic(VALUE) place;
+	_Atomic(VALUE) thread;
+	struct place *in_place;
 	struct Ruby_Profiler_State *table;
+	uint64_t serial; /* of the table, 0 for none */
+	struct correlator_thread shown;
+};
+
+enum {
+	THREAD_VERSION = 1
 };
 
 /* All notes; they are only added. Of all Ractors, hence atomic. */
 static _Atomic(struct publication *) publications;
+static _Atomic(uint64_t) last_serial;
 
-/* NULL: nothing was published on this native thread yet. */
+/* What the variable of this native thread holds, which must live. NULL: nothing yet. */
+static _Thread_local struct publication *held;
+
+/* What the Ruby thread that runs on this native thread publishes. NULL: nothing yet. */
 static _Thread_local struct publication *own;
 
 /* Tells when a native thread ends. Set once, when the extension is loaded. */
@@ -26,8 +47,11 @@ static pthread_key_t end_key;
 static void mark_published(void *unused)
 {
 	(void)unused;
-	for (struct publication *one = atomic_load(&publications); one; one = one->next)
+	for (struct publication *one = atomic_load(&publications); one; one = one->next) {
 		rb_gc_mark(atomic_load(&one->state));
+		rb_gc_mark(atomic_load(&one->place));
+		rb_gc_mark(atomic_load(&one->thread));
+	}
 }
 
 /* Not protected by write barriers: marked by each collection, also a minor one. */
@@ -38,25 +62,14 @@ static const rb_data_type_t root_type = {
 
 static void release(struct publication *publication)
 {
+	publication->in_place = NULL;
 	publication->table = NULL;
+	publication->serial = 0;
+	memset(&publication->shown, 0, sizeof(publication->shown));
 	atomic_store(&publication->state, Qnil);
+	atomic_store(&publication->place, Qnil);
+	atomic_store(&publication->thread, 0);
 	atomic_store(&publication->is_taken, false);
-}
-
-/* Runs without the GVL. */
-static void on_native_thread_end(void *publication)
-{
-	correlator_state_apply(NULL);
-	own = NULL;
-	release(publication);
-}
-
-/* The child of a fork has one thread, the one that forked. */
-static void on_child(void)
-{
-	for (struct publication *one = atomic_load(&publications); one; one = one->next)
-		if (one != own)
-			release(one);
 }
 
 static struct publication *take_released(void)
@@ -70,59 +83,235 @@ static struct publication *take_released(void)
 	return NULL;
 }
 
-static struct publication *add(void)
-{
-	struct publication *added = calloc(1, sizeof(*added));
-
-	if (!added)
-		return NULL;
-	atomic_init(&added->is_taken, true);
-	atomic_init(&added->state, Qnil);
-	added->next = atomic_load(&publications);
-	while (!atomic_compare_exchange_weak(&publications, &added->next, added))
-		;
-	return added;
-}
-
-/* A note for this native thread, which has none yet; NULL without memory. */
-static __attribute__((noinline)) struct publication *take(void)
+/* An empty note; NULL without memory. */
+static struct publication *take(void)
 {
 	struct publication *taken = take_released();
 
+	if (taken)
+		return taken;
+	taken = calloc(1, sizeof(*taken));
 	if (!taken)
-		taken = add();
-	if (taken && pthread_setspecific(end_key, taken) != 0) {
-		release(taken);
 		return NULL;
-	}
-	own = taken;
+	atomic_init(&taken->is_taken, true);
+	atomic_init(&taken->state, Qnil);
+	atomic_init(&taken->place, Qnil);
+	taken->next = atomic_load(&publications);
+	while (!atomic_compare_exchange_weak(&publications, &taken->next, taken))
+		;
 	return taken;
 }
 
-VALUE publication_get(void)
+static bool take_held(void)
 {
-	const struct publication *publication = own;
-
-	return publication ? atomic_load_explicit(&publication->state, memory_order_relaxed) : Qnil;
+	held = take();
+	if (held && pthread_setspecific(end_key, held) != 0) {
+		release(held);
+		held = NULL;
+	}
+	return held != NULL;
 }
 
-static void store(struct publication *publication, VALUE state, struct Ruby_Profiler_State *table)
+/* The variable's new content, from a note or NULL for none. Without memory for a note, none. */
+static void show(const struct publication *from)
 {
-	publication->table = table;
-	atomic_store_explicit(&publication->state, state, memory_order_relaxed);
+	struct Ruby_Profiler_State *table = from ? from->table : NULL;
+
+	if (!held && (!table || !take_held()))
+		return;
+	held->table = table;
+	held->serial = table ? from->serial : 0;
+	atomic_store_explicit(&held->state, table ? atomic_load(&from->state) : Qnil,
+			      memory_order_relaxed);
 	correlator_state_apply(table);
 }
 
-bool publication_set(VALUE state, struct Ruby_Profiler_State *table)
+/* This native thread runs the Ruby thread of the note, or one that has none (NULL), from now on. */
+static void switch_to(struct publication *publication)
+{
+	own = publication;
+	correlator_thread = publication ? &publication->shown : NULL;
+}
+
+/* The end of the Ruby thread that runs on this native thread. May run without the GVL. */
+static void end_own(void)
+{
+	struct publication *ended = own;
+
+	switch_to(NULL);
+	if (held && held->table)
+		show(NULL);
+	if (ended)
+		release(ended);
+}
+
+/* Runs without the GVL. */
+static void on_native_thread_end(void *unused)
+{
+	(void)unused;
+	end_own();
+	if (held)
+		release(held);
+	held = NULL;
+}
+
+/* The child of a fork has one thread, the one that forked. */
+static void on_child(void)
+{
+	for (struct publication *one = atomic_load(&publications); one; one = one->next)
+		if (one != own && one != held)
+			release(one);
+}
+
+#if defined(HAVE_RB_INTERNAL_THREAD_EVENT_DATA_T_THREAD) && \
+	defined(HAVE_RB_INTERNAL_THREAD_SPECIFIC_KEY_CREATE)
+
+/* Ruby 3.3+: notes belong to Ruby threads, and each has a pointer to its own. */
+static rb_internal_thread_specific_key_t note_key;
+
+/* False: other extensions have used up all keys (8 in Ruby 3.3, thread.h). */
+static bool has_key;
+
+static struct publication *note_of(VALUE thread)
+{
+	if (has_key)
+		return rb_internal_thread_specific_get(thread, note_key);
+	for (struct publication *one = atomic_load(&publications); one; one = one->next)
+		if (atomic_load(&one->thread) == thread)
+			return one;
+	return NULL;
+}
+
+/* NULL: no note. */
+static void assign(VALUE thread, struct publication *publication)
+{
+	if (publication)
+		atomic_store(&publication->thread, thread);
+	if (has_key)
+		rb_internal_thread_specific_set(thread, note_key, publication);
+}
+
+/*
+ * The one event that runs with the GVL on the native thread that will run the thread. Saving at
+ * SUSPENDED instead would be wrong: since Ruby 3.4 it may come without a RESUMED. Since 4.1 it runs
+ * under the scheduler's lock: it calls nothing of Ruby that allocates or waits.
+ */
+static void on_resumed(rb_event_flag_t event, const rb_internal_thread_event_data_t *data,
+		       void *unused)
+{
+	struct publication *publication = note_of(data->thread);
+
+	(void)event;
+	(void)unused;
+	if (publication != own)
+		switch_to(publication);
+	/* By serial: a table's address may be a later one's. */
+	if ((publication ? publication->serial : 0) != (held ? held->serial : 0))
+		show(publication);
+}
+
+static void on_exited(rb_event_flag_t event, const rb_internal_thread_event_data_t *data,
+		      void *unused)
+{
+	struct publication *ended = note_of(data->thread);
+
+	(void)event;
+	(void)unused;
+	if (!ended)
+		return;
+	assign(data->thread, NULL);
+	if (ended == own)
+		end_own();
+	else
+		release(ended);
+}
+
+static VALUE create_key(VALUE unused)
+{
+	(void)unused;
+	note_key = rb_internal_thread_specific_key_create();
+	return Qtrue;
+}
+
+static void hook_threads(void)
+{
+	int error = 0;
+
+	has_key = RB_TEST(rb_protect(create_key, Qnil, &error));
+	if (error)
+		rb_set_errinfo(Qnil);
+	rb_internal_thread_add_event_hook(on_resumed, RUBY_INTERNAL_THREAD_EVENT_RESUMED, NULL);
+	rb_internal_thread_add_event_hook(on_exited, RUBY_INTERNAL_THREAD_EVENT_EXITED, NULL);
+}
+
+#else
+
+/* A Ruby thread stays on its native thread: own is enough. */
+static void assign(VALUE thread, struct publication *publication)
+{
+	(void)thread;
+	(void)publication;
+}
+
+static void hook_threads(void)
+{
+}
+
+#endif
+
+/* A note for this Ruby thread, which has none yet; NULL without memory. */
+static __attribute__((noinline)) struct publication *take_own(void)
+{
+	struct publication *taken = NULL;
+
+	/* First what tells of the end. */
+	if (held || take_held())
+		taken = take();
+	if (!taken)
+		return NULL;
+	assign(rb_thread_current(), taken);
+	taken->shown.serial = atomic_fetch_add(&last_serial, 1) + 1;
+	taken->shown.version = THREAD_VERSION;
+	switch_to(taken);
+	return taken;
+}
+
+struct place *publication_place(bool *ret_is_published)
+{
+	const struct publication *publication = own;
+
+	*ret_is_published = publication && publication->table;
+	return publication ? publication->in_place : NULL;
+}
+
+bool publication_set(VALUE state, struct Ruby_Profiler_State *table, struct place *place)
 {
 	struct publication *publication = own;
 
 	if (!publication && table)
-		publication = take();
-	if (!publication || publication->table == table)
+		publication = take_own();
+	if (!publication)
 		return false;
-	store(publication, state, table);
+	if (place && place != publication->in_place) {
+		publication->in_place = place;
+		atomic_store_explicit(&publication->place, place_object(place),
+				      memory_order_relaxed);
+	}
+	if (publication->table == table)
+		return false;
+	publication->table = table;
+	publication->serial = table ? correlator_state_serial(table) : 0;
+	atomic_store_explicit(&publication->state, state, memory_order_relaxed);
+	show(publication);
 	return true;
+}
+
+void publication_end(void)
+{
+	if (!own)
+		return;
+	assign(rb_thread_current(), NULL);
+	end_own();
 }
 
 void publication_renew(void)
@@ -134,10 +323,15 @@ void publication_renew(void)
 
 void publication_withdraw(const struct Ruby_Profiler_State *table)
 {
-	struct publication *publication = own;
-
-	if (table && publication && publication->table == table)
-		store(publication, Qnil, NULL);
+	if (!table)
+		return;
+	if (own && own->table == table) {
+		own->table = NULL;
+		own->serial = 0;
+		atomic_store(&own->state, Qnil);
+	}
+	if (held && held->table == table)
+		show(NULL);
 }
 
 void publication_define(void)
@@ -150,4 +344,5 @@ void publication_define(void)
 	/* Ruby does not look into it, nor does an application find it. */
 	root = TypedData_Wrap_Struct(0, &root_type, &publications);
 	rb_gc_register_mark_object(root);
+	hook_threads();
 }

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What each native thread publishes, as we know it: a State that we have put in its
- * ruby_profiler_state, noted down in a thread-local that nobody else can reach, and marked by a
- * root as long as it is there. So neither an observer nor we ever meet freed memory, whatever
- * becomes of the fiber, the thread or the fiber-local that the State came from, and whatever
- * another extension stores to the exported variable. The notes of a native thread that ends, and in
- * a forked child those of the parent's other threads, are emptied and used again.
+ * What each Ruby thread publishes, as we know it: a State whose table we have put in the
+ * ruby_profiler_state of its native thread, and the Place that it comes from. It is noted down
+ * where nobody else can reach it, and marked by a root as long as it is there. So neither an
+ * observer nor we ever meet freed memory, whatever becomes of the fiber, the thread or the Place
+ * that the State came from, and whatever another extension stores to the exported variable.
+ *
+ * From Ruby 3.3 on Ruby's threads may share native ones (RUBY_MN_THREADS=1, and threads of other
+ * Ractors): a native thread changes its Ruby thread without any switch of fibers. Then the
+ * variable is set anew from the note of the thread that goes on. The notes of a thread that ends,
+ * and in a forked child those of the parent's other threads, are emptied and used again.
  *
  * The caller runs on the native thread in question and has the GVL, except where it is said.
  */
@@ -13,18 +17,27 @@
 
 #include "correlator_state.h"
 
-/* Registers the root. Once, when the extension is loaded; raises if there is no memory. */
+struct place;
+
+/* Registers the root and the hooks. Once, when the extension is loaded; raises without memory. */
 void publication_define(void);
 
-/* The State that we published last on this native thread; nil if none. */
-VALUE publication_get(void);
+/*
+ * The Place that was last given for this Ruby thread, NULL if none was yet: it lives as long as it
+ * is the last one. And whether a State is published, which then is that Place's.
+ */
+struct place *publication_place(bool *ret_is_published);
 
 /*
- * Publishes a State, whose table is given, or nil with NULL for none. Returns whether that is a
- * change; if not, nothing is stored. Allocates no Ruby object and raises nothing; without memory
- * for the note of a new native thread nothing is published.
+ * Publishes a State, whose table is given, or nil with NULL for none, as what is in force in place
+ * (NULL: in a fiber that has none). Returns whether the table is another one than before; if not,
+ * nothing is stored. Allocates no Ruby object and raises nothing; without memory for the note of a
+ * new thread nothing is published.
  */
-bool publication_set(VALUE state, struct Ruby_Profiler_State *table);
+bool publication_set(VALUE state, struct Ruby_Profiler_State *table, struct place *place);
+
+/* A Ruby thread begins or ends: nothing is published, and what was noted down is forgotten. */
+void publication_end(void);
 
 /* Stores the same again, where another extension may have stored something else. */
 void publication_renew(void);

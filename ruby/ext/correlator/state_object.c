@@ -5,11 +5,12 @@
 
 #include "publication.h"
 
+/* What a new State is made of: those of another one, and these over them. */
 struct merge {
-	VALUE object;
-	struct Ruby_Profiler_State *base; /* NULL: none */
-	struct Ruby_Profiler_State *table;
-	size_t keys;
+	const struct Ruby_Profiler_State *base; /* NULL: none */
+	struct Ruby_Profiler_Pair pairs[CORRELATOR_STATE_KEYS_MAX];
+	size_t size;
+	size_t keys; /* of both */
 };
 
 /* Set once, when the extension is loaded. */
@@ -18,22 +19,21 @@ static VALUE state_class;
 /* IDs that Symbols have got by becoming keys, of all Ractors. */
 static atomic_uint names_made;
 
+/* Pinned: an observer may come at any instant, also while the collector moves what it may move. */
 static void object_mark(void *data)
 {
 	const struct Ruby_Profiler_State *state = data;
 
-	for (size_t i = 0; state && i < state->capacity; i++)
-		if (state->pairs[i].key)
-			rb_gc_mark_movable(state->pairs[i].value);
-}
+	for (size_t i = 0; state && i < state->capacity; i++) {
+		VALUE value = state->pairs[i].value;
 
-static void object_compact(void *data)
-{
-	struct Ruby_Profiler_State *state = data;
-
-	for (size_t i = 0; state && i < state->capacity; i++)
-		if (state->pairs[i].key)
-			state->pairs[i].value = rb_gc_location(state->pairs[i].value);
+		if (!state->pairs[i].key)
+			continue;
+		rb_gc_mark(value);
+		/* The text of a Symbol that is an object is a String of its own. */
+		if (!RB_SPECIAL_CONST_P(value) && RB_BUILTIN_TYPE(value) == T_SYMBOL)
+			rb_gc_mark(rb_sym2str(value));
+	}
 }
 
 static void object_free(void *data)
@@ -54,7 +54,6 @@ static const rb_data_type_t state_object_type = {
 		.dmark = object_mark,
 		.dfree = object_free,
 		.dsize = object_bytes,
-		.dcompact = object_compact,
 	},
 	/* Freeing calls neither Ruby nor anything that blocks. */
 	.flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
@@ -68,38 +67,6 @@ bool state_object_is(VALUE object)
 struct Ruby_Profiler_State *state_object_table(VALUE object)
 {
 	return state_object_is(object) ? RTYPEDDATA_DATA(object) : NULL;
-}
-
-/* In how many places object is set; NULL if it is no State, or one that was never filled. */
-static size_t *places_of(VALUE object)
-{
-	struct Ruby_Profiler_State *table = state_object_table(object);
-
-	return table ? correlator_state_places(table) : NULL;
-}
-
-void state_object_enter(VALUE object)
-{
-	size_t *places = places_of(object);
-
-	if (places)
-		++*places;
-}
-
-bool state_object_in_force(VALUE object)
-{
-	const size_t *places = places_of(object);
-
-	return places && *places > 0;
-}
-
-void state_object_leave(VALUE object)
-{
-	size_t *places = places_of(object);
-
-	/* The application may have moved States around itself. */
-	if (places && *places > 0)
-		--*places;
 }
 
 /*
@@ -121,56 +88,59 @@ static ID key_id(VALUE symbol)
 	return rb_sym2id(symbol);
 }
 
-static int count_pair(VALUE key, VALUE value, VALUE argument)
+static int note_pair(VALUE key, VALUE value, VALUE argument)
 {
 	struct merge *merge = (struct merge *)argument;
 	ID id;
 
-	(void)value;
 	if (!RB_SYMBOL_P(key))
 		rb_raise(rb_eTypeError, "a key is a Symbol, not %" PRIsVALUE, rb_obj_class(key));
 	id = key_id(key);
 	if (!merge->base || !correlator_state_find(merge->base, id))
 		merge->keys++;
+	if (merge->keys > CORRELATOR_STATE_KEYS_MAX || merge->size == CORRELATOR_STATE_KEYS_MAX)
+		rb_raise(rb_eArgError, "more than %d keys in a context", CORRELATOR_STATE_KEYS_MAX);
+	merge->pairs[merge->size++] = (struct Ruby_Profiler_Pair){ .key = id, .value = value };
 	return ST_CONTINUE;
 }
 
-static void put(const struct merge *merge, ID key, VALUE value)
+static void put(VALUE object, struct Ruby_Profiler_State *table, struct Ruby_Profiler_Pair pair)
 {
-	correlator_state_insert(merge->table, key, value);
-	RB_OBJ_WRITTEN(merge->object, Qundef, value);
+	correlator_state_insert(table, pair.key, pair.value);
+	RB_OBJ_WRITTEN(object, Qundef, pair.value);
 }
 
-static int put_pair(VALUE key, VALUE value, VALUE argument)
+/* The pairs are on the stack, where the collector sees their values. */
+static VALUE new_from(const struct merge *merge)
 {
-	const struct merge *merge = (const struct merge *)argument;
+	VALUE object = TypedData_Wrap_Struct(state_class, &state_object_type, NULL);
+	struct Ruby_Profiler_State *table = correlator_state_new(merge->keys);
 
-	/* The copy may start the garbage collector; the object has a whole table at any time. */
-	put(merge, rb_sym2id(key), RB_TYPE_P(value, T_STRING) ? rb_str_new_frozen(value) : value);
-	return ST_CONTINUE;
+	RTYPEDDATA_DATA(object) = table;
+	for (size_t i = 0; merge->base && i < merge->base->capacity; i++)
+		if (merge->base->pairs[i].key)
+			put(object, table, merge->base->pairs[i]);
+	for (size_t i = 0; i < merge->size; i++)
+		put(object, table, merge->pairs[i]);
+	return rb_obj_freeze(object);
 }
 
 VALUE state_object_new(VALUE base, VALUE pairs)
 {
-	struct merge merge = { .base = state_object_table(base) };
+	struct merge merge;
+	VALUE object;
 
+	merge.base = state_object_table(base);
+	merge.size = 0;
 	merge.keys = merge.base ? merge.base->size : 0;
-	rb_hash_foreach(pairs, count_pair, (VALUE)&merge);
-	if (merge.keys > CORRELATOR_STATE_KEYS_MAX)
-		rb_raise(rb_eArgError, "more than %d keys in a context", CORRELATOR_STATE_KEYS_MAX);
-	merge.object = TypedData_Wrap_Struct(state_class, &state_object_type, NULL);
-	merge.table = correlator_state_new(merge.keys);
-	if (!merge.table)
-		rb_memerror();
-	RTYPEDDATA_DATA(merge.object) = merge.table;
-	for (size_t i = 0; merge.base && i < merge.base->capacity; i++)
-		if (merge.base->pairs[i].key)
-			put(&merge, merge.base->pairs[i].key, merge.base->pairs[i].value);
-	rb_hash_foreach(pairs, put_pair, (VALUE)&merge);
+	rb_hash_foreach(pairs, note_pair, (VALUE)&merge);
+	for (size_t i = 0; i < merge.size; i++)
+		if (RB_TYPE_P(merge.pairs[i].value, T_STRING))
+			merge.pairs[i].value = rb_str_new_frozen(merge.pairs[i].value);
+	object = new_from(&merge);
 	RB_GC_GUARD(base);
 	RB_GC_GUARD(pairs);
-	rb_obj_freeze(merge.object);
-	return merge.object;
+	return object;
 }
 
 VALUE state_object_to_h(VALUE state)
@@ -183,6 +153,38 @@ VALUE state_object_to_h(VALUE state)
 			rb_hash_aset(hash, rb_id2sym(table->pairs[i].key), table->pairs[i].value);
 	RB_GC_GUARD(state);
 	return rb_obj_freeze(hash);
+}
+
+VALUE state_object_fetch(VALUE state, VALUE key)
+{
+	const struct Ruby_Profiler_State *table = state_object_table(state);
+	const struct Ruby_Profiler_Pair *pair;
+	VALUE name = key;
+	ID id;
+
+	if (!RB_SYMBOL_P(key))
+		rb_raise(rb_eTypeError, "a key is a Symbol, not %" PRIsVALUE, rb_obj_class(key));
+	id = rb_check_id(&name);
+	pair = table && id ? correlator_state_find(table, id) : NULL;
+	RB_GC_GUARD(state);
+	return pair ? pair->value : Qnil;
+}
+
+static VALUE state_object_inspect(VALUE state)
+{
+	const struct Ruby_Profiler_State *table = state_object_table(state);
+	VALUE text = rb_sprintf("#<%" PRIsVALUE, rb_obj_class(state));
+	const char *separator = "";
+
+	for (size_t i = 0; table && i < table->capacity; i++) {
+		if (!table->pairs[i].key)
+			continue;
+		rb_str_catf(text, "%s %" PRIsVALUE ": %+" PRIsVALUE, separator,
+			    rb_id2str(table->pairs[i].key), table->pairs[i].value);
+		separator = ",";
+	}
+	RB_GC_GUARD(state);
+	return rb_str_cat_cstr(text, ">");
 }
 
 static VALUE state_object_size(VALUE state)
@@ -199,5 +201,7 @@ void state_object_define(VALUE correlator)
 	rb_undef_method(CLASS_OF(state_class), "new");
 	rb_define_method(state_class, "size", state_object_size, 0);
 	rb_define_method(state_class, "to_h", state_object_to_h, 0);
+	rb_define_method(state_class, "[]", state_object_fetch, 1);
+	rb_define_method(state_class, "inspect", state_object_inspect, 0);
 	rb_gc_register_mark_object(state_class);
 }

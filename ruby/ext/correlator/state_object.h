@@ -8,7 +8,8 @@
 
 #include "correlator_state.h"
 
-/* Defines Correlator::State (methods size and to_h; no new) under the module `correlator`. */
+/* Defines Correlator::State (methods size, to_h, [] and inspect; no new) under the module
+ * `correlator`. */
 void state_object_define(VALUE correlator);
 
 /*
@@ -21,13 +22,14 @@ VALUE state_object_new(VALUE base, VALUE pairs);
 /* A frozen Hash of the pairs. state must be a State. */
 VALUE state_object_to_h(VALUE state);
 
+/*
+ * The value of key, nil without one. state: a State or nil. Raises TypeError for a key that is not
+ * a Symbol.
+ */
+VALUE state_object_fetch(VALUE state, VALUE key);
+
 /* Whether object is a State. */
 bool state_object_is(VALUE object);
 
 /* The table of a State; NULL for any other object. Valid as long as the object is alive. */
 struct Ruby_Profiler_State *state_object_table(VALUE object);
-
-/* One more, one less place has set object, if that is a State; whether any has. */
-void state_object_enter(VALUE object);
-void state_object_leave(VALUE object);
-bool state_object_in_force(VALUE object);

@@ -9,6 +9,7 @@ module Correlator
   # place to read it back from.
   module Upstream
     STATE = ::Ruby::Profiler::State
+    Correlator.const_set(:State, STATE)
     FIBER_STATE = :@ruby_profiler_state
     PAIRS = :@correlator_pairs
     private_constant :STATE, :FIBER_STATE, :PAIRS
@@ -29,8 +30,22 @@ module Correlator
       end
     end
 
-    def set(state = CURRENT, **pairs)
+    def set(state = CURRENT, **pairs, &block)
+      return with(state, **pairs, &block) if block
+
       apply(merge(state, pairs))
+    end
+
+    # The state that is replaced is not lent, as fibers borrow nothing here.
+    def update(**pairs)
+      set(**pairs) if capture
+      nil
+    end
+
+    def [](key)
+      raise TypeError, "a key is a Symbol, not #{key.class}" unless key.is_a?(Symbol)
+
+      (current || {})[key]
     end
 
     def clear

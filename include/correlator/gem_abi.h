@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What our own gem publishes beyond the ABI that it shares with others (state_abi.h): a tag in
+ * front of each state, and a second thread-local. Source: ruby/ext/correlator/correlator_state.h,
+ * to which ruby/test/abi_test.rb compares this. All fields are the target's data: validate before
+ * use.
+ */
+#pragma once
+
+#include <linux/types.h>
+
+/* Exported where states have tags. */
+#define GEM_HEADER_SYMBOL "correlator_state_header"
+
+struct gem_header {
+	__u32 version; /* 1 */
+	__u32 flags; /* 0 */
+	__u64 magic;
+};
+
+/*
+ * Right in front of the state_header, one read with it: check = serial ^ the state's address ^
+ * magic, or 0 as soon as the state is no more. Of another publisher's state it is anything. A
+ * serial, from 1 on, is never used again in a process; a forked child goes on with its parent's.
+ */
+struct gem_state_tag {
+	__u64 check;
+	__u64 serial;
+};
+
+/*
+ *   extern _Thread_local struct correlator_thread *correlator_thread;
+ *
+ * NULL as long as the Ruby thread has published nothing. Eight bytes from ruby_profiler_state, if
+ * both symbols are the gem's.
+ */
+#define GEM_THREAD_SYMBOL "correlator_thread"
+
+enum gem_thread_flags {
+	GEM_THREAD_COUNTS_GVL = 1 << 0, /* ready_ns, wait_ns and waits are kept */
+	GEM_THREAD_COUNTS_GC = 1 << 1, /* gc_enters and gc_exits are kept */
+};
+
+/* Plain memory, never given back; a counter that no flag announces is 0. */
+struct gem_thread {
+	__u32 version; /* 1; 0: of no thread at present */
+	__u32 flags; /* enum gem_thread_flags */
+	__u64 serial; /* of the thread, never used again in a process */
+	__u64 ready_ns; /* CLOCK_MONOTONIC, since when it waits for the GVL; 0: it does not */
+	__u64 wait_ns; /* it has waited for the GVL, and how many times */
+	__u64 waits;
+	__u64 gc_enters; /* collections that it has begun and ended; unequal within one */
+	__u64 gc_exits;
+};
+
+_Static_assert(sizeof(struct gem_header) == 16, "ABI: header");
+_Static_assert(sizeof(struct gem_state_tag) == 16, "ABI: tag");
+_Static_assert(sizeof(struct gem_thread) == 56, "ABI: thread");
