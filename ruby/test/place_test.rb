@@ -82,6 +82,21 @@ class PlaceTest < Minitest::Test
     end.resume
   end
 
+  def test_a_frozen_fiber_whose_locals_were_wiped_has_new_contexts
+    Fiber.new do
+      Fiber.current.freeze
+      Correlator.with(request_id: "outer") do
+        Thread.current.keys.each { |key| Thread.current[key] = nil }
+        Correlator.with(request_id: "inner") do
+          Fiber.new { Correlator.set(request_id: "other") }.resume
+          assert_equal "inner", published
+        end
+        assert_equal "outer", published
+      end
+      assert_equal 0, Published.address
+    end.resume
+  end
+
   def collect
     4.times { GC.start }
     Array.new(1000) { |number| "junk #{number}" }

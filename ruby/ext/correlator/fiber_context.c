@@ -46,7 +46,7 @@ static struct place *place_of(VALUE fiber, struct place *last)
 	return last && place_fiber(last) == fiber ? last : find_place(fiber);
 }
 
-/* Raises FrozenError where neither fiber nor thread can be written to. */
+/* As need_place(). */
 static struct place *add_place(VALUE fiber)
 {
 	VALUE thread = rb_thread_current();
@@ -94,6 +94,18 @@ static struct now look(void)
 	if (is_published && last != now.place && RB_NIL_P(place_in_force(now.place)))
 		now.left = last;
 	return now;
+}
+
+/* Raises FrozenError where neither fiber nor thread can be written to. */
+static void need_place(struct now *now)
+{
+	VALUE thread = rb_thread_current();
+
+	if (!now->place)
+		now->place = add_place(now->fiber);
+	/* Only there does a frozen one have it, and it may have been wiped. */
+	else if (RB_OBJ_FROZEN(now->fiber) && !RB_OBJ_FROZEN(thread))
+		rb_thread_local_aset(thread, place_name, place_object(now->place));
 }
 
 VALUE fiber_context_get(void)
@@ -227,8 +239,7 @@ void fiber_context_enter(VALUE state, struct fiber_context *ret_previous)
 	VALUE left = now.left ? place_object(now.left) : Qnil;
 
 	hook_this_ractor();
-	if (!now.place)
-		now.place = add_place(now.fiber);
+	need_place(&now);
 	*ret_previous = (struct fiber_context){ .object = place_object(now.place),
 						.place = now.place,
 						.frames = place_enter(now.place, state),
@@ -252,8 +263,7 @@ void fiber_context_replace(VALUE state)
 	struct now now = look();
 
 	hook_this_ractor();
-	if (!now.place)
-		now.place = add_place(now.fiber);
+	need_place(&now);
 	place_replace(now.place, state);
 	(void)publish(now.place, state);
 }
