@@ -172,6 +172,27 @@ class PlaceTest < Minitest::Test
     assert_nil fiber.resume
   end
 
+  def move_everything
+    junk = Array.new(20_000) { |number| "fragment #{number}" }
+    junk.select!.with_index { |_, number| (number % 7).zero? }
+    GC.verify_compaction_references(toward: :empty)
+  rescue NotImplementedError, ArgumentError
+    skip "no compaction here"
+  end
+
+  def test_places_stay_where_they_are_when_everything_is_moved
+    skip "no compaction" unless GC.respond_to?(:verify_compaction_references)
+    fibers = Array.new(200) do |number|
+      Fiber.new { Correlator.with(request_id: number) { loop { Fiber.yield(published) } } }
+    end
+    fibers.each(&:resume)
+    3.times do
+      move_everything
+      assert_equal (0...200).to_a, fibers.map(&:resume)
+      GC.start
+    end
+  end
+
   def test_many_contexts_over_one_another
     nest = lambda do |depth|
       next published if depth == 50

@@ -52,13 +52,15 @@ static void end_from(struct place *place, size_t frames)
 }
 
 /*
- * Pinned, all of it: nothing is moved that a stack, a note (publication.h) or the place names. The
- * fiber is kept alive so that no other one can come to have its address and be taken for it.
+ * Pinned, all of it, and the object itself: nothing is moved that a stack, a note (publication.h)
+ * or the place names. The fiber is kept alive so that no other one can come to have its address and
+ * be taken for it.
  */
 static void place_mark(void *data)
 {
 	const struct place *place = data;
 
+	rb_gc_mark(place->object);
 	rb_gc_mark(place->fiber);
 	rb_gc_mark(place->loan.state);
 	for (size_t i = 0; i < place->depth; i++)
