@@ -49,6 +49,7 @@ end
 # Not autoload, which raises where the first to need them is another Ractor. None of them loads a
 # framework.
 require "correlator/endpoint"
+require "correlator/request_id"
 require "correlator/job"
 require "correlator/active_job"
 require "correlator/rack"

@@ -1,67 +1,161 @@
 # SPDX-License-Identifier: MIT
 # frozen_string_literal: true
 
+require "correlator/endpoint_words"
+
 module Correlator
-  # The name of what a request asks for, with few different values: "GET /orders/:id".
+  # The name of what a request asks for: "GET /orders/:id". It is the route where a router tells it,
+  # and else the path, of which only known words are left: what a client makes up, a slug, an address
+  # or a token, never becomes part of an endpoint. A process has no more than NAMES_MAX of them.
+  #
+  # A request gets one endpoint: the first that is published.
   module Endpoint
-    METHODS = %w[GET HEAD POST PUT PATCH DELETE OPTIONS TRACE CONNECT].freeze
-    OTHER_METHOD = "OTHER"
+    # Where the Rack environment keeps the one that a router told.
+    KEY = "correlator.endpoint"
     # What an observer captures of a value (VALUE_BYTES_MAX of Correlator).
     BYTES_MAX = 128
-    ID = ":id"
+    NAMES_MAX = 1000
+    OTHER = "(other)"
+    ID = "/:id"
+    REST = "/*"
+    SEGMENTS_MAX = 8
+    PATH_BYTES_MAX = 1024
+    METHODS = %w[GET HEAD POST PUT PATCH DELETE OPTIONS TRACE CONNECT].to_h { |name| [name, name] }
+                                                                       .freeze
+    OTHER_METHOD = "OTHER"
+    WORD = %r{\A[a-z_][^/.]*\z}i
+    LAST_DIGIT = "9".ord
+    private_constant :WORD, :LAST_DIGIT
 
-    UUID = /\A\h{8}-\h{4}-\h{4}-\h{4}-\h{12}\z/n
-    NUMBER = /\A-?\d+(?:[.,]\d+)*\z/n
-    HEXADECIMAL = /\A(?=\h*\d)\h{8,}\z/n
-    # ULIDs, base 64 and the like.
-    LONG_TOKEN = /\A(?=[^\d]*\d)[\w\-~=]{20,}\z/n
-    EXTENSION = /\.[A-Za-z]\w{0,7}\z/n
-    private_constant :UUID, :NUMBER, :HEXADECIMAL, :LONG_TOKEN, :EXTENSION
+    # The words as segments. Changed only by know.
+    @segments = {}
+    @names = {}
+    # A tree of the paths that have names: method, segments, and at nil the name.
+    @paths = Hash.new { |_, _| {} }
+    @late = false
 
-    module_function
+    class << self
+      # More words that may become part of an endpoint: the application's own.
+      def know(words)
+        words.each do |word|
+          unless WORD.match?(word)
+            raise ArgumentError, "not a segment that begins with a letter: #{word.inspect}"
+          end
 
-    # Before the framework has routed the request there is no route yet; changing the name later
-    # would split one request in two contexts.
-    def for_request(env)
-      route(env) || begin
-        path = normalize("#{env["SCRIPT_NAME"]}#{env["PATH_INFO"]}")
-        "#{request_method(env)} #{path}".byteslice(0, BYTES_MAX)
+          @segments[word.to_s] = "/#{word}"
+        end
+      end
+
+      # A router will tell the endpoint of each request (publish): none is taken from the path before.
+      def late!
+        @late = true
+      end
+
+      def late?
+        @late
+      end
+
+      # For a router, or the application itself: the route of this request, without its method and
+      # mount point. Of several the first is taken.
+      def publish(env, route)
+        return if env[KEY]
+
+        name = named(join(method_of(env), mount_point(env), route))
+        env[KEY] = name
+        Correlator.update(endpoint: name) unless Correlator[:endpoint]
+        nil
+      rescue StandardError
+        nil
+      end
+
+      # At the end of a call: an endpoint for a request that got none.
+      def settle(env)
+        return if Correlator[:endpoint]
+
+        Correlator.update(endpoint: env[KEY] || yield)
+      rescue StandardError
+        nil
+      end
+
+      # The name of a path, whatever its bytes.
+      def of_path(method, mount_point, path)
+        method = METHODS[method] || OTHER_METHOD
+        path = "#{mount_point}#{path}" if path.nil? || !(mount_point.nil? || mount_point.empty?)
+        node = @paths[method]
+        each_segment(path) { |segment| node = node[segment] || (break node = nil) }
+        (node && node[nil]) || learn(method, path)
+      end
+
+      # The same String for the same name, as few as there may be.
+      def named(name)
+        name = name.byteslice(0, BYTES_MAX)
+        known = @names[name]
+        return known if known
+        return OTHER if @names.size >= NAMES_MAX
+
+        @names[name.freeze] = name
+      end
+
+      # A path with all that is not a known word replaced.
+      def normalize(path)
+        normal = +""
+        each_segment(path) { |segment| normal << segment }
+        normal.empty? ? "/" : normal
+      end
+
+      private
+
+      # Yields the Strings of @segments, ID or REST.
+      def each_segment(path)
+        path = path.byteslice(0, PATH_BYTES_MAX) if path.bytesize > PATH_BYTES_MAX
+        path = path.b unless path.ascii_only?
+        from = count = 0
+        while (first = path.getbyte(from))
+          to = path.index("/", from) || path.bytesize
+          if to > from
+            return yield REST if (count += 1) > SEGMENTS_MAX
+
+            yield first <= LAST_DIGIT ? ID : segment(path.byteslice(from, to - from))
+          end
+          from = to + 1
+        end
+      end
+
+      # Without a format, as routes have none.
+      def segment(text)
+        known = @segments[text]
+        return known if known
+
+        dot = text.index(".")
+        (dot && @segments[text.byteslice(0, dot)]) || ID
+      end
+
+      def learn(method, path)
+        name = named("#{method} #{normalize(path)}")
+        return name if name.equal?(OTHER)
+
+        node = (@paths[method] = @paths[method])
+        each_segment(path) { |segment| node = (node[segment] ||= {}) }
+        node[nil] = name
+      end
+
+      def method_of(env)
+        METHODS[env["REQUEST_METHOD"]] || OTHER_METHOD
+      end
+
+      # Who mounts an application may take a part of it from the path: "/:tenant/admin".
+      def mount_point(env)
+        given = env["SCRIPT_NAME"].to_s
+        given.empty? ? "" : normalize(given)
+      end
+
+      def join(method, mount_point, route)
+        route = "/#{route}" unless route.start_with?("/")
+        route = "" if route == "/" && !mount_point.empty?
+        "#{method} #{mount_point}#{route}"
       end
     end
 
-    # A path with its numbers and ids replaced; never raises, whatever the bytes.
-    def normalize(path)
-      path.b.byteslice(0, 8 * BYTES_MAX).split("/", -1).map { |segment| name(segment) }.join("/")
-    end
-
-    # Sinatra: "GET /orders/:id". Rails 7.1+: "/orders/:id(.:format)".
-    def route(env)
-      sinatra = env["sinatra.route"]
-      return sinatra.byteslice(0, BYTES_MAX) if sinatra
-
-      rails = env["action_dispatch.route_uri_pattern"]
-      "#{request_method(env)} #{rails.delete_suffix("(.:format)")}".byteslice(0, BYTES_MAX) if rails
-    end
-
-    def request_method(env)
-      method = env["REQUEST_METHOD"]
-      METHODS.include?(method) ? method : OTHER_METHOD
-    end
-
-    def name(segment)
-      return ID if id?(segment)
-
-      extension = segment[EXTENSION]
-      extension && id?(segment.delete_suffix(extension)) ? "#{ID}#{extension}" : segment
-    end
-
-    def id?(segment)
-      return false unless segment.match?(/\d/n)
-
-      segment.match?(NUMBER) || segment.match?(UUID) || segment.match?(HEXADECIMAL) ||
-        segment.match?(LONG_TOKEN)
-    end
-
-    private_class_method :route, :request_method, :name, :id?
+    know(WORDS)
   end
 end

@@ -1,48 +1,140 @@
 # SPDX-License-Identifier: MIT
 # frozen_string_literal: true
 
-require "securerandom"
+require "correlator/endpoint"
+require "correlator/rack_body"
+require "correlator/request_id"
 
 module Correlator
-  # Rack middleware: runs the application in the context of its request.
+  # Rack middleware: runs the application, and the body of its response, in the context of its
+  # request.
   #
-  #   request_id  X-Request-Id, else a fresh UUID, which is then also the request's X-Request-Id
+  #   request_id  X-Request-Id, else a fresh UUID, which is then also the request's X-Request-Id;
+  #               where that is another request's, too, with a number behind it
   #   trace_id    of traceparent (W3C Trace Context), if there is one
-  #   endpoint    method and route if they are known by now, else method and path with ids replaced
+  #   endpoint    method and route, else method and path without all that could be private
   #
-  # It covers the call, not a body that is streamed after it.
+  #   use Correlator::Rack, trust_request_id: false   request_id is always a fresh UUID
+  #                         words: %w[parcels]        segments of paths that may be in an endpoint
+  #                         endpoint: ->(env) { }     the endpoint: asked before the call, and after
+  #                                                   it if it said nil
+  #                         endpoint: :late           the application calls Endpoint.publish
   class Rack
-    # What an observer captures of a value (VALUE_BYTES_MAX of Correlator).
-    REQUEST_ID_BYTES_MAX = 128
+    # Where the Rack environment keeps the request_id that is published.
+    KEY = "correlator.request_id"
     # https://www.w3.org/TR/trace-context/#traceparent-header
-    TRACEPARENT = /\A(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}/n
-    REQUEST_ID = /\A[\x21-\x7e]{1,#{REQUEST_ID_BYTES_MAX}}\z/n
-    private_constant :TRACEPARENT, :REQUEST_ID
+    TRACEPARENT = /\A(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}/n
+    TRACE_ID_START = 3
+    TRACE_ID_BYTES = 32
+    REQUEST_IDS = RequestId.new
+    private_constant :TRACEPARENT, :TRACE_ID_START, :TRACE_ID_BYTES, :REQUEST_IDS
 
-    def initialize(app)
+    def initialize(app, endpoint: nil, trust_request_id: true, words: [])
       @app = app
+      @late = endpoint == :late
+      @ask = endpoint if endpoint.respond_to?(:call)
+      unless endpoint.nil? || @late || @ask
+        raise ArgumentError, "endpoint: is :late or can be called, not #{endpoint.inspect}"
+      end
+
+      @trust = trust_request_id
+      Endpoint.know(words)
     end
 
     def call(env)
-      pairs = { request_id: request_id(env), endpoint: Endpoint.for_request(env) }
+      id = env[KEY]
+      # Mounted twice, or the application calls itself: it is the same request.
+      return @app.call(env) if id && id == Correlator[:request_id]
+
+      id ||= identify(env)
       trace_id = trace_id(env)
-      pairs[:trace_id] = trace_id if trace_id
-      # A server thread has no context of its own: what is left there belongs to nobody.
-      Correlator.with(nil, **pairs) { @app.call(env) }
+      endpoint = early_endpoint(env)
+      in_context(id, trace_id, endpoint) do
+        cover(endpoint ? @app.call(env) : call_and_settle(env))
+      end
     end
 
     private
 
-    def request_id(env)
-      given = env["HTTP_X_REQUEST_ID"].to_s.b
-      return given if given.match?(REQUEST_ID)
+    # A server thread has no context of its own: what is left there belongs to nobody. (Pairs that
+    # are written out cost less than a Hash of them.)
+    def in_context(id, trace_id, endpoint, &call)
+      if id && trace_id && endpoint
+        Correlator.with(nil, request_id: id, trace_id: trace_id, endpoint: endpoint, &call)
+      elsif id && trace_id
+        Correlator.with(nil, request_id: id, trace_id: trace_id, &call)
+      elsif id && endpoint
+        Correlator.with(nil, request_id: id, endpoint: endpoint, &call)
+      elsif id
+        Correlator.with(nil, request_id: id, &call)
+      else
+        Correlator.with(nil, &call)
+      end
+    end
 
-      given = given.gsub(/[^\x21-\x7e]/n, "").byteslice(0, REQUEST_ID_BYTES_MAX)
-      given.empty? ? env["HTTP_X_REQUEST_ID"] = SecureRandom.uuid : given
+    def identify(env)
+      given = RequestId.clean(env[RequestId::HEADER])
+      id = given && @trust ? REQUEST_IDS.distinct(given) : REQUEST_IDS.fresh
+      env[RequestId::HEADER] = id.dup unless given
+      env[KEY] = id
+    rescue StandardError
+      # A signal's handler must not lock, and who knows what an environment is made of.
+      id
     end
 
     def trace_id(env)
-      env["HTTP_TRACEPARENT"].to_s.b[TRACEPARENT, 1]
+      header = env["HTTP_TRACEPARENT"]
+      return unless header.is_a?(String) && header.ascii_only? && header.match?(TRACEPARENT)
+
+      header.byteslice(TRACE_ID_START, TRACE_ID_BYTES).freeze
+    end
+
+    # nil: it comes later.
+    def early_endpoint(env)
+      return asked(env) if @ask
+
+      path_endpoint(env) unless @late || Endpoint.late?
+    end
+
+    def asked(env)
+      name = @ask.call(env)
+      Endpoint.named(name) if name.is_a?(String) && !name.empty?
+    rescue StandardError
+      nil
+    end
+
+    def path_endpoint(env)
+      Endpoint.of_path(env["REQUEST_METHOD"], env["SCRIPT_NAME"], env["PATH_INFO"])
+    rescue StandardError
+      nil
+    end
+
+    # Those who answer errors change the path.
+    def call_and_settle(env)
+      method = env["REQUEST_METHOD"]
+      mount_point = env["SCRIPT_NAME"]
+      path = env["PATH_INFO"]
+      @app.call(env)
+    ensure
+      Endpoint.settle(env) { (@ask && asked(env)) || Endpoint.of_path(method, mount_point, path) }
+    end
+
+    # The response itself is the application's, maybe frozen: it is left as it is.
+    def cover(response)
+      return response unless response.is_a?(Array) && response.size == 3
+
+      status, headers, body = response
+      hijack = headers["rack.hijack"] if headers.is_a?(Hash)
+      streams = !body.is_a?(Array) && (body.respond_to?(:each) || body.respond_to?(:call))
+      return response unless streams || hijack.respond_to?(:call)
+
+      state = Correlator.capture
+      headers = headers.merge("rack.hijack" => hijacked(hijack, state)) if hijack.respond_to?(:call)
+      [status, headers, streams ? Body.new(body, state) : body]
+    end
+
+    def hijacked(hijack, state)
+      proc { |*stream| Correlator.with(state) { hijack.call(*stream) } }
     end
   end
 end
