@@ -29,12 +29,13 @@ class EndpointTest < Minitest::Test
   end
 
   # What people, clients and applications make up.
-  %w[
+  %W[
     3f2504e0-4f89-11d3-9a0c-0305e82c3301 3F2504E0-4F89-11D3-9A0C-0305E82C3301 deadbeef dead1
-    da39a3ee5e6b4b0d3255bfef95601890afd80709 01ARZ3NDEKTSV4RRFFQ69G5FAV aGVsbG8gd29ybGQ= eyJhbGciOi.J9.x
-    an-unusually-long-heading hello alice Alice bob.smith alice@example.com alice%40example.com @alice
-    mfrggzdfmztwq2lk password:hunter2 ORDERS orders%20 orders;id=7 holiday-photo.jpg invoice-mueller.pdf
-    .env wp-login.php ..%2f..%2fetc%2fpasswd +4915112345678 1st 2fa caf\u00e9 \u674e :id *
+    da39a3ee5e6b4b0d3255bfef95601890afd80709 01ARZ3NDEKTSV4RRFFQ69G5FAV aGVsbG8gd29ybGQ=
+    eyJhbGciOi.J9.x mfrggzdfmztwq2lk an-unusually-long-heading hello alice Alice bob.smith @alice
+    alice@example.com alice%40example.com password:hunter2 ORDERS orders%20 orders;id=7
+    holiday-photo.jpg invoice-mueller.pdf .env wp-login.php ..%2f..%2fetc%2fpasswd
+    +4915112345678 1st 2fa caf\u00e9 \u674e :id *
   ].each do |private_text|
     define_method(:"test_#{private_text.inspect}_never_becomes_an_endpoint") do
       assert_equal "/users/:id/edit", Endpoint.normalize("/users/#{private_text}/edit")
@@ -86,7 +87,8 @@ class EndpointTest < Minitest::Test
           Correlator::Endpoint.of_path("GET", "", "/#{segments.join("/")}")
         end
         names << Correlator::Endpoint.named("GET /a/route")
-        puts names.uniq.size, names.last, Correlator::Endpoint.of_path("GET", "", "/orders/orders/orders/orders")
+        first = Correlator::Endpoint.of_path("GET", "", "/orders/orders/orders/orders")
+        puts names.uniq.size, names.last, first
       RUBY
       ruby.close_write
       assert_equal ["1001", "(other)", "GET /orders/orders/orders/orders"], ruby.read.split("\n")

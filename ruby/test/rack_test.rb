@@ -143,7 +143,8 @@ class RackTest < Minitest::Test
   end
 
   def test_the_endpoint_can_be_asked_for_after_the_call
-    assert_equal [nil, "GET /x"], endpoints(->(env) { env["route"] }) { |env| env["route"] = "GET /x" }
+    seen = endpoints(->(env) { env["route"] }) { |env| env["route"] = "GET /x" }
+    assert_equal [nil, "GET /x"], seen
   end
 
   def test_the_application_can_tell_the_endpoint

@@ -70,7 +70,9 @@ class RequestIdTest < Minitest::Test
     skip "no fork" unless Process.respond_to?(:fork)
     @ids.fresh
     ids = Array.new(3) do
-      IO.popen("-") { |child| child ? child.read.split : print(Array.new(100) { @ids.fresh }.join(" ")) }
+      IO.popen("-") do |child|
+        child ? child.read.split : print(Array.new(100) { @ids.fresh }.join(" "))
+      end
     end
     ids << Array.new(100) { @ids.fresh }
     assert_equal 400, ids.flatten.uniq.size

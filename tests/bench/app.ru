@@ -14,7 +14,7 @@ work = lambda do
   WORK_SYSTEM_CALLS.times { Process.ppid }
 end
 
-use Correlator::Rack
+use Correlator::Rack, words: %w[cheap]
 run(lambda do |env|
   work.call if env["PATH_INFO"] == "/work"
   [200, { "content-type" => "text/plain", "content-length" => "3" }, ["ok\n"]]

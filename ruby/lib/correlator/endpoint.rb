@@ -5,8 +5,8 @@ require "correlator/endpoint_words"
 
 module Correlator
   # The name of what a request asks for: "GET /orders/:id". It is the route where a router tells it,
-  # and else the path, of which only known words are left: what a client makes up, a slug, an address
-  # or a token, never becomes part of an endpoint. A process has no more than NAMES_MAX of them.
+  # and else the path, of which only known words are left: what a client makes up, a slug, an
+  # address or a token, never becomes part of an endpoint. A process has no more than NAMES_MAX.
   #
   # A request gets one endpoint: the first that is published.
   module Endpoint
@@ -20,8 +20,7 @@ module Correlator
     REST = "/*"
     SEGMENTS_MAX = 8
     PATH_BYTES_MAX = 1024
-    METHODS = %w[GET HEAD POST PUT PATCH DELETE OPTIONS TRACE CONNECT].to_h { |name| [name, name] }
-                                                                       .freeze
+    METHODS = %w[CONNECT DELETE GET HEAD OPTIONS PATCH POST PUT TRACE].to_h { |m| [m, m] }.freeze
     OTHER_METHOD = "OTHER"
     WORD = %r{\A[a-z_][^/.]*\z}i
     LAST_DIGIT = "9".ord
@@ -46,7 +45,7 @@ module Correlator
         end
       end
 
-      # A router will tell the endpoint of each request (publish): none is taken from the path before.
+      # A router will tell the endpoints (publish): none is taken from a path before.
       def late!
         @late = true
       end

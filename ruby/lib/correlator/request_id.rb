@@ -2,9 +2,9 @@
 # frozen_string_literal: true
 
 module Correlator
-  # Gives each request of this process an id of its own: the client's, cleaned as Rails cleans it, or
-  # a fresh UUID. An id that was given before, and not long ago, gets a number: "r-1", "r-1#2", so
-  # that no two requests are taken for one. No id of a client has a "#".
+  # Gives each request of this process an id of its own: the client's, cleaned as Rails cleans it,
+  # or a fresh UUID. An id that was given before, and not long ago, gets a number: "r-1", "r-1#2",
+  # so that no two requests are taken for one. No id of a client has a "#".
   class RequestId
     # Where the Rack environment keeps the client's.
     HEADER = "HTTP_X_REQUEST_ID"
