@@ -22,15 +22,17 @@ module Correlator
     PATH_BYTES_MAX = 1024
     METHODS = %w[CONNECT DELETE GET HEAD OPTIONS PATCH POST PUT TRACE].to_h { |m| [m, m] }.freeze
     OTHER_METHOD = "OTHER"
+    NODES_MAX = 4 * NAMES_MAX
+    PREFIX = :prefix
+    # Where all segments lead to itself.
+    OTHER_TREE = { nil => OTHER }.tap { |node| node.default = node }.freeze
     WORD = %r{\A[a-z_][^/.]*\z}i
     LAST_DIGIT = "9".ord
-    private_constant :WORD, :LAST_DIGIT
+    private_constant :NODES_MAX, :PREFIX, :OTHER_TREE, :WORD, :LAST_DIGIT
 
     # The words as segments. Changed only by know.
     @segments = {}
     @names = {}
-    # A tree of the paths that have names: method, segments, and at nil the name.
-    @paths = Hash.new { |_, _| {} }
     @late = false
 
     class << self
@@ -76,13 +78,11 @@ module Correlator
         nil
       end
 
-      # The name of a path, whatever its bytes.
+      # The name of a path, whatever its bytes. (A mount point is its beginning.)
       def of_path(method, mount_point, path)
-        method = METHODS[method] || OTHER_METHOD
         path = "#{mount_point}#{path}" if path.nil? || !(mount_point.nil? || mount_point.empty?)
-        node = @paths[method]
-        each_segment(path) { |segment| node = node[segment] || (break node = nil) }
-        (node && node[nil]) || learn(method, path)
+        node = walk(@trees[method] || @trees[OTHER_METHOD], path)
+        node[nil] ||= named(node[PREFIX])
       end
 
       # The same String for the same name, as few as there may be.
@@ -97,27 +97,34 @@ module Correlator
 
       # A path with all that is not a known word replaced.
       def normalize(path)
-        normal = +""
-        each_segment(path) { |segment| normal << segment }
-        normal.empty? ? "/" : normal
+        node = walk(@tree, path)
+        node[nil] || node[PREFIX]
       end
 
       private
 
-      # Yields the Strings of @segments, ID or REST.
-      def each_segment(path)
+      # A node of a tree: the nodes below it, by segments; how names begin there; at nil its name.
+      def tree(name, prefix)
+        { nil => name, PREFIX => prefix }
+      end
+
+      # Through all segments of a path. Written for speed: each request comes here.
+      def walk(node, path)
         path = path.byteslice(0, PATH_BYTES_MAX) if path.bytesize > PATH_BYTES_MAX
         path = path.b unless path.ascii_only?
-        from = count = 0
+        count = 0
+        from = path.start_with?("/") ? 1 : 0
         while (first = path.getbyte(from))
           to = path.index("/", from) || path.bytesize
           if to > from
-            return yield REST if (count += 1) > SEGMENTS_MAX
+            return node[REST] || grow(node, REST) if (count += 1) > SEGMENTS_MAX
 
-            yield first <= LAST_DIGIT ? ID : segment(path.byteslice(from, to - from))
+            segment = first <= LAST_DIGIT ? ID : segment(path.byteslice(from, to - from))
+            node = node[segment] || grow(node, segment)
           end
           from = to + 1
         end
+        node
       end
 
       # Without a format, as routes have none.
@@ -129,13 +136,10 @@ module Correlator
         (dot && @segments[text.byteslice(0, dot)]) || ID
       end
 
-      def learn(method, path)
-        name = named("#{method} #{normalize(path)}")
-        return name if name.equal?(OTHER)
+      def grow(node, segment)
+        return OTHER_TREE if (@nodes += 1) > NODES_MAX
 
-        node = (@paths[method] = @paths[method])
-        each_segment(path) { |segment| node = (node[segment] ||= {}) }
-        node[nil] = name
+        node[segment] = tree(nil, "#{node[PREFIX]}#{segment}")
       end
 
       def method_of(env)
@@ -156,5 +160,8 @@ module Correlator
     end
 
     know(WORDS)
+    @nodes = 0
+    @trees = [*METHODS.keys, OTHER_METHOD].to_h { |m| [m, tree("#{m} /", "#{m} ")] }
+    @tree = tree("/", "")
   end
 end
