@@ -202,7 +202,7 @@ class RackTest < Minitest::Test
     fresh = ->(_) { { "REQUEST_METHOD" => "GET", "SCRIPT_NAME" => "", "PATH_INFO" => path } }
     stream = [200, {}.freeze, Enumerator.new { nil }].freeze
     assert_operator objects_of_a_call(given, RESPONSE), :<=, 12
-    assert_operator objects_of_a_call(given, stream), :<=, 15
-    assert_operator objects_of_a_call(fresh, RESPONSE), :<=, 14
+    assert_operator objects_of_a_call(given, stream), :<=, 12
+    assert_operator objects_of_a_call(fresh, RESPONSE), :<=, 12
   end
 end

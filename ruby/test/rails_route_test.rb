@@ -3,6 +3,7 @@
 
 require "logger"
 require "minitest/autorun"
+require "tmpdir"
 require "correlator"
 require "published"
 
@@ -26,6 +27,14 @@ class RailsRouteTest < Minitest::Test
   if HAS_RAILS
     require "correlator/rails"
 
+    VIEWS = Dir.mktmpdir
+    Minitest.after_run { FileUtils.rm_rf(VIEWS) }
+    { "orders/parts" => "part <%= Published[:endpoint] %>",
+      "layouts/whole" => "whole <%= Published[:endpoint] %> <%= yield %>" }.each do |name, text|
+      FileUtils.mkdir_p(File.dirname("#{VIEWS}/#{name}"))
+      File.write("#{VIEWS}/#{name}.html.erb", text)
+    end
+
     class OrdersController < ActionController::Base
       before_action { SEEN << Correlator[:endpoint] << request.request_id }
 
@@ -35,6 +44,11 @@ class RailsRouteTest < Minitest::Test
 
       def fail
         raise "no"
+      end
+
+      def template
+        prepend_view_path(VIEWS)
+        render template: "orders/parts", layout: "whole", stream: true
       end
 
       def stream
@@ -63,6 +77,7 @@ class RailsRouteTest < Minitest::Test
           get "/orders/:id", to: "orders#show"
           match "/orders/:id/fail", to: "orders#fail", via: %i[get delete]
           get "/streams", to: "orders#stream"
+          get "/templates", to: "orders#template"
           get "/:slug", to: "orders#show", constraints: RailsRouteTest.only_if("X-First")
           get "/:other", to: "orders#show", constraints: RailsRouteTest.only_if("X-Second")
           get "/*rest", to: "orders#show", constraints: RailsRouteTest.only_if("X-Third")
@@ -122,6 +137,20 @@ class RailsRouteTest < Minitest::Test
 
   def test_a_streamed_response_has_the_route
     assert_equal [200, "GET /streams"], get("/streams")
+    assert_equal 2, get("/templates")[1].scan("GET /templates").size
+  end
+
+  # Looking for it takes the router more time than all that this gem does.
+  def test_a_route_is_looked_for_once
+    router = ActionDispatch::Journey::Router
+    skip "a router that tells" unless router.private_method_defined?(:find_routes)
+    searched = []
+    router.prepend(Module.new do
+      define_method(:find_routes) { |request| super(request).tap { searched << request.path } }
+      private :find_routes
+    end)
+    get("/orders/7")
+    assert_equal ["/orders/7"], searched
   end
 
   def in_the_end
