@@ -65,6 +65,7 @@ class RackPumaTest < Minitest::Test
   RUBY
 
   def setup
+    @puma = nil
     skip "no Puma" unless HAS_PUMA
     @folder = Dir.mktmpdir
     File.write("#{@folder}/config.ru", APPLICATION)

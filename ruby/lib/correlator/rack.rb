@@ -32,7 +32,7 @@ module Correlator
     def initialize(app, endpoint: nil, trust_request_id: true, words: [])
       @app = app
       @late = endpoint == :late
-      @ask = endpoint if endpoint.respond_to?(:call)
+      @ask = endpoint.respond_to?(:call) ? endpoint : nil
       unless endpoint.nil? || @late || @ask
         raise ArgumentError, "endpoint: is :late or can be called, not #{endpoint.inspect}"
       end
