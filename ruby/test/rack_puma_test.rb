@@ -10,6 +10,7 @@ require "zlib"
 class RackPumaTest < Minitest::Test
   begin
     require "puma"
+    require "puma/const"
     HAS_PUMA = true
   rescue LoadError
     HAS_PUMA = false
@@ -59,6 +60,8 @@ class RackPumaTest < Minitest::Test
         [-1, {}, []]
       end)
     end
+    called = ->(io) { io.write("#{told.call}\n") && io.close }
+    map("/calls") { run ->(_) { [200, {}, called] } }
     map("/files") { run ->(_) { [200, {}, File.open(__FILE__)] } }
     map("/logs") { run ->(_) { [200, {}, [closed.pop]] } }
     map("/none") { run ->(_) { [200, {}, [Thread.new { told.call.inspect }.value]] } }
@@ -115,6 +118,7 @@ class RackPumaTest < Minitest::Test
     assert_equal "data: z-1 GET /:id\n\n" * 2, Zlib.gunzip(zipped)
     assert_equal "h-1 GET /sync\n", get("/sync", "h-1")
     assert_equal "w-1 GET /websocket\n", get("/websocket", "w-1")
+    assert_equal "c-1 GET /calls\n", get("/calls", "c-1") if Puma::Const::VERSION.to_i >= 6
     assert_equal File.read("#{@folder}/config.ru"), get("/files", "f-1")
     assert_equal '" "', get("/none", "n-1")
   end
