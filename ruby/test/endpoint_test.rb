@@ -43,6 +43,20 @@ class EndpointTest < Minitest::Test
     end
   end
 
+  # Of bytes that mean something to paths, words, and pieces of them.
+  def test_nothing_but_known_words_is_left_of_any_path
+    random = Random.new(Minitest.seed)
+    known = Endpoint.const_get(:WORDS) + %w[parcels :id *]
+    pieces = [*"a".."z", *"0".."9", *%W[/ / / . - _ % %2f : ; @ ? \xff \0 \u00e9 GET :id *],
+              *known.sample(40, random: random)].map(&:b)
+    300.times do
+      path = Array.new(random.rand(30)) { pieces.sample(random: random) }.join
+      name = Endpoint.of_path("GET", path, "")
+      assert_equal "GET #{Endpoint.normalize(path)}", name
+      assert_empty name.delete_prefix("GET ").split("/") - ["", *known], path.inspect
+    end
+  end
+
   def test_an_application_can_add_words_of_its_own
     assert_equal "/:id", Endpoint.normalize("/parcels")
     Endpoint.of_path("GET", "", "/parcels/hidden/7")
