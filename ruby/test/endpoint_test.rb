@@ -45,7 +45,7 @@ class EndpointTest < Minitest::Test
 
   # Of bytes that mean something to paths, words, and pieces of them.
   def test_nothing_but_known_words_is_left_of_any_path
-    random = Random.new(Minitest.seed)
+    random = Random.new(rand(1 << 32))
     known = Endpoint.const_get(:WORDS) + %w[parcels :id *]
     pieces = [*"a".."z", *"0".."9", *%W[/ / / . - _ % %2f : ; @ ? \xff \0 \u00e9 GET :id *],
               *known.sample(40, random: random)].map(&:b)

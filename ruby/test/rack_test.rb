@@ -184,6 +184,21 @@ class RackTest < Minitest::Test
     assert_equal "/pallets/:id", Correlator::Endpoint.normalize("/pallets/hidden")
   end
 
+  if defined?(Ractor)
+    def test_another_ractor_has_ids_but_no_endpoints
+      assert Correlator::Rack, "loaded by the main one"
+      Warning[:experimental] = false
+      ractor = Ractor.new do
+        app = Correlator::Rack.new(->(_) { [200, {}, [Correlator.current]] })
+        Array.new(2) { app.call("HTTP_X_REQUEST_ID" => "of-a-ractor")[2][0] }
+      end
+      assert_equal [{ request_id: "of-a-ractor" }, { request_id: "of-a-ractor#2" }],
+                   ractor.respond_to?(:value) ? ractor.value : ractor.take
+    ensure
+      Warning[:experimental] = true
+    end
+  end
+
   # Of which the context itself takes some.
   def objects_of_a_call(env, response)
     app = Correlator::Rack.new(->(_) { response })

@@ -38,6 +38,7 @@ module Correlator
       end
 
       @trust = trust_request_id
+      @request_ids = request_ids
       Endpoint.know(words)
     end
 
@@ -74,12 +75,19 @@ module Correlator
 
     def identify(env)
       given = RequestId.clean(env[RequestId::HEADER])
-      id = given && @trust ? REQUEST_IDS.distinct(given) : REQUEST_IDS.fresh
+      id = given && @trust ? @request_ids.distinct(given) : @request_ids.fresh
       env[RequestId::HEADER] = id.dup unless given
       env[KEY] = id
     rescue StandardError
       # A signal's handler must not lock, and who knows what an environment is made of.
       id
+    end
+
+    # Of the process; a Ractor may use only its own.
+    def request_ids
+      REQUEST_IDS
+    rescue StandardError
+      RequestId.new
     end
 
     def trace_id(env)
