@@ -120,6 +120,16 @@ class RackBodyTest < Minitest::Test
     assert_equal 0, Published.address
   end
 
+  # It may know nothing of what every object knows, or be wrong about it.
+  def test_a_body_and_headers_that_cannot_be_asked_go_to_the_server_as_they_are
+    shy = Class.new(BasicObject).new
+    wrong = Hash.new { raise "no" }
+    [[200, {}, shy], [200, wrong, [].each]].each do |response|
+      app = Correlator::Rack.new(->(_) { response })
+      assert response.equal?(app.call(env("HTTP_X_REQUEST_ID" => +"shy")))
+    end
+  end
+
   def test_a_stream_that_outlives_its_call_in_a_thread_of_the_applications
     reader, writer = IO.pipe
     body = respond(lambda do |out|

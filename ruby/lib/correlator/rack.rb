@@ -139,6 +139,8 @@ module Correlator
       state = Correlator.capture
       headers = headers.merge("rack.hijack" => hijacked(hijack, state)) if hijack.respond_to?(:call)
       [status, headers, streams ? Body.new(body, state) : body]
+    rescue StandardError
+      response
     end
 
     def hijacked(hijack, state)
