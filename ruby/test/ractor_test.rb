@@ -79,7 +79,7 @@ class RactorTest < Minitest::Test
          Correlator.current
        end]
     end)
-    assert_equal [[{ request_id: "r-1", endpoint: "GET /orders/:id" }, "r-1"],
+    assert_equal [[{ request_id: "r-1" }, "r-1"],
                   { request_id: "j", endpoint: "Job", queue: "default" }], seen
   end
 
