@@ -20,9 +20,8 @@ module Correlator
     def perform_now
       return super if !from_queue? && Correlator.capture
 
-      pairs = Job.pairs((provider_job_id || job_id).to_s, self.class.name.to_s, queue_name.to_s,
-                        from_queue? ? @correlator_origin : nil)
-      Correlator.with(nil, **pairs) { super }
+      Job.run(id: provider_job_id || job_id, name: self.class.name, queue: queue_name,
+              origin: from_queue? ? @correlator_origin : nil) { super }
     end
 
     private

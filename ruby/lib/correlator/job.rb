@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: MIT
 # frozen_string_literal: true
 
+require "securerandom"
+
 module Correlator
   # What the hooks of job frameworks have in common: the pairs of a job's context, and what a job
-  # takes along of the context that it was enqueued in.
+  # takes along of the context that it was enqueued in. A framework without a hook of its own here:
+  #
+  #   payload["correlator"] = Correlator::Job.origin  where it enqueues, if its payload has room
+  #   Correlator::Job.run(id: job.id, name: job.class.name, queue: job.queue,
+  #                       origin: payload["correlator"]) { job.perform }
   #
   #   request_id         the id of the job
   #   endpoint           the name of its class
@@ -18,6 +24,13 @@ module Correlator
     private_constant :VALUE_BYTES_MAX
 
     module_function
+
+    # Runs the block in a context of its own, whatever is in force: a worker thread's is left over.
+    # Without an id it gets a fresh one.
+    def run(id: nil, name: nil, queue: nil, origin: nil, &block)
+      pairs = pairs(text(id) || SecureRandom.uuid, text(name), text(queue), origin)
+      Correlator.with(nil, **pairs, &block)
+    end
 
     # A Hash for the payload, nil without a context.
     def origin
@@ -43,6 +56,6 @@ module Correlator
       text if text.valid_encoding? && text.bytesize <= VALUE_BYTES_MAX
     end
 
-    private_class_method :text
+    private_class_method :pairs, :text
   end
 end

@@ -10,9 +10,8 @@ module Correlator
       def call(_job_instance, payload, queue, &block)
         # "wrapped": the job of ActiveJob, which Sidekiq runs by one class of its own.
         name = payload["wrapped"] || payload["class"]
-        pairs = Job.pairs(payload["jid"], name.to_s, queue.to_s, payload[Job::PAYLOAD_KEY])
-        # A worker thread has no context of its own: what is left there belongs to nobody.
-        Correlator.with(nil, **pairs, &block)
+        Job.run(id: payload["jid"], name: name, queue: queue, origin: payload[Job::PAYLOAD_KEY],
+                &block)
       end
     end
 
