@@ -33,6 +33,9 @@ module Correlator
     require "correlator/correlator"
   end
 
+  # What has a framework's class as its own needs that framework.
+  autoload :GRPC, "correlator/grpc"
+
   # New threads start without a context, and a fiber only borrows one. To pass it on for good:
   #   Thread.new(&Correlator.inherit { ... })
   #   Fiber.new(&Correlator.inherit { |value| ... })
