@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+# frozen_string_literal: true
+
+require "json"
+require "minitest/autorun"
+require "rbconfig"
+require "tmpdir"
+require "correlator"
+
+# A Sidekiq process that works jobs off a Redis of its own.
+class SidekiqRedisTest < Minitest::Test
+  begin
+    require "sidekiq"
+    require "sidekiq/api"
+    HAS_SIDEKIQ = true
+  rescue LoadError
+    HAS_SIDEKIQ = false
+  end
+
+  WORKER = <<~RUBY
+    require "correlator"
+    require "published"
+    Sidekiq.logger = Logger.new(File::NULL)
+    Sidekiq.configure_server do |config|
+      config.redis = { path: ENV.fetch("SOCKET"), size: 4 }
+      config.server_middleware { |chain| chain.prepend Correlator::Sidekiq::Server }
+      config.client_middleware { |chain| chain.add Correlator::Sidekiq::Client }
+    end
+    class OrderJob
+      include Sidekiq::Worker
+      sidekiq_options retry: 3
+
+      def perform(step)
+        $stdout.puts JSON.generate(step: step, published: Published[:request_id],
+                                   current: Correlator.current)
+        $stdout.flush
+        raise "no" if step == "fail"
+
+        OrderJob.perform_async("leaf") if step == "child"
+      end
+    end
+  RUBY
+
+  class << self
+    attr_reader :answers
+
+    # One Redis and one Sidekiq for all tests. False: there is no Redis.
+    def start
+      return @started unless @started.nil?
+
+      folder = Dir.mktmpdir
+      socket = "#{folder}/redis.sock"
+      processes = []
+      Minitest.after_run do
+        processes.reverse_each { |pid| Process.kill(:TERM, pid) && Process.wait(pid) }
+        FileUtils.remove_entry(folder)
+      end
+      return @started = false unless start_redis(processes, socket)
+
+      configure(socket)
+      start_sidekiq(processes, folder, socket)
+      @started = true
+    end
+
+    private
+
+    def start_redis(processes, socket)
+      processes << spawn("redis-server", "--port", "0", "--unixsocket", socket, "--save", "",
+                         "--dir", File.dirname(socket), out: File::NULL)
+      sleep 0.01 until File.socket?(socket)
+      true
+    rescue Errno::ENOENT
+      false
+    end
+
+    def configure(socket)
+      Sidekiq.logger = Logger.new(File::NULL)
+      Redis.silence_deprecations = true if Redis.respond_to?(:silence_deprecations=)
+      Sidekiq.configure_client do |config|
+        config.redis = { path: socket, size: 1 }
+        config.client_middleware { |chain| chain.add Correlator::Sidekiq::Client }
+      end
+    end
+
+    def start_sidekiq(processes, folder, socket)
+      File.write("#{folder}/worker.rb", WORKER)
+      @answers, output = IO.pipe
+      load_path = $LOAD_PATH.grep(/^#{Regexp.escape(File.expand_path("../..", __dir__))}/)
+      processes << spawn({ "SOCKET" => socket, "RUBYLIB" => load_path.join(":") },
+                         RbConfig.ruby, "-S", "sidekiq", "-r", "#{folder}/worker.rb",
+                         "-c", "1", "-t", "1", out: output, err: File::NULL)
+      output.close
+    end
+  end
+
+  def setup
+    skip "no Sidekiq" unless HAS_SIDEKIQ
+    skip "no Redis" unless self.class.start
+  end
+
+  def push(step)
+    Sidekiq::Client.push("class" => "OrderJob", "args" => [step], "retry" => 3)
+  end
+
+  def answer
+    seen = JSON.parse(self.class.answers.gets)
+    assert_equal seen["published"], seen["current"]["request_id"]
+    [seen["step"], seen["current"]]
+  end
+
+  def test_a_job_and_the_job_that_it_enqueues
+    jid = Correlator.with(request_id: "r1", trace_id: "t1") { push("child") }
+    assert_equal ["child", { "request_id" => jid, "endpoint" => "OrderJob", "queue" => "default",
+                             "parent_request_id" => "r1", "trace_id" => "t1" }], answer
+    step, current = answer
+    assert_equal ["leaf", jid, "t1"], [step, *current.values_at("parent_request_id", "trace_id")]
+  end
+
+  def test_jobs_that_are_pushed_in_bulk
+    jids = Correlator.with(request_id: "r2") do
+      Sidekiq::Client.push_bulk("class" => "OrderJob", "args" => [["a"], ["b"]])
+    end
+    found = Array.new(2) { answer.last }
+    assert_equal jids.sort, found.map { |current| current["request_id"] }.sort
+    assert_equal ["r2"], found.map { |current| current["parent_request_id"] }.uniq
+  end
+
+  def test_a_retry_has_the_id_and_the_parent_of_the_first_try
+    jid = Correlator.with(request_id: "r3") { push("fail") }
+    first = answer
+    retries = Sidekiq::RetrySet.new
+    sleep 0.01 until retries.size == 1
+    Correlator.with(request_id: "operator") { retries.retry_all }
+    assert_equal first, answer
+    assert_equal [jid, "r3"], first.last.values_at("request_id", "parent_request_id")
+    sleep 0.01 until retries.size == 1
+    retries.clear
+    # Nothing of it is left for the next job of that thread.
+    push("plain")
+    refute_includes answer.last, "parent_request_id"
+  end
+end
