@@ -87,7 +87,9 @@ class ConcurrentTest < Minitest::Test
   def test_futures_of_the_old_interface
     future = in_request("r1") { Concurrent::Future.execute(executor: @pool) { seen } }
     assert_equal %w[r1 r1], future.value!(10)
-    promise = in_request("r1") { Concurrent::Promise.execute(executor: @pool) { seen }.then { seen } }
+    promise = in_request("r1") do
+      Concurrent::Promise.execute(executor: @pool) { seen }.then { seen }
+    end
     assert_equal %w[r1 r1], promise.value!(10)
   end
 

@@ -89,7 +89,8 @@ class GRPCTest < Minitest::Test
   end
 
   def stub(interceptors: [Correlator::GRPC::Client.new])
-    EchoService.rpc_stub_class.new(self.class.host, :this_channel_is_insecure, interceptors: interceptors)
+    EchoService.rpc_stub_class.new(self.class.host, :this_channel_is_insecure,
+                                   interceptors: interceptors)
   end
 
   def context(seen)

@@ -8,8 +8,9 @@ require "rbconfig"
 require "socket"
 require "tmpdir"
 
-# A real cluster of Puma: what its threads publish in a request, after one, and where one fails. Puma
-# needs no hook of ours: nothing of the master's gets into a request, nothing of a request stays.
+# A real cluster of Puma: what its threads publish in a request, after one, and where one fails.
+# Puma needs no hook of ours: nothing of the master's gets into a request, nothing of a request
+# stays.
 class PumaTest < Minitest::Test
   HAS_PUMA = Gem::Specification.any? { |gem| gem.name == "puma" }
   WORKERS = 2
@@ -29,7 +30,11 @@ class PumaTest < Minitest::Test
       when "/raise" then raise "no"
       when "/throw" then throw :nobody_catches
       when "/set" then Correlator.set(request_id: "set in the application")
-      when "/fiber" then Fiber.new { Correlator.set(request_id: "of a fiber") && Fiber.yield }.resume
+      when "/fiber"
+        Fiber.new do
+          Correlator.set(request_id: "of a fiber")
+          Fiber.yield
+        end.resume
       end
       [200, { "content-type" => "application/json" }, [SEEN.call("request")]]
     end)
@@ -74,11 +79,15 @@ class PumaTest < Minitest::Test
   end
 
   def await
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
+    deadline = now + 60
     until yield
-      flunk File.read("#{@folder}/log") if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+      flunk File.read("#{@folder}/log") if now > deadline
       sleep 0.01
     end
+  end
+
+  def now
+    Process.clock_gettime(Process::CLOCK_MONOTONIC)
   end
 
   # What threads say outside of requests.

@@ -13,7 +13,7 @@ class ThreadInheritanceTest < Minitest::Test
 
     def initialize(name, option: nil)
       @name_given = name
-      super(name, option: option) { |*arguments, **options| [Published[:request_id], arguments, options] }
+      super(name, option: option) { |*given, **options| [Published[:request_id], given, options] }
     end
   end
 

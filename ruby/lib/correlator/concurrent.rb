@@ -28,7 +28,7 @@ module Correlator
     # Each job is posted by the thread that has done the one before.
     module Serialized
       def posts(posts)
-        super(posts.map { |executor, arguments, task| [executor, arguments, Concurrent.carry(task)] })
+        super(posts.map { |executor, values, task| [executor, values, Concurrent.carry(task)] })
       end
     end
 

@@ -4,9 +4,9 @@
 require "correlator"
 
 module Correlator
-  # After require "delayed_job": Delayed::Worker.plugins << Correlator::DelayedJob. Each job runs in a
-  # context of its own (see Job), with the id of its record as request_id. (It has no room to say who
-  # enqueued it.) A job of ActiveJob is left to Correlator::ActiveJob where that is included.
+  # After require "delayed_job": Delayed::Worker.plugins << Correlator::DelayedJob. Each job runs in
+  # a context of its own (see Job), with the id of its record as request_id. (It has no room to say
+  # who enqueued it.) A job of ActiveJob is left to Correlator::ActiveJob where that is included.
   class DelayedJob < ::Delayed::Plugin
     callbacks do |lifecycle|
       lifecycle.around(:invoke_job) do |job, *rest, &invoke|
