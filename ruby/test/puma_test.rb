@@ -7,6 +7,7 @@ require "net/http"
 require "rbconfig"
 require "socket"
 require "tmpdir"
+require "own_load_path"
 
 # A real cluster of Puma: what its threads publish in a request, after one, and where one fails.
 # Puma needs no hook of ours: nothing of the master's gets into a request, nothing of a request
@@ -67,8 +68,7 @@ class PumaTest < Minitest::Test
   def with_puma(environment = {})
     File.write("#{@folder}/config.ru", APP)
     File.write("#{@folder}/puma.rb", CONFIGURATION.sub("WORKERS", WORKERS.to_s))
-    load_path = $LOAD_PATH.grep(/^#{Regexp.escape(File.expand_path("../..", __dir__))}/)
-    pid = spawn({ "AFTER" => "#{@folder}/after", "RUBYLIB" => load_path.join(":"), **environment },
+    pid = spawn({ "AFTER" => "#{@folder}/after", "RUBYLIB" => OWN_LOAD_PATH, **environment },
                 "puma", "-q", "-C", "#{@folder}/puma.rb", "-b", "tcp://127.0.0.1:#{@port}",
                 "#{@folder}/config.ru", out: File::NULL, err: "#{@folder}/log")
     await { seen_after.count { |seen| seen["what"] == "boot" } == WORKERS }

@@ -6,6 +6,7 @@ require "minitest/autorun"
 require "rbconfig"
 require "tmpdir"
 require "correlator"
+require "own_load_path"
 
 # A Sidekiq process that works jobs off a Redis of its own.
 class SidekiqRedisTest < Minitest::Test
@@ -20,9 +21,10 @@ class SidekiqRedisTest < Minitest::Test
   WORKER = <<~RUBY
     require "correlator"
     require "published"
-    Sidekiq.logger = Logger.new(File::NULL)
     Sidekiq.configure_server do |config|
-      config.redis = { path: ENV.fetch("SOCKET"), size: 4 }
+      config.logger = Logger.new(File::NULL)
+      config.redis = { url: ENV.fetch("REDIS"), size: 8 }
+      config.capsule("own") { |capsule| capsule.queues = ["own"] } if config.respond_to?(:capsule)
       config.server_middleware { |chain| chain.prepend Correlator::Sidekiq::Server }
       config.client_middleware { |chain| chain.add Correlator::Sidekiq::Client }
     end
@@ -77,10 +79,10 @@ class SidekiqRedisTest < Minitest::Test
     end
 
     def configure(socket)
-      Sidekiq.logger = Logger.new(File::NULL)
-      Redis.silence_deprecations = true if Redis.respond_to?(:silence_deprecations=)
+      Redis.silence_deprecations = true if defined?(Redis.silence_deprecations)
       Sidekiq.configure_client do |config|
-        config.redis = { path: socket, size: 1 }
+        config.logger = Logger.new(File::NULL)
+        config.redis = { url: "unix://#{socket}", size: 1 }
         config.client_middleware { |chain| chain.add Correlator::Sidekiq::Client }
       end
     end
@@ -88,8 +90,7 @@ class SidekiqRedisTest < Minitest::Test
     def start_sidekiq(processes, folder, socket)
       File.write("#{folder}/worker.rb", WORKER)
       @answers, output = IO.pipe
-      load_path = $LOAD_PATH.grep(/^#{Regexp.escape(File.expand_path("../..", __dir__))}/)
-      processes << spawn({ "SOCKET" => socket, "RUBYLIB" => load_path.join(":") },
+      processes << spawn({ "REDIS" => "unix://#{socket}", "RUBYLIB" => OWN_LOAD_PATH },
                          RbConfig.ruby, "-S", "sidekiq", "-r", "#{folder}/worker.rb",
                          "-c", "1", "-t", "1", out: output, err: File::NULL)
       output.close
@@ -101,8 +102,9 @@ class SidekiqRedisTest < Minitest::Test
     skip "no Redis" unless self.class.start
   end
 
-  def push(step)
-    Sidekiq::Client.push("class" => "OrderJob", "args" => [step], "retry" => 3)
+  def push(step, **options)
+    Sidekiq::Client.push({ "class" => "OrderJob", "args" => [step], "retry" => 3,
+                           **options.transform_keys(&:to_s) })
   end
 
   def answer
@@ -117,6 +119,13 @@ class SidekiqRedisTest < Minitest::Test
                              "parent_request_id" => "r1", "trace_id" => "t1" }], answer
     step, current = answer
     assert_equal ["leaf", jid, "t1"], [step, *current.values_at("parent_request_id", "trace_id")]
+  end
+
+  def test_a_job_of_a_capsule
+    skip "Sidekiq 7" if Sidekiq::VERSION.to_i < 7
+    jid = Correlator.with(request_id: "r4") { push("leaf", queue: "own") }
+    assert_equal [jid, "own", "r4"],
+                 answer.last.values_at("request_id", "queue", "parent_request_id")
   end
 
   def test_jobs_that_are_pushed_in_bulk
