@@ -18,7 +18,9 @@ class SidekiqRedisTest < Minitest::Test
     HAS_SIDEKIQ = false
   end
 
-  WORKER = <<~RUBY
+  # Sidekiq itself says things on its stdout.
+  ANSWERS_FD = 3
+  WORKER = <<~'RUBY'
     require "correlator"
     require "published"
     Sidekiq.configure_server do |config|
@@ -28,14 +30,14 @@ class SidekiqRedisTest < Minitest::Test
       config.server_middleware { |chain| chain.prepend Correlator::Sidekiq::Server }
       config.client_middleware { |chain| chain.add Correlator::Sidekiq::Client }
     end
+    ANSWERS = IO.for_fd(Integer(ENV.fetch("ANSWERS_FD")), "w")
     class OrderJob
       include Sidekiq::Worker
       sidekiq_options retry: 3
 
       def perform(step)
-        $stdout.puts JSON.generate(step: step, published: Published[:request_id],
-                                   current: Correlator.current)
-        $stdout.flush
+        ANSWERS.syswrite("#{JSON.generate(step: step, published: Published[:request_id],
+                                          current: Correlator.current)}\n")
         raise "no" if step == "fail"
 
         OrderJob.perform_async("leaf") if step == "child"
@@ -90,9 +92,11 @@ class SidekiqRedisTest < Minitest::Test
     def start_sidekiq(processes, folder, socket)
       File.write("#{folder}/worker.rb", WORKER)
       @answers, output = IO.pipe
-      processes << spawn({ "REDIS" => "unix://#{socket}", "RUBYLIB" => OWN_LOAD_PATH },
+      processes << spawn({ "REDIS" => "unix://#{socket}", "RUBYLIB" => OWN_LOAD_PATH,
+                           "ANSWERS_FD" => ANSWERS_FD.to_s },
                          RbConfig.ruby, "-S", "sidekiq", "-r", "#{folder}/worker.rb",
-                         "-c", "1", "-t", "1", out: output, err: File::NULL)
+                         "-c", "1", "-t", "1",
+                         ANSWERS_FD => output, out: File::NULL, err: File::NULL)
       output.close
     end
   end
