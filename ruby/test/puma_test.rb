@@ -62,7 +62,7 @@ class PumaTest < Minitest::Test
   end
 
   def teardown
-    FileUtils.remove_entry(@folder) if @folder
+    FileUtils.remove_entry(@folder) if defined?(@folder)
   end
 
   def with_puma(environment = {})
