@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """An event loop's server, as Falcon is one: tasks and streamed bodies belong to their request."""
-import unittest
-
 import harness
 import records
 from harness import Recording, Workload
@@ -14,11 +12,6 @@ FRAMEWORK_NS = 5_000_000  # less than what a task burns after its request
 FRAMEWORK_PART = 0.05
 
 
-# TODO on merging the Rack middleware that covers bodies: always true then.
-COVERS_BODIES = (harness.SOURCE / "ruby/lib/correlator/rack_body.rb").exists()
-
-
-@unittest.skipUnless(COVERS_BODIES, "the Rack middleware covers no bodies")
 class AsyncTest(harness.LiveTest):
     def test_child_tasks_and_streamed_bodies_belong_to_their_request(self):
         with Workload("async.rb", REQUESTS) as workload:
