@@ -10,6 +10,7 @@
 
 #include "hold.bpf.h"
 
+#include <correlator/late_key.h>
 #include <correlator/table_probe.h>
 #include <correlator/value_digest.h>
 #include <correlator/value_object.h>
@@ -56,7 +57,7 @@ VERIFIED_ONCE __u64 capture_digest(struct thread_state *thread, const struct val
 	if (!thread || !value)
 		return 0;
 	if (!capture_may_digest(thread, length_bytes)) {
-		thread->is_late = 1;
+		thread->is_put_off = 1;
 		return 0;
 	}
 	value_digest_init(&state, length_bytes);
@@ -178,14 +179,14 @@ VERIFIED_ONCE int capture_find(struct thread_state *thread, __u64 id)
 	return table_probe_find(thread->pairs, thread->header.capacity, id);
 }
 
-/* Captures the value of one key into the thread's snapshot and adds it to the hash. */
+/* Captures the value of one key into the thread's snapshot. */
 VERIFIED_ONCE int capture_key(struct thread_state *thread, const struct process_config *config,
-			      __u32 key, struct context_hash_state *hash)
+			      __u32 key)
 {
 	struct value_snapshot *value;
 	int slot;
 
-	if (!thread || !config || !hash || key >= KEYS_MAX)
+	if (!thread || !config || key >= KEYS_MAX)
 		return 0;
 	value = &thread->snapshot.values[key];
 	value->kind = VALUE_KIND_ABSENT;
@@ -199,6 +200,49 @@ VERIFIED_ONCE int capture_key(struct thread_state *thread, const struct process_
 		capture_value(thread, value, thread->pairs[slot].value, config);
 	if (value->kind == VALUE_KIND_UNREADABLE)
 		thread->is_unread = 1;
-	context_hash_add_value(hash, value);
+	return 0;
+}
+
+static __always_inline bool capture_is_late(__u32 key)
+{
+	return session.late_keys & 1U << key;
+}
+
+/* Adds a value that was captured to the hash, but a late one. */
+VERIFIED_ONCE int capture_hash_key(const struct thread_state *thread, __u32 key,
+				   struct context_hash_state *hash)
+{
+	if (!thread || !hash || key >= KEYS_MAX)
+		return 0;
+	if (!capture_is_late(key))
+		context_hash_add_value(hash, &thread->snapshot.values[key]);
+	return 0;
+}
+
+/*
+ * After all keys: adds what the late ones have to the hash if there is no request that it is an
+ * attribute of, and else notes that it has come.
+ */
+VERIFIED_ONCE int capture_late_keys(struct thread_state *thread, struct context_hash_state *hash)
+{
+	struct context_hash_key key = { { hash_key.words[0], hash_key.words[1] } };
+	__u32 request_key = session.request_key - 1;
+	struct context_hash_state late;
+	bool completes = false;
+
+	if (!thread || !hash || request_key >= KEYS_MAX)
+		return 0;
+	context_hash_init(&late, &key);
+	for (__u32 i = 0; i < KEYS_MAX; i++) {
+		if (!capture_is_late(i))
+			continue;
+		context_hash_add_value(&late, &thread->snapshot.values[i]);
+		completes |= value_completes(&thread->snapshot.values[i]);
+	}
+	if (value_is_blank(&thread->snapshot.values[request_key])) {
+		context_hash_add(hash, context_hash_final(&late));
+	} else if (completes) {
+		thread->snapshot.late_hash = context_hash_final(&late);
+	}
 	return 0;
 }

@@ -31,22 +31,60 @@ static __always_inline void charge_overflow(struct thread_state *thread)
 	__sync_fetch_and_add(&into->stolen_ns, from->stolen_ns);
 }
 
+/* The snapshot has late values that are not known to be in `contexts`. */
+static __always_inline bool charge_has_late_news(const struct thread_state *thread)
+{
+	return session.late_keys && thread->snapshot.late_hash &&
+	       (thread->noted_late_hash != thread->snapshot.late_hash ||
+		thread->noted_hash != thread->snapshot_hash ||
+		thread->noted_epoch != thread->epoch);
+}
+
+static __always_inline void charge_note_late_values(struct thread_state *thread)
+{
+	if (!session.late_keys)
+		return;
+	thread->noted_late_hash = thread->snapshot.late_hash;
+	thread->noted_hash = thread->snapshot_hash;
+	thread->noted_epoch = thread->epoch;
+}
+
+/*
+ * Puts the thread's snapshot, which has late values, in the place of one that has none, or others.
+ * In one piece, whoever reads or replaces it meanwhile. False: it is not there any more.
+ */
+static __always_inline bool charge_complete_snapshot(struct thread_state *thread,
+						     const struct context_snapshot *known,
+						     __u64 hash)
+{
+	if (known->late_hash != thread->snapshot.late_hash) {
+		thread->snapshot.family = known->family;
+		if (bpf_map_update_elem(&contexts, &hash, &thread->snapshot, BPF_EXIST))
+			return false;
+	}
+	charge_note_late_values(thread);
+	return true;
+}
+
 /*
  * Makes the snapshot that the thread holds known under its hash: when an account is opened for it,
- * which is once a window, not at each change of context. So whatever userspace removes meanwhile is
- * there anew, or is still decoded, when the account is drained (observe/contexts.h). False:
- * there is no room.
+ * which is once a window, not at each change of context; and once more when it has late values that
+ * may not be known. So whatever userspace removes meanwhile is there anew, or is still decoded,
+ * when the account is drained (observe/contexts.h). False: there is no room.
  */
-static __always_inline bool charge_publish_snapshot(struct thread_state *thread, __u64 hash)
+static __noinline int charge_publish_snapshot(struct thread_state *thread, __u64 hash)
 {
+	struct context_snapshot *known = bpf_map_lookup_elem(&contexts, &hash);
 	__u32 family = thread->config.family;
 
-	if (bpf_map_lookup_elem(&contexts, &hash))
+	if (known &&
+	    (!charge_has_late_news(thread) || charge_complete_snapshot(thread, known, hash)))
 		return true;
 	thread->snapshot.family = family;
 	if (share_has_room(&contexts_share, family, session.contexts_max) &&
 	    !bpf_map_update_elem(&contexts, &hash, &thread->snapshot, BPF_NOEXIST)) {
 		share_add(&contexts_share, family);
+		charge_note_late_values(thread);
 		return true;
 	}
 	/* Another thread may have been first. */
@@ -107,17 +145,23 @@ static __always_inline struct account *charge_find_account(struct thread_state *
 	if (!epoch || key.context_hash == CONTEXT_HASH_OVERFLOW)
 		return NULL;
 	account = bpf_map_lookup_elem(epoch, &key);
-	return account ? account : charge_open_account(thread, task, epoch, &key);
+	if (!account)
+		return charge_open_account(thread, task, epoch, &key);
+	/* If there is no room for them it is tried again with the next charge. */
+	if (charge_has_late_news(thread) && thread->snapshot_hash == key.context_hash)
+		(void)charge_publish_snapshot(thread, key.context_hash);
+	return account;
 }
 
 /*
  * Before another snapshot is built over the thread's: what is pending can be charged to its context
- * later only if its account is open, because the snapshot was published with that.
+ * later only if its account is open, because the snapshot was published with that, and its late
+ * values are known.
  */
 static __noinline int charge_secure_pending(struct thread_state *thread, struct task_struct *task)
 {
 	bool is_open = thread->opened_epoch == thread->epoch &&
-		       thread->opened_hash == thread->context_hash;
+		       thread->opened_hash == thread->context_hash && !charge_has_late_news(thread);
 
 	if (thread->pending_first_ns && !is_open && thread->context_hash >= CONTEXT_HASH_FIRST &&
 	    !charge_find_account(thread, task))

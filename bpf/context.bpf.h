@@ -70,7 +70,8 @@ VERIFIED_ONCE __u64 context_resolve_state(struct thread_state *thread)
 	if (!thread)
 		return CONTEXT_HASH_UNKNOWN;
 	thread->is_unread = 0;
-	thread->is_late = 0;
+	thread->is_put_off = 0;
+	thread->snapshot.late_hash = 0;
 	if (!thread->state_pointer)
 		return CONTEXT_HASH_NONE;
 	config = &thread->config;
@@ -84,12 +85,17 @@ VERIFIED_ONCE __u64 context_resolve_state(struct thread_state *thread)
 	for (__u32 i = 0; i < KEYS_MAX; i++) {
 		if (i >= key_count)
 			break;
-		capture_key(thread, config, i, &hash);
+		capture_key(thread, config, i);
+		capture_hash_key(thread, i, &hash);
 	}
+	if (session.late_keys)
+		capture_late_keys(thread, &hash);
 	thread->snapshot.key_count = key_count;
 	thread->snapshot_hash = context_hash_final(&hash);
-	if (thread->is_late)
+	if (thread->is_put_off) {
 		thread->snapshot_hash = CONTEXT_HASH_UNKNOWN;
+		thread->snapshot.late_hash = 0;
+	}
 	return thread->snapshot_hash;
 }
 
@@ -284,15 +290,21 @@ static __always_inline bool context_is_same(struct thread_state *thread, struct 
 	return true;
 }
 
-static __always_inline void context_adopt(struct thread_state *thread, __u64 pointer)
+/* False: it is the same context, in another table maybe, with a late value. */
+static __always_inline bool context_adopt(struct thread_state *thread, __u64 pointer)
 {
+	__u64 hash;
+	bool is_other;
+
 	thread->state_pointer = pointer;
-	thread->context_hash = context_resolve(thread);
+	hash = context_resolve(thread);
+	is_other = hash != thread->context_hash;
+	thread->context_hash = hash;
 	/* All that is pending is still its own at the next boundary that reads. */
-	if (thread->is_late) {
+	if (thread->is_put_off) {
 		thread->knowledge = CONTEXT_UNKNOWN;
 		count_loss(thread->tgid, COUNTER_VALUE_LATE);
-		return;
+		return is_other;
 	}
 	thread->knowledge = CONTEXT_KNOWN;
 	if (thread_is_lean(thread))
@@ -306,6 +318,7 @@ static __always_inline void context_adopt(struct thread_state *thread, __u64 poi
 		thread->is_inherited = 1;
 	if (thread->is_inherited)
 		count_loss(thread->tgid, COUNTER_CONTEXT_INHERITED);
+	return is_other;
 }
 
 /*
@@ -356,8 +369,7 @@ static __always_inline bool context_confirm(struct thread_state *thread, struct 
 			count_loss(thread->tgid, COUNTER_CHANGE_UNSEEN);
 		charge_pending(thread, task, now_ns);
 	}
-	context_adopt(thread, pointer);
-	return is_change;
+	return context_adopt(thread, pointer) && is_change;
 }
 
 /*

@@ -80,7 +80,8 @@ struct thread_state {
 	__u32 is_otel_inherited; /* the same of OpenTelemetry's part of it */
 	__u32 is_unread; /* a value of the context faulted: to be read again */
 	__u32 is_at_switch; /* what is read now is read under the run queue's lock */
-	__u32 is_late; /* so a long value was left to a later boundary: the context is not known */
+	__u32 is_put_off; /* so a long value was left to a later boundary: the context is not known
+			   */
 	__u32 armed_cpu; /* CPU + 1 whose edge_slot has time of this thread; 0 = none */
 	struct missed_switches missed; /* while the books were held */
 	/* Room to read a table and to build a snapshot: too large for the stack, and not per CPU
@@ -93,6 +94,9 @@ struct thread_state {
 	struct process_config config; /* as the thread last took it */
 	__u64 opened_hash; /* of the last account that was opened, */
 	__u32 opened_epoch; /* and the window that it is of */
+	__u32 noted_epoch; /* the window in which late values were last seen in `contexts`, */
+	__u64 noted_hash; /* the context that they are of, */
+	__u64 noted_late_hash; /* and theirs */
 	__u32 is_worker; /* the kernel's own thread in the process: never in a context */
 	__u32 is_pointer_old; /* the saved thread pointer is the last program's */
 	__u32 is_leaving; /* counted in leaving_threads */

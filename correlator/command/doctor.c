@@ -188,7 +188,12 @@ static int try_programs(void)
 		struct session_options options;
 	} modes[] = {
 		{ "exact", { .has_kernel_split = true } },
-		{ "exact with keys otel.", { .has_kernel_split = true, .watches_otel = true } },
+		/* And late ones: all that there is. */
+		{ "exact with keys otel.",
+		  { .has_kernel_split = true,
+		    .watches_otel = true,
+		    .late_keys = 1 << 1,
+		    .request_key = 1 } },
 		{ "--lean", { .has_kernel_split = true, .is_lean = true } },
 		{ "--no-kernel-split", { 0 } },
 	};

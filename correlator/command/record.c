@@ -35,7 +35,7 @@ enum {
 
 #define DEFAULT_OUTPUT	 "correlator.msgpack"
 #define DEFAULT_INTERVAL "1s"
-#define DEFAULT_KEY	 "request_id"
+#define DEFAULT_KEY	 REQUEST_KEY
 
 struct arguments {
 	struct recording_options recording;
@@ -57,7 +57,10 @@ static const struct argp_option options[] = {
 	{ "key", 'k', "KEY[=NAME]", 0,
 	  "Record this key of the context, under NAME (repeatable; default " DEFAULT_KEY
 	  "): a symbol "
-	  "of Ruby's, or otel.trace_id, otel.span_id or otel.ATTRIBUTE of OpenTelemetry's context",
+	  "of Ruby's, or otel.trace_id, otel.span_id or otel.ATTRIBUTE of OpenTelemetry's context. "
+	  "Beside " REQUEST_KEY ", " LATE_KEY
+	  " may come late: a request has one in all its records of "
+	  "a window",
 	  1 },
 	{ "no-follow", OPTION_NO_FOLLOW, NULL, 0, "Do not observe child processes", 1 },
 	{ "output", 'o', "FILE", 0, "Write records here, - for a pipe (default " DEFAULT_OUTPUT ")",

@@ -56,12 +56,20 @@ const struct context *context_table_find(struct context_table *table, uint64_t h
 	return &entry->context;
 }
 
+const struct context *context_table_look(struct context_table *table, uint64_t hash)
+{
+	struct entry *entry;
+
+	HASH_FIND(hh, table->entries, &hash, sizeof(hash), entry);
+	return entry ? &entry->context : NULL;
+}
+
 int context_table_add(struct context_table *table, const struct context *context,
 		      size_t value_count)
 {
 	size_t sizes[KEYS_MAX] = { 0 }, total = value_count * sizeof(char *);
 	uint64_t texts_digest = 0;
-	struct entry *entry;
+	struct entry *entry, *replaced;
 	char *text;
 
 	for (size_t i = 0; i < value_count; i++) {
@@ -82,7 +90,9 @@ int context_table_add(struct context_table *table, const struct context *context
 			memcpy(text, context->values[i], sizes[i]);
 		text += sizes[i];
 	}
-	HASH_ADD(hh, table->entries, context.hash, sizeof(entry->context.hash), entry);
+	HASH_REPLACE(hh, table->entries, context.hash, sizeof(entry->context.hash), entry,
+		     replaced);
+	free(replaced);
 	return 0;
 }
 

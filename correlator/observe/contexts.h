@@ -33,6 +33,7 @@
 struct context {
 	uint64_t hash;
 	const char *const *values; /* by key; NULL = the context has no such key */
+	uint64_t late_hash; /* of the snapshot that its late values are of; 0 = none has come */
 	uint64_t texts_digest; /* of the values: differs where they do, but for an accident */
 	bool is_truncated; /* a value was longer than was captured */
 	uint64_t last_window; /* number of the last window that named it */
@@ -48,8 +49,11 @@ DEFINE_CLEANUP(struct context_table *, context_table_free);
 const struct context *context_table_find(struct context_table *table, uint64_t hash,
 					 uint64_t window);
 
-/* Adds a context that is not there yet; its value_count values (at most KEYS_MAX) are copied, and
- * texts_digest is found. 0 or -ENOMEM. */
+/* The same, but it is not marked. */
+const struct context *context_table_look(struct context_table *table, uint64_t hash);
+
+/* Adds a context, or puts it in the place of the one with its hash; its value_count values (at most
+ * KEYS_MAX) are copied, and texts_digest is found. 0 or -ENOMEM. */
 int context_table_add(struct context_table *table, const struct context *context,
 		      size_t value_count);
 

@@ -52,6 +52,22 @@ static int check_names(const struct key_options *keys, const char *key, const ch
 	return 0;
 }
 
+static bool is_ruby_key(const struct key_options *keys, size_t key, const char *name)
+{
+	return keys->ruby_names[key] && strcmp(keys->ruby_names[key], name) == 0;
+}
+
+static void find_late_keys(struct key_options *keys)
+{
+	keys->late = keys->request = 0;
+	for (size_t i = 0; i < keys->count && !keys->request; i++)
+		if (is_ruby_key(keys, i, REQUEST_KEY))
+			keys->request = (uint32_t)i + 1;
+	for (size_t i = 0; i < keys->count && keys->request; i++)
+		if (is_ruby_key(keys, i, LATE_KEY))
+			keys->late |= 1U << i;
+}
+
 int key_options_add(struct key_options *keys, const char *text)
 {
 	_cleanup_free_ char *key = strdup(text);
@@ -79,6 +95,7 @@ int key_options_add(struct key_options *keys, const char *text)
 	}
 	keys->names[keys->count] = TAKE_PTR(key);
 	keys->record_names[keys->count++] = TAKE_PTR(name);
+	find_late_keys(keys);
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include <correlator/limits.h>
 
@@ -10,6 +11,11 @@
 
 /* Keys that begin so are OpenTelemetry's: "otel.trace_id", "otel.span_id", "otel.ATTRIBUTE". */
 #define OTEL_KEY_PREFIX "otel."
+
+/* Keys of Ruby's that the gem's integrations set for each request: what tells it from all others,
+ * and what is known of it only when it was routed. */
+#define REQUEST_KEY "request_id"
+#define LATE_KEY    "endpoint"
 
 /*
  * The wanted keys: what they are called in the target, and in the records. Each is Ruby's or
@@ -23,6 +29,8 @@ struct key_options {
 	size_t count;
 	size_t ruby_count;
 	size_t otel_count;
+	uint32_t late; /* bit N: key N is a late one (correlator/late_key.h) */
+	uint32_t request; /* if there is one: 1 + number of the key that it depends on */
 };
 
 /*

@@ -838,6 +838,8 @@ int recording_start(const struct recording_options *options, struct recording **
 	_cleanup_(recording_freep) struct recording *recording = calloc(1, sizeof(*recording));
 	struct session_options session_options = {
 		.watches_otel = options->keys.otel_count > 0,
+		.late_keys = options->keys.late,
+		.request_key = options->keys.request,
 		.has_kernel_split = options->has_kernel_split,
 		.follow_forks = options->follow_forks,
 		.strangers = !options->searches ? STRANGERS_NONE

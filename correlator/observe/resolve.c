@@ -21,6 +21,18 @@ static struct observed *find_process(struct observed_table *processes, const str
 	return process;
 }
 
+static const char *decode_value(const struct value_snapshot *value, struct observed *process,
+				char text[static VALUE_TEXT_BYTES], bool *is_truncated)
+{
+	int r = ruby_value_text(value, observed_find_symbol, process, text);
+
+	/* The name cannot be had now: its ID is at least distinct. */
+	if (r == -EAGAIN)
+		r = ruby_value_text(value, NULL, NULL, text);
+	*is_truncated |= r > 0;
+	return r >= 0 ? text : NULL;
+}
+
 /* 0; -ENOENT: there is no snapshot; -ENOMEM. */
 static int decode(struct context_table *contexts, const struct window *window,
 		  struct session *session, struct observed *process, uint64_t hash)
@@ -35,19 +47,34 @@ static int decode(struct context_table *contexts, const struct window *window,
 
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < window->keys->count; i++) {
-		const struct value_snapshot *value = &snapshot.values[i];
-
-		r = ruby_value_text(value, observed_find_symbol, process, texts[i]);
-		/* The name cannot be had now: its ID is at least distinct. */
-		if (r == -EAGAIN)
-			r = ruby_value_text(value, NULL, NULL, texts[i]);
-		if (r >= 0)
-			values[i] = texts[i];
-		if (r > 0)
-			context.is_truncated = true;
-	}
+	context.late_hash = snapshot.late_hash;
+	for (size_t i = 0; i < window->keys->count; i++)
+		values[i] =
+			decode_value(&snapshot.values[i], process, texts[i], &context.is_truncated);
 	return context_table_add(contexts, &context, window->keys->count);
+}
+
+/* Late values may have come since it was decoded. Those of a context that was published anew
+ * without them take nobody's place; where there is no memory, what is known stays. */
+static void complete(struct context_table *contexts, const struct window *window,
+		     struct session *session, struct observed *process, const struct context *known)
+{
+	char texts[KEYS_MAX][VALUE_TEXT_BYTES];
+	const char *values[KEYS_MAX] = { NULL };
+	struct context context = *known;
+	struct context_snapshot snapshot;
+
+	if (!window->keys->late || session_look_at_context(session, known->hash, &snapshot) < 0 ||
+	    !snapshot.late_hash || snapshot.late_hash == known->late_hash)
+		return;
+	context.values = values;
+	context.late_hash = snapshot.late_hash;
+	for (size_t i = 0; i < window->keys->count; i++)
+		values[i] = window->keys->late & 1U << i
+				    ? decode_value(&snapshot.values[i], process, texts[i],
+						   &context.is_truncated)
+				    : known->values[i];
+	(void)context_table_add(contexts, &context, window->keys->count);
 }
 
 static const struct context *find_context(struct context_table *contexts,
@@ -58,9 +85,12 @@ static const struct context *find_context(struct context_table *contexts,
 
 	if (hash < CONTEXT_HASH_FIRST)
 		return NULL;
-	context = context_table_find(contexts, hash, window->number);
-	if (context || decode(contexts, window, session, process, hash) < 0)
-		return context;
+	context = context_table_look(contexts, hash);
+	if (!context && decode(contexts, window, session, process, hash) < 0)
+		return NULL;
+	/* Once a window: its rows share what is found. */
+	if (context && context->last_window != window->number)
+		complete(contexts, window, session, process, context);
 	return context_table_find(contexts, hash, window->number);
 }
 

@@ -80,6 +80,8 @@ static int configure(struct correlator_bpf *skeleton, const struct session_optio
 
 	config->follow_forks = options->follow_forks;
 	config->watches_otel = options->watches_otel;
+	config->late_keys = options->late_keys;
+	config->request_key = options->request_key;
 	config->tells_strangers = options->strangers;
 	config->has_steal_time = steal_time_find(&offset);
 	config->steal_time_offset = config->has_steal_time ? offset : 0;

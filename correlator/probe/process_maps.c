@@ -181,6 +181,15 @@ int session_take_context(struct session *session, uint64_t hash,
 	return 0;
 }
 
+int session_look_at_context(struct session *session, uint64_t hash,
+			    struct context_snapshot *ret_snapshot)
+{
+	__u64 key = hash;
+	int fd = bpf_map__fd(session->skeleton->maps.contexts);
+
+	return bpf_map_lookup_elem(fd, &key, ret_snapshot) ? -errno : 0;
+}
+
 int session_get_books(struct session *session, pid_t tgid, struct process_books *ret_books)
 {
 	__u32 key = (__u32)tgid;

@@ -22,6 +22,8 @@ struct session_options {
 	bool has_kernel_split; /* attach the two syscall tracepoints */
 	bool follow_forks;
 	bool watches_otel; /* contexts of OpenTelemetry are to be read in some process */
+	uint32_t late_keys; /* bit N: key N is a late one (correlator/late_key.h) */
+	uint32_t request_key; /* if there is one: 1 + number of the key that it depends on */
 	enum strangers strangers; /* which news of them session_read_events() gives */
 	uint32_t contexts_max; /* sizes of maps; 0 = the defaults of limits.h */
 	uint32_t accounts_max;
@@ -235,6 +237,10 @@ int session_flush(struct session *session, bool is_last, session_account_fn on_a
  */
 int session_take_context(struct session *session, uint64_t hash,
 			 struct context_snapshot *ret_snapshot);
+
+/* The same, but it stays there. */
+int session_look_at_context(struct session *session, uint64_t hash,
+			    struct context_snapshot *ret_snapshot);
 
 /* The books of a process as they stand; grow only. 0, -ENOENT. */
 int session_get_books(struct session *session, pid_t tgid, struct process_books *ret_books);

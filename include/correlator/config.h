@@ -94,6 +94,8 @@ struct session_config {
 	__u32 accounts_max;
 	__u32 is_lean; /* 1: every process is, there are no uprobes */
 	__u32 tells_strangers; /* enum strangers */
+	__u32 late_keys; /* bit N: key N is a late one (late_key.h); 0 = none is */
+	__u32 request_key; /* 1 + number of the key that tells requests apart; 0 = not wanted */
 	__u32 reserved;
 	/* Of KVM's per-CPU steal_time from the per-CPU runqueues, both by the kernel's own BTF. */
 	__s64 steal_time_offset;

@@ -61,10 +61,12 @@ _Static_assert(__builtin_offsetof(struct value_snapshot, bytes) == 16, "layout")
 struct context_snapshot {
 	__u32 family; /* whose share of the room it takes (share.h) */
 	__u32 key_count; /* values in use, in the order of the configured keys */
+	__u64 late_hash; /* of the late values, which the context's has not (late_key.h); 0 = none
+			  */
 	struct value_snapshot values[KEYS_MAX];
 };
 
-_Static_assert(sizeof(struct context_snapshot) == 8 + KEYS_MAX * sizeof(struct value_snapshot),
+_Static_assert(sizeof(struct context_snapshot) == 16 + KEYS_MAX * sizeof(struct value_snapshot),
 	       "layout");
 
 /* Context hashes with a fixed meaning; a computed hash is never below CONTEXT_HASH_FIRST. */

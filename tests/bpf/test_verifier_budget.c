@@ -87,11 +87,27 @@ static void and_with_opentelemetry_to_a_higher_one(void **state)
 	check_programs(skeleton, "+otel");
 }
 
+static void and_with_late_keys_beside_it_to_a_higher_one_still(void **state)
+{
+	struct correlator_bpf *skeleton = correlator_bpf__open();
+	struct session_config *session;
+
+	(void)state;
+	assert_non_null(skeleton);
+	session = (struct session_config *)&skeleton->rodata->session;
+	session->watches_otel = 1;
+	session->tells_strangers = STRANGERS_BY_NAME;
+	session->request_key = 1;
+	session->late_keys = 1 << 1;
+	check_programs(skeleton, "+otel+late");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_program_keeps_to_its_ceiling),
 		cmocka_unit_test(and_with_opentelemetry_to_a_higher_one),
+		cmocka_unit_test(and_with_late_keys_beside_it_to_a_higher_one_still),
 	};
 
 	kernel_test_require();

@@ -17,6 +17,9 @@ enum {
 	READS_MAX = 3 + KEYS_MAX * (6 + VALUE_CHUNKS_MAX),
 };
 
+/* The second key is an attribute of the request that the first one tells from others. */
+const volatile struct session_config session = { .late_keys = 1 << 1, .request_key = 1 };
+
 static struct fuzz_memory memory;
 
 long native_read_user(void *buffer, __u32 size_bytes, const void *address)
@@ -43,7 +46,7 @@ static void take_config(struct fuzz_input *input, struct process_config *config)
 	config->flags = PROCESS_READY;
 	config->string_layout = options & 1 ? STRING_LAYOUT_LONG : STRING_LAYOUT_FLAGS;
 	config->bignum_embed_mask = options & 2 ? 0x1ff : 7;
-	config->key_count = 1 + (options >> 2) % KEYS_MAX;
+	config->key_count = 2 + (options >> 2) % (KEYS_MAX - 1);
 	for (size_t i = 0; i < config->key_count; i++)
 		config->key_ids[i] = fuzz_take_u8(input);
 }
@@ -82,15 +85,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 	static struct thread_state thread;
 	struct fuzz_input input = { data, size_bytes };
 	struct process_config config = { 0 };
-	uint64_t pointer, hash;
+	uint64_t pointer, hash, late_hash;
 
 	take_config(&input, &config);
 	pointer = fuzz_take_u64(&input);
 	fuzz_memory_init(&memory, &input);
 	hash = resolve(&thread, &config, pointer, 0x00);
+	late_hash = thread.snapshot.late_hash;
 	FUZZ_REQUIRE(hash == resolve(&thread, &config, pointer, 0xff));
+	FUZZ_REQUIRE(late_hash == thread.snapshot.late_hash);
 	FUZZ_REQUIRE(memory.reads <= READS_MAX);
 	FUZZ_REQUIRE((hash == CONTEXT_HASH_NONE) == (pointer == 0));
+	FUZZ_REQUIRE(hash >= CONTEXT_HASH_FIRST || !late_hash);
 	if (hash < CONTEXT_HASH_FIRST)
 		return 0;
 	FUZZ_REQUIRE(thread.snapshot.key_count == config.key_count);

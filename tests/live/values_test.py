@@ -207,14 +207,14 @@ class ContextTest(DrivenTest):
         self.assertGreaterEqual(totals[""]["cpu_ns"], outside_ns)
 
     def test_an_inner_context_takes_its_time_from_the_outer_one(self):
-        self.record("request_id", "endpoint")
-        self.evaluate('Correlator.with(request_id: "r", endpoint: "outer") { Workload.spin_ms(20); '
-                      'Correlator.with(endpoint: "inner") { Workload.spin_ms(40) } }')
+        self.record("request_id", "step")
+        self.evaluate('Correlator.with(request_id: "r", step: "outer") { Workload.spin_ms(20); '
+                      'Correlator.with(step: "inner") { Workload.spin_ms(40) } }')
         found = self.finish()
         self.assertAlmostEqual(60e6, records.totals_by(found)["r"]["cpu_ns"], delta=3e6)
-        endpoints = records.totals_by(found, "endpoint")
-        self.assertAlmostEqual(20e6, endpoints["outer"]["cpu_ns"], delta=2e6)
-        self.assertAlmostEqual(40e6, endpoints["inner"]["cpu_ns"], delta=2e6)
+        steps = records.totals_by(found, "step")
+        self.assertAlmostEqual(20e6, steps["outer"]["cpu_ns"], delta=2e6)
+        self.assertAlmostEqual(40e6, steps["inner"]["cpu_ns"], delta=2e6)
 
     def test_an_enumerator_works_for_the_request_that_first_asks_it_and_no_longer(self):
         self.record("request_id")

@@ -38,6 +38,31 @@ static void add(struct context_table *table, uint64_t hash, uint64_t window)
 	assert_int_equal(context_table_add(table, &context, 1), 0);
 }
 
+/* Its values may be partly those of the one whose place it takes. */
+static void a_context_takes_the_place_of_the_one_with_its_hash(void **state)
+{
+	_cleanup_(context_table_freep) struct context_table *table = context_table_new();
+	const char *values[] = { "r1", NULL };
+	struct context context = { .hash = HASH, .values = values, .last_window = 3 };
+	const struct context *found;
+	uint64_t digest;
+
+	(void)state;
+	assert_null(context_table_look(table, HASH));
+	assert_int_equal(context_table_add(table, &context, 2), 0);
+	found = context_table_look(table, HASH);
+	digest = found->texts_digest;
+	values[0] = found->values[0];
+	values[1] = "GET /";
+	assert_int_equal(context_table_add(table, &context, 2), 0);
+	assert_int_equal(context_table_count(table), 1);
+	found = context_table_look(table, HASH);
+	assert_string_equal(found->values[0], "r1");
+	assert_string_equal(found->values[1], "GET /");
+	assert_int_not_equal(found->texts_digest, digest);
+	assert_int_equal(found->last_window, 3);
+}
+
 static void a_context_is_found_with_its_values(void **state)
 {
 	_cleanup_(context_table_freep) struct context_table *table = context_table_new();
@@ -216,6 +241,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_context_is_found_with_its_values),
+		cmocka_unit_test(a_context_takes_the_place_of_the_one_with_its_hash),
 		cmocka_unit_test(an_empty_value_is_not_an_absent_one),
 		cmocka_unit_test(digests_tell_texts_apart),
 		cmocka_unit_test(a_context_that_is_named_stays),

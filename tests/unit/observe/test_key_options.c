@@ -74,6 +74,38 @@ static void a_name_is_taken_once(void **state)
 	key_options_deinit(&keys);
 }
 
+static struct key_options added(const char *const *texts, size_t count)
+{
+	struct key_options keys = { .count = 0 };
+
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(key_options_add(&keys, texts[i]), 0);
+	return keys;
+}
+
+static void an_endpoint_is_late_beside_a_request_id(void **state)
+{
+	static const char *const texts[] = { "endpoint=route", "tenant", "request_id=id",
+					     "endpoint" };
+	struct key_options keys = added(texts, 4);
+
+	(void)state;
+	assert_int_equal(keys.late, 1 << 0 | 1 << 3);
+	assert_int_equal(keys.request, 3);
+	key_options_deinit(&keys);
+}
+
+static void without_one_it_is_a_key_like_any_other(void **state)
+{
+	static const char *const texts[] = { "endpoint", "tenant=request_id", "otel.request_id" };
+	struct key_options keys = added(texts, 3);
+
+	(void)state;
+	assert_int_equal(keys.late, 0);
+	assert_int_equal(keys.request, 0);
+	key_options_deinit(&keys);
+}
+
 static void there_is_a_limit_of_keys(void **state)
 {
 	struct key_options keys = { .count = 0 };
@@ -96,6 +128,8 @@ int main(void)
 		cmocka_unit_test(keys_of_opentelemetry_have_a_prefix),
 		cmocka_unit_test(names_of_record_fields_are_refused),
 		cmocka_unit_test(a_name_is_taken_once),
+		cmocka_unit_test(an_endpoint_is_late_beside_a_request_id),
+		cmocka_unit_test(without_one_it_is_a_key_like_any_other),
 		cmocka_unit_test(there_is_a_limit_of_keys),
 	};
 

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A value that comes when a request has run for a while: it makes no other context of it, and takes
+ * the place of none in what userspace reads; bpf/context.bpf.h and bpf/charge.bpf.h over forged
+ * memory and a map of one context.
+ */
+#include "bpf/native_kernel.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static long native_update(void *map, const void *key, const void *value, uint64_t flags);
+
+#define bpf_map_update_elem native_update
+#define bpf_map_delete_elem(...)
+
+#include "bpf/forged_user.h"
+
+enum {
+	TGID = 77,
+	REQUEST = 300 << 4 | 1,
+	ENDPOINT = 301 << 4 | 1,
+	T_STRING = 5,
+	NIL = 4,
+	NOW_NS = 1000,
+	FAMILY = 3
+};
+
+/* What is a constant of loaded programs. */
+const volatile struct session_config session = {
+	.late_keys = 1 << 1, .request_key = 1, .contexts_max = 64, .accounts_max = 64
+};
+
+static struct {
+	struct context_snapshot snapshot;
+	uint64_t hash;
+	bool is_there;
+	unsigned int updates;
+} published;
+static struct {
+	struct account_key key;
+	struct account account;
+	bool is_open;
+} opened;
+static struct process_books process;
+static struct thread_state thread;
+static struct task_struct task;
+static uint64_t variable; /* address of the thread-local */
+
+/* Not inlined: the size of a value is that of its map's. */
+__attribute__((noipa)) void *native_find(const void *map, const void *key)
+{
+	if (map == &books)
+		return &process;
+	if (map == &accounts)
+		return &opened;
+	if (map == &opened)
+		return opened.is_open && !memcmp(key, &opened.key, sizeof(opened.key))
+			       ? &opened.account
+			       : NULL;
+	if (map == &contexts && published.is_there && *(const uint64_t *)key == published.hash)
+		return &published.snapshot;
+	return NULL;
+}
+
+__attribute__((noipa)) static long native_update(void *map, const void *key, const void *value,
+						 uint64_t flags)
+{
+	if (map == &opened) {
+		memcpy(&opened.key, key, sizeof(opened.key));
+		memcpy(&opened.account, value, sizeof(opened.account));
+		opened.is_open = true;
+		return 0;
+	}
+	if (published.is_there != (flags == BPF_EXIST))
+		return -1;
+	published.hash = *(const uint64_t *)key;
+	memcpy(&published.snapshot, value, sizeof(published.snapshot));
+	published.is_there = true;
+	published.updates++;
+	return 0;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	bpf_get_current_task_btf()->mm = (void *)native_task;
+	memset(&memory, 0, sizeof(memory));
+	memset(&published, 0, sizeof(published));
+	memset(&opened, 0, sizeof(opened));
+	memset(&process, 0, sizeof(process));
+	memset(&thread, 0, sizeof(thread));
+	memset(&contexts_share, 0, sizeof(contexts_share));
+	variable = forged_take(&memory, sizeof(uint64_t));
+	thread.tgid = TGID;
+	thread.config = (struct process_config){ .key_ids = { REQUEST, ENDPOINT },
+						 .key_count = 2,
+						 .flags = PROCESS_READY | PROCESS_IS_LEAN,
+						 .family = FAMILY };
+	thread.generation = generation;
+	thread.tls_resolution = TLS_RESOLVED;
+	thread.tls_address = variable;
+	return 0;
+}
+
+/* 0: the table has no such key. */
+static uint64_t text(const char *text)
+{
+	uint64_t words[5 + 8] = { T_STRING | (uint64_t)strlen(text) << 14, FORGED_BASE };
+
+	memcpy(&words[2], text, strlen(text));
+	return forged_words(&memory, words, 13);
+}
+
+static uint64_t table(uint64_t request, uint64_t endpoint)
+{
+	uint64_t words[2 + 2 * STATE_PAIRS_READ_FIRST] = { 2, 4 };
+
+	for (size_t i = 0; i < 2; i++) {
+		uint64_t key = i ? ENDPOINT : REQUEST, value = i ? endpoint : request;
+		size_t slot = 2 * (key & 3);
+
+		if (!value)
+			continue;
+		while (words[2 + slot])
+			slot = (slot + 2) & 7;
+		words[2 + slot] = key;
+		words[2 + slot + 1] = value;
+	}
+	return forged_words(&memory, words, sizeof(words) / sizeof(*words));
+}
+
+static uint64_t resolve(uint64_t state)
+{
+	thread.state_pointer = state;
+	return context_resolve(&thread);
+}
+
+static void it_is_no_part_of_what_a_request_is_known_by(void **state)
+{
+	uint64_t id = text("r1"), hash = resolve(table(id, 0));
+
+	(void)state;
+	assert_true(hash >= CONTEXT_HASH_FIRST);
+	assert_int_equal(thread.snapshot.late_hash, 0);
+	assert_false(charge_has_late_news(&thread));
+	assert_int_equal(resolve(table(id, text("GET /a"))), hash);
+	assert_int_not_equal(thread.snapshot.late_hash, 0);
+	assert_true(charge_has_late_news(&thread));
+	assert_int_equal(thread.snapshot.values[1].length_bytes, 6);
+	assert_int_not_equal(resolve(table(text("r2"), text("GET /a"))), hash);
+	/* No context has none. */
+	assert_int_equal(resolve(0), CONTEXT_HASH_NONE);
+	assert_int_equal(thread.snapshot.late_hash, 0);
+	assert_false(charge_has_late_news(&thread));
+}
+
+static void equal_values_have_equal_hashes_and_others_others(void **state)
+{
+	uint64_t id = text("r1"), hash;
+
+	(void)state;
+	(void)resolve(table(id, text("GET /a")));
+	hash = thread.snapshot.late_hash;
+	(void)resolve(table(id, text("GET /a")));
+	assert_int_equal(thread.snapshot.late_hash, hash);
+	(void)resolve(table(id, text("GET /b")));
+	assert_int_not_equal(thread.snapshot.late_hash, hash);
+}
+
+static void what_says_nothing_completes_nothing(void **state)
+{
+	const uint64_t values[] = { NIL, 8, text(""), FORGED_BASE + FORGED_BYTES };
+	uint64_t id = text("r1"), hash = resolve(table(id, 0));
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(resolve(table(id, values[i])), hash);
+		assert_int_equal(thread.snapshot.late_hash, 0);
+		assert_false(charge_has_late_news(&thread));
+	}
+	/* The last one could not be read. */
+	assert_true(thread.is_unread);
+}
+
+static void without_a_request_it_is_all_that_contexts_are_known_by(void **state)
+{
+	const uint64_t ids[] = { 0, NIL, text("") };
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		uint64_t hash = resolve(table(ids[i], text("GET /a")));
+
+		assert_int_equal(thread.snapshot.late_hash, 0);
+		assert_int_equal(resolve(table(ids[i], text("GET /a"))), hash);
+		assert_int_not_equal(resolve(table(ids[i], text("GET /b"))), hash);
+		assert_int_not_equal(resolve(table(ids[i], 0)), hash);
+	}
+}
+
+static void publish(uint64_t state)
+{
+	forged_write(&memory, variable, &state, sizeof(state));
+}
+
+static bool confirm(void)
+{
+	bool is_change = context_confirm(&thread, &task, NOW_NS, false);
+
+	thread.pending.user_ns += 5;
+	charge_note_pending(&thread, NOW_NS);
+	return is_change;
+}
+
+static void charge(void)
+{
+	(void)charge_pending(&thread, &task, NOW_NS);
+}
+
+static void assert_endpoint(const char *expected)
+{
+	const struct value_snapshot *value = &published.snapshot.values[1];
+
+	assert_int_equal(value->length_bytes, strlen(expected));
+	assert_memory_equal(value->bytes, expected, strlen(expected));
+}
+
+static void it_completes_what_was_published_before(void **state)
+{
+	uint64_t id = text("r1"), hash;
+
+	(void)state;
+	publish(table(id, 0));
+	(void)confirm();
+	charge();
+	hash = thread.context_hash;
+	assert_int_equal(published.hash, hash);
+	assert_endpoint("");
+	publish(table(id, text("GET /a")));
+	/* Another table of the same context: nothing is ambiguous. */
+	assert_false(confirm());
+	assert_int_equal(thread.context_hash, hash);
+	charge();
+	assert_endpoint("GET /a");
+	assert_int_equal(published.snapshot.family, FAMILY);
+	assert_int_equal(contexts_share.used, 1);
+	assert_int_equal(opened.account.totals.user_ns, 10);
+	/* And once: nobody looks for it again. */
+	published.updates = 0;
+	(void)confirm();
+	charge();
+	assert_int_equal(published.updates, 0);
+}
+
+/* Without probes it is read at each boundary. */
+static void what_was_noted_and_is_read_again_is_no_news(void **state)
+{
+	uint64_t id = text("r1"), place;
+
+	(void)state;
+	place = table(id, text("GET /a"));
+	publish(place);
+	(void)confirm();
+	assert_true(charge_has_late_news(&thread));
+	(void)confirm();
+	charge();
+	(void)confirm();
+	assert_false(charge_has_late_news(&thread));
+	assert_int_equal(published.updates, 1);
+	/* In another window the snapshot may be another one, too. */
+	thread.epoch++;
+	assert_true(charge_has_late_news(&thread));
+	charge();
+	assert_int_equal(published.updates, 1);
+	publish(table(id, text("GET /b")));
+	(void)confirm();
+	assert_true(charge_has_late_news(&thread));
+}
+
+static void a_table_without_it_takes_no_ones_place(void **state)
+{
+	uint64_t id = text("r1");
+
+	(void)state;
+	publish(table(id, text("GET /a")));
+	(void)confirm();
+	charge();
+	publish(table(id, 0));
+	assert_false(confirm());
+	charge();
+	assert_endpoint("GET /a");
+	publish(table(id, text("GET /b")));
+	assert_false(confirm());
+	charge();
+	assert_endpoint("GET /b");
+}
+
+/* Userspace took it while the account was open. */
+static void it_is_published_anew_where_the_snapshot_is_gone(void **state)
+{
+	uint64_t id = text("r1");
+
+	(void)state;
+	publish(table(id, 0));
+	(void)confirm();
+	charge();
+	published.is_there = false;
+	share_remove(&contexts_share, FAMILY);
+	publish(table(id, 0));
+	(void)confirm();
+	charge();
+	assert_false(published.is_there);
+	publish(table(id, text("GET /a")));
+	(void)confirm();
+	charge();
+	assert_true(published.is_there);
+	assert_endpoint("GET /a");
+	assert_int_equal(contexts_share.used, 1);
+}
+
+/* Without probes the next context may be found where this one was. */
+static void it_is_published_before_another_snapshot_is_built_over_it(void **state)
+{
+	uint64_t id = text("r1"), place, other;
+	uint64_t words[2 + 2 * STATE_PAIRS_READ_FIRST];
+
+	(void)state;
+	publish(table(id, 0));
+	(void)confirm();
+	charge();
+	place = table(id, text("GET /a"));
+	publish(place);
+	(void)confirm();
+	other = table(text("r2"), 0);
+	assert_int_equal(native_read_user(words, sizeof(words), (void *)other), 0);
+	forged_write(&memory, place, words, sizeof(words));
+	assert_true(confirm());
+	assert_endpoint("GET /a");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(it_is_no_part_of_what_a_request_is_known_by, set_up),
+		cmocka_unit_test_setup(equal_values_have_equal_hashes_and_others_others, set_up),
+		cmocka_unit_test_setup(what_says_nothing_completes_nothing, set_up),
+		cmocka_unit_test_setup(without_a_request_it_is_all_that_contexts_are_known_by,
+				       set_up),
+		cmocka_unit_test_setup(it_completes_what_was_published_before, set_up),
+		cmocka_unit_test_setup(what_was_noted_and_is_read_again_is_no_news, set_up),
+		cmocka_unit_test_setup(a_table_without_it_takes_no_ones_place, set_up),
+		cmocka_unit_test_setup(it_is_published_anew_where_the_snapshot_is_gone, set_up),
+		cmocka_unit_test_setup(it_is_published_before_another_snapshot_is_built_over_it,
+				       set_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
