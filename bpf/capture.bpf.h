@@ -220,8 +220,8 @@ VERIFIED_ONCE int capture_hash_key(const struct thread_state *thread, __u32 key,
 }
 
 /*
- * After all keys: adds what the late ones have to the hash if there is no request that it is an
- * attribute of, and else notes that it has come.
+ * After all keys: the late ones have a hash of their own, if a value has come; or they are part of
+ * the context's, where no request is named that they could belong to.
  */
 VERIFIED_ONCE int capture_late_keys(struct thread_state *thread, struct context_hash_state *hash)
 {

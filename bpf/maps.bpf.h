@@ -80,8 +80,7 @@ struct thread_state {
 	__u32 is_otel_inherited; /* the same of OpenTelemetry's part of it */
 	__u32 is_unread; /* a value of the context faulted: to be read again */
 	__u32 is_at_switch; /* what is read now is read under the run queue's lock */
-	__u32 is_put_off; /* so a long value was left to a later boundary: the context is not known
-			   */
+	__u32 is_put_off; /* so a long value was left to a later boundary: nothing is known */
 	__u32 armed_cpu; /* CPU + 1 whose edge_slot has time of this thread; 0 = none */
 	struct missed_switches missed; /* while the books were held */
 	/* Room to read a table and to build a snapshot: too large for the stack, and not per CPU

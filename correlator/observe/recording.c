@@ -636,9 +636,15 @@ static int follow_otel(struct recording *recording)
 static void remove_snapshot(void *user, uint64_t hash)
 {
 	struct recording *recording = user;
+	const struct context *context = context_table_look(recording->contexts, hash);
 	struct context_snapshot snapshot;
 
-	(void)session_take_context(recording->session, hash, &snapshot);
+	if (session_take_context(recording->session, hash, &snapshot) < 0)
+		return;
+	/* A late value has just come: its account is in the open window, whose drain looks for it.
+	 */
+	if (context && snapshot.late_hash && snapshot.late_hash != context->late_hash)
+		session_return_context(recording->session, hash, &snapshot);
 }
 
 /* Rows and books -> records. */

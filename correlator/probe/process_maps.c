@@ -181,6 +181,16 @@ int session_take_context(struct session *session, uint64_t hash,
 	return 0;
 }
 
+void session_return_context(struct session *session, uint64_t hash,
+			    const struct context_snapshot *snapshot)
+{
+	__u64 key = hash;
+	int fd = bpf_map__fd(session->skeleton->maps.contexts);
+
+	if (!bpf_map_update_elem(fd, &key, snapshot, BPF_NOEXIST))
+		share_add(&session->skeleton->bss->contexts_share, snapshot->family);
+}
+
 int session_look_at_context(struct session *session, uint64_t hash,
 			    struct context_snapshot *ret_snapshot)
 {

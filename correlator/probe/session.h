@@ -238,7 +238,11 @@ int session_flush(struct session *session, bool is_last, session_account_fn on_a
 int session_take_context(struct session *session, uint64_t hash,
 			 struct context_snapshot *ret_snapshot);
 
-/* The same, but it stays there. */
+/* Puts one back that was taken, if there is no other by now, nor too many. */
+void session_return_context(struct session *session, uint64_t hash,
+			    const struct context_snapshot *snapshot);
+
+/* Reads one, which stays there. 0, -ENOENT. */
 int session_look_at_context(struct session *session, uint64_t hash,
 			    struct context_snapshot *ret_snapshot);
 

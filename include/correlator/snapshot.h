@@ -61,8 +61,7 @@ _Static_assert(__builtin_offsetof(struct value_snapshot, bytes) == 16, "layout")
 struct context_snapshot {
 	__u32 family; /* whose share of the room it takes (share.h) */
 	__u32 key_count; /* values in use, in the order of the configured keys */
-	__u64 late_hash; /* of the late values, which the context's has not (late_key.h); 0 = none
-			  */
+	__u64 late_hash; /* of the late values, apart from the context's (late_key.h); 0 = none */
 	struct value_snapshot values[KEYS_MAX];
 };
 
