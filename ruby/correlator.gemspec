@@ -7,10 +7,22 @@ Gem::Specification.new do |spec|
   spec.name = "correlator"
   spec.version = Correlator::VERSION
   spec.summary = "Tells an observer outside the process which request a thread works for."
+  spec.description = <<~TEXT
+    Publishes which request or job each thread and fiber of a Ruby process works for, in a variable
+    that the tool correlator reads from outside, to charge CPU, run-queue and blocked time to it.
+    Integrations for Rack, Rails, Sidekiq and ActiveJob. Nothing is patched.
+  TEXT
   spec.license = "MIT"
   spec.authors = ["The Correlator authors"]
+  # Where it is published is known to who publishes it: CORRELATOR_HOMEPAGE=... gem build --strict
+  spec.homepage = ENV["CORRELATOR_HOMEPAGE"] if ENV["CORRELATOR_HOMEPAGE"]
+  spec.metadata = { "rubygems_mfa_required" => "true" }
   spec.required_ruby_version = ">= 2.7"
-  spec.files = Dir.chdir(__dir__) { Dir["lib/**/*.rb", "ext/**/*.{c,h,rb}", "README.md", "LICENSE"] }
+  spec.required_rubygems_version = ">= 3.1"
+  spec.files = Dir.chdir(__dir__) do
+    Dir["lib/**/*.rb", "ext/**/*.{c,h,rb}", "sig/*.rbs", "*.md", "LICENSE"]
+  end
+  spec.extra_rdoc_files = ["README.md", "CHANGELOG.md"]
   spec.extensions = ["ext/correlator/extconf.rb", "ext/upstream_threads/extconf.rb"]
   spec.require_paths = ["lib"]
 end

@@ -9,33 +9,107 @@ require "correlator/version"
 # the fiber that set it, and is lent to the fibers that this one starts: a fiber that sets nothing
 # works for the one that first resumed it, until what was in force there ends or is replaced.
 # Unfrozen Strings are copied. At most 32 keys.
-#
-#   with(request_id: "r1", ...) { }  runs the block with the pairs over the current ones, then
-#                                    restores what was before, also after raise, throw and kill
-#   with(state, ...) { }             the same over a captured state (nil: none) in place of the
-#                                    current one
-#   set(...)                         as with, for the rest of the fiber; with a block it is with
-#   update(...)                      adds to the context, without ending it: those who borrow it go
-#                                    on. For what is known late; nothing without a context
-#   clear                            no context for the rest of the fiber
-#   current                          a frozen Hash of the pairs, nil without a context
-#   [key]                            the value of one key, nil without
-#   capture                          the context as an object to pass on, nil without one
-#   inherit { }                      a Proc that runs the block in the context of now, wherever it
-#                                    is called
 module Correlator
   if defined?(::Ruby::Profiler::State)
     # A second variable would leave an observer to guess which one is the true one.
     require "correlator/upstream"
     require "correlator/upstream_threads" if ENV["RUBY_MN_THREADS"].to_i.positive?
     extend Upstream
-  else
+  elsif RUBY_ENGINE == "ruby" && RUBY_PLATFORM.include?("linux")
     require "correlator/correlator"
+  else
+    require "correlator/pass_through"
+    extend PassThrough
   end
 
   # What has a framework's class as its own needs that framework.
   autoload :GRPC, "correlator/grpc"
 
+  # A context as an object: pairs that do not change. Correlator.capture returns it.
+  class State
+    ##
+    # :method: size
+    # How many pairs there are.
+
+    ##
+    # :method: to_h
+    # The pairs as a frozen Hash.
+
+    ##
+    # :method: []
+    # :call-seq:
+    #   [](key) -> object or nil
+    #
+    # The value of a key, nil without.
+
+    ##
+    # :method: inspect
+    # With the pairs.
+  end
+
+  # Whether contexts can be observed: not on other platforms than Linux, nor with other
+  # implementations of Ruby, where the same methods only run their blocks.
+  def self.publishing?
+    !defined?(PassThrough)
+  end
+
+  ##
+  # :singleton-method: with
+  # :call-seq:
+  #   with(**pairs) { ... } -> object
+  #   with(state, **pairs) { ... } -> object
+  #
+  # Runs the block in the context of the pairs over those in force, or over those of a captured
+  # state (nil: none), and returns what it returns. What was in force before is restored however
+  # the block ends.
+
+  ##
+  # :singleton-method: set
+  # :call-seq:
+  #   set(**pairs) -> nil
+  #   set(state, **pairs) -> nil
+  #   set(...) { ... } -> object
+  #
+  # The same for the rest of the fiber, or of the block of +with+ that it is called in. With a block
+  # of its own it is +with+.
+
+  ##
+  # :singleton-method: update
+  # :call-seq:
+  #   update(**pairs) -> nil
+  #
+  # Adds to the context in force what is known of it only now, without ending it: fibers that borrow
+  # it go on. Without a context it does nothing.
+
+  ##
+  # :singleton-method: clear
+  # :call-seq:
+  #   clear -> nil
+  #
+  # No context for the rest of the fiber, or of the block of +with+ that it is called in.
+
+  ##
+  # :singleton-method: current
+  # :call-seq:
+  #   current -> Hash or nil
+  #
+  # The pairs in force, frozen; nil without a context.
+
+  ##
+  # :singleton-method: []
+  # :call-seq:
+  #   [](key) -> object or nil
+  #
+  # The value of one key of the context in force; nil without.
+
+  ##
+  # :singleton-method: capture
+  # :call-seq:
+  #   capture -> Correlator::State or nil
+  #
+  # The context in force as an object, to be put in force elsewhere by +with+; nil without one.
+
+  # A Proc that runs the block in the context of now, wherever it is called.
   # New threads start without a context, and a fiber only borrows one. To pass it on for good:
   #   Thread.new(&Correlator.inherit { ... })
   #   Fiber.new(&Correlator.inherit { |value| ... })

@@ -4,5 +4,11 @@
 require "published_state"
 
 # What an observer would read of the calling thread, in whichever extension publishes it.
-Published.open($LOADED_FEATURES.find { |path| path.end_with?("/correlator/correlator.so") } ||
-               $LOADED_FEATURES.find { |path| path.end_with?("/profiler_stand_in.so") })
+module Published
+  def self.extension
+    $LOADED_FEATURES.find { |path| path.end_with?("/correlator/correlator.so") } ||
+      $LOADED_FEATURES.find { |path| path.end_with?("/profiler_stand_in.so") }
+  end
+end
+
+Published.open(Published.extension)

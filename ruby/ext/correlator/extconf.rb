@@ -1,6 +1,12 @@
 # SPDX-License-Identifier: MIT
 # frozen_string_literal: true
 
+# Elsewhere there is nothing to build: lib/correlator/pass_through.rb.
+unless RUBY_ENGINE == "ruby" && RUBY_PLATFORM.include?("linux")
+  File.write("Makefile", "all:\n\nclean:\n\ninstall:\n")
+  exit
+end
+
 require "mkmf"
 
 # An unsupported flag is left out; what the flags achieve on x86-64 is checked by

@@ -7,16 +7,19 @@ module Correlator
   # rescue_from included. Its request_id is the id that the queue gave it (Sidekiq: the jid), else
   # its job_id. perform_now in a request belongs to the request.
   module ActiveJob
+    # Notes down by whom the job is enqueued.
     def serialize
       origin = from_queue? ? @correlator_origin : Job.origin
       origin ? super.merge(Job::PAYLOAD_KEY => origin) : super
     end
 
+    # Reads that back: the job comes from a queue.
     def deserialize(job_data)
       super
       @correlator_origin = job_data[Job::PAYLOAD_KEY]
     end
 
+    # Runs the job in its context.
     def perform_now
       return super if !from_queue? && Correlator.capture
 

@@ -49,7 +49,7 @@ module Correlator
     end
 
     # Only what every JSON can carry.
-    def text(value)
+    def text(value) # :nodoc:
       return unless value.is_a?(String) || value.is_a?(Symbol) || value.is_a?(Integer)
 
       text = value.to_s.dup.force_encoding(Encoding::UTF_8)

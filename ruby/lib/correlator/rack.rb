@@ -42,6 +42,7 @@ module Correlator
       Endpoint.know(words)
     end
 
+    # Calls the application in the context of its request.
     def call(env)
       id = env[KEY]
       # Mounted twice, or the application calls itself: it is the same request.

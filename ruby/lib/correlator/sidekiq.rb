@@ -7,6 +7,7 @@ module Correlator
   module Sidekiq
     # Runs the job in its context.
     class Server
+      # As Sidekiq calls it, around the job.
       def call(_job_instance, payload, queue, &block)
         # "wrapped": the job of ActiveJob, which Sidekiq runs by one class of its own.
         name = payload["wrapped"] || payload["class"]
@@ -17,6 +18,7 @@ module Correlator
 
     # Notes down in the job by whom it is enqueued.
     class Client
+      # As Sidekiq calls it, around enqueueing.
       def call(_job_class, payload, _queue, _redis_pool = nil)
         origin = payload[Job::PAYLOAD_KEY] || Job.origin
         payload[Job::PAYLOAD_KEY] = origin if origin

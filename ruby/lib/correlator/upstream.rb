@@ -7,7 +7,7 @@ module Correlator
   # The same interface where the gem ruby-profiler is loaded and publishes the variable: contexts
   # are its states. It keeps the state of a fiber in an instance variable of the Fiber, the only
   # place to read it back from.
-  module Upstream
+  module Upstream # :nodoc:
     STATE = ::Ruby::Profiler::State
     Correlator.const_set(:State, STATE)
     FIBER_STATE = :@ruby_profiler_state
@@ -22,8 +22,10 @@ module Correlator
       raise LocalJumpError, "no block given" unless block_given?
 
       previous = capture
-      apply(merge(state, pairs))
+      state = merge(state, pairs)
       begin
+        # Within: an exception of Thread#raise may come as soon as it is in force.
+        apply(state)
         yield
       ensure
         apply(previous)
@@ -53,7 +55,11 @@ module Correlator
     end
 
     def capture
-      state = Fiber.current.instance_variable_get(FIBER_STATE)
+      fiber = Fiber.current
+      # Ruby 2.7 warns of a variable that is not there.
+      return unless fiber.instance_variable_defined?(FIBER_STATE)
+
+      state = fiber.instance_variable_get(FIBER_STATE)
       state if state.is_a?(STATE) && state.size.positive?
     end
 

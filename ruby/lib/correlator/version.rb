@@ -2,5 +2,6 @@
 # frozen_string_literal: true
 
 module Correlator
+  # Of the gem.
   VERSION = "0.1.0"
 end

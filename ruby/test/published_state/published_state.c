@@ -80,6 +80,22 @@ static VALUE published_value(VALUE self, VALUE symbol)
 	return Qnil;
 }
 
+/* All pairs, nil without a context. */
+static VALUE published_to_h(VALUE self)
+{
+	const struct state *table = state();
+	VALUE pairs;
+
+	(void)self;
+	if (!table)
+		return Qnil;
+	pairs = rb_hash_new();
+	for (size_t i = 0; i < table->capacity; i++)
+		if (table->pairs[i].key)
+			rb_hash_aset(pairs, rb_id2sym(table->pairs[i].key), table->pairs[i].value);
+	return pairs;
+}
+
 void Init_published_state(void)
 {
 	VALUE published;
@@ -93,4 +109,5 @@ void Init_published_state(void)
 	rb_define_singleton_method(published, "size", published_size, 0);
 	rb_define_singleton_method(published, "capacity", published_capacity, 0);
 	rb_define_singleton_method(published, "[]", published_value, 1);
+	rb_define_singleton_method(published, "to_h", published_to_h, 0);
 }
