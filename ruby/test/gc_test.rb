@@ -5,6 +5,7 @@ require "objspace"
 require "rbconfig"
 require "minitest/autorun"
 require "correlator"
+require "measuring"
 require "published"
 
 class GCTest < Minitest::Test
@@ -108,6 +109,13 @@ class GCTest < Minitest::Test
     2000.times { |number| Correlator.with(request_id: "r#{number}") {} }
     GC.start
     assert_operator ObjectSpace.each_object(Correlator::State).count, :<, 100
+  end
+
+  # A Hash of the pairs and the State.
+  def test_a_context_takes_two_objects
+    assert_equal(2, Measuring.objects { Correlator.with(request_id: "r") { nil } })
+    state = Correlator.with(request_id: "r") { Correlator.capture }
+    assert_equal(0, Measuring.objects { Correlator.with(state) { nil } })
   end
 
   def test_the_size_of_a_state_counts_its_table

@@ -185,6 +185,25 @@ class UpstreamLaterTest < Minitest::Test
     skip "no compaction here"
   end
 
+  # As an exception of Thread#raise can be, or the end of a thread.
+  def test_what_is_raised_within_the_other_is_not_lost_and_the_context_ends
+    armed = false
+    Ruby::Profiler::State.prepend(Module.new do
+      define_method(:apply!) { armed ? raise(Interrupt) : super() }
+    end)
+    apply_theirs
+    assert_raises(Interrupt) { Correlator.with(request_id: "ours") { armed = true } }
+    armed = false
+    assert_nil Correlator.current
+    Correlator.with(request_id: "ours") do
+      armed = true
+      assert_raises(Interrupt) { Correlator.with(nil) { flunk } }
+      armed = false
+      assert_equal "ours", published
+    end
+    assert_equal "theirs", published
+  end
+
   def test_a_frozen_fiber_keeps_what_it_has
     seen = Fiber.new do
       apply_theirs

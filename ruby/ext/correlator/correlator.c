@@ -24,9 +24,10 @@ static VALUE state_from_arguments(int argc, const VALUE *argv)
 	return state_object_new(base, pairs);
 }
 
-static VALUE yield_nothing(VALUE unused)
+/* Where another publisher is, that may be Ruby code, and raise. */
+static VALUE show_and_yield(VALUE argument)
 {
-	(void)unused;
+	fiber_context_show((const struct fiber_context *)argument);
 	return rb_yield_values(0);
 }
 
@@ -43,7 +44,7 @@ static VALUE correlator_with(int argc, VALUE *argv, VALUE self)
 	(void)self;
 	rb_need_block();
 	fiber_context_enter(state_from_arguments(argc, argv), &previous);
-	return rb_ensure(yield_nothing, Qnil, restore, (VALUE)&previous);
+	return rb_ensure(show_and_yield, (VALUE)&previous, restore, (VALUE)&previous);
 }
 
 static VALUE correlator_set(int argc, VALUE *argv, VALUE self)

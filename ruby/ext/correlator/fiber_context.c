@@ -245,7 +245,11 @@ void fiber_context_enter(VALUE state, struct fiber_context *ret_previous)
 						.frames = place_enter(now.place, state),
 						.left_object = left,
 						.left = now.left };
-	(void)publish(now.place, state);
+}
+
+void fiber_context_show(const struct fiber_context *previous)
+{
+	(void)publish(previous->place, place_in_force(previous->place));
 }
 
 void fiber_context_leave(const struct fiber_context *previous)

@@ -31,11 +31,14 @@ struct fiber_context {
 };
 
 /*
- * Puts state (a State or nil) in force in the running fiber, until fiber_context_leave(), which
- * cannot fail. What is put aside stays lent. Raises FrozenError in a frozen Fiber of a frozen
- * Thread; then nothing has changed.
+ * Puts state (a State or nil) in force in the running fiber, until fiber_context_leave(). What is
+ * put aside stays lent. Raises FrozenError in a frozen Fiber of a frozen Thread, or NoMemoryError;
+ * then nothing has changed.
  */
 void fiber_context_enter(VALUE state, struct fiber_context *ret_previous);
+
+/* Publishes what was put in force; after leaving, what was before. */
+void fiber_context_show(const struct fiber_context *previous);
 void fiber_context_leave(const struct fiber_context *previous);
 
 /* The same for good: what was set before is no longer lent. */

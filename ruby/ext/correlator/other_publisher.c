@@ -53,9 +53,12 @@ void other_publisher_restore(void)
 
 	if (!RB_NIL_P(state))
 		rb_protect(apply_state, state, &error);
+	if (!error)
+		return;
 	/* Of a frozen Fiber: the state is in force, it was only not noted down a second time. */
-	if (error)
-		rb_set_errinfo(Qnil);
+	if (!RTEST(rb_obj_is_kind_of(rb_errinfo(), rb_eFrozenError)))
+		rb_jump_tag(error);
+	rb_set_errinfo(Qnil);
 }
 
 void other_publisher_define(void)

@@ -17,7 +17,7 @@ void other_publisher_define(void);
 bool other_publisher_is_there(void);
 
 /*
- * Has it publish what the running fiber has of it; nothing if it has nothing. Raises nothing. May
- * start the garbage collector.
+ * Has it publish what the running fiber has of it; nothing if it has nothing. It is Ruby code: it
+ * may raise what another thread raises here, but not that the Fiber is frozen.
  */
 void other_publisher_restore(void);
