@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include <ruby.h>
+#include <ruby/thread.h>
 
 struct pair {
 	ID key;
@@ -96,6 +97,30 @@ static VALUE published_to_h(VALUE self)
 	return pairs;
 }
 
+#ifdef HAVE_RB_INTERNAL_THREAD_SPECIFIC_KEY_CREATE
+
+static VALUE create_key(VALUE unused)
+{
+	(void)unused;
+	return INT2FIX(rb_internal_thread_specific_key_create());
+}
+
+/* All the keys that a process has for what extensions keep with a thread. Returns how many. */
+static VALUE published_use_up_thread_keys(VALUE self)
+{
+	int count = -1, error = 0;
+
+	(void)self;
+	do {
+		rb_protect(create_key, Qnil, &error);
+		count++;
+	} while (!error);
+	rb_set_errinfo(Qnil);
+	return INT2FIX(count);
+}
+
+#endif
+
 void Init_published_state(void)
 {
 	VALUE published;
@@ -110,4 +135,8 @@ void Init_published_state(void)
 	rb_define_singleton_method(published, "capacity", published_capacity, 0);
 	rb_define_singleton_method(published, "[]", published_value, 1);
 	rb_define_singleton_method(published, "to_h", published_to_h, 0);
+#ifdef HAVE_RB_INTERNAL_THREAD_SPECIFIC_KEY_CREATE
+	rb_define_singleton_method(published, "use_up_thread_keys", published_use_up_thread_keys,
+				   0);
+#endif
 }
