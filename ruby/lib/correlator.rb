@@ -15,11 +15,13 @@ module Correlator
     require "correlator/upstream"
     require "correlator/upstream_threads" if ENV["RUBY_MN_THREADS"].to_i.positive?
     extend Upstream
+    private_constant :Upstream
   elsif RUBY_ENGINE == "ruby" && RUBY_PLATFORM.include?("linux")
     require "correlator/correlator"
   else
     require "correlator/pass_through"
     extend PassThrough
+    private_constant :PassThrough
   end
 
   # What has a framework's class as its own needs that framework.

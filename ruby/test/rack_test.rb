@@ -60,7 +60,7 @@ class RackTest < Minitest::Test
     assert_match UUID, seen
     assert_equal "abc", env["HTTP_X_REQUEST_ID"]
     app.call(env = {})
-    assert_equal Correlator::RequestId.clean(env["HTTP_X_REQUEST_ID"]), seen
+    assert_equal Correlator.const_get(:RequestId).clean(env["HTTP_X_REQUEST_ID"]), seen
   end
 
   def test_an_application_that_is_mounted_in_itself_stays_in_its_context

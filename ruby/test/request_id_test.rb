@@ -6,28 +6,29 @@ require "correlator"
 
 class RequestIdTest < Minitest::Test
   UUID = /\A\h{8}-\h{4}-4\h{3}-[89ab]\h{3}-\h{12}\z/
-  RECENT = Correlator::RequestId::RECENT
+  RequestId = Correlator.const_get(:RequestId)
+  RECENT = RequestId::RECENT
 
   def setup
-    @ids = Correlator::RequestId.new
+    @ids = RequestId.new
   end
 
   # ActionDispatch::RequestId keeps 255 characters of it.
   ["abc-1", "a@b_C-9", "a\nb c/d", "caf\u00e9", "a" * 300, "x\0y", "\u674e"].each do |given|
     define_method(:"test_#{given.inspect}_is_cleaned_as_Rails_does_it") do
       expected = given.gsub(/[^\w\-@]/, "")[0, 128]
-      assert_equal expected, Correlator::RequestId.clean(given).to_s
+      assert_equal expected, RequestId.clean(given).to_s
     end
   end
 
   def test_what_is_no_text_is_no_id
-    ["", "/", "\xff", nil, 7, ["a"]].each { |given| assert_nil Correlator::RequestId.clean(given) }
-    assert_equal "ab", Correlator::RequestId.clean("a\xffb")
+    ["", "/", "\xff", nil, 7, ["a"]].each { |given| assert_nil RequestId.clean(given) }
+    assert_equal "ab", RequestId.clean("a\xffb")
   end
 
   def test_the_header_may_change_afterwards
     header = +"abc"
-    id = Correlator::RequestId.clean(header)
+    id = RequestId.clean(header)
     header << "d"
     assert_equal "abc", id
     assert_predicate id, :frozen?

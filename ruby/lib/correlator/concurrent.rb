@@ -7,7 +7,7 @@ module Correlator
   # After require "concurrent": require "correlator/concurrent". What is posted to a pool of
   # concurrent-ruby, and the blocks of its futures and promises, work for whoever posted them, not
   # for whoever's thread runs them. Timers (TimerTask, ScheduledTask) work for nobody.
-  module Concurrent
+  module Concurrent # :nodoc: all
     # The block in the context of now, or in none.
     def self.carry(task)
       state = Correlator.capture
@@ -91,6 +91,8 @@ module Correlator
       end
     end
   end
+
+  private_constant :Concurrent
 
   Concurrent.install
 end

@@ -22,7 +22,7 @@ module Correlator
 
     class << self
       # A name that is one of few: display_name may be anything.
-      def name_of(job)
+      def name_of(job) # :nodoc:
         payload = job.payload_object
         return payload.display_name if payload.is_a?(::Delayed::PerformableMethod)
 
@@ -32,7 +32,7 @@ module Correlator
         nil
       end
 
-      def active_job?(job)
+      def active_job?(job) # :nodoc:
         job.payload_object.respond_to?(:job_data) && defined?(::ActiveJob::Base) &&
           ::ActiveJob::Base.include?(Correlator::ActiveJob)
       rescue StandardError

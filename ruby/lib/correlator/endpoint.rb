@@ -6,14 +6,14 @@ require "correlator/endpoint_words"
 module Correlator
   # The name of what a request asks for: "GET /orders/:id". It is the route where a router tells it,
   # and else the path, of which only known words are left: what a client makes up, a slug, an
-  # address or a token, never becomes part of an endpoint. A process has no more than NAMES_MAX.
+  # address or a token, never becomes part of an endpoint. A process has no more than 1,000.
   #
   # A request gets one endpoint: the first that is published.
   module Endpoint
     # Where the Rack environment keeps the one that a router told.
     KEY = "correlator.endpoint"
     # What an observer captures of a value (VALUE_BYTES_MAX of Correlator).
-    BYTES_MAX = 128
+    BYTES_MAX = 128 # :nodoc:
     NAMES_MAX = 1000
     OTHER = "(other)"
     ID = "/:id"
@@ -28,7 +28,8 @@ module Correlator
     OTHER_TREE = { nil => OTHER }.tap { |node| node.default = node }.freeze
     WORD = %r{\A[a-z_][^/.]*\z}i
     LAST_DIGIT = "9".ord
-    private_constant :NODES_MAX, :PREFIX, :OTHER_TREE, :WORD, :LAST_DIGIT
+    private_constant :KEY, :NAMES_MAX, :OTHER, :ID, :REST, :SEGMENTS_MAX, :PATH_BYTES_MAX, :METHODS,
+                     :OTHER_METHOD, :NODES_MAX, :PREFIX, :OTHER_TREE, :WORD, :LAST_DIGIT
 
     # The words as segments. Changed only by know.
     @segments = {}
@@ -37,7 +38,7 @@ module Correlator
 
     class << self
       # More words that may become part of an endpoint: the application's own.
-      def know(words)
+      def know(words) # :nodoc:
         words.each do |word|
           unless WORD.match?(word)
             raise ArgumentError, "not a segment that begins with a letter: #{word.inspect}"
@@ -48,11 +49,11 @@ module Correlator
       end
 
       # A router will tell the endpoints (publish): none is taken from a path before.
-      def late!
+      def late! # :nodoc:
         @late = true
       end
 
-      def late?
+      def late? # :nodoc:
         @late
       end
 
@@ -70,7 +71,7 @@ module Correlator
       end
 
       # At the end of a call: an endpoint for a request that got none.
-      def settle(env)
+      def settle(env) # :nodoc:
         return if Correlator[:endpoint]
 
         Correlator.update(endpoint: env[KEY] || yield)
@@ -79,14 +80,14 @@ module Correlator
       end
 
       # The name of a path, whatever its bytes. (A mount point is its beginning.)
-      def of_path(method, mount_point, path)
+      def of_path(method, mount_point, path) # :nodoc:
         path = "#{mount_point}#{path}" if path.nil? || !(mount_point.nil? || mount_point.empty?)
         node = walk(@trees[method] || @trees[OTHER_METHOD], path)
         node[nil] ||= named(node[PREFIX])
       end
 
       # The same String for the same name, as few as there may be.
-      def named(name)
+      def named(name) # :nodoc:
         name = name.byteslice(0, BYTES_MAX)
         known = @names[name]
         return known if known

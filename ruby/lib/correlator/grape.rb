@@ -6,7 +6,7 @@ require "grape"
 
 module Correlator
   # require "correlator/grape": the endpoint of a request is its route in Grape.
-  module GrapeRoute
+  module GrapeRoute # :nodoc: all
     EVENT = "endpoint_run.grape"
     FORMAT = /\(\.[^)]*\)\z/
     private_constant :EVENT, :FORMAT
@@ -40,6 +40,7 @@ module Correlator
 
     ActiveSupport::Notifications.subscribe(EVENT, self)
   end
+  private_constant :GrapeRoute
 
   Endpoint.late!
 end

@@ -25,10 +25,10 @@ module Correlator
     TRACE_ID = /\A[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/n
     # What metadata can carry, of the length that an observer captures.
     TEXT = /\A[\x21-\x7e]{1,128}\z/n
-    private_constant :TRACE_ID, :TEXT
+    private_constant :PARENT, :TRACE, :REQUEST_ID, :TRACEPARENT, :TRACE_ID, :TEXT
 
     # The text of a value of metadata, or of a context; nil if it is none.
-    def self.text(value)
+    def self.text(value) # :nodoc:
       value = value.is_a?(Integer) || value.is_a?(Symbol) ? value.to_s : value
       value if value.is_a?(String) && value.b.match?(TEXT)
     end
@@ -36,7 +36,7 @@ module Correlator
     # Each call runs in a context of its own, its streams included.
     class Server < ::GRPC::ServerInterceptor
       %i[request_response client_streamer server_streamer bidi_streamer].each do |kind|
-        define_method(kind) do |call: nil, method: nil, **_, &handle|
+        define_method(kind) do |call: nil, method: nil, **_, &handle| # :nodoc:
           Correlator.with(nil, **pairs(metadata_of(call), method), &handle)
         end
       end
@@ -75,7 +75,7 @@ module Correlator
     # Tells the server who calls.
     class Client < ::GRPC::ClientInterceptor
       %i[request_response client_streamer server_streamer bidi_streamer].each do |kind|
-        define_method(kind) do |metadata: nil, **_, &call|
+        define_method(kind) do |metadata: nil, **_, &call| # :nodoc:
           introduce(metadata) if metadata.is_a?(Hash) && !metadata.frozen?
           call.call
         end

@@ -41,7 +41,7 @@ module Correlator
     end
 
     # A payload comes from outside: what is not as origin made it is left out.
-    def pairs(id, name, queue, origin)
+    def pairs(id, name, queue, origin) # :nodoc:
       origin = {} unless origin.is_a?(Hash)
       pairs = { request_id: id, endpoint: name, queue: queue,
                 parent_request_id: origin["parent_request_id"], trace_id: origin["trace_id"] }

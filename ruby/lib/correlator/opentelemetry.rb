@@ -25,7 +25,7 @@ module Correlator
         nil
       end
 
-      def trace_id_of(span)
+      def trace_id_of(span) # :nodoc:
         id = span.context.hex_trace_id
         id if id.is_a?(String) && id.match?(TRACE_ID)
       end
@@ -38,7 +38,7 @@ module Correlator
       SUCCESS = 0
       private_constant :SUCCESS
 
-      def on_start(span, _parent_context = nil)
+      def on_start(span, _parent_context = nil) # :nodoc:
         return if Correlator[:trace_id] || Correlator.capture.nil?
 
         id = OpenTelemetry.trace_id_of(span)
@@ -47,15 +47,15 @@ module Correlator
         nil
       end
 
-      def on_finishing(_span); end
+      def on_finishing(_span); end # :nodoc:
 
-      def on_finish(_span); end
+      def on_finish(_span); end # :nodoc:
 
-      def force_flush(timeout: nil)
+      def force_flush(timeout: nil) # :nodoc:
         SUCCESS
       end
 
-      def shutdown(timeout: nil)
+      def shutdown(timeout: nil) # :nodoc:
         SUCCESS
       end
     end

@@ -5,7 +5,7 @@ module Correlator
   # The same interface where nothing can be observed, as the tool is of Linux and of Ruby's own
   # implementation: on macOS and Windows, with JRuby and TruffleRuby. Blocks run, no context is ever
   # in force, and wrong arguments are refused as elsewhere. Correlator.publishing? is false.
-  module PassThrough
+  module PassThrough # :nodoc: all
     # There are none.
     class State
       private_class_method :new

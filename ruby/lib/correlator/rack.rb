@@ -29,6 +29,7 @@ module Correlator
     REQUEST_IDS = RequestId.new
     private_constant :TRACEPARENT, :TRACE_ID_START, :TRACE_ID_BYTES, :REQUEST_IDS
 
+    # Around an application.
     def initialize(app, endpoint: nil, trust_request_id: true, words: [])
       @app = app
       @late = endpoint == :late

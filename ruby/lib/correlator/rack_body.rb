@@ -5,7 +5,7 @@ module Correlator
   class Rack
     # The body of a response, which a server asks for after the call, maybe in another fiber or
     # thread: what it does, it does in the context of its request. Otherwise it is what it was.
-    class Body
+    class Body # :nodoc: all
       def initialize(body, state)
         @body = body
         @state = state

@@ -13,6 +13,7 @@ module Correlator
     autoload :ExecutorHook, "correlator/rails/executor_hook"
     autoload :Live, "correlator/rails/live"
     autoload :LoadAsync, "correlator/rails/load_async"
+    private_constant :Cable, :ExecutorHook, :Live, :LoadAsync
 
     initializer "correlator.middleware" do |app|
       app.middleware.insert_before 0, Correlator::Rack

@@ -6,7 +6,7 @@ require "correlator/endpoint"
 module Correlator
   # The endpoint of a request is its route in Rails, as soon as a controller begins with it. What
   # Rails passes on to other applications is told by them, or has the endpoint of its path.
-  module RailsRoute
+  module RailsRoute # :nodoc: all
     EVENT = "start_processing.action_controller"
     # Where the Rack environment keeps what Rails' router has found, if Rails does not (before 7.1).
     KEY = "correlator.routes"
@@ -70,4 +70,5 @@ module Correlator
       end
     end
   end
+  private_constant :RailsRoute
 end

@@ -5,7 +5,7 @@ module Correlator
   # Gives each request of this process an id of its own: the client's, cleaned as Rails cleans it,
   # or a fresh UUID. An id that was given before, and not long ago, gets a number: "r-1", "r-1#2",
   # so that no two requests are taken for one. No id of a client has a "#".
-  class RequestId
+  class RequestId # :nodoc: all
     # Where the Rack environment keeps the client's.
     HEADER = "HTTP_X_REQUEST_ID"
     # What an observer captures of a value (VALUE_BYTES_MAX of Correlator): of two ids that differ
@@ -94,4 +94,5 @@ module Correlator
       id.freeze
     end
   end
+  private_constant :RequestId
 end

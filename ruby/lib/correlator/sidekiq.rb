@@ -7,8 +7,7 @@ module Correlator
   module Sidekiq
     # Runs the job in its context.
     class Server
-      # As Sidekiq calls it, around the job.
-      def call(_job_instance, payload, queue, &block)
+      def call(_job_instance, payload, queue, &block) # :nodoc:
         # "wrapped": the job of ActiveJob, which Sidekiq runs by one class of its own.
         name = payload["wrapped"] || payload["class"]
         Job.run(id: payload["jid"], name: name, queue: queue, origin: payload[Job::PAYLOAD_KEY],
@@ -18,8 +17,7 @@ module Correlator
 
     # Notes down in the job by whom it is enqueued.
     class Client
-      # As Sidekiq calls it, around enqueueing.
-      def call(_job_class, payload, _queue, _redis_pool = nil)
+      def call(_job_class, payload, _queue, _redis_pool = nil) # :nodoc:
         origin = payload[Job::PAYLOAD_KEY] || Job.origin
         payload[Job::PAYLOAD_KEY] = origin if origin
         yield

@@ -7,7 +7,7 @@ require "sinatra/base"
 module Correlator
   # require "correlator/sinatra": the endpoint of a request is the route of Sinatra that it takes
   # first. Sinatra has no hook between finding a route and running it.
-  module SinatraRoute
+  module SinatraRoute # :nodoc: all
     private
 
     def route_eval
@@ -16,6 +16,8 @@ module Correlator
       super
     end
   end
+
+  private_constant :SinatraRoute
 
   ::Sinatra::Base.prepend(SinatraRoute)
   Endpoint.late!

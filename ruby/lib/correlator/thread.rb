@@ -9,7 +9,7 @@ module Correlator
   # started. Threads of other Ractors inherit nothing.
   #
   # A thread that is started without a context is as it would be without this.
-  module Thread
+  module Thread # :nodoc: all
     # What runs instead of a thread's block is compiled for the line where that one is written: so
     # inspect and backtraces name no file but the application's.
     SOURCE = "proc { |state, block| proc { |*arguments| ::Correlator.set(state); " \
@@ -66,6 +66,8 @@ module Correlator
       end
     end
   end
+
+  private_constant :Thread
 
   ::Thread.prepend(Thread::New)
   ::Thread.singleton_class.prepend(Thread::Start)

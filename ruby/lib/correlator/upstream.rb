@@ -7,7 +7,7 @@ module Correlator
   # The same interface where the gem ruby-profiler is loaded and publishes the variable: contexts
   # are its states. It keeps the state of a fiber in an instance variable of the Fiber, the only
   # place to read it back from.
-  module Upstream # :nodoc:
+  module Upstream # :nodoc: all
     STATE = ::Ruby::Profiler::State
     Correlator.const_set(:State, STATE)
     FIBER_STATE = :@ruby_profiler_state

@@ -11,7 +11,7 @@ module Correlator
     #   trace_id           of the same
     #   endpoint           "ChatChannel#speak": the action, subscribed, unsubscribed, or transmit
     #                      of what is broadcast; else the class of the connection
-    module Cable
+    module Cable # :nodoc: all
       def self.install
         return unless defined?(::ActionCable::Server::Worker)
 

@@ -5,7 +5,7 @@ module Correlator
   class Railtie
     # ActionController::Live runs the action in another thread (Rails 7.1+: of a pool): it works for
     # the request until it ends, which may be after the client has gone.
-    module Live
+    module Live # :nodoc: all
       # Into controllers that include Live later, as all of the application's do.
       def self.install
         return unless defined?(::ActionController::Live)

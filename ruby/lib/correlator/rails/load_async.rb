@@ -5,7 +5,7 @@ module Correlator
   class Railtie
     # A query of load_async (Rails 7.0+) runs in a thread of a pool: it works for the request that
     # asked for it.
-    module LoadAsync
+    module LoadAsync # :nodoc: all
       def self.install
         return unless defined?(::ActiveRecord::FutureResult)
 
