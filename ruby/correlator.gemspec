@@ -10,7 +10,10 @@ Gem::Specification.new do |spec|
   spec.description = <<~TEXT
     Publishes which request or job each thread and fiber of a Ruby process works for, in a variable
     that the tool correlator reads from outside, to charge CPU, run-queue and blocked time to it.
-    Integrations for Rack, Rails, Sidekiq and ActiveJob. Nothing is patched.
+    Integrations for Rack, Rails, Sinatra, Grape, Sidekiq, ActiveJob, Delayed Job, gRPC,
+    concurrent-ruby and OpenTelemetry. By itself it changes no class of Ruby or of a framework.
+    Files that are loaded by name do, where there is no hook: those for Rails, Sinatra,
+    concurrent-ruby and Thread add modules to some of their classes.
   TEXT
   spec.license = "MIT"
   spec.authors = ["The Correlator authors"]
