@@ -3,6 +3,7 @@
 
 require "fiber"
 require "minitest/autorun"
+require "collector"
 require "correlator"
 require "published"
 
@@ -171,12 +172,8 @@ class LivenessTest < Minitest::Test
   end
 
   def test_when_collections_compact
-    skip "no automatic compaction" unless GC.respond_to?(:auto_compact=)
-    begin
-      GC.auto_compact = true
-    rescue NotImplementedError
-      skip "no compaction here"
-    end
+    skip "no automatic compaction" unless Collector.compacts_by_itself?
+    Collector.compact_by_itself(true)
     seen = Fiber.new do
       Array.new(5) do
         publish_a_wiped_context
@@ -186,7 +183,7 @@ class LivenessTest < Minitest::Test
     end.resume
     assert_alive(seen)
   ensure
-    GC.auto_compact = false if GC.respond_to?(:auto_compact=)
+    Collector.compact_by_itself(false)
   end
 
   def states

@@ -4,6 +4,7 @@
 require "fiber"
 require "minitest/autorun"
 require "rbconfig"
+require "collector"
 require "correlator"
 require "published"
 require "onlooker"
@@ -24,7 +25,7 @@ class ObserverTest < Minitest::Test
 
   def teardown
     GC.stress = false
-    GC.auto_compact = false if compacts? && GC.respond_to?(:auto_compact=)
+    Collector.compact_by_itself(false)
     Correlator.clear
     Onlooker.unwatch
   end
@@ -71,7 +72,7 @@ class ObserverTest < Minitest::Test
   end
 
   def test_while_heaps_are_compacted
-    skip "no compaction" unless compacts?
+    skip "no compaction" unless Collector.compacts?
     read_while do |number|
       fragments = Array.new(2000) { |one| "fragment #{one}" }
       use(number) do
@@ -82,8 +83,8 @@ class ObserverTest < Minitest::Test
   end
 
   def test_while_heaps_are_compacted_by_themselves
-    skip "no compaction" unless compacts? && GC.respond_to?(:auto_compact=)
-    GC.auto_compact = true
+    skip "no automatic compaction" unless Collector.compacts_by_itself?
+    Collector.compact_by_itself(true)
     read_while { |number| use(number) { GC.start } }
   end
 
@@ -122,11 +123,5 @@ class ObserverTest < Minitest::Test
     paths = $LOAD_PATH.flat_map { |path| ["-I", path] }
     output = IO.popen([RbConfig.ruby, *paths, "-e", script], err: %i[child out], &:read)
     assert_match(/\Athe text is not what was published.*without a proof/, output)
-  end
-
-  def compacts?
-    GC.respond_to?(:compact) && GC.compact && true
-  rescue NotImplementedError
-    false
   end
 end

@@ -198,10 +198,10 @@ module Torture
       return unless suite.compacts?
 
       GC.compact
-      GC.auto_compact = random.rand(2).zero? if GC.respond_to?(:auto_compact=)
+      Collector.compact_by_itself(random.rand(2).zero?)
       some(model, depth + 1)
     ensure
-      GC.auto_compact = false if suite.compacts? && GC.respond_to?(:auto_compact=)
+      Collector.compact_by_itself(false)
     end
 
     def stress(model, _depth)
@@ -211,7 +211,7 @@ module Torture
       context = over_current(model, added)
       inner = suite.fiber_model
       # Each allocation compacting everything, too, would leave time for nothing else.
-      GC.auto_compact = false if suite.compacts? && GC.respond_to?(:auto_compact=)
+      Collector.compact_by_itself(false)
       GC.stress = random.rand(2).zero? ? true : 1
       Correlator.with(**added) do
         model.enter(context)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # frozen_string_literal: true
 
+require "collector"
 require "torture/body"
 require "torture/witness"
 
@@ -42,7 +43,7 @@ module Torture
       @current = seed
       random = Random.new(seed)
       watching { Body.new(self, random).run_thread(random.rand(50..400)) }
-      GC.auto_compact = false if GC.respond_to?(:auto_compact=) && compacts?
+      Collector.compact_by_itself(false)
       witness.check_readings
     end
 
@@ -96,13 +97,7 @@ module Torture
 
     # The values of the other publisher move as ever.
     def compacts?
-      return @compacts if defined?(@compacts)
-
-      @compacts = @publisher == "own" && GC.respond_to?(:compact)
-      GC.compact if @compacts
-      @compacts
-    rescue NotImplementedError
-      @compacts = false
+      @publisher == "own" && Collector.compacts?
     end
 
     # Ruby 3.4.11 itself crashes when a fiber blocks in a thread that shares a native one, and now
