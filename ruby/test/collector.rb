@@ -3,16 +3,18 @@
 
 # What Ruby's collector can do here.
 module Collector
+  # Tried when this is loaded, before anything is where it must stay.
+  COMPACTS = begin
+    GC.compact if GC.respond_to?(:compact)
+    GC.respond_to?(:compact)
+  rescue NotImplementedError
+    false
+  end
+
   module_function
 
   def compacts?
-    return @compacts if defined?(@compacts)
-
-    @compacts = GC.respond_to?(:compact)
-    GC.compact if @compacts
-    @compacts
-  rescue NotImplementedError
-    @compacts = false
+    COMPACTS
   end
 
   # Ruby 3.1.2 can crash by itself then, where it looks for what it moved: one slot behind what is in

@@ -135,19 +135,19 @@ static struct place *borrow(VALUE fiber, struct place *lender)
 	return place;
 }
 
-static void on_fiber_switch(rb_event_flag_t event, VALUE data, VALUE self, ID method, VALUE class)
+static void on_fiber_switch(void)
 {
-	VALUE fiber = rb_fiber_current();
 	bool is_published;
 	struct place *last = publication_place(&is_published);
-	struct place *place = place_of(fiber, last);
-	VALUE state = place_in_force(place);
+	struct place *place;
+	VALUE fiber, state;
 
-	(void)event;
-	(void)data;
-	(void)self;
-	(void)method;
-	(void)class;
+	/* No fiber of this thread has had a context yet. */
+	if (!last)
+		return;
+	fiber = rb_fiber_current();
+	place = place_of(fiber, last);
+	state = place_in_force(place);
 	if (!is_published && RB_NIL_P(state))
 		return;
 	if (!place) {
@@ -163,30 +163,20 @@ static void on_fiber_switch(rb_event_flag_t event, VALUE data, VALUE self, ID me
  * An exception that comes with a switch is raised before the switch is announced: until Ruby 3.0
  * any (cont.c, fiber_store), later those of Thread#raise (RUBY_VM_CHECK_INTS in fiber_switch).
  */
-static void on_raise(rb_event_flag_t event, VALUE data, VALUE self, ID method, VALUE class)
+static void on_raise(void)
 {
 	struct place *place = look().place;
 
-	(void)event;
-	(void)data;
-	(void)self;
-	(void)method;
-	(void)class;
 	(void)publish(place, place_in_force(place));
 }
 
 /* Native threads are used again (Ruby up to 3.2 caches them): none may keep a dead thread's state.
  */
-static void on_thread_edge(rb_event_flag_t event, VALUE data, VALUE self, ID method, VALUE class)
+static void on_thread_edge(void)
 {
 	struct place *place;
 	bool is_published;
 
-	(void)event;
-	(void)data;
-	(void)self;
-	(void)method;
-	(void)class;
 	/* Ruby 3.3 keeps some ended threads for good. */
 	if (publication_place(&is_published) && (place = look().place))
 		place_leave(place, 0);
@@ -195,11 +185,27 @@ static void on_thread_edge(rb_event_flag_t event, VALUE data, VALUE self, ID met
 		publication_renew();
 }
 
+/* One hook for all: Ruby goes through the list of them at each event. */
+static void on_event(rb_event_flag_t event, VALUE data, VALUE self, ID method, VALUE class)
+{
+	(void)data;
+	(void)self;
+	(void)method;
+	(void)class;
+	if (event == RUBY_EVENT_FIBER_SWITCH)
+		on_fiber_switch();
+	else if (event == RUBY_EVENT_RAISE)
+		on_raise();
+	else
+		on_thread_edge();
+}
+
 static void add_event_hooks(void)
 {
-	rb_add_event_hook(on_fiber_switch, RUBY_EVENT_FIBER_SWITCH, Qnil);
-	rb_add_event_hook(on_raise, RUBY_EVENT_RAISE, Qnil);
-	rb_add_event_hook(on_thread_edge, RUBY_EVENT_THREAD_BEGIN | RUBY_EVENT_THREAD_END, Qnil);
+	rb_add_event_hook(on_event,
+			  RUBY_EVENT_FIBER_SWITCH | RUBY_EVENT_RAISE | RUBY_EVENT_THREAD_BEGIN |
+				  RUBY_EVENT_THREAD_END,
+			  Qnil);
 }
 
 #ifdef HAVE_RB_EXT_RACTOR_SAFE
