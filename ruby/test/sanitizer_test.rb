@@ -2,9 +2,9 @@
 # frozen_string_literal: true
 
 require "fileutils"
+require "hanging"
 require "minitest/autorun"
 require "rbconfig"
-require "timeout"
 require "tmpdir"
 
 # torture/run.rb with the extension built for AddressSanitizer, which sees each use of its memory
@@ -12,7 +12,7 @@ require "tmpdir"
 class SanitizerTest < Minitest::Test
   SOURCE = File.expand_path("../ext/correlator", __dir__)
   SECONDS = ENV.fetch("TORTURE_SECONDS", "10")
-  DEADLINE_SECONDS = 120
+  DEADLINE_SECONDS = 60
   COMPILER = RbConfig::CONFIG["CC"].split.first
   LIBRARY = IO.popen([COMPILER, "-print-file-name=libasan.so"], err: File::NULL, &:read).chomp
   # Ruby's own memory is never given back at the end, and its fibers change stacks.
@@ -21,13 +21,9 @@ class SanitizerTest < Minitest::Test
                                     "handle_segv=0:handle_abort=0:use_sigaltstack=0" }.freeze
 
   def run_command(command, environment: {}, folder: Dir.pwd)
-    IO.popen(environment, command, err: %i[child out], chdir: folder) do |child|
-      output = Timeout.timeout(SECONDS.to_f + DEADLINE_SECONDS) { child.read }
-      [output, Process.wait2(child.pid).last]
-    rescue Timeout::Error
-      Process.kill(:ABRT, child.pid)
-      flunk("it hangs:\n#{child.read}")
-    end
+    output, status = Hanging.run(environment, command, SECONDS.to_f + DEADLINE_SECONDS,
+                                 chdir: folder)
+    status ? [output, status] : flunk(output)
   end
 
   # Into folder/correlator.

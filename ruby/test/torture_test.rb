@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # frozen_string_literal: true
 
+require "hanging"
 require "minitest/autorun"
 require "rbconfig"
-require "timeout"
 require "tmpdir"
 
 # torture/run.rb for a fixed time in each way. TORTURE_SECONDS: how long each; a week by option:
@@ -18,14 +18,8 @@ class TortureTest < Minitest::Test
   def torture(*arguments, environment: {}, prelude: [])
     paths = $LOAD_PATH.flat_map { |path| ["-I", path] }
     command = [environment, RbConfig.ruby, "-w", *paths, *prelude, SCRIPT, *arguments]
-    IO.popen(command, err: %i[child out]) do |child|
-      output = Timeout.timeout(SECONDS.to_f + DEADLINE_SECONDS) { child.read }
-      [output, Process.wait2(child.pid).last]
-    rescue Timeout::Error
-      # Ruby says where it is.
-      Process.kill(:ABRT, child.pid)
-      flunk("it hangs:\n#{child.read}")
-    end
+    output, status = Hanging.run(environment, command, SECONDS.to_f + DEADLINE_SECONDS)
+    status ? [output, status] : flunk(output)
   end
 
   def assert_survives(*arguments, environment: {})
