@@ -202,7 +202,23 @@ class KernelTest(harness.LiveTest):
 
 
 class LawsTest(books_test.BooksTest):
-    """Of the laws what compares sums: emulated, a CPU may stand still between two clocks' readings."""
+    """Of the laws what compares sums: emulated, a CPU may stand still between two clocks' readings.
+    So each has three chances in one guest, and says when it took another."""
+
+    CHANCES = 3
+
+    def run(self, result=None):
+        for _ in range(self.CHANCES - 1):
+            trial = unittest.TestResult()
+            super().run(trial)
+            if trial.wasSuccessful():
+                result.startTest(self)
+                result.addSuccess(self)
+                result.stopTest(self)
+                return result
+            print("\n".join(text for _, text in trial.failures + trial.errors))
+            print(f"guest: again  {self.id().partition('.')[2]}", flush=True)
+        return super().run(result)
 
     def check_wall(self, *_):
         pass
