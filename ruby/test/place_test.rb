@@ -97,6 +97,24 @@ class PlaceTest < Minitest::Test
     end.resume
   end
 
+  def test_what_a_frozen_fiber_sets_after_its_locals_were_wiped_ends_with_the_block
+    Fiber.new do
+      Fiber.current.freeze
+      Correlator.with(request_id: "outer") do
+        Correlator.with(request_id: "inner") do
+          Thread.current.keys.each { |key| Thread.current[key] = nil }
+          Fiber.new { Correlator.set(request_id: "other") }.resume
+          Correlator.set(request_id: "set")
+          assert_equal "set", published
+        end
+        2.times { assert_equal "outer", Fiber.new { published }.resume }
+        assert_equal "outer", published
+      end
+      Fiber.new { nil }.resume
+      assert_equal 0, Published.address
+    end.resume
+  end
+
   def collect
     4.times { GC.start }
     Array.new(1000) { |number| "junk #{number}" }

@@ -258,10 +258,24 @@ void fiber_context_show(const struct fiber_context *previous)
 	(void)publish(previous->place, place_in_force(previous->place));
 }
 
+/* A frozen fiber whose fiber-locals were wiped may have got another Place meanwhile. */
+static void return_to(const struct fiber_context *previous)
+{
+	VALUE thread = rb_thread_current();
+	struct place *other = find_place(place_fiber(previous->place));
+
+	if (other && other != previous->place)
+		place_leave(other, 0);
+	if (!RB_OBJ_FROZEN(thread))
+		rb_thread_local_aset(thread, place_name, previous->object);
+}
+
 void fiber_context_leave(const struct fiber_context *previous)
 {
 	struct place *place = previous->place;
 
+	if (RB_OBJ_FROZEN(place_fiber(place)))
+		return_to(previous);
 	place_leave(place, previous->frames);
 	if (RB_NIL_P(place_in_force(place)) && !RB_NIL_P(place_in_force(previous->left)))
 		place = previous->left;
