@@ -2,11 +2,11 @@
 # frozen_string_literal: true
 
 require "json"
-require "logger"
 require "minitest/autorun"
 require "socket"
 require "correlator"
 require "published"
+require "rails_application"
 
 # A real ActionCable server, and a client of it at the other end of a socket.
 class RailsCableTest < Minitest::Test
@@ -57,10 +57,7 @@ class RailsCableTest < Minitest::Test
     end
 
     class Application < Rails::Application
-      config.eager_load = false
-      config.secret_key_base = "not secret"
-      config.logger = Logger.new(nil)
-      config.hosts = nil if config.respond_to?(:hosts)
+      RailsApplication.configure(config)
       config.action_cable.connection_class = -> { Connection }
       config.action_cable.cable = { "adapter" => "async" }
       config.action_cable.disable_request_forgery_protection = true

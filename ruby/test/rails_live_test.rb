@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 # frozen_string_literal: true
 
-require "logger"
 require "minitest/autorun"
 require "correlator"
 require "published"
+require "rails_application"
 
 # What leaves the request's thread in Rails, or begins without a request.
 class RailsLiveTest < Minitest::Test
@@ -53,10 +53,7 @@ class RailsLiveTest < Minitest::Test
     end
 
     class Application < Rails::Application
-      config.eager_load = false
-      config.secret_key_base = "not secret"
-      config.logger = Logger.new(nil)
-      config.hosts = nil if config.respond_to?(:hosts)
+      RailsApplication.configure(config)
       config.active_job.queue_adapter = :async
       routes.append { get "/events", to: "rails_live_test/events#index" }
     end

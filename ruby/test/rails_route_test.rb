@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 # frozen_string_literal: true
 
-require "logger"
 require "minitest/autorun"
 require "tmpdir"
 require "correlator"
 require "published"
+require "rails_application"
 
 # The endpoint of a request is its route in Rails.
 class RailsRouteTest < Minitest::Test
@@ -65,10 +65,7 @@ class RailsRouteTest < Minitest::Test
     end
 
     class Application < Rails::Application
-      config.eager_load = false
-      config.secret_key_base = "not secret"
-      config.logger = Logger.new(nil)
-      config.hosts = nil if config.respond_to?(:hosts)
+      RailsApplication.configure(config)
       config.action_dispatch.show_exceptions = true
       config.consider_all_requests_local = false
       config.exceptions_app = ->(_) { [500, {}, ["error"]] }

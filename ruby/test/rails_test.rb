@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 # frozen_string_literal: true
 
-require "logger"
 require "minitest/autorun"
 require "correlator"
 require "published"
+require "rails_application"
 
 # The application that a Gemfile with `gem "correlator", require: "correlator/rails"` makes.
 class RailsTest < Minitest::Test
@@ -37,10 +37,7 @@ class RailsTest < Minitest::Test
     end
 
     class Application < Rails::Application
-      config.eager_load = false
-      config.secret_key_base = "not secret"
-      config.logger = Logger.new(nil)
-      config.hosts = nil if config.respond_to?(:hosts)
+      RailsApplication.configure(config)
       config.active_job.queue_adapter = :inline
       routes.append { get "/orders/:id", to: "rails_test/orders#show" }
     end

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # frozen_string_literal: true
 
+require "hanging"
 require "minitest/autorun"
 require "rbconfig"
-require "timeout"
 
 # The tests of threads and fibers again, with Ruby threads that share native ones. Those of other
 # Ractors always do: they are tested as they are (and with the main Ractor's threads sharing too,
@@ -35,13 +35,8 @@ class SharedNativeThreadTest < Minitest::Test
 
   def run_sharing(*script, shares: "1")
     paths = $LOAD_PATH.flat_map { |path| ["-I", path] }
-    command = [{ "RUBY_MN_THREADS" => shares }, RbConfig.ruby, *paths, *script]
-    IO.popen(command, err: %i[child out]) do |child|
-      output = Timeout.timeout(DEADLINE_SECONDS) { child.read }
-      [output, Process.wait2(child.pid).last]
-    rescue Timeout::Error
-      Process.kill(:KILL, child.pid)
-      raise
-    end
+    output, status = Hanging.run({ "RUBY_MN_THREADS" => shares },
+                                 [RbConfig.ruby, *paths, *script], DEADLINE_SECONDS)
+    status ? [output, status] : flunk(output)
   end
 end

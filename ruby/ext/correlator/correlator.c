@@ -5,13 +5,23 @@
 CORRELATOR_EXPORT void Init_correlator(void);
 
 /*
+ * The Hash of keyword arguments, taken from the end of the others; nil without any. Not
+ * rb_scan_args(), which copies it.
+ */
+static VALUE take_pairs(int *argc, const VALUE *argv)
+{
+	VALUE pairs = rb_keyword_given_p() ? argv[--*argc] : Qnil;
+
+	return RB_NIL_P(pairs) || RHASH_EMPTY_P(pairs) ? Qnil : pairs;
+}
+
+/*
  * The State that the arguments ([state or nil,] **pairs) ask for: the pairs over the given state,
- * or over the current one where none is given; nil for no context. Not rb_scan_args(), which copies
- * the pairs.
+ * or over the current one where none is given; nil for no context.
  */
 static VALUE state_from_arguments(int argc, const VALUE *argv)
 {
-	VALUE pairs = rb_keyword_given_p() ? argv[--argc] : Qnil;
+	VALUE pairs = take_pairs(&argc, argv);
 	VALUE base;
 
 	rb_check_arity(argc, 0, 1);
@@ -19,9 +29,7 @@ static VALUE state_from_arguments(int argc, const VALUE *argv)
 	if (!RB_NIL_P(base) && !state_object_is(base))
 		rb_raise(rb_eTypeError, "a context is a Correlator::State or nil, not %" PRIsVALUE,
 			 rb_obj_class(base));
-	if (RB_NIL_P(pairs) || RHASH_EMPTY_P(pairs))
-		return base;
-	return state_object_new(base, pairs);
+	return RB_NIL_P(pairs) ? base : state_object_new(base, pairs);
 }
 
 /* Where another publisher is, that may be Ruby code, and raise. */
@@ -57,12 +65,12 @@ static VALUE correlator_set(int argc, VALUE *argv, VALUE self)
 
 static VALUE correlator_update(int argc, VALUE *argv, VALUE self)
 {
-	VALUE pairs = rb_keyword_given_p() ? argv[--argc] : Qnil;
+	VALUE pairs = take_pairs(&argc, argv);
 	VALUE state = fiber_context_get();
 
 	(void)self;
 	rb_check_arity(argc, 0, 0);
-	if (!RB_NIL_P(state) && !RB_NIL_P(pairs) && !RHASH_EMPTY_P(pairs))
+	if (!RB_NIL_P(state) && !RB_NIL_P(pairs))
 		fiber_context_renew(state_object_new(state, pairs));
 	return Qnil;
 }

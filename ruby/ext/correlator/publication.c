@@ -11,8 +11,8 @@
 #include "place.h"
 
 /*
- * A note. Never freed: the collector, or an observer, may be reading it. A thread has two, which
- * are the same as long as Ruby threads do not share native ones.
+ * A note. Never freed: the collector, or an observer, may be reading it. There is one for a Ruby
+ * thread and one for its native thread, which say the same as long as neither is shared.
  */
 struct publication {
 	struct publication *next;

@@ -88,13 +88,18 @@ static ID key_id(VALUE symbol)
 	return rb_sym2id(symbol);
 }
 
+static void check_key(VALUE key)
+{
+	if (!RB_SYMBOL_P(key))
+		rb_raise(rb_eTypeError, "a key is a Symbol, not %" PRIsVALUE, rb_obj_class(key));
+}
+
 static int note_pair(VALUE key, VALUE value, VALUE argument)
 {
 	struct merge *merge = (struct merge *)argument;
 	ID id;
 
-	if (!RB_SYMBOL_P(key))
-		rb_raise(rb_eTypeError, "a key is a Symbol, not %" PRIsVALUE, rb_obj_class(key));
+	check_key(key);
 	id = key_id(key);
 	if (!merge->base || !correlator_state_find(merge->base, id))
 		merge->keys++;
@@ -162,8 +167,7 @@ VALUE state_object_fetch(VALUE state, VALUE key)
 	VALUE name = key;
 	ID id;
 
-	if (!RB_SYMBOL_P(key))
-		rb_raise(rb_eTypeError, "a key is a Symbol, not %" PRIsVALUE, rb_obj_class(key));
+	check_key(key);
 	id = rb_check_id(&name);
 	pair = table && id ? correlator_state_find(table, id) : NULL;
 	RB_GC_GUARD(state);
