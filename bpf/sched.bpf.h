@@ -91,9 +91,6 @@ static __always_inline void switch_out(struct thread_state *thread, struct task_
 	if (is_change)
 		thread->pending.ambiguous_ns += interval_ns;
 	charge_note_pending(thread, since_ns);
-	/* Whoever sleeps of its own accord has gone on past the store. */
-	if (reason != OFF_CPU_RUNNABLE)
-		thread->is_change_open = 0;
 	charge_open_change(thread, task, now_ns);
 	if (is_dead || thread->epoch != current_epoch)
 		charge_end_window(thread, task, now_ns, figures.exec_ns);

@@ -22,8 +22,9 @@ static __always_inline int enter_kernel(struct thread_state *thread, struct task
 		(void)account_edge(&thread->clock, &thread->pending, now_ns, THREAD_MODE_KERNEL);
 	}
 	thread->pending.syscalls++;
-	/* Between a probe and the store behind it there is no system call. */
-	thread->is_change_open = 0;
+	/* Between a probe and the store behind it only the variable's allocation makes some. */
+	if (thread->tls_resolution == TLS_RESOLVED)
+		thread->is_change_open = 0;
 	return 1;
 }
 

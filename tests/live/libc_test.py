@@ -42,6 +42,15 @@ class LibcTest(harness.LiveTest):
     def test_a_library_of_musl(self):
         self.check_library("musl")
 
+    def test_a_thread_that_sleeps_while_its_variable_is_allocated(self):
+        """Between the probe and the store: what is read there is not in force any more after it."""
+        fake = self.start("glibc_loads")
+        fake.obey(f"load {FAKES}/glibc_library.so")
+        recording = self.enter(Recording(self.output, "-p", fake.pid))
+        fake.obey(f"asleep asleep {REQUESTS}")
+        self.assert_ended_well(recording, recording.stop())
+        self.assert_calls(recording.records(), "asleep", REQUESTS)
+
     def test_a_program_of_glibc(self):
         self.check_program("glibc_inside")
 
