@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A copy of the tree in which faults are planted, one at a time, and what its tests say of each."""
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+TREE = pathlib.Path(__file__).resolve().parents[2]
+# A test that runs for longer than this hangs.
+TEST_SECONDS = 60
+SKIPPED = 77
+NO_WORK = "ninja: no work to do."
+# Of a mutant only what is plainly no C any more is refused.
+FLAGS = "-Werror=int-conversion -Werror=incompatible-pointer-types"
+
+
+class BaseFailed(Exception):
+    """The copy does not build, or a test of it fails, without a fault."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Test:
+    name: str
+    command: tuple
+    environment: tuple
+    target: str
+
+
+class Build:
+    """One build folder of a copy."""
+
+    def __init__(self, copy, *options):
+        self.folder = copy / "build"
+        launcher = shutil.which("ccache")
+        command = ["cmake", "-G", "Ninja", "-S", copy, "-B", self.folder, f"-DCMAKE_C_FLAGS={FLAGS}",
+                   "-DCMAKE_SUPPRESS_REGENERATION=ON", *options]
+        if launcher:
+            command.append(f"-DCMAKE_C_COMPILER_LAUNCHER={launcher}")
+        self.environment = {**os.environ, "CCACHE_BASEDIR": str(copy), "CCACHE_NOHASHDIR": "1"}
+        configured = subprocess.run(command, env=self.environment, capture_output=True, text=True)
+        if configured.returncode:
+            raise BaseFailed(configured.stderr)
+
+    def make(self, *targets):
+        """What it says if it cannot, or had nothing to do (NO_WORK); None: it has built."""
+        made = subprocess.run(["ninja", "-C", self.folder, "-j1", *targets],
+                              env=self.environment, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True)
+        return made.stdout if made.returncode or NO_WORK in made.stdout else None
+
+    def test_names(self):
+        return [test["name"] for test in self.ask_ctest()]
+
+    def tests(self):
+        """{name: Test}, of those whose executable is there: of others ctest does not say it."""
+        return {test["name"]: describe(test) for test in self.ask_ctest() if "command" in test}
+
+    def ask_ctest(self):
+        shown = subprocess.run(["ctest", "--test-dir", self.folder, "--show-only=json-v1"],
+                               capture_output=True, text=True, check=True)
+        return json.loads(shown.stdout)["tests"]
+
+
+def target_of(name):
+    """What a test needs to be built: it, or the tool."""
+    last = name.rpartition(".")[2]
+    return last if last.startswith("test_") else "correlator"
+
+
+def describe(test):
+    environment = next((entry["value"] for entry in test.get("properties", ())
+                        if entry["name"] == "ENVIRONMENT"), ())
+    return Test(test["name"], tuple(test["command"]), tuple(environment), target_of(test["name"]))
+
+
+class Copy:
+    """The tree's files as they are now, not as they were committed."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        listed = subprocess.run(["git", "-C", TREE, "ls-files", "-coz", "--exclude-standard"],
+                                capture_output=True, text=True, check=True).stdout
+        files = {file for file in listed.split("\0") if file and (TREE / file).is_file()}
+        for file in files:
+            self.restore(file)
+        for path in folder.rglob("*"):
+            file = str(path.relative_to(folder))
+            if path.is_file() and not file.startswith("build") and file not in files:
+                path.unlink()
+
+    def restore(self, file):
+        source, target = TREE / file, self.folder / file
+        if target.is_file() and target.read_bytes() == source.read_bytes():
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
+        shutil.copymode(source, target)
+
+    def plant(self, fault):
+        path = self.folder / fault.file
+        path.write_text(fault.plant(path.read_text()))
+
+
+def run_test(test):
+    """True, False, or None: it was skipped. What it starts ends with it."""
+    command = test.command
+    if os.geteuid() == 0:
+        # A fault may kill whatever it can name.
+        command = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *command)
+    environment = {**os.environ, **dict(entry.split("=", 1) for entry in test.environment)}
+    try:
+        code = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                              timeout=TEST_SECONDS).returncode
+    except subprocess.TimeoutExpired:
+        return False
+    return None if code == SKIPPED else code == 0
+
+
+def nearness(test, file):
+    """Its own test first, then those of its folder, then the others that it was built into."""
+    noun = re.sub(r"\.bpf$", "", pathlib.Path(file).stem)
+    tested = test.name.rpartition("test_")[2]
+    return (tested != noun, noun not in tested, test.name)
