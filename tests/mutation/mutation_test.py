@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What counts as a fault, and that the equivalents still name some."""
+import pathlib
+import subprocess
+import sys
+import unittest
+
+import faults
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def planted(body):
+    """{(kind, the body with it)}"""
+    source = f"static int name(void)\n{{\n{body}\n}}\n"
+    begin, end = source.index(body), len(source) - source.index(body) - len(body)
+    found = set()
+    for fault in faults.find_faults("name.c", source):
+        text = fault.plant(source)
+        found.add((fault.kind, text[begin:len(text) - end]))
+    return found
+
+
+class FaultsTest(unittest.TestCase):
+    def test_a_comparison_is_turned_round_and_its_bound_moved(self):
+        self.assertEqual({("comparison", "if (a >= b) c();"), ("boundary", "if (a <= b) c();"),
+                          ("statement", "if (a < b) ;")}, planted("if (a < b) c();"))
+        self.assertEqual({("comparison", "if (a) c();"), ("statement", "if (!a) ;")},
+                         planted("if (!a) c();"))
+
+    def test_the_bound_of_a_clamp_changes_nothing(self):
+        for clamp in ("x = a < b ? a : b;", "if (a->x > b[0].y) a->x = b[0].y;"):
+            self.assertNotIn("boundary", {kind for kind, _ in planted(clamp)}, clamp)
+        self.assertIn("boundary", {kind for kind, _ in planted("x = a < b ? a : c;")})
+        self.assertIn("boundary", {kind for kind, _ in planted("if (a > b) a = c;")})
+
+    def test_arithmetic_and_logic(self):
+        self.assertEqual({("arithmetic", "a += b - c;"), ("arithmetic", "a -= b + c;"),
+                          ("statement", ";")}, planted("a += b + c;"))
+        self.assertIn(("logic", "return a || b;"), planted("return a && b;"))
+
+    def test_signs_of_one_operand_are_none_of_two(self):
+        for body in ("f(-a);", "*a = b;", "f(&a);", "struct a *b = c;", "f((char *)a);"):
+            self.assertFalse({kind for kind, _ in planted(body)} & {"arithmetic"}, body)
+
+    def test_constants_move_by_one_but_what_may_be_true_becomes_false(self):
+        self.assertIn(("constant", "a = 1;"), planted("a = 0;"))
+        self.assertIn(("constant", "a = 0;"), planted("a = 1;"))
+        self.assertIn(("constant", "a = b + 9u;"), planted("a = b + 8u;"))
+        for body in ("char text[24];", "f(sizeof(a[0]));", "struct a b = { 0 };"):
+            self.assertFalse({kind for kind, _ in planted(body)} & {"constant"}, body)
+
+    def test_statements_but_no_declarations_are_dropped(self):
+        self.assertEqual({("statement", "if (a) { ; d(); }"), ("statement", "if (a) { c(); ; }")},
+                         planted("if (a) { c(); d(); }"))
+        self.assertIn(("statement", "else ;"), planted("else c(a);"))
+        for body in ("int a = b;", "struct a *b;", "a_t b = { .c = d };", "a_t *b = c;"):
+            self.assertNotIn("statement", {kind for kind, _ in planted(body)}, body)
+
+    def test_the_last_return_is_no_early_one(self):
+        self.assertEqual({("early return", "if (a) ;\nreturn b;")},
+                         planted("if (a) return c;\nreturn b;"))
+        self.assertIn(("early return", "switch (a) { case b: c(); ; }"),
+                      planted("switch (a) { case b: c(); break; }"))
+
+    def test_neighbours_change_places(self):
+        self.assertIn(("swap", "f(b->c, a, &d);"), planted("f(a, b->c, &d);"))
+        self.assertIn(("swap", "f(a, &d, b->c);"), planted("f(a, b->c, &d);"))
+        self.assertNotIn("swap", {kind for kind, _ in planted("f(a, a, g(b));")})
+
+    def test_what_no_function_runs_has_no_faults(self):
+        for source in ("#define A(x) ((x) < 4)\n", "/* a < b */", "enum { A = 1 + 2 };",
+                       "static const int a[] = { 1, 2 + 3 };", "_Static_assert(1 < 2, \"a\");"):
+            self.assertEqual([], faults.find_faults("name.c", source), source)
+
+    def test_names_lead_to_the_place(self):
+        source = "int f(int a)\n{\n\treturn a < 4;\n}\n"
+        self.assertIn("name.c:3:11:comparison",
+                      [fault.name for fault in faults.find_faults("name.c", source)])
+
+    def test_each_equivalent_is_a_fault_that_can_be_planted(self):
+        listed = subprocess.run([sys.executable, "-B", HERE / "run", "--list"],
+                                capture_output=True, text=True)
+        self.assertEqual("", listed.stderr)
+        self.assertEqual(0, listed.returncode)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
