@@ -12,6 +12,9 @@ TREE = pathlib.Path(__file__).resolve().parents[2]
 # A test that takes so much longer than without a fault hangs; the machine may be busy.
 PATIENCE = 20
 PATIENCE_SECONDS = 20
+# A fault may ask for more and more.
+MEMORY_MIB = 2048
+FILE_BYTES = 4 << 30
 SKIPPED = 77
 NO_WORK = "ninja: no work to do."
 # Of a mutant only what is plainly no C any more is refused.
@@ -83,7 +86,8 @@ class Copy:
     def __init__(self, folder):
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-        listed = subprocess.run(["git", "-C", TREE, "ls-files", "-coz", "--exclude-standard"],
+        listed = subprocess.run(["git", "-c", "safe.directory=*", "-C", TREE, "ls-files", "-coz",
+                                 "--exclude-standard"],
                                 capture_output=True, text=True, check=True).stdout
         files = {file for file in listed.split("\0") if file and (TREE / file).is_file()}
         for file in files:
@@ -108,11 +112,12 @@ class Copy:
 
 def run_test(test, usual_seconds=60):
     """True, False, or None: it was skipped. What it starts ends with it."""
-    command = test.command
+    command = ("prlimit", f"--fsize={FILE_BYTES}", *test.command)
     if os.geteuid() == 0:
         # A fault may kill whatever it can name.
         command = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *command)
-    environment = {**os.environ, **dict(entry.split("=", 1) for entry in test.environment)}
+    environment = {**os.environ, "ASAN_OPTIONS": f"hard_rss_limit_mb={MEMORY_MIB}",
+                   **dict(entry.split("=", 1) for entry in test.environment)}
     try:
         code = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL,
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
