@@ -99,23 +99,31 @@ static __always_inline void switch_out(struct thread_state *thread, struct task_
 	thread_release(thread);
 }
 
+/* It gets a CPU, and that it left the last one was not reported. Apart: the stack is short. */
+static __noinline int switch_leave_unseen(struct thread_state *thread, struct task_struct *task,
+					  __u64 now_ns)
+{
+	struct kernel_figures figures;
+
+	thread_figures(task, &figures);
+	account_leave_unseen(&thread->clock, &thread->pending, now_ns, &figures);
+	charge_note_pending(thread, now_ns);
+	count_loss(thread->tgid, COUNTER_SWITCH_UNSEEN);
+	return 0;
+}
+
 static __always_inline void switch_in(struct thread_state *thread, struct task_struct *task,
 				      __u64 now_ns)
 {
 	__u64 stolen_ns = stolen_at_switch_in(task);
-	struct kernel_figures figures;
 
 	thread->is_pointer_old = 0;
 	if (!thread_take(thread, task, now_ns, 1)) {
 		switch_note(thread, task, now_ns, stolen_ns, NOT_OUT);
 		return;
 	}
-	if (!thread->clock.is_off_cpu) {
-		thread_figures(task, &figures);
-		account_leave_unseen(&thread->clock, &thread->pending, now_ns, &figures);
-		charge_note_pending(thread, now_ns);
-		count_loss(thread->tgid, COUNTER_SWITCH_UNSEEN);
-	}
+	if (!thread->clock.is_off_cpu)
+		(void)switch_leave_unseen(thread, task, now_ns);
 	/* The window ended while it was off the CPU, and the collector has not come to it yet. */
 	if (thread->epoch != current_epoch)
 		charge_end_window(thread, task, now_ns, thread->clock.exec_mark_ns);

@@ -298,6 +298,8 @@ static inline void account_leave_unseen(struct thread_clock *clock, struct accou
 
 	if (ran_ns > open_ns)
 		ran_ns = open_ns;
+	/* No boundary has split the gap before; the one that ends now is not in run_delay yet. */
+	account_settle_gap(clock, totals, figures->run_delay_ns);
 	(void)account_switch_out(clock, totals, clock->mark_ns + ran_ns, figures, OFF_CPU_SLEEPING);
 }
 

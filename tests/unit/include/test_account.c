@@ -352,6 +352,28 @@ static void an_unseen_switch_out_is_made_up_from_what_was_run(void **state)
 	assert_int_equal(books.totals.blocked_ns, 4750);
 }
 
+/* A wait that no boundary has split yet is split, as what it was, before the next one begins. */
+static void a_wait_before_an_unseen_switch_out_stays_what_it_was(void **state)
+{
+	struct books books;
+
+	(void)state;
+	begin(&books, 0, 0);
+	switch_out(&books, 100, 100, OFF_CPU_UNINTERRUPTIBLE);
+	switch_in(&books, 1100, 0);
+	books.figures.run_delay_ns += 300;
+	books.figures.exec_ns += 50;
+	account_leave_unseen(&books.clock, &books.totals, 5000, &books.figures);
+	switch_in(&books, 5000, 0);
+	assert_int_equal(books.totals.run_queue_ns, 300);
+	assert_int_equal(books.totals.uninterruptible_ns, 700);
+	assert_int_equal(books.totals.blocked_ns, 700);
+	account_settle_gap(&books.clock, &books.totals, books.figures.run_delay_ns + 80);
+	assert_int_equal(books.totals.run_queue_ns, 380);
+	assert_int_equal(books.totals.uninterruptible_ns, 700);
+	assert_int_equal(books.totals.blocked_ns, 700 + 3850 - 80);
+}
+
 static void unseen_switches_invent_no_time(void **state)
 {
 	struct books books;
@@ -440,6 +462,7 @@ int main(void)
 		cmocka_unit_test(an_unseen_switch_in_is_made_up_from_what_was_run),
 		cmocka_unit_test(what_is_stolen_after_an_unseen_switch_in_is_nobodys),
 		cmocka_unit_test(an_unseen_switch_out_is_made_up_from_what_was_run),
+		cmocka_unit_test(a_wait_before_an_unseen_switch_out_stays_what_it_was),
 		cmocka_unit_test(unseen_switches_invent_no_time),
 		cmocka_unit_test(random_lives_keep_the_laws),
 	};
