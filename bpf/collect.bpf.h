@@ -52,7 +52,9 @@ static __always_inline void flush_missed(struct thread_state *thread)
 {
 	if (!missed_switches_wait(&thread->missed) || !thread_try_hold(thread))
 		return;
-	(void)thread_settle_missed(thread);
+	/* The edges of the stretch that such a switch ended come first. */
+	if (edge_fold(thread))
+		(void)thread_settle_missed(thread);
 	thread_release(thread);
 }
 

@@ -421,6 +421,21 @@ static void check_a_switch(void)
 	assert_balanced(IN_NS - OUT_NS, 0);
 }
 
+/* The slot of the edge that was cut is taken until its thread runs on. */
+static void lose_cpu_and_be_flushed(void)
+{
+	switch_away(OUT_NS, OUT_NS - BEGIN_NS);
+	flush();
+	switch_back();
+}
+
+static void a_flush_meets_a_thread_preempted_in_an_edge(void **state)
+{
+	(void)state;
+	cut_once(prepare_armed, enter_call, lose_cpu_and_be_flushed, check_a_call_and_a_switch);
+	cut_once(prepare_armed, leave_call, lose_cpu_and_be_flushed, check_a_switch);
+}
+
 static void a_preemption_cuts_into_a_way_back(void **state)
 {
 	(void)state;
@@ -627,6 +642,7 @@ int main(void)
 		cmocka_unit_test(an_interrupt_cuts_into_an_edge),
 		cmocka_unit_test(a_preemption_cuts_into_an_edge),
 		cmocka_unit_test(a_preemption_cuts_into_a_way_back),
+		cmocka_unit_test(a_flush_meets_a_thread_preempted_in_an_edge),
 		cmocka_unit_test(a_flush_meets_a_switch_in),
 		cmocka_unit_test(registration_meets_a_switch_in),
 		cmocka_unit_test(books_begin_at_whatever_boundary_is_first),
