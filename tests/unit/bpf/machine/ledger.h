@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What a window comes to: by the programs (machine.h) and by the rule (model.h), to be compared. */
+#pragma once
+
+#include <stdint.h>
+
+#include <correlator/books.h>
+#include <correlator/events.h>
+
+#include "world.h"
+
+enum {
+	LEDGER_ROWS = 512,
+	LEDGER_UNKNOWN = 99, /* a context that could not be told */
+};
+
+struct ledger_row {
+	uint32_t serial; /* of the thread */
+	uint32_t context; /* 0 = none, a value of a table, or LEDGER_UNKNOWN */
+	uint32_t is_inherited;
+	uint64_t first_ns;
+	uint64_t last_ns;
+	struct account_totals totals;
+};
+
+struct ledger {
+	struct ledger_row rows[LEDGER_ROWS]; /* of the window */
+	uint32_t count;
+	struct account_totals overflow[PROCESSES]; /* of the window */
+	uint64_t exec_ns[PROCESSES]; /* of the window */
+	uint64_t losses[PROCESSES][_COUNTER_MAX]; /* since the process began */
+	uint64_t events[_EVENT_KIND_MAX]; /* since all began */
+	uint64_t live_threads[PROCESSES];
+	uint64_t leaving_threads;
+	uint64_t accounts_held; /* of the window, by anyone's share, once it is drained */
+	uint64_t processes_held;
+};

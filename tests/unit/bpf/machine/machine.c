@@ -1,0 +1,601 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "bpf/native_kernel.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "machine.h"
+
+static uint64_t native_now(void);
+static uint32_t native_cpu(void);
+static void *native_current(void);
+static void *native_storage(const void *map, const struct task_struct *task);
+static void *native_find_of_cpu(const void *map, uint32_t cpu);
+static long native_update(void *map, const void *key, const void *value, uint64_t flags);
+static long native_delete(void *map, const void *key);
+static long native_copy(void *buffer, uint32_t size_bytes, const void *address);
+static void *native_reserve(void);
+static void native_submit(const void *event);
+static bool native_is_in_call(const struct task_struct *task);
+
+#undef bpf_get_current_task_btf
+#undef bpf_probe_read_kernel
+#undef bpf_ringbuf_reserve
+#undef bpf_core_field_exists
+#undef bpf_core_enum_value_exists
+#define bpf_core_field_exists(...)		  1
+#define bpf_core_enum_value_exists(...)		  1
+#define bpf_get_current_task_btf()		  ((struct task_struct *)native_current())
+#define bpf_ktime_get_ns			  native_now
+#define bpf_get_smp_processor_id		  native_cpu
+#define bpf_task_storage_get(map, task, ...)	  native_storage(map, task)
+#define bpf_map_lookup_percpu_elem(map, key, cpu) native_find_of_cpu(map, cpu)
+#define bpf_map_update_elem(map, key, value, ...) native_update(map, key, value, __VA_ARGS__)
+#define bpf_map_delete_elem			  native_delete
+#define bpf_probe_read_kernel			  native_copy
+#define bpf_ringbuf_reserve(...)		  native_reserve()
+#define bpf_ringbuf_submit(event, ...)		  native_submit(event)
+#define bpf_copy_from_user_task(...)		  (-EFAULT)
+/* A function of the C library's. */
+#define on_exit program_on_exit
+
+#include "kernel_compat.bpf.h"
+/* Of the registers of a task, which do not exist. */
+#define compat_is_in_syscall native_is_in_call
+
+#include "collect.bpf.h"
+#include "lifecycle.bpf.h"
+#include "sched.bpf.h"
+#include "syscall.bpf.h"
+#include "uprobe.bpf.h"
+
+enum {
+	MAP_ROOM = 512,
+	CONTEXTS_ROOM = 64,
+	FAMILY = 7,
+	KEY = 300 << 4 | 1,
+	STRANGERS_PID = 1001,
+	VARIABLE_OFFSET = 16,
+	/* How far the run queues' clock is behind ours. */
+	CLOCK_SKEW_NS = 1234567,
+};
+
+#define THREAD_POINTER	UINT64_C(0x7f5500000000)
+#define TABLE		UINT64_C(0x7f6600000000)
+#define BLOCK_BYTES	UINT64_C(0x1000) /* of a thread's variables, and of a table */
+#define PUBLISHER_START UINT64_C(0x7f7700000000)
+#define PUBLISHER_END	(PUBLISHER_START + 0x1000)
+
+/* What is a constant of loaded programs. */
+const volatile struct session_config session = { .follow_forks = 1,
+						 .contexts_max = CONTEXTS_ROOM,
+						 .accounts_max = 4 * MAP_ROOM };
+
+struct accounts_map {
+	struct account_key keys[MAP_ROOM];
+	struct account accounts[MAP_ROOM];
+	uint32_t count;
+};
+
+struct machine_process {
+	uint32_t tgid; /* 0 = free */
+	struct process_config config;
+	struct process_books books;
+};
+
+static struct {
+	const struct world *world;
+	uint32_t cpu; /* that a program runs on */
+	struct task_struct *current;
+	struct task_struct tasks[THREADS];
+	struct task_struct strangers[CPUS];
+	struct thread_state states[THREADS];
+	bool has_state[THREADS];
+	uint64_t registers[THREADS + CPUS]; /* their addresses are the threads' marks */
+	struct cfs_rq cfs[CPUS];
+	struct rq run_queues[CPUS];
+	struct edge_slot edge_slots[CPUS];
+	struct clock_offset clock_offsets[CPUS];
+	struct machine_process processes[PROCESSES];
+	struct accounts_map accounts[2];
+	uint64_t hashes[CONTEXTS_ROOM];
+	struct context_snapshot snapshots[CONTEXTS_ROOM];
+	uint32_t contexts_count;
+	uint64_t events[_EVENT_KIND_MAX];
+	struct event event;
+} machine;
+
+/* The helpers. */
+
+static uint64_t native_now(void)
+{
+	return machine.world->now_ns;
+}
+
+static uint32_t native_cpu(void)
+{
+	return machine.cpu;
+}
+
+static void *native_current(void)
+{
+	return machine.current;
+}
+
+static bool native_is_in_call(const struct task_struct *task)
+{
+	return machine.world->threads[task - machine.tasks].is_in_call;
+}
+
+static void *native_storage(const void *map, const struct task_struct *task)
+{
+	ptrdiff_t i = task - machine.tasks;
+
+	if (map != &threads || i < 0 || i >= THREADS)
+		return NULL;
+	return machine.has_state[i] ? &machine.states[i] : NULL;
+}
+
+static struct machine_process *find_process(uint32_t tgid)
+{
+	for (uint32_t i = 0; i < PROCESSES; i++)
+		if (machine.processes[i].tgid == tgid)
+			return &machine.processes[i];
+	return NULL;
+}
+
+static uint32_t find_context(uint64_t hash)
+{
+	uint32_t i = 0;
+
+	while (i < machine.contexts_count && machine.hashes[i] != hash)
+		i++;
+	return i;
+}
+
+static void *find_account(struct accounts_map *map, const struct account_key *key)
+{
+	for (uint32_t i = 0; i < map->count; i++)
+		if (!memcmp(&map->keys[i], key, sizeof(*key)))
+			return &map->accounts[i];
+	return NULL;
+}
+
+static void *native_find_of_cpu(const void *map, uint32_t cpu)
+{
+	if (map == &edge_slots)
+		return &machine.edge_slots[cpu];
+	return &machine.clock_offsets[cpu];
+}
+
+/* Not inlined: the size of a key is that of its map's. */
+__attribute__((noipa)) void *native_find(const void *map, const void *key)
+{
+	struct machine_process *process;
+
+	if (map == &edge_slots || map == &clock_offsets)
+		return native_find_of_cpu(map, machine.cpu);
+	if (map == &accounts)
+		return &machine.accounts[*(const uint32_t *)key];
+	for (uint32_t i = 0; i < 2; i++)
+		if (map == &machine.accounts[i])
+			return find_account(&machine.accounts[i], key);
+	if (map == &contexts) {
+		uint32_t i = find_context(*(const uint64_t *)key);
+
+		return i < machine.contexts_count ? &machine.snapshots[i] : NULL;
+	}
+	process = map == &processes || map == &books ? find_process(*(const uint32_t *)key) : NULL;
+	if (!process)
+		return NULL;
+	return map == &processes ? (void *)&process->config : (void *)&process->books;
+}
+
+static long open_account(struct accounts_map *map, const struct account_key *key,
+			 const struct account *account)
+{
+	if (machine.world->is_full || map->count == MAP_ROOM)
+		return -E2BIG;
+	if (find_account(map, key))
+		return -EEXIST;
+	map->keys[map->count] = *key;
+	map->accounts[map->count++] = *account;
+	return 0;
+}
+
+static long publish_context(uint64_t hash, const struct context_snapshot *snapshot)
+{
+	if (find_context(hash) < machine.contexts_count)
+		return -EEXIST;
+	if (machine.contexts_count == CONTEXTS_ROOM)
+		return -E2BIG;
+	machine.hashes[machine.contexts_count] = hash;
+	machine.snapshots[machine.contexts_count++] = *snapshot;
+	return 0;
+}
+
+__attribute__((noipa)) static long native_update(void *map, const void *key, const void *value,
+						 uint64_t flags)
+{
+	struct machine_process *process;
+
+	for (uint32_t i = 0; i < 2; i++)
+		if (map == &machine.accounts[i])
+			return open_account(&machine.accounts[i], key, value);
+	if (map == &contexts)
+		return publish_context(*(const uint64_t *)key, value);
+	process = find_process(*(const uint32_t *)key);
+	if (!process && flags != BPF_EXIST)
+		process = find_process(0);
+	if (!process)
+		return -ENOENT;
+	process->tgid = *(const uint32_t *)key;
+	if (map == &processes)
+		process->config = *(const struct process_config *)value;
+	else
+		process->books = *(const struct process_books *)value;
+	return 0;
+}
+
+__attribute__((noipa)) static long native_delete(void *map, const void *key)
+{
+	for (uint32_t i = 0; i < 2; i++) {
+		struct accounts_map *from = &machine.accounts[i];
+		struct account *account = map == from ? find_account(from, key) : NULL;
+
+		if (!account)
+			continue;
+		from->count--;
+		from->keys[account - from->accounts] = from->keys[from->count];
+		*account = from->accounts[from->count];
+	}
+	return 0;
+}
+
+static long native_copy(void *buffer, uint32_t size_bytes, const void *address)
+{
+	if ((uintptr_t)address < UINT16_MAX)
+		return -EFAULT;
+	memcpy(buffer, address, size_bytes);
+	return 0;
+}
+
+static void *native_reserve(void)
+{
+	return &machine.event;
+}
+
+static void native_submit(const void *event)
+{
+	(void)event;
+	machine.events[machine.event.kind]++;
+}
+
+/* User memory: each thread's variable, and the tables. */
+__attribute__((noipa)) long native_read_user(void *buffer, __u32 size_bytes, const void *address)
+{
+	uint64_t at = (uint64_t)(uintptr_t)address, words[64] = { 1, 2, [4] = KEY };
+	uint64_t thread = (at - THREAD_POINTER) / BLOCK_BYTES;
+	uint64_t table = (at - TABLE) / BLOCK_BYTES;
+
+	memset(buffer, 0, size_bytes);
+	if (at >= TABLE && table <= TABLES) {
+		words[5] = machine.world->values[table] << 1 | 1;
+		memcpy(buffer, (const char *)words + at % BLOCK_BYTES, size_bytes);
+		return 0;
+	}
+	if (at < THREAD_POINTER || thread >= THREADS || machine.world->threads[thread].is_hidden)
+		return -EFAULT;
+	words[0] = machine.world->threads[thread].table;
+	if (words[0])
+		words[0] = TABLE + words[0] * BLOCK_BYTES;
+	memcpy(buffer, words, size_bytes);
+	return 0;
+}
+
+/* What the kernel shows of the world. */
+
+static void show_thread(uint32_t i)
+{
+	const struct thread *thread = &machine.world->threads[i];
+	struct task_struct *task = &machine.tasks[i];
+
+	task->pid = (int)thread->tid;
+	task->tgid = (int)machine.world->processes[thread->process].tgid;
+	task->__state = thread->state;
+	task->on_cpu = thread->cpu != CPUS;
+	task->mm = thread->has_no_memory ? NULL : (void *)task;
+	task->se.sum_exec_runtime = thread->exec_ns;
+	task->se.exec_start = thread->exec_start_ns - CLOCK_SKEW_NS;
+	task->sched_info.run_delay = thread->run_delay_ns;
+	task->sched_info.last_arrival = thread->arrived_ns - CLOCK_SKEW_NS;
+	task->nvcsw = thread->voluntary;
+	task->nivcsw = thread->involuntary;
+	task->thread.fsbase = THREAD_POINTER + i * BLOCK_BYTES;
+	if (task->on_cpu)
+		task->se.cfs_rq = &machine.cfs[thread->cpu];
+}
+
+static void show_cpu(uint32_t cpu)
+{
+	const struct cpu *from = &machine.world->cpus[cpu];
+
+	machine.run_queues[cpu].clock = from->clock_ns - CLOCK_SKEW_NS;
+	machine.run_queues[cpu].clock_task = from->clock_ns - CLOCK_SKEW_NS - from->stolen_ns;
+}
+
+static struct task_struct *task_of(uint32_t thread, uint32_t cpu)
+{
+	return thread == NOBODY ? &machine.strangers[cpu] : &machine.tasks[thread];
+}
+
+static void show(const struct world *world)
+{
+	machine.world = world;
+	for (uint32_t i = 0; i < THREADS; i++)
+		show_thread(i);
+	for (uint32_t cpu = 0; cpu < CPUS; cpu++)
+		show_cpu(cpu);
+}
+
+/* The programs, with what the tracepoints give them. */
+
+static void go_to(uint32_t cpu)
+{
+	machine.cpu = cpu;
+	machine.current = task_of(machine.world->cpus[cpu].thread, cpu);
+}
+
+static void switch_tasks(const struct happening *happening)
+{
+	struct task_struct *from = task_of(happening->thread, happening->cpu);
+	struct task_struct *to = task_of(happening->next, happening->cpu);
+	unsigned long long arguments[] = { happening->is_preempted, (uintptr_t)from,
+					   (uintptr_t)to };
+
+	from->se.cfs_rq = to->se.cfs_rq = &machine.cfs[happening->cpu];
+	if (happening->is_reported)
+		(void)on_sched_switch(arguments);
+	if (happening->is_last) {
+		machine.has_state[happening->thread] = false;
+		memset(&machine.states[happening->thread], 0, sizeof(machine.states[0]));
+	}
+}
+
+static void pass_edge(const struct happening *happening)
+{
+	uint32_t mark = happening->thread == NOBODY ? THREADS + happening->cpu : happening->thread;
+	unsigned long long arguments[] = { (uintptr_t)&machine.registers[mark], 0 };
+
+	if (happening->kind == STEP_ENTER)
+		(void)on_sys_enter(arguments);
+	else
+		(void)on_sys_exit(arguments);
+}
+
+static void pass_probe(void)
+{
+	struct uprobe_registers registers = { .instruction_pointer = PUBLISHER_START };
+
+	(void)on_context_change(&registers);
+}
+
+static void make_thread(const struct happening *happening)
+{
+	unsigned long long arguments[] = { (uintptr_t)&machine.tasks[happening->next], 0 };
+
+	machine.has_state[happening->next] = true;
+	if (happening->kind == STEP_FORK)
+		machine.tasks[happening->next].tgid = machine.tasks[happening->next].pid;
+	(void)on_new_task(arguments);
+}
+
+static void of_current(int (*program)(unsigned long long *context))
+{
+	unsigned long long arguments[] = { (uintptr_t)machine.current, 0 };
+
+	(void)program(arguments);
+}
+
+static void interrupt_all(void)
+{
+	for (uint32_t cpu = 0; cpu < CPUS; cpu++) {
+		go_to(cpu);
+		(void)collect_current(NULL);
+	}
+}
+
+/* Those that are on their way out may be off the list of tasks. */
+static void iterate(uint32_t phase)
+{
+	collect_phase = phase;
+	stragglers = 0;
+	go_to(0);
+	machine.current = &machine.strangers[0];
+	for (uint32_t i = 0; i < THREADS; i++) {
+		struct bpf_iter__task context = { .task = &machine.tasks[i] };
+
+		if (machine.world->threads[i].is_living && !machine.world->threads[i].is_leaving)
+			(void)collect_tasks(&context);
+	}
+}
+
+static void flush(void)
+{
+	interrupt_all();
+	iterate(COLLECT_PHASE_FLUSH);
+	iterate(COLLECT_PHASE_FLUSH_LATE);
+	open_epoch = current_epoch;
+}
+
+/* Userspace. */
+
+static void configure(uint32_t i)
+{
+	const struct process *process = &machine.world->processes[i];
+	struct machine_process *known = process->is_known ? find_process(process->tgid) : NULL;
+
+	if (known) {
+		struct process_config *config = &known->config;
+
+		config->tls = (struct tls_location){ .model = TLS_MODEL_STATIC,
+						     .offset = VARIABLE_OFFSET };
+		config->key_ids[0] = KEY;
+		config->key_count = 1;
+		config->flags = (process->is_ready ? PROCESS_READY : 0) |
+				(process->is_lean ? PROCESS_IS_LEAN : 0);
+		config->publisher_start = PUBLISHER_START;
+		config->publisher_end = PUBLISHER_END;
+		config->generation = process->generation;
+		config->reading = process->reading;
+		config->family = FAMILY;
+	}
+	generation = machine.world->generation;
+}
+
+void machine_begin(const struct world *world)
+{
+	memset(&machine, 0, sizeof(machine));
+	memset(&accounts_share, 0, sizeof(accounts_share));
+	memset(&contexts_share, 0, sizeof(contexts_share));
+	memset(&processes_share, 0, sizeof(processes_share));
+	last_serial = leaving_threads = registrations = open_epoch = 0;
+	/* Another CPU has compared its clocks. */
+	is_any_clock_offset_seen = 1;
+	any_clock_offset_ns = CLOCK_SKEW_NS;
+	machine.processes[0].tgid = world->processes[0].tgid;
+	share_add(&processes_share, FAMILY);
+	for (uint32_t cpu = 0; cpu < CPUS; cpu++) {
+		machine.cfs[cpu].rq = &machine.run_queues[cpu];
+		machine.strangers[cpu].pid = machine.strangers[cpu].tgid = STRANGERS_PID + (int)cpu;
+	}
+	for (uint32_t i = 0; i < THREADS; i++) {
+		machine.has_state[i] = world->threads[i].is_living;
+		machine.tasks[i].se.cfs_rq = &machine.cfs[0];
+	}
+	show(world);
+	configure(0);
+	current_epoch = open_epoch = world->window;
+	for (registration_pass = 1; registration_pass <= 2; registration_pass++) {
+		iterate(COLLECT_PHASE_REGISTER);
+		interrupt_all();
+	}
+}
+
+void machine_meet(const struct world *world, const struct happening *happening)
+{
+	show(world);
+	go_to(happening->cpu);
+	switch (happening->kind) {
+	case STEP_SWITCH:
+		switch_tasks(happening);
+		break;
+	case STEP_ENTER:
+	case STEP_EXIT:
+		pass_edge(happening);
+		break;
+	case STEP_PROBE:
+		pass_probe();
+		break;
+	case STEP_INTERRUPT:
+		(void)collect_current(NULL);
+		break;
+	case STEP_ITERATE:
+		iterate(COLLECT_PHASE_FLUSH);
+		break;
+	case STEP_END:
+		current_epoch = world->window;
+		break;
+	case STEP_DRAIN:
+		flush();
+		break;
+	case STEP_CREATE:
+	case STEP_FORK:
+		make_thread(happening);
+		break;
+	case STEP_LEAVE:
+		of_current(program_on_exit);
+		break;
+	case STEP_EXEC:
+		of_current(on_exec);
+		break;
+	case STEP_RENAME:
+		of_current(on_rename);
+		break;
+	case STEP_CONFIGURE:
+		configure(happening->process);
+		break;
+	case STEP_HOLD:
+	case STEP_RELEASE:
+		machine.states[happening->thread].is_busy = happening->kind == STEP_HOLD;
+		break;
+	default:
+		break;
+	}
+}
+
+static uint32_t context_of(uint64_t hash)
+{
+	uint32_t i = find_context(hash);
+
+	if (hash == CONTEXT_HASH_NONE)
+		return 0;
+	if (i == machine.contexts_count)
+		return LEDGER_UNKNOWN;
+	return (uint32_t)(machine.snapshots[i].values[0].raw >> 1);
+}
+
+static void drain_accounts(struct accounts_map *map, struct share_table *share, struct ledger *ret)
+{
+	for (uint32_t i = 0; i < map->count; i++) {
+		const struct account *account = &map->accounts[i];
+
+		ret->rows[ret->count++] = (struct ledger_row){
+			.serial = map->keys[i].thread_serial,
+			.context = context_of(map->keys[i].context_hash),
+			.is_inherited = account->flags & ACCOUNT_INHERITED,
+			.first_ns = account->first_ns,
+			.last_ns = account->last_ns,
+			.totals = account->totals,
+		};
+		share_remove(share, FAMILY);
+	}
+	map->count = 0;
+}
+
+static void drain_process(uint32_t i, const struct world *world, uint32_t parity,
+			  struct ledger *ret)
+{
+	struct machine_process *process = find_process(world->processes[i].tgid);
+	struct epoch_books *epoch;
+
+	if (!process || !world->processes[i].is_known)
+		return;
+	epoch = &process->books.epochs[parity];
+	ret->overflow[i] = epoch->overflow;
+	ret->exec_ns[i] = epoch->exec_ns;
+	memset(epoch, 0, sizeof(*epoch));
+	memcpy(ret->losses[i], process->books.losses, sizeof(ret->losses[i]));
+	ret->live_threads[i] = process->books.live_threads;
+	if (world->processes[i].is_gone) {
+		process->tgid = 0;
+		share_remove(&processes_share, process->config.family);
+	}
+}
+
+void machine_drain(const struct world *world, struct ledger *ret)
+{
+	uint32_t parity = (world->window - 1) & 1;
+
+	memset(ret, 0, sizeof(*ret));
+	drain_accounts(&machine.accounts[parity], &accounts_share[parity], ret);
+	for (uint32_t i = 0; i < PROCESSES; i++)
+		drain_process(i, world, parity, ret);
+	memcpy(ret->events, machine.events, sizeof(ret->events));
+	ret->leaving_threads = leaving_threads;
+	ret->accounts_held = accounts_share[parity].used + accounts_share[parity].used_by[FAMILY];
+	ret->processes_held = processes_share.used_by[FAMILY];
+}

@@ -1,0 +1,788 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "model.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	INTERVALS_MAX = 1024,
+	FIRST_TABLE_UNKNOWN = 77, /* the first that is read was there before */
+	/* With probes, that none was missed is looked at no more often at switches. */
+	LOOK_PERIOD_NS = 1000 * 1000
+};
+
+/* As the table in bpf/README.md has it. */
+enum knowledge {
+	UNKNOWN,
+	KNOWN,
+	KNOWN_TILL_IT_RUNS,
+};
+
+/* What a switch left behind that met the books held. */
+struct noted {
+	bool is_out;
+	struct thread then;
+	uint64_t at_ns;
+	uint32_t cpu;
+};
+
+/* What the rule knows of a thread. */
+struct view {
+	struct thread then; /* as it was when the switch came that is written up */
+	struct account_totals intervals[INTERVALS_MAX]; /* that nobody's yet */
+	uint64_t since_ns; /* when the first of them began */
+	uint32_t count;
+	uint64_t mark_ns; /* where the open one begins */
+	uint32_t window;
+	/* The context. */
+	enum knowledge knowledge;
+	bool is_change_open;
+	uint32_t table, value; /* as last read */
+	uint64_t looked_ns;
+	bool is_inherited;
+	bool has_set; /* it was seen to set one in this life */
+	uint32_t first_table; /* was there before this life */
+	bool is_found; /* the variable */
+	/* The configuration that it has taken. */
+	bool is_ready, is_lean;
+	uint32_t generation, reading;
+	uint32_t seen_generation; /* of any process */
+	/* The CPU. */
+	bool is_on_cpu, is_in_kernel;
+	bool is_kept_runnable; /* off the CPU: it would have run on */
+	bool is_at_disk; /* it sleeps uninterruptibly */
+	uint32_t last_cpu; /* CPUS = none */
+	uint64_t exec_ns, voluntary, involuntary; /* when it last left its CPU */
+	uint64_t ran_ns; /* by the clock since then */
+	uint64_t stolen_ns; /* from its CPU, and made good */
+	bool is_stolen_known;
+	uint64_t published_ns;
+	/* Edges go the short way, and are not in the way of who holds the books. */
+	bool is_short;
+	uint32_t short_registrations;
+	/* What met the books held. */
+	struct noted noted[NOTED_MAX];
+	uint32_t noted_count;
+	bool has_missed_probe, has_missed_rename, has_missed_exec;
+};
+
+static struct {
+	const struct world *world;
+	struct view views[THREADS];
+	struct ledger ledgers[2]; /* by the window's parity */
+	uint64_t losses[PROCESSES][_COUNTER_MAX];
+	uint64_t events[_EVENT_KIND_MAX];
+	uint32_t registrations;
+	uint32_t open_window; /* the first that is not drained */
+} model;
+
+static const struct thread *truth(const struct view *view)
+{
+	return &model.world->threads[view - model.views];
+}
+
+static const struct process *process_of(const struct view *view)
+{
+	return &model.world->processes[truth(view)->process];
+}
+
+static void count(const struct view *view, enum counter counter)
+{
+	model.losses[truth(view)->process][counter]++;
+}
+
+static uint64_t now(void)
+{
+	return model.world->now_ns;
+}
+
+/* Intervals. */
+
+static struct account_totals *add_interval(struct view *view, uint64_t end_ns)
+{
+	struct account_totals *interval = &view->intervals[view->count];
+
+	if (view->count == INTERVALS_MAX)
+		abort();
+	if (!view->count++)
+		view->since_ns = view->mark_ns;
+	memset(interval, 0, sizeof(*interval));
+	view->mark_ns = end_ns;
+	return interval;
+}
+
+static struct account_totals *add_on_cpu(struct view *view, uint64_t end_ns)
+{
+	uint64_t ns = end_ns - view->mark_ns;
+	struct account_totals *interval = add_interval(view, end_ns);
+
+	*(view->is_in_kernel ? &interval->kernel_ns : &interval->user_ns) = ns;
+	view->ran_ns += ns;
+	return interval;
+}
+
+/* Off the CPU: before it was woken up it was blocked, since then it waits for a CPU. */
+static void add_off_cpu(struct view *view, uint64_t end_ns)
+{
+	uint64_t begin_ns = view->mark_ns, queued_ns = view->then.queued_ns;
+	struct account_totals *interval = add_interval(view, end_ns);
+
+	if (!view->then.is_queued || queued_ns > end_ns)
+		queued_ns = end_ns;
+	if (queued_ns < begin_ns)
+		queued_ns = begin_ns;
+	interval->run_queue_ns = end_ns - queued_ns;
+	interval->blocked_ns = queued_ns - begin_ns;
+	if (view->is_at_disk)
+		interval->uninterruptible_ns = interval->blocked_ns;
+}
+
+static void sum_up(struct account_totals *into, const struct account_totals *from)
+{
+	into->user_ns += from->user_ns;
+	into->kernel_ns += from->kernel_ns;
+	into->run_queue_ns += from->run_queue_ns;
+	into->blocked_ns += from->blocked_ns;
+	into->uninterruptible_ns += from->uninterruptible_ns;
+	into->ambiguous_ns += from->ambiguous_ns;
+	into->slices += from->slices;
+	into->switches_voluntary += from->switches_voluntary;
+	into->switches_involuntary += from->switches_involuntary;
+	into->migrations += from->migrations;
+	into->syscalls += from->syscalls;
+	into->stolen_ns += from->stolen_ns;
+}
+
+/* All that is nobody's yet, in one. */
+static struct account_totals *sum_of(struct view *view)
+{
+	for (uint32_t i = 1; i < view->count; i++)
+		sum_up(&view->intervals[0], &view->intervals[i]);
+	if (view->count > 1)
+		view->count = 1;
+	return &view->intervals[0];
+}
+
+/* Takes what nobody ran out of the larger part, and then of the other one. */
+static uint64_t take_stolen(struct account_totals *from, uint64_t ns)
+{
+	bool is_user_first = from->user_ns >= from->kernel_ns;
+	__u64 *parts[] = { is_user_first ? &from->user_ns : &from->kernel_ns,
+			   is_user_first ? &from->kernel_ns : &from->user_ns };
+	uint64_t left_ns = ns;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		uint64_t taken_ns = *parts[i] < left_ns ? *parts[i] : left_ns;
+
+		*parts[i] -= taken_ns;
+		left_ns -= taken_ns;
+	}
+	from->stolen_ns += (int64_t)(ns - left_ns);
+	return ns - left_ns;
+}
+
+/* Of a context that ends on a CPU: what was stolen there meanwhile is not its own. */
+static void settle_stolen(struct view *view)
+{
+	uint64_t now_ns = model.world->cpus[truth(view)->arrived_cpu].stolen_ns;
+	uint64_t ns = now_ns - view->stolen_ns;
+
+	if (!view->is_stolen_known) {
+		view->is_stolen_known = true;
+		view->stolen_ns = now_ns;
+		return;
+	}
+	if (ns > view->ran_ns)
+		ns = view->ran_ns;
+	if (!view->count)
+		return;
+	ns = take_stolen(sum_of(view), ns);
+	view->stolen_ns += ns;
+	view->ran_ns -= ns;
+}
+
+/* Giving them to whom they belong. */
+
+static struct ledger *ledger_of(struct view *view)
+{
+	if (view->window < model.open_window)
+		view->window = model.open_window;
+	return &model.ledgers[view->window & 1];
+}
+
+static struct ledger_row *find_row(struct view *view, uint32_t context)
+{
+	struct ledger *ledger = ledger_of(view);
+	uint32_t serial = truth(view)->serial;
+
+	for (uint32_t i = 0; i < ledger->count; i++)
+		if (ledger->rows[i].serial == serial && ledger->rows[i].context == context)
+			return &ledger->rows[i];
+	if (model.world->is_full)
+		return NULL;
+	if (ledger->count == LEDGER_ROWS)
+		abort();
+	ledger->rows[ledger->count] = (struct ledger_row){ .serial = serial,
+							   .context = context,
+							   .first_ns = view->since_ns };
+	return &ledger->rows[ledger->count++];
+}
+
+static void give(struct view *view)
+{
+	bool is_known = view->knowledge != UNKNOWN;
+	struct ledger *ledger = ledger_of(view);
+	struct ledger_row *row;
+
+	if (!view->count)
+		return;
+	row = find_row(view, is_known ? view->value : LEDGER_UNKNOWN);
+	if (row) {
+		row->is_inherited |= is_known && view->is_inherited && view->value;
+		sum_up(&row->totals, sum_of(view));
+		row->last_ns = now();
+		if (!view->is_on_cpu && view->ran_ns)
+			view->ran_ns -= take_stolen(&row->totals, view->ran_ns);
+	} else {
+		count(view, COUNTER_ACCOUNTS_FULL);
+		sum_up(&ledger->overflow[truth(view)->process], sum_of(view));
+	}
+	view->count = 0;
+}
+
+/* All that it ran is published, and what comes is the open window's. */
+static void write_up(struct view *view)
+{
+	uint64_t exec_ns = world_exec_ns(model.world, truth(view));
+
+	give(view);
+	ledger_of(view)->exec_ns[truth(view)->process] += exec_ns - view->published_ns;
+	view->published_ns = exec_ns;
+	view->window = model.world->window;
+}
+
+/* Looking at the context. */
+
+static bool has_news(struct view *view)
+{
+	view->seen_generation = model.world->generation;
+	return view->generation != process_of(view)->generation;
+}
+
+static void take_configuration(struct view *view)
+{
+	const struct process *process = process_of(view);
+	bool is_read_anew = view->reading != process->reading;
+
+	view->generation = process->generation;
+	view->reading = process->reading;
+	view->is_ready = process->is_ready;
+	view->is_lean = process->is_lean;
+	if (is_read_anew) {
+		if (view->knowledge == KNOWN)
+			give(view);
+		view->knowledge = UNKNOWN;
+		view->is_found = false;
+	} else if (view->is_lean) {
+		view->is_change_open = false;
+	} else if (view->knowledge == KNOWN && view->table && !view->is_inherited) {
+		view->has_set = true;
+	}
+}
+
+static void adopt(struct view *view, uint32_t table)
+{
+	view->table = table;
+	view->value = model.world->values[table];
+	view->knowledge = KNOWN;
+	if (view->first_table == FIRST_TABLE_UNKNOWN)
+		view->first_table = table;
+	view->is_inherited =
+		table && !view->has_set && (!view->is_lean || table == view->first_table);
+	if (view->is_inherited)
+		count(view, COUNTER_CONTEXT_INHERITED);
+}
+
+/*
+ * A boundary that reads, before its interval is closed: that one belongs to what is read. True: it
+ * began in another context.
+ */
+static bool look(struct view *view)
+{
+	uint32_t table = 0, value, was = view->value;
+	bool is_lean = view->is_lean, was_known;
+
+	if (has_news(view))
+		take_configuration(view);
+	is_lean |= view->is_lean;
+	was_known = view->knowledge == KNOWN;
+	if (truth(view)->has_no_memory)
+		return false;
+	view->is_found |= view->is_ready;
+	if (view->is_ready && truth(view)->is_hidden) {
+		count(view, COUNTER_POINTER_UNREADABLE);
+		return false;
+	}
+	if (view->is_ready)
+		table = truth(view)->table;
+	value = model.world->values[table];
+	view->looked_ns = now();
+	if (was_known && table == view->table && (!is_lean || value == was))
+		return false;
+	if (was_known) {
+		if (is_lean)
+			settle_stolen(view);
+		else
+			count(view, COUNTER_CHANGE_UNSEEN);
+		give(view);
+	}
+	adopt(view, table);
+	return was_known && value != was;
+}
+
+static struct account_totals *look_and_close(struct view *view)
+{
+	bool is_ambiguous = look(view);
+	uint64_t ns = now() - view->mark_ns;
+	struct account_totals *interval = add_on_cpu(view, now());
+
+	if (is_ambiguous)
+		interval->ambiguous_ns = ns;
+	return interval;
+}
+
+/* Between a probe and its store the pointer that was read is the old one. */
+static void keep_change_open(struct view *view)
+{
+	if (!view->is_change_open || view->knowledge != KNOWN)
+		return;
+	give(view);
+	view->knowledge = KNOWN_TILL_IT_RUNS;
+}
+
+/* Switches. */
+
+static struct account_totals *leave_cpu(struct view *view, uint64_t at_ns, uint64_t exec_ns)
+{
+	const struct thread *then = &view->then;
+	uint64_t clock_ns = at_ns - view->mark_ns;
+	uint64_t grown_ns = exec_ns - view->exec_ns;
+	uint64_t ns = grown_ns > view->ran_ns ? grown_ns - view->ran_ns : 0;
+	struct account_totals *interval;
+
+	/* The clock has counted more than was run. */
+	view->ran_ns = grown_ns > view->ran_ns ? 0 : view->ran_ns - grown_ns;
+	if (view->ran_ns && view->count)
+		view->ran_ns -= take_stolen(sum_of(view), view->ran_ns);
+	interval = add_interval(view, at_ns);
+	*(view->is_in_kernel ? &interval->kernel_ns : &interval->user_ns) = ns;
+	interval->stolen_ns = (int64_t)(clock_ns - ns);
+	interval->slices = 1;
+	interval->switches_voluntary = then->voluntary - view->voluntary;
+	interval->switches_involuntary = then->involuntary - view->involuntary;
+	view->exec_ns = exec_ns;
+	view->voluntary = then->voluntary;
+	view->involuntary = then->involuntary;
+	view->is_on_cpu = false;
+	view->is_kept_runnable = then->is_queued;
+	view->is_at_disk = !then->is_queued && then->state == STATE_DISK;
+	return interval;
+}
+
+/* Its leaving was not reported: it ran for what its exec runtime has grown by. */
+static void leave_unseen(struct view *view)
+{
+	uint64_t grown_ns = view->then.exec_ns - view->exec_ns;
+	uint64_t ns = grown_ns > view->ran_ns ? grown_ns - view->ran_ns : 0;
+
+	(void)leave_cpu(view, view->mark_ns + ns, view->then.exec_ns);
+	view->is_kept_runnable = view->is_at_disk = false;
+	count(view, COUNTER_SWITCH_UNSEEN);
+}
+
+static void arrive(struct view *view, uint64_t at_ns, uint32_t cpu, uint64_t stolen_ns)
+{
+	add_off_cpu(view, at_ns);
+	if (view->last_cpu != CPUS && view->last_cpu != cpu)
+		view->intervals[view->count - 1].migrations = 1;
+	view->last_cpu = cpu;
+	view->stolen_ns = stolen_ns;
+	view->is_stolen_known = true;
+	view->is_on_cpu = true;
+}
+
+static void apply_noted(struct view *view)
+{
+	for (uint32_t i = 0; i < view->noted_count; i++) {
+		const struct noted *noted = &view->noted[i];
+
+		view->then = noted->then;
+		if (noted->is_out)
+			(void)leave_cpu(view, noted->at_ns, noted->then.exec_ns);
+		else
+			arrive(view, noted->at_ns, noted->cpu, noted->then.stolen_at_arrival_ns);
+	}
+	view->noted_count = 0;
+}
+
+static void note(struct view *view, bool is_out, uint32_t cpu)
+{
+	view->noted[view->noted_count++] = (struct noted){
+		.is_out = is_out, .then = *truth(view), .at_ns = now(), .cpu = cpu
+	};
+	view->is_short = false;
+}
+
+static void renew_image(struct view *view)
+{
+	view->knowledge = UNKNOWN;
+	view->is_change_open = view->has_set = view->is_found = false;
+	view->is_ready = view->is_lean = false;
+	view->generation = view->reading = 0;
+}
+
+static void do_missed(struct view *view)
+{
+	if (!view->has_missed_probe && !view->has_missed_rename && !view->has_missed_exec)
+		return;
+	give(view);
+	view->knowledge = UNKNOWN;
+	view->has_set |= view->has_missed_probe;
+	if (view->has_missed_rename) {
+		view->has_set = false;
+		view->first_table = view->table;
+	}
+	if (view->has_missed_exec)
+		renew_image(view);
+	view->has_missed_probe = view->has_missed_rename = view->has_missed_exec = false;
+}
+
+/* A boundary of a thread that runs; false: somebody has its books. */
+static bool begin_boundary(struct view *view)
+{
+	const struct thread *thread = truth(view);
+
+	if (thread->is_held)
+		return false;
+	apply_noted(view);
+	view->is_short = false;
+	view->then = *thread;
+	if (!view->is_on_cpu) {
+		view->then.is_queued = true;
+		view->then.queued_ns = thread->waited_from_ns;
+		arrive(view, thread->arrived_ns, thread->arrived_cpu, thread->stolen_at_arrival_ns);
+		view->then = *thread;
+		count(view, COUNTER_SWITCH_UNSEEN);
+	}
+	if (view->knowledge == KNOWN_TILL_IT_RUNS) {
+		give(view);
+		view->knowledge = UNKNOWN;
+	}
+	do_missed(view);
+	return true;
+}
+
+static bool begin_or_miss(struct view *view)
+{
+	if (begin_boundary(view))
+		return true;
+	count(view, COUNTER_BOUNDARY_BUSY);
+	return false;
+}
+
+static bool must_look_at_switch(struct view *view)
+{
+	return view->is_lean || view->knowledge != KNOWN ||
+	       now() - view->looked_ns > LOOK_PERIOD_NS || has_news(view);
+}
+
+static void meet_leaving(struct view *view, const struct happening *happening)
+{
+	bool is_ambiguous;
+	struct account_totals *interval;
+
+	if (!begin_boundary(view)) {
+		note(view, true, happening->cpu);
+		return;
+	}
+	is_ambiguous = must_look_at_switch(view) && look(view);
+	interval = leave_cpu(view, now(), truth(view)->exec_ns);
+	if (is_ambiguous)
+		interval->ambiguous_ns = interval->user_ns + interval->kernel_ns;
+	keep_change_open(view);
+	if (happening->is_last || view->window != model.world->window)
+		write_up(view);
+}
+
+static void meet_arriving(struct view *view, const struct happening *happening)
+{
+	if (truth(view)->is_held) {
+		note(view, false, happening->cpu);
+		return;
+	}
+	apply_noted(view);
+	view->then = *truth(view);
+	if (view->is_on_cpu)
+		leave_unseen(view);
+	if (view->window != model.world->window)
+		write_up(view);
+	arrive(view, now(), happening->cpu, truth(view)->stolen_at_arrival_ns);
+}
+
+static bool is_last_of_process(const struct view *view)
+{
+	for (uint32_t i = 0; i < THREADS; i++)
+		if (&model.views[i] != view && model.world->threads[i].is_living &&
+		    process_of(&model.views[i]) == process_of(view))
+			return false;
+	return true;
+}
+
+static void meet_switch(const struct happening *happening)
+{
+	struct view *from = &model.views[happening->thread];
+
+	if (!happening->is_reported)
+		return;
+	if (happening->thread != NOBODY) {
+		meet_leaving(from, happening);
+		if (happening->is_last && is_last_of_process(from))
+			model.events[EVENT_KIND_EXIT]++;
+	}
+	if (happening->next != NOBODY)
+		meet_arriving(&model.views[happening->next], happening);
+}
+
+/* What else a thread passes. */
+
+static void meet_edge(struct view *view, bool is_entry)
+{
+	struct account_totals *interval;
+	bool is_short = view->is_short && view->short_registrations == model.registrations;
+
+	if (!is_short && !begin_or_miss(view))
+		return;
+	if (!is_short && is_entry && (view->is_lean || has_news(view)))
+		interval = look_and_close(view);
+	else
+		interval = add_on_cpu(view, now());
+	interval->syscalls = is_entry;
+	view->is_in_kernel = is_entry;
+	if (is_short)
+		return;
+	/* No store comes any more. */
+	if (is_entry && view->is_found)
+		view->is_change_open = false;
+	view->is_short = !view->is_lean && !view->is_change_open &&
+			 view->knowledge != KNOWN_TILL_IT_RUNS &&
+			 view->seen_generation == model.world->generation;
+	view->short_registrations = model.registrations;
+}
+
+static void meet_probe(struct view *view)
+{
+	struct account_totals *interval;
+
+	if (view->is_lean && view->seen_generation == model.world->generation)
+		return;
+	if (!begin_or_miss(view)) {
+		view->has_missed_probe = true;
+		return;
+	}
+	interval = look_and_close(view);
+	view->is_in_kernel = false;
+	if (view->is_lean)
+		return;
+	interval->slices++;
+	settle_stolen(view);
+	give(view);
+	view->knowledge = UNKNOWN;
+	view->is_change_open = view->has_set = true;
+}
+
+/* What runs is written up, at a flush and at its exit. */
+static void meet_write_up(struct view *view, bool is_in_kernel)
+{
+	(void)look_and_close(view);
+	view->is_in_kernel = is_in_kernel;
+	settle_stolen(view);
+	keep_change_open(view);
+	write_up(view);
+}
+
+static void meet_exec(struct view *view)
+{
+	model.events[EVENT_KIND_EXEC]++;
+	if (!begin_or_miss(view)) {
+		view->has_missed_exec = true;
+		return;
+	}
+	(void)add_on_cpu(view, now());
+	view->is_in_kernel = true;
+	give(view);
+	renew_image(view);
+}
+
+static void meet_rename(struct view *view)
+{
+	if (!begin_or_miss(view)) {
+		view->has_missed_rename = true;
+		return;
+	}
+	(void)look_and_close(view);
+	view->is_in_kernel = true;
+	give(view);
+	view->knowledge = UNKNOWN;
+	view->has_set = false;
+	view->first_table = view->table;
+}
+
+/* The flush. */
+
+static void interrupt(uint32_t cpu)
+{
+	struct view *view = &model.views[model.world->cpus[cpu].thread];
+
+	if (model.world->cpus[cpu].thread != NOBODY && begin_boundary(view))
+		meet_write_up(view, view->is_in_kernel);
+}
+
+static void visit(struct view *view, bool is_late)
+{
+	const struct thread *thread = truth(view);
+
+	if (!thread->is_held)
+		apply_noted(view);
+	if (view->is_on_cpu || thread->is_held) {
+		if (is_late && (view->window != model.world->window || !view->is_on_cpu))
+			count(view, COUNTER_THREAD_LATE);
+		return;
+	}
+	view->then = *thread;
+	/* How long one that was woken up has waited since is not known before it runs. */
+	if (view->mark_ns < now() && (view->is_kept_runnable || thread->state != STATE_RUNNING))
+		add_off_cpu(view, now());
+	write_up(view);
+}
+
+static void iterate(bool is_late)
+{
+	for (uint32_t i = 0; i < THREADS; i++)
+		if (model.world->threads[i].is_living && !model.world->threads[i].is_leaving)
+			visit(&model.views[i], is_late);
+}
+
+static void flush(void)
+{
+	for (uint32_t cpu = 0; cpu < CPUS; cpu++)
+		interrupt(cpu);
+	iterate(false);
+	iterate(true);
+	model.open_window = model.world->window;
+}
+
+/* Threads come to be observed. */
+
+static struct view *begin(uint32_t i)
+{
+	struct view *view = &model.views[i];
+	const struct thread *thread = &model.world->threads[i];
+
+	memset(view, 0, sizeof(*view));
+	view->mark_ns = now();
+	view->window = model.world->window;
+	view->first_table = FIRST_TABLE_UNKNOWN;
+	view->last_cpu = CPUS;
+	view->is_on_cpu = thread->cpu != CPUS;
+	view->is_in_kernel = thread->is_in_call;
+	view->is_kept_runnable = thread->state == STATE_RUNNING;
+	view->exec_ns = view->published_ns = world_exec_ns(model.world, thread);
+	view->voluntary = thread->voluntary;
+	view->involuntary = thread->involuntary;
+	view->seen_generation = model.world->generation - 1;
+	model.registrations++;
+	return view;
+}
+
+static void meet_new_thread(const struct happening *happening)
+{
+	struct view *view = begin(happening->next);
+
+	if (happening->kind == STEP_CREATE) {
+		view->first_table = 0;
+		return;
+	}
+	memset(model.losses[happening->process], 0, sizeof(model.losses[0]));
+	model.events[EVENT_KIND_FORK]++;
+}
+
+void model_begin(const struct world *world)
+{
+	memset(&model, 0, sizeof(model));
+	model.world = world;
+	model.open_window = world->window;
+	for (uint32_t i = 0; i < THREADS; i++)
+		if (world->threads[i].is_living)
+			(void)begin(i);
+	interrupt(0);
+}
+
+void model_meet(const struct world *world, const struct happening *happening)
+{
+	struct view *view = &model.views[happening->thread];
+
+	model.world = world;
+	if (happening->kind == STEP_SWITCH)
+		return meet_switch(happening);
+	if (happening->kind == STEP_ITERATE)
+		return iterate(false);
+	if (happening->kind == STEP_DRAIN)
+		return flush();
+	if (happening->kind == STEP_INTERRUPT)
+		return interrupt(happening->cpu);
+	if (happening->thread == NOBODY)
+		return;
+	switch (happening->kind) {
+	case STEP_ENTER:
+	case STEP_EXIT:
+		return meet_edge(view, happening->kind == STEP_ENTER);
+	case STEP_PROBE:
+		return meet_probe(view);
+	case STEP_CREATE:
+	case STEP_FORK:
+		return meet_new_thread(happening);
+	case STEP_LEAVE:
+		if (begin_or_miss(view))
+			meet_write_up(view, true);
+		return;
+	case STEP_EXEC:
+		return meet_exec(view);
+	case STEP_RENAME:
+		return meet_rename(view);
+	default:
+		return;
+	}
+}
+
+void model_drain(const struct world *world, struct ledger *ret)
+{
+	struct ledger *ledger = &model.ledgers[(world->window - 1) & 1];
+
+	for (uint32_t i = 0; i < PROCESSES; i++)
+		if (!world->processes[i].is_known)
+			memset(model.losses[i], 0, sizeof(model.losses[i]));
+	*ret = *ledger;
+	memset(ledger, 0, sizeof(*ledger));
+	memcpy(ret->losses, model.losses, sizeof(ret->losses));
+	memcpy(ret->events, model.events, sizeof(ret->events));
+	for (uint32_t i = 0; i < THREADS; i++) {
+		if (!world->threads[i].is_living)
+			continue;
+		ret->live_threads[world->threads[i].process]++;
+		ret->leaving_threads += world->threads[i].is_leaving;
+	}
+	for (uint32_t i = 0; i < PROCESSES; i++)
+		ret->processes_held += world->processes[i].is_known && !world->processes[i].is_gone;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "story.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+	const char *name;
+	unsigned int weight;
+} kinds[] = {
+#define STEP_ROW(name, weight) { #name, weight },
+	STEP_LIST(STEP_ROW)
+#undef STEP_ROW
+};
+
+/* Knuth's MMIX generator: reproducible, the upper bits are good. */
+static uint32_t next_random(uint64_t *seed)
+{
+	*seed = *seed * 6364136223846793005ULL + 1442695040888963407ULL;
+	return (uint32_t)(*seed >> 32);
+}
+
+static uint8_t random_kind(uint64_t *seed)
+{
+	unsigned int total = 0, left;
+	uint8_t kind = 0;
+
+	for (size_t i = 0; i < _STEP_MAX; i++)
+		total += kinds[i].weight;
+	left = next_random(seed) % total;
+	while (left >= kinds[kind].weight)
+		left -= kinds[kind++].weight;
+	return kind;
+}
+
+void story_write(struct story *story, uint64_t seed)
+{
+	/* Short ones are easier to read, long ones meet more. */
+	story->count = 10 + next_random(&seed) % (STORY_STEPS_MAX - 9);
+	for (size_t i = 0; i < story->count; i++) {
+		uint32_t is_long = next_random(&seed) % 16 == 0;
+
+		story->steps[i] = (struct step){
+			.after_ns = 1 + next_random(&seed) % (is_long ? 3000000 : 3000),
+			.kind = random_kind(&seed),
+			.who = (uint8_t)next_random(&seed),
+			.what = (uint8_t)next_random(&seed),
+		};
+	}
+}
+
+void story_print(const struct story *story)
+{
+	for (size_t i = 0; i < story->count; i++)
+		printf("  +%u ns %s who %u what 0x%02x\n", story->steps[i].after_ns,
+		       kinds[story->steps[i].kind].name, story->steps[i].who, story->steps[i].what);
+}
+
+/* Without `count` events from `at` on; their time passes all the same. */
+static void drop(struct story *story, size_t at, size_t count)
+{
+	uint32_t passed_ns = 0;
+
+	for (size_t i = at; i < at + count; i++)
+		passed_ns += story->steps[i].after_ns;
+	story->count -= count;
+	memmove(&story->steps[at], &story->steps[at + count],
+		(story->count - at) * sizeof(story->steps[0]));
+	if (at < story->count)
+		story->steps[at].after_ns += passed_ns;
+}
+
+void story_shrink(struct story *story, story_fails_fn fails)
+{
+	for (size_t size = story->count / 2; size; size /= 2) {
+		size_t at = 0;
+
+		while (at + size <= story->count) {
+			struct story shorter = *story;
+
+			drop(&shorter, at, size);
+			if (fails(&shorter))
+				*story = shorter;
+			else
+				at += size;
+		}
+	}
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A random life of a few threads, as a list of events: by seed, printed, and shrunk while it still
+ * fails. An event is an attempt: what cannot happen where it comes does not (world.h), so a list is
+ * still one when events are dropped from it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	STORY_STEPS_MAX = 400
+};
+
+/* X(name, weight): how often it comes, beside the others. */
+#define STEP_LIST(X)    \
+	X(SWITCH, 40)   \
+	X(WAKE, 16)     \
+	X(ENTER, 30)    \
+	X(EXIT, 30)     \
+	X(PROBE, 16)    \
+	X(STORE, 16)    \
+	X(REWRITE, 2)   \
+	X(HIDE, 2)      \
+	X(INTERRUPT, 4) \
+	X(ITERATE, 3)   \
+	X(END, 3)       \
+	X(DRAIN, 4)     \
+	X(CREATE, 6)    \
+	X(FORK, 4)      \
+	X(LEAVE, 4)     \
+	X(EXEC, 6)      \
+	X(RENAME, 2)    \
+	X(CONFIGURE, 3) \
+	X(HOLD, 3)      \
+	X(RELEASE, 6)   \
+	X(STEAL, 4)     \
+	X(FILL, 1)
+
+enum step_kind {
+#define STEP_ENUM(name, weight) STEP_##name,
+	STEP_LIST(STEP_ENUM)
+#undef STEP_ENUM
+	_STEP_MAX,
+};
+
+struct step {
+	uint32_t after_ns; /* the event before it */
+	uint8_t kind; /* enum step_kind */
+	uint8_t who; /* a CPU, a thread or a process */
+	uint8_t what;
+};
+
+struct story {
+	struct step steps[STORY_STEPS_MAX];
+	size_t count;
+};
+
+void story_write(struct story *story, uint64_t seed);
+void story_print(const struct story *story);
+
+/* Drops what the failure does not need. */
+typedef bool (*story_fails_fn)(const struct story *story);
+void story_shrink(struct story *story, story_fails_fn fails);

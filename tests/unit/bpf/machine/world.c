@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "world.h"
+
+#include <string.h>
+
+enum {
+	START_NS = 10 * 1000 * 1000,
+	FIRST_TID = 200,
+/* Whether the end of its own clone is seen as the end of a system call. */
+#ifdef __aarch64__
+	NEW_THREAD_IS_IN_CALL = 0,
+#else
+	NEW_THREAD_IS_IN_CALL = 1,
+#endif
+};
+
+/* How a thread leaves its CPU. */
+enum leaving {
+	LEAVES_PREEMPTED = 0,
+	LEAVES_ASLEEP = 1,
+	LEAVES_FOR_DISK = 2,
+	LEAVES_IDLE = 3,
+	LEAVES_PREEMPTED_ASLEEP = 4, /* on its way to sleep */
+	LEAVES_YIELDING = 5,
+	_LEAVES_MAX,
+};
+
+static uint64_t task_clock_ns(const struct world *world, uint32_t cpu)
+{
+	return world->now_ns - world->cpus[cpu].stolen_ns;
+}
+
+uint64_t world_exec_ns(const struct world *world, const struct thread *thread)
+{
+	if (thread->cpu == CPUS)
+		return thread->exec_ns;
+	return thread->exec_ns + task_clock_ns(world, thread->cpu) - thread->exec_start_ns;
+}
+
+/* The kernel brings the figures of a CPU up to now. */
+static void tick(struct world *world, uint32_t cpu)
+{
+	struct thread *thread = &world->threads[world->cpus[cpu].thread];
+
+	world->cpus[cpu].clock_ns = world->now_ns;
+	if (world->cpus[cpu].thread == NOBODY)
+		return;
+	thread->exec_ns = world_exec_ns(world, thread);
+	thread->exec_start_ns = task_clock_ns(world, cpu);
+}
+
+static struct thread *make_thread(struct world *world, uint32_t i, uint32_t process)
+{
+	struct thread *thread = &world->threads[i];
+
+	*thread = (struct thread){
+		.is_living = true,
+		.process = process,
+		.serial = ++world->last_serial,
+		.cpu = CPUS,
+		.edges_cpu = CPUS,
+		.is_queued = true,
+		.queued_ns = world->now_ns,
+		.is_in_call = NEW_THREAD_IS_IN_CALL,
+	};
+	thread->tid = FIRST_TID + thread->serial;
+	return thread;
+}
+
+/* Three threads of one process, which have lived for a while when they come to be observed. */
+void world_begin(struct world *world)
+{
+	struct thread *thread;
+
+	memset(world, 0, sizeof(*world));
+	for (uint32_t i = 0; i < THREADS; i++)
+		world->threads[i] = (struct thread){ .cpu = CPUS, .edges_cpu = CPUS };
+	world->now_ns = START_NS;
+	world->window = 1;
+	world->generation = 1;
+	world->processes[0] = (struct process){ .tgid = FIRST_TID + 1,
+						.is_known = true,
+						.is_ready = true,
+						.generation = 1,
+						.reading = 1 };
+	for (uint32_t table = 1; table <= TABLES; table++)
+		world->values[table] = 1 + (table - 1) % VALUES;
+	for (uint32_t cpu = 0; cpu < CPUS; cpu++)
+		world->cpus[cpu] = (struct cpu){ .thread = NOBODY, .clock_ns = START_NS };
+	thread = make_thread(world, 0, 0);
+	thread->arrived_cpu = 0;
+	thread->is_queued = false;
+	thread->is_in_call = false;
+	thread->cpu = 0;
+	thread->table = 1;
+	thread->exec_start_ns = thread->arrived_ns = START_NS - 500;
+	world->cpus[0].thread = 0;
+	thread = make_thread(world, 1, 0);
+	thread->is_queued = false;
+	thread->state = STATE_DISK;
+	thread->table = 2;
+	(void)make_thread(world, 2, 0);
+}
+
+static bool is_alone(const struct world *world, const struct thread *thread)
+{
+	for (uint32_t i = 0; i < THREADS; i++)
+		if (&world->threads[i] != thread && world->threads[i].is_living &&
+		    world->threads[i].process == thread->process)
+			return false;
+	return true;
+}
+
+static bool is_all_lean(const struct world *world)
+{
+	for (uint32_t i = 0; i < PROCESSES; i++)
+		if (world->processes[i].is_known && !world->processes[i].is_lean)
+			return false;
+	return true;
+}
+
+static bool can_be_unreported(const struct thread *thread, bool is_leaving)
+{
+	return !thread->is_unseen && !thread->is_held && !thread->is_leaving &&
+	       !(is_leaving && thread->has_called);
+}
+
+static void leave(struct world *world, struct thread *thread, enum leaving how)
+{
+	static const uint32_t states[] = {
+		[LEAVES_PREEMPTED] = STATE_RUNNING,
+		[LEAVES_ASLEEP] = STATE_SLEEPING,
+		[LEAVES_FOR_DISK] = STATE_DISK,
+		[LEAVES_IDLE] = STATE_IDLE,
+		[LEAVES_PREEMPTED_ASLEEP] = STATE_SLEEPING,
+		[LEAVES_YIELDING] = STATE_RUNNING,
+	};
+	bool is_preempted = how == LEAVES_PREEMPTED || how == LEAVES_PREEMPTED_ASLEEP;
+
+	thread->state = states[how];
+	thread->is_queued = is_preempted || thread->state == STATE_RUNNING;
+	thread->queued_ns = world->now_ns;
+	thread->cpu = CPUS;
+	if (is_preempted || thread->state == STATE_RUNNING)
+		thread->involuntary++;
+	else
+		thread->voluntary++;
+}
+
+static bool meet_switch(struct world *world, const struct step *step, struct happening *ret)
+{
+	enum leaving how = (step->what & 7) % _LEAVES_MAX;
+	struct thread *from = &world->threads[ret->thread], *to;
+
+	ret->next = (step->what >> 3 & 7) % (THREADS + 1);
+	to = &world->threads[ret->next];
+	if (ret->next != NOBODY && (!to->is_living || to->cpu != CPUS || !to->is_queued))
+		ret->next = NOBODY;
+	if (ret->next == ret->thread)
+		return false;
+	if ((ret->thread != NOBODY && from->noted == NOTED_MAX) ||
+	    (ret->next != NOBODY && to->noted == NOTED_MAX))
+		return false;
+	ret->is_last = ret->thread != NOBODY && from->is_leaving && how == LEAVES_ASLEEP;
+	if (ret->is_last && from->is_held)
+		return false;
+	ret->is_reported = (step->who >> 1 & 7) != 7 ||
+			   (ret->thread != NOBODY && !can_be_unreported(from, true)) ||
+			   (ret->next != NOBODY && !can_be_unreported(to, false));
+	ret->is_preempted = how == LEAVES_PREEMPTED || how == LEAVES_PREEMPTED_ASLEEP;
+	tick(world, ret->cpu);
+	if (ret->thread != NOBODY) {
+		leave(world, from, how);
+		from->is_unseen = !ret->is_reported;
+		from->noted = from->is_held ? from->noted + 1 : 0;
+		if (!from->is_held)
+			from->edges_cpu = CPUS;
+		else if (from->has_called && from->edges_cpu == CPUS)
+			from->edges_cpu = ret->cpu;
+	}
+	if (ret->is_last)
+		from->state = STATE_DEAD;
+	if (ret->next != NOBODY) {
+		to->noted = to->is_held ? to->noted + 1 : 0;
+		to->arrived_cpu = ret->cpu;
+		to->arrived_ns = world->now_ns;
+		to->waited_from_ns = to->queued_ns;
+		to->stolen_at_arrival_ns = world->cpus[ret->cpu].stolen_ns;
+		to->exec_start_ns = task_clock_ns(world, ret->cpu);
+	}
+	return true;
+}
+
+static bool meet_wake(struct world *world, const struct step *step)
+{
+	struct thread *thread = &world->threads[step->who % THREADS];
+
+	if (!thread->is_living || thread->cpu != CPUS || thread->is_queued)
+		return false;
+	thread->is_queued = true;
+	thread->queued_ns = world->now_ns;
+	thread->state = STATE_RUNNING;
+	return true;
+}
+
+static bool meet_store(struct world *world, struct thread *thread, const struct step *step)
+{
+	bool is_lean = world->processes[thread->process].is_lean;
+
+	if (thread->is_storing)
+		thread->table = thread->next_table;
+	else if (is_lean || step->what < 32)
+		thread->table = step->what % (TABLES + 1);
+	else
+		return false;
+	thread->is_storing = false;
+	return true;
+}
+
+static bool meet_create(struct world *world, const struct step *step, struct happening *ret)
+{
+	const struct thread *parent = &world->threads[ret->thread];
+
+	ret->next = step->what % THREADS;
+	ret->process = parent->process;
+	if (world->threads[ret->next].is_living)
+		return false;
+	if (step->kind == STEP_FORK) {
+		ret->process = (step->what >> 3) % PROCESSES;
+		if (world->processes[ret->process].is_known)
+			return false;
+	}
+	(void)make_thread(world, ret->next, ret->process);
+	if (step->kind == STEP_FORK)
+		world->threads[ret->next].table = parent->table;
+	return true;
+}
+
+/* The process is a new one only once the program has made it. */
+static void go_on_from_fork(struct world *world, const struct happening *happening)
+{
+	struct process *child = &world->processes[happening->process];
+
+	*child = world->processes[world->threads[happening->thread].process];
+	child->tgid = world->threads[happening->next].tid;
+}
+
+static bool meet_configure(struct world *world, const struct step *step, struct happening *ret)
+{
+	struct process *process = &world->processes[step->who % PROCESSES];
+
+	ret->process = step->who % PROCESSES;
+	world->generation++;
+	if (!process->is_known)
+		return true;
+	if (!process->is_ready || step->what & 1)
+		process->reading = world->generation;
+	if (process->is_ready && !(step->what & 2) && !world->is_full)
+		process->is_lean = !process->is_lean;
+	world->has_been_lean |= process->is_lean;
+	process->is_ready = true;
+	process->generation = world->generation;
+	return true;
+}
+
+/* Whether what the short way keeps there is of another thread, whose books were held. */
+static bool has_edges_of_another(const struct world *world, uint32_t cpu)
+{
+	for (uint32_t i = 0; i < THREADS; i++)
+		if (world->threads[i].edges_cpu == cpu && world->cpus[cpu].thread != i)
+			return true;
+	return false;
+}
+
+/* What the thread that runs on a CPU does. */
+static bool meet_current(struct world *world, const struct step *step, struct happening *ret)
+{
+	struct thread *thread = &world->threads[ret->thread];
+
+	if (ret->thread == NOBODY || (step->kind != STEP_EXIT && thread->is_leaving))
+		return false;
+	if ((step->kind == STEP_ENTER || step->kind == STEP_EXIT) &&
+	    has_edges_of_another(world, ret->cpu))
+		return false;
+	switch (step->kind) {
+	case STEP_ENTER:
+		if (thread->is_in_call)
+			return false;
+		thread->is_storing = false;
+		thread->is_in_call = thread->has_called = true;
+		return true;
+	case STEP_PROBE:
+		if (thread->is_in_call || thread->is_storing ||
+		    !world->processes[thread->process].is_ready)
+			return false;
+		thread->next_table = step->what % (TABLES + 1);
+		thread->is_storing = true;
+		return true;
+	case STEP_STORE:
+		return !thread->is_in_call && meet_store(world, thread, step);
+	default:
+		break;
+	}
+	if (!thread->is_in_call || thread->is_leaving)
+		return false;
+	switch (step->kind) {
+	case STEP_EXIT:
+		thread->is_in_call = false;
+		thread->has_called = true;
+		return true;
+	case STEP_CREATE:
+	case STEP_FORK:
+		return meet_create(world, step, ret);
+	case STEP_EXEC:
+		return is_alone(world, thread);
+	case STEP_LEAVE:
+		thread->is_leaving = true;
+		thread->has_no_memory = step->what & 1;
+		return true;
+	default:
+		return step->kind == STEP_RENAME;
+	}
+}
+
+static bool meet_holder(struct world *world, const struct step *step, struct happening *ret)
+{
+	struct thread *thread = &world->threads[ret->thread = step->who % THREADS];
+
+	if (!thread->is_living || thread->is_unseen ||
+	    thread->is_held != (step->kind == STEP_RELEASE))
+		return false;
+	thread->is_held = step->kind == STEP_HOLD;
+	return true;
+}
+
+static bool meet_userspace(struct world *world, const struct step *step)
+{
+	switch (step->kind) {
+	case STEP_ITERATE:
+		for (uint32_t i = 0; i < THREADS; i++)
+			if (world->threads[i].cpu != CPUS && world->threads[i].is_unseen)
+				return false;
+		return true;
+	case STEP_END:
+		if (world->is_ending)
+			return false;
+		world->window++;
+		world->is_ending = true;
+		return true;
+	case STEP_DRAIN:
+		return world->is_ending;
+	case STEP_FILL:
+		if (world->has_been_lean)
+			return false;
+		world->is_full = !world->is_full;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool meet_rest(struct world *world, const struct step *step, struct happening *ret)
+{
+	uint32_t thread = step->who % THREADS;
+
+	switch (step->kind) {
+	case STEP_WAKE:
+		return meet_wake(world, step);
+	case STEP_REWRITE:
+		if (!is_all_lean(world))
+			return false;
+		world->values[1 + step->who % TABLES] = 1 + step->what % VALUES;
+		return true;
+	case STEP_HIDE:
+		world->threads[thread].is_hidden = !world->threads[thread].is_hidden;
+		return world->threads[thread].is_living;
+	case STEP_CONFIGURE:
+		return meet_configure(world, step, ret);
+	case STEP_HOLD:
+	case STEP_RELEASE:
+		return meet_holder(world, step, ret);
+	default:
+		return meet_userspace(world, step);
+	}
+}
+
+bool world_meet(struct world *world, const struct step *step, struct happening *ret)
+{
+	uint32_t cpu = step->who % CPUS;
+
+	*ret = (struct happening){
+		.kind = step->kind, .cpu = cpu, .thread = world->cpus[cpu].thread, .next = NOBODY
+	};
+	world->now_ns += step->after_ns;
+	switch (step->kind) {
+	case STEP_SWITCH:
+		return meet_switch(world, step, ret);
+	case STEP_STEAL:
+		world->cpus[cpu].stolen_ns += step->after_ns / 2;
+		tick(world, cpu);
+		return true;
+	case STEP_INTERRUPT:
+		return true;
+	case STEP_ENTER:
+	case STEP_EXIT:
+	case STEP_PROBE:
+	case STEP_STORE:
+	case STEP_CREATE:
+	case STEP_FORK:
+	case STEP_LEAVE:
+	case STEP_EXEC:
+	case STEP_RENAME:
+		return meet_current(world, step, ret);
+	default:
+		return meet_rest(world, step, ret);
+	}
+}
+
+static void go_on_from_switch(struct world *world, const struct happening *happening)
+{
+	struct thread *thread;
+
+	world->cpus[happening->cpu].thread = happening->next;
+	if (happening->is_last)
+		world->threads[happening->thread] =
+			(struct thread){ .cpu = CPUS, .edges_cpu = CPUS };
+	if (happening->next == NOBODY)
+		return;
+	thread = &world->threads[happening->next];
+	thread->run_delay_ns += world->now_ns - thread->queued_ns;
+	thread->is_queued = thread->has_called = false;
+	thread->is_unseen = !happening->is_reported;
+	thread->cpu = happening->cpu;
+}
+
+/* Another image: no thread-local yet. */
+static void go_on_from_exec(struct world *world, struct thread *thread)
+{
+	thread->table = 0;
+	thread->is_hidden = false;
+	world->processes[thread->process] =
+		(struct process){ .tgid = world->processes[thread->process].tgid,
+				  .is_known = true };
+}
+
+static bool has_threads(const struct world *world, uint32_t process)
+{
+	for (uint32_t i = 0; i < THREADS; i++)
+		if (world->threads[i].is_living && world->threads[i].process == process)
+			return true;
+	return false;
+}
+
+/* What waited for their books is written up. */
+static void go_on_from_flush(struct world *world)
+{
+	for (uint32_t i = 0; i < THREADS; i++) {
+		struct thread *thread = &world->threads[i];
+
+		if (thread->is_held || thread->is_leaving)
+			continue;
+		thread->noted = 0;
+		thread->edges_cpu = CPUS;
+	}
+}
+
+/* Userspace forgets processes that are gone, once all of their windows are drained. */
+static void go_on_from_drain(struct world *world)
+{
+	world->is_ending = false;
+	go_on_from_flush(world);
+	for (uint32_t i = 0; i < PROCESSES; i++) {
+		struct process *process = &world->processes[i];
+
+		if (process->is_known && process->is_gone)
+			*process = (struct process){ .is_known = false };
+		else
+			process->is_gone = !has_threads(world, i);
+	}
+}
+
+void world_go_on(struct world *world, const struct happening *happening)
+{
+	struct thread *thread = &world->threads[happening->thread];
+
+	switch (happening->kind) {
+	case STEP_SWITCH:
+		go_on_from_switch(world, happening);
+		break;
+	case STEP_ITERATE:
+		go_on_from_flush(world);
+		break;
+	case STEP_EXEC:
+		thread->is_unseen = false;
+		go_on_from_exec(world, thread);
+		break;
+	case STEP_FORK:
+		go_on_from_fork(world, happening);
+		break;
+	case STEP_DRAIN:
+		go_on_from_drain(world);
+		for (uint32_t cpu = 0; cpu < CPUS; cpu++)
+			if (world->cpus[cpu].thread != NOBODY)
+				world->threads[world->cpus[cpu].thread].is_unseen = false;
+		break;
+	case STEP_ENTER:
+	case STEP_EXIT:
+	case STEP_INTERRUPT:
+	case STEP_RENAME:
+		thread->is_unseen = false;
+		break;
+	case STEP_LEAVE:
+		thread->is_unseen = false;
+		thread->has_no_memory = true;
+		break;
+	default:
+		break;
+	}
+}

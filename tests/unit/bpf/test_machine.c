@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The programs against the rule: random lives of a few threads (machine/story.h), told to the
+ * kernel programs themselves and to a slow model of what bpf/README.md says, come to the same
+ * books, term by term, window by window. A life in which they differ is shrunk and printed.
+ * MACHINE_SEED repeats one; MACHINE_COUNT says how many.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "machine/machine.h"
+#include "machine/model.h"
+#include "machine/story.h"
+#include "machine/world.h"
+
+enum {
+	STORIES = 10000,
+	DIFFERENCES_SHOWN = 12
+};
+
+/* What two ledgers do not agree on, in words. */
+struct difference {
+	char text[4096];
+	size_t length, count;
+};
+
+static void differ(struct difference *difference, uint64_t window, const char *of, uint64_t number,
+		   const char *what, uint64_t programs, uint64_t model)
+{
+	size_t room = sizeof(difference->text) - difference->length;
+	int length;
+
+	if (programs == model || difference->count++ >= DIFFERENCES_SHOWN)
+		return;
+	length = snprintf(difference->text + difference->length, room,
+			  "  window %lu: %s %lu: %s: the programs say %ld, the model %ld\n", window,
+			  of, number, what, (long)programs, (long)model);
+	difference->length += (size_t)length < room ? (size_t)length : room;
+}
+
+static const struct {
+	const char *name;
+	size_t offset;
+} terms[] = {
+#define TERM(name)                                           \
+	{                                                    \
+#name, offsetof(struct account_totals, name) \
+	}
+	TERM(user_ns),	  TERM(kernel_ns),	    TERM(run_queue_ns),
+	TERM(blocked_ns), TERM(uninterruptible_ns), TERM(ambiguous_ns),
+	TERM(slices),	  TERM(switches_voluntary), TERM(switches_involuntary),
+	TERM(migrations), TERM(syscalls),	    TERM(stolen_ns),
+#undef TERM
+};
+
+static void compare_totals(struct difference *difference, uint64_t window, const char *of,
+			   uint64_t number, const struct account_totals *programs,
+			   const struct account_totals *model)
+{
+	for (size_t i = 0; i < sizeof(terms) / sizeof(terms[0]); i++) {
+		uint64_t values[2];
+
+		memcpy(&values[0], (const char *)programs + terms[i].offset, sizeof(values[0]));
+		memcpy(&values[1], (const char *)model + terms[i].offset, sizeof(values[1]));
+		differ(difference, window, of, number, terms[i].name, values[0], values[1]);
+	}
+}
+
+static const struct ledger_row *find_row(const struct ledger *ledger, const struct ledger_row *like)
+{
+	static const struct ledger_row nothing;
+
+	for (uint32_t i = 0; i < ledger->count; i++)
+		if (ledger->rows[i].serial == like->serial &&
+		    ledger->rows[i].context == like->context)
+			return &ledger->rows[i];
+	return &nothing;
+}
+
+static void compare_rows(struct difference *difference, uint64_t window,
+			 const struct ledger *programs, const struct ledger *model)
+{
+	char of[64];
+
+	for (int is_model = 0; is_model < 2; is_model++) {
+		const struct ledger *from = is_model ? model : programs;
+
+		for (uint32_t i = 0; i < from->count; i++) {
+			const struct ledger_row *row = &from->rows[i];
+			const struct ledger_row *ours = find_row(programs, row);
+			const struct ledger_row *theirs = find_row(model, row);
+
+			/* Those that both have are compared once. */
+			if (is_model && ours->serial)
+				continue;
+			(void)snprintf(of, sizeof(of), "context %u of thread", row->context);
+			compare_totals(difference, window, of, row->serial, &ours->totals,
+				       &theirs->totals);
+			differ(difference, window, of, row->serial, "inherited", ours->is_inherited,
+			       theirs->is_inherited);
+		}
+	}
+}
+
+static const char *const losses[] = {
+#define LOSS(name, field, text) field,
+	COUNTER_LIST(LOSS)
+#undef LOSS
+};
+
+static void compare_processes(struct difference *difference, uint64_t window,
+			      const struct ledger *programs, const struct ledger *model)
+{
+	for (uint32_t i = 0; i < PROCESSES; i++) {
+		compare_totals(difference, window, "overflow of process", i, &programs->overflow[i],
+			       &model->overflow[i]);
+		differ(difference, window, "process", i, "exec_ns", programs->exec_ns[i],
+		       model->exec_ns[i]);
+		differ(difference, window, "process", i, "live_threads", programs->live_threads[i],
+		       model->live_threads[i]);
+		for (uint32_t j = 0; j < _COUNTER_MAX; j++)
+			differ(difference, window, "process", i, losses[j], programs->losses[i][j],
+			       model->losses[i][j]);
+	}
+	for (uint32_t i = 0; i < _EVENT_KIND_MAX; i++)
+		differ(difference, window, "event", i, "count", programs->events[i],
+		       model->events[i]);
+}
+
+static void compare(struct difference *difference, const struct world *world)
+{
+	static struct ledger programs, model;
+	uint64_t window = world->window - 1;
+
+	machine_drain(world, &programs);
+	model_drain(world, &model);
+	compare_rows(difference, window, &programs, &model);
+	compare_processes(difference, window, &programs, &model);
+	differ(difference, window, "threads", 0, "leaving", programs.leaving_threads,
+	       model.leaving_threads);
+	differ(difference, window, "room", 0, "accounts", programs.accounts_held,
+	       model.accounts_held);
+	differ(difference, window, "room", 0, "processes", programs.processes_held,
+	       model.processes_held);
+}
+
+static void tell_step(struct world *world, const struct step *step, struct difference *difference)
+{
+	struct happening happening;
+
+	if (difference->count || !world_meet(world, step, &happening))
+		return;
+	machine_meet(world, &happening);
+	model_meet(world, &happening);
+	if (happening.kind == STEP_DRAIN)
+		compare(difference, world);
+	world_go_on(world, &happening);
+}
+
+/* Tells a story to both, up to the books of its last window. */
+static size_t tell(const struct story *story, struct difference *ret)
+{
+	static const struct step last[] = { { .kind = STEP_DRAIN },
+					    { .kind = STEP_END },
+					    { .kind = STEP_DRAIN } };
+	static struct world world;
+
+	memset(ret, 0, sizeof(*ret));
+	world_begin(&world);
+	machine_begin(&world);
+	model_begin(&world);
+	for (size_t i = 0; i < story->count; i++)
+		tell_step(&world, &story->steps[i], ret);
+	for (size_t i = 0; i < sizeof(last) / sizeof(last[0]); i++)
+		tell_step(&world, &last[i], ret);
+	return ret->count;
+}
+
+static bool fails(const struct story *story)
+{
+	struct difference difference;
+
+	return tell(story, &difference) > 0;
+}
+
+static void assert_told_alike(uint64_t seed)
+{
+	static struct story story;
+	struct difference difference;
+
+	story_write(&story, seed);
+	if (!fails(&story))
+		return;
+	story_shrink(&story, fails);
+	(void)tell(&story, &difference);
+	printf("MACHINE_SEED=%lu, shrunk to %zu events:\n", seed, story.count);
+	story_print(&story);
+	printf("%s", difference.text);
+	fail_msg("the programs and the model differ, seed %lu", seed);
+}
+
+static uint64_t number_of(const char *name, uint64_t otherwise)
+{
+	const char *text = getenv(name);
+
+	return text ? strtoull(text, NULL, 0) : otherwise;
+}
+
+static void random_lives_come_to_the_books_that_the_rule_says(void **state)
+{
+	uint64_t seed = number_of("MACHINE_SEED", 1);
+	uint64_t count = number_of("MACHINE_COUNT", getenv("MACHINE_SEED") ? 1 : STORIES);
+
+	(void)state;
+	for (uint64_t i = 0; i < count; i++)
+		assert_told_alike(seed + i);
+}
+
+static void so_do_lives_that_nobody_has_seen_before(void **state)
+{
+	struct timespec now;
+	uint64_t seed;
+
+	(void)state;
+	assert_int_equal(clock_gettime(CLOCK_REALTIME, &now), 0);
+	seed = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	printf("from MACHINE_SEED=%lu on\n", seed);
+	for (uint64_t i = 0; i < STORIES && !getenv("MACHINE_SEED"); i++)
+		assert_told_alike(seed + i);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(random_lives_come_to_the_books_that_the_rule_says),
+		cmocka_unit_test(so_do_lives_that_nobody_has_seen_before),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
