@@ -67,6 +67,19 @@ static struct thread *make_thread(struct world *world, uint32_t i, uint32_t proc
 	return thread;
 }
 
+/* What a thread has by the time that it comes to be observed is nobody's. */
+static struct thread *find_thread(struct world *world, uint32_t i, uint32_t table)
+{
+	struct thread *thread = make_thread(world, i, 0);
+
+	thread->exec_ns = 70000;
+	thread->run_delay_ns = 900;
+	thread->voluntary = 3;
+	thread->involuntary = 5;
+	thread->table = table;
+	return thread;
+}
+
 /* Three threads of one process, which have lived for a while when they come to be observed. */
 void world_begin(struct world *world)
 {
@@ -87,19 +100,17 @@ void world_begin(struct world *world)
 		world->values[table] = 1 + (table - 1) % VALUES;
 	for (uint32_t cpu = 0; cpu < CPUS; cpu++)
 		world->cpus[cpu] = (struct cpu){ .thread = NOBODY, .clock_ns = START_NS };
-	thread = make_thread(world, 0, 0);
+	thread = find_thread(world, 0, 1);
 	thread->arrived_cpu = 0;
 	thread->is_queued = false;
 	thread->is_in_call = false;
 	thread->cpu = 0;
-	thread->table = 1;
 	thread->exec_start_ns = thread->arrived_ns = START_NS - 500;
 	world->cpus[0].thread = 0;
-	thread = make_thread(world, 1, 0);
+	thread = find_thread(world, 1, 2);
 	thread->is_queued = false;
 	thread->state = STATE_DISK;
-	thread->table = 2;
-	(void)make_thread(world, 2, 0);
+	(void)find_thread(world, 2, 0);
 }
 
 static bool is_alone(const struct world *world, const struct thread *thread)
