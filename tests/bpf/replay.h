@@ -28,6 +28,7 @@ enum replay_operation {
 	REPLAY_EDGES = 7,
 	REPLAY_ENTER_UNSEEN = 8,
 	REPLAY_CLOCK = 9,
+	REPLAY_LEAVE_UNSEEN = 10,
 	_REPLAY_MAX,
 };
 
@@ -116,6 +117,9 @@ static inline void replay_step_apply(struct replay *replay, const struct replay_
 		break;
 	case REPLAY_CLOCK:
 		clock_offset_take(&replay->offset, step->figures.exec_ns, step->now_ns);
+		break;
+	case REPLAY_LEAVE_UNSEEN:
+		account_leave_unseen(&replay->clock, &replay->totals, step->now_ns, &step->figures);
 		break;
 	case REPLAY_STOLEN:
 		account_settle_stolen(&replay->clock, &replay->totals, step->stolen_ns);

@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The same text gives the same results natively and in the kernel: differential test. */
+/*
+ * The arithmetic, natively and in the kernel: the same text gives the same results, whatever it is
+ * given, and what a life that can be comes to is what its events sum up to. REPLAY_SEED repeats
+ * one.
+ */
 #include "replay.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include <bpf/bpf.h>
 #include <cmocka.h>
 
 #include "kernel_test.h"
 #include "replay.skel.h"
+#include "replay_life.h"
 
 enum {
 	ROUNDS = 400
@@ -89,14 +96,18 @@ static void run_in_kernel(struct replay_bpf *skeleton, const struct replay *in, 
 	assert_int_equal(bpf_map_lookup_elem(map, &slot, out), 0);
 }
 
+static void run_natively(struct replay *replay)
+{
+	for (unsigned int i = 0; i <= REPLAY_STEPS_MAX; i++)
+		replay_run(replay);
+}
+
 static void kernel_and_native_results_are_equal(void **state)
 {
-	struct replay_bpf *skeleton = replay_bpf__open_and_load();
+	struct replay_bpf *skeleton = *state;
 	static struct replay in, native, kernel;
 	unsigned int found = 0;
 
-	(void)state;
-	assert_non_null(skeleton);
 	for (uint64_t round = 1; round <= ROUNDS; round++) {
 		uint64_t seed = round;
 
@@ -105,8 +116,7 @@ static void kernel_and_native_results_are_equal(void **state)
 		fill_table(&in, &seed);
 		fill_value(&in, &seed);
 		native = in;
-		for (unsigned int i = 0; i <= REPLAY_STEPS_MAX; i++)
-			replay_run(&native);
+		run_natively(&native);
 		run_in_kernel(skeleton, &in, &kernel);
 		if (memcmp(&native.clock, &kernel.clock,
 			   sizeof(native) - offsetof(struct replay, clock)))
@@ -116,15 +126,100 @@ static void kernel_and_native_results_are_equal(void **state)
 	/* The comparison is of something: tables were found in, time was charged. */
 	assert_in_range(found, ROUNDS / 10, ROUNDS);
 	assert_true(native.totals.user_ns && native.totals.kernel_ns);
-	replay_bpf__destroy(skeleton);
+}
+
+/* Where a story is run. */
+static struct replay_bpf *where;
+
+/* The first term that is not what the events sum up to; NULL = all are. */
+static const char *find_difference(const struct story *story)
+{
+	static struct replay replay, result;
+	struct account_totals model = life_tell(story, &replay);
+	const struct account_totals *totals = &result.totals;
+
+	result = replay;
+	if (where)
+		run_in_kernel(where, &replay, &result);
+	else
+		run_natively(&result);
+#define COMPARE(term)                   \
+	if (totals->term != model.term) \
+	return #term
+	COMPARE(user_ns);
+	COMPARE(kernel_ns);
+	COMPARE(run_queue_ns);
+	COMPARE(blocked_ns);
+	COMPARE(uninterruptible_ns);
+	COMPARE(slices);
+	COMPARE(switches_voluntary);
+	COMPARE(switches_involuntary);
+	COMPARE(migrations);
+	COMPARE(stolen_ns);
+#undef COMPARE
+	return NULL;
+}
+
+static bool is_different(const struct story *story)
+{
+	return find_difference(story) != NULL;
+}
+
+static void assert_sums_up(uint64_t seed)
+{
+	static struct story story;
+
+	story_write(&story, seed);
+	if (!is_different(&story))
+		return;
+	story_shrink(&story, is_different);
+	printf("REPLAY_SEED=%lu, shrunk to %zu steps:\n", seed, story.count);
+	story_print(&story);
+	fail_msg("%s is not what the events sum up to, seed %lu", find_difference(&story), seed);
+}
+
+static void assert_all_sum_up(struct replay_bpf *skeleton)
+{
+	const char *seed = getenv("REPLAY_SEED");
+
+	where = skeleton;
+	if (seed)
+		assert_sums_up(strtoull(seed, NULL, 0));
+	for (uint64_t i = 1; i <= ROUNDS && !seed; i++)
+		assert_sums_up(i);
+}
+
+static void a_life_comes_to_what_its_events_sum_up_to(void **state)
+{
+	(void)state;
+	assert_all_sum_up(NULL);
+}
+
+static void and_so_it_does_in_the_kernel(void **state)
+{
+	assert_all_sum_up(*state);
+}
+
+static int load(void **state)
+{
+	*state = replay_bpf__open_and_load();
+	return *state ? 0 : -1;
+}
+
+static int unload(void **state)
+{
+	replay_bpf__destroy(*state);
+	return 0;
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kernel_and_native_results_are_equal),
+		cmocka_unit_test(a_life_comes_to_what_its_events_sum_up_to),
+		cmocka_unit_test(and_so_it_does_in_the_kernel),
 	};
 
 	kernel_test_require();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, load, unload);
 }
