@@ -349,6 +349,7 @@ static __always_inline void charge_close_running(struct thread_state *thread,
 	/* It may have left the CPU since, unseen: its figure is up to date then. */
 	if (task->on_cpu)
 		figures.exec_ns = exec_runtime_now(task, now_ns);
+	account_settle_gap(&thread->clock, &thread->pending, figures.run_delay_ns);
 	account_switch_out(&thread->clock, &thread->pending, now_ns, &figures, OFF_CPU_RUNNABLE);
 	charge_note_pending(thread, since_ns);
 }

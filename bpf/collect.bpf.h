@@ -47,12 +47,19 @@ static __always_inline void leave_for_later(const struct thread_state *thread)
 		count_loss(thread->tgid, COUNTER_THREAD_LATE);
 }
 
-/* Switches that met the books held are written up first, for whoever looks at them next. */
+/*
+ * What a CPU's slot still has of a thread's edges, and switches that met the books held, are
+ * written up first, for whoever looks at them next: where preemption is disabled global functions
+ * may not be called.
+ */
 static __always_inline void flush_missed(struct thread_state *thread)
 {
-	if (!missed_switches_wait(&thread->missed) || !thread_try_hold(thread))
+	bool has_edges = thread->armed_cpu && (is_stopped || thread->clock.is_off_cpu);
+
+	if (!has_edges && !missed_switches_wait(&thread->missed))
 		return;
-	/* The edges of the stretch that such a switch ended come first. */
+	if (!thread_try_hold(thread))
+		return;
 	if (edge_fold(thread))
 		(void)thread_settle_missed(thread);
 	thread_release(thread);
@@ -67,8 +74,11 @@ static __always_inline bool flush_hold(struct thread_state *thread)
 			leave_for_later(thread);
 		return false;
 	}
-	if (thread_try_hold(thread))
-		return true;
+	if (thread_try_hold(thread)) {
+		if (!thread->armed_cpu)
+			return true;
+		thread_release(thread);
+	}
 	leave_for_later(thread);
 	return false;
 }

@@ -165,7 +165,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	if (!thread || !thread->is_ready)
 		return 0;
 	if (is_stopped) {
-		if (!thread->is_begun || !thread_try_hold(thread))
+		if (!thread->is_begun || !thread_take(thread, task, now_ns, 0))
 			return 0;
 		charge_close_running(thread, task, now_ns);
 		charge_end_window(thread, task, now_ns, thread->clock.exec_mark_ns);

@@ -104,6 +104,12 @@ static void compare_rows(struct difference *difference, uint64_t window,
 			(void)snprintf(of, sizeof(of), "context %u of thread", row->context);
 			compare_totals(difference, window, of, row->serial, &ours->totals,
 				       &theirs->totals);
+			/* One that was opened in advance, and came to nothing. */
+			if (!ours->serial || !theirs->serial)
+				continue;
+			differ(difference, window, of, row->serial, "tid", ours->tid, theirs->tid);
+			differ(difference, window, of, row->serial, "name", ours->name,
+			       theirs->name);
 			differ(difference, window, of, row->serial, "inherited", ours->is_inherited,
 			       theirs->is_inherited);
 		}
@@ -130,9 +136,14 @@ static void compare_processes(struct difference *difference, uint64_t window,
 			differ(difference, window, "process", i, losses[j], programs->losses[i][j],
 			       model->losses[i][j]);
 	}
-	for (uint32_t i = 0; i < _EVENT_KIND_MAX; i++)
-		differ(difference, window, "event", i, "count", programs->events[i],
-		       model->events[i]);
+	for (uint32_t i = 0; i < _EVENT_KIND_MAX; i++) {
+		{
+			differ(difference, window, "event", i, "count", programs->events[i],
+			       model->events[i]);
+			differ(difference, window, "event", i, "tgids", programs->event_tgids[i],
+			       model->event_tgids[i]);
+		}
+	}
 }
 
 static void compare(struct difference *difference, const struct world *world)
@@ -144,8 +155,12 @@ static void compare(struct difference *difference, const struct world *world)
 	model_drain(world, &model);
 	compare_rows(difference, window, &programs, &model);
 	compare_processes(difference, window, &programs, &model);
-	differ(difference, window, "threads", 0, "leaving", programs.leaving_threads,
-	       model.leaving_threads);
+	/* Nobody waits for them any more. */
+	if (!world->is_stopped)
+		differ(difference, window, "threads", 0, "leaving", programs.leaving_threads,
+		       model.leaving_threads);
+	differ(difference, window, "threads", 0, "stragglers", programs.stragglers,
+	       model.stragglers);
 	differ(difference, window, "room", 0, "accounts", programs.accounts_held,
 	       model.accounts_held);
 	differ(difference, window, "room", 0, "processes", programs.processes_held,
@@ -168,9 +183,20 @@ static void tell_step(struct world *world, const struct step *step, struct diffe
 /* Tells a story to both, up to the books of its last window. */
 static size_t tell(const struct story *story, struct difference *ret)
 {
-	static const struct step last[] = { { .kind = STEP_DRAIN },
-					    { .kind = STEP_END },
-					    { .kind = STEP_DRAIN } };
+	/* As a recording ends; what its threads do meanwhile the programs do not see. */
+	static const struct step last[] = {
+		{ .kind = STEP_DRAIN },
+		{ .after_ns = 70, .kind = STEP_END },
+		{ .after_ns = 50, .kind = STEP_DRAIN },
+		{ .after_ns = 20, .kind = STEP_ENTER },
+		{ .after_ns = 90, .kind = STEP_EXIT },
+		{ .after_ns = 40, .kind = STEP_EXIT, .who = 1 },
+		{ .after_ns = 10, .kind = STEP_STOP },
+		{ .after_ns = 30, .kind = STEP_ENTER },
+		{ .after_ns = 80, .kind = STEP_LEAVE, .what = 1 },
+		{ .after_ns = 60, .kind = STEP_SWITCH, .who = 1 },
+		{ .after_ns = 50, .kind = STEP_DRAIN },
+	};
 	static struct world world;
 
 	memset(ret, 0, sizeof(*ret));

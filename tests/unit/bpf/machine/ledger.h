@@ -17,6 +17,8 @@ enum {
 struct ledger_row {
 	uint32_t serial; /* of the thread */
 	uint32_t context; /* 0 = none, a value of a table, or LEDGER_UNKNOWN */
+	uint32_t tid;
+	uint32_t name; /* a number: its serial */
 	uint32_t is_inherited;
 	uint64_t first_ns;
 	uint64_t last_ns;
@@ -30,7 +32,9 @@ struct ledger {
 	uint64_t exec_ns[PROCESSES]; /* of the window */
 	uint64_t losses[PROCESSES][_COUNTER_MAX]; /* since the process began */
 	uint64_t events[_EVENT_KIND_MAX]; /* since all began */
+	uint64_t event_tgids[_EVENT_KIND_MAX]; /* the sum of them */
 	uint64_t live_threads[PROCESSES];
+	uint64_t stragglers; /* that the flush could not write up */
 	uint64_t leaving_threads;
 	uint64_t accounts_held; /* of the window, by anyone's share, once it is drained */
 	uint64_t processes_held;

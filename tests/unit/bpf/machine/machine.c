@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "machine.h"
@@ -104,7 +106,7 @@ static struct {
 	uint64_t hashes[CONTEXTS_ROOM];
 	struct context_snapshot snapshots[CONTEXTS_ROOM];
 	uint32_t contexts_count;
-	uint64_t events[_EVENT_KIND_MAX];
+	uint64_t events[_EVENT_KIND_MAX], event_tgids[_EVENT_KIND_MAX];
 	struct event event;
 } machine;
 
@@ -188,7 +190,9 @@ __attribute__((noipa)) void *native_find(const void *map, const void *key)
 
 		return i < machine.contexts_count ? &machine.snapshots[i] : NULL;
 	}
-	process = map == &processes || map == &books ? find_process(*(const uint32_t *)key) : NULL;
+	if (map != &processes && map != &books)
+		abort();
+	process = find_process(*(const uint32_t *)key);
 	if (!process)
 		return NULL;
 	return map == &processes ? (void *)&process->config : (void *)&process->books;
@@ -227,6 +231,8 @@ __attribute__((noipa)) static long native_update(void *map, const void *key, con
 			return open_account(&machine.accounts[i], key, value);
 	if (map == &contexts)
 		return publish_context(*(const uint64_t *)key, value);
+	if (map != &processes && map != &books)
+		abort();
 	process = find_process(*(const uint32_t *)key);
 	if (!process && flags != BPF_EXIST)
 		process = find_process(0);
@@ -272,6 +278,10 @@ static void native_submit(const void *event)
 {
 	(void)event;
 	machine.events[machine.event.kind]++;
+	machine.event_tgids[machine.event.kind] += machine.event.tgid;
+	/* Of whom it is, when. */
+	if (machine.event.ktime_ns != machine.world->now_ns || !atoi(machine.event.comm))
+		abort();
 }
 
 /* User memory: each thread's variable, and the tables. */
@@ -303,6 +313,7 @@ static void show_thread(uint32_t i)
 	const struct thread *thread = &machine.world->threads[i];
 	struct task_struct *task = &machine.tasks[i];
 
+	(void)snprintf(task->comm, sizeof(task->comm), "%u", thread->serial);
 	task->pid = (int)thread->tid;
 	task->tgid = (int)machine.world->processes[thread->process].tgid;
 	task->__state = thread->state;
@@ -359,6 +370,7 @@ static void switch_tasks(const struct happening *happening)
 	from->se.cfs_rq = to->se.cfs_rq = &machine.cfs[happening->cpu];
 	if (happening->is_reported)
 		(void)on_sched_switch(arguments);
+	/* Its storage goes with the task; the programs that are stopped leave it. */
 	if (happening->is_last) {
 		machine.has_state[happening->thread] = false;
 		memset(&machine.states[happening->thread], 0, sizeof(machine.states[0]));
@@ -419,7 +431,8 @@ static void iterate(uint32_t phase)
 		struct bpf_iter__task context = { .task = &machine.tasks[i] };
 
 		if (machine.world->threads[i].is_living && !machine.world->threads[i].is_leaving)
-			(void)collect_tasks(&context);
+			(void)(phase == COLLECT_PHASE_FLUSH ? collect_tasks(&context)
+							    : collect_tasks_undisturbed(&context));
 	}
 }
 
@@ -462,6 +475,7 @@ void machine_begin(const struct world *world)
 	memset(&accounts_share, 0, sizeof(accounts_share));
 	memset(&contexts_share, 0, sizeof(contexts_share));
 	memset(&processes_share, 0, sizeof(processes_share));
+	is_stopped = 0;
 	last_serial = leaving_threads = registrations = open_epoch = 0;
 	/* Another CPU has compared its clocks. */
 	is_any_clock_offset_seen = 1;
@@ -507,6 +521,8 @@ void machine_meet(const struct world *world, const struct happening *happening)
 		iterate(COLLECT_PHASE_FLUSH);
 		break;
 	case STEP_END:
+	case STEP_STOP:
+		is_stopped = world->is_stopped;
 		current_epoch = world->window;
 		break;
 	case STEP_DRAIN:
@@ -556,6 +572,8 @@ static void drain_accounts(struct accounts_map *map, struct share_table *share, 
 		ret->rows[ret->count++] = (struct ledger_row){
 			.serial = map->keys[i].thread_serial,
 			.context = context_of(map->keys[i].context_hash),
+			.tid = account->tid,
+			.name = (uint32_t)atoi(account->comm),
 			.is_inherited = account->flags & ACCOUNT_INHERITED,
 			.first_ns = account->first_ns,
 			.last_ns = account->last_ns,
@@ -595,6 +613,8 @@ void machine_drain(const struct world *world, struct ledger *ret)
 	for (uint32_t i = 0; i < PROCESSES; i++)
 		drain_process(i, world, parity, ret);
 	memcpy(ret->events, machine.events, sizeof(ret->events));
+	memcpy(ret->event_tgids, machine.event_tgids, sizeof(ret->event_tgids));
+	ret->stragglers = stragglers;
 	ret->leaving_threads = leaving_threads;
 	ret->accounts_held = accounts_share[parity].used + accounts_share[parity].used_by[FAMILY];
 	ret->processes_held = processes_share.used_by[FAMILY];

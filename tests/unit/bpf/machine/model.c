@@ -73,8 +73,9 @@ static struct {
 	struct view views[THREADS];
 	struct ledger ledgers[2]; /* by the window's parity */
 	uint64_t losses[PROCESSES][_COUNTER_MAX];
-	uint64_t events[_EVENT_KIND_MAX];
+	uint64_t events[_EVENT_KIND_MAX], event_tgids[_EVENT_KIND_MAX];
 	uint32_t registrations;
+	uint32_t stragglers; /* that the last flush has left for later */
 	uint32_t open_window; /* the first that is not drained */
 } model;
 
@@ -96,6 +97,12 @@ static void count(const struct view *view, enum counter counter)
 static uint64_t now(void)
 {
 	return model.world->now_ns;
+}
+
+static void tell_event(uint32_t kind, uint32_t tgid)
+{
+	model.events[kind]++;
+	model.event_tgids[kind] += tgid;
 }
 
 /* Intervals. */
@@ -226,6 +233,8 @@ static struct ledger_row *find_row(struct view *view, uint32_t context)
 		abort();
 	ledger->rows[ledger->count] = (struct ledger_row){ .serial = serial,
 							   .context = context,
+							   .tid = truth(view)->tid,
+							   .name = serial,
 							   .first_ns = view->since_ns };
 	return &ledger->rows[ledger->count++];
 }
@@ -544,12 +553,12 @@ static void meet_switch(const struct happening *happening)
 {
 	struct view *from = &model.views[happening->thread];
 
-	if (!happening->is_reported)
+	if (!happening->is_reported || model.world->is_stopped)
 		return;
 	if (happening->thread != NOBODY) {
 		meet_leaving(from, happening);
 		if (happening->is_last && is_last_of_process(from))
-			model.events[EVENT_KIND_EXIT]++;
+			tell_event(EVENT_KIND_EXIT, process_of(from)->tgid);
 	}
 	if (happening->next != NOBODY)
 		meet_arriving(&model.views[happening->next], happening);
@@ -612,9 +621,32 @@ static void meet_write_up(struct view *view, bool is_in_kernel)
 	write_up(view);
 }
 
+/* No switch of it will be seen any more. */
+static void close_running(struct view *view)
+{
+	(void)leave_cpu(view, now(), world_exec_ns(model.world, truth(view)));
+}
+
+/* Nobody meets it any more: it is written up here, also when the programs are stopped. */
+static void meet_exit(struct view *view)
+{
+	if (!model.world->is_stopped) {
+		if (begin_or_miss(view))
+			meet_write_up(view, true);
+		return;
+	}
+	if (truth(view)->is_held)
+		return;
+	apply_noted(view);
+	view->then = *truth(view);
+	if (view->is_on_cpu)
+		close_running(view);
+	write_up(view);
+}
+
 static void meet_exec(struct view *view)
 {
-	model.events[EVENT_KIND_EXEC]++;
+	tell_event(EVENT_KIND_EXEC, process_of(view)->tgid);
 	if (!begin_or_miss(view)) {
 		view->has_missed_exec = true;
 		return;
@@ -652,23 +684,31 @@ static void interrupt(uint32_t cpu)
 static void visit(struct view *view, bool is_late)
 {
 	const struct thread *thread = truth(view);
+	bool is_left;
 
 	if (!thread->is_held)
 		apply_noted(view);
-	if (view->is_on_cpu || thread->is_held) {
-		if (is_late && (view->window != model.world->window || !view->is_on_cpu))
+	is_left = view->is_on_cpu && !model.world->is_stopped;
+	if (is_left || thread->is_held) {
+		is_left &= view->window == model.world->window;
+		model.stragglers += !is_left;
+		if (is_late && !is_left)
 			count(view, COUNTER_THREAD_LATE);
 		return;
 	}
 	view->then = *thread;
+	if (view->is_on_cpu)
+		close_running(view);
 	/* How long one that was woken up has waited since is not known before it runs. */
-	if (view->mark_ns < now() && (view->is_kept_runnable || thread->state != STATE_RUNNING))
+	else if (view->mark_ns < now() &&
+		 (view->is_kept_runnable || thread->state != STATE_RUNNING))
 		add_off_cpu(view, now());
 	write_up(view);
 }
 
 static void iterate(bool is_late)
 {
+	model.stragglers = 0;
 	for (uint32_t i = 0; i < THREADS; i++)
 		if (model.world->threads[i].is_living && !model.world->threads[i].is_leaving)
 			visit(&model.views[i], is_late);
@@ -676,7 +716,7 @@ static void iterate(bool is_late)
 
 static void flush(void)
 {
-	for (uint32_t cpu = 0; cpu < CPUS; cpu++)
+	for (uint32_t cpu = 0; cpu < CPUS && !model.world->is_stopped; cpu++)
 		interrupt(cpu);
 	iterate(false);
 	iterate(true);
@@ -715,7 +755,7 @@ static void meet_new_thread(const struct happening *happening)
 		return;
 	}
 	memset(model.losses[happening->process], 0, sizeof(model.losses[0]));
-	model.events[EVENT_KIND_FORK]++;
+	tell_event(EVENT_KIND_FORK, truth(view)->tid);
 }
 
 void model_begin(const struct world *world)
@@ -740,10 +780,12 @@ void model_meet(const struct world *world, const struct happening *happening)
 		return iterate(false);
 	if (happening->kind == STEP_DRAIN)
 		return flush();
+	if (happening->kind == STEP_LEAVE)
+		return meet_exit(view);
+	if (happening->thread == NOBODY || world->is_stopped)
+		return;
 	if (happening->kind == STEP_INTERRUPT)
 		return interrupt(happening->cpu);
-	if (happening->thread == NOBODY)
-		return;
 	switch (happening->kind) {
 	case STEP_ENTER:
 	case STEP_EXIT:
@@ -753,10 +795,6 @@ void model_meet(const struct world *world, const struct happening *happening)
 	case STEP_CREATE:
 	case STEP_FORK:
 		return meet_new_thread(happening);
-	case STEP_LEAVE:
-		if (begin_or_miss(view))
-			meet_write_up(view, true);
-		return;
 	case STEP_EXEC:
 		return meet_exec(view);
 	case STEP_RENAME:
@@ -777,6 +815,8 @@ void model_drain(const struct world *world, struct ledger *ret)
 	memset(ledger, 0, sizeof(*ledger));
 	memcpy(ret->losses, model.losses, sizeof(ret->losses));
 	memcpy(ret->events, model.events, sizeof(ret->events));
+	memcpy(ret->event_tgids, model.event_tgids, sizeof(ret->event_tgids));
+	ret->stragglers = model.stragglers;
 	for (uint32_t i = 0; i < THREADS; i++) {
 		if (!world->threads[i].is_living)
 			continue;

@@ -37,7 +37,8 @@ enum {
 	X(HOLD, 3)      \
 	X(RELEASE, 6)   \
 	X(STEAL, 4)     \
-	X(FILL, 1)
+	X(FILL, 1)      \
+	X(STOP, 0)
 
 enum step_kind {
 #define STEP_ENUM(name, weight) STEP_##name,

@@ -163,7 +163,7 @@ static bool meet_switch(struct world *world, const struct step *step, struct hap
 	enum leaving how = (step->what & 7) % _LEAVES_MAX;
 	struct thread *from = &world->threads[ret->thread], *to;
 
-	ret->next = (step->what >> 3 & 7) % (THREADS + 1);
+	ret->next = world->is_stopped ? NOBODY : (step->what >> 3 & 7) % (THREADS + 1);
 	to = &world->threads[ret->next];
 	if (ret->next != NOBODY && (!to->is_living || to->cpu != CPUS || !to->is_queued))
 		ret->next = NOBODY;
@@ -353,8 +353,10 @@ static bool meet_userspace(struct world *world, const struct step *step)
 				return false;
 		return true;
 	case STEP_END:
-		if (world->is_ending)
+	case STEP_STOP:
+		if (world->is_ending || world->is_stopped)
 			return false;
+		world->is_stopped = step->kind == STEP_STOP;
 		world->window++;
 		world->is_ending = true;
 		return true;

@@ -90,6 +90,7 @@ struct world {
 	bool has_been_lean; /* one of the processes */
 	uint32_t window; /* the one that is open */
 	bool is_ending; /* the one before is not drained yet */
+	bool is_stopped; /* the programs; only the flush still works */
 	bool is_full; /* there is no room for another account */
 };
 
