@@ -56,7 +56,6 @@ struct thread_clock {
 	__u64 exec_mark_ns; /* sum_exec_runtime at the last switch-out */
 	__u64 exec_ahead_ns; /* on-CPU time charged by the clock beyond exec_mark_ns */
 	__u64 run_delay_mark_ns; /* run_delay up to here is charged */
-	__u64 run_queue_early_ns; /* run-queue time charged before run_delay showed it */
 	__u64 gap_ns; /* off-CPU time that run_delay has not split yet */
 	__u64 voluntary_mark;
 	__u64 involuntary_mark;
@@ -67,7 +66,7 @@ struct thread_clock {
 	__u32 last_cpu; /* CPU + 1; 0 = not seen on one */
 };
 
-_Static_assert(sizeof(struct thread_clock) == 9 * 8 + 4 * 4, "layout");
+_Static_assert(sizeof(struct thread_clock) == 8 * 8 + 4 * 4, "layout");
 
 /* The kernel's own figures of a thread, as they stand at a boundary. */
 struct kernel_figures {
@@ -148,7 +147,6 @@ static inline void account_begin(struct thread_clock *clock, const struct kernel
 	clock->exec_mark_ns = figures->exec_ns;
 	clock->exec_ahead_ns = 0;
 	clock->run_delay_mark_ns = figures->run_delay_ns;
-	clock->run_queue_early_ns = 0;
 	clock->gap_ns = 0;
 	clock->voluntary_mark = figures->voluntary;
 	clock->involuntary_mark = figures->involuntary;
@@ -166,13 +164,11 @@ static inline void account_begin(struct thread_clock *clock, const struct kernel
 static inline void account_settle_gap(struct thread_clock *clock, struct account_totals *totals,
 				      __u64 run_delay_ns)
 {
-	__u64 delay, early, queued;
+	__u64 queued;
 
 	if (!clock->gap_ns)
 		return;
-	delay = account_growth(run_delay_ns, clock->run_delay_mark_ns);
-	early = clock->run_queue_early_ns;
-	queued = account_growth(delay, early);
+	queued = account_growth(run_delay_ns, clock->run_delay_mark_ns);
 	if (queued > clock->gap_ns)
 		queued = clock->gap_ns;
 	totals->run_queue_ns += queued;
@@ -180,7 +176,6 @@ static inline void account_settle_gap(struct thread_clock *clock, struct account
 	if (clock->off_reason == OFF_CPU_UNINTERRUPTIBLE)
 		totals->uninterruptible_ns += clock->gap_ns - queued;
 	clock->run_delay_mark_ns = run_delay_ns;
-	clock->run_queue_early_ns = 0;
 	clock->gap_ns = 0;
 }
 
@@ -373,7 +368,7 @@ static inline __u64 account_collect(struct thread_clock *clock, struct account_t
 		return 0;
 	if (clock->off_reason == OFF_CPU_RUNNABLE) {
 		totals->run_queue_ns += open_ns;
-		clock->run_queue_early_ns += open_ns;
+		clock->run_delay_mark_ns += open_ns;
 	} else if (!is_runnable) {
 		totals->blocked_ns += open_ns;
 		if (clock->off_reason == OFF_CPU_UNINTERRUPTIBLE)

@@ -54,6 +54,7 @@ struct view {
 	bool is_kept_runnable; /* off the CPU: it would have run on */
 	bool is_at_disk; /* it sleeps uninterruptibly */
 	uint32_t last_cpu; /* CPUS = none */
+	bool has_migrated; /* in the interval that comes next */
 	uint64_t exec_ns, voluntary, involuntary; /* when it last left its CPU */
 	uint64_t ran_ns; /* by the clock since then */
 	uint64_t stolen_ns; /* from its CPU, and made good */
@@ -115,7 +116,8 @@ static struct account_totals *add_interval(struct view *view, uint64_t end_ns)
 		abort();
 	if (!view->count++)
 		view->since_ns = view->mark_ns;
-	memset(interval, 0, sizeof(*interval));
+	*interval = (struct account_totals){ .migrations = view->has_migrated };
+	view->has_migrated = false;
 	view->mark_ns = end_ns;
 	return interval;
 }
@@ -413,9 +415,14 @@ static void leave_unseen(struct view *view)
 
 static void arrive(struct view *view, uint64_t at_ns, uint32_t cpu, uint64_t stolen_ns)
 {
-	add_off_cpu(view, at_ns);
-	if (view->last_cpu != CPUS && view->last_cpu != cpu)
-		view->intervals[view->count - 1].migrations = 1;
+	bool is_other = view->last_cpu != CPUS && view->last_cpu != cpu;
+
+	if (at_ns > view->mark_ns)
+		add_off_cpu(view, at_ns);
+	if (is_other && view->count)
+		view->intervals[view->count - 1].migrations++;
+	else
+		view->has_migrated |= is_other;
 	view->last_cpu = cpu;
 	view->stolen_ns = stolen_ns;
 	view->is_stolen_known = true;
