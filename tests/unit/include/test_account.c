@@ -57,6 +57,19 @@ static void what_was_before_the_first_sight_is_nobodys(void **state)
 	assert_int_equal(on_cpu(&books), 300);
 }
 
+static void the_books_begin_the_same_whatever_was_there_before(void **state)
+{
+	const struct kernel_figures figures = { 5000, 300, 7, 8 };
+	struct thread_clock clean, used;
+
+	(void)state;
+	memset(&clean, 0, sizeof(clean));
+	memset(&used, 0xa5, sizeof(used));
+	account_begin(&clean, &figures, 1000, 1, OFF_CPU_SLEEPING, THREAD_MODE_KERNEL);
+	account_begin(&used, &figures, 1000, 1, OFF_CPU_SLEEPING, THREAD_MODE_KERNEL);
+	assert_memory_equal(&used, &clean, sizeof(clean));
+}
+
 static void a_syscall_splits_user_from_kernel(void **state)
 {
 	struct books books;
@@ -385,9 +398,12 @@ static void unseen_switches_invent_no_time(void **state)
 	assert_int_equal(on_cpu(&books) + books.clock.gap_ns, 500);
 	/* Nothing told how long it ran: exec runtime will. */
 	begin(&books, 0, 1);
-	edge(&books, 20000, THREAD_MODE_KERNEL);
+	assert_int_equal(account_edge(&books.clock, &books.totals, 20000, THREAD_MODE_KERNEL), 0);
+	edge(&books, 20100, THREAD_MODE_USER);
+	assert_int_equal(on_cpu(&books), 100);
 	switch_out(&books, 20100, 150, OFF_CPU_SLEEPING);
 	assert_int_equal(on_cpu(&books), 150);
+	assert_int_equal(books.totals.kernel_ns, 100);
 }
 
 static uint64_t next_random(uint64_t *seed)
@@ -444,6 +460,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_before_the_first_sight_is_nobodys),
+		cmocka_unit_test(the_books_begin_the_same_whatever_was_there_before),
 		cmocka_unit_test(a_syscall_splits_user_from_kernel),
 		cmocka_unit_test(the_last_interval_brings_the_stint_to_exec_runtime),
 		cmocka_unit_test(stolen_time_is_no_requests),
