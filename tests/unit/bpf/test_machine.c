@@ -142,6 +142,8 @@ static void compare_processes(struct difference *difference, uint64_t window,
 			       model->events[i]);
 			differ(difference, window, "event", i, "tgids", programs->event_tgids[i],
 			       model->event_tgids[i]);
+			differ(difference, window, "event", i, "parents",
+			       programs->event_parents[i], model->event_parents[i]);
 		}
 	}
 }

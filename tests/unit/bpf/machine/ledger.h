@@ -33,6 +33,7 @@ struct ledger {
 	uint64_t losses[PROCESSES][_COUNTER_MAX]; /* since the process began */
 	uint64_t events[_EVENT_KIND_MAX]; /* since all began */
 	uint64_t event_tgids[_EVENT_KIND_MAX]; /* the sum of them */
+	uint64_t event_parents[_EVENT_KIND_MAX]; /* the same of their parents */
 	uint64_t live_threads[PROCESSES];
 	uint64_t stragglers; /* that the flush could not write up */
 	uint64_t leaving_threads;

@@ -107,6 +107,7 @@ static struct {
 	struct context_snapshot snapshots[CONTEXTS_ROOM];
 	uint32_t contexts_count;
 	uint64_t events[_EVENT_KIND_MAX], event_tgids[_EVENT_KIND_MAX];
+	uint64_t event_parents[_EVENT_KIND_MAX];
 	struct event event;
 } machine;
 
@@ -279,8 +280,10 @@ static void native_submit(const void *event)
 	(void)event;
 	machine.events[machine.event.kind]++;
 	machine.event_tgids[machine.event.kind] += machine.event.tgid;
+	machine.event_parents[machine.event.kind] += machine.event.parent_tgid;
 	/* Of whom it is, when. */
-	if (machine.event.ktime_ns != machine.world->now_ns || !atoi(machine.event.comm))
+	if (machine.event.ktime_ns != machine.world->now_ns || !atoi(machine.event.comm) ||
+	    machine.event.address)
 		abort();
 }
 
@@ -354,6 +357,13 @@ static void show(const struct world *world)
 
 /* The programs, with what the tracepoints give them. */
 
+/* Another value means something to the kernel, of an iterator's: go on, or again. */
+static void end_program(int value)
+{
+	if (value)
+		abort();
+}
+
 static void go_to(uint32_t cpu)
 {
 	machine.cpu = cpu;
@@ -369,7 +379,7 @@ static void switch_tasks(const struct happening *happening)
 
 	from->se.cfs_rq = to->se.cfs_rq = &machine.cfs[happening->cpu];
 	if (happening->is_reported)
-		(void)on_sched_switch(arguments);
+		end_program(on_sched_switch(arguments));
 	/* Its storage goes with the task; the programs that are stopped leave it. */
 	if (happening->is_last) {
 		machine.has_state[happening->thread] = false;
@@ -383,16 +393,16 @@ static void pass_edge(const struct happening *happening)
 	unsigned long long arguments[] = { (uintptr_t)&machine.registers[mark], 0 };
 
 	if (happening->kind == STEP_ENTER)
-		(void)on_sys_enter(arguments);
+		end_program(on_sys_enter(arguments));
 	else
-		(void)on_sys_exit(arguments);
+		end_program(on_sys_exit(arguments));
 }
 
 static void pass_probe(void)
 {
 	struct uprobe_registers registers = { .instruction_pointer = PUBLISHER_START };
 
-	(void)on_context_change(&registers);
+	end_program(on_context_change(&registers));
 }
 
 static void make_thread(const struct happening *happening)
@@ -402,21 +412,21 @@ static void make_thread(const struct happening *happening)
 	machine.has_state[happening->next] = true;
 	if (happening->kind == STEP_FORK)
 		machine.tasks[happening->next].tgid = machine.tasks[happening->next].pid;
-	(void)on_new_task(arguments);
+	end_program(on_new_task(arguments));
 }
 
 static void of_current(int (*program)(unsigned long long *context))
 {
 	unsigned long long arguments[] = { (uintptr_t)machine.current, 0 };
 
-	(void)program(arguments);
+	end_program(program(arguments));
 }
 
 static void interrupt_all(void)
 {
 	for (uint32_t cpu = 0; cpu < CPUS; cpu++) {
 		go_to(cpu);
-		(void)collect_current(NULL);
+		end_program(collect_current(NULL));
 	}
 }
 
@@ -431,8 +441,9 @@ static void iterate(uint32_t phase)
 		struct bpf_iter__task context = { .task = &machine.tasks[i] };
 
 		if (machine.world->threads[i].is_living && !machine.world->threads[i].is_leaving)
-			(void)(phase == COLLECT_PHASE_FLUSH ? collect_tasks(&context)
-							    : collect_tasks_undisturbed(&context));
+			end_program(phase == COLLECT_PHASE_FLUSH
+					    ? collect_tasks(&context)
+					    : collect_tasks_undisturbed(&context));
 	}
 }
 
@@ -515,7 +526,7 @@ void machine_meet(const struct world *world, const struct happening *happening)
 		pass_probe();
 		break;
 	case STEP_INTERRUPT:
-		(void)collect_current(NULL);
+		end_program(collect_current(NULL));
 		break;
 	case STEP_ITERATE:
 		iterate(COLLECT_PHASE_FLUSH);
@@ -614,6 +625,7 @@ void machine_drain(const struct world *world, struct ledger *ret)
 		drain_process(i, world, parity, ret);
 	memcpy(ret->events, machine.events, sizeof(ret->events));
 	memcpy(ret->event_tgids, machine.event_tgids, sizeof(ret->event_tgids));
+	memcpy(ret->event_parents, machine.event_parents, sizeof(ret->event_parents));
 	ret->stragglers = stragglers;
 	ret->leaving_threads = leaving_threads;
 	ret->accounts_held = accounts_share[parity].used + accounts_share[parity].used_by[FAMILY];

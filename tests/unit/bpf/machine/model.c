@@ -75,6 +75,7 @@ static struct {
 	struct ledger ledgers[2]; /* by the window's parity */
 	uint64_t losses[PROCESSES][_COUNTER_MAX];
 	uint64_t events[_EVENT_KIND_MAX], event_tgids[_EVENT_KIND_MAX];
+	uint64_t event_parents[_EVENT_KIND_MAX];
 	uint32_t registrations;
 	uint32_t stragglers; /* that the last flush has left for later */
 	uint32_t open_window; /* the first that is not drained */
@@ -763,6 +764,7 @@ static void meet_new_thread(const struct happening *happening)
 	}
 	memset(model.losses[happening->process], 0, sizeof(model.losses[0]));
 	tell_event(EVENT_KIND_FORK, truth(view)->tid);
+	model.event_parents[EVENT_KIND_FORK] += process_of(&model.views[happening->thread])->tgid;
 }
 
 void model_begin(const struct world *world)
@@ -823,6 +825,7 @@ void model_drain(const struct world *world, struct ledger *ret)
 	memcpy(ret->losses, model.losses, sizeof(ret->losses));
 	memcpy(ret->events, model.events, sizeof(ret->events));
 	memcpy(ret->event_tgids, model.event_tgids, sizeof(ret->event_tgids));
+	memcpy(ret->event_parents, model.event_parents, sizeof(ret->event_parents));
 	ret->stragglers = model.stragglers;
 	for (uint32_t i = 0; i < THREADS; i++) {
 		if (!world->threads[i].is_living)

@@ -173,8 +173,6 @@ static bool meet_switch(struct world *world, const struct step *step, struct hap
 	    (ret->next != NOBODY && to->noted == NOTED_MAX))
 		return false;
 	ret->is_last = ret->thread != NOBODY && from->is_leaving && how == LEAVES_ASLEEP;
-	if (ret->is_last && from->is_held)
-		return false;
 	ret->is_reported = (step->who >> 1 & 7) != 7 ||
 			   (ret->thread != NOBODY && !can_be_unreported(from, true)) ||
 			   (ret->next != NOBODY && !can_be_unreported(to, false));
