@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The clocks, and what is stolen between them: bpf/clock.bpf.h over a forged run queue. */
+#include "bpf/native_kernel.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static uint64_t native_now(void);
+static long native_copy(void *buffer, uint32_t size_bytes, const void *address);
+
+#undef bpf_probe_read_kernel
+#undef bpf_core_field_exists
+#define bpf_core_field_exists(...) has_fields
+#define bpf_ktime_get_ns	   native_now
+#define bpf_probe_read_kernel	   native_copy
+
+static bool has_fields;
+
+#include "clock.bpf.h"
+
+enum {
+	SKEW_NS = 1000000, /* of the run queue's clock, behind ours */
+	CLOCK_NS = 50000, /* of the run queue, at its last update */
+	STOLEN_NS = 700, /* of which it has taken out by then */
+	EXEC_NS = 3000,
+};
+
+/* The host's figure lies where the kernel's own BTF says. */
+static struct {
+	struct rq run_queue;
+	uint64_t told_ns;
+} cpu;
+
+const volatile struct session_config session = { .has_steal_time = 1,
+						 .steal_time_offset =
+							 offsetof(__typeof__(cpu), told_ns) };
+
+static struct cfs_rq cfs = { .rq = &cpu.run_queue };
+static struct task_struct task = { .se.cfs_rq = &cfs };
+static struct clock_offset offset;
+static bool has_offset, is_readable;
+static uint64_t now_ns;
+
+static uint64_t native_now(void)
+{
+	return now_ns;
+}
+
+static long native_copy(void *buffer, uint32_t size_bytes, const void *address)
+{
+	if (!is_readable)
+		return -EFAULT;
+	memcpy(buffer, address, size_bytes);
+	return 0;
+}
+
+void *native_find(const void *map, const void *key)
+{
+	(void)key;
+	return map == &clock_offsets && has_offset ? &offset : NULL;
+}
+
+long native_read_user(void *buffer, __u32 size_bytes, const void *address)
+{
+	(void)address;
+	memset(buffer, 0, size_bytes);
+	return -EFAULT;
+}
+
+/* So long after the run queue's last update. */
+static uint64_t after_update(uint64_t ns)
+{
+	return CLOCK_NS + ns + SKEW_NS;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	has_fields = has_offset = is_readable = true;
+	cpu.run_queue = (struct rq){ .clock = CLOCK_NS,
+				     .clock_task = CLOCK_NS - STOLEN_NS,
+				     .prev_steal_time_rq = 400 };
+	cpu.told_ns = 400;
+	task.se.sum_exec_runtime = EXEC_NS;
+	task.se.exec_start = CLOCK_NS - STOLEN_NS;
+	offset = (struct clock_offset){ .ns = SKEW_NS, .seen_at_ns = CLOCK_NS };
+	any_clock_offset_ns = 0;
+	is_any_clock_offset_seen = 0;
+	now_ns = after_update(0);
+	return 0;
+}
+
+static void what_the_run_queue_has_taken_out_is_stolen(void **state)
+{
+	(void)state;
+	assert_int_equal(stolen_from_cpu(&task, after_update(500)), STOLEN_NS);
+	assert_int_equal(stolen_at_switch_in(&task), STOLEN_NS);
+	has_fields = false;
+	assert_int_equal(stolen_from_cpu(&task, after_update(500)), 0);
+	assert_int_equal(stolen_at_switch_in(&task), 0);
+}
+
+static void so_is_what_the_host_has_told_since(void **state)
+{
+	(void)state;
+	cpu.told_ns += 30;
+	now_ns = after_update(500);
+	assert_int_equal(stolen_from_cpu(&task, now_ns), STOLEN_NS + 30);
+	/* Not more than the time that has passed since. */
+	now_ns = after_update(10);
+	assert_int_equal(stolen_from_cpu(&task, now_ns), STOLEN_NS + 10);
+	/* Of what it was told after the boundary a part may be of later. */
+	now_ns = after_update(500) + 20;
+	assert_int_equal(stolen_from_cpu(&task, after_update(500)), STOLEN_NS + 10);
+	/* How much time has passed is not known. */
+	has_offset = false;
+	assert_int_equal(stolen_from_cpu(&task, now_ns), STOLEN_NS);
+}
+
+static void what_the_host_does_not_tell_is_not_stolen(void **state)
+{
+	(void)state;
+	now_ns = after_update(500);
+	cpu.told_ns -= 30;
+	assert_int_equal(stolen_from_cpu(&task, now_ns), STOLEN_NS);
+	cpu.told_ns += 60;
+	is_readable = false;
+	assert_int_equal(stolen_from_cpu(&task, now_ns), STOLEN_NS);
+}
+
+static void exec_runtime_goes_on_from_the_last_update(void **state)
+{
+	(void)state;
+	assert_int_equal(exec_runtime_now(&task, after_update(0)), EXEC_NS);
+	assert_int_equal(exec_runtime_now(&task, after_update(600)), EXEC_NS + 600);
+	assert_int_equal(exec_runtime_at(&task, after_update(600), STOLEN_NS + 50), EXEC_NS + 550);
+	assert_int_equal(exec_runtime_at(&task, after_update(600), STOLEN_NS + 700), EXEC_NS);
+	has_offset = false;
+	assert_int_equal(exec_runtime_now(&task, after_update(600)), EXEC_NS);
+}
+
+static void another_cpus_offset_must_do_until_this_one_has_compared(void **state)
+{
+	__u64 run_queue_ns;
+
+	(void)state;
+	offset.seen_at_ns = 0;
+	any_clock_offset_ns = SKEW_NS - 5;
+	assert_false(clock_to_run_queue(after_update(7), &run_queue_ns));
+	is_any_clock_offset_seen = 1;
+	assert_true(clock_to_run_queue(after_update(7), &run_queue_ns));
+	assert_int_equal(run_queue_ns, CLOCK_NS + 12);
+	assert_int_equal(clock_of_switch(&task), after_update(0));
+	assert_int_equal(any_clock_offset_ns, SKEW_NS);
+	assert_true(clock_to_run_queue(after_update(7), &run_queue_ns));
+	assert_int_equal(run_queue_ns, CLOCK_NS + 7);
+}
+
+static void a_switch_is_at_the_run_queues_clock_which_is_compared_once_a_while(void **state)
+{
+	(void)state;
+	/* Read late. */
+	now_ns = after_update(90);
+	assert_int_equal(clock_of_switch(&task), after_update(0));
+	cpu.run_queue.clock += OFFSET_PERIOD_NS;
+	assert_int_equal(clock_of_switch(&task), after_update(OFFSET_PERIOD_NS));
+	assert_int_equal(offset.seen_at_ns, CLOCK_NS);
+	cpu.run_queue.clock++;
+	now_ns = after_update(OFFSET_PERIOD_NS + 1) - 200;
+	assert_int_equal(clock_of_switch(&task), now_ns);
+	assert_int_equal(offset.ns, SKEW_NS - 200);
+	assert_int_equal(offset.seen_at_ns, cpu.run_queue.clock);
+	assert_true(is_any_clock_offset_seen);
+	/* Where there is no run queue to be had, or no place for an offset, it is ours. */
+	now_ns = 77;
+	has_offset = false;
+	assert_int_equal(clock_of_switch(&task), 77);
+	has_offset = true;
+	has_fields = false;
+	assert_int_equal(clock_of_switch(&task), 77);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(what_the_run_queue_has_taken_out_is_stolen, set_up),
+		cmocka_unit_test_setup(so_is_what_the_host_has_told_since, set_up),
+		cmocka_unit_test_setup(what_the_host_does_not_tell_is_not_stolen, set_up),
+		cmocka_unit_test_setup(exec_runtime_goes_on_from_the_last_update, set_up),
+		cmocka_unit_test_setup(another_cpus_offset_must_do_until_this_one_has_compared,
+				       set_up),
+		cmocka_unit_test_setup(
+			a_switch_is_at_the_run_queues_clock_which_is_compared_once_a_while, set_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
