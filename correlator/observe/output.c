@@ -304,29 +304,42 @@ static void keep_rest(struct output *output)
 	}
 }
 
+/* Where records are that were not delivered; true: some are nowhere. */
+static bool say_queued(struct output *output, const char *last_error)
+{
+	const char *spool = output->options->backlog.spool;
+	struct backlog_status queue;
+	uint64_t kept_records, lost_records;
+
+	backlog_get_status(output->backlog, &queue);
+	kept_records = spool ? queue.kept_records : 0;
+	lost_records = queue.queued_records - kept_records;
+	if (kept_records)
+		log_warning("%" PRIu64 " records wait in %s: correlator forward %s --to URL",
+			    kept_records, spool, spool);
+	if (lost_records)
+		log_warning("%" PRIu64 " records were not delivered%s%s%s%s", lost_records,
+			    spool ? ", and could not be kept in " : "", spool ? spool : "",
+			    last_error ? ": " : "", last_error ? last_error : "");
+	return lost_records > 0;
+}
+
 /* The last line on sending. Records that are nowhere are a failure. */
 static int say_delivered(struct output *output)
 {
-	const char *spool = output->options->backlog.spool;
 	struct sender_status status;
 	struct delivery_figures delivery = { 0 };
 	bool is_lost;
 
 	output_fill_delivery(output, &status, &delivery);
-	is_lost = delivery.dropped_records || (delivery.queued_records && !spool);
 	log_info("%s %" PRIu64 " records, %" PRIu64 " of %" PRIu64 " chunks sent again, %" PRIu64
 		 " records refused, %" PRIu64 " dropped",
 		 output->options->forward->has_no_acks ? "handed over, unacknowledged,"
 						       : "delivered",
 		 delivery.acked_records, delivery.resent_chunks, delivery.sent_chunks,
 		 delivery.rejected_records, delivery.dropped_records);
-	if (delivery.queued_records && spool)
-		log_warning("%" PRIu64 " records wait in %s: correlator forward %s --to URL",
-			    delivery.queued_records, spool, spool);
-	else if (delivery.queued_records)
-		log_warning("%" PRIu64 " records were not delivered%s%s", delivery.queued_records,
-			    delivery.last_error ? ": " : "",
-			    delivery.last_error ? delivery.last_error : "");
+	is_lost = say_queued(output, delivery.last_error);
+	is_lost = is_lost || delivery.dropped_records;
 	return is_lost && (!output->options->output || output->has_lost_reader) ? -EIO : 0;
 }
 

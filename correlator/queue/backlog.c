@@ -35,6 +35,7 @@ struct backlog {
 	struct segment *trash; /* off the queue; with a file, or still in the keeper's hands */
 	bool is_failing; /* the store takes nothing more: memory alone, for now */
 	uint64_t retry_ns; /* CLOCK_MONOTONIC: when it is worth another try */
+	uint64_t tries; /* of segments, so far */
 };
 
 static void wake_reader_at(struct backlog *backlog, uint64_t due_ns)
@@ -87,7 +88,7 @@ static void lose(struct backlog *backlog, struct segment *segment, const char *r
 /* What has a file, or is in the keeper's hands, is the keeper's to throw away. */
 static void throw_away(struct backlog *backlog, struct segment *segment)
 {
-	if (!segment->is_busy && !segment->written_bytes) {
+	if (!segment->is_busy && !segment->number && !segment->written_bytes) {
 		segment_free(segment);
 		return;
 	}
@@ -283,6 +284,7 @@ static void do_work(struct backlog *backlog, struct segment *segment)
 	    replace(backlog, segment->size_bytes, "disk full") == 0)
 		r = keep(backlog, segment);
 	segment->is_busy = false;
+	backlog->tries++;
 	backlog->is_failing = r < 0;
 	if (r < 0)
 		backlog->retry_ns = clock_monotonic_ns() + NS_PER_S;
@@ -298,19 +300,19 @@ static void *keep_segments(void *user)
 	struct backlog *backlog = user;
 	struct segment *segment;
 	uint64_t until_ns;
+	bool is_last_try;
 
 	(void)pthread_mutex_lock(&backlog->lock);
 	for (;;) {
 		empty_trash(backlog);
+		is_last_try = backlog->is_ending;
 		segment = find_work(backlog, &until_ns);
 		if (segment)
 			do_work(backlog, segment);
-		else if (backlog->is_ending)
+		if (is_last_try && (!segment || backlog->is_failing))
 			break;
-		else
+		if (!segment)
 			wait_for_work(backlog, until_ns);
-		if (backlog->is_ending && backlog->is_failing)
-			break;
 	}
 	(void)pthread_mutex_unlock(&backlog->lock);
 	return NULL;
@@ -504,11 +506,12 @@ void backlog_seal(struct backlog *backlog)
 	(void)pthread_mutex_unlock(&backlog->lock);
 }
 
-static bool is_settled(const struct backlog *backlog)
+/* tries: before it was asked for. */
+static bool is_settled(const struct backlog *backlog, uint64_t tries)
 {
 	const struct segment *segment;
 
-	if (!backlog->has_keeper || backlog->is_failing || !is_durable(backlog))
+	if (!is_durable(backlog) || (backlog->is_failing && backlog->tries > tries))
 		return true;
 	DL_FOREACH(backlog->queue.segments, segment)
 		if (segment->is_sealed && !segment->is_kept)
@@ -518,8 +521,13 @@ static bool is_settled(const struct backlog *backlog)
 
 void backlog_settle(struct backlog *backlog)
 {
+	uint64_t tries;
+
 	(void)pthread_mutex_lock(&backlog->lock);
-	while (!is_settled(backlog))
+	tries = backlog->tries;
+	backlog->retry_ns = 0;
+	wake_keeper(backlog);
+	while (!is_settled(backlog, tries))
 		(void)pthread_cond_wait(&backlog->settled, &backlog->lock);
 	(void)pthread_mutex_unlock(&backlog->lock);
 }

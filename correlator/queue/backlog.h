@@ -42,6 +42,7 @@ struct backlog_options {
 struct backlog_status {
 	uint64_t queued_bytes; /* waiting, wherever they are */
 	uint64_t queued_records;
+	uint64_t kept_records; /* of them, whole on disk; of a spool, they outlive us */
 	uint64_t memory_bytes; /* in use of memory_bytes_max */
 	uint64_t store_bytes; /* on disk */
 	uint64_t dropped_records; /* since the start */
@@ -77,8 +78,9 @@ DEFINE_CLEANUP(struct backlog *, backlog_free);
 int backlog_append(struct backlog *backlog, const void *entries, size_t size_bytes);
 /* Makes what was appended so far a chunk at once, however young: before the end. */
 void backlog_seal(struct backlog *backlog);
-/* Waits until all that was sealed is where it survives, or cannot be; for a disk, not for a
- * collector, and only with a spool. For the end: then what had to be dropped is known. */
+/* Waits until all that was sealed is where it survives, or cannot be (a disk that failed before is
+ * tried once more); for a disk, not for a collector, and only with a spool. For the end: then what
+ * was kept, and what had to be dropped, is known. */
 void backlog_settle(struct backlog *backlog);
 /* True if something was dropped since the last call. */
 bool backlog_take_gap(struct backlog *backlog, struct backlog_gap *ret_gap);

@@ -206,5 +206,7 @@ void segment_queue_get_status(const struct segment_queue *queue, struct backlog_
 	DL_FOREACH(queue->segments, segment) {
 		ret_status->queued_bytes += segment->size_bytes;
 		ret_status->queued_records += segment->entries;
+		if (segment->is_kept)
+			ret_status->kept_records += segment->entries;
 	}
 }

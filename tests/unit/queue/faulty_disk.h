@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A disk that fails, fills up, or loses its power, at any of the system calls that write to it, in
+ * place of libc's own. Included once, by a test. Nothing is really synced: what a power loss takes
+ * is taken here.
+ */
+#pragma once
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum disk_call {
+	DISK_CREATE = 1,
+	DISK_WRITE = 2,
+	DISK_TRUNCATE = 4,
+	DISK_SYNC = 8,
+	DISK_RENAME = 16,
+	DISK_FOLDER = 32,
+	DISK_READ = 64,
+	DISK_CHANGES = 63, /* all but to read */
+};
+
+enum {
+	DISK_FILES_MAX = 64,
+};
+
+/* A file, and what of it would outlive a power loss. */
+struct disk_file {
+	ino_t inode;
+	off_t size_bytes, synced_bytes;
+	int folder_fd;
+	char name[NAME_MAX + 1], synced_name[NAME_MAX + 1]; /* "" = it is not there */
+};
+
+struct faulty_disk {
+	unsigned int mask; /* of enum disk_call: what is counted, and fails */
+	atomic_uint calls; /* so far */
+	unsigned int fails_from; /* the number of the first call that fails; 0 = none */
+	unsigned int fails_until; /* and of the first that does not any more */
+	int error;
+	size_t write_bytes_max; /* of one write; 0 = no limit */
+	unsigned int dies_at; /* the number of the call in which the process dies; 0 = none */
+	bool dies_with_power; /* and with it all that was not synced */
+	atomic_uint failed; /* calls */
+	struct disk_file files[DISK_FILES_MAX];
+	size_t file_count;
+};
+
+static struct faulty_disk disk;
+
+static inline void disk_reset(unsigned int mask)
+{
+	memset(&disk, 0, sizeof(disk));
+	disk.mask = mask;
+}
+
+static inline void disk_fail(unsigned int from, unsigned int until, int error)
+{
+	disk.error = error;
+	disk.fails_until = until;
+	disk.fails_from = from;
+}
+
+static inline struct disk_file *disk_file(int fd)
+{
+	struct stat status;
+
+	if (fstat(fd, &status))
+		return NULL;
+	for (size_t i = 0; i < disk.file_count; i++)
+		if (disk.files[i].inode == status.st_ino)
+			return &disk.files[i];
+	return NULL;
+}
+
+static inline void disk_note_size(int fd)
+{
+	struct disk_file *file = disk_file(fd);
+	struct stat status;
+
+	if (file && fstat(fd, &status) == 0)
+		file->size_bytes = status.st_size;
+}
+
+/* Each file as it was last synced, under the name under which its folder was. */
+static inline void disk_lose_power(void)
+{
+	for (size_t i = 0; i < disk.file_count; i++) {
+		const struct disk_file *file = &disk.files[i];
+		int fd = (int)syscall(SYS_openat, file->folder_fd, file->name, O_WRONLY);
+
+		if (fd >= 0 && file->synced_bytes < file->size_bytes)
+			(void)!syscall(SYS_ftruncate, fd, file->synced_bytes);
+		if (fd >= 0)
+			(void)close(fd);
+		if (!file->synced_name[0])
+			(void)unlinkat(file->folder_fd, file->name, 0);
+		else if (strcmp(file->synced_name, file->name) != 0)
+			(void)syscall(SYS_renameat2, file->folder_fd, file->name, file->folder_fd,
+				      file->synced_name, 0);
+	}
+}
+
+/* True: this call fails, and errno says how. */
+static inline bool disk_fails(enum disk_call call)
+{
+	unsigned int number;
+
+	if (!(disk.mask & call))
+		return false;
+	number = ++disk.calls;
+	if (disk.dies_at && number >= disk.dies_at) {
+		if (disk.dies_with_power)
+			disk_lose_power();
+		_exit(0);
+	}
+	if (!disk.fails_from || number < disk.fails_from || number >= disk.fails_until)
+		return false;
+	disk.failed++;
+	errno = disk.error;
+	return true;
+}
+
+/* Instead of libc's, all below. */
+int openat(int folder_fd, const char *name, int flags, ...)
+{
+	va_list arguments;
+	mode_t mode;
+	int fd;
+
+	if (!(flags & O_CREAT))
+		return (int)syscall(SYS_openat, folder_fd, name, flags);
+	va_start(arguments, flags);
+	mode = va_arg(arguments, mode_t);
+	va_end(arguments);
+	if (disk_fails(DISK_CREATE))
+		return -1;
+	fd = (int)syscall(SYS_openat, folder_fd, name, flags, mode);
+	if (fd >= 0 && !disk_file(fd) && disk.file_count < DISK_FILES_MAX) {
+		struct disk_file *file = &disk.files[disk.file_count++];
+		struct stat status;
+
+		*file = (struct disk_file){ .folder_fd = folder_fd };
+		(void)fstat(fd, &status);
+		file->inode = status.st_ino;
+		(void)snprintf(file->name, sizeof(file->name), "%s", name);
+	}
+	return fd;
+}
+
+/* What is written in the moment of death is torn. */
+ssize_t pwrite(int fd, const void *bytes, size_t size_bytes, off_t offset)
+{
+	ssize_t wrote;
+
+	if (disk.write_bytes_max && size_bytes > disk.write_bytes_max)
+		size_bytes = disk.write_bytes_max;
+	if (disk.dies_at && disk.calls + 1 >= disk.dies_at && (disk.mask & DISK_WRITE))
+		(void)!syscall(SYS_pwrite64, fd, bytes, size_bytes / 2 + 1, offset);
+	disk_note_size(fd);
+	if (disk_fails(DISK_WRITE))
+		return disk.error ? -1 : 0;
+	wrote = syscall(SYS_pwrite64, fd, bytes, size_bytes, offset);
+	disk_note_size(fd);
+	return wrote;
+}
+
+ssize_t pread(int fd, void *ret_bytes, size_t size_bytes, off_t offset)
+{
+	if (disk_fails(DISK_READ))
+		return disk.error ? -1 : 0;
+	return syscall(SYS_pread64, fd, ret_bytes, size_bytes, offset);
+}
+
+int ftruncate(int fd, off_t size_bytes)
+{
+	int r;
+
+	if (disk_fails(DISK_TRUNCATE))
+		return -1;
+	r = (int)syscall(SYS_ftruncate, fd, size_bytes);
+	disk_note_size(fd);
+	return r;
+}
+
+int fsync(int fd)
+{
+	struct disk_file *file = disk_file(fd);
+
+	if (disk_fails(DISK_SYNC))
+		return -1;
+	if (file)
+		file->synced_bytes = file->size_bytes;
+	for (size_t i = 0; !file && i < disk.file_count; i++)
+		if (disk.files[i].folder_fd == fd)
+			memcpy(disk.files[i].synced_name, disk.files[i].name, NAME_MAX + 1);
+	return 0;
+}
+
+int renameat(int from_fd, const char *from, int to_fd, const char *to)
+{
+	int r;
+
+	if (disk_fails(DISK_RENAME))
+		return -1;
+	r = (int)syscall(SYS_renameat2, from_fd, from, to_fd, to, 0);
+	for (size_t i = 0; r == 0 && i < disk.file_count; i++)
+		if (strcmp(disk.files[i].name, from) == 0)
+			(void)snprintf(disk.files[i].name, NAME_MAX + 1, "%s", to);
+	return r;
+}
+
+int mkdirat(int folder_fd, const char *name, mode_t mode)
+{
+	return disk_fails(DISK_FOLDER) ? -1 : (int)syscall(SYS_mkdirat, folder_fd, name, mode);
+}
