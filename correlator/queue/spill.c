@@ -16,20 +16,19 @@ struct spill {
 	uint64_t end_bytes; /* only grows: what is removed becomes a hole */
 };
 
+/* Of one that is sealed: it goes whole, or not at all. */
 static int spill_write(struct store *store, struct segment *segment, const uint8_t *bytes,
 		       size_t size_bytes)
 {
 	struct spill *spill = (struct spill *)store;
 	int r;
 
-	if (!segment->written_bytes)
-		segment->offset = spill->end_bytes;
-	r = file_bytes_write(spill->fd, bytes, size_bytes,
-			     segment->offset + segment->written_bytes);
+	segment->offset = spill->end_bytes;
+	r = file_bytes_write(spill->fd, bytes, size_bytes, segment->offset);
 	if (r < 0)
 		return r;
-	segment->written_bytes += size_bytes;
-	spill->end_bytes = segment->offset + segment->written_bytes;
+	segment->written_bytes = size_bytes;
+	spill->end_bytes += size_bytes;
 	return 0;
 }
 

@@ -198,8 +198,6 @@ static void spool_remove(struct store *store, struct segment *segment)
 				    name, strerror(-r));
 	}
 	(void)unlinkat(spool->fd, name, 0);
-	if (segment->is_kept)
-		return;
 	name_open(segment, name);
 	(void)unlinkat(spool->fd, name, 0);
 }
@@ -244,23 +242,24 @@ static const struct store_type spool_type = {
 	.free = spool_free,
 };
 
-static int make_folder(const char *path)
+/* Or a new directory may be gone after a power loss, with all that is in it. */
+static int sync_parent(int fd)
 {
-	_cleanup_free_ char *parent = NULL;
-	_cleanup_fd_ int fd = -1;
-	char *slash;
+	_cleanup_fd_ int parent_fd = openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (mkdir(path, 0700) < 0)
-		return errno == EEXIST ? 0 : -errno;
-	/* Or the new directory may be gone after a power loss, with all that is in it. */
-	parent = strdup(path);
-	if (!parent)
-		return -ENOMEM;
-	slash = strrchr(parent, '/');
-	if (slash)
-		slash[slash == parent] = '\0';
-	fd = open(slash ? parent : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 || fsync(fd) ? -errno : 0;
+	return parent_fd < 0 || fsync(parent_fd) ? -errno : 0;
+}
+
+static int make_folder(struct spool *spool, const char *path)
+{
+	bool is_new = mkdir(path, 0700) == 0;
+
+	if (!is_new && errno != EEXIST)
+		return -errno;
+	spool->fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (spool->fd < 0)
+		return -errno;
+	return is_new ? sync_parent(spool->fd) : 0;
 }
 
 /* Records are about a user's customers: nobody else may read or plant them. */
@@ -361,15 +360,11 @@ static int load_name(struct spool *spool, const char *name, struct segment **ret
 	return 0;
 }
 
-static int by_age(const struct segment *a, const struct segment *b)
-{
-	return (a->number > b->number) - (a->number < b->number);
-}
-
 static int load(struct spool *spool, struct segment **segments)
 {
 	struct dirent **names = NULL;
 	struct segment *segment;
+	/* By name is by number, and so by age. */
 	int count = scandirat(spool->fd, ".", &names, NULL, alphasort);
 	int r = 0;
 
@@ -384,7 +379,6 @@ static int load(struct spool *spool, struct segment **segments)
 		free(names[i]);
 	}
 	free(names);
-	DL_SORT(*segments, by_age);
 	if (*segments)
 		spool->last_number = (*segments)->prev->number;
 	return r;
@@ -392,12 +386,8 @@ static int load(struct spool *spool, struct segment **segments)
 
 static int open_folder(struct spool *spool, const char *path)
 {
-	int r = spool->store.name ? make_folder(path) : -ENOMEM;
+	int r = spool->store.name ? make_folder(spool, path) : -ENOMEM;
 
-	if (r == 0) {
-		spool->fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		r = spool->fd < 0 ? -errno : 0;
-	}
 	if (r < 0)
 		return log_error_errno(r, "cannot use the spool %s", path);
 	r = check_folder(spool->fd, path);

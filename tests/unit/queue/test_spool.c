@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "inheritable.h"
 #include "queue/segment.h"
 #include "queue/spool.h"
 #include "queue/spool_folder.h"
@@ -143,16 +144,20 @@ static void expect_in_damaged(unsigned int count)
 }
 
 static bool folder_fails; /* fsync(2) of a folder does, once */
+static ino_t synced; /* the last folder that was */
 
 /* Instead of libc's. */
 int fsync(int fd)
 {
 	struct stat status;
 
-	if (folder_fails && fstat(fd, &status) == 0 && S_ISDIR(status.st_mode)) {
-		folder_fails = false;
-		errno = EIO;
-		return -1;
+	if (fstat(fd, &status) == 0 && S_ISDIR(status.st_mode)) {
+		if (folder_fails) {
+			folder_fails = false;
+			errno = EIO;
+			return -1;
+		}
+		synced = status.st_ino;
 	}
 	return (int)syscall(SYS_fsync, fd);
 }
@@ -346,6 +351,185 @@ static void a_full_disk_costs_the_oldest_and_never_the_end_of_it(void **state)
 	assert_int_equal(umount(spool), 0);
 }
 
+/* Only the folder's own sync keeps what is in it through a power loss. */
+static void a_new_folder_is_synced_where_it_is(void **state)
+{
+	struct backlog *backlog;
+	struct stat status;
+	char here[PATH_MAX];
+
+	(void)state;
+	assert_int_equal(stat(parent, &status), 0);
+	assert_non_null(getcwd(here, sizeof(here)));
+	for (int is_relative = 0; is_relative <= 1; is_relative++) {
+		struct backlog_options options = { .spool = is_relative ? "spool" : spool };
+
+		(void)run("rm -rf", spool);
+		assert_int_equal(chdir(is_relative ? parent : here), 0);
+		synced = 0;
+		backlog = make_backlog(&options);
+		assert_int_equal(synced, status.st_ino);
+		backlog_free(backlog);
+		(void)run("rm -rf", spool);
+		folder_fails = true;
+		assert_int_equal(backlog_new(&options, &backlog), -EIO);
+		assert_int_equal(chdir(here), 0);
+	}
+}
+
+static void nothing_of_it_is_inherited(void **state)
+{
+	unsigned int before = count_inheritable();
+	struct backlog *backlog = open_spool(2, LONG, 0);
+	char path[PATH_MAX];
+
+	(void)state;
+	append_numbers(backlog, 1, 1);
+	await_files(".open", 1, path);
+	assert_int_equal(count_inheritable(), before);
+	backlog_free(backlog);
+}
+
+static void grow_file(const char *name, off_t size_bytes)
+{
+	char path[PATH_MAX];
+
+	write_file(name, "", 0);
+	(void)snprintf(path, sizeof(path), "%s/%s", spool, name);
+	assert_int_equal(truncate(path, size_bytes), 0);
+}
+
+static void make_inner(const char *name)
+{
+	char path[PATH_MAX];
+
+	(void)mkdir(spool, 0700);
+	(void)snprintf(path, sizeof(path), "%s/%s", spool, name);
+	assert_int_equal(mkdir(path, 0700), 0);
+}
+
+static void expect_mode(const char *name, mode_t mode)
+{
+	char path[PATH_MAX];
+	struct stat status;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", spool, name);
+	assert_int_equal(stat(path, &status), 0);
+	assert_int_equal(status.st_mode & 07777, mode);
+}
+
+enum {
+	REJECTED_BYTES_MAX = 16 * 1024 * 1024,
+	DAMAGED_BYTES_MAX = 64 * 1024 * 1024,
+	FILE_BYTES_MAX = 16 * 1024 * 1024,
+};
+
+static void what_is_rejected_is_private_and_bounded(void **state)
+{
+	struct backlog *backlog = open_spool(2, LONG, 0);
+	struct numbered_entry entry = number_entry(1);
+
+	(void)state;
+	assert_int_equal(backlog_reject(backlog, &entry, ENTRY), 0);
+	expect_mode("rejected", 0700);
+	expect_mode("rejected/rejected.msgpack", 0600);
+	grow_file("rejected/rejected.msgpack", REJECTED_BYTES_MAX - ENTRY);
+	assert_int_equal(backlog_reject(backlog, &entry, ENTRY), 0);
+	grow_file("rejected/rejected.msgpack", REJECTED_BYTES_MAX - ENTRY + 1);
+	assert_int_equal(backlog_reject(backlog, &entry, ENTRY), -EFBIG);
+	backlog_free(backlog);
+}
+
+#define CHUNK_NAME "0000000000000007-000102030405060708090a0b0c0d0e0f-3-1-2.chunk"
+
+/* What is in there already, in two files, leaves room for one more, or just not. */
+static void what_is_damaged_is_private_and_bounded(void **state)
+{
+	char path[PATH_MAX], folder[sizeof(spool)];
+	struct chunk chunk;
+
+	(void)state;
+	memcpy(folder, spool, sizeof(folder));
+	for (off_t more = 0; more <= 1; more++) {
+		struct backlog *backlog;
+
+		(void)run("rm -rf", spool);
+		make_inner("damaged");
+		grow_file("damaged/one", DAMAGED_BYTES_MAX / 2);
+		grow_file("damaged/two", DAMAGED_BYTES_MAX / 2 - 10 + more);
+		write_file(CHUNK_NAME, "0123456789", 10);
+		backlog = open_spool(2, LONG, 0);
+		assert_int_equal(backlog_next(backlog, &chunk), -EAGAIN);
+		await_files(".chunk", 0, path);
+		backlog_free(backlog);
+		(void)strcat(spool, "/damaged");
+		assert_int_equal(count_files(".chunk", path), 1 - more);
+		memcpy(spool, folder, sizeof(folder));
+	}
+	(void)run("rm -rf", spool);
+	write_file(CHUNK_NAME, "0123456789", 10);
+	{
+		struct backlog *backlog = open_spool(2, LONG, 0);
+
+		assert_int_equal(backlog_next(backlog, &chunk), -EAGAIN);
+		await_files(".chunk", 0, path);
+		expect_in_damaged(1);
+		expect_mode("damaged", 0700);
+		backlog_free(backlog);
+	}
+}
+
+static void a_file_larger_than_any_segment_is_left_alone(void **state)
+{
+	struct backlog_status status;
+	char path[PATH_MAX];
+
+	(void)state;
+	for (off_t more = 0; more <= 1; more++) {
+		struct backlog *backlog;
+
+		grow_file(CHUNK_NAME, FILE_BYTES_MAX + more);
+		backlog = open_spool(2, LONG, 0);
+		backlog_get_status(backlog, &status);
+		assert_int_equal(status.queued_bytes, more ? 0 : FILE_BYTES_MAX);
+		assert_int_equal(status.queued_records, more ? 0 : 3);
+		assert_int_equal(status.store_bytes, status.queued_bytes);
+		backlog_free(backlog);
+		assert_int_equal(count_files(".chunk", path), 1);
+	}
+}
+
+/* The oldest first, also of those that were cut off, and what is new behind them. */
+static void what_several_processes_left_is_in_order(void **state)
+{
+	static const char *const names[] = {
+		"0000000000000019-000102030405060708090a0b0c0d0e0f-1-1-1.chunk",
+		"0000000000000007-ff0102030405060708090a0b0c0d0e0f.open",
+		"0000000000000020-000102030405060708090a0b0c0d0e0f-1-1-1.chunk",
+		"0000000000000003-010102030405060708090a0b0c0d0e0f-1-1-1.chunk",
+	};
+	static const uint64_t numbers[] = { 2, 1, 3, 0 };
+	struct backlog *backlog;
+	char path[PATH_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		struct numbered_entry entry = number_entry(numbers[i]);
+
+		write_file(names[i], &entry, ENTRY);
+	}
+	backlog = open_spool(1, LONG, 0);
+	append_numbers(backlog, 4, 1);
+	await_files(".open", 1, path);
+	assert_non_null(strstr(path, "/0000000000000021-"));
+	backlog_seal(backlog);
+	for (uint64_t number = 0; number <= 4; number++) {
+		(void)expect_numbers(backlog, number, 1);
+		backlog_done(backlog);
+	}
+	backlog_free(backlog);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -361,6 +545,12 @@ int main(void)
 		cmocka_unit_test_setup(a_full_spool_drops_the_oldest_but_not_what_is_being_sent,
 				       empty),
 		cmocka_unit_test_setup(a_rejected_entry_is_set_aside, empty),
+		cmocka_unit_test_setup(a_new_folder_is_synced_where_it_is, empty),
+		cmocka_unit_test_setup(nothing_of_it_is_inherited, empty),
+		cmocka_unit_test_setup(what_is_rejected_is_private_and_bounded, empty),
+		cmocka_unit_test_setup(what_is_damaged_is_private_and_bounded, empty),
+		cmocka_unit_test_setup(a_file_larger_than_any_segment_is_left_alone, empty),
+		cmocka_unit_test_setup(what_several_processes_left_is_in_order, empty),
 		cmocka_unit_test_setup(a_full_disk_costs_the_oldest_and_never_the_end_of_it, empty),
 	};
 
