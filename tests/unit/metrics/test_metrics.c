@@ -132,6 +132,39 @@ static void processes_without_a_place_share_one_and_ended_ones_keep_their_sum(vo
 	assert_int_equal(metrics.others.cpu_ns, 3);
 }
 
+/* As long as there is one; and whoever had none stays among the others. */
+static void a_process_has_a_place_of_its_own_until_it_ends(void **state)
+{
+	const uint32_t last = METRICS_PROCESSES_MAX;
+	struct metrics metrics;
+
+	(void)state;
+	metrics_init(&metrics, "1", 0);
+	for (uint32_t pid = 1; pid <= last + 1; pid++) {
+		add_process(&metrics, pid, "fork", "worker");
+		add_cpu(&metrics, pid, true, 100 + pid);
+	}
+	assert_int_equal(metrics.process_count, METRICS_PROCESSES_MAX);
+	for (uint32_t pid = 1; pid <= last; pid++)
+		assert_int_equal(metrics.processes[pid - 1].cpu_ns, 100 + pid);
+	assert_int_equal(metrics.others.cpu_ns, 100 + last + 1);
+	/* The last one takes the place of who ends. */
+	add_process(&metrics, 2, "exit", "worker");
+	assert_int_equal(metrics.process_count, METRICS_PROCESSES_MAX - 1);
+	assert_int_equal(metrics.ended.cpu_ns, 102);
+	assert_int_equal(metrics.processes[1].pid, last);
+	assert_int_equal(metrics.processes[1].cpu_ns, 100 + last);
+	add_process(&metrics, last + 1, "exec", "worker");
+	assert_int_equal(metrics.process_count, METRICS_PROCESSES_MAX - 1);
+	add_process(&metrics, last, "exec", "another");
+	assert_int_equal(metrics.process_count, METRICS_PROCESSES_MAX - 1);
+	assert_string_equal(metrics.processes[1].comm, "another");
+	assert_string_equal(metrics.processes[0].comm, "worker");
+	assert_int_equal(metrics.processes[1].cpu_ns, 100 + last);
+	add_process(&metrics, 2, "fork", "worker");
+	assert_int_equal(metrics.processes[last - 1].cpu_ns, 0);
+}
+
 /* A sample a second, of windows that are shorter. */
 static void windows_without_a_sample_are_taken_for_the_next_one_with(void **state)
 {
@@ -152,6 +185,11 @@ static void windows_without_a_sample_are_taken_for_the_next_one_with(void **stat
 	assert_int_equal(metrics.programs_ns, 1000);
 	metrics_add_self(&metrics, &with);
 	assert_int_equal(metrics.programs_ns, 1500);
+	/* One without a length has nothing to be taken for. */
+	metrics_add_self(&metrics, &without);
+	with.window_ns = 0;
+	metrics_add_self(&metrics, &with);
+	assert_int_equal(metrics.programs_ns, 2000);
 }
 
 static int connect_to(const char *path)
@@ -355,6 +393,7 @@ int main(void)
 		cmocka_unit_test(each_format_names_counters_in_its_own_way),
 		cmocka_unit_test(what_was_not_measured_is_absent),
 		cmocka_unit_test(processes_without_a_place_share_one_and_ended_ones_keep_their_sum),
+		cmocka_unit_test(a_process_has_a_place_of_its_own_until_it_ends),
 		cmocka_unit_test(windows_without_a_sample_are_taken_for_the_next_one_with),
 		cmocka_unit_test(a_scraper_gets_the_format_it_asks_for),
 		cmocka_unit_test(what_is_wanted_most_is_what_one_gets),
