@@ -56,16 +56,15 @@ static void name_sealed(const struct segment *segment, char ret_name[static NAME
 /* The reverse: false if it is not a name that one of the above makes. */
 static bool parse_name(const char *name, struct segment *segment)
 {
-	char made[NAME_BYTES];
-	int at = 0;
+	char digits[ID_DIGITS + 1] = "", made[NAME_BYTES];
+	int fields = sscanf(name, "%" SCNu64 "-%32[0-9a-f]-%" SCNu32 "-%" SCNu64 "-%" SCNu64,
+			    &segment->number, digits, &segment->entries, &segment->first_ns,
+			    &segment->last_ns);
 
-	if (sscanf(name, "%" SCNu64 "-%n", &segment->number, &at) != 1 || !at)
-		return false;
-	for (size_t i = 0; i < CHUNK_ID_RANDOM_BYTES; i++, at += 2)
-		if (sscanf(name + at, "%2hhx", &segment->random[i]) != 1)
+	for (size_t i = 0; i < CHUNK_ID_RANDOM_BYTES; i++)
+		if (sscanf(digits + 2 * i, "%2hhx", &segment->random[i]) != 1)
 			return false;
-	segment->is_sealed = sscanf(name + at, "-%" SCNu32 "-%" SCNu64 "-%" SCNu64,
-				    &segment->entries, &segment->first_ns, &segment->last_ns) == 3;
+	segment->is_sealed = fields == 5;
 	if (segment->is_sealed)
 		name_sealed(segment, made);
 	else

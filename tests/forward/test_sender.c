@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/log.h"
+#include "ears.h"
 #include "forward/collector.h"
 #include "forward/sender.h"
 #include "forward/virtual_time.h"
@@ -21,7 +22,7 @@ enum {
 	ENTRY = sizeof(struct numbered_entry),
 	ENTRIES_MAX = 2, /* of a chunk */
 	CHUNKS_MAX = 8,
-	COLLECTORS_MAX = 3,
+	COLLECTORS_MAX = SENDER_URLS_MAX,
 	FAULTS_MAX = 16,
 	TRIES_MAX = 64,
 	DEADLINE_MS = 10000,
@@ -294,6 +295,18 @@ static void one_that_is_not_there_costs_no_wait(void **state)
 	assert_int_equal(status_of(scene).sent_chunks, 1);
 }
 
+static void the_last_of_as_many_as_can_be_is_tried_too(void **state)
+{
+	struct scene *scene = *state;
+
+	for (size_t i = 0; i < SENDER_URLS_MAX; i++)
+		(void)ADD_LETTER(scene, i + 1 < SENDER_URLS_MAX ? FAULT_WRONG_ACK : FAULT_NONE);
+	start(scene, false);
+	give(scene, 1);
+	AWAIT(scene->done == 1);
+	assert_string_equal(scene->tries, "abcdefgh");
+}
+
 static void when_all_failed_the_wait_doubles_up_to_its_maximum_and_an_ack_ends_that(void **state)
 {
 	struct scene *scene = *state;
@@ -553,6 +566,34 @@ static void it_is_delivering_no_more_once_a_try_has_failed(void **state)
 	assert_false(status_of(scene).is_delivering);
 }
 
+/* Once when it begins, and once when it is over; not with every try. */
+static void each_kind_of_failure_is_said_once_and_its_end(void **state)
+{
+	struct scene *scene = *state;
+	struct ears ears = ears_open();
+	char said[2048], expected[2048];
+	const char *name;
+
+	(void)ADD_LETTER(scene, FAULT_NONE, FAULT_WRONG_ACK, FAULT_WRONG_ACK, FAULT_EMPTY_MAP,
+			 FAULT_WRONG_ACK, FAULT_NONE, FAULT_NONE, FAULT_NONE, (enum fault)HELD);
+	start(scene, false);
+	give(scene, 5);
+	AWAIT(scene->done == 4 && scene->try_count == 9);
+	/* That we stop is no failure of anybody's. */
+	sender_stop(scene->sender, 0);
+	assert_int_equal(status_of(scene).failures, 4);
+	ears_close(&ears, said, sizeof(said));
+	log_set_level(LOG_LEVEL_ERROR);
+	name = scene->urls[0].name;
+	(void)snprintf(expected, sizeof(expected),
+		       "correlator: %s: delivering\n"
+		       "correlator: warning: %s: it acknowledges a chunk that was not sent\n"
+		       "correlator: warning: %s: it refused the chunk\n"
+		       "correlator: %s: delivering again\n",
+		       name, name, name, name);
+	assert_string_equal(said, expected);
+}
+
 /* Five times it may be the collector's doing. Then it is halved, and the rest goes through. */
 static void a_chunk_is_looked_into_after_five_refusals(void **state)
 {
@@ -663,6 +704,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(the_next_is_tried_at_once_and_the_one_that_acks_is_kept),
 		TEST(one_that_is_not_there_costs_no_wait),
+		TEST(the_last_of_as_many_as_can_be_is_tried_too),
 		TEST(when_all_failed_the_wait_doubles_up_to_its_maximum_and_an_ack_ends_that),
 		TEST(it_gives_up_when_nothing_was_acked_for_so_long),
 		TEST(a_try_that_lasts_so_long_is_the_last),
@@ -678,6 +720,7 @@ int main(void)
 		TEST(an_end_while_there_is_nothing_to_do_is_noticed),
 		TEST(what_is_said_of_it_is_what_happened),
 		TEST(it_is_delivering_no_more_once_a_try_has_failed),
+		TEST(each_kind_of_failure_is_said_once_and_its_end),
 		TEST(a_chunk_is_looked_into_after_five_refusals),
 		TEST(what_is_no_refusal_is_not_held_against_a_chunk),
 		TEST(what_cannot_be_judged_yet_is_put_behind_the_others),

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/log.h"
+#include "ears.h"
 #include "queue/faulty_disk.h"
 #include "queue/segment.h"
 #include "queue/spool.h"
@@ -237,6 +238,40 @@ static void a_disk_that_fails_is_tried_again_after_a_second(void **state)
 	backlog_free(backlog);
 }
 
+/* Once each, however often it is tried. */
+static void that_a_disk_fails_is_said_and_that_it_is_over(void **state)
+{
+	struct backlog *backlog =
+		make_backlog(&(struct backlog_options){ .spool = spool,
+							.segment_bytes = SEGMENT * ENTRY,
+							.seal_ns = LONG,
+							.memory_bytes_max = 2048 * 1024 });
+	struct ears ears = ears_open();
+	char said[2048], expected[512];
+
+	(void)state;
+	for (int outage = 0; outage < 2; outage++) {
+		disk_reset(DISK_CREATE);
+		disk_fail(1, NEVER, EROFS);
+		append_at_once(backlog, 0, COUNT);
+		for (int try = 0; try < 3; try++)
+			backlog_settle(backlog);
+		disk_fail(0, 0, 0);
+		backlog_seal(backlog);
+		for (int try = 0; try < 3; try++)
+			backlog_settle(backlog);
+	}
+	backlog_free(backlog);
+	ears_close(&ears, said, sizeof(said));
+	(void)snprintf(expected, sizeof(expected),
+		       "correlator: warning: cannot keep records in %s: %s; they wait in memory, "
+		       "at most 2048 KiB\ncorrelator: records are kept in %s again\n",
+		       spool, strerror(EROFS), spool);
+	assert_int_equal(strlen(said), 2 * strlen(expected));
+	assert_memory_equal(said, expected, strlen(expected));
+	assert_string_equal(said + strlen(expected), expected);
+}
+
 static void memory_that_no_disk_relieves_is_bounded_and_what_is_lost_is_counted(void **state)
 {
 	struct backlog *backlog =
@@ -429,6 +464,7 @@ int main(void)
 			make_spool),
 		cmocka_unit_test_setup(what_no_disk_takes_is_sent_from_memory, make_spool),
 		cmocka_unit_test_setup(a_disk_that_fails_is_tried_again_after_a_second, make_spool),
+		cmocka_unit_test_setup(that_a_disk_fails_is_said_and_that_it_is_over, make_spool),
 		cmocka_unit_test_setup(
 			memory_that_no_disk_relieves_is_bounded_and_what_is_lost_is_counted,
 			make_spool),

@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "ears.h"
 #include "queue/backlog.h"
 #include "queue/file_source.h"
 #include "queue/numbered_entries.h"
@@ -93,33 +94,6 @@ static void put_garbage(FILE *file, size_t size_bytes)
 		put(file, "", 1);
 }
 
-/* What is written to standard error meanwhile. */
-struct ears {
-	int saved, heard;
-};
-
-static struct ears listen_up(void)
-{
-	struct ears ears = { .saved = dup(STDERR_FILENO) };
-	int fds[2];
-
-	assert_int_equal(pipe2(fds, O_CLOEXEC | O_NONBLOCK), 0);
-	assert_true(ears.saved >= 0 && dup2(fds[1], STDERR_FILENO) >= 0);
-	(void)close(fds[1]);
-	ears.heard = fds[0];
-	return ears;
-}
-
-static void hear(struct ears *ears, char *ret_said, size_t said_bytes)
-{
-	ssize_t got = read(ears->heard, ret_said, said_bytes - 1);
-
-	ret_said[got > 0 ? got : 0] = '\0';
-	assert_true(dup2(ears->saved, STDERR_FILENO) >= 0);
-	(void)close(ears->saved);
-	(void)close(ears->heard);
-}
-
 static FILE *begin(void)
 {
 	FILE *file = fopen(path, "we");
@@ -175,7 +149,7 @@ static void a_file_goes_in_full_chunks_that_stay_the_same_until_they_are_done(vo
 	struct file_source *source;
 	struct chunk_source chunks;
 	struct chunk first, again;
-	struct ears ears = listen_up();
+	struct ears ears = ears_open();
 	char said[512];
 
 	(void)state;
@@ -204,7 +178,7 @@ static void a_file_goes_in_full_chunks_that_stay_the_same_until_they_are_done(vo
 	assert_int_equal(status_of(source).done_bytes, (2 * CHUNK_ENTRIES + 7) * ENTRY);
 	assert_int_equal(status_of(source).damaged_places, 0);
 	file_source_free(source);
-	hear(&ears, said, sizeof(said));
+	ears_close(&ears, said, sizeof(said));
 	assert_string_equal(said, "");
 }
 
@@ -467,9 +441,9 @@ static void of_a_record_that_is_refused_it_is_said_where_it_is(void **state)
 	(void)expect_numbers(&chunks, 0, CHUNK_ENTRIES);
 	chunks.done(chunks.user);
 	chunk = expect_numbers(&chunks, CHUNK_ENTRIES, 5);
-	ears = listen_up();
+	ears = ears_open();
 	chunks.reject(chunks.user, (const uint8_t *)chunk.bytes + 2 * ENTRY, ENTRY);
-	hear(&ears, said, sizeof(said));
+	ears_close(&ears, said, sizeof(said));
 	(void)snprintf(expected, sizeof(expected), "%d bytes at byte %d ", ENTRY,
 		       (CHUNK_ENTRIES + 2) * ENTRY);
 	assert_non_null(strstr(said, expected));

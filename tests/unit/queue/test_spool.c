@@ -223,13 +223,16 @@ static void a_damaged_segment_gives_what_is_whole_and_counts_the_rest(void **sta
 static void files_that_are_not_ours_are_left_alone(void **state)
 {
 	static const char *const names[] = {
-		"notes.txt",
+		"!notes.txt",
+		"0000000000000001",
+		"0000000000000001-",
 		"0000000000000001-00.open",
 		"1-000102030405060708090a0b0c0d0e0f.open",
 		"0000000000000001-000102030405060708090A0B0C0D0E0F.open",
 		"0000000000000001-000102030405060708090a0b0c0d0e0f-1-2.chunk",
 		"0000000000000001-000102030405060708090a0b0c0d0e0f-99999999999-2-3.chunk",
 	};
+	const struct numbered_entry entry = number_entry(1);
 	char path[PATH_MAX];
 	struct backlog *backlog;
 
@@ -238,7 +241,11 @@ static void files_that_are_not_ours_are_left_alone(void **state)
 		write_file(names[i], "text", 4);
 	(void)snprintf(path, sizeof(path), "%s/%s", spool, OPEN_NAME);
 	assert_int_equal(symlink("/etc/passwd", path), 0);
+	/* What is behind them is. */
+	write_file("0000000000000009-000102030405060708090a0b0c0d0e0f-1-1-1.chunk", &entry, ENTRY);
 	backlog = open_spool(3, LONG, 0);
+	(void)expect_numbers(backlog, 1, 1);
+	backlog_done(backlog);
 	assert_true(backlog_is_empty(backlog));
 	backlog_free(backlog);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
