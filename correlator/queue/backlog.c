@@ -568,7 +568,7 @@ static int find_ready(struct backlog *backlog, struct segment **ret_segment)
 /* Reads it back from the store. The lock is not held meanwhile; a segment that is taken stays. */
 static int load(struct backlog *backlog, struct segment *segment)
 {
-	_cleanup_free_ uint8_t *bytes = malloc(segment->size_bytes ? segment->size_bytes : 1);
+	_cleanup_free_ uint8_t *bytes = malloc(segment->size_bytes);
 	int r;
 
 	if (!bytes)

@@ -73,8 +73,7 @@ static void spill_free(struct store *store)
 {
 	struct spill *spill = (struct spill *)store;
 
-	if (spill->fd >= 0)
-		(void)close(spill->fd);
+	(void)close(spill->fd);
 	free(spill);
 }
 

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "ears.h"
 #include "queue/faulty_disk.h"
@@ -19,20 +20,24 @@ enum {
 	NEVER = 1 << 30,
 };
 
-/* Added to CLOCK_MONOTONIC. */
-static _Atomic uint64_t passed_ns;
+/* Instead of libc's: a clock that stands until it is put forward, in a future that no timer of the
+ * system comes to. */
+static _Atomic uint64_t now_ns;
 
 int clock_gettime(clockid_t clock, struct timespec *ret_time)
 {
-	int r = (int)syscall(SYS_clock_gettime, clock, ret_time);
-
-	if (clock == CLOCK_MONOTONIC)
-		ret_time->tv_sec += (time_t)(passed_ns / 1000000000);
-	return r;
+	if (clock != CLOCK_MONOTONIC)
+		return (int)syscall(SYS_clock_gettime, clock, ret_time);
+	*ret_time = clock_timespec(now_ns);
+	return 0;
 }
 
 static int make_spool(void **state)
 {
+	struct timespec now;
+
+	(void)syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+	now_ns = ((uint64_t)now.tv_sec + 100000) * NS_PER_S;
 	log_set_level(LOG_LEVEL_ERROR);
 	disk_reset(0);
 	return empty(state);
@@ -208,7 +213,7 @@ static void what_no_disk_takes_is_sent_from_memory(void **state)
 			backlog_get_status(backlog, &status);
 		while (status.store_bytes);
 		disk_reset(0);
-		passed_ns += 1000000000;
+		now_ns += NS_PER_S;
 	}
 	backlog_free(backlog);
 }
@@ -229,12 +234,44 @@ static void a_disk_that_fails_is_tried_again_after_a_second(void **state)
 	}
 	assert_int_equal(disk.calls, 1);
 	disk_fail(0, 0, 0);
-	passed_ns += 1000000000;
+	now_ns += NS_PER_S - 1;
 	append_numbers(backlog, 20, 1);
+	assert_int_equal(disk.calls, 1);
+	now_ns++;
+	append_numbers(backlog, 21, 1);
 	backlog_seal(backlog);
-	await_files(".chunk", 21, path);
-	assert_int_equal(disk.calls, 1 + 21);
-	assert_int_equal(take_in_order(backlog, 0), 21);
+	await_files(".chunk", 22, path);
+	assert_int_equal(disk.calls, 1 + 22);
+	assert_int_equal(take_in_order(backlog, 0), 22);
+	backlog_free(backlog);
+}
+
+/* A chunk is given out when it is so old, or five times as old where others wait before it. */
+static void what_is_kept_is_sealed_when_its_time_has_come(void **state)
+{
+	const uint64_t seal_ns = 7 * NS_PER_S;
+	struct backlog *backlog = open_spool(100, seal_ns, 0);
+	struct backlog_status status;
+	char path[PATH_MAX];
+
+	(void)state;
+	for (unsigned int chunks = 0; chunks < 2; chunks++) {
+		append_numbers(backlog, 3 * chunks, 1);
+		now_ns += (chunks ? 5 : 1) * seal_ns - 1;
+		append_numbers(backlog, 3 * chunks + 1, 1);
+		/* It was kept, but not given out: nobody is told to come. */
+		do
+			backlog_get_status(backlog, &status);
+		while (status.store_bytes < (3 * chunks + 2) * ENTRY);
+		assert_int_equal(count_files(".chunk", path), chunks);
+		assert_int_equal(is_readable(backlog, 0), chunks);
+		now_ns++;
+		append_numbers(backlog, 3 * chunks + 2, 1);
+		await_files(".chunk", chunks + 1, path);
+	}
+	(void)expect_numbers(backlog, 0, 3);
+	backlog_done(backlog);
+	(void)expect_numbers(backlog, 3, 3);
 	backlog_free(backlog);
 }
 
@@ -464,6 +501,7 @@ int main(void)
 			make_spool),
 		cmocka_unit_test_setup(what_no_disk_takes_is_sent_from_memory, make_spool),
 		cmocka_unit_test_setup(a_disk_that_fails_is_tried_again_after_a_second, make_spool),
+		cmocka_unit_test_setup(what_is_kept_is_sealed_when_its_time_has_come, make_spool),
 		cmocka_unit_test_setup(that_a_disk_fails_is_said_and_that_it_is_over, make_spool),
 		cmocka_unit_test_setup(
 			memory_that_no_disk_relieves_is_bounded_and_what_is_lost_is_counted,

@@ -447,6 +447,130 @@ static void what_is_rejected_is_private_and_bounded(void **state)
 	backlog_free(backlog);
 }
 
+static void an_empty_segment_is_a_damaged_one(void **state)
+{
+	struct backlog_status status;
+	struct backlog *backlog;
+	struct chunk chunk;
+
+	(void)state;
+	write_file("0000000000000007-000102030405060708090a0b0c0d0e0f-3-1-2.chunk", "", 0);
+	backlog = open_spool(2, LONG, 0);
+	assert_int_equal(backlog_next(backlog, &chunk), -EAGAIN);
+	backlog_get_status(backlog, &status);
+	assert_int_equal(status.damaged_segments, 1);
+	assert_int_equal(status.dropped_records, 3);
+	assert_true(backlog_is_empty(backlog));
+	backlog_free(backlog);
+}
+
+static unsigned int count_open(void)
+{
+	unsigned int count = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+/* Where a descriptor may be 0. */
+static void it_works_and_is_closed_where_standard_input_is(void **state)
+{
+	static const char *const wrong[] = { "/dev/null", "/nonexistent/spool" };
+	int saved = dup(STDIN_FILENO);
+	struct backlog *backlog = NULL;
+	unsigned int open_files;
+	struct chunk chunk;
+
+	(void)state;
+	assert_true(saved >= 0);
+	assert_int_equal(close(STDIN_FILENO), 0);
+	open_files = count_open();
+	for (uint64_t round = 0; round < 2; round++) {
+		backlog = open_spool(2, LONG, 0);
+		assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), FD_CLOEXEC);
+		append_numbers(backlog, 2 * round, 2);
+		backlog_seal(backlog);
+		chunk = expect_numbers(backlog, 0, 2);
+		assert_int_equal(backlog_reject(backlog, chunk.bytes, ENTRY), 0);
+		backlog_free(backlog);
+		assert_int_equal(count_open(), open_files);
+	}
+	for (size_t i = 0; i < 2; i++)
+		assert_true(backlog_new(&(struct backlog_options){ .spool = wrong[i] }, &backlog) <
+			    0);
+	assert_int_equal(count_open(), open_files);
+	assert_int_equal(dup2(saved, STDIN_FILENO), STDIN_FILENO);
+	assert_int_equal(close(saved), 0);
+}
+
+/* Whoever can write there could have us write, or send, what is elsewhere. */
+static void no_link_is_followed(void **state)
+{
+	static const char *const links[] = { "", "/lock", "/rejected",
+					     "/rejected/rejected.msgpack" };
+	struct numbered_entry entry = number_entry(1);
+	char path[PATH_MAX], target[PATH_MAX];
+	struct backlog *backlog = NULL;
+	struct stat status;
+	int fd;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
+		(void)run("rm -rf", spool);
+		(void)snprintf(target, sizeof(target), "%s/target", parent);
+		(void)snprintf(path, sizeof(path), "%s%s", spool, links[i]);
+		if (i)
+			assert_int_equal(mkdir(spool, 0700), 0);
+		if (i == 3)
+			make_inner("rejected");
+		if (i % 2) {
+			fd = open(target, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+			assert_true(fd >= 0);
+			(void)close(fd);
+		} else {
+			assert_int_equal(mkdir(target, 0700), 0);
+		}
+		assert_int_equal(symlink(target, path), 0);
+		if (i < 2) {
+			assert_true(backlog_new(&(struct backlog_options){ .spool = spool },
+						&backlog) < 0);
+		} else {
+			backlog = open_spool(2, LONG, 0);
+			assert_true(backlog_reject(backlog, &entry, ENTRY) < 0);
+			backlog_free(backlog);
+		}
+		assert_int_equal(stat(target, &status), 0);
+		assert_true(S_ISDIR(status.st_mode) ? rmdir(target) == 0
+						    : !status.st_size && unlink(target) == 0);
+		assert_int_equal(unlink(path), 0);
+	}
+}
+
+static void nor_one_in_place_of_a_segment(void **state)
+{
+	struct backlog *backlog = open_spool(2, LONG, 0);
+	struct backlog_status status;
+	char path[PATH_MAX], other[PATH_MAX];
+	struct chunk chunk;
+
+	(void)state;
+	append_numbers(backlog, 1, 2);
+	backlog_seal(backlog);
+	await_files(".chunk", 1, path);
+	do
+		backlog_get_status(backlog, &status);
+	while (status.memory_bytes);
+	(void)snprintf(other, sizeof(other), "%s/other", spool);
+	assert_int_equal(rename(path, other), 0);
+	assert_int_equal(symlink(other, path), 0);
+	assert_int_equal(backlog_next(backlog, &chunk), -EAGAIN);
+	backlog_get_status(backlog, &status);
+	assert_int_equal(status.damaged_segments, 1);
+	assert_int_equal(status.dropped_records, 2);
+	backlog_free(backlog);
+}
+
 #define CHUNK_NAME "0000000000000007-000102030405060708090a0b0c0d0e0f-3-1-2.chunk"
 
 /* What is in there already, in two files, leaves room for one more, or just not. */
@@ -554,6 +678,10 @@ int main(void)
 		cmocka_unit_test_setup(a_rejected_entry_is_set_aside, empty),
 		cmocka_unit_test_setup(a_new_folder_is_synced_where_it_is, empty),
 		cmocka_unit_test_setup(nothing_of_it_is_inherited, empty),
+		cmocka_unit_test_setup(an_empty_segment_is_a_damaged_one, empty),
+		cmocka_unit_test_setup(it_works_and_is_closed_where_standard_input_is, empty),
+		cmocka_unit_test_setup(no_link_is_followed, empty),
+		cmocka_unit_test_setup(nor_one_in_place_of_a_segment, empty),
 		cmocka_unit_test_setup(what_is_rejected_is_private_and_bounded, empty),
 		cmocka_unit_test_setup(what_is_damaged_is_private_and_bounded, empty),
 		cmocka_unit_test_setup(a_file_larger_than_any_segment_is_left_alone, empty),
