@@ -223,6 +223,7 @@ static bool respond(struct connection *connection, const char *id,
 /* [tag, bin, {"size": n, "chunk": id}] */
 static bool handle_chunk(struct connection *connection, const msgpack_object_array *request)
 {
+	static const char tag[] = "correlator.test";
 	struct collector *collector = connection->collector;
 	const msgpack_object_bin *entries;
 	const msgpack_object_map *option;
@@ -232,6 +233,10 @@ static bool handle_chunk(struct connection *connection, const msgpack_object_arr
 	check(request->size == 3 && request->ptr[1].type == MSGPACK_OBJECT_BIN &&
 		      request->ptr[2].type == MSGPACK_OBJECT_MAP,
 	      "no PackedForward");
+	check(request->ptr[0].type == MSGPACK_OBJECT_STR &&
+		      request->ptr[0].via.str.size == strlen(tag) &&
+		      !memcmp(request->ptr[0].via.str.ptr, tag, strlen(tag)),
+	      "tag");
 	entries = &request->ptr[1].via.bin;
 	option = &request->ptr[2].via.map;
 	for (uint32_t i = 0; i < option->size; i++) {

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "ears.h"
 #include "forward/collector.h"
+#include "forward/forwarding.h"
 #include "forward/sender.h"
 #include "forward/virtual_time.h"
 #include "queue/numbered_entries.h"
@@ -323,6 +324,43 @@ static void when_all_failed_the_wait_doubles_up_to_its_maximum_and_an_ack_ends_t
 					  "ab"
 					  "a");
 	EXPECT_PAUSES(1, 2, 4, 8, 8, 1);
+}
+
+/* As the command line has it: 500 ms at first, and no more than --retry-max. */
+static void the_first_wait_is_half_a_second_or_less_if_so_told(void **state)
+{
+	struct scene *scene = *state;
+	struct forwarding_options options = { .tag = "correlator.test", .url_count = 1 };
+	struct forwarding *forwarding = NULL;
+	const struct chunk_source source = { .user = scene,
+					     .next = next,
+					     .done = done,
+					     .reject = reject,
+					     .event_fd = scene->event_fd };
+
+	(void)ADD_LETTER(scene, FAULT_SILENT, FAULT_SILENT, FAULT_SILENT);
+	options.urls[0] = scene->urls[0];
+	options.ack_timeout_ns = SECOND;
+	virtual_time.flies = true;
+	for (int is_short = 0; is_short <= 1; is_short++) {
+		virtual_time.pause_count = 0;
+		virtual_time.random = ((is_short ? 100 : 500) * MS << 20) - 1;
+		options.retry_max_ns = is_short ? 100 * MS : 800 * MS;
+		assert_int_equal(forwarding_new(&options, &forwarding), 0);
+		scene->available++;
+		assert_int_equal(forwarding_start(forwarding, &source,
+						  is_short ? 3200 * MS : 5300 * MS, &scene->sender),
+				 0);
+		AWAIT(has_ended(scene));
+		sender_free(scene->sender);
+		scene->sender = NULL;
+		forwarding_free(forwarding);
+		/* Each try lasts a second: the last one is given up. */
+		if (is_short)
+			EXPECT_PAUSES(100, 100);
+		else
+			EXPECT_PAUSES(500, 800, 800);
+	}
 }
 
 /* Nothing is acked for so long: no try and no wait begins beyond that. */
@@ -706,6 +744,7 @@ int main(void)
 		TEST(one_that_is_not_there_costs_no_wait),
 		TEST(the_last_of_as_many_as_can_be_is_tried_too),
 		TEST(when_all_failed_the_wait_doubles_up_to_its_maximum_and_an_ack_ends_that),
+		TEST(the_first_wait_is_half_a_second_or_less_if_so_told),
 		TEST(it_gives_up_when_nothing_was_acked_for_so_long),
 		TEST(a_try_that_lasts_so_long_is_the_last),
 		TEST(that_nothing_was_to_be_sent_is_no_silence_of_the_collector),
