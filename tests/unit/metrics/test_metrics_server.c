@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Whom the server waits for, and how long; and the file that it writes instead. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "ears.h"
+#include "inheritable.h"
+#include "metrics/metrics_server.h"
+
+enum {
+	CLIENTS_MAX = 8,
+	CLIENT_MS = 5000,
+	REQUEST_BYTES_MAX = 4096,
+	PIECE = 100,
+	DEADLINE_MS = 10000,
+	NO_TIMEOUT = -2,
+};
+
+static char folder[] = "/tmp/test_metrics_server.XXXXXX";
+
+static _Atomic uint64_t now_ns; /* CLOCK_MONOTONIC */
+static atomic_int timeout_ms; /* of the server's last poll(2) */
+static atomic_uint sends, receipts;
+static atomic_bool is_slow; /* its socket takes and gives little, and is often not ready */
+
+/* Instead of libc's, the four below. The test itself waits by others. */
+int clock_gettime(clockid_t clock, struct timespec *ret_time)
+{
+	if (clock != CLOCK_MONOTONIC)
+		return (int)syscall(SYS_clock_gettime, clock, ret_time);
+	*ret_time = clock_timespec(now_ns);
+	return 0;
+}
+
+int poll(struct pollfd *fds, nfds_t count, int wait_ms)
+{
+	if (count > 1)
+		timeout_ms = wait_ms;
+	return ppoll(fds, count, wait_ms == 0 ? &(struct timespec){ 0 } : NULL, NULL);
+}
+
+static bool is_disturbed(atomic_uint *calls)
+{
+	static const int errors[] = { EINTR, EAGAIN, 0 };
+	unsigned int call = is_slow ? (*calls)++ : 2;
+
+	errno = errors[call % 3];
+	return errno;
+}
+
+ssize_t send(int fd, const void *bytes, size_t size_bytes, int flags)
+{
+	if (is_disturbed(&sends))
+		return -1;
+	if (is_slow && size_bytes > PIECE)
+		size_bytes = PIECE;
+	return syscall(SYS_sendto, fd, bytes, size_bytes, flags, NULL, 0);
+}
+
+ssize_t recv(int fd, void *ret_bytes, size_t size_bytes, int flags)
+{
+	if (is_disturbed(&receipts))
+		return -1;
+	if (is_slow && size_bytes > 1)
+		size_bytes = 1;
+	return syscall(SYS_recvfrom, fd, ret_bytes, size_bytes, flags, NULL, NULL);
+}
+
+static int make_folder(void **state)
+{
+	(void)state;
+	now_ns = 1000 * NS_PER_S;
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+	(void)state;
+	return rmdir(folder);
+}
+
+static struct metrics_server *serve(const char *scheme, const char *name, char ret_path[static 64])
+{
+	struct metrics_server *server = NULL;
+	struct metrics metrics;
+	char address[80];
+
+	(void)snprintf(ret_path, 64, "%s/%s", folder, name);
+	(void)snprintf(address, sizeof(address), "%s:%s", scheme, ret_path);
+	metrics_init(&metrics, "1.2", 0);
+	timeout_ms = NO_TIMEOUT;
+	assert_int_equal(metrics_server_new(address, &metrics, &server), 0);
+	return server;
+}
+
+static int connect_to(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+	return fd;
+}
+
+static void say(int fd, const char *words)
+{
+	assert_int_equal(write(fd, words, strlen(words)), strlen(words));
+}
+
+/* Until the server closes: all that it answers. */
+static const char *hear(int fd)
+{
+	static char answer[65536];
+	size_t size = 0;
+	ssize_t got;
+
+	while ((got = read(fd, answer + size, sizeof(answer) - 1 - size)) > 0)
+		size += (size_t)got;
+	answer[size] = '\0';
+	assert_int_equal(close(fd), 0);
+	return answer;
+}
+
+static const char *ask(const char *path, const char *request)
+{
+	int fd = connect_to(path);
+
+	say(fd, request);
+	return hear(fd);
+}
+
+static void expect_status(const char *answer, const char *status)
+{
+	assert_memory_equal(answer, "HTTP/1.0 ", 9);
+	assert_memory_equal(answer + 9, status, strlen(status));
+}
+
+/* Its body is as long as it says. */
+static size_t content_bytes(const char *answer)
+{
+	const char *length = strstr(answer, "\r\nContent-Length: ");
+
+	assert_non_null(length);
+	return strtoul(length + 18, NULL, 10);
+}
+
+static void expect_body(const char *answer, size_t size_bytes)
+{
+	const char *body = strstr(answer, "\r\n\r\n");
+
+	assert_non_null(body);
+	assert_int_equal(strlen(body + 4), size_bytes);
+}
+
+static void an_answer_is_whole_however_slowly_it_goes(void **state)
+{
+	char path[64], quick[65536];
+	struct metrics_server *server = serve("unix", "socket", path);
+	const char *answer = ask(path, "GET /metrics HTTP/1.0\r\n\r\n");
+
+	(void)state;
+	expect_status(answer, "200");
+	expect_body(answer, content_bytes(answer));
+	assert_true(content_bytes(answer) > 10 * PIECE);
+	(void)strcpy(quick, answer);
+	is_slow = true;
+	assert_string_equal(ask(path, "GET /metrics HTTP/1.0\n\n"), quick);
+	is_slow = false;
+	answer = ask(path, "HEAD / HTTP/1.0\r\n\r\n");
+	expect_status(answer, "200");
+	assert_int_equal(content_bytes(answer), content_bytes(quick));
+	expect_body(answer, 0);
+	answer = ask(path, "DELETE / HTTP/1.0\r\n\r\n");
+	expect_status(answer, "405");
+	expect_body(answer, content_bytes(answer));
+	expect_status(ask(path, "GET /metrics?x HTTP/1.0\r\n\r\n"), "200");
+	expect_status(ask(path, "GET /metric HTTP/1.0\r\n\r\n"), "404");
+	expect_status(ask(path, "GET x HTTP/1.0\r\n\r\n"), "404");
+	metrics_server_free(server);
+}
+
+/* The last byte that there is room for may end it. */
+static void a_request_has_room_for_4_kib(void **state)
+{
+	char path[64], request[REQUEST_BYTES_MAX + 1];
+	struct metrics_server *server = serve("unix", "socket", path);
+
+	(void)state;
+	memset(request, 'x', REQUEST_BYTES_MAX);
+	request[REQUEST_BYTES_MAX] = '\0';
+	memcpy(request, "GET / HTTP/1.0\r\nX: ", 19);
+	expect_status(ask(path, request), "431");
+	memcpy(request + REQUEST_BYTES_MAX - 4, "\r\n\r\n", 4);
+	expect_status(ask(path, request), "200");
+	metrics_server_free(server);
+}
+
+static void wake(struct metrics_server *server)
+{
+	struct metrics metrics;
+
+	metrics_init(&metrics, "1.2", 0);
+	metrics_server_publish(server, &metrics);
+}
+
+static void await_timeout(int expected_ms)
+{
+	for (int ms = 0; timeout_ms != expected_ms; ms++) {
+		if (ms > DEADLINE_MS)
+			fail_msg("it waits for %d ms, not %d", timeout_ms, expected_ms);
+		(void)usleep(1000);
+	}
+}
+
+/* Eight at a time, for five seconds each; the others wait for a place. */
+static void one_who_says_nothing_is_cut_off_after_five_seconds(void **state)
+{
+	unsigned int before = count_inheritable();
+	char path[64];
+	struct metrics_server *server = serve("unix", "socket", path);
+	int silent[CLIENTS_MAX], more;
+
+	(void)state;
+	await_timeout(-1);
+	for (int i = 0; i < CLIENTS_MAX; i++) {
+		timeout_ms = NO_TIMEOUT;
+		silent[i] = connect_to(path);
+		await_timeout(CLIENT_MS + 1 - 10 * i);
+		now_ns += 10 * NS_PER_MS;
+		wake(server);
+		await_timeout(CLIENT_MS + 1 - 10 * (i + 1));
+	}
+	assert_int_equal(count_inheritable(), before);
+	more = connect_to(path);
+	say(more, "GET / HTTP/1.0\r\n\r\n");
+	now_ns += CLIENT_MS * NS_PER_MS - CLIENTS_MAX * 10 * NS_PER_MS - 1;
+	wake(server);
+	await_timeout(1);
+	/* Now the first one's time is over, and the other has its place. */
+	now_ns++;
+	wake(server);
+	assert_string_equal(hear(silent[0]), "");
+	expect_status(hear(more), "200");
+	await_timeout(10 + 1);
+	for (size_t i = 1; i < CLIENTS_MAX; i++)
+		assert_int_equal(close(silent[i]), 0);
+	await_timeout(-1);
+	metrics_server_free(server);
+}
+
+static void a_client_that_leaves_makes_room(void **state)
+{
+	char path[64];
+	struct metrics_server *server = serve("unix", "socket", path);
+	int fd = connect_to(path);
+
+	(void)state;
+	await_timeout(CLIENT_MS + 1);
+	say(fd, "GET");
+	assert_int_equal(close(fd), 0);
+	await_timeout(-1);
+	metrics_server_free(server);
+}
+
+/* What is asked for is what was published last, also in the file. */
+static void read_file(const char *path, char *ret_content, size_t content_bytes)
+{
+	FILE *file = fopen(path, "re");
+
+	ret_content[0] = '\0';
+	if (!file)
+		return;
+	ret_content[fread(ret_content, 1, content_bytes - 1, file)] = '\0';
+	(void)fclose(file);
+}
+
+static void await_version(const char *path, const char *version)
+{
+	char content[65536], expected[64];
+
+	(void)snprintf(expected, sizeof(expected), "{version=\"%s\"} 1\n", version);
+	for (int ms = 0;; ms++) {
+		read_file(path, content, sizeof(content));
+		if (strstr(content, expected))
+			return;
+		assert_true(ms < DEADLINE_MS);
+		(void)usleep(1000);
+	}
+}
+
+static void publish(struct metrics_server *server, const char *version)
+{
+	struct metrics metrics;
+
+	metrics_init(&metrics, version, 0);
+	metrics_server_publish(server, &metrics);
+}
+
+static void the_file_is_what_was_published_last_and_everybody_may_read_it(void **state)
+{
+	char path[64], other[80];
+	struct metrics_server *server = serve("file", "x.prom", path);
+	struct stat status;
+
+	(void)state;
+	await_version(path, "1.2");
+	publish(server, "1.3");
+	await_version(path, "1.3");
+	assert_int_equal(stat(path, &status), 0);
+	assert_int_equal(status.st_mode & 0777, 0644);
+	(void)snprintf(other, sizeof(other), "%s.new", path);
+	assert_int_equal(access(other, F_OK), -1);
+	metrics_server_free(server);
+	assert_int_equal(unlink(path), 0);
+}
+
+/* Neither a place that is not there, nor one that leads elsewhere. It is said once, and tried
+ * again. */
+static void what_cannot_be_written_is_said_once(void **state)
+{
+	char path[64], other[96], inner[64], said[1024], expected[512];
+	struct metrics_server *server;
+	struct ears ears = ears_open();
+	struct stat status;
+
+	(void)state;
+	server = serve("file", "inner/x.prom", path);
+	for (int i = 0; i < 10; i++) {
+		timeout_ms = NO_TIMEOUT;
+		publish(server, "1.3");
+		await_timeout(-1);
+	}
+	(void)snprintf(inner, sizeof(inner), "%s/inner", folder);
+	assert_int_equal(mkdir(inner, 0700), 0);
+	publish(server, "1.4");
+	await_version(path, "1.4");
+	(void)snprintf(other, sizeof(other), "%s.new", path);
+	(void)snprintf(expected, sizeof(expected), "%s/target", inner);
+	assert_int_equal(symlink(expected, other), 0);
+	timeout_ms = NO_TIMEOUT;
+	publish(server, "1.5");
+	await_timeout(-1);
+	assert_int_equal(stat(expected, &status), -1);
+	assert_int_equal(unlink(other), 0);
+	publish(server, "1.6");
+	await_version(path, "1.6");
+	/* Nor in the place of a folder. */
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkdir(path, 0700), 0);
+	timeout_ms = NO_TIMEOUT;
+	publish(server, "1.7");
+	await_timeout(-1);
+	metrics_server_free(server);
+	ears_close(&ears, said, sizeof(said));
+	(void)snprintf(expected, sizeof(expected),
+		       "correlator: error: --metrics: cannot write %s: %s\n"
+		       "correlator: error: --metrics: cannot write %s: %s\n"
+		       "correlator: error: --metrics: cannot write %s: %s\n",
+		       path, strerror(ENOENT), path, strerror(ELOOP), path, strerror(EISDIR));
+	assert_string_equal(said, expected);
+	assert_int_equal(unlink(other), 0);
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(rmdir(inner), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_answer_is_whole_however_slowly_it_goes),
+		cmocka_unit_test(a_request_has_room_for_4_kib),
+		cmocka_unit_test(one_who_says_nothing_is_cut_off_after_five_seconds),
+		cmocka_unit_test(a_client_that_leaves_makes_room),
+		cmocka_unit_test(the_file_is_what_was_published_last_and_everybody_may_read_it),
+		cmocka_unit_test(what_cannot_be_written_is_said_once),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
