@@ -57,17 +57,14 @@ static struct part *take_first(struct poison_hunt *hunt)
 
 struct poison_hunt *poison_hunt_new(const void *bytes, size_t size_bytes, uint32_t entries)
 {
-	struct poison_hunt *hunt = calloc(1, sizeof(*hunt));
-	struct part *whole = part_new(0, size_bytes, entries);
+	_cleanup_free_ struct poison_hunt *hunt = calloc(1, sizeof(*hunt));
+	_cleanup_free_ struct part *whole = part_new(0, size_bytes, entries);
 
-	if (!hunt || !whole) {
-		free(hunt);
-		free(whole);
+	if (!hunt || !whole)
 		return NULL;
-	}
 	hunt->bytes = bytes;
-	append(hunt, whole);
-	return hunt;
+	append(hunt, TAKE_PTR(whole));
+	return TAKE_PTR(hunt);
 }
 
 void poison_hunt_free(struct poison_hunt *hunt)
@@ -125,20 +122,15 @@ static bool halve(struct poison_hunt *hunt, const struct part *part)
 	const struct poison_part *range = &part->range;
 	uint32_t entries = range->entries / 2;
 	size_t size_bytes = measure(hunt, range, entries);
-	struct part *first, *second;
+	_cleanup_free_ struct part *first = part_new(range->offset_bytes, size_bytes, entries);
+	_cleanup_free_ struct part *second =
+		part_new(range->offset_bytes + size_bytes, range->size_bytes - size_bytes,
+			 range->entries - entries);
 
-	if (size_bytes == 0)
+	if (size_bytes == 0 || !first || !second)
 		return false;
-	first = part_new(range->offset_bytes, size_bytes, entries);
-	second = part_new(range->offset_bytes + size_bytes, range->size_bytes - size_bytes,
-			  range->entries - entries);
-	if (!first || !second) {
-		free(first);
-		free(second);
-		return false;
-	}
-	append(hunt, first);
-	append(hunt, second);
+	append(hunt, TAKE_PTR(first));
+	append(hunt, TAKE_PTR(second));
 	return true;
 }
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -217,18 +218,17 @@ static bool client_handle(struct client *client, const struct metrics *metrics)
 /* All of it, or the one before: readers never see a half. */
 static int write_file(const char *path, const struct metrics *metrics)
 {
-	_cleanup_free_ char *text = NULL, *other = NULL;
+	_cleanup_free_ char *text = NULL;
 	_cleanup_fd_ int fd = -1;
+	char other[PATH_MAX];
 	size_t size_bytes;
 	int r = metrics_text(metrics, METRICS_FORMAT_CLASSIC, &text, &size_bytes);
 
 	if (r < 0)
 		return r;
 	/* node_exporter takes what ends in .prom. */
-	if (asprintf(&other, "%s.new", path) < 0) {
-		other = NULL;
-		return -ENOMEM;
-	}
+	if (snprintf(other, sizeof(other), "%s.new", path) >= (int)sizeof(other))
+		return -ENAMETOOLONG;
 	fd = open(other, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return -errno;

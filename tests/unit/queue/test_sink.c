@@ -373,6 +373,40 @@ static void what_finds_no_room_is_dropped_and_told_where_it_is_missing(void **st
 	assert_int_equal(unlink(path), 0);
 }
 
+/* Neither what was written is counted as missing, nor what was not as written. */
+static void what_its_reader_never_took_is_said_to_be_missing(void **state)
+{
+	enum {
+		COUNT = 1000,
+		TAKEN = 4096,
+	};
+	struct numbered_entry *entries = calloc(COUNT, sizeof(*entries));
+	char taken[TAKEN], said[1024], expected[256];
+	size_t in_pipe_bytes = TAKEN;
+	struct ears ears;
+	int reader;
+	struct sink *sink = open_narrow_pipe(&reader);
+
+	(void)state;
+	assert_non_null(entries);
+	for (size_t i = 0; i < COUNT; i++)
+		entries[i] = number_entry(i);
+	sink_write(sink, entries, COUNT * sizeof(*entries));
+	for (size_t i = 0; i < 2; i++, in_pipe_bytes += TAKEN) {
+		assert_int_equal(read(reader, taken, TAKEN), TAKEN);
+		sink_flush(sink);
+	}
+	ears = ears_open();
+	assert_int_equal(sink_close(sink), -EIO);
+	ears_close(&ears, said, sizeof(said));
+	(void)snprintf(expected, sizeof(expected), "%zu records are missing (reader too slow)",
+		       COUNT - in_pipe_bytes / sizeof(*entries));
+	assert_non_null(strstr(said, expected));
+	assert_int_equal(close(reader), 0);
+	free(entries);
+	assert_int_equal(unlink(path), 0);
+}
+
 static void a_signal_ends_the_wait_for_the_reader_of_a_named_pipe(void **state)
 {
 	struct sink *sink = NULL;
@@ -499,6 +533,7 @@ int main(void)
 		cmocka_unit_test(a_record_is_never_left_half_and_goes_on_when_there_is_room),
 		cmocka_unit_test(a_reader_that_is_slow_is_not_waited_for),
 		cmocka_unit_test(what_finds_no_room_is_dropped_and_told_where_it_is_missing),
+		cmocka_unit_test(what_its_reader_never_took_is_said_to_be_missing),
 		cmocka_unit_test(a_signal_ends_the_wait_for_the_reader_of_a_named_pipe),
 		cmocka_unit_test(a_folder_that_does_not_exist_is_an_error),
 		cmocka_unit_test(a_pipe_without_a_reader_gives_epipe),
