@@ -384,14 +384,12 @@ static bool send_next(struct sender *sender)
 static void *run(void *user)
 {
 	struct sender *sender = user;
-	const uint64_t one = 1;
 
 	while (send_next(sender))
 		continue;
 	for (size_t i = 0; i < sender->options.url_count; i++)
 		forward_peer_close(sender->collectors[i].peer);
-	if (write(sender->ended_fd, &one, sizeof(one)) < 0)
-		log_warning("cannot say that the sender has ended: %s", strerror(errno));
+	(void)eventfd_write(sender->ended_fd, 1);
 	return NULL;
 }
 

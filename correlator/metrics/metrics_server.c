@@ -250,10 +250,10 @@ static void update_file(struct metrics_server *server)
 /* False: it is time to end. */
 static bool take_published(struct metrics_server *server)
 {
-	uint64_t count;
+	eventfd_t count;
 	bool is_ending;
 
-	(void)!read(server->event_fd, &count, sizeof(count));
+	(void)eventfd_read(server->event_fd, &count);
 	(void)pthread_mutex_lock(&server->lock);
 	server->metrics = server->published;
 	is_ending = server->is_ending;

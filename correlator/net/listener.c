@@ -29,7 +29,7 @@ static int parse_port(const char *text, in_port_t *ret_port)
 	char *end;
 	unsigned long port = strtoul(text, &end, 10);
 
-	if (text[0] < '0' || text[0] > '9' || *end || port > 65535)
+	if (text[0] < '0' || *end || port > 65535)
 		return -EINVAL;
 	*ret_port = htons((in_port_t)port);
 	return 0;
@@ -85,7 +85,7 @@ static void remove_stale(const union address *address, socklen_t size)
 	_cleanup_fd_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct stat status;
 
-	if (fd >= 0 && lstat(path, &status) == 0 && S_ISSOCK(status.st_mode) &&
+	if (lstat(path, &status) == 0 && S_ISSOCK(status.st_mode) &&
 	    connect(fd, &address->any, size) < 0 && errno == ECONNREFUSED)
 		(void)unlink(path);
 }

@@ -72,13 +72,12 @@ static int resolve(const struct name *name, int flags, struct addrinfo **ret_add
 static void *run_lookup(void *user)
 {
 	struct lookup *lookup = user;
-	const uint64_t one = 1;
 
 	lookup->result = resolve(&lookup->name, AI_ADDRCONFIG, &lookup->addresses);
 	lookup->system_error = errno;
 	lookup->is_done = true;
 	/* Cannot fail: the counter is 0. */
-	(void)!write(lookup->done_fd, &one, sizeof(one));
+	(void)eventfd_write(lookup->done_fd, 1);
 	lookup_release(lookup);
 	return NULL;
 }
@@ -105,9 +104,8 @@ static int start_lookup(const struct name *name, struct lookup **ret_lookup)
 	lookup->done_fd = eventfd(0, EFD_CLOEXEC);
 	r = lookup->done_fd < 0 ? -errno : start_thread(lookup);
 	if (r < 0) {
-		if (lookup->done_fd >= 0)
-			(void)close(lookup->done_fd);
-		free(lookup);
+		atomic_init(&lookup->owners, 1);
+		lookup_release(lookup);
 		return r;
 	}
 	*ret_lookup = lookup;

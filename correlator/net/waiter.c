@@ -30,12 +30,9 @@ void waiter_deinit(struct waiter *waiter)
 
 void waiter_stop(struct waiter *waiter, uint64_t stop_ns)
 {
-	const uint64_t one = 1;
-
 	atomic_store(&waiter->stop_ns, stop_ns);
 	/* Fails only when the counter is full: then it is readable already. */
-	if (write(waiter->wake_fd, &one, sizeof(one)) < 0)
-		return;
+	(void)eventfd_write(waiter->wake_fd, 1);
 }
 
 bool waiter_is_stopping(const struct waiter *waiter)
@@ -66,7 +63,7 @@ static bool poll_once(const struct waiter *waiter, struct pollfd *fds, nfds_t co
 		all[i] = fds[i];
 	all[count] = (struct pollfd){ .fd = waiter->wake_fd, .events = POLLIN };
 	ready = poll(all, count + wakes, wait_ms);
-	if (ready > 0 && wakes && all[count].revents)
+	if (wakes && all[count].revents)
 		ready--;
 	for (nfds_t i = 0; i < count; i++)
 		fds[i].revents = ready > 0 ? all[i].revents : 0;

@@ -147,6 +147,60 @@ static void a_port_is_of_the_loopback_interface(void **state)
 	listener_close(&listener);
 }
 
+/* After a restart, whatever is left of connections to the one before. */
+static void a_port_can_be_had_again_at_once(void **state)
+{
+	struct listener listener;
+	struct sockaddr_in bound;
+	socklen_t size_bytes = sizeof(bound);
+	char text[32], byte;
+	int client, peer;
+
+	(void)state;
+	assert_int_equal(listener_open("tcp://127.0.0.1:0", &listener), 0);
+	assert_int_equal(getsockname(listener.fd, (struct sockaddr *)&bound, &size_bytes), 0);
+	client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(connect(client, (struct sockaddr *)&bound, size_bytes), 0);
+	peer = accept4(listener.fd, NULL, NULL, SOCK_CLOEXEC);
+	assert_true(peer >= 0);
+	/* Who closes first waits for stragglers. */
+	assert_int_equal(close(peer), 0);
+	assert_int_equal(read(client, &byte, 1), 0);
+	assert_int_equal(close(client), 0);
+	(void)snprintf(text, sizeof(text), "tcp://127.0.0.1:%d", listener.port);
+	listener_close(&listener);
+	assert_int_equal(listener_open(text, &listener), 0);
+	listener_close(&listener);
+}
+
+/* Where a descriptor may be 0; and nobody inherits it. */
+static void it_works_where_standard_input_is_closed(void **state)
+{
+	const char *const texts[] = { address, "tcp://127.0.0.1:0" };
+	int saved = dup(STDIN_FILENO);
+	struct listener listener;
+
+	(void)state;
+	assert_true(saved >= 0);
+	assert_int_equal(close(STDIN_FILENO), 0);
+	for (size_t i = 0; i < 2; i++) {
+		/* A second time over what the first one left behind. */
+		for (int round = 0; round < 2; round++) {
+			assert_int_equal(listener_open(texts[i], &listener), 0);
+			assert_int_equal(listener.fd, 0);
+			assert_int_equal(fcntl(listener.fd, F_GETFD), FD_CLOEXEC);
+			assert_true(fcntl(listener.fd, F_GETFL) & O_NONBLOCK);
+			if (round == 0)
+				assert_int_equal(close(listener.fd), 0);
+			else
+				listener_close(&listener);
+			assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
+		}
+	}
+	assert_int_equal(dup2(saved, STDIN_FILENO), STDIN_FILENO);
+	assert_int_equal(close(saved), 0);
+}
+
 static void anything_else_is_no_address(void **state)
 {
 	static const char *const texts[] = {
@@ -184,6 +238,8 @@ int main(void)
 		cmocka_unit_test(a_socket_left_behind_is_replaced),
 		cmocka_unit_test(one_in_use_and_what_is_no_socket_stay),
 		cmocka_unit_test(a_port_is_of_the_loopback_interface),
+		cmocka_unit_test(a_port_can_be_had_again_at_once),
+		cmocka_unit_test(it_works_where_standard_input_is_closed),
 		cmocka_unit_test(anything_else_is_no_address),
 	};
 

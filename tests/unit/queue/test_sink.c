@@ -162,6 +162,33 @@ static void a_file_has_one_writer(void **state)
 	}
 }
 
+static const char *late_words; /* of another writer, just before it lets go of the file */
+
+/* Instead of libc's. */
+int flock(int fd, int operation)
+{
+	if (late_words) {
+		FILE *file = fopen(path, "ae");
+
+		(void)fputs(late_words, file);
+		(void)fclose(file);
+		late_words = NULL;
+	}
+	return (int)syscall(SYS_flock, fd, operation);
+}
+
+static void what_another_writer_wrote_last_is_not_overwritten(void **state)
+{
+	struct sink *sink = NULL;
+
+	(void)state;
+	put("");
+	late_words = "the last";
+	assert_int_equal(sink_open(path, false, &sink), -EEXIST);
+	assert_null(sink);
+	expect_content("the last");
+}
+
 static void a_named_pipe_has_one_writer_and_a_device_any_number(void **state)
 {
 	struct sink *first = NULL, *second = NULL;
@@ -527,6 +554,7 @@ int main(void)
 		cmocka_unit_test(an_empty_file_is_nothing_to_lose),
 		cmocka_unit_test(a_look_creates_nothing),
 		cmocka_unit_test(a_file_has_one_writer),
+		cmocka_unit_test(what_another_writer_wrote_last_is_not_overwritten),
 		cmocka_unit_test(a_named_pipe_has_one_writer_and_a_device_any_number),
 		cmocka_unit_test(
 			what_a_full_disk_does_not_take_waits_and_is_tried_again_after_a_pause),
