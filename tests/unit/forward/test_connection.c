@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* A connection, and peers at the other end of a real socket that do what they should not. */
+#include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -425,6 +432,140 @@ static void a_stop_ends_reading_and_writing(void **state)
 	assert_int_equal(close(peer), 0);
 }
 
+/* A dead peer is noticed by the kernel, too; and a chunk's end is not held back. */
+static void tcp_is_told_of_our_patience(void **state)
+{
+	static const struct {
+		uint64_t stall_ns;
+		int timeout_ms;
+	} cases[] = { { 70 * NS_PER_S, 70000 }, { UINT64_MAX, INT_MAX } };
+	static const int options[][2] = { { IPPROTO_TCP, TCP_NODELAY },
+					  { SOL_SOCKET, SO_KEEPALIVE } };
+	struct fixture *fixture = *state;
+
+	for (size_t i = 0; i < 2; i++) {
+		struct connection *connection;
+		int peer, value = 0;
+		socklen_t size = sizeof(value);
+
+		fixture->options.stall_ns = cases[i].stall_ns;
+		connection = connect_to_peer(fixture, &peer);
+		for (size_t j = 0; j < 2; j++) {
+			assert_int_equal(getsockopt(connection_fd(connection), options[j][0],
+						    options[j][1], &value, &size),
+					 0);
+			assert_int_equal(value, 1);
+		}
+		assert_int_equal(getsockopt(connection_fd(connection), IPPROTO_TCP,
+					    TCP_USER_TIMEOUT, &value, &size),
+				 0);
+		assert_int_equal(value, cases[i].timeout_ms);
+		assert_int_equal(fcntl(connection_fd(connection), F_GETFD), FD_CLOEXEC);
+		connection_close(connection);
+		assert_int_equal(close(peer), 0);
+	}
+}
+
+/* As a listener is whose owner does not accept: it answers no more. */
+static void a_stop_ends_connecting(void **state)
+{
+	enum {
+		CLIENTS_MAX = 64
+	};
+	struct fixture *fixture = *state;
+	struct connection *connection = NULL;
+	struct sockaddr_storage address;
+	socklen_t size = sizeof(address);
+	int clients[CLIENTS_MAX], count = 0, error = 0;
+
+	assert_int_equal(listen(fixture->listener.fd, 0), 0);
+	assert_int_equal(getsockname(fixture->listener.fd, (struct sockaddr *)&address, &size), 0);
+	while (!error && count < CLIENTS_MAX) {
+		struct pollfd fd = { .events = POLLOUT };
+
+		clients[count] =
+			socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+		(void)connect(clients[count], (struct sockaddr *)&address, size);
+		fd.fd = clients[count++];
+		error = poll(&fd, 1, 0) == 0;
+	}
+	assert_true(error);
+	waiter_stop(&fixture->waiter, 1);
+	assert_int_equal(connection_open(&fixture->options, &connection, &fixture->failure),
+			 -ECANCELED);
+	assert_null(connection);
+	assert_int_equal(fixture->failure.kind, FAILURE_CANCELLED);
+	while (count)
+		assert_int_equal(close(clients[--count]), 0);
+}
+
+/* Instead of libc's, which still reads addresses: no name is known, or nobody answers. */
+static bool is_name_server_silent;
+static sem_t may_answer;
+
+int getaddrinfo(const char *restrict host, const char *restrict port,
+		const struct addrinfo *restrict hints, struct addrinfo **restrict ret_addresses)
+{
+	int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **) =
+		(int (*)(const char *, const char *, const struct addrinfo *,
+			 struct addrinfo **))dlsym(RTLD_NEXT, "getaddrinfo");
+
+	if (hints->ai_flags & AI_NUMERICHOST)
+		return real(host, port, hints, ret_addresses);
+	while (is_name_server_silent && sem_wait(&may_answer) < 0)
+		continue;
+	return EAI_NONAME;
+}
+
+static void a_name_that_cannot_be_resolved_is_named(void **state)
+{
+	struct fixture *fixture = *state;
+	struct connection *connection = NULL;
+	struct resolver *resolver = resolver_new("collector.test", "24224");
+	struct forward_url url;
+	const char *problem;
+
+	assert_int_equal(forward_url_parse("tcp://collector.test:24224", &url, &problem), 0);
+	fixture->options.resolver = resolver;
+	fixture->options.url = &url;
+	assert_int_equal(connection_open(&fixture->options, &connection, &fixture->failure),
+			 -EHOSTUNREACH);
+	assert_int_equal(fixture->failure.kind, FAILURE_RESOLVE);
+	assert_non_null(strstr(fixture->failure.text, "collector.test"));
+	assert_non_null(strstr(fixture->failure.text, gai_strerror(EAI_NONAME)));
+	is_name_server_silent = true;
+	waiter_stop(&fixture->waiter, 1);
+	fixture->failure = (struct failure){ 0 };
+	assert_int_equal(connection_open(&fixture->options, &connection, &fixture->failure),
+			 -ECANCELED);
+	assert_int_equal(fixture->failure.kind, FAILURE_CANCELLED);
+	assert_non_null(strstr(fixture->failure.text, "collector.test"));
+	is_name_server_silent = false;
+	assert_int_equal(sem_post(&may_answer), 0);
+	resolver_free(resolver);
+}
+
+/* Where a descriptor may be 0. */
+static void it_works_and_is_closed_where_standard_input_is(void **state)
+{
+	struct fixture *fixture = *state;
+	struct connection *connection;
+	int saved = dup(STDIN_FILENO), peer;
+
+	assert_true(saved >= 0);
+	assert_int_equal(close(STDIN_FILENO), 0);
+	connection = connect_to_peer(fixture, &peer);
+	assert_int_equal(connection_fd(connection), 0);
+	say(peer, "yes");
+	assert_int_equal(connection_read(connection, UINT64_MAX, &fixture->failure), 3);
+	expect_input(connection, "yes");
+	connection_close(connection);
+	assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
+	assert_int_equal(close(peer), 0);
+	assert_int_equal(dup2(saved, STDIN_FILENO), STDIN_FILENO);
+	assert_int_equal(close(saved), 0);
+}
+
 static void where_nobody_listens_is_no_connection(void **state)
 {
 	struct fixture *fixture = *state;
@@ -593,6 +734,11 @@ int main(void)
 		TEST(one_that_never_stops_talking_fills_the_input_and_no_more, tcp),
 		TEST(silence_lasts_until_the_deadline, tcp),
 		TEST(a_stop_ends_reading_and_writing, tcp),
+		TEST(tcp_is_told_of_our_patience, tcp),
+		TEST(a_stop_ends_connecting, tcp),
+		TEST(a_name_that_cannot_be_resolved_is_named, tcp),
+		TEST(it_works_and_is_closed_where_standard_input_is, tcp),
+		TEST(it_works_and_is_closed_where_standard_input_is, unix),
 		TEST(where_nobody_listens_is_no_connection, tcp),
 		TEST(where_nobody_listens_is_no_connection, unix),
 		TEST(tls_carries_both_ways, tls),

@@ -305,6 +305,67 @@ static void a_record_is_never_left_half_and_goes_on_when_there_is_room(void **st
 	assert_string_equal(said, expected);
 }
 
+/* Of one write to a file that others append to: what goes, and what somebody else adds then. */
+static struct {
+	size_t bytes; /* 0 = it is as usual */
+	const char *other;
+} cut_short;
+
+/* Instead of libc's. */
+ssize_t write(int fd, const void *bytes, size_t size_bytes)
+{
+	if (!cut_short.bytes)
+		return syscall(SYS_write, fd, bytes, size_bytes);
+	if (cut_short.other) {
+		int other = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+
+		(void)syscall(SYS_write, fd, bytes, cut_short.bytes);
+		(void)syscall(SYS_write, other, cut_short.other, strlen(cut_short.other));
+		(void)close(other);
+		cut_short.other = NULL;
+		return (ssize_t)cut_short.bytes;
+	}
+	errno = ENOSPC;
+	return -1;
+}
+
+/* It is his end of the file by then: ours follows, when there is room again. */
+static void of_a_file_that_others_append_to_nothing_is_cut(void **state)
+{
+	const struct numbered_entry entry = number_entry(7);
+	const size_t written = 10;
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
+	int saved = dup(STDOUT_FILENO);
+	struct sink *sink = NULL;
+	uint8_t content[64], expected[64];
+	size_t rest = sizeof(entry) - written;
+	FILE *file;
+
+	(void)state;
+	(void)fflush(stdout);
+	assert_true(fd >= 0 && saved >= 0 && dup2(fd, STDOUT_FILENO) >= 0);
+	assert_int_equal(sink_open("-", false, &sink), 0);
+	cut_short.bytes = written;
+	cut_short.other = "words";
+	sink_write(sink, &entry, sizeof(entry));
+	cut_short.bytes = 0;
+	assert_int_equal(status_of(sink).failures, 1);
+	await_next_try(sink);
+	sink_flush(sink);
+	assert_int_equal(sink_close(sink), 0);
+	assert_true(dup2(saved, STDOUT_FILENO) >= 0);
+	assert_int_equal(close(saved), 0);
+	assert_int_equal(close(fd), 0);
+	memcpy(expected, &entry, written);
+	memcpy(expected + written, "words", 5);
+	memcpy(expected + written + 5, (const uint8_t *)&entry + written, rest);
+	file = fopen(path, "re");
+	assert_non_null(file);
+	assert_int_equal(fread(content, 1, sizeof(content), file), sizeof(entry) + 5);
+	assert_int_equal(fclose(file), 0);
+	assert_memory_equal(content, expected, sizeof(entry) + 5);
+}
+
 /* A pipe of one page. */
 static struct sink *open_narrow_pipe(int *ret_reader)
 {
@@ -559,6 +620,7 @@ int main(void)
 		cmocka_unit_test(
 			what_a_full_disk_does_not_take_waits_and_is_tried_again_after_a_pause),
 		cmocka_unit_test(a_record_is_never_left_half_and_goes_on_when_there_is_room),
+		cmocka_unit_test(of_a_file_that_others_append_to_nothing_is_cut),
 		cmocka_unit_test(a_reader_that_is_slow_is_not_waited_for),
 		cmocka_unit_test(what_finds_no_room_is_dropped_and_told_where_it_is_missing),
 		cmocka_unit_test(what_its_reader_never_took_is_said_to_be_missing),

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "ears.h"
 #include "inheritable.h"
 #include "queue/segment.h"
 #include "queue/spool.h"
@@ -189,7 +190,8 @@ static void a_damaged_segment_gives_what_is_whole_and_counts_the_rest(void **sta
 {
 	struct backlog *backlog = open_spool(3, LONG, 0);
 	struct backlog_gap gap;
-	char path[PATH_MAX];
+	char path[PATH_MAX], said[1024];
+	struct ears ears;
 	int fd;
 
 	(void)state;
@@ -199,7 +201,10 @@ static void a_damaged_segment_gives_what_is_whole_and_counts_the_rest(void **sta
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	assert_int_equal(pwrite(fd, "?", 1, 2 * ENTRY), 1);
 	assert_int_equal(close(fd), 0);
+	ears = ears_open();
 	(void)expect_numbers(backlog, 1, 2);
+	ears_close(&ears, said, sizeof(said));
+	assert_non_null(strstr(said, "1 records are lost (23 bytes), the other 2 are sent"));
 	assert_true(backlog_take_gap(backlog, &gap));
 	assert_int_equal(gap.dropped_records, 1);
 	assert_string_equal(gap.reason, "segment damaged");
