@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <setjmp.h>
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/random.h"
 
 enum {
@@ -45,11 +51,35 @@ static void no_two_seeds_are_the_same(void **state)
 	}
 }
 
+/* As early in the machine's life, when the kernel has no randomness yet. */
+static bool is_early;
+
+/* Instead of libc's. */
+ssize_t getrandom(void *ret_bytes, size_t size_bytes, unsigned int flags)
+{
+	if (!is_early || !(flags & GRND_NONBLOCK))
+		return syscall(SYS_getrandom, ret_bytes, size_bytes, flags);
+	errno = EAGAIN;
+	return -1;
+}
+
+static void a_seed_never_waits(void **state)
+{
+	uint64_t before_ns = clock_monotonic_ns(), seed;
+
+	(void)state;
+	is_early = true;
+	seed = random_seed();
+	is_early = false;
+	assert_true(seed >= before_ns && seed <= clock_monotonic_ns());
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_bytes_are_drawn_and_none_beyond),
 		cmocka_unit_test(no_two_seeds_are_the_same),
+		cmocka_unit_test(a_seed_never_waits),
 	};
 
 	return cmocka_run_group_tests_name("random", tests, NULL, NULL);

@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <setjmp.h>
@@ -40,9 +42,128 @@ static void what_ends_a_command_is_read_and_kills_nobody(void **state)
 	assert_int_equal(close(fd.fd), 0);
 }
 
+/* In a process of its own, whose standard error is read: how it ended, as waitpid(2) says. */
+static int run_child(void (*run)(void), char *ret_said, size_t said_bytes)
+{
+	int fds[2], code;
+	ssize_t got;
+	pid_t child;
+
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		(void)dup2(fds[1], STDERR_FILENO);
+		run();
+		_exit(0);
+	}
+	assert_int_equal(close(fds[1]), 0);
+	assert_int_equal(waitpid(child, &code, 0), child);
+	got = read(fds[0], ret_said, said_bytes - 1);
+	ret_said[got > 0 ? got : 0] = '\0';
+	assert_int_equal(close(fds[0]), 0);
+	return code;
+}
+
+static void interrupt_twice(void)
+{
+	signals_spare_interrupt("spared\n");
+	(void)raise(SIGINT);
+	(void)raise(SIGINT);
+}
+
+static void interrupt_when_obeyed(void)
+{
+	signals_spare_interrupt("spared\n");
+	signals_obey_interrupt();
+	(void)raise(SIGINT);
+}
+
+static void interrupt_when_ignored(void)
+{
+	(void)signal(SIGINT, SIG_IGN);
+	signals_spare_interrupt("spared\n");
+	(void)raise(SIGINT);
+	(void)raise(SIGINT);
+	signals_obey_interrupt();
+	(void)raise(SIGINT);
+}
+
+static void handle(int number)
+{
+	_exit(number);
+}
+
+/* A handler that is not ours stays. */
+static void obey_where_another_handles(void)
+{
+	(void)signal(SIGINT, handle);
+	signals_obey_interrupt();
+	(void)raise(SIGINT);
+}
+
+/* The writer of a pipe is interrupted by the same Ctrl-C: its last words are read. */
+static void an_interrupt_is_spared_once_and_only_on_demand(void **state)
+{
+	char said[64];
+	int code;
+
+	(void)state;
+	code = run_child(interrupt_twice, said, sizeof(said));
+	assert_true(WIFSIGNALED(code) && WTERMSIG(code) == SIGINT);
+	assert_string_equal(said, "spared\n");
+	code = run_child(interrupt_when_obeyed, said, sizeof(said));
+	assert_true(WIFSIGNALED(code) && WTERMSIG(code) == SIGINT);
+	assert_string_equal(said, "");
+	code = run_child(interrupt_when_ignored, said, sizeof(said));
+	assert_true(WIFEXITED(code) && WEXITSTATUS(code) == 0);
+	assert_string_equal(said, "");
+	code = run_child(obey_where_another_handles, said, sizeof(said));
+	assert_true(WIFEXITED(code) && WEXITSTATUS(code) == SIGINT);
+}
+
+static int terminal;
+
+static void read_from_terminal(void)
+{
+	struct pollfd fd = { .events = POLLIN };
+	bool is_typed = false;
+
+	fd.fd = signals_catch();
+	if (setsid() < 0 || open(ptsname(terminal), O_RDWR | O_CLOEXEC) < 0 || fd.fd < 0)
+		_exit(1);
+	if (write(terminal, "\x03", 1) != 1 || poll(&fd, 1, 10000) != 1)
+		_exit(2);
+	if (!signals_are_pending() || signals_read(fd.fd, &is_typed) != SIGINT || !is_typed)
+		_exit(3);
+	if (signals_are_pending() || raise(SIGTERM) || !signals_are_pending())
+		_exit(4);
+	is_typed = true;
+	if (signals_read(fd.fd, &is_typed) != SIGTERM || is_typed)
+		_exit(5);
+}
+
+static void what_was_typed_at_a_terminal_is_told_apart(void **state)
+{
+	char said[64];
+	int code;
+
+	(void)state;
+	terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+	assert_true(terminal >= 0);
+	assert_int_equal(grantpt(terminal), 0);
+	assert_int_equal(unlockpt(terminal), 0);
+	code = run_child(read_from_terminal, said, sizeof(said));
+	assert_true(WIFEXITED(code));
+	assert_int_equal(WEXITSTATUS(code), 0);
+	assert_int_equal(close(terminal), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_interrupt_is_spared_once_and_only_on_demand),
+		cmocka_unit_test(what_was_typed_at_a_terminal_is_told_apart),
 		cmocka_unit_test(what_ends_a_command_is_read_and_kills_nobody),
 	};
 
