@@ -194,8 +194,7 @@ void connection_close(struct connection *connection)
 	if (connection->tls)
 		tls_stream_say_goodbye(connection->tls);
 	tls_stream_free(connection->tls);
-	if (connection->fd >= 0)
-		(void)close(connection->fd);
+	cleanup_fd(&connection->fd);
 	free(connection);
 }
 

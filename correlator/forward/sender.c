@@ -481,8 +481,7 @@ void sender_free(struct sender *sender)
 	forget_suspects(sender);
 	compressor_free(sender->compressor);
 	waiter_deinit(&sender->waiter);
-	if (sender->ended_fd >= 0)
-		(void)close(sender->ended_fd);
+	cleanup_fd(&sender->ended_fd);
 	(void)pthread_mutex_destroy(&sender->mutex);
 	free(sender);
 }

@@ -267,5 +267,4 @@ void tls_stream_say_goodbye(struct tls_stream *stream)
 {
 	if (SSL_is_init_finished(stream->ssl))
 		(void)SSL_shutdown(stream->ssl);
-	ERR_clear_error();
 }

@@ -405,8 +405,7 @@ void metrics_server_free(struct metrics_server *server)
 		if (server->clients[i].fd >= 0)
 			client_deinit(&server->clients[i]);
 	listener_close(&server->listener);
-	if (server->event_fd >= 0)
-		(void)close(server->event_fd);
+	cleanup_fd(&server->event_fd);
 	(void)pthread_mutex_destroy(&server->lock);
 	free(server->file);
 	free(server);

@@ -401,8 +401,7 @@ void backlog_free(struct backlog *backlog)
 		segment_free(segment);
 	if (backlog->store)
 		backlog->store->type->free(backlog->store);
-	if (backlog->timer_fd >= 0)
-		(void)close(backlog->timer_fd);
+	cleanup_fd(&backlog->timer_fd);
 	(void)pthread_cond_destroy(&backlog->work);
 	(void)pthread_cond_destroy(&backlog->settled);
 	(void)pthread_mutex_destroy(&backlog->lock);

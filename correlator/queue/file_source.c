@@ -102,12 +102,9 @@ void file_source_free(struct file_source *source)
 {
 	if (!source)
 		return;
-	if (source->fd >= 0)
-		(void)close(source->fd);
-	if (source->event_fd >= 0)
-		(void)close(source->event_fd);
-	if (source->timer_fd >= 0)
-		(void)close(source->timer_fd);
+	cleanup_fd(&source->fd);
+	cleanup_fd(&source->event_fd);
+	cleanup_fd(&source->timer_fd);
 	free(source->buffer);
 	free(source->name);
 	free(source);

@@ -35,8 +35,7 @@ void segment_free(struct segment *segment)
 {
 	if (!segment)
 		return;
-	if (segment->fd >= 0)
-		(void)close(segment->fd);
+	cleanup_fd(&segment->fd);
 	free(segment->bytes);
 	free(segment);
 }

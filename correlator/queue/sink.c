@@ -47,8 +47,8 @@ struct sink {
 
 static void sink_free(struct sink *sink)
 {
-	if (sink->owns_fd && sink->fd >= 0)
-		(void)close(sink->fd);
+	if (sink->owns_fd)
+		cleanup_fd(&sink->fd);
 	free(sink->buffer);
 	free(sink->name);
 	free(sink);

@@ -76,10 +76,8 @@ static void spool_free(struct store *store)
 {
 	struct spool *spool = (struct spool *)store;
 
-	if (spool->fd >= 0)
-		(void)close(spool->fd);
-	if (spool->lock_fd >= 0)
-		(void)close(spool->lock_fd);
+	cleanup_fd(&spool->fd);
+	cleanup_fd(&spool->lock_fd);
 	free((char *)spool->store.name);
 	free(spool);
 }

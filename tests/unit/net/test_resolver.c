@@ -2,6 +2,7 @@
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -58,6 +59,19 @@ static void answer(int result, int error)
 	assert_int_equal(sem_post(&server.may_answer), 0);
 }
 
+static bool has_threads;
+static pthread_t last_thread;
+
+/* Instead of ours: a machine may have no room for one more thread. */
+int thread_start(pthread_t *ret_thread, void *(*run)(void *user), void *user)
+{
+	int error = has_threads ? pthread_create(ret_thread, NULL, run, user) : EAGAIN;
+
+	if (!error)
+		last_thread = *ret_thread;
+	return -error;
+}
+
 static struct waiter waiter;
 
 static void say_ended(void *unused)
@@ -69,6 +83,7 @@ static void say_ended(void *unused)
 static int setup(void **state)
 {
 	(void)state;
+	has_threads = true;
 	server.lookups = 0;
 	server.answers = 0;
 	if (sem_init(&server.may_answer, 0, 0) < 0 || sem_init(&server.ended, 0, 0) < 0 ||
@@ -152,6 +167,47 @@ static void a_failure_has_its_reason(void **state)
 }
 
 /* However often it is tried, one thread waits for a name server that says nothing. */
+static unsigned int count_open(void)
+{
+	unsigned int count = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+/* Nothing is left of it, and the next one is as the first. */
+static void without_a_thread_it_is_tried_again(void **state)
+{
+	struct resolver *resolver = resolver_new("collector.test", "24224");
+	unsigned int open_files = count_open();
+	const char *reason = NULL;
+	pthread_attr_t attributes;
+	int detach_state;
+
+	(void)state;
+	has_threads = false;
+	assert_int_equal(look_up(resolver, UINT64_MAX, &reason), -EAGAIN);
+	assert_int_equal(count_open(), open_files);
+	has_threads = true;
+	assert_int_equal(look_up(resolver, 1, &reason), -ETIMEDOUT);
+	/* It is nobody's to wait for. */
+	assert_int_equal(pthread_getattr_np(last_thread, &attributes), 0);
+	assert_int_equal(pthread_attr_getdetachstate(&attributes, &detach_state), 0);
+	assert_int_equal(detach_state, PTHREAD_CREATE_DETACHED);
+	assert_int_equal(pthread_attr_destroy(&attributes), 0);
+	answer(0, 0);
+	assert_int_equal(look_up(resolver, UINT64_MAX, &reason), 0);
+	while (sem_wait(&server.ended) < 0)
+		continue;
+	assert_int_equal(sem_post(&server.ended), 0);
+	for (int ms = 0; count_open() != open_files; ms++) {
+		assert_true(ms < 10000);
+		(void)usleep(1000);
+	}
+	resolver_free(resolver);
+}
+
 static void a_slow_lookup_is_left_behind_and_met_again(void **state)
 {
 	_cleanup_(resolver_freep) struct resolver *resolver = resolver_new("collector", "24224");
@@ -199,6 +255,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(an_address_needs_no_name_server, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_name_is_looked_up_each_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_failure_has_its_reason, setup, teardown),
+		cmocka_unit_test_setup_teardown(without_a_thread_it_is_tried_again, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(a_slow_lookup_is_left_behind_and_met_again, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_stop_ends_the_wait, setup, teardown),

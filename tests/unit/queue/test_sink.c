@@ -258,9 +258,11 @@ static void what_a_full_disk_does_not_take_waits_and_is_tried_again_after_a_paus
 	assert_int_equal(status_of(sink).waiting_bytes, 2 * sizeof(entry));
 	assert_int_equal(status_of(sink).dropped_records, 0);
 	assert_int_equal(sink_fd(sink), -1);
-	await_next_try(sink);
-	sink_flush(sink);
-	assert_int_equal(status_of(sink).failures, 2);
+	for (uint64_t failures = 2; failures <= 3; failures++) {
+		await_next_try(sink);
+		sink_flush(sink);
+		assert_int_equal(status_of(sink).failures, failures);
+	}
 	assert_int_equal(sink_close(sink), -EIO);
 }
 
@@ -284,9 +286,11 @@ static void a_record_is_never_left_half_and_goes_on_when_there_is_room(void **st
 	sink_write(sink, entries, sizeof(entries));
 	assert_int_equal(status_of(sink).failures, 1);
 	assert_int_equal(status_of(sink).waiting_bytes, sizeof(entries[0]));
-	await_next_try(sink);
-	sink_flush(sink);
-	assert_int_equal(status_of(sink).failures, 2);
+	for (uint64_t failures = 2; failures <= 3; failures++) {
+		await_next_try(sink);
+		sink_flush(sink);
+		assert_int_equal(status_of(sink).failures, failures);
+	}
 	assert_int_equal(stat(path, &status), 0);
 	assert_int_equal(status.st_size, 2 * sizeof(entries[0]));
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);

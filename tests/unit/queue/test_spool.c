@@ -217,7 +217,10 @@ static void a_damaged_segment_gives_what_is_whole_and_counts_the_rest(void **sta
 	assert_int_equal(unlink(path), 0);
 	append_numbers(backlog, 7, 3);
 	backlog_seal(backlog);
+	ears = ears_open();
 	(void)expect_numbers(backlog, 7, 3);
+	ears_close(&ears, said, sizeof(said));
+	assert_non_null(strstr(said, "cannot read 3 records back"));
 	assert_true(backlog_take_gap(backlog, &gap));
 	assert_int_equal(gap.dropped_records, 3);
 	assert_int_equal(gap.dropped_segments, 1);

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+
+/* It is one as any other, where standard input is closed; below it is none. */
+static void a_descriptor_of_0_is_closed(void **state)
+{
+	int saved = dup(STDIN_FILENO), none = -1, zero = STDIN_FILENO;
+
+	(void)state;
+	assert_true(saved >= 0);
+	cleanup_fd(&none);
+	cleanup_fd(&zero);
+	assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
+	assert_int_equal(dup2(saved, STDIN_FILENO), STDIN_FILENO);
+	cleanup_fd(&saved);
+	assert_int_equal(fcntl(saved, F_GETFD), -1);
+}
+
+static void what_is_taken_stays(void **state)
+{
+	int fd = dup(STDIN_FILENO), taken;
+
+	(void)state;
+	{
+		_cleanup_fd_ int owned = fd;
+
+		taken = TAKE_FD(owned);
+		assert_int_equal(owned, -1);
+	}
+	assert_int_equal(taken, fd);
+	assert_true(fcntl(fd, F_GETFD) >= 0);
+	cleanup_fd(&fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_descriptor_of_0_is_closed),
+		cmocka_unit_test(what_is_taken_stays),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
