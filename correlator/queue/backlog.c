@@ -219,12 +219,11 @@ static int keep(struct backlog *backlog, struct segment *segment)
 	struct store *store = backlog->store;
 	size_t written_bytes = segment->written_bytes, size_bytes = segment->size_bytes;
 	bool is_sealed = segment->is_sealed;
-	int r = 0;
+	int r;
 
 	(void)pthread_mutex_unlock(&backlog->lock);
-	if (size_bytes > written_bytes)
-		r = store->type->write(store, segment, segment->bytes + written_bytes,
-				       size_bytes - written_bytes);
+	r = store->type->write(store, segment, segment->bytes + written_bytes,
+			       size_bytes - written_bytes);
 	if (r == 0 && is_sealed)
 		r = store->type->seal(store, segment);
 	(void)pthread_mutex_lock(&backlog->lock);

@@ -503,6 +503,21 @@ static void at_the_end_nothing_is_tried_twice(void **state)
 	sender_stop(scene->sender, 0);
 }
 
+/* Nor is it given to another one. */
+static void what_is_stopped_goes_to_nobody_else(void **state)
+{
+	struct scene *scene = *state;
+
+	(void)ADD_LETTER(scene, (enum fault)HELD);
+	(void)ADD_LETTER(scene, FAULT_NONE);
+	start(scene, false);
+	give(scene, 1);
+	AWAIT(scene->try_count == 1);
+	sender_stop(scene->sender, 0);
+	assert_int_equal(status_of(scene).sent_chunks, 1);
+	assert_int_equal(scene->done, 0);
+}
+
 /* A collector may close a connection that it served, in the moment that the next chunk comes. */
 static void one_that_closes_between_chunks_is_no_failure(void **state)
 {
@@ -755,6 +770,7 @@ int main(void)
 		TEST(one_that_fails_is_given_a_second),
 		TEST(and_no_more_than_there_is),
 		TEST(at_the_end_nothing_is_tried_twice),
+		TEST(what_is_stopped_goes_to_nobody_else),
 		TEST(one_that_closes_between_chunks_is_no_failure),
 		TEST(one_that_closes_a_new_connection_too_is_one),
 		TEST(another_failure_on_a_connection_that_served_is_one_at_once),

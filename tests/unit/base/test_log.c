@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +15,7 @@
 #include <cmocka.h>
 
 #include "base/log.h"
+#include "ears.h"
 
 /* Logs with stderr as a pipe that JOURNAL_STREAM names, or, shifted, does not. */
 static void expect_line(unsigned int shift, const char *expected)
@@ -48,6 +50,28 @@ static void another_stderr_is_not(void **state)
 {
 	(void)state;
 	expect_line(1, "correlator: warning: disk 5\n");
+}
+
+/* What a write to a pipe does at once, and no line mixed into another. */
+static void a_line_that_is_too_long_is_cut_and_ends(void **state)
+{
+	char text[4096], said[8192];
+	struct ears ears;
+
+	(void)state;
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	for (int has_reason = 0; has_reason <= 1; has_reason++) {
+		ears = ears_open();
+		if (has_reason)
+			(void)log_error_errno(EIO, "%s", text);
+		else
+			log_warning("%s", text);
+		log_warning("next");
+		ears_close(&ears, said, sizeof(said));
+		assert_in_range(strcspn(said, "\n"), 2000, 2047);
+		assert_string_equal(strchr(said, '\n'), "\ncorrelator: warning: next\n");
+	}
 }
 
 static void fill(int fd)
@@ -102,6 +126,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_journal_is_told_the_priority),
 		cmocka_unit_test(another_stderr_is_not),
+		cmocka_unit_test(a_line_that_is_too_long_is_cut_and_ends),
 		cmocka_unit_test(a_stderr_that_is_full_costs_lines_and_says_how_many),
 	};
 

@@ -41,14 +41,17 @@ static void all_bytes_are_drawn_and_none_beyond(void **state)
 
 static void no_two_seeds_are_the_same(void **state)
 {
-	uint64_t seeds[DRAWS];
+	uint64_t seeds[DRAWS], bits = 0;
 
 	(void)state;
 	for (size_t i = 0; i < DRAWS; i++) {
 		seeds[i] = random_seed();
+		bits |= seeds[i];
 		for (size_t j = 0; j < i; j++)
 			assert_int_not_equal(seeds[i], seeds[j]);
 	}
+	/* Of years, a clock has none of these. */
+	assert_true(bits >> 60);
 }
 
 /* As early in the machine's life, when the kernel has no randomness yet. */

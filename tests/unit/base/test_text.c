@@ -90,6 +90,18 @@ static void text_is_cut_to_fit_at_a_whole_character_or_escape(void **state)
 	}
 }
 
+/* Of one that takes two escapes, both or none. */
+static void a_character_is_escaped_whole_or_not_at_all(void **state)
+{
+	static const char input[] = "\xc2\x85";
+	const size_t whole = 2 * TEXT_ESCAPE_BYTES;
+	char text[16];
+
+	(void)state;
+	for (size_t room = 1; room <= whole + 2; room++)
+		assert_int_equal(text_escape(input, 2, 0, text, room), room > whole ? whole : 0);
+}
+
 /* All four-byte strings over the bytes where the tables change: compared with a decoder that
  * computes the code point instead. */
 static int slow_length(const uint8_t *bytes)
@@ -144,7 +156,8 @@ static void code_points_come_out_as_utf8(void **state)
 	text_writer_put_code_point(&writer, 0xe9);
 	text_writer_put_code_point(&writer, 0x20ac);
 	text_writer_put_code_point(&writer, 0x1f600);
-	assert_string_equal(text, "a\\x0a\\xc2\\x85\u00e9\u20ac\U0001f600");
+	text_writer_put_code_point(&writer, 0x10ffff);
+	assert_string_equal(text, "a\\x0a\\xc2\\x85\u00e9\u20ac\U0001f600\U0010ffff");
 	assert_int_equal(writer.length_bytes, strlen(text));
 	assert_false(writer.is_full);
 }
@@ -172,6 +185,7 @@ int main(void)
 		cmocka_unit_test(a_character_split_by_a_cut_is_dropped_and_only_then),
 		cmocka_unit_test(an_unknown_encoding_is_shown_as_far_as_it_is_ascii),
 		cmocka_unit_test(text_is_cut_to_fit_at_a_whole_character_or_escape),
+		cmocka_unit_test(a_character_is_escaped_whole_or_not_at_all),
 		cmocka_unit_test(lengths_agree_with_a_decoder_by_code_point),
 		cmocka_unit_test(code_points_come_out_as_utf8),
 		cmocka_unit_test(a_full_writer_takes_nothing_more),

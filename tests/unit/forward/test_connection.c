@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -500,7 +501,7 @@ static void a_stop_ends_connecting(void **state)
 }
 
 /* Instead of libc's, which still reads addresses: no name is known, or nobody answers. */
-static bool is_name_server_silent;
+static atomic_bool is_name_server_silent;
 static sem_t may_answer;
 
 int getaddrinfo(const char *restrict host, const char *restrict port,

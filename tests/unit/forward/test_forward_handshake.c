@@ -89,11 +89,12 @@ static void what_is_no_hello_is_refused(void **state)
 		{ TEXT("HTTP/1.1 400 Bad Request"), -EBADMSG },
 	};
 	uint8_t large[600] = "\x92\xa4HELO\x81\xa5nonce\xda\x01\x01";
+	struct forward_hello largest;
+	size_t size;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct forward_hello hello;
-		size_t size;
 
 		assert_int_equal(forward_hello_parse((const uint8_t *)cases[i].bytes, cases[i].size,
 						     &hello, &size),
@@ -103,6 +104,10 @@ static void what_is_no_hello_is_refused(void **state)
 	assert_int_equal(forward_hello_parse(large, sizeof(large), &(struct forward_hello){ 0 },
 					     &(size_t){ 0 }),
 			 -E2BIG);
+	/* And of 256, which is whole. */
+	large[15] = 0;
+	assert_int_equal(forward_hello_parse(large, sizeof(large), &largest, &size), 0);
+	assert_int_equal(largest.nonce_bytes, FORWARD_HELLO_PART_BYTES_MAX);
 }
 
 static void a_ping_has_six_texts_and_both_digests(void **state)

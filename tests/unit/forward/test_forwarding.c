@@ -133,6 +133,7 @@ static void what_tls_needs_is_read_at_once(void **state)
 		{ "none", NULL, NULL, true, 0 },
 		{ NULL, "one.pem", "one.key", false, 0 },
 		{ NULL, "one.pem", "one.key", true, 0 },
+		{ NULL, "empty", "one.key", true, -EINVAL },
 		{ NULL, "both.pem", NULL, false, 0 },
 		{ NULL, "one.pem", NULL, false, -EINVAL },
 		{ NULL, "one.pem", "two.key", false, -EINVAL },

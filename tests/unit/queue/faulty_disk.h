@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -56,18 +57,23 @@ struct faulty_disk {
 };
 
 static struct faulty_disk disk;
+static pthread_mutex_t disk_lock = PTHREAD_MUTEX_INITIALIZER; /* guards it */
 
 static inline void disk_reset(unsigned int mask)
 {
+	(void)pthread_mutex_lock(&disk_lock);
 	memset(&disk, 0, sizeof(disk));
 	disk.mask = mask;
+	(void)pthread_mutex_unlock(&disk_lock);
 }
 
 static inline void disk_fail(unsigned int from, unsigned int until, int error)
 {
+	(void)pthread_mutex_lock(&disk_lock);
 	disk.error = error;
 	disk.fails_until = until;
 	disk.fails_from = from;
+	(void)pthread_mutex_unlock(&disk_lock);
 }
 
 static inline struct disk_file *disk_file(int fd)
@@ -130,18 +136,10 @@ static inline bool disk_fails(enum disk_call call)
 	return true;
 }
 
-/* Instead of libc's, all below. */
-int openat(int folder_fd, const char *name, int flags, ...)
+static inline int disk_create(int folder_fd, const char *name, int flags, mode_t mode)
 {
-	va_list arguments;
-	mode_t mode;
 	int fd;
 
-	if (!(flags & O_CREAT))
-		return (int)syscall(SYS_openat, folder_fd, name, flags);
-	va_start(arguments, flags);
-	mode = va_arg(arguments, mode_t);
-	va_end(arguments);
 	if (disk_fails(DISK_CREATE))
 		return -1;
 	fd = (int)syscall(SYS_openat, folder_fd, name, flags, mode);
@@ -158,7 +156,7 @@ int openat(int folder_fd, const char *name, int flags, ...)
 }
 
 /* What is written in the moment of death is torn. */
-ssize_t pwrite(int fd, const void *bytes, size_t size_bytes, off_t offset)
+static inline ssize_t disk_write(int fd, const void *bytes, size_t size_bytes, off_t offset)
 {
 	ssize_t wrote;
 
@@ -174,14 +172,7 @@ ssize_t pwrite(int fd, const void *bytes, size_t size_bytes, off_t offset)
 	return wrote;
 }
 
-ssize_t pread(int fd, void *ret_bytes, size_t size_bytes, off_t offset)
-{
-	if (disk_fails(DISK_READ))
-		return disk.error ? -1 : 0;
-	return syscall(SYS_pread64, fd, ret_bytes, size_bytes, offset);
-}
-
-int ftruncate(int fd, off_t size_bytes)
+static inline int disk_truncate(int fd, off_t size_bytes)
 {
 	int r;
 
@@ -192,7 +183,7 @@ int ftruncate(int fd, off_t size_bytes)
 	return r;
 }
 
-int fsync(int fd)
+static inline int disk_sync(int fd)
 {
 	struct disk_file *file = disk_file(fd);
 
@@ -206,7 +197,7 @@ int fsync(int fd)
 	return 0;
 }
 
-int renameat(int from_fd, const char *from, int to_fd, const char *to)
+static inline int disk_rename(int from_fd, const char *from, int to_fd, const char *to)
 {
 	int r;
 
@@ -219,7 +210,63 @@ int renameat(int from_fd, const char *from, int to_fd, const char *to)
 	return r;
 }
 
+/* One call at a time; errno is the call's. */
+#define DISK_CALL(type, call)                           \
+	({                                              \
+		type result_;                           \
+		int error_;                             \
+		(void)pthread_mutex_lock(&disk_lock);   \
+		result_ = (call);                       \
+		error_ = errno;                         \
+		(void)pthread_mutex_unlock(&disk_lock); \
+		errno = error_;                         \
+		result_;                                \
+	})
+
+/* Instead of libc's, all below. */
+int openat(int folder_fd, const char *name, int flags, ...)
+{
+	va_list arguments;
+	mode_t mode;
+
+	if (!(flags & O_CREAT))
+		return (int)syscall(SYS_openat, folder_fd, name, flags);
+	va_start(arguments, flags);
+	mode = va_arg(arguments, mode_t);
+	va_end(arguments);
+	return DISK_CALL(int, disk_create(folder_fd, name, flags, mode));
+}
+
+ssize_t pwrite(int fd, const void *bytes, size_t size_bytes, off_t offset)
+{
+	return DISK_CALL(ssize_t, disk_write(fd, bytes, size_bytes, offset));
+}
+
+ssize_t pread(int fd, void *ret_bytes, size_t size_bytes, off_t offset)
+{
+	return DISK_CALL(ssize_t, disk_fails(DISK_READ) ? (disk.error ? -1 : 0)
+							: syscall(SYS_pread64, fd, ret_bytes,
+								  size_bytes, offset));
+}
+
+int ftruncate(int fd, off_t size_bytes)
+{
+	return DISK_CALL(int, disk_truncate(fd, size_bytes));
+}
+
+int fsync(int fd)
+{
+	return DISK_CALL(int, disk_sync(fd));
+}
+
+int renameat(int from_fd, const char *from, int to_fd, const char *to)
+{
+	return DISK_CALL(int, disk_rename(from_fd, from, to_fd, to));
+}
+
 int mkdirat(int folder_fd, const char *name, mode_t mode)
 {
-	return disk_fails(DISK_FOLDER) ? -1 : (int)syscall(SYS_mkdirat, folder_fd, name, mode);
+	return DISK_CALL(int, disk_fails(DISK_FOLDER)
+				      ? -1
+				      : (int)syscall(SYS_mkdirat, folder_fd, name, mode));
 }

@@ -167,6 +167,7 @@ static void a_full_disk_costs_the_oldest_never_the_newest_and_each_is_counted(vo
 	(void)state;
 	for (unsigned int call = 1; call <= 6; call++) {
 		struct backlog *backlog = open_spool(SEGMENT, LONG, 0);
+		struct backlog_status status;
 		struct backlog_gap gap;
 		char path[PATH_MAX];
 
@@ -179,6 +180,8 @@ static void a_full_disk_costs_the_oldest_never_the_newest_and_each_is_counted(vo
 		backlog_seal(backlog);
 		backlog_settle(backlog);
 		assert_int_equal(disk.failed, 1);
+		backlog_get_status(backlog, &status);
+		assert_int_equal(status.kept_records, 2 * SEGMENT);
 		assert_true(backlog_take_gap(backlog, &gap));
 		assert_int_equal(gap.dropped_records, SEGMENT);
 		assert_int_equal(gap.dropped_segments, 1);

@@ -556,6 +556,36 @@ static void a_pipe_without_a_reader_gives_epipe(void **state)
 	assert_int_equal(close(fds[1]), 0);
 }
 
+/* It is not ours to make it a pipe that nobody waits for. */
+static void a_slow_reader_of_standard_output_is_not_waited_for(void **state)
+{
+	enum {
+		COUNT = 10000
+	};
+	struct numbered_entry *entries = calloc(COUNT, sizeof(*entries));
+	int fds[2], saved = dup(STDOUT_FILENO);
+	struct sink *sink = NULL;
+
+	(void)state;
+	assert_non_null(entries);
+	for (size_t i = 0; i < COUNT; i++)
+		entries[i] = number_entry(i);
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	(void)fflush(stdout);
+	assert_true(saved >= 0 && dup2(fds[1], STDOUT_FILENO) >= 0);
+	(void)alarm(10);
+	assert_int_equal(sink_open("-", false, &sink), 0);
+	sink_write(sink, entries, COUNT * sizeof(*entries));
+	assert_true(status_of(sink).waiting_bytes > 0);
+	assert_int_equal(sink_close(sink), -EIO);
+	(void)alarm(0);
+	assert_true(dup2(saved, STDOUT_FILENO) >= 0);
+	assert_int_equal(close(saved), 0);
+	assert_int_equal(close(fds[0]), 0);
+	assert_int_equal(close(fds[1]), 0);
+	free(entries);
+}
+
 static void standard_output_stays_open_and_keeps_what_was_there(void **state)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
@@ -631,6 +661,7 @@ int main(void)
 		cmocka_unit_test(a_signal_ends_the_wait_for_the_reader_of_a_named_pipe),
 		cmocka_unit_test(a_folder_that_does_not_exist_is_an_error),
 		cmocka_unit_test(a_pipe_without_a_reader_gives_epipe),
+		cmocka_unit_test(a_slow_reader_of_standard_output_is_not_waited_for),
 		cmocka_unit_test(standard_output_stays_open_and_keeps_what_was_there),
 		cmocka_unit_test(standard_output_is_shared_only_by_those_that_append),
 		cmocka_unit_test(a_terminal_is_refused),

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,8 +145,8 @@ static void expect_in_damaged(unsigned int count)
 	memcpy(spool, folder, sizeof(folder));
 }
 
-static bool folder_fails; /* fsync(2) of a folder does, once */
-static ino_t synced; /* the last folder that was */
+static atomic_bool folder_fails; /* fsync(2) of a folder does, once */
+static _Atomic ino_t synced; /* the last folder that was */
 
 /* Instead of libc's. */
 int fsync(int fd)
@@ -621,14 +622,21 @@ static void what_is_damaged_is_private_and_bounded(void **state)
 static void a_file_larger_than_any_segment_is_left_alone(void **state)
 {
 	struct backlog_status status;
-	char path[PATH_MAX];
+	char path[PATH_MAX], said[1024], expected[512];
 
 	(void)state;
+	(void)snprintf(expected, sizeof(expected),
+		       "correlator: warning: spool %s: left alone what cannot be used, " CHUNK_NAME
+		       ": %s\n",
+		       spool, strerror(EFBIG));
 	for (off_t more = 0; more <= 1; more++) {
 		struct backlog *backlog;
+		struct ears ears = ears_open();
 
 		grow_file(CHUNK_NAME, FILE_BYTES_MAX + more);
 		backlog = open_spool(2, LONG, 0);
+		ears_close(&ears, said, sizeof(said));
+		assert_string_equal(said, more ? expected : "");
 		backlog_get_status(backlog, &status);
 		assert_int_equal(status.queued_bytes, more ? 0 : FILE_BYTES_MAX);
 		assert_int_equal(status.queued_records, more ? 0 : 3);
