@@ -240,8 +240,11 @@ static int write_file(const char *path, const struct metrics *metrics)
 
 static void update_file(struct metrics_server *server)
 {
-	int r = server->file ? write_file(server->file, &server->metrics) : 0;
+	int r;
 
+	if (!server->file)
+		return;
+	r = write_file(server->file, &server->metrics);
 	if (r < 0 && !server->has_file_failed)
 		(void)log_error_errno(r, "--metrics: cannot write %s", server->file);
 	server->has_file_failed = r < 0;

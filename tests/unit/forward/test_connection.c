@@ -560,6 +560,8 @@ static void it_works_and_is_closed_where_standard_input_is(void **state)
 	say(peer, "yes");
 	assert_int_equal(connection_read(connection, UINT64_MAX, &fixture->failure), 3);
 	expect_input(connection, "yes");
+	connection_consume(connection, 1);
+	expect_input(connection, "es");
 	connection_close(connection);
 	assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
 	assert_int_equal(close(peer), 0);

@@ -296,6 +296,7 @@ static void what_is_wanted_most_is_what_one_gets(void **state)
 		      "application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=0.0.4;"
 		      "q=0.3,*/*;q=0.2",
 		      newer);
+	expect_format(path, "text/plain;q=0.5,application/openmetrics-text;q=0.5", newer);
 	expect_format(path, "text/plain;version=0.0.4;q=0.5,*/*;q=0.1", older);
 	expect_format(path, " application/openmetrics-text ; q=0.3 , text/plain; q=0.4", older);
 	expect_format(path, "application/openmetrics-text;q=0", older);

@@ -318,7 +318,8 @@ static void publish(struct metrics_server *server, const char *version)
 
 static void the_file_is_what_was_published_last_and_everybody_may_read_it(void **state)
 {
-	char path[64], other[80];
+	char path[64], other[80], said[256];
+	struct ears ears = ears_open();
 	struct metrics_server *server = serve("file", "x.prom", path);
 	struct stat status;
 
@@ -331,6 +332,8 @@ static void the_file_is_what_was_published_last_and_everybody_may_read_it(void *
 	(void)snprintf(other, sizeof(other), "%s.new", path);
 	assert_int_equal(access(other, F_OK), -1);
 	metrics_server_free(server);
+	ears_close(&ears, said, sizeof(said));
+	assert_string_equal(said, "");
 	assert_int_equal(unlink(path), 0);
 }
 

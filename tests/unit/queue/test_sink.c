@@ -557,6 +557,23 @@ static void a_pipe_without_a_reader_gives_epipe(void **state)
 }
 
 /* It is not ours to make it a pipe that nobody waits for. */
+static void for_a_reader_that_is_gone_nothing_waits(void **state)
+{
+	int reader;
+	struct sink *sink = open_narrow_pipe(&reader);
+
+	(void)state;
+	assert_int_equal(close(reader), 0);
+	for (int i = 0; i < 2; i++) {
+		sink_write(sink, "one", 3);
+		assert_true(status_of(sink).is_over);
+		assert_int_equal(status_of(sink).waiting_bytes, 0);
+		assert_int_equal(sink_fd(sink), -1);
+	}
+	assert_int_equal(sink_close(sink), -EPIPE);
+	assert_int_equal(unlink(path), 0);
+}
+
 static void a_slow_reader_of_standard_output_is_not_waited_for(void **state)
 {
 	enum {
@@ -661,6 +678,7 @@ int main(void)
 		cmocka_unit_test(a_signal_ends_the_wait_for_the_reader_of_a_named_pipe),
 		cmocka_unit_test(a_folder_that_does_not_exist_is_an_error),
 		cmocka_unit_test(a_pipe_without_a_reader_gives_epipe),
+		cmocka_unit_test(for_a_reader_that_is_gone_nothing_waits),
 		cmocka_unit_test(a_slow_reader_of_standard_output_is_not_waited_for),
 		cmocka_unit_test(standard_output_stays_open_and_keeps_what_was_there),
 		cmocka_unit_test(standard_output_is_shared_only_by_those_that_append),
