@@ -402,6 +402,7 @@ static void what_cannot_be_read_is_an_error(void **state)
 	(void)state;
 	assert_int_equal(file_source_open("/nonexistent", 0, &source), -ENOENT);
 	assert_null(source);
+	file_source_free(source);
 	assert_int_equal(file_source_open(folder, 0, &source), 0);
 	chunks = file_source_chunks(source);
 	expect_end(&chunks, -EISDIR);

@@ -42,10 +42,12 @@ static void it_is_private_and_for_one_process(void **state)
 static void what_cannot_be_a_spool_is_an_error(void **state)
 {
 	struct backlog_options options = { .spool = "/dev/null" };
-	struct backlog *backlog;
+	struct backlog *backlog = NULL;
 
 	(void)state;
 	assert_int_equal(backlog_new(&options, &backlog), -ENOTDIR);
+	assert_null(backlog);
+	backlog_free(backlog);
 	options.spool = "/nonexistent/spool";
 	assert_int_equal(backlog_new(&options, &backlog), -ENOENT);
 }
