@@ -1,0 +1,648 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A session against the kernel, with this process and its children as what is observed: what a
+ * window hands out, whose share of the maps is whose, and what is left behind.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "kernel_test.h"
+#include "probe/open_session.h"
+
+enum {
+	NOBODY = 0x40000000, /* more than pid_max */
+	ACCOUNTS = 20000,
+	BATCH = 4096, /* of what is drained at a time */
+};
+
+struct drained {
+	size_t count;
+	size_t foreign;
+	uint64_t serials; /* their sum */
+	uint64_t on_cpu_ns;
+	uint32_t tgid; /* whose are counted; 0 = all */
+	size_t stop_at; /* 0 = never */
+};
+
+static int drain(void *context, const struct account_key *key, const struct account *account)
+{
+	struct drained *drained = context;
+
+	if (drained->tgid && key->tgid != drained->tgid) {
+		drained->foreign++;
+		return 0;
+	}
+	drained->serials += key->thread_serial;
+	drained->on_cpu_ns += account->totals.user_ns + account->totals.kernel_ns;
+	drained->count++;
+	return drained->count == drained->stop_at ? -ECANCELED : 0;
+}
+
+static struct session *open_session(bool has_kernel_split)
+{
+	const struct session_options options = { .has_kernel_split = has_kernel_split,
+						 .follow_forks = true,
+						 .strangers = STRANGERS_ANY };
+	struct session *session = NULL;
+
+	assert_int_equal(session_open(&options, &session), 0);
+	return session;
+}
+
+static int set_up(void **state)
+{
+	*state = open_session(false);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	session_free(*state);
+	return 0;
+}
+
+static void put_accounts(struct session *session, int epoch, uint32_t count)
+{
+	int fd = bpf_map__fd(epoch & 1 ? session->skeleton->maps.accounts_b
+				       : session->skeleton->maps.accounts_a);
+	struct account account = { .totals.user_ns = 3 };
+
+	for (uint32_t i = 1; i <= count; i++) {
+		const struct account_key key = { .thread_serial = i, .tgid = NOBODY };
+
+		assert_int_equal(bpf_map_update_elem(fd, &key, &account, BPF_NOEXIST), 0);
+	}
+	session->skeleton->bss->accounts_share[epoch & 1].used = count;
+	session->skeleton->bss->accounts_share[epoch & 1].used_by[1] = count;
+}
+
+static int flush(struct session *session, struct drained *drained, uint64_t *ret_epoch)
+{
+	uint64_t before_ns = clock_monotonic_ns(), end_ns = 0;
+	int r = session_flush(session, false, drain, drained, &end_ns, ret_epoch);
+
+	assert_in_range(end_ns, before_ns, clock_monotonic_ns());
+	return r;
+}
+
+static void a_window_hands_out_each_account_once_however_many(void **state)
+{
+	static const uint32_t counts[] = { 0,	      1,	 BATCH - 1,	BATCH,
+					   BATCH + 1, 2 * BATCH, 2 * BATCH + 1, ACCOUNTS };
+	struct session *session = *state;
+	uint64_t epoch;
+
+	for (uint64_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
+		struct drained drained = { 0 }, again = { 0 };
+		uint64_t count = counts[i];
+
+		put_accounts(session, (int)i, counts[i]);
+		assert_int_equal(flush(session, &drained, &epoch), 0);
+		assert_int_equal(epoch, i);
+		assert_int_equal(drained.count, count);
+		assert_int_equal(drained.serials, count * (count + 1) / 2);
+		assert_int_equal(drained.on_cpu_ns, 3 * count);
+		assert_int_equal(session->skeleton->bss->current_epoch, i + 1);
+		assert_int_equal(session->skeleton->bss->open_epoch, i + 1);
+		/* Nothing is left of it, nor of the share of who had them. */
+		assert_int_equal(session->skeleton->bss->accounts_share[i & 1].used, 0);
+		assert_int_equal(session->skeleton->bss->accounts_share[i & 1].used_by[1], 0);
+		session->skeleton->bss->current_epoch = (uint32_t)i;
+		assert_int_equal(flush(session, &again, &epoch), 0);
+		assert_int_equal(again.count, 0);
+	}
+}
+
+static void the_window_that_is_open_is_not_drained(void **state)
+{
+	struct session *session = *state;
+	struct drained drained = { 0 };
+	uint64_t epoch;
+
+	put_accounts(session, 1, 5);
+	assert_int_equal(flush(session, &drained, &epoch), 0);
+	assert_int_equal(drained.count, 0);
+	assert_int_equal(session->skeleton->bss->accounts_share[1].used, 5);
+	assert_int_equal(flush(session, &drained, &epoch), 0);
+	assert_int_equal(epoch, 1);
+	assert_int_equal(drained.count, 5);
+}
+
+static void who_takes_the_accounts_may_stop_it(void **state)
+{
+	struct session *session = *state;
+	struct drained drained = { .stop_at = 3 };
+	uint64_t epoch = 77;
+
+	put_accounts(session, 0, 5);
+	assert_int_equal(flush(session, &drained, &epoch), -ECANCELED);
+	assert_int_equal(drained.count, 3);
+	assert_int_equal(epoch, 0);
+}
+
+static struct process_config config_of(struct session *session, pid_t pid)
+{
+	struct process_config config = { 0 };
+	__u32 key = (__u32)pid;
+
+	(void)bpf_map_lookup_elem(bpf_map__fd(session->skeleton->maps.processes), &key, &config);
+	return config;
+}
+
+static void a_process_is_of_its_parents_family_or_of_a_new_one(void **state)
+{
+	struct session *session = *state;
+	struct share_table *shares = &session->skeleton->bss->processes_share;
+	const struct process_config config = { .family = 99 };
+	uint32_t family;
+
+	assert_int_equal(session_set_process(session, NOBODY, 0, &config), 0);
+	family = config_of(session, NOBODY).family;
+	assert_int_equal(family, 1);
+	assert_int_equal(session_set_process(session, NOBODY + 1, NOBODY, &config), 0);
+	assert_int_equal(config_of(session, NOBODY + 1).family, family);
+	assert_int_equal(session_set_process(session, NOBODY + 2, 0, &config), 0);
+	assert_int_equal(config_of(session, NOBODY + 2).family, 2);
+	/* A parent that is not known. */
+	assert_int_equal(session_set_process(session, NOBODY + 3, NOBODY + 9, &config), 0);
+	assert_int_equal(config_of(session, NOBODY + 3).family, 3);
+	/* One that is there stays of its own. */
+	assert_int_equal(session_set_process(session, NOBODY + 2, NOBODY, &config), 0);
+	assert_int_equal(config_of(session, NOBODY + 2).family, 2);
+	assert_int_equal(shares->used, 4);
+	assert_int_equal(shares->used_by[1], 2);
+	assert_int_equal(shares->used_by[2], 1);
+	for (pid_t pid = NOBODY; pid < NOBODY + 4; pid++)
+		session_remove_process(session, pid);
+	/* And one that is not known takes nothing away. */
+	session_remove_process(session, NOBODY);
+	assert_int_equal(shares->used, 0);
+	assert_int_equal(shares->used_by[1], 0);
+}
+
+static void a_family_that_has_its_share_gets_no_more(void **state)
+{
+	struct session *session = *state;
+	struct share_table *shares = &session->skeleton->bss->processes_share;
+	const struct process_config config = { 0 };
+	struct process_books books;
+
+	assert_int_equal(session_set_process(session, NOBODY, 0, &config), 0);
+	/* Three quarters of all that there may be. */
+	shares->used = shares->used_by[1] = PROCESSES_MAX * 3 / 4;
+	assert_int_equal(session_set_process(session, NOBODY + 1, NOBODY, &config), -EDQUOT);
+	assert_int_equal(config_of(session, NOBODY + 1).generation, 0);
+	assert_int_equal(session_get_books(session, NOBODY + 1, &books), -ENOENT);
+	/* Others may, and it may be told of what is there. */
+	assert_int_equal(session_set_process(session, NOBODY + 2, 0, &config), 0);
+	assert_int_equal(session_set_process(session, NOBODY, 0, &config), 0);
+	shares->used = shares->used_by[1] = PROCESSES_MAX * 3 / 4 - 1;
+	assert_int_equal(session_set_process(session, NOBODY + 1, NOBODY, &config), 0);
+	assert_int_equal(session_get_books(session, NOBODY + 1, &books), 0);
+	session_remove_process(session, NOBODY + 1);
+	assert_int_equal(session_get_books(session, NOBODY + 1, &books), -ENOENT);
+}
+
+static void each_configuration_has_a_generation_of_its_own_and_never_0(void **state)
+{
+	struct session *session = *state;
+	const struct process_config config = { .key_count = 5 };
+
+	assert_int_equal(session_set_process(session, NOBODY, 0, &config), 0);
+	assert_int_equal(config_of(session, NOBODY).generation, 1);
+	assert_int_equal(config_of(session, NOBODY).reading, 1);
+	assert_int_equal(config_of(session, NOBODY).key_count, 5);
+	assert_int_equal(session->skeleton->bss->generation, 1);
+	assert_int_equal(session_set_process(session, NOBODY, 0, &config), 0);
+	assert_int_equal(config_of(session, NOBODY).generation, 2);
+	session->skeleton->bss->generation = UINT32_MAX;
+	assert_int_equal(session_set_process(session, NOBODY, 0, &config), 0);
+	assert_int_equal(config_of(session, NOBODY).generation, 1);
+	assert_int_equal(session->skeleton->bss->generation, 1);
+	assert_int_equal(session->skeleton->bss->collect_tgid, 0);
+}
+
+static void lean_is_said_of_a_known_process_and_only_once(void **state)
+{
+	struct session *session = *state;
+	const struct process_config config = { .flags = PROCESS_READY };
+
+	assert_int_equal(session_set_lean(session, NOBODY, true), -ENOENT);
+	assert_int_equal(session_set_process(session, NOBODY, 0, &config), 0);
+	assert_int_equal(session_set_lean(session, NOBODY, false), 0);
+	assert_int_equal(config_of(session, NOBODY).generation, 1);
+	assert_int_equal(session_set_lean(session, NOBODY, true), 0);
+	assert_int_equal(config_of(session, NOBODY).flags, PROCESS_READY | PROCESS_IS_LEAN);
+	assert_int_equal(config_of(session, NOBODY).generation, 2);
+	/* What is known of its contexts stays so. */
+	assert_int_equal(config_of(session, NOBODY).reading, 1);
+	assert_int_equal(session_set_lean(session, NOBODY, true), 0);
+	assert_int_equal(config_of(session, NOBODY).generation, 2);
+	assert_int_equal(session_set_lean(session, NOBODY, false), 0);
+	assert_int_equal(config_of(session, NOBODY).flags, PROCESS_READY);
+	assert_int_equal(config_of(session, NOBODY).generation, 3);
+}
+
+static void a_snapshot_that_is_taken_makes_room_until_it_is_put_back(void **state)
+{
+	struct session *session = *state;
+	struct share_table *shares = &session->skeleton->bss->contexts_share;
+	const struct context_snapshot snapshot = { .family = 7, .key_count = 3 };
+	struct context_snapshot got = { 0 };
+
+	assert_int_equal(session_take_context(session, 1234, &got), -ENOENT);
+	assert_int_equal(shares->used, 0);
+	session_return_context(session, 1234, &snapshot);
+	assert_int_equal(shares->used, 1);
+	assert_int_equal(shares->used_by[7], 1);
+	/* There is one by now. */
+	session_return_context(session, 1234, &snapshot);
+	assert_int_equal(shares->used, 1);
+	assert_int_equal(session_look_at_context(session, 1234, &got), 0);
+	assert_int_equal(got.key_count, 3);
+	assert_int_equal(session_look_at_context(session, 1235, &got), -ENOENT);
+	got.key_count = 0;
+	assert_int_equal(session_take_context(session, 1234, &got), 0);
+	assert_int_equal(got.key_count, 3);
+	assert_int_equal(shares->used, 0);
+	assert_int_equal(shares->used_by[7], 0);
+	assert_int_equal(session_look_at_context(session, 1234, &got), -ENOENT);
+}
+
+static bool is_watched(struct session *session, pid_t pid)
+{
+	__u32 key = (__u32)pid, value;
+
+	return !bpf_map_lookup_elem(bpf_map__fd(session->skeleton->maps.watched), &key, &value);
+}
+
+static void who_is_watched_is_so_until_it_is_not(void **state)
+{
+	struct session *session = *state;
+
+	assert_int_equal(session_watch(session, NOBODY), 0);
+	assert_int_equal(session_watch(session, NOBODY), 0);
+	assert_true(is_watched(session, NOBODY));
+	session_unwatch(session, NOBODY);
+	assert_false(is_watched(session, NOBODY));
+}
+
+static void strangers_that_were_lost_are_told_once(void **state)
+{
+	struct session *session = *state;
+
+	assert_false(session_has_lost_strangers(session));
+	session->skeleton->bss->strangers_lost += 2;
+	assert_true(session_has_lost_strangers(session));
+	assert_false(session_has_lost_strangers(session));
+}
+
+static void programs_are_timed_while_they_are_wanted_to_be(void **state)
+{
+	struct session *session = *state;
+	struct session_program programs[SESSION_PROGRAMS_MAX];
+	size_t count = session_read_programs(session, programs), loaded = 0;
+	uint64_t flushes = 0;
+	struct drained drained = { 0 };
+	uint64_t epoch;
+	struct bpf_program *program;
+
+	bpf_object__for_each_program(program, session->skeleton->obj)
+		loaded += bpf_program__fd(program) >= 0;
+	assert_int_equal(count, loaded);
+	assert_true(count > 8);
+	if (session_programs_are_timed())
+		return;
+	for (int on = 1; on >= 0; on--) {
+		assert_int_equal(session_time_programs(session, on), 0);
+		assert_int_equal(session_time_programs(session, on), 0);
+		assert_int_equal(session->stats_fd >= 0, on);
+		assert_int_equal(flush(session, &drained, &epoch), 0);
+		assert_int_equal(session_read_programs(session, programs), count);
+		for (size_t i = 0; i < count; i++)
+			if (strncmp(programs[i].name, "collect_tasks", 13) == 0) {
+				assert_true(programs[i].run_count > 0);
+				assert_true(programs[i].run_ns > 0);
+				assert_true(on || programs[i].run_count == flushes);
+				flushes = programs[i].run_count;
+			}
+	}
+	assert_true(flushes > 0);
+}
+
+/* A child that burns CPU while the other end writes, a byte each. */
+struct burner {
+	pid_t pid;
+	int to[2], from[2];
+};
+
+static void burn(const struct burner *burner)
+{
+	char byte;
+
+	while (read(burner->to[0], &byte, 1) == 1) {
+		for (volatile int i = 0; i < 3000000; i++)
+			;
+		if (write(burner->from[1], &byte, 1) != 1)
+			break;
+	}
+	_exit(0);
+}
+
+static struct burner start_burner(void)
+{
+	struct burner burner;
+
+	assert_int_equal(pipe(burner.to), 0);
+	assert_int_equal(pipe(burner.from), 0);
+	burner.pid = fork();
+	assert_true(burner.pid >= 0);
+	if (burner.pid == 0) {
+		(void)close(burner.to[1]);
+		burn(&burner);
+	}
+	(void)close(burner.to[0]);
+	(void)close(burner.from[1]);
+	return burner;
+}
+
+static void let_burn(const struct burner *burner)
+{
+	char byte = 'x';
+
+	assert_int_equal(write(burner->to[1], &byte, 1), 1);
+	assert_int_equal(read(burner->from[0], &byte, 1), 1);
+}
+
+static void end_burner(struct burner *burner)
+{
+	(void)close(burner->to[1]);
+	(void)close(burner->from[0]);
+	assert_int_equal(waitpid(burner->pid, NULL, 0), burner->pid);
+}
+
+/* By the kernel's own figure, once it sleeps. */
+static uint64_t slept_cpu_ns(pid_t pid)
+{
+	char path[64], text[256];
+	uint64_t ns = 0;
+	FILE *file;
+
+	do {
+		(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+		file = fopen(path, "re");
+		assert_non_null(file);
+		assert_non_null(fgets(text, sizeof(text), file));
+		(void)fclose(file);
+	} while (strrchr(text, ')')[2] != 'S');
+	(void)snprintf(path, sizeof(path), "/proc/%d/schedstat", pid);
+	file = fopen(path, "re");
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%lu", &ns), 1);
+	(void)fclose(file);
+	return ns;
+}
+
+static void observe(struct session *session, pid_t pid)
+{
+	const struct process_config config = { 0 };
+
+	assert_int_equal(session_set_process(session, pid, 0, &config), 0);
+	assert_int_equal(session_register_threads(session), 0);
+}
+
+static void a_thread_is_charged_to_the_window_that_it_ran_in_to_the_last(void **state)
+{
+	struct session *session = *state;
+	struct burner burner = start_burner();
+	uint64_t epoch, before_ns, charged_ns = 0, end_ns;
+
+	assert_int_equal(session_attach(session), 0);
+	let_burn(&burner);
+	before_ns = slept_cpu_ns(burner.pid);
+	observe(session, burner.pid);
+	for (int window = 0; window < 4; window++) {
+		struct drained drained = { .tgid = (uint32_t)burner.pid };
+		bool is_last = window == 3;
+		uint64_t after_ns;
+
+		if (window != 1)
+			let_burn(&burner);
+		after_ns = slept_cpu_ns(burner.pid);
+		assert_int_equal(session_flush(session, is_last, drain, &drained, &end_ns, &epoch),
+				 0);
+		assert_int_equal(epoch, window);
+		assert_int_equal(drained.foreign, 0);
+		charged_ns = drained.on_cpu_ns;
+		/* A clock reading on either side of each switch. */
+		assert_in_range(charged_ns + 100 * 1000, after_ns - before_ns,
+				after_ns - before_ns + 200 * 1000);
+		before_ns = after_ns;
+	}
+	assert_int_equal(session->skeleton->bss->is_stopped, 1);
+	end_burner(&burner);
+}
+
+static void no_more_is_charged_once_it_is_stopped(void **state)
+{
+	struct session *session = *state;
+	struct burner burner = start_burner();
+	struct drained drained = { .tgid = (uint32_t)burner.pid };
+	uint64_t epoch, end_ns;
+
+	assert_int_equal(session_attach(session), 0);
+	observe(session, burner.pid);
+	let_burn(&burner);
+	assert_int_equal(session_flush(session, true, drain, &drained, &end_ns, &epoch), 0);
+	assert_true(drained.count > 0);
+	drained = (struct drained){ .tgid = (uint32_t)burner.pid };
+	let_burn(&burner);
+	assert_int_equal(session_flush(session, false, drain, &drained, &end_ns, &epoch), 0);
+	assert_int_equal(drained.on_cpu_ns, 0);
+	end_burner(&burner);
+}
+
+static void note_event(void *context, const struct event *event)
+{
+	uint32_t *tgids = context;
+
+	tgids[event->kind] = event->tgid;
+}
+
+static void forks_and_ends_of_the_observed_are_told_once(void **state)
+{
+	struct session *session = *state;
+	uint32_t tgids[_EVENT_KIND_MAX] = { 0 };
+	pid_t child;
+
+	assert_int_equal(session_attach(session), 0);
+	observe(session, getpid());
+	child = fork();
+	if (child == 0)
+		_exit(0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	while (tgids[EVENT_KIND_EXIT] != (uint32_t)child)
+		assert_true(session_read_events(session, note_event, tgids) >= 0);
+	assert_int_equal(tgids[EVENT_KIND_FORK], child);
+	memset(tgids, 0, sizeof(tgids));
+	(void)session_read_events(session, note_event, tgids);
+	assert_int_equal(tgids[EVENT_KIND_FORK], 0);
+	session_remove_process(session, child);
+	session_remove_process(session, getpid());
+}
+
+static void the_split_comes_with_the_window_after_it_was_taken_up(void **state)
+{
+	struct session *session = open_session(true);
+	struct drained drained = { 0 };
+	struct session_ways *ways = calloc(1, sizeof(*ways));
+	uint64_t epoch, used_ns;
+
+	(void)state;
+	assert_non_null(ways);
+	assert_int_equal(session_attach(session), 0);
+	assert_true(session_has_kernel_split(session));
+	assert_false(session_has_calibration(session, SESSION_WAY_SHORT));
+	assert_int_equal(session_start_calibration(session, SESSION_WAY_SHORT), 0);
+	assert_true(session_has_calibration(session, SESSION_WAY_SHORT));
+	assert_false(session_has_calibration(session, SESSION_WAY_LONG));
+	session_read_ways(session, SESSION_WAY_SHORT, 0, ways);
+	assert_true(ways->hot_count + ways->lone_count + ways->slept_count >= 60);
+	assert_true(ways->hot_count >= 30);
+	used_ns = session_calibration_cpu_ns(session);
+	assert_true(used_ns > 0);
+	/* Its own accounts are nobody's business. */
+	assert_int_equal(flush(session, &drained, &epoch), 0);
+	assert_int_equal(drained.count, 0);
+
+	assert_int_equal(session_set_kernel_split(session, false), 0);
+	assert_false(session_has_kernel_split(session));
+	assert_false(session_has_calibration(session, SESSION_WAY_SHORT));
+	assert_int_equal(flush(session, &drained, &epoch), 0);
+	assert_int_equal(session->skeleton->bss->processes_share.used, 0);
+	assert_int_equal(session_set_kernel_split(session, true), 0);
+	assert_false(session_has_kernel_split(session));
+	/* What the first one used is not forgotten. */
+	assert_true(session_calibration_cpu_ns(session) > used_ns);
+	assert_int_equal(session_set_kernel_split(session, true), 0);
+	assert_int_equal(flush(session, &drained, &epoch), 0);
+	assert_true(session_has_kernel_split(session));
+	assert_int_equal(session->skeleton->bss->seeks_mode, 0);
+	assert_int_equal(drained.count, 0);
+	session_free(session);
+	free(ways);
+}
+
+static size_t count_fds(void)
+{
+	size_t count = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+static void a_session_leaves_nothing_open(void **state)
+{
+	size_t fds = count_fds();
+	struct session *session = open_session(true);
+
+	(void)state;
+	assert_int_equal(session_attach(session), 0);
+	assert_int_equal(session_time_programs(session, true), 0);
+	assert_int_equal(session_start_calibration(session, SESSION_WAY_SHORT), 0);
+	assert_int_equal(session_start_calibration(session, SESSION_WAY_LONG), 0);
+	session_free(session);
+	assert_int_equal(count_fds(), fds);
+	/* Nor a child. */
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+	assert_int_equal(errno, ECHILD);
+}
+
+static void maps_are_of_the_size_that_is_asked_for(void **state)
+{
+	struct session_options options = { .contexts_max = 100,
+					   .accounts_max = 200,
+					   .ring_bytes = 8192,
+					   .strangers = STRANGERS_NONE };
+	struct session *session = NULL, *usual = *state;
+
+	assert_int_equal(session_open(&options, &session), 0);
+	assert_int_equal(bpf_map__max_entries(session->skeleton->maps.contexts), 100);
+	assert_int_equal(bpf_map__max_entries(session->skeleton->maps.accounts_a), 200);
+	assert_int_equal(bpf_map__max_entries(session->skeleton->maps.accounts_b), 200);
+	assert_int_equal(bpf_map__max_entries(session->skeleton->maps.events), 8192);
+	assert_int_equal(session->skeleton->rodata->session.contexts_max, 100);
+	assert_int_equal(session->skeleton->rodata->session.accounts_max, 200);
+	/* What is not wanted takes no room. */
+	assert_int_equal(bpf_map__max_entries(session->skeleton->maps.watched), 1);
+	assert_int_equal(bpf_map__max_entries(session->skeleton->maps.strangers),
+			 sysconf(_SC_PAGESIZE));
+	assert_int_equal(bpf_map__max_entries(session->skeleton->maps.otel_processes), 1);
+	assert_false(session_is_lean(session));
+	/* Two sessions are not told apart by the same digest of a text. */
+	assert_memory_not_equal(&session->skeleton->rodata->hash_key,
+				&usual->skeleton->rodata->hash_key,
+				sizeof(usual->skeleton->rodata->hash_key));
+	assert_true(bpf_map__max_entries(usual->skeleton->maps.watched) > 1);
+	assert_int_equal(bpf_map__max_entries(usual->skeleton->maps.accounts_a), ACCOUNTS_MAX);
+	session_free(session);
+}
+
+static void a_lean_session_has_no_probe_of_contexts(void **state)
+{
+	const struct session_options options = { .is_lean = true };
+	struct session *session = NULL, *usual = *state;
+
+	assert_int_equal(session_open(&options, &session), 0);
+	assert_true(session_is_lean(session));
+	assert_true(bpf_program__fd(session->skeleton->progs.on_context_change) < 0);
+	assert_true(bpf_program__fd(session->skeleton->progs.on_sys_enter) < 0);
+	assert_int_equal(session->skeleton->rodata->session.is_lean, 1);
+	assert_false(session_is_lean(usual));
+	assert_true(bpf_program__fd(usual->skeleton->progs.on_context_change) >= 0);
+	session_free(session);
+}
+
+int main(void)
+{
+#define OPENED(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		OPENED(a_window_hands_out_each_account_once_however_many),
+		OPENED(the_window_that_is_open_is_not_drained),
+		OPENED(who_takes_the_accounts_may_stop_it),
+		OPENED(a_process_is_of_its_parents_family_or_of_a_new_one),
+		OPENED(a_family_that_has_its_share_gets_no_more),
+		OPENED(each_configuration_has_a_generation_of_its_own_and_never_0),
+		OPENED(lean_is_said_of_a_known_process_and_only_once),
+		OPENED(a_snapshot_that_is_taken_makes_room_until_it_is_put_back),
+		OPENED(who_is_watched_is_so_until_it_is_not),
+		OPENED(strangers_that_were_lost_are_told_once),
+		OPENED(programs_are_timed_while_they_are_wanted_to_be),
+		OPENED(a_thread_is_charged_to_the_window_that_it_ran_in_to_the_last),
+		OPENED(no_more_is_charged_once_it_is_stopped),
+		OPENED(forks_and_ends_of_the_observed_are_told_once),
+		cmocka_unit_test(the_split_comes_with_the_window_after_it_was_taken_up),
+		cmocka_unit_test(a_session_leaves_nothing_open),
+		OPENED(maps_are_of_the_size_that_is_asked_for),
+		OPENED(a_lean_session_has_no_probe_of_contexts),
+	};
+
+	kernel_test_require();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
