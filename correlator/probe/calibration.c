@@ -218,20 +218,15 @@ static void add_way(double *ways_ns, size_t *count, size_t least, bool is_wanted
 		ways_ns[(*count)++] = way_ns;
 }
 
-void session_read_ways(struct session *session, enum session_way way, uint64_t since_ns,
-		       struct session_ways *ret_ways)
+void calibration_choose(const struct calibration_samples *samples, uint64_t since_ns,
+			uint64_t now_ns, struct session_ways *ret_ways)
 {
-	struct calibration *calibration = session->calibrations[way];
-	const struct calibration_samples *samples = calibration->samples;
 	uint64_t written = __atomic_load_n(&samples->written, __ATOMIC_ACQUIRE);
-	uint64_t oldest_ns = clock_monotonic_ns() - AGE_MAX_NS;
+	uint64_t oldest_ns = now_ns - AGE_MAX_NS;
 
 	if (since_ns < oldest_ns)
 		oldest_ns = since_ns;
 	ret_ways->hot_count = ret_ways->lone_count = ret_ways->slept_count = 0;
-	note_end(calibration);
-	if (calibration->has_ended)
-		return;
 	/* The oldest place in the ring may be written to at this moment. */
 	for (uint64_t back = 1; back < CALIBRATION_SAMPLES_MAX; back++) {
 		const struct calibration_sample *sample =
@@ -249,4 +244,15 @@ void session_read_ways(struct session *session, enum session_way way, uint64_t s
 			add_way(ret_ways->slept_ns, &ret_ways->slept_count, COLD_LEAST, false,
 				sample->way_ns);
 	}
+}
+
+void session_read_ways(struct session *session, enum session_way way, uint64_t since_ns,
+		       struct session_ways *ret_ways)
+{
+	struct calibration *calibration = session->calibrations[way];
+
+	note_end(calibration);
+	ret_ways->hot_count = ret_ways->lone_count = ret_ways->slept_count = 0;
+	if (!calibration->has_ended)
+		calibration_choose(calibration->samples, since_ns, clock_monotonic_ns(), ret_ways);
 }

@@ -12,7 +12,9 @@
 #include "base/cleanup.h"
 
 struct calibration;
+struct calibration_samples;
 struct session;
+struct session_ways;
 
 /* Ends the process; what it used is still known. */
 void calibration_end(struct calibration *calibration);
@@ -23,3 +25,7 @@ DEFINE_CLEANUP(struct calibration *, calibration_free);
 bool calibrations_own(const struct session *session, uint32_t tgid);
 /* After a window's accounts were drained: a process that has ended has no others. */
 void calibration_forget(struct session *session, struct calibration *calibration);
+
+/* What session_read_ways() gives at now_ns of what was measured. Pure. */
+void calibration_choose(const struct calibration_samples *samples, uint64_t since_ns,
+			uint64_t now_ns, struct session_ways *ret_ways);

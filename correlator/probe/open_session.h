@@ -20,6 +20,7 @@ enum session_split {
 	SESSION_SPLIT_ON = 2,
 };
 
+struct btf;
 struct uprobed_files;
 
 struct session {
@@ -54,3 +55,5 @@ int collector_interrupt_cpus(struct session *session);
  * KVM guest, or its host does not tell.
  */
 bool steal_time_find(int64_t *ret_offset);
+/* The same by the kernel's types alone. */
+bool steal_time_locate(const struct btf *btf, int64_t *ret_offset);

@@ -60,21 +60,22 @@ static int find_offset(const struct btf *btf, const char *name, int64_t *ret_off
 	return -ENOENT;
 }
 
-bool steal_time_find(int64_t *ret_offset)
+bool steal_time_locate(const struct btf *btf, int64_t *ret_offset)
 {
 	int64_t steal_time, run_queue;
-	struct btf *btf;
-	bool is_found;
 
-	if (!host_tells_steal_time())
+	if (find_offset(btf, "steal_time", &steal_time) < 0 ||
+	    find_offset(btf, "runqueues", &run_queue) < 0)
 		return false;
-	btf = btf__load_vmlinux_btf();
-	if (!btf)
-		return false;
-	is_found = !find_offset(btf, "steal_time", &steal_time) &&
-		   !find_offset(btf, "runqueues", &run_queue);
+	*ret_offset = steal_time - run_queue;
+	return true;
+}
+
+bool steal_time_find(int64_t *ret_offset)
+{
+	struct btf *btf = host_tells_steal_time() ? btf__load_vmlinux_btf() : NULL;
+	bool is_found = btf && steal_time_locate(btf, ret_offset);
+
 	btf__free(btf);
-	if (is_found)
-		*ret_offset = steal_time - run_queue;
 	return is_found;
 }

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Where the host writes what it stole, by types as a kernel's and as none has them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <bpf/btf.h>
+#include <cmocka.h>
+
+#include "probe/open_session.h"
+
+/* Types of a kernel whose per-CPU section has these variables, each 64 bytes behind the last. */
+static struct btf *make_types(const char *section, const char *const *names, size_t count,
+			      uint32_t begin)
+{
+	struct btf *btf = btf__new_empty();
+	int integer, variables[4];
+
+	assert_non_null(btf);
+	integer = btf__add_int(btf, "long", 8, BTF_INT_SIGNED);
+	assert_true(integer > 0);
+	for (size_t i = 0; i < count; i++)
+		variables[i] = btf__add_var(btf, names[i], BTF_VAR_GLOBAL_ALLOCATED, integer);
+	assert_true(btf__add_datasec(btf, section, 4096) > 0);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(
+			btf__add_datasec_var_info(btf, variables[i], begin + 64 * (uint32_t)i, 8),
+			0);
+	return btf;
+}
+
+static bool locate(const char *section, const char *const *names, size_t count, int64_t *ret_offset)
+{
+	struct btf *btf = make_types(section, names, count, 128);
+	bool is_found = steal_time_locate(btf, ret_offset);
+
+	btf__free(btf);
+	return is_found;
+}
+
+static void it_is_as_far_from_the_run_queue_as_the_types_say(void **state)
+{
+	static const char *const before[] = { "steal_time", "other", "runqueues" };
+	static const char *const behind[] = { "runqueues", "steal_time" };
+	static const char *const first[] = { "other", "another", "runqueues", "steal_time" };
+	int64_t offset = 0;
+
+	(void)state;
+	assert_true(locate(".data..percpu", before, 3, &offset));
+	assert_int_equal(offset, -128);
+	assert_true(locate(".data..percpu", behind, 2, &offset));
+	assert_int_equal(offset, 64);
+	assert_true(locate(".data..percpu", first, 4, &offset));
+	assert_int_equal(offset, 64);
+}
+
+static void without_either_or_in_another_section_it_is_nowhere(void **state)
+{
+	static const char *const one[] = { "steal_time", "other" };
+	static const char *const other[] = { "other", "runqueues" };
+	static const char *const both[] = { "steal_time", "runqueues" };
+	int64_t offset = 77;
+
+	(void)state;
+	assert_false(locate(".data..percpu", one, 2, &offset));
+	assert_false(locate(".data..percpu", other, 2, &offset));
+	assert_false(locate(".data..percpu", NULL, 0, &offset));
+	assert_false(locate(".data", both, 2, &offset));
+	assert_int_equal(offset, 77);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(it_is_as_far_from_the_run_queue_as_the_types_say),
+		cmocka_unit_test(without_either_or_in_another_section_it_is_nowhere),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
