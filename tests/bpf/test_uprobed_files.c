@@ -445,6 +445,200 @@ static void who_is_lean_needs_none(void **state)
 	unmap_file(&file);
 }
 
+/* Answers for a file: what is known of it, and, as of now, what is so. */
+struct answers {
+	uint64_t known, fresh;
+	int known_error, fresh_error;
+	size_t fresh_count; /* how often it was asked as of now */
+};
+
+static int answer(void *argument, bool is_fresh, uint64_t *ret_inode)
+{
+	struct answers *answers = argument;
+
+	answers->fresh_count += is_fresh;
+	*ret_inode = is_fresh ? answers->fresh : answers->known;
+	return is_fresh ? answers->fresh_error : answers->known_error;
+}
+
+static struct session_probe answered_probe(const struct code_file *file, struct answers *answers)
+{
+	return (struct session_probe){ .kind = SESSION_PROBE_CONTEXT,
+				       .fd = file->fd,
+				       .identify = answer,
+				       .file = answers,
+				       .file_offsets = OFFSETS,
+				       .count = 1,
+				       .error = 1 };
+}
+
+static void who_answers_for_a_file_is_asked_as_of_now_before_it_is_probed(void **state)
+{
+	struct fixture *fixture = *state;
+	struct code_file file;
+	struct answers answers[2] = { { .known = 7, .fresh = 8 }, { .known = 8 } };
+	struct session_probe probe;
+
+	make_file(fixture, "code");
+	file = map_file(fixture, "code");
+	probe = answered_probe(&file, &answers[0]);
+	uprobed_files_set(fixture->files, FIRST_PID, &probe, 1);
+	assert_int_equal(probe.error, 0);
+	assert_int_equal(answers[0].fresh_count, 1);
+	/* It is the one that it is now. */
+	probe = answered_probe(&file, &answers[1]);
+	uprobed_files_set(fixture->files, FIRST_PID + 1, &probe, 1);
+	assert_int_equal(answers[1].fresh_count, 0);
+	assert_int_equal(uprobed_files_count(fixture->files), 1);
+	answers[0].known = 9;
+	probe = answered_probe(&file, &answers[0]);
+	uprobed_files_set(fixture->files, FIRST_PID + 2, &probe, 1);
+	assert_int_equal(uprobed_files_count(fixture->files), 1);
+	assert_int_equal(hits(fixture, &file), 1);
+	/* What it refuses to say is said of the probe, and others stay. */
+	answers[0].fresh_error = -EOPNOTSUPP;
+	probe = answered_probe(&file, &answers[0]);
+	uprobed_files_set(fixture->files, FIRST_PID + 3, &probe, 1);
+	assert_int_equal(probe.error, -EOPNOTSUPP);
+	answers[0].known_error = -EIO;
+	answers[0].fresh_error = 0;
+	probe = answered_probe(&file, &answers[0]);
+	uprobed_files_set(fixture->files, FIRST_PID + 3, &probe, 1);
+	assert_int_equal(probe.error, -EIO);
+	assert_int_equal(uprobed_files_count(fixture->files), 1);
+	unmap_file(&file);
+}
+
+static void a_process_has_no_more_than_16_of_16_places_each(void **state)
+{
+	struct fixture *fixture = *state;
+	struct session_probe probes[SESSION_PROBES_MAX + 1];
+	struct answers answers[SESSION_PROBES_MAX + 1];
+	uint64_t offsets[SESSION_PROBE_OFFSETS_MAX + 1];
+	struct code_file file;
+
+	make_file(fixture, "code");
+	file = map_file(fixture, "code");
+	for (size_t i = 0; i < SESSION_PROBES_MAX + 1; i++) {
+		answers[i] = (struct answers){ .known = 100 + i, .fresh = 100 + i };
+		probes[i] = answered_probe(&file, &answers[i]);
+	}
+	uprobed_files_set(fixture->files, FIRST_PID, probes, SESSION_PROBES_MAX + 1);
+	for (size_t i = 0; i < SESSION_PROBES_MAX; i++)
+		assert_int_equal(probes[i].error, 0);
+	assert_int_equal(probes[SESSION_PROBES_MAX].error, -E2BIG);
+	assert_int_equal(uprobed_files_count(fixture->files), SESSION_PROBES_MAX);
+	assert_int_equal(hits(fixture, &file), SESSION_PROBES_MAX);
+	uprobed_files_release(fixture->files, FIRST_PID);
+	assert_int_equal(hits(fixture, &file), 0);
+
+	/* Of the emulated instruction, and of bytes that nobody runs. */
+	for (size_t i = 0; i < SESSION_PROBE_OFFSETS_MAX + 1; i++)
+		offsets[i] = i ? 256 + 16 * i : 0;
+	probes[0].file_offsets = offsets;
+	probes[0].count = SESSION_PROBE_OFFSETS_MAX + 1;
+	uprobed_files_set(fixture->files, FIRST_PID, probes, 1);
+	assert_int_equal(probes[0].error, -ENOSPC);
+	probes[0].count = SESSION_PROBE_OFFSETS_MAX;
+	uprobed_files_set(fixture->files, FIRST_PID, probes, 1);
+	assert_int_equal(probes[0].error, 0);
+	assert_int_equal(hits(fixture, &file), 1);
+	unmap_file(&file);
+}
+
+static void so_many_files_have_probes_and_not_one_more(void **state)
+{
+	struct fixture *fixture = *state;
+	struct answers answers = { 0 };
+	struct session_probe probe;
+	struct code_file file;
+
+	/* At no place, which costs the kernel nothing, and which links do not take. */
+	if (fixture->has_multi)
+		return;
+	make_file(fixture, "code");
+	file = map_file(fixture, "code");
+	for (uint64_t i = 1; i <= UPROBED_FILES_MAX + 1; i++) {
+		answers.known = answers.fresh = i;
+		probe = answered_probe(&file, &answers);
+		probe.count = 0;
+		uprobed_files_set(fixture->files, FIRST_PID + (pid_t)i, &probe, 1);
+		assert_int_equal(probe.error, i <= UPROBED_FILES_MAX ? 0 : -ENOSPC);
+	}
+	/* One that has them already takes no room. */
+	answers.known = 1;
+	uprobed_files_set(fixture->files, FIRST_PID, &probe, 1);
+	assert_int_equal(probe.error, 0);
+	for (pid_t i = 0; i <= UPROBED_FILES_MAX + 1; i++)
+		uprobed_files_release(fixture->files, FIRST_PID + i);
+	assert_int_equal(uprobed_files_count(fixture->files), 0);
+	unmap_file(&file);
+}
+
+static void a_child_that_is_known_keeps_its_own(void **state)
+{
+	struct fixture *fixture = *state;
+	struct code_file one, other;
+
+	make_file(fixture, "one");
+	make_file(fixture, "other");
+	one = map_file(fixture, "one");
+	other = map_file(fixture, "other");
+	assert_int_equal(set(fixture, FIRST_PID, &one), 0);
+	assert_int_equal(set(fixture, FIRST_PID + 1, &other), 0);
+	assert_int_equal(uprobed_files_inherit(fixture->files, FIRST_PID, FIRST_PID + 1), 0);
+	assert_int_equal(uprobed_files_inherit(fixture->files, FIRST_PID + 9, FIRST_PID + 2), 0);
+	uprobed_files_release(fixture->files, FIRST_PID);
+	assert_int_equal(hits(fixture, &one), 0);
+	assert_int_equal(hits(fixture, &other), 1);
+	/* Said again, they stay where they are. */
+	assert_int_equal(set(fixture, FIRST_PID + 1, &other), 0);
+	assert_int_equal(uprobed_files_count(fixture->files), 1);
+	assert_int_equal(hits(fixture, &other), 1);
+	uprobed_files_release(fixture->files, FIRST_PID + 1);
+	assert_int_equal(uprobed_files_count(fixture->files), 0);
+	unmap_file(&one);
+	unmap_file(&other);
+}
+
+static void a_kind_whose_program_is_not_loaded_has_none(void **state)
+{
+	struct fixture *fixture = *state;
+	struct answers answers = { .known = 7, .fresh = 7 };
+	struct uprobed_files *files;
+	struct correlator_bpf *skeleton = correlator_bpf__open();
+	struct session_probe probe;
+	struct code_file file;
+
+	make_file(fixture, "code");
+	file = map_file(fixture, "code");
+	assert_non_null(skeleton);
+	assert_int_equal(uprobed_files_new(skeleton, &files), 0);
+	probe = answered_probe(&file, &answers);
+	uprobed_files_set(files, FIRST_PID, &probe, 1);
+	assert_int_equal(probe.error, 0);
+	assert_int_equal(answers.fresh_count, 0);
+	assert_int_equal(uprobed_files_count(files), 0);
+	uprobed_files_free(files);
+	correlator_bpf__destroy(skeleton);
+	unmap_file(&file);
+}
+
+static void a_file_that_cannot_be_mapped_is_not_identified(void **state)
+{
+	struct fixture *fixture = *state;
+	int program = bpf_program__fd(fixture->skeleton->progs.identify_file);
+	int pipes[2];
+	uint64_t inode = 77;
+
+	assert_int_equal(uprobed_file_identify(program, -1, &inode), -EBADF);
+	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+	assert_int_equal(uprobed_file_identify(program, pipes[0], &inode), -ENODEV);
+	assert_int_equal(inode, 77);
+	(void)close(pipes[0]);
+	(void)close(pipes[1]);
+}
+
 #define TEST(function) \
 	cmocka_unit_test_prestate_setup_teardown(function, set_up, tear_down, fixture)
 
@@ -458,6 +652,12 @@ static int run(struct fixture *fixture, const char *name)
 		TEST(deploys_do_not_add_up),
 		TEST(no_room_is_said_of_that_process_alone),
 		TEST(who_is_lean_needs_none),
+		TEST(who_answers_for_a_file_is_asked_as_of_now_before_it_is_probed),
+		TEST(a_process_has_no_more_than_16_of_16_places_each),
+		TEST(so_many_files_have_probes_and_not_one_more),
+		TEST(a_child_that_is_known_keeps_its_own),
+		TEST(a_kind_whose_program_is_not_loaded_has_none),
+		TEST(a_file_that_cannot_be_mapped_is_not_identified),
 	};
 
 	return cmocka_run_group_tests_name(name, tests, NULL, NULL);
