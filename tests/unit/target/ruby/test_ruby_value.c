@@ -172,6 +172,14 @@ static void broken_wide_strings_are_escaped(void **state)
 	assert_string(3, "\xde\x00\0a\x20", 5, "\\xde\\x00a\\x20");
 	assert_string(3, "\xd8\x3d", 2, "\\xd8\\x3d");
 	assert_string(5, "\0\x11\0\0", 4, "\\x00\\x11\\x00\\x00");
+	assert_string(5, "\0\x10\xff\xff", 4, "\xf4\x8f\xbf\xbf");
+	/* On either side of the surrogates. */
+	assert_string(5, "\0\0\xd7\xff", 4, "\xed\x9f\xbf");
+	assert_string(5, "\0\0\xd8\0", 4, "\\x00\\x00\\xd8\\x00");
+	assert_string(5, "\0\0\xdf\xff", 4, "\\x00\\x00\\xdf\\xff");
+	assert_string(5, "\0\0\xe0\0", 4, "\xee\x80\x80");
+	assert_string(3, "\xdb\xff\xdf\xff", 4, "\xf4\x8f\xbf\xbf");
+	assert_string(3, "\xd8\x00\xdc\x00", 4, "\xf0\x90\x80\x80");
 	assert_string(4, "\0\0", 2, "\\x00");
 }
 
@@ -250,6 +258,11 @@ static void damaged_snapshots_are_refused(void **state)
 	value.raw = 5;
 	assert_refused(&value, -EINVAL);
 	value.raw = 4;
+	value.kind = VALUE_KIND_SYMBOL;
+	value.length_bytes = 3;
+	assert_refused(&value, -EINVAL);
+	value.length_bytes = 4;
+	value.kind = VALUE_KIND_STRING;
 	value.flags = VALUE_TRUNCATED;
 	assert_refused(&value, -EINVAL);
 	value.flags = 1 << 7;
@@ -262,6 +275,14 @@ static void damaged_snapshots_are_refused(void **state)
 	value = (struct value_snapshot){ .kind = VALUE_KIND_OBJECT, .type = 0x20 };
 	assert_refused(&value, -EINVAL);
 	value = (struct value_snapshot){ .kind = VALUE_KIND_BIGNUM, .length_bytes = 3, .raw = 3 };
+	assert_refused(&value, -EINVAL);
+	value = (struct value_snapshot){ .kind = VALUE_KIND_BIGNUM, .length_bytes = 5, .raw = 1 };
+	assert_refused(&value, -EINVAL);
+	value = (struct value_snapshot){ .kind = VALUE_KIND_BIGNUM, .length_bytes = 4, .raw = 2 };
+	assert_refused(&value, -EINVAL);
+	value = (struct value_snapshot){ .kind = VALUE_KIND_BIGNUM,
+					 .flags = VALUE_TRUNCATED,
+					 .length_bytes = VALUE_BYTES_MAX - 4 };
 	assert_refused(&value, -EINVAL);
 	value = (struct value_snapshot){ .kind = VALUE_KIND_IMMEDIATE, .raw = 0x7f0000001000 };
 	assert_refused(&value, -EINVAL);
