@@ -115,25 +115,6 @@ static void opentelemetry_is_looked_for_where_it_is_wanted(void **state)
 	assert_int_equal(config.tls.model, TLS_MODEL_NONE);
 }
 
-static void a_fork_inherits_what_its_parent_said_unless_it_said_something_itself(void **state)
-{
-	struct otel_target parent, child;
-
-	(void)state;
-	otel_target_init(&parent, NULL, 0);
-	otel_target_init(&child, NULL, 0);
-	parent.announcement.state = OTEL_ANNOUNCEMENT_READ;
-	parent.announcement.index_count = 3;
-	parent.announcement.header_address = 0x7f0000001000;
-	otel_target_inherit(&child, &parent);
-	assert_int_equal(child.announcement.state, OTEL_ANNOUNCEMENT_READ);
-	assert_int_equal(child.announcement.index_count, 3);
-	assert_int_equal(child.announcement.header_address, 0);
-	parent.announcement.index_count = 4;
-	otel_target_inherit(&child, &parent);
-	assert_int_equal(child.announcement.index_count, 3);
-}
-
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -142,8 +123,6 @@ int main(int argc, char **argv)
 			a_process_is_opened_by_the_map_that_was_read_and_its_end_is_noticed),
 		cmocka_unit_test(a_second_process_of_the_same_files_opens_none),
 		cmocka_unit_test(opentelemetry_is_looked_for_where_it_is_wanted),
-		cmocka_unit_test(
-			a_fork_inherits_what_its_parent_said_unless_it_said_something_itself),
 	};
 
 	if (argc > 1)

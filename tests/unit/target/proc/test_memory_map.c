@@ -112,6 +112,18 @@ static void malformed_lines_are_refused_and_leave_the_result_alone(void **state)
 		"1000-2000 rw-p g 0:0 0",
 		"1000-2000 rw-p 0 0:100000000 0",
 		"1000-2000 rw-p 0 0:0 1f",
+		"1000-2000 rw-p 0 0:0 1A",
+		"100A-2000 rw-p 0 0:0 0",
+		"1000-200g rw-p 0 0:0 0",
+		"100:-2000 rw-p 0 0:0 0",
+		"1000-2000 rw-p 0 100000000:0 0",
+		"1000+2000 rw-p 0 0:0 0",
+		"1000-2000_rw-p 0 0:0 0",
+		"1000-2000 rw-p_0 0:0 0",
+		"1000-2000 rw-p 0_0:0 0",
+		"1000-2000 rw-p 0 0.0 0",
+		"1000-2000 rw-p 0 0:0_0",
+		"1000-2000 rw-p 0 0:0 0_/a",
 		"10000000000000000-20000000000000000 rw-p 0 0:0 0",
 		"-2000 rw-p 0 0:0 0",
 		"1000-2000 rw-p 0 0:0 99999999999999999999",
@@ -125,6 +137,80 @@ static void malformed_lines_are_refused_and_leave_the_result_alone(void **state)
 			fail_msg("accepted: \"%s\"", lines[i]);
 		assert_int_equal(map.count, 42);
 	}
+}
+
+static void each_digit_and_each_flag_counts(void **state)
+{
+	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
+
+	(void)state;
+	assert_int_equal(parse("9abcdef0-9abcdef1 -w-p 12345678 ffffffff:a 1234567890\n"
+			       "fffffffffffffffe-ffffffffffffffff r-xs 0 0:ffffffff 0\n",
+			       &map),
+			 0);
+	assert_int_equal(map.entries[0].start, 0x9abcdef0);
+	assert_int_equal(map.entries[0].offset, 0x12345678);
+	assert_int_equal(map.entries[0].device_major, 0xffffffff);
+	assert_int_equal(map.entries[0].device_minor, 10);
+	assert_int_equal(map.entries[0].inode, 1234567890);
+	assert_false(map.entries[0].is_readable);
+	assert_true(map.entries[0].is_writable);
+	assert_false(map.entries[0].is_executable);
+	assert_int_equal(map.entries[1].end, UINT64_MAX);
+	assert_int_equal(map.entries[1].device_minor, 0xffffffff);
+	assert_true(map.entries[1].is_readable && map.entries[1].is_executable);
+	assert_false(map.entries[1].is_writable);
+}
+
+/* In any order, of devices and inodes that are alike in part. */
+static void files_are_told_apart_by_device_and_inode(void **state)
+{
+	static const char text[] = "1000-2000 r--p 0 8:1 5 /a\n"
+				   "2000-3000 r--p 0 8:2 5 /b\n"
+				   "3000-4000 r--p 0 9:1 5 /c\n"
+				   "4000-5000 r--p 0 8:1 6 /d\n"
+				   "5000-6000 r--p 0 9:1 5 /c\n"
+				   "6000-7000 r--p 0 8:2 5 /b\n"
+				   "7000-8000 r--p 0 8:1 5 /a\n"
+				   "8000-9000 r--p 0 8:1 0 /none\n"
+				   "9000-a000 r--p 0 8:1 7 [none]\n"
+				   "a000-b000 r--p 0 8:1 8 /SYSV0 (deleted)\n"
+				   "b000-c000 r--p 0 8:1 6 /d\n";
+	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
+	char found[8] = "";
+	const struct memory_map_entry *entry;
+	size_t cursor = 0;
+
+	(void)state;
+	assert_int_equal(parse(text, &map), 0);
+	while ((entry = memory_map_next_object(&map, &cursor)))
+		strncat(found, entry->path + 1, 1);
+	assert_string_equal(found, "abcd");
+	for (size_t i = 0; i < map.count; i++)
+		for (size_t j = 0; j < map.count; j++)
+			assert_int_equal(memory_map_same_object(&map.entries[i], &map.entries[j]),
+					 map.entries[i].inode != 0 &&
+						 !strcmp(map.entries[i].path, map.entries[j].path));
+}
+
+static void a_mark_is_one_only_behind_a_name(void **state)
+{
+	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
+
+	(void)state;
+	assert_int_equal(parse("1000-2000 r--p 0 8:1 5 /x (deleted)\n"
+			       "2000-3000 r--p 0 8:1 5  (deleted)\n"
+			       "3000-4000 r--p 0 8:1 5 /x (deleted) \n"
+			       "4000-5000 r--p 0 8:1 5 /\\012\\012x\\01\n",
+			       &map),
+			 0);
+	assert_string_equal(map.entries[0].path, "/x");
+	assert_true(map.entries[0].is_deleted);
+	assert_string_equal(map.entries[1].path, "(deleted)");
+	assert_false(map.entries[1].is_deleted);
+	assert_string_equal(map.entries[2].path, "/x (deleted) ");
+	assert_false(map.entries[2].is_deleted);
+	assert_string_equal(map.entries[3].path, "/\n\nx\\01");
 }
 
 static void a_nul_in_the_text_is_refused(void **state)
@@ -151,16 +237,40 @@ static void every_prefix_of_a_text_is_parsed_or_refused(void **state)
 	}
 }
 
-static void too_many_lines_are_refused(void **state)
+static void so_many_lines_and_not_one_more_are_parsed(void **state)
 {
-	size_t size_bytes = MEMORY_MAP_ENTRIES_MAX + 1;
-	_cleanup_free_ char *text = malloc(size_bytes);
-	struct memory_map map;
+	static const char line[] = "1-2 r--p 0 0:0 0\n";
+	const size_t line_bytes = sizeof(line) - 1;
+	_cleanup_free_ char *text = malloc((MEMORY_MAP_ENTRIES_MAX + 1) * line_bytes);
+	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
+	struct memory_map none;
 
 	(void)state;
 	assert_non_null(text);
-	memset(text, '\n', size_bytes);
+	for (size_t i = 0; i <= MEMORY_MAP_ENTRIES_MAX; i++)
+		memcpy(text + i * line_bytes, line, line_bytes);
+	assert_int_equal(memory_map_parse(text, MEMORY_MAP_ENTRIES_MAX * line_bytes, &map), 0);
+	assert_int_equal(map.count, MEMORY_MAP_ENTRIES_MAX);
+	/* Whether it ends in a newline, or not. */
+	assert_int_equal(memory_map_parse(text, (MEMORY_MAP_ENTRIES_MAX + 1) * line_bytes, &none),
+			 -E2BIG);
+	assert_int_equal(
+		memory_map_parse(text, (MEMORY_MAP_ENTRIES_MAX + 1) * line_bytes - 1, &none),
+		-E2BIG);
+}
+
+static void so_many_bytes_and_not_one_more_are_parsed(void **state)
+{
+	const size_t size_bytes = MEMORY_MAP_TEXT_BYTES_MAX + 1;
+	/* Of zeros: it is not even looked at. */
+	char *text = mmap(NULL, size_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct memory_map map;
+
+	(void)state;
+	assert_ptr_not_equal(text, MAP_FAILED);
+	assert_int_equal(memory_map_parse(text, size_bytes - 1, &map), -EINVAL);
 	assert_int_equal(memory_map_parse(text, size_bytes, &map), -E2BIG);
+	assert_int_equal(munmap(text, size_bytes), 0);
 }
 
 static void the_map_of_this_process_has_a_page_just_mapped(void **state)
@@ -197,7 +307,11 @@ int main(void)
 		cmocka_unit_test(malformed_lines_are_refused_and_leave_the_result_alone),
 		cmocka_unit_test(a_nul_in_the_text_is_refused),
 		cmocka_unit_test(every_prefix_of_a_text_is_parsed_or_refused),
-		cmocka_unit_test(too_many_lines_are_refused),
+		cmocka_unit_test(each_digit_and_each_flag_counts),
+		cmocka_unit_test(files_are_told_apart_by_device_and_inode),
+		cmocka_unit_test(a_mark_is_one_only_behind_a_name),
+		cmocka_unit_test(so_many_lines_and_not_one_more_are_parsed),
+		cmocka_unit_test(so_many_bytes_and_not_one_more_are_parsed),
 		cmocka_unit_test(the_map_of_this_process_has_a_page_just_mapped),
 		cmocka_unit_test(a_process_that_does_not_exist_is_reported_as_such),
 	};
