@@ -287,8 +287,9 @@ int process_read_variable(pid_t pid, const char *name, char *ret_value, size_t v
 	for (const char *word = text; word < text + size_bytes; word += strlen(word) + 1) {
 		const char *value = word + name_bytes + 1;
 
+		/* One whose end is not there was cut. */
 		if (!has_prefix(word, name) || word[name_bytes] != '=' ||
-		    strlen(value) >= value_bytes)
+		    strlen(value) >= value_bytes || value + strlen(value) == text + size_bytes)
 			continue;
 		memcpy(ret_value, value, strlen(value) + 1);
 		return 0;

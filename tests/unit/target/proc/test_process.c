@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -158,6 +160,16 @@ static void servers_are_known_by_title_or_script(void **state)
 		CASE("ruby\0bin/unicorn_rails", "unicorn"),
 		CASE("ruby\0script.rb\0puma", NULL),
 		CASE("ruby\0-e\0puma_like", NULL),
+		CASE("ruby\0-r\0puma\0-C\0rails\0sidekiq", "sidekiq"),
+		CASE("ruby\0--x\0-\0rails", "rails"),
+		CASE("bundler\0exec\0puma", "puma"),
+		CASE("exec\0puma", "puma"),
+		CASE("executor\0puma", NULL),
+		CASE("puma[1]", "puma"),
+		CASE("puma_1", "puma"),
+		CASE("puma.rb", "puma"),
+		CASE("puma/x", NULL),
+		CASE("/x y/puma", NULL),
 		CASE("pumas", NULL),
 		CASE("ruby\0-I", NULL),
 		CASE("ruby", NULL),
@@ -204,6 +216,130 @@ static void a_variable_is_what_it_was_when_the_program_started(void **state)
 	assert_int_equal(process_read_variable(child, "LONG", value, sizeof(value)), -ESRCH);
 }
 
+/* Of as many bytes as are asked for, the last of them LAST=12; more than one word may have. */
+static pid_t start_with_environment(size_t bytes)
+{
+	static char words[4][100 * 1024];
+	char *environment[6] = { NULL };
+	char *const arguments[] = { (char[]){ "sleep" }, (char[]){ "60" }, NULL };
+	static const char first[] = "READY=1", last[] = "LAST=12";
+	size_t left = bytes - sizeof(first) - sizeof(last);
+	size_t count = 0;
+	pid_t child;
+
+	environment[count++] = (char *)(uintptr_t)first;
+	for (; left > 0; count++) {
+		size_t size = left < sizeof(words[0]) ? left : sizeof(words[0]);
+
+		memset(words[count], 'x', size - 1);
+		words[count][size - 1] = '\0';
+		environment[count] = words[count];
+		left -= size;
+	}
+	environment[count] = (char *)(uintptr_t)last;
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		(void)execve("/bin/sleep", arguments, environment);
+		_exit(1);
+	}
+	return child;
+}
+
+static int read_last(pid_t child, char value[static 8])
+{
+	char ready[8];
+	int r;
+
+	/* Before the exec it is ours, and in it that of neither. */
+	do
+		r = process_read_variable(child, "READY", ready, sizeof(ready));
+	while (r == -ENOENT || r == -EFAULT);
+	assert_int_equal(r, 0);
+	return process_read_variable(child, "LAST", value, 8);
+}
+
+static void a_variable_is_read_whole_or_not_at_all(void **state)
+{
+	(void)state;
+	for (size_t bytes = 256 * 1024 - 1; bytes <= 256 * 1024 + 2; bytes++) {
+		pid_t child = start_with_environment(bytes);
+		char value[8] = "before";
+
+		if (bytes <= 256 * 1024) {
+			assert_int_equal(read_last(child, value), 0);
+			assert_string_equal(value, "12");
+		} else {
+			assert_int_equal(read_last(child, value), -ENOENT);
+			assert_string_equal(value, "before");
+		}
+		(void)kill(child, SIGKILL);
+		assert_int_equal(waitpid(child, NULL, 0), child);
+	}
+}
+
+/* Its leader ends, and a thread of it runs on: the pipe's end is its own. */
+static void *outlive(void *argument)
+{
+	wait_for_end_of_pipe(*(int *)argument);
+	return NULL;
+}
+
+static void a_process_whose_leader_has_ended_is_one_until_its_threads_have(void **state)
+{
+	struct process_info info;
+	int life[2];
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(pipe(life), 0);
+	child = fork();
+	if (child == 0) {
+		pthread_t thread;
+
+		(void)close(life[1]);
+		if (pthread_create(&thread, NULL, outlive, &life[0]))
+			_exit(1);
+		(void)syscall(SYS_exit, 0);
+	}
+	(void)close(life[0]);
+	do {
+		assert_int_equal(process_glance(child, &info), 0);
+	} while (info.program.code_start != PROCESS_CODE_NONE);
+	(void)close(life[1]);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_int_equal(process_glance(child, &info), -ESRCH);
+}
+
+static void a_glance_says_where_the_program_lies(void **state)
+{
+	struct process_info info, info_of_child;
+	struct family family = family_start();
+	struct process_program other;
+	char on_stack;
+
+	(void)state;
+	assert_int_equal(process_glance(getpid(), &info), 0);
+	assert_int_equal(info.ns_pid, 0);
+	assert_in_range((uintptr_t)a_glance_says_where_the_program_lies, info.program.code_start,
+			info.program.code_end);
+	assert_true(info.program.stack_start > (uintptr_t)&on_stack);
+	/* A fork runs the same, and each of the three tells others apart. */
+	assert_int_equal(process_glance(family.child, &info_of_child), 0);
+	assert_true(process_is_same_program(&info.program, &info_of_child.program));
+	other = info.program;
+	other.code_start++;
+	assert_false(process_is_same_program(&info.program, &other));
+	other = info.program;
+	other.code_end++;
+	assert_false(process_is_same_program(&info.program, &other));
+	other = info.program;
+	other.stack_start++;
+	assert_false(process_is_same_program(&info.program, &other));
+	assert_true(info_of_child.start_ticks >= info.start_ticks);
+	family_end(&family);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -213,6 +349,9 @@ int main(void)
 		cmocka_unit_test(a_zombie_and_a_free_pid_are_no_process),
 		cmocka_unit_test(servers_are_known_by_title_or_script),
 		cmocka_unit_test(a_variable_is_what_it_was_when_the_program_started),
+		cmocka_unit_test(a_variable_is_read_whole_or_not_at_all),
+		cmocka_unit_test(a_process_whose_leader_has_ended_is_one_until_its_threads_have),
+		cmocka_unit_test(a_glance_says_where_the_program_lies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
