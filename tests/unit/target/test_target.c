@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "command/stand_in.h"
+#include "target/forged_ruby.h"
 
 static const struct target_keys ruby_contexts = { .wants_ruby = true };
 
@@ -115,6 +116,148 @@ static void opentelemetry_is_looked_for_where_it_is_wanted(void **state)
 	assert_int_equal(config.tls.model, TLS_MODEL_NONE);
 }
 
+/* Ruby, its symbols found, and the variable. */
+struct complete {
+	struct forged_ruby *ruby;
+	struct target target;
+	struct publisher publishers[2];
+};
+
+static void make_complete(struct complete *complete)
+{
+	*complete = (struct complete){ .ruby = forge_ruby(&layouts[0]) };
+	complete->target.keys = (struct target_keys){ .count = 5, .wants_ruby = true };
+	complete->target.ruby.is_ruby = true;
+	assert_int_equal(ruby_symbols_new(&complete->ruby->reader, complete->ruby->table, NULL, 0,
+					  &complete->target.ruby.symbols),
+			 0);
+	for (size_t i = 0; i < 2; i++) {
+		complete->publishers[i] =
+			(struct publisher){ .start = 0x1000 + i,
+					    .end = 0x2000 + i,
+					    .is_located = true,
+					    .tls.location = { .offset = -8 * (int64_t)(i + 1) } };
+		complete->target.publishers.list[i] = &complete->publishers[i];
+	}
+	complete->target.publishers.count = 1;
+}
+
+static void free_complete(struct complete *complete)
+{
+	ruby_symbols_free(complete->target.ruby.symbols);
+	free(complete->ruby);
+}
+
+static void a_target_is_complete_with_all_that_is_wanted_of_it(void **state)
+{
+	struct complete complete;
+	struct ruby_symbols *symbols;
+
+	(void)state;
+	make_complete(&complete);
+	assert_true(target_is_complete(&complete.target));
+	complete.target.ruby.keys_missing = 1;
+	assert_false(target_is_complete(&complete.target));
+	complete.target.ruby.keys_missing = 0;
+	complete.publishers[0].is_located = false;
+	assert_false(target_is_complete(&complete.target));
+	complete.publishers[0].is_located = true;
+	symbols = complete.target.ruby.symbols;
+	complete.target.ruby.symbols = NULL;
+	assert_false(target_is_complete(&complete.target));
+	complete.target.keys.wants_ruby = false;
+	assert_true(target_is_complete(&complete.target));
+	complete.target.ruby.symbols = symbols;
+	complete.target.keys.wants_ruby = true;
+	complete.target.keys.wants_otel = true;
+	assert_false(target_is_complete(&complete.target));
+	free_complete(&complete);
+}
+
+static void the_programs_are_told_of_one_variable_and_whose_code_sets_it(void **state)
+{
+	struct complete complete;
+	struct process_config config;
+
+	(void)state;
+	make_complete(&complete);
+	target_config(&complete.target, &config);
+	assert_int_equal(config.key_count, 5);
+	assert_int_equal(config.flags, PROCESS_READY);
+	assert_int_equal(config.publisher_start, 0x1000);
+	assert_int_equal(config.publisher_end, 0x2000);
+	assert_int_equal(config.tls.offset, -8);
+	assert_int_equal(config.string_layout, STRING_LAYOUT_FLAGS);
+	/* Two variables: each of its own object. */
+	complete.target.publishers.count = 2;
+	target_config(&complete.target, &config);
+	assert_int_equal(config.publisher_end, 0x2000);
+	complete.target.publishers.live = 1;
+	target_config(&complete.target, &config);
+	assert_int_equal(config.publisher_start, 0x1001);
+	assert_int_equal(config.tls.offset, -16);
+	/* One, which another object sets, too. */
+	complete.target.publishers.live = 0;
+	complete.publishers[1].is_interposed = true;
+	target_config(&complete.target, &config);
+	assert_int_equal(config.publisher_start, 0);
+	assert_int_equal(config.publisher_end, UINT64_MAX);
+	complete.publishers[0].is_located = false;
+	target_config(&complete.target, &config);
+	assert_int_equal(config.flags, 0);
+	assert_int_equal(config.key_count, 5);
+	free_complete(&complete);
+}
+
+static void threads_are_mixed_if_native_ones_are_shared_and_nobody_follows(void **state)
+{
+	struct complete complete;
+
+	(void)state;
+	make_complete(&complete);
+	assert_false(target_mixes_threads(&complete.target));
+	complete.target.shares_native_threads = true;
+	assert_true(target_mixes_threads(&complete.target));
+	complete.target.publishers.follows_threads = true;
+	assert_false(target_mixes_threads(&complete.target));
+	complete.target.publishers.follows_threads = false;
+	complete.publishers[0].is_located = false;
+	assert_false(target_mixes_threads(&complete.target));
+	free_complete(&complete);
+}
+
+static void native_threads_are_shared_if_the_environment_says_so(void **state)
+{
+	static const struct {
+		const char *value;
+		bool is_shared;
+	} cases[] = { { "0", false }, { "1", true },   { "-1", false },
+		      { "", false },  { NULL, false }, { "16", true } };
+	struct stand_in files;
+	char *argv[] = { files.name, STAND_IN_SLEEP, NULL };
+
+	(void)state;
+	stand_in_make(&files);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct target *target;
+		pid_t pid;
+
+		if (cases[i].value)
+			assert_int_equal(setenv("RUBY_MN_THREADS", cases[i].value, 1), 0);
+		else
+			assert_int_equal(unsetenv("RUBY_MN_THREADS"), 0);
+		pid = stand_in_start(0, files.ruby, argv, -1);
+		assert_int_equal(target_open(pid, NULL, &ruby_contexts, NULL, &target), 0);
+		assert_int_equal(target->shares_native_threads, cases[i].is_shared);
+		assert_int_equal(target->ruby.keys_missing, 0);
+		target_free(target);
+		assert_int_equal(kill(pid, SIGKILL), 0);
+		assert_int_equal(waitpid(pid, NULL, 0), pid);
+	}
+	assert_int_equal(unsetenv("RUBY_MN_THREADS"), 0);
+	stand_in_remove(&files);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -123,6 +266,10 @@ int main(int argc, char **argv)
 			a_process_is_opened_by_the_map_that_was_read_and_its_end_is_noticed),
 		cmocka_unit_test(a_second_process_of_the_same_files_opens_none),
 		cmocka_unit_test(opentelemetry_is_looked_for_where_it_is_wanted),
+		cmocka_unit_test(a_target_is_complete_with_all_that_is_wanted_of_it),
+		cmocka_unit_test(the_programs_are_told_of_one_variable_and_whose_code_sets_it),
+		cmocka_unit_test(threads_are_mixed_if_native_ones_are_shared_and_nobody_follows),
+		cmocka_unit_test(native_threads_are_shared_if_the_environment_says_so),
 	};
 
 	if (argc > 1)

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "target/elf/link_map.h"
+#include "target/forged_elf.h"
 #include "target/open_mapping.h"
 
 #ifdef __aarch64__
@@ -138,6 +139,113 @@ static void a_list_without_an_end_and_one_that_leads_astray_end(void **state)
 	assert_int_equal(confirm(words, &symbol, false), -EFAULT);
 }
 
+/* A list whose last entry is the object's, after so many others. */
+struct long_list {
+	uint64_t others;
+};
+
+static int read_long_list(const struct memory_reader *reader, uint64_t address, void *buffer,
+			  size_t size_bytes)
+{
+	const struct long_list *list = reader->context;
+	uint64_t at = (address - WORDS_ADDRESS) / 64;
+	uint64_t words[8] = { at == list->others + 1 ? BIAS : 0, 0, 0, address + 64, 0, 3, 0x80 };
+	uint64_t offset = (address - WORDS_ADDRESS) % 64;
+
+	if (address == ADDRESS_OF(DEBUG + 1)) {
+		words[1] = WORDS_ADDRESS + 64;
+		offset = 8;
+	}
+	assert_true(offset + size_bytes <= sizeof(words));
+	memcpy(buffer, (const char *)words + offset, size_bytes);
+	return 0;
+}
+
+static void so_many_entries_and_not_one_more_are_looked_at(void **state)
+{
+	struct tls_symbol symbol = dynamic_symbol(3);
+	struct long_list list = { .others = LINK_MAP_ENTRIES_MAX - 1 };
+	struct memory_reader reader = { .read = read_long_list, .context = &list };
+
+	(void)state;
+	assert_int_equal(link_map_confirm(&forged_layout, &reader, BIAS, &symbol, true), 0);
+	list.others++;
+	assert_int_equal(link_map_confirm(&forged_layout, &reader, BIAS, &symbol, true), -ENOENT);
+}
+
+static void a_doubt_that_may_pass_is_not_said(void **state)
+{
+	struct tls_symbol symbol = dynamic_symbol(4);
+	struct link_map_layout layout = forged_layout;
+	uint64_t words[WORD_COUNT];
+	struct memory_reader reader = { .read = read_words, .context = words };
+
+	(void)state;
+	forge(words);
+	assert_int_equal(link_map_confirm(&layout, &reader, BIAS, &symbol, false), -EUCLEAN);
+	layout.module_at = 8 * WORD_COUNT;
+	assert_int_equal(link_map_confirm(&layout, &reader, BIAS, &symbol, false), -EFAULT);
+	layout = forged_layout;
+	layout.offset_at = 8 * WORD_COUNT;
+	assert_int_equal(link_map_confirm(&layout, &reader, BIAS, &symbol, false), -EFAULT);
+	layout = forged_layout;
+	layout.debug_address = 0;
+	assert_int_equal(link_map_confirm(&layout, &reader, BIAS, &symbol, false), -ENOENT);
+	layout = forged_layout;
+	layout.module_at = 0;
+	assert_int_equal(link_map_confirm(&layout, &reader, BIAS, &symbol, false), -ENOENT);
+}
+
+static int read_forged_elf(void *source, uint64_t offset, void *buffer, size_t size_bytes)
+{
+	if (offset > sizeof(struct forged_elf) || size_bytes > sizeof(struct forged_elf) - offset)
+		return -EFAULT;
+	memcpy(buffer, (const char *)source + offset, size_bytes);
+	return 0;
+}
+
+/* Of an object with one symbol, which describes a field so. */
+static struct link_map_layout note_field(const char *name, uint32_t bits, uint32_t count,
+					 uint32_t at)
+{
+	const uint32_t field[] = { bits, count, at };
+	struct forged_elf elf =
+		forged_elf_make(EM_X86_64, name, offsetof(struct forged_elf, strings) + 48);
+	struct elf_reader reader = { .read = read_forged_elf,
+				     .source = &elf,
+				     .size_bytes = sizeof(elf) };
+	struct link_map_layout layout = { 0 };
+	struct elf_image *image;
+
+	memcpy(elf.strings + 48, field, sizeof(field));
+	assert_int_equal(elf_image_open(&reader, &image), 0);
+	link_map_note(image, BIAS, &layout);
+	/* What is known stays. */
+	link_map_note(image, 2 * BIAS, &layout);
+	elf_image_free(image);
+	return layout;
+}
+
+static void a_field_is_where_the_loader_says_if_it_is_a_word(void **state)
+{
+	static const char module[] = "_thread_db_link_map_l_tls_modid";
+	static const char offset[] = "_thread_db_link_map_l_tls_offset";
+
+	(void)state;
+	assert_int_equal(note_field(module, 64, 1, 1000).module_at, 1000);
+	assert_int_equal(note_field(module, 64, 1, 1000).offset_at, 0);
+	assert_int_equal(note_field(offset, 64, 1, 65536).offset_at, 65536);
+	assert_int_equal(note_field(offset, 64, 1, 65537).offset_at, 0);
+	assert_int_equal(note_field(module, 63, 1, 8).module_at, 0);
+	assert_int_equal(note_field(module, 65, 1, 8).module_at, 0);
+	assert_int_equal(note_field(module, 64, 2, 8).module_at, 0);
+	assert_int_equal(note_field(module, 64, 0, 8).module_at, 0);
+	assert_int_equal(note_field("_r_debug", 0, 0, 0).debug_address,
+			 BIAS + offsetof(struct forged_elf, strings) + 48);
+	assert_false(note_field("_r_debug", 0, 0, 0).is_musl);
+	assert_true(note_field("_dl_debug_addr", 0, 0, 0).is_musl);
+}
+
 static void assert_confirmed(const struct link_map_layout *layout, const char *path,
 			     enum tls_model model)
 {
@@ -208,6 +316,9 @@ int main(void)
 		cmocka_unit_test(an_offset_that_the_loader_knows_otherwise_is_an_error),
 		cmocka_unit_test(without_the_object_or_the_layout_there_is_no_second_way),
 		cmocka_unit_test(a_list_without_an_end_and_one_that_leads_astray_end),
+		cmocka_unit_test(so_many_entries_and_not_one_more_are_looked_at),
+		cmocka_unit_test(a_doubt_that_may_pass_is_not_said),
+		cmocka_unit_test(a_field_is_where_the_loader_says_if_it_is_a_word),
 		cmocka_unit_test(the_loader_of_this_process_agrees),
 	};
 

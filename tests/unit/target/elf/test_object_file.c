@@ -2,9 +2,12 @@
 /* object_file over a file that this process maps. */
 #include "target/elf/object_file.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 
 #include "target/mapped_copy.h"
+#include "target/proc/agent.h"
 
 struct bench {
 	struct mapped_copy copy;
@@ -131,6 +134,108 @@ static void nothing_is_shared_without_a_set(void **state)
 	object_file_release(files[1]);
 }
 
+static void no_more_notes_are_kept_than_there_is_room_for(void **state)
+{
+	static const char *const names[] = { "a", "b", "c", "d" };
+	struct bench *bench = *state;
+	struct object_file *file = get(bench);
+	void *notes[4];
+
+	for (size_t i = 0; i < 4; i++)
+		assert_non_null(notes[i] = object_file_note(file, names[i], 8));
+	assert_null(object_file_note(file, "e", 8));
+	for (size_t i = 0; i < 4; i++)
+		assert_ptr_equal(object_file_note(file, names[i], 8), notes[i]);
+	object_file_release(file);
+}
+
+static void half_of_our_descriptors_are_for_files_that_are_shared(void **state)
+{
+	struct bench *bench = *state;
+	struct mapped_copy copies[3];
+	struct object_file *held[3];
+	struct object_files *files;
+	struct rlimit before, few;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = (struct rlimit){ .rlim_cur = 4, .rlim_max = before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	files = object_files_new();
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_non_null(files);
+	for (int i = 0; i < 3; i++) {
+		mapped_copy_make(FIXTURE_TLS_INITIAL_EXEC, &copies[i]);
+		assert_int_equal(object_file_get(files, getpid(), copies[i].entry, &held[i]), 0);
+		assert_int_equal(object_file_is_shared(held[i]), i < 2);
+	}
+	assert_int_equal(object_files_count(files), 2);
+	assert_int_equal(object_files_opened(files), 3);
+	for (int i = 0; i < 3; i++) {
+		object_file_release(held[i]);
+		mapped_copy_remove(&copies[i]);
+	}
+	object_files_free(files);
+	(void)bench;
+}
+
+/* As of an overlay: maps name another device than stat(2) does. */
+static void a_file_is_known_by_its_own_device_whatever_maps_say(void **state)
+{
+	struct bench *bench = *state;
+	struct memory_map_entry entry = *bench->copy.entry;
+	struct object_file *files[3];
+
+	entry.device_minor++;
+	assert_int_equal(object_file_get(bench->files, getpid(), &entry, &files[0]), 0);
+	assert_int_equal(object_file_get(bench->files, getpid(), &entry, &files[1]), 0);
+	assert_ptr_equal(files[0], files[1]);
+	assert_int_equal(object_files_opened(bench->files), 1);
+	/* Another such device: it is opened to see that it is known. */
+	entry.device_minor++;
+	assert_int_equal(object_file_get(bench->files, getpid(), &entry, &files[2]), 0);
+	assert_ptr_equal(files[0], files[2]);
+	assert_int_equal(object_files_opened(bench->files), 1);
+	assert_int_equal(object_files_count(bench->files), 1);
+	for (int i = 0; i < 3; i++)
+		object_file_release(files[i]);
+	assert_int_equal(object_files_count(bench->files), 0);
+}
+
+static int wait_for_ever(int identifier, int fd, uint64_t *ret_identity)
+{
+	(void)identifier;
+	(void)fd;
+	(void)ret_identity;
+	while (pause())
+		;
+	return 0;
+}
+
+static void who_asked_last_is_given_up_when_the_file_does_not_come(void **state)
+{
+	const pid_t nobody = 999999999; /* more than pid_max */
+	struct bench *bench = *state;
+	struct object_file *file = get(bench), *again, *none;
+	uint64_t inode;
+
+	assert_int_equal(object_file_get(bench->files, nobody, bench->copy.entry, &again), 0);
+	assert_ptr_equal(again, file);
+	agent_set_identifier(wait_for_ever, bench->copy.fd);
+	assert_false(object_file_is_late(file));
+	assert_int_equal(object_file_identify(file, true, &inode), -ETIMEDOUT);
+	agent_set_identifier(NULL, -1);
+	assert_true(object_file_is_late(file));
+	assert_true(agent_has_given_up(nobody));
+	assert_false(agent_has_given_up(getpid()));
+	/* And nobody else gets it meanwhile, nor does the process get another one. */
+	assert_int_equal(object_file_get(bench->files, getpid(), bench->copy.entry, &none),
+			 -ETIMEDOUT);
+	assert_int_equal(object_file_get(NULL, nobody, bench->copy.entry, &none), -ETIMEDOUT);
+	object_file_release(file);
+	object_file_release(again);
+	assert_int_equal(object_files_count(bench->files), 0);
+}
+
 int main(void)
 {
 #define LIVE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -141,6 +246,10 @@ int main(void)
 		LIVE(what_is_no_elf_file_is_known_as_that),
 		LIVE(notes_are_the_files),
 		LIVE(nothing_is_shared_without_a_set),
+		LIVE(no_more_notes_are_kept_than_there_is_room_for),
+		LIVE(half_of_our_descriptors_are_for_files_that_are_shared),
+		LIVE(a_file_is_known_by_its_own_device_whatever_maps_say),
+		LIVE(who_asked_last_is_given_up_when_the_file_does_not_come),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

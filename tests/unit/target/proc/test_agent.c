@@ -148,6 +148,33 @@ static void who_hangs_is_left_alone_for_a_minute_twice_as_long_each_time_to_an_h
 	}
 }
 
+static size_t count_children(void)
+{
+	FILE *file = fopen("/proc/thread-self/children", "re");
+	size_t count = 0;
+
+	assert_non_null(file);
+	while (fscanf(file, "%*d") != EOF)
+		count++;
+	(void)fclose(file);
+	return count;
+}
+
+static void an_agent_that_was_ended_is_not_left_behind(void **state)
+{
+	uint64_t word = 7, copy = 0;
+	struct memory_span span = { (uintptr_t)&word, &copy, sizeof(copy) };
+	char text[256];
+
+	(void)state;
+	for (int i = 0; i < 70; i++)
+		hang(FIRST_PID + 55, text);
+	do {
+		assert_int_equal(agent_read_memory(getpid(), &span, 1), 0);
+	} while (count_children() > 1);
+	assert_int_equal(copy, 7);
+}
+
 static void who_is_left_alone_is_not_asked_for_anything(void **state)
 {
 	struct agent_file_names names = { .by_path = "/proc/self/exe" };
@@ -239,6 +266,7 @@ int main(void)
 		TIMED(one_that_is_at_work_is_waited_for),
 		TIMED(each_hang_halves_the_patience_down_to_10_ms_and_10_s_give_it_back),
 		TIMED(who_hangs_is_left_alone_for_a_minute_twice_as_long_each_time_to_an_hour),
+		TIMED(an_agent_that_was_ended_is_not_left_behind),
 		TIMED(who_is_left_alone_is_not_asked_for_anything),
 		TIMED(of_those_that_are_left_alone_the_last_256_are_known),
 		TIMED(a_file_is_looked_at_by_its_mapping_or_else_by_its_path),
