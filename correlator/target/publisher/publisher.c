@@ -133,7 +133,8 @@ bool publishers_drop_unmapped(struct publishers *publishers, const struct memory
 
 		if (!find_mapping(publisher, map)) {
 			publisher_free(publisher);
-			publishers->live = 0;
+			if (publishers->live == i)
+				publishers->live = 0;
 			continue;
 		}
 		if (publishers->live == i)

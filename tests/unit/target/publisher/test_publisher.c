@@ -99,6 +99,183 @@ static void only_doubts_in_a_row_count(void **state)
 	assert_non_null(publishers_live(&bench->publishers));
 }
 
+static struct loaded_object object_at(struct bench *bench, const struct memory_map_entry *entry)
+{
+	return (struct loaded_object){
+		.map = &bench->copy.map,
+		.entry = entry,
+		.file = bench->file,
+		.image = object_file_image(bench->file),
+	};
+}
+
+static void an_object_is_noted_once_and_of_very_many_the_first(void **state)
+{
+	struct bench *bench = *state;
+	struct memory_map_entry entry = *bench->copy.entry;
+	struct loaded_object object = object_at(bench, &entry);
+
+	assert_int_equal(publishers_note(&bench->publishers, &object), 0);
+	assert_int_equal(bench->publishers.count, 1);
+	for (size_t count = 2; count < PUBLISHERS_MAX + 3; count++) {
+		entry.start++;
+		assert_int_equal(publishers_note(&bench->publishers, &object), 0);
+		assert_int_equal(bench->publishers.count,
+				 count < PUBLISHERS_MAX ? count : PUBLISHERS_MAX);
+	}
+	assert_string_equal(bench->publishers.list[0]->path, bench->copy.path);
+	assert_int_equal(bench->publishers.list[0]->start, (uintptr_t)bench->copy.start);
+	assert_int_equal(bench->publishers.list[0]->end, bench->copy.entry->end);
+}
+
+static void another_name_is_not_the_variable(void **state)
+{
+	struct bench *bench = *state;
+	struct publishers other = { .symbol = "fixture_variable_of_nobody" };
+	struct loaded_object object = object_at(bench, bench->copy.entry);
+
+	assert_int_equal(publishers_note(&other, &object), 0);
+	assert_int_equal(other.count, 0);
+}
+
+static void it_ends_where_the_mappings_of_its_file_do(void **state)
+{
+	struct bench *bench = *state;
+	struct memory_map_entry entries[] = {
+		{ .start = 0x1000, .end = 0x2000, .inode = 7, .path = "/a" },
+		{ .start = 0x2000, .end = 0x5000, .inode = 7, .path = "/a" },
+		{ .start = 0x5000, .end = 0x6000, .inode = 8, .path = "/b" },
+		{ .start = 0x6000, .end = 0x7000, .inode = 7, .path = "/a" },
+	};
+	struct memory_map map = { .entries = entries, .count = 4 };
+	struct publishers publishers = { .symbol = "ruby_profiler_state" };
+	struct loaded_object object = object_at(bench, &entries[0]);
+
+	object.map = &map;
+	entries[0].is_deleted = true;
+	assert_int_equal(publishers_note(&publishers, &object), 0);
+	assert_int_equal(publishers.list[0]->end, 0x5000);
+	assert_true(publishers.list[0]->is_deleted);
+	publishers_deinit(&publishers);
+	/* To the very last one. */
+	map.count = 2;
+	assert_int_equal(publishers_note(&publishers, &object), 0);
+	assert_int_equal(publishers.list[0]->end, 0x5000);
+	publishers_deinit(&publishers);
+}
+
+/* Of no file; the Nth is mapped from N times 0x1000 on and located. */
+static struct publishers make_set(size_t count)
+{
+	struct publishers set = { .symbol = "x", .count = count };
+
+	for (size_t i = 0; i < count; i++) {
+		set.list[i] = calloc(1, sizeof(*set.list[i]));
+		assert_non_null(set.list[i]);
+		set.list[i]->start = 0x1000 * (i + 1);
+		set.list[i]->end = set.list[i]->start + 0x800;
+		set.list[i]->inode = 70 + i;
+		set.list[i]->device = 8ULL << 32 | 1;
+		set.list[i]->is_located = true;
+		set.list[i]->tls.relocation = "by hand";
+		set.list[i]->tls.location.module = i;
+	}
+	return set;
+}
+
+static void one_is_read_at_a_time_and_that_which_has_the_code_is_preferred(void **state)
+{
+	struct publishers set = make_set(3);
+
+	(void)state;
+	assert_ptr_equal(publishers_live(&set), set.list[0]);
+	assert_false(publishers_prefer(&set, 0x1000));
+	assert_false(publishers_prefer(&set, 0x1fff));
+	assert_true(publishers_prefer(&set, 0x3000));
+	assert_ptr_equal(publishers_live(&set), set.list[2]);
+	assert_true(publishers_prefer(&set, 0x27ff));
+	assert_ptr_equal(publishers_live(&set), set.list[1]);
+	assert_false(publishers_prefer(&set, 0x2800));
+	assert_false(publishers_prefer(&set, 0x3000 - 1));
+	set.list[2]->is_located = false;
+	assert_false(publishers_prefer(&set, 0x3000));
+	set.list[1]->is_located = false;
+	assert_null(publishers_live(&set));
+	publishers_deinit(&set);
+	assert_null(publishers_live(&set));
+}
+
+static void what_is_not_mapped_where_it_was_is_dropped(void **state)
+{
+	(void)state;
+	for (int dropped = 0; dropped < 3; dropped++) {
+		for (size_t live = 0; live < 3; live++) {
+			struct publishers set = make_set(3);
+			struct memory_map_entry entries[3];
+			const struct memory_map map = { .entries = entries, .count = 3 };
+			const struct publisher *was_live = set.list[live], *first;
+
+			set.live = live;
+			for (size_t i = 0; i < 3; i++)
+				entries[i] = (struct memory_map_entry){ .start = 0x1000 * (i + 1),
+									.inode = 70 + i,
+									.device_major = 8,
+									.device_minor = 1 };
+			assert_false(publishers_drop_unmapped(&set, &map));
+			assert_int_equal(set.count, 3);
+			assert_int_equal(set.live, live);
+			/* Another file there, of another device, or another place. */
+			if (dropped == 0)
+				entries[1].inode++;
+			else if (dropped == 1)
+				entries[1].device_minor++;
+			else
+				entries[1].start++;
+			first = set.list[0];
+			assert_true(publishers_drop_unmapped(&set, &map));
+			assert_int_equal(set.count, 2);
+			assert_ptr_equal(set.list[0], first);
+			assert_ptr_equal(publishers_live(&set), live == 1 ? first : was_live);
+			publishers_deinit(&set);
+		}
+	}
+}
+
+static void of_two_that_share_a_variable_one_only_sets_it(void **state)
+{
+	const struct memory_map nothing = { 0 };
+	const struct link_map_layout layout = { 0 };
+	struct memory_reader reader = memory_reader_of_process(getpid());
+	struct publishers set = make_set(4);
+
+	(void)state;
+	assert_int_equal(publishers_locate(&set, &nothing, &reader, &layout), 0);
+	assert_int_equal(publishers_count_variables(&set), 4);
+	/* Confirmed by the loader's list, without a relocation, not located: no other's. */
+	for (size_t i = 1; i < 4; i++)
+		set.list[i]->tls.location.module = 0;
+	set.list[1]->tls.is_confirmed = true;
+	set.list[2]->tls.relocation = NULL;
+	assert_int_equal(publishers_locate(&set, &nothing, &reader, &layout), 0);
+	assert_int_equal(publishers_count_variables(&set), 3);
+	assert_true(set.list[3]->is_interposed);
+	assert_false(set.list[3]->is_located);
+	assert_false(set.list[0]->is_interposed);
+	publishers_deinit(&set);
+}
+
+static void it_is_there_while_an_image_begins_there(void **state)
+{
+	struct bench *bench = *state;
+	struct publisher publisher = { .start = (uintptr_t)bench->copy.start };
+
+	assert_true(publisher_is_there(&publisher, getpid()));
+	publisher.start += 1;
+	assert_false(publisher_is_there(&publisher, getpid()));
+	publisher.start = 0x1000;
+	assert_false(publisher_is_there(&publisher, getpid()));
+}
+
 int main(void)
 {
 #define LIVE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -106,6 +283,13 @@ int main(void)
 		LIVE(what_a_loader_at_work_leaves_is_looked_at_again),
 		LIVE(but_not_for_ever),
 		LIVE(only_doubts_in_a_row_count),
+		LIVE(an_object_is_noted_once_and_of_very_many_the_first),
+		LIVE(another_name_is_not_the_variable),
+		LIVE(it_ends_where_the_mappings_of_its_file_do),
+		cmocka_unit_test(one_is_read_at_a_time_and_that_which_has_the_code_is_preferred),
+		cmocka_unit_test(what_is_not_mapped_where_it_was_is_dropped),
+		cmocka_unit_test(of_two_that_share_a_variable_one_only_sets_it),
+		LIVE(it_is_there_while_an_image_begins_there),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
