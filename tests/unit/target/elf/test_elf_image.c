@@ -313,6 +313,258 @@ static void a_fifo_at_the_path_of_a_mapping_does_not_block(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
+/* A forged file with room behind it for what a test makes longer. */
+struct long_elf {
+	struct forged_elf elf;
+	Elf64_Shdr sections[16];
+	Elf64_Dyn dynamic[1100];
+};
+
+static struct long_elf *make_long(void)
+{
+	struct long_elf *file = calloc(1, sizeof(*file));
+
+	assert_non_null(file);
+	file->elf = forged_elf_make(EM_X86_64, NAME, 0);
+	file->elf.segments[0].p_filesz = sizeof(*file);
+	return file;
+}
+
+static void relocations_are_those_of_eight_sections(void **state)
+{
+	struct long_elf *file = make_long();
+
+	(void)state;
+	memcpy(file->sections, file->elf.sections, sizeof(file->elf.sections));
+	file->elf.header.e_shoff = offsetof(struct long_elf, sections);
+	for (size_t count = 1; count <= 10; count++) {
+		_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+		struct elf_relocation relocation;
+		size_t cursor = 0, found = 0;
+
+		file->sections[2 + count] = file->elf.sections[3];
+		file->elf.header.e_shnum = (uint16_t)(3 + count);
+		assert_int_equal(elf_image_open_memory(file, sizeof(*file), &image), 0);
+		while (elf_image_next_relocation(image, &cursor, &relocation))
+			found++;
+		assert_int_equal(found, FORGED_RELOCATIONS_MAX * (count < 8 ? count : 8));
+	}
+	free(file);
+}
+
+static void a_header_is_plausible_up_to_its_bounds(void **state)
+{
+	static const struct {
+		uint16_t segments, sections, segment_bytes, section_bytes;
+		int result;
+	} cases[] = {
+		{ 1024, 4, sizeof(Elf64_Phdr), sizeof(Elf64_Shdr), 0 },
+		{ 1025, 4, sizeof(Elf64_Phdr), sizeof(Elf64_Shdr), -ENOEXEC },
+		{ 2, SHN_LORESERVE - 1, sizeof(Elf64_Phdr), sizeof(Elf64_Shdr), 0 },
+		{ 2, SHN_LORESERVE, sizeof(Elf64_Phdr), sizeof(Elf64_Shdr), -ENOEXEC },
+		{ 2, 4, sizeof(Elf64_Phdr) + 1, sizeof(Elf64_Shdr), -ENOEXEC },
+		{ 0, 4, 0, sizeof(Elf64_Shdr), 0 },
+		{ 2, 4, sizeof(Elf64_Phdr), sizeof(Elf64_Shdr) - 1, -ENOEXEC },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
+		struct elf_image *image = NULL;
+
+		elf.header.e_phnum = cases[i].segments;
+		elf.header.e_shnum = cases[i].sections;
+		elf.header.e_phentsize = cases[i].segment_bytes;
+		elf.header.e_shentsize = cases[i].section_bytes;
+		assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), cases[i].result);
+		if (image)
+			exercise(image);
+		elf_image_free(image);
+	}
+}
+
+static void without_sections_there_are_segments_and_no_symbol(void **state)
+{
+	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
+	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+	struct elf_segment segment;
+	struct elf_symbol symbol;
+	size_t cursor = 0;
+
+	(void)state;
+	elf.header.e_shoff = 0;
+	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), -ENOEXEC);
+	elf.header.e_shnum = 0;
+	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), 0);
+	assert_true(elf_image_next_segment(image, &cursor, &segment));
+	assert_int_equal(elf_image_find_symbol(image, NAME, &symbol), -ENOENT);
+}
+
+static void segments_end_with_the_file(void **state)
+{
+	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
+
+	(void)state;
+	elf.header.e_shoff = 0;
+	elf.header.e_shnum = 0;
+	elf.header.e_phnum = 1024;
+	for (size_t whole = 0; whole <= 2; whole++) {
+		for (size_t more = 0; more < sizeof(Elf64_Phdr); more += sizeof(Elf64_Phdr) - 1) {
+			_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+			size_t size_bytes = offsetof(struct forged_elf, segments) +
+					    whole * sizeof(Elf64_Phdr) + more;
+			struct elf_segment segment;
+			size_t cursor = 0, count = 0;
+
+			assert_int_equal(elf_image_open_memory(&elf, size_bytes, &image), 0);
+			while (elf_image_next_segment(image, &cursor, &segment))
+				count++;
+			assert_int_equal(count, whole);
+		}
+	}
+}
+
+static bool is_program(struct long_elf *file, uint64_t file_bytes)
+{
+	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+
+	file->elf.segments[1] = (Elf64_Phdr){ .p_type = PT_DYNAMIC,
+					      .p_offset = offsetof(struct long_elf, dynamic),
+					      .p_filesz = file_bytes };
+	assert_int_equal(elf_image_open_memory(file, sizeof(*file), &image), 0);
+	return elf_image_is_program(image);
+}
+
+static void a_program_that_may_lie_anywhere_says_so_in_its_dynamic_section(void **state)
+{
+	struct long_elf *file = make_long();
+	const uint64_t all = sizeof(file->dynamic);
+
+	(void)state;
+	for (size_t i = 0; i < 1100; i++)
+		file->dynamic[i].d_tag = DT_DEBUG;
+	assert_false(is_program(file, all));
+	file->dynamic[1023] = (Elf64_Dyn){ .d_tag = DT_FLAGS_1, .d_un.d_val = DF_1_PIE | 1 };
+	assert_true(is_program(file, all));
+	assert_true(is_program(file, 1024 * sizeof(Elf64_Dyn)));
+	assert_false(is_program(file, 1024 * sizeof(Elf64_Dyn) - 1));
+	file->dynamic[1023].d_un.d_val = ~(uint64_t)DF_1_PIE;
+	assert_false(is_program(file, all));
+	/* Not one more is looked at. */
+	file->dynamic[1024] = (Elf64_Dyn){ .d_tag = DT_FLAGS_1, .d_un.d_val = DF_1_PIE };
+	file->dynamic[1023].d_tag = DT_DEBUG;
+	assert_false(is_program(file, all));
+	file->dynamic[5] = file->dynamic[1024];
+	assert_true(is_program(file, all));
+	file->dynamic[4].d_tag = DT_NULL;
+	assert_false(is_program(file, all));
+	file->elf.header.e_type = ET_EXEC;
+	assert_true(is_program(file, all));
+	free(file);
+}
+
+/* A file by a reader that counts, and becomes shorter than it was. */
+struct counted {
+	const struct forged_elf *elf;
+	size_t reads;
+	size_t end; /* 0 = as long as it was */
+};
+
+static int read_counted(void *source, uint64_t offset, void *buffer, size_t size_bytes)
+{
+	struct counted *file = source;
+	size_t end = file->end ? file->end : sizeof(*file->elf);
+
+	file->reads++;
+	assert_true(offset <= sizeof(*file->elf) && size_bytes <= sizeof(*file->elf) - offset);
+	if (offset + size_bytes > end)
+		return -EFAULT;
+	memcpy(buffer, (const char *)file->elf + offset, size_bytes);
+	return 0;
+}
+
+static void a_file_is_read_ahead_and_what_was_asked_is_known_after_a_rest(void **state)
+{
+	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
+	struct counted file = { .elf = &elf };
+	struct elf_reader reader = { .read = read_counted,
+				     .source = &file,
+				     .size_bytes = sizeof(elf) };
+	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+	struct elf_symbol symbol;
+	char name[16];
+
+	(void)state;
+	assert_int_equal(elf_image_open(&reader, &image), 0);
+	assert_int_equal(elf_image_find_symbol(image, NAME, &symbol), 0);
+	assert_int_equal(file.reads, 1);
+	elf_image_rest(image);
+	symbol = (struct elf_symbol){ 0 };
+	assert_int_equal(elf_image_find_symbol(image, NAME, &symbol), 0);
+	assert_int_equal(symbol.index, FORGED_SYMBOL_INDEX);
+	assert_int_equal(file.reads, 1);
+	/* With 15 others that are not there; of a 17th it has to be read again. */
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < 15; i++) {
+			(void)snprintf(name, sizeof(name), "none_%d", i);
+			assert_int_equal(elf_image_find_symbol(image, name, &symbol), -ENOENT);
+		}
+		/* The headers of sections, at the end, and all from the first table on. */
+		assert_int_equal(file.reads, 3);
+		elf_image_rest(image);
+	}
+	for (size_t reads = 5; reads < 9; reads += 2) {
+		elf_image_rest(image);
+		assert_int_equal(elf_image_find_symbol(image, "none_15", &symbol), -ENOENT);
+		assert_int_equal(file.reads, reads);
+	}
+}
+
+static void a_file_that_became_shorter_gives_what_is_left(void **state)
+{
+	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
+	struct counted file = { .elf = &elf };
+	struct elf_reader reader = { .read = read_counted,
+				     .source = &file,
+				     .size_bytes = sizeof(elf) };
+	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+	char bytes[8];
+
+	(void)state;
+	assert_int_equal(elf_image_open(&reader, &image), 0);
+	elf_image_rest(image);
+	file.end = 64;
+	assert_int_equal(elf_image_read(image, 56, bytes, 8), 0);
+	assert_memory_equal(bytes, (const char *)&elf + 56, 8);
+	assert_int_equal(elf_image_read(image, 57, bytes, 8), -EFAULT);
+}
+
+static void what_an_undefined_symbol_says_yields_to_a_defined_one(void **state)
+{
+	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
+	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+	_cleanup_(elf_image_freep) struct elf_image *both = NULL;
+	struct elf_symbol symbol;
+
+	(void)state;
+	elf.symbols[FORGED_SYMBOL_INDEX].st_shndx = SHN_UNDEF;
+	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), 0);
+	assert_int_equal(elf_image_find_symbol(image, NAME, &symbol), 0);
+	assert_false(symbol.is_defined);
+	assert_false(elf_image_find_defined(image, NAME, &symbol));
+	/* The relocations' bytes as a full table, whose second symbol is the defined one. */
+	memcpy(elf.relocations, elf.symbols, sizeof(elf.symbols));
+	((Elf64_Sym *)(void *)elf.relocations)[1].st_shndx = 1;
+	((Elf64_Sym *)(void *)elf.relocations)[1].st_value = 0x1234;
+	elf.sections[3].sh_type = SHT_SYMTAB;
+	elf.sections[3].sh_link = 2;
+	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &both), 0);
+	assert_true(elf_image_find_defined(both, NAME, &symbol));
+	assert_int_equal(symbol.value, 0x1234);
+	assert_false(symbol.is_dynamic);
+	assert_int_equal(symbol.index, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -329,6 +581,14 @@ int main(void)
 		cmocka_unit_test(every_truncation_and_every_flipped_byte_is_survived),
 		cmocka_unit_test(another_file_at_the_path_of_a_mapping_is_not_opened),
 		cmocka_unit_test(a_fifo_at_the_path_of_a_mapping_does_not_block),
+		cmocka_unit_test(relocations_are_those_of_eight_sections),
+		cmocka_unit_test(a_header_is_plausible_up_to_its_bounds),
+		cmocka_unit_test(without_sections_there_are_segments_and_no_symbol),
+		cmocka_unit_test(segments_end_with_the_file),
+		cmocka_unit_test(a_program_that_may_lie_anywhere_says_so_in_its_dynamic_section),
+		cmocka_unit_test(a_file_is_read_ahead_and_what_was_asked_is_known_after_a_rest),
+		cmocka_unit_test(a_file_that_became_shorter_gives_what_is_left),
+		cmocka_unit_test(what_an_undefined_symbol_says_yields_to_a_defined_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

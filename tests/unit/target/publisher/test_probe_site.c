@@ -94,6 +94,31 @@ static void a_multi_byte_nop_is_never_a_site(void **state)
 	ASSERT_SITE("other", 5, PROBE_SITE_SINGLE_STEPPED, 0x0f, 0x1f, 0x44, 0, 0, 0xc3);
 }
 
+/* Whatever a symbol says of its size: from the entry on 96 bytes, and none behind the function. */
+static void code_is_looked_at_so_far_and_not_beyond_the_function(void **state)
+{
+	static const uint8_t move[] = { 0x48, 0x89, 0xe0 };
+	uint8_t code[128];
+
+	(void)state;
+	for (size_t bytes = 93; bytes <= 96; bytes += 3) {
+		struct probe_site site;
+
+		memset(code, 0xc3, sizeof(code));
+		for (size_t at = 0; at < bytes; at += sizeof(move))
+			memcpy(code + at, move, sizeof(move));
+		code[bytes] = 0x55;
+		assert_int_equal(find_in_code(EM_X86_64, "correlator_state_apply", code,
+					      sizeof(code), &site),
+				 1);
+		assert_string_equal(site.instruction, bytes < 96 ? "push" : "other");
+		assert_int_equal(site.offset_bytes, bytes < 96 ? bytes : 0);
+		assert_int_equal(
+			find_in_code(EM_X86_64, "correlator_state_apply", code, bytes, &site), 1);
+		assert_string_equal(site.instruction, "other");
+	}
+}
+
 static void other_machines_are_probed_at_the_entry(void **state)
 {
 	static const uint8_t code[] = { 0x55, 0xc3 };
@@ -304,6 +329,7 @@ int main(void)
 		cmocka_unit_test(without_one_the_entry_is_single_stepped),
 		cmocka_unit_test(an_instruction_after_a_store_is_not_taken),
 		cmocka_unit_test(a_multi_byte_nop_is_never_a_site),
+		cmocka_unit_test(code_is_looked_at_so_far_and_not_beyond_the_function),
 		cmocka_unit_test(other_machines_are_probed_at_the_entry),
 		cmocka_unit_test(on_arm64_the_first_simulated_instruction_is_taken),
 		cmocka_unit_test(on_arm64_none_is_taken_after_a_store),
