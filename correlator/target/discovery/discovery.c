@@ -175,7 +175,6 @@ static struct known_process *remember(struct discovery *discovery, pid_t pid)
 	if (!process)
 		return NULL;
 	process->pid = pid;
-	process->pass_number = discovery->pass.number;
 	HASH_ADD(hh, discovery->processes, pid, sizeof(process->pid), process);
 	return process;
 }

@@ -702,6 +702,20 @@ static void another_program_is_another_process(void **state)
 	assert_int_equal(bench->found, 2);
 }
 
+static void another_program_that_nobody_told_of_is_found_by_the_next_pass(void **state)
+{
+	struct bench *bench = *state;
+	struct forged_process *process = add_process("/bin/sh");
+
+	assert_int_equal(look_after(bench, 0), 0);
+	assert_int_equal(look_when_due(bench, process), 2000);
+	process->info.program.code_start = 0x500000;
+	process->path = "/usr/bin/ruby";
+	process->is_ruby = process->publishes = true;
+	assert_int_equal(look_at(bench, discovery_next_look(bench->discovery)), 0);
+	assert_int_equal(bench->found, 1);
+}
+
 static void one_that_was_reported_stays_so_whatever_it_is_called(void **state)
 {
 	struct bench *bench = *state;
@@ -836,6 +850,7 @@ int main(void)
 		FORGED(hidden_ones_are_counted_if_they_fit_and_by_the_last_pass),
 		FORGED(who_comes_into_the_cgroup_later_is_found_then),
 		FORGED(another_program_is_another_process),
+		FORGED(another_program_that_nobody_told_of_is_found_by_the_next_pass),
 		FORGED(one_that_was_reported_stays_so_whatever_it_is_called),
 		FORGED(a_candidate_that_is_renamed_away_is_dropped),
 		FORGED(who_is_gone_is_forgotten_by_the_pass_that_does_not_meet_it),
