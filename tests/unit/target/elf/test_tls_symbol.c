@@ -240,6 +240,126 @@ static void slots_that_no_loader_writes_are_refused(void **state)
 	}
 }
 
+static void what_a_loader_may_write_is_taken_to_its_bounds(void **state)
+{
+	static const struct {
+		uint16_t machine;
+		uint32_t relocation;
+		uint64_t words[2];
+		int expected;
+		int64_t offset;
+	} cases[] = {
+		{ EM_X86_64, R_X86_64_DTPMOD64, { TLS_SYMBOL_MODULE_MAX, 0 }, 0, 0x20 },
+		{ EM_X86_64, R_X86_64_TPOFF64, { -(1ULL << 30) + 8, 0 }, 0, -(1LL << 30) + 8 },
+		{ EM_X86_64, R_X86_64_TPOFF64, { -(1ULL << 30), 0 }, -EUCLEAN, 0 },
+		{ EM_X86_64, R_X86_64_TPOFF64, { -8ULL, 0 }, 0, -8 },
+		{ EM_AARCH64, R_AARCH64_TLS_TPREL, { 65528, 0 }, 0, 65528 },
+		{ EM_AARCH64, R_AARCH64_TLS_TPREL, { 65536, 0 }, -EUCLEAN, 0 },
+		{ EM_AARCH64, R_AARCH64_TLS_TPREL, { 65532, 0 }, -EUCLEAN, 0 },
+		/* A descriptor's argument: an offset, or an address to be read at. */
+		{ EM_X86_64, R_X86_64_TLSDESC, { 0x7f1234560000, 4088 }, -EUCLEAN, 0 },
+		{ EM_X86_64, R_X86_64_TLSDESC, { 0x7f1234560000, 4096 }, -EFAULT, 0 },
+		{ EM_X86_64, R_X86_64_TLSDESC, { 0x7f1234560000, (1ULL << 56) - 8 }, -EFAULT, 0 },
+		{ EM_X86_64, R_X86_64_TLSDESC, { 0x7f1234560000, 1ULL << 56 }, -EUCLEAN, 0 },
+		{ EM_X86_64, R_X86_64_TLSDESC, { 0x7f1234560000, 4100 }, -EUCLEAN, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct forged_process process =
+			make_process(cases[i].machine, cases[i].relocation, FORGED_SYMBOL_INDEX, 0);
+		int r;
+
+		memcpy(process.words, cases[i].words, sizeof(cases[i].words));
+		r = resolve(&process, false);
+		if (r != cases[i].expected)
+			fail_msg("case %zu: %d, not %d", i, r, cases[i].expected);
+		assert_int_equal(process.symbol.location.offset, cases[i].offset);
+	}
+}
+
+static void an_offset_in_a_module_is_below_1_gib_and_aligned(void **state)
+{
+	static const struct {
+		uint64_t offset;
+		int expected;
+	} cases[] = { { (1ULL << 30) - 8, 0 },
+		      { 1ULL << 30, -EUCLEAN },
+		      { 0x44, -EUCLEAN },
+		      { 0x41, -EUCLEAN } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct forged_process process =
+			make_process(EM_X86_64, R_X86_64_DTPMOD64, FORGED_SYMBOL_INDEX, 0);
+
+		add_relocation(&process, 1, SLOT + 8, R_X86_64_DTPOFF64, FORGED_SYMBOL_INDEX);
+		process.words[0] = 2;
+		process.words[1] = cases[i].offset;
+		assert_int_equal(resolve(&process, false), cases[i].expected);
+	}
+}
+
+/* What lies behind it in the same words is another variable's. */
+static void the_offsets_relocation_is_the_one_of_the_word_behind_the_modules(void **state)
+{
+	struct forged_process process =
+		make_process(EM_X86_64, R_X86_64_DTPMOD64, FORGED_SYMBOL_INDEX, 0);
+
+	(void)state;
+	add_relocation(&process, 1, SLOT + 16, R_X86_64_DTPOFF64, FORGED_SYMBOL_INDEX);
+	add_relocation(&process, 2, SLOT + 8, R_X86_64_DTPOFF64, 7);
+	add_relocation(&process, 3, SLOT + 8, R_X86_64_TPOFF64, FORGED_SYMBOL_INDEX);
+	process.words[0] = 2;
+	process.words[1] = 0x48;
+	assert_int_equal(resolve(&process, false), 0);
+	assert_int_equal(process.symbol.location.offset, 0x20);
+	/* With an addend of its own, which the word has in it. */
+	process.elf.relocations[1].r_offset = SLOT + 8;
+	process.elf.relocations[1].r_addend = 8;
+	assert_int_equal(resolve(&process, false), 0);
+	assert_int_equal(process.symbol.location.offset, 0x40);
+}
+
+static void an_anonymous_relocation_is_the_variables_if_its_addend_is(void **state)
+{
+	struct forged_process process = make_process(EM_X86_64, R_X86_64_TPOFF64, 0, 0x18);
+
+	(void)state;
+	process.words[0] = -0x40ULL;
+	assert_int_equal(resolve(&process, false), -ENOTSUP);
+	process.elf.relocations[0].r_addend = 0x20;
+	assert_int_equal(resolve(&process, false), 0);
+	assert_int_equal(process.symbol.location.offset, -0x40);
+	assert_string_equal(process.symbol.relocation, "TPOFF64");
+	assert_int_equal(process.symbol.symbol_value, 0x20);
+	assert_false(process.symbol.is_above_thread_pointer);
+	process.words[0] = 0;
+	assert_int_equal(resolve(&process, false), -EAGAIN);
+}
+
+static void a_descriptor_parked_in_its_object_is_not_bound_yet(void **state)
+{
+	const uint64_t size = sizeof(struct forged_elf);
+	struct forged_process process =
+		make_process(EM_X86_64, R_X86_64_TLSDESC, FORGED_SYMBOL_INDEX, 0);
+
+	(void)state;
+	process.words[0] = 0x7f1234560000;
+	process.words[1] = BIAS + size - 1;
+	assert_int_equal(resolve(&process, false), -EAGAIN);
+	process.words[1] = BIAS;
+	assert_int_equal(resolve(&process, false), -EAGAIN);
+	process.words[1] = (BIAS + size + 7) & ~7ULL;
+	assert_int_equal(resolve(&process, false), -EFAULT);
+	process.words[1] = -0x40ULL;
+	process.words[0] = BIAS + 8;
+	assert_int_equal(resolve(&process, false), -EAGAIN);
+	process.words[0] = 0x7f1234560000;
+	assert_int_equal(resolve(&process, false), 0);
+	assert_int_equal(process.symbol.location.offset, -0x40);
+}
+
 static void a_library_without_a_relocation_and_an_unknown_machine_are_not_supported(void **state)
 {
 	struct forged_process process = make_process(EM_X86_64, 0, 0, 0);
@@ -283,6 +403,11 @@ int main(void)
 		cmocka_unit_test(descriptors_of_aarch64_are_told_apart_by_their_argument),
 		cmocka_unit_test(a_library_of_musl_on_aarch64_may_sit_at_the_thread_pointer),
 		cmocka_unit_test(slots_that_no_loader_writes_are_refused),
+		cmocka_unit_test(what_a_loader_may_write_is_taken_to_its_bounds),
+		cmocka_unit_test(an_offset_in_a_module_is_below_1_gib_and_aligned),
+		cmocka_unit_test(the_offsets_relocation_is_the_one_of_the_word_behind_the_modules),
+		cmocka_unit_test(an_anonymous_relocation_is_the_variables_if_its_addend_is),
+		cmocka_unit_test(a_descriptor_parked_in_its_object_is_not_bound_yet),
 		cmocka_unit_test(
 			a_library_without_a_relocation_and_an_unknown_machine_are_not_supported),
 		cmocka_unit_test(local_exec_follows_each_machines_variant),

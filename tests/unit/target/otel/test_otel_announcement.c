@@ -2,10 +2,12 @@
 #include "target/otel/otel_announcement.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -174,6 +176,104 @@ static void versions_that_are_not_known_are_refused(void **state)
 	assert_string_equal(announcement.schema_version, "tls_v2\\x0a");
 }
 
+static int read_nothing(const struct memory_reader *reader, uint64_t address, void *buffer,
+			size_t size_bytes)
+{
+	(void)address;
+	(void)buffer;
+	(void)size_bytes;
+	return *(const int *)reader->context;
+}
+
+static void only_what_ends_the_process_is_an_error(void **state)
+{
+	static const struct {
+		int error, result;
+	} cases[] = { { -ESRCH, -ESRCH }, { -EPERM, -EPERM }, { -ENOMEM, -ENOMEM },
+		      { -EFAULT, 0 },	  { -EAGAIN, 0 },     { -ETIMEDOUT, 0 } };
+	struct process *process = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct otel_announcement announcement;
+		struct memory_reader reader = { .read = read_nothing, .context = &cases[i].error };
+
+		otel_announcement_init(&announcement, wanted, 4);
+		assert_int_equal(otel_announcement_look(&announcement, &process->map, &reader),
+				 cases[i].result);
+		assert_true(otel_announcement_has_changed(&announcement, &reader));
+	}
+}
+
+static void a_header_is_where_a_mapping_is_called_so(void **state)
+{
+	static const struct {
+		const char *path;
+		bool is_header;
+	} cases[] = { { "[anon:OTEL_CTX]", true },   { "[anon_shmem:OTEL_CTX]", true },
+		      { "/memfd:OTEL_CTX", true },   { "/memfd:OTEL_CTX (deleted)", true },
+		      { "[anon:OTEL_CTY]", false },  { "/srv/memfd:OTEL_CTX", false },
+		      { "[anon_shmem:OTEL]", false } };
+	struct process *process = *state;
+	struct memory_reader reader = reader_of(process);
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct memory_map_entry entries[] = {
+			{ .start = 0x1000, .path = "" },
+			{ .start = process->header, .path = cases[i].path },
+			{ .start = 0x1000, .path = "[anon:OTEL_CTX]" },
+		};
+		const struct memory_map map = { .entries = entries, .count = 2 };
+		struct otel_announcement announcement;
+
+		publish(process, 2, "tls_v1", 1, 7);
+		otel_announcement_init(&announcement, wanted, 4);
+		assert_int_equal(otel_announcement_look(&announcement, &map, &reader),
+				 cases[i].is_header);
+		assert_int_equal(announcement.header_address,
+				 cases[i].is_header ? process->header : 0);
+		if (!cases[i].is_header)
+			assert_false(otel_announcement_has_changed(&announcement, &reader));
+	}
+}
+
+static void what_is_said_of_the_service_is_kept(void **state)
+{
+	struct otel_announcement announcement;
+
+	otel_announcement_init(&announcement, wanted, 4);
+	publish(*state, 2, "tls_v1", 1, 7);
+	assert_int_equal(look(*state, &announcement), 1);
+	assert_string_equal(announcement.schema_version, "tls_v1");
+	assert_string_equal(announcement.service_name, "shop");
+	assert_string_equal(announcement.service_instance_id, "shop-7");
+	assert_string_equal(announcement.environment_name, "staging");
+	assert_int_equal(announcement.published_ns, 7);
+}
+
+static void nonsense_is_complained_of_three_times(void **state)
+{
+	struct otel_announcement announcement;
+	int saved = dup(STDERR_FILENO), fds[2], lines = 0;
+	char text[4096] = "";
+
+	otel_announcement_init(&announcement, wanted, 4);
+	assert_int_equal(pipe2(fds, O_NONBLOCK | O_CLOEXEC), 0);
+	log_set_level(LOG_LEVEL_WARNING);
+	assert_true(dup2(fds[1], STDERR_FILENO) >= 0);
+	for (uint64_t i = 0; i < 5; i++) {
+		publish(*state, 2, "tls_v2", 1, 7 + i);
+		assert_int_equal(look(*state, &announcement), 1);
+	}
+	assert_true(dup2(saved, STDERR_FILENO) >= 0);
+	assert_true(read(fds[0], text, sizeof(text) - 1) > 0);
+	for (const char *at = text; (at = strstr(at, "of the schema `tls_v2`")); at++)
+		lines++;
+	assert_int_equal(lines, 3);
+	(void)close(saved);
+	(void)close(fds[0]);
+	(void)close(fds[1]);
+}
+
 static void damage_is_no_context(void **state)
 {
 	struct process *process = *state;
@@ -206,6 +306,14 @@ int main(void)
 		cmocka_unit_test_setup_teardown(versions_that_are_not_known_are_refused, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(damage_is_no_context, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(only_what_ends_the_process_is_an_error, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_header_is_where_a_mapping_is_called_so, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(what_is_said_of_the_service_is_kept, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(nonsense_is_complained_of_three_times, set_up,
+						tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

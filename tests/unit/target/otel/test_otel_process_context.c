@@ -155,6 +155,94 @@ static void damaged_bytes_are_refused(void **state)
 			-EBADMSG);
 }
 
+/* Damage in a part refuses the whole, whatever is good behind it. */
+static void a_damaged_part_is_not_outweighed_by_what_follows(void **state)
+{
+	static struct forged_message message, resource, bad_value, map, value;
+	static struct otel_process_context context;
+	static const uint8_t damage[] = { 0x0b };
+
+	(void)state;
+	/* In the resource; in its attribute; in an attribute; in a name; in the list of names. */
+	for (int where = 0; where < 5; where++) {
+		message.size_bytes = resource.size_bytes = bad_value.size_bytes = 0;
+		map.size_bytes = value.size_bytes = 0;
+		if (where == 0) {
+			forged_bytes_field(&message, 1, damage, 1);
+		} else if (where == 1) {
+			forged_bytes_field(&resource, 1, damage, 1);
+			forged_text_attribute(&resource, 1, "service.name", "x");
+			forged_message_field(&message, 1, &resource);
+		} else if (where == 2) {
+			forged_bytes_field(&bad_value, 2, damage, 1);
+			forged_bytes_field(&bad_value, 1, "a", 1);
+			forged_message_field(&message, 2, &bad_value);
+		} else {
+			if (where == 3)
+				forged_bytes_field(&map, 1, damage, 1);
+			else
+				forged_byte(&map, 0x0b);
+			forged_bytes_field(&map, 1, "", 0);
+			forged_message_field(&value, 5, &map);
+			forged_bytes_field(&bad_value, 1, "threadlocal.attribute_key_map", 29);
+			forged_message_field(&bad_value, 2, &value);
+			forged_message_field(&message, 2, &bad_value);
+		}
+		forged_text_attribute(&message, 2, "threadlocal.schema_version", "tls_v1");
+		context.key_count = 77;
+		assert_int_equal(
+			otel_process_context_parse(message.bytes, message.size_bytes, &context),
+			-EBADMSG);
+		assert_int_equal(context.key_count, 77);
+	}
+}
+
+static void a_field_has_a_number_up_to_2_to_the_29(void **state)
+{
+	static struct forged_message message;
+	static struct otel_process_context context;
+
+	(void)state;
+	for (int more = 0; more < 2; more++) {
+		message.size_bytes = 0;
+		forged_varint(&message, (((1ULL << 29) - 1 + (uint64_t)more) << 3) | 2);
+		forged_varint(&message, 0);
+		assert_int_equal(
+			otel_process_context_parse(message.bytes, message.size_bytes, &context),
+			more ? -EBADMSG : 0);
+	}
+}
+
+/* A value is one of several kinds, the last of which counts; others of the same number do not. */
+static void a_value_that_is_no_text_is_none(void **state)
+{
+	static struct forged_message message, key_value, value;
+	static struct otel_process_context context;
+
+	(void)state;
+	for (int kind = 0; kind < 4; kind++) {
+		message.size_bytes = key_value.size_bytes = value.size_bytes = 0;
+		if (kind == 0) {
+			forged_bytes_field(&value, 2, "x", 1);
+		} else if (kind == 1) {
+			forged_varint(&value, 1 << 3 | 0);
+			forged_varint(&value, 5);
+		} else if (kind == 2) {
+			forged_bytes_field(&value, 1, "x", 1);
+			forged_bytes_field(&value, 5, "", 0);
+		} else {
+			forged_bytes_field(&value, 5, "", 0);
+			forged_bytes_field(&value, 1, "x", 1);
+		}
+		forged_bytes_field(&key_value, 1, "threadlocal.schema_version", 26);
+		forged_message_field(&key_value, 2, &value);
+		forged_message_field(&message, 2, &key_value);
+		assert_int_equal(
+			otel_process_context_parse(message.bytes, message.size_bytes, &context), 0);
+		assert_int_equal(context.schema_version.bytes != NULL, kind == 3);
+	}
+}
+
 /* Any bytes at all: a number or a refusal, and no read beyond them. */
 static void noise_does_no_harm(void **state)
 {
@@ -187,6 +275,12 @@ static void headers_are_checked(void **state)
 	assert_int_equal(header.payload_address, 0x1000);
 	bytes[12] = 0;
 	assert_int_equal(otel_process_header_parse(bytes, &header), -EMSGSIZE);
+	bytes[14] = 2; /* 128 KiB */
+	assert_int_equal(otel_process_header_parse(bytes, &header), 0);
+	assert_int_equal(header.payload_bytes, OTEL_PAYLOAD_BYTES_MAX);
+	bytes[12] = 1;
+	assert_int_equal(otel_process_header_parse(bytes, &header), -EMSGSIZE);
+	bytes[12] = bytes[14] = 0;
 	bytes[15] = 0xff;
 	assert_int_equal(otel_process_header_parse(bytes, &header), -EMSGSIZE);
 	bytes[8] = 3;
@@ -207,6 +301,9 @@ int main(void)
 		cmocka_unit_test(the_last_of_two_counts),
 		cmocka_unit_test(more_names_than_indexes_are_left_out),
 		cmocka_unit_test(damaged_bytes_are_refused),
+		cmocka_unit_test(a_damaged_part_is_not_outweighed_by_what_follows),
+		cmocka_unit_test(a_field_has_a_number_up_to_2_to_the_29),
+		cmocka_unit_test(a_value_that_is_no_text_is_none),
 		cmocka_unit_test(noise_does_no_harm),
 		cmocka_unit_test(headers_are_checked),
 	};
