@@ -468,6 +468,7 @@ struct counted {
 	const struct forged_elf *elf;
 	size_t reads;
 	size_t end; /* 0 = as long as it was */
+	int failures; /* of the next reads */
 };
 
 static int read_counted(void *source, uint64_t offset, void *buffer, size_t size_bytes)
@@ -476,6 +477,8 @@ static int read_counted(void *source, uint64_t offset, void *buffer, size_t size
 	size_t end = file->end ? file->end : sizeof(*file->elf);
 
 	file->reads++;
+	if (file->failures && file->failures--)
+		return -ETIMEDOUT;
 	assert_true(offset <= sizeof(*file->elf) && size_bytes <= sizeof(*file->elf) - offset);
 	if (offset + size_bytes > end)
 		return -EFAULT;
@@ -518,6 +521,33 @@ static void a_file_is_read_ahead_and_what_was_asked_is_known_after_a_rest(void *
 		assert_int_equal(elf_image_find_symbol(image, "none_15", &symbol), -ENOENT);
 		assert_int_equal(file.reads, reads);
 	}
+}
+
+static void what_could_not_be_read_is_searched_for_again(void **state)
+{
+	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
+	struct counted file = { .elf = &elf };
+	struct elf_reader reader = { .read = read_counted,
+				     .source = &file,
+				     .size_bytes = sizeof(elf) };
+	struct elf_symbol symbol;
+
+	(void)state;
+	/* The headers of sections, a table, its strings. */
+	for (int failures = 1; failures <= 3; failures++) {
+		_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+
+		assert_int_equal(elf_image_open(&reader, &image), 0);
+		for (int i = 0; i < failures; i++) {
+			elf_image_rest(image);
+			file.failures = 1;
+			assert_int_equal(elf_image_find_symbol(image, NAME, &symbol), -ENOENT);
+			assert_int_equal(file.failures, 0);
+		}
+		assert_int_equal(elf_image_find_symbol(image, NAME, &symbol), 0);
+	}
+	file.failures = 1;
+	assert_int_equal(elf_image_open(&reader, &(struct elf_image *){ NULL }), -ETIMEDOUT);
 }
 
 static void a_file_that_became_shorter_gives_what_is_left(void **state)
@@ -587,6 +617,7 @@ int main(void)
 		cmocka_unit_test(segments_end_with_the_file),
 		cmocka_unit_test(a_program_that_may_lie_anywhere_says_so_in_its_dynamic_section),
 		cmocka_unit_test(a_file_is_read_ahead_and_what_was_asked_is_known_after_a_rest),
+		cmocka_unit_test(what_could_not_be_read_is_searched_for_again),
 		cmocka_unit_test(a_file_that_became_shorter_gives_what_is_left),
 		cmocka_unit_test(what_an_undefined_symbol_says_yields_to_a_defined_one),
 	};
