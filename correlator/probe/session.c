@@ -243,7 +243,7 @@ bool session_has_kernel_split(const struct session *session)
 
 int session_set_kernel_split(struct session *session, bool is_wanted)
 {
-	int r = 0;
+	int r;
 
 	if (!is_wanted || session->split != SESSION_SPLIT_OFF) {
 		if (!is_wanted)

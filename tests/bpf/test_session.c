@@ -284,6 +284,27 @@ static void a_snapshot_that_is_taken_makes_room_until_it_is_put_back(void **stat
 	assert_int_equal(session_look_at_context(session, 1234, &got), -ENOENT);
 }
 
+static void opentelemetry_is_set_where_there_is_room_and_goes_with_its_process(void **state)
+{
+	struct session *session = *state;
+	const struct otel_config config = { .known_indexes = 3 };
+	const struct process_config process = { .flags = PROCESS_HAS_OTEL };
+	struct otel_config got = { 0 };
+	__u32 key = NOBODY;
+	int fd = bpf_map__fd(session->skeleton->maps.otel_processes);
+
+	assert_int_equal(session_set_otel(session, NOBODY, &config), 0);
+	assert_int_equal(session_set_process(session, NOBODY, 0, &process), 0);
+	assert_int_equal(bpf_map_lookup_elem(fd, &key, &got), 0);
+	assert_int_equal(got.known_indexes, 3);
+	/* None are watched in this session: there is room for one. */
+	assert_int_equal(session_set_otel(session, NOBODY + 1, &config), -E2BIG);
+	session_remove_process(session, NOBODY);
+	assert_true(bpf_map_lookup_elem(fd, &key, &got) < 0);
+	assert_int_equal(session_set_otel(session, NOBODY + 1, &config), 0);
+	assert_int_equal(session->skeleton->bss->collect_tgid, 0);
+}
+
 static bool is_watched(struct session *session, pid_t pid)
 {
 	__u32 key = (__u32)pid, value;
@@ -631,6 +652,7 @@ int main(void)
 		OPENED(each_configuration_has_a_generation_of_its_own_and_never_0),
 		OPENED(lean_is_said_of_a_known_process_and_only_once),
 		OPENED(a_snapshot_that_is_taken_makes_room_until_it_is_put_back),
+		OPENED(opentelemetry_is_set_where_there_is_room_and_goes_with_its_process),
 		OPENED(who_is_watched_is_so_until_it_is_not),
 		OPENED(strangers_that_were_lost_are_told_once),
 		OPENED(programs_are_timed_while_they_are_wanted_to_be),

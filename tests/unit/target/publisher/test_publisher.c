@@ -164,6 +164,38 @@ static void it_ends_where_the_mappings_of_its_file_do(void **state)
 	publishers_deinit(&publishers);
 }
 
+#ifdef FIXTURE_REFERRING_GENERAL_DYNAMIC
+static void its_sites_are_looked_for_where_they_are_wanted_once_for_a_file(void **state)
+{
+	struct mapped_copy copy;
+	struct object_file *file;
+
+	(void)state;
+	mapped_copy_make(FIXTURE_REFERRING_GENERAL_DYNAMIC, &copy);
+	assert_int_equal(object_file_get(NULL, getpid(), copy.entry, &file), 0);
+	for (int wanted = 0; wanted < 3; wanted++) {
+		struct publishers publishers = { .symbol = "ruby_profiler_state",
+						 .has_sites = wanted > 0 };
+		struct loaded_object object = { .map = &copy.map,
+						.entry = copy.entry,
+						.file = file,
+						.image = object_file_image(file) };
+
+		/* By the third time the file is empty, and not looked into again. */
+		if (wanted == 2)
+			assert_int_equal(ftruncate(copy.fd, 0), 0);
+		assert_int_equal(publishers_note(&publishers, &object), 0);
+		assert_int_equal(publishers.count, 1);
+		assert_int_equal(publishers.list[0]->site_count, wanted ? 2 : 0);
+		if (wanted)
+			assert_true(publishers.list[0]->sites[0].virtual_address > 0);
+		publishers_deinit(&publishers);
+	}
+	object_file_release(file);
+	mapped_copy_remove(&copy);
+}
+#endif
+
 /* Of no file; the Nth is mapped from N times 0x1000 on and located. */
 static struct publishers make_set(size_t count)
 {
@@ -285,6 +317,9 @@ int main(void)
 		LIVE(only_doubts_in_a_row_count),
 		LIVE(an_object_is_noted_once_and_of_very_many_the_first),
 		LIVE(another_name_is_not_the_variable),
+#ifdef FIXTURE_REFERRING_GENERAL_DYNAMIC
+		cmocka_unit_test(its_sites_are_looked_for_where_they_are_wanted_once_for_a_file),
+#endif
 		LIVE(it_ends_where_the_mappings_of_its_file_do),
 		cmocka_unit_test(one_is_read_at_a_time_and_that_which_has_the_code_is_preferred),
 		cmocka_unit_test(what_is_not_mapped_where_it_was_is_dropped),
