@@ -201,6 +201,28 @@ static void a_file_is_known_by_its_own_device_whatever_maps_say(void **state)
 	assert_int_equal(object_files_count(bench->files), 0);
 }
 
+/* Of 64 such devices: the oldest is forgotten, and found out anew. */
+static void however_many_devices_maps_name_it_is_one_file(void **state)
+{
+	struct bench *bench = *state;
+	struct memory_map_entry entry = *bench->copy.entry;
+	struct object_file *file, *first = NULL;
+
+	for (int round = 0; round < 2; round++) {
+		entry.device_minor = bench->copy.entry->device_minor;
+		for (int i = 0; i < 70; i++) {
+			entry.device_minor++;
+			assert_int_equal(object_file_get(bench->files, getpid(), &entry, &file), 0);
+			assert_true(!first || file == first);
+			first = file;
+		}
+	}
+	assert_int_equal(object_files_opened(bench->files), 1);
+	for (int i = 0; i < 2 * 70; i++)
+		object_file_release(first);
+	assert_int_equal(object_files_count(bench->files), 0);
+}
+
 static int wait_for_ever(int identifier, int fd, uint64_t *ret_identity)
 {
 	(void)identifier;
@@ -249,6 +271,7 @@ int main(void)
 		LIVE(no_more_notes_are_kept_than_there_is_room_for),
 		LIVE(half_of_our_descriptors_are_for_files_that_are_shared),
 		LIVE(a_file_is_known_by_its_own_device_whatever_maps_say),
+		LIVE(however_many_devices_maps_name_it_is_one_file),
 		LIVE(who_asked_last_is_given_up_when_the_file_does_not_come),
 	};
 
