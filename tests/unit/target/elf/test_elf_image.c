@@ -595,6 +595,30 @@ static void what_an_undefined_symbol_says_yields_to_a_defined_one(void **state)
 	assert_int_equal(symbol.index, 0);
 }
 
+static void beside_a_table_that_is_not_there_the_other_one_is_searched(void **state)
+{
+	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
+	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+	Elf64_Sym *full = (Elf64_Sym *)(void *)elf.relocations;
+	struct elf_symbol symbol;
+
+	(void)state;
+	memcpy(elf.relocations, elf.symbols, sizeof(elf.symbols));
+	full[1].st_value = 0x1111;
+	full[2] = full[1];
+	full[2].st_name += 5;
+	full[2].st_value = 0x2222;
+	elf.sections[3].sh_type = SHT_SYMTAB;
+	elf.sections[3].sh_link = 2;
+	/* More than the file has. */
+	elf.sections[1].sh_size = 1 << 20;
+	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), 0);
+	assert_int_equal(elf_image_find_symbol(image, NAME, &symbol), 0);
+	assert_int_equal(symbol.value, 0x1111);
+	assert_int_equal(elf_image_find_symbol(image, NAME + 5, &symbol), 0);
+	assert_int_equal(symbol.value, 0x2222);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -619,6 +643,7 @@ int main(void)
 		cmocka_unit_test(a_file_is_read_ahead_and_what_was_asked_is_known_after_a_rest),
 		cmocka_unit_test(what_could_not_be_read_is_searched_for_again),
 		cmocka_unit_test(a_file_that_became_shorter_gives_what_is_left),
+		cmocka_unit_test(beside_a_table_that_is_not_there_the_other_one_is_searched),
 		cmocka_unit_test(what_an_undefined_symbol_says_yields_to_a_defined_one),
 	};
 

@@ -132,6 +132,19 @@ static void what_is_not_there_is_no_process(void **state)
 	assert_null(ids);
 }
 
+static void a_descriptor_of_any_number_will_do(void **state)
+{
+	int saved = dup(STDIN_FILENO);
+	char buffer[8];
+
+	(void)state;
+	(void)close(STDIN_FILENO);
+	assert_true(proc_file_read_head(getpid(), "comm", buffer, sizeof(buffer)) > 0);
+	assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
+	assert_int_equal(dup2(saved, STDIN_FILENO), STDIN_FILENO);
+	(void)close(saved);
+}
+
 static void make_entry(const struct bench *bench, const char *name)
 {
 	char path[128];
@@ -189,6 +202,7 @@ int main(void)
 		WITH_FOLDER(a_head_is_as_much_as_there_is_room_for),
 		WITH_FOLDER(a_file_is_read_whole_up_to_its_bound),
 		cmocka_unit_test(what_is_not_there_is_no_process),
+		cmocka_unit_test(a_descriptor_of_any_number_will_do),
 		WITH_FOLDER(ids_are_the_names_that_are_numbers),
 		WITH_FOLDER(however_many_there_are),
 	};

@@ -219,6 +219,28 @@ static void without_its_bias_or_its_symbols_nothing_is_ruby(void **state)
 	assert_false(bench->target.is_ruby);
 }
 
+static void without_room_for_a_note_it_is_said(void **state)
+{
+	static const char *const others[] = { "a", "b", "c", "d" };
+	struct bench *bench = *state;
+
+	add_mapping(bench, FORGED_BASE, FORGED_BASE + 8192, 1);
+	for (size_t i = 0; i < 4; i++)
+		assert_non_null(object_file_note(bench->object.file, others[i], 8));
+	assert_int_equal(note(bench), -ENOMEM);
+	assert_null(bench->target.symbols);
+}
+
+static void what_ends_the_process_ends_the_look(void **state)
+{
+	struct bench *bench = *state;
+
+	add_mapping(bench, FORGED_BASE, FORGED_BASE + 8192, 1);
+	/* Two tables: it is open which is Ruby's. */
+	memcpy(bench->ruby->memory.bytes + 64, bench->ruby->memory.bytes + 4096 - 8, 24);
+	assert_int_equal(note(bench), -ENOTUNIQ);
+}
+
 static void a_version_ends_where_it_is_none_any_more(void **state)
 {
 	static const struct {
@@ -352,6 +374,8 @@ int main(int argc, char **argv)
 		FORGED(more_pieces_than_an_object_has_are_not_looked_at),
 		FORGED(where_one_process_of_the_file_has_it_is_tried_first_in_the_next),
 		FORGED(without_its_bias_or_its_symbols_nothing_is_ruby),
+		FORGED(without_room_for_a_note_it_is_said),
+		FORGED(what_ends_the_process_ends_the_look),
 		FORGED(a_version_ends_where_it_is_none_any_more),
 		FORGED(keys_are_found_by_their_names_and_the_missing_are_counted),
 		FORGED(an_id_of_another_process_counts_if_it_is_that_name_here),
