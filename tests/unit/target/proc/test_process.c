@@ -119,6 +119,24 @@ static void descendants_are_listed_breadth_first_without_the_pid_itself(void **s
 	family_end(&family);
 }
 
+/* Of two children with a child each: as they were born, parents and pids are not in one order. */
+static void children_come_before_grandchildren(void **state)
+{
+	struct family older = family_start(), younger = family_start();
+	_cleanup_free_ pid_t *pids = NULL;
+	size_t count;
+
+	(void)state;
+	assert_int_equal(process_find_descendants(getpid(), &pids, &count), 0);
+	assert_int_equal(count, 4);
+	assert_true((pids[0] == older.child && pids[1] == younger.child) ||
+		    (pids[0] == younger.child && pids[1] == older.child));
+	assert_int_equal(pids[2] + pids[3], older.grandchild + younger.grandchild);
+	/* The older one's end of its pipe is the younger one's, too. */
+	family_end(&younger);
+	family_end(&older);
+}
+
 static void a_zombie_and_a_free_pid_are_no_process(void **state)
 {
 	struct process_info info = { .pid = 42 };
@@ -346,6 +364,7 @@ int main(void)
 		cmocka_unit_test(this_process_is_described),
 		cmocka_unit_test(a_name_with_parentheses_does_not_shift_the_fields),
 		cmocka_unit_test(descendants_are_listed_breadth_first_without_the_pid_itself),
+		cmocka_unit_test(children_come_before_grandchildren),
 		cmocka_unit_test(a_zombie_and_a_free_pid_are_no_process),
 		cmocka_unit_test(servers_are_known_by_title_or_script),
 		cmocka_unit_test(a_variable_is_what_it_was_when_the_program_started),
