@@ -299,18 +299,20 @@ static void another_file_at_the_path_of_a_mapping_is_not_opened(void **state)
 
 static void a_fifo_at_the_path_of_a_mapping_does_not_block(void **state)
 {
-	char path[64];
+	char folder[] = "/tmp/test_elf_image-XXXXXX", path[64];
 	struct memory_map_entry entry = { .start = 0x1000, .end = 0x2000, .path = path };
 	struct elf_image *image = NULL;
 	struct stat status;
 
 	(void)state;
-	(void)snprintf(path, sizeof(path), "/tmp/test_elf_image.%d", getpid());
+	assert_non_null(mkdtemp(folder));
+	(void)snprintf(path, sizeof(path), "%s/fifo", folder);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_int_equal(stat(path, &status), 0);
 	entry.inode = status.st_ino;
 	assert_int_equal(open_mapping(&entry, &image), -ESTALE);
 	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(folder), 0);
 }
 
 /* A forged file with room behind it for what a test makes longer. */
