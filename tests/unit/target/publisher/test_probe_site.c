@@ -186,6 +186,57 @@ static void on_arm64_none_is_taken_after_a_store(void **state)
 	ASSERT_ARM64_SITE("other", 0, 0x00000000, 0x97fffff2);
 }
 
+/* One function without a name, described for unwinding, that refers to the variable so often. */
+static int find_in_references(size_t count)
+{
+	enum {
+		FUNCTION = 4096,
+		TABLE = 8192,
+		DESCRIPTION = TABLE + 64,
+		SLOT = 12288,
+		REFERENCE_BYTES = 7,
+	};
+	static uint8_t file[16384];
+	struct forged_elf elf = forged_elf_make(EM_X86_64, "ruby_profiler_state", 0x20);
+	const uint8_t header[] = { 1, 0x1b, 0x03, 0x3b };
+	const int32_t table[] = { 0, 1, FUNCTION - TABLE, DESCRIPTION - TABLE };
+	const int32_t description[] = { 20, 0, FUNCTION - (DESCRIPTION + 8), 2048 };
+	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+	struct probe_site sites[PROBE_SITES_MAX];
+
+	memset(file, 0x90, sizeof(file));
+	elf.segments[0].p_flags = PF_R | PF_X;
+	elf.segments[0].p_filesz = sizeof(file);
+	elf.segments[1] = (Elf64_Phdr){ .p_type = PT_GNU_EH_FRAME, .p_vaddr = TABLE };
+	elf.relocations[0] = (Elf64_Rela){
+		.r_offset = SLOT,
+		.r_info = ELF64_R_INFO(FORGED_SYMBOL_INDEX, R_X86_64_DTPMOD64),
+	};
+	memcpy(file, &elf, sizeof(elf));
+	memcpy(file + TABLE, header, sizeof(header));
+	memcpy(file + TABLE + 4, table, sizeof(table));
+	memcpy(file + DESCRIPTION, description, sizeof(description));
+	for (size_t i = 0; i < count; i++) {
+		uint8_t *code = file + FUNCTION + 16 + i * REFERENCE_BYTES;
+		int32_t displacement = SLOT - (int32_t)(code + REFERENCE_BYTES - file);
+
+		memcpy(code, "\x48\x8d\x3d", 3);
+		memcpy(code + 3, &displacement, sizeof(displacement));
+	}
+	assert_int_equal(elf_image_open_memory(file, sizeof(file), &image), 0);
+	return probe_site_find(image, "ruby_profiler_state", sites);
+}
+
+static void of_more_references_than_are_stored_none_is_taken(void **state)
+{
+	(void)state;
+	assert_int_equal(find_in_references(0), 0);
+	assert_int_equal(find_in_references(1), 1);
+	assert_int_equal(find_in_references(64), 1);
+	assert_int_equal(find_in_references(65), 0);
+	assert_int_equal(find_in_references(200), 0);
+}
+
 static void an_object_without_the_functions_has_no_site(void **state)
 {
 	static const uint8_t code[] = { 0x55, 0xc3 };
@@ -333,6 +384,7 @@ int main(void)
 		cmocka_unit_test(other_machines_are_probed_at_the_entry),
 		cmocka_unit_test(on_arm64_the_first_simulated_instruction_is_taken),
 		cmocka_unit_test(on_arm64_none_is_taken_after_a_store),
+		cmocka_unit_test(of_more_references_than_are_stored_none_is_taken),
 		cmocka_unit_test(an_object_without_the_functions_has_no_site),
 		cmocka_unit_test(a_function_outside_the_file_has_no_site),
 #ifdef FIXTURE_AARCH64_REFERRING_DESCRIPTOR
