@@ -12,7 +12,7 @@
 #include <correlator/snapshot.h>
 
 enum {
-	SOME_CONTEXT = CONTEXT_HASH_FIRST + 100,
+	SOME_CONTEXT = CONTEXT_HASH_FIRST,
 	WINDOW = 7
 };
 
@@ -57,23 +57,38 @@ static void each_window_holds_its_own_growth(void **state)
 
 	(void)state;
 	now.epochs[WINDOW & 1].overflow.user_ns = 7;
-	now.losses[COUNTER_CONTEXTS_FULL] = 3;
-	balance.contexts_lost = 2;
 	balance_add(&balance, SOME_CONTEXT, &FIVE);
+	balance_add(&balance, CONTEXT_HASH_NONE, &FIVE);
 	balance_close(&balance, &now, WINDOW, 1, &record);
 	assert_int_equal(record.overflow_ns, 7);
-	assert_int_equal(record.losses[COUNTER_CONTEXTS_FULL], 3);
-	assert_int_equal(record.losses[COUNTER_CONTEXT_LOST], 2);
 
 	now.epochs[WINDOW & 1].exec_ns += 11;
 	now.epochs[WINDOW & 1].overflow.kernel_ns += 11;
 	balance_close(&balance, &now, WINDOW, 1, &record);
 	assert_int_equal(record.exec_ns, 11);
 	assert_int_equal(record.attributed_ns, 0);
+	assert_int_equal(record.unattributed_ns, 0);
 	assert_int_equal(record.overflow_ns, 11);
 	assert_true(record.residual_ns == 0);
-	assert_int_equal(record.losses[COUNTER_CONTEXTS_FULL], 0);
-	assert_int_equal(record.losses[COUNTER_CONTEXT_LOST], 0);
+}
+
+static void each_loss_is_told_once(void **state)
+{
+	struct balance balance = { .contexts_lost = 1000 };
+	struct process_books now = { 0 };
+	struct balance_record record;
+
+	(void)state;
+	for (size_t i = 0; i < _COUNTER_MAX; i++)
+		now.losses[i] = i + 1;
+	balance_close(&balance, &now, WINDOW, 1, &record);
+	for (size_t i = 0; i < _COUNTER_MAX; i++)
+		assert_int_equal(record.losses[i],
+				 i + 1 + (i == COUNTER_CONTEXT_LOST ? 1000 : 0));
+	now.losses[0] += 2;
+	balance_close(&balance, &now, WINDOW + 1, 1, &record);
+	for (size_t i = 0; i < _COUNTER_MAX; i++)
+		assert_int_equal(record.losses[i], i ? 0 : 2);
 }
 
 static void windows_of_the_other_parity_are_still_open(void **state)
@@ -118,6 +133,7 @@ int main(void)
 		cmocka_unit_test(time_is_attributed_only_to_a_context),
 		cmocka_unit_test(a_residual_may_be_negative),
 		cmocka_unit_test(each_window_holds_its_own_growth),
+		cmocka_unit_test(each_loss_is_told_once),
 		cmocka_unit_test(windows_of_the_other_parity_are_still_open),
 		cmocka_unit_test(overflow_is_the_growth_of_each_total),
 	};

@@ -8,10 +8,11 @@
 
 #include <cmocka.h>
 
-#define BUDGET 2.0
-#define OVER   2.5
-#define WITHIN 1.5
-#define BELOW  0.5
+/* Halves of halves: exact. */
+#define BUDGET 0.5
+#define OVER   0.625
+#define WITHIN 0.25
+#define BELOW  0.125
 
 enum {
 	NEVER = 10000
@@ -62,8 +63,16 @@ static void a_step_up_needs_a_cost_well_below_it(void **state)
 {
 	(void)state;
 	(void)windows_until(BUDGET_STEP_DOWN, OVER);
+	/* Just half of it is not well below. */
 	assert_int_equal(windows_until(BUDGET_STEP_UP, WITHIN), NEVER);
 	assert_int_equal(windows_until(BUDGET_STEP_UP, BELOW), BUDGET_PATIENCE_FIRST);
+	assert_int_equal(windows_until(BUDGET_STEP_UP, BELOW), BUDGET_PATIENCE_FIRST);
+}
+
+static void all_of_it_may_be_used(void **state)
+{
+	(void)state;
+	assert_int_equal(windows_until(BUDGET_STEP_DOWN, BUDGET), NEVER);
 }
 
 /* Each step up doubles the cost again, at once. */
@@ -80,17 +89,26 @@ static void one_that_is_taken_back_soon_waits_longer_next_time(void **state)
 	}
 }
 
-static void one_that_has_lasted_is_forgotten(void **state)
+/* A step up that is taken back in the last one of so many windows. */
+static void step_up_for(unsigned int windows)
+{
+	budget_stepped_up(&budget);
+	for (unsigned int i = 0; i < windows - BUDGET_WINDOWS_OVER; i++)
+		assert_int_equal(budget_on_window(&budget, WITHIN), BUDGET_STAY);
+	assert_int_equal(windows_until(BUDGET_STEP_DOWN, OVER), BUDGET_WINDOWS_OVER);
+}
+
+static void one_that_has_lasted_as_long_as_it_was_waited_for_is_forgotten(void **state)
 {
 	(void)state;
 	(void)windows_until(BUDGET_STEP_DOWN, OVER);
 	(void)windows_until(BUDGET_STEP_UP, BELOW);
-	budget_stepped_up(&budget);
-	(void)windows_until(BUDGET_STEP_DOWN, OVER);
+	step_up_for(BUDGET_PATIENCE_FIRST - 1);
 	assert_int_equal(windows_until(BUDGET_STEP_UP, BELOW), 2 * BUDGET_PATIENCE_FIRST);
-	budget_stepped_up(&budget);
-	for (unsigned int i = 0; i < 2 * BUDGET_PATIENCE_FIRST; i++)
-		assert_int_equal(budget_on_window(&budget, WITHIN), BUDGET_STAY);
+	step_up_for(2 * BUDGET_PATIENCE_FIRST);
+	assert_int_equal(windows_until(BUDGET_STEP_UP, BELOW), BUDGET_PATIENCE_FIRST);
+	/* It was taken back, and is not judged again. */
+	step_up_for(BUDGET_PATIENCE_FIRST);
 	(void)windows_until(BUDGET_STEP_DOWN, OVER);
 	assert_int_equal(windows_until(BUDGET_STEP_UP, BELOW), BUDGET_PATIENCE_FIRST);
 }
@@ -102,8 +120,10 @@ int main(void)
 		cmocka_unit_test_setup(three_windows_over_it_call_for_a_step_down_and_so_on,
 				       set_up),
 		cmocka_unit_test_setup(a_step_up_needs_a_cost_well_below_it, set_up),
+		cmocka_unit_test_setup(all_of_it_may_be_used, set_up),
 		cmocka_unit_test_setup(one_that_is_taken_back_soon_waits_longer_next_time, set_up),
-		cmocka_unit_test_setup(one_that_has_lasted_is_forgotten, set_up),
+		cmocka_unit_test_setup(
+			one_that_has_lasted_as_long_as_it_was_waited_for_is_forgotten, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -79,12 +79,32 @@ static void it_is_anywhere_in_the_second(void **state)
 	assert_int_equal(last.end_ns - last.begin_ns, SAMPLING_STRETCH_NS);
 }
 
+static void a_rest_of_a_window_that_is_too_short_has_none(void **state)
+{
+	const uint64_t end_ns = START + NS_PER_S;
+	struct sampling sampling = { .period_end_ns = end_ns - SAMPLING_STRETCH_NS };
+
+	(void)state;
+	sampling_plan(&sampling, START, end_ns, 0);
+	assert_int_equal(sampling.begin_ns, end_ns - SAMPLING_STRETCH_NS);
+	assert_int_equal(sampling.end_ns, end_ns);
+	sampling = (struct sampling){ .period_end_ns = end_ns - SAMPLING_STRETCH_NS + 1 };
+	sampling_plan(&sampling, START, end_ns, 0);
+	assert_true(sampling.begin_ns == UINT64_MAX && sampling.end_ns == UINT64_MAX);
+	/* The next window has it: as soon as it begins, at the latest. */
+	assert_int_equal(sampling.period_end_ns, end_ns - SAMPLING_STRETCH_NS + 1);
+	sampling = (struct sampling){ 0 };
+	sampling_plan(&sampling, end_ns, end_ns, 0);
+	assert_true(sampling.begin_ns == UINT64_MAX && sampling.end_ns == UINT64_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_first_stretch_begins_at_once),
 		cmocka_unit_test(it_is_one_stretch_a_second_whatever_the_windows),
 		cmocka_unit_test(it_is_anywhere_in_the_second),
+		cmocka_unit_test(a_rest_of_a_window_that_is_too_short_has_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 enum {
-	HUNDRED = 100
+	COUNT = 101 /* a value a percent */
 };
 
 static const struct split_way WAY = {
@@ -28,20 +28,47 @@ static struct split split_of(struct account_totals totals)
 	return split;
 }
 
+/* In no order. */
+static void fill(double *values, int sign)
+{
+	for (int i = 0; i < COUNT; i++) {
+		int number = sign > 0 ? i : COUNT - 1 - i;
+
+		values[i * 37 % COUNT] = 20000 + sign * number * number;
+	}
+}
+
+/* Of the squares of 0..100, the mean of 20..80 is 2810; 10 and 90 are the quantiles. */
 static void an_estimate_is_the_mean_of_the_middle_and_its_spread_the_farther_quantile(void **state)
 {
-	double hot_ns[HUNDRED], lone_ns[] = { 400, 300, 200 }, slept_ns[] = { 5000 };
+	struct split_way way = { 0 };
+	double hot_ns[COUNT];
+
+	(void)state;
+	fill(hot_ns, 1);
+	split_estimate(hot_ns, COUNT, NULL, 0, NULL, 0, &way);
+	assert_true(way.hot_ns == 20000 + 2810);
+	assert_true(way.spread_ns == 90 * 90 - 2810);
+	fill(hot_ns, -1);
+	split_estimate(hot_ns, COUNT, NULL, 0, NULL, 0, &way);
+	assert_true(way.hot_ns == 20000 - 2810);
+	assert_true(way.spread_ns == 90 * 90 - 2810);
+	assert_true(way.lone_excess_ns == 0 && way.slept_excess_ns == 0);
+}
+
+static void what_cold_calls_have_in_addition_is_what_most_have_at_most(void **state)
+{
+	double hot_ns[] = { 100 }, lone_ns[COUNT], slept_ns[] = { 7000, 5000, 6000 };
+	double fast_ns[] = { 99 };
 	struct split_way way = { 0 };
 
 	(void)state;
-	for (int i = 0; i < HUNDRED; i++)
-		hot_ns[(i * 37) % HUNDRED] = i < 5 ? 0 : (i < 60 ? 100 : (i < 95 ? 180 : 1e6));
-	split_estimate(hot_ns, HUNDRED, lone_ns, 3, slept_ns, 1, &way);
-	/* Of the 61 in the middle, 41 and 20. */
-	assert_true(way.hot_ns == (41 * 100 + 20 * 180) / 61.0);
-	assert_true(way.spread_ns == 180 - way.hot_ns);
-	assert_true(way.lone_excess_ns == 300 - way.hot_ns);
-	assert_true(way.slept_excess_ns == 5000 - way.hot_ns);
+	fill(lone_ns, 1);
+	split_estimate(hot_ns, 1, lone_ns, COUNT, slept_ns, 3, &way);
+	assert_true(way.lone_excess_ns == 20000 + 90 * 90 - 100);
+	assert_true(way.slept_excess_ns == 6000 - 100);
+	split_estimate(hot_ns, 1, fast_ns, 1, fast_ns, 1, &way);
+	assert_true(way.lone_excess_ns == 0 && way.slept_excess_ns == 0);
 }
 
 static void without_samples_the_way_stays_and_all_of_it_is_in_doubt(void **state)
@@ -139,6 +166,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			an_estimate_is_the_mean_of_the_middle_and_its_spread_the_farther_quantile),
+		cmocka_unit_test(what_cold_calls_have_in_addition_is_what_most_have_at_most),
 		cmocka_unit_test(without_samples_the_way_stays_and_all_of_it_is_in_doubt),
 		cmocka_unit_test(each_call_moves_its_way_to_kernel_time),
 		cmocka_unit_test(no_more_is_moved_than_there_is_user_time),
