@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+/* Without memory an element is just not added; whoever adds it sees that. */
+#define HASH_NONFATAL_OOM	 1
+#define uthash_nonfatal_oom(elt) ((void)(elt))
+
 #include "observe/contexts.h"
 
 #include <errno.h>
@@ -93,7 +97,10 @@ int context_table_add(struct context_table *table, const struct context *context
 	HASH_REPLACE(hh, table->entries, context.hash, sizeof(entry->context.hash), entry,
 		     replaced);
 	free(replaced);
-	return 0;
+	if (entry->hh.tbl)
+		return 0;
+	free(entry);
+	return -ENOMEM;
 }
 
 void context_table_end_window(struct context_table *table, uint64_t window,

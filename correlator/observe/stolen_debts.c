@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+/* Without memory an element is just not added; whoever adds it sees that. */
+#define HASH_NONFATAL_OOM	 1
+#define uthash_nonfatal_oom(elt) ((void)(elt))
+
 #include "observe/stolen_debts.h"
 
 #include <stdlib.h>
@@ -46,6 +50,8 @@ static struct debt *add(struct stolen_debts *debts, uint32_t thread_serial)
 		return NULL;
 	debt->thread_serial = thread_serial;
 	HASH_ADD(hh, debts->debts, thread_serial, sizeof(debt->thread_serial), debt);
+	if (!debt->hh.tbl)
+		free(TAKE_PTR(debt));
 	return debt;
 }
 

@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+/* Without memory an element is just not added; whoever adds it sees that. */
+#define HASH_NONFATAL_OOM	 1
+#define uthash_nonfatal_oom(elt) ((void)(elt))
+
 #include "observe/window.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <uthash.h>
 
 #include <correlator/snapshot.h>
+
+#include "base/cleanup.h"
 
 /* Serials of threads begin with 1. */
 enum {
@@ -38,21 +45,21 @@ static uint64_t length_ns(const struct window *window)
 	return window->end_ktime_ns - window->start_ktime_ns;
 }
 
-/* Room for one more. 0 or -ENOMEM. */
-static int grow(void **array, size_t count, size_t *capacity, size_t size_bytes)
+/* For one more. False: no memory. */
+static bool make_room(void **array, size_t count, size_t *capacity, size_t size_bytes)
 {
 	const size_t first = 64;
 	size_t wanted = *capacity ? 2 * *capacity : first;
 	void *larger;
 
 	if (count < *capacity)
-		return 0;
+		return true;
 	larger = realloc(*array, wanted * size_bytes);
 	if (!larger)
-		return -ENOMEM;
+		return false;
 	*array = larger;
 	*capacity = wanted;
-	return 0;
+	return true;
 }
 
 int window_add_account(void *user, const struct account_key *key, const struct account *account)
@@ -60,8 +67,8 @@ int window_add_account(void *user, const struct account_key *key, const struct a
 	struct window *window = user;
 	struct window_row *row;
 
-	if (grow((void **)&window->rows, window->row_count, &window->row_capacity, sizeof(*row)) <
-	    0)
+	if (!make_room((void **)&window->rows, window->row_count, &window->row_capacity,
+		       sizeof(*row)))
 		return -ENOMEM;
 	row = &window->rows[window->row_count++];
 	*row = (struct window_row){ .key = *key, .account = *account };
@@ -103,48 +110,45 @@ static void join_row(struct window_row *into, const struct window_row *row)
 	account->flags |= row->account.flags;
 }
 
-/* Whether the row is another's by now; else it is kept. */
-static bool joins(struct window *window, const struct window_row *row, struct first_row **firsts,
-		  struct first_row *fresh)
+/* 1: the row is another's by now; 0: it is kept; -ENOMEM. */
+static int join(struct window *window, const struct window_row *row, struct first_row **firsts,
+		struct first_row *fresh)
 {
 	struct first_row *first;
 
 	if (!row->context)
-		return false;
-	memset(fresh, 0, sizeof(*fresh));
+		return 0;
 	fresh->key.thread_serial = row->key.thread_serial;
 	fresh->key.texts_digest = row->context->texts_digest;
 	fresh->row = (size_t)(row - window->rows);
 	HASH_FIND(hh, *firsts, &fresh->key, sizeof(fresh->key), first);
 	if (!first) {
 		HASH_ADD(hh, *firsts, key, sizeof(fresh->key), fresh);
-		return false;
+		return fresh->hh.tbl ? 0 : -ENOMEM;
 	}
 	if (!has_equal_texts(window, window->rows[first->row].context, row->context))
-		return false;
+		return 0;
 	join_row(&window->rows[first->row], row);
-	return true;
+	return 1;
 }
 
 int window_join(struct window *window)
 {
-	struct first_row *firsts = NULL, *rooms;
+	_cleanup_free_ struct first_row *rooms = calloc(window->row_count + 1, sizeof(*rooms));
+	struct first_row *firsts = NULL;
 	size_t kept = 0;
+	int r = 0;
 
-	if (!window->row_count)
-		return 0;
-	rooms = calloc(window->row_count, sizeof(*rooms));
 	if (!rooms)
 		return -ENOMEM;
-	for (size_t i = 0; i < window->row_count; i++) {
+	for (size_t i = 0; i < window->row_count && r >= 0; i++) {
 		window->rows[kept] = window->rows[i];
-		if (!joins(window, &window->rows[kept], &firsts, &rooms[kept]))
-			kept++;
+		r = join(window, &window->rows[kept], &firsts, &rooms[kept]);
+		kept += r == 0;
 	}
 	window->row_count = kept;
 	HASH_CLEAR(hh, firsts);
-	free(rooms);
-	return 0;
+	return r < 0 ? r : 0;
 }
 
 /* A context whose recorded values are all empty says as little as none, and cannot be told from it
@@ -191,8 +195,8 @@ int window_close_process(struct window *window, struct window_process *process,
 {
 	struct window_books *books;
 
-	if (grow((void **)&window->books, window->books_count, &window->books_capacity,
-		 sizeof(*books)) < 0)
+	if (!make_room((void **)&window->books, window->books_count, &window->books_capacity,
+		       sizeof(*books)))
 		return -ENOMEM;
 	books = &window->books[window->books_count++];
 	*books = (struct window_books){
@@ -235,11 +239,10 @@ void window_share(struct window *window, uint64_t own_cpu_ns)
 static struct split_way way_of(const struct window *window, const struct window_process *process)
 {
 	struct split_way way = window->ways[process->way];
-	double difference_ns =
-		window->ways[SESSION_WAY_LONG].hot_ns - window->ways[SESSION_WAY_SHORT].hot_ns;
 
 	if (process->has_both_ways)
-		way.spread_ns += difference_ns > 0 ? difference_ns : -difference_ns;
+		way.spread_ns += fabs(window->ways[SESSION_WAY_LONG].hot_ns -
+				      window->ways[SESSION_WAY_SHORT].hot_ns);
 	return way;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "observe/contexts.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+
+#include "failing_memory.h"
 
 /* What the kernel's map has of one context, and how often it was told to remove it. */
 struct snapshot {
@@ -80,6 +83,28 @@ static void a_context_is_found_with_its_values(void **state)
 	assert_null(found->values[1]);
 	assert_string_equal(found->values[2], "GET /");
 	assert_null(context_table_find(table, 78, 2));
+}
+
+static void without_memory_a_context_is_not_known(void **state)
+{
+	_cleanup_(context_table_freep) struct context_table *table = context_table_new();
+	const char *const values[] = { "x" };
+	const struct context context = { .hash = HASH, .values = values };
+	size_t successes = 0;
+	int r = -ENOMEM;
+
+	(void)state;
+	while (r < 0) {
+		memory_fails_after(successes++);
+		r = context_table_add(table, &context, 1);
+		memory_never_fails();
+		assert_true(r == 0 || r == -ENOMEM);
+		assert_int_equal(context_table_count(table), r == 0);
+	}
+	/* The context, its table, and the table's buckets. */
+	assert_int_equal(successes - 1, 3);
+	assert_string_equal(context_table_look(table, HASH)->values[0], "x");
+	context_table_free(NULL);
 }
 
 static void an_empty_value_is_not_an_absent_one(void **state)
@@ -242,6 +267,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_context_is_found_with_its_values),
 		cmocka_unit_test(a_context_takes_the_place_of_the_one_with_its_hash),
+		cmocka_unit_test(without_memory_a_context_is_not_known),
 		cmocka_unit_test(an_empty_value_is_not_an_absent_one),
 		cmocka_unit_test(digests_tell_texts_apart),
 		cmocka_unit_test(a_context_that_is_named_stays),

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "failing_memory.h"
+
 enum {
 	THREAD = 7,
 	OTHER = 8,
@@ -73,6 +75,38 @@ static void the_debt_of_a_thread_that_is_not_met_in_some_short_windows_is_kept(v
 	assert_int_equal(stolen_debts_settle(debts, THREAD, 100), 100);
 }
 
+static void a_debt_is_kept_for_a_second_after_the_last_account(void **state)
+{
+	_cleanup_(stolen_debts_freep) struct stolen_debts *debts = stolen_debts_new();
+
+	(void)state;
+	assert_int_equal(stolen_debts_settle(debts, THREAD, -1), 0);
+	stolen_debts_end_window(debts, WINDOW_NS / 2);
+	assert_int_equal(stolen_debts_settle(debts, THREAD, 0), 0);
+	stolen_debts_end_window(debts, WINDOW_NS - 1);
+	stolen_debts_end_window(debts, 1);
+	stolen_debts_end_window(debts, 1);
+	assert_int_equal(stolen_debts_settle(debts, THREAD, 1), 1);
+	assert_int_equal(stolen_debts_settle(debts, THREAD, -1), 0);
+	stolen_debts_end_window(debts, WINDOW_NS - 1);
+	stolen_debts_end_window(debts, 1);
+	assert_int_equal(stolen_debts_settle(debts, THREAD, 1), 0);
+}
+
+static void without_memory_a_debt_is_forgotten(void **state)
+{
+	_cleanup_(stolen_debts_freep) struct stolen_debts *debts = stolen_debts_new();
+
+	(void)state;
+	for (size_t successes = 0; successes < 3; successes++) {
+		memory_fails_after(successes);
+		assert_int_equal(stolen_debts_settle(debts, THREAD, -150), 0);
+		memory_never_fails();
+		assert_int_equal(stolen_debts_settle(debts, THREAD, 200), 200);
+	}
+	stolen_debts_free(NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -82,6 +116,8 @@ int main(void)
 		cmocka_unit_test(the_debt_of_a_thread_that_is_gone_is_forgotten),
 		cmocka_unit_test(
 			the_debt_of_a_thread_that_is_not_met_in_some_short_windows_is_kept),
+		cmocka_unit_test(a_debt_is_kept_for_a_second_after_the_last_account),
+		cmocka_unit_test(without_memory_a_debt_is_forgotten),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

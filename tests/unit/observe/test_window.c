@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "observe/window.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,9 +12,12 @@
 
 #include <correlator/snapshot.h>
 
+#include "base/clock.h"
+#include "failing_memory.h"
+
 enum {
-	SOME = CONTEXT_HASH_FIRST + 7,
-	OTHER = CONTEXT_HASH_FIRST + 8,
+	SOME = CONTEXT_HASH_FIRST,
+	OTHER = CONTEXT_HASH_FIRST + 1,
 	EPOCH = 3,
 	START = 1000,
 	END = 5000,
@@ -95,11 +99,12 @@ static void an_account_in_a_context_is_a_record_with_its_keys(void **state)
 {
 	struct fixture *fixture = *state;
 	const struct window_row *row = add(fixture, 1, SOME, &fixture->context);
-	struct record_key values[KEYS_MAX];
+	struct record_key values[KEYS_MAX] = { [2].name = "of another" };
 	struct cpu_record record;
 
 	window_charge(&fixture->window);
 	window_row_record(&fixture->window, row, values, &record);
+	assert_string_equal(values[2].name, "of another");
 	assert_int_equal(record.common.pid, 100);
 	assert_int_equal(record.common.ns_pid, 5);
 	assert_int_equal(record.tid, 101);
@@ -118,17 +123,56 @@ static void an_account_in_a_context_is_a_record_with_its_keys(void **state)
 	assert_int_equal(record.flags, 0);
 }
 
+static void each_figure_of_an_account_is_in_its_record(void **state)
+{
+	struct fixture *fixture = *state;
+	struct window_row *row = add(fixture, 1, SOME, &fixture->context);
+	struct record_key values[KEYS_MAX];
+	struct cpu_record record;
+
+	row->account.totals = (struct account_totals){
+		.user_ns = 1,
+		.kernel_ns = 2,
+		.run_queue_ns = 4,
+		.blocked_ns = 5,
+		.uninterruptible_ns = 6,
+		.ambiguous_ns = 7,
+		.slices = 8,
+		.switches_voluntary = 9,
+		.switches_involuntary = 10,
+		.migrations = 11,
+		.syscalls = 12,
+		.stolen_ns = 13,
+	};
+	window_row_record(&fixture->window, row, values, &record);
+	assert_int_equal(record.user_ns, 1);
+	assert_int_equal(record.kernel_ns, 2);
+	assert_int_equal(record.cpu_ns, 3);
+	assert_int_equal(record.run_queue_ns, 4);
+	assert_int_equal(record.blocked_ns, 5);
+	assert_int_equal(record.uninterruptible_ns, 6);
+	assert_int_equal(record.ambiguous_ns, 7);
+	assert_int_equal(record.slices, 8);
+	assert_int_equal(record.switches_voluntary, 9);
+	assert_int_equal(record.switches_involuntary, 10);
+	assert_int_equal(record.migrations, 11);
+	assert_int_equal(record.syscalls, 12);
+	assert_int_equal(record.stolen_ns, 13);
+}
+
 static void contexts_of_equal_text_are_one_record_a_thread(void **state)
 {
 	struct fixture *fixture = *state;
 	const struct window *window = &fixture->window;
-	const char *const texts[][2] = { { "r1", "GET /" }, { "r1", NULL }, { "r1", "" } };
-	struct context contexts[4];
+	const char *const texts[][2] = {
+		{ "r1", "GET /" }, { "r1", NULL }, { "r1", "" }, { "r2", "GET /" }
+	};
+	struct context contexts[5];
 	struct window_row *row;
 
 	contexts[0] = fixture->context;
 	/* All digests alike: what they say counts. */
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < 4; i++)
 		contexts[i + 1] = (struct context){ .hash = OTHER + i, .values = texts[i] };
 	(void)add(fixture, 1, CONTEXT_HASH_NONE, NULL);
 	(void)add(fixture, 1, SOME, &contexts[0]);
@@ -140,8 +184,9 @@ static void contexts_of_equal_text_are_one_record_a_thread(void **state)
 	(void)add(fixture, 2, contexts[1].hash, &contexts[1]);
 	(void)add(fixture, 1, contexts[2].hash, &contexts[2]);
 	(void)add(fixture, 1, contexts[3].hash, &contexts[3]);
+	(void)add(fixture, 1, contexts[4].hash, &contexts[4]);
 	assert_int_equal(window_join(&fixture->window), 0);
-	assert_int_equal(window->row_count, 6);
+	assert_int_equal(window->row_count, 7);
 	assert_int_equal(window->rows[1].account.totals.user_ns, 60);
 	assert_int_equal(window->rows[1].account.totals.slices, 2);
 	assert_int_equal(window->rows[1].account.first_ns, START);
@@ -151,6 +196,46 @@ static void contexts_of_equal_text_are_one_record_a_thread(void **state)
 	assert_int_equal(window->rows[3].key.thread_serial, 2);
 	for (size_t i = 2; i < window->row_count; i++)
 		assert_int_equal(window->rows[i].account.totals.user_ns, 30);
+}
+
+static void each_of_several_contexts_is_joined_with_its_equal(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct window *window = &fixture->window;
+	const char *const other[] = { "r2", "GET /" };
+	struct context contexts[] = { fixture->context,
+				      { .hash = OTHER, .values = other, .texts_digest = 1 },
+				      { .hash = OTHER + 1, .values = other, .texts_digest = 1 } };
+
+	assert_int_equal(window_join(&fixture->window), 0);
+	for (size_t i = 0; i < 3; i++)
+		(void)add(fixture, 1, contexts[i].hash, &contexts[i]);
+	assert_int_equal(window_join(&fixture->window), 0);
+	assert_int_equal(window->row_count, 2);
+	assert_int_equal(window->rows[0].account.totals.user_ns, 30);
+	assert_int_equal(window->rows[1].account.totals.user_ns, 60);
+}
+
+static void without_memory_a_row_or_book_is_not_added_and_no_row_is_joined(void **state)
+{
+	struct fixture *fixture = *state;
+	struct window *window = &fixture->window;
+	const struct account account = { .tid = 1 };
+	const struct process_books now = { 0 };
+	struct account_key key = { 0 };
+
+	memory_fails_after(0);
+	assert_int_equal(window_add_account(window, &key, &account), -ENOMEM);
+	assert_int_equal(window_close_process(window, &fixture->process, &now), -ENOMEM);
+	memory_never_fails();
+	assert_int_equal(window->row_count + window->books_count, 0);
+	/* Room for the rows, a table of them, and its buckets. */
+	for (size_t successes = 0; successes < 3; successes++) {
+		(void)add(fixture, 1, SOME, &fixture->context);
+		memory_fails_after(successes);
+		assert_int_equal(window_join(window), -ENOMEM);
+		memory_never_fails();
+	}
 }
 
 static void a_system_calls_way_is_moved_to_the_kernel(void **state)
@@ -236,6 +321,8 @@ static void a_context_of_empty_values_is_nobodys(void **state)
 	struct cpu_record record;
 
 	fixture->values[0] = "";
+	window_row_record(&fixture->window, row, values, &record);
+	assert_string_equal(record.keys[1].value, "GET /");
 	fixture->values[1] = NULL;
 	balance = close_books(fixture, &now);
 	assert_int_equal(balance->attributed_ns, 0);
@@ -382,6 +469,38 @@ static void a_thread_is_stolen_from_no_less_than_nothing(void **state)
 	assert_int_equal(record.stolen_ns, 10);
 }
 
+static void what_was_stolen_from_all_together_is_no_threads_debt(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process_books now = { .epochs[EPOCH & 1].overflow.stolen_ns = -30 };
+	struct window *window = &fixture->window;
+
+	(void)close_books(fixture, &now);
+	assert_int_equal(window->books[0].overflow.stolen_ns, 0);
+	window_next(window);
+	now.epochs[EPOCH & 1].overflow.stolen_ns += 100;
+	add(fixture, 1, SOME, &fixture->context)->account.totals.stolen_ns = 7;
+	(void)close_books(fixture, &now);
+	assert_int_equal(window->rows[0].account.totals.stolen_ns, 7);
+	assert_int_equal(window->books[0].overflow.stolen_ns, 70);
+}
+
+static void the_debt_of_a_thread_that_is_gone_ends_with_its_windows(void **state)
+{
+	struct fixture *fixture = *state;
+	struct window *window = &fixture->window;
+
+	add(fixture, 1, SOME, &fixture->context)->account.totals.stolen_ns = -30;
+	window_charge(window);
+	for (size_t i = 0; i < 2; i++) {
+		window->end_ktime_ns = window->start_ktime_ns + NS_PER_S;
+		window_next(window);
+	}
+	add(fixture, 1, SOME, &fixture->context)->account.totals.stolen_ns = 100;
+	window_charge(window);
+	assert_int_equal(window->rows[0].account.totals.stolen_ns, 100);
+}
+
 static void our_own_cpu_is_shared_out_to_the_last_nanosecond(void **state)
 {
 	struct fixture *fixture = *state;
@@ -460,7 +579,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WINDOW_TEST(an_account_in_a_context_is_a_record_with_its_keys),
+		WINDOW_TEST(each_figure_of_an_account_is_in_its_record),
 		WINDOW_TEST(contexts_of_equal_text_are_one_record_a_thread),
+		WINDOW_TEST(each_of_several_contexts_is_joined_with_its_equal),
+		WINDOW_TEST(without_memory_a_row_or_book_is_not_added_and_no_row_is_joined),
 		WINDOW_TEST(a_system_calls_way_is_moved_to_the_kernel),
 		WINDOW_TEST(of_a_process_whose_mode_has_changed_the_bound_holds_both_ways),
 		WINDOW_TEST(time_in_no_context_is_nobodys),
@@ -473,6 +595,8 @@ int main(void)
 		WINDOW_TEST(what_found_no_account_is_overflow_and_has_no_keys),
 		WINDOW_TEST(the_stretches_of_long_ago_count_for_less),
 		WINDOW_TEST(a_thread_is_stolen_from_no_less_than_nothing),
+		WINDOW_TEST(what_was_stolen_from_all_together_is_no_threads_debt),
+		WINDOW_TEST(the_debt_of_a_thread_that_is_gone_ends_with_its_windows),
 		WINDOW_TEST(our_own_cpu_is_shared_out_to_the_last_nanosecond),
 		WINDOW_TEST(the_next_window_is_empty_and_begins_where_this_one_ended),
 		WINDOW_TEST(as_many_accounts_as_there_are_are_kept),
