@@ -42,13 +42,18 @@ static double middle_mean(const double *values, size_t count)
 	return sum / (double)(last - first + 1);
 }
 
+static double least(double a, double b)
+{
+	return a < b ? a : b;
+}
+
 static double excess(double *values, size_t count, double over_ns)
 {
 	double high;
 
 	qsort(values, count, sizeof(*values), compare);
 	high = values[quantile(count, QUANTILE_HIGH)];
-	return high > over_ns ? high - over_ns : 0;
+	return high - least(high, over_ns);
 }
 
 void split_estimate(double *hot_ns, size_t hot_count, double *lone_ns, size_t lone_count,
@@ -71,17 +76,13 @@ void split_estimate(double *hot_ns, size_t hot_count, double *lone_ns, size_t lo
 		way->slept_excess_ns = excess(slept_ns, slept_count, way->hot_ns);
 }
 
-static double least(double a, double b)
-{
-	return a < b ? a : b;
-}
-
 /* What was stolen is taken out of the larger part, and may be the other's. */
 static double misplaced_ns(const struct account_totals *totals)
 {
 	double smaller_ns = least((double)totals->user_ns, (double)totals->kernel_ns);
+	int64_t stolen_ns = totals->stolen_ns > 0 ? totals->stolen_ns : 0;
 
-	return totals->stolen_ns > 0 ? least((double)totals->stolen_ns, smaller_ns) : 0;
+	return least((double)stolen_ns, smaller_ns);
 }
 
 void split_account(const struct split_way *way, const struct account_totals *totals,

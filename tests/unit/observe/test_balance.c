@@ -83,9 +83,10 @@ static void each_loss_is_told_once(void **state)
 		now.losses[i] = i + 1;
 	balance_close(&balance, &now, WINDOW, 1, &record);
 	for (size_t i = 0; i < _COUNTER_MAX; i++)
-		assert_int_equal(record.losses[i],
-				 i + 1 + (i == COUNTER_CONTEXT_LOST ? 1000 : 0));
-	now.losses[0] += 2;
+		assert_int_equal(record.losses[i], i + 1 + (i == COUNTER_CONTEXT_LOST ? 1000 : 0));
+	/* The kernel's figures as they stand by then: one has grown. */
+	for (size_t i = 0; i < _COUNTER_MAX; i++)
+		now.losses[i] = i + 1 + (i == 0 ? 2 : 0);
 	balance_close(&balance, &now, WINDOW + 1, 1, &record);
 	for (size_t i = 0; i < _COUNTER_MAX; i++)
 		assert_int_equal(record.losses[i], i ? 0 : 2);

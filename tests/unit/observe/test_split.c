@@ -154,6 +154,10 @@ static void what_was_stolen_may_have_been_taken_from_the_wrong_part(void **state
 							   .stolen_ns = 5000 })
 				 .error_ns,
 			 5000);
+	assert_int_equal(split_of((struct account_totals){
+					  .user_ns = 2000000, .kernel_ns = 9000, .stolen_ns = 1 })
+				 .error_ns,
+			 1);
 	assert_int_equal(split_of((struct account_totals){ .user_ns = 2000000,
 							   .kernel_ns = 9000,
 							   .stolen_ns = -5000 })
