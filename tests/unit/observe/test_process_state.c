@@ -17,6 +17,7 @@ enum {
 
 static const struct process_findings NOTHING = { .is_news = true };
 static const struct process_findings FAILED = { .is_failed = true };
+static const struct process_findings SAME = { 0 };
 static const struct process_findings NOT_LOADED = { .is_news = true, .publisher_count = 1 };
 static const struct process_findings NO_KEYS = {
 	.is_news = true, .publisher_count = 1, .has_live = true, .has_sites = true
@@ -98,19 +99,23 @@ static void a_fork_lacks_what_its_parent_lacks(void **unused)
 static void looks_that_find_nothing_get_rarer(void **unused)
 {
 	const uint64_t pauses_ms[] = { 10, 20, 40, 80, 160, 320, 500, 500 };
-	const struct process_findings same = { 0 };
 	struct process_state state;
 	uint64_t now_ns = NOW;
 
 	(void)unused;
 	process_state_init(&state);
 	for (size_t i = 0; i < sizeof(pauses_ms) / sizeof(pauses_ms[0]); i++) {
-		(void)look(&state, i ? &same : &NOTHING, false, now_ns);
+		(void)look(&state, i ? &SAME : &NOTHING, false, now_ns);
 		assert_int_equal(state.stage, PROCESS_SILENT);
 		assert_int_equal(process_next_look(&state), now_ns + pauses_ms[i] * MS);
 		now_ns = process_next_look(&state);
 	}
 	(void)look(&state, &NOTHING, false, now_ns);
+	assert_int_equal(process_next_look(&state), now_ns + 10 * MS);
+	/* Nor are those rare that come after all was found. */
+	state.look_pause_ns = PROCESS_LOOK_PAUSE_MAX_NS;
+	(void)look(&state, &ALL, true, now_ns);
+	(void)look(&state, &SAME, false, now_ns);
 	assert_int_equal(process_next_look(&state), now_ns + 10 * MS);
 }
 
@@ -162,7 +167,9 @@ static void one_that_lacks_keys_is_read_and_looked_at(void **unused)
 
 	(void)unused;
 	process_state_init(&state);
-	assert_true(look(&state, &NO_KEYS, true, NOW) & PROCESS_SAY_READ);
+	(void)process_on_looked(&state, &NO_KEYS, NOW);
+	assert_int_equal(process_on_told(&state, &NO_KEYS, true, NOW, NOW), PROCESS_SAY_READ);
+	assert_int_equal(process_on_told(&state, &NO_KEYS, true, NOW, NOW), 0);
 	assert_int_equal(state.stage, PROCESS_PARTIAL);
 	assert_int_equal(process_next_look(&state), NOW + FIRST);
 	assert_int_equal(look(&state, &ALL, true, NOW + FIRST) & ~PROCESS_ATTACH,
@@ -180,6 +187,10 @@ static void a_loader_at_work_is_waited_for_closely(void **unused)
 	assert_int_equal(process_next_look(&state), NOW + 10);
 	(void)look(&state, &NOT_LOADED, false, NOW + 10);
 	assert_int_equal(process_next_look(&state), NOW + 10 + PROCESS_LOOK_PAUSE_LOADING_NS);
+	/* Nor has it been what it found last that counts. */
+	process_on_loading(&state, NOW + 20, NOW + 20);
+	(void)look(&state, &SAME, false, NOW + 20);
+	assert_int_equal(process_next_look(&state), NOW + 20 + PROCESS_LOOK_PAUSE_LOADING_NS);
 }
 
 static void the_pickup_is_counted_from_when_the_loader_began(void **unused)
@@ -198,6 +209,13 @@ static void the_pickup_is_counted_from_when_the_loader_began(void **unused)
 	(void)process_on_looked(&state, &ALL, 250);
 	assert_true(process_on_told(&state, &ALL, true, 250, 300) & PROCESS_SAY_READ);
 	assert_int_equal(state.pickup_ns, 300 - 200);
+	/* Each time anew, and from the last look that found none. */
+	process_on_loading(&state, 400, 410);
+	(void)look(&state, &NOTHING, false, 420);
+	(void)look(&state, &NOTHING, false, 430);
+	process_on_loading(&state, 440, 450);
+	assert_true(process_on_told(&state, &ALL, true, 450, 470) & PROCESS_SAY_READ);
+	assert_int_equal(state.pickup_ns, 470 - 440);
 }
 
 static void what_is_unloaded_is_said_and_waited_for(void **unused)
@@ -218,7 +236,13 @@ static void an_exec_begins_anew(void **unused)
 
 	(void)unused;
 	state.preferences = state.told_copies = 2;
+	state.look_pause_ns = state.asked_pause_ns = PROCESS_LOOK_PAUSE_MAX_NS;
+	state.asked_look_ns = NOW + PROCESS_LOOK_PAUSE_MAX_NS;
 	assert_int_equal(process_on_executed(&state, NOW + 7), PROCESS_FORGET);
+	assert_int_equal(state.preferences + state.told_copies, 0);
+	assert_int_equal(state.look_pause_ns, FIRST);
+	assert_int_equal(state.asked_pause_ns, FIRST);
+	assert_int_equal(state.asked_look_ns, 0);
 	assert_int_equal(state.stage, PROCESS_UNSEEN);
 	assert_false(state.is_readable);
 	assert_true(process_may_prefer(&state));
@@ -245,6 +269,20 @@ static void a_question_that_finds_nothing_is_asked_less_often(void **unused)
 	/* But at once, where another object turns out to be the one. */
 	process_on_asked(&state, true, first_look_ns + FIRST + 2);
 	assert_int_equal(process_next_look(&state), first_look_ns + FIRST + 2);
+	assert_int_equal(state.asked_look_ns, 0);
+	/* A look that nobody asked for is no answer, */
+	state = complete();
+	(void)look(&state, &ALL, true, NOW);
+	process_on_asked(&state, false, NOW + 1);
+	assert_int_equal(process_next_look(&state), NOW + 1);
+	/* one is the answer to one question, and what is new makes the next one welcome. */
+	(void)look(&state, &ALL, true, NOW + 1);
+	(void)look(&state, &ALL, true, NOW + 2);
+	process_on_asked(&state, false, NOW + 3);
+	assert_int_equal(process_next_look(&state), NOW + 1 + FIRST);
+	(void)look(&state, &NO_KEYS, true, NOW + 3);
+	process_on_asked(&state, false, NOW + 4);
+	assert_int_equal(process_next_look(&state), NOW + 3 + FIRST);
 }
 
 static void several_copies_are_said_once_for_each_that_is_preferred(void **unused)
@@ -255,11 +293,15 @@ static void several_copies_are_said_once_for_each_that_is_preferred(void **unuse
 	(void)unused;
 	two.publisher_count = 2;
 	process_state_init(&state);
+	two.has_live = false;
+	assert_int_equal(process_on_looked(&state, &two, NOW), PROCESS_ATTACH | PROCESS_CONFIGURE);
+	two.has_live = true;
 	assert_true(look(&state, &two, true, NOW) & PROCESS_SAY_COPIES);
 	assert_false(look(&state, &two, true, NOW) & PROCESS_SAY_COPIES);
 	assert_true(process_may_prefer(&state));
 	process_on_asked(&state, true, NOW);
 	assert_true(look(&state, &two, true, NOW) & PROCESS_SAY_COPY_IN_USE);
+	assert_false(look(&state, &two, true, NOW) & PROCESS_SAY_COPY_IN_USE);
 	assert_true(process_may_prefer(&state));
 	assert_false(process_uses_several(&state));
 	process_on_asked(&state, true, NOW);
@@ -297,6 +339,7 @@ static void probes_that_cannot_be_placed_are_tried_again_less_and_less_often(voi
 		assert_false(process_may_probe(&state, now_ns - 1));
 	}
 	assert_int_equal(process_on_probed(&state, true, now_ns), 0);
+	assert_int_equal(process_on_probed(&state, true, now_ns), 0);
 	assert_false(state.is_unprobed);
 	assert_true(process_next_look(&state) == UINT64_MAX);
 	/* Not more often for having worked once in between. */
@@ -324,6 +367,10 @@ static void nor_does_a_look_that_fails_come_at_once_again(void **unused)
 
 	(void)unused;
 	(void)process_on_probed(&state, false, NOW);
+	/* Before their time, it changes nothing about it; nor does one that does not fail. */
+	(void)process_on_looked(&state, &FAILED, now_ns - 1);
+	(void)process_on_looked(&state, &ALL, now_ns);
+	assert_int_equal(process_next_look(&state), now_ns);
 	assert_int_equal(process_on_looked(&state, &FAILED, now_ns), 0);
 	assert_int_equal(process_next_look(&state), now_ns + FIRST);
 	(void)process_on_looked(&state, &ALL, now_ns + FIRST);
@@ -340,11 +387,16 @@ static void a_fork_lacks_its_parents_probes_and_an_exec_begins_anew(void **unuse
 	process_on_forked(&child, &parent, false, NOW + 1);
 	assert_true(child.is_unprobed);
 	assert_int_equal(process_next_look(&child), NOW + PROCESS_PROBE_PAUSE_FIRST_NS);
+	/* As if it were the parent's next try. */
+	assert_int_equal(process_on_probed(&child, false, NOW), 0);
+	assert_int_equal(process_next_look(&child), NOW + 2 * PROCESS_PROBE_PAUSE_FIRST_NS);
 	(void)process_on_executed(&child, NOW + 2);
 	assert_false(child.is_unprobed);
 	assert_true(process_may_probe(&child, NOW + 2));
 	/* Where its parent's were: said of it, too. */
+	child.look_ns = 0;
 	assert_int_equal(process_on_probed(&child, false, NOW + 2), PROCESS_SAY_UNPROBED);
+	assert_int_equal(process_next_look(&child), NOW + 2 + PROCESS_PROBE_PAUSE_FIRST_NS);
 }
 
 static void one_that_has_ended_is_removed_with_its_last_window(void **unused)
@@ -402,9 +454,15 @@ static void one_that_was_quiet_may_change_freely_again(void **unused)
 	(void)unused;
 	now_ns = change(&state, PROCESS_CHANGES_FREE + 3, now_ns);
 	assert_false(process_on_change(&state, now_ns));
+	/* So long is not long enough; nor is it too soon for one. */
+	now_ns += PROCESS_CHANGE_QUIET_NS;
+	assert_true(process_on_change(&state, now_ns));
+	assert_false(process_on_change(&state, now_ns));
 	now_ns += PROCESS_CHANGE_QUIET_NS + 1;
 	assert_int_equal(change(&state, PROCESS_CHANGES_FREE, now_ns), now_ns);
+	state.look_ns = 0;
 	assert_false(process_on_change(&state, now_ns));
+	assert_int_equal(process_next_look(&state), now_ns + PROCESS_CHANGE_PAUSE_FIRST_NS);
 }
 
 static void a_change_that_has_to_wait_is_looked_at_when_it_may_be_told(void **unused)
@@ -432,6 +490,9 @@ static void a_fork_has_used_up_what_its_parent_has(void **unused)
 	process_state_init(&child);
 	process_on_forked(&child, &parent, false, now_ns);
 	assert_false(process_on_change(&child, now_ns));
+	assert_int_equal(change(&child, 1, now_ns), now_ns + PROCESS_CHANGE_PAUSE_FIRST_NS);
+	assert_int_equal(change(&child, 1, now_ns + PROCESS_CHANGE_PAUSE_FIRST_NS),
+			 now_ns + 3 * PROCESS_CHANGE_PAUSE_FIRST_NS);
 }
 
 /* Of what its loader does just after it was told of, nothing is told. */
