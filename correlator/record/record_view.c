@@ -45,7 +45,7 @@ bool record_view_add(const struct record_view *view, const char *name, int64_t *
 
 	if (!record_view_count(view, name, &count))
 		return false;
-	*sum = saturated_add(*sum, count);
+	saturated_add_to(sum, count);
 	return true;
 }
 

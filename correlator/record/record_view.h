@@ -77,6 +77,11 @@ static inline int64_t saturated_add(int64_t a, int64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
+static inline void saturated_add_to(int64_t *sum, int64_t value)
+{
+	*sum = saturated_add(*sum, value);
+}
+
 static inline bool record_text_is(struct record_text text, const char *expected)
 {
 	size_t size_bytes = strlen(expected);

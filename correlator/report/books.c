@@ -46,10 +46,10 @@ int books_add_balance(struct books *books, const struct record_view *record)
 	    !record_view_count(record, RECORD_FIELD(balance, overflow_ns), &overflow_ns) ||
 	    !residual || residual->value != RECORD_VALUE_INTEGER)
 		return -EBADMSG;
-	books->exec_ns = saturated_add(books->exec_ns, exec_ns);
-	books->attributed_ns = saturated_add(books->attributed_ns, attributed_ns);
-	books->unattributed_ns = saturated_add(books->unattributed_ns, unattributed_ns);
-	books->overflow_ns = saturated_add(books->overflow_ns, overflow_ns);
+	saturated_add_to(&books->exec_ns, exec_ns);
+	saturated_add_to(&books->attributed_ns, attributed_ns);
+	saturated_add_to(&books->unattributed_ns, unattributed_ns);
+	saturated_add_to(&books->overflow_ns, overflow_ns);
 	note_residual(
 		books,
 		exec_ns - saturated_add(saturated_add(attributed_ns, unattributed_ns), overflow_ns),

@@ -63,7 +63,7 @@ struct costs costs_of_record(const struct record_view *record)
 void costs_add(struct costs *costs, const struct costs *other)
 {
 	for (int cost = 0; cost < _COST_MAX; cost++)
-		costs->sums[cost] = saturated_add(costs->sums[cost], other->sums[cost]);
+		saturated_add_to(&costs->sums[cost], other->sums[cost]);
 	costs->missing |= other->missing;
 	costs->record_count += other->record_count;
 }

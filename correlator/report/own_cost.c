@@ -80,13 +80,13 @@ static bool add_program_field(struct own_cost *cost, const struct record_field *
 		return false;
 	program = find_program(cost, name);
 	if (is_time) {
-		cost->run_ns = saturated_add(cost->run_ns, field->integer);
+		saturated_add_to(&cost->run_ns, field->integer);
 		if (program)
-			program->run_ns = saturated_add(program->run_ns, field->integer);
+			saturated_add_to(&program->run_ns, field->integer);
 	} else {
-		cost->run_count = saturated_add(cost->run_count, field->integer);
+		saturated_add_to(&cost->run_count, field->integer);
 		if (program)
-			program->run_count = saturated_add(program->run_count, field->integer);
+			saturated_add_to(&program->run_count, field->integer);
 	}
 	return true;
 }
@@ -103,14 +103,14 @@ static void add_measured(struct own_cost *cost, const struct record_view *record
 				  sizeof(cost->programs_error));
 		return;
 	}
-	cost->windows_ns = saturated_add(cost->windows_ns, window_ns);
+	saturated_add_to(&cost->windows_ns, window_ns);
 	if (!has_programs)
 		return;
 	cost->has_programs = true;
-	cost->programs_windows_ns = saturated_add(cost->programs_windows_ns, window_ns);
+	saturated_add_to(&cost->programs_windows_ns, window_ns);
 	measured_ns = window_ns;
 	(void)record_view_count(record, RECORD_FIELD(self, programs_measured_ns), &measured_ns);
-	cost->programs_measured_ns = saturated_add(cost->programs_measured_ns, measured_ns);
+	saturated_add_to(&cost->programs_measured_ns, measured_ns);
 	(void)record_view_add(record, RECORD_FIELD(self, programs_samples),
 			      &cost->programs_samples);
 }

@@ -107,7 +107,9 @@ static int compare_rows(const void *a, const void *b, void *context)
 		return compare_names(first, second, GROUP_NAME_COMM);
 	x = sort_value(first, field);
 	y = sort_value(second, field);
-	return x != y ? (x < y) - (x > y) : compare_keys(first, second);
+	if (x < y)
+		return 1;
+	return x > y ? -1 : compare_keys(first, second);
 }
 
 /* Shows the first top_count groups and sums the rest. */

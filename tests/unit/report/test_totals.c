@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include <errno.h>
-
-#include "report/rows.h"
 #include "report/sample_totals.h"
 
 static const char *const by_default[] = { "request_id", "endpoint" };
@@ -195,46 +192,6 @@ static void sums_saturate(void **state)
 	assert_int_equal(totals->all.sums[COST_CPU], INT64_MAX);
 }
 
-static void the_residual_is_what_the_times_leave(void **state)
-{
-	struct totals *totals = *state;
-	double ppm;
-
-	sample_add_cpu(totals, 1, "a", NULL, 900000, 0);
-	sample_add_cpu(totals, 1, "", NULL, 99000, 0);
-	sample_add_balance(totals, 600000, 500000, 99000, 0);
-	sample_add_balance(totals, 400000, 400000, 0, 0);
-	totals_finish(totals);
-	assert_int_equal(books_residual_ns(&totals->books), 1000);
-	assert_int_equal(totals->books.stated_residual_ns, 1000);
-	assert_true(books_residual_ppm(&totals->books, &ppm));
-	assert_true(ppm > 999.999 && ppm < 1000.001);
-	assert_true(books_balance(&totals->books));
-	assert_true(totals_match_books(totals));
-	sample_add_balance(totals, 0, 0, 1, 0);
-	assert_false(totals_match_books(totals));
-	sample_add_balance(totals, 10, 0, 0, 0);
-	assert_false(books_balance(&totals->books));
-}
-
-static void too_much_charged_does_not_balance_either(void **state)
-{
-	struct totals *totals = *state;
-
-	sample_add_balance(totals, 1000000, 1002000, 0, 0);
-	assert_int_equal(books_residual_ns(&totals->books), -2000);
-	assert_false(books_balance(&totals->books));
-}
-
-static void a_balance_record_without_its_times_is_refused(void **state)
-{
-	struct sample sample;
-
-	sample_begin(&sample, "balance", 42);
-	sample_number(&sample, "exec_ns", 5);
-	assert_int_equal(sample_add(&sample, *state), -EBADMSG);
-}
-
 static void threads_of_several_hosts_stay_apart(void **state)
 {
 	static const char *const by_tid[] = { "tid", "comm" };
@@ -258,60 +215,6 @@ static void threads_of_several_hosts_stay_apart(void **state)
 	assert_int_equal(totals->groupings[1].without_value.sums[COST_CPU], 5);
 }
 
-static void expect_order(const struct totals *totals, enum row_field sort, const char *expected)
-{
-	char order[8] = "";
-	struct rows rows;
-
-	assert_int_equal(rows_init(&rows, totals, &totals->groupings[0], sort, 0), 0);
-	for (size_t i = 0; i < rows.group_count; i++)
-		order[i] = rows.groups[i]->value[0];
-	assert_string_equal(order, expected);
-	rows_deinit(&rows);
-}
-
-static void rows_are_sorted_with_not_measured_last(void **state)
-{
-	struct totals *totals = *state;
-	struct sample sample;
-
-	sample_add_cpu(totals, 1, "b", NULL, 10, 5);
-	sample_add_cpu(totals, 1, "a", NULL, 10, 5);
-	sample_add_cpu(totals, 1, "c", NULL, 1, 90);
-	sample_begin(&sample, "cpu", 42);
-	sample_text(&sample, "request_id", "d");
-	sample_number(&sample, "cpu_ns", 50);
-	assert_int_equal(sample_add(&sample, totals), 0);
-	expect_order(totals, ROW_FIELD_KEY, "abcd");
-	expect_order(totals, ROW_FIELD_CPU, "cdab");
-	expect_order(totals, ROW_FIELD_SHARE, "cdab");
-	expect_order(totals, ROW_FIELD_USER, "abcd");
-	expect_order(totals, ROW_FIELD_KERNEL, "cabd");
-}
-
-static void shown_and_hidden_rows_add_up_to_the_total(void **state)
-{
-	struct totals *totals = *state;
-	struct costs sum = { 0 };
-	struct rows rows;
-	size_t count;
-
-	for (int i = 0; i < 26; i++)
-		sample_add_cpu(totals, 1, (char[]){ (char)('a' + i), '\0' }, NULL, i, 2 * i);
-	sample_add_cpu(totals, 1, "", NULL, 1000, 1);
-	sample_add_cpu(totals, 1, "", "cart", 500, 1);
-	totals_finish(totals);
-	assert_int_equal(rows_init(&rows, totals, &totals->groupings[0], ROW_FIELD_CPU, 3), 0);
-	count = rows_count(&rows);
-	assert_int_equal(count, 3 + 4); /* hidden, without key, unattributed, total */
-	assert_int_equal(rows.hidden_count, 23);
-	for (size_t i = 0; i + 1 < count; i++)
-		costs_add(&sum, rows_at(&rows, i).costs);
-	assert_int_equal(rows_at(&rows, count - 1).kind, ROW_KIND_TOTAL);
-	assert_memory_equal(sum.sums, rows_at(&rows, count - 1).costs->sums, sizeof(sum.sums));
-	rows_deinit(&rows);
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -326,12 +229,7 @@ int main(void)
 		TEST(a_recording_by_endpoint_alone_is_one_table),
 		TEST(what_one_record_lacks_is_not_measured_for_its_group_alone),
 		TEST(sums_saturate),
-		TEST(the_residual_is_what_the_times_leave),
-		TEST(too_much_charged_does_not_balance_either),
-		TEST(a_balance_record_without_its_times_is_refused),
 		TEST(threads_of_several_hosts_stay_apart),
-		TEST(rows_are_sorted_with_not_measured_last),
-		TEST(shown_and_hidden_rows_add_up_to_the_total),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+
+#include "failing_memory.h"
+#include "report/rows.h"
+#include "report/sample_totals.h"
+
+static struct totals totals;
+
+static int teardown(void **state)
+{
+	(void)state;
+	totals_deinit(&totals);
+	return 0;
+}
+
+static void begin(const char *by)
+{
+	totals_deinit(&totals);
+	assert_int_equal(totals_init(&totals, &by, 1), 0);
+}
+
+static int setup(void **state)
+{
+	const char *by = "request_id";
+
+	(void)state;
+	return totals_init(&totals, &by, 1);
+}
+
+/* The values of the groups, one after the other. */
+static void expect_order(enum row_field sort, const char *expected)
+{
+	char order[64] = "";
+	struct rows rows;
+
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], sort, 0), 0);
+	for (size_t i = 0; i < rows.group_count; i++)
+		(void)strncat(order, rows.groups[i]->value, rows.groups[i]->value_bytes);
+	assert_string_equal(order, expected);
+	rows_deinit(&rows);
+}
+
+static void
+what_is_less_comes_later_what_is_equal_by_key_and_what_was_not_measured_last(void **state)
+{
+	struct sample sample;
+
+	(void)state;
+	sample_add_cpu(&totals, 1, "b", NULL, 10, 5);
+	sample_add_cpu(&totals, 1, "a", NULL, 10, 5);
+	sample_add_cpu(&totals, 1, "e", NULL, 0, 0);
+	sample_add_cpu(&totals, 1, "c", NULL, 1, 90);
+	sample_begin(&sample, "cpu", 42);
+	sample_text(&sample, "request_id", "d");
+	sample_number(&sample, "cpu_ns", 50);
+	assert_int_equal(sample_add(&sample, &totals), 0);
+	expect_order(ROW_FIELD_KEY, "abcde");
+	expect_order(ROW_FIELD_CPU, "cdabe");
+	expect_order(ROW_FIELD_SHARE, "cdabe");
+	expect_order(ROW_FIELD_CPU_PERCENT, "cdabe");
+	expect_order(ROW_FIELD_MACHINE_PERCENT, "cdabe");
+	expect_order(ROW_FIELD_USER, "abced");
+	expect_order(ROW_FIELD_KERNEL, "cabed");
+}
+
+static void add_costs(const char *request_id, const char *name, int64_t value)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "cpu", 42);
+	sample_text(&sample, "request_id", request_id);
+	sample_number(&sample, name, value);
+	if (strcmp(name, "switches_voluntary") == 0)
+		sample_number(&sample, "switches_involuntary", value);
+	assert_int_equal(sample_add(&sample, &totals), 0);
+}
+
+static void each_column_is_sorted_by_its_own_cost(void **state)
+{
+	static const struct {
+		enum row_field sort;
+		const char *name, *option;
+	} fields[] = {
+		{ ROW_FIELD_CPU, "cpu_ns", "cpu" },
+		{ ROW_FIELD_USER, "user_ns", "user" },
+		{ ROW_FIELD_KERNEL, "kernel_ns", "kernel" },
+		{ ROW_FIELD_RUN_QUEUE, "run_queue_ns", "run_queue" },
+		{ ROW_FIELD_BLOCKED, "blocked_ns", "blocked" },
+		{ ROW_FIELD_SLICES, "slices", "slices" },
+		{ ROW_FIELD_SWITCHES, "switches_voluntary", "switches" },
+		{ ROW_FIELD_AMBIGUOUS, "ambiguous_ns", "ambiguous" },
+		{ ROW_FIELD_MIGRATIONS, "migrations", "migrations" },
+		{ ROW_FIELD_STOLEN, "stolen_ns", "stolen" },
+		{ ROW_FIELD_SPLIT_ERROR, "split_error_ns", "split_error" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		enum row_field found;
+
+		begin("request_id");
+		add_costs("a", fields[i].name, 1);
+		add_costs("b", fields[i].name, 2);
+		expect_order(fields[i].sort, "ba");
+		assert_int_equal(rows_find_field(fields[i].option, &found), 0);
+		assert_int_equal(found, fields[i].sort);
+		assert_string_equal(rows_field_name(found), fields[i].option);
+	}
+}
+
+static void a_key_comes_before_those_that_begin_with_it(void **state)
+{
+	(void)state;
+	sample_add_cpu(&totals, 1, "ab", NULL, 1, 0);
+	sample_add_cpu(&totals, 1, "a", NULL, 1, 0);
+	sample_add_cpu(&totals, 1, "abc", NULL, 1, 0);
+	sample_add_cpu(&totals, 1, "B", NULL, 1, 0);
+	expect_order(ROW_FIELD_KEY, "Baababc");
+}
+
+static void a_field_that_is_no_column_is_not_found(void **state)
+{
+	enum row_field field = ROW_FIELD_STOLEN;
+	enum cost cost = COST_STOLEN;
+
+	(void)state;
+	assert_int_equal(rows_find_field("colour", &field), -EINVAL);
+	assert_int_equal(field, ROW_FIELD_STOLEN);
+	assert_int_equal(rows_find_field("key", &field), 0);
+	assert_int_equal(field, ROW_FIELD_KEY);
+	assert_false(rows_field_cost(ROW_FIELD_SHARE, &cost));
+	assert_int_equal(cost, COST_STOLEN);
+	assert_true(rows_field_cost(ROW_FIELD_CPU, &cost));
+	assert_int_equal(cost, COST_CPU);
+}
+
+static void endpoints_are_sorted_by_requests_and_those_without_any_last(void **state)
+{
+	(void)state;
+	begin("endpoint");
+	sample_add_cpu(&totals, 1, "", "n", 9, 0);
+	sample_add_cpu(&totals, 1, "r1", "o", 5, 0);
+	sample_add_cpu(&totals, 1, "r2", "t", 1, 0);
+	sample_add_cpu(&totals, 1, "r3", "t", 1, 0);
+	expect_order(ROW_FIELD_REQUESTS, "ton");
+}
+
+static void add_thread(int64_t tid, const char *name)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "cpu", 42);
+	sample_number(&sample, "tid", tid);
+	sample_number(&sample, "cpu_ns", 1);
+	if (name)
+		sample_text(&sample, "thread_name", name);
+	assert_int_equal(sample_add(&sample, &totals), 0);
+}
+
+static void names_are_sorted_ascending_and_those_that_are_not_known_last(void **state)
+{
+	struct sample sample;
+
+	(void)state;
+	begin("tid");
+	add_thread(1, NULL);
+	add_thread(2, "b");
+	add_thread(4, "a");
+	add_thread(3, "a");
+	add_thread(5, NULL);
+	expect_order(ROW_FIELD_THREAD_NAME, "web-1:42/3web-1:42/4web-1:42/2web-1:42/1web-1:42/5");
+	begin("pid");
+	sample_begin_cpu(&sample, 7, 1, "", 1, 0);
+	assert_int_equal(sample_add(&sample, &totals), 0);
+	sample_begin(&sample, "process", 42);
+	sample_text(&sample, "comm", "puma");
+	assert_int_equal(sample_add(&sample, &totals), 0);
+	sample_begin_cpu(&sample, 42, 1, "", 1, 0);
+	assert_int_equal(sample_add(&sample, &totals), 0);
+	expect_order(ROW_FIELD_COMM, "web-1:42web-1:7");
+	expect_order(ROW_FIELD_THREAD_NAME, "web-1:42web-1:7");
+}
+
+static void shown_and_hidden_rows_add_up_to_the_total(void **state)
+{
+	const enum row_kind others[] = { ROW_KIND_HIDDEN, ROW_KIND_WITHOUT_KEY,
+					 ROW_KIND_UNATTRIBUTED, ROW_KIND_OVERFLOW, ROW_KIND_TOTAL };
+	struct costs sum = { 0 };
+	struct sample sample;
+	struct rows rows;
+	size_t count;
+
+	(void)state;
+	for (int i = 0; i < 26; i++)
+		sample_add_cpu(&totals, 1, (char[]){ (char)('a' + i), '\0' }, NULL, i, 2 * i);
+	sample_add_cpu(&totals, 1, "", NULL, 1000, 1);
+	sample_add_cpu(&totals, 1, "", "cart", 500, 1);
+	sample_begin_cpu(&sample, 42, 0, "", 7, 0);
+	sample_flag(&sample, "overflow");
+	assert_int_equal(sample_add(&sample, &totals), 0);
+	totals_finish(&totals);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_CPU, 3), 0);
+	count = rows_count(&rows);
+	assert_int_equal(count, 3 + 5);
+	assert_int_equal(rows.hidden_count, 23);
+	for (size_t i = 0; i + 1 < count; i++)
+		costs_add(&sum, rows_at(&rows, i).costs);
+	for (size_t i = 0; i < count; i++) {
+		struct row row = rows_at(&rows, i);
+
+		assert_int_equal(row.kind, i < 3 ? ROW_KIND_GROUP : others[i - 3]);
+		assert_int_equal(row.request_count, i < 3 ? 1 : (i == count - 1 ? 26 : 0));
+		assert_true(i >= 3 || row.group == rows.groups[i]);
+		assert_int_equal(rows_find_kind(&rows, row.kind), i < 3 ? 0 : i);
+	}
+	assert_memory_equal(sum.sums, rows_at(&rows, count - 1).costs->sums, sizeof(sum.sums));
+	rows_deinit(&rows);
+}
+
+/* What there is no time in is not shown, but for what ran in no context. */
+static void nothing_is_hidden_where_all_fit(void **state)
+{
+	struct rows rows;
+
+	(void)state;
+	sample_add_cpu(&totals, 1, "a", NULL, 1, 0);
+	sample_add_cpu(&totals, 1, "b", NULL, 2, 0);
+	totals_finish(&totals);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_CPU, 2), 0);
+	assert_int_equal(rows.group_count, 2);
+	assert_int_equal(rows_count(&rows), 2 + 2);
+	assert_int_equal(rows_at(&rows, 2).kind, ROW_KIND_UNATTRIBUTED);
+	assert_int_equal(rows_find_kind(&rows, ROW_KIND_HIDDEN), rows_count(&rows));
+	rows_deinit(&rows);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_CPU, 1), 0);
+	assert_int_equal(rows.hidden_count, 1);
+	rows_deinit(&rows);
+}
+
+/* There time in no context is in the rows. */
+static void by_what_ran_no_time_is_left(void **state)
+{
+	struct sample sample;
+	struct rows rows;
+
+	(void)state;
+	begin("pid");
+	sample_begin_cpu(&sample, 42, 0, "", 7, 0);
+	sample_flag(&sample, "overflow");
+	assert_int_equal(sample_add(&sample, &totals), 0);
+	totals_finish(&totals);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_CPU, 0), 0);
+	assert_int_equal(rows_count(&rows), 2);
+	assert_int_equal(rows_at(&rows, 1).kind, ROW_KIND_TOTAL);
+	rows_deinit(&rows);
+}
+
+static bool does_error_matter(int64_t cpu_ns, int64_t split_error_ns)
+{
+	struct sample sample;
+	struct rows rows;
+	bool does_matter;
+
+	begin("request_id");
+	sample_begin(&sample, "cpu", 42);
+	sample_text(&sample, "request_id", "a");
+	if (cpu_ns >= 0)
+		sample_number(&sample, "cpu_ns", cpu_ns);
+	if (split_error_ns >= 0)
+		sample_number(&sample, "split_error_ns", split_error_ns);
+	assert_int_equal(sample_add(&sample, &totals), 0);
+	totals_finish(&totals);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_CPU, 0), 0);
+	does_matter = rows_split_error_matters(&rows);
+	rows_deinit(&rows);
+	return does_matter;
+}
+
+static void the_splits_error_matters_above_a_twentieth_of_some_row(void **state)
+{
+	(void)state;
+	assert_false(does_error_matter(10000, 500));
+	assert_true(does_error_matter(10000, 501));
+	assert_false(does_error_matter(10000, -1));
+	assert_false(does_error_matter(-1, 501));
+}
+
+static void without_memory_there_are_no_rows(void **state)
+{
+	struct rows rows;
+
+	(void)state;
+	memory_fails_after(0);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_CPU, 0),
+			 -ENOMEM);
+	memory_never_fails();
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(what_is_less_comes_later_what_is_equal_by_key_and_what_was_not_measured_last),
+		TEST(each_column_is_sorted_by_its_own_cost),
+		TEST(a_key_comes_before_those_that_begin_with_it),
+		TEST(a_field_that_is_no_column_is_not_found),
+		TEST(endpoints_are_sorted_by_requests_and_those_without_any_last),
+		TEST(names_are_sorted_ascending_and_those_that_are_not_known_last),
+		TEST(shown_and_hidden_rows_add_up_to_the_total),
+		TEST(nothing_is_hidden_where_all_fit),
+		TEST(by_what_ran_no_time_is_left),
+		TEST(the_splits_error_matters_above_a_twentieth_of_some_row),
+		TEST(without_memory_there_are_no_rows),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
