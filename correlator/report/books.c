@@ -36,24 +36,22 @@ static void note_residual(struct books *books, int64_t residual_ns, int64_t exec
 
 int books_add_balance(struct books *books, const struct record_view *record)
 {
-	int64_t exec_ns, attributed_ns, unattributed_ns, overflow_ns;
+	struct books one = { 0 };
 	const struct record_field *residual =
 		record_view_find(record, RECORD_FIELD(balance, residual_ns));
 
-	if (!record_view_count(record, RECORD_FIELD(balance, exec_ns), &exec_ns) ||
-	    !record_view_count(record, RECORD_FIELD(balance, attributed_ns), &attributed_ns) ||
-	    !record_view_count(record, RECORD_FIELD(balance, unattributed_ns), &unattributed_ns) ||
-	    !record_view_count(record, RECORD_FIELD(balance, overflow_ns), &overflow_ns) ||
+	if (!record_view_count(record, RECORD_FIELD(balance, exec_ns), &one.exec_ns) ||
+	    !record_view_count(record, RECORD_FIELD(balance, attributed_ns), &one.attributed_ns) ||
+	    !record_view_count(record, RECORD_FIELD(balance, unattributed_ns),
+			       &one.unattributed_ns) ||
+	    !record_view_count(record, RECORD_FIELD(balance, overflow_ns), &one.overflow_ns) ||
 	    !residual || residual->value != RECORD_VALUE_INTEGER)
 		return -EBADMSG;
-	saturated_add_to(&books->exec_ns, exec_ns);
-	saturated_add_to(&books->attributed_ns, attributed_ns);
-	saturated_add_to(&books->unattributed_ns, unattributed_ns);
-	saturated_add_to(&books->overflow_ns, overflow_ns);
-	note_residual(
-		books,
-		exec_ns - saturated_add(saturated_add(attributed_ns, unattributed_ns), overflow_ns),
-		exec_ns);
+	saturated_add_to(&books->exec_ns, one.exec_ns);
+	saturated_add_to(&books->attributed_ns, one.attributed_ns);
+	saturated_add_to(&books->unattributed_ns, one.unattributed_ns);
+	saturated_add_to(&books->overflow_ns, one.overflow_ns);
+	note_residual(books, books_residual_ns(&one), one.exec_ns);
 	if (__builtin_add_overflow(books->stated_residual_ns, residual->integer,
 				   &books->stated_residual_ns))
 		books->stated_residual_ns = residual->integer < 0 ? INT64_MIN : INT64_MAX;
@@ -80,8 +78,11 @@ void books_add_gap(struct books *books, const struct record_view *record)
 
 int64_t books_charged_ns(const struct books *books)
 {
-	return saturated_add(saturated_add(books->attributed_ns, books->unattributed_ns),
-			     books->overflow_ns);
+	int64_t charged_ns = books->attributed_ns;
+
+	saturated_add_to(&charged_ns, books->unattributed_ns);
+	saturated_add_to(&charged_ns, books->overflow_ns);
+	return charged_ns;
 }
 
 int64_t books_residual_ns(const struct books *books)

@@ -87,7 +87,7 @@ static int64_t sort_value(const struct group *group, enum row_field field)
 	enum cost cost = COST_CPU; /* the percentages order as cpu does */
 
 	if (field == ROW_FIELD_REQUESTS)
-		return group->request_count > 0 ? (int64_t)group->request_count : -1;
+		return (int64_t)group->request_count;
 	(void)rows_field_cost(field, &cost);
 	return costs_has(&group->costs, cost) ? group->costs.sums[cost] : -1;
 }

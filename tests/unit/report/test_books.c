@@ -77,6 +77,10 @@ static void the_worst_window_is_the_first_with_the_residual_farthest_from_0(void
 	sample_add_balance(totals, 3000, 2999, 0, 0);
 	assert_int_equal(books->worst_residual_ns, 100);
 	assert_int_equal(books->worst_exec_ns, 1000);
+	totals->books = (struct books){ 0 };
+	sample_add_balance(totals, 1000, 900, 0, 0);
+	sample_add_balance(totals, 3000, 2999, 0, 0);
+	assert_int_equal(books->worst_exec_ns, 1000);
 	/* By its own times, whatever it states. */
 	sample_add_balance(totals, 5000, 1, 2, 5100);
 	assert_int_equal(books->worst_residual_ns, -103);

@@ -51,17 +51,19 @@ what_is_less_comes_later_what_is_equal_by_key_and_what_was_not_measured_last(voi
 	sample_add_cpu(&totals, 1, "a", NULL, 10, 5);
 	sample_add_cpu(&totals, 1, "e", NULL, 0, 0);
 	sample_add_cpu(&totals, 1, "c", NULL, 1, 90);
+	sample_add_cpu(&totals, 1, "f", NULL, 2, 0);
+	sample_add_cpu(&totals, 1, "g", NULL, 2, 0);
 	sample_begin(&sample, "cpu", 42);
 	sample_text(&sample, "request_id", "d");
 	sample_number(&sample, "cpu_ns", 50);
 	assert_int_equal(sample_add(&sample, &totals), 0);
-	expect_order(ROW_FIELD_KEY, "abcde");
-	expect_order(ROW_FIELD_CPU, "cdabe");
-	expect_order(ROW_FIELD_SHARE, "cdabe");
-	expect_order(ROW_FIELD_CPU_PERCENT, "cdabe");
-	expect_order(ROW_FIELD_MACHINE_PERCENT, "cdabe");
-	expect_order(ROW_FIELD_USER, "abced");
-	expect_order(ROW_FIELD_KERNEL, "cabed");
+	expect_order(ROW_FIELD_KEY, "abcdefg");
+	expect_order(ROW_FIELD_CPU, "cdabfge");
+	expect_order(ROW_FIELD_SHARE, "cdabfge");
+	expect_order(ROW_FIELD_CPU_PERCENT, "cdabfge");
+	expect_order(ROW_FIELD_MACHINE_PERCENT, "cdabfge");
+	expect_order(ROW_FIELD_USER, "abfgced");
+	expect_order(ROW_FIELD_KERNEL, "cabefgd");
 }
 
 static void add_costs(const char *request_id, const char *name, int64_t value)
@@ -171,14 +173,14 @@ static void names_are_sorted_ascending_and_those_that_are_not_known_last(void **
 	add_thread(5, NULL);
 	expect_order(ROW_FIELD_THREAD_NAME, "web-1:42/3web-1:42/4web-1:42/2web-1:42/1web-1:42/5");
 	begin("pid");
-	sample_begin_cpu(&sample, 7, 1, "", 1, 0);
-	assert_int_equal(sample_add(&sample, &totals), 0);
-	sample_begin(&sample, "process", 42);
+	sample_begin(&sample, "process", 7);
 	sample_text(&sample, "comm", "puma");
 	assert_int_equal(sample_add(&sample, &totals), 0);
-	sample_begin_cpu(&sample, 42, 1, "", 1, 0);
-	assert_int_equal(sample_add(&sample, &totals), 0);
-	expect_order(ROW_FIELD_COMM, "web-1:42web-1:7");
+	for (int64_t pid = 7; pid <= 42; pid += 35) {
+		sample_begin_cpu(&sample, pid, 1, "", 1, 0);
+		assert_int_equal(sample_add(&sample, &totals), 0);
+	}
+	expect_order(ROW_FIELD_COMM, "web-1:7web-1:42");
 	expect_order(ROW_FIELD_THREAD_NAME, "web-1:42web-1:7");
 }
 

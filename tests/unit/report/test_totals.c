@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+
+#include "failing_memory.h"
 #include "report/sample_totals.h"
 
 static const char *const by_default[] = { "request_id", "endpoint" };
@@ -105,15 +108,218 @@ static void a_context_without_any_key_is_attributed_as_the_books_say(void **stat
 	assert_true(totals_match_books(totals));
 }
 
+/* Of the cpu records: 10 ns in a context, 5 in none, 3 in overflow. */
+static void add_divided(struct totals *totals, bool is_measured)
+{
+	static const char *const request_ids[] = { "a", "", "" };
+	static const int64_t cpu_ns[] = { 10, 5, 3 };
+	struct sample sample;
+
+	for (size_t i = 0; i < 3; i++) {
+		sample_begin(&sample, "cpu", 42);
+		sample_text(&sample, "request_id", request_ids[i]);
+		if (is_measured)
+			sample_number(&sample, "cpu_ns", cpu_ns[i]);
+		if (i == 2)
+			sample_flag(&sample, "overflow");
+		assert_int_equal(sample_add(&sample, totals), 0);
+	}
+}
+
 static void a_table_that_divides_its_time_otherwise_than_the_books_does_not_match(void **state)
+{
+	static const struct {
+		int64_t attributed_ns, unattributed_ns, overflow_ns;
+		bool does_match;
+	} cases[] = {
+		{ 10, 5, 3, true },  { 11, 5, 3, false }, { 9, 5, 3, false },
+		{ 11, 4, 3, false }, { 11, 5, 2, false }, { 10, 6, 2, false },
+	};
+	struct totals *totals = *state;
+
+	assert_true(totals_match_books(totals));
+	sample_add_balance(totals, 1, 0, 0, 0);
+	assert_true(totals_match_books(totals));
+	add_divided(totals, true);
+	totals_finish(totals);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		totals->books = (struct books){ 0 };
+		assert_true(totals_match_books(totals));
+		sample_add_balance(totals, 18, cases[i].attributed_ns, cases[i].unattributed_ns,
+				   cases[i].overflow_ns);
+		assert_int_equal(totals_match_books(totals), cases[i].does_match);
+	}
+}
+
+static void books_match_no_table_that_has_no_records_or_no_cpu(void **state)
 {
 	struct totals *totals = *state;
 
-	sample_add_cpu(totals, 1, "a", NULL, 10, 0);
-	sample_add_cpu(totals, 1, "", NULL, 5, 0);
-	sample_add_balance(totals, 15, 5, 10, 0);
+	sample_add_balance(totals, 10, 10, 0, 0);
 	totals_finish(totals);
 	assert_false(totals_match_books(totals));
+	totals->books = (struct books){ 0 };
+	sample_add_balance(totals, 0, 0, 0, 0);
+	add_divided(totals, false);
+	assert_false(totals_match_books(totals));
+}
+
+static void where_there_is_no_record_only_what_others_measured_is_0(void **state)
+{
+	struct totals *totals = *state;
+
+	totals_finish(totals);
+	for (int cost = 0; cost < _COST_MAX; cost++)
+		assert_false(costs_has(&totals->all, (enum cost)cost) ||
+			     costs_has(&totals->unattributed, (enum cost)cost) ||
+			     costs_has(&totals->overflow, (enum cost)cost));
+	totals->all = totals->unattributed = totals->overflow = (struct costs){ 0 };
+	sample_add_cpu(totals, 1, "a", NULL, 10, 0);
+	totals_finish(totals);
+	assert_true(costs_has(&totals->all, COST_CPU));
+	assert_true(costs_has(&totals->unattributed, COST_CPU));
+	assert_true(costs_has(&totals->overflow, COST_CPU));
+	assert_false(costs_has(&totals->overflow, COST_STOLEN));
+	/* What was measured of them themselves stays, whatever the others lack. */
+	totals->unattributed.record_count = totals->overflow.record_count = 1;
+	totals->unattributed.missing = totals->overflow.missing = 0;
+	totals_finish(totals);
+	assert_true(costs_has(&totals->unattributed, COST_STOLEN));
+	assert_true(costs_has(&totals->overflow, COST_STOLEN));
+}
+
+static void use_takes_a_duration_and_cpu_and_of_the_machine_one_host(void **state)
+{
+	struct totals *totals = *state;
+	struct costs costs = { .sums[COST_CPU] = 50 };
+	double percent = -1;
+
+	totals->recording.cpu_count = 4;
+	assert_false(totals_cpu_percent(totals, &costs, &percent));
+	totals->recording.start_ns = 1000;
+	totals->recording.end_ns = 1200;
+	costs.missing = 1 << COST_CPU;
+	assert_false(totals_cpu_percent(totals, &costs, &percent));
+	assert_false(totals_machine_percent(totals, &costs, &percent));
+	assert_true(percent == -1);
+	costs.missing = 0;
+	assert_true(totals_cpu_percent(totals, &costs, &percent));
+	assert_true(percent == 25);
+	assert_true(totals_machine_percent(totals, &costs, &percent));
+	assert_true(percent == 6.25);
+	totals->recording.has_several_hosts = true;
+	assert_false(totals_machine_percent(totals, &costs, &percent));
+	totals->recording.has_several_hosts = false;
+	totals->recording.cpu_count = 0;
+	assert_false(totals_machine_percent(totals, &costs, &percent));
+	totals->recording.cpu_count = 1;
+	assert_true(totals_machine_percent(totals, &costs, &percent));
+	assert_true(percent == 25);
+}
+
+static void what_a_context_inherited_is_part_of_its_group_and_told_apart(void **state)
+{
+	struct totals *totals = *state;
+	struct sample sample;
+
+	for (int i = 0; i < 3; i++) {
+		sample_begin_cpu(&sample, 42, 1, i < 2 ? "a" : "", 7, 0);
+		sample_flag(&sample, "inherited");
+		assert_int_equal(sample_add(&sample, totals), 0);
+	}
+	sample_add_cpu(totals, 1, "a", NULL, 100, 0);
+	assert_int_equal(totals->inherited.sums[COST_CPU], 14);
+	assert_int_equal(totals->inherited_requests.count, 1);
+	assert_int_equal(find_group(&totals->groupings[0], "a")->costs.sums[COST_CPU], 114);
+	assert_int_equal(totals->unattributed.sums[COST_CPU], 7);
+}
+
+/* Wherever a record says it. */
+static void each_flag_and_each_key_of_a_record_counts(void **state)
+{
+	static const struct record_text flags[] = { { "inherited", 9 }, { "overflow", 8 } };
+	struct record_view view = {
+		.kind = RECORD_KIND_CPU,
+		.field_count = 2,
+		.fields = { { .name = { "queue", 5 },
+			      .value = RECORD_VALUE_TEXT,
+			      .text = { "mails", 5 } },
+			    { .name = { "cpu_ns", 6 },
+			      .value = RECORD_VALUE_INTEGER,
+			      .integer = 7 } },
+	};
+	struct totals *totals = *state;
+
+	assert_int_equal(totals_add(totals, &view), 0);
+	assert_int_equal(totals->unattributed.record_count, 0);
+	assert_int_equal(totals->groupings[0].without_value.sums[COST_CPU], 7);
+	view.fields[view.field_count++] = (struct record_field){
+		.name = { "flags", 5 }, .value = RECORD_VALUE_LIST, .items = flags, .item_count = 2
+	};
+	assert_int_equal(totals_add(totals, &view), 0);
+	assert_int_equal(totals->overflow.sums[COST_CPU], 7);
+	assert_int_equal(totals->inherited.record_count, 0);
+}
+
+static void each_hash_table_is_keyed_with_a_seed_of_its_own(void **state)
+{
+	const struct totals *totals = *state;
+	const uint64_t seeds[] = {
+		totals->recording.seed,
+		totals->known.seed,
+		totals->inherited_requests.seed,
+		totals->groupings[0].seed,
+		totals->groupings[0].requests.seed,
+	};
+
+	for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++) {
+		assert_true(seeds[i] != 0);
+		for (size_t j = 0; j < i; j++)
+			assert_true(seeds[i] != seeds[j]);
+	}
+}
+
+static void a_record_is_counted_once_and_one_that_was_refused_may_come_again(void **state)
+{
+	struct totals *totals = *state;
+	static const struct record_text id = { "b0:42:7:1", 9 };
+	struct record_view view = {
+		.kind = RECORD_KIND_BALANCE,
+		.field_count = 1,
+		.fields = { { .name = { "record_id", 9 },
+			      .value = RECORD_VALUE_TEXT,
+			      .text = id } },
+	};
+
+	assert_int_equal(totals_add(totals, &view), -EBADMSG);
+	assert_int_equal(totals->double_records, 0);
+	view.kind = RECORD_KIND_GAP;
+	assert_int_equal(totals_add(totals, &view), 0);
+	assert_int_equal(totals->books.gap_count, 1);
+	assert_int_equal(totals->recording.record_count, 1);
+	assert_int_equal(totals_add(totals, &view), 0);
+	assert_int_equal(totals->books.gap_count, 1);
+	assert_int_equal(totals->double_records, 1);
+}
+
+static void without_memory_there_are_no_totals_and_no_record_is_added(void **state)
+{
+	struct record_view view = { .kind = RECORD_KIND_CPU,
+				    .field_count = 1,
+				    .fields = { { .name = { "record_id", 9 },
+						  .value = RECORD_VALUE_TEXT,
+						  .text = { "b0:42:7:1", 9 } } } };
+	struct totals *totals = *state;
+
+	memory_fails_after(0);
+	assert_int_equal(totals_add(totals, &view), -ENOMEM);
+	memory_never_fails();
+	totals_deinit(totals);
+	for (size_t successes = 0; successes < 2; successes++) {
+		memory_fails_after(successes);
+		assert_int_equal(totals_init(totals, by_default, 2), -ENOMEM);
+		memory_never_fails();
+	}
 }
 
 static void add_cpu_by_queue(struct totals *totals, const char *queue, const char *endpoint)
@@ -225,6 +431,14 @@ int main(void)
 		TEST(a_context_without_the_key_is_attributed_but_not_grouped),
 		TEST(a_context_without_any_key_is_attributed_as_the_books_say),
 		TEST(a_table_that_divides_its_time_otherwise_than_the_books_does_not_match),
+		TEST(books_match_no_table_that_has_no_records_or_no_cpu),
+		TEST(where_there_is_no_record_only_what_others_measured_is_0),
+		TEST(use_takes_a_duration_and_cpu_and_of_the_machine_one_host),
+		TEST(what_a_context_inherited_is_part_of_its_group_and_told_apart),
+		TEST(each_flag_and_each_key_of_a_record_counts),
+		TEST(each_hash_table_is_keyed_with_a_seed_of_its_own),
+		TEST(a_record_is_counted_once_and_one_that_was_refused_may_come_again),
+		TEST(without_memory_there_are_no_totals_and_no_record_is_added),
 		TEST(without_request_ids_it_is_by_the_first_key),
 		TEST(a_recording_by_endpoint_alone_is_one_table),
 		TEST(what_one_record_lacks_is_not_measured_for_its_group_alone),
