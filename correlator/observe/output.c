@@ -224,9 +224,17 @@ int output_write(struct output *output, uint64_t wall_ns)
 	return output->sink ? check_reader(output) : 0;
 }
 
-void output_forget(struct output *output)
+size_t output_mark(const struct output *output)
 {
-	record_encoder_reset(output->encoder);
+	size_t size;
+
+	(void)record_encoder_bytes(output->encoder, &size);
+	return size;
+}
+
+void output_forget(struct output *output, size_t mark)
+{
+	record_encoder_cut(output->encoder, mark);
 }
 
 int output_fd(const struct output *output)

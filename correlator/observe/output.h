@@ -58,8 +58,10 @@ int output_add_kind(struct output *output, uint64_t wall_ns, enum record_kind ki
  * and keeps no other one waiting. 0; -EPIPE: the only one is a pipe, whose reader is gone. wall_ns:
  * of what is to be said about it. */
 int output_write(struct output *output, uint64_t wall_ns);
-/* Forgets it instead. */
-void output_forget(struct output *output);
+/* What was taken up to now, */
+size_t output_mark(const struct output *output);
+/* and forgets what was taken since, before it is handed over. */
+void output_forget(struct output *output, size_t mark);
 /* What to wait for before output_continue is worth a try: that this fd is writable (-1 = none), or
  * this time (CLOCK_MONOTONIC; UINT64_MAX = none). */
 int output_fd(const struct output *output);

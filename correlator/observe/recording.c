@@ -678,6 +678,7 @@ static int write_up(struct recording *recording)
 static int end_window(struct recording *recording, bool is_last)
 {
 	struct window *window = &recording->window;
+	size_t mark = output_mark(&recording->output);
 	int r;
 
 	window->has_kernel_split = session_has_kernel_split(recording->session);
@@ -687,7 +688,7 @@ static int end_window(struct recording *recording, bool is_last)
 	if (r == -ENOMEM) {
 		/* Its time is in the residual of the next one. */
 		log_warning("no memory: the records of a window are lost");
-		output_forget(&recording->output);
+		output_forget(&recording->output, mark);
 		r = 0;
 	}
 	if (r == 0)

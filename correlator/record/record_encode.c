@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "record/record_encode.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -57,9 +58,15 @@ const void *record_encoder_bytes(const struct record_encoder *encoder, size_t *r
 	return encoder->bytes.size > 0 ? encoder->bytes.data : NULL;
 }
 
+void record_encoder_cut(struct record_encoder *encoder, size_t size_bytes)
+{
+	assert(size_bytes <= encoder->bytes.size);
+	encoder->bytes.size = size_bytes;
+}
+
 void record_encoder_reset(struct record_encoder *encoder)
 {
-	msgpack_sbuffer_clear(&encoder->bytes);
+	record_encoder_cut(encoder, 0);
 }
 
 /* The packer's callback fails only for want of memory. */

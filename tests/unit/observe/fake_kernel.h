@@ -1,0 +1,650 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a recording runs on, for tests of it: the kernel side (all of probe/session.h), the targets
+ * (targets.h), clocks, signals, and what is logged. Time stands but while somebody waits (ppoll):
+ * then it goes on to what was planned next, or to the end of the wait. One a test program: what is
+ * defined here takes the place of what the libraries have of that name.
+ */
+#pragma once
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#include <correlator/events.h>
+#include <correlator/snapshot.h>
+
+#include "base/clock.h"
+#include "base/exit_code.h"
+#include "base/log.h"
+#include "base/signals.h"
+#include "observe/observed.h"
+#include "observe/targets.h"
+#include "probe/features.h"
+#include "probe/session.h"
+
+enum {
+	FAKE_PROCESSES_MAX = 4,
+	FAKE_ACCOUNTS_MAX = 32,
+	FAKE_EVENTS_MAX = 8,
+	FAKE_PLANS_MAX = 64,
+	FAKE_SNAPSHOTS_MAX = 8,
+	FAKE_PID = 4000000, /* above the kernel's highest: nothing of it can be read */
+	FAKE_TEXT_BYTES = 16384
+};
+
+#define FAKE_START_NS (1000 * NS_PER_S)
+#define FAKE_WALL_NS  (1700000000 * NS_PER_S) /* at the start */
+
+struct session {
+	int nothing;
+};
+
+struct fake_account {
+	struct account_key key;
+	struct account account;
+};
+
+struct fake_process {
+	pid_t pid;
+	bool is_there;
+	struct process_books books;
+};
+
+struct fake_snapshot {
+	uint64_t hash;
+	struct context_snapshot snapshot;
+};
+
+struct fake_plan {
+	uint64_t at_ns;
+	void (*act)(void);
+};
+
+static struct fake {
+	struct session session;
+	struct session_options options; /* that it was opened with */
+	uint64_t now_ns;
+	uint64_t own_cpu_ns;
+	uint64_t cost_ns; /* our own, of each flush */
+	uint64_t epoch;
+	bool is_lean, has_split, may_probe;
+	bool is_long_way_measured;
+	double short_way_ns, long_way_ns;
+	int failures[8]; /* by what is below; 0 = none */
+	struct fake_process processes[FAKE_PROCESSES_MAX];
+	struct fake_account accounts[FAKE_ACCOUNTS_MAX];
+	size_t account_count;
+	struct event events[FAKE_EVENTS_MAX];
+	size_t event_count;
+	struct fake_snapshot snapshots[FAKE_SNAPSHOTS_MAX];
+	struct fake_plan plans[FAKE_PLANS_MAX];
+	size_t plan_count;
+	int signal;
+	bool is_typed;
+	bool are_over;
+	struct recording_options recording;
+	char said[FAKE_TEXT_BYTES]; /* logged */
+	char told[FAKE_TEXT_BYTES]; /* what the kernel side was told */
+} fake;
+
+/* Of what fails. */
+enum {
+	FAKE_OPEN,
+	FAKE_ATTACH,
+	FAKE_REGISTER,
+	FAKE_CALIBRATE,
+	FAKE_FLUSH,
+	FAKE_SPLIT,
+	FAKE_OBSERVE,
+	FAKE_RELEASE,
+};
+
+static inline void fake_reset(void)
+{
+	fake = (struct fake){ .now_ns = FAKE_START_NS, .may_probe = true };
+	for (size_t i = 0; i < FAKE_PROCESSES_MAX; i++)
+		fake.processes[i].pid = (pid_t)(FAKE_PID + i);
+	fake.processes[0].is_there = true;
+}
+
+static inline void plan(uint64_t after_ns, void (*act)(void))
+{
+	assert_true(fake.plan_count < FAKE_PLANS_MAX);
+	fake.plans[fake.plan_count++] =
+		(struct fake_plan){ .at_ns = FAKE_START_NS + after_ns, .act = act };
+}
+
+/* A thread's slice in a context; the kernel's own figure grows with it. */
+static inline struct account *charge(size_t process, uint32_t thread, uint64_t hash,
+				     uint64_t user_ns)
+{
+	struct fake_account *added = &fake.accounts[fake.account_count++];
+
+	assert_true(fake.account_count <= FAKE_ACCOUNTS_MAX);
+	*added = (struct fake_account){
+		.key = { .context_hash = hash,
+			 .thread_serial = thread,
+			 .tgid = (uint32_t)(FAKE_PID + process) },
+		.account = { .totals = { .user_ns = user_ns, .slices = 1 },
+			     .first_ns = fake.now_ns,
+			     .last_ns = fake.now_ns,
+			     .tid = thread,
+			     .comm = "worker" },
+	};
+	fake.processes[process].books.epochs[fake.epoch & 1].exec_ns += user_ns;
+	return &added->account;
+}
+
+static inline void happen(enum event_kind kind, size_t process, size_t parent)
+{
+	struct event *event = &fake.events[fake.event_count++];
+
+	assert_true(fake.event_count <= FAKE_EVENTS_MAX);
+	*event = (struct event){ .kind = kind,
+				 .tgid = (uint32_t)(FAKE_PID + process),
+				 .parent_tgid = (uint32_t)(FAKE_PID + parent),
+				 .ns_tgid = (uint32_t)(10 + process),
+				 .ktime_ns = fake.now_ns,
+				 .comm = "news" };
+}
+
+static inline struct context_snapshot *publish(uint64_t hash, const char *text)
+{
+	struct fake_snapshot *room = fake.snapshots;
+	struct value_snapshot *value = room->snapshot.values;
+
+	while (room->hash && room->hash != hash)
+		room++;
+	assert_true(room < fake.snapshots + FAKE_SNAPSHOTS_MAX);
+	*room = (struct fake_snapshot){ .hash = hash, .snapshot.key_count = 1 };
+	value = room->snapshot.values;
+	value->kind = VALUE_KIND_STRING;
+	value->encoding = VALUE_ENCODING_UTF_8;
+	value->raw = value->length_bytes = (uint16_t)strlen(text);
+	memcpy(value->bytes, text, strlen(text));
+	return &room->snapshot;
+}
+
+static inline void append_text(char text[static FAKE_TEXT_BYTES], const char *format, va_list list)
+{
+	size_t used = strlen(text);
+	int length = vsnprintf(text + used, FAKE_TEXT_BYTES - used, format, list);
+
+	assert_true(length >= 0 && used + (size_t)length + 1 < FAKE_TEXT_BYTES);
+	(void)strcat(text, "\n");
+}
+
+__attribute__((format(printf, 1, 2))) static inline void tell(const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	append_text(fake.told, format, list);
+	va_end(list);
+}
+
+/* base/clock.h, base/log.h, base/signals.h */
+
+uint64_t clock_monotonic_ns(void)
+{
+	return fake.now_ns;
+}
+
+uint64_t clock_wall_ns(void)
+{
+	return FAKE_WALL_NS + fake.now_ns - FAKE_START_NS;
+}
+
+uint64_t clock_boot_ns(void)
+{
+	return fake.now_ns;
+}
+
+uint64_t clock_own_cpu_ns(void)
+{
+	return fake.own_cpu_ns;
+}
+
+void log_line(enum log_level level, const char *format, ...)
+{
+	va_list list;
+
+	if (level > LOG_LEVEL_INFO)
+		return;
+	va_start(list, format);
+	append_text(fake.said, format, list);
+	va_end(list);
+}
+
+int log_error(int error, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	append_text(fake.said, format, list);
+	va_end(list);
+	return error < 0 ? error : -error;
+}
+
+int log_error_errno(int error, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	append_text(fake.said, format, list);
+	va_end(list);
+	return error < 0 ? error : -error;
+}
+
+int signals_catch(void)
+{
+	return dup(STDERR_FILENO);
+}
+
+int signals_read(int fd, bool *ret_is_typed)
+{
+	int number = fake.signal;
+
+	(void)fd;
+	*ret_is_typed = fake.is_typed;
+	fake.signal = 0;
+	return number;
+}
+
+bool signals_are_pending(void)
+{
+	return fake.signal != 0;
+}
+
+static inline struct fake_plan *next_plan(void)
+{
+	struct fake_plan *next = NULL;
+
+	for (size_t i = 0; i < fake.plan_count; i++)
+		if (fake.plans[i].act && (!next || fake.plans[i].at_ns < next->at_ns))
+			next = &fake.plans[i];
+	return next;
+}
+
+int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask)
+{
+	struct fake_plan *next = next_plan();
+	uint64_t until_ns = UINT64_MAX;
+
+	(void)mask;
+	if (timeout)
+		until_ns = fake.now_ns + (uint64_t)timeout->tv_sec * NS_PER_S +
+			   (uint64_t)timeout->tv_nsec;
+	if (next && next->at_ns <= until_ns) {
+		void (*act)(void) = next->act;
+
+		if (next->at_ns > fake.now_ns)
+			fake.now_ns = next->at_ns;
+		next->act = NULL;
+		act();
+	} else if (until_ns == UINT64_MAX) {
+		fail_msg("it waits for ever, having said:\n%s", fake.said);
+	} else {
+		fake.now_ns = until_ns;
+	}
+	for (nfds_t i = 0; i < count; i++)
+		fds[i].revents = i == 0 && fake.signal ? POLLIN : 0;
+	return fake.signal != 0;
+}
+
+/* probe/ */
+
+bool features_may_probe(void)
+{
+	return fake.may_probe;
+}
+
+int session_open(const struct session_options *options, struct session **ret_session)
+{
+	if (fake.failures[FAKE_OPEN] < 0)
+		return fake.failures[FAKE_OPEN];
+	fake.options = *options;
+	fake.is_lean = options->is_lean;
+	fake.has_split = options->has_kernel_split;
+	*ret_session = &fake.session;
+	return 0;
+}
+
+void session_free(struct session *session)
+{
+	(void)session;
+}
+
+int session_attach(struct session *session)
+{
+	(void)session;
+	return fake.failures[FAKE_ATTACH];
+}
+
+int session_set_process(struct session *session, pid_t tgid, pid_t parent,
+			const struct process_config *config)
+{
+	(void)session;
+	tell("process %d of %d, flags %x", tgid - FAKE_PID, parent, config->flags);
+	return 0;
+}
+
+int session_set_lean(struct session *session, pid_t tgid, bool is_lean)
+{
+	(void)session;
+	tell("%d is %s", tgid - FAKE_PID, is_lean ? "lean" : "exact");
+	return 0;
+}
+
+int session_set_otel(struct session *session, pid_t tgid, const struct otel_config *config)
+{
+	(void)session;
+	(void)config;
+	tell("otel of %d", tgid - FAKE_PID);
+	return 0;
+}
+
+void session_remove_process(struct session *session, pid_t tgid)
+{
+	(void)session;
+	tell("no %d", tgid - FAKE_PID);
+}
+
+int session_register_threads(struct session *session)
+{
+	(void)session;
+	tell("threads");
+	return fake.failures[FAKE_REGISTER];
+}
+
+void session_set_probes(struct session *session, pid_t pid, struct session_probe *probes,
+			size_t count)
+{
+	(void)session;
+	for (size_t i = 0; i < count; i++)
+		probes[i].error = 0;
+	tell("%zu probes of %d", count, pid - FAKE_PID);
+}
+
+int session_identifier(const struct session *session)
+{
+	(void)session;
+	return -1;
+}
+
+int session_identify_file(int identifier, int fd, uint64_t *ret_inode)
+{
+	(void)identifier;
+	(void)fd;
+	(void)ret_inode;
+	return -ENOENT;
+}
+
+void session_drop_context_probes(struct session *session, pid_t pid)
+{
+	(void)session;
+	tell("no probes of %d", pid - FAKE_PID);
+}
+
+void session_inherit_probes(struct session *session, pid_t parent, pid_t child)
+{
+	(void)session;
+	tell("%d has the probes of %d", child - FAKE_PID, parent - FAKE_PID);
+}
+
+int session_watch(struct session *session, pid_t pid)
+{
+	(void)session;
+	(void)pid;
+	return 0;
+}
+
+void session_unwatch(struct session *session, pid_t pid)
+{
+	(void)session;
+	(void)pid;
+}
+
+bool session_has_lost_strangers(struct session *session)
+{
+	(void)session;
+	return false;
+}
+
+int session_start_calibration(struct session *session, enum session_way way)
+{
+	(void)session;
+	tell("way %d", way);
+	if (fake.failures[FAKE_CALIBRATE] < 0)
+		return fake.failures[FAKE_CALIBRATE];
+	fake.is_long_way_measured |= way == SESSION_WAY_LONG;
+	return 0;
+}
+
+bool session_has_calibration(const struct session *session, enum session_way way)
+{
+	(void)session;
+	return way == SESSION_WAY_SHORT || fake.is_long_way_measured;
+}
+
+void session_read_ways(struct session *session, enum session_way way, uint64_t since_ns,
+		       struct session_ways *ret_ways)
+{
+	(void)session;
+	(void)since_ns;
+	ret_ways->hot_ns[0] = way == SESSION_WAY_SHORT ? fake.short_way_ns : fake.long_way_ns;
+	ret_ways->hot_count = 1;
+	ret_ways->lone_count = ret_ways->slept_count = 0;
+}
+
+uint64_t session_calibration_cpu_ns(const struct session *session)
+{
+	(void)session;
+	return 0;
+}
+
+bool session_is_lean(const struct session *session)
+{
+	(void)session;
+	return fake.is_lean;
+}
+
+bool session_has_kernel_split(const struct session *session)
+{
+	(void)session;
+	return fake.has_split;
+}
+
+int session_set_kernel_split(struct session *session, bool is_wanted)
+{
+	(void)session;
+	tell("split %d", is_wanted);
+	fake.has_split = is_wanted && fake.failures[FAKE_SPLIT] == 0;
+	return is_wanted ? fake.failures[FAKE_SPLIT] : 0;
+}
+
+int session_time_programs(struct session *session, bool is_on)
+{
+	(void)session;
+	(void)is_on;
+	return 0;
+}
+
+bool session_programs_are_timed(void)
+{
+	return false;
+}
+
+size_t session_read_programs(const struct session *session,
+			     struct session_program ret_programs[static SESSION_PROGRAMS_MAX])
+{
+	(void)session;
+	(void)ret_programs;
+	return 0;
+}
+
+int session_flush(struct session *session, bool is_last, session_account_fn on_account,
+		  void *context, uint64_t *ret_end_ktime_ns, uint64_t *ret_epoch)
+{
+	size_t count = fake.account_count;
+	int r = fake.failures[FAKE_FLUSH];
+
+	(void)session;
+	tell("flush%s", is_last ? ", the last" : "");
+	fake.own_cpu_ns += fake.cost_ns;
+	*ret_end_ktime_ns = fake.now_ns;
+	*ret_epoch = fake.epoch++;
+	fake.account_count = 0;
+	fake.failures[FAKE_FLUSH] = 0;
+	for (size_t i = 0; i < count && r == 0; i++)
+		r = on_account(context, &fake.accounts[i].key, &fake.accounts[i].account);
+	return r;
+}
+
+static inline struct fake_snapshot *find_snapshot(uint64_t hash)
+{
+	for (size_t i = 0; i < FAKE_SNAPSHOTS_MAX; i++)
+		if (fake.snapshots[i].hash == hash)
+			return &fake.snapshots[i];
+	return NULL;
+}
+
+int session_look_at_context(struct session *session, uint64_t hash,
+			    struct context_snapshot *ret_snapshot)
+{
+	const struct fake_snapshot *found = find_snapshot(hash);
+
+	(void)session;
+	if (!found)
+		return -ENOENT;
+	*ret_snapshot = found->snapshot;
+	return 0;
+}
+
+int session_take_context(struct session *session, uint64_t hash,
+			 struct context_snapshot *ret_snapshot)
+{
+	int r = session_look_at_context(session, hash, ret_snapshot);
+
+	if (r == 0)
+		find_snapshot(hash)->hash = 0;
+	return r;
+}
+
+void session_return_context(struct session *session, uint64_t hash,
+			    const struct context_snapshot *snapshot)
+{
+	(void)session;
+	(void)snapshot;
+	tell("context %" PRIu64 " returned", hash);
+}
+
+int session_get_books(struct session *session, pid_t tgid, struct process_books *ret_books)
+{
+	size_t process = (size_t)(tgid - FAKE_PID);
+
+	(void)session;
+	if (process >= FAKE_PROCESSES_MAX)
+		return -ENOENT;
+	*ret_books = fake.processes[process].books;
+	return 0;
+}
+
+int session_events_fd(const struct session *session)
+{
+	(void)session;
+	return -1;
+}
+
+int session_read_events(struct session *session, session_event_fn on_event, void *context)
+{
+	size_t count = fake.event_count;
+
+	(void)session;
+	fake.event_count = 0;
+	for (size_t i = 0; i < count; i++)
+		on_event(context, &fake.events[i]);
+	return (int)count;
+}
+
+/* observe/targets.h: those of the fake that are there, all of them known. */
+
+int targets_prepare(struct targets *targets, const struct recording_options *options)
+{
+	targets->options = options;
+	targets->processes.keys = &options->keys;
+	return EXIT_CODE_OK;
+}
+
+void targets_deinit(struct targets *targets)
+{
+	observed_table_deinit(&targets->processes);
+}
+
+int targets_observe(struct targets *targets, struct session *session)
+{
+	(void)session;
+	if (fake.failures[FAKE_OBSERVE])
+		return fake.failures[FAKE_OBSERVE];
+	for (size_t i = 0; i < FAKE_PROCESSES_MAX; i++)
+		if (fake.processes[i].is_there)
+			assert_non_null(observed_add(&targets->processes, fake.processes[i].pid, 0,
+						     "puma"));
+	return EXIT_CODE_OK;
+}
+
+enum exit_code targets_release(struct targets *targets)
+{
+	(void)targets;
+	return (enum exit_code)fake.failures[FAKE_RELEASE];
+}
+
+bool targets_search(struct targets *targets, struct session *session, uint64_t now_ns)
+{
+	(void)targets;
+	(void)session;
+	(void)now_ns;
+	return false;
+}
+
+uint64_t targets_next_search(const struct targets *targets)
+{
+	(void)targets;
+	return UINT64_MAX;
+}
+
+void targets_expect(struct targets *targets, pid_t pid)
+{
+	(void)targets;
+	tell("expect %d", pid - FAKE_PID);
+}
+
+bool targets_were_hidden(const struct targets *targets)
+{
+	(void)targets;
+	return false;
+}
+
+bool targets_are_over(const struct targets *targets)
+{
+	(void)targets;
+	return fake.are_over;
+}
+
+void targets_find_lost_exits(struct targets *targets)
+{
+	(void)targets;
+}

@@ -1,0 +1,680 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "observe/recording.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+
+#include "observe/fake_kernel.h"
+#include "record/record_reader.h"
+
+enum {
+	SOME = CONTEXT_HASH_FIRST
+};
+
+static char path[] = "/tmp/test_recording.XXXXXX";
+static char recorded_text[FAKE_TEXT_BYTES];
+
+static int set_up(void **state)
+{
+	(void)state;
+	fake_reset();
+	fake.recording = (struct recording_options){
+		.keys = { .names = { "request_id" },
+			  .record_names = { "request_id" },
+			  .ruby_names = { "request_id" },
+			  .count = 1,
+			  .ruby_count = 1 },
+		.output = path,
+		.overwrites = true,
+		.interval_ns = NS_PER_S,
+		.has_kernel_split = true,
+		.measures_programs = true,
+	};
+	return 0;
+}
+
+static int make_file(void **state)
+{
+	int fd = mkstemp(path);
+
+	(void)state;
+	return fd < 0 ? -1 : close(fd);
+}
+
+static int remove_file(void **state)
+{
+	(void)state;
+	return unlink(path);
+}
+
+/* The exit code. */
+static int record(void)
+{
+	struct recording *recording = NULL;
+	int code = recording_start(&fake.recording, &recording);
+
+	if (code == EXIT_CODE_OK)
+		code = recording_run(recording);
+	recording_free(recording);
+	return code;
+}
+
+static void print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void print(const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	append_text(recorded_text, format, list);
+	va_end(list);
+}
+
+static int64_t number(const struct record_view *view, const char *name)
+{
+	const struct record_field *field = record_view_find(view, name);
+
+	return field ? field->integer : -1;
+}
+
+static const char *text(const struct record_view *view, const char *name)
+{
+	static char texts[4][256];
+	static size_t next;
+	struct record_text found = { "-", 1 };
+	char *copy = texts[next++ % 4];
+
+	(void)record_view_text(view, name, &found);
+	(void)snprintf(copy, sizeof(texts[0]), "%.*s", (int)found.size_bytes, found.bytes);
+	return copy;
+}
+
+static void print_record(const struct record_view *view)
+{
+	int pid = (int)number(view, "pid") - FAKE_PID;
+
+	switch (view->kind) {
+	case RECORD_KIND_META:
+		print("meta %s %s", text(view, "mode"),
+		      number(view, "kernel_split") ? "split" : "whole");
+		break;
+	case RECORD_KIND_PROCESS:
+		print("process %d %s %s", pid, text(view, "event"), text(view, "mode"));
+		break;
+	case RECORD_KIND_CPU:
+		print("cpu %d %s %" PRId64, pid, text(view, "request_id"), number(view, "cpu_ns"));
+		break;
+	case RECORD_KIND_BALANCE:
+		print("balance %d %" PRId64 " = %" PRId64 " + %" PRId64 " + %" PRId64, pid,
+		      number(view, "exec_ns"), number(view, "attributed_ns"),
+		      number(view, "unattributed_ns"), number(view, "overflow_ns"));
+		break;
+	case RECORD_KIND_SELF:
+		print("self %" PRId64, number(view, "own_cpu_ns"));
+		break;
+	default:
+		print("kind %d", view->kind);
+		break;
+	}
+}
+
+/* A line a record. */
+static const char *recorded(void)
+{
+	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
+	static struct record_view view;
+
+	recorded_text[0] = '\0';
+	assert_int_equal(record_reader_open(path, &reader), 0);
+	while (record_reader_next(reader, &view) > 0)
+		print_record(&view);
+	return recorded_text;
+}
+
+static void expect_said(const char *part)
+{
+	if (!strstr(fake.said, part))
+		fail_msg("\"%s\" is not in:\n%s", part, fake.said);
+}
+
+static void expect_told(const char *part)
+{
+	if (!strstr(fake.told, part))
+		fail_msg("\"%s\" is not in:\n%s", part, fake.told);
+}
+
+static void run_a_request(void)
+{
+	(void)publish(SOME, "r1");
+	charge(0, 1, SOME, 600);
+	charge(0, 1, CONTEXT_HASH_NONE, 300);
+	fake.processes[0].books.epochs[fake.epoch & 1].overflow.user_ns += 100;
+	fake.processes[0].books.epochs[fake.epoch & 1].exec_ns += 100;
+}
+
+static void run_it_again(void)
+{
+	charge(0, 1, SOME, 7);
+}
+
+static void each_window_is_its_accounts_its_cost_and_its_books_in_this_order(void **state)
+{
+	(void)state;
+	fake.recording.duration_ns = 5 * NS_PER_S / 2;
+	fake.cost_ns = 50;
+	plan(NS_PER_S / 2, run_a_request);
+	plan(3 * NS_PER_S / 2, run_it_again);
+	assert_int_equal(record(), EXIT_CODE_OK);
+	assert_string_equal(recorded(), "meta exact split\n"
+					"process 0 found exact\n"
+					"cpu 0 r1 600\n"
+					"cpu 0  300\n"
+					"self 50\n"
+					"cpu 0 - 100\n"
+					"balance 0 1000 = 600 + 300 + 100\n"
+					"cpu 0 r1 7\n"
+					"self 50\n"
+					"balance 0 7 = 7 + 0 + 0\n"
+					"self 50\n"
+					"balance 0 0 = 0 + 0 + 0\n");
+	assert_string_equal(fake.told, "way 0\nthreads\nflush\nflush\nflush, the last\n");
+	expect_said("wrote 12 records of 0.000 s CPU to ");
+	expect_said(", 60.3 % of it in a context\n");
+}
+
+/* First and last of each record's wall time and window. */
+static void expect_windows(const uint64_t *ends_ns, const uint64_t *lengths_ns, size_t count)
+{
+	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
+	static struct record_view view;
+	size_t windows = 0;
+
+	assert_int_equal(record_reader_open(path, &reader), 0);
+	while (record_reader_next(reader, &view) > 0) {
+		if (view.kind == RECORD_KIND_META)
+			assert_int_equal(view.wall_ns, FAKE_WALL_NS);
+		if (view.kind != RECORD_KIND_BALANCE)
+			continue;
+		assert_true(windows < count);
+		assert_int_equal(view.wall_ns - FAKE_WALL_NS, ends_ns[windows]);
+		assert_int_equal(number(&view, "window_ns"), lengths_ns[windows]);
+		windows++;
+	}
+	assert_int_equal(windows, count);
+}
+
+static void stop_for_a_while(void)
+{
+	fake.now_ns += 7 * NS_PER_S / 2;
+}
+
+static void
+after_a_pause_of_ours_there_is_one_window_and_the_next_end_where_they_would(void **state)
+{
+	const uint64_t ends_ns[] = { NS_PER_S, 5 * NS_PER_S, 6 * NS_PER_S, 13 * NS_PER_S / 2 };
+	const uint64_t lengths_ns[] = { NS_PER_S, 4 * NS_PER_S, NS_PER_S, NS_PER_S / 2 };
+
+	(void)state;
+	fake.recording.duration_ns = 13 * NS_PER_S / 2;
+	plan(3 * NS_PER_S / 2, stop_for_a_while);
+	assert_int_equal(record(), EXIT_CODE_OK);
+	expect_windows(ends_ns, lengths_ns, 4);
+}
+
+static void a_recording_shorter_than_its_interval_is_one_window(void **state)
+{
+	const uint64_t end_ns = NS_PER_S / 4;
+
+	(void)state;
+	fake.recording.duration_ns = end_ns;
+	assert_int_equal(record(), EXIT_CODE_OK);
+	expect_windows(&end_ns, &end_ns, 1);
+}
+
+static void interrupt(void)
+{
+	fake.signal = SIGINT;
+}
+
+static void terminate(void)
+{
+	fake.signal = SIGTERM;
+}
+
+static void end(void)
+{
+	fake.are_over = true;
+}
+
+static void a_signal_ends_it_with_what_was_charged_up_to_then(void **state)
+{
+	const uint64_t end_ns = NS_PER_S / 2;
+
+	(void)state;
+	plan(NS_PER_S / 4, run_a_request);
+	plan(end_ns, interrupt);
+	assert_int_equal(record(), EXIT_CODE_OK);
+	expect_windows(&end_ns, &end_ns, 1);
+	assert_non_null(strstr(recorded(), "cpu 0 r1 600\n"));
+}
+
+static void one_that_is_interrupted_before_anything_ran_says_so(void **state)
+{
+	(void)state;
+	plan(NS_PER_S / 2, interrupt);
+	assert_int_equal(record(), EXIT_CODE_INTERRUPTED);
+	(void)set_up(state);
+	plan(NS_PER_S / 2, terminate);
+	assert_int_equal(record(), EXIT_CODE_OK);
+}
+
+static void it_ends_with_its_targets(void **state)
+{
+	const uint64_t end_ns = NS_PER_S / 2;
+
+	(void)state;
+	plan(end_ns, end);
+	assert_int_equal(record(), EXIT_CODE_OK);
+	expect_windows(&end_ns, &end_ns, 1);
+}
+
+static void fork_one(void)
+{
+	happen(EVENT_KIND_FORK, 1, 0);
+}
+
+static void run_in_both(void)
+{
+	run_a_request();
+	charge(1, 2, SOME, 40);
+}
+
+static void execute(void)
+{
+	happen(EVENT_KIND_EXEC, 1, 0);
+}
+
+static void leave(void)
+{
+	happen(EVENT_KIND_EXIT, 1, 0);
+	charge(1, 2, CONTEXT_HASH_NONE, 5);
+}
+
+static void a_child_is_there_from_its_fork_to_the_end_of_its_last_window(void **state)
+{
+	(void)state;
+	fake.recording.duration_ns = 3 * NS_PER_S;
+	plan(NS_PER_S / 4, fork_one);
+	plan(NS_PER_S / 2, run_in_both);
+	plan(5 * NS_PER_S / 4, execute);
+	plan(3 * NS_PER_S / 2, leave);
+	assert_int_equal(record(), EXIT_CODE_OK);
+	assert_string_equal(recorded(), "meta exact split\n"
+					"process 0 found exact\n"
+					"process 1 fork exact\n"
+					"cpu 0 r1 600\n"
+					"cpu 0  300\n"
+					"cpu 1 r1 40\n"
+					"self 0\n"
+					"cpu 0 - 100\n"
+					"balance 0 1000 = 600 + 300 + 100\n"
+					"balance 1 40 = 40 + 0 + 0\n"
+					"process 1 exec exact\n"
+					"cpu 1  5\n"
+					"self 0\n"
+					"balance 0 0 = 0 + 0 + 0\n"
+					"balance 1 5 = 0 + 5 + 0\n"
+					"process 1 exit -\n"
+					"self 0\n"
+					"balance 0 0 = 0 + 0 + 0\n");
+	expect_told("1 has the probes of 0\n1 is exact\n");
+	expect_told("no 1\n");
+}
+
+/* As its account was drained first. */
+static void run_in_an_unknown_child(void)
+{
+	charge(1, 2, CONTEXT_HASH_NONE, 40);
+}
+
+static void a_fork_that_is_heard_of_late_is_said_once(void **state)
+{
+	char *fork;
+
+	(void)state;
+	fake.recording.duration_ns = 2 * NS_PER_S;
+	plan(NS_PER_S / 2, run_in_an_unknown_child);
+	plan(5 * NS_PER_S / 4, fork_one);
+	plan(6 * NS_PER_S / 4, fork_one);
+	assert_int_equal(record(), EXIT_CODE_OK);
+	fork = strstr(recorded(), "process 1 fork exact\n");
+	assert_non_null(fork);
+	assert_null(strstr(fork + 1, "process 1 fork"));
+	assert_non_null(strstr(recorded(), "balance 1 40 = 0 + 40 + 0\n"));
+}
+
+static void meet_a_stranger(void)
+{
+	happen(EVENT_KIND_STRANGER, 3, 0);
+	happen(EVENT_KIND_EXEC, 3, 0);
+}
+
+static void a_stranger_is_looked_for_and_no_more(void **state)
+{
+	(void)state;
+	fake.recording.duration_ns = NS_PER_S / 2;
+	plan(NS_PER_S / 4, meet_a_stranger);
+	assert_int_equal(record(), EXIT_CODE_OK);
+	expect_told("expect 3\n");
+	assert_null(strstr(recorded(), "process 3"));
+}
+
+static void run_out_of_memory(void)
+{
+	run_a_request();
+	fake.failures[FAKE_FLUSH] = -ENOMEM;
+}
+
+static void a_window_without_memory_is_lost_and_the_next_one_has_its_residual(void **state)
+{
+	(void)state;
+	fake.recording.duration_ns = 3 * NS_PER_S;
+	plan(NS_PER_S / 2, run_out_of_memory);
+	plan(5 * NS_PER_S / 2, run_it_again);
+	assert_int_equal(record(), EXIT_CODE_OK);
+	expect_said("no memory: the records of a window are lost\n");
+	/* Its parity is that of the first. */
+	assert_string_equal(recorded(), "meta exact split\n"
+					"process 0 found exact\n"
+					"self 0\n"
+					"balance 0 0 = 0 + 0 + 0\n"
+					"cpu 0 r1 7\n"
+					"self 0\n"
+					"cpu 0 - 100\n"
+					"balance 0 1007 = 7 + 0 + 100\n");
+}
+
+static void fail_to_flush(void)
+{
+	fake.failures[FAKE_FLUSH] = -EIO;
+}
+
+static void what_the_kernel_side_cannot_do_any_more_ends_it_with_what_was_written(void **state)
+{
+	(void)state;
+	plan(3 * NS_PER_S / 2, fail_to_flush);
+	plan(NS_PER_S / 2, run_a_request);
+	assert_int_equal(record(), EXIT_CODE_FAILURE);
+	assert_non_null(strstr(recorded(), "balance 0 1000 = 600 + 300 + 100\n"));
+	assert_null(strstr(fake.told, "the last"));
+	assert_null(strstr(fake.said, "wrote"));
+}
+
+static void what_cannot_be_begun_has_an_exit_code_of_its_own(void **state)
+{
+	static const struct {
+		int what, error, code;
+	} cases[] = {
+		{ FAKE_OPEN, -ENOTSUP, EXIT_CODE_UNSUPPORTED },
+		{ FAKE_ATTACH, -EPERM, EXIT_CODE_UNSUPPORTED },
+		{ FAKE_CALIBRATE, -EIO, EXIT_CODE_UNSUPPORTED },
+		{ FAKE_REGISTER, -EIO, EXIT_CODE_FAILURE },
+		{ FAKE_OBSERVE, EXIT_CODE_NO_TARGET, EXIT_CODE_NO_TARGET },
+		{ FAKE_RELEASE, EXIT_CODE_NOT_FOUND, EXIT_CODE_NOT_FOUND },
+	};
+	struct stat before, after;
+
+	(void)state;
+	fake.recording.duration_ns = NS_PER_S / 2;
+	assert_int_equal(record(), EXIT_CODE_OK);
+	assert_int_equal(stat(path, &before), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		(void)set_up(state);
+		fake.failures[cases[i].what] = cases[i].error;
+		assert_int_equal(record(), cases[i].code);
+		assert_int_equal(stat(path, &after), 0);
+		/* Before all else is there, what was in the file stays. */
+		if (cases[i].what != FAKE_RELEASE)
+			assert_int_equal(after.st_size, before.st_size);
+	}
+}
+
+static void the_kernel_side_is_opened_as_it_was_asked_for(void **state)
+{
+	(void)state;
+	fake.recording.duration_ns = NS_PER_S / 2;
+	fake.recording.keys.late = 1 << 3;
+	fake.recording.keys.request = 2;
+	fake.recording.follow_forks = true;
+	fake.recording.contexts_max = 11;
+	fake.recording.accounts_max = 12;
+	fake.recording.ring_bytes = 13;
+	assert_int_equal(record(), EXIT_CODE_OK);
+	assert_false(fake.options.is_lean || fake.options.watches_otel);
+	assert_true(fake.options.has_kernel_split && fake.options.follow_forks);
+	assert_int_equal(fake.options.late_keys, 1 << 3);
+	assert_int_equal(fake.options.request_key, 2);
+	assert_int_equal(fake.options.strangers, STRANGERS_NONE);
+	assert_int_equal(fake.options.contexts_max, 11);
+	assert_int_equal(fake.options.accounts_max, 12);
+	assert_int_equal(fake.options.ring_bytes, 13);
+	fake.recording.searches = true;
+	assert_int_equal(record(), EXIT_CODE_OK);
+	assert_int_equal(fake.options.strangers, STRANGERS_ANY);
+	fake.recording.comm = "puma*";
+	assert_int_equal(record(), EXIT_CODE_OK);
+	assert_int_equal(fake.options.strangers, STRANGERS_BY_NAME);
+}
+
+static void without_uprobes_and_without_keys_of_ruby_it_is_lean(void **state)
+{
+	(void)state;
+	fake.recording.duration_ns = NS_PER_S / 2;
+	fake.recording.is_lean = true;
+	assert_int_equal(record(), EXIT_CODE_OK);
+	assert_true(fake.options.is_lean);
+	assert_non_null(strstr(recorded(), "meta lean split\nprocess 0 found lean\n"));
+	assert_null(strstr(fake.said, "uprobes"));
+	(void)set_up(state);
+	fake.recording.duration_ns = NS_PER_S / 2;
+	fake.may_probe = false;
+	assert_int_equal(record(), EXIT_CODE_OK);
+	assert_true(fake.options.is_lean);
+	expect_said("uprobes need CAP_SYS_ADMIN on this kernel (before Linux 6.6): recording as ");
+	(void)set_up(state);
+	fake.recording.duration_ns = NS_PER_S / 2;
+	fake.recording.keys.ruby_count = 0;
+	fake.recording.keys.otel_count = 1;
+	fake.recording.has_kernel_split = false;
+	assert_int_equal(record(), EXIT_CODE_OK);
+	assert_true(fake.options.is_lean && fake.options.watches_otel);
+	assert_non_null(strstr(recorded(), "meta lean whole\n"));
+	assert_null(strstr(fake.told, "way"));
+}
+
+/* Of its budget of 1 %: what a window of 1 s costs. */
+static void be_dear(void)
+{
+	fake.cost_ns = 20 * NS_PER_MS;
+}
+
+static void be_cheap(void)
+{
+	fake.cost_ns = NS_PER_MS;
+}
+
+static void be_busy(void)
+{
+	for (int i = 0; i < 2; i++)
+		charge(0, 1, CONTEXT_HASH_NONE, 10)->totals.slices = 10;
+	charge(1, 2, CONTEXT_HASH_NONE, 10)->totals.slices = 100;
+	charge(2, 3, CONTEXT_HASH_NONE, 10)->totals.slices = 1;
+}
+
+static void keep_budget_for(uint64_t windows)
+{
+	fake.recording.budget_percent = 1;
+	fake.recording.duration_ns = windows * NS_PER_S + NS_PER_S / 2;
+	for (size_t i = 0; i < 3; i++)
+		fake.processes[i].is_there = true;
+	for (uint64_t window = 0; window < windows; window++)
+		plan(window * NS_PER_S + NS_PER_S / 2, be_busy);
+}
+
+/* What is told of modes. */
+static const char *told_modes(void)
+{
+	static char modes[FAKE_TEXT_BYTES];
+	char *line = strtok(fake.told, "\n");
+
+	modes[0] = '\0';
+	for (; line; line = strtok(NULL, "\n"))
+		if (strncmp(line, "flush", 5) != 0 && strcmp(line, "threads") != 0)
+			(void)strcat(strcat(modes, line), "\n");
+	return modes;
+}
+
+static void
+over_its_budget_it_gives_up_the_dearest_one_after_the_other_and_then_the_split(void **state)
+{
+	(void)state;
+	keep_budget_for(12);
+	be_dear();
+	assert_int_equal(record(), EXIT_CODE_OK);
+	/* The third passes too few boundaries for its cost to matter. */
+	assert_string_equal(told_modes(), "way 0\n"
+					  "1 is lean\nno probes of 1\n"
+					  "way 1\n"
+					  "0 is lean\nno probes of 0\n"
+					  "split 0\n");
+	expect_said("own cost of 2.00 % of a CPU is over the budget of 1.00 %: lean from now on");
+	expect_said("own cost of 2.00 % of a CPU is over the budget of 1.00 %: no user/kernel "
+		    "split from now on\n");
+	assert_non_null(strstr(recorded(), "process 1 mode lean\nmeta partly-lean split\n"));
+	assert_non_null(strstr(recorded(), "process 0 mode lean\n"));
+	assert_non_null(strstr(recorded(), "meta partly-lean whole\n"));
+}
+
+static void below_half_of_it_what_was_given_up_last_comes_back_first(void **state)
+{
+	(void)state;
+	keep_budget_for(50);
+	be_dear();
+	plan(10 * NS_PER_S, be_cheap);
+	assert_int_equal(record(), EXIT_CODE_OK);
+	assert_string_equal(told_modes(), "way 0\n"
+					  "1 is lean\nno probes of 1\n"
+					  "way 1\n"
+					  "0 is lean\nno probes of 0\n"
+					  "split 0\n"
+					  "split 1\n"
+					  "way 1\n");
+	expect_said(
+		"own cost of 0.10 % of a CPU is below half of the budget of 1.00 %: user/kernel "
+		"split from the next window on\n");
+	expect_said("(puma): own cost of 0.10 % of a CPU is below half of the budget of 1.00 %: "
+		    "exact from now on\n");
+}
+
+static void a_split_that_cannot_be_had_again_is_tried_again(void **state)
+{
+	(void)state;
+	keep_budget_for(40);
+	be_dear();
+	fake.failures[FAKE_SPLIT] = -EIO;
+	plan(10 * NS_PER_S, be_cheap);
+	assert_int_equal(record(), EXIT_CODE_OK);
+	assert_non_null(strstr(told_modes(), "split 1\nsplit 1\n"));
+	assert_null(strstr(fake.said, "split from the next window on"));
+}
+
+static void where_nothing_runs_the_split_goes_first(void **state)
+{
+	(void)state;
+	fake.recording.budget_percent = 1;
+	fake.recording.duration_ns = 7 * NS_PER_S / 2;
+	be_dear();
+	assert_int_equal(record(), EXIT_CODE_OK);
+	assert_string_equal(told_modes(), "way 0\nsplit 0\n");
+	assert_non_null(strstr(recorded(), "meta exact whole\n"));
+}
+
+static void call(void)
+{
+	charge(0, 1, CONTEXT_HASH_NONE, 5000)->totals.syscalls = 10;
+}
+
+static void a_system_calls_way_is_measured_and_moved_to_kernel_time(void **state)
+{
+	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
+	static struct record_view view;
+	bool has_cpu = false;
+
+	(void)state;
+	fake.recording.duration_ns = NS_PER_S / 2;
+	fake.short_way_ns = 100.5;
+	plan(NS_PER_S / 4, call);
+	assert_int_equal(record(), EXIT_CODE_OK);
+	assert_int_equal(record_reader_open(path, &reader), 0);
+	while (record_reader_next(reader, &view) > 0) {
+		if (view.kind == RECORD_KIND_META)
+			assert_int_equal(number(&view, "transition_ns"), 101);
+		if (view.kind != RECORD_KIND_CPU)
+			continue;
+		has_cpu = true;
+		assert_int_equal(number(&view, "user_ns"), 5000 - 1005);
+		assert_int_equal(number(&view, "kernel_ns"), 1005);
+	}
+	assert_true(has_cpu);
+}
+
+static void bring_a_late_value(void)
+{
+	publish(SOME, "r1")->late_hash = 5;
+}
+
+static void a_snapshot_that_is_removed_as_its_late_value_comes_is_returned(void **state)
+{
+	(void)state;
+	fake.recording.duration_ns = 7 * NS_PER_S / 2;
+	plan(NS_PER_S / 2, run_a_request);
+	plan(3 * NS_PER_S / 2, bring_a_late_value);
+	assert_int_equal(record(), EXIT_CODE_OK);
+	expect_told("context 16 returned\n");
+	(void)set_up(state);
+	fake.recording.duration_ns = 7 * NS_PER_S / 2;
+	plan(NS_PER_S / 2, run_a_request);
+	plan(NS_PER_S / 4, bring_a_late_value);
+	plan(3 * NS_PER_S / 2, bring_a_late_value);
+	assert_int_equal(record(), EXIT_CODE_OK);
+	assert_true(strstr(fake.told, "returned"));
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, set_up)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(each_window_is_its_accounts_its_cost_and_its_books_in_this_order),
+		TEST(after_a_pause_of_ours_there_is_one_window_and_the_next_end_where_they_would),
+		TEST(a_recording_shorter_than_its_interval_is_one_window),
+		TEST(a_signal_ends_it_with_what_was_charged_up_to_then),
+		TEST(one_that_is_interrupted_before_anything_ran_says_so),
+		TEST(it_ends_with_its_targets),
+		TEST(a_child_is_there_from_its_fork_to_the_end_of_its_last_window),
+		TEST(a_fork_that_is_heard_of_late_is_said_once),
+		TEST(a_stranger_is_looked_for_and_no_more),
+		TEST(a_window_without_memory_is_lost_and_the_next_one_has_its_residual),
+		TEST(what_the_kernel_side_cannot_do_any_more_ends_it_with_what_was_written),
+		TEST(what_cannot_be_begun_has_an_exit_code_of_its_own),
+		TEST(the_kernel_side_is_opened_as_it_was_asked_for),
+		TEST(without_uprobes_and_without_keys_of_ruby_it_is_lean),
+		TEST(over_its_budget_it_gives_up_the_dearest_one_after_the_other_and_then_the_split),
+		TEST(below_half_of_it_what_was_given_up_last_comes_back_first),
+		TEST(a_split_that_cannot_be_had_again_is_tried_again),
+		TEST(where_nothing_runs_the_split_goes_first),
+		TEST(a_system_calls_way_is_measured_and_moved_to_kernel_time),
+		TEST(a_snapshot_that_is_removed_as_its_late_value_comes_is_returned),
+	};
+
+	return cmocka_run_group_tests(tests, make_file, remove_file);
+}
