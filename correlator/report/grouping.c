@@ -45,7 +45,8 @@ static bool read_cost(const struct record_view *record, enum cost cost, int64_t 
 	if (!fields[cost].parts[0] || !record_view_count(record, fields[cost].parts[0], &first) ||
 	    !record_view_count(record, fields[cost].parts[1], &second))
 		return false;
-	*ret_value = saturated_add(first, second);
+	*ret_value = first;
+	saturated_add_to(ret_value, second);
 	return true;
 }
 

@@ -144,18 +144,13 @@ int totals_add(struct totals *totals, const struct record_view *record)
 		r = recording_add(&totals->recording, record);
 	if (r < 0)
 		return r;
-	switch (record->kind) {
-	case RECORD_KIND_CPU:
+	if (record->kind == RECORD_KIND_CPU)
 		return add_cpu(totals, record);
-	case RECORD_KIND_GAP:
+	if (record->kind == RECORD_KIND_GAP)
 		books_add_gap(&totals->books, record);
-		return 0;
-	case RECORD_KIND_SELF:
+	if (record->kind == RECORD_KIND_SELF)
 		own_cost_add(&totals->own_cost, record);
-		return 0;
-	default:
-		return 0;
-	}
+	return 0;
 }
 
 /* No record of unattributed time means 0 of it, but only in columns that others measured. */

@@ -139,7 +139,9 @@ static void a_table_that_divides_its_time_otherwise_than_the_books_does_not_matc
 
 	assert_true(totals_match_books(totals));
 	sample_add_balance(totals, 1, 0, 0, 0);
+	totals_finish(totals);
 	assert_true(totals_match_books(totals));
+	totals->all = totals->unattributed = totals->overflow = (struct costs){ 0 };
 	add_divided(totals, true);
 	totals_finish(totals);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -240,10 +242,13 @@ static void each_flag_and_each_key_of_a_record_counts(void **state)
 	static const struct record_text flags[] = { { "inherited", 9 }, { "overflow", 8 } };
 	struct record_view view = {
 		.kind = RECORD_KIND_CPU,
-		.field_count = 2,
+		.field_count = 3,
 		.fields = { { .name = { "queue", 5 },
 			      .value = RECORD_VALUE_TEXT,
 			      .text = { "mails", 5 } },
+			    { .name = { "tenant", 6 },
+			      .value = RECORD_VALUE_TEXT,
+			      .text = { "", 0 } },
 			    { .name = { "cpu_ns", 6 },
 			      .value = RECORD_VALUE_INTEGER,
 			      .integer = 7 } },
@@ -296,6 +301,7 @@ static void a_record_is_counted_once_and_one_that_was_refused_may_come_again(voi
 	view.kind = RECORD_KIND_GAP;
 	assert_int_equal(totals_add(totals, &view), 0);
 	assert_int_equal(totals->books.gap_count, 1);
+	assert_int_equal(totals->own_cost.record_count, 0);
 	assert_int_equal(totals->recording.record_count, 1);
 	assert_int_equal(totals_add(totals, &view), 0);
 	assert_int_equal(totals->books.gap_count, 1);
@@ -319,6 +325,7 @@ static void without_memory_there_are_no_totals_and_no_record_is_added(void **sta
 		memory_fails_after(successes);
 		assert_int_equal(totals_init(totals, by_default, 2), -ENOMEM);
 		memory_never_fails();
+		assert_int_equal(totals->grouping_count, 0);
 	}
 }
 
@@ -350,6 +357,27 @@ static void without_request_ids_it_is_by_the_first_key(void **state)
 	assert_int_equal(totals->groupings[0].without_value.sums[COST_CPU], 10);
 	assert_int_equal(totals->unattributed.sums[COST_CPU], 10);
 	assert_int_equal(find_group(&totals->groupings[1], "MailJob")->costs.sums[COST_CPU], 10);
+}
+
+static void with_request_ids_it_is_by_them_whatever_comes_first(void **state)
+{
+	struct totals *totals = *state;
+	struct sample sample;
+
+	totals_deinit(totals);
+	assert_int_equal(totals_init(totals, NULL, 1), 0);
+	sample_begin(&sample, "cpu", 42);
+	sample_text(&sample, "queue", "mails");
+	sample_text(&sample, "request_id", "a");
+	sample_number(&sample, "cpu_ns", 10);
+	assert_int_equal(sample_add(&sample, totals), 0);
+	assert_string_equal(totals->groupings[0].by, "request_id");
+	/* Of one table, too. */
+	totals_deinit(totals);
+	assert_int_equal(totals_init(totals, NULL, 1), 0);
+	add_cpu_by_queue(totals, "mails", NULL);
+	assert_string_equal(totals->groupings[0].by, "queue");
+	assert_int_equal(totals->grouping_count, 1);
 }
 
 static void a_recording_by_endpoint_alone_is_one_table(void **state)
@@ -440,6 +468,7 @@ int main(void)
 		TEST(a_record_is_counted_once_and_one_that_was_refused_may_come_again),
 		TEST(without_memory_there_are_no_totals_and_no_record_is_added),
 		TEST(without_request_ids_it_is_by_the_first_key),
+		TEST(with_request_ids_it_is_by_them_whatever_comes_first),
 		TEST(a_recording_by_endpoint_alone_is_one_table),
 		TEST(what_one_record_lacks_is_not_measured_for_its_group_alone),
 		TEST(sums_saturate),
