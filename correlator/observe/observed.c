@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+/* Without memory an element is just not added; whoever adds it sees that. */
+#define HASH_NONFATAL_OOM	 1
+#define uthash_nonfatal_oom(elt) ((void)(elt))
+
 #include "observe/observed.h"
 
 #include <errno.h>
@@ -72,7 +76,11 @@ struct observed *observed_add(struct observed_table *table, pid_t pid, pid_t par
 	process_state_init(&process->state);
 	(void)snprintf(process->comm, sizeof(process->comm), "%s", comm);
 	HASH_ADD(hh, table->processes, pid, sizeof(process->pid), process);
-	return process;
+	if (process->hh.tbl)
+		return process;
+	leave_family(process->family);
+	free(process);
+	return NULL;
 }
 
 void observed_remove(struct observed_table *table, struct observed *process)

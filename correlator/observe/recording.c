@@ -19,6 +19,7 @@
 #include "base/signals.h"
 #include "observe/budget.h"
 #include "observe/contexts.h"
+#include "observe/modes.h"
 #include "observe/observed.h"
 #include "observe/output.h"
 #include "observe/own_cost.h"
@@ -34,10 +35,6 @@
 /* Why a recording is not exact that was not asked to be lean. */
 #define REASON_OTEL    "OpenTelemetry's contexts change without a probe"
 #define REASON_UPROBES "uprobes need CAP_SYS_ADMIN on this kernel"
-
-static const struct {
-	const char *exact, *partly_lean, *lean, *switch_only;
-} mode_names = { "exact", "partly-lean", "lean", "switch-only" };
 
 /* At the end, for the reader of a pipe. */
 #define PATIENCE_NS (5 * NS_PER_S)
@@ -66,7 +63,7 @@ struct recording {
 			*/
 	bool is_split_given_up; /* for the budget */
 	bool is_long_way_measured; /* or it was tried */
-	const char *mode; /* of mode_names, as the last meta record has it; NULL = there is none */
+	const char *mode; /* of modes_names, as the last meta record has it; NULL = there is none */
 	bool has_told_split; /* and that */
 	char reason[MODE_REASON_BYTES + 2 * COMM_BYTES]; /* of the last change of a mode */
 	uint64_t attributed_ns; /* totals, for the last line */
@@ -84,7 +81,7 @@ static int write_process(struct recording *recording, const struct observed *pro
 
 	observed_describe(process, event, &record);
 	if (strcmp(event, "exit") != 0)
-		record.mode = session_is_lean(recording->session) ? mode_names.lean
+		record.mode = session_is_lean(recording->session) ? modes_names.lean
 								  : observed_mode(process);
 	if (strcmp(event, "mode") == 0 || (strcmp(event, "found") == 0 && process->lean_causes))
 		record.reason = process->mode_reason;
@@ -93,25 +90,14 @@ static int write_process(struct recording *recording, const struct observed *pro
 	return output_add(&recording->output, wall_ns, &record);
 }
 
-/* What holds for all; without any, what held before. */
 static const char *mode_name(const struct recording *recording)
 {
-	const struct observed *process = recording->targets.processes.processes;
-	bool is_all_lean = true, is_any_lean = false;
+	const struct session *session = recording->session;
 
-	for (; process; process = process->hh.next) {
-		is_all_lean &= process->lean_causes != 0;
-		is_any_lean |= process->lean_causes || observed_has_otel(process);
-	}
-	if (!session_is_lean(recording->session)) {
-		if (!recording->targets.processes.processes && recording->mode)
-			return recording->mode;
-		if (!is_all_lean || !is_any_lean)
-			return is_any_lean ? mode_names.partly_lean : mode_names.exact;
-	}
-	return recording->options->has_kernel_split && !session_has_kernel_split(recording->session)
-		       ? mode_names.switch_only
-		       : mode_names.lean;
+	return modes_of_all(&recording->targets.processes, session_is_lean(session),
+			    recording->options->has_kernel_split &&
+				    !session_has_kernel_split(session),
+			    recording->mode);
 }
 
 /* 0 or -errno (logged). */
@@ -179,15 +165,10 @@ static void note_otel(struct recording *recording)
 /* Has the way measured that the system calls of processes go which are not exact, if there are. */
 static void follow_way(struct recording *recording)
 {
-	const struct observed *process = recording->targets.processes.processes;
 	struct session *session = recording->session;
 
 	if (session_is_lean(session) || !session_has_kernel_split(session) ||
-	    recording->is_long_way_measured)
-		return;
-	while (process && !process->lean_causes && !observed_has_otel(process))
-		process = process->hh.next;
-	if (!process)
+	    recording->is_long_way_measured || !modes_has_inexact(&recording->targets.processes))
 		return;
 	/* If that fails, the bound is wider. */
 	recording->is_long_way_measured = true;
@@ -220,37 +201,12 @@ static int follow_modes(struct recording *recording)
 	return r;
 }
 
-/*
- * The exact process that ends the most stretches in a context, which is what lean does without;
- * NULL: there is none, or the cost is not theirs: some process, though lean, passes far more
- * boundaries.
- */
-static struct observed *find_dearest(const struct recording *recording)
-{
-	enum {
-		SHARE_LEAST = 16 /* of the boundaries of the one that passes the most: one part */
-	};
-	struct observed *first = recording->targets.processes.processes, *dearest = NULL;
-	uint64_t most_boundaries = 0, most = 0;
-
-	for (const struct observed *process = first; process; process = process->hh.next)
-		if (process->books.boundaries > most_boundaries)
-			most_boundaries = process->books.boundaries;
-	for (struct observed *process = first; process; process = process->hh.next) {
-		if (process->lean_causes || process->state.stage == PROCESS_EXITED ||
-		    process->books.boundaries < most_boundaries / SHARE_LEAST ||
-		    process->books.stretches <= most)
-			continue;
-		most = process->books.stretches;
-		dearest = process;
-	}
-	return session_is_lean(recording->session) ? NULL : dearest;
-}
-
 /* First one process after the other, then the split of all. 0 or -errno (logged). */
 static int step_down(struct recording *recording, const char *reason)
 {
-	struct observed *process = find_dearest(recording);
+	struct observed *process = session_is_lean(recording->session)
+					   ? NULL
+					   : modes_find_dearest(&recording->targets.processes);
 
 	if (process) {
 		process->budget_turn = ++recording->budget_turns;
@@ -269,7 +225,7 @@ static int step_down(struct recording *recording, const char *reason)
 /* The other way round: what was given up last comes first. True: there was something. */
 static bool step_up(struct recording *recording, const char *reason)
 {
-	struct observed *process = recording->targets.processes.processes, *last = NULL;
+	struct observed *last = modes_find_last(&recording->targets.processes);
 
 	if (recording->is_split_given_up) {
 		(void)snprintf(recording->reason, sizeof(recording->reason), "%s", reason);
@@ -279,11 +235,6 @@ static bool step_up(struct recording *recording, const char *reason)
 			log_info("%s: user/kernel split from the next window on", reason);
 		return true;
 	}
-	for (; process; process = process->hh.next)
-		if ((process->lean_causes & LEAN_BUDGET) &&
-		    process->state.stage != PROCESS_EXITED &&
-		    (!last || process->budget_turn > last->budget_turn))
-			last = process;
 	if (last)
 		observed_step_up(last, recording->session, reason);
 	return last != NULL;

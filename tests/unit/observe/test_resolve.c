@@ -1,28 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "observe/resolve.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <correlator/snapshot.h>
+#include "failing_memory.h"
+#include "observe/fake_kernel.h"
 
 enum {
-	PID = 4000000, /* above the kernel's highest: nothing of it can be read */
-	SOME = CONTEXT_HASH_FIRST + 7,
+	PID = FAKE_PID,
+	SOME = CONTEXT_HASH_FIRST,
 	END = 5000
 };
 
 static const struct key_options keys = { .record_names = { "request_id" }, .count = 1 };
 
-/* No session: what is known already needs none. */
+static const struct key_options late_keys = { .record_names = { "request_id", "endpoint", "queue" },
+					      .count = 3,
+					      .late = 1 << 1 };
+
 static void resolve(struct window *window, struct observed_table *processes,
 		    struct context_table *contexts)
 {
-	assert_int_equal(resolve_rows(window, processes, contexts, NULL), 0);
+	assert_int_equal(resolve_rows(window, processes, contexts, &fake.session), 0);
 }
 
 static void a_child_whose_fork_was_not_seen_is_known_by_its_account(void **state)
@@ -80,11 +77,158 @@ static void rows_of_one_context_share_its_texts(void **state)
 	window_deinit(&window);
 }
 
+/* The context of a row of the window of that number, with these keys. */
+static const struct context *resolve_one(struct context_table *contexts,
+					 const struct key_options *with, uint64_t number,
+					 uint64_t hash)
+{
+	struct observed_table processes = { .keys = with };
+	struct window window = { .end_ktime_ns = END, .number = number };
+	struct account_key key = { .context_hash = hash, .thread_serial = 1, .tgid = PID };
+	const struct context *context;
+
+	assert_int_equal(window_init(&window, with), 0);
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(window_add_account(&window, &key, &(struct account){ 0 }), 0);
+	resolve(&window, &processes, contexts);
+	context = window.rows[0].context;
+	assert_ptr_equal(window.rows[1].context, context);
+	observed_table_deinit(&processes);
+	window_deinit(&window);
+	return context;
+}
+
+static struct context_snapshot *set_value(struct context_snapshot *snapshot, size_t key,
+					  const char *text)
+{
+	struct context_snapshot other = *publish(SOME + 1, text);
+
+	find_snapshot(SOME + 1)->hash = 0;
+	snapshot->values[key] = other.values[0];
+	return snapshot;
+}
+
+static struct context_snapshot *set_cut(struct context_snapshot *snapshot, size_t key)
+{
+	char longest[VALUE_BYTES_MAX + 1] = "";
+
+	memset(longest, 'x', VALUE_BYTES_MAX);
+	(void)set_value(snapshot, key, longest);
+	snapshot->values[key].flags = VALUE_TRUNCATED;
+	return snapshot;
+}
+
+static void a_context_that_is_new_is_decoded_from_its_snapshot_which_makes_room(void **state)
+{
+	_cleanup_(context_table_freep) struct context_table *contexts = context_table_new();
+	const struct context *context;
+
+	(void)state;
+	fake_reset();
+	(void)set_value(publish(SOME, "r1"), 2, "mails");
+	context = resolve_one(contexts, &late_keys, 3, SOME);
+	assert_string_equal(context->values[0], "r1");
+	assert_null(context->values[1]);
+	assert_string_equal(context->values[2], "mails");
+	assert_int_equal(context->last_window, 3);
+	assert_int_equal(context->late_hash, 0);
+	assert_false(context->is_truncated);
+	assert_null(find_snapshot(SOME));
+	assert_null(resolve_one(contexts, &late_keys, 3, SOME + 5));
+	assert_null(resolve_one(contexts, &late_keys, 3, CONTEXT_HASH_OVERFLOW));
+}
+
+static void a_value_that_was_cut_makes_its_context_a_truncated_one(void **state)
+{
+	_cleanup_(context_table_freep) struct context_table *contexts = context_table_new();
+
+	(void)state;
+	fake_reset();
+	(void)set_value(set_cut(publish(SOME, "r1"), 0), 2, "mails");
+	assert_true(resolve_one(contexts, &late_keys, 3, SOME)->is_truncated);
+}
+
+static void late_values_come_to_what_is_known_once_a_window(void **state)
+{
+	_cleanup_(context_table_freep) struct context_table *contexts = context_table_new();
+	const struct context *context;
+	struct context_snapshot *snapshot;
+
+	(void)state;
+	fake_reset();
+	(void)publish(SOME, "r1");
+	(void)resolve_one(contexts, &late_keys, 3, SOME);
+	snapshot = set_value(publish(SOME, "another"), 1, "GET /");
+	/* Published anew, it has none; */
+	assert_null(resolve_one(contexts, &late_keys, 4, SOME)->values[1]);
+	snapshot->late_hash = 5;
+	/* nor is it asked for twice; */
+	assert_null(resolve_one(contexts, &late_keys, 4, SOME)->values[1]);
+	context = resolve_one(contexts, &late_keys, 5, SOME);
+	assert_string_equal(context->values[0], "r1");
+	assert_string_equal(context->values[1], "GET /");
+	assert_null(context->values[2]);
+	assert_int_equal(context->late_hash, 5);
+	/* what has come stays, until it is another one. */
+	(void)set_cut(snapshot, 1);
+	context = resolve_one(contexts, &late_keys, 6, SOME);
+	assert_string_equal(context->values[1], "GET /");
+	assert_false(context->is_truncated);
+	snapshot->late_hash = 6;
+	context = resolve_one(contexts, &late_keys, 7, SOME);
+	assert_int_equal(context->values[1][0], 'x');
+	assert_true(context->is_truncated);
+	find_snapshot(SOME)->hash = 0;
+	assert_non_null(resolve_one(contexts, &late_keys, 8, SOME)->values[1]);
+}
+
+static void without_late_keys_no_value_is_late(void **state)
+{
+	_cleanup_(context_table_freep) struct context_table *contexts = context_table_new();
+
+	(void)state;
+	fake_reset();
+	(void)publish(SOME, "r1");
+	(void)resolve_one(contexts, &keys, 3, SOME);
+	publish(SOME, "another")->late_hash = 5;
+	assert_string_equal(resolve_one(contexts, &keys, 4, SOME)->values[0], "r1");
+	assert_int_equal(resolve_one(contexts, &keys, 4, SOME)->late_hash, 0);
+}
+
+static void without_memory_for_a_process_no_row_is_anybodys(void **state)
+{
+	_cleanup_(context_table_freep) struct context_table *contexts = context_table_new();
+	struct observed_table processes = { .keys = &keys };
+	struct window window = { .end_ktime_ns = END, .number = 1 };
+	struct account_key key = { .tgid = PID };
+
+	(void)state;
+	fake_reset();
+	assert_int_equal(window_init(&window, &keys), 0);
+	assert_int_equal(window_add_account(&window, &key, &(struct account){ 0 }), 0);
+	for (size_t successes = 0; successes < 4; successes++) {
+		memory_fails_after(successes);
+		assert_int_equal(resolve_rows(&window, &processes, contexts, &fake.session),
+				 -ENOMEM);
+		memory_never_fails();
+		assert_null(processes.processes);
+	}
+	resolve(&window, &processes, contexts);
+	observed_table_deinit(&processes);
+	window_deinit(&window);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_child_whose_fork_was_not_seen_is_known_by_its_account),
 		cmocka_unit_test(rows_of_one_context_share_its_texts),
+		cmocka_unit_test(
+			a_context_that_is_new_is_decoded_from_its_snapshot_which_makes_room),
+		cmocka_unit_test(a_value_that_was_cut_makes_its_context_a_truncated_one),
+		cmocka_unit_test(late_values_come_to_what_is_known_once_a_window),
+		cmocka_unit_test(without_late_keys_no_value_is_late),
+		cmocka_unit_test(without_memory_for_a_process_no_row_is_anybodys),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
