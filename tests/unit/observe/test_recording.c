@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include "failing_memory.h"
 #include "observe/fake_kernel.h"
 #include "record/record_reader.h"
 
@@ -13,11 +14,14 @@ enum {
 
 static char path[] = "/tmp/test_recording.XXXXXX";
 static char recorded_text[FAKE_TEXT_BYTES];
+static size_t fake_successes;
 
 static int set_up(void **state)
 {
 	(void)state;
 	fake_reset();
+	/* What was used before it began is no part of it. */
+	fake.own_cpu_ns = 12345;
 	fake.recording = (struct recording_options){
 		.keys = { .names = { "request_id" },
 			  .record_names = { "request_id" },
@@ -98,15 +102,18 @@ static void print_record(const struct record_view *view)
 		      number(view, "kernel_split") ? "split" : "whole");
 		break;
 	case RECORD_KIND_PROCESS:
-		print("process %d %s %s", pid, text(view, "event"), text(view, "mode"));
+		print("process %d %s %s%s", pid, text(view, "event"), text(view, "mode"),
+		      record_view_find(view, "end_ns") ? ", ended" : "");
 		break;
 	case RECORD_KIND_CPU:
 		print("cpu %d %s %" PRId64, pid, text(view, "request_id"), number(view, "cpu_ns"));
 		break;
 	case RECORD_KIND_BALANCE:
-		print("balance %d %" PRId64 " = %" PRId64 " + %" PRId64 " + %" PRId64, pid,
-		      number(view, "exec_ns"), number(view, "attributed_ns"),
-		      number(view, "unattributed_ns"), number(view, "overflow_ns"));
+		print("balance %d %" PRId64 " = %" PRId64 " + %" PRId64 " + %" PRId64
+		      ", own %" PRId64,
+		      pid, number(view, "exec_ns"), number(view, "attributed_ns"),
+		      number(view, "unattributed_ns"), number(view, "overflow_ns"),
+		      number(view, "own_cpu_ns"));
 		break;
 	case RECORD_KIND_SELF:
 		print("self %" PRId64, number(view, "own_cpu_ns"));
@@ -170,12 +177,12 @@ static void each_window_is_its_accounts_its_cost_and_its_books_in_this_order(voi
 					"cpu 0  300\n"
 					"self 50\n"
 					"cpu 0 - 100\n"
-					"balance 0 1000 = 600 + 300 + 100\n"
+					"balance 0 1000 = 600 + 300 + 100, own 50\n"
 					"cpu 0 r1 7\n"
 					"self 50\n"
-					"balance 0 7 = 7 + 0 + 0\n"
+					"balance 0 7 = 7 + 0 + 0, own 50\n"
 					"self 50\n"
-					"balance 0 0 = 0 + 0 + 0\n");
+					"balance 0 0 = 0 + 0 + 0, own 50\n");
 	assert_string_equal(fake.told, "way 0\nthreads\nflush\nflush\nflush, the last\n");
 	expect_said("wrote 12 records of 0.000 s CPU to ");
 	expect_said(", 60.3 % of it in a context\n");
@@ -316,18 +323,66 @@ static void a_child_is_there_from_its_fork_to_the_end_of_its_last_window(void **
 					"cpu 1 r1 40\n"
 					"self 0\n"
 					"cpu 0 - 100\n"
-					"balance 0 1000 = 600 + 300 + 100\n"
-					"balance 1 40 = 40 + 0 + 0\n"
+					"balance 0 1000 = 600 + 300 + 100, own 0\n"
+					"balance 1 40 = 40 + 0 + 0, own 0\n"
 					"process 1 exec exact\n"
 					"cpu 1  5\n"
 					"self 0\n"
-					"balance 0 0 = 0 + 0 + 0\n"
-					"balance 1 5 = 0 + 5 + 0\n"
-					"process 1 exit -\n"
+					"balance 0 0 = 0 + 0 + 0, own 0\n"
+					"balance 1 5 = 0 + 5 + 0, own 0\n"
+					"process 1 exit -, ended\n"
 					"self 0\n"
-					"balance 0 0 = 0 + 0 + 0\n");
+					"balance 0 0 = 0 + 0 + 0, own 0\n");
 	expect_told("1 has the probes of 0\n1 is exact\n");
 	expect_told("no 1\n");
+	assert_null(strstr(fake.told, "expect"));
+}
+
+static void expect_more(void)
+{
+	happen(EVENT_KIND_ASK, 0, 0);
+	happen(EVENT_KIND_OTEL_KEYS, 0, 0);
+	happen(EVENT_KIND_LOAD, 0, 0);
+	happen(_EVENT_KIND_MAX, 0, 0);
+}
+
+static void one_that_is_to_be_looked_at_has_not_ended(void **state)
+{
+	(void)state;
+	fake.recording.duration_ns = 3 * NS_PER_S / 2;
+	plan(NS_PER_S / 2, expect_more);
+	assert_int_equal(record(), EXIT_CODE_OK);
+	assert_string_equal(recorded(), "meta exact split\n"
+					"process 0 found exact\n"
+					"self 0\n"
+					"balance 0 0 = 0 + 0 + 0, own 0\n"
+					"self 0\n"
+					"balance 0 0 = 0 + 0 + 0, own 0\n");
+}
+
+static void it_says_whom_it_observes_the_first_few_by_name(void **state)
+{
+	char line[512];
+
+	(void)state;
+	fake.recording.duration_ns = NS_PER_S / 2;
+	assert_int_equal(record(), EXIT_CODE_OK);
+	(void)snprintf(line, sizeof(line),
+		       "observing process 4000000 (puma), writing to %s; Ctrl-C to stop\n", path);
+	expect_said(line);
+	(void)set_up(state);
+	fake.recording.duration_ns = NS_PER_S / 2;
+	for (size_t i = 0; i < FAKE_PROCESSES_MAX; i++)
+		fake.processes[i].is_there = true;
+	assert_int_equal(record(), EXIT_CODE_OK);
+	expect_said("observing 4 processes: 4000000 (puma), 4000001 (puma), 4000002 (puma) and 1 "
+		    "more, writing to ");
+	(void)set_up(state);
+	fake.recording.duration_ns = NS_PER_S / 2;
+	fake.processes[0].is_there = false;
+	assert_int_equal(record(), EXIT_CODE_OK);
+	expect_said("observing no process yet, writing to ");
+	expect_said("; the target has ended\n");
 }
 
 /* As its account was drained first. */
@@ -349,7 +404,7 @@ static void a_fork_that_is_heard_of_late_is_said_once(void **state)
 	fork = strstr(recorded(), "process 1 fork exact\n");
 	assert_non_null(fork);
 	assert_null(strstr(fork + 1, "process 1 fork"));
-	assert_non_null(strstr(recorded(), "balance 1 40 = 0 + 40 + 0\n"));
+	assert_non_null(strstr(recorded(), "balance 1 40 = 0 + 40 + 0, own 0\n"));
 }
 
 static void meet_a_stranger(void)
@@ -386,11 +441,70 @@ static void a_window_without_memory_is_lost_and_the_next_one_has_its_residual(vo
 	assert_string_equal(recorded(), "meta exact split\n"
 					"process 0 found exact\n"
 					"self 0\n"
-					"balance 0 0 = 0 + 0 + 0\n"
+					"balance 0 0 = 0 + 0 + 0, own 0\n"
 					"cpu 0 r1 7\n"
 					"self 0\n"
 					"cpu 0 - 100\n"
-					"balance 0 1007 = 7 + 0 + 100\n");
+					"balance 0 1007 = 7 + 0 + 100, own 0\n");
+}
+
+static void have_no_memory(void)
+{
+	run_a_request();
+	charge(0, 2, SOME + 1, 30);
+	(void)publish(SOME + 1, "r2");
+	happen(EVENT_KIND_EXIT, 1, 0);
+	memory_fails_after(fake_successes);
+}
+
+/* Each call in turn finds none: a window is all there, or it is said that it is not,
+ * also by the exit code where it could not be handed over. */
+static void wherever_memory_runs_out_a_window_is_whole_or_said_to_be_lost(void **state)
+{
+	static char whole[FAKE_TEXT_BYTES];
+	bool is_lost = true, is_missing = false;
+
+	(void)state;
+	for (fake_successes = 0; is_lost || is_missing; fake_successes++) {
+		int code;
+
+		(void)set_up(state);
+		fake.recording.duration_ns = 7 * NS_PER_S / 2;
+		fake.processes[1].is_there = true;
+		plan(3 * NS_PER_S / 2, have_no_memory);
+		plan(9 * NS_PER_S / 4, memory_never_fails);
+		plan(5 * NS_PER_S / 2, run_it_again);
+		code = record();
+		is_missing = strstr(fake.said, "records are missing (no memory)");
+		assert_int_equal(code, is_missing ? EXIT_CODE_FAILURE : EXIT_CODE_OK);
+		is_lost = strstr(fake.said, "no memory: the records of a window are lost");
+		(void)strcpy(whole, recorded());
+		assert_non_null(strstr(whole, "meta exact split\nprocess 0 found exact\n"));
+		if (is_lost || is_missing)
+			assert_null(strstr(whole, "cpu 0 r2 30"));
+		if (!is_missing)
+			assert_non_null(strstr(whole, "process 1 exit -, ended\n"));
+	}
+	assert_true(fake_successes > 5);
+	assert_string_equal(whole, "meta exact split\n"
+				   "process 0 found exact\n"
+				   "process 1 found exact\n"
+				   "self 0\n"
+				   "balance 0 0 = 0 + 0 + 0, own 0\n"
+				   "balance 1 0 = 0 + 0 + 0, own 0\n"
+				   "cpu 0 r1 600\n"
+				   "cpu 0  300\n"
+				   "cpu 0 r2 30\n"
+				   "self 0\n"
+				   "cpu 0 - 100\n"
+				   "balance 0 1030 = 630 + 300 + 100, own 0\n"
+				   "balance 1 0 = 0 + 0 + 0, own 0\n"
+				   "process 1 exit -, ended\n"
+				   "cpu 0 r1 7\n"
+				   "self 0\n"
+				   "balance 0 7 = 7 + 0 + 0, own 0\n"
+				   "self 0\n"
+				   "balance 0 0 = 0 + 0 + 0, own 0\n");
 }
 
 static void fail_to_flush(void)
@@ -404,7 +518,7 @@ static void what_the_kernel_side_cannot_do_any_more_ends_it_with_what_was_writte
 	plan(3 * NS_PER_S / 2, fail_to_flush);
 	plan(NS_PER_S / 2, run_a_request);
 	assert_int_equal(record(), EXIT_CODE_FAILURE);
-	assert_non_null(strstr(recorded(), "balance 0 1000 = 600 + 300 + 100\n"));
+	assert_non_null(strstr(recorded(), "balance 0 1000 = 600 + 300 + 100, own 0\n"));
 	assert_null(strstr(fake.told, "the last"));
 	assert_null(strstr(fake.said, "wrote"));
 }
@@ -427,6 +541,10 @@ static void what_cannot_be_begun_has_an_exit_code_of_its_own(void **state)
 	fake.recording.duration_ns = NS_PER_S / 2;
 	assert_int_equal(record(), EXIT_CODE_OK);
 	assert_int_equal(stat(path, &before), 0);
+	(void)set_up(state);
+	fake.recording.overwrites = false;
+	assert_int_equal(record(), EXIT_CODE_FAILURE);
+	assert_string_equal(fake.told, "");
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		(void)set_up(state);
 		fake.failures[cases[i].what] = cases[i].error;
@@ -575,6 +693,70 @@ static void below_half_of_it_what_was_given_up_last_comes_back_first(void **stat
 		    "exact from now on\n");
 }
 
+/* From what was told first on, up to the next that was told of it. */
+static unsigned int flushes_between(const char **cursor, const char *first, const char *then)
+{
+	const char *at = strstr(*cursor, first), *end = at ? strstr(at + 1, then) : NULL;
+	unsigned int count = 0;
+
+	assert_non_null(end);
+	*cursor = end;
+	while ((at = strstr(at, "flush\n")) && at++ < end)
+		count++;
+	return count;
+}
+
+static void a_step_up_that_is_taken_back_waits_longer_next_time(void **state)
+{
+	const char *cursor = fake.told;
+
+	(void)state;
+	fake.recording.budget_percent = 1;
+	fake.recording.duration_ns = 60 * NS_PER_S;
+	be_dear();
+	plan(3 * NS_PER_S + 1, be_cheap);
+	plan(13 * NS_PER_S + 1, be_dear);
+	plan(16 * NS_PER_S + 1, be_cheap);
+	assert_int_equal(record(), EXIT_CODE_OK);
+	assert_int_equal(flushes_between(&cursor, "split 0", "split 1"), 10);
+	assert_int_equal(flushes_between(&cursor, "split 1", "split 0"), 3);
+	assert_int_equal(flushes_between(&cursor, "split 0", "split 1"), 20);
+}
+
+static void call_often(void)
+{
+	charge(0, 1, CONTEXT_HASH_NONE, 5000)->totals.syscalls = 10;
+}
+
+/* A call at the ends of each account, and where both ways were gone, their difference for each. */
+static void in_the_window_in_which_a_mode_changes_the_bound_holds_both_ways(void **state)
+{
+	static const int64_t errors_ns[] = { 100, 100, 100, 10 * 200 + 300 + 200, 300, 300 };
+	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
+	static struct record_view view;
+	size_t windows = 0;
+
+	(void)state;
+	fake.recording.budget_percent = 1;
+	fake.recording.duration_ns = 11 * NS_PER_S / 2;
+	fake.short_way_ns = 100;
+	fake.long_way_ns = 300;
+	be_dear();
+	for (uint64_t window = 0; window < 6; window++)
+		plan(window * NS_PER_S + NS_PER_S / 4, call_often);
+	assert_int_equal(record(), EXIT_CODE_OK);
+	assert_int_equal(record_reader_open(path, &reader), 0);
+	while (record_reader_next(reader, &view) > 0) {
+		if (view.kind != RECORD_KIND_CPU)
+			continue;
+		assert_true(windows < 6);
+		assert_int_equal(number(&view, "split_error_ns"), errors_ns[windows]);
+		assert_int_equal(number(&view, "kernel_ns"), windows < 3 ? 1000 : 3000);
+		windows++;
+	}
+	assert_int_equal(windows, 6);
+}
+
 static void a_split_that_cannot_be_had_again_is_tried_again(void **state)
 {
 	(void)state;
@@ -663,13 +845,18 @@ int main(void)
 		TEST(a_child_is_there_from_its_fork_to_the_end_of_its_last_window),
 		TEST(a_fork_that_is_heard_of_late_is_said_once),
 		TEST(a_stranger_is_looked_for_and_no_more),
+		TEST(one_that_is_to_be_looked_at_has_not_ended),
+		TEST(it_says_whom_it_observes_the_first_few_by_name),
 		TEST(a_window_without_memory_is_lost_and_the_next_one_has_its_residual),
+		TEST(wherever_memory_runs_out_a_window_is_whole_or_said_to_be_lost),
 		TEST(what_the_kernel_side_cannot_do_any_more_ends_it_with_what_was_written),
 		TEST(what_cannot_be_begun_has_an_exit_code_of_its_own),
 		TEST(the_kernel_side_is_opened_as_it_was_asked_for),
 		TEST(without_uprobes_and_without_keys_of_ruby_it_is_lean),
 		TEST(over_its_budget_it_gives_up_the_dearest_one_after_the_other_and_then_the_split),
 		TEST(below_half_of_it_what_was_given_up_last_comes_back_first),
+		TEST(a_step_up_that_is_taken_back_waits_longer_next_time),
+		TEST(in_the_window_in_which_a_mode_changes_the_bound_holds_both_ways),
 		TEST(a_split_that_cannot_be_had_again_is_tried_again),
 		TEST(where_nothing_runs_the_split_goes_first),
 		TEST(a_system_calls_way_is_measured_and_moved_to_kernel_time),
