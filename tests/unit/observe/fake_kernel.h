@@ -95,6 +95,12 @@ static struct fake {
 	int signal;
 	bool is_typed;
 	bool are_over;
+	/* Of programs that the kernel measures: */
+	struct session_program programs[SESSION_PROGRAMS_MAX];
+	size_t program_count;
+	bool are_timed; /* for everybody */
+	int timing; /* what it says when it is asked to */
+	uint64_t calibration_cpu_ns;
 	struct recording_options recording;
 	char said[FAKE_TEXT_BYTES]; /* logged */
 	char told[FAKE_TEXT_BYTES]; /* what the kernel side was told */
@@ -453,7 +459,7 @@ void session_read_ways(struct session *session, enum session_way way, uint64_t s
 uint64_t session_calibration_cpu_ns(const struct session *session)
 {
 	(void)session;
-	return 0;
+	return fake.calibration_cpu_ns;
 }
 
 bool session_is_lean(const struct session *session)
@@ -479,21 +485,21 @@ int session_set_kernel_split(struct session *session, bool is_wanted)
 int session_time_programs(struct session *session, bool is_on)
 {
 	(void)session;
-	(void)is_on;
-	return 0;
+	tell("programs %s", is_on ? "timed" : "not timed");
+	return fake.timing;
 }
 
 bool session_programs_are_timed(void)
 {
-	return false;
+	return fake.are_timed;
 }
 
 size_t session_read_programs(const struct session *session,
 			     struct session_program ret_programs[static SESSION_PROGRAMS_MAX])
 {
 	(void)session;
-	(void)ret_programs;
-	return 0;
+	memcpy(ret_programs, fake.programs, sizeof(fake.programs));
+	return fake.program_count;
 }
 
 int session_flush(struct session *session, bool is_last, session_account_fn on_account,
