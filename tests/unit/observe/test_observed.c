@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "observe/observed.h"
+
+#include "failing_memory.h"
+#include "observe/fake_kernel.h"
+#include "target/proc/process.h"
+
+enum {
+	CHILD = FAKE_PID + 1
+};
+
+static const struct key_options keys = { .names = { "request_id" },
+					 .record_names = { "request_id" },
+					 .ruby_names = { "request_id" },
+					 .count = 1,
+					 .ruby_count = 1 };
+
+static struct observed_table table;
+
+static int set_up(void **state)
+{
+	struct object_files *files = object_files_new();
+
+	(void)state;
+	fake_reset();
+	table = (struct observed_table){ .keys = &keys, .files = files };
+	return files ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	observed_table_deinit(&table);
+	object_files_free(table.files);
+	return 0;
+}
+
+static void expect_told(const char *told)
+{
+	assert_string_equal(fake.told, told);
+	fake.told[0] = '\0';
+}
+
+static struct observed *add(pid_t pid, pid_t parent_pid)
+{
+	struct observed *process = observed_add(&table, pid, parent_pid, "ruby");
+
+	assert_non_null(process);
+	return process;
+}
+
+static void a_process_is_found_by_its_pid_until_it_is_removed(void **state)
+{
+	struct observed *process = add(FAKE_PID, 0), *child = add(CHILD, FAKE_PID);
+
+	(void)state;
+	assert_ptr_equal(observed_find(&table, FAKE_PID), process);
+	assert_ptr_equal(observed_find(&table, CHILD), child);
+	assert_int_equal(child->books.pid, CHILD);
+	assert_int_equal(child->parent_pid, FAKE_PID);
+	assert_string_equal(child->comm, "ruby");
+	observed_remove(&table, process);
+	assert_null(observed_find(&table, FAKE_PID));
+	assert_ptr_equal(observed_find(&table, CHILD), child);
+}
+
+/* Whoever of it spends it, and whoever of it ends. */
+static void a_family_shares_what_its_looks_may_take(void **state)
+{
+	struct observed *parent = add(FAKE_PID, 0), *child = add(CHILD, FAKE_PID);
+	struct observed *stranger = add(CHILD + 1, 0);
+	uint64_t now_ns = fake.now_ns;
+
+	(void)state;
+	assert_ptr_equal(child->family, parent->family);
+	assert_ptr_not_equal(stranger->family, parent->family);
+	parent->family->looks.looks = LOOK_BUDGET_FREE;
+	look_budget_spend(&parent->family->looks, now_ns, LOOK_BUDGET_BURST_NS + 1);
+	observed_remove(&table, parent);
+	assert_int_equal(observed_may_look_ns(child, now_ns), now_ns + LOOK_BUDGET_PART);
+	assert_int_equal(observed_may_look_ns(stranger, now_ns), now_ns);
+}
+
+static void without_memory_there_is_no_process(void **state)
+{
+	(void)state;
+	for (size_t successes = 0; successes < 4; successes++) {
+		memory_fails_after(successes);
+		assert_null(observed_add(&table, FAKE_PID, 0, "ruby"));
+		memory_never_fails();
+	}
+	assert_null(table.processes);
+}
+
+static void the_budget_makes_it_lean_first_and_takes_its_probes_then(void **state)
+{
+	struct observed *process = add(FAKE_PID, 0);
+
+	(void)state;
+	assert_string_equal(observed_mode(process), "exact");
+	observed_step_down(process, &fake.session, "too dear");
+	expect_told("0 is lean\nno probes of 0\n");
+	assert_int_equal(process->lean_causes, LEAN_BUDGET);
+	assert_true(process->config.flags & PROCESS_IS_LEAN);
+	assert_true(process->is_mode_new);
+	assert_string_equal(process->mode_reason, "too dear");
+	assert_string_equal(observed_mode(process), "lean");
+}
+
+static void of_one_that_was_not_looked_at_a_look_brings_the_probes_back(void **state)
+{
+	struct observed *process = add(FAKE_PID, 0);
+
+	(void)state;
+	observed_step_down(process, &fake.session, "too dear");
+	process->is_mode_new = false;
+	expect_told("0 is lean\nno probes of 0\n");
+	observed_step_up(process, &fake.session, "cheap");
+	expect_told("");
+	assert_int_equal(process->lean_causes, 0);
+	assert_true(process->is_mode_new);
+	assert_string_equal(process->mode_reason, "cheap");
+	assert_int_equal(observed_next_look(&table), fake.now_ns);
+}
+
+static void one_that_is_lean_for_another_cause_stays_so(void **state)
+{
+	struct observed *process = add(FAKE_PID, 0);
+
+	(void)state;
+	process->lean_causes = LEAN_NO_SITE;
+	observed_step_down(process, &fake.session, "too dear");
+	/* Its mode is the same, for one more reason. */
+	assert_false(process->is_mode_new);
+	assert_string_equal(process->mode_reason, "too dear");
+	fake.told[0] = '\0';
+	observed_step_up(process, &fake.session, "cheap");
+	expect_told("");
+	assert_false(process->is_mode_new);
+	assert_string_equal(process->mode_reason, "too dear");
+	assert_int_equal(process->lean_causes, LEAN_NO_SITE);
+	assert_true(observed_next_look(&table) == UINT64_MAX);
+}
+
+static void a_child_is_watched_as_its_parent_is_by_now(void **state)
+{
+	struct observed *parent = add(FAKE_PID, 0), *child = add(CHILD, FAKE_PID);
+
+	(void)state;
+	parent->lean_causes = LEAN_BUDGET | LEAN_NO_PROBE;
+	parent->budget_turn = 7;
+	observed_inherit_mode(child, parent, &fake.session);
+	expect_told("1 has the probes of 0\n1 is lean\n");
+	assert_int_equal(child->lean_causes, LEAN_BUDGET | LEAN_NO_PROBE);
+	assert_int_equal(child->budget_turn, 7);
+	parent->lean_causes = 0;
+	observed_inherit_mode(child, parent, &fake.session);
+	expect_told("1 has the probes of 0\n1 is exact\n");
+	assert_false(child->config.flags & PROCESS_IS_LEAN);
+}
+
+static void after_an_exec_only_the_budget_s_cause_is_left(void **state)
+{
+	struct observed *process = add(FAKE_PID, 0);
+
+	(void)state;
+	process->lean_causes = LEAN_BUDGET | LEAN_NO_PROBE | LEAN_NO_SITE;
+	process->is_mode_new = process->is_fork = process->is_configured = true;
+	process->server = "puma";
+	observed_execute(process, 5000);
+	assert_int_equal(process->lean_causes, LEAN_BUDGET);
+	assert_false(process->is_mode_new || process->is_fork || process->is_configured);
+	assert_null(process->server);
+	assert_int_equal(observed_next_look(&table), 5000);
+}
+
+static void a_record_says_what_is_known(void **state)
+{
+	struct observed *process = add(FAKE_PID, 12);
+	struct process_record record;
+
+	(void)state;
+	process->server = "puma";
+	process->start_wall_ns = 77;
+	process->books.ns_pid = 5;
+	process->state.pickup_ns = 9;
+	observed_describe(process, "found", &record);
+	assert_int_equal(record.common.pid, FAKE_PID);
+	assert_int_equal(record.common.ns_pid, 5);
+	assert_string_equal(record.event, "found");
+	assert_int_equal(record.parent_pid, 12);
+	assert_string_equal(record.comm, "ruby");
+	assert_string_equal(record.server, "puma");
+	assert_int_equal(record.start_ns, 77);
+	assert_false(record.has_pickup);
+	assert_null(record.ruby_version);
+	observed_describe(process, "load", &record);
+	assert_true(record.has_pickup);
+	assert_int_equal(record.pickup_ns, 9);
+	process->state.pickup_ns = 0;
+	observed_describe(process, "load", &record);
+	assert_false(record.has_pickup);
+}
+
+static void the_next_look_is_the_earliest_of_all(void **state)
+{
+	(void)state;
+	assert_true(observed_next_look(&table) == UINT64_MAX);
+	process_on_met(&add(FAKE_PID, 0)->state, 300);
+	process_on_met(&add(CHILD, 0)->state, 200);
+	process_on_met(&add(CHILD + 1, 0)->state, 400);
+	assert_int_equal(observed_next_look(&table), 200);
+}
+
+/* Which is no Ruby, and can be looked at by anybody. */
+static void a_look_at_this_process_tells_the_kernel_side_once(void **state)
+{
+	struct observed *self = add(getpid(), 0);
+	struct process_info info;
+	unsigned int decisions = 99;
+
+	(void)state;
+	assert_int_equal(process_read_info(getpid(), &info), 0);
+	assert_int_equal(observed_look(&table, self, &fake.session, fake.now_ns, &decisions), 0);
+	assert_int_equal(decisions & (PROCESS_SAY_READ | PROCESS_SAY_COMPLETE), 0);
+	assert_true(self->is_configured);
+	assert_int_equal(self->state.stage, PROCESS_SILENT);
+	assert_int_equal(self->parent_pid, getppid());
+	assert_int_equal(self->books.ns_pid, info.ns_pid);
+	assert_string_equal(self->comm, info.comm);
+	/* USER_HZ is 100. */
+	assert_int_equal(self->start_wall_ns,
+			 FAKE_WALL_NS - FAKE_START_NS + info.start_ticks * 10 * NS_PER_MS);
+	assert_int_equal(self->target_look_ns, fake.now_ns);
+	assert_non_null(strstr(fake.told, " probes of "));
+	assert_non_null(strstr(fake.told, "\nprocess "));
+	fake.told[0] = '\0';
+	assert_int_equal(observed_look(&table, self, &fake.session, fake.now_ns + 1, &decisions),
+			 0);
+	assert_null(strstr(fake.told, "process "));
+	assert_int_equal(self->target_look_ns, fake.now_ns + 1);
+	/* What is lean is told so, too. */
+	fake.told[0] = '\0';
+	observed_step_down(self, &fake.session, "too dear");
+	assert_int_equal(observed_look(&table, self, &fake.session, fake.now_ns + 2, &decisions),
+			 0);
+	assert_null(strstr(fake.told, "process "));
+	fake.told[0] = '\0';
+	observed_step_up(self, &fake.session, "cheap");
+	assert_non_null(strstr(fake.told, " probes of "));
+	assert_non_null(strstr(fake.told, " is exact\n"));
+}
+
+static void a_look_at_one_that_is_gone_tells_nothing(void **state)
+{
+	struct observed *process = add(FAKE_PID, 0);
+	unsigned int decisions = 99;
+
+	(void)state;
+	assert_int_equal(observed_look(&table, process, &fake.session, fake.now_ns, &decisions),
+			 -ESRCH);
+	assert_int_equal(decisions, 0);
+	expect_told("");
+	assert_int_equal(observed_next_look(&table), fake.now_ns + PROCESS_LOOK_PAUSE_FIRST_NS);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_process_is_found_by_its_pid_until_it_is_removed),
+		TEST(a_family_shares_what_its_looks_may_take),
+		TEST(without_memory_there_is_no_process),
+		TEST(the_budget_makes_it_lean_first_and_takes_its_probes_then),
+		TEST(of_one_that_was_not_looked_at_a_look_brings_the_probes_back),
+		TEST(one_that_is_lean_for_another_cause_stays_so),
+		TEST(a_child_is_watched_as_its_parent_is_by_now),
+		TEST(after_an_exec_only_the_budget_s_cause_is_left),
+		TEST(a_record_says_what_is_known),
+		TEST(the_next_look_is_the_earliest_of_all),
+		TEST(a_look_at_this_process_tells_the_kernel_side_once),
+		TEST(a_look_at_one_that_is_gone_tells_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
