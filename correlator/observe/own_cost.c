@@ -26,11 +26,10 @@ static uint64_t read_cpu_ns(const struct session *session)
 static uint64_t read_rss_bytes(void)
 {
 	_cleanup_file_ FILE *file = fopen("/proc/self/statm", "re");
-	uint64_t size, resident;
+	uint64_t resident = 0;
+	bool is_read = file && fscanf(file, "%*u %" SCNu64, &resident) == 1;
 
-	if (!file || fscanf(file, "%" SCNu64 " %" SCNu64, &size, &resident) != 2)
-		return 0;
-	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+	return is_read ? resident * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
 static void read_before(struct own_cost *cost, uint64_t now_ns)
@@ -48,7 +47,7 @@ static void add_growth(struct own_cost *cost, uint64_t now_ns)
 	cost->is_open = false;
 	cost->measured_ns += now_ns - cost->begin_ns;
 	cost->stretches += cost->is_sampled;
-	for (size_t i = 0; i < count && i < cost->program_count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		cost->grown[i].run_count += now[i].run_count - cost->before[i].run_count;
 		cost->grown[i].run_ns += now[i].run_ns - cost->before[i].run_ns;
 	}

@@ -313,6 +313,11 @@ int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, cons
 
 /* probe/ */
 
+static inline void expect_session(const struct session *session)
+{
+	assert_ptr_equal(session, &fake.session);
+}
+
 bool features_may_probe(void)
 {
 	return fake.may_probe;
@@ -331,33 +336,34 @@ int session_open(const struct session_options *options, struct session **ret_ses
 
 void session_free(struct session *session)
 {
-	(void)session;
+	if (session)
+		expect_session(session);
 }
 
 int session_attach(struct session *session)
 {
-	(void)session;
+	expect_session(session);
 	return fake.failures[FAKE_ATTACH];
 }
 
 int session_set_process(struct session *session, pid_t tgid, pid_t parent,
 			const struct process_config *config)
 {
-	(void)session;
+	expect_session(session);
 	tell("process %d of %d, flags %x", tgid - FAKE_PID, parent, config->flags);
 	return 0;
 }
 
 int session_set_lean(struct session *session, pid_t tgid, bool is_lean)
 {
-	(void)session;
+	expect_session(session);
 	tell("%d is %s", tgid - FAKE_PID, is_lean ? "lean" : "exact");
 	return 0;
 }
 
 int session_set_otel(struct session *session, pid_t tgid, const struct otel_config *config)
 {
-	(void)session;
+	expect_session(session);
 	(void)config;
 	tell("otel of %d", tgid - FAKE_PID);
 	return 0;
@@ -365,13 +371,13 @@ int session_set_otel(struct session *session, pid_t tgid, const struct otel_conf
 
 void session_remove_process(struct session *session, pid_t tgid)
 {
-	(void)session;
+	expect_session(session);
 	tell("no %d", tgid - FAKE_PID);
 }
 
 int session_register_threads(struct session *session)
 {
-	(void)session;
+	expect_session(session);
 	tell("threads");
 	return fake.failures[FAKE_REGISTER];
 }
@@ -379,7 +385,7 @@ int session_register_threads(struct session *session)
 void session_set_probes(struct session *session, pid_t pid, struct session_probe *probes,
 			size_t count)
 {
-	(void)session;
+	expect_session(session);
 	for (size_t i = 0; i < count; i++)
 		probes[i].error = 0;
 	tell("%zu probes of %d", count, pid - FAKE_PID);
@@ -387,7 +393,7 @@ void session_set_probes(struct session *session, pid_t pid, struct session_probe
 
 int session_identifier(const struct session *session)
 {
-	(void)session;
+	expect_session(session);
 	return -1;
 }
 
@@ -401,38 +407,38 @@ int session_identify_file(int identifier, int fd, uint64_t *ret_inode)
 
 void session_drop_context_probes(struct session *session, pid_t pid)
 {
-	(void)session;
+	expect_session(session);
 	tell("no probes of %d", pid - FAKE_PID);
 }
 
 void session_inherit_probes(struct session *session, pid_t parent, pid_t child)
 {
-	(void)session;
+	expect_session(session);
 	tell("%d has the probes of %d", child - FAKE_PID, parent - FAKE_PID);
 }
 
 int session_watch(struct session *session, pid_t pid)
 {
-	(void)session;
+	expect_session(session);
 	(void)pid;
 	return 0;
 }
 
 void session_unwatch(struct session *session, pid_t pid)
 {
-	(void)session;
+	expect_session(session);
 	(void)pid;
 }
 
 bool session_has_lost_strangers(struct session *session)
 {
-	(void)session;
+	expect_session(session);
 	return false;
 }
 
 int session_start_calibration(struct session *session, enum session_way way)
 {
-	(void)session;
+	expect_session(session);
 	tell("way %d", way);
 	if (fake.failures[FAKE_CALIBRATE] < 0)
 		return fake.failures[FAKE_CALIBRATE];
@@ -442,14 +448,14 @@ int session_start_calibration(struct session *session, enum session_way way)
 
 bool session_has_calibration(const struct session *session, enum session_way way)
 {
-	(void)session;
+	expect_session(session);
 	return way == SESSION_WAY_SHORT || fake.is_long_way_measured;
 }
 
 void session_read_ways(struct session *session, enum session_way way, uint64_t since_ns,
 		       struct session_ways *ret_ways)
 {
-	(void)session;
+	expect_session(session);
 	(void)since_ns;
 	ret_ways->hot_ns[0] = way == SESSION_WAY_SHORT ? fake.short_way_ns : fake.long_way_ns;
 	ret_ways->hot_count = 1;
@@ -458,25 +464,25 @@ void session_read_ways(struct session *session, enum session_way way, uint64_t s
 
 uint64_t session_calibration_cpu_ns(const struct session *session)
 {
-	(void)session;
+	expect_session(session);
 	return fake.calibration_cpu_ns;
 }
 
 bool session_is_lean(const struct session *session)
 {
-	(void)session;
+	expect_session(session);
 	return fake.is_lean;
 }
 
 bool session_has_kernel_split(const struct session *session)
 {
-	(void)session;
+	expect_session(session);
 	return fake.has_split;
 }
 
 int session_set_kernel_split(struct session *session, bool is_wanted)
 {
-	(void)session;
+	expect_session(session);
 	tell("split %d", is_wanted);
 	fake.has_split = is_wanted && fake.failures[FAKE_SPLIT] == 0;
 	return is_wanted ? fake.failures[FAKE_SPLIT] : 0;
@@ -484,7 +490,7 @@ int session_set_kernel_split(struct session *session, bool is_wanted)
 
 int session_time_programs(struct session *session, bool is_on)
 {
-	(void)session;
+	expect_session(session);
 	tell("programs %s", is_on ? "timed" : "not timed");
 	return fake.timing;
 }
@@ -497,7 +503,7 @@ bool session_programs_are_timed(void)
 size_t session_read_programs(const struct session *session,
 			     struct session_program ret_programs[static SESSION_PROGRAMS_MAX])
 {
-	(void)session;
+	expect_session(session);
 	memcpy(ret_programs, fake.programs, sizeof(fake.programs));
 	return fake.program_count;
 }
@@ -508,7 +514,7 @@ int session_flush(struct session *session, bool is_last, session_account_fn on_a
 	size_t count = fake.account_count;
 	int r = fake.failures[FAKE_FLUSH];
 
-	(void)session;
+	expect_session(session);
 	tell("flush%s", is_last ? ", the last" : "");
 	fake.own_cpu_ns += fake.cost_ns;
 	*ret_end_ktime_ns = fake.now_ns;
@@ -533,7 +539,7 @@ int session_look_at_context(struct session *session, uint64_t hash,
 {
 	const struct fake_snapshot *found = find_snapshot(hash);
 
-	(void)session;
+	expect_session(session);
 	if (!found)
 		return -ENOENT;
 	*ret_snapshot = found->snapshot;
@@ -553,7 +559,7 @@ int session_take_context(struct session *session, uint64_t hash,
 void session_return_context(struct session *session, uint64_t hash,
 			    const struct context_snapshot *snapshot)
 {
-	(void)session;
+	expect_session(session);
 	(void)snapshot;
 	tell("context %" PRIu64 " returned", hash);
 }
@@ -562,7 +568,7 @@ int session_get_books(struct session *session, pid_t tgid, struct process_books 
 {
 	size_t process = (size_t)(tgid - FAKE_PID);
 
-	(void)session;
+	expect_session(session);
 	if (process >= FAKE_PROCESSES_MAX)
 		return -ENOENT;
 	*ret_books = fake.processes[process].books;
@@ -571,7 +577,7 @@ int session_get_books(struct session *session, pid_t tgid, struct process_books 
 
 int session_events_fd(const struct session *session)
 {
-	(void)session;
+	expect_session(session);
 	return -1;
 }
 
@@ -579,7 +585,7 @@ int session_read_events(struct session *session, session_event_fn on_event, void
 {
 	size_t count = fake.event_count;
 
-	(void)session;
+	expect_session(session);
 	fake.event_count = 0;
 	for (size_t i = 0; i < count; i++)
 		on_event(context, &fake.events[i]);
@@ -602,7 +608,7 @@ void targets_deinit(struct targets *targets)
 
 int targets_observe(struct targets *targets, struct session *session)
 {
-	(void)session;
+	expect_session(session);
 	if (fake.failures[FAKE_OBSERVE])
 		return fake.failures[FAKE_OBSERVE];
 	for (size_t i = 0; i < FAKE_PROCESSES_MAX; i++)
@@ -621,7 +627,7 @@ enum exit_code targets_release(struct targets *targets)
 bool targets_search(struct targets *targets, struct session *session, uint64_t now_ns)
 {
 	(void)targets;
-	(void)session;
+	expect_session(session);
 	(void)now_ns;
 	return false;
 }

@@ -220,6 +220,32 @@ static void threads_are_told_by_host_and_pid(void **state)
 	expect_label(only_group(), "a:b", "a:b");
 }
 
+static void the_longest_host_and_the_highest_ids_have_room(void **state)
+{
+	static char host[RECORD_VIEW_TEXT_BYTES_MAX];
+	static const char ids[] = ":9223372036854775807/9223372036854775807";
+	const struct costs costs = { .record_count = 1 };
+	static struct record_view view;
+
+	(void)state;
+	memset(host, 'h', sizeof(host));
+	view.fields[view.field_count++] = (struct record_field){
+		.name = { "host_name", 9 },
+		.value = RECORD_VALUE_TEXT,
+		.text = { host, sizeof(host) },
+	};
+	for (int i = 0; i < 2; i++)
+		view.fields[view.field_count++] = (struct record_field){
+			.name = { i ? "pid" : "tid", 3 },
+			.value = RECORD_VALUE_INTEGER,
+			.integer = INT64_MAX,
+		};
+	begin("tid");
+	assert_int_equal(grouping_add(&grouping, &view, &costs, (struct record_text){ 0 }), 0);
+	assert_int_equal(only_group()->value_bytes, sizeof(host) + sizeof(ids) - 1);
+	assert_true(record_text_is(grouping_label(only_group(), false), ids + 1));
+}
+
 static void what_ran_has_its_latest_name(void **state)
 {
 	char longest[GROUP_NAME_BYTES + 2];
@@ -326,6 +352,7 @@ int main(void)
 		TEST(requests_are_counted_once_in_each_group_and_once_in_all),
 		TEST(a_recording_of_too_many_values_is_refused),
 		TEST(threads_are_told_by_host_and_pid),
+		TEST(the_longest_host_and_the_highest_ids_have_room),
 		TEST(what_ran_has_its_latest_name),
 		TEST(by_what_ran_it_is_of_all_time),
 		TEST(without_memory_for_any_part_it_says_so),
