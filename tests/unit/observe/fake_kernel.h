@@ -101,6 +101,10 @@ static struct fake {
 	bool are_timed; /* for everybody */
 	int timing; /* what it says when it is asked to */
 	uint64_t calibration_cpu_ns;
+	/* Of `-- COMMAND`: */
+	bool has_command, has_command_ended;
+	int command_code;
+	bool must_publish, has_published;
 	struct recording_options recording;
 	char said[FAKE_TEXT_BYTES]; /* logged */
 	char told[FAKE_TEXT_BYTES]; /* what the kernel side was told */
@@ -592,6 +596,47 @@ int session_read_events(struct session *session, session_event_fn on_event, void
 	return (int)count;
 }
 
+/* observe/child_command.h */
+
+int child_command_start(char *const *argv, bool output_to_stderr, struct child_command *ret_child)
+{
+	(void)argv;
+	(void)output_to_stderr;
+	(void)ret_child;
+	return -ENOENT;
+}
+
+enum exit_code child_command_release(struct child_command *child, const char *name)
+{
+	(void)child;
+	(void)name;
+	return EXIT_CODE_OK;
+}
+
+bool child_command_runs(const struct child_command *child)
+{
+	return child->pid > 0 && child->pid_fd >= 0;
+}
+
+void child_command_check(struct child_command *child)
+{
+	if (!child_command_runs(child) || !fake.has_command_ended)
+		return;
+	child->pid_fd = -1;
+	child->code = fake.command_code;
+}
+
+void child_command_signal(const struct child_command *child, int number)
+{
+	assert_true(child_command_runs(child));
+	tell("signal %d", number);
+}
+
+void child_command_deinit(struct child_command *child)
+{
+	(void)child;
+}
+
 /* observe/targets.h: those of the fake that are there, all of them known. */
 
 int targets_prepare(struct targets *targets, const struct recording_options *options)
@@ -611,6 +656,10 @@ int targets_observe(struct targets *targets, struct session *session)
 	expect_session(session);
 	if (fake.failures[FAKE_OBSERVE])
 		return fake.failures[FAKE_OBSERVE];
+	if (fake.has_command)
+		targets->child = (struct child_command){ .pid = FAKE_PID, .pid_fd = 0 };
+	targets->must_publish = fake.must_publish;
+	targets->has_published = fake.has_published;
 	for (size_t i = 0; i < FAKE_PROCESSES_MAX; i++)
 		if (fake.processes[i].is_there)
 			assert_non_null(observed_add(&targets->processes, fake.processes[i].pid, 0,
@@ -652,8 +701,7 @@ bool targets_were_hidden(const struct targets *targets)
 
 bool targets_are_over(const struct targets *targets)
 {
-	(void)targets;
-	return fake.are_over;
+	return fake.are_over || (targets->child.pid && !child_command_runs(&targets->child));
 }
 
 void targets_find_lost_exits(struct targets *targets)
