@@ -544,6 +544,8 @@ int session_look_at_context(struct session *session, uint64_t hash,
 	const struct fake_snapshot *found = find_snapshot(hash);
 
 	expect_session(session);
+	/* Nobody may look at what is not there. */
+	memset(ret_snapshot, 0xff, sizeof(*ret_snapshot));
 	if (!found)
 		return -ENOENT;
 	*ret_snapshot = found->snapshot;

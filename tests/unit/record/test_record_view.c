@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "record/record_view.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "record/record_fields.h"
+#include "record/sample.h"
+
+static struct record_view view;
+
+static int decode(struct sample *sample)
+{
+	int r;
+
+	sample_end(sample);
+	r = record_view_decode((const uint8_t *)sample->buffer.data, sample->buffer.size, &view);
+	return r;
+}
+
+/* Its texts are those of the entry. */
+static void forget(struct sample *sample)
+{
+	msgpack_sbuffer_destroy(&sample->buffer);
+}
+
+static int decode_and_forget(struct sample *sample)
+{
+	int r = decode(sample);
+
+	forget(sample);
+	return r;
+}
+
+static void each_kind_is_known_by_its_name_and_others_are_others(void **state)
+{
+	struct sample sample;
+
+	(void)state;
+	for (int kind = RECORD_KIND_OTHER + 1; kind < _RECORD_KIND_MAX; kind++) {
+		sample_begin(&sample, record_kinds[kind].name, 7);
+		assert_int_equal(decode_and_forget(&sample), 0);
+		assert_int_equal(view.kind, kind);
+		assert_int_equal(view.wall_ns, 1700000001 * UINT64_C(1000000000));
+	}
+	sample_begin(&sample, "of tomorrow", 7);
+	assert_int_equal(decode_and_forget(&sample), 0);
+	assert_int_equal(view.kind, RECORD_KIND_OTHER);
+}
+
+static void values_are_of_their_types(void **state)
+{
+	struct record_text text = { "before", 6 };
+	struct sample sample;
+	int64_t count = 99;
+
+	(void)state;
+	sample_begin(&sample, "gap", 7);
+	sample_number(&sample, "zero", 0);
+	sample_number(&sample, "debt", -5);
+	sample_number(&sample, "lowest", INT64_MIN);
+	sample_text(&sample, "text", "T");
+	sample_text(&sample, "text", "again");
+	msgpack_pack_str_with_body(&sample.packer, "huge", 4);
+	msgpack_pack_uint64(&sample.packer, UINT64_MAX);
+	msgpack_pack_str_with_body(&sample.packer, "most", 4);
+	msgpack_pack_uint64(&sample.packer, INT64_MAX);
+	msgpack_pack_str_with_body(&sample.packer, "yes", 3);
+	msgpack_pack_true(&sample.packer);
+	msgpack_pack_str_with_body(&sample.packer, "nil", 3);
+	msgpack_pack_nil(&sample.packer);
+	sample.field_count += 4;
+	sample_flag(&sample, "one");
+	assert_int_equal(decode(&sample), 0);
+	assert_int_equal(view.field_count, 15);
+
+	assert_false(record_view_count(&view, "missing", &count));
+	assert_false(record_view_count(&view, "zer", &count));
+	assert_false(record_view_count(&view, "debt", &count));
+	assert_false(record_view_count(&view, "yes", &count));
+	assert_false(record_view_count(&view, "text", &count));
+	assert_false(record_view_add(&view, "debt", &count));
+	assert_int_equal(count, 99);
+	assert_true(record_view_count(&view, "zero", &count));
+	assert_int_equal(count, 0);
+	assert_true(record_view_count(&view, "huge", &count));
+	assert_true(count == INT64_MAX);
+	count = 5;
+	assert_true(record_view_add(&view, "pid", &count));
+	assert_int_equal(count, 12);
+	assert_true(record_view_add(&view, "most", &count));
+	assert_true(count == INT64_MAX);
+	assert_true(record_view_find(&view, "lowest")->integer == INT64_MIN);
+	assert_int_equal(record_view_find(&view, "yes")->value, RECORD_VALUE_BOOL);
+	assert_int_equal(record_view_find(&view, "yes")->integer, 1);
+	assert_int_equal(record_view_find(&view, "nil")->value, RECORD_VALUE_OTHER);
+
+	assert_false(record_view_text(&view, "missing", &text));
+	assert_false(record_view_text(&view, "zero", &text));
+	assert_true(record_text_is(text, "before"));
+	assert_true(record_view_text(&view, "text", &text));
+	assert_true(record_text_is(text, "T"));
+	assert_false(record_text_is(text, "t") || record_text_is(text, "") ||
+		     record_text_is(text, "Tt"));
+	assert_int_equal(record_view_find(&view, "flags")->item_count, 1);
+	assert_true(record_text_is(record_view_find(&view, "flags")->items[0], "one"));
+	forget(&sample);
+}
+
+static void sums_end_at_the_highest_number(void **state)
+{
+	int64_t sum = INT64_MAX - 5;
+
+	(void)state;
+	assert_true(saturated_add(INT64_MAX - 5, 5) == INT64_MAX);
+	assert_true(saturated_add(INT64_MAX - 5, 6) == INT64_MAX);
+	assert_int_equal(saturated_add(2, 3), 5);
+	saturated_add_to(&sum, 6);
+	assert_true(sum == INT64_MAX);
+}
+
+/* Beside the five of each record. */
+static int with_fields(size_t count)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "gap", 7);
+	for (size_t i = 5; i < count; i++)
+		sample_number(&sample, "n", 1);
+	return decode_and_forget(&sample);
+}
+
+static int with_items(size_t first, size_t second)
+{
+	const size_t counts[] = { first, second };
+	struct sample sample;
+
+	sample_begin(&sample, "gap", 7);
+	for (int list = 0; list < 2; list++) {
+		msgpack_pack_str_with_body(&sample.packer, "list", 4);
+		msgpack_pack_array(&sample.packer, counts[list]);
+		for (size_t i = 0; i < counts[list]; i++)
+			msgpack_pack_str_with_body(&sample.packer, list ? "b" : "a", 1);
+		sample.field_count++;
+	}
+	return decode_and_forget(&sample);
+}
+
+static int with_text(size_t size_bytes, bool is_name)
+{
+	char *text = malloc(size_bytes + 1);
+	struct sample sample;
+
+	assert_non_null(text);
+	memset(text, 'x', size_bytes);
+	text[size_bytes] = '\0';
+	sample_begin(&sample, "gap", 7);
+	sample_text(&sample, is_name ? text : "text", is_name ? "name" : text);
+	free(text);
+	return decode_and_forget(&sample);
+}
+
+static void a_record_that_is_too_large_is_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(with_fields(RECORD_VIEW_FIELDS_MAX), 0);
+	assert_int_equal(view.field_count, RECORD_VIEW_FIELDS_MAX);
+	assert_int_equal(with_fields(RECORD_VIEW_FIELDS_MAX + 1), -E2BIG);
+	assert_int_equal(with_items(RECORD_VIEW_ITEMS_MAX - 1, 1), 0);
+	assert_int_equal(view.item_count, RECORD_VIEW_ITEMS_MAX);
+	assert_int_equal(view.fields[6].item_count, 1);
+	assert_ptr_equal(view.fields[6].items, view.fields[5].items + RECORD_VIEW_ITEMS_MAX - 1);
+	assert_int_equal(with_items(RECORD_VIEW_ITEMS_MAX - 1, 2), -E2BIG);
+	assert_int_equal(with_text(RECORD_VIEW_TEXT_BYTES_MAX, false), 0);
+	assert_int_equal(with_text(RECORD_VIEW_TEXT_BYTES_MAX + 1, false), -E2BIG);
+	assert_int_equal(with_text(RECORD_VIEW_TEXT_BYTES_MAX + 1, true), -E2BIG);
+	/* The next one has all the room. */
+	assert_int_equal(with_items(RECORD_VIEW_ITEMS_MAX, 0), 0);
+}
+
+static void lists_and_names_are_of_texts(void **state)
+{
+	struct sample sample;
+
+	(void)state;
+	sample_begin(&sample, "gap", 7);
+	msgpack_pack_str_with_body(&sample.packer, "list", 4);
+	msgpack_pack_array(&sample.packer, 1);
+	msgpack_pack_int(&sample.packer, 1);
+	sample.field_count++;
+	assert_int_equal(decode_and_forget(&sample), -EBADMSG);
+	sample_begin(&sample, "gap", 7);
+	msgpack_pack_int(&sample.packer, 1);
+	msgpack_pack_int(&sample.packer, 1);
+	sample.field_count++;
+	assert_int_equal(decode_and_forget(&sample), -EBADMSG);
+}
+
+/* An entry with what a record must have, but for one of these. */
+static int without(const char *missing, int64_t schema)
+{
+	static const char time_bytes[8];
+	struct sample sample;
+
+	msgpack_sbuffer_init(&sample.buffer);
+	msgpack_packer_init(&sample.packer, &sample.buffer, msgpack_sbuffer_write);
+	sample.field_count = 0;
+	msgpack_pack_array(&sample.packer, 2);
+	msgpack_pack_ext_with_body(&sample.packer, time_bytes, sizeof(time_bytes), 0);
+	sample.map_offset = sample.buffer.size;
+	msgpack_sbuffer_write(&sample.buffer, "\xde\0\0", 3);
+	if (strcmp(missing, "schema") != 0)
+		sample_number(&sample, "schema", schema);
+	if (strcmp(missing, "kind") != 0)
+		sample_text(&sample, "kind", "gap");
+	if (strcmp(missing, "pid") != 0)
+		sample_number(&sample, "pid", 7);
+	return decode_and_forget(&sample);
+}
+
+static void what_each_record_has_must_be_there(void **state)
+{
+	(void)state;
+	assert_int_equal(without("", RECORD_SCHEMA), 0);
+	assert_int_equal(without("schema", 0), -EBADMSG);
+	assert_int_equal(without("kind", RECORD_SCHEMA), -EBADMSG);
+	assert_int_equal(without("pid", RECORD_SCHEMA), -EBADMSG);
+	assert_int_equal(without("", RECORD_SCHEMA + 1), -EPROTONOSUPPORT);
+	assert_int_equal(without("", 0), -EPROTONOSUPPORT);
+}
+
+static void an_entry_is_a_time_and_a_map(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t size_bytes;
+	} cases[] = {
+		{ "", 0 },
+		{ "\x92", 1 }, /* cut off */
+		{ "\xc1", 1 }, /* never used */
+		{ "\x80", 1 }, /* a map alone */
+		{ "\x91\xd7\0tttttttt", 11 },
+		{ "\x93\xd7\0tttttttt\x80\x80", 13 },
+		{ "\x92\x01\x80", 3 },
+		{ "\x92\xd6\0tttt\x80", 8 }, /* of four bytes */
+		{ "\x92\xd7\0tttttttt\x90", 12 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(record_view_decode((const uint8_t *)cases[i].bytes,
+						    cases[i].size_bytes, &view),
+				 -EBADMSG);
+}
+
+/* Of the reserved ones, those that are no texts: a key is one. */
+static void a_name_is_a_keys_unless_each_cpu_record_has_it(void **state)
+{
+	static const struct record_text names[] = {
+		{ "kind", 4 },
+		{ "host_name", 9 },
+		{ "thread_name", 11 },
+		{ "flags", 5 },
+	};
+
+	(void)state;
+	assert_true(record_fields_is_key((struct record_text){ "request_id", 10 }));
+	for (size_t i = 0; i < 3; i++)
+		assert_false(record_fields_is_key(names[i]));
+	for (size_t i = 0; i < 4; i++)
+		assert_true(record_fields_are_taken(names[i].bytes));
+	assert_true(record_fields_are_taken("schema"));
+	assert_true(record_fields_are_taken("pid"));
+	assert_true(record_fields_are_taken("cpu_ns"));
+	assert_false(record_fields_are_taken("request_id"));
+	assert_false(record_fields_are_taken("exec_ns"));
+	/* A text of that name is no figure. */
+	assert_true(record_fields_is_key((struct record_text){ "cpu_ns", 6 }));
+	assert_true(record_fields_is_key((struct record_text){ "schema", 6 }));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_kind_is_known_by_its_name_and_others_are_others),
+		cmocka_unit_test(values_are_of_their_types),
+		cmocka_unit_test(sums_end_at_the_highest_number),
+		cmocka_unit_test(a_record_that_is_too_large_is_refused),
+		cmocka_unit_test(lists_and_names_are_of_texts),
+		cmocka_unit_test(what_each_record_has_must_be_there),
+		cmocka_unit_test(an_entry_is_a_time_and_a_map),
+		cmocka_unit_test(a_name_is_a_keys_unless_each_cpu_record_has_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
