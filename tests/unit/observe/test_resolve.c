@@ -3,6 +3,7 @@
 
 #include "failing_memory.h"
 #include "observe/fake_kernel.h"
+#include "target/ruby/ruby_value.h"
 
 enum {
 	PID = FAKE_PID,
@@ -13,7 +14,7 @@ enum {
 static const struct key_options keys = { .record_names = { "request_id" }, .count = 1 };
 
 static const struct key_options late_keys = { .record_names = { "request_id", "endpoint", "queue" },
-					      .count = 3,
+					      .count = KEYS_MAX,
 					      .late = 1 << 1 };
 
 static void resolve(struct window *window, struct observed_table *processes,
@@ -43,6 +44,7 @@ static void a_child_whose_fork_was_not_seen_is_known_by_its_account(void **state
 	assert_ptr_equal(window.rows[0].process, &child->books);
 	assert_ptr_equal(window.rows[1].process, &child->books);
 	assert_int_equal(child->books.pid, PID);
+	assert_int_equal(child->parent_pid, 0);
 	/* It is looked at, and said to be there when its fork event comes after all. */
 	assert_int_equal(observed_next_look(&processes), END);
 	assert_false(child->is_announced);
@@ -148,6 +150,25 @@ static void a_value_that_was_cut_makes_its_context_a_truncated_one(void **state)
 	assert_true(resolve_one(contexts, &late_keys, 3, SOME)->is_truncated);
 }
 
+static void a_name_that_cannot_be_had_is_at_least_distinct(void **state)
+{
+	_cleanup_(context_table_freep) struct context_table *contexts = context_table_new();
+	char text[VALUE_TEXT_BYTES];
+	struct context_snapshot *snapshot;
+	struct value_snapshot *value;
+
+	(void)state;
+	fake_reset();
+	snapshot = publish(SOME, "");
+	snapshot->late_hash = 7;
+	value = &snapshot->values[0];
+	/* A static symbol (special_consts.h): its name is in the process's table. */
+	*value = (struct value_snapshot){ .kind = VALUE_KIND_IMMEDIATE, .raw = 1234 << 8 | 0xc };
+	assert_int_equal(ruby_value_text(value, NULL, NULL, text), 0);
+	assert_string_equal(resolve_one(contexts, &late_keys, 3, SOME)->values[0], text);
+	assert_int_equal(context_table_look(contexts, SOME)->late_hash, 7);
+}
+
 static void late_values_come_to_what_is_known_once_a_window(void **state)
 {
 	_cleanup_(context_table_freep) struct context_table *contexts = context_table_new();
@@ -226,6 +247,7 @@ int main(void)
 		cmocka_unit_test(
 			a_context_that_is_new_is_decoded_from_its_snapshot_which_makes_room),
 		cmocka_unit_test(a_value_that_was_cut_makes_its_context_a_truncated_one),
+		cmocka_unit_test(a_name_that_cannot_be_had_is_at_least_distinct),
 		cmocka_unit_test(late_values_come_to_what_is_known_once_a_window),
 		cmocka_unit_test(without_late_keys_no_value_is_late),
 		cmocka_unit_test(without_memory_for_a_process_no_row_is_anybodys),
