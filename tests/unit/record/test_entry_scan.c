@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include <msgpack.h>
+
 #include "record/entry_scan.h"
 #include "record/golden.h"
 #include "record/record_view.h"
@@ -151,6 +153,155 @@ static void what_claims_too_much_is_refused_from_its_head(void **state)
 	assert_int_equal(scan_value("\xc1", 1, &found), -EBADMSG);
 }
 
+/* What a test packs: a value alone. */
+struct packed {
+	msgpack_sbuffer buffer;
+	msgpack_packer packer;
+};
+
+static void begin_value(struct packed *value)
+{
+	msgpack_sbuffer_init(&value->buffer);
+	msgpack_packer_init(&value->packer, &value->buffer, msgpack_sbuffer_write);
+}
+
+static int scan_packed(const struct packed *value, size_t size_bytes,
+		       const struct value_limits *bounds, size_t *ret_bytes)
+{
+	/* A copy of just these bytes, so that the sanitizer sees a read beyond them. */
+	char *copy = malloc(size_bytes + 1);
+	int r;
+
+	assert_non_null(copy);
+	memcpy(copy + 1, value->buffer.data, size_bytes);
+	r = value_scan((const uint8_t *)copy + 1, size_bytes, bounds, ret_bytes);
+	free(copy);
+	return r;
+}
+
+/* It ends where it ends: no byte before, and no byte is too many. */
+static void end_value(struct packed *value)
+{
+	const size_t size_bytes = value->buffer.size;
+	struct value_limits bounds = { size_bytes, VALUE_DEPTH_MAX, 100000 };
+	size_t found_bytes = 0;
+
+	assert_int_equal(scan_packed(value, size_bytes, &bounds, &found_bytes), 0);
+	assert_int_equal(found_bytes, size_bytes);
+	for (size_t cut = 0; cut < size_bytes; cut += cut < 64 ? 1 : size_bytes / 50 + 1)
+		assert_int_equal(scan_packed(value, cut, &bounds, &found_bytes), -EAGAIN);
+	assert_int_equal(scan_packed(value, size_bytes - 1, &bounds, &found_bytes), -EAGAIN);
+	bounds.bytes_max--;
+	assert_int_equal(scan_packed(value, size_bytes, &bounds, &found_bytes), -E2BIG);
+	msgpack_sbuffer_destroy(&value->buffer);
+}
+
+static void each_number_ends_where_the_library_ends_it(void **state)
+{
+	static const int64_t numbers[] = { 0,	   127,	      128,	  255,	     256,
+					   65535,  65536,     UINT32_MAX, INT64_MAX, -1,
+					   -32,	   -33,	      -128,	  -129,	     -32768,
+					   -32769, INT32_MIN, INT64_MIN };
+	struct packed value;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		begin_value(&value);
+		msgpack_pack_int64(&value.packer, numbers[i]);
+		end_value(&value);
+	}
+	begin_value(&value);
+	msgpack_pack_float(&value.packer, 1);
+	end_value(&value);
+	begin_value(&value);
+	msgpack_pack_double(&value.packer, 1);
+	end_value(&value);
+	begin_value(&value);
+	msgpack_pack_nil(&value.packer);
+	end_value(&value);
+	begin_value(&value);
+	msgpack_pack_false(&value.packer);
+	end_value(&value);
+	begin_value(&value);
+	msgpack_pack_true(&value.packer);
+	end_value(&value);
+}
+
+static void each_text_ends_where_the_library_ends_it(void **state)
+{
+	static const size_t sizes[] = { 0,  1,	2,  3,	4,   5,	  8,	 9,
+					16, 17, 31, 32, 255, 256, 65535, 65536 };
+	static const char bytes[65536];
+	struct packed value;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		begin_value(&value);
+		msgpack_pack_str_with_body(&value.packer, bytes, sizes[i]);
+		end_value(&value);
+		begin_value(&value);
+		msgpack_pack_bin_with_body(&value.packer, bytes, sizes[i]);
+		end_value(&value);
+		begin_value(&value);
+		msgpack_pack_ext_with_body(&value.packer, bytes, sizes[i], 5);
+		end_value(&value);
+	}
+}
+
+static void each_list_and_map_ends_with_its_last_value(void **state)
+{
+	static const size_t counts[] = { 0, 1, 15, 16, 40000, 65535, 65536 };
+	struct packed value;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		begin_value(&value);
+		msgpack_pack_array(&value.packer, counts[i]);
+		for (size_t item = 0; item < counts[i]; item++)
+			msgpack_pack_nil(&value.packer);
+		end_value(&value);
+		begin_value(&value);
+		msgpack_pack_map(&value.packer, counts[i] / 2);
+		for (size_t item = 0; item < counts[i] / 2; item++) {
+			msgpack_pack_nil(&value.packer);
+			msgpack_pack_true(&value.packer);
+		}
+		end_value(&value);
+	}
+}
+
+/* [[[nil, nil], nil]] */
+static void values_and_depth_may_be_as_many_as_allowed(void **state)
+{
+	const size_t outer = 1, middle = 2, inner = 2;
+	struct value_limits bounds = { 100, 3, outer + middle + inner };
+	struct packed value;
+	size_t bytes;
+
+	(void)state;
+	begin_value(&value);
+	msgpack_pack_array(&value.packer, outer);
+	msgpack_pack_array(&value.packer, middle);
+	msgpack_pack_array(&value.packer, inner);
+	for (size_t i = 0; i < inner + middle - 1; i++)
+		msgpack_pack_nil(&value.packer);
+	assert_int_equal(scan_packed(&value, value.buffer.size, &bounds, &bytes), 0);
+	bounds.values_max--;
+	assert_int_equal(scan_packed(&value, value.buffer.size, &bounds, &bytes), -E2BIG);
+	bounds.values_max++;
+	bounds.depth_max--;
+	assert_int_equal(scan_packed(&value, value.buffer.size, &bounds, &bytes), -ELOOP);
+	msgpack_sbuffer_destroy(&value.buffer);
+}
+
+static void a_time_is_seconds_and_nanoseconds(void **state)
+{
+	(void)state;
+	assert_int_equal(
+		entry_time_ns((const uint8_t *)"\x92\xd7\0\x65\x53\xf1\x01\x07\x5b\xcd\x15"),
+		UINT64_C(1700000001123456789));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -162,6 +313,11 @@ int main(void)
 		cmocka_unit_test(random_damage_never_crashes_scan_or_decoder),
 		cmocka_unit_test(a_value_ends_where_its_last_part_does),
 		cmocka_unit_test(what_claims_too_much_is_refused_from_its_head),
+		cmocka_unit_test(each_number_ends_where_the_library_ends_it),
+		cmocka_unit_test(each_text_ends_where_the_library_ends_it),
+		cmocka_unit_test(each_list_and_map_ends_with_its_last_value),
+		cmocka_unit_test(values_and_depth_may_be_as_many_as_allowed),
+		cmocka_unit_test(a_time_is_seconds_and_nanoseconds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
