@@ -208,8 +208,11 @@ static void expect_windows(const uint64_t *ends_ns, const uint64_t *lengths_ns, 
 
 	assert_int_equal(record_reader_open(path, &reader), 0);
 	while (record_reader_next(reader, &view) > 0) {
-		if (view.kind == RECORD_KIND_META)
+		if (view.kind == RECORD_KIND_META) {
 			assert_int_equal(view.wall_ns, FAKE_WALL_NS);
+			assert_int_equal(number(&view, "clock_offset_ns"),
+					 FAKE_WALL_NS - FAKE_START_NS);
+		}
 		if (view.kind != RECORD_KIND_BALANCE)
 			continue;
 		assert_true(windows < count);
@@ -892,15 +895,13 @@ static void call_often(void)
 	charge(0, 1, CONTEXT_HASH_NONE, 5000)->totals.syscalls = 10;
 }
 
-/* A call at the ends of each account, and where both ways were gone, their difference for each. */
-static void in_the_window_in_which_a_mode_changes_the_bound_holds_both_ways(void **state)
+/* Of an account in each of six windows: 10 calls, over its budget from the fourth on. */
+static void expect_split(const int64_t *errors_ns, int64_t lean_kernel_ns)
 {
-	static const int64_t errors_ns[] = { 100, 100, 100, 10 * 200 + 300 + 200, 300, 300 };
 	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
 	static struct record_view view;
 	size_t windows = 0;
 
-	(void)state;
 	fake.recording.budget_percent = 1;
 	fake.recording.duration_ns = 11 * NS_PER_S / 2;
 	fake.short_way_ns = 100;
@@ -915,10 +916,33 @@ static void in_the_window_in_which_a_mode_changes_the_bound_holds_both_ways(void
 			continue;
 		assert_true(windows < 6);
 		assert_int_equal(number(&view, "split_error_ns"), errors_ns[windows]);
-		assert_int_equal(number(&view, "kernel_ns"), windows < 3 ? 1000 : 3000);
+		assert_int_equal(number(&view, "kernel_ns"), windows < 3 ? 1000 : lean_kernel_ns);
 		windows++;
 	}
 	assert_int_equal(windows, 6);
+}
+
+/* A call at the ends of each account, and where both ways were gone, their difference for each. */
+static void in_the_window_in_which_a_mode_changes_the_bound_holds_both_ways(void **state)
+{
+	static const int64_t errors_ns[] = { 100, 100, 100, 10 * 200 + 300 + 200, 300, 300 };
+
+	(void)state;
+	expect_split(errors_ns, 3000);
+}
+
+static void refuse_to_calibrate(void)
+{
+	fake.failures[FAKE_CALIBRATE] = -EIO;
+}
+
+static void a_way_that_cannot_be_measured_is_taken_for_the_short_one_and_doubted(void **state)
+{
+	static const int64_t errors_ns[] = { 100, 100, 100, 1000 + 200, 1000 + 200, 1000 + 200 };
+
+	(void)state;
+	plan(NS_PER_S / 8, refuse_to_calibrate);
+	expect_split(errors_ns, 1000);
 }
 
 static void a_split_that_cannot_be_had_again_is_tried_again(void **state)
@@ -1028,6 +1052,7 @@ int main(void)
 		TEST(below_half_of_it_what_was_given_up_last_comes_back_first),
 		TEST(a_step_up_that_is_taken_back_waits_longer_next_time),
 		TEST(in_the_window_in_which_a_mode_changes_the_bound_holds_both_ways),
+		TEST(a_way_that_cannot_be_measured_is_taken_for_the_short_one_and_doubted),
 		TEST(a_split_that_cannot_be_had_again_is_tried_again),
 		TEST(where_nothing_runs_the_split_goes_first),
 		TEST(a_system_calls_way_is_measured_and_moved_to_kernel_time),
