@@ -317,6 +317,27 @@ static void integers_are_clamped_to_what_receivers_hold(void **state)
 	msgpack_unpacked_destroy(&unpacked);
 }
 
+static void what_is_cut_off_is_forgotten_and_what_was_before_it_stays(void **state)
+{
+	struct gap_record record = { .common = common, .reason = "disk full" };
+	size_t size_bytes, cut_bytes;
+	char first[256];
+
+	assert_int_equal(record_encode(*state, &record), 0);
+	memcpy(first, record_encoder_bytes(*state, &cut_bytes), sizeof(first) / 2);
+	record.reason = "another";
+	assert_int_equal(record_encode(*state, &record), 0);
+	record_encoder_cut(*state, cut_bytes);
+	assert_memory_equal(record_encoder_bytes(*state, &size_bytes), first, sizeof(first) / 2);
+	assert_int_equal(size_bytes, cut_bytes);
+	assert_int_equal(record_encode(*state, &record), 0);
+	(void)record_encoder_bytes(*state, &size_bytes);
+	assert_int_equal(size_bytes, 2 * cut_bytes + strlen("another") - strlen("disk full"));
+	record_encoder_reset(*state);
+	assert_null(record_encoder_bytes(*state, &size_bytes));
+	assert_int_equal(size_bytes, 0);
+}
+
 static void a_refused_record_leaves_the_others_whole(void **state)
 {
 	struct gap_record good = { .common = common, .reason = "r" };
@@ -350,6 +371,7 @@ int main(void)
 		TEST(strings_become_valid_utf8_without_control_characters),
 		TEST(a_string_is_cut_at_its_limit),
 		TEST(integers_are_clamped_to_what_receivers_hold),
+		TEST(what_is_cut_off_is_forgotten_and_what_was_before_it_stays),
 		TEST(a_refused_record_leaves_the_others_whole),
 	};
 
