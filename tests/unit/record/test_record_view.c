@@ -102,6 +102,7 @@ static void values_are_of_their_types(void **state)
 	assert_true(record_text_is(text, "T"));
 	assert_false(record_text_is(text, "t") || record_text_is(text, "") ||
 		     record_text_is(text, "Tt"));
+	assert_int_equal(record_view_find(&view, "flags")->value, RECORD_VALUE_LIST);
 	assert_int_equal(record_view_find(&view, "flags")->item_count, 1);
 	assert_true(record_text_is(record_view_find(&view, "flags")->items[0], "one"));
 	forget(&sample);
@@ -239,6 +240,7 @@ static void an_entry_is_a_time_and_a_map(void **state)
 		{ "\x92", 1 }, /* cut off */
 		{ "\xc1", 1 }, /* never used */
 		{ "\x80", 1 }, /* a map alone */
+		{ "\x82\xd7\0tttttttt\x80\x01\x01", 14 }, /* of as many */
 		{ "\x91\xd7\0tttttttt", 11 },
 		{ "\x93\xd7\0tttttttt\x80\x80", 13 },
 		{ "\x92\x01\x80", 3 },
