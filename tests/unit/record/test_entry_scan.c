@@ -180,10 +180,10 @@ static int scan_packed(const struct packed *value, size_t size_bytes,
 }
 
 /* It ends where it ends: no byte before, and no byte is too many. */
-static void end_value(struct packed *value)
+static void end_value(struct packed *value, size_t inner_count)
 {
 	const size_t size_bytes = value->buffer.size;
-	struct value_limits bounds = { size_bytes, VALUE_DEPTH_MAX, 100000 };
+	struct value_limits bounds = { size_bytes, VALUE_DEPTH_MAX, inner_count };
 	size_t found_bytes = 0;
 
 	assert_int_equal(scan_packed(value, size_bytes, &bounds, &found_bytes), 0);
@@ -208,23 +208,23 @@ static void each_number_ends_where_the_library_ends_it(void **state)
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		begin_value(&value);
 		msgpack_pack_int64(&value.packer, numbers[i]);
-		end_value(&value);
+		end_value(&value, 0);
 	}
 	begin_value(&value);
 	msgpack_pack_float(&value.packer, 1);
-	end_value(&value);
+	end_value(&value, 0);
 	begin_value(&value);
 	msgpack_pack_double(&value.packer, 1);
-	end_value(&value);
+	end_value(&value, 0);
 	begin_value(&value);
 	msgpack_pack_nil(&value.packer);
-	end_value(&value);
+	end_value(&value, 0);
 	begin_value(&value);
 	msgpack_pack_false(&value.packer);
-	end_value(&value);
+	end_value(&value, 0);
 	begin_value(&value);
 	msgpack_pack_true(&value.packer);
-	end_value(&value);
+	end_value(&value, 0);
 }
 
 static void each_text_ends_where_the_library_ends_it(void **state)
@@ -238,13 +238,13 @@ static void each_text_ends_where_the_library_ends_it(void **state)
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		begin_value(&value);
 		msgpack_pack_str_with_body(&value.packer, bytes, sizes[i]);
-		end_value(&value);
+		end_value(&value, 0);
 		begin_value(&value);
 		msgpack_pack_bin_with_body(&value.packer, bytes, sizes[i]);
-		end_value(&value);
+		end_value(&value, 0);
 		begin_value(&value);
 		msgpack_pack_ext_with_body(&value.packer, bytes, sizes[i], 5);
-		end_value(&value);
+		end_value(&value, 0);
 	}
 }
 
@@ -259,14 +259,14 @@ static void each_list_and_map_ends_with_its_last_value(void **state)
 		msgpack_pack_array(&value.packer, counts[i]);
 		for (size_t item = 0; item < counts[i]; item++)
 			msgpack_pack_nil(&value.packer);
-		end_value(&value);
+		end_value(&value, counts[i]);
 		begin_value(&value);
 		msgpack_pack_map(&value.packer, counts[i] / 2);
 		for (size_t item = 0; item < counts[i] / 2; item++) {
 			msgpack_pack_nil(&value.packer);
 			msgpack_pack_true(&value.packer);
 		}
-		end_value(&value);
+		end_value(&value, counts[i] / 2 * 2);
 	}
 }
 
@@ -292,6 +292,11 @@ static void values_and_depth_may_be_as_many_as_allowed(void **state)
 	bounds.depth_max--;
 	assert_int_equal(scan_packed(&value, value.buffer.size, &bounds, &bytes), -ELOOP);
 	msgpack_sbuffer_destroy(&value.buffer);
+	begin_value(&value);
+	for (size_t i = 0; i < VALUE_DEPTH_MAX; i++)
+		msgpack_pack_array(&value.packer, 1);
+	msgpack_pack_nil(&value.packer);
+	end_value(&value, VALUE_DEPTH_MAX);
 }
 
 static void a_time_is_seconds_and_nanoseconds(void **state)

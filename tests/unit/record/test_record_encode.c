@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
 
+#include "failing_memory.h"
 #include "record/decoded_entry.h"
 
 static void the_time_is_ten_bytes_big_endian(void **state)
@@ -317,6 +318,37 @@ static void integers_are_clamped_to_what_receivers_hold(void **state)
 	msgpack_unpacked_destroy(&unpacked);
 }
 
+static void a_record_has_as_many_fields_as_its_head_can_say(void **state)
+{
+	static struct record_key keys[UINT16_MAX];
+	struct cpu_record record = { .common = common, .thread_name = "worker", .keys = keys };
+	msgpack_unpacked unpacked;
+	uint32_t others;
+
+	for (size_t i = 0; i < UINT16_MAX; i++)
+		keys[i] = (struct record_key){ "key", "" };
+	assert_int_equal(record_encode(*state, &record), 0);
+	others = decode(*state, &unpacked).size;
+	msgpack_unpacked_destroy(&unpacked);
+	record_encoder_reset(*state);
+	record.keys_count = UINT16_MAX - others;
+	assert_int_equal(record_encode(*state, &record), 0);
+	assert_int_equal(decode(*state, &unpacked).size, UINT16_MAX);
+	msgpack_unpacked_destroy(&unpacked);
+	record_encoder_reset(*state);
+	record.keys_count++;
+	assert_int_equal(record_encode(*state, &record), -EINVAL);
+}
+
+static void without_memory_there_is_no_encoder(void **state)
+{
+	(void)state;
+	memory_fails_after(0);
+	assert_null(record_encoder_new());
+	memory_never_fails();
+	record_encoder_free(NULL);
+}
+
 static void what_is_cut_off_is_forgotten_and_what_was_before_it_stays(void **state)
 {
 	struct gap_record record = { .common = common, .reason = "disk full" };
@@ -371,6 +403,8 @@ int main(void)
 		TEST(strings_become_valid_utf8_without_control_characters),
 		TEST(a_string_is_cut_at_its_limit),
 		TEST(integers_are_clamped_to_what_receivers_hold),
+		TEST(a_record_has_as_many_fields_as_its_head_can_say),
+		TEST(without_memory_there_is_no_encoder),
 		TEST(what_is_cut_off_is_forgotten_and_what_was_before_it_stays),
 		TEST(a_refused_record_leaves_the_others_whole),
 	};

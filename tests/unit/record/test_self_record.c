@@ -114,6 +114,7 @@ static void more_programs_or_longer_names_than_a_record_holds_are_refused(void *
 {
 	char name[SELF_PROGRAM_NAME_BYTES + 2];
 	const struct self_program program = { name, 1, 1 };
+	struct self_program programs[SELF_PROGRAMS_MAX];
 	struct self_record record = {
 		.common = common, .has_programs = true, .programs = &program, .programs_count = 1
 	};
@@ -125,7 +126,13 @@ static void more_programs_or_longer_names_than_a_record_holds_are_refused(void *
 	name[SELF_PROGRAM_NAME_BYTES] = '\0';
 	assert_int_equal(record_encode(*state, &record), 0);
 	record_encoder_reset(*state);
-	record.programs_count = SELF_PROGRAMS_MAX + 1;
+	for (size_t i = 0; i < SELF_PROGRAMS_MAX; i++)
+		programs[i] = program;
+	record.programs = programs;
+	record.programs_count = SELF_PROGRAMS_MAX;
+	assert_int_equal(record_encode(*state, &record), 0);
+	record_encoder_reset(*state);
+	record.programs_count++;
 	assert_int_equal(record_encode(*state, &record), -EINVAL);
 	assert_null(record_encoder_bytes(*state, &size_bytes));
 }
