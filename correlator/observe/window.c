@@ -134,12 +134,12 @@ static int join(struct window *window, const struct window_row *row, struct firs
 
 int window_join(struct window *window)
 {
-	_cleanup_free_ struct first_row *rooms = calloc(window->row_count + 1, sizeof(*rooms));
+	_cleanup_free_ struct first_row *rooms = calloc(window->row_count, sizeof(*rooms));
 	struct first_row *firsts = NULL;
 	size_t kept = 0;
 	int r = 0;
 
-	if (!rooms)
+	if (!rooms && window->row_count)
 		return -ENOMEM;
 	for (size_t i = 0; i < window->row_count && r >= 0; i++) {
 		window->rows[kept] = window->rows[i];
