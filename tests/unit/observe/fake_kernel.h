@@ -105,6 +105,7 @@ static struct fake {
 	bool has_command, has_command_ended;
 	int command_code;
 	bool must_publish, has_published;
+	bool mixes_threads; /* each that is there at the start */
 	struct recording_options recording;
 	char said[FAKE_TEXT_BYTES]; /* logged */
 	char told[FAKE_TEXT_BYTES]; /* what the kernel side was told */
@@ -653,6 +654,14 @@ void targets_deinit(struct targets *targets)
 	observed_table_deinit(&targets->processes);
 }
 
+static inline void observe_one(struct targets *targets, pid_t pid)
+{
+	struct observed *process = observed_add(&targets->processes, pid, 0, "puma");
+
+	assert_non_null(process);
+	process->books.mixes_threads = fake.mixes_threads;
+}
+
 int targets_observe(struct targets *targets, struct session *session)
 {
 	expect_session(session);
@@ -664,8 +673,7 @@ int targets_observe(struct targets *targets, struct session *session)
 	targets->has_published = fake.has_published;
 	for (size_t i = 0; i < FAKE_PROCESSES_MAX; i++)
 		if (fake.processes[i].is_there)
-			assert_non_null(observed_add(&targets->processes, fake.processes[i].pid, 0,
-						     "puma"));
+			observe_one(targets, fake.processes[i].pid);
 	return EXIT_CODE_OK;
 }
 

@@ -551,6 +551,28 @@ static void it_says_whom_it_observes_the_first_few_by_name(void **state)
 	expect_said("; the target has ended\n");
 }
 
+static void what_a_process_mixes_its_children_mix(void **state)
+{
+	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
+	static struct record_view view;
+	size_t mixed = 0;
+
+	(void)state;
+	fake.mixes_threads = true;
+	fake.recording.duration_ns = NS_PER_S / 2;
+	plan(NS_PER_S / 8, fork_one);
+	plan(NS_PER_S / 4, run_in_both);
+	assert_int_equal(record(), EXIT_CODE_OK);
+	assert_int_equal(record_reader_open(path, &reader), 0);
+	while (record_reader_next(reader, &view) > 0) {
+		const struct record_field *flags = record_view_find(&view, "flags");
+
+		mixed += flags && record_text_is(flags->items[0], "mixed_threads");
+	}
+	/* Two of the parent, and one of the child. */
+	assert_int_equal(mixed, 3);
+}
+
 /* As its account was drained first. */
 static void run_in_an_unknown_child(void)
 {
@@ -1038,6 +1060,7 @@ int main(void)
 		TEST(another_signal_waits_no_longer),
 		TEST(while_nobody_wants_it_to_end_a_reader_has_all_the_time),
 		TEST(a_child_is_there_from_its_fork_to_the_end_of_its_last_window),
+		TEST(what_a_process_mixes_its_children_mix),
 		TEST(a_fork_that_is_heard_of_late_is_said_once),
 		TEST(a_stranger_is_looked_for_and_no_more),
 		TEST(one_that_is_to_be_looked_at_has_not_ended),
