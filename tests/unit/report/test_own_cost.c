@@ -83,6 +83,86 @@ static void more_programs_than_are_kept_count_in_the_sum(void **state)
 	assert_int_equal(totals->own_cost.run_ns, OWN_COST_PROGRAMS_MAX + 5);
 }
 
+static void what_is_no_figure_is_none_of_a_programs(void **state)
+{
+	struct totals *totals = *state;
+	const struct own_cost *cost = &totals->own_cost;
+	struct sample sample;
+
+	sample_begin(&sample, "self", 7);
+	sample_number(&sample, "window_ns", 100);
+	sample_text(&sample, "bpf_text_ns", "5");
+	sample_number(&sample, "bpf_debt_ns", -5);
+	sample_number(&sample, "bpf_other", 5);
+	sample_number(&sample, "bpX_other_ns", 5);
+	assert_int_equal(sample_add(&sample, totals), 0);
+	assert_false(cost->has_programs);
+	assert_int_equal(cost->program_count, 0);
+	assert_int_equal(cost->run_ns, 0);
+	assert_int_equal(cost->windows_ns, 100);
+	/* A name of one letter is one, and no time at all a figure. */
+	sample_begin(&sample, "self", 7);
+	sample_number(&sample, "bpf_x_ns", 0);
+	assert_int_equal(sample_add(&sample, totals), 0);
+	assert_true(cost->has_programs);
+	assert_int_equal(cost->program_count, 1);
+	assert_string_equal(cost->programs[0].name, "x");
+}
+
+static void what_is_estimated_ends_at_the_highest_number(void **state)
+{
+	struct own_cost cost = { .run_ns = INT64_MAX,
+				 .run_count = 3,
+				 .program_count = 1,
+				 .windows_ns = 400,
+				 .programs_windows_ns = 200 };
+
+	(void)state;
+	cost.programs[0] = (struct own_cost_program){ .run_ns = 5, .run_count = INT64_MAX };
+	own_cost_finish(&cost);
+	assert_true(cost.run_ns == INT64_MAX);
+	assert_int_equal(cost.run_count, 6);
+	assert_int_equal(cost.programs[0].run_ns, 10);
+	assert_true(cost.programs[0].run_count == INT64_MAX);
+	/* Once. */
+	own_cost_finish(&cost);
+	assert_int_equal(cost.run_count, 6);
+}
+
+static void fills_are_by_map_and_a_limit_of_0_is_none(void **state)
+{
+	static const char *const names[] = { "contexts", "accounts", "processes" };
+	struct totals *totals = *state;
+	struct sample sample;
+
+	for (int map = 0; map < _OWN_COST_MAP_MAX; map++) {
+		char limit[32];
+
+		assert_string_equal(own_cost_map_name((enum own_cost_map)map), names[map]);
+		(void)snprintf(limit, sizeof(limit), "%s_max", names[map]);
+		sample_begin(&sample, "self", 7);
+		sample_number(&sample, names[map], map + 1);
+		sample_number(&sample, limit, 10);
+		assert_int_equal(sample_add(&sample, totals), 0);
+		sample_begin(&sample, "self", 7);
+		sample_number(&sample, names[map], 5);
+		sample_number(&sample, limit, 0);
+		assert_int_equal(sample_add(&sample, totals), 0);
+		sample_begin(&sample, "self", 7);
+		sample_number(&sample, limit, 1);
+		assert_int_equal(sample_add(&sample, totals), 0);
+		/* As full as another one. */
+		sample_begin(&sample, "self", 7);
+		sample_number(&sample, names[map], 10 * (map + 1));
+		sample_number(&sample, limit, 100);
+		assert_int_equal(sample_add(&sample, totals), 0);
+	}
+	for (int map = 0; map < _OWN_COST_MAP_MAX; map++) {
+		assert_int_equal(totals->own_cost.fills[map].used, map + 1);
+		assert_int_equal(totals->own_cost.fills[map].limit, 10);
+	}
+}
+
 /* A window of 1,000 ns: what a program ran, if that is not 0, and what else is said of it. */
 static void add_window(struct totals *totals, int64_t run_ns, int64_t measured_ns, int64_t samples,
 		       const char *error)
@@ -157,6 +237,9 @@ int main(void)
 		TEST(what_was_measured_all_the_time_is_left_as_it_is),
 		TEST(why_it_was_not_measured_is_kept),
 		TEST(more_programs_than_are_kept_count_in_the_sum),
+		TEST(what_is_no_figure_is_none_of_a_programs),
+		TEST(what_is_estimated_ends_at_the_highest_number),
+		TEST(fills_are_by_map_and_a_limit_of_0_is_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -200,6 +200,8 @@ static void add_window(const char *kind, uint64_t end_ns, int64_t window_ns)
 
 static void it_spans_its_windows_from_the_first_to_the_last(void **state)
 {
+	struct sample sample;
+
 	(void)state;
 	assert_int_equal(recording_duration_ns(&recording), 0);
 	add_window("balance", 5000, 1000);
@@ -213,7 +215,11 @@ static void it_spans_its_windows_from_the_first_to_the_last(void **state)
 	assert_int_equal(recording_duration_ns(&recording), 3000);
 	add_window("balance", 4500, 1500);
 	assert_int_equal(recording.start_ns, 3000);
-	/* One that begins before the clock does. */
+	/* One whose length is not known, */
+	sample_begin(&sample, "balance", 7);
+	assert_int_equal(add_at(&sample, 2999, SIZE_MAX), 0);
+	assert_int_equal(recording.start_ns, 2999);
+	/* and one that begins before the clock does. */
 	add_window("balance", 4500, 4500);
 	assert_int_equal(recording.start_ns, 0);
 	add_window("balance", 4500, 4501);
