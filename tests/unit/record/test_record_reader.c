@@ -182,6 +182,7 @@ static void a_missing_file_is_an_error(void **state)
 	struct record_reader *reader = NULL;
 
 	(void)state;
+	record_reader_free(NULL);
 	assert_int_equal(record_reader_open("/nonexistent.rec", &reader), -ENOENT);
 	assert_null(reader);
 	assert_int_equal(record_reader_open("/", &reader), 0);
