@@ -43,16 +43,14 @@ class Build:
                    "-DCMAKE_SUPPRESS_REGENERATION=ON", *options]
         if launcher:
             command.append(f"-DCMAKE_C_COMPILER_LAUNCHER={launcher}")
-        self.environment = {**os.environ, "CCACHE_BASEDIR": str(copy), "CCACHE_NOHASHDIR": "1"}
-        configured = subprocess.run(command, env=self.environment, capture_output=True, text=True)
+        configured = subprocess.run(command, capture_output=True, text=True)
         if configured.returncode:
             raise BaseFailed(configured.stderr)
 
     def make(self, *targets):
         """What it says if it cannot, or had nothing to do (NO_WORK); None: it has built."""
         made = subprocess.run(["ninja", "-C", self.folder, "-j1", *targets],
-                              env=self.environment, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True)
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         return made.stdout if made.returncode or NO_WORK in made.stdout else None
 
     def test_names(self):
