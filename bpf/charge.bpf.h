@@ -153,6 +153,13 @@ static __always_inline struct account *charge_find_account(struct thread_state *
 	return account;
 }
 
+/* If its window has ended without the thread, nobody looks there any more. */
+static __always_inline void charge_leave_drained_window(struct thread_state *thread)
+{
+	if ((__s32)(open_epoch - thread->epoch) > 0)
+		thread->epoch = open_epoch;
+}
+
 /*
  * Before another snapshot is built over the thread's: what is pending can be charged to its context
  * later only if its account is open, because the snapshot was published with that, and its late
@@ -160,12 +167,17 @@ static __always_inline struct account *charge_find_account(struct thread_state *
  */
 static __noinline int charge_secure_pending(struct thread_state *thread, struct task_struct *task)
 {
-	bool is_open = thread->opened_epoch == thread->epoch &&
-		       thread->opened_hash == thread->context_hash && !charge_has_late_news(thread);
+	__u32 epoch = thread->epoch;
+	bool is_open;
 
+	charge_leave_drained_window(thread);
+	is_open = thread->opened_epoch == thread->epoch &&
+		  thread->opened_hash == thread->context_hash && !charge_has_late_news(thread);
 	if (thread->pending_first_ns && !is_open && thread->context_hash >= CONTEXT_HASH_FIRST &&
 	    !charge_find_account(thread, task))
 		thread->context_hash = CONTEXT_HASH_OVERFLOW;
+	/* Nothing is charged yet: it is still to be written up. */
+	thread->epoch = epoch;
 	return 0;
 }
 
@@ -175,9 +187,7 @@ static __noinline int charge_pending(struct thread_state *thread, struct task_st
 {
 	struct account *account;
 
-	/* Its window ended without it: nobody looks there any more. */
-	if ((__s32)(open_epoch - thread->epoch) > 0)
-		thread->epoch = open_epoch;
+	charge_leave_drained_window(thread);
 	if (!thread->pending_first_ns)
 		return 0;
 	account = charge_find_account(thread, task);

@@ -29,6 +29,7 @@ enum {
 static struct {
 	bool has_accounts;
 	bool has_contexts;
+	bool is_raced; /* another thread publishes the same context first */
 } room;
 static bool has_room(const struct share_table *table);
 static long native_update(void *map, const void *key, const void *value);
@@ -103,7 +104,7 @@ static long native_update(void *map, const void *key, const void *value)
 	if (map == &contexts) {
 		assert_in_range(published.count, 0, ELEMENTS - 1);
 		published.hashes[published.count++] = *(const uint64_t *)key;
-		return 0;
+		return room.is_raced ? -1 : 0;
 	}
 	assert_in_range(opened[epoch].count, 0, ELEMENTS - 1);
 	opened[epoch].keys[opened[epoch].count] = *(const struct account_key *)key;
@@ -146,11 +147,14 @@ static int set_up(void **state)
 	memset(opened, 0, sizeof(opened));
 	memset(&published, 0, sizeof(published));
 	memset(accounts_share, 0, sizeof(accounts_share));
+	memset(&contexts_share, 0, sizeof(contexts_share));
 	memset(&process, 0, sizeof(process));
 	memset(&thread, 0, sizeof(thread));
 	thread.tgid = TGID;
 	thread.serial = 1;
 	room.has_accounts = room.has_contexts = true;
+	room.is_raced = false;
+	open_epoch = 0;
 	thread.config.flags = 0;
 	return 0;
 }
@@ -193,6 +197,18 @@ static void without_room_for_a_context_no_account_names_it(void **state)
 	assert_int_equal(process.losses[COUNTER_CONTEXTS_FULL], 1);
 }
 
+static void a_context_that_another_thread_publishes_meanwhile_is_there(void **state)
+{
+	(void)state;
+	room.is_raced = true;
+	hold(100);
+	charge_pending(&thread, &task, 2000);
+	assert_int_equal(opened[0].count, 1);
+	assert_int_equal(process.losses[COUNTER_CONTEXTS_FULL], 0);
+	/* It is in that one's share. */
+	assert_int_equal(contexts_share.used, 0);
+}
+
 static void a_context_is_published_before_its_snapshot_is_built_over(void **state)
 {
 	(void)state;
@@ -214,6 +230,25 @@ static void a_context_is_published_before_its_snapshot_is_built_over(void **stat
 	thread.epoch++;
 	assert_false(context_is_same(&thread, &task, 2000, false));
 	assert_true(is_published(100));
+}
+
+/* Not in that of the window that has ended without it, where the one after the next is to be. */
+static void who_is_late_opens_an_account_in_the_window_that_is_charged(void **state)
+{
+	(void)state;
+	thread.config.flags = PROCESS_IS_LEAN;
+	thread.epoch = 1;
+	open_epoch = 2;
+	hold(100);
+	assert_false(context_is_same(&thread, &task, 2000, false));
+	assert_int_equal(opened[1].count, 0);
+	assert_int_equal(opened[0].count, 1);
+	/* It is still to be written up. */
+	assert_int_equal(thread.epoch, 1);
+	charge_pending(&thread, &task, 2000);
+	assert_int_equal(thread.epoch, 2);
+	assert_int_equal(opened[0].count, 1);
+	assert_int_equal(opened[0].accounts[0].totals.user_ns, 5);
 }
 
 static void what_cannot_be_published_before_goes_to_overflow(void **state)
@@ -289,7 +324,11 @@ int main(void)
 		cmocka_unit_test_setup(who_opens_an_account_publishes_the_context, set_up),
 		cmocka_unit_test_setup(without_room_for_an_account_nothing_is_published, set_up),
 		cmocka_unit_test_setup(without_room_for_a_context_no_account_names_it, set_up),
+		cmocka_unit_test_setup(a_context_that_another_thread_publishes_meanwhile_is_there,
+				       set_up),
 		cmocka_unit_test_setup(a_context_is_published_before_its_snapshot_is_built_over,
+				       set_up),
+		cmocka_unit_test_setup(who_is_late_opens_an_account_in_the_window_that_is_charged,
 				       set_up),
 		cmocka_unit_test_setup(what_cannot_be_published_before_goes_to_overflow, set_up),
 		cmocka_unit_test_setup(
