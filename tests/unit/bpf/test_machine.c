@@ -85,34 +85,45 @@ static const struct ledger_row *find_row(const struct ledger *ledger, const stru
 	return &nothing;
 }
 
+/* When it was first and last charged to: between what the model knows of that. */
+static bool has_right_times(const struct ledger_row *ours, const struct ledger_row *theirs,
+			    uint64_t end_ns)
+{
+	return ours->first_ns >= theirs->first_ns && ours->first_ns <= theirs->first_until_ns &&
+	       ours->last_ns >= theirs->last_from_ns && ours->last_ns <= end_ns;
+}
+
+static void compare_row(struct difference *difference, uint64_t window,
+			const struct ledger_row *ours, const struct ledger_row *theirs,
+			uint64_t end_ns)
+{
+	uint32_t serial = ours->serial | theirs->serial;
+	char of[64];
+
+	(void)snprintf(of, sizeof(of), "context %u of thread", ours->context | theirs->context);
+	compare_totals(difference, window, of, serial, &ours->totals, &theirs->totals);
+	/* One that was opened in advance, and came to nothing. */
+	if (!ours->serial || !theirs->serial)
+		return;
+	differ(difference, window, of, serial, "times", has_right_times(ours, theirs, end_ns), 1);
+	differ(difference, window, of, serial, "tid", ours->tid, theirs->tid);
+	differ(difference, window, of, serial, "name", ours->name, theirs->name);
+	differ(difference, window, of, serial, "inherited", ours->is_inherited,
+	       theirs->is_inherited);
+}
+
 static void compare_rows(struct difference *difference, uint64_t window,
 			 const struct ledger *programs, const struct ledger *model)
 {
-	char of[64];
+	for (uint32_t i = 0; i < programs->count; i++)
+		compare_row(difference, window, &programs->rows[i],
+			    find_row(model, &programs->rows[i]), model->end_ns);
+	for (uint32_t i = 0; i < model->count; i++) {
+		const struct ledger_row *ours = find_row(programs, &model->rows[i]);
 
-	for (int is_model = 0; is_model < 2; is_model++) {
-		const struct ledger *from = is_model ? model : programs;
-
-		for (uint32_t i = 0; i < from->count; i++) {
-			const struct ledger_row *row = &from->rows[i];
-			const struct ledger_row *ours = find_row(programs, row);
-			const struct ledger_row *theirs = find_row(model, row);
-
-			/* Those that both have are compared once. */
-			if (is_model && ours->serial)
-				continue;
-			(void)snprintf(of, sizeof(of), "context %u of thread", row->context);
-			compare_totals(difference, window, of, row->serial, &ours->totals,
-				       &theirs->totals);
-			/* One that was opened in advance, and came to nothing. */
-			if (!ours->serial || !theirs->serial)
-				continue;
-			differ(difference, window, of, row->serial, "tid", ours->tid, theirs->tid);
-			differ(difference, window, of, row->serial, "name", ours->name,
-			       theirs->name);
-			differ(difference, window, of, row->serial, "inherited", ours->is_inherited,
-			       theirs->is_inherited);
-		}
+		/* Those that both have were compared. */
+		if (!ours->serial)
+			compare_row(difference, window, ours, &model->rows[i], model->end_ns);
 	}
 }
 

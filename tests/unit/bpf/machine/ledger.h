@@ -21,6 +21,8 @@ struct ledger_row {
 	uint32_t name; /* a number: its serial */
 	uint32_t is_inherited;
 	uint64_t first_ns;
+	uint64_t first_until_ns; /* by the model; it is somewhere in between */
+	uint64_t last_from_ns; /* by the model, up to the window's end */
 	uint64_t last_ns;
 	struct account_totals totals;
 };
@@ -34,6 +36,7 @@ struct ledger {
 	uint64_t events[_EVENT_KIND_MAX]; /* since all began */
 	uint64_t event_tgids[_EVENT_KIND_MAX]; /* the sum of them */
 	uint64_t event_parents[_EVENT_KIND_MAX]; /* the same of their parents */
+	uint64_t end_ns;
 	uint64_t live_threads[PROCESSES];
 	uint64_t stragglers; /* that the flush could not write up */
 	uint64_t leaving_threads;

@@ -33,6 +33,7 @@ struct view {
 	struct thread then; /* as it was when the switch came that is written up */
 	struct account_totals intervals[INTERVALS_MAX]; /* that nobody's yet */
 	uint64_t since_ns; /* when the first of them began */
+	bool is_since_open; /* a wait counts from when it is split, which comes later */
 	uint32_t count;
 	uint64_t mark_ns; /* where the open one begins */
 	uint32_t window;
@@ -77,6 +78,7 @@ static struct {
 	uint64_t events[_EVENT_KIND_MAX], event_tgids[_EVENT_KIND_MAX];
 	uint64_t event_parents[_EVENT_KIND_MAX];
 	uint32_t registrations;
+	bool is_at_exit; /* of a system call: its programs read the clock last */
 	uint32_t stragglers; /* that the last flush has left for later */
 	uint32_t open_window; /* the first that is not drained */
 } model;
@@ -115,8 +117,10 @@ static struct account_totals *add_interval(struct view *view, uint64_t end_ns)
 
 	if (view->count == INTERVALS_MAX)
 		abort();
-	if (!view->count++)
+	if (!view->count++) {
 		view->since_ns = view->mark_ns;
+		view->is_since_open = false;
+	}
 	*interval = (struct account_totals){ .migrations = view->has_migrated };
 	view->has_migrated = false;
 	view->mark_ns = end_ns;
@@ -234,11 +238,14 @@ static struct ledger_row *find_row(struct view *view, uint32_t context)
 		return NULL;
 	if (ledger->count == LEDGER_ROWS)
 		abort();
-	ledger->rows[ledger->count] = (struct ledger_row){ .serial = serial,
-							   .context = context,
-							   .tid = truth(view)->tid,
-							   .name = serial,
-							   .first_ns = view->since_ns };
+	ledger->rows[ledger->count] =
+		(struct ledger_row){ .serial = serial,
+				     .context = context,
+				     .tid = truth(view)->tid,
+				     .name = serial,
+				     .first_ns = view->since_ns,
+				     .first_until_ns =
+					     view->is_since_open ? now() : view->since_ns };
 	return &ledger->rows[ledger->count++];
 }
 
@@ -254,7 +261,7 @@ static void give(struct view *view)
 	if (row) {
 		row->is_inherited |= is_known && view->is_inherited && view->value;
 		sum_up(&row->totals, sum_of(view));
-		row->last_ns = now();
+		row->last_from_ns = model.is_at_exit ? view->since_ns : now();
 		if (!view->is_on_cpu && view->ran_ns)
 			view->ran_ns -= take_stolen(&row->totals, view->ran_ns);
 	} else {
@@ -410,6 +417,7 @@ static void leave_unseen(struct view *view)
 	uint64_t ns = grown_ns > view->ran_ns ? grown_ns - view->ran_ns : 0;
 
 	(void)leave_cpu(view, view->mark_ns + ns, view->then.exec_ns);
+	view->is_since_open |= view->count == 1;
 	view->is_kept_runnable = view->is_at_disk = false;
 	count(view, COUNTER_SWITCH_UNSEEN);
 }
@@ -418,8 +426,10 @@ static void arrive(struct view *view, uint64_t at_ns, uint32_t cpu, uint64_t sto
 {
 	bool is_other = view->last_cpu != CPUS && view->last_cpu != cpu;
 
-	if (at_ns > view->mark_ns)
+	if (at_ns > view->mark_ns) {
 		add_off_cpu(view, at_ns);
+		view->is_since_open |= view->count == 1;
+	}
 	if (is_other && view->count)
 		view->intervals[view->count - 1].migrations++;
 	else
@@ -579,6 +589,7 @@ static void meet_edge(struct view *view, bool is_entry)
 	struct account_totals *interval;
 	bool is_short = view->is_short && view->short_registrations == model.registrations;
 
+	model.is_at_exit = !is_entry;
 	if (!is_short && !begin_or_miss(view))
 		return;
 	if (!is_short && is_entry && (view->is_lean || has_news(view)))
@@ -783,6 +794,7 @@ void model_meet(const struct world *world, const struct happening *happening)
 	struct view *view = &model.views[happening->thread];
 
 	model.world = world;
+	model.is_at_exit = false;
 	if (happening->kind == STEP_SWITCH)
 		return meet_switch(happening);
 	if (happening->kind == STEP_ITERATE)
@@ -827,6 +839,7 @@ void model_drain(const struct world *world, struct ledger *ret)
 	memcpy(ret->event_tgids, model.event_tgids, sizeof(ret->event_tgids));
 	memcpy(ret->event_parents, model.event_parents, sizeof(ret->event_parents));
 	ret->stragglers = model.stragglers;
+	ret->end_ns = now();
 	for (uint32_t i = 0; i < THREADS; i++) {
 		if (!world->threads[i].is_living)
 			continue;
