@@ -132,6 +132,48 @@ static void strings_are_captured_in_both_layouts(void **state)
 	}
 }
 
+static void the_same_values_in_another_process_are_another_context(void **state)
+{
+	char text[VALUE_TEXT_BYTES];
+	uint64_t hash = resolve(2 * 42 + 1, text);
+
+	(void)state;
+	assert_int_equal(resolve(2 * 42 + 1, text), hash);
+	thread.tgid = TGID + 1;
+	assert_int_not_equal(resolve(2 * 42 + 1, text), hash);
+	thread.tgid = TGID;
+	assert_int_not_equal(resolve(2 * 43 + 1, text), hash);
+}
+
+/* By the words of its table alone: any of them may be the one that has changed. */
+static void a_digest_tells_tables_apart_by_each_key_and_value(void **state)
+{
+	uint64_t first;
+
+	(void)state;
+	memset(thread.pairs, 0, sizeof(thread.pairs));
+	thread.header.capacity = 4;
+	first = context_table_digest(&thread);
+	for (uint32_t i = 0; i < 4; i++) {
+		thread.pairs[i].key = 1;
+		assert_int_not_equal(context_table_digest(&thread), first);
+		thread.pairs[i].key = 0;
+		thread.pairs[i].value = 1;
+		assert_int_not_equal(context_table_digest(&thread), first);
+		thread.pairs[i].value = 0;
+	}
+	/* What lies behind is not its own. */
+	thread.pairs[4].value = 1;
+	assert_int_equal(context_table_digest(&thread), first);
+	/* Nor are two values that change places the same. */
+	thread.pairs[0].value = 1;
+	thread.pairs[1].value = 2;
+	first = context_table_digest(&thread);
+	thread.pairs[0].value = 2;
+	thread.pairs[1].value = 1;
+	assert_int_not_equal(context_table_digest(&thread), first);
+}
+
 static void symbols_numbers_and_other_objects_are_captured(void **state)
 {
 	const uint32_t digits[] = { 0, 0, 1 };
@@ -291,6 +333,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(strings_are_captured_in_both_layouts, set_up),
+		cmocka_unit_test_setup(the_same_values_in_another_process_are_another_context,
+				       set_up),
+		cmocka_unit_test_setup(a_digest_tells_tables_apart_by_each_key_and_value, set_up),
 		cmocka_unit_test_setup(symbols_numbers_and_other_objects_are_captured, set_up),
 		cmocka_unit_test_setup(what_is_no_object_any_more_is_unreadable, set_up),
 		cmocka_unit_test_setup(objects_that_compaction_has_moved_are_followed, set_up),
