@@ -506,6 +506,9 @@ void machine_begin(const struct world *world)
 	current_epoch = open_epoch = world->window;
 	for (registration_pass = 1; registration_pass <= 2; registration_pass++) {
 		iterate(COLLECT_PHASE_REGISTER);
+		/* The first finds them; those that are off the CPU begin with the second. */
+		if (stragglers != (registration_pass == 1 ? world->last_serial : 0))
+			abort();
 		interrupt_all();
 	}
 }

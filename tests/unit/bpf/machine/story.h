@@ -31,9 +31,9 @@ enum {
 	X(CREATE, 6)    \
 	X(FORK, 4)      \
 	X(LEAVE, 4)     \
-	X(EXEC, 6)      \
+	X(EXEC, 9)      \
 	X(RENAME, 2)    \
-	X(CONFIGURE, 3) \
+	X(CONFIGURE, 5) \
 	X(HOLD, 3)      \
 	X(RELEASE, 6)   \
 	X(STEAL, 4)     \

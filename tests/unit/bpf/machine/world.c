@@ -254,6 +254,14 @@ static void go_on_from_fork(struct world *world, const struct happening *happeni
 	child->tgid = world->threads[happening->next].tid;
 }
 
+/* What a program has set before anything of it was known, no probe has seen. */
+static void set_unseen(struct world *world, uint32_t process, uint32_t table)
+{
+	for (uint32_t i = 0; i < THREADS; i++)
+		if (world->threads[i].is_living && world->threads[i].process == process)
+			world->threads[i].table = table;
+}
+
 static bool meet_configure(struct world *world, const struct step *step, struct happening *ret)
 {
 	struct process *process = &world->processes[step->who % PROCESSES];
@@ -264,6 +272,8 @@ static bool meet_configure(struct world *world, const struct step *step, struct 
 		return true;
 	if (!process->is_ready || step->what & 1)
 		process->reading = world->generation;
+	if (!process->is_ready)
+		set_unseen(world, ret->process, step->what % (TABLES + 1));
 	if (process->is_ready && !(step->what & 2) && !world->is_full)
 		process->is_lean = !process->is_lean;
 	world->has_been_lean |= process->is_lean;
