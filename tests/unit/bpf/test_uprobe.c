@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What a probe does, and when userspace is asked to look at a process: bpf/uprobe.bpf.h. */
+#include "bpf/two_tasks.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#define PUBLISHER UINT64_C(0x7f7700000000)
+
+enum {
+	PUBLISHER_BYTES = 0x1000,
+	PAUSE_NS = 1000000,
+	SYMBOLS = 40,
+};
+
+static struct thread_state *const thread = &kernel.states[0];
+
+static int set_up(void **state)
+{
+	(void)begin_two_tasks(state);
+	thread->config.publisher_start = PUBLISHER;
+	thread->config.publisher_end = PUBLISHER + PUBLISHER_BYTES;
+	return 0;
+}
+
+static void pass_probe(uint64_t address)
+{
+	struct uprobe_registers registers = { .instruction_pointer = address };
+
+	kernel.now_ns += 2 * (uint64_t)PAUSE_NS;
+	assert_int_equal(on_context_change(&registers), 0);
+}
+
+/* How often userspace is asked when that probe is passed. */
+static size_t asked_at(uint64_t address)
+{
+	size_t before = kernel.told_count;
+
+	pass_probe(address);
+	return kernel.told_count - before;
+}
+
+static void userspace_is_asked_only_where_another_object_publishes(void **state)
+{
+	(void)state;
+	assert_int_equal(asked_at(PUBLISHER), 0);
+	assert_int_equal(asked_at(PUBLISHER + PUBLISHER_BYTES - 1), 0);
+	assert_int_equal(asked_at(PUBLISHER + PUBLISHER_BYTES), 1);
+	assert_int_equal(asked_at(PUBLISHER - 1), 1);
+	/* Nothing is known to publish yet. */
+	thread->config.publisher_start = thread->config.publisher_end = 0;
+	assert_int_equal(asked_at(PUBLISHER), 1);
+}
+
+static void what_is_asked_says_who_where_and_when(void **state)
+{
+	const struct event *event = &kernel.told[0].event;
+
+	(void)state;
+	pass_probe(PUBLISHER - 1);
+	assert_int_equal(kernel.told_count, 1);
+	assert_ptr_equal(kernel.told[0].ring, &events);
+	assert_int_equal(kernel.told[0].flags, 0);
+	assert_int_equal(event->kind, EVENT_KIND_ASK);
+	assert_int_equal(event->tgid, TGID);
+	assert_int_equal(event->parent_tgid, 0);
+	assert_int_equal(event->ns_tgid, OWN_TGID);
+	assert_int_equal(event->ktime_ns, kernel.now_ns);
+	assert_int_equal(event->address, PUBLISHER - 1);
+	assert_string_equal(event->comm, "puma worker");
+}
+
+static void who_has_no_name_to_be_read_is_told_of_without(void **state)
+{
+	(void)state;
+	kernel.unreadable = kernel.current.comm;
+	pass_probe(PUBLISHER - 1);
+	assert_string_equal(kernel.told[0].event.comm, "");
+}
+
+static void what_finds_no_room_in_the_ring_is_counted(void **state)
+{
+	(void)state;
+	kernel.has_no_ring = true;
+	pass_probe(PUBLISHER - 1);
+	assert_int_equal(process_of(TGID)->books.losses[COUNTER_EVENTS_LOST], 1);
+	assert_int_equal(kernel.told_count, 0);
+}
+
+static void while_a_key_has_no_id_new_symbols_are_asked_about(void **state)
+{
+	const uint32_t count = SYMBOLS, more = SYMBOLS + 1;
+	uint64_t address = forged_take(&memory, sizeof(count));
+
+	(void)state;
+	forged_write(&memory, address, &count, sizeof(count));
+	thread->config.symbol_count = SYMBOLS;
+	thread->config.symbol_count_address = address;
+	assert_int_equal(asked_at(PUBLISHER), 0);
+	forged_write(&memory, address, &more, sizeof(more));
+	assert_int_equal(asked_at(PUBLISHER), 1);
+	/* All keys have one. */
+	thread->config.symbol_count_address = 0;
+	assert_int_equal(asked_at(PUBLISHER), 0);
+	/* How many there are is not to be had. */
+	thread->config.symbol_count_address = FORGED_BASE + FORGED_BYTES;
+	assert_int_equal(asked_at(PUBLISHER), 0);
+}
+
+static void a_thread_asks_again_after_a_pause(void **state)
+{
+	struct uprobe_registers registers = { .instruction_pointer = PUBLISHER - 1 };
+
+	(void)state;
+	pass_probe(PUBLISHER - 1);
+	kernel.now_ns += PAUSE_NS / 2;
+	(void)on_context_change(&registers);
+	kernel.now_ns += PAUSE_NS / 2 - 1;
+	(void)on_context_change(&registers);
+	assert_int_equal(kernel.told_count, 1);
+	/* Since it asked, not since it would have. */
+	kernel.now_ns++;
+	(void)on_context_change(&registers);
+	assert_int_equal(kernel.told_count, 2);
+	(void)on_context_change(&registers);
+	assert_int_equal(kernel.told_count, 2);
+}
+
+static void what_ran_before_a_probe_is_charged_and_nothing_is_known_behind_it(void **state)
+{
+	const struct account_totals *charged = &process_of(TGID)->books.epochs[0].overflow;
+
+	(void)state;
+	thread->knowledge = CONTEXT_KNOWN;
+	thread->pending.user_ns = 5;
+	thread->pending_first_ns = NOW_NS;
+	pass_probe(PUBLISHER);
+	assert_int_equal(charged->user_ns, 5 + 2 * PAUSE_NS + 100);
+	assert_int_equal(charged->slices, 1);
+	assert_int_equal(thread->pending.user_ns, 0);
+	assert_int_equal(thread->clock.mark_ns, kernel.now_ns);
+	assert_int_equal(thread->clock.mode, THREAD_MODE_USER);
+	assert_int_equal(thread->knowledge, CONTEXT_UNKNOWN);
+	assert_int_equal(thread->is_change_open, 1);
+	assert_int_equal(thread->has_passed_probe, 1);
+	assert_int_equal(thread->is_busy, 0);
+	assert_int_equal(thread->has_missed_probe, 0);
+}
+
+static void a_probe_that_finds_the_books_held_is_made_good_later(void **state)
+{
+	(void)state;
+	thread->is_busy = 1;
+	thread->knowledge = CONTEXT_KNOWN;
+	assert_int_equal(asked_at(PUBLISHER - 1), 0);
+	assert_int_equal(thread->has_missed_probe, 1);
+	assert_int_equal(thread->knowledge, CONTEXT_KNOWN);
+	assert_int_equal(thread->clock.mark_ns, NOW_NS - 100);
+	assert_int_equal(thread->is_busy, 1);
+	assert_int_equal(process_of(TGID)->books.losses[COUNTER_BOUNDARY_BUSY], 1);
+}
+
+static void who_is_not_observed_passes_probes_unseen(void **state)
+{
+	(void)state;
+	kernel.has_state[0] = false;
+	assert_int_equal(asked_at(PUBLISHER - 1), 0);
+	assert_int_equal(thread->clock.mark_ns, NOW_NS - 100);
+}
+
+/* Its file is probed for another process. */
+static void a_lean_process_passes_its_publishers_probes_for_nothing(void **state)
+{
+	(void)state;
+	thread->config.flags |= PROCESS_IS_LEAN;
+	thread->knowledge = CONTEXT_KNOWN;
+	assert_int_equal(asked_at(PUBLISHER), 0);
+	assert_int_equal(thread->clock.mark_ns, NOW_NS - 100);
+	/* Elsewhere something may publish that is not known. */
+	assert_int_equal(asked_at(PUBLISHER - 1), 1);
+	assert_int_equal(thread->clock.mark_ns, kernel.now_ns);
+	assert_int_equal(thread->knowledge, CONTEXT_KNOWN);
+	assert_int_equal(thread->is_change_open, 0);
+	assert_int_equal(thread->has_passed_probe, 0);
+	assert_int_equal(thread->pending.slices, 0);
+	/* It may have become another since. */
+	generation++;
+	assert_int_equal(asked_at(PUBLISHER), 0);
+	assert_int_equal(thread->clock.mark_ns, kernel.now_ns);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(userspace_is_asked_only_where_another_object_publishes,
+				       set_up),
+		cmocka_unit_test_setup(what_is_asked_says_who_where_and_when, set_up),
+		cmocka_unit_test_setup(who_has_no_name_to_be_read_is_told_of_without, set_up),
+		cmocka_unit_test_setup(what_finds_no_room_in_the_ring_is_counted, set_up),
+		cmocka_unit_test_setup(while_a_key_has_no_id_new_symbols_are_asked_about, set_up),
+		cmocka_unit_test_setup(a_thread_asks_again_after_a_pause, set_up),
+		cmocka_unit_test_setup(
+			what_ran_before_a_probe_is_charged_and_nothing_is_known_behind_it, set_up),
+		cmocka_unit_test_setup(a_probe_that_finds_the_books_held_is_made_good_later,
+				       set_up),
+		cmocka_unit_test_setup(who_is_not_observed_passes_probes_unseen, set_up),
+		cmocka_unit_test_setup(a_lean_process_passes_its_publishers_probes_for_nothing,
+				       set_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A kernel of two tasks for the programs, compiled natively: the one that runs, and another. What a
+ * single program does is seen in the maps of a few processes, the threads' states and the rings.
+ * Included once by each test program; whole stories are told by machine/.
+ */
+#pragma once
+
+#include "bpf/native_kernel.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "target/forged_memory.h"
+
+static uint64_t native_now(void);
+static void *native_current(void);
+static void *native_storage(const void *map, const void *task, uint64_t flags);
+static long native_update(const void *map, const void *key, const void *value, uint64_t flags);
+static long native_delete(const void *map, const void *key);
+static long native_copy(void *buffer, uint32_t size_bytes, const void *address);
+static void *native_reserve(const void *ring);
+static void native_submit(const void *event, uint64_t flags);
+static bool native_is_in_call(const void *task);
+
+#undef bpf_get_current_task_btf
+#undef bpf_probe_read_kernel
+#undef bpf_ringbuf_reserve
+#define bpf_get_current_task_btf()		   ((struct task_struct *)native_current())
+#define bpf_ktime_get_ns			   native_now
+#define bpf_get_smp_processor_id()		   0
+#define bpf_task_storage_get(map, task, start, to) native_storage(map, task, to)
+#define bpf_map_update_elem			   native_update
+#define bpf_map_delete_elem			   native_delete
+#define bpf_probe_read_kernel			   native_copy
+#define bpf_ringbuf_reserve(ring, ...)		   native_reserve(ring)
+#define bpf_ringbuf_submit			   native_submit
+/* A function of the C library's. */
+#define on_exit program_on_exit
+
+#include "kernel_compat.bpf.h"
+
+/* Of registers, which do not exist, or of another machine. */
+#define compat_is_in_syscall	    native_is_in_call
+#define compat_thread_pointer(task) ((task)->thread.fsbase)
+
+/* From here on kernel memory is ours. */
+#undef bpf_core_field_offset
+#define bpf_core_field_offset(type, field) offsetof(type, field)
+#undef BPF_CORE_READ
+#define READ_ONE(source, field)			    ((source)->field)
+#define READ_TWO(source, first, second)		    ((source)->first->second)
+#define READ_MANY(source, first, second, name, ...) name
+#define BPF_CORE_READ(...)			    READ_MANY(__VA_ARGS__, READ_TWO, READ_ONE, 0)(__VA_ARGS__)
+
+#include "maps.bpf.h"
+
+/* A constant of loaded programs, that a test sets. */
+static struct session_config native_session;
+#define session native_session
+
+#include "lifecycle.bpf.h"
+#include "uprobe.bpf.h"
+
+enum {
+	TGID = 77, /* of the task that runs, */
+	TID = 78,
+	OWN_TGID = 7, /* and in its own namespace */
+	OWN_TID = 8,
+	OTHER_TGID = 99, /* of the other one */
+	OTHER_TID = 99,
+	FAMILY = 3,
+	NOW_NS = 5000000,
+	PROCESSES = 4,
+	EVENTS = 8,
+};
+
+struct told {
+	struct event event;
+	const void *ring;
+	uint64_t flags;
+};
+
+struct native_process {
+	uint32_t tgid; /* 0 = free */
+	bool has_config, has_books, has_otel, is_watched;
+	struct process_config config;
+	struct process_books books;
+	struct otel_config otel;
+};
+
+static struct {
+	uint64_t now_ns;
+	struct task_struct current, other;
+	uint64_t pids[3][8]; /* the task's that runs, its leader's, the other one's */
+	struct task_struct leader;
+	struct thread_state states[2];
+	struct otel_thread otel_states[2];
+	bool has_state[2], has_otel_state[2];
+	bool has_no_storage, has_no_ring, is_in_call;
+	struct native_process processes[PROCESSES];
+	const void *full; /* map */
+	const void *unreadable; /* kernel address */
+	const void *dying_at; /* map in which the other one is looked for when it dies */
+	struct told told[EVENTS];
+	size_t told_count;
+} kernel;
+
+static struct forged_memory memory;
+
+static uint64_t native_now(void)
+{
+	return kernel.now_ns;
+}
+
+static void *native_current(void)
+{
+	return &kernel.current;
+}
+
+static bool native_is_in_call(const void *task)
+{
+	(void)task;
+	return kernel.is_in_call;
+}
+
+static void *native_storage(const void *map, const void *task, uint64_t flags)
+{
+	size_t i = task == &kernel.other;
+	bool *is_there = map == &threads ? &kernel.has_state[i] : &kernel.has_otel_state[i];
+
+	if (flags == BPF_LOCAL_STORAGE_GET_F_CREATE && !kernel.has_no_storage)
+		*is_there = true;
+	if (!*is_there)
+		return NULL;
+	return map == &threads ? (void *)&kernel.states[i] : (void *)&kernel.otel_states[i];
+}
+
+static struct native_process *process_of(uint32_t tgid)
+{
+	for (size_t i = 0; i < PROCESSES; i++)
+		if (kernel.processes[i].tgid == tgid)
+			return &kernel.processes[i];
+	return NULL;
+}
+
+/* Not inlined: the size of a key is that of its map's. */
+__attribute__((noipa)) void *native_find(const void *map, const void *key)
+{
+	struct native_process *process;
+
+	if (map == kernel.dying_at)
+		kernel.other.__state = TASK_STATE_DEAD;
+	if (map != &processes && map != &books && map != &otel_processes && map != &watched)
+		return NULL;
+	process = process_of(*(const uint32_t *)key);
+	if (!process || !process->tgid)
+		return NULL;
+	if (map == &processes)
+		return process->has_config ? &process->config : NULL;
+	if (map == &books)
+		return process->has_books ? &process->books : NULL;
+	if (map == &otel_processes)
+		return process->has_otel ? &process->otel : NULL;
+	return process->is_watched ? &process->is_watched : NULL;
+}
+
+__attribute__((noipa)) static long native_update(const void *map, const void *key,
+						 const void *value, uint64_t flags)
+{
+	struct native_process *process = process_of(*(const uint32_t *)key);
+
+	if (map == kernel.full || (flags == BPF_EXIST && !native_find(map, key)))
+		return -E2BIG;
+	if (!process)
+		process = process_of(0);
+	if (!process)
+		abort();
+	process->tgid = *(const uint32_t *)key;
+	if (map == &processes) {
+		process->config = *(const struct process_config *)value;
+		process->has_config = true;
+	} else if (map == &books) {
+		process->books = *(const struct process_books *)value;
+		process->has_books = true;
+	} else if (map == &otel_processes) {
+		process->otel = *(const struct otel_config *)value;
+		process->has_otel = true;
+	} else if (map == &watched) {
+		process->is_watched = *(const uint32_t *)value == 1;
+	} else {
+		abort();
+	}
+	return 0;
+}
+
+__attribute__((noipa)) static long native_delete(const void *map, const void *key)
+{
+	struct native_process *process = process_of(*(const uint32_t *)key);
+
+	if (!process)
+		return -ENOENT;
+	if (map == &books)
+		process->has_books = false;
+	else if (map == &otel_processes)
+		process->has_otel = false;
+	else if (map == &watched)
+		process->is_watched = false;
+	else
+		abort();
+	return 0;
+}
+
+/* As the kernel's: what cannot be read is zeroed. */
+static long native_copy(void *buffer, uint32_t size_bytes, const void *address)
+{
+	if (address == kernel.unreadable) {
+		memset(buffer, 0, size_bytes);
+		return -EFAULT;
+	}
+	memcpy(buffer, address, size_bytes);
+	return 0;
+}
+
+static void *native_reserve(const void *ring)
+{
+	struct told *told = &kernel.told[kernel.told_count];
+
+	if (kernel.has_no_ring)
+		return NULL;
+	if (kernel.told_count == EVENTS)
+		abort();
+	/* What was there before. */
+	memset(&told->event, 0xa5, sizeof(told->event));
+	told->ring = ring;
+	return &told->event;
+}
+
+static void native_submit(const void *event, uint64_t flags)
+{
+	struct told *told = &kernel.told[kernel.told_count++];
+
+	if (event != &told->event)
+		abort();
+	told->flags = flags;
+}
+
+long native_read_user(void *buffer, __u32 size_bytes, const void *address)
+{
+	const struct memory_reader reader = forged_reader(&memory);
+	int r = forged_read(&reader, (uint64_t)address, buffer, size_bytes);
+
+	if (r < 0)
+		memset(buffer, 0, size_bytes);
+	return r;
+}
+
+static void set_pid(size_t i, unsigned int level, int seen, int own)
+{
+	struct pid *pid = (struct pid *)kernel.pids[i];
+
+	pid->level = level;
+	pid->numbers[0] = (struct upid){ .nr = seen, .ns = (void *)&kernel.pids[0] };
+	pid->numbers[level] = (struct upid){ .nr = own, .ns = (void *)&kernel.pids[level] };
+}
+
+static void begin_tasks(void)
+{
+	set_pid(0, 1, TID, OWN_TID);
+	set_pid(1, 1, TGID, OWN_TGID);
+	set_pid(2, 0, OTHER_TID, OTHER_TID);
+	kernel.leader = (struct task_struct){ .pid = TGID,
+					      .tgid = TGID,
+					      .thread_pid = (struct pid *)kernel.pids[1] };
+	kernel.leader.group_leader = &kernel.leader;
+	kernel.current = (struct task_struct){ .pid = TID,
+					       .tgid = TGID,
+					       .thread_pid = (struct pid *)kernel.pids[0],
+					       .group_leader = &kernel.leader,
+					       .mm = (void *)&kernel.current,
+					       .comm = "puma worker" };
+	kernel.other = (struct task_struct){ .pid = OTHER_TID,
+					     .tgid = OTHER_TGID,
+					     .thread_pid = (struct pid *)kernel.pids[2],
+					     .group_leader = &kernel.other,
+					     .mm = (void *)&kernel.other,
+					     .comm = "the other" };
+}
+
+/* The task that runs is a thread of an observed process whose contexts can be read. */
+static int begin_two_tasks(void **state)
+{
+	struct thread_state *thread = &kernel.states[0];
+
+	(void)state;
+	memset(&kernel, 0, sizeof(kernel));
+	memset(&memory, 0, sizeof(memory));
+	memset(&native_session, 0, sizeof(native_session));
+	memset(&processes_share, 0, sizeof(processes_share));
+	observer_level = 0;
+	observer_namespace = 0;
+	generation = 1;
+	current_epoch = open_epoch = 0;
+	leaving_threads = is_stopped = 0;
+	kernel.now_ns = NOW_NS;
+	begin_tasks();
+	kernel.processes[0].tgid = TGID;
+	kernel.processes[0].has_config = kernel.processes[0].has_books = true;
+	kernel.processes[0].config = (struct process_config){
+		.flags = PROCESS_READY, .generation = 1, .reading = 1, .family = FAMILY
+	};
+	kernel.has_state[0] = true;
+	thread->is_ready = thread->is_begun = 1;
+	thread->tgid = TGID;
+	thread->tid = TID;
+	thread->serial = 1;
+	thread->generation = 1;
+	thread->config = kernel.processes[0].config;
+	thread->clock.mark_ns = NOW_NS - 100;
+	thread->clock.mode = THREAD_MODE_USER;
+	thread->tls_resolution = TLS_RESOLVED;
+	thread->tls_address = forged_take(&memory, sizeof(uint64_t));
+	return 0;
+}
