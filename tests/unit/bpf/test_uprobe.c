@@ -149,6 +149,16 @@ static void what_ran_before_a_probe_is_charged_and_nothing_is_known_behind_it(vo
 	assert_int_equal(thread->has_missed_probe, 0);
 }
 
+static void what_the_hypervisor_took_before_a_probe_is_charged_to_nobody(void **state)
+{
+	(void)state;
+	thread->knowledge = CONTEXT_KNOWN;
+	kernel.run_queue = (struct rq){ .clock = 1000, .clock_task = 970 };
+	pass_probe(PUBLISHER);
+	assert_int_equal(process_of(TGID)->books.epochs[0].overflow.user_ns,
+			 2 * PAUSE_NS + 100 - 30);
+}
+
 static void a_probe_that_finds_the_books_held_is_made_good_later(void **state)
 {
 	(void)state;
@@ -203,6 +213,8 @@ int main(void)
 		cmocka_unit_test_setup(a_thread_asks_again_after_a_pause, set_up),
 		cmocka_unit_test_setup(
 			what_ran_before_a_probe_is_charged_and_nothing_is_known_behind_it, set_up),
+		cmocka_unit_test_setup(what_the_hypervisor_took_before_a_probe_is_charged_to_nobody,
+				       set_up),
 		cmocka_unit_test_setup(a_probe_that_finds_the_books_held_is_made_good_later,
 				       set_up),
 		cmocka_unit_test_setup(who_is_not_observed_passes_probes_unseen, set_up),

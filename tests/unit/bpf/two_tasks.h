@@ -30,6 +30,8 @@ static bool native_is_in_call(const void *task);
 #undef bpf_get_current_task_btf
 #undef bpf_probe_read_kernel
 #undef bpf_ringbuf_reserve
+#undef bpf_core_field_exists
+#define bpf_core_field_exists(...)		   1
 #define bpf_get_current_task_btf()		   ((struct task_struct *)native_current())
 #define bpf_ktime_get_ns			   native_now
 #define bpf_get_smp_processor_id()		   0
@@ -98,6 +100,8 @@ static struct {
 	struct task_struct current, other;
 	uint64_t pids[3][8]; /* the task's that runs, its leader's, the other one's */
 	struct task_struct leader;
+	struct rq run_queue;
+	struct cfs_rq cfs;
 	struct thread_state states[2];
 	struct otel_thread otel_states[2];
 	bool has_state[2], has_otel_state[2];
@@ -277,7 +281,9 @@ static void begin_tasks(void)
 					      .tgid = TGID,
 					      .thread_pid = (struct pid *)kernel.pids[1] };
 	kernel.leader.group_leader = &kernel.leader;
-	kernel.current = (struct task_struct){ .pid = TID,
+	kernel.cfs.rq = &kernel.run_queue;
+	kernel.current = (struct task_struct){ .se.cfs_rq = &kernel.cfs,
+					       .pid = TID,
 					       .tgid = TGID,
 					       .thread_pid = (struct pid *)kernel.pids[0],
 					       .group_leader = &kernel.leader,

@@ -1,0 +1,626 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Tasks that are made, get another program or name, and end: bpf/lifecycle.bpf.h and
+ * bpf/registration.bpf.h.
+ */
+#include "bpf/two_tasks.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+enum {
+	PENDING_NS = 5,
+	PAUSE_NS = 1000000,
+	OTHER_OWN_TGID = 11,
+	SERIAL = 41,
+};
+
+static struct thread_state *const thread = &kernel.states[0];
+static struct thread_state *const child = &kernel.states[1];
+
+static int set_up(void **state)
+{
+	(void)begin_two_tasks(state);
+	last_serial = SERIAL;
+	registrations = 0;
+	native_session.follow_forks = 1;
+	thread->knowledge = CONTEXT_KNOWN;
+	thread->pending.user_ns = PENDING_NS;
+	thread->pending_first_ns = NOW_NS - 200;
+	set_pid(2, 1, OTHER_TID, OTHER_OWN_TGID);
+	return 0;
+}
+
+static const struct account_totals *charged(void)
+{
+	return &process_of(TGID)->books.epochs[0].overflow;
+}
+
+static uint64_t losses(enum counter counter)
+{
+	return process_of(TGID)->books.losses[counter];
+}
+
+static void run(int (*program)(unsigned long long *), struct task_struct *task)
+{
+	unsigned long long arguments[] = { (uintptr_t)task, 0 };
+
+	assert_int_equal(program(arguments), 0);
+}
+
+static void make_thread(void)
+{
+	kernel.other.tgid = TGID;
+	kernel.other.group_leader = &kernel.leader;
+	run(on_new_task, &kernel.other);
+}
+
+static void fork_process(void)
+{
+	run(on_new_task, &kernel.other);
+}
+
+static void a_new_thread_is_observed_from_its_first_wait_on(void **state)
+{
+	(void)state;
+	process_of(TGID)->books.live_threads = 1;
+	make_thread();
+	assert_int_equal(kernel.told_count, 0);
+	assert_int_equal(child->is_ready, 1);
+	assert_int_equal(child->is_begun, 1);
+	assert_int_equal(child->is_busy, 0);
+	assert_int_equal(child->tid, OTHER_TID);
+	assert_int_equal(child->ns_tid, OTHER_OWN_TGID);
+	assert_int_equal(child->tgid, TGID);
+	assert_int_equal(child->serial, SERIAL + 1);
+	assert_int_equal(last_serial, SERIAL + 1);
+	assert_int_equal(child->inherited_pointer, 0);
+	assert_int_equal(child->generation, generation - 1);
+	assert_int_equal(child->config.family, FAMILY);
+	assert_int_equal(child->is_worker, 0);
+	assert_int_equal(child->knowledge, CONTEXT_UNKNOWN);
+	assert_int_equal(child->clock.is_off_cpu, 1);
+	assert_int_equal(child->clock.off_reason, OFF_CPU_RUNNABLE);
+	assert_int_equal(child->clock.mark_ns, NOW_NS);
+	assert_int_equal(child->clock.mode, compat_mode_of_new_thread());
+	assert_int_equal(process_of(TGID)->books.live_threads, 2);
+	assert_int_equal(registrations, 1);
+}
+
+/* Whatever the kernel says of it before it has run. */
+static void a_new_thread_waits_for_a_cpu_and_leaves_the_kernel_there(void **state)
+{
+	(void)state;
+	kernel.other.__state = TASK_STATE_UNINTERRUPTIBLE;
+	kernel.is_in_call = compat_mode_of_new_thread() == THREAD_MODE_USER;
+	make_thread();
+	assert_int_equal(child->clock.off_reason, OFF_CPU_RUNNABLE);
+	assert_int_equal(child->clock.mode, compat_mode_of_new_thread());
+}
+
+/* io_uring's and vhost's threads in a process. */
+static void a_worker_of_the_kernels_is_in_the_kernel_and_in_no_context(void **state)
+{
+	const unsigned int flags[] = { TASK_FLAG_IO_WORKER, TASK_FLAG_USER_WORKER };
+
+	for (size_t i = 0; i < 2; i++) {
+		(void)set_up(state);
+		kernel.other.flags = flags[i];
+		child->context_hash = CONTEXT_HASH_FIRST;
+		make_thread();
+		assert_int_equal(child->is_worker, 1);
+		assert_int_equal(child->clock.mode, THREAD_MODE_KERNEL);
+		assert_int_equal(child->context_hash, CONTEXT_HASH_NONE);
+		assert_int_equal(child->knowledge, CONTEXT_KNOWN);
+	}
+}
+
+static void a_thread_that_gets_no_storage_is_counted(void **state)
+{
+	(void)state;
+	kernel.has_no_storage = true;
+	make_thread();
+	assert_int_equal(losses(COUNTER_STORAGE_FAILED), 1);
+	assert_int_equal(registrations, 0);
+}
+
+static void a_thread_is_registered_once(void **state)
+{
+	(void)state;
+	kernel.has_state[1] = true;
+	child->is_busy = 1;
+	make_thread();
+	assert_int_equal(child->is_ready, 0);
+	child->is_busy = 0;
+	child->is_begun = 1;
+	make_thread();
+	assert_int_equal(child->is_ready, 0);
+	assert_int_equal(child->is_busy, 0);
+	/* By the iterator, which could not begin its books. */
+	child->is_begun = 0;
+	child->is_ready = 1;
+	make_thread();
+	assert_int_equal(child->is_begun, 1);
+	assert_int_equal(child->serial, 0);
+	assert_int_equal(process_of(TGID)->books.live_threads, 0);
+	assert_int_equal(registrations, 0);
+}
+
+static void a_dead_task_is_not_registered(void **state)
+{
+	(void)state;
+	kernel.other.__state = TASK_STATE_DEAD | TASK_STATE_UNINTERRUPTIBLE;
+	make_thread();
+	assert_false(kernel.has_state[1]);
+}
+
+/* Its last switch and its registration meet: one of the two ends it. */
+static void one_that_dies_while_it_is_registered_has_ended(void **state)
+{
+	struct process_books *process = &process_of(TGID)->books;
+
+	(void)state;
+	process->live_threads = 1;
+	kernel.dying_at = &books;
+	make_thread();
+	assert_int_equal(child->is_ready, 0);
+	assert_int_equal(process->live_threads, 1);
+	assert_int_equal(kernel.told_count, 0);
+	assert_int_equal(registrations, 1);
+}
+
+static void the_last_thread_of_a_process_ends_it_once(void **state)
+{
+	struct process_books *process = &process_of(TGID)->books;
+
+	(void)state;
+	process->live_threads = 2;
+	leaving_threads = 5;
+	thread->is_leaving = 1;
+	registration_end(thread, &kernel.current);
+	assert_int_equal(process->live_threads, 1);
+	assert_int_equal(leaving_threads, 4);
+	assert_int_equal(kernel.told_count, 0);
+	registration_end(thread, &kernel.current);
+	assert_int_equal(process->live_threads, 1);
+	assert_int_equal(leaving_threads, 4);
+	thread->is_ready = 1;
+	thread->is_leaving = 0;
+	registration_end(thread, &kernel.current);
+	assert_int_equal(process->live_threads, 0);
+	assert_int_equal(leaving_threads, 4);
+	assert_int_equal(kernel.told_count, 1);
+	assert_int_equal(kernel.told[0].event.kind, EVENT_KIND_EXIT);
+	assert_int_equal(kernel.told[0].event.tgid, TGID);
+	assert_int_equal(kernel.told[0].event.parent_tgid, 0);
+	assert_int_equal(kernel.told[0].event.ns_tgid, OWN_TGID);
+	assert_int_equal(kernel.told[0].event.address, 0);
+	/* Its process was forgotten. */
+	process_of(TGID)->has_books = false;
+	thread->is_ready = 1;
+	registration_end(thread, &kernel.current);
+	assert_int_equal(kernel.told_count, 1);
+}
+
+static void a_forked_process_starts_with_its_parents_configuration(void **state)
+{
+	const struct native_process *process;
+	const struct event *event = &kernel.told[0].event;
+
+	(void)state;
+	native_session.watches_otel = 1;
+	process_of(TGID)->has_otel = true;
+	process_of(TGID)->otel.trace_key = 2;
+	fork_process();
+	process = process_of(OTHER_TGID);
+	assert_non_null(process);
+	assert_true(process->has_config && process->has_books && process->has_otel);
+	assert_memory_equal(&process->config, &process_of(TGID)->config, sizeof(process->config));
+	assert_int_equal(process->books.live_threads, 1);
+	assert_int_equal(process->otel.trace_key, 2);
+	assert_int_equal(processes_share.used, 1);
+	assert_int_equal(processes_share.used_by[FAMILY], 1);
+	assert_int_equal(kernel.told_count, 1);
+	assert_int_equal(event->kind, EVENT_KIND_FORK);
+	assert_int_equal(event->tgid, OTHER_TGID);
+	assert_int_equal(event->parent_tgid, TGID);
+	assert_int_equal(event->ns_tgid, OTHER_OWN_TGID);
+	assert_int_equal(event->address, 0);
+	assert_string_equal(event->comm, "the other");
+	assert_int_equal(child->tgid, OTHER_TGID);
+	/* What its thread-local points to its parent has set. */
+	assert_int_equal(child->inherited_pointer, INHERITED_FIRST_READ);
+	assert_true(kernel.has_otel_state[1]);
+	assert_int_equal(kernel.otel_states[1].is_known, 0);
+}
+
+static void a_new_threads_opentelemetry_context_is_none(void **state)
+{
+	(void)state;
+	process_of(TGID)->has_otel = true;
+	make_thread();
+	assert_false(kernel.has_otel_state[1]);
+	native_session.watches_otel = 1;
+	kernel.states[1].is_begun = 0;
+	make_thread();
+	assert_true(kernel.has_otel_state[1]);
+	assert_int_equal(kernel.otel_states[1].is_known, 1);
+}
+
+static void forks_are_followed_only_if_wanted(void **state)
+{
+	(void)state;
+	native_session.follow_forks = 0;
+	fork_process();
+	assert_null(process_of(OTHER_TGID));
+	assert_false(kernel.has_state[1]);
+	assert_int_equal(kernel.told_count, 0);
+}
+
+static void without_opentelemetry_no_configuration_of_it_is_taken_over(void **state)
+{
+	(void)state;
+	process_of(TGID)->has_otel = true;
+	fork_process();
+	assert_false(process_of(OTHER_TGID)->has_otel);
+	assert_int_equal(losses(COUNTER_PROCESSES_FULL), 0);
+}
+
+static void assert_no_child(uint64_t full)
+{
+	fork_process();
+	assert_int_equal(losses(COUNTER_PROCESSES_FULL), full);
+	assert_false(kernel.has_state[1]);
+	assert_int_equal(kernel.told_count, 0);
+	assert_int_equal(processes_share.used_by[FAMILY], 0);
+}
+
+static void a_process_that_finds_no_room_is_counted_and_leaves_none_behind(void **state)
+{
+	(void)state;
+	kernel.full = &books;
+	assert_no_child(1);
+	kernel.full = &processes;
+	assert_no_child(2);
+	assert_false(process_of(OTHER_TGID)->has_books);
+	kernel.full = NULL;
+	processes_share.used = PROCESSES_MAX;
+	assert_no_child(3);
+	assert_false(process_of(OTHER_TGID)->has_books);
+	/* Nor one whose parent is forgotten, which is no want of room. */
+	processes_share.used = 0;
+	process_of(TGID)->has_config = false;
+	assert_no_child(3);
+}
+
+static void a_process_that_the_observer_does_not_see_is_not_taken(void **state)
+{
+	(void)state;
+	kernel.other.tgid = kernel.other.pid = 0;
+	assert_no_child(0);
+}
+
+static void who_has_the_pid_of_one_that_is_not_taken_out_yet_takes_its_place(void **state)
+{
+	struct process_books *process;
+
+	(void)state;
+	fork_process();
+	process = &process_of(OTHER_TGID)->books;
+	process->losses[0] = 9;
+	kernel.has_state[1] = false;
+	memset(child, 0, sizeof(*child));
+	/* However full it is. */
+	processes_share.used = PROCESSES_MAX;
+	fork_process();
+	assert_int_equal(process->losses[0], 0);
+	assert_int_equal(process->live_threads, 1);
+	assert_int_equal(processes_share.used_by[FAMILY], 1);
+	assert_int_equal(kernel.told_count, 2);
+	assert_int_equal(losses(COUNTER_PROCESSES_FULL), 0);
+}
+
+static void a_fork_without_room_for_opentelemetry_is_observed_without(void **state)
+{
+	(void)state;
+	native_session.watches_otel = 1;
+	process_of(TGID)->has_otel = true;
+	kernel.full = &otel_processes;
+	fork_process();
+	assert_int_equal(losses(COUNTER_PROCESSES_FULL), 1);
+	assert_true(process_of(OTHER_TGID)->has_config);
+	assert_int_equal(kernel.told_count, 1);
+}
+
+static void an_exec_ends_what_ran_and_begins_with_nothing_known(void **state)
+{
+	struct native_process *process = process_of(TGID);
+
+	(void)state;
+	native_session.watches_otel = 1;
+	process->has_otel = true;
+	thread->tid = TID + 5; /* another thread's, until then */
+	thread->ns_tid = 0;
+	thread->has_passed_probe = 1;
+	thread->is_change_open = 1;
+	run(on_exec, &kernel.current);
+	assert_int_equal(charged()->user_ns, PENDING_NS + 100);
+	assert_int_equal(charged()->kernel_ns, 0);
+	assert_int_equal(thread->pending_first_ns, 0);
+	assert_int_equal(thread->clock.mode, THREAD_MODE_KERNEL);
+	assert_int_equal(thread->clock.mark_ns, NOW_NS);
+	assert_int_equal(thread->knowledge, CONTEXT_UNKNOWN);
+	assert_int_equal(thread->tls_resolution, TLS_UNRESOLVED);
+	assert_int_equal(thread->has_passed_probe, 0);
+	assert_int_equal(thread->is_change_open, 0);
+	assert_int_equal(thread->is_pointer_old, compat_keeps_thread_pointer());
+	assert_int_equal(thread->config.flags, 0);
+	assert_int_equal(thread->tid, TID);
+	assert_int_equal(thread->ns_tid, OWN_TID);
+	assert_int_equal(thread->is_busy, 0);
+	assert_int_equal(thread->has_missed_exec, 0);
+	assert_true(process->has_config);
+	assert_int_equal(process->config.flags, 0);
+	assert_int_equal(process->config.generation, 0);
+	assert_int_equal(process->config.family, FAMILY);
+	assert_false(process->has_otel);
+	assert_int_equal(kernel.told_count, 1);
+	assert_int_equal(kernel.told[0].event.kind, EVENT_KIND_EXEC);
+	assert_int_equal(kernel.told[0].event.tgid, TGID);
+	assert_int_equal(kernel.told[0].event.parent_tgid, 0);
+	assert_int_equal(kernel.told[0].event.address, 0);
+}
+
+/* The interval that it ends is the first that is pending. */
+static void an_exec_is_charged_from_the_last_boundary_on(void **state)
+{
+	(void)state;
+	memset(&thread->pending, 0, sizeof(thread->pending));
+	thread->pending_first_ns = 0;
+	run(on_exec, &kernel.current);
+	assert_int_equal(charged()->user_ns, 100);
+}
+
+static void an_exec_that_finds_the_books_held_is_told_and_made_good_later(void **state)
+{
+	(void)state;
+	thread->is_busy = 1;
+	run(on_exec, &kernel.current);
+	assert_int_equal(thread->has_missed_exec, 1);
+	assert_int_equal(thread->is_busy, 1);
+	assert_int_equal(thread->knowledge, CONTEXT_KNOWN);
+	assert_int_equal(process_of(TGID)->config.flags, 0);
+	assert_int_equal(kernel.told_count, 1);
+}
+
+/* Userspace takes a process out of the map at its own pace. */
+static void an_exec_brings_no_process_back_that_is_forgotten(void **state)
+{
+	(void)state;
+	process_of(TGID)->has_config = false;
+	run(on_exec, &kernel.current);
+	assert_false(process_of(TGID)->has_config);
+}
+
+static void set_variable(uint64_t pointer)
+{
+	forged_write(&memory, thread->tls_address, &pointer, sizeof(pointer));
+}
+
+static void a_thread_that_names_itself_begins_a_new_life(void **state)
+{
+	struct otel_thread *otel = &kernel.otel_states[0];
+
+	(void)state;
+	native_session.watches_otel = 1;
+	kernel.has_otel_state[0] = true;
+	otel->digest = 5;
+	thread->has_passed_probe = 1;
+	set_variable(FORGED_BASE + FORGED_BYTES);
+	run(on_rename, &kernel.current);
+	/* What was pending, and what ran until then. */
+	assert_int_equal(charged()->user_ns, PENDING_NS + 100);
+	assert_int_equal(thread->clock.mode, THREAD_MODE_KERNEL);
+	assert_int_equal(thread->clock.mark_ns, NOW_NS);
+	assert_int_equal(thread->knowledge, CONTEXT_UNKNOWN);
+	assert_int_equal(thread->has_passed_probe, 0);
+	assert_int_equal(thread->inherited_pointer, FORGED_BASE + FORGED_BYTES);
+	assert_int_equal(otel->inherited_digest, 5);
+	assert_int_equal(thread->is_busy, 0);
+	assert_int_equal(thread->has_missed_rename, 0);
+}
+
+static void without_opentelemetry_a_new_life_leaves_its_state_alone(void **state)
+{
+	(void)state;
+	kernel.has_otel_state[0] = true;
+	kernel.otel_states[0].digest = 5;
+	run(on_rename, &kernel.current);
+	assert_int_equal(kernel.otel_states[0].inherited_digest, 0);
+}
+
+static void a_rename_that_finds_the_books_held_is_made_good_later(void **state)
+{
+	(void)state;
+	thread->is_busy = 1;
+	run(on_rename, &kernel.current);
+	assert_int_equal(thread->has_missed_rename, 1);
+	assert_int_equal(thread->knowledge, CONTEXT_KNOWN);
+	assert_int_equal(thread->is_busy, 1);
+	assert_int_equal(thread->clock.mark_ns, NOW_NS - 100);
+}
+
+static void who_is_named_by_another_or_a_worker_lives_on(void **state)
+{
+	(void)state;
+	kernel.has_state[1] = true;
+	child->is_ready = child->is_begun = 1;
+	child->knowledge = CONTEXT_KNOWN;
+	run(on_rename, &kernel.other);
+	assert_int_equal(child->knowledge, CONTEXT_KNOWN);
+	thread->is_worker = 1;
+	run(on_rename, &kernel.current);
+	assert_int_equal(thread->knowledge, CONTEXT_KNOWN);
+	assert_int_equal(thread->clock.mark_ns, NOW_NS - 100);
+}
+
+static void an_exiting_thread_is_written_up_and_waited_for(void **state)
+{
+	(void)state;
+	thread->exec_published_ns = thread->clock.exec_mark_ns = 10;
+	kernel.current.se.sum_exec_runtime = 110;
+	current_epoch = 1;
+	run(program_on_exit, &kernel.current);
+	assert_int_equal(charged()->user_ns, PENDING_NS + 100);
+	assert_int_equal(thread->clock.mode, THREAD_MODE_KERNEL);
+	assert_int_equal(thread->clock.mark_ns, NOW_NS);
+	assert_int_equal(thread->epoch, 1);
+	assert_int_equal(thread->is_exiting, 1);
+	assert_int_equal(thread->is_leaving, 1);
+	assert_int_equal(thread->is_busy, 0);
+	assert_int_equal(leaving_threads, 1);
+	/* Its memory was there still: it was looked at a last time. */
+	assert_int_equal(thread->confirmed_ns, NOW_NS);
+	/* It is met once. */
+	run(program_on_exit, &kernel.current);
+	assert_int_equal(leaving_threads, 1);
+}
+
+static void one_whose_memory_is_gone_is_not_looked_into(void **state)
+{
+	(void)state;
+	kernel.current.mm = NULL;
+	run(program_on_exit, &kernel.current);
+	assert_int_equal(thread->confirmed_ns, 0);
+	assert_int_equal(losses(COUNTER_POINTER_UNREADABLE), 0);
+	assert_int_equal(charged()->user_ns, PENDING_NS + 100);
+}
+
+static void an_exit_that_finds_the_books_held_is_waited_for(void **state)
+{
+	(void)state;
+	thread->is_busy = 1;
+	run(program_on_exit, &kernel.current);
+	assert_int_equal(thread->is_exiting, 1);
+	assert_int_equal(leaving_threads, 1);
+	assert_int_equal(thread->is_busy, 1);
+	assert_int_equal(thread->clock.mark_ns, NOW_NS - 100);
+}
+
+static void who_is_not_observed_exits_unseen(void **state)
+{
+	(void)state;
+	thread->is_ready = 0;
+	run(program_on_exit, &kernel.current);
+	assert_int_equal(thread->is_leaving, 0);
+	thread->is_ready = 1;
+	kernel.has_state[0] = false;
+	run(program_on_exit, &kernel.current);
+	assert_int_equal(leaving_threads, 0);
+	assert_int_equal(thread->clock.mark_ns, NOW_NS - 100);
+}
+
+static void who_exits_after_the_end_is_balanced_as_far_as_it_was_charged(void **state)
+{
+	(void)state;
+	is_stopped = 1;
+	thread->exec_published_ns = thread->clock.exec_mark_ns = 10;
+	kernel.current.se.sum_exec_runtime = 110;
+	run(program_on_exit, &kernel.current);
+	assert_int_equal(charged()->user_ns, PENDING_NS + 100);
+	assert_int_equal(process_of(TGID)->books.epochs[0].exec_ns, 100);
+	assert_int_equal(thread->pending.user_ns, 0);
+	assert_int_equal(thread->is_busy, 0);
+	assert_int_equal(thread->is_exiting, 0);
+	assert_int_equal(leaving_threads, 0);
+}
+
+static void but_for_one_that_is_held_or_has_no_books(void **state)
+{
+	(void)state;
+	is_stopped = 1;
+	thread->is_busy = 1;
+	run(program_on_exit, &kernel.current);
+	thread->is_busy = 0;
+	thread->is_begun = 0;
+	run(program_on_exit, &kernel.current);
+	assert_int_equal(thread->is_begun, 0);
+	assert_int_equal(charged()->user_ns, 0);
+	assert_int_equal(leaving_threads, 0);
+}
+
+static void load(void)
+{
+	struct uprobe_registers registers = { 0 };
+
+	assert_int_equal(on_load(&registers), 0);
+}
+
+static void a_loader_at_work_is_told_of_once_in_a_while(void **state)
+{
+	(void)state;
+	load();
+	kernel.now_ns += PAUSE_NS / 2;
+	load();
+	kernel.now_ns += PAUSE_NS / 2 - 1;
+	load();
+	assert_int_equal(kernel.told_count, 1);
+	kernel.now_ns++;
+	load();
+	assert_int_equal(kernel.told_count, 2);
+	load();
+	assert_int_equal(kernel.told_count, 2);
+	assert_int_equal(kernel.told[1].event.kind, EVENT_KIND_LOAD);
+	assert_int_equal(kernel.told[1].event.tgid, TGID);
+	assert_int_equal(kernel.told[1].event.parent_tgid, 0);
+	assert_int_equal(kernel.told[1].event.ns_tgid, OWN_TGID);
+	assert_int_equal(kernel.told[1].event.address, 0);
+	/* Not of a process that is forgotten. */
+	kernel.now_ns += PAUSE_NS;
+	process_of(TGID)->has_books = false;
+	load();
+	assert_int_equal(kernel.told_count, 2);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, set_up)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_new_thread_is_observed_from_its_first_wait_on),
+		TEST(a_new_thread_waits_for_a_cpu_and_leaves_the_kernel_there),
+		TEST(a_worker_of_the_kernels_is_in_the_kernel_and_in_no_context),
+		TEST(a_thread_that_gets_no_storage_is_counted),
+		TEST(a_thread_is_registered_once),
+		TEST(a_dead_task_is_not_registered),
+		TEST(one_that_dies_while_it_is_registered_has_ended),
+		TEST(the_last_thread_of_a_process_ends_it_once),
+		TEST(a_forked_process_starts_with_its_parents_configuration),
+		TEST(a_new_threads_opentelemetry_context_is_none),
+		TEST(forks_are_followed_only_if_wanted),
+		TEST(without_opentelemetry_no_configuration_of_it_is_taken_over),
+		TEST(a_process_that_finds_no_room_is_counted_and_leaves_none_behind),
+		TEST(a_process_that_the_observer_does_not_see_is_not_taken),
+		TEST(who_has_the_pid_of_one_that_is_not_taken_out_yet_takes_its_place),
+		TEST(a_fork_without_room_for_opentelemetry_is_observed_without),
+		TEST(an_exec_ends_what_ran_and_begins_with_nothing_known),
+		TEST(an_exec_is_charged_from_the_last_boundary_on),
+		TEST(an_exec_that_finds_the_books_held_is_told_and_made_good_later),
+		TEST(an_exec_brings_no_process_back_that_is_forgotten),
+		TEST(a_thread_that_names_itself_begins_a_new_life),
+		TEST(without_opentelemetry_a_new_life_leaves_its_state_alone),
+		TEST(a_rename_that_finds_the_books_held_is_made_good_later),
+		TEST(who_is_named_by_another_or_a_worker_lives_on),
+		TEST(an_exiting_thread_is_written_up_and_waited_for),
+		TEST(one_whose_memory_is_gone_is_not_looked_into),
+		TEST(an_exit_that_finds_the_books_held_is_waited_for),
+		TEST(who_is_not_observed_exits_unseen),
+		TEST(who_exits_after_the_end_is_balanced_as_far_as_it_was_charged),
+		TEST(but_for_one_that_is_held_or_has_no_books),
+		TEST(a_loader_at_work_is_told_of_once_in_a_while),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
