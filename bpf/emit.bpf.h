@@ -21,7 +21,7 @@ static __always_inline void emit_event(__u32 kind, __u32 tgid, __u32 parent_tgid
 	event->ns_tgid = identity_ns_tgid(task);
 	event->ktime_ns = bpf_ktime_get_ns();
 	event->address = address;
-	if (bpf_probe_read_kernel(event->comm, sizeof(event->comm), task->comm))
-		event->comm[0] = 0;
+	/* All zero if it cannot be read. */
+	(void)bpf_probe_read_kernel(event->comm, sizeof(event->comm), task->comm);
 	bpf_ringbuf_submit(event, 0);
 }

@@ -24,8 +24,8 @@ static __always_inline struct upid identity_at(struct pid *pid, __u32 level)
 	const char *numbers = (const char *)pid + bpf_core_field_offset(struct pid, numbers);
 	struct upid number = {};
 
-	if (bpf_probe_read_kernel(&number, sizeof(number), numbers + level * sizeof(number)))
-		number.nr = 0;
+	/* All zero if it cannot be read. */
+	(void)bpf_probe_read_kernel(&number, sizeof(number), numbers + level * sizeof(number));
 	return number;
 }
 
