@@ -213,6 +213,7 @@ static void a_forked_process_starts_with_its_parents_configuration(void **state)
 	native_session.watches_otel = 1;
 	process_of(TGID)->has_otel = true;
 	process_of(TGID)->otel.trace_key = 2;
+	processes_share.used = FAMILY;
 	fork_process();
 	process = process_of(OTHER_TGID);
 	assert_non_null(process);
@@ -220,7 +221,7 @@ static void a_forked_process_starts_with_its_parents_configuration(void **state)
 	assert_memory_equal(&process->config, &process_of(TGID)->config, sizeof(process->config));
 	assert_int_equal(process->books.live_threads, 1);
 	assert_int_equal(process->otel.trace_key, 2);
-	assert_int_equal(processes_share.used, 1);
+	assert_int_equal(processes_share.used, FAMILY + 1);
 	assert_int_equal(processes_share.used_by[FAMILY], 1);
 	assert_int_equal(kernel.told_count, 1);
 	assert_int_equal(event->kind, EVENT_KIND_FORK);

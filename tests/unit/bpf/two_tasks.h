@@ -23,7 +23,7 @@ static void *native_storage(const void *map, const void *task, uint64_t flags);
 static long native_update(const void *map, const void *key, const void *value, uint64_t flags);
 static long native_delete(const void *map, const void *key);
 static long native_copy(void *buffer, uint32_t size_bytes, const void *address);
-static void *native_reserve(const void *ring);
+static void *native_reserve(const void *ring, uint64_t size_bytes, uint64_t flags);
 static void native_submit(const void *event, uint64_t flags);
 static bool native_is_in_call(const void *task);
 
@@ -39,7 +39,7 @@ static bool native_is_in_call(const void *task);
 #define bpf_map_update_elem			   native_update
 #define bpf_map_delete_elem			   native_delete
 #define bpf_probe_read_kernel			   native_copy
-#define bpf_ringbuf_reserve(ring, ...)		   native_reserve(ring)
+#define bpf_ringbuf_reserve			   native_reserve
 #define bpf_ringbuf_submit			   native_submit
 /* A function of the C library's. */
 #define on_exit program_on_exit
@@ -98,7 +98,10 @@ struct native_process {
 static struct {
 	uint64_t now_ns;
 	struct task_struct current, other;
-	uint64_t pids[3][8]; /* the task's that runs, its leader's, the other one's */
+	union {
+		struct pid pid;
+		uint64_t room[8];
+	} pids[3]; /* the task's that runs, its leader's, the other one's */
 	struct task_struct leader;
 	struct rq run_queue;
 	struct cfs_rq cfs;
@@ -135,7 +138,11 @@ static bool native_is_in_call(const void *task)
 static void *native_storage(const void *map, const void *task, uint64_t flags)
 {
 	size_t i = task == &kernel.other;
-	bool *is_there = map == &threads ? &kernel.has_state[i] : &kernel.has_otel_state[i];
+	bool *is_there;
+
+	if (task != &kernel.current && task != &kernel.other)
+		abort();
+	is_there = map == &threads ? &kernel.has_state[i] : &kernel.has_otel_state[i];
 
 	if (flags == BPF_LOCAL_STORAGE_GET_F_CREATE && !kernel.has_no_storage)
 		*is_there = true;
@@ -230,11 +237,12 @@ static long native_copy(void *buffer, uint32_t size_bytes, const void *address)
 	return 0;
 }
 
-static void *native_reserve(const void *ring)
+/* As the kernel's, which knows no flags here. */
+static void *native_reserve(const void *ring, uint64_t size_bytes, uint64_t flags)
 {
 	struct told *told = &kernel.told[kernel.told_count];
 
-	if (kernel.has_no_ring)
+	if (kernel.has_no_ring || flags || size_bytes != sizeof(told->event))
 		return NULL;
 	if (kernel.told_count == EVENTS)
 		abort();
@@ -265,7 +273,7 @@ long native_read_user(void *buffer, __u32 size_bytes, const void *address)
 
 static void set_pid(size_t i, unsigned int level, int seen, int own)
 {
-	struct pid *pid = (struct pid *)kernel.pids[i];
+	struct pid *pid = &kernel.pids[i].pid;
 
 	pid->level = level;
 	pid->numbers[0] = (struct upid){ .nr = seen, .ns = (void *)&kernel.pids[0] };
@@ -279,19 +287,19 @@ static void begin_tasks(void)
 	set_pid(2, 0, OTHER_TID, OTHER_TID);
 	kernel.leader = (struct task_struct){ .pid = TGID,
 					      .tgid = TGID,
-					      .thread_pid = (struct pid *)kernel.pids[1] };
+					      .thread_pid = &kernel.pids[1].pid };
 	kernel.leader.group_leader = &kernel.leader;
 	kernel.cfs.rq = &kernel.run_queue;
 	kernel.current = (struct task_struct){ .se.cfs_rq = &kernel.cfs,
 					       .pid = TID,
 					       .tgid = TGID,
-					       .thread_pid = (struct pid *)kernel.pids[0],
+					       .thread_pid = &kernel.pids[0].pid,
 					       .group_leader = &kernel.leader,
 					       .mm = (void *)&kernel.current,
 					       .comm = "puma worker" };
 	kernel.other = (struct task_struct){ .pid = OTHER_TID,
 					     .tgid = OTHER_TGID,
-					     .thread_pid = (struct pid *)kernel.pids[2],
+					     .thread_pid = &kernel.pids[2].pid,
 					     .group_leader = &kernel.other,
 					     .mm = (void *)&kernel.other,
 					     .comm = "the other" };

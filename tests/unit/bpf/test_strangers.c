@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a search is told of processes that are not observed, bpf/strangers.bpf.h, and by which
+ * numbers an observer in a pid namespace knows them, bpf/identity.bpf.h.
+ */
+#include "bpf/two_tasks.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+enum {
+	PAUSE_NS = 50 * 1000 * 1000,
+	SEEN_TGID = 21,
+	SEEN_TID = 22,
+};
+
+static int set_up(void **state)
+{
+	(void)begin_two_tasks(state);
+	kernel.has_state[0] = false;
+	kernel.processes[0].has_config = kernel.processes[0].has_books = false;
+	kernel.processes[0].is_watched = true;
+	kernel.now_ns = 2 * (uint64_t)PAUSE_NS;
+	native_session.tells_strangers = STRANGERS_BY_NAME;
+	strangers_lost = 0;
+	strangers_woken_ns = 0;
+	return 0;
+}
+
+static bool is_watched(uint32_t tgid)
+{
+	const struct native_process *process = process_of(tgid);
+
+	return process && process->is_watched;
+}
+
+static void run(int (*program)(unsigned long long *), struct task_struct *task)
+{
+	unsigned long long arguments[] = { (uintptr_t)task, 0 };
+
+	assert_int_equal(program(arguments), 0);
+}
+
+static void load(void)
+{
+	struct uprobe_registers registers = { 0 };
+
+	assert_int_equal(on_load(&registers), 0);
+}
+
+static void assert_told(size_t count, uint32_t tgid)
+{
+	static const char nothing[COMM_BYTES];
+	const struct told *told = &kernel.told[count - 1];
+
+	assert_int_equal(kernel.told_count, count);
+	assert_ptr_equal(told->ring, &strangers);
+	assert_int_equal(told->event.kind, EVENT_KIND_STRANGER);
+	assert_int_equal(told->event.tgid, tgid);
+	assert_int_equal(told->event.ktime_ns, kernel.now_ns);
+	assert_int_equal(told->event.parent_tgid, 0);
+	assert_int_equal(told->event.ns_tgid, 0);
+	assert_int_equal(told->event.address, 0);
+	assert_memory_equal(told->event.comm, nothing, sizeof(nothing));
+}
+
+static void an_exec_is_told_and_watched_no_more(void **state)
+{
+	(void)state;
+	run(on_exec, &kernel.current);
+	assert_told(1, TGID);
+	assert_false(is_watched(TGID));
+	native_session.tells_strangers = STRANGERS_ANY;
+	run(on_exec, &kernel.current);
+	assert_told(2, TGID);
+}
+
+static void a_rename_is_told_if_names_are_wanted(void **state)
+{
+	(void)state;
+	/* A thread's name is not its process's. */
+	run(on_rename, &kernel.current);
+	assert_int_equal(kernel.told_count, 0);
+	kernel.current.pid = TGID;
+	run(on_rename, &kernel.current);
+	assert_told(1, TGID);
+	native_session.tells_strangers = STRANGERS_ANY;
+	run(on_rename, &kernel.current);
+	assert_int_equal(kernel.told_count, 1);
+}
+
+static void what_a_watched_process_forks_is_watched_and_told(void **state)
+{
+	(void)state;
+	run(on_new_task, &kernel.other);
+	assert_told(1, OTHER_TGID);
+	assert_true(is_watched(OTHER_TGID));
+	assert_true(is_watched(TGID));
+	assert_false(kernel.has_state[1]);
+}
+
+static void of_threads_and_of_others_forks_nothing_is_told(void **state)
+{
+	(void)state;
+	kernel.other.pid++;
+	run(on_new_task, &kernel.other);
+	kernel.other.pid--;
+	kernel.processes[0].is_watched = false;
+	run(on_new_task, &kernel.other);
+	assert_int_equal(kernel.told_count, 0);
+	assert_false(is_watched(OTHER_TGID));
+}
+
+static void what_a_watched_process_loads_is_told(void **state)
+{
+	(void)state;
+	load();
+	assert_told(1, TGID);
+	kernel.processes[0].is_watched = false;
+	load();
+	assert_int_equal(kernel.told_count, 1);
+}
+
+static void where_nothing_is_searched_for_nothing_is_told(void **state)
+{
+	(void)state;
+	native_session.tells_strangers = STRANGERS_NONE;
+	kernel.current.pid = TGID;
+	kernel.processes[1] = (struct native_process){ .tgid = 1, .is_watched = true };
+	run(on_exec, &kernel.current);
+	run(on_rename, &kernel.current);
+	run(on_new_task, &kernel.other);
+	load();
+	assert_int_equal(kernel.told_count, 0);
+	assert_true(is_watched(TGID));
+	assert_false(is_watched(OTHER_TGID));
+}
+
+static void nobody_is_woken_more_often_than_once_in_a_pause(void **state)
+{
+	(void)state;
+	load();
+	kernel.now_ns += PAUSE_NS / 2;
+	load();
+	kernel.now_ns += PAUSE_NS / 2 - 1;
+	load();
+	kernel.now_ns++;
+	load();
+	load();
+	assert_int_equal(kernel.told_count, 5);
+	assert_int_equal(kernel.told[0].flags, BPF_RB_FORCE_WAKEUP);
+	assert_int_equal(kernel.told[1].flags, BPF_RB_NO_WAKEUP);
+	assert_int_equal(kernel.told[2].flags, BPF_RB_NO_WAKEUP);
+	assert_int_equal(kernel.told[3].flags, BPF_RB_FORCE_WAKEUP);
+	assert_int_equal(kernel.told[4].flags, BPF_RB_NO_WAKEUP);
+}
+
+static void what_finds_no_room_is_counted(void **state)
+{
+	(void)state;
+	kernel.has_no_ring = true;
+	load();
+	load();
+	assert_int_equal(strangers_lost, 2);
+	/* Nobody was woken by it. */
+	kernel.has_no_ring = false;
+	load();
+	assert_int_equal(kernel.told[0].flags, BPF_RB_FORCE_WAKEUP);
+}
+
+/* The observer in a namespace below the machine's, which the current task is in as well. */
+static void observe_from_below(void)
+{
+	for (size_t i = 0; i < 2; i++) {
+		struct pid *pid = &kernel.pids[i].pid;
+
+		pid->level = 2;
+		pid->numbers[1] = (struct upid){ .nr = i ? SEEN_TGID : SEEN_TID,
+						 .ns = (void *)&observer_level };
+		pid->numbers[2] = (struct upid){ .nr = i ? OWN_TGID : OWN_TID,
+						 .ns = (void *)&kernel.pids[2] };
+	}
+	observer_level = 1;
+	observer_namespace = (uintptr_t)&observer_level;
+}
+
+static void on_the_machines_level_tasks_have_the_machines_numbers(void **state)
+{
+	(void)state;
+	assert_int_equal(identity_tgid(&kernel.current), TGID);
+	assert_int_equal(identity_tid(&kernel.current), TID);
+	assert_int_equal(identity_ns_tgid(&kernel.current), OWN_TGID);
+	assert_int_equal(identity_ns_tid(&kernel.current), OWN_TID);
+	assert_int_equal(identity_ns_tgid(&kernel.other), OTHER_TGID);
+}
+
+static void an_observer_in_a_namespace_knows_tasks_by_its_own_numbers(void **state)
+{
+	(void)state;
+	observe_from_below();
+	assert_int_equal(identity_tgid(&kernel.current), SEEN_TGID);
+	assert_int_equal(identity_tid(&kernel.current), SEEN_TID);
+	assert_int_equal(identity_ns_tgid(&kernel.current), OWN_TGID);
+	assert_int_equal(identity_ns_tid(&kernel.current), OWN_TID);
+	run(on_exec, &kernel.current);
+	assert_told(1, SEEN_TGID);
+	/* Those in the same one, too. */
+	kernel.pids[1].pid.level = 1;
+	assert_int_equal(identity_tgid(&kernel.current), SEEN_TGID);
+	assert_int_equal(identity_ns_tgid(&kernel.current), SEEN_TGID);
+}
+
+static void what_it_does_not_see_has_no_number_and_is_not_told(void **state)
+{
+	(void)state;
+	observe_from_below();
+	/* Above it, whatever lies behind its numbers, */
+	kernel.pids[2].pid.numbers[1] = kernel.pids[1].pid.numbers[1];
+	assert_int_equal(identity_tgid(&kernel.other), 0);
+	assert_int_equal(identity_tid(&kernel.other), 0);
+	/* beside it, */
+	set_pid(2, 1, OTHER_TID, OTHER_TID);
+	assert_int_equal(identity_tgid(&kernel.other), 0);
+	assert_int_equal(identity_tid(&kernel.other), 0);
+	/* or nothing that can be read. */
+	kernel.unreadable = &kernel.pids[1].pid.numbers[1];
+	assert_int_equal(identity_tgid(&kernel.current), 0);
+	kernel.unreadable = &kernel.pids[1].pid.numbers[2];
+	assert_int_equal(identity_ns_tgid(&kernel.current), 0);
+	kernel.unreadable = &kernel.pids[1].pid.numbers[1];
+	kernel.current.pid = TGID;
+	run(on_exec, &kernel.current);
+	run(on_rename, &kernel.current);
+	load();
+	assert_int_equal(kernel.told_count, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, set_up)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(an_exec_is_told_and_watched_no_more),
+		TEST(a_rename_is_told_if_names_are_wanted),
+		TEST(what_a_watched_process_forks_is_watched_and_told),
+		TEST(of_threads_and_of_others_forks_nothing_is_told),
+		TEST(what_a_watched_process_loads_is_told),
+		TEST(where_nothing_is_searched_for_nothing_is_told),
+		TEST(nobody_is_woken_more_often_than_once_in_a_pause),
+		TEST(what_finds_no_room_is_counted),
+		TEST(on_the_machines_level_tasks_have_the_machines_numbers),
+		TEST(an_observer_in_a_namespace_knows_tasks_by_its_own_numbers),
+		TEST(what_it_does_not_see_has_no_number_and_is_not_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
