@@ -317,7 +317,7 @@ static int begin_two_tasks(void **state)
 	memset(&processes_share, 0, sizeof(processes_share));
 	observer_level = 0;
 	observer_namespace = 0;
-	generation = 1;
+	generation = 5;
 	current_epoch = open_epoch = 0;
 	leaving_threads = is_stopped = 0;
 	kernel.now_ns = NOW_NS;
@@ -332,7 +332,7 @@ static int begin_two_tasks(void **state)
 	thread->tgid = TGID;
 	thread->tid = TID;
 	thread->serial = 1;
-	thread->generation = 1;
+	thread->generation = generation;
 	thread->config = kernel.processes[0].config;
 	thread->clock.mark_ns = NOW_NS - 100;
 	thread->clock.mode = THREAD_MODE_USER;
