@@ -1,0 +1,571 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * OpenTelemetry's context of a thread, from the record in user memory to the values in a snapshot:
+ * bpf/otel.bpf.h and bpf/otel_capture.bpf.h.
+ */
+#include "bpf/two_tasks.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+enum {
+	TRACE = 0, /* numbers of keys */
+	SPAN = 1,
+	ROUTE = 2,
+	USER = 3,
+	ROUTE_INDEX = 0, /* in the key map */
+	UNWANTED_INDEX = 1,
+	USER_INDEX = 2,
+	NEW_INDEX = 3,
+};
+
+static const char trace_text[] = "0a1b2c3d4e5f60718293a4b5c6d7e8f9";
+static const char span_text[] = "f0e1d2c3b4a59687";
+const volatile struct context_hash_key hash_key = { .words = { 11, 12 } };
+
+static struct thread_state *const thread = &kernel.states[0];
+static struct otel_thread *const otel = &kernel.otel_states[0];
+static struct {
+	struct otel_record_header header;
+	uint8_t attributes[OTEL_ATTRIBUTES_ROOM];
+} record;
+static uint64_t place; /* of the record */
+
+static uint8_t digit(char hex)
+{
+	return (uint8_t)(hex <= '9' ? hex - '0' : hex - 'a' + 10);
+}
+
+static void set_id(uint8_t *id, const char *text)
+{
+	for (size_t i = 0; text[2 * i]; i++)
+		id[i] = (uint8_t)(digit(text[2 * i]) << 4 | digit(text[2 * i + 1]));
+}
+
+static void add_attribute(uint8_t index, const char *text, size_t length)
+{
+	uint8_t *attribute = record.attributes + record.header.attributes_bytes;
+
+	attribute[0] = index;
+	attribute[1] = (uint8_t)length;
+	memcpy(attribute + 2, text, length);
+	record.header.attributes_bytes += (uint16_t)(2 + length);
+}
+
+static void point_to(uint64_t address)
+{
+	forged_write_u64(&memory, thread->tls_address, address);
+}
+
+static void write_record(void)
+{
+	forged_write(&memory, place, &record, sizeof(record));
+}
+
+static uint64_t losses(enum counter counter)
+{
+	return process_of(TGID)->books.losses[counter];
+}
+
+static struct otel_config *config(void)
+{
+	return &process_of(TGID)->otel;
+}
+
+/* A thread that runs in a trace, and is known to have run in none before. */
+static int set_up(void **state)
+{
+	(void)begin_two_tasks(state);
+	memset(&record, 0, sizeof(record));
+	place = forged_take(&memory, sizeof(record));
+	native_session.watches_otel = 1;
+	process_of(TGID)->has_otel = true;
+	kernel.current.thread.fsbase = thread->tls_address - 16;
+	*config() = (struct otel_config){ .tls = { .model = TLS_MODEL_STATIC, .offset = 16 },
+					  .known_indexes = NEW_INDEX,
+					  .trace_key = TRACE + 1,
+					  .span_key = SPAN + 1,
+					  .reads_attributes = 1 };
+	config()->key_of_index[ROUTE_INDEX] = ROUTE + 1;
+	config()->key_of_index[USER_INDEX] = USER + 1;
+	thread->config.key_count = 4;
+	record.header.valid = OTEL_VALID;
+	set_id(record.header.trace_id, trace_text);
+	set_id(record.header.span_id, span_text);
+	add_attribute(ROUTE_INDEX, "/cart", 5);
+	write_record();
+	point_to(place);
+	otel_register(&kernel.current, TGID, true);
+	return 0;
+}
+
+static void assert_value(uint32_t key, const char *text)
+{
+	const struct value_snapshot *value = &otel->values[key];
+
+	assert_int_equal(value->kind, VALUE_KIND_STRING);
+	assert_int_equal(value->flags, 0);
+	assert_int_equal(value->encoding, VALUE_ENCODING_UTF_8);
+	assert_int_equal(value->length_bytes, strlen(text));
+	assert_int_equal(value->raw, strlen(text));
+	assert_memory_equal(value->bytes, text, strlen(text));
+}
+
+static void look(enum otel_look_result expected)
+{
+	assert_int_equal(otel_look(thread), expected);
+}
+
+static uint64_t hash_of_values(void)
+{
+	const struct context_hash_key key = { .words = { 11, 12 } };
+	struct context_hash_state hash;
+
+	context_hash_init(&hash, &key);
+	for (uint32_t i = 0; i < KEYS_MAX; i++) {
+		if (otel->values[i].kind == VALUE_KIND_ABSENT)
+			continue;
+		context_hash_add(&hash, i);
+		context_hash_add_value(&hash, &otel->values[i]);
+	}
+	return context_hash_final(&hash);
+}
+
+static void ids_and_wanted_attributes_are_captured(void **state)
+{
+	(void)state;
+	add_attribute(UNWANTED_INDEX, "x", 1);
+	add_attribute(USER_INDEX, "alice", 5);
+	write_record();
+	look(OTEL_LOOK_CHANGED);
+	assert_value(TRACE, trace_text);
+	assert_value(SPAN, span_text);
+	assert_value(ROUTE, "/cart");
+	assert_value(USER, "alice");
+	for (uint32_t i = USER + 1; i < KEYS_MAX; i++)
+		assert_int_equal(otel->values[i].kind, VALUE_KIND_ABSENT);
+	assert_int_equal(otel->hash, hash_of_values());
+	assert_int_equal(losses(COUNTER_OTEL_MALFORMED), 0);
+	assert_int_equal(losses(COUNTER_OTEL_KEY_UNKNOWN), 0);
+	assert_int_equal(kernel.told_count, 0);
+}
+
+static void what_a_record_has_no_more_is_absent(void **state)
+{
+	(void)state;
+	look(OTEL_LOOK_CHANGED);
+	memset(&record.header, 0, sizeof(record.header));
+	record.header.valid = OTEL_VALID;
+	set_id(record.header.span_id, "0000000000000001");
+	write_record();
+	look(OTEL_LOOK_CHANGED);
+	assert_value(SPAN, "0000000000000001");
+	assert_int_equal(otel->values[TRACE].kind, VALUE_KIND_ABSENT);
+	assert_int_equal(otel->values[TRACE].length_bytes, 0);
+	assert_int_equal(otel->values[TRACE].raw, 0);
+	assert_int_equal(otel->values[ROUTE].kind, VALUE_KIND_ABSENT);
+	assert_int_equal(otel->hash, hash_of_values());
+	/* Nor is one that has nothing that is wanted a context. */
+	memset(record.header.span_id, 0, sizeof(record.header.span_id));
+	write_record();
+	look(OTEL_LOOK_CHANGED);
+	assert_int_equal(otel->hash, CONTEXT_HASH_NONE);
+}
+
+static void what_is_not_wanted_is_not_captured(void **state)
+{
+	(void)state;
+	otel->config.trace_key = otel->config.span_key = otel->config.reads_attributes = 0;
+	look(OTEL_LOOK_SAME);
+	assert_int_equal(otel->hash, CONTEXT_HASH_NONE);
+	for (uint32_t i = 0; i < KEYS_MAX; i++)
+		assert_int_equal(otel->values[i].kind, VALUE_KIND_ABSENT);
+}
+
+static void only_a_change_of_what_is_wanted_is_one(void **state)
+{
+	uint64_t digest;
+
+	(void)state;
+	look(OTEL_LOOK_CHANGED);
+	look(OTEL_LOOK_SAME);
+	digest = otel->digest;
+	add_attribute(UNWANTED_INDEX, "x", 1);
+	write_record();
+	look(OTEL_LOOK_SAME);
+	assert_int_not_equal(otel->digest, digest);
+	record.header.trace_id[15]++;
+	write_record();
+	look(OTEL_LOOK_CHANGED);
+	record.header.span_id[0]++;
+	write_record();
+	look(OTEL_LOOK_CHANGED);
+	record.attributes[6]++;
+	write_record();
+	look(OTEL_LOOK_CHANGED);
+}
+
+/* However it was noticed: not a byte of it may be left out. */
+static void a_digest_is_of_each_byte_of_a_record_and_none_behind_it(void **state)
+{
+	uint8_t *bytes = (uint8_t *)otel->words;
+	uint64_t digest, count = sizeof(otel->header) + 7;
+
+	(void)state;
+	look(OTEL_LOOK_CHANGED);
+	digest = otel->digest;
+	assert_int_equal(otel->record_bytes, count);
+	for (size_t i = 0; i < count; i++) {
+		bytes[i] ^= 0x10;
+		assert_int_not_equal(otel_digest(otel), digest);
+		bytes[i] ^= 0x10;
+	}
+	assert_int_equal(otel_digest(otel), digest);
+	bytes[40] ^= 0x10;
+	assert_int_equal(otel_digest(otel), digest);
+	/* 0 is of no record. */
+	assert_int_equal(digest & 1, 1);
+}
+
+static void nothing_is_left_of_a_longer_record(void **state)
+{
+	uint64_t digest, hash;
+
+	(void)state;
+	look(OTEL_LOOK_CHANGED);
+	digest = otel->digest;
+	hash = otel->hash;
+	record.header.attributes_bytes = 0;
+	add_attribute(ROUTE_INDEX, "/checkout/of/another", 20);
+	write_record();
+	look(OTEL_LOOK_CHANGED);
+	record.header.attributes_bytes = 0;
+	add_attribute(ROUTE_INDEX, "/cart", 5);
+	write_record();
+	look(OTEL_LOOK_CHANGED);
+	assert_int_equal(otel->digest, digest);
+	assert_int_equal(otel->hash, hash);
+	/* Of one without attributes the header's last word is half a one. */
+	record.header.attributes_bytes = 0;
+	write_record();
+	look(OTEL_LOOK_CHANGED);
+	assert_int_equal(otel->record_bytes, sizeof(otel->header));
+	digest = otel->digest;
+	memset(otel->attributes, 0x5a, 8);
+	otel->is_known = 0;
+	look(OTEL_LOOK_FIRST);
+	assert_int_equal(otel->digest, digest);
+}
+
+static uint64_t digest_of(const char *text, size_t length)
+{
+	struct value_chunk chunks[2] = { 0 };
+	struct context_hash_state state;
+
+	memcpy(chunks, text, length);
+	value_digest_init(&state, length);
+	value_digest_add(&state, &chunks[0]);
+	value_digest_add(&state, &chunks[1]);
+	return context_hash_final(&state);
+}
+
+static void look_at_text(const char *text, size_t length)
+{
+	record.header.attributes_bytes = 0;
+	add_attribute(ROUTE_INDEX, text, length);
+	write_record();
+	look(OTEL_LOOK_CHANGED);
+}
+
+static void a_long_text_is_cut_and_told_apart_by_all_of_it(void **state)
+{
+	const struct value_snapshot *value = &otel->values[ROUTE];
+	char text[OTEL_TEXT_BYTES_MAX];
+
+	(void)state;
+	memset(text, 'l', sizeof(text));
+	look_at_text(text, VALUE_BYTES_MAX);
+	assert_int_equal(value->flags, 0);
+	assert_int_equal(value->raw, VALUE_BYTES_MAX);
+	for (size_t length = sizeof(text); length > VALUE_BYTES_MAX; length -= 63) {
+		look_at_text(text, length);
+		assert_int_equal(value->kind, VALUE_KIND_STRING);
+		assert_int_equal(value->flags, VALUE_TRUNCATED);
+		assert_int_equal(value->length_bytes, VALUE_BYTES_MAX);
+		assert_memory_equal(value->bytes, text, VALUE_BYTES_MAX);
+		assert_int_equal(value->raw, digest_of(text, length));
+	}
+	look_at_text("short", 5);
+	assert_value(ROUTE, "short");
+}
+
+static void where_no_record_is_in_force_there_is_no_context(void **state)
+{
+	(void)state;
+	look(OTEL_LOOK_CHANGED);
+	point_to(0);
+	look(OTEL_LOOK_CHANGED);
+	assert_int_equal(otel->hash, CONTEXT_HASH_NONE);
+	assert_int_equal(otel->digest, 0);
+	point_to(place);
+	look(OTEL_LOOK_CHANGED);
+	/* It is being changed. */
+	record.header.valid = 2;
+	write_record();
+	look(OTEL_LOOK_CHANGED);
+	assert_int_equal(otel->hash, CONTEXT_HASH_NONE);
+	/* The thread never touched the variable. */
+	otel->is_known = 0;
+	otel->config.tls = (struct tls_location){ .model = TLS_MODEL_DYNAMIC,
+						  .module = 1,
+						  .dtv_entry_bytes = 8 };
+	point_to(forged_take(&memory, 64));
+	kernel.current.thread.fsbase = thread->tls_address;
+	otel->tls_resolution = TLS_UNRESOLVED;
+	look(OTEL_LOOK_FIRST);
+	assert_int_equal(otel->tls_resolution, TLS_UNALLOCATED);
+	assert_int_equal(otel->hash, CONTEXT_HASH_NONE);
+	assert_int_equal(losses(COUNTER_OTEL_MALFORMED) + losses(COUNTER_OTEL_UNREADABLE), 0);
+}
+
+static void a_record_that_cannot_be_read_is_an_unknown_context(void **state)
+{
+	const uint64_t pointers[] = { 8, place + 1, FORGED_BASE + FORGED_BYTES,
+				      FORGED_BASE + FORGED_BYTES - sizeof(record.header) };
+
+	(void)state;
+	forged_write(&memory, pointers[3], &record.header, sizeof(record.header));
+	for (size_t i = 0; i < 4; i++) {
+		point_to(place);
+		look(OTEL_LOOK_CHANGED);
+		point_to(pointers[i]);
+		look(OTEL_LOOK_CHANGED);
+		assert_int_equal(otel->hash, CONTEXT_HASH_UNKNOWN);
+		assert_int_equal(otel->digest, 0);
+		assert_int_equal(losses(COUNTER_OTEL_MALFORMED), i ? 2 : 1);
+		assert_int_equal(losses(COUNTER_OTEL_UNREADABLE), i > 1 ? i - 1 : 0);
+	}
+	/* Without attributes there is nothing behind the header to be read. */
+	otel->config.reads_attributes = 0;
+	look(OTEL_LOOK_CHANGED);
+	assert_int_equal(losses(COUNTER_OTEL_UNREADABLE), 2);
+}
+
+static void where_nothing_can_be_read_now_what_was_known_stays(void **state)
+{
+	uint64_t hash;
+
+	(void)state;
+	look(OTEL_LOOK_CHANGED);
+	hash = otel->hash;
+	point_to(0);
+	thread->is_exiting = 1;
+	look(OTEL_LOOK_SAME);
+	thread->is_exiting = 0;
+	otel->tls_address = FORGED_BASE + FORGED_BYTES;
+	look(OTEL_LOOK_SAME);
+	assert_int_equal(losses(COUNTER_POINTER_UNREADABLE), 1);
+	/* By the last program's thread pointer it is not looked for. */
+	otel->tls_resolution = TLS_UNRESOLVED;
+	thread->is_pointer_old = 1;
+	look(OTEL_LOOK_SAME);
+	assert_int_equal(otel->tls_resolution, TLS_UNRESOLVED);
+	assert_int_equal(otel->hash, hash);
+	thread->is_pointer_old = 0;
+	look(OTEL_LOOK_CHANGED);
+	assert_int_equal(otel->tls_address, thread->tls_address);
+	/* Who has none has nothing to be looked at. */
+	kernel.has_otel_state[0] = false;
+	look(OTEL_LOOK_SAME);
+}
+
+static void attributes_that_do_not_fit_are_counted(void **state)
+{
+	char text[OTEL_TEXT_BYTES_MAX];
+
+	(void)state;
+	memset(text, 't', sizeof(text));
+	for (size_t i = 0; i < 2; i++)
+		add_attribute(UNWANTED_INDEX, text, sizeof(text));
+	add_attribute(USER_INDEX, text, OTEL_ATTRIBUTES_BYTES_MAX - 523);
+	assert_int_equal(record.header.attributes_bytes, OTEL_ATTRIBUTES_BYTES_MAX);
+	write_record();
+	look(OTEL_LOOK_CHANGED);
+	assert_int_equal(losses(COUNTER_OTEL_MALFORMED), 0);
+	assert_int_equal(otel->values[USER].length_bytes, OTEL_ATTRIBUTES_BYTES_MAX - 523);
+	assert_int_equal(otel->record_bytes, OTEL_RECORD_BYTES_MAX);
+	add_attribute(UNWANTED_INDEX, "x", 1);
+	write_record();
+	look(OTEL_LOOK_SAME);
+	assert_int_equal(losses(COUNTER_OTEL_MALFORMED), 1);
+	assert_int_equal(otel->record_bytes, OTEL_RECORD_BYTES_MAX);
+}
+
+static void of_new_attributes_userspace_is_told_once(void **state)
+{
+	(void)state;
+	add_attribute(NEW_INDEX, "x", 1);
+	write_record();
+	look(OTEL_LOOK_CHANGED);
+	assert_int_equal(kernel.told_count, 1);
+	assert_int_equal(kernel.told[0].event.kind, EVENT_KIND_OTEL_KEYS);
+	assert_int_equal(kernel.told[0].event.tgid, TGID);
+	assert_int_equal(kernel.told[0].event.ns_tgid, OWN_TGID);
+	assert_int_equal(kernel.told[0].event.parent_tgid, 0);
+	assert_int_equal(kernel.told[0].event.address, 0);
+	add_attribute(NEW_INDEX + 1, "y", 1);
+	write_record();
+	look(OTEL_LOOK_SAME);
+	assert_int_equal(kernel.told_count, 1);
+	assert_int_equal(losses(COUNTER_OTEL_KEY_UNKNOWN), 2);
+	/* It has read the key map anew. */
+	config()->known_indexes++;
+	thread->config.reading++;
+	look(OTEL_LOOK_FIRST);
+	assert_int_equal(kernel.told_count, 2);
+	assert_int_equal(otel->reading, thread->config.reading);
+	assert_int_equal(otel->config.known_indexes, NEW_INDEX + 1);
+}
+
+static void a_process_that_is_forgotten_has_no_variable(void **state)
+{
+	(void)state;
+	look(OTEL_LOOK_CHANGED);
+	process_of(TGID)->has_otel = false;
+	thread->config.reading++;
+	look(OTEL_LOOK_SAME);
+	assert_int_equal(otel->config.tls.model, TLS_MODEL_NONE);
+	assert_int_equal(otel->is_known, 0);
+}
+
+static void a_thread_is_made_room_for_once_if_its_process_has_the_variable(void **state)
+{
+	struct otel_thread *other = &kernel.otel_states[1];
+
+	(void)state;
+	otel_register(&kernel.other, OTHER_TGID, false);
+	assert_false(kernel.has_otel_state[1]);
+	kernel.has_no_storage = true;
+	otel_register(&kernel.other, TGID, false);
+	assert_int_equal(losses(COUNTER_STORAGE_FAILED), 1);
+	kernel.has_no_storage = false;
+	otel_register(&kernel.other, TGID, false);
+	assert_int_equal(other->is_registered, 1);
+	assert_int_equal(other->is_known, 0);
+	assert_int_equal(other->is_first_inherited, 1);
+	assert_int_equal(other->reading, 1);
+	assert_memory_equal(&other->config, config(), sizeof(other->config));
+	otel_register(&kernel.other, TGID, true);
+	assert_int_equal(other->is_known, 0);
+	/* Of a new one nothing is inherited. */
+	assert_int_equal(otel->is_known, 1);
+	assert_int_equal(otel->is_first_inherited, 0);
+	/* Its process has no other configuration. */
+	memset(other, 0, sizeof(*other));
+	process_of(TGID)->has_config = false;
+	otel_register(&kernel.other, TGID, false);
+	assert_int_equal(other->reading, 0);
+}
+
+static void the_first_record_of_one_that_is_not_new_is_inherited(void **state)
+{
+	(void)state;
+	memset(otel, 0, sizeof(*otel));
+	otel_register(&kernel.current, TGID, false);
+	look(OTEL_LOOK_FIRST);
+	(void)otel_add_context(thread, CONTEXT_HASH_NONE);
+	assert_int_equal(thread->is_otel_inherited, 1);
+	record.header.span_id[0]++;
+	write_record();
+	look(OTEL_LOOK_CHANGED);
+	(void)otel_add_context(thread, CONTEXT_HASH_NONE);
+	assert_int_equal(thread->is_otel_inherited, 0);
+	/* Until it begins another life. */
+	otel_begin_life();
+	(void)otel_add_context(thread, CONTEXT_HASH_NONE);
+	assert_int_equal(thread->is_otel_inherited, 1);
+	/* No context is nobody's. */
+	point_to(0);
+	look(OTEL_LOOK_CHANGED);
+	otel_begin_life();
+	(void)otel_add_context(thread, CONTEXT_HASH_NONE);
+	assert_int_equal(thread->is_otel_inherited, 0);
+}
+
+static uint64_t hash_of_both(uint64_t state_hash)
+{
+	const struct context_hash_key key = { .words = { 11, 12 } };
+	struct context_hash_state hash;
+
+	context_hash_init(&hash, &key);
+	context_hash_add(&hash, TGID);
+	context_hash_add(&hash, state_hash);
+	context_hash_add(&hash, otel->hash);
+	return context_hash_final(&hash);
+}
+
+static void both_contexts_are_one_with_the_values_of_both(void **state)
+{
+	struct value_snapshot *values = thread->snapshot.values;
+
+	(void)state;
+	look(OTEL_LOOK_CHANGED);
+	for (uint32_t i = 0; i < KEYS_MAX; i++)
+		values[i] = (struct value_snapshot){ .kind = VALUE_KIND_IMMEDIATE, .raw = 21 };
+	assert_int_equal(otel_add_context(thread, 100), hash_of_both(100));
+	assert_int_equal(thread->snapshot_hash, hash_of_both(100));
+	assert_int_equal(thread->snapshot.key_count, 4);
+	assert_memory_equal(&values[ROUTE], &otel->values[ROUTE], sizeof(*values));
+	assert_int_equal(values[USER].kind, VALUE_KIND_IMMEDIATE);
+	assert_int_equal(values[KEYS_MAX - 1].raw, 21);
+	/* Without Ruby's there are no values of it. */
+	assert_int_equal(otel_add_context(thread, CONTEXT_HASH_NONE),
+			 hash_of_both(CONTEXT_HASH_NONE));
+	assert_memory_equal(values, otel->values, KEYS_MAX * sizeof(*values));
+}
+
+static void what_is_not_known_of_one_is_not_known_of_both(void **state)
+{
+	(void)state;
+	/* It has run in none yet. */
+	assert_int_equal(otel_add_context(thread, 100), 100);
+	look(OTEL_LOOK_CHANGED);
+	assert_int_equal(otel_add_context(thread, CONTEXT_HASH_UNKNOWN), CONTEXT_HASH_UNKNOWN);
+	otel->is_known = 0;
+	assert_int_equal(otel_add_context(thread, 100), CONTEXT_HASH_UNKNOWN);
+	otel->is_known = 1;
+	otel->hash = CONTEXT_HASH_UNKNOWN;
+	assert_int_equal(otel_add_context(thread, 100), CONTEXT_HASH_UNKNOWN);
+	/* Who has none is in Ruby's alone. */
+	kernel.has_otel_state[0] = false;
+	assert_int_equal(otel_add_context(thread, 100), 100);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, set_up)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(ids_and_wanted_attributes_are_captured),
+		TEST(what_a_record_has_no_more_is_absent),
+		TEST(what_is_not_wanted_is_not_captured),
+		TEST(only_a_change_of_what_is_wanted_is_one),
+		TEST(a_digest_is_of_each_byte_of_a_record_and_none_behind_it),
+		TEST(nothing_is_left_of_a_longer_record),
+		TEST(a_long_text_is_cut_and_told_apart_by_all_of_it),
+		TEST(where_no_record_is_in_force_there_is_no_context),
+		TEST(a_record_that_cannot_be_read_is_an_unknown_context),
+		TEST(where_nothing_can_be_read_now_what_was_known_stays),
+		TEST(attributes_that_do_not_fit_are_counted),
+		TEST(of_new_attributes_userspace_is_told_once),
+		TEST(a_process_that_is_forgotten_has_no_variable),
+		TEST(a_thread_is_made_room_for_once_if_its_process_has_the_variable),
+		TEST(the_first_record_of_one_that_is_not_new_is_inherited),
+		TEST(both_contexts_are_one_with_the_values_of_both),
+		TEST(what_is_not_known_of_one_is_not_known_of_both),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
