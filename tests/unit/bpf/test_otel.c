@@ -182,6 +182,15 @@ static void what_is_not_wanted_is_not_captured(void **state)
 	assert_int_equal(otel->hash, CONTEXT_HASH_NONE);
 	for (uint32_t i = 0; i < KEYS_MAX; i++)
 		assert_int_equal(otel->values[i].kind, VALUE_KIND_ABSENT);
+	assert_int_equal(losses(COUNTER_OTEL_MALFORMED), 0);
+}
+
+static void tags_are_no_part_of_a_records_address(void **state)
+{
+	(void)state;
+	point_to(place | UINT64_C(0x5a) << 56);
+	look(OTEL_LOOK_CHANGED);
+	assert_value(TRACE, trace_text);
 }
 
 static void only_a_change_of_what_is_wanted_is_one(void **state)
@@ -220,13 +229,18 @@ static void a_digest_is_of_each_byte_of_a_record_and_none_behind_it(void **state
 	for (size_t i = 0; i < count; i++) {
 		bytes[i] ^= 0x10;
 		assert_int_not_equal(otel_digest(otel), digest);
+		/* 0 is of no record. */
+		assert_int_equal(otel_digest(otel) & 1, 1);
 		bytes[i] ^= 0x10;
 	}
 	assert_int_equal(otel_digest(otel), digest);
 	bytes[40] ^= 0x10;
 	assert_int_equal(otel_digest(otel), digest);
-	/* 0 is of no record. */
-	assert_int_equal(digest & 1, 1);
+	bytes[40] ^= 0x10;
+	/* Nor do two changes make up for each other. */
+	bytes[7] ^= 0x80;
+	bytes[15] ^= 0x80;
+	assert_int_not_equal(otel_digest(otel), digest);
 }
 
 static void nothing_is_left_of_a_longer_record(void **state)
@@ -299,6 +313,24 @@ static void a_long_text_is_cut_and_told_apart_by_all_of_it(void **state)
 	}
 	look_at_text("short", 5);
 	assert_value(ROUTE, "short");
+}
+
+/* They are hashed by words. */
+static void behind_a_text_its_last_word_is_zero(void **state)
+{
+	const struct value_snapshot *value = &otel->values[ROUTE];
+	char full[VALUE_BYTES_MAX], text[VALUE_BYTES_MAX];
+
+	(void)state;
+	memset(full, 'f', sizeof(full));
+	memset(text, 't', sizeof(text));
+	for (size_t length = 0; length < VALUE_BYTES_MAX; length++) {
+		look_at_text(full, sizeof(full));
+		look_at_text(text, length);
+		assert_memory_equal(value->bytes, text, length);
+		for (size_t i = length; i & 7; i++)
+			assert_int_equal(value->bytes[i], 0);
+	}
 }
 
 static void where_no_record_is_in_force_there_is_no_context(void **state)
@@ -396,6 +428,10 @@ static void attributes_that_do_not_fit_are_counted(void **state)
 	assert_int_equal(losses(COUNTER_OTEL_MALFORMED), 0);
 	assert_int_equal(otel->values[USER].length_bytes, OTEL_ATTRIBUTES_BYTES_MAX - 523);
 	assert_int_equal(otel->record_bytes, OTEL_RECORD_BYTES_MAX);
+	/* It is read to its end. */
+	record.attributes[OTEL_ATTRIBUTES_BYTES_MAX - 1]++;
+	write_record();
+	look(OTEL_LOOK_CHANGED);
 	add_attribute(UNWANTED_INDEX, "x", 1);
 	write_record();
 	look(OTEL_LOOK_SAME);
@@ -415,6 +451,8 @@ static void of_new_attributes_userspace_is_told_once(void **state)
 	assert_int_equal(kernel.told[0].event.ns_tgid, OWN_TGID);
 	assert_int_equal(kernel.told[0].event.parent_tgid, 0);
 	assert_int_equal(kernel.told[0].event.address, 0);
+	look(OTEL_LOOK_SAME);
+	assert_int_equal(losses(COUNTER_OTEL_KEY_UNKNOWN), 1);
 	add_attribute(NEW_INDEX + 1, "y", 1);
 	write_record();
 	look(OTEL_LOOK_SAME);
@@ -486,6 +524,10 @@ static void the_first_record_of_one_that_is_not_new_is_inherited(void **state)
 	otel_begin_life();
 	(void)otel_add_context(thread, CONTEXT_HASH_NONE);
 	assert_int_equal(thread->is_otel_inherited, 1);
+	/* Whichever it is. */
+	otel->hash = CONTEXT_HASH_FIRST;
+	(void)otel_add_context(thread, CONTEXT_HASH_NONE);
+	assert_int_equal(thread->is_otel_inherited, 1);
 	/* No context is nobody's. */
 	point_to(0);
 	look(OTEL_LOOK_CHANGED);
@@ -509,6 +551,7 @@ static uint64_t hash_of_both(uint64_t state_hash)
 static void both_contexts_are_one_with_the_values_of_both(void **state)
 {
 	struct value_snapshot *values = thread->snapshot.values;
+	const struct process_config before = thread->config;
 
 	(void)state;
 	look(OTEL_LOOK_CHANGED);
@@ -520,6 +563,7 @@ static void both_contexts_are_one_with_the_values_of_both(void **state)
 	assert_memory_equal(&values[ROUTE], &otel->values[ROUTE], sizeof(*values));
 	assert_int_equal(values[USER].kind, VALUE_KIND_IMMEDIATE);
 	assert_int_equal(values[KEYS_MAX - 1].raw, 21);
+	assert_memory_equal(&thread->config, &before, sizeof(before));
 	/* Without Ruby's there are no values of it. */
 	assert_int_equal(otel_add_context(thread, CONTEXT_HASH_NONE),
 			 hash_of_both(CONTEXT_HASH_NONE));
@@ -543,6 +587,26 @@ static void what_is_not_known_of_one_is_not_known_of_both(void **state)
 	assert_int_equal(otel_add_context(thread, 100), 100);
 }
 
+/* The verifier looks at them by themselves, and so at arguments that no caller gives. */
+static void global_functions_do_without_what_they_are_not_given(void **state)
+{
+	struct context_hash_state hash;
+
+	(void)state;
+	assert_int_equal(otel_digest(NULL), 0);
+	assert_int_equal(otel_hash(NULL), CONTEXT_HASH_NONE);
+	assert_int_equal(otel_walk(NULL, otel), 0);
+	assert_int_equal(otel_walk(thread, NULL), 0);
+	assert_int_equal(otel_look(NULL), OTEL_LOOK_SAME);
+	assert_int_equal(otel_add_context(NULL, 100), 100);
+	context_hash_init(&hash, &(struct context_hash_key){ .words = { 11, 12 } });
+	assert_int_equal(otel_capture_key(NULL, TRACE, &hash), 0);
+	assert_int_equal(otel_capture_key(otel, TRACE, NULL), 0);
+	set_id(otel->header.trace_id, trace_text);
+	otel->config.trace_key = KEYS_MAX + 1;
+	assert_int_equal(otel_capture_key(otel, KEYS_MAX, &hash), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, set_up)
 
 int main(void)
@@ -551,6 +615,9 @@ int main(void)
 		TEST(ids_and_wanted_attributes_are_captured),
 		TEST(what_a_record_has_no_more_is_absent),
 		TEST(what_is_not_wanted_is_not_captured),
+		TEST(tags_are_no_part_of_a_records_address),
+		TEST(behind_a_text_its_last_word_is_zero),
+		TEST(global_functions_do_without_what_they_are_not_given),
 		TEST(only_a_change_of_what_is_wanted_is_one),
 		TEST(a_digest_is_of_each_byte_of_a_record_and_none_behind_it),
 		TEST(nothing_is_left_of_a_longer_record),
