@@ -8,16 +8,16 @@
 #include <cmocka.h>
 
 static struct vm_area_struct *native_area(uint64_t address);
-static long native_read_task(void *buffer, uint32_t size_bytes, const void *address);
+static long native_read_task(void *buffer, uint32_t size_bytes, const void *address,
+			     const struct task_struct *task, uint64_t flags);
 
-#define bpf_find_vma(task, address, note, ret, ...)                           \
-	({                                                                    \
-		struct vm_area_struct *area_found = native_area(address);     \
-                                                                              \
-		area_found ? note((task), area_found, (ret)) : (long)-ENOENT; \
+#define bpf_find_vma(task, address, note, ret, flags)                                      \
+	({                                                                                 \
+		struct vm_area_struct *area_found = (flags) ? NULL : native_area(address); \
+                                                                                           \
+		area_found ? note((task), area_found, (ret)) : (long)-ENOENT;              \
 	})
-#define bpf_copy_from_user_task(buffer, size_bytes, address, ...) \
-	native_read_task(buffer, size_bytes, address)
+#define bpf_copy_from_user_task native_read_task
 
 #include "sleepers.bpf.h"
 
@@ -38,8 +38,12 @@ static struct vm_area_struct *native_area(uint64_t address)
 	return address < FORGED_BASE ? NULL : &area;
 }
 
-static long native_read_task(void *buffer, uint32_t size_bytes, const void *address)
+/* As the kernel's, which knows no flags here. */
+static long native_read_task(void *buffer, uint32_t size_bytes, const void *address,
+			     const struct task_struct *task, uint64_t flags)
 {
+	if (task != &kernel.other || flags)
+		return -EINVAL;
 	return native_read_user(buffer, size_bytes, address);
 }
 
