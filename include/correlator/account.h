@@ -99,9 +99,9 @@ static inline void account_add_on_cpu(struct account_totals *totals, __u32 mode,
  */
 static inline __u64 account_take_out(struct account_totals *totals, __u64 ns)
 {
-	__u64 *first = totals->user_ns >= totals->kernel_ns ? &totals->user_ns : &totals->kernel_ns;
-	__u64 *second =
-		totals->user_ns >= totals->kernel_ns ? &totals->kernel_ns : &totals->user_ns;
+	int is_user_first = totals->user_ns >= totals->kernel_ns;
+	__u64 *first = is_user_first ? &totals->user_ns : &totals->kernel_ns;
+	__u64 *second = is_user_first ? &totals->kernel_ns : &totals->user_ns;
 	__u64 from_first = ns < *first ? ns : *first;
 	__u64 from_second = ns - from_first < *second ? ns - from_first : *second;
 

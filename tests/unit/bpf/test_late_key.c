@@ -189,6 +189,18 @@ static void what_says_nothing_completes_nothing(void **state)
 	assert_true(thread.is_unread);
 }
 
+/* An Integer is as good a name as a text. */
+static void a_number_names_a_request_and_completes_it(void **state)
+{
+	const uint64_t seven = 7 << 1 | 1, eight = 8 << 1 | 1;
+	uint64_t hash = resolve(table(seven, eight));
+
+	(void)state;
+	assert_int_not_equal(thread.snapshot.late_hash, 0);
+	assert_int_equal(resolve(table(seven, 0)), hash);
+	assert_int_not_equal(resolve(table(eight, 0)), hash);
+}
+
 static void without_a_request_it_is_all_that_contexts_are_known_by(void **state)
 {
 	const uint64_t ids[] = { 0, NIL, text("") };
@@ -350,6 +362,7 @@ int main(void)
 		cmocka_unit_test_setup(it_is_no_part_of_what_a_request_is_known_by, set_up),
 		cmocka_unit_test_setup(equal_values_have_equal_hashes_and_others_others, set_up),
 		cmocka_unit_test_setup(what_says_nothing_completes_nothing, set_up),
+		cmocka_unit_test_setup(a_number_names_a_request_and_completes_it, set_up),
 		cmocka_unit_test_setup(without_a_request_it_is_all_that_contexts_are_known_by,
 				       set_up),
 		cmocka_unit_test_setup(it_completes_what_was_published_before, set_up),

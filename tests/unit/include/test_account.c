@@ -132,6 +132,31 @@ static void stolen_time_is_taken_out_of_the_context_that_it_hit(void **state)
 	assert_int_equal(books.totals.stolen_ns, 0);
 }
 
+static void what_is_taken_out_comes_from_the_larger_part_first(void **state)
+{
+	const struct {
+		uint64_t user_ns, kernel_ns, ns;
+		uint64_t left_user_ns, left_kernel_ns;
+	} cases[] = {
+		{ 70, 30, 60, 10, 30 }, { 30, 70, 60, 30, 10 }, { 70, 30, 80, 0, 20 },
+		{ 30, 70, 80, 20, 0 },	{ 50, 50, 60, 0, 40 },	{ 50, 50, 50, 0, 50 },
+		{ 50, 50, 200, 0, 0 },	{ 0, 0, 5, 0, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct account_totals totals = { .user_ns = cases[i].user_ns,
+						 .kernel_ns = cases[i].kernel_ns };
+		uint64_t taken_ns = account_take_out(&totals, cases[i].ns);
+
+		assert_int_equal(totals.user_ns, cases[i].left_user_ns);
+		assert_int_equal(totals.kernel_ns, cases[i].left_kernel_ns);
+		assert_int_equal(totals.stolen_ns, taken_ns);
+		assert_int_equal(totals.user_ns + totals.kernel_ns + taken_ns,
+				 cases[i].user_ns + cases[i].kernel_ns);
+	}
+}
+
 static void theft_that_is_noticed_late_is_taken_out_later(void **state)
 {
 	struct books books;
@@ -289,6 +314,35 @@ static void a_woken_sleepers_gap_stays_open_at_a_flush(void **state)
 	assert_int_equal(books.totals.blocked_ns, 2500);
 }
 
+static void a_flush_leaves_a_running_thread_alone(void **state)
+{
+	struct books books, before;
+
+	(void)state;
+	begin(&books, 1000, 0);
+	before = books;
+	assert_int_equal(account_collect(&books.clock, &books.totals, 3000, 1), 0);
+	assert_memory_equal(&books, &before, sizeof(books));
+}
+
+/* By our clock the flush charged more than the kernel's will tell, and no gap was left to split. */
+static void what_a_flush_charged_too_much_of_a_wait_the_next_one_gets_less(void **state)
+{
+	struct books books;
+
+	(void)state;
+	begin(&books, 0, 0);
+	switch_out(&books, 100, 100, OFF_CPU_RUNNABLE);
+	assert_int_equal(account_collect(&books.clock, &books.totals, 200, 1), 100);
+	switch_in(&books, 200, 0);
+	account_settle_gap(&books.clock, &books.totals, books.figures.run_delay_ns + 90);
+	switch_out(&books, 300, 100, OFF_CPU_RUNNABLE);
+	switch_in(&books, 400, 0);
+	account_settle_gap(&books.clock, &books.totals, books.figures.run_delay_ns + 190);
+	assert_int_equal(books.totals.run_queue_ns, 190);
+	assert_int_equal(books.totals.blocked_ns, 10);
+}
+
 static void a_migration_is_a_change_of_cpu(void **state)
 {
 	struct books books;
@@ -363,6 +417,21 @@ static void an_unseen_switch_out_is_made_up_from_what_was_run(void **state)
 	account_settle_gap(&books.clock, &books.totals, books.figures.run_delay_ns);
 	/* 1000 before the first switch-in, 3750 of the second gap. */
 	assert_int_equal(books.totals.blocked_ns, 4750);
+}
+
+/* The kernel says that it ran longer than there was time: the books do not go on ahead of now. */
+static void an_unseen_switch_out_is_no_later_than_now(void **state)
+{
+	struct books books;
+
+	(void)state;
+	begin(&books, 0, 1);
+	switch_in(&books, 1000, 0);
+	books.figures.exec_ns += 5000;
+	account_leave_unseen(&books.clock, &books.totals, 3000, &books.figures);
+	assert_int_equal(books.clock.mark_ns, 3000);
+	assert_int_equal(on_cpu(&books), 5000);
+	assert_int_equal(books.totals.stolen_ns, -3000);
 }
 
 /* A wait that no boundary has split yet is split, as what it was, before the next one begins. */
@@ -465,6 +534,7 @@ int main(void)
 		cmocka_unit_test(the_last_interval_brings_the_stint_to_exec_runtime),
 		cmocka_unit_test(stolen_time_is_no_requests),
 		cmocka_unit_test(stolen_time_is_taken_out_of_the_context_that_it_hit),
+		cmocka_unit_test(what_is_taken_out_comes_from_the_larger_part_first),
 		cmocka_unit_test(theft_that_is_noticed_late_is_taken_out_later),
 		cmocka_unit_test(a_switch_that_comes_to_the_books_late_counts_no_time_twice),
 		cmocka_unit_test(a_thread_seen_on_no_switch_in_yet_is_spared),
@@ -475,10 +545,13 @@ int main(void)
 		cmocka_unit_test(a_flush_in_a_sleep_splits_it_in_two),
 		cmocka_unit_test(a_flush_while_queued_is_not_charged_twice),
 		cmocka_unit_test(a_woken_sleepers_gap_stays_open_at_a_flush),
+		cmocka_unit_test(a_flush_leaves_a_running_thread_alone),
+		cmocka_unit_test(what_a_flush_charged_too_much_of_a_wait_the_next_one_gets_less),
 		cmocka_unit_test(a_migration_is_a_change_of_cpu),
 		cmocka_unit_test(an_unseen_switch_in_is_made_up_from_what_was_run),
 		cmocka_unit_test(what_is_stolen_after_an_unseen_switch_in_is_nobodys),
 		cmocka_unit_test(an_unseen_switch_out_is_made_up_from_what_was_run),
+		cmocka_unit_test(an_unseen_switch_out_is_no_later_than_now),
 		cmocka_unit_test(a_wait_before_an_unseen_switch_out_stays_what_it_was),
 		cmocka_unit_test(unseen_switches_invent_no_time),
 		cmocka_unit_test(random_lives_keep_the_laws),

@@ -58,6 +58,21 @@ static void a_step_forward_is_followed_by_the_fourth_reading(void **state)
 	assert_int_equal(offset.ns, apart_ns + PERIOD_NS / CLOCK_OFFSET_DRIFT_DIVISOR);
 }
 
+/* One that was begun and not followed says nothing of the next. */
+static void a_step_is_followed_to_its_own_smallest_reading_wherever_that_is(void **state)
+{
+	const uint64_t apart_ns = 3600 * SECOND_NS;
+	struct clock_offset offset = settled(5000);
+
+	(void)state;
+	take(&offset, apart_ns / 2, 0);
+	take(&offset, 5000, 0);
+	assert_int_equal(offset.ns, 5000);
+	for (unsigned int i = 0; i < CLOCK_OFFSET_STEP_READINGS; i++)
+		take(&offset, apart_ns, i * 50000);
+	assert_int_equal(offset.ns, apart_ns);
+}
+
 static void a_step_back_is_followed_at_once(void **state)
 {
 	struct clock_offset offset = settled(3600 * SECOND_NS);
@@ -100,6 +115,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(late_readings_move_it_by_no_more_than_drift),
 		cmocka_unit_test(a_step_forward_is_followed_by_the_fourth_reading),
+		cmocka_unit_test(a_step_is_followed_to_its_own_smallest_reading_wherever_that_is),
 		cmocka_unit_test(a_step_back_is_followed_at_once),
 		cmocka_unit_test(a_run_queues_clock_that_goes_back_begins_anew),
 		cmocka_unit_test(drift_is_followed_both_ways),
