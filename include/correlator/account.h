@@ -126,8 +126,6 @@ static inline void account_settle_stolen(struct thread_clock *clock, struct acco
 		clock->stolen_mark_ns = stolen_ns;
 		return;
 	}
-	if (!growth_ns)
-		return;
 	if (growth_ns > clock->exec_ahead_ns)
 		growth_ns = clock->exec_ahead_ns;
 	taken_ns = account_take_out(totals, growth_ns);

@@ -189,6 +189,31 @@ static void what_says_nothing_completes_nothing(void **state)
 	assert_true(thread.is_unread);
 }
 
+static void only_nil_false_and_nothing_name_nothing(void **state)
+{
+	const struct {
+		uint64_t raw;
+		uint8_t kind, length_bytes;
+		bool is_blank;
+	} cases[] = {
+		{ 0, VALUE_KIND_ABSENT, 0, true },	{ 0, VALUE_KIND_IMMEDIATE, 0, true },
+		{ 4, VALUE_KIND_IMMEDIATE, 0, true },	{ 8, VALUE_KIND_IMMEDIATE, 0, true },
+		{ 1, VALUE_KIND_IMMEDIATE, 0, false },	{ 20, VALUE_KIND_IMMEDIATE, 0, false },
+		{ 0, VALUE_KIND_STRING, 0, true },	{ 0, VALUE_KIND_STRING, 1, false },
+		{ 0, VALUE_KIND_SYMBOL, 0, true },	{ 0, VALUE_KIND_SYMBOL, 1, false },
+		{ 0, VALUE_KIND_UNREADABLE, 0, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct value_snapshot value = { .raw = cases[i].raw,
+						      .kind = cases[i].kind,
+						      .length_bytes = cases[i].length_bytes };
+
+		assert_int_equal(value_is_blank(&value), cases[i].is_blank);
+	}
+}
+
 /* An Integer is as good a name as a text. */
 static void a_number_names_a_request_and_completes_it(void **state)
 {
@@ -362,6 +387,7 @@ int main(void)
 		cmocka_unit_test_setup(it_is_no_part_of_what_a_request_is_known_by, set_up),
 		cmocka_unit_test_setup(equal_values_have_equal_hashes_and_others_others, set_up),
 		cmocka_unit_test_setup(what_says_nothing_completes_nothing, set_up),
+		cmocka_unit_test_setup(only_nil_false_and_nothing_name_nothing, set_up),
 		cmocka_unit_test_setup(a_number_names_a_request_and_completes_it, set_up),
 		cmocka_unit_test_setup(without_a_request_it_is_all_that_contexts_are_known_by,
 				       set_up),
