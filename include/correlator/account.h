@@ -119,13 +119,11 @@ static inline __u64 account_take_out(struct account_totals *totals, __u64 ns)
 static inline void account_settle_stolen(struct thread_clock *clock, struct account_totals *totals,
 					 __u64 stolen_ns)
 {
-	__u64 growth_ns = account_growth(stolen_ns, clock->stolen_mark_ns);
-	__u64 taken_ns;
+	__u64 growth_ns, taken_ns;
 
-	if (clock->stolen_mark_ns == ~0ULL) {
+	if (clock->stolen_mark_ns == ~0ULL)
 		clock->stolen_mark_ns = stolen_ns;
-		return;
-	}
+	growth_ns = account_growth(stolen_ns, clock->stolen_mark_ns);
 	if (growth_ns > clock->exec_ahead_ns)
 		growth_ns = clock->exec_ahead_ns;
 	taken_ns = account_take_out(totals, growth_ns);
@@ -219,7 +217,6 @@ static inline void account_edges_open(struct edge_times *edges, const struct thr
 	edges->kernel_ns = 0;
 	edges->syscalls = 0;
 	edges->mode = clock->mode;
-	edges->reserved = 0;
 }
 
 /* As account_edge() of a thread on the CPU. */

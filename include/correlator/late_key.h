@@ -16,16 +16,14 @@ static inline int value_is_blank(const struct value_snapshot *value)
 	const __u64 nil_and_false = 8 | 4;
 
 	switch (value->kind) {
-	case VALUE_KIND_ABSENT:
-		return 1;
+	case VALUE_KIND_ABSENT: /* 0, like false */
 	case VALUE_KIND_IMMEDIATE:
 		return !(value->raw & ~nil_and_false);
 	case VALUE_KIND_STRING:
 	case VALUE_KIND_SYMBOL:
 		return !value->length_bytes;
-	default:
-		return 0;
 	}
+	return 0;
 }
 
 /* Whether it takes the place of what was known before. */

@@ -73,6 +73,44 @@ static void a_step_is_followed_to_its_own_smallest_reading_wherever_that_is(void
 	assert_int_equal(offset.ns, apart_ns);
 }
 
+static void after_a_step_the_next_one_takes_as_many_readings(void **state)
+{
+	struct clock_offset offset = settled(5000);
+
+	(void)state;
+	for (uint64_t step = 1; step <= 3; step++)
+		for (unsigned int i = 1; i <= CLOCK_OFFSET_STEP_READINGS; i++) {
+			take(&offset, step * SECOND_NS, 0);
+			assert_int_equal(offset.ns > step * SECOND_NS - SECOND_NS / 2,
+					 i == CLOCK_OFFSET_STEP_READINGS);
+		}
+}
+
+/* 100 us more than drift allows is a late reading still, and none of the four. */
+static void what_drift_makes_good_is_no_step(void **state)
+{
+	const uint64_t drift_ns = PERIOD_NS / CLOCK_OFFSET_DRIFT_DIVISOR;
+	struct clock_offset offset = settled(5000);
+
+	(void)state;
+	take(&offset, 5000 + drift_ns, CLOCK_OFFSET_STEP_NS);
+	assert_int_equal(offset.ns, 5000 + drift_ns);
+	for (unsigned int i = 1; i < CLOCK_OFFSET_STEP_READINGS; i++)
+		take(&offset, SECOND_NS, 0);
+	assert_in_range(offset.ns, 5000, 5000 + CLOCK_OFFSET_STEP_READINGS * drift_ns);
+	take(&offset, SECOND_NS, 0);
+	assert_int_equal(offset.ns, SECOND_NS);
+}
+
+static void a_second_reading_at_the_same_time_may_be_late_too(void **state)
+{
+	struct clock_offset offset = settled(5000);
+
+	(void)state;
+	clock_offset_take(&offset, 5000 + 300, offset.seen_at_ns);
+	assert_int_equal(offset.ns, 5000);
+}
+
 static void a_step_back_is_followed_at_once(void **state)
 {
 	struct clock_offset offset = settled(3600 * SECOND_NS);
@@ -116,6 +154,9 @@ int main(void)
 		cmocka_unit_test(late_readings_move_it_by_no_more_than_drift),
 		cmocka_unit_test(a_step_forward_is_followed_by_the_fourth_reading),
 		cmocka_unit_test(a_step_is_followed_to_its_own_smallest_reading_wherever_that_is),
+		cmocka_unit_test(after_a_step_the_next_one_takes_as_many_readings),
+		cmocka_unit_test(what_drift_makes_good_is_no_step),
+		cmocka_unit_test(a_second_reading_at_the_same_time_may_be_late_too),
 		cmocka_unit_test(a_step_back_is_followed_at_once),
 		cmocka_unit_test(a_run_queues_clock_that_goes_back_begins_anew),
 		cmocka_unit_test(drift_is_followed_both_ways),

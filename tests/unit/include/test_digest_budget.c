@@ -39,6 +39,10 @@ static void a_burst_may_be_read_at_once(void **state)
 		paid_ns = digest_budget_take(paid_ns, SECOND, CONTEXT_BYTES);
 		assert_true(paid_ns > SECOND);
 	}
+	/* What begins before the burst is used up is read to its end; and then nothing. */
+	paid_ns = digest_budget_take(paid_ns, SECOND, 1);
+	assert_true(paid_ns > SECOND);
+	assert_int_equal(digest_budget_take(paid_ns, SECOND, 1), 0);
 }
 
 static void and_then_so_many_a_second(void **state)
