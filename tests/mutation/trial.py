@@ -110,7 +110,8 @@ class Copy:
 
 def run_test(test, usual_seconds=60):
     """True, False, or None: it was skipped. What it starts ends with it."""
-    command = ("prlimit", f"--fsize={FILE_BYTES}", *test.command)
+    # Whoever started us in the background may have had SIGINT ignored, for all that we start.
+    command = ("env", "--default-signal", "prlimit", f"--fsize={FILE_BYTES}", *test.command)
     if os.geteuid() == 0:
         # A fault may kill whatever it can name.
         command = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *command)
