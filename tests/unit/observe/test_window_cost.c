@@ -40,7 +40,7 @@ static void measure(uint64_t window_ns)
 static uint64_t mapped_bytes(void)
 {
 	_cleanup_file_ FILE *file = fopen("/proc/self/statm", "re");
-	uint64_t pages;
+	uint64_t pages = 0;
 
 	assert_true(file && fscanf(file, "%" SCNu64, &pages) == 1);
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
