@@ -17,5 +17,5 @@ uint64_t random_seed(void)
 
 	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) == (ssize_t)sizeof(seed))
 		return seed;
-	return clock_monotonic_ns();
+	return (uint64_t)(uintptr_t)&seed << 32 ^ clock_monotonic_ns();
 }

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Without memory an element is just not added; whoever adds it sees that. */
-#define HASH_NONFATAL_OOM	 1
-#define uthash_nonfatal_oom(elt) ((void)(elt))
-
 #include "observe/contexts.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <uthash.h>
-
 #include "base/hash.h"
+#include "base/hash_table.h"
 
 /* Drains until each of the two maps of accounts was drained. */
 enum {

@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Without memory an element is just not added; whoever adds it sees that. */
-#define HASH_NONFATAL_OOM	 1
-#define uthash_nonfatal_oom(elt) ((void)(elt))
-
 #include "observe/observed.h"
 
 #include <errno.h>

@@ -10,8 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include <uthash.h>
-
+#include "base/hash_table.h"
 #include "observe/key_options.h"
 #include "observe/look_budget.h"
 #include "observe/process_state.h"

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Without memory an element is just not added; whoever adds it sees that. */
-#define HASH_NONFATAL_OOM	 1
-#define uthash_nonfatal_oom(elt) ((void)(elt))
-
 #include "observe/stolen_debts.h"
 
 #include <stdlib.h>
 
-#include <uthash.h>
+#include "base/hash_table.h"
 
 enum {
 	UNMET_MAX_NS = 1000 * 1000 * 1000

@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Without memory an element is just not added; whoever adds it sees that. */
-#define HASH_NONFATAL_OOM	 1
-#define uthash_nonfatal_oom(elt) ((void)(elt))
-
 #include "observe/window.h"
 
 #include <errno.h>
@@ -10,11 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <uthash.h>
-
 #include <correlator/snapshot.h>
 
 #include "base/cleanup.h"
+#include "base/hash_table.h"
 
 /* Serials of threads begin with 1. */
 enum {

@@ -18,13 +18,13 @@
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
-#include <uthash.h>
 
 #include <correlator/context_hash.h>
 #include <correlator/file_question.h>
 #include <correlator/limits.h>
 #include <correlator/share.h>
 
+#include "base/hash_table.h"
 #include "correlator.skel.h"
 #include "probe/features.h"
 
@@ -177,6 +177,8 @@ static int attach(struct uprobed_files *files, const struct session_probe *probe
 	if (r < 0)
 		return r;
 	HASH_ADD(hh, files->files, key, sizeof(file->key), file);
+	if (!file->hh.tbl)
+		return -ENOMEM;
 	*ret_file = TAKE_PTR(file);
 	return 0;
 }
@@ -284,7 +286,10 @@ static struct uprobed_user *make_user(struct uprobed_files *files, pid_t pid)
 		return NULL;
 	user->pid = pid;
 	HASH_ADD(hh, files->users, pid, sizeof(user->pid), user);
-	return user;
+	if (user->hh.tbl)
+		return user;
+	free(user);
+	return NULL;
 }
 
 void uprobed_files_set(struct uprobed_files *files, pid_t pid, struct session_probe *probes,

@@ -11,9 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <uthash.h>
-
 #include "base/cleanup.h"
+#include "base/hash_table.h"
 #include "record/record_view.h"
 
 enum {

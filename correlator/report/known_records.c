@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#define HASH_NONFATAL_OOM	 1
-#define uthash_nonfatal_oom(elt) ((void)(elt))
-
 #include "report/known_records.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <uthash.h>
-
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/hash_table.h"
 #include "base/random.h"
 
 enum {

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#define HASH_NONFATAL_OOM	 1
-#define uthash_nonfatal_oom(elt) ((void)(elt))
-
 #include "report/recording.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <uthash.h>
-
 #include "base/hash.h"
+#include "base/hash_table.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "record/record_fields.h"

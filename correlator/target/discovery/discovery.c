@@ -5,12 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <uthash.h>
-
 #include <correlator/limits.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/hash_table.h"
 #include "target/discovery/process_filter.h"
 #include "target/proc/memory_map.h"
 #include "target/proc/proc_file.h"
@@ -176,7 +175,10 @@ static struct known_process *remember(struct discovery *discovery, pid_t pid)
 		return NULL;
 	process->pid = pid;
 	HASH_ADD(hh, discovery->processes, pid, sizeof(process->pid), process);
-	return process;
+	if (process->hh.tbl)
+		return process;
+	free(process);
+	return NULL;
 }
 
 /* What a failure to look means: our own is passed on, the process's is its own affair. */

@@ -7,8 +7,7 @@
 #include <sys/resource.h>
 #include <sys/sysmacros.h>
 
-#include <uthash.h>
-
+#include "base/hash_table.h"
 #include "target/proc/agent.h"
 #include "target/proc/target_file.h"
 
@@ -129,8 +128,9 @@ static void share(struct object_files *files, struct object_file *file)
 	files->opened++;
 	if (HASH_COUNT(files->list) >= files->count_max || find(files, file->key))
 		return;
-	file->files = files;
 	HASH_ADD(hh, files->list, key, sizeof(file->key), file);
+	if (file->hh.tbl)
+		file->files = files;
 }
 
 static int read_mapped(void *source, uint64_t offset, void *buffer, size_t size_bytes)
