@@ -223,7 +223,8 @@ class Finder:
         return two.kind == "name" or two.text == "*" and three.kind == "name"
 
     def look_at_call(self, index):
-        if self.words[index - 1].text in KEYWORDS | TYPES or index not in self.partners:
+        if self.words[index - 1].text in KEYWORDS | TYPES or index not in self.partners or \
+           self.asks_for_equality(index):
             return
         arguments = self.arguments_of(index)
         for (start, end), (next_start, next_end) in zip(arguments, arguments[1:]):
@@ -234,6 +235,12 @@ class Finder:
                 between = self.text_of(start, next_end)[len(one):-len(two)]
                 self.add("swap", self.words[start].start, self.words[next_end - 1].end,
                          two + between + one)
+
+    def asks_for_equality(self, index):
+        """`memcmp(a, b, size) == 0`: whichever way round."""
+        behind = [word.text for word in self.words[self.partners[index] + 1:][:2]]
+        return self.words[index - 1].text in ("strcmp", "strncmp", "memcmp") and \
+            (behind in (["==", "0"], ["!=", "0"]) or self.words[index - 2].text == "!")
 
     def arguments_of(self, index):
         """[first, behind the last) of each argument of the call."""

@@ -50,6 +50,12 @@ class FaultsTest(unittest.TestCase):
         for body in ("char text[24];", "f(sizeof(a[0]));", "struct a b = { 0 };"):
             self.assertFalse({kind for kind, _ in planted(body)} & {"constant"}, body)
 
+    def test_arguments_change_places_where_that_makes_a_difference(self):
+        for body in ("f(a, b);", "return strcmp(a, b);"):
+            self.assertIn("swap", {kind for kind, _ in planted(body)}, body)
+        for body in ("return strcmp(a, b) == 0;", "if (!memcmp(a, b, 8)) c();", "f(a, a);"):
+            self.assertNotIn("swap", {kind for kind, _ in planted(body)}, body)
+
     def test_statements_but_no_declarations_are_dropped(self):
         self.assertEqual({("statement", "if (a) { ; d(); }"), ("statement", "if (a) { c(); ; }")},
                          planted("if (a) { c(); d(); }"))
