@@ -12,3 +12,6 @@ int command_record(int argc, char **argv);
 int command_report(int argc, char **argv);
 int command_forward(int argc, char **argv);
 int command_doctor(int argc, char **argv);
+
+/* Where record writes to, and report reads from, unless told otherwise. */
+#define COMMAND_RECORDING "correlator.msgpack"

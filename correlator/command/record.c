@@ -33,7 +33,6 @@ enum {
 	OPTION_SPOOL_MAX,
 };
 
-#define DEFAULT_OUTPUT	 "correlator.msgpack"
 #define DEFAULT_INTERVAL "1s"
 #define DEFAULT_KEY	 REQUEST_KEY
 
@@ -63,8 +62,8 @@ static const struct argp_option options[] = {
 	  "a window",
 	  1 },
 	{ "no-follow", OPTION_NO_FOLLOW, NULL, 0, "Do not observe child processes", 1 },
-	{ "output", 'o', "FILE", 0, "Write records here, - for a pipe (default " DEFAULT_OUTPUT ")",
-	  2 },
+	{ "output", 'o', "FILE", 0,
+	  "Write records here, - for a pipe (default " COMMAND_RECORDING ")", 2 },
 	{ "force", OPTION_FORCE, NULL, 0,
 	  "Overwrite that file if it is not empty: otherwise it is refused (one that another "
 	  "recorder is writing always is)",
@@ -311,7 +310,7 @@ static int check(struct arguments *arguments)
 		return EXIT_CODE_USAGE;
 	}
 	if (!recording->output && !arguments->forward.options.url_count)
-		recording->output = DEFAULT_OUTPUT;
+		recording->output = COMMAND_RECORDING;
 	if (!recording->pid_count && !recording->command && !recording->searches) {
 		(void)log_error(EINVAL, "what to observe? -p PID, --all-ruby, or -- COMMAND; "
 					"see correlator record --help");

@@ -35,9 +35,13 @@ enum output_format {
 
 static const char *const format_names[_FORMAT_MAX] = { "table", "json", "csv" };
 
+static char default_path[] = COMMAND_RECORDING, *default_paths[] = { default_path };
+
 struct report_options {
 	const char *by; /* NULL: the default (totals.h) */
 	enum row_field sort;
+	enum row_field columns[_ROW_FIELD_MAX];
+	size_t column_count; /* 0: what fits */
 	bool has_top;
 	size_t top_count;
 	enum output_format format;
@@ -47,14 +51,19 @@ struct report_options {
 
 static const struct argp_option argp_options[] = {
 	{ "by", 'b', "KEY", 0,
-	  "Group attributed time by a key of the records (default request_id, or the first key where "
-	  "that is none; then endpoint where there is one), or all time by what ran: pid, tid, "
+	  "Group attributed time by a key of the records (default endpoint where there is one, then "
+	  "request_id, or the first key where that is none), or all time by what ran: pid, tid, "
 	  "comm, thread_name",
 	  0 },
 	{ "sort", 's', "FIELD", 0,
 	  "Sort by key, thread_name or comm (ascending), or descending by requests, cpu (default), "
-	  "user, kernel, run_queue, blocked, share, slices, switches, ambiguous, migrations, "
-	  "stolen, cpu_percent or machine_percent",
+	  "user, kernel, run_queue, blocked, uninterruptible, share, slices, switches, ambiguous, "
+	  "migrations, stolen, syscalls, cpu_percent or machine_percent; groups also by rate, "
+	  "syscalls_mean, cpu_ or wall_ with mean, p50, p90, p99 or max; requests also by wall and "
+	  "endpoint",
+	  0 },
+	{ "columns", 'c', "FIELD,...", 0,
+	  "Columns of the table, of the fields above (default: in a terminal what fits, elsewhere all)",
 	  0 },
 	{ "top", 'n', "N", 0, "Show the first N groups (default 20 in a table, else 0 = all)", 0 },
 	{ "format", 'f', "FORMAT", 0, "table (default), json or csv", 0 },
@@ -65,6 +74,12 @@ static const char argp_doc[] =
 	"Say which request burned the CPU, from recordings made by `correlator record'. "
 	"FILE - is standard input, read to its end: there the first Ctrl-C is for who writes it. Several "
 	"files are added up.\v"
+	"Without FILE, " COMMAND_RECORDING ", which record writes by default.\n"
+	"\n"
+	"Of a group's requests: how many, and the mean, percentiles and maximum of the CPU that each "
+	"used in all, and of its wall time, from its first activity to its last. A percentile is off by "
+	"less than 1 %.\n"
+	"\n"
 	"Times of one group: cpu = user + kernel. run queue is time ready to run without a CPU, "
 	"blocked is time asleep. share is of the CPU of all observed processes. Time under no "
 	"context is the row `unattributed'; \"-\" is not measured, never zero.\n"
@@ -75,7 +90,9 @@ static const char argp_doc[] =
 	"\n"
 	"Examples:\n"
 	"  correlator report app.rec\n"
-	"  correlator report --by endpoint --sort blocked app.rec\n"
+	"  correlator report --by endpoint --sort wall_p99 app.rec\n"
+	"  correlator report --by request_id --sort wall --top 10 app.rec\n"
+	"  correlator report --columns requests,cpu,cpu_p99,wall_p99,blocked app.rec\n"
 	"  correlator report --by pid app.rec\n"
 	"  correlator report --format csv --by tid monday.rec tuesday.rec > threads.csv\n"
 	"  correlator record -p 4242 -d 10 -o - | correlator report -\n"
@@ -113,6 +130,26 @@ static void parse_sort(struct report_options *options, const char *name, struct 
 		     names);
 }
 
+static void parse_columns(struct report_options *options, char *names, struct argp_state *state)
+{
+	const char *name;
+	char *rest = NULL;
+	enum row_field field;
+
+	options->column_count = 0;
+	for (name = strtok_r(names, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
+		if (rows_find_field(name, &field) < 0)
+			argp_failure(
+				state, EXIT_CODE_USAGE, 0,
+				"unknown column '%s': the fields that --sort takes are columns",
+				name);
+		else if (options->column_count < _ROW_FIELD_MAX)
+			options->columns[options->column_count++] = field;
+	}
+	if (options->column_count == 0)
+		argp_failure(state, EXIT_CODE_USAGE, 0, "--columns takes the names of columns");
+}
+
 static void parse_top(struct report_options *options, const char *text, struct argp_state *state)
 {
 	uint64_t count;
@@ -134,6 +171,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	case 's':
 		parse_sort(options, argument, state);
 		return 0;
+	case 'c':
+		parse_columns(options, argument, state);
+		return 0;
 	case 'n':
 		parse_top(options, argument, state);
 		return 0;
@@ -145,8 +185,14 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		options->path_count = (size_t)(state->argc - state->next);
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "name the recordings to read, or - for standard input");
-		return EINVAL;
+		options->paths = default_paths;
+		options->path_count = 1;
+		if (access(default_path, F_OK) < 0 && errno == ENOENT)
+			argp_error(state,
+				   "there is no %s here: name the recordings to read, or - "
+				   "for standard input",
+				   default_path);
+		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -156,9 +202,9 @@ static int reject_record(const struct record_reader *reader, int error)
 {
 	if (error == -E2BIG)
 		return log_error(error,
-				 "%s: more than %d distinct values (or %d pairs of value and "
-				 "request): group by something coarser with --by",
-				 record_reader_name(reader), GROUPS_MAX, REQUESTS_MAX);
+				 "%s: more than %d distinct values: group by something coarser "
+				 "with --by",
+				 record_reader_name(reader), GROUPS_MAX);
 	return log_error_errno(error, "cannot add up %s", record_reader_name(reader));
 }
 
@@ -206,16 +252,18 @@ static int read_file(const char *path, struct totals *totals, struct format_file
 static int read_files(const struct report_options *options, struct totals *totals,
 		      struct format_file *files)
 {
-	for (size_t i = 0; i < options->path_count; i++) {
-		int r;
+	int r;
 
+	for (size_t i = 0; i < options->path_count; i++) {
 		spare_reader(options->paths[i]);
 		r = read_file(options->paths[i], totals, &files[i]);
 		signals_obey_interrupt();
 		if (r < 0)
 			return r;
 	}
-	totals_finish(totals);
+	r = totals_finish(totals);
+	if (r < 0)
+		return log_error_errno(r, "cannot report");
 	return totals->recording.record_count > 0 ? 0 : log_error(ENODATA, "no records to report");
 }
 
@@ -240,17 +288,19 @@ static int check_key(const struct totals *totals)
 			 by, names);
 }
 
-/* Columns: of $COLUMNS, else of the terminal, else 100. */
-static size_t screen_width(void)
+/* Columns: of $COLUMNS, else of the terminal, else 100, where *ret_is_endless: it is none. */
+static size_t screen_width(bool *ret_is_endless)
 {
 	const char *columns = getenv("COLUMNS");
 	struct winsize size;
 	long width = columns ? strtol(columns, NULL, 10) : 0;
 
+	*ret_is_endless = false;
 	if (width >= WIDTH_MIN && width <= WIDTH_MAX)
 		return (size_t)width;
 	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= WIDTH_MIN)
 		return size.ws_col < WIDTH_MAX ? size.ws_col : WIDTH_MAX;
+	*ret_is_endless = true;
 	return WIDTH_DEFAULT;
 }
 
@@ -285,12 +335,14 @@ static int print_report(const struct report_options *options, const struct total
 	struct format_options format_options = {
 		.sort = options->sort,
 		.top_count = options->top_count,
-		.width = screen_width(),
+		.columns = options->column_count > 0 ? options->columns : NULL,
+		.column_count = options->column_count,
 		.is_bold = screen_takes_bold(),
 		.files = files,
 		.file_count = options->path_count,
 	};
 
+	format_options.width = screen_width(&format_options.is_endless);
 	if (options->format == FORMAT_JSON)
 		return format_json(totals, &format_options, stdout);
 	if (options->format == FORMAT_CSV)
@@ -336,7 +388,7 @@ static int report(const struct report_options *options)
 
 int command_report(int argc, char **argv)
 {
-	static const struct argp argp = { argp_options, parse_option, "FILE...", argp_doc,
+	static const struct argp argp = { argp_options, parse_option, "[FILE...]", argp_doc,
 					  NULL,		NULL,	      NULL };
 	struct report_options options = { .sort = ROW_FIELD_CPU };
 	locale_t utf8, previous = (locale_t)0;

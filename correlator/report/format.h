@@ -23,8 +23,11 @@ struct format_file {
 
 struct format_options {
 	enum row_field sort;
+	const enum row_field *columns; /* of tables, key apart; NULL: what fits */
+	size_t column_count;
 	size_t top_count; /* 0 = all */
 	size_t width; /* of the screen, in columns */
+	bool is_endless; /* there is no screen: lines of tables are as long as they are */
 	bool is_bold;
 	const struct format_file *files;
 	size_t file_count;

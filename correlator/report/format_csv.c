@@ -52,6 +52,20 @@ static void print_percent(bool is_measured, double percent, FILE *out)
 		(void)fprintf(out, "%.6f", percent);
 }
 
+/* Of its requests, or of the one that it is. */
+static void print_requests(const struct rows *rows, const struct row *row, FILE *out)
+{
+	int64_t number = 0;
+	bool is_measured = rows_number(rows, row, ROW_FIELD_RATE, &number);
+
+	print_percent(is_measured, (double)number / 1000, out);
+	for (int field = ROW_FIELD_CPU_MEAN; field <= ROW_FIELD_WALL; field++) {
+		(void)fputc(',', out);
+		if (rows_number(rows, row, (enum row_field)field, &number))
+			(void)fprintf(out, "%" PRId64, number);
+	}
+}
+
 static void print_label(const struct record_text text, FILE *out)
 {
 	char label[ESCAPED_BYTES];
@@ -93,6 +107,7 @@ static void print_row(const struct rows *rows, const struct row *row, FILE *out)
 		is_measured = totals_machine_percent(totals, row->costs, &percent);
 		print_percent(is_measured, percent, out);
 	}
+	print_requests(rows, row, out);
 	for (int name = 0; name < _GROUP_NAME_MAX; name++) {
 		if (grouping_has_name(rows->grouping, (enum group_name)name))
 			print_name(row, (enum group_name)name, out);
@@ -110,10 +125,15 @@ static void print_header(const struct grouping *grouping, FILE *out)
 			      costs_name((enum cost)cost));
 	if (grouping->has_all_time)
 		(void)fputs(",cpu_percent,machine_percent", out);
+	(void)fputs(",requests_per_second", out);
+	for (int field = ROW_FIELD_CPU_MEAN; field <= ROW_FIELD_WALL; field++)
+		(void)fprintf(out, ",%s_ns", rows_field_name((enum row_field)field));
 	if (grouping_has_name(grouping, GROUP_NAME_THREAD))
 		(void)fputs(",thread", out);
 	if (grouping_has_name(grouping, GROUP_NAME_COMM))
 		(void)fputs(",comm", out);
+	if (grouping_has_name(grouping, GROUP_NAME_ENDPOINT))
+		(void)fputs(",endpoint", out);
 	(void)fputs("\r\n", out);
 }
 

@@ -60,19 +60,46 @@ static int print_part(const char *before, json_t *part, int r, FILE *out)
 	return 0;
 }
 
-static void add_machine_view(const struct totals *totals, const struct row *row, json_t *object,
-			     int *r)
+static void add_names(const struct row *row, json_t *object, int *r)
 {
 	static const char *const names[_GROUP_NAME_MAX] = {
 		[GROUP_NAME_THREAD] = "thread",
 		[GROUP_NAME_COMM] = "comm",
+		[GROUP_NAME_ENDPOINT] = "endpoint",
 	};
-	double percent;
 
 	for (int i = 0; row->group && i < _GROUP_NAME_MAX; i++) {
 		if (row->group->names[i])
 			set(object, names[i], text_value(row->group->names[i]), r);
 	}
+}
+
+/* Of its requests, or of the one that it is. */
+static void add_requests(const struct rows *rows, const struct row *row, json_t *object, int *r)
+{
+	int64_t number;
+
+	for (int field = ROW_FIELD_CPU_MEAN; field <= ROW_FIELD_WALL; field++) {
+		char name[64];
+
+		if (!rows_number(rows, row, (enum row_field)field, &number))
+			continue;
+		(void)snprintf(name, sizeof(name), "%s_ns", rows_field_name((enum row_field)field));
+		set(object, name, json_integer(number), r);
+	}
+	if (rows_number(rows, row, ROW_FIELD_RATE, &number))
+		set(object, "requests_per_second", json_real((double)number / 1000), r);
+	if (row->group && !row->costs->lacks_span) {
+		set(object, "first_ns", json_integer(row->costs->first_ns), r);
+		set(object, "last_ns", json_integer(row->costs->last_ns), r);
+	}
+}
+
+static void add_machine_view(const struct totals *totals, const struct row *row, json_t *object,
+			     int *r)
+{
+	double percent;
+
 	if (totals_cpu_percent(totals, row->costs, &percent))
 		set(object, "cpu_percent", json_real(percent), r);
 	if (totals_machine_percent(totals, row->costs, &percent))
@@ -101,6 +128,8 @@ static json_t *row_object(const struct rows *rows, const struct row *row, int *r
 	}
 	if (costs_share_percent(row->costs, &rows->totals->all, &percent))
 		set(object, "share_percent", json_real(percent), r);
+	add_requests(rows, row, object, r);
+	add_names(row, object, r);
 	if (rows->grouping->has_all_time)
 		add_machine_view(rows->totals, row, object, r);
 	return object;
@@ -138,7 +167,7 @@ static int print_rows(const struct rows *rows, FILE *out)
 static int print_inherited(const struct totals *totals, FILE *out)
 {
 	const struct costs *inherited = &totals->inherited;
-	json_int_t request_count = (json_int_t)totals->inherited_requests.count;
+	json_int_t request_count = (json_int_t)totals->inherited_requests;
 	json_t *object;
 	int r = 0;
 

@@ -246,18 +246,46 @@ struct column {
 };
 
 /* The first title is the grouping's name. */
-static const struct column context_columns[] = {
+static const struct column group_columns[] = {
 	{ ROW_FIELD_KEY, { .title = "" } },
-	{ ROW_FIELD_REQUESTS, { "requests", 2, false } },
+	{ ROW_FIELD_REQUESTS, { "requests", 1, false } },
+	{ ROW_FIELD_RATE, { "a second", 6, false } },
 	{ ROW_FIELD_CPU, { "cpu", 0, false } },
-	{ ROW_FIELD_USER, { "user", 1, false } },
-	{ ROW_FIELD_KERNEL, { "kernel", 1, false } },
-	{ ROW_FIELD_SPLIT_ERROR, { "split ±", 3, false } },
-	{ ROW_FIELD_RUN_QUEUE, { "run queue", 3, false } },
-	{ ROW_FIELD_BLOCKED, { "blocked", 2, false } },
 	{ ROW_FIELD_SHARE, { "share", 0, false } },
-	{ ROW_FIELD_SLICES, { "slices", 5, false } },
-	{ ROW_FIELD_SWITCHES, { "switches", 4, false } },
+	{ ROW_FIELD_CPU_MEAN, { "cpu mean", 6, false } },
+	{ ROW_FIELD_CPU_P50, { "cpu p50", 3, false } },
+	{ ROW_FIELD_CPU_P90, { "cpu p90", 8, false } },
+	{ ROW_FIELD_CPU_P99, { "cpu p99", 1, false } },
+	{ ROW_FIELD_CPU_MAX, { "cpu max", 6, false } },
+	{ ROW_FIELD_WALL_MEAN, { "wall mean", 8, false } },
+	{ ROW_FIELD_WALL_P50, { "wall p50", 3, false } },
+	{ ROW_FIELD_WALL_P90, { "wall p90", 8, false } },
+	{ ROW_FIELD_WALL_P99, { "wall p99", 1, false } },
+	{ ROW_FIELD_WALL_MAX, { "wall max", 6, false } },
+	{ ROW_FIELD_USER, { "user", 5, false } },
+	{ ROW_FIELD_KERNEL, { "kernel", 5, false } },
+	{ ROW_FIELD_SPLIT_ERROR, { "split ±", 4, false } },
+	{ ROW_FIELD_RUN_QUEUE, { "run queue", 4, false } },
+	{ ROW_FIELD_BLOCKED, { "blocked", 2, false } },
+	{ ROW_FIELD_SYSCALLS_MEAN, { "calls/req", 7, false } },
+	{ ROW_FIELD_SLICES, { "slices", 10, false } },
+	{ ROW_FIELD_SWITCHES, { "switches", 9, false } },
+};
+
+static const struct column request_columns[] = {
+	{ ROW_FIELD_KEY, { .title = "" } },
+	{ ROW_FIELD_ENDPOINT, { "endpoint", 2, true } },
+	{ ROW_FIELD_CPU, { "cpu", 0, false } },
+	{ ROW_FIELD_WALL, { "wall", 1, false } },
+	{ ROW_FIELD_USER, { "user", 3, false } },
+	{ ROW_FIELD_KERNEL, { "kernel", 3, false } },
+	{ ROW_FIELD_SPLIT_ERROR, { "split ±", 4, false } },
+	{ ROW_FIELD_RUN_QUEUE, { "run queue", 2, false } },
+	{ ROW_FIELD_BLOCKED, { "blocked", 1, false } },
+	{ ROW_FIELD_SHARE, { "share", 0, false } },
+	{ ROW_FIELD_SYSCALLS, { "calls", 5, false } },
+	{ ROW_FIELD_SLICES, { "slices", 7, false } },
+	{ ROW_FIELD_SWITCHES, { "switches", 6, false } },
 };
 
 static const struct column machine_columns[] = {
@@ -272,9 +300,31 @@ static const struct column machine_columns[] = {
 	{ ROW_FIELD_BLOCKED, { "blocked", 2, false } },
 	{ ROW_FIELD_CPU_PERCENT, { "% CPU", 0, false } },
 	{ ROW_FIELD_MACHINE_PERCENT, { "% machine", 3, false } },
-	{ ROW_FIELD_MIGRATIONS, { "migrations", 6, false } },
-	{ ROW_FIELD_SWITCHES, { "switches", 7, false } },
+	{ ROW_FIELD_SYSCALLS, { "calls", 6, false } },
+	{ ROW_FIELD_MIGRATIONS, { "migrations", 7, false } },
+	{ ROW_FIELD_SWITCHES, { "switches", 8, false } },
 };
+
+struct column_set {
+	const struct column *columns;
+	size_t count;
+};
+
+#define COLUMN_SET(columns)                                     \
+	{                                                       \
+		columns, sizeof(columns) / sizeof((columns)[0]) \
+	}
+
+static struct column_set columns_of(const struct grouping *grouping)
+{
+	static const struct column_set of_groups = COLUMN_SET(group_columns),
+				       of_requests = COLUMN_SET(request_columns),
+				       of_machine = COLUMN_SET(machine_columns);
+
+	if (grouping->has_all_time)
+		return of_machine;
+	return grouping->is_by_request ? of_requests : of_groups;
+}
 
 struct view {
 	struct rows rows;
@@ -326,26 +376,34 @@ static void write_name(const struct row *row, enum group_name which,
 	display_fit(escaped, TABLE_TEXT_COLUMN_MAX, ret_text, TABLE_CELL_BYTES);
 }
 
-static void write_cost(const struct costs *costs, enum cost cost,
-		       char ret_text[static TABLE_CELL_BYTES])
+static void write_number(enum row_field field, int64_t number,
+			 char ret_text[static TABLE_CELL_BYTES])
 {
-	if (!costs_has(costs, cost))
+	double value = (double)number / 1000;
+
+	switch (rows_field_unit(field)) {
+	case ROW_UNIT_NS:
+		display_duration(number, ret_text);
 		return;
-	if (cost == COST_SLICES || cost == COST_SWITCHES || cost == COST_MIGRATIONS)
-		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%" PRId64, costs->sums[cost]);
-	else
-		display_duration(costs->sums[cost], ret_text);
+	case ROW_UNIT_PERCENT:
+		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%.2f%s", value,
+			       field == ROW_FIELD_SHARE ? " %" : "");
+		return;
+	case ROW_UNIT_RATE:
+		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%.*f", value < 100 ? 1 : 0, value);
+		return;
+	default:
+		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%" PRId64, number);
+	}
 }
 
 static void write_cell(const void *context, size_t row_index, size_t column,
 		       char ret_text[static TABLE_CELL_BYTES])
 {
 	const struct view *view = context;
-	const struct totals *totals = view->rows.totals;
 	enum row_field field = view->fields[column];
 	struct row row = rows_at(&view->rows, row_index);
-	enum cost cost;
-	double percent;
+	int64_t number;
 
 	(void)strcpy(ret_text, not_measured);
 	if (field == ROW_FIELD_KEY)
@@ -354,46 +412,74 @@ static void write_cell(const void *context, size_t row_index, size_t column,
 		write_name(&row, GROUP_NAME_THREAD, ret_text);
 	else if (field == ROW_FIELD_COMM)
 		write_name(&row, GROUP_NAME_COMM, ret_text);
-	else if (field == ROW_FIELD_REQUESTS && row.request_count > 0)
-		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%" PRIu64, row.request_count);
-	else if (field == ROW_FIELD_SHARE && costs_share_percent(row.costs, &totals->all, &percent))
-		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%.2f %%", percent);
-	else if ((field == ROW_FIELD_CPU_PERCENT &&
-		  totals_cpu_percent(totals, row.costs, &percent)) ||
-		 (field == ROW_FIELD_MACHINE_PERCENT &&
-		  totals_machine_percent(totals, row.costs, &percent)))
-		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%.2f", percent);
-	else if (rows_field_cost(field, &cost))
-		write_cost(row.costs, cost, ret_text);
+	else if (field == ROW_FIELD_ENDPOINT)
+		write_name(&row, GROUP_NAME_ENDPOINT, ret_text);
+	else if (rows_number(&view->rows, &row, field, &number))
+		write_number(field, number, ret_text);
+}
+
+/* What is of requests is of those that have an id. */
+static bool is_of_requests(enum row_field field)
+{
+	return field == ROW_FIELD_REQUESTS || field == ROW_FIELD_RATE ||
+	       field == ROW_FIELD_SYSCALLS_MEAN ||
+	       (field >= ROW_FIELD_CPU_MEAN && field <= ROW_FIELD_WALL_MAX);
 }
 
 static bool is_shown(const struct rows *rows, enum row_field field)
 {
 	const struct grouping *grouping = rows->grouping;
 
-	/* One a row when grouped by it. */
-	if (field == ROW_FIELD_REQUESTS)
-		return strcmp(grouping->by, "request_id") != 0;
 	if (field == ROW_FIELD_THREAD_NAME)
 		return grouping_has_name(grouping, GROUP_NAME_THREAD);
+	if (field == ROW_FIELD_COMM)
+		return grouping_has_name(grouping, GROUP_NAME_COMM);
+	if (field == ROW_FIELD_ENDPOINT)
+		return recording_has_key(&rows->totals->recording, "endpoint");
 	if (field == ROW_FIELD_SPLIT_ERROR)
 		return rows_split_error_matters(rows);
-	return field != ROW_FIELD_COMM || grouping_has_name(grouping, GROUP_NAME_COMM);
+	return grouping->request_count > 0 || !is_of_requests(field);
+}
+
+static void add_column(struct view *view, const struct column *column, unsigned int rank,
+		       struct table *table, struct table_column *columns)
+{
+	view->fields[table->column_count] = column->field;
+	columns[table->column_count] = column->column;
+	columns[table->column_count++].rank = rank;
+}
+
+/* As they were asked for, or all that tell something, of which the screen may take only some. */
+static void choose_columns(struct view *view, const struct format_options *options,
+			   struct table *table, struct table_column *columns)
+{
+	struct column_set set = columns_of(view->rows.grouping);
+
+	add_column(view, &set.columns[0], 0, table, columns);
+	for (size_t i = 0; i < options->column_count; i++) {
+		for (size_t j = 1; j < set.count; j++)
+			if (set.columns[j].field == options->columns[i])
+				add_column(view, &set.columns[j], 0, table, columns);
+	}
+	for (size_t i = 1; i < set.count && !options->columns; i++) {
+		const struct column *column = &set.columns[i];
+
+		if (is_shown(&view->rows, column->field))
+			add_column(view, column,
+				   column->field == options->sort ? 0 : column->column.rank, table,
+				   columns);
+	}
 }
 
 static int print_grouping(const struct totals *totals, const struct grouping *grouping,
 			  const struct format_options *options, FILE *out)
 {
-	const struct column *all = grouping->has_all_time ? machine_columns : context_columns;
-	size_t all_count = grouping->has_all_time
-				   ? sizeof(machine_columns) / sizeof(machine_columns[0])
-				   : sizeof(context_columns) / sizeof(context_columns[0]);
 	struct table_column columns[TABLE_COLUMNS_MAX];
 	char title[TABLE_CELL_BYTES];
 	struct view view;
 	struct table table = {
 		.columns = columns,
-		.width = options->width,
+		.width = options->is_endless ? SIZE_MAX : options->width,
 		.is_bold = options->is_bold,
 		.cell = write_cell,
 		.context = &view,
@@ -402,12 +488,7 @@ static int print_grouping(const struct totals *totals, const struct grouping *gr
 
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < all_count; i++) {
-		if (!is_shown(&view.rows, all[i].field))
-			continue;
-		view.fields[table.column_count] = all[i].field;
-		columns[table.column_count++] = all[i].column;
-	}
+	choose_columns(&view, options, &table, columns);
 	display_fit(grouping->by, TABLE_FIRST_COLUMN_MAX, title, sizeof(title));
 	columns[0].title = title;
 	table.row_count = rows_count(&view.rows);
@@ -422,7 +503,7 @@ static int print_grouping(const struct totals *totals, const struct grouping *gr
 static void print_inherited(const struct totals *totals, size_t width, FILE *out)
 {
 	const struct costs *inherited = &totals->inherited;
-	size_t request_count = totals->inherited_requests.count;
+	uint64_t request_count = totals->inherited_requests;
 	char duration[DISPLAY_NUMBER_BYTES] = "-", number[DISPLAY_NUMBER_BYTES],
 	     what[2 * DISPLAY_NUMBER_BYTES];
 

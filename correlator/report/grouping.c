@@ -11,129 +11,6 @@
 #include "base/hash.h"
 #include "base/random.h"
 
-/* A cost is its first field, or the sum of both parts; `whole` is preferred where both are given.
- */
-static const struct {
-	const char *whole;
-	const char *parts[2];
-} fields[_COST_MAX] = {
-	[COST_CPU] = { RECORD_FIELD(cpu, cpu_ns),
-		       { RECORD_FIELD(cpu, user_ns), RECORD_FIELD(cpu, kernel_ns) } },
-	[COST_USER] = { .whole = RECORD_FIELD(cpu, user_ns) },
-	[COST_KERNEL] = { .whole = RECORD_FIELD(cpu, kernel_ns) },
-	[COST_RUN_QUEUE] = { .whole = RECORD_FIELD(cpu, run_queue_ns) },
-	[COST_BLOCKED] = { .whole = RECORD_FIELD(cpu, blocked_ns) },
-	[COST_SLICES] = { .whole = RECORD_FIELD(cpu, slices) },
-	[COST_SWITCHES] = { .parts = { RECORD_FIELD(cpu, switches_voluntary),
-				       RECORD_FIELD(cpu, switches_involuntary) } },
-	[COST_AMBIGUOUS] = { .whole = RECORD_FIELD(cpu, ambiguous_ns) },
-	[COST_MIGRATIONS] = { .whole = RECORD_FIELD(cpu, migrations) },
-	[COST_STOLEN] = { .whole = RECORD_FIELD(cpu, stolen_ns) },
-	[COST_SPLIT_ERROR] = { .whole = RECORD_FIELD(cpu, split_error_ns) },
-};
-
-static bool read_cost(const struct record_view *record, enum cost cost, int64_t *ret_value)
-{
-	int64_t first, second;
-
-	if (fields[cost].whole && record_view_count(record, fields[cost].whole, ret_value))
-		return true;
-	if (!fields[cost].parts[0] || !record_view_count(record, fields[cost].parts[0], &first) ||
-	    !record_view_count(record, fields[cost].parts[1], &second))
-		return false;
-	*ret_value = first;
-	saturated_add_to(ret_value, second);
-	return true;
-}
-
-struct costs costs_of_record(const struct record_view *record)
-{
-	struct costs costs = { .record_count = 1 };
-
-	for (int cost = 0; cost < _COST_MAX; cost++) {
-		if (!read_cost(record, (enum cost)cost, &costs.sums[cost]))
-			costs.missing |= 1U << cost;
-	}
-	return costs;
-}
-
-void costs_add(struct costs *costs, const struct costs *other)
-{
-	for (int cost = 0; cost < _COST_MAX; cost++)
-		saturated_add_to(&costs->sums[cost], other->sums[cost]);
-	costs->missing |= other->missing;
-	costs->record_count += other->record_count;
-}
-
-const char *costs_name(enum cost cost)
-{
-	return fields[cost].whole ? fields[cost].whole : "switches";
-}
-
-bool costs_has(const struct costs *costs, enum cost cost)
-{
-	return (costs->missing & 1U << cost) == 0;
-}
-
-bool costs_share_percent(const struct costs *costs, const struct costs *all, double *ret_percent)
-{
-	if (!costs_has(costs, COST_CPU) || !costs_has(all, COST_CPU) || all->sums[COST_CPU] == 0)
-		return false;
-	*ret_percent = 100.0 * (double)costs->sums[COST_CPU] / (double)all->sums[COST_CPU];
-	return true;
-}
-
-struct request_set_entry {
-	UT_hash_handle hh;
-	char key[]; /* number, and request_id */
-};
-
-void request_set_init(struct request_set *set)
-{
-	*set = (struct request_set){ .seed = random_seed() };
-}
-
-void request_set_deinit(struct request_set *set)
-{
-	struct request_set_entry *entry, *next;
-
-	HASH_ITER(hh, set->entries, entry, next) {
-		HASH_DELETE(hh, set->entries, entry);
-		free(entry);
-	}
-	*set = (struct request_set){ 0 };
-}
-
-int request_set_add(struct request_set *set, uint32_t number, const struct record_view *record)
-{
-	_cleanup_free_ struct request_set_entry *entry = NULL;
-	struct request_set_entry *known;
-	struct record_text request_id;
-	size_t key_bytes;
-	unsigned int hash;
-
-	if (!record_view_text(record, "request_id", &request_id) || request_id.size_bytes == 0)
-		return 0;
-	key_bytes = sizeof(number) + request_id.size_bytes;
-	entry = malloc(sizeof(*entry) + key_bytes);
-	if (!entry)
-		return -ENOMEM;
-	memcpy(entry->key, &number, sizeof(number));
-	memcpy(entry->key + sizeof(number), request_id.bytes, request_id.size_bytes);
-	hash = hash_table_key(set->seed, entry->key, key_bytes);
-	HASH_FIND_BYHASHVALUE(hh, set->entries, entry->key, key_bytes, hash, known);
-	if (known)
-		return 0;
-	if (set->count == REQUESTS_MAX)
-		return -E2BIG;
-	HASH_ADD_KEYPTR_BYHASHVALUE(hh, set->entries, entry->key, key_bytes, hash, entry);
-	if (!entry->hh.tbl)
-		return -ENOMEM;
-	set->count++;
-	(void)TAKE_PTR(entry);
-	return 1;
-}
-
 static const char *const by_fields[] = { "pid", "tid", "comm", "thread_name" };
 
 bool grouping_is_by_field(const char *by)
@@ -147,6 +24,8 @@ bool grouping_is_by_field(const char *by)
 
 bool grouping_has_name(const struct grouping *grouping, enum group_name name)
 {
+	if (name == GROUP_NAME_ENDPOINT)
+		return grouping->is_by_request;
 	return strcmp(grouping->by, "tid") == 0 ||
 	       (name == GROUP_NAME_COMM && strcmp(grouping->by, "pid") == 0);
 }
@@ -163,9 +42,9 @@ int grouping_init(struct grouping *grouping, const char *by)
 	*grouping = (struct grouping){
 		.by = strdup(by),
 		.has_all_time = grouping_is_by_field(by),
+		.is_by_request = strcmp(by, "request_id") == 0,
 	};
 	grouping->seed = random_seed();
-	request_set_init(&grouping->requests);
 	return grouping->by ? 0 : -ENOMEM;
 }
 
@@ -177,9 +56,12 @@ void grouping_deinit(struct grouping *grouping)
 		HASH_DELETE(hh, grouping->groups, group);
 		for (int name = 0; name < _GROUP_NAME_MAX; name++)
 			free(group->names[name]);
+		if (group->requests)
+			distribution_deinit(group->requests);
+		free(group->requests);
 		free(group);
 	}
-	request_set_deinit(&grouping->requests);
+	distribution_deinit(&grouping->requests);
 	free(grouping->by);
 	*grouping = (struct grouping){ 0 };
 }
@@ -193,27 +75,8 @@ int grouping_rename(struct grouping *grouping, const char *by)
 		return -ENOMEM;
 	free(grouping->by);
 	grouping->by = copy;
+	grouping->is_by_request = strcmp(by, "request_id") == 0;
 	return 0;
-}
-
-static int count_request(struct grouping *grouping, struct group *group,
-			 const struct record_view *record)
-{
-	int r;
-
-	if (strcmp(grouping->by, "request_id") == 0) {
-		grouping->request_count = grouping->group_count;
-		group->request_count = 1;
-		return 0;
-	}
-	r = request_set_add(&grouping->requests, group->number, record);
-	if (r <= 0)
-		return r;
-	group->request_count++;
-	r = request_set_add(&grouping->requests, 0, record);
-	if (r > 0)
-		grouping->request_count++;
-	return r < 0 ? r : 0;
 }
 
 static int find_or_add(struct grouping *grouping, struct record_text value, size_t host_bytes,
@@ -287,7 +150,7 @@ static int set_name(struct group *group, enum group_name which, struct record_te
 static int set_names(const struct grouping *grouping, struct group *group,
 		     const struct record_view *record, struct record_text comm)
 {
-	struct record_text thread_name = { 0 };
+	struct record_text thread_name = { 0 }, endpoint = { 0 };
 	int r = 0;
 
 	if (grouping_has_name(grouping, GROUP_NAME_THREAD)) {
@@ -296,27 +159,52 @@ static int set_names(const struct grouping *grouping, struct group *group,
 	}
 	if (r == 0 && grouping_has_name(grouping, GROUP_NAME_COMM))
 		r = set_name(group, GROUP_NAME_COMM, comm);
+	if (r == 0 && grouping->is_by_request) {
+		(void)record_view_text(record, "endpoint", &endpoint);
+		r = set_name(group, GROUP_NAME_ENDPOINT, endpoint);
+	}
 	return r;
 }
 
+/* Of a key: what has no value is its request's. */
+static void add_without_value(struct grouping *grouping, const struct costs *costs,
+			      struct group *const *place)
+{
+	if (place && *place && !grouping->has_all_time)
+		costs_add(&(*place)->costs, costs);
+	else if (!place || grouping->has_all_time)
+		costs_add(&grouping->without_value, costs);
+	/* Else it is known when the request has ended. */
+}
+
+static struct record_text value_of(const struct grouping *grouping,
+				   const struct record_view *record, struct record_text comm,
+				   char *buffer, size_t buffer_bytes, size_t *ret_host_bytes)
+{
+	struct record_text value = { 0 };
+
+	if (strcmp(grouping->by, "pid") == 0 || strcmp(grouping->by, "tid") == 0)
+		return thread_value(record, grouping->by[0] == 't', buffer, buffer_bytes,
+				    ret_host_bytes);
+	if (strcmp(grouping->by, "comm") == 0)
+		return comm;
+	(void)record_view_text(record, grouping->by, &value);
+	return value;
+}
+
 int grouping_add(struct grouping *grouping, const struct record_view *record,
-		 const struct costs *costs, struct record_text comm)
+		 const struct costs *costs, struct record_text comm, struct group **place,
+		 const struct costs *before)
 {
 	char buffer[RECORD_VIEW_TEXT_BYTES_MAX + 64];
-	struct record_text value = { 0 };
 	size_t host_bytes = 0;
+	struct record_text value =
+		value_of(grouping, record, comm, buffer, sizeof(buffer), &host_bytes);
 	struct group *group;
 	int r;
 
-	if (strcmp(grouping->by, "pid") == 0 || strcmp(grouping->by, "tid") == 0)
-		value = thread_value(record, grouping->by[0] == 't', buffer, sizeof(buffer),
-				     &host_bytes);
-	else if (strcmp(grouping->by, "comm") == 0)
-		value = comm;
-	else
-		(void)record_view_text(record, grouping->by, &value);
 	if (!value.bytes || value.size_bytes == 0) {
-		costs_add(&grouping->without_value, costs);
+		add_without_value(grouping, costs, place);
 		return 0;
 	}
 	r = find_or_add(grouping, value, host_bytes, &group);
@@ -325,6 +213,59 @@ int grouping_add(struct grouping *grouping, const struct record_view *record,
 	r = set_names(grouping, group, record, comm);
 	if (r < 0)
 		return r;
+	if (place && !*place && !grouping->has_all_time)
+		costs_add(&group->costs, before);
+	if (place)
+		*place = group;
 	costs_add(&group->costs, costs);
-	return count_request(grouping, group, record);
+	return 0;
+}
+
+static int add_figures(struct distribution *distribution, const struct costs *costs)
+{
+	int64_t wall_ns;
+	int r = 0;
+
+	if (costs_has(costs, COST_CPU))
+		r = histogram_add(&distribution->figures[FIGURE_CPU], costs->sums[COST_CPU]);
+	if (r == 0 && costs_wall_ns(costs, &wall_ns))
+		r = histogram_add(&distribution->figures[FIGURE_WALL], wall_ns);
+	return r;
+}
+
+int grouping_settle(struct grouping *grouping, struct group *place, const struct costs *costs)
+{
+	int r;
+
+	if (!place) {
+		if (!grouping->has_all_time)
+			costs_add(&grouping->without_value, costs);
+		return 0;
+	}
+	/* One that came again when it seemed to have ended is no second row. */
+	if (grouping->is_by_request && place->request_count)
+		return 0;
+	place->request_count++;
+	grouping->request_count++;
+	r = add_figures(&grouping->requests, costs);
+	if (r < 0 || grouping->is_by_request)
+		return r;
+	if (!place->requests)
+		place->requests = calloc(1, sizeof(*place->requests));
+	return place->requests ? add_figures(place->requests, costs) : -ENOMEM;
+}
+
+int distribution_merge(struct distribution *distribution, const struct distribution *other)
+{
+	int r = 0;
+
+	for (int figure = 0; figure < _FIGURE_MAX && r == 0; figure++)
+		r = histogram_merge(&distribution->figures[figure], &other->figures[figure]);
+	return r;
+}
+
+void distribution_deinit(struct distribution *distribution)
+{
+	for (int figure = 0; figure < _FIGURE_MAX; figure++)
+		histogram_deinit(&distribution->figures[figure]);
 }

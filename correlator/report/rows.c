@@ -6,42 +6,80 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	NO_COST = -1
-};
-
 /* What is less, of a row's CPU, nobody decides by. */
 enum {
 	SPLIT_ERROR_PERCENT = 5
 };
 
+enum {
+	THOUSANDTHS = 1000,
+	NS_PER_S_COUNT = 1000000000,
+};
+
+/* Where a column's number comes from. */
+enum source {
+	SOURCE_NONE, /* a text, or something of its own */
+	SOURCE_COST,
+	SOURCE_PERCENTILE,
+	SOURCE_MEAN,
+};
+
 static const struct {
 	const char *name;
-	int cost;
+	enum row_unit unit;
+	enum source source;
+	int what; /* enum cost or enum figure */
+	double percent;
 } row_fields[_ROW_FIELD_MAX] = {
-	[ROW_FIELD_KEY] = { "key", NO_COST },
-	[ROW_FIELD_REQUESTS] = { "requests", NO_COST },
-	[ROW_FIELD_CPU] = { "cpu", COST_CPU },
-	[ROW_FIELD_USER] = { "user", COST_USER },
-	[ROW_FIELD_KERNEL] = { "kernel", COST_KERNEL },
-	[ROW_FIELD_RUN_QUEUE] = { "run_queue", COST_RUN_QUEUE },
-	[ROW_FIELD_BLOCKED] = { "blocked", COST_BLOCKED },
-	[ROW_FIELD_SHARE] = { "share", NO_COST },
-	[ROW_FIELD_SLICES] = { "slices", COST_SLICES },
-	[ROW_FIELD_SWITCHES] = { "switches", COST_SWITCHES },
-	[ROW_FIELD_AMBIGUOUS] = { "ambiguous", COST_AMBIGUOUS },
-	[ROW_FIELD_MIGRATIONS] = { "migrations", COST_MIGRATIONS },
-	[ROW_FIELD_STOLEN] = { "stolen", COST_STOLEN },
-	[ROW_FIELD_CPU_PERCENT] = { "cpu_percent", NO_COST },
-	[ROW_FIELD_MACHINE_PERCENT] = { "machine_percent", NO_COST },
-	[ROW_FIELD_THREAD_NAME] = { "thread_name", NO_COST },
-	[ROW_FIELD_COMM] = { "comm", NO_COST },
-	[ROW_FIELD_SPLIT_ERROR] = { "split_error", COST_SPLIT_ERROR },
+#define COST(field, name, unit)	 [ROW_FIELD_##field] = { name, unit, SOURCE_COST, COST_##field, 0 }
+#define OTHER(field, name, unit) [ROW_FIELD_##field] = { name, unit, SOURCE_NONE, 0, 0 }
+#define FIGURES(figure, name)                                                               \
+	[ROW_FIELD_##figure##                                                               \
+		_MEAN] = { name "_mean", ROW_UNIT_NS, SOURCE_MEAN, FIGURE_##figure, 0 },    \
+      [ROW_FIELD_##figure##                                                                 \
+	      _P50] = { name "_p50", ROW_UNIT_NS, SOURCE_PERCENTILE, FIGURE_##figure, 50 }, \
+      [ROW_FIELD_##figure##                                                                 \
+	      _P90] = { name "_p90", ROW_UNIT_NS, SOURCE_PERCENTILE, FIGURE_##figure, 90 }, \
+      [ROW_FIELD_##figure##                                                                 \
+	      _P99] = { name "_p99", ROW_UNIT_NS, SOURCE_PERCENTILE, FIGURE_##figure, 99 }, \
+      [ROW_FIELD_##figure##                                                                 \
+	      _MAX] = { name "_max", ROW_UNIT_NS, SOURCE_PERCENTILE, FIGURE_##figure, 100 }
+	OTHER(KEY, "key", ROW_UNIT_TEXT),
+	OTHER(REQUESTS, "requests", ROW_UNIT_COUNT),
+	COST(CPU, "cpu", ROW_UNIT_NS),
+	COST(USER, "user", ROW_UNIT_NS),
+	COST(KERNEL, "kernel", ROW_UNIT_NS),
+	COST(RUN_QUEUE, "run_queue", ROW_UNIT_NS),
+	COST(BLOCKED, "blocked", ROW_UNIT_NS),
+	OTHER(SHARE, "share", ROW_UNIT_PERCENT),
+	COST(SLICES, "slices", ROW_UNIT_COUNT),
+	COST(SWITCHES, "switches", ROW_UNIT_COUNT),
+	COST(AMBIGUOUS, "ambiguous", ROW_UNIT_NS),
+	COST(MIGRATIONS, "migrations", ROW_UNIT_COUNT),
+	COST(STOLEN, "stolen", ROW_UNIT_NS),
+	OTHER(CPU_PERCENT, "cpu_percent", ROW_UNIT_PERCENT),
+	OTHER(MACHINE_PERCENT, "machine_percent", ROW_UNIT_PERCENT),
+	OTHER(THREAD_NAME, "thread_name", ROW_UNIT_TEXT),
+	OTHER(COMM, "comm", ROW_UNIT_TEXT),
+	COST(SPLIT_ERROR, "split_error", ROW_UNIT_NS),
+	COST(UNINTERRUPTIBLE, "uninterruptible", ROW_UNIT_NS),
+	COST(SYSCALLS, "syscalls", ROW_UNIT_COUNT),
+	OTHER(RATE, "rate", ROW_UNIT_RATE),
+	FIGURES(CPU, "cpu"),
+	FIGURES(WALL, "wall"),
+	OTHER(WALL, "wall", ROW_UNIT_NS),
+	OTHER(ENDPOINT, "endpoint", ROW_UNIT_TEXT),
+	OTHER(SYSCALLS_MEAN, "syscalls_mean", ROW_UNIT_RATE),
 };
 
 const char *rows_field_name(enum row_field field)
 {
 	return row_fields[field].name;
+}
+
+enum row_unit rows_field_unit(enum row_field field)
+{
+	return row_fields[field].unit;
 }
 
 int rows_find_field(const char *name, enum row_field *ret_field)
@@ -57,10 +95,95 @@ int rows_find_field(const char *name, enum row_field *ret_field)
 
 bool rows_field_cost(enum row_field field, enum cost *ret_cost)
 {
-	if (row_fields[field].cost == NO_COST)
+	if (row_fields[field].source != SOURCE_COST)
 		return false;
-	*ret_cost = (enum cost)row_fields[field].cost;
+	*ret_cost = (enum cost)row_fields[field].what;
 	return true;
+}
+
+/* Of all its requests, or of none: a percentile of those that were measured would be of others. */
+static bool figure_of(const struct row *row, enum row_field field, int64_t *ret_number)
+{
+	const struct histogram *figure;
+
+	if (!row->requests)
+		return false;
+	figure = &row->requests->figures[row_fields[field].what];
+	if (figure->count != row->request_count)
+		return false;
+	if (row_fields[field].source == SOURCE_MEAN)
+		return histogram_mean(figure, ret_number);
+	return histogram_percentile(figure, row_fields[field].percent, ret_number);
+}
+
+static bool in_thousandths(double value, int64_t *ret_number)
+{
+	if (value > (double)INT64_MAX / THOUSANDTHS / 2)
+		return false;
+	*ret_number = (int64_t)(value * THOUSANDTHS + 0.5);
+	return true;
+}
+
+static bool rate_of(const struct rows *rows, const struct row *row, double *ret_rate)
+{
+	uint64_t duration_ns = recording_duration_ns(&rows->totals->recording);
+
+	bool is_request = rows->grouping->is_by_request && row->group;
+
+	if (row->request_count == 0 || duration_ns == 0 || is_request)
+		return false;
+	*ret_rate = (double)row->request_count * NS_PER_S_COUNT / (double)duration_ns;
+	return true;
+}
+
+static bool syscalls_mean_of(const struct row *row, double *ret_mean)
+{
+	if (row->request_count == 0 || !costs_has(row->costs, COST_SYSCALLS))
+		return false;
+	*ret_mean = (double)row->costs->sums[COST_SYSCALLS] / (double)row->request_count;
+	return true;
+}
+
+bool rows_number(const struct rows *rows, const struct row *row, enum row_field field,
+		 int64_t *ret_number)
+{
+	const struct totals *totals = rows->totals;
+	const struct costs *costs = row->costs;
+	double value = 0;
+
+	if (row_fields[field].source == SOURCE_COST) {
+		if (!costs_has(costs, (enum cost)row_fields[field].what))
+			return false;
+		*ret_number = costs->sums[row_fields[field].what];
+		return true;
+	}
+	if (row_fields[field].source != SOURCE_NONE)
+		return figure_of(row, field, ret_number);
+	switch (field) {
+	case ROW_FIELD_REQUESTS:
+		if (row->request_count == 0)
+			return false;
+		*ret_number = (int64_t)row->request_count;
+		return true;
+	case ROW_FIELD_WALL:
+		return row->group && rows->grouping->is_by_request &&
+		       costs_wall_ns(costs, ret_number);
+	case ROW_FIELD_SHARE:
+		return costs_share_percent(costs, &totals->all, &value) &&
+		       in_thousandths(value, ret_number);
+	case ROW_FIELD_CPU_PERCENT:
+		return totals_cpu_percent(totals, costs, &value) &&
+		       in_thousandths(value, ret_number);
+	case ROW_FIELD_MACHINE_PERCENT:
+		return totals_machine_percent(totals, costs, &value) &&
+		       in_thousandths(value, ret_number);
+	case ROW_FIELD_RATE:
+		return rate_of(rows, row, &value) && in_thousandths(value, ret_number);
+	case ROW_FIELD_SYSCALLS_MEAN:
+		return syscalls_mean_of(row, &value) && in_thousandths(value, ret_number);
+	default:
+		return false;
+	}
 }
 
 static int compare_keys(const struct group *a, const struct group *b)
@@ -81,46 +204,87 @@ static int compare_names(const struct group *a, const struct group *b, enum grou
 	return order != 0 ? order : compare_keys(a, b);
 }
 
-/* What a row is sorted by, as a number; -1 = not measured. */
-static int64_t sort_value(const struct group *group, enum row_field field)
+static struct row row_of(const struct group *group)
 {
-	enum cost cost = COST_CPU; /* the percentages order as cpu does */
-
-	if (field == ROW_FIELD_REQUESTS)
-		return (int64_t)group->request_count;
-	(void)rows_field_cost(field, &cost);
-	return costs_has(&group->costs, cost) ? group->costs.sums[cost] : -1;
+	return (struct row){ .kind = ROW_KIND_GROUP,
+			     .group = group,
+			     .costs = &group->costs,
+			     .request_count = group->request_count,
+			     .requests = group->requests };
 }
+
+struct sortable {
+	const struct group *group;
+	int64_t number; /* -1: not measured */
+};
 
 static int compare_rows(const void *a, const void *b, void *context)
 {
-	const struct group *first = *(const struct group *const *)a;
-	const struct group *second = *(const struct group *const *)b;
+	const struct sortable *first = a, *second = b;
 	enum row_field field = *(const enum row_field *)context;
-	int64_t x, y;
 
-	if (field == ROW_FIELD_KEY)
-		return compare_keys(first, second);
 	if (field == ROW_FIELD_THREAD_NAME)
-		return compare_names(first, second, GROUP_NAME_THREAD);
+		return compare_names(first->group, second->group, GROUP_NAME_THREAD);
 	if (field == ROW_FIELD_COMM)
-		return compare_names(first, second, GROUP_NAME_COMM);
-	x = sort_value(first, field);
-	y = sort_value(second, field);
-	if (x < y)
-		return 1;
-	return x > y ? -1 : compare_keys(first, second);
+		return compare_names(first->group, second->group, GROUP_NAME_COMM);
+	if (field == ROW_FIELD_ENDPOINT)
+		return compare_names(first->group, second->group, GROUP_NAME_ENDPOINT);
+	if (first->number != second->number)
+		return first->number < second->number ? 1 : -1;
+	return compare_keys(first->group, second->group);
+}
+
+/* The percentages order as cpu does, by more than thousandths; and a request has one of what of
+ * many has percentiles. */
+static enum row_field number_to_sort_by(const struct rows *rows, enum row_field field)
+{
+	if (rows_field_unit(field) == ROW_UNIT_PERCENT)
+		return ROW_FIELD_CPU;
+	if (!rows->grouping->is_by_request || row_fields[field].source == SOURCE_NONE ||
+	    row_fields[field].source == SOURCE_COST)
+		return field;
+	return row_fields[field].what == FIGURE_CPU ? ROW_FIELD_CPU : ROW_FIELD_WALL;
+}
+
+static int sort(struct rows *rows, enum row_field field)
+{
+	struct sortable *sortables = calloc(rows->group_count + 1, sizeof(*sortables));
+
+	enum row_field of_number = number_to_sort_by(rows, field);
+
+	if (!sortables)
+		return -ENOMEM;
+	for (size_t i = 0; i < rows->group_count; i++) {
+		struct row row = row_of(rows->groups[i]);
+
+		sortables[i] = (struct sortable){ row.group, -1 };
+		(void)rows_number(rows, &row, of_number, &sortables[i].number);
+	}
+	qsort_r(sortables, rows->group_count, sizeof(*sortables), compare_rows, &field);
+	for (size_t i = 0; i < rows->group_count; i++)
+		rows->groups[i] = sortables[i].group;
+	free(sortables);
+	return 0;
 }
 
 /* Shows the first top_count groups and sums the rest. */
-static void hide_rest(struct rows *rows, size_t top_count)
+static int hide_rest(struct rows *rows, size_t top_count)
 {
+	int r = 0;
+
 	if (top_count == 0 || top_count >= rows->group_count)
-		return;
-	for (size_t i = top_count; i < rows->group_count; i++)
-		costs_add(&rows->hidden, &rows->groups[i]->costs);
+		return 0;
+	for (size_t i = top_count; i < rows->group_count && r == 0; i++) {
+		const struct group *group = rows->groups[i];
+
+		costs_add(&rows->hidden, &group->costs);
+		rows->hidden_requests += group->request_count;
+		if (group->requests)
+			r = distribution_merge(&rows->hidden_distribution, group->requests);
+	}
 	rows->hidden_count = rows->group_count - top_count;
 	rows->group_count = top_count;
+	return r;
 }
 
 static void show(struct rows *rows, enum row_kind kind)
@@ -129,18 +293,24 @@ static void show(struct rows *rows, enum row_kind kind)
 }
 
 int rows_init(struct rows *rows, const struct totals *totals, const struct grouping *grouping,
-	      enum row_field sort, size_t top_count)
+	      enum row_field field, size_t top_count)
 {
 	const struct group **groups = calloc(grouping->group_count + 1, sizeof(struct group *));
 	const struct group *group;
+	int r;
 
 	if (!groups)
 		return -ENOMEM;
 	*rows = (struct rows){ .totals = totals, .grouping = grouping, .groups = groups };
 	for (group = grouping->groups; group; group = group->hh.next)
 		groups[rows->group_count++] = group;
-	qsort_r(groups, rows->group_count, sizeof(struct group *), compare_rows, &sort);
-	hide_rest(rows, top_count);
+	r = sort(rows, field);
+	if (r == 0)
+		r = hide_rest(rows, top_count);
+	if (r < 0) {
+		rows_deinit(rows);
+		return r;
+	}
 	if (rows->hidden_count > 0)
 		show(rows, ROW_KIND_HIDDEN);
 	if (grouping->without_value.record_count > 0)
@@ -156,6 +326,7 @@ int rows_init(struct rows *rows, const struct totals *totals, const struct group
 void rows_deinit(struct rows *rows)
 {
 	free(rows->groups);
+	distribution_deinit(&rows->hidden_distribution);
 	*rows = (struct rows){ 0 };
 }
 
@@ -173,18 +344,20 @@ struct row rows_at(const struct rows *rows, size_t index)
 		[ROW_KIND_OVERFLOW] = &rows->totals->overflow,
 		[ROW_KIND_TOTAL] = &rows->totals->all,
 	};
-	struct row row = { .kind = ROW_KIND_GROUP };
+	struct row row;
 
 	assert(index < rows_count(rows));
-	if (index < rows->group_count) {
-		row.group = rows->groups[index];
-		row.costs = &row.group->costs;
-		row.request_count = row.group->request_count;
-		return row;
-	}
-	row.kind = rows->others[index - rows->group_count];
+	if (index < rows->group_count)
+		return row_of(rows->groups[index]);
+	row = (struct row){ .kind = rows->others[index - rows->group_count] };
 	row.costs = costs[row.kind];
-	row.request_count = row.kind == ROW_KIND_TOTAL ? rows->grouping->request_count : 0;
+	if (row.kind == ROW_KIND_TOTAL) {
+		row.request_count = rows->grouping->request_count;
+		row.requests = &rows->grouping->requests;
+	} else if (row.kind == ROW_KIND_HIDDEN && !rows->grouping->is_by_request) {
+		row.request_count = rows->hidden_requests;
+		row.requests = &rows->hidden_distribution;
+	}
 	return row;
 }
 

@@ -31,6 +31,22 @@ enum row_field {
 	ROW_FIELD_THREAD_NAME = 15, /* grouping_has_name */
 	ROW_FIELD_COMM = 16,
 	ROW_FIELD_SPLIT_ERROR = 17, /* rows_split_error_matters */
+	ROW_FIELD_UNINTERRUPTIBLE = 18,
+	ROW_FIELD_SYSCALLS = 19,
+	ROW_FIELD_RATE = 20, /* requests a second */
+	ROW_FIELD_CPU_MEAN = 21, /* these of a group's requests, each as a whole */
+	ROW_FIELD_CPU_P50 = 22,
+	ROW_FIELD_CPU_P90 = 23,
+	ROW_FIELD_CPU_P99 = 24,
+	ROW_FIELD_CPU_MAX = 25,
+	ROW_FIELD_WALL_MEAN = 26,
+	ROW_FIELD_WALL_P50 = 27,
+	ROW_FIELD_WALL_P90 = 28,
+	ROW_FIELD_WALL_P99 = 29,
+	ROW_FIELD_WALL_MAX = 30,
+	ROW_FIELD_WALL = 31, /* these two of one request */
+	ROW_FIELD_ENDPOINT = 32,
+	ROW_FIELD_SYSCALLS_MEAN = 33, /* of a request */
 	_ROW_FIELD_MAX,
 };
 
@@ -50,6 +66,7 @@ struct row {
 	const struct group *group; /* ROW_KIND_GROUP only */
 	const struct costs *costs;
 	uint64_t request_count; /* distinct; 0 = not known */
+	const struct distribution *requests; /* of them; NULL: none */
 };
 
 /* Each cost of all rows but the total adds up to the total. */
@@ -60,17 +77,19 @@ struct rows {
 	size_t group_count; /* shown */
 	size_t hidden_count;
 	struct costs hidden;
+	uint64_t hidden_requests;
+	struct distribution hidden_distribution;
 	enum row_kind others[_ROW_KIND_MAX]; /* those shown below the groups, in order */
 	size_t other_count;
 };
 
 /*
- * Sorts (key and names ascending, everything else descending, not measured last, equals by key) and
- * shows the first top_count; 0 = all. 0 or -ENOMEM. Borrows totals and grouping, which is one of
- * totals.
+ * Sorts by a field (key and names ascending, everything else descending, not measured last, equals
+ * by key) and shows the first top_count; 0 = all. 0 or -ENOMEM. Borrows totals and grouping, which
+ * is one of totals.
  */
 int rows_init(struct rows *rows, const struct totals *totals, const struct grouping *grouping,
-	      enum row_field sort, size_t top_count);
+	      enum row_field field, size_t top_count);
 void rows_deinit(struct rows *rows);
 
 /* Rows in all, the total last. */
@@ -85,6 +104,23 @@ bool rows_split_error_matters(const struct rows *rows);
 /* The name on the command line ("run_queue"); rows_find_field: -EINVAL when there is none such. */
 const char *rows_field_name(enum row_field field);
 int rows_find_field(const char *name, enum row_field *ret_field);
+
+/*
+ * What a column of numbers shows of a row: nanoseconds or a count; of share, rate, percentages and
+ * means of counts, thousandths. False: not measured, or a column of text.
+ */
+bool rows_number(const struct rows *rows, const struct row *row, enum row_field field,
+		 int64_t *ret_number);
+
+/* How the number of a column is to be read. */
+enum row_unit {
+	ROW_UNIT_TEXT = 0,
+	ROW_UNIT_COUNT = 1,
+	ROW_UNIT_NS = 2,
+	ROW_UNIT_PERCENT = 3,
+	ROW_UNIT_RATE = 4,
+};
+enum row_unit rows_field_unit(enum row_field field);
 
 /* The cost behind a column; false for a column that shows something else. */
 bool rows_field_cost(enum row_field field, enum cost *ret_cost);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/text.h"
 #include "report/display.h"
 
 enum {
@@ -130,16 +131,22 @@ static void print_row(const struct table *table, const struct layout *layout, si
 
 static void print_dropped(const struct table *table, const struct layout *layout, FILE *out)
 {
-	const char *separator = "left out, the screen is too narrow: ";
+	char names[TABLE_CELL_BYTES];
+	struct text_writer writer;
+	size_t count = 0;
 
+	text_writer_init(&writer, names, sizeof(names));
 	for (size_t column = 1; column < table->column_count; column++) {
+		const char *title = table->columns[column].title;
+
 		if (!layout->is_dropped[column])
 			continue;
-		(void)fprintf(out, "%s%s", separator, table->columns[column].title);
-		separator = ", ";
+		text_writer_put(&writer, ", ", count++ > 0 ? 2 : 0);
+		text_writer_put(&writer, title, strlen(title));
 	}
-	if (separator[0] == ',')
-		(void)fputc('\n', out);
+	if (count > 0)
+		display_sentence(out, table->width, DISPLAY_INDENT,
+				 "left out, the screen is too narrow: %s", names);
 }
 
 void table_print(const struct table *table, FILE *out)

@@ -13,11 +13,11 @@
 
 enum {
 	TABLE_CELL_BYTES = 1024,
-	TABLE_COLUMNS_MAX = 16,
+	TABLE_COLUMNS_MAX = 40,
 	TABLE_RULES_MAX = 2,
 	TABLE_FIRST_COLUMN_MIN = 20, /* columns are dropped to leave the first this wide */
 	TABLE_FIRST_COLUMN_MAX = 60,
-	TABLE_TEXT_COLUMN_MAX = 20, /* what cells of the other text columns should keep to */
+	TABLE_TEXT_COLUMN_MAX = 30, /* what cells of the other text columns should keep to */
 };
 
 /* Writes the text of a cell: valid UTF-8 without control characters. */

@@ -3,9 +3,10 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
-static const char *const default_keys[TOTALS_GROUPINGS_MAX] = { "request_id", "endpoint" };
+static const char *const default_keys[TOTALS_GROUPINGS_MAX] = { "endpoint", "request_id" };
 
 int totals_init(struct totals *totals, const char *const *by_names, size_t by_count)
 {
@@ -15,7 +16,7 @@ int totals_init(struct totals *totals, const char *const *by_names, size_t by_co
 		by_names = default_keys;
 	recording_init(&totals->recording);
 	known_records_init(&totals->known);
-	request_set_init(&totals->inherited_requests);
+	requests_init(&totals->requests);
 	for (size_t i = 0; i < by_count; i++) {
 		int r = grouping_init(&totals->groupings[i], by_names[i]);
 
@@ -34,7 +35,7 @@ void totals_deinit(struct totals *totals)
 		grouping_deinit(&totals->groupings[i]);
 	recording_deinit(&totals->recording);
 	known_records_deinit(&totals->known);
-	request_set_deinit(&totals->inherited_requests);
+	requests_deinit(&totals->requests);
 	*totals = (struct totals){ 0 };
 }
 
@@ -67,16 +68,6 @@ static bool has_context(const struct record_view *record)
 	return !has_key;
 }
 
-static int add_inherited(struct totals *totals, const struct record_view *record,
-			 const struct costs *costs)
-{
-	int r;
-
-	costs_add(&totals->inherited, costs);
-	r = request_set_add(&totals->inherited_requests, 0, record);
-	return r < 0 ? r : 0;
-}
-
 /* Returns whether the record is of a context that is known. */
 static bool add_attribution(struct totals *totals, const struct record_view *record,
 			    const struct costs *costs)
@@ -93,38 +84,103 @@ static bool add_attribution(struct totals *totals, const struct record_view *rec
 	return true;
 }
 
-/* Once, when a key is known, and before anything is grouped by one. 0, -ENOMEM. */
-static int choose_key(struct totals *totals)
+/* Of a recording's keys: the endpoint first, then request_id, or the first other one. */
+static size_t default_keys_of(const struct recording *recording,
+			      const char *ret_keys[static TOTALS_GROUPINGS_MAX])
 {
-	const struct recording *recording = &totals->recording;
-	const char *first = recording->keys[0];
+	size_t count = 0;
 
-	if (!totals->follows_keys || recording->key_count == 0)
-		return 0;
-	totals->follows_keys = false;
-	if (recording_has_key(recording, totals->groupings[0].by))
-		return 0;
-	if (totals->grouping_count > 1 && strcmp(totals->groupings[1].by, first) == 0)
-		grouping_deinit(&totals->groupings[--totals->grouping_count]);
-	return grouping_rename(&totals->groupings[0], first);
+	if (recording_has_key(recording, "endpoint"))
+		ret_keys[count++] = "endpoint";
+	if (recording_has_key(recording, "request_id")) {
+		ret_keys[count++] = "request_id";
+		return count;
+	}
+	for (size_t i = 0; i < recording->key_count; i++) {
+		if (strcmp(recording->keys[i], "endpoint") != 0) {
+			ret_keys[count++] = recording->keys[i];
+			return count;
+		}
+	}
+	return count;
 }
 
-static int add_cpu(struct totals *totals, const struct record_view *record)
+/* Once, when a key is known, and before anything is grouped by one. 0, -ENOMEM. */
+static int choose_keys(struct totals *totals)
+{
+	const char *keys[TOTALS_GROUPINGS_MAX];
+	size_t count;
+	int r = 0;
+
+	if (!totals->follows_keys || totals->recording.key_count == 0)
+		return 0;
+	totals->follows_keys = false;
+	count = default_keys_of(&totals->recording, keys);
+	while (totals->grouping_count > count)
+		grouping_deinit(&totals->groupings[--totals->grouping_count]);
+	for (size_t i = 0; i < totals->grouping_count && r == 0; i++)
+		r = grouping_rename(&totals->groupings[i], keys[i]);
+	return r;
+}
+
+static int settle(struct totals *totals, const struct request *request)
+{
+	int r = 0;
+
+	totals->inherited_requests += request->is_inherited;
+	for (size_t i = 0; i < totals->grouping_count && r == 0; i++)
+		r = grouping_settle(&totals->groupings[i], request->groups[i], &request->costs);
+	return r;
+}
+
+static int settle_all_but(struct totals *totals, size_t count_max)
+{
+	struct request *request;
+	int r = 0;
+
+	while (r == 0 && (request = requests_take(&totals->requests, count_max))) {
+		r = settle(totals, request);
+		free(request);
+	}
+	return r;
+}
+
+static int group(struct totals *totals, const struct record_view *record, const struct costs *costs,
+		 bool is_attributed, struct request *request)
 {
 	struct record_text comm = recording_comm(&totals->recording, record);
-	struct costs costs = costs_of_record(record);
-	bool is_attributed = add_attribution(totals, record, &costs);
-	int r = choose_key(totals);
+	int r = 0;
 
-	if (r == 0 && is_attributed && has_flag(record, "inherited"))
-		r = add_inherited(totals, record, &costs);
 	for (size_t i = 0; i < totals->grouping_count && r == 0; i++) {
 		struct grouping *grouping = &totals->groupings[i];
 
 		if (is_attributed || grouping->has_all_time)
-			r = grouping_add(grouping, record, &costs, comm);
+			r = grouping_add(grouping, record, costs, comm,
+					 request ? &request->groups[i] : NULL,
+					 request ? &request->costs : NULL);
 	}
 	return r;
+}
+
+static int add_cpu(struct totals *totals, const struct record_view *record)
+{
+	struct costs costs = costs_of_record(record);
+	bool is_attributed = add_attribution(totals, record, &costs);
+	bool is_inherited = is_attributed && has_flag(record, "inherited");
+	struct request *request = NULL;
+	int r = choose_keys(totals);
+
+	if (is_inherited)
+		costs_add(&totals->inherited, &costs);
+	if (r == 0 && is_attributed)
+		r = requests_touch(&totals->requests, record, &request);
+	if (r == 0)
+		r = group(totals, record, &costs, is_attributed, request);
+	if (r < 0 || !request)
+		return r;
+	costs_add(&request->costs, &costs);
+	request->is_inherited |= is_inherited;
+	return settle_all_but(totals, REQUESTS_OPEN_MAX);
 }
 
 int totals_add(struct totals *totals, const struct record_view *record)
@@ -154,7 +210,7 @@ int totals_add(struct totals *totals, const struct record_view *record)
 }
 
 /* No record of unattributed time means 0 of it, but only in columns that others measured. */
-void totals_finish(struct totals *totals)
+int totals_finish(struct totals *totals)
 {
 	own_cost_finish(&totals->own_cost);
 	if (totals->all.record_count == 0)
@@ -163,6 +219,7 @@ void totals_finish(struct totals *totals)
 		totals->unattributed.missing = totals->all.missing;
 	if (totals->overflow.record_count == 0)
 		totals->overflow.missing = totals->all.missing;
+	return settle_all_but(totals, 0);
 }
 
 bool totals_cpu_percent(const struct totals *totals, const struct costs *costs, double *ret_percent)

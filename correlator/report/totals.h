@@ -13,30 +13,31 @@
 #include "report/known_records.h"
 #include "report/own_cost.h"
 #include "report/recording.h"
+#include "report/requests.h"
 
 enum {
-	TOTALS_GROUPINGS_MAX = 2
+	TOTALS_GROUPINGS_MAX = REQUEST_GROUPS_MAX
 };
 
 struct totals {
 	struct grouping groupings[TOTALS_GROUPINGS_MAX];
 	size_t grouping_count;
-	bool follows_keys; /* the first grouping is by the recording's first key if it has no other
-			    */
+	bool follows_keys; /* the groupings are yet to be chosen, by the recording's keys */
 	struct costs unattributed; /* time under no context, or under one that could not be read */
 	struct costs overflow; /* time under contexts that could not be told apart */
 	struct costs inherited; /* the part of the groups that may be a leftover (record.h) */
-	struct request_set inherited_requests;
+	uint64_t inherited_requests;
 	struct costs all; /* the CPU and waits of every cpu record */
 	struct books books;
 	struct own_cost own_cost;
+	struct requests requests; /* that have not ended yet */
 	struct recording recording;
 	struct known_records known;
 	uint64_t double_records; /* were known already: in nothing above */
 };
 
-/* by_names: what to group by, at most TOTALS_GROUPINGS_MAX; NULL: as many of request_id, or else
- * the first key of the recording, and endpoint. 0, -ENOMEM. */
+/* by_names: what to group by, at most TOTALS_GROUPINGS_MAX; NULL: as many of what is recorded of
+ * endpoint, request_id and, where neither is, the recording's first key. 0, -ENOMEM. */
 int totals_init(struct totals *totals, const char *const *by_names, size_t by_count);
 void totals_deinit(struct totals *totals);
 
@@ -46,8 +47,9 @@ void totals_deinit(struct totals *totals);
  */
 int totals_add(struct totals *totals, const struct record_view *record);
 
-/* After the last record: what no record was seen of is "not measured" where nothing was. */
-void totals_finish(struct totals *totals);
+/* After the last record: requests have ended, and what no record was seen of is "not measured"
+ * where nothing was. 0, -ENOMEM. */
+int totals_finish(struct totals *totals);
 
 /*
  * CPU in percent of one CPU, or of all CPUs of the machine, over the duration of the recording.

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import tempfile
@@ -52,7 +53,7 @@ class ReportTest(unittest.TestCase):
         output = report("--format", "csv", "--by", "tid", RECORDING).stdout
         self.assertEqual((GOLDEN / "shop-by-tid.csv").read_bytes(), output)
         parsed = json.loads(self.check(OK, "-f", "json", RECORDING))
-        self.assertEqual(["req-1", "req-2", "req-3"], [row["key"] for row in parsed["rows"]])
+        self.assertEqual(["GET /orders", "POST /cart/été"], [row["key"] for row in parsed["rows"]])
         self.assertTrue(parsed["books"]["balanced"])
 
     def test_a_recording_may_come_from_standard_input(self):
@@ -122,7 +123,9 @@ class ReportTest(unittest.TestCase):
 
     def test_wrong_usage_is_told_apart_from_failure(self):
         for arguments, says in [
-                ([], "name the recordings"),
+                ([], "there is no correlator.msgpack here: name the recordings"),
+                (["--columns", "cpu,colour", RECORDING], "colour"),
+                (["--columns", ",", RECORDING], "takes the names"),
                 (["--no-such-option", RECORDING], "no-such-option"),
                 (["--format", "xml", RECORDING], "table, json, csv"),
                 (["--sort", "colour", RECORDING], "migrations"),
@@ -134,9 +137,41 @@ class ReportTest(unittest.TestCase):
     def test_every_field_that_is_offered_sorts(self):
         for field in ("key requests cpu user kernel run_queue blocked share slices switches"
                       " ambiguous migrations stolen cpu_percent machine_percent thread_name"
-                      " comm").split():
-            with self.subTest(field=field):
-                self.check(OK, "--by", "tid", "--sort", field, RECORDING)
+                      " comm uninterruptible syscalls rate cpu_mean cpu_p50 cpu_p90 cpu_p99"
+                      " cpu_max wall_mean wall_p50 wall_p90 wall_p99 wall_max wall endpoint"
+                      " syscalls_mean").split():
+            for by in "tid", "endpoint", "request_id":
+                with self.subTest(field=field, by=by):
+                    self.check(OK, "--by", by, "--sort", field, RECORDING)
+
+    def heading(self, *arguments, **environment):
+        """Of the first table."""
+        result = subprocess.run([CORRELATOR, "report", *arguments, RECORDING], timeout=60,
+                                env={"PATH": os.environ["PATH"], **environment},
+                                capture_output=True, check=True)
+        return re.split("  +", result.stdout.decode().split("\n\n")[1].split("\n")[0])
+
+    def test_a_screen_has_what_fits_and_what_it_is_sorted_by_and_a_pipe_has_all(self):
+        everything = self.heading()
+        self.assertEqual(["endpoint", "requests", "a second", "cpu", "share"], everything[:5])
+        self.assertGreaterEqual(len(everything), 20)
+        for field in everything[1:]:
+            if field in ("a second", "calls/req"):
+                continue
+            heading = self.heading("--sort", field.replace(" ", "_"), COLUMNS="60")
+            self.assertIn(field, heading)
+            self.assertLess(len(heading), 8)
+        self.assertIn("a second", self.heading("--sort", "rate", COLUMNS="60"))
+
+    def test_columns_are_those_that_were_asked_for(self):
+        self.assertEqual(["endpoint", "wall p99", "requests"],
+                         self.heading("--columns", "wall_p99,requests", COLUMNS="20"))
+
+    def test_without_a_file_it_is_what_record_writes_by_default(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "correlator.msgpack").write_bytes(RECORDING.read_bytes())
+            self.assertEqual(self.body(self.golden("shop-80.txt")),
+                             self.body(self.check(OK, cwd=folder)))
 
     def test_what_cannot_be_read_is_a_failure_with_its_name(self):
         self.check(FAILURE, "/nonexistent.rec", says="/nonexistent.rec")

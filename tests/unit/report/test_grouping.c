@@ -36,7 +36,7 @@ static int add(struct sample *sample, const char *comm)
 					    sample->buffer.size, &view),
 			 0);
 	costs = costs_of_record(&view);
-	r = grouping_add(&grouping, &view, &costs, text);
+	r = grouping_add(&grouping, &view, &costs, text, NULL, NULL);
 	msgpack_sbuffer_destroy(&sample->buffer);
 	return r;
 }
@@ -96,6 +96,8 @@ static void each_cost_is_of_its_own_fields(void **state)
 		{ COST_MIGRATIONS, { "migrations" }, "migrations" },
 		{ COST_STOLEN, { "stolen_ns" }, "stolen_ns" },
 		{ COST_SPLIT_ERROR, { "split_error_ns" }, "split_error_ns" },
+		{ COST_UNINTERRUPTIBLE, { "uninterruptible_ns" }, "uninterruptible_ns" },
+		{ COST_SYSCALLS, { "syscalls" }, "syscalls" },
 	};
 
 	(void)state;
@@ -159,28 +161,85 @@ static void a_share_is_of_something_that_was_measured(void **state)
 	assert_true(costs_share_percent(&part, &all, &percent));
 }
 
-static void requests_are_counted_once_in_each_group_and_once_in_all(void **state)
+/* A request of these records, one nanosecond each; NULL: without a value. Then it has ended. */
+static void add_whole_request(const char *const *endpoints, size_t count)
 {
+	static struct record_view view;
+	struct costs costs = { .record_count = 1, .sums[COST_CPU] = 1 }, before = { 0 };
+	struct group *place = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		struct sample sample;
+
+		sample_begin(&sample, "cpu", 42);
+		sample_number(&sample, "tid", 7);
+		if (endpoints[i])
+			sample_text(&sample, "endpoint", endpoints[i]);
+		sample_end(&sample);
+		assert_int_equal(record_view_decode((const uint8_t *)sample.buffer.data,
+						    sample.buffer.size, &view),
+				 0);
+		assert_int_equal(grouping_add(&grouping, &view, &costs, (struct record_text){ 0 },
+					      &place, &before),
+				 0);
+		costs_add(&before, &costs);
+		msgpack_sbuffer_destroy(&sample.buffer);
+	}
+	assert_int_equal(grouping_settle(&grouping, place, &before), 0);
+}
+
+static int64_t cpu_of(const char *value)
+{
+	for (const struct group *group = grouping.groups; group; group = group->hh.next)
+		if (record_text_is(grouping_label(group, false), value))
+			return group->costs.sums[COST_CPU];
+	return -1;
+}
+
+static void what_a_request_used_before_and_after_it_had_a_value_is_that_values(void **state)
+{
+	static const char *const late[] = { NULL, "", "cart", NULL }, *const never[] = { NULL, "" },
+				 *const moves[] = { "cart", "order", NULL };
+
 	(void)state;
 	begin("endpoint");
-	assert_int_equal(add_request("a", "cart"), 0);
-	assert_int_equal(add_request("a", "cart"), 0);
-	assert_int_equal(add_request("a", "order"), 0);
-	assert_int_equal(add_request("b", "order"), 0);
-	assert_int_equal(add_request(NULL, "order"), 0);
-	assert_int_equal(add_request("", "order"), 0);
-	assert_int_equal(grouping.group_count, 2);
+	add_whole_request(late, 4);
+	assert_int_equal(cpu_of("cart"), 4);
+	assert_int_equal(grouping.without_value.record_count, 0);
+	add_whole_request(never, 2);
+	assert_int_equal(cpu_of("cart"), 4);
+	assert_int_equal(grouping.without_value.sums[COST_CPU], 2);
+	assert_int_equal(grouping.request_count, 1);
+	add_whole_request(moves, 3);
+	assert_int_equal(cpu_of("cart"), 5);
+	assert_int_equal(cpu_of("order"), 2);
+	/* By what ran, each record is its own thread's. */
+	begin("tid");
+	add_whole_request(late, 4);
+	assert_int_equal(cpu_of("42/7"), 4);
+	begin("comm");
+	add_whole_request(late, 4);
+	assert_int_equal(grouping.without_value.sums[COST_CPU], 4);
+}
+
+static void a_request_is_counted_and_measured_where_it_was_last(void **state)
+{
+	static const char *const cart[] = { "cart" }, *const moves[] = { "cart", "cart", "order" };
+	int64_t cpu_ns = 0;
+
+	(void)state;
+	begin("endpoint");
+	add_whole_request(cart, 1);
+	add_whole_request(moves, 3);
 	assert_int_equal(grouping.request_count, 2);
-	assert_int_equal(grouping.groups->number, 1);
 	assert_int_equal(grouping.groups->request_count, 1);
-	assert_int_equal(((struct group *)grouping.groups->hh.next)->number, 2);
-	assert_int_equal(((struct group *)grouping.groups->hh.next)->request_count, 2);
-	begin("request_id");
-	assert_int_equal(add_request("a", ""), 0);
-	assert_int_equal(add_request("a", ""), 0);
-	assert_int_equal(add_request("ab", ""), 0);
-	assert_int_equal(grouping.groups->request_count, 1);
-	assert_int_equal(grouping.request_count, 2);
+	assert_int_equal(((struct group *)grouping.groups->hh.next)->request_count, 1);
+	assert_true(histogram_percentile(
+		&((struct group *)grouping.groups->hh.next)->requests->figures[FIGURE_CPU], 50,
+		&cpu_ns));
+	assert_int_equal(cpu_ns, 3);
+	assert_int_equal(grouping.requests.figures[FIGURE_CPU].count, 2);
+	assert_int_equal(grouping.requests.figures[FIGURE_CPU].sum, 4);
 }
 
 static void a_recording_of_too_many_values_is_refused(void **state)
@@ -193,11 +252,6 @@ static void a_recording_of_too_many_values_is_refused(void **state)
 	assert_int_equal(grouping.group_count, GROUPS_MAX);
 	assert_int_equal(add_request("a", "late"), -E2BIG);
 	assert_int_equal(add_request("a", "order"), 0);
-	grouping.requests.count = REQUESTS_MAX - 2;
-	assert_int_equal(add_request("b", "cart"), 0);
-	assert_int_equal(grouping.requests.count, REQUESTS_MAX);
-	assert_int_equal(add_request("c", "cart"), -E2BIG);
-	assert_int_equal(add_request("a", "cart"), 0);
 }
 
 static void threads_are_told_by_host_and_pid(void **state)
@@ -241,7 +295,8 @@ static void the_longest_host_and_the_highest_ids_have_room(void **state)
 			.integer = INT64_MAX,
 		};
 	begin("tid");
-	assert_int_equal(grouping_add(&grouping, &view, &costs, (struct record_text){ 0 }), 0);
+	assert_int_equal(
+		grouping_add(&grouping, &view, &costs, (struct record_text){ 0 }, NULL, NULL), 0);
 	assert_int_equal(only_group()->value_bytes, sizeof(host) + sizeof(ids) - 1);
 	assert_true(record_text_is(grouping_label(only_group(), false), ids + 1));
 }
@@ -316,7 +371,8 @@ static void without_memory_for_any_part_it_says_so(void **state)
 	while (r < 0) {
 		struct sample sample;
 		struct record_view *view = malloc(sizeof(*view));
-		struct costs costs;
+		struct costs before = { 0 }, costs;
+		struct group *place = NULL;
 
 		begin("tid");
 		sample_begin_cpu(&sample, 42, 7, "r", 1, 0);
@@ -327,14 +383,17 @@ static void without_memory_for_any_part_it_says_so(void **state)
 				 0);
 		costs = costs_of_record(view);
 		memory_fails_after(successes++);
-		r = grouping_add(&grouping, view, &costs, (struct record_text){ "ruby", 4 });
+		r = grouping_add(&grouping, view, &costs, (struct record_text){ "ruby", 4 }, &place,
+				 &before);
+		if (r == 0)
+			r = grouping_settle(&grouping, place, &costs);
 		memory_never_fails();
 		assert_true(r == 0 || r == -ENOMEM);
 		msgpack_sbuffer_destroy(&sample.buffer);
 		free(view);
 	}
-	/* A group, a table and its buckets, two names, a request, a table, buckets, a request. */
-	assert_int_equal(successes - 1, 9);
+	/* A group, a table and its buckets, two names, a figure of all, its own and one in them. */
+	assert_int_equal(successes - 1, 8);
 	assert_int_equal(only_group()->request_count, 1);
 	assert_int_equal(grouping.request_count, 1);
 	assert_string_equal(only_group()->names[GROUP_NAME_THREAD], "worker");
@@ -349,7 +408,8 @@ int main(void)
 		TEST(each_cost_is_of_its_own_fields),
 		TEST(the_whole_counts_where_its_parts_are_there_too),
 		TEST(a_share_is_of_something_that_was_measured),
-		TEST(requests_are_counted_once_in_each_group_and_once_in_all),
+		TEST(what_a_request_used_before_and_after_it_had_a_value_is_that_values),
+		TEST(a_request_is_counted_and_measured_where_it_was_last),
 		TEST(a_recording_of_too_many_values_is_refused),
 		TEST(threads_are_told_by_host_and_pid),
 		TEST(the_longest_host_and_the_highest_ids_have_room),

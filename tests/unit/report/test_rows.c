@@ -145,7 +145,121 @@ static void endpoints_are_sorted_by_requests_and_those_without_any_last(void **s
 	sample_add_cpu(&totals, 1, "r1", "o", 5, 0);
 	sample_add_cpu(&totals, 1, "r2", "t", 1, 0);
 	sample_add_cpu(&totals, 1, "r3", "t", 1, 0);
+	assert_int_equal(totals_finish(&totals), 0);
 	expect_order(ROW_FIELD_REQUESTS, "ton");
+}
+
+/* A request of so much CPU and, from 1,000 on, wall time; with two system calls. */
+static void add_whole_request(const char *request_id, const char *endpoint, int64_t cpu_ns,
+			      int64_t wall_ns)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "cpu", 42);
+	sample_text(&sample, "request_id", request_id);
+	sample_text(&sample, "endpoint", endpoint);
+	sample_number(&sample, "cpu_ns", cpu_ns);
+	sample_number(&sample, "window_ns", 500000000);
+	sample_number(&sample, "syscalls", 2);
+	if (wall_ns >= 0) {
+		sample_number(&sample, "first_ns", 1000);
+		sample_number(&sample, "last_ns", 1000 + wall_ns);
+	}
+	assert_int_equal(sample_add(&sample, &totals), 0);
+}
+
+static int64_t number_of(const struct rows *rows, size_t index, enum row_field field)
+{
+	struct row row = rows_at(rows, index);
+	int64_t number = -1;
+
+	return rows_number(rows, &row, field, &number) ? number : -1;
+}
+
+static void figures_are_of_whole_requests_of_the_rest_and_of_all(void **state)
+{
+	static const struct {
+		enum row_field field;
+		int64_t busy, hidden, all;
+	} cases[] = {
+		{ ROW_FIELD_REQUESTS, 4, 3, 7 },
+		{ ROW_FIELD_RATE, 8000, 6000, 14000 },
+		{ ROW_FIELD_CPU_MEAN, 25, 6, 16 },
+		{ ROW_FIELD_CPU_P50, 20, 6, 10 },
+		{ ROW_FIELD_CPU_P90, 40, 7, 40 },
+		{ ROW_FIELD_CPU_P99, 40, 7, 40 },
+		{ ROW_FIELD_CPU_MAX, 40, 7, 40 },
+		{ ROW_FIELD_WALL_MEAN, 50, 2, 29 },
+		{ ROW_FIELD_WALL_P50, 40, 2, 20 },
+		{ ROW_FIELD_WALL_P90, 80, 3, 80 },
+		{ ROW_FIELD_WALL_P99, 80, 3, 80 },
+		{ ROW_FIELD_WALL_MAX, 80, 3, 80 },
+		{ ROW_FIELD_WALL, -1, -1, -1 },
+		{ ROW_FIELD_SYSCALLS, 8, 6, 14 },
+		{ ROW_FIELD_SYSCALLS_MEAN, 2000, 2000, 2000 },
+		{ ROW_FIELD_ENDPOINT, -1, -1, -1 },
+	};
+	struct rows rows;
+
+	(void)state;
+	begin("endpoint");
+	for (int i = 1; i <= 4; i++)
+		add_whole_request((char[]){ (char)('a' + i), 0 }, "busy", 10 * i, 20 * i);
+	add_whole_request("x", "calm", 5, 1);
+	add_whole_request("y", "calm", 7, 3);
+	add_whole_request("z", "idle", 6, 2);
+	assert_int_equal(totals_finish(&totals), 0);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_CPU, 1), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		enum row_field field = cases[i].field;
+
+		assert_int_equal(number_of(&rows, 0, field), cases[i].busy);
+		assert_int_equal(number_of(&rows, rows_find_kind(&rows, ROW_KIND_HIDDEN), field),
+				 cases[i].hidden);
+		assert_int_equal(number_of(&rows, rows_count(&rows) - 1, field), cases[i].all);
+	}
+	assert_int_equal(
+		number_of(&rows, rows_find_kind(&rows, ROW_KIND_UNATTRIBUTED), ROW_FIELD_CPU_P50),
+		-1);
+	rows_deinit(&rows);
+}
+
+/* A percentile of the others would be one of other requests. */
+static void figures_of_which_one_request_has_none_are_not_measured(void **state)
+{
+	struct rows rows;
+
+	(void)state;
+	begin("endpoint");
+	add_whole_request("a", "busy", 10, 20);
+	add_whole_request("b", "busy", 10, -1);
+	assert_int_equal(totals_finish(&totals), 0);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_CPU, 0), 0);
+	assert_int_equal(number_of(&rows, 0, ROW_FIELD_CPU_P50), 10);
+	assert_int_equal(number_of(&rows, 0, ROW_FIELD_WALL_P50), -1);
+	rows_deinit(&rows);
+}
+
+static void a_request_has_its_own_time_and_no_percentiles(void **state)
+{
+	struct rows rows;
+
+	(void)state;
+	begin("request_id");
+	add_whole_request("a", "busy", 10, 20);
+	add_whole_request("b", "busy", 10, 30);
+	assert_int_equal(totals_finish(&totals), 0);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_WALL, 0), 0);
+	assert_int_equal(number_of(&rows, 0, ROW_FIELD_WALL), 30);
+	assert_int_equal(number_of(&rows, 1, ROW_FIELD_WALL), 20);
+	assert_int_equal(number_of(&rows, 0, ROW_FIELD_CPU_P50), -1);
+	assert_int_equal(number_of(&rows, 0, ROW_FIELD_RATE), -1);
+	assert_int_equal(number_of(&rows, rows_count(&rows) - 1, ROW_FIELD_WALL), -1);
+	assert_int_equal(number_of(&rows, rows_count(&rows) - 1, ROW_FIELD_CPU_MAX), 10);
+	rows_deinit(&rows);
+	add_whole_request("c", "busy", 30, 5);
+	expect_order(ROW_FIELD_WALL_P99, "bac");
+	expect_order(ROW_FIELD_CPU_MEAN, "cab");
 }
 
 static void add_thread(int64_t tid, const char *name)
@@ -309,6 +423,9 @@ int main(void)
 		TEST(a_key_comes_before_those_that_begin_with_it),
 		TEST(a_field_that_is_no_column_is_not_found),
 		TEST(endpoints_are_sorted_by_requests_and_those_without_any_last),
+		TEST(figures_are_of_whole_requests_of_the_rest_and_of_all),
+		TEST(figures_of_which_one_request_has_none_are_not_measured),
+		TEST(a_request_has_its_own_time_and_no_percentiles),
 		TEST(names_are_sorted_ascending_and_those_that_are_not_known_last),
 		TEST(shown_and_hidden_rows_add_up_to_the_total),
 		TEST(nothing_is_hidden_where_all_fit),

@@ -230,8 +230,9 @@ static void what_a_context_inherited_is_part_of_its_group_and_told_apart(void **
 		assert_int_equal(sample_add(&sample, totals), 0);
 	}
 	sample_add_cpu(totals, 1, "a", NULL, 100, 0);
+	totals_finish(totals);
 	assert_int_equal(totals->inherited.sums[COST_CPU], 14);
-	assert_int_equal(totals->inherited_requests.count, 1);
+	assert_int_equal(totals->inherited_requests, 1);
 	assert_int_equal(find_group(&totals->groupings[0], "a")->costs.sums[COST_CPU], 114);
 	assert_int_equal(totals->unattributed.sums[COST_CPU], 7);
 }
@@ -270,11 +271,8 @@ static void each_hash_table_is_keyed_with_a_seed_of_its_own(void **state)
 {
 	const struct totals *totals = *state;
 	const uint64_t seeds[] = {
-		totals->recording.seed,
-		totals->known.seed,
-		totals->inherited_requests.seed,
-		totals->groupings[0].seed,
-		totals->groupings[0].requests.seed,
+		totals->recording.seed,	   totals->known.seed,	      totals->requests.seed,
+		totals->groupings[0].seed, totals->groupings[1].seed,
 	};
 
 	for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++) {
@@ -342,7 +340,7 @@ static void add_cpu_by_queue(struct totals *totals, const char *queue, const cha
 	assert_int_equal(sample_add(&sample, totals), 0);
 }
 
-static void without_request_ids_it_is_by_the_first_key(void **state)
+static void without_request_ids_it_is_by_the_first_other_key(void **state)
 {
 	struct totals *totals = *state;
 
@@ -352,11 +350,11 @@ static void without_request_ids_it_is_by_the_first_key(void **state)
 	add_cpu_by_queue(totals, "", "");
 	add_cpu_by_queue(totals, "mails", "MailJob");
 	totals_finish(totals);
-	assert_string_equal(totals->groupings[0].by, "queue");
-	assert_int_equal(find_group(&totals->groupings[0], "mails")->costs.sums[COST_CPU], 10);
-	assert_int_equal(totals->groupings[0].without_value.sums[COST_CPU], 10);
+	assert_string_equal(totals->groupings[1].by, "queue");
+	assert_int_equal(find_group(&totals->groupings[1], "mails")->costs.sums[COST_CPU], 10);
+	assert_int_equal(totals->groupings[1].without_value.sums[COST_CPU], 10);
 	assert_int_equal(totals->unattributed.sums[COST_CPU], 10);
-	assert_int_equal(find_group(&totals->groupings[1], "MailJob")->costs.sums[COST_CPU], 10);
+	assert_int_equal(find_group(&totals->groupings[0], "MailJob")->costs.sums[COST_CPU], 10);
 }
 
 static void with_request_ids_it_is_by_them_whatever_comes_first(void **state)
@@ -378,6 +376,68 @@ static void with_request_ids_it_is_by_them_whatever_comes_first(void **state)
 	add_cpu_by_queue(totals, "mails", NULL);
 	assert_string_equal(totals->groupings[0].by, "queue");
 	assert_int_equal(totals->grouping_count, 1);
+}
+
+static void the_endpoint_comes_first_where_there_is_one(void **state)
+{
+	struct totals *totals = *state;
+
+	totals_deinit(totals);
+	assert_int_equal(totals_init(totals, NULL, 2), 0);
+	sample_add_cpu(totals, 1, "a", "orders", 10, 1);
+	assert_int_equal(totals->grouping_count, 2);
+	assert_string_equal(totals->groupings[0].by, "endpoint");
+	assert_string_equal(totals->groupings[1].by, "request_id");
+}
+
+/* What came before the endpoint was known, on whatever thread. */
+static void a_request_is_measured_as_a_whole_over_threads_and_windows(void **state)
+{
+	struct totals *totals = *state;
+	const struct group *orders;
+	struct sample sample;
+
+	for (int i = 0; i < 3; i++) {
+		sample_begin(&sample, "cpu", 42);
+		sample_number(&sample, "tid", 7 + i);
+		sample_text(&sample, "request_id", "a");
+		if (i == 1)
+			sample_text(&sample, "endpoint", "orders");
+		sample_number(&sample, "cpu_ns", 10);
+		sample_number(&sample, "first_ns", 1000 - 100 * i);
+		sample_number(&sample, "last_ns", 1010 + 5 * i);
+		assert_int_equal(sample_add(&sample, totals), 0);
+	}
+	assert_int_equal(totals_finish(totals), 0);
+	orders = find_group(&totals->groupings[1], "orders");
+	assert_int_equal(orders->costs.sums[COST_CPU], 30);
+	assert_int_equal(orders->requests->figures[FIGURE_CPU].largest, 30);
+	assert_int_equal(orders->requests->figures[FIGURE_WALL].largest, 1020 - 800);
+	assert_int_equal(totals->groupings[1].without_value.record_count, 0);
+	assert_string_equal(find_group(&totals->groupings[0], "a")->names[GROUP_NAME_ENDPOINT],
+			    "orders");
+}
+
+/* As many as any recording has: those that came again soon are one all the same. */
+static void requests_that_nothing_came_of_for_long_have_ended(void **state)
+{
+	struct totals *totals = *state;
+	char id[32];
+
+	totals_deinit(totals);
+	assert_int_equal(totals_init(totals, &by_default[1], 1), 0);
+	for (int i = 0; i < REQUESTS_OPEN_MAX + 10; i++) {
+		(void)snprintf(id, sizeof(id), "r-%d", i);
+		sample_add_cpu(totals, 1, id, "orders", 1, 0);
+		sample_add_cpu(totals, 1, "steady", "orders", 1, 0);
+	}
+	assert_int_equal(totals->groupings[0].request_count, 11);
+	assert_int_equal(totals_finish(totals), 0);
+	assert_int_equal(totals->groupings[0].request_count, REQUESTS_OPEN_MAX + 11);
+	assert_int_equal(totals->groupings[0].requests.figures[FIGURE_CPU].largest,
+			 REQUESTS_OPEN_MAX + 10);
+	assert_int_equal(totals->groupings[0].groups->costs.sums[COST_CPU],
+			 2 * (REQUESTS_OPEN_MAX + 10));
 }
 
 static void a_recording_by_endpoint_alone_is_one_table(void **state)
@@ -467,8 +527,11 @@ int main(void)
 		TEST(each_hash_table_is_keyed_with_a_seed_of_its_own),
 		TEST(a_record_is_counted_once_and_one_that_was_refused_may_come_again),
 		TEST(without_memory_there_are_no_totals_and_no_record_is_added),
-		TEST(without_request_ids_it_is_by_the_first_key),
+		TEST(without_request_ids_it_is_by_the_first_other_key),
 		TEST(with_request_ids_it_is_by_them_whatever_comes_first),
+		TEST(the_endpoint_comes_first_where_there_is_one),
+		TEST(a_request_is_measured_as_a_whole_over_threads_and_windows),
+		TEST(requests_that_nothing_came_of_for_long_have_ended),
 		TEST(a_recording_by_endpoint_alone_is_one_table),
 		TEST(what_one_record_lacks_is_not_measured_for_its_group_alone),
 		TEST(sums_saturate),

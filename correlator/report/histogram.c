@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "report/histogram.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record/record_view.h"
+
+enum {
+	BUCKET_BITS = 6, /* of HISTOGRAM_BUCKETS */
+};
+
+void histogram_deinit(struct histogram *histogram)
+{
+	for (int i = 0; i < HISTOGRAM_DOUBLINGS; i++)
+		free(histogram->doublings[i]);
+	*histogram = (struct histogram){ 0 };
+}
+
+/* Where a value belongs: the doubling, by how many bits it has beyond a bucket's number. */
+static int find_doubling(int64_t value)
+{
+	int bits = 64 - __builtin_clzll((uint64_t)value | 1);
+
+	return bits > BUCKET_BITS ? bits - BUCKET_BITS : 0;
+}
+
+/* And the bucket in it, by its highest bits; beyond the first doubling the very highest is set. */
+static int find_bucket(int64_t value, int doubling)
+{
+	int shift = doubling > 0 ? doubling - 1 : 0;
+
+	return (int)(value >> shift) & (HISTOGRAM_BUCKETS - 1);
+}
+
+/* The middle of a bucket. */
+static int64_t middle_of(int doubling, int bucket)
+{
+	int shift = doubling > 0 ? doubling - 1 : 0;
+	int64_t begin = (int64_t)(bucket | (doubling > 0 ? HISTOGRAM_BUCKETS : 0)) << shift;
+
+	return begin + ((int64_t)1 << shift) / 2;
+}
+
+static uint32_t *provide(struct histogram *histogram, int doubling)
+{
+	uint32_t **counts = &histogram->doublings[doubling];
+
+	if (!*counts)
+		*counts = calloc(HISTOGRAM_BUCKETS, sizeof(**counts));
+	return *counts;
+}
+
+int histogram_add(struct histogram *histogram, int64_t value)
+{
+	int doubling = find_doubling(value);
+	uint32_t *counts = provide(histogram, doubling);
+
+	if (!counts)
+		return -ENOMEM;
+	counts[find_bucket(value, doubling)]++;
+	if (histogram->count == 0 || value < histogram->least)
+		histogram->least = value;
+	if (value > histogram->largest)
+		histogram->largest = value;
+	histogram->count++;
+	saturated_add_to(&histogram->sum, value);
+	return 0;
+}
+
+int histogram_merge(struct histogram *histogram, const struct histogram *other)
+{
+	for (int doubling = 0; doubling < HISTOGRAM_DOUBLINGS; doubling++) {
+		uint32_t *counts;
+
+		if (!other->doublings[doubling])
+			continue;
+		counts = provide(histogram, doubling);
+		if (!counts)
+			return -ENOMEM;
+		for (int bucket = 0; bucket < HISTOGRAM_BUCKETS; bucket++)
+			counts[bucket] += other->doublings[doubling][bucket];
+	}
+	if (other->count > 0 && (histogram->count == 0 || other->least < histogram->least))
+		histogram->least = other->least;
+	if (other->largest > histogram->largest)
+		histogram->largest = other->largest;
+	histogram->count += other->count;
+	saturated_add_to(&histogram->sum, other->sum);
+	return 0;
+}
+
+/* The middle of the bucket that holds the value of this rank, from 1. */
+static int64_t find_rank(const struct histogram *histogram, uint64_t rank)
+{
+	uint64_t seen = 0;
+
+	for (int doubling = 0; doubling < HISTOGRAM_DOUBLINGS; doubling++) {
+		const uint32_t *counts = histogram->doublings[doubling];
+
+		for (int bucket = 0; counts && bucket < HISTOGRAM_BUCKETS; bucket++) {
+			seen += counts[bucket];
+			if (seen >= rank)
+				return middle_of(doubling, bucket);
+		}
+	}
+	return histogram->largest;
+}
+
+bool histogram_percentile(const struct histogram *histogram, double percent, int64_t *ret_value)
+{
+	double part = percent * (double)histogram->count / 100;
+	uint64_t rank = (uint64_t)part;
+	int64_t value;
+
+	if (histogram->count == 0)
+		return false;
+	rank += (double)rank < part;
+	value = find_rank(histogram, rank);
+	/* The middle of the outermost buckets may be beyond what is in them. */
+	if (value < histogram->least || rank <= 1)
+		value = histogram->least;
+	if (value > histogram->largest || rank >= histogram->count)
+		value = histogram->largest;
+	*ret_value = value;
+	return true;
+}
+
+bool histogram_mean(const struct histogram *histogram, int64_t *ret_value)
+{
+	if (histogram->count == 0)
+		return false;
+	*ret_value = histogram->sum / (int64_t)histogram->count;
+	return true;
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#include "failing_memory.h"
+#include "report/histogram.h"
+
+enum {
+	VALUES = 2000,
+	ERROR_PER_MILLE = 8, /* what the header promises */
+};
+
+static struct histogram histogram;
+
+static int teardown(void **state)
+{
+	(void)state;
+	histogram_deinit(&histogram);
+	return 0;
+}
+
+static void add(int64_t value)
+{
+	assert_int_equal(histogram_add(&histogram, value), 0);
+}
+
+static int64_t percentile(double percent)
+{
+	int64_t value = -1;
+
+	assert_true(histogram_percentile(&histogram, percent, &value));
+	return value;
+}
+
+static int64_t mean(void)
+{
+	int64_t value = -1;
+
+	assert_true(histogram_mean(&histogram, &value));
+	return value;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Of all sizes alike: as many of 10 bits as of 50. */
+static int64_t draw(void)
+{
+	static uint64_t state = 88172645463325252;
+
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (int64_t)(state >> 1 >> (state & 63) % 63);
+}
+
+static void an_empty_one_has_no_figures(void **state)
+{
+	int64_t value = -1;
+
+	(void)state;
+	assert_false(histogram_percentile(&histogram, 50, &value));
+	assert_false(histogram_mean(&histogram, &value));
+	assert_int_equal(value, -1);
+}
+
+static void one_value_is_every_figure_exactly(void **state)
+{
+	static const int64_t values[] = { 0,	    1,	 63,	  64,	    65,
+					  127,	    128, 1000003, 1L << 40, (1L << 40) + 1,
+					  INT64_MAX };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		histogram_deinit(&histogram);
+		add(values[i]);
+		assert_int_equal(percentile(0.1), values[i]);
+		assert_int_equal(percentile(50), values[i]);
+		assert_int_equal(percentile(100), values[i]);
+		assert_int_equal(mean(), values[i]);
+		assert_int_equal(histogram.largest, values[i]);
+	}
+}
+
+static void small_values_are_exact(void **state)
+{
+	(void)state;
+	for (int64_t value = 127; value >= 0; value--)
+		add(value);
+	for (int64_t value = 1; value <= 128; value++)
+		assert_int_equal(percentile(100.0 * (double)value / 128), value - 1);
+	assert_int_equal(mean(), 63);
+	assert_int_equal(histogram.count, 128);
+	assert_int_equal(histogram.sum, 127 * 64);
+}
+
+static void a_rank_is_the_least_value_that_so_many_do_not_exceed(void **state)
+{
+	(void)state;
+	for (int64_t value = 1; value <= 4; value++)
+		add(10 * value);
+	assert_int_equal(percentile(25), 10);
+	assert_int_equal(percentile(25.1), 20);
+	assert_int_equal(percentile(50), 20);
+	assert_int_equal(percentile(75), 30);
+	assert_int_equal(percentile(90), 40);
+}
+
+/* In sorted: as the definition has it. */
+static void expect_near(const int64_t *sorted, size_t count, double percent)
+{
+	size_t rank = 0;
+	int64_t value = percentile(percent), wanted;
+
+	while ((double)(rank + 1) * 100 < percent * (double)count)
+		rank++;
+	wanted = sorted[rank];
+	if (llabs(value - wanted) > wanted / 1000 * ERROR_PER_MILLE)
+		fail_msg("percentile %g is %ld, not %ld", percent, value, wanted);
+}
+
+static void a_percentile_of_any_values_is_off_by_less_than_promised(void **state)
+{
+	static const double percents[] = { 0.05, 1, 10, 33.3, 50, 66.6, 90, 99, 99.9, 100 };
+	static int64_t values[VALUES];
+
+	(void)state;
+	for (size_t i = 0; i < VALUES; i++) {
+		values[i] = draw();
+		add(values[i]);
+	}
+	qsort(values, VALUES, sizeof(values[0]), by_size);
+	for (size_t i = 0; i < sizeof(percents) / sizeof(percents[0]); i++)
+		expect_near(values, VALUES, percents[i]);
+	assert_int_equal(histogram.least, values[0]);
+	assert_int_equal(histogram.largest, values[VALUES - 1]);
+}
+
+static void the_parts_together_are_the_whole(void **state)
+{
+	struct histogram whole = { 0 }, odd = { 0 }, none = { 0 };
+
+	(void)state;
+	for (int i = 0; i < VALUES; i++) {
+		int64_t value = draw() >> 10;
+
+		assert_int_equal(histogram_add(&whole, value), 0);
+		assert_int_equal(histogram_add(i % 2 ? &odd : &histogram, value), 0);
+	}
+	assert_int_equal(histogram_merge(&histogram, &odd), 0);
+	assert_int_equal(histogram_merge(&histogram, &none), 0);
+	assert_int_equal(histogram_merge(&none, &histogram), 0);
+	for (double percent = 0.5; percent <= 100; percent += 0.5) {
+		int64_t expected;
+
+		assert_true(histogram_percentile(&whole, percent, &expected));
+		assert_int_equal(percentile(percent), expected);
+		assert_true(histogram_percentile(&none, percent, &expected));
+		assert_int_equal(percentile(percent), expected);
+	}
+	assert_int_equal(histogram.count, whole.count);
+	assert_int_equal(histogram.sum, whole.sum);
+	assert_int_equal(histogram.least, whole.least);
+	histogram_deinit(&whole);
+	histogram_deinit(&odd);
+	histogram_deinit(&none);
+}
+
+static void a_sum_is_at_most_the_largest_number(void **state)
+{
+	struct histogram other = { 0 };
+
+	(void)state;
+	add(INT64_MAX);
+	add(1);
+	assert_int_equal(histogram.sum, INT64_MAX);
+	assert_int_equal(histogram_add(&other, INT64_MAX), 0);
+	assert_int_equal(histogram_merge(&histogram, &other), 0);
+	assert_int_equal(histogram.sum, INT64_MAX);
+	histogram_deinit(&other);
+}
+
+static void without_memory_a_value_is_not_in_it(void **state)
+{
+	struct histogram other = { 0 };
+
+	(void)state;
+	memory_fails_after(0);
+	assert_int_equal(histogram_add(&histogram, 5), -ENOMEM);
+	memory_never_fails();
+	assert_int_equal(histogram.count, 0);
+	assert_int_equal(histogram_add(&other, 5), 0);
+	memory_fails_after(0);
+	assert_int_equal(histogram_merge(&histogram, &other), -ENOMEM);
+	memory_never_fails();
+	assert_int_equal(histogram.count, 0);
+	histogram_deinit(&other);
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(an_empty_one_has_no_figures),
+		TEST(one_value_is_every_figure_exactly),
+		TEST(small_values_are_exact),
+		TEST(a_rank_is_the_least_value_that_so_many_do_not_exceed),
+		TEST(a_percentile_of_any_values_is_off_by_less_than_promised),
+		TEST(the_parts_together_are_the_whole),
+		TEST(a_sum_is_at_most_the_largest_number),
+		TEST(without_memory_a_value_is_not_in_it),
+	};
+
+	return cmocka_run_group_tests_name("histogram", tests, NULL, NULL);
+}
