@@ -16,6 +16,7 @@ static const struct {
 	{ "record", command_record, "correlator record",
 	  "attach to a running Ruby process and record its requests" },
 	{ "report", command_report, "correlator report", "print what a recording says" },
+	{ "dump", command_dump, "correlator dump", "print every record of a recording as JSON" },
 	{ "forward", command_forward, "correlator forward",
 	  "send a recording, or what a spool holds, to a collector" },
 	{ "doctor", command_doctor, "correlator doctor",

@@ -2,12 +2,10 @@
 #include <argp.h>
 #include <errno.h>
 #include <locale.h>
-#include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -16,6 +14,7 @@
 #include "base/text.h"
 #include "command/arguments.h"
 #include "command/command.h"
+#include "command/streams.h"
 #include "record/record_reader.h"
 #include "report/format.h"
 
@@ -30,12 +29,11 @@ enum output_format {
 	FORMAT_TABLE = 0,
 	FORMAT_JSON = 1,
 	FORMAT_CSV = 2,
+	FORMAT_NDJSON = 3,
 	_FORMAT_MAX
 };
 
-static const char *const format_names[_FORMAT_MAX] = { "table", "json", "csv" };
-
-static char default_path[] = COMMAND_RECORDING, *default_paths[] = { default_path };
+static const char *const format_names[_FORMAT_MAX] = { "table", "json", "csv", "ndjson" };
 
 struct report_options {
 	const char *by; /* NULL: the default (totals.h) */
@@ -66,7 +64,8 @@ static const struct argp_option argp_options[] = {
 	  "Columns of the table, of the fields above (default: in a terminal what fits, elsewhere all)",
 	  0 },
 	{ "top", 'n', "N", 0, "Show the first N groups (default 20 in a table, else 0 = all)", 0 },
-	{ "format", 'f', "FORMAT", 0, "table (default), json or csv", 0 },
+	{ "format", 'f', "FORMAT", 0,
+	  "table (default), json, csv, or ndjson, a line of JSON for each row", 0 },
 	{ 0 },
 };
 
@@ -108,8 +107,8 @@ static void parse_format(struct report_options *options, const char *name, struc
 			return;
 		}
 	}
-	argp_failure(state, EXIT_CODE_USAGE, 0, "unknown format '%s': one of table, json, csv",
-		     name);
+	argp_failure(state, EXIT_CODE_USAGE, 0,
+		     "unknown format '%s': one of table, json, csv, ndjson", name);
 }
 
 static void parse_sort(struct report_options *options, const char *name, struct argp_state *state)
@@ -185,13 +184,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		options->path_count = (size_t)(state->argc - state->next);
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		options->paths = default_paths;
+		options->paths = streams_default_paths(state);
 		options->path_count = 1;
-		if (access(default_path, F_OK) < 0 && errno == ENOENT)
-			argp_error(state,
-				   "there is no %s here: name the recordings to read, or - "
-				   "for standard input",
-				   default_path);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -206,18 +200,6 @@ static int reject_record(const struct record_reader *reader, int error)
 				 "with --by",
 				 record_reader_name(reader), GROUPS_MAX);
 	return log_error_errno(error, "cannot add up %s", record_reader_name(reader));
-}
-
-/* Whoever writes there may be interrupted by the same Ctrl-C: then its last records come. */
-static void spare_reader(const char *path)
-{
-	struct stat status;
-	int r = strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &status) : stat(path, &status);
-
-	if (r == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)))
-		signals_spare_interrupt(
-			"correlator: reading on until the writer ends; Ctrl-C again "
-			"to end at once\n");
 }
 
 static int read_file(const char *path, struct totals *totals, struct format_file *ret_file)
@@ -255,7 +237,7 @@ static int read_files(const struct report_options *options, struct totals *total
 	int r;
 
 	for (size_t i = 0; i < options->path_count; i++) {
-		spare_reader(options->paths[i]);
+		streams_spare_writer(options->paths[i]);
 		r = read_file(options->paths[i], totals, &files[i]);
 		signals_obey_interrupt();
 		if (r < 0)
@@ -312,23 +294,6 @@ static bool screen_takes_bold(void)
 	return isatty(STDOUT_FILENO) && (!no_color || no_color[0] == '\0');
 }
 
-/* Flushes standard output: 0, also when its reader has seen enough and left (`| head`); else
- * -errno, logged. */
-static int finish_screen(void)
-{
-	struct pollfd poll_fd = { .fd = STDOUT_FILENO, .events = POLLOUT };
-	int flushed = fflush(stdout);
-	int error = errno;
-
-	if (flushed == 0 && !ferror(stdout))
-		return 0;
-	if (poll(&poll_fd, 1, 0) == 1 && (poll_fd.revents & (POLLERR | POLLHUP)))
-		return 0;
-	if (flushed == 0)
-		return log_error(EIO, "cannot write the report");
-	return log_error_errno(error, "cannot write the report");
-}
-
 static int print_report(const struct report_options *options, const struct totals *totals,
 			const struct format_file *files)
 {
@@ -347,6 +312,8 @@ static int print_report(const struct report_options *options, const struct total
 		return format_json(totals, &format_options, stdout);
 	if (options->format == FORMAT_CSV)
 		return format_csv(totals, &format_options, stdout);
+	if (options->format == FORMAT_NDJSON)
+		return format_ndjson(totals, &format_options, stdout);
 	return format_table(totals, &format_options, stdout);
 }
 
@@ -381,7 +348,7 @@ static int report(const struct report_options *options)
 	r = print_report(options, &totals, files);
 	if (r < 0)
 		return log_error_errno(r, "cannot report");
-	r = finish_screen();
+	r = streams_finish_output("the report");
 	/* What can be read is reported, and that it is not all is no success. */
 	return r == 0 && is_damaged(files, options->path_count) ? -EBADMSG : r;
 }

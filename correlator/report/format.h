@@ -37,6 +37,8 @@ struct format_options {
  * (the first always). */
 int format_table(const struct totals *totals, const struct format_options *options, FILE *out);
 int format_json(const struct totals *totals, const struct format_options *options, FILE *out);
+/* A line of JSON for each row. */
+int format_ndjson(const struct totals *totals, const struct format_options *options, FILE *out);
 int format_csv(const struct totals *totals, const struct format_options *options, FILE *out);
 
 /* What format_table prints below its tables: the books, and what watching cost. */

@@ -11,15 +11,6 @@ enum {
 	ESCAPED_BYTES = 4 * RECORD_VIEW_TEXT_BYTES_MAX + 1
 };
 
-static const char *const row_names[_ROW_KIND_MAX] = {
-	[ROW_KIND_GROUP] = "group",
-	[ROW_KIND_HIDDEN] = "hidden",
-	[ROW_KIND_WITHOUT_KEY] = "without_key",
-	[ROW_KIND_UNATTRIBUTED] = "unattributed",
-	[ROW_KIND_OVERFLOW] = "overflow",
-	[ROW_KIND_TOTAL] = "total",
-};
-
 /* RFC 4180 quoting. A spreadsheet takes a cell that begins with one of = + - @ for a formula. */
 static void print_text(const char *text, FILE *out)
 {
@@ -89,7 +80,7 @@ static void print_row(const struct rows *rows, const struct row *row, FILE *out)
 	double percent = 0;
 	bool is_measured;
 
-	(void)fprintf(out, "%s,", row_names[row->kind]);
+	(void)fprintf(out, "%s,", rows_kind_name(row->kind));
 	if (row->group)
 		print_label(grouping_label(row->group, totals->recording.has_several_hosts), out);
 	(void)fputc(',', out);

@@ -4,61 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include <jansson.h>
-
-#include "report/display.h"
-
-/*
- * Parts of the JSON text are built with jansson and printed one by one, so that a million rows are
- * never held as JSON. Its setters take NULL values and fail: a part that lacks memory becomes an
- * error in print_part.
- */
-enum {
-	ESCAPED_BYTES = 4 * RECORD_VIEW_TEXT_BYTES_MAX + 1
-};
-
-static const size_t dump_flags =
-	JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9) | JSON_ENCODE_ANY;
-
-/* Texts may hold any bytes: they are escaped. NULL without memory. */
-static json_t *bytes_value(const char *text, size_t size_bytes)
-{
-	char escaped[ESCAPED_BYTES];
-
-	(void)display_escape(text, size_bytes, escaped, sizeof(escaped));
-	return json_string(escaped);
-}
-
-static json_t *text_value(const char *text)
-{
-	return bytes_value(text, strlen(text));
-}
-
-/* Each adds a value and takes it; *r becomes -ENOMEM on failure, and is left alone otherwise. */
-static void set(json_t *object, const char *name, json_t *value, int *r)
-{
-	if (json_object_set_new(object, name, value) < 0)
-		*r = -ENOMEM;
-}
-
-static void append(json_t *array, json_t *value, int *r)
-{
-	if (json_array_append_new(array, value) < 0)
-		*r = -ENOMEM;
-}
-
-/* Prints and frees: 0, or -ENOMEM when r < 0 or without memory. */
-static int print_part(const char *before, json_t *part, int r, FILE *out)
-{
-	char *text = r == 0 && part ? json_dumps(part, dump_flags) : NULL;
-
-	json_decref(part);
-	if (!text)
-		return -ENOMEM;
-	(void)fprintf(out, "%s%s", before, text);
-	free(text);
-	return 0;
-}
+#include "report/json_part.h"
 
 static void add_names(const struct row *row, json_t *object, int *r)
 {
@@ -70,7 +16,7 @@ static void add_names(const struct row *row, json_t *object, int *r)
 
 	for (int i = 0; row->group && i < _GROUP_NAME_MAX; i++) {
 		if (row->group->names[i])
-			set(object, names[i], text_value(row->group->names[i]), r);
+			json_part_set(object, names[i], json_part_text(row->group->names[i]), r);
 	}
 }
 
@@ -85,13 +31,13 @@ static void add_requests(const struct rows *rows, const struct row *row, json_t 
 		if (!rows_number(rows, row, (enum row_field)field, &number))
 			continue;
 		(void)snprintf(name, sizeof(name), "%s_ns", rows_field_name((enum row_field)field));
-		set(object, name, json_integer(number), r);
+		json_part_set(object, name, json_integer(number), r);
 	}
 	if (rows_number(rows, row, ROW_FIELD_RATE, &number))
-		set(object, "requests_per_second", json_real((double)number / 1000), r);
+		json_part_set(object, "requests_per_second", json_real((double)number / 1000), r);
 	if (row->group && !row->costs->lacks_span) {
-		set(object, "first_ns", json_integer(row->costs->first_ns), r);
-		set(object, "last_ns", json_integer(row->costs->last_ns), r);
+		json_part_set(object, "first_ns", json_integer(row->costs->first_ns), r);
+		json_part_set(object, "last_ns", json_integer(row->costs->last_ns), r);
 	}
 }
 
@@ -101,47 +47,46 @@ static void add_machine_view(const struct totals *totals, const struct row *row,
 	double percent;
 
 	if (totals_cpu_percent(totals, row->costs, &percent))
-		set(object, "cpu_percent", json_real(percent), r);
+		json_part_set(object, "cpu_percent", json_real(percent), r);
 	if (totals_machine_percent(totals, row->costs, &percent))
-		set(object, "machine_percent", json_real(percent), r);
+		json_part_set(object, "machine_percent", json_real(percent), r);
 }
 
-static json_t *row_object(const struct rows *rows, const struct row *row, int *r)
+static void describe_row(const struct rows *rows, const struct row *row, json_t *object, int *r)
 {
-	json_t *object = json_object();
 	double percent;
 
 	if (row->group) {
 		struct record_text value =
 			grouping_label(row->group, rows->totals->recording.has_several_hosts);
 
-		set(object, "key", bytes_value(value.bytes, value.size_bytes), r);
+		json_part_set(object, "key", json_part_bytes(value.bytes, value.size_bytes), r);
 	}
 	if (row->kind == ROW_KIND_HIDDEN)
-		set(object, "groups", json_integer((json_int_t)rows->hidden_count), r);
+		json_part_set(object, "groups", json_integer((json_int_t)rows->hidden_count), r);
 	if (row->request_count > 0)
-		set(object, "requests", json_integer((json_int_t)row->request_count), r);
+		json_part_set(object, "requests", json_integer((json_int_t)row->request_count), r);
 	for (int cost = 0; cost < _COST_MAX; cost++) {
 		if (costs_has(row->costs, (enum cost)cost))
-			set(object, costs_name((enum cost)cost),
-			    json_integer(row->costs->sums[cost]), r);
+			json_part_set(object, costs_name((enum cost)cost),
+				      json_integer(row->costs->sums[cost]), r);
 	}
 	if (costs_share_percent(row->costs, &rows->totals->all, &percent))
-		set(object, "share_percent", json_real(percent), r);
+		json_part_set(object, "share_percent", json_real(percent), r);
 	add_requests(rows, row, object, r);
 	add_names(row, object, r);
 	if (rows->grouping->has_all_time)
 		add_machine_view(rows->totals, row, object, r);
-	return object;
 }
 
 static int print_row(const struct rows *rows, size_t index, const char *before, FILE *out)
 {
 	struct row row = rows_at(rows, index);
 	int r = 0;
-	json_t *object = row_object(rows, &row, &r);
+	json_t *object = json_object();
 
-	return print_part(before, object, r, out);
+	describe_row(rows, &row, object, &r);
+	return json_part_print(before, object, r, out);
 }
 
 static int print_rows(const struct rows *rows, FILE *out)
@@ -164,6 +109,28 @@ static int print_rows(const struct rows *rows, FILE *out)
 	return r;
 }
 
+int format_ndjson(const struct totals *totals, const struct format_options *options, FILE *out)
+{
+	const struct grouping *grouping = &totals->groupings[0];
+	struct rows rows;
+	int r = rows_init(&rows, totals, grouping, options->sort, options->top_count);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < rows_count(&rows) && r == 0 && !ferror(out); i++) {
+		struct row row = rows_at(&rows, i);
+		json_t *object = json_object();
+
+		json_part_set(object, "row", json_part_text(rows_kind_name(row.kind)), &r);
+		json_part_set(object, "by", json_part_text(grouping->by), &r);
+		describe_row(&rows, &row, object, &r);
+		r = json_part_print("", object, r, out);
+		(void)fputc('\n', out);
+	}
+	rows_deinit(&rows);
+	return r;
+}
+
 static int print_inherited(const struct totals *totals, FILE *out)
 {
 	const struct costs *inherited = &totals->inherited;
@@ -174,10 +141,10 @@ static int print_inherited(const struct totals *totals, FILE *out)
 	if (inherited->record_count == 0)
 		return 0;
 	object = json_object();
-	set(object, "requests", json_integer(request_count), &r);
+	json_part_set(object, "requests", json_integer(request_count), &r);
 	if (costs_has(inherited, COST_CPU))
-		set(object, "cpu_ns", json_integer(inherited->sums[COST_CPU]), &r);
-	return print_part(",\n\"inherited\":", object, r, out);
+		json_part_set(object, "cpu_ns", json_integer(inherited->sums[COST_CPU]), &r);
+	return json_part_print(",\n\"inherited\":", object, r, out);
 }
 
 static int print_books(const struct totals *totals, FILE *out)
@@ -190,27 +157,31 @@ static int print_books(const struct totals *totals, FILE *out)
 	if (books->balance_count > 0) {
 		double ppm;
 
-		set(object, "exec_ns", json_integer(books->exec_ns), &r);
-		set(object, "attributed_ns", json_integer(books->attributed_ns), &r);
-		set(object, "unattributed_ns", json_integer(books->unattributed_ns), &r);
-		set(object, "overflow_ns", json_integer(books->overflow_ns), &r);
-		set(object, "residual_ns", json_integer(books_residual_ns(books)), &r);
+		json_part_set(object, "exec_ns", json_integer(books->exec_ns), &r);
+		json_part_set(object, "attributed_ns", json_integer(books->attributed_ns), &r);
+		json_part_set(object, "unattributed_ns", json_integer(books->unattributed_ns), &r);
+		json_part_set(object, "overflow_ns", json_integer(books->overflow_ns), &r);
+		json_part_set(object, "residual_ns", json_integer(books_residual_ns(books)), &r);
 		if (books_residual_ppm(books, &ppm))
-			set(object, "residual_ppm", json_real(ppm), &r);
-		set(object, "worst_residual_ns", json_integer(books->worst_residual_ns), &r);
-		set(object, "worst_exec_ns", json_integer(books->worst_exec_ns), &r);
-		set(object, "own_cpu_ns", json_integer(books->own_cpu_ns), &r);
-		set(object, "balanced", json_boolean(books_balance(books)), &r);
-		set(object, "matches_records", json_boolean(totals_match_books(totals)), &r);
+			json_part_set(object, "residual_ppm", json_real(ppm), &r);
+		json_part_set(object, "worst_residual_ns", json_integer(books->worst_residual_ns),
+			      &r);
+		json_part_set(object, "worst_exec_ns", json_integer(books->worst_exec_ns), &r);
+		json_part_set(object, "own_cpu_ns", json_integer(books->own_cpu_ns), &r);
+		json_part_set(object, "balanced", json_boolean(books_balance(books)), &r);
+		json_part_set(object, "matches_records", json_boolean(totals_match_books(totals)),
+			      &r);
 	}
 	for (int i = 0; i < _COUNTER_MAX && books->balance_count > 0; i++)
-		set(losses, books_loss_name((enum counter)i), json_integer(books->losses[i]), &r);
-	set(object, "losses", losses, &r);
+		json_part_set(losses, books_loss_name((enum counter)i),
+			      json_integer(books->losses[i]), &r);
+	json_part_set(object, "losses", losses, &r);
 	if (books->gap_count > 0) {
-		set(object, "dropped_records", json_integer(books->dropped_records), &r);
-		set(object, "dropped_segments", json_integer(books->dropped_segments), &r);
+		json_part_set(object, "dropped_records", json_integer(books->dropped_records), &r);
+		json_part_set(object, "dropped_segments", json_integer(books->dropped_segments),
+			      &r);
 	}
-	return print_part(",\n\"books\":", object, r, out);
+	return json_part_print(",\n\"books\":", object, r, out);
 }
 
 static json_t *programs_array(const struct own_cost *cost, int *r)
@@ -221,10 +192,10 @@ static json_t *programs_array(const struct own_cost *cost, int *r)
 		const struct own_cost_program *program = &cost->programs[i];
 		json_t *object = json_object();
 
-		set(object, "name", text_value(program->name), r);
-		set(object, "runs", json_integer(program->run_count), r);
-		set(object, "run_ns", json_integer(program->run_ns), r);
-		append(array, object, r);
+		json_part_set(object, "name", json_part_text(program->name), r);
+		json_part_set(object, "runs", json_integer(program->run_count), r);
+		json_part_set(object, "run_ns", json_integer(program->run_ns), r);
+		json_part_append(array, object, r);
 	}
 	return array;
 }
@@ -237,9 +208,9 @@ static int print_own_cost(const struct own_cost *cost, FILE *out)
 	if (cost->record_count == 0)
 		return 0;
 	object = json_object();
-	set(object, "cpu_ns", json_integer(cost->cpu_ns), &r);
+	json_part_set(object, "cpu_ns", json_integer(cost->cpu_ns), &r);
 	if (cost->rss_bytes_max > 0)
-		set(object, "rss_bytes_max", json_integer(cost->rss_bytes_max), &r);
+		json_part_set(object, "rss_bytes_max", json_integer(cost->rss_bytes_max), &r);
 	for (int map = 0; map < _OWN_COST_MAP_MAX; map++) {
 		const struct own_cost_fill *fill = &cost->fills[map];
 		json_t *part;
@@ -247,26 +218,27 @@ static int print_own_cost(const struct own_cost *cost, FILE *out)
 		if (fill->limit == 0)
 			continue;
 		part = json_object();
-		set(part, "used_max", json_integer(fill->used), &r);
-		set(part, "limit", json_integer(fill->limit), &r);
-		set(object, own_cost_map_name((enum own_cost_map)map), part, &r);
+		json_part_set(part, "used_max", json_integer(fill->used), &r);
+		json_part_set(part, "limit", json_integer(fill->limit), &r);
+		json_part_set(object, own_cost_map_name((enum own_cost_map)map), part, &r);
 	}
 	if (cost->has_programs) {
-		set(object, "programs", programs_array(cost, &r), &r);
-		set(object, "programs_run_ns", json_integer(cost->run_ns), &r);
-		set(object, "programs_measured_ns", json_integer(cost->programs_measured_ns), &r);
+		json_part_set(object, "programs", programs_array(cost, &r), &r);
+		json_part_set(object, "programs_run_ns", json_integer(cost->run_ns), &r);
+		json_part_set(object, "programs_measured_ns",
+			      json_integer(cost->programs_measured_ns), &r);
 	}
 	if (cost->programs_samples > 0)
-		set(object, "programs_samples", json_integer(cost->programs_samples), &r);
+		json_part_set(object, "programs_samples", json_integer(cost->programs_samples), &r);
 	if (cost->programs_error[0] != '\0')
-		set(object, "programs_error", text_value(cost->programs_error), &r);
-	return print_part(",\n\"own_cost\":", object, r, out);
+		json_part_set(object, "programs_error", json_part_text(cost->programs_error), &r);
+	return json_part_print(",\n\"own_cost\":", object, r, out);
 }
 
 static void set_known(json_t *object, const char *name, int64_t value, int *r)
 {
 	if (value > 0)
-		set(object, name, json_integer(value), r);
+		json_part_set(object, name, json_integer(value), r);
 }
 
 static json_t *processes_array(const struct recording *recording, int *r)
@@ -278,19 +250,19 @@ static json_t *processes_array(const struct recording *recording, int *r)
 	while (recording_next_process(recording, &cursor, &info)) {
 		json_t *object = json_object();
 
-		set(object, "host_name", text_value(info.host_name), r);
-		set(object, "pid", json_integer(info.pid), r);
-		set(object, "comm", text_value(info.comm), r);
+		json_part_set(object, "host_name", json_part_text(info.host_name), r);
+		json_part_set(object, "pid", json_integer(info.pid), r);
+		json_part_set(object, "comm", json_part_text(info.comm), r);
 		if (info.server[0] != '\0')
-			set(object, "server", text_value(info.server), r);
+			json_part_set(object, "server", json_part_text(info.server), r);
 		if (info.ruby_version[0] != '\0')
-			set(object, "ruby_version", text_value(info.ruby_version), r);
+			json_part_set(object, "ruby_version", json_part_text(info.ruby_version), r);
 		if (info.mode[0] != '\0')
-			set(object, "mode", text_value(info.mode), r);
+			json_part_set(object, "mode", json_part_text(info.mode), r);
 		set_known(object, "ppid", info.ppid, r);
 		set_known(object, "start_ns", info.start_ns, r);
 		set_known(object, "end_ns", info.end_ns, r);
-		append(array, object, r);
+		json_part_append(array, object, r);
 	}
 	return array;
 }
@@ -303,12 +275,12 @@ static json_t *files_array(const struct format_options *options, int *r)
 		const struct format_file *file = &options->files[i];
 		json_t *object = json_object();
 
-		set(object, "name", text_value(file->name), r);
-		set(object, "records", json_integer((json_int_t)file->entry_count), r);
-		set(object, "truncated", json_boolean(file->is_truncated), r);
+		json_part_set(object, "name", json_part_text(file->name), r);
+		json_part_set(object, "records", json_integer((json_int_t)file->entry_count), r);
+		json_part_set(object, "truncated", json_boolean(file->is_truncated), r);
 		set_known(object, "damaged_places", (int64_t)file->damaged_places, r);
 		set_known(object, "damaged_bytes", (int64_t)file->damaged_bytes, r);
-		append(array, object, r);
+		json_part_append(array, object, r);
 	}
 	return array;
 }
@@ -319,8 +291,9 @@ static void set_modes(json_t *object, const struct recording *recording, int *r)
 	json_t *array;
 
 	if (recording->mode_count == 1) {
-		set(object, "mode", text_value(recording->modes[0].mode), r);
-		set(object, "kernel_split", json_boolean(recording->modes[0].has_kernel_split), r);
+		json_part_set(object, "mode", json_part_text(recording->modes[0].mode), r);
+		json_part_set(object, "kernel_split",
+			      json_boolean(recording->modes[0].has_kernel_split), r);
 		return;
 	}
 	array = json_array();
@@ -328,15 +301,15 @@ static void set_modes(json_t *object, const struct recording *recording, int *r)
 		const struct recording_mode *mode = &recording->modes[i];
 		json_t *item = json_object();
 
-		set(item, "start_ns", json_integer((json_int_t)mode->wall_ns), r);
-		set(item, "mode", text_value(mode->mode), r);
-		set(item, "kernel_split", json_boolean(mode->has_kernel_split), r);
+		json_part_set(item, "start_ns", json_integer((json_int_t)mode->wall_ns), r);
+		json_part_set(item, "mode", json_part_text(mode->mode), r);
+		json_part_set(item, "kernel_split", json_boolean(mode->has_kernel_split), r);
 		if (mode->reason[0] != '\0')
-			set(item, "reason", text_value(mode->reason), r);
-		append(array, item, r);
+			json_part_set(item, "reason", json_part_text(mode->reason), r);
+		json_part_append(array, item, r);
 	}
-	set(object, "mode", text_value("mixed"), r);
-	set(object, "modes", array, r);
+	json_part_set(object, "mode", json_part_text("mixed"), r);
+	json_part_set(object, "modes", array, r);
 }
 
 static int print_meta(const struct totals *totals, const struct format_options *options, FILE *out)
@@ -347,26 +320,28 @@ static int print_meta(const struct totals *totals, const struct format_options *
 	int r = 0;
 
 	if (recording->meta_count > 0) {
-		set(object, "tool_version", text_value(recording->tool_version), &r);
-		set(object, "kernel_release", text_value(recording->kernel_release), &r);
+		json_part_set(object, "tool_version", json_part_text(recording->tool_version), &r);
+		json_part_set(object, "kernel_release", json_part_text(recording->kernel_release),
+			      &r);
 		set_known(object, "cpu_count", recording->cpu_count, &r);
 		set_modes(object, recording, &r);
-		set(object, "interval_ns", json_integer(recording->interval_ns), &r);
+		json_part_set(object, "interval_ns", json_integer(recording->interval_ns), &r);
 	}
 	for (size_t i = 0; i < recording->key_count; i++)
-		append(keys, text_value(recording->keys[i]), &r);
-	set(object, "keys", keys, &r);
+		json_part_append(keys, json_part_text(recording->keys[i]), &r);
+	json_part_set(object, "keys", keys, &r);
 	if (recording->end_ns > 0) {
 		uint64_t duration_ns = recording_duration_ns(recording);
 
-		set(object, "start_ns", json_integer((json_int_t)recording->start_ns), &r);
-		set(object, "end_ns", json_integer((json_int_t)recording->end_ns), &r);
-		set(object, "duration_ns", json_integer((json_int_t)duration_ns), &r);
+		json_part_set(object, "start_ns", json_integer((json_int_t)recording->start_ns),
+			      &r);
+		json_part_set(object, "end_ns", json_integer((json_int_t)recording->end_ns), &r);
+		json_part_set(object, "duration_ns", json_integer((json_int_t)duration_ns), &r);
 	}
 	set_known(object, "double_records", (int64_t)totals->double_records, &r);
-	set(object, "processes", processes_array(recording, &r), &r);
-	set(object, "files", files_array(options, &r), &r);
-	return print_part(",\n\"meta\":", object, r, out);
+	json_part_set(object, "processes", processes_array(recording, &r), &r);
+	json_part_set(object, "files", files_array(options, &r), &r);
+	return json_part_print(",\n\"meta\":", object, r, out);
 }
 
 int format_json(const struct totals *totals, const struct format_options *options, FILE *out)
@@ -377,7 +352,7 @@ int format_json(const struct totals *totals, const struct format_options *option
 
 	if (r < 0)
 		return r;
-	r = print_part("{\"by\":", text_value(grouping->by), 0, out);
+	r = json_part_print("{\"by\":", json_part_text(grouping->by), 0, out);
 	if (r == 0)
 		r = print_rows(&rows, out);
 	if (r == 0)

@@ -361,6 +361,20 @@ struct row rows_at(const struct rows *rows, size_t index)
 	return row;
 }
 
+const char *rows_kind_name(enum row_kind kind)
+{
+	static const char *const names[_ROW_KIND_MAX] = {
+		[ROW_KIND_GROUP] = "group",
+		[ROW_KIND_HIDDEN] = "hidden",
+		[ROW_KIND_WITHOUT_KEY] = "without_key",
+		[ROW_KIND_UNATTRIBUTED] = "unattributed",
+		[ROW_KIND_OVERFLOW] = "overflow",
+		[ROW_KIND_TOTAL] = "total",
+	};
+
+	return names[kind];
+}
+
 size_t rows_find_kind(const struct rows *rows, enum row_kind kind)
 {
 	size_t index = 0;

@@ -95,6 +95,8 @@ void rows_deinit(struct rows *rows);
 /* Rows in all, the total last. */
 size_t rows_count(const struct rows *rows);
 struct row rows_at(const struct rows *rows, size_t index);
+/* What JSON and CSV call it: "group", "unattributed". */
+const char *rows_kind_name(enum row_kind kind);
 /* Index of the first row of a kind; rows_count when there is none. */
 size_t rows_find_kind(const struct rows *rows, enum row_kind kind);
 

@@ -56,6 +56,18 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(["GET /orders", "POST /cart/été"], [row["key"] for row in parsed["rows"]])
         self.assertTrue(parsed["books"]["balanced"])
 
+    def test_ndjson_is_a_line_for_each_row_of_the_json(self):
+        for by in "endpoint", "request_id", "tid":
+            parsed = json.loads(self.check(OK, "-f", "json", "--by", by, "--top", "1", RECORDING))
+            lines = [json.loads(line) for line in
+                     self.check(OK, "-f", "ndjson", "--by", by, "--top", "1",
+                                RECORDING).splitlines()]
+            others = [{"row": name, "by": by, **parsed[name]}
+                      for name in ("hidden", "without_key", "unattributed", "overflow", "total")
+                      if name in parsed]
+            self.assertEqual([{"row": "group", "by": by, **row} for row in parsed["rows"]] + others,
+                             lines)
+
     def test_a_recording_may_come_from_standard_input(self):
         output = self.check(OK, "-", input=RECORDING.read_bytes())
         self.assertEqual(self.body(self.golden("shop-80.txt")), self.body(output))
@@ -127,7 +139,7 @@ class ReportTest(unittest.TestCase):
                 (["--columns", "cpu,colour", RECORDING], "colour"),
                 (["--columns", ",", RECORDING], "takes the names"),
                 (["--no-such-option", RECORDING], "no-such-option"),
-                (["--format", "xml", RECORDING], "table, json, csv"),
+                (["--format", "xml", RECORDING], "table, json, csv, ndjson"),
                 (["--sort", "colour", RECORDING], "migrations"),
                 (["--top", "-1", RECORDING], "--top takes a number"),
                 (["--top", "9x", RECORDING], "--top takes a number")]:
@@ -140,9 +152,10 @@ class ReportTest(unittest.TestCase):
                       " comm uninterruptible syscalls rate cpu_mean cpu_p50 cpu_p90 cpu_p99"
                       " cpu_max wall_mean wall_p50 wall_p90 wall_p99 wall_max wall endpoint"
                       " syscalls_mean").split():
-            for by in "tid", "endpoint", "request_id":
-                with self.subTest(field=field, by=by):
-                    self.check(OK, "--by", by, "--sort", field, RECORDING)
+            by = "tid" if field in ("thread_name", "comm") else "request_id" \
+                if field in ("wall", "endpoint") else "endpoint"
+            with self.subTest(field=field, by=by):
+                self.check(OK, "--by", by, "--sort", field, RECORDING)
 
     def heading(self, *arguments, **environment):
         """Of the first table."""
