@@ -43,6 +43,7 @@ struct report_options {
 	bool has_top;
 	size_t top_count;
 	enum output_format format;
+	struct filter filter;
 	char **paths; /* borrowed from argv */
 	size_t path_count;
 };
@@ -66,6 +67,15 @@ static const struct argp_option argp_options[] = {
 	{ "top", 'n', "N", 0, "Show the first N groups (default 20 in a table, else 0 = all)", 0 },
 	{ "format", 'f', "FORMAT", 0,
 	  "table (default), json, csv, or ndjson, a line of JSON for each row", 0 },
+	{ "where", 'w', "KEY=VALUE", 0,
+	  "Only of what has this value, or, with KEY~PATTERN, one with * ? [...] (repeatable: of all). "
+	  "KEY is one of the records, or pid, tid, comm, thread_name, host_name",
+	  0 },
+	{ "since", 'S', "TIME", 0,
+	  "Only windows that end after it: 2026-11-22T10:15:00Z, or a duration from the first record "
+	  "on, such as 30s",
+	  0 },
+	{ "until", 'U', "TIME", 0, "Only windows that end by then", 0 },
 	{ 0 },
 };
 
@@ -92,6 +102,7 @@ static const char argp_doc[] =
 	"  correlator report --by endpoint --sort wall_p99 app.rec\n"
 	"  correlator report --by request_id --sort wall --top 10 app.rec\n"
 	"  correlator report --columns requests,cpu,cpu_p99,wall_p99,blocked app.rec\n"
+	"  correlator report --where 'endpoint~GET /orders*' --since 30s --until 40s app.rec\n"
 	"  correlator report --by pid app.rec\n"
 	"  correlator report --format csv --by tid monday.rec tuesday.rec > threads.csv\n"
 	"  correlator record -p 4242 -d 10 -o - | correlator report -\n"
@@ -149,6 +160,29 @@ static void parse_columns(struct report_options *options, char *names, struct ar
 		argp_failure(state, EXIT_CODE_USAGE, 0, "--columns takes the names of columns");
 }
 
+static void parse_where(struct report_options *options, const char *text, struct argp_state *state)
+{
+	int r = filter_add(&options->filter, text);
+
+	if (r == -E2BIG)
+		argp_failure(state, EXIT_CODE_USAGE, 0, "more than %d conditions",
+			     FILTER_CONDITIONS_MAX);
+	else if (r < 0)
+		argp_failure(state, EXIT_CODE_USAGE, -r,
+			     "--where takes KEY=VALUE or KEY~PATTERN, not '%s'", text);
+}
+
+static void parse_time(const char *name, const char *text, struct filter_time *ret_time,
+		       struct argp_state *state)
+{
+	if (filter_parse_time(text, ret_time) < 0)
+		argp_failure(
+			state, EXIT_CODE_USAGE, 0,
+			"--%s takes a time such as 2026-11-22T10:15:00Z, or a duration from the "
+			"first record on such as 30s, not '%s'",
+			name, text);
+}
+
 static void parse_top(struct report_options *options, const char *text, struct argp_state *state)
 {
 	uint64_t count;
@@ -178,6 +212,15 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		return 0;
 	case 'f':
 		parse_format(options, argument, state);
+		return 0;
+	case 'w':
+		parse_where(options, argument, state);
+		return 0;
+	case 'S':
+		parse_time("since", argument, &options->filter.since, state);
+		return 0;
+	case 'U':
+		parse_time("until", argument, &options->filter.until, state);
 		return 0;
 	case ARGP_KEY_ARGS:
 		options->paths = state->argv + state->next;
@@ -325,7 +368,7 @@ static bool is_damaged(const struct format_file *files, size_t file_count)
 	return false;
 }
 
-static int report(const struct report_options *options)
+static int report(struct report_options *options)
 {
 	_cleanup_free_ struct format_file *files =
 		calloc(options->path_count, sizeof(struct format_file));
@@ -339,6 +382,8 @@ static int report(const struct report_options *options)
 	r = totals_init(&totals, options->by ? &options->by : NULL, key_count);
 	if (r < 0)
 		return log_error_errno(r, "cannot report");
+	totals.filter = options->filter;
+	options->filter = (struct filter){ 0 };
 	r = read_files(options, &totals, files);
 	if (r < 0)
 		return r;

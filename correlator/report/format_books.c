@@ -78,9 +78,9 @@ static void print_ambiguous(const struct totals *totals, FILE *out)
 
 	for (size_t i = 0; i < recording->mode_count; i++)
 		is_bound |= strcmp(recording->modes[i].mode, "exact") != 0;
-	if (costs_has(&totals->all, COST_AMBIGUOUS) &&
-	    (is_bound || totals->all.sums[COST_AMBIGUOUS] > 0))
-		print_line("ambiguous, at most", totals->all.sums[COST_AMBIGUOUS],
+	if (costs_has(&totals->observed, COST_AMBIGUOUS) &&
+	    (is_bound || totals->observed.sums[COST_AMBIGUOUS] > 0))
+		print_line("ambiguous, at most", totals->observed.sums[COST_AMBIGUOUS],
 			   totals->books.exec_ns, out);
 }
 
@@ -216,7 +216,9 @@ static void print_books(const struct totals *totals, const struct format_options
 {
 	const struct books *books = &totals->books;
 
-	print_title("the books", options, out);
+	print_title(totals->filter.condition_count > 0 ? "the books, of all that was observed"
+						       : "the books",
+		    options, out);
 	if (books->balance_count == 0) {
 		(void)fputs("  - (no balance records)\n", out);
 	} else {
@@ -229,7 +231,7 @@ static void print_books(const struct totals *totals, const struct format_options
 		print_ambiguous(totals, out);
 		print_verdicts(totals, options->width, out);
 	}
-	print_stolen(&totals->all, options->width, out);
+	print_stolen(&totals->observed, options->width, out);
 	print_losses(books, options->width, out);
 	print_doubles(totals, options->width, out);
 	print_damage(options, out);
@@ -294,8 +296,8 @@ static void print_fills(const struct own_cost *cost, FILE *out)
 static void print_cost(const struct totals *totals, const struct format_options *options, FILE *out)
 {
 	const struct own_cost *cost = &totals->own_cost;
-	bool has_self = cost->record_count > 0, has_cpu = costs_has(&totals->all, COST_CPU);
-	int64_t observed_ns = has_cpu ? totals->all.sums[COST_CPU] : 0;
+	bool has_self = cost->record_count > 0, has_cpu = costs_has(&totals->observed, COST_CPU);
+	int64_t observed_ns = has_cpu ? totals->observed.sums[COST_CPU] : 0;
 	char memory[DISPLAY_NUMBER_BYTES];
 
 	print_title("what watching cost", options, out);

@@ -312,6 +312,19 @@ static void set_modes(json_t *object, const struct recording *recording, int *r)
 	json_part_set(object, "modes", array, r);
 }
 
+static json_t *conditions_array(const struct filter *filter, int *r)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < filter->condition_count; i++) {
+		char text[256];
+
+		filter_describe(&filter->conditions[i], text);
+		json_part_append(array, json_part_text(text), r);
+	}
+	return array;
+}
+
 static int print_meta(const struct totals *totals, const struct format_options *options, FILE *out)
 {
 	const struct recording *recording = &totals->recording;
@@ -330,6 +343,8 @@ static int print_meta(const struct totals *totals, const struct format_options *
 	for (size_t i = 0; i < recording->key_count; i++)
 		json_part_append(keys, json_part_text(recording->keys[i]), &r);
 	json_part_set(object, "keys", keys, &r);
+	if (totals->filter.condition_count > 0)
+		json_part_set(object, "where", conditions_array(&totals->filter, &r), &r);
 	if (recording->end_ns > 0) {
 		uint64_t duration_ns = recording_duration_ns(recording);
 

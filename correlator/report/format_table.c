@@ -235,6 +235,16 @@ static void print_heading(const struct totals *totals, const struct format_optio
 	for (size_t i = 0; i < recording->key_count; i++)
 		add_labelled(&list, "", recording->keys[i]);
 	list_end(&list);
+	if (totals->filter.condition_count == 0)
+		return;
+	list = list_begin("only", options, out);
+	for (size_t i = 0; i < totals->filter.condition_count; i++) {
+		char text[256];
+
+		filter_describe(&totals->filter.conditions[i], text);
+		add_labelled(&list, "", text);
+	}
+	list_end(&list);
 }
 
 /* "Not measured", as against a measured 0. */

@@ -11,7 +11,7 @@
 #include "base/hash.h"
 #include "base/random.h"
 
-static const char *const by_fields[] = { "pid", "tid", "comm", "thread_name" };
+static const char *const by_fields[] = { "pid", "tid", "comm", "thread_name", "host_name" };
 
 bool grouping_is_by_field(const char *by)
 {

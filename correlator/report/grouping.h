@@ -94,6 +94,6 @@ struct record_text grouping_label(const struct group *group, bool with_host);
 /* Whether groups may have such a name: one that is not the value itself. */
 bool grouping_has_name(const struct grouping *grouping, enum group_name name);
 
-/* True for pid, tid, comm, thread_name: not a key of the target but what ran. Such a grouping is of
- * all time, attributed or not. */
+/* True for pid, tid, comm, thread_name, host_name: not a key of the target but what ran. Such a
+ * grouping is of all time, attributed or not. */
 bool grouping_is_by_field(const char *by);

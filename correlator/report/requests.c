@@ -34,6 +34,7 @@ static int open_request(struct requests *requests, struct record_text id, unsign
 		return -ENOMEM;
 	memcpy(request->id, id.bytes, id.size_bytes);
 	request->id_bytes = id.size_bytes;
+	request->verdict = FILTER_UNKNOWN;
 	HASH_ADD_KEYPTR_BYHASHVALUE(hh, requests->table, request->id, request->id_bytes, hash,
 				    request);
 	if (!request->hh.tbl)

@@ -14,6 +14,7 @@
 #include "base/hash_table.h"
 #include "record/record_view.h"
 #include "report/costs.h"
+#include "report/filter.h"
 
 enum {
 	REQUESTS_OPEN_MAX = 65536, /* at a time: about 30 MB */
@@ -26,6 +27,7 @@ struct request {
 	struct costs costs;
 	struct group *groups[REQUEST_GROUPS_MAX]; /* where it was last, of each grouping; or NULL */
 	bool is_inherited;
+	enum filter_verdict verdict; /* as far as its records have told */
 	struct request *prev, *next;
 	UT_hash_handle hh;
 	size_t id_bytes;

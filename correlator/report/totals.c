@@ -36,6 +36,7 @@ void totals_deinit(struct totals *totals)
 	recording_deinit(&totals->recording);
 	known_records_deinit(&totals->known);
 	requests_deinit(&totals->requests);
+	filter_deinit(&totals->filter);
 	*totals = (struct totals){ 0 };
 }
 
@@ -68,20 +69,14 @@ static bool has_context(const struct record_view *record)
 	return !has_key;
 }
 
-/* Returns whether the record is of a context that is known. */
-static bool add_attribution(struct totals *totals, const struct record_view *record,
-			    const struct costs *costs)
+/* Whose a record is: of a context that is known, NULL, or a sum of what is not told apart. */
+static struct costs *find_sum(struct totals *totals, const struct record_view *record)
 {
-	costs_add(&totals->all, costs);
-	if (has_flag(record, "overflow")) {
-		costs_add(&totals->overflow, costs);
-		return false;
-	}
-	if (has_flag(record, "unknown") || !has_context(record)) {
-		costs_add(&totals->unattributed, costs);
-		return false;
-	}
-	return true;
+	if (has_flag(record, "overflow"))
+		return &totals->overflow;
+	if (has_flag(record, "unknown") || !has_context(record))
+		return &totals->unattributed;
+	return NULL;
 }
 
 /* Of a recording's keys: the endpoint first, then request_id, or the first other one. */
@@ -127,6 +122,8 @@ static int settle(struct totals *totals, const struct request *request)
 {
 	int r = 0;
 
+	if (request->verdict != FILTER_YES)
+		return 0;
 	totals->inherited_requests += request->is_inherited;
 	for (size_t i = 0; i < totals->grouping_count && r == 0; i++)
 		r = grouping_settle(&totals->groupings[i], request->groups[i], &request->costs);
@@ -162,35 +159,90 @@ static int group(struct totals *totals, const struct record_view *record, const 
 	return r;
 }
 
+/* What was held back of a request until it was known that it is wanted. */
+static void add_held(struct totals *totals, const struct request *request)
+{
+	costs_add(&totals->all, &request->costs);
+	for (size_t i = 0; i < totals->grouping_count; i++)
+		if (totals->groupings[i].has_all_time)
+			costs_add(&totals->groupings[i].without_value, &request->costs);
+}
+
+/* Whether the record is wanted; UNKNOWN: its request will tell. */
+static enum filter_verdict judge(struct totals *totals, const struct record_view *record,
+				 struct request *request)
+{
+	struct record_text comm = recording_comm(&totals->recording, record);
+	enum filter_verdict verdict = filter_judge(&totals->filter, record, comm);
+
+	if (!request)
+		return verdict == FILTER_YES ? FILTER_YES : FILTER_NO;
+	if (verdict == FILTER_UNKNOWN)
+		return request->verdict;
+	if (verdict == FILTER_YES && request->verdict == FILTER_UNKNOWN &&
+	    request->costs.record_count > 0)
+		add_held(totals, request);
+	/* Of a request that is wanted, a record may be left out. */
+	if (request->verdict != FILTER_YES)
+		request->verdict = verdict;
+	return verdict;
+}
+
+static int add_wanted(struct totals *totals, const struct record_view *record,
+		      struct request *request, struct costs *sum, const struct costs *costs)
+{
+	bool is_inherited = !sum && has_flag(record, "inherited");
+	int r;
+
+	costs_add(&totals->all, costs);
+	if (sum)
+		costs_add(sum, costs);
+	if (is_inherited)
+		costs_add(&totals->inherited, costs);
+	r = group(totals, record, costs, !sum, request);
+	if (r == 0 && request) {
+		costs_add(&request->costs, costs);
+		request->is_inherited |= is_inherited;
+	}
+	return r;
+}
+
 static int add_cpu(struct totals *totals, const struct record_view *record)
 {
-	struct costs costs = costs_of_record(record);
-	bool is_attributed = add_attribution(totals, record, &costs);
-	bool is_inherited = is_attributed && has_flag(record, "inherited");
+	struct costs *sum = find_sum(totals, record), costs = costs_of_record(record);
 	struct request *request = NULL;
+	enum filter_verdict verdict;
 	int r = choose_keys(totals);
 
-	if (is_inherited)
-		costs_add(&totals->inherited, &costs);
-	if (r == 0 && is_attributed)
+	costs_add(&totals->observed, &costs);
+	if (r == 0 && !sum)
 		r = requests_touch(&totals->requests, record, &request);
-	if (r == 0)
-		r = group(totals, record, &costs, is_attributed, request);
-	if (r < 0 || !request)
+	if (r < 0)
 		return r;
-	costs_add(&request->costs, &costs);
-	request->is_inherited |= is_inherited;
-	return settle_all_but(totals, REQUESTS_OPEN_MAX);
+	verdict = judge(totals, record, request);
+	if (verdict == FILTER_YES)
+		r = add_wanted(totals, record, request, sum, &costs);
+	if (verdict == FILTER_UNKNOWN)
+		costs_add(&request->costs, &costs);
+	return r < 0 ? r : settle_all_but(totals, REQUESTS_OPEN_MAX);
+}
+
+static bool has_window(const struct record_view *record)
+{
+	return record->kind != RECORD_KIND_META && record->kind != RECORD_KIND_PROCESS;
 }
 
 int totals_add(struct totals *totals, const struct record_view *record)
 {
+	bool is_in_time = filter_is_in_time(&totals->filter, record);
 	int r = 0;
 
 	if (known_records_has(&totals->known, record)) {
 		totals->double_records++;
 		return 0;
 	}
+	if (!is_in_time && has_window(record))
+		return 0;
 	/* First, because it may be refused. */
 	if (record->kind == RECORD_KIND_BALANCE)
 		r = books_add_balance(&totals->books, record);
@@ -215,6 +267,8 @@ int totals_finish(struct totals *totals)
 	own_cost_finish(&totals->own_cost);
 	if (totals->all.record_count == 0)
 		totals->all.missing = UINT32_MAX;
+	if (totals->observed.record_count == 0)
+		totals->observed.missing = UINT32_MAX;
 	if (totals->unattributed.record_count == 0)
 		totals->unattributed.missing = totals->all.missing;
 	if (totals->overflow.record_count == 0)
@@ -255,7 +309,7 @@ bool totals_match_books(const struct totals *totals)
 {
 	const struct books *books = &totals->books;
 
-	return books->balance_count == 0 ||
+	return books->balance_count == 0 || totals->filter.condition_count > 0 ||
 	       (is_cpu_of(&totals->all, books_charged_ns(books)) &&
 		is_cpu_of(&totals->unattributed, books->unattributed_ns) &&
 		is_cpu_of(&totals->overflow, books->overflow_ns));

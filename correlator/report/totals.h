@@ -9,6 +9,7 @@
 
 #include "record/record_view.h"
 #include "report/books.h"
+#include "report/filter.h"
 #include "report/grouping.h"
 #include "report/known_records.h"
 #include "report/own_cost.h"
@@ -27,9 +28,11 @@ struct totals {
 	struct costs overflow; /* time under contexts that could not be told apart */
 	struct costs inherited; /* the part of the groups that may be a leftover (record.h) */
 	uint64_t inherited_requests;
-	struct costs all; /* the CPU and waits of every cpu record */
+	struct costs all; /* the CPU and waits of every cpu record that the filter lets pass */
+	struct costs observed; /* and of those that it leaves out, too */
 	struct books books;
 	struct own_cost own_cost;
+	struct filter filter; /* owned: what it is of; set after totals_init */
 	struct requests requests; /* that have not ended yet */
 	struct recording recording;
 	struct known_records known;
@@ -42,8 +45,9 @@ int totals_init(struct totals *totals, const char *const *by_names, size_t by_co
 void totals_deinit(struct totals *totals);
 
 /*
- * Adds one record of any kind, unless it is known already. 0; -ENOMEM; -E2BIG: too many distinct
- * values (grouping.h); -EBADMSG: a balance record that lacks a time. Does not log.
+ * Adds one record of any kind, unless it is known already or the filter leaves it out. 0; -ENOMEM;
+ * -E2BIG: too many distinct values (grouping.h); -EBADMSG: a balance record that lacks a time. Does
+ * not log.
  */
 int totals_add(struct totals *totals, const struct record_view *record);
 
@@ -62,5 +66,5 @@ bool totals_machine_percent(const struct totals *totals, const struct costs *cos
 
 /* False when the CPU of the cpu records, in all, in no context or in overflow, differs from what
  * the balance records say was charged; true as well when there are no balance records to compare
- * with. */
+ * with, or a filter leaves out what they count. */
 bool totals_match_books(const struct totals *totals);

@@ -180,6 +180,36 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(["endpoint", "wall p99", "requests"],
                          self.heading("--columns", "wall_p99,requests", COLUMNS="20"))
 
+    def rows(self, *arguments):
+        parsed = json.loads(self.check(OK, "-f", "json", *arguments, RECORDING))
+        return {row["key"]: row["cpu_ns"] for row in parsed["rows"]}, parsed
+
+    def test_conditions_choose_what_is_reported_and_the_books_stay_whole(self):
+        everything, whole = self.rows("--by", "request_id")
+        chosen, parsed = self.rows("--by", "request_id", "--where", "endpoint~GET*", "--where",
+                                   "request_id=req-2")
+        self.assertEqual({"req-2": everything["req-2"]}, chosen)
+        self.assertEqual(everything["req-2"], parsed["total"]["cpu_ns"])
+        self.assertEqual(["endpoint~GET*", "request_id=req-2"], parsed["meta"]["where"])
+        self.assertEqual(whole["books"], parsed["books"])
+        table = self.check(OK, "--where", "endpoint~GET*", RECORDING)
+        self.assertIn("only       endpoint~GET*\n", table)
+        self.assertIn("the books, of all that was observed\n", table)
+        self.assertNotIn("DOES NOT MATCH", table)
+
+    def test_a_span_of_time_has_the_records_and_the_books_of_its_windows(self):
+        _, whole = self.rows()
+        _, all_of_it = self.rows("--since", "2023-11-14T22:13:20Z", "--until", "1m")
+        self.assertEqual(whole, all_of_it)
+        _, nothing = self.rows("--since", "1ms")
+        self.assertEqual(([], {}), (nothing["rows"], nothing["books"]["losses"]))
+
+    def test_what_is_no_condition_or_time_is_told(self):
+        self.check(USAGE, "--where", "endpoint", RECORDING, says="KEY=VALUE or KEY~PATTERN")
+        self.check(USAGE, "--since", "soon", RECORDING, says="--since takes a time such as")
+        self.check(USAGE, "--until", "-1s", RECORDING, says="--until takes a time such as")
+        self.check(USAGE, *["--where", "a=b"] * 17, RECORDING, says="more than 16")
+
     def test_without_a_file_it_is_what_record_writes_by_default(self):
         with tempfile.TemporaryDirectory() as folder:
             (pathlib.Path(folder) / "correlator.msgpack").write_bytes(RECORDING.read_bytes())

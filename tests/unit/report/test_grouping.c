@@ -340,7 +340,7 @@ static void what_ran_has_its_latest_name(void **state)
 
 static void by_what_ran_it_is_of_all_time(void **state)
 {
-	static const char *const fields[] = { "pid", "tid", "comm", "thread_name" };
+	static const char *const fields[] = { "pid", "tid", "comm", "thread_name", "host_name" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {

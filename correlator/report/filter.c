@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "report/filter.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/duration.h"
+
+void filter_deinit(struct filter *filter)
+{
+	for (size_t i = 0; i < filter->condition_count; i++)
+		free(filter->conditions[i].key);
+	*filter = (struct filter){ 0 };
+}
+
+void filter_describe(const struct filter_condition *condition, char ret_text[static 256])
+{
+	(void)snprintf(ret_text, 256, "%s%c%s", condition->key, condition->is_pattern ? '~' : '=',
+		       condition->wanted);
+}
+
+int filter_add(struct filter *filter, const char *text)
+{
+	size_t key_bytes = strcspn(text, "=~");
+	struct filter_condition condition = { .is_pattern = text[key_bytes] == '~' };
+	char *copy;
+
+	if (key_bytes == 0 || !text[key_bytes])
+		return -EINVAL;
+	if (filter->condition_count == FILTER_CONDITIONS_MAX)
+		return -E2BIG;
+	copy = strdup(text);
+	if (!copy)
+		return -ENOMEM;
+	copy[key_bytes] = '\0';
+	condition.key = copy;
+	condition.wanted = copy + key_bytes + 1;
+	filter->conditions[filter->condition_count++] = condition;
+	return 0;
+}
+
+static uint64_t parse_fraction(const char *text, const char **ret_rest)
+{
+	uint64_t ns = 0, unit = NS_PER_S / 10;
+
+	for (; *text >= '0' && *text <= '9'; text++, unit /= 10)
+		ns += unit * (uint64_t)(*text - '0');
+	*ret_rest = text;
+	return ns;
+}
+
+int filter_parse_time(const char *text, struct filter_time *ret_time)
+{
+	struct tm tm = { 0 };
+	const char *rest = strptime(text, "%Y-%m-%d", &tm);
+	uint64_t fraction_ns = 0;
+
+	if (!rest) {
+		ret_time->is_relative = true;
+		return duration_parse(text, &ret_time->ns);
+	}
+	if (*rest == 'T' || *rest == ' ')
+		rest = strptime(rest + 1, "%H:%M:%S", &tm);
+	if (rest && *rest == '.')
+		fraction_ns = parse_fraction(rest + 1, &rest);
+	if (!rest || (*rest && strcmp(rest, "Z") != 0) || tm.tm_year < 70)
+		return -EINVAL;
+	*ret_time = (struct filter_time){ (uint64_t)timegm(&tm) * NS_PER_S + fraction_ns, false };
+	return 0;
+}
+
+static void resolve(struct filter_time *time, uint64_t first_ns)
+{
+	if (time->is_relative)
+		time->ns += first_ns;
+	time->is_relative = false;
+}
+
+bool filter_is_in_time(struct filter *filter, const struct record_view *record)
+{
+	resolve(&filter->since, record->wall_ns);
+	resolve(&filter->until, record->wall_ns);
+	return (filter->since.ns == 0 || record->wall_ns > filter->since.ns) &&
+	       (filter->until.ns == 0 || record->wall_ns <= filter->until.ns);
+}
+
+static bool does_match(const struct filter_condition *condition, struct record_text value)
+{
+	char text[RECORD_VIEW_TEXT_BYTES_MAX + 1];
+
+	if (!condition->is_pattern)
+		return record_text_is(value, condition->wanted);
+	memcpy(text, value.bytes, value.size_bytes);
+	text[value.size_bytes] = '\0';
+	return fnmatch(condition->wanted, text, FNM_NOESCAPE) == 0;
+}
+
+static struct record_text value_of(const struct filter_condition *condition,
+				   const struct record_view *record, struct record_text comm,
+				   char number[static 24])
+{
+	struct record_text value = { 0 };
+	int64_t count;
+
+	if (strcmp(condition->key, "comm") == 0)
+		return comm;
+	if (record_view_text(record, condition->key, &value))
+		return value;
+	if (record_view_count(record, condition->key, &count)) {
+		(void)snprintf(number, 24, "%" PRId64, count);
+		value = (struct record_text){ number, strlen(number) };
+	}
+	return value;
+}
+
+enum filter_verdict filter_judge(const struct filter *filter, const struct record_view *record,
+				 struct record_text comm)
+{
+	enum filter_verdict verdict = FILTER_YES;
+	char number[24];
+
+	for (size_t i = 0; i < filter->condition_count; i++) {
+		const struct filter_condition *condition = &filter->conditions[i];
+		struct record_text value = value_of(condition, record, comm, number);
+
+		if (!value.bytes || value.size_bytes == 0)
+			verdict = FILTER_UNKNOWN;
+		else if (!does_match(condition, value))
+			return FILTER_NO;
+	}
+	return verdict;
+}
