@@ -150,8 +150,10 @@ static void not_measured_is_a_dash_an_absent_member_an_empty_cell(void **state)
 	assert_int_equal(sample_add(&sample, totals), 0);
 	totals_finish(totals);
 	text = print(format_table, totals, 0, 100);
-	expect_in(text, "a             5 ns     -     -       -          -        -  100.00 %      -");
-	expect_in(text, "unattributed  0 ns     -     -       -          -        -    0.00 %      -");
+	expect_in(text,
+		  "a             5 ns     -     -       -          -        -  100.00 %      -");
+	expect_in(text,
+		  "unattributed  0 ns     -     -       -          -        -    0.00 %      -");
 	expect_in(text, "  - (no balance records)");
 	free(text);
 	text = print(format_json, totals, 0, 100);
