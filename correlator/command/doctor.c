@@ -466,8 +466,9 @@ int command_doctor(int argc, char **argv)
 		"  correlator doctor\n"
 		"  correlator doctor -p 1234\n"
 		"  correlator doctor -p 1234 -k otel.trace_id -k otel.http.route\n\n"
-		"Exit status: 0 everything needed is there, 2 usage, 3 the kernel or a privilege "
-		"lacks something, 4 the process is not there, not Ruby, or publishes no context.",
+		"Exit status: 0 everything needed is there, 1 the process cannot be looked at, 2 "
+		"usage, 3 the kernel or a privilege lacks something, 4 the process is not there, "
+		"not Ruby, or publishes no context.",
 		NULL,
 		NULL,
 		NULL

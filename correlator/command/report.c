@@ -57,9 +57,9 @@ static const struct argp_option argp_options[] = {
 	{ "sort", 's', "FIELD", 0,
 	  "Sort by key, thread_name or comm (ascending), or descending by requests, cpu (default), "
 	  "user, kernel, run_queue, blocked, uninterruptible, share, slices, switches, ambiguous, "
-	  "migrations, stolen, syscalls, cpu_percent or machine_percent; groups also by rate, "
-	  "syscalls_mean, cpu_ or wall_ with mean, p50, p90, p99 or max; requests also by wall and "
-	  "endpoint",
+	  "migrations, stolen, syscalls, cpu_percent, machine_percent or split_error; groups also "
+	  "by rate, syscalls_mean, cpu_mean, cpu_p50, cpu_p90, cpu_p99, cpu_max, wall_mean, "
+	  "wall_p50, wall_p90, wall_p99 or wall_max; requests also by wall, or by endpoint",
 	  0 },
 	{ "columns", 'c', "FIELD,...", 0,
 	  "Columns of the table, of the fields above (default: in a terminal what fits, elsewhere all)",
