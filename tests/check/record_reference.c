@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Prints the schema of the records (correlator/record/schema.h): as the tables of
- * correlator/record/README.md, or with --fields a line a field, for scripts: kind, field, type, `?`
- * where it may be left out, unit.
+ * correlator/record/README.md; with --manual as the lists of correlator-records(5); with --fields a
+ * line a field, for scripts: kind, field, type, `?` where it may be left out, unit.
  */
 #include <stdio.h>
 #include <string.h>
@@ -26,21 +26,43 @@ static const char *type_name(enum record_type type)
 	}
 }
 
+enum form {
+	FORM_TABLES,
+	FORM_MANUAL, /* mdoc(7) */
+	FORM_SCRIPTS,
+};
+
 struct printer {
-	bool is_for_scripts;
+	enum form form;
 	const char *kind;
 };
 
 static void print_line(const struct printer *printer, const char *name, const char *type,
 		       bool is_optional, const char *unit, const char *meaning)
 {
-	const char *mark = is_optional ? "?" : "";
+	const char *mark = is_optional ? "?" : "", *comma = unit[0] ? ", " : "";
 
-	if (printer->is_for_scripts)
+	switch (printer->form) {
+	case FORM_SCRIPTS:
 		(void)printf("%s\t%s\t%s\t%s\t%s\n", printer->kind, name, type, mark, unit);
-	else
-		(void)printf("| `%s`%s | %s%s%s | %s |\n", name, mark, type, unit[0] ? ", " : "",
-			     unit, meaning);
+		break;
+	case FORM_MANUAL:
+		(void)printf(".It Li %s%s Pq %s%s%s\n%s%s", name, is_optional ? " Ns \\&?" : "",
+			     type, comma, unit, meaning, meaning[0] ? "\n" : "");
+		break;
+	case FORM_TABLES:
+		(void)printf("| `%s`%s | %s%s%s | %s |\n", name, mark, type, comma, unit, meaning);
+		break;
+	}
+}
+
+/* Of fields that have no names of their own. */
+static void print_remark(const struct printer *printer, const char *meaning)
+{
+	if (printer->form == FORM_TABLES)
+		(void)printf("| | | %s |\n", meaning);
+	if (printer->form == FORM_MANUAL)
+		(void)printf(".It ...\n%s\n", meaning);
 }
 
 static void print_counters(const struct printer *printer)
@@ -62,9 +84,7 @@ static void print_field(const struct printer *printer, const struct record_field
 		return;
 	case RECORD_TYPE_KEYS:
 	case RECORD_TYPE_PROGRAMS:
-		if (!printer->is_for_scripts)
-			(void)printf("| | | %s |\n", field->meaning);
-		return;
+		return print_remark(printer, field->meaning);
 	case RECORD_TYPE_COUNTERS:
 		return print_counters(printer);
 	case RECORD_TYPE_FILL:
@@ -90,21 +110,25 @@ static void print_fields(const struct printer *printer, const struct record_kind
 
 static void begin_table(const struct printer *printer, const char *name, const char *meaning)
 {
-	if (printer->is_for_scripts)
-		return;
-	(void)printf("### %s\n\n%s.\n\n| field | type | what it means |\n|---|---|---|\n", name,
-		     meaning);
+	if (printer->form == FORM_TABLES)
+		(void)printf("### %s\n\n%s.\n\n| field | type | what it means |\n|---|---|---|\n",
+			     name, meaning);
+	if (printer->form == FORM_MANUAL)
+		(void)printf(".Ss %s\n%s.\n.Bl -tag -width Ds\n", name, meaning);
 }
 
 static void end_table(const struct printer *printer)
 {
-	if (!printer->is_for_scripts)
-		(void)printf("\n");
+	if (printer->form != FORM_SCRIPTS)
+		(void)printf("%s\n", printer->form == FORM_MANUAL ? ".El" : "");
 }
 
 int main(int argc, char **argv)
 {
-	struct printer printer = { .is_for_scripts = argc > 1 && strcmp(argv[1], "--fields") == 0 };
+	const char *option = argc > 1 ? argv[1] : "";
+	struct printer printer = { .form = strcmp(option, "--fields") == 0   ? FORM_SCRIPTS
+					   : strcmp(option, "--manual") == 0 ? FORM_MANUAL
+									     : FORM_TABLES };
 
 	printer.kind = "common";
 	begin_table(&printer, "in every record", "Behind them the fields of its kind");
