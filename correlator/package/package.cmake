@@ -25,6 +25,8 @@ endforeach()
 add_custom_target(manual ALL DEPENDS ${compressed_pages})
 
 install(TARGETS correlator)
+install(FILES ${CMAKE_SOURCE_DIR}/correlator/command/completion.bash
+	DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME correlator)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/fixtures/collectors DESTINATION ${CMAKE_INSTALL_DATADIR}/correlator
 	PATTERN correlator.service EXCLUDE)
 # With the place of the binary that it starts, which is known only now.

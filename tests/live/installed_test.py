@@ -11,7 +11,7 @@ from harness import Recording, Workload
 PREFIX = "usr"
 WHAT_IS_INSTALLED = [
     "bin/correlator", "lib/systemd/system/correlator.service",
-    "share/man/man1/correlator-record.1.gz",
+    "share/bash-completion/completions/correlator", "share/man/man1/correlator-record.1.gz",
     "share/man/man5/correlator-records.5.gz", "share/man/man7/correlator-gem.7.gz",
     "share/correlator/collectors/clickhouse.sql", "share/correlator/collectors/fluentd.conf",
     "share/doc/correlator/README.md", "share/doc/correlator/LICENSE",
