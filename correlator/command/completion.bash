@@ -53,20 +53,34 @@ _correlator_address() { # BEGINNINGS
 	_correlator_reply "$1"
 }
 
+# Of a list with commas: the last one, behind those that are there.
+_correlator_list() { # WORDS
+	local before=${current%"${current##*,}"}
+	current=${current##*,}
+	compopt -o nospace 2>/dev/null
+	_correlator_reply "$1"
+	COMPREPLY=("${COMPREPLY[@]/#/$before}")
+}
+
 _correlator_value() { # COMMAND OPTION
-	case $2 in
-	-p | --pid) _correlator_reply "$(_correlator_rubies)" ;;
-	-k | --key) _correlator_reply "request_id endpoint queue trace_id parent_request_id
+	local fields="key requests cpu user kernel run_queue blocked share slices switches
+		ambiguous migrations stolen cpu_percent machine_percent thread_name comm split_error
+		uninterruptible syscalls rate cpu_mean cpu_p50 cpu_p90 cpu_p99 cpu_max wall_mean wall_p50
+		wall_p90 wall_p99 wall_max wall endpoint syscalls_mean"
+	case $1$2 in
+	dump-k | dump--kind) _correlator_reply "meta process cpu balance gap self" ;;
+	report-c | report--columns) _correlator_list "$fields" ;;
+	report-s | report--sort) _correlator_reply "$fields" ;;
+	report-b | report--by) _correlator_reply "request_id endpoint pid tid comm thread_name host_name" ;;
+	report-f | report--format) _correlator_reply "table json csv ndjson" ;;
+	*-p | *--pid) _correlator_reply "$(_correlator_rubies)" ;;
+	*-k | *--key) _correlator_reply "request_id endpoint queue trace_id parent_request_id
 		otel.trace_id otel.span_id" ;;
-	-b | --by) _correlator_reply "request_id endpoint pid tid comm thread_name" ;;
-	-f | --format) _correlator_reply "table json csv" ;;
-	-s | --sort) _correlator_reply "key requests cpu user kernel run_queue blocked share slices switches
-		ambiguous migrations stolen cpu_percent machine_percent thread_name comm split_error" ;;
-	--compress) _correlator_reply gzip ;;
-	--forward | --to) _correlator_address "tcp:// tls:// unix:" ;;
-	--metrics) _correlator_address "tcp://127.0.0.1: unix: file:" ;;
-	--comm) _correlator_reply "$(_correlator_names)" ;;
-	-o | --output | --spool | --*-file | --tls-ca | --tls-cert | --tls-key) _correlator_files ;;
+	*--compress) _correlator_reply gzip ;;
+	*--forward | *--to) _correlator_address "tcp:// tls:// unix:" ;;
+	*--metrics) _correlator_address "tcp://127.0.0.1: unix: file:" ;;
+	*--comm) _correlator_reply "$(_correlator_names)" ;;
+	*-o | *--output | *--spool | *--*-file | *--tls-ca | *--tls-cert | *--tls-key) _correlator_files ;;
 	esac
 }
 

@@ -124,7 +124,7 @@ static void parse_format(struct report_options *options, const char *name, struc
 
 static void parse_sort(struct report_options *options, const char *name, struct argp_state *state)
 {
-	char names[256];
+	char names[1024];
 	struct text_writer writer;
 
 	if (rows_find_field(name, &options->sort) == 0)
