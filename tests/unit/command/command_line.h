@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Runs a subcommand within the test, with what it says on standard output and standard error. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ears.h"
+
+enum {
+	COMMAND_WORDS_MAX = 600,
+	COMMAND_LINE_BYTES = 8192,
+	COMMAND_SAID_BYTES = 8192
+};
+
+struct command_result {
+	int code;
+	char output[COMMAND_SAID_BYTES];
+	char error[COMMAND_SAID_BYTES];
+};
+
+/* The words of the line are what a shell makes of it: what is between blanks. */
+static inline int command_split(char *line, char *ret_words[static COMMAND_WORDS_MAX])
+{
+	char *rest = NULL;
+	int count = 0;
+
+	for (char *word = strtok_r(line, " ", &rest); word && count < COMMAND_WORDS_MAX - 1;
+	     word = strtok_r(NULL, " ", &rest))
+		ret_words[count++] = word;
+	ret_words[count] = NULL;
+	return count;
+}
+
+/* A wrong option and --help end the process: not for them. */
+static inline void command_run(int (*command)(int argc, char **argv), const char *line,
+			       struct command_result *ret_result)
+{
+	static char copy[COMMAND_LINE_BYTES];
+	static char *words[COMMAND_WORDS_MAX];
+	FILE *output = tmpfile();
+	struct ears ears;
+	int count, saved;
+	size_t got;
+
+	(void)snprintf(copy, sizeof(copy), "%s", line);
+	count = command_split(copy, words);
+	(void)fflush(stdout);
+	saved = dup(STDOUT_FILENO);
+	(void)dup2(fileno(output), STDOUT_FILENO);
+	ears = ears_open();
+	ret_result->code = command(count, words);
+	ears_close(&ears, ret_result->error, sizeof(ret_result->error));
+	(void)fflush(stdout);
+	(void)dup2(saved, STDOUT_FILENO);
+	(void)close(saved);
+	rewind(output);
+	got = fread(ret_result->output, 1, sizeof(ret_result->output) - 1, output);
+	ret_result->output[got] = '\0';
+	(void)fclose(output);
+}
