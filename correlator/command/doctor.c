@@ -478,8 +478,10 @@ int command_doctor(int argc, char **argv)
 	int missing, code = EXIT_CODE_OK;
 
 	argp_err_exit_status = EXIT_CODE_USAGE;
-	if (argp_parse(&parser, argc, argv, 0, NULL, &arguments) || arguments.is_failed)
+	if (argp_parse(&parser, argc, argv, 0, NULL, &arguments) || arguments.is_failed) {
+		key_options_deinit(&arguments.keys);
 		return EXIT_CODE_USAGE;
+	}
 	for (size_t i = arguments.keys.count ? 3 : 0; i < 3; i++)
 		(void)key_options_add(&arguments.keys, default_keys[i]);
 	missing = examine_machine();

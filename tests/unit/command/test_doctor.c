@@ -1,0 +1,762 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What is said of a machine and a process of our making: all that would look at real ones is here.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "command/command.h"
+#include "command_line.h"
+#include "probe/features.h"
+#include "probe/load.h"
+#include "target/proc/agent.h"
+#include "target/proc/namespaces.h"
+#include "target/proc/process.h"
+#include "target/proc/process_access.h"
+#include "target/target.h"
+
+enum {
+	PID = 4242,
+	TRIES_MAX = 8
+};
+
+/* What there is. */
+static struct {
+	struct feature features[3];
+	size_t feature_count;
+	int load_codes[TRIES_MAX]; /* in the order of the tries */
+	struct refusal refusal;
+	bool is_pid_initial, is_user_initial, has_no_namespaces;
+	const char *differences;
+	int own_proc_code, open_code, refresh_code;
+	const char *server;
+	bool has_given_up, mixes_threads;
+	enum string_layout layout;
+	bool otel_is_readable;
+	struct otel_config otel_config;
+	struct publisher publishers[3];
+	const struct publisher *live, *otel_live;
+	struct target target;
+} world;
+
+/* What was asked for. */
+static struct {
+	struct session_options loads[TRIES_MAX];
+	size_t load_count;
+	struct target_keys keys;
+	char ruby_names[KEYS_MAX][32];
+	unsigned int opens, frees;
+} asked;
+
+static struct command_result result;
+
+size_t features_look(struct feature ret_features[static FEATURES_MAX])
+{
+	memcpy(ret_features, world.features, sizeof(world.features));
+	return world.feature_count;
+}
+
+int load_try(const struct session_options *options, struct refusal *ret_refusal)
+{
+	*ret_refusal = world.refusal;
+	asked.loads[asked.load_count] = *options;
+	return world.load_codes[asked.load_count++];
+}
+
+int namespaces_read(pid_t pid, struct namespaces *ret_namespaces)
+{
+	*ret_namespaces = (struct namespaces){ .inodes = { (uint64_t)pid } };
+	return world.has_no_namespaces ? -ESRCH : 0;
+}
+
+bool namespaces_is_initial(const struct namespaces *namespaces, enum namespace_kind kind)
+{
+	assert_int_equal(namespaces->inodes[0], getpid());
+	return kind == NAMESPACE_PID ? world.is_pid_initial : world.is_user_initial;
+}
+
+void namespaces_differences(const struct namespaces *a, const struct namespaces *b,
+			    char ret_text[static NAMESPACES_TEXT_BYTES])
+{
+	assert_int_equal(a->inodes[0], getpid());
+	assert_int_equal(b->inodes[0], PID);
+	(void)snprintf(ret_text, NAMESPACES_TEXT_BYTES, "%s", world.differences);
+}
+
+int namespaces_check_own_proc(void)
+{
+	return world.own_proc_code;
+}
+
+void process_access_explain(pid_t pid, char ret_text[static PROCESS_ACCESS_TEXT_BYTES])
+{
+	assert_int_equal(pid, PID);
+	(void)snprintf(ret_text, PROCESS_ACCESS_TEXT_BYTES, "it is a secret");
+}
+
+const char *process_server_name(pid_t pid)
+{
+	assert_int_equal(pid, PID);
+	return world.server;
+}
+
+bool agent_has_given_up(pid_t pid)
+{
+	assert_int_equal(pid, PID);
+	return world.has_given_up;
+}
+
+int target_open(pid_t pid, struct memory_map *map, const struct target_keys *keys,
+		struct object_files *files, struct target **ret_target)
+{
+	assert_int_equal(pid, PID);
+	assert_null(map);
+	assert_null(files);
+	asked.keys = *keys;
+	for (size_t i = 0; i < keys->count; i++)
+		(void)snprintf(asked.ruby_names[i], sizeof(asked.ruby_names[i]), "%s",
+			       keys->ruby_names[i] ? keys->ruby_names[i] : "");
+	if (world.open_code == 0) {
+		asked.opens++;
+		*ret_target = &world.target;
+	}
+	return world.open_code;
+}
+
+int target_refresh(struct target *target)
+{
+	assert_ptr_equal(target, &world.target);
+	return world.refresh_code;
+}
+
+void target_free(struct target *target)
+{
+	assert_ptr_equal(target, &world.target);
+	asked.frees++;
+}
+
+const struct publisher *target_publisher(const struct target *target)
+{
+	assert_ptr_equal(target, &world.target);
+	return world.live;
+}
+
+bool target_mixes_threads(const struct target *target)
+{
+	assert_ptr_equal(target, &world.target);
+	return world.mixes_threads;
+}
+
+const struct publisher *otel_target_publisher(const struct otel_target *target)
+{
+	assert_ptr_equal(target, &world.target.otel);
+	return world.otel_live;
+}
+
+bool otel_target_is_readable(const struct otel_target *target)
+{
+	assert_ptr_equal(target, &world.target.otel);
+	return world.otel_is_readable;
+}
+
+void otel_target_config(const struct otel_target *target, struct otel_config *ret_config)
+{
+	assert_ptr_equal(target, &world.target.otel);
+	*ret_config = world.otel_config;
+}
+
+uint64_t ruby_symbols_table_address(const struct ruby_symbols *symbols)
+{
+	return (uint64_t)(uintptr_t)symbols;
+}
+
+enum string_layout ruby_symbols_string_layout(const struct ruby_symbols *symbols)
+{
+	(void)symbols;
+	return world.layout;
+}
+
+/* A machine that has everything, and a Ruby that publishes. */
+static int make_world(void **state)
+{
+	struct publisher *publisher = &world.publishers[0];
+
+	(void)state;
+	memset(&world, 0, sizeof(world));
+	world.features[0] = (struct feature){ .name = "kernel",
+					      .state = FEATURE_PRESENT,
+					      .detail = "6.12 of mine" };
+	world.feature_count = 1;
+	world.is_pid_initial = world.is_user_initial = true;
+	world.differences = "";
+	world.layout = STRING_LAYOUT_LONG;
+	world.target.info = (struct process_info){ .pid = PID, .comm = "ruby", .ns_pid = 17 };
+	world.target.ruby = (struct ruby_target){
+		.is_ruby = true,
+		.version = "3.4.5",
+		.path = "/usr/lib/libruby.so",
+		.symbols = (struct ruby_symbols *)(uintptr_t)0x7f0012345678,
+		.key_ids = { 0x1a1, 0x2b2, 0x3c3 },
+	};
+	*publisher = (struct publisher){
+		.path = "/gems/correlator.so",
+		.is_located = true,
+		.tls = { .location = { .model = TLS_MODEL_STATIC, .offset = -64 },
+			 .relocation = "TPOFF64" },
+		.site_count = 1,
+	};
+	publisher->sites[0] = (struct probe_site){
+		.function = "correlator_state_apply",
+		.instruction = "push",
+		.offset_bytes = 4,
+		.cost = PROBE_SITE_EMULATED,
+		.bytes = { 0x55, 0x48, 0x89, 0xe5, 0x41, 0xee },
+	};
+	world.target.publishers.list[0] = publisher;
+	world.target.publishers.count = 1;
+	world.live = publisher;
+	return 0;
+}
+
+static int doctor(const char *line)
+{
+	memset(&asked, 0, sizeof(asked));
+	command_run(command_doctor, line, &result);
+	assert_int_equal(asked.opens, asked.frees);
+	return result.code;
+}
+
+static int examine(void)
+{
+	return doctor("doctor -p 4242");
+}
+
+/* A line about it that contains the text; mark: "ok", "note", "FAIL". */
+static bool has_line(const char *mark, const char *name, const char *text)
+{
+	char start[64];
+	size_t length;
+
+	(void)snprintf(start, sizeof(start), "\n  %-4s  %s ", mark, name);
+	length = strlen(start);
+	for (const char *at = result.output; (at = strstr(at, start)); at += length) {
+		const char *found = strstr(at + length, text);
+
+		if (found && found < at + 1 + strcspn(at + 1, "\n"))
+			return true;
+	}
+	return false;
+}
+
+static void says(const char *mark, const char *name, const char *text)
+{
+	if (!has_line(mark, name, text))
+		fail_msg("no line `%s %s ... %s' in:\n%s", mark, name, text, result.output);
+}
+
+static void says_nothing_of(const char *text)
+{
+	if (strstr(result.output, text))
+		fail_msg("`%s' in:\n%s", text, result.output);
+}
+
+static void a_machine_that_has_everything_is_ok(void **state)
+{
+	(void)state;
+	assert_int_equal(doctor("doctor"), EXIT_CODE_OK);
+	says("ok", "kernel", "6.12 of mine");
+	says("ok", "pid namespace", "all processes");
+	says("ok", "programs", "exact");
+	says("ok", "programs", "--lean");
+	says("ok", "programs", "--no-kernel-split");
+	says("ok", "programs", "exact with keys otel.");
+	says_nothing_of("FAIL");
+	says_nothing_of("note");
+	says_nothing_of("Process");
+	assert_int_equal(asked.opens, 0);
+	assert_string_equal(result.error, "");
+}
+
+static void each_way_to_record_is_tried(void **state)
+{
+	bool has_lean = false, has_late = false, has_unsplit = false, has_exact = false;
+
+	(void)state;
+	(void)doctor("doctor");
+	for (size_t i = 0; i < asked.load_count; i++) {
+		const struct session_options *options = &asked.loads[i];
+
+		has_lean |= options->is_lean && options->has_kernel_split;
+		has_unsplit |= !options->is_lean && !options->has_kernel_split;
+		has_exact |= !options->is_lean && options->has_kernel_split &&
+			     !options->watches_otel && !options->late_keys;
+		/* A late key is another one than the one that it depends on. */
+		has_late |= options->has_kernel_split && options->watches_otel &&
+			    options->late_keys && options->request_key &&
+			    !(options->late_keys & 1U << (options->request_key - 1));
+	}
+	assert_true(has_lean && has_late && has_unsplit && has_exact);
+}
+
+static void what_is_missing_fails_unless_there_is_a_way_without(void **state)
+{
+	(void)state;
+	world.features[1] = (struct feature){ .name = "hook",
+					      .state = FEATURE_OPTIONAL_ABSENT,
+					      .remedy = "it is slower" };
+	world.feature_count = 2;
+	assert_int_equal(doctor("doctor"), EXIT_CODE_OK);
+	says("note", "hook", "it is slower");
+	says_nothing_of("FAIL");
+	world.features[2] = (struct feature){ .name = "BTF",
+					      .state = FEATURE_ABSENT,
+					      .remedy = "boot another one" };
+	world.feature_count = 3;
+	assert_int_equal(doctor("doctor"), EXIT_CODE_UNSUPPORTED);
+	says("FAIL", "BTF", "boot another one");
+	says("ok", "kernel", "6.12 of mine");
+	assert_int_equal(examine(), EXIT_CODE_UNSUPPORTED);
+	says("ok", "Ruby", "3.4.5");
+}
+
+static void programs_that_are_refused_fail_with_what_the_verifier_said(void **state)
+{
+	static const int codes[] = { 0, 0, 0, -EINVAL };
+
+	(void)state;
+	memcpy(world.load_codes, codes, sizeof(codes));
+	world.refusal = (struct refusal){ .program = "on_switch",
+					  .lines = { "first words", "second", "third", "last" } };
+	assert_int_equal(doctor("doctor"), EXIT_CODE_UNSUPPORTED);
+	says("ok", "programs", "exact");
+	says("FAIL", "programs", "refuses on_switch");
+	says("FAIL", "programs", "Invalid argument");
+	assert_non_null(strstr(result.output, "  first words\n"));
+	assert_non_null(strstr(result.output, "  last\n"));
+	assert_int_equal(asked.load_count, 4);
+	memset(world.refusal.lines[1], 0, sizeof(world.refusal.lines[1]));
+	(void)doctor("doctor");
+	says_nothing_of("third");
+	assert_non_null(strstr(result.output, "  first words\n"));
+}
+
+static void what_the_kernel_refuses_for_lack_of_privilege_is_tried_once(void **state)
+{
+	(void)state;
+	world.load_codes[0] = -EPERM;
+	assert_int_equal(doctor("doctor"), EXIT_CODE_UNSUPPORTED);
+	assert_int_equal(asked.load_count, 1);
+	says("FAIL", "programs", "Operation not permitted");
+	says_nothing_of("verifier");
+}
+
+static void in_a_container_it_says_so(void **state)
+{
+	(void)state;
+	world.is_pid_initial = world.is_user_initial = false;
+	assert_int_equal(doctor("doctor"), EXIT_CODE_OK);
+	says("ok", "pid namespace", "a container's");
+	says("note", "user namespace", "a container's");
+	world.is_user_initial = true;
+	(void)doctor("doctor");
+	says_nothing_of("user namespace");
+	world.has_no_namespaces = true;
+	assert_int_equal(examine(), EXIT_CODE_OK);
+	says_nothing_of("namespace");
+}
+
+static void a_ruby_that_publishes_is_ok(void **state)
+{
+	(void)state;
+	world.server = "puma";
+	assert_int_equal(examine(), EXIT_CODE_OK);
+	assert_non_null(strstr(result.output, "\nProcess 4242 (ruby, puma)\n"));
+	says("ok", "Ruby", "3.4.5 in /usr/lib/libruby.so");
+	says("ok", "symbol table", "at 0x7f0012345678");
+	says("ok", "symbol table", "3.2 and later");
+	says("ok", "thread-local", "ruby_profiler_state in /gems/correlator.so\n");
+	says("ok", "TLS model", "static (TPOFF64): thread pointer -64\n");
+	says("ok", "probe site", "correlator_state_apply+4: 55 48 89 e5 41 (push), emulated");
+	says("ok", "key", "request_id = ID 0x1a1\n");
+	says("ok", "key", "endpoint = ID 0x2b2\n");
+	says("ok", "key", "trace_id = ID 0x3c3\n");
+	says_nothing_of("FAIL");
+	says_nothing_of("note");
+	says_nothing_of("namespaces  ");
+	says_nothing_of("OpenTelemetry");
+	says_nothing_of("threads");
+	assert_string_equal(result.error, "");
+}
+
+static void a_process_of_no_known_server_is_named_by_its_comm(void **state)
+{
+	(void)state;
+	(void)examine();
+	assert_non_null(strstr(result.output, "\nProcess 4242 (ruby)\n"));
+}
+
+static void all_of_ruby_and_opentelemetry_is_looked_for(void **state)
+{
+	(void)state;
+	(void)examine();
+	assert_true(asked.keys.wants_ruby && asked.keys.wants_otel);
+	assert_int_equal(asked.keys.count, 3);
+	assert_string_equal(asked.ruby_names[0], "request_id");
+	assert_string_equal(asked.ruby_names[1], "endpoint");
+	assert_string_equal(asked.ruby_names[2], "trace_id");
+	(void)doctor("doctor -p 4242 -k tenant");
+	assert_true(asked.keys.wants_ruby && asked.keys.wants_otel);
+	assert_int_equal(asked.keys.count, 1);
+	assert_string_equal(asked.ruby_names[0], "tenant");
+	says("ok", "key", "tenant = ID 0x1a1");
+	says_nothing_of("request_id");
+}
+
+static void a_key_that_is_not_there_yet_is_waited_for(void **state)
+{
+	(void)state;
+	world.target.ruby.key_ids[1] = 0;
+	assert_int_equal(examine(), EXIT_CODE_OK);
+	says("note", "key", "endpoint is not a symbol");
+	says("ok", "key", "trace_id = ID 0x3c3");
+}
+
+static void what_its_namespaces_are_is_said(void **state)
+{
+	(void)state;
+	world.differences = "pid, mount";
+	assert_int_equal(examine(), EXIT_CODE_OK);
+	says("ok", "namespaces", "own pid, mount; pid 17 inside");
+}
+
+static void an_older_ruby_has_other_strings(void **state)
+{
+	(void)state;
+	world.layout = STRING_LAYOUT_FLAGS;
+	(void)examine();
+	says("ok", "symbol table", "3.1 and earlier");
+}
+
+static void a_ruby_without_its_symbols_is_no_target_yet(void **state)
+{
+	(void)state;
+	world.target.ruby.symbols = NULL;
+	assert_int_equal(examine(), EXIT_CODE_NO_TARGET);
+	says("FAIL", "symbol table", "still starting?");
+	says("ok", "thread-local", "correlator.so");
+}
+
+static void a_ruby_that_does_not_publish_is_told_what_to_add(void **state)
+{
+	(void)state;
+	world.live = NULL;
+	world.target.publishers.count = 0;
+	assert_int_equal(examine(), EXIT_CODE_NO_TARGET);
+	says("FAIL", "thread-local", "add the gem `correlator`");
+	says("ok", "symbol table", "0x7f0012345678");
+	says_nothing_of("mapped files");
+	world.target.walk.unreadable_count = 3;
+	(void)strcpy(world.target.walk.unreadable_path, "/old/lib.so");
+	assert_int_equal(examine(), EXIT_CODE_NO_TARGET);
+	says("note", "mapped files", "3 could not be opened, among them /old/lib.so");
+}
+
+static void one_whose_variable_is_nowhere_yet_is_named(void **state)
+{
+	(void)state;
+	world.live = NULL;
+	assert_int_equal(examine(), EXIT_CODE_NO_TARGET);
+	says("FAIL", "thread-local", "of /gems/correlator.so cannot be located");
+}
+
+static void a_dynamic_variable_has_a_module(void **state)
+{
+	struct tls_symbol *tls = &world.publishers[0].tls;
+
+	(void)state;
+	tls->location =
+		(struct tls_location){ .model = TLS_MODEL_DYNAMIC, .module = 7, .offset = 48 };
+	tls->relocation = "TLSDESC";
+	tls->is_confirmed = true;
+	(void)examine();
+	says("ok", "TLS model", "dynamic (TLSDESC): module 7, offset 48, as the loader's own list");
+	tls->is_confirmed = false;
+	(void)examine();
+	says("ok", "TLS model", "offset 48\n");
+	tls->location.model = 3;
+	(void)examine();
+	says("ok", "TLS model", "none (TLSDESC)");
+}
+
+static void a_file_that_was_replaced_is_said_to_be(void **state)
+{
+	(void)state;
+	world.publishers[0].is_deleted = true;
+	assert_int_equal(examine(), EXIT_CODE_OK);
+	says("ok", "thread-local", "correlator.so (deleted or replaced since)");
+}
+
+static void other_copies_of_the_variable_are_named(void **state)
+{
+	(void)state;
+	(void)snprintf(world.publishers[1].path, sizeof(world.publishers[1].path), "/gems/two.so");
+	(void)snprintf(world.publishers[2].path, sizeof(world.publishers[2].path),
+		       "/gems/three.so");
+	world.publishers[2].is_interposed = true;
+	world.target.publishers.list[1] = &world.publishers[1];
+	world.target.publishers.list[2] = &world.publishers[2];
+	world.target.publishers.count = 3;
+	assert_int_equal(examine(), EXIT_CODE_OK);
+	says("note", "thread-local", "/gems/two.so has one of its own");
+	says("ok", "thread-local", "/gems/three.so sets the same one");
+	assert_false(has_line("note", "thread-local", "/gems/correlator.so"));
+	assert_false(has_line("ok", "thread-local", "/gems/correlator.so sets"));
+}
+
+static void threads_that_share_native_ones_are_followed_or_not(void **state)
+{
+	(void)state;
+	world.target.shares_native_threads = true;
+	assert_int_equal(examine(), EXIT_CODE_OK);
+	says("ok", "threads", "are followed");
+	world.mixes_threads = true;
+	assert_int_equal(examine(), EXIT_CODE_OK);
+	says("note", "threads", "/gems/correlator.so does not follow");
+	says_nothing_of("are followed");
+}
+
+static void a_probe_site_says_where_it_is_and_what_it_costs(void **state)
+{
+	struct publisher *publisher = &world.publishers[0];
+
+	(void)state;
+	publisher->sites[1] = (struct probe_site){
+		.instruction = "other",
+		.virtual_address = 0x1050,
+		.offset_bytes = 0x10,
+		.cost = PROBE_SITE_SINGLE_STEPPED,
+		.bytes = { 0xf3, 0x0f, 0x1e, 0xfa, 0x90 },
+	};
+	publisher->site_count = 2;
+	assert_int_equal(examine(), EXIT_CODE_OK);
+	says("ok", "probe site", "correlator_state_apply+4: ");
+	assert_false(has_line("ok", "probe site", "single-stepped"));
+	assert_false(has_line("ok", "probe site", "refers"));
+	says("note", "probe site",
+	     "function at 0x1040+16, which refers to the variable: f3 0f 1e fa "
+	     "90 (other), single-stepped");
+	publisher->site_count = 0;
+	assert_int_equal(examine(), EXIT_CODE_OK);
+	says("note", "probe site", "recordings run lean");
+}
+
+static void what_does_not_come_in_time_is_said(void **state)
+{
+	(void)state;
+	world.has_given_up = true;
+	assert_int_equal(examine(), EXIT_CODE_OK);
+	says("FAIL", "memory and files", "in time");
+}
+
+/* Its key map has http.route, and a trace ID is asked for. */
+static void publish_otel(void)
+{
+	world.publishers[1] = (struct publisher){
+		.path = "/lib/otel.so",
+		.tls = { .location = { .model = TLS_MODEL_STATIC, .offset = 128 },
+			 .relocation = "TPOFF64" },
+	};
+	world.otel_live = &world.publishers[1];
+	world.otel_is_readable = true;
+	world.otel_config = (struct otel_config){ .trace_key = 1 };
+	world.otel_config.key_of_index[9] = 3;
+	world.target.otel.announcement = (struct otel_announcement){
+		.state = OTEL_ANNOUNCEMENT_READ,
+		.index_count = 12,
+		.schema_version = "1.2",
+		.service_name = "shop",
+		.service_instance_id = "shop-1",
+		.environment_name = "production",
+	};
+}
+
+static int examine_otel(void)
+{
+	return doctor("doctor -p 4242 -k otel.trace_id -k request_id -k otel.http.route "
+		      "-k otel.span_id");
+}
+
+static void one_that_is_not_ruby_publishes_opentelemetry_or_nothing(void **state)
+{
+	(void)state;
+	world.target.ruby = (struct ruby_target){ .is_ruby = false };
+	world.live = NULL;
+	world.target.publishers.count = 0;
+	assert_int_equal(examine(), EXIT_CODE_NO_TARGET);
+	says("FAIL", "Ruby", "not a Ruby process");
+	publish_otel();
+	assert_int_equal(examine_otel(), EXIT_CODE_OK);
+	says("note", "Ruby", "keys otel.* can be recorded");
+	says("ok", "OpenTelemetry", "otel_thread_ctx_v1 in /lib/otel.so\n");
+	says_nothing_of("FAIL");
+	/* It publishes, and cannot be read (yet). */
+	world.otel_is_readable = false;
+	assert_int_equal(examine_otel(), EXIT_CODE_NO_TARGET);
+	says("FAIL", "Ruby", "not a Ruby process");
+	says("ok", "OpenTelemetry", "/lib/otel.so");
+}
+
+static void what_is_published_of_opentelemetry_is_said(void **state)
+{
+	(void)state;
+	publish_otel();
+	assert_int_equal(examine_otel(), EXIT_CODE_OK);
+	says("ok", "TLS model", "static (TPOFF64): thread pointer +128\n");
+	says("ok", "process context", "schema 1.2, 12 names");
+	says("ok", "service.name", "shop\n");
+	says("ok", "service.instance.id", "shop-1\n");
+	says("ok", "environment", "production\n");
+	says("note", "keys otel.*", "--lean");
+	says("ok", "key", "otel.trace_id is in each record");
+	says("ok", "key", "otel.http.route = index 9\n");
+	says("note", "key", "otel.span_id is not in the key map");
+	says("ok", "key", "request_id = ID 0x2b2");
+	assert_false(has_line("note", "key", "otel.trace_id"));
+	assert_false(has_line("note", "key", "otel.http.route"));
+	assert_false(has_line("ok", "key", "otel.http.route is"));
+	assert_false(has_line("note", "key", "request_id"));
+	world.otel_config.span_key = 4;
+	world.otel_config.trace_key = 0;
+	world.otel_config.key_of_index[9] = 0;
+	world.otel_config.key_of_index[0] = 3;
+	world.otel_config.key_of_index[OTEL_INDEXES - 1] = 1;
+	assert_int_equal(examine_otel(), EXIT_CODE_OK);
+	says("ok", "key", "otel.span_id is in each record");
+	says("ok", "key", "otel.http.route = index 0\n");
+	says("ok", "key", "otel.trace_id = index 255\n");
+	assert_false(has_line("note", "key", ""));
+}
+
+static void a_process_context_may_be_missing_or_of_another_version(void **state)
+{
+	struct otel_announcement *announcement = &world.target.otel.announcement;
+
+	(void)state;
+	publish_otel();
+	announcement->schema_version[0] = '\0';
+	(void)examine_otel();
+	says("ok", "process context", "schema not declared, 12 names");
+	*announcement = (struct otel_announcement){ .state = OTEL_ANNOUNCEMENT_MISSING };
+	assert_int_equal(examine_otel(), EXIT_CODE_OK);
+	says("note", "process context", "none is published");
+	says_nothing_of("service.name");
+	says_nothing_of("service.instance.id");
+	says_nothing_of("environment");
+	*announcement = (struct otel_announcement){ .state = OTEL_ANNOUNCEMENT_REFUSED,
+						    .schema_version = "99" };
+	assert_int_equal(examine_otel(), EXIT_CODE_OK);
+	says("FAIL", "process context", "schema `99`");
+}
+
+static void one_of_ruby_and_opentelemetry_is_enough(void **state)
+{
+	(void)state;
+	publish_otel();
+	world.live = NULL;
+	world.target.publishers.count = 0;
+	assert_int_equal(examine_otel(), EXIT_CODE_OK);
+	/* A Ruby whose symbols are not found is still starting. */
+	world.target.ruby.symbols = NULL;
+	assert_int_equal(examine_otel(), EXIT_CODE_NO_TARGET);
+}
+
+static void what_cannot_be_examined_has_an_exit_status_of_its_own(void **state)
+{
+	static const struct {
+		int code, exit_code;
+		const char *says;
+	} cases[] = {
+		{ -ESRCH, EXIT_CODE_NO_TARGET, "there is no process 4242" },
+		{ -EPERM, EXIT_CODE_UNSUPPORTED, "process 4242: it is a secret" },
+		{ -EACCES, EXIT_CODE_UNSUPPORTED, "process 4242: it is a secret" },
+		{ -EMFILE, EXIT_CODE_FAILURE, "process 4242: Too many open files" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+		world.open_code = i % 2 ? cases[i / 2].code : 0;
+		world.refresh_code = i % 2 ? 0 : cases[i / 2].code;
+		assert_int_equal(examine(), cases[i / 2].exit_code);
+		assert_non_null(strstr(result.error, cases[i / 2].says));
+		says_nothing_of("Process");
+	}
+	world.open_code = 0;
+	world.refresh_code = 1;
+	assert_int_equal(examine(), EXIT_CODE_OK);
+	assert_string_equal(result.error, "");
+	world.own_proc_code = -ENOTSUP;
+	assert_int_equal(examine(), EXIT_CODE_UNSUPPORTED);
+	assert_int_equal(asked.opens, 0);
+}
+
+static void bad_arguments_are_wrong_usage(void **state)
+{
+	static const char *const lines[] = { "doctor -p x", "doctor -p x -p 4242", "doctor -k pid",
+					     "doctor -k pid -k tenant" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		assert_int_equal(doctor(lines[i]), EXIT_CODE_USAGE);
+		assert_string_equal(result.output, "");
+		assert_string_not_equal(result.error, "");
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(a_machine_that_has_everything_is_ok, make_world),
+		cmocka_unit_test_setup(each_way_to_record_is_tried, make_world),
+		cmocka_unit_test_setup(what_is_missing_fails_unless_there_is_a_way_without,
+				       make_world),
+		cmocka_unit_test_setup(programs_that_are_refused_fail_with_what_the_verifier_said,
+				       make_world),
+		cmocka_unit_test_setup(what_the_kernel_refuses_for_lack_of_privilege_is_tried_once,
+				       make_world),
+		cmocka_unit_test_setup(in_a_container_it_says_so, make_world),
+		cmocka_unit_test_setup(a_ruby_that_publishes_is_ok, make_world),
+		cmocka_unit_test_setup(a_process_of_no_known_server_is_named_by_its_comm,
+				       make_world),
+		cmocka_unit_test_setup(all_of_ruby_and_opentelemetry_is_looked_for, make_world),
+		cmocka_unit_test_setup(a_key_that_is_not_there_yet_is_waited_for, make_world),
+		cmocka_unit_test_setup(what_its_namespaces_are_is_said, make_world),
+		cmocka_unit_test_setup(an_older_ruby_has_other_strings, make_world),
+		cmocka_unit_test_setup(a_ruby_without_its_symbols_is_no_target_yet, make_world),
+		cmocka_unit_test_setup(a_ruby_that_does_not_publish_is_told_what_to_add,
+				       make_world),
+		cmocka_unit_test_setup(one_whose_variable_is_nowhere_yet_is_named, make_world),
+		cmocka_unit_test_setup(a_dynamic_variable_has_a_module, make_world),
+		cmocka_unit_test_setup(a_file_that_was_replaced_is_said_to_be, make_world),
+		cmocka_unit_test_setup(other_copies_of_the_variable_are_named, make_world),
+		cmocka_unit_test_setup(threads_that_share_native_ones_are_followed_or_not,
+				       make_world),
+		cmocka_unit_test_setup(a_probe_site_says_where_it_is_and_what_it_costs, make_world),
+		cmocka_unit_test_setup(what_does_not_come_in_time_is_said, make_world),
+		cmocka_unit_test_setup(one_that_is_not_ruby_publishes_opentelemetry_or_nothing,
+				       make_world),
+		cmocka_unit_test_setup(what_is_published_of_opentelemetry_is_said, make_world),
+		cmocka_unit_test_setup(a_process_context_may_be_missing_or_of_another_version,
+				       make_world),
+		cmocka_unit_test_setup(one_of_ruby_and_opentelemetry_is_enough, make_world),
+		cmocka_unit_test_setup(what_cannot_be_examined_has_an_exit_status_of_its_own,
+				       make_world),
+		cmocka_unit_test_setup(bad_arguments_are_wrong_usage, make_world),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
