@@ -236,20 +236,13 @@ int recording_add(struct recording *recording, const struct record_view *record)
 		memcpy(recording->first_host, host, sizeof(host));
 	else if (strcmp(host, recording->first_host) != 0)
 		recording->has_several_hosts = true;
-	switch (record->kind) {
-	case RECORD_KIND_META:
-		add_meta(recording, record);
-		return 0;
-	case RECORD_KIND_PROCESS:
+	if (record->kind == RECORD_KIND_PROCESS)
 		return add_process(recording, record);
-	case RECORD_KIND_CPU:
+	if (record->kind == RECORD_KIND_META)
+		add_meta(recording, record);
+	if (record->kind == RECORD_KIND_CPU)
 		add_cpu_keys(recording, record);
+	if (record->kind == RECORD_KIND_CPU || record->kind == RECORD_KIND_BALANCE)
 		add_window(recording, record);
-		return 0;
-	case RECORD_KIND_BALANCE:
-		add_window(recording, record);
-		return 0;
-	default:
-		return 0;
-	}
+	return 0;
 }
