@@ -10,6 +10,7 @@ enum {
 };
 
 static struct grouping grouping;
+static size_t memory = SIZE_MAX; /* what there is of it to add a record */
 
 static int teardown(void **state)
 {
@@ -36,7 +37,9 @@ static int add(struct sample *sample, const char *comm)
 					    sample->buffer.size, &view),
 			 0);
 	costs = costs_of_record(&view);
+	memory_fails_after(memory);
 	r = grouping_add(&grouping, &view, &costs, text, NULL, NULL);
+	memory_never_fails();
 	msgpack_sbuffer_destroy(&sample->buffer);
 	return r;
 }
@@ -317,6 +320,8 @@ static void what_ran_has_its_latest_name(void **state)
 	assert_int_equal(add_thread(7, "on", "rubb"), 0);
 	assert_string_equal(names[GROUP_NAME_THREAD], "on");
 	assert_string_equal(names[GROUP_NAME_COMM], "rubb");
+	assert_int_equal(add_thread(7, "on", "ruby"), 0);
+	assert_string_equal(names[GROUP_NAME_COMM], "ruby");
 	assert_int_equal(add_thread(7, "", NULL), 0);
 	assert_string_equal(names[GROUP_NAME_THREAD], "on");
 	assert_int_equal(add_thread(7, longest, NULL), 0);
@@ -400,6 +405,20 @@ static void without_memory_for_any_part_it_says_so(void **state)
 	assert_string_equal(only_group()->names[GROUP_NAME_COMM], "ruby");
 }
 
+static void what_has_no_memory_for_its_name_is_not_counted(void **state)
+{
+	(void)state;
+	begin("tid");
+	assert_int_equal(add_thread(7, "one", "ruby"), 0);
+	memory = 0;
+	assert_int_equal(add_thread(7, "two", "ruby"), -ENOMEM);
+	assert_int_equal(add_thread(7, "one", "puma"), -ENOMEM);
+	memory = SIZE_MAX;
+	assert_int_equal(only_group()->costs.record_count, 1);
+	assert_string_equal(only_group()->names[GROUP_NAME_THREAD], "one");
+	assert_string_equal(only_group()->names[GROUP_NAME_COMM], "ruby");
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, teardown)
 
 int main(void)
@@ -416,6 +435,7 @@ int main(void)
 		TEST(what_ran_has_its_latest_name),
 		TEST(by_what_ran_it_is_of_all_time),
 		TEST(without_memory_for_any_part_it_says_so),
+		TEST(what_has_no_memory_for_its_name_is_not_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -224,6 +224,8 @@ static void why_it_was_not_measured_is_kept(void **state)
 	totals_finish(totals);
 	assert_false(cost->has_programs);
 	assert_string_equal(cost->programs_error, "that needs CAP_SYS_ADMIN");
+	add_window(totals, 0, 0, 0, "das ist nicht m\xc3\xb6glich\x1b");
+	assert_string_equal(cost->programs_error, "das ist nicht m\xc3\xb6glich\\x1b");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
