@@ -1,0 +1,618 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What is sent, when it ends and what is said of it: what reads, sends and catches signals is here.
+ */
+#include <errno.h>
+#include <pty.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/signals.h"
+#include "command/command.h"
+#include "command_line.h"
+#include "forward/forwarding.h"
+#include "queue/backlog.h"
+#include "queue/file_source.h"
+
+enum {
+	PATHS_MAX = 4
+};
+
+struct file_source {
+	int unused;
+};
+
+struct backlog {
+	int unused;
+};
+
+struct sender {
+	int unused;
+};
+
+struct forwarding {
+	int unused;
+};
+
+static struct file_source the_file;
+static struct backlog the_spool;
+static struct sender the_sender;
+static struct forwarding the_forwarding;
+
+/* What there is. */
+static struct {
+	bool is_stream;
+	struct file_source_status file;
+	struct backlog_status spool;
+	bool spool_is_empty;
+	int next_code;
+	struct sender_status sender;
+	int catch_code, new_code, start_code, open_code;
+	int signals[PATHS_MAX]; /* that come, one after the other */
+	uint64_t signal_times_ns[PATHS_MAX];
+	size_t signal_count;
+	bool ends_at_a_look; /* the sender, once it is asked how far it is */
+	int signal_fd, ended_fd;
+} world;
+
+/* What was done. */
+static struct {
+	char paths[PATHS_MAX][64];
+	uint64_t skips[PATHS_MAX];
+	size_t opened, freed;
+	char spool[64];
+	struct forwarding_options options;
+	struct chunk_source source;
+	uint64_t give_up_ns, drain_ns;
+	unsigned int starts, stops, sender_frees, forwarding_frees, ends, signal_reads;
+} done;
+
+static struct command_result result;
+
+uint64_t clock_monotonic_ns(void)
+{
+	size_t at = done.signal_reads < PATHS_MAX ? done.signal_reads : PATHS_MAX - 1;
+
+	return NS_PER_S + world.signal_times_ns[at];
+}
+
+int signals_catch(void)
+{
+	world.signal_fd = eventfd(world.signal_count > 0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return world.catch_code < 0 ? world.catch_code : dup(world.signal_fd);
+}
+
+int signals_read(int fd, bool *ret_is_typed)
+{
+	size_t at = done.signal_reads++;
+	uint64_t value;
+
+	(void)fd;
+	*ret_is_typed = true;
+	if (at + 1 == world.signal_count) {
+		(void)!read(world.signal_fd, &value, sizeof(value));
+		/* And what is sent, too, comes to its end. */
+		(void)!write(world.ended_fd, &(uint64_t){ 1 }, sizeof(value));
+	}
+	return at < world.signal_count ? world.signals[at] : 0;
+}
+
+int forwarding_new(const struct forwarding_options *options, struct forwarding **ret_forwarding)
+{
+	done.options = *options;
+	if (world.new_code == 0)
+		*ret_forwarding = &the_forwarding;
+	return world.new_code;
+}
+
+void forwarding_free(struct forwarding *forwarding)
+{
+	assert_ptr_equal(forwarding, &the_forwarding);
+	done.forwarding_frees++;
+}
+
+int forwarding_start(const struct forwarding *forwarding, const struct chunk_source *source,
+		     uint64_t give_up_ns, struct sender **ret_sender)
+{
+	assert_ptr_equal(forwarding, &the_forwarding);
+	done.source = *source;
+	done.give_up_ns = give_up_ns;
+	done.starts++;
+	if (world.start_code == 0)
+		*ret_sender = &the_sender;
+	return world.start_code;
+}
+
+int sender_ended_fd(const struct sender *sender)
+{
+	assert_ptr_equal(sender, &the_sender);
+	return world.ended_fd;
+}
+
+void sender_stop(struct sender *sender, uint64_t drain_ns)
+{
+	assert_ptr_equal(sender, &the_sender);
+	done.stops++;
+	done.drain_ns = drain_ns;
+}
+
+void sender_free(struct sender *sender)
+{
+	assert_ptr_equal(sender, &the_sender);
+	done.sender_frees++;
+}
+
+void sender_get_status(struct sender *sender, struct sender_status *ret_status)
+{
+	assert_ptr_equal(sender, &the_sender);
+	*ret_status = world.sender;
+	if (world.ends_at_a_look && !done.stops)
+		(void)!write(world.ended_fd, &(uint64_t){ 1 }, sizeof(uint64_t));
+}
+
+int file_source_open(const char *path, uint64_t skip_records, struct file_source **ret_source)
+{
+	if (world.open_code)
+		return world.open_code;
+	(void)snprintf(done.paths[done.opened], sizeof(done.paths[0]), "%s", path);
+	done.skips[done.opened++] = skip_records;
+	*ret_source = &the_file;
+	return 0;
+}
+
+void file_source_free(struct file_source *source)
+{
+	done.freed += source == &the_file;
+}
+
+struct chunk_source file_source_chunks(struct file_source *source)
+{
+	return (struct chunk_source){ .user = source, .event_fd = 77 };
+}
+
+bool file_source_is_stream(const struct file_source *source)
+{
+	assert_ptr_equal(source, &the_file);
+	return world.is_stream;
+}
+
+void file_source_end(struct file_source *source)
+{
+	assert_ptr_equal(source, &the_file);
+	done.ends++;
+}
+
+void file_source_get_status(const struct file_source *source, struct file_source_status *ret_status)
+{
+	assert_ptr_equal(source, &the_file);
+	*ret_status = world.file;
+}
+
+int backlog_new(const struct backlog_options *options, struct backlog **ret_backlog)
+{
+	(void)snprintf(done.spool, sizeof(done.spool), "%s", options->spool);
+	*ret_backlog = &the_spool;
+	done.opened++;
+	return 0;
+}
+
+void backlog_free(struct backlog *backlog)
+{
+	done.freed += backlog == &the_spool;
+}
+
+struct chunk_source backlog_source(struct backlog *backlog)
+{
+	return (struct chunk_source){ .user = backlog, .event_fd = 78 };
+}
+
+int backlog_next(struct backlog *backlog, struct chunk *ret_chunk)
+{
+	assert_ptr_equal(backlog, &the_spool);
+	(void)ret_chunk;
+	return world.next_code;
+}
+
+bool backlog_is_empty(struct backlog *backlog)
+{
+	assert_ptr_equal(backlog, &the_spool);
+	return world.spool_is_empty;
+}
+
+void backlog_get_status(struct backlog *backlog, struct backlog_status *ret_status)
+{
+	assert_ptr_equal(backlog, &the_spool);
+	*ret_status = world.spool;
+}
+
+/* A file of which all arrives. */
+static int make_world(void **state)
+{
+	(void)state;
+	memset(&world, 0, sizeof(world));
+	world.file = (struct file_source_status){ .done_records = 5, .is_exhausted = true };
+	world.sender = (struct sender_status){ .acked_records = 5, .collector = "tcp://c:1" };
+	world.ended_fd = -1;
+	return 0;
+}
+
+static int forward_until(const char *line, bool is_ended)
+{
+	memset(&done, 0, sizeof(done));
+	world.ended_fd = eventfd(is_ended, EFD_CLOEXEC | EFD_NONBLOCK);
+	command_run(command_forward, line, &result);
+	(void)close(world.ended_fd);
+	(void)close(world.signal_fd);
+	assert_int_equal(done.opened, done.freed);
+	assert_string_equal(result.output, "");
+	return result.code;
+}
+
+static int forward(const char *line)
+{
+	return forward_until(line, world.signal_count == 0 && !world.ends_at_a_look);
+}
+
+static void says(const char *text)
+{
+	if (!strstr(result.error, text))
+		fail_msg("`%s' is not in:\n%s", text, result.error);
+}
+
+static void says_nothing_of(const char *text)
+{
+	if (strstr(result.error, text))
+		fail_msg("`%s' is in:\n%s", text, result.error);
+}
+
+static void a_file_that_arrived_is_ok(void **state)
+{
+	(void)state;
+	assert_int_equal(forward("forward a.rec --to tcp://c:1"), EXIT_CODE_OK);
+	says("a.rec: 5 records acknowledged by tcp://c:1\n");
+	says_nothing_of("error");
+	assert_int_equal(done.opened, 1);
+	assert_string_equal(done.paths[0], "a.rec");
+	assert_int_equal(done.skips[0], 0);
+	assert_int_equal(done.starts, 1);
+	assert_int_equal(done.stops, 1);
+	assert_int_equal(done.sender_frees, 1);
+	assert_int_equal(done.forwarding_frees, 1);
+	assert_int_equal(done.ends, 0);
+	assert_true(done.give_up_ns == 60 * NS_PER_S);
+	assert_int_equal(done.source.event_fd, 77);
+	/* A chunk that is on its way has a little time. */
+	assert_true(done.drain_ns >= NS_PER_S && done.drain_ns <= 10 * NS_PER_S);
+	assert_true(done.options.ack_timeout_ns == 30 * NS_PER_S);
+}
+
+static void what_nobody_took_names_no_collector(void **state)
+{
+	(void)state;
+	world.sender = (struct sender_status){ 0 };
+	assert_int_equal(forward("forward a.rec --to tcp://c:1"), EXIT_CODE_OK);
+	says("a.rec: 0 records acknowledged\n");
+}
+
+static void without_acks_it_is_only_sent(void **state)
+{
+	(void)state;
+	assert_int_equal(forward("forward a.rec --to tcp://c:1 --no-ack"), EXIT_CODE_OK);
+	says("a.rec: 5 records sent, unacknowledged, to tcp://c:1\n");
+	assert_true(done.options.has_no_acks);
+}
+
+static void options_hold_for_all_and_what_is_skipped_for_the_first(void **state)
+{
+	(void)state;
+	assert_int_equal(forward("forward --skip 3 a.rec b.rec --to tcp://c:1 --give-up 5s"),
+			 EXIT_CODE_OK);
+	assert_int_equal(done.opened, 2);
+	assert_string_equal(done.paths[1], "b.rec");
+	assert_int_equal(done.skips[0], 3);
+	assert_int_equal(done.skips[1], 0);
+	assert_true(done.give_up_ns == 5 * NS_PER_S);
+	assert_int_equal(done.sender_frees, 2);
+	assert_int_equal(done.forwarding_frees, 1);
+}
+
+static void the_first_that_fails_is_the_last(void **state)
+{
+	(void)state;
+	world.file.is_exhausted = false;
+	(void)strcpy(world.sender.last_error, "tcp://c:1: it is on fire");
+	assert_int_equal(forward("forward a.rec b.rec --to tcp://c:1"), EXIT_CODE_FAILURE);
+	assert_int_equal(done.opened, 1);
+	says("a.rec: not all of it was delivered (tcp://c:1: it is on fire); go on with --skip 5");
+	world.sender.last_error[0] = '\0';
+	assert_int_equal(forward("forward a.rec --to tcp://c:1"), EXIT_CODE_FAILURE);
+	says("(it cannot be read any further); go on with --skip 5");
+}
+
+static void what_was_refused_or_damaged_is_a_failure(void **state)
+{
+	(void)state;
+	world.sender.rejected_records = 1;
+	assert_int_equal(forward("forward a.rec --to tcp://c:1"), EXIT_CODE_FAILURE);
+	says("a.rec: 1 records were refused");
+	says_nothing_of("damaged");
+	world.sender.rejected_records = 0;
+	world.file.damaged_places = 1;
+	world.file.damaged_bytes = 9;
+	assert_int_equal(forward("forward a.rec --to tcp://c:1"), EXIT_CODE_FAILURE);
+	says("damaged: 9 bytes in 1 places were not sent");
+	says_nothing_of("refused");
+	says_nothing_of("--skip");
+}
+
+static void what_cannot_be_begun_is_a_failure(void **state)
+{
+	(void)state;
+	world.catch_code = -EMFILE;
+	assert_int_equal(forward("forward a.rec --to tcp://c:1"), EXIT_CODE_FAILURE);
+	assert_int_equal(done.forwarding_frees, 0);
+	world.catch_code = 0;
+	world.new_code = -EINVAL;
+	assert_int_equal(forward("forward a.rec --to tcp://c:1"), EXIT_CODE_FAILURE);
+	assert_int_equal(done.opened, 0);
+	world.new_code = 0;
+	world.open_code = -ENOENT;
+	assert_int_equal(forward("forward a.rec --to tcp://c:1"), EXIT_CODE_FAILURE);
+	assert_int_equal(done.starts, 0);
+	world.open_code = 0;
+	world.start_code = -EAGAIN;
+	assert_int_equal(forward("forward a.rec --to tcp://c:1"), EXIT_CODE_FAILURE);
+	assert_int_equal(done.stops, 0);
+	assert_int_equal(done.sender_frees, 0);
+}
+
+static void of_a_file_any_signal_is_the_end(void **state)
+{
+	(void)state;
+	world.file.is_exhausted = false;
+	world.signals[0] = SIGINT;
+	world.signal_count = 1;
+	(void)strcpy(world.sender.last_error, "tcp://c:1: it is on fire");
+	assert_int_equal(forward("forward a.rec --to tcp://c:1"), EXIT_CODE_INTERRUPTED);
+	says("(interrupted); go on with --skip 5");
+	assert_int_equal(done.ends, 1);
+	assert_int_equal(done.stops, 1);
+	/* What was on its way was the last of it. */
+	world.file.is_exhausted = true;
+	assert_int_equal(forward("forward a.rec --to tcp://c:1"), EXIT_CODE_OK);
+	assert_int_equal(done.ends, 1);
+}
+
+static void of_a_stream_the_first_ctrl_c_is_for_its_writer(void **state)
+{
+	(void)state;
+	world.is_stream = true;
+	world.signals[0] = SIGINT;
+	world.signal_count = 1;
+	assert_int_equal(forward("forward - --to tcp://c:1"), EXIT_CODE_OK);
+	says("-: sending on until the writer ends");
+	assert_int_equal(done.ends, 0);
+	/* The second is for us, but its echo is not. */
+	world.signals[1] = SIGINT;
+	world.signal_count = 2;
+	world.signal_times_ns[1] = SIGNALS_ECHO_NS - 1;
+	assert_int_equal(forward("forward - --to tcp://c:1"), EXIT_CODE_OK);
+	assert_int_equal(done.ends, 0);
+	world.signal_times_ns[1] = SIGNALS_ECHO_NS;
+	assert_int_equal(forward("forward - --to tcp://c:1"), EXIT_CODE_OK);
+	assert_int_equal(done.ends, 1);
+	/* As is each of another kind. */
+	world.signals[0] = SIGTERM;
+	world.signal_count = 1;
+	assert_int_equal(forward("forward - --to tcp://c:1"), EXIT_CODE_OK);
+	assert_int_equal(done.ends, 1);
+	says_nothing_of("until the writer ends");
+	/* It was none after all. */
+	world.signals[0] = 0;
+	assert_int_equal(forward("forward - --to tcp://c:1"), EXIT_CODE_OK);
+	assert_int_equal(done.ends, 0);
+}
+
+static char folder[32];
+
+static int make_spool(void **state)
+{
+	char lock[64];
+	FILE *file;
+
+	(void)make_world(state);
+	(void)strcpy(folder, "/tmp/test_forward-XXXXXX");
+	assert_non_null(mkdtemp(folder));
+	(void)snprintf(lock, sizeof(lock), "%s/lock", folder);
+	file = fopen(lock, "we");
+	assert_non_null(file);
+	(void)fclose(file);
+	world.spool_is_empty = true;
+	return 0;
+}
+
+static int remove_spool(void **state)
+{
+	char lock[64];
+
+	(void)state;
+	(void)snprintf(lock, sizeof(lock), "%s/lock", folder);
+	(void)unlink(lock);
+	return rmdir(folder);
+}
+
+static int forward_spool(const char *options)
+{
+	char line[128];
+
+	(void)snprintf(line, sizeof(line), "forward %s --to tcp://c:1%s", folder, options);
+	return forward(line);
+}
+
+static void a_spool_is_sent_until_it_is_empty(void **state)
+{
+	struct chunk chunk;
+
+	(void)state;
+	assert_int_equal(forward_spool(""), EXIT_CODE_OK);
+	assert_string_equal(done.spool, folder);
+	assert_int_equal(done.source.event_fd, 78);
+	world.next_code = -EAGAIN;
+	assert_int_equal(done.source.next(done.source.user, &chunk), -ENODATA);
+	world.spool_is_empty = false;
+	assert_int_equal(done.source.next(done.source.user, &chunk), -EAGAIN);
+	world.next_code = 0;
+	world.spool_is_empty = true;
+	assert_int_equal(done.source.next(done.source.user, &chunk), 0);
+	world.next_code = -ENOMEM;
+	assert_int_equal(done.source.next(done.source.user, &chunk), -ENOMEM);
+}
+
+static void the_rest_of_a_spool_stays_there(void **state)
+{
+	(void)state;
+	world.spool_is_empty = false;
+	assert_int_equal(forward_spool(""), EXIT_CODE_FAILURE);
+	says("the rest stays there, run the same again");
+	says_nothing_of("--skip");
+	world.signal_count = 1;
+	world.signals[0] = SIGINT;
+	world.is_stream = true;
+	assert_int_equal(forward_spool(""), EXIT_CODE_INTERRUPTED);
+	says("(interrupted)");
+	assert_int_equal(done.ends, 0);
+}
+
+static void a_damaged_segment_is_a_failure(void **state)
+{
+	(void)state;
+	world.spool.damaged_segments = 1;
+	world.spool.dropped_records = 8;
+	assert_int_equal(forward_spool(""), EXIT_CODE_FAILURE);
+	says("damaged: 8 records in 1 segments are lost");
+	says("/damaged\n");
+}
+
+static void nothing_of_a_spool_is_skipped_and_no_other_folder_is_one(void **state)
+{
+	(void)state;
+	assert_int_equal(forward_spool(" --skip 1"), EXIT_CODE_USAGE);
+	says("--skip is for files");
+	assert_int_equal(forward_spool(" --skip 0"), EXIT_CODE_OK);
+	assert_int_equal(forward("forward /proc --to tcp://c:1"), EXIT_CODE_FAILURE);
+	says("/proc is a folder, but not the spool");
+	assert_int_equal(done.opened, 0);
+}
+
+/* Runs it with standard error on a terminal: what it says there. */
+static void forward_on_screen(const char *line, char *ret_said, size_t said_bytes)
+{
+	int screen, program, saved = dup(STDERR_FILENO);
+	static char copy[128];
+	static char *words[COMMAND_WORDS_MAX];
+	ssize_t got;
+	int count;
+
+	assert_int_equal(openpty(&screen, &program, NULL, NULL, NULL), 0);
+	(void)snprintf(copy, sizeof(copy), "%s", line);
+	count = command_split(copy, words);
+	memset(&done, 0, sizeof(done));
+	world.ended_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	(void)dup2(program, STDERR_FILENO);
+	assert_int_equal(command_forward(count, words), EXIT_CODE_OK);
+	(void)dup2(saved, STDERR_FILENO);
+	got = read(screen, ret_said, said_bytes - 1);
+	ret_said[got > 0 ? got : 0] = '\0';
+	(void)close(saved);
+	(void)close(program);
+	(void)close(screen);
+	(void)close(world.ended_fd);
+	(void)close(world.signal_fd);
+}
+
+static void on_a_screen_it_says_how_far_it_is(void **state)
+{
+	char said[1024];
+
+	(void)state;
+	world.ends_at_a_look = true;
+	world.file.done_bytes = 1;
+	world.file.size_bytes = 4;
+	forward_on_screen("forward a.rec --to tcp://c:1", said, sizeof(said));
+	assert_non_null(strstr(said, "a.rec: 5 records acknowledged, 25 %"));
+	world.file.size_bytes = 0;
+	forward_on_screen("forward a.rec --to tcp://c:1", said, sizeof(said));
+	assert_non_null(strstr(said, "a.rec: 5 records acknowledged\r\n"));
+	assert_null(strstr(said, "%"));
+}
+
+static void of_a_spool_it_says_so_too(void **state)
+{
+	char said[1024], line[64];
+
+	(void)state;
+	world.ends_at_a_look = true;
+	(void)snprintf(line, sizeof(line), "forward %s --to tcp://c:1", folder);
+	forward_on_screen(line, said, sizeof(said));
+	assert_non_null(strstr(said, ": 5 records acknowledged\r\n"));
+}
+
+static void wrong_usage_sends_nothing(void **state)
+{
+	static const struct {
+		const char *line, *says;
+	} cases[] = {
+		{ "forward", "what to send?" },
+		{ "forward --to tcp://c:1", "what to send?" },
+		{ "forward a.rec", "where to?" },
+		{ "forward a.rec --to c:1", "c:1" },
+		{ "forward a.rec --to tcp://c:1 --skip x", "--skip x" },
+		{ "forward a.rec --to tcp://c:1 --skip -1", "--skip -1" },
+		{ "forward a.rec --to tcp://c:1 --give-up 0", "--give-up 0" },
+		{ "forward a.rec --to tcp://c:1 --tag a/b", "--tag a/b" },
+		{ "forward a.rec --to tcp://c:1 --tls-insecure", "--tls-*" },
+		{ "forward a.rec --to c:1 --to tcp://c:1", "c:1" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(forward(cases[i].line), EXIT_CODE_USAGE);
+		says(cases[i].says);
+		assert_int_equal(done.opened, 0);
+	}
+}
+
+#define TEST(name)	 cmocka_unit_test_setup(name, make_world)
+#define SPOOL_TEST(name) cmocka_unit_test_setup_teardown(name, make_spool, remove_spool)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_file_that_arrived_is_ok),
+		TEST(what_nobody_took_names_no_collector),
+		TEST(without_acks_it_is_only_sent),
+		TEST(options_hold_for_all_and_what_is_skipped_for_the_first),
+		TEST(the_first_that_fails_is_the_last),
+		TEST(what_was_refused_or_damaged_is_a_failure),
+		TEST(what_cannot_be_begun_is_a_failure),
+		TEST(of_a_file_any_signal_is_the_end),
+		TEST(of_a_stream_the_first_ctrl_c_is_for_its_writer),
+		SPOOL_TEST(a_spool_is_sent_until_it_is_empty),
+		SPOOL_TEST(the_rest_of_a_spool_stays_there),
+		SPOOL_TEST(a_damaged_segment_is_a_failure),
+		SPOOL_TEST(nothing_of_a_spool_is_skipped_and_no_other_folder_is_one),
+		TEST(on_a_screen_it_says_how_far_it_is),
+		SPOOL_TEST(of_a_spool_it_says_so_too),
+		TEST(wrong_usage_sends_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
