@@ -35,12 +35,13 @@ static inline int command_split(char *line, char *ret_words[static COMMAND_WORDS
 	return count;
 }
 
-/* A wrong option and --help end the process: not for them. */
-static inline void command_run(int (*command)(int argc, char **argv), const char *line,
-			       struct command_result *ret_result)
+/* A wrong option and --help end the process: not for them. last: one more word, as it is; or NULL.
+ */
+static inline void command_run_with(int (*command)(int argc, char **argv), const char *line,
+				    char *last, struct command_result *ret_result)
 {
 	static char copy[COMMAND_LINE_BYTES];
-	static char *words[COMMAND_WORDS_MAX];
+	static char *words[COMMAND_WORDS_MAX + 1];
 	FILE *output = tmpfile();
 	struct ears ears;
 	int count, saved;
@@ -48,6 +49,10 @@ static inline void command_run(int (*command)(int argc, char **argv), const char
 
 	(void)snprintf(copy, sizeof(copy), "%s", line);
 	count = command_split(copy, words);
+	if (last) {
+		words[count++] = last;
+		words[count] = NULL;
+	}
 	(void)fflush(stdout);
 	saved = dup(STDOUT_FILENO);
 	(void)dup2(fileno(output), STDOUT_FILENO);
@@ -61,4 +66,10 @@ static inline void command_run(int (*command)(int argc, char **argv), const char
 	got = fread(ret_result->output, 1, sizeof(ret_result->output) - 1, output);
 	ret_result->output[got] = '\0';
 	(void)fclose(output);
+}
+
+static inline void command_run(int (*command)(int argc, char **argv), const char *line,
+			       struct command_result *ret_result)
+{
+	command_run_with(command, line, NULL, ret_result);
 }

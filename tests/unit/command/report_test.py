@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The report subcommand as a program: exit codes, streams, pipes. CORRELATOR names the binary."""
+import collections
 import json
 import os
 import pathlib
+import random
 import re
 import signal
+import socket
 import subprocess
 import tempfile
 import time
 import unittest
+
+import msgpack
 
 CORRELATOR = os.environ["CORRELATOR"]
 GOLDEN = pathlib.Path(__file__).resolve().parents[3] / "fixtures" / "golden"
@@ -22,7 +27,140 @@ def report(*arguments, **options):
                           capture_output=True, timeout=60, **options)
 
 
+COSTS = ("cpu_ns user_ns kernel_ns run_queue_ns blocked_ns slices ambiguous_ns migrations stolen_ns"
+         " split_error_ns").split()
+
+
+class Story:
+    """A recording of random figures, and their sums as they are added up here."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.data = b""
+        self.number = 0
+        self.sums = collections.defaultdict(collections.Counter)
+        self.requests = collections.defaultdict(set)
+        self.books = collections.Counter()
+        self.residuals = []
+        for pid in 7, 70:
+            self.write("process", pid, comm=f"ruby{pid}", event="found", mode="exact")
+        for _ in range(60):
+            self.window()
+
+    def write(self, kind, pid, **fields):
+        self.number += 1
+        stamp = (1_700_000_000 + self.number).to_bytes(4, "big") + bytes(4)
+        self.data += b"\x92\xd7\x00" + stamp + msgpack.packb({
+            "schema": 1, "kind": kind, "record_id": f"b:1:1:{self.number}", "host_name": "web",
+            "pid": pid, **fields})
+
+    def window(self):
+        """Some cpu records of one process, and what the kernel charged for them."""
+        pid = self.random.choice((7, 70))
+        charged = collections.Counter()
+        for _ in range(self.random.randrange(1, 6)):
+            where = self.random.choice(("attributed", "attributed", "unattributed", "overflow"))
+            cpu_ns = self.record(pid, where)
+            charged[where] += cpu_ns
+        residual = self.random.randrange(-9, 10)
+        times = {f"{where}_ns": charged[where]
+                 for where in ("attributed", "unattributed", "overflow")}
+        times["exec_ns"] = charged.total() + residual
+        times["own_cpu_ns"] = self.random.randrange(1000)
+        times["events_lost"] = self.random.randrange(3)
+        self.books.update(times)
+        self.residuals.append((residual, times["exec_ns"]))
+        self.write("balance", pid, window_ns=10 ** 9, residual_ns=residual, **times)
+
+    def record(self, pid, where):
+        figures = {name: self.random.randrange(10 ** 6) for name in COSTS}
+        figures["cpu_ns"] = figures["user_ns"] + figures["kernel_ns"]
+        voluntary, involuntary = self.random.randrange(100), self.random.randrange(100)
+        tid = self.random.randrange(1, 5)
+        fields = {"request_id": ""}
+        if where == "attributed":
+            fields["request_id"] = f"r{self.random.randrange(6)}"
+            if self.random.random() < 0.7:
+                fields["endpoint"] = f"GET /{self.random.randrange(3)}"
+        if where == "overflow":
+            fields["flags"] = ["overflow"]
+        self.write("cpu", pid, tid=tid, thread_name=f"worker {tid}", window_ns=10 ** 9, **fields,
+                   switches_voluntary=voluntary, switches_involuntary=involuntary, **figures)
+        figures["switches"] = voluntary + involuntary
+        self.note(figures, fields["request_id"], "total", ("pid", f"{pid}"),
+                  ("tid", f"{pid}/{tid}"), ("comm", f"ruby{pid}"),
+                  ("thread_name", f"worker {tid}"))
+        if where == "attributed":
+            self.note(figures, fields["request_id"], ("request_id", fields["request_id"]),
+                      ("endpoint", fields["endpoint"]) if "endpoint" in fields else "no endpoint")
+        else:
+            self.note(figures, "", where)
+        return figures["cpu_ns"]
+
+    def note(self, figures, request_id, *names):
+        for name in names:
+            self.sums[name].update(figures)
+            if request_id:
+                self.requests[name].add(request_id)
+
+
 class ReportTest(unittest.TestCase):
+    def report_story(self, story, *options):
+        output = self.check(OK, "-f", "json", *options, "-", input=story.data)
+        return json.loads(output)
+
+    def check_row(self, story, name, row):
+        self.assertEqual(dict(story.sums[name]),
+                         {cost: row[cost] for cost in (*COSTS, "switches")}, name)
+        self.assertAlmostEqual(100 * story.sums[name]["cpu_ns"] / story.sums["total"]["cpu_ns"],
+                               row["share_percent"], 5)
+
+    def test_each_row_is_the_sum_of_its_records(self):
+        for seed in range(3):
+            story = Story(seed)
+            for by in "request_id", "endpoint", "pid", "tid", "comm", "thread_name":
+                with self.subTest(seed=seed, by=by):
+                    parsed = self.report_story(story, "--by", by)
+                    rows = {(by, row["key"]): row for row in parsed["rows"]}
+                    self.assertEqual({name for name in story.sums if name[0] == by}, set(rows))
+                    for name, row in rows.items():
+                        self.check_row(story, name, row)
+                        self.assertEqual(len(story.requests[name]), row.get("requests", 0))
+                    self.check_row(story, "total", parsed["total"])
+                    self.assertEqual(6, parsed["total"]["requests"])
+                    for part in "unattributed", "overflow":
+                        self.assertEqual(by in ("request_id", "endpoint"), part in parsed)
+                        if part in parsed:
+                            self.check_row(story, part, parsed[part])
+                    self.assertEqual(by == "endpoint", "without_key" in parsed)
+                    if by == "endpoint":
+                        self.check_row(story, "no endpoint", parsed["without_key"])
+
+    def test_the_books_are_the_sum_of_the_balance_records(self):
+        for seed in range(3):
+            with self.subTest(seed=seed):
+                story = Story(seed)
+                books = self.report_story(story)["books"]
+                for name, value in story.books.items():
+                    self.assertEqual(value, {**books, **books["losses"]}[name], name)
+                residual = sum(residual for residual, _ in story.residuals)
+                self.assertEqual(residual, books["residual_ns"])
+                self.assertAlmostEqual(1e6 * residual / story.books["exec_ns"],
+                                       books["residual_ppm"], 4)
+                worst = max(story.residuals, key=lambda pair: abs(pair[0]))
+                self.assertEqual(worst, (books["worst_residual_ns"], books["worst_exec_ns"]))
+                self.assertTrue(books["balanced"] and books["matches_records"])
+
+    def test_the_first_rows_and_the_hidden_ones_are_all_of_them(self):
+        story = Story(5)
+        parsed = self.report_story(story, "--top", "2")
+        order = sorted((name for name in story.sums if name[0] == "request_id"),
+                       key=lambda name: -story.sums[name]["cpu_ns"])
+        self.assertEqual([name[1] for name in order[:2]], [row["key"] for row in parsed["rows"]])
+        hidden = sum((story.sums[name] for name in order[2:]), collections.Counter())
+        self.assertEqual(len(order) - 2, parsed["hidden"]["groups"])
+        self.assertEqual(dict(hidden), {cost: parsed["hidden"][cost] for cost in hidden})
+
     def check(self, code, *arguments, says="", **options):
         result = report(*arguments, **options)
         error = result.stderr.decode()
@@ -77,6 +215,30 @@ class ReportTest(unittest.TestCase):
             file.write(data)
             file.flush()
             return self.check(OK, *options, RECORDING, file.name)
+
+    def test_so_it_is_of_a_named_pipe_and_of_a_socket(self):
+        with tempfile.TemporaryDirectory() as folder:
+            fifo = os.path.join(folder, "fifo")
+            os.mkfifo(fifo)
+            ours, its = socket.socketpair()
+            for name, opened, stdin in ((fifo, lambda: open(fifo, "wb"), None),
+                                        ("-", lambda: ours.makefile("wb"), its)):
+                with self.subTest(name), subprocess.Popen(
+                        [CORRELATOR, "report", name], stdin=stdin, stdout=subprocess.PIPE,
+                        stderr=subprocess.PIPE, env={"COLUMNS": "80"}) as process:
+                    if stdin:
+                        its.close()
+                    with opened() as file:
+                        self.await_caught(process)
+                        process.send_signal(signal.SIGINT)
+                        self.assertIn(b"reading on", process.stderr.readline())
+                        file.write(RECORDING.read_bytes())
+                    if stdin:
+                        ours.close()
+                    output, _ = process.communicate(timeout=60)
+                    self.assertEqual(OK, process.returncode)
+                    self.assertEqual(self.body(self.golden("shop-80.txt")),
+                                     self.body(output.decode()))
 
     def test_the_first_ctrl_c_is_for_who_writes_there(self):
         data = RECORDING.read_bytes()

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What report reads, and what it asks to be printed; what prints is here. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pty.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio_ext.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "command/command.h"
+#include "command_line.h"
+#include "failing_memory.h"
+#include "record/golden.h"
+#include "report/format.h"
+
+enum {
+	FILES_MAX = 4,
+	GOLDEN_CPU_NS = 470001234
+};
+
+/* What was asked for. */
+static struct {
+	char format; /* 't', 'j', 'c'; 0 = nothing */
+	struct format_options options;
+	struct format_file files[FILES_MAX];
+	char names[FILES_MAX][128];
+	size_t grouping_count;
+	char by[TOTALS_GROUPINGS_MAX][32];
+	int64_t cpu_ns;
+	uint64_t double_records;
+} asked;
+
+static int format_code;
+static const char *printed;
+static struct command_result result;
+static char recording[4096];
+
+static int note(char format, const struct totals *totals, const struct format_options *options,
+		FILE *out)
+{
+	assert_ptr_equal(out, stdout);
+	asked.format = format;
+	asked.options = *options;
+	assert_true(options->file_count <= FILES_MAX);
+	for (size_t i = 0; i < options->file_count; i++) {
+		asked.files[i] = options->files[i];
+		(void)snprintf(asked.names[i], sizeof(asked.names[i]), "%s",
+			       options->files[i].name);
+	}
+	asked.grouping_count = totals->grouping_count;
+	for (size_t i = 0; i < totals->grouping_count; i++)
+		(void)snprintf(asked.by[i], sizeof(asked.by[i]), "%s", totals->groupings[i].by);
+	asked.cpu_ns = totals->all.sums[COST_CPU];
+	asked.double_records = totals->double_records;
+	(void)fputs(printed, out);
+	return format_code;
+}
+
+int format_table(const struct totals *totals, const struct format_options *options, FILE *out)
+{
+	return note('t', totals, options, out);
+}
+
+int format_json(const struct totals *totals, const struct format_options *options, FILE *out)
+{
+	return note('j', totals, options, out);
+}
+
+int format_csv(const struct totals *totals, const struct format_options *options, FILE *out)
+{
+	return note('c', totals, options, out);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	format_code = 0;
+	printed = "the report\n";
+	(void)unsetenv("COLUMNS");
+	(void)unsetenv("NO_COLOR");
+	golden_path("shop.rec", recording, sizeof(recording));
+	return 0;
+}
+
+/* On the golden recording, with these options. */
+static int report(const char *arguments)
+{
+	char line[128];
+
+	memset(&asked, 0, sizeof(asked));
+	(void)snprintf(line, sizeof(line), "report %s", arguments);
+	command_run_with(command_report, line, recording, &result);
+	return result.code;
+}
+
+static void says(const char *text)
+{
+	if (!strstr(result.error, text))
+		fail_msg("`%s' is not in:\n%s", text, result.error);
+}
+
+static void a_recording_is_a_table_by_request_and_endpoint(void **state)
+{
+	(void)state;
+	assert_int_equal(report(""), EXIT_CODE_OK);
+	assert_string_equal(result.error, "");
+	assert_string_equal(result.output, "the report\n");
+	assert_int_equal(asked.format, 't');
+	assert_int_equal(asked.options.sort, ROW_FIELD_CPU);
+	assert_int_equal(asked.options.top_count, 20);
+	assert_int_equal(asked.options.width, 100);
+	assert_false(asked.options.is_bold);
+	assert_int_equal(asked.options.file_count, 1);
+	assert_string_equal(asked.names[0], recording);
+	assert_int_equal(asked.files[0].entry_count, GOLDEN_RECORDS);
+	assert_false(asked.files[0].is_truncated);
+	assert_int_equal(asked.files[0].damaged_places, 0);
+	assert_int_equal(asked.grouping_count, 2);
+	assert_string_equal(asked.by[0], "request_id");
+	assert_string_equal(asked.by[1], "endpoint");
+	assert_int_equal(asked.cpu_ns, GOLDEN_CPU_NS);
+}
+
+static void for_programs_there_is_one_grouping_and_all_of_it(void **state)
+{
+	(void)state;
+	assert_int_equal(report("--format json"), EXIT_CODE_OK);
+	assert_int_equal(asked.format, 'j');
+	assert_int_equal(asked.options.top_count, 0);
+	assert_int_equal(asked.grouping_count, 1);
+	assert_int_equal(report("--format csv --top 3"), EXIT_CODE_OK);
+	assert_int_equal(asked.format, 'c');
+	assert_int_equal(asked.options.top_count, 3);
+	assert_int_equal(asked.grouping_count, 1);
+	assert_int_equal(report("--format table --top 0 --sort blocked"), EXIT_CODE_OK);
+	assert_int_equal(asked.format, 't');
+	assert_int_equal(asked.options.top_count, 0);
+	assert_int_equal(asked.options.sort, ROW_FIELD_BLOCKED);
+	assert_int_equal(asked.grouping_count, 2);
+	assert_int_equal(report("--by endpoint"), EXIT_CODE_OK);
+	assert_int_equal(asked.grouping_count, 1);
+	assert_string_equal(asked.by[0], "endpoint");
+}
+
+static void a_key_that_no_record_has_is_refused_with_those_that_there_are(void **state)
+{
+	(void)state;
+	assert_int_equal(report("--by colour"), EXIT_CODE_FAILURE);
+	assert_int_equal(asked.format, 0);
+	says("no record has the key colour; keys that occur: request_id, endpoint (choose");
+	assert_int_equal(report("--by pid"), EXIT_CODE_OK);
+	assert_int_equal(report("--by thread_name"), EXIT_CODE_OK);
+}
+
+static void files_are_added_up_and_named(void **state)
+{
+	char *words[] = { "report", "-f", "json", recording, recording, NULL };
+
+	(void)state;
+	printed = "";
+	assert_int_equal(command_report(5, words), EXIT_CODE_OK);
+	assert_int_equal(asked.options.file_count, 2);
+	assert_int_equal(asked.files[1].entry_count, GOLDEN_RECORDS);
+	assert_int_equal(asked.cpu_ns, GOLDEN_CPU_NS);
+	assert_int_equal(asked.double_records, GOLDEN_RECORDS);
+	assert_int_equal(report("/nonexistent.rec"), EXIT_CODE_FAILURE);
+	assert_int_equal(asked.format, 0);
+	says("/nonexistent.rec");
+}
+
+static void an_empty_file_is_named_and_no_failure_beside_another(void **state)
+{
+	(void)state;
+	assert_int_equal(report("/dev/null"), EXIT_CODE_OK);
+	says("warning: /dev/null: empty");
+	assert_int_equal(asked.options.file_count, 2);
+	memset(&asked, 0, sizeof(asked));
+	command_run(command_report, "report /dev/null", &result);
+	assert_int_equal(result.code, EXIT_CODE_FAILURE);
+	assert_int_equal(asked.format, 0);
+	says("no records to report");
+}
+
+/* A copy of the recording with some change. */
+static void report_changed(size_t head_bytes, const char *middle, size_t tail_offset)
+{
+	char path[] = "/tmp/test_report-XXXXXX", line[64];
+	size_t size_bytes;
+	char *bytes = golden_read("shop.rec", &size_bytes);
+	FILE *file = fdopen(mkstemp(path), "w");
+
+	assert_non_null(file);
+	if (head_bytes > size_bytes)
+		head_bytes = size_bytes - 5;
+	(void)fwrite(bytes, 1, head_bytes, file);
+	(void)fputs(middle, file);
+	if (tail_offset < size_bytes)
+		(void)fwrite(bytes + tail_offset, 1, size_bytes - tail_offset, file);
+	assert_int_equal(fclose(file), 0);
+	free(bytes);
+	memset(&asked, 0, sizeof(asked));
+	(void)snprintf(line, sizeof(line), "report %s", path);
+	command_run(command_report, line, &result);
+	(void)unlink(path);
+}
+
+static void what_is_left_of_a_damaged_recording_is_reported_and_no_success(void **state)
+{
+	(void)state;
+	report_changed(0, "garbage", 0);
+	assert_int_equal(result.code, EXIT_CODE_FAILURE);
+	assert_int_equal(asked.format, 't');
+	assert_int_equal(asked.files[0].damaged_places, 1);
+	assert_int_equal(asked.files[0].damaged_bytes, strlen("garbage"));
+	assert_int_equal(asked.cpu_ns, GOLDEN_CPU_NS);
+	/* A last record that is cut off is no damage. */
+	report_changed(SIZE_MAX, "", SIZE_MAX);
+	assert_int_equal(result.code, EXIT_CODE_OK);
+	assert_true(asked.files[0].is_truncated);
+	assert_int_equal(asked.files[0].entry_count, GOLDEN_RECORDS - 1);
+}
+
+static void columns_are_of_the_environment_where_they_can_be(void **state)
+{
+	static const struct {
+		const char *columns;
+		size_t width;
+	} cases[] = { { "20", 20 },    { "19", 100 }, { "1000", 1000 }, { "1001", 100 },
+		      { "wide", 100 }, { "-5", 100 }, { "", 100 },	{ "132", 132 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		(void)setenv("COLUMNS", cases[i].columns, 1);
+		assert_int_equal(report(""), EXIT_CODE_OK);
+		assert_int_equal(asked.options.width, cases[i].width);
+	}
+}
+
+/* With standard output on a terminal of so many columns. */
+static void report_on_screen(unsigned short columns)
+{
+	const struct winsize size = { .ws_row = 25, .ws_col = columns };
+	int screen, program, saved = dup(STDOUT_FILENO);
+	char *words[] = { "report", recording, NULL };
+
+	assert_int_equal(openpty(&screen, &program, NULL, NULL, &size), 0);
+	(void)fflush(stdout);
+	(void)dup2(program, STDOUT_FILENO);
+	memset(&asked, 0, sizeof(asked));
+	assert_int_equal(command_report(2, words), EXIT_CODE_OK);
+	(void)dup2(saved, STDOUT_FILENO);
+	(void)close(saved);
+	(void)close(program);
+	(void)close(screen);
+}
+
+static void else_they_are_of_the_terminal(void **state)
+{
+	static const struct {
+		unsigned short columns;
+		size_t width;
+	} cases[] = { { 20, 20 },     { 19, 100 },    { 0, 100 },  { 120, 120 },
+		      { 1000, 1000 }, { 1001, 1000 }, { 999, 999 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		report_on_screen(cases[i].columns);
+		assert_int_equal(asked.options.width, cases[i].width);
+	}
+	(void)setenv("COLUMNS", "77", 1);
+	report_on_screen(120);
+	assert_int_equal(asked.options.width, 77);
+}
+
+static void a_terminal_is_bold_unless_it_is_not_wanted(void **state)
+{
+	(void)state;
+	report_on_screen(80);
+	assert_true(asked.options.is_bold);
+	(void)setenv("NO_COLOR", "", 1);
+	report_on_screen(80);
+	assert_true(asked.options.is_bold);
+	(void)setenv("NO_COLOR", "1", 1);
+	report_on_screen(80);
+	assert_false(asked.options.is_bold);
+}
+
+/* What standard output is, and the exit status then. */
+static int report_to(int output, const char *text)
+{
+	int saved = dup(STDOUT_FILENO);
+	char *words[] = { "report", recording, NULL };
+	struct ears ears;
+	int code;
+
+	printed = text;
+	(void)fflush(stdout);
+	(void)dup2(output, STDOUT_FILENO);
+	(void)close(output);
+	ears = ears_open();
+	code = command_report(2, words);
+	ears_close(&ears, result.error, sizeof(result.error));
+	(void)dup2(saved, STDOUT_FILENO);
+	(void)close(saved);
+	__fpurge(stdout);
+	clearerr(stdout);
+	return code;
+}
+
+static void a_reader_who_left_is_no_failure_and_a_full_disk_is_one(void **state)
+{
+	static char much[65536];
+	int ends[2];
+
+	(void)state;
+	memset(much, 'x', sizeof(much) - 1);
+	(void)signal(SIGPIPE, SIG_IGN);
+	for (int i = 0; i < 2; i++) {
+		/* It is written at the end, or while it is printed. */
+		const char *text = i ? much : "the report\n";
+
+		assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+		(void)close(ends[0]);
+		assert_int_equal(report_to(ends[1], text), EXIT_CODE_OK);
+		assert_string_equal(result.error, "");
+		assert_int_equal(report_to(open("/dev/full", O_WRONLY | O_CLOEXEC), text),
+				 EXIT_CODE_FAILURE);
+		says("cannot write the report");
+	}
+}
+
+static void what_cannot_be_printed_is_a_failure(void **state)
+{
+	(void)state;
+	format_code = -ENOMEM;
+	assert_int_equal(report(""), EXIT_CODE_FAILURE);
+	says("cannot report: Cannot allocate memory");
+}
+
+static void without_memory_it_says_so(void **state)
+{
+	size_t given = 0;
+
+	(void)state;
+	for (;; given++) {
+		memory_fails_after(given);
+		(void)report("--by tid");
+		memory_never_fails();
+		if (result.code == EXIT_CODE_OK)
+			break;
+		assert_int_equal(result.code, EXIT_CODE_FAILURE);
+		assert_int_equal(asked.format, 0);
+		says("Cannot allocate memory");
+	}
+	assert_int_equal(asked.cpu_ns, GOLDEN_CPU_NS);
+	assert_true(given > 10);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, setup)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_recording_is_a_table_by_request_and_endpoint),
+		TEST(for_programs_there_is_one_grouping_and_all_of_it),
+		TEST(a_key_that_no_record_has_is_refused_with_those_that_there_are),
+		TEST(files_are_added_up_and_named),
+		TEST(an_empty_file_is_named_and_no_failure_beside_another),
+		TEST(what_is_left_of_a_damaged_recording_is_reported_and_no_success),
+		TEST(columns_are_of_the_environment_where_they_can_be),
+		TEST(else_they_are_of_the_terminal),
+		TEST(a_terminal_is_bold_unless_it_is_not_wanted),
+		TEST(a_reader_who_left_is_no_failure_and_a_full_disk_is_one),
+		TEST(what_cannot_be_printed_is_a_failure),
+		TEST(without_memory_it_says_so),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
