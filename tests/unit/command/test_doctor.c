@@ -340,9 +340,13 @@ static void programs_that_are_refused_fail_with_what_the_verifier_said(void **st
 	assert_non_null(strstr(result.output, "  last\n"));
 	assert_int_equal(asked.load_count, 4);
 	memset(world.refusal.lines[1], 0, sizeof(world.refusal.lines[1]));
+	/* However short they are. */
+	(void)strcpy(world.refusal.program, "p");
+	(void)strcpy(world.refusal.lines[0], "1");
 	(void)doctor("doctor");
 	says_nothing_of("third");
-	assert_non_null(strstr(result.output, "  first words\n"));
+	says("FAIL", "programs", "refuses p: --no-kernel-split");
+	assert_non_null(strstr(result.output, "  1\n"));
 }
 
 static void what_the_kernel_refuses_for_lack_of_privilege_is_tried_once(void **state)
@@ -432,6 +436,9 @@ static void what_its_namespaces_are_is_said(void **state)
 	world.differences = "pid, mount";
 	assert_int_equal(examine(), EXIT_CODE_OK);
 	says("ok", "namespaces", "own pid, mount; pid 17 inside");
+	world.differences = "x";
+	(void)examine();
+	says("ok", "namespaces", "own x;");
 }
 
 static void an_older_ruby_has_other_strings(void **state)
@@ -630,12 +637,20 @@ static void what_is_published_of_opentelemetry_is_said(void **state)
 	assert_false(has_line("note", "key", "otel.http.route"));
 	assert_false(has_line("ok", "key", "otel.http.route is"));
 	assert_false(has_line("note", "key", "request_id"));
+	(void)strcpy(world.target.otel.announcement.service_name, "s");
+	(void)strcpy(world.target.otel.announcement.service_instance_id, "i");
+	(void)strcpy(world.target.otel.announcement.environment_name, "e");
+	(void)strcpy(world.target.otel.announcement.schema_version, "1");
 	world.otel_config.span_key = 4;
 	world.otel_config.trace_key = 0;
 	world.otel_config.key_of_index[9] = 0;
 	world.otel_config.key_of_index[0] = 3;
 	world.otel_config.key_of_index[OTEL_INDEXES - 1] = 1;
 	assert_int_equal(examine_otel(), EXIT_CODE_OK);
+	says("ok", "service.name", "s\n");
+	says("ok", "service.instance.id", "i\n");
+	says("ok", "environment", "e\n");
+	says("ok", "process context", "schema 1, ");
 	says("ok", "key", "otel.span_id is in each record");
 	says("ok", "key", "otel.http.route = index 0\n");
 	says("ok", "key", "otel.trace_id = index 255\n");

@@ -335,6 +335,9 @@ static void programs_that_were_not_timed_have_no_cost(void **state)
 	(void)strcpy(totals.own_cost.programs_error, "not allowed");
 	print();
 	says("in its BPF programs - (not measured: not allowed)");
+	(void)strcpy(totals.own_cost.programs_error, "?");
+	print();
+	says("in its BPF programs - (not measured: ?)");
 }
 
 static void an_estimate_says_so(void **state)

@@ -180,7 +180,7 @@ static void our_own_cost_is_what_is_measured_of_it(void **state)
 	own->run_ns = 77;
 	own->programs_measured_ns = 78;
 	own->programs_samples = 1;
-	(void)strcpy(own->programs_error, "not\x1bnow");
+	(void)strcpy(own->programs_error, "\x1b");
 	own->program_count = 2;
 	own->programs[0] = (struct own_cost_program){ "on_switch", 10, 20 };
 	own->programs[1] = (struct own_cost_program){ "on_exit", 30, 40 };
@@ -194,7 +194,7 @@ static void our_own_cost_is_what_is_measured_of_it(void **state)
 	expect_number(cost, "programs_run_ns", 77);
 	expect_number(cost, "programs_measured_ns", 78);
 	expect_number(cost, "programs_samples", 1);
-	expect_text(cost, "programs_error", "not\\x1bnow");
+	expect_text(cost, "programs_error", "\\x1b");
 	programs = json_object_get(cost, "programs");
 	assert_int_equal(json_array_size(programs), 2);
 	expect_text(json_array_get(programs, 0), "name", "on_switch");
@@ -216,7 +216,7 @@ static void one_mode_is_named_and_several_with_their_times(void **state)
 	(void)strcpy(recording->tool_version, "1.2.3");
 	(void)strcpy(recording->kernel_release, "6.1.0");
 	recording->modes[0] = (struct recording_mode){ 1000, true, "exact", "" };
-	recording->modes[1] = (struct recording_mode){ 2000, false, "lean", "too dear" };
+	recording->modes[1] = (struct recording_mode){ 2000, false, "lean", "!" };
 	print();
 	meta = json_object_get(printed, "meta");
 	expect_text(meta, "tool_version", "1.2.3");
@@ -242,7 +242,7 @@ static void one_mode_is_named_and_several_with_their_times(void **state)
 	expect_none(json_array_get(modes, 0), "reason");
 	expect_number(json_array_get(modes, 1), "start_ns", 2000);
 	expect_text(json_array_get(modes, 1), "mode", "lean");
-	expect_text(json_array_get(modes, 1), "reason", "too dear");
+	expect_text(json_array_get(modes, 1), "reason", "!");
 	assert_true(json_is_false(json_object_get(json_array_get(modes, 1), "kernel_split")));
 }
 
@@ -300,9 +300,9 @@ static void of_a_process_only_what_is_known_is_told(void **state)
 	assert_int_equal(sample_add(&sample, &totals), 0);
 	sample_begin(&sample, "process", 43);
 	sample_text(&sample, "comm", "puma");
-	sample_text(&sample, "server", "puma");
-	sample_text(&sample, "ruby_version", "3.4.5");
-	sample_text(&sample, "mode", "lean");
+	sample_text(&sample, "server", "p");
+	sample_text(&sample, "ruby_version", "3");
+	sample_text(&sample, "mode", "l");
 	sample_number(&sample, "ppid", 1);
 	sample_number(&sample, "start_ns", 1000);
 	sample_number(&sample, "end_ns", 2000);
@@ -317,9 +317,9 @@ static void of_a_process_only_what_is_known_is_told(void **state)
 	assert_int_equal(json_object_size(process), 3);
 	process = json_array_get(processes, 1);
 	expect_number(process, "pid", 43);
-	expect_text(process, "server", "puma");
-	expect_text(process, "ruby_version", "3.4.5");
-	expect_text(process, "mode", "lean");
+	expect_text(process, "server", "p");
+	expect_text(process, "ruby_version", "3");
+	expect_text(process, "mode", "l");
 	expect_number(process, "ppid", 1);
 	expect_number(process, "start_ns", 1000);
 	expect_number(process, "end_ns", 2000);

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What is said above the tables of where the figures come from, and below them of leftovers. */
+#include <locale.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "report/format.h"
+#include "report/printed.h"
+#include "report/sample_totals.h"
+
+static const uint64_t start_ns = UINT64_C(1700000000000000000);
+
+static struct totals totals;
+static struct format_file files[2];
+static struct format_options options;
+static char *text;
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(files, 0, sizeof(files));
+	files[0] = (struct format_file){ .name = "one.rec", .entry_count = 1 };
+	options = (struct format_options){
+		.sort = ROW_FIELD_CPU, .width = 100, .files = files, .file_count = 1
+	};
+	return setlocale(LC_CTYPE, "C.UTF-8") ? totals_init(&totals, NULL, 2) : -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	totals_deinit(&totals);
+	free(text);
+	text = NULL;
+	return 0;
+}
+
+static void print(void)
+{
+	size_t size_bytes = 0;
+	FILE *out;
+
+	free(text);
+	out = open_memstream(&text, &size_bytes);
+	assert_non_null(out);
+	assert_int_equal(format_table(&totals, &options, out), 0);
+	assert_int_equal(fclose(out), 0);
+}
+
+static void says(const char *line)
+{
+	if (!printed_has_line(text, line))
+		fail_msg("no line `%s' in:\n%s", line, text);
+}
+
+static void says_nothing_of(const char *part)
+{
+	if (strstr(text, part))
+		fail_msg("`%s' in:\n%s", part, text);
+}
+
+static void what_is_not_known_is_a_dash(void **state)
+{
+	(void)state;
+	print();
+	says("recording one.rec (1 record)");
+	says("time -");
+	says("processes -");
+	says("mode -");
+	says("system -");
+	says("keys -");
+	says_nothing_of("in force");
+	options.file_count = 0;
+	print();
+	says("recording -");
+}
+
+static void files_are_told_with_what_is_wrong_with_them(void **state)
+{
+	(void)state;
+	options.file_count = 2;
+	files[1] = (struct format_file){ .name = "two.rec", .entry_count = 1200 };
+	print();
+	says("recording one.rec (1 record), two.rec (1,200 records)");
+	files[0].is_truncated = true;
+	files[1].damaged_places = 1;
+	files[1].damaged_bytes = 1;
+	print();
+	says("recording one.rec (1 record, truncated), two.rec (1,200 records, 1 byte damaged)");
+	files[1].damaged_bytes = 2000;
+	print();
+	says("recording one.rec (1 record, truncated), two.rec (1,200 records, 2,000 bytes damaged)");
+}
+
+/* `recording  ' and `one.rec (1 record)' are 11 and 18, ', two.rec (1 record)' and the comma
+ * behind it 21 more. */
+static void a_list_goes_on_in_the_next_line_where_the_screen_ends(void **state)
+{
+	(void)state;
+	options.file_count = 2;
+	files[1] = (struct format_file){ .name = "two.rec", .entry_count = 1 };
+	options.width = 11 + 18 + 21;
+	print();
+	says("recording one.rec (1 record), two.rec (1 record)");
+	options.width--;
+	print();
+	says("recording one.rec (1 record),");
+	says("two.rec (1 record)");
+	assert_non_null(strstr(text, "\n           two.rec"));
+	/* One that is wider than the screen is cut. */
+	options.width = 11 + 1 + 9;
+	print();
+	says("recording one.…ord),");
+	options.width = 1;
+	print();
+	says("recording …,");
+}
+
+static void the_time_is_from_the_first_window_on(void **state)
+{
+	(void)state;
+	totals.recording.start_ns = start_ns;
+	totals.recording.end_ns = start_ns + 2500000000;
+	print();
+	says("time 2.500 s, from 2023-11-14 22:13:20 UTC");
+	totals.recording.start_ns = 0;
+	totals.recording.end_ns = 1;
+	print();
+	says("time 1 ns, from 1970-01-01 00:00:00 UTC");
+}
+
+static void add_process(int64_t pid, const char *mode, const char *server, bool has_ended)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "process", pid);
+	sample_text(&sample, "comm", "app");
+	sample_text(&sample, "mode", mode);
+	if (server)
+		sample_text(&sample, "server", server);
+	if (has_ended)
+		sample_number(&sample, "end_ns", 1);
+	assert_int_equal(sample_add(&sample, &totals), 0);
+}
+
+static void of_a_process_what_is_known_is_told(void **state)
+{
+	(void)state;
+	add_process(1, "exact", NULL, false);
+	add_process(2, "lean", "p", false);
+	add_process(3, "exact", NULL, true);
+	print();
+	says("processes 1 app, 2 app (p, lean), 3 app (ended)");
+	totals.recording.has_several_hosts = true;
+	print();
+	says("processes web-1:1 app, web-1:2 app (p, lean), web-1:3 app (ended)");
+}
+
+static void of_many_processes_the_first_are_told(void **state)
+{
+	(void)state;
+	options.width = 400;
+	for (int pid = 1; pid <= 12; pid++)
+		add_process(pid, "exact", NULL, false);
+	print();
+	assert_non_null(strstr(text, "11 app, 12 app\n"));
+	says_nothing_of("more");
+	add_process(13, "exact", NULL, false);
+	print();
+	assert_non_null(strstr(text, "11 app, 12 app, … 1 more\n"));
+}
+
+static void each_mode_is_told_with_its_time(void **state)
+{
+	struct recording *recording = &totals.recording;
+
+	(void)state;
+	recording->meta_count = 1;
+	recording->mode_count = 1;
+	recording->start_ns = start_ns;
+	recording->interval_ns = 1000000000;
+	recording->modes[0] = (struct recording_mode){ start_ns, true, "exact", "" };
+	recording->modes[1] = (struct recording_mode){ start_ns + 3000, false, "l", "?" };
+	recording->modes[2] = (struct recording_mode){ start_ns - 1, true, "exact", "" };
+	print();
+	says("mode exact, windows of 1.000 s");
+	says_nothing_of("then");
+	recording->mode_count = 3;
+	recording->modes[0].has_kernel_split = false;
+	print();
+	says("mode exact without user/kernel split, windows of 1.000 s");
+	says("then l without user/kernel split after 3.000 us: ?");
+	says("then exact after 0 ns");
+	says_nothing_of("more changes");
+	recording->modes_left_out = 1;
+	print();
+	says("… 1 more changes");
+}
+
+static void the_system_and_the_keys_are_told(void **state)
+{
+	struct recording *recording = &totals.recording;
+
+	(void)state;
+	recording->cpu_count = 1;
+	(void)strcpy(recording->keys[0], "k");
+	recording->key_count = 1;
+	print();
+	says("system 1 CPU");
+	says("keys k");
+	(void)strcpy(recording->kernel_release, "6");
+	(void)strcpy(recording->tool_version, "1");
+	(void)strcpy(recording->keys[1], "tenant");
+	recording->key_count = 2;
+	recording->cpu_count = 2;
+	print();
+	says("system Linux 6, 2 CPUs, correlator 1");
+	says("keys k, tenant");
+}
+
+static void what_was_in_force_before_is_told(void **state)
+{
+	static const char rest[] =
+		"already in force on a thread when it was first seen: flagged inherited,";
+	static const struct {
+		size_t requests;
+		const char *who;
+	} cases[] = { { 0, "contexts were" },
+		      { 1, "1 request was" },
+		      { 1200, "1,200 requests were" } };
+	char line[160];
+
+	(void)state;
+	options.width = 400;
+	totals.inherited = (struct costs){ .record_count = 1, .sums = { [COST_CPU] = 5000 } };
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		totals.inherited_requests.count = cases[i].requests;
+		print();
+		(void)snprintf(line, sizeof(line), "%s %s 5.000 us of CPU", cases[i].who, rest);
+		says(line);
+	}
+	totals.inherited.missing = 1U << COST_CPU;
+	print();
+	(void)snprintf(line, sizeof(line), "1,200 requests were %s - of CPU", rest);
+	says(line);
+	totals.inherited_requests.count = 0;
+}
+
+static void a_grouping_without_groups_is_left_out_but_the_first(void **state)
+{
+	(void)state;
+	print();
+	says("request_id cpu user kernel run queue blocked share slices switches");
+	says_nothing_of("endpoint");
+	sample_add_cpu(&totals, 1, "a", "GET /", 3000, 1000);
+	sample_add_cpu(&totals, 1, "b", NULL, 1000, 0);
+	totals_finish(&totals);
+	options.width = 120;
+	print();
+	says("a 4.000 us 3.000 us 1.000 us 1 ns 2 ns 80.00 % 3 9");
+	says("endpoint requests cpu user kernel run queue blocked share slices switches");
+	says("GET / 1 4.000 us 3.000 us 1.000 us 1 ns 2 ns 80.00 % 3 9");
+	says("(no endpoint) - 1.000 us 1.000 us 0 ns 1 ns 2 ns 20.00 % 3 9");
+	says("total 1 5.000 us 4.000 us 1.000 us 2 ns 4 ns 100.00 % 6 18");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(what_is_not_known_is_a_dash),
+		TEST(files_are_told_with_what_is_wrong_with_them),
+		TEST(a_list_goes_on_in_the_next_line_where_the_screen_ends),
+		TEST(the_time_is_from_the_first_window_on),
+		TEST(of_a_process_what_is_known_is_told),
+		TEST(of_many_processes_the_first_are_told),
+		TEST(each_mode_is_told_with_its_time),
+		TEST(the_system_and_the_keys_are_told),
+		TEST(what_was_in_force_before_is_told),
+		TEST(a_grouping_without_groups_is_left_out_but_the_first),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
