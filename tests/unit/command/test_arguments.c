@@ -6,10 +6,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
 #include "base/log.h"
+#include "ears.h"
 
 static void only_positive_numbers_are_pids(void **state)
 {
@@ -57,6 +59,32 @@ static void times_have_a_least(void **state)
 	log_set_level(LOG_LEVEL_INFO);
 }
 
+/* Of three lines, after that option: the first, two or all. */
+static void expect_said(char option, int count)
+{
+	struct ears ears = ears_open();
+	char said[512];
+
+	if (option)
+		assert_true(arguments_take_verbosity(option));
+	log_warning("one");
+	log_info("two");
+	log_debug("three");
+	ears_close(&ears, said, sizeof(said));
+	log_set_level(LOG_LEVEL_INFO);
+	assert_non_null(strstr(said, "one"));
+	assert_true((strstr(said, "two") != NULL) == (count > 1));
+	assert_true((strstr(said, "three") != NULL) == (count > 2));
+}
+
+static void v_says_more_and_q_less(void **state)
+{
+	(void)state;
+	expect_said('\0', 2);
+	expect_said('v', 3);
+	expect_said('q', 1);
+}
+
 static void other_options_are_left_to_others(void **state)
 {
 	(void)state;
@@ -72,6 +100,7 @@ int main(void)
 		cmocka_unit_test(only_positive_numbers_are_pids),
 		cmocka_unit_test(numbers_are_decimal_and_of_a_range),
 		cmocka_unit_test(times_have_a_least),
+		cmocka_unit_test(v_says_more_and_q_less),
 		cmocka_unit_test(other_options_are_left_to_others),
 	};
 

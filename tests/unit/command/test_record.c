@@ -152,20 +152,81 @@ static void each_option_is_asked_for(void **state)
 	assert_false(options->searches);
 }
 
-static void each_switch_is_its_own(void **state)
+/* What an option besides -p 1 asks for, of what can be asked for by one. */
+static void each_option_asks_for_nothing_else(void **state)
 {
-	const struct recording_options *options = record("record -p 1 --lean");
+	enum {
+		LEAN = 1 << 0,
+		SPLIT = 1 << 1,
+		FOLLOW = 1 << 2,
+		SEARCH = 1 << 3,
+		COMM = 1 << 4,
+		CGROUP = 1 << 5,
+		MEASURE = 1 << 6,
+		FORCE = 1 << 7,
+		METRICS = 1 << 8,
+		SPOOL = 1 << 9,
+		BUDGET = 1 << 10,
+		DURATION = 1 << 11,
+		CONTEXTS = 1 << 12,
+		ACCOUNTS = 1 << 13,
+		RING = 1 << 14,
+		COMMAND = 1 << 15,
+		INTERVAL = 1 << 16,
+		NONE = SPLIT | FOLLOW
+	};
+	static const struct {
+		const char *option;
+		unsigned int asks_for;
+	} cases[] = {
+		{ "-p 2", NONE },
+		{ "-k tenant", NONE },
+		{ "-i 2s", NONE | INTERVAL },
+		{ "-d 1s", NONE | DURATION },
+		{ "-v", NONE },
+		{ "-q", NONE },
+		{ "-o x", NONE },
+		{ "--tag a --forward unix:/x", NONE },
+		{ "--lean", NONE | LEAN },
+		{ "--no-kernel-split", FOLLOW },
+		{ "--no-follow", SPLIT },
+		{ "--all-ruby", NONE | SEARCH },
+		{ "--comm x", NONE | SEARCH | COMM },
+		{ "--cgroup x", NONE | SEARCH | CGROUP },
+		{ "--budget 1", NONE | BUDGET },
+		{ "--measure", NONE | MEASURE },
+		{ "--contexts 64", NONE | CONTEXTS },
+		{ "--accounts 64", NONE | ACCOUNTS },
+		{ "--ring 64", NONE | RING },
+		{ "--force", NONE | FORCE },
+		{ "--metrics unix:x", NONE | METRICS },
+		{ "--forward unix:/x --spool y", NONE | SPOOL },
+		{ "-- true", NONE | COMMAND },
+	};
+	char line[80];
 
 	(void)state;
-	assert_true(options->is_lean && options->has_kernel_split && options->follow_forks);
-	options = record("record -p 1 --no-kernel-split");
-	assert_true(!options->is_lean && !options->has_kernel_split && options->follow_forks);
-	options = record("record -p 1 --no-follow");
-	assert_true(!options->is_lean && options->has_kernel_split && !options->follow_forks);
-	options = record("record -p 1 --measure");
-	assert_true(options->measures_programs && !options->overwrites);
-	options = record("record -p 1 --force");
-	assert_true(!options->measures_programs && options->overwrites);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct recording_options *options;
+		unsigned int found;
+
+		(void)snprintf(line, sizeof(line), "record -p 1 %s", cases[i].option);
+		options = record(line);
+		found = (options->is_lean ? LEAN : 0) | (options->has_kernel_split ? SPLIT : 0) |
+			(options->follow_forks ? FOLLOW : 0) | (options->searches ? SEARCH : 0) |
+			(options->comm ? COMM : 0) | (options->cgroup ? CGROUP : 0) |
+			(options->measures_programs ? MEASURE : 0) |
+			(options->overwrites ? FORCE : 0) | (options->metrics ? METRICS : 0) |
+			(options->backlog.spool ? SPOOL : 0) |
+			(options->budget_percent > 0 ? BUDGET : 0) |
+			(options->duration_ns ? DURATION : 0) |
+			(options->contexts_max ? CONTEXTS : 0) |
+			(options->accounts_max ? ACCOUNTS : 0) | (options->ring_bytes ? RING : 0) |
+			(options->command ? COMMAND : 0) |
+			(options->interval_ns != 1000000000 ? INTERVAL : 0);
+		if (found != cases[i].asks_for)
+			fail_msg("%s: 0x%x, not 0x%x", line, found, cases[i].asks_for);
+	}
 }
 
 static void keys_are_those_that_are_named_and_no_others(void **state)
@@ -408,7 +469,7 @@ int main(void)
 		cmocka_unit_test(a_pid_alone_is_recorded_by_request_until_it_ends),
 		cmocka_unit_test(nothing_is_sent_unless_asked_for),
 		cmocka_unit_test(each_option_is_asked_for),
-		cmocka_unit_test(each_switch_is_its_own),
+		cmocka_unit_test(each_option_asks_for_nothing_else),
 		cmocka_unit_test(keys_are_those_that_are_named_and_no_others),
 		cmocka_unit_test(every_ruby_is_searched_for_or_those_that_match),
 		cmocka_unit_test(all_behind_the_options_is_the_command),
