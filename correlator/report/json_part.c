@@ -2,7 +2,6 @@
 #include "report/json_part.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "report/display.h"
@@ -41,14 +40,14 @@ void json_part_append(json_t *array, json_t *value, int *r)
 
 int json_part_print(const char *before, json_t *part, int r, FILE *out)
 {
-	char *text = r == 0 && part ? json_dumps(part, dump_flags) : NULL;
-
+	if (r == 0 && part) {
+		(void)fputs(before, out);
+		r = json_dumpf(part, out, dump_flags) < 0 && !ferror(out) ? -ENOMEM : 0;
+	} else {
+		r = -ENOMEM;
+	}
 	json_decref(part);
-	if (!text)
-		return -ENOMEM;
-	(void)fprintf(out, "%s%s", before, text);
-	free(text);
-	return 0;
+	return r;
 }
 
 static json_t *list_value(const struct record_field *field, int *r)
