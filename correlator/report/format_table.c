@@ -544,7 +544,7 @@ int format_table(const struct totals *totals, const struct format_options *optio
 		if (i > 0 && totals->groupings[i].group_count == 0)
 			continue;
 		r = print_grouping(totals, &totals->groupings[i], options, out);
-		if (r < 0)
+		if (r != 0)
 			return r;
 	}
 	print_inherited(totals, options->width, out);
