@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Where a fault can be planted in a C file, and which: by its words, not by what they mean.
 
-Only in the bodies of functions. What does not compile with a fault is none: that is for the compiler.
+Only in the bodies of functions, and not where they are for machines of another kind: none of that
+is compiled here. What does not compile with a fault is none: that is for the compiler.
 """
 import dataclasses
+import platform
 import re
 
 WORD = re.compile(r"""
@@ -27,6 +29,11 @@ KEYWORDS = frozenset(JUMPS + ("if", "else", "for", "while", "do", "switch", "cas
 TYPES = frozenset("void char short int long signed unsigned float double bool const static struct "
                   "enum union volatile register extern _Static_assert _Atomic _Thread_local "
                   "LIBBPF_OPTS asm".split())
+DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(?P<name>ifdef|ifndef|if|elif|else|endif)\b(?P<rest>[^\n]*)",
+                       re.MULTILINE)
+# By which macros code is for a kind of machine, as platform.machine() calls it.
+MACHINES = {"__x86_64__": "x86_64", "__TARGET_ARCH_x86": "x86_64",
+            "__aarch64__": "aarch64", "__TARGET_ARCH_arm64": "aarch64"}
 # A value ends with one of these: what comes next stands between two.
 ENDS_VALUE = (")", "]", "++", "--")
 
@@ -77,9 +84,49 @@ def squeeze(text):
     return " ".join(text.split())
 
 
-def split_words(source):
+def split_words(source, machine):
+    foreign = foreign_parts(source, machine)
     return [Word(match.lastgroup, match.group(), match.start())
-            for match in WORD.finditer(source) if match.lastgroup != "skip"]
+            for match in WORD.finditer(source) if match.lastgroup != "skip" and
+            not any(start < match.start() < end for start, end in foreign)]
+
+
+def foreign_parts(source, machine):
+    """(start, end) of each part that is for machines of another kind."""
+    parts, open_ones = [], []
+    for match in DIRECTIVE.finditer(source):
+        name = match["name"]
+        if name.startswith("if"):
+            open_ones.append(Branch(match.end(), is_for(name, match["rest"], machine)))
+            continue
+        if not open_ones:
+            continue
+        branch = open_ones.pop()
+        if branch.is_foreign():
+            parts.append((branch.start, match.start()))
+        if name != "endif":
+            is_ours = is_for("if", match["rest"], machine) if name == "elif" else None
+            open_ones.append(Branch(match.end(), is_ours, branch.is_decided or branch.is_ours))
+    return parts
+
+
+@dataclasses.dataclass(frozen=True)
+class Branch:
+    start: int
+    is_ours: bool  # None: of that machines say nothing
+    is_decided: bool = False  # an earlier one is ours
+
+    def is_foreign(self):
+        return self.is_decided or self.is_ours is False
+
+
+def is_for(name, condition, machine):
+    """Whether a directive is for such machines; None: it asks for something else."""
+    asked = re.fullmatch(r"\s*(\w+)\s*" if name in ("ifdef", "ifndef") else
+                         r"\s*defined\s*\(?\s*(\w+)\s*\)?\s*", condition)
+    if not asked or asked[1] not in MACHINES:
+        return None
+    return (MACHINES[asked[1]] == machine) != (name == "ifndef")
 
 
 def pair_up(words):
@@ -111,9 +158,9 @@ def bodies(words, partners):
 class Finder:
     """The faults of one file."""
 
-    def __init__(self, file, source):
+    def __init__(self, file, source, machine):
         self.file = file
-        self.words = split_words(source)
+        self.words = split_words(source, machine)
         self.partners = pair_up(self.words)
         self.line_starts = [0] + [match.end() for match in re.finditer("\n", source)]
         self.found = []
@@ -320,5 +367,5 @@ class Finder:
                  self.words[end].end, ";")
 
 
-def find_faults(file, source):
-    return Finder(file, source).find()
+def find_faults(file, source, machine=platform.machine()):
+    return Finder(file, source, machine).find()

@@ -79,6 +79,20 @@ class FaultsTest(unittest.TestCase):
                        "static const int a[] = { 1, 2 + 3 };", "_Static_assert(1 < 2, \"a\");"):
             self.assertEqual([], faults.find_faults("name.c", source), source)
 
+    def test_what_is_for_other_machines_has_no_faults(self):
+        source = ("int f(int a)\n{\n#ifdef __TARGET_ARCH_arm64\n\treturn a < 4;\n#else\n"
+                  "\treturn a > 6;\n#endif\n}\n"
+                  "int g(int a)\n{\n#if defined(__x86_64__)\n\ta++;\n#elif defined(__aarch64__)\n"
+                  "\ta--;\n#else\n\ta = 8;\n#endif\n#ifndef __aarch64__\n\ta = 2;\n#endif\n"
+                  "#ifdef __bpf__\n\ta = 3;\n#else\n\ta = 5;\n#endif\n\treturn a;\n}\n")
+        both = {"a = 3", "a = 5"}
+        for machine, own in (("x86_64", {"a > 6", "a++", "a = 2"}), ("aarch64", {"a < 4", "a--"})):
+            found = {fault.line for fault in faults.find_faults("name.c", source, machine)}
+            lines = source.split("\n")
+            self.assertEqual(own | both,
+                             {lines[line - 1].strip("\t;").removeprefix("return ") for line in found},
+                             machine)
+
     def test_names_lead_to_the_place(self):
         source = "int f(int a)\n{\n\treturn a < 4;\n}\n"
         self.assertIn("name.c:3:11:comparison",
