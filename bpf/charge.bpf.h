@@ -42,11 +42,11 @@ static __always_inline bool charge_has_late_news(const struct thread_state *thre
 
 static __always_inline void charge_note_late_values(struct thread_state *thread)
 {
-	if (!session.late_keys)
-		return;
-	thread->noted_late_hash = thread->snapshot.late_hash;
-	thread->noted_hash = thread->snapshot_hash;
-	thread->noted_epoch = thread->epoch;
+	if (session.late_keys) {
+		thread->noted_late_hash = thread->snapshot.late_hash;
+		thread->noted_hash = thread->snapshot_hash;
+		thread->noted_epoch = thread->epoch;
+	}
 }
 
 /*

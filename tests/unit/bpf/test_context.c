@@ -329,6 +329,35 @@ static void by_an_old_thread_pointer_nothing_is_found(void **state)
 #endif
 }
 
+/* Whether the variable is looked for is told by what then fails. */
+static void a_variable_that_was_not_allocated_is_looked_for_by_reason(void **state)
+{
+	(void)state;
+	thread.is_pointer_old = 1;
+	thread.has_passed_probe = 0;
+	thread.tls_resolution = TLS_UNALLOCATED;
+	thread.tls_epoch = current_epoch;
+	assert_int_equal(context_locate(&thread), TLS_UNALLOCATED);
+	assert_int_equal(process.losses[COUNTER_POINTER_UNREADABLE], 0);
+	/* Another window. */
+	thread.tls_epoch = current_epoch - 1;
+	assert_int_equal(context_locate(&thread), TLS_UNRESOLVED);
+	assert_int_equal(thread.tls_epoch, current_epoch);
+	/* It has been, or may have been, said that it is set. */
+	thread.tls_resolution = TLS_UNALLOCATED;
+	thread.has_passed_probe = 1;
+	assert_int_equal(context_locate(&thread), TLS_UNRESOLVED);
+	thread.tls_resolution = TLS_UNALLOCATED;
+	thread.has_passed_probe = 0;
+	thread.config.flags |= PROCESS_IS_LEAN;
+	assert_int_equal(context_locate(&thread), TLS_UNRESOLVED);
+	assert_int_equal(process.losses[COUNTER_POINTER_UNREADABLE], 3);
+	/* Nothing publishes it. */
+	thread.config.flags = 0;
+	assert_int_equal(context_locate(&thread), TLS_UNALLOCATED);
+	assert_int_equal(process.losses[COUNTER_POINTER_UNREADABLE], 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -345,6 +374,8 @@ int main(void)
 		cmocka_unit_test_setup(tables_that_break_the_abi_are_counted, set_up),
 		cmocka_unit_test_setup(a_thread_without_memory_reads_nothing, set_up),
 		cmocka_unit_test_setup(by_an_old_thread_pointer_nothing_is_found, set_up),
+		cmocka_unit_test_setup(a_variable_that_was_not_allocated_is_looked_for_by_reason,
+				       set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

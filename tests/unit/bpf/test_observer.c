@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the kernel answers about ourselves: bpf/observer.bpf.h over a forged task and its files. */
+#include "bpf/native_kernel.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static uint64_t native_now(void);
+static long native_copy(void *buffer, uint32_t size_bytes, const void *address);
+static long native_copy_text(char *buffer, uint32_t size_bytes, const void *address);
+
+#define bpf_ktime_get_ns native_now
+#undef bpf_probe_read_kernel
+#define bpf_probe_read_kernel	  native_copy
+#define bpf_probe_read_kernel_str native_copy_text
+
+/* Here what is read is ours. */
+#undef bpf_core_field_offset
+#define bpf_core_field_offset(type, field) offsetof(type, field)
+#undef BPF_CORE_READ
+#define READ_ONE(source, field)			    ((source)->field)
+#define READ_TWO(source, first, second)		    ((source)->first->second)
+#define READ_MANY(source, first, second, name, ...) name
+#define BPF_CORE_READ(...)			    READ_MANY(__VA_ARGS__, READ_TWO, READ_ONE, 0)(__VA_ARGS__)
+
+#include "observer.bpf.h"
+
+enum {
+	NOW_NS = 12345,
+	LEVEL = 2,
+	EXT4_MAGIC = 0xef53,
+	PAGE_BYTES = 4096,
+};
+
+#define MAPPED_AT UINT64_C(0x7f0000000000)
+
+static struct {
+	struct file_system_type type;
+	struct super_block super_block;
+	struct inode inode;
+	struct file file;
+	struct vm_area_struct___tree mapping;
+	struct mm_struct___tree memory;
+} kernel;
+
+static union {
+	struct pid pid;
+	uint64_t room[1 + 2 * (LEVEL + 1)];
+} number;
+
+static uint64_t native_now(void)
+{
+	return NOW_NS;
+}
+
+static long native_copy(void *buffer, uint32_t size_bytes, const void *address)
+{
+	memcpy(buffer, address, size_bytes);
+	return 0;
+}
+
+static long native_copy_text(char *buffer, uint32_t size_bytes, const void *address)
+{
+	(void)snprintf(buffer, size_bytes, "%s", (const char *)address);
+	return (long)strlen(buffer) + 1;
+}
+
+long native_read_user(void *buffer, __u32 size_bytes, const void *address)
+{
+	(void)address;
+	memset(buffer, 0, size_bytes);
+	return -EFAULT;
+}
+
+void *native_find(const void *map, const void *key)
+{
+	(void)map;
+	(void)key;
+	return NULL;
+}
+
+static int set_up(void **state)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	(void)state;
+	_Static_assert(sizeof(*task) <= sizeof(native_task), "room for a task");
+	kernel.type.name = "ext4";
+	kernel.super_block = (struct super_block){ EXT4_MAGIC, &kernel.type };
+	kernel.inode.i_sb = &kernel.super_block;
+	kernel.file.f_inode = &kernel.inode;
+	kernel.mapping = (struct vm_area_struct___tree){ .vm_start = MAPPED_AT,
+							 .vm_end = MAPPED_AT + PAGE_BYTES,
+							 .vm_file = &kernel.file };
+	kernel.memory.mm_rb.rb_node = &kernel.mapping.vm_rb;
+	task->mm = (struct mm_struct *)&kernel.memory;
+	task->thread_pid = &number.pid;
+	return 0;
+}
+
+static int ask(uint64_t address, enum file_question question)
+{
+	uint64_t room[2] = { address, question };
+
+	return identify_file((struct bpf_raw_tracepoint_args *)room);
+}
+
+static void we_are_of_the_namespace_that_we_are_deepest_in(void **state)
+{
+	(void)state;
+	number.pid.level = LEVEL;
+	for (int level = 0; level <= LEVEL; level++)
+		number.pid.numbers[level] =
+			(struct upid){ .nr = 100 + level, .ns = (void *)&number.room[level] };
+	assert_int_equal(identify_observer(NULL), 0);
+	assert_int_equal(observer_level, LEVEL);
+	assert_int_equal(observer_namespace, (uintptr_t)&number.room[LEVEL]);
+	assert_int_equal(observer_ktime_ns, NOW_NS);
+}
+
+static void a_file_is_told_by_its_inodes_address_in_two_halves(void **state)
+{
+	uintptr_t inode = (uintptr_t)&kernel.inode;
+
+	(void)state;
+	assert_int_equal(ask(MAPPED_AT, FILE_STATUS), 0);
+	assert_int_equal((uint32_t)ask(MAPPED_AT, FILE_INODE_LOW), (uint32_t)inode);
+	assert_int_equal((uint32_t)ask(MAPPED_AT, FILE_INODE_HIGH), inode >> 32);
+}
+
+static void where_no_file_is_mapped_there_is_none(void **state)
+{
+	(void)state;
+	for (int question = 0; question < _FILE_QUESTION_MAX; question++) {
+		assert_int_equal(ask(MAPPED_AT + PAGE_BYTES, (enum file_question)question), 0);
+		kernel.mapping.vm_file = NULL;
+		assert_int_equal(ask(MAPPED_AT, (enum file_question)question), 0);
+		kernel.mapping.vm_file = &kernel.file;
+	}
+}
+
+static void a_file_that_a_process_answers_for_is_refused_but_not_a_hypervisors(void **state)
+{
+	static const struct {
+		const char *name;
+		int status;
+	} systems[] = {
+		{ "fuse", -EOPNOTSUPP },    { "fuseblk", -EOPNOTSUPP },	  { "virtiofs", 0 },
+		{ "virtiof", -EOPNOTSUPP }, { "virtiofsd", -EOPNOTSUPP }, { "", -EOPNOTSUPP },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(systems) / sizeof(*systems); i++) {
+		kernel.type.name = systems[i].name;
+		kernel.super_block.s_magic = FUSE_MAGIC;
+		assert_int_equal(ask(MAPPED_AT, FILE_STATUS), systems[i].status);
+		/* By its name alone no other is. */
+		kernel.super_block.s_magic = EXT4_MAGIC;
+		assert_int_equal(ask(MAPPED_AT, FILE_STATUS), 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(we_are_of_the_namespace_that_we_are_deepest_in, set_up),
+		cmocka_unit_test_setup(a_file_is_told_by_its_inodes_address_in_two_halves, set_up),
+		cmocka_unit_test_setup(where_no_file_is_mapped_there_is_none, set_up),
+		cmocka_unit_test_setup(
+			a_file_that_a_process_answers_for_is_refused_but_not_a_hypervisors, set_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
