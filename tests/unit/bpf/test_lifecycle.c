@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "sched.bpf.h"
+
 enum {
 	PENDING_NS = 5,
 	PAUSE_NS = 1000000,
@@ -356,7 +358,7 @@ static void an_exec_ends_what_ran_and_begins_with_nothing_known(void **state)
 	assert_int_equal(thread->tls_resolution, TLS_UNRESOLVED);
 	assert_int_equal(thread->has_passed_probe, 0);
 	assert_int_equal(thread->is_change_open, 0);
-	assert_int_equal(thread->is_pointer_old, compat_keeps_thread_pointer());
+	assert_int_equal(thread->is_pointer_old, 1);
 	assert_int_equal(thread->config.flags, 0);
 	assert_int_equal(thread->tid, TID);
 	assert_int_equal(thread->ns_tid, OWN_TID);
@@ -372,6 +374,22 @@ static void an_exec_ends_what_ran_and_begins_with_nothing_known(void **state)
 	assert_int_equal(kernel.told[0].event.tgid, TGID);
 	assert_int_equal(kernel.told[0].event.parent_tgid, 0);
 	assert_int_equal(kernel.told[0].event.address, 0);
+}
+
+/* Also where somebody holds the books. */
+static void its_thread_pointer_is_the_new_programs_once_it_was_switched_to(void **state)
+{
+	(void)state;
+	for (uint32_t is_busy = 0; is_busy <= 1; is_busy++) {
+		unsigned long long arguments[] = { 0, (uintptr_t)&kernel.other,
+						   (uintptr_t)&kernel.current };
+
+		thread->is_pointer_old = 1;
+		thread->is_busy = is_busy;
+		thread->clock.is_off_cpu = 1;
+		assert_int_equal(on_sched_switch(arguments), 0);
+		assert_int_equal(thread->is_pointer_old, 0);
+	}
 }
 
 /* The interval that it ends is the first that is pending. */
@@ -607,6 +625,7 @@ int main(void)
 		TEST(who_has_the_pid_of_one_that_is_not_taken_out_yet_takes_its_place),
 		TEST(a_fork_without_room_for_opentelemetry_is_observed_without),
 		TEST(an_exec_ends_what_ran_and_begins_with_nothing_known),
+		TEST(its_thread_pointer_is_the_new_programs_once_it_was_switched_to),
 		TEST(an_exec_is_charged_from_the_last_boundary_on),
 		TEST(an_exec_that_finds_the_books_held_is_told_and_made_good_later),
 		TEST(an_exec_brings_no_process_back_that_is_forgotten),

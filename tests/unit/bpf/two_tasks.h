@@ -46,10 +46,12 @@ static bool native_is_in_call(const void *task);
 
 #include "kernel_compat.bpf.h"
 
-/* Of registers, which do not exist, and of another machine: tags in the top byte. */
-#define compat_is_in_syscall	    native_is_in_call
-#define compat_thread_pointer(task) ((task)->thread.fsbase)
-#define compat_untag(pointer)	    ((pointer) & ~(UINT64_C(0xff) << 56))
+/* Of registers, which do not exist, and of another machine: tags in the top byte, and a thread
+ * pointer that is saved late. */
+#define compat_is_in_syscall	      native_is_in_call
+#define compat_keeps_thread_pointer() true
+#define compat_thread_pointer(task)   ((task)->thread.fsbase)
+#define compat_untag(pointer)	      ((pointer) & ~(UINT64_C(0xff) << 56))
 
 /* From here on kernel memory is ours. */
 #undef bpf_core_field_offset
