@@ -135,10 +135,11 @@ int session_start_calibration(struct session *session, enum session_way way)
 		r = observe_process(session, calibration, way, &release_fd);
 	if (r == 0)
 		r = await_samples(calibration);
-	if (r < 0 && calibration->pid > 0)
+	if (r < 0) {
+		/* Of one that was not started there is nothing to remove. */
 		session_remove_process(session, calibration->pid);
-	if (r < 0)
 		return log_error_errno(r, "cannot measure the cost of a system call");
+	}
 	session->calibrations[way] = TAKE_PTR(calibration);
 	return 0;
 }

@@ -196,6 +196,20 @@ static void what_a_recording_needs_is_there_and_each_is_named_once(void **state)
 			 features_can_read_tasks());
 }
 
+/* As the kernel says it when it is asked to load a program that does. */
+static void sleeping_tasks_can_be_read_where_a_program_that_reads_them_loads(void **state)
+{
+	struct correlator_bpf *skeleton = correlator_bpf__open();
+	struct bpf_program *program;
+
+	(void)state;
+	assert_non_null(skeleton);
+	bpf_object__for_each_program(program, skeleton->obj)
+		(void)bpf_program__set_autoload(program, program == skeleton->progs.read_sleepers);
+	assert_int_equal(features_can_read_tasks(), correlator_bpf__load(skeleton) == 0);
+	correlator_bpf__destroy(skeleton);
+}
+
 static void print_states(void)
 {
 	struct feature features[FEATURES_MAX];
@@ -330,6 +344,7 @@ int main(void)
 		cmocka_unit_test(a_list_without_room_is_cut_and_counted_whole),
 		cmocka_unit_test(probes_need_the_administrator_where_links_do_not_take_many),
 		cmocka_unit_test(what_a_recording_needs_is_there_and_each_is_named_once),
+		cmocka_unit_test(sleeping_tasks_can_be_read_where_a_program_that_reads_them_loads),
 		cmocka_unit_test(a_capability_that_may_be_done_without_is_told_apart),
 		cmocka_unit_test(functions_of_the_kernel_are_found_all_or_none),
 		cmocka_unit_test(calls_are_put_where_they_are_marked),

@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "kernel_test.h"
+#include "probe/features.h"
 #include "probe/open_session.h"
 
 enum {
@@ -496,6 +497,46 @@ static void no_more_is_charged_once_it_is_stopped(void **state)
 	end_burner(&burner);
 }
 
+struct contexts_of {
+	uint32_t tgid;
+	size_t accounts;
+	uint64_t hash; /* of the last one */
+};
+
+static int note_context(void *context, const struct account_key *key, const struct account *account)
+{
+	struct contexts_of *contexts = context;
+
+	(void)account;
+	if (key->tgid != contexts->tgid)
+		return 0;
+	contexts->accounts++;
+	contexts->hash = key->context_hash;
+	return 0;
+}
+
+/* Nothing publishes one in it; but it has not run, to say so itself. */
+static void who_sleeps_from_the_start_on_is_found_to_be_in_no_context(void **state)
+{
+	struct session *session = *state;
+	struct burner burner = start_burner();
+	struct contexts_of contexts = { .tgid = (uint32_t)burner.pid };
+	uint64_t end_ns, epoch;
+
+	assert_int_equal(session_attach(session), 0);
+	let_burn(&burner);
+	(void)slept_cpu_ns(burner.pid);
+	observe(session, burner.pid);
+	assert_int_equal(session_flush(session, false, note_context, &contexts, &end_ns, &epoch),
+			 0);
+	assert_int_equal(contexts.accounts, 1);
+	if (features_can_read_tasks())
+		assert_int_equal(contexts.hash, CONTEXT_HASH_NONE);
+	else
+		assert_int_equal(contexts.hash, CONTEXT_HASH_UNKNOWN);
+	end_burner(&burner);
+}
+
 static void note_event(void *context, const struct event *event)
 {
 	uint32_t *tgids = context;
@@ -704,6 +745,7 @@ int main(void)
 		OPENED(programs_are_timed_while_they_are_wanted_to_be),
 		OPENED(a_thread_is_charged_to_the_window_that_it_ran_in_to_the_last),
 		OPENED(no_more_is_charged_once_it_is_stopped),
+		OPENED(who_sleeps_from_the_start_on_is_found_to_be_in_no_context),
 		OPENED(forks_and_ends_of_the_observed_are_told_once),
 		cmocka_unit_test(both_ways_are_measured_by_bursts_of_seven),
 		cmocka_unit_test(the_split_comes_with_the_window_after_it_was_taken_up),

@@ -167,7 +167,9 @@ static long look_up(const struct call *call)
 	machine->lookups++;
 	if (machine->lookups == machine->failing_lookup || machine->sleeps > machine->bursts)
 		return -EBADF;
-	if (call->arguments[0] != BPF_MAP_LOOKUP_ELEM || call->arguments[2] < 32)
+	/* As the kernel, which takes a flag that it does not know for an error. */
+	if (call->arguments[0] != BPF_MAP_LOOKUP_ELEM || call->arguments[2] < 32 ||
+	    attributes->flags)
 		machine->has_asked_wrongly = true;
 	if (attributes->map_fd == SLOTS_FD && key == 0)
 		fill_slots((void *)(uintptr_t)attributes->value);

@@ -68,6 +68,33 @@ static void the_first_setting_marks_where_it_begins(void **state)
 	assert_true(stopwatch.ns_per_count == 0);
 }
 
+/* What others have left there, where the stopwatch will keep what it measures. */
+static __attribute__((noinline)) void soil_stack(void)
+{
+	volatile unsigned char room[4096];
+
+	for (size_t i = 0; i < sizeof(room); i++)
+		room[i] = 0xa5;
+}
+
+static void two_readings_cost_less_than_a_call_between_them(void **state)
+{
+	struct stopwatch stopwatch = { 0 };
+	uint64_t least = UINT64_MAX;
+
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		struct call call = { .number = SYS_getppid };
+
+		assert_int_equal(stopwatch_call(&call), getppid());
+		if (call.after - call.before < least)
+			least = call.after - call.before;
+	}
+	soil_stack();
+	stopwatch_set(&stopwatch);
+	assert_true(stopwatch.pair_counts > 0 && stopwatch.pair_counts < (double)least);
+}
+
 static void the_speed_is_preliminary_until_a_second_is_over(void **state)
 {
 	struct stopwatch stopwatch = set_before(NS_PER_S / 2, 4);
@@ -129,6 +156,7 @@ int main(void)
 		cmocka_unit_test(a_call_gets_its_four_arguments_in_their_order),
 		cmocka_unit_test(a_call_took_what_is_between_but_for_the_readings_themselves),
 		cmocka_unit_test(the_first_setting_marks_where_it_begins),
+		cmocka_unit_test(two_readings_cost_less_than_a_call_between_them),
 		cmocka_unit_test(the_speed_is_preliminary_until_a_second_is_over),
 		cmocka_unit_test(after_a_second_it_is_known_and_begins_anew),
 		cmocka_unit_test(a_speed_that_jumps_is_not_believed),
