@@ -71,7 +71,7 @@ static __always_inline __u64 told_steal(struct rq *rq)
  */
 static __always_inline __u64 stolen_from_cpu(struct task_struct *task, __u64 now_ns)
 {
-	__u64 stolen_ns = 0, run_queue_ns = 0;
+	__u64 stolen_ns = 0, run_queue_ns;
 	struct rq *rq = compat_run_queue(task);
 
 	if (!rq)
