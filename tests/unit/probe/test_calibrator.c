@@ -40,6 +40,7 @@ enum {
 	BURSTS = 60,
 	FIRST_BURSTS = 16,
 	STRETCHES = 5,
+	CHEAP_CALLS = 8, /* in each */
 	BURST_SAMPLES = 2 + STRETCHES,
 	LOOKUPS = 9, /* of a first burst */
 	/* By the counter, of which two are a nanosecond. */
@@ -354,6 +355,23 @@ static void a_way_is_never_less_than_nothing(void **state)
 	assert_sample(1, CALIBRATION_HOT, 0);
 }
 
+static void a_way_of_one_nanosecond_is_one(void **state)
+{
+	(void)state;
+	machine->read_kernel_ns = READ_KERNEL_NS + LONE_NS - 1;
+	measure();
+	assert_sample(0, CALIBRATION_LONE, 1);
+}
+
+static void so_is_a_hot_one_by_which_others_are_told(void **state)
+{
+	(void)state;
+	machine->read_kernel_ns = READ_KERNEL_NS + (HOT_NS - 1) * (CHEAP_CALLS + 1);
+	measure();
+	assert_sample(1, CALIBRATION_HOT, 1);
+	assert_sample(BURST_SAMPLES - 1, CALIBRATION_SLEPT, SLEPT_NS + HOT_NS - 1);
+}
+
 static void of_calls_with_something_in_between_nothing_is_told(void **state)
 {
 	(void)state;
@@ -403,7 +421,7 @@ static void without_targets_it_goes_to_each_cpu_in_turn(void **state)
 static void it_goes_where_targets_are_and_were_of_late(void **state)
 {
 	enum {
-		SEEN = 3, /* bursts; their next 19 go by it */
+		SEEN = 5, /* bursts; their next 19 go by it */
 		REMEMBERED = 20
 	};
 
@@ -478,6 +496,8 @@ int main(void)
 		MEASURING(ways_are_what_the_counter_saw_and_the_books_did_not),
 		MEASURING(so_they_are_where_calls_go_the_short_way),
 		MEASURING(a_way_is_never_less_than_nothing),
+		MEASURING(a_way_of_one_nanosecond_is_one),
+		MEASURING(so_is_a_hot_one_by_which_others_are_told),
 		MEASURING(of_calls_with_something_in_between_nothing_is_told),
 		MEASURING(a_burst_that_is_not_finished_is_not_told),
 		MEASURING(without_targets_it_goes_to_each_cpu_in_turn),
