@@ -245,11 +245,10 @@ int session_set_kernel_split(struct session *session, bool is_wanted)
 {
 	int r;
 
-	if (!is_wanted || session->split != SESSION_SPLIT_OFF) {
-		if (!is_wanted)
-			detach_split(session);
+	if (!is_wanted)
+		detach_split(session);
+	if (!is_wanted || session->split != SESSION_SPLIT_OFF)
 		return 0;
-	}
 	r = attach_split(session);
 	if (r == 0)
 		r = session_start_calibration(session, SESSION_WAY_SHORT);

@@ -614,12 +614,22 @@ static void both_ways_are_measured_by_bursts_of_seven(void **state)
 	free(ways);
 }
 
+static size_t count_fds(void)
+{
+	size_t count = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
 static void the_split_comes_with_the_window_after_it_was_taken_up(void **state)
 {
 	struct session *session = open_session(true);
 	struct drained drained = { 0 };
 	struct session_ways *ways = calloc(1, sizeof(*ways));
 	uint64_t epoch, used_ns;
+	size_t fds;
 
 	(void)state;
 	assert_non_null(ways);
@@ -638,9 +648,16 @@ static void the_split_comes_with_the_window_after_it_was_taken_up(void **state)
 	assert_int_equal(flush(session, &drained, &epoch), 0);
 	assert_int_equal(drained.count, 0);
 
-	assert_int_equal(session_set_kernel_split(session, false), 0);
-	assert_false(session_has_kernel_split(session));
-	assert_false(session_has_calibration(session, SESSION_WAY_SHORT));
+	/* What is so already stays so, with nothing made twice. */
+	fds = count_fds();
+	assert_int_equal(session_set_kernel_split(session, true), 0);
+	assert_true(session_has_kernel_split(session));
+	assert_int_equal(count_fds(), fds);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(session_set_kernel_split(session, false), 0);
+		assert_false(session_has_kernel_split(session));
+		assert_false(session_has_calibration(session, SESSION_WAY_SHORT));
+	}
 	assert_int_equal(flush(session, &drained, &epoch), 0);
 	assert_int_equal(session->skeleton->bss->processes_share.used, 0);
 	assert_int_equal(session_set_kernel_split(session, true), 0);
@@ -654,15 +671,6 @@ static void the_split_comes_with_the_window_after_it_was_taken_up(void **state)
 	assert_int_equal(drained.count, 0);
 	session_free(session);
 	free(ways);
-}
-
-static size_t count_fds(void)
-{
-	size_t count = 0;
-
-	for (int fd = 0; fd < 1024; fd++)
-		count += fcntl(fd, F_GETFD) >= 0;
-	return count;
 }
 
 static void a_session_leaves_nothing_open(void **state)
