@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -73,17 +74,18 @@ static struct machine {
 	/* What the test wants. */
 	int bursts; /* so many */
 	int failing_lookup; /* counted from 1; 0 = none */
+	int disturbed_sleep; /* another call is booked with it */
 	int changing_lookup; /* another life begins after it */
 	int armed_from; /* the burst */
 	int targets_until; /* the burst; they are on the CPUs 0 and 4 */
 	uint64_t read_kernel_ns;
-	bool keeps_cpu;
+	bool keeps_cpu, has_no_memory;
 	/* What came to be. */
 	uint64_t counter;
 	struct books thread, slot;
 	bool is_waking;
 	int cpu;
-	int sleeps, lookups, settings;
+	int sleeps, lookups, settings, sets_held;
 	bool has_asked_wrongly;
 	long pauses_ns[BURSTS];
 	bool fds[FDS];
@@ -106,6 +108,21 @@ int sched_setaffinity(pid_t pid, size_t bytes, const cpu_set_t *set)
 		if (CPU_ISSET_S((size_t)cpu, bytes, set))
 			machine->cpu = cpu;
 	return 0;
+}
+
+/* As the C library's, behind CPU_ALLOC() and CPU_FREE(). */
+cpu_set_t *__sched_cpualloc(size_t count)
+{
+	if (machine->has_no_memory)
+		return NULL;
+	machine->sets_held++;
+	return calloc(1, CPU_ALLOC_SIZE(count));
+}
+
+void __sched_cpufree(cpu_set_t *set)
+{
+	machine->sets_held--;
+	free(set);
 }
 
 void stopwatch_set(struct stopwatch *stopwatch)
@@ -200,7 +217,8 @@ static long sleep_a_while(const struct call *call)
 {
 	const struct timespec *pause = (const void *)(uintptr_t)call->arguments[2];
 
-	if (call->arguments[0] != CLOCK_MONOTONIC || call->arguments[1] || pause->tv_sec)
+	if (call->arguments[0] != CLOCK_MONOTONIC || call->arguments[1] || pause->tv_sec ||
+	    call->arguments[3])
 		machine->has_asked_wrongly = true;
 	if (!machine->sleeps)
 		look_at_process();
@@ -213,6 +231,10 @@ static long sleep_a_while(const struct call *call)
 	/* A slot knows what was since it woke. */
 	machine->slot.user_ns = SLOT_USER_NS;
 	machine->slot.syscalls = 1;
+	if (machine->sleeps == machine->disturbed_sleep) {
+		machine->thread.syscalls++;
+		machine->slot.syscalls++;
+	}
 	machine->is_waking = true;
 	return 0;
 }
@@ -390,6 +412,21 @@ static void of_calls_with_something_in_between_nothing_is_told(void **state)
 	}
 }
 
+static void of_a_sleep_with_another_call_nothing_is_told(void **state)
+{
+	(void)state;
+	for (int is_short = 0; is_short <= 1; is_short++) {
+		machine->samples.written = 0;
+		machine->sleeps = 0;
+		machine->armed_from = is_short;
+		machine->disturbed_sleep = 2;
+		machine->thread.syscalls = 1;
+		measure();
+		assert_int_equal(machine->samples.written, 2 * (BURST_SAMPLES - 1));
+		assert_sample(BURST_SAMPLES - 1, CALIBRATION_LONE, LONE_NS);
+	}
+}
+
 static void a_burst_that_is_not_finished_is_not_told(void **state)
 {
 	(void)state;
@@ -447,6 +484,18 @@ static void where_it_may_not_go_it_stays(void **state)
 		assert_int_equal(cpu_of(burst), FIRST_CPU);
 }
 
+static void it_holds_no_memory_for_having_gone_and_does_not_begin_without(void **state)
+{
+	(void)state;
+	machine->bursts = 2 * CPUS;
+	measure();
+	assert_int_equal(machine->sets_held, 0);
+	machine->has_no_memory = true;
+	machine->sleeps = 0;
+	measure();
+	assert_int_equal(machine->sleeps, 0);
+}
+
 static void bursts_come_fast_at_first_and_never_in_step(void **state)
 {
 	const long period_ns = 1000 * 1000;
@@ -499,10 +548,12 @@ int main(void)
 		MEASURING(a_way_of_one_nanosecond_is_one),
 		MEASURING(so_is_a_hot_one_by_which_others_are_told),
 		MEASURING(of_calls_with_something_in_between_nothing_is_told),
+		MEASURING(of_a_sleep_with_another_call_nothing_is_told),
 		MEASURING(a_burst_that_is_not_finished_is_not_told),
 		MEASURING(without_targets_it_goes_to_each_cpu_in_turn),
 		MEASURING(it_goes_where_targets_are_and_were_of_late),
 		MEASURING(where_it_may_not_go_it_stays),
+		MEASURING(it_holds_no_memory_for_having_gone_and_does_not_begin_without),
 		MEASURING(bursts_come_fast_at_first_and_never_in_step),
 		MEASURING(it_keeps_nothing_of_ours_open_and_ends_with_us),
 		MEASURING(it_does_nothing_until_it_is_told_nor_for_anybody_else),
