@@ -34,7 +34,7 @@
 enum {
 	CPUS = 6,
 	FIRST_CPU = 2,
-	RELEASE_FD = 20,
+	RELEASE_FD = 0, /* with nothing before it */
 	THREADS_FD = 30,
 	SLOTS_FD = 31, /* with nothing in between */
 	FDS = 64,
