@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 
+#include "target/hanging_file.h"
 #include "target/mapped_copy.h"
 #include "target/proc/agent.h"
 
@@ -223,36 +224,25 @@ static void however_many_devices_maps_name_it_is_one_file(void **state)
 	assert_int_equal(object_files_count(bench->files), 0);
 }
 
-static int wait_for_ever(int identifier, int fd, uint64_t *ret_identity)
-{
-	(void)identifier;
-	(void)fd;
-	(void)ret_identity;
-	while (pause())
-		;
-	return 0;
-}
-
 static void who_asked_last_is_given_up_when_the_file_does_not_come(void **state)
 {
-	const pid_t nobody = 999999999; /* more than pid_max */
 	struct bench *bench = *state;
 	struct object_file *file = get(bench), *again, *none;
 	uint64_t inode;
 
-	assert_int_equal(object_file_get(bench->files, nobody, bench->copy.entry, &again), 0);
+	assert_int_equal(object_file_get(bench->files, NOBODY, bench->copy.entry, &again), 0);
 	assert_ptr_equal(again, file);
 	agent_set_identifier(wait_for_ever, bench->copy.fd);
 	assert_false(object_file_is_late(file));
 	assert_int_equal(object_file_identify(file, true, &inode), -ETIMEDOUT);
 	agent_set_identifier(NULL, -1);
 	assert_true(object_file_is_late(file));
-	assert_true(agent_has_given_up(nobody));
+	assert_true(agent_has_given_up(NOBODY));
 	assert_false(agent_has_given_up(getpid()));
 	/* And nobody else gets it meanwhile, nor does the process get another one. */
 	assert_int_equal(object_file_get(bench->files, getpid(), bench->copy.entry, &none),
 			 -ETIMEDOUT);
-	assert_int_equal(object_file_get(NULL, nobody, bench->copy.entry, &none), -ETIMEDOUT);
+	assert_int_equal(object_file_get(NULL, NOBODY, bench->copy.entry, &none), -ETIMEDOUT);
 	object_file_release(file);
 	object_file_release(again);
 	assert_int_equal(object_files_count(bench->files), 0);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* How long is waited for what does not come, and who is left alone for how long; time is a number
- * but for the deadlines themselves. */
+/* How long is waited for what does not come, and who is left alone for how long: time is a number,
+ * and deadlines pass ten times as fast. */
 #include "target/proc/agent.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,27 +21,31 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "target/hanging_file.h"
 
 enum {
 	FIRST_PID = 1000000000, /* more than pid_max */
 	GIVEN_UP = 256,
+	LINE_FDS = 6, /* two pipes and a pair of sockets */
+	HURRY = 10,
+	LONG_NS = 700 * 1000 * 1000 / HURRY, /* more than one deadline */
 };
 
 static uint64_t now_ns = 1;
+static int deadline_ms; /* the last one */
 
 uint64_t clock_monotonic_ns(void)
 {
 	return now_ns;
 }
 
-static int wait_for_ever(int identifier, int fd, uint64_t *ret_identity)
+int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 {
-	(void)identifier;
-	(void)fd;
-	(void)ret_identity;
-	while (pause())
-		;
-	return 0;
+	const struct timespec timeout = { .tv_nsec = timeout_ms * (long)NS_PER_MS / HURRY };
+
+	if (fds->events == POLLIN && timeout_ms)
+		deadline_ms = timeout_ms;
+	return ppoll(fds, count, &timeout, NULL);
 }
 
 /* Works on for longer than a deadline, by its own CPU time. */
@@ -51,7 +57,7 @@ static int work_long(int identifier, int fd, uint64_t *ret_identity)
 	(void)fd;
 	do {
 		(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-	} while (used.tv_sec == 0 && used.tv_nsec < 700 * 1000 * 1000);
+	} while (used.tv_sec == 0 && used.tv_nsec < LONG_NS);
 	*ret_identity = 77;
 	return 0;
 }
@@ -76,15 +82,16 @@ static void hang(pid_t pid, char text[static 256])
 	(void)close(fds[1]);
 }
 
-static void hang_within(pid_t pid, int deadline_ms)
+static void hang_within(pid_t pid, int expected_ms)
 {
 	char text[256], expected[256];
 
 	(void)snprintf(expected, sizeof(expected),
 		       "correlator: warning: process %d: its file  x does not come within %d ms: "
 		       "given up\n",
-		       (int)pid, deadline_ms);
+		       (int)pid, expected_ms);
 	hang(pid, text);
+	assert_int_equal(deadline_ms, expected_ms);
 	assert_string_equal(text, expected);
 }
 
@@ -175,6 +182,39 @@ static void an_agent_that_was_ended_is_not_left_behind(void **state)
 	assert_int_equal(copy, 7);
 }
 
+/* Where the next descriptor goes: all below it are in use. */
+static int next_fd(void)
+{
+	int fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	(void)close(fd);
+	return fd;
+}
+
+static void one_that_cannot_be_started_leaves_nothing_open(void **state)
+{
+	uint64_t word = 7, copy = 0;
+	struct memory_span span = { (uintptr_t)&word, &copy, sizeof(copy) };
+	struct rlimit before, few;
+	int first = next_fd();
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	for (int left = 0; left < LINE_FDS; left++) {
+		few = (struct rlimit){ .rlim_cur = (rlim_t)(first + left),
+				       .rlim_max = before.rlim_max };
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+		assert_int_equal(agent_read_memory(getpid(), &span, 1), -EMFILE);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+		assert_int_equal(next_fd(), first);
+	}
+	assert_int_equal(agent_read_memory(getpid(), &span, 1), 0);
+	assert_int_equal(copy, 7);
+	agent_set_identifier(NULL, -1);
+	assert_int_equal(next_fd(), first);
+}
+
 static void who_is_left_alone_is_not_asked_for_anything(void **state)
 {
 	struct agent_file_names names = { .by_path = "/proc/self/exe" };
@@ -219,11 +259,11 @@ static void one_that_is_at_work_is_waited_for(void **state)
 	agent_set_identifier(work_long, STDIN_FILENO);
 	assert_int_equal(agent_identify_file(getpid(), "x", file, &identity), 0);
 	assert_int_equal(identity, 77);
-	assert_true(agent_cpu_ns() >= 700 * NS_PER_MS);
+	assert_true(agent_cpu_ns() >= LONG_NS);
 	(void)close(file);
 	/* What it used stays known when it has ended. */
 	agent_set_identifier(NULL, -1);
-	assert_true(agent_cpu_ns() >= 700 * NS_PER_MS);
+	assert_true(agent_cpu_ns() >= LONG_NS);
 }
 
 /* A file of ours, by whose path another one may be, and no mapping. */
@@ -267,6 +307,7 @@ int main(void)
 		TIMED(each_hang_halves_the_patience_down_to_10_ms_and_10_s_give_it_back),
 		TIMED(who_hangs_is_left_alone_for_a_minute_twice_as_long_each_time_to_an_hour),
 		TIMED(an_agent_that_was_ended_is_not_left_behind),
+		TIMED(one_that_cannot_be_started_leaves_nothing_open),
 		TIMED(who_is_left_alone_is_not_asked_for_anything),
 		TIMED(of_those_that_are_left_alone_the_last_256_are_known),
 		TIMED(a_file_is_looked_at_by_its_mapping_or_else_by_its_path),

@@ -18,11 +18,11 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "target/hanging_file.h"
 #include "target/proc/agent.h"
 
 enum {
 	FILE_BYTES = 600000, /* three turns of the agent */
-	NOBODY = 999999999, /* more than pid_max */
 };
 
 struct bench {
@@ -243,16 +243,6 @@ static int refuse(int identifier, int fd, uint64_t *ret_identity)
 	return -EOPNOTSUPP;
 }
 
-static int wait_for_ever(int identifier, int fd, uint64_t *ret_identity)
-{
-	(void)identifier;
-	(void)fd;
-	(void)ret_identity;
-	while (pause())
-		;
-	return 0;
-}
-
 static void a_file_is_identified_as_is_said(void **state)
 {
 	const struct bench *bench = *state;
@@ -271,7 +261,6 @@ static void a_file_is_identified_as_is_said(void **state)
 	target_file_close(file);
 }
 
-/* By what hangs as a file would: no file of ours does. */
 static void what_does_not_answer_is_given_up_and_others_are_not(void **state)
 {
 	const struct bench *bench = *state;
