@@ -266,8 +266,8 @@ static ssize_t read_text(pid_t pid, enum process_text kind, char *buffer, size_t
 
 const char *process_server_name(pid_t pid)
 {
-	char text[COMMAND_LINE_BYTES + 1] = "";
-	ssize_t size_bytes = read_text(pid, TEXT_ARGUMENTS, text, COMMAND_LINE_BYTES);
+	char text[COMMAND_LINE_BYTES];
+	ssize_t size_bytes = read_text(pid, TEXT_ARGUMENTS, text, sizeof(text));
 
 	return size_bytes < 0 ? NULL : process_server_name_of(text, (size_t)size_bytes);
 }
