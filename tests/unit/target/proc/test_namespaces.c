@@ -1,13 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "target/proc/namespaces.h"
+
+/* What a kernel says of a process's files and of the process; 0 = what ours does. */
+static int stat_error, kill_error;
+
+int stat(const char *path, struct stat *ret_status)
+{
+	if (!stat_error)
+		return fstatat(AT_FDCWD, path, ret_status, 0);
+	errno = stat_error;
+	return -1;
+}
+
+int kill(pid_t pid, int number)
+{
+	(void)pid;
+	assert_int_equal(number, 0);
+	if (!kill_error)
+		return 0;
+	errno = kill_error;
+	return -1;
+}
 
 static void kinds_that_differ_are_named_in_order(void **state)
 {
@@ -63,12 +88,28 @@ static void the_machines_are_known_by_their_number(void **state)
 	assert_false(namespaces_is_initial(&container, NAMESPACE_USER));
 }
 
-static void a_process_that_is_not_there_is_told(void **state)
+static void a_process_that_is_not_there_is_told_from_what_a_kernel_does_not_have(void **state)
 {
-	struct namespaces none;
+	static const struct {
+		int of_file, of_process, result;
+	} cases[] = {
+		{ ENOENT, ESRCH, -ESRCH },
+		{ ENOENT, EPERM, 0 },
+		{ ENOENT, 0, 0 },
+		{ EACCES, ESRCH, 0 },
+	};
 
 	(void)state;
-	assert_int_equal(namespaces_read(0x7ffffffe, &none), -ESRCH);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct namespaces namespaces = { { 7, 7, 7 } };
+		uint64_t expected = cases[i].result ? 7 : 0;
+
+		stat_error = cases[i].of_file;
+		kill_error = cases[i].of_process;
+		assert_int_equal(namespaces_read(1, &namespaces), cases[i].result);
+		assert_int_equal(namespaces.inodes[NAMESPACE_PID], expected);
+	}
+	stat_error = kill_error = 0;
 }
 
 int main(void)
@@ -78,7 +119,8 @@ int main(void)
 		cmocka_unit_test(what_may_not_be_seen_does_not_differ),
 		cmocka_unit_test(our_own_are_read),
 		cmocka_unit_test(the_machines_are_known_by_their_number),
-		cmocka_unit_test(a_process_that_is_not_there_is_told),
+		cmocka_unit_test(
+			a_process_that_is_not_there_is_told_from_what_a_kernel_does_not_have),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

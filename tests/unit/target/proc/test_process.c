@@ -205,6 +205,35 @@ static void servers_are_known_by_title_or_script(void **state)
 	assert_null(process_server_name_of(NULL, 0));
 }
 
+static void of_a_very_long_command_line_the_beginning_counts(void **state)
+{
+	static char rest[8192];
+	char *const arguments[] = { "puma", "-c", "read line", rest, NULL };
+	const char *name;
+	int life[2];
+	pid_t child;
+
+	(void)state;
+	memset(rest, 'x', sizeof(rest) - 1);
+	assert_int_equal(pipe(life), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		(void)dup2(life[0], STDIN_FILENO);
+		(void)close(life[1]);
+		(void)execv("/bin/sh", arguments);
+		_exit(1);
+	}
+	/* Before the exec it is ours. */
+	do
+		name = process_server_name(child);
+	while (!name && waitpid(child, NULL, WNOHANG) == 0);
+	assert_string_equal(name, "puma");
+	(void)close(life[0]);
+	(void)close(life[1]);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
 static void a_variable_is_what_it_was_when_the_program_started(void **state)
 {
 	char *const arguments[] = { "sleep", "60", NULL };
@@ -367,6 +396,7 @@ int main(void)
 		cmocka_unit_test(children_come_before_grandchildren),
 		cmocka_unit_test(a_zombie_and_a_free_pid_are_no_process),
 		cmocka_unit_test(servers_are_known_by_title_or_script),
+		cmocka_unit_test(of_a_very_long_command_line_the_beginning_counts),
 		cmocka_unit_test(a_variable_is_what_it_was_when_the_program_started),
 		cmocka_unit_test(a_variable_is_read_whole_or_not_at_all),
 		cmocka_unit_test(a_process_whose_leader_has_ended_is_one_until_its_threads_have),
