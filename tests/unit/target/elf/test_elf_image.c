@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "failing_memory.h"
 #include "target/elf/elf_image.h"
 #include "target/forged_elf.h"
 #include "target/open_elf.h"
@@ -232,15 +233,18 @@ static void reads_outside_the_file_part_of_a_segment_fail(void **state)
 
 	(void)state;
 	elf.segments[0].p_vaddr = 0x400000;
+	elf.segments[0].p_filesz = 0x20;
 	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), 0);
 	assert_int_equal(elf_image_read(image, 0x400000, bytes, 8), 0);
 	assert_memory_equal(bytes, "\177ELF", 4);
-	assert_int_equal(elf_image_read(image, 0x400000 + sizeof(elf) - 7, bytes, 8), -EFAULT);
+	assert_int_equal(elf_image_read(image, 0x400018, bytes, 8), 0);
+	assert_int_equal(elf_image_read(image, 0x400019, bytes, 8), -EFAULT);
 	assert_int_equal(elf_image_read(image, 0x3fffff, bytes, 8), -EFAULT);
 	assert_int_equal(elf_image_read(image, UINT64_MAX, bytes, 8), -EFAULT);
 	assert_int_equal(elf_image_file_offset(image, 0x400010, &offset), 0);
 	assert_int_equal(offset, 0x10);
-	assert_int_equal(elf_image_file_offset(image, 0x400000 + sizeof(elf), &offset), -ENOENT);
+	assert_int_equal(elf_image_file_offset(image, 0x40001f, &offset), 0);
+	assert_int_equal(elf_image_file_offset(image, 0x400020, &offset), -ENOENT);
 }
 
 static void a_segment_beyond_the_end_of_the_file_gives_no_bytes(void **state)
@@ -439,6 +443,7 @@ static bool is_program(struct long_elf *file, uint64_t file_bytes)
 
 static void a_program_that_may_lie_anywhere_says_so_in_its_dynamic_section(void **state)
 {
+	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
 	struct long_elf *file = make_long();
 	const uint64_t all = sizeof(file->dynamic);
 
@@ -458,6 +463,10 @@ static void a_program_that_may_lie_anywhere_says_so_in_its_dynamic_section(void 
 	assert_false(is_program(file, all));
 	file->dynamic[5] = file->dynamic[1024];
 	assert_true(is_program(file, all));
+	/* Elsewhere it says nothing. */
+	file->elf.segments[1].p_type = PT_NOTE;
+	assert_int_equal(elf_image_open_memory(file, sizeof(*file), &image), 0);
+	assert_false(elf_image_is_program(image));
 	file->dynamic[4].d_tag = DT_NULL;
 	assert_false(is_program(file, all));
 	file->elf.header.e_type = ET_EXEC;
@@ -552,6 +561,47 @@ static void what_could_not_be_read_is_searched_for_again(void **state)
 	assert_int_equal(elf_image_open(&reader, &(struct elf_image *){ NULL }), -ETIMEDOUT);
 }
 
+/* Whatever of it there is no memory for: it is not found, and later it is. */
+static void without_memory_nothing_is_lost(void **state)
+{
+	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
+	struct counted file = { .elf = &elf };
+	struct elf_reader reader = { .read = read_counted,
+				     .source = &file,
+				     .size_bytes = sizeof(elf) };
+	struct elf_image *image = NULL;
+	struct elf_relocation relocation;
+	struct elf_symbol symbol;
+	size_t count = 0;
+	int r;
+
+	(void)state;
+	for (r = -ENOMEM; r == -ENOMEM; count++) {
+		memory_fails_after(count);
+		r = elf_image_open(&reader, &image);
+		memory_never_fails();
+		assert_true(r == 0 || !image);
+	}
+	assert_int_equal(r, 0);
+	assert_true(count > 3);
+	for (r = -ENOENT, count = 0; r == -ENOENT; count++) {
+		size_t cursor = 0;
+
+		elf_image_rest(image);
+		memory_fails_after(count);
+		r = elf_image_find_symbol(image, NAME, &symbol);
+		elf_image_rest(image);
+		memory_fails_after(count);
+		(void)elf_image_next_relocation(image, &cursor, &relocation);
+		memory_never_fails();
+	}
+	assert_int_equal(r, 0);
+	assert_int_equal(symbol.index, FORGED_SYMBOL_INDEX);
+	/* The window of the file, its sections, two tables. */
+	assert_int_equal(count, 5);
+	elf_image_free(image);
+}
+
 static void a_file_that_became_shorter_gives_what_is_left(void **state)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
@@ -644,6 +694,7 @@ int main(void)
 		cmocka_unit_test(a_program_that_may_lie_anywhere_says_so_in_its_dynamic_section),
 		cmocka_unit_test(a_file_is_read_ahead_and_what_was_asked_is_known_after_a_rest),
 		cmocka_unit_test(what_could_not_be_read_is_searched_for_again),
+		cmocka_unit_test(without_memory_nothing_is_lost),
 		cmocka_unit_test(a_file_that_became_shorter_gives_what_is_left),
 		cmocka_unit_test(beside_a_table_that_is_not_there_the_other_one_is_searched),
 		cmocka_unit_test(what_an_undefined_symbol_says_yields_to_a_defined_one),

@@ -246,6 +246,18 @@ static void an_object_without_the_functions_has_no_site(void **state)
 	assert_int_equal(find_in_code(EM_X86_64, "something_else", code, sizeof(code), &site), 0);
 }
 
+static void what_is_no_function_has_no_site(void **state)
+{
+	struct forged_elf elf = forged_elf_make(EM_X86_64, "correlator_state_apply", 0);
+	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+	struct probe_site sites[PROBE_SITES_MAX];
+
+	(void)state;
+	elf.symbols[FORGED_SYMBOL_INDEX].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT);
+	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), 0);
+	assert_int_equal(probe_site_find(image, "ruby_profiler_state", sites), 0);
+}
+
 static void a_function_outside_the_file_has_no_site(void **state)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, "correlator_state_apply", 0);
@@ -386,6 +398,7 @@ int main(void)
 		cmocka_unit_test(on_arm64_none_is_taken_after_a_store),
 		cmocka_unit_test(of_more_references_than_are_stored_none_is_taken),
 		cmocka_unit_test(an_object_without_the_functions_has_no_site),
+		cmocka_unit_test(what_is_no_function_has_no_site),
 		cmocka_unit_test(a_function_outside_the_file_has_no_site),
 #ifdef FIXTURE_AARCH64_REFERRING_DESCRIPTOR
 		cmocka_unit_test(functions_of_arm64_are_found_by_what_they_refer_to),

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "target/forged_elf.h"
 #include "target/mapped_copy.h"
 
 struct bench {
@@ -182,19 +183,69 @@ static void its_sites_are_looked_for_where_they_are_wanted_once_for_a_file(void 
 						.image = object_file_image(file) };
 
 		/* By the third time the file is empty, and not looked into again. */
-		if (wanted == 2)
+		if (wanted == 2) {
+			elf_image_rest(object.image);
 			assert_int_equal(ftruncate(copy.fd, 0), 0);
+		}
 		assert_int_equal(publishers_note(&publishers, &object), 0);
 		assert_int_equal(publishers.count, 1);
 		assert_int_equal(publishers.list[0]->site_count, wanted ? 2 : 0);
-		if (wanted)
+		if (wanted) {
 			assert_true(publishers.list[0]->sites[0].virtual_address > 0);
+			assert_in_range(publishers.list[0]->sites[0].bytes[0], 1, 255);
+		}
 		publishers_deinit(&publishers);
 	}
 	object_file_release(file);
 	mapped_copy_remove(&copy);
 }
 #endif
+
+/* A gem that hears of threads imports what it takes. */
+static void threads_are_followed_if_one_of_them_hears_of_them(void **state)
+{
+	static const char hook[] = "rb_internal_thread_add_event_hook";
+	struct bench *bench = *state;
+	struct forged_elf elf = forged_elf_make(EM_X86_64, "ruby_profiler_state", 0);
+	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+	struct memory_map_entry entry = *bench->copy.entry;
+	struct loaded_object object = object_at(bench, &entry);
+	Elf64_Sym *imported = (Elf64_Sym *)(void *)elf.relocations + 1;
+
+	assert_false(bench->publishers.follows_threads);
+	/* The relocations' bytes as a second table of symbols. */
+	*imported = (Elf64_Sym){ .st_name = sizeof(elf.strings) - sizeof(hook) };
+	memcpy(elf.strings + imported->st_name, hook, sizeof(hook));
+	elf.sections[3].sh_type = SHT_SYMTAB;
+	elf.sections[3].sh_link = 2;
+	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), 0);
+	entry.start++;
+	object.image = image;
+	assert_int_equal(publishers_note(&bench->publishers, &object), 0);
+	assert_int_equal(bench->publishers.count, 2);
+	assert_true(bench->publishers.follows_threads);
+	/* Another one that does not changes nothing. */
+	entry.start++;
+	object.image = object_file_image(bench->file);
+	assert_int_equal(publishers_note(&bench->publishers, &object), 0);
+	assert_int_equal(bench->publishers.count, 3);
+	assert_true(bench->publishers.follows_threads);
+}
+
+static void what_is_no_thread_local_is_not_the_variable(void **state)
+{
+	struct bench *bench = *state;
+	struct forged_elf elf = forged_elf_make(EM_X86_64, "ruby_profiler_state", 0);
+	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+	struct publishers publishers = { .symbol = "ruby_profiler_state" };
+	struct loaded_object object = object_at(bench, bench->copy.entry);
+
+	elf.symbols[FORGED_SYMBOL_INDEX].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT);
+	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), 0);
+	object.image = image;
+	assert_int_equal(publishers_note(&publishers, &object), 0);
+	assert_int_equal(publishers.count, 0);
+}
 
 /* Of no file; the Nth is mapped from N times 0x1000 on and located. */
 static struct publishers make_set(size_t count)
@@ -296,6 +347,54 @@ static void of_two_that_share_a_variable_one_only_sets_it(void **state)
 	publishers_deinit(&set);
 }
 
+/* Beside the one of the bench one that is mapped nowhere, before it. */
+static struct publisher *add_other(struct bench *bench, bool is_located)
+{
+	struct publishers other = make_set(1);
+
+	other.list[0]->is_located = is_located;
+	bench->publishers.list[bench->publishers.count++] = bench->publishers.list[0];
+	bench->publishers.list[0] = other.list[0];
+	bench->slot[0] = 5;
+	return other.list[0];
+}
+
+static void the_first_one_that_is_located_is_read(void **state)
+{
+	struct bench *bench = *state;
+	const struct publisher *real = bench->publishers.list[0];
+
+	(void)add_other(bench, false);
+	assert_int_equal(locate(bench), 0);
+	assert_true(real->is_located);
+	assert_ptr_equal(publishers_live(&bench->publishers), real);
+}
+
+static void one_that_is_located_later_is_not(void **state)
+{
+	struct bench *bench = *state;
+	const struct publisher *real = bench->publishers.list[0];
+	const struct publisher *first = add_other(bench, true);
+
+	assert_int_equal(locate(bench), 0);
+	assert_true(real->is_located);
+	assert_ptr_equal(publishers_live(&bench->publishers), first);
+	assert_int_equal(publishers_count_variables(&bench->publishers), 2);
+}
+
+static void one_that_cannot_be_located_does_not_matter_beside_one_that_is(void **state)
+{
+	struct bench *bench = *state;
+	struct publisher *real = bench->publishers.list[0];
+	struct publisher *first = add_other(bench, true);
+
+	bench->slot[0] = 0x7f1234567890;
+	real->doubts = PUBLISHER_DOUBTS_MAX;
+	assert_int_equal(locate(bench), 0);
+	assert_false(real->is_located);
+	assert_ptr_equal(publishers_live(&bench->publishers), first);
+}
+
 static void it_is_there_while_an_image_begins_there(void **state)
 {
 	struct bench *bench = *state;
@@ -324,6 +423,11 @@ int main(void)
 		cmocka_unit_test(one_is_read_at_a_time_and_that_which_has_the_code_is_preferred),
 		cmocka_unit_test(what_is_not_mapped_where_it_was_is_dropped),
 		cmocka_unit_test(of_two_that_share_a_variable_one_only_sets_it),
+		LIVE(threads_are_followed_if_one_of_them_hears_of_them),
+		LIVE(what_is_no_thread_local_is_not_the_variable),
+		LIVE(the_first_one_that_is_located_is_read),
+		LIVE(one_that_is_located_later_is_not),
+		LIVE(one_that_cannot_be_located_does_not_matter_beside_one_that_is),
 		LIVE(it_is_there_while_an_image_begins_there),
 	};
 
