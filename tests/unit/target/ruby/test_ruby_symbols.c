@@ -195,6 +195,37 @@ static void a_page_that_moved_while_it_was_read_is_read_again(void **state)
 	free(ruby);
 }
 
+/* The digest of its text, of which the last byte is another one. */
+static uint64_t digest_of_long_name(struct forged_ruby *ruby, uint64_t serial, char last)
+{
+	struct ruby_symbols *symbols = open_symbols(ruby);
+	struct value_snapshot name;
+	char text[1000];
+
+	for (size_t i = 0; i < sizeof(text) - 1; i++)
+		text[i] = (char)('a' + i * i % 23);
+	text[sizeof(text) - 2] = last;
+	text[sizeof(text) - 1] = '\0';
+	forge_entry(ruby, serial, forge_string(ruby, text), (serial << 4 | 1) << 8 | 0x0c);
+	assert_int_equal(ruby_symbols_find_name(symbols, serial << 4 | 1, &name), 0);
+	assert_int_equal(name.flags, VALUE_TRUNCATED);
+	assert_int_equal(name.length_bytes, VALUE_BYTES_MAX);
+	assert_memory_equal(name.bytes, text, VALUE_BYTES_MAX);
+	ruby_symbols_free(symbols);
+	return name.raw;
+}
+
+static void long_names_are_told_apart_by_all_of_their_text(void **state)
+{
+	struct forged_ruby *ruby = forge_ruby(&layouts[2]);
+	uint64_t digest = digest_of_long_name(ruby, STATIC_SERIAL + 1, 'x');
+
+	(void)state;
+	assert_int_equal(digest_of_long_name(ruby, STATIC_SERIAL + 2, 'x'), digest);
+	assert_int_not_equal(digest_of_long_name(ruby, STATIC_SERIAL + 3, 'y'), digest);
+	free(ruby);
+}
+
 static void a_symbol_of_another_serial_is_not_believed(void **state)
 {
 	static const char *const names[] = { "request_id" };
@@ -315,6 +346,7 @@ int main(void)
 		cmocka_unit_test(a_name_written_after_its_serial_was_given_out_is_found),
 		cmocka_unit_test(an_unreadable_part_is_neither_forgotten_nor_fatal),
 		cmocka_unit_test(a_page_that_moved_while_it_was_read_is_read_again),
+		cmocka_unit_test(long_names_are_told_apart_by_all_of_their_text),
 		cmocka_unit_test(a_symbol_of_another_serial_is_not_believed),
 		cmocka_unit_test(a_hostile_table_costs_5_pauses_a_call_and_20_a_second),
 		cmocka_unit_test(data_full_of_candidates_is_refused),
