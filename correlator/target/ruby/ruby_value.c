@@ -194,8 +194,9 @@ static int put_text(const struct value_snapshot *value, char ret_text[static VAL
 	if (value->length_bytes > VALUE_BYTES_MAX ||
 	    (is_cut ? value->length_bytes != VALUE_BYTES_MAX : value->raw != value->length_bytes))
 		return -EINVAL;
+	/* It leaves room for the mark: see above. */
 	length = encoded_text(value->encoding, value->bytes, value->length_bytes, is_cut, ret_text,
-			      VALUE_TEXT_BYTES - CUT_MARK_BYTES);
+			      VALUE_TEXT_BYTES);
 	if (is_cut)
 		put_cut_mark(value->raw, length, ret_text);
 	return is_cut;
