@@ -215,6 +215,17 @@ static void one_that_cannot_be_started_leaves_nothing_open(void **state)
 	assert_int_equal(next_fd(), first);
 }
 
+static void without_a_file_there_is_nothing_to_look_into(void **state)
+{
+	uint64_t identity = 77;
+	char byte;
+
+	(void)state;
+	assert_int_equal(agent_read_file(getpid(), "x", -1, 0, &byte, 1), -EBADF);
+	assert_int_equal(agent_identify_file(getpid(), "x", -1, &identity), -EBADF);
+	assert_int_equal(identity, 77);
+}
+
 static void who_is_left_alone_is_not_asked_for_anything(void **state)
 {
 	struct agent_file_names names = { .by_path = "/proc/self/exe" };
@@ -308,6 +319,7 @@ int main(void)
 		TIMED(who_hangs_is_left_alone_for_a_minute_twice_as_long_each_time_to_an_hour),
 		TIMED(an_agent_that_was_ended_is_not_left_behind),
 		TIMED(one_that_cannot_be_started_leaves_nothing_open),
+		TIMED(without_a_file_there_is_nothing_to_look_into),
 		TIMED(who_is_left_alone_is_not_asked_for_anything),
 		TIMED(of_those_that_are_left_alone_the_last_256_are_known),
 		TIMED(a_file_is_looked_at_by_its_mapping_or_else_by_its_path),

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -12,7 +13,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -24,6 +26,17 @@
 enum {
 	FILE_BYTES = 600000, /* three turns of the agent */
 };
+
+/* Nobody waits for a minute: it is skipped. */
+static uint64_t skipped_ns;
+
+uint64_t clock_monotonic_ns(void)
+{
+	struct timespec now;
+
+	assert_int_equal(clock_gettime(CLOCK_MONOTONIC, &now), 0);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec + skipped_ns;
+}
 
 struct bench {
 	char path[64];
@@ -152,6 +165,29 @@ static void a_file_that_is_cut_short_gives_what_is_left(void **state)
 	target_file_close(file);
 }
 
+static void a_file_that_was_touched_is_another_one(void **state)
+{
+	const struct bench *bench = *state;
+	const struct timespec past[] = { { .tv_sec = 1000 }, { .tv_sec = 1000, .tv_nsec = 5 } };
+	struct target_file *file = open_file(bench);
+	struct stat before, after;
+
+	/* As long as before, with other bytes; of the same time, with another mode. */
+	assert_int_equal(pwrite(bench->fd, "x", 1, 0), 1);
+	assert_true(target_file_has_changed(file));
+	target_file_close(file);
+	assert_int_equal(futimens(bench->fd, past), 0);
+	file = open_file(bench);
+	assert_false(target_file_has_changed(file));
+	assert_int_equal(fstat(bench->fd, &before), 0);
+	do {
+		assert_int_equal(fchmod(bench->fd, 0640), 0);
+		assert_int_equal(fstat(bench->fd, &after), 0);
+	} while (memcmp(&before.st_ctim, &after.st_ctim, sizeof(after.st_ctim)) == 0);
+	assert_true(target_file_has_changed(file));
+	target_file_close(file);
+}
+
 /* By its path alone: no mapping is there. */
 static int open_by_path(const char *path, uint64_t inode)
 {
@@ -190,15 +226,86 @@ static void what_is_no_such_file_is_not_opened(void **state)
 	assert_int_equal(open_by_path(bench->path, inode_of(bench->path)), -ESTALE);
 }
 
+static void a_path_that_is_too_long_is_none(void **state)
+{
+	const struct bench *bench = *state;
+	char path[2 * PATH_MAX];
+
+	memset(path, 'x', sizeof(path));
+	path[0] = '/';
+	path[sizeof(path) - 1] = '\0';
+	assert_int_equal(open_by_path(path, bench->entry.inode), -ENOENT);
+}
+
+/* Maps name what is in its root by the way that leads there from ours. */
+static void a_path_is_looked_up_in_the_process_own_root(void **state)
+{
+	const struct bench *bench = *state;
+	char folder[] = "/tmp/test_target_file-root-XXXXXX", path[64], other[64];
+	struct memory_map_entry entry = { .start = 0x1000, .end = 0x2000, .path = path };
+	struct target_file *file;
+	int life[2], ready[2];
+	char byte;
+	pid_t child;
+
+	if (geteuid()) {
+		print_message("chroot(2) needs root\n");
+		skip();
+	}
+	assert_non_null(mkdtemp(folder));
+	(void)snprintf(path, sizeof(path), "%s/file", folder);
+	(void)snprintf(other, sizeof(other), "%s/file", folder + strlen("/tmp"));
+	assert_int_equal(link(bench->path, path), 0);
+	entry.inode = inode_of(path);
+	assert_int_equal(pipe(life), 0);
+	assert_int_equal(pipe(ready), 0);
+	child = fork();
+	if (child == 0) {
+		(void)close(life[1]);
+		if (chroot(folder) || write(ready[1], "x", 1) != 1)
+			_exit(1);
+		_exit((int)read(life[0], &byte, 1));
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	assert_int_equal(target_file_open(child, &entry, &file), 0);
+	assert_int_equal(target_file_key(file).inode, entry.inode);
+	target_file_close(file);
+	/* As it names it itself, and what is not below it. */
+	entry.path = "/file";
+	assert_int_equal(target_file_open(child, &entry, &file), 0);
+	target_file_close(file);
+	entry.path = other;
+	assert_int_equal(target_file_open(child, &entry, &file), -ENOENT);
+	(void)close(life[1]);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	(void)close(life[0]);
+	(void)close(ready[0]);
+	(void)close(ready[1]);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(folder), 0);
+}
+
 static void a_key_is_that_of_the_open_file(void **state)
 {
 	const struct bench *bench = *state;
 	struct target_file *file = open_file(bench);
 	struct target_file_key key, own = target_file_key(file);
+	struct memory_map_entry entry = bench->entry;
 
 	assert_int_equal(target_file_find_key(getpid(), &bench->entry, &key), 0);
 	assert_memory_equal(&key, &own, sizeof(key));
 	assert_int_equal(own.inode, bench->entry.inode);
+	/* Where no mapping is, by its path. */
+	key = (struct target_file_key){ 0 };
+	entry.start = 0x1000;
+	entry.end = 0x2000;
+	assert_int_equal(target_file_find_key(getpid(), &entry, &key), 0);
+	assert_memory_equal(&key, &own, sizeof(key));
+	entry.inode++;
+	assert_int_equal(target_file_find_key(getpid(), &entry, &key), -ESTALE);
+	entry.path = "[heap]";
+	assert_int_equal(target_file_find_key(getpid(), &entry, &key), -EINVAL);
+	assert_memory_equal(&key, &own, sizeof(key));
 	target_file_close(file);
 }
 
@@ -258,6 +365,12 @@ static void a_file_is_identified_as_is_said(void **state)
 	assert_int_equal(target_file_identify(file, true, &inode), -EOPNOTSUPP);
 	agent_set_identifier(NULL, -1);
 	assert_int_equal(target_file_identify(file, false, &inode), -EOPNOTSUPP);
+	/* What could not be said now is no refusal, and what was said before is not said again. */
+	assert_int_equal(target_file_identify(file, true, &inode), -ENOSYS);
+	inode = 0;
+	agent_set_identifier(identify, bench->fd);
+	assert_int_equal(target_file_identify(file, false, &inode), 0);
+	assert_int_equal(inode, bench->entry.inode);
 	target_file_close(file);
 }
 
@@ -285,6 +398,13 @@ static void what_does_not_answer_is_given_up_and_others_are_not(void **state)
 	assert_bytes(other, 0, FILE_BYTES);
 	assert_true(clock_monotonic_ns() - before_ns < NS_PER_S);
 	target_file_close(open_file(bench));
+	/* For a minute. */
+	skipped_ns += 59 * NS_PER_S;
+	assert_true(target_file_is_late(file));
+	skipped_ns += NS_PER_S;
+	assert_false(target_file_is_late(file));
+	target_file_ask_for(file, getpid());
+	assert_bytes(file, 0, 16);
 	target_file_close(file);
 	target_file_close(other);
 }
@@ -296,7 +416,10 @@ int main(void)
 		MAPPED(a_file_is_read_and_no_more_than_looked_at_by_us),
 		MAPPED(a_deleted_file_is_the_one_that_is_mapped),
 		MAPPED(a_file_that_is_cut_short_gives_what_is_left),
+		MAPPED(a_file_that_was_touched_is_another_one),
 		MAPPED(what_is_no_such_file_is_not_opened),
+		MAPPED(a_path_that_is_too_long_is_none),
+		MAPPED(a_path_is_looked_up_in_the_process_own_root),
 		MAPPED(a_key_is_that_of_the_open_file),
 		MAPPED(a_lease_on_a_file_is_not_waited_for),
 		MAPPED(a_file_is_identified_as_is_said),
