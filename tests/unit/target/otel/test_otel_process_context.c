@@ -98,6 +98,66 @@ static void what_is_not_known_is_passed_over(void **state)
 	assert_int_equal(context.key_count, 0);
 }
 
+/* Another field of bytes, which would be damage, and each of ours as a number. */
+static void add_others(struct forged_message *message)
+{
+	forged_bytes_field(message, 9, "\x0b", 1);
+	for (uint32_t number = 1; number <= 5; number++) {
+		forged_varint(message, number << 3 | 0);
+		forged_varint(message, 5);
+	}
+}
+
+static void fields_of_other_kinds_are_passed_over_in_each_part(void **state)
+{
+	static struct forged_message message, resource, key_value, value, map, name;
+	static struct otel_process_context context;
+
+	(void)state;
+	message.size_bytes = resource.size_bytes = key_value.size_bytes = 0;
+	value.size_bytes = map.size_bytes = name.size_bytes = 0;
+	add_others(&resource);
+	forged_text_attribute(&resource, 1, "service.name", "shop");
+	add_others(&resource);
+	forged_bytes_field(&name, 1, "endpoint", 8);
+	add_others(&map);
+	forged_message_field(&map, 1, &name);
+	add_others(&map);
+	add_others(&value);
+	forged_message_field(&value, 5, &map);
+	forged_bytes_field(&key_value, 1, "threadlocal.attribute_key_map", 29);
+	forged_message_field(&key_value, 2, &value);
+	add_others(&key_value);
+	add_others(&message);
+	forged_message_field(&message, 1, &resource);
+	forged_message_field(&message, 2, &key_value);
+	add_others(&message);
+	assert_int_equal(otel_process_context_parse(message.bytes, message.size_bytes, &context),
+			 0);
+	assert_true(otel_text_is(&context.service_name, "shop"));
+	assert_int_equal(context.key_count, 1);
+	assert_true(otel_text_is(&context.keys[0], "endpoint"));
+}
+
+/* As a text, and as something else. */
+static void names_that_are_no_list_are_none(void **state)
+{
+	static struct forged_message message, key_value, value;
+	static struct otel_process_context context;
+
+	(void)state;
+	for (uint32_t number = 1; number <= 2; number++) {
+		message.size_bytes = key_value.size_bytes = value.size_bytes = 0;
+		forged_bytes_field(&value, number, "\x0a\x00", 2);
+		forged_bytes_field(&key_value, 1, "threadlocal.attribute_key_map", 29);
+		forged_message_field(&key_value, 2, &value);
+		forged_message_field(&message, 2, &key_value);
+		assert_int_equal(
+			otel_process_context_parse(message.bytes, message.size_bytes, &context), 0);
+		assert_int_equal(context.key_count, 0);
+	}
+}
+
 static void the_last_of_two_counts(void **state)
 {
 	static struct forged_message message;
@@ -298,6 +358,8 @@ int main(void)
 		cmocka_unit_test(other_schemas_are_not_known),
 		cmocka_unit_test(every_cut_of_it_is_refused_or_a_shorter_one),
 		cmocka_unit_test(what_is_not_known_is_passed_over),
+		cmocka_unit_test(fields_of_other_kinds_are_passed_over_in_each_part),
+		cmocka_unit_test(names_that_are_no_list_are_none),
 		cmocka_unit_test(the_last_of_two_counts),
 		cmocka_unit_test(more_names_than_indexes_are_left_out),
 		cmocka_unit_test(damaged_bytes_are_refused),
