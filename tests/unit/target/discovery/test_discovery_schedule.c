@@ -16,6 +16,7 @@
 
 #include <correlator/limits.h>
 
+#include "failing_memory.h"
 #include "target/proc/memory_map.h"
 #include "target/proc/proc_file.h"
 
@@ -256,6 +257,7 @@ static int tear_down(void **state)
 	struct bench *bench = *state;
 
 	discovery_free(bench->discovery);
+	discovery_free(NULL);
 	assert_int_equal(machine.targets, 0);
 	free(bench);
 	return 0;
@@ -828,6 +830,43 @@ static void a_variable_that_may_come_counts_if_it_is_wanted(void **state)
 	}
 }
 
+static void without_memory_it_is_said_and_found_later(void **state)
+{
+	struct bench *bench = *state;
+	struct forged_process *process;
+	struct discovery *none = NULL;
+
+	for (size_t successes = 0; successes < 3; successes++) {
+		memory_fails_after(successes);
+		assert_int_equal(discovery_new("puma", "/a", &ruby_contexts, NULL, &none), -ENOMEM);
+		memory_never_fails();
+		assert_null(none);
+	}
+	process = add_ruby();
+	process->publishes = true;
+	/* After the list of processes: for one, for the table of all, for what is in that. */
+	for (size_t successes = 1; successes <= 3; successes++) {
+		memory_fails_after(successes);
+		assert_int_equal(look_after(bench, 60000 * MS), -ENOMEM);
+		memory_never_fails();
+		/* That pass goes on behind it. */
+		assert_int_equal(look_after(bench, 60000 * MS), 0);
+		assert_int_equal(bench->found, 0);
+	}
+	assert_int_equal(look_after(bench, 60000 * MS), 0);
+	assert_int_equal(bench->found, 1);
+	/* One that was told of is met by the next pass. */
+	process = add_ruby();
+	process->publishes = true;
+	memory_fails_after(0);
+	discovery_expect(bench->discovery, process->info.pid, bench->now_ns);
+	memory_never_fails();
+	assert_int_equal(look_after(bench, 50 * MS), 0);
+	assert_int_equal(bench->found, 1);
+	assert_int_equal(look_after(bench, 60000 * MS), 0);
+	assert_int_equal(bench->found, 2);
+}
+
 int main(void)
 {
 #define FORGED(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -855,6 +894,7 @@ int main(void)
 		FORGED(a_candidate_that_is_renamed_away_is_dropped),
 		FORGED(who_is_gone_is_forgotten_by_the_pass_that_does_not_meet_it),
 		FORGED(what_is_wanted_says_who_counts),
+		FORGED(without_memory_it_is_said_and_found_later),
 		FORGED(a_variable_that_may_come_counts_if_it_is_wanted),
 	};
 
