@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -19,6 +18,14 @@
 #include "target/open_mapping.h"
 
 static const char NAME[] = "ruby_profiler_state";
+
+static struct elf_image *open_forged(const struct forged_elf *elf)
+{
+	struct elf_image *image = NULL;
+
+	assert_int_equal(elf_image_open_memory(elf, sizeof(*elf), &image), 0);
+	return image;
+}
 
 /* Walks all that can be walked, so that a forged file meets every reader. */
 static void exercise(const struct elf_image *image)
@@ -81,7 +88,7 @@ static void a_name_that_only_begins_like_a_symbol_is_not_found(void **state)
 	struct elf_symbol symbol;
 
 	(void)state;
-	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), 0);
+	image = open_forged(&elf);
 	assert_int_equal(elf_image_find_symbol(image, NAME, &symbol), 0);
 	assert_int_equal(elf_image_find_symbol(image, "ruby_profiler_stat", &symbol), -ENOENT);
 	assert_int_equal(elf_image_find_symbol(image, "ruby_profiler_state2", &symbol), -ENOENT);
@@ -95,7 +102,7 @@ static void a_name_that_runs_out_of_the_string_table_is_not_found(void **state)
 
 	(void)state;
 	elf.sections[2].sh_size = 8;
-	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), 0);
+	image = open_forged(&elf);
 	assert_int_equal(elf_image_find_symbol(image, NAME, &symbol), -ENOENT);
 }
 
@@ -174,7 +181,7 @@ static void segments_packed_into_one_page_of_the_file_are_told_apart(void **stat
 					.p_offset = 0x100,
 					.p_vaddr = 0x1100,
 					.p_filesz = 0x80 };
-	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), 0);
+	image = open_forged(&elf);
 	assert_int_equal(elf_image_load_bias(image, &entry, &bias), 0);
 	assert_int_equal(bias, 0x7f0000000000);
 	entry = (struct memory_map_entry){ .start = 0x7f0000000000, .is_readable = true };
@@ -198,12 +205,6 @@ static void files_that_are_no_64_bit_elf_are_refused(void **state)
 	elf = good;
 	elf.header.e_ident[EI_DATA] = ELFDATA2MSB;
 	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), -ENOEXEC);
-	elf = good;
-	elf.header.e_shnum = 0;
-	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), -ENOEXEC);
-	elf = good;
-	elf.header.e_phnum = 0xffff;
-	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), -ENOEXEC);
 	assert_int_equal(open_elf(null_fd, &image), -ENOEXEC);
 	assert_null(image);
 }
@@ -219,7 +220,7 @@ static void tables_that_lie_about_their_size_are_left_out(void **state)
 	(void)state;
 	elf.sections[1].sh_size = UINT64_MAX - 23;
 	elf.sections[3].sh_size = 1ULL << 40;
-	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), 0);
+	image = open_forged(&elf);
 	assert_int_equal(elf_image_find_symbol(image, NAME, &symbol), -ENOENT);
 	assert_false(elf_image_next_relocation(image, &cursor, &relocation));
 }
@@ -234,7 +235,7 @@ static void reads_outside_the_file_part_of_a_segment_fail(void **state)
 	(void)state;
 	elf.segments[0].p_vaddr = 0x400000;
 	elf.segments[0].p_filesz = 0x20;
-	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), 0);
+	image = open_forged(&elf);
 	assert_int_equal(elf_image_read(image, 0x400000, bytes, 8), 0);
 	assert_memory_equal(bytes, "\177ELF", 4);
 	assert_int_equal(elf_image_read(image, 0x400018, bytes, 8), 0);
@@ -257,7 +258,7 @@ static void a_segment_beyond_the_end_of_the_file_gives_no_bytes(void **state)
 	(void)state;
 	elf.segments[0].p_offset = UINT64_MAX - 4;
 	elf.segments[0].p_filesz = UINT64_MAX;
-	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), 0);
+	image = open_forged(&elf);
 	assert_int_equal(elf_image_read(image, 0x10, &byte, 1), -EFAULT);
 	assert_int_equal(elf_image_read(image, 0, &byte, 1), -EFAULT);
 	assert_int_equal(elf_image_file_offset(image, 0x10, &offset), -ENOENT);
@@ -285,38 +286,6 @@ static void every_truncation_and_every_flipped_byte_is_survived(void **state)
 		if (elf_image_open_memory(&bad, sizeof(bad), &image) == 0)
 			exercise(image);
 	}
-}
-
-static void another_file_at_the_path_of_a_mapping_is_not_opened(void **state)
-{
-	struct memory_map_entry entry = { .start = 0x1000, .end = 0x2000, .path = "/proc/version" };
-	struct elf_image *image = NULL;
-
-	(void)state;
-	entry.inode = 1;
-	assert_int_equal(open_mapping(&entry, &image), -ESTALE);
-	entry.path = "/no/such/file";
-	assert_int_equal(open_mapping(&entry, &image), -ENOENT);
-	entry.path = "";
-	assert_int_equal(open_mapping(&entry, &image), -EINVAL);
-}
-
-static void a_fifo_at_the_path_of_a_mapping_does_not_block(void **state)
-{
-	char folder[] = "/tmp/test_elf_image-XXXXXX", path[64];
-	struct memory_map_entry entry = { .start = 0x1000, .end = 0x2000, .path = path };
-	struct elf_image *image = NULL;
-	struct stat status;
-
-	(void)state;
-	assert_non_null(mkdtemp(folder));
-	(void)snprintf(path, sizeof(path), "%s/fifo", folder);
-	assert_int_equal(mkfifo(path, 0600), 0);
-	assert_int_equal(stat(path, &status), 0);
-	entry.inode = status.st_ino;
-	assert_int_equal(open_mapping(&entry, &image), -ESTALE);
-	assert_int_equal(unlink(path), 0);
-	assert_int_equal(rmdir(folder), 0);
 }
 
 /* A forged file with room behind it for what a test makes longer. */
@@ -366,6 +335,7 @@ static void a_header_is_plausible_up_to_its_bounds(void **state)
 	} cases[] = {
 		{ 1024, 4, sizeof(Elf64_Phdr), sizeof(Elf64_Shdr), 0 },
 		{ 1025, 4, sizeof(Elf64_Phdr), sizeof(Elf64_Shdr), -ENOEXEC },
+		{ 2, 0, sizeof(Elf64_Phdr), sizeof(Elf64_Shdr), -ENOEXEC },
 		{ 2, SHN_LORESERVE - 1, sizeof(Elf64_Phdr), sizeof(Elf64_Shdr), 0 },
 		{ 2, SHN_LORESERVE, sizeof(Elf64_Phdr), sizeof(Elf64_Shdr), -ENOEXEC },
 		{ 2, 4, sizeof(Elf64_Phdr) + 1, sizeof(Elf64_Shdr), -ENOEXEC },
@@ -401,7 +371,7 @@ static void without_sections_there_are_segments_and_no_symbol(void **state)
 	elf.header.e_shoff = 0;
 	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), -ENOEXEC);
 	elf.header.e_shnum = 0;
-	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), 0);
+	image = open_forged(&elf);
 	assert_true(elf_image_next_segment(image, &cursor, &segment));
 	assert_int_equal(elf_image_find_symbol(image, NAME, &symbol), -ENOENT);
 }
@@ -630,7 +600,7 @@ static void what_an_undefined_symbol_says_yields_to_a_defined_one(void **state)
 
 	(void)state;
 	elf.symbols[FORGED_SYMBOL_INDEX].st_shndx = SHN_UNDEF;
-	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), 0);
+	image = open_forged(&elf);
 	assert_int_equal(elf_image_find_symbol(image, NAME, &symbol), 0);
 	assert_false(symbol.is_defined);
 	assert_false(elf_image_find_defined(image, NAME, &symbol));
@@ -640,7 +610,7 @@ static void what_an_undefined_symbol_says_yields_to_a_defined_one(void **state)
 	((Elf64_Sym *)(void *)elf.relocations)[1].st_value = 0x1234;
 	elf.sections[3].sh_type = SHT_SYMTAB;
 	elf.sections[3].sh_link = 2;
-	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &both), 0);
+	both = open_forged(&elf);
 	assert_true(elf_image_find_defined(both, NAME, &symbol));
 	assert_int_equal(symbol.value, 0x1234);
 	assert_false(symbol.is_dynamic);
@@ -664,7 +634,7 @@ static void beside_a_table_that_is_not_there_the_other_one_is_searched(void **st
 	elf.sections[3].sh_link = 2;
 	/* More than the file has. */
 	elf.sections[1].sh_size = 1 << 20;
-	assert_int_equal(elf_image_open_memory(&elf, sizeof(elf), &image), 0);
+	image = open_forged(&elf);
 	assert_int_equal(elf_image_find_symbol(image, NAME, &symbol), 0);
 	assert_int_equal(symbol.value, 0x1111);
 	assert_int_equal(elf_image_find_symbol(image, NAME + 5, &symbol), 0);
@@ -685,8 +655,6 @@ int main(void)
 		cmocka_unit_test(reads_outside_the_file_part_of_a_segment_fail),
 		cmocka_unit_test(a_segment_beyond_the_end_of_the_file_gives_no_bytes),
 		cmocka_unit_test(every_truncation_and_every_flipped_byte_is_survived),
-		cmocka_unit_test(another_file_at_the_path_of_a_mapping_is_not_opened),
-		cmocka_unit_test(a_fifo_at_the_path_of_a_mapping_does_not_block),
 		cmocka_unit_test(relocations_are_those_of_eight_sections),
 		cmocka_unit_test(a_header_is_plausible_up_to_its_bounds),
 		cmocka_unit_test(without_sections_there_are_segments_and_no_symbol),
