@@ -116,23 +116,23 @@ static bool is_static_offset(const struct tls_machine *machine, uint64_t offset)
 
 /*
  * Offset from the thread pointer of st_value in a main program's block, as linkers compute it.
- * 0, or -EINVAL: the PT_TLS segment's alignment is no power of two.
+ * False: the PT_TLS segment's alignment is no power of two.
  */
-static int local_exec_offset(const struct tls_machine *machine, const struct elf_segment *tls,
-			     uint64_t symbol_value, uint64_t *ret_offset)
+static bool local_exec_offset(const struct tls_machine *machine, const struct elf_segment *tls,
+			      uint64_t symbol_value, uint64_t *ret_offset)
 {
-	uint64_t mask = tls->align > 1 ? tls->align - 1 : 0;
+	uint64_t mask = tls->align ? tls->align - 1 : 0;
 	uint64_t block;
 
 	if (tls->align & mask)
-		return -EINVAL;
+		return false;
 	if (machine->is_above_thread_pointer)
 		block = THREAD_CONTROL_BLOCK_BYTES +
 			((tls->virtual_address - THREAD_CONTROL_BLOCK_BYTES) & mask);
 	else
 		block = -(tls->memory_bytes + (-(tls->virtual_address + tls->memory_bytes) & mask));
 	*ret_offset = block + symbol_value;
-	return 0;
+	return true;
 }
 
 /* With a symbol the slot stands for symbol + addend, without one for the block's start + addend. */
@@ -366,8 +366,8 @@ static int resolve_local_exec(const struct resolution *resolution, struct tls_lo
 	while (elf_image_next_segment(resolution->image, &cursor, &segment)) {
 		if (segment.type != PT_TLS)
 			continue;
-		if (local_exec_offset(resolution->machine, &segment, resolution->symbol.value,
-				      &offset) < 0)
+		if (!local_exec_offset(resolution->machine, &segment, resolution->symbol.value,
+				       &offset))
 			return refuse(resolution, EINVAL, "alignment of PT_TLS", segment.align);
 		return set_static(resolution, offset, location);
 	}
