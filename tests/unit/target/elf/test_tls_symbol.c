@@ -385,6 +385,19 @@ static void local_exec_follows_each_machines_variant(void **state)
 	aarch64.elf.segments[1].p_align = 64;
 	assert_int_equal(resolve(&aarch64, false), 0);
 	assert_int_equal(aarch64.symbol.location.offset, 0x40 + 0x20);
+	/* A block that does not begin where it would be aligned. */
+	x86.elf.segments[1].p_vaddr = 0x1008;
+	assert_int_equal(resolve(&x86, false), 0);
+	assert_int_equal(x86.symbol.location.offset, -0x28 + 0x20);
+	aarch64.elf.segments[1].p_align = 16;
+	aarch64.elf.segments[1].p_vaddr = 0x1008;
+	assert_int_equal(resolve(&aarch64, false), 0);
+	assert_int_equal(aarch64.symbol.location.offset, 0x18 + 0x20);
+	for (uint64_t align = 0; align <= 1; align++) {
+		aarch64.elf.segments[1].p_align = align;
+		assert_int_equal(resolve(&aarch64, false), 0);
+		assert_int_equal(aarch64.symbol.location.offset, 0x10 + 0x20);
+	}
 	aarch64.elf.segments[1].p_align = 24;
 	assert_int_equal(resolve(&aarch64, false), -EINVAL);
 	aarch64.elf.segments[1].p_type = PT_NULL;
