@@ -155,7 +155,7 @@ static int open_file(pid_t pid, const struct memory_map_entry *entry, struct obj
 	reader.size_bytes = target_file_size_bytes(file->mapped);
 	r = elf_image_open(&reader, &file->image);
 	/* Any other failure: it is no ELF file that we know. */
-	if (r == -ETIMEDOUT)
+	if (r == -ETIMEDOUT || r == -ENOMEM)
 		return r;
 	*ret_file = TAKE_PTR(file);
 	return 0;

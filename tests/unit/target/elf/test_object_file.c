@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 
+#include "failing_memory.h"
 #include "target/hanging_file.h"
 #include "target/mapped_copy.h"
 #include "target/proc/agent.h"
@@ -102,6 +103,31 @@ static void what_is_no_elf_file_is_known_as_that(void **state)
 	assert_ptr_equal(get(bench), file);
 	object_file_release(file);
 	object_file_release(file);
+}
+
+static void without_memory_it_is_not_known_as_something_else(void **state)
+{
+	struct bench *bench = *state;
+	size_t refusals = 0;
+	bool is_shared = false;
+
+	for (size_t successes = 0; !is_shared; successes++) {
+		struct object_file *file;
+		int r;
+
+		memory_fails_after(successes);
+		r = object_file_get(bench->files, getpid(), bench->copy.entry, &file);
+		memory_never_fails();
+		if (r < 0) {
+			assert_int_equal(r, -ENOMEM);
+			refusals++;
+			continue;
+		}
+		assert_non_null(object_file_image(file));
+		is_shared = object_file_is_shared(file);
+		object_file_release(file);
+	}
+	assert_true(refusals > 3);
 }
 
 static void notes_are_the_files(void **state)
@@ -256,6 +282,7 @@ int main(void)
 		LIVE(a_file_is_closed_with_its_last_holder),
 		LIVE(a_file_that_was_written_over_is_another_one),
 		LIVE(what_is_no_elf_file_is_known_as_that),
+		LIVE(without_memory_it_is_not_known_as_something_else),
 		LIVE(notes_are_the_files),
 		LIVE(nothing_is_shared_without_a_set),
 		LIVE(no_more_notes_are_kept_than_there_is_room_for),
