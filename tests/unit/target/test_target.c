@@ -116,6 +116,54 @@ static void opentelemetry_is_looked_for_where_it_is_wanted(void **state)
 	assert_int_equal(config.tls.model, TLS_MODEL_NONE);
 }
 
+static void a_pid_that_is_another_process_by_now_is_gone(void **state)
+{
+	_cleanup_(target_freep) struct target *target = NULL;
+
+	(void)state;
+	assert_int_equal(target_open(getpid(), NULL, &ruby_contexts, NULL, &target), 0);
+	assert_int_equal(target_refresh(target), 0);
+	target->info.start_ticks--;
+	assert_int_equal(target_refresh(target), -ESRCH);
+}
+
+static void keys_are_missing_that_have_a_name(void **state)
+{
+	static const char *const names[] = { "request_id", NULL, "endpoint" };
+	static const char *const none[] = { NULL, NULL, NULL };
+	const struct target_keys keys = {
+		.ruby_names = names, .otel_names = none, .count = 3, .wants_ruby = true
+	};
+	_cleanup_(target_freep) struct target *target = NULL;
+
+	(void)state;
+	assert_int_equal(target_open(getpid(), NULL, &keys, NULL, &target), 0);
+	assert_int_equal(target->ruby.keys_missing, 2);
+	assert_int_equal(target_refresh(target), 0);
+	assert_int_equal(target->ruby.keys_missing, 2);
+	assert_false(target_is_complete(target));
+}
+
+static void it_has_changed_if_its_process_context_has(void **state)
+{
+	static struct {
+		char signature[8];
+		uint32_t version, payload_bytes;
+		uint64_t published_ns, payload_address;
+	} header = { { "OTEL_CTX" }, 2, 16, 77, 0x1000 };
+	struct target target = { .info.pid = getpid() };
+
+	(void)state;
+	assert_false(target_has_changed(&target));
+	target.otel.announcement.header_address = (uintptr_t)&header;
+	assert_true(target_has_changed(&target));
+	target.otel.announcement.published_ns = 77;
+	assert_false(target_has_changed(&target));
+	/* What cannot be read any more is news, too. */
+	target.otel.announcement.header_address = 0x1000;
+	assert_true(target_has_changed(&target));
+}
+
 /* Ruby, its symbols found, and the variable. */
 struct complete {
 	struct forged_ruby *ruby;
@@ -266,6 +314,9 @@ int main(int argc, char **argv)
 			a_process_is_opened_by_the_map_that_was_read_and_its_end_is_noticed),
 		cmocka_unit_test(a_second_process_of_the_same_files_opens_none),
 		cmocka_unit_test(opentelemetry_is_looked_for_where_it_is_wanted),
+		cmocka_unit_test(a_pid_that_is_another_process_by_now_is_gone),
+		cmocka_unit_test(keys_are_missing_that_have_a_name),
+		cmocka_unit_test(it_has_changed_if_its_process_context_has),
 		cmocka_unit_test(a_target_is_complete_with_all_that_is_wanted_of_it),
 		cmocka_unit_test(the_programs_are_told_of_one_variable_and_whose_code_sets_it),
 		cmocka_unit_test(threads_are_mixed_if_native_ones_are_shared_and_nobody_follows),
