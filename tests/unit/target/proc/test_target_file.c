@@ -328,13 +328,12 @@ static void a_lease_on_a_file_is_not_waited_for(void **state)
 	target_file_close(file);
 }
 
-/* In the agent: it has what it was given, and the file. */
+/* In the agent: it has what it was given, which is no file, and the file. */
 static int identify(int identifier, int fd, uint64_t *ret_identity)
 {
-	struct stat status;
-	char byte;
+	struct stat given, status;
 
-	if (pread(identifier, &byte, 1, 0) != 1 || byte != (char)byte_at(0))
+	if (fstat(identifier, &given) || !S_ISCHR(given.st_mode))
 		return -EBADF;
 	if (fstat(fd, &status))
 		return -errno;
@@ -354,10 +353,11 @@ static void a_file_is_identified_as_is_said(void **state)
 {
 	const struct bench *bench = *state;
 	struct target_file *file = open_file(bench);
+	int given = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	uint64_t inode = 0;
 
 	assert_int_equal(target_file_identify(file, false, &inode), -ENOSYS);
-	agent_set_identifier(identify, bench->fd);
+	agent_set_identifier(identify, given);
 	assert_int_equal(target_file_identify(file, false, &inode), 0);
 	assert_int_equal(inode, bench->entry.inode);
 	agent_set_identifier(refuse, bench->fd);
@@ -368,10 +368,11 @@ static void a_file_is_identified_as_is_said(void **state)
 	/* What could not be said now is no refusal, and what was said before is not said again. */
 	assert_int_equal(target_file_identify(file, true, &inode), -ENOSYS);
 	inode = 0;
-	agent_set_identifier(identify, bench->fd);
+	agent_set_identifier(identify, given);
 	assert_int_equal(target_file_identify(file, false, &inode), 0);
 	assert_int_equal(inode, bench->entry.inode);
 	target_file_close(file);
+	(void)close(given);
 }
 
 static void what_does_not_answer_is_given_up_and_others_are_not(void **state)

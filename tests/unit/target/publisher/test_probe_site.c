@@ -186,21 +186,22 @@ static void on_arm64_none_is_taken_after_a_store(void **state)
 	ASSERT_ARM64_SITE("other", 0, 0x00000000, 0x97fffff2);
 }
 
-/* One function without a name, described for unwinding, that refers to the variable so often. */
-static int find_in_references(size_t count)
+/* Functions without names, described for unwinding, each of which refers to the variable so often.
+ */
+static int find_in_references(size_t functions, size_t count)
 {
 	enum {
 		FUNCTION = 4096,
-		TABLE = 8192,
-		DESCRIPTION = TABLE + 64,
-		SLOT = 12288,
+		FUNCTION_BYTES = 1024,
+		TABLE = 32768,
+		DESCRIPTION = TABLE + 256,
+		SLOT = 36864,
 		REFERENCE_BYTES = 7,
 	};
-	static uint8_t file[16384];
+	static uint8_t file[40960];
 	struct forged_elf elf = forged_elf_make(EM_X86_64, "ruby_profiler_state", 0x20);
 	const uint8_t header[] = { 1, 0x1b, 0x03, 0x3b };
-	const int32_t table[] = { 0, 1, FUNCTION - TABLE, DESCRIPTION - TABLE };
-	const int32_t description[] = { 20, 0, FUNCTION - (DESCRIPTION + 8), 2048 };
+	const int32_t counts[] = { 0, (int32_t)functions };
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
 	struct probe_site sites[PROBE_SITES_MAX];
 
@@ -214,14 +215,21 @@ static int find_in_references(size_t count)
 	};
 	memcpy(file, &elf, sizeof(elf));
 	memcpy(file + TABLE, header, sizeof(header));
-	memcpy(file + TABLE + 4, table, sizeof(table));
-	memcpy(file + DESCRIPTION, description, sizeof(description));
-	for (size_t i = 0; i < count; i++) {
-		uint8_t *code = file + FUNCTION + 16 + i * REFERENCE_BYTES;
-		int32_t displacement = SLOT - (int32_t)(code + REFERENCE_BYTES - file);
+	memcpy(file + TABLE + 4, counts, sizeof(counts));
+	for (int32_t i = 0; i < (int32_t)functions; i++) {
+		int32_t function = FUNCTION + i * FUNCTION_BYTES, place = DESCRIPTION + i * 16;
+		const int32_t entry[] = { function - TABLE, place - TABLE };
+		const int32_t description[] = { 20, 0, function - (place + 8), FUNCTION_BYTES };
 
-		memcpy(code, "\x48\x8d\x3d", 3);
-		memcpy(code + 3, &displacement, sizeof(displacement));
+		memcpy(file + TABLE + 12 + i * 8, entry, sizeof(entry));
+		memcpy(file + place, description, sizeof(description));
+		for (size_t j = 0; j < count; j++) {
+			uint8_t *code = file + function + 16 + j * REFERENCE_BYTES;
+			int32_t displacement = SLOT - (int32_t)(code + REFERENCE_BYTES - file);
+
+			memcpy(code, "\x48\x8d\x3d", 3);
+			memcpy(code + 3, &displacement, sizeof(displacement));
+		}
 	}
 	assert_int_equal(elf_image_open_memory(file, sizeof(file), &image), 0);
 	return probe_site_find(image, "ruby_profiler_state", sites);
@@ -230,11 +238,20 @@ static int find_in_references(size_t count)
 static void of_more_references_than_are_stored_none_is_taken(void **state)
 {
 	(void)state;
-	assert_int_equal(find_in_references(0), 0);
-	assert_int_equal(find_in_references(1), 1);
-	assert_int_equal(find_in_references(64), 1);
-	assert_int_equal(find_in_references(65), 0);
-	assert_int_equal(find_in_references(200), 0);
+	assert_int_equal(find_in_references(1, 0), 0);
+	assert_int_equal(find_in_references(1, 1), 1);
+	assert_int_equal(find_in_references(1, 64), 1);
+	assert_int_equal(find_in_references(1, 65), 0);
+	assert_int_equal(find_in_references(1, 200), 0);
+}
+
+static void in_more_functions_than_there_are_sites_none_is_taken(void **state)
+{
+	(void)state;
+	for (int functions = 1; functions <= PROBE_SITES_MAX; functions++)
+		assert_int_equal(find_in_references((size_t)functions, 2), functions);
+	assert_int_equal(find_in_references(PROBE_SITES_MAX + 1, 2), 0);
+	assert_int_equal(find_in_references(PROBE_SITES_MAX + 2, 2), 0);
 }
 
 static void an_object_without_the_functions_has_no_site(void **state)
@@ -397,6 +414,7 @@ int main(void)
 		cmocka_unit_test(on_arm64_the_first_simulated_instruction_is_taken),
 		cmocka_unit_test(on_arm64_none_is_taken_after_a_store),
 		cmocka_unit_test(of_more_references_than_are_stored_none_is_taken),
+		cmocka_unit_test(in_more_functions_than_there_are_sites_none_is_taken),
 		cmocka_unit_test(an_object_without_the_functions_has_no_site),
 		cmocka_unit_test(what_is_no_function_has_no_site),
 		cmocka_unit_test(a_function_outside_the_file_has_no_site),

@@ -345,6 +345,17 @@ static void of_two_that_share_a_variable_one_only_sets_it(void **state)
 	assert_false(set.list[3]->is_located);
 	assert_false(set.list[0]->is_interposed);
 	publishers_deinit(&set);
+	/* Also of two alone, whichever is read. */
+	for (size_t live = 0; live < 2; live++) {
+		set = make_set(2);
+		set.live = live;
+		set.list[1]->tls.location.module = 0;
+		assert_int_equal(publishers_locate(&set, &nothing, &reader, &layout), 0);
+		assert_int_equal(publishers_count_variables(&set), 1);
+		assert_true(set.list[1 - live]->is_interposed);
+		assert_ptr_equal(publishers_live(&set), set.list[live]);
+		publishers_deinit(&set);
+	}
 }
 
 /* Beside the one of the bench one that is mapped nowhere, before it. */
