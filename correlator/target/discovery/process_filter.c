@@ -58,8 +58,7 @@ static bool path_matches(const char *pattern, const char *path)
 
 	if (strcmp(pattern, "/") == 0 || fnmatch(pattern, path, flags) == 0)
 		return true;
-	if (pattern[0] == '/' || pattern[0] == '*')
-		return false;
+	/* Further in: nothing there begins with a slash, and a star fits all that is before it. */
 	for (path = strchr(path, '/'); path; path = strchr(path + 1, '/'))
 		if (fnmatch(pattern, path + 1, flags) == 0)
 			return true;
