@@ -17,6 +17,10 @@
 #include "command/stand_in.h"
 #include "target/forged_ruby.h"
 
+/* What a publisher of OpenTelemetry's thread context has. */
+extern __thread void *otel_thread_ctx_v1;
+__attribute__((used)) __thread void *otel_thread_ctx_v1;
+
 static const struct target_keys ruby_contexts = { .wants_ruby = true };
 
 static void what_a_process_loads_and_unloads_is_noticed(void **state)
@@ -105,14 +109,20 @@ static void opentelemetry_is_looked_for_where_it_is_wanted(void **state)
 		.ruby_names = none, .otel_names = names, .count = 1, .wants_otel = true
 	};
 	_cleanup_(target_freep) struct target *target = NULL;
+	_cleanup_(target_freep) struct target *other = NULL;
 	struct otel_config config;
 
 	(void)state;
 	assert_int_equal(target_open(getpid(), NULL, &keys, NULL, &target), 0);
 	assert_int_equal(target_refresh(target), 0);
-	assert_null(otel_target_publisher(&target->otel));
-	assert_false(target_is_complete(target));
+	assert_non_null(otel_target_publisher(&target->otel));
+	assert_true(target_is_complete(target));
 	otel_target_config(&target->otel, &config);
+	assert_int_equal(config.tls.model, TLS_MODEL_STATIC);
+	assert_int_equal(config.trace_key, 1);
+	assert_int_equal(target_open(getpid(), NULL, &ruby_contexts, NULL, &other), 0);
+	assert_int_equal(other->otel.publishers.count, 0);
+	otel_target_config(&other->otel, &config);
 	assert_int_equal(config.tls.model, TLS_MODEL_NONE);
 }
 
