@@ -278,6 +278,51 @@ static void a_hostile_table_costs_5_pauses_a_call_and_20_a_second(void **state)
 	free(ruby);
 }
 
+/* A table of very many pages, all of them empty, of which it is noted which was asked for. */
+struct vast_table {
+	struct forged_ruby *ruby;
+	uint64_t page;
+	uint64_t last;
+};
+
+#define FAR_AWAY UINT64_C(0x7f6600000000)
+
+static int read_vast(const struct memory_reader *reader, uint64_t address, void *buffer,
+		     size_t size_bytes)
+{
+	struct vast_table *table = (struct vast_table *)reader->context;
+
+	if (address < FAR_AWAY)
+		return memory_read(&table->ruby->reader, address, buffer, size_bytes);
+	assert_int_equal(size_bytes, sizeof(table->page));
+	memcpy(buffer, &table->page, sizeof(table->page));
+	table->last = (address - FAR_AWAY) / sizeof(table->page);
+	return 0;
+}
+
+static void of_a_vast_table_two_million_symbols_are_read_at_a_time(void **state)
+{
+	static const char *const names[] = { "not_there_" };
+	struct vast_table table = { .ruby = forge_ruby(&layouts[4]) };
+	const struct memory_reader reader = { .read = read_vast, .context = &table };
+	const uint64_t empty[] = { 0, 0 }, directory[] = { 1 << 30, FAR_AWAY };
+	struct ruby_symbols *symbols = NULL;
+	uint64_t id = 0;
+
+	(void)state;
+	assert_int_equal(ruby_symbols_new(&reader, table.ruby->table, NULL, 0, &symbols), 0);
+	table.page = forge_data(table.ruby, empty, 2);
+	forged_write_u64(&table.ruby->memory, table.ruby->table, RUBY_ID_SERIAL_MAX);
+	forged_write_u64(&table.ruby->memory, table.ruby->table + 16,
+			 forge_data(table.ruby, directory, 2));
+	for (uint64_t call = 1; call <= 2; call++) {
+		assert_int_equal(ruby_symbols_find_ids(symbols, names, 1, &id), -EAGAIN);
+		assert_int_equal(table.last, call * (2 << 20) / PAGE - 1);
+	}
+	ruby_symbols_free(symbols);
+	free(table.ruby);
+}
+
 static void data_full_of_candidates_is_refused(void **state)
 {
 	struct forged_ruby *ruby = forge_ruby(&layouts[1]);
@@ -349,6 +394,7 @@ int main(void)
 		cmocka_unit_test(long_names_are_told_apart_by_all_of_their_text),
 		cmocka_unit_test(a_symbol_of_another_serial_is_not_believed),
 		cmocka_unit_test(a_hostile_table_costs_5_pauses_a_call_and_20_a_second),
+		cmocka_unit_test(of_a_vast_table_two_million_symbols_are_read_at_a_time),
 		cmocka_unit_test(data_full_of_candidates_is_refused),
 		cmocka_unit_test(a_damaged_table_is_read_without_harm),
 	};
