@@ -119,6 +119,11 @@ static void the_relocation_is_taken_by_symbol_not_by_order(void **state)
 	assert_int_equal(resolve(&process, false), 0);
 	assert_int_equal(process.symbol.location.module, 9);
 	assert_int_equal(process.symbol.location.offset, 0x20);
+	/* Nor is what comes first of its own, of another kind, its slot. */
+	add_relocation(&process, 0, SLOT + 40, R_X86_64_DTPOFF64, FORGED_SYMBOL_INDEX);
+	process.symbol = (struct tls_symbol){ 0 };
+	assert_int_equal(resolve(&process, false), 0);
+	assert_int_equal(process.symbol.location.module, 9);
 }
 
 static void a_symbol_bound_to_another_object_follows_the_loader(void **state)

@@ -193,6 +193,13 @@ static void a_cut_string_ends_in_the_mark_after_a_whole_character(void **state)
 	memcpy(bytes + VALUE_BYTES_MAX - 1, "\u20ac", 3);
 	(void)snprintf(expected, sizeof(expected), "%.*s" MARK, VALUE_BYTES_MAX - 1, bytes);
 	assert_string(1, bytes, sizeof(bytes), expected);
+	/* What is broken before that is shown as it is. */
+	for (size_t i = 0; i < sizeof(bytes); i += 2)
+		memcpy(bytes + i, "\0x", 2);
+	memcpy(bytes, "\xde\x00", 2);
+	(void)snprintf(expected, sizeof(expected), "\\xde\\x00%.*s" MARK, VALUE_BYTES_MAX / 2 - 1,
+		       "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx");
+	assert_string(3, bytes, sizeof(bytes), expected);
 	/* A split surrogate pair. */
 	for (size_t i = 0; i < sizeof(bytes); i += 2)
 		memcpy(bytes + i, "\0x", 2);
