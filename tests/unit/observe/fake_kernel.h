@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a recording runs on, for tests of it: the kernel side (all of probe/session.h), the targets
- * (targets.h), clocks, signals, and what is logged. Time stands but while somebody waits (ppoll):
- * then it goes on to what was planned next, or to the end of the wait. One a test program: what is
- * defined here takes the place of what the libraries have of that name.
+ * What a recording runs on, for tests of it: the kernel side (all of probe/session.h), clocks,
+ * signals, and what is logged; fake_targets.h has whom it observes. Time stands but while somebody
+ * waits (ppoll): then it goes on to what was planned next, or to the end of the wait. One a test
+ * program: what is defined here takes the place of what the libraries have of that name.
  */
 #pragma once
 
@@ -31,7 +31,7 @@
 #include "base/log.h"
 #include "base/signals.h"
 #include "observe/observed.h"
-#include "observe/targets.h"
+#include "observe/recording.h"
 #include "probe/features.h"
 #include "probe/session.h"
 
@@ -83,7 +83,19 @@ static struct fake {
 	bool is_lean, has_split, may_probe;
 	bool is_long_way_measured;
 	double short_way_ns, long_way_ns;
-	int failures[8]; /* by what is below; 0 = none */
+	int failures[16]; /* by what is below; 0 = none */
+	struct process_config config; /* that it was last told */
+	struct otel_config otel_config;
+	struct fake_probe {
+		enum session_probe_kind kind;
+		int fd;
+		int identified; /* what identifying its file said */
+		uint64_t offsets[PROBE_SITES_MAX];
+		size_t count;
+	} probes[SESSION_PROBES_MAX]; /* of the last process that has got some */
+	size_t probe_count;
+	int probe_errors[2]; /* by kind */
+	bool has_lost_strangers;
 	struct fake_process processes[FAKE_PROCESSES_MAX];
 	struct fake_account accounts[FAKE_ACCOUNTS_MAX];
 	size_t account_count;
@@ -121,6 +133,9 @@ enum {
 	FAKE_SPLIT,
 	FAKE_OBSERVE,
 	FAKE_RELEASE,
+	FAKE_SET_PROCESS,
+	FAKE_SET_OTEL,
+	FAKE_WATCH,
 };
 
 static inline void fake_reset(void)
@@ -356,7 +371,8 @@ int session_set_process(struct session *session, pid_t tgid, pid_t parent,
 {
 	expect_session(session);
 	tell("process %d of %d, flags %x", tgid - FAKE_PID, parent, config->flags);
-	return 0;
+	fake.config = *config;
+	return fake.failures[FAKE_SET_PROCESS];
 }
 
 int session_set_lean(struct session *session, pid_t tgid, bool is_lean)
@@ -369,9 +385,9 @@ int session_set_lean(struct session *session, pid_t tgid, bool is_lean)
 int session_set_otel(struct session *session, pid_t tgid, const struct otel_config *config)
 {
 	expect_session(session);
-	(void)config;
 	tell("otel of %d", tgid - FAKE_PID);
-	return 0;
+	fake.otel_config = *config;
+	return fake.failures[FAKE_SET_OTEL];
 }
 
 void session_remove_process(struct session *session, pid_t tgid)
@@ -391,8 +407,19 @@ void session_set_probes(struct session *session, pid_t pid, struct session_probe
 			size_t count)
 {
 	expect_session(session);
-	for (size_t i = 0; i < count; i++)
-		probes[i].error = 0;
+	fake.probe_count = count;
+	for (size_t i = 0; i < count; i++) {
+		struct fake_probe *probe = &fake.probes[i];
+		uint64_t inode;
+
+		probes[i].error = fake.probe_errors[probes[i].kind];
+		*probe = (struct fake_probe){ .kind = probes[i].kind,
+					      .fd = probes[i].fd,
+					      .count = probes[i].count };
+		probe->identified = probes[i].identify(probes[i].file, false, &inode);
+		memcpy(probe->offsets, probes[i].file_offsets,
+		       probe->count * sizeof(probe->offsets[0]));
+	}
 	tell("%zu probes of %d", count, pid - FAKE_PID);
 }
 
@@ -425,20 +452,20 @@ void session_inherit_probes(struct session *session, pid_t parent, pid_t child)
 int session_watch(struct session *session, pid_t pid)
 {
 	expect_session(session);
-	(void)pid;
-	return 0;
+	tell("%d is watched", pid - FAKE_PID);
+	return fake.failures[FAKE_WATCH];
 }
 
 void session_unwatch(struct session *session, pid_t pid)
 {
 	expect_session(session);
-	(void)pid;
+	tell("%d is not watched", pid - FAKE_PID);
 }
 
 bool session_has_lost_strangers(struct session *session)
 {
 	expect_session(session);
-	return false;
+	return fake.has_lost_strangers;
 }
 
 int session_start_calibration(struct session *session, enum session_way way)
@@ -597,124 +624,4 @@ int session_read_events(struct session *session, session_event_fn on_event, void
 	for (size_t i = 0; i < count; i++)
 		on_event(context, &fake.events[i]);
 	return (int)count;
-}
-
-/* observe/child_command.h */
-
-int child_command_start(char *const *argv, bool output_to_stderr, struct child_command *ret_child)
-{
-	(void)argv;
-	(void)output_to_stderr;
-	(void)ret_child;
-	return -ENOENT;
-}
-
-enum exit_code child_command_release(struct child_command *child, const char *name)
-{
-	(void)child;
-	(void)name;
-	return EXIT_CODE_OK;
-}
-
-bool child_command_runs(const struct child_command *child)
-{
-	return child->pid > 0 && child->pid_fd >= 0;
-}
-
-void child_command_check(struct child_command *child)
-{
-	if (!child_command_runs(child) || !fake.has_command_ended)
-		return;
-	child->pid_fd = -1;
-	child->code = fake.command_code;
-}
-
-void child_command_signal(const struct child_command *child, int number)
-{
-	assert_true(child_command_runs(child));
-	tell("signal %d", number);
-}
-
-void child_command_deinit(struct child_command *child)
-{
-	(void)child;
-}
-
-/* observe/targets.h: those of the fake that are there, all of them known. */
-
-int targets_prepare(struct targets *targets, const struct recording_options *options)
-{
-	targets->options = options;
-	targets->processes.keys = &options->keys;
-	return EXIT_CODE_OK;
-}
-
-void targets_deinit(struct targets *targets)
-{
-	observed_table_deinit(&targets->processes);
-}
-
-static inline void observe_one(struct targets *targets, pid_t pid)
-{
-	struct observed *process = observed_add(&targets->processes, pid, 0, "puma");
-
-	assert_non_null(process);
-	process->books.mixes_threads = fake.mixes_threads;
-}
-
-int targets_observe(struct targets *targets, struct session *session)
-{
-	expect_session(session);
-	if (fake.failures[FAKE_OBSERVE])
-		return fake.failures[FAKE_OBSERVE];
-	if (fake.has_command)
-		targets->child = (struct child_command){ .pid = FAKE_PID, .pid_fd = 0 };
-	targets->must_publish = fake.must_publish;
-	targets->has_published = fake.has_published;
-	for (size_t i = 0; i < FAKE_PROCESSES_MAX; i++)
-		if (fake.processes[i].is_there)
-			observe_one(targets, fake.processes[i].pid);
-	return EXIT_CODE_OK;
-}
-
-enum exit_code targets_release(struct targets *targets)
-{
-	(void)targets;
-	return (enum exit_code)fake.failures[FAKE_RELEASE];
-}
-
-bool targets_search(struct targets *targets, struct session *session, uint64_t now_ns)
-{
-	(void)targets;
-	expect_session(session);
-	(void)now_ns;
-	return false;
-}
-
-uint64_t targets_next_search(const struct targets *targets)
-{
-	(void)targets;
-	return UINT64_MAX;
-}
-
-void targets_expect(struct targets *targets, pid_t pid)
-{
-	(void)targets;
-	tell("expect %d", pid - FAKE_PID);
-}
-
-bool targets_were_hidden(const struct targets *targets)
-{
-	(void)targets;
-	return false;
-}
-
-bool targets_are_over(const struct targets *targets)
-{
-	return fake.are_over || (targets->child.pid && !child_command_runs(&targets->child));
-}
-
-void targets_find_lost_exits(struct targets *targets)
-{
-	(void)targets;
 }

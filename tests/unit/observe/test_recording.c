@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "failing_memory.h"
-#include "observe/fake_kernel.h"
+#include "observe/fake_targets.h"
 #include "record/record_reader.h"
 
 enum {

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Whom a recording on the fake kernel observes: those of its processes that are there. */
+#pragma once
+
+#include "observe/fake_kernel.h"
+#include "observe/targets.h"
+
+/* observe/child_command.h */
+
+int child_command_start(char *const *argv, bool output_to_stderr, struct child_command *ret_child)
+{
+	(void)argv;
+	(void)output_to_stderr;
+	(void)ret_child;
+	return -ENOENT;
+}
+
+enum exit_code child_command_release(struct child_command *child, const char *name)
+{
+	(void)child;
+	(void)name;
+	return EXIT_CODE_OK;
+}
+
+bool child_command_runs(const struct child_command *child)
+{
+	return child->pid > 0 && child->pid_fd >= 0;
+}
+
+void child_command_check(struct child_command *child)
+{
+	if (!child_command_runs(child) || !fake.has_command_ended)
+		return;
+	child->pid_fd = -1;
+	child->code = fake.command_code;
+}
+
+void child_command_signal(const struct child_command *child, int number)
+{
+	assert_true(child_command_runs(child));
+	tell("signal %d", number);
+}
+
+void child_command_deinit(struct child_command *child)
+{
+	(void)child;
+}
+
+/* observe/targets.h: those of the fake that are there, all of them known. */
+
+int targets_prepare(struct targets *targets, const struct recording_options *options)
+{
+	targets->options = options;
+	targets->processes.keys = &options->keys;
+	return EXIT_CODE_OK;
+}
+
+void targets_deinit(struct targets *targets)
+{
+	observed_table_deinit(&targets->processes);
+}
+
+static inline void observe_one(struct targets *targets, pid_t pid)
+{
+	struct observed *process = observed_add(&targets->processes, pid, 0, "puma");
+
+	assert_non_null(process);
+	process->books.mixes_threads = fake.mixes_threads;
+}
+
+int targets_observe(struct targets *targets, struct session *session)
+{
+	expect_session(session);
+	if (fake.failures[FAKE_OBSERVE])
+		return fake.failures[FAKE_OBSERVE];
+	if (fake.has_command)
+		targets->child = (struct child_command){ .pid = FAKE_PID, .pid_fd = 0 };
+	targets->must_publish = fake.must_publish;
+	targets->has_published = fake.has_published;
+	for (size_t i = 0; i < FAKE_PROCESSES_MAX; i++)
+		if (fake.processes[i].is_there)
+			observe_one(targets, fake.processes[i].pid);
+	return EXIT_CODE_OK;
+}
+
+enum exit_code targets_release(struct targets *targets)
+{
+	(void)targets;
+	return (enum exit_code)fake.failures[FAKE_RELEASE];
+}
+
+bool targets_search(struct targets *targets, struct session *session, uint64_t now_ns)
+{
+	(void)targets;
+	expect_session(session);
+	(void)now_ns;
+	return false;
+}
+
+uint64_t targets_next_search(const struct targets *targets)
+{
+	(void)targets;
+	return UINT64_MAX;
+}
+
+void targets_expect(struct targets *targets, pid_t pid)
+{
+	(void)targets;
+	tell("expect %d", pid - FAKE_PID);
+}
+
+bool targets_were_hidden(const struct targets *targets)
+{
+	(void)targets;
+	return false;
+}
+
+bool targets_are_over(const struct targets *targets)
+{
+	return fake.are_over || (targets->child.pid && !child_command_runs(&targets->child));
+}
+
+void targets_find_lost_exits(struct targets *targets)
+{
+	(void)targets;
+}
