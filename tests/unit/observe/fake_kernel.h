@@ -136,6 +136,7 @@ enum {
 	FAKE_SET_PROCESS,
 	FAKE_SET_OTEL,
 	FAKE_WATCH,
+	FAKE_START,
 };
 
 static inline void fake_reset(void)

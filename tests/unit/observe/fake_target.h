@@ -78,7 +78,8 @@ int target_open(pid_t pid, struct memory_map *map, const struct target_keys *key
 	if (!target || target->error)
 		return target ? target->error : -ESRCH;
 	*ret_target = malloc(sizeof(**ret_target));
-	assert_non_null(*ret_target);
+	if (!*ret_target)
+		return -ENOMEM;
 	**ret_target = target->found;
 	(*ret_target)->keys = *keys;
 	fake.own_cpu_ns += target->cost_ns;

@@ -2,49 +2,8 @@
 /* Whom a recording on the fake kernel observes: those of its processes that are there. */
 #pragma once
 
-#include "observe/fake_kernel.h"
+#include "observe/fake_command.h"
 #include "observe/targets.h"
-
-/* observe/child_command.h */
-
-int child_command_start(char *const *argv, bool output_to_stderr, struct child_command *ret_child)
-{
-	(void)argv;
-	(void)output_to_stderr;
-	(void)ret_child;
-	return -ENOENT;
-}
-
-enum exit_code child_command_release(struct child_command *child, const char *name)
-{
-	(void)child;
-	(void)name;
-	return EXIT_CODE_OK;
-}
-
-bool child_command_runs(const struct child_command *child)
-{
-	return child->pid > 0 && child->pid_fd >= 0;
-}
-
-void child_command_check(struct child_command *child)
-{
-	if (!child_command_runs(child) || !fake.has_command_ended)
-		return;
-	child->pid_fd = -1;
-	child->code = fake.command_code;
-}
-
-void child_command_signal(const struct child_command *child, int number)
-{
-	assert_true(child_command_runs(child));
-	tell("signal %d", number);
-}
-
-void child_command_deinit(struct child_command *child)
-{
-	(void)child;
-}
 
 /* observe/targets.h: those of the fake that are there, all of them known. */
 
