@@ -240,8 +240,6 @@ int entry_search(const uint8_t *bytes, size_t available_bytes, bool is_end, size
 	enum start start;
 	int r;
 
-	if (available_bytes == 0)
-		return -EAGAIN;
 	next = find_start(bytes, available_bytes, is_end, 1, near_bytes, &start);
 	r = entry_scan(bytes, start == START_NONE ? available_bytes : next, &entry_bytes);
 	if (start == START_NONE)
