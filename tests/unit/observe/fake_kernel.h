@@ -118,6 +118,11 @@ static struct fake {
 	int command_code;
 	bool must_publish, has_published;
 	bool mixes_threads; /* each that is there at the start */
+	bool looks_at_start; /* at each of them */
+	uint64_t search_ns; /* when one more is found; 0 = never */
+	pid_t found;
+	bool were_hidden;
+	unsigned int exit_checks;
 	struct recording_options recording;
 	char said[FAKE_TEXT_BYTES]; /* logged */
 	char told[FAKE_TEXT_BYTES]; /* what the kernel side was told */

@@ -19,7 +19,7 @@ struct fake_target {
 	bool is_news; /* what the next one finds */
 	bool is_complete, has_changed, mixes_threads;
 	uint64_t cost_ns; /* of each look */
-	unsigned int opened;
+	unsigned int opened, refreshed;
 	struct target found;
 };
 
@@ -108,6 +108,7 @@ int target_refresh(struct target *target)
 	    before.otel.announcement.state != OTEL_ANNOUNCEMENT_MISSING)
 		target->otel.announcement = before.otel.announcement;
 	fake.own_cpu_ns += now->cost_ns;
+	now->refreshed++;
 	r = now->is_news;
 	now->is_news = false;
 	return r;

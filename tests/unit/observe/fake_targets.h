@@ -19,12 +19,17 @@ void targets_deinit(struct targets *targets)
 	observed_table_deinit(&targets->processes);
 }
 
-static inline void observe_one(struct targets *targets, pid_t pid)
+static inline struct observed *observe_one(struct targets *targets, pid_t pid)
 {
 	struct observed *process = observed_add(&targets->processes, pid, 0, "puma");
+	unsigned int decisions;
 
 	assert_non_null(process);
+	if (fake.looks_at_start)
+		(void)observed_look(&targets->processes, process, &fake.session, fake.now_ns,
+				    &decisions);
 	process->books.mixes_threads = fake.mixes_threads;
+	return process;
 }
 
 int targets_observe(struct targets *targets, struct session *session)
@@ -38,7 +43,7 @@ int targets_observe(struct targets *targets, struct session *session)
 	targets->has_published = fake.has_published;
 	for (size_t i = 0; i < FAKE_PROCESSES_MAX; i++)
 		if (fake.processes[i].is_there)
-			observe_one(targets, fake.processes[i].pid);
+			(void)observe_one(targets, fake.processes[i].pid);
 	return EXIT_CODE_OK;
 }
 
@@ -50,16 +55,18 @@ enum exit_code targets_release(struct targets *targets)
 
 bool targets_search(struct targets *targets, struct session *session, uint64_t now_ns)
 {
-	(void)targets;
 	expect_session(session);
-	(void)now_ns;
-	return false;
+	if (!fake.search_ns || now_ns < fake.search_ns)
+		return false;
+	fake.search_ns = 0;
+	observe_one(targets, fake.found)->is_found = true;
+	return true;
 }
 
 uint64_t targets_next_search(const struct targets *targets)
 {
 	(void)targets;
-	return UINT64_MAX;
+	return fake.search_ns ? fake.search_ns : UINT64_MAX;
 }
 
 void targets_expect(struct targets *targets, pid_t pid)
@@ -71,7 +78,7 @@ void targets_expect(struct targets *targets, pid_t pid)
 bool targets_were_hidden(const struct targets *targets)
 {
 	(void)targets;
-	return false;
+	return fake.were_hidden;
 }
 
 bool targets_are_over(const struct targets *targets)
@@ -82,4 +89,5 @@ bool targets_are_over(const struct targets *targets)
 void targets_find_lost_exits(struct targets *targets)
 {
 	(void)targets;
+	fake.exit_checks++;
 }
