@@ -38,7 +38,7 @@ static int parse_port(const char *text, char ret_port[static 8])
 	unsigned long port = 0;
 	size_t digits = strspn(text, "0123456789");
 
-	if (digits >= 1 && digits <= 5 && text[digits] == '\0')
+	if (digits <= 5 && text[digits] == '\0')
 		port = strtoul(text, NULL, 10);
 	if (port < 1 || port > UINT16_MAX)
 		return -EINVAL;
