@@ -121,8 +121,7 @@ static int write_meta(struct recording *recording, const char *reason)
 		.key_names_count = options->keys.count,
 	};
 
-	if (uname(&system) < 0)
-		return log_error_errno(errno, "cannot read the kernel's name");
+	(void)uname(&system);
 	record.kernel_release = system.release;
 	record.machine = system.machine;
 	recording->has_told_split = record.kernel_split;
