@@ -2,6 +2,7 @@
 /* Whom the server waits for, and how long; and the file that it writes instead. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -386,6 +387,39 @@ static void what_cannot_be_written_is_said_once(void **state)
 	assert_int_equal(rmdir(inner), 0);
 }
 
+/* Where a descriptor may be 0, and with a name that is too long for the one beside it. */
+static void it_writes_where_standard_input_is_closed_and_closes_nothing_else(void **state)
+{
+	char path[64], too_long[PATH_MAX + 8] = "file:", said[256];
+	int saved = dup(STDIN_FILENO);
+	struct metrics_server *server = serve("file", "x.prom", path);
+	struct metrics metrics;
+	struct ears ears;
+
+	(void)state;
+	await_version(path, "1.2");
+	assert_int_equal(close(STDIN_FILENO), 0);
+	timeout_ms = NO_TIMEOUT;
+	publish(server, "1.3");
+	await_timeout(-1);
+	assert_int_equal(dup2(saved, STDIN_FILENO), STDIN_FILENO);
+	assert_int_equal(close(saved), 0);
+	await_version(path, "1.3");
+	metrics_server_free(server);
+	assert_int_equal(unlink(path), 0);
+	memset(too_long + 5, 'x', PATH_MAX - 4);
+	metrics_init(&metrics, "1.2", 0);
+	ears = ears_open();
+	assert_int_equal(metrics_server_new(too_long, &metrics, &server), 0);
+	timeout_ms = NO_TIMEOUT;
+	publish(server, "1.3");
+	await_timeout(-1);
+	metrics_server_free(server);
+	ears_close(&ears, said, sizeof(said));
+	assert_non_null(strstr(said, "--metrics: cannot write xxx"));
+	assert_true(fcntl(STDIN_FILENO, F_GETFD) >= 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -395,6 +429,7 @@ int main(void)
 		cmocka_unit_test(a_client_that_leaves_makes_room),
 		cmocka_unit_test(the_file_is_what_was_published_last_and_everybody_may_read_it),
 		cmocka_unit_test(what_cannot_be_written_is_said_once),
+		cmocka_unit_test(it_writes_where_standard_input_is_closed_and_closes_nothing_else),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -282,6 +282,8 @@ static void a_torn_end_is_not_sent(void **state)
 	FILE *file = begin();
 	struct file_source *source;
 	struct chunk_source chunks;
+	char said[512], expected[64];
+	struct ears ears;
 
 	(void)state;
 	put_numbers(file, 0, 2);
@@ -289,7 +291,12 @@ static void a_torn_end_is_not_sent(void **state)
 	chunks = open_source(file, 0, &source);
 	(void)expect_numbers(&chunks, 0, 2);
 	chunks.done(chunks.user);
+	ears = ears_open();
 	expect_end(&chunks, -ENODATA);
+	ears_close(&ears, said, sizeof(said));
+	(void)snprintf(expected, sizeof(expected), "at byte %d, is incomplete: not sent",
+		       2 * ENTRY);
+	assert_non_null(strstr(said, expected));
 	assert_true(status_of(source).is_exhausted);
 	assert_int_equal(status_of(source).done_bytes, 2 * ENTRY);
 	assert_int_equal(status_of(source).damaged_bytes, 0);

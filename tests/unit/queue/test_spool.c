@@ -19,6 +19,14 @@
 #include "queue/spool.h"
 #include "queue/spool_folder.h"
 
+/* Instead of libc's: who runs this, or another one. */
+static uid_t other_user;
+
+uid_t geteuid(void)
+{
+	return other_user ? other_user : (uid_t)syscall(SYS_geteuid);
+}
+
 static void it_is_private_and_for_one_process(void **state)
 {
 	struct backlog_options options = { .spool = spool };
@@ -37,6 +45,12 @@ static void it_is_private_and_for_one_process(void **state)
 	backlog_free(first);
 	assert_int_equal(chmod(spool, 0750), 0);
 	assert_int_equal(backlog_new(&options, &second), -EPERM);
+	assert_int_equal(chmod(spool, 0700), 0);
+	other_user = geteuid() + 1;
+	assert_int_equal(backlog_new(&options, &second), -EPERM);
+	other_user = 0;
+	first = make_backlog(&options);
+	backlog_free(first);
 }
 
 static void what_cannot_be_a_spool_is_an_error(void **state)
