@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <arpa/inet.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -17,6 +16,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "net/name_server.h"
 #include "net/resolver.h"
 #include "net/stopper.h"
 
@@ -33,22 +33,16 @@ static struct {
 	int error; /* errno then */
 } server;
 
-/* Stands before libc's, which still reads addresses. */
-int getaddrinfo(const char *restrict host, const char *restrict port,
-		const struct addrinfo *restrict hints, struct addrinfo **restrict ret_addresses)
+static int answer_name(const char *port, const struct addrinfo *hints,
+		       struct addrinfo **ret_addresses)
 {
-	int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **) =
-		(int (*)(const char *, const char *, const struct addrinfo *,
-			 struct addrinfo **))dlsym(RTLD_NEXT, "getaddrinfo");
-
-	if (hints->ai_flags & AI_NUMERICHOST)
-		return real(host, port, hints, ret_addresses);
 	server.lookups++;
 	(void)pthread_setspecific(server.key, &server);
 	while (sem_wait(&server.may_answer) < 0)
 		continue;
 	errno = server.error;
-	return server.result ? server.result : real("127.0.0.1", port, hints, ret_addresses);
+	return server.result ? server.result
+			     : read_address("127.0.0.1", port, hints, ret_addresses);
 }
 
 static void answer(int result, int error)
