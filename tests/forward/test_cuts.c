@@ -32,6 +32,7 @@ static uint64_t converse(const char *shared_key, const struct collector_options 
 		.ack_timeout_ns = 1000 * MS,
 	};
 	struct collector_options own = *options;
+	struct sender_status status;
 	uint64_t sent_bytes;
 
 	own.shared_key = shared_key;
@@ -46,6 +47,13 @@ static uint64_t converse(const char *shared_key, const struct collector_options 
 	assert_int_equal(stream.unkept_releases, 0);
 	assert_int_equal(stream.rejected, 0);
 	assert_int_equal(collector_changed_chunks(stream.collector), 0);
+	/* What is said of it at the end of a recording: nobody was there, not that it spoke
+	 * nonsense. */
+	if (shared_key && own.cuts && own.cut_after_bytes == 0) {
+		sender_get_status(stream.sender, &status);
+		assert_int_equal(status.last_failure, FAILURE_CONNECT);
+		assert_non_null(strstr(status.last_error, "before the handshake"));
+	}
 	stream_stop(&stream);
 	sent_bytes = collector_sent_bytes(stream.collector);
 	collector_stop(stream.collector);

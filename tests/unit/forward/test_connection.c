@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -591,6 +592,7 @@ struct tls_peer {
 	struct fixture *fixture;
 	enum {
 		PEER_TLS, /* says "hello" by TLS, and reads until the end */
+		PEER_RESET, /* the same, and ends without goodbye once it has read something */
 		PEER_PLAIN, /* says something in plain text */
 		PEER_CLOSE,
 	} kind;
@@ -610,9 +612,10 @@ static void speak_tls(struct tls_peer *peer, int fd)
 	ssl = SSL_new(context);
 	(void)SSL_set_fd(ssl, fd);
 	if (SSL_accept(ssl) == 1 && SSL_write(ssl, "hello", 5) == 5) {
-		while ((got = SSL_read(ssl, bytes, sizeof(bytes))) > 0)
+		while ((got = SSL_read(ssl, bytes, sizeof(bytes))) > 0 && peer->kind == PEER_TLS)
 			peer->read_bytes += (size_t)got;
-		(void)SSL_shutdown(ssl);
+		if (peer->kind == PEER_TLS)
+			(void)SSL_shutdown(ssl);
 	}
 	SSL_free(ssl);
 	SSL_CTX_free(context);
@@ -627,14 +630,17 @@ static void *run_tls_peer(void *user)
 
 	(void)poll(&listening, 1, -1);
 	fd = accept4(peer->fixture->listener.fd, NULL, NULL, SOCK_CLOEXEC);
-	if (peer->kind == PEER_TLS)
+	if (peer->kind == PEER_TLS || peer->kind == PEER_RESET)
 		speak_tls(peer, fd);
 	else if (peer->kind == PEER_PLAIN)
 		(void)!send(fd, plain, sizeof(plain) - 1, MSG_NOSIGNAL);
 	/* The hello of TLS is read first: with bytes unread, a close would be a reset. */
-	if (peer->kind != PEER_TLS)
+	if (peer->kind == PEER_PLAIN || peer->kind == PEER_CLOSE)
 		(void)!recv(fd, (uint8_t[4096]){ 0 }, 4096, 0);
-	(void)close(fd);
+	if (peer->kind == PEER_RESET)
+		reset(fd);
+	else
+		(void)close(fd);
 	return NULL;
 }
 
@@ -662,6 +668,26 @@ static void tls_carries_both_ways(void **state)
 	connection_close(connection);
 	assert_int_equal(pthread_join(peer.thread, NULL), 0);
 	assert_int_equal(peer.read_bytes, 3 * 1024 * 1024 + 6);
+}
+
+static void a_reset_is_an_end_of_tls_as_well(void **state)
+{
+	struct fixture *fixture = *state;
+	struct tls_peer peer = { .fixture = fixture, .kind = PEER_RESET };
+	struct connection *connection = NULL;
+
+	/* As main has it: OpenSSL says goodbye by write(2). */
+	(void)signal(SIGPIPE, SIG_IGN);
+	fixture->options.stall_ns = LONG_NS;
+	use_tls(fixture, true);
+	assert_int_equal(open_to(&peer, &connection), 0);
+	assert_int_equal(connection_read(connection, UINT64_MAX, &fixture->failure), 5);
+	assert_int_equal(
+		connection_write(connection, &(struct iovec){ "x", 1 }, 1, &fixture->failure), 0);
+	assert_int_equal(connection_read(connection, UINT64_MAX, &fixture->failure), 0);
+	assert_int_equal(fixture->failure.kind, FAILURE_NONE);
+	connection_close(connection);
+	assert_int_equal(pthread_join(peer.thread, NULL), 0);
 }
 
 static void a_certificate_that_nobody_vouches_for_is_refused(void **state)
@@ -742,6 +768,7 @@ int main(void)
 		TEST(where_nobody_listens_is_no_connection, tcp),
 		TEST(where_nobody_listens_is_no_connection, unix),
 		TEST(tls_carries_both_ways, tls),
+		TEST(a_reset_is_an_end_of_tls_as_well, tls),
 		TEST(a_certificate_that_nobody_vouches_for_is_refused, tls),
 		TEST(one_that_does_not_speak_tls_is_told_apart, tls),
 		TEST(a_stop_ends_the_handshake_of_tls, tls),

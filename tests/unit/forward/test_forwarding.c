@@ -2,6 +2,7 @@
 /* What can be wrong before anything is sent. */
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -68,6 +69,32 @@ static int try_options(const struct forwarding_options *options, char *ret_said,
 	ears_close(&ears, ret_said, said_bytes);
 	assert_int_equal(r == 0, forwarding != NULL);
 	return r;
+}
+
+/* Instead of libc's. */
+static bool has_no_host_name;
+
+int gethostname(char *name, size_t size_bytes)
+{
+	if (has_no_host_name) {
+		errno = EPERM;
+		return -1;
+	}
+	(void)snprintf(name, size_bytes, "shop");
+	return 0;
+}
+
+static void without_a_name_of_ours_nothing_is_sent(void **state)
+{
+	static const char *const urls[] = { "unix:/a" };
+	const struct forwarding_options options = make_options(urls, 1);
+	char said[256];
+
+	(void)state;
+	has_no_host_name = true;
+	assert_int_equal(try_options(&options, said, sizeof(said)), -EPERM);
+	has_no_host_name = false;
+	assert_non_null(strstr(said, "cannot read the host's name"));
 }
 
 static void its_names_are_those_of_all_collectors(void **state)
@@ -185,6 +212,7 @@ static void what_may_be_lost_or_stolen_is_said(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(without_a_name_of_ours_nothing_is_sent),
 		cmocka_unit_test(its_names_are_those_of_all_collectors),
 		cmocka_unit_test(a_user_needs_a_password_and_the_shared_key),
 		cmocka_unit_test(what_tls_needs_is_read_at_once),
