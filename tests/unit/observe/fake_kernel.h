@@ -77,6 +77,7 @@ static struct fake {
 	struct session session;
 	struct session_options options; /* that it was opened with */
 	uint64_t now_ns;
+	uint64_t wall_behind_ns; /* what time of day it is: so far behind */
 	uint64_t own_cpu_ns;
 	uint64_t cost_ns; /* our own, of each flush */
 	uint64_t epoch;
@@ -237,7 +238,7 @@ uint64_t clock_monotonic_ns(void)
 
 uint64_t clock_wall_ns(void)
 {
-	return FAKE_WALL_NS + fake.now_ns - FAKE_START_NS;
+	return FAKE_WALL_NS + fake.now_ns - FAKE_START_NS - fake.wall_behind_ns;
 }
 
 uint64_t clock_boot_ns(void)

@@ -50,6 +50,31 @@ after_a_pause_of_ours_there_is_one_window_and_the_next_end_where_they_would(void
 	expect_windows(ends_ns, lengths_ns, 4);
 }
 
+static void of_a_clock_that_is_not_set_there_is_no_offset(void **state)
+{
+	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
+	static struct record_view view;
+
+	(void)state;
+	fake.recording.duration_ns = NS_PER_S / 2;
+	fake.wall_behind_ns = FAKE_WALL_NS - 5;
+	assert_int_equal(record(), EXIT_CODE_OK);
+	assert_int_equal(record_reader_open(path, &reader), 0);
+	assert_int_equal(record_reader_next(reader, &view), 1);
+	assert_int_equal(view.kind, RECORD_KIND_META);
+	assert_int_equal(view.wall_ns, 5);
+	assert_null(record_view_find(&view, "clock_offset_ns"));
+}
+
+static void what_goes_to_no_file_is_counted_all_the_same(void **state)
+{
+	(void)state;
+	fake.recording.duration_ns = NS_PER_S / 2;
+	fake.recording.output = NULL;
+	assert_int_equal(record(), EXIT_CODE_OK);
+	expect_said("made 4 records of 0.000 s CPU, 0.0 % of it in a context\n");
+}
+
 static void a_recording_shorter_than_its_interval_is_one_window(void **state)
 {
 	const uint64_t end_ns = NS_PER_S / 4;
@@ -436,6 +461,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(each_window_is_its_accounts_its_cost_and_its_books_in_this_order),
 		TEST(after_a_pause_of_ours_there_is_one_window_and_the_next_end_where_they_would),
+		TEST(of_a_clock_that_is_not_set_there_is_no_offset),
+		TEST(what_goes_to_no_file_is_counted_all_the_same),
 		TEST(a_recording_shorter_than_its_interval_is_one_window),
 		TEST(a_child_is_there_from_its_fork_to_the_end_of_its_last_window),
 		TEST(one_that_is_to_be_looked_at_has_not_ended),
