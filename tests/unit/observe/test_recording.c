@@ -75,6 +75,25 @@ static void what_goes_to_no_file_is_counted_all_the_same(void **state)
 	expect_said("made 4 records of 0.000 s CPU, 0.0 % of it in a context\n");
 }
 
+static void the_sums_are_given_out_with_each_window(void **state)
+{
+	char sums_path[sizeof(path) + 8], address[sizeof(path) + 16], sums[65536];
+	FILE *file;
+
+	(void)state;
+	(void)snprintf(sums_path, sizeof(sums_path), "%s.prom", path);
+	(void)snprintf(address, sizeof(address), "file:%s", sums_path);
+	fake.recording.metrics = address;
+	fake.recording.duration_ns = 5 * NS_PER_S / 2;
+	assert_int_equal(record(), EXIT_CODE_OK);
+	file = fopen(sums_path, "re");
+	assert_non_null(file);
+	sums[fread(sums, 1, sizeof(sums) - 1, file)] = '\0';
+	(void)fclose(file);
+	assert_int_equal(unlink(sums_path), 0);
+	assert_non_null(strstr(sums, "\ncorrelator_windows_total 3\n"));
+}
+
 static void a_recording_shorter_than_its_interval_is_one_window(void **state)
 {
 	const uint64_t end_ns = NS_PER_S / 4;
@@ -463,6 +482,7 @@ int main(void)
 		TEST(after_a_pause_of_ours_there_is_one_window_and_the_next_end_where_they_would),
 		TEST(of_a_clock_that_is_not_set_there_is_no_offset),
 		TEST(what_goes_to_no_file_is_counted_all_the_same),
+		TEST(the_sums_are_given_out_with_each_window),
 		TEST(a_recording_shorter_than_its_interval_is_one_window),
 		TEST(a_child_is_there_from_its_fork_to_the_end_of_its_last_window),
 		TEST(one_that_is_to_be_looked_at_has_not_ended),
