@@ -27,7 +27,7 @@ enum {
 
 /* What was asked for. */
 static struct {
-	char format; /* 't', 'j', 'c'; 0 = nothing */
+	char format; /* 't', 'j', 'c', 'n'; 0 = nothing */
 	struct format_options options;
 	struct format_file files[FILES_MAX];
 	char names[FILES_MAX][128];
@@ -35,6 +35,8 @@ static struct {
 	char by[TOTALS_GROUPINGS_MAX][32];
 	int64_t cpu_ns;
 	uint64_t double_records;
+	enum row_field columns[4];
+	size_t conditions;
 } asked;
 
 static int format_code;
@@ -59,6 +61,9 @@ static int note(char format, const struct totals *totals, const struct format_op
 		(void)snprintf(asked.by[i], sizeof(asked.by[i]), "%s", totals->groupings[i].by);
 	asked.cpu_ns = totals->all.sums[COST_CPU];
 	asked.double_records = totals->double_records;
+	asked.conditions = totals->filter.condition_count;
+	for (size_t i = 0; i < options->column_count && i < 4; i++)
+		asked.columns[i] = options->columns[i];
 	(void)fputs(printed, out);
 	return format_code;
 }
@@ -76,6 +81,11 @@ int format_json(const struct totals *totals, const struct format_options *option
 int format_csv(const struct totals *totals, const struct format_options *options, FILE *out)
 {
 	return note('c', totals, options, out);
+}
+
+int format_ndjson(const struct totals *totals, const struct format_options *options, FILE *out)
+{
+	return note('n', totals, options, out);
 }
 
 static int setup(void **state)
@@ -106,7 +116,7 @@ static void says(const char *text)
 		fail_msg("`%s' is not in:\n%s", text, result.error);
 }
 
-static void a_recording_is_a_table_by_request_and_endpoint(void **state)
+static void a_recording_is_a_table_by_endpoint_and_request(void **state)
 {
 	(void)state;
 	assert_int_equal(report(""), EXIT_CODE_OK);
@@ -123,8 +133,10 @@ static void a_recording_is_a_table_by_request_and_endpoint(void **state)
 	assert_false(asked.files[0].is_truncated);
 	assert_int_equal(asked.files[0].damaged_places, 0);
 	assert_int_equal(asked.grouping_count, 2);
-	assert_string_equal(asked.by[0], "request_id");
-	assert_string_equal(asked.by[1], "endpoint");
+	assert_string_equal(asked.by[0], "endpoint");
+	assert_string_equal(asked.by[1], "request_id");
+	assert_null(asked.options.columns);
+	assert_true(asked.options.is_endless);
 	assert_int_equal(asked.cpu_ns, GOLDEN_CPU_NS);
 }
 
@@ -139,6 +151,9 @@ static void for_programs_there_is_one_grouping_and_all_of_it(void **state)
 	assert_int_equal(asked.format, 'c');
 	assert_int_equal(asked.options.top_count, 3);
 	assert_int_equal(asked.grouping_count, 1);
+	assert_int_equal(report("--format ndjson"), EXIT_CODE_OK);
+	assert_int_equal(asked.format, 'n');
+	assert_int_equal(asked.options.top_count, 0);
 	assert_int_equal(report("--format table --top 0 --sort blocked"), EXIT_CODE_OK);
 	assert_int_equal(asked.format, 't');
 	assert_int_equal(asked.options.top_count, 0);
@@ -240,6 +255,7 @@ static void columns_are_of_the_environment_where_they_can_be(void **state)
 		(void)setenv("COLUMNS", cases[i].columns, 1);
 		assert_int_equal(report(""), EXIT_CODE_OK);
 		assert_int_equal(asked.options.width, cases[i].width);
+		assert_int_equal(asked.options.is_endless, cases[i].width == 100);
 	}
 }
 
@@ -259,6 +275,26 @@ static void report_on_screen(unsigned short columns)
 	(void)close(saved);
 	(void)close(program);
 	(void)close(screen);
+}
+
+static void columns_of_the_table_are_asked_for_by_name(void **state)
+{
+	(void)state;
+	assert_int_equal(report("--columns wall_p99,cpu"), EXIT_CODE_OK);
+	assert_int_equal(asked.options.column_count, 2);
+	assert_int_equal(asked.columns[0], ROW_FIELD_WALL_P99);
+	assert_int_equal(asked.columns[1], ROW_FIELD_CPU);
+}
+
+static void what_is_reported_is_chosen_by_value_and_time(void **state)
+{
+	(void)state;
+	assert_int_equal(report("--where endpoint=a --where tid~7* --since 1h --until 2h"),
+			 EXIT_CODE_OK);
+	assert_int_equal(asked.conditions, 2);
+	assert_int_equal(asked.cpu_ns, 0);
+	assert_int_equal(report("--until 1h"), EXIT_CODE_OK);
+	assert_int_equal(asked.cpu_ns, GOLDEN_CPU_NS);
 }
 
 static void else_they_are_of_the_terminal(void **state)
@@ -369,13 +405,15 @@ static void without_memory_it_says_so(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_recording_is_a_table_by_request_and_endpoint),
+		TEST(a_recording_is_a_table_by_endpoint_and_request),
 		TEST(for_programs_there_is_one_grouping_and_all_of_it),
 		TEST(a_key_that_no_record_has_is_refused_with_those_that_there_are),
 		TEST(files_are_added_up_and_named),
 		TEST(an_empty_file_is_named_and_no_failure_beside_another),
 		TEST(what_is_left_of_a_damaged_recording_is_reported_and_no_success),
 		TEST(columns_are_of_the_environment_where_they_can_be),
+		TEST(columns_of_the_table_are_asked_for_by_name),
+		TEST(what_is_reported_is_chosen_by_value_and_time),
 		TEST(else_they_are_of_the_terminal),
 		TEST(a_terminal_is_bold_unless_it_is_not_wanted),
 		TEST(a_reader_who_left_is_no_failure_and_a_full_disk_is_one),

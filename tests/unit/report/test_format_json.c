@@ -329,7 +329,7 @@ static void what_is_inherited_is_told_as_far_as_it_is_measured(void **state)
 {
 	(void)state;
 	totals.inherited = (struct costs){ .record_count = 1, .sums = { [COST_CPU] = 55 } };
-	totals.inherited_requests.count = 2;
+	totals.inherited_requests = 2;
 	print();
 	expect_number(json_object_get(printed, "inherited"), "requests", 2);
 	expect_number(json_object_get(printed, "inherited"), "cpu_ns", 55);
@@ -337,7 +337,7 @@ static void what_is_inherited_is_told_as_far_as_it_is_measured(void **state)
 	print();
 	expect_number(json_object_get(printed, "inherited"), "requests", 2);
 	expect_none(json_object_get(printed, "inherited"), "cpu_ns");
-	totals.inherited_requests.count = 0;
+	totals.inherited_requests = 0;
 }
 
 /* One of each part, so that each may lack memory. */
@@ -389,9 +389,13 @@ static void without_memory_it_fails_and_never_leaves_a_part_out(void **state)
 	assert_true(given > 50);
 }
 
+static const char *const by_request = "request_id";
+
 static void of_many_rows_the_first_are_shown_and_the_others_summed_up(void **state)
 {
 	(void)state;
+	totals_deinit(&totals);
+	assert_int_equal(totals_init(&totals, &by_request, 1), 0);
 	fill();
 	options.top_count = 1;
 	print();
