@@ -62,6 +62,7 @@ void grouping_deinit(struct grouping *grouping)
 		free(group);
 	}
 	distribution_deinit(&grouping->requests);
+	distribution_deinit(&grouping->without_value_requests);
 	free(grouping->by);
 	*grouping = (struct grouping){ 0 };
 }
@@ -233,26 +234,39 @@ static int add_figures(struct distribution *distribution, const struct costs *co
 	return r;
 }
 
+static int settle_without_value(struct grouping *grouping, const struct costs *costs)
+{
+	/* What ran was charged record by record. */
+	if (grouping->has_all_time)
+		return 0;
+	costs_add(&grouping->without_value, costs);
+	grouping->without_value_count++;
+	return add_figures(&grouping->without_value_requests, costs);
+}
+
+static int settle_at(const struct grouping *grouping, struct group *place,
+		     const struct costs *costs)
+{
+	place->request_count++;
+	if (grouping->is_by_request)
+		return 0;
+	if (!place->requests)
+		place->requests = calloc(1, sizeof(*place->requests));
+	return place->requests ? add_figures(place->requests, costs) : -ENOMEM;
+}
+
 int grouping_settle(struct grouping *grouping, struct group *place, const struct costs *costs)
 {
 	int r;
 
-	if (!place) {
-		if (!grouping->has_all_time)
-			costs_add(&grouping->without_value, costs);
-		return 0;
-	}
 	/* One that came again when it seemed to have ended is no second row. */
-	if (grouping->is_by_request && place->request_count)
+	if (place && grouping->is_by_request && place->request_count)
 		return 0;
-	place->request_count++;
 	grouping->request_count++;
 	r = add_figures(&grouping->requests, costs);
-	if (r < 0 || grouping->is_by_request)
+	if (r < 0)
 		return r;
-	if (!place->requests)
-		place->requests = calloc(1, sizeof(*place->requests));
-	return place->requests ? add_figures(place->requests, costs) : -ENOMEM;
+	return place ? settle_at(grouping, place, costs) : settle_without_value(grouping, costs);
 }
 
 int distribution_merge(struct distribution *distribution, const struct distribution *other)

@@ -59,8 +59,10 @@ struct grouping {
 	struct group *groups; /* uthash */
 	size_t group_count;
 	struct costs without_value; /* the context has no such key, or the name is not known */
-	uint64_t request_count; /* of all groups */
-	struct distribution requests; /* of all groups */
+	uint64_t without_value_count; /* requests that never had one */
+	struct distribution without_value_requests;
+	uint64_t request_count; /* of all groups and of none */
+	struct distribution requests; /* the same */
 	uint64_t seed;
 };
 

@@ -23,9 +23,9 @@ void json_part_set(json_t *object, const char *name, json_t *value, int *r);
 void json_part_append(json_t *array, json_t *value, int *r);
 
 /*
- * Prints `before`, then the part, and frees it: 0, or -ENOMEM when r < 0 or without memory. Straight
- * to the stream: a text in memory that cannot grow loses names of members, and json_dumps() does not
- * say so (jansson 2.14).
+ * Prints `before`, then the part, and frees it: 0, or -ENOMEM when r < 0 or without memory.
+ * Straight to the stream: a text in memory that cannot grow loses names of members, and
+ * json_dumps() does not say so (jansson 2.14).
  */
 int json_part_print(const char *before, json_t *part, int r, FILE *out);
 

@@ -354,6 +354,9 @@ struct row rows_at(const struct rows *rows, size_t index)
 	if (row.kind == ROW_KIND_TOTAL) {
 		row.request_count = rows->grouping->request_count;
 		row.requests = &rows->grouping->requests;
+	} else if (row.kind == ROW_KIND_WITHOUT_KEY) {
+		row.request_count = rows->grouping->without_value_count;
+		row.requests = &rows->grouping->without_value_requests;
 	} else if (row.kind == ROW_KIND_HIDDEN && !rows->grouping->is_by_request) {
 		row.request_count = rows->hidden_requests;
 		row.requests = &rows->hidden_distribution;

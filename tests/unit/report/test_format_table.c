@@ -269,8 +269,8 @@ static void a_grouping_without_groups_is_left_out_but_the_first(void **state)
 	print();
 	says("endpoint requests cpu user blocked share");
 	says("GET / 1 4.000 us 3.000 us 2 ns 80.00 %");
-	says("(no endpoint) - 1.000 us 1.000 us 2 ns 20.00 %");
-	says("total 1 5.000 us 4.000 us 4 ns 100.00 %");
+	says("(no endpoint) 1 1.000 us 1.000 us 2 ns 20.00 %");
+	says("total 2 5.000 us 4.000 us 4 ns 100.00 %");
 	/* Requests are not counted by request. */
 	says("request_id cpu user blocked share");
 	says("a 4.000 us 3.000 us 2 ns 80.00 %");

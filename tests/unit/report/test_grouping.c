@@ -212,7 +212,9 @@ static void what_a_request_used_before_and_after_it_had_a_value_is_that_values(v
 	add_whole_request(never, 2);
 	assert_int_equal(cpu_of("cart"), 4);
 	assert_int_equal(grouping.without_value.sums[COST_CPU], 2);
-	assert_int_equal(grouping.request_count, 1);
+	assert_int_equal(grouping.without_value_count, 1);
+	assert_int_equal(grouping.without_value_requests.figures[FIGURE_CPU].largest, 2);
+	assert_int_equal(grouping.request_count, 2);
 	add_whole_request(moves, 3);
 	assert_int_equal(cpu_of("cart"), 5);
 	assert_int_equal(cpu_of("order"), 2);
