@@ -49,7 +49,7 @@ static void print_requests(const struct rows *rows, const struct row *row, FILE 
 	int64_t number = 0;
 	bool is_measured = rows_number(rows, row, ROW_FIELD_RATE, &number);
 
-	print_percent(is_measured, (double)number / 1000, out);
+	print_percent(is_measured, (double)number / ROWS_PARTS, out);
 	for (int field = ROW_FIELD_CPU_MEAN; field <= ROW_FIELD_WALL; field++) {
 		(void)fputc(',', out);
 		if (rows_number(rows, row, (enum row_field)field, &number))

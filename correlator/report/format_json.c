@@ -34,7 +34,8 @@ static void add_requests(const struct rows *rows, const struct row *row, json_t 
 		json_part_set(object, name, json_integer(number), r);
 	}
 	if (rows_number(rows, row, ROW_FIELD_RATE, &number))
-		json_part_set(object, "requests_per_second", json_real((double)number / 1000), r);
+		json_part_set(object, "requests_per_second", json_real((double)number / ROWS_PARTS),
+			      r);
 	if (row->group && !row->costs->lacks_span) {
 		json_part_set(object, "first_ns", json_integer(row->costs->first_ns), r);
 		json_part_set(object, "last_ns", json_integer(row->costs->last_ns), r);

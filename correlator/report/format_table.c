@@ -389,7 +389,7 @@ static void write_name(const struct row *row, enum group_name which,
 static void write_number(enum row_field field, int64_t number,
 			 char ret_text[static TABLE_CELL_BYTES])
 {
-	double value = (double)number / 1000;
+	double value = (double)number / ROWS_PARTS;
 
 	switch (rows_field_unit(field)) {
 	case ROW_UNIT_NS:

@@ -6,14 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+
 /* What is less, of a row's CPU, nobody decides by. */
 enum {
 	SPLIT_ERROR_PERCENT = 5
-};
-
-enum {
-	THOUSANDTHS = 1000,
-	NS_PER_S_COUNT = 1000000000,
 };
 
 /* Where a column's number comes from. */
@@ -116,11 +113,11 @@ static bool figure_of(const struct row *row, enum row_field field, int64_t *ret_
 	return histogram_percentile(figure, row_fields[field].percent, ret_number);
 }
 
-static bool in_thousandths(double value, int64_t *ret_number)
+static bool in_parts(double value, int64_t *ret_number)
 {
-	if (value > (double)INT64_MAX / THOUSANDTHS / 2)
+	if (value > (double)INT64_MAX / ROWS_PARTS / 2)
 		return false;
-	*ret_number = (int64_t)(value * THOUSANDTHS + 0.5);
+	*ret_number = (int64_t)(value * ROWS_PARTS + 0.5);
 	return true;
 }
 
@@ -132,7 +129,7 @@ static bool rate_of(const struct rows *rows, const struct row *row, double *ret_
 
 	if (row->request_count == 0 || duration_ns == 0 || is_request)
 		return false;
-	*ret_rate = (double)row->request_count * NS_PER_S_COUNT / (double)duration_ns;
+	*ret_rate = (double)row->request_count * (double)NS_PER_S / (double)duration_ns;
 	return true;
 }
 
@@ -170,17 +167,15 @@ bool rows_number(const struct rows *rows, const struct row *row, enum row_field 
 		       costs_wall_ns(costs, ret_number);
 	case ROW_FIELD_SHARE:
 		return costs_share_percent(costs, &totals->all, &value) &&
-		       in_thousandths(value, ret_number);
+		       in_parts(value, ret_number);
 	case ROW_FIELD_CPU_PERCENT:
-		return totals_cpu_percent(totals, costs, &value) &&
-		       in_thousandths(value, ret_number);
+		return totals_cpu_percent(totals, costs, &value) && in_parts(value, ret_number);
 	case ROW_FIELD_MACHINE_PERCENT:
-		return totals_machine_percent(totals, costs, &value) &&
-		       in_thousandths(value, ret_number);
+		return totals_machine_percent(totals, costs, &value) && in_parts(value, ret_number);
 	case ROW_FIELD_RATE:
-		return rate_of(rows, row, &value) && in_thousandths(value, ret_number);
+		return rate_of(rows, row, &value) && in_parts(value, ret_number);
 	case ROW_FIELD_SYSCALLS_MEAN:
-		return syscalls_mean_of(row, &value) && in_thousandths(value, ret_number);
+		return syscalls_mean_of(row, &value) && in_parts(value, ret_number);
 	default:
 		return false;
 	}
@@ -234,7 +229,7 @@ static int compare_rows(const void *a, const void *b, void *context)
 	return compare_keys(first->group, second->group);
 }
 
-/* The percentages order as cpu does, by more than thousandths; and a request has one of what of
+/* The percentages order as cpu does, not cut to parts; and a request has one of what of
  * many has percentiles. */
 static enum row_field number_to_sort_by(const struct rows *rows, enum row_field field)
 {

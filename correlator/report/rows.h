@@ -11,6 +11,11 @@
 #include "report/grouping.h"
 #include "report/totals.h"
 
+/* What shares and rates are given in: parts so small that they may be rounded once more. */
+enum {
+	ROWS_PARTS = 1000000000
+};
+
 /* Columns of a report, and what it can be sorted by. */
 enum row_field {
 	ROW_FIELD_KEY = 0,
@@ -109,7 +114,7 @@ int rows_find_field(const char *name, enum row_field *ret_field);
 
 /*
  * What a column of numbers shows of a row: nanoseconds or a count; of share, rate, percentages and
- * means of counts, thousandths. False: not measured, or a column of text.
+ * means of counts, billionths (ROWS_PARTS). False: not measured, or a column of text.
  */
 bool rows_number(const struct rows *rows, const struct row *row, enum row_field field,
 		 int64_t *ret_number);

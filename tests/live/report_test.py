@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What `report` makes of a real recording, against the records as read independently."""
+import collections
 import json
+import math
 import shutil
 import subprocess
 
@@ -47,6 +49,29 @@ class ReportTest(harness.LiveTest):
         report = self.report("--by", "endpoint")
         self.check_rows("endpoint", report)
         self.assertEqual([5] * 8, [row["requests"] for row in report["rows"]])
+
+    def test_figures_of_an_endpoint_are_those_of_its_requests(self):
+        """Mean and maximum exactly, percentiles to 1 %, as the documents say."""
+        requests = collections.defaultdict(list)
+        for record in self.records:
+            if record["kind"] == "cpu" and record.get("endpoint"):
+                requests[record["endpoint"], record["request_id"]].append(record)
+        figures = collections.defaultdict(lambda: ([], []))
+        for (endpoint, _), parts in requests.items():
+            cpu, wall = figures[endpoint]
+            cpu.append(sum(part["cpu_ns"] for part in parts))
+            wall.append(max(part["last_ns"] for part in parts) -
+                        min(part["first_ns"] for part in parts))
+        rows = self.report("--by", "endpoint")["rows"]
+        self.assertEqual(set(figures), {row["key"] for row in rows})
+        for row in rows:
+            for name, values in zip(("cpu", "wall"), figures[row["key"]]):
+                values.sort()
+                self.assertEqual(sum(values) // len(values), row[f"{name}_mean_ns"])
+                self.assertEqual(values[-1], row[f"{name}_max_ns"])
+                for percent in 50, 90, 99:
+                    exact = values[math.ceil(percent * len(values) / 100) - 1]
+                    self.assertAlmostEqual(exact, row[f"{name}_p{percent}_ns"], delta=exact / 100)
 
     def test_the_books_are_the_sums_of_the_balance_records(self):
         books = self.report()["books"]

@@ -214,6 +214,19 @@ static void cells_that_a_spreadsheet_would_run_or_split_are_disarmed(void **stat
 	free(text);
 }
 
+/* 5.3646: cut to 5.365 first, it would be 5.37. */
+static void a_share_is_rounded_once(void **state)
+{
+	char *text;
+
+	sample_add_cpu(*state, 1, "a", "rare", 53646, 0);
+	sample_add_cpu(*state, 1, "b", "often", 946354, 0);
+	text = print(format_table, *state, 0, 100);
+	expect_in(text, "  5.36 %");
+	expect_in(text, " 94.64 %");
+	free(text);
+}
+
 static void hidden_rows_are_one_line(void **state)
 {
 	char *text;
@@ -325,6 +338,7 @@ int main(void)
 		TEST(not_measured_is_a_dash_an_absent_member_an_empty_cell),
 		TEST(the_splits_bound_has_a_column_where_it_is_large),
 		TEST(cells_that_a_spreadsheet_would_run_or_split_are_disarmed),
+		TEST(a_share_is_rounded_once),
 		TEST(hidden_rows_are_one_line),
 		TEST(hostile_keys_cannot_reach_the_terminal),
 		TEST(books_that_do_not_balance_are_said_loudly),

@@ -183,7 +183,7 @@ static void figures_are_of_whole_requests_of_the_rest_and_of_all(void **state)
 		int64_t busy, hidden, all;
 	} cases[] = {
 		{ ROW_FIELD_REQUESTS, 4, 3, 7 },
-		{ ROW_FIELD_RATE, 8000, 6000, 14000 },
+		{ ROW_FIELD_RATE, 8L * ROWS_PARTS, 6L * ROWS_PARTS, 14L * ROWS_PARTS },
 		{ ROW_FIELD_CPU_MEAN, 25, 6, 16 },
 		{ ROW_FIELD_CPU_P50, 20, 6, 10 },
 		{ ROW_FIELD_CPU_P90, 40, 7, 40 },
@@ -196,7 +196,7 @@ static void figures_are_of_whole_requests_of_the_rest_and_of_all(void **state)
 		{ ROW_FIELD_WALL_MAX, 80, 3, 80 },
 		{ ROW_FIELD_WALL, -1, -1, -1 },
 		{ ROW_FIELD_SYSCALLS, 8, 6, 14 },
-		{ ROW_FIELD_SYSCALLS_MEAN, 2000, 2000, 2000 },
+		{ ROW_FIELD_SYSCALLS_MEAN, 2L * ROWS_PARTS, 2L * ROWS_PARTS, 2L * ROWS_PARTS },
 		{ ROW_FIELD_ENDPOINT, -1, -1, -1 },
 	};
 	struct rows rows;
