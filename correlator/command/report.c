@@ -245,7 +245,18 @@ static int reject_record(const struct record_reader *reader, int error)
 	return log_error_errno(error, "cannot add up %s", record_reader_name(reader));
 }
 
-static int read_file(const char *path, struct totals *totals, struct format_file *ret_file)
+/* Of requests that will not be shown it is enough to have the sums. */
+static int fold(const struct report_options *options, struct totals *totals)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < totals->grouping_count && options->top_count > 0 && r == 0; i++)
+		r = rows_fold(totals, &totals->groupings[i], options->sort, options->top_count);
+	return r;
+}
+
+static int read_file(const struct report_options *options, const char *path, struct totals *totals,
+		     struct format_file *ret_file)
 {
 	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
 	_cleanup_free_ struct record_view *view = malloc(sizeof(*view));
@@ -261,6 +272,9 @@ static int read_file(const char *path, struct totals *totals, struct format_file
 		if (r == -EBADMSG)
 			record_reader_drop(reader, "damaged: a balance record without its times");
 		else if (r < 0)
+			return reject_record(reader, r);
+		r = fold(options, totals);
+		if (r < 0)
 			return reject_record(reader, r);
 	}
 	if (r < 0)
@@ -281,7 +295,7 @@ static int read_files(const struct report_options *options, struct totals *total
 
 	for (size_t i = 0; i < options->path_count; i++) {
 		streams_spare_writer(options->paths[i]);
-		r = read_file(options->paths[i], totals, &files[i]);
+		r = read_file(options, options->paths[i], totals, &files[i]);
 		signals_obey_interrupt();
 		if (r < 0)
 			return r;

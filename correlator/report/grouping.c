@@ -48,18 +48,32 @@ int grouping_init(struct grouping *grouping, const char *by)
 	return grouping->by ? 0 : -ENOMEM;
 }
 
+static void free_group(struct group *group)
+{
+	for (int name = 0; name < _GROUP_NAME_MAX; name++)
+		free(group->names[name]);
+	if (group->requests)
+		distribution_deinit(group->requests);
+	free(group->requests);
+	free(group);
+}
+
+void grouping_forget(struct grouping *grouping, struct group *group)
+{
+	costs_add(&grouping->folded, &group->costs);
+	grouping->folded_count++;
+	HASH_DELETE(hh, grouping->groups, group);
+	grouping->group_count--;
+	free_group(group);
+}
+
 void grouping_deinit(struct grouping *grouping)
 {
 	struct group *group, *next;
 
 	HASH_ITER(hh, grouping->groups, group, next) {
 		HASH_DELETE(hh, grouping->groups, group);
-		for (int name = 0; name < _GROUP_NAME_MAX; name++)
-			free(group->names[name]);
-		if (group->requests)
-			distribution_deinit(group->requests);
-		free(group->requests);
-		free(group);
+		free_group(group);
 	}
 	distribution_deinit(&grouping->requests);
 	distribution_deinit(&grouping->without_value_requests);
@@ -100,7 +114,7 @@ static int find_or_add(struct grouping *grouping, struct record_text value, size
 	memcpy(group->value, value.bytes, value.size_bytes);
 	group->value_bytes = value.size_bytes;
 	group->host_bytes = (uint32_t)host_bytes;
-	group->number = (uint32_t)grouping->group_count + 1;
+	group->number = (uint32_t)(grouping->group_count + grouping->folded_count) + 1;
 	HASH_ADD_KEYPTR_BYHASHVALUE(hh, grouping->groups, group->value, group->value_bytes, hash,
 				    group);
 	if (!group->hh.tbl)
@@ -216,8 +230,10 @@ int grouping_add(struct grouping *grouping, const struct record_view *record,
 		return r;
 	if (place && !*place && !grouping->has_all_time)
 		costs_add(&group->costs, before);
-	if (place)
+	if (place) {
 		*place = group;
+		group->is_open = true;
+	}
 	costs_add(&group->costs, costs);
 	return 0;
 }
@@ -259,6 +275,8 @@ int grouping_settle(struct grouping *grouping, struct group *place, const struct
 {
 	int r;
 
+	if (place)
+		place->is_open = false;
 	/* One that came again when it seemed to have ended is no second row. */
 	if (place && grouping->is_by_request && place->request_count)
 		return 0;

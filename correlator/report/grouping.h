@@ -44,6 +44,7 @@ struct group {
 	struct costs costs;
 	uint64_t request_count; /* that were here last; 0 = no record carried a request_id */
 	struct distribution *requests; /* of them; NULL: none, or it is one itself */
+	bool is_open; /* by request: more may come of it */
 	uint32_t number; /* from 1, in order of appearance */
 	uint32_t host_bytes; /* of `value`, from the front: host name, and ':' (by pid and tid) */
 	char *names[_GROUP_NAME_MAX]; /* NULL = not known; any bytes */
@@ -59,6 +60,8 @@ struct grouping {
 	struct group *groups; /* uthash */
 	size_t group_count;
 	struct costs without_value; /* the context has no such key, or the name is not known */
+	struct costs folded; /* of groups that were summed up and forgotten (grouping_forget) */
+	size_t folded_count;
 	uint64_t without_value_count; /* requests that never had one */
 	struct distribution without_value_requests;
 	uint64_t request_count; /* of all groups and of none */
@@ -82,6 +85,9 @@ int grouping_rename(struct grouping *grouping, const char *by);
 int grouping_add(struct grouping *grouping, const struct record_view *record,
 		 const struct costs *costs, struct record_text comm, struct group **place,
 		 const struct costs *before);
+
+/* Sums up a group that has ended, and frees it. */
+void grouping_forget(struct grouping *grouping, struct group *group);
 
 /* A request has ended at that place, with these costs in all. 0, -ENOMEM. */
 int grouping_settle(struct grouping *grouping, struct group *place, const struct costs *costs);

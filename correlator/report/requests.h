@@ -17,7 +17,7 @@
 #include "report/filter.h"
 
 enum {
-	REQUESTS_OPEN_MAX = 65536, /* at a time: about 30 MB */
+	REQUESTS_OPEN_MAX = 32768, /* at a time: about 10 MB */
 	REQUEST_GROUPS_MAX = 2,
 };
 

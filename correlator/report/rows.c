@@ -244,7 +244,6 @@ static enum row_field number_to_sort_by(const struct rows *rows, enum row_field 
 static int sort(struct rows *rows, enum row_field field)
 {
 	struct sortable *sortables = calloc(rows->group_count + 1, sizeof(*sortables));
-
 	enum row_field of_number = number_to_sort_by(rows, field);
 
 	if (!sortables)
@@ -267,6 +266,8 @@ static int hide_rest(struct rows *rows, size_t top_count)
 {
 	int r = 0;
 
+	rows->hidden = rows->grouping->folded;
+	rows->hidden_count = rows->grouping->folded_count;
 	if (top_count == 0 || top_count >= rows->group_count)
 		return 0;
 	for (size_t i = top_count; i < rows->group_count && r == 0; i++) {
@@ -277,8 +278,29 @@ static int hide_rest(struct rows *rows, size_t top_count)
 		if (group->requests)
 			r = distribution_merge(&rows->hidden_distribution, group->requests);
 	}
-	rows->hidden_count = rows->group_count - top_count;
+	rows->hidden_count += rows->group_count - top_count;
 	rows->group_count = top_count;
+	return r;
+}
+
+int rows_fold(const struct totals *totals, struct grouping *grouping, enum row_field field,
+	      size_t top_count)
+{
+	struct rows rows = { .totals = totals, .grouping = grouping };
+	int r;
+
+	if (!grouping->is_by_request || grouping->group_count <= ROWS_FOLD_AT)
+		return 0;
+	rows.groups = calloc(grouping->group_count, sizeof(struct group *));
+	if (!rows.groups)
+		return -ENOMEM;
+	for (struct group *group = grouping->groups; group; group = group->hh.next)
+		if (!group->is_open)
+			rows.groups[rows.group_count++] = group;
+	r = sort(&rows, field);
+	for (size_t i = top_count; i < rows.group_count && r == 0; i++)
+		grouping_forget(grouping, (struct group *)rows.groups[i]);
+	free(rows.groups);
 	return r;
 }
 

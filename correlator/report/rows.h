@@ -16,6 +16,10 @@ enum {
 	ROWS_PARTS = 1000000000
 };
 
+enum {
+	ROWS_FOLD_AT = 2 * REQUESTS_OPEN_MAX
+};
+
 /* Columns of a report, and what it can be sorted by. */
 enum row_field {
 	ROW_FIELD_KEY = 0,
@@ -96,6 +100,14 @@ struct rows {
 int rows_init(struct rows *rows, const struct totals *totals, const struct grouping *grouping,
 	      enum row_field field, size_t top_count);
 void rows_deinit(struct rows *rows);
+
+/*
+ * Of a grouping by request with more than ROWS_FOLD_AT groups: those that have ended, and would not
+ * be among the first top_count (> 0) by this field, are summed up and forgotten. So any number of
+ * requests takes little memory. 0 or -ENOMEM.
+ */
+int rows_fold(const struct totals *totals, struct grouping *grouping, enum row_field field,
+	      size_t top_count);
 
 /* Rows in all, the total last. */
 size_t rows_count(const struct rows *rows);

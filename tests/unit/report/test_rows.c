@@ -240,6 +240,43 @@ static void figures_of_which_one_request_has_none_are_not_measured(void **state)
 	rows_deinit(&rows);
 }
 
+/* Those that may still grow stay, whatever they are now. */
+static void requests_that_will_not_be_shown_are_summed_up(void **state)
+{
+	int64_t all_ns = 0, hidden_ns;
+	struct rows rows;
+	char id[32];
+	size_t last;
+
+	(void)state;
+	begin("request_id");
+	for (int i = 0; i < 2 * ROWS_FOLD_AT; i++) {
+		int64_t cpu_ns = i % 1000;
+
+		(void)snprintf(id, sizeof(id), "r-%d", i);
+		/* Two of the first and one of the last. */
+		if (i == 7 || i == 8 || i == 2 * ROWS_FOLD_AT - 1)
+			cpu_ns = 1000000 + i;
+		add_whole_request(id, "busy", cpu_ns, 1);
+		all_ns += cpu_ns;
+		assert_int_equal(rows_fold(&totals, &totals.groupings[0], ROW_FIELD_CPU, 3), 0);
+		assert_true(totals.groupings[0].group_count <= ROWS_FOLD_AT);
+	}
+	assert_int_equal(totals_finish(&totals), 0);
+	assert_true(totals.groupings[0].group_count < ROWS_FOLD_AT);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_CPU, 3), 0);
+	assert_int_equal(number_of(&rows, 0, ROW_FIELD_CPU), 1000000 + 2 * ROWS_FOLD_AT - 1);
+	assert_int_equal(number_of(&rows, 1, ROW_FIELD_CPU), 1000008);
+	assert_int_equal(number_of(&rows, 2, ROW_FIELD_CPU), 1000007);
+	assert_int_equal(rows.hidden_count, 2 * ROWS_FOLD_AT - 3);
+	hidden_ns = all_ns - 3 * 1000000 - 7 - 8 - (2 * ROWS_FOLD_AT - 1);
+	assert_int_equal(rows.hidden.sums[COST_CPU], hidden_ns);
+	last = rows_count(&rows) - 1;
+	assert_int_equal(number_of(&rows, last, ROW_FIELD_CPU), all_ns);
+	assert_int_equal(number_of(&rows, last, ROW_FIELD_REQUESTS), 2 * ROWS_FOLD_AT);
+	rows_deinit(&rows);
+}
+
 static void a_request_has_its_own_time_and_no_percentiles(void **state)
 {
 	struct rows rows;
@@ -425,6 +462,7 @@ int main(void)
 		TEST(endpoints_are_sorted_by_requests_and_those_without_any_last),
 		TEST(figures_are_of_whole_requests_of_the_rest_and_of_all),
 		TEST(figures_of_which_one_request_has_none_are_not_measured),
+		TEST(requests_that_will_not_be_shown_are_summed_up),
 		TEST(a_request_has_its_own_time_and_no_percentiles),
 		TEST(names_are_sorted_ascending_and_those_that_are_not_known_last),
 		TEST(shown_and_hidden_rows_add_up_to_the_total),
