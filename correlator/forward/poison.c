@@ -173,7 +173,7 @@ enum poison_verdict poison_hunt_concede(struct poison_hunt *hunt)
 {
 	struct part *part = hunt->parts;
 
-	if (!part || part->range.entries != 1 || part->refusals_alone == 0 || part->acks_alone == 0)
+	if (!part || part->acks_alone == 0)
 		return POISON_GO_ON;
 	free(take_first(hunt));
 	return POISON_BAD;

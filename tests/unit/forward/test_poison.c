@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "failing_memory.h"
 #include "forward/poison.h"
 
 enum {
@@ -130,6 +131,8 @@ static void run(struct scene *scene)
 		assert_true(scene->tries < 8 * scene->entries + 100);
 	}
 	expect_outcome(scene);
+	assert_false(poison_hunt_is_stuck(hunt));
+	assert_int_equal(poison_hunt_concede(hunt), POISON_GO_ON);
 	poison_hunt_free(hunt);
 }
 
@@ -270,6 +273,88 @@ static void an_entry_alone_needs_a_witness(void **state)
 	free(scene);
 }
 
+/* Each refusal but the last made one part more. */
+static void it_is_stuck_with_the_first_part_that_is_not_halved(void **state)
+{
+	struct scene *scene = make_scene(1000);
+	struct poison_hunt *hunt;
+	unsigned int refusals = 1, parts = 0;
+
+	(void)state;
+	memset(scene->is_bad, true, sizeof(scene->is_bad));
+	hunt = start(scene);
+	while (!poison_hunt_is_stuck(hunt)) {
+		assert_true(try_once(scene, hunt));
+		refusals++;
+	}
+	memset(scene->is_bad, false, sizeof(scene->is_bad));
+	while (try_once(scene, hunt))
+		parts++;
+	assert_int_equal(parts, refusals);
+	poison_hunt_free(hunt);
+	free(scene);
+}
+
+static void expect_whole(const struct scene *scene, const struct poison_hunt *hunt,
+			 uint32_t entries)
+{
+	struct poison_part part;
+
+	assert_true(poison_hunt_next(hunt, &part));
+	assert_int_equal(part.offset_bytes, 0);
+	assert_int_equal(part.size_bytes, scene->size_bytes);
+	assert_int_equal(part.entries, entries);
+}
+
+/* Cut off, or with fewer entries than it says: the first half would be all, or more. */
+static void what_is_not_what_it_was_said_to_hold_is_not_halved(void **state)
+{
+	static const uint32_t said[] = { 6, 8, 100 };
+	struct scene *scene = make_scene(3);
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		struct poison_hunt *hunt =
+			poison_hunt_new(scene->bytes, scene->size_bytes, said[i]);
+
+		assert_int_equal(poison_hunt_refused(hunt), POISON_GO_ON);
+		expect_whole(scene, hunt, said[i]);
+		poison_hunt_free(hunt);
+	}
+	free(scene);
+}
+
+static void without_memory_it_stays_whole(void **state)
+{
+	struct scene *scene = make_scene(5);
+	struct poison_hunt *hunt;
+
+	(void)state;
+	for (size_t successes = 0; successes < 2; successes++) {
+		memory_fails_once_after(successes);
+		assert_null(poison_hunt_new(scene->bytes, scene->size_bytes, scene->entries));
+		assert_int_equal(memory_failures(), 1);
+	}
+	memory_never_fails();
+	hunt = poison_hunt_new(scene->bytes, scene->size_bytes, scene->entries);
+	for (size_t successes = 0; successes < 2; successes++) {
+		memory_fails_once_after(successes);
+		assert_int_equal(poison_hunt_refused(hunt), POISON_GO_ON);
+		assert_int_equal(memory_failures(), 1);
+		memory_never_fails();
+		expect_whole(scene, hunt, scene->entries);
+	}
+	/* And is halved once there is some. */
+	scene->is_bad[3] = true;
+	while (try_once(scene, hunt))
+		if (poison_hunt_is_stuck(hunt))
+			poison_hunt_witnessed(hunt);
+	expect_outcome(scene);
+	poison_hunt_free(hunt);
+	poison_hunt_free(NULL);
+	free(scene);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -280,6 +365,9 @@ int main(void)
 		cmocka_unit_test(a_collector_that_dies_in_the_search_costs_nothing),
 		cmocka_unit_test(without_other_chunks_the_weaker_proof_ends_it),
 		cmocka_unit_test(an_entry_alone_needs_a_witness),
+		cmocka_unit_test(it_is_stuck_with_the_first_part_that_is_not_halved),
+		cmocka_unit_test(what_is_not_what_it_was_said_to_hold_is_not_halved),
+		cmocka_unit_test(without_memory_it_stays_whole),
 	};
 
 	return cmocka_run_group_tests_name("poison", tests, NULL, NULL);
