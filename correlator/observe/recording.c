@@ -206,19 +206,19 @@ static int step_down(struct recording *recording, const char *reason)
 	struct observed *process = session_is_lean(recording->session)
 					   ? NULL
 					   : modes_find_dearest(&recording->targets.processes);
+	int r = 0;
 
 	if (process) {
 		process->budget_turn = ++recording->budget_turns;
 		observed_step_down(process, recording->session, reason);
-		return 0;
+	} else if (session_has_kernel_split(recording->session)) {
+		recording->is_split_given_up = true;
+		recording->is_long_way_measured = false;
+		(void)snprintf(recording->reason, sizeof(recording->reason), "%s", reason);
+		log_warning("%s: no user/kernel split from now on", reason);
+		r = session_set_kernel_split(recording->session, false);
 	}
-	if (!session_has_kernel_split(recording->session))
-		return 0;
-	recording->is_split_given_up = true;
-	recording->is_long_way_measured = false;
-	(void)snprintf(recording->reason, sizeof(recording->reason), "%s", reason);
-	log_warning("%s: no user/kernel split from now on", reason);
-	return session_set_kernel_split(recording->session, false);
+	return r;
 }
 
 /* The other way round: what was given up last comes first. True: there was something. */
@@ -258,7 +258,7 @@ static int keep_budget(struct recording *recording)
 		budget_stepped_up(budget);
 	for (; process; process = process->hh.next)
 		window_age_process(&process->books);
-	return r < 0 ? r : follow_modes(recording);
+	return r == 0 ? follow_modes(recording) : r;
 }
 
 /* Takes what was measured of system calls that go a way since then. */

@@ -116,21 +116,19 @@ static int decode_value(struct record_view *view, const msgpack_object *object,
 
 static int decode_fields(struct record_view *view, const msgpack_object_map *map)
 {
+	int r = 0;
+
 	if (map->size > RECORD_VIEW_FIELDS_MAX)
 		return -E2BIG;
-	for (uint32_t i = 0; i < map->size; i++) {
-		struct record_field *field = &view->fields[view->field_count];
-		int r;
+	for (uint32_t i = 0; i < map->size && r == 0; i++) {
+		struct record_field *field = &view->fields[view->field_count++];
 
 		*field = (struct record_field){ 0 };
 		r = decode_text(&map->ptr[i].key, &field->name);
 		if (r == 0)
 			r = decode_value(view, &map->ptr[i].val, field);
-		if (r < 0)
-			return r;
-		view->field_count++;
 	}
-	return 0;
+	return r;
 }
 
 static int check_common(struct record_view *view)
@@ -172,5 +170,5 @@ int record_view_decode(const uint8_t *entry, size_t entry_bytes, struct record_v
 	ret_view->item_count = 0;
 	ret_view->wall_ns = entry_time_ns(entry);
 	r = decode_fields(ret_view, &pair->ptr[1].via.map);
-	return r < 0 ? r : check_common(ret_view);
+	return r == 0 ? check_common(ret_view) : r;
 }

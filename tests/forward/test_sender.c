@@ -57,6 +57,7 @@ struct scene {
 	atomic_bool is_released;
 	enum fault release_fault; /* what becomes of a chunk that was held */
 	uint64_t bad_number; /* of an entry that is refused */
+	bool drops_refused; /* the source has no more room for it */
 	char tries[TRIES_MAX]; /* whom, in order */
 	char sizes[TRIES_MAX]; /* how many entries, as digits */
 	atomic_uint try_count;
@@ -101,6 +102,8 @@ static struct fault_plan plan(void *user, uint64_t number, uint32_t entries)
 	fault = tried < FAULTS_MAX ? letter->faults[tried] : FAULT_NONE;
 	if (number <= scene->bad_number && scene->bad_number < number + entries)
 		fault = FAULT_EMPTY_MAP;
+	if (fault == FAULT_EMPTY_MAP && scene->drops_refused)
+		scene->done++;
 	while ((int)fault == HELD && !scene->is_released)
 		(void)usleep(100);
 	return (struct fault_plan){ (int)fault == HELD ? scene->release_fault : fault, 0 };
@@ -669,6 +672,21 @@ static void a_chunk_is_looked_into_after_five_refusals(void **state)
 	assert_int_equal(collector_count(scene->letters[0].collector, 1), 0);
 }
 
+/* It was refused, and never comes again: the next one's ack says nothing of it. */
+static void a_chunk_may_be_gone_after_a_refusal(void **state)
+{
+	struct scene *scene = *state;
+
+	(void)ADD_LETTER(scene, FAULT_EMPTY_MAP);
+	scene->drops_refused = true;
+	start(scene, true);
+	give(scene, 3);
+	AWAIT(scene->done == 3);
+	assert_string_equal(scene->sizes, "222");
+	assert_int_equal(status_of(scene).acked_chunks, 2);
+	assert_int_equal(scene->rejected, 0);
+}
+
 static void what_is_no_refusal_is_not_held_against_a_chunk(void **state)
 {
 	struct scene *scene = *state;
@@ -779,6 +797,7 @@ int main(void)
 		TEST(it_is_delivering_no_more_once_a_try_has_failed),
 		TEST(each_kind_of_failure_is_said_once_and_its_end),
 		TEST(a_chunk_is_looked_into_after_five_refusals),
+		TEST(a_chunk_may_be_gone_after_a_refusal),
 		TEST(what_is_no_refusal_is_not_held_against_a_chunk),
 		TEST(what_cannot_be_judged_yet_is_put_behind_the_others),
 		TEST(a_source_without_memory_is_asked_again_after_a_wait),

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <setjmp.h>
@@ -166,8 +167,6 @@ static void what_tls_needs_is_read_at_once(void **state)
 		{ NULL, "one.pem", "two.key", false, -EINVAL },
 		{ NULL, "one.pem", "empty", false, -EINVAL },
 		{ NULL, "empty", "one.key", false, -EINVAL },
-		/* Nobody is asked for a password. */
-		{ NULL, "one.pem", "locked.key", false, -EINVAL },
 	};
 	static const char *const urls[] = { "tcp://a:1", "tls://b:1" };
 	char ca[64], certificate[64], key[64], said[1024];
@@ -189,6 +188,36 @@ static void what_tls_needs_is_read_at_once(void **state)
 		assert_int_equal(try_options(&options, said, sizeof(said)), 0);
 		assert_string_equal(said, "");
 	}
+}
+
+/* As where there is no terminal, but something to read: it holds the key's password. */
+static int try_with_the_password_at_hand(const struct forwarding_options *options)
+{
+	_cleanup_(forwarding_freep) struct forwarding *forwarding = NULL;
+	int fds[2];
+
+	if (setsid() < 0 || pipe(fds) < 0 || dup2(fds[0], STDIN_FILENO) < 0 ||
+	    write(fds[1], "secret\n", 7) != 7 || close(fds[1]) < 0)
+		return 0;
+	return forwarding_new(options, &forwarding);
+}
+
+static void nobody_is_asked_for_a_password(void **state)
+{
+	static const char *const urls[] = { "tls://b:1" };
+	struct forwarding_options options = make_options(urls, 1);
+	char certificate[64], key[64];
+	int status;
+	pid_t child;
+
+	(void)state;
+	options.tls.certificate_path = path_of("one.pem", certificate);
+	options.tls.key_path = path_of("locked.key", key);
+	child = fork();
+	if (child == 0)
+		_exit(try_with_the_password_at_hand(&options) == -EINVAL ? 0 : 1);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
 }
 
 static void what_may_be_lost_or_stolen_is_said(void **state)
@@ -216,6 +245,7 @@ int main(void)
 		cmocka_unit_test(its_names_are_those_of_all_collectors),
 		cmocka_unit_test(a_user_needs_a_password_and_the_shared_key),
 		cmocka_unit_test(what_tls_needs_is_read_at_once),
+		cmocka_unit_test(nobody_is_asked_for_a_password),
 		cmocka_unit_test(what_may_be_lost_or_stolen_is_said),
 	};
 

@@ -23,6 +23,7 @@
 
 #include "base/clock.h"
 #include "ears.h"
+#include "failing_memory.h"
 #include "inheritable.h"
 #include "metrics/metrics_server.h"
 
@@ -420,6 +421,57 @@ static void it_writes_where_standard_input_is_closed_and_closes_nothing_else(voi
 	assert_true(fcntl(STDIN_FILENO, F_GETFD) >= 0);
 }
 
+static void what_is_no_address_is_told_from_what_cannot_be_had(void **state)
+{
+	static const struct {
+		const char *address;
+		int result;
+		const char *says;
+	} cases[] = {
+		{ "shop", -EINVAL, "file:PATH" },
+		{ "file:", -EINVAL, "file:PATH" },
+		{ "unix:/nonexistent/x", -ENOENT, "unix:/nonexistent/x: " },
+	};
+	struct metrics metrics;
+
+	(void)state;
+	metrics_init(&metrics, "1.2", 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct metrics_server *server = NULL;
+		struct ears ears = ears_open();
+		char said[512];
+
+		assert_int_equal(metrics_server_new(cases[i].address, &metrics, &server),
+				 cases[i].result);
+		ears_close(&ears, said, sizeof(said));
+		assert_null(server);
+		assert_non_null(strstr(said, cases[i].address));
+		assert_non_null(strstr(said, cases[i].says));
+		assert_ptr_equal(strchr(said, '\n'), said + strlen(said) - 1);
+	}
+}
+
+static void without_memory_nothing_is_served(void **state)
+{
+	struct metrics_server *server = NULL;
+	struct metrics metrics;
+	char path[64], address[80];
+
+	(void)state;
+	(void)snprintf(path, sizeof(path), "%s/x.prom", folder);
+	(void)snprintf(address, sizeof(address), "file:%s", path);
+	metrics_init(&metrics, "1.2", 0);
+	for (size_t successes = 0; successes < 2; successes++) {
+		memory_fails_once_after(successes);
+		assert_int_equal(metrics_server_new(address, &metrics, &server), -ENOMEM);
+		assert_int_equal(memory_failures(), 1);
+		assert_null(server);
+	}
+	memory_never_fails();
+	assert_int_equal(access(path, F_OK), -1);
+	metrics_server_free(NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -430,6 +482,8 @@ int main(void)
 		cmocka_unit_test(the_file_is_what_was_published_last_and_everybody_may_read_it),
 		cmocka_unit_test(what_cannot_be_written_is_said_once),
 		cmocka_unit_test(it_writes_where_standard_input_is_closed_and_closes_nothing_else),
+		cmocka_unit_test(what_is_no_address_is_told_from_what_cannot_be_had),
+		cmocka_unit_test(without_memory_nothing_is_served),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -495,7 +495,8 @@ void session_read_ways(struct session *session, enum session_way way, uint64_t s
 		       struct session_ways *ret_ways)
 {
 	expect_session(session);
-	(void)since_ns;
+	assert_true(way == SESSION_WAY_SHORT || way == SESSION_WAY_LONG);
+	assert_true(since_ns <= clock_monotonic_ns());
 	ret_ways->hot_ns[0] = way == SESSION_WAY_SHORT ? fake.short_way_ns : fake.long_way_ns;
 	ret_ways->hot_count = 1;
 	ret_ways->lone_count = ret_ways->slept_count = 0;

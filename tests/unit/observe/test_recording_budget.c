@@ -187,11 +187,12 @@ static void a_split_that_cannot_be_had_again_is_tried_again(void **state)
 	assert_null(strstr(fake.said, "split from the next window on"));
 }
 
+/* And then there is nothing more to give up. */
 static void where_nothing_runs_the_split_goes_first(void **state)
 {
 	(void)state;
 	fake.recording.budget_percent = 1;
-	fake.recording.duration_ns = 7 * NS_PER_S / 2;
+	fake.recording.duration_ns = 31 * NS_PER_S / 2;
 	be_dear();
 	assert_int_equal(record(), EXIT_CODE_OK);
 	assert_string_equal(told_modes(), "way 0\nsplit 0\n");

@@ -21,6 +21,7 @@
 
 #include "base/clock.h"
 #include "ears.h"
+#include "failing_memory.h"
 #include "queue/backlog.h"
 #include "queue/file_source.h"
 #include "queue/numbered_entries.h"
@@ -417,6 +418,20 @@ static void what_cannot_be_read_is_an_error(void **state)
 	file_source_free(source);
 }
 
+static void without_memory_it_is_not_opened(void **state)
+{
+	struct file_source *source = NULL;
+
+	(void)state;
+	for (size_t successes = 0; successes < 3; successes++) {
+		memory_fails_once_after(successes);
+		assert_int_equal(file_source_open(folder, 0, &source), -ENOMEM);
+		assert_int_equal(memory_failures(), 1);
+		assert_null(source);
+	}
+	memory_never_fails();
+}
+
 /* The chunk that is being sent stays, for its ack; none comes after it. */
 static void a_file_that_is_ended_gives_no_more(void **state)
 {
@@ -626,6 +641,7 @@ int main(void)
 		cmocka_unit_test(behind_a_record_any_damage_is_passed_over),
 		cmocka_unit_test(an_empty_file_is_done),
 		cmocka_unit_test(what_cannot_be_read_is_an_error),
+		cmocka_unit_test(without_memory_it_is_not_opened),
 		cmocka_unit_test(a_file_that_is_ended_gives_no_more),
 		cmocka_unit_test(of_a_record_that_is_refused_it_is_said_where_it_is),
 		cmocka_unit_test(of_a_stream_a_chunk_comes_when_its_first_record_is_a_second_old),

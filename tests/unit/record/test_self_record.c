@@ -132,6 +132,10 @@ static void more_programs_or_longer_names_than_a_record_holds_are_refused(void *
 	record.programs_count = SELF_PROGRAMS_MAX;
 	assert_int_equal(record_encode(*state, &record), 0);
 	record_encoder_reset(*state);
+	/* The last of them, too. */
+	programs[SELF_PROGRAMS_MAX - 1].name = NULL;
+	assert_int_equal(record_encode(*state, &record), -EINVAL);
+	programs[SELF_PROGRAMS_MAX - 1].name = name;
 	record.programs_count++;
 	assert_int_equal(record_encode(*state, &record), -EINVAL);
 	assert_null(record_encoder_bytes(*state, &size_bytes));
