@@ -22,10 +22,11 @@ static int copy(const char *text, size_t size_bytes, const char *name, char **re
 {
 	int r = check_text(text, size_bytes, name);
 
-	if (r < 0)
-		return r;
-	*ret_secret = strndup(text, size_bytes);
-	return *ret_secret ? 0 : log_error_errno(ENOMEM, "cannot keep %s", name);
+	if (r == 0) {
+		*ret_secret = strndup(text, size_bytes);
+		r = *ret_secret ? 0 : log_error_errno(ENOMEM, "cannot keep %s", name);
+	}
+	return r;
 }
 
 static int read_file(const char *path, char **ret_secret)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,6 +11,7 @@
 #include <cmocka.h>
 #include <zlib.h>
 
+#include "failing_memory.h"
 #include "forward/compression.h"
 
 enum {
@@ -68,10 +70,36 @@ static void each_payload_is_a_gzip_stream_of_its_own(void **state)
 	free(bytes);
 }
 
+static void without_memory_nothing_is_compressed_until_there_is_some(void **state)
+{
+	const uint8_t bytes[100] = { 0 };
+	const void *packed = NULL;
+	struct compressor *compressor;
+	size_t packed_bytes = 0;
+
+	(void)state;
+	memory_fails_once_after(0);
+	assert_null(compressor_new());
+	memory_never_fails();
+	compressor = compressor_new();
+	memory_fails_once_after(0);
+	assert_int_equal(compressor_run(compressor, bytes, sizeof(bytes), &packed, &packed_bytes),
+			 -ENOMEM);
+	assert_int_equal(memory_failures(), 1);
+	memory_never_fails();
+	assert_null(packed);
+	assert_int_equal(compressor_run(compressor, bytes, sizeof(bytes), &packed, &packed_bytes),
+			 0);
+	expect_gzip(packed, packed_bytes, bytes, sizeof(bytes));
+	compressor_free(compressor);
+	compressor_free(NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_payload_is_a_gzip_stream_of_its_own),
+		cmocka_unit_test(without_memory_nothing_is_compressed_until_there_is_some),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

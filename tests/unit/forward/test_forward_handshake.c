@@ -71,6 +71,27 @@ static void a_hello_is_read_as_each_receiver_says_it(void **state)
 	assert_false(hello_of(TEXT(HELLO_OF_FLUENTD)).is_kept_alive);
 }
 
+/* Nonce and salt are optional, and nil is none. */
+static void what_a_hello_leaves_out_is_empty(void **state)
+{
+	static const char *const hellos[] = { "\x92\xa4HELO\x80",
+					      "\x92\xa4HELO\x82\xa5nonce\xc0\xa4"
+					      "auth\xc0" };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct forward_hello hello = { .nonce_bytes = 9, .auth_bytes = 9 };
+		size_t size;
+
+		assert_int_equal(forward_hello_parse((const uint8_t *)hellos[i], strlen(hellos[i]),
+						     &hello, &size),
+				 0);
+		assert_int_equal(hello.nonce_bytes, 0);
+		assert_int_equal(hello.auth_bytes, 0);
+		assert_true(hello.is_kept_alive);
+	}
+}
+
 static void what_is_no_hello_is_refused(void **state)
 {
 	static const struct {
@@ -85,6 +106,9 @@ static void what_is_no_hello_is_refused(void **state)
 		{ TEXT("\x92\xa4HELO\xc0"), -EBADMSG },
 		{ TEXT("\x92\xa4HELA\x80"), -EBADMSG },
 		{ TEXT("\x92\xa4HELO\x81\xa5nonce\x01"), -EBADMSG },
+		{ TEXT("\x92\xa4HELO\x81\xa4"
+		       "auth\x01"),
+		  -EBADMSG },
 		{ TEXT("\x92\xa4HELO\x81\xa5nonce\xdb\x00\x10\x00\x00"), -E2BIG },
 		{ TEXT("HTTP/1.1 400 Bad Request"), -EBADMSG },
 	};
@@ -226,6 +250,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_hello_is_read_as_each_receiver_says_it),
+		cmocka_unit_test(what_a_hello_leaves_out_is_empty),
 		cmocka_unit_test(what_is_no_hello_is_refused),
 		cmocka_unit_test(a_ping_has_six_texts_and_both_digests),
 		cmocka_unit_test(a_ping_never_outgrows_one_read_of_the_receiver),

@@ -14,9 +14,35 @@
 
 #include <cmocka.h>
 
+#include "failing_memory.h"
 #include "forward/secret.h"
 
 #define VARIABLE "CORRELATOR_TEST_SECRET"
+
+/* Instead of libc's: how often the secret was wiped out. */
+static unsigned int wiped;
+
+void explicit_bzero(void *bytes, size_t size_bytes)
+{
+	volatile char *each = bytes;
+	char start[6] = "";
+
+	for (size_t i = 0; i < size_bytes; i++) {
+		if (i < sizeof(start))
+			start[i] = each[i];
+		each[i] = 0;
+	}
+	wiped += memcmp(start, "secret", sizeof(start)) == 0;
+}
+
+/* As a compiler calls it that looks after sizes. */
+void __explicit_bzero_chk(void *bytes, size_t size_bytes, size_t room_bytes);
+
+void __explicit_bzero_chk(void *bytes, size_t size_bytes, size_t room_bytes)
+{
+	assert_true(size_bytes <= room_bytes);
+	explicit_bzero(bytes, size_bytes);
+}
 
 static char path[] = "/tmp/test_secret.XXXXXX";
 
@@ -143,6 +169,36 @@ static void a_file_that_everybody_can_read_is_warned_of(void **state)
 	assert_string_equal(said, "");
 }
 
+/* Neither what was read nor what was kept. */
+static void nothing_of_it_stays_in_memory(void **state)
+{
+	char *secret = NULL;
+
+	(void)state;
+	wiped = 0;
+	assert_int_equal(read_bytes("secret", 6, &secret), 0);
+	assert_int_equal(wiped, 1);
+	secret_free(secret);
+	assert_int_equal(wiped, 2);
+	secret_free(NULL);
+}
+
+static void without_memory_it_is_not_kept(void **state)
+{
+	char *secret = NULL;
+
+	(void)state;
+	assert_int_equal(setenv(VARIABLE, "secret", 1), 0);
+	wiped = 0;
+	memory_fails_once_after(0);
+	assert_int_equal(secret_read(NULL, VARIABLE, &secret), -ENOMEM);
+	assert_int_equal(memory_failures(), 1);
+	memory_never_fails();
+	assert_null(secret);
+	assert_int_equal(wiped, 1);
+	assert_null(getenv(VARIABLE));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -152,6 +208,8 @@ int main(void)
 		cmocka_unit_test(
 			a_file_comes_before_the_environment_which_gives_it_up_all_the_same),
 		cmocka_unit_test(a_file_that_everybody_can_read_is_warned_of),
+		cmocka_unit_test(nothing_of_it_stays_in_memory),
+		cmocka_unit_test(without_memory_it_is_not_kept),
 	};
 
 	return cmocka_run_group_tests_name("secret", tests, setup, teardown);

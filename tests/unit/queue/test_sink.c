@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -315,9 +316,14 @@ static struct {
 	const char *other;
 } cut_short;
 
+/* A disk that takes nothing, and does not say why. */
+static bool takes_nothing;
+
 /* Instead of libc's. */
 ssize_t write(int fd, const void *bytes, size_t size_bytes)
 {
+	if (takes_nothing)
+		return 0;
 	if (!cut_short.bytes)
 		return syscall(SYS_write, fd, bytes, size_bytes);
 	if (cut_short.other) {
@@ -556,6 +562,22 @@ static void a_pipe_without_a_reader_gives_epipe(void **state)
 	assert_int_equal(close(fds[1]), 0);
 }
 
+static void a_disk_that_takes_nothing_has_failed(void **state)
+{
+	struct sink *sink = NULL;
+
+	(void)state;
+	assert_int_equal(sink_open(path, false, &sink), 0);
+	takes_nothing = true;
+	sink_write(sink, "one", 3);
+	takes_nothing = false;
+	assert_int_equal(status_of(sink).failures, 1);
+	assert_int_equal(status_of(sink).waiting_bytes, 3);
+	assert_int_equal(sink_close(sink), 0);
+	expect_content("one");
+	assert_int_equal(unlink(path), 0);
+}
+
 /* It is not ours to make it a pipe that nobody waits for. */
 static void for_a_reader_that_is_gone_nothing_waits(void **state)
 {
@@ -678,6 +700,7 @@ int main(void)
 		cmocka_unit_test(a_signal_ends_the_wait_for_the_reader_of_a_named_pipe),
 		cmocka_unit_test(a_folder_that_does_not_exist_is_an_error),
 		cmocka_unit_test(a_pipe_without_a_reader_gives_epipe),
+		cmocka_unit_test(a_disk_that_takes_nothing_has_failed),
 		cmocka_unit_test(for_a_reader_that_is_gone_nothing_waits),
 		cmocka_unit_test(a_slow_reader_of_standard_output_is_not_waited_for),
 		cmocka_unit_test(standard_output_stays_open_and_keeps_what_was_there),
