@@ -262,6 +262,53 @@ static void a_scraper_gets_the_format_it_asks_for(void **state)
 	assert_int_equal(access(path, F_OK), -1);
 }
 
+/* How long its body says it is, and is. */
+static void measure(const char *answer, size_t *ret_said_bytes, size_t *ret_bytes)
+{
+	static const char name[] = "\r\nContent-Length: ";
+	const char *said = strstr(answer, name), *body = strstr(answer, "\r\n\r\n");
+
+	assert_true(said && body && said < body);
+	*ret_said_bytes = strtoul(said + sizeof(name) - 1, NULL, 10);
+	*ret_bytes = strlen(body + 4);
+}
+
+static void an_answer_is_as_long_as_it_says(void **state)
+{
+	static const struct {
+		const char *request, *status;
+	} cases[] = {
+		{ "GET /metrics HTTP/1.0\r\n\r\n", " 200 " },
+		{ "GET /metrics?name=x HTTP/1.0\r\n\r\n", " 200 " },
+		{ "GET /metrics\n\n", " 200 " },
+		{ "GET /?\r\n\r\n", " 200 " },
+		{ "GET metrics HTTP/1.0\r\n\r\n", " 404 " },
+		{ "HEAD /x HTTP/1.0\r\n\r\n", " 404 " },
+		{ "GETS /metrics HTTP/1.0\r\n\r\n", " 405 " },
+		{ "\r\n\r\n", " 405 " },
+	};
+	char path[64];
+	struct metrics_server *server = serve("socket", path);
+	size_t said_bytes, bytes, whole_bytes;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *answer = ask(connect_to(path), cases[i].request);
+
+		expect(answer, cases[i].status);
+		measure(answer, &said_bytes, &bytes);
+		assert_int_equal(said_bytes, bytes);
+		if (strcmp(cases[i].status, " 200 ") != 0)
+			expect(answer, "GET /metrics\n");
+	}
+	/* What would come, but does not. */
+	measure(ask(connect_to(path), "GET / HTTP/1.0\r\n\r\n"), &whole_bytes, &bytes);
+	measure(ask(connect_to(path), "HEAD / HTTP/1.0\r\n\r\n"), &said_bytes, &bytes);
+	assert_int_equal(said_bytes, whole_bytes);
+	assert_int_equal(bytes, 0);
+	metrics_server_free(server);
+}
+
 /* NULL: no such header. */
 static void expect_format(const char *path, const char *accept, const char *type)
 {
@@ -397,6 +444,7 @@ int main(void)
 		cmocka_unit_test(a_process_has_a_place_of_its_own_until_it_ends),
 		cmocka_unit_test(windows_without_a_sample_are_taken_for_the_next_one_with),
 		cmocka_unit_test(a_scraper_gets_the_format_it_asks_for),
+		cmocka_unit_test(an_answer_is_as_long_as_it_says),
 		cmocka_unit_test(what_is_wanted_most_is_what_one_gets),
 		cmocka_unit_test(a_hostile_scraper_is_cut_off_and_others_are_served),
 		cmocka_unit_test(a_socket_left_behind_is_replaced_and_one_in_use_is_not),
