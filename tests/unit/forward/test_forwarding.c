@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "ears.h"
+#include "failing_memory.h"
 #include "forward/forwarding.h"
 
 static char folder[] = "/tmp/test_forwarding.XXXXXX";
@@ -238,6 +239,55 @@ static void what_may_be_lost_or_stolen_is_said(void **state)
 	assert_null(strstr(said, "--no-ack"));
 }
 
+static int have_nothing(void *user, struct chunk *ret_chunk)
+{
+	(void)user;
+	(void)ret_chunk;
+	return -EAGAIN;
+}
+
+/* At each allocation; then it goes. */
+static void without_memory_nothing_is_begun(void **state)
+{
+	static const char *const urls[] = { "unix:/a", "unix:/b" };
+	const struct chunk_source source = { .next = have_nothing, .event_fd = -1 };
+	struct forwarding_options options = make_options(urls, 2);
+	struct forwarding *forwarding = NULL;
+	struct sender *sender = NULL;
+	size_t failures = 0;
+	char said[1024];
+
+	(void)state;
+	options.is_gzip = true;
+	memory_fails_once_after(0);
+	assert_int_equal(try_options(&options, said, sizeof(said)), -ENOMEM);
+	memory_never_fails();
+	assert_int_equal(forwarding_new(&options, &forwarding), 0);
+	for (;;) {
+		struct ears ears = ears_open();
+		int r;
+
+		memory_fails_once_after(failures);
+		r = forwarding_start(forwarding, &source, 0, &sender);
+		ears_close(&ears, said, sizeof(said));
+		if (memory_failures() == 0) {
+			assert_int_equal(r, 0);
+			break;
+		}
+		assert_int_equal(r, -ENOMEM);
+		assert_null(sender);
+		assert_non_null(strstr(said, "cannot start sending"));
+		failures++;
+	}
+	memory_never_fails();
+	/* Each collector, what is common to all, and what compresses. */
+	assert_true(failures >= 4);
+	sender_free(sender);
+	sender_free(NULL);
+	forwarding_free(forwarding);
+	forwarding_free(NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -247,6 +297,7 @@ int main(void)
 		cmocka_unit_test(what_tls_needs_is_read_at_once),
 		cmocka_unit_test(nobody_is_asked_for_a_password),
 		cmocka_unit_test(what_may_be_lost_or_stolen_is_said),
+		cmocka_unit_test(without_memory_nothing_is_begun),
 	};
 
 	(void)unsetenv("CORRELATOR_SHARED_KEY");
