@@ -108,6 +108,7 @@ static struct {
 	struct task_struct leader;
 	struct rq run_queue;
 	struct cfs_rq cfs;
+	struct edge_slot edge_slot;
 	struct thread_state states[2];
 	struct otel_thread otel_states[2];
 	bool has_state[2], has_otel_state[2];
@@ -169,6 +170,8 @@ __attribute__((noipa)) void *native_find(const void *map, const void *key)
 
 	if (map == kernel.dying_at)
 		kernel.other.__state = TASK_STATE_DEAD;
+	if (map == &edge_slots)
+		return &kernel.edge_slot;
 	if (map != &processes && map != &books && map != &otel_processes && map != &watched)
 		return NULL;
 	process = process_of(*(const uint32_t *)key);

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What is remembered of tasks at a CPU's edges and switches, and for how long: bpf/edges.bpf.h. And
+ * what is read at a switch, where others wait: bpf/sched.bpf.h.
+ */
+#include "bpf/two_tasks.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#include "sched.bpf.h"
+#include "syscall.bpf.h"
+
+enum {
+	KEY = 300 << 4 | 1,
+	T_STRING = 5,
+	NOEMBED = 1 << 13,
+	LONG_BYTES = 1000,
+	SECOND_NS = 1000000000,
+};
+
+static struct thread_state *const thread = &kernel.states[0];
+static struct task_struct idle;
+static uint64_t registers[2]; /* their addresses are the tasks' marks */
+
+static int set_up(void **state)
+{
+	(void)begin_two_tasks(state);
+	memset(digests_paid_ns, 0, sizeof(digests_paid_ns));
+	registrations = 1;
+	idle = (struct task_struct){ .se.cfs_rq = &kernel.cfs };
+	kernel.other.se.cfs_rq = &kernel.cfs;
+	return 0;
+}
+
+static void enter(size_t task)
+{
+	unsigned long long arguments[] = { (uintptr_t)&registers[task], 0 };
+
+	kernel.now_ns += 10;
+	assert_int_equal(on_sys_enter(arguments), 0);
+}
+
+static void leave(size_t task)
+{
+	unsigned long long arguments[] = { (uintptr_t)&registers[task], 0 };
+
+	kernel.now_ns += 10;
+	assert_int_equal(on_sys_exit(arguments), 0);
+}
+
+static void switch_tasks(struct task_struct *from, struct task_struct *to)
+{
+	unsigned long long arguments[] = { false, (uintptr_t)from, (uintptr_t)to };
+
+	kernel.now_ns += 10;
+	assert_int_equal(on_sched_switch(arguments), 0);
+}
+
+/* Calls of the thread, those in the slot as well. */
+static uint64_t calls(struct thread_state *of)
+{
+	assert_true(edge_fold(of));
+	return of->pending.syscalls;
+}
+
+/* The thread that runs is taken from, or given to, those that are observed. */
+static void observe(bool is_observed)
+{
+	kernel.has_state[0] = is_observed;
+	process_of(TGID)->has_config = is_observed;
+	registrations += is_observed;
+}
+
+/* A task's edge says that somebody came to be observed. */
+static void renew_by_another(void)
+{
+	switch_tasks(&kernel.other, &idle);
+}
+
+static void who_is_not_observed_is_passed_over_until_somebody_comes_to_be(void **state)
+{
+	(void)state;
+	thread->clock.mode = THREAD_MODE_USER;
+	process_of(TGID)->has_config = false;
+	kernel.has_state[0] = false;
+	enter(0);
+	/* Not looked for again. */
+	kernel.has_state[0] = true;
+	enter(0);
+	assert_int_equal(thread->pending.syscalls, 0);
+	observe(true);
+	enter(0);
+	assert_int_equal(calls(thread), 1);
+}
+
+/* Whoever noticed it first. */
+static void what_was_remembered_is_forgotten_as_a_whole(void **state)
+{
+	(void)state;
+	process_of(TGID)->has_config = false;
+	kernel.has_state[0] = false;
+	enter(0);
+	switch_tasks(&idle, &kernel.current);
+	observe(true);
+	thread->clock.is_off_cpu = 1;
+	renew_by_another();
+	switch_tasks(&idle, &kernel.current);
+	assert_false(thread->clock.is_off_cpu);
+	enter(0);
+	assert_int_equal(calls(thread), 1);
+}
+
+/* At the address of whose registers another one's may be. */
+static void so_is_who_went_the_short_way(void **state)
+{
+	(void)state;
+	enter(0);
+	leave(0);
+	enter(0);
+	assert_int_equal(thread->pending.syscalls, 1);
+	registrations++;
+	renew_by_another();
+	leave(0);
+	enter(0);
+	assert_int_equal(calls(thread), 3);
+	/* Another thread in its place. */
+	registrations++;
+	renew_by_another();
+	thread->serial++;
+	thread->armed_cpu = 0;
+	enter(0);
+	assert_int_equal(calls(thread), 4);
+}
+
+static void who_is_not_sure_to_be_unobserved_is_not_remembered(void **state)
+{
+	(void)state;
+	/* The look-up failed for a moment. */
+	kernel.has_state[0] = false;
+	enter(0);
+	switch_tasks(&idle, &kernel.current);
+	kernel.has_state[0] = true;
+	thread->clock.is_off_cpu = 1;
+	switch_tasks(&idle, &kernel.current);
+	assert_false(thread->clock.is_off_cpu);
+	enter(0);
+	assert_int_equal(calls(thread), 1);
+}
+
+static void of_a_slot_that_is_taken_nothing_is_changed(void **state)
+{
+	struct edge_slot before;
+
+	(void)state;
+	process_of(TGID)->has_config = false;
+	kernel.has_state[0] = false;
+	kernel.edge_slot.is_busy = 1;
+	registrations++;
+	before = kernel.edge_slot;
+	enter(0);
+	switch_tasks(&idle, &kernel.current);
+	switch_tasks(&kernel.other, &idle);
+	assert_memory_equal(&kernel.edge_slot, &before, sizeof(before));
+	/* Of one that is observed the books are kept without. */
+	observe(true);
+	enter(0);
+	leave(0);
+	enter(0);
+	assert_int_equal(thread->pending.syscalls, 2);
+	assert_memory_equal(&kernel.edge_slot, &before, sizeof(before));
+}
+
+static void after_the_end_no_edge_is_passed(void **state)
+{
+	(void)state;
+	enter(0);
+	leave(0);
+	is_stopped = 1;
+	enter(0);
+	assert_int_equal(calls(thread), 1);
+}
+
+/* A context whose value is too long to be read where others wait, if that is not paid for. */
+static void publish_long_value(void)
+{
+	const char text[LONG_BYTES] = "long";
+	uint64_t table[2 + 2 * STATE_PAIRS_READ_FIRST] = { 1, 2, [4] = KEY };
+	uint64_t string[] = { T_STRING | NOEMBED, FORGED_BASE, sizeof(text), 0, 0 };
+
+	string[3] = forged_take(&memory, sizeof(text));
+	forged_write(&memory, string[3], text, sizeof(text));
+	table[5] = forged_words(&memory, string, 5);
+	forged_write_u64(&memory, thread->tls_address,
+			 forged_words(&memory, table, sizeof(table) / sizeof(table[0])));
+	thread->config.key_ids[0] = KEY;
+	thread->config.key_count = 1;
+	thread->config.flags |= PROCESS_IS_LEAN;
+	for (size_t i = 0; i < SHARE_SLOTS; i++)
+		digests_paid_ns[i] = kernel.now_ns + SECOND_NS;
+}
+
+static void at_a_switch_a_long_value_waits_and_at_an_edge_it_is_read(void **state)
+{
+	const __u64 *losses = process_of(TGID)->books.losses;
+
+	(void)state;
+	publish_long_value();
+	switch_tasks(&kernel.current, &idle);
+	assert_int_equal(thread->knowledge, CONTEXT_UNKNOWN);
+	assert_int_equal(losses[COUNTER_VALUE_LATE], 1);
+	switch_tasks(&idle, &kernel.current);
+	enter(0);
+	assert_int_equal(thread->knowledge, CONTEXT_KNOWN);
+	assert_true(thread->context_hash >= CONTEXT_HASH_FIRST);
+	assert_int_equal(losses[COUNTER_VALUE_LATE], 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, set_up)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(who_is_not_observed_is_passed_over_until_somebody_comes_to_be),
+		TEST(what_was_remembered_is_forgotten_as_a_whole),
+		TEST(so_is_who_went_the_short_way),
+		TEST(who_is_not_sure_to_be_unobserved_is_not_remembered),
+		TEST(of_a_slot_that_is_taken_nothing_is_changed),
+		TEST(after_the_end_no_edge_is_passed),
+		TEST(at_a_switch_a_long_value_waits_and_at_an_edge_it_is_read),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
