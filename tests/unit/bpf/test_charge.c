@@ -83,7 +83,7 @@ __attribute__((noipa)) void *native_find(const void *map, const void *key)
 	size_t i;
 
 	if (map == &books)
-		return &process;
+		return *(const uint32_t *)key == TGID ? &process : NULL;
 	if (map == &accounts)
 		return &opened[*(const uint32_t *)key];
 	if (map == &contexts)
@@ -171,6 +171,48 @@ static void who_opens_an_account_publishes_the_context(void **state)
 		/* Forgotten after a window in which nobody was in it. */
 		published.count = 0;
 	}
+}
+
+static void an_account_says_whose_it_is_and_since_when(void **state)
+{
+	const struct account *account = &opened[0].accounts[0];
+	struct task_struct named = { .comm = "puma worker" };
+
+	(void)state;
+	thread.tid = 78;
+	thread.ns_tid = 8;
+	hold(100);
+	charge_pending(&thread, &named, 2000);
+	assert_int_equal(opened[0].keys[0].tgid, TGID);
+	assert_int_equal(opened[0].keys[0].thread_serial, 1);
+	assert_int_equal(account->tid, 78);
+	assert_int_equal(account->ns_tid, 8);
+	assert_int_equal(account->first_ns, 1000);
+	assert_int_equal(account->last_ns, 2000);
+	assert_string_equal(account->comm, "puma worker");
+}
+
+static void what_could_not_be_read_is_counted_with_each_account_of_it(void **state)
+{
+	const __u64 *count = &process.losses[COUNTER_VALUE_UNREADABLE];
+
+	(void)state;
+	thread.is_unread = 1;
+	hold(100);
+	charge_pending(&thread, &task, 2000);
+	assert_int_equal(*count, 1);
+	hold(100);
+	charge_pending(&thread, &task, 3000);
+	assert_int_equal(*count, 1);
+	/* The snapshot is another context's. */
+	hold(200);
+	thread.snapshot_hash = 300;
+	charge_pending(&thread, &task, 4000);
+	assert_int_equal(*count, 1);
+	thread.is_unread = 0;
+	hold(300);
+	charge_pending(&thread, &task, 5000);
+	assert_int_equal(*count, 1);
 }
 
 static void without_room_for_an_account_nothing_is_published(void **state)
@@ -322,6 +364,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(who_opens_an_account_publishes_the_context, set_up),
+		cmocka_unit_test_setup(an_account_says_whose_it_is_and_since_when, set_up),
+		cmocka_unit_test_setup(what_could_not_be_read_is_counted_with_each_account_of_it,
+				       set_up),
 		cmocka_unit_test_setup(without_room_for_an_account_nothing_is_published, set_up),
 		cmocka_unit_test_setup(without_room_for_a_context_no_account_names_it, set_up),
 		cmocka_unit_test_setup(a_context_that_another_thread_publishes_meanwhile_is_there,

@@ -265,6 +265,18 @@ static void a_table_at_the_end_of_its_page_is_read(void **state)
 	assert_int_equal(thread.snapshot.values[0].raw, 85);
 }
 
+/* A second reading could be of another one. */
+static void a_small_table_is_read_once(void **state)
+{
+	const uint64_t table[2 + 2 * STATE_PAIRS_READ_FIRST] = { 1, 8, [4] = KEY, [5] = 85 };
+
+	(void)state;
+	thread.state_pointer = forged_words(&memory, table, sizeof(table) / sizeof(table[0]));
+	memory.zero_once = thread.state_pointer + sizeof(struct state_header);
+	assert_true(context_resolve(&thread) >= CONTEXT_HASH_FIRST);
+	assert_int_equal(thread.snapshot.values[0].raw, 85);
+}
+
 static void tables_that_break_the_abi_are_counted(void **state)
 {
 	const uint64_t headers[][2] = {
@@ -371,6 +383,7 @@ int main(void)
 		cmocka_unit_test_setup(a_long_text_is_cut_and_told_apart_by_all_of_it, set_up),
 		cmocka_unit_test_setup(a_long_text_that_is_partly_gone_is_read_again, set_up),
 		cmocka_unit_test_setup(a_table_at_the_end_of_its_page_is_read, set_up),
+		cmocka_unit_test_setup(a_small_table_is_read_once, set_up),
 		cmocka_unit_test_setup(tables_that_break_the_abi_are_counted, set_up),
 		cmocka_unit_test_setup(a_thread_without_memory_reads_nothing, set_up),
 		cmocka_unit_test_setup(by_an_old_thread_pointer_nothing_is_found, set_up),

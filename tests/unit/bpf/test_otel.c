@@ -570,6 +570,29 @@ static void both_contexts_are_one_with_the_values_of_both(void **state)
 	assert_memory_equal(values, otel->values, KEYS_MAX * sizeof(*values));
 }
 
+static void its_change_is_one_of_the_context(void **state)
+{
+	(void)state;
+	/* Ruby's is none. */
+	thread->config.flags = PROCESS_HAS_OTEL;
+	thread->tls_resolution = TLS_UNRESOLVED;
+	thread->knowledge = CONTEXT_KNOWN;
+	thread->context_hash = CONTEXT_HASH_NONE;
+	assert_true(context_confirm(thread, &kernel.current, NOW_NS, true));
+	assert_int_equal(thread->context_hash, hash_of_both(CONTEXT_HASH_NONE));
+	assert_false(context_confirm(thread, &kernel.current, NOW_NS, true));
+	point_to(0);
+	assert_true(context_confirm(thread, &kernel.current, NOW_NS, true));
+	assert_int_equal(thread->context_hash, CONTEXT_HASH_NONE);
+	/* It is watched at each boundary: no probe has missed it. */
+	assert_int_equal(losses(COUNTER_CHANGE_UNSEEN), 0);
+	/* Nobody looks there where it is not watched. */
+	native_session.watches_otel = 0;
+	point_to(place);
+	assert_false(context_confirm(thread, &kernel.current, NOW_NS, true));
+	assert_int_equal(thread->context_hash, CONTEXT_HASH_NONE);
+}
+
 static void what_is_not_known_of_one_is_not_known_of_both(void **state)
 {
 	(void)state;
@@ -631,6 +654,7 @@ int main(void)
 		TEST(a_thread_is_made_room_for_once_if_its_process_has_the_variable),
 		TEST(the_first_record_of_one_that_is_not_new_is_inherited),
 		TEST(both_contexts_are_one_with_the_values_of_both),
+		TEST(its_change_is_one_of_the_context),
 		TEST(what_is_not_known_of_one_is_not_known_of_both),
 	};
 
