@@ -57,3 +57,12 @@ int collector_interrupt_cpus(struct session *session);
 bool steal_time_find(int64_t *ret_offset);
 /* The same by the kernel's types alone. */
 bool steal_time_locate(const struct btf *btf, int64_t *ret_offset);
+
+/* What the processor says of itself. */
+struct cpuid {
+	uint32_t eax, ebx, ecx, edx;
+};
+
+typedef void (*read_cpuid_fn)(uint32_t leaf, struct cpuid *ret);
+/* KVM is the hypervisor, and keeps the figure: Documentation/virt/kvm/x86/cpuid.rst. */
+bool steal_time_is_told(read_cpuid_fn read);

@@ -15,29 +15,35 @@
 
 #include "probe/open_session.h"
 
-/* KVM as the hypervisor, and it keeps the figure: Documentation/virt/kvm/x86/cpuid.rst. */
-static bool host_tells_steal_time(void)
+/* Elsewhere all is 0: no hypervisor has that name. */
+static void read_cpuid(uint32_t leaf, struct cpuid *ret)
 {
+	*ret = (struct cpuid){ 0 };
 #ifdef __x86_64__
+	__cpuid(leaf, ret->eax, ret->ebx, ret->ecx, ret->edx);
+#else
+	(void)leaf;
+#endif
+}
+
+bool steal_time_is_told(read_cpuid_fn read)
+{
 	enum {
 		CPUID_HYPERVISOR = 0x40000000,
 		CPUID_KVM_FEATURES = 0x40000001,
 		KVM_FEATURE_STEAL_TIME = 5
 	};
-	unsigned int eax, ebx, ecx, edx;
+	struct cpuid cpuid;
 	char name[12];
 
-	__cpuid(CPUID_HYPERVISOR, eax, ebx, ecx, edx);
-	memcpy(name, &ebx, 4);
-	memcpy(name + 4, &ecx, 4);
-	memcpy(name + 8, &edx, 4);
+	read(CPUID_HYPERVISOR, &cpuid);
+	memcpy(name, &cpuid.ebx, 4);
+	memcpy(name + 4, &cpuid.ecx, 4);
+	memcpy(name + 8, &cpuid.edx, 4);
 	if (memcmp(name, "KVMKVMKVM\0\0\0", sizeof(name)) != 0)
 		return false;
-	__cpuid(CPUID_KVM_FEATURES, eax, ebx, ecx, edx);
-	return eax & (1U << KVM_FEATURE_STEAL_TIME);
-#else
-	return false;
-#endif
+	read(CPUID_KVM_FEATURES, &cpuid);
+	return cpuid.eax & (1U << KVM_FEATURE_STEAL_TIME);
 }
 
 /* Offset of a per-CPU variable in its section. 0 or -ENOENT. */
@@ -73,7 +79,7 @@ bool steal_time_locate(const struct btf *btf, int64_t *ret_offset)
 
 bool steal_time_find(int64_t *ret_offset)
 {
-	struct btf *btf = host_tells_steal_time() ? btf__load_vmlinux_btf() : NULL;
+	struct btf *btf = steal_time_is_told(read_cpuid) ? btf__load_vmlinux_btf() : NULL;
 	bool is_found = btf && steal_time_locate(btf, ret_offset);
 
 	btf__free(btf);

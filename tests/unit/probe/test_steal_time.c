@@ -72,11 +72,57 @@ static void without_either_or_in_another_section_it_is_nowhere(void **state)
 	assert_int_equal(offset, 77);
 }
 
+/* What cpuid(1) shows as "KVMKVMKVM": Documentation/virt/kvm/x86/cpuid.rst. */
+static const struct cpuid kvm = { .ebx = 0x4b4d564b, .ecx = 0x564b4d56, .edx = 0x4d };
+static struct cpuid hypervisor, features;
+
+static void read_cpuid(uint32_t leaf, struct cpuid *ret)
+{
+	/* Neither leaf says anything of what another hypervisor has elsewhere. */
+	*ret = (struct cpuid){ .eax = ~0U, .ebx = kvm.ebx, .ecx = kvm.ecx, .edx = kvm.edx + 1 };
+	if (leaf == 0x40000000)
+		*ret = hypervisor;
+	else if (leaf == 0x40000001)
+		*ret = features;
+}
+
+static void kvm_tells_if_it_says_so(void **state)
+{
+	(void)state;
+	hypervisor = kvm;
+	for (uint32_t bit = 0; bit < 32; bit++) {
+		features = (struct cpuid){ .eax = 1U << bit };
+		assert_int_equal(steal_time_is_told(read_cpuid), bit == 5);
+		features.eax = ~features.eax;
+		assert_int_equal(steal_time_is_told(read_cpuid), bit != 5);
+	}
+	features = (struct cpuid){ .ebx = ~0U, .ecx = ~0U, .edx = ~0U };
+	assert_false(steal_time_is_told(read_cpuid));
+}
+
+/* There the same bit means something else. */
+static void another_hypervisor_does_not(void **state)
+{
+	(void)state;
+	features = (struct cpuid){ .eax = ~0U };
+	hypervisor = (struct cpuid){ .ebx = kvm.ecx, .ecx = kvm.ebx, .edx = kvm.edx };
+	assert_false(steal_time_is_told(read_cpuid));
+	for (size_t i = 0; i < 12; i++) {
+		hypervisor = kvm;
+		((char *)&hypervisor.ebx)[i] ^= 1;
+		assert_false(steal_time_is_told(read_cpuid));
+	}
+	hypervisor = (struct cpuid){ 0 };
+	assert_false(steal_time_is_told(read_cpuid));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_is_as_far_from_the_run_queue_as_the_types_say),
 		cmocka_unit_test(without_either_or_in_another_section_it_is_nowhere),
+		cmocka_unit_test(kvm_tells_if_it_says_so),
+		cmocka_unit_test(another_hypervisor_does_not),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
