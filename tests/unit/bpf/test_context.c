@@ -277,6 +277,31 @@ static void a_small_table_is_read_once(void **state)
 	assert_int_equal(thread.snapshot.values[0].raw, 85);
 }
 
+static void the_largest_table_is_read_to_its_last_pair(void **state)
+{
+	enum {
+		LAST = STATE_CAPACITY_MAX - 1
+	};
+	uint64_t table[2 + 2 * STATE_CAPACITY_MAX] = { 1, STATE_CAPACITY_MAX };
+	uint64_t page = (forged_take(&memory, 3 * PAGE_BYTES) + PAGE_BYTES - 1) & -PAGE_BYTES;
+
+	(void)state;
+	thread.config.key_ids[0] = LAST;
+	table[2 + 2 * LAST] = LAST;
+	table[2 + 2 * LAST + 1] = 85;
+	thread.state_pointer = page + PAGE_BYTES - sizeof(table);
+	forged_write(&memory, thread.state_pointer, table, sizeof(table));
+	memory.hole = page + PAGE_BYTES;
+	assert_true(context_resolve(&thread) >= CONTEXT_HASH_FIRST);
+	assert_int_equal(thread.snapshot.values[0].raw, 85);
+	/* Its last pair is not there. */
+	thread.state_pointer += 16;
+	forged_write(&memory, thread.state_pointer, table, sizeof(table) - 16);
+	assert_int_equal(context_resolve(&thread), CONTEXT_HASH_UNKNOWN);
+	assert_int_equal(process.losses[COUNTER_STATE_UNREADABLE], 1);
+	assert_int_equal(process.losses[COUNTER_STATE_MALFORMED], 0);
+}
+
 static void tables_that_break_the_abi_are_counted(void **state)
 {
 	const uint64_t headers[][2] = {
@@ -384,6 +409,7 @@ int main(void)
 		cmocka_unit_test_setup(a_long_text_that_is_partly_gone_is_read_again, set_up),
 		cmocka_unit_test_setup(a_table_at_the_end_of_its_page_is_read, set_up),
 		cmocka_unit_test_setup(a_small_table_is_read_once, set_up),
+		cmocka_unit_test_setup(the_largest_table_is_read_to_its_last_pair, set_up),
 		cmocka_unit_test_setup(tables_that_break_the_abi_are_counted, set_up),
 		cmocka_unit_test_setup(a_thread_without_memory_reads_nothing, set_up),
 		cmocka_unit_test_setup(by_an_old_thread_pointer_nothing_is_found, set_up),

@@ -15,6 +15,7 @@
 
 enum {
 	KEY = 300 << 4 | 1,
+	REQUEST = 301 << 4 | 1,
 	T_STRING = 5,
 	NOEMBED = 1 << 13,
 	LONG_BYTES = 1000,
@@ -187,7 +188,7 @@ static void after_the_end_no_edge_is_passed(void **state)
 static void publish_long_value(void)
 {
 	const char text[LONG_BYTES] = "long";
-	uint64_t table[2 + 2 * STATE_PAIRS_READ_FIRST] = { 1, 2, [4] = KEY };
+	uint64_t table[2 + 2 * STATE_PAIRS_READ_FIRST] = { 2, 4, [4] = KEY, [6] = REQUEST, 43 };
 	uint64_t string[] = { T_STRING | NOEMBED, FORGED_BASE, sizeof(text), 0, 0 };
 
 	string[3] = forged_take(&memory, sizeof(text));
@@ -218,6 +219,23 @@ static void at_a_switch_a_long_value_waits_and_at_an_edge_it_is_read(void **stat
 	assert_int_equal(losses[COUNTER_VALUE_LATE], 1);
 }
 
+/* Of what was not read in full nothing is known, and nothing is to be published. */
+static void nor_is_a_late_value_known_that_waits(void **state)
+{
+	(void)state;
+	native_session.late_keys = 1;
+	native_session.request_key = 2;
+	publish_long_value();
+	thread->config.key_ids[1] = REQUEST;
+	thread->config.key_count = 2;
+	switch_tasks(&kernel.current, &idle);
+	assert_int_equal(thread->context_hash, CONTEXT_HASH_UNKNOWN);
+	assert_false(charge_has_late_news(thread));
+	switch_tasks(&idle, &kernel.current);
+	enter(0);
+	assert_true(charge_has_late_news(thread));
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, set_up)
 
 int main(void)
@@ -230,6 +248,7 @@ int main(void)
 		TEST(of_a_slot_that_is_taken_nothing_is_changed),
 		TEST(after_the_end_no_edge_is_passed),
 		TEST(at_a_switch_a_long_value_waits_and_at_an_edge_it_is_read),
+		TEST(nor_is_a_late_value_known_that_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
