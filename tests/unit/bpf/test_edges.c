@@ -184,6 +184,114 @@ static void after_the_end_no_edge_is_passed(void **state)
 	assert_int_equal(calls(thread), 1);
 }
 
+static bool goes_the_short_way(void)
+{
+	thread->armed_cpu = 0;
+	enter(0);
+	leave(0);
+	return thread->armed_cpu;
+}
+
+static void a_thread_whose_context_may_change_does_not_go_the_short_way(void **state)
+{
+	(void)state;
+	assert_true(goes_the_short_way());
+	registrations++;
+	/* The variable is being allocated. */
+	thread->tls_resolution = TLS_UNALLOCATED;
+	thread->is_change_open = 1;
+	assert_false(goes_the_short_way());
+	thread->is_change_open = 0;
+	assert_true(goes_the_short_way());
+	registrations++;
+	thread->config.flags |= PROCESS_IS_LEAN;
+	assert_false(goes_the_short_way());
+	thread->config.flags &= ~(__u32)PROCESS_IS_LEAN;
+	assert_true(goes_the_short_way());
+}
+
+static void nor_does_one_that_is_configured_anew(void **state)
+{
+	(void)state;
+	process_of(TGID)->config.generation = ++generation;
+	leave(0);
+	assert_int_equal(thread->armed_cpu, 0);
+	enter(0);
+	assert_int_equal(thread->generation, generation);
+	leave(0);
+	assert_int_not_equal(thread->armed_cpu, 0);
+}
+
+static void without_a_slot_switches_are_written_up(void **state)
+{
+	(void)state;
+	kernel.has_no_slot = true;
+	enter(0);
+	leave(0);
+	switch_tasks(&kernel.current, &idle);
+	assert_true(thread->clock.is_off_cpu);
+	switch_tasks(&idle, &kernel.current);
+	assert_false(thread->clock.is_off_cpu);
+}
+
+static void switches_that_find_no_room_to_be_noted_are_counted(void **state)
+{
+	const struct process_books *process = &process_of(TGID)->books;
+
+	(void)state;
+	thread->is_busy = 1;
+	for (uint32_t i = 0; i < MISSED_SWITCHES; i += 2) {
+		switch_tasks(&kernel.current, &idle);
+		switch_tasks(&idle, &kernel.current);
+	}
+	assert_int_equal(process->losses[COUNTER_BOUNDARY_BUSY], 0);
+	switch_tasks(&kernel.current, &idle);
+	assert_int_equal(process->losses[COUNTER_BOUNDARY_BUSY], 1);
+	thread->is_busy = 0;
+	switch_tasks(&idle, &kernel.current);
+	assert_int_equal(process->losses[COUNTER_BOUNDARY_BUSY], 1);
+	switch_tasks(&kernel.current, &idle);
+	assert_true(thread->clock.is_off_cpu);
+}
+
+static void a_thread_whose_books_are_held_when_it_dies_has_ended(void **state)
+{
+	(void)state;
+	process_of(TGID)->books.live_threads = 1;
+	kernel.current.__state = TASK_STATE_DEAD;
+	thread->is_busy = 1;
+	switch_tasks(&kernel.current, &idle);
+	assert_int_equal(thread->is_ready, 0);
+	assert_int_equal(process_of(TGID)->books.live_threads, 0);
+	assert_int_equal(kernel.told[0].event.kind, EVENT_KIND_EXIT);
+}
+
+/* A thread whose pointer changed, as no probe has seen, leaves the CPU so long after it was read.
+ */
+static uint64_t changes_seen_after(uint64_t ns)
+{
+	uint64_t before = process_of(TGID)->books.losses[COUNTER_CHANGE_UNSEEN];
+
+	thread->knowledge = CONTEXT_KNOWN;
+	thread->state_pointer = 4096;
+	thread->confirmed_ns = kernel.now_ns + 10 - ns;
+	switch_tasks(&kernel.current, &idle);
+	switch_tasks(&idle, &kernel.current);
+	return process_of(TGID)->books.losses[COUNTER_CHANGE_UNSEEN] - before;
+}
+
+static void at_switches_it_is_read_once_in_a_while_that_no_probe_was_missed(void **state)
+{
+	(void)state;
+	kernel.now_ns += CONFIRM_PERIOD_NS;
+	assert_int_equal(changes_seen_after(CONFIRM_PERIOD_NS), 0);
+	assert_int_equal(changes_seen_after(CONFIRM_PERIOD_NS + 1), 1);
+	assert_int_equal(changes_seen_after(0), 0);
+	/* Or by reason. */
+	process_of(TGID)->config.generation = ++generation;
+	assert_int_equal(changes_seen_after(0), 1);
+}
+
 /* A context whose value is too long to be read where others wait, if that is not paid for. */
 static void publish_long_value(void)
 {
@@ -247,6 +355,12 @@ int main(void)
 		TEST(who_is_not_sure_to_be_unobserved_is_not_remembered),
 		TEST(of_a_slot_that_is_taken_nothing_is_changed),
 		TEST(after_the_end_no_edge_is_passed),
+		TEST(a_thread_whose_context_may_change_does_not_go_the_short_way),
+		TEST(nor_does_one_that_is_configured_anew),
+		TEST(without_a_slot_switches_are_written_up),
+		TEST(switches_that_find_no_room_to_be_noted_are_counted),
+		TEST(a_thread_whose_books_are_held_when_it_dies_has_ended),
+		TEST(at_switches_it_is_read_once_in_a_while_that_no_probe_was_missed),
 		TEST(at_a_switch_a_long_value_waits_and_at_an_edge_it_is_read),
 		TEST(nor_is_a_late_value_known_that_waits),
 	};

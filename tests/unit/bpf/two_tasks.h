@@ -112,7 +112,7 @@ static struct {
 	struct thread_state states[2];
 	struct otel_thread otel_states[2];
 	bool has_state[2], has_otel_state[2];
-	bool has_no_storage, has_no_ring, is_in_call;
+	bool has_no_storage, has_no_ring, has_no_slot, is_in_call;
 	struct native_process processes[PROCESSES];
 	const void *full; /* map */
 	const void *unreadable; /* kernel address */
@@ -171,7 +171,7 @@ __attribute__((noipa)) void *native_find(const void *map, const void *key)
 	if (map == kernel.dying_at)
 		kernel.other.__state = TASK_STATE_DEAD;
 	if (map == &edge_slots)
-		return &kernel.edge_slot;
+		return kernel.has_no_slot ? NULL : &kernel.edge_slot;
 	if (map != &processes && map != &books && map != &otel_processes && map != &watched)
 		return NULL;
 	process = process_of(*(const uint32_t *)key);
