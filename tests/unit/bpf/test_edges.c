@@ -88,10 +88,15 @@ static void who_is_not_observed_is_passed_over_until_somebody_comes_to_be(void *
 	process_of(TGID)->has_config = false;
 	kernel.has_state[0] = false;
 	enter(0);
+	switch_tasks(&idle, &kernel.current);
 	/* Not looked for again. */
 	kernel.has_state[0] = true;
+	thread->clock.is_off_cpu = 1;
 	enter(0);
+	switch_tasks(&idle, &kernel.current);
 	assert_int_equal(thread->pending.syscalls, 0);
+	assert_true(thread->clock.is_off_cpu);
+	thread->clock.is_off_cpu = 0;
 	observe(true);
 	enter(0);
 	assert_int_equal(calls(thread), 1);
@@ -128,6 +133,8 @@ static void so_is_who_went_the_short_way(void **state)
 	enter(0);
 	assert_int_equal(calls(thread), 3);
 	/* Another thread in its place. */
+	leave(0);
+	enter(0);
 	registrations++;
 	renew_by_another();
 	thread->serial++;
