@@ -299,6 +299,40 @@ static void at_switches_it_is_read_once_in_a_while_that_no_probe_was_missed(void
 	assert_int_equal(changes_seen_after(0), 1);
 }
 
+/* Whether a switch notices that in the same table the same object holds something else. */
+static bool notices_other_value(uint64_t after_ns)
+{
+	uint64_t string[] = { T_STRING | 1 << 14, FORGED_BASE, 'a', 0, 0 };
+	uint64_t table[2 + 2 * STATE_PAIRS_READ_FIRST] = { 1, 2, [4] = KEY };
+	uint64_t object = forged_words(&memory, string, 5);
+	uint64_t before;
+
+	table[5] = object;
+	forged_write_u64(&memory, thread->tls_address,
+			 forged_words(&memory, table, sizeof(table) / sizeof(table[0])));
+	thread->knowledge = CONTEXT_UNKNOWN;
+	enter(0);
+	thread->compared_ns = kernel.now_ns + 10 - after_ns;
+	string[2] = 'b';
+	forged_write(&memory, object, string, sizeof(string));
+	before = thread->context_hash;
+	switch_tasks(&kernel.current, &idle);
+	switch_tasks(&idle, &kernel.current);
+	return thread->context_hash != before;
+}
+
+static void without_probes_what_objects_hold_is_compared_once_in_a_while(void **state)
+{
+	(void)state;
+	kernel.now_ns += CONFIRM_PERIOD_NS;
+	thread->config.key_ids[0] = KEY;
+	thread->config.key_count = 1;
+	thread->config.flags |= PROCESS_IS_LEAN;
+	assert_false(notices_other_value(CONFIRM_PERIOD_NS - 1));
+	assert_true(notices_other_value(CONFIRM_PERIOD_NS));
+	assert_false(notices_other_value(0));
+}
+
 /* A context whose value is too long to be read where others wait, if that is not paid for. */
 static void publish_long_value(void)
 {
@@ -368,6 +402,7 @@ int main(void)
 		TEST(switches_that_find_no_room_to_be_noted_are_counted),
 		TEST(a_thread_whose_books_are_held_when_it_dies_has_ended),
 		TEST(at_switches_it_is_read_once_in_a_while_that_no_probe_was_missed),
+		TEST(without_probes_what_objects_hold_is_compared_once_in_a_while),
 		TEST(at_a_switch_a_long_value_waits_and_at_an_edge_it_is_read),
 		TEST(nor_is_a_late_value_known_that_waits),
 	};
