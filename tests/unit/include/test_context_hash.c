@@ -71,14 +71,49 @@ static void every_part_of_a_value_counts(void **state)
 	assert_true(hash_value(&other) != hash);
 }
 
-static void bytes_beyond_the_length_do_not_count(void **state)
+/* Two that differ in something else each. */
+static void no_part_is_taken_for_another(void **state)
 {
-	struct value_snapshot value = { .kind = VALUE_KIND_STRING, .length_bytes = 8, .raw = 8 };
-	uint64_t hash = hash_value(&value);
+	uint64_t hashes[3 * 8 + 5];
+	size_t count = 0;
 
 	(void)state;
-	memset(value.bytes + 8, 0xaa, VALUE_BYTES_MAX - 8);
-	assert_true(hash_value(&value) == hash);
+	for (uint32_t bit = 1; bit < 256; bit <<= 1) {
+		const __u8 byte = (__u8)bit;
+		const struct value_snapshot of_flags = { .flags = byte },
+					    of_type = { .type = byte },
+					    of_encoding = { .encoding = byte };
+
+		hashes[count++] = hash_value(&of_flags);
+		hashes[count++] = hash_value(&of_type);
+		hashes[count++] = hash_value(&of_encoding);
+	}
+	for (__u16 length = 1; length <= 16; length <<= 1) {
+		const struct value_snapshot of_length = { .length_bytes = length };
+
+		hashes[count++] = hash_value(&of_length);
+	}
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = 0; j < i; j++)
+			assert_true(hashes[i] != hashes[j]);
+}
+
+static void of_each_length_all_bytes_count_and_none_behind_their_last_word(void **state)
+{
+	struct value_snapshot value = { .kind = VALUE_KIND_STRING };
+
+	(void)state;
+	for (size_t length = 0; length <= VALUE_BYTES_MAX; length++) {
+		uint64_t hash;
+
+		value.length_bytes = (__u16)length;
+		hash = hash_value(&value);
+		for (size_t i = 0; i < VALUE_BYTES_MAX; i++) {
+			value.bytes[i] ^= 1;
+			assert_int_equal(hash_value(&value) != hash, i < (length + 7) / 8 * 8);
+			value.bytes[i] ^= 1;
+		}
+	}
 }
 
 int main(void)
@@ -86,7 +121,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_is_siphash_1_3),
 		cmocka_unit_test(every_part_of_a_value_counts),
-		cmocka_unit_test(bytes_beyond_the_length_do_not_count),
+		cmocka_unit_test(no_part_is_taken_for_another),
+		cmocka_unit_test(of_each_length_all_bytes_count_and_none_behind_their_last_word),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
