@@ -143,6 +143,39 @@ static void so_is_who_went_the_short_way(void **state)
 	assert_int_equal(calls(thread), 4);
 }
 
+static void nor_is_a_number_remembered_that_nobody_had(void **state)
+{
+	(void)state;
+	for (int tid = 1; tid <= EDGE_UNOBSERVED_TIDS; tid++) {
+		registrations++;
+		renew_by_another();
+		kernel.current.pid = tid;
+		thread->clock.is_off_cpu = 1;
+		switch_tasks(&idle, &kernel.current);
+		assert_false(thread->clock.is_off_cpu);
+	}
+}
+
+/* Its books were held when it left. */
+static void of_anothers_edges_nobody_takes_any(void **state)
+{
+	struct thread_state *other = &kernel.states[1];
+
+	(void)state;
+	enter(0);
+	leave(0);
+	*other = *thread;
+	other->serial++;
+	edge_arm(&kernel.edge_slot, other, (uintptr_t)&registers[1], registrations);
+	enter(1);
+	leave(1);
+	assert_int_equal(calls(other), 2);
+	assert_int_equal(calls(thread), 1);
+	/* Whose they were they are no more. */
+	other->armed_cpu = 1;
+	assert_int_equal(calls(other), 2);
+}
+
 static void who_is_not_sure_to_be_unobserved_is_not_remembered(void **state)
 {
 	(void)state;
@@ -393,6 +426,8 @@ int main(void)
 		TEST(who_is_not_observed_is_passed_over_until_somebody_comes_to_be),
 		TEST(what_was_remembered_is_forgotten_as_a_whole),
 		TEST(so_is_who_went_the_short_way),
+		TEST(nor_is_a_number_remembered_that_nobody_had),
+		TEST(of_anothers_edges_nobody_takes_any),
 		TEST(who_is_not_sure_to_be_unobserved_is_not_remembered),
 		TEST(of_a_slot_that_is_taken_nothing_is_changed),
 		TEST(after_the_end_no_edge_is_passed),
