@@ -146,6 +146,25 @@ static void the_same_values_in_another_process_are_another_context(void **state)
 }
 
 /* By the words of its table alone: any of them may be the one that has changed. */
+static void only_keys_in_use_are_part_of_it(void **state)
+{
+	char text[VALUE_TEXT_BYTES];
+	uint64_t hash = resolve(2 * 42 + 1, text);
+
+	(void)state;
+	assert_int_equal(thread.snapshot.key_count, 1);
+	for (uint32_t i = 1; i < KEYS_MAX; i++)
+		thread.config.key_ids[i] = KEY;
+	assert_int_equal(resolve(2 * 42 + 1, text), hash);
+	thread.config.key_count = KEYS_MAX;
+	(void)resolve(2 * 42 + 1, text);
+	for (uint32_t i = 0; i < KEYS_MAX; i++)
+		assert_int_equal(thread.snapshot.values[i].raw, 2 * 42 + 1);
+	hash = resolve(2 * 42 + 1, text);
+	thread.config.key_ids[KEYS_MAX - 1] = 0;
+	assert_int_not_equal(resolve(2 * 42 + 1, text), hash);
+}
+
 static void a_digest_tells_tables_apart_by_each_key_and_value(void **state)
 {
 	uint64_t first;
@@ -401,6 +420,7 @@ int main(void)
 		cmocka_unit_test_setup(strings_are_captured_in_both_layouts, set_up),
 		cmocka_unit_test_setup(the_same_values_in_another_process_are_another_context,
 				       set_up),
+		cmocka_unit_test_setup(only_keys_in_use_are_part_of_it, set_up),
 		cmocka_unit_test_setup(a_digest_tells_tables_apart_by_each_key_and_value, set_up),
 		cmocka_unit_test_setup(symbols_numbers_and_other_objects_are_captured, set_up),
 		cmocka_unit_test_setup(what_is_no_object_any_more_is_unreadable, set_up),
