@@ -62,13 +62,11 @@ static void find_sites(const struct publishers *publishers, struct publisher *pu
 	struct site_note fallback = { 0 };
 	struct site_note *note =
 		object_file_note(publisher->file, publishers->symbol, sizeof(*note));
-	int count;
 
 	note = note ? note : &fallback;
 	if (!note->is_known) {
-		count = probe_site_find(object_file_image(publisher->file), publishers->symbol,
-					note->sites);
-		note->count = count > 0 ? (size_t)count : 0;
+		note->count = (size_t)probe_site_find(object_file_image(publisher->file),
+						      publishers->symbol, note->sites);
 		note->is_known = !object_file_is_late(publisher->file);
 	}
 	memcpy(publisher->sites, note->sites, sizeof(publisher->sites));

@@ -80,6 +80,13 @@ static void without_one_the_entry_is_single_stepped(void **state)
 	ASSERT_SITE("other", 0, PROBE_SITE_SINGLE_STEPPED, 0xc5, 0xf8, 0x77, 0x55);
 }
 
+static void what_is_cut_in_two_by_the_functions_end_is_no_instruction(void **state)
+{
+	(void)state;
+	ASSERT_SITE("other", 0, PROBE_SITE_SINGLE_STEPPED, 0x48, 0x85, 0xff, 0x74);
+	ASSERT_SITE("other", 0, PROBE_SITE_SINGLE_STEPPED, 0x48, 0x85, 0xff, 0xe8, 0, 0, 0);
+}
+
 static void an_instruction_after_a_store_is_not_taken(void **state)
 {
 	(void)state;
@@ -92,6 +99,9 @@ static void a_multi_byte_nop_is_never_a_site(void **state)
 	(void)state;
 	ASSERT_SITE("push", 5, PROBE_SITE_EMULATED, 0x0f, 0x1f, 0x44, 0, 0, 0x55);
 	ASSERT_SITE("other", 5, PROBE_SITE_SINGLE_STEPPED, 0x0f, 0x1f, 0x44, 0, 0, 0xc3);
+	/* But what lies behind one that is the entry. */
+	ASSERT_SITE("other", 0, PROBE_SITE_SINGLE_STEPPED, 0x48, 0x89, 0xe0, 0x0f, 0x1f, 0x44, 0, 0,
+		    0xc3);
 }
 
 /* Whatever a symbol says of its size: from the entry on 96 bytes, and none behind the function. */
@@ -186,9 +196,12 @@ static void on_arm64_none_is_taken_after_a_store(void **state)
 	ASSERT_ARM64_SITE("other", 0, 0x00000000, 0x97fffff2);
 }
 
-/* Functions without names, described for unwinding, each of which refers to the variable so often.
+/*
+ * Functions without names, of which as many as are described are so for unwinding. Each refers to
+ * the variable so often, behind five plain instructions.
  */
-static int find_in_references(size_t functions, size_t count)
+static int find_in_references(size_t functions, size_t described, size_t count,
+			      struct probe_site sites[static PROBE_SITES_MAX])
 {
 	enum {
 		FUNCTION = 4096,
@@ -201,9 +214,8 @@ static int find_in_references(size_t functions, size_t count)
 	static uint8_t file[40960];
 	struct forged_elf elf = forged_elf_make(EM_X86_64, "ruby_profiler_state", 0x20);
 	const uint8_t header[] = { 1, 0x1b, 0x03, 0x3b };
-	const int32_t counts[] = { 0, (int32_t)functions };
+	const int32_t counts[] = { 0, (int32_t)described };
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
-	struct probe_site sites[PROBE_SITES_MAX];
 
 	memset(file, 0x90, sizeof(file));
 	elf.segments[0].p_flags = PF_R | PF_X;
@@ -223,8 +235,10 @@ static int find_in_references(size_t functions, size_t count)
 
 		memcpy(file + TABLE + 12 + i * 8, entry, sizeof(entry));
 		memcpy(file + place, description, sizeof(description));
+		for (int j = 0; j < 5; j++)
+			memcpy(file + function + j * 3, "\x48\x89\xe0", 3);
 		for (size_t j = 0; j < count; j++) {
-			uint8_t *code = file + function + 16 + j * REFERENCE_BYTES;
+			uint8_t *code = file + function + 15 + j * REFERENCE_BYTES;
 			int32_t displacement = SLOT - (int32_t)(code + REFERENCE_BYTES - file);
 
 			memcpy(code, "\x48\x8d\x3d", 3);
@@ -237,21 +251,48 @@ static int find_in_references(size_t functions, size_t count)
 
 static void of_more_references_than_are_stored_none_is_taken(void **state)
 {
+	struct probe_site sites[PROBE_SITES_MAX];
+
 	(void)state;
-	assert_int_equal(find_in_references(1, 0), 0);
-	assert_int_equal(find_in_references(1, 1), 1);
-	assert_int_equal(find_in_references(1, 64), 1);
-	assert_int_equal(find_in_references(1, 65), 0);
-	assert_int_equal(find_in_references(1, 200), 0);
+	assert_int_equal(find_in_references(1, 1, 0, sites), 0);
+	assert_int_equal(find_in_references(1, 1, 1, sites), 1);
+	assert_int_equal(find_in_references(1, 1, 64, sites), 1);
+	assert_int_equal(find_in_references(1, 1, 65, sites), 0);
+	assert_int_equal(find_in_references(1, 1, 200, sites), 0);
 }
 
 static void in_more_functions_than_there_are_sites_none_is_taken(void **state)
 {
+	struct probe_site sites[PROBE_SITES_MAX];
+
 	(void)state;
-	for (int functions = 1; functions <= PROBE_SITES_MAX; functions++)
-		assert_int_equal(find_in_references((size_t)functions, 2), functions);
-	assert_int_equal(find_in_references(PROBE_SITES_MAX + 1, 2), 0);
-	assert_int_equal(find_in_references(PROBE_SITES_MAX + 2, 2), 0);
+	for (size_t functions = 1; functions <= PROBE_SITES_MAX + 2; functions++)
+		assert_int_equal(find_in_references(functions, functions, 2, sites),
+				 functions <= PROBE_SITES_MAX ? functions : 0);
+}
+
+/* Which function it is in cannot be told. */
+static void with_a_reference_outside_of_what_is_described_none_is_taken(void **state)
+{
+	struct probe_site sites[PROBE_SITES_MAX];
+
+	(void)state;
+	assert_int_equal(find_in_references(2, 1, 1, sites), 0);
+	assert_int_equal(find_in_references(3, 2, 1, sites), 0);
+}
+
+/* Behind it there are nops, each as good a site as any. */
+static void what_follows_the_first_reference_is_too_late(void **state)
+{
+	struct probe_site sites[PROBE_SITES_MAX];
+
+	(void)state;
+	assert_int_equal(find_in_references(3, 3, 2, sites), 3);
+	for (size_t i = 0; i < 3; i++) {
+		assert_string_equal(sites[i].instruction, "other");
+		assert_int_equal(sites[i].offset_bytes, 0);
+		assert_int_equal(sites[i].virtual_address, sites[0].virtual_address + i * 1024);
+	}
 }
 
 static void an_object_without_the_functions_has_no_site(void **state)
@@ -261,6 +302,11 @@ static void an_object_without_the_functions_has_no_site(void **state)
 
 	(void)state;
 	assert_int_equal(find_in_code(EM_X86_64, "something_else", code, sizeof(code), &site), 0);
+	/* Nor one with the first of two that change it together. */
+	assert_int_equal(
+		find_in_code(EM_X86_64, "Ruby_Profiler_State_apply", code, sizeof(code), &site), 0);
+	assert_int_equal(
+		find_in_code(EM_X86_64, "Ruby_Profiler_State_get", code, sizeof(code), &site), 0);
 }
 
 static void what_is_no_function_has_no_site(void **state)
@@ -407,6 +453,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_first_emulated_instruction_in_straight_line_is_taken),
 		cmocka_unit_test(without_one_the_entry_is_single_stepped),
+		cmocka_unit_test(what_is_cut_in_two_by_the_functions_end_is_no_instruction),
 		cmocka_unit_test(an_instruction_after_a_store_is_not_taken),
 		cmocka_unit_test(a_multi_byte_nop_is_never_a_site),
 		cmocka_unit_test(code_is_looked_at_so_far_and_not_beyond_the_function),
@@ -415,6 +462,8 @@ int main(void)
 		cmocka_unit_test(on_arm64_none_is_taken_after_a_store),
 		cmocka_unit_test(of_more_references_than_are_stored_none_is_taken),
 		cmocka_unit_test(in_more_functions_than_there_are_sites_none_is_taken),
+		cmocka_unit_test(with_a_reference_outside_of_what_is_described_none_is_taken),
+		cmocka_unit_test(what_follows_the_first_reference_is_too_late),
 		cmocka_unit_test(an_object_without_the_functions_has_no_site),
 		cmocka_unit_test(what_is_no_function_has_no_site),
 		cmocka_unit_test(a_function_outside_the_file_has_no_site),

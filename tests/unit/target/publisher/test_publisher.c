@@ -4,8 +4,11 @@
 
 #include <errno.h>
 
+#include "failing_memory.h"
 #include "target/forged_elf.h"
+#include "target/hanging_file.h"
 #include "target/mapped_copy.h"
+#include "target/proc/agent.h"
 
 struct bench {
 	struct mapped_copy copy;
@@ -53,11 +56,16 @@ static int tear_down(void **state)
 	return 0;
 }
 
+static int locate_by(struct bench *bench, const struct link_map_layout *layout)
+{
+	return publishers_locate(&bench->publishers, &bench->copy.map, &bench->reader, layout);
+}
+
 static int locate(struct bench *bench)
 {
 	const struct link_map_layout layout = { 0 };
 
-	return publishers_locate(&bench->publishers, &bench->copy.map, &bench->reader, &layout);
+	return locate_by(bench, &layout);
 }
 
 static void what_a_loader_at_work_leaves_is_looked_at_again(void **state)
@@ -100,6 +108,156 @@ static void only_doubts_in_a_row_count(void **state)
 	assert_non_null(publishers_live(&bench->publishers));
 }
 
+static void what_was_not_written_yet_takes_no_doubt_with_it(void **state)
+{
+	struct bench *bench = *state;
+
+	bench->slot[0] = 0;
+	assert_int_equal(locate(bench), 0);
+	bench->slot[0] = 0x7f1234567890;
+	but_not_for_ever(state);
+}
+
+static int refuse_to_read(const struct memory_reader *reader, uint64_t address, void *buffer,
+			  size_t size_bytes)
+{
+	(void)reader;
+	(void)address;
+	(void)buffer;
+	(void)size_bytes;
+	return -EFAULT;
+}
+
+static void what_cannot_be_read_for_a_moment_is_looked_at_again(void **state)
+{
+	struct bench *bench = *state;
+	struct memory_reader reader = bench->reader;
+
+	bench->reader = (struct memory_reader){ .read = refuse_to_read };
+	bench->slot[0] = 5;
+	for (int i = 0; i < 2 * PUBLISHER_DOUBTS_MAX; i++)
+		assert_int_equal(locate(bench), 0);
+	assert_null(publishers_live(&bench->publishers));
+	bench->reader = reader;
+	assert_int_equal(locate(bench), 0);
+	assert_non_null(publishers_live(&bench->publishers));
+}
+
+static void where_it_is_found_it_stays(void **state)
+{
+	struct bench *bench = *state;
+	const struct publisher *publisher = bench->publishers.list[0];
+
+	bench->slot[0] = 5;
+	assert_int_equal(locate(bench), 0);
+	bench->slot[0] = 6;
+	assert_int_equal(locate(bench), 0);
+	assert_int_equal(publisher->tls.location.module, 5);
+}
+
+/* The loader maps the whole file first, then each segment over it. */
+static void its_end_is_that_of_what_is_mapped_now(void **state)
+{
+	struct bench *bench = *state;
+	struct publisher *publisher = bench->publishers.list[0];
+
+	publisher->end = publisher->start + 1;
+	assert_int_equal(locate(bench), 0);
+	assert_int_equal(publisher->end, bench->copy.entry->end);
+}
+
+static void what_its_file_does_not_describe_is_refused(void **state)
+{
+	struct bench *bench = *state;
+
+	bench->slot[0] = 5;
+	for (size_t i = 0; i < bench->copy.map.count; i++)
+		if (bench->copy.entry == &bench->copy.map.entries[i])
+			bench->copy.map.entries[i].offset = 1ULL << 40;
+	assert_int_equal(locate(bench), -ENOENT);
+	assert_true(bench->publishers.list[0]->is_refused);
+}
+
+/* The failure is told, whatever comes of those behind it. */
+static void a_failure_is_not_forgotten_for_one_that_is_still_to_come(void **state)
+{
+	struct bench *bench = *state;
+	struct publisher *other = calloc(1, sizeof(*other));
+
+	assert_non_null(other);
+	other->start = 0x1000;
+	bench->publishers.list[bench->publishers.count++] = other;
+	bench->publishers.list[0]->doubts = PUBLISHER_DOUBTS_MAX;
+	assert_int_equal(locate(bench), -EUCLEAN);
+}
+
+static void the_libc_says_how_it_is_found(void **state)
+{
+	struct bench *bench = *state;
+	const struct link_map_layout musl = { .is_musl = true };
+	const struct publisher *publisher = bench->publishers.list[0];
+
+	bench->slot[0] = 5;
+	assert_int_equal(locate_by(bench, &musl), 0);
+	assert_int_equal(publisher->tls.location.dtv_entry_bytes, 8);
+}
+
+/* Of its symbols nothing stays in memory: the file, emptied meanwhile, has no more to give. */
+static void what_was_read_of_its_file_is_let_go_of(void **state)
+{
+	struct bench *bench = *state;
+	struct elf_symbol symbol;
+
+	bench->slot[0] = 5;
+	assert_int_equal(locate(bench), 0);
+	assert_int_equal(ftruncate(bench->copy.fd, 0), 0);
+	assert_false(elf_image_find_defined(object_file_image(bench->file), "fixture_variable",
+					    &symbol));
+}
+
+/* r_debug, and one link_map that says the module; as find_entry() of link_map.c reads them. */
+struct forged_loader {
+	uint64_t debug[2];
+	uint64_t map[8];
+	struct link_map_layout layout;
+};
+
+static void forge_loader(const struct bench *bench, uint64_t module, struct forged_loader *loader)
+{
+	*loader = (struct forged_loader){
+		.debug = { 1, (uintptr_t)loader->map },
+		.map = { [0] = (uintptr_t)bench->copy.start, [6] = module },
+		.layout = { .debug_address = (uintptr_t)loader->debug,
+			    .module_at = 6 * sizeof(uint64_t),
+			    .offset_at = 7 * sizeof(uint64_t) },
+	};
+}
+
+static void the_loaders_list_confirms_it_or_it_is_doubted(void **state)
+{
+	struct bench *bench = *state;
+	const struct publisher *publisher = bench->publishers.list[0];
+	struct forged_loader loader;
+
+	bench->slot[0] = 5;
+	forge_loader(bench, 6, &loader);
+	assert_int_equal(locate_by(bench, &loader.layout), 0);
+	assert_null(publishers_live(&bench->publishers));
+	forge_loader(bench, 5, &loader);
+	assert_int_equal(locate_by(bench, &loader.layout), 0);
+	assert_ptr_equal(publishers_live(&bench->publishers), publisher);
+	assert_true(publisher->tls.is_confirmed);
+}
+
+static void without_that_list_it_is_not_confirmed(void **state)
+{
+	struct bench *bench = *state;
+
+	bench->slot[0] = 5;
+	assert_int_equal(locate(bench), 0);
+	assert_false(bench->publishers.list[0]->tls.is_confirmed);
+}
+
 static struct loaded_object object_at(struct bench *bench, const struct memory_map_entry *entry)
 {
 	return (struct loaded_object){
@@ -127,6 +285,21 @@ static void an_object_is_noted_once_and_of_very_many_the_first(void **state)
 	assert_string_equal(bench->publishers.list[0]->path, bench->copy.path);
 	assert_int_equal(bench->publishers.list[0]->start, (uintptr_t)bench->copy.start);
 	assert_int_equal(bench->publishers.list[0]->end, bench->copy.entry->end);
+}
+
+static void without_memory_none_is_added(void **state)
+{
+	struct bench *bench = *state;
+	struct memory_map_entry entry = *bench->copy.entry;
+	struct loaded_object object = object_at(bench, &entry);
+
+	entry.start++;
+	memory_fails_after(0);
+	assert_int_equal(publishers_note(&bench->publishers, &object), -ENOMEM);
+	memory_never_fails();
+	assert_int_equal(bench->publishers.count, 1);
+	assert_int_equal(publishers_note(&bench->publishers, &object), 0);
+	assert_int_equal(bench->publishers.count, 2);
 }
 
 static void another_name_is_not_the_variable(void **state)
@@ -158,11 +331,12 @@ static void it_ends_where_the_mappings_of_its_file_do(void **state)
 	assert_int_equal(publishers.list[0]->end, 0x5000);
 	assert_true(publishers.list[0]->is_deleted);
 	publishers_deinit(&publishers);
-	/* To the very last one. */
-	map.count = 2;
-	assert_int_equal(publishers_note(&publishers, &object), 0);
-	assert_int_equal(publishers.list[0]->end, 0x5000);
-	publishers_deinit(&publishers);
+	/* To the very last one, and not beyond it. */
+	for (map.count = 1; map.count <= 2; map.count++) {
+		assert_int_equal(publishers_note(&publishers, &object), 0);
+		assert_int_equal(publishers.list[0]->end, entries[map.count - 1].end);
+		publishers_deinit(&publishers);
+	}
 }
 
 #ifdef FIXTURE_REFERRING_GENERAL_DYNAMIC
@@ -174,7 +348,7 @@ static void its_sites_are_looked_for_where_they_are_wanted_once_for_a_file(void 
 	(void)state;
 	mapped_copy_make(FIXTURE_REFERRING_GENERAL_DYNAMIC, &copy);
 	assert_int_equal(object_file_get(NULL, getpid(), copy.entry, &file), 0);
-	for (int wanted = 0; wanted < 3; wanted++) {
+	for (int wanted = 0; wanted < 4; wanted++) {
 		struct publishers publishers = { .symbol = "ruby_profiler_state",
 						 .has_sites = wanted > 0 };
 		struct loaded_object object = { .map = &copy.map,
@@ -182,12 +356,17 @@ static void its_sites_are_looked_for_where_they_are_wanted_once_for_a_file(void 
 						.file = file,
 						.image = object_file_image(file) };
 
-		/* By the third time the file is empty, and not looked into again. */
-		if (wanted == 2) {
+		/* Without room to keep them they are found all the same. */
+		if (wanted == 1)
+			memory_fails_once_after(1);
+		/* By the last time the file is empty, and not looked into again. */
+		if (wanted == 3) {
 			elf_image_rest(object.image);
 			assert_int_equal(ftruncate(copy.fd, 0), 0);
 		}
 		assert_int_equal(publishers_note(&publishers, &object), 0);
+		assert_true(wanted != 1 || memory_failures() == 1);
+		memory_never_fails();
 		assert_int_equal(publishers.count, 1);
 		assert_int_equal(publishers.list[0]->site_count, wanted ? 2 : 0);
 		if (wanted) {
@@ -274,6 +453,7 @@ static void one_is_read_at_a_time_and_that_which_has_the_code_is_preferred(void 
 	assert_ptr_equal(publishers_live(&set), set.list[0]);
 	assert_false(publishers_prefer(&set, 0x1000));
 	assert_false(publishers_prefer(&set, 0x1fff));
+	assert_false(publishers_prefer(&set, 0x2800));
 	assert_true(publishers_prefer(&set, 0x3000));
 	assert_ptr_equal(publishers_live(&set), set.list[2]);
 	assert_true(publishers_prefer(&set, 0x27ff));
@@ -285,6 +465,9 @@ static void one_is_read_at_a_time_and_that_which_has_the_code_is_preferred(void 
 	set.list[1]->is_located = false;
 	assert_null(publishers_live(&set));
 	publishers_deinit(&set);
+	assert_int_equal(set.count, 0);
+	assert_null(publishers_live(&set));
+	set = (struct publishers){ 0 };
 	assert_null(publishers_live(&set));
 }
 
@@ -406,6 +589,62 @@ static void one_that_cannot_be_located_does_not_matter_beside_one_that_is(void *
 	assert_ptr_equal(publishers_live(&bench->publishers), first);
 }
 
+/* Also one that the loader's list speaks against: its relocation leads to the other's. */
+static void one_that_only_sets_anothers_is_looked_at_once(void **state)
+{
+	struct bench *bench = *state;
+	struct publisher *real = bench->publishers.list[0];
+	struct publisher *first = add_other(bench, true);
+	struct forged_loader loader;
+
+	forge_loader(bench, 6, &loader);
+	assert_int_equal(locate(bench), 0);
+	first->tls.location = real->tls.location;
+	real->is_located = false;
+	real->doubts = PUBLISHER_DOUBTS_MAX;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(locate_by(bench, &loader.layout), 0);
+		assert_true(real->is_interposed);
+		assert_false(real->is_located || real->is_refused);
+		bench->slot[0] = 4;
+	}
+	assert_int_equal(real->tls.location.module, 5);
+}
+
+/* As one of a dead server does not. */
+static void a_file_that_does_not_come_is_none_yet(void **state)
+{
+	struct bench *bench = *state;
+	struct object_files *files = object_files_new();
+	struct publishers publishers = { .symbol = "ruby_profiler_state", .has_sites = true };
+	struct object_file *file, *again;
+	struct loaded_object object = object_at(bench, bench->copy.entry);
+	uint64_t inode;
+
+	assert_non_null(files);
+	assert_int_equal(object_file_get(files, getpid(), bench->copy.entry, &file), 0);
+	assert_int_equal(object_file_get(files, NOBODY, bench->copy.entry, &again), 0);
+	object.file = file;
+	assert_int_equal(publishers_note(&publishers, &object), 0);
+	assert_int_equal(publishers.count, 1);
+	agent_set_identifier(wait_for_ever, bench->copy.fd);
+	assert_int_equal(object_file_identify(file, true, &inode), -ETIMEDOUT);
+	agent_set_identifier(NULL, -1);
+	bench->slot[0] = 5;
+	assert_int_equal(publishers_locate(&publishers, &bench->copy.map, &bench->reader,
+					   &(struct link_map_layout){ 0 }),
+			 -ETIMEDOUT);
+	assert_false(publishers.list[0]->is_located || publishers.list[0]->is_refused);
+	publishers_deinit(&publishers);
+	assert_int_equal(publishers_note(&publishers, &object), -ETIMEDOUT);
+	assert_int_equal(publishers.count, 0);
+	/* Nobody holds it any more. */
+	object_file_release(file);
+	object_file_release(again);
+	assert_int_equal(object_files_count(files), 0);
+	object_files_free(files);
+}
+
 static void it_is_there_while_an_image_begins_there(void **state)
 {
 	struct bench *bench = *state;
@@ -425,7 +664,18 @@ int main(void)
 		LIVE(what_a_loader_at_work_leaves_is_looked_at_again),
 		LIVE(but_not_for_ever),
 		LIVE(only_doubts_in_a_row_count),
+		LIVE(what_was_not_written_yet_takes_no_doubt_with_it),
+		LIVE(what_cannot_be_read_for_a_moment_is_looked_at_again),
+		LIVE(where_it_is_found_it_stays),
+		LIVE(its_end_is_that_of_what_is_mapped_now),
+		LIVE(what_its_file_does_not_describe_is_refused),
+		LIVE(a_failure_is_not_forgotten_for_one_that_is_still_to_come),
+		LIVE(the_libc_says_how_it_is_found),
+		LIVE(what_was_read_of_its_file_is_let_go_of),
+		LIVE(the_loaders_list_confirms_it_or_it_is_doubted),
+		LIVE(without_that_list_it_is_not_confirmed),
 		LIVE(an_object_is_noted_once_and_of_very_many_the_first),
+		LIVE(without_memory_none_is_added),
 		LIVE(another_name_is_not_the_variable),
 #ifdef FIXTURE_REFERRING_GENERAL_DYNAMIC
 		cmocka_unit_test(its_sites_are_looked_for_where_they_are_wanted_once_for_a_file),
@@ -439,6 +689,8 @@ int main(void)
 		LIVE(the_first_one_that_is_located_is_read),
 		LIVE(one_that_is_located_later_is_not),
 		LIVE(one_that_cannot_be_located_does_not_matter_beside_one_that_is),
+		LIVE(one_that_only_sets_anothers_is_looked_at_once),
+		LIVE(a_file_that_does_not_come_is_none_yet),
 		LIVE(it_is_there_while_an_image_begins_there),
 	};
 
