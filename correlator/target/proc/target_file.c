@@ -35,8 +35,7 @@ static const char *path_below_root(const char *root, const char *path)
 	char target[PATH_MAX];
 	ssize_t length = readlink(root, target, sizeof(target));
 
-	if (length <= 1 || length == sizeof(target) || strncmp(path, target, (size_t)length) != 0 ||
-	    path[length] != '/')
+	if (length <= 1 || strncmp(path, target, (size_t)length) != 0 || path[length] != '/')
 		return path;
 	return path + length;
 }

@@ -276,6 +276,14 @@ static void a_path_is_looked_up_in_the_process_own_root(void **state)
 	target_file_close(file);
 	entry.path = other;
 	assert_int_equal(target_file_open(child, &entry, &file), -ENOENT);
+	/* Nor what is below another one whose name is as long, or only begins with its. */
+	entry.path = path;
+	path[1] = 'x';
+	assert_int_equal(target_file_open(child, &entry, &file), -ENOENT);
+	path[1] = 't';
+	(void)snprintf(other, sizeof(other), "%s_/file", folder);
+	entry.path = other;
+	assert_int_equal(target_file_open(child, &entry, &file), -ENOENT);
 	(void)close(life[1]);
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	(void)close(life[0]);

@@ -176,6 +176,24 @@ static void an_unreadable_part_is_neither_forgotten_nor_fatal(void **state)
 	free(ruby);
 }
 
+/* What lies behind the last name that is wanted, whatever it is, does not matter. */
+static void who_has_all_names_looks_no_further(void **state)
+{
+	static const char *const names[] = { "request_id" };
+	struct forged_ruby *ruby = forge_ruby(&layouts[1]);
+	struct ruby_symbols *symbols = open_symbols(ruby);
+	size_t before = pauses;
+	uint64_t id = 0;
+
+	(void)state;
+	forge_entry(ruby, STATIC_SERIAL + 1, FORGED_BASE + 3, 0x0c);
+	assert_int_equal(ruby_symbols_find_ids(symbols, names, 1, &id), 0);
+	assert_int_equal(id, STATIC_ID);
+	assert_int_equal(pauses, before);
+	ruby_symbols_free(symbols);
+	free(ruby);
+}
+
 static void a_page_that_moved_while_it_was_read_is_read_again(void **state)
 {
 	static const char *const names[] = { "request_id" };
@@ -394,6 +412,7 @@ int main(void)
 		cmocka_unit_test(a_hole_in_the_range_is_passed_over),
 		cmocka_unit_test(a_name_written_after_its_serial_was_given_out_is_found),
 		cmocka_unit_test(an_unreadable_part_is_neither_forgotten_nor_fatal),
+		cmocka_unit_test(who_has_all_names_looks_no_further),
 		cmocka_unit_test(a_page_that_moved_while_it_was_read_is_read_again),
 		cmocka_unit_test(long_names_are_told_apart_by_all_of_their_text),
 		cmocka_unit_test(a_symbol_of_another_serial_is_not_believed),
