@@ -6,6 +6,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,6 +34,39 @@ int kill(pid_t pid, int number)
 		return 0;
 	errno = kill_error;
 	return -1;
+}
+
+/* What /proc/self is said to be; NULL = what it is. */
+static const char *own_name;
+
+ssize_t readlink(const char *path, char *text, size_t size_bytes)
+{
+	size_t length;
+
+	if (!own_name)
+		return readlinkat(AT_FDCWD, path, text, size_bytes);
+	assert_string_equal(path, "/proc/self");
+	/* There is room for all of it, and for an end. */
+	memset(text, '7', size_bytes);
+	length = strlen(own_name);
+	memcpy(text, own_name, length);
+	return length ? (ssize_t)length : -1;
+}
+
+static void a_proc_that_shows_others_is_refused(void **state)
+{
+	char name[16];
+
+	(void)state;
+	(void)snprintf(name, sizeof(name), "%d", getpid());
+	own_name = name;
+	assert_int_equal(namespaces_check_own_proc(), 0);
+	(void)snprintf(name, sizeof(name), "%d", getpid() + 1);
+	assert_int_equal(namespaces_check_own_proc(), -ENOTSUP);
+	/* There is none. */
+	own_name = "";
+	assert_int_equal(namespaces_check_own_proc(), -ENOTSUP);
+	own_name = NULL;
 }
 
 static void kinds_that_differ_are_named_in_order(void **state)
@@ -118,6 +153,7 @@ int main(void)
 		cmocka_unit_test(kinds_that_differ_are_named_in_order),
 		cmocka_unit_test(what_may_not_be_seen_does_not_differ),
 		cmocka_unit_test(our_own_are_read),
+		cmocka_unit_test(a_proc_that_shows_others_is_refused),
 		cmocka_unit_test(the_machines_are_known_by_their_number),
 		cmocka_unit_test(
 			a_process_that_is_not_there_is_told_from_what_a_kernel_does_not_have),

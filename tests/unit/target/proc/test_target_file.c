@@ -27,15 +27,20 @@ enum {
 	FILE_BYTES = 600000, /* three turns of the agent */
 };
 
-/* Nobody waits for a minute: it is skipped. */
-static uint64_t skipped_ns;
+/* Nobody waits for a minute: time is a number. */
+static uint64_t now_ns = 1;
 
 uint64_t clock_monotonic_ns(void)
+{
+	return now_ns;
+}
+
+static uint64_t real_ns(void)
 {
 	struct timespec now;
 
 	assert_int_equal(clock_gettime(CLOCK_MONOTONIC, &now), 0);
-	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec + skipped_ns;
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
 struct bench {
@@ -237,6 +242,42 @@ static void a_path_that_is_too_long_is_none(void **state)
 	assert_int_equal(open_by_path(path, bench->entry.inode), -ENOENT);
 }
 
+/* Up to the last byte that a name has room for. */
+static void no_path_is_cut_short(void **state)
+{
+	struct agent_file_names names;
+	char path[sizeof(names.by_path)], root[32];
+	size_t left = sizeof(path) - (size_t)sprintf(root, "/proc/%d/root", getpid());
+
+	(void)state;
+	memset(path, 'x', sizeof(path));
+	path[0] = '/';
+	path[left] = '\0';
+	assert_int_equal(open_by_path(path, 7), -ENOENT);
+	path[left - 1] = '\0';
+	assert_int_equal(open_by_path(path, 7), -ENAMETOOLONG);
+}
+
+static void whatever_its_number_it_is_closed_and_nothing_else(void **state)
+{
+	const struct bench *bench = *state;
+	/* So that the agent is there. */
+	struct target_file *other = open_file(bench), *file;
+	int saved = dup(STDIN_FILENO);
+
+	assert_int_equal(open_by_path("/no/such/file", 7), -ENOENT);
+	assert_true(fcntl(STDIN_FILENO, F_GETFD) >= 0);
+	(void)close(STDIN_FILENO);
+	file = open_file(bench);
+	assert_int_equal(target_file_fd(file), STDIN_FILENO);
+	target_file_close(file);
+	assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
+	assert_int_equal(dup2(saved, STDIN_FILENO), STDIN_FILENO);
+	(void)close(saved);
+	target_file_close(other);
+	target_file_close(NULL);
+}
+
 /* Maps name what is in its root by the way that leads there from ours. */
 static void a_path_is_looked_up_in_the_process_own_root(void **state)
 {
@@ -321,7 +362,7 @@ static void a_key_is_that_of_the_open_file(void **state)
 static void a_lease_on_a_file_is_not_waited_for(void **state)
 {
 	const struct bench *bench = *state;
-	uint64_t before_ns = clock_monotonic_ns();
+	uint64_t before_ns = real_ns();
 	struct target_file *file;
 
 	(void)signal(SIGIO, SIG_IGN);
@@ -330,7 +371,7 @@ static void a_lease_on_a_file_is_not_waited_for(void **state)
 		assert_int_equal(open_by_path(bench->path, bench->entry.inode), -EAGAIN);
 	assert_int_equal(fcntl(bench->fd, F_SETLEASE, F_UNLCK), 0);
 	map_file(*state);
-	assert_true(clock_monotonic_ns() - before_ns < NS_PER_S);
+	assert_true(real_ns() - before_ns < NS_PER_S);
 	file = open_file(bench);
 	assert_bytes(file, 0, 16);
 	target_file_close(file);
@@ -375,6 +416,13 @@ static void a_file_is_identified_as_is_said(void **state)
 	assert_int_equal(target_file_identify(file, false, &inode), -EOPNOTSUPP);
 	/* What could not be said now is no refusal, and what was said before is not said again. */
 	assert_int_equal(target_file_identify(file, true, &inode), -ENOSYS);
+	assert_int_equal(target_file_identify(file, false, &inode), -ENOSYS);
+	agent_set_identifier(identify, given);
+	assert_int_equal(target_file_identify(file, false, &inode), 0);
+	/* Asked anew in vain, what was known is so no more. */
+	agent_set_identifier(NULL, -1);
+	assert_int_equal(target_file_identify(file, true, &inode), -ENOSYS);
+	assert_int_equal(target_file_identify(file, false, &inode), -ENOSYS);
 	inode = 0;
 	agent_set_identifier(identify, given);
 	assert_int_equal(target_file_identify(file, false, &inode), 0);
@@ -387,16 +435,16 @@ static void what_does_not_answer_is_given_up_and_others_are_not(void **state)
 {
 	const struct bench *bench = *state;
 	struct target_file *file = open_file(bench), *other = open_file(bench), *none;
-	uint64_t inode, before_ns = clock_monotonic_ns(), spent_ns;
+	uint64_t inode, before_ns = real_ns(), spent_ns;
 	uint8_t byte;
 
 	target_file_ask_for(file, NOBODY);
 	agent_set_identifier(wait_for_ever, bench->fd);
 	assert_int_equal(target_file_identify(file, false, &inode), -ETIMEDOUT);
-	spent_ns = clock_monotonic_ns() - before_ns;
+	spent_ns = real_ns() - before_ns;
 	assert_in_range(spent_ns, 400 * NS_PER_MS, 3 * NS_PER_S);
 	/* At once. */
-	before_ns = clock_monotonic_ns();
+	before_ns = real_ns();
 	assert_true(target_file_is_late(file));
 	assert_int_equal(target_file_identify(file, true, &inode), -ETIMEDOUT);
 	assert_int_equal(target_file_read(file, 0, &byte, 1), -ETIMEDOUT);
@@ -405,12 +453,12 @@ static void what_does_not_answer_is_given_up_and_others_are_not(void **state)
 	assert_false(agent_has_given_up(getpid()));
 	assert_false(target_file_is_late(other));
 	assert_bytes(other, 0, FILE_BYTES);
-	assert_true(clock_monotonic_ns() - before_ns < NS_PER_S);
+	assert_true(real_ns() - before_ns < NS_PER_S);
 	target_file_close(open_file(bench));
 	/* For a minute. */
-	skipped_ns += 59 * NS_PER_S;
+	now_ns += 60 * NS_PER_S - 1;
 	assert_true(target_file_is_late(file));
-	skipped_ns += NS_PER_S;
+	now_ns++;
 	assert_false(target_file_is_late(file));
 	target_file_ask_for(file, getpid());
 	assert_bytes(file, 0, 16);
@@ -428,6 +476,8 @@ int main(void)
 		MAPPED(a_file_that_was_touched_is_another_one),
 		MAPPED(what_is_no_such_file_is_not_opened),
 		MAPPED(a_path_that_is_too_long_is_none),
+		MAPPED(no_path_is_cut_short),
+		MAPPED(whatever_its_number_it_is_closed_and_nothing_else),
 		MAPPED(a_path_is_looked_up_in_the_process_own_root),
 		MAPPED(a_key_is_that_of_the_open_file),
 		MAPPED(a_lease_on_a_file_is_not_waited_for),
