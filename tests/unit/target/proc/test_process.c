@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -15,6 +20,27 @@
 
 #include "base/cleanup.h"
 #include "target/proc/process.h"
+
+/* What our own files are said to hold; NULL = what they do. */
+static const char *forged_stat, *forged_status;
+
+int open(const char *path, int flags, ...)
+{
+	const char *name = strrchr(path, '/'), *text = NULL;
+	int fd;
+
+	if (strcmp(name, "/stat") == 0)
+		text = forged_stat;
+	else if (strcmp(name, "/status") == 0)
+		text = forged_status;
+	if (!text)
+		return (int)syscall(SYS_openat, AT_FDCWD, path, flags, 0);
+	fd = memfd_create("forged", MFD_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	return fd;
+}
 
 static void wait_for_end_of_pipe(int fd)
 {
@@ -153,6 +179,111 @@ static void a_zombie_and_a_free_pid_are_no_process(void **state)
 	assert_int_equal(process_read_info(0x7ffffffe, &info), -ESRCH);
 	assert_null(process_server_name(0x7ffffffe));
 	assert_int_equal(info.pid, 42);
+}
+
+static int glance_at(const char *text, struct process_info *ret_info)
+{
+	int r;
+
+	forged_stat = text;
+	r = process_glance(getpid(), ret_info);
+	forged_stat = NULL;
+	return r;
+}
+
+static void a_process_is_what_its_kernel_says(void **state)
+{
+#define FIELDS_BEHIND(state, threads) \
+	state " 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 " threads " 21 22 23 24 25 26 27 28 29\n"
+#define FIELDS(state, threads) "77 (x) " FIELDS_BEHIND(state, threads)
+	struct process_info info = { .pid = 42 };
+
+	(void)state;
+	assert_int_equal(glance_at("", &info), -EINVAL);
+	assert_int_equal(glance_at("77 x) S 3\n", &info), -EINVAL);
+	assert_int_equal(glance_at("77 (x S 3\n", &info), -EINVAL);
+	assert_int_equal(glance_at("77 (x) S 3 4 5\n", &info), -EINVAL);
+	assert_int_equal(glance_at(") " FIELDS_BEHIND("S", "1") "(x", &info), -EINVAL);
+	assert_int_equal(glance_at(FIELDS("X", "2"), &info), -ESRCH);
+	assert_int_equal(glance_at(FIELDS("Z", "1"), &info), -ESRCH);
+	assert_int_equal(glance_at(FIELDS("Z", "0"), &info), -ESRCH);
+	assert_int_equal(info.pid, 42);
+	assert_int_equal(glance_at(FIELDS("Z", "2"), &info), 0);
+	assert_int_equal(glance_at(FIELDS("S", "1"), &info), 0);
+	assert_int_equal(info.pid, getpid());
+	assert_int_equal(info.parent_pid, 4);
+	assert_int_equal(info.start_ticks, 22);
+	assert_int_equal(info.program.code_start, 26);
+	assert_int_equal(info.program.code_end, 27);
+	assert_int_equal(info.program.stack_start, 28);
+	assert_string_equal(info.comm, "x");
+#undef FIELDS
+#undef FIELDS_BEHIND
+}
+
+static void its_own_pid_is_the_last_one_of_its_namespaces(void **state)
+{
+	static const struct {
+		const char *text;
+		uint32_t ns_pid; /* 0 = that of ours */
+	} cases[] = {
+		{ "Name:\tx\nNSpid:\t100\nNSpgid:\t5\n", 100 },
+		{ "Name:\tx\nNSpid:\t100\t20 3\nNSpgid:\t5\n", 3 },
+		{ "Name:\tx\nNSpgid:\t5\n", 0 },
+		{ "", 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct process_info info;
+
+		forged_status = cases[i].text;
+		assert_int_equal(process_read_info(getpid(), &info), 0);
+		assert_int_equal(info.ns_pid,
+				 cases[i].ns_pid ? cases[i].ns_pid : (uint32_t)getpid());
+	}
+	forged_status = NULL;
+}
+
+/* A variable of what is from start to end, by the fields of a stat that say so. */
+static int read_variable_between(const char *start, const char *end, char value[static 8])
+{
+	char text[256];
+	int r;
+
+	(void)snprintf(text, sizeof(text),
+		       "77 (a) b) S 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 "
+		       "27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 %ju "
+		       "%ju 52\n",
+		       (uintmax_t)(uintptr_t)start, (uintmax_t)(uintptr_t)end);
+	forged_stat = text;
+	r = process_read_variable(getpid(), "A", value, 8);
+	forged_stat = NULL;
+	return r;
+}
+
+static void an_environment_is_where_its_kernel_says(void **state)
+{
+	static const char there[] = "A=1\0A=2";
+	char value[8] = "before";
+
+	(void)state;
+	assert_int_equal(read_variable_between(there, there, value), -ENOENT);
+	assert_int_equal(read_variable_between(there + 1, there, value), -ENOENT);
+	assert_int_equal(read_variable_between(NULL, there, value), -ENOENT);
+	assert_int_equal(read_variable_between(NULL, NULL, value), -ENOENT);
+	assert_int_equal(read_variable_between(there, there + 3, value), -ENOENT);
+	assert_string_equal(value, "before");
+	assert_int_equal(read_variable_between(there, there + 4, value), 0);
+	assert_string_equal(value, "1");
+	assert_int_equal(read_variable_between(there + 4, there + 8, value), 0);
+	assert_string_equal(value, "2");
+	/* Of a kernel that does not say. */
+	forged_stat = "77 (x) S 3";
+	assert_int_equal(process_read_variable(getpid(), "A", value, 8), -ENOENT);
+	forged_stat = "77";
+	assert_int_equal(process_read_variable(getpid(), "A", value, 8), -ENOENT);
+	forged_stat = NULL;
 }
 
 static void servers_are_known_by_title_or_script(void **state)
@@ -395,6 +526,9 @@ int main(void)
 		cmocka_unit_test(descendants_are_listed_breadth_first_without_the_pid_itself),
 		cmocka_unit_test(children_come_before_grandchildren),
 		cmocka_unit_test(a_zombie_and_a_free_pid_are_no_process),
+		cmocka_unit_test(a_process_is_what_its_kernel_says),
+		cmocka_unit_test(its_own_pid_is_the_last_one_of_its_namespaces),
+		cmocka_unit_test(an_environment_is_where_its_kernel_says),
 		cmocka_unit_test(servers_are_known_by_title_or_script),
 		cmocka_unit_test(of_a_very_long_command_line_the_beginning_counts),
 		cmocka_unit_test(a_variable_is_what_it_was_when_the_program_started),
