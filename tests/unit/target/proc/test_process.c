@@ -42,12 +42,15 @@ int open(const char *path, int flags, ...)
 	return fd;
 }
 
-static void wait_for_end_of_pipe(int fd)
+/* other: a child to end first, or 0: what nobody waits for becomes pid 1's, which we may be. */
+static void wait_for_end_of_pipe(int fd, pid_t other)
 {
 	char byte;
 
 	while (read(fd, &byte, 1) > 0)
 		;
+	if (other)
+		(void)waitpid(other, NULL, 0);
 	_exit(0);
 }
 
@@ -75,10 +78,10 @@ static struct family family_start(void)
 		(void)prctl(PR_SET_NAME, "a) b (c");
 		grandchild = fork();
 		if (grandchild == 0)
-			wait_for_end_of_pipe(life[0]);
+			wait_for_end_of_pipe(life[0], 0);
 		if (write(birth[1], &grandchild, sizeof(grandchild)) != sizeof(grandchild))
 			_exit(1);
-		wait_for_end_of_pipe(life[0]);
+		wait_for_end_of_pipe(life[0], grandchild);
 	}
 	assert_int_equal(read(birth[0], &family.grandchild, sizeof(pid_t)), sizeof(pid_t));
 	(void)close(birth[0]);
@@ -459,7 +462,7 @@ static void a_variable_is_read_whole_or_not_at_all(void **state)
 /* Its leader ends, and a thread of it runs on: the pipe's end is its own. */
 static void *outlive(void *argument)
 {
-	wait_for_end_of_pipe(*(int *)argument);
+	wait_for_end_of_pipe(*(int *)argument, 0);
 	return NULL;
 }
 
