@@ -145,7 +145,6 @@ static void the_same_values_in_another_process_are_another_context(void **state)
 	assert_int_not_equal(resolve(2 * 43 + 1, text), hash);
 }
 
-/* By the words of its table alone: any of them may be the one that has changed. */
 static void only_keys_in_use_are_part_of_it(void **state)
 {
 	char text[VALUE_TEXT_BYTES];
@@ -165,6 +164,7 @@ static void only_keys_in_use_are_part_of_it(void **state)
 	assert_int_not_equal(resolve(2 * 42 + 1, text), hash);
 }
 
+/* By the words of its table alone: any of them may be the one that has changed. */
 static void a_digest_tells_tables_apart_by_each_key_and_value(void **state)
 {
 	uint64_t first;
@@ -190,6 +190,19 @@ static void a_digest_tells_tables_apart_by_each_key_and_value(void **state)
 	first = context_table_digest(&thread);
 	thread.pairs[0].value = 2;
 	thread.pairs[1].value = 1;
+	assert_int_not_equal(context_table_digest(&thread), first);
+}
+
+/* What multiplication carries up has to come down again. */
+static void nor_do_two_changes_of_the_highest_bit_cancel_out(void **state)
+{
+	uint64_t first;
+
+	(void)state;
+	memset(thread.pairs, 0, sizeof(thread.pairs));
+	thread.header.capacity = 4;
+	first = context_table_digest(&thread);
+	thread.pairs[0].value = thread.pairs[1].value = 1ULL << 63;
 	assert_int_not_equal(context_table_digest(&thread), first);
 }
 
@@ -422,6 +435,7 @@ int main(void)
 				       set_up),
 		cmocka_unit_test_setup(only_keys_in_use_are_part_of_it, set_up),
 		cmocka_unit_test_setup(a_digest_tells_tables_apart_by_each_key_and_value, set_up),
+		cmocka_unit_test_setup(nor_do_two_changes_of_the_highest_bit_cancel_out, set_up),
 		cmocka_unit_test_setup(symbols_numbers_and_other_objects_are_captured, set_up),
 		cmocka_unit_test_setup(what_is_no_object_any_more_is_unreadable, set_up),
 		cmocka_unit_test_setup(objects_that_compaction_has_moved_are_followed, set_up),
