@@ -22,6 +22,7 @@
 enum {
 	ENTRY = sizeof(struct numbered_entry),
 	ENTRIES_MAX = 2, /* of a chunk */
+	ENTRIES_MORE = 4, /* where they are halved twice */
 	CHUNKS_MAX = 8,
 	COLLECTORS_MAX = SENDER_URLS_MAX,
 	FAULTS_MAX = 16,
@@ -62,7 +63,9 @@ struct scene {
 	char sizes[TRIES_MAX]; /* how many entries, as digits */
 	atomic_uint try_count;
 	/* The source: */
-	struct numbered_entry entries[CHUNKS_MAX][ENTRIES_MAX];
+	struct numbered_entry entries[CHUNKS_MAX][ENTRIES_MORE];
+	struct numbered_entry
+		offered[2][ENTRIES_MORE]; /* they move with each time they are asked for */
 	uint32_t entries_each;
 	atomic_uint available, done, asked, rejected, tries_before_defer;
 	uint64_t rejected_number;
@@ -117,12 +120,14 @@ static int next(void *user, struct chunk *ret_chunk)
 	int r = atomic_exchange(&scene->result, 0);
 
 	(void)eventfd_read(scene->event_fd, &ignored);
+	memset(scene->offered[scene->asked % 2], 0xff, sizeof(scene->offered[0]));
 	scene->asked++;
 	if (r == 0 && number >= scene->available)
 		r = -EAGAIN;
 	if (r < 0)
 		return r;
-	*ret_chunk = (struct chunk){ .bytes = scene->entries[number],
+	memcpy(scene->offered[scene->asked % 2], scene->entries[number], sizeof(scene->offered[0]));
+	*ret_chunk = (struct chunk){ .bytes = scene->offered[scene->asked % 2],
 				     .size_bytes = scene->entries_each * ENTRY,
 				     .entries = scene->entries_each };
 	(void)snprintf(ret_chunk->id, sizeof(ret_chunk->id), "%024u", number);
@@ -167,7 +172,7 @@ static int set_up(void **state)
 	scene->bad_number = NO_ENTRY;
 	scene->entries_each = ENTRIES_MAX;
 	for (uint64_t i = 0; i < CHUNKS_MAX; i++)
-		for (uint64_t j = 0; j < ENTRIES_MAX; j++)
+		for (uint64_t j = 0; j < ENTRIES_MORE; j++)
 			scene->entries[i][j] = number_entry(i * ENTRIES_MAX + j);
 	scene->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	scene->options = (struct sender_options){ .urls = scene->urls,
@@ -672,6 +677,23 @@ static void a_chunk_is_looked_into_after_five_refusals(void **state)
 	assert_int_equal(collector_count(scene->letters[0].collector, 1), 0);
 }
 
+static void a_chunk_is_looked_into_where_its_bytes_are_then(void **state)
+{
+	struct scene *scene = *state;
+
+	(void)ADD_LETTER(scene, FAULT_NONE);
+	scene->entries_each = ENTRIES_MORE;
+	scene->bad_number = 1;
+	start(scene, false);
+	give(scene, 1);
+	AWAIT(scene->done == 1);
+	assert_string_equal(scene->sizes, "44444"
+					  "22"
+					  "11");
+	assert_int_equal(scene->rejected_number, 1);
+	assert_int_equal(collector_changed_chunks(scene->letters[0].collector), 0);
+}
+
 /* It was refused, and never comes again: the next one's ack says nothing of it. */
 static void a_chunk_may_be_gone_after_a_refusal(void **state)
 {
@@ -797,6 +819,7 @@ int main(void)
 		TEST(it_is_delivering_no_more_once_a_try_has_failed),
 		TEST(each_kind_of_failure_is_said_once_and_its_end),
 		TEST(a_chunk_is_looked_into_after_five_refusals),
+		TEST(a_chunk_is_looked_into_where_its_bytes_are_then),
 		TEST(a_chunk_may_be_gone_after_a_refusal),
 		TEST(what_is_no_refusal_is_not_held_against_a_chunk),
 		TEST(what_cannot_be_judged_yet_is_put_behind_the_others),
