@@ -182,9 +182,10 @@ static bool meet_switch(struct world *world, const struct step *step, struct hap
 		leave(world, from, how);
 		from->is_unseen = !ret->is_reported;
 		from->noted = from->is_held ? from->noted + 1 : 0;
-		if (!from->is_held)
+		/* Who sees it go writes up what the short way kept. */
+		if (!from->is_held && ret->is_reported)
 			from->edges_cpu = CPUS;
-		else if (from->has_called && from->edges_cpu == CPUS)
+		else if (from->is_held && from->has_called && from->edges_cpu == CPUS)
 			from->edges_cpu = ret->cpu;
 	}
 	if (ret->is_last)
