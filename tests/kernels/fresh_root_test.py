@@ -15,8 +15,11 @@ import kernel_test
 KERNEL = "6.1"
 DISK = kernel_test.KERNELS / "fresh.ext4"
 LAST = "what watching cost"
-# CPU, user, kernel and more, as many as the screen has room for, the share, and counts.
-FIGURES = r"(?: +[\d.]+ (?:ns|us|ms|s)){4,} +[\d.]+ %(?: +\d+)*$"
+TIME = r" +[\d.]+ (?:ns|us|ms|s)"
+# How many, and a second, their CPU, its share, and of each of them mean, percentiles and more.
+ENDPOINT = rf" +[1-9]\d* +[\d.]+{TIME} +[\d.]+ %(?:{TIME}){{10,}}(?: +[\d.]+)*$"
+# Its endpoint, CPU, wall time, user, kernel and more, the share, and counts.
+REQUEST = rf"^\w+-\d{{6}} +GET \S+(?:{TIME}){{4,}} +[\d.]+ %(?: +\d+)*$"
 
 
 def endpoints_of_load():
@@ -35,12 +38,12 @@ def problems(output):
         "everything to be there": r"^\[1/5\] packages +nothing is missing ",
         "a build": r"^\[2/5\] build +correlator and its gem; this kernel has what it needs ",
         "requests, none failed": r"^\[4/5\] record .*; [1-9]\d* requests, 0 failed ",
-        "requests with their times": rf"^\w+-\d{{6}}{FIGURES}",
+        "requests with their times": REQUEST,
         "books that balance": r"^  residual +0 ns  = 0\.00 ppm of the exec time$",
         "the report's end": rf"^{LAST}$",
         "exit status 0": rf"^{kernel_test.SAYS}the demo has ended with 0$",
     }
-    wanted.update({endpoint: rf"^{re.escape(endpoint)} +[1-9]\d*{FIGURES}"
+    wanted.update({endpoint: rf"^{re.escape(endpoint)}{ENDPOINT}"
                    for endpoint in endpoints_of_load()})
     return [f"the output has not {what}" for what, pattern in wanted.items() if not found(pattern)]
 
