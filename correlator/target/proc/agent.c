@@ -423,7 +423,7 @@ int agent_stat_file(pid_t pid, const char *name, const struct agent_file_names *
 	(void)pthread_mutex_lock(&the_agent.lock);
 	r = open_or_stat(&the_agent, AGENT_STAT_FILE, pid, name, names, ret_status);
 	(void)pthread_mutex_unlock(&the_agent.lock);
-	return r < 0 ? r : 0;
+	return r;
 }
 
 /* At most as much as a room takes. */

@@ -15,6 +15,8 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,6 +28,7 @@
 enum {
 	FIRST_PID = 1000000000, /* more than pid_max */
 	GIVEN_UP = 256,
+	DEADLINE_MS = 500, /* the first, without hangs */
 	LINE_FDS = 6, /* two pipes and a pair of sockets */
 	HURRY = 10,
 	LONG_NS = 700 * 1000 * 1000 / HURRY, /* more than one deadline */
@@ -33,6 +36,10 @@ enum {
 
 static uint64_t now_ns = 1;
 static int deadline_ms; /* the first one since it was 0 */
+static int poll_error; /* of the next call; 0 = none */
+static bool is_answer_late; /* it comes between the next two calls */
+static int late_timeout_ms; /* of the second of them */
+static pid_t permitted; /* who alone may read memory; 0 = everybody */
 
 uint64_t clock_monotonic_ns(void)
 {
@@ -45,7 +52,31 @@ int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 
 	if (!deadline_ms)
 		deadline_ms = timeout_ms;
+	if (poll_error) {
+		errno = poll_error;
+		poll_error = 0;
+		return -1;
+	}
+	if (is_answer_late) {
+		is_answer_late = false;
+		late_timeout_ms = -1;
+		(void)ppoll(fds, count, NULL, NULL);
+		return 0;
+	}
+	if (late_timeout_ms < 0)
+		late_timeout_ms = timeout_ms;
 	return ppoll(fds, count, &timeout, NULL);
+}
+
+ssize_t process_vm_readv(pid_t pid, const struct iovec *local, unsigned long local_count,
+			 const struct iovec *remote, unsigned long remote_count,
+			 unsigned long flags)
+{
+	if (permitted && permitted != getpid()) {
+		errno = EPERM;
+		return -1;
+	}
+	return syscall(SYS_process_vm_readv, pid, local, local_count, remote, remote_count, flags);
 }
 
 /* Works on for longer than a deadline, by its own CPU time. */
@@ -311,6 +342,73 @@ static void a_file_is_looked_at_by_its_mapping_or_else_by_its_path(void **state)
 	assert_int_equal(agent_open_file(getpid(), "x", &names, &status), -ENOENT);
 }
 
+static int read_a_word(uint64_t *ret_copy)
+{
+	static const uint64_t word = 0x1122334455667788;
+	struct memory_span span = { (uintptr_t)&word, ret_copy, sizeof(*ret_copy) };
+
+	*ret_copy = 0;
+	return agent_read_memory(getpid(), &span, 1);
+}
+
+static void a_signal_does_not_end_the_wait_and_an_error_does(void **state)
+{
+	uint64_t copy;
+
+	(void)state;
+	poll_error = EINTR;
+	assert_int_equal(read_a_word(&copy), 0);
+	assert_int_equal(copy, 0x1122334455667788);
+	poll_error = ENOMEM;
+	assert_int_equal(read_a_word(&copy), -ENOMEM);
+	assert_int_equal(copy, 0);
+	assert_false(agent_has_given_up(getpid()));
+	assert_int_equal(read_a_word(&copy), 0);
+}
+
+static void an_answer_that_comes_just_behind_the_deadline_counts(void **state)
+{
+	uint64_t copy;
+
+	(void)state;
+	is_answer_late = true;
+	assert_int_equal(read_a_word(&copy), 0);
+	assert_int_equal(copy, 0x1122334455667788);
+	/* Unless it was at work just then, it is not waited for any more. */
+	assert_true(late_timeout_ms == 0 || late_timeout_ms == DEADLINE_MS);
+}
+
+static void what_the_agent_may_not_read_we_read(void **state)
+{
+	uint64_t copy;
+	int r;
+
+	(void)state;
+	permitted = getpid();
+	agent_set_identifier(NULL, -1);
+	r = read_a_word(&copy);
+	permitted = 0;
+	agent_set_identifier(NULL, -1);
+	assert_int_equal(r, 0);
+	assert_int_equal(copy, 0x1122334455667788);
+}
+
+static void a_file_is_read_from_where_it_is_asked_for(void **state)
+{
+	int file = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+	char expected[8], bytes[8] = { 0 };
+	FILE *whole = fopen("/proc/self/exe", "re");
+
+	(void)state;
+	assert_non_null(whole);
+	assert_int_equal(fseek(whole, 1, SEEK_SET), 0);
+	assert_int_equal(fread(expected, sizeof(expected), 1, whole), 1);
+	(void)fclose(whole);
+	assert_int_equal(agent_read_file(getpid(), "x", file, 1, bytes, sizeof(bytes)), 0);
+	assert_memory_equal(bytes, expected, sizeof(bytes));
+	(void)close(file);
+}
+
 int main(void)
 {
 #define TIMED(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -323,6 +421,10 @@ int main(void)
 		TIMED(without_a_file_there_is_nothing_to_look_into),
 		TIMED(who_is_left_alone_is_not_asked_for_anything),
 		TIMED(of_those_that_are_left_alone_the_last_256_are_known),
+		TIMED(a_signal_does_not_end_the_wait_and_an_error_does),
+		TIMED(an_answer_that_comes_just_behind_the_deadline_counts),
+		TIMED(what_the_agent_may_not_read_we_read),
+		TIMED(a_file_is_read_from_where_it_is_asked_for),
 		TIMED(a_file_is_looked_at_by_its_mapping_or_else_by_its_path),
 	};
 
