@@ -17,7 +17,6 @@
 static struct totals totals;
 static struct format_file files[2];
 static struct format_options options;
-static char *text;
 
 static const uint32_t nothing_measured = UINT32_MAX;
 
@@ -52,36 +51,12 @@ static int setup(void **state)
 	return setlocale(LC_CTYPE, "C.UTF-8") ? 0 : -1;
 }
 
-static int teardown(void **state)
-{
-	(void)state;
-	free(text);
-	text = NULL;
-	return 0;
-}
-
 static void print(void)
 {
-	size_t size_bytes = 0;
-	FILE *out;
+	FILE *out = printed_begin();
 
-	free(text);
-	out = open_memstream(&text, &size_bytes);
-	assert_non_null(out);
 	format_books(&totals, &options, out);
-	assert_int_equal(fclose(out), 0);
-}
-
-static void says(const char *line)
-{
-	if (!printed_has_line(text, line))
-		fail_msg("no line `%s' in:\n%s", line, text);
-}
-
-static void says_nothing_of(const char *part)
-{
-	if (strstr(text, part))
-		fail_msg("`%s' in:\n%s", part, text);
+	printed_end(out);
 }
 
 static void books_that_balance_say_where_the_time_went(void **state)
@@ -191,7 +166,7 @@ static void what_was_stolen_is_told_if_it_is_measured(void **state)
 	(void)state;
 	totals.observed.sums[COST_STOLEN] = 1500;
 	print();
-	assert_non_null(strstr(text, "stolen 1.500 us"));
+	assert_non_null(strstr(printed, "stolen 1.500 us"));
 	totals.observed.missing = 1U << COST_STOLEN;
 	print();
 	says_nothing_of("stolen");
@@ -219,7 +194,7 @@ static void each_sum_of_the_table_is_held_against_the_books(void **state)
 		(void)snprintf(line, sizeof(line), "%s%s", head, said[i][0]);
 		says(line);
 		/* No other one. */
-		assert_null(strstr(strstr(text, head) + 1, head));
+		assert_null(strstr(strstr(printed, head) + 1, head));
 		costs[i]->missing = 1U << COST_CPU;
 		print();
 		(void)snprintf(line, sizeof(line), "%s%s", head, said[i][1]);
@@ -242,7 +217,8 @@ static void books_do_not_balance_from_a_thousandth_on(void **state)
 	totals.books.stated_residual_ns++;
 	totals.all.sums[COST_CPU]--;
 	print();
-	assert_non_null(strstr(text, "THE BOOKS DO NOT BALANCE: 1,000,001 ns of 1,000,000,000 ns"));
+	assert_non_null(
+		strstr(printed, "THE BOOKS DO NOT BALANCE: 1,000,001 ns of 1,000,000,000 ns"));
 	says_nothing_of("CONTRADICT");
 	says_nothing_of("MATCH");
 }
@@ -252,7 +228,7 @@ static void records_that_state_another_residual_contradict_themselves(void **sta
 	(void)state;
 	totals.books.stated_residual_ns = 3;
 	print();
-	assert_non_null(strstr(text, "a residual of 3 ns, their own times leave 0 ns"));
+	assert_non_null(strstr(printed, "a residual of 3 ns, their own times leave 0 ns"));
 	says_nothing_of("DO NOT BALANCE");
 }
 
@@ -268,7 +244,7 @@ static void what_is_known_to_be_lost_is_told(void **state)
 
 		(void)snprintf(line, sizeof(line), "%s %s: %s", name, i ? "2,345" : "1",
 			       books_loss_text((enum counter)i));
-		assert_true(printed_has_line(text, line) == (i == 0 || i == _COUNTER_MAX - 1));
+		assert_true(printed_has_line(printed, line) == (i == 0 || i == _COUNTER_MAX - 1));
 	}
 	says_nothing_of("MISSING");
 	totals.books.gap_count = 1;
@@ -276,7 +252,7 @@ static void what_is_known_to_be_lost_is_told(void **state)
 	totals.books.dropped_segments = 4;
 	(void)strcpy(totals.books.gap_reason, "spool full");
 	print();
-	assert_non_null(strstr(text, "1,200 records in 4 segments were dropped (spool full)"));
+	assert_non_null(strstr(printed, "1,200 records in 4 segments were dropped (spool full)"));
 }
 
 static void damage_of_all_files_is_added_up(void **state)
@@ -284,10 +260,10 @@ static void damage_of_all_files_is_added_up(void **state)
 	(void)state;
 	files[1] = (struct format_file){ .damaged_places = 1, .damaged_bytes = 1 };
 	print();
-	assert_non_null(strstr(text, "damaged, 1 byte in 1 place;"));
+	assert_non_null(strstr(printed, "damaged, 1 byte in 1 place;"));
 	files[0] = (struct format_file){ .damaged_places = 2, .damaged_bytes = 1500 };
 	print();
-	assert_non_null(strstr(text, "damaged, 1,501 bytes in 3 places;"));
+	assert_non_null(strstr(printed, "damaged, 1,501 bytes in 3 places;"));
 }
 
 static void what_was_read_twice_is_told(void **state)
@@ -304,7 +280,7 @@ static void what_was_read_twice_is_told(void **state)
 	totals.known.is_full = true;
 	print();
 	says_nothing_of("counted once");
-	assert_non_null(strstr(text, "too many records to remember"));
+	assert_non_null(strstr(printed, "too many records to remember"));
 }
 
 static void our_own_cost_is_a_part_of_what_was_observed(void **state)
@@ -380,8 +356,8 @@ static void each_program_that_ran_is_told(void **state)
 	/* In line with what is above it, however long the name is. */
 	(void)strcpy(cost->programs[0].name, "a_name_that_is_much_longer_than_its_column");
 	print();
-	assert_int_equal(column_of(strstr(text, "  in its BPF"), " 20.00 ms"),
-			 column_of(strstr(text, "    a_name"), " 15.00 ms"));
+	assert_int_equal(column_of(strstr(printed, "  in its BPF"), " 20.00 ms"),
+			 column_of(strstr(printed, "    a_name"), " 15.00 ms"));
 }
 
 static void the_memory_and_the_fullest_maps_are_told(void **state)
@@ -402,7 +378,7 @@ static void the_memory_and_the_fullest_maps_are_told(void **state)
 	says("memory, at most 0.0 MiB");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, printed_forget)
 
 int main(void)
 {

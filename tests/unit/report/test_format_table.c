@@ -19,7 +19,6 @@ static const uint64_t start_ns = UINT64_C(1700000000000000000);
 static struct totals totals;
 static struct format_file files[2];
 static struct format_options options;
-static char *text;
 
 static int setup(void **state)
 {
@@ -36,33 +35,15 @@ static int teardown(void **state)
 {
 	(void)state;
 	totals_deinit(&totals);
-	free(text);
-	text = NULL;
-	return 0;
+	return printed_forget(state);
 }
 
 static void print(void)
 {
-	size_t size_bytes = 0;
-	FILE *out;
+	FILE *out = printed_begin();
 
-	free(text);
-	out = open_memstream(&text, &size_bytes);
-	assert_non_null(out);
 	assert_int_equal(format_table(&totals, &options, out), 0);
-	assert_int_equal(fclose(out), 0);
-}
-
-static void says(const char *line)
-{
-	if (!printed_has_line(text, line))
-		fail_msg("no line `%s' in:\n%s", line, text);
-}
-
-static void says_nothing_of(const char *part)
-{
-	if (strstr(text, part))
-		fail_msg("`%s' in:\n%s", part, text);
+	printed_end(out);
 }
 
 static void what_is_not_known_is_a_dash(void **state)
@@ -112,7 +93,7 @@ static void a_list_goes_on_in_the_next_line_where_the_screen_ends(void **state)
 	print();
 	says("recording one.rec (1 record),");
 	says("two.rec (1 record)");
-	assert_non_null(strstr(text, "\n           two.rec"));
+	assert_non_null(strstr(printed, "\n           two.rec"));
 	/* One that is wider than the screen is cut. */
 	options.width = 11 + 1 + 9;
 	print();
@@ -169,11 +150,11 @@ static void of_many_processes_the_first_are_told(void **state)
 	for (int pid = 1; pid <= 12; pid++)
 		add_process(pid, "exact", NULL, false);
 	print();
-	assert_non_null(strstr(text, "11 app, 12 app\n"));
+	assert_non_null(strstr(printed, "11 app, 12 app\n"));
 	says_nothing_of("more");
 	add_process(13, "exact", NULL, false);
 	print();
-	assert_non_null(strstr(text, "11 app, 12 app, … 1 more\n"));
+	assert_non_null(strstr(printed, "11 app, 12 app, … 1 more\n"));
 }
 
 static void each_mode_is_told_with_its_time(void **state)

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "report/display.h"
+#include "report/printed.h"
 #include "report/table.h"
 
 enum {
@@ -22,7 +23,6 @@ static const char *cells[ROWS][COLUMNS];
 static struct table_column columns[COLUMNS];
 static struct table table;
 static size_t asked;
-static char *text;
 
 static void write_cell(const void *context, size_t row, size_t column,
 		       char ret_text[static TABLE_CELL_BYTES])
@@ -56,24 +56,12 @@ static int setup(void **state)
 	return setlocale(LC_CTYPE, "C.UTF-8") ? 0 : -1;
 }
 
-static int teardown(void **state)
-{
-	(void)state;
-	free(text);
-	text = NULL;
-	return 0;
-}
-
 static void print(void)
 {
-	size_t size_bytes = 0;
-	FILE *out;
+	FILE *out = printed_begin();
 
-	free(text);
-	out = open_memstream(&text, &size_bytes);
-	assert_non_null(out);
 	table_print(&table, out);
-	assert_int_equal(fclose(out), 0);
+	printed_end(out);
 }
 
 /* What is left out, on one line: where it is broken is the sentence's affair. */
@@ -81,7 +69,7 @@ static void join_lines(void)
 {
 	char *at;
 
-	while ((at = strstr(text, "\n    ")))
+	while ((at = strstr(printed, "\n    ")))
 		(void)memmove(at, at + strlen("\n   "), strlen(at + strlen("\n   ")) + 1);
 }
 
@@ -89,7 +77,7 @@ static void expect(const char *expected)
 {
 	print();
 	join_lines();
-	assert_string_equal(text, expected);
+	assert_string_equal(printed, expected);
 }
 
 static void columns_are_as_wide_as_what_is_in_them(void **state)
@@ -218,10 +206,10 @@ static void the_first_column_gives_way_down_to_its_least(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		table.width = cases[i].screen;
 		print();
-		assert_int_equal(first_line_columns(text), cases[i].columns);
-		assert_int_equal(first_line_columns(strchr(text, '\n') + 1), cases[i].columns);
-		assert_true((strstr(text, "left out") == NULL) == cases[i].has_name);
-		assert_non_null(strstr(text, "…"));
+		assert_int_equal(first_line_columns(printed), cases[i].columns);
+		assert_int_equal(first_line_columns(strchr(printed, '\n') + 1), cases[i].columns);
+		assert_true((strstr(printed, "left out") == NULL) == cases[i].has_name);
+		assert_non_null(strstr(printed, "…"));
 	}
 }
 
@@ -251,7 +239,7 @@ static void a_reader_that_left_is_given_no_more(void **state)
 	(void)fclose(out);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, printed_forget)
 
 int main(void)
 {
