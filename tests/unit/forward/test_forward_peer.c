@@ -149,15 +149,28 @@ static void expect_failure(struct scene *scene, enum failure_kind kind, const ch
 	assert_false(forward_peer_check(scene->peer));
 }
 
+/* What the other side says, and what is made of it. */
+struct answer {
+	const char *words;
+	size_t words_bytes;
+	bool hangs_up;
+	enum failure_kind kind;
+	const char *says;
+};
+
+static void let_answer(struct scene *scene, const struct answer *answer)
+{
+	bool is_awaited = answer->kind == FAILURE_NO_HELLO || answer->kind == FAILURE_SILENT;
+
+	scene->options.ack_timeout_ns = is_awaited ? PATIENCE_NS : LONG_NS;
+	scene->words = answer->words;
+	scene->words_bytes = answer->words_bytes;
+	scene->hangs_up = answer->hangs_up;
+}
+
 static void one_that_does_not_shake_hands_is_told_what_it_did(void **state)
 {
-	static const struct {
-		const char *words;
-		size_t words_bytes;
-		bool hangs_up;
-		enum failure_kind kind;
-		const char *says;
-	} cases[] = {
+	static const struct answer cases[] = {
 		{ TEXT(""), true, FAILURE_CONNECT, "before the handshake" },
 		{ TEXT(""), false, FAILURE_NO_HELLO, "no handshake within 0.0 s" },
 		{ TEXT("HTTP/1.1"), false, FAILURE_GARBAGE, "not the handshake" },
@@ -175,11 +188,7 @@ static void one_that_does_not_shake_hands_is_told_what_it_did(void **state)
 
 	scene->options.credentials = &credentials;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		scene->options.ack_timeout_ns =
-			cases[i].kind == FAILURE_NO_HELLO ? PATIENCE_NS : LONG_NS;
-		scene->words = cases[i].words;
-		scene->words_bytes = cases[i].words_bytes;
-		scene->hangs_up = cases[i].hangs_up;
+		let_answer(scene, &cases[i]);
 		assert_true(open_peer(scene) < 0);
 		expect_failure(scene, cases[i].kind, cases[i].says);
 		close_peer(scene);
@@ -188,13 +197,7 @@ static void one_that_does_not_shake_hands_is_told_what_it_did(void **state)
 
 static void instead_of_an_ack_anything_else_is_a_failure(void **state)
 {
-	static const struct {
-		const char *words;
-		size_t words_bytes;
-		bool hangs_up;
-		enum failure_kind kind;
-		const char *says;
-	} cases[] = {
+	static const struct answer cases[] = {
 		{ TEXT(""), true, FAILURE_CLOSED, "" },
 		{ TEXT(""), false, FAILURE_SILENT, "within 0.0 s" },
 		{ TEXT("\x81\xa3"
@@ -216,11 +219,7 @@ static void instead_of_an_ack_anything_else_is_a_failure(void **state)
 	struct scene *scene = *state;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		scene->options.ack_timeout_ns =
-			cases[i].kind == FAILURE_SILENT ? PATIENCE_NS : LONG_NS;
-		scene->words = cases[i].words;
-		scene->words_bytes = cases[i].words_bytes;
-		scene->hangs_up = cases[i].hangs_up;
+		let_answer(scene, &cases[i]);
 		scene->listens_first = true;
 		assert_int_equal(open_peer(scene), 0);
 		assert_true(forward_peer_check(scene->peer));
