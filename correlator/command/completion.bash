@@ -68,7 +68,7 @@ _correlator_value() { # COMMAND OPTION
 		uninterruptible syscalls rate cpu_mean cpu_p50 cpu_p90 cpu_p99 cpu_max wall_mean wall_p50
 		wall_p90 wall_p99 wall_max wall endpoint syscalls_mean"
 	case $1$2 in
-	dump-k | dump--kind) _correlator_reply "meta process cpu balance gap self" ;;
+	dump-k | dump--kind) _correlator_reply "meta process cpu slice balance gap self" ;;
 	report-c | report--columns) _correlator_list "$fields" ;;
 	report-s | report--sort) _correlator_reply "$fields" ;;
 	report-b | report--by) _correlator_reply "request_id endpoint pid tid comm thread_name host_name" ;;

@@ -22,7 +22,8 @@ struct dump_options {
 
 static const struct argp_option argp_options[] = {
 	{ "kind", 'k', "KIND", 0,
-	  "Only records of this kind (repeatable): meta, process, cpu, balance, gap, self", 0 },
+	  "Only records of this kind (repeatable): meta, process, cpu, slice, balance, gap, self",
+	  0 },
 	{ 0 },
 };
 
@@ -51,7 +52,8 @@ static void choose_kind(struct dump_options *options, const char *name, struct a
 		}
 	}
 	argp_failure(state, EXIT_CODE_USAGE, 0,
-		     "unknown kind '%s': one of meta, process, cpu, balance, gap, self", name);
+		     "unknown kind '%s': one of meta, process, cpu, slice, balance, gap, self",
+		     name);
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)

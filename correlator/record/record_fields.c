@@ -25,6 +25,9 @@ static const struct record_field_info process_fields[] = { RECORD_PROCESS_FIELDS
 #define STRUCT cpu_record
 static const struct record_field_info cpu_fields[] = { RECORD_CPU_FIELDS(DESCRIBE) };
 #undef STRUCT
+#define STRUCT slice_record
+static const struct record_field_info slice_fields[] = { RECORD_SLICE_FIELDS(DESCRIBE) };
+#undef STRUCT
 #define STRUCT balance_record
 static const struct record_field_info balance_fields[] = { RECORD_BALANCE_FIELDS(DESCRIBE) };
 #undef STRUCT
@@ -65,19 +68,26 @@ static bool has_field(const struct record_kind_info *kind, struct record_text na
 	return false;
 }
 
-static bool is_of_cpu(struct record_text name, bool is_text)
+static bool is_of(enum record_kind kind, struct record_text name, bool is_text)
 {
 	return record_text_is(name, "kind") || (!is_text && record_text_is(name, "schema")) ||
 	       has_field(&record_common_info, name, is_text) ||
-	       has_field(&record_kinds[RECORD_KIND_CPU], name, is_text);
+	       has_field(&record_kinds[kind], name, is_text);
 }
 
 bool record_fields_are_taken(const char *name)
 {
-	return is_of_cpu((struct record_text){ name, strlen(name) }, false);
+	struct record_text text = { name, strlen(name) };
+
+	return is_of(RECORD_KIND_CPU, text, false) || is_of(RECORD_KIND_SLICE, text, false);
 }
 
 bool record_fields_is_key(struct record_text name)
 {
-	return !is_of_cpu(name, true);
+	return !is_of(RECORD_KIND_CPU, name, true);
+}
+
+bool record_fields_is_slice_key(struct record_text name)
+{
+	return !is_of(RECORD_KIND_SLICE, name, true);
 }

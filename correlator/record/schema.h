@@ -28,17 +28,19 @@
 #pragma once
 
 /* X(KIND, name, "what it is"): struct NAME_record, "kind": "NAME", RECORD_NAME_FIELDS. */
-#define RECORD_KINDS(X)                                                                     \
-	X(META, meta,                                                                       \
-	  "what holds from here on: the first record, and again whenever the mode changes") \
-	X(PROCESS, process,                                                                 \
-	  "a process was found, forked, ran another program, loaded or unloaded "           \
-	  "what publishes, is watched more or less closely, or ended")                      \
-	X(CPU, cpu, "one thread in one context in one window")                              \
-	X(BALANCE, balance,                                                                 \
-	  "the books of one process in one window: exec_ns = attributed_ns + "              \
-	  "unattributed_ns + overflow_ns + residual_ns")                                    \
-	X(GAP, gap, "records that had to be dropped on the way to where this one is")       \
+#define RECORD_KINDS(X)                                                                      \
+	X(META, meta,                                                                        \
+	  "what holds from here on: the first record, and again whenever the mode changes")  \
+	X(PROCESS, process,                                                                  \
+	  "a process was found, forked, ran another program, loaded or unloaded "            \
+	  "what publishes, is watched more or less closely, or ended")                       \
+	X(CPU, cpu, "one thread in one context in one window")                               \
+	X(SLICE, slice,                                                                      \
+	  "what one thread did from one boundary to the next, where a timeline is recorded") \
+	X(BALANCE, balance,                                                                  \
+	  "the books of one process in one window: exec_ns = attributed_ns + "               \
+	  "unattributed_ns + overflow_ns + residual_ns")                                     \
+	X(GAP, gap, "records that had to be dropped on the way to where this one is")        \
 	X(SELF, self, "what watching cost in one window, and how sending goes")
 
 /* In every record, behind schema and kind. */
@@ -122,6 +124,26 @@
 	X(U64, last_ns, "last_ns", ALWAYS, "ns", "and of its last")                                \
 	X(FLAGS, flags, "flags", ALWAYS, "",                                                       \
 	  "truncated, inherited, overflow, unknown, mixed_threads")
+
+#define RECORD_SLICE_FIELDS(X)                                                                     \
+	X(U32, tid, "tid", ALWAYS, "", "the thread, numbered like pid")                            \
+	X(U32, ns_tid, "ns_tid", KNOWN, "", "the same as the thread itself knows it")              \
+	X(TEXT, thread_name, "thread_name", KNOWN, "", "")                                         \
+	X(KEYS, keys, "", ALWAYS, "", "each key under its own name, as in cpu records")            \
+	X(TEXT, state, "state", ALWAYS, "", "running, run_queue, blocked or uninterruptible")      \
+	X(U64, start_ns, "start_ns", ALWAYS, "ns", "wall clock when it began")                     \
+	X(U64, end_ns, "end_ns", ALWAYS, "ns", "and when it ended")                                \
+	X(SWITCH, has_cpu, "", ALWAYS, "", "false: it was not running")                            \
+	X(U32, cpu_number, "cpu_number", IF(has_cpu), "", "running: the CPU that it ran on")       \
+	X(U64, cpu_ns, "cpu_ns", IF(has_cpu), "ns",                                                \
+	  "running: as its account was charged, so end_ns - start_ns less what was stolen")        \
+	X(SWITCH, has_kernel_split, "", ALWAYS, "", "false: cpu_ns alone is given")                \
+	X(U64, user_ns, "user_ns", IF(has_kernel_split), "ns", "of it in user mode")               \
+	X(U64, kernel_ns, "kernel_ns", IF(has_kernel_split), "ns", "of it in the kernel")          \
+	X(U32, woken_by_pid, "woken_by_pid", KNOWN, "",                                            \
+	  "the process of the thread that woke it, numbered like pid: of the slice after a block") \
+	X(U32, woken_by_tid, "woken_by_tid", KNOWN, "", "and that thread")                         \
+	X(FLAGS, flags, "flags", ALWAYS, "", "as in cpu records")
 
 #define RECORD_BALANCE_FIELDS(X)                                                               \
 	X(U64, window_ns, "window_ns", ALWAYS, "ns", "length of the window")                   \

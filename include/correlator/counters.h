@@ -40,7 +40,8 @@
 	X(PROCESSES_FULL, "processes_full", "forked processes with no room in the process table") \
 	X(EVENTS_LOST, "events_lost", "events that found the ring full")                          \
 	X(THREAD_LATE, "threads_late",                                                            \
-	  "threads whose books were held when the window ended: its time is in the next one")
+	  "threads whose books were held when the window ended: its time is in the next one")     \
+	X(SLICE_LOST, "slices_lost", "slices that found no room; the accounts have their time")
 
 enum counter {
 #define COUNTER_ENUM(name, field, text) COUNTER_##name,

@@ -206,6 +206,66 @@ static void what_was_not_measured_is_absent(void **state)
 	msgpack_unpacked_destroy(&unpacked);
 }
 
+static void a_slice_record_reads_back(void **state)
+{
+	static const char *const flags[] = { "inherited" };
+	struct slice_record record = {
+		.common = common,
+		.tid = 4250,
+		.ns_tid = 17,
+		.thread_name = "puma srv tp 001",
+		.keys = cpu_keys,
+		.keys_count = 2,
+		.state = "running",
+		.start_ns = 1700000001000000000,
+		.end_ns = 1700000001000000100,
+		.has_cpu = true,
+		.cpu_number = 0,
+		.cpu_ns = 90,
+		.has_kernel_split = true,
+		.user_ns = 70,
+		.kernel_ns = 20,
+		.woken_by_pid = 4000,
+		.woken_by_tid = 4001,
+		.flags = CPU_RECORD_INHERITED,
+	};
+	msgpack_unpacked unpacked;
+	msgpack_object_map map;
+
+	assert_int_equal(record_encode(*state, &record), 0);
+	map = decode(*state, &unpacked);
+	expect_common(&map, "slice", 5 + 14);
+	expect_number(&map, "tid", 4250);
+	expect_number(&map, "ns_tid", 17);
+	expect_text(&map, "thread_name", "puma srv tp 001");
+	expect_text(&map, "request_id", "req-1");
+	assert_null(find(&map, "endpoint"));
+	expect_text(&map, "state", "running");
+	expect_number(&map, "start_ns", 1700000001000000000);
+	expect_number(&map, "end_ns", 1700000001000000100);
+	expect_number(&map, "cpu_number", 0);
+	expect_number(&map, "cpu_ns", 90);
+	expect_number(&map, "user_ns", 70);
+	expect_number(&map, "kernel_ns", 20);
+	expect_number(&map, "woken_by_pid", 4000);
+	expect_number(&map, "woken_by_tid", 4001);
+	expect_texts(&map, "flags", flags, 1);
+	msgpack_unpacked_destroy(&unpacked);
+
+	record_encoder_reset(*state);
+	record.state = "blocked";
+	record.has_cpu = record.has_kernel_split = false;
+	record.ns_tid = record.woken_by_pid = record.woken_by_tid = record.flags = 0;
+	record.thread_name = NULL;
+	assert_int_equal(record_encode(*state, &record), 0);
+	map = decode(*state, &unpacked);
+	expect_common(&map, "slice", 5 + 5);
+	expect_text(&map, "state", "blocked");
+	assert_null(find(&map, "cpu_number"));
+	assert_null(find(&map, "woken_by_tid"));
+	msgpack_unpacked_destroy(&unpacked);
+}
+
 static void a_balance_record_reads_back(void **state)
 {
 	static const char *const names[_COUNTER_MAX] = {
@@ -398,6 +458,7 @@ int main(void)
 		TEST(a_process_record_reads_back),
 		TEST(a_cpu_record_reads_back),
 		TEST(what_was_not_measured_is_absent),
+		TEST(a_slice_record_reads_back),
 		TEST(a_balance_record_reads_back),
 		TEST(a_gap_record_reads_back),
 		TEST(strings_become_valid_utf8_without_control_characters),

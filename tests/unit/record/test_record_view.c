@@ -281,6 +281,19 @@ static void a_name_is_a_keys_unless_each_cpu_record_has_it(void **state)
 	assert_true(record_fields_is_key((struct record_text){ "schema", 6 }));
 }
 
+/* Recordings of before slices may have a key of that name in their cpu records. */
+static void a_name_that_slices_have_is_taken_and_a_key_in_other_records(void **state)
+{
+	(void)state;
+	assert_true(record_fields_are_taken("state"));
+	assert_true(record_fields_are_taken("cpu_number"));
+	assert_true(record_fields_is_key((struct record_text){ "state", 5 }));
+	assert_false(record_fields_is_slice_key((struct record_text){ "state", 5 }));
+	assert_false(record_fields_is_slice_key((struct record_text){ "host_name", 9 }));
+	assert_true(record_fields_is_slice_key((struct record_text){ "request_id", 10 }));
+	assert_true(record_fields_is_slice_key((struct record_text){ "cpu_number", 10 }));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -292,6 +305,7 @@ int main(void)
 		cmocka_unit_test(what_each_record_has_must_be_there),
 		cmocka_unit_test(an_entry_is_a_time_and_a_map),
 		cmocka_unit_test(a_name_is_a_keys_unless_each_cpu_record_has_it),
+		cmocka_unit_test(a_name_that_slices_have_is_taken_and_a_key_in_other_records),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
