@@ -18,6 +18,10 @@ enum {
 	ENTRY_DEPTH_MAX = 4, /* the entry itself is 1, its map 2, a list in the map 3 */
 	ENTRY_VALUES_MAX = 4096, /* all values of the entry, names included */
 	ENTRY_TIME_BYTES = 10, /* EventTime as fixext8: d7 00, seconds, nanoseconds */
+	ENTRY_HEAD_BYTES = 1 + ENTRY_TIME_BYTES, /* before the map */
+	/* Where the next entry mostly begins. Farther than that is only looked where there is none,
+	 * so that the work of scanning an entry is shared out over so many bytes. */
+	ENTRY_NEAR_BYTES = 1024,
 	/* In so many bytes of a file its first entry must be found, or it is of something else. */
 	ENTRY_SEARCH_BYTES_MAX = 16 * 1024 * 1024,
 };
@@ -42,6 +46,10 @@ int value_scan(const uint8_t *bytes, size_t available_bytes, const struct value_
  */
 int entry_scan(const uint8_t *bytes, size_t available_bytes, size_t *ret_entry_bytes);
 
+/* The same of an entry's head and the mark of its map alone: 0, -EAGAIN or -EBADMSG, so that a file
+ * of something else is refused at byte 0. */
+int entry_scan_head(const uint8_t *bytes, size_t available_bytes);
+
 /* EventTime of an entry that passed entry_scan, in nanoseconds since 1970. */
 uint64_t entry_time_ns(const uint8_t *entry);
 
@@ -57,3 +65,7 @@ uint64_t entry_time_ns(const uint8_t *entry);
  * where the next one may begin, or all.
  */
 int entry_search(const uint8_t *bytes, size_t available_bytes, bool is_end, size_t *ret_bytes);
+
+/* How many of the bytes the entry at the front may have, as far as a look at ENTRY_NEAR_BYTES
+ * tells: at most up to where another one may begin. What ends there, entry_search finds, too. */
+size_t entry_reach(const uint8_t *bytes, size_t available_bytes);

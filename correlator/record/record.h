@@ -106,3 +106,16 @@ enum record_kind {
 	} record_field_names_##kind;
 RECORD_KINDS(RECORD_NAMES)
 RECORD_NAMES(COMMON, common, "")
+
+/* A byte for each field of the schema, in its order, kind by kind: RECORD_PLACE(cpu, user_ns) is
+ * the number of one. */
+#define RECORD_BYTE(type, member, field, presence, unit, meaning) uint8_t member;
+#define RECORD_BYTES(KIND, kind, meaning)           \
+	struct {                                    \
+		RECORD_##KIND##_FIELDS(RECORD_BYTE) \
+	} kind;
+struct record_places {
+	RECORD_BYTES(COMMON, common, "")
+	RECORD_KINDS(RECORD_BYTES)
+};
+#define RECORD_PLACE(kind, member) offsetof(struct record_places, kind.member)

@@ -6,9 +6,14 @@
 #define PRESENCE_ALWAYS	  RECORD_PRESENCE_ALWAYS, 0
 #define PRESENCE_KNOWN	  RECORD_PRESENCE_KNOWN, 0
 #define PRESENCE_IF(flag) RECORD_PRESENCE_IF, offsetof(struct STRUCT, flag)
-#define DESCRIBE(type, member, field, presence, unit, meaning)         \
-	{ RECORD_TYPE_##type,  field, offsetof(struct STRUCT, member), \
-	  PRESENCE_##presence, unit,  meaning },
+#define DESCRIBE(type, member, field, presence, unit, meaning) \
+	{ RECORD_TYPE_##type,                                  \
+	  field,                                               \
+	  sizeof(field) - 1,                                   \
+	  offsetof(struct STRUCT, member),                     \
+	  PRESENCE_##presence,                                 \
+	  unit,                                                \
+	  meaning },
 
 #define STRUCT record_common
 static const struct record_field_info common_fields[] = { RECORD_COMMON_FIELDS(DESCRIBE) };
@@ -39,14 +44,16 @@ static const struct record_field_info self_fields[] = { RECORD_SELF_FIELDS(DESCR
 #undef STRUCT
 
 #define COUNT(fields) (sizeof(fields) / sizeof((fields)[0]))
-#define INFO(KIND, kind, meaning) \
-	[RECORD_KIND_##KIND] = { #kind, meaning, kind##_fields, COUNT(kind##_fields) },
+#define INFO(KIND, kind, meaning)                                                     \
+	[RECORD_KIND_##KIND] = { #kind, meaning, kind##_fields, COUNT(kind##_fields), \
+				 offsetof(struct record_places, kind) },
 
 const struct record_kind_info record_kinds[_RECORD_KIND_MAX] = { RECORD_KINDS(INFO) };
 const struct record_kind_info record_common_info = { "", "in every record", common_fields,
-						     COUNT(common_fields) };
+						     COUNT(common_fields),
+						     offsetof(struct record_places, common) };
 const struct record_kind_info record_delivery_info = { "", "how sending goes", delivery_fields,
-						       COUNT(delivery_fields) };
+						       COUNT(delivery_fields), 0 };
 
 #define NAME_OF(type, member, field, presence, unit, meaning) .member = field,
 #define NAMES_OF(KIND, kind, meaning)                                        \

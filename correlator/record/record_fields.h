@@ -35,6 +35,7 @@ enum record_presence {
 struct record_field_info {
 	enum record_type type;
 	const char *name; /* "" = names of its own, or not encoded */
+	size_t name_bytes;
 	size_t offset; /* of the member in its struct */
 	enum record_presence presence;
 	size_t switch_offset; /* RECORD_PRESENCE_IF: of the bool */
@@ -47,6 +48,7 @@ struct record_kind_info {
 	const char *meaning;
 	const struct record_field_info *fields;
 	size_t field_count;
+	size_t first_place; /* RECORD_PLACE of the first one */
 };
 
 /* By enum record_kind; that of RECORD_KIND_OTHER is empty. */

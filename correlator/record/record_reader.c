@@ -14,6 +14,7 @@
 
 enum {
 	READ_BYTES = 64 * 1024,
+	END = 2, /* beside 0, 1 and -errno */
 };
 
 struct record_reader {
@@ -165,28 +166,53 @@ static int finish(struct record_reader *reader)
 	return 0;
 }
 
-/* 1: the entry is a record; 0: it, or what is there instead, was passed over; -errno. */
-static int take(struct record_reader *reader, size_t size_bytes, int error,
-		struct record_view *ret_view)
+static void pass(struct record_reader *reader, size_t size_bytes)
 {
-	const uint8_t *entry = reader->buffer + reader->begin;
-
-	if (error == 0)
-		error = record_view_decode(entry, size_bytes, ret_view);
-	if (error == -ENOMEM)
-		return log_error_errno(error, "cannot read %s", reader->name);
 	reader->entry_offset = reader->next_offset;
 	reader->begin += size_bytes;
 	reader->next_offset += size_bytes;
-	if (error == 0) {
-		damage_end(&reader->damage);
-		reader->entry_count++;
-		return 1;
-	}
+}
+
+static int take(struct record_reader *reader, const struct record_view *view)
+{
+	pass(reader, view->entry_bytes);
+	damage_end(&reader->damage);
+	reader->entry_count++;
+	return 1;
+}
+
+/* 0; -errno, logged: nothing could be read so far, and that was enough. */
+static int pass_over(struct record_reader *reader, size_t size_bytes, int error)
+{
+	pass(reader, size_bytes);
 	damage_add(&reader->damage, reader->entry_offset, size_bytes, error, explain(error));
 	return reader->entry_count > 0 || reader->next_offset < ENTRY_SEARCH_BYTES_MAX
 		       ? 0
 		       : reject_file(reader);
+}
+
+/* 1: a record; 0: what is there instead was passed over, or there is more to look at now; END;
+ * -errno. */
+static int search(struct record_reader *reader, struct record_view *ret_view)
+{
+	const uint8_t *front = reader->buffer + reader->begin;
+	size_t size_bytes = 0;
+	int r = entry_search(front, reader->end - reader->begin, reader->at_end, &size_bytes);
+
+	if (r == -EAGAIN)
+		return reader->at_end ? END : fill(reader);
+	if (r == 0)
+		r = record_view_decode(front, size_bytes, ret_view);
+	return r == 0 ? take(reader, ret_view) : pass_over(reader, size_bytes, r);
+}
+
+/* Nearly always there is a record, and close by: one look at its bytes is enough. */
+static bool is_record(const struct record_reader *reader, struct record_view *ret_view)
+{
+	const uint8_t *front = reader->buffer + reader->begin;
+	size_t reach_bytes = entry_reach(front, reader->end - reader->begin);
+
+	return record_view_decode(front, reach_bytes, ret_view) == 0;
 }
 
 int record_reader_next(struct record_reader *reader, struct record_view *ret_view)
@@ -194,19 +220,13 @@ int record_reader_next(struct record_reader *reader, struct record_view *ret_vie
 	int r = 0;
 
 	while (r == 0) {
-		size_t size_bytes = 0;
-
 		/* No buffer yet: nothing may be added to its address. */
-		r = -EAGAIN;
-		if (reader->begin < reader->end)
-			r = entry_search(reader->buffer + reader->begin,
-					 reader->end - reader->begin, reader->at_end, &size_bytes);
-		if (r != -EAGAIN)
-			r = take(reader, size_bytes, r, ret_view);
-		else if (reader->at_end)
-			return finish(reader);
+		if (reader->begin == reader->end)
+			r = reader->at_end ? END : fill(reader);
+		else if (is_record(reader, ret_view))
+			r = take(reader, ret_view);
 		else
-			r = fill(reader);
+			r = search(reader, ret_view);
 	}
-	return r;
+	return r == END ? finish(reader) : r;
 }

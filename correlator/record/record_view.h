@@ -37,6 +37,7 @@ enum record_value {
 struct record_field {
 	struct record_text name;
 	enum record_value value;
+	bool is_key; /* the value of a key: a text that the schema has no name for */
 	int64_t integer; /* also 0 or 1 of a bool; above 2^63-1 is 2^63-1 */
 	struct record_text text;
 	const struct record_text *items; /* of a list */
@@ -45,19 +46,23 @@ struct record_field {
 
 struct record_view {
 	uint64_t wall_ns; /* the entry's EventTime */
+	size_t entry_bytes;
 	enum record_kind kind;
 	size_t field_count;
 	struct record_field fields[RECORD_VIEW_FIELDS_MAX];
+	struct record_places places; /* of what the schema names: the index + 1; 0: not there */
 	size_t item_count;
 	struct record_text items[RECORD_VIEW_ITEMS_MAX];
 };
 
 /*
- * Decodes an entry that entry_scan accepted. 0; -EBADMSG: not a record (a field name that is no
- * text, no schema, kind or pid); -EPROTONOSUPPORT: another schema; -E2BIG: beyond a bound above;
- * -ENOMEM. On failure *ret_view holds nothing of use.
+ * Decodes the entry at the front of bytes: of those that entry_scan accepted, or of at most
+ * ENTRY_NEAR_BYTES of which nothing is known. What is decoded is an entry as entry_scan has it, and
+ * ends where that says. 0; -EBADMSG: no entry, not all of it, or not a record (a field name that is
+ * no text, no schema, kind or pid); -EPROTONOSUPPORT: another schema; -E2BIG: beyond a bound above.
+ * On failure *ret_view holds nothing of use.
  */
-int record_view_decode(const uint8_t *entry, size_t entry_bytes, struct record_view *ret_view);
+int record_view_decode(const uint8_t *bytes, size_t available_bytes, struct record_view *ret_view);
 
 /* The field, or NULL. The first one when a name occurs twice. */
 const struct record_field *record_view_find(const struct record_view *view, const char *name);
@@ -66,6 +71,40 @@ const struct record_field *record_view_find(const struct record_view *view, cons
 bool record_view_count(const struct record_view *view, const char *name, int64_t *ret_count);
 bool record_view_text(const struct record_view *view, const char *name,
 		      struct record_text *ret_text);
+/*
+ * The same of a field of the schema, RECORD_PLACE(cpu, user_ns), without a search for its name: of
+ * one of the record's own kind, or of the common ones.
+ */
+static inline const struct record_field *record_view_at(const struct record_view *view,
+							size_t place)
+{
+	uint8_t number = ((const uint8_t *)&view->places)[place];
+
+	return number > 0 ? &view->fields[number - 1] : NULL;
+}
+
+static inline bool record_view_count_at(const struct record_view *view, size_t place,
+					int64_t *ret_count)
+{
+	const struct record_field *field = record_view_at(view, place);
+
+	if (!field || field->value != RECORD_VALUE_INTEGER || field->integer < 0)
+		return false;
+	*ret_count = field->integer;
+	return true;
+}
+
+static inline bool record_view_text_at(const struct record_view *view, size_t place,
+				       struct record_text *ret_text)
+{
+	const struct record_field *field = record_view_at(view, place);
+
+	if (!field || field->value != RECORD_VALUE_TEXT)
+		return false;
+	*ret_text = field->text;
+	return true;
+}
+
 /* The same, but a count is added to *sum, at most up to 2^63-1. */
 bool record_view_add(const struct record_view *view, const char *name, int64_t *sum);
 

@@ -6,6 +6,7 @@
 
 #include "fuzz.h"
 #include "record/entry_scan.h"
+#include "record/library_view.h"
 #include "record/record_reader.h"
 #include "report/format.h"
 #include "report/totals.h"
@@ -69,6 +70,21 @@ static void search_all(const uint8_t *data, size_t size_bytes)
 	}
 }
 
+/* What is decoded is an entry to its end, and says what the library says. */
+static void decode(const uint8_t *data, size_t size_bytes)
+{
+	static struct record_view view;
+	bool is_near = size_bytes <= ENTRY_NEAR_BYTES;
+	size_t entry_bytes = 0;
+	bool is_entry = entry_scan(data, size_bytes, &entry_bytes) == 0;
+
+	if ((!is_entry && !is_near) ||
+	    record_view_decode(data, is_near ? size_bytes : entry_bytes, &view) < 0)
+		return;
+	FUZZ_REQUIRE(is_entry && entry_bytes == view.entry_bytes);
+	FUZZ_REQUIRE(is_view_of_library(&view, data));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 {
 	int fd = memfd_create("recording", MFD_CLOEXEC);
@@ -79,6 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (entry_scan(data, size_bytes, &entry_bytes) == 0)
 		FUZZ_REQUIRE(entry_bytes > 0 && entry_bytes <= size_bytes);
+	decode(data, size_bytes);
 	search_all(data, size_bytes);
 	read_all(path, size_bytes);
 	(void)close(fd);

@@ -6,7 +6,7 @@
 
 #include "record/entry_scan.h"
 #include "record/golden.h"
-#include "record/record_view.h"
+#include "record/library_view.h"
 
 #define HEAD "\x92\xd7\x00\x65\x53\xf1\x01\x00\x00\x00\x00"
 
@@ -77,33 +77,40 @@ static void nesting_is_limited(void **state)
 	assert_int_equal(SCAN(HEAD "\x81\xa1k\x91\x91\x91\x01"), -ELOOP);
 }
 
-/* Damaged entries: whatever the scan says of them, the decoder must survive those it accepts. */
-static void random_damage_never_crashes_scan_or_decoder(void **state)
+/* Damaged entries: what is decoded is what the scan accepts, and says what the library says. */
+static void random_damage_never_parts_scan_decoder_and_library(void **state)
 {
 	const unsigned int seed = 20240229;
 	static struct record_view view;
-	size_t file_bytes, accepted = 0;
+	size_t file_bytes, accepted = 0, decoded = 0;
 	char *file = golden_read("shop.rec", &file_bytes);
 
 	(void)state;
 	srandom(seed);
 	for (int round = 0; round < 20000; round++) {
 		size_t size_bytes = 1 + (size_t)random() % file_bytes, entry_bytes = 0;
+		size_t near_bytes = size_bytes < ENTRY_NEAR_BYTES ? size_bytes : ENTRY_NEAR_BYTES;
+		bool is_entry;
 		uint8_t *copy = malloc(size_bytes);
 
 		assert_non_null(copy);
 		memcpy(copy, file, size_bytes);
 		for (long i = random() % 4; i >= 0; i--)
 			copy[(size_t)random() % size_bytes] = (uint8_t)random();
-		if (entry_scan(copy, size_bytes, &entry_bytes) == 0) {
+		is_entry = entry_scan(copy, size_bytes, &entry_bytes) == 0;
+		if (is_entry)
 			assert_in_range(entry_bytes, 12, size_bytes);
-			(void)record_view_decode(copy, entry_bytes, &view);
-			accepted++;
+		accepted += is_entry;
+		if (record_view_decode(copy, near_bytes, &view) == 0) {
+			assert_true(is_entry);
+			assert_int_equal(view.entry_bytes, entry_bytes);
+			assert_true(is_view_of_library(&view, copy));
+			decoded++;
 		}
 		free(copy);
 	}
-	print_message("seed %u: %zu accepted\n", seed, accepted);
-	assert_true(accepted > 1000);
+	print_message("seed %u: %zu accepted, %zu decoded\n", seed, accepted, decoded);
+	assert_true(accepted > 1000 && decoded > 1000);
 	free(file);
 }
 
@@ -315,7 +322,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_an_entry_is_refused_at_once),
 		cmocka_unit_test(a_declared_size_beyond_the_limit_is_refused_before_it_is_read),
 		cmocka_unit_test(nesting_is_limited),
-		cmocka_unit_test(random_damage_never_crashes_scan_or_decoder),
+		cmocka_unit_test(random_damage_never_parts_scan_decoder_and_library),
 		cmocka_unit_test(a_value_ends_where_its_last_part_does),
 		cmocka_unit_test(what_claims_too_much_is_refused_from_its_head),
 		cmocka_unit_test(each_number_ends_where_the_library_ends_it),

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -108,6 +110,92 @@ static void records_are_found_across_the_reads_of_a_large_file(void **state)
 	free(file);
 }
 
+static int read_sample(struct sample *sample)
+{
+	bool is_truncated;
+	uint64_t count;
+	int r;
+
+	sample_end(sample);
+	r = read_bytes(sample->buffer.data, sample->buffer.size, &count, &is_truncated);
+	msgpack_sbuffer_destroy(&sample->buffer);
+	return r;
+}
+
+/* What a writer sent, packet by packet: a read gives one. */
+static uint64_t read_packets(const char *bytes, const size_t *packet_bytes, size_t packet_count)
+{
+	struct record_reader *reader = NULL;
+	int fds[2], status, saved = dup(STDIN_FILENO);
+	uint64_t count;
+	pid_t writer;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
+	writer = fork();
+	assert_true(writer >= 0);
+	if (writer == 0) {
+		for (size_t i = 0; i < packet_count; bytes += packet_bytes[i++])
+			if (send(fds[1], bytes, packet_bytes[i], MSG_NOSIGNAL) < 0)
+				_exit(1);
+		_exit(0);
+	}
+	assert_int_equal(close(fds[1]), 0);
+	assert_int_equal(dup2(fds[0], STDIN_FILENO), STDIN_FILENO);
+	assert_int_equal(close(fds[0]), 0);
+	assert_int_equal(record_reader_open("-", &reader), 0);
+	while (record_reader_next(reader, &view) > 0)
+		;
+	count = record_reader_entry_count(reader);
+	assert_false(record_reader_is_truncated(reader));
+	record_reader_free(reader);
+	assert_int_equal(dup2(saved, STDIN_FILENO), STDIN_FILENO);
+	assert_int_equal(close(saved), 0);
+	assert_int_equal(waitpid(writer, &status, 0), writer);
+	assert_int_equal(status, 0);
+	return count;
+}
+
+static void records_are_found_however_they_come(void **state)
+{
+	size_t file_bytes, packets[3] = { 1 };
+	char *file = golden_read("shop.rec", &file_bytes);
+	size_t *single = calloc(file_bytes, sizeof(*single));
+
+	(void)state;
+	assert_non_null(single);
+	for (size_t i = 0; i < file_bytes; i++)
+		single[i] = 1;
+	assert_int_equal(read_packets(file, single, file_bytes), GOLDEN_RECORDS);
+	for (size_t at = 2; at < file_bytes; at += 97) {
+		packets[1] = at - 1;
+		packets[2] = file_bytes - at;
+		assert_int_equal(read_packets(file, packets, 3), GOLDEN_RECORDS);
+	}
+	free(single);
+	free(file);
+}
+
+/* Longer ones than are looked at first. */
+static void long_records_are_read_like_short_ones(void **state)
+{
+	char text[RECORD_VIEW_TEXT_BYTES_MAX + 1];
+	struct record_text found = { 0 };
+	struct sample sample;
+
+	(void)state;
+	for (size_t size_bytes = 900; size_bytes <= RECORD_VIEW_TEXT_BYTES_MAX; size_bytes++) {
+		memset(text, 'x', size_bytes);
+		text[size_bytes] = '\0';
+		sample_begin(&sample, "gap", 1);
+		sample_text(&sample, "reason", text);
+		assert_int_equal(read_sample(&sample), 0);
+		/* Its bytes are gone, but not how many they were. */
+		assert_true(record_view_text_at(&view, RECORD_PLACE(gap, reason), &found));
+		assert_int_equal(found.size_bytes, size_bytes);
+		size_bytes += size_bytes > 1100 ? 97 : 0;
+	}
+}
+
 static void garbage_alone_is_an_error_and_after_records_is_not(void **state)
 {
 	size_t file_bytes;
@@ -126,18 +214,6 @@ static void garbage_alone_is_an_error_and_after_records_is_not(void **state)
 	assert_false(is_truncated);
 	free(damaged);
 	free(file);
-}
-
-static int read_sample(struct sample *sample)
-{
-	bool is_truncated;
-	uint64_t count;
-	int r;
-
-	sample_end(sample);
-	r = read_bytes(sample->buffer.data, sample->buffer.size, &count, &is_truncated);
-	msgpack_sbuffer_destroy(&sample->buffer);
-	return r;
 }
 
 static void records_beyond_the_bounds_are_refused(void **state)
@@ -196,6 +272,8 @@ int main(void)
 		cmocka_unit_test(a_recording_is_read_to_its_end),
 		cmocka_unit_test(a_file_cut_at_any_byte_gives_its_whole_entries),
 		cmocka_unit_test(records_are_found_across_the_reads_of_a_large_file),
+		cmocka_unit_test(records_are_found_however_they_come),
+		cmocka_unit_test(long_records_are_read_like_short_ones),
 		cmocka_unit_test(garbage_alone_is_an_error_and_after_records_is_not),
 		cmocka_unit_test(records_beyond_the_bounds_are_refused),
 		cmocka_unit_test(another_schema_is_refused_and_another_kind_is_not),

@@ -108,6 +108,171 @@ static void values_are_of_their_types(void **state)
 	forget(&sample);
 }
 
+/* Of each kind the fields of the schema, in an order of the test's own. */
+static void add_field(struct sample *sample, const struct record_field_info *info)
+{
+	if (info->type == RECORD_TYPE_TEXT)
+		sample_text(sample, info->name, info->name);
+	else if (info->name_bytes > 0)
+		sample_number(sample, info->name, (int64_t)info->name_bytes);
+}
+
+enum order {
+	ORDER_SCHEMA,
+	ORDER_BACKWARD,
+	ORDER_HALVES, /* the second half first */
+	_ORDER_MAX,
+};
+
+static size_t in_order(enum order order, size_t i, size_t count)
+{
+	if (order == ORDER_BACKWARD)
+		return count - 1 - i;
+	return order == ORDER_HALVES ? (i + count / 2) % count : i;
+}
+
+static void expect_place(const struct record_field_info *info, size_t place)
+{
+	const struct record_field *field = record_view_at(&view, place);
+
+	if (info->name_bytes == 0) {
+		assert_null(field);
+		return;
+	}
+	assert_non_null(field);
+	assert_ptr_equal(field, record_view_find(&view, info->name));
+	assert_int_equal(field->is_key, false);
+}
+
+static void expect_places(enum record_kind kind, enum order order)
+{
+	const struct record_kind_info *info = &record_kinds[kind];
+	struct sample sample;
+
+	sample_begin(&sample, info->name, 7);
+	sample_number(&sample, "ns_pid", 8);
+	sample_text(&sample, "a key", "its value");
+	for (size_t i = 0; i < info->field_count; i++)
+		add_field(&sample, &info->fields[in_order(order, i, info->field_count)]);
+	assert_int_equal(decode(&sample), 0);
+	assert_int_equal(view.kind, kind);
+	for (size_t i = 0; i < record_common_info.field_count; i++)
+		expect_place(&record_common_info.fields[i], record_common_info.first_place + i);
+	for (size_t i = 0; i < info->field_count; i++)
+		expect_place(&info->fields[i], info->first_place + i);
+	assert_true(record_view_find(&view, "a key")->is_key);
+	assert_false(record_view_find(&view, "kind")->is_key);
+	forget(&sample);
+}
+
+static void the_fields_of_the_schema_are_found_in_any_order(void **state)
+{
+	(void)state;
+	for (int kind = RECORD_KIND_OTHER + 1; kind < _RECORD_KIND_MAX; kind++)
+		for (int order = 0; order < _ORDER_MAX; order++)
+			expect_places((enum record_kind)kind, (enum order)order);
+}
+
+static void each_field_of_the_schema_has_a_place_of_its_own(void **state)
+{
+	(void)state;
+	assert_int_equal(record_kinds[RECORD_KIND_CPU].first_place, RECORD_PLACE(cpu, tid));
+	assert_int_equal(record_common_info.first_place, RECORD_PLACE(common, record_id));
+	assert_int_equal(RECORD_PLACE(cpu, ns_tid), RECORD_PLACE(cpu, tid) + 1);
+	for (int kind = RECORD_KIND_OTHER + 1; kind < _RECORD_KIND_MAX; kind++) {
+		const struct record_kind_info *info = &record_kinds[kind];
+		size_t end = kind + 1 < _RECORD_KIND_MAX ? record_kinds[kind + 1].first_place
+							 : sizeof(struct record_places);
+
+		assert_int_equal(info->first_place + info->field_count, end);
+		for (size_t i = 0; i < info->field_count; i++)
+			assert_int_equal(info->fields[i].name_bytes, strlen(info->fields[i].name));
+	}
+}
+
+static void what_is_missing_or_of_another_type_is_not_found_at_its_place(void **state)
+{
+	struct record_text text = { "before", 6 };
+	struct sample sample;
+	int64_t count = 99;
+
+	(void)state;
+	sample_begin(&sample, "cpu", 7);
+	sample_text(&sample, "cpu_ns", "a text");
+	sample_number(&sample, "thread_name", 5);
+	sample_number(&sample, "blocked_ns", -1);
+	sample_number(&sample, "exec_ns", 6); /* of another kind */
+	sample_number(&sample, "user_ns", 7);
+	assert_int_equal(decode(&sample), 0);
+	assert_false(record_view_count_at(&view, RECORD_PLACE(cpu, kernel_ns), &count));
+	assert_false(record_view_count_at(&view, RECORD_PLACE(cpu, cpu_ns), &count));
+	assert_false(record_view_count_at(&view, RECORD_PLACE(cpu, blocked_ns), &count));
+	assert_false(record_view_count_at(&view, RECORD_PLACE(balance, exec_ns), &count));
+	assert_int_equal(count, 99);
+	assert_true(record_view_count_at(&view, RECORD_PLACE(cpu, user_ns), &count));
+	assert_int_equal(count, 7);
+	assert_false(record_view_text_at(&view, RECORD_PLACE(cpu, thread_name), &text));
+	assert_false(record_view_text_at(&view, RECORD_PLACE(balance, exec_ns), &text));
+	assert_true(record_text_is(text, "before"));
+	assert_true(record_view_text_at(&view, RECORD_PLACE(common, host_name), &text));
+	assert_true(record_text_is(text, "web-1"));
+	/* A text of that name is no figure, so it is a key; a number is none, whatever its name. */
+	assert_true(record_view_find(&view, "cpu_ns")->is_key);
+	assert_false(record_view_find(&view, "thread_name")->is_key);
+	assert_false(record_view_find(&view, "host_name")->is_key);
+	assert_false(record_view_find(&view, "exec_ns")->is_key);
+	/* Nothing of it is left in the next one. */
+	forget(&sample);
+	sample_begin(&sample, "cpu", 7);
+	sample_text(&sample, "kind", "gap");
+	sample_text(&sample, "schema", "gap");
+	sample_text(&sample, "", "");
+	assert_int_equal(decode(&sample), 0);
+	assert_null(record_view_at(&view, RECORD_PLACE(cpu, user_ns)));
+	assert_false(view.fields[5].is_key);
+	assert_true(view.fields[6].is_key);
+	assert_true(view.fields[7].is_key);
+	forget(&sample);
+}
+
+static void of_a_name_that_is_there_twice_the_first_one_is_found(void **state)
+{
+	struct sample sample;
+
+	(void)state;
+	sample_begin(&sample, "cpu", 7);
+	for (int i = 1; i <= 3; i++)
+		sample_number(&sample, "cpu_ns", i);
+	sample_number(&sample, "user_ns", 4);
+	sample_number(&sample, "cpu_ns", 5);
+	assert_int_equal(decode(&sample), 0);
+	assert_int_equal(record_view_at(&view, RECORD_PLACE(cpu, cpu_ns))->integer, 1);
+	assert_int_equal(record_view_at(&view, RECORD_PLACE(cpu, user_ns))->integer, 4);
+	forget(&sample);
+}
+
+/* Names that are nearly those of the schema, in each byte of each. */
+static void a_name_is_compared_to_its_last_byte(void **state)
+{
+	const struct record_kind_info *info = &record_kinds[RECORD_KIND_CPU];
+	struct sample sample;
+	char name[64];
+
+	(void)state;
+	for (size_t i = 0; i < info->field_count; i++) {
+		for (size_t at = 0; at < info->fields[i].name_bytes; at++) {
+			(void)strcpy(name, info->fields[i].name);
+			name[at] = '~';
+			sample_begin(&sample, "cpu", 7);
+			sample_text(&sample, name, "");
+			assert_int_equal(decode(&sample), 0);
+			assert_true(view.fields[5].is_key);
+			assert_null(record_view_at(&view, info->first_place + i));
+			forget(&sample);
+		}
+	}
+}
+
 static void sums_end_at_the_highest_number(void **state)
 {
 	int64_t sum = INT64_MAX - 5;
@@ -299,6 +464,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_kind_is_known_by_its_name_and_others_are_others),
 		cmocka_unit_test(values_are_of_their_types),
+		cmocka_unit_test(the_fields_of_the_schema_are_found_in_any_order),
+		cmocka_unit_test(each_field_of_the_schema_has_a_place_of_its_own),
+		cmocka_unit_test(what_is_missing_or_of_another_type_is_not_found_at_its_place),
+		cmocka_unit_test(of_a_name_that_is_there_twice_the_first_one_is_found),
+		cmocka_unit_test(a_name_is_compared_to_its_last_byte),
 		cmocka_unit_test(sums_end_at_the_highest_number),
 		cmocka_unit_test(a_record_that_is_too_large_is_refused),
 		cmocka_unit_test(lists_and_names_are_of_texts),
