@@ -14,3 +14,9 @@
 #define uthash_nonfatal_oom(elt) ((void)(elt))
 
 #include <uthash.h>
+
+/* Buckets are doubled when one has so many elements, not uthash's ten: a search goes from one to
+ * the next of a bucket, and in a large table each is a line that no cache holds. 16 bytes a bucket.
+ */
+#undef HASH_BKT_CAPACITY_THRESH
+#define HASH_BKT_CAPACITY_THRESH 7U
