@@ -1,40 +1,51 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "report/costs.h"
 
-/* A cost is its first field, or the sum of both parts; `whole` is preferred where both are given.
- */
+/* A cost is its field, or, where that is not given, the sum of both parts. */
 static const struct {
-	const char *whole;
-	const char *parts[2];
+	const char *name;
+	int whole; /* RECORD_PLACE; -1 = there is no such field, or no parts */
+	int parts[2];
 } fields[_COST_MAX] = {
+#define PLACE(member) (int)RECORD_PLACE(cpu, member)
+#define WHOLE(member)                                     \
+	{                                                 \
+		RECORD_FIELD(cpu, member), PLACE(member), \
+		{                                         \
+			-1, -1                            \
+		}                                         \
+	}
 	[COST_CPU] = { RECORD_FIELD(cpu, cpu_ns),
-		       { RECORD_FIELD(cpu, user_ns), RECORD_FIELD(cpu, kernel_ns) } },
-	[COST_USER] = { .whole = RECORD_FIELD(cpu, user_ns) },
-	[COST_KERNEL] = { .whole = RECORD_FIELD(cpu, kernel_ns) },
-	[COST_RUN_QUEUE] = { .whole = RECORD_FIELD(cpu, run_queue_ns) },
-	[COST_BLOCKED] = { .whole = RECORD_FIELD(cpu, blocked_ns) },
-	[COST_SLICES] = { .whole = RECORD_FIELD(cpu, slices) },
-	[COST_SWITCHES] = { .parts = { RECORD_FIELD(cpu, switches_voluntary),
-				       RECORD_FIELD(cpu, switches_involuntary) } },
-	[COST_AMBIGUOUS] = { .whole = RECORD_FIELD(cpu, ambiguous_ns) },
-	[COST_MIGRATIONS] = { .whole = RECORD_FIELD(cpu, migrations) },
-	[COST_STOLEN] = { .whole = RECORD_FIELD(cpu, stolen_ns) },
-	[COST_SPLIT_ERROR] = { .whole = RECORD_FIELD(cpu, split_error_ns) },
-	[COST_UNINTERRUPTIBLE] = { .whole = RECORD_FIELD(cpu, uninterruptible_ns) },
-	[COST_SYSCALLS] = { .whole = RECORD_FIELD(cpu, syscalls) },
+		       PLACE(cpu_ns),
+		       { PLACE(user_ns), PLACE(kernel_ns) } },
+	[COST_USER] = WHOLE(user_ns),
+	[COST_KERNEL] = WHOLE(kernel_ns),
+	[COST_RUN_QUEUE] = WHOLE(run_queue_ns),
+	[COST_BLOCKED] = WHOLE(blocked_ns),
+	[COST_SLICES] = WHOLE(slices),
+	[COST_SWITCHES] = { "switches",
+			    -1,
+			    { PLACE(switches_voluntary), PLACE(switches_involuntary) } },
+	[COST_AMBIGUOUS] = WHOLE(ambiguous_ns),
+	[COST_MIGRATIONS] = WHOLE(migrations),
+	[COST_STOLEN] = WHOLE(stolen_ns),
+	[COST_SPLIT_ERROR] = WHOLE(split_error_ns),
+	[COST_UNINTERRUPTIBLE] = WHOLE(uninterruptible_ns),
+	[COST_SYSCALLS] = WHOLE(syscalls),
 };
 
 static bool read_cost(const struct record_view *record, enum cost cost, int64_t *ret_value)
 {
+	int whole = fields[cost].whole;
+	const int *parts = fields[cost].parts;
 	int64_t first, second;
 
-	if (fields[cost].whole && record_view_count(record, fields[cost].whole, ret_value))
+	if (whole >= 0 && record_view_count_at(record, (size_t)whole, ret_value))
 		return true;
-	if (!fields[cost].parts[0] || !record_view_count(record, fields[cost].parts[0], &first) ||
-	    !record_view_count(record, fields[cost].parts[1], &second))
+	if (parts[0] < 0 || !record_view_count_at(record, (size_t)parts[0], &first) ||
+	    !record_view_count_at(record, (size_t)parts[1], &second))
 		return false;
-	*ret_value = first;
-	saturated_add_to(ret_value, second);
+	*ret_value = saturated_add(first, second);
 	return true;
 }
 
@@ -47,8 +58,8 @@ struct costs costs_of_record(const struct record_view *record)
 			costs.missing |= 1U << cost;
 	}
 	costs.lacks_span =
-		!record_view_count(record, RECORD_FIELD(cpu, first_ns), &costs.first_ns) ||
-		!record_view_count(record, RECORD_FIELD(cpu, last_ns), &costs.last_ns) ||
+		!record_view_count_at(record, RECORD_PLACE(cpu, first_ns), &costs.first_ns) ||
+		!record_view_count_at(record, RECORD_PLACE(cpu, last_ns), &costs.last_ns) ||
 		costs.last_ns < costs.first_ns;
 	return costs;
 }
@@ -77,7 +88,7 @@ bool costs_wall_ns(const struct costs *costs, int64_t *ret_wall_ns)
 
 const char *costs_name(enum cost cost)
 {
-	return fields[cost].whole ? fields[cost].whole : "switches";
+	return fields[cost].name;
 }
 
 bool costs_has(const struct costs *costs, enum cost cost)

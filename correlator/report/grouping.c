@@ -94,6 +94,12 @@ int grouping_rename(struct grouping *grouping, const char *by)
 	return 0;
 }
 
+static bool is_value_of(const struct group *group, struct record_text value)
+{
+	return group->value_bytes == value.size_bytes &&
+	       memcmp(group->value, value.bytes, value.size_bytes) == 0;
+}
+
 static int find_or_add(struct grouping *grouping, struct record_text value, size_t host_bytes,
 		       struct group **ret_group)
 {
@@ -216,13 +222,16 @@ int grouping_add(struct grouping *grouping, const struct record_view *record,
 	struct record_text value =
 		value_of(grouping, record, comm, buffer, sizeof(buffer), &host_bytes);
 	struct group *group;
-	int r;
+	int r = 0;
 
 	if (!value.bytes || value.size_bytes == 0) {
 		add_without_value(grouping, costs, place);
 		return 0;
 	}
-	r = find_or_add(grouping, value, host_bytes, &group);
+	if (place && *place && is_value_of(*place, value))
+		group = *place;
+	else
+		r = find_or_add(grouping, value, host_bytes, &group);
 	if (r < 0)
 		return r;
 	r = set_names(grouping, group, record, comm);

@@ -66,31 +66,55 @@ static bool read_number(struct record_text id, size_t *ret_at, uint64_t *ret_num
 	return true;
 }
 
-static bool read_key(const struct record_view *record, struct page_key *ret_key,
-		     uint64_t *ret_number)
+/* Where a record's bit is, or would be. */
+struct place {
+	uint64_t index; /* of its page, of this recorder: */
+	struct record_text recorder;
+	unsigned int bit;
+};
+
+static bool read_place(const struct record_view *record, struct place *ret_place)
 {
 	struct record_text id;
+	uint64_t number;
 	size_t at;
 
-	if (!record_view_text(record, RECORD_FIELD(common, record_id), &id) ||
-	    !read_number(id, &at, ret_number) || at > RECORDER_BYTES_MAX)
+	if (!record_view_text_at(record, RECORD_PLACE(common, record_id), &id) ||
+	    !read_number(id, &at, &number) || at > RECORDER_BYTES_MAX)
 		return false;
-	*ret_key = (struct page_key){ .index = *ret_number / KNOWN_RECORDS_PAGE,
-				      .recorder_bytes = at };
-	memcpy(ret_key->recorder, id.bytes, at);
+	*ret_place = (struct place){ .index = number / KNOWN_RECORDS_PAGE,
+				     .recorder = { id.bytes, at },
+				     .bit = number % KNOWN_RECORDS_PAGE };
 	return true;
 }
 
-static struct known_records_page *find(struct known_records *known, const struct page_key *key,
-				       unsigned int *ret_hash)
+static struct page_key key_of(const struct place *place)
+{
+	struct page_key key = { .index = place->index,
+				.recorder_bytes = place->recorder.size_bytes };
+
+	memcpy(key.recorder, place->recorder.bytes, place->recorder.size_bytes);
+	return key;
+}
+
+static bool is_on(const struct known_records_page *page, const struct place *place)
+{
+	return page->key.index == place->index &&
+	       page->key.recorder_bytes == place->recorder.size_bytes &&
+	       memcmp(page->key.recorder, place->recorder.bytes, place->recorder.size_bytes) == 0;
+}
+
+/* NULL: there is none yet. */
+static struct known_records_page *find(struct known_records *known, const struct place *place)
 {
 	struct known_records_page *page = known->last;
+	struct page_key key;
 
-	*ret_hash = 0;
-	if (page && memcmp(&page->key, key, sizeof(*key)) == 0)
+	if (page && is_on(page, place))
 		return page;
-	*ret_hash = hash_table_key(known->seed, key, sizeof(*key));
-	HASH_FIND_BYHASHVALUE(hh, known->pages, key, sizeof(*key), *ret_hash, page);
+	key = key_of(place);
+	HASH_FIND_BYHASHVALUE(hh, known->pages, &key, sizeof(key),
+			      hash_table_key(known->seed, &key, sizeof(key)), page);
 	if (page)
 		known->last = page;
 	return page;
@@ -99,27 +123,25 @@ static struct known_records_page *find(struct known_records *known, const struct
 bool known_records_has(struct known_records *known, const struct record_view *record)
 {
 	const struct known_records_page *page;
-	struct page_key key;
-	unsigned int hash;
-	uint64_t number;
+	struct place place;
 
-	if (!read_key(record, &key, &number))
+	if (!read_place(record, &place))
 		return false;
-	page = find(known, &key, &hash);
-	number %= KNOWN_RECORDS_PAGE;
-	return page && (page->words[number / WORD_BITS] >> number % WORD_BITS & 1);
+	page = find(known, &place);
+	return page && (page->words[place.bit / WORD_BITS] >> place.bit % WORD_BITS & 1);
 }
 
 /* NULL: no memory. */
-static struct known_records_page *add_page(struct known_records *known, const struct page_key *key,
-					   unsigned int hash)
+static struct known_records_page *add_page(struct known_records *known, const struct place *place)
 {
 	_cleanup_free_ struct known_records_page *page = calloc(1, sizeof(*page));
 
 	if (!page)
 		return NULL;
-	page->key = *key;
-	HASH_ADD_KEYPTR_BYHASHVALUE(hh, known->pages, &page->key, sizeof(page->key), hash, page);
+	page->key = key_of(place);
+	HASH_ADD_KEYPTR_BYHASHVALUE(hh, known->pages, &page->key, sizeof(page->key),
+				    hash_table_key(known->seed, &page->key, sizeof(page->key)),
+				    page);
 	if (!page->hh.tbl)
 		return NULL;
 	known->page_count++;
@@ -130,22 +152,19 @@ static struct known_records_page *add_page(struct known_records *known, const st
 int known_records_add(struct known_records *known, const struct record_view *record)
 {
 	struct known_records_page *page;
-	struct page_key key;
-	unsigned int hash;
-	uint64_t number;
+	struct place place;
 
-	if (!read_key(record, &key, &number))
+	if (!read_place(record, &place))
 		return 0;
-	page = find(known, &key, &hash);
+	page = find(known, &place);
 	if (!page && known->page_count == KNOWN_RECORDS_PAGES_MAX) {
 		known->is_full = true;
 		return 0;
 	}
 	if (!page)
-		page = add_page(known, &key, hash);
+		page = add_page(known, &place);
 	if (!page)
 		return -ENOMEM;
-	number %= KNOWN_RECORDS_PAGE;
-	page->words[number / WORD_BITS] |= UINT64_C(1) << number % WORD_BITS;
+	page->words[place.bit / WORD_BITS] |= UINT64_C(1) << place.bit % WORD_BITS;
 	return 0;
 }

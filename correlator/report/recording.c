@@ -69,6 +69,40 @@ static struct recording_process *find_process(const struct recording *recording,
 	return process;
 }
 
+/* Whether a record is of the same host and pid as the one before. */
+static bool is_of_last(const struct recording *recording, const struct record_view *record)
+{
+	struct record_text host = { "", 0 };
+	int64_t pid = 0;
+
+	(void)record_view_text_at(record, RECORD_PLACE(common, host_name), &host);
+	(void)record_view_count_at(record, RECORD_PLACE(common, pid), &pid);
+	return recording->record_count > 0 && pid == recording->last_pid &&
+	       host.size_bytes == recording->last_host_bytes &&
+	       memcmp(host.bytes, recording->last_host, host.size_bytes) == 0;
+}
+
+/* Takes note of host and pid of a record; one of a longer host is none like it. */
+static void set_last(struct recording *recording, const struct record_view *record)
+{
+	struct recording_process_info info;
+	struct record_text host = { "", 0 };
+
+	read_process_key(record, &info);
+	if (recording->record_count == 0)
+		memcpy(recording->first_host, info.host_name, sizeof(info.host_name));
+	else if (strcmp(info.host_name, recording->first_host) != 0)
+		recording->has_several_hosts = true;
+	(void)record_view_text_at(record, RECORD_PLACE(common, host_name), &host);
+	recording->last_host_bytes = host.size_bytes;
+	if (host.size_bytes <= sizeof(recording->last_host))
+		memcpy(recording->last_host, host.bytes, host.size_bytes);
+	else
+		recording->last_host_bytes = SIZE_MAX;
+	recording->last_pid = info.pid;
+	recording->last_process = find_process(recording, &info);
+}
+
 static int add_process(struct recording *recording, const struct record_view *record)
 {
 	struct recording_process_info info;
@@ -108,11 +142,14 @@ static int add_process(struct recording *recording, const struct record_view *re
 struct record_text recording_comm(const struct recording *recording,
 				  const struct record_view *record)
 {
-	struct recording_process_info info;
-	const struct recording_process *process;
+	const struct recording_process *process = recording->last_process;
 
-	read_process_key(record, &info);
-	process = find_process(recording, &info);
+	if (!is_of_last(recording, record)) {
+		struct recording_process_info info;
+
+		read_process_key(record, &info);
+		process = find_process(recording, &info);
+	}
 	if (!process || process->info.comm[0] == '\0')
 		return (struct record_text){ 0 };
 	return (struct record_text){ process->info.comm, strlen(process->info.comm) };
@@ -144,6 +181,11 @@ static void add_key(struct recording *recording, struct record_text name)
 {
 	char key[RECORDING_TEXT_BYTES];
 
+	/* As it is: one that needs no escaping. */
+	for (size_t i = 0; i < recording->key_count; i++) {
+		if (record_text_is(name, recording->keys[i]))
+			return;
+	}
 	(void)text_escape(name.bytes, name.size_bytes, 0, key, sizeof(key));
 	if (recording->key_count < RECORDING_KEYS_MAX && !recording_has_key(recording, key))
 		memcpy(recording->keys[recording->key_count++], key, sizeof(key));
@@ -151,7 +193,7 @@ static void add_key(struct recording *recording, struct record_text name)
 
 bool recording_is_key_field(const struct record_field *field)
 {
-	return field->value == RECORD_VALUE_TEXT && record_fields_is_key(field->name);
+	return field->is_key;
 }
 
 uint64_t recording_duration_ns(const struct recording *recording)
@@ -162,7 +204,7 @@ uint64_t recording_duration_ns(const struct recording *recording)
 static void add_cpu_keys(struct recording *recording, const struct record_view *record)
 {
 	for (size_t i = 0; i < record->field_count; i++) {
-		if (recording_is_key_field(&record->fields[i]))
+		if (record->fields[i].is_key)
 			add_key(recording, record->fields[i].name);
 	}
 }
@@ -172,7 +214,11 @@ static void add_window(struct recording *recording, const struct record_view *re
 	int64_t window_ns = 0;
 	uint64_t start_ns;
 
-	(void)record_view_count(record, RECORD_FIELD(balance, window_ns), &window_ns);
+	(void)record_view_count_at(record,
+				   record->kind == RECORD_KIND_CPU
+					   ? RECORD_PLACE(cpu, window_ns)
+					   : RECORD_PLACE(balance, window_ns),
+				   &window_ns);
 	start_ns =
 		(uint64_t)window_ns < record->wall_ns ? record->wall_ns - (uint64_t)window_ns : 0;
 	if (recording->end_ns == 0 || start_ns < recording->start_ns)
@@ -229,15 +275,15 @@ static void add_meta(struct recording *recording, const struct record_view *reco
 
 int recording_add(struct recording *recording, const struct record_view *record)
 {
-	char host[RECORDING_TEXT_BYTES] = "";
+	int r = 0;
 
-	copy_text(record, RECORD_FIELD(common, host_name), host);
-	if (recording->record_count++ == 0)
-		memcpy(recording->first_host, host, sizeof(host));
-	else if (strcmp(host, recording->first_host) != 0)
-		recording->has_several_hosts = true;
 	if (record->kind == RECORD_KIND_PROCESS)
-		return add_process(recording, record);
+		r = add_process(recording, record);
+	if (r < 0)
+		return r;
+	if (record->kind == RECORD_KIND_PROCESS || !is_of_last(recording, record))
+		set_last(recording, record);
+	recording->record_count++;
 	if (record->kind == RECORD_KIND_META)
 		add_meta(recording, record);
 	if (record->kind == RECORD_KIND_CPU)

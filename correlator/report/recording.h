@@ -49,6 +49,11 @@ struct recording {
 	uint64_t seed; /* of the hash table */
 	char first_host[RECORDING_TEXT_BYTES];
 	bool has_several_hosts;
+	/* Whose the record last added was, as it says: most records are of the one before. */
+	char last_host[RECORDING_TEXT_BYTES];
+	size_t last_host_bytes;
+	int64_t last_pid;
+	const struct recording_process *last_process; /* NULL: not known */
 };
 
 /* One process, by host name and pid. Texts are escaped; "" = not known. */

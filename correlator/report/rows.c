@@ -286,11 +286,12 @@ static int hide_rest(struct rows *rows, size_t top_count)
 int rows_fold(const struct totals *totals, struct grouping *grouping, enum row_field field,
 	      size_t top_count)
 {
-	struct rows rows = { .totals = totals, .grouping = grouping };
+	struct rows rows;
 	int r;
 
 	if (!grouping->is_by_request || grouping->group_count <= ROWS_FOLD_AT)
 		return 0;
+	rows = (struct rows){ .totals = totals, .grouping = grouping };
 	rows.groups = calloc(grouping->group_count, sizeof(struct group *));
 	if (!rows.groups)
 		return -ENOMEM;

@@ -42,7 +42,7 @@ void totals_deinit(struct totals *totals)
 
 static bool has_flag(const struct record_view *record, const char *name)
 {
-	const struct record_field *flags = record_view_find(record, RECORD_FIELD(cpu, flags));
+	const struct record_field *flags = record_view_at(record, RECORD_PLACE(cpu, flags));
 
 	for (size_t i = 0; flags && i < flags->item_count; i++) {
 		if (record_text_is(flags->items[i], name))
@@ -60,7 +60,7 @@ static bool has_context(const struct record_view *record)
 	for (size_t i = 0; i < record->field_count; i++) {
 		const struct record_field *field = &record->fields[i];
 
-		if (!recording_is_key_field(field))
+		if (!field->is_key)
 			continue;
 		if (field->text.size_bytes > 0)
 			return true;

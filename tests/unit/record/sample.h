@@ -46,7 +46,8 @@ static inline void sample_flag(struct sample *sample, const char *flag)
 }
 
 /* Starts an entry of schema 1 at wall clock 1700000001 s. */
-static inline void sample_begin(struct sample *sample, const char *kind, int64_t pid)
+static inline void sample_begin_on(struct sample *sample, const char *host, const char *kind,
+				   int64_t pid)
 {
 	static const char time_bytes[8] = { 0x65, 0x53, (char)0xf1, 0x01 };
 
@@ -60,8 +61,13 @@ static inline void sample_begin(struct sample *sample, const char *kind, int64_t
 	sample_number(sample, "schema", 1);
 	sample_text(sample, "kind", kind);
 	sample_text(sample, "record_id", "id");
-	sample_text(sample, "host_name", "web-1");
+	sample_text(sample, "host_name", host);
 	sample_number(sample, "pid", pid);
+}
+
+static inline void sample_begin(struct sample *sample, const char *kind, int64_t pid)
+{
+	sample_begin_on(sample, "web-1", kind, pid);
 }
 
 static inline void sample_end(struct sample *sample)

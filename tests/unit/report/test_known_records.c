@@ -28,6 +28,7 @@ static bool meet(struct known_records *known, const char *id)
 		.fields = { { .name = { "record_id", sizeof("record_id") - 1 },
 			      .value = RECORD_VALUE_TEXT,
 			      .text = { id, strlen(id) } } },
+		.places.common.record_id = 1,
 	};
 	bool is_known = known_records_has(known, &view);
 

@@ -155,6 +155,108 @@ static void the_comm_of_a_record_is_that_of_its_process(void **state)
 	}
 }
 
+/* A cpu record is added: the comm that it then has, "" = not known. */
+static struct record_text comm_of(const char *host, int64_t pid)
+{
+	static struct record_view view;
+	struct record_text comm;
+	struct sample sample;
+
+	sample_begin_on(&sample, host, "cpu", pid);
+	sample_end(&sample);
+	assert_int_equal(
+		record_view_decode((const uint8_t *)sample.buffer.data, sample.buffer.size, &view),
+		0);
+	assert_int_equal(recording_add(&recording, &view), 0);
+	comm = recording_comm(&recording, &view);
+	msgpack_sbuffer_destroy(&sample.buffer);
+	return comm.bytes ? comm : (struct record_text){ "", 0 };
+}
+
+static void add_process_on(const char *host, int64_t pid, const char *comm)
+{
+	struct sample sample;
+
+	sample_begin_on(&sample, host, "process", pid);
+	sample_text(&sample, "comm", comm);
+	add(&sample);
+}
+
+static void a_process_is_known_by_host_and_pid_in_whatever_order_they_come(void **state)
+{
+	static const char *const hosts[] = {
+		"web-1", "web-2", "web-1", "web-10", "web-1", "web-2"
+	};
+
+	(void)state;
+	assert_true(record_text_is(comm_of("web-1", 7), ""));
+	add_process_on("web-1", 7, "one");
+	assert_true(record_text_is(comm_of("web-1", 7), "one"));
+	add_process_on("web-2", 7, "two");
+	add_process_on("web-1", 8, "eight");
+	for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++) {
+		const char *expected = strcmp(hosts[i], "web-1") == 0	? "one"
+				       : strcmp(hosts[i], "web-2") == 0 ? "two"
+									: "";
+
+		assert_true(record_text_is(comm_of(hosts[i], 7), expected));
+		assert_true(record_text_is(comm_of(hosts[i], 7), expected));
+		assert_true(
+			record_text_is(comm_of(hosts[i], 8), expected[0] == 'o' ? "eight" : ""));
+	}
+	/* From its next record on. */
+	add_process_on("web-1", 7, "new");
+	assert_true(record_text_is(comm_of("web-1", 7), "new"));
+}
+
+/* Up to 127 bytes it is kept as it is; longer ones are cut, and those that begin alike are one. */
+static void a_host_of_any_length_is_known(void **state)
+{
+	char host[RECORDING_TEXT_BYTES + 8] = "";
+
+	(void)state;
+	for (size_t size_bytes = 1; size_bytes < sizeof(host); size_bytes++) {
+		memset(host, 'h', size_bytes);
+		add_process_on(host, (int64_t)size_bytes, "known");
+		for (int i = 0; i < 2; i++)
+			assert_true(record_text_is(comm_of(host, (int64_t)size_bytes), "known"));
+		host[0] = 'x';
+		assert_true(record_text_is(comm_of(host, (int64_t)size_bytes), ""));
+	}
+}
+
+static void several_hosts_are_noticed_whoever_is_last(void **state)
+{
+	(void)state;
+	(void)comm_of("web-1", 7);
+	(void)comm_of("web-1", 8);
+	assert_string_equal(recording.first_host, "web-1");
+	assert_false(recording.has_several_hosts);
+	(void)comm_of("web-2", 8);
+	assert_true(recording.has_several_hosts);
+	(void)comm_of("web-1", 8);
+	assert_true(recording.has_several_hosts);
+	assert_string_equal(recording.first_host, "web-1");
+	assert_int_equal(recording.record_count, 4);
+}
+
+static void a_key_is_one_however_it_is_written(void **state)
+{
+	struct sample sample;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		sample_begin(&sample, "cpu", 7);
+		sample_text(&sample, "a\nb", "");
+		sample_text(&sample, "a\\x0ab", "");
+		sample_text(&sample, "a", "");
+		add(&sample);
+	}
+	assert_int_equal(recording.key_count, 2);
+	assert_string_equal(recording.keys[0], "a\\x0ab");
+	assert_string_equal(recording.keys[1], "a");
+}
+
 static void keys_are_kept_once_in_order_up_to_their_limit(void **state)
 {
 	struct sample sample;
@@ -311,6 +413,10 @@ int main(void)
 		TEST(more_processes_than_are_kept_are_passed_over),
 		TEST(without_memory_a_process_is_not_added),
 		TEST(the_comm_of_a_record_is_that_of_its_process),
+		TEST(a_process_is_known_by_host_and_pid_in_whatever_order_they_come),
+		TEST(a_host_of_any_length_is_known),
+		TEST(several_hosts_are_noticed_whoever_is_last),
+		TEST(a_key_is_one_however_it_is_written),
 		TEST(keys_are_kept_once_in_order_up_to_their_limit),
 		TEST(it_spans_its_windows_from_the_first_to_the_last),
 		TEST(modes_are_the_first_and_each_change),

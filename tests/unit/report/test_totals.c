@@ -246,13 +246,16 @@ static void each_flag_and_each_key_of_a_record_counts(void **state)
 		.field_count = 3,
 		.fields = { { .name = { "queue", 5 },
 			      .value = RECORD_VALUE_TEXT,
+			      .is_key = true,
 			      .text = { "mails", 5 } },
 			    { .name = { "tenant", 6 },
 			      .value = RECORD_VALUE_TEXT,
+			      .is_key = true,
 			      .text = { "", 0 } },
 			    { .name = { "cpu_ns", 6 },
 			      .value = RECORD_VALUE_INTEGER,
 			      .integer = 7 } },
+		.places.cpu.cpu_ns = 3,
 	};
 	struct totals *totals = *state;
 
@@ -262,6 +265,7 @@ static void each_flag_and_each_key_of_a_record_counts(void **state)
 	view.fields[view.field_count++] = (struct record_field){
 		.name = { "flags", 5 }, .value = RECORD_VALUE_LIST, .items = flags, .item_count = 2
 	};
+	view.places.cpu.flags = (uint8_t)view.field_count;
 	assert_int_equal(totals_add(totals, &view), 0);
 	assert_int_equal(totals->overflow.sums[COST_CPU], 7);
 	assert_int_equal(totals->inherited.record_count, 0);
@@ -292,6 +296,7 @@ static void a_record_is_counted_once_and_one_that_was_refused_may_come_again(voi
 		.fields = { { .name = { "record_id", 9 },
 			      .value = RECORD_VALUE_TEXT,
 			      .text = id } },
+		.places.common.record_id = 1,
 	};
 
 	assert_int_equal(totals_add(totals, &view), -EBADMSG);
@@ -312,7 +317,8 @@ static void without_memory_there_are_no_totals_and_no_record_is_added(void **sta
 				    .field_count = 1,
 				    .fields = { { .name = { "record_id", 9 },
 						  .value = RECORD_VALUE_TEXT,
-						  .text = { "b0:42:7:1", 9 } } } };
+						  .text = { "b0:42:7:1", 9 } } },
+				    .places.common.record_id = 1 };
 	struct totals *totals = *state;
 
 	memory_fails_after(0);
