@@ -49,13 +49,14 @@ struct report_options {
 };
 
 static const struct argp_option argp_options[] = {
-	{ "by", 'b', "KEY", 0,
+	{ "by", 'b', "KEY,...", 0,
 	  "Group attributed time by a key of the records (default endpoint where there is one, then "
 	  "request_id, or the first key where that is none), or all time by what ran: pid, tid, "
-	  "comm, thread_name",
+	  "comm, thread_name, host_name, or by what it was: attribution. By several: a row for each "
+	  "combination",
 	  0 },
 	{ "sort", 's', "FIELD", 0,
-	  "Sort by key, thread_name or comm (ascending), or descending by requests, cpu (default), "
+	  "Sort by key, of several by key_2 to key_4, by thread_name or comm (ascending), or descending by requests, cpu (default), "
 	  "user, kernel, run_queue, blocked, uninterruptible, share, slices, switches, ambiguous, "
 	  "migrations, stolen, syscalls, cpu_percent, machine_percent or split_error; groups also "
 	  "by rate, syscalls_mean, cpu_mean, cpu_p50, cpu_p90, cpu_p99, cpu_max, wall_mean, "
@@ -104,11 +105,24 @@ static const char argp_doc[] =
 	"  correlator report --columns requests,cpu,cpu_p99,wall_p99,blocked app.rec\n"
 	"  correlator report --where 'endpoint~GET /orders*' --since 30s --until 40s app.rec\n"
 	"  correlator report --by pid app.rec\n"
+	"  correlator report --by endpoint,host_name monday.rec tuesday.rec\n"
 	"  correlator report --format csv --by tid monday.rec tuesday.rec > threads.csv\n"
 	"  correlator record -p 4242 -d 10 -o - | correlator report -\n"
 	"\n"
 	"Exit status: 0 ok, 1 a file cannot be read, or is damaged (the rest of it is reported all the "
 	"same; a last record that is cut off is no damage), 2 usage.";
+
+static void parse_by(struct report_options *options, const char *keys, struct argp_state *state)
+{
+	struct grouping grouping;
+
+	if (grouping_init(&grouping, keys) == -EINVAL)
+		argp_failure(state, EXIT_CODE_USAGE, 0,
+			     "--by takes a key, or up to %d different ones with commas, not '%s'",
+			     GROUPING_KEYS_MAX, keys);
+	grouping_deinit(&grouping);
+	options->by = keys;
+}
 
 static void parse_format(struct report_options *options, const char *name, struct argp_state *state)
 {
@@ -199,7 +213,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 
 	switch (key) {
 	case 'b':
-		options->by = argument;
+		parse_by(options, argument, state);
 		return 0;
 	case 's':
 		parse_sort(options, argument, state);
@@ -307,10 +321,9 @@ static int read_files(const struct report_options *options, struct totals *total
 }
 
 /* Grouping by what no record carries would put everything into one row: more likely a slip. */
-static int check_key(const struct totals *totals)
+static int check_key(const struct totals *totals, const char *by)
 {
 	const struct recording *recording = &totals->recording;
-	const char *by = totals->groupings[0].by;
 	char names[1024] = "none";
 	struct text_writer writer;
 
@@ -325,6 +338,16 @@ static int check_key(const struct totals *totals)
 	}
 	return log_error(ENOENT, "no record has the key %s; keys that occur: %s (choose with --by)",
 			 by, names);
+}
+
+static int check_keys(const struct totals *totals)
+{
+	const struct grouping *grouping = &totals->groupings[0];
+	int r = 0;
+
+	for (size_t i = 0; i < grouping->key_count && r == 0; i++)
+		r = check_key(totals, grouping->keys[i]);
+	return r;
 }
 
 /* Columns: of $COLUMNS, else of the terminal, else 100, where *ret_is_endless: it is none. */
@@ -401,7 +424,7 @@ static int report(struct report_options *options)
 	r = read_files(options, &totals, files);
 	if (r < 0)
 		return r;
-	r = options->by ? check_key(&totals) : 0;
+	r = options->by ? check_keys(&totals) : 0;
 	if (r < 0)
 		return r;
 	r = print_report(options, &totals, files);

@@ -55,6 +55,8 @@ static void print_requests(const struct rows *rows, const struct row *row, FILE 
 		if (rows_number(rows, row, (enum row_field)field, &number))
 			(void)fprintf(out, "%" PRId64, number);
 	}
+	is_measured = rows_number(rows, row, ROW_FIELD_SYSCALLS_MEAN, &number);
+	print_percent(is_measured, (double)number / ROWS_PARTS, out);
 }
 
 static void print_label(const struct record_text text, FILE *out)
@@ -80,9 +82,14 @@ static void print_row(const struct rows *rows, const struct row *row, FILE *out)
 	double percent = 0;
 	bool is_measured;
 
-	(void)fprintf(out, "%s,", rows_kind_name(row->kind));
-	if (row->group)
-		print_label(grouping_label(row->group, totals->recording.has_several_hosts), out);
+	(void)fputs(rows_kind_name(row->kind), out);
+	for (size_t i = 0; i < rows->grouping->key_count; i++) {
+		(void)fputc(',', out);
+		if (row->group)
+			print_label(
+				grouping_part(row->group, i, totals->recording.has_several_hosts),
+				out);
+	}
 	(void)fputc(',', out);
 	if (row->request_count > 0)
 		(void)fprintf(out, "%" PRIu64, row->request_count);
@@ -108,8 +115,11 @@ static void print_row(const struct rows *rows, const struct row *row, FILE *out)
 
 static void print_header(const struct grouping *grouping, FILE *out)
 {
-	(void)fputs("row,", out);
-	print_text(grouping->by, out);
+	(void)fputs("row", out);
+	for (size_t i = 0; i < grouping->key_count; i++) {
+		(void)fputc(',', out);
+		print_text(grouping->keys[i], out);
+	}
 	(void)fputs(",requests", out);
 	for (int cost = COST_CPU; cost < _COST_MAX; cost++)
 		(void)fprintf(out, "%s,%s", cost == COST_SLICES ? ",share_percent" : "",
@@ -119,6 +129,7 @@ static void print_header(const struct grouping *grouping, FILE *out)
 	(void)fputs(",requests_per_second", out);
 	for (int field = ROW_FIELD_CPU_MEAN; field <= ROW_FIELD_WALL; field++)
 		(void)fprintf(out, ",%s_ns", rows_field_name((enum row_field)field));
+	(void)fputs(",syscalls_mean", out);
 	if (grouping_has_name(grouping, GROUP_NAME_THREAD))
 		(void)fputs(",thread", out);
 	if (grouping_has_name(grouping, GROUP_NAME_COMM))

@@ -36,6 +36,8 @@ static void add_requests(const struct rows *rows, const struct row *row, json_t 
 	if (rows_number(rows, row, ROW_FIELD_RATE, &number))
 		json_part_set(object, "requests_per_second", json_real((double)number / ROWS_PARTS),
 			      r);
+	if (rows_number(rows, row, ROW_FIELD_SYSCALLS_MEAN, &number))
+		json_part_set(object, "syscalls_mean", json_real((double)number / ROWS_PARTS), r);
 	if (row->group && !row->costs->lacks_span) {
 		json_part_set(object, "first_ns", json_integer(row->costs->first_ns), r);
 		json_part_set(object, "last_ns", json_integer(row->costs->last_ns), r);
@@ -53,16 +55,33 @@ static void add_machine_view(const struct totals *totals, const struct row *row,
 		json_part_set(object, "machine_percent", json_real(percent), r);
 }
 
+/* "key", or of several "keys", by name: one that the group has no value of is left out. */
+static void add_keys(const struct rows *rows, const struct group *group, json_t *object, int *r)
+{
+	bool with_host = rows->totals->recording.has_several_hosts;
+	struct record_text value = grouping_label(group, with_host);
+	json_t *keys;
+
+	if (group->part_count == 1) {
+		json_part_set(object, "key", json_part_bytes(value.bytes, value.size_bytes), r);
+		return;
+	}
+	keys = json_object();
+	for (size_t i = 0; i < rows->grouping->key_count; i++) {
+		value = grouping_part(group, i, with_host);
+		if (value.size_bytes > 0)
+			json_part_set(keys, rows->grouping->keys[i],
+				      json_part_bytes(value.bytes, value.size_bytes), r);
+	}
+	json_part_set(object, "keys", keys, r);
+}
+
 static void describe_row(const struct rows *rows, const struct row *row, json_t *object, int *r)
 {
 	double percent;
 
-	if (row->group) {
-		struct record_text value =
-			grouping_label(row->group, rows->totals->recording.has_several_hosts);
-
-		json_part_set(object, "key", json_part_bytes(value.bytes, value.size_bytes), r);
-	}
+	if (row->group)
+		add_keys(rows, row->group, object, r);
 	if (row->kind == ROW_KIND_HIDDEN)
 		json_part_set(object, "groups", json_integer((json_int_t)rows->hidden_count), r);
 	if (row->request_count > 0)

@@ -255,9 +255,8 @@ struct column {
 	struct table_column column;
 };
 
-/* The first title is the grouping's name. */
+/* Behind the keys. */
 static const struct column group_columns[] = {
-	{ ROW_FIELD_KEY, { .title = "" } },
 	{ ROW_FIELD_REQUESTS, { "requests", 1, false } },
 	{ ROW_FIELD_RATE, { "a second", 6, false } },
 	{ ROW_FIELD_CPU, { "cpu", 0, false } },
@@ -283,7 +282,6 @@ static const struct column group_columns[] = {
 };
 
 static const struct column request_columns[] = {
-	{ ROW_FIELD_KEY, { .title = "" } },
 	{ ROW_FIELD_ENDPOINT, { "endpoint", 2, true } },
 	{ ROW_FIELD_CPU, { "cpu", 0, false } },
 	{ ROW_FIELD_WALL, { "wall", 1, false } },
@@ -299,7 +297,6 @@ static const struct column request_columns[] = {
 };
 
 static const struct column machine_columns[] = {
-	{ ROW_FIELD_KEY, { .title = "" } },
 	{ ROW_FIELD_THREAD_NAME, { "thread", 4, true } },
 	{ ROW_FIELD_COMM, { "comm", 5, true } },
 	{ ROW_FIELD_CPU, { "cpu", 0, false } },
@@ -341,18 +338,31 @@ struct view {
 	enum row_field fields[TABLE_COLUMNS_MAX];
 };
 
+/* What the group's value of a key is, or that it has none. */
+static void write_part(const struct rows *rows, const struct row *row, size_t part,
+		       char ret_text[static TABLE_CELL_BYTES])
+{
+	char escaped[4 * COMBINATION_PART_BYTES_MAX + 1];
+	struct record_text value =
+		grouping_part(row->group, part, rows->totals->recording.has_several_hosts);
+
+	if (value.size_bytes > 0)
+		(void)display_escape(value.bytes, value.size_bytes, escaped, sizeof(escaped));
+	else
+		(void)snprintf(escaped, sizeof(escaped), "(no %s)", rows->grouping->keys[part]);
+	display_fit(escaped, part == 0 ? TABLE_FIRST_COLUMN_MAX : TABLE_TEXT_COLUMN_MAX, ret_text,
+		    TABLE_CELL_BYTES);
+}
+
 static void write_label(const struct rows *rows, const struct row *row,
 			char ret_text[static TABLE_CELL_BYTES])
 {
 	char escaped[4 * RECORD_VIEW_TEXT_BYTES_MAX + 1];
 	char number[DISPLAY_NUMBER_BYTES];
-	struct record_text value;
 
 	switch (row->kind) {
 	case ROW_KIND_GROUP:
-		value = grouping_label(row->group, rows->totals->recording.has_several_hosts);
-		(void)display_escape(value.bytes, value.size_bytes, escaped, sizeof(escaped));
-		display_fit(escaped, TABLE_FIRST_COLUMN_MAX, ret_text, TABLE_CELL_BYTES);
+		write_part(rows, row, 0, ret_text);
 		return;
 	case ROW_KIND_HIDDEN:
 		display_number((int64_t)rows->hidden_count, number);
@@ -414,10 +424,15 @@ static void write_cell(const void *context, size_t row_index, size_t column,
 	enum row_field field = view->fields[column];
 	struct row row = rows_at(&view->rows, row_index);
 	int64_t number;
+	size_t part;
 
 	(void)strcpy(ret_text, not_measured);
 	if (field == ROW_FIELD_KEY)
 		write_label(&view->rows, &row, ret_text);
+	else if (rows_field_part(field, &part) && row.group)
+		write_part(&view->rows, &row, part, ret_text);
+	else if (rows_field_part(field, &part))
+		ret_text[0] = '\0';
 	else if (field == ROW_FIELD_THREAD_NAME)
 		write_name(&row, GROUP_NAME_THREAD, ret_text);
 	else if (field == ROW_FIELD_COMM)
@@ -463,15 +478,21 @@ static void add_column(struct view *view, const struct column *column, unsigned 
 static void choose_columns(struct view *view, const struct format_options *options,
 			   struct table *table, struct table_column *columns)
 {
-	struct column_set set = columns_of(view->rows.grouping);
+	const struct grouping *grouping = view->rows.grouping;
+	struct column_set set = columns_of(grouping);
 
-	add_column(view, &set.columns[0], 0, table, columns);
+	for (size_t i = 0; i < grouping->key_count; i++) {
+		const struct column key = { i == 0 ? ROW_FIELD_KEY : ROW_FIELD_KEY_2 + (int)i - 1,
+					    { grouping->keys[i], 0, true } };
+
+		add_column(view, &key, 0, table, columns);
+	}
 	for (size_t i = 0; i < options->column_count; i++) {
-		for (size_t j = 1; j < set.count; j++)
+		for (size_t j = 0; j < set.count; j++)
 			if (set.columns[j].field == options->columns[i])
 				add_column(view, &set.columns[j], 0, table, columns);
 	}
-	for (size_t i = 1; i < set.count && !options->columns; i++) {
+	for (size_t i = 0; i < set.count && !options->columns; i++) {
 		const struct column *column = &set.columns[i];
 
 		if (is_shown(&view->rows, column->field))
@@ -485,7 +506,6 @@ static int print_grouping(const struct totals *totals, const struct grouping *gr
 			  const struct format_options *options, FILE *out)
 {
 	struct table_column columns[TABLE_COLUMNS_MAX];
-	char title[TABLE_CELL_BYTES];
 	struct view view;
 	struct table table = {
 		.columns = columns,
@@ -499,8 +519,6 @@ static int print_grouping(const struct totals *totals, const struct grouping *gr
 	if (r < 0)
 		return r;
 	choose_columns(&view, options, &table, columns);
-	display_fit(grouping->by, TABLE_FIRST_COLUMN_MAX, title, sizeof(title));
-	columns[0].title = title;
 	table.row_count = rows_count(&view.rows);
 	table.rules[0] = rows_find_kind(&view.rows, ROW_KIND_UNATTRIBUTED);
 	table.rules[1] = rows_find_kind(&view.rows, ROW_KIND_TOTAL);

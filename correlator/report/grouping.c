@@ -10,8 +10,10 @@
 
 #include "base/hash.h"
 #include "base/random.h"
+#include "report/attribution.h"
 
-static const char *const by_fields[] = { "pid", "tid", "comm", "thread_name", "host_name" };
+static const char *const by_fields[] = { "pid",		"tid",	     "comm",
+					 "thread_name", "host_name", "attribution" };
 
 bool grouping_is_by_field(const char *by)
 {
@@ -22,30 +24,102 @@ bool grouping_is_by_field(const char *by)
 	return false;
 }
 
+static bool is_by(const struct grouping *grouping, const char *key)
+{
+	for (size_t i = 0; i < grouping->key_count; i++)
+		if (strcmp(grouping->keys[i], key) == 0)
+			return true;
+	return false;
+}
+
 bool grouping_has_name(const struct grouping *grouping, enum group_name name)
 {
 	if (name == GROUP_NAME_ENDPOINT)
 		return grouping->is_by_request;
-	return strcmp(grouping->by, "tid") == 0 ||
-	       (name == GROUP_NAME_COMM && strcmp(grouping->by, "pid") == 0);
+	return is_by(grouping, "tid") || (name == GROUP_NAME_COMM && is_by(grouping, "pid"));
+}
+
+struct record_text grouping_part(const struct group *group, size_t part, bool with_host)
+{
+	struct combination_part found = { { group->value, group->value_bytes },
+					  (uint16_t)group->host_bytes };
+
+	if (group->part_count > 1)
+		found = combination_read(found.text, part);
+	if (!with_host) {
+		found.text.bytes += found.host_bytes;
+		found.text.size_bytes -= found.host_bytes;
+	}
+	return found.text;
 }
 
 struct record_text grouping_label(const struct group *group, bool with_host)
 {
-	size_t skip_bytes = with_host ? 0 : group->host_bytes;
+	return grouping_part(group, 0, with_host);
+}
 
-	return (struct record_text){ group->value + skip_bytes, group->value_bytes - skip_bytes };
+int grouping_compare_part(const struct group *a, const struct group *b, size_t part)
+{
+	struct record_text first = grouping_part(a, part, true),
+			   second = grouping_part(b, part, true);
+	size_t shorter =
+		first.size_bytes < second.size_bytes ? first.size_bytes : second.size_bytes;
+	int order = memcmp(first.bytes, second.bytes, shorter);
+
+	return order != 0 ? order
+			  : (first.size_bytes > second.size_bytes) -
+				    (first.size_bytes < second.size_bytes);
+}
+
+int grouping_compare(const struct group *a, const struct group *b)
+{
+	int order = 0;
+
+	for (size_t part = 0; part < a->part_count && order == 0; part++)
+		order = grouping_compare_part(a, b, part);
+	return order;
+}
+
+static int add_key(struct grouping *grouping, const char *key)
+{
+	if (key[0] == '\0' || grouping->key_count == GROUPING_KEYS_MAX || is_by(grouping, key))
+		return -EINVAL;
+	grouping->keys[grouping->key_count++] = key;
+	return 0;
+}
+
+/* Takes by, a list of keys with commas. */
+static int set_keys(struct grouping *grouping, const char *by)
+{
+	char *rest;
+	int r = 0;
+
+	grouping->key_count = 0;
+	grouping->by = strdup(by);
+	grouping->key_names = strdup(by);
+	if (!grouping->by || !grouping->key_names)
+		return -ENOMEM;
+	grouping->has_all_time = true;
+	rest = grouping->key_names;
+	while (r == 0 && rest)
+		r = add_key(grouping, strsep(&rest, ","));
+	for (size_t i = 0; i < grouping->key_count; i++)
+		grouping->has_all_time &= grouping_is_by_field(grouping->keys[i]);
+	grouping->has_all_time |= is_by(grouping, "attribution");
+	grouping->is_by_request = strcmp(by, "request_id") == 0;
+	grouping->part_count = grouping->key_count;
+	return r;
 }
 
 int grouping_init(struct grouping *grouping, const char *by)
 {
-	*grouping = (struct grouping){
-		.by = strdup(by),
-		.has_all_time = grouping_is_by_field(by),
-		.is_by_request = strcmp(by, "request_id") == 0,
-	};
-	grouping->seed = random_seed();
-	return grouping->by ? 0 : -ENOMEM;
+	int r;
+
+	*grouping = (struct grouping){ .seed = random_seed() };
+	r = set_keys(grouping, by);
+	if (r < 0)
+		grouping_deinit(grouping);
+	return r;
 }
 
 static void free_group(struct group *group)
@@ -78,20 +152,21 @@ void grouping_deinit(struct grouping *grouping)
 	distribution_deinit(&grouping->requests);
 	distribution_deinit(&grouping->without_value_requests);
 	free(grouping->by);
+	free(grouping->key_names);
 	*grouping = (struct grouping){ 0 };
 }
 
 int grouping_rename(struct grouping *grouping, const char *by)
 {
-	char *copy = strdup(by);
+	struct grouping renamed = *grouping;
+	int r = set_keys(&renamed, by);
 
 	assert(!grouping->groups);
-	if (!copy)
-		return -ENOMEM;
-	free(grouping->by);
-	grouping->by = copy;
-	grouping->is_by_request = strcmp(by, "request_id") == 0;
-	return 0;
+	free(r < 0 ? renamed.by : grouping->by);
+	free(r < 0 ? renamed.key_names : grouping->key_names);
+	if (r == 0)
+		*grouping = renamed;
+	return r;
 }
 
 static bool is_value_of(const struct group *group, struct record_text value)
@@ -120,6 +195,7 @@ static int find_or_add(struct grouping *grouping, struct record_text value, size
 	memcpy(group->value, value.bytes, value.size_bytes);
 	group->value_bytes = value.size_bytes;
 	group->host_bytes = (uint32_t)host_bytes;
+	group->part_count = grouping->part_count;
 	group->number = (uint32_t)(grouping->group_count + grouping->folded_count) + 1;
 	HASH_ADD_KEYPTR_BYHASHVALUE(hh, grouping->groups, group->value, group->value_bytes, hash,
 				    group);
@@ -198,31 +274,210 @@ static void add_without_value(struct grouping *grouping, const struct costs *cos
 	/* Else it is known when the request has ended. */
 }
 
-static struct record_text value_of(const struct grouping *grouping,
-				   const struct record_view *record, struct record_text comm,
-				   char *buffer, size_t buffer_bytes, size_t *ret_host_bytes)
+static struct record_text value_of(const char *key, const struct record_view *record,
+				   struct record_text comm,
+				   char buffer[static COMBINATION_PART_BYTES_MAX],
+				   size_t *ret_host_bytes)
 {
 	struct record_text value = { 0 };
 
-	if (strcmp(grouping->by, "pid") == 0 || strcmp(grouping->by, "tid") == 0)
-		return thread_value(record, grouping->by[0] == 't', buffer, buffer_bytes,
+	if (strcmp(key, "pid") == 0 || strcmp(key, "tid") == 0)
+		return thread_value(record, key[0] == 't', buffer, COMBINATION_PART_BYTES_MAX,
 				    ret_host_bytes);
-	if (strcmp(grouping->by, "comm") == 0)
+	if (strcmp(key, "comm") == 0)
 		return comm;
-	(void)record_view_text(record, grouping->by, &value);
+	if (strcmp(key, "attribution") == 0) {
+		const char *name = attribution_name(attribution_of(record));
+
+		return (struct record_text){ name, strlen(name) };
+	}
+	(void)record_view_text(record, key, &value);
 	return value;
+}
+
+/* Of several keys; absent ones are the same. */
+struct combined {
+	struct combination combination;
+	char buffers[COMBINATION_PARTS_MAX][COMBINATION_PART_BYTES_MAX];
+};
+
+static void combine(const struct grouping *grouping, const struct record_view *record,
+		    struct record_text comm, struct combined *ret_combined)
+{
+	struct combination *combination = &ret_combined->combination;
+
+	combination->part_count = grouping->part_count;
+	for (size_t i = 0; i < grouping->key_count; i++) {
+		size_t host_bytes = 0;
+
+		combination->parts[i].text = value_of(grouping->keys[i], record, comm,
+						      ret_combined->buffers[i], &host_bytes);
+		combination->parts[i].host_bytes = (uint16_t)host_bytes;
+	}
+}
+
+/* A bit for each part that is a key of the target: a request has one value of it. */
+static uint32_t parts_of_keys(const struct grouping *grouping)
+{
+	uint32_t parts = 0;
+
+	for (size_t i = 0; i < grouping->key_count; i++)
+		if (!grouping_is_by_field(grouping->keys[i]))
+			parts |= 1U << i;
+	return parts;
+}
+
+static uint32_t all_parts(const struct grouping *grouping)
+{
+	return (1U << grouping->part_count) - 1;
+}
+
+/* *ret_group: NULL where nothing at all is known. */
+static int charge(struct grouping *grouping, const struct combination *combination,
+		  const struct costs *costs, struct group **ret_group)
+{
+	char bytes[COMBINATION_BYTES_MAX];
+	int r;
+
+	*ret_group = NULL;
+	if (combination_absent(combination) == all_parts(grouping)) {
+		costs_add(&grouping->without_value, costs);
+		return 0;
+	}
+	r = find_or_add(grouping, combination_write(combination, bytes), 0, ret_group);
+	if (r == 0)
+		costs_add(&(*ret_group)->costs, costs);
+	return r;
+}
+
+static void read_combination(const struct grouping *grouping, const char *value, size_t value_bytes,
+			     struct combination *ret_combination)
+{
+	ret_combination->part_count = grouping->part_count;
+	for (size_t i = 0; i < grouping->part_count; i++)
+		ret_combination->parts[i] =
+			combination_read((struct record_text){ value, value_bytes }, i);
+}
+
+/* Charges what was held, with the request's keys (NULL: it had no others); *place is where the
+ * last of it went. */
+static int release(struct grouping *grouping, struct held **held, const struct combination *keys,
+		   struct group **place)
+{
+	uint32_t parts = parts_of_keys(grouping);
+	int r = 0;
+
+	while (*held && r == 0) {
+		struct held *oldest = *held;
+		struct combination combination;
+
+		read_combination(grouping, oldest->value, oldest->value_bytes, &combination);
+		if (keys && combination_absent(&combination) == all_parts(grouping))
+			combination = *keys;
+		if (keys)
+			combination_fill(&combination, keys, parts);
+		r = charge(grouping, &combination, &oldest->costs, place);
+		*held = oldest->next;
+		free(oldest);
+	}
+	return r;
+}
+
+void grouping_held_free(struct held *held)
+{
+	while (held) {
+		struct held *next = held->next;
+
+		free(held);
+		held = next;
+	}
+}
+
+static int hold(struct held **held, struct record_text value, const struct costs *costs,
+		size_t *ret_count)
+{
+	struct held *one;
+
+	*ret_count = 0;
+	for (; *held; held = &(*held)->next, ++*ret_count) {
+		if ((*held)->value_bytes == value.size_bytes &&
+		    memcmp((*held)->value, value.bytes, value.size_bytes) == 0) {
+			costs_add(&(*held)->costs, costs);
+			return 0;
+		}
+	}
+	one = calloc(1, sizeof(*one) + value.size_bytes);
+	if (!one)
+		return -ENOMEM;
+	memcpy(one->value, value.bytes, value.size_bytes);
+	one->value_bytes = value.size_bytes;
+	one->costs = *costs;
+	*held = one;
+	++*ret_count;
+	return 0;
+}
+
+int grouping_hold(const struct grouping *grouping, struct held **held, const struct costs *costs)
+{
+	const struct combination nothing = { .part_count = grouping->part_count };
+	char bytes[COMBINATION_BYTES_MAX];
+	size_t count;
+
+	return hold(held, combination_write(&nothing, bytes), costs, &count);
+}
+
+/* Until its request has all values; of very many combinations no longer. */
+static int hold_back(struct grouping *grouping, const struct combination *combination,
+		     const struct costs *costs, struct held **held)
+{
+	char bytes[COMBINATION_BYTES_MAX];
+	struct group *place;
+	size_t count;
+	int r = hold(held, combination_write(combination, bytes), costs, &count);
+
+	return r == 0 && count > GROUPING_HELD_MAX ? release(grouping, held, NULL, &place) : r;
+}
+
+static int add_combined(struct grouping *grouping, const struct record_view *record,
+			const struct costs *costs, struct record_text comm, struct group **place,
+			struct held **held)
+{
+	uint32_t parts = parts_of_keys(grouping);
+	struct combination last, *combination;
+	struct combined combined;
+	struct group *group;
+	int r;
+
+	combine(grouping, record, comm, &combined);
+	combination = &combined.combination;
+	if (place && *place) {
+		read_combination(grouping, (*place)->value, (*place)->value_bytes, &last);
+		combination_fill(combination, &last, parts);
+	}
+	if (place && combination_absent(combination) & parts)
+		return hold_back(grouping, combination, costs, held);
+	r = charge(grouping, combination, costs, &group);
+	if (r == 0 && group)
+		r = set_names(grouping, group, record, comm);
+	if (r < 0 || !place || !group)
+		return r;
+	*place = group;
+	return release(grouping, held, combination, &group);
 }
 
 int grouping_add(struct grouping *grouping, const struct record_view *record,
 		 const struct costs *costs, struct record_text comm, struct group **place,
-		 const struct costs *before)
+		 const struct costs *before, struct held **held)
 {
-	char buffer[RECORD_VIEW_TEXT_BYTES_MAX + 64];
+	char buffer[COMBINATION_PART_BYTES_MAX];
 	size_t host_bytes = 0;
-	struct record_text value =
-		value_of(grouping, record, comm, buffer, sizeof(buffer), &host_bytes);
+	struct record_text value;
 	struct group *group;
 	int r = 0;
+
+	if (grouping->part_count > 1)
+		return add_combined(grouping, record, costs, comm, place, held);
+	value = value_of(grouping->by, record, comm, buffer, &host_bytes);
 
 	if (!value.bytes || value.size_bytes == 0) {
 		add_without_value(grouping, costs, place);
@@ -261,10 +516,11 @@ static int add_figures(struct distribution *distribution, const struct costs *co
 
 static int settle_without_value(struct grouping *grouping, const struct costs *costs)
 {
-	/* What ran was charged record by record. */
+	/* What ran was charged record by record, and what was held as it was released. */
 	if (grouping->has_all_time)
 		return 0;
-	costs_add(&grouping->without_value, costs);
+	if (grouping->part_count == 1)
+		costs_add(&grouping->without_value, costs);
 	grouping->without_value_count++;
 	return add_figures(&grouping->without_value_requests, costs);
 }
@@ -280,10 +536,15 @@ static int settle_at(const struct grouping *grouping, struct group *place,
 	return place->requests ? add_figures(place->requests, costs) : -ENOMEM;
 }
 
-int grouping_settle(struct grouping *grouping, struct group *place, const struct costs *costs)
+int grouping_settle(struct grouping *grouping, struct group *place, const struct costs *costs,
+		    struct held **held)
 {
-	int r;
+	struct group *last = NULL;
+	int r = release(grouping, held, NULL, &last);
 
+	if (r < 0)
+		return r;
+	place = place ? place : last;
 	if (place)
 		place->is_open = false;
 	/* One that came again when it seemed to have ended is no second row. */

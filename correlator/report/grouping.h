@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What cpu records add up to, and how their requests are distributed, grouped by one key of the
- * target, or by what ran. The records are untrusted: the hash table, which holds each distinct
- * value once, is keyed with a random seed, so that values chosen by somebody else cannot make it
- * slow. Single thread; nothing here logs.
+ * target or several, or by what ran. The records are untrusted: the hash table, which holds each
+ * distinct value once, is keyed with a random seed, so that values chosen by somebody else cannot
+ * make it slow. Single thread; nothing here logs.
  */
 #pragma once
 
@@ -14,12 +14,15 @@
 #include "base/cleanup.h"
 #include "base/hash_table.h"
 #include "record/record_view.h"
+#include "report/combination.h"
 #include "report/costs.h"
 #include "report/histogram.h"
 
 enum {
 	GROUPS_MAX = 1000000, /* distinct values: about 250 MB */
 	GROUP_NAME_BYTES = 64, /* a longer name is cut */
+	GROUPING_KEYS_MAX = 4,
+	GROUPING_HELD_MAX = 8, /* of a request, for want of a key's value */
 };
 
 enum group_name {
@@ -48,15 +51,28 @@ struct group {
 	uint32_t number; /* from 1, in order of appearance */
 	uint32_t host_bytes; /* of `value`, from the front: host name, and ':' (by pid and tid) */
 	char *names[_GROUP_NAME_MAX]; /* NULL = not known; any bytes */
+	size_t part_count; /* more than 1: the value is a combination */
 	size_t value_bytes;
 	UT_hash_handle hh;
 	char value[]; /* not NUL-terminated */
 };
 
+/* What a request used where a key had no value yet. */
+struct held {
+	struct held *next;
+	struct costs costs;
+	size_t value_bytes;
+	char value[]; /* a combination */
+};
+
 struct grouping {
 	bool has_all_time; /* of what ran: attributed or not */
 	bool is_by_request; /* each group is a request */
-	char *by; /* a key's name, or "pid", "tid", "comm", "thread_name" */
+	char *by; /* a key's name, or "pid", "tid", "comm", "thread_name"; several with commas */
+	char *key_names; /* the same, cut at the commas */
+	const char *keys[GROUPING_KEYS_MAX]; /* in key_names */
+	size_t key_count;
+	size_t part_count; /* of a combination; 1: there is none, a value is the key's own */
 	struct group *groups; /* uthash */
 	size_t group_count;
 	struct costs without_value; /* the context has no such key, or the name is not known */
@@ -69,7 +85,7 @@ struct grouping {
 	uint64_t seed;
 };
 
-/* 0, -ENOMEM. */
+/* 0; -EINVAL: more than GROUPING_KEYS_MAX, one twice or an empty one; -ENOMEM. */
 int grouping_init(struct grouping *grouping, const char *by);
 void grouping_deinit(struct grouping *grouping);
 /* Groups by another key from now on, while there are no groups yet. 0, -ENOMEM. */
@@ -79,29 +95,42 @@ int grouping_rename(struct grouping *grouping, const char *by);
  * Adds one cpu record; costs are its own (costs_of_record), comm is that of its process ({ NULL, 0
  * } = not known), *place is where its request was last, which is then here, and before are the
  * request's costs so far; both NULL: it is of no request. By a key, what a request used before it
- * had a value is that value's, and what it uses without one is the last one's. 0; -ENOMEM; -E2BIG:
- * more than GROUPS_MAX. Does not log.
+ * had a value is that value's, and what it uses without one is the last one's. By several it is the
+ * same of each key: until all of them have a value it is in *held, the request's (NULL: of none).
+ * 0; -ENOMEM; -E2BIG: more than GROUPS_MAX. Does not log.
  */
 int grouping_add(struct grouping *grouping, const struct record_view *record,
 		 const struct costs *costs, struct record_text comm, struct group **place,
-		 const struct costs *before);
+		 const struct costs *before, struct held **held);
+
+/* By several keys: costs of a request of which nothing else is known yet. 0, -ENOMEM. */
+int grouping_hold(const struct grouping *grouping, struct held **held, const struct costs *costs);
+void grouping_held_free(struct held *held);
 
 /* Sums up a group that has ended, and frees it. */
 void grouping_forget(struct grouping *grouping, struct group *group);
 
-/* A request has ended at that place, with these costs in all. 0, -ENOMEM. */
-int grouping_settle(struct grouping *grouping, struct group *place, const struct costs *costs);
+/* A request has ended at that place, with these costs in all, and those held. 0, -ENOMEM, -E2BIG.
+ */
+int grouping_settle(struct grouping *grouping, struct group *place, const struct costs *costs,
+		    struct held **held);
 
 /* Adds other's. 0, -ENOMEM. */
 int distribution_merge(struct distribution *distribution, const struct distribution *other);
 void distribution_deinit(struct distribution *distribution);
 
-/* The group's value as it is shown: without the host in front, unless with_host. */
+/* The group's value of a key as it is shown, empty where it has none: without the host in front,
+ * unless with_host. The label is of the first one. */
+struct record_text grouping_part(const struct group *group, size_t part, bool with_host);
 struct record_text grouping_label(const struct group *group, bool with_host);
+/* By value. As of memcmp. */
+int grouping_compare(const struct group *a, const struct group *b);
+/* The same of one part. */
+int grouping_compare_part(const struct group *a, const struct group *b, size_t part);
 
 /* Whether groups may have such a name: one that is not the value itself. */
 bool grouping_has_name(const struct grouping *grouping, enum group_name name);
 
-/* True for pid, tid, comm, thread_name, host_name: not a key of the target but what ran. Such a
- * grouping is of all time, attributed or not. */
+/* True for pid, tid, comm, thread_name, host_name, attribution: not a key of the target but what
+ * ran. A grouping by such alone, or by attribution, is of all time, attributed or not. */
 bool grouping_is_by_field(const char *by);

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/random.h"
+#include "report/grouping.h"
 
 void requests_init(struct requests *requests)
 {
@@ -21,8 +22,15 @@ void requests_deinit(struct requests *requests)
 	struct request *request;
 
 	while ((request = requests_take(requests, 0)))
-		free(request);
+		request_free(request);
 	*requests = (struct requests){ 0 };
+}
+
+void request_free(struct request *request)
+{
+	for (size_t i = 0; i < REQUEST_GROUPS_MAX; i++)
+		grouping_held_free(request->held[i]);
+	free(request);
 }
 
 static int open_request(struct requests *requests, struct record_text id, unsigned int hash,

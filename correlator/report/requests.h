@@ -22,10 +22,12 @@ enum {
 };
 
 struct group;
+struct held;
 
 struct request {
 	struct costs costs;
 	struct group *groups[REQUEST_GROUPS_MAX]; /* where it was last, of each grouping; or NULL */
+	struct held *held[REQUEST_GROUPS_MAX]; /* of each (grouping.h) */
 	bool is_inherited;
 	enum filter_verdict verdict; /* as far as its records have told */
 	struct request *prev, *next;
@@ -50,3 +52,4 @@ int requests_touch(struct requests *requests, const struct record_view *record,
 
 /* The oldest one, if there are more than count_max, which the caller frees; else NULL. */
 struct request *requests_take(struct requests *requests, size_t count_max);
+void request_free(struct request *request);

@@ -67,6 +67,9 @@ static const struct {
 	OTHER(WALL, "wall", ROW_UNIT_NS),
 	OTHER(ENDPOINT, "endpoint", ROW_UNIT_TEXT),
 	OTHER(SYSCALLS_MEAN, "syscalls_mean", ROW_UNIT_RATE),
+	OTHER(KEY_2, "key_2", ROW_UNIT_TEXT),
+	OTHER(KEY_3, "key_3", ROW_UNIT_TEXT),
+	OTHER(KEY_4, "key_4", ROW_UNIT_TEXT),
 };
 
 const char *rows_field_name(enum row_field field)
@@ -181,13 +184,12 @@ bool rows_number(const struct rows *rows, const struct row *row, enum row_field 
 	}
 }
 
-static int compare_keys(const struct group *a, const struct group *b)
+bool rows_field_part(enum row_field field, size_t *ret_part)
 {
-	size_t shorter = a->value_bytes < b->value_bytes ? a->value_bytes : b->value_bytes;
-	int order = memcmp(a->value, b->value, shorter);
-
-	return order != 0 ? order
-			  : (a->value_bytes > b->value_bytes) - (a->value_bytes < b->value_bytes);
+	if (field != ROW_FIELD_KEY && (field < ROW_FIELD_KEY_2 || field > ROW_FIELD_KEY_4))
+		return false;
+	*ret_part = field == ROW_FIELD_KEY ? 0 : (size_t)(field - ROW_FIELD_KEY_2) + 1;
+	return true;
 }
 
 /* A name that is not known comes last. */
@@ -196,7 +198,7 @@ static int compare_names(const struct group *a, const struct group *b, enum grou
 	const char *first = a->names[name], *second = b->names[name];
 	int order = first && second ? strcmp(first, second) : !first - !second;
 
-	return order != 0 ? order : compare_keys(a, b);
+	return order != 0 ? order : grouping_compare(a, b);
 }
 
 static struct row row_of(const struct group *group)
@@ -217,6 +219,7 @@ static int compare_rows(const void *a, const void *b, void *context)
 {
 	const struct sortable *first = a, *second = b;
 	enum row_field field = *(const enum row_field *)context;
+	size_t part;
 
 	if (field == ROW_FIELD_THREAD_NAME)
 		return compare_names(first->group, second->group, GROUP_NAME_THREAD);
@@ -226,7 +229,13 @@ static int compare_rows(const void *a, const void *b, void *context)
 		return compare_names(first->group, second->group, GROUP_NAME_ENDPOINT);
 	if (first->number != second->number)
 		return first->number < second->number ? 1 : -1;
-	return compare_keys(first->group, second->group);
+	if (rows_field_part(field, &part) && part > 0 && part < first->group->part_count) {
+		int order = grouping_compare_part(first->group, second->group, part);
+
+		if (order != 0)
+			return order;
+	}
+	return grouping_compare(first->group, second->group);
 }
 
 /* The percentages order as cpu does, not cut to parts; and a request has one of what of

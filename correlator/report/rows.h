@@ -56,6 +56,9 @@ enum row_field {
 	ROW_FIELD_WALL = 31, /* these two of one request */
 	ROW_FIELD_ENDPOINT = 32,
 	ROW_FIELD_SYSCALLS_MEAN = 33, /* of a request */
+	ROW_FIELD_KEY_2 = 34, /* of several keys */
+	ROW_FIELD_KEY_3 = 35,
+	ROW_FIELD_KEY_4 = 36,
 	_ROW_FIELD_MAX,
 };
 
@@ -119,6 +122,10 @@ size_t rows_find_kind(const struct rows *rows, enum row_kind kind);
 
 /* Whether user and kernel time of some row may be wrong by so much that it must be said. */
 bool rows_split_error_matters(const struct rows *rows);
+
+/* Which of several keys the column shows, from 0 on; false for a column that shows something else.
+ */
+bool rows_field_part(enum row_field field, size_t *ret_part);
 
 /* The name on the command line ("run_queue"); rows_find_field: -EINVAL when there is none such. */
 const char *rows_field_name(enum row_field field);

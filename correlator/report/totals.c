@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/attribution.h"
+
 static const char *const default_keys[TOTALS_GROUPINGS_MAX] = { "endpoint", "request_id" };
 
 int totals_init(struct totals *totals, const char *const *by_names, size_t by_count)
@@ -40,41 +42,12 @@ void totals_deinit(struct totals *totals)
 	*totals = (struct totals){ 0 };
 }
 
-static bool has_flag(const struct record_view *record, const char *name)
-{
-	const struct record_field *flags = record_view_at(record, RECORD_PLACE(cpu, flags));
-
-	for (size_t i = 0; flags && i < flags->item_count; i++) {
-		if (record_text_is(flags->items[i], name))
-			return true;
-	}
-	return false;
-}
-
-/* A context is in force when any key has a value, and when there is none: it has no such key. Time
- * under no context has every key, and each is "". */
-static bool has_context(const struct record_view *record)
-{
-	bool has_key = false;
-
-	for (size_t i = 0; i < record->field_count; i++) {
-		const struct record_field *field = &record->fields[i];
-
-		if (!field->is_key)
-			continue;
-		if (field->text.size_bytes > 0)
-			return true;
-		has_key = true;
-	}
-	return !has_key;
-}
-
 /* Whose a record is: of a context that is known, NULL, or a sum of what is not told apart. */
-static struct costs *find_sum(struct totals *totals, const struct record_view *record)
+static struct costs *find_sum(struct totals *totals, enum attribution attribution)
 {
-	if (has_flag(record, "overflow"))
+	if (attribution == ATTRIBUTION_OVERFLOW)
 		return &totals->overflow;
-	if (has_flag(record, "unknown") || !has_context(record))
+	if (attribution == ATTRIBUTION_NONE || attribution == ATTRIBUTION_UNKNOWN)
 		return &totals->unattributed;
 	return NULL;
 }
@@ -118,7 +91,7 @@ static int choose_keys(struct totals *totals)
 	return r;
 }
 
-static int settle(struct totals *totals, const struct request *request)
+static int settle(struct totals *totals, struct request *request)
 {
 	int r = 0;
 
@@ -126,7 +99,8 @@ static int settle(struct totals *totals, const struct request *request)
 		return 0;
 	totals->inherited_requests += request->is_inherited;
 	for (size_t i = 0; i < totals->grouping_count && r == 0; i++)
-		r = grouping_settle(&totals->groupings[i], request->groups[i], &request->costs);
+		r = grouping_settle(&totals->groupings[i], request->groups[i], &request->costs,
+				    &request->held[i]);
 	return r;
 }
 
@@ -137,7 +111,7 @@ static int settle_all_but(struct totals *totals, size_t count_max)
 
 	while (r == 0 && (request = requests_take(&totals->requests, count_max))) {
 		r = settle(totals, request);
-		free(request);
+		request_free(request);
 	}
 	return r;
 }
@@ -154,24 +128,33 @@ static int group(struct totals *totals, const struct record_view *record, const 
 		if (is_attributed || grouping->has_all_time)
 			r = grouping_add(grouping, record, costs, comm,
 					 request ? &request->groups[i] : NULL,
-					 request ? &request->costs : NULL);
+					 request ? &request->costs : NULL,
+					 request ? &request->held[i] : NULL);
 	}
 	return r;
 }
 
 /* What was held back of a request until it was known that it is wanted. */
-static void add_held(struct totals *totals, const struct request *request)
+static int add_held(struct totals *totals, struct request *request)
 {
+	int r = 0;
+
 	costs_add(&totals->all, &request->costs);
-	for (size_t i = 0; i < totals->grouping_count; i++)
-		if (totals->groupings[i].has_all_time)
-			costs_add(&totals->groupings[i].without_value, &request->costs);
+	for (size_t i = 0; i < totals->grouping_count && r == 0; i++) {
+		struct grouping *grouping = &totals->groupings[i];
+
+		if (grouping->part_count > 1)
+			r = grouping_hold(grouping, &request->held[i], &request->costs);
+		else if (grouping->has_all_time)
+			costs_add(&grouping->without_value, &request->costs);
+	}
+	return r;
 }
 
-/* Whether the record is wanted; UNKNOWN: its request will tell. */
-static enum filter_verdict judge(struct totals *totals, const struct record_view *record,
-				 struct request *request)
+/* Whether the record is wanted; UNKNOWN: its request will tell. -ENOMEM. */
+static int judge(struct totals *totals, const struct record_view *record, struct request *request)
 {
+	int r = 0;
 	struct record_text comm = recording_comm(&totals->recording, record);
 	enum filter_verdict verdict = filter_judge(&totals->filter, record, comm);
 
@@ -181,17 +164,19 @@ static enum filter_verdict judge(struct totals *totals, const struct record_view
 		return request->verdict;
 	if (verdict == FILTER_YES && request->verdict == FILTER_UNKNOWN &&
 	    request->costs.record_count > 0)
-		add_held(totals, request);
+		r = add_held(totals, request);
 	/* Of a request that is wanted, a record may be left out. */
 	if (request->verdict != FILTER_YES)
 		request->verdict = verdict;
-	return verdict;
+	return r < 0 ? r : (int)verdict;
 }
 
 static int add_wanted(struct totals *totals, const struct record_view *record,
-		      struct request *request, struct costs *sum, const struct costs *costs)
+		      struct request *request, enum attribution attribution,
+		      const struct costs *costs)
 {
-	bool is_inherited = !sum && has_flag(record, "inherited");
+	struct costs *sum = find_sum(totals, attribution);
+	bool is_inherited = attribution == ATTRIBUTION_INHERITED;
 	int r;
 
 	costs_add(&totals->all, costs);
@@ -209,19 +194,21 @@ static int add_wanted(struct totals *totals, const struct record_view *record,
 
 static int add_cpu(struct totals *totals, const struct record_view *record)
 {
-	struct costs *sum = find_sum(totals, record), costs = costs_of_record(record);
+	enum attribution attribution = attribution_of(record);
+	struct costs costs = costs_of_record(record);
 	struct request *request = NULL;
-	enum filter_verdict verdict;
-	int r = choose_keys(totals);
+	int r = choose_keys(totals), verdict;
 
 	costs_add(&totals->observed, &costs);
-	if (r == 0 && !sum)
+	if (r == 0 && !find_sum(totals, attribution))
 		r = requests_touch(&totals->requests, record, &request);
 	if (r < 0)
 		return r;
 	verdict = judge(totals, record, request);
+	if (verdict < 0)
+		return verdict;
 	if (verdict == FILTER_YES)
-		r = add_wanted(totals, record, request, sum, &costs);
+		r = add_wanted(totals, record, request, attribution, &costs);
 	if (verdict == FILTER_UNKNOWN)
 		costs_add(&request->costs, &costs);
 	return r < 0 ? r : settle_all_but(totals, REQUESTS_OPEN_MAX);

@@ -115,6 +115,13 @@ static void the_requests_of_the_golden_recording(void **state)
 	expect_golden_by(*state, "request_id", format_json, "shop-by-request.json", 100);
 }
 
+static void the_golden_recording_by_two_keys(void **state)
+{
+	expect_golden_by(*state, "endpoint,thread_name", format_table, "shop-by-two.txt", 100);
+	expect_golden_by(*state, "endpoint,thread_name", format_csv, "shop-by-two.csv", 100);
+	expect_golden_by(*state, "attribution,pid", format_json, "shop-by-two.json", 100);
+}
+
 static void the_processes_fit_eighty_columns(void **state)
 {
 	expect_golden_by(*state, "pid", format_table, "shop-by-pid-80.txt", 80);
@@ -160,7 +167,7 @@ static void not_measured_is_a_dash_an_absent_member_an_empty_cell(void **state)
 	expect_in(text, "{\"key\":\"a\",\"requests\":1,\"cpu_ns\":5,\"share_percent\":100.0}");
 	free(text);
 	text = print(format_csv, totals, 0, 100);
-	expect_in(text, "group,a,1,5,,,,,100.000000,,,,,,,,,,,,,,,,,,,,,\r\n");
+	expect_in(text, "group,a,1,5,,,,,100.000000,,,,,,,,,,,,,,,,,,,,,,\r\n");
 	free(text);
 }
 
@@ -332,6 +339,7 @@ int main(void)
 		TEST(the_table_fits_eighty_columns),
 		TEST(the_threads_of_the_golden_recording),
 		TEST(the_requests_of_the_golden_recording),
+		TEST(the_golden_recording_by_two_keys),
 		TEST(the_processes_fit_eighty_columns),
 		TEST(the_json_of_the_golden_recording),
 		TEST(the_csv_of_the_golden_recording),

@@ -38,7 +38,7 @@ static int add(struct sample *sample, const char *comm)
 			 0);
 	costs = costs_of_record(&view);
 	memory_fails_after(memory);
-	r = grouping_add(&grouping, &view, &costs, text, NULL, NULL);
+	r = grouping_add(&grouping, &view, &costs, text, NULL, NULL, NULL);
 	memory_never_fails();
 	msgpack_sbuffer_destroy(&sample->buffer);
 	return r;
@@ -170,6 +170,7 @@ static void add_whole_request(const char *const *endpoints, size_t count)
 	static struct record_view view;
 	struct costs costs = { .record_count = 1, .sums[COST_CPU] = 1 }, before = { 0 };
 	struct group *place = NULL;
+	struct held *held = NULL;
 
 	for (size_t i = 0; i < count; i++) {
 		struct sample sample;
@@ -183,12 +184,12 @@ static void add_whole_request(const char *const *endpoints, size_t count)
 						    sample.buffer.size, &view),
 				 0);
 		assert_int_equal(grouping_add(&grouping, &view, &costs, (struct record_text){ 0 },
-					      &place, &before),
+					      &place, &before, &held),
 				 0);
 		costs_add(&before, &costs);
 		msgpack_sbuffer_destroy(&sample.buffer);
 	}
-	assert_int_equal(grouping_settle(&grouping, place, &before), 0);
+	assert_int_equal(grouping_settle(&grouping, place, &before, &held), 0);
 }
 
 static int64_t cpu_of(const char *value)
@@ -301,7 +302,8 @@ static void the_longest_host_and_the_highest_ids_have_room(void **state)
 		};
 	begin("tid");
 	assert_int_equal(
-		grouping_add(&grouping, &view, &costs, (struct record_text){ 0 }, NULL, NULL), 0);
+		grouping_add(&grouping, &view, &costs, (struct record_text){ 0 }, NULL, NULL, NULL),
+		0);
 	assert_int_equal(only_group()->value_bytes, sizeof(host) + sizeof(ids) - 1);
 	assert_true(record_text_is(grouping_label(only_group(), false), ids + 1));
 }
@@ -370,6 +372,8 @@ static void without_memory_for_any_part_it_says_so(void **state)
 	(void)state;
 	memory_fails_after(0);
 	assert_int_equal(grouping_init(&grouping, "tid"), -ENOMEM);
+	memory_fails_after(1);
+	assert_int_equal(grouping_init(&grouping, "tid"), -ENOMEM);
 	memory_never_fails();
 	begin("endpoint");
 	memory_fails_after(0);
@@ -380,6 +384,7 @@ static void without_memory_for_any_part_it_says_so(void **state)
 		struct record_view *view = malloc(sizeof(*view));
 		struct costs before = { 0 }, costs;
 		struct group *place = NULL;
+		struct held *held = NULL;
 
 		begin("tid");
 		sample_begin_cpu(&sample, 42, 7, "r", 1, 0);
@@ -391,9 +396,9 @@ static void without_memory_for_any_part_it_says_so(void **state)
 		costs = costs_of_record(view);
 		memory_fails_after(successes++);
 		r = grouping_add(&grouping, view, &costs, (struct record_text){ "ruby", 4 }, &place,
-				 &before);
+				 &before, &held);
 		if (r == 0)
-			r = grouping_settle(&grouping, place, &costs);
+			r = grouping_settle(&grouping, place, &costs, &held);
 		memory_never_fails();
 		assert_true(r == 0 || r == -ENOMEM);
 		msgpack_sbuffer_destroy(&sample.buffer);

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "report/attribution.h"
+
+#include "report/recording.h"
+
+static bool has_flag(const struct record_view *record, const char *name)
+{
+	const struct record_field *flags = record_view_at(record, RECORD_PLACE(cpu, flags));
+
+	for (size_t i = 0; flags && i < flags->item_count; i++) {
+		if (record_text_is(flags->items[i], name))
+			return true;
+	}
+	return false;
+}
+
+/* A context is in force when any key has a value, and when there is none: it has no such key. Time
+ * under no context has every key, and each is "". */
+static bool has_context(const struct record_view *record)
+{
+	bool has_key = false;
+
+	for (size_t i = 0; i < record->field_count; i++) {
+		const struct record_field *field = &record->fields[i];
+
+		if (!field->is_key)
+			continue;
+		if (field->text.size_bytes > 0)
+			return true;
+		has_key = true;
+	}
+	return !has_key;
+}
+
+enum attribution attribution_of(const struct record_view *record)
+{
+	if (has_flag(record, "overflow"))
+		return ATTRIBUTION_OVERFLOW;
+	if (has_flag(record, "unknown"))
+		return ATTRIBUTION_UNKNOWN;
+	if (!has_context(record))
+		return ATTRIBUTION_NONE;
+	return has_flag(record, "inherited") ? ATTRIBUTION_INHERITED : ATTRIBUTION_CONTEXT;
+}
+
+const char *attribution_name(enum attribution attribution)
+{
+	static const char *const names[_ATTRIBUTION_MAX] = {
+		[ATTRIBUTION_CONTEXT] = "attributed", [ATTRIBUTION_INHERITED] = "inherited",
+		[ATTRIBUTION_NONE] = "no context",    [ATTRIBUTION_UNKNOWN] = "unknown",
+		[ATTRIBUTION_OVERFLOW] = "overflow",
+	};
+
+	return names[attribution];
+}
