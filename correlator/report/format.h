@@ -41,5 +41,8 @@ int format_json(const struct totals *totals, const struct format_options *option
 int format_ndjson(const struct totals *totals, const struct format_options *options, FILE *out);
 int format_csv(const struct totals *totals, const struct format_options *options, FILE *out);
 
+/* A table of what unattributed time was, by thread. 0, -ENOMEM. */
+int format_unattributed(const struct totals *totals, const struct format_options *options,
+			FILE *out);
 /* What format_table prints below its tables: the books, and what watching cost. */
 void format_books(const struct totals *totals, const struct format_options *options, FILE *out);

@@ -151,6 +151,22 @@ int format_ndjson(const struct totals *totals, const struct format_options *opti
 	return r;
 }
 
+/* What unattributed time was, by thread. */
+static int print_unattributed(const struct totals *totals, FILE *out)
+{
+	struct rows rows;
+	int r = rows_init(&rows, totals, &totals->unattributed_threads, ROW_FIELD_CPU, 0);
+
+	if (r < 0)
+		return r;
+	(void)fputs(",\n\"unattributed_threads\":[", out);
+	for (size_t i = 0; i < rows_find_kind(&rows, ROW_KIND_TOTAL) && r == 0 && !ferror(out); i++)
+		r = print_row(&rows, i, i == 0 ? "\n" : ",\n", out);
+	(void)fputs("]", out);
+	rows_deinit(&rows);
+	return r;
+}
+
 static int print_inherited(const struct totals *totals, FILE *out)
 {
 	const struct costs *inherited = &totals->inherited;
@@ -390,6 +406,8 @@ int format_json(const struct totals *totals, const struct format_options *option
 	r = json_part_print("{\"by\":", json_part_text(grouping->by), 0, out);
 	if (r == 0)
 		r = print_rows(&rows, out);
+	if (r == 0)
+		r = print_unattributed(totals, out);
 	if (r == 0)
 		r = print_inherited(totals, out);
 	if (r == 0)

@@ -555,16 +555,19 @@ static void print_inherited(const struct totals *totals, size_t width, FILE *out
 
 int format_table(const struct totals *totals, const struct format_options *options, FILE *out)
 {
+	int r;
+
 	print_heading(totals, options, out);
 	for (size_t i = 0; i < totals->grouping_count; i++) {
-		int r;
-
 		if (i > 0 && totals->groupings[i].group_count == 0)
 			continue;
 		r = print_grouping(totals, &totals->groupings[i], options, out);
 		if (r != 0)
 			return r;
 	}
+	r = totals->groupings[0].has_all_time ? 0 : format_unattributed(totals, options, out);
+	if (r < 0)
+		return r;
 	print_inherited(totals, options->width, out);
 	format_books(totals, options, out);
 	return 0;

@@ -187,7 +187,7 @@ static int find_or_add(struct grouping *grouping, struct record_text value, size
 		*ret_group = known;
 		return 0;
 	}
-	if (grouping->group_count == GROUPS_MAX)
+	if (grouping->group_count == (grouping->group_max ? grouping->group_max : GROUPS_MAX))
 		return -E2BIG;
 	group = calloc(1, sizeof(*group) + value.size_bytes);
 	if (!group)
@@ -332,7 +332,7 @@ static uint32_t all_parts(const struct grouping *grouping)
 	return (1U << grouping->part_count) - 1;
 }
 
-/* *ret_group: NULL where nothing at all is known. */
+/* *ret_group: NULL where nothing at all is known, or there is no room for it. */
 static int charge(struct grouping *grouping, const struct combination *combination,
 		  const struct costs *costs, struct group **ret_group)
 {
@@ -347,7 +347,10 @@ static int charge(struct grouping *grouping, const struct combination *combinati
 	r = find_or_add(grouping, combination_write(combination, bytes), 0, ret_group);
 	if (r == 0)
 		costs_add(&(*ret_group)->costs, costs);
-	return r;
+	if (r != -E2BIG || grouping->group_max == 0)
+		return r;
+	costs_add(&grouping->without_value, costs);
+	return 0;
 }
 
 static void read_combination(const struct grouping *grouping, const char *value, size_t value_bytes,

@@ -75,6 +75,8 @@ struct grouping {
 	size_t part_count; /* of a combination; 1: there is none, a value is the key's own */
 	struct group *groups; /* uthash */
 	size_t group_count;
+	size_t group_max; /* of several keys: what more there is counts as without a value; 0: it is
+			   * an error above GROUPS_MAX */
 	struct costs without_value; /* the context has no such key, or the name is not known */
 	struct costs folded; /* of groups that were summed up and forgotten (grouping_forget) */
 	size_t folded_count;

@@ -12,6 +12,8 @@ static const char *const default_keys[TOTALS_GROUPINGS_MAX] = { "endpoint", "req
 
 int totals_init(struct totals *totals, const char *const *by_names, size_t by_count)
 {
+	int r;
+
 	assert(by_count <= TOTALS_GROUPINGS_MAX);
 	*totals = (struct totals){ .follows_keys = !by_names };
 	if (!by_names)
@@ -19,22 +21,22 @@ int totals_init(struct totals *totals, const char *const *by_names, size_t by_co
 	recording_init(&totals->recording);
 	known_records_init(&totals->known);
 	requests_init(&totals->requests);
-	for (size_t i = 0; i < by_count; i++) {
-		int r = grouping_init(&totals->groupings[i], by_names[i]);
-
-		if (r < 0) {
-			totals_deinit(totals);
-			return r;
-		}
+	r = grouping_init(&totals->unattributed_threads, "thread_name,attribution");
+	totals->unattributed_threads.group_max = TOTALS_THREADS_MAX;
+	for (size_t i = 0; i < by_count && r == 0; i++) {
+		r = grouping_init(&totals->groupings[i], by_names[i]);
 		totals->grouping_count++;
 	}
-	return 0;
+	if (r < 0)
+		totals_deinit(totals);
+	return r;
 }
 
 void totals_deinit(struct totals *totals)
 {
 	for (size_t i = 0; i < totals->grouping_count; i++)
 		grouping_deinit(&totals->groupings[i]);
+	grouping_deinit(&totals->unattributed_threads);
 	recording_deinit(&totals->recording);
 	known_records_deinit(&totals->known);
 	requests_deinit(&totals->requests);
@@ -185,6 +187,9 @@ static int add_wanted(struct totals *totals, const struct record_view *record,
 	if (is_inherited)
 		costs_add(&totals->inherited, costs);
 	r = group(totals, record, costs, !sum, request);
+	if (r == 0 && sum == &totals->unattributed)
+		r = grouping_add(&totals->unattributed_threads, record, costs,
+				 (struct record_text){ 0 }, NULL, NULL, NULL);
 	if (r == 0 && request) {
 		costs_add(&request->costs, costs);
 		request->is_inherited |= is_inherited;

@@ -17,7 +17,8 @@
 #include "report/requests.h"
 
 enum {
-	TOTALS_GROUPINGS_MAX = REQUEST_GROUPS_MAX
+	TOTALS_GROUPINGS_MAX = REQUEST_GROUPS_MAX,
+	TOTALS_THREADS_MAX = 4096, /* of unattributed_threads; more are in its without_value */
 };
 
 struct totals {
@@ -25,6 +26,7 @@ struct totals {
 	size_t grouping_count;
 	bool follows_keys; /* the groupings are yet to be chosen, by the recording's keys */
 	struct costs unattributed; /* time under no context, or under one that could not be read */
+	struct grouping unattributed_threads; /* the same by thread_name and attribution */
 	struct costs overflow; /* time under contexts that could not be told apart */
 	struct costs inherited; /* the part of the groups that may be a leftover (record.h) */
 	uint64_t inherited_requests;

@@ -238,6 +238,63 @@ static void what_a_filter_held_back_has_its_keys(void **state)
 	assert_int_equal(totals.all.sums[COST_CPU], 3);
 }
 
+static void add_unattributed(const char *thread_name, const char *flag, int64_t cpu_ns)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "cpu", 42);
+	sample_text(&sample, "request_id", "");
+	if (thread_name)
+		sample_text(&sample, "thread_name", thread_name);
+	sample_number(&sample, "cpu_ns", cpu_ns);
+	if (flag)
+		sample_flag(&sample, flag);
+	assert_int_equal(sample_add(&sample, &totals), 0);
+}
+
+static void what_is_unattributed_is_told_by_thread(void **state)
+{
+	const struct grouping *threads = &totals.unattributed_threads;
+	const struct group *group;
+
+	(void)state;
+	begin("request_id");
+	add_unattributed("a", NULL, 1);
+	add_unattributed("a", "unknown", 2);
+	add_unattributed("a", NULL, 4);
+	add_unattributed(NULL, NULL, 8);
+	add_unattributed("a", "overflow", 16);
+	add("1", NULL, NULL, "a", 32);
+	assert_int_equal(threads->group_count, 3);
+	group = threads->groups;
+	assert_int_equal(group->costs.sums[COST_CPU], 5);
+	assert_true(record_text_is(grouping_part(group, 1, false), "no context"));
+	group = group->hh.next;
+	assert_int_equal(group->costs.sums[COST_CPU], 2);
+	assert_true(record_text_is(grouping_part(group, 1, false), "unknown"));
+	group = group->hh.next;
+	assert_int_equal(group->costs.sums[COST_CPU], 8);
+	assert_int_equal(grouping_part(group, 0, false).size_bytes, 0);
+	assert_int_equal(totals.unattributed.sums[COST_CPU], 15);
+}
+
+static void of_more_threads_than_there_is_room_for_there_is_the_sum(void **state)
+{
+	const struct grouping *threads = &totals.unattributed_threads;
+	char name[16];
+
+	(void)state;
+	begin("request_id");
+	for (int i = 0; i < TOTALS_THREADS_MAX + 2; i++) {
+		(void)snprintf(name, sizeof(name), "%d", i);
+		add_unattributed(name, NULL, 1);
+	}
+	add_unattributed("0", NULL, 1);
+	assert_int_equal(threads->group_count, TOTALS_THREADS_MAX);
+	assert_int_equal(threads->without_value.sums[COST_CPU], 2);
+	assert_int_equal(threads->groups->costs.sums[COST_CPU], 2);
+}
+
 static void a_list_of_keys_has_each_once_and_not_too_many(void **state)
 {
 	static const char *const wrong[] = { "", ",", "a,", ",a", "a,a", "a,b,a", "a,b,c,d,e" };
@@ -319,6 +376,8 @@ int main(void)
 		TEST(of_very_many_combinations_the_key_comes_too_late),
 		TEST(by_what_it_was_all_time_is_there),
 		TEST(what_a_filter_held_back_has_its_keys),
+		TEST(what_is_unattributed_is_told_by_thread),
+		TEST(of_more_threads_than_there_is_room_for_there_is_the_sum),
 		TEST(a_list_of_keys_has_each_once_and_not_too_many),
 		TEST(the_host_in_front_of_a_pid_is_shown_if_asked_for),
 		TEST(without_memory_nothing_is_added_and_nothing_leaks),

@@ -248,6 +248,40 @@ static void hidden_rows_are_one_line(void **state)
 	free(text);
 }
 
+static void unattributed_time_is_told_by_thread(void **state)
+{
+	struct totals *totals = *state;
+	struct sample sample;
+	char *text;
+
+	for (int i = 0; i < 7; i++) {
+		sample_begin(&sample, "cpu", 42);
+		sample_text(&sample, "request_id", "");
+		sample_text(&sample, "thread_name", i ? (char[]){ (char)('a' + i), 0 } : "\x1b");
+		sample_number(&sample, "cpu_ns", 10 - i);
+		if (i != 2)
+			sample_number(&sample, "blocked_ns", 2000 + i);
+		if (i == 1)
+			sample_flag(&sample, "unknown");
+		assert_int_equal(sample_add(&sample, totals), 0);
+	}
+	totals_finish(totals);
+	text = print(format_table, totals, 0, 100);
+	expect_in(text,
+		  "unattributed, by thread  what it was    cpu    share  run queue   blocked\n"
+		  "\\x1b                     no context   10 ns  20.41 %          -  2.000 us\n"
+		  "b                        unknown       9 ns  18.37 %          -  2.001 us\n"
+		  "c                        no context    8 ns  16.33 %          -         -\n"
+		  "d                        no context    7 ns  14.29 %          -  2.003 us\n"
+		  "e                        no context    6 ns  12.24 %          -  2.004 us\n"
+		  "… 2 more                               9 ns  18.37 %          -  4.011 us\n\n");
+	free(text);
+	text = print(format_json, totals, 0, 100);
+	expect_in(text, "{\"keys\":{\"thread_name\":\"g\",\"attribution\":\"no context\"},"
+			"\"cpu_ns\":4,\"blocked_ns\":2006,");
+	free(text);
+}
+
 static void hostile_keys_cannot_reach_the_terminal(void **state)
 {
 	char *text;
@@ -348,6 +382,7 @@ int main(void)
 		TEST(cells_that_a_spreadsheet_would_run_or_split_are_disarmed),
 		TEST(a_share_is_rounded_once),
 		TEST(hidden_rows_are_one_line),
+		TEST(unattributed_time_is_told_by_thread),
 		TEST(hostile_keys_cannot_reach_the_terminal),
 		TEST(books_that_do_not_balance_are_said_loudly),
 		TEST(random_damage_never_crashes_a_report),

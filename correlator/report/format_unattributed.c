@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "report/format.h"
+
+#include <string.h>
+
+#include "report/display.h"
+#include "report/table.h"
+
+enum {
+	ROWS_SHOWN = 5
+};
+
+enum {
+	COLUMN_THREAD,
+	COLUMN_WHAT,
+	COLUMN_CPU,
+	COLUMN_SHARE,
+	COLUMN_RUN_QUEUE,
+	COLUMN_BLOCKED,
+	_COLUMN_MAX,
+};
+
+static void write_text(struct record_text text, char ret_text[static TABLE_CELL_BYTES])
+{
+	char escaped[4 * COMBINATION_PART_BYTES_MAX + 1];
+
+	(void)display_escape(text.bytes, text.size_bytes, escaped, sizeof(escaped));
+	display_fit(escaped, TABLE_TEXT_COLUMN_MAX, ret_text, TABLE_CELL_BYTES);
+}
+
+static void write_thread(const struct rows *rows, const struct row *row,
+			 char ret_text[static TABLE_CELL_BYTES])
+{
+	struct record_text name;
+
+	if (row->kind == ROW_KIND_HIDDEN) {
+		(void)snprintf(ret_text, TABLE_CELL_BYTES, "… %zu more", rows->hidden_count);
+		return;
+	}
+	if (row->kind == ROW_KIND_WITHOUT_KEY) {
+		(void)strcpy(ret_text, "other threads");
+		return;
+	}
+	name = grouping_part(row->group, 0, false);
+	if (name.size_bytes > 0)
+		write_text(name, ret_text);
+	else
+		(void)strcpy(ret_text, "(no name)");
+}
+
+static void write_cost(const struct row *row, enum cost cost,
+		       char ret_text[static TABLE_CELL_BYTES])
+{
+	if (costs_has(row->costs, cost))
+		display_duration(row->costs->sums[cost], ret_text);
+}
+
+static void write_cell(const void *context, size_t row_index, size_t column,
+		       char ret_text[static TABLE_CELL_BYTES])
+{
+	const struct rows *rows = context;
+	struct row row = rows_at(rows, row_index);
+	double percent;
+
+	(void)strcpy(ret_text, "-");
+	if (column == COLUMN_THREAD)
+		write_thread(rows, &row, ret_text);
+	else if (column == COLUMN_WHAT && row.group)
+		write_text(grouping_part(row.group, 1, false), ret_text);
+	else if (column == COLUMN_WHAT)
+		ret_text[0] = '\0';
+	else if (column == COLUMN_CPU)
+		write_cost(&row, COST_CPU, ret_text);
+	else if (column == COLUMN_RUN_QUEUE)
+		write_cost(&row, COST_RUN_QUEUE, ret_text);
+	else if (column == COLUMN_BLOCKED)
+		write_cost(&row, COST_BLOCKED, ret_text);
+	else if (costs_share_percent(row.costs, &rows->totals->all, &percent))
+		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%.2f %%", percent);
+}
+
+int format_unattributed(const struct totals *totals, const struct format_options *options,
+			FILE *out)
+{
+	static const struct table_column columns[_COLUMN_MAX] = {
+		{ "unattributed, by thread", 0, true },
+		{ "what it was", 1, true },
+		{ "cpu", 0, false },
+		{ "share", 4, false },
+		{ "run queue", 3, false },
+		{ "blocked", 2, false },
+	};
+	struct rows rows;
+	struct table table = {
+		.columns = columns,
+		.column_count = _COLUMN_MAX,
+		.width = options->is_endless ? SIZE_MAX : options->width,
+		.is_bold = options->is_bold,
+		.cell = write_cell,
+		.context = &rows,
+	};
+	int r = rows_init(&rows, totals, &totals->unattributed_threads, ROW_FIELD_CPU, ROWS_SHOWN);
+
+	if (r < 0)
+		return r;
+	table.row_count = rows_find_kind(&rows, ROW_KIND_TOTAL);
+	if (table.row_count > 0) {
+		(void)fputc('\n', out);
+		table_print(&table, out);
+	}
+	rows_deinit(&rows);
+	return 0;
+}
