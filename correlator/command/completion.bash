@@ -66,7 +66,8 @@ _correlator_value() { # COMMAND OPTION
 	local fields="key requests cpu user kernel run_queue blocked share slices switches
 		ambiguous migrations stolen cpu_percent machine_percent thread_name comm split_error
 		uninterruptible syscalls rate cpu_mean cpu_p50 cpu_p90 cpu_p99 cpu_max wall_mean wall_p50
-		wall_p90 wall_p99 wall_max wall endpoint syscalls_mean key_2 key_3 key_4"
+		wall_p90 wall_p99 wall_max wall endpoint syscalls_mean key_2 key_3 key_4
+		began"
 	case $1$2 in
 	dump-k | dump--kind) _correlator_reply "meta process cpu slice balance gap self" ;;
 	report-c | report--columns) _correlator_list "$fields" ;;

@@ -25,6 +25,11 @@ enum {
 	WIDTH_MAX = 1000,
 };
 
+/* Options without a letter. */
+enum {
+	OPTION_SLOWEST = 256
+};
+
 enum output_format {
 	FORMAT_TABLE = 0,
 	FORMAT_JSON = 1,
@@ -40,6 +45,9 @@ struct report_options {
 	enum row_field sort;
 	enum row_field columns[_ROW_FIELD_MAX];
 	size_t column_count; /* 0: what fits */
+	bool has_sort;
+	bool is_slowest;
+	double slowest_percent; /* 0: so many, which is top_count */
 	bool has_top;
 	size_t top_count;
 	enum output_format format;
@@ -60,7 +68,7 @@ static const struct argp_option argp_options[] = {
 	  "user, kernel, run_queue, blocked, uninterruptible, share, slices, switches, ambiguous, "
 	  "migrations, stolen, syscalls, cpu_percent, machine_percent or split_error; groups also "
 	  "by rate, syscalls_mean, cpu_mean, cpu_p50, cpu_p90, cpu_p99, cpu_max, wall_mean, "
-	  "wall_p50, wall_p90, wall_p99 or wall_max; requests also by wall, or by endpoint",
+	  "wall_p50, wall_p90, wall_p99 or wall_max; requests also by wall or began, or by endpoint",
 	  0 },
 	{ "columns", 'c', "FIELD,...", 0,
 	  "Columns of the table, of the fields above (default: in a terminal what fits, elsewhere all)",
@@ -75,6 +83,10 @@ static const struct argp_option argp_options[] = {
 	{ "since", 'S', "TIME", 0,
 	  "Only windows that end after it: 2026-11-22T10:15:00Z, or a duration from the first record "
 	  "on, such as 30s",
+	  0 },
+	{ "slowest", OPTION_SLOWEST, "N|P%", OPTION_ARG_OPTIONAL,
+	  "The N requests (default 20) that took longest, and when each began; with P%, such as 99%, "
+	  "those above that percentile of their endpoint's. With --sort cpu those that used most",
 	  0 },
 	{ "until", 'U', "TIME", 0, "Only windows that end by then", 0 },
 	{ 0 },
@@ -101,7 +113,8 @@ static const char argp_doc[] =
 	"Examples:\n"
 	"  correlator report app.rec\n"
 	"  correlator report --by endpoint --sort wall_p99 app.rec\n"
-	"  correlator report --by request_id --sort wall --top 10 app.rec\n"
+	"  correlator report --slowest app.rec\n"
+	"  correlator report --slowest=99% --where 'endpoint~GET *' app.rec\n"
 	"  correlator report --columns requests,cpu,cpu_p99,wall_p99,blocked app.rec\n"
 	"  correlator report --where 'endpoint~GET /orders*' --since 30s --until 40s app.rec\n"
 	"  correlator report --by pid app.rec\n"
@@ -114,13 +127,10 @@ static const char argp_doc[] =
 
 static void parse_by(struct report_options *options, const char *keys, struct argp_state *state)
 {
-	struct grouping grouping;
-
-	if (grouping_init(&grouping, keys) == -EINVAL)
+	if (!grouping_is_by(keys))
 		argp_failure(state, EXIT_CODE_USAGE, 0,
 			     "--by takes a key, or up to %d different ones with commas, not '%s'",
 			     GROUPING_KEYS_MAX, keys);
-	grouping_deinit(&grouping);
 	options->by = keys;
 }
 
@@ -207,6 +217,30 @@ static void parse_top(struct report_options *options, const char *text, struct a
 	options->has_top = true;
 }
 
+static void parse_slowest(struct report_options *options, const char *text,
+			  struct argp_state *state)
+{
+	double percent = 0;
+	uint64_t count;
+	char *end;
+
+	options->is_slowest = true;
+	if (!text)
+		return;
+	if (arguments_parse_number(text, 1, SIZE_MAX, &count) == 0) {
+		options->top_count = (size_t)count;
+		options->has_top = true;
+		return;
+	}
+	percent = strtod(text, &end);
+	if (end == text || strcmp(end, "%") != 0 || !(percent > 0 && percent < 100))
+		argp_failure(state, EXIT_CODE_USAGE, 0,
+			     "--slowest takes a number of requests, or a percentile such as 99%%, "
+			     "not '%s'",
+			     text);
+	options->slowest_percent = percent;
+}
+
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
 	struct report_options *options = state->input;
@@ -217,6 +251,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		return 0;
 	case 's':
 		parse_sort(options, argument, state);
+		options->has_sort = true;
+		return 0;
+	case OPTION_SLOWEST:
+		parse_slowest(options, argument, state);
 		return 0;
 	case 'c':
 		parse_columns(options, argument, state);
@@ -235,6 +273,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		return 0;
 	case 'U':
 		parse_time("until", argument, &options->filter.until, state);
+		return 0;
+	case ARGP_KEY_SUCCESS:
+		if (options->is_slowest && options->by)
+			argp_error(state, "--slowest is of requests: not with --by");
 		return 0;
 	case ARGP_KEY_ARGS:
 		options->paths = state->argv + state->next;
@@ -382,6 +424,7 @@ static int print_report(const struct report_options *options, const struct total
 		.top_count = options->top_count,
 		.columns = options->column_count > 0 ? options->columns : NULL,
 		.column_count = options->column_count,
+		.is_slowest = options->is_slowest,
 		.is_bold = screen_takes_bold(),
 		.files = files,
 		.file_count = options->path_count,
@@ -405,18 +448,45 @@ static bool is_damaged(const struct format_file *files, size_t file_count)
 	return false;
 }
 
+/* What the report is of. */
+static int init_totals(const struct report_options *options, struct totals *totals)
+{
+	static const char *const of_slowest[] = { "request_id", "endpoint" };
+	/* JSON and CSV hold one table: no memory for a second. */
+	size_t key_count = options->by || options->format != FORMAT_TABLE ? 1 : 2;
+	int r;
+
+	if (!options->is_slowest)
+		return totals_init(totals, options->by ? &options->by : NULL, key_count);
+	r = totals_init(totals, of_slowest, options->slowest_percent > 0 ? 2 : 1);
+	if (r == 0)
+		totals->groupings[0].above_percent = options->slowest_percent;
+	return r;
+}
+
+/* What has not been asked for, as it suits the rest. */
+static void choose_defaults(struct report_options *options)
+{
+	bool is_of_all = options->format != FORMAT_TABLE;
+
+	if (options->is_slowest && !options->has_sort)
+		options->sort = ROW_FIELD_WALL;
+	if (options->is_slowest && options->slowest_percent == 0)
+		is_of_all = false;
+	if (!options->has_top && !is_of_all)
+		options->top_count = TOP_COUNT_TABLE;
+}
+
 static int report(struct report_options *options)
 {
 	_cleanup_free_ struct format_file *files =
 		calloc(options->path_count, sizeof(struct format_file));
 	_cleanup_(totals_deinit) struct totals totals = { 0 };
-	/* JSON and CSV hold one table: no memory for a second. */
-	size_t key_count = options->by || options->format != FORMAT_TABLE ? 1 : 2;
 	int r;
 
 	if (!files)
 		return log_error_errno(ENOMEM, "cannot report");
-	r = totals_init(&totals, options->by ? &options->by : NULL, key_count);
+	r = init_totals(options, &totals);
 	if (r < 0)
 		return log_error_errno(r, "cannot report");
 	totals.filter = options->filter;
@@ -424,7 +494,7 @@ static int report(struct report_options *options)
 	r = read_files(options, &totals, files);
 	if (r < 0)
 		return r;
-	r = options->by ? check_keys(&totals) : 0;
+	r = options->by || options->is_slowest ? check_keys(&totals) : 0;
 	if (r < 0)
 		return r;
 	r = print_report(options, &totals, files);
@@ -446,8 +516,7 @@ int command_report(int argc, char **argv)
 	argp_err_exit_status = EXIT_CODE_USAGE;
 	if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
 		return EXIT_CODE_USAGE;
-	if (!options.has_top && options.format == FORMAT_TABLE)
-		options.top_count = TOP_COUNT_TABLE;
+	choose_defaults(&options);
 	/* Records are UTF-8 whatever the locale: so is the report, and the widths of its
 	 * characters. */
 	utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);

@@ -6,8 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 #include <wchar.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 
 enum {
@@ -195,6 +197,19 @@ void display_number(int64_t number, char ret_text[DISPLAY_NUMBER_BYTES])
 		*out++ = digits[i];
 	}
 	*out = '\0';
+}
+
+void display_time(int64_t ns, bool with_date, char ret_text[DISPLAY_NUMBER_BYTES])
+{
+	time_t seconds = (time_t)(ns / (int64_t)NS_PER_S);
+	int ms = (int)(ns / (int64_t)NS_PER_MS % 1000);
+	char text[DISPLAY_NUMBER_BYTES] = "";
+	struct tm local;
+
+	if (localtime_r(&seconds, &local))
+		(void)strftime(text, sizeof(text), with_date ? "%m-%d %H:%M:%S" : "%H:%M:%S",
+			       &local);
+	(void)snprintf(ret_text, DISPLAY_NUMBER_BYTES, "%.24s.%03d", text, ms);
 }
 
 void display_sentence(FILE *out, size_t width, size_t indent, const char *format, ...)

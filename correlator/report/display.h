@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -37,6 +38,10 @@ void display_duration(int64_t ns, char ret_text[DISPLAY_NUMBER_BYTES]);
 void display_bytes(int64_t bytes, char ret_text[DISPLAY_NUMBER_BYTES]);
 /* Digits in groups of three: "-1,234,567". */
 void display_number(int64_t number, char ret_text[DISPLAY_NUMBER_BYTES]);
+
+/* Wall clock, ns, in local time to the millisecond: "10:15:02.123"; with_date "11-22 10:15:02.123".
+ */
+void display_time(int64_t ns, bool with_date, char ret_text[DISPLAY_NUMBER_BYTES]);
 
 /* Prints a sentence (its first 2047 bytes), broken at spaces where the screen, of so many columns,
  * ends. Further lines are indented by so many columns. */

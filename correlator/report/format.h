@@ -27,6 +27,7 @@ struct format_options {
 	size_t column_count;
 	size_t top_count; /* 0 = all */
 	size_t width; /* of the screen, in columns */
+	bool is_slowest; /* requests alone, and when each began */
 	bool is_endless; /* there is no screen: lines of tables are as long as they are */
 	bool is_bold;
 	const struct format_file *files;

@@ -57,6 +57,11 @@ static void print_requests(const struct rows *rows, const struct row *row, FILE 
 	}
 	is_measured = rows_number(rows, row, ROW_FIELD_SYSCALLS_MEAN, &number);
 	print_percent(is_measured, (double)number / ROWS_PARTS, out);
+	if (row->group && !row->costs->lacks_span)
+		(void)fprintf(out, ",%" PRId64 ",%" PRId64, row->costs->first_ns,
+			      row->costs->last_ns);
+	else
+		(void)fputs(",,", out);
 }
 
 static void print_label(const struct record_text text, FILE *out)
@@ -129,7 +134,7 @@ static void print_header(const struct grouping *grouping, FILE *out)
 	(void)fputs(",requests_per_second", out);
 	for (int field = ROW_FIELD_CPU_MEAN; field <= ROW_FIELD_WALL; field++)
 		(void)fprintf(out, ",%s_ns", rows_field_name((enum row_field)field));
-	(void)fputs(",syscalls_mean", out);
+	(void)fputs(",syscalls_mean,first_ns,last_ns", out);
 	if (grouping_has_name(grouping, GROUP_NAME_THREAD))
 		(void)fputs(",thread", out);
 	if (grouping_has_name(grouping, GROUP_NAME_COMM))

@@ -294,6 +294,22 @@ static const struct column request_columns[] = {
 	{ ROW_FIELD_SYSCALLS, { "calls", 5, false } },
 	{ ROW_FIELD_SLICES, { "slices", 7, false } },
 	{ ROW_FIELD_SWITCHES, { "switches", 6, false } },
+	{ ROW_FIELD_BEGAN, { "began", 8, false } },
+};
+
+static const struct column slowest_columns[] = {
+	{ ROW_FIELD_ENDPOINT, { "endpoint", 1, true } },
+	{ ROW_FIELD_BEGAN, { "began", 1, false } },
+	{ ROW_FIELD_WALL, { "wall", 0, false } },
+	{ ROW_FIELD_CPU, { "cpu", 1, false } },
+	{ ROW_FIELD_RUN_QUEUE, { "run queue", 3, false } },
+	{ ROW_FIELD_BLOCKED, { "blocked", 2, false } },
+	{ ROW_FIELD_USER, { "user", 4, false } },
+	{ ROW_FIELD_KERNEL, { "kernel", 4, false } },
+	{ ROW_FIELD_SYSCALLS, { "calls", 6, false } },
+	{ ROW_FIELD_SLICES, { "slices", 8, false } },
+	{ ROW_FIELD_SWITCHES, { "switches", 7, false } },
+	{ ROW_FIELD_SHARE, { "share", 5, false } },
 };
 
 static const struct column machine_columns[] = {
@@ -322,19 +338,25 @@ struct column_set {
 		columns, sizeof(columns) / sizeof((columns)[0]) \
 	}
 
-static struct column_set columns_of(const struct grouping *grouping)
+static struct column_set columns_of(const struct grouping *grouping,
+				    const struct format_options *options)
 {
 	static const struct column_set of_groups = COLUMN_SET(group_columns),
 				       of_requests = COLUMN_SET(request_columns),
+				       of_slowest = COLUMN_SET(slowest_columns),
 				       of_machine = COLUMN_SET(machine_columns);
 
 	if (grouping->has_all_time)
 		return of_machine;
+	if (options->is_slowest)
+		return of_slowest;
 	return grouping->is_by_request ? of_requests : of_groups;
 }
 
 struct view {
 	struct rows rows;
+	bool has_date; /* times without one could be of several days */
+	char began[DISPLAY_NUMBER_BYTES]; /* that column's title */
 	enum row_field fields[TABLE_COLUMNS_MAX];
 };
 
@@ -439,8 +461,26 @@ static void write_cell(const void *context, size_t row_index, size_t column,
 		write_name(&row, GROUP_NAME_COMM, ret_text);
 	else if (field == ROW_FIELD_ENDPOINT)
 		write_name(&row, GROUP_NAME_ENDPOINT, ret_text);
+	else if (rows_number(&view->rows, &row, field, &number) &&
+		 rows_field_unit(field) == ROW_UNIT_TIME)
+		display_time(number, view->has_date, ret_text);
 	else if (rows_number(&view->rows, &row, field, &number))
 		write_number(field, number, ret_text);
+}
+
+/* Local times need the zone, and a date where the recording is of more than one day. */
+static void describe_times(struct view *view)
+{
+	const struct recording *recording = &view->rows.totals->recording;
+	time_t start = (time_t)(recording->start_ns / NS_PER_S),
+	       end = (time_t)(recording->end_ns / NS_PER_S);
+	struct tm first, last;
+
+	(void)strcpy(view->began, "began");
+	if (!localtime_r(&start, &first) || !localtime_r(&end, &last))
+		return;
+	view->has_date = first.tm_yday != last.tm_yday || first.tm_year != last.tm_year;
+	(void)snprintf(view->began, sizeof(view->began), "began (%.12s)", first.tm_zone);
 }
 
 /* What is of requests is of those that have an id. */
@@ -471,6 +511,8 @@ static void add_column(struct view *view, const struct column *column, unsigned 
 {
 	view->fields[table->column_count] = column->field;
 	columns[table->column_count] = column->column;
+	if (column->field == ROW_FIELD_BEGAN)
+		columns[table->column_count].title = view->began;
 	columns[table->column_count++].rank = rank;
 }
 
@@ -479,7 +521,7 @@ static void choose_columns(struct view *view, const struct format_options *optio
 			   struct table *table, struct table_column *columns)
 {
 	const struct grouping *grouping = view->rows.grouping;
-	struct column_set set = columns_of(grouping);
+	struct column_set set = columns_of(grouping, options);
 
 	for (size_t i = 0; i < grouping->key_count; i++) {
 		const struct column key = { i == 0 ? ROW_FIELD_KEY : ROW_FIELD_KEY_2 + (int)i - 1,
@@ -506,7 +548,7 @@ static int print_grouping(const struct totals *totals, const struct grouping *gr
 			  const struct format_options *options, FILE *out)
 {
 	struct table_column columns[TABLE_COLUMNS_MAX];
-	struct view view;
+	struct view view = { 0 };
 	struct table table = {
 		.columns = columns,
 		.width = options->is_endless ? SIZE_MAX : options->width,
@@ -518,6 +560,7 @@ static int print_grouping(const struct totals *totals, const struct grouping *gr
 
 	if (r < 0)
 		return r;
+	describe_times(&view);
 	choose_columns(&view, options, &table, columns);
 	table.row_count = rows_count(&view.rows);
 	table.rules[0] = rows_find_kind(&view.rows, ROW_KIND_UNATTRIBUTED);
@@ -558,7 +601,7 @@ int format_table(const struct totals *totals, const struct format_options *optio
 	int r;
 
 	print_heading(totals, options, out);
-	for (size_t i = 0; i < totals->grouping_count; i++) {
+	for (size_t i = 0; i < (options->is_slowest ? 1 : totals->grouping_count); i++) {
 		if (i > 0 && totals->groupings[i].group_count == 0)
 			continue;
 		r = print_grouping(totals, &totals->groupings[i], options, out);

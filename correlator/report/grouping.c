@@ -80,20 +80,32 @@ int grouping_compare(const struct group *a, const struct group *b)
 	return order;
 }
 
-static int add_key(struct grouping *grouping, const char *key)
+bool grouping_is_by(const char *by)
 {
-	if (key[0] == '\0' || grouping->key_count == GROUPING_KEYS_MAX || is_by(grouping, key))
-		return -EINVAL;
-	grouping->keys[grouping->key_count++] = key;
-	return 0;
+	struct record_text keys[GROUPING_KEYS_MAX];
+	size_t count = 0;
+
+	for (;; by++) {
+		struct record_text key = { by, strcspn(by, ",") };
+
+		if (key.size_bytes == 0 || count == GROUPING_KEYS_MAX)
+			return false;
+		for (size_t i = 0; i < count; i++)
+			if (keys[i].size_bytes == key.size_bytes &&
+			    memcmp(keys[i].bytes, key.bytes, key.size_bytes) == 0)
+				return false;
+		keys[count++] = key;
+		by += key.size_bytes;
+		if (*by == '\0')
+			return true;
+	}
 }
 
-/* Takes by, a list of keys with commas. */
 static int set_keys(struct grouping *grouping, const char *by)
 {
 	char *rest;
-	int r = 0;
 
+	assert(grouping_is_by(by));
 	grouping->key_count = 0;
 	grouping->by = strdup(by);
 	grouping->key_names = strdup(by);
@@ -101,14 +113,14 @@ static int set_keys(struct grouping *grouping, const char *by)
 		return -ENOMEM;
 	grouping->has_all_time = true;
 	rest = grouping->key_names;
-	while (r == 0 && rest)
-		r = add_key(grouping, strsep(&rest, ","));
+	while (rest)
+		grouping->keys[grouping->key_count++] = strsep(&rest, ",");
 	for (size_t i = 0; i < grouping->key_count; i++)
 		grouping->has_all_time &= grouping_is_by_field(grouping->keys[i]);
 	grouping->has_all_time |= is_by(grouping, "attribution");
 	grouping->is_by_request = strcmp(by, "request_id") == 0;
 	grouping->part_count = grouping->key_count;
-	return r;
+	return 0;
 }
 
 int grouping_init(struct grouping *grouping, const char *by)

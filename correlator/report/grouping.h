@@ -51,6 +51,8 @@ struct group {
 	uint32_t number; /* from 1, in order of appearance */
 	uint32_t host_bytes; /* of `value`, from the front: host name, and ':' (by pid and tid) */
 	char *names[_GROUP_NAME_MAX]; /* NULL = not known; any bytes */
+	const struct group
+		*of; /* a request's, where above_percent is wanted; NULL: it had no value */
 	size_t part_count; /* more than 1: the value is a combination */
 	size_t value_bytes;
 	UT_hash_handle hh;
@@ -68,6 +70,8 @@ struct held {
 struct grouping {
 	bool has_all_time; /* of what ran: attributed or not */
 	bool is_by_request; /* each group is a request */
+	double above_percent; /* by request: only those above this percentile of the requests of the
+			       * next grouping's same group; 0: all */
 	char *by; /* a key's name, or "pid", "tid", "comm", "thread_name"; several with commas */
 	char *key_names; /* the same, cut at the commas */
 	const char *keys[GROUPING_KEYS_MAX]; /* in key_names */
@@ -87,10 +91,13 @@ struct grouping {
 	uint64_t seed;
 };
 
-/* 0; -EINVAL: more than GROUPING_KEYS_MAX, one twice or an empty one; -ENOMEM. */
+/* A key, or at most GROUPING_KEYS_MAX different ones with commas. */
+bool grouping_is_by(const char *by);
+
+/* by: grouping_is_by. 0, -ENOMEM. */
 int grouping_init(struct grouping *grouping, const char *by);
 void grouping_deinit(struct grouping *grouping);
-/* Groups by another key from now on, while there are no groups yet. 0, -ENOMEM. */
+/* The same: groups by other keys from now on, while there are no groups yet. 0, -ENOMEM. */
 int grouping_rename(struct grouping *grouping, const char *by);
 
 /*

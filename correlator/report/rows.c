@@ -70,6 +70,7 @@ static const struct {
 	OTHER(KEY_2, "key_2", ROW_UNIT_TEXT),
 	OTHER(KEY_3, "key_3", ROW_UNIT_TEXT),
 	OTHER(KEY_4, "key_4", ROW_UNIT_TEXT),
+	OTHER(BEGAN, "began", ROW_UNIT_TIME),
 };
 
 const char *rows_field_name(enum row_field field)
@@ -168,6 +169,9 @@ bool rows_number(const struct rows *rows, const struct row *row, enum row_field 
 	case ROW_FIELD_WALL:
 		return row->group && rows->grouping->is_by_request &&
 		       costs_wall_ns(costs, ret_number);
+	case ROW_FIELD_BEGAN:
+		*ret_number = costs->first_ns;
+		return row->group && !costs->lacks_span;
 	case ROW_FIELD_SHARE:
 		return costs_share_percent(costs, &totals->all, &value) &&
 		       in_parts(value, ret_number);
@@ -270,16 +274,65 @@ static int sort(struct rows *rows, enum row_field field)
 	return 0;
 }
 
-/* Shows the first top_count groups and sums the rest. */
-static int hide_rest(struct rows *rows, size_t top_count)
+/* Of a request's own: what it is compared with others by. */
+static bool is_above(const struct rows *rows, const struct group *group, enum row_field field)
+{
+	const struct grouping *others = &rows->totals->groupings[1];
+	const struct distribution *requests =
+		group->of ? group->of->requests : &others->without_value_requests;
+	bool is_cpu = number_to_sort_by(rows, field) == ROW_FIELD_CPU;
+	const struct histogram *figure =
+		requests ? &requests->figures[is_cpu ? FIGURE_CPU : FIGURE_WALL] : NULL;
+	struct row row = row_of(group);
+	int64_t number, limit;
+
+	return figure &&
+	       rows_number(rows, &row, is_cpu ? ROW_FIELD_CPU : ROW_FIELD_WALL, &number) &&
+	       histogram_percentile(figure, rows->grouping->above_percent, &limit) &&
+	       number > limit;
+}
+
+/* Those that are above come first, in order. */
+static int put_above_first(struct rows *rows, enum row_field field, size_t *ret_count)
+{
+	const struct group **others = calloc(rows->group_count + 1, sizeof(struct group *));
+	size_t count = 0, other_count = 0;
+
+	if (!others)
+		return -ENOMEM;
+	for (size_t i = 0; i < rows->group_count; i++) {
+		const struct group *group = rows->groups[i];
+
+		if (is_above(rows, group, field))
+			rows->groups[count++] = group;
+		else
+			others[other_count++] = group;
+	}
+	memcpy(rows->groups + count, others, other_count * sizeof(struct group *));
+	free(others);
+	*ret_count = count;
+	return 0;
+}
+
+static int choose(struct rows *rows, enum row_field field, size_t top_count, size_t *ret_count)
+{
+	int r;
+
+	*ret_count = rows->group_count;
+	r = rows->grouping->above_percent > 0 ? put_above_first(rows, field, ret_count) : 0;
+	if (top_count > 0 && top_count < *ret_count)
+		*ret_count = top_count;
+	return r;
+}
+
+/* Shows the first so many groups and sums the rest. */
+static int hide_rest(struct rows *rows, size_t count)
 {
 	int r = 0;
 
 	rows->hidden = rows->grouping->folded;
 	rows->hidden_count = rows->grouping->folded_count;
-	if (top_count == 0 || top_count >= rows->group_count)
-		return 0;
-	for (size_t i = top_count; i < rows->group_count && r == 0; i++) {
+	for (size_t i = count; i < rows->group_count && r == 0; i++) {
 		const struct group *group = rows->groups[i];
 
 		costs_add(&rows->hidden, &group->costs);
@@ -287,8 +340,8 @@ static int hide_rest(struct rows *rows, size_t top_count)
 		if (group->requests)
 			r = distribution_merge(&rows->hidden_distribution, group->requests);
 	}
-	rows->hidden_count += rows->group_count - top_count;
-	rows->group_count = top_count;
+	rows->hidden_count += rows->group_count - count;
+	rows->group_count = count;
 	return r;
 }
 
@@ -298,7 +351,8 @@ int rows_fold(const struct totals *totals, struct grouping *grouping, enum row_f
 	struct rows rows;
 	int r;
 
-	if (!grouping->is_by_request || grouping->group_count <= ROWS_FOLD_AT)
+	if (!grouping->is_by_request || grouping->above_percent > 0 ||
+	    grouping->group_count <= ROWS_FOLD_AT)
 		return 0;
 	rows = (struct rows){ .totals = totals, .grouping = grouping };
 	rows.groups = calloc(grouping->group_count, sizeof(struct group *));
@@ -324,6 +378,7 @@ int rows_init(struct rows *rows, const struct totals *totals, const struct group
 {
 	const struct group **groups = calloc(grouping->group_count + 1, sizeof(struct group *));
 	const struct group *group;
+	size_t count;
 	int r;
 
 	if (!groups)
@@ -333,7 +388,9 @@ int rows_init(struct rows *rows, const struct totals *totals, const struct group
 		groups[rows->group_count++] = group;
 	r = sort(rows, field);
 	if (r == 0)
-		r = hide_rest(rows, top_count);
+		r = choose(rows, field, top_count, &count);
+	if (r == 0)
+		r = hide_rest(rows, count);
 	if (r < 0) {
 		rows_deinit(rows);
 		return r;

@@ -59,6 +59,7 @@ enum row_field {
 	ROW_FIELD_KEY_2 = 34, /* of several keys */
 	ROW_FIELD_KEY_3 = 35,
 	ROW_FIELD_KEY_4 = 36,
+	ROW_FIELD_BEGAN = 37, /* wall clock of the first activity */
 	_ROW_FIELD_MAX,
 };
 
@@ -105,9 +106,9 @@ int rows_init(struct rows *rows, const struct totals *totals, const struct group
 void rows_deinit(struct rows *rows);
 
 /*
- * Of a grouping by request with more than ROWS_FOLD_AT groups: those that have ended, and would not
- * be among the first top_count (> 0) by this field, are summed up and forgotten. So any number of
- * requests takes little memory. 0 or -ENOMEM.
+ * Of a grouping by request with more than ROWS_FOLD_AT groups, where all are wanted: those that
+ * have ended, and would not be among the first top_count (> 0) by this field, are summed up and
+ * forgotten. So any number of requests takes little memory. 0 or -ENOMEM.
  */
 int rows_fold(const struct totals *totals, struct grouping *grouping, enum row_field field,
 	      size_t top_count);
@@ -145,6 +146,7 @@ enum row_unit {
 	ROW_UNIT_NS = 2,
 	ROW_UNIT_PERCENT = 3,
 	ROW_UNIT_RATE = 4,
+	ROW_UNIT_TIME = 5, /* wall clock, ns */
 };
 enum row_unit rows_field_unit(enum row_field field);
 

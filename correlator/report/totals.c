@@ -100,6 +100,8 @@ static int settle(struct totals *totals, struct request *request)
 	if (request->verdict != FILTER_YES)
 		return 0;
 	totals->inherited_requests += request->is_inherited;
+	if (totals->groupings[0].above_percent > 0 && request->groups[0])
+		request->groups[0]->of = request->groups[1];
 	for (size_t i = 0; i < totals->grouping_count && r == 0; i++)
 		r = grouping_settle(&totals->groupings[i], request->groups[i], &request->costs,
 				    &request->held[i]);

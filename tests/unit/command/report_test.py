@@ -22,7 +22,7 @@ OK, FAILURE, USAGE = 0, 1, 2
 
 
 def report(*arguments, **options):
-    environment = {"PATH": os.environ["PATH"], "COLUMNS": "80", "LC_ALL": "C"}
+    environment = {"PATH": os.environ["PATH"], "COLUMNS": "80", "LC_ALL": "C", "TZ": "UTC"}
     return subprocess.run([CORRELATOR, "report", *map(str, arguments)], env=environment,
                           capture_output=True, timeout=60, **options)
 
@@ -243,7 +243,7 @@ class ReportTest(unittest.TestCase):
                                         ("-", lambda: ours.makefile("wb"), its)):
                 with self.subTest(name), subprocess.Popen(
                         [CORRELATOR, "report", name], stdin=stdin, stdout=subprocess.PIPE,
-                        stderr=subprocess.PIPE, env={"COLUMNS": "80"}) as process:
+                        stderr=subprocess.PIPE, env={"COLUMNS": "80", "TZ": "UTC"}) as process:
                     if stdin:
                         its.close()
                     with opened() as file:
@@ -263,7 +263,7 @@ class ReportTest(unittest.TestCase):
         for is_again in False, True:
             with self.subTest(is_again), subprocess.Popen(
                     [CORRELATOR, "report", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE, env={"COLUMNS": "80"}) as process:
+                    stderr=subprocess.PIPE, env={"COLUMNS": "80", "TZ": "UTC"}) as process:
                 process.stdin.write(data[:100])
                 process.stdin.flush()
                 self.await_caught(process)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <locale.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "record/entry_scan.h"
 #include "record/golden.h"
@@ -18,6 +19,8 @@ static int setup(void **state)
 	static struct totals totals;
 
 	*state = &totals;
+	(void)setenv("TZ", "UTC0", 1);
+	tzset();
 	return setlocale(LC_CTYPE, "C.UTF-8") ? totals_init(&totals, by_default, 2) : -1;
 }
 
@@ -62,6 +65,12 @@ static char *print(format_fn format, const struct totals *totals, size_t top_cou
 	assert_int_equal(format(totals, &options, out), 0);
 	assert_int_equal(fclose(out), 0);
 	return text;
+}
+
+static void expect_in(const char *text, const char *part)
+{
+	if (!strstr(text, part))
+		fail_msg("\"%s\" is not in:\n%s", part, text);
 }
 
 static void expect_golden(void **state, format_fn format, const char *name, size_t width)
@@ -115,6 +124,62 @@ static void the_requests_of_the_golden_recording(void **state)
 	expect_golden_by(*state, "request_id", format_json, "shop-by-request.json", 100);
 }
 
+static char *print_slowest(const struct totals *totals, format_fn format, size_t width)
+{
+	const struct format_options options = { .sort = ROW_FIELD_WALL,
+						.is_slowest = true,
+						.width = width };
+	size_t size_bytes = 0;
+	char *text = NULL;
+	FILE *out = open_memstream(&text, &size_bytes);
+
+	assert_non_null(out);
+	assert_int_equal(format(totals, &options, out), 0);
+	assert_int_equal(fclose(out), 0);
+	return text;
+}
+
+static void the_slowest_of_the_golden_recording(void **state)
+{
+	char *text;
+
+	assert_int_equal(setenv("TZ", "CET-1", 1), 0);
+	tzset();
+	begin_by(*state, "request_id");
+	read_golden(*state);
+	text = print_slowest(*state, format_table, 80);
+	golden_compare("shop-slowest-80.txt", text, strlen(text));
+	free(text);
+}
+
+/* So that 1.5 days are no hours. */
+static void times_of_several_days_have_a_date(void **state)
+{
+	struct totals *totals = *state;
+	struct sample sample;
+	char *text;
+
+	begin_by(totals, "request_id");
+	for (int i = 0; i < 2; i++) {
+		sample_begin(&sample, "balance", 42);
+		sample_number(&sample, "window_ns", i * 86400000000000);
+		sample_number(&sample, "exec_ns", 0);
+		sample_number(&sample, "attributed_ns", 0);
+		sample_number(&sample, "unattributed_ns", 0);
+		sample_number(&sample, "residual_ns", 0);
+		sample_number(&sample, "overflow_ns", 0);
+		assert_int_equal(sample_add(&sample, totals), 0);
+	}
+	sample_begin_cpu(&sample, 42, 1, "a", 5, 5);
+	sample_number(&sample, "first_ns", 1700000000123999999);
+	sample_number(&sample, "last_ns", 1700000000123999999);
+	assert_int_equal(sample_add(&sample, totals), 0);
+	totals_finish(totals);
+	text = print_slowest(totals, format_table, 100);
+	expect_in(text, "11-14 22:13:20.123");
+	free(text);
+}
+
 static void the_golden_recording_by_two_keys(void **state)
 {
 	expect_golden_by(*state, "endpoint,thread_name", format_table, "shop-by-two.txt", 100);
@@ -136,12 +201,6 @@ static void the_json_of_the_golden_recording(void **state)
 static void the_csv_of_the_golden_recording(void **state)
 {
 	expect_golden(state, format_csv, "shop.csv", 100);
-}
-
-static void expect_in(const char *text, const char *part)
-{
-	if (!strstr(text, part))
-		fail_msg("\"%s\" is not in:\n%s", part, text);
 }
 
 static void not_measured_is_a_dash_an_absent_member_an_empty_cell(void **state)
@@ -167,7 +226,7 @@ static void not_measured_is_a_dash_an_absent_member_an_empty_cell(void **state)
 	expect_in(text, "{\"key\":\"a\",\"requests\":1,\"cpu_ns\":5,\"share_percent\":100.0}");
 	free(text);
 	text = print(format_csv, totals, 0, 100);
-	expect_in(text, "group,a,1,5,,,,,100.000000,,,,,,,,,,,,,,,,,,,,,,\r\n");
+	expect_in(text, "group,a,1,5,,,,,100.000000,,,,,,,,,,,,,,,,,,,,,,,,\r\n");
 	free(text);
 }
 
@@ -373,6 +432,8 @@ int main(void)
 		TEST(the_table_fits_eighty_columns),
 		TEST(the_threads_of_the_golden_recording),
 		TEST(the_requests_of_the_golden_recording),
+		TEST(the_slowest_of_the_golden_recording),
+		TEST(times_of_several_days_have_a_date),
 		TEST(the_golden_recording_by_two_keys),
 		TEST(the_processes_fit_eighty_columns),
 		TEST(the_json_of_the_golden_recording),

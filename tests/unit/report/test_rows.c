@@ -111,6 +111,78 @@ static void each_column_is_sorted_by_its_own_cost(void **state)
 	}
 }
 
+static void add_span(const char *request_id, const char *endpoint, int64_t wall_ns, int64_t cpu_ns)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "cpu", 42);
+	sample_text(&sample, "request_id", request_id);
+	if (endpoint)
+		sample_text(&sample, "endpoint", endpoint);
+	sample_number(&sample, "cpu_ns", cpu_ns);
+	sample_number(&sample, "first_ns", 100);
+	sample_number(&sample, "last_ns", 100 + wall_ns);
+	assert_int_equal(sample_add(&sample, &totals), 0);
+}
+
+/* Those shown, and the sums of the rest. */
+static void expect_slowest(enum row_field sort, size_t top_count, const char *expected,
+			   int64_t hidden_cpu_ns)
+{
+	char shown[64] = "";
+	struct rows rows;
+
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], sort, top_count), 0);
+	for (size_t i = 0; i < rows.group_count; i++)
+		(void)strncat(shown, rows.groups[i]->value, rows.groups[i]->value_bytes);
+	assert_string_equal(shown, expected);
+	assert_int_equal(rows.hidden.sums[COST_CPU], hidden_cpu_ns);
+	assert_int_equal(rows.hidden_count + rows.group_count, totals.groupings[0].group_count);
+	rows_deinit(&rows);
+}
+
+static void those_above_a_percentile_are_compared_with_their_endpoints_alone(void **state)
+{
+	const char *by[] = { "request_id", "endpoint" };
+
+	(void)state;
+	totals_deinit(&totals);
+	assert_int_equal(totals_init(&totals, by, 2), 0);
+	totals.groupings[0].above_percent = 50;
+	add_span("a", "x", 10, 60);
+	add_span("b", "x", 20, 40);
+	add_span("c", "x", 30, 20);
+	add_span("d", "y", 1, 1);
+	add_span("e", "y", 2, 2);
+	add_span("f", NULL, 50, 5);
+	add_span("g", NULL, 60, 4);
+	assert_int_equal(totals_finish(&totals), 0);
+	expect_slowest(ROW_FIELD_WALL, 0, "gce", 106);
+	expect_slowest(ROW_FIELD_WALL, 2, "gc", 108);
+	expect_slowest(ROW_FIELD_CPU, 0, "afe", 65);
+	expect_slowest(ROW_FIELD_CPU_P99, 0, "afe", 65);
+	totals.groupings[0].above_percent = 99;
+	expect_slowest(ROW_FIELD_WALL, 0, "", 132);
+}
+
+static void when_a_request_began_is_a_time(void **state)
+{
+	struct rows rows;
+	struct row row;
+	int64_t began = -1;
+
+	(void)state;
+	add_span("a", "x", 10, 60);
+	assert_int_equal(totals_finish(&totals), 0);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_CPU, 0), 0);
+	row = rows_at(&rows, 0);
+	assert_true(rows_number(&rows, &row, ROW_FIELD_BEGAN, &began));
+	assert_int_equal(began, 100);
+	row = rows_at(&rows, rows_find_kind(&rows, ROW_KIND_TOTAL));
+	assert_false(rows_number(&rows, &row, ROW_FIELD_BEGAN, &began));
+	rows_deinit(&rows);
+}
+
 static void a_key_comes_before_those_that_begin_with_it(void **state)
 {
 	(void)state;
@@ -457,6 +529,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(what_is_less_comes_later_what_is_equal_by_key_and_what_was_not_measured_last),
 		TEST(each_column_is_sorted_by_its_own_cost),
+		TEST(those_above_a_percentile_are_compared_with_their_endpoints_alone),
+		TEST(when_a_request_began_is_a_time),
 		TEST(a_key_comes_before_those_that_begin_with_it),
 		TEST(a_field_that_is_no_column_is_not_found),
 		TEST(endpoints_are_sorted_by_requests_and_those_without_any_last),
