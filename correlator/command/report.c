@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/duration.h"
 #include "base/log.h"
 #include "base/signals.h"
 #include "base/text.h"
@@ -27,7 +28,9 @@ enum {
 
 /* Options without a letter. */
 enum {
-	OPTION_SLOWEST = 256
+	OPTION_SLOWEST = 256,
+	OPTION_OVER_TIME = 257,
+	OPTION_STEP = 258,
 };
 
 enum output_format {
@@ -46,6 +49,8 @@ struct report_options {
 	enum row_field columns[_ROW_FIELD_MAX];
 	size_t column_count; /* 0: what fits */
 	bool has_sort;
+	bool is_over_time;
+	uint64_t step_ns; /* of it; 0: each window */
 	bool is_slowest;
 	double slowest_percent; /* 0: so many, which is top_count */
 	bool has_top;
@@ -88,6 +93,11 @@ static const struct argp_option argp_options[] = {
 	  "The N requests (default 20) that took longest, and when each began; with P%, such as 99%, "
 	  "those above that percentile of their endpoint's. With --sort cpu those that used most",
 	  0 },
+	{ "over-time", OPTION_OVER_TIME, NULL, 0,
+	  "What was used in each window (in a table in at most 60 steps), in all and by endpoint, or "
+	  "--by something else",
+	  0 },
+	{ "step", OPTION_STEP, "TIME", 0, "With --over-time: in steps of so long, such as 10s", 0 },
 	{ "until", 'U', "TIME", 0, "Only windows that end by then", 0 },
 	{ 0 },
 };
@@ -117,6 +127,7 @@ static const char argp_doc[] =
 	"  correlator report --slowest=99% --where 'endpoint~GET *' app.rec\n"
 	"  correlator report --columns requests,cpu,cpu_p99,wall_p99,blocked app.rec\n"
 	"  correlator report --where 'endpoint~GET /orders*' --since 30s --until 40s app.rec\n"
+	"  correlator report --over-time --step 10s app.rec\n"
 	"  correlator report --by pid app.rec\n"
 	"  correlator report --by endpoint,host_name monday.rec tuesday.rec\n"
 	"  correlator report --format csv --by tid monday.rec tuesday.rec > threads.csv\n"
@@ -253,6 +264,14 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		parse_sort(options, argument, state);
 		options->has_sort = true;
 		return 0;
+	case OPTION_OVER_TIME:
+		options->is_over_time = true;
+		return 0;
+	case OPTION_STEP:
+		if (duration_parse(argument, &options->step_ns) < 0 || options->step_ns == 0)
+			argp_failure(state, EXIT_CODE_USAGE, 0,
+				     "--step takes a duration such as 10s, not '%s'", argument);
+		return 0;
 	case OPTION_SLOWEST:
 		parse_slowest(options, argument, state);
 		return 0;
@@ -277,6 +296,12 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	case ARGP_KEY_SUCCESS:
 		if (options->is_slowest && options->by)
 			argp_error(state, "--slowest is of requests: not with --by");
+		if (options->step_ns > 0 && !options->is_over_time)
+			argp_error(state, "--step is of --over-time");
+		if (options->is_over_time &&
+		    (options->is_slowest || options->has_sort || options->column_count > 0))
+			argp_error(state, "--over-time is by time and has columns of its own: not "
+					  "with --slowest, --sort or --columns");
 		return 0;
 	case ARGP_KEY_ARGS:
 		options->paths = state->argv + state->next;
@@ -296,7 +321,8 @@ static int reject_record(const struct record_reader *reader, int error)
 	if (error == -E2BIG)
 		return log_error(error,
 				 "%s: more than %d distinct values: group by something coarser "
-				 "with --by",
+				 "with --by, take longer steps with --step, or less of it with "
+				 "--where, --since and --until",
 				 record_reader_name(reader), GROUPS_MAX);
 	return log_error_errno(error, "cannot add up %s", record_reader_name(reader));
 }
@@ -416,28 +442,37 @@ static bool screen_takes_bold(void)
 	return isatty(STDOUT_FILENO) && (!no_color || no_color[0] == '\0');
 }
 
+typedef int (*format_fn)(const struct totals *totals, const struct format_options *options,
+			 FILE *out);
+
 static int print_report(const struct report_options *options, const struct totals *totals,
 			const struct format_file *files)
 {
+	/* As a whole, and over time. */
+	static const format_fn formats[2][_FORMAT_MAX] = {
+		{ [FORMAT_TABLE] = format_table,
+		  [FORMAT_JSON] = format_json,
+		  [FORMAT_CSV] = format_csv,
+		  [FORMAT_NDJSON] = format_ndjson },
+		{ [FORMAT_TABLE] = format_series_table,
+		  [FORMAT_JSON] = format_series_json,
+		  [FORMAT_CSV] = format_series_csv,
+		  [FORMAT_NDJSON] = format_series_ndjson },
+	};
 	struct format_options format_options = {
 		.sort = options->sort,
 		.top_count = options->top_count,
 		.columns = options->column_count > 0 ? options->columns : NULL,
 		.column_count = options->column_count,
 		.is_slowest = options->is_slowest,
+		.has_step = options->step_ns > 0,
 		.is_bold = screen_takes_bold(),
 		.files = files,
 		.file_count = options->path_count,
 	};
 
 	format_options.width = screen_width(&format_options.is_endless);
-	if (options->format == FORMAT_JSON)
-		return format_json(totals, &format_options, stdout);
-	if (options->format == FORMAT_CSV)
-		return format_csv(totals, &format_options, stdout);
-	if (options->format == FORMAT_NDJSON)
-		return format_ndjson(totals, &format_options, stdout);
-	return format_table(totals, &format_options, stdout);
+	return formats[options->is_over_time][options->format](totals, &format_options, stdout);
 }
 
 static bool is_damaged(const struct format_file *files, size_t file_count)
@@ -453,9 +488,16 @@ static int init_totals(const struct report_options *options, struct totals *tota
 {
 	static const char *const of_slowest[] = { "request_id", "endpoint" };
 	/* JSON and CSV hold one table: no memory for a second. */
-	size_t key_count = options->by || options->format != FORMAT_TABLE ? 1 : 2;
+	bool is_one = options->by || options->format != FORMAT_TABLE || options->is_over_time;
+	size_t key_count = is_one ? 1 : 2;
 	int r;
 
+	if (options->is_over_time) {
+		r = totals_init(totals, options->by ? &options->by : NULL, key_count);
+		if (r == 0)
+			grouping_split_over_time(&totals->groupings[0], options->step_ns);
+		return r;
+	}
 	if (!options->is_slowest)
 		return totals_init(totals, options->by ? &options->by : NULL, key_count);
 	r = totals_init(totals, of_slowest, options->slowest_percent > 0 ? 2 : 1);

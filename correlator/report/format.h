@@ -28,6 +28,7 @@ struct format_options {
 	size_t top_count; /* 0 = all */
 	size_t width; /* of the screen, in columns */
 	bool is_slowest; /* requests alone, and when each began */
+	bool has_step; /* over time: steps as long as they were asked for, not what fits */
 	bool is_endless; /* there is no screen: lines of tables are as long as they are */
 	bool is_bold;
 	const struct format_file *files;
@@ -42,6 +43,19 @@ int format_json(const struct totals *totals, const struct format_options *option
 int format_ndjson(const struct totals *totals, const struct format_options *options, FILE *out);
 int format_csv(const struct totals *totals, const struct format_options *options, FILE *out);
 
+/* The same over time (series.h), where the first grouping was split. */
+int format_series_table(const struct totals *totals, const struct format_options *options,
+			FILE *out);
+int format_series_json(const struct totals *totals, const struct format_options *options,
+		       FILE *out);
+int format_series_ndjson(const struct totals *totals, const struct format_options *options,
+			 FILE *out);
+int format_series_csv(const struct totals *totals, const struct format_options *options, FILE *out);
+
+/* What format_table prints above its tables: the recording. */
+void format_heading(const struct totals *totals, const struct format_options *options, FILE *out);
+/* What format_json gives behind its rows: members, each with a comma in front. 0, -ENOMEM. */
+int format_json_rest(const struct totals *totals, const struct format_options *options, FILE *out);
 /* A table of what unattributed time was, by thread. 0, -ENOMEM. */
 int format_unattributed(const struct totals *totals, const struct format_options *options,
 			FILE *out);

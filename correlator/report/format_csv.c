@@ -5,36 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "report/csv_part.h"
 #include "report/display.h"
-
-enum {
-	ESCAPED_BYTES = 4 * RECORD_VIEW_TEXT_BYTES_MAX + 1
-};
-
-/* RFC 4180 quoting. A spreadsheet takes a cell that begins with one of = + - @ for a formula. */
-static void print_text(const char *text, FILE *out)
-{
-	bool is_quoted = strpbrk(text, ",\"\r\n") != NULL;
-
-	if (is_quoted)
-		(void)fputc('"', out);
-	if (text[0] != '\0' && strchr("=+-@", text[0]))
-		(void)fputc('\'', out);
-	for (; *text; text++) {
-		if (*text == '"')
-			(void)fputc('"', out);
-		(void)fputc(*text, out);
-	}
-	if (is_quoted)
-		(void)fputc('"', out);
-}
-
-static void print_cost(const struct costs *costs, enum cost cost, FILE *out)
-{
-	(void)fputc(',', out);
-	if (costs_has(costs, cost))
-		(void)fprintf(out, "%" PRId64, costs->sums[cost]);
-}
 
 static void print_percent(bool is_measured, double percent, FILE *out)
 {
@@ -64,21 +36,13 @@ static void print_requests(const struct rows *rows, const struct row *row, FILE 
 		(void)fputs(",,", out);
 }
 
-static void print_label(const struct record_text text, FILE *out)
-{
-	char label[ESCAPED_BYTES];
-
-	(void)display_escape(text.bytes, text.size_bytes, label, sizeof(label));
-	print_text(label, out);
-}
-
 static void print_name(const struct row *row, enum group_name which, FILE *out)
 {
 	const char *name = row->group ? row->group->names[which] : NULL;
 
 	(void)fputc(',', out);
 	if (name)
-		print_label((struct record_text){ name, strlen(name) }, out);
+		csv_part_label((struct record_text){ name, strlen(name) }, out);
 }
 
 static void print_row(const struct rows *rows, const struct row *row, FILE *out)
@@ -91,7 +55,7 @@ static void print_row(const struct rows *rows, const struct row *row, FILE *out)
 	for (size_t i = 0; i < rows->grouping->key_count; i++) {
 		(void)fputc(',', out);
 		if (row->group)
-			print_label(
+			csv_part_label(
 				grouping_part(row->group, i, totals->recording.has_several_hosts),
 				out);
 	}
@@ -99,11 +63,11 @@ static void print_row(const struct rows *rows, const struct row *row, FILE *out)
 	if (row->request_count > 0)
 		(void)fprintf(out, "%" PRIu64, row->request_count);
 	for (int cost = COST_CPU; cost <= COST_BLOCKED; cost++)
-		print_cost(row->costs, (enum cost)cost, out);
+		csv_part_cost(row->costs, (enum cost)cost, out);
 	is_measured = costs_share_percent(row->costs, &totals->all, &percent);
 	print_percent(is_measured, percent, out);
 	for (int cost = COST_SLICES; cost < _COST_MAX; cost++)
-		print_cost(row->costs, (enum cost)cost, out);
+		csv_part_cost(row->costs, (enum cost)cost, out);
 	if (rows->grouping->has_all_time) {
 		is_measured = totals_cpu_percent(totals, row->costs, &percent);
 		print_percent(is_measured, percent, out);
@@ -123,7 +87,7 @@ static void print_header(const struct grouping *grouping, FILE *out)
 	(void)fputs("row", out);
 	for (size_t i = 0; i < grouping->key_count; i++) {
 		(void)fputc(',', out);
-		print_text(grouping->keys[i], out);
+		csv_part_text(grouping->keys[i], out);
 	}
 	(void)fputs(",requests", out);
 	for (int cost = COST_CPU; cost < _COST_MAX; cost++)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "report/json_group.h"
 #include "report/json_part.h"
 
 static void add_names(const struct row *row, json_t *object, int *r)
@@ -55,42 +56,18 @@ static void add_machine_view(const struct totals *totals, const struct row *row,
 		json_part_set(object, "machine_percent", json_real(percent), r);
 }
 
-/* "key", or of several "keys", by name: one that the group has no value of is left out. */
-static void add_keys(const struct rows *rows, const struct group *group, json_t *object, int *r)
-{
-	bool with_host = rows->totals->recording.has_several_hosts;
-	struct record_text value = grouping_label(group, with_host);
-	json_t *keys;
-
-	if (group->part_count == 1) {
-		json_part_set(object, "key", json_part_bytes(value.bytes, value.size_bytes), r);
-		return;
-	}
-	keys = json_object();
-	for (size_t i = 0; i < rows->grouping->key_count; i++) {
-		value = grouping_part(group, i, with_host);
-		if (value.size_bytes > 0)
-			json_part_set(keys, rows->grouping->keys[i],
-				      json_part_bytes(value.bytes, value.size_bytes), r);
-	}
-	json_part_set(object, "keys", keys, r);
-}
-
 static void describe_row(const struct rows *rows, const struct row *row, json_t *object, int *r)
 {
 	double percent;
 
 	if (row->group)
-		add_keys(rows, row->group, object, r);
+		json_group_keys(object, rows->grouping, row->group,
+				rows->totals->recording.has_several_hosts, r);
 	if (row->kind == ROW_KIND_HIDDEN)
 		json_part_set(object, "groups", json_integer((json_int_t)rows->hidden_count), r);
 	if (row->request_count > 0)
 		json_part_set(object, "requests", json_integer((json_int_t)row->request_count), r);
-	for (int cost = 0; cost < _COST_MAX; cost++) {
-		if (costs_has(row->costs, (enum cost)cost))
-			json_part_set(object, costs_name((enum cost)cost),
-				      json_integer(row->costs->sums[cost]), r);
-	}
+	json_group_costs(object, row->costs, r);
 	if (costs_share_percent(row->costs, &rows->totals->all, &percent))
 		json_part_set(object, "share_percent", json_real(percent), r);
 	add_requests(rows, row, object, r);
@@ -395,6 +372,21 @@ static int print_meta(const struct totals *totals, const struct format_options *
 	return json_part_print(",\n\"meta\":", object, r, out);
 }
 
+int format_json_rest(const struct totals *totals, const struct format_options *options, FILE *out)
+{
+	int r = print_unattributed(totals, out);
+
+	if (r == 0)
+		r = print_inherited(totals, out);
+	if (r == 0)
+		r = print_books(totals, out);
+	if (r == 0)
+		r = print_own_cost(&totals->own_cost, out);
+	if (r == 0)
+		r = print_meta(totals, options, out);
+	return r;
+}
+
 int format_json(const struct totals *totals, const struct format_options *options, FILE *out)
 {
 	const struct grouping *grouping = &totals->groupings[0];
@@ -407,15 +399,7 @@ int format_json(const struct totals *totals, const struct format_options *option
 	if (r == 0)
 		r = print_rows(&rows, out);
 	if (r == 0)
-		r = print_unattributed(totals, out);
-	if (r == 0)
-		r = print_inherited(totals, out);
-	if (r == 0)
-		r = print_books(totals, out);
-	if (r == 0)
-		r = print_own_cost(&totals->own_cost, out);
-	if (r == 0)
-		r = print_meta(totals, options, out);
+		r = format_json_rest(totals, options, out);
 	if (r == 0)
 		(void)fputs("}\n", out);
 	rows_deinit(&rows);

@@ -220,8 +220,7 @@ static void print_system(const struct recording *recording, const struct format_
 	list_end(&list);
 }
 
-static void print_heading(const struct totals *totals, const struct format_options *options,
-			  FILE *out)
+void format_heading(const struct totals *totals, const struct format_options *options, FILE *out)
 {
 	const struct recording *recording = &totals->recording;
 	struct item_list list;
@@ -600,7 +599,7 @@ int format_table(const struct totals *totals, const struct format_options *optio
 {
 	int r;
 
-	print_heading(totals, options, out);
+	format_heading(totals, options, out);
 	for (size_t i = 0; i < (options->is_slowest ? 1 : totals->grouping_count); i++) {
 		if (i > 0 && totals->groupings[i].group_count == 0)
 			continue;

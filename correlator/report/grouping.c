@@ -10,7 +10,6 @@
 
 #include "base/hash.h"
 #include "base/random.h"
-#include "report/attribution.h"
 
 static const char *const by_fields[] = { "pid",		"tid",	     "comm",
 					 "thread_name", "host_name", "attribution" };
@@ -101,6 +100,42 @@ bool grouping_is_by(const char *by)
 	}
 }
 
+/* Behind the keys. */
+enum {
+	PART_SPAN = 0,
+	PART_ATTRIBUTION = 1,
+	PARTS_OF_TIME = 2,
+};
+
+static void add_parts_of_time(struct grouping *grouping)
+{
+	grouping->part_count = grouping->key_count + PARTS_OF_TIME;
+	grouping->has_all_time = true;
+	grouping->is_by_request = false;
+}
+
+void grouping_split_over_time(struct grouping *grouping, uint64_t step_ns)
+{
+	grouping->is_over_time = true;
+	grouping->step_ns = step_ns;
+	add_parts_of_time(grouping);
+}
+
+struct grouping_span grouping_span(const struct grouping *grouping, const struct group *group)
+{
+	struct grouping_span span;
+
+	memcpy(&span, grouping_part(group, grouping->key_count + PART_SPAN, true).bytes,
+	       sizeof(span));
+	return span;
+}
+
+enum attribution grouping_attribution(const struct grouping *grouping, const struct group *group)
+{
+	return (enum attribution) *
+	       grouping_part(group, grouping->key_count + PART_ATTRIBUTION, true).bytes;
+}
+
 static int set_keys(struct grouping *grouping, const char *by)
 {
 	char *rest;
@@ -120,6 +155,8 @@ static int set_keys(struct grouping *grouping, const char *by)
 	grouping->has_all_time |= is_by(grouping, "attribution");
 	grouping->is_by_request = strcmp(by, "request_id") == 0;
 	grouping->part_count = grouping->key_count;
+	if (grouping->is_over_time)
+		add_parts_of_time(grouping);
 	return 0;
 }
 
@@ -313,6 +350,37 @@ struct combined {
 	char buffers[COMBINATION_PARTS_MAX][COMBINATION_PART_BYTES_MAX];
 };
 
+static struct grouping_span span_of(const struct record_view *record, uint64_t step_ns)
+{
+	struct grouping_span span = { .end_ns = record->wall_ns };
+	int64_t window_ns = 0;
+
+	(void)record_view_count(record, RECORD_FIELD(cpu, window_ns), &window_ns);
+	if ((uint64_t)window_ns < span.end_ns)
+		span.start_ns = span.end_ns - (uint64_t)window_ns;
+	if (step_ns > 0) {
+		span.start_ns += (span.end_ns - span.start_ns) / 2;
+		span.start_ns -= span.start_ns % step_ns;
+		span.end_ns = span.start_ns + step_ns;
+	}
+	return span;
+}
+
+static void combine_time(const struct grouping *grouping, const struct record_view *record,
+			 struct combined *ret_combined)
+{
+	struct combination_part *parts = ret_combined->combination.parts + grouping->key_count;
+	char(*buffers)[COMBINATION_PART_BYTES_MAX] = ret_combined->buffers + grouping->key_count;
+	struct grouping_span span = span_of(record, grouping->step_ns);
+
+	memcpy(buffers[PART_SPAN], &span, sizeof(span));
+	buffers[PART_ATTRIBUTION][0] = (char)attribution_of(record);
+	parts[PART_SPAN] =
+		(struct combination_part){ .text = { buffers[PART_SPAN], sizeof(span) } };
+	parts[PART_ATTRIBUTION] =
+		(struct combination_part){ .text = { buffers[PART_ATTRIBUTION], 1 } };
+}
+
 static void combine(const struct grouping *grouping, const struct record_view *record,
 		    struct record_text comm, struct combined *ret_combined)
 {
@@ -326,6 +394,8 @@ static void combine(const struct grouping *grouping, const struct record_view *r
 						      ret_combined->buffers[i], &host_bytes);
 		combination->parts[i].host_bytes = (uint16_t)host_bytes;
 	}
+	if (grouping->is_over_time)
+		combine_time(grouping, record, ret_combined);
 }
 
 /* A bit for each part that is a key of the target: a request has one value of it. */
@@ -387,8 +457,6 @@ static int release(struct grouping *grouping, struct held **held, const struct c
 		struct combination combination;
 
 		read_combination(grouping, oldest->value, oldest->value_bytes, &combination);
-		if (keys && combination_absent(&combination) == all_parts(grouping))
-			combination = *keys;
 		if (keys)
 			combination_fill(&combination, keys, parts);
 		r = charge(grouping, &combination, &oldest->costs, place);
@@ -432,13 +500,15 @@ static int hold(struct held **held, struct record_text value, const struct costs
 	return 0;
 }
 
-int grouping_hold(const struct grouping *grouping, struct held **held, const struct costs *costs)
+int grouping_hold(const struct grouping *grouping, const struct record_view *record,
+		  struct record_text comm, const struct costs *costs, struct held **held)
 {
-	const struct combination nothing = { .part_count = grouping->part_count };
 	char bytes[COMBINATION_BYTES_MAX];
+	struct combined combined;
 	size_t count;
 
-	return hold(held, combination_write(&nothing, bytes), costs, &count);
+	combine(grouping, record, comm, &combined);
+	return hold(held, combination_write(&combined.combination, bytes), costs, &count);
 }
 
 /* Until its request has all values; of very many combinations no longer. */
@@ -544,7 +614,7 @@ static int settle_at(const struct grouping *grouping, struct group *place,
 		     const struct costs *costs)
 {
 	place->request_count++;
-	if (grouping->is_by_request)
+	if (grouping->is_by_request || grouping->is_over_time)
 		return 0;
 	if (!place->requests)
 		place->requests = calloc(1, sizeof(*place->requests));

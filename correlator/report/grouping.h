@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/hash_table.h"
 #include "record/record_view.h"
+#include "report/attribution.h"
 #include "report/combination.h"
 #include "report/costs.h"
 #include "report/histogram.h"
@@ -22,7 +23,7 @@ enum {
 	GROUPS_MAX = 1000000, /* distinct values: about 250 MB */
 	GROUP_NAME_BYTES = 64, /* a longer name is cut */
 	GROUPING_KEYS_MAX = 4,
-	GROUPING_HELD_MAX = 8, /* of a request, for want of a key's value */
+	GROUPING_HELD_MAX = 64, /* of a request, for want of a key's value */
 };
 
 enum group_name {
@@ -77,6 +78,8 @@ struct grouping {
 	const char *keys[GROUPING_KEYS_MAX]; /* in key_names */
 	size_t key_count;
 	size_t part_count; /* of a combination; 1: there is none, a value is the key's own */
+	bool is_over_time; /* behind the keys, parts of when and of whose time it was */
+	uint64_t step_ns; /* 0: each window */
 	struct group *groups; /* uthash */
 	size_t group_count;
 	size_t group_max; /* of several keys: what more there is counts as without a value; 0: it is
@@ -91,12 +94,28 @@ struct grouping {
 	uint64_t seed;
 };
 
+/* When something was used, wall clock: a part's bytes, in this machine's order. */
+struct grouping_span {
+	uint64_t start_ns;
+	uint64_t end_ns;
+};
+
 /* A key, or at most GROUPING_KEYS_MAX different ones with commas. */
 bool grouping_is_by(const char *by);
 
 /* by: grouping_is_by. 0, -ENOMEM. */
 int grouping_init(struct grouping *grouping, const char *by);
 void grouping_deinit(struct grouping *grouping);
+/*
+ * From now on, while there are no groups yet, of all time, by keys and when: by windows, or by
+ * steps of so long (> 0), of which a window is in the one that holds its middle. Requests are
+ * counted, not measured.
+ */
+void grouping_split_over_time(struct grouping *grouping, uint64_t step_ns);
+/* Of a group of such a grouping: when, and whose time it was. */
+struct grouping_span grouping_span(const struct grouping *grouping, const struct group *group);
+enum attribution grouping_attribution(const struct grouping *grouping, const struct group *group);
+
 /* The same: groups by other keys from now on, while there are no groups yet. 0, -ENOMEM. */
 int grouping_rename(struct grouping *grouping, const char *by);
 
@@ -112,8 +131,9 @@ int grouping_add(struct grouping *grouping, const struct record_view *record,
 		 const struct costs *costs, struct record_text comm, struct group **place,
 		 const struct costs *before, struct held **held);
 
-/* By several keys: costs of a request of which nothing else is known yet. 0, -ENOMEM. */
-int grouping_hold(const struct grouping *grouping, struct held **held, const struct costs *costs);
+/* By several keys: what a request used before this record of it. 0, -ENOMEM. */
+int grouping_hold(const struct grouping *grouping, const struct record_view *record,
+		  struct record_text comm, const struct costs *costs, struct held **held);
 void grouping_held_free(struct held *held);
 
 /* Sums up a group that has ended, and frees it. */

@@ -139,8 +139,10 @@ static int group(struct totals *totals, const struct record_view *record, const 
 }
 
 /* What was held back of a request until it was known that it is wanted. */
-static int add_held(struct totals *totals, struct request *request)
+static int add_held(struct totals *totals, const struct record_view *record,
+		    struct request *request)
 {
+	struct record_text comm = recording_comm(&totals->recording, record);
 	int r = 0;
 
 	costs_add(&totals->all, &request->costs);
@@ -148,7 +150,8 @@ static int add_held(struct totals *totals, struct request *request)
 		struct grouping *grouping = &totals->groupings[i];
 
 		if (grouping->part_count > 1)
-			r = grouping_hold(grouping, &request->held[i], &request->costs);
+			r = grouping_hold(grouping, record, comm, &request->costs,
+					  &request->held[i]);
 		else if (grouping->has_all_time)
 			costs_add(&grouping->without_value, &request->costs);
 	}
@@ -168,7 +171,7 @@ static int judge(struct totals *totals, const struct record_view *record, struct
 		return request->verdict;
 	if (verdict == FILTER_YES && request->verdict == FILTER_UNKNOWN &&
 	    request->costs.record_count > 0)
-		r = add_held(totals, request);
+		r = add_held(totals, record, request);
 	/* Of a request that is wanted, a record may be left out. */
 	if (request->verdict != FILTER_YES)
 		request->verdict = verdict;

@@ -154,6 +154,32 @@ class ReportTest(unittest.TestCase):
                         self.check_row(story, "no endpoint", parsed["without_key"])
                         self.assertEqual(1, parsed["without_key"]["requests"])
 
+    def test_all_steps_are_the_sum_of_their_records(self):
+        for seed, step in ((0, None), (1, "7s"), (2, "100ms"), (3, "1h")):
+            with self.subTest(seed=seed, step=step):
+                story = Story(seed)
+                parsed = self.report_story(story, "--over-time", "--by", "endpoint",
+                                           *(["--step", step] if step else []))
+                sums = collections.defaultdict(collections.Counter)
+                for one in parsed["steps"]:
+                    self.assertLess(one["start_ns"], one["end_ns"])
+                    sums["total"].update({name: one[name] for name in (*COSTS, "switches")})
+                    for group in one["groups"]:
+                        name = ("endpoint", group["key"]) if "key" in group else "no endpoint"
+                        sums[name].update({cost: group[cost] for cost in (*COSTS, "switches")})
+                    for part in "unattributed", "overflow":
+                        sums[part].update({cost: one[part][cost] for cost in (*COSTS, "switches")
+                                           if part in one})
+                for name, figures in sums.items():
+                    self.assertEqual(dict(story.sums[name]), dict(figures), name)
+                self.assertEqual(6, sum(one.get("requests", 0) for one in parsed["steps"]))
+                starts = [one["start_ns"] for one in parsed["steps"]]
+                self.assertEqual(sorted(set(starts)), starts)
+                if step == "1h":
+                    self.assertEqual(1, len(starts))
+                if step == "7s":
+                    self.assertEqual({0}, {start % 7_000_000_000 for start in starts})
+
     def test_the_books_are_the_sum_of_the_balance_records(self):
         for seed in range(3):
             with self.subTest(seed=seed):
@@ -321,6 +347,17 @@ class ReportTest(unittest.TestCase):
                 (["--no-such-option", RECORDING], "no-such-option"),
                 (["--format", "xml", RECORDING], "table, json, csv, ndjson"),
                 (["--sort", "colour", RECORDING], "migrations"),
+                (["--by", "endpoint,,pid", RECORDING], "up to 4 different ones with commas, not"),
+                (["--by", "a,b,c,d,e", RECORDING], "up to 4 different ones"),
+                (["--slowest", "--by", "pid", RECORDING], "--slowest is of requests"),
+                (["--over-time", "--step", "0", RECORDING], "--step takes a duration"),
+                (["--over-time", "--step", "x", RECORDING], "--step takes a duration"),
+                (["--step", "1s", RECORDING], "--step is of --over-time"),
+                (["--over-time", "--slowest", RECORDING], "--over-time is by time"),
+                (["--over-time", "--sort", "cpu", RECORDING], "--over-time is by time"),
+                (["--over-time", "--columns", "cpu", RECORDING], "--over-time is by time"),
+                *((["--slowest=" + wrong, RECORDING], "a percentile such as 99%, not '" + wrong)
+                  for wrong in ("0", "-1", "x", "0%", "100%", "nan%", "%", "5%%", "5.5", "")),
                 (["--top", "-1", RECORDING], "--top takes a number"),
                 (["--top", "9x", RECORDING], "--top takes a number")]:
             with self.subTest(arguments=arguments):
@@ -331,9 +368,9 @@ class ReportTest(unittest.TestCase):
                       " ambiguous migrations stolen cpu_percent machine_percent thread_name"
                       " comm uninterruptible syscalls rate cpu_mean cpu_p50 cpu_p90 cpu_p99"
                       " cpu_max wall_mean wall_p50 wall_p90 wall_p99 wall_max wall endpoint"
-                      " syscalls_mean").split():
+                      " syscalls_mean began key_2").split():
             by = "tid" if field in ("thread_name", "comm") else "request_id" \
-                if field in ("wall", "endpoint") else "endpoint"
+                if field in ("wall", "endpoint", "began") else "endpoint"
             with self.subTest(field=field, by=by):
                 self.check(OK, "--by", by, "--sort", field, RECORDING)
 

@@ -27,7 +27,7 @@ enum {
 
 /* What was asked for. */
 static struct {
-	char format; /* 't', 'j', 'c', 'n'; 0 = nothing */
+	char format; /* 't', 'j', 'c', 'n', over time 'T', 'J', 'C', 'N'; 0 = nothing */
 	struct format_options options;
 	struct format_file files[FILES_MAX];
 	char names[FILES_MAX][128];
@@ -37,6 +37,9 @@ static struct {
 	uint64_t double_records;
 	enum row_field columns[4];
 	size_t conditions;
+	bool is_over_time;
+	uint64_t step_ns;
+	double above_percent;
 } asked;
 
 static int format_code;
@@ -61,6 +64,9 @@ static int note(char format, const struct totals *totals, const struct format_op
 		(void)snprintf(asked.by[i], sizeof(asked.by[i]), "%s", totals->groupings[i].by);
 	asked.cpu_ns = totals->all.sums[COST_CPU];
 	asked.double_records = totals->double_records;
+	asked.is_over_time = totals->groupings[0].is_over_time;
+	asked.step_ns = totals->groupings[0].step_ns;
+	asked.above_percent = totals->groupings[0].above_percent;
 	asked.conditions = totals->filter.condition_count;
 	for (size_t i = 0; i < options->column_count && i < 4; i++)
 		asked.columns[i] = options->columns[i];
@@ -86,6 +92,28 @@ int format_csv(const struct totals *totals, const struct format_options *options
 int format_ndjson(const struct totals *totals, const struct format_options *options, FILE *out)
 {
 	return note('n', totals, options, out);
+}
+
+int format_series_table(const struct totals *totals, const struct format_options *options,
+			FILE *out)
+{
+	return note('T', totals, options, out);
+}
+
+int format_series_json(const struct totals *totals, const struct format_options *options, FILE *out)
+{
+	return note('J', totals, options, out);
+}
+
+int format_series_csv(const struct totals *totals, const struct format_options *options, FILE *out)
+{
+	return note('C', totals, options, out);
+}
+
+int format_series_ndjson(const struct totals *totals, const struct format_options *options,
+			 FILE *out)
+{
+	return note('N', totals, options, out);
 }
 
 static int setup(void **state)
@@ -172,6 +200,69 @@ static void a_key_that_no_record_has_is_refused_with_those_that_there_are(void *
 	says("no record has the key colour; keys that occur: request_id, endpoint (choose");
 	assert_int_equal(report("--by pid"), EXIT_CODE_OK);
 	assert_int_equal(report("--by thread_name"), EXIT_CODE_OK);
+}
+
+static void keys_are_a_list_of_which_each_must_be_there(void **state)
+{
+	(void)state;
+	assert_int_equal(report("--by endpoint,pid"), EXIT_CODE_OK);
+	assert_string_equal(asked.by[0], "endpoint,pid");
+	assert_int_equal(report("--by endpoint,colour"), EXIT_CODE_FAILURE);
+	says("no record has the key colour;");
+}
+
+static void the_slowest_are_requests_by_wall_time(void **state)
+{
+	(void)state;
+	assert_int_equal(report("--slowest"), EXIT_CODE_OK);
+	assert_true(asked.options.is_slowest);
+	assert_int_equal(asked.options.top_count, 20);
+	assert_int_equal(asked.options.sort, ROW_FIELD_WALL);
+	assert_int_equal(asked.grouping_count, 1);
+	assert_string_equal(asked.by[0], "request_id");
+	assert_true(asked.above_percent == 0);
+	assert_int_equal(report("--slowest=7 --sort cpu -f json"), EXIT_CODE_OK);
+	assert_int_equal(asked.options.top_count, 7);
+	assert_int_equal(asked.options.sort, ROW_FIELD_CPU);
+	assert_int_equal(report("--slowest -f csv"), EXIT_CODE_OK);
+	assert_int_equal(asked.options.top_count, 20);
+	assert_int_equal(report("--slowest=99.5%"), EXIT_CODE_OK);
+	assert_true(asked.above_percent == 99.5);
+	assert_int_equal(asked.options.top_count, 20);
+	assert_int_equal(asked.grouping_count, 2);
+	assert_string_equal(asked.by[1], "endpoint");
+	assert_int_equal(report("--slowest=99% -f json"), EXIT_CODE_OK);
+	assert_int_equal(asked.options.top_count, 0);
+	assert_int_equal(report("--slowest=99% --top 3 -f json"), EXIT_CODE_OK);
+	assert_int_equal(asked.options.top_count, 3);
+	assert_int_equal(report(""), EXIT_CODE_OK);
+	assert_false(asked.options.is_slowest);
+}
+
+static void over_time_there_is_one_grouping_in_steps(void **state)
+{
+	static const struct {
+		const char *name;
+		char format;
+	} formats[] = { { "table", 'T' }, { "json", 'J' }, { "csv", 'C' }, { "ndjson", 'N' } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+		char option[32];
+
+		(void)snprintf(option, sizeof(option), "--over-time -f %s", formats[i].name);
+		assert_int_equal(report(option), EXIT_CODE_OK);
+		assert_int_equal(asked.format, formats[i].format);
+		assert_true(asked.is_over_time);
+		assert_int_equal(asked.step_ns, 0);
+		assert_false(asked.options.has_step);
+		assert_int_equal(asked.grouping_count, 1);
+		assert_string_equal(asked.by[0], "endpoint");
+	}
+	assert_int_equal(report("--over-time --by pid --step 1.5s"), EXIT_CODE_OK);
+	assert_int_equal(asked.step_ns, 1500000000);
+	assert_true(asked.options.has_step);
+	assert_string_equal(asked.by[0], "pid");
 }
 
 static void files_are_added_up_and_named(void **state)
@@ -408,6 +499,9 @@ int main(void)
 		TEST(a_recording_is_a_table_by_endpoint_and_request),
 		TEST(for_programs_there_is_one_grouping_and_all_of_it),
 		TEST(a_key_that_no_record_has_is_refused_with_those_that_there_are),
+		TEST(keys_are_a_list_of_which_each_must_be_there),
+		TEST(the_slowest_are_requests_by_wall_time),
+		TEST(over_time_there_is_one_grouping_in_steps),
 		TEST(files_are_added_up_and_named),
 		TEST(an_empty_file_is_named_and_no_failure_beside_another),
 		TEST(what_is_left_of_a_damaged_recording_is_reported_and_no_success),

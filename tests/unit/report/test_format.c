@@ -180,6 +180,31 @@ static void times_of_several_days_have_a_date(void **state)
 	free(text);
 }
 
+static void the_golden_recording_over_time(void **state)
+{
+	static const struct {
+		format_fn format;
+		const char *name;
+	} formats[] = {
+		{ format_series_table, "shop-over-time.txt" },
+		{ format_series_json, "shop-over-time.json" },
+		{ format_series_ndjson, "shop-over-time.ndjson" },
+		{ format_series_csv, "shop-over-time.csv" },
+	};
+
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+		struct totals *totals = *state;
+		char *text;
+
+		begin_by(totals, "endpoint");
+		grouping_split_over_time(&totals->groupings[0], i % 2 ? 10000000000 : 0);
+		read_golden(totals);
+		text = print(formats[i].format, totals, 0, 100);
+		golden_compare(formats[i].name, text, strlen(text));
+		free(text);
+	}
+}
+
 static void the_golden_recording_by_two_keys(void **state)
 {
 	expect_golden_by(*state, "endpoint,thread_name", format_table, "shop-by-two.txt", 100);
@@ -434,6 +459,7 @@ int main(void)
 		TEST(the_requests_of_the_golden_recording),
 		TEST(the_slowest_of_the_golden_recording),
 		TEST(times_of_several_days_have_a_date),
+		TEST(the_golden_recording_over_time),
 		TEST(the_golden_recording_by_two_keys),
 		TEST(the_processes_fit_eighty_columns),
 		TEST(the_json_of_the_golden_recording),
