@@ -18,6 +18,8 @@
 #include "command/streams.h"
 #include "record/record_reader.h"
 #include "report/format.h"
+#include "report/format_story.h"
+#include "report/story.h"
 
 enum {
 	TOP_COUNT_TABLE = 20, /* default of --top in the table; JSON and CSV give all */
@@ -45,6 +47,8 @@ static const char *const format_names[_FORMAT_MAX] = { "table", "json", "csv", "
 
 struct report_options {
 	const char *by; /* NULL: the default (totals.h) */
+	const char *request; /* the one that is told of; NULL: all are summed up */
+	bool is_of_rows; /* some option is of what sums up */
 	enum row_field sort;
 	enum row_field columns[_ROW_FIELD_MAX];
 	size_t column_count; /* 0: what fits */
@@ -74,6 +78,11 @@ static const struct argp_option argp_options[] = {
 	  "migrations, stolen, syscalls, cpu_percent, machine_percent or split_error; groups also "
 	  "by rate, syscalls_mean, cpu_mean, cpu_p50, cpu_p90, cpu_p99, cpu_max, wall_mean, "
 	  "wall_p50, wall_p90, wall_p99 or wall_max; requests also by wall or began, or by endpoint",
+	  0 },
+	{ "request", 'r', "ID", 0,
+	  "The story of the request with this request_id, as a table or json: what each thread did "
+	  "for it and when, and what else ran meanwhile; to the microsecond where `record --timeline' "
+	  "wrote slices, else by window",
 	  0 },
 	{ "columns", 'c', "FIELD,...", 0,
 	  "Columns of the table, of the fields above (default: in a terminal what fits, elsewhere all)",
@@ -125,6 +134,7 @@ static const char argp_doc[] =
 	"  correlator report --by endpoint --sort wall_p99 app.rec\n"
 	"  correlator report --slowest app.rec\n"
 	"  correlator report --slowest=99% --where 'endpoint~GET *' app.rec\n"
+	"  correlator report --request req-17 app.rec\n"
 	"  correlator report --columns requests,cpu,cpu_p99,wall_p99,blocked app.rec\n"
 	"  correlator report --where 'endpoint~GET /orders*' --since 30s --until 40s app.rec\n"
 	"  correlator report --over-time --step 10s app.rec\n"
@@ -252,20 +262,53 @@ static void parse_slowest(struct report_options *options, const char *text,
 	options->slowest_percent = percent;
 }
 
+static void check_request(const struct report_options *options, struct argp_state *state)
+{
+	if (!options->request)
+		return;
+	if (options->is_of_rows)
+		argp_failure(state, EXIT_CODE_USAGE, 0,
+			     "--request tells of one request: --by, --sort and --columns are of "
+			     "rows that sum up");
+	if (options->format != FORMAT_TABLE && options->format != FORMAT_JSON)
+		argp_failure(state, EXIT_CODE_USAGE, 0,
+			     "--request prints a table or json; `correlator export' writes records "
+			     "as csv and ndjson");
+}
+
+/* What goes together. */
+static void check_rows(const struct report_options *options, struct argp_state *state)
+{
+	if (options->is_slowest && options->by)
+		argp_error(state, "--slowest is of requests: not with --by");
+	if (options->step_ns > 0 && !options->is_over_time)
+		argp_error(state, "--step is of --over-time");
+	if (options->is_over_time &&
+	    (options->is_slowest || options->has_sort || options->column_count > 0))
+		argp_error(state, "--over-time is by time and has columns of its own: not "
+				  "with --slowest, --sort or --columns");
+}
+
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
 	struct report_options *options = state->input;
 
 	switch (key) {
+	case 'r':
+		options->request = argument;
+		return 0;
 	case 'b':
 		parse_by(options, argument, state);
+		options->is_of_rows = true;
 		return 0;
 	case 's':
 		parse_sort(options, argument, state);
 		options->has_sort = true;
+		options->is_of_rows = true;
 		return 0;
 	case OPTION_OVER_TIME:
 		options->is_over_time = true;
+		options->is_of_rows = true;
 		return 0;
 	case OPTION_STEP:
 		if (duration_parse(argument, &options->step_ns) < 0 || options->step_ns == 0)
@@ -274,9 +317,11 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		return 0;
 	case OPTION_SLOWEST:
 		parse_slowest(options, argument, state);
+		options->is_of_rows = true;
 		return 0;
 	case 'c':
 		parse_columns(options, argument, state);
+		options->is_of_rows = true;
 		return 0;
 	case 'n':
 		parse_top(options, argument, state);
@@ -293,16 +338,6 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	case 'U':
 		parse_time("until", argument, &options->filter.until, state);
 		return 0;
-	case ARGP_KEY_SUCCESS:
-		if (options->is_slowest && options->by)
-			argp_error(state, "--slowest is of requests: not with --by");
-		if (options->step_ns > 0 && !options->is_over_time)
-			argp_error(state, "--step is of --over-time");
-		if (options->is_over_time &&
-		    (options->is_slowest || options->has_sort || options->column_count > 0))
-			argp_error(state, "--over-time is by time and has columns of its own: not "
-					  "with --slowest, --sort or --columns");
-		return 0;
 	case ARGP_KEY_ARGS:
 		options->paths = state->argv + state->next;
 		options->path_count = (size_t)(state->argc - state->next);
@@ -310,6 +345,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	case ARGP_KEY_NO_ARGS:
 		options->paths = streams_default_paths(state);
 		options->path_count = 1;
+		return 0;
+	case ARGP_KEY_SUCCESS:
+		check_request(options, state);
+		check_rows(options, state);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -337,8 +376,17 @@ static int fold(const struct report_options *options, struct totals *totals)
 	return r;
 }
 
+/* story NULL: only the totals are wanted. */
+static int add(const struct report_options *options, const struct record_view *record,
+	       struct totals *totals, struct story *story)
+{
+	int r = story ? story_add(story, record) : totals_add(totals, record);
+
+	return r == 0 && !story ? fold(options, totals) : r;
+}
+
 static int read_file(const struct report_options *options, const char *path, struct totals *totals,
-		     struct format_file *ret_file)
+		     struct story *story, struct format_file *ret_file)
 {
 	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
 	_cleanup_free_ struct record_view *view = malloc(sizeof(*view));
@@ -350,13 +398,10 @@ static int read_file(const struct report_options *options, const char *path, str
 	if (r < 0)
 		return r;
 	while ((r = record_reader_next(reader, view)) > 0) {
-		r = totals_add(totals, view);
+		r = add(options, view, totals, story);
 		if (r == -EBADMSG)
 			record_reader_drop(reader, "damaged: a balance record without its times");
 		else if (r < 0)
-			return reject_record(reader, r);
-		r = fold(options, totals);
-		if (r < 0)
 			return reject_record(reader, r);
 	}
 	if (r < 0)
@@ -371,13 +416,13 @@ static int read_file(const struct report_options *options, const char *path, str
 }
 
 static int read_files(const struct report_options *options, struct totals *totals,
-		      struct format_file *files)
+		      struct story *story, struct format_file *files)
 {
 	int r;
 
 	for (size_t i = 0; i < options->path_count; i++) {
 		streams_spare_writer(options->paths[i]);
-		r = read_file(options, options->paths[i], totals, &files[i]);
+		r = read_file(options, options->paths[i], totals, story, &files[i]);
 		signals_obey_interrupt();
 		if (r < 0)
 			return r;
@@ -445,8 +490,9 @@ static bool screen_takes_bold(void)
 typedef int (*format_fn)(const struct totals *totals, const struct format_options *options,
 			 FILE *out);
 
+/* story NULL: of all requests. */
 static int print_report(const struct report_options *options, const struct totals *totals,
-			const struct format_file *files)
+			const struct story *story, const struct format_file *files)
 {
 	/* As a whole, and over time. */
 	static const format_fn formats[2][_FORMAT_MAX] = {
@@ -472,6 +518,10 @@ static int print_report(const struct report_options *options, const struct total
 	};
 
 	format_options.width = screen_width(&format_options.is_endless);
+	if (story && options->format == FORMAT_JSON)
+		return format_story_json(story, &format_options, stdout);
+	if (story)
+		return format_story(story, &format_options, stdout);
 	return formats[options->is_over_time][options->format](totals, &format_options, stdout);
 }
 
@@ -483,15 +533,53 @@ static bool is_damaged(const struct format_file *files, size_t file_count)
 	return false;
 }
 
+/* Of an id that is not there: which may be meant. Logged, -ENOENT. */
+static int refuse_story(const struct story *story)
+{
+	const struct recording *recording = &story->totals->recording;
+	char hints[STORY_HINTS_MAX * RECORDING_TEXT_BYTES] = "";
+	struct text_writer writer;
+
+	if (story->costs.record_count > 0 || story->verdict != FILTER_UNKNOWN)
+		return log_error(ENOENT, "the request %s is none of those that --where wants",
+				 story->request_id);
+	if (!recording_has_key(recording, "request_id"))
+		return log_error(ENOENT,
+				 "no record has a request_id: record with `--key request_id'");
+	text_writer_init(&writer, hints, sizeof(hints));
+	for (size_t i = 0; i < STORY_HINTS_MAX && story->hints[i].likeness > 0; i++) {
+		const char *id = story->hints[i].request_id;
+
+		text_writer_put(&writer, i > 0 ? ", " : "; like it: ", i > 0 ? 2 : 11);
+		text_writer_put(&writer, id, strlen(id));
+	}
+	return log_error(ENOENT,
+			 "no request %s in the recording%s (all are in `correlator report --by "
+			 "request_id --top 0')",
+			 story->request_id, hints);
+}
+
+static int finish_story(struct story *story)
+{
+	int r = story_finish(story);
+
+	if (r < 0)
+		return log_error_errno(r, "cannot report");
+	return story_is_there(story) ? 0 : refuse_story(story);
+}
+
 /* What the report is of. */
 static int init_totals(const struct report_options *options, struct totals *totals)
 {
 	static const char *const of_slowest[] = { "request_id", "endpoint" };
+	static const char *const of_story[] = { "endpoint" };
 	/* JSON and CSV hold one table: no memory for a second. */
 	bool is_one = options->by || options->format != FORMAT_TABLE || options->is_over_time;
 	size_t key_count = is_one ? 1 : 2;
 	int r;
 
+	if (options->request)
+		return totals_init(totals, of_story, 1);
 	if (options->is_over_time) {
 		r = totals_init(totals, options->by ? &options->by : NULL, key_count);
 		if (r == 0)
@@ -524,6 +612,8 @@ static int report(struct report_options *options)
 	_cleanup_free_ struct format_file *files =
 		calloc(options->path_count, sizeof(struct format_file));
 	_cleanup_(totals_deinit) struct totals totals = { 0 };
+	_cleanup_(story_deinit) struct story story = { 0 };
+	struct story *wanted = options->request ? &story : NULL;
 	int r;
 
 	if (!files)
@@ -533,13 +623,16 @@ static int report(struct report_options *options)
 		return log_error_errno(r, "cannot report");
 	totals.filter = options->filter;
 	options->filter = (struct filter){ 0 };
-	r = read_files(options, &totals, files);
+	if (wanted)
+		story_init(&story, &totals, options->request);
+	r = read_files(options, &totals, wanted, files);
+	if (r == 0 && wanted)
+		r = finish_story(&story);
+	if (r == 0 && (options->by || options->is_slowest))
+		r = check_keys(&totals);
 	if (r < 0)
 		return r;
-	r = options->by || options->is_slowest ? check_keys(&totals) : 0;
-	if (r < 0)
-		return r;
-	r = print_report(options, &totals, files);
+	r = print_report(options, &totals, wanted, files);
 	if (r < 0)
 		return log_error_errno(r, "cannot report");
 	r = streams_finish_output("the report");

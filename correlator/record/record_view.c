@@ -42,6 +42,17 @@ bool record_view_add(const struct record_view *view, const char *name, int64_t *
 	return true;
 }
 
+bool record_view_lists_at(const struct record_view *view, size_t place, const char *text)
+{
+	const struct record_field *list = record_view_at(view, place);
+
+	for (size_t i = 0; list && i < list->item_count; i++) {
+		if (record_text_is(list->items[i], text))
+			return true;
+	}
+	return false;
+}
+
 bool record_view_text(const struct record_view *view, const char *name,
 		      struct record_text *ret_text)
 {

@@ -105,7 +105,9 @@ static inline bool record_view_text_at(const struct record_view *view, size_t pl
 	return true;
 }
 
-/* The same, but a count is added to *sum, at most up to 2^63-1. */
+/* True if the field is a list that the text is in. */
+bool record_view_lists_at(const struct record_view *view, size_t place, const char *text);
+/* As record_view_count, but it is added to *sum, at most up to 2^63-1. */
 bool record_view_add(const struct record_view *view, const char *name, int64_t *sum);
 
 /* a + b, at most 2^63-1: records are untrusted. Neither is negative. */

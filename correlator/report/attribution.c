@@ -3,17 +3,6 @@
 
 #include "report/recording.h"
 
-static bool has_flag(const struct record_view *record, const char *name)
-{
-	const struct record_field *flags = record_view_at(record, RECORD_PLACE(cpu, flags));
-
-	for (size_t i = 0; flags && i < flags->item_count; i++) {
-		if (record_text_is(flags->items[i], name))
-			return true;
-	}
-	return false;
-}
-
 /* A context is in force when any key has a value, and when there is none: it has no such key. Time
  * under no context has every key, and each is "". */
 static bool has_context(const struct record_view *record)
@@ -34,13 +23,22 @@ static bool has_context(const struct record_view *record)
 
 enum attribution attribution_of(const struct record_view *record)
 {
-	if (has_flag(record, "overflow"))
+	size_t flags = record->kind == RECORD_KIND_SLICE ? RECORD_PLACE(slice, flags) :
+							   RECORD_PLACE(cpu, flags);
+
+	if (record_view_lists_at(record, flags, "overflow"))
 		return ATTRIBUTION_OVERFLOW;
-	if (has_flag(record, "unknown"))
+	if (record_view_lists_at(record, flags, "unknown"))
 		return ATTRIBUTION_UNKNOWN;
 	if (!has_context(record))
 		return ATTRIBUTION_NONE;
-	return has_flag(record, "inherited") ? ATTRIBUTION_INHERITED : ATTRIBUTION_CONTEXT;
+	return record_view_lists_at(record, flags, "inherited") ? ATTRIBUTION_INHERITED :
+								   ATTRIBUTION_CONTEXT;
+}
+
+bool attribution_has_context(enum attribution attribution)
+{
+	return attribution == ATTRIBUTION_CONTEXT || attribution == ATTRIBUTION_INHERITED;
 }
 
 const char *attribution_name(enum attribution attribution)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Whose time a cpu record is of, as far as it says. Pure. */
+/* Whose time a cpu or slice record is of, as far as it says. Pure. */
 #pragma once
+
+#include <stdbool.h>
 
 #include "record/record_view.h"
 
@@ -14,6 +16,8 @@ enum attribution {
 };
 
 enum attribution attribution_of(const struct record_view *record);
+/* Whether that is a context which is known. */
+bool attribution_has_context(enum attribution attribution);
 
 /* "attributed", "inherited", "no context", "unknown", "overflow". */
 const char *attribution_name(enum attribution attribution);

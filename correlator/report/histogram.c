@@ -134,3 +134,18 @@ bool histogram_mean(const struct histogram *histogram, int64_t *ret_value)
 	*ret_value = histogram->sum / (int64_t)histogram->count;
 	return true;
 }
+
+uint64_t histogram_count_below(const struct histogram *histogram, int64_t value)
+{
+	int last_doubling = find_doubling(value), last_bucket = find_bucket(value, last_doubling);
+	uint64_t count = 0;
+
+	for (int doubling = 0; doubling <= last_doubling; doubling++) {
+		const uint32_t *counts = histogram->doublings[doubling];
+		int end = doubling == last_doubling ? last_bucket : HISTOGRAM_BUCKETS;
+
+		for (int bucket = 0; counts && bucket < end; bucket++)
+			count += counts[bucket];
+	}
+	return count;
+}

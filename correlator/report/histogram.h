@@ -38,3 +38,6 @@ bool histogram_percentile(const struct histogram *histogram, double percent, int
 
 /* Rounded down. False when it is empty. */
 bool histogram_mean(const struct histogram *histogram, int64_t *ret_value);
+
+/* How many are less than the value, as far as buckets tell: those of the value's own are not. */
+uint64_t histogram_count_below(const struct histogram *histogram, int64_t value);

@@ -49,9 +49,7 @@ static struct costs *find_sum(struct totals *totals, enum attribution attributio
 {
 	if (attribution == ATTRIBUTION_OVERFLOW)
 		return &totals->overflow;
-	if (attribution == ATTRIBUTION_NONE || attribution == ATTRIBUTION_UNKNOWN)
-		return &totals->unattributed;
-	return NULL;
+	return attribution_has_context(attribution) ? NULL : &totals->unattributed;
 }
 
 /* Of a recording's keys: the endpoint first, then request_id, or the first other one. */

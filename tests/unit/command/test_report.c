@@ -19,6 +19,7 @@
 #include "failing_memory.h"
 #include "record/golden.h"
 #include "report/format.h"
+#include "report/format_story.h"
 
 enum {
 	FILES_MAX = 4,
@@ -114,6 +115,26 @@ int format_series_ndjson(const struct totals *totals, const struct format_option
 			 FILE *out)
 {
 	return note('N', totals, options, out);
+}
+
+static int note_story(char format, const struct story *story, const struct format_options *options,
+		      FILE *out)
+{
+	assert_string_equal(story->request_id, "req-1");
+	assert_true(story_is_there(story));
+	/* All of them: it is what --by request_id says. */
+	assert_int_equal(story->costs.sums[COST_CPU], 270001234);
+	return note(format, story->totals, options, out);
+}
+
+int format_story(const struct story *story, const struct format_options *options, FILE *out)
+{
+	return note_story('s', story, options, out);
+}
+
+int format_story_json(const struct story *story, const struct format_options *options, FILE *out)
+{
+	return note_story('S', story, options, out);
 }
 
 static int setup(void **state)
@@ -493,6 +514,37 @@ static void without_memory_it_says_so(void **state)
 
 #define TEST(name) cmocka_unit_test_setup(name, setup)
 
+static void a_request_is_told_of_as_a_page_or_as_json(void **state)
+{
+	(void)state;
+	assert_int_equal(report("--request req-1"), EXIT_CODE_OK);
+	assert_string_equal(result.output, "the report\n");
+	assert_int_equal(asked.format, 's');
+	assert_int_equal(asked.grouping_count, 1);
+	assert_string_equal(asked.by[0], "endpoint");
+	assert_int_equal(asked.options.top_count, 20);
+	assert_int_equal(asked.cpu_ns, GOLDEN_CPU_NS);
+	assert_int_equal(report("-r req-1 --format json"), EXIT_CODE_OK);
+	assert_int_equal(asked.format, 'S');
+	assert_int_equal(asked.options.top_count, 0);
+	format_code = -ENOMEM;
+	assert_int_equal(report("-r req-1"), EXIT_CODE_FAILURE);
+	says("cannot report: Cannot allocate memory");
+}
+
+static void a_request_that_is_not_there_is_refused_with_those_that_are_like_it(void **state)
+{
+	(void)state;
+	assert_int_equal(report("--request req-1x"), EXIT_CODE_FAILURE);
+	assert_int_equal(asked.format, 0);
+	says("no request req-1x in the recording; like it: req-1, req-2, req-3 (all are in "
+	     "`correlator report --by request_id --top 0')");
+	assert_int_equal(report("--request nix"), EXIT_CODE_FAILURE);
+	says("no request nix in the recording (all are in");
+	assert_int_equal(report("--request req-1 --where endpoint=nix"), EXIT_CODE_FAILURE);
+	says("the request req-1 is none of those that --where wants");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -512,6 +564,8 @@ int main(void)
 		TEST(a_terminal_is_bold_unless_it_is_not_wanted),
 		TEST(a_reader_who_left_is_no_failure_and_a_full_disk_is_one),
 		TEST(what_cannot_be_printed_is_a_failure),
+		TEST(a_request_is_told_of_as_a_page_or_as_json),
+		TEST(a_request_that_is_not_there_is_refused_with_those_that_are_like_it),
 		TEST(without_memory_it_says_so),
 	};
 

@@ -108,6 +108,22 @@ static void values_are_of_their_types(void **state)
 	forget(&sample);
 }
 
+static void a_list_has_what_is_in_it(void **state)
+{
+	struct sample sample;
+
+	(void)state;
+	sample_begin(&sample, "cpu", 7);
+	sample_text(&sample, "thread_name", "one");
+	sample_flag(&sample, "one");
+	assert_int_equal(decode(&sample), 0);
+	assert_true(record_view_lists_at(&view, RECORD_PLACE(cpu, flags), "one"));
+	assert_false(record_view_lists_at(&view, RECORD_PLACE(cpu, flags), "on"));
+	assert_false(record_view_lists_at(&view, RECORD_PLACE(cpu, thread_name), "one"));
+	assert_false(record_view_lists_at(&view, RECORD_PLACE(cpu, tid), "one"));
+	forget(&sample);
+}
+
 /* Of each kind the fields of the schema, in an order of the test's own. */
 static void add_field(struct sample *sample, const struct record_field_info *info)
 {
@@ -464,6 +480,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_kind_is_known_by_its_name_and_others_are_others),
 		cmocka_unit_test(values_are_of_their_types),
+		cmocka_unit_test(a_list_has_what_is_in_it),
 		cmocka_unit_test(the_fields_of_the_schema_are_found_in_any_order),
 		cmocka_unit_test(each_field_of_the_schema_has_a_place_of_its_own),
 		cmocka_unit_test(what_is_missing_or_of_another_type_is_not_found_at_its_place),

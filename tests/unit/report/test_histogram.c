@@ -119,6 +119,25 @@ static void a_rank_is_the_least_value_that_so_many_do_not_exceed(void **state)
 }
 
 /* In sorted: as the definition has it. */
+static void how_many_are_below_a_value_is_known(void **state)
+{
+	static const int64_t values[] = { 0, 5, 5, 63, 64, 1000000, 2000000 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+		add(values[i]);
+	assert_int_equal(histogram_count_below(&histogram, 0), 0);
+	assert_int_equal(histogram_count_below(&histogram, 5), 1);
+	assert_int_equal(histogram_count_below(&histogram, 6), 3);
+	assert_int_equal(histogram_count_below(&histogram, 63), 3);
+	assert_int_equal(histogram_count_below(&histogram, 64), 4);
+	assert_int_equal(histogram_count_below(&histogram, 65), 5);
+	/* Those of its own bucket are not below it. */
+	assert_int_equal(histogram_count_below(&histogram, 1000001), 5);
+	assert_int_equal(histogram_count_below(&histogram, 1500000), 6);
+	assert_int_equal(histogram_count_below(&histogram, INT64_MAX), 7);
+}
+
 static void expect_near(const int64_t *sorted, size_t count, double percent)
 {
 	size_t rank = 0;
@@ -218,6 +237,7 @@ int main(void)
 		TEST(one_value_is_every_figure_exactly),
 		TEST(small_values_are_exact),
 		TEST(a_rank_is_the_least_value_that_so_many_do_not_exceed),
+		TEST(how_many_are_below_a_value_is_known),
 		TEST(a_percentile_of_any_values_is_off_by_less_than_promised),
 		TEST(the_parts_together_are_the_whole),
 		TEST(a_sum_is_at_most_the_largest_number),

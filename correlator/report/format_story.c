@@ -1,0 +1,704 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "report/format_story.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "report/display.h"
+#include "report/story_lane.h"
+#include "report/table.h"
+
+enum {
+	LABEL_COLUMNS = 12,
+	LANES_MAX = 16, /* on a screen */
+	LANES_ENDLESS_MAX = 256, /* elsewhere */
+	LANE_LABEL_PART = 3, /* of a screen's width: at most one of so many */
+	LINES_SHOWN = 20, /* of a list on a screen, one by one */
+	PROCESSES_SHOWN = 8,
+	SENTENCE_BYTES = 1024,
+};
+
+static const char not_measured[] = "-";
+
+/* What goes on it, and where it is. */
+struct page {
+	const struct story *story;
+	const struct format_options *options;
+	FILE *out;
+	const struct story_thread **threads; /* of the request, by process and number */
+	size_t thread_count;
+	size_t process_count;
+	size_t host_count;
+};
+
+__attribute__((format(printf, 3, 4))) static void
+print_item(const struct page *page, const char *label, const char *format, ...)
+{
+	char text[SENTENCE_BYTES];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	display_sentence(page->out, page->options->width, LABEL_COLUMNS, "%-*s%s", LABEL_COLUMNS,
+			 label, text);
+}
+
+static int compare_threads(const void *a, const void *b)
+{
+	const struct story_thread_key *one = &(*(const struct story_thread *const *)a)->key;
+	const struct story_thread_key *other = &(*(const struct story_thread *const *)b)->key;
+
+	if (one->host != other->host)
+		return one->host < other->host ? -1 : 1;
+	if (one->pid != other->pid)
+		return one->pid < other->pid ? -1 : 1;
+	return (one->tid > other->tid) - (one->tid < other->tid);
+}
+
+static bool is_of_request(const struct story_thread *thread)
+{
+	return thread->costs.record_count > 0 || thread->slice_count > 0;
+}
+
+static void count_places(struct page *page)
+{
+	for (size_t i = 0; i < page->thread_count; i++) {
+		const struct story_thread_key *key = &page->threads[i]->key;
+		const struct story_thread_key *last = i > 0 ? &page->threads[i - 1]->key : NULL;
+		bool is_new_host = !last || last->host != key->host;
+
+		page->host_count += is_new_host;
+		page->process_count += is_new_host || last->pid != key->pid;
+	}
+}
+
+static int find_threads(struct page *page)
+{
+	const struct story_thread *thread = page->story->threads.table;
+
+	page->threads = calloc(HASH_COUNT(page->story->threads.table) + 1, sizeof(*page->threads));
+	if (!page->threads)
+		return -ENOMEM;
+	for (; thread; thread = thread->hh.next) {
+		if (is_of_request(thread))
+			page->threads[page->thread_count++] = thread;
+	}
+	if (page->thread_count > 0)
+		qsort(page->threads, page->thread_count, sizeof(*page->threads), compare_threads);
+	count_places(page);
+	return 0;
+}
+
+/* "4242/4250 puma srv tp 001" */
+static void name_thread(const struct page *page, const struct story_thread *thread,
+			char ret_text[static TABLE_CELL_BYTES])
+{
+	bool with_host = page->story->totals->recording.has_several_hosts;
+
+	if (thread->key.tid == 0)
+		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%s%s%" PRId64 "/-",
+			       with_host ? thread->host->name : "", with_host ? ":" : "",
+			       thread->key.pid);
+	else
+		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%s%s%" PRId64 "/%" PRId64 "%s%s",
+			       with_host ? thread->host->name : "", with_host ? ":" : "",
+			       thread->key.pid, thread->key.tid, thread->name[0] ? " " : "",
+			       thread->name);
+}
+
+/* 2026-11-22 10:15:00.123 CET */
+static void print_when(const struct page *page, const char *label, int64_t ns)
+{
+	time_t seconds = (time_t)(ns / (int64_t)NS_PER_S);
+	char date[64], zone[32];
+	struct tm local;
+
+	if (!localtime_r(&seconds, &local))
+		return;
+	(void)strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S", &local);
+	(void)strftime(zone, sizeof(zone), "%Z", &local);
+	print_item(page, label, "%s.%03" PRIu64 " %s", date, (uint64_t)ns % NS_PER_S / NS_PER_MS,
+		   zone);
+}
+
+static void print_keys(const struct page *page)
+{
+	const struct story *story = page->story;
+	char id[SENTENCE_BYTES / 2];
+
+	(void)display_escape(story->request_id, strlen(story->request_id), id, sizeof(id));
+	print_item(page, "request_id", "%s", id);
+	for (size_t i = 0; i < story->key_count; i++) {
+		const struct story_key *key = &story->keys[i];
+
+		print_item(page, key->name, "%s%s%s", strlen(key->name) >= LABEL_COLUMNS ? " " : "",
+			   key->value,
+			   key->has_several ? " (the last one; it had others before)" : "");
+	}
+}
+
+static void print_processes(const struct page *page)
+{
+	size_t shown = 0;
+
+	for (size_t i = 0; i < page->thread_count && shown < PROCESSES_SHOWN; i++) {
+		const struct story_thread *thread = page->threads[i];
+		char comm[STORY_VALUE_BYTES];
+
+		if (i > 0 && page->threads[i - 1]->key.pid == thread->key.pid &&
+		    page->threads[i - 1]->host == thread->host)
+			continue;
+		story_comm(page->story, thread, comm);
+		print_item(page, shown++ == 0 ? "process" : "", "%" PRId64 "%s%s on %s",
+			   thread->key.pid, comm[0] ? " " : "", comm, thread->host->name);
+	}
+	if (page->process_count > shown)
+		print_item(page, "", "… %zu more", page->process_count - shown);
+	if (page->host_count > 1)
+		print_item(page, "",
+			   "This request_id was seen on %zu hosts: what follows is all of them "
+			   "together, by clocks that may differ. `--where host_name=NAME' tells of "
+			   "one.",
+			   page->host_count);
+	else if (page->process_count > 1)
+		print_item(
+			page, "",
+			"It was seen in %zu processes: a request that forked, or several with one "
+			"id. `--where pid=PID' tells of one.",
+			page->process_count);
+}
+
+/* ", more than 97 % of the 461 of its endpoint": a whole number, of all others. */
+static void describe_rank(const struct story *story, enum figure figure, int64_t value,
+			  const char *more, char *ret_text, size_t text_bytes)
+{
+	const struct group *group = story_endpoint(story);
+	const struct histogram *histogram;
+	uint64_t below;
+
+	ret_text[0] = '\0';
+	if (!group || !group->requests)
+		return;
+	histogram = &group->requests->figures[figure];
+	if (histogram->count < 2)
+		return;
+	below = histogram_count_below(histogram, value);
+	if (value >= histogram->largest)
+		(void)snprintf(ret_text, text_bytes,
+			       ", the %s of all %" PRIu64 " requests of its endpoint",
+			       figure == FIGURE_WALL ? "longest" : "most", histogram->count);
+	else
+		(void)snprintf(ret_text, text_bytes,
+			       ", %s than %.0f %% of the %" PRIu64 " requests of its endpoint",
+			       more, 100.0 * (double)below / (double)histogram->count,
+			       histogram->count);
+}
+
+static void print_cost(const struct page *page, const char *label, enum cost cost)
+{
+	char text[DISPLAY_NUMBER_BYTES];
+
+	if (!costs_has(&page->story->costs, cost))
+		(void)snprintf(text, sizeof(text), not_measured);
+	else if (cost == COST_SYSCALLS || cost == COST_MIGRATIONS)
+		display_number(page->story->costs.sums[cost], text);
+	else
+		display_duration(page->story->costs.sums[cost], text);
+	print_item(page, label, "%s", text);
+}
+
+static void print_wall(const struct page *page)
+{
+	char duration[DISPLAY_NUMBER_BYTES], rank[128];
+	int64_t wall_ns;
+
+	if (!costs_wall_ns(&page->story->costs, &wall_ns)) {
+		print_item(page, "wall", not_measured);
+		return;
+	}
+	print_when(page, "began", page->story->costs.first_ns);
+	print_when(page, "ended", page->story->costs.last_ns);
+	display_duration(wall_ns, duration);
+	describe_rank(page->story, FIGURE_WALL, wall_ns, "longer", rank, sizeof(rank));
+	print_item(page, "wall", "%s%s", duration, rank);
+}
+
+static void print_cpu(const struct page *page)
+{
+	const struct costs *costs = &page->story->costs;
+	char cpu[DISPLAY_NUMBER_BYTES], user[DISPLAY_NUMBER_BYTES], kernel[DISPLAY_NUMBER_BYTES];
+	char split[128] = "", rank[128];
+	double percent;
+
+	if (!costs_has(costs, COST_CPU)) {
+		print_item(page, "cpu", not_measured);
+		return;
+	}
+	display_duration(costs->sums[COST_CPU], cpu);
+	if (costs_has(costs, COST_USER) && costs_has(costs, COST_KERNEL)) {
+		display_duration(costs->sums[COST_USER], user);
+		display_duration(costs->sums[COST_KERNEL], kernel);
+		(void)snprintf(split, sizeof(split), " = user %s + kernel %s", user, kernel);
+	}
+	describe_rank(page->story, FIGURE_CPU, costs->sums[COST_CPU], "more", rank, sizeof(rank));
+	print_item(page, "cpu", "%s%s%s", cpu, split, rank);
+	if (costs_share_percent(costs, &page->story->totals->observed, &percent))
+		print_item(page, "", "%.2f %% of the CPU of all observed processes", percent);
+}
+
+static void print_blocked(const struct page *page)
+{
+	const struct costs *costs = &page->story->costs;
+	char blocked[DISPLAY_NUMBER_BYTES], uninterruptible[DISPLAY_NUMBER_BYTES];
+
+	if (!costs_has(costs, COST_BLOCKED) || !costs_has(costs, COST_UNINTERRUPTIBLE) ||
+	    costs->sums[COST_UNINTERRUPTIBLE] == 0) {
+		print_cost(page, "blocked", COST_BLOCKED);
+		return;
+	}
+	display_duration(costs->sums[COST_BLOCKED], blocked);
+	display_duration(costs->sums[COST_UNINTERRUPTIBLE], uninterruptible);
+	print_item(page, "blocked", "%s, of it %s uninterruptible", blocked, uninterruptible);
+}
+
+static void print_heading(const struct page *page)
+{
+	print_keys(page);
+	print_processes(page);
+	print_wall(page);
+	print_cpu(page);
+	print_cost(page, "run queue", COST_RUN_QUEUE);
+	print_blocked(page);
+	print_cost(page, "calls", COST_SYSCALLS);
+	if (page->story->is_inherited)
+		print_item(page, "",
+			   "Some of it is flagged `inherited': it may be a leftover of an "
+			   "earlier thread.");
+}
+
+static void print_source(const struct page *page)
+{
+	const struct story *story = page->story;
+
+	if (story_has_slices(story))
+		print_item(page, "timeline", "%zu slices, to the nanosecond (record --timeline)",
+			   story->slice_count);
+	else
+		print_item(page, "timeline",
+			   "by window: %zu records; the order within a window is not known "
+			   "(`record --timeline' tells it to the microsecond)",
+			   story->window_count);
+	if (story_has_slices(story) && story_slices_lost(story) > 0)
+		print_item(page, "",
+			   "%" PRId64 " slices of all threads were lost: lanes may have gaps, the "
+			   "sums above have none.",
+			   story_slices_lost(story));
+	if (story->windows_left_out + story->slices_left_out > 0)
+		print_item(page, "",
+			   "%" PRIu64 " records are not shown for want of room, or of sense; the "
+			   "sums above have them.",
+			   story->windows_left_out + story->slices_left_out);
+}
+
+/* The columns of the lanes' labels. */
+static size_t measure_labels(const struct page *page, size_t lane_count)
+{
+	size_t most = 0, limit = page->options->width / LANE_LABEL_PART;
+	char name[TABLE_CELL_BYTES];
+
+	for (size_t i = 0; i < lane_count; i++) {
+		size_t columns;
+
+		name_thread(page, page->threads[i], name);
+		columns = display_columns(name);
+		most = columns > most ? columns : most;
+	}
+	return most < limit ? most : limit;
+}
+
+static void print_axis(const struct page *page, size_t label_columns, size_t cell_count)
+{
+	char duration[DISPLAY_NUMBER_BYTES];
+	size_t columns;
+
+	display_duration(page->story->last_ns - page->story->first_ns, duration);
+	columns = display_columns(duration);
+	(void)fprintf(page->out, "%*s0%*s%s\n", (int)label_columns + 1, "",
+		      cell_count > columns + 1 ? (int)(cell_count - columns - 1) : 1, "", duration);
+}
+
+static void print_legend(const struct page *page)
+{
+	if (!story_has_slices(page->story)) {
+		print_item(page, "",
+			   "the height is how much of the window it was on a CPU, "
+			   "· a window in which it was not");
+		return;
+	}
+	print_item(page, "", "%s running  %s waiting for a CPU  %s blocked  %s uninterruptible",
+		   story_lane_symbol(STORY_STATE_RUNNING), story_lane_symbol(STORY_STATE_RUN_QUEUE),
+		   story_lane_symbol(STORY_STATE_BLOCKED),
+		   story_lane_symbol(STORY_STATE_UNINTERRUPTIBLE));
+}
+
+static void print_lane(const struct page *page, const struct story_thread *thread,
+		       size_t label_columns, size_t cells_max, struct story_lane *lane)
+{
+	char name[TABLE_CELL_BYTES], label[TABLE_CELL_BYTES];
+
+	name_thread(page, thread, name);
+	display_fit(name, label_columns, label, sizeof(label));
+	(void)fprintf(page->out, "%s%*s ", label, (int)(label_columns - display_columns(label)),
+		      "");
+	if (story_has_slices(page->story))
+		story_lane_of_slices(page->story, thread, cells_max, lane);
+	else
+		story_lane_of_windows(page->story, thread, cells_max, lane);
+	for (size_t cell = 0; cell < lane->cell_count; cell++)
+		(void)fputs(lane->cells[cell], page->out);
+	(void)fputc('\n', page->out);
+}
+
+static int print_lanes(const struct page *page)
+{
+	size_t lanes_max = page->options->is_endless ? LANES_ENDLESS_MAX : LANES_MAX;
+	size_t lane_count = page->thread_count < lanes_max ? page->thread_count : lanes_max;
+	size_t label_columns = measure_labels(page, lane_count);
+	size_t cells_max = page->options->width - label_columns - 1;
+	_cleanup_free_ struct story_lane *lane = malloc(sizeof(*lane));
+
+	if (!lane)
+		return -ENOMEM;
+	if (page->story->last_ns == 0)
+		return 0;
+	cells_max = cells_max < STORY_LANE_CELLS_MAX ? cells_max : STORY_LANE_CELLS_MAX;
+	print_axis(page, label_columns, cells_max);
+	for (size_t i = 0; i < lane_count && !ferror(page->out); i++)
+		print_lane(page, page->threads[i], label_columns, cells_max, lane);
+	if (page->thread_count > lane_count)
+		(void)fprintf(page->out, "… %zu more threads\n", page->thread_count - lane_count);
+	print_legend(page);
+	return 0;
+}
+
+/* A list of slices or windows in lines, those that matter less summed up. */
+struct list {
+	const struct page *page;
+	struct story_lines *lines; /* owned */
+	size_t line_count;
+};
+
+static int64_t weight_of(const struct story *story, size_t index)
+{
+	if (story_has_slices(story))
+		return story->slices[index].end_ns - story->slices[index].start_ns;
+	return story->windows[index].costs.sums[COST_CPU];
+}
+
+static int list_init(struct list *list, const struct page *page)
+{
+	const struct story *story = page->story;
+	size_t count = story_has_slices(story) ? story->slice_count : story->window_count;
+	_cleanup_free_ int64_t *weights = calloc(count + 1, sizeof(*weights));
+	int r;
+
+	*list = (struct list){ .page = page, .lines = calloc(count + 1, sizeof(*list->lines)) };
+	if (!weights || !list->lines)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		weights[i] = weight_of(story, i);
+	r = story_fold(weights, count, page->options->is_endless ? 0 : LINES_SHOWN, list->lines,
+		       &list->line_count);
+	return r;
+}
+
+enum slice_column {
+	SLICE_AFTER = 0,
+	SLICE_LENGTH = 1,
+	SLICE_CPU = 2,
+	SLICE_WHAT = 3,
+	SLICE_WAKER = 4,
+	SLICE_THREAD = 5, /* left out where there is one */
+	_SLICE_COLUMN_MAX,
+};
+
+static void write_sums(const struct story *story, const struct story_lines *line,
+		       char ret_text[static TABLE_CELL_BYTES])
+{
+	static const char *const names[_STORY_STATE_MAX] = { "running", "waiting", "blocked",
+							     "uninterruptible" };
+	int64_t sums[_STORY_STATE_MAX] = { 0 };
+	int length = snprintf(ret_text, TABLE_CELL_BYTES, "… %zu more:", line->count);
+
+	for (size_t i = line->first; i < line->first + line->count; i++)
+		saturated_add_to(&sums[story->slices[i].state],
+				 story->slices[i].end_ns - story->slices[i].start_ns);
+	for (int state = 0; state < _STORY_STATE_MAX; state++) {
+		char duration[DISPLAY_NUMBER_BYTES];
+
+		if (sums[state] == 0)
+			continue;
+		display_duration(sums[state], duration);
+		length += snprintf(ret_text + length, TABLE_CELL_BYTES - (size_t)length, " %s %s",
+				   duration, names[state]);
+	}
+}
+
+static void write_waker(const struct page *page, const struct story_slice *slice,
+			char ret_text[static TABLE_CELL_BYTES])
+{
+	const struct story_thread *waker =
+		story_threads_find(&page->story->threads, slice->thread->host, slice->woken_by_pid,
+				   slice->woken_by_tid);
+
+	if (slice->woken_by_tid == 0)
+		ret_text[0] = '\0';
+	else if (waker)
+		name_thread(page, waker, ret_text);
+	else
+		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%" PRId64 "/%" PRId64,
+			       slice->woken_by_pid, slice->woken_by_tid);
+}
+
+static void slice_cell(const void *context, size_t row, size_t column,
+		       char ret_text[static TABLE_CELL_BYTES])
+{
+	static const char *const whats[_STORY_STATE_MAX] = {
+		[STORY_STATE_RUNNING] = "running",
+		[STORY_STATE_RUN_QUEUE] = "waiting for a CPU",
+		[STORY_STATE_BLOCKED] = "blocked",
+		[STORY_STATE_UNINTERRUPTIBLE] = "uninterruptible",
+	};
+	const struct list *list = context;
+	const struct story_lines *line = &list->lines[row];
+	const struct story *story = list->page->story;
+	const struct story_slice *slice = &story->slices[line->first];
+
+	ret_text[0] = '\0';
+	if (column == SLICE_AFTER)
+		display_duration(slice->start_ns - story->first_ns, ret_text);
+	else if (line->count > 1 && column == SLICE_WHAT)
+		write_sums(story, line, ret_text);
+	else if (line->count > 1)
+		return;
+	else if (column == SLICE_LENGTH)
+		display_duration(slice->end_ns - slice->start_ns, ret_text);
+	else if (column == SLICE_CPU && slice->cpu_number >= 0)
+		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%" PRId32, slice->cpu_number);
+	else if (column == SLICE_WHAT)
+		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%s", whats[slice->state]);
+	else if (column == SLICE_THREAD)
+		name_thread(list->page, slice->thread, ret_text);
+	else if (column == SLICE_WAKER)
+		write_waker(list->page, slice, ret_text);
+}
+
+enum window_column {
+	WINDOW_AFTER = 0,
+	WINDOW_LENGTH = 1,
+	WINDOW_CPU = 2,
+	WINDOW_USER = 3,
+	WINDOW_KERNEL = 4,
+	WINDOW_RUN_QUEUE = 5,
+	WINDOW_BLOCKED = 6,
+	WINDOW_CALLS = 7,
+	WINDOW_SWITCHES = 8,
+	WINDOW_MIGRATIONS = 9,
+	WINDOW_THREAD = 10, /* left out where there is one */
+	_WINDOW_COLUMN_MAX,
+};
+
+static const enum cost window_costs[_WINDOW_COLUMN_MAX] = {
+	[WINDOW_CPU] = COST_CPU,	   [WINDOW_USER] = COST_USER,
+	[WINDOW_KERNEL] = COST_KERNEL,	   [WINDOW_RUN_QUEUE] = COST_RUN_QUEUE,
+	[WINDOW_BLOCKED] = COST_BLOCKED,   [WINDOW_CALLS] = COST_SYSCALLS,
+	[WINDOW_SWITCHES] = COST_SWITCHES, [WINDOW_MIGRATIONS] = COST_MIGRATIONS,
+};
+
+static struct costs sum_windows(const struct story *story, const struct story_lines *line)
+{
+	struct costs sum = { 0 };
+
+	for (size_t i = line->first; i < line->first + line->count; i++)
+		costs_add(&sum, &story->windows[i].costs);
+	return sum;
+}
+
+/* "1.000 s"; of several "… 21 from 1.000 s" */
+static void write_after(const struct story *story, const struct story_lines *line,
+			const struct costs *costs, char ret_text[static TABLE_CELL_BYTES])
+{
+	char after[DISPLAY_NUMBER_BYTES] = "-", count[DISPLAY_NUMBER_BYTES] = "";
+
+	if (!costs->lacks_span)
+		display_duration(costs->first_ns - story->first_ns, after);
+	if (line->count > 1)
+		(void)snprintf(count, sizeof(count), "… %zu from ", line->count);
+	(void)snprintf(ret_text, TABLE_CELL_BYTES, "%s%s", count, after);
+}
+
+static void window_cell(const void *context, size_t row, size_t column,
+			char ret_text[static TABLE_CELL_BYTES])
+{
+	const struct list *list = context;
+	const struct story_lines *line = &list->lines[row];
+	const struct story *story = list->page->story;
+	const struct costs costs = sum_windows(story, line);
+
+	(void)snprintf(ret_text, TABLE_CELL_BYTES, not_measured);
+	if (column == WINDOW_THREAD && line->count > 1)
+		ret_text[0] = '\0';
+	else if (column == WINDOW_THREAD)
+		name_thread(list->page, story->windows[line->first].thread, ret_text);
+	else if (column == WINDOW_AFTER)
+		write_after(story, line, &costs, ret_text);
+	else if (column == WINDOW_LENGTH && !costs.lacks_span)
+		display_duration(costs.last_ns - costs.first_ns, ret_text);
+	else if (column < WINDOW_CPU || !costs_has(&costs, window_costs[column]))
+		return;
+	else if (column >= WINDOW_CALLS)
+		display_number(costs.sums[window_costs[column]], ret_text);
+	else
+		display_duration(costs.sums[window_costs[column]], ret_text);
+}
+
+static void print_list(const struct list *list)
+{
+	static const struct table_column of_slices[_SLICE_COLUMN_MAX] = {
+		[SLICE_AFTER] = { "after", 0, false },	[SLICE_LENGTH] = { "for", 0, false },
+		[SLICE_CPU] = { "on CPU", 1, false },	[SLICE_WHAT] = { "what", 0, true },
+		[SLICE_THREAD] = { "thread", 2, true }, [SLICE_WAKER] = { "woken by", 1, true },
+	};
+	static const struct table_column of_windows[_WINDOW_COLUMN_MAX] = {
+		[WINDOW_AFTER] = { "after", 0, false },
+		[WINDOW_LENGTH] = { "for", 0, false },
+		[WINDOW_CPU] = { "cpu", 0, false },
+		[WINDOW_USER] = { "user", 2, false },
+		[WINDOW_KERNEL] = { "kernel", 2, false },
+		[WINDOW_RUN_QUEUE] = { "run queue", 1, false },
+		[WINDOW_BLOCKED] = { "blocked", 1, false },
+		[WINDOW_CALLS] = { "calls", 3, false },
+		[WINDOW_SWITCHES] = { "switches", 4, false },
+		[WINDOW_MIGRATIONS] = { "migrations", 5, false },
+		[WINDOW_THREAD] = { "thread", 2, true },
+	};
+	const struct page *page = list->page;
+	bool is_of_slices = story_has_slices(page->story);
+	size_t column_count = is_of_slices ? _SLICE_COLUMN_MAX : _WINDOW_COLUMN_MAX;
+	struct table table = {
+		.columns = is_of_slices ? of_slices : of_windows,
+		.column_count = column_count - (page->thread_count == 1),
+		.row_count = list->line_count,
+		.width = page->options->is_endless ? SIZE_MAX / 2 : page->options->width,
+		.is_bold = page->options->is_bold,
+		.cell = is_of_slices ? slice_cell : window_cell,
+		.context = list,
+	};
+
+	if (list->line_count == 0)
+		return;
+	(void)fputc('\n', page->out);
+	table_print(&table, page->out);
+}
+
+enum beside_column {
+	BESIDE_THREAD = 0,
+	BESIDE_CPU = 1,
+	BESIDE_AHEAD = 2,
+	BESIDE_REQUEST = 3,
+	BESIDE_ENDPOINT = 4,
+	_BESIDE_COLUMN_MAX,
+};
+
+static void beside_cell(const void *context, size_t row, size_t column,
+			char ret_text[static TABLE_CELL_BYTES])
+{
+	const struct page *page = context;
+	const struct neighbour *neighbour = page->story->beside.ranking[row];
+	bool is_at_most = neighbour->is_at_most;
+	char duration[DISPLAY_NUMBER_BYTES];
+
+	if (column == BESIDE_THREAD) {
+		name_thread(page, neighbour->thread, ret_text);
+	} else if (column == BESIDE_CPU) {
+		display_duration(neighbour->cpu_ns, duration);
+		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%s%s", is_at_most ? "≤ " : "",
+			       duration);
+	} else if (column == BESIDE_AHEAD) {
+		if (story_has_slices(page->story))
+			display_duration(neighbour->ahead_ns, ret_text);
+		else
+			(void)snprintf(ret_text, TABLE_CELL_BYTES, not_measured);
+	} else if (column == BESIDE_REQUEST) {
+		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%s",
+			       neighbour->request_id[0] ? neighbour->request_id : not_measured);
+	} else {
+		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%s",
+			       neighbour->endpoint[0] ? neighbour->endpoint : not_measured);
+	}
+}
+
+static void print_beside(const struct page *page)
+{
+	static const struct table_column columns[_BESIDE_COLUMN_MAX] = {
+		[BESIDE_THREAD] = { "ran meanwhile", 0, false },
+		[BESIDE_CPU] = { "cpu", 0, false },
+		[BESIDE_AHEAD] = { "on its CPU", 1, false },
+		[BESIDE_REQUEST] = { "request_id", 2, true },
+		[BESIDE_ENDPOINT] = { "endpoint", 1, true },
+	};
+	size_t count = page->story->beside.ranking_count, top = page->options->top_count;
+	struct table table = {
+		.columns = columns,
+		.column_count = _BESIDE_COLUMN_MAX,
+		.row_count = top > 0 && top < count ? top : count,
+		.width = page->options->is_endless ? SIZE_MAX / 2 : page->options->width,
+		.is_bold = page->options->is_bold,
+		.cell = beside_cell,
+		.context = page,
+	};
+
+	(void)fputc('\n', page->out);
+	if (count == 0)
+		(void)fputs("nothing else that is observed ran meanwhile\n", page->out);
+	else
+		table_print(&table, page->out);
+	if (count > table.row_count)
+		(void)fprintf(page->out, "… %zu more\n", count - table.row_count);
+	if (count > 0 && story_has_slices(page->story))
+		display_sentence(page->out, page->options->width, DISPLAY_INDENT,
+				 "on its CPU: while the request waited for that one");
+	if (story_beside_is_incomplete(page->story))
+		display_sentence(page->out, page->options->width, DISPLAY_INDENT,
+				 "some of what ran meanwhile is missing: there was too much of it");
+}
+
+int format_story(const struct story *story, const struct format_options *options, FILE *out)
+{
+	struct page page = { .story = story, .options = options, .out = out };
+	struct list list = { 0 };
+	int r = find_threads(&page);
+
+	if (r == 0)
+		r = list_init(&list, &page);
+	if (r == 0) {
+		print_heading(&page);
+		(void)fputc('\n', out);
+		print_source(&page);
+		r = print_lanes(&page);
+	}
+	if (r == 0) {
+		print_list(&list);
+		print_beside(&page);
+	}
+	free(list.lines);
+	free(page.threads);
+	return r;
+}

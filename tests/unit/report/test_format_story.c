@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "failing_memory.h"
+#include "record/golden.h"
+#include "record/record_reader.h"
+#include "report/format_story.h"
+#include "report/printed.h"
+#include "report/sample_story.h"
+
+struct fixture {
+	struct totals totals;
+	struct story story;
+};
+
+static const char *const by = "endpoint";
+
+static const struct sample_place own = {
+	.pid = 7, .tid = 11, .thread_name = "puma 1", .request_id = "r-1", .endpoint = "GET /a"
+};
+static const struct sample_place helper = {
+	.pid = 7, .tid = 12, .thread_name = "worker", .request_id = "r-1", .endpoint = "GET /a"
+};
+static const struct sample_place other = {
+	.pid = 7, .tid = 13, .thread_name = "puma 2", .request_id = "r-2", .endpoint = "GET /b"
+};
+
+static int setup(void **state)
+{
+	static struct fixture fixture;
+
+	*state = &fixture;
+	if (!setlocale(LC_CTYPE, "C.UTF-8") || setenv("TZ", "XYZ-1", 1) < 0 ||
+	    totals_init(&fixture.totals, &by, 1) < 0)
+		return -1;
+	tzset();
+	story_init(&fixture.story, &fixture.totals, "r-1");
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	story_deinit(&fixture->story);
+	totals_deinit(&fixture->totals);
+	return 0;
+}
+
+typedef int (*format_fn)(const struct story *story, const struct format_options *options,
+			 FILE *out);
+
+static char *printed;
+
+static int try_print(struct fixture *fixture, format_fn format,
+		     const struct format_options *options)
+{
+	size_t size_bytes;
+	FILE *out;
+	int r;
+
+	free(printed);
+	printed = NULL;
+	out = open_memstream(&printed, &size_bytes);
+	assert_non_null(out);
+	r = format(&fixture->story, options, out);
+	assert_int_equal(fclose(out), 0);
+	return r;
+}
+
+static const char *print_page(struct fixture *fixture, format_fn format,
+			      const struct format_options *options)
+{
+	assert_int_equal(totals_finish(&fixture->totals), 0);
+	assert_int_equal(story_finish(&fixture->story), 0);
+	assert_int_equal(try_print(fixture, format, options), 0);
+	return printed;
+}
+
+static const char *print(struct fixture *fixture, size_t width)
+{
+	struct format_options options = { .width = width };
+
+	return print_page(fixture, format_story, &options);
+}
+
+static void has_line(const char *line)
+{
+	char padded[PRINTED_LINE_BYTES];
+
+	/* The last column may be one of texts, which are as wide as the widest. */
+	(void)snprintf(padded, sizeof(padded), "%s ", line);
+	if (!printed_has_line(printed, line) && !printed_has_line(printed, padded))
+		fail_msg("no line \"%s\" in:\n%s", line, printed);
+}
+
+static void has(const char *part)
+{
+	if (!strstr(printed, part))
+		fail_msg("\"%s\" is not in:\n%s", part, printed);
+}
+
+static void has_not(const char *part)
+{
+	if (strstr(printed, part))
+		fail_msg("\"%s\" is in:\n%s", part, printed);
+}
+
+/* A request on two threads of two CPUs, and another one that is in its way. */
+static void tell(struct story *story)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "process", 7);
+	sample_text(&sample, "comm", "puma");
+	assert_int_equal(sample_give(&sample, story), 0);
+	sample_add_slice(story, &own, "running", 1500000, 4000000, 0, 0);
+	sample_add_slice(story, &other, "running", 4000000, 9000000, 0, 0);
+	sample_add_slice(story, &own, "run_queue", 4000000, 9000000, 0, 0);
+	sample_add_slice(story, &own, "running", 9000000, 9500001, 0, 0);
+	sample_add_slice(story, &helper, "running", 9000000, 12000000, 1, 11);
+	sample_add_slice(story, &own, "blocked", 9500001, 12000000, 0, 0);
+	sample_add_slice(story, &own, "uninterruptible", 12000000, 14000000, 0, 0);
+	sample_add_slice(story, &own, "running", 14000000, 15000000, 1, 99);
+	sample_begin_window(&sample, &own, 1500000, 15000000, 4000001);
+	sample_number(&sample, "user_ns", 3000001);
+	sample_number(&sample, "kernel_ns", 1000000);
+	sample_number(&sample, "uninterruptible_ns", 1);
+	sample_number(&sample, "syscalls", 1234);
+	sample_flag(&sample, "inherited");
+	assert_int_equal(sample_give(&sample, story), 0);
+	sample_begin_window(&sample, &helper, 9000000, 12000000, 3000000);
+	sample_number(&sample, "user_ns", 3000000);
+	sample_number(&sample, "kernel_ns", 0);
+	sample_number(&sample, "uninterruptible_ns", 0);
+	sample_number(&sample, "syscalls", 0);
+	assert_int_equal(sample_give(&sample, story), 0);
+	sample_add_window(story, &other, 4000000, 9000000, 5000000);
+}
+
+static void a_story_by_slices(void **state)
+{
+	struct fixture *fixture = *state;
+
+	tell(&fixture->story);
+	print(fixture, 100);
+	golden_compare("story.txt", printed, strlen(printed));
+}
+
+static void a_story_on_a_narrow_screen(void **state)
+{
+	struct fixture *fixture = *state;
+
+	tell(&fixture->story);
+	print(fixture, 50);
+	golden_compare("story-50.txt", printed, strlen(printed));
+}
+
+static void a_story_as_json(void **state)
+{
+	static const struct format_options options = { .width = 100 };
+	struct fixture *fixture = *state;
+
+	tell(&fixture->story);
+	print_page(fixture, format_story_json, &options);
+	golden_compare("story.json", printed, strlen(printed));
+}
+
+static void a_story_by_windows(void **state)
+{
+	static struct record_view view;
+	struct fixture *fixture = *state;
+	struct record_reader *reader = NULL;
+	char path[4096];
+
+	fixture->story.request_id = "req-1";
+	golden_path("shop.rec", path, sizeof(path));
+	assert_int_equal(record_reader_open(path, &reader), 0);
+	while (record_reader_next(reader, &view) > 0)
+		assert_int_equal(story_add(&fixture->story, &view), 0);
+	record_reader_free(reader);
+	print(fixture, 80);
+	golden_compare("story-windows.txt", printed, strlen(printed));
+}
+
+static void what_was_not_measured_is_a_dash(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample sample;
+
+	sample_begin_at(&sample, "cpu", &own);
+	assert_int_equal(sample_give(&sample, &fixture->story), 0);
+	print(fixture, 100);
+	has_line("wall -");
+	has_line("cpu -");
+	has_line("run queue -");
+	has_line("blocked -");
+	has_line("calls -");
+	has_not("began");
+	has_not("█");
+	has_line("after for cpu user kernel run queue blocked calls switches migrations");
+	has_line("- - - - - - - - - -");
+	has_line("nothing else that is observed ran meanwhile");
+}
+
+static void of_many_slices_a_screen_shows_the_longest(void **state)
+{
+	struct format_options options = { .width = 100 };
+	struct fixture *fixture = *state;
+
+	for (int i = 0; i < 1000; i++)
+		sample_add_slice(&fixture->story, &own, i % 2 ? "blocked" : "running", i * 10,
+				 i * 10 + (i == 500 ? 9 : 3), 0, 0);
+	sample_add_window(&fixture->story, &own, 0, 10000, 1500);
+	print_page(fixture, format_story, &options);
+	has_line("190 ns … 481 more: 720 ns running 723 ns blocked");
+	has_line("5.000 us 9 ns 0 running");
+	has_line("5.010 us … 499 more: 747 ns running 750 ns blocked");
+	options.is_endless = true;
+	assert_int_equal(try_print(fixture, format_story, &options), 0);
+	has_not("more");
+	has_line("9.990 us 3 ns blocked");
+}
+
+static void of_many_windows_a_screen_shows_the_dearest(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (int i = 0; i < 41; i++)
+		sample_add_window(&fixture->story, i < 2 ? &helper : &own, i * 10, i * 10 + 4,
+				  40 - i);
+	print(fixture, 200);
+	has_line("0 ns 4 ns 40 ns - - 3 ns 2 ns - - - 7/12 worker");
+	has_line("190 ns 4 ns 21 ns - - 3 ns 2 ns - - - 7/11 puma 1");
+	has_line("… 21 from 200 ns 204 ns 210 ns - - 63 ns 42 ns - - -");
+}
+
+static void of_many_threads_a_screen_shows_some(void **state)
+{
+	struct format_options options = { .width = 100 };
+	struct fixture *fixture = *state;
+	struct sample_place place = own;
+
+	for (int i = 0; i < 18; i++) {
+		place.tid = 100 + i;
+		sample_add_window(&fixture->story, &place, 0, 5, 5);
+	}
+	print_page(fixture, format_story, &options);
+	has_line("… 2 more threads");
+	options.is_endless = true;
+	assert_int_equal(try_print(fixture, format_story, &options), 0);
+	has_not("more threads");
+}
+
+static void what_ran_meanwhile_is_cut_at_top(void **state)
+{
+	struct format_options options = { .width = 100, .top_count = 2 };
+	struct fixture *fixture = *state;
+	struct sample_place place = other;
+
+	sample_add_window(&fixture->story, &own, 10, 20, 5);
+	for (int i = 0; i < 3; i++) {
+		place.tid = 100 + i;
+		sample_add_window(&fixture->story, &place, 0, 30, 5 + i);
+	}
+	print_page(fixture, format_story, &options);
+	has_line("7/102 puma 2 ≤ 7 ns - r-2 GET /b");
+	has_line("7/101 puma 2 ≤ 6 ns - r-2 GET /b");
+	has_not("7/100");
+	has_line("… 1 more");
+	has_not("on its CPU:");
+	options.top_count = 3;
+	assert_int_equal(try_print(fixture, format_story, &options), 0);
+	has("7/100");
+	has_not("more");
+}
+
+static void several_processes_and_hosts_are_said(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample_place place = own;
+
+	sample_add_window(&fixture->story, &own, 10, 20, 5);
+	place.pid = 8;
+	sample_add_window(&fixture->story, &place, 10, 20, 5);
+	print(fixture, 1000);
+	has_line("process 7 on web-1");
+	has_line("8 on web-1");
+	has("It was seen in 2 processes");
+	place.host = "web-2";
+	sample_add_window(&fixture->story, &place, 10, 20, 5);
+	assert_int_equal(story_finish(&fixture->story), 0);
+	assert_int_equal(
+		try_print(fixture, format_story, &(struct format_options){ .width = 1000 }), 0);
+	has_line("8 on web-2");
+	has("was seen on 2 hosts");
+	has_not("It was seen in");
+	has("web-2:8/11 puma 1");
+}
+
+static void of_many_processes_some_are_named(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample_place place = own;
+
+	for (place.pid = 1; place.pid <= 10; place.pid++)
+		sample_add_window(&fixture->story, &place, 10, 20, 5);
+	print(fixture, 100);
+	has_line("8 on web-1");
+	has_line("… 2 more");
+}
+
+static void losses_are_said(void **state)
+{
+	struct fixture *fixture = *state;
+
+	tell(&fixture->story);
+	fixture->totals.books.losses[COUNTER_SLICE_LOST] = 5;
+	sample_add_slice(&fixture->story, &own, "x", 1, 2, 0, 0);
+	fixture->story.beside.is_full = true;
+	print(fixture, 1000);
+	has("5 slices of all threads were lost");
+	has("1 records are not shown");
+	has("some of what ran meanwhile is missing");
+}
+
+static void where_it_stands_among_those_of_its_endpoint_is_said(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample_place place = own;
+
+	sample_add_window(&fixture->story, &own, 0, 60, 500);
+	for (int i = 0; i < 3; i++) {
+		static const char *const ids[] = { "a", "b", "c" };
+
+		place.request_id = ids[i];
+		sample_add_window(&fixture->story, &place, 0, 50, 400 + 200 * (i == 2));
+	}
+	print(fixture, 1000);
+	has_line("wall 60 ns, the longest of all 4 requests of its endpoint");
+	has_line("cpu 500 ns, more than 50 % of the 4 requests of its endpoint");
+	has_line("26.32 % of the CPU of all observed processes");
+}
+
+static void control_characters_never_get_through(void **state)
+{
+	static const struct format_options options = { .width = 200 };
+	struct fixture *fixture = *state;
+	struct sample_place place = { .host = "h\033",
+				      .pid = 7,
+				      .tid = 0,
+				      .thread_name = "t\033",
+				      .request_id = "r\033",
+				      .endpoint = "e\033" };
+
+	fixture->story.request_id = "r\033";
+	sample_add_window(&fixture->story, &place, 10, 20, 5);
+	place.request_id = "o\033";
+	sample_add_window(&fixture->story, &place, 10, 20, 5);
+	print(fixture, 200);
+	has_not("\033");
+	has("o\\x1b");
+	has("7/-");
+	assert_int_equal(try_print(fixture, format_story_json, &options), 0);
+	has_not("\033");
+}
+
+static void headings_are_bold_where_asked(void **state)
+{
+	static const struct format_options options = { .width = 100, .is_bold = true };
+	struct fixture *fixture = *state;
+
+	tell(&fixture->story);
+	print_page(fixture, format_story, &options);
+	has("\033[1mafter");
+	has("\033[1mran meanwhile");
+}
+
+static void without_memory_it_says_so(void **state)
+{
+	static const struct format_options options = { .width = 100 };
+	struct fixture *fixture = *state;
+	char text[65536];
+	int r = -ENOMEM;
+
+	tell(&fixture->story);
+	print(fixture, 100);
+	for (size_t i = 0; r == -ENOMEM && i < 20; i++) {
+		FILE *out = fmemopen(text, sizeof(text), "w");
+
+		assert_non_null(out);
+		memory_fails_after(i);
+		r = format_story(&fixture->story, &options, out);
+		memory_fails_after(SIZE_MAX);
+		(void)fclose(out);
+	}
+	assert_int_equal(r, 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	static const struct CMUnitTest tests[] = {
+		TEST(a_story_by_slices),
+		TEST(a_story_on_a_narrow_screen),
+		TEST(a_story_as_json),
+		TEST(a_story_by_windows),
+		TEST(what_was_not_measured_is_a_dash),
+		TEST(of_many_slices_a_screen_shows_the_longest),
+		TEST(of_many_windows_a_screen_shows_the_dearest),
+		TEST(of_many_threads_a_screen_shows_some),
+		TEST(what_ran_meanwhile_is_cut_at_top),
+		TEST(several_processes_and_hosts_are_said),
+		TEST(of_many_processes_some_are_named),
+		TEST(losses_are_said),
+		TEST(where_it_stands_among_those_of_its_endpoint_is_said),
+		TEST(control_characters_never_get_through),
+		TEST(headings_are_bold_where_asked),
+		TEST(without_memory_it_says_so),
+	};
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	free(printed);
+	return failed;
+}
