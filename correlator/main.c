@@ -17,6 +17,8 @@ static const struct {
 	  "attach to a running Ruby process and record its requests" },
 	{ "report", command_report, "correlator report", "print what a recording says" },
 	{ "dump", command_dump, "correlator dump", "print every record of a recording as JSON" },
+	{ "export", command_export, "correlator export",
+	  "write a recording in the form that another tool reads" },
 	{ "forward", command_forward, "correlator forward",
 	  "send a recording, or what a spool holds, to a collector" },
 	{ "doctor", command_doctor, "correlator doctor",

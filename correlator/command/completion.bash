@@ -73,6 +73,8 @@ _correlator_value() { # COMMAND OPTION
 	report-c | report--columns) _correlator_list "$fields" ;;
 	report-s | report--sort) _correlator_reply "$fields" ;;
 	report-b | report--by) _correlator_list "request_id endpoint pid tid comm thread_name host_name attribution" ;;
+	export-b | export--by) _correlator_reply "request_id endpoint pid tid comm thread_name host_name" ;;
+	export-f | export--format) _correlator_reply "perfetto openmetrics ndjson csv" ;;
 	report-f | report--format) _correlator_reply "table json csv ndjson" ;;
 	*-p | *--pid) _correlator_reply "$(_correlator_rubies)" ;;
 	*-k | *--key) _correlator_reply "request_id endpoint queue trace_id parent_request_id

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "command/arguments.h"
 #include "command/command.h"
+#include "command/filter_arguments.h"
 #include "command/streams.h"
 #include "record/record_reader.h"
 #include "report/format.h"
@@ -205,29 +206,6 @@ static void parse_columns(struct report_options *options, char *names, struct ar
 		argp_failure(state, EXIT_CODE_USAGE, 0, "--columns takes the names of columns");
 }
 
-static void parse_where(struct report_options *options, const char *text, struct argp_state *state)
-{
-	int r = filter_add(&options->filter, text);
-
-	if (r == -E2BIG)
-		argp_failure(state, EXIT_CODE_USAGE, 0, "more than %d conditions",
-			     FILTER_CONDITIONS_MAX);
-	else if (r < 0)
-		argp_failure(state, EXIT_CODE_USAGE, -r,
-			     "--where takes KEY=VALUE or KEY~PATTERN, not '%s'", text);
-}
-
-static void parse_time(const char *name, const char *text, struct filter_time *ret_time,
-		       struct argp_state *state)
-{
-	if (filter_parse_time(text, ret_time) < 0)
-		argp_failure(
-			state, EXIT_CODE_USAGE, 0,
-			"--%s takes a time such as 2026-11-22T10:15:00Z, or a duration from the "
-			"first record on such as 30s, not '%s'",
-			name, text);
-}
-
 static void parse_top(struct report_options *options, const char *text, struct argp_state *state)
 {
 	uint64_t count;
@@ -330,13 +308,13 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		parse_format(options, argument, state);
 		return 0;
 	case 'w':
-		parse_where(options, argument, state);
+		filter_arguments_add(&options->filter, argument, state);
 		return 0;
 	case 'S':
-		parse_time("since", argument, &options->filter.since, state);
+		filter_arguments_time("since", argument, &options->filter.since, state);
 		return 0;
 	case 'U':
-		parse_time("until", argument, &options->filter.until, state);
+		filter_arguments_time("until", argument, &options->filter.until, state);
 		return 0;
 	case ARGP_KEY_ARGS:
 		options->paths = state->argv + state->next;

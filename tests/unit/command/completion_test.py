@@ -9,7 +9,7 @@ import unittest
 
 CORRELATOR = os.environ["CORRELATOR"]
 COMPLETION = pathlib.Path(__file__).resolve().parents[3] / "correlator/command/completion.bash"
-COMMANDS = ["record", "report", "dump", "forward", "doctor"]
+COMMANDS = ["record", "report", "dump", "export", "forward", "doctor"]
 # As bash calls it when the last word is being typed. Its parts are words, too: --sort = c.
 SCRIPT = """
 . "$1"
@@ -55,7 +55,7 @@ class CompletionTest(unittest.TestCase):
 
     def test_a_fixed_list_is_what_the_tool_takes(self):
         for command, option, short in (("report", "--sort", "-s"), ("report", "--format", "-f"),
-                                       ("dump", "--kind", "-k")):
+                                       ("dump", "--kind", "-k"), ("export", "--format", "-f")):
             with self.subTest(option):
                 refused = run(command, option, "?", "-").stderr
                 said = set(re.split(r",\s+", re.search(r"one\s+of ([\w\s,]+)", refused)[1].strip()))

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "command/filter_arguments.h"
+
+#include <errno.h>
+
+#include "base/exit_code.h"
+
+void filter_arguments_add(struct filter *filter, const char *text, struct argp_state *state)
+{
+	int r = filter_add(filter, text);
+
+	if (r == -E2BIG)
+		argp_failure(state, EXIT_CODE_USAGE, 0, "more than %d conditions",
+			     FILTER_CONDITIONS_MAX);
+	else if (r < 0)
+		argp_failure(state, EXIT_CODE_USAGE, -r,
+			     "--where takes KEY=VALUE or KEY~PATTERN, not '%s'", text);
+}
+
+void filter_arguments_time(const char *name, const char *text, struct filter_time *ret_time,
+			   struct argp_state *state)
+{
+	if (filter_parse_time(text, ret_time) < 0)
+		argp_failure(
+			state, EXIT_CODE_USAGE, 0,
+			"--%s takes a time such as 2026-11-22T10:15:00Z, or a duration from the "
+			"first record on such as 30s, not '%s'",
+			name, text);
+}

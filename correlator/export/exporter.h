@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Recordings in the forms that other tools read. Records come in, in their order, and go out to a
+ * stream as soon as they can. Bounded memory. Single thread; nothing here logs. The caller checks
+ * ferror(out).
+ */
+#pragma once
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "record/record_view.h"
+#include "report/filter.h"
+
+enum export_format {
+	EXPORT_FORMAT_PERFETTO = 0, /* a trace */
+	EXPORT_FORMAT_OPENMETRICS = 1, /* sums by a key */
+	EXPORT_FORMAT_NDJSON = 2, /* each record as a line */
+	EXPORT_FORMAT_CSV = 3, /* each cpu record as a row */
+	_EXPORT_FORMAT_MAX,
+};
+
+struct exporter;
+
+/* by: the key of OpenMetrics' sums; NULL: endpoint where it was recorded, else request_id, or the
+ * first one. Takes the filter. 0, -ENOMEM. */
+int exporter_new(enum export_format format, const char *by, struct filter *filter, FILE *out,
+		 struct exporter **ret_exporter);
+void exporter_free(struct exporter *exporter);
+DEFINE_CLEANUP(struct exporter *, exporter_free);
+
+/* 0; -ENOMEM; of OpenMetrics -E2BIG and -EBADMSG as totals_add (report/totals.h) has them. */
+int exporter_add(struct exporter *exporter, const struct record_view *record);
+
+/* After the last record. 0, -ENOMEM. */
+int exporter_finish(struct exporter *exporter);
+
+/* Records that --where may have wanted: there was no room to wait for their requests to tell. */
+uint64_t exporter_left_out(const struct exporter *exporter);
+/* Of a trace: it has cpu records and no slice. */
+bool exporter_lacks_slices(const struct exporter *exporter);
+/* Of OpenMetrics: some record has this key, or it is one of what ran (pid, comm, ...). */
+bool exporter_has_key(const struct exporter *exporter, const char *key);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A trace for Perfetto (https://perfetto.dev), packet by packet. Of each process: a track for each
+ * thread, with its slices; and one for each request, with a track below it for each of its threads:
+ * what it did for it, by its slices, and, on one more, what its accounts say by window. Wake-ups
+ * are flows. Categories tell sums apart: "thread", "request", "window". Bounded memory.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "report/recording.h"
+
+enum {
+	PERFETTO_TRACKS_MAX = 262144, /* 25 MB: of more, some are described twice */
+};
+
+struct perfetto_track;
+
+struct perfetto {
+	struct perfetto_track *tracks; /* uthash: those that are described */
+	uint64_t slice_count;
+	uint64_t window_count;
+	uint64_t flow_count;
+	uint64_t seed; /* of the table */
+	bool has_begun;
+};
+
+void perfetto_init(struct perfetto *perfetto);
+void perfetto_deinit(struct perfetto *perfetto);
+
+/* Prints nothing of records other than cpu and slice. recording: has seen the record. 0, -ENOMEM.
+ */
+int perfetto_add(struct perfetto *perfetto, const struct recording *recording,
+		 const struct record_view *record, FILE *out);

@@ -1,0 +1,484 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The export subcommand: what other tools read of a recording, by their own parsers, and that sums
+are the report's. CORRELATOR names the binary."""
+import collections
+import csv
+import io
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+from decimal import Decimal
+
+import msgpack
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+CORRELATOR = os.environ["CORRELATOR"]
+TREE = pathlib.Path(__file__).resolve().parents[3]
+SCHEMA = TREE / "correlator" / "export"
+RECORDING = TREE / "fixtures" / "golden" / "shop.rec"
+OK, FAILURE, USAGE = 0, 1, 2
+START = 1_700_000_000 * 10 ** 9
+
+
+def run(command, *arguments, **options):
+    return subprocess.run([CORRELATOR, command, *map(str, arguments)], timeout=60, check=False,
+                          env={"PATH": os.environ["PATH"], "LC_ALL": "C"}, capture_output=True,
+                          **options)
+
+
+class Records:
+    def __init__(self):
+        self.data = b""
+        self.number = 0
+
+    def add(self, kind, wall=START + 10 ** 9, **fields):
+        self.number += 1
+        stamp = (wall // 10 ** 9).to_bytes(4, "big") + (wall % 10 ** 9).to_bytes(4, "big")
+        self.data += b"\x92\xd7\x00" + stamp + msgpack.packb({
+            "schema": 1, "kind": kind, "record_id": f"b:1:1:{self.number}", "host_name": "web",
+            "pid": 7, **fields})
+        return self
+
+
+def timeline():
+    """A request that is woken by another thread, in two windows, on two threads."""
+    records = Records().add("process", comm="puma", event="found", mode="exact")
+    own = {"tid": 11, "thread_name": "one", "request_id": "r-1", "endpoint": "GET /a"}
+    other = {"tid": 12, "thread_name": "two", "request_id": "", "endpoint": ""}
+    for fields in (
+            {**own, "state": "running", "start_ns": START, "end_ns": START + 40, "cpu_number": 0,
+             "cpu_ns": 39},
+            {**own, "state": "blocked", "start_ns": START + 40, "end_ns": START + 100},
+            {**other, "state": "running", "start_ns": START + 50, "end_ns": START + 120,
+             "cpu_number": 0, "cpu_ns": 70},
+            {**own, "state": "run_queue", "start_ns": START + 100, "end_ns": START + 120,
+             "woken_by_pid": 7, "woken_by_tid": 12},
+            {**own, "state": "running", "start_ns": START + 120, "end_ns": START + 125,
+             "cpu_number": 0, "cpu_ns": 5}):
+        records.add("slice", **fields)
+    records.add("cpu", **own, window_ns=10 ** 9, cpu_ns=44, run_queue_ns=20, blocked_ns=60,
+                first_ns=START, last_ns=START + 125)
+    records.add("cpu", **other, window_ns=10 ** 9, cpu_ns=70, run_queue_ns=0, blocked_ns=0,
+                first_ns=START + 50, last_ns=START + 120)
+    return records.data
+
+
+def parse_value(value):
+    if value[0] == '"':
+        return value[1:-1].encode().decode("unicode_escape").encode("latin-1").decode()
+    return int(value) if value.lstrip("-").isdigit() else value
+
+
+def parse_text(lines):
+    """A message as protoc prints it: names, and a list of values of each."""
+    message = collections.defaultdict(list)
+    for line in lines:
+        line = line.strip()
+        if line == "}":
+            break
+        if line.endswith("{"):
+            message[line[:-2]].append(parse_text(lines))
+        else:
+            name, value = line.split(": ", 1)
+            message[name].append(parse_value(value))
+    return message
+
+
+class Test(unittest.TestCase):
+    def export(self, format_name, *arguments, said=b"", **options):
+        result = run("export", "--format", format_name, *arguments, **options)
+        self.assertEqual((OK, said), (result.returncode, result.stderr))
+        return result.stdout
+
+    def rows(self, *arguments, **options):
+        """Of the report, by what they are."""
+        result = run("report", "--format", "ndjson", *arguments, **options)
+        self.assertEqual(OK, result.returncode)
+        return [json.loads(line) for line in result.stdout.splitlines()]
+
+    def total(self, *arguments, **options):
+        return next(row for row in self.rows(*arguments, **options) if row["row"] == "total")
+
+
+class NdjsonTest(Test):
+    def test_it_is_what_dump_prints(self):
+        self.assertEqual(run("dump", RECORDING).stdout, self.export("ndjson", RECORDING))
+
+    def test_a_record_that_is_there_twice_is_written_once(self):
+        self.assertEqual(run("dump", RECORDING).stdout, self.export("ndjson", RECORDING, RECORDING))
+
+    def test_with_where_there_are_records_of_what_is_wanted_and_of_processes(self):
+        lines = [json.loads(line) for line in
+                 self.export("ndjson", "--where", "request_id=req-1", RECORDING).splitlines()]
+        self.assertEqual(["meta", "process", "cpu", "cpu", "process"],
+                         [line["kind"] for line in lines])
+
+    def test_a_request_is_chosen_as_a_whole(self):
+        records = Records()
+        for request, endpoint in (("a", None), ("b", None), ("b", "GET /no"), ("c", None),
+                                  ("a", "GET /yes"), ("a", None), ("b", None)):
+            fields = {"endpoint": endpoint} if endpoint else {}
+            records.add("cpu", tid=1, request_id=request, cpu_ns=1 << records.number, flags=["inherited"],
+                        **fields)
+        where = ["--where", "endpoint=GET /yes"]
+        lines = [json.loads(line) for line in
+                 self.export("ndjson", *where, "-", input=records.data).splitlines()]
+        self.assertEqual([1, 16, 32], [line["cpu_ns"] for line in lines])
+        self.assertEqual([["inherited"]] * 3, [line["flags"] for line in lines])
+        self.assertEqual(49, self.total(*where, "-", input=records.data)["cpu_ns"])
+
+    def test_windows_are_chosen_by_time(self):
+        records = Records()
+        for second in range(5):
+            records.add("cpu", wall=START + second * 10 ** 9, tid=1, request_id="a", cpu_ns=second)
+        lines = [json.loads(line) for line in self.export(
+            "ndjson", "--since", "1s", "--until", "3s", "-", input=records.data).splitlines()]
+        self.assertEqual([2, 3], [line["cpu_ns"] for line in lines])
+
+
+class CsvTest(Test):
+    def read(self, data):
+        self.assertTrue(data.endswith(b"\r\n"))
+        return list(csv.DictReader(io.StringIO(data.decode(), newline="")))
+
+    def test_every_field_of_each_cpu_record_has_a_column(self):
+        records = [json.loads(line) for line in
+                   run("dump", "--kind", "cpu", RECORDING).stdout.splitlines()]
+        rows = self.read(self.export("csv", RECORDING))
+        self.assertEqual(len(records), len(rows))
+        for record, row in zip(records, rows):
+            for name in "schema", "kind":
+                del record[name]
+            record["flags"] = " ".join(record.get("flags", []))
+            self.assertEqual({name: str(value) for name, value in record.items()},
+                             {name: value for name, value in row.items()
+                              if value or name in record})
+
+    def test_its_sums_are_those_of_the_report(self):
+        total = self.total("--by", "request_id", RECORDING)
+        rows = self.read(self.export("csv", RECORDING))
+        for name in ("cpu_ns", "user_ns", "kernel_ns", "run_queue_ns", "blocked_ns",
+                     "uninterruptible_ns", "syscalls", "slices"):
+            self.assertEqual(total[name], sum(int(row[name]) for row in rows), name)
+
+    def test_what_is_in_no_context_is_quoted_and_what_has_no_key_is_not(self):
+        records = Records().add("meta", keys=["request_id", "tenant"])
+        records.add("cpu", tid=1, request_id="", cpu_ns=1).add("cpu", tid=1, tenant="x", cpu_ns=1)
+        lines = self.export("csv", "-", input=records.data).split(b"\r\n")
+        self.assertIn(b',web,7,,"",,1,', lines[1])
+        self.assertIn(b",web,7,,,x,1,", lines[2])
+
+    def test_keys_that_come_later_are_in_the_last_column(self):
+        records = Records().add("cpu", tid=1, request_id="a", cpu_ns=1)
+        records.add("cpu", tid=1, request_id="b", cpu_ns=1, tenant="x", queue="y")
+        rows = self.read(self.export("csv", "-", input=records.data))
+        self.assertEqual(["", "tenant=x queue=y"], [row["other_keys"] for row in rows])
+
+    def test_a_formula_is_text(self):
+        records = Records().add("cpu", tid=1, request_id='=1+"2",', cpu_ns=1)
+        rows = self.read(self.export("csv", "-", input=records.data))
+        self.assertEqual("'=1+\"2\",", rows[0]["request_id"])
+
+    def test_without_a_row_there_is_the_header(self):
+        data = self.export("csv", "-", input=Records().add("meta", keys=["request_id"]).data)
+        self.assertEqual(1, data.count(b"\r\n"))
+        self.assertIn(b",request_id,", data)
+
+
+class OpenmetricsTest(Test):
+    def families(self, text):
+        self.assertTrue(text.endswith(b"# EOF\n"))
+        return {family.name: family for family in text_string_to_metric_families(text.decode())}
+
+    def check(self, *arguments, by="endpoint"):
+        text = self.export("openmetrics", *arguments)
+        families = self.families(text)
+        rows = self.rows("--by", by, *(argument for argument in arguments if argument not in ("--by", by)))
+        for field in "cpu", "user", "kernel", "run_queue", "blocked", "uninterruptible", "stolen":
+            samples = families[f"correlator_{field}_seconds"].samples
+            for row in rows[:-1]:
+                found = [sample for sample in samples if sample.labels["row"] == row["row"] and
+                         sample.labels.get(by) == row.get("key")]
+                self.assertEqual(1, len(found), row)
+            # Exactly, which the parser's floating point would not say.
+            exact = re.findall(rf"^correlator_{field}_seconds_total\{{.*\}} (\S+) \S+$", text.decode(),
+                               re.M)
+            self.assertEqual(rows[-1][f"{field}_ns"], sum(map(Decimal, exact)) * 10 ** 9, field)
+        self.assertEqual(sum(row["syscalls"] for row in rows[:-1]),
+                         sum(sample.value for sample in families["correlator_syscalls"].samples))
+        return rows, families
+
+    def test_its_sums_are_those_of_the_report(self):
+        rows, families = self.check(RECORDING)
+        for field in "cpu", "wall":
+            samples = families[f"correlator_request_{field}_seconds"].samples
+            for row in rows:
+                if row["row"] != "group":
+                    continue
+                named = {(sample.name.rpartition("_")[2], sample.labels.get("quantile")): sample.value
+                         for sample in samples if sample.labels.get("endpoint") == row["key"]}
+                self.assertEqual(row["requests"], named["count", None])
+                self.assertAlmostEqual(row[f"{field}_mean_ns"] * row["requests"] / 1e9,
+                                       named["sum", None], 7)
+                for quantile, figure in ("0.5", "p50"), ("0.9", "p90"), ("0.99", "p99"), ("1.0", "max"):
+                    self.assertAlmostEqual(row[f"{field}_{figure}_ns"] / 1e9,
+                                           named["seconds", quantile], 12)
+        requests = {sample.labels["endpoint"]: sample.value
+                    for sample in families["correlator_requests"].samples}
+        self.assertEqual({row["key"]: row["requests"] for row in rows if row["row"] == "group"},
+                         requests)
+
+    def test_by_another_key_or_by_what_ran(self):
+        self.check("--by", "request_id", RECORDING, by="request_id")
+        self.check("--by", "thread_name", RECORDING, by="thread_name")
+
+    def test_with_where_it_is_of_what_is_wanted(self):
+        self.check("--where", "endpoint=GET /orders", RECORDING)
+
+    def test_each_sample_is_at_the_end_of_the_recording(self):
+        for family in self.families(self.export("openmetrics", RECORDING)).values():
+            for sample in family.samples:
+                self.assertEqual("1700000001.123456789", str(sample.timestamp))
+
+    def test_names_and_values_of_any_kind_are_valid(self):
+        records = Records()
+        for value in 'quote"', "back\\slash", "line\nfeed", "é", "{}":
+            records.add("cpu", tid=1, **{"1.queue-name": value}, cpu_ns=1)
+        families = self.families(self.export("openmetrics", "-", input=records.data))
+        self.assertEqual({'quote"', "back\\slash", "line\\x0afeed", "é", "{}"},
+                         {sample.labels["_1_queue_name"]
+                          for sample in families["correlator_cpu_seconds"].samples
+                          if sample.labels["row"] == "group"})
+
+    def test_a_key_with_the_name_of_a_label_gets_another(self):
+        for name in "row", "quantile":
+            records = Records().add("cpu", tid=1, **{name: "x"}, cpu_ns=1)
+            families = self.families(self.export("openmetrics", "-", input=records.data))
+            self.assertEqual("x", families["correlator_cpu_seconds"].samples[0].labels[f"key_{name}"])
+
+    def test_a_key_that_no_record_has_is_refused(self):
+        result = run("export", "-f", "openmetrics", "--by", "nix", RECORDING)
+        self.assertEqual((FAILURE, b""), (result.returncode, result.stdout))
+        self.assertIn(b"no record has the key nix", result.stderr)
+
+
+@unittest.skipUnless(shutil.which("protoc"), "no protoc")
+class PerfettoTest(Test):
+    def packets(self, data):
+        decoded = subprocess.run(["protoc", f"--proto_path={SCHEMA}",
+                                  "--decode=perfetto.protos.Trace", "perfetto.proto"], input=data,
+                                 capture_output=True, timeout=60, check=True)
+        # What has no name has no place in the schema.
+        self.assertNotRegex(decoded.stdout, rb"(?m)^ *\d+:")
+        return parse_text(iter(decoded.stdout.decode().splitlines()))["packet"]
+
+    def read(self, *arguments, **options):
+        return self.packets(self.export("perfetto", *arguments, **options))
+
+    def bars(self, packets, category):
+        """Begin, end, name and annotations of the slices of a category, by their tracks."""
+        open_bars, bars = {}, []
+        for packet in packets:
+            for event in packet["track_event"]:
+                track = event["track_uuid"][0]
+                if event["type"] == ["TYPE_SLICE_BEGIN"]:
+                    self.assertNotIn(track, open_bars)
+                    open_bars[track] = packet["timestamp"][0], event
+                elif event["type"] == ["TYPE_SLICE_END"]:
+                    start, begun = open_bars.pop(track)
+                    if begun["categories"] == [category]:
+                        figures = {item["name"][0]: (item["int_value"] + item["string_value"])[0]
+                                   for item in begun["debug_annotations"]}
+                        bars.append((track, start, packet["timestamp"][0], begun["name"][0], figures))
+        self.assertEqual({}, open_bars)
+        return bars
+
+    def tracks(self, packets):
+        return {track["uuid"][0]: track for packet in packets for track in packet["track_descriptor"]}
+
+    def test_each_slice_is_a_bar_of_its_thread(self):
+        packets = self.read("-", input=timeline())
+        tracks = self.tracks(packets)
+        bars = self.bars(packets, "thread")
+        threads = [tracks[bar[0]]["thread"][0] for bar in bars]
+        self.assertEqual([11, 11, 12, 11, 11], [thread["tid"][0] for thread in threads])
+        self.assertEqual(["one", "one", "two", "one", "one"],
+                         [thread["thread_name"][0] for thread in threads])
+        self.assertEqual([(START, START + 40, "GET /a"), (START + 40, START + 100, "blocked"),
+                          (START + 50, START + 120, "running"),
+                          (START + 100, START + 120, "run_queue"),
+                          (START + 120, START + 125, "GET /a")], [bar[1:4] for bar in bars])
+        self.assertEqual({"request_id": "r-1", "endpoint": "GET /a", "state": "running",
+                          "start_ns": START, "end_ns": START + 40, "cpu_number": 0, "cpu_ns": 39},
+                         bars[0][4])
+        process = tracks[tracks[bars[0][0]]["parent_uuid"][0]]["process"][0]
+        self.assertEqual(([7], ["puma on web"]), (process["pid"], process["process_name"]))
+
+    def test_a_request_has_a_track_and_one_below_it_for_each_thread(self):
+        packets = self.read("-", input=timeline())
+        tracks = self.tracks(packets)
+        bars = self.bars(packets, "request")
+        self.assertEqual(["running", "blocked", "run_queue", "running"], [bar[3] for bar in bars])
+        thread = tracks[bars[0][0]]
+        self.assertEqual(["one 11"], thread["name"])
+        request = tracks[thread["parent_uuid"][0]]
+        self.assertEqual(["r-1"], request["name"])
+        self.assertIn("process", tracks[request["parent_uuid"][0]])
+        windows = self.bars(packets, "window")
+        self.assertEqual(["GET /a", "window"], [bar[3] for bar in windows])
+        self.assertEqual(["one 11 by window"], tracks[windows[0][0]]["name"])
+        self.assertEqual(["r-1"], tracks[tracks[windows[0][0]]["parent_uuid"][0]]["name"])
+        self.assertEqual(["no request"], tracks[tracks[windows[1][0]]["parent_uuid"][0]]["name"])
+
+    def test_who_woke_it_is_a_flow(self):
+        packets = self.read("-", input=timeline())
+        tracks = self.tracks(packets)
+        events = [(packet["timestamp"][0], event) for packet in packets for event in packet["track_event"]]
+        sources = [(time, event) for time, event in events if event["flow_ids"]]
+        ends = [(time, event) for time, event in events if event["terminating_flow_ids"]]
+        self.assertEqual((1, 1), (len(sources), len(ends)))
+        (time, source), (end_time, end) = sources[0], ends[0]
+        self.assertEqual(source["flow_ids"], end["terminating_flow_ids"])
+        self.assertEqual((START + 100, START + 100), (time, end_time))
+        self.assertEqual((["TYPE_INSTANT"], ["wakes 11 one"]), (source["type"], source["name"]))
+        self.assertEqual([12], tracks[source["track_uuid"][0]]["thread"][0]["tid"])
+        self.assertEqual(["run_queue"], end["name"])
+
+    def test_its_sums_are_those_of_the_report(self):
+        total = self.total("--by", "request_id", "-", input=timeline())
+        packets = self.read("-", input=timeline())
+        for category in "thread", "window":
+            self.assertEqual(total["cpu_ns"], sum(
+                bar[4].get("cpu_ns", 0) for bar in self.bars(packets, category)), category)
+        self.assertEqual(44, sum(bar[4].get("cpu_ns", 0) for bar in self.bars(packets, "request")))
+
+    def test_without_slices_there_are_windows_and_a_warning(self):
+        warning = (b"correlator: warning: there are no slices in it: the trace has records of windows, "
+                   b"from the first activity to the last (record with --timeline for every interval)\n")
+        packets = self.read(RECORDING, said=warning)
+        total = self.total("--by", "request_id", RECORDING)
+        bars = self.bars(packets, "window")
+        for name in "cpu_ns", "user_ns", "run_queue_ns", "blocked_ns":
+            self.assertEqual(total[name], sum(bar[4][name] for bar in bars), name)
+        self.assertEqual((1700000000200000000, 1700000001100000000), bars[0][1:3])
+        self.assertEqual([], self.bars(packets, "thread"))
+
+    def test_what_is_not_told_apart_has_a_track_of_its_own(self):
+        records = Records()
+        for request, flags in ("", []), ("r", ["overflow"]), ("", ["unknown"]), ("overflow", []):
+            records.add("slice", tid=1, request_id="", state="blocked", start_ns=START, end_ns=START)
+            records.add("cpu", tid=1, request_id=request, flags=flags, cpu_ns=1, first_ns=START,
+                        last_ns=START + 9)
+        packets = self.read("-", input=records.data)
+        tracks = self.tracks(packets)
+        parents = [tracks[bar[0]]["parent_uuid"][0] for bar in self.bars(packets, "window")]
+        self.assertEqual([["no request"], ["overflow"], ["no request"], ["overflow"]],
+                         [tracks[parent]["name"] for parent in parents])
+        self.assertNotEqual(parents[1], parents[3])
+
+    def test_times_are_of_the_wall_clock(self):
+        packets = self.read("-", input=timeline())
+        clocks = {clock["clock_id"][0]: clock["timestamp"][0]
+                  for clock in packets[0]["clock_snapshot"][0]["clocks"]}
+        self.assertEqual({1: START + 10 ** 9, 6: START + 10 ** 9}, clocks)
+        for packet in packets:
+            self.assertEqual([1], packet["trusted_packet_sequence_id"])
+            if packet["track_event"]:
+                self.assertEqual([1], packet["timestamp_clock_id"])
+
+    def test_a_track_is_described_once_and_again_when_its_name_changes(self):
+        records = Records()
+        for name in "one", "one", "two":
+            records.add("slice", tid=1, thread_name=name, request_id="", state="running",
+                        start_ns=START, end_ns=START, cpu_ns=0)
+        packets = self.read("-", input=records.data)
+        self.assertEqual([["one"], ["two"]],
+                         [track["thread"][0]["thread_name"] for packet in packets
+                          for track in packet["track_descriptor"] if track["thread"]])
+
+    def test_a_slice_without_sense_is_no_bar(self):
+        records = Records()
+        records.add("slice", tid=1, state="blocked", start_ns=START, end_ns=START - 1)
+        records.add("slice", tid=1, state="blocked", start_ns=START)
+        records.add("slice", tid=1, state="blocked", start_ns=START, end_ns=START, request_id="r")
+        bars = self.bars(self.read("-", input=records.data), "thread")
+        self.assertEqual([(START, START, "blocked")], [bar[1:4] for bar in bars])
+
+    def test_a_record_that_does_not_say_when_is_at_the_end_of_its_window(self):
+        records = Records().add("slice", tid=1, state="blocked", start_ns=START, end_ns=START)
+        records.add("cpu", tid=1, request_id="r", cpu_ns=4)
+        bars = self.bars(self.read("-", input=records.data), "window")
+        self.assertEqual([(START + 10 ** 9, START + 10 ** 9)], [bar[1:3] for bar in bars])
+
+
+class ProgramTest(Test):
+    def test_wrong_arguments_are_refused(self):
+        for arguments, said in (
+                ([], b"--format says what to write"),
+                (["-f", "x"], b"unknown format 'x': one of perfetto, openmetrics, ndjson, csv"),
+                (["-f", "csv", "--by", "pid"], b"--by is for openmetrics alone"),
+                (["-f", "csv", "--where", "x"], b"--where takes KEY=VALUE"),
+                (["-f", "csv", "--since", "x"], b"--since takes a time"),
+                (["-f", "csv", *["--where=a=b"] * 17], b"more than 16 conditions")):
+            result = run("export", *arguments, RECORDING)
+            self.assertEqual((USAGE, b""), (result.returncode, result.stdout), arguments)
+            self.assertIn(said, result.stderr)
+
+    def test_a_trace_is_not_written_to_a_terminal(self):
+        leader, terminal = os.openpty()
+        result = subprocess.run([CORRELATOR, "export", "-f", "perfetto", RECORDING], stdout=terminal,
+                                stderr=subprocess.PIPE, timeout=60, check=False)
+        os.close(terminal)
+        os.close(leader)
+        self.assertEqual(USAGE, result.returncode)
+        self.assertIn(b"a trace is no text", result.stderr)
+
+    def test_a_damaged_file_is_written_as_far_as_it_goes(self):
+        data = RECORDING.read_bytes()
+        for name in "ndjson", "csv", "perfetto", "openmetrics":
+            result = run("export", "-f", name, "-", input=data[:900] + b"\xc1" * 9 + data[900:])
+            self.assertEqual(FAILURE, result.returncode, name)
+            self.assertIn(b"damaged", result.stderr)
+            self.assertGreater(len(result.stdout), 500)
+
+    def test_a_file_that_is_not_there_and_a_full_disk_are_failures(self):
+        result = run("export", "-f", "csv", "/nowhere")
+        self.assertEqual(FAILURE, result.returncode)
+        self.assertIn(b"/nowhere", result.stderr)
+        with open("/dev/full", "w") as full:
+            for name in "ndjson", "csv", "openmetrics", "perfetto":
+                result = subprocess.run([CORRELATOR, "export", "-f", name, RECORDING], stdout=full,
+                                        stderr=subprocess.PIPE, timeout=60, check=False)
+                self.assertEqual(FAILURE, result.returncode, name)
+                self.assertIn(b"cannot write the export", result.stderr)
+
+    def test_an_empty_file_is_said_to_be_empty(self):
+        for name in "ndjson", "csv", "openmetrics", "perfetto":
+            result = run("export", "-f", name, "-", input=b"")
+            self.assertEqual(OK, result.returncode, name)
+            self.assertIn(b"empty, no records in it", result.stderr)
+
+    def test_a_reader_who_has_seen_enough_is_no_failure(self):
+        with tempfile.NamedTemporaryFile() as file:
+            records = Records()
+            for number in range(2000):
+                records.add("cpu", tid=1, request_id=f"r{number}", cpu_ns=1)
+            file.write(records.data)
+            file.flush()
+            for name in "ndjson", "csv", "perfetto", "openmetrics":
+                with subprocess.Popen([CORRELATOR, "export", "-f", name, "--by", "request_id", file.name]
+                                      if name == "openmetrics" else
+                                      [CORRELATOR, "export", "-f", name, file.name],
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE) as exporter:
+                    exporter.stdout.read(10)
+                    exporter.stdout.close()
+                    self.assertEqual(OK, exporter.wait(60), exporter.stderr.read())
+
+
+if __name__ == "__main__":
+    unittest.main()
