@@ -337,9 +337,9 @@ static void print_axis(const struct page *page, size_t label_columns, size_t cel
 static void print_legend(const struct page *page)
 {
 	if (!story_has_slices(page->story)) {
-		print_item(page, "",
-			   "the height is how much of the window it was on a CPU, "
-			   "· a window in which it was not");
+		print_item(
+			page, "",
+			"the height is how much of the time it was on a CPU, · not at all; a wait counts where it ended");
 		return;
 	}
 	print_item(page, "", "%s running  %s waiting for a CPU  %s blocked  %s uninterruptible",
@@ -611,9 +611,9 @@ static void print_list(const struct list *list)
 enum beside_column {
 	BESIDE_THREAD = 0,
 	BESIDE_CPU = 1,
-	BESIDE_AHEAD = 2,
-	BESIDE_REQUEST = 3,
-	BESIDE_ENDPOINT = 4,
+	BESIDE_REQUEST = 2,
+	BESIDE_ENDPOINT = 3,
+	BESIDE_AHEAD = 4, /* of slices only */
 	_BESIDE_COLUMN_MAX,
 };
 
@@ -632,10 +632,7 @@ static void beside_cell(const void *context, size_t row, size_t column,
 		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%s%s", is_at_most ? "≤ " : "",
 			       duration);
 	} else if (column == BESIDE_AHEAD) {
-		if (story_has_slices(page->story))
-			display_duration(neighbour->ahead_ns, ret_text);
-		else
-			(void)snprintf(ret_text, TABLE_CELL_BYTES, not_measured);
+		display_duration(neighbour->ahead_ns, ret_text);
 	} else if (column == BESIDE_REQUEST) {
 		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%s",
 			       neighbour->request_id[0] ? neighbour->request_id : not_measured);
@@ -650,14 +647,14 @@ static void print_beside(const struct page *page)
 	static const struct table_column columns[_BESIDE_COLUMN_MAX] = {
 		[BESIDE_THREAD] = { "ran meanwhile", 0, false },
 		[BESIDE_CPU] = { "cpu", 0, false },
-		[BESIDE_AHEAD] = { "on its CPU", 1, false },
-		[BESIDE_REQUEST] = { "request_id", 2, true },
-		[BESIDE_ENDPOINT] = { "endpoint", 1, true },
+		[BESIDE_REQUEST] = { "request_id", 1, true },
+		[BESIDE_ENDPOINT] = { "endpoint", 3, true },
+		[BESIDE_AHEAD] = { "on its CPU", 2, false },
 	};
 	size_t count = page->story->beside.ranking_count, top = page->options->top_count;
 	struct table table = {
 		.columns = columns,
-		.column_count = _BESIDE_COLUMN_MAX,
+		.column_count = _BESIDE_COLUMN_MAX - !story_has_slices(page->story),
 		.row_count = top > 0 && top < count ? top : count,
 		.width = page->options->is_endless ? SIZE_MAX / 2 : page->options->width,
 		.is_bold = page->options->is_bold,

@@ -255,6 +255,12 @@ class OpenmetricsTest(Test):
                           for sample in families["correlator_cpu_seconds"].samples
                           if sample.labels["row"] == "group"})
 
+    def test_the_name_of_a_label_has_letters_digits_and_no_digit_first(self):
+        for name, label in (("9z", "_9z"), ("0", "_0"), ("azAZ09", "azAZ09"), ("a/:@[`{é", "a________")):
+            records = Records().add("cpu", tid=1, **{name: "x"}, cpu_ns=1)
+            families = self.families(self.export("openmetrics", "-", input=records.data))
+            self.assertEqual({"row", label}, set(families["correlator_cpu_seconds"].samples[0].labels))
+
     def test_a_key_with_the_name_of_a_label_gets_another(self):
         for name in "row", "quantile":
             records = Records().add("cpu", tid=1, **{name: "x"}, cpu_ns=1)
@@ -346,6 +352,7 @@ class PerfettoTest(Test):
         self.assertEqual(source["flow_ids"], end["terminating_flow_ids"])
         self.assertEqual((START + 100, START + 100), (time, end_time))
         self.assertEqual((["TYPE_INSTANT"], ["wakes 11 one"]), (source["type"], source["name"]))
+        self.assertEqual(["wake"], source["categories"])
         self.assertEqual([12], tracks[source["track_uuid"][0]]["thread"][0]["tid"])
         self.assertEqual(["run_queue"], end["name"])
 
@@ -400,6 +407,22 @@ class PerfettoTest(Test):
         self.assertEqual([["one"], ["two"]],
                          [track["thread"][0]["thread_name"] for packet in packets
                           for track in packet["track_descriptor"] if track["thread"]])
+
+    def test_names_may_be_short_or_long(self):
+        records, long = Records(), "n" * 300
+        own = {"tid": 1, "start_ns": START, "end_ns": START, "state": "running"}
+        records.add("slice", **own, thread_name="t", request_id="r", endpoint="e")
+        records.add("slice", **own, thread_name="t", request_id="r")
+        records.add("slice", **{**own, "tid": 2}, thread_name=long, request_id=long, endpoint=long,
+                    woken_by_pid=7, woken_by_tid=3)
+        packets = self.read("-", input=records.data)
+        tracks = self.tracks(packets)
+        self.assertEqual(["e", "r", "n" * 255], [bar[3] for bar in self.bars(packets, "thread")])
+        self.assertEqual([["t 1"], ["t 1"], ["n" * 255 + " 2"]],
+                         [tracks[bar[0]]["name"] for bar in self.bars(packets, "request")])
+        wakes = [event["name"] for packet in packets for event in packet["track_event"]
+                 if event["type"] == ["TYPE_INSTANT"]]
+        self.assertEqual([["wakes 2 " + "n" * 255]], wakes)
 
     def test_a_slice_without_sense_is_no_bar(self):
         records = Records()

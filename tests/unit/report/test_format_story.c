@@ -10,6 +10,7 @@
 #include "report/format_story.h"
 #include "report/printed.h"
 #include "report/sample_story.h"
+#include "report/story_lane.h"
 
 struct fixture {
 	struct totals totals;
@@ -267,8 +268,8 @@ static void what_ran_meanwhile_is_cut_at_top(void **state)
 		sample_add_window(&fixture->story, &place, 0, 30, 5 + i);
 	}
 	print_page(fixture, format_story, &options);
-	has_line("7/102 puma 2 ≤ 7 ns - r-2 GET /b");
-	has_line("7/101 puma 2 ≤ 6 ns - r-2 GET /b");
+	has_line("7/102 puma 2 ≤ 7 ns r-2 GET /b");
+	has_line("7/101 puma 2 ≤ 6 ns r-2 GET /b");
 	has_not("7/100");
 	has_line("… 1 more");
 	has_not("on its CPU:");
@@ -379,6 +380,48 @@ static void headings_are_bold_where_asked(void **state)
 	has("\033[1mran meanwhile");
 }
 
+static void what_is_left_out_of_a_narrow_screen_is_named(void **state)
+{
+	struct fixture *fixture = *state;
+
+	tell(&fixture->story);
+	print(fixture, 36);
+	has_line("ran meanwhile cpu request_id");
+	has("endpoint, on its CPU");
+}
+
+static void a_lane_is_as_long_as_there_is_room_for(void **state)
+{
+	struct fixture *fixture = *state;
+
+	tell(&fixture->story);
+	print(fixture, 5000);
+	has("13.50 ms");
+	assert_true(strlen(printed) > STORY_LANE_CELLS_MAX);
+}
+
+static void a_text_of_one_character_is_one(void **state)
+{
+	static const struct format_options options = { .width = 100 };
+	struct fixture *fixture = *state;
+	struct sample_place place = {
+		.pid = 7, .tid = 9, .thread_name = "t", .request_id = "x", .endpoint = "y"
+	};
+	struct sample sample;
+
+	sample_add_window(&fixture->story, &own, 10, 20, 5);
+	sample_add_window(&fixture->story, &place, 10, 20, 5);
+	sample_begin(&sample, "process", 7);
+	sample_text(&sample, "comm", "c");
+	assert_int_equal(sample_give(&sample, &fixture->story), 0);
+	print(fixture, 100);
+	has_line("7/9 t 5 ns x y");
+	has_line("process 7 c on web-1");
+	assert_int_equal(try_print(fixture, format_story_json, &options), 0);
+	has("\"tid\":9,\"thread_name\":\"t\",\"request_id\":\"x\",\"endpoint\":\"y\"");
+	has("\"comm\":\"c\"");
+}
+
 static void without_memory_it_says_so(void **state)
 {
 	static const struct format_options options = { .width = 100 };
@@ -419,6 +462,9 @@ int main(void)
 		TEST(where_it_stands_among_those_of_its_endpoint_is_said),
 		TEST(control_characters_never_get_through),
 		TEST(headings_are_bold_where_asked),
+		TEST(what_is_left_out_of_a_narrow_screen_is_named),
+		TEST(a_lane_is_as_long_as_there_is_room_for),
+		TEST(a_text_of_one_character_is_one),
 		TEST(without_memory_it_says_so),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -117,7 +117,7 @@ static void there_is_room_for_so_many_threads(void **state)
 	for (int i = 0; i < STORY_THREADS_MAX; i++)
 		assert_non_null(of(threads, "a", 7, i, NULL));
 	assert_false(threads->is_full);
-	assert_null(of(threads, "a", 7, STORY_THREADS_MAX, NULL));
+	assert_null(of(threads, "a", 7, STORY_THREADS_MAX, "name"));
 	assert_true(threads->is_full);
 	assert_non_null(of(threads, "a", 7, 5, NULL));
 }
