@@ -202,7 +202,8 @@ static bool read_slice(const struct record_view *record, struct story_slice *ret
 				&ret_slice->woken_by_tid);
 	if (record_view_count(record, RECORD_FIELD(slice, cpu_number), &cpu_number) &&
 	    cpu_number <= INT32_MAX)
-		ret_slice->cpu_number = (int32_t)cpu_number;
+		ret_slice->cpu_number =
+			ret_slice->state == STORY_STATE_RUNNING ? (int32_t)cpu_number : -1;
 	return true;
 }
 
@@ -394,20 +395,26 @@ static int compare_slices_of_threads(const void *a, const void *b)
 	return order ? order : compare_slices(a, b);
 }
 
-/* What it waited for is the CPU that it ran on next. */
+/* What it waited for is the CPU that it ran on next: a wait may be in several parts, as windows
+ * end. */
 static size_t find_waits(const struct story *story, struct beside_wait *waits)
 {
+	const struct story_thread *thread = NULL;
+	int64_t next_cpu = -1;
 	size_t count = 0;
 
-	for (size_t i = 0; i + 1 < story->slice_count; i++) {
-		const struct story_slice *wait = &story->slices[i], *next = wait + 1;
+	for (size_t i = story->slice_count; i-- > 0;) {
+		const struct story_slice *slice = &story->slices[i];
 
-		if (wait->state == STORY_STATE_RUN_QUEUE && next->thread == wait->thread &&
-		    next->state == STORY_STATE_RUNNING && next->cpu_number >= 0)
-			waits[count++] = (struct beside_wait){ .host = wait->thread->host,
-							       .cpu_number = next->cpu_number,
-							       .start_ns = wait->start_ns,
-							       .end_ns = wait->end_ns };
+		if (slice->state != STORY_STATE_RUN_QUEUE) {
+			thread = slice->thread;
+			next_cpu = slice->cpu_number;
+		} else if (slice->thread == thread && next_cpu >= 0) {
+			waits[count++] = (struct beside_wait){ .host = slice->thread->host,
+							       .cpu_number = next_cpu,
+							       .start_ns = slice->start_ns,
+							       .end_ns = slice->end_ns };
+		}
 	}
 	return count;
 }

@@ -416,6 +416,23 @@ static void a_wait_is_for_the_cpu_that_the_same_thread_runs_on_next(void **state
 	assert_int_equal(story->beside.ranking[0]->ahead_ns, 3);
 }
 
+static void a_wait_that_a_window_cuts_is_one(void **state)
+{
+	struct fixture *fixture = *state;
+	struct story *story = &fixture->story;
+
+	sample_add_window(story, &own, 0, 100, 40);
+	sample_add_slice(story, &own, "run_queue", 10, 20, 0, 0);
+	sample_add_slice(story, &own, "run_queue", 20, 30, 0, 0);
+	sample_add_slice(story, &own, "running", 30, 40, 5, 0);
+	sample_add_slice(story, &own, "run_queue", 50, 60, 0, 0);
+	sample_add_slice(story, &own, "blocked", 60, 70, 0, 0);
+	sample_add_slice(story, &other, "running", 12, 29, 5, 0);
+	sample_add_slice(story, &other, "running", 50, 60, 5, 0);
+	finish(fixture);
+	assert_int_equal(story->beside.ranking[0]->ahead_ns, 17);
+}
+
 static void on_another_host_nothing_is_beside_it(void **state)
 {
 	struct fixture *fixture = *state;
@@ -488,6 +505,7 @@ int main(void)
 		TEST(what_ran_beside_it_is_by_windows_where_there_are_no_slices),
 		TEST(what_ran_beside_it_is_by_slices_where_it_has_some),
 		TEST(a_wait_is_for_the_cpu_that_the_same_thread_runs_on_next),
+		TEST(a_wait_that_a_window_cuts_is_one),
 		TEST(on_another_host_nothing_is_beside_it),
 		TEST(a_process_has_its_last_name),
 		TEST(there_is_room_for_so_many_slices_and_windows),
