@@ -642,6 +642,28 @@ static void beside_cell(const void *context, size_t row, size_t column,
 	}
 }
 
+/* What is not observed runs, too. */
+static void print_ahead(const struct page *page)
+{
+	const struct story *story = page->story;
+	char ahead[DISPLAY_NUMBER_BYTES], waited[DISPLAY_NUMBER_BYTES];
+	int64_t ahead_ns = 0, waited_ns = 0;
+
+	for (size_t i = 0; i < story->beside.ranking_count; i++)
+		saturated_add_to(&ahead_ns, story->beside.ranking[i]->ahead_ns);
+	for (size_t i = 0; i < page->thread_count; i++)
+		saturated_add_to(&waited_ns, page->threads[i]->state_ns[STORY_STATE_RUN_QUEUE]);
+	display_duration(ahead_ns, ahead);
+	display_duration(waited_ns, waited);
+	display_sentence(page->out, page->options->width, DISPLAY_INDENT,
+			 "on its CPU: while the request waited for that one, %s of the %s that it "
+			 "waited%s",
+			 ahead, waited,
+			 ahead_ns < waited_ns ? "; the rest went to what is not observed, or to a "
+						"limit of its cgroup"
+					      : "");
+}
+
 static void print_beside(const struct page *page)
 {
 	static const struct table_column columns[_BESIDE_COLUMN_MAX] = {
@@ -670,8 +692,7 @@ static void print_beside(const struct page *page)
 	if (count > table.row_count)
 		(void)fprintf(page->out, "… %zu more\n", count - table.row_count);
 	if (count > 0 && story_has_slices(page->story))
-		display_sentence(page->out, page->options->width, DISPLAY_INDENT,
-				 "on its CPU: while the request waited for that one");
+		print_ahead(page);
 	if (story_beside_is_incomplete(page->story))
 		display_sentence(page->out, page->options->width, DISPLAY_INDENT,
 				 "some of what ran meanwhile is missing: there was too much of it");

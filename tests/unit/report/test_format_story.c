@@ -369,6 +369,17 @@ static void control_characters_never_get_through(void **state)
 	has_not("\033");
 }
 
+static void what_had_its_cpu_and_was_not_observed_is_said(void **state)
+{
+	struct fixture *fixture = *state;
+
+	tell(&fixture->story);
+	sample_add_slice(&fixture->story, &own, "run_queue", 15000000, 16000000, 0, 0);
+	sample_add_slice(&fixture->story, &own, "running", 16000000, 16000001, 0, 0);
+	print(fixture, 1000);
+	has("waited for that one, 5.000 ms of the 6.000 ms that it waited; the rest went to");
+}
+
 static void headings_are_bold_where_asked(void **state)
 {
 	static const struct format_options options = { .width = 100, .is_bold = true };
@@ -461,6 +472,7 @@ int main(void)
 		TEST(losses_are_said),
 		TEST(where_it_stands_among_those_of_its_endpoint_is_said),
 		TEST(control_characters_never_get_through),
+		TEST(what_had_its_cpu_and_was_not_observed_is_said),
 		TEST(headings_are_bold_where_asked),
 		TEST(what_is_left_out_of_a_narrow_screen_is_named),
 		TEST(a_lane_is_as_long_as_there_is_room_for),
