@@ -10,11 +10,10 @@
 #include <correlator/counters.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
+#include "base/openmetrics.h"
 
-enum type {
-	TYPE_COUNTER,
-	TYPE_GAUGE
+enum {
+	NAME_BYTES = 128
 };
 
 struct writer {
@@ -24,34 +23,17 @@ struct writer {
 
 #define PREFIX "correlator_"
 
-/*
- * The head of a family. A counter's samples end in _total; OpenMetrics leaves that out of the
- * family's name, the older format does not. unit NULL: a number of things.
- */
-static const char *begin(const struct writer *writer, enum type type, const char *name,
+static const char *begin(const struct writer *writer, enum openmetrics_type type, const char *name,
 			 const char *unit, const char *help)
 {
-	const char *suffix = type == TYPE_COUNTER ? "_total" : "";
-	const char *head = writer->format == METRICS_FORMAT_CLASSIC ? suffix : "";
+	char full_name[NAME_BYTES];
 
-	(void)fprintf(writer->file, "# HELP " PREFIX "%s%s %s\n# TYPE " PREFIX "%s%s %s\n", name,
-		      head, help, name, head, type == TYPE_COUNTER ? "counter" : "gauge");
-	if (unit && writer->format == METRICS_FORMAT_OPENMETRICS)
-		(void)fprintf(writer->file, "# UNIT " PREFIX "%s %s\n", name, unit);
-	return suffix;
+	(void)snprintf(full_name, sizeof(full_name), PREFIX "%s", name);
+	return openmetrics_begin(writer->file, writer->format == METRICS_FORMAT_CLASSIC, type,
+				 full_name, unit, help);
 }
 
-/* Inside of quotes; comm was made printable before. */
-static void put_label(FILE *file, const char *text)
-{
-	for (; *text; text++) {
-		if (*text == '"' || *text == '\\')
-			(void)fputc('\\', file);
-		(void)fputc(*text, file);
-	}
-}
-
-static void put_count(const struct writer *writer, enum type type, const char *name,
+static void put_count(const struct writer *writer, enum openmetrics_type type, const char *name,
 		      const char *unit, const char *help, uint64_t value)
 {
 	const char *suffix = begin(writer, type, name, unit, help);
@@ -61,16 +43,14 @@ static void put_count(const struct writer *writer, enum type type, const char *n
 
 static void put_seconds(FILE *file, int64_t ns)
 {
-	uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
-
-	(void)fprintf(file, "%s%" PRIu64 ".%09" PRIu64 "\n", ns < 0 ? "-" : "", size / NS_PER_S,
-		      size % NS_PER_S);
+	openmetrics_put_seconds(file, ns);
+	(void)fputc('\n', file);
 }
 
 static void put_own_seconds(const struct writer *writer, const char *name, const char *help,
 			    uint64_t ns)
 {
-	const char *suffix = begin(writer, TYPE_COUNTER, name, "seconds", help);
+	const char *suffix = begin(writer, OPENMETRICS_COUNTER, name, "seconds", help);
 
 	(void)fprintf(writer->file, PREFIX "%s%s ", name, suffix);
 	put_seconds(writer->file, (int64_t)ns);
@@ -79,7 +59,7 @@ static void put_own_seconds(const struct writer *writer, const char *name, const
 struct process_family {
 	const char *name;
 	size_t offset; /* of the figure in struct metrics_process, ns */
-	enum type type;
+	enum openmetrics_type type;
 	bool needs_split;
 	const char *help;
 };
@@ -87,17 +67,21 @@ struct process_family {
 #define FIGURE(field) #field "_seconds", offsetof(struct metrics_process, field##_ns)
 
 static const struct process_family families[] = {
-	{ "process_" FIGURE(cpu), TYPE_COUNTER, false, "Time on a CPU, in all contexts and none." },
-	{ "process_" FIGURE(user), TYPE_COUNTER, true, "The part of it in user mode." },
-	{ "process_" FIGURE(kernel), TYPE_COUNTER, true, "The part of it in the kernel." },
-	{ "process_" FIGURE(run_queue), TYPE_COUNTER, false, "Runnable, waiting for a CPU." },
-	{ "process_" FIGURE(blocked), TYPE_COUNTER, false, "Asleep of its own accord." },
-	{ "process_" FIGURE(exec), TYPE_COUNTER, false, "On a CPU, as the kernel says." },
-	{ "process_" FIGURE(attributed), TYPE_COUNTER, false, "The part of it in a context." },
-	{ "process_" FIGURE(unattributed), TYPE_COUNTER, false, "The part of it in no context." },
-	{ "process_" FIGURE(overflow), TYPE_COUNTER, false,
+	{ "process_" FIGURE(cpu), OPENMETRICS_COUNTER, false,
+	  "Time on a CPU, in all contexts and none." },
+	{ "process_" FIGURE(user), OPENMETRICS_COUNTER, true, "The part of it in user mode." },
+	{ "process_" FIGURE(kernel), OPENMETRICS_COUNTER, true, "The part of it in the kernel." },
+	{ "process_" FIGURE(run_queue), OPENMETRICS_COUNTER, false,
+	  "Runnable, waiting for a CPU." },
+	{ "process_" FIGURE(blocked), OPENMETRICS_COUNTER, false, "Asleep of its own accord." },
+	{ "process_" FIGURE(exec), OPENMETRICS_COUNTER, false, "On a CPU, as the kernel says." },
+	{ "process_" FIGURE(attributed), OPENMETRICS_COUNTER, false,
+	  "The part of it in a context." },
+	{ "process_" FIGURE(unattributed), OPENMETRICS_COUNTER, false,
+	  "The part of it in no context." },
+	{ "process_" FIGURE(overflow), OPENMETRICS_COUNTER, false,
 	  "The part of it whose context a full map could not tell." },
-	{ "process_" FIGURE(residual), TYPE_GAUGE, false,
+	{ "process_" FIGURE(residual), OPENMETRICS_GAUGE, false,
 	  "What the books miss of the kernel's figure, since the start." },
 };
 
@@ -110,8 +94,8 @@ static void put_process(const struct writer *writer, const struct process_family
 		return;
 	memcpy(&ns, (const char *)process + family->offset, sizeof(ns));
 	(void)fprintf(writer->file, PREFIX "%s%s{pid=\"%s\",comm=\"", family->name,
-		      family->type == TYPE_COUNTER ? "_total" : "", pid);
-	put_label(writer->file, comm);
+		      family->type == OPENMETRICS_COUNTER ? "_total" : "", pid);
+	openmetrics_put_label(writer->file, comm);
 	(void)fputs("\"} ", writer->file);
 	put_seconds(writer->file, ns);
 }
@@ -142,7 +126,7 @@ static void put_losses(const struct writer *writer, const struct metrics *metric
 #undef COUNTER_FIELD
 	};
 
-	(void)begin(writer, TYPE_COUNTER, "losses", NULL,
+	(void)begin(writer, OPENMETRICS_COUNTER, "losses", NULL,
 		    "What was missed, by the counter of the balance records.");
 	for (size_t i = 0; i < _COUNTER_MAX; i++)
 		(void)fprintf(writer->file, PREFIX "losses_total{counter=\"%s\"} %" PRIu64 "\n",
@@ -154,13 +138,14 @@ static void put_fill(const struct writer *writer, const char *name, const char *
 {
 	if (!fill->limit)
 		return;
-	put_count(writer, TYPE_GAUGE, name, NULL, help, fill->used);
-	put_count(writer, TYPE_GAUGE, limit_name, NULL, "Room for them.", fill->limit);
+	put_count(writer, OPENMETRICS_GAUGE, name, NULL, help, fill->used);
+	put_count(writer, OPENMETRICS_GAUGE, limit_name, NULL, "Room for them.", fill->limit);
 }
 
 static void put_self(const struct writer *writer, const struct metrics *metrics)
 {
-	put_count(writer, TYPE_COUNTER, "windows", NULL, "Windows measured.", metrics->windows);
+	put_count(writer, OPENMETRICS_COUNTER, "windows", NULL, "Windows measured.",
+		  metrics->windows);
 	put_own_seconds(writer, "own_cpu_seconds", "CPU of Correlator's own processes.",
 			metrics->own_cpu_ns);
 	if (metrics->has_programs)
@@ -168,7 +153,7 @@ static void put_self(const struct writer *writer, const struct metrics *metrics)
 				"CPU of the programs in the kernel; estimated, but with --measure.",
 				metrics->programs_ns);
 	if (metrics->own_rss_bytes)
-		put_count(writer, TYPE_GAUGE, "own_resident_memory_bytes", "bytes",
+		put_count(writer, OPENMETRICS_GAUGE, "own_resident_memory_bytes", "bytes",
 			  "Memory of Correlator's own process.", metrics->own_rss_bytes);
 	put_fill(writer, "contexts", "contexts_limit", "Contexts in the kernel map.",
 		 &metrics->contexts);
@@ -179,54 +164,55 @@ static void put_self(const struct writer *writer, const struct metrics *metrics)
 
 static void put_output(const struct writer *writer, const struct metrics *metrics)
 {
-	put_count(writer, TYPE_COUNTER, "output_dropped_records", NULL,
+	put_count(writer, OPENMETRICS_COUNTER, "output_dropped_records", NULL,
 		  "Records not written to the file or pipe for want of room.",
 		  metrics->output_dropped_records);
-	put_count(writer, TYPE_COUNTER, "output_failures", NULL, "Writes to it that failed.",
+	put_count(writer, OPENMETRICS_COUNTER, "output_failures", NULL, "Writes to it that failed.",
 		  metrics->output_failures);
-	put_count(writer, TYPE_GAUGE, "output_waiting_bytes", "bytes",
+	put_count(writer, OPENMETRICS_GAUGE, "output_waiting_bytes", "bytes",
 		  "What waits to be written to it.", metrics->output_waiting_bytes);
 }
 
 static void put_backlog(const struct writer *writer, const struct backlog_status *backlog)
 {
-	put_count(writer, TYPE_GAUGE, "backlog_records", NULL, "Records that wait to be sent.",
-		  backlog->queued_records);
-	put_count(writer, TYPE_GAUGE, "backlog_bytes", "bytes", "Their size.",
+	put_count(writer, OPENMETRICS_GAUGE, "backlog_records", NULL,
+		  "Records that wait to be sent.", backlog->queued_records);
+	put_count(writer, OPENMETRICS_GAUGE, "backlog_bytes", "bytes", "Their size.",
 		  backlog->queued_bytes);
-	put_count(writer, TYPE_GAUGE, "backlog_memory_bytes", "bytes",
+	put_count(writer, OPENMETRICS_GAUGE, "backlog_memory_bytes", "bytes",
 		  "Memory in use for those that wait there.", backlog->memory_bytes);
-	put_count(writer, TYPE_GAUGE, "spool_bytes", "bytes", "What waits on disk.",
+	put_count(writer, OPENMETRICS_GAUGE, "spool_bytes", "bytes", "What waits on disk.",
 		  backlog->store_bytes);
 }
 
 static void put_forward(const struct writer *writer, const struct sender_status *sender,
 			const struct backlog_status *backlog)
 {
-	put_count(writer, TYPE_COUNTER, "forward_sent_chunks", NULL,
+	put_count(writer, OPENMETRICS_COUNTER, "forward_sent_chunks", NULL,
 		  "Chunks sent to a collector, each try.", sender->sent_chunks);
-	put_count(writer, TYPE_COUNTER, "forward_resent_chunks", NULL,
+	put_count(writer, OPENMETRICS_COUNTER, "forward_resent_chunks", NULL,
 		  "Tries of a chunk after its first.", sender->resent_chunks);
-	put_count(writer, TYPE_COUNTER, "forward_acked_chunks", NULL,
+	put_count(writer, OPENMETRICS_COUNTER, "forward_acked_chunks", NULL,
 		  "Chunks that a collector has acknowledged; with --no-ack, sent.",
 		  sender->acked_chunks);
-	put_count(writer, TYPE_COUNTER, "forward_acked_records", NULL, "The records in them.",
-		  sender->acked_records);
-	put_count(writer, TYPE_COUNTER, "forward_acked_bytes", "bytes",
+	put_count(writer, OPENMETRICS_COUNTER, "forward_acked_records", NULL,
+		  "The records in them.", sender->acked_records);
+	put_count(writer, OPENMETRICS_COUNTER, "forward_acked_bytes", "bytes",
 		  "The size of these records.", sender->acked_bytes);
-	put_count(writer, TYPE_COUNTER, "forward_rejected_records", NULL,
+	put_count(writer, OPENMETRICS_COUNTER, "forward_rejected_records", NULL,
 		  "Records that no collector took, set aside.", sender->rejected_records);
-	put_count(writer, TYPE_COUNTER, "forward_dropped_records", NULL,
+	put_count(writer, OPENMETRICS_COUNTER, "forward_dropped_records", NULL,
 		  "Records dropped: there was no more room for them, or they were damaged.",
 		  backlog->dropped_records);
-	put_count(writer, TYPE_COUNTER, "forward_failures", NULL,
+	put_count(writer, OPENMETRICS_COUNTER, "forward_failures", NULL,
 		  "Tries that ended without an acknowledgement.", sender->failures);
-	put_count(writer, TYPE_GAUGE, "forward_delivering", NULL,
+	put_count(writer, OPENMETRICS_GAUGE, "forward_delivering", NULL,
 		  "1 if the last try was acknowledged.", sender->is_delivering);
 	put_backlog(writer, backlog);
 	if (sender->last_failure == FAILURE_NONE)
 		return;
-	(void)begin(writer, TYPE_GAUGE, "forward_last_failure", NULL, "Kind of the last failure.");
+	(void)begin(writer, OPENMETRICS_GAUGE, "forward_last_failure", NULL,
+		    "Kind of the last failure.");
 	(void)fprintf(writer->file, PREFIX "forward_last_failure{kind=\"%s\"} 1\n",
 		      failure_kind_name(sender->last_failure));
 }
@@ -240,7 +226,7 @@ static void put_build(const struct writer *writer, const struct metrics *metrics
 		      "# TYPE " PREFIX "build%s %s\n" PREFIX "build_info{version=\"%s\"} 1\n",
 		      is_classic ? "_info" : "", is_classic ? "_info" : "",
 		      is_classic ? "gauge" : "info", metrics->tool_version);
-	(void)begin(writer, TYPE_GAUGE, "start_time_seconds", "seconds",
+	(void)begin(writer, OPENMETRICS_GAUGE, "start_time_seconds", "seconds",
 		    "When it began to measure, since 1970.");
 	(void)fputs(PREFIX "start_time_seconds ", writer->file);
 	put_seconds(writer->file, (int64_t)metrics->start_wall_ns);
