@@ -18,7 +18,9 @@
 #include "command/filter_arguments.h"
 #include "command/streams.h"
 #include "record/record_reader.h"
+#include "report/diff.h"
 #include "report/format.h"
+#include "report/format_diff.h"
 #include "report/format_story.h"
 #include "report/story.h"
 
@@ -34,6 +36,7 @@ enum {
 	OPTION_SLOWEST = 256,
 	OPTION_OVER_TIME = 257,
 	OPTION_STEP = 258,
+	OPTION_DIFF = 259,
 };
 
 enum output_format {
@@ -54,6 +57,7 @@ struct report_options {
 	enum row_field columns[_ROW_FIELD_MAX];
 	size_t column_count; /* 0: what fits */
 	bool has_sort;
+	bool is_diff;
 	bool is_over_time;
 	uint64_t step_ns; /* of it; 0: each window */
 	bool is_slowest;
@@ -103,6 +107,10 @@ static const struct argp_option argp_options[] = {
 	  "The N requests (default 20) that took longest, and when each began; with P%, such as 99%, "
 	  "those above that percentile of their endpoint's. With --sort cpu those that used most",
 	  0 },
+	{ "diff", OPTION_DIFF, NULL, 0,
+	  "What changed from the first of two recordings to the second: of each endpoint's requests mean "
+	  "and 99th percentile of CPU and wall time, and whether that may be chance",
+	  0 },
 	{ "over-time", OPTION_OVER_TIME, NULL, 0,
 	  "What was used in each window (in a table in at most 60 steps), in all and by endpoint, or "
 	  "--by something else",
@@ -139,6 +147,7 @@ static const char argp_doc[] =
 	"  correlator report --columns requests,cpu,cpu_p99,wall_p99,blocked app.rec\n"
 	"  correlator report --where 'endpoint~GET /orders*' --since 30s --until 40s app.rec\n"
 	"  correlator report --over-time --step 10s app.rec\n"
+	"  correlator report --diff monday.rec tuesday.rec\n"
 	"  correlator report --by pid app.rec\n"
 	"  correlator report --by endpoint,host_name monday.rec tuesday.rec\n"
 	"  correlator report --format csv --by tid monday.rec tuesday.rec > threads.csv\n"
@@ -254,17 +263,36 @@ static void check_request(const struct report_options *options, struct argp_stat
 			     "as csv and ndjson");
 }
 
-/* What goes together. */
+static void check_diff(const struct report_options *options, struct argp_state *state)
+{
+	if (!options->is_diff)
+		return;
+	if (options->path_count != 2)
+		argp_error(state, "--diff takes two recordings: before and after");
+	if (options->is_over_time || options->is_slowest || options->has_sort ||
+	    options->column_count > 0)
+		argp_error(state, "--diff has columns of its own: not with --over-time, --slowest, "
+				  "--sort or --columns");
+	if (options->format != FORMAT_TABLE && options->format != FORMAT_JSON)
+		argp_error(state, "--diff is a table or json");
+	if (options->by && strcmp(options->by, "request_id") == 0)
+		argp_error(state, "--diff compares groups of requests: not --by request_id");
+	if (options->request)
+		argp_error(state, "--diff compares groups of requests: not with --request");
+}
+
+/* Whether they go together. */
 static void check_rows(const struct report_options *options, struct argp_state *state)
 {
+	bool has_columns = options->has_sort || options->column_count > 0;
+
 	if (options->is_slowest && options->by)
 		argp_error(state, "--slowest is of requests: not with --by");
 	if (options->step_ns > 0 && !options->is_over_time)
 		argp_error(state, "--step is of --over-time");
-	if (options->is_over_time &&
-	    (options->is_slowest || options->has_sort || options->column_count > 0))
-		argp_error(state, "--over-time is by time and has columns of its own: not "
-				  "with --slowest, --sort or --columns");
+	if (options->is_over_time && (options->is_slowest || has_columns))
+		argp_error(state, "--over-time is by time and has columns of its own: not with "
+				  "--slowest, --sort or --columns");
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
@@ -283,6 +311,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		parse_sort(options, argument, state);
 		options->has_sort = true;
 		options->is_of_rows = true;
+		return 0;
+	case OPTION_DIFF:
+		options->is_diff = true;
 		return 0;
 	case OPTION_OVER_TIME:
 		options->is_over_time = true;
@@ -327,6 +358,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	case ARGP_KEY_SUCCESS:
 		check_request(options, state);
 		check_rows(options, state);
+		check_diff(options, state);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -393,12 +425,13 @@ static int read_file(const struct report_options *options, const char *path, str
 	return 0;
 }
 
+/* Those of the files from one on, and before another one. */
 static int read_files(const struct report_options *options, struct totals *totals,
-		      struct story *story, struct format_file *files)
+		      struct story *story, struct format_file *files, size_t begin, size_t end)
 {
 	int r;
 
-	for (size_t i = 0; i < options->path_count; i++) {
+	for (size_t i = begin; i < end; i++) {
 		streams_spare_writer(options->paths[i]);
 		r = read_file(options, options->paths[i], totals, story, &files[i]);
 		signals_obey_interrupt();
@@ -468,6 +501,25 @@ static bool screen_takes_bold(void)
 typedef int (*format_fn)(const struct totals *totals, const struct format_options *options,
 			 FILE *out);
 
+static struct format_options choose_format(const struct report_options *options,
+					   const struct format_file *files)
+{
+	struct format_options format_options = {
+		.sort = options->sort,
+		.top_count = options->top_count,
+		.columns = options->column_count > 0 ? options->columns : NULL,
+		.column_count = options->column_count,
+		.is_slowest = options->is_slowest,
+		.has_step = options->step_ns > 0,
+		.is_bold = screen_takes_bold(),
+		.files = files,
+		.file_count = options->path_count,
+	};
+
+	format_options.width = screen_width(&format_options.is_endless);
+	return format_options;
+}
+
 /* story NULL: of all requests. */
 static int print_report(const struct report_options *options, const struct totals *totals,
 			const struct story *story, const struct format_file *files)
@@ -483,19 +535,8 @@ static int print_report(const struct report_options *options, const struct total
 		  [FORMAT_CSV] = format_series_csv,
 		  [FORMAT_NDJSON] = format_series_ndjson },
 	};
-	struct format_options format_options = {
-		.sort = options->sort,
-		.top_count = options->top_count,
-		.columns = options->column_count > 0 ? options->columns : NULL,
-		.column_count = options->column_count,
-		.is_slowest = options->is_slowest,
-		.has_step = options->step_ns > 0,
-		.is_bold = screen_takes_bold(),
-		.files = files,
-		.file_count = options->path_count,
-	};
+	struct format_options format_options = choose_format(options, files);
 
-	format_options.width = screen_width(&format_options.is_endless);
 	if (story && options->format == FORMAT_JSON)
 		return format_story_json(story, &format_options, stdout);
 	if (story)
@@ -603,7 +644,7 @@ static int report(struct report_options *options)
 	options->filter = (struct filter){ 0 };
 	if (wanted)
 		story_init(&story, &totals, options->request);
-	r = read_files(options, &totals, wanted, files);
+	r = read_files(options, &totals, wanted, files, 0, options->path_count);
 	if (r == 0 && wanted)
 		r = finish_story(&story);
 	if (r == 0 && (options->by || options->is_slowest))
@@ -616,6 +657,51 @@ static int report(struct report_options *options)
 	r = streams_finish_output("the report");
 	/* What can be read is reported, and that it is not all is no success. */
 	return r == 0 && is_damaged(files, options->path_count) ? -EBADMSG : r;
+}
+
+static int print_diff(const struct report_options *options, const struct totals *before,
+		      const struct totals *after, const struct format_file *files)
+{
+	struct format_options format_options = choose_format(options, files);
+	struct diff diff;
+	int r = diff_init(&diff, before, after);
+
+	if (r == 0 && options->format == FORMAT_JSON)
+		r = format_diff_json(&diff, &format_options, stdout);
+	else if (r == 0)
+		r = format_diff_table(&diff, &format_options, stdout);
+	diff_deinit(&diff);
+	return r < 0 ? log_error_errno(r, "cannot report") : r;
+}
+
+/* One recording's, by these keys (NULL: its own). */
+static int read_side(const struct report_options *options, size_t index, const char *by,
+		     struct totals *totals, struct format_file *files)
+{
+	int r = totals_init(totals, by ? &by : NULL, 1);
+
+	if (r == 0)
+		r = filter_copy(&options->filter, &totals->filter);
+	if (r < 0)
+		return log_error_errno(r, "cannot report");
+	r = read_files(options, totals, NULL, files, index, index + 1);
+	return r == 0 && by ? check_keys(totals) : r;
+}
+
+static int report_diff(const struct report_options *options)
+{
+	_cleanup_(totals_deinit) struct totals before = { 0 };
+	_cleanup_(totals_deinit) struct totals after = { 0 };
+	struct format_file files[2] = { 0 };
+	int r = read_side(options, 0, options->by, &before, files);
+
+	if (r == 0)
+		r = read_side(options, 1, before.groupings[0].by, &after, files);
+	if (r == 0)
+		r = print_diff(options, &before, &after, files);
+	if (r == 0)
+		r = streams_finish_output("the report");
+	return r == 0 && is_damaged(files, 2) ? -EBADMSG : r;
 }
 
 int command_report(int argc, char **argv)
@@ -635,7 +721,8 @@ int command_report(int argc, char **argv)
 	utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
 	if (utf8 != (locale_t)0)
 		previous = uselocale(utf8);
-	r = report(&options);
+	r = options.is_diff ? report_diff(&options) : report(&options);
+	filter_deinit(&options.filter);
 	if (utf8 != (locale_t)0) {
 		(void)uselocale(previous);
 		freelocale(utf8);

@@ -45,6 +45,28 @@ int filter_add(struct filter *filter, const char *text)
 	return 0;
 }
 
+int filter_copy(const struct filter *filter, struct filter *ret_filter)
+{
+	struct filter copy = { .since = filter->since, .until = filter->until };
+
+	for (size_t i = 0; i < filter->condition_count; i++) {
+		const struct filter_condition *condition = &filter->conditions[i];
+		size_t key_bytes = (size_t)(condition->wanted - condition->key);
+		size_t size_bytes = key_bytes + strlen(condition->wanted) + 1;
+		char *text = malloc(size_bytes);
+
+		if (!text) {
+			filter_deinit(&copy);
+			return -ENOMEM;
+		}
+		memcpy(text, condition->key, size_bytes);
+		copy.conditions[copy.condition_count++] =
+			(struct filter_condition){ text, text + key_bytes, condition->is_pattern };
+	}
+	*ret_filter = copy;
+	return 0;
+}
+
 static uint64_t parse_fraction(const char *text, const char **ret_rest)
 {
 	uint64_t ns = 0, unit = NS_PER_S / 10;

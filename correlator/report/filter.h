@@ -42,6 +42,9 @@ enum filter_verdict {
 
 void filter_deinit(struct filter *filter);
 
+/* 0; -ENOMEM, with nothing in *ret_filter. */
+int filter_copy(const struct filter *filter, struct filter *ret_filter);
+
 /* A condition as it was given, in 256 bytes, cut. */
 void filter_describe(const struct filter_condition *condition, char ret_text[static 256]);
 

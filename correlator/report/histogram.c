@@ -52,6 +52,12 @@ static uint32_t *provide(struct histogram *histogram, int doubling)
 	return *counts;
 }
 
+static void add_squares(struct histogram *histogram, unsigned __int128 squares)
+{
+	if (__builtin_add_overflow(histogram->squares, squares, &histogram->squares))
+		histogram->squares = ~(unsigned __int128)0;
+}
+
 int histogram_add(struct histogram *histogram, int64_t value)
 {
 	int doubling = find_doubling(value);
@@ -66,6 +72,7 @@ int histogram_add(struct histogram *histogram, int64_t value)
 		histogram->largest = value;
 	histogram->count++;
 	saturated_add_to(&histogram->sum, value);
+	add_squares(histogram, (unsigned __int128)value * (unsigned __int128)value);
 	return 0;
 }
 
@@ -88,6 +95,7 @@ int histogram_merge(struct histogram *histogram, const struct histogram *other)
 		histogram->largest = other->largest;
 	histogram->count += other->count;
 	saturated_add_to(&histogram->sum, other->sum);
+	add_squares(histogram, other->squares);
 	return 0;
 }
 
@@ -125,6 +133,45 @@ bool histogram_percentile(const struct histogram *histogram, double percent, int
 		value = histogram->largest;
 	*ret_value = value;
 	return true;
+}
+
+bool histogram_variance(const struct histogram *histogram, double *ret_variance)
+{
+	unsigned __int128 count = histogram->count, sum = (uint64_t)histogram->sum;
+	unsigned __int128 mean, around_mean;
+	double rest;
+
+	if (histogram->count < 2)
+		return false;
+	/* Around the mean without its fraction, exactly; the fraction moves that by rest^2/count.
+	 */
+	mean = sum / count;
+	around_mean = histogram->squares - 2 * mean * sum + count * mean * mean;
+	rest = (double)(sum % count);
+	*ret_variance = ((double)around_mean - rest * rest / (double)count) / (double)(count - 1);
+	return true;
+}
+
+bool histogram_next(const struct histogram *histogram, unsigned int *cursor,
+		    struct histogram_bucket *ret_bucket)
+{
+	for (; *cursor < HISTOGRAM_DOUBLINGS * HISTOGRAM_BUCKETS; ++*cursor) {
+		int doubling = (int)(*cursor / HISTOGRAM_BUCKETS);
+		int bucket = (int)(*cursor % HISTOGRAM_BUCKETS);
+		const uint32_t *counts = histogram->doublings[doubling];
+		int64_t middle = middle_of(doubling, bucket);
+
+		if (!counts || counts[bucket] == 0)
+			continue;
+		if (middle < histogram->least)
+			middle = histogram->least;
+		if (middle > histogram->largest)
+			middle = histogram->largest;
+		*ret_bucket = (struct histogram_bucket){ middle, counts[bucket] };
+		++*cursor;
+		return true;
+	}
+	return false;
 }
 
 bool histogram_mean(const struct histogram *histogram, int64_t *ret_value)

@@ -2,8 +2,8 @@
 /*
  * How values from 0 to 2^63-1 are distributed, in buckets whose width grows with the value: 64 of
  * them for each doubling, so that a percentile is off by less than 0.8 % of itself. Memory comes by
- * the doubling, 256 bytes each: at most 15 KiB, whatever the values are. Count, sum, least and
- * largest are exact. Single thread.
+ * the doubling, 256 bytes each: at most 15 KiB, whatever the values are. Count, sum, sum
+ * of squares, least and largest are exact. Single thread.
  */
 #pragma once
 
@@ -19,6 +19,7 @@ enum {
 struct histogram {
 	uint64_t count;
 	int64_t sum; /* at most 2^63-1 */
+	unsigned __int128 squares; /* their sum, at most 2^128-1 */
 	int64_t least;
 	int64_t largest;
 	uint32_t *doublings[HISTOGRAM_DOUBLINGS]; /* owned; NULL: nothing there */
@@ -41,3 +42,15 @@ bool histogram_mean(const struct histogram *histogram, int64_t *ret_value);
 
 /* How many are less than the value, as far as buckets tell: those of the value's own are not. */
 uint64_t histogram_count_below(const struct histogram *histogram, int64_t value);
+/* Of the values that these are a sample of. False where there are fewer than two. */
+bool histogram_variance(const struct histogram *histogram, double *ret_variance);
+
+/* A bucket that holds something. */
+struct histogram_bucket {
+	int64_t value; /* its middle, or the least or largest of all */
+	uint64_t count;
+};
+
+/* Those buckets by value; *cursor starts at 0. False at the end. */
+bool histogram_next(const struct histogram *histogram, unsigned int *cursor,
+		    struct histogram_bucket *ret_bucket);

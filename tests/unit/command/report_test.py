@@ -180,6 +180,40 @@ class ReportTest(unittest.TestCase):
                 if step == "7s":
                     self.assertEqual({0}, {start % 7_000_000_000 for start in starts})
 
+    def write_requests(self, path, seed, factor):
+        """500 requests, whose CPU is so much more."""
+        draw = random.Random(seed)
+        with open(path, "wb") as file:
+            for number in range(500):
+                cpu_ns, wait_ns = (int(1e6 * draw.lognormvariate(0, 0.5)) for _ in range(2))
+                fields = {
+                    "schema": 1, "kind": "cpu", "record_id": f"b:1:{seed}:{number}", "host_name": "web",
+                    "pid": 7, "tid": 7, "request_id": f"{number}", "endpoint": "GET /",
+                    "cpu_ns": int(factor * cpu_ns), "first_ns": 10 ** 18,
+                    "last_ns": 10 ** 18 + cpu_ns + wait_ns}
+                file.write(b"\x92\xd7\x00" + (1_700_000_000).to_bytes(4, "big") + bytes(4) +
+                           msgpack.packb(fields))
+
+    def test_a_change_is_told_from_chance(self):
+        with tempfile.TemporaryDirectory() as name:
+            before, same, more = (f"{name}/{file}" for file in ("before", "same", "more"))
+            for path, seed, factor in (before, 1, 1), (same, 2, 1), (more, 3, 1.2):
+                self.write_requests(path, seed, factor)
+            parsed = json.loads(self.check(OK, "--diff", "-f", "json", before, same))
+            self.assertEqual((8, 0), (parsed["tested"], parsed["changed"]))
+            self.assertIn("no significant change in 8 figures",
+                          self.check(OK, "--diff", before, same))
+            parsed = json.loads(self.check(OK, "--diff", "-f", "json", before, more))
+            row, = parsed["rows"]
+            self.assertTrue(row["cpu_mean"]["changed"])
+            self.assertLess(0, row["cpu_mean"]["low_ns"])
+            self.assertFalse(row["wall_mean"]["changed"])
+            for path, side in (before, "before"), (more, "after"):
+                whole, = json.loads(self.check(OK, "-f", "json", path))["rows"]
+                self.assertEqual(whole["requests"], row[side]["requests"])
+                for figure in "cpu_mean", "cpu_p99", "wall_mean", "wall_p99":
+                    self.assertEqual(whole[f"{figure}_ns"], row[figure][f"{side}_ns"])
+
     def test_the_books_are_the_sum_of_the_balance_records(self):
         for seed in range(3):
             with self.subTest(seed=seed):
@@ -358,6 +392,13 @@ class ReportTest(unittest.TestCase):
                 (["--over-time", "--columns", "cpu", RECORDING], "--over-time is by time"),
                 *((["--slowest=" + wrong, RECORDING], "a percentile such as 99%, not '" + wrong)
                   for wrong in ("0", "-1", "x", "0%", "100%", "nan%", "%", "5%%", "5.5", "")),
+                (["--diff", RECORDING], "--diff takes two recordings"),
+                (["--diff"] + 3 * [RECORDING], "--diff takes two recordings"),
+                (["--diff", "--sort", "cpu"] + 2 * [RECORDING], "--diff has columns of its own"),
+                (["--diff", "--slowest"] + 2 * [RECORDING], "--diff has columns of its own"),
+                (["--diff", "--over-time"] + 2 * [RECORDING], "--diff has columns of its own"),
+                (["--diff", "-f", "csv"] + 2 * [RECORDING], "--diff is a table or json"),
+                (["--diff", "--by", "request_id"] + 2 * [RECORDING], "--diff compares groups"),
                 (["--top", "-1", RECORDING], "--top takes a number"),
                 (["--top", "9x", RECORDING], "--top takes a number")]:
             with self.subTest(arguments=arguments):

@@ -20,6 +20,7 @@
 #include "record/golden.h"
 #include "report/format.h"
 #include "report/format_story.h"
+#include "report/format_diff.h"
 
 enum {
 	FILES_MAX = 4,
@@ -41,6 +42,9 @@ static struct {
 	bool is_over_time;
 	uint64_t step_ns;
 	double above_percent;
+	size_t diff_rows;
+	int64_t after_cpu_ns;
+	size_t after_conditions;
 } asked;
 
 static int format_code;
@@ -137,6 +141,20 @@ int format_story_json(const struct story *story, const struct format_options *op
 	return note_story('S', story, options, out);
 }
 
+int format_diff_table(const struct diff *diff, const struct format_options *options, FILE *out)
+{
+	asked.diff_rows = diff->row_count;
+	asked.after_cpu_ns = diff->after->all.sums[COST_CPU];
+	asked.after_conditions = diff->after->filter.condition_count;
+	return note('d', diff->before, options, out);
+}
+
+int format_diff_json(const struct diff *diff, const struct format_options *options, FILE *out)
+{
+	asked.diff_rows = diff->row_count;
+	return note('D', diff->before, options, out);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -151,7 +169,7 @@ static int setup(void **state)
 /* On the golden recording, with these options. */
 static int report(const char *arguments)
 {
-	char line[128];
+	char line[6000];
 
 	memset(&asked, 0, sizeof(asked));
 	(void)snprintf(line, sizeof(line), "report %s", arguments);
@@ -284,6 +302,47 @@ static void over_time_there_is_one_grouping_in_steps(void **state)
 	assert_int_equal(asked.step_ns, 1500000000);
 	assert_true(asked.options.has_step);
 	assert_string_equal(asked.by[0], "pid");
+}
+
+static int report_diff(const char *before, const char *after)
+{
+	char *words[] = { "report", "--diff", "--by", "pid", (char *)before, (char *)after, NULL };
+
+	memset(&asked, 0, sizeof(asked));
+	return command_report(6, words);
+}
+
+static void two_recordings_are_compared(void **state)
+{
+	char line[2][5000];
+
+	(void)state;
+	printed = "";
+	assert_int_equal(report_diff(recording, recording), EXIT_CODE_OK);
+	assert_int_equal(asked.format, 'd');
+	assert_string_equal(asked.by[0], "pid");
+	assert_int_equal(asked.diff_rows, 2);
+	assert_int_equal(asked.cpu_ns, GOLDEN_CPU_NS);
+	/* A record that is in both is in both. */
+	assert_int_equal(asked.after_cpu_ns, GOLDEN_CPU_NS);
+	assert_int_equal(asked.double_records, 0);
+	assert_int_equal(asked.options.file_count, 2);
+	assert_int_equal(asked.files[1].entry_count, GOLDEN_RECORDS);
+	assert_int_equal(report_diff(recording, "/nonexistent.rec"), EXIT_CODE_FAILURE);
+	assert_int_equal(asked.format, 0);
+	assert_int_equal(report_diff("/nonexistent.rec", recording), EXIT_CODE_FAILURE);
+	for (int i = 0; i < 2; i++)
+		(void)snprintf(line[i], sizeof(line[i]), "--diff -f %s --where endpoint~GET* %s",
+			       i ? "json" : "table", recording);
+	assert_int_equal(report(line[0]), EXIT_CODE_OK);
+	assert_int_equal(asked.format, 'd');
+	assert_string_equal(asked.by[0], "endpoint");
+	assert_int_equal(asked.conditions, 1);
+	assert_int_equal(asked.after_conditions, 1);
+	assert_int_equal(asked.options.top_count, 20);
+	assert_int_equal(report(line[1]), EXIT_CODE_OK);
+	assert_int_equal(asked.format, 'D');
+	assert_int_equal(asked.options.top_count, 0);
 }
 
 static void files_are_added_up_and_named(void **state)
@@ -554,6 +613,7 @@ int main(void)
 		TEST(keys_are_a_list_of_which_each_must_be_there),
 		TEST(the_slowest_are_requests_by_wall_time),
 		TEST(over_time_there_is_one_grouping_in_steps),
+		TEST(two_recordings_are_compared),
 		TEST(files_are_added_up_and_named),
 		TEST(an_empty_file_is_named_and_no_failure_beside_another),
 		TEST(what_is_left_of_a_damaged_recording_is_reported_and_no_success),

@@ -200,9 +200,30 @@ static void what_is_no_condition_or_time_is_refused(void **state)
 
 #define TEST(name) cmocka_unit_test_teardown(name, teardown)
 
+static void a_copy_lives_on_its_own(void **state)
+{
+	struct filter filter = { 0 }, copy = { 0 };
+	char text[256];
+
+	(void)state;
+	assert_int_equal(filter_add(&filter, "endpoint=a=b"), 0);
+	assert_int_equal(filter_add(&filter, "tid~4*"), 0);
+	assert_int_equal(filter_parse_time("10s", &filter.since), 0);
+	assert_int_equal(filter_copy(&filter, &copy), 0);
+	filter_deinit(&filter);
+	assert_int_equal(copy.condition_count, 2);
+	filter_describe(&copy.conditions[0], text);
+	assert_string_equal(text, "endpoint=a=b");
+	filter_describe(&copy.conditions[1], text);
+	assert_string_equal(text, "tid~4*");
+	assert_true(copy.since.is_relative);
+	filter_deinit(&copy);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_copy_lives_on_its_own),
 		TEST(only_what_has_the_value_is_reported),
 		TEST(a_pattern_and_all_conditions_must_hold),
 		TEST(what_one_record_does_not_say_another_one_of_the_request_does),

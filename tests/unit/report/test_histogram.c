@@ -76,6 +76,73 @@ static void an_empty_one_has_no_figures(void **state)
 	assert_int_equal(value, -1);
 }
 
+static void the_variance_is_that_of_a_sample(void **state)
+{
+	const unsigned __int128 most = ~(unsigned __int128)0;
+	struct histogram other = { 0 };
+	double variance = -1;
+
+	(void)state;
+	assert_false(histogram_variance(&histogram, &variance));
+	add(7);
+	assert_false(histogram_variance(&histogram, &variance));
+	assert_true(variance == -1);
+	add(7);
+	assert_true(histogram_variance(&histogram, &variance));
+	assert_true(variance == 0);
+	assert_int_equal(histogram_add(&other, 1), 0);
+	assert_int_equal(histogram_add(&other, 13), 0);
+	assert_int_equal(histogram_merge(&histogram, &other), 0);
+	assert_true(histogram.squares == 49 + 49 + 1 + 169);
+	assert_true(histogram_variance(&histogram, &variance));
+	assert_true(variance == 24); /* 36 + 36 of 3 */
+	/* Small differences of large values are not lost. */
+	histogram_deinit(&histogram);
+	for (int i = 0; i < 1000; i++)
+		add(1000000000000 + i % 2);
+	assert_true(histogram_variance(&histogram, &variance));
+	assert_true(variance > 0.25 && variance < 0.2503);
+	for (int i = 0; i < 5; i++)
+		add(INT64_MAX);
+	assert_true(histogram.squares == most);
+	histogram_deinit(&other);
+}
+
+static void buckets_come_by_value_and_hold_all(void **state)
+{
+	struct histogram_bucket bucket = { -1, 0 };
+	unsigned int cursor = 0;
+	uint64_t count = 0;
+
+	(void)state;
+	assert_false(histogram_next(&histogram, &cursor, &bucket));
+	for (int64_t value = 1000; value < 2000; value++)
+		add(value);
+	cursor = 0;
+	for (int64_t last = -1; histogram_next(&histogram, &cursor, &bucket); last = bucket.value) {
+		assert_true(bucket.value > last);
+		assert_true(bucket.value >= 1000 && bucket.value <= 1999);
+		assert_true(bucket.count >= 1 && bucket.count <= 16);
+		count += bucket.count;
+	}
+	assert_int_equal(count, 1000);
+	assert_false(histogram_next(&histogram, &cursor, &bucket));
+	histogram_deinit(&histogram);
+	add(1001);
+	cursor = 0;
+	assert_true(histogram_next(&histogram, &cursor, &bucket));
+	assert_int_equal(bucket.value, 1001);
+	histogram_deinit(&histogram);
+	add(0);
+	add(INT64_MAX);
+	cursor = 0;
+	assert_true(histogram_next(&histogram, &cursor, &bucket));
+	assert_int_equal(bucket.value, 0);
+	assert_true(histogram_next(&histogram, &cursor, &bucket));
+	assert_true(bucket.value > INT64_MAX / 100 * 99);
+	assert_false(histogram_next(&histogram, &cursor, &bucket));
+}
+
 static void one_value_is_every_figure_exactly(void **state)
 {
 	static const int64_t values[] = { 0,	    1,	 63,	  64,	    65,
@@ -234,6 +301,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(an_empty_one_has_no_figures),
+		TEST(the_variance_is_that_of_a_sample),
+		TEST(buckets_come_by_value_and_hold_all),
 		TEST(one_value_is_every_figure_exactly),
 		TEST(small_values_are_exact),
 		TEST(a_rank_is_the_least_value_that_so_many_do_not_exceed),

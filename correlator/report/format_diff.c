@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "report/format_diff.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "report/display.h"
+#include "report/json_group.h"
+#include "report/json_part.h"
+#include "report/table.h"
+
+static const char not_measured[] = "-";
+
+struct view {
+	const struct diff *diff;
+	size_t row_count; /* shown, before the one of all */
+};
+
+enum {
+	COLUMN_REQUESTS = 0, /* behind the keys */
+	COLUMN_FIGURE,
+	COLUMN_BEFORE,
+	COLUMN_AFTER,
+	COLUMN_CHANGE,
+	COLUMN_INTERVAL,
+	COLUMN_VERDICT,
+	_COLUMN_MAX,
+};
+
+static const struct diff_row *row_at(const struct view *view, size_t index)
+{
+	return &view->diff->rows[index < view->row_count ? index : view->diff->row_count - 1];
+}
+
+static const struct group *group_of(const struct diff_row *row)
+{
+	return row->before.group ? row->before.group : row->after.group;
+}
+
+static bool with_host(const struct diff *diff)
+{
+	return diff->before->recording.has_several_hosts ||
+	       diff->after->recording.has_several_hosts;
+}
+
+static void write_key(const struct view *view, const struct diff_row *row, size_t key,
+		      char ret_text[static TABLE_CELL_BYTES])
+{
+	const char *name = view->diff->before->groupings[0].keys[key];
+	char escaped[4 * COMBINATION_PART_BYTES_MAX + 1];
+	struct record_text value;
+
+	ret_text[0] = '\0';
+	if (!group_of(row)) {
+		(void)strcpy(ret_text, key == 0 ? "all requests" : "");
+		return;
+	}
+	value = grouping_part(group_of(row), key, with_host(view->diff));
+	if (value.size_bytes > 0)
+		(void)display_escape(value.bytes, value.size_bytes, escaped, sizeof(escaped));
+	else
+		(void)snprintf(escaped, sizeof(escaped), "(no %s)", name);
+	display_fit(escaped, TABLE_TEXT_COLUMN_MAX, ret_text, TABLE_CELL_BYTES);
+}
+
+/* "+20.4", of what it was. */
+static void write_percent(double change, int64_t before_ns, const char *end,
+			  char ret_text[static DISPLAY_NUMBER_BYTES])
+{
+	double percent = before_ns > 0 ? 100 * change / (double)before_ns : 0;
+
+	/* No "-0.0". */
+	percent = fabs(percent) < 0.05 ? 0 : percent;
+	if (before_ns <= 0 || fabs(percent) >= 1e6)
+		(void)strcpy(ret_text, not_measured);
+	else
+		(void)snprintf(ret_text, DISPLAY_NUMBER_BYTES, "%+.1f%s", percent, end);
+}
+
+static void write_interval(const struct diff_figure *figure, char ret_text[static TABLE_CELL_BYTES])
+{
+	char low[DISPLAY_NUMBER_BYTES], high[DISPLAY_NUMBER_BYTES];
+
+	if (!figure->is_tested)
+		return;
+	write_percent(figure->difference.low, figure->before_ns, "", low);
+	write_percent(figure->difference.high, figure->before_ns, " %", high);
+	(void)snprintf(ret_text, TABLE_CELL_BYTES, "%s to %s", low, high);
+}
+
+static const char *verdict_of(const struct diff_row *row, const struct diff_figure *figure)
+{
+	if (!row->before.costs)
+		return "new";
+	if (!row->after.costs)
+		return "gone";
+	if (!figure->is_known)
+		return "not measured";
+	if (!figure->is_tested)
+		return figure->before_ns == figure->after_ns ? "equal" : "too few requests";
+	if (!diff_has_changed(figure))
+		return "no significant change";
+	return figure->difference.value > 0 ? "MORE" : "LESS";
+}
+
+static void write_cell(const void *context, size_t index, size_t column,
+		       char ret_text[static TABLE_CELL_BYTES])
+{
+	static const char *const names[_DIFF_MAX] = { "cpu mean", "cpu p99", "wall mean",
+						      "wall p99" };
+	const struct view *view = context;
+	const struct diff_row *row = row_at(view, index / _DIFF_MAX);
+	size_t what = index % _DIFF_MAX, key_count = view->diff->before->groupings[0].key_count;
+	const struct diff_figure *figure = &row->figures[what];
+
+	(void)strcpy(ret_text, column <= key_count && what > 0 ? "" : not_measured);
+	if (column < key_count && what == 0)
+		write_key(view, row, column, ret_text);
+	else if (column == key_count + COLUMN_REQUESTS && what == 0)
+		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%" PRIu64 " → %" PRIu64,
+			       row->before.request_count, row->after.request_count);
+	else if (column == key_count + COLUMN_FIGURE)
+		(void)strcpy(ret_text, names[what]);
+	else if (column == key_count + COLUMN_BEFORE && figure->is_known)
+		display_duration(figure->before_ns, ret_text);
+	else if (column == key_count + COLUMN_AFTER && figure->is_known)
+		display_duration(figure->after_ns, ret_text);
+	else if (column == key_count + COLUMN_CHANGE && figure->is_known)
+		write_percent((double)(figure->after_ns - figure->before_ns), figure->before_ns,
+			      " %", ret_text);
+	else if (column == key_count + COLUMN_INTERVAL)
+		write_interval(figure, ret_text);
+	else if (column == key_count + COLUMN_VERDICT)
+		(void)strcpy(ret_text, verdict_of(row, figure));
+}
+
+static void print_side(const char *label, const struct totals *totals,
+		       const struct format_file *file, const struct format_options *options,
+		       FILE *out)
+{
+	char name[512], duration[DISPLAY_NUMBER_BYTES], requests[DISPLAY_NUMBER_BYTES];
+
+	(void)display_escape(file->name, strlen(file->name), name, sizeof(name));
+	display_duration((int64_t)recording_duration_ns(&totals->recording), duration);
+	display_number((int64_t)totals->groupings[0].request_count, requests);
+	display_sentence(out, options->width, DISPLAY_INDENT, "%-7s %s: %s requests in %s%s%s",
+			 label, name, requests, duration,
+			 file->damaged_places > 0 ? ", DAMAGED: not all of it" : "",
+			 file->is_truncated ? ", truncated" : "");
+}
+
+static void print_verdict(const struct diff *diff, size_t hidden_count,
+			  const struct format_options *options, FILE *out)
+{
+	if (hidden_count > 0)
+		(void)fprintf(out, "… %zu more\n", hidden_count);
+	(void)fputc('\n', out);
+	if (diff->tested_count == 0) {
+		display_sentence(out, options->width, DISPLAY_INDENT,
+				 "nothing to compare: too few requests with a request_id");
+		return;
+	}
+	if (diff->changed_count == 0)
+		display_sentence(out, options->width, DISPLAY_INDENT,
+				 "no significant change in %zu figures, at 95 %%",
+				 diff->tested_count);
+	else
+		display_sentence(out, options->width, DISPLAY_INDENT,
+				 "%zu of %zu figures changed significantly, at 95 %% for all of "
+				 "them together (Holm's correction)",
+				 diff->changed_count, diff->tested_count);
+	display_sentence(out, options->width, DISPLAY_INDENT,
+			 "The intervals are of 95 %% each, and say how large a change may be that "
+			 "is not significant. They take requests for independent: those of one "
+			 "busy moment are not, so compare recordings under the same load, and "
+			 "repeat what matters.");
+}
+
+int format_diff_table(const struct diff *diff, const struct format_options *options, FILE *out)
+{
+	static const struct table_column numbers[_COLUMN_MAX] = {
+		[COLUMN_REQUESTS] = { "requests", 2, false },
+		[COLUMN_FIGURE] = { "of each", 0, true },
+		[COLUMN_BEFORE] = { "before", 4, false },
+		[COLUMN_AFTER] = { "after", 3, false },
+		[COLUMN_CHANGE] = { "change", 0, false },
+		[COLUMN_INTERVAL] = { "95 % interval", 1, false },
+		[COLUMN_VERDICT] = { "", 0, true },
+	};
+	const struct grouping *grouping = &diff->before->groupings[0];
+	struct table_column columns[GROUPING_KEYS_MAX + _COLUMN_MAX];
+	size_t group_count = diff->row_count - 1;
+	struct view view = { diff, group_count };
+	struct table table = {
+		.columns = columns,
+		.column_count = grouping->key_count + _COLUMN_MAX,
+		.width = options->is_endless ? SIZE_MAX : options->width,
+		.is_bold = options->is_bold,
+		.cell = write_cell,
+		.context = &view,
+	};
+
+	if (options->top_count > 0 && options->top_count < group_count)
+		view.row_count = options->top_count;
+	for (size_t i = 0; i < grouping->key_count; i++)
+		columns[i] = (struct table_column){ grouping->keys[i], 0, true };
+	memcpy(columns + grouping->key_count, numbers, sizeof(numbers));
+	table.row_count = (view.row_count + 1) * _DIFF_MAX;
+	table.rules[0] = view.row_count * _DIFF_MAX;
+	print_side("before", diff->before, &options->files[0], options, out);
+	print_side("after", diff->after, &options->files[1], options, out);
+	(void)fputc('\n', out);
+	table_print(&table, out);
+	print_verdict(diff, group_count - view.row_count, options, out);
+	return 0;
+}
+
+static json_t *describe_side(const struct diff_side *side, int *r)
+{
+	json_t *object = json_object();
+
+	if (side->request_count > 0)
+		json_part_set(object, "requests", json_integer((json_int_t)side->request_count), r);
+	json_group_costs(object, side->costs, r);
+	return object;
+}
+
+static json_t *describe_figure(const struct diff_figure *figure, int *r)
+{
+	json_t *object = json_object();
+
+	json_part_set(object, "before_ns", json_integer(figure->before_ns), r);
+	json_part_set(object, "after_ns", json_integer(figure->after_ns), r);
+	if (!figure->is_tested)
+		return object;
+	json_part_set(object, "change_ns", json_real(figure->difference.value), r);
+	json_part_set(object, "low_ns", json_real(figure->difference.low), r);
+	json_part_set(object, "high_ns", json_real(figure->difference.high), r);
+	json_part_set(object, "probability", json_real(figure->difference.probability), r);
+	json_part_set(object, "corrected", json_real(figure->corrected), r);
+	json_part_set(object, "changed", json_boolean(diff_has_changed(figure)), r);
+	return object;
+}
+
+static int print_row(const struct diff *diff, const struct diff_row *row, const char *before,
+		     FILE *out)
+{
+	json_t *object = json_object();
+	int r = 0;
+
+	if (group_of(row))
+		json_group_keys(object, &diff->before->groupings[0], group_of(row), with_host(diff),
+				&r);
+	if (row->before.costs)
+		json_part_set(object, "before", describe_side(&row->before, &r), &r);
+	if (row->after.costs)
+		json_part_set(object, "after", describe_side(&row->after, &r), &r);
+	for (int what = 0; what < _DIFF_MAX; what++)
+		if (row->figures[what].is_known)
+			json_part_set(object, diff_name((enum diff_what)what),
+				      describe_figure(&row->figures[what], &r), &r);
+	return json_part_print(before, object, r, out);
+}
+
+static int print_recording(const char *before, const struct totals *totals,
+			   const struct format_file *file, FILE *out)
+{
+	json_t *object = json_object();
+	int r = 0;
+
+	json_part_set(object, "name", json_part_text(file->name), &r);
+	json_part_set(object, "records", json_integer((json_int_t)file->entry_count), &r);
+	json_part_set(object, "damaged_bytes", json_integer((json_int_t)file->damaged_bytes), &r);
+	json_part_set(object, "duration_ns",
+		      json_integer((json_int_t)recording_duration_ns(&totals->recording)), &r);
+	return json_part_print(before, object, r, out);
+}
+
+int format_diff_json(const struct diff *diff, const struct format_options *options, FILE *out)
+{
+	size_t count = diff->row_count - 1;
+	int r = json_part_print("{\"by\":", json_part_text(diff->before->groupings[0].by), 0, out);
+
+	if (options->top_count > 0 && options->top_count < count)
+		count = options->top_count;
+	if (r == 0)
+		r = print_recording(",\n\"before\":", diff->before, &options->files[0], out);
+	if (r == 0)
+		r = print_recording(",\n\"after\":", diff->after, &options->files[1], out);
+	(void)fputs(",\n\"rows\":[", out);
+	for (size_t i = 0; i < count && r == 0 && !ferror(out); i++)
+		r = print_row(diff, &diff->rows[i], i == 0 ? "\n" : ",\n", out);
+	(void)fputs("]", out);
+	if (r == 0)
+		r = print_row(diff, &diff->rows[diff->row_count - 1], ",\n\"all\":", out);
+	(void)fprintf(out, ",\n\"tested\":%zu,\"changed\":%zu}\n", diff->tested_count,
+		      diff->changed_count);
+	return r;
+}

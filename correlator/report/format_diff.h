@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What changed between two recordings, for people and for programs: as format.h's, but options'
+ * files are the two. */
+#pragma once
+
+#include "report/diff.h"
+#include "report/format.h"
+
+/* Each: 0 or -ENOMEM. */
+int format_diff_table(const struct diff *diff, const struct format_options *options, FILE *out);
+int format_diff_json(const struct diff *diff, const struct format_options *options, FILE *out);
