@@ -16,6 +16,7 @@
 #include "command/arguments.h"
 #include "command/command.h"
 #include "command/filter_arguments.h"
+#include "command/progress.h"
 #include "command/streams.h"
 #include "record/record_reader.h"
 #include "report/diff.h"
@@ -395,11 +396,31 @@ static int add(const struct report_options *options, const struct record_view *r
 	return r == 0 && !story ? fold(options, totals) : r;
 }
 
+/* Each record of a file. */
+static int read_records(const struct report_options *options, struct record_reader *reader,
+			struct record_view *view, struct progress *progress, struct totals *totals,
+			struct story *story)
+{
+	int r;
+
+	while ((r = record_reader_next(reader, view)) > 0) {
+		progress_tell(progress, record_reader_offset(reader),
+			      record_reader_entry_count(reader));
+		r = add(options, view, totals, story);
+		if (r == -EBADMSG)
+			record_reader_drop(reader, "damaged: a balance record without its times");
+		else if (r < 0)
+			return reject_record(reader, r);
+	}
+	return r;
+}
+
 static int read_file(const struct report_options *options, const char *path, struct totals *totals,
 		     struct story *story, struct format_file *ret_file)
 {
 	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
 	_cleanup_free_ struct record_view *view = malloc(sizeof(*view));
+	struct progress progress;
 	int r;
 
 	if (!view)
@@ -407,13 +428,9 @@ static int read_file(const struct report_options *options, const char *path, str
 	r = record_reader_open(path, &reader);
 	if (r < 0)
 		return r;
-	while ((r = record_reader_next(reader, view)) > 0) {
-		r = add(options, view, totals, story);
-		if (r == -EBADMSG)
-			record_reader_drop(reader, "damaged: a balance record without its times");
-		else if (r < 0)
-			return reject_record(reader, r);
-	}
+	progress_begin(&progress, path, record_reader_name(reader));
+	r = read_records(options, reader, view, &progress, totals, story);
+	progress_end(&progress);
 	if (r < 0)
 		return r;
 	*ret_file = (struct format_file){ .name = path,

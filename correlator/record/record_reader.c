@@ -73,6 +73,11 @@ uint64_t record_reader_entry_count(const struct record_reader *reader)
 	return reader->entry_count;
 }
 
+uint64_t record_reader_offset(const struct record_reader *reader)
+{
+	return reader->next_offset;
+}
+
 bool record_reader_is_truncated(const struct record_reader *reader)
 {
 	return reader->truncated;

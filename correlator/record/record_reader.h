@@ -35,6 +35,8 @@ void record_reader_drop(struct record_reader *reader, const char *what);
 const char *record_reader_name(const struct record_reader *reader);
 /* Whole entries read so far, and whether the end was an incomplete one. */
 uint64_t record_reader_entry_count(const struct record_reader *reader);
+/* Bytes of the file up to the end of the entry last returned. */
+uint64_t record_reader_offset(const struct record_reader *reader);
 bool record_reader_is_truncated(const struct record_reader *reader);
 /* Where nothing could be read, so far: in how many places, and how many bytes in all. */
 void record_reader_get_damage(const struct record_reader *reader, uint64_t *ret_places,
