@@ -43,6 +43,8 @@ static int read_bytes(const void *bytes, size_t size_bytes, uint64_t *ret_count,
 		;
 	*ret_count = record_reader_entry_count(reader);
 	*ret_truncated = record_reader_is_truncated(reader);
+	if (r == 0 && !*ret_truncated)
+		assert_int_equal(record_reader_offset(reader), size_bytes);
 	record_reader_free(reader);
 	return r;
 }
