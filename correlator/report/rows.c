@@ -30,17 +30,14 @@ static const struct {
 } row_fields[_ROW_FIELD_MAX] = {
 #define COST(field, name, unit)	 [ROW_FIELD_##field] = { name, unit, SOURCE_COST, COST_##field, 0 }
 #define OTHER(field, name, unit) [ROW_FIELD_##field] = { name, unit, SOURCE_NONE, 0, 0 }
-#define FIGURES(figure, name)                                                               \
-	[ROW_FIELD_##figure##                                                               \
-		_MEAN] = { name "_mean", ROW_UNIT_NS, SOURCE_MEAN, FIGURE_##figure, 0 },    \
-      [ROW_FIELD_##figure##                                                                 \
-	      _P50] = { name "_p50", ROW_UNIT_NS, SOURCE_PERCENTILE, FIGURE_##figure, 50 }, \
-      [ROW_FIELD_##figure##                                                                 \
-	      _P90] = { name "_p90", ROW_UNIT_NS, SOURCE_PERCENTILE, FIGURE_##figure, 90 }, \
-      [ROW_FIELD_##figure##                                                                 \
-	      _P99] = { name "_p99", ROW_UNIT_NS, SOURCE_PERCENTILE, FIGURE_##figure, 99 }, \
-      [ROW_FIELD_##figure##                                                                 \
-	      _MAX] = { name "_max", ROW_UNIT_NS, SOURCE_PERCENTILE, FIGURE_##figure, 100 }
+#define FIGURE(column, name, source, figure, percent) \
+	[ROW_FIELD_##column] = { name, ROW_UNIT_NS, SOURCE_##source, FIGURE_##figure, percent }
+#define FIGURES(figure, name)                                              \
+	FIGURE(figure##_MEAN, name "_mean", MEAN, figure, 0),              \
+		FIGURE(figure##_P50, name "_p50", PERCENTILE, figure, 50), \
+		FIGURE(figure##_P90, name "_p90", PERCENTILE, figure, 90), \
+		FIGURE(figure##_P99, name "_p99", PERCENTILE, figure, 99), \
+		FIGURE(figure##_MAX, name "_max", PERCENTILE, figure, 100)
 	OTHER(KEY, "key", ROW_UNIT_TEXT),
 	OTHER(REQUESTS, "requests", ROW_UNIT_COUNT),
 	COST(CPU, "cpu", ROW_UNIT_NS),
@@ -128,7 +125,6 @@ static bool in_parts(double value, int64_t *ret_number)
 static bool rate_of(const struct rows *rows, const struct row *row, double *ret_rate)
 {
 	uint64_t duration_ns = recording_duration_ns(&rows->totals->recording);
-
 	bool is_request = rows->grouping->is_by_request && row->group;
 
 	if (row->request_count == 0 || duration_ns == 0 || is_request)
