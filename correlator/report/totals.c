@@ -8,7 +8,15 @@
 
 #include "report/attribution.h"
 
-static const char *const default_keys[TOTALS_GROUPINGS_MAX] = { "endpoint", "request_id" };
+enum {
+	DEFAULT_ENDPOINT = 0,
+	DEFAULT_REQUEST = 1,
+};
+
+static const char *const default_keys[TOTALS_GROUPINGS_MAX] = {
+	[DEFAULT_ENDPOINT] = "endpoint",
+	[DEFAULT_REQUEST] = "request_id",
+};
 
 int totals_init(struct totals *totals, const char *const *by_names, size_t by_count)
 {
@@ -52,22 +60,22 @@ static struct costs *find_sum(struct totals *totals, enum attribution attributio
 	return attribution_has_context(attribution) ? NULL : &totals->unattributed;
 }
 
-/* Of a recording's keys: the endpoint first, then request_id, or the first other one. */
+/* Of a recording's keys the default ones; in place of a request_id that is none, the first other.
+ */
 static size_t default_keys_of(const struct recording *recording,
 			      const char *ret_keys[static TOTALS_GROUPINGS_MAX])
 {
 	size_t count = 0;
 
-	if (recording_has_key(recording, "endpoint"))
-		ret_keys[count++] = "endpoint";
-	if (recording_has_key(recording, "request_id")) {
-		ret_keys[count++] = "request_id";
+	for (size_t i = 0; i < TOTALS_GROUPINGS_MAX; i++)
+		if (recording_has_key(recording, default_keys[i]))
+			ret_keys[count++] = default_keys[i];
+	if (recording_has_key(recording, default_keys[DEFAULT_REQUEST]))
 		return count;
-	}
 	for (size_t i = 0; i < recording->key_count; i++) {
-		if (strcmp(recording->keys[i], "endpoint") != 0) {
+		if (strcmp(recording->keys[i], default_keys[DEFAULT_ENDPOINT]) != 0) {
 			ret_keys[count++] = recording->keys[i];
-			return count;
+			break;
 		}
 	}
 	return count;
