@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <argp.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/log.h"
-#include "base/signals.h"
 #include "command/command.h"
 #include "command/streams.h"
 #include "record/record_fields.h"
@@ -64,53 +61,34 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	case 'k':
 		choose_kind(options, argument, state);
 		return 0;
-	case ARGP_KEY_ARGS:
-		options->paths = state->argv + state->next;
-		options->path_count = (size_t)(state->argc - state->next);
-		return 0;
-	case ARGP_KEY_NO_ARGS:
-		options->paths = streams_default_paths(state);
-		options->path_count = 1;
-		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return streams_parse_paths(key, state, &options->paths, &options->path_count);
 	}
 }
 
-/* 0; -EBADMSG: some of it was damaged; another -errno, logged. */
-static int dump_file(const struct dump_options *options, const char *path)
+static int dump_record(void *context, struct record_reader *reader,
+		       const struct record_view *record)
 {
-	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
-	_cleanup_free_ struct record_view *view = malloc(sizeof(*view));
-	uint64_t damaged_places, damaged_bytes;
-	int r;
+	const struct dump_options *options = context;
 
-	if (!view)
-		return log_error_errno(ENOMEM, "cannot read %s", path);
-	r = record_reader_open(path, &reader);
+	if ((!options->has_chosen || options->is_chosen[record->kind]) &&
+	    json_part_print_record(record, stdout) < 0)
+		return log_error_errno(ENOMEM, "cannot print a record of %s",
+				       record_reader_name(reader));
 	/* Nobody reads on: the rest of the records need not be read. */
-	while (r >= 0 && !ferror(stdout) && (r = record_reader_next(reader, view)) > 0) {
-		if (options->has_chosen && !options->is_chosen[view->kind])
-			continue;
-		if (json_part_print_record(view, stdout) < 0)
-			return log_error_errno(ENOMEM, "cannot print a record of %s", path);
-	}
-	if (r < 0)
-		return r;
-	record_reader_get_damage(reader, &damaged_places, &damaged_bytes);
-	return damaged_places > 0 ? -EBADMSG : 0;
+	return ferror(stdout) ? 1 : 0;
 }
 
-static int dump(const struct dump_options *options)
+static int dump(struct dump_options *options)
 {
 	bool is_damaged = false;
 	int r = 0;
 
 	for (size_t i = 0; i < options->path_count && r == 0; i++) {
-		streams_spare_writer(options->paths[i]);
-		r = dump_file(options, options->paths[i]);
-		signals_obey_interrupt();
-		is_damaged |= r == -EBADMSG;
+		struct format_file file = { 0 };
+
+		r = streams_read(options->paths[i], true, dump_record, options, &file);
+		is_damaged |= r == -EBADMSG || file.damaged_places > 0;
 		r = r == -EBADMSG ? 0 : r;
 	}
 	if (r == 0)

@@ -112,48 +112,25 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	case 'U':
 		filter_arguments_time("until", argument, &options->filter.until, state);
 		return 0;
-	case ARGP_KEY_ARGS:
-		options->paths = state->argv + state->next;
-		options->path_count = (size_t)(state->argc - state->next);
-		return 0;
-	case ARGP_KEY_NO_ARGS:
-		options->paths = streams_default_paths(state);
-		options->path_count = 1;
-		return 0;
 	case ARGP_KEY_SUCCESS:
 		check_options(options, state);
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return streams_parse_paths(key, state, &options->paths, &options->path_count);
 	}
 }
 
-/* 0; -EBADMSG: some of it was damaged; another -errno, logged. */
-static int export_file(struct exporter *exporter, const char *path)
+static int export_record(void *context, struct record_reader *reader,
+			 const struct record_view *record)
 {
-	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
-	_cleanup_free_ struct record_view *view = malloc(sizeof(*view));
-	uint64_t damaged_places, damaged_bytes;
-	int r;
+	int r = exporter_add(context, record);
 
-	if (!view)
-		return log_error_errno(ENOMEM, "cannot read %s", path);
-	r = record_reader_open(path, &reader);
+	if (r == -EBADMSG)
+		record_reader_drop(reader, "damaged: a balance record without its times");
+	else if (r < 0)
+		return log_error_errno(r, "cannot export %s", record_reader_name(reader));
 	/* Nobody reads on: the rest of the records need not be read. */
-	while (r >= 0 && !ferror(stdout) && (r = record_reader_next(reader, view)) > 0) {
-		int added = exporter_add(exporter, view);
-
-		if (added == -EBADMSG)
-			record_reader_drop(reader, "damaged: a balance record without its times");
-		else if (added < 0)
-			return log_error_errno(added, "cannot export %s", path);
-	}
-	if (r < 0)
-		return r;
-	record_reader_get_damage(reader, &damaged_places, &damaged_bytes);
-	if (record_reader_entry_count(reader) == 0)
-		log_warning("%s: empty, no records in it", record_reader_name(reader));
-	return damaged_places > 0 ? -EBADMSG : 0;
+	return ferror(stdout) ? 1 : 0;
 }
 
 static void warn(const struct exporter *exporter)
@@ -179,10 +156,10 @@ static int export(struct export_options *options)
 	if (r < 0)
 		return log_error_errno(r, "cannot export");
 	for (size_t i = 0; i < options->path_count && r == 0; i++) {
-		streams_spare_writer(options->paths[i]);
-		r = export_file(exporter, options->paths[i]);
-		signals_obey_interrupt();
-		is_damaged |= r == -EBADMSG;
+		struct format_file file = { 0 };
+
+		r = streams_read(options->paths[i], true, export_record, exporter, &file);
+		is_damaged |= r == -EBADMSG || file.damaged_places > 0;
 		r = r == -EBADMSG ? 0 : r;
 	}
 	if (r < 0)

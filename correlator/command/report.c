@@ -16,7 +16,6 @@
 #include "command/arguments.h"
 #include "command/command.h"
 #include "command/filter_arguments.h"
-#include "command/progress.h"
 #include "command/streams.h"
 #include "record/record_reader.h"
 #include "report/diff.h"
@@ -348,21 +347,13 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	case 'U':
 		filter_arguments_time("until", argument, &options->filter.until, state);
 		return 0;
-	case ARGP_KEY_ARGS:
-		options->paths = state->argv + state->next;
-		options->path_count = (size_t)(state->argc - state->next);
-		return 0;
-	case ARGP_KEY_NO_ARGS:
-		options->paths = streams_default_paths(state);
-		options->path_count = 1;
-		return 0;
 	case ARGP_KEY_SUCCESS:
 		check_request(options, state);
 		check_rows(options, state);
 		check_diff(options, state);
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return streams_parse_paths(key, state, &options->paths, &options->path_count);
 	}
 }
 
@@ -387,71 +378,35 @@ static int fold(const struct report_options *options, struct totals *totals)
 	return r;
 }
 
-/* story NULL: only the totals are wanted. */
-static int add(const struct report_options *options, const struct record_view *record,
-	       struct totals *totals, struct story *story)
+/* What the records are for; story NULL: only the totals are wanted. */
+struct reading {
+	const struct report_options *options;
+	struct totals *totals;
+	struct story *story;
+};
+
+static int add_record(void *context, struct record_reader *reader, const struct record_view *record)
 {
-	int r = story ? story_add(story, record) : totals_add(totals, record);
+	const struct reading *reading = context;
+	int r = reading->story ? story_add(reading->story, record)
+			       : totals_add(reading->totals, record);
 
-	return r == 0 && !story ? fold(options, totals) : r;
-}
-
-/* Each record of a file. */
-static int read_records(const struct report_options *options, struct record_reader *reader,
-			struct record_view *view, struct progress *progress, struct totals *totals,
-			struct story *story)
-{
-	int r;
-
-	while ((r = record_reader_next(reader, view)) > 0) {
-		progress_tell(progress, record_reader_offset(reader),
-			      record_reader_entry_count(reader));
-		r = add(options, view, totals, story);
-		if (r == -EBADMSG)
-			record_reader_drop(reader, "damaged: a balance record without its times");
-		else if (r < 0)
-			return reject_record(reader, r);
-	}
-	return r;
-}
-
-static int read_file(const struct report_options *options, const char *path, struct totals *totals,
-		     struct story *story, struct format_file *ret_file)
-{
-	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
-	_cleanup_free_ struct record_view *view = malloc(sizeof(*view));
-	struct progress progress;
-	int r;
-
-	if (!view)
-		return log_error_errno(ENOMEM, "cannot read %s", path);
-	r = record_reader_open(path, &reader);
-	if (r < 0)
-		return r;
-	progress_begin(&progress, path, record_reader_name(reader));
-	r = read_records(options, reader, view, &progress, totals, story);
-	progress_end(&progress);
-	if (r < 0)
-		return r;
-	*ret_file = (struct format_file){ .name = path,
-					  .entry_count = record_reader_entry_count(reader),
-					  .is_truncated = record_reader_is_truncated(reader) };
-	record_reader_get_damage(reader, &ret_file->damaged_places, &ret_file->damaged_bytes);
-	if (ret_file->entry_count == 0)
-		log_warning("%s: empty, no records in it", record_reader_name(reader));
-	return 0;
+	if (r == -EBADMSG)
+		record_reader_drop(reader, "damaged: a balance record without its times");
+	else if (r == 0 && !reading->story)
+		r = fold(reading->options, reading->totals);
+	return r < 0 && r != -EBADMSG ? reject_record(reader, r) : 0;
 }
 
 /* Those of the files from one on, and before another one. */
 static int read_files(const struct report_options *options, struct totals *totals,
 		      struct story *story, struct format_file *files, size_t begin, size_t end)
 {
+	struct reading reading = { options, totals, story };
 	int r;
 
 	for (size_t i = begin; i < end; i++) {
-		streams_spare_writer(options->paths[i]);
-		r = read_file(options, options->paths[i], totals, story, &files[i]);
-		signals_obey_interrupt();
+		r = streams_read(options->paths[i], false, add_record, &reading, &files[i]);
 		if (r < 0)
 			return r;
 	}

@@ -4,13 +4,16 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/log.h"
 #include "base/signals.h"
 #include "command/command.h"
+#include "command/progress.h"
 
 char **streams_default_paths(struct argp_state *state)
 {
@@ -24,6 +27,21 @@ char **streams_default_paths(struct argp_state *state)
 	return paths;
 }
 
+error_t streams_parse_paths(int key, struct argp_state *state, char ***paths, size_t *path_count)
+{
+	if (key == ARGP_KEY_ARGS) {
+		*paths = state->argv + state->next;
+		*path_count = (size_t)(state->argc - state->next);
+		return 0;
+	}
+	if (key == ARGP_KEY_NO_ARGS) {
+		*paths = streams_default_paths(state);
+		*path_count = 1;
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
 void streams_spare_writer(const char *path)
 {
 	struct stat status;
@@ -33,6 +51,56 @@ void streams_spare_writer(const char *path)
 		signals_spare_interrupt(
 			"correlator: reading on until the writer ends; Ctrl-C again "
 			"to end at once\n");
+}
+
+static int take_records(struct record_reader *reader, struct record_view *view, streams_take take,
+			void *context, struct progress *progress)
+{
+	int r;
+
+	while ((r = record_reader_next(reader, view)) > 0 && (r = take(context, reader, view)) == 0)
+		progress_tell(progress, record_reader_offset(reader),
+			      record_reader_entry_count(reader));
+	return r;
+}
+
+static int read_records(const char *path, bool take_prints, streams_take take, void *context,
+			struct format_file *ret_file)
+{
+	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
+	_cleanup_free_ struct record_view *view = malloc(sizeof(*view));
+	struct progress progress = { 0 };
+	int r;
+
+	if (!view)
+		return log_error_errno(ENOMEM, "cannot read %s", path);
+	r = record_reader_open(path, &reader);
+	if (r < 0)
+		return r;
+	if (!take_prints || !isatty(STDOUT_FILENO))
+		progress_begin(&progress, path, record_reader_name(reader));
+	r = take_records(reader, view, take, context, &progress);
+	progress_end(&progress);
+	if (r < 0)
+		return r;
+	*ret_file = (struct format_file){ .name = path,
+					  .entry_count = record_reader_entry_count(reader),
+					  .is_truncated = record_reader_is_truncated(reader) };
+	record_reader_get_damage(reader, &ret_file->damaged_places, &ret_file->damaged_bytes);
+	if (ret_file->entry_count == 0)
+		log_warning("%s: empty, no records in it", record_reader_name(reader));
+	return 0;
+}
+
+int streams_read(const char *path, bool take_prints, streams_take take, void *context,
+		 struct format_file *ret_file)
+{
+	int r;
+
+	streams_spare_writer(path);
+	r = read_records(path, take_prints, take, context, ret_file);
+	signals_obey_interrupt();
+	return r;
 }
 
 int streams_finish_output(const char *what)
