@@ -22,10 +22,12 @@
 #include "report/format.h"
 #include "report/format_diff.h"
 #include "report/format_story.h"
+#include "report/html/page_output.h"
 #include "report/story.h"
 
 enum {
 	TOP_COUNT_TABLE = 20, /* default of --top in the table; JSON and CSV give all */
+	TOP_COUNT_PAGE = 1000, /* in the table that a page has without scripts */
 	WIDTH_DEFAULT = 100,
 	WIDTH_MIN = 20,
 	WIDTH_MAX = 1000,
@@ -66,6 +68,8 @@ struct report_options {
 	size_t top_count;
 	enum output_format format;
 	struct filter filter;
+	const char *html; /* the page to write; NULL: none */
+	char *compare; /* the recording that it compares with; NULL: none */
 	char **paths; /* borrowed from argv */
 	size_t path_count;
 };
@@ -117,6 +121,11 @@ static const struct argp_option argp_options[] = {
 	  0 },
 	{ "step", OPTION_STEP, "TIME", 0, "With --over-time: in steps of so long, such as 10s", 0 },
 	{ "until", 'U', "TIME", 0, "Only windows that end by then", 0 },
+	{ "html", 'H', "PAGE", 0,
+	  "Write all this as one page for a browser instead, with what is needed to ask for any span "
+	  "of time and any group in it (-: standard output)",
+	  0 },
+	{ "compare", 'C', "FILE", 0, "With --html: beside this recording, for each group", 0 },
 	{ 0 },
 };
 
@@ -151,6 +160,8 @@ static const char argp_doc[] =
 	"  correlator report --by pid app.rec\n"
 	"  correlator report --by endpoint,host_name monday.rec tuesday.rec\n"
 	"  correlator report --format csv --by tid monday.rec tuesday.rec > threads.csv\n"
+	"  correlator report --html app.html app.rec\n"
+	"  correlator report --html change.html --compare tuesday.rec monday.rec\n"
 	"  correlator record -p 4242 -d 10 -o - | correlator report -\n"
 	"\n"
 	"Exit status: 0 ok, 1 a file cannot be read, or is damaged (the rest of it is reported all the "
@@ -295,6 +306,25 @@ static void check_rows(const struct report_options *options, struct argp_state *
 				  "--slowest, --sort or --columns");
 }
 
+static void check_html(const struct report_options *options, struct argp_state *state)
+{
+	if (options->compare && !options->html)
+		argp_failure(state, EXIT_CODE_USAGE, 0,
+			     "--compare is of a page: it goes with --html");
+	if (options->html && options->format != FORMAT_TABLE)
+		argp_failure(state, EXIT_CODE_USAGE, 0,
+			     "--html and --format are two ways: choose one");
+	if (options->html &&
+	    (options->is_diff || options->is_over_time || options->is_slowest || options->request))
+		argp_failure(state, EXIT_CODE_USAGE, 0,
+			     "a page has all of it: --html goes without --diff, --over-time, "
+			     "--slowest and --request");
+	if (options->html && options->by &&
+	    (grouping_is_by_field(options->by) || strchr(options->by, ',')))
+		argp_failure(state, EXIT_CODE_USAGE, 0,
+			     "a page groups by one key of the records, not by %s", options->by);
+}
+
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
 	struct report_options *options = state->input;
@@ -347,10 +377,17 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	case 'U':
 		filter_arguments_time("until", argument, &options->filter.until, state);
 		return 0;
+	case 'H':
+		options->html = argument;
+		return 0;
+	case 'C':
+		options->compare = argument;
+		return 0;
 	case ARGP_KEY_SUCCESS:
 		check_request(options, state);
 		check_rows(options, state);
 		check_diff(options, state);
+		check_html(options, state);
 		return 0;
 	default:
 		return streams_parse_paths(key, state, &options->paths, &options->path_count);
@@ -595,7 +632,81 @@ static void choose_defaults(struct report_options *options)
 	if (options->is_slowest && options->slowest_percent == 0)
 		is_of_all = false;
 	if (!options->has_top && !is_of_all)
-		options->top_count = TOP_COUNT_TABLE;
+		options->top_count = options->html ? TOP_COUNT_PAGE : TOP_COUNT_TABLE;
+}
+
+/* One recording of a page, or several that are added up. */
+struct side {
+	struct totals totals;
+	struct page_data data;
+	struct format_file *files;
+};
+
+static void side_deinit(struct side *side)
+{
+	page_data_deinit(&side->data);
+	totals_deinit(&side->totals);
+	free(side->files);
+}
+
+static int read_page_side(const struct report_options *options, struct side *side)
+{
+	int r;
+
+	side->files = calloc(options->path_count, sizeof(*side->files));
+	r = side->files ? totals_init(&side->totals, options->by ? &options->by : NULL, 1)
+			: -ENOMEM;
+	if (r == 0)
+		r = filter_copy(&options->filter, &side->totals.filter);
+	if (r == 0)
+		r = page_data_init(&side->data, &side->totals, NULL);
+	if (r < 0)
+		return log_error_errno(r, "cannot report");
+	r = read_files(options, &side->totals, NULL, side->files, 0, options->path_count);
+	if (r == 0 && options->by)
+		r = check_keys(&side->totals);
+	if (r < 0)
+		return r;
+	r = page_data_finish(&side->data);
+	return r < 0 ? log_error_errno(r, "cannot report") : 0;
+}
+
+static struct page_recording recording_of(const struct report_options *options,
+					  const struct side *side)
+{
+	return (struct page_recording){ .totals = &side->totals,
+					.data = &side->data,
+					.options = { .sort = options->sort,
+						     .top_count = options->top_count,
+						     .files = side->files,
+						     .file_count = options->path_count } };
+}
+
+static int write_page(const struct report_options *options)
+{
+	struct report_options other = *options;
+	_cleanup_(side_deinit) struct side first = { 0 }, second = { 0 };
+	struct page_recording recordings[PAGE_RECORDINGS_MAX];
+	bool has_second = options->compare;
+	int r = page_output_check(options->html);
+
+	other.paths = &other.compare;
+	other.path_count = 1;
+	if (r == 0)
+		r = read_page_side(options, &first);
+	if (r == 0 && has_second)
+		r = read_page_side(&other, &second);
+	if (r < 0)
+		return r;
+	recordings[0] = recording_of(options, &first);
+	recordings[1] = recording_of(&other, &second);
+	r = page_output_write(options->html, recordings, has_second ? 2 : 1);
+	if (r == 0)
+		r = streams_finish_output("the page");
+	if (r == 0 && (is_damaged(first.files, options->path_count) ||
+		       (has_second && is_damaged(second.files, 1))))
+		r = -EBADMSG;
+	return r;
 }
 
 static int report(struct report_options *options)
@@ -693,7 +804,10 @@ int command_report(int argc, char **argv)
 	utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
 	if (utf8 != (locale_t)0)
 		previous = uselocale(utf8);
-	r = options.is_diff ? report_diff(&options) : report(&options);
+	if (options.html)
+		r = write_page(&options);
+	else
+		r = options.is_diff ? report_diff(&options) : report(&options);
 	filter_deinit(&options.filter);
 	if (utf8 != (locale_t)0) {
 		(void)uselocale(previous);

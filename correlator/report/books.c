@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/text.h"
 
@@ -34,6 +35,13 @@ static void note_residual(struct books *books, int64_t residual_ns, int64_t exec
 	books->worst_exec_ns = exec_ns;
 }
 
+static void add_stated(struct books *books, int64_t residual_ns)
+{
+	if (__builtin_add_overflow(books->stated_residual_ns, residual_ns,
+				   &books->stated_residual_ns))
+		books->stated_residual_ns = residual_ns < 0 ? INT64_MIN : INT64_MAX;
+}
+
 int books_add_balance(struct books *books, const struct record_view *record)
 {
 	struct books one = { 0 };
@@ -52,9 +60,7 @@ int books_add_balance(struct books *books, const struct record_view *record)
 	saturated_add_to(&books->unattributed_ns, one.unattributed_ns);
 	saturated_add_to(&books->overflow_ns, one.overflow_ns);
 	note_residual(books, books_residual_ns(&one), one.exec_ns);
-	if (__builtin_add_overflow(books->stated_residual_ns, residual->integer,
-				   &books->stated_residual_ns))
-		books->stated_residual_ns = residual->integer < 0 ? INT64_MIN : INT64_MAX;
+	add_stated(books, residual->integer);
 	for (int i = 0; i < _COUNTER_MAX; i++)
 		(void)record_view_add(record, losses[i].name, &books->losses[i]);
 	(void)record_view_add(record, RECORD_FIELD(balance, own_cpu_ns), &books->own_cpu_ns);
@@ -74,6 +80,26 @@ void books_add_gap(struct books *books, const struct record_view *record)
 	(void)record_view_text(record, RECORD_FIELD(gap, reason), &reason);
 	(void)text_escape(reason.bytes, reason.size_bytes, 0, books->gap_reason,
 			  sizeof(books->gap_reason));
+}
+
+void books_merge(struct books *books, const struct books *other)
+{
+	if (other->balance_count > 0)
+		note_residual(books, other->worst_residual_ns, other->worst_exec_ns);
+	books->balance_count += other->balance_count;
+	saturated_add_to(&books->exec_ns, other->exec_ns);
+	saturated_add_to(&books->attributed_ns, other->attributed_ns);
+	saturated_add_to(&books->unattributed_ns, other->unattributed_ns);
+	saturated_add_to(&books->overflow_ns, other->overflow_ns);
+	add_stated(books, other->stated_residual_ns);
+	saturated_add_to(&books->own_cpu_ns, other->own_cpu_ns);
+	for (int i = 0; i < _COUNTER_MAX; i++)
+		saturated_add_to(&books->losses[i], other->losses[i]);
+	if (books->gap_count == 0)
+		memcpy(books->gap_reason, other->gap_reason, sizeof(books->gap_reason));
+	books->gap_count += other->gap_count;
+	saturated_add_to(&books->dropped_records, other->dropped_records);
+	saturated_add_to(&books->dropped_segments, other->dropped_segments);
 }
 
 int64_t books_charged_ns(const struct books *books)

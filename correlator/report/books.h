@@ -38,6 +38,8 @@ struct books {
 /* 0, or -EBADMSG when the record lacks one of its main times. */
 int books_add_balance(struct books *books, const struct record_view *record);
 void books_add_gap(struct books *books, const struct record_view *record);
+/* Adds other's. */
+void books_merge(struct books *books, const struct books *other);
 
 /* attributed + unattributed + overflow. */
 int64_t books_charged_ns(const struct books *books);

@@ -19,6 +19,36 @@ void filter_deinit(struct filter *filter)
 	*filter = (struct filter){ 0 };
 }
 
+/* The key and what is wanted of it are one piece of memory. */
+static char *copy_key(const struct filter_condition *condition)
+{
+	size_t size_bytes =
+		(size_t)(condition->wanted - condition->key) + strlen(condition->wanted) + 1;
+	char *key = malloc(size_bytes);
+
+	return key ? memcpy(key, condition->key, size_bytes) : NULL;
+}
+
+int filter_copy(const struct filter *filter, struct filter *ret_filter)
+{
+	struct filter copy = *filter;
+
+	for (copy.condition_count = 0; copy.condition_count < filter->condition_count;
+	     copy.condition_count++) {
+		const struct filter_condition *from = &filter->conditions[copy.condition_count];
+		struct filter_condition *to = &copy.conditions[copy.condition_count];
+
+		to->key = copy_key(from);
+		if (!to->key) {
+			filter_deinit(&copy);
+			return -ENOMEM;
+		}
+		to->wanted = to->key + (from->wanted - from->key);
+	}
+	*ret_filter = copy;
+	return 0;
+}
+
 void filter_describe(const struct filter_condition *condition, char ret_text[static 256])
 {
 	(void)snprintf(ret_text, 256, "%s%c%s", condition->key, condition->is_pattern ? '~' : '=',
@@ -42,28 +72,6 @@ int filter_add(struct filter *filter, const char *text)
 	condition.key = copy;
 	condition.wanted = copy + key_bytes + 1;
 	filter->conditions[filter->condition_count++] = condition;
-	return 0;
-}
-
-int filter_copy(const struct filter *filter, struct filter *ret_filter)
-{
-	struct filter copy = { .since = filter->since, .until = filter->until };
-
-	for (size_t i = 0; i < filter->condition_count; i++) {
-		const struct filter_condition *condition = &filter->conditions[i];
-		size_t key_bytes = (size_t)(condition->wanted - condition->key);
-		size_t size_bytes = key_bytes + strlen(condition->wanted) + 1;
-		char *text = malloc(size_bytes);
-
-		if (!text) {
-			filter_deinit(&copy);
-			return -ENOMEM;
-		}
-		memcpy(text, condition->key, size_bytes);
-		copy.conditions[copy.condition_count++] =
-			(struct filter_condition){ text, text + key_bytes, condition->is_pattern };
-	}
-	*ret_filter = copy;
 	return 0;
 }
 

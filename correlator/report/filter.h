@@ -41,7 +41,6 @@ enum filter_verdict {
 };
 
 void filter_deinit(struct filter *filter);
-
 /* 0; -ENOMEM, with nothing in *ret_filter. */
 int filter_copy(const struct filter *filter, struct filter *ret_filter);
 

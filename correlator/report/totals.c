@@ -101,10 +101,10 @@ static int choose_keys(struct totals *totals)
 
 static int settle(struct totals *totals, struct request *request)
 {
-	int r = 0;
+	int r = totals->listener ? totals->listener->settle(totals->listener->context, request) : 0;
 
-	if (request->verdict != FILTER_YES)
-		return 0;
+	if (r < 0 || request->verdict != FILTER_YES)
+		return r;
 	totals->inherited_requests += request->is_inherited;
 	if (totals->groupings[0].above_percent > 0 && request->groups[0])
 		request->groups[0]->of = request->groups[1];
@@ -208,15 +208,28 @@ static int add_wanted(struct totals *totals, const struct record_view *record,
 	return r;
 }
 
+static int tell_charge(const struct totals *totals, const struct record_view *record,
+		       const struct costs *sum, const struct request *request,
+		       const struct costs *costs)
+{
+	const struct totals_listener *listener = totals->listener;
+	enum totals_part part = !sum			       ? TOTALS_PART_ATTRIBUTED
+				: sum == &totals->unattributed ? TOTALS_PART_UNATTRIBUTED
+							       : TOTALS_PART_OVERFLOW;
+
+	return listener ? listener->charge(listener->context, record, part, request, costs) : 0;
+}
+
 static int add_cpu(struct totals *totals, const struct record_view *record)
 {
 	enum attribution attribution = attribution_of(record);
+	const struct costs *sum = find_sum(totals, attribution);
 	struct costs costs = costs_of_record(record);
 	struct request *request = NULL;
 	int r = choose_keys(totals), verdict;
 
 	costs_add(&totals->observed, &costs);
-	if (r == 0 && !find_sum(totals, attribution))
+	if (r == 0 && !sum)
 		r = requests_touch(&totals->requests, record, &request);
 	if (r < 0)
 		return r;
@@ -227,6 +240,8 @@ static int add_cpu(struct totals *totals, const struct record_view *record)
 		r = add_wanted(totals, record, request, attribution, &costs);
 	if (verdict == FILTER_UNKNOWN)
 		costs_add(&request->costs, &costs);
+	if (r == 0 && verdict != FILTER_NO)
+		r = tell_charge(totals, record, sum, request, &costs);
 	return r < 0 ? r : settle_all_but(totals, REQUESTS_OPEN_MAX);
 }
 
@@ -253,6 +268,8 @@ int totals_add(struct totals *totals, const struct record_view *record)
 		r = known_records_add(&totals->known, record);
 	if (r == 0)
 		r = recording_add(&totals->recording, record);
+	if (r == 0 && totals->listener)
+		r = totals->listener->take(totals->listener->context, record);
 	if (r < 0)
 		return r;
 	if (record->kind == RECORD_KIND_CPU)

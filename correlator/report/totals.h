@@ -21,6 +21,27 @@ enum {
 	TOTALS_THREADS_MAX = 4096, /* of unattributed_threads; more are in its without_value */
 };
 
+/* What a cpu record is part of. */
+enum totals_part {
+	TOTALS_PART_ATTRIBUTED = 0,
+	TOTALS_PART_UNATTRIBUTED = 1,
+	TOTALS_PART_OVERFLOW = 2,
+};
+
+/* Who is told of what totals take in, where it needs more than sums. Each: 0, or -errno, which
+ * totals_add returns. */
+struct totals_listener {
+	/* Any record that counts: not known already, and of the span of time. */
+	int (*take)(void *context, const struct record_view *record);
+	/* Then, of a cpu record that the filter lets pass. request: NULL, or whose it is; as long
+	 * as its verdict is not FILTER_YES, it may turn out that it is not wanted. */
+	int (*charge)(void *context, const struct record_view *record, enum totals_part part,
+		      const struct request *request, const struct costs *costs);
+	/* No more will come of it. */
+	int (*settle)(void *context, const struct request *request);
+	void *context;
+};
+
 struct totals {
 	struct grouping groupings[TOTALS_GROUPINGS_MAX];
 	size_t grouping_count;
@@ -38,6 +59,7 @@ struct totals {
 	struct requests requests; /* that have not ended yet */
 	struct recording recording;
 	struct known_records known;
+	const struct totals_listener *listener; /* borrowed, set after totals_init; NULL: nobody */
 	uint64_t double_records; /* were known already: in nothing above */
 };
 

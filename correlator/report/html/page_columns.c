@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "report/html/page_columns.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include <utlist.h>
+
+#include "report/json_part.h"
+
+/* Three bytes make four characters. */
+struct column {
+	FILE *out;
+	uint8_t bytes[3];
+	size_t count;
+};
+
+static void flush(struct column *column)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	uint32_t bits = (uint32_t)column->bytes[0] << 16 | (uint32_t)column->bytes[1] << 8 |
+			column->bytes[2];
+
+	for (size_t i = 0; i <= column->count && column->count > 0; i++)
+		(void)fputc(digits[bits >> (18 - 6 * i) & 63], column->out);
+	*column = (struct column){ .out = column->out };
+}
+
+static void put_byte(struct column *column, uint8_t byte)
+{
+	column->bytes[column->count++] = byte;
+	if (column->count == sizeof(column->bytes))
+		flush(column);
+}
+
+/* Nothing of ours is negative, but for what damaged times make so. */
+static void put_number(struct column *column, int64_t number)
+{
+	uint64_t rest = number > 0 ? (uint64_t)number : 0;
+
+	for (; rest > 0x7f; rest >>= 7)
+		put_byte(column, (uint8_t)(rest & 0x7f) | 0x80);
+	put_byte(column, (uint8_t)rest);
+}
+
+static int64_t after(int64_t wall_ns, int64_t origin_ns)
+{
+	return wall_ns > origin_ns ? wall_ns - origin_ns : 0;
+}
+
+enum cell_number {
+	CELL_TIME,
+	CELL_GROUP,
+	CELL_THREAD,
+	CELL_PART,
+	CELL_MISSING, /* bits by enum cost, and above them that it does not say when */
+	CELL_FIRST,
+	CELL_SPAN, /* from its first activity to its last */
+	CELL_COSTS, /* and on: by cost */
+};
+
+static const struct {
+	const char *name;
+	int which;
+} cell_columns[] = {
+	{ "time", CELL_TIME },
+	{ "group", CELL_GROUP },
+	{ "thread", CELL_THREAD },
+	{ "part", CELL_PART },
+	{ "missing", CELL_MISSING },
+	{ "first", CELL_FIRST },
+	{ "span", CELL_SPAN },
+	{ "cpu", CELL_COSTS + COST_CPU },
+	{ "user", CELL_COSTS + COST_USER },
+	{ "kernel", CELL_COSTS + COST_KERNEL },
+	{ "run_queue", CELL_COSTS + COST_RUN_QUEUE },
+	{ "blocked", CELL_COSTS + COST_BLOCKED },
+	{ "uninterruptible", CELL_COSTS + COST_UNINTERRUPTIBLE },
+	{ "syscalls", CELL_COSTS + COST_SYSCALLS },
+};
+
+static int64_t cell_number(const struct page_data *data, const struct page_cell *cell, int which)
+{
+	const struct costs *costs = &cell->costs;
+
+	switch (which) {
+	case CELL_TIME:
+		return (int64_t)page_times_find(&data->times, cell->wall_ns);
+	case CELL_GROUP:
+		return cell->group;
+	case CELL_THREAD:
+		return cell->thread;
+	case CELL_PART:
+		return cell->part;
+	case CELL_MISSING:
+		return (int64_t)(costs->missing & ((1U << _COST_MAX) - 1)) |
+		       (int64_t)costs->lacks_span << _COST_MAX;
+	case CELL_FIRST:
+		return costs->lacks_span ? 0 : after(costs->first_ns, data->origin_ns);
+	case CELL_SPAN:
+		return costs->lacks_span ? 0 : costs->last_ns - costs->first_ns;
+	default:
+		return costs->sums[which - CELL_COSTS];
+	}
+}
+
+static void print_cell_column(const struct page_data *data, const char *name, int which, FILE *out)
+{
+	const struct page_request *request;
+	struct column column = { .out = out };
+
+	(void)fprintf(out, ",\n\"%s\":\"", name);
+	DL_FOREACH(data->requests, request)
+		for (size_t i = 0; i < request->cell_count; i++)
+			put_number(&column, cell_number(data, &request->cells[i], which));
+	for (size_t i = 0; i < data->nobody.cell_count; i++)
+		put_number(&column, cell_number(data, &data->nobody.cells[i], which));
+	flush(&column);
+	(void)fputc('"', out);
+}
+
+/* Cells of a request follow each other; those of nobody come last. */
+static void print_cells(const struct page_data *data, FILE *out)
+{
+	const struct page_request *request;
+	struct column column = { .out = out };
+
+	(void)fprintf(out, ",\n\"cells\":{\"count\":%zu,\n\"of_request\":\"", data->cell_count);
+	DL_FOREACH(data->requests, request)
+		put_number(&column, (int64_t)request->cell_count);
+	flush(&column);
+	(void)fputc('"', out);
+	for (size_t i = 0; i < sizeof(cell_columns) / sizeof(cell_columns[0]); i++)
+		print_cell_column(data, cell_columns[i].name, cell_columns[i].which, out);
+	(void)fputc('}', out);
+}
+
+enum slice_number {
+	SLICE_STATE,
+	SLICE_START, /* from the start of the one before it of the same request */
+	SLICE_SPAN,
+	SLICE_THREAD,
+	SLICE_CPU,
+	SLICE_WOKEN_BY,
+	_SLICE_MAX,
+};
+
+static const char *const slice_columns[_SLICE_MAX] = {
+	[SLICE_STATE] = "state",   [SLICE_START] = "start", [SLICE_SPAN] = "span",
+	[SLICE_THREAD] = "thread", [SLICE_CPU] = "cpu",	    [SLICE_WOKEN_BY] = "woken_by",
+};
+
+static int64_t slice_number(const struct page_slice *slice, int which, int64_t before_ns)
+{
+	const int64_t numbers[_SLICE_MAX] = {
+		[SLICE_STATE] = slice->state,
+		[SLICE_START] = after(slice->start_ns, before_ns),
+		[SLICE_SPAN] = slice->end_ns - slice->start_ns,
+		[SLICE_THREAD] = slice->thread,
+		[SLICE_CPU] = slice->cpu_plus_1,
+		[SLICE_WOKEN_BY] = slice->woken_by_tid,
+	};
+
+	return numbers[which];
+}
+
+static void print_slice_column(const struct page_data *data, int which, FILE *out)
+{
+	const struct page_request *request;
+	struct column column = { .out = out };
+
+	(void)fprintf(out, ",\n\"%s\":\"", slice_columns[which]);
+	DL_FOREACH(data->requests, request) {
+		int64_t before_ns = data->origin_ns;
+
+		for (size_t i = 0; i < request->slice_count; i++) {
+			put_number(&column, slice_number(&request->slices[i], which, before_ns));
+			/* A clock that was before the origin is shown at it. */
+			if (request->slices[i].start_ns > before_ns)
+				before_ns = request->slices[i].start_ns;
+		}
+	}
+	flush(&column);
+	(void)fputc('"', out);
+}
+
+static void print_slices(const struct page_data *data, FILE *out)
+{
+	const struct page_request *request;
+	struct column column = { .out = out };
+
+	(void)fprintf(out,
+		      ",\n\"slices\":{\"count\":%zu,\"dropped\":%" PRIu64 ",\n\"of_request\":\"",
+		      data->slice_count, data->dropped_slices);
+	DL_FOREACH(data->requests, request)
+		put_number(&column, (int64_t)request->slice_count);
+	flush(&column);
+	(void)fputc('"', out);
+	for (int which = 0; which < _SLICE_MAX; which++)
+		print_slice_column(data, which, out);
+	(void)fputc('}', out);
+}
+
+enum time_number {
+	TIME_END,
+	TIME_START,
+	TIME_BALANCES,
+	TIME_EXEC,
+	TIME_ATTRIBUTED,
+	TIME_UNATTRIBUTED,
+	TIME_OVERFLOW,
+	TIME_WORST_MISSING, /* of the worst residual, what is missing, */
+	TIME_WORST_TOO_MUCH, /* or what is too much */
+	TIME_WORST_EXEC,
+	TIME_OWN,
+	TIME_SELF,
+	TIME_DROPPED,
+	TIME_LOSSES, /* and on: by counter */
+};
+
+static const char *const time_columns[TIME_LOSSES] = {
+	[TIME_END] = "end",
+	[TIME_START] = "start",
+	[TIME_BALANCES] = "balances",
+	[TIME_EXEC] = "exec",
+	[TIME_ATTRIBUTED] = "attributed",
+	[TIME_UNATTRIBUTED] = "unattributed",
+	[TIME_OVERFLOW] = "overflow",
+	[TIME_WORST_MISSING] = "worst_missing",
+	[TIME_WORST_TOO_MUCH] = "worst_too_much",
+	[TIME_WORST_EXEC] = "worst_exec",
+	[TIME_OWN] = "own_cpu",
+	[TIME_SELF] = "self_cpu",
+	[TIME_DROPPED] = "dropped",
+};
+
+static int64_t time_number(const struct page_time *time, int which, int64_t origin_ns)
+{
+	const struct books *books = &time->books;
+	const int64_t numbers[TIME_LOSSES] = {
+		[TIME_END] = after((int64_t)time->end_ns, origin_ns),
+		[TIME_START] = after((int64_t)time->start_ns, origin_ns),
+		[TIME_BALANCES] = (int64_t)books->balance_count,
+		[TIME_EXEC] = books->exec_ns,
+		[TIME_ATTRIBUTED] = books->attributed_ns,
+		[TIME_UNATTRIBUTED] = books->unattributed_ns,
+		[TIME_OVERFLOW] = books->overflow_ns,
+		[TIME_WORST_MISSING] = books->worst_residual_ns,
+		[TIME_WORST_TOO_MUCH] = -books->worst_residual_ns,
+		[TIME_WORST_EXEC] = books->worst_exec_ns,
+		[TIME_OWN] = books->own_cpu_ns,
+		[TIME_SELF] = time->self_cpu_ns,
+		[TIME_DROPPED] = books->dropped_records,
+	};
+
+	return which < TIME_LOSSES ? numbers[which] : books->losses[which - TIME_LOSSES];
+}
+
+static void print_time_column(const struct page_data *data, const char *name, int which, FILE *out)
+{
+	struct column column = { .out = out };
+
+	(void)fprintf(out, ",\n\"%s\":\"", name);
+	for (size_t i = 0; i < data->times.count; i++)
+		put_number(&column, time_number(&data->times.times[i], which, data->origin_ns));
+	flush(&column);
+	(void)fputc('"', out);
+}
+
+static void print_times(const struct page_data *data, FILE *out)
+{
+	/* Text: it is beyond what a script's numbers hold. */
+	(void)fprintf(out,
+		      ",\n\"times\":{\"count\":%zu,\"merged\":%" PRIu64 ",\"origin_ns\":\"%" PRId64
+		      "\"",
+		      data->times.count, data->times.merged_count, data->origin_ns);
+	for (int which = 0; which < TIME_LOSSES; which++)
+		print_time_column(data, time_columns[which], which, out);
+	for (int i = 0; i < _COUNTER_MAX; i++)
+		print_time_column(data, books_loss_name((enum counter)i), TIME_LOSSES + i, out);
+	(void)fputc('}', out);
+}
+
+static int print_text(struct record_text text, size_t index, FILE *out)
+{
+	return json_part_print(index > 0 ? "," : "", json_part_bytes(text.bytes, text.size_bytes),
+			       0, out);
+}
+
+static int print_names(const char *name, const struct page_names *names, FILE *out)
+{
+	int r = 0;
+
+	(void)fprintf(out, ",\n\"%s\":[", name);
+	for (size_t i = 0; i < names->count && r == 0; i++)
+		r = print_text(names->texts[i], i, out);
+	(void)fputc(']', out);
+	return r;
+}
+
+static int print_ids(const struct page_data *data, FILE *out)
+{
+	const struct page_request *request;
+	size_t index = 0;
+	int r = 0;
+
+	(void)fputs(",\n\"ids\":[", out);
+	DL_FOREACH(data->requests, request) {
+		if (r == 0)
+			r = print_text((struct record_text){ request->id, request->id_bytes },
+				       index++, out);
+	}
+	(void)fputc(']', out);
+	return r;
+}
+
+static void print_loss_texts(FILE *out)
+{
+	(void)fputs(",\n\"losses\":{", out);
+	for (int i = 0; i < _COUNTER_MAX; i++)
+		(void)fprintf(out, "%s\"%s\":\"%s\"", i > 0 ? "," : "",
+			      books_loss_name((enum counter)i), books_loss_text((enum counter)i));
+	(void)fputc('}', out);
+}
+
+int page_columns_print(const struct page_data *data, FILE *out)
+{
+	const char *by = data->totals->groupings[0].is_by_request ? "endpoint"
+								  : data->totals->groupings[0].by;
+	int r = json_part_print("{\"by\":", json_part_text(by), 0, out);
+
+	(void)fprintf(out, ",\"folded\":%" PRIu64, data->folded_requests);
+	print_loss_texts(out);
+	if (r == 0)
+		r = print_names("groups", &data->groups, out);
+	if (r == 0)
+		r = print_names("threads", &data->threads, out);
+	if (r == 0)
+		r = print_ids(data, out);
+	print_times(data, out);
+	print_cells(data, out);
+	print_slices(data, out);
+	(void)fputs("}\n", out);
+	return r;
+}

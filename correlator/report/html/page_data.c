@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "report/html/page_data.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <utlist.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/random.h"
+#include "report/html/page_reduce.h"
+
+enum {
+	ROOM_FIRST = 1, /* most requests have one cell */
+	SLICE_REQUEST_MAX = 20000, /* of one request */
+};
+
+/* Makes room for one more element. 0, -ENOMEM. */
+static int make_room(void **array, size_t count, size_t *room, size_t element_bytes)
+{
+	size_t wanted = *room > 0 ? 2 * *room : ROOM_FIRST;
+	void *grown;
+
+	if (count < *room)
+		return 0;
+	grown = reallocarray(*array, wanted, element_bytes);
+	if (!grown)
+		return -ENOMEM;
+	*array = grown;
+	*room = wanted;
+	return 0;
+}
+
+int page_data_add_cell(struct page_data *data, struct page_request *request,
+		       const struct page_cell *cell)
+{
+	int r = make_room((void **)&request->cells, request->cell_count, &request->cell_room,
+			  sizeof(*cell));
+
+	if (r < 0)
+		return r;
+	request->cells[request->cell_count++] = *cell;
+	data->cell_count++;
+	return 0;
+}
+
+void page_data_remove(struct page_data *data, struct page_request *request)
+{
+	if (request->is_open)
+		HASH_DELETE(hh, data->table, request);
+	DL_DELETE(data->requests, request);
+	data->request_count--;
+	data->cell_count -= request->cell_count;
+	data->slice_count -= request->slice_count;
+	free(request->cells);
+	free(request->slices);
+	free(request);
+}
+
+static struct page_request *find_request(const struct page_data *data, const void *id,
+					 size_t id_bytes, unsigned int *ret_hash)
+{
+	struct page_request *request;
+
+	*ret_hash = hash_table_key(data->seed, id, id_bytes);
+	HASH_FIND_BYHASHVALUE(hh, data->table, id, id_bytes, *ret_hash, request);
+	return request;
+}
+
+static int provide_request(struct page_data *data, const void *id, size_t id_bytes,
+			   struct page_request **ret_request)
+{
+	_cleanup_free_ struct page_request *request = NULL;
+	unsigned int hash;
+
+	*ret_request = find_request(data, id, id_bytes, &hash);
+	if (*ret_request)
+		return 0;
+	request = calloc(1, sizeof(*request) + id_bytes);
+	if (!request)
+		return -ENOMEM;
+	memcpy(request->id, id, id_bytes);
+	request->id_bytes = id_bytes;
+	request->is_open = true;
+	HASH_ADD_KEYPTR_BYHASHVALUE(hh, data->table, request->id, id_bytes, hash, request);
+	if (!request->hh.tbl)
+		return -ENOMEM;
+	DL_APPEND(data->requests, request);
+	data->request_count++;
+	*ret_request = TAKE_PTR(request);
+	return 0;
+}
+
+/* PID/TID and the name that the thread has in this record. */
+static int name_thread(struct page_data *data, const struct record_view *record,
+		       uint32_t *ret_thread)
+{
+	struct record_text name = { "", 0 }, host = { "", 0 };
+	char text[2 * RECORD_VIEW_TEXT_BYTES_MAX + 64];
+	int64_t pid = 0, tid = 0;
+	int length;
+
+	(void)record_view_text(record, RECORD_FIELD(cpu, thread_name), &name);
+	if (data->totals->recording.has_several_hosts)
+		(void)record_view_text(record, RECORD_FIELD(common, host_name), &host);
+	(void)record_view_count(record, RECORD_FIELD(common, pid), &pid);
+	(void)record_view_count(record, RECORD_FIELD(cpu, tid), &tid);
+	length = snprintf(text, sizeof(text), "%.*s%s%" PRId64 "/%" PRId64 " %.*s",
+			  (int)host.size_bytes, host.bytes, host.size_bytes > 0 ? ":" : "", pid,
+			  tid, (int)name.size_bytes, name.bytes);
+	return page_names_put(&data->threads, (struct record_text){ text, (size_t)length },
+			      ret_thread);
+}
+
+/* By what the totals group; a page does not group by request. */
+static int name_group(struct page_data *data, const struct record_view *record, uint32_t *ret_group)
+{
+	const struct grouping *grouping = &data->totals->groupings[0];
+	struct record_text value = { "", 0 };
+
+	if (!grouping->is_by_request)
+		(void)record_view_text(record, grouping->by, &value);
+	return page_names_put(&data->groups, value, ret_group);
+}
+
+static int charge(void *context, const struct record_view *record, enum totals_part part,
+		  const struct request *request, const struct costs *costs)
+{
+	struct page_data *data = context;
+	struct page_cell cell = { .wall_ns = record->wall_ns, .part = part, .costs = *costs };
+	struct page_request *owner = &data->nobody;
+	int r = 0;
+
+	if (request ? data->has_request_threads : data->has_threads)
+		r = name_thread(data, record, &cell.thread);
+	if (r == 0 && part == TOTALS_PART_ATTRIBUTED)
+		r = name_group(data, record, &cell.group);
+	if (r == 0 && request)
+		r = provide_request(data, request->id, request->id_bytes, &owner);
+	if (r == 0)
+		r = page_data_add_cell(data, owner, &cell);
+	if (r < 0)
+		return r;
+	costs_add(&owner->costs, costs);
+	return page_reduce(data);
+}
+
+static bool read_state(const struct record_view *record, enum page_state *ret_state)
+{
+	static const char *const names[_PAGE_STATE_MAX] = {
+		[PAGE_STATE_RUNNING] = "running",
+		[PAGE_STATE_RUN_QUEUE] = "run_queue",
+		[PAGE_STATE_BLOCKED] = "blocked",
+		[PAGE_STATE_UNINTERRUPTIBLE] = "uninterruptible",
+	};
+	struct record_text text;
+
+	if (!record_view_text(record, RECORD_FIELD(slice, state), &text))
+		return false;
+	for (int state = 0; state < _PAGE_STATE_MAX; state++) {
+		if (record_text_is(text, names[state])) {
+			*ret_state = (enum page_state)state;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool read_slice(const struct record_view *record, struct page_slice *ret_slice)
+{
+	int64_t cpu, tid;
+
+	*ret_slice = (struct page_slice){ 0 };
+	if (!read_state(record, &ret_slice->state) ||
+	    !record_view_count(record, RECORD_FIELD(slice, start_ns), &ret_slice->start_ns) ||
+	    !record_view_count(record, RECORD_FIELD(slice, end_ns), &ret_slice->end_ns) ||
+	    ret_slice->end_ns < ret_slice->start_ns)
+		return false;
+	if (record_view_count(record, RECORD_FIELD(slice, cpu_number), &cpu))
+		ret_slice->cpu_plus_1 = (uint32_t)cpu + 1;
+	if (record_view_count(record, RECORD_FIELD(slice, woken_by_tid), &tid))
+		ret_slice->woken_by_tid = (uint32_t)tid;
+	return true;
+}
+
+static int add_slice(struct page_data *data, const struct record_view *record)
+{
+	struct page_request *request;
+	struct page_slice slice;
+	struct record_text id;
+	int r;
+
+	if (!record_view_text(record, "request_id", &id) || id.size_bytes == 0 ||
+	    !read_slice(record, &slice))
+		return 0;
+	r = provide_request(data, id.bytes, id.size_bytes, &request);
+	if (r == 0)
+		r = name_thread(data, record, &slice.thread);
+	if (r == 0 && request->slice_count == SLICE_REQUEST_MAX) {
+		data->dropped_slices++;
+		return 0;
+	}
+	if (r == 0)
+		r = make_room((void **)&request->slices, request->slice_count, &request->slice_room,
+			      sizeof(slice));
+	if (r < 0)
+		return r;
+	request->slices[request->slice_count++] = slice;
+	data->slice_count++;
+	return page_reduce(data);
+}
+
+static int take(void *context, const struct record_view *record)
+{
+	struct page_data *data = context;
+
+	switch (record->kind) {
+	case RECORD_KIND_CPU:
+	case RECORD_KIND_BALANCE:
+	case RECORD_KIND_GAP:
+	case RECORD_KIND_SELF:
+		return page_times_add(&data->times, record);
+	case RECORD_KIND_SLICE:
+		return add_slice(data, record);
+	default:
+		return 0;
+	}
+}
+
+static int settle(void *context, const struct request *settled)
+{
+	struct page_data *data = context;
+	unsigned int hash;
+	struct page_request *request = find_request(data, settled->id, settled->id_bytes, &hash);
+
+	if (!request)
+		return 0;
+	if (settled->verdict != FILTER_YES) {
+		page_data_remove(data, request);
+		return 0;
+	}
+	HASH_DELETE(hh, data->table, request);
+	request->is_open = false;
+	return 0;
+}
+
+int page_data_init(struct page_data *data, struct totals *totals, const struct page_limits *limits)
+{
+	static const struct page_limits usual = {
+		.requests = PAGE_REQUESTS_MAX,
+		.cells = PAGE_CELLS_MAX,
+		.slices = PAGE_SLICES_MAX,
+		.times = PAGE_TIMES_MAX,
+		.groups = PAGE_GROUPS_MAX,
+		.threads = PAGE_THREADS_MAX,
+	};
+
+	*data = (struct page_data){
+		.limits = limits ? *limits : usual,
+		.totals = totals,
+		.seed = random_seed(),
+		.has_threads = true,
+		.has_request_threads = true,
+		.listener = { take, charge, settle, data },
+	};
+	page_names_init(&data->groups, data->limits.groups);
+	page_names_init(&data->threads, data->limits.threads);
+	totals->listener = &data->listener;
+	return page_times_init(&data->times, data->limits.times);
+}
+
+void page_data_deinit(struct page_data *data)
+{
+	while (data->requests)
+		page_data_remove(data, data->requests);
+	free(data->nobody.cells);
+	page_names_deinit(&data->groups);
+	page_names_deinit(&data->threads);
+	page_times_deinit(&data->times);
+	*data = (struct page_data){ 0 };
+}
+
+static int compare_slices(const void *a, const void *b)
+{
+	const struct page_slice *first = a, *second = b;
+
+	return (first->start_ns > second->start_ns) - (first->start_ns < second->start_ns);
+}
+
+static void find_origin(struct page_data *data)
+{
+	uint64_t origin_ns = data->times.count > 0 ? data->times.times[0].start_ns : 0;
+
+	for (size_t i = 1; i < data->times.count; i++)
+		if (data->times.times[i].start_ns < origin_ns)
+			origin_ns = data->times.times[i].start_ns;
+	data->origin_ns = (int64_t)origin_ns;
+}
+
+int page_data_finish(struct page_data *data)
+{
+	struct page_request *request, *next;
+	int r;
+
+	DL_FOREACH_SAFE(data->requests, request, next) {
+		/* Slices of what no cpu record was wanted of. */
+		if (request->cell_count == 0)
+			page_data_remove(data, request);
+		else if (request->slice_count > 0)
+			qsort(request->slices, request->slice_count, sizeof(*request->slices),
+			      compare_slices);
+	}
+	r = page_reduce_finally(data);
+	page_merge_cells(data);
+	find_origin(data);
+	return r;
+}
