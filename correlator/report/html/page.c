@@ -63,9 +63,12 @@ static int put_title(const struct page *page)
 
 static int put_facts(const struct page *page)
 {
-	for (size_t i = 0; i < page->count; i++)
+	for (size_t i = 0; i < page->count; i++) {
+		(void)fputs("<dl class=\"facts\">", page->out);
 		page_tables_facts(page->recordings[i].totals, &page->recordings[i].options,
 				  page->out);
+		(void)fputs("\n</dl>\n", page->out);
+	}
 	return 0;
 }
 

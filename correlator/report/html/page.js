@@ -139,11 +139,11 @@ class Histogram {
 
 	percentile(percent) {
 		const rank = Math.ceil(percent * this.count / 100);
-		const value = this.middleOfRank(rank);
+		let value = this.middleOfRank(rank);
 
-		if (rank >= this.count || value > this.largest)
-			return this.largest;
-		return rank <= 1 || value < this.least ? this.least : value;
+		if (value < this.least || rank <= 1)
+			value = this.least;
+		return value > this.largest || rank >= this.count ? this.largest : value;
 	}
 
 	mean() {
@@ -462,6 +462,13 @@ function formatDuration(ns) {
 	return `${rounded} ns`;
 }
 
+/** As printf(3) has it: what is just between two goes to the even one. */
+function formatFixed(number, digits) {
+	const scaled = number * 10 ** digits, below = Math.floor(scaled);
+
+	return scaled - below === 0.5 && below % 2 === 0 ? (below / 10 ** digits).toFixed(digits) : number.toFixed(digits);
+}
+
 function formatNumber(number, unit) {
 	if (number === null)
 		return NOT_MEASURED;
@@ -469,9 +476,9 @@ function formatNumber(number, unit) {
 	case "ns":
 		return formatDuration(number);
 	case "percent":
-		return `${number.toFixed(2)} %`;
+		return `${formatFixed(number, 2)} %`;
 	case "rate":
-		return number.toFixed(number < 100 ? 1 : 0);
+		return formatFixed(number, number < 100 ? 1 : 0);
 	default:
 		return formatInteger(number);
 	}
@@ -704,7 +711,7 @@ class TimeChart {
 			"aria-valuemin": 1, "aria-valuemax": Math.max(timeCount, 1),
 			pointerdown: (event) => this.press(event), pointermove: (event) => this.hover(event),
 			pointerup: (event) => this.release(event), pointerleave: () => this.leave(),
-			keydown: (event) => this.key(event), blur: () => this.leave() },
+			keydown: (event) => this.key(event), focus: () => this.moveTo(this.cursor), blur: () => this.leave() },
 			...this.axes(), ...this.bands.map((band, index) => this.band(index)),
 			...this.numbers());
 		this.marks = svgElement("g");
@@ -824,6 +831,8 @@ class TimeChart {
 	}
 
 	moveTo(cursor) {
+		if (this.side.timeCount === 0)
+			return;
 		this.cursor = Math.min(Math.max(cursor, 0), this.side.timeCount - 1);
 		this.tip.hidden = false;
 		this.describe();
@@ -920,7 +929,8 @@ class TimeChart {
 
 // ---- distributions ----
 
-const BIN_HEIGHT = 150, BIN_LEFT = 44, BIN_BOTTOM = 22, BIN_TOP = 18;
+const BIN_HEIGHT = 185, BIN_LEFT = 44, BIN_BOTTOM = 22, BIN_TOP = 46;
+const LABEL_HEIGHT = 14;
 const BINS_A_DOUBLING = 4;
 
 /** Bins of equal width on a logarithmic scale. */
@@ -982,21 +992,15 @@ function distributionBars(scale, bins) {
 		width: Math.max(scale.x(bin + 1) - scale.x(bin) - 1, 1), y: scale.y(count), height: scale.y(0) - scale.y(count) }));
 }
 
-/** Labels that would stand on one another are left to the text. */
+/** Each label on a line of its own: they may be close. */
 function distributionMarks(scale, marks) {
-	let free = -Infinity;
+	const places = marks.map(([percent, value], index) => ({ text: `p${percent} ${formatDuration(value)}`,
+		x: scale.x(Math.log2(value + 0.5) * BINS_A_DOUBLING), y: LABEL_HEIGHT * index + 11 }));
+	const isLast = (x) => x > scale.width - 100;
 
-	return marks.flatMap(([percent, value]) => {
-		const x = scale.x(Math.log2(value + 0.5) * BINS_A_DOUBLING);
-		const line = svgElement("line", { class: "mark", x1: x, x2: x, y1: BIN_TOP - 4, y2: scale.y(0) });
-
-		if (x < free)
-			return [line];
-		free = x + 95;
-		const isLast = x > scale.width - 90;
-		return [line, svgElement("text", { class: "mark-label", x: isLast ? x - 3 : x + 3, y: BIN_TOP - 7,
-			"text-anchor": isLast ? "end" : "start" }, `p${percent} ${formatDuration(value)}`)];
-	});
+	return [...places.map(({ x, y }) => svgElement("line", { class: "mark", x1: x, x2: x, y1: y - 9, y2: scale.y(0) })),
+		...places.map(({ text, x, y }) => svgElement("text", { class: "mark-label", x: isLast(x) ? x - 4 : x + 4, y,
+			"text-anchor": isLast(x) ? "end" : "start" }, text))];
 }
 
 function distributionTable(bins) {
@@ -1013,7 +1017,7 @@ function distributionTable(bins) {
 // ---- the story of a request ----
 
 const STATES = ["running", "run queue", "blocked", "uninterruptible"];
-const LANE_HEIGHT = 24, LANE_LEFT = 190, LANE_TOP = 6;
+const LANE_HEIGHT = 24, LANE_LEFT_MAX = 190, LANE_TOP = 6, LETTER_WIDTH = 6.6;
 
 /** What a request did, by the slices that were recorded of it: [{ thread, state, start, span, title }]. */
 function slicesOf(side, request) {
@@ -1085,16 +1089,17 @@ function drawLanes(side, pieces, costs, width) {
 	const first = Math.min(costs.first, ...pieces.slice(0, 1).map(({ start }) => start));
 	const last = pieces.reduce((end, { start, span }) => Math.max(end, start + span), costs.last);
 	const length = Math.max(last - first, 1), height = threads.length * LANE_HEIGHT + LANE_TOP + 24;
-	const x = (offset) => LANE_LEFT + (width - LANE_LEFT - 30) * (offset - first) / length;
+	const left = Math.min(LANE_LEFT_MAX, width / 4), letters = Math.floor(left / LETTER_WIDTH);
+	const x = (offset) => left + (width - left - 30) * (offset - first) / length;
 	const y = (thread) => LANE_TOP + threads.indexOf(thread) * LANE_HEIGHT;
-	const names = threads.map((thread) => svgElement("text", { x: 0, y: y(thread) + 14 }, shorten(side.threads[thread], 28)));
+	const names = threads.map((thread) => svgElement("text", { x: 0, y: y(thread) + 14 }, shorten(side.threads[thread], letters)));
 	const bars = pieces.map(({ thread, state, start, span, title }) => svgElement("rect", { class: `state-${state}`,
 		x: x(start).toFixed(2), y: y(thread) + (state === 2 ? 7 : 2), height: state === 2 ? 6 : 16,
 		width: Math.max(x(start + span) - x(start), 0.7).toFixed(2) }, svgElement("title", {}, title)));
 	const axis = ticks(length, Math.max(Math.floor(width / 160), 2)).map((offset) => svgElement("text",
 		{ x: x(first + offset), y: height - 6, "text-anchor": "middle" }, `+${formatDuration(Math.round(offset))}`));
 
-	return svgElement("svg", { viewBox: `0 0 ${width} ${height}`, height, role: "img",
+	return svgElement("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img",
 		"aria-label": `${threads.length} threads over ${formatDuration(length)}; the table below has the figures` },
 		...names, ...bars, ...axis);
 }
@@ -1347,7 +1352,8 @@ class Page {
 		byId("compare-hint").textContent = `A: ${nameOf(this.sides[0])}. B: ${nameOf(this.sides[1])}. ` +
 			(isAllTime(this.side, this.selection) ? "" : `The selected span is of ${"AB"[this.sides.indexOf(this.side)]}; the other one is whole. `) +
 			"A change is how much more B has. A table says nothing of chance: p99 of few requests moves by itself.";
-		rows.sort(compareBy(valueOf, this.compareSorting.isAscending));
+		const isGroup = ({ kind }) => kind === "group";
+		rows.sort(compareBy(valueOf, this.compareSorting.isAscending)).sort((a, b) => isGroup(b) - isGroup(a));
 		byId("compare-table").replaceChildren(sortableHead(columns, this.compareSorting, showCompare),
 			element("tbody", {}, ...rows.map(comparedRow)));
 	}
@@ -1414,10 +1420,10 @@ class Page {
 	}
 
 	storyRow(entry) {
-		const width = Math.max(Math.min(byId("requests-table").clientWidth - 40, 1300), 600);
+		const width = Math.max(Math.min(byId("requests-table").parentElement.clientWidth - 30, 1300), 300);
 
 		return element("tr", { class: "story" }, element("td", { colspan: REQUEST_COLUMNS.length },
-			storyOf(this.side, this.selection, entry, width)));
+			element("div", { class: "story-body" }, storyOf(this.side, this.selection, entry, width))));
 	}
 
 	toggleStory(request) {

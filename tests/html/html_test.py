@@ -1,0 +1,454 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`report --html` in a headless Chromium: its figures are those of `report --format json`, also of what
+is selected in it; it says nothing on the console, asks the network for nothing, and needs no mouse.
+"""
+import datetime
+import html.parser
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import browser
+from browser import Browser
+from stories import ENDPOINTS, HOSTILE, Story
+
+BUILD = pathlib.Path(os.environ["CORRELATOR_BUILD"])
+CORRELATOR = BUILD / "bin" / "correlator"
+GOLDEN = pathlib.Path(__file__).resolve().parents[2] / "fixtures" / "golden" / "shop.rec"
+SKIPPED, FAILED = 77, 1
+HELD = 100_000  # requests, by a page
+# Fields of rows on the page, by those of JSON.
+FIELDS = {"requests": "requests", "rate": "requests_per_second", "cpu": "cpu_ns", "share": "share_percent",
+          "user": "user_ns", "kernel": "kernel_ns", "run_queue": "run_queue_ns", "blocked": "blocked_ns",
+          **{f"{what}_{which}": f"{what}_{which}_ns" for what in ("cpu", "wall")
+             for which in ("mean", "p50", "p90", "p99", "max")}}
+READ_ROWS = """[...document.querySelectorAll("%s tbody tr")].map(row => ({
+    kind: row.dataset.row, key: row.dataset.key,
+    texts: [...row.children].map(cell => cell.textContent),
+    values: Object.fromEntries([...row.querySelectorAll("td")].map(cell => [cell.dataset.field, cell.dataset.value ?? null]))}))"""
+
+
+def correlator(*arguments, **options):
+    result = subprocess.run([CORRELATOR, *map(str, arguments)], capture_output=True, timeout=120, **options)
+    if result.returncode:
+        raise RuntimeError(f"{arguments}: {result.stderr.decode()}")
+    return result.stdout
+
+
+def wall_clock(ns):
+    moment = datetime.datetime.fromtimestamp(ns // 10 ** 9, datetime.timezone.utc)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{ns % 10 ** 9:09}Z"
+
+
+class PageTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.browser = cls.enterClassContext(Browser()) if hasattr(cls, "enterClassContext") else Browser()
+        if not hasattr(cls, "enterClassContext"):
+            cls.addClassCleanup(cls.browser.__exit__)
+
+    def setUp(self):
+        self.path = pathlib.Path(self.folder.name) / "story.rec"
+        self.page = pathlib.Path(self.folder.name) / "page.html"
+
+    def show(self, story, *options):
+        self.path.write_bytes(story.data)
+        correlator("report", "--html", self.page, *options, self.path)
+        self.browser.open(self.page)
+
+    def json(self, *options, path=None):
+        return json.loads(correlator("report", "-f", "json", *options, path or self.path))
+
+    def rows(self, table="#groups"):
+        return self.browser.evaluate(READ_ROWS % table)
+
+    def check_row(self, expected, row):
+        for field, name in FIELDS.items():
+            said, where = row["values"][field], (row["texts"][0], field)
+            if name not in expected:
+                self.assertIsNone(said, where)
+            elif isinstance(expected[name], float):
+                # JSON has nine digits of it.
+                self.assertAlmostEqual(expected[name], float(said), delta=1e-8 * expected[name] + 1e-9, msg=where)
+            else:
+                self.assertEqual(str(expected[name]), said, where)
+
+    def check_groups(self, report):
+        rows = self.rows()
+        groups = {row["key"]: row for row in rows if row["kind"] == "group"}
+        self.assertEqual({row["key"] for row in report["rows"]}, set(groups))
+        for expected in report["rows"]:
+            self.check_row(expected, groups[expected["key"]])
+        others = {row["kind"]: row for row in rows if row["kind"] != "group"}
+        for kind in "without_key", "unattributed", "overflow", "total":
+            if kind in others:
+                self.check_row(report.get(kind, {}), others[kind])
+            else:
+                self.assertEqual(0, report.get(kind, {}).get("cpu_ns", 0), kind)
+
+    def check_books(self, report):
+        books = self.browser.evaluate("""Object.fromEntries([...document.querySelectorAll("#books td")]
+            .map(cell => [cell.dataset.field, cell.dataset.value]))""")
+        for label, name in (("the kernel's exec time", "exec_ns"), ("attributed", "attributed_ns"),
+                            ("unattributed", "unattributed_ns"), ("overflow", "overflow_ns"),
+                            ("residual", "residual_ns"), ("largest of a window", "worst_residual_ns")):
+            self.assertEqual(str(report["books"][name]), books[label], label)
+        self.assertEqual(str(report["own_cost"]["cpu_ns"]), books["Correlator's own CPU"])
+        self.assertEqual(report["books"]["losses"]["events_lost"], int(books.get("events_lost", 0)))
+
+    def check_requests(self, *options):
+        report = self.json("--by", "request_id", "--sort", "wall", "--top", "20", *options)
+        rows = self.rows("#requests-table")
+        self.assertEqual(min(20, len(report["rows"])), len(rows))
+        self.assertEqual([row["wall_ns"] for row in report["rows"]],
+                         [int(row["values"]["wall"]) for row in rows])
+        named = {row["key"]: row for row in report["rows"]}
+        for row in rows:
+            expected = named.get(row["texts"][0].lstrip("▸▾"))
+            if expected:  # else it is as slow as the last one
+                for field in "cpu", "user", "kernel", "run_queue", "blocked":
+                    self.assertEqual(str(expected[f"{field}_ns"]), row["values"][field])
+
+    def check_all(self, *options):
+        report = self.json("--by", "endpoint", *options)
+        self.check_groups(report)
+        self.check_books(report)
+        self.check_requests(*options)
+
+    def check_quiet(self):
+        self.assertEqual([], self.browser.complaints())
+        self.assertIsNone(self.browser.evaluate("window.pwned"))
+
+    def select_windows(self, first, last):
+        """By keyboard: to the first one, then to the last one with Shift."""
+        self.browser.evaluate("document.querySelector('#time-chart svg').focus()")
+        self.browser.press("Home")
+        for _ in range(first):
+            self.browser.press("ArrowRight")
+        if first == last:
+            self.browser.press("Enter")
+        for _ in range(last - first):
+            self.browser.press("ArrowRight", shift=True)
+
+    def span(self, story, first, last):
+        since = ["--since", wall_clock(story.ends[first - 1])] if first > 0 else []
+        return [*since, "--until", wall_clock(story.ends[last])]
+
+    def pick(self, endpoint):
+        self.browser.evaluate(f"""[...document.querySelectorAll("#groups tr")]
+            .find(row => row.dataset.key === {json.dumps(endpoint)}).querySelector("button").click()""")
+
+
+class FiguresTest(PageTest):
+    def test_all_of_it_is_what_json_says(self):
+        for seed in range(3):
+            with self.subTest(seed=seed):
+                self.show(Story(seed))
+                self.check_all()
+                self.check_quiet()
+
+    def test_a_real_layout_of_records(self):
+        self.path.write_bytes(GOLDEN.read_bytes())
+        correlator("report", "--html", self.page, self.path)
+        self.browser.open(self.page)
+        self.check_groups(self.json("--by", "endpoint"))
+        self.check_quiet()
+
+    def test_a_span_of_time_is_what_since_and_until_say(self):
+        story = Story(3)
+        self.show(story)
+        for first, last in (0, 0), (0, 3), (4, 4), (2, 9), (5, 11):
+            with self.subTest(first=first, last=last):
+                self.select_windows(first, last)
+                self.check_all(*self.span(story, first, last))
+        self.browser.press("Escape")
+        self.check_all()
+        self.check_quiet()
+
+    def test_an_endpoint_is_what_where_says(self):
+        self.show(Story(4))
+        for endpoint in ENDPOINTS[0], HOSTILE[0]:
+            with self.subTest(endpoint=endpoint):
+                self.pick(endpoint)
+                self.check_all("--where", f"endpoint={endpoint}")
+                self.pick(endpoint)
+        self.check_all()
+        self.check_quiet()
+
+    def test_both_at_once(self):
+        story = Story(5)
+        self.show(story)
+        self.pick(ENDPOINTS[1])
+        self.select_windows(3, 6)
+        self.check_all("--where", f"endpoint={ENDPOINTS[1]}", *self.span(story, 3, 6))
+
+    def test_what_is_filtered_already_stays_out(self):
+        story = Story(6)
+        where = ["--where", "endpoint~GET *", *self.span(story, 2, 8)]
+        self.show(story, *where)
+        self.check_all(*where)
+
+    def test_the_command_that_it_names_says_the_same(self):
+        story = Story(7)
+        self.show(story)
+        self.pick(HOSTILE[1])  # which wants quotes
+        self.select_windows(2, 5)
+        command = self.browser.evaluate("document.getElementById('command').textContent")
+        said = subprocess.run(["sh", "-c", command.replace("correlator report", '"$0" report -f json', 1), CORRELATOR],
+                              capture_output=True, timeout=60, check=True)
+        self.check_groups(json.loads(said.stdout))
+
+    def test_more_requests_than_it_holds(self):
+        """What it holds are the costliest; the others are in each sum, and it says so."""
+        story = Story(8, windows=4, requests=0)
+        story.many_requests(HELD + 300)
+        self.show(story)
+        report = self.json("--by", "endpoint")
+        self.assertEqual(HELD + 300, report["total"]["requests"])
+        self.check_groups(report)
+        note = self.browser.evaluate("document.getElementById('groups-note').textContent")
+        self.assertRegex(note, "holds the 100,000 costliest requests.* other 300 are in every sum")
+        self.check_requests()
+        self.select_windows(1, 2)
+        report = self.json("--by", "endpoint", *self.span(story, 1, 2))
+        for row in self.rows():
+            key, values = row["key"], row["values"]
+            expected = next((line for line in report["rows"] if line["key"] == key), report.get(row["kind"]))
+            for field in "cpu", "run_queue", "blocked":
+                self.assertEqual(str(expected[f"{field}_ns"]), values[field], (key, field))
+            self.assertEqual([None] * 3, [values[field] for field in ("requests", "cpu_p99", "wall_max")])
+        self.browser.press("Escape")
+        self.pick(ENDPOINTS[0])
+        self.check_groups(self.json("--by", "endpoint", "--where", f"endpoint={ENDPOINTS[0]}"))
+        self.check_quiet()
+
+
+class HandsTest(PageTest):
+    """What it is to use: mouse, keyboard, eyes."""
+
+    def test_a_span_is_dragged(self):
+        story = Story(10)
+        self.show(story)
+        self.browser.evaluate("document.querySelector('#time-chart').scrollIntoView({block: 'center'})")
+        box = self.browser.evaluate("(({x, y, width, height}) => ({x, y, width, height}))"
+                                    "(document.querySelector('#time-chart svg').getBoundingClientRect())")
+        middle = box["y"] + box["height"] / 2
+        inside = (box["width"] - 52) / len(story.ends)
+        point = [(box["x"] + 44 + inside * (window + 0.5), middle) for window in (3, 6)]
+        self.browser.drag(*point)
+        self.check_groups(self.json("--by", "endpoint", *self.span(story, 3, 6)))
+
+    def test_seconds_are_typed(self):
+        story = Story(11)
+        self.show(story)
+        self.browser.evaluate("""for (const [id, value] of [["from", 2.7], ["to", 3.2]]) {
+            document.getElementById(id).value = value; }
+            document.getElementById("to").dispatchEvent(new Event("change"))""")
+        self.check_groups(self.json("--by", "endpoint", *self.span(story, 5, 6)))
+
+    def test_a_table_sorts_by_keyboard(self):
+        self.show(Story(12))
+        self.browser.evaluate("document.querySelector('#groups th[data-field=wall_p99] button').focus()")
+        for order, is_reverse in (("descending", True), ("ascending", False)):
+            self.browser.press("Enter")
+            head = "document.querySelector('#groups th[data-field=wall_p99]')"
+            self.assertEqual(order, self.browser.evaluate(f"{head}.getAttribute('aria-sort')"))
+            values = [int(row["values"]["wall_p99"]) for row in self.rows() if row["kind"] == "group"]
+            self.assertEqual(sorted(values, reverse=is_reverse), values)
+            self.assertTrue(self.browser.evaluate(f"{head}.contains(document.activeElement)"))
+
+    def test_an_endpoint_is_chosen_by_keyboard(self):
+        self.show(Story(13))
+        self.browser.evaluate("document.querySelector('#groups tr[data-row=group] button').focus()")
+        key = self.browser.evaluate("document.activeElement.closest('tr').dataset.key")
+        self.browser.press("Space")
+        self.assertEqual("true", self.browser.evaluate("document.activeElement.getAttribute('aria-pressed')"))
+        self.check_groups(self.json("--by", "endpoint", "--where", f"endpoint={key}"))
+        self.assertIn(key, self.browser.evaluate("document.getElementById('selection').textContent"))
+
+    def test_a_window_is_said_to_who_hears_it(self):
+        self.show(Story(14))
+        self.select_windows(2, 2)
+        said = self.browser.evaluate("document.activeElement.getAttribute('aria-valuetext')")
+        self.assertRegex(said, r"^window 3 of 12, 1\.\d+ s to 1\.\d+ s: unattributed \d")
+        self.assertEqual("3", self.browser.evaluate("document.activeElement.getAttribute('aria-valuenow')"))
+
+    def test_a_request_tells_its_story(self):
+        for timeline in False, True:
+            with self.subTest(timeline=timeline):
+                self.show(Story(15, timeline=timeline))
+                self.browser.evaluate("document.querySelector('#requests-table button[data-request]').focus()")
+                self.browser.press("Enter")
+                self.assertEqual("true", self.browser.evaluate("document.activeElement.ariaExpanded"))
+                parts = self.browser.evaluate("document.querySelectorAll('tr.story table tbody tr').length")
+                pieces = self.browser.evaluate("document.querySelectorAll('tr.story svg[role=img] rect').length")
+                self.assertEqual(3 * parts if timeline else 4 * parts, pieces)
+                total = self.browser.evaluate("""[...document.querySelectorAll("tr.story td[data-field=cpu]")]
+                    .reduce((sum, cell) => sum + Number(cell.dataset.value), 0)""")
+                self.assertEqual(int(self.rows("#requests-table")[0]["values"]["cpu"]), total)
+                self.check_quiet()
+
+    def test_a_request_is_found_by_its_id(self):
+        self.show(Story(16))
+        self.browser.evaluate("""(find => { find.value = "req-0001"; find.dispatchEvent(new Event("input")); })
+            (document.getElementById("find"))""")
+        rows = self.rows("#requests-table")
+        self.assertEqual(10, len(rows))
+        self.assertEqual({True}, {"req-0001" in row["texts"][0] for row in rows})
+
+    def background(self):
+        return self.browser.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+
+    def emulate(self, scheme):
+        self.browser.call("Emulation.setEmulatedMedia", features=[
+            {"name": "prefers-color-scheme", "value": scheme}])
+
+    def test_it_is_light_or_dark(self):
+        self.emulate("light")
+        self.show(Story(17))
+        light = self.background()
+        self.emulate("dark")
+        dark = self.background()
+        self.assertNotEqual(light, dark)
+        seen = []
+        for _ in range(3):
+            self.browser.evaluate("document.getElementById('theme').click()")
+            seen.append(self.background())
+        self.assertEqual([light, dark, dark], seen)  # light, dark, as the system has it
+
+    def test_everything_fits_a_narrow_window(self):
+        self.show(Story(18))
+        self.browser.call("Emulation.setDeviceMetricsOverride", width=380, height=800, deviceScaleFactor=1,
+                          mobile=False)
+        self.addCleanup(self.browser.call, "Emulation.clearDeviceMetricsOverride")
+        self.browser.evaluate("new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve)))")
+        self.assertLessEqual(self.browser.evaluate("document.documentElement.scrollWidth"), 380)
+
+    def test_everything_has_a_name(self):
+        """Of what can be operated, and of each picture."""
+        self.show(Story(19))
+        self.browser.evaluate("document.querySelector('#requests-table button[data-request]').click()")
+        self.browser.call("Accessibility.enable")
+        nodes = self.browser.call("Accessibility.getFullAXTree")["nodes"]
+        roles = {"button", "slider", "combobox", "checkbox", "searchbox", "spinbutton", "img", "image", "table", "region"}
+        unnamed = [node["role"]["value"] for node in nodes if not node.get("ignored")
+                   and node["role"]["value"] in roles - {"table"} and not node.get("name", {}).get("value")]
+        self.assertEqual([], unnamed)
+
+
+class Texts(html.parser.HTMLParser):
+    """The cells of the tables of a page, by the table's id, as they stand in its bytes."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tables, self.table, self.cell = {}, None, None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        if tag == "table":
+            self.table = self.tables.setdefault(dict(attributes).get("id"), [])
+        elif tag == "tr" and self.table is not None:
+            self.table.append([])
+        elif tag in ("td", "th"):
+            self.table[-1].append("")
+            self.cell = True
+
+    def handle_endtag(self, tag):
+        if tag in ("td", "th"):
+            self.cell = None
+
+    def handle_data(self, data):
+        if self.cell:
+            self.table[-1][-1] += data
+
+
+class BytesTest(PageTest):
+    """What is in the page before, and without, a script."""
+
+    def test_the_tables_are_the_same_without_scripts(self):
+        self.show(Story(20))
+        static = Texts(self.page.read_text()).tables
+        shown = [row["texts"] for row in self.rows()]
+        strip = [[shown_row[0].lstrip("1234567"), *shown_row[1:]] for shown_row in shown]
+        self.assertEqual([[row[0].lstrip("1234567"), *row[1:]] for row in static["groups"][1:]], strip)
+        books = dict(row["texts"] for row in self.rows("#books"))
+        for label, text in static["books"]:
+            if label not in ("events_lost", "Correlator's own CPU"):
+                self.assertEqual(text, books[label].split(" ns = ")[0] + " ns" if label == "residual" else books[label])
+
+    def test_scripts_may_be_forbidden(self):
+        self.browser.call("Emulation.setScriptExecutionDisabled", value=True)
+        self.addCleanup(self.browser.call, "Emulation.setScriptExecutionDisabled", value=False)
+        self.show(Story(21))
+        root = self.browser.call("DOM.getDocument")["root"]["nodeId"]
+        outer = self.browser.call("DOM.getOuterHTML", nodeId=root)["outerHTML"]
+        self.assertNotIn('class="has-script"', outer)
+        tables = Texts(outer).tables
+        self.assertEqual({row["key"] for row in self.json("--by", "endpoint")["rows"]},
+                         {row[0] for row in tables["groups"]} - {"endpoint", "(no endpoint)", "unattributed", "overflow", "total"})
+        self.assertEqual("residual", tables["books"][4][0])
+        hidden = self.browser.call("DOM.querySelector", nodeId=root, selector="#time")["nodeId"]
+        self.browser.call("CSS.enable")
+        style = self.browser.call("CSS.getComputedStyleForNode", nodeId=hidden)["computedStyle"]
+        self.assertIn({"name": "display", "value": "none"}, style)
+
+    def test_nothing_of_the_target_is_markup(self):
+        self.show(Story(22))
+        text = self.page.read_text()
+        self.assertEqual(text.count("<script"), text.count("</script>"))
+        self.assertEqual(3, text.count("<script"))  # the report, the data, the page's own
+        self.assertNotIn("<img", text)
+        self.assertNotIn("\u2028", text)
+        # Beside that in the comment at its beginning.
+        self.assertEqual(1, text.count("<!--"))
+        keys = {row["key"] for row in self.rows() if row["kind"] == "group"}
+        self.assertTrue({name for name in HOSTILE if "\u2028" not in name} <= keys)
+        self.check_quiet()
+
+    def test_its_policy_forbids_what_is_not_its_own(self):
+        self.show(Story(23))
+        self.browser.evaluate("""(script => { script.textContent = "window.pwned = 1"; document.body.append(script); })
+            (document.createElement("script"))""")
+        self.browser.evaluate("""(image => { image.src = "https://127.0.0.1:9/x"; document.body.append(image); })
+            (document.createElement("img"))""")
+        self.assertIsNone(self.browser.evaluate("window.pwned"))
+        self.assertTrue(any("Content Security Policy" in said for said in self.browser.complaints()))
+
+
+class CompareTest(PageTest):
+    def test_two_recordings_beside_each_other(self):
+        first, second = Story(30), Story(31)
+        other = pathlib.Path(self.folder.name) / "other.rec"
+        other.write_bytes(second.data)
+        self.show(first, "--compare", other)
+        reports = [self.json("--by", "endpoint"), self.json("--by", "endpoint", path=other)]
+        rows = {row["key"]: row["values"] for row in self.rows("#compare-table") if row["kind"] == "group"}
+        sides = [{row["key"]: row for row in report["rows"]} for report in reports]
+        self.assertEqual(set(sides[0]) | set(sides[1]), set(rows))
+        for key in set(sides[0]) & set(sides[1]):
+            for field in "cpu_mean", "cpu_p99", "wall_mean", "wall_p99":
+                values = [side[key][f"{field}_ns"] for side in sides]
+                self.assertEqual([str(value) for value in values], [rows[key][f"{field} A"], rows[key][f"{field} B"]])
+                self.assertAlmostEqual(100 * (values[1] - values[0]) / values[0], float(rows[key][f"{field} change"]), 6)
+        self.check_groups(reports[0])
+        self.browser.evaluate("""(side => { side.value = "1"; side.dispatchEvent(new Event("change")); })
+            (document.getElementById("side"))""")
+        self.check_groups(reports[1])
+        self.check_quiet()
+
+
+def main():
+    if not browser.find():
+        print("SKIP: there is no chromium")
+        sys.exit(FAILED if os.environ.get("CI") == "true" else SKIPPED)
+    unittest.main(verbosity=2)
+
+
+if __name__ == "__main__":
+    main()
