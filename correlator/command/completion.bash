@@ -83,7 +83,7 @@ _correlator_value() { # COMMAND OPTION
 	*--forward | *--to) _correlator_address "tcp:// tls:// unix:" ;;
 	*--metrics) _correlator_address "tcp://127.0.0.1: unix: file:" ;;
 	*--comm) _correlator_reply "$(_correlator_names)" ;;
-	*-o | *--output | *--spool | *--*-file | *--tls-ca | *--tls-cert | *--tls-key) _correlator_files ;;
+	report-H | report--html | report-C | report--compare | *-o | *--output | *--spool | *--*-file | *--tls-ca | *--tls-cert | *--tls-key) _correlator_files ;;
 	esac
 }
 

@@ -218,7 +218,7 @@ class FiguresTest(PageTest):
         self.select_windows(1, 2)
         report = self.json("--by", "endpoint", *self.span(story, 1, 2))
         for row in self.rows():
-            key, values = row["key"], row["values"]
+            key, values = row.get("key"), row["values"]
             expected = next((line for line in report["rows"] if line["key"] == key), report.get(row["kind"]))
             for field in "cpu", "run_queue", "blocked":
                 self.assertEqual(str(expected[f"{field}_ns"]), values[field], (key, field))

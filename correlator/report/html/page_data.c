@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "report/html/page_data.h"
 
-#include <assert.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,91 +8,13 @@
 
 #include <utlist.h>
 
-#include "base/cleanup.h"
-#include "base/hash.h"
 #include "base/random.h"
 #include "report/html/page_reduce.h"
+#include "report/html/page_request.h"
 
 enum {
-	ROOM_FIRST = 1, /* most requests have one cell */
-	SLICE_REQUEST_MAX = 20000, /* of one request */
+	SLICES_OF_REQUEST_MAX = 20000
 };
-
-/* Makes room for one more element. 0, -ENOMEM. */
-static int make_room(void **array, size_t count, size_t *room, size_t element_bytes)
-{
-	size_t wanted = *room > 0 ? 2 * *room : ROOM_FIRST;
-	void *grown;
-
-	if (count < *room)
-		return 0;
-	grown = reallocarray(*array, wanted, element_bytes);
-	if (!grown)
-		return -ENOMEM;
-	*array = grown;
-	*room = wanted;
-	return 0;
-}
-
-int page_data_add_cell(struct page_data *data, struct page_request *request,
-		       const struct page_cell *cell)
-{
-	int r = make_room((void **)&request->cells, request->cell_count, &request->cell_room,
-			  sizeof(*cell));
-
-	if (r < 0)
-		return r;
-	request->cells[request->cell_count++] = *cell;
-	data->cell_count++;
-	return 0;
-}
-
-void page_data_remove(struct page_data *data, struct page_request *request)
-{
-	if (request->is_open)
-		HASH_DELETE(hh, data->table, request);
-	DL_DELETE(data->requests, request);
-	data->request_count--;
-	data->cell_count -= request->cell_count;
-	data->slice_count -= request->slice_count;
-	free(request->cells);
-	free(request->slices);
-	free(request);
-}
-
-static struct page_request *find_request(const struct page_data *data, const void *id,
-					 size_t id_bytes, unsigned int *ret_hash)
-{
-	struct page_request *request;
-
-	*ret_hash = hash_table_key(data->seed, id, id_bytes);
-	HASH_FIND_BYHASHVALUE(hh, data->table, id, id_bytes, *ret_hash, request);
-	return request;
-}
-
-static int provide_request(struct page_data *data, const void *id, size_t id_bytes,
-			   struct page_request **ret_request)
-{
-	_cleanup_free_ struct page_request *request = NULL;
-	unsigned int hash;
-
-	*ret_request = find_request(data, id, id_bytes, &hash);
-	if (*ret_request)
-		return 0;
-	request = calloc(1, sizeof(*request) + id_bytes);
-	if (!request)
-		return -ENOMEM;
-	memcpy(request->id, id, id_bytes);
-	request->id_bytes = id_bytes;
-	request->is_open = true;
-	HASH_ADD_KEYPTR_BYHASHVALUE(hh, data->table, request->id, id_bytes, hash, request);
-	if (!request->hh.tbl)
-		return -ENOMEM;
-	DL_APPEND(data->requests, request);
-	data->request_count++;
-	*ret_request = TAKE_PTR(request);
-	return 0;
-}
 
 /* PID/TID and the name that the thread has in this record. */
 static int name_thread(struct page_data *data, const struct record_view *record,
@@ -141,9 +61,9 @@ static int charge(void *context, const struct record_view *record, enum totals_p
 	if (r == 0 && part == TOTALS_PART_ATTRIBUTED)
 		r = name_group(data, record, &cell.group);
 	if (r == 0 && request)
-		r = provide_request(data, request->id, request->id_bytes, &owner);
+		r = page_request_provide(data, request->id, request->id_bytes, &owner);
 	if (r == 0)
-		r = page_data_add_cell(data, owner, &cell);
+		r = page_request_add_cell(data, owner, &cell);
 	if (r < 0)
 		return r;
 	costs_add(&owner->costs, costs);
@@ -198,21 +118,16 @@ static int add_slice(struct page_data *data, const struct record_view *record)
 	if (!record_view_text(record, "request_id", &id) || id.size_bytes == 0 ||
 	    !read_slice(record, &slice))
 		return 0;
-	r = provide_request(data, id.bytes, id.size_bytes, &request);
+	r = page_request_provide(data, id.bytes, id.size_bytes, &request);
 	if (r == 0)
 		r = name_thread(data, record, &slice.thread);
-	if (r == 0 && request->slice_count == SLICE_REQUEST_MAX) {
+	if (r == 0 && request->slice_count == SLICES_OF_REQUEST_MAX) {
 		data->dropped_slices++;
 		return 0;
 	}
 	if (r == 0)
-		r = make_room((void **)&request->slices, request->slice_count, &request->slice_room,
-			      sizeof(slice));
-	if (r < 0)
-		return r;
-	request->slices[request->slice_count++] = slice;
-	data->slice_count++;
-	return page_reduce(data);
+		r = page_request_add_slice(data, request, &slice);
+	return r < 0 ? r : page_reduce(data);
 }
 
 static int take(void *context, const struct record_view *record)
@@ -235,17 +150,12 @@ static int take(void *context, const struct record_view *record)
 static int settle(void *context, const struct request *settled)
 {
 	struct page_data *data = context;
-	unsigned int hash;
-	struct page_request *request = find_request(data, settled->id, settled->id_bytes, &hash);
+	struct page_request *request = page_request_find(data, settled->id, settled->id_bytes);
 
-	if (!request)
-		return 0;
-	if (settled->verdict != FILTER_YES) {
-		page_data_remove(data, request);
-		return 0;
-	}
-	HASH_DELETE(hh, data->table, request);
-	request->is_open = false;
+	if (request && settled->verdict == FILTER_YES)
+		page_request_close(data, request);
+	else if (request)
+		page_request_remove(data, request);
 	return 0;
 }
 
@@ -277,7 +187,7 @@ int page_data_init(struct page_data *data, struct totals *totals, const struct p
 void page_data_deinit(struct page_data *data)
 {
 	while (data->requests)
-		page_data_remove(data, data->requests);
+		page_request_remove(data, data->requests);
 	free(data->nobody.cells);
 	page_names_deinit(&data->groups);
 	page_names_deinit(&data->threads);
@@ -310,7 +220,7 @@ int page_data_finish(struct page_data *data)
 	DL_FOREACH_SAFE(data->requests, request, next) {
 		/* Slices of what no cpu record was wanted of. */
 		if (request->cell_count == 0)
-			page_data_remove(data, request);
+			page_request_remove(data, request);
 		else if (request->slice_count > 0)
 			qsort(request->slices, request->slice_count, sizeof(*request->slices),
 			      compare_slices);

@@ -7,6 +7,7 @@
 #include <utlist.h>
 
 #include "base/cleanup.h"
+#include "report/html/page_request.h"
 
 enum {
 	LOOK_BACK = 16, /* cells of one window of a request: more threads stay apart */
@@ -96,11 +97,11 @@ static int fold(struct page_data *data, struct page_request *request)
 			group = cell.group;
 		cell.group = group;
 		cell.thread = PAGE_NO_NAME;
-		r = page_data_add_cell(data, &data->nobody, &cell);
+		r = page_request_add_cell(data, &data->nobody, &cell);
 	}
 	data->folded_requests += request->cell_count > 0;
 	data->dropped_slices += request->slice_count;
-	page_data_remove(data, request);
+	page_request_remove(data, request);
 	return r;
 }
 

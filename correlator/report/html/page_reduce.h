@@ -13,8 +13,3 @@ int page_reduce_finally(struct page_data *data);
 
 /* Makes one of the cells that are of one window, thread and group. */
 void page_merge_cells(struct page_data *data);
-
-/* Of page_data.c. */
-int page_data_add_cell(struct page_data *data, struct page_request *request,
-		       const struct page_cell *cell);
-void page_data_remove(struct page_data *data, struct page_request *request);
