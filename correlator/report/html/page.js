@@ -1285,6 +1285,7 @@ class Page {
 
 		groups.sort(compareBy(valueOf, groupSorting.isAscending));
 		byId("groups-title").textContent = `By ${this.side.by}`;
+		this.columns[0].title = this.side.by;
 		byId("groups").replaceChildren(sortableHead(this.columns, groupSorting, showGroups),
 			element("tbody", {}, ...groups.slice(0, this.rowsShown).map((row) => this.groupRow(row)),
 				this.restRow(groups.length), ...others.map((row) => this.groupRow(row))));
@@ -1498,7 +1499,7 @@ class Page {
 
 	showCommand() {
 		const { side, selection } = this;
-		const words = ["correlator", "report", "--by", side.by];
+		const words = ["correlator", "report", "--by", side.report.by];
 
 		if (!isAllTime(side, selection) && selection.from > 0)
 			words.push("--since", formatWallClock(side, side.times.end[selection.from - 1]));

@@ -560,5 +560,69 @@ class ReportTest(unittest.TestCase):
         self.assertIn(b"No space left", process.stderr)
 
 
+class PageTest(unittest.TestCase):
+    """--html: what it writes, and what it does not write over; tests/html looks at the page."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.page = self.folder / "page.html"
+
+    def check(self, code, *arguments, **options):
+        result = report(*arguments, **options)
+        self.assertEqual(code, result.returncode, result.stderr)
+        return result.stdout, result.stderr.decode()
+
+    def test_it_is_a_file_or_standard_output(self):
+        self.assertEqual((b"", ""), self.check(OK, "--html", self.page, RECORDING))
+        # Again, over the older one, and nothing is left beside it.
+        self.check(OK, "--html", self.page, RECORDING)
+        self.assertEqual([self.page], list(self.folder.iterdir()))
+        written = self.page.read_bytes()
+        piped, _ = self.check(OK, "--html", "-", RECORDING)
+        self.assertEqual(written[:15], piped[:15])
+        self.assertEqual(len(written), len(piped))  # they differ in their nonces
+        from_pipe, _ = self.check(OK, "--html", "-", "-", input=RECORDING.read_bytes())
+        self.assertIn(b'"key":"GET /orders"', from_pipe)
+
+    def test_a_recording_is_not_written_over(self):
+        recording = self.folder / "app.rec"
+        recording.write_bytes(RECORDING.read_bytes())
+        _, said = self.check(FAILURE, "--html", recording, RECORDING)
+        self.assertIn("is no page: it is not overwritten", said)
+        self.assertEqual(RECORDING.read_bytes(), recording.read_bytes())
+
+    def test_what_does_not_fit_together_is_refused(self):
+        for arguments, reason in ((["--compare", RECORDING], "goes with --html"),
+                                  (["--html", self.page, "-f", "json"], "--html and --format"),
+                                  (["--html", self.page, "--by", "pid"], "not by pid")):
+            with self.subTest(arguments=arguments):
+                _, said = self.check(USAGE, *arguments, RECORDING)
+                self.assertIn(reason, said)
+        _, said = self.check(FAILURE, "--html", self.page, "--by", "tenant", RECORDING)
+        self.assertIn("no record has the key tenant", said)
+        self.check(FAILURE, "--html", self.page, self.folder / "nothing.rec")
+        self.check(FAILURE, "--html", self.page, "--compare", self.folder / "nothing.rec", RECORDING)
+        self.check(FAILURE, "--html", "/dev/full", RECORDING)
+        self.assertEqual([], list(self.folder.iterdir()))
+
+    def test_of_a_damaged_recording_there_is_what_can_be_read(self):
+        damaged = self.folder / "damaged.rec"
+        data = bytearray(RECORDING.read_bytes())
+        data[600:700] = b"\xff" * 100
+        damaged.write_bytes(data)
+        for files in ([damaged], ["--compare", damaged, RECORDING]):
+            with self.subTest(files=files):
+                self.check(FAILURE, "--html", self.page, *files)
+                self.assertIn(b"DAMAGED: some are missing", self.page.read_bytes())
+
+    def test_without_an_endpoint_there_are_requests(self):
+        story = Story(1)
+        output, _ = self.check(OK, "--html", "-", "--by", "request_id", "-n", "2", "-", input=story.data)
+        self.assertIn("… 4 more".encode(), output)
+        self.assertIn(b'{"by":"endpoint","folded":0', output)
+
+
 if __name__ == "__main__":
     unittest.main()

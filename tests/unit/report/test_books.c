@@ -167,6 +167,64 @@ static void add_gap(struct totals *totals, int64_t records, int64_t segments, co
 	assert_int_equal(sample_add(&sample, totals), 0);
 }
 
+static struct books books_of(int64_t unit)
+{
+	struct books books = {
+		.balance_count = (uint64_t)unit,
+		.exec_ns = 2 * unit,
+		.attributed_ns = 3 * unit,
+		.unattributed_ns = 4 * unit,
+		.overflow_ns = 5 * unit,
+		.stated_residual_ns = 6 * unit,
+		.worst_residual_ns = 7 * unit,
+		.worst_exec_ns = 8 * unit,
+		.own_cpu_ns = 9 * unit,
+		.gap_count = (uint64_t)unit,
+		.dropped_records = 11 * unit,
+		.dropped_segments = 12 * unit,
+		.gap_reason = "why",
+	};
+
+	for (int i = 0; i < _COUNTER_MAX; i++)
+		books.losses[i] = (20 + i) * unit;
+	return books;
+}
+
+static void books_of_two_are_those_of_both(void **state)
+{
+	struct books first = books_of(1), none = { 0 }, second = books_of(10);
+
+	(void)state;
+	second.worst_residual_ns = -70;
+	books_merge(&first, &second);
+	assert_int_equal(first.balance_count, 11);
+	assert_int_equal(first.exec_ns, 22);
+	assert_int_equal(first.attributed_ns, 33);
+	assert_int_equal(first.unattributed_ns, 44);
+	assert_int_equal(first.overflow_ns, 55);
+	assert_int_equal(first.stated_residual_ns, 66);
+	assert_int_equal(first.worst_residual_ns, -70);
+	assert_int_equal(first.worst_exec_ns, 80);
+	assert_int_equal(first.own_cpu_ns, 99);
+	assert_int_equal(first.gap_count, 11);
+	assert_int_equal(first.dropped_records, 121);
+	assert_int_equal(first.dropped_segments, 132);
+	for (int i = 0; i < _COUNTER_MAX; i++)
+		assert_int_equal(first.losses[i], 11 * (20 + i));
+	(void)strcpy(second.gap_reason, "another");
+	books_merge(&first, &second);
+	assert_string_equal(first.gap_reason, "why");
+	/* What has no records has no worst one, and takes any. */
+	none.worst_residual_ns = 1000;
+	books_merge(&first, &none);
+	assert_int_equal(first.worst_residual_ns, -70);
+	none.worst_residual_ns = 0;
+	second.worst_residual_ns = 0;
+	books_merge(&none, &second);
+	assert_int_equal(none.worst_exec_ns, 80);
+	assert_string_equal(none.gap_reason, "another");
+}
+
 static void gaps_add_up_and_the_first_one_says_why(void **state)
 {
 	struct totals *totals = *state;
@@ -196,6 +254,7 @@ int main(void)
 		TEST(sums_saturate),
 		TEST(each_loss_is_added_up_under_its_own_name),
 		TEST(a_balance_record_that_lacks_one_of_its_times_is_refused),
+		TEST(books_of_two_are_those_of_both),
 		TEST(gaps_add_up_and_the_first_one_says_why),
 	};
 

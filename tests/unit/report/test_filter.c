@@ -172,6 +172,32 @@ static void windows_are_of_a_span_of_time(void **state)
 	assert_int_equal(cpu_between("1970-01-02", NULL), 0);
 }
 
+static void a_copy_is_its_own(void **state)
+{
+	struct filter filter = { .since = { 5, true }, .until = { 9, false } }, copy;
+	char text[256];
+
+	(void)state;
+	assert_int_equal(filter_add(&filter, "endpoint=GET /"), 0);
+	assert_int_equal(filter_add(&filter, "comm~p*"), 0);
+	for (size_t successes = 0; successes < 2; successes++) {
+		memory_fails_after(successes);
+		assert_int_equal(filter_copy(&filter, &copy), -ENOMEM);
+		memory_fails_after(SIZE_MAX);
+	}
+	assert_int_equal(filter_copy(&filter, &copy), 0);
+	filter_deinit(&filter);
+	assert_int_equal(copy.condition_count, 2);
+	filter_describe(&copy.conditions[0], text);
+	assert_string_equal(text, "endpoint=GET /");
+	filter_describe(&copy.conditions[1], text);
+	assert_string_equal(text, "comm~p*");
+	assert_int_equal(copy.since.ns, 5);
+	assert_true(copy.since.is_relative);
+	assert_int_equal(copy.until.ns, 9);
+	filter_deinit(&copy);
+}
+
 static void what_is_no_condition_or_time_is_refused(void **state)
 {
 	static const char *const conditions[] = { "", "endpoint", "=x", "~x" };
@@ -230,6 +256,7 @@ int main(void)
 		TEST(time_of_no_request_is_found_by_what_ran),
 		TEST(books_are_not_compared_with_a_part_of_the_table),
 		TEST(windows_are_of_a_span_of_time),
+		TEST(a_copy_is_its_own),
 		TEST(what_is_no_condition_or_time_is_refused),
 	};
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
+#include <stdio.h>
 
 #include "failing_memory.h"
 #include "report/sample_totals.h"
@@ -492,6 +493,83 @@ static void sums_saturate(void **state)
 	assert_int_equal(totals->all.sums[COST_CPU], INT64_MAX);
 }
 
+/* What a listener was told, as a line. */
+struct told {
+	char text[256];
+	int error; /* to answer with, */
+	char at; /* to this */
+};
+
+static int tell(struct told *told, char what, const char *more, int number)
+{
+	size_t length = strlen(told->text);
+
+	(void)snprintf(told->text + length, sizeof(told->text) - length, "%c%s%d ", what, more,
+		       number);
+	return told->at == what ? told->error : 0;
+}
+
+static int hear_take(void *context, const struct record_view *record)
+{
+	return tell(context, 't', "", record->kind == RECORD_KIND_CPU);
+}
+
+static int hear_charge(void *context, const struct record_view *record, enum totals_part part,
+		       const struct request *request, const struct costs *costs)
+{
+	(void)record;
+	return tell(context, 'c', request ? "r" : "n",
+		    (int)part * 100 + (int)costs->sums[COST_CPU]);
+}
+
+static int hear_settle(void *context, const struct request *request)
+{
+	return tell(context, 's', "", request->verdict);
+}
+
+static void a_listener_hears_what_counts(void **state)
+{
+	struct told told = { 0 };
+	const struct totals_listener listener = { hear_take, hear_charge, hear_settle, &told };
+	struct totals *totals = *state;
+	struct sample sample;
+
+	totals->listener = &listener;
+	assert_int_equal(filter_add(&totals->filter, "endpoint=yes"), 0);
+	sample_add_cpu(totals, 1, "a", NULL, 1, 0);
+	sample_add_cpu(totals, 1, "a", "yes", 2, 0);
+	sample_add_cpu(totals, 1, "b", "no", 4, 0);
+	sample_add_cpu(totals, 1, "c", NULL, 8, 0);
+	sample_add_cpu(totals, 1, "", "yes", 16, 0);
+	assert_int_equal(totals_finish(totals), 0);
+	assert_string_equal(told.text, "t1 cr1 t1 cr2 t1 t1 cr8 t1 cn16 s1 s0 s2 ");
+	filter_deinit(&totals->filter);
+	told.text[0] = '\0';
+	sample_add_cpu(totals, 1, "", "", 3, 0);
+	sample_begin_cpu(&sample, 42, 0, "", 5, 0);
+	sample_flag(&sample, "overflow");
+	assert_int_equal(sample_add(&sample, totals), 0);
+	assert_string_equal(told.text, "t1 cn103 t1 cn205 ");
+}
+
+static void what_a_listener_says_is_passed_on(void **state)
+{
+	static const char places[] = "tc";
+	struct told told = { .error = -EDOM };
+	const struct totals_listener listener = { hear_take, hear_charge, hear_settle, &told };
+	struct totals *totals = *state;
+	struct sample sample;
+
+	totals->listener = &listener;
+	for (size_t i = 0; i < 2; i++) {
+		told.at = places[i];
+		sample_begin_cpu(&sample, 42, 1, "a", 1, 0);
+		assert_int_equal(sample_add(&sample, totals), -EDOM);
+	}
+	told.at = 's';
+	assert_int_equal(totals_finish(totals), -EDOM);
+}
+
 static void threads_of_several_hosts_stay_apart(void **state)
 {
 	static const char *const by_tid[] = { "tid", "comm" };
@@ -541,6 +619,8 @@ int main(void)
 		TEST(a_recording_by_endpoint_alone_is_one_table),
 		TEST(what_one_record_lacks_is_not_measured_for_its_group_alone),
 		TEST(sums_saturate),
+		TEST(a_listener_hears_what_counts),
+		TEST(what_a_listener_says_is_passed_on),
 		TEST(threads_of_several_hosts_stay_apart),
 	};
 
