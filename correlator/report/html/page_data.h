@@ -75,7 +75,7 @@ struct page_request {
 	struct page_request *prev, *next;
 	UT_hash_handle hh;
 	size_t id_bytes;
-	char id[]; /* not NUL-terminated */
+	char *id; /* not NUL-terminated; in the same memory */
 };
 
 struct page_data {

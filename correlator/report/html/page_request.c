@@ -92,7 +92,7 @@ int page_request_provide(struct page_data *data, const void *id, size_t id_bytes
 	request = calloc(1, sizeof(*request) + id_bytes);
 	if (!request)
 		return -ENOMEM;
-	memcpy(request->id, id, id_bytes);
+	request->id = memcpy(request + 1, id, id_bytes);
 	request->id_bytes = id_bytes;
 	request->is_open = true;
 	HASH_ADD_KEYPTR_BYHASHVALUE(hh, data->table, request->id, id_bytes, hash, request);
