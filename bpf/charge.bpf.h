@@ -7,6 +7,7 @@
 
 #include "edges.bpf.h"
 #include "hold.bpf.h"
+#include "timeline.bpf.h"
 
 static __always_inline void charge_overflow(struct thread_state *thread)
 {
@@ -181,11 +182,13 @@ static __noinline int charge_secure_pending(struct thread_state *thread, struct 
 	return 0;
 }
 
-/* Charges everything pending to the context that the thread holds as read. */
-static __noinline int charge_pending(struct thread_state *thread, struct task_struct *task,
-				     __u64 now_ns)
+/* See charge_pending(). */
+static __noinline int charge_to_account(struct thread_state *thread, struct task_struct *task,
+					__u64 now_ns)
 {
 	struct account *account;
+	__u32 slice_flags = 0;
+	__u64 taken_ns = 0;
 
 	charge_leave_drained_window(thread);
 	if (!thread->pending_first_ns)
@@ -193,22 +196,40 @@ static __noinline int charge_pending(struct thread_state *thread, struct task_st
 	account = charge_find_account(thread, task);
 	if (account) {
 		if (thread->is_inherited && thread->knowledge != CONTEXT_UNKNOWN &&
-		    thread->context_hash >= CONTEXT_HASH_FIRST)
+		    thread->context_hash >= CONTEXT_HASH_FIRST) {
 			account->flags |= ACCOUNT_INHERITED;
+			slice_flags = SLICE_IS_INHERITED;
+		}
 		account_fold(&account->totals, &thread->pending);
 		/* Charged by the clock before the theft was told; no next stint need come. */
 		if (thread->clock.is_off_cpu && thread->clock.exec_ahead_ns)
-			thread->clock.exec_ahead_ns -=
-				account_take_out(&account->totals, thread->clock.exec_ahead_ns);
+			taken_ns = account_take_out(&account->totals, thread->clock.exec_ahead_ns);
+		thread->clock.exec_ahead_ns -= taken_ns;
 		/* A switch's clock may be a little older than the last edge's. */
 		account->last_ns =
 			now_ns > thread->pending_first_ns ? now_ns : thread->pending_first_ns;
 	} else {
 		charge_overflow(thread);
+		slice_flags = SLICE_IS_OVERFLOW;
 	}
+	if (session.has_timeline)
+		(void)timeline_note_charge(thread,
+					   thread->knowledge == CONTEXT_UNKNOWN
+						   ? CONTEXT_HASH_UNKNOWN
+						   : thread->context_hash,
+					   taken_ns, slice_flags);
 	__builtin_memset(&thread->pending, 0, sizeof(thread->pending));
 	thread->pending_first_ns = 0;
 	return 0;
+}
+
+/* Charges everything pending to the context that the thread holds as read. */
+static __always_inline void charge_pending(struct thread_state *thread, struct task_struct *task,
+					   __u64 now_ns)
+{
+	(void)charge_to_account(thread, task, now_ns);
+	if (session.has_timeline)
+		(void)timeline_send(thread);
 }
 
 static __always_inline void charge_note_pending(struct thread_state *thread, __u64 since_ns)
@@ -224,6 +245,7 @@ VERIFIED_ONCE int thread_apply_missed(struct thread_state *thread, __u32 number)
 	charge_note_pending(thread, thread->clock.mark_ns);
 	missed_switch_apply(missed_switches_at(&thread->missed, number), &thread->clock,
 			    &thread->pending);
+	timeline_tell(thread);
 	return 0;
 }
 

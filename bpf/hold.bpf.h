@@ -105,6 +105,8 @@ static __noinline int thread_begin_books(struct thread_state *thread, struct tas
 	thread->exec_published_ns = figures.exec_ns;
 	thread->epoch = current_epoch;
 	account_begin(&thread->clock, &figures, now_ns, is_off_cpu, reason, mode);
+	if (session.has_timeline)
+		timeline_begin(&thread->timeline, now_ns);
 	thread->is_begun = 1;
 	return 0;
 }

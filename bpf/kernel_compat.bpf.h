@@ -52,6 +52,27 @@ static __always_inline struct rq *compat_run_queue(struct task_struct *task)
 	return bpf_core_field_exists(task->se.cfs_rq->rq) ? task->se.cfs_rq->rq : NULL;
 }
 
+/*
+ * Whether this CPU is in an interrupt, and has only borrowed its current task. x86 counts that for
+ * each CPU, at this distance from its run queue (0 = not known: no); arm64 with the task.
+ */
+static __always_inline bool compat_is_in_interrupt(struct task_struct *current, __s64 offset)
+{
+	__u32 count = 0;
+#ifdef __TARGET_ARCH_arm64
+	struct task_struct___arm64 *view = (void *)current;
+
+	count = (__u32)BPF_CORE_READ(view, thread_info.preempt_count);
+#else
+	struct rq *rq = compat_run_queue(current);
+
+	if (!rq || !offset ||
+	    bpf_probe_read_kernel(&count, sizeof(count), (void *)((__u64)rq + (__u64)offset)))
+		return false;
+#endif
+	return count & (PREEMPT_COUNT_SOFTIRQ | PREEMPT_COUNT_INTERRUPT);
+}
+
 /* Whether the run queue says how much of what the hypervisor took it was told by its last update.
  */
 static __always_inline bool compat_has_told_steal(struct rq *rq)

@@ -110,7 +110,12 @@ struct thread_struct___arm64 {
 	} uw;
 };
 
+struct thread_info___arm64 {
+	__u64 preempt_count; /* of its two halves the count is the lower one */
+};
+
 struct task_struct___arm64 {
+	struct thread_info___arm64 thread_info;
 	struct thread_struct___arm64 thread;
 };
 
@@ -164,6 +169,12 @@ enum task_state_bits {
 	TASK_STATE_UNINTERRUPTIBLE = 0x2,
 	TASK_STATE_DEAD = 0x80, /* TASK_DEAD, include/linux/sched.h since 4.14 */
 	TASK_STATE_NOLOAD = 0x400,
+};
+
+enum preempt_count_bits {
+	PREEMPT_COUNT_SOFTIRQ =
+		0x00000100, /* one is being served; include/linux/preempt.h, v5.15 */
+	PREEMPT_COUNT_INTERRUPT = 0x00ff0000, /* to v6.18: HARDIRQ_MASK, NMI_MASK */
 };
 
 enum task_flag_bits {

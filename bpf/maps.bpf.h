@@ -31,6 +31,7 @@
 #include <correlator/share.h>
 #include <correlator/snapshot.h>
 #include <correlator/state_abi.h>
+#include <correlator/timeline.h>
 
 /* No address: the first pointer that is read was there before the thread was seen. */
 #define INHERITED_FIRST_READ (~0ULL)
@@ -99,6 +100,7 @@ struct thread_state {
 	__u32 is_worker; /* the kernel's own thread in the process: never in a context */
 	__u32 is_pointer_old; /* the saved thread pointer is the last program's */
 	__u32 is_leaving; /* counted in leaving_threads */
+	struct thread_timeline timeline; /* with session.has_timeline */
 };
 
 _Static_assert(__builtin_offsetof(struct thread_state, pairs) ==
@@ -165,6 +167,12 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, EVENT_RING_BYTES);
 } events SEC(".maps");
+
+/* With session.has_timeline; else it is not made. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, SLICE_RING_BYTES);
+} slices SEC(".maps");
 
 /* How far our clock is from the one of this CPU's run queue. */
 struct {

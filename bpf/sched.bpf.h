@@ -94,6 +94,7 @@ static __always_inline void switch_out(struct thread_state *thread, struct task_
 	charge_open_change(thread, task, now_ns);
 	if (is_dead || thread->epoch != current_epoch)
 		charge_end_window(thread, task, now_ns, figures.exec_ns);
+	timeline_tell(thread);
 	if (is_dead)
 		registration_end(thread, task);
 	thread_release(thread);
@@ -108,6 +109,7 @@ static __noinline int switch_leave_unseen(struct thread_state *thread, struct ta
 	thread_figures(task, &figures);
 	account_leave_unseen(&thread->clock, &thread->pending, now_ns, &figures);
 	charge_note_pending(thread, now_ns);
+	timeline_tell(thread);
 	count_loss(thread->tgid, COUNTER_SWITCH_UNSEEN);
 	return 0;
 }
@@ -129,6 +131,8 @@ static __always_inline void switch_in(struct thread_state *thread, struct task_s
 		charge_end_window(thread, task, now_ns, thread->clock.exec_mark_ns);
 	account_switch_in(&thread->clock, &thread->pending, now_ns, stolen_ns,
 			  bpf_get_smp_processor_id());
+	if (session.has_timeline)
+		timeline_switch_in(&thread->timeline, &thread->clock);
 	thread_release(thread);
 }
 

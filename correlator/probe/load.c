@@ -44,6 +44,9 @@ static void set_map_sizes(struct correlator_bpf *skeleton, const struct session_
 	}
 	if (options->ring_bytes)
 		(void)bpf_map__set_max_entries(skeleton->maps.events, options->ring_bytes);
+	if (options->slice_ring_bytes)
+		(void)bpf_map__set_max_entries(skeleton->maps.slices, options->slice_ring_bytes);
+	(void)bpf_map__set_autocreate(skeleton->maps.slices, options->has_timeline);
 }
 
 /* See COMPAT_CALL (bpf/kernel_compat.bpf.h). The instructions are the opened object's, not loaded
@@ -85,6 +88,9 @@ static int configure(struct correlator_bpf *skeleton, const struct session_optio
 	config->tells_strangers = options->strangers;
 	config->has_steal_time = steal_time_find(&offset);
 	config->steal_time_offset = config->has_steal_time ? offset : 0;
+	config->has_timeline = options->has_timeline;
+	config->preempt_count_offset = options->has_timeline ? preempt_count_find() : 0;
+	(void)bpf_program__set_autoload(skeleton->progs.on_waking, options->has_timeline);
 	if (!options->has_kernel_split) {
 		(void)bpf_program__set_autoload(skeleton->progs.on_sys_enter, false);
 		(void)bpf_program__set_autoload(skeleton->progs.on_sys_exit, false);

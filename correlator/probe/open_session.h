@@ -38,6 +38,10 @@ struct session {
 	uint64_t past_calibration_ns; /* CPU of those before them */
 	int stats_fd; /* keeps the kernel measuring our programs; -1 = it does not */
 
+	struct ring_buffer *slices; /* NULL = they are not told */
+	session_slice_fn on_slice;
+	void *slice_context;
+
 	struct uprobed_files *uprobed_files;
 	struct account_key *keys; /* room for one batch of the drain */
 	struct account *accounts;
@@ -49,6 +53,19 @@ int collector_run_tasks(struct session *session, enum collect_phase phase);
 /* Looks at threads that have not run since they came to be observed, if any may be new. */
 int collector_read_sleepers(struct session *session);
 int collector_interrupt_cpus(struct session *session);
+
+/* slices.c: opens the ring, if it is wanted. 0 or -errno (logged). */
+int slices_open(struct session *session);
+
+/*
+ * percpu.c: distance in bytes of a per-CPU variable from the per-CPU run queue, by the kernel's
+ * types. False: there is none of that name.
+ */
+bool percpu_locate(const struct btf *btf, const char *name, int64_t *ret_offset);
+/* The same of x86's count of what keeps a CPU from being preempted; and of this kernel's: 0 = not
+ * known. */
+bool preempt_count_locate(const struct btf *btf, int64_t *ret_offset);
+int64_t preempt_count_find(void);
 
 /*
  * steal_time.c: distance in bytes of KVM's per-CPU steal_time from the per-CPU run queue. False: no

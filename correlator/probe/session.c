@@ -96,6 +96,8 @@ int session_open(const struct session_options *options, struct session **ret_ses
 	r = introduce_observer(session);
 	if (r == 0)
 		r = prepare_maps(session);
+	if (r == 0)
+		r = slices_open(session);
 	if (r < 0)
 		return r;
 	r = uprobed_files_new(session->skeleton, &session->uprobed_files);
@@ -117,6 +119,7 @@ void session_free(struct session *session)
 	(void)bpf_link__destroy(session->iterator);
 	(void)bpf_link__destroy(session->sleepers);
 	ring_buffer__free(session->ring);
+	ring_buffer__free(session->slices);
 	correlator_bpf__destroy(session->skeleton);
 	free(session->keys);
 	free(session->accounts);
@@ -172,6 +175,8 @@ int session_attach(struct session *session)
 
 	for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]) && r == 0; i++)
 		r = attach(hooks[i].program, hooks[i].link);
+	if (r == 0 && session->options.has_timeline)
+		r = attach(session->skeleton->progs.on_waking, &session->skeleton->links.on_waking);
 	if (r < 0 || !session->options.has_kernel_split)
 		return r;
 	r = attach_split(session);

@@ -28,6 +28,8 @@ struct session_options {
 	uint32_t contexts_max; /* sizes of maps; 0 = the defaults of limits.h */
 	uint32_t accounts_max;
 	uint32_t ring_bytes; /* rounded up to a power of two of pages */
+	bool has_timeline; /* slices are told */
+	uint32_t slice_ring_bytes; /* as ring_bytes */
 };
 
 /*
@@ -255,3 +257,13 @@ typedef void (*session_event_fn)(void *context, const struct event *event);
 int session_events_fd(const struct session *session);
 /* Calls on_event for each waiting event, without blocking. Number of events, or -errno. */
 int session_read_events(struct session *session, session_event_fn on_event, void *context);
+
+/*
+ * Calls on_slice for each slice that waits (correlator/timeline.h), those of a thread in their
+ * order, without blocking. Nothing tells that some wait: to be called several times a second, and
+ * after session_flush(), by when all that was charged to the ended window has been told. Number of
+ * slices, or -errno; 0 without options.has_timeline.
+ */
+struct slice;
+typedef void (*session_slice_fn)(void *context, const struct slice *slice);
+int session_read_slices(struct session *session, session_slice_fn on_slice, void *context);

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Where KVM's host writes the time that it took from each CPU of this guest. The kernel exports no
- * address of the per-CPU variable to BPF (CONFIG_KALLSYMS_ALL may be off), but its BTF says how far
- * it is from the per-CPU run queue, to which every task leads.
- */
-#include <errno.h>
+/* Where KVM's host writes the time that it took from each CPU of this guest. */
 #include <string.h>
 
 #include <bpf/btf.h>
@@ -46,35 +41,9 @@ bool steal_time_is_told(read_cpuid_fn read)
 	return cpuid.eax & (1U << KVM_FEATURE_STEAL_TIME);
 }
 
-/* Offset of a per-CPU variable in its section. 0 or -ENOENT. */
-static int find_offset(const struct btf *btf, const char *name, int64_t *ret_offset)
-{
-	int variable = btf__find_by_name_kind(btf, name, BTF_KIND_VAR);
-	int section = btf__find_by_name_kind(btf, ".data..percpu", BTF_KIND_DATASEC);
-	const struct btf_type *type = section > 0 ? btf__type_by_id(btf, (__u32)section) : NULL;
-
-	if (variable <= 0 || !type)
-		return -ENOENT;
-	for (int i = 0; i < btf_vlen(type); i++) {
-		const struct btf_var_secinfo *info = btf_var_secinfos(type) + i;
-
-		if (info->type != (__u32)variable)
-			continue;
-		*ret_offset = info->offset;
-		return 0;
-	}
-	return -ENOENT;
-}
-
 bool steal_time_locate(const struct btf *btf, int64_t *ret_offset)
 {
-	int64_t steal_time, run_queue;
-
-	if (find_offset(btf, "steal_time", &steal_time) < 0 ||
-	    find_offset(btf, "runqueues", &run_queue) < 0)
-		return false;
-	*ret_offset = steal_time - run_queue;
-	return true;
+	return percpu_locate(btf, "steal_time", ret_offset);
 }
 
 bool steal_time_find(int64_t *ret_offset)

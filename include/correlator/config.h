@@ -96,9 +96,10 @@ struct session_config {
 	__u32 tells_strangers; /* enum strangers */
 	__u32 late_keys; /* bit N: key N is a late one (late_key.h); 0 = none is */
 	__u32 request_key; /* 1 + number of the key that tells requests apart; 0 = not wanted */
-	__u32 reserved;
+	__u32 has_timeline; /* 1: slices are told (timeline.h) */
 	/* Of KVM's per-CPU steal_time from the per-CPU runqueues, both by the kernel's own BTF. */
 	__s64 steal_time_offset;
+	__s64 preempt_count_offset; /* the same of x86's count; 0 = not known */
 };
 
 /* Marks of instructions in whose place userspace puts a call of a function of the kernel's. */

@@ -21,6 +21,7 @@ enum correlator_limits {
 	ACCOUNTS_MAX = 32768,
 	PROCESSES_MAX = 4096,
 	EVENT_RING_BYTES = 256 * 1024,
+	SLICE_RING_BYTES = 8 * 1024 * 1024, /* 60,000 slices, within the time between two looks */
 	/*
 	 * Files with uprobes at a time, each some 2 KiB of the kernel's memory and a file
 	 * descriptor (before 6.6, two for each place): a publisher and a dynamic loader of its own

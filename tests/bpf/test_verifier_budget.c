@@ -102,12 +102,32 @@ static void and_with_late_keys_beside_it_to_a_higher_one_still(void **state)
 	check_programs(skeleton, "+otel+late");
 }
 
+/* With all that there is. */
+static void and_with_a_timeline_to_the_highest(void **state)
+{
+	struct correlator_bpf *skeleton = correlator_bpf__open();
+	struct session_config *session;
+
+	(void)state;
+	assert_non_null(skeleton);
+	session = (struct session_config *)&skeleton->rodata->session;
+	session->watches_otel = 1;
+	session->tells_strangers = STRANGERS_BY_NAME;
+	session->request_key = 1;
+	session->late_keys = 1 << 1;
+	session->has_timeline = 1;
+	session->preempt_count_offset = 8;
+	(void)bpf_program__set_autoload(skeleton->progs.on_waking, true);
+	check_programs(skeleton, "+timeline");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_program_keeps_to_its_ceiling),
 		cmocka_unit_test(and_with_opentelemetry_to_a_higher_one),
 		cmocka_unit_test(and_with_late_keys_beside_it_to_a_higher_one_still),
+		cmocka_unit_test(and_with_a_timeline_to_the_highest),
 	};
 
 	kernel_test_require();

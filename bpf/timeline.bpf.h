@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The timeline (correlator/timeline.h): each stretch of a thread's books leaves through a ring of
+ * its own, and who woke a thread is noted. Without --timeline none of it is loaded:
+ * session.has_timeline is a constant by then.
+ *
+ * Nobody is woken to read the ring, for here the run queue may be locked: userspace looks often
+ * enough. The caller holds the thread, but for on_waking().
+ */
+#pragma once
+
+#include "hold.bpf.h"
+#include "identity.bpf.h"
+
+/* Sends the slice that was cut, if there is one. */
+static __noinline int timeline_send(struct thread_state *thread)
+{
+	struct slice *slice = &thread->timeline.slice;
+	struct process_books *process;
+
+	if (!thread->timeline.is_cut)
+		return 0;
+	slice->thread_serial = thread->serial;
+	slice->tgid = thread->tgid;
+	slice->tid = thread->tid;
+	slice->ns_tid = thread->ns_tid;
+	if (bpf_ringbuf_output(&slices, slice, sizeof(*slice), BPF_RB_NO_WAKEUP)) {
+		process = bpf_map_lookup_elem(&books, &thread->tgid);
+		if (process)
+			__sync_fetch_and_add(&process->losses[COUNTER_SLICE_LOST],
+					     slice_parts(slice));
+	}
+	timeline_sent(&thread->timeline);
+	return 0;
+}
+
+/* What is pending is told, and stays pending. */
+static __noinline int timeline_tell_pending(struct thread_state *thread)
+{
+	timeline_cut(&thread->timeline, &thread->clock, &thread->pending,
+		     bpf_get_smp_processor_id());
+	return timeline_send(thread);
+}
+
+static __always_inline void timeline_tell(struct thread_state *thread)
+{
+	if (session.has_timeline)
+		(void)timeline_tell_pending(thread);
+}
+
+/*
+ * What is pending is charged, and is about to be forgotten. To be sent behind that, from where the
+ * stack is shorter.
+ */
+static __noinline int timeline_note_charge(struct thread_state *thread, __u64 context_hash,
+					   __u64 taken_ns, __u32 flags)
+{
+	timeline_cut(&thread->timeline, &thread->clock, &thread->pending,
+		     bpf_get_smp_processor_id());
+	timeline_charge(&thread->timeline, context_hash, thread->epoch, taken_ns, flags);
+	return 0;
+}
+
+/*
+ * Somebody wakes a task, which is asleep, or on its way there: the last to do so before it gets a
+ * CPU has ended its sleep. Who runs when an interrupt wakes it (a timer, a packet, a disk) has
+ * nothing to do with it.
+ */
+SEC("?tp_btf/sched_waking")
+int BPF_PROG(on_waking, struct task_struct *task)
+{
+	struct task_struct *current = bpf_get_current_task_btf();
+	struct thread_state *thread = thread_find(task);
+	__u64 waker = 0;
+
+	if (!thread)
+		return 0;
+	if (current->pid && !compat_is_in_interrupt(current, session.preempt_count_offset))
+		waker = (__u64)identity_tgid(current) << 32 | identity_tid(current);
+	*(volatile __u64 *)&thread->timeline.waker = waker;
+	return 0;
+}

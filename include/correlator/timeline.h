@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The timeline: what becomes pending of a thread is told as it comes, a slice a stint, through a
+ * ring of its own; the accounts are charged as without. Pure: the kernel programs and the unit
+ * tests compile this same text. The caller owns both structs and holds the thread's books.
+ *
+ * What is told is what has been added to the pending totals since it was last told, so that the
+ * slices of a charge come to what was charged, whatever the books had to make up for. Whose time it
+ * is is known when it is charged: the slice with SLICE_IS_CHARGED says it of all of the thread's
+ * with its charge number.
+ *
+ * All times are nanoseconds, of CLOCK_MONOTONIC.
+ */
+#pragma once
+
+#include <linux/types.h>
+
+#include <correlator/account.h>
+
+enum slice_flags {
+	SLICE_IS_CHARGED = 1 << 0, /* context_hash, epoch and the flags below are set */
+	SLICE_IS_OVERFLOW = 1 << 1, /* charged to the overflow of its process */
+	SLICE_IS_INHERITED = 1 << 2, /* as ACCOUNT_INHERITED */
+};
+
+/*
+ * From start_ns on a thread was asleep, asleep uninterruptibly, waited for a CPU, and ran up to
+ * end_ns, in this order; any of these may be 0. What is missing of end_ns - start_ns was stolen
+ * while it ran.
+ */
+struct slice {
+	__u64 start_ns; /* where its last one ended */
+	__u64 end_ns;
+	__u64 sleeping_ns;
+	__u64 uninterruptible_ns;
+	__u64 run_queue_ns;
+	__u64 user_ns;
+	__u64 kernel_ns;
+	/* Charged by the clock before it was known to be stolen: to be taken out of the running
+	 * time of this slice and those before it that were charged to the same account. */
+	__u64 taken_ns;
+	__u64 context_hash;
+	__u64 woken_by; /* tgid << 32 | tid of who ended its sleep; 0 = not known */
+	__u32 thread_serial;
+	__u32 tgid; /* both in the observer's pid namespace */
+	__u32 tid;
+	__u32 ns_tid; /* in the thread's own */
+	__u32 cpu; /* that it ran on */
+	__u32 epoch; /* the window that it is charged to */
+	__u32 charge; /* number of the thread's charge */
+	__u32 flags; /* enum slice_flags */
+	__u32 syscalls;
+	__u32 reserved;
+};
+
+_Static_assert(sizeof(struct slice) == 10 * 8 + 10 * 4, "layout");
+
+/* Of a thread. Zeroed, then timeline_begin(). */
+struct thread_timeline {
+	/* Of what is pending, told so far: */
+	__u64 sleeping_ns;
+	__u64 uninterruptible_ns;
+	__u64 run_queue_ns;
+	__u64 user_ns;
+	__u64 kernel_ns;
+	__u64 syscalls;
+	__u64 waker; /* who woke the thread last, as woken_by; written by that one, at any time */
+	__u32 is_uncharged; /* slices were told since the last charge */
+	__u32 is_cut; /* slice is still to be sent */
+	struct slice slice; /* the last one */
+};
+
+static inline void timeline_begin(struct thread_timeline *timeline, __u64 now_ns)
+{
+	timeline->slice.end_ns = now_ns;
+	timeline->slice.charge = 0;
+	timeline->is_uncharged = 0;
+	timeline->is_cut = 0;
+	timeline->waker = 0;
+	timeline->slice.woken_by = 0;
+}
+
+static inline __u64 slice_running_ns(const struct slice *slice)
+{
+	return slice->user_ns + slice->kernel_ns;
+}
+
+/* How many of the four it is made of. */
+static inline __u32 slice_parts(const struct slice *slice)
+{
+	return (slice->sleeping_ns > 0) + (slice->uninterruptible_ns > 0) +
+	       (slice->run_queue_ns > 0) + (slice_running_ns(slice) > 0);
+}
+
+/*
+ * The running time that was added. Of its two parts one may have become less meanwhile, for what is
+ * stolen is taken from the larger: then it is all the other's, and that one's next is less for it.
+ * When it has become less as a whole, slices that were told already have had too much.
+ */
+static inline void timeline_cut_running(struct thread_timeline *timeline,
+					const struct account_totals *pending)
+{
+	__s64 user_ns = (__s64)(pending->user_ns - timeline->user_ns);
+	__s64 kernel_ns = (__s64)(pending->kernel_ns - timeline->kernel_ns);
+	__s64 sum_ns = user_ns + kernel_ns;
+
+	timeline->slice.taken_ns = 0;
+	if (sum_ns < 0) {
+		timeline->slice.taken_ns = (__u64)-sum_ns;
+		timeline->user_ns = pending->user_ns;
+		timeline->kernel_ns = pending->kernel_ns;
+		user_ns = sum_ns = 0;
+	}
+	if (user_ns < 0)
+		user_ns = 0;
+	if (user_ns > sum_ns)
+		user_ns = sum_ns;
+	timeline->slice.user_ns = (__u64)user_ns;
+	timeline->slice.kernel_ns = (__u64)(sum_ns - user_ns);
+	timeline->user_ns += timeline->slice.user_ns;
+	timeline->kernel_ns += timeline->slice.kernel_ns;
+}
+
+/*
+ * Makes a slice of what became pending since the last one, up to where the books are written: the
+ * gap that is not split yet comes with the next one. cpu: that runs the caller.
+ */
+static inline __attribute__((always_inline)) void timeline_cut(struct thread_timeline *timeline,
+							       const struct thread_clock *clock,
+							       const struct account_totals *pending,
+							       __u32 cpu)
+{
+	struct slice *slice = &timeline->slice;
+	__u64 sleeping_ns = pending->blocked_ns - pending->uninterruptible_ns;
+
+	slice->start_ns = slice->end_ns;
+	slice->end_ns = clock->mark_ns - clock->gap_ns;
+	if (slice->end_ns < slice->start_ns)
+		slice->end_ns = slice->start_ns;
+	slice->sleeping_ns = sleeping_ns - timeline->sleeping_ns;
+	slice->uninterruptible_ns = pending->uninterruptible_ns - timeline->uninterruptible_ns;
+	slice->run_queue_ns = pending->run_queue_ns - timeline->run_queue_ns;
+	slice->syscalls = (__u32)(pending->syscalls - timeline->syscalls);
+	timeline->sleeping_ns = sleeping_ns;
+	timeline->uninterruptible_ns = pending->uninterruptible_ns;
+	timeline->run_queue_ns = pending->run_queue_ns;
+	timeline->syscalls = pending->syscalls;
+	timeline_cut_running(timeline, pending);
+	slice->cpu = clock->last_cpu ? clock->last_cpu - 1 : cpu;
+	slice->flags = 0;
+	timeline->is_cut = slice->taken_ns || slice_parts(slice);
+	timeline->is_uncharged |= timeline->is_cut;
+}
+
+/* What is pending is charged, and counts anew from 0: the slice that was just cut says to whom. */
+static inline void timeline_charge(struct thread_timeline *timeline, __u64 context_hash,
+				   __u32 epoch, __u64 taken_ns, __u32 flags)
+{
+	struct slice *slice = &timeline->slice;
+
+	slice->taken_ns += taken_ns;
+	slice->context_hash = context_hash;
+	slice->epoch = epoch;
+	slice->flags = flags | SLICE_IS_CHARGED;
+	timeline->is_cut = timeline->is_uncharged || taken_ns;
+	timeline->sleeping_ns = 0;
+	timeline->uninterruptible_ns = 0;
+	timeline->run_queue_ns = 0;
+	timeline->user_ns = 0;
+	timeline->kernel_ns = 0;
+	timeline->syscalls = 0;
+}
+
+/* The slice that was cut was sent, or lost. */
+static inline void timeline_sent(struct thread_timeline *timeline)
+{
+	struct slice *slice = &timeline->slice;
+
+	if (slice->run_queue_ns || slice_running_ns(slice))
+		slice->woken_by = 0;
+	if (slice->flags & SLICE_IS_CHARGED) {
+		slice->charge++;
+		timeline->is_uncharged = 0;
+	}
+	timeline->is_cut = 0;
+}
+
+/* The thread gets a CPU: who woke it is known by now. Preempted, it was not woken. */
+static inline void timeline_switch_in(struct thread_timeline *timeline,
+				      const struct thread_clock *clock)
+{
+	if (clock->off_reason == OFF_CPU_RUNNABLE)
+		return;
+	timeline->slice.woken_by = timeline->waker;
+	timeline->waker = 0;
+}

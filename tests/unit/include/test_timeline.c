@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <correlator/timeline.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* A thread's books and its timeline, which begins at 1000. */
+struct life {
+	struct thread_timeline timeline;
+	struct thread_clock clock;
+	struct account_totals pending;
+};
+
+static void begin(struct life *life)
+{
+	memset(life, 0, sizeof(*life));
+	timeline_begin(&life->timeline, 1000);
+	life->clock.mark_ns = 1000;
+}
+
+static const struct slice *cut(struct life *life, uint64_t now_ns)
+{
+	life->clock.mark_ns = now_ns;
+	timeline_cut(&life->timeline, &life->clock, &life->pending, 3);
+	return &life->timeline.slice;
+}
+
+static void expect(const struct slice *slice, uint64_t start_ns, uint64_t end_ns, uint64_t user_ns,
+		   uint64_t kernel_ns)
+{
+	assert_int_equal(slice->start_ns, start_ns);
+	assert_int_equal(slice->end_ns, end_ns);
+	assert_int_equal(slice->user_ns, user_ns);
+	assert_int_equal(slice->kernel_ns, kernel_ns);
+}
+
+static void a_slice_is_what_became_pending_since_the_last_one(void **state)
+{
+	const struct slice *slice;
+	struct life life;
+
+	(void)state;
+	begin(&life);
+	life.pending = (struct account_totals){ .user_ns = 70, .kernel_ns = 30, .syscalls = 4 };
+	slice = cut(&life, 1100);
+	expect(slice, 1000, 1100, 70, 30);
+	assert_int_equal(slice->syscalls, 4);
+	assert_int_equal(slice->cpu, 3);
+	assert_int_equal(slice_parts(slice), 1);
+	assert_true(life.timeline.is_cut);
+	timeline_sent(&life.timeline);
+	assert_false(life.timeline.is_cut);
+
+	life.clock.last_cpu = 6;
+	life.pending.user_ns += 5;
+	life.pending.blocked_ns = 100;
+	life.pending.uninterruptible_ns = 40;
+	life.pending.run_queue_ns = 20;
+	life.pending.syscalls += 1;
+	slice = cut(&life, 1225);
+	expect(slice, 1100, 1225, 5, 0);
+	assert_int_equal(slice->sleeping_ns, 60);
+	assert_int_equal(slice->uninterruptible_ns, 40);
+	assert_int_equal(slice->run_queue_ns, 20);
+	assert_int_equal(slice->syscalls, 1);
+	assert_int_equal(slice->cpu, 5);
+	assert_int_equal(slice_parts(slice), 4);
+	timeline_sent(&life.timeline);
+
+	/* What was told once is not told again. */
+	slice = cut(&life, 1225);
+	assert_int_equal(slice_parts(slice), 0);
+	assert_int_equal(slice->syscalls, 0);
+	assert_false(life.timeline.is_cut);
+}
+
+static void the_gap_that_is_not_split_yet_comes_with_the_next_one(void **state)
+{
+	const struct slice *slice;
+	struct life life;
+
+	(void)state;
+	begin(&life);
+	life.pending.user_ns = 100;
+	life.clock.gap_ns = 50;
+	slice = cut(&life, 1150);
+	expect(slice, 1000, 1100, 100, 0);
+	timeline_sent(&life.timeline);
+	life.clock.gap_ns = 0;
+	life.pending.blocked_ns = 50;
+	slice = cut(&life, 1150);
+	expect(slice, 1100, 1150, 0, 0);
+	assert_int_equal(slice->sleeping_ns, 50);
+	/* One that does not reach the last one's end has no length. */
+	life.clock.gap_ns = 80;
+	slice = cut(&life, 1160);
+	expect(slice, 1150, 1150, 0, 0);
+}
+
+static void what_is_charged_counts_anew(void **state)
+{
+	const struct slice *slice;
+	struct life life;
+
+	(void)state;
+	begin(&life);
+	life.pending = (struct account_totals){ .user_ns = 60,
+						.kernel_ns = 40,
+						.run_queue_ns = 7,
+						.blocked_ns = 9,
+						.uninterruptible_ns = 4,
+						.syscalls = 2 };
+	slice = cut(&life, 1116);
+	timeline_charge(&life.timeline, 0xabc, 17, 0, SLICE_IS_INHERITED);
+	assert_int_equal(slice->context_hash, 0xabc);
+	assert_int_equal(slice->epoch, 17);
+	assert_int_equal(slice->flags, SLICE_IS_CHARGED | SLICE_IS_INHERITED);
+	assert_int_equal(slice->charge, 0);
+	assert_true(life.timeline.is_cut);
+	timeline_sent(&life.timeline);
+	assert_int_equal(slice->charge, 1);
+
+	/* The same figures again are as many new ones. */
+	slice = cut(&life, 1232);
+	expect(slice, 1116, 1232, 60, 40);
+	assert_int_equal(slice->run_queue_ns, 7);
+	assert_int_equal(slice->sleeping_ns, 5);
+	assert_int_equal(slice->uninterruptible_ns, 4);
+	assert_int_equal(slice->syscalls, 2);
+	assert_int_equal(slice->flags, 0);
+	assert_int_equal(slice->taken_ns, 0);
+}
+
+static void a_charge_is_told_if_there_is_something_to_charge(void **state)
+{
+	struct life life;
+
+	(void)state;
+	begin(&life);
+	(void)cut(&life, 1000);
+	timeline_charge(&life.timeline, 1, 1, 0, 0);
+	assert_false(life.timeline.is_cut);
+	timeline_sent(&life.timeline);
+	/* What was told before it, */
+	life.pending.user_ns = 10;
+	(void)cut(&life, 1010);
+	timeline_sent(&life.timeline);
+	(void)cut(&life, 1010);
+	assert_false(life.timeline.is_cut);
+	timeline_charge(&life.timeline, 1, 1, 0, 0);
+	assert_true(life.timeline.is_cut);
+	timeline_sent(&life.timeline);
+	/* or what its account gives up. */
+	memset(&life.pending, 0, sizeof(life.pending));
+	(void)cut(&life, 1010);
+	timeline_charge(&life.timeline, 1, 1, 5, 0);
+	assert_true(life.timeline.is_cut);
+	assert_int_equal(life.timeline.slice.taken_ns, 5);
+}
+
+static void what_became_less_in_one_part_is_taken_out_of_the_others_growth(void **state)
+{
+	const struct slice *slice;
+	struct life life;
+
+	(void)state;
+	begin(&life);
+	life.pending = (struct account_totals){ .user_ns = 100, .kernel_ns = 20 };
+	(void)cut(&life, 1120);
+	timeline_sent(&life.timeline);
+	life.pending = (struct account_totals){ .user_ns = 90, .kernel_ns = 50 };
+	slice = cut(&life, 1150);
+	expect(slice, 1120, 1150, 0, 20);
+	timeline_sent(&life.timeline);
+	/* And that part's own next growth is less for it. */
+	life.pending = (struct account_totals){ .user_ns = 115, .kernel_ns = 50 };
+	slice = cut(&life, 1200);
+	expect(slice, 1150, 1200, 15, 10);
+	timeline_sent(&life.timeline);
+	life.pending = (struct account_totals){ .user_ns = 135, .kernel_ns = 45 };
+	slice = cut(&life, 1250);
+	expect(slice, 1200, 1250, 15, 0);
+	assert_int_equal(slice->taken_ns, 0);
+}
+
+static void what_became_less_as_a_whole_those_before_have_had_too_much(void **state)
+{
+	const struct slice *slice;
+	struct life life;
+
+	(void)state;
+	begin(&life);
+	life.pending = (struct account_totals){ .user_ns = 100, .kernel_ns = 20 };
+	(void)cut(&life, 1120);
+	timeline_sent(&life.timeline);
+	life.pending = (struct account_totals){ .user_ns = 60, .kernel_ns = 30 };
+	slice = cut(&life, 1120);
+	expect(slice, 1120, 1120, 0, 0);
+	assert_int_equal(slice->taken_ns, 30);
+	assert_true(life.timeline.is_cut);
+	timeline_charge(&life.timeline, 1, 1, 4, 0);
+	assert_int_equal(slice->taken_ns, 34);
+	timeline_sent(&life.timeline);
+
+	/* Once. */
+	begin(&life);
+	life.pending = (struct account_totals){ .user_ns = 100, .kernel_ns = 20 };
+	(void)cut(&life, 1120);
+	timeline_sent(&life.timeline);
+	life.pending = (struct account_totals){ .user_ns = 60, .kernel_ns = 30 };
+	(void)cut(&life, 1120);
+	timeline_sent(&life.timeline);
+	life.pending = (struct account_totals){ .user_ns = 61, .kernel_ns = 32 };
+	slice = cut(&life, 1123);
+	expect(slice, 1120, 1123, 1, 2);
+	assert_int_equal(slice->taken_ns, 0);
+}
+
+static void whoever_ended_a_sleep_is_told_with_what_follows_it(void **state)
+{
+	const struct slice *slice;
+	struct life life;
+
+	(void)state;
+	begin(&life);
+	life.timeline.waker = 42;
+	/* Preempted, it was not woken. */
+	life.clock.off_reason = OFF_CPU_RUNNABLE;
+	timeline_switch_in(&life.timeline, &life.clock);
+	assert_int_equal(life.timeline.slice.woken_by, 0);
+	life.clock.off_reason = OFF_CPU_SLEEPING;
+	timeline_switch_in(&life.timeline, &life.clock);
+	assert_int_equal(life.timeline.waker, 0);
+
+	/* The sleep alone is not what follows. */
+	life.pending.blocked_ns = 10;
+	(void)cut(&life, 1010);
+	timeline_sent(&life.timeline);
+	life.pending.user_ns = 10;
+	slice = cut(&life, 1020);
+	assert_int_equal(slice->woken_by, 42);
+	timeline_sent(&life.timeline);
+	assert_int_equal(life.timeline.slice.woken_by, 0);
+
+	life.timeline.waker = 43;
+	timeline_switch_in(&life.timeline, &life.clock);
+	life.pending.run_queue_ns = 10;
+	slice = cut(&life, 1030);
+	assert_int_equal(slice->woken_by, 43);
+	timeline_sent(&life.timeline);
+	assert_int_equal(life.timeline.slice.woken_by, 0);
+	/* Whoever wakes the thread uninterruptibly asleep, too; who is not known, is nobody. */
+	life.timeline.waker = 44;
+	life.clock.off_reason = OFF_CPU_UNINTERRUPTIBLE;
+	timeline_switch_in(&life.timeline, &life.clock);
+	assert_int_equal(life.timeline.slice.woken_by, 44);
+	timeline_switch_in(&life.timeline, &life.clock);
+	assert_int_equal(life.timeline.slice.woken_by, 0);
+}
+
+static void books_that_begin_anew_owe_nothing(void **state)
+{
+	struct life life;
+
+	(void)state;
+	begin(&life);
+	life.pending.user_ns = 10;
+	(void)cut(&life, 1010);
+	life.timeline.waker = life.timeline.slice.woken_by = 42;
+	timeline_begin(&life.timeline, 2000);
+	assert_false(life.timeline.is_cut);
+	assert_false(life.timeline.is_uncharged);
+	assert_int_equal(life.timeline.waker, 0);
+	assert_int_equal(life.timeline.slice.woken_by, 0);
+	assert_int_equal(life.timeline.slice.end_ns, 2000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_slice_is_what_became_pending_since_the_last_one),
+		cmocka_unit_test(the_gap_that_is_not_split_yet_comes_with_the_next_one),
+		cmocka_unit_test(what_is_charged_counts_anew),
+		cmocka_unit_test(a_charge_is_told_if_there_is_something_to_charge),
+		cmocka_unit_test(what_became_less_in_one_part_is_taken_out_of_the_others_growth),
+		cmocka_unit_test(what_became_less_as_a_whole_those_before_have_had_too_much),
+		cmocka_unit_test(whoever_ended_a_sleep_is_told_with_what_follows_it),
+		cmocka_unit_test(books_that_begin_anew_owe_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
