@@ -27,6 +27,8 @@ enum {
 	OPTION_CONTEXTS,
 	OPTION_ACCOUNTS,
 	OPTION_RING,
+	OPTION_TIMELINE,
+	OPTION_TIMELINE_BYTES,
 	OPTION_METRICS,
 	OPTION_FORWARD,
 	OPTION_SPOOL,
@@ -79,6 +81,10 @@ static const struct argp_option options[] = {
 	{ "interval", 'i', "TIME", 0, "Length of a window (default " DEFAULT_INTERVAL ")", 2 },
 	{ "duration", 'd', "TIME", 0,
 	  "Stop after this time (default: at the target's end, or Ctrl-C)", 2 },
+	{ "timeline", OPTION_TIMELINE, NULL, 0,
+	  "Record every slice of time, too: when each thread ran, on which CPU, waited for one, or "
+	  "slept, and who woke it. For short recordings: each switch is a record or two",
+	  2 },
 	{ "metrics", OPTION_METRICS, "ADDRESS", 0,
 	  "Give out totals for monitoring: unix:PATH or tcp://127.0.0.1:PORT (over "
 	  "HTTP), or file:PATH.prom (for node_exporter)",
@@ -103,6 +109,10 @@ static const struct argp_option options[] = {
 	{ "accounts", OPTION_ACCOUNTS, "N", 0,
 	  "Room for accounts of (thread, context) in a window (default 32768)", 4 },
 	{ "ring", OPTION_RING, "BYTES", 0, "Size of the event ring (default 262144)", 4 },
+	{ "timeline-bytes", OPTION_TIMELINE_BYTES, "SIZE", 0,
+	  "Room for slices on their way, and for four times as many of a window; those without are "
+	  "counted as slices_lost (default 8M)",
+	  4 },
 	ARGUMENTS_VERBOSITY(4),
 	{ 0 },
 };
@@ -118,6 +128,7 @@ static const char documentation[] =
 	"  correlator record -p 1234 -o - | correlator report -\n"
 	"  correlator record -o boot.msgpack -- bundle exec puma\n"
 	"  correlator record -p 1234 -- sleep 10\n"
+	"  correlator record -p 1234 --timeline -d 5s -o slices.msgpack\n"
 	"  correlator record -p 1234 --forward tcp://127.0.0.1:24224 --spool /var/lib/correlator\n"
 	"  correlator record --all-ruby --cgroup '*.service' --budget 1 -o day.msgpack\n\n"
 	"Needs root, or CAP_BPF and CAP_PERFMON, and CAP_SYS_PTRACE for other users' processes (where "
@@ -151,11 +162,11 @@ static int parse_size(const char *name, const char *text, uint32_t *ret_size)
 	return 0;
 }
 
-/* Bytes, or with K, M or G. At least one large chunk must fit. */
-static int parse_bytes(const char *name, const char *text, uint64_t *ret_bytes)
+/* Bytes, or with K, M or G. bounds: the same, as it is said. */
+static int parse_bytes(const char *name, const char *text, uint64_t minimum, uint64_t maximum,
+		       const char *bounds, uint64_t *ret_bytes)
 {
 	static const char units[] = "KMG";
-	const unsigned long long minimum = 1 << 20, maximum = 1ULL << 40;
 	const char *unit;
 	char *end;
 	unsigned long long value;
@@ -167,8 +178,18 @@ static int parse_bytes(const char *name, const char *text, uint64_t *ret_bytes)
 		value <<= 10 * (unit - units + 1);
 	if (errno || end == text || text[0] == '-' || (*end && !unit) || (unit && end[1]) ||
 	    value < minimum || value > maximum)
-		return log_error(EINVAL, "--%s %s: not a size from 1M to 1024G", name, text);
+		return log_error(EINVAL, "--%s %s: not a size from %s", name, text, bounds);
 	*ret_bytes = value;
+	return 0;
+}
+
+static int parse_ring(const char *text, uint32_t *ret_bytes)
+{
+	uint64_t bytes;
+
+	if (parse_bytes("timeline-bytes", text, 1 << 12, 1 << 30, "4K to 1G", &bytes) < 0)
+		return -EINVAL;
+	*ret_bytes = (uint32_t)bytes;
 	return 0;
 }
 
@@ -192,7 +213,7 @@ static int check_command(const char *name)
 			 name, name, name, name);
 }
 
-/* Where records go. -ENOENT: it is not an option of that kind. */
+/* Which records, and where they go. -ENOENT: it is not an option of that kind. */
 static int parse_output_option(struct arguments *arguments, int key, char *text)
 {
 	struct recording_options *recording = &arguments->recording;
@@ -209,11 +230,18 @@ static int parse_output_option(struct arguments *arguments, int key, char *text)
 		return 0;
 	case OPTION_FORWARD:
 		return forward_arguments_add_url(&arguments->forward, text);
+	case OPTION_TIMELINE:
+		recording->has_timeline = true;
+		return 0;
+	case OPTION_TIMELINE_BYTES:
+		return parse_ring(text, &recording->timeline_bytes);
 	case OPTION_SPOOL:
 		recording->backlog.spool = text;
 		return 0;
 	case OPTION_SPOOL_MAX:
-		return parse_bytes("spool-max", text, &recording->backlog.store_bytes_max);
+		/* At least one large chunk must fit. */
+		return parse_bytes("spool-max", text, 1 << 20, 1ULL << 40, "1M to 1024G",
+				   &recording->backlog.store_bytes_max);
 	default:
 		return -ENOENT;
 	}
@@ -307,6 +335,10 @@ static int check(struct arguments *arguments)
 	    !arguments->forward.options.url_count) {
 		(void)log_error(EINVAL, "--spool and --spool-max are for what waits to be sent: "
 					"they need --forward URL");
+		return EXIT_CODE_USAGE;
+	}
+	if (recording->timeline_bytes && !recording->has_timeline) {
+		(void)log_error(EINVAL, "--timeline-bytes is room for --timeline");
 		return EXIT_CODE_USAGE;
 	}
 	if (!recording->output && !arguments->forward.options.url_count)

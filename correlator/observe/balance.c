@@ -58,10 +58,12 @@ void balance_close(struct balance *balance, const struct process_books *now, uin
 	for (unsigned int i = 0; i < _COUNTER_MAX; i++)
 		ret_record->losses[i] = now->losses[i] - balance->before.losses[i];
 	ret_record->losses[COUNTER_CONTEXT_LOST] += balance->contexts_lost;
+	ret_record->losses[COUNTER_SLICE_LOST] += balance->slices_lost;
 	/* The other parity is open: it goes on growing while this is read. */
 	balance->before.epochs[window & 1] = now->epochs[window & 1];
 	memcpy(balance->before.losses, now->losses, sizeof(now->losses));
 	balance->attributed_ns = 0;
 	balance->unattributed_ns = 0;
 	balance->contexts_lost = 0;
+	balance->slices_lost = 0;
 }

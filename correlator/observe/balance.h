@@ -19,6 +19,7 @@ struct balance {
 	uint64_t attributed_ns; /* in this window */
 	uint64_t unattributed_ns;
 	uint64_t contexts_lost; /* accounts whose context has neither texts nor a snapshot */
+	uint64_t slices_lost; /* by us */
 };
 
 /* Adds one account's on-CPU time to the window. */

@@ -25,6 +25,7 @@
 #include "observe/own_cost.h"
 #include "observe/resolve.h"
 #include "observe/targets.h"
+#include "observe/timeline.h"
 #include "observe/window.h"
 #include "probe/features.h"
 #include "probe/session.h"
@@ -39,6 +40,11 @@
 /* At the end, for the reader of a pipe. */
 #define PATIENCE_NS (5 * NS_PER_S)
 
+/* Of a timeline: so many rings full of slices find room in memory, of a window. */
+enum {
+	WINDOW_RINGS = 4
+};
+
 #define NOTHING_PUBLISHED                                                                \
 	"no context was published: is the gem `correlator` (or `ruby-profiler`) in the " \
 	"application?"
@@ -49,6 +55,7 @@ struct recording {
 	struct targets targets; /* whom it observes */
 	struct context_table *contexts; /* what their accounts are named by */
 	struct window window; /* the open one */
+	struct timeline *timeline; /* NULL = none is wanted */
 	struct own_cost cost;
 	struct budget budget;
 	uint64_t budget_turns; /* how often it made a process lean */
@@ -462,13 +469,33 @@ static int search(struct recording *recording, uint64_t now_ns)
  * function over the window's data (window.h), of which this file carries out what is not pure.
  */
 
+/*
+ * CLOCK_REALTIME - CLOCK_MONOTONIC. It changes when the former is set; what else differs is the
+ * time between our two readings, of which the shortest is best, and would have slices overlap.
+ */
+static uint64_t wall_offset_ns(uint64_t before_ns)
+{
+	const uint64_t set_ns = 100 * NS_PER_US;
+	const int readings = 3;
+	uint64_t offset_ns = 0, difference_ns;
+
+	for (int i = 0; i < readings; i++) {
+		uint64_t read_ns = clock_wall_ns() - clock_monotonic_ns();
+
+		if (i == 0 || (int64_t)(read_ns - offset_ns) > 0)
+			offset_ns = read_ns;
+	}
+	difference_ns = offset_ns > before_ns ? offset_ns - before_ns : before_ns - offset_ns;
+	return difference_ns < set_ns ? before_ns : offset_ns;
+}
+
 /* The kernel's accounts -> rows. Each thread charges to the next window from here on. */
 static int drain(struct recording *recording, bool is_last)
 {
 	struct window *window = &recording->window;
 
 	window->number++;
-	window->wall_offset_ns = clock_wall_ns() - clock_monotonic_ns();
+	window->wall_offset_ns = wall_offset_ns(window->wall_offset_ns);
 	calibrate(recording, window->start_ktime_ns);
 	return session_flush(recording->session, is_last, window_add_account, window,
 			     &window->end_ktime_ns, &window->epoch);
@@ -611,6 +638,8 @@ static int write_up(struct recording *recording)
 		return r;
 	note_ways(recording);
 	window_charge(window);
+	timeline_settle(recording->timeline, recording->session, window,
+			&recording->targets.processes);
 	r = close_books(recording);
 	if (r == 0)
 		r = put_rows(recording);
@@ -618,6 +647,9 @@ static int write_up(struct recording *recording)
 		r = put_cost(recording);
 	if (r == 0)
 		r = put_books(recording);
+	if (r == 0)
+		r = timeline_put(recording->timeline, window, &recording->targets.processes,
+				 recording->contexts, &recording->output);
 	if (r == 0)
 		r = end_processes(recording);
 	return r < 0 ? r : follow_otel(recording);
@@ -628,7 +660,7 @@ static int write_up(struct recording *recording)
 static int end_window(struct recording *recording, bool is_last)
 {
 	struct window *window = &recording->window;
-	size_t mark = output_mark(&recording->output);
+	size_t mark = output_mark(&recording->output), last;
 	int r;
 
 	window->has_kernel_split = session_has_kernel_split(recording->session);
@@ -638,7 +670,9 @@ static int end_window(struct recording *recording, bool is_last)
 	if (r == -ENOMEM) {
 		/* Its time is in the residual of the next one. */
 		log_warning("no memory: the records of a window are lost");
-		output_forget(&recording->output, mark);
+		/* Of a timeline some may have been written. */
+		last = output_mark(&recording->output);
+		output_forget(&recording->output, last < mark ? last : mark);
 		r = 0;
 	}
 	if (r == 0)
@@ -677,7 +711,7 @@ static int begin_observing(struct recording *recording)
 		return EXIT_CODE_FAILURE;
 	follow_way(recording);
 	window->start_ktime_ns = clock_monotonic_ns();
-	window->wall_offset_ns = clock_wall_ns() - window->start_ktime_ns;
+	window->wall_offset_ns = wall_offset_ns(0);
 	own_cost_begin(&recording->cost, recording->session,
 		       options->measures_programs || options->budget_percent > 0,
 		       window->start_ktime_ns, window->start_ktime_ns + first_ns);
@@ -765,6 +799,14 @@ static int prepare(struct recording *recording)
 	recording->contexts = context_table_new();
 	if (!recording->contexts || window_init(&recording->window, &options->keys) < 0)
 		return EXIT_CODE_FAILURE;
+	if (options->has_timeline) {
+		uint64_t ring_bytes =
+			options->timeline_bytes ? options->timeline_bytes : SLICE_RING_BYTES;
+
+		recording->timeline = timeline_new(WINDOW_RINGS * ring_bytes);
+		if (!recording->timeline)
+			return EXIT_CODE_FAILURE;
+	}
 	if (namespaces_check_own_proc() < 0)
 		return EXIT_CODE_UNSUPPORTED;
 	code = output_prepare(&recording->output, options);
@@ -805,6 +847,8 @@ int recording_start(const struct recording_options *options, struct recording **
 		.contexts_max = options->contexts_max,
 		.accounts_max = options->accounts_max,
 		.ring_bytes = options->ring_bytes,
+		.has_timeline = options->has_timeline,
+		.slice_ring_bytes = options->timeline_bytes,
 	};
 	int code;
 
@@ -844,6 +888,7 @@ void recording_free(struct recording *recording)
 	agent_set_identifier(NULL, -1);
 	session_free(recording->session);
 	window_deinit(&recording->window);
+	timeline_free(recording->timeline);
 	context_table_free(recording->contexts);
 	output_deinit(&recording->output);
 	targets_deinit(&recording->targets);
@@ -1011,10 +1056,13 @@ int recording_run(struct recording *recording)
 		uint64_t write_ns = output_due_ns(&recording->output);
 		uint64_t due_ns = earliest(earliest(look_ns, own_cost_due_ns(&recording->cost)),
 					   earliest(flush_ns, write_ns));
-		bool is_over = wait_for_work(recording, earliest(end_ns, due_ns));
+		uint64_t read_ns = timeline_due_ns(recording->timeline);
+		bool is_over =
+			wait_for_work(recording, earliest(end_ns, earliest(due_ns, read_ns)));
 		uint64_t now_ns = clock_monotonic_ns();
 
 		own_cost_sample(&recording->cost, now_ns);
+		timeline_read(recording->timeline, recording->session, now_ns);
 		look_at_due(recording, now_ns);
 		if (now_ns >= flush_ns) {
 			targets_find_lost_exits(targets);

@@ -41,6 +41,9 @@ struct recording_options {
 	uint32_t contexts_max; /* sizes of the kernel maps; 0 = default */
 	uint32_t accounts_max;
 	uint32_t ring_bytes;
+	bool has_timeline; /* slices are recorded */
+	uint32_t
+		timeline_bytes; /* of their ring, and four times as much of a window; 0 = default */
 };
 
 /*

@@ -269,14 +269,26 @@ static void fill_totals(const struct window *window, const struct window_process
 
 /* The configured keys: "" each where no context was in force, absent where it has no such key. */
 static void fill_keys(const struct window *window, const struct context *context, bool is_nobodys,
-		      struct record_key keys[static KEYS_MAX], struct cpu_record *record)
+		      struct record_key keys[static KEYS_MAX])
 {
 	for (size_t i = 0; i < window->keys->count; i++) {
 		keys[i].name = window->keys->record_names[i];
 		keys[i].value = is_nobodys ? "" : (context ? context->values[i] : NULL);
 	}
-	record->keys = keys;
-	record->keys_count = window->keys->count;
+}
+
+static uint32_t context_flags(const struct window_process *process, const struct context *context,
+			      uint64_t context_hash, bool is_inherited)
+{
+	uint32_t flags = is_inherited ? CPU_RECORD_INHERITED : 0;
+
+	if (context && context->is_truncated)
+		flags |= CPU_RECORD_TRUNCATED;
+	if (!context && context_hash != CONTEXT_HASH_NONE)
+		flags |= CPU_RECORD_UNKNOWN;
+	if (process->mixes_threads)
+		flags |= CPU_RECORD_MIXED_THREADS;
+	return flags;
 }
 
 void window_row_record(const struct window *window, const struct window_row *row,
@@ -290,19 +302,69 @@ void window_row_record(const struct window *window, const struct window_row *row
 		.tid = account->tid,
 		.ns_tid = account->ns_tid,
 		.thread_name = account->comm,
+		.keys = keys,
+		.keys_count = window->keys->count,
 		.first_ns = window_wall_ns(window, account->first_ns),
 		.last_ns = window_wall_ns(window, account->last_ns),
+		.flags = context_flags(row->process, context, row->key.context_hash,
+				       account->flags & ACCOUNT_INHERITED),
 	};
-	fill_keys(window, context, !is_somebodys(window, context), keys, ret_record);
+	fill_keys(window, context, !is_somebodys(window, context), keys);
 	fill_totals(window, row->process, &account->totals, ret_record);
-	if (context && context->is_truncated)
-		ret_record->flags |= CPU_RECORD_TRUNCATED;
-	if (!context && row->key.context_hash != CONTEXT_HASH_NONE)
-		ret_record->flags |= CPU_RECORD_UNKNOWN;
-	if (account->flags & ACCOUNT_INHERITED)
-		ret_record->flags |= CPU_RECORD_INHERITED;
-	if (row->process->mixes_threads)
-		ret_record->flags |= CPU_RECORD_MIXED_THREADS;
+}
+
+static void fill_running(const struct window *window, const struct window_process *process,
+			 const struct slice *slice, struct slice_record *record)
+{
+	const struct account_totals totals = { .user_ns = slice->user_ns,
+					       .kernel_ns = slice->kernel_ns,
+					       .syscalls = slice->syscalls };
+	struct split_way way = way_of(window, process);
+	struct split split;
+
+	split_account(&way, &totals, &split);
+	record->has_cpu = true;
+	record->cpu_number = slice->cpu;
+	record->cpu_ns = slice_running_ns(slice);
+	record->has_kernel_split = window->has_kernel_split;
+	record->user_ns = split.user_ns;
+	record->kernel_ns = split.kernel_ns;
+}
+
+void window_slice_record(const struct window *window, const struct window_process *process,
+			 const struct context *context, const struct window_row *thread,
+			 const struct slice_piece *piece, struct record_key keys[static KEYS_MAX],
+			 struct slice_record *ret_record)
+{
+	static const char *const states[SLICE_PIECES_MAX] = {
+		[SLICE_BLOCKED] = "blocked",
+		[SLICE_UNINTERRUPTIBLE] = "uninterruptible",
+		[SLICE_RUN_QUEUE] = "run_queue",
+		[SLICE_RUNNING] = "running",
+	};
+	const struct slice *slice = piece->slice;
+	bool is_overflow = slice->flags & SLICE_IS_OVERFLOW;
+
+	*ret_record = (struct slice_record){
+		.common = { .pid = process->pid, .ns_pid = process->ns_pid },
+		.tid = slice->tid,
+		.ns_tid = slice->ns_tid,
+		.thread_name = thread ? thread->account.comm : NULL,
+		.keys = keys,
+		.keys_count = window->keys->count,
+		.state = states[piece->state],
+		.start_ns = window_wall_ns(window, piece->start_ns),
+		.end_ns = window_wall_ns(window, piece->end_ns),
+		.woken_by_pid = (uint32_t)(piece->woken_by >> 32),
+		.woken_by_tid = (uint32_t)piece->woken_by,
+		.flags = is_overflow ? CPU_RECORD_OVERFLOW
+				     : context_flags(process, context, slice->context_hash,
+						     slice->flags & SLICE_IS_INHERITED),
+	};
+	fill_keys(window, is_overflow ? NULL : context,
+		  !is_overflow && !is_somebodys(window, context), keys);
+	if (piece->state == SLICE_RUNNING)
+		fill_running(window, process, slice, ret_record);
 }
 
 void window_overflow_record(const struct window *window, const struct window_books *books,
@@ -311,11 +373,13 @@ void window_overflow_record(const struct window *window, const struct window_boo
 	*ret_record = (struct cpu_record){
 		.common = { .pid = books->process->pid, .ns_pid = books->process->ns_pid },
 		.thread_name = "",
+		.keys = keys,
+		.keys_count = window->keys->count,
 		.first_ns = window_wall_ns(window, window->start_ktime_ns),
 		.last_ns = window_wall_ns(window, window->end_ktime_ns),
 		.flags = CPU_RECORD_OVERFLOW,
 	};
-	fill_keys(window, NULL, false, keys, ret_record);
+	fill_keys(window, NULL, false, keys);
 	fill_totals(window, books->process, &books->overflow, ret_record);
 }
 

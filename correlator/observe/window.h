@@ -26,6 +26,7 @@
 #include "observe/balance.h"
 #include "observe/contexts.h"
 #include "observe/key_options.h"
+#include "observe/slices.h"
 #include "observe/split.h"
 #include "observe/stolen_debts.h"
 #include "probe/session.h"
@@ -117,6 +118,11 @@ void window_share(struct window *window, uint64_t own_cpu_ns);
  * into them and the window. */
 void window_row_record(const struct window *window, const struct window_row *row,
 		       struct record_key keys[static KEYS_MAX], struct cpu_record *ret_record);
+/* Of a slice whose thread is of that process; thread: a row of it, or NULL. */
+void window_slice_record(const struct window *window, const struct window_process *process,
+			 const struct context *context, const struct window_row *thread,
+			 const struct slice_piece *piece, struct record_key keys[static KEYS_MAX],
+			 struct slice_record *ret_record);
 void window_overflow_record(const struct window *window, const struct window_books *books,
 			    struct record_key keys[static KEYS_MAX], struct cpu_record *ret_record);
 

@@ -28,19 +28,18 @@
 #pragma once
 
 /* X(KIND, name, "what it is"): struct NAME_record, "kind": "NAME", RECORD_NAME_FIELDS. */
-#define RECORD_KINDS(X)                                                                      \
-	X(META, meta,                                                                        \
-	  "what holds from here on: the first record, and again whenever the mode changes")  \
-	X(PROCESS, process,                                                                  \
-	  "a process was found, forked, ran another program, loaded or unloaded "            \
-	  "what publishes, is watched more or less closely, or ended")                       \
-	X(CPU, cpu, "one thread in one context in one window")                               \
-	X(SLICE, slice,                                                                      \
-	  "what one thread did from one boundary to the next, where a timeline is recorded") \
-	X(BALANCE, balance,                                                                  \
-	  "the books of one process in one window: exec_ns = attributed_ns + "               \
-	  "unattributed_ns + overflow_ns + residual_ns")                                     \
-	X(GAP, gap, "records that had to be dropped on the way to where this one is")        \
+#define RECORD_KINDS(X)                                                                            \
+	X(META, meta,                                                                              \
+	  "what holds from here on: the first record, and again whenever the mode changes")        \
+	X(PROCESS, process,                                                                        \
+	  "a process was found, forked, ran another program, loaded or unloaded "                  \
+	  "what publishes, is watched more or less closely, or ended")                             \
+	X(CPU, cpu, "one thread in one context in one window")                                     \
+	X(SLICE, slice, "what one thread did from one boundary to the next; only with --timeline") \
+	X(BALANCE, balance,                                                                        \
+	  "the books of one process in one window: exec_ns = attributed_ns + "                     \
+	  "unattributed_ns + overflow_ns + residual_ns")                                           \
+	X(GAP, gap, "records that had to be dropped on the way to where this one is")              \
 	X(SELF, self, "what watching cost in one window, and how sending goes")
 
 /* In every record, behind schema and kind. */

@@ -20,11 +20,16 @@
 #include "machine/model.h"
 #include "machine/story.h"
 #include "machine/world.h"
+#include "observe/slices.h"
 
 enum {
 	STORIES = 10000,
 	DIFFERENCES_SHOWN = 12
 };
+
+/* Of the story that is told. */
+static struct slices *story_slices;
+static uint64_t story_ends_ns[LEDGER_ROWS]; /* by thread, of its last slice */
 
 /* What two ledgers do not agree on, in words. */
 struct difference {
@@ -159,6 +164,98 @@ static void compare_processes(struct difference *difference, uint64_t window,
 	}
 }
 
+/* What the slices of each account come to, and those of what a process has in overflow. */
+struct sums {
+	const struct ledger *programs;
+	const struct world *world;
+	struct account_totals rows[LEDGER_ROWS];
+	struct account_totals overflow[PROCESSES];
+};
+
+static struct account_totals *find_sum(struct sums *sums, const struct slice *slice)
+{
+	static struct account_totals nobodys;
+
+	for (uint32_t i = 0; slice->flags & SLICE_IS_OVERFLOW && i < PROCESSES; i++)
+		if (sums->world->processes[i].tgid == slice->tgid)
+			return &sums->overflow[i];
+	for (uint32_t i = 0; i < sums->programs->count; i++)
+		if (sums->programs->rows[i].serial == slice->thread_serial &&
+		    sums->programs->rows[i].context_hash == slice->context_hash)
+			return &sums->rows[i];
+	return &nobodys;
+}
+
+static int add_piece(void *user, const struct slice_piece *piece)
+{
+	struct account_totals *sum = find_sum(user, piece->slice);
+	uint64_t length_ns = piece->end_ns - piece->start_ns;
+
+	if (piece->state == SLICE_RUNNING)
+		sum->user_ns += piece->slice->user_ns + piece->slice->kernel_ns;
+	else if (piece->state == SLICE_RUN_QUEUE)
+		sum->run_queue_ns += length_ns;
+	else
+		sum->blocked_ns += length_ns;
+	if (piece->state == SLICE_UNINTERRUPTIBLE)
+		sum->uninterruptible_ns += length_ns;
+	return 0;
+}
+
+static void compare_sum(struct difference *difference, uint64_t window, const char *of,
+			uint64_t number, const struct account_totals *sum,
+			const struct account_totals *charged)
+{
+	differ(difference, window, of, number, "running", sum->user_ns,
+	       charged->user_ns + charged->kernel_ns);
+	differ(difference, window, of, number, "run_queue", sum->run_queue_ns,
+	       charged->run_queue_ns);
+	differ(difference, window, of, number, "blocked", sum->blocked_ns, charged->blocked_ns);
+	differ(difference, window, of, number, "uninterruptible", sum->uninterruptible_ns,
+	       charged->uninterruptible_ns);
+}
+
+/* Each begins where the thread's last one ended. */
+static void compare_ends(struct difference *difference, uint64_t window,
+			 const struct ledger *programs, uint64_t ends_ns[LEDGER_ROWS])
+{
+	for (uint32_t i = 0; i < programs->slices_count; i++) {
+		const struct slice *slice = &programs->slices[i];
+		uint64_t *end_ns = &ends_ns[slice->thread_serial % LEDGER_ROWS];
+
+		if (*end_ns)
+			differ(difference, window, "slice of thread", slice->thread_serial, "start",
+			       slice->start_ns < *end_ns ? slice->start_ns : *end_ns, *end_ns);
+		differ(difference, window, "slice of thread", slice->thread_serial, "length",
+		       slice->end_ns < slice->start_ns, 0);
+		*end_ns = slice->end_ns;
+	}
+}
+
+/* What the slices say is what was charged. */
+static void compare_slices(struct difference *difference, const struct world *world,
+			   uint64_t window, const struct ledger *programs)
+{
+	static struct sums sums;
+
+	for (uint32_t i = 0; i < programs->slices_count; i++)
+		slices_add(story_slices, &programs->slices[i]);
+	slices_settle(story_slices, (uint32_t)window);
+	memset(&sums, 0, sizeof(sums));
+	sums.programs = programs;
+	sums.world = world;
+	assert_int_equal(slices_each(story_slices, add_piece, &sums), 0);
+	for (uint32_t i = 0; i < programs->count; i++)
+		compare_sum(difference, window, "slices of thread", programs->rows[i].serial,
+			    &sums.rows[i], &programs->rows[i].totals);
+	for (uint32_t i = 0; i < PROCESSES; i++)
+		if (world->processes[i].is_known)
+			compare_sum(difference, window, "slices of process", i, &sums.overflow[i],
+				    &programs->overflow[i]);
+	compare_ends(difference, window, programs, story_ends_ns);
+	slices_next(story_slices);
+}
+
 static void compare(struct difference *difference, const struct world *world)
 {
 	static struct ledger programs, model;
@@ -168,6 +265,7 @@ static void compare(struct difference *difference, const struct world *world)
 	model_drain(world, &model);
 	compare_rows(difference, window, &programs, &model);
 	compare_processes(difference, window, &programs, &model);
+	compare_slices(difference, world, window, &programs);
 	/* Nobody waits for them any more. */
 	if (!world->is_stopped)
 		differ(difference, window, "threads", 0, "leaving", programs.leaving_threads,
@@ -213,6 +311,9 @@ static size_t tell(const struct story *story, struct difference *ret)
 	static struct world world;
 
 	memset(ret, 0, sizeof(*ret));
+	memset(story_ends_ns, 0, sizeof(story_ends_ns));
+	slices_free(story_slices);
+	story_slices = slices_new(LEDGER_SLICES);
 	world_begin(&world);
 	machine_begin(&world);
 	model_begin(&world);
@@ -276,6 +377,13 @@ static void so_do_lives_that_nobody_has_seen_before(void **state)
 		assert_told_alike(seed + i);
 }
 
+static int forget_slices(void **state)
+{
+	(void)state;
+	slices_free(story_slices);
+	return 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -283,5 +391,5 @@ int main(void)
 		cmocka_unit_test(so_do_lives_that_nobody_has_seen_before),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, NULL, forget_slices);
 }

@@ -111,6 +111,28 @@ static void a_pid_alone_is_recorded_by_request_until_it_ends(void **state)
 	assert_int_equal(options->contexts_max, 0);
 	assert_int_equal(options->accounts_max, 0);
 	assert_int_equal(options->ring_bytes, 0);
+	assert_false(options->has_timeline);
+	assert_int_equal(options->timeline_bytes, 0);
+}
+
+static void a_timeline_is_recorded_with_room_as_asked_for(void **state)
+{
+	static const char *const wrong[] = { "4095", "1025M", "2G", "4X", "-4K", "" };
+	char line[64];
+
+	(void)state;
+	assert_true(record("record -p 12 --timeline")->has_timeline);
+	assert_int_equal(made.options.timeline_bytes, 0);
+	assert_int_equal(record("record -p 12 --timeline --timeline-bytes 4K")->timeline_bytes,
+			 4096);
+	assert_int_equal(record("record -p 12 --timeline --timeline-bytes 1G")->timeline_bytes,
+			 1 << 30);
+	refuses("record -p 12 --timeline-bytes 4K", "room for --timeline");
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		(void)snprintf(line, sizeof(line), "record -p 1 --timeline --timeline-bytes=%s",
+			       wrong[i]);
+		refuses(line, "not a size from 4K to 1G");
+	}
 }
 
 static void nothing_is_sent_unless_asked_for(void **state)
@@ -467,6 +489,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_no_option_is_wrong_usage),
 		cmocka_unit_test(a_pid_alone_is_recorded_by_request_until_it_ends),
+		cmocka_unit_test(a_timeline_is_recorded_with_room_as_asked_for),
 		cmocka_unit_test(nothing_is_sent_unless_asked_for),
 		cmocka_unit_test(each_option_is_asked_for),
 		cmocka_unit_test(each_option_asks_for_nothing_else),

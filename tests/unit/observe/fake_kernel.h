@@ -25,6 +25,7 @@
 
 #include <correlator/events.h>
 #include <correlator/snapshot.h>
+#include <correlator/timeline.h>
 
 #include "base/clock.h"
 #include "base/exit_code.h"
@@ -39,6 +40,7 @@ enum {
 	FAKE_PROCESSES_MAX = 4,
 	FAKE_ACCOUNTS_MAX = 32,
 	FAKE_EVENTS_MAX = 8,
+	FAKE_SLICES_MAX = 16,
 	FAKE_PLANS_MAX = 64,
 	FAKE_SNAPSHOTS_MAX = 8,
 	FAKE_PID = 4000000, /* above the kernel's highest: nothing of it can be read */
@@ -102,6 +104,9 @@ static struct fake {
 	size_t account_count;
 	struct event events[FAKE_EVENTS_MAX];
 	size_t event_count;
+	struct slice slices[FAKE_SLICES_MAX];
+	size_t slice_count;
+	unsigned int slice_readings;
 	struct fake_snapshot snapshots[FAKE_SNAPSHOTS_MAX];
 	struct fake_plan plans[FAKE_PLANS_MAX];
 	size_t plan_count;
@@ -631,5 +636,17 @@ int session_read_events(struct session *session, session_event_fn on_event, void
 	fake.event_count = 0;
 	for (size_t i = 0; i < count; i++)
 		on_event(context, &fake.events[i]);
+	return (int)count;
+}
+
+int session_read_slices(struct session *session, session_slice_fn on_slice, void *context)
+{
+	size_t count = fake.slice_count;
+
+	expect_session(session);
+	fake.slice_count = 0;
+	fake.slice_readings++;
+	for (size_t i = 0; i < count; i++)
+		on_slice(context, &fake.slices[i]);
 	return (int)count;
 }

@@ -110,6 +110,12 @@ static inline void print_record(const struct record_view *view)
 	case RECORD_KIND_CPU:
 		print("cpu %d %s %" PRId64, pid, text(view, "request_id"), number(view, "cpu_ns"));
 		break;
+	case RECORD_KIND_SLICE:
+		print("slice %d %s %s %s %" PRId64 "-%" PRId64, pid, text(view, "thread_name"),
+		      text(view, "request_id"), text(view, "state"),
+		      number(view, "start_ns") - (int64_t)FAKE_WALL_NS,
+		      number(view, "end_ns") - (int64_t)FAKE_WALL_NS);
+		break;
 	case RECORD_KIND_BALANCE:
 		print("balance %d %" PRId64 " = %" PRId64 " + %" PRId64 " + %" PRId64
 		      ", own %" PRId64,

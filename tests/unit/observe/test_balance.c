@@ -74,7 +74,7 @@ static void each_window_holds_its_own_growth(void **state)
 
 static void each_loss_is_told_once(void **state)
 {
-	struct balance balance = { .contexts_lost = 1000 };
+	struct balance balance = { .contexts_lost = 1000, .slices_lost = 2000 };
 	struct process_books now = { 0 };
 	struct balance_record record;
 
@@ -83,7 +83,8 @@ static void each_loss_is_told_once(void **state)
 		now.losses[i] = i + 1;
 	balance_close(&balance, &now, WINDOW, 1, &record);
 	for (size_t i = 0; i < _COUNTER_MAX; i++)
-		assert_int_equal(record.losses[i], i + 1 + (i == COUNTER_CONTEXT_LOST ? 1000 : 0));
+		assert_int_equal(record.losses[i], i + 1 + (i == COUNTER_CONTEXT_LOST ? 1000 : 0) +
+							   (i == COUNTER_SLICE_LOST ? 2000 : 0));
 	/* The kernel's figures as they stand by then: one has grown. */
 	for (size_t i = 0; i < _COUNTER_MAX; i++)
 		now.losses[i] = i + 1 + (i == 0 ? 2 : 0);

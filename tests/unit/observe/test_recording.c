@@ -32,6 +32,69 @@ static void each_window_is_its_accounts_its_cost_and_its_books_in_this_order(voi
 	expect_said(", 60.3 % of it in a context\n");
 }
 
+static void tell_slice(uint32_t flags, uint32_t charge, uint64_t start_ns, uint64_t ran_ns)
+{
+	fake.slices[fake.slice_count++] =
+		(struct slice){ .thread_serial = 1,
+				.tgid = FAKE_PID,
+				.charge = charge,
+				.epoch = (uint32_t)fake.epoch,
+				.context_hash = SOME,
+				.flags = flags,
+				.start_ns = FAKE_START_NS + start_ns,
+				.end_ns = FAKE_START_NS + start_ns + ran_ns,
+				.user_ns = ran_ns };
+}
+
+static void run_in_slices(void)
+{
+	run_a_request();
+	tell_slice(0, 0, 100, 400);
+	tell_slice(SLICE_IS_CHARGED, 0, 600, 200);
+	/* Its charge is not told. */
+	tell_slice(0, 1, 900, 100);
+	tell_slice(SLICE_IS_CHARGED, 2, 1000, 5);
+	/* Of a process that nobody knows, nobody has a record. */
+	tell_slice(SLICE_IS_CHARGED, 3, 2000, 5);
+	fake.slices[fake.slice_count - 1].tgid = FAKE_PID + 3;
+}
+
+static void with_a_timeline_slices_follow_the_books_of_their_window(void **state)
+{
+	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
+	static struct record_view view;
+	int64_t lost = 0;
+
+	(void)state;
+	fake.recording.duration_ns = 3 * NS_PER_S / 2;
+	fake.recording.has_timeline = true;
+	fake.recording.timeline_bytes = 4096;
+	plan(NS_PER_S / 2, run_in_slices);
+	assert_int_equal(record(), EXIT_CODE_OK);
+	assert_true(fake.options.has_timeline);
+	assert_int_equal(fake.options.slice_ring_bytes, 4096);
+	assert_non_null(strstr(recorded(), "balance 0 1000 = 600 + 300 + 100, own 0\n"
+					   "slice 0 worker r1 running 100-500\n"
+					   "slice 0 worker r1 running 600-800\n"
+					   "slice 0 worker r1 running 1000-1005\n"
+					   "self 0\n"));
+	/* Nobody is woken for them: looked for again and again, and at each window's end. */
+	assert_in_range(fake.slice_readings, 10, 100);
+	assert_int_equal(record_reader_open(path, &reader), 0);
+	while (record_reader_next(reader, &view) > 0)
+		(void)record_view_add(&view, "slices_lost", &lost);
+	assert_int_equal(lost, 1);
+}
+
+static void without_one_nobody_looks_for_them(void **state)
+{
+	(void)state;
+	fake.recording.duration_ns = 3 * NS_PER_S / 2;
+	assert_int_equal(record(), EXIT_CODE_OK);
+	assert_int_equal(fake.slice_readings, 0);
+	assert_false(fake.options.has_timeline);
+}
+
 static void stop_for_a_while(void)
 {
 	fake.now_ns += 7 * NS_PER_S / 2;
@@ -496,6 +559,8 @@ int main(void)
 		TEST(what_cannot_be_begun_has_an_exit_code_of_its_own),
 		TEST(the_kernel_side_is_opened_as_it_was_asked_for),
 		TEST(without_uprobes_and_without_keys_of_ruby_it_is_lean),
+		TEST(with_a_timeline_slices_follow_the_books_of_their_window),
+		TEST(without_one_nobody_looks_for_them),
 		TEST(a_snapshot_that_is_removed_as_its_late_value_comes_is_returned),
 	};
 

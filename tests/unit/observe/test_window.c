@@ -257,6 +257,114 @@ static void a_system_calls_way_is_moved_to_the_kernel(void **state)
 	assert_false(record.has_kernel_split || record.has_syscalls);
 }
 
+static const struct slice some_slice = { .context_hash = SOME,
+					 .user_ns = 30,
+					 .kernel_ns = 20,
+					 .tid = 101,
+					 .ns_tid = 6,
+					 .cpu = 3,
+					 .syscalls = 2,
+					 .flags = SLICE_IS_CHARGED };
+
+static struct slice_record slice_record_of(struct fixture *fixture, const struct slice *slice,
+					   enum slice_state state, const struct context *context,
+					   const struct window_row *thread)
+{
+	static struct record_key values[KEYS_MAX];
+	struct slice_piece piece = { .slice = slice,
+				     .state = state,
+				     .start_ns = START + 7,
+				     .end_ns = START + 60,
+				     .woken_by = UINT64_C(44) << 32 | 55 };
+	struct slice_record record;
+
+	window_slice_record(&fixture->window, &fixture->process, context, thread, &piece, values,
+			    &record);
+	return record;
+}
+
+static void a_running_slice_is_a_record_with_its_thread_and_keys(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct window_row *row = add(fixture, 1, SOME, &fixture->context);
+	struct slice_record record;
+
+	fixture->window.ways[SESSION_WAY_SHORT].hot_ns = 5;
+	record = slice_record_of(fixture, &some_slice, SLICE_RUNNING, &fixture->context, row);
+	assert_int_equal(record.common.pid, 100);
+	assert_int_equal(record.common.ns_pid, 5);
+	assert_int_equal(record.tid, 101);
+	assert_int_equal(record.ns_tid, 6);
+	assert_string_equal(record.thread_name, "puma worker");
+	assert_int_equal(record.keys_count, 2);
+	assert_string_equal(record.keys[0].name, "request_id");
+	assert_string_equal(record.keys[0].value, "r1");
+	assert_string_equal(record.keys[1].value, "GET /");
+	assert_string_equal(record.state, "running");
+	assert_int_equal(record.start_ns, WALL + START + 7);
+	assert_int_equal(record.end_ns, WALL + START + 60);
+	assert_true(record.has_cpu && record.has_kernel_split);
+	assert_int_equal(record.cpu_number, 3);
+	assert_int_equal(record.cpu_ns, 50);
+	/* Its calls' way was counted as user time. */
+	assert_int_equal(record.user_ns, 20);
+	assert_int_equal(record.kernel_ns, 30);
+	assert_int_equal(record.woken_by_pid, 44);
+	assert_int_equal(record.woken_by_tid, 55);
+	assert_int_equal(record.flags, 0);
+	fixture->window.has_kernel_split = false;
+	record = slice_record_of(fixture, &some_slice, SLICE_RUNNING, &fixture->context, NULL);
+	assert_true(record.has_cpu);
+	assert_false(record.has_kernel_split);
+	assert_null(record.thread_name);
+}
+
+static void a_slice_that_does_not_run_has_no_cpu(void **state)
+{
+	static const struct {
+		enum slice_state state;
+		const char *name;
+	} states[] = { { SLICE_BLOCKED, "blocked" },
+		       { SLICE_UNINTERRUPTIBLE, "uninterruptible" },
+		       { SLICE_RUN_QUEUE, "run_queue" } };
+	struct fixture *fixture = *state;
+
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+		struct slice_record record = slice_record_of(fixture, &some_slice, states[i].state,
+							     &fixture->context, NULL);
+
+		assert_string_equal(record.state, states[i].name);
+		assert_false(record.has_cpu || record.has_kernel_split);
+	}
+}
+
+static void a_slices_flags_and_keys_are_those_of_its_account(void **state)
+{
+	struct fixture *fixture = *state;
+	struct slice slice = some_slice;
+	struct slice_record record;
+
+	slice.context_hash = CONTEXT_HASH_NONE;
+	record = slice_record_of(fixture, &slice, SLICE_BLOCKED, NULL, NULL);
+	assert_string_equal(record.keys[0].value, "");
+	assert_int_equal(record.flags, 0);
+	slice.context_hash = CONTEXT_HASH_UNKNOWN;
+	slice.flags |= SLICE_IS_INHERITED;
+	record = slice_record_of(fixture, &slice, SLICE_BLOCKED, NULL, NULL);
+	assert_int_equal(record.flags, CPU_RECORD_UNKNOWN | CPU_RECORD_INHERITED);
+	/* What it was charged to is of no context that could be told. */
+	slice.context_hash = SOME;
+	slice.flags |= SLICE_IS_OVERFLOW;
+	record = slice_record_of(fixture, &slice, SLICE_BLOCKED, &fixture->context, NULL);
+	assert_int_equal(record.flags, CPU_RECORD_OVERFLOW);
+	assert_null(record.keys[0].value);
+	assert_string_equal(record.keys[0].name, "request_id");
+	slice.flags = SLICE_IS_CHARGED;
+	fixture->context.is_truncated = fixture->process.mixes_threads = true;
+	record = slice_record_of(fixture, &slice, SLICE_BLOCKED, &fixture->context, NULL);
+	assert_int_equal(record.flags, CPU_RECORD_TRUNCATED | CPU_RECORD_MIXED_THREADS);
+}
+
 static void of_a_process_whose_mode_has_changed_the_bound_holds_both_ways(void **state)
 {
 	struct fixture *fixture = *state;
@@ -591,6 +699,9 @@ int main(void)
 		WINDOW_TEST(a_context_that_could_not_be_read_is_unknown),
 		WINDOW_TEST(a_context_whose_values_are_gone_is_unknown_and_counted),
 		WINDOW_TEST(flags_tell_what_was_inherited_and_what_was_cut),
+		WINDOW_TEST(a_running_slice_is_a_record_with_its_thread_and_keys),
+		WINDOW_TEST(a_slice_that_does_not_run_has_no_cpu),
+		WINDOW_TEST(a_slices_flags_and_keys_are_those_of_its_account),
 		WINDOW_TEST(books_hold_all_accounts_of_their_process),
 		WINDOW_TEST(what_found_no_account_is_overflow_and_has_no_keys),
 		WINDOW_TEST(the_stretches_of_long_ago_count_for_less),

@@ -6,17 +6,20 @@
 
 #include <correlator/books.h>
 #include <correlator/events.h>
+#include <correlator/timeline.h>
 
 #include "world.h"
 
 enum {
 	LEDGER_ROWS = 512,
+	LEDGER_SLICES = 4096,
 	LEDGER_UNKNOWN = 99, /* a context that could not be told */
 };
 
 struct ledger_row {
 	uint32_t serial; /* of the thread */
 	uint32_t context; /* 0 = none, a value of a table, or LEDGER_UNKNOWN */
+	uint64_t context_hash; /* by the programs */
 	uint32_t tid;
 	uint32_t name; /* a number: its serial */
 	uint32_t is_inherited;
@@ -42,4 +45,6 @@ struct ledger {
 	uint64_t leaving_threads;
 	uint64_t accounts_held; /* of the window, by anyone's share, once it is drained */
 	uint64_t processes_held;
+	struct slice slices[LEDGER_SLICES]; /* told by the programs since the last drain */
+	uint32_t slices_count;
 };

@@ -21,6 +21,7 @@ static long native_delete(void *map, const void *key);
 static long native_copy(void *buffer, uint32_t size_bytes, const void *address);
 static void *native_reserve(void);
 static void native_submit(const void *event);
+static long native_output(const void *data, uint64_t size_bytes);
 static bool native_is_in_call(const struct task_struct *task);
 
 #undef bpf_get_current_task_btf
@@ -40,6 +41,7 @@ static bool native_is_in_call(const struct task_struct *task);
 #define bpf_probe_read_kernel			  native_copy
 #define bpf_ringbuf_reserve(...)		  native_reserve()
 #define bpf_ringbuf_submit(event, ...)		  native_submit(event)
+#define bpf_ringbuf_output(map, data, size, ...)  native_output(data, size)
 #define bpf_copy_from_user_task(...)		  (-EFAULT)
 /* A function of the C library's. */
 #define on_exit program_on_exit
@@ -74,7 +76,8 @@ enum {
 /* What is a constant of loaded programs. */
 const volatile struct session_config session = { .follow_forks = 1,
 						 .contexts_max = CONTEXTS_ROOM,
-						 .accounts_max = 4 * MAP_ROOM };
+						 .accounts_max = 4 * MAP_ROOM,
+						 .has_timeline = 1 };
 
 struct accounts_map {
 	struct account_key keys[MAP_ROOM];
@@ -109,6 +112,8 @@ static struct {
 	uint64_t events[_EVENT_KIND_MAX], event_tgids[_EVENT_KIND_MAX];
 	uint64_t event_parents[_EVENT_KIND_MAX];
 	struct event event;
+	struct slice slices[LEDGER_SLICES]; /* since the last drain */
+	uint32_t slices_count;
 } machine;
 
 /* The helpers. */
@@ -285,6 +290,14 @@ static void native_submit(const void *event)
 	if (machine.event.ktime_ns != machine.world->now_ns || !atoi(machine.event.comm) ||
 	    machine.event.address)
 		abort();
+}
+
+static long native_output(const void *data, uint64_t size_bytes)
+{
+	if (size_bytes != sizeof(struct slice) || machine.slices_count == LEDGER_SLICES)
+		abort();
+	memcpy(&machine.slices[machine.slices_count++], data, size_bytes);
+	return 0;
 }
 
 /* User memory: each thread's variable, and the tables. */
@@ -585,6 +598,7 @@ static void drain_accounts(struct accounts_map *map, struct share_table *share, 
 
 		ret->rows[ret->count++] = (struct ledger_row){
 			.serial = map->keys[i].thread_serial,
+			.context_hash = map->keys[i].context_hash,
 			.context = context_of(map->keys[i].context_hash),
 			.tid = account->tid,
 			.name = (uint32_t)atoi(account->comm),
@@ -626,6 +640,9 @@ void machine_drain(const struct world *world, struct ledger *ret)
 	drain_accounts(&machine.accounts[parity], &accounts_share[parity], ret);
 	for (uint32_t i = 0; i < PROCESSES; i++)
 		drain_process(i, world, parity, ret);
+	memcpy(ret->slices, machine.slices, machine.slices_count * sizeof(ret->slices[0]));
+	ret->slices_count = machine.slices_count;
+	machine.slices_count = 0;
 	memcpy(ret->events, machine.events, sizeof(ret->events));
 	memcpy(ret->event_tgids, machine.event_tgids, sizeof(ret->event_tgids));
 	memcpy(ret->event_parents, machine.event_parents, sizeof(ret->event_parents));
