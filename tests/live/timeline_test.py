@@ -9,10 +9,9 @@ import records
 from harness import Recording, Workload
 
 KEYS = ("-k", "request_id", "-k", "endpoint")
-# The sleep of fixtures/timeline.rb, and by how much it may be longer on a busy machine before its
-# thread gets a CPU: that is run queue.
+# The sleep of fixtures/timeline.rb, and what may pass before it begins.
 SLEEP_NS = 50_000_000
-EDGE_NS = 5_000_000
+EDGE_NS = 1_000_000
 # Of a thread's time that was stolen before it could run, there is no slice.
 HOLE_NS = 100_000
 
@@ -125,15 +124,18 @@ class TimelineTest(harness.LiveTest):
         self.check_wakes(said, found)
 
     def check_sleep(self, sleeper, found):
-        slept = [piece for piece in records.of_kind(found, "slice")
-                 if piece["tid"] == sleeper["tid"] and piece["state"] == "blocked"
-                 and piece.get("request_id") == "sleeper"
-                 and piece["start_ns"] >= sleeper["from_ns"]
-                 and piece["end_ns"] <= sleeper["to_ns"]]
+        (pieces,) = [pieces for (_, tid), pieces in of_threads(found).items()
+                     if tid == sleeper["tid"]]
+        inside = [piece for piece in pieces if piece.get("request_id") == "sleeper"
+                  and piece["start_ns"] >= sleeper["from_ns"]
+                  and piece["end_ns"] <= sleeper["to_ns"]]
         # The end of a window cuts it.
-        self.assertAlmostEqual(SLEEP_NS, sum(piece["end_ns"] - piece["start_ns"]
-                                             for piece in slept), delta=EDGE_NS, msg=slept)
-        self.assertLess(slept[0]["start_ns"] - sleeper["from_ns"], EDGE_NS)
+        slept = [piece for piece in inside if piece["state"] == "blocked"]
+        self.assertGreaterEqual(sum(piece["end_ns"] - piece["start_ns"] for piece in slept),
+                                SLEEP_NS - EDGE_NS, pieces)
+        longest = max(slept, key=lambda piece: piece["end_ns"] - piece["start_ns"])
+        # By the timer's interrupt: nobody.
+        self.assertNotIn("woken_by_tid", pieces[pieces.index(longest) + 1])
 
     def check_wakes(self, said, found):
         pieces = of_threads(found)
@@ -144,11 +146,6 @@ class TimelineTest(harness.LiveTest):
                 wakers[next_one["woken_by_pid"], next_one["woken_by_tid"]] += 1
         self.assertGreaterEqual(wakers[pid, said["producer"]["tid"]], 10, wakers)
         self.assertEqual((pid, said["producer"]["tid"]), wakers.most_common(1)[0][0])
-        # By the timer's interrupt: nobody.
-        woken = [next_one for one, next_one in itertools.pairwise(pieces[pid, said["sleeper"]["tid"]])
-                 if one["end_ns"] - one["start_ns"] > SLEEP_NS - EDGE_NS
-                 and one["state"] == "blocked"]
-        self.assertFalse([piece for piece in woken if "woken_by_tid" in piece], woken)
 
     def test_what_finds_no_room_is_counted_and_the_accounts_are_exact_beside_it(self):
         found = self.observe("fibers.rb", "--timeline", "--timeline-bytes", "4K")
