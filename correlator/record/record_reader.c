@@ -44,22 +44,35 @@ void record_reader_free(struct record_reader *reader)
 	free(reader);
 }
 
-int record_reader_open(const char *path, struct record_reader **ret_reader)
+int record_reader_open_fd(int fd, const char *name, struct record_reader **ret_reader)
 {
 	_cleanup_(record_reader_freep) struct record_reader *reader = calloc(1, sizeof(*reader));
-	bool is_stdin = strcmp(path, "-") == 0;
 
-	if (!reader)
-		return log_error_errno(ENOMEM, "cannot read %s", path);
-	reader->name = strdup(is_stdin ? "standard input" : path);
-	if (!reader->name)
-		return log_error_errno(ENOMEM, "cannot read %s", path);
-	reader->fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	if (reader->fd < 0)
-		return log_error_errno(errno, "cannot open %s", path);
-	reader->owns_fd = !is_stdin;
+	if (reader)
+		reader->name = strdup(name);
+	if (!reader || !reader->name)
+		return log_error_errno(ENOMEM, "cannot read %s", name);
+	reader->fd = fd;
 	reader->damage = (struct damage){ .name = reader->name, .fate = "passed over" };
 	*ret_reader = TAKE_PTR(reader);
+	return 0;
+}
+
+int record_reader_open(const char *path, struct record_reader **ret_reader)
+{
+	_cleanup_fd_ int fd = -1;
+	int r;
+
+	if (strcmp(path, "-") == 0)
+		return record_reader_open_fd(STDIN_FILENO, "standard input", ret_reader);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0)
+		return log_error_errno(errno, "cannot open %s", path);
+	r = record_reader_open_fd(fd, path, ret_reader);
+	if (r < 0)
+		return r;
+	(*ret_reader)->owns_fd = true;
+	fd = -1;
 	return 0;
 }
 
@@ -150,6 +163,8 @@ static int fill(struct record_reader *reader)
 	do
 		got = read(reader->fd, reader->buffer + reader->end, READ_BYTES);
 	while (got < 0 && errno == EINTR);
+	if (got < 0 && errno == EAGAIN)
+		return -EAGAIN;
 	if (got < 0)
 		return log_error_errno(errno, "cannot read %s", reader->name);
 	reader->at_end = got == 0;

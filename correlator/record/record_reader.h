@@ -16,16 +16,20 @@ struct record_reader;
 
 /* Opens path, or standard input for "-". 0 and *ret_reader, owned by the caller; -errno, logged. */
 int record_reader_open(const char *path, struct record_reader **ret_reader);
+/* The same of an open file, which stays the caller's and has to outlive the reader; name: of it,
+ * for messages. 0, -errno, logged. */
+int record_reader_open_fd(int fd, const char *name, struct record_reader **ret_reader);
 void record_reader_free(struct record_reader *reader);
 DEFINE_CLEANUP(struct record_reader *, record_reader_free);
 
 /*
  * 1 and the next record in *ret_view, which is valid until the next call; 0 at the end; -errno,
- * logged: what read(2) gave, or, of a file without any record, what is wrong at its beginning:
- * -EBADMSG, -E2BIG, -ELOOP, -EPROTONOSUPPORT as entry_search and record_view_decode say. What is
- * damaged between records, or after them, is passed over up to the next one, with a warning that
- * gives its offset and size. An incomplete last entry is an end with a warning. After an error, or
- * the end, call no more.
+ * logged: what read(2) gave (but -EAGAIN of a file that does not block, which is said to nobody and
+ * is no end: call again when there is more), or, of a file without any record, what is wrong at its
+ * beginning: -EBADMSG, -E2BIG, -ELOOP, -EPROTONOSUPPORT as entry_search and record_view_decode say.
+ * What is damaged between records, or after them, is passed over up to the next one, with a warning
+ * that gives its offset and size. An incomplete last entry is an end with a warning. After an
+ * error, or the end, call no more.
  */
 int record_reader_next(struct record_reader *reader, struct record_view *ret_view);
 
