@@ -438,20 +438,18 @@ static void write_number(enum row_field field, int64_t number,
 	}
 }
 
-static void write_cell(const void *context, size_t row_index, size_t column,
-		       char ret_text[static TABLE_CELL_BYTES])
+static void put_cell(const struct rows *rows, size_t row_index, enum row_field field, bool has_date,
+		     char *ret_text)
 {
-	const struct view *view = context;
-	enum row_field field = view->fields[column];
-	struct row row = rows_at(&view->rows, row_index);
+	struct row row = rows_at(rows, row_index);
 	int64_t number;
 	size_t part;
 
 	(void)strcpy(ret_text, not_measured);
 	if (field == ROW_FIELD_KEY)
-		write_label(&view->rows, &row, ret_text);
+		write_label(rows, &row, ret_text);
 	else if (rows_field_part(field, &part) && row.group)
-		write_part(&view->rows, &row, part, ret_text);
+		write_part(rows, &row, part, ret_text);
 	else if (rows_field_part(field, &part))
 		ret_text[0] = '\0';
 	else if (field == ROW_FIELD_THREAD_NAME)
@@ -460,11 +458,23 @@ static void write_cell(const void *context, size_t row_index, size_t column,
 		write_name(&row, GROUP_NAME_COMM, ret_text);
 	else if (field == ROW_FIELD_ENDPOINT)
 		write_name(&row, GROUP_NAME_ENDPOINT, ret_text);
-	else if (rows_number(&view->rows, &row, field, &number) &&
-		 rows_field_unit(field) == ROW_UNIT_TIME)
-		display_time(number, view->has_date, ret_text);
-	else if (rows_number(&view->rows, &row, field, &number))
+	else if (rows_number(rows, &row, field, &number) && rows_field_unit(field) == ROW_UNIT_TIME)
+		display_time(number, has_date, ret_text);
+	else if (rows_number(rows, &row, field, &number))
 		write_number(field, number, ret_text);
+}
+
+void format_cell(const struct rows *rows, size_t row_index, enum row_field field, char *ret_text)
+{
+	put_cell(rows, row_index, field, false, ret_text);
+}
+
+static void write_cell(const void *context, size_t row_index, size_t column,
+		       char ret_text[static TABLE_CELL_BYTES])
+{
+	const struct view *view = context;
+
+	put_cell(&view->rows, row_index, view->fields[column], view->has_date, ret_text);
 }
 
 /* Local times need the zone, and a date where the recording is of more than one day. */

@@ -29,11 +29,22 @@ void recording_deinit(struct recording *recording)
 {
 	struct recording_process *process, *next;
 
+	if (recording->is_borrower)
+		recording->processes = NULL;
 	HASH_ITER(hh, recording->processes, process, next) {
 		HASH_DELETE(hh, recording->processes, process);
 		free(process);
 	}
 	*recording = (struct recording){ 0 };
+}
+
+void recording_borrow(struct recording *recording, const struct recording *known)
+{
+	recording_deinit(recording);
+	*recording = *known;
+	recording->is_borrower = true;
+	recording->start_ns = 0;
+	recording->end_ns = 0;
 }
 
 /* Leaves ret_text as it was when the record has no such text. */

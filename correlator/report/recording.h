@@ -45,6 +45,7 @@ struct recording {
 	uint64_t end_ns; /* both 0 = no window */
 	uint64_t record_count;
 	struct recording_process *processes; /* uthash */
+	bool is_borrower; /* they are another recording's */
 	size_t process_count;
 	uint64_t seed; /* of the hash table */
 	char first_host[RECORDING_TEXT_BYTES];
@@ -71,6 +72,11 @@ struct recording_process_info {
 
 void recording_init(struct recording *recording);
 void recording_deinit(struct recording *recording);
+
+/* What is known of machine, keys, mode and processes holds for this one, too, which has no window
+ * yet. The processes are borrowed, so known must live longer, and no process or meta record may be
+ * added. */
+void recording_borrow(struct recording *recording, const struct recording *known);
 
 /* From the start of the first window to the end of the last one; 0 = no window. */
 uint64_t recording_duration_ns(const struct recording *recording);
