@@ -16,6 +16,7 @@ static const struct {
 	{ "record", command_record, "correlator record",
 	  "attach to a running Ruby process and record its requests" },
 	{ "report", command_report, "correlator report", "print what a recording says" },
+	{ "top", command_top, "correlator top", "show what burns the CPU right now" },
 	{ "dump", command_dump, "correlator dump", "print every record of a recording as JSON" },
 	{ "export", command_export, "correlator export",
 	  "write a recording in the form that another tool reads" },
@@ -39,7 +40,8 @@ static void print_help(FILE *stream)
 		    "EXAMPLES\n"
 		    "  correlator doctor -p 1234              is everything there?\n"
 		    "  correlator record -p 1234 -d 10s -o puma.msgpack\n"
-		    "  correlator report puma.msgpack\n\n"
+		    "  correlator report puma.msgpack\n"
+		    "  correlator top -p 1234                 what burns the CPU right now\n\n"
 		    "EXIT STATUS\n"
 		    "  0 ok, 1 failure at run time, 2 usage, 3 the kernel or a privilege lacks\n"
 		    "  something, 4 no such process, not Ruby, or it publishes no context,\n"

@@ -10,6 +10,7 @@
 
 int command_record(int argc, char **argv);
 int command_report(int argc, char **argv);
+int command_top(int argc, char **argv);
 int command_dump(int argc, char **argv);
 int command_export(int argc, char **argv);
 int command_forward(int argc, char **argv);

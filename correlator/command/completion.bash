@@ -71,8 +71,10 @@ _correlator_value() { # COMMAND OPTION
 	case $1$2 in
 	dump-k | dump--kind) _correlator_reply "meta process cpu slice balance gap self" ;;
 	report-c | report--columns) _correlator_list "$fields" ;;
-	report-s | report--sort) _correlator_reply "$fields" ;;
-	report-b | report--by) _correlator_list "request_id endpoint pid tid comm thread_name host_name attribution" ;;
+	top--span) _correlator_reply "window 10s all" ;;
+	top--speed) _correlator_reply "max" ;;
+	report-s | report--sort | top-s | top--sort) _correlator_reply "$fields" ;;
+	report-b | report--by | top-b | top--by) _correlator_list "request_id endpoint pid tid comm thread_name host_name attribution" ;;
 	export-b | export--by) _correlator_reply "request_id endpoint pid tid comm thread_name host_name" ;;
 	export-f | export--format) _correlator_reply "perfetto openmetrics ndjson csv" ;;
 	report-f | report--format) _correlator_reply "table json csv ndjson" ;;
