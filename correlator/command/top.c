@@ -27,7 +27,7 @@ enum {
 	OPTION_SPEED,
 };
 
-#define DEFAULT_INTERVAL "500ms"
+#define DEFAULT_INTERVAL "250ms"
 
 struct arguments {
 	char *recorder[RECORDER_WORDS_MAX + 8]; /* what it is started with */
@@ -84,7 +84,7 @@ static const char documentation[] =
 	"  correlator top --all-ruby --where 'GET /orders'\n"
 	"  correlator top --speed 10 puma.rec\n"
 	"  correlator top --batch -n 1 --span all puma.rec\n"
-	"  ssh web1 correlator record -p 4242 -k request_id -k endpoint -i 500ms -o - | correlator top -\n"
+	"  ssh web1 correlator record -p 4242 -k request_id -k endpoint -i 250ms -o - | correlator top -\n"
 	"\n"
 	"-p and --all-ruby need what `correlator record' needs; FILE and - no privilege. Exit status: 0 "
 	"ok, 1 failure, or the file is damaged, 2 usage, 3 kernel or privilege lacks something, 4 no "

@@ -127,11 +127,17 @@ static void choose_by(struct listing *listing, const struct navigation *navigati
 	(void)snprintf(listing->by, sizeof(listing->by), "%s", by);
 }
 
+/* Windows are not as long as each other to the nanosecond. */
+static bool is_mostly_after(const struct history_window *window, uint64_t wall_ns)
+{
+	return window->start_ns + (window->end_ns - window->start_ns) / 2 >= wall_ns;
+}
+
 static void choose_windows(struct listing *listing, const struct navigation *navigation)
 {
 	const struct history *history = listing->history;
 	uint64_t count = history_closed_count(history), number = history->first;
-	const uint64_t span_ns = NAVIGATION_SPAN_SECONDS * NS_PER_S;
+	uint64_t span_ns = NAVIGATION_SPAN_SECONDS * NS_PER_S;
 
 	listing->has_windows = count > 0;
 	if (!listing->has_windows)
@@ -141,9 +147,11 @@ static void choose_windows(struct listing *listing, const struct navigation *nav
 	if (navigation->is_frozen && navigation->frozen_at < listing->last)
 		listing->last = navigation->frozen_at > number ? navigation->frozen_at : number;
 	listing->end_ns = history_window(history, listing->last)->end_ns;
+	span_ns = span_ns < listing->end_ns ? span_ns : listing->end_ns;
 	listing->first = navigation->span == SPAN_ALL ? history->first : listing->last;
 	while (navigation->span == SPAN_SECONDS && listing->first > number &&
-	       history_window(history, listing->first - 1)->end_ns + span_ns > listing->end_ns)
+	       is_mostly_after(history_window(history, listing->first - 1),
+			       listing->end_ns - span_ns))
 		listing->first--;
 	listing->start_ns = history_window(history, listing->first)->start_ns;
 }
