@@ -17,6 +17,7 @@
 enum {
 	HEAD_ROWS = 2,
 	FOOT_ROWS = 2,
+	WIDE_WIDTH = 80, /* below it, only what matters */
 	TITLE_BYTES = 64,
 	TEXT_BYTES = 512,
 };
@@ -29,16 +30,16 @@ static const char *const pane_names[_LIST_PANES] = {
 };
 
 static const char *const help_lines[] = {
-	"1 2 3 4   groups, in flight, threads, books",
+	"1 2 3 4   groups, flight, threads, books",
 	"Tab       the next of them",
 	"g         group by the next key",
 	"Enter     into the row; Esc: back",
-	"< > s S   sort by another column; r: reverse",
-	"/         only names like this, or KEY=VALUE",
+	"< > s S   sort by another; r: turn round",
+	"/         filter: a name, or KEY=VALUE",
 	"Space     freeze, and go on",
 	"[ ] ← →   a window back, forward",
 	"w         a window, 10 s, all there is",
-	"q         quit; any key leaves this help",
+	"q         quit; any key ends this help",
 };
 
 /* Puts formatted text, and returns the column behind it. */
@@ -95,50 +96,68 @@ static void describe_span(const struct drawing *drawing, char ret_text[static TE
 		       drawing->navigation->span == SPAN_ALL ? "all of " : "last ", duration);
 }
 
+/* What must be seen on a narrow screen, too, comes first. */
 static void draw_title(const struct drawing *drawing, struct screen *screen)
 {
 	const struct listing *listing = drawing->listing;
 	time_t seconds = (time_t)(listing->end_ns / NS_PER_S);
 	char clock[32] = "", span[TEXT_BYTES] = "";
-	size_t column;
+	size_t column = 0;
 	struct tm utc;
 
 	screen_fill(screen, 0, SCREEN_BAR);
-	column = put(screen, 0, 0, SCREEN_BAR, "correlator top  %.60s", drawing->source);
+	if (screen->width >= WIDE_WIDTH)
+		column = put(screen, 0, 0, SCREEN_BAR, "correlator top  ");
+	column = put(screen, 0, column, SCREEN_BAR, "%.60s  ", drawing->source);
 	if (!listing->has_windows)
 		return;
 	if (gmtime_r(&seconds, &utc))
-		(void)strftime(clock, sizeof(clock), "%H:%M:%S UTC", &utc);
-	describe_span(drawing, span);
-	column = put(screen, 0, column, SCREEN_BAR, "  %s  %s", clock, span);
+		(void)strftime(clock, sizeof(clock), "%H:%M:%S", &utc);
+	column = put(screen, 0, column, SCREEN_BAR, "%s  ", clock);
 	if (drawing->navigation->is_frozen)
-		(void)put(screen, 0, column, SCREEN_CURRENT, "  FROZEN, %" PRIu64 " back",
-			  listing->newest - listing->last);
+		column = put(screen, 0, column, SCREEN_CURRENT, "FROZEN, %" PRIu64 " back",
+			     listing->newest - listing->last);
 	else if (drawing->status[0] != '\0')
-		(void)put(screen, 0, column, SCREEN_CURRENT, "  %s", drawing->status);
+		column = put(screen, 0, column, SCREEN_CURRENT, "%s", drawing->status);
+	if (drawing->navigation->is_frozen || drawing->status[0] != '\0')
+		column = put(screen, 0, column, SCREEN_BAR, "  ");
+	describe_span(drawing, span);
+	(void)put(screen, 0, column, SCREEN_BAR, "%s", span);
 }
 
-static void draw_panes(const struct drawing *drawing, struct screen *screen)
+static size_t draw_panes(const struct drawing *drawing, struct screen *screen)
 {
-	const struct navigation *navigation = drawing->navigation;
-	const struct listing *listing = drawing->listing;
+	const char *gap = screen->width < WIDE_WIDTH ? " " : "  ";
 	size_t column = 0;
 
-	for (int pane = 0; pane < _LIST_PANES && !drawing->is_plain; pane++) {
-		bool is_current = navigation->path[0].list == (enum list)pane;
+	for (int pane = 0; pane < _LIST_PANES; pane++) {
+		bool is_current = drawing->navigation->path[0].list == (enum list)pane;
 
 		column = put(screen, 1, column, is_current ? SCREEN_CURRENT : SCREEN_PLAIN, "%d %s",
 			     pane + 1, pane_names[pane]);
-		column = put(screen, 1, column, SCREEN_PLAIN, "  ");
+		column = put(screen, 1, column, SCREEN_PLAIN, "%s", gap);
 	}
+	return column;
+}
+
+/* Where the user is. */
+static void draw_place(const struct drawing *drawing, struct screen *screen)
+{
+	const struct navigation *navigation = drawing->navigation;
+	const struct listing *listing = drawing->listing;
+	bool is_deep = navigation->depth > 1, has_filter = navigation->filter[0] != '\0';
+	size_t column = 0;
+
+	if (!drawing->is_plain && (screen->width >= WIDE_WIDTH || (!is_deep && !has_filter)))
+		column = draw_panes(drawing, screen);
+	if (has_filter)
+		column = put(screen, 1, column, SCREEN_HEADING, "only %s  ", navigation->filter);
 	if (listing->list == LIST_REQUESTS)
-		column = put(screen, 1, column, SCREEN_HEADING, "requests of %.200s  ",
-			     listing->place->of);
+		(void)put(screen, 1, column, SCREEN_HEADING, "requests of %.200s",
+			  listing->place->of);
 	if (listing->list == LIST_STORY)
-		column = put(screen, 1, column, SCREEN_HEADING, "the story of %.200s  ",
-			     listing->place->of);
-	if (navigation->filter[0] != '\0')
-		(void)put(screen, 1, column, SCREEN_HEADING, "only %s", navigation->filter);
+		(void)put(screen, 1, column, SCREEN_HEADING, "the story of %.200s",
+			  listing->place->of);
 }
 
 struct window_of_rows {
@@ -307,20 +326,21 @@ static int64_t count_losses(const struct books *books)
 	return losses;
 }
 
-/* Own CPU, and of the programs in the kernel where that is measured, in percent of one CPU. */
+/* The recorder's CPU, with its programs in the kernel where these are measured, of one CPU. */
 static void describe_cost(const struct totals *totals, char ret_text[static TEXT_BYTES])
 {
 	uint64_t duration_ns = recording_duration_ns(&totals->recording);
 	const struct own_cost *cost = &totals->own_cost;
-	double percent = duration_ns > 0 ? 100.0 / (double)duration_ns : 0;
+	int64_t cpu_ns = cost->cpu_ns;
 
+	(void)strcpy(ret_text, "-");
 	if (cost->record_count == 0 || duration_ns == 0)
-		(void)strcpy(ret_text, "-");
-	else if (cost->has_programs)
-		(void)snprintf(ret_text, TEXT_BYTES, "%.1f %% + %.1f %% in the kernel",
-			       percent * (double)cost->cpu_ns, percent * (double)cost->run_ns);
-	else
-		(void)snprintf(ret_text, TEXT_BYTES, "%.1f %%", percent * (double)cost->cpu_ns);
+		return;
+	if (cost->has_programs)
+		saturated_add_to(&cpu_ns, cost->run_ns);
+	(void)snprintf(ret_text, TEXT_BYTES, "%.1f %%%s",
+		       100.0 * (double)cpu_ns / (double)duration_ns,
+		       cost->has_programs ? "" : " + ?");
 }
 
 static void draw_books(const struct drawing *drawing, size_t row, struct screen *screen)
@@ -329,6 +349,7 @@ static void draw_books(const struct drawing *drawing, size_t row, struct screen 
 	const struct recording_mode *mode = &totals->recording.last_mode;
 	uint64_t left_out = drawing->listing->history->left_out;
 	char residual[DISPLAY_NUMBER_BYTES], losses[DISPLAY_NUMBER_BYTES], cost[TEXT_BYTES];
+	const char *gap = screen->width < WIDE_WIDTH ? " " : "  ";
 	int64_t lost = count_losses(&totals->books);
 	size_t column = 0;
 
@@ -345,8 +366,8 @@ static void draw_books(const struct drawing *drawing, size_t row, struct screen 
 	column = put(screen, row, column, SCREEN_BAR, "  ");
 	column =
 		put(screen, row, column, lost > 0 ? SCREEN_ALARM : SCREEN_BAR, "losses %s", losses);
-	column = put(screen, row, column, SCREEN_BAR, "  %.40s%s  own %s", mode->mode,
-		     mode->has_kernel_split ? "" : " without split", cost);
+	column = put(screen, row, column, SCREEN_BAR, "%s%.40s%s%sown %s", gap, mode->mode,
+		     mode->has_kernel_split ? "" : " without split", gap, cost);
 	if (left_out > 0)
 		(void)put(screen, row, column, SCREEN_ALARM, "  %" PRIu64 " records left out",
 			  left_out);
@@ -386,7 +407,7 @@ int drawing_draw(const struct drawing *drawing, struct screen *screen)
 		return 0;
 	}
 	draw_title(drawing, screen);
-	draw_panes(drawing, screen);
+	draw_place(drawing, screen);
 	r = draw_list(drawing, screen);
 	draw_books(drawing, screen->height - foot_rows(drawing), screen);
 	if (!drawing->is_plain)
