@@ -327,10 +327,10 @@ static int64_t count_losses(const struct books *books)
 }
 
 /* The recorder's CPU, with its programs in the kernel where these are measured, of one CPU. */
-static void describe_cost(const struct totals *totals, char ret_text[static TEXT_BYTES])
+static void describe_cost(const struct listing *listing, char ret_text[static TEXT_BYTES])
 {
-	uint64_t duration_ns = recording_duration_ns(&totals->recording);
-	const struct own_cost *cost = &totals->own_cost;
+	uint64_t duration_ns = listing->end_ns - listing->start_ns;
+	const struct own_cost *cost = &listing->frame.own_cost;
 	int64_t cpu_ns = cost->cpu_ns;
 
 	(void)strcpy(ret_text, "-");
@@ -358,12 +358,12 @@ static void draw_books(const struct drawing *drawing, size_t row, struct screen 
 	screen_fill(screen, row, SCREEN_BAR);
 	display_number(books_residual_ns(&totals->books), residual);
 	display_number(lost, losses);
-	describe_cost(totals, cost);
+	describe_cost(drawing->listing, cost);
 	if (totals->books.balance_count == 0)
 		(void)strcpy(residual, "-");
 	column = put(screen, row, column, books_balance(&totals->books) ? SCREEN_BAR : SCREEN_ALARM,
 		     "residual %s ns", residual);
-	column = put(screen, row, column, SCREEN_BAR, "  ");
+	column = put(screen, row, column, SCREEN_BAR, "%s", gap);
 	column =
 		put(screen, row, column, lost > 0 ? SCREEN_ALARM : SCREEN_BAR, "losses %s", losses);
 	column = put(screen, row, column, SCREEN_BAR, "%s%.40s%s%sown %s", gap, mode->mode,

@@ -174,32 +174,27 @@ static void end(struct source *source, struct history *history)
 		history_close_window(history);
 }
 
-/* When the record is to be shown; 0 = at once. */
-static uint64_t due_ns(struct source *source, uint64_t now_ns)
+/* When a record that was just read is to be shown; 0 = at once. */
+static uint64_t find_due_ns(struct source *source, uint64_t now_ns)
 {
-	const uint64_t wall_ns = source->view->wall_ns;
-	double ahead_ns;
+	const uint64_t wall_ns = source->view->wall_ns, gap_ns = SOURCE_GAP_SECONDS * NS_PER_S;
+	double due_ns;
 
 	if (!source->is_paced || source->speed <= 0 || source->view->kind == RECORD_KIND_META ||
-	    source->view->kind == RECORD_KIND_PROCESS)
+	    source->view->kind == RECORD_KIND_PROCESS || wall_ns <= source->last_wall_ns)
 		return 0;
-	if (source->base_wall_ns == 0 || wall_ns <= source->last_wall_ns) {
-		if (source->base_wall_ns == 0) {
-			source->base_ns = now_ns;
-			source->base_wall_ns = wall_ns;
-		}
-		return 0;
-	}
-	if (wall_ns <= source->base_wall_ns)
-		return 0;
-	ahead_ns = (double)(wall_ns - source->base_wall_ns) / source->speed;
-	if ((double)source->base_ns + ahead_ns > (double)(now_ns + SOURCE_GAP_SECONDS * NS_PER_S)) {
-		/* From here on, it goes on after a short rest. */
-		source->base_ns = now_ns + SOURCE_GAP_SECONDS * NS_PER_S;
+	source->last_wall_ns = wall_ns;
+	if (source->base_wall_ns == 0) {
+		source->base_ns = now_ns;
 		source->base_wall_ns = wall_ns;
-		ahead_ns = 0;
 	}
-	return source->base_ns + (uint64_t)ahead_ns;
+	due_ns = (double)source->base_ns + (double)(wall_ns - source->base_wall_ns) / source->speed;
+	if (due_ns > (double)(now_ns + gap_ns)) {
+		source->base_ns = now_ns + gap_ns;
+		source->base_wall_ns = wall_ns;
+		return source->base_ns;
+	}
+	return (uint64_t)due_ns;
 }
 
 /* 1: there is a record to be shown by now; 0: not yet; -errno. */
@@ -215,8 +210,10 @@ static int next(struct source *source, struct history *history, uint64_t now_ns)
 		end(source, history);
 	if (r <= 0)
 		return r;
+	if (!source->has_view)
+		source->due_ns = find_due_ns(source, now_ns);
 	source->has_view = true;
-	if (due_ns(source, now_ns) <= now_ns)
+	if (source->due_ns <= now_ns)
 		return 1;
 	/* The next window is not due: this one is complete. */
 	if (history->count > 0)
@@ -243,8 +240,6 @@ int source_read(struct source *source, struct history *history, uint64_t now_ns)
 		if (r <= 0)
 			break;
 		source->has_view = false;
-		if (source->view->wall_ns > source->last_wall_ns)
-			source->last_wall_ns = source->view->wall_ns;
 		if (history_add(history, source->view) < 0)
 			return log_error_errno(ENOMEM, "cannot keep the records of %s",
 					       record_reader_name(source->reader));
@@ -272,11 +267,5 @@ void source_awaits(const struct source *source, int *ret_fd, uint64_t *ret_due_n
 		*ret_due_ns = source->quiet_ns ? source->quiet_ns : UINT64_MAX;
 		return;
 	}
-	*ret_due_ns = 0;
-	if (source->has_view && source->speed > 0 && source->view->wall_ns > source->base_wall_ns)
-		*ret_due_ns = source->base_ns +
-			      (uint64_t)((double)(source->view->wall_ns - source->base_wall_ns) /
-					 source->speed);
-	else if (source->has_view)
-		*ret_due_ns = source->base_ns;
+	*ret_due_ns = source->has_view ? source->due_ns : 0;
 }

@@ -32,7 +32,8 @@ struct source {
 	bool is_paced; /* it is one */
 	uint64_t base_ns; /* monotonic clock at which wall_ns is shown */
 	uint64_t base_wall_ns;
-	uint64_t last_wall_ns; /* of the window that came last */
+	uint64_t last_wall_ns; /* of the latest window so far */
+	uint64_t due_ns; /* monotonic clock at which the view is to be shown */
 	uint64_t
 		quiet_ns; /* monotonic clock when the window can be taken for complete; 0 = never */
 	bool has_ended;

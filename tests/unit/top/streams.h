@@ -68,7 +68,7 @@ static inline void stream_cpu(struct history *history, struct stream_cpu cpu)
 }
 
 static inline void stream_balance(struct history *history, uint64_t window, int64_t exec_ns,
-				  int64_t attributed_ns)
+				  int64_t attributed_ns, int64_t unattributed_ns)
 {
 	struct sample sample;
 
@@ -76,8 +76,8 @@ static inline void stream_balance(struct history *history, uint64_t window, int6
 	sample_number(&sample, "window_ns", STREAM_WINDOW_NS);
 	sample_number(&sample, "exec_ns", exec_ns);
 	sample_number(&sample, "attributed_ns", attributed_ns);
-	sample_number(&sample, "unattributed_ns", 0);
+	sample_number(&sample, "unattributed_ns", unattributed_ns);
 	sample_number(&sample, "overflow_ns", 0);
-	sample_number(&sample, "residual_ns", exec_ns - attributed_ns);
+	sample_number(&sample, "residual_ns", exec_ns - attributed_ns - unattributed_ns);
 	assert_int_equal(stream_put(history, &sample, stream_end_ns(window)), 0);
 }

@@ -109,7 +109,7 @@ static void requests_are_found_by_their_tags_and_other_records_always(void **sta
 	put_request(1, "b", 2);
 	put_request(1, "", 4);
 	put_request(2, "b", 8);
-	stream_balance(&history, 2, 15, 15);
+	stream_balance(&history, 2, 15, 15, 0);
 	assert_int_equal(cpu_of(&span), 10);
 	span.wants = NULL;
 	span.has_no_cpu = true;
@@ -137,7 +137,7 @@ static void visits_go_from_the_oldest_on_until_one_ends_them(void **state)
 
 	(void)state;
 	put_request(1, "a", 1);
-	stream_balance(&history, 1, 5, 5);
+	stream_balance(&history, 1, 5, 5, 0);
 	put_request(2, "b", 2);
 	assert_int_equal(history_visit(&history, &(struct history_span){ .first = 0, .last = 1 },
 				       note, &sum),
