@@ -241,6 +241,14 @@ static void end_with_recorder(struct top *top)
 	top->has_ended = true;
 }
 
+/* A recording without a window is none; of what is observed the recorder says what is wrong. */
+static int check_end(const struct top *top)
+{
+	if (top->terminal || !top->options->path || top->frame_count > 0)
+		return 0;
+	return log_error(ENODATA, "%s: no records to show", top->options->name);
+}
+
 static int step(struct top *top)
 {
 	int r = source_read(&top->source, &top->history, clock_monotonic_ns());
@@ -259,7 +267,7 @@ static int step(struct top *top)
 		top->has_ended = true;
 	if (!top->has_ended)
 		await(top);
-	return 0;
+	return top->source.has_ended && top->has_ended ? check_end(top) : 0;
 }
 
 static int start(struct top *top)

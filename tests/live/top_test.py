@@ -301,7 +301,14 @@ class TopTest(harness.LiveTest):
         self.assertIn("not a recording of correlator", screen)
         screen = self.open(self.folder / "missing").await_end(harness.EXIT_FAILURE)
         self.assertIn("No such file", screen)
-        self.assertEqual(harness.EXIT_USAGE, run_correlator("top").returncode)
+        result = run_correlator("top", "/dev/null")
+        self.assertEqual(harness.EXIT_FAILURE, result.returncode)
+        self.assertIn("/dev/null: no records to show", result.stderr)
+        for wrong in ([], [other, other], [other, "-p", "1"], ["-p", "x"], ["--span", "1h", other],
+                      ["--speed", "0", other], ["-n", "0", other], ["--sort", "x", other]):
+            result = run_correlator("top", *wrong)
+            self.assertEqual((harness.EXIT_USAGE, ""), (result.returncode, result.stdout), wrong)
+            self.assertNotEqual("", result.stderr, wrong)
         screen = self.enter(Terminal(CORRELATOR, "top", other, environment="TERM=nonsense")) \
             .await_end(harness.EXIT_FAILURE)
         self.assertIn("the terminal nonsense is not known", screen)

@@ -268,6 +268,37 @@ static void a_missing_file_is_an_error(void **state)
 	record_reader_free(reader);
 }
 
+static void what_does_not_block_is_read_as_it_comes(void **state)
+{
+	struct record_reader *reader = NULL;
+	size_t file_bytes, half;
+	char *file = golden_read("shop.rec", &file_bytes);
+	int fds[2];
+
+	(void)state;
+	half = file_bytes / 2;
+	assert_int_equal(pipe2(fds, O_CLOEXEC | O_NONBLOCK), 0);
+	assert_int_equal(record_reader_open_fd(fds[0], "a pipe", &reader), 0);
+	assert_string_equal(record_reader_name(reader), "a pipe");
+	assert_int_equal(record_reader_next(reader, &view), -EAGAIN);
+	assert_int_equal(write(fds[1], file, half), half);
+	while (record_reader_next(reader, &view) > 0)
+		;
+	assert_true(record_reader_entry_count(reader) > 0);
+	assert_true(record_reader_entry_count(reader) < GOLDEN_RECORDS);
+	assert_int_equal(record_reader_next(reader, &view), -EAGAIN);
+	assert_int_equal(write(fds[1], file + half, file_bytes - half), file_bytes - half);
+	assert_int_equal(close(fds[1]), 0);
+	while (record_reader_next(reader, &view) > 0)
+		;
+	assert_int_equal(record_reader_entry_count(reader), GOLDEN_RECORDS);
+	assert_false(record_reader_is_truncated(reader));
+	record_reader_free(reader);
+	/* It is not the reader's. */
+	assert_int_equal(close(fds[0]), 0);
+	free(file);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -279,6 +310,7 @@ int main(void)
 		cmocka_unit_test(garbage_alone_is_an_error_and_after_records_is_not),
 		cmocka_unit_test(records_beyond_the_bounds_are_refused),
 		cmocka_unit_test(another_schema_is_refused_and_another_kind_is_not),
+		cmocka_unit_test(what_does_not_block_is_read_as_it_comes),
 		cmocka_unit_test(a_missing_file_is_an_error),
 	};
 

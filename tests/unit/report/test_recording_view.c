@@ -406,6 +406,33 @@ static void several_hosts_are_told_by_their_names(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+static void what_is_known_is_lent_without_its_windows(void **state)
+{
+	struct recording borrower;
+	struct recording_process_info info;
+	struct sample sample;
+	const void *cursor = NULL;
+
+	(void)state;
+	assert_int_equal(add_process(7, "puma", 0, SIZE_MAX), 0);
+	sample_begin(&sample, "cpu", 7);
+	sample_text(&sample, "endpoint", "a");
+	sample_number(&sample, "window_ns", 1000);
+	add(&sample);
+	recording_init(&borrower);
+	recording_borrow(&borrower, &recording);
+	assert_int_equal(recording_duration_ns(&recording), 1000);
+	assert_int_equal(recording_duration_ns(&borrower), 0);
+	assert_int_equal(borrower.end_ns, 0);
+	assert_true(recording_has_key(&borrower, "endpoint"));
+	assert_true(recording_next_process(&borrower, &cursor, &info));
+	assert_string_equal(info.comm, "puma");
+	/* It gives nothing away that is not its own. */
+	recording_deinit(&borrower);
+	cursor = NULL;
+	assert_int_equal(next_process(&cursor, &info), 7);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -422,6 +449,7 @@ int main(void)
 		TEST(modes_are_the_first_and_each_change),
 		TEST(of_several_recorders_the_first_one_counts_and_differences_are_not_known),
 		TEST(several_hosts_are_told_by_their_names),
+		TEST(what_is_known_is_lent_without_its_windows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
