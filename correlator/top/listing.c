@@ -283,7 +283,8 @@ static int add_line(void *user, const struct history_window *window,
 	(void)record_view_count(record, RECORD_FIELD(common, pid), &line.pid);
 	(void)record_view_count(record, RECORD_FIELD(cpu, tid), &line.tid);
 	(void)record_view_count(record, RECORD_FIELD(cpu, window_ns), &window_ns);
-	line.window_ns = (uint64_t)window_ns;
+	line.window_ns =
+		(uint64_t)window_ns < window->end_ns ? (uint64_t)window_ns : window->end_ns;
 	if (record_view_text(record, RECORD_FIELD(cpu, thread_name), &name) &&
 	    name.size_bytes <= GROUP_NAME_BYTES)
 		memcpy(line.thread_name, name.bytes, name.size_bytes);
@@ -416,7 +417,7 @@ void listing_value(const struct listing *listing, size_t row,
 		return;
 	text = grouping_label(listing->rows.groups[row], false);
 	/* Of PID/TID the thread. */
-	slash = listing->list == LIST_THREADS ? memrchr(text.bytes, '/', text.size_bytes) : NULL;
+	slash = strcmp(listing->by, "tid") == 0 ? memrchr(text.bytes, '/', text.size_bytes) : NULL;
 	if (slash) {
 		text.size_bytes -= (size_t)(slash + 1 - text.bytes);
 		text.bytes = slash + 1;

@@ -283,10 +283,23 @@ static int start(struct top *top)
 	r = options->path ? source_open(&top->source, options->path, options->speed)
 			  : source_start(&top->source, options->recorder, !options->is_batch);
 	if (r == 0 && !options->is_batch)
-		r = terminal_open(options->path && strcmp(options->path, "-") == 0,
-				  options->has_colour, &top->terminal);
+		r = terminal_open(!isatty(STDIN_FILENO), options->has_colour, &top->terminal);
 	top->wants_picture = true;
 	return r;
+}
+
+/* What the recorder said, all of it if it failed, else what it warned of. */
+static void pass_on(const char *said, bool is_all)
+{
+	while (*said) {
+		size_t size_bytes = strcspn(said, "\n");
+		char line[SOURCE_SAID_BYTES];
+
+		(void)snprintf(line, sizeof(line), "%.*s", (int)size_bytes, said);
+		if (is_all || strstr(line, " warning: "))
+			(void)fprintf(stderr, "%s\n", line);
+		said += size_bytes + (said[size_bytes] == '\n');
+	}
 }
 
 int top_run(const struct top_options *options)
@@ -307,8 +320,7 @@ int top_run(const struct top_options *options)
 	code = r < 0 ? EXIT_CODE_FAILURE : top->code;
 	if (code == 0 && top->source.is_damaged)
 		code = EXIT_CODE_FAILURE;
-	if (code != 0)
-		(void)fputs(top->source.said, stderr);
+	pass_on(top->source.said, code != 0);
 	source_deinit(&top->source);
 	history_deinit(&top->history);
 	if (top->signal_fd >= 0)

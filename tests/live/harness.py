@@ -259,21 +259,21 @@ class LiveTest(unittest.TestCase):
         self.assertRegex(recording.messages, "correlator: (wrote|made) ")
 
 
-def missing():
-    """Why the live tests cannot run here; None if they can."""
+def missing(*others):
+    """Why the live tests, which may need other programs, too, cannot run here; None if they can."""
     if os.geteuid() != 0:
         return "not root"
     if not os.access("/sys/kernel/btf/vmlinux", os.R_OK):
         return "this kernel has no BTF"
     if not os.access(CORRELATOR, os.X_OK):
         return f"{CORRELATOR} is not built (CORRELATOR_BUILD names the build folder)"
-    programs = [name for name in ("ruby", "puma", "bpftool") if not shutil.which(name)]
+    programs = [name for name in ("ruby", "puma", "bpftool", *others) if not shutil.which(name)]
     return f"not installed: {', '.join(programs)}" if programs else None
 
 
-def main():
+def main(*others):
     """Runs the tests of a file; where they cannot run, a skip, which in CI is a failure."""
-    reason = missing()
+    reason = missing(*others)
     if reason:
         print(f"SKIP: {reason}")
         sys.exit(EXIT_FAILURE if os.environ.get("CI") == "true" else EXIT_SKIPPED)

@@ -116,8 +116,7 @@ class TopTest(harness.LiveTest):
     def test_keys(self):
         workload = self.start()
         terminal = self.open("-p", workload.pid)
-        screen = terminal.await_text("GET /calm")
-        self.assertLess(screen.index("GET /busy"), screen.index("GET /calm"), screen)
+        screen = terminal.await_text(r"cpu▼[\s\S]*GET /busy[\s\S]*GET /calm[\s\S]*^total")
         self.assertIn(r"GET /\x1b[2Jodd\xe2\x80\xae", screen)
         terminal.await_text("residual 0 ns  losses 0  exact  own [0-9]")
 
@@ -287,6 +286,10 @@ class TopTest(harness.LiveTest):
         self.assertEqual((0, ""), (result.returncode, result.stderr))
         self.assertIn("GET /busy", result.stdout)
         # Keys come from the terminal, records from elsewhere.
+        terminal = self.enter(Terminal("sh", "-c", f"{CORRELATOR} top {self.output} < /dev/null"))
+        terminal.await_text("END OF THE RECORDING")
+        terminal.press("q")
+        terminal.await_end(0)
         terminal = self.enter(Terminal("sh", "-c", f"cat {self.output} | {CORRELATOR} top -"))
         terminal.await_text("END OF THE RECORDING")
         terminal.press("4")
@@ -315,4 +318,4 @@ class TopTest(harness.LiveTest):
 
 
 if __name__ == "__main__":
-    harness.main()
+    harness.main("tmux")

@@ -314,6 +314,13 @@ static void a_thread_leads_to_its_requests(void **state)
 	press(KEY_OF_ENTER);
 	assert_string_equal(navigation_place(&navigation)->of, "tid=2");
 	expect_rows("s1");
+	(void)strcpy(navigation.by, "tid");
+	navigation.depth = 1;
+	navigation.path[0] = (struct place){ .list = LIST_GROUPS };
+	list();
+	expect_rows("1,3,2");
+	press(KEY_OF_ENTER);
+	expect_rows("b4,b3,b2,b1");
 }
 
 static void the_selection_follows_its_value(void **state)
