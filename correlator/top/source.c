@@ -231,11 +231,13 @@ static void note_damage(struct source *source)
 
 int source_read(struct source *source, struct history *history, uint64_t now_ns)
 {
+	uint64_t complete = history->first + history_closed_count(history);
 	int r = 1, count = 0;
 
 	if (source->has_ended)
 		return 0;
-	while (r > 0 && count < SOURCE_READ_MAX) {
+	while (r > 0 && count < SOURCE_READ_MAX &&
+	       history->first + history_closed_count(history) <= complete) {
 		r = next(source, history, now_ns);
 		if (r <= 0)
 			break;

@@ -50,7 +50,8 @@ int source_open(struct source *source, const char *path, double speed);
 /* Ends the recorder, too. */
 void source_deinit(struct source *source);
 
-/* Takes what is there by now (monotonic clock). 0; -errno, logged. */
+/* Takes what is there by now (monotonic clock), but no more once a window is complete, so that each
+ * can be shown. 0; -errno, logged. */
 int source_read(struct source *source, struct history *history, uint64_t now_ns);
 
 /* To be waited for: *ret_fd (-1: none), or until *ret_due_ns (monotonic clock; UINT64_MAX:

@@ -253,7 +253,9 @@ class TopTest(harness.LiveTest):
         result = run_correlator("top", "--batch", "--span", "all", self.output)
         self.assertEqual((0, ""), (result.returncode, result.stderr))
         last = result.stdout.split("\n\n")[-1]
-        self.assertIn("END OF THE RECORDING", result.stdout)
+        self.assertEqual(1, result.stdout.count("END OF THE RECORDING"))
+        # The first window, one a second later, and the end.
+        self.assertIn(result.stdout.count("correlator top"), (3, 4))
         for name in "GET /busy", "GET /calm", "unattributed", "total":
             def figures(text):
                 row = re.search(rf"^{name} .*$", text, re.M)[0]
@@ -281,8 +283,9 @@ class TopTest(harness.LiveTest):
                                 timeout=harness.DEADLINE_SECONDS)
         self.assertEqual(harness.EXIT_FAILURE, result.returncode)
         self.assertIn("cannot write the frames", result.stderr)
-        result = subprocess.run([CORRELATOR, "top", "-n", "1", "-"], stdin=self.output.open("rb"),
-                                text=True, capture_output=True, timeout=harness.DEADLINE_SECONDS)
+        with self.output.open("rb") as recording:
+            result = subprocess.run([CORRELATOR, "top", "-n", "1", "-"], stdin=recording, text=True,
+                                    capture_output=True, timeout=harness.DEADLINE_SECONDS)
         self.assertEqual((0, ""), (result.returncode, result.stderr))
         self.assertIn("GET /busy", result.stdout)
         # Keys come from the terminal, records from elsewhere.
