@@ -20,8 +20,8 @@
 
 enum {
 	/* A picture is followed by a rest of so many times the CPU that it took: so all of them
-	 * together take 0.7 percent. Keys are answered at once. */
-	REST_TIMES = 150,
+	 * together take half a percent. Keys are answered at once. */
+	REST_TIMES = 200,
 	FRAME_NS = 1000000000, /* between two frames of text, by the records' clock */
 	STATUS_BYTES = 256,
 };
