@@ -8,7 +8,7 @@
 const char *openmetrics_begin(FILE *out, bool is_older, enum openmetrics_type type,
 			      const char *name, const char *unit, const char *help)
 {
-	static const char *const types[] = { "counter", "gauge", "summary" };
+	static const char *const types[] = { "counter", "gauge", "summary", "histogram" };
 	const char *suffix = type == OPENMETRICS_COUNTER ? "_total" : "";
 	const char *head = is_older ? suffix : "";
 

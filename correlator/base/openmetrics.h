@@ -13,6 +13,7 @@ enum openmetrics_type {
 	OPENMETRICS_COUNTER = 0, /* its samples end in _total */
 	OPENMETRICS_GAUGE = 1,
 	OPENMETRICS_SUMMARY = 2,
+	OPENMETRICS_HISTOGRAM = 3,
 };
 
 /*

@@ -83,6 +83,7 @@ _correlator_value() { # COMMAND OPTION
 		otel.trace_id otel.span_id" ;;
 	*--compress) _correlator_reply gzip ;;
 	*--forward | *--to) _correlator_address "tcp:// tls:// unix:" ;;
+	*--metrics-by) _correlator_reply endpoint ;;
 	*--metrics) _correlator_address "tcp://127.0.0.1: unix: file:" ;;
 	*--comm) _correlator_reply "$(_correlator_names)" ;;
 	report-H | report--html | report-C | report--compare | *-o | *--output | *--spool | *--*-file | *--tls-ca | *--tls-cert | *--tls-key) _correlator_files ;;

@@ -10,6 +10,7 @@
 #include "command/arguments.h"
 #include "command/command.h"
 #include "command/forward_arguments.h"
+#include "metrics/request_figures.h"
 #include "observe/key_options.h"
 #include "observe/recording.h"
 
@@ -30,6 +31,8 @@ enum {
 	OPTION_TIMELINE,
 	OPTION_TIMELINE_BYTES,
 	OPTION_METRICS,
+	OPTION_METRICS_BY,
+	OPTION_METRICS_SERIES,
 	OPTION_FORWARD,
 	OPTION_SPOOL,
 	OPTION_SPOOL_MAX,
@@ -89,6 +92,11 @@ static const struct argp_option options[] = {
 	  "Give out totals for monitoring: unix:PATH or tcp://127.0.0.1:PORT (over "
 	  "HTTP), or file:PATH.prom (for node_exporter)",
 	  2 },
+	{ "metrics-by", OPTION_METRICS_BY, "KEY", 0,
+	  "And histograms of the CPU and the wall time of requests, by the value of a recorded key",
+	  2 },
+	{ "metrics-series", OPTION_METRICS_SERIES, "N", 0,
+	  "Of so many values, the first ones to come (default 100): the rest is \"other\"", 2 },
 	{ "lean", OPTION_LEAN, NULL, 0,
 	  "No uprobes: for servers with very many fiber switches; the error is measured in "
 	  "ambiguous_ns",
@@ -130,6 +138,7 @@ static const char documentation[] =
 	"  correlator record -p 1234 -- sleep 10\n"
 	"  correlator record -p 1234 --timeline -d 5s -o slices.msgpack\n"
 	"  correlator record -p 1234 --forward tcp://127.0.0.1:24224 --spool /var/lib/correlator\n"
+	"  correlator record -p 1234 -k request_id -k endpoint --metrics unix:m --metrics-by endpoint\n"
 	"  correlator record --all-ruby --cgroup '*.service' --budget 1 -o day.msgpack\n\n"
 	"Needs root, or CAP_BPF and CAP_PERFMON, and CAP_SYS_PTRACE for other users' processes (where "
 	"kernel.yama.ptrace_scope is 1, for all). Before Linux 6.6 uprobes need CAP_SYS_ADMIN as well: "
@@ -200,6 +209,17 @@ static int add_pid(struct arguments *arguments, const char *text)
 	return arguments_parse_pid(text, &arguments->pids[arguments->recording.pid_count++]);
 }
 
+static int parse_series(const char *text, size_t *ret_count)
+{
+	uint64_t count;
+
+	if (arguments_parse_number(text, 1, METRICS_SERIES_MAX, &count) < 0)
+		return log_error(EINVAL, "--metrics-series %s: not a number from 1 to %d", text,
+				 METRICS_SERIES_MAX);
+	*ret_count = (size_t)count;
+	return 0;
+}
+
 /* Named without --, a process is meant. */
 static int check_command(const char *name)
 {
@@ -228,6 +248,11 @@ static int parse_output_option(struct arguments *arguments, int key, char *text)
 	case OPTION_METRICS:
 		recording->metrics = text;
 		return 0;
+	case OPTION_METRICS_BY:
+		recording->metrics_by = text;
+		return 0;
+	case OPTION_METRICS_SERIES:
+		return parse_series(text, &recording->metrics_series);
 	case OPTION_FORWARD:
 		return forward_arguments_add_url(&arguments->forward, text);
 	case OPTION_TIMELINE:
@@ -325,6 +350,39 @@ static int parse_option(int key, char *text, struct argp_state *state)
 	return 0;
 }
 
+static bool has_key(const struct key_options *keys, const char *name)
+{
+	for (size_t i = 0; i < keys->count; i++)
+		if (strcmp(keys->record_names[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* What is asked for by a key of requests has to be recorded. */
+static int check_key(const struct recording_options *recording, const char *option, const char *key)
+{
+	if (!has_key(&recording->keys, key))
+		return log_error(EINVAL, "%s: the key %s is not recorded: -k " REQUEST_KEY " -k %s",
+				 option, key, key);
+	if (!has_key(&recording->keys, REQUEST_KEY))
+		return log_error(EINVAL,
+				 "%s: requests are told apart by the key " REQUEST_KEY
+				 ": -k " REQUEST_KEY " -k %s",
+				 option, key);
+	return 0;
+}
+
+static int check_metrics(const struct recording_options *recording)
+{
+	if ((recording->metrics_by || recording->metrics_series) && !recording->metrics)
+		return log_error(EINVAL,
+				 "--metrics-by and --metrics-series are for --metrics ADDRESS");
+	if (recording->metrics_series && !recording->metrics_by)
+		return log_error(EINVAL, "--metrics-series is for --metrics-by KEY");
+	return recording->metrics_by ? check_key(recording, "--metrics-by", recording->metrics_by)
+				     : 0;
+}
+
 static int check(struct arguments *arguments)
 {
 	struct recording_options *recording = &arguments->recording;
@@ -350,6 +408,10 @@ static int check(struct arguments *arguments)
 	}
 	if (!recording->keys.count && key_options_add(&recording->keys, DEFAULT_KEY) < 0)
 		return EXIT_CODE_FAILURE;
+	if (check_metrics(recording) < 0)
+		return EXIT_CODE_USAGE;
+	if (!recording->metrics_series)
+		recording->metrics_series = METRICS_SERIES;
 	return EXIT_CODE_OK;
 }
 

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "forward/sender.h"
+#include "metrics/request_figures.h"
 #include "queue/backlog.h"
 #include "record/record.h"
 
@@ -44,6 +45,7 @@ struct metrics {
 	struct metrics_process others; /* found no place of their own */
 	struct metrics_process ended; /* so that the sum over all processes only grows */
 	uint64_t losses[_COUNTER_MAX];
+	const struct request_figures *requests; /* borrowed; NULL = nobody asked for them */
 	uint64_t own_cpu_ns;
 	bool has_programs;
 	uint64_t programs_ns; /* of the kernel programs, where the kernel measures them */

@@ -43,9 +43,11 @@ struct metrics_server {
 	int event_fd; /* something new, or the end */
 	pthread_mutex_t lock; /* guards published and is_ending */
 	struct metrics published;
+	struct request_figures *published_requests; /* owned: what it points to; NULL = none */
 	bool is_ending;
 	/* The thread's: */
 	struct metrics metrics; /* what is given out */
+	struct request_figures *requests; /* owned: the same */
 	struct listener listener;
 	struct client clients[CLIENTS_MAX];
 	char *file; /* NULL = none */
@@ -250,6 +252,16 @@ static void update_file(struct metrics_server *server)
 	server->has_file_failed = r < 0;
 }
 
+/* With a copy of what it points to, into figures, which has room for it. */
+static void take(struct metrics *metrics, struct request_figures *figures,
+		 const struct metrics *from)
+{
+	*metrics = *from;
+	metrics->requests = figures;
+	if (figures)
+		request_figures_assign(figures, from->requests);
+}
+
 /* False: it is time to end. */
 static bool take_published(struct metrics_server *server)
 {
@@ -258,7 +270,7 @@ static bool take_published(struct metrics_server *server)
 
 	(void)eventfd_read(server->event_fd, &count);
 	(void)pthread_mutex_lock(&server->lock);
-	server->metrics = server->published;
+	take(&server->metrics, server->requests, &server->published);
 	is_ending = server->is_ending;
 	(void)pthread_mutex_unlock(&server->lock);
 	update_file(server);
@@ -378,8 +390,14 @@ int metrics_server_new(const char *address, const struct metrics *metrics,
 	for (size_t i = 0; i < CLIENTS_MAX; i++)
 		server->clients[i].fd = -1;
 	(void)pthread_mutex_init(&server->lock, NULL);
-	server->published = *metrics;
-	server->metrics = *metrics;
+	if (metrics->requests) {
+		server->published_requests = request_figures_copy(metrics->requests);
+		server->requests = request_figures_copy(metrics->requests);
+		if (!server->published_requests || !server->requests)
+			return log_error_errno(ENOMEM, "cannot serve metrics");
+	}
+	take(&server->published, server->published_requests, metrics);
+	take(&server->metrics, server->requests, metrics);
 	if (strncmp(address, file, sizeof(file) - 1) == 0 && address[sizeof(file) - 1]) {
 		server->file = strdup(address + sizeof(file) - 1);
 		r = server->file ? 0 : log_error_errno(ENOMEM, "cannot serve metrics");
@@ -410,6 +428,8 @@ void metrics_server_free(struct metrics_server *server)
 	listener_close(&server->listener);
 	cleanup_fd(&server->event_fd);
 	(void)pthread_mutex_destroy(&server->lock);
+	free(server->published_requests);
+	free(server->requests);
 	free(server->file);
 	free(server);
 }
@@ -417,7 +437,7 @@ void metrics_server_free(struct metrics_server *server)
 void metrics_server_publish(struct metrics_server *server, const struct metrics *metrics)
 {
 	(void)pthread_mutex_lock(&server->lock);
-	server->published = *metrics;
+	take(&server->published, server->published_requests, metrics);
 	(void)pthread_mutex_unlock(&server->lock);
 	(void)eventfd_write(server->event_fd, 1);
 }

@@ -22,5 +22,6 @@ int metrics_server_new(const char *address, const struct metrics *metrics,
 void metrics_server_free(struct metrics_server *server);
 DEFINE_CLEANUP(struct metrics_server *, metrics_server_free);
 
-/* What is given out from now on: copied. */
+/* What is given out from now on: copied. It has requests if those that were first given had some,
+ * in the same room. */
 void metrics_server_publish(struct metrics_server *server, const struct metrics *metrics);

@@ -217,6 +217,45 @@ static void put_forward(const struct writer *writer, const struct sender_status 
 		      failure_kind_name(sender->last_failure));
 }
 
+/* A bucket holds those below it, too. */
+static void put_histogram(FILE *file, const char *name, const struct request_figures *figures,
+			  const struct request_series *series,
+			  const struct metrics_histogram *histogram)
+{
+	static const char *const samples[] = { "_count", "_sum" };
+	uint64_t sum = 0;
+
+	for (int i = 0; i < METRICS_BUCKETS; i++) {
+		sum += histogram->counts[i];
+		(void)fprintf(file, PREFIX "%s_bucket{%s=\"", name, figures->label);
+		openmetrics_put_label(file, series->value);
+		(void)fprintf(file, "\",le=\"%s\"} %" PRIu64 "\n", metrics_buckets[i].seconds, sum);
+	}
+	for (int i = 0; i < 2; i++) {
+		(void)fprintf(file, PREFIX "%s%s{%s=\"", name, samples[i], figures->label);
+		openmetrics_put_label(file, series->value);
+		(void)fputs("\"} ", file);
+		if (i == 0)
+			(void)fprintf(file, "%" PRIu64 "\n", histogram->count);
+		else
+			openmetrics_put_seconds(file, (int64_t)histogram->sum_ns);
+	}
+}
+
+static void put_requests(const struct writer *writer, const struct request_figures *figures)
+{
+	(void)begin(writer, OPENMETRICS_HISTOGRAM, "request_cpu_seconds", "seconds",
+		    "CPU of each request that has ended.");
+	for (size_t i = 0; i < figures->series_count; i++)
+		put_histogram(writer->file, "request_cpu_seconds", figures, &figures->series[i],
+			      &figures->series[i].cpu);
+	(void)begin(writer, OPENMETRICS_HISTOGRAM, "request_wall_seconds", "seconds",
+		    "Time of each from its first activity to its last.");
+	for (size_t i = 0; i < figures->series_count; i++)
+		put_histogram(writer->file, "request_wall_seconds", figures, &figures->series[i],
+			      &figures->series[i].wall);
+}
+
 static void put_build(const struct writer *writer, const struct metrics *metrics)
 {
 	bool is_classic = writer->format == METRICS_FORMAT_CLASSIC;
@@ -229,7 +268,7 @@ static void put_build(const struct writer *writer, const struct metrics *metrics
 	(void)begin(writer, OPENMETRICS_GAUGE, "start_time_seconds", "seconds",
 		    "When it began to measure, since 1970.");
 	(void)fputs(PREFIX "start_time_seconds ", writer->file);
-	put_seconds(writer->file, (int64_t)metrics->start_wall_ns);
+	openmetrics_put_seconds(writer->file, (int64_t)metrics->start_wall_ns);
 }
 
 int metrics_text(const struct metrics *metrics, enum metrics_format format, char **ret_text,
@@ -244,6 +283,8 @@ int metrics_text(const struct metrics *metrics, enum metrics_format format, char
 		return -ENOMEM;
 	put_build(&writer, metrics);
 	put_processes(&writer, metrics);
+	if (metrics->requests)
+		put_requests(&writer, metrics->requests);
 	put_losses(&writer, metrics);
 	put_self(&writer, metrics);
 	if (metrics->has_output)

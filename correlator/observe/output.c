@@ -63,15 +63,31 @@ static int open_backlog(struct output *output)
 	return forwarding_start(output->forwarding, &source, 0, &output->sender);
 }
 
+static int open_metrics(struct output *output, uint64_t start_wall_ns)
+{
+	const struct recording_options *options = output->options;
+
+	metrics_init(&output->metrics, CORRELATOR_VERSION, start_wall_ns);
+	if (!options->metrics)
+		return 0;
+	if (options->metrics_by) {
+		int r = request_metrics_new(options->metrics_by, options->metrics_series,
+					    &output->request_metrics);
+
+		if (r < 0)
+			return log_error_errno(r, "cannot serve metrics");
+		output->metrics.requests = request_metrics_figures(output->request_metrics);
+	}
+	return metrics_server_new(options->metrics, &output->metrics, &output->metrics_server);
+}
+
 /* The file last: what can fail before it leaves it as it was, and creates none. */
 int output_open(struct output *output, uint64_t start_wall_ns)
 {
 	const struct recording_options *options = output->options;
 	int r;
 
-	metrics_init(&output->metrics, CORRELATOR_VERSION, start_wall_ns);
-	if (options->metrics &&
-	    metrics_server_new(options->metrics, &output->metrics, &output->metrics_server) < 0)
+	if (open_metrics(output, start_wall_ns) < 0)
 		return EXIT_CODE_FAILURE;
 	if (forwards(output) && open_backlog(output) < 0)
 		return EXIT_CODE_FAILURE;
@@ -84,14 +100,19 @@ int output_open(struct output *output, uint64_t start_wall_ns)
 	return EXIT_CODE_OK;
 }
 
-static void count(struct metrics *metrics, enum record_kind kind, const void *record)
+static void count(struct output *output, enum record_kind kind, const void *record)
 {
+	struct metrics *metrics = &output->metrics;
+
 	switch (kind) {
 	case RECORD_KIND_PROCESS:
 		metrics_add_process(metrics, record);
 		break;
 	case RECORD_KIND_CPU:
 		metrics_add_cpu(metrics, record);
+		/* Without memory it is in the other sums, and in the file. */
+		if (output->request_metrics)
+			(void)request_metrics_add_cpu(output->request_metrics, record);
 		break;
 	case RECORD_KIND_BALANCE:
 		metrics_add_balance(metrics, record);
@@ -114,7 +135,7 @@ int output_add_kind(struct output *output, uint64_t wall_ns, enum record_kind ki
 	int r;
 
 	identity_stamp(&output->identity, wall_ns, record);
-	count(&output->metrics, kind, record);
+	count(output, kind, record);
 	r = record_encode_kind(output->encoder, kind, record);
 	return r < 0 ? log_error_errno(r, "cannot encode a record") : 0;
 }
@@ -257,6 +278,8 @@ int output_continue(struct output *output)
 
 void output_publish(struct output *output)
 {
+	if (output->request_metrics)
+		request_metrics_end_window(output->request_metrics, output->wall_ns);
 	if (output->metrics_server)
 		metrics_server_publish(output->metrics_server, &output->metrics);
 }
@@ -367,6 +390,10 @@ int output_close(struct output *output, output_end_fn ends, void *user)
 {
 	int written, delivered = 0;
 
+	if (output->request_metrics) {
+		request_metrics_finish(output->request_metrics);
+		metrics_server_publish(output->metrics_server, &output->metrics);
+	}
 	/* From a spool only what is kept there is sent. It is, while the pipe is waited for. */
 	if (output->backlog && output->sender)
 		backlog_seal(output->backlog);
@@ -391,5 +418,6 @@ void output_deinit(struct output *output)
 	forwarding_free(TAKE_PTR(output->forwarding));
 	(void)sink_close(TAKE_PTR(output->sink));
 	metrics_server_free(TAKE_PTR(output->metrics_server));
+	request_metrics_free(TAKE_PTR(output->request_metrics));
 	record_encoder_free(TAKE_PTR(output->encoder));
 }

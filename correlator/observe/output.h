@@ -31,6 +31,7 @@ struct output {
 	struct record_encoder *encoder;
 	struct metrics metrics; /* the sums of the records */
 	struct metrics_server *metrics_server; /* NULL = nobody asked for them */
+	struct request_metrics *request_metrics; /* the same of requests by a key */
 	struct sink *sink; /* NULL = no file */
 	struct forwarding *forwarding; /* NULL = no collectors, and so are the next two */
 	struct backlog *backlog;
@@ -68,7 +69,7 @@ int output_fd(const struct output *output);
 uint64_t output_due_ns(const struct output *output);
 /* Writes what waits, as far as it goes. As output_write. */
 int output_continue(struct output *output);
-/* Gives out the totals. */
+/* Gives out the totals, at the end of a window. */
 void output_publish(struct output *output);
 
 /* How sending goes, for a record and the totals. status: the caller's, what ret_delivery points

@@ -26,6 +26,8 @@ struct recording_options {
 	const char *output; /* path, or "-"; NULL = none, where there are collectors */
 	bool overwrites; /* the output, if it is a file that is not empty */
 	const char *metrics; /* where to give them out (metrics_server.h); NULL = nowhere */
+	const char *metrics_by; /* and of requests by this key; NULL = not of those */
+	size_t metrics_series; /* of so many values of it */
 	const struct forwarding_options *forward; /* NULL or no URLs = no collectors */
 	struct backlog_options backlog; /* of what waits for them */
 	uint64_t interval_ns;

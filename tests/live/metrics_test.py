@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """--metrics: what a scraper reads is what the records say, in a form that others' parsers take."""
 import http.client
+import json
 import socket
 import subprocess
 
@@ -81,6 +82,54 @@ class MetricsTest(harness.LiveTest):
                 value = values[f"correlator_process_{name}_seconds_total{self.labels(workload)}"]
                 self.assertAlmostEqual(sum_ns / 1e9, value, delta=ROUNDING_SECONDS)
         self.check(path.read_text())
+
+    def test_requests_are_counted_once_by_the_value_of_a_key(self):
+        hostile = 'GET "/x\\"\n{le="1"} $(true)'
+        workload = self.enter(Workload("driven.rb"))
+        path = self.folder / "correlator.prom"
+        recording = self.enter(Recording(self.output, "-p", workload.pid, "-i", "50ms", "-k", "request_id",
+                                         "-k", "endpoint", "--metrics", f"file:{path}", "--metrics-by",
+                                         "endpoint", "--metrics-series", "3"))
+        for number, endpoint in enumerate([*["GET /fast"] * 5, hostile, *["GET /slow"] * 2, "GET /late",
+                                           "GET /later"]):
+            workload.evaluate(f"Correlator.with(request_id: 'r-{number}', endpoint: {json.dumps(endpoint)}"
+                              f".gsub('#', '')) {{ Workload.spin_ms({150 if 'slow' in endpoint else 2}) }}; nil")
+        self.assert_ended_well(recording, recording.stop())
+        families = {family.name: family for family in parse_classic(path.read_text())}
+        found = recording.records()
+        # A control character is written as in the records.
+        shown = {hostile.replace("\n", "\\x0a"): 1, "GET /fast": 5, "GET /slow": 2, "other": 2}
+        for name in "cpu", "wall":
+            family = families[f"correlator_request_{name}_seconds"]
+            self.assertEqual("histogram", family.type)
+            counts = {sample.labels["endpoint"]: sample.value for sample in family.samples
+                      if sample.name.endswith("_count")}
+            self.assertEqual(shown, counts)
+        sums = {sample.labels["endpoint"]: sample.value
+                for sample in families["correlator_request_cpu_seconds"].samples if sample.name.endswith("_sum")}
+        for endpoint, seconds in sums.items():
+            values = {"GET /late", "GET /later"} if endpoint == "other" else {endpoint}
+            sum_ns = sum(record["cpu_ns"] for record in records.of_kind(found, "cpu")
+                         if record.get("endpoint") in values)
+            self.assertAlmostEqual(sum_ns / 1e9, seconds, delta=ROUNDING_SECONDS)
+        below = {sample.labels["endpoint"]: sample.value
+                 for sample in families["correlator_request_cpu_seconds"].samples
+                 if sample.labels.get("le") == "0.1"}
+        self.assertEqual({**shown, "GET /slow": 0}, below)
+        self.check(path.read_text())
+
+    def test_a_scraper_reads_histograms_of_what_has_ended_while_it_runs(self):
+        workload = self.enter(Workload("driven.rb"))
+        path = self.folder / "metrics"
+        recording = self.enter(Recording(self.output, "-p", workload.pid, "-i", "200ms", "-k", "request_id",
+                                         "-k", "endpoint", "--metrics", f"unix:{path}",
+                                         "--metrics-by", "endpoint"))
+        workload.evaluate("Correlator.with(request_id: 'r', endpoint: 'E') { Workload.spin_ms(5) }; nil")
+        count = "correlator_request_cpu_seconds_count[('endpoint', 'E')]"
+        found, text = harness.await_true(lambda: self.seen(path, count, 1), "the request to be counted")
+        self.assertEqual(1, found[count])
+        self.assertNotIn('"r"', text)
+        self.assert_ended_well(recording, recording.stop())
 
     def check(self, text):
         """What Prometheus' own checker says of it. Unless it could not be fetched."""

@@ -96,6 +96,8 @@ static void a_pid_alone_is_recorded_by_request_until_it_ends(void **state)
 	assert_string_equal(options->output, "correlator.msgpack");
 	assert_false(options->overwrites);
 	assert_null(options->metrics);
+	assert_null(options->metrics_by);
+	assert_int_equal(options->metrics_series, 100);
 	assert_null(options->backlog.spool);
 	assert_int_equal(options->backlog.store_bytes_max, 0);
 	assert_int_equal(options->interval_ns, 1000000000);
@@ -390,6 +392,40 @@ static void tables_have_room_for_some_and_not_for_all(void **state)
 	assert_int_equal(made.options.ring_bytes, 16777216);
 }
 
+static void requests_are_counted_by_a_key_that_is_recorded(void **state)
+{
+	static const struct {
+		const char *options, *says;
+	} wrong[] = {
+		{ "-k request_id -k endpoint --metrics-by endpoint", "for --metrics ADDRESS" },
+		{ "--metrics-series 5", "for --metrics ADDRESS" },
+		{ "--metrics unix:x --metrics-series 5", "for --metrics-by KEY" },
+		{ "--metrics unix:x --metrics-by endpoint", "the key endpoint is not recorded" },
+		{ "-k endpoint --metrics unix:x --metrics-by endpoint", "by the key request_id" },
+		{ "-k a=b --metrics unix:x --metrics-by a", "the key a is not recorded" },
+		{ "--metrics unix:x --metrics-series 0",
+		  "--metrics-series 0: not a number from 1 to 10000" },
+		{ "--metrics unix:x --metrics-series 10001", "--metrics-series 10001" },
+	};
+	const struct recording_options *options =
+		record("record -p 1 -k request_id -k route=endpoint --metrics unix:x "
+		       "--metrics-by endpoint");
+	char line[160];
+
+	(void)state;
+	assert_string_equal(options->metrics_by, "endpoint");
+	assert_int_equal(options->metrics_series, 100);
+	options = record("record -p 1 --metrics unix:x --metrics-by request_id --metrics-series 1");
+	assert_int_equal(options->metrics_series, 1);
+	options = record(
+		"record -p 1 --metrics unix:x --metrics-by request_id --metrics-series 10000");
+	assert_int_equal(options->metrics_series, 10000);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		(void)snprintf(line, sizeof(line), "record -p 1 %s", wrong[i].options);
+		refuses(line, wrong[i].says);
+	}
+}
+
 static void what_is_wrong_is_refused_before_anything_is_done(void **state)
 {
 	static const struct {
@@ -500,6 +536,7 @@ int main(void)
 		cmocka_unit_test(a_spool_has_a_size),
 		cmocka_unit_test(a_budget_is_a_part_of_a_cpu),
 		cmocka_unit_test(tables_have_room_for_some_and_not_for_all),
+		cmocka_unit_test(requests_are_counted_by_a_key_that_is_recorded),
 		cmocka_unit_test(what_is_wrong_is_refused_before_anything_is_done),
 		cmocka_unit_test(so_many_pids_and_no_more),
 		cmocka_unit_test(v_and_q_are_taken_with_it),

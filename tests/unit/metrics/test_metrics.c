@@ -397,6 +397,37 @@ static void a_socket_left_behind_is_replaced_and_one_in_use_is_not(void **state)
 	metrics_server_free(server);
 }
 
+/* What is given out is a copy of what was there when it was published. */
+static void requests_are_given_out_as_they_were_published(void **state)
+{
+	struct record_key keys[] = { { "request_id", "r" }, { "endpoint", "E" } };
+	struct request_metrics *requests;
+	struct metrics_server *server;
+	struct metrics metrics;
+	char path[64], address[80];
+	const char *answer;
+
+	(void)state;
+	assert_int_equal(request_metrics_new("endpoint", 3, &requests), 0);
+	metrics_init(&metrics, "1.5", 0);
+	metrics.requests = request_metrics_figures(requests);
+	(void)snprintf(path, sizeof(path), "%s/socket", folder);
+	(void)snprintf(address, sizeof(address), "unix:%s", path);
+	assert_int_equal(metrics_server_new(address, &metrics, &server), 0);
+	assert_int_equal(request_metrics_add_cpu(
+				 requests, &(struct cpu_record){ .keys = keys, .keys_count = 2 }),
+			 0);
+	request_metrics_finish(requests);
+	answer = ask(connect_to(path), "GET / HTTP/1.0\r\n\r\n");
+	expect(answer, "correlator_request_cpu_seconds_count{endpoint=\"other\"} 0\n");
+	assert_null(strstr(answer, "endpoint=\"E\""));
+	metrics_server_publish(server, &metrics);
+	answer = ask(connect_to(path), "GET / HTTP/1.0\r\n\r\n");
+	expect(answer, "correlator_request_cpu_seconds_count{endpoint=\"E\"} 1\n");
+	metrics_server_free(server);
+	request_metrics_free(requests);
+}
+
 static void only_loopback_addresses_are_served(void **state)
 {
 	static const char *const bad[] = { "",	    "tcp://0.0.0.0:1",	 "tcp://127.0.0.1", "unix:",
@@ -448,6 +479,7 @@ int main(void)
 		cmocka_unit_test(what_is_wanted_most_is_what_one_gets),
 		cmocka_unit_test(a_hostile_scraper_is_cut_off_and_others_are_served),
 		cmocka_unit_test(a_socket_left_behind_is_replaced_and_one_in_use_is_not),
+		cmocka_unit_test(requests_are_given_out_as_they_were_published),
 		cmocka_unit_test(only_loopback_addresses_are_served),
 		cmocka_unit_test(a_textfile_is_whole_at_any_time),
 	};

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Counts each request once: adds up what its records say, over all threads, processes and windows,
+ * until it has ended. Nobody says when that is: it has once the last window that had it began
+ * REQUEST_QUIET_NS ago, and is not the last one of all; one that comes back later is a request of
+ * its own. Bounded: where REQUESTS_OPEN_MAX are open, the one that was quiet for longest has ended.
+ * Ids are somebody else's values: the table is keyed with a random seed. Single thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "requests/request_charge.h"
+
+#define REQUEST_QUIET_NS (3 * NS_PER_S)
+
+enum {
+	REQUESTS_OPEN_MAX = 32768, /* at a time: about 10 MB */
+	REQUEST_VALUE_BYTES_MAX = 512, /* what is longer is cut */
+};
+
+struct request_tracker;
+
+/* Owned by the tracker, until its next call. */
+struct ended_request {
+	struct record_text value; /* of the key, as its last record that had one said; or none */
+	struct request_costs costs;
+};
+
+/* open_max: REQUESTS_OPEN_MAX, or fewer. NULL: no memory. */
+struct request_tracker *request_tracker_new(size_t open_max);
+void request_tracker_free(struct request_tracker *tracker);
+DEFINE_CLEANUP(struct request_tracker *, request_tracker_free);
+
+/* Ignores what is of no request. 0 or -ENOMEM. */
+int request_tracker_add(struct request_tracker *tracker, const struct request_charge *charge);
+
+/* A window is over, and ended then (wall clock): requests may have ended. */
+void request_tracker_end_window(struct request_tracker *tracker, uint64_t wall_ns);
+/* All have. */
+void request_tracker_finish(struct request_tracker *tracker);
+
+/* The next one that has ended, each once; NULL: no more. */
+const struct ended_request *request_tracker_next_ended(struct request_tracker *tracker);

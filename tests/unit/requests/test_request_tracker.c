@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#include "failing_memory.h"
+#include "requests/request_tracker.h"
+
+enum {
+	START_S = 1600000000
+};
+
+static struct request_tracker *tracker;
+
+static int set_up(void **state)
+{
+	(void)state;
+	tracker = request_tracker_new(REQUESTS_OPEN_MAX);
+	return tracker ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	request_tracker_free(tracker);
+	return 0;
+}
+
+static int try_add(const char *id, const char *value, int64_t cpu_ns, int64_t first_ns,
+		   int64_t last_ns)
+{
+	return request_tracker_add(
+		tracker, &(struct request_charge){ .id = { id, strlen(id) },
+						   .value = { value, strlen(value) },
+						   .is_attributed = true,
+						   .costs = { .sums = { [REQUEST_CPU] = cpu_ns },
+							      .has_span = true,
+							      .first_ns = first_ns,
+							      .last_ns = last_ns } });
+}
+
+static void add(const char *id, const char *value, int64_t cpu_ns, int64_t first_ns,
+		int64_t last_ns)
+{
+	assert_int_equal(try_add(id, value, cpu_ns, first_ns, last_ns), 0);
+}
+
+/* Milliseconds since the start. */
+static void end_window(int64_t ms)
+{
+	request_tracker_end_window(tracker, START_S * NS_PER_S + (uint64_t)ms * NS_PER_MS);
+}
+
+/* Those that have ended, "value cpu wall " each. */
+static void expect_ended(const char *expected)
+{
+	const struct ended_request *request;
+	char text[256] = "";
+	size_t length = 0;
+
+	while ((request = request_tracker_next_ended(tracker))) {
+		int64_t cpu_ns, wall_ns;
+
+		assert_true(request_costs_figure(&request->costs, REQUEST_CPU, &cpu_ns));
+		assert_true(request_costs_figure(&request->costs, REQUEST_WALL, &wall_ns));
+		length += (size_t)snprintf(text + length, sizeof(text) - length, "%.*s %d %d ",
+					   (int)request->value.size_bytes,
+					   request->value.size_bytes ? request->value.bytes : "",
+					   (int)cpu_ns, (int)wall_ns);
+	}
+	assert_string_equal(text, expected);
+}
+
+static void a_request_is_counted_once_with_all_that_its_windows_had(void **state)
+{
+	(void)state;
+	end_window(1000);
+	add("a", "", 1, 100, 200);
+	add("b", "B", 7, 50, 60);
+	add("a", "A", 2, 90, 150);
+	end_window(2000);
+	expect_ended("");
+	add("a", "", 4, 300, 400);
+	end_window(3000);
+	expect_ended("");
+	/* The window that b was in last began at 1000, that of a at 2000. */
+	end_window(3999);
+	expect_ended("");
+	end_window(4000);
+	expect_ended("B 7 10 ");
+	end_window(4999);
+	expect_ended("");
+	end_window(5000);
+	expect_ended("A 7 310 ");
+	end_window(60000);
+	expect_ended("");
+}
+
+static void short_windows_do_not_end_it_sooner(void **state)
+{
+	int64_t ms = 50;
+
+	(void)state;
+	end_window(ms);
+	add("a", "A", 1, 1, 2);
+	for (ms = 100; ms < 3050; ms += 50) {
+		end_window(ms);
+		expect_ended("");
+	}
+	end_window(3050);
+	expect_ended("A 1 1 ");
+}
+
+static void in_long_windows_one_has_to_pass(void **state)
+{
+	(void)state;
+	end_window(10000);
+	add("a", "A", 1, 1, 2);
+	end_window(20000);
+	expect_ended("");
+	end_window(30000);
+	expect_ended("A 1 1 ");
+}
+
+static void it_goes_on_where_the_clock_was_set_back(void **state)
+{
+	(void)state;
+	end_window(100000);
+	add("a", "A", 1, 1, 2);
+	end_window(1000);
+	end_window(3000);
+	expect_ended("");
+	end_window(4000);
+	expect_ended("A 1 1 ");
+}
+
+static void what_is_of_no_request_is_none(void **state)
+{
+	(void)state;
+	add("", "A", 1, 1, 2);
+	request_tracker_finish(tracker);
+	expect_ended("");
+}
+
+static void at_the_end_all_have_ended_the_quietest_first(void **state)
+{
+	(void)state;
+	add("a", "A", 1, 1, 2);
+	add("b", "B", 1, 1, 2);
+	add("a", "A", 1, 1, 2);
+	expect_ended("");
+	request_tracker_finish(tracker);
+	expect_ended("B 1 1 A 2 1 ");
+}
+
+static void who_finds_no_room_ends_the_quietest(void **state)
+{
+	(void)state;
+	request_tracker_free(tracker);
+	tracker = request_tracker_new(2);
+	add("a", "A", 1, 1, 2);
+	add("b", "B", 2, 1, 2);
+	add("a", "A", 1, 1, 2);
+	expect_ended("");
+	add("c", "C", 3, 1, 2);
+	expect_ended("B 2 1 ");
+	add("d", "D", 4, 1, 2);
+	expect_ended("A 2 1 ");
+}
+
+static void the_last_value_that_it_had_holds_and_long_ones_are_cut(void **state)
+{
+	static char longer[2 * REQUEST_VALUE_BYTES_MAX];
+	const struct ended_request *request;
+
+	(void)state;
+	memset(longer, 'x', sizeof(longer) - 1);
+	add("a", "first", 1, 1, 2);
+	add("a", "other", 1, 1, 2);
+	add("b", "short", 1, 1, 2);
+	add("b", "shorts", 1, 1, 2);
+	add("b", "shorts", 1, 1, 2);
+	add("c", longer, 1, 1, 2);
+	request_tracker_finish(tracker);
+	request = request_tracker_next_ended(tracker);
+	assert_int_equal(request->value.size_bytes, 5);
+	assert_memory_equal(request->value.bytes, "other", 5);
+	request = request_tracker_next_ended(tracker);
+	assert_int_equal(request->value.size_bytes, 6);
+	assert_memory_equal(request->value.bytes, "shorts", 6);
+	request = request_tracker_next_ended(tracker);
+	assert_int_equal(request->value.size_bytes, REQUEST_VALUE_BYTES_MAX);
+	assert_null(request_tracker_next_ended(tracker));
+}
+
+static void without_memory_it_says_so_and_goes_on(void **state)
+{
+	size_t successes = 0;
+	int r;
+
+	(void)state;
+	do {
+		memory_fails_after(successes++);
+		r = try_add("a", "A", 1, 1, 2);
+		memory_never_fails();
+		assert_true(r == 0 || r == -ENOMEM);
+	} while (r < 0);
+	assert_true(successes > 3);
+	memory_fails_after(0);
+	assert_null(request_tracker_new(1));
+	assert_int_equal(try_add("a", "other", 1, 1, 2), -ENOMEM);
+	memory_never_fails();
+	request_tracker_finish(tracker);
+	assert_non_null(request_tracker_next_ended(tracker));
+	assert_null(request_tracker_next_ended(tracker));
+	request_tracker_free(NULL);
+}
+
+int main(void)
+{
+#define TRACKED(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TRACKED(a_request_is_counted_once_with_all_that_its_windows_had),
+		TRACKED(short_windows_do_not_end_it_sooner),
+		TRACKED(in_long_windows_one_has_to_pass),
+		TRACKED(it_goes_on_where_the_clock_was_set_back),
+		TRACKED(what_is_of_no_request_is_none),
+		TRACKED(at_the_end_all_have_ended_the_quietest_first),
+		TRACKED(who_finds_no_room_ends_the_quietest),
+		TRACKED(the_last_value_that_it_had_holds_and_long_ones_are_cut),
+		TRACKED(without_memory_it_says_so_and_goes_on),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
