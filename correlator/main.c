@@ -45,8 +45,9 @@ static void print_help(FILE *stream)
 		    "EXIT STATUS\n"
 		    "  0 ok, 1 failure at run time, 2 usage, 3 the kernel or a privilege lacks\n"
 		    "  something, 4 no such process, not Ruby, or it publishes no context,\n"
-		    "  130 interrupted before anything was written; of `record -- COMMAND` the\n"
-		    "  command's own, if nothing of ours failed\n",
+		    "  5 an alert of `report --alert` fired, 130 interrupted before anything\n"
+		    "  was written; of `record -- COMMAND` the command's own, if nothing of\n"
+		    "  ours failed\n",
 		    stream);
 }
 

@@ -8,6 +8,7 @@ enum exit_code {
 	EXIT_CODE_USAGE = 2, /* wrong arguments */
 	EXIT_CODE_UNSUPPORTED = 3, /* the kernel or a privilege lacks something */
 	EXIT_CODE_NO_TARGET = 4, /* no such process, not Ruby, or nothing published */
+	EXIT_CODE_ALERT = 5, /* of `report --alert`: one fired */
 	EXIT_CODE_CANNOT_RUN = 126, /* these two of `-- COMMAND`, as env(1) has them */
 	EXIT_CODE_NOT_FOUND = 127,
 	EXIT_CODE_OF_SIGNAL = 128, /* and its number: a COMMAND that it killed */

@@ -69,7 +69,7 @@ _correlator_value() { # COMMAND OPTION
 		wall_p90 wall_p99 wall_max wall endpoint syscalls_mean key_2 key_3 key_4
 		began"
 	case $1$2 in
-	dump-k | dump--kind) _correlator_reply "meta process cpu slice balance gap self" ;;
+	dump-k | dump--kind) _correlator_reply "meta process cpu slice balance gap self alert" ;;
 	report-c | report--columns) _correlator_list "$fields" ;;
 	top--span) _correlator_reply "window 10s all" ;;
 	top--speed) _correlator_reply "max" ;;
@@ -83,6 +83,8 @@ _correlator_value() { # COMMAND OPTION
 		otel.trace_id otel.span_id" ;;
 	*--compress) _correlator_reply gzip ;;
 	*--forward | *--to) _correlator_address "tcp:// tls:// unix:" ;;
+	*--alert) _correlator_reply "p99(cpu) p99(wall) rate(cpu) count(requests) unattributed residual lost own_cpu" ;;
+	*--on-alert) _correlator_files ;;
 	*--metrics-by) _correlator_reply endpoint ;;
 	*--metrics) _correlator_address "tcp://127.0.0.1: unix: file:" ;;
 	*--comm) _correlator_reply "$(_correlator_names)" ;;

@@ -19,7 +19,7 @@ struct dump_options {
 
 static const struct argp_option argp_options[] = {
 	{ "kind", 'k', "KIND", 0,
-	  "Only records of this kind (repeatable): meta, process, cpu, slice, balance, gap, self",
+	  "Only records of this kind (repeatable): meta, process, cpu, slice, balance, gap, self, alert",
 	  0 },
 	{ 0 },
 };
@@ -48,9 +48,10 @@ static void choose_kind(struct dump_options *options, const char *name, struct a
 			return;
 		}
 	}
-	argp_failure(state, EXIT_CODE_USAGE, 0,
-		     "unknown kind '%s': one of meta, process, cpu, slice, balance, gap, self",
-		     name);
+	argp_failure(
+		state, EXIT_CODE_USAGE, 0,
+		"unknown kind '%s': one of meta, process, cpu, slice, balance, gap, self, alert",
+		name);
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)

@@ -7,10 +7,12 @@
 
 #include "base/duration.h"
 #include "base/log.h"
+#include "command/alert_arguments.h"
 #include "command/arguments.h"
 #include "command/command.h"
 #include "command/forward_arguments.h"
 #include "metrics/request_figures.h"
+#include "observe/alert_program.h"
 #include "observe/key_options.h"
 #include "observe/recording.h"
 
@@ -32,6 +34,8 @@ enum {
 	OPTION_TIMELINE_BYTES,
 	OPTION_METRICS,
 	OPTION_METRICS_BY,
+	OPTION_ALERT,
+	OPTION_ON_ALERT,
 	OPTION_METRICS_SERIES,
 	OPTION_FORWARD,
 	OPTION_SPOOL,
@@ -97,6 +101,15 @@ static const struct argp_option options[] = {
 	  2 },
 	{ "metrics-series", OPTION_METRICS_SERIES, "N", 0,
 	  "Of so many values, the first ones to come (default 100): the rest is \"other\"", 2 },
+	{ "alert", OPTION_ALERT, "EXPRESSION", 0,
+	  "Say when it holds, and when no more, in the log and by a record (repeatable): a measure of "
+	  "requests or of the books, such as 'p99(cpu) > 50ms for 30s by endpoint', 'unattributed > "
+	  "20%', 'lost > 0'",
+	  2 },
+	{ "on-alert", OPTION_ON_ALERT, "PROGRAM", 0,
+	  "And run this program, without arguments, which finds CORRELATOR_ALERT_EXPRESSION, _STATE, "
+	  "_VALUE, _GROUP, ... in its environment",
+	  2 },
 	{ "lean", OPTION_LEAN, NULL, 0,
 	  "No uprobes: for servers with very many fiber switches; the error is measured in "
 	  "ambiguous_ns",
@@ -139,6 +152,8 @@ static const char documentation[] =
 	"  correlator record -p 1234 --timeline -d 5s -o slices.msgpack\n"
 	"  correlator record -p 1234 --forward tcp://127.0.0.1:24224 --spool /var/lib/correlator\n"
 	"  correlator record -p 1234 -k request_id -k endpoint --metrics unix:m --metrics-by endpoint\n"
+	"  correlator record -p 1234 -k request_id -k endpoint "
+	"--alert 'p99(cpu) > 50ms for 30s by endpoint'\n"
 	"  correlator record --all-ruby --cgroup '*.service' --budget 1 -o day.msgpack\n\n"
 	"Needs root, or CAP_BPF and CAP_PERFMON, and CAP_SYS_PTRACE for other users' processes (where "
 	"kernel.yama.ptrace_scope is 1, for all). Before Linux 6.6 uprobes need CAP_SYS_ADMIN as well: "
@@ -251,6 +266,11 @@ static int parse_output_option(struct arguments *arguments, int key, char *text)
 	case OPTION_METRICS_BY:
 		recording->metrics_by = text;
 		return 0;
+	case OPTION_ALERT:
+		return alert_arguments_add(&recording->alerts, text);
+	case OPTION_ON_ALERT:
+		recording->on_alert = text;
+		return alert_program_check(text);
 	case OPTION_METRICS_SERIES:
 		return parse_series(text, &recording->metrics_series);
 	case OPTION_FORWARD:
@@ -358,18 +378,23 @@ static bool has_key(const struct key_options *keys, const char *name)
 	return false;
 }
 
-/* What is asked for by a key of requests has to be recorded. */
 static int check_key(const struct recording_options *recording, const char *option, const char *key)
 {
-	if (!has_key(&recording->keys, key))
-		return log_error(EINVAL, "%s: the key %s is not recorded: -k " REQUEST_KEY " -k %s",
-				 option, key, key);
-	if (!has_key(&recording->keys, REQUEST_KEY))
-		return log_error(EINVAL,
-				 "%s: requests are told apart by the key " REQUEST_KEY
-				 ": -k " REQUEST_KEY " -k %s",
-				 option, key);
-	return 0;
+	return has_key(&recording->keys, key)
+		       ? 0
+		       : log_error(EINVAL, "%s: the key %s is not recorded: -k %s -k %s", option,
+				   key, recording->keys.record_names[0], key);
+}
+
+/* Requests are told apart by their ID. */
+static int check_requests(const struct recording_options *recording, const char *option)
+{
+	return has_key(&recording->keys, REQUEST_KEY)
+		       ? 0
+		       : log_error(EINVAL,
+				   "%s: requests are told apart by the key " REQUEST_KEY
+				   ", which is not recorded: -k " REQUEST_KEY,
+				   option);
 }
 
 static int check_metrics(const struct recording_options *recording)
@@ -379,8 +404,39 @@ static int check_metrics(const struct recording_options *recording)
 				 "--metrics-by and --metrics-series are for --metrics ADDRESS");
 	if (recording->metrics_series && !recording->metrics_by)
 		return log_error(EINVAL, "--metrics-series is for --metrics-by KEY");
-	return recording->metrics_by ? check_key(recording, "--metrics-by", recording->metrics_by)
-				     : 0;
+	if (!recording->metrics_by)
+		return 0;
+	if (check_key(recording, "--metrics-by", recording->metrics_by) < 0)
+		return -EINVAL;
+	return check_requests(recording, "--metrics-by");
+}
+
+/* And not of what was used in a window, whoever did. */
+static bool is_of_requests(const struct alert_expression *expression)
+{
+	bool is_use = expression->function == ALERT_SUM || expression->function == ALERT_RATE;
+
+	return expression->function != ALERT_TOTAL &&
+	       (!is_use || expression->figure == REQUEST_WALL);
+}
+
+static int check_alerts(const struct recording_options *recording)
+{
+	size_t count = recording->alerts ? alert_set_count(recording->alerts) : 0;
+	int r = 0;
+
+	if (recording->on_alert && !count)
+		return log_error(EINVAL, "--on-alert is for --alert EXPRESSION");
+	for (size_t i = 0; i < count && r == 0; i++) {
+		const struct alert_expression *expression =
+			alert_set_expression(recording->alerts, i);
+
+		if (expression->key[0])
+			r = check_key(recording, "--alert", expression->key);
+		if (r == 0 && is_of_requests(expression))
+			r = check_requests(recording, "--alert");
+	}
+	return r;
 }
 
 static int check(struct arguments *arguments)
@@ -408,7 +464,7 @@ static int check(struct arguments *arguments)
 	}
 	if (!recording->keys.count && key_options_add(&recording->keys, DEFAULT_KEY) < 0)
 		return EXIT_CODE_FAILURE;
-	if (check_metrics(recording) < 0)
+	if (check_metrics(recording) < 0 || check_alerts(recording) < 0)
 		return EXIT_CODE_USAGE;
 	if (!recording->metrics_series)
 		recording->metrics_series = METRICS_SERIES;
@@ -444,5 +500,6 @@ int command_record(int argc, char **argv)
 		code = recording_run(recording);
 	recording_free(TAKE_PTR(recording));
 	key_options_deinit(&arguments.recording.keys);
+	alert_set_free(arguments.recording.alerts);
 	return code;
 }

@@ -13,9 +13,11 @@
 #include "base/log.h"
 #include "base/signals.h"
 #include "base/text.h"
+#include "command/alert_arguments.h"
 #include "command/arguments.h"
 #include "command/command.h"
 #include "command/filter_arguments.h"
+#include "command/report_alerts.h"
 #include "command/streams.h"
 #include "record/record_reader.h"
 #include "report/diff.h"
@@ -39,6 +41,7 @@ enum {
 	OPTION_OVER_TIME = 257,
 	OPTION_STEP = 258,
 	OPTION_DIFF = 259,
+	OPTION_ALERT = 260,
 };
 
 enum output_format {
@@ -70,6 +73,7 @@ struct report_options {
 	struct filter filter;
 	const char *html; /* the page to write; NULL: none */
 	char *compare; /* the recording that it compares with; NULL: none */
+	struct alert_set *alerts; /* owned; NULL: a report is wanted */
 	char **paths; /* borrowed from argv */
 	size_t path_count;
 };
@@ -126,6 +130,10 @@ static const struct argp_option argp_options[] = {
 	  "of time and any group in it (-: standard output)",
 	  0 },
 	{ "compare", 'C', "FILE", 0, "With --html: beside this recording, for each group", 0 },
+	{ "alert", OPTION_ALERT, "EXPRESSION", 0,
+	  "No report: a line when this, as record takes it, would have fired, and when it was over "
+	  "(repeatable)",
+	  0 },
 	{ 0 },
 };
 
@@ -162,10 +170,11 @@ static const char argp_doc[] =
 	"  correlator report --format csv --by tid monday.rec tuesday.rec > threads.csv\n"
 	"  correlator report --html app.html app.rec\n"
 	"  correlator report --html change.html --compare tuesday.rec monday.rec\n"
+	"  correlator report --alert 'p99(cpu) > 50ms for 30s by endpoint' app.rec || page-somebody\n"
 	"  correlator record -p 4242 -d 10 -o - | correlator report -\n"
 	"\n"
 	"Exit status: 0 ok, 1 a file cannot be read, or is damaged (the rest of it is reported all the "
-	"same; a last record that is cut off is no damage), 2 usage.";
+	"same; a last record that is cut off is no damage), 2 usage, 5 an alert of --alert fired.";
 
 static void parse_by(struct report_options *options, const char *keys, struct argp_state *state)
 {
@@ -376,6 +385,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		return 0;
 	case 'U':
 		filter_arguments_time("until", argument, &options->filter.until, state);
+		return 0;
+	case OPTION_ALERT:
+		if (alert_arguments_add(&options->alerts, argument) < 0)
+			exit(EXIT_CODE_USAGE);
 		return 0;
 	case 'H':
 		options->html = argument;
@@ -787,6 +800,23 @@ static int report_diff(const struct report_options *options)
 	return r == 0 && is_damaged(files, 2) ? -EBADMSG : r;
 }
 
+/* Instead of a report, of which there is nothing to choose then. */
+static int find_alerts(struct report_options *options)
+{
+	int code = EXIT_CODE_USAGE;
+
+	if (options->is_of_rows || options->has_top || options->is_diff || options->request ||
+	    options->html || options->format != FORMAT_TABLE || options->filter.condition_count > 0)
+		(void)log_error(EINVAL, "--alert prints no report: beside it are only --since and "
+					"--until");
+	else
+		code = report_alerts(options->alerts, &options->filter, options->paths,
+				     options->path_count);
+	alert_set_free(options->alerts);
+	filter_deinit(&options->filter);
+	return code;
+}
+
 int command_report(int argc, char **argv)
 {
 	static const struct argp argp = { argp_options, parse_option, "[FILE...]", argp_doc,
@@ -798,6 +828,8 @@ int command_report(int argc, char **argv)
 	argp_err_exit_status = EXIT_CODE_USAGE;
 	if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
 		return EXIT_CODE_USAGE;
+	if (options.alerts)
+		return find_alerts(&options);
 	choose_defaults(&options);
 	/* Records are UTF-8 whatever the locale: so is the report, and the widths of its
 	 * characters. */

@@ -104,6 +104,9 @@ static void count(struct output *output, enum record_kind kind, const void *reco
 {
 	struct metrics *metrics = &output->metrics;
 
+	/* Without memory it is missing there alone. */
+	if (output->options->alerts)
+		(void)alert_set_add_record(output->options->alerts, kind, record);
 	switch (kind) {
 	case RECORD_KIND_PROCESS:
 		metrics_add_process(metrics, record);

@@ -17,6 +17,7 @@
 #include "base/exit_code.h"
 #include "base/log.h"
 #include "base/signals.h"
+#include "observe/alerting.h"
 #include "observe/budget.h"
 #include "observe/contexts.h"
 #include "observe/modes.h"
@@ -60,6 +61,7 @@ struct recording {
 	struct budget budget;
 	uint64_t budget_turns; /* how often it made a process lean */
 	struct output output;
+	struct alerting alerting;
 	int signal_fd;
 	bool is_stopped; /* by a signal */
 	bool is_interrupted; /* by SIGINT */
@@ -655,6 +657,18 @@ static int write_up(struct recording *recording)
 	return r < 0 ? r : follow_otel(recording);
 }
 
+static int look_at_alerts(struct recording *recording, bool is_last)
+{
+	const struct window *window = &recording->window;
+	struct alert_window alert_window = {
+		.start_ns = window_wall_ns(window, window->start_ktime_ns),
+		.end_ns = window_wall_ns(window, window->end_ktime_ns),
+	};
+
+	return alerting_end_window(&recording->alerting, &recording->output, &alert_window,
+				   is_last);
+}
+
 /* Only what the kernel side cannot do any more is a failure: -errno (logged), and -EPIPE as
  * output_write. */
 static int end_window(struct recording *recording, bool is_last)
@@ -667,6 +681,8 @@ static int end_window(struct recording *recording, bool is_last)
 	r = drain(recording, is_last);
 	if (r == 0)
 		r = write_up(recording);
+	if (r == 0)
+		r = look_at_alerts(recording, is_last);
 	if (r == -ENOMEM) {
 		/* Its time is in the residual of the next one. */
 		log_warning("no memory: the records of a window are lost");
@@ -855,6 +871,7 @@ int recording_start(const struct recording_options *options, struct recording **
 	if (!recording)
 		return EXIT_CODE_FAILURE;
 	recording->options = options;
+	alerting_init(&recording->alerting, options->alerts, options->on_alert);
 	budget_init(&recording->budget, options->budget_percent);
 	recording->signal_fd = -1;
 	session_options.is_lean = must_be_lean(recording);
@@ -891,6 +908,7 @@ void recording_free(struct recording *recording)
 	timeline_free(recording->timeline);
 	context_table_free(recording->contexts);
 	output_deinit(&recording->output);
+	alerting_deinit(&recording->alerting);
 	targets_deinit(&recording->targets);
 	if (recording->signal_fd >= 0)
 		(void)close(recording->signal_fd);
@@ -941,12 +959,14 @@ static bool wait_for_work(struct recording *recording, uint64_t deadline_ns)
 		{ .fd = session_events_fd(recording->session), .events = POLLIN },
 		{ .fd = child_command_runs(child) ? child->pid_fd : -1, .events = POLLIN },
 		{ .fd = output_fd(&recording->output), .events = POLLOUT },
+		{ .fd = alert_program_fd(&recording->alerting.program), .events = POLLIN },
 	};
 	uint64_t now_ns = clock_monotonic_ns();
 	struct timespec timeout = clock_timespec(deadline_ns > now_ns ? deadline_ns - now_ns : 0);
 
 	(void)ppoll(fds, sizeof(fds) / sizeof(fds[0]), &timeout, NULL);
 	child_command_check(child);
+	alert_program_continue(&recording->alerting.program, clock_monotonic_ns());
 	(void)session_read_events(recording->session, on_event, recording);
 	return (fds[0].revents & POLLIN) && read_signal(recording);
 }
@@ -1053,7 +1073,8 @@ int recording_run(struct recording *recording)
 	while (r == 0) {
 		uint64_t look_ns = earliest(observed_next_look(&targets->processes),
 					    targets_next_search(targets));
-		uint64_t write_ns = output_due_ns(&recording->output);
+		uint64_t write_ns = earliest(output_due_ns(&recording->output),
+					     alert_program_due_ns(&recording->alerting.program));
 		uint64_t due_ns = earliest(earliest(look_ns, own_cost_due_ns(&recording->cost)),
 					   earliest(flush_ns, write_ns));
 		uint64_t read_ns = timeline_due_ns(recording->timeline);

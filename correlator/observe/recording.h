@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "alert/alert_set.h"
 #include "base/cleanup.h"
 #include "forward/forwarding.h"
 #include "observe/key_options.h"
@@ -28,6 +29,8 @@ struct recording_options {
 	const char *metrics; /* where to give them out (metrics_server.h); NULL = nowhere */
 	const char *metrics_by; /* and of requests by this key; NULL = not of those */
 	size_t metrics_series; /* of so many values of it */
+	struct alert_set *alerts; /* borrowed, and fed; NULL = none */
+	const char *on_alert; /* a program to run when one fires or is over; NULL = none */
 	const struct forwarding_options *forward; /* NULL or no URLs = no collectors */
 	struct backlog_options backlog; /* of what waits for them */
 	uint64_t interval_ns;

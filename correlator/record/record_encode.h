@@ -43,7 +43,8 @@ DEFINE_CLEANUP(struct record_encoder *, record_encoder_free);
 		 : RECORD_KIND_SLICE, struct balance_record \
 		 : RECORD_KIND_BALANCE, struct gap_record   \
 		 : RECORD_KIND_GAP, struct self_record      \
-		 : RECORD_KIND_SELF)
+		 : RECORD_KIND_SELF, struct alert_record    \
+		 : RECORD_KIND_ALERT)
 int record_encode_kind(struct record_encoder *encoder, enum record_kind kind, const void *record);
 
 /* Whole entries, in the order of the calls; valid until the next call on the encoder. NULL and

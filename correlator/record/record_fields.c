@@ -39,6 +39,9 @@ static const struct record_field_info balance_fields[] = { RECORD_BALANCE_FIELDS
 #define STRUCT gap_record
 static const struct record_field_info gap_fields[] = { RECORD_GAP_FIELDS(DESCRIBE) };
 #undef STRUCT
+#define STRUCT alert_record
+static const struct record_field_info alert_fields[] = { RECORD_ALERT_FIELDS(DESCRIBE) };
+#undef STRUCT
 #define STRUCT self_record
 static const struct record_field_info self_fields[] = { RECORD_SELF_FIELDS(DESCRIBE) };
 #undef STRUCT

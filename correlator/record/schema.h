@@ -40,7 +40,8 @@
 	  "the books of one process in one window: exec_ns = attributed_ns + "                     \
 	  "unattributed_ns + overflow_ns + residual_ns")                                           \
 	X(GAP, gap, "records that had to be dropped on the way to where this one is")              \
-	X(SELF, self, "what watching cost in one window, and how sending goes")
+	X(SELF, self, "what watching cost in one window, and how sending goes")                    \
+	X(ALERT, alert, "an alert that was asked for fires, or is over")
 
 /* In every record, behind schema and kind. */
 #define RECORD_COMMON_FIELDS(X)                                                               \
@@ -192,6 +193,18 @@
 	X(U64, output_failures, "output_failures", IF(has_output), "",                       \
 	  "writes to it that failed, since the start")                                       \
 	X(DELIVERY, delivery, "", ALWAYS, "", "how sending goes, where something is sent")
+
+#define RECORD_ALERT_FIELDS(X)                                                                   \
+	X(TEXT, expression, "expression", ALWAYS, "", "as it was given")                         \
+	X(TEXT, state, "state", ALWAYS, "", "firing, or resolved")                               \
+	X(TEXT, key, "key", KNOWN, "", "the key whose values are looked at one by one")          \
+	X(TEXT, group, "group", KNOWN, "", "and the value that it is about; other: of too many") \
+	X(SWITCH, has_value, "", ALWAYS, "", "false: nothing was measured in the window")        \
+	X(S64, value, "value", IF(has_value), "", "measured in the last window, in unit")        \
+	X(S64, limit, "limit", ALWAYS, "", "what it is compared with, the same")                 \
+	X(TEXT, unit, "unit", ALWAYS, "",                                                        \
+	  "ns; count; millionths, of one CPU or of exec_ns; or millionths_per_second")           \
+	X(U64, since_ns, "since_ns", ALWAYS, "ns", "wall clock since when it has held, or has not")
 
 /* Counts since the start. */
 #define RECORD_DELIVERY_FIELDS(X)                                                                \

@@ -17,7 +17,7 @@
 #include "report/attribution.h"
 #include "report/combination.h"
 #include "report/costs.h"
-#include "report/histogram.h"
+#include "requests/histogram.h"
 
 enum {
 	GROUPS_MAX = 1000000, /* distinct values: about 250 MB */

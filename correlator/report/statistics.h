@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "report/histogram.h"
+#include "requests/histogram.h"
 
 /* The second sample's less the first one's. */
 struct difference {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "report/histogram.h"
+#include "requests/histogram.h"
 
 #include <errno.h>
 #include <stdlib.h>

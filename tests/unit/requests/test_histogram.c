@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "failing_memory.h"
-#include "report/histogram.h"
+#include "requests/histogram.h"
 
 enum {
 	VALUES = 2000,

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "alert/alert.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/hash_table.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "requests/histogram.h"
+
+enum {
+	MILLION = 1000000
+};
+
+/* One value of the key; without a key there is one. */
+struct series {
+	bool is_firing;
+	bool is_turning; /* it holds while it is quiet, or does not while it fires: */
+	uint64_t since_ns; /* since then, */
+	uint64_t seen_ns; /* and last in the window that ended then */
+	/* In the open window: */
+	struct histogram requests;
+	uint64_t request_count;
+	int64_t used_ns;
+	bool is_used; /* something came */
+	UT_hash_handle hh;
+	size_t value_bytes;
+	char value[ALERT_VALUE_BYTES];
+};
+
+struct alert {
+	struct alert_expression expression;
+	struct series *series; /* uthash */
+	uint64_t seed;
+	uint64_t end_ns; /* of the last window; 0 = there was none */
+};
+
+/* NULL: no memory. */
+static struct series *add_series(struct alert *alert, const char *value, size_t value_bytes,
+				 unsigned int hash)
+{
+	_cleanup_free_ struct series *series = calloc(1, sizeof(*series));
+
+	if (!series)
+		return NULL;
+	memcpy(series->value, value, value_bytes);
+	series->value_bytes = value_bytes;
+	HASH_ADD_BYHASHVALUE(hh, alert->series, value, value_bytes, hash, series);
+	return series->hh.tbl ? TAKE_PTR(series) : NULL;
+}
+
+/* By the text that is told, so that two that look the same are one. NULL: no memory. */
+static struct series *find_series(struct alert *alert, struct record_text text)
+{
+	char value[ALERT_VALUE_BYTES];
+	size_t value_bytes = text_escape(text.bytes, text.size_bytes, 0, value, sizeof(value));
+	struct series *series;
+	unsigned int hash;
+
+	if (!alert->expression.key[0])
+		value_bytes = 0;
+	hash = hash_table_key(alert->seed, value, value_bytes);
+	HASH_FIND_BYHASHVALUE(hh, alert->series, value, value_bytes, hash, series);
+	if (series)
+		return series;
+	if (HASH_COUNT(alert->series) < ALERT_SERIES_MAX)
+		return add_series(alert, value, value_bytes, hash);
+	value_bytes = strlen(ALERT_OTHER);
+	hash = hash_table_key(alert->seed, ALERT_OTHER, value_bytes);
+	HASH_FIND_BYHASHVALUE(hh, alert->series, ALERT_OTHER, value_bytes, hash, series);
+	return series ? series : add_series(alert, ALERT_OTHER, value_bytes, hash);
+}
+
+static void remove_series(struct alert *alert, struct series *series)
+{
+	HASH_DELETE(hh, alert->series, series);
+	histogram_deinit(&series->requests);
+	free(series);
+}
+
+int alert_new(const struct alert_expression *expression, struct alert **ret_alert)
+{
+	_cleanup_(alert_freep) struct alert *alert = calloc(1, sizeof(*alert));
+
+	if (!alert)
+		return -ENOMEM;
+	alert->expression = *expression;
+	alert->seed = random_seed();
+	/* Without a key there is something to look at from the first window on. */
+	if (!expression->key[0] && !find_series(alert, (struct record_text){ 0 }))
+		return -ENOMEM;
+	*ret_alert = TAKE_PTR(alert);
+	return 0;
+}
+
+void alert_free(struct alert *alert)
+{
+	struct series *series, *next;
+
+	if (!alert)
+		return;
+	HASH_ITER(hh, alert->series, series, next)
+		remove_series(alert, series);
+	free(alert);
+}
+
+const struct alert_expression *alert_expression(const struct alert *alert)
+{
+	return &alert->expression;
+}
+
+static bool is_of_use(const struct alert_expression *expression)
+{
+	return expression->function == ALERT_SUM || expression->function == ALERT_RATE;
+}
+
+int alert_add_charge(struct alert *alert, const struct request_charge *charge)
+{
+	const struct alert_expression *expression = &alert->expression;
+	struct series *series;
+	int64_t ns;
+
+	if (!is_of_use(expression) || expression->figure == REQUEST_WALL || !charge->is_attributed)
+		return 0;
+	if (!request_costs_figure(&charge->costs, expression->figure, &ns))
+		return 0;
+	series = find_series(alert, charge->value);
+	if (!series)
+		return -ENOMEM;
+	saturated_add_to(&series->used_ns, ns);
+	series->is_used = true;
+	return 0;
+}
+
+int alert_add_request(struct alert *alert, struct record_text value,
+		      const struct request_costs *costs)
+{
+	const struct alert_expression *expression = &alert->expression;
+	bool is_counted = expression->function == ALERT_COUNT_REQUESTS ||
+			  expression->function == ALERT_RATE_REQUESTS;
+	struct series *series;
+	int64_t ns = 0;
+
+	if (expression->function == ALERT_TOTAL ||
+	    (is_of_use(expression) && expression->figure != REQUEST_WALL))
+		return 0;
+	if (!is_counted && !request_costs_figure(costs, expression->figure, &ns))
+		return 0;
+	series = find_series(alert, value);
+	if (!series)
+		return -ENOMEM;
+	series->is_used = true;
+	series->request_count++;
+	saturated_add_to(&series->used_ns, ns);
+	return is_counted || is_of_use(expression) ? 0 : histogram_add(&series->requests, ns);
+}
+
+/* count * factor / divisor, at most 2^63-1. */
+static int64_t scale(int64_t count, int64_t factor, uint64_t divisor)
+{
+	__int128 value = (__int128)count * factor / (__int128)divisor;
+
+	return value > INT64_MAX ? INT64_MAX : (int64_t)value;
+}
+
+/* False: no such window. */
+static bool per_second(int64_t count, int64_t factor, const struct alert_window *window,
+		       int64_t *ret_value)
+{
+	if (window->end_ns <= window->start_ns)
+		return false;
+	*ret_value = scale(count, factor, window->end_ns - window->start_ns);
+	return true;
+}
+
+static int64_t sum_losses(const struct alert_books *books)
+{
+	int64_t sum = books->dropped_records;
+
+	for (size_t i = 0; i < _COUNTER_MAX; i++)
+		saturated_add_to(&sum, books->losses[i]);
+	return sum;
+}
+
+static int64_t total_of(const struct alert_books *books, unsigned int total)
+{
+	switch (total) {
+	case ALERT_EXEC:
+		return books->exec_ns;
+	case ALERT_ATTRIBUTED:
+		return books->attributed_ns;
+	case ALERT_UNATTRIBUTED:
+		return books->unattributed_ns;
+	case ALERT_OVERFLOW:
+		return books->overflow_ns;
+	case ALERT_RESIDUAL:
+		return books->residual_ns;
+	case ALERT_OWN_CPU:
+		return books->own_cpu_ns;
+	case ALERT_LOST:
+		return sum_losses(books);
+	default:
+		return books->losses[total - ALERT_COUNTER];
+	}
+}
+
+static bool measure_books(const struct alert_expression *expression,
+			  const struct alert_window *window, const struct alert_books *books,
+			  int64_t *ret_value)
+{
+	bool is_own = expression->total == ALERT_OWN_CPU;
+	int64_t value = total_of(books, expression->total);
+
+	/* Records may be lost in a window that has no process. */
+	if (expression->total == ALERT_LOST ? !books->has_balance && !books->has_own_cpu
+	    : is_own			    ? !books->has_own_cpu
+					    : !books->has_balance)
+		return false;
+	if (expression->unit != ALERT_MILLIONTHS) {
+		*ret_value = value;
+		return true;
+	}
+	if (is_own)
+		return per_second(value, MILLION, window, ret_value);
+	if (books->exec_ns == 0)
+		return false;
+	*ret_value = scale(value, MILLION, (uint64_t)books->exec_ns);
+	return true;
+}
+
+/* False: nothing was measured. */
+static bool measure(const struct alert_expression *expression, const struct series *series,
+		    const struct alert_window *window, const struct alert_books *books,
+		    int64_t *ret_value)
+{
+	switch (expression->function) {
+	case ALERT_P50:
+		return histogram_percentile(&series->requests, 50, ret_value);
+	case ALERT_P90:
+		return histogram_percentile(&series->requests, 90, ret_value);
+	case ALERT_P99:
+		return histogram_percentile(&series->requests, 99, ret_value);
+	case ALERT_MAX:
+		return histogram_percentile(&series->requests, 100, ret_value);
+	case ALERT_MEAN:
+		return histogram_mean(&series->requests, ret_value);
+	case ALERT_COUNT_REQUESTS:
+		*ret_value = (int64_t)series->request_count;
+		return true;
+	case ALERT_RATE_REQUESTS:
+		return per_second((int64_t)series->request_count, MILLION * NS_PER_S, window,
+				  ret_value);
+	case ALERT_SUM:
+		*ret_value = series->used_ns;
+		return true;
+	case ALERT_RATE:
+		return per_second(series->used_ns, MILLION, window, ret_value);
+	default:
+		return measure_books(expression, window, books, ret_value);
+	}
+}
+
+/* The states that alert.h draws. True: it has changed. */
+static bool follow(const struct alert_expression *expression, struct series *series,
+		   const struct alert_window *window, bool has_value, bool holds)
+{
+	bool turns = series->is_firing ? !holds : holds;
+
+	if (!turns && !series->is_firing && !has_value && series->is_turning &&
+	    window->end_ns - series->seen_ns <= expression->for_ns)
+		return false;
+	if (!turns) {
+		series->is_turning = false;
+		return false;
+	}
+	if (!series->is_turning)
+		series->since_ns = window->start_ns;
+	series->is_turning = true;
+	series->seen_ns = window->end_ns;
+	if (window->end_ns - series->since_ns < expression->for_ns)
+		return false;
+	series->is_firing = !series->is_firing;
+	series->is_turning = false;
+	return true;
+}
+
+static void reset(struct series *series)
+{
+	histogram_deinit(&series->requests);
+	series->request_count = 0;
+	series->used_ns = 0;
+	series->is_used = false;
+}
+
+static void end_series(struct alert *alert, struct series *series,
+		       const struct alert_window *window, const struct alert_books *books,
+		       alert_change_fn on_change, void *user)
+{
+	const struct alert_expression *expression = &alert->expression;
+	struct alert_change change = {
+		.expression = expression,
+		.value_of_key = expression->key[0] ? series->value : NULL,
+		.wall_ns = window->end_ns,
+	};
+	bool holds;
+
+	change.has_value = measure(expression, series, window, books, &change.value);
+	holds = change.has_value && alert_expression_holds(expression, change.value);
+	if (follow(expression, series, window, change.has_value, holds)) {
+		change.is_firing = series->is_firing;
+		change.since_ns = series->since_ns;
+		on_change(user, &change);
+	}
+	reset(series);
+}
+
+/* A clock that was set counts, too. */
+static bool is_behind_a_hole(const struct alert *alert, const struct alert_window *window)
+{
+	uint64_t length_ns = window->end_ns - window->start_ns;
+
+	return alert->end_ns &&
+	       (window->end_ns <= alert->end_ns || window->start_ns > alert->end_ns + length_ns);
+}
+
+void alert_end_window(struct alert *alert, const struct alert_window *window,
+		      const struct alert_books *books, alert_change_fn on_change, void *user)
+{
+	bool has_hole = is_behind_a_hole(alert, window);
+	struct series *series, *next;
+
+	HASH_ITER(hh, alert->series, series, next) {
+		series->is_turning &= !has_hole;
+		end_series(alert, series, window, books, on_change, user);
+		if (alert->expression.key[0] && !series->is_firing && !series->is_turning)
+			remove_series(alert, series);
+	}
+	alert->end_ns = window->end_ns;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "command/report_alerts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/exit_code.h"
+#include "base/log.h"
+#include "command/streams.h"
+#include "record/record_reader.h"
+#include "report/past_alerts.h"
+
+enum {
+	LINE_BYTES = 1024
+};
+
+struct looking {
+	struct past_alerts *alerts;
+	struct filter *filter;
+	uint64_t record_count;
+	bool has_fired;
+	bool is_damaged;
+};
+
+/* "2026-11-22T10:15:00.123Z web-1 firing: ...", at once: the records may come from a pipe. */
+static void print_change(void *user, const char *host, const struct alert_change *change)
+{
+	struct looking *looking = user;
+	time_t seconds = (time_t)(change->wall_ns / NS_PER_S);
+	unsigned int ms = (unsigned int)(change->wall_ns % NS_PER_S / NS_PER_MS);
+	char line[LINE_BYTES], when[32] = "?";
+	struct tm utc;
+
+	if (gmtime_r(&seconds, &utc))
+		(void)strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%S", &utc);
+	alert_change_print(change, line, sizeof(line));
+	(void)printf("%s.%03uZ %s %s: %s\n", when, ms, host,
+		     change->is_firing ? "firing" : "resolved", line);
+	(void)fflush(stdout);
+	looking->has_fired |= change->is_firing;
+}
+
+static int refuse(const struct record_reader *reader, int error)
+{
+	if (error == -E2BIG)
+		return log_error(error, "%s: of more than %d recorders", record_reader_name(reader),
+				 PAST_RECORDERS_MAX);
+	return log_error_errno(error, "cannot look at %s", record_reader_name(reader));
+}
+
+static int look_at(void *context, struct record_reader *reader, const struct record_view *record)
+{
+	struct looking *looking = context;
+	int r = 0;
+
+	looking->record_count++;
+	if (filter_is_in_time(looking->filter, record))
+		r = past_alerts_add(looking->alerts, record);
+	if (r < 0)
+		return refuse(reader, r);
+	return ferror(stdout) ? 1 : 0;
+}
+
+static int look(struct looking *looking, char *const *paths, size_t path_count)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < path_count && r == 0; i++) {
+		struct format_file file = { 0 };
+
+		r = streams_read(paths[i], true, look_at, looking, &file);
+		looking->is_damaged |= file.damaged_places > 0;
+	}
+	if (r < 0)
+		return r;
+	if (!looking->record_count)
+		return log_error(ENODATA, "no records to look at");
+	r = past_alerts_finish(looking->alerts);
+	if (r < 0)
+		return log_error_errno(r, "cannot look at them");
+	return streams_finish_output("the alerts");
+}
+
+int report_alerts(const struct alert_set *set, struct filter *filter, char *const *paths,
+		  size_t path_count)
+{
+	_cleanup_(past_alerts_freep) struct past_alerts *alerts = NULL;
+	struct looking looking = { .filter = filter };
+
+	if (past_alerts_new(set, print_change, &looking, &alerts) < 0) {
+		(void)log_error_errno(ENOMEM, "cannot look at them");
+		return EXIT_CODE_FAILURE;
+	}
+	looking.alerts = alerts;
+	if (look(&looking, paths, path_count) < 0)
+		return EXIT_CODE_FAILURE;
+	if (looking.has_fired)
+		return EXIT_CODE_ALERT;
+	return looking.is_damaged ? EXIT_CODE_FAILURE : EXIT_CODE_OK;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "observe/alert_program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+
+void alert_program_init(struct alert_program *program, const char *path)
+{
+	*program = (struct alert_program){ .path = path, .pid_fd = -1 };
+}
+
+static void free_run(struct alert_run *run)
+{
+	for (size_t i = 0; run->variables[i]; i++)
+		free(run->variables[i]);
+	*run = (struct alert_run){ 0 };
+}
+
+void alert_program_deinit(struct alert_program *program)
+{
+	if (program->count)
+		log_warning("--on-alert %s: not run for the last %zu changes", program->path,
+			    program->count);
+	for (; program->count; program->count--) {
+		free_run(&program->runs[program->first]);
+		program->first = (program->first + 1) % ALERT_RUNS_MAX;
+	}
+	if (program->pid)
+		cleanup_fd(&program->pid_fd);
+	program->pid = 0;
+}
+
+int alert_program_check(const char *path)
+{
+	struct stat status;
+
+	if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
+		errno = EACCES;
+	else if (access(path, X_OK) == 0)
+		return 0;
+	(void)log_error_errno(errno, "--on-alert %s: not the path of a program", path);
+	return -EINVAL;
+}
+
+/* A variable more. False: no memory. */
+__attribute__((format(printf, 2, 3))) static bool put(struct alert_run *run, const char *format,
+						      ...)
+{
+	size_t count = 0;
+	va_list arguments;
+	int length;
+
+	while (run->variables[count])
+		count++;
+	va_start(arguments, format);
+	length = vasprintf(&run->variables[count], format, arguments);
+	va_end(arguments);
+	if (length < 0)
+		run->variables[count] = NULL;
+	return length >= 0;
+}
+
+static bool put_inherited(struct alert_run *run)
+{
+	static const char *const names[] = { "PATH", "HOME", "LANG", "TZ" };
+	bool is_put = true;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && is_put; i++) {
+		const char *value = getenv(names[i]);
+
+		if (value)
+			is_put = put(run, "%s=%s", names[i], value);
+	}
+	return is_put;
+}
+
+#define VARIABLE "CORRELATOR_ALERT_"
+
+static bool put_change(struct alert_run *run, const struct alert_change *change)
+{
+	const struct alert_expression *expression = change->expression;
+	bool has_key = change->value_of_key != NULL;
+
+	return put(run, VARIABLE "EXPRESSION=%s", expression->text) &&
+	       put(run, VARIABLE "STATE=%s", change->is_firing ? "firing" : "resolved") &&
+	       put(run, VARIABLE "KEY=%s", expression->key) &&
+	       put(run, VARIABLE "GROUP=%s", has_key ? change->value_of_key : "") &&
+	       (change->has_value ? put(run, VARIABLE "VALUE=%" PRId64, change->value)
+				  : put(run, VARIABLE "VALUE=")) &&
+	       put(run, VARIABLE "LIMIT=%" PRId64, expression->limit) &&
+	       put(run, VARIABLE "UNIT=%s", alert_unit_name(expression->unit)) &&
+	       put(run, VARIABLE "SINCE_NS=%" PRIu64, change->since_ns) &&
+	       put(run, VARIABLE "TIME_NS=%" PRIu64, change->wall_ns);
+}
+
+/* In the child. Our standard output may carry records. */
+static void run_child(const char *path, char *const *variables)
+{
+	char *const argv[] = { (char *)path, NULL };
+	int null = open("/dev/null", O_RDONLY);
+	sigset_t none;
+
+	(void)setsid();
+	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	if (null >= 0)
+		(void)dup2(null, STDIN_FILENO);
+	(void)dup2(STDERR_FILENO, STDOUT_FILENO);
+	(void)close_range(STDERR_FILENO + 1, ~0U, 0);
+	(void)signal(SIGPIPE, SIG_DFL);
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)execve(path, argv, variables);
+	_exit(127);
+}
+
+static int start(struct alert_program *program, const struct alert_run *run, uint64_t now_ns)
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return log_error_errno(errno, "--on-alert %s: cannot start", program->path);
+	if (pid == 0)
+		run_child(program->path, run->variables);
+	program->pid = pid;
+	program->pid_fd = pidfd_open(pid, 0);
+	program->end_ns = now_ns + ALERT_PROGRAM_NS;
+	return 0;
+}
+
+static void start_next(struct alert_program *program, uint64_t now_ns)
+{
+	while (!program->pid && program->count) {
+		struct alert_run *run = &program->runs[program->first];
+
+		(void)start(program, run, now_ns);
+		free_run(run);
+		program->first = (program->first + 1) % ALERT_RUNS_MAX;
+		program->count--;
+	}
+}
+
+static void say_end(const struct alert_program *program, int status)
+{
+	if (WIFSIGNALED(status))
+		log_warning("--on-alert %s: killed by signal %d", program->path, WTERMSIG(status));
+	else if (WEXITSTATUS(status))
+		log_warning("--on-alert %s: ended with status %d", program->path,
+			    WEXITSTATUS(status));
+}
+
+static void reap(struct alert_program *program)
+{
+	int status;
+
+	if (!program->pid || waitpid(program->pid, &status, WNOHANG) == 0)
+		return;
+	say_end(program, status);
+	if (program->pid_fd >= 0)
+		(void)close(TAKE_FD(program->pid_fd));
+	program->pid = 0;
+}
+
+/* With what it has started: its session is its own. */
+static void end_late(struct alert_program *program, uint64_t now_ns)
+{
+	if (!program->pid || now_ns < program->end_ns)
+		return;
+	log_warning("--on-alert %s: goes on for more than %d s", program->path,
+		    (int)(ALERT_PROGRAM_NS / NS_PER_S));
+	(void)kill(-program->pid, SIGKILL);
+	(void)kill(program->pid, SIGKILL);
+	/* It is reaped when it has ended. */
+	program->end_ns = UINT64_MAX;
+}
+
+void alert_program_continue(struct alert_program *program, uint64_t now_ns)
+{
+	reap(program);
+	end_late(program, now_ns);
+	start_next(program, now_ns);
+	if (program->count || !program->dropped)
+		return;
+	log_warning("--on-alert %s: not run for %" PRIu64 " changes: there were too many at a time",
+		    program->path, program->dropped);
+	program->dropped = 0;
+}
+
+void alert_program_add(struct alert_program *program, const struct alert_change *change,
+		       uint64_t now_ns)
+{
+	struct alert_run run = { 0 };
+
+	if (!program->path)
+		return;
+	if (program->count == ALERT_RUNS_MAX || !put_inherited(&run) || !put_change(&run, change)) {
+		free_run(&run);
+		program->dropped++;
+		return;
+	}
+	program->runs[(program->first + program->count++) % ALERT_RUNS_MAX] = run;
+	alert_program_continue(program, now_ns);
+}
+
+int alert_program_fd(const struct alert_program *program)
+{
+	return program->pid ? program->pid_fd : -1;
+}
+
+uint64_t alert_program_due_ns(const struct alert_program *program)
+{
+	return program->pid ? program->end_ns : UINT64_MAX;
+}
