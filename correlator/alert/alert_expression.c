@@ -242,22 +242,21 @@ static int refuse_unit(struct parser *parser, const struct alert_expression *exp
 static int parse_unit(struct parser *parser, const struct alert_expression *expression,
 		      struct unit *ret_unit)
 {
-	const char *at = parser->next;
-	bool has_word = word_bytes(parser) > 0 && !is_word(parser, "for") && !is_word(parser, "by");
+	const struct unit *time = NULL;
 
+	for (size_t i = 0; i < LENGTH(times) && !time; i++)
+		time = is_word(parser, times[i].name) ? &times[i] : NULL;
+	if (time && is_time(expression)) {
+		take_word(parser);
+		*ret_unit = *time;
+		return 0;
+	}
 	if (takes_percent(expression) && take_character(parser, '%')) {
 		*ret_unit = percent;
 		return 0;
 	}
-	for (size_t i = 0; is_time(expression) && i < LENGTH(times); i++) {
-		if (!is_word(parser, times[i].name))
-			continue;
-		*ret_unit = times[i];
-		take_word(parser);
-		return 0;
-	}
-	if (is_time(expression) || has_word || *parser->next == '%')
-		return refuse_unit(parser, expression, at);
+	if (is_time(expression) || time || *parser->next == '%')
+		return refuse_unit(parser, expression, parser->next);
 	*ret_unit = plain_unit(expression);
 	return 0;
 }

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "failing_memory.h"
+#include "told.h"
+
+static struct alert *alert;
+static struct alert_books books;
+
+static int tear_down(void **state)
+{
+	(void)state;
+	alert_free(alert);
+	alert = NULL;
+	books = (struct alert_books){ 0 };
+	told[0] = '\0';
+	return 0;
+}
+
+static void begin(const char *text)
+{
+	struct alert_expression expression;
+	struct alert_error error;
+
+	(void)tear_down(NULL);
+	assert_int_equal(alert_expression_parse(text, &expression, &error), 0);
+	assert_int_equal(alert_new(&expression, &alert), 0);
+	assert_string_equal(alert_expression(alert)->text, text);
+}
+
+static int try_request(const char *value, int64_t cpu_ns, int64_t wall_ns)
+{
+	struct request_costs costs = { .has_span = true,
+				       .first_ns = 1000,
+				       .last_ns = 1000 + wall_ns,
+				       .missing = 1U << REQUEST_KERNEL };
+
+	costs.sums[REQUEST_CPU] = cpu_ns;
+	return alert_add_request(alert, (struct record_text){ value, strlen(value) }, &costs);
+}
+
+static void request(const char *value, int64_t cpu_ns)
+{
+	assert_int_equal(try_request(value, cpu_ns, 5), 0);
+}
+
+static void charge(const char *value, int64_t cpu_ns, bool is_attributed)
+{
+	struct request_charge used = { .value = { value, strlen(value) },
+				       .is_attributed = is_attributed,
+				       .costs = { .missing = 1U << REQUEST_KERNEL } };
+
+	used.costs.sums[REQUEST_CPU] = cpu_ns;
+	assert_int_equal(alert_add_charge(alert, &used), 0);
+}
+
+static void end_window(int64_t start_ms, int64_t end_ms)
+{
+	struct alert_window window = window_of(start_ms, end_ms);
+
+	alert_end_window(alert, &window, &books, tell, NULL);
+}
+
+static void without_a_duration_one_window_is_enough(void **state)
+{
+	(void)state;
+	begin("max(cpu) > 50ns");
+	request("", 50);
+	end_window(0, 1000);
+	expect_told("");
+	request("", 7);
+	request("", 51);
+	end_window(1000, 2000);
+	expect_told("2000 firing 51 since 1000|");
+	request("", 60);
+	end_window(2000, 3000);
+	expect_told("");
+	request("", 50);
+	end_window(3000, 4000);
+	expect_told("4000 resolved 50 since 3000|");
+	end_window(4000, 5000);
+	expect_told("");
+}
+
+static void it_has_to_hold_throughout(void **state)
+{
+	(void)state;
+	begin("max(cpu) > 50ns for 3s");
+	for (int i = 0; i < 2; i++) {
+		request("", 60);
+		end_window(1000 * i, 1000 * i + 1000);
+	}
+	request("", 40);
+	end_window(2000, 3000);
+	for (int i = 3; i < 5; i++) {
+		request("", 60);
+		end_window(1000 * i, 1000 * i + 1000);
+		expect_told("");
+	}
+	request("", 70);
+	end_window(5000, 6000);
+	expect_told("6000 firing 70 since 3000|");
+}
+
+static void what_crosses_the_limit_now_and_then_tells_nothing(void **state)
+{
+	(void)state;
+	begin("max(cpu) > 50ns for 2s");
+	for (int i = 0; i < 2; i++) {
+		request("", 60);
+		end_window(1000 * i, 1000 * i + 1000);
+	}
+	expect_told("2000 firing 60 since 0|");
+	for (int i = 2; i < 20; i++) {
+		request("", i % 2 ? 60 : 40);
+		end_window(1000 * i, 1000 * i + 1000);
+	}
+	expect_told("");
+	request("", 40);
+	end_window(20000, 21000);
+	expect_told("");
+	request("", 30);
+	end_window(21000, 22000);
+	expect_told("22000 resolved 30 since 20000|");
+	for (int i = 22; i < 40; i++) {
+		request("", i % 2 ? 60 : 40);
+		end_window(1000 * i, 1000 * i + 1000);
+	}
+	expect_told("");
+}
+
+static void a_window_without_data_holds_nothing(void **state)
+{
+	(void)state;
+	begin("max(cpu) > 50ns for 3s");
+	end_window(0, 1000);
+	request("", 60);
+	end_window(1000, 2000);
+	/* What held waits, for as long as the duration. */
+	end_window(2000, 3000);
+	end_window(3000, 4000);
+	expect_told("");
+	request("", 60);
+	end_window(4000, 5000);
+	expect_told("5000 firing 60 since 1000|");
+	end_window(5000, 6000);
+	end_window(6000, 7000);
+	expect_told("");
+	end_window(7000, 8000);
+	expect_told("8000 resolved none since 5000|");
+	request("", 60);
+	end_window(8000, 9000);
+	for (int i = 9; i < 13; i++)
+		end_window(1000 * i, 1000 * i + 1000);
+	/* That was too long: it begins anew. */
+	request("", 60);
+	end_window(13000, 14000);
+	expect_told("");
+	request("", 60);
+	end_window(14000, 15000);
+	expect_told("");
+	request("", 60);
+	end_window(15000, 16000);
+	expect_told("16000 firing 60 since 13000|");
+}
+
+static void it_begins_anew_behind_a_hole(void **state)
+{
+	(void)state;
+	begin("max(cpu) > 50ns for 2s");
+	request("", 60);
+	end_window(0, 1000);
+	request("", 60);
+	end_window(2001, 3001);
+	expect_told("");
+	request("", 60);
+	end_window(3001, 4001);
+	expect_told("4001 firing 60 since 2001|");
+	end_window(4001, 5001);
+	/* As long as a window, it is none: clocks are corrected. */
+	end_window(6001, 7001);
+	expect_told("7001 resolved none since 4001|");
+	request("", 60);
+	end_window(7001, 8001);
+	/* The clock was set back. */
+	request("", 60);
+	end_window(7000, 8000);
+	expect_told("");
+	request("", 60);
+	end_window(8000, 9000);
+	expect_told("9000 firing 60 since 7000|");
+	end_window(8000, 9000);
+	expect_told("");
+}
+
+static void each_value_is_looked_at_by_itself(void **state)
+{
+	(void)state;
+	begin("mean(cpu) > 50ns for 2s by endpoint");
+	for (int i = 0; i < 2; i++) {
+		request("dear", 60);
+		request("cheap", 50);
+		request("", 90);
+		request("", 50);
+		end_window(1000 * i, 1000 * i + 1000);
+	}
+	expect_told("2000 firing [dear] 60 since 0|2000 firing [] 70 since 0|");
+	request("", 51);
+	request("cheap", 50);
+	end_window(2000, 3000);
+	request("dear", 50);
+	request("", 51);
+	end_window(3000, 4000);
+	expect_told("4000 resolved [dear] 50 since 2000|");
+}
+
+static void values_that_look_the_same_are_one(void **state)
+{
+	(void)state;
+	begin("sum(cpu) > 50ns by endpoint");
+	charge("a\n", 30, true);
+	charge("a\\x0a", 30, true);
+	end_window(0, 1000);
+	expect_told("1000 firing [a\\x0a] 60 since 0|");
+}
+
+static void those_beyond_the_bound_are_others(void **state)
+{
+	char name[16];
+
+	(void)state;
+	begin("count(requests) >= 9 by endpoint");
+	for (int i = 0; i < ALERT_SERIES_MAX + 9; i++) {
+		(void)snprintf(name, sizeof(name), "e%d", i);
+		request(name, 1);
+	}
+	end_window(0, 1000);
+	expect_told("1000 firing [other] 9 since 0|");
+	/* What is quiet makes room. */
+	for (int i = 0; i < 9; i++)
+		request("late", 1);
+	end_window(1000, 2000);
+	expect_told("2000 resolved [other] 0 since 1000|2000 firing [late] 9 since 1000|");
+}
+
+static void each_function_has_its_value(void **state)
+{
+	static const struct {
+		const char *text, *expected;
+	} cases[] = {
+		{ "p50(cpu) > 0ns", "1000 firing 20 since 0|" },
+		{ "p90(cpu) > 0ns", "1000 firing 40 since 0|" },
+		{ "p99(cpu) > 0ns", "1000 firing 40 since 0|" },
+		{ "mean(cpu) > 0ns", "1000 firing 25 since 0|" },
+		{ "max(cpu) > 0ns", "1000 firing 40 since 0|" },
+		{ "max(wall) > 0ns", "1000 firing 5 since 0|" },
+		{ "count(requests) > 0", "1000 firing 4 since 0|" },
+		{ "rate(requests) > 0", "1000 firing 4000000 since 0|" },
+		{ "sum(wall) > 0ns", "1000 firing 20 since 0|" },
+		/* Of what was used, there is none; of what is not measured, nothing. */
+		{ "sum(cpu) >= 0ns", "1000 firing 0 since 0|" },
+		{ "max(kernel) >= 0ns", "" },
+		{ "lost >= 0", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		begin(cases[i].text);
+		for (int value = 10; value <= 40; value += 10)
+			request("", value);
+		end_window(0, 1000);
+		expect_told(cases[i].expected);
+	}
+}
+
+static void what_was_used_counts_whoever_did(void **state)
+{
+	(void)state;
+	begin("rate(cpu) > 150%");
+	charge("", 2000000000, true);
+	charge("", 1500000000, true);
+	charge("", 9000000000, false);
+	request("", 1000);
+	end_window(0, 2000);
+	expect_told("2000 firing 1750000 since 0|");
+	charge("", 3000000000, true);
+	end_window(2000, 4000);
+	expect_told("4000 resolved 1500000 since 2000|");
+	begin("sum(kernel) >= 0ns by endpoint");
+	charge("a", 5, true);
+	end_window(0, 1000);
+	expect_told("");
+	begin("sum(wall) > 0ns");
+	charge("", 5, true);
+	end_window(0, 1000);
+	expect_told("");
+	begin("rate(wall) > 50%");
+	assert_int_equal(try_request("", 1, 750000000), 0);
+	end_window(0, 1000);
+	expect_told("1000 firing 750000 since 0|");
+	begin("max(cpu) > 0ns");
+	charge("", 5, true);
+	end_window(0, 1000);
+	expect_told("");
+}
+
+static void rates_are_by_the_windows_length(void **state)
+{
+	(void)state;
+	begin("rate(requests) > 7");
+	for (int i = 0; i < 4; i++)
+		request("", 1);
+	end_window(0, 500);
+	expect_told("500 firing 8000000 since 0|");
+	/* Of no length there is none. */
+	begin("rate(requests) >= 0");
+	request("", 1);
+	end_window(500, 500);
+	expect_told("");
+	begin("rate(cpu) > 0");
+	charge("", INT64_MAX, true);
+	charge("", INT64_MAX, true);
+	end_window(0, 1);
+	expect_told("1 firing 9223372036854775807 since 0|");
+}
+
+static void no_requests_are_a_count_of_them(void **state)
+{
+	(void)state;
+	begin("count(requests) < 1 for 2s");
+	end_window(0, 1000);
+	end_window(1000, 2000);
+	expect_told("2000 firing 0 since 0|");
+	begin("count(requests) < 1 by endpoint");
+	end_window(0, 1000);
+	request("a", 1);
+	end_window(1000, 2000);
+	expect_told("");
+	begin("count(requests) < 2 for 2s by endpoint");
+	request("a", 1);
+	end_window(0, 1000);
+	end_window(1000, 2000);
+	expect_told("2000 firing [a] 0 since 0|");
+}
+
+static void the_books_are_looked_at(void **state)
+{
+	static const struct {
+		const char *text, *expected;
+	} cases[] = {
+		{ "exec > 0ns", "1000 firing 1000 since 0|" },
+		{ "attributed > 0ns", "1000 firing 600 since 0|" },
+		{ "unattributed > 0ns", "1000 firing 300 since 0|" },
+		{ "unattributed > 0%", "1000 firing 300000 since 0|" },
+		{ "overflow > 0ns", "1000 firing 90 since 0|" },
+		{ "residual > 0ns", "1000 firing 10 since 0|" },
+		{ "residual > 0.9%", "1000 firing 10000 since 0|" },
+		{ "residual > 1%", "" },
+		{ "own_cpu > 0ns", "1000 firing 20000000 since 0|" },
+		{ "own_cpu > 0%", "1000 firing 20000 since 0|" },
+		{ "lost > 0", "1000 firing 15 since 0|" },
+		{ "events_lost > 0", "1000 firing 7 since 0|" },
+		{ "boundaries_busy > 0", "1000 firing 5 since 0|" },
+		{ "contexts_full >= 0", "1000 firing 0 since 0|" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		begin(cases[i].text);
+		books = (struct alert_books){ .has_balance = true,
+					      .exec_ns = 1000,
+					      .attributed_ns = 600,
+					      .unattributed_ns = 300,
+					      .overflow_ns = 90,
+					      .residual_ns = 10,
+					      .has_own_cpu = true,
+					      .own_cpu_ns = 20000000,
+					      .dropped_records = 3 };
+		books.losses[COUNTER_EVENTS_LOST] = 7;
+		books.losses[0] = 5;
+		end_window(0, 1000);
+		expect_told(cases[i].expected);
+	}
+}
+
+static void books_that_are_not_there_hold_nothing(void **state)
+{
+	(void)state;
+	begin("unattributed <= 0ns");
+	books.has_own_cpu = true;
+	end_window(0, 1000);
+	expect_told("");
+	books.has_balance = true;
+	end_window(1000, 2000);
+	expect_told("2000 firing 0 since 1000|");
+	begin("unattributed <= 0%");
+	books.has_balance = true;
+	end_window(0, 1000);
+	expect_told("");
+	books.exec_ns = 1;
+	end_window(1000, 2000);
+	expect_told("2000 firing 0 since 1000|");
+	begin("own_cpu <= 0ns");
+	books.has_balance = true;
+	end_window(0, 1000);
+	expect_told("");
+	begin("lost <= 0");
+	end_window(0, 1000);
+	expect_told("");
+	books.has_own_cpu = true;
+	end_window(1000, 2000);
+	expect_told("2000 firing 0 since 1000|");
+	begin("lost <= 0");
+	books.has_balance = true;
+	end_window(0, 1000);
+	expect_told("1000 firing 0 since 0|");
+	begin("events_lost <= 0");
+	books.has_own_cpu = true;
+	end_window(0, 1000);
+	expect_told("");
+}
+
+static void without_memory_it_says_so(void **state)
+{
+	struct alert_expression expression;
+	struct alert_error error;
+	struct alert *another;
+	size_t successes = 0;
+	int r;
+
+	(void)state;
+	assert_int_equal(alert_expression_parse("max(cpu) > 1ns", &expression, &error), 0);
+	do {
+		memory_fails_after(successes++);
+		r = alert_new(&expression, &another);
+		memory_never_fails();
+		assert_true(r == 0 || r == -ENOMEM);
+	} while (r < 0);
+	assert_true(successes > 2);
+	alert_free(another);
+	begin("max(cpu) > 1ns by endpoint");
+	successes = 0;
+	do {
+		memory_fails_after(successes++);
+		r = try_request("a", 60, 5);
+		memory_never_fails();
+		assert_true(r == 0 || r == -ENOMEM);
+	} while (r < 0);
+	assert_true(successes > 2);
+	alert_free(NULL);
+}
+
+int main(void)
+{
+#define ALERT_TEST(test) cmocka_unit_test_teardown(test, tear_down)
+	const struct CMUnitTest tests[] = {
+		ALERT_TEST(without_a_duration_one_window_is_enough),
+		ALERT_TEST(it_has_to_hold_throughout),
+		ALERT_TEST(what_crosses_the_limit_now_and_then_tells_nothing),
+		ALERT_TEST(a_window_without_data_holds_nothing),
+		ALERT_TEST(it_begins_anew_behind_a_hole),
+		ALERT_TEST(each_value_is_looked_at_by_itself),
+		ALERT_TEST(values_that_look_the_same_are_one),
+		ALERT_TEST(those_beyond_the_bound_are_others),
+		ALERT_TEST(each_function_has_its_value),
+		ALERT_TEST(what_was_used_counts_whoever_did),
+		ALERT_TEST(rates_are_by_the_windows_length),
+		ALERT_TEST(no_requests_are_a_count_of_them),
+		ALERT_TEST(the_books_are_looked_at),
+		ALERT_TEST(books_that_are_not_there_hold_nothing),
+		ALERT_TEST(without_memory_it_says_so),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Records in, changes out: the same of records that are written and of those that were read. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "alert/alert_set.h"
+#include "failing_memory.h"
+#include "record/record_encode.h"
+#include "told.h"
+
+static struct alert_set *set;
+static struct record_encoder *encoder;
+static bool is_read_back; /* records go in as read */
+
+static int set_up(void **state)
+{
+	(void)state;
+	encoder = record_encoder_new();
+	set = alert_set_new();
+	told[0] = '\0';
+	return encoder && set ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	alert_set_free(set);
+	record_encoder_free(encoder);
+	return 0;
+}
+
+static void begin_again(void)
+{
+	alert_set_free(set);
+	set = alert_set_new();
+	assert_non_null(set);
+}
+
+static int try_watch(const char *text)
+{
+	struct alert_expression expression;
+	struct alert_error error;
+
+	assert_int_equal(alert_expression_parse(text, &expression, &error), 0);
+	return alert_set_add(set, &expression);
+}
+
+static void watch(const char *text)
+{
+	assert_int_equal(try_watch(text), 0);
+}
+
+static int try_add(enum record_kind kind, void *record)
+{
+	static struct record_view view;
+	struct record_common *common = record;
+	size_t size_bytes;
+	const void *bytes;
+
+	if (!is_read_back)
+		return alert_set_add_record(set, kind, record);
+	common->wall_ns = START_NS;
+	common->record_id = common->host_name = "x";
+	common->pid = 1;
+	record_encoder_reset(encoder);
+	assert_int_equal(record_encode_kind(encoder, kind, record), 0);
+	bytes = record_encoder_bytes(encoder, &size_bytes);
+	assert_int_equal(record_view_decode(bytes, size_bytes, &view), 0);
+	return alert_set_add_view(set, &view);
+}
+
+static int try_cpu(const char *id, const char *endpoint, uint64_t cpu_ns)
+{
+	struct record_key keys[] = { { "request_id", id }, { "endpoint", endpoint } };
+	struct cpu_record record = {
+		.keys = keys, .keys_count = 2, .cpu_ns = cpu_ns, .first_ns = 1, .last_ns = 2
+	};
+
+	return try_add(RECORD_KIND_CPU, &record);
+}
+
+static void cpu(const char *id, const char *endpoint, uint64_t cpu_ns)
+{
+	assert_int_equal(try_cpu(id, endpoint, cpu_ns), 0);
+}
+
+static void end_window(int64_t start_ms, int64_t end_ms, bool is_last)
+{
+	struct alert_window window = window_of(start_ms, end_ms);
+
+	assert_int_equal(alert_set_end_window(set, &window, is_last, tell, NULL), 0);
+}
+
+static void both_ways(void (*check)(void))
+{
+	for (int way = 0; way < 2; way++) {
+		is_read_back = way == 1;
+		begin_again();
+		check();
+	}
+	is_read_back = false;
+}
+
+static void check_requests(void)
+{
+	watch("max(cpu) > 50ns by endpoint");
+	watch("sum(cpu) > 50ns by endpoint");
+	watch("max(cpu) > 59ns");
+	watch("max(cpu) > 1ns by request_id");
+	end_window(0, 1000, false);
+	cpu("a", "A", 30);
+	cpu("b", "B", 30);
+	cpu("", "", 1000);
+	end_window(1000, 2000, false);
+	expect_told("");
+	cpu("a", "A", 30);
+	end_window(2000, 3000, false);
+	expect_told("");
+	end_window(3000, 4000, false);
+	expect_told("4000 firing [b] 30 since 3000|");
+	end_window(4000, 5000, false);
+	expect_told("5000 firing [A] 60 since 4000|5000 firing 60 since 4000|"
+		    "5000 resolved [b] none since 4000|5000 firing [a] 60 since 4000|");
+}
+
+static void a_request_is_looked_at_as_a_whole_when_it_has_ended(void **state)
+{
+	(void)state;
+	both_ways(check_requests);
+}
+
+static void check_the_end(void)
+{
+	watch("max(cpu) > 1ns");
+	watch("p99(cpu) > 2ns");
+	watch("mean(cpu) > 3ns");
+	watch("count(requests) > 0");
+	watch("rate(requests) > 0");
+	watch("sum(wall) > 0ns");
+	watch("rate(wall) > 0");
+	cpu("a", "A", 30);
+	end_window(0, 1000, false);
+	expect_told("");
+	end_window(1000, 2000, true);
+	expect_told("2000 firing 30 since 1000|2000 firing 30 since 1000|"
+		    "2000 firing 30 since 1000|");
+}
+
+static void at_the_end_open_ones_are_in_no_count(void **state)
+{
+	(void)state;
+	both_ways(check_the_end);
+}
+
+static void check_books(void)
+{
+	struct balance_record balance = { .exec_ns = 1000,
+					  .attributed_ns = 600,
+					  .unattributed_ns = 300,
+					  .overflow_ns = 90,
+					  .residual_ns = -10 };
+	struct balance_record other = { .exec_ns = 1000, .residual_ns = 20 };
+	struct self_record self = { .window_ns = 1, .own_cpu_ns = 77 };
+	struct gap_record gap = { .dropped_records = 3, .reason = "x" };
+
+	watch("exec > 0ns");
+	watch("attributed > 0ns");
+	watch("unattributed > 0ns");
+	watch("overflow > 0ns");
+	watch("residual > 0ns");
+	watch("own_cpu > 0ns");
+	watch("lost > 0");
+	watch("events_lost > 0");
+	balance.losses[COUNTER_EVENTS_LOST] = 4;
+	other.losses[COUNTER_EVENTS_LOST] = 1;
+	assert_int_equal(try_add(RECORD_KIND_BALANCE, &balance), 0);
+	assert_int_equal(try_add(RECORD_KIND_BALANCE, &other), 0);
+	assert_int_equal(try_add(RECORD_KIND_SELF, &self), 0);
+	assert_int_equal(try_add(RECORD_KIND_GAP, &gap), 0);
+	end_window(0, 1000, false);
+	expect_told("1000 firing 2000 since 0|1000 firing 600 since 0|1000 firing 300 since 0|"
+		    "1000 firing 90 since 0|1000 firing 30 since 0|1000 firing 77 since 0|"
+		    "1000 firing 8 since 0|1000 firing 5 since 0|");
+	/* Each window has its own. */
+	end_window(1000, 2000, false);
+	expect_told("2000 resolved none since 1000|2000 resolved none since 1000|"
+		    "2000 resolved none since 1000|2000 resolved none since 1000|"
+		    "2000 resolved none since 1000|2000 resolved none since 1000|"
+		    "2000 resolved none since 1000|2000 resolved none since 1000|");
+}
+
+static void the_books_of_all_processes_are_added(void **state)
+{
+	(void)state;
+	both_ways(check_books);
+}
+
+static void what_is_beyond_a_records_range_is_its_end(void **state)
+{
+	struct balance_record balance = { .exec_ns = UINT64_MAX, .residual_ns = INT64_MIN };
+
+	(void)state;
+	watch("exec > 0ns");
+	watch("residual > 0ns");
+	assert_int_equal(try_add(RECORD_KIND_BALANCE, &balance), 0);
+	end_window(0, 1000, false);
+	expect_told("1000 firing 9223372036854775807 since 0|"
+		    "1000 firing 9223372036854775807 since 0|");
+}
+
+static void other_records_are_passed_over(void **state)
+{
+	struct process_record process = { .event = "found", .comm = "x" };
+
+	(void)state;
+	watch("lost >= 0");
+	assert_int_equal(try_add(RECORD_KIND_PROCESS, &process), 0);
+	is_read_back = true;
+	assert_int_equal(try_add(RECORD_KIND_PROCESS, &process), 0);
+	is_read_back = false;
+	end_window(0, 1000, false);
+	expect_told("");
+}
+
+static void so_many_and_no_more(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ALERTS_MAX; i++) {
+		assert_int_equal(alert_set_count(set), i);
+		watch(i % 2 ? "max(cpu) > 1ns by a" : "lost > 1");
+	}
+	assert_int_equal(try_watch("lost > 2"), -E2BIG);
+	assert_int_equal(alert_set_count(set), ALERTS_MAX);
+	assert_string_equal(alert_set_expression(set, 1)->text, "max(cpu) > 1ns by a");
+	assert_string_equal(alert_set_expression(set, 2)->text, "lost > 1");
+}
+
+static void without_memory_it_says_so(void **state)
+{
+	size_t successes = 0;
+	int r;
+
+	(void)state;
+	do {
+		memory_fails_after(successes++);
+		r = try_watch("max(cpu) > 1ns by endpoint");
+		memory_never_fails();
+		assert_true(r == 0 || r == -ENOMEM);
+	} while (r < 0);
+	assert_true(successes > 2);
+	successes = 0;
+	do {
+		memory_fails_after(successes++);
+		r = try_cpu("a", "A", 1);
+		memory_never_fails();
+		assert_true(r == 0 || r == -ENOMEM);
+	} while (r < 0);
+	assert_true(successes > 2);
+	memory_fails_after(0);
+	assert_null(alert_set_new());
+	r = alert_set_end_window(set, &(struct alert_window){ 1, 2 }, true, tell, NULL);
+	memory_never_fails();
+	assert_int_equal(r, -ENOMEM);
+	alert_set_free(NULL);
+}
+
+static void expect_line(const struct alert_change *change, const char *expected)
+{
+	char line[256];
+
+	alert_change_print(change, line, sizeof(line));
+	assert_string_equal(line, expected);
+}
+
+static void a_change_is_one_line(void **state)
+{
+	struct alert_change change = { .has_value = true, .value = 61234567 };
+	struct alert_expression expression;
+	struct alert_error error;
+
+	(void)state;
+	assert_int_equal(alert_expression_parse("max(cpu) > 1ms by e", &expression, &error), 0);
+	change.expression = &expression;
+	change.value_of_key = "GET /";
+	expect_line(&change, "max(cpu) > 1ms by e: e=GET /: is at 61.23 ms");
+	change.has_value = false;
+	expect_line(&change, "max(cpu) > 1ms by e: e=GET /: nothing is measured any more");
+	change.value_of_key = NULL;
+	change.has_value = true;
+	expect_line(&change, "max(cpu) > 1ms by e: is at 61.23 ms");
+}
+
+int main(void)
+{
+#define SET_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		SET_TEST(a_request_is_looked_at_as_a_whole_when_it_has_ended),
+		SET_TEST(at_the_end_open_ones_are_in_no_count),
+		SET_TEST(the_books_of_all_processes_are_added),
+		SET_TEST(what_is_beyond_a_records_range_is_its_end),
+		SET_TEST(other_records_are_passed_over),
+		SET_TEST(so_many_and_no_more),
+		SET_TEST(without_memory_it_says_so),
+		SET_TEST(a_change_is_one_line),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
