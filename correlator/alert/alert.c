@@ -26,9 +26,7 @@ struct series {
 	struct histogram requests;
 	uint64_t request_count;
 	int64_t used_ns;
-	bool is_used; /* something came */
 	UT_hash_handle hh;
-	size_t value_bytes;
 	char value[ALERT_VALUE_BYTES];
 };
 
@@ -48,7 +46,6 @@ static struct series *add_series(struct alert *alert, const char *value, size_t 
 	if (!series)
 		return NULL;
 	memcpy(series->value, value, value_bytes);
-	series->value_bytes = value_bytes;
 	HASH_ADD_BYHASHVALUE(hh, alert->series, value, value_bytes, hash, series);
 	return series->hh.tbl ? TAKE_PTR(series) : NULL;
 }
@@ -132,7 +129,6 @@ int alert_add_charge(struct alert *alert, const struct request_charge *charge)
 	if (!series)
 		return -ENOMEM;
 	saturated_add_to(&series->used_ns, ns);
-	series->is_used = true;
 	return 0;
 }
 
@@ -153,7 +149,6 @@ int alert_add_request(struct alert *alert, struct record_text value,
 	series = find_series(alert, value);
 	if (!series)
 		return -ENOMEM;
-	series->is_used = true;
 	series->request_count++;
 	saturated_add_to(&series->used_ns, ns);
 	return is_counted || is_of_use(expression) ? 0 : histogram_add(&series->requests, ns);
@@ -293,7 +288,6 @@ static void reset(struct series *series)
 	histogram_deinit(&series->requests);
 	series->request_count = 0;
 	series->used_ns = 0;
-	series->is_used = false;
 }
 
 static void end_series(struct alert *alert, struct series *series,

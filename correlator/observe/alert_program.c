@@ -32,9 +32,9 @@ static void free_run(struct alert_run *run)
 
 void alert_program_deinit(struct alert_program *program)
 {
-	if (program->count)
-		log_warning("--on-alert %s: not run for the last %zu changes", program->path,
-			    program->count);
+	if (program->count || program->dropped)
+		log_warning("--on-alert %s: not run for the last %" PRIu64 " changes",
+			    program->path, program->count + program->dropped);
 	for (; program->count; program->count--) {
 		free_run(&program->runs[program->first]);
 		program->first = (program->first + 1) % ALERT_RUNS_MAX;
@@ -101,7 +101,7 @@ static bool put_change(struct alert_run *run, const struct alert_change *change)
 	       put(run, VARIABLE "GROUP=%s", has_key ? change->value_of_key : "") &&
 	       (change->has_value ? put(run, VARIABLE "VALUE=%" PRId64, change->value)
 				  : put(run, VARIABLE "VALUE=")) &&
-	       put(run, VARIABLE "LIMIT=%" PRId64, expression->limit) &&
+	       put(run, VARIABLE "THRESHOLD=%" PRId64, expression->limit) &&
 	       put(run, VARIABLE "UNIT=%s", alert_unit_name(expression->unit)) &&
 	       put(run, VARIABLE "SINCE_NS=%" PRIu64, change->since_ns) &&
 	       put(run, VARIABLE "TIME_NS=%" PRIu64, change->wall_ns);

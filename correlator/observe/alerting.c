@@ -39,11 +39,11 @@ static int take_record(struct output *output, const struct alert_change *change)
 	struct alert_record record = {
 		.expression = expression->text,
 		.state = state_of(change),
-		.key = change->value_of_key ? expression->key : NULL,
-		.group = change->value_of_key,
+		.by_key = change->value_of_key ? expression->key : NULL,
+		.by_value = change->value_of_key,
 		.has_value = change->has_value,
 		.value = change->value,
-		.limit = expression->limit,
+		.threshold = expression->limit,
 		.unit = alert_unit_name(expression->unit),
 		.since_ns = change->since_ns,
 	};

@@ -194,16 +194,16 @@
 	  "writes to it that failed, since the start")                                       \
 	X(DELIVERY, delivery, "", ALWAYS, "", "how sending goes, where something is sent")
 
-#define RECORD_ALERT_FIELDS(X)                                                                   \
-	X(TEXT, expression, "expression", ALWAYS, "", "as it was given")                         \
-	X(TEXT, state, "state", ALWAYS, "", "firing, or resolved")                               \
-	X(TEXT, key, "key", KNOWN, "", "the key whose values are looked at one by one")          \
-	X(TEXT, group, "group", KNOWN, "", "and the value that it is about; other: of too many") \
-	X(SWITCH, has_value, "", ALWAYS, "", "false: nothing was measured in the window")        \
-	X(S64, value, "value", IF(has_value), "", "measured in the last window, in unit")        \
-	X(S64, limit, "limit", ALWAYS, "", "what it is compared with, the same")                 \
-	X(TEXT, unit, "unit", ALWAYS, "",                                                        \
-	  "ns; count; millionths, of one CPU or of exec_ns; or millionths_per_second")           \
+#define RECORD_ALERT_FIELDS(X)                                                                    \
+	X(TEXT, expression, "expression", ALWAYS, "", "as it was given")                          \
+	X(TEXT, state, "state", ALWAYS, "", "firing, or resolved")                                \
+	X(TEXT, by_key, "by_key", KNOWN, "", "the key whose values are looked at one by one")     \
+	X(TEXT, by_value, "by_value", KNOWN, "", "and the one that it is about; other: too many") \
+	X(SWITCH, has_value, "", ALWAYS, "", "false: nothing was measured in the window")         \
+	X(S64, value, "value", IF(has_value), "", "measured in the last window, in unit")         \
+	X(S64, threshold, "threshold", ALWAYS, "", "what it is compared with, in unit, too")      \
+	X(TEXT, unit, "unit", ALWAYS, "",                                                         \
+	  "ns; count; millionths, of one CPU or of exec_ns; or millionths_per_second")            \
 	X(U64, since_ns, "since_ns", ALWAYS, "ns", "wall clock since when it has held, or has not")
 
 /* Counts since the start. */

@@ -72,7 +72,7 @@ class AlertTest(harness.LiveTest):
         self.assertEqual(["firing", "resolved"], [record["state"] for record in found])
         for record in found:
             self.assertEqual((expression, "endpoint", SHOWN, "ns", 10_000_000),
-                             tuple(record[name] for name in ("expression", "key", "group", "unit", "limit")))
+                             tuple(record[name] for name in ("expression", "by_key", "by_value", "unit", "threshold")))
         self.assertGreater(found[0]["value"], 10_000_000)
         self.assertLess(found[0]["since_ns"], found[1]["since_ns"])
         self.assertEqual([], [line for line in recording.lines if "cheap" in line])
@@ -84,7 +84,7 @@ class AlertTest(harness.LiveTest):
         ours = {name.removeprefix("CORRELATOR_ALERT_"): value for name, value in environment.items()
                 if name.startswith("CORRELATOR_ALERT_")}
         self.assertEqual({"EXPRESSION": expression, "STATE": "firing", "KEY": "endpoint", "GROUP": SHOWN,
-                          "VALUE": str(record["value"]), "LIMIT": "10000000", "UNIT": "ns",
+                          "VALUE": str(record["value"]), "THRESHOLD": "10000000", "UNIT": "ns",
                           "SINCE_NS": str(record["since_ns"])},
                          {name: value for name, value in ours.items() if name != "TIME_NS"})
         self.assertGreater(int(ours["TIME_NS"]), record["since_ns"])

@@ -165,6 +165,20 @@ static void a_window_without_data_holds_nothing(void **state)
 	expect_told("16000 firing 60 since 13000|");
 }
 
+static void what_held_waits_for_just_as_long_as_the_duration(void **state)
+{
+	(void)state;
+	begin("max(cpu) > 50ns for 3s");
+	request("", 60);
+	end_window(0, 1000);
+	end_window(1000, 2000);
+	end_window(2000, 3000);
+	end_window(3000, 4000);
+	request("", 60);
+	end_window(4000, 5000);
+	expect_told("5000 firing 60 since 0|");
+}
+
 static void it_begins_anew_behind_a_hole(void **state)
 {
 	(void)state;
@@ -249,15 +263,15 @@ static void each_function_has_its_value(void **state)
 	static const struct {
 		const char *text, *expected;
 	} cases[] = {
-		{ "p50(cpu) > 0ns", "1000 firing 20 since 0|" },
-		{ "p90(cpu) > 0ns", "1000 firing 40 since 0|" },
-		{ "p99(cpu) > 0ns", "1000 firing 40 since 0|" },
-		{ "mean(cpu) > 0ns", "1000 firing 25 since 0|" },
-		{ "max(cpu) > 0ns", "1000 firing 40 since 0|" },
+		{ "p50(cpu) > 0ns", "1000 firing 10 since 0|" },
+		{ "p90(cpu) > 0ns", "1000 firing 18 since 0|" },
+		{ "p99(cpu) > 0ns", "1000 firing 20 since 0|" },
+		{ "mean(cpu) > 0ns", "1000 firing 10 since 0|" },
+		{ "max(cpu) > 0ns", "1000 firing 20 since 0|" },
 		{ "max(wall) > 0ns", "1000 firing 5 since 0|" },
-		{ "count(requests) > 0", "1000 firing 4 since 0|" },
-		{ "rate(requests) > 0", "1000 firing 4000000 since 0|" },
-		{ "sum(wall) > 0ns", "1000 firing 20 since 0|" },
+		{ "count(requests) > 0", "1000 firing 20 since 0|" },
+		{ "rate(requests) > 0", "1000 firing 20000000 since 0|" },
+		{ "sum(wall) > 0ns", "1000 firing 100 since 0|" },
 		/* Of what was used, there is none; of what is not measured, nothing. */
 		{ "sum(cpu) >= 0ns", "1000 firing 0 since 0|" },
 		{ "max(kernel) >= 0ns", "" },
@@ -267,7 +281,7 @@ static void each_function_has_its_value(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		begin(cases[i].text);
-		for (int value = 10; value <= 40; value += 10)
+		for (int value = 1; value <= 20; value++)
 			request("", value);
 		end_window(0, 1000);
 		expect_told(cases[i].expected);
@@ -459,6 +473,7 @@ int main(void)
 		ALERT_TEST(it_has_to_hold_throughout),
 		ALERT_TEST(what_crosses_the_limit_now_and_then_tells_nothing),
 		ALERT_TEST(a_window_without_data_holds_nothing),
+		ALERT_TEST(what_held_waits_for_just_as_long_as_the_duration),
 		ALERT_TEST(it_begins_anew_behind_a_hole),
 		ALERT_TEST(each_value_is_looked_at_by_itself),
 		ALERT_TEST(values_that_look_the_same_are_one),
