@@ -401,6 +401,14 @@ int alert_expression_parse(const char *text, struct alert_expression *ret_expres
 	return r;
 }
 
+bool alert_expression_is_of_requests(const struct alert_expression *expression)
+{
+	bool is_use = expression->function == ALERT_SUM || expression->function == ALERT_RATE;
+
+	return expression->function != ALERT_TOTAL &&
+	       (!is_use || expression->figure == REQUEST_WALL);
+}
+
 bool alert_expression_holds(const struct alert_expression *expression, int64_t value)
 {
 	switch (expression->comparison) {

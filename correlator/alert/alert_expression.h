@@ -94,6 +94,10 @@ struct alert_error {
 int alert_expression_parse(const char *text, struct alert_expression *ret_expression,
 			   struct alert_error *ret_error);
 
+/* It is of requests as a whole, which are told apart by their ID; else of what was used in a
+ * window, whoever did, or of its books. */
+bool alert_expression_is_of_requests(const struct alert_expression *expression);
+
 bool alert_expression_holds(const struct alert_expression *expression, int64_t value);
 
 /* A value as people read it, such as 61.2 ms, 51.3 % or 1200; in text_bytes, cut. */

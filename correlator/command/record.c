@@ -411,15 +411,6 @@ static int check_metrics(const struct recording_options *recording)
 	return check_requests(recording, "--metrics-by");
 }
 
-/* And not of what was used in a window, whoever did. */
-static bool is_of_requests(const struct alert_expression *expression)
-{
-	bool is_use = expression->function == ALERT_SUM || expression->function == ALERT_RATE;
-
-	return expression->function != ALERT_TOTAL &&
-	       (!is_use || expression->figure == REQUEST_WALL);
-}
-
 static int check_alerts(const struct recording_options *recording)
 {
 	size_t count = recording->alerts ? alert_set_count(recording->alerts) : 0;
@@ -433,7 +424,7 @@ static int check_alerts(const struct recording_options *recording)
 
 		if (expression->key[0])
 			r = check_key(recording, "--alert", expression->key);
-		if (r == 0 && is_of_requests(expression))
+		if (r == 0 && alert_expression_is_of_requests(expression))
 			r = check_requests(recording, "--alert");
 	}
 	return r;

@@ -74,6 +74,7 @@ struct report_options {
 	const char *html; /* the page to write; NULL: none */
 	char *compare; /* the recording that it compares with; NULL: none */
 	struct alert_set *alerts; /* owned; NULL: a report is wanted */
+	bool is_failed; /* an option was refused, and said why */
 	char **paths; /* borrowed from argv */
 	size_t path_count;
 };
@@ -387,8 +388,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		filter_arguments_time("until", argument, &options->filter.until, state);
 		return 0;
 	case OPTION_ALERT:
-		if (alert_arguments_add(&options->alerts, argument) < 0)
-			exit(EXIT_CODE_USAGE);
+		options->is_failed |= alert_arguments_add(&options->alerts, argument) < 0;
 		return 0;
 	case 'H':
 		options->html = argument;
@@ -805,8 +805,11 @@ static int find_alerts(struct report_options *options)
 {
 	int code = EXIT_CODE_USAGE;
 
-	if (options->is_of_rows || options->has_top || options->is_diff || options->request ||
-	    options->html || options->format != FORMAT_TABLE || options->filter.condition_count > 0)
+	if (options->is_failed)
+		; /* It was said. */
+	else if (options->is_of_rows || options->has_top || options->is_diff || options->request ||
+		 options->html || options->format != FORMAT_TABLE ||
+		 options->filter.condition_count > 0)
 		(void)log_error(EINVAL, "--alert prints no report: beside it are only --since and "
 					"--until");
 	else
@@ -828,7 +831,7 @@ int command_report(int argc, char **argv)
 	argp_err_exit_status = EXIT_CODE_USAGE;
 	if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
 		return EXIT_CODE_USAGE;
-	if (options.alerts)
+	if (options.alerts || options.is_failed)
 		return find_alerts(&options);
 	choose_defaults(&options);
 	/* Records are UTF-8 whatever the locale: so is the report, and the widths of its

@@ -78,6 +78,9 @@ static int look(struct looking *looking, char *const *paths, size_t path_count)
 		return r;
 	if (!looking->record_count)
 		return log_error(ENODATA, "no records to look at");
+	if (past_alerts_missing_key(looking->alerts))
+		return log_error(ENOENT, "no record has the key %s",
+				 past_alerts_missing_key(looking->alerts));
 	r = past_alerts_finish(looking->alerts);
 	if (r < 0)
 		return log_error_errno(r, "cannot look at them");

@@ -238,7 +238,7 @@ static void put_histogram(FILE *file, const char *name, const struct request_fig
 		if (i == 0)
 			(void)fprintf(file, "%" PRIu64 "\n", histogram->count);
 		else
-			openmetrics_put_seconds(file, (int64_t)histogram->sum_ns);
+			put_seconds(file, (int64_t)histogram->sum_ns);
 	}
 }
 
@@ -268,7 +268,7 @@ static void put_build(const struct writer *writer, const struct metrics *metrics
 	(void)begin(writer, OPENMETRICS_GAUGE, "start_time_seconds", "seconds",
 		    "When it began to measure, since 1970.");
 	(void)fputs(PREFIX "start_time_seconds ", writer->file);
-	openmetrics_put_seconds(writer->file, (int64_t)metrics->start_wall_ns);
+	put_seconds(writer->file, (int64_t)metrics->start_wall_ns);
 }
 
 int metrics_text(const struct metrics *metrics, enum metrics_format format, char **ret_text,

@@ -206,12 +206,20 @@ static void it_begins_anew_behind_a_hole(void **state)
 	expect_told("9000 firing 60 since 7000|");
 	end_window(8000, 9000);
 	expect_told("");
+	begin("max(cpu) > 50ns for 1500ms");
+	request("", 60);
+	end_window(0, 1000);
+	request("", 60);
+	end_window(500, 1000);
+	request("", 60);
+	end_window(1000, 1600);
+	expect_told("");
 }
 
 static void each_value_is_looked_at_by_itself(void **state)
 {
 	(void)state;
-	begin("mean(cpu) > 50ns for 2s by endpoint");
+	begin("mean(cpu) > 50ns for 2s by e");
 	for (int i = 0; i < 2; i++) {
 		request("dear", 60);
 		request("cheap", 50);
@@ -237,6 +245,10 @@ static void values_that_look_the_same_are_one(void **state)
 	charge("a\\x0a", 30, true);
 	end_window(0, 1000);
 	expect_told("1000 firing [a\\x0a] 60 since 0|");
+	charge("\xc3\xa9t\xc3\xa9", 60, true);
+	end_window(1000, 2000);
+	expect_told("2000 resolved [a\\x0a] 0 since 1000|"
+		    "2000 firing [\xc3\xa9t\xc3\xa9] 60 since 1000|");
 }
 
 static void those_beyond_the_bound_are_others(void **state)
@@ -263,15 +275,15 @@ static void each_function_has_its_value(void **state)
 	static const struct {
 		const char *text, *expected;
 	} cases[] = {
-		{ "p50(cpu) > 0ns", "1000 firing 10 since 0|" },
-		{ "p90(cpu) > 0ns", "1000 firing 18 since 0|" },
-		{ "p99(cpu) > 0ns", "1000 firing 20 since 0|" },
-		{ "mean(cpu) > 0ns", "1000 firing 10 since 0|" },
-		{ "max(cpu) > 0ns", "1000 firing 20 since 0|" },
+		{ "p50(cpu) > 0ns", "1000 firing 1 since 0|" },
+		{ "p90(cpu) > 0ns", "1000 firing 2 since 0|" },
+		{ "p99(cpu) > 0ns", "1000 firing 3 since 0|" },
+		{ "mean(cpu) > 0ns", "1000 firing 1 since 0|" },
+		{ "max(cpu) > 0ns", "1000 firing 4 since 0|" },
 		{ "max(wall) > 0ns", "1000 firing 5 since 0|" },
-		{ "count(requests) > 0", "1000 firing 20 since 0|" },
-		{ "rate(requests) > 0", "1000 firing 20000000 since 0|" },
-		{ "sum(wall) > 0ns", "1000 firing 100 since 0|" },
+		{ "count(requests) > 0", "1000 firing 100 since 0|" },
+		{ "rate(requests) > 0", "1000 firing 100000000 since 0|" },
+		{ "sum(wall) > 0ns", "1000 firing 500 since 0|" },
 		/* Of what was used, there is none; of what is not measured, nothing. */
 		{ "sum(cpu) >= 0ns", "1000 firing 0 since 0|" },
 		{ "max(kernel) >= 0ns", "" },
@@ -281,8 +293,8 @@ static void each_function_has_its_value(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		begin(cases[i].text);
-		for (int value = 1; value <= 20; value++)
-			request("", value);
+		for (int rank = 1; rank <= 100; rank++)
+			request("", rank <= 50 ? 1 : rank <= 90 ? 2 : rank <= 99 ? 3 : 4);
 		end_window(0, 1000);
 		expect_told(cases[i].expected);
 	}
@@ -462,6 +474,11 @@ static void without_memory_it_says_so(void **state)
 		assert_true(r == 0 || r == -ENOMEM);
 	} while (r < 0);
 	assert_true(successes > 2);
+	begin("sum(cpu) > 1ns by endpoint");
+	memory_fails_after(0);
+	r = alert_add_charge(alert, &(struct request_charge){ .is_attributed = true });
+	memory_never_fails();
+	assert_int_equal(r, -ENOMEM);
 	alert_free(NULL);
 }
 

@@ -222,6 +222,7 @@ static void what_is_wrong_is_said_at_its_place(void **state)
 		{ "max(cpu) > 1s by ^", "a key is wanted" },
 		{ "max(cpu) > 1s by a by ^b", "a key already" },
 		{ "max(cpu) > 1s by ^a\x01z", "a key is wanted" },
+		{ "max(cpu) > 1s by ^\x7f", "a key is wanted" },
 		{ "lost > 1 by ^endpoint", "lost is of all there is" },
 		{ "residual > 1ms by ^endpoint", "residual is of all there is" },
 	};

@@ -31,6 +31,69 @@ COSTS = ("cpu_ns user_ns kernel_ns run_queue_ns blocked_ns slices ambiguous_ns m
          " split_error_ns uninterruptible_ns syscalls").split()
 
 
+ALERT = 5
+
+
+class AlertTest(unittest.TestCase):
+    """What the recording would have fired: its sums are those of the golden reports."""
+
+    def test_each_change_is_a_line_and_the_status_says_that_one_fired(self):
+        when = "2023-11-14T22:13:21.123Z web-1 firing: "
+        for expression, wanted in [
+                ("max(cpu) > 100ms by endpoint", ["endpoint=GET /orders: is at 270 ms"]),
+                ("max(cpu) >= 80ms by endpoint", ["endpoint=GET /orders: is at 270 ms",
+                                                  "endpoint=POST /cart/\u00e9t\u00e9: is at 80 ms"]),
+                ("sum(cpu) > 450ms", ["is at 450 ms"]),
+                ("unattributed > 3%", ["is at 3.191 %"]),
+                ("lost > 3", ["is at 4"])]:
+            result = report("--alert", expression, RECORDING)
+            self.assertEqual((ALERT, b""), (result.returncode, result.stderr))
+            self.assertEqual(sorted(f"{when}{expression}: {line}" for line in wanted),
+                             sorted(result.stdout.decode().splitlines()))
+
+    def test_nothing_is_no_line_and_no_status(self):
+        for arguments in (["--alert", "max(cpu) > 270.1ms by endpoint", "--alert", "lost > 4"],
+                          ["--alert", "lost > 0", "--until", "2020-01-01"],
+                          ["--alert", "lost > 0 for 2s"]):
+            result = report(*arguments, RECORDING)
+            self.assertEqual((OK, b"", b""), (result.returncode, result.stdout, result.stderr))
+
+    def test_the_same_record_twice_is_looked_at_once(self):
+        result = report("--alert", "lost > 4", RECORDING, RECORDING)
+        self.assertEqual((OK, b""), (result.returncode, result.stdout))
+
+    def test_a_pipe_is_read_and_what_is_damaged_is_told(self):
+        data = RECORDING.read_bytes()
+        result = report("--alert", "lost > 0", "-", input=data)
+        self.assertEqual(ALERT, result.returncode)
+        damaged = data[:20] + bytes(40) + data[60:]
+        self.assertEqual(FAILURE, report("--alert", "lost > 1000", "-", input=damaged).returncode)
+        self.assertEqual(ALERT, report("--alert", "lost > 0", "-", input=damaged).returncode)
+
+    def test_what_cannot_be_is_told(self):
+        for code, arguments, says in [
+                (USAGE, ["--alert", "nope > 1", RECORDING], b"  nope > 1\ncorrelator: error:   ^\n"),
+                (USAGE, ["--alert", "lost > 1", "--alert", "lost ~ 1", RECORDING], b"not a comparison"),
+                (USAGE, ["--alert", "lost > 1", "--by", "pid", RECORDING], b"only --since and --until"),
+                (USAGE, ["--alert", "lost > 1", "--top", "3", RECORDING], b"only --since and --until"),
+                (USAGE, ["--alert", "lost > 1", "--columns", "cpu", RECORDING], b"only --since"),
+                (USAGE, ["--alert", "lost > 1", "--format", "json", RECORDING], b"only --since"),
+                (USAGE, ["--alert", "lost > 1", "--where", "pid=1", RECORDING], b"only --since"),
+                (FAILURE, ["--alert", "max(cpu) > 1s by tenant", RECORDING], b"no record has the key tenant"),
+                (FAILURE, ["--alert", "lost > 1", "/dev/null"], b"no records to look at"),
+                (FAILURE, ["--alert", "lost > 1", "/nonexistent"], b"/nonexistent")]:
+            result = report(*arguments)
+            self.assertEqual((code, b""), (result.returncode, result.stdout))
+            self.assertIn(says, result.stderr)
+
+    def test_a_full_disk_is_told(self):
+        with open("/dev/full", "wb") as full:
+            result = subprocess.run([CORRELATOR, "report", "--alert", "lost > 0", RECORDING], stdout=full,
+                                    stderr=subprocess.PIPE, timeout=60)
+        self.assertEqual(FAILURE, result.returncode)
+        self.assertIn(b"cannot write the alerts", result.stderr)
+
+
 class Story:
     """A recording of random figures, and their sums as they are added up here."""
 

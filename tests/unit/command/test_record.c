@@ -28,6 +28,7 @@ static struct {
 	struct forwarding_options forward;
 	pid_t pids[256];
 	char keys[KEYS_MAX][64], names[KEYS_MAX][64];
+	size_t alert_count;
 } made;
 
 static struct command_result result;
@@ -37,6 +38,7 @@ int recording_start(const struct recording_options *options, struct recording **
 	made.starts++;
 	made.options = *options;
 	made.forward = *options->forward;
+	made.alert_count = options->alerts ? alert_set_count(options->alerts) : 0;
 	for (size_t i = 0; i < options->pid_count; i++)
 		made.pids[i] = options->pids[i];
 	for (size_t i = 0; i < options->keys.count; i++) {
@@ -97,6 +99,8 @@ static void a_pid_alone_is_recorded_by_request_until_it_ends(void **state)
 	assert_false(options->overwrites);
 	assert_null(options->metrics);
 	assert_null(options->metrics_by);
+	assert_null(options->alerts);
+	assert_null(options->on_alert);
 	assert_int_equal(options->metrics_series, 100);
 	assert_null(options->backlog.spool);
 	assert_int_equal(options->backlog.store_bytes_max, 0);
@@ -427,6 +431,57 @@ static void requests_are_counted_by_a_key_that_is_recorded(void **state)
 	}
 }
 
+/* In place of spaces, which part the words of a line here. */
+static void alerts_are_of_what_is_recorded(void **state)
+{
+	static const struct {
+		const char *options, *says;
+	} wrong[] = {
+		{ "--alert p99(cpu)>50ms\tby\tendpoint",
+		  "--alert: the key endpoint is not recorded" },
+		{ "-k endpoint --alert p99(cpu)>50ms\tby\tendpoint", "by the key request_id" },
+		{ "-k endpoint --alert rate(wall)>50%", "by the key request_id" },
+		{ "-k endpoint --alert count(requests)>5", "by the key request_id" },
+		{ "--alert p99(cpu)>50", "--alert: a time wants a unit" },
+		{ "--on-alert /bin/true", "--on-alert is for --alert" },
+		{ "--alert lost>0 --on-alert /nonexistent/x", "not the path of a program" },
+	};
+	char line[1024] = "record -p 1";
+	size_t used = strlen(line);
+
+	(void)state;
+	(void)record("record -p 1 -k endpoint -k request_id --alert p99(cpu)>50ms\tby\tendpoint");
+	assert_int_equal(made.alert_count, 1);
+	(void)record("record -p 1 -k endpoint --alert lost>0 --alert sum(cpu)>5s\tby\tendpoint");
+	assert_int_equal(made.alert_count, 2);
+	assert_string_equal(record("record -p 1 --alert lost>0 --on-alert /bin/true")->on_alert,
+			    "/bin/true");
+	(void)record("record -p 1 --alert max(wall)>1s");
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		char wrong_line[160];
+
+		(void)snprintf(wrong_line, sizeof(wrong_line), "record -p 1 %s", wrong[i].options);
+		refuses(wrong_line, wrong[i].says);
+	}
+	for (int i = 0; i < 16; i++)
+		used += (size_t)snprintf(line + used, sizeof(line) - used, " --alert lost>%d", i);
+	(void)record(line);
+	assert_int_equal(made.alert_count, 16);
+	(void)snprintf(line + used, sizeof(line) - used, " --alert lost>16");
+	refuses(line, "--alert: at most 16");
+}
+
+static void the_place_of_a_mistake_is_pointed_at(void **state)
+{
+	(void)state;
+	refuses("record -p 1 --alert p99(cpu)\x01>>50ms",
+		"--alert: not a comparison: >, >=, < or <=\n");
+	assert_non_null(strstr(result.error, "  p99(cpu)\\x01>>50ms\n"));
+	assert_non_null(strstr(result.error, ":           ^\n"));
+	refuses("record -p 1 --alert p99(cpu)>\x01\x01", "a number is wanted");
+	assert_non_null(strstr(result.error, ":            ^\n"));
+}
+
 static void what_is_wrong_is_refused_before_anything_is_done(void **state)
 {
 	static const struct {
@@ -538,6 +593,8 @@ int main(void)
 		cmocka_unit_test(a_budget_is_a_part_of_a_cpu),
 		cmocka_unit_test(tables_have_room_for_some_and_not_for_all),
 		cmocka_unit_test(requests_are_counted_by_a_key_that_is_recorded),
+		cmocka_unit_test(alerts_are_of_what_is_recorded),
+		cmocka_unit_test(the_place_of_a_mistake_is_pointed_at),
 		cmocka_unit_test(what_is_wrong_is_refused_before_anything_is_done),
 		cmocka_unit_test(so_many_pids_and_no_more),
 		cmocka_unit_test(v_and_q_are_taken_with_it),

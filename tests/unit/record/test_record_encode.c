@@ -303,6 +303,45 @@ static void a_balance_record_reads_back(void **state)
 	msgpack_unpacked_destroy(&unpacked);
 }
 
+static void an_alert_record_reads_back(void **state)
+{
+	struct alert_record record = { .common = common,
+				       .expression = "max(cpu) > 1ms by endpoint",
+				       .state = "firing",
+				       .by_key = "endpoint",
+				       .by_value = "GET /",
+				       .has_value = true,
+				       .value = 0,
+				       .threshold = 1000000,
+				       .unit = "ns",
+				       .since_ns = 1700000001000000000 };
+	msgpack_unpacked unpacked;
+	msgpack_object_map map;
+
+	assert_int_equal(record_encode(*state, &record), 0);
+	map = decode(*state, &unpacked);
+	expect_common(&map, "alert", 5 + 8);
+	expect_text(&map, "expression", "max(cpu) > 1ms by endpoint");
+	expect_text(&map, "state", "firing");
+	expect_text(&map, "by_key", "endpoint");
+	expect_text(&map, "by_value", "GET /");
+	expect_number(&map, "value", 0);
+	expect_number(&map, "threshold", 1000000);
+	expect_text(&map, "unit", "ns");
+	expect_number(&map, "since_ns", 1700000001000000000);
+	msgpack_unpacked_destroy(&unpacked);
+
+	record_encoder_reset(*state);
+	record.by_key = record.by_value = NULL;
+	record.has_value = false;
+	assert_int_equal(record_encode(*state, &record), 0);
+	map = decode(*state, &unpacked);
+	expect_common(&map, "alert", 5 + 5);
+	assert_null(find(&map, "by_value"));
+	assert_null(find(&map, "value"));
+	msgpack_unpacked_destroy(&unpacked);
+}
+
 static void a_gap_record_reads_back(void **state)
 {
 	struct gap_record record = { .common = common,
@@ -460,6 +499,7 @@ int main(void)
 		TEST(what_was_not_measured_is_absent),
 		TEST(a_slice_record_reads_back),
 		TEST(a_balance_record_reads_back),
+		TEST(an_alert_record_reads_back),
 		TEST(a_gap_record_reads_back),
 		TEST(strings_become_valid_utf8_without_control_characters),
 		TEST(a_string_is_cut_at_its_limit),
