@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,38 +108,69 @@ static bool put_change(struct alert_run *run, const struct alert_change *change)
 	       put(run, VARIABLE "TIME_NS=%" PRIu64, change->wall_ns);
 }
 
-/* In the child. Our standard output may carry records. */
-static void run_child(const char *path, char *const *variables)
+/* Our standard output may carry records. */
+static int set_files(posix_spawn_file_actions_t *actions)
 {
-	char *const argv[] = { (char *)path, NULL };
-	int null = open("/dev/null", O_RDONLY);
-	sigset_t none;
+	int r = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
 
-	(void)setsid();
-	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	if (null >= 0)
-		(void)dup2(null, STDIN_FILENO);
-	(void)dup2(STDERR_FILENO, STDOUT_FILENO);
-	(void)close_range(STDERR_FILENO + 1, ~0U, 0);
-	(void)signal(SIGPIPE, SIG_DFL);
-	(void)sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	(void)execve(path, argv, variables);
-	_exit(127);
+	if (r == 0)
+		r = posix_spawn_file_actions_adddup2(actions, STDERR_FILENO, STDOUT_FILENO);
+	return r == 0 ? posix_spawn_file_actions_addclosefrom_np(actions, STDERR_FILENO + 1) : r;
 }
 
-static int start(struct alert_program *program, const struct alert_run *run, uint64_t now_ns)
+/* Signals as a program expects them, and a session of its own. */
+static int set_attributes(posix_spawnattr_t *attributes)
 {
-	pid_t pid = fork();
+	sigset_t none, pipe;
+	int r;
 
-	if (pid < 0)
-		return log_error_errno(errno, "--on-alert %s: cannot start", program->path);
-	if (pid == 0)
-		run_child(program->path, run->variables);
-	program->pid = pid;
-	program->pid_fd = pidfd_open(pid, 0);
+	(void)sigemptyset(&none);
+	(void)sigemptyset(&pipe);
+	(void)sigaddset(&pipe, SIGPIPE);
+	r = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK |
+							 POSIX_SPAWN_SETSIGDEF);
+	if (r == 0)
+		r = posix_spawnattr_setsigmask(attributes, &none);
+	return r == 0 ? posix_spawnattr_setsigdefault(attributes, &pipe) : r;
+}
+
+/* It has left our memory and descriptors behind when this returns: they are not held by a child
+ * that has yet to begin. 0 or -errno. */
+static int spawn(const char *path, char *const *variables, pid_t *ret_pid)
+{
+	char *const argv[] = { (char *)path, NULL };
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	int r = posix_spawn_file_actions_init(&actions);
+
+	if (r)
+		return -r;
+	r = posix_spawnattr_init(&attributes);
+	if (r == 0) {
+		r = set_files(&actions);
+		if (r == 0)
+			r = set_attributes(&attributes);
+		/* We begin no program that needs them from here on. */
+		(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+		if (r == 0)
+			r = posix_spawn(ret_pid, path, &actions, &attributes, argv, variables);
+		(void)posix_spawnattr_destroy(&attributes);
+	}
+	(void)posix_spawn_file_actions_destroy(&actions);
+	return -r;
+}
+
+static void start(struct alert_program *program, const struct alert_run *run, uint64_t now_ns)
+{
+	int r = spawn(program->path, run->variables, &program->pid);
+
+	if (r < 0) {
+		program->pid = 0;
+		(void)log_error_errno(r, "--on-alert %s: cannot start", program->path);
+		return;
+	}
+	program->pid_fd = pidfd_open(program->pid, 0);
 	program->end_ns = now_ns + ALERT_PROGRAM_NS;
-	return 0;
 }
 
 static void start_next(struct alert_program *program, uint64_t now_ns)
@@ -146,7 +178,7 @@ static void start_next(struct alert_program *program, uint64_t now_ns)
 	while (!program->pid && program->count) {
 		struct alert_run *run = &program->runs[program->first];
 
-		(void)start(program, run, now_ns);
+		start(program, run, now_ns);
 		free_run(run);
 		program->first = (program->first + 1) % ALERT_RUNS_MAX;
 		program->count--;

@@ -50,6 +50,7 @@ static void spaces_are_free_and_what_follows_comes_in_any_order(void **state)
 	assert_int_equal(expression.limit, 1500);
 	assert_true(expression.for_ns == 300000000000);
 	assert_string_equal(expression.key, "otel.http.route");
+	assert_string_equal(parse("max(cpu)>1s by \xc3\xa9").text, "max(cpu)>1s by \xc3\xa9");
 	expression = parse("lost>0");
 	assert_string_equal(expression.text, "lost>0");
 	assert_int_equal(expression.for_ns, 0);
@@ -299,6 +300,7 @@ static void values_are_printed_in_their_unit(void **state)
 	expect_printed(ALERT_NS, 999999, "1000 us");
 	expect_printed(ALERT_NS, 1000000000, "1 s");
 	expect_printed(ALERT_NS, 90000000000, "90 s");
+	expect_printed(ALERT_NS, 5000000000000, "5000 s");
 	expect_printed(ALERT_COUNT, 1234567, "1234567");
 	expect_printed(ALERT_MILLIONTHS, 513000, "51.3 %");
 	expect_printed(ALERT_MILLIONTHS_PER_SECOND, 2500000, "2.5 a second");

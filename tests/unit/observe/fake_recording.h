@@ -126,6 +126,10 @@ static inline void print_record(const struct record_view *view)
 	case RECORD_KIND_SELF:
 		print("self %" PRId64, number(view, "own_cpu_ns"));
 		break;
+	case RECORD_KIND_ALERT:
+		print("alert %s %s %" PRId64, text(view, "expression"), text(view, "state"),
+		      number(view, "value"));
+		break;
 	default:
 		print("kind %d", view->kind);
 		break;

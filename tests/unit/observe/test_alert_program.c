@@ -27,7 +27,7 @@ enum {
 };
 
 static char folder[] = "/tmp/test_alert_program.XXXXXX";
-static char script[64], output[64];
+static char script[64], output[64], go[64];
 static struct alert_program program;
 static struct ears ears;
 static char said[4096];
@@ -43,6 +43,7 @@ static int set_up(void **state)
 		return -1;
 	(void)snprintf(script, sizeof(script), "%s/on alert", folder);
 	(void)snprintf(output, sizeof(output), "%s/output", folder);
+	(void)snprintf(go, sizeof(go), "%s/go", folder);
 	return alert_expression_parse("max(cpu) > 5ns by endpoint", &expression, &error);
 }
 
@@ -51,6 +52,7 @@ static int tear_down(void **state)
 	(void)state;
 	(void)unlink(script);
 	(void)unlink(output);
+	(void)unlink(go);
 	return rmdir(folder);
 }
 
@@ -58,6 +60,7 @@ static int begin(void **state)
 {
 	(void)state;
 	(void)unlink(output);
+	(void)unlink(go);
 	alert_program_init(&program, script);
 	ears = ears_open();
 	return 0;
@@ -95,6 +98,17 @@ static char *read_output(void)
 	text[got] = '\0';
 	assert_int_equal(fclose(file), 0);
 	return text;
+}
+
+/* What scripts may wait for: WAIT. */
+#define WAIT "while [ ! -e go ]; do sleep 0.01; done\n"
+
+static void let_go(void)
+{
+	int fd = open(go, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(close(fd), 0);
 }
 
 static void change(bool is_firing, const char *value_of_key)
@@ -168,6 +182,7 @@ static void what_is_not_there_is_empty(void **state)
 static void it_gets_no_descriptor_and_no_signal_mask_of_ours(void **state)
 {
 	int leak = fcntl(STDERR_FILENO, F_DUPFD, 20);
+	const char *ignored;
 	sigset_t term;
 	char *text;
 
@@ -177,10 +192,11 @@ static void it_gets_no_descriptor_and_no_signal_mask_of_ours(void **state)
 	(void)sigaddset(&term, SIGTERM);
 	assert_int_equal(sigprocmask(SIG_BLOCK, &term, NULL), 0);
 	(void)signal(SIGPIPE, SIG_IGN);
-	write_script("ls -l /proc/self/fd >output\n"
-		     "grep -E 'Sig(Blk|Ign)|CapAmb' /proc/$$/status >>output\n"
-		     "[ \"$(ps -o sid= -p $$ | tr -d ' ')\" = $$ ] && echo session >>output\n"
-		     "echo on both; echo on both >&2");
+	write_script(
+		"ls -l /proc/self/fd >output\n"
+		"grep -E 'Sig(Blk|Ign)|CapAmb' /proc/self/status >>output\n"
+		"[ \"$(sed 's/.*) //' /proc/$$/stat | cut -d' ' -f4)\" = $$ ] && echo session >>output\n"
+		"echo on both; echo on both >&2");
 	change(true, "x");
 	go_on();
 	(void)sigprocmask(SIG_UNBLOCK, &term, NULL);
@@ -188,7 +204,9 @@ static void it_gets_no_descriptor_and_no_signal_mask_of_ours(void **state)
 	text = read_output();
 	assert_non_null(strstr(text, " 0 -> /dev/null\n"));
 	assert_non_null(strstr(text, "SigBlk:\t0000000000000000\n"));
-	assert_non_null(strstr(text, "SigIgn:\t0000000000000000\n"));
+	ignored = strstr(text, "SigIgn:\t");
+	assert_non_null(ignored);
+	assert_false(strtoull(ignored + 8, NULL, 16) & UINT64_C(1) << (SIGPIPE - 1));
 	assert_non_null(strstr(text, "CapAmb:\t0000000000000000\n"));
 	assert_non_null(strstr(text, "session\n"));
 	for (int fd = 4; fd < 100; fd++) {
@@ -204,11 +222,12 @@ static void it_gets_no_descriptor_and_no_signal_mask_of_ours(void **state)
 static void one_runs_at_a_time_in_their_order(void **state)
 {
 	(void)state;
-	write_script("[ ! -e running ] || echo two at a time >>output\n>running\n"
-		     "echo \"$CORRELATOR_ALERT_GROUP\" >>output\nrm running");
+	write_script(WAIT "[ ! -e running ] || echo two at a time >>output\n>running\n"
+			  "echo \"$CORRELATOR_ALERT_GROUP\" >>output\nrm running");
 	change(true, "a");
 	change(true, "b");
 	change(true, "c");
+	let_go();
 	go_on();
 	go_on();
 	go_on();
@@ -220,13 +239,14 @@ static void one_runs_at_a_time_in_their_order(void **state)
 static void so_many_wait_and_more_are_dropped_and_said(void **state)
 {
 	(void)state;
-	write_script("echo \"$CORRELATOR_ALERT_GROUP\" >>output");
+	write_script(WAIT "echo \"$CORRELATOR_ALERT_GROUP\" >>output");
 	for (int i = 0; i < 1 + ALERT_RUNS_MAX + 3; i++) {
 		char name[8];
 
 		(void)snprintf(name, sizeof(name), "%d", i);
 		change(true, name);
 	}
+	let_go();
 	for (int i = 0; i < 1 + ALERT_RUNS_MAX; i++)
 		go_on();
 	assert_int_equal(alert_program_fd(&program), -1);
@@ -277,14 +297,28 @@ static void how_it_failed_is_said(void **state)
 	expect_said("on alert: ended with status 7\n");
 }
 
-static void what_waits_at_the_end_is_not_run(void **state)
+static void one_that_cannot_be_run_is_said_and_the_next_one_is_tried(void **state)
 {
 	(void)state;
 	write_script("exit 0");
+	assert_int_equal(chmod(script, 0644), 0);
+	change(true, "a");
+	assert_int_equal(alert_program_fd(&program), -1);
+	assert_int_equal(chmod(script, 0755), 0);
+	change(true, "b");
+	go_on();
+	expect_said("on alert: cannot start: Permission denied\n");
+}
+
+static void what_waits_at_the_end_is_not_run(void **state)
+{
+	(void)state;
+	write_script(WAIT);
 	change(true, "a");
 	change(true, "b");
 	change(true, "c");
 	alert_program_deinit(&program);
+	let_go();
 	expect_said("not run for the last 2 changes\n");
 }
 
@@ -321,6 +355,7 @@ int main(void)
 		RUN_TEST(so_many_wait_and_more_are_dropped_and_said),
 		RUN_TEST(one_that_hangs_is_killed_with_what_it_started),
 		RUN_TEST(how_it_failed_is_said),
+		RUN_TEST(one_that_cannot_be_run_is_said_and_the_next_one_is_tried),
 		RUN_TEST(what_waits_at_the_end_is_not_run),
 		RUN_TEST(without_a_program_nothing_is_run),
 		RUN_TEST(it_is_the_path_of_a_program),

@@ -157,6 +157,60 @@ static void the_sums_are_given_out_with_each_window(void **state)
 	assert_non_null(strstr(sums, "\ncorrelator_windows_total 3\n"));
 }
 
+static void watch(const char *expression_text)
+{
+	struct alert_expression expression;
+	struct alert_error error;
+
+	assert_int_equal(alert_expression_parse(expression_text, &expression, &error), 0);
+	assert_int_equal(alert_set_add(fake.recording.alerts, &expression), 0);
+}
+
+/* Behind all of a window's records; at the end, open requests have ended. */
+static void what_alerts_say_is_recorded_in_its_window(void **state)
+{
+	(void)state;
+	fake.recording.alerts = alert_set_new();
+	assert_non_null(fake.recording.alerts);
+	watch("exec > 500ns");
+	watch("max(cpu) > 1ns");
+	fake.recording.duration_ns = 5 * NS_PER_S / 2;
+	plan(NS_PER_S / 2, run_a_request);
+	plan(3 * NS_PER_S / 2, run_it_again);
+	assert_int_equal(record(), EXIT_CODE_OK);
+	assert_string_equal(recorded(), "meta exact split\n"
+					"process 0 found exact\n"
+					"cpu 0 r1 600\n"
+					"cpu 0  300\n"
+					"self 0\n"
+					"cpu 0 - 100\n"
+					"balance 0 1000 = 600 + 300 + 100, own 0\n"
+					"alert exec > 500ns firing 1000\n"
+					"cpu 0 r1 7\n"
+					"self 0\n"
+					"balance 0 7 = 7 + 0 + 0, own 0\n"
+					"alert exec > 500ns resolved 7\n"
+					"self 0\n"
+					"balance 0 0 = 0 + 0 + 0, own 0\n"
+					"alert max(cpu) > 1ns firing 607\n");
+	expect_said("alert firing: exec > 500ns: is at 1 us\n");
+	alert_set_free(fake.recording.alerts);
+}
+
+static void a_program_is_run_when_an_alert_fires(void **state)
+{
+	(void)state;
+	fake.recording.alerts = alert_set_new();
+	assert_non_null(fake.recording.alerts);
+	watch("exec > 500ns");
+	fake.recording.on_alert = "/bin/false";
+	fake.recording.duration_ns = 5 * NS_PER_S / 2;
+	plan(NS_PER_S / 2, run_a_request);
+	assert_int_equal(record(), EXIT_CODE_OK);
+	expect_said("alert resolved: exec > 500ns: is at 0 ns\n");
+	alert_set_free(fake.recording.alerts);
+}
+
 static void a_recording_shorter_than_its_interval_is_one_window(void **state)
 {
 	const uint64_t end_ns = NS_PER_S / 4;
@@ -546,6 +600,8 @@ int main(void)
 		TEST(of_a_clock_that_is_not_set_there_is_no_offset),
 		TEST(what_goes_to_no_file_is_counted_all_the_same),
 		TEST(the_sums_are_given_out_with_each_window),
+		TEST(what_alerts_say_is_recorded_in_its_window),
+		TEST(a_program_is_run_when_an_alert_fires),
 		TEST(a_recording_shorter_than_its_interval_is_one_window),
 		TEST(a_child_is_there_from_its_fork_to_the_end_of_its_last_window),
 		TEST(one_that_is_to_be_looked_at_has_not_ended),
