@@ -122,7 +122,7 @@ class AlertTest(harness.LiveTest):
         self.assertNotIn("residual", recording.messages)
 
     def test_a_program_that_hangs_holds_up_nothing(self):
-        self.program.write_text(f"#!/bin/sh\necho $$ >>'{self.runs}/hanging'\nexec sleep 1000\n")
+        self.program.write_text(f"#!/bin/sh\necho $$ >>'{self.runs}/hanging'\nexec sleep 1000 >/dev/null 2>&1\n")
         recording = self.record("--alert", "own_cpu > 0.0001%", "--alert", "lost < 1", "--on-alert",
                                 self.program)
         harness.await_true(lambda: (self.runs / "hanging").exists(), "the program to run")
