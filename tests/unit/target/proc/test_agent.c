@@ -28,7 +28,7 @@
 enum {
 	FIRST_PID = 1000000000, /* more than pid_max */
 	GIVEN_UP = 256,
-	DEADLINE_MS = 500, /* the first, without hangs */
+	DEADLINE_MIN_MS = 10,
 	LINE_FDS = 6, /* two pipes and a pair of sockets */
 	HURRY = 10,
 	LONG_NS = 700 * 1000 * 1000 / HURRY, /* more than one deadline */
@@ -375,7 +375,7 @@ static void an_answer_that_comes_just_behind_the_deadline_counts(void **state)
 	assert_int_equal(read_a_word(&copy), 0);
 	assert_int_equal(copy, 0x1122334455667788);
 	/* Unless it was at work just then, it is not waited for any more. */
-	assert_true(late_timeout_ms == 0 || late_timeout_ms == DEADLINE_MS);
+	assert_true(late_timeout_ms == 0 || late_timeout_ms >= DEADLINE_MIN_MS);
 }
 
 static void what_the_agent_may_not_read_we_read(void **state)
