@@ -23,8 +23,8 @@ static bool has_context(const struct record_view *record)
 
 enum attribution attribution_of(const struct record_view *record)
 {
-	size_t flags = record->kind == RECORD_KIND_SLICE ? RECORD_PLACE(slice, flags) :
-							   RECORD_PLACE(cpu, flags);
+	size_t flags = record->kind == RECORD_KIND_SLICE ? RECORD_PLACE(slice, flags)
+							 : RECORD_PLACE(cpu, flags);
 
 	if (record_view_lists_at(record, flags, "overflow"))
 		return ATTRIBUTION_OVERFLOW;
@@ -32,8 +32,8 @@ enum attribution attribution_of(const struct record_view *record)
 		return ATTRIBUTION_UNKNOWN;
 	if (!has_context(record))
 		return ATTRIBUTION_NONE;
-	return record_view_lists_at(record, flags, "inherited") ? ATTRIBUTION_INHERITED :
-								   ATTRIBUTION_CONTEXT;
+	return record_view_lists_at(record, flags, "inherited") ? ATTRIBUTION_INHERITED
+								: ATTRIBUTION_CONTEXT;
 }
 
 bool attribution_has_context(enum attribution attribution)

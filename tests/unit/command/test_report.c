@@ -19,8 +19,8 @@
 #include "failing_memory.h"
 #include "record/golden.h"
 #include "report/format.h"
-#include "report/format_story.h"
 #include "report/format_diff.h"
+#include "report/format_story.h"
 
 enum {
 	FILES_MAX = 4,

@@ -237,8 +237,8 @@ int main(void)
 		cmocka_unit_test_teardown(a_record_comes_back_with_all_but_what_its_head_says,
 					  teardown),
 		cmocka_unit_test_teardown(every_integer_comes_back, teardown),
-		cmocka_unit_test_teardown(
-			records_of_a_kind_with_the_same_fields_share_a_shape, teardown),
+		cmocka_unit_test_teardown(records_of_a_kind_with_the_same_fields_share_a_shape,
+					  teardown),
 		cmocka_unit_test_teardown(a_record_takes_less_than_in_a_recording, teardown),
 		cmocka_unit_test_teardown(
 			more_shapes_than_there_is_room_for_are_refused_and_known_ones_are_not,
