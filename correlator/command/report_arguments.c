@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "command/report_arguments.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/duration.h"
+#include "base/exit_code.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "command/alert_arguments.h"
+#include "command/arguments.h"
+#include "command/command.h"
+#include "command/filter_arguments.h"
+#include "command/streams.h"
+
+enum {
+	TOP_COUNT_TABLE = 20, /* default of --top in the table; JSON and CSV give all */
+	TOP_COUNT_PAGE = 1000, /* in the table that a page has without scripts */
+};
+
+/* Options without a letter. */
+enum {
+	OPTION_SLOWEST = 256,
+	OPTION_OVER_TIME = 257,
+	OPTION_STEP = 258,
+	OPTION_DIFF = 259,
+	OPTION_ALERT = 260,
+};
+
+static const char *const format_names[_FORMAT_MAX] = { "table", "json", "csv", "ndjson" };
+
+static const struct argp_option argp_options[] = {
+	{ "by", 'b', "KEY,...", 0,
+	  "Group attributed time by a key of the records (default endpoint where there is one, then "
+	  "request_id, or the first key where that is none), or all time by what ran: pid, tid, "
+	  "comm, thread_name, host_name, or by what it was: attribution. By several: a row for each "
+	  "combination",
+	  0 },
+	{ "sort", 's', "FIELD", 0,
+	  "Sort by key, of several by key_2 to key_4, by thread_name or comm (ascending), or descending by requests, cpu (default), "
+	  "user, kernel, run_queue, blocked, uninterruptible, share, slices, switches, ambiguous, "
+	  "migrations, stolen, syscalls, cpu_percent, machine_percent or split_error; groups also "
+	  "by rate, syscalls_mean, cpu_mean, cpu_p50, cpu_p90, cpu_p99, cpu_max, wall_mean, "
+	  "wall_p50, wall_p90, wall_p99 or wall_max; requests also by wall or began, or by endpoint",
+	  0 },
+	{ "request", 'r', "ID", 0,
+	  "The story of the request with this request_id, as a table or json: what each thread did "
+	  "for it and when, and what else ran meanwhile; to the microsecond where `record --timeline' "
+	  "wrote slices, else by window",
+	  0 },
+	{ "columns", 'c', "FIELD,...", 0,
+	  "Columns of the table, of the fields above (default: in a terminal what fits, elsewhere all)",
+	  0 },
+	{ "top", 'n', "N", 0, "Show the first N groups (default 20 in a table, else 0 = all)", 0 },
+	{ "format", 'f', "FORMAT", 0,
+	  "table (default), json, csv, or ndjson, a line of JSON for each row", 0 },
+	{ "where", 'w', "KEY=VALUE", 0,
+	  "Only of what has this value, or, with KEY~PATTERN, one with * ? [...] (repeatable: of all). "
+	  "KEY is one of the records, or pid, tid, comm, thread_name, host_name",
+	  0 },
+	{ "since", 'S', "TIME", 0,
+	  "Only windows that end after it: 2026-11-22T10:15:00Z, or a duration from the first record "
+	  "on, such as 30s",
+	  0 },
+	{ "slowest", OPTION_SLOWEST, "N|P%", OPTION_ARG_OPTIONAL,
+	  "The N requests (default 20) that took longest, and when each began; with P%, such as 99%, "
+	  "those above that percentile of their endpoint's. With --sort cpu those that used most",
+	  0 },
+	{ "diff", OPTION_DIFF, NULL, 0,
+	  "What changed from the first of two recordings to the second: of each endpoint's requests mean "
+	  "and 99th percentile of CPU and wall time, and whether that may be chance",
+	  0 },
+	{ "over-time", OPTION_OVER_TIME, NULL, 0,
+	  "What was used in each window (in a table in at most 60 steps), in all and by endpoint, or "
+	  "--by something else",
+	  0 },
+	{ "step", OPTION_STEP, "TIME", 0, "With --over-time: in steps of so long, such as 10s", 0 },
+	{ "until", 'U', "TIME", 0, "Only windows that end by then", 0 },
+	{ "html", 'H', "PAGE", 0,
+	  "Write all this as one page for a browser instead, with what is needed to ask for any span "
+	  "of time and any group in it (-: standard output)",
+	  0 },
+	{ "compare", 'C', "FILE", 0, "With --html: beside this recording, for each group", 0 },
+	{ "alert", OPTION_ALERT, "EXPRESSION", 0,
+	  "No report: a line when this, as record takes it, would have fired, and when it was over "
+	  "(repeatable)",
+	  0 },
+	{ 0 },
+};
+
+static const char argp_doc[] =
+	"Say which request burned the CPU, from recordings made by `correlator record'. "
+	"FILE - is standard input, read to its end: there the first Ctrl-C is for who writes it. Several "
+	"files are added up.\v"
+	"Without FILE, " COMMAND_RECORDING ", which record writes by default.\n"
+	"\n"
+	"Of a group's requests: how many, and the mean, percentiles and maximum of the CPU that each "
+	"used in all, and of its wall time, from its first activity to its last. A percentile is off by "
+	"less than 1 %.\n"
+	"\n"
+	"Times of one group: cpu = user + kernel. run queue is time ready to run without a CPU, "
+	"blocked is time asleep. share is of the CPU of all observed processes. Time under no "
+	"context is the row `unattributed'; \"-\" is not measured, never zero.\n"
+	"\n"
+	"By pid, tid, comm or thread_name a row holds all time, attributed or not. % CPU is of one "
+	"CPU, % machine of all its CPUs, from the start of the first window to the end of the last "
+	"one: of a recording, or of several that followed each other.\n"
+	"\n"
+	"Examples:\n"
+	"  correlator report app.rec\n"
+	"  correlator report --by endpoint --sort wall_p99 app.rec\n"
+	"  correlator report --slowest app.rec\n"
+	"  correlator report --slowest=99% --where 'endpoint~GET *' app.rec\n"
+	"  correlator report --request req-17 app.rec\n"
+	"  correlator report --columns requests,cpu,cpu_p99,wall_p99,blocked app.rec\n"
+	"  correlator report --where 'endpoint~GET /orders*' --since 30s --until 40s app.rec\n"
+	"  correlator report --over-time --step 10s app.rec\n"
+	"  correlator report --diff monday.rec tuesday.rec\n"
+	"  correlator report --by pid app.rec\n"
+	"  correlator report --by endpoint,host_name monday.rec tuesday.rec\n"
+	"  correlator report --format csv --by tid monday.rec tuesday.rec > threads.csv\n"
+	"  correlator report --html app.html app.rec\n"
+	"  correlator report --html change.html --compare tuesday.rec monday.rec\n"
+	"  correlator report --alert 'p99(cpu) > 50ms for 30s by endpoint' app.rec || page-somebody\n"
+	"  correlator record -p 4242 -d 10 -o - | correlator report -\n"
+	"\n"
+	"Exit status: 0 ok, 1 a file cannot be read, or is damaged (the rest of it is reported all the "
+	"same; a last record that is cut off is no damage), 2 usage, 5 an alert of --alert fired.";
+
+static void parse_by(struct report_options *options, const char *keys, struct argp_state *state)
+{
+	if (!grouping_is_by(keys))
+		argp_failure(state, EXIT_CODE_USAGE, 0,
+			     "--by takes a key, or up to %d different ones with commas, not '%s'",
+			     GROUPING_KEYS_MAX, keys);
+	options->by = keys;
+}
+
+static void parse_format(struct report_options *options, const char *name, struct argp_state *state)
+{
+	for (int format = 0; format < _FORMAT_MAX; format++) {
+		if (strcmp(name, format_names[format]) == 0) {
+			options->format = (enum output_format)format;
+			return;
+		}
+	}
+	argp_failure(state, EXIT_CODE_USAGE, 0,
+		     "unknown format '%s': one of table, json, csv, ndjson", name);
+}
+
+static void parse_sort(struct report_options *options, const char *name, struct argp_state *state)
+{
+	char names[1024];
+	struct text_writer writer;
+
+	if (rows_find_field(name, &options->sort) == 0)
+		return;
+	text_writer_init(&writer, names, sizeof(names));
+	for (int field = 0; field < _ROW_FIELD_MAX; field++) {
+		const char *valid = rows_field_name((enum row_field)field);
+
+		text_writer_put(&writer, ", ", field > 0 ? 2 : 0);
+		text_writer_put(&writer, valid, strlen(valid));
+	}
+	argp_failure(state, EXIT_CODE_USAGE, 0, "unknown field '%s' to sort by: one of %s", name,
+		     names);
+}
+
+static void parse_columns(struct report_options *options, char *names, struct argp_state *state)
+{
+	const char *name;
+	char *rest = NULL;
+	enum row_field field;
+
+	options->column_count = 0;
+	for (name = strtok_r(names, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
+		if (rows_find_field(name, &field) < 0)
+			argp_failure(
+				state, EXIT_CODE_USAGE, 0,
+				"unknown column '%s': the fields that --sort takes are columns",
+				name);
+		else if (options->column_count < _ROW_FIELD_MAX)
+			options->columns[options->column_count++] = field;
+	}
+	if (options->column_count == 0)
+		argp_failure(state, EXIT_CODE_USAGE, 0, "--columns takes the names of columns");
+}
+
+static void parse_top(struct report_options *options, const char *text, struct argp_state *state)
+{
+	uint64_t count;
+
+	if (arguments_parse_number(text, 0, SIZE_MAX, &count) < 0)
+		argp_failure(state, EXIT_CODE_USAGE, 0, "--top takes a number, not '%s'", text);
+	options->top_count = (size_t)count;
+	options->has_top = true;
+}
+
+static void parse_slowest(struct report_options *options, const char *text,
+			  struct argp_state *state)
+{
+	double percent = 0;
+	uint64_t count;
+	char *end;
+
+	options->is_slowest = true;
+	if (!text)
+		return;
+	if (arguments_parse_number(text, 1, SIZE_MAX, &count) == 0) {
+		options->top_count = (size_t)count;
+		options->has_top = true;
+		return;
+	}
+	percent = strtod(text, &end);
+	if (end == text || strcmp(end, "%") != 0 || !(percent > 0 && percent < 100))
+		argp_failure(state, EXIT_CODE_USAGE, 0,
+			     "--slowest takes a number of requests, or a percentile such as 99%%, "
+			     "not '%s'",
+			     text);
+	options->slowest_percent = percent;
+}
+
+static void check_request(const struct report_options *options, struct argp_state *state)
+{
+	if (!options->request)
+		return;
+	if (options->is_of_rows)
+		argp_failure(state, EXIT_CODE_USAGE, 0,
+			     "--request tells of one request: --by, --sort and --columns are of "
+			     "rows that sum up");
+	if (options->format != FORMAT_TABLE && options->format != FORMAT_JSON)
+		argp_failure(state, EXIT_CODE_USAGE, 0,
+			     "--request prints a table or json; `correlator export' writes records "
+			     "as csv and ndjson");
+}
+
+static void check_diff(const struct report_options *options, struct argp_state *state)
+{
+	if (!options->is_diff)
+		return;
+	if (options->path_count != 2)
+		argp_error(state, "--diff takes two recordings: before and after");
+	if (options->is_over_time || options->is_slowest || options->has_sort ||
+	    options->column_count > 0)
+		argp_error(state, "--diff has columns of its own: not with --over-time, --slowest, "
+				  "--sort or --columns");
+	if (options->format != FORMAT_TABLE && options->format != FORMAT_JSON)
+		argp_error(state, "--diff is a table or json");
+	if (options->by && strcmp(options->by, "request_id") == 0)
+		argp_error(state, "--diff compares groups of requests: not --by request_id");
+	if (options->request)
+		argp_error(state, "--diff compares groups of requests: not with --request");
+}
+
+/* Whether they go together. */
+static void check_rows(const struct report_options *options, struct argp_state *state)
+{
+	bool has_columns = options->has_sort || options->column_count > 0;
+
+	if (options->is_slowest && options->by)
+		argp_error(state, "--slowest is of requests: not with --by");
+	if (options->step_ns > 0 && !options->is_over_time)
+		argp_error(state, "--step is of --over-time");
+	if (options->is_over_time && (options->is_slowest || has_columns))
+		argp_error(state, "--over-time is by time and has columns of its own: not with "
+				  "--slowest, --sort or --columns");
+}
+
+static void check_html(const struct report_options *options, struct argp_state *state)
+{
+	if (options->compare && !options->html)
+		argp_failure(state, EXIT_CODE_USAGE, 0,
+			     "--compare is of a page: it goes with --html");
+	if (options->html && options->format != FORMAT_TABLE)
+		argp_failure(state, EXIT_CODE_USAGE, 0,
+			     "--html and --format are two ways: choose one");
+	if (options->html &&
+	    (options->is_diff || options->is_over_time || options->is_slowest || options->request))
+		argp_failure(state, EXIT_CODE_USAGE, 0,
+			     "a page has all of it: --html goes without --diff, --over-time, "
+			     "--slowest and --request");
+	if (options->html && options->by &&
+	    (grouping_is_by_field(options->by) || strchr(options->by, ',')))
+		argp_failure(state, EXIT_CODE_USAGE, 0,
+			     "a page groups by one key of the records, not by %s", options->by);
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+	struct report_options *options = state->input;
+
+	switch (key) {
+	case 'r':
+		options->request = argument;
+		return 0;
+	case 'b':
+		parse_by(options, argument, state);
+		options->is_of_rows = true;
+		return 0;
+	case 's':
+		parse_sort(options, argument, state);
+		options->has_sort = true;
+		options->is_of_rows = true;
+		return 0;
+	case OPTION_DIFF:
+		options->is_diff = true;
+		return 0;
+	case OPTION_OVER_TIME:
+		options->is_over_time = true;
+		options->is_of_rows = true;
+		return 0;
+	case OPTION_STEP:
+		if (duration_parse(argument, &options->step_ns) < 0 || options->step_ns == 0)
+			argp_failure(state, EXIT_CODE_USAGE, 0,
+				     "--step takes a duration such as 10s, not '%s'", argument);
+		return 0;
+	case OPTION_SLOWEST:
+		parse_slowest(options, argument, state);
+		options->is_of_rows = true;
+		return 0;
+	case 'c':
+		parse_columns(options, argument, state);
+		options->is_of_rows = true;
+		return 0;
+	case 'n':
+		parse_top(options, argument, state);
+		return 0;
+	case 'f':
+		parse_format(options, argument, state);
+		return 0;
+	case 'w':
+		filter_arguments_add(&options->filter, argument, state);
+		return 0;
+	case 'S':
+		filter_arguments_time("since", argument, &options->filter.since, state);
+		return 0;
+	case 'U':
+		filter_arguments_time("until", argument, &options->filter.until, state);
+		return 0;
+	case OPTION_ALERT:
+		options->is_failed |= alert_arguments_add(&options->alerts, argument) < 0;
+		return 0;
+	case 'H':
+		options->html = argument;
+		return 0;
+	case 'C':
+		options->compare = argument;
+		return 0;
+	case ARGP_KEY_SUCCESS:
+		check_request(options, state);
+		check_rows(options, state);
+		check_diff(options, state);
+		check_html(options, state);
+		return 0;
+	default:
+		return streams_parse_paths(key, state, &options->paths, &options->path_count);
+	}
+}
+
+/* What has not been asked for, as it suits the rest. */
+static void choose_defaults(struct report_options *options)
+{
+	bool is_of_all = options->format != FORMAT_TABLE;
+
+	if (options->is_slowest && !options->has_sort)
+		options->sort = ROW_FIELD_WALL;
+	if (options->is_slowest && options->slowest_percent == 0)
+		is_of_all = false;
+	if (!options->has_top && !is_of_all)
+		options->top_count = options->html ? TOP_COUNT_PAGE : TOP_COUNT_TABLE;
+}
+
+/* With alerts there is nothing of a report to choose. */
+static bool suit_alerts(const struct report_options *options)
+{
+	bool is_of_report = options->is_of_rows || options->has_top || options->is_diff ||
+			    options->request || options->html || options->format != FORMAT_TABLE ||
+			    options->filter.condition_count > 0;
+
+	if (options->alerts && is_of_report)
+		(void)log_error(EINVAL, "--alert prints no report: beside it are only --since and "
+					"--until");
+	return !options->alerts || !is_of_report;
+}
+
+bool report_arguments_parse(int argc, char **argv, struct report_options *ret_options)
+{
+	static const struct argp argp = { argp_options, parse_option, "[FILE...]", argp_doc,
+					  NULL,		NULL,	      NULL };
+
+	*ret_options = (struct report_options){ .sort = ROW_FIELD_CPU };
+	argp_err_exit_status = EXIT_CODE_USAGE;
+	if (argp_parse(&argp, argc, argv, 0, NULL, ret_options) != 0 || ret_options->is_failed ||
+	    !suit_alerts(ret_options)) {
+		report_arguments_deinit(ret_options);
+		return false;
+	}
+	choose_defaults(ret_options);
+	return true;
+}
+
+void report_arguments_deinit(struct report_options *options)
+{
+	alert_set_free(options->alerts);
+	filter_deinit(&options->filter);
+}
