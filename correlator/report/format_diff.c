@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "report/format_diff.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "report/display.h"
 #include "report/json_group.h"
 #include "report/json_part.h"
@@ -12,9 +15,16 @@
 
 static const char not_measured[] = "-";
 
+/* A figure of a row, in the order in which they are shown. */
+struct line {
+	const struct diff_row *row;
+	size_t what; /* 0: the row's first line */
+};
+
 struct view {
 	const struct diff *diff;
-	size_t row_count; /* shown, before the one of all */
+	struct line *lines;
+	size_t line_count;
 };
 
 enum {
@@ -28,9 +38,18 @@ enum {
 	_COLUMN_MAX,
 };
 
-static const struct diff_row *row_at(const struct view *view, size_t index)
+static bool is_on_both_sides(const struct diff_row *row)
 {
-	return &view->diff->rows[index < view->row_count ? index : view->diff->row_count - 1];
+	return row->before.costs && row->after.costs;
+}
+
+static void add_lines(struct view *view, const struct diff_row *row)
+{
+	/* Of what is new or gone there is nothing to compare. */
+	size_t count = is_on_both_sides(row) ? _DIFF_MAX : 1;
+
+	for (size_t what = 0; what < count; what++)
+		view->lines[view->line_count++] = (struct line){ row, what };
 }
 
 static const struct group *group_of(const struct diff_row *row)
@@ -110,8 +129,9 @@ static void write_cell(const void *context, size_t index, size_t column,
 	static const char *const names[_DIFF_MAX] = { "cpu mean", "cpu p99", "wall mean",
 						      "wall p99" };
 	const struct view *view = context;
-	const struct diff_row *row = row_at(view, index / _DIFF_MAX);
-	size_t what = index % _DIFF_MAX, key_count = view->diff->before->groupings[0].key_count;
+	const struct diff_row *row = view->lines[index].row;
+	size_t what = view->lines[index].what;
+	size_t key_count = view->diff->before->groupings[0].key_count;
 	const struct diff_figure *figure = &row->figures[what];
 
 	(void)strcpy(ret_text, column <= key_count && what > 0 ? "" : not_measured);
@@ -121,7 +141,7 @@ static void write_cell(const void *context, size_t index, size_t column,
 		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%" PRIu64 " → %" PRIu64,
 			       row->before.request_count, row->after.request_count);
 	else if (column == key_count + COLUMN_FIGURE)
-		(void)strcpy(ret_text, names[what]);
+		(void)strcpy(ret_text, is_on_both_sides(row) ? names[what] : not_measured);
 	else if (column == key_count + COLUMN_BEFORE && figure->is_known)
 		display_duration(figure->before_ns, ret_text);
 	else if (column == key_count + COLUMN_AFTER && figure->is_known)
@@ -190,8 +210,9 @@ int format_diff_table(const struct diff *diff, const struct format_options *opti
 	};
 	const struct grouping *grouping = &diff->before->groupings[0];
 	struct table_column columns[GROUPING_KEYS_MAX + _COLUMN_MAX];
-	size_t group_count = diff->row_count - 1;
-	struct view view = { diff, group_count };
+	size_t group_count = diff->row_count - 1, shown_count = group_count;
+	_cleanup_free_ struct line *lines = calloc(diff->row_count * _DIFF_MAX, sizeof(*lines));
+	struct view view = { diff, lines, 0 };
 	struct table table = {
 		.columns = columns,
 		.column_count = grouping->key_count + _COLUMN_MAX,
@@ -201,18 +222,23 @@ int format_diff_table(const struct diff *diff, const struct format_options *opti
 		.context = &view,
 	};
 
+	if (!lines)
+		return -ENOMEM;
 	if (options->top_count > 0 && options->top_count < group_count)
-		view.row_count = options->top_count;
+		shown_count = options->top_count;
 	for (size_t i = 0; i < grouping->key_count; i++)
 		columns[i] = (struct table_column){ grouping->keys[i], 0, true };
 	memcpy(columns + grouping->key_count, numbers, sizeof(numbers));
-	table.row_count = (view.row_count + 1) * _DIFF_MAX;
-	table.rules[0] = view.row_count * _DIFF_MAX;
+	for (size_t i = 0; i < shown_count; i++)
+		add_lines(&view, &diff->rows[i]);
+	table.rules[0] = view.line_count;
+	add_lines(&view, &diff->rows[group_count]);
+	table.row_count = view.line_count;
 	print_side("before", diff->before, &options->files[0], options, out);
 	print_side("after", diff->after, &options->files[1], options, out);
 	(void)fputc('\n', out);
 	table_print(&table, out);
-	print_verdict(diff, group_count - view.row_count, options, out);
+	print_verdict(diff, group_count - shown_count, options, out);
 	return 0;
 }
 
