@@ -34,6 +34,21 @@ COSTS = ("cpu_ns user_ns kernel_ns run_queue_ns blocked_ns slices ambiguous_ns m
 ALERT = 5
 
 
+class QuestionsTest(unittest.TestCase):
+    """The table of questions in report/README.md."""
+
+    def test_each_command_answers_its_question(self):
+        text = (GOLDEN.parents[1] / "correlator/report/README.md").read_text()
+        rows = re.findall(r"^\| [^|]+\? \| `correlator report ([^`]+)` \| ([^|]+) \|$", text, re.M)
+        self.assertEqual(10, len(rows))
+        for command, said in rows:
+            words = [RECORDING if word.endswith(".rec") else word.replace("ID", "req-1")
+                     for word in command.split()]
+            result = report(*words)
+            self.assertEqual((OK, ""), (result.returncode, result.stderr.decode()), command)
+            self.assertIn(said, result.stdout.decode(), command)
+
+
 class AlertTest(unittest.TestCase):
     """What the recording would have fired: its sums are those of the golden reports."""
 
