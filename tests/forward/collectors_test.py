@@ -32,7 +32,7 @@ STAND_INS = {"fluent-bit": [sys.executable, HERE / "fluent_bit.py"],
              "fluentd": ["ruby", HERE / "fluentd.rb"], "vector": [sys.executable, HERE / "vector.py"]}
 # Of a column of each type that a record does not have.
 DEFAULTS = {"String": "", "LowCardinality(String)": "", "Array(LowCardinality(String))": [],
-            "Nullable(UInt64)": None, "UInt64": 0, "Int64": 0, "UInt32": 0}
+            "Nullable(UInt64)": None, "Nullable(Int64)": None, "UInt64": 0, "Int64": 0, "UInt32": 0}
 
 
 class Talker(Process):
