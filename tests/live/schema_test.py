@@ -23,6 +23,9 @@ NARROWER = {
                 "mode": {"exact", "partly-lean", "lean"},
                 "start_ns": WALL_NS, "end_ns": WALL_NS},
     "cpu": {"ns_tid": PIDS, "first_ns": WALL_NS, "last_ns": WALL_NS},
+    "slice": {"state": {"running", "run_queue", "blocked", "uninterruptible"},
+              "start_ns": WALL_NS, "end_ns": WALL_NS},
+    "alert": {"state": {"firing", "resolved"}, "since_ns": WALL_NS},
 }
 # The keys that are recorded here: left out where a context has none.
 KEYS = {"request_id?": str, "endpoint?": str}
@@ -38,6 +41,7 @@ def read_schema():
         allowed = NARROWER.get(kind, {}).get(name, TYPES[kind_of_value])
         fields.setdefault(kind, {})[name + mark] = allowed
     fields["cpu"].update(KEYS)
+    fields["slice"].update(KEYS)
     return fields
 
 
@@ -81,7 +85,8 @@ class SchemaTest(harness.LiveTest):
         cls.addClassCleanup(test.doCleanups)
         with Workload("driven.rb") as workload, \
                 Recording(test.output, "-p", workload.pid, "-k", "request_id", "-k", "endpoint",
-                          "-i", "100ms") as recording:
+                          "-i", "100ms", "--timeline",
+                          "--alert", "max(cpu) > 1ms by request_id") as recording:
             workload.evaluate('Correlator.with(request_id: "\\xff\\n", endpoint: 7) '
                               "{ Workload.spin_ms(150) }")
             workload.evaluate('Correlator.with(request_id: "x" * 1000) { Workload.spin_ms(150) }')
