@@ -11,8 +11,9 @@
 
 static inline bool is_text_of_library(struct record_text text, const msgpack_object *object)
 {
+	/* Where an empty one is the library does not care. */
 	return object->type == MSGPACK_OBJECT_STR && text.size_bytes == object->via.str.size &&
-	       text.bytes == object->via.str.ptr;
+	       (text.size_bytes == 0 || text.bytes == object->via.str.ptr);
 }
 
 static inline bool is_list_of_library(const struct record_field *field,
