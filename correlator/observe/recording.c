@@ -43,7 +43,8 @@
 
 /* Of a timeline: so many rings full of slices find room in memory, of a window. */
 enum {
-	WINDOW_RINGS = 4
+	WINDOW_RINGS = 4,
+	LONG_WAY_LOOKS = 10,
 };
 
 #define NOTHING_PUBLISHED                                                                \
@@ -72,6 +73,8 @@ struct recording {
 			*/
 	bool is_split_given_up; /* for the budget */
 	bool is_long_way_measured; /* or it was tried */
+	unsigned int
+		looks_without_inexact; /* at the ends of windows, since the last one had some */
 	const char *mode; /* of modes_names, as the last meta record has it; NULL = there is none */
 	bool has_told_split; /* and that */
 	char reason[MODE_REASON_BYTES + 2 * COMM_BYTES]; /* of the last change of a mode */
@@ -170,17 +173,25 @@ static void note_otel(struct recording *recording)
 		 process->pid, REASON_OTEL);
 }
 
-/* Has the way measured that the system calls of processes go which are not exact, if there are. */
+/* Has the way measured that the system calls of processes go which are not exact, while there are,
+ * and a little longer: the next one may come soon. */
 static void follow_way(struct recording *recording)
 {
 	struct session *session = recording->session;
 
-	if (session_is_lean(session) || !session_has_kernel_split(session) ||
-	    recording->is_long_way_measured || !modes_has_inexact(&recording->targets.processes))
+	if (session_is_lean(session) || !session_has_kernel_split(session))
 		return;
-	/* If that fails, the bound is wider. */
-	recording->is_long_way_measured = true;
-	(void)session_start_calibration(session, SESSION_WAY_LONG);
+	if (modes_has_inexact(&recording->targets.processes)) {
+		recording->looks_without_inexact = 0;
+		/* If that fails, the bound is wider. */
+		if (!recording->is_long_way_measured)
+			(void)session_start_calibration(session, SESSION_WAY_LONG);
+		recording->is_long_way_measured = true;
+	} else if (recording->is_long_way_measured &&
+		   ++recording->looks_without_inexact == LONG_WAY_LOOKS) {
+		session_end_calibration(session, SESSION_WAY_LONG);
+		recording->is_long_way_measured = false;
+	}
 }
 
 /*

@@ -112,6 +112,12 @@ bool session_has_calibration(const struct session *session, enum session_way way
 	return session->calibrations[way] && !session->calibrations[way]->has_ended;
 }
 
+void session_end_calibration(struct session *session, enum session_way way)
+{
+	if (session->calibrations[way])
+		calibration_end(session->calibrations[way]);
+}
+
 int session_start_calibration(struct session *session, enum session_way way)
 {
 	_cleanup_(calibration_freep) struct calibration *calibration =

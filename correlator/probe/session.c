@@ -152,9 +152,8 @@ static void detach_split(struct session *session)
 {
 	detach(&session->skeleton->links.on_sys_enter);
 	detach(&session->skeleton->links.on_sys_exit);
-	for (size_t way = 0; way < _SESSION_WAY_MAX; way++)
-		if (session->calibrations[way])
-			calibration_end(session->calibrations[way]);
+	for (int way = 0; way < _SESSION_WAY_MAX; way++)
+		session_end_calibration(session, (enum session_way)way);
 	session->split = SESSION_SPLIT_OFF;
 }
 

@@ -152,6 +152,8 @@ bool session_has_lost_strangers(struct session *session);
  */
 int session_start_calibration(struct session *session, enum session_way way);
 bool session_has_calibration(const struct session *session, enum session_way way);
+/* Ends that, if it is measured; it can be started again. */
+void session_end_calibration(struct session *session, enum session_way way);
 
 enum {
 	SESSION_WAYS_MAX = 4096 /* of a minute and a half */
