@@ -18,8 +18,8 @@ LAST = "what watching cost"
 TIME = r" +[\d.]+ (?:ns|us|ms|s)"
 # How many, and a second, their CPU, its share, and of each of them mean, percentiles and more.
 ENDPOINT = rf" +[1-9]\d* +[\d.]+{TIME} +[\d.]+ %(?:{TIME}){{10,}}(?: +[\d.]+)*$"
-# Its endpoint, CPU, wall time, user, kernel and more, the share, and counts.
-REQUEST = rf"^\w+-\d{{6}} +GET \S+(?:{TIME}){{4,}} +[\d.]+ %(?: +\d+)*$"
+# Its endpoint, CPU, wall time, user, kernel and more, the share, counts, and when it began.
+REQUEST = rf"^\w+-\d{{6}} +GET \S+(?:{TIME}){{4,}} +[\d.]+ %(?: +\d+)* +\d\d:\d\d:\d\d\.\d{{3}}$"
 
 
 def endpoints_of_load():
