@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ears.h"
+#include "record/damage.h"
+
+static void a_stretch_is_told_once_with_its_place_and_its_whole_length(void **state)
+{
+	struct damage damage = { .name = "app.rec", .fate = "passed over" };
+	struct ears ears = ears_open();
+	char said[512];
+
+	(void)state;
+	damage_add(&damage, 100, 7, -1, "torn");
+	damage_add(&damage, 107, 3, -2, "odd");
+	damage_end(&damage);
+	damage_end(&damage);
+	ears_close(&ears, said, sizeof(said));
+	assert_string_equal(said, "correlator: warning: app.rec: byte 100: torn; 10 bytes are "
+				  "passed over\n");
+	assert_int_equal(damage.places, 1);
+	assert_int_equal(damage.bytes, 10);
+	assert_int_equal(damage.error, -1);
+	assert_false(damage.is_open);
+}
+
+static void of_many_the_first_eight_are_told_and_then_the_sum(void **state)
+{
+	struct damage damage = { .name = "app.rec", .fate = "not sent" };
+	struct ears ears = ears_open();
+	char said[4096];
+	size_t lines = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < 9; i++) {
+		damage_end(&damage);
+		damage_add(&damage, 10 * i, 2, -1, "torn");
+	}
+	damage_finish(&damage);
+	ears_close(&ears, said, sizeof(said));
+	for (const char *at = said; (at = strchr(at, '\n')); at++)
+		lines++;
+	assert_int_equal(lines, 9);
+	assert_non_null(strstr(said, "app.rec: byte 70: torn; 2 bytes are not sent\n"));
+	assert_null(strstr(said, "byte 80"));
+	assert_non_null(
+		strstr(said, "app.rec: damaged in 9 places: 18 bytes are not sent in all\n"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_stretch_is_told_once_with_its_place_and_its_whole_length),
+		cmocka_unit_test(of_many_the_first_eight_are_told_and_then_the_sum),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
