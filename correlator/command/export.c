@@ -104,14 +104,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		options->by = argument;
 		return 0;
 	case 'w':
-		filter_arguments_add(&options->filter, argument, state);
-		return 0;
 	case 'S':
-		filter_arguments_time("since", argument, &options->filter.since, state);
-		return 0;
 	case 'U':
-		filter_arguments_time("until", argument, &options->filter.until, state);
-		return 0;
+		return filter_arguments_parse(key, argument, &options->filter, state);
 	case ARGP_KEY_SUCCESS:
 		check_options(options, state);
 		return 0;

@@ -5,7 +5,7 @@
 
 #include "base/exit_code.h"
 
-void filter_arguments_add(struct filter *filter, const char *text, struct argp_state *state)
+static void add_condition(struct filter *filter, const char *text, struct argp_state *state)
 {
 	int r = filter_add(filter, text);
 
@@ -17,8 +17,8 @@ void filter_arguments_add(struct filter *filter, const char *text, struct argp_s
 			     "--where takes KEY=VALUE or KEY~PATTERN, not '%s'", text);
 }
 
-void filter_arguments_time(const char *name, const char *text, struct filter_time *ret_time,
-			   struct argp_state *state)
+static void parse_time(const char *name, const char *text, struct filter_time *ret_time,
+		       struct argp_state *state)
 {
 	if (filter_parse_time(text, ret_time) < 0)
 		argp_failure(
@@ -26,4 +26,22 @@ void filter_arguments_time(const char *name, const char *text, struct filter_tim
 			"--%s takes a time such as 2026-11-22T10:15:00Z, or a duration from the "
 			"first record on such as 30s, not '%s'",
 			name, text);
+}
+
+error_t filter_arguments_parse(int key, const char *argument, struct filter *filter,
+			       struct argp_state *state)
+{
+	switch (key) {
+	case 'w':
+		add_condition(filter, argument, state);
+		return 0;
+	case 'S':
+		parse_time("since", argument, &filter->since, state);
+		return 0;
+	case 'U':
+		parse_time("until", argument, &filter->until, state);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
 }

@@ -7,9 +7,6 @@
 
 #include "report/filter.h"
 
-/* Adds KEY=VALUE or KEY~PATTERN. */
-void filter_arguments_add(struct filter *filter, const char *text, struct argp_state *state);
-
-/* Of the option --NAME. */
-void filter_arguments_time(const char *name, const char *text, struct filter_time *ret_time,
-			   struct argp_state *state);
+/* A subcommand's parse_option comes to it: 0 of 'w', 'S' and 'U'; else ARGP_ERR_UNKNOWN. */
+error_t filter_arguments_parse(int key, const char *argument, struct filter *filter,
+			       struct argp_state *state);

@@ -332,14 +332,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		parse_format(options, argument, state);
 		return 0;
 	case 'w':
-		filter_arguments_add(&options->filter, argument, state);
-		return 0;
 	case 'S':
-		filter_arguments_time("since", argument, &options->filter.since, state);
-		return 0;
 	case 'U':
-		filter_arguments_time("until", argument, &options->filter.until, state);
-		return 0;
+		return filter_arguments_parse(key, argument, &options->filter, state);
 	case OPTION_ALERT:
 		options->is_failed |= alert_arguments_add(&options->alerts, argument) < 0;
 		return 0;
