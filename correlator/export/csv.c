@@ -103,7 +103,7 @@ static const struct record_field *find_key(const struct record_view *record, con
 	for (size_t i = 0; i < record->field_count; i++) {
 		const struct record_field *field = &record->fields[i];
 
-		if (!recording_is_key_field(field))
+		if (!field->is_key)
 			continue;
 		(void)text_escape(field->name.bytes, field->name.size_bytes, 0, name, sizeof(name));
 		if (strcmp(name, key) == 0)
@@ -133,7 +133,7 @@ static void put_others(const struct csv *csv, const struct record_view *record, 
 	for (size_t i = 0; i < record->field_count; i++) {
 		const struct record_field *field = &record->fields[i];
 
-		if (!recording_is_key_field(field) || has_column(csv, field))
+		if (!field->is_key || has_column(csv, field))
 			continue;
 		text_writer_put(&writer, " ", writer.length_bytes > 0);
 		text_writer_put(&writer, field->name.bytes, field->name.size_bytes);

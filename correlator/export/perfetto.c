@@ -11,9 +11,9 @@
 #include "base/hash_table.h"
 #include "base/random.h"
 #include "perfetto.pb-c.h"
-#include "report/attribution.h"
 #include "report/display.h"
 #include "report/totals.h"
+#include "requests/attribution.h"
 
 enum {
 	CLOCK_REALTIME_ID = 1, /* of Perfetto's BuiltinClock */

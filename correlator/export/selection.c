@@ -11,8 +11,8 @@
 #include "base/hash.h"
 #include "base/hash_table.h"
 #include "base/random.h"
-#include "report/attribution.h"
 #include "report/totals.h"
+#include "requests/attribution.h"
 
 /* A record, with its texts. */
 struct held_record {

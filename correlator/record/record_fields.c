@@ -66,38 +66,19 @@ const struct record_kind_info record_delivery_info = { "", "how sending goes", d
 RECORD_KINDS(NAMES_OF)
 NAMES_OF(COMMON, common, "")
 
-static bool has_field(const struct record_kind_info *kind, struct record_text name, bool is_text)
+static bool has_field(const struct record_kind_info *kind, const char *name)
 {
 	for (size_t i = 0; i < kind->field_count; i++) {
-		const struct record_field_info *field = &kind->fields[i];
-
-		if ((field->type == RECORD_TYPE_TEXT || !is_text) &&
-		    record_text_is(name, field->name))
+		if (strcmp(name, kind->fields[i].name) == 0)
 			return true;
 	}
 	return false;
 }
 
-static bool is_of(enum record_kind kind, struct record_text name, bool is_text)
-{
-	return record_text_is(name, "kind") || (!is_text && record_text_is(name, "schema")) ||
-	       has_field(&record_common_info, name, is_text) ||
-	       has_field(&record_kinds[kind], name, is_text);
-}
-
 bool record_fields_are_taken(const char *name)
 {
-	struct record_text text = { name, strlen(name) };
-
-	return is_of(RECORD_KIND_CPU, text, false) || is_of(RECORD_KIND_SLICE, text, false);
-}
-
-bool record_fields_is_key(struct record_text name)
-{
-	return !is_of(RECORD_KIND_CPU, name, true);
-}
-
-bool record_fields_is_slice_key(struct record_text name)
-{
-	return !is_of(RECORD_KIND_SLICE, name, true);
+	return strcmp(name, "kind") == 0 || strcmp(name, "schema") == 0 ||
+	       has_field(&record_common_info, name) ||
+	       has_field(&record_kinds[RECORD_KIND_CPU], name) ||
+	       has_field(&record_kinds[RECORD_KIND_SLICE], name);
 }

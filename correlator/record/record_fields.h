@@ -59,7 +59,3 @@ extern const struct record_kind_info record_delivery_info;
 
 /* True if cpu or slice records have a field of that name besides the keys: a key cannot have it. */
 bool record_fields_are_taken(const char *name);
-/* True if a text in a cpu record, of that field, is the value of a key. */
-bool record_fields_is_key(struct record_text name);
-/* The same of slice records: `state` is none there. */
-bool record_fields_is_slice_key(struct record_text name);

@@ -14,9 +14,9 @@
 #include "base/cleanup.h"
 #include "base/hash_table.h"
 #include "record/record_view.h"
-#include "report/attribution.h"
 #include "report/combination.h"
 #include "report/costs.h"
+#include "requests/attribution.h"
 #include "requests/histogram.h"
 
 enum {

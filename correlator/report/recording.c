@@ -202,11 +202,6 @@ static void add_key(struct recording *recording, struct record_text name)
 		memcpy(recording->keys[recording->key_count++], key, sizeof(key));
 }
 
-bool recording_is_key_field(const struct record_field *field)
-{
-	return field->is_key;
-}
-
 uint64_t recording_duration_ns(const struct recording *recording)
 {
 	return recording->end_ns - recording->start_ns;

@@ -93,6 +93,3 @@ struct record_text recording_comm(const struct recording *recording,
 /* Iterates the processes in order of appearance. *cursor starts at NULL. False at the end. */
 bool recording_next_process(const struct recording *recording, const void **cursor,
 			    struct recording_process_info *ret_info);
-
-/* True when the field is a key of the target: a text that is not part of every cpu record. */
-bool recording_is_key_field(const struct record_field *field);

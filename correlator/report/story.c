@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "report/attribution.h"
 #include "report/display.h"
+#include "requests/attribution.h"
 
 enum {
 	ROOM_FIRST = 64,
@@ -120,7 +120,7 @@ static void note_key(struct story *story, const struct record_field *field)
 	char name[RECORDING_TEXT_BYTES], value[STORY_VALUE_BYTES];
 	struct story_key *key;
 
-	if (!recording_is_key_field(field) || record_text_is(field->name, "request_id") ||
+	if (!field->is_key || record_text_is(field->name, "request_id") ||
 	    field->text.size_bytes == 0)
 		return;
 	(void)display_escape(field->name.bytes, field->name.size_bytes, name, sizeof(name));

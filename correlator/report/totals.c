@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/attribution.h"
+#include "requests/attribution.h"
 
 enum {
 	DEFAULT_ENDPOINT = 0,

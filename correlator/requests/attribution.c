@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "report/attribution.h"
-
-#include "report/recording.h"
+#include "requests/attribution.h"
 
 /* A context is in force when any key has a value, and when there is none: it has no such key. Time
  * under no context has every key, and each is "". */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "record/record_fields.h"
+#include "requests/attribution.h"
 
 #define REQUEST_ID "request_id"
 
@@ -62,32 +63,6 @@ struct request_charge request_charge_of_record(const struct cpu_record *record, 
 	return charge;
 }
 
-static bool has_flag(const struct record_view *view, const char *name)
-{
-	const struct record_field *flags = record_view_find(view, RECORD_FIELD(cpu, flags));
-
-	for (size_t i = 0; flags && i < flags->item_count; i++)
-		if (record_text_is(flags->items[i], name))
-			return true;
-	return false;
-}
-
-static bool view_has_context(const struct record_view *view)
-{
-	bool has_key = false;
-
-	for (size_t i = 0; i < view->field_count; i++) {
-		const struct record_field *field = &view->fields[i];
-
-		if (field->value != RECORD_VALUE_TEXT || !record_fields_is_key(field->name))
-			continue;
-		if (field->text.size_bytes > 0)
-			return true;
-		has_key = true;
-	}
-	return !has_key;
-}
-
 static const char *const view_fields[_REQUEST_FIGURE_MAX] = {
 	[REQUEST_CPU] = RECORD_FIELD(cpu, cpu_ns),
 	[REQUEST_USER] = RECORD_FIELD(cpu, user_ns),
@@ -113,8 +88,7 @@ static struct request_costs costs_of_view(const struct record_view *view)
 struct request_charge request_charge_of_view(const struct record_view *view, const char *key)
 {
 	struct request_charge charge = {
-		.is_attributed = !has_flag(view, "overflow") && !has_flag(view, "unknown") &&
-				 view_has_context(view),
+		.is_attributed = attribution_has_context(attribution_of(view)),
 		.costs = costs_of_view(view),
 	};
 

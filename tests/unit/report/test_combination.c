@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "failing_memory.h"
-#include "report/attribution.h"
 #include "report/sample_totals.h"
+#include "requests/attribution.h"
 
 static struct totals totals;
 
