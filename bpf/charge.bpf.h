@@ -271,6 +271,9 @@ static __noinline int thread_do_missed(struct thread_state *thread, struct task_
 				       __u64 now_ns)
 {
 	charge_pending(thread, task, now_ns);
+	if (session.has_timeline)
+		thread->timeline.slice.fiber =
+			thread->has_missed_probe ? thread->timeline.missed_fiber : 0;
 	thread->knowledge = CONTEXT_UNKNOWN;
 	if (thread->has_missed_probe)
 		thread->has_passed_probe = 1;

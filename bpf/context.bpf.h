@@ -152,6 +152,8 @@ static __always_inline void context_take_mode(struct thread_state *thread)
 		/* No digest of the table yet: compared in full next. */
 		thread->compared_ns = 0;
 		thread->is_change_open = 0;
+		if (session.has_timeline)
+			thread->timeline.slice.fiber = 0;
 	} else if (thread->knowledge == CONTEXT_KNOWN && thread->state_pointer &&
 		   !thread->is_inherited) {
 		thread->has_passed_probe = 1;

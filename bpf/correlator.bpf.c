@@ -5,6 +5,7 @@
 #include "observer.bpf.h"
 #include "sched.bpf.h"
 #include "sleepers.bpf.h"
+#include "stacks.bpf.h"
 #include "syscall.bpf.h"
 #include "uprobe.bpf.h"
 

@@ -105,6 +105,16 @@ static __always_inline bool compat_is_in_syscall(struct task_struct *task)
 #endif
 }
 
+/* Of the current task, in user mode. */
+static __always_inline __u64 compat_user_stack_pointer(struct task_struct *task)
+{
+#ifdef __TARGET_ARCH_arm64
+	return BPF_CORE_READ((struct pt_regs___arm64_call *)bpf_task_pt_regs(task), sp);
+#else
+	return BPF_CORE_READ((struct pt_regs___x86_call *)bpf_task_pt_regs(task), sp);
+#endif
+}
+
 /*
  * Where a thread's variables are. On arm64 that is what its register held when it was last switched
  * away from (tls_thread_switch(), arch/arm64/kernel/process.c, v6.12): see below.

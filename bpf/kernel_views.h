@@ -133,13 +133,16 @@ struct kernel_clone_args {
 	__u32 user_worker : 1; /* since 6.4, with PF_USER_WORKER */
 };
 
-/* Only the number of the system call that a task is in: negative outside of one. */
+/* Only the number of the system call that a task is in: negative outside of one. And the stack
+ * pointer in user mode. */
 struct pt_regs___x86_call {
 	unsigned long orig_ax;
+	unsigned long sp;
 };
 
 struct pt_regs___arm64_call {
 	int syscallno;
+	__u64 sp;
 };
 
 struct bpf_iter_meta {
@@ -163,6 +166,16 @@ struct uprobe_registers {
 #endif
 	__u64 instruction_pointer;
 };
+
+/* Of the function that it is at the entry of: rsi, x1. */
+static inline __u64 uprobe_second_argument(const struct uprobe_registers *registers)
+{
+#ifdef __TARGET_ARCH_arm64
+	return registers->x[1];
+#else
+	return registers->general[13];
+#endif
+}
 
 enum task_state_bits {
 	TASK_STATE_RUNNING = 0,

@@ -34,6 +34,7 @@ static __always_inline int add_process(__u32 tgid, struct process_config *config
 /* A new process starts with its parent's configuration: same program, same addresses. */
 static __noinline int adopt_process(__u32 parent_tgid, __u32 tgid)
 {
+	struct ruby_stack_layout *layout;
 	struct otel_config *otel;
 	struct process_config *parent = bpf_map_lookup_elem(&processes, &parent_tgid);
 
@@ -46,6 +47,9 @@ static __noinline int adopt_process(__u32 parent_tgid, __u32 tgid)
 	otel = session.watches_otel ? bpf_map_lookup_elem(&otel_processes, &parent_tgid) : NULL;
 	if (otel && bpf_map_update_elem(&otel_processes, &tgid, otel, BPF_ANY))
 		count_loss(parent_tgid, COUNTER_PROCESSES_FULL);
+	layout = session.has_stacks ? bpf_map_lookup_elem(&stack_layouts, &parent_tgid) : NULL;
+	if (layout)
+		bpf_map_update_elem(&stack_layouts, &tgid, layout, BPF_ANY);
 	return 0;
 }
 
@@ -111,6 +115,8 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	bpf_map_update_elem(&processes, &tgid, &nothing, BPF_EXIST);
 	if (session.watches_otel)
 		bpf_map_delete_elem(&otel_processes, &tgid);
+	if (session.has_stacks)
+		bpf_map_delete_elem(&stack_layouts, &tgid);
 	emit_event(EVENT_KIND_EXEC, tgid, 0, task, 0);
 	return 0;
 }

@@ -28,6 +28,7 @@
 #include <correlator/limits.h>
 #include <correlator/missed_switches.h>
 #include <correlator/otel_record.h>
+#include <correlator/ruby_stack_layout.h>
 #include <correlator/share.h>
 #include <correlator/snapshot.h>
 #include <correlator/state_abi.h>
@@ -197,6 +198,14 @@ struct {
 	__type(key, __u32);
 	__type(value, struct otel_config);
 } otel_processes SEC(".maps");
+
+/* Where each process keeps its Ruby's frames; with session.has_stacks, else not made. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, PROCESSES_MAX);
+	__type(key, __u32);
+	__type(value, struct ruby_stack_layout);
+} stack_layouts SEC(".maps");
 
 struct otel_thread {
 	struct otel_config config; /* of the reading below */

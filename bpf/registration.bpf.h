@@ -64,6 +64,11 @@ static __always_inline struct thread_state *registration_begin(struct task_struc
 	}
 	if (thread->is_begun || !thread_try_hold(thread))
 		return NULL;
+	/* A boundary of its own may have come before us. */
+	if (thread->is_begun) {
+		thread_release(thread);
+		return NULL;
+	}
 	if (thread->is_ready)
 		return thread;
 	registration_fill(thread, task, tgid, inherited_pointer);

@@ -38,6 +38,16 @@ static __always_inline void context_ask(struct thread_state *thread, struct task
 	emit_event(EVENT_KIND_ASK, thread->tgid, 0, task, address);
 }
 
+/* Which fiber it is from here on: the second argument where the gem says so; 0 = not known. */
+static __always_inline __u32 context_fiber(const struct thread_state *thread,
+					   const struct uprobe_registers *registers)
+{
+	if (!(thread->config.flags & PROCESS_TELLS_FIBERS) ||
+	    !context_is_published_at(&thread->config, registers->instruction_pointer))
+		return 0;
+	return (__u32)uprobe_second_argument(registers);
+}
+
 SEC("uprobe")
 int on_context_change(struct uprobe_registers *registers)
 {
@@ -51,6 +61,8 @@ int on_context_change(struct uprobe_registers *registers)
 		return 0;
 	now_ns = bpf_ktime_get_ns();
 	if (!thread_begin(thread, task, now_ns)) {
+		if (session.has_timeline)
+			thread->timeline.missed_fiber = context_fiber(thread, registers);
 		thread->has_missed_probe = 1;
 		return 0;
 	}
@@ -65,6 +77,8 @@ int on_context_change(struct uprobe_registers *registers)
 		thread->is_change_open = 1;
 		thread->has_passed_probe = 1;
 	}
+	if (session.has_timeline)
+		thread->timeline.slice.fiber = context_fiber(thread, registers);
 	context_ask(thread, task, registers->instruction_pointer, now_ns);
 	thread_release(thread);
 	return 0;

@@ -115,15 +115,32 @@ static bool is_of_use(const struct alert_expression *expression)
 	return expression->function == ALERT_SUM || expression->function == ALERT_RATE;
 }
 
+/* False: not measured. */
+static bool read_figure(const struct costs *costs, enum alert_figure figure, int64_t *ret_ns)
+{
+	static const enum cost figures[_ALERT_FIGURE_MAX] = {
+		[ALERT_CPU] = COST_CPU,		[ALERT_USER] = COST_USER,
+		[ALERT_KERNEL] = COST_KERNEL,	[ALERT_RUN_QUEUE] = COST_RUN_QUEUE,
+		[ALERT_BLOCKED] = COST_BLOCKED,
+	};
+
+	if (figure == ALERT_WALL)
+		return costs_wall_ns(costs, ret_ns);
+	if (!costs_has(costs, figures[figure]))
+		return false;
+	*ret_ns = costs->sums[figures[figure]];
+	return true;
+}
+
 int alert_add_charge(struct alert *alert, const struct request_charge *charge)
 {
 	const struct alert_expression *expression = &alert->expression;
 	struct series *series;
 	int64_t ns;
 
-	if (!is_of_use(expression) || expression->figure == REQUEST_WALL || !charge->is_attributed)
+	if (!is_of_use(expression) || expression->figure == ALERT_WALL || !charge->is_attributed)
 		return 0;
-	if (!request_costs_figure(&charge->costs, expression->figure, &ns))
+	if (!read_figure(&charge->costs, expression->figure, &ns))
 		return 0;
 	series = find_series(alert, charge->value);
 	if (!series)
@@ -132,8 +149,7 @@ int alert_add_charge(struct alert *alert, const struct request_charge *charge)
 	return 0;
 }
 
-int alert_add_request(struct alert *alert, struct record_text value,
-		      const struct request_costs *costs)
+int alert_add_request(struct alert *alert, struct record_text value, const struct costs *costs)
 {
 	const struct alert_expression *expression = &alert->expression;
 	bool is_counted = expression->function == ALERT_COUNT_REQUESTS ||
@@ -142,9 +158,9 @@ int alert_add_request(struct alert *alert, struct record_text value,
 	int64_t ns = 0;
 
 	if (expression->function == ALERT_TOTAL ||
-	    (is_of_use(expression) && expression->figure != REQUEST_WALL))
+	    (is_of_use(expression) && expression->figure != ALERT_WALL))
 		return 0;
-	if (!is_counted && !request_costs_figure(costs, expression->figure, &ns))
+	if (!is_counted && !read_figure(costs, expression->figure, &ns))
 		return 0;
 	series = find_series(alert, value);
 	if (!series)

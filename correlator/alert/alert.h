@@ -77,8 +77,7 @@ const struct alert_expression *alert_expression(const struct alert *alert);
 /* What was used in the open window, and a request that has ended in it, with the value of the
  * expression's key. 0 or -ENOMEM. */
 int alert_add_charge(struct alert *alert, const struct request_charge *charge);
-int alert_add_request(struct alert *alert, struct record_text value,
-		      const struct request_costs *costs);
+int alert_add_request(struct alert *alert, struct record_text value, const struct costs *costs);
 
 /* Closes the window, tells what has changed, and opens the next one. */
 void alert_end_window(struct alert *alert, const struct alert_window *window,

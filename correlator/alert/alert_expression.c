@@ -35,13 +35,9 @@ static const char *const functions[] = {
 	[ALERT_RATE_REQUESTS] = NULL,
 };
 
-static const char *const figures[_REQUEST_FIGURE_MAX] = {
-	[REQUEST_CPU] = "cpu",
-	[REQUEST_WALL] = "wall",
-	[REQUEST_USER] = "user",
-	[REQUEST_KERNEL] = "kernel",
-	[REQUEST_RUN_QUEUE] = "run_queue",
-	[REQUEST_BLOCKED] = "blocked",
+static const char *const figures[_ALERT_FIGURE_MAX] = {
+	[ALERT_CPU] = "cpu",	   [ALERT_WALL] = "wall",	    [ALERT_USER] = "user",
+	[ALERT_KERNEL] = "kernel", [ALERT_RUN_QUEUE] = "run_queue", [ALERT_BLOCKED] = "blocked",
 };
 
 static const char *const totals[] = { [ALERT_EXEC] = "exec",
@@ -58,18 +54,15 @@ static const char *const totals[] = { [ALERT_EXEC] = "exec",
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
-/* What is wrong, at a place. */
+/* What is wrong, in words of ours, at a place. */
 __attribute__((format(printf, 3, 4))) static int refuse(struct parser *parser, const char *at,
 							const char *format, ...)
 {
-	char message[ALERT_MESSAGE_BYTES];
 	va_list arguments;
 
 	va_start(arguments, format);
-	(void)vsnprintf(message, sizeof(message), format, arguments);
+	(void)vsnprintf(parser->error->message, sizeof(parser->error->message), format, arguments);
 	va_end(arguments);
-	(void)text_escape(message, strlen(message), 0, parser->error->message,
-			  sizeof(parser->error->message));
 	parser->error->offset = (size_t)(at - parser->text);
 	return -EINVAL;
 }
@@ -138,7 +131,7 @@ static int parse_argument(struct parser *parser, struct alert_expression *expres
 			      "of what? cpu, wall, user, kernel, run_queue or blocked");
 	if (is_requests && expression->function == ALERT_RATE)
 		expression->function = ALERT_RATE_REQUESTS;
-	expression->figure = is_requests ? REQUEST_CPU : (enum request_figure)figure;
+	expression->figure = is_requests ? ALERT_CPU : (enum alert_figure)figure;
 	take_word(parser);
 	return 0;
 }
@@ -317,16 +310,13 @@ static size_t token_bytes(const struct parser *parser)
 static int parse_for(struct parser *parser, struct alert_expression *expression)
 {
 	size_t size_bytes = token_bytes(parser);
-	char text[FOR_BYTES];
+	char text[FOR_BYTES] = "";
 
 	if (expression->for_ns)
 		return refuse(parser, parser->next, "there is a duration already");
-	if (size_bytes < sizeof(text)) {
+	if (size_bytes < sizeof(text))
 		memcpy(text, parser->next, size_bytes);
-		text[size_bytes] = '\0';
-	}
-	if (size_bytes >= sizeof(text) || duration_parse(text, &expression->for_ns) < 0 ||
-	    !expression->for_ns)
+	if (duration_parse(text, &expression->for_ns) < 0 || !expression->for_ns)
 		return refuse(parser, parser->next, "not a duration, such as 30s or 5m");
 	parser->next += size_bytes;
 	return 0;
@@ -353,7 +343,6 @@ static int parse_by(struct parser *parser, struct alert_expression *expression)
 	    has_control(parser->next, size_bytes))
 		return refuse(parser, parser->next, "a key is wanted here, such as endpoint");
 	memcpy(expression->key, parser->next, size_bytes);
-	expression->key[size_bytes] = '\0';
 	parser->next += size_bytes;
 	return 0;
 }
@@ -405,8 +394,7 @@ bool alert_expression_is_of_requests(const struct alert_expression *expression)
 {
 	bool is_use = expression->function == ALERT_SUM || expression->function == ALERT_RATE;
 
-	return expression->function != ALERT_TOTAL &&
-	       (!is_use || expression->figure == REQUEST_WALL);
+	return expression->function != ALERT_TOTAL && (!is_use || expression->figure == ALERT_WALL);
 }
 
 bool alert_expression_holds(const struct alert_expression *expression, int64_t value)

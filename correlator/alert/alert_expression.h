@@ -23,12 +23,21 @@
 
 #include <correlator/counters.h>
 
-#include "requests/request_charge.h"
-
 enum {
 	ALERT_TEXT_BYTES = 256, /* of an expression, with its NUL */
 	ALERT_KEY_BYTES = 64, /* of a key, the same */
 	ALERT_MESSAGE_BYTES = 256,
+};
+
+/* Nanoseconds. */
+enum alert_figure {
+	ALERT_CPU = 0,
+	ALERT_WALL = 1, /* from the first activity to the last: of a request as a whole */
+	ALERT_USER = 2,
+	ALERT_KERNEL = 3,
+	ALERT_RUN_QUEUE = 4,
+	ALERT_BLOCKED = 5,
+	_ALERT_FIGURE_MAX,
 };
 
 enum alert_function {
@@ -76,7 +85,7 @@ enum alert_comparison {
 struct alert_expression {
 	char text[ALERT_TEXT_BYTES]; /* as given, printable */
 	enum alert_function function;
-	enum request_figure figure; /* of the functions that are of one */
+	enum alert_figure figure; /* of the functions that are of one */
 	unsigned int total; /* of ALERT_TOTAL: enum alert_total */
 	enum alert_comparison comparison;
 	enum alert_unit unit; /* of limit, and of what is compared with it */

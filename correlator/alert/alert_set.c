@@ -159,22 +159,16 @@ static void add_balance(struct alert_books *books, const struct balance_record *
 
 int alert_set_add_record(struct alert_set *set, enum record_kind kind, const void *record)
 {
-	switch (kind) {
-	case RECORD_KIND_CPU:
+	if (kind == RECORD_KIND_CPU)
 		return add_cpu(set, record);
-	case RECORD_KIND_BALANCE:
+	if (kind == RECORD_KIND_BALANCE)
 		add_balance(&set->books, record);
-		return 0;
-	case RECORD_KIND_SELF:
+	else if (kind == RECORD_KIND_SELF)
 		add_own_cpu(&set->books, clamp(((const struct self_record *)record)->own_cpu_ns));
-		return 0;
-	case RECORD_KIND_GAP:
+	else if (kind == RECORD_KIND_GAP)
 		saturated_add_to(&set->books.dropped_records,
 				 clamp(((const struct gap_record *)record)->dropped_records));
-		return 0;
-	default:
-		return 0;
-	}
+	return 0;
 }
 
 /* What a record does not have is 0 of it. */
@@ -223,22 +217,16 @@ static int add_cpu_view(struct alert_set *set, const struct record_view *view)
 
 int alert_set_add_view(struct alert_set *set, const struct record_view *view)
 {
-	switch (view->kind) {
-	case RECORD_KIND_CPU:
+	if (view->kind == RECORD_KIND_CPU)
 		return add_cpu_view(set, view);
-	case RECORD_KIND_BALANCE:
+	if (view->kind == RECORD_KIND_BALANCE)
 		add_balance_view(&set->books, view);
-		return 0;
-	case RECORD_KIND_SELF:
+	else if (view->kind == RECORD_KIND_SELF)
 		add_own_cpu(&set->books, (int64_t)count_of(view, RECORD_FIELD(self, own_cpu_ns)));
-		return 0;
-	case RECORD_KIND_GAP:
+	else if (view->kind == RECORD_KIND_GAP)
 		(void)record_view_add(view, RECORD_FIELD(gap, dropped_records),
 				      &set->books.dropped_records);
-		return 0;
-	default:
-		return 0;
-	}
+	return 0;
 }
 
 int alert_set_end_window(struct alert_set *set, const struct alert_window *window, bool is_last,

@@ -20,18 +20,14 @@ int duration_parse(const char *text, uint64_t *ret_ns)
 	char *end;
 	double value;
 
-	/* strtod would take "inf", "nan" and hexadecimal too. */
-	if (!isdigit((unsigned char)text[0]) && text[0] != '.')
-		return -EINVAL;
-	if (strspn(text, "0123456789.") == 0 || strchr(text, 'x') || strchr(text, 'X'))
+	/* strtod would take signs, "inf", "nan" and hexadecimal too. */
+	if ((!isdigit((unsigned char)text[0]) && text[0] != '.') || strpbrk(text, "xX"))
 		return -EINVAL;
 	value = strtod(text, &end);
-	if (end == text)
-		return -EINVAL;
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
 		if (strcmp(end, units[i].name) != 0)
 			continue;
-		if (!(value >= 0 && value * units[i].ns <= ten_years_ns))
+		if (value * units[i].ns > ten_years_ns)
 			return -EINVAL;
 		*ret_ns = (uint64_t)(value * units[i].ns);
 		return 0;

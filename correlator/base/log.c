@@ -12,15 +12,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The settings of the process that are not passed around: how talkative stderr is, and who reads.
- */
+/* The settings of the process that are not passed around: how talkative stderr is, who reads, and
+ * what is being read. */
 static enum log_level level_limit = LOG_LEVEL_INFO;
 static bool is_journal;
+static const char *place_or_null;
 static atomic_uint lost_lines; /* since the last one that was written */
 
 enum {
 	LINE_BYTES = 2048, /* below PIPE_BUF: what poll(2) finds room for in a pipe, a write does
 			    * not wait for */
+	PLACE_BYTES_MAX = LINE_BYTES / 2,
 };
 
 void log_set_level(enum log_level level)
@@ -32,6 +34,11 @@ void log_raise_level(void)
 {
 	if (level_limit < LOG_LEVEL_TRACE)
 		level_limit++;
+}
+
+void log_set_place(const char *place)
+{
+	place_or_null = place;
 }
 
 void log_detect_journal(void)
@@ -58,8 +65,7 @@ static bool is_writable(void)
 static void write_bytes(const char *line, size_t size_bytes)
 {
 	/* stderr gone: there is nobody left to tell. */
-	if (write(STDERR_FILENO, line, size_bytes) < 0)
-		return;
+	(void)!write(STDERR_FILENO, line, size_bytes);
 }
 
 static void say_lost(void)
@@ -81,8 +87,10 @@ static void write_line(enum log_level level, const char *reason, const char *for
 	static const char *const marks[] = { "error: ", "warning: ", "", "debug: ", "trace: " };
 	static const char *const priorities[] = { "<3>", "<4>", "<6>", "<7>", "<7>" };
 	char line[LINE_BYTES];
-	int used = snprintf(line, sizeof(line), "%scorrelator: %s",
-			    is_journal ? priorities[level] : "", marks[level]);
+	const char *place = place_or_null ? place_or_null : "";
+	int used = snprintf(line, sizeof(line), "%scorrelator: %s%.*s%s",
+			    is_journal ? priorities[level] : "", marks[level], PLACE_BYTES_MAX,
+			    place, *place ? ": " : "");
 	int room = (int)sizeof(line) - 2 - used;
 	int wrote = vsnprintf(line + used, (size_t)room, format, args);
 

@@ -25,6 +25,12 @@ void log_set_level(enum log_level level);
 void log_raise_level(void);
 
 /*
+ * Where what is said from now on comes from, as FILE:LINE, in front of each message: NULL, as at
+ * first, is nowhere. The caller's memory, until the next call. Not while there are other threads.
+ */
+void log_set_place(const char *place);
+
+/*
  * When stderr is the journal's (JOURNAL_STREAM, systemd.exec(5)) each line starts with its
  * priority, as sd-daemon(3) has it. Called once by main before threads start.
  */

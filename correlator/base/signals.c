@@ -54,8 +54,7 @@ bool signals_are_pending(void)
 static void on_spared(int number)
 {
 	(void)number;
-	if (write(STDERR_FILENO, spared_saying, strlen(spared_saying)) < 0)
-		return;
+	(void)!write(STDERR_FILENO, spared_saying, strlen(spared_saying));
 }
 
 void signals_spare_interrupt(const char *saying)

@@ -96,6 +96,29 @@ int text_utf8_length(const uint8_t *bytes, size_t size_bytes)
 	return (int)length;
 }
 
+/* length: what text_utf8_length() says of them. */
+static bool wants_escape(const uint8_t *bytes, int length)
+{
+	/* U+0080..9F are c2 80 .. c2 9f. */
+	return length <= 0 || is_control(bytes[0]) ||
+	       (length == 2 && bytes[0] == 0xc2 && bytes[1] <= 0x9f);
+}
+
+bool text_is_clean(const char *text)
+{
+	const uint8_t *bytes = (const uint8_t *)text;
+	size_t size_bytes = strlen(text);
+
+	for (size_t at = 0; at < size_bytes;) {
+		int length = text_utf8_length(bytes + at, size_bytes - at);
+
+		if (wants_escape(bytes + at, length))
+			return false;
+		at += (size_t)length;
+	}
+	return true;
+}
+
 size_t text_escape(const void *bytes, size_t size_bytes, unsigned int options, char *ret_text,
 		   size_t text_bytes)
 {
@@ -109,9 +132,7 @@ size_t text_escape(const void *bytes, size_t size_bytes, unsigned int options, c
 
 		if (length < 0 && (options & TEXT_CUT))
 			break;
-		/* U+0080..9F are c2 80 .. c2 9f. */
-		if (length <= 0 || is_control(input[at]) ||
-		    (length == 2 && input[at] == 0xc2 && input[at + 1] <= 0x9f)) {
+		if (wants_escape(input + at, length)) {
 			length = length <= 0 ? 1 : length;
 			text_writer_put_escaped(&writer, input + at, (size_t)length);
 		} else {

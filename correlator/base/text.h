@@ -47,6 +47,9 @@ void text_writer_put_code_point(struct text_writer *writer, uint32_t code_point)
  */
 int text_utf8_length(const uint8_t *bytes, size_t size_bytes);
 
+/* Whether text_escape(), without options, would leave it as it is. */
+bool text_is_clean(const char *text);
+
 /* Two digits a byte, and the NUL: 2 * size_bytes + 1 bytes of ret_text. */
 void text_hex(const void *bytes, size_t size_bytes, char *ret_text);
 

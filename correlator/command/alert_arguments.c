@@ -6,17 +6,18 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "report/display.h"
 
 /* The text, and below it the place. */
 static int explain(const char *text, const struct alert_error *error)
 {
 	char shown[2 * ALERT_TEXT_BYTES], before[2 * ALERT_TEXT_BYTES];
-	int width = (int)text_escape(text, error->offset, 0, before, sizeof(before));
 
+	(void)text_escape(text, error->offset, 0, before, sizeof(before));
 	(void)text_escape(text, strlen(text), 0, shown, sizeof(shown));
 	(void)log_error(EINVAL, "--alert: %s", error->message);
 	(void)log_error(EINVAL, "  %s", shown);
-	return log_error(EINVAL, "  %*s^", width, "");
+	return log_error(EINVAL, "  %*s^", (int)display_columns(before), "");
 }
 
 int alert_arguments_add(struct alert_set **set, const char *text)

@@ -69,14 +69,15 @@ _correlator_value() { # COMMAND OPTION
 		wall_p90 wall_p99 wall_max wall endpoint syscalls_mean key_2 key_3 key_4
 		began"
 	case $1$2 in
-	dump-k | dump--kind) _correlator_reply "meta process cpu slice balance gap self alert" ;;
+	dump-k | dump--kind) _correlator_reply "meta process cpu slice stack sample balance gap self alert" ;;
 	report-c | report--columns) _correlator_list "$fields" ;;
 	top--span) _correlator_reply "window 10s all" ;;
+	report--stacks) _correlator_reply "top-down bottom-up" ;;
 	top--speed) _correlator_reply "max" ;;
 	report-s | report--sort | top-s | top--sort) _correlator_reply "$fields" ;;
 	report-b | report--by | top-b | top--by) _correlator_list "request_id endpoint pid tid comm thread_name host_name attribution" ;;
 	export-b | export--by) _correlator_reply "request_id endpoint pid tid comm thread_name host_name" ;;
-	export-f | export--format) _correlator_reply "perfetto openmetrics ndjson csv" ;;
+	export-f | export--format) _correlator_reply "perfetto openmetrics ndjson csv folded pprof speedscope" ;;
 	report-f | report--format) _correlator_reply "table json csv ndjson" ;;
 	*-p | *--pid) _correlator_reply "$(_correlator_rubies)" ;;
 	*-k | *--key) _correlator_reply "request_id endpoint queue trace_id parent_request_id
@@ -88,7 +89,7 @@ _correlator_value() { # COMMAND OPTION
 	*--metrics-by) _correlator_reply endpoint ;;
 	*--metrics) _correlator_address "tcp://127.0.0.1: unix: file:" ;;
 	*--comm) _correlator_reply "$(_correlator_names)" ;;
-	report-H | report--html | report-C | report--compare | *-o | *--output | *--spool | *--*-file | *--tls-ca | *--tls-cert | *--tls-key) _correlator_files ;;
+	report-H | report--html | report-C | report--compare | *-o | *--output | *--spool | *--config | *--*-file | *--tls-ca | *--tls-cert | *--tls-key) _correlator_files ;;
 	esac
 }
 

@@ -180,8 +180,8 @@ static int describe_programs(const char *mode, const struct session_options *opt
 	return r;
 }
 
-/* Number of ways to record whose programs are refused. */
-static int try_programs(void)
+/* Whether the kernel takes those of each way to record. */
+static bool try_programs(void)
 {
 	static const struct {
 		const char *name;
@@ -197,22 +197,23 @@ static int try_programs(void)
 		{ "--lean", { .has_kernel_split = true, .is_lean = true } },
 		{ "--no-kernel-split", { 0 } },
 	};
-	int refused = 0, r = 0;
+	bool are_taken = true;
+	int r = 0;
 
 	/* Without the privilege it is the same of each. */
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]) && r != -EPERM; i++) {
 		r = describe_programs(modes[i].name, &modes[i].options);
-		refused += r != 0;
+		are_taken &= r == 0;
 	}
-	return refused;
+	return are_taken;
 }
 
-/* Number of features without which nothing works. */
-static int examine_machine(void)
+/* Whether all is there without which nothing works. */
+static bool examine_machine(void)
 {
 	struct feature features[FEATURES_MAX];
 	size_t count = features_look(features);
-	int missing = 0;
+	bool is_complete = true;
 
 	(void)puts("This machine and user");
 	for (size_t i = 0; i < count; i++) {
@@ -222,12 +223,12 @@ static int examine_machine(void)
 			doctor_say(VERDICT_OK, feature->name, "%s", feature->detail);
 			continue;
 		}
-		missing += feature->state == FEATURE_ABSENT;
+		is_complete &= feature->state != FEATURE_ABSENT;
 		doctor_say(feature->state == FEATURE_ABSENT ? VERDICT_BAD : VERDICT_NOTE,
 			   feature->name, "missing: %s", feature->remedy);
 	}
 	describe_own_namespaces();
-	return missing + try_programs();
+	return try_programs() && is_complete;
 }
 
 static void describe_namespaces(const struct process_info *info)
@@ -333,6 +334,34 @@ static void describe_keys(const struct target *target, const struct key_options 
 	}
 }
 
+/* Where Ruby's frames are: what stacks are made of. Nothing else needs it. */
+static void describe_stack(const struct target *target)
+{
+	struct ruby_stack_layout layout;
+	struct ruby_stack_report report;
+	int r = ruby_target_find_stack(&target->ruby, target->info.pid, target->link_map.is_musl,
+				       &layout, &report);
+
+	if (r < 0) {
+		doctor_say(VERDICT_NOTE, "frames", "not found, so no Ruby frames: %s",
+			   r == -EAGAIN ? "is Ruby still starting?" : strerror(-r));
+		return;
+	}
+	if (report.state == RUBY_STACK_AGREED)
+		doctor_say(VERDICT_OK, "frames",
+			   "of %u bytes; libruby's code and the process agree on %u figures "
+			   "(%u frames, %u iseqs seen)",
+			   layout.frame_bytes, report.agreed, report.frames_seen,
+			   report.iseqs_seen);
+	else
+		doctor_say(VERDICT_NOTE, "frames", "%s: no Ruby frames",
+			   report.state == RUBY_STACK_DISAGREED
+				   ? "libruby's code and the process disagree"
+				   : "too little was found");
+	for (size_t i = 0; i < report.remark_count; i++)
+		(void)printf("%*s%s\n", DOCTOR_INDENT, "", report.remarks[i]);
+}
+
 /* Number of things without which Ruby's contexts cannot be recorded. */
 static int describe_ruby(const struct target *target, const struct key_options *keys)
 {
@@ -347,6 +376,8 @@ static int describe_ruby(const struct target *target, const struct key_options *
 				   : "3.1 and earlier");
 	else
 		doctor_say(VERDICT_BAD, "symbol table", "not found: is Ruby still starting?");
+	if (target->ruby.symbols)
+		describe_stack(target);
 	if (!publisher) {
 		if (target->publishers.count)
 			doctor_say(VERDICT_BAD, "thread-local",
@@ -475,7 +506,8 @@ int command_doctor(int argc, char **argv)
 	};
 	static const char *const default_keys[] = { "request_id", "endpoint", "trace_id" };
 	struct arguments arguments = { 0 };
-	int missing, code = EXIT_CODE_OK;
+	bool is_complete;
+	int code = EXIT_CODE_OK;
 
 	argp_err_exit_status = EXIT_CODE_USAGE;
 	if (argp_parse(&parser, argc, argv, 0, NULL, &arguments) || arguments.is_failed) {
@@ -484,9 +516,9 @@ int command_doctor(int argc, char **argv)
 	}
 	for (size_t i = arguments.keys.count ? 3 : 0; i < 3; i++)
 		(void)key_options_add(&arguments.keys, default_keys[i]);
-	missing = examine_machine();
+	is_complete = examine_machine();
 	if (arguments.pid)
 		code = examine_process(&arguments);
 	key_options_deinit(&arguments.keys);
-	return missing ? EXIT_CODE_UNSUPPORTED : code;
+	return is_complete ? code : EXIT_CODE_UNSUPPORTED;
 }

@@ -8,7 +8,7 @@
 #include "command/streams.h"
 #include "record/record_fields.h"
 #include "record/record_reader.h"
-#include "report/json_part.h"
+#include "report/json_record.h"
 
 struct dump_options {
 	bool is_chosen[_RECORD_KIND_MAX]; /* none: all are */
@@ -19,7 +19,8 @@ struct dump_options {
 
 static const struct argp_option argp_options[] = {
 	{ "kind", 'k', "KIND", 0,
-	  "Only records of this kind (repeatable): meta, process, cpu, slice, balance, gap, self, alert",
+	  "Only records of this kind (repeatable): meta, process, cpu, slice, stack, sample, "
+	  "balance, gap, self, alert",
 	  0 },
 	{ 0 },
 };
@@ -48,10 +49,10 @@ static void choose_kind(struct dump_options *options, const char *name, struct a
 			return;
 		}
 	}
-	argp_failure(
-		state, EXIT_CODE_USAGE, 0,
-		"unknown kind '%s': one of meta, process, cpu, slice, balance, gap, self, alert",
-		name);
+	argp_failure(state, EXIT_CODE_USAGE, 0,
+		     "unknown kind '%s': one of meta, process, cpu, slice, stack, sample, "
+		     "balance, gap, self, alert",
+		     name);
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
@@ -73,7 +74,7 @@ static int dump_record(void *context, struct record_reader *reader,
 	const struct dump_options *options = context;
 
 	if ((!options->has_chosen || options->is_chosen[record->kind]) &&
-	    json_part_print_record(record, stdout) < 0)
+	    json_record_print(record, stdout) < 0)
 		return log_error_errno(ENOMEM, "cannot print a record of %s",
 				       record_reader_name(reader));
 	/* Nobody reads on: the rest of the records need not be read. */

@@ -11,6 +11,8 @@
 #include "base/signals.h"
 #include "command/command.h"
 #include "command/filter_arguments.h"
+#include "command/recorded_keys.h"
+#include "command/recorded_samples.h"
 #include "command/streams.h"
 #include "export/exporter.h"
 #include "record/record_reader.h"
@@ -24,13 +26,15 @@ struct export_options {
 	size_t path_count;
 };
 
-static const char *const format_names[_EXPORT_FORMAT_MAX] = { "perfetto", "openmetrics", "ndjson",
-							      "csv" };
+static const char *const format_names[_EXPORT_FORMAT_MAX] = { "perfetto",  "openmetrics", "ndjson",
+							      "csv",	   "folded",	  "pprof",
+							      "speedscope" };
 
 static const struct argp_option argp_options[] = {
 	{ "format", 'f', "FORMAT", 0,
 	  "perfetto: a trace for ui.perfetto.dev; openmetrics: sums by a key; ndjson: each record as "
-	  "a line of JSON; csv: each cpu record as a row",
+	  "a line of JSON; csv: each cpu record as a row; folded: stacks of `record --stacks', for flame graphs; pprof: the same "
+	  "for `go tool pprof', with each key as a label; speedscope: the same for speedscope.app, of all and of each endpoint",
 	  0 },
 	{ "by", 'b', "KEY", 0,
 	  "openmetrics: the key (default endpoint where there is one, else request_id, or the first "
@@ -62,6 +66,9 @@ static const char argp_doc[] =
 	"  correlator export --format openmetrics app.rec > app.prom\n"
 	"  correlator export --format csv --where 'endpoint~GET *' app.rec > app.csv\n"
 	"  correlator record -p 4242 -d 10 -o - | correlator export --format ndjson -\n"
+	"  correlator export --format folded --where request_id=req-17 app.rec > req-17.folded\n"
+	"  correlator export --format pprof app.rec > app.pb.gz; go tool pprof -tagfocus 'GET /orders' app.pb.gz\n"
+	"  correlator export --format speedscope app.rec > app.speedscope.json\n"
 	"\n"
 	"Exit status: 0 ok, 1 a file cannot be read, or is damaged (the rest of it is written all the "
 	"same), 2 usage.";
@@ -75,21 +82,27 @@ static void parse_format(struct export_options *options, const char *name, struc
 			return;
 		}
 	}
-	argp_failure(state, EXIT_CODE_USAGE, 0,
-		     "unknown format '%s': one of perfetto, openmetrics, ndjson, csv", name);
+	argp_failure(
+		state, EXIT_CODE_USAGE, 0,
+		"unknown format '%s': one of perfetto, openmetrics, ndjson, csv, folded, pprof, speedscope",
+		name);
 }
 
 static void check_options(const struct export_options *options, struct argp_state *state)
 {
 	if (!options->has_format)
-		argp_error(state, "--format says what to write: perfetto, openmetrics, ndjson or "
-				  "csv");
+		argp_error(state,
+			   "--format says what to write: perfetto, openmetrics, ndjson, csv, "
+			   "folded, pprof or speedscope");
 	if (options->by && options->format != EXPORT_FORMAT_OPENMETRICS)
 		argp_failure(state, EXIT_CODE_USAGE, 0,
 			     "--by is for openmetrics alone: the others write every record");
 	if (options->format == EXPORT_FORMAT_PERFETTO && isatty(STDOUT_FILENO))
 		argp_failure(state, EXIT_CODE_USAGE, 0,
 			     "a trace is no text: write it to a file, with > FILE.pftrace");
+	if (options->format == EXPORT_FORMAT_PPROF && isatty(STDOUT_FILENO))
+		argp_failure(state, EXIT_CODE_USAGE, 0,
+			     "a profile is no text: write it to a file, with > FILE.pb.gz");
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
@@ -115,57 +128,91 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	}
 }
 
+/* Of an export that goes on. */
+struct export
+{
+	struct exporter *exporter;
+	int write_error; /* errno of the first write that failed; 0 = none */
+};
+
+static void note_write_error(struct export *export)
+{
+	if (!export->write_error && ferror(stdout))
+		export->write_error = errno;
+}
+
 static int export_record(void *context, struct record_reader *reader,
 			 const struct record_view *record)
 {
-	int r = exporter_add(context, record);
+	struct export *export = context;
+	int r = exporter_add(export->exporter, record);
 
 	if (r == -EBADMSG)
 		record_reader_drop(reader, "damaged: a balance record without its times");
 	else if (r < 0)
 		return log_error_errno(r, "cannot export %s", record_reader_name(reader));
+	note_write_error(export);
 	/* Nobody reads on: the rest of the records need not be read. */
-	return ferror(stdout) ? 1 : 0;
+	return export->write_error ? 1 : 0;
 }
 
 static void warn(const struct exporter *exporter)
 {
-	uint64_t left_out = exporter_left_out(exporter);
+	uint64_t left_out = exporter_left_out(exporter), samples, cpu_records;
 
+	exporter_stacks_left_out(exporter, &samples, &cpu_records);
 	if (exporter_lacks_slices(exporter))
 		log_warning(
 			"there are no slices in it: the trace has records of windows, from the "
 			"first activity to the last (record with --timeline for every interval)");
+	recorded_samples_warn(exporter_lacks_samples(exporter), samples, cpu_records);
 	if (left_out > 0)
 		log_warning("%" PRIu64 " records are left out: their requests went on for too long "
 			    "without a value that --where asks for",
 			    left_out);
 }
 
-static int export(struct export_options *options)
+static int check_keys(const struct exporter *exporter, const char *by)
+{
+	const struct recording *recording = exporter_recording(exporter);
+	int r = by ? recorded_keys_check(recording, by, "--by") : 0;
+
+	/* What was left out may be what is wanted. */
+	if (r < 0 || recording->record_count == 0 || exporter_has_chosen(exporter) ||
+	    exporter_left_out(exporter) > 0)
+		return r;
+	return recorded_keys_explain_nothing(recording, exporter_filter(exporter));
+}
+
+static int run(struct export_options *options)
 {
 	_cleanup_(exporter_freep) struct exporter *exporter = NULL;
+	struct export export = { 0 };
 	bool is_damaged = false;
-	int r = exporter_new(options->format, options->by, &options->filter, stdout, &exporter);
+	int r;
 
+	r = exporter_new(options->format, options->by, &options->filter, stdout, &exporter);
 	if (r < 0)
 		return log_error_errno(r, "cannot export");
+	export.exporter = exporter;
 	for (size_t i = 0; i < options->path_count && r == 0; i++) {
 		struct format_file file = { 0 };
 
-		r = streams_read(options->paths[i], true, export_record, exporter, &file);
+		r = streams_read(options->paths[i], true, export_record, &export, &file);
 		is_damaged |= r == -EBADMSG || file.damaged_places > 0;
 		r = r == -EBADMSG ? 0 : r;
 	}
 	if (r < 0)
 		return r;
-	if (options->by && !exporter_has_key(exporter, options->by))
-		return log_error(ENOENT, "no record has the key %s", options->by);
+	r = check_keys(exporter, options->by);
+	if (r < 0)
+		return r;
 	r = exporter_finish(exporter);
 	if (r < 0)
 		return log_error_errno(r, "cannot export");
+	note_write_error(&export);
 	warn(exporter);
-	r = streams_finish_output("the export");
+	r = streams_finish_flushed_output("the export", export.write_error);
 	return r == 0 && is_damaged ? -EBADMSG : r;
 }
 
@@ -179,7 +226,7 @@ int command_export(int argc, char **argv)
 	argp_err_exit_status = EXIT_CODE_USAGE;
 	if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
 		return EXIT_CODE_USAGE;
-	r = export(&options);
+	r = run(&options);
 	filter_deinit(&options.filter);
 	return r < 0 ? EXIT_CODE_FAILURE : EXIT_CODE_OK;
 }

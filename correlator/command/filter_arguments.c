@@ -12,9 +12,11 @@ static void add_condition(struct filter *filter, const char *text, struct argp_s
 	if (r == -E2BIG)
 		argp_failure(state, EXIT_CODE_USAGE, 0, "more than %d conditions",
 			     FILTER_CONDITIONS_MAX);
-	else if (r < 0)
-		argp_failure(state, EXIT_CODE_USAGE, -r,
+	else if (r == -EINVAL)
+		argp_failure(state, EXIT_CODE_USAGE, 0,
 			     "--where takes KEY=VALUE or KEY~PATTERN, not '%s'", text);
+	else if (r < 0)
+		argp_failure(state, EXIT_CODE_FAILURE, -r, "cannot take --where");
 }
 
 static void parse_time(const char *name, const char *text, struct filter_time *ret_time,

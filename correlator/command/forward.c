@@ -106,8 +106,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 	default:
 		return arguments_take_verbosity(key) ? 0 : ARGP_ERR_UNKNOWN;
 	}
-	if (r < 0)
-		arguments->is_failed = true;
+	arguments->is_failed |= r != 0;
 	return 0;
 }
 

@@ -175,8 +175,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 		if (options_table[i].key == key)
 			arguments->first_option = options_table[i].name;
 	}
-	if (r < 0)
-		arguments->is_failed = true;
+	arguments->is_failed |= r != 0;
 	return 0;
 }
 

@@ -5,11 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <correlator/stacks.h>
+
 #include "base/duration.h"
 #include "base/log.h"
 #include "command/alert_arguments.h"
 #include "command/arguments.h"
 #include "command/command.h"
+#include "command/configuration.h"
 #include "command/forward_arguments.h"
 #include "metrics/request_figures.h"
 #include "observe/alert_program.h"
@@ -30,6 +33,7 @@ enum {
 	OPTION_CONTEXTS,
 	OPTION_ACCOUNTS,
 	OPTION_RING,
+	OPTION_STACKS,
 	OPTION_TIMELINE,
 	OPTION_TIMELINE_BYTES,
 	OPTION_METRICS,
@@ -40,6 +44,7 @@ enum {
 	OPTION_FORWARD,
 	OPTION_SPOOL,
 	OPTION_SPOOL_MAX,
+	OPTION_CONFIG,
 };
 
 #define DEFAULT_INTERVAL "1s"
@@ -88,6 +93,10 @@ static const struct argp_option options[] = {
 	{ "interval", 'i', "TIME", 0, "Length of a window (default " DEFAULT_INTERVAL ")", 2 },
 	{ "duration", 'd', "TIME", 0,
 	  "Stop after this time (default: at the target's end, or Ctrl-C)", 2 },
+	{ "stacks", OPTION_STACKS, "HZ", OPTION_ARG_OPTIONAL,
+	  "Sample the Ruby stacks, too, of what runs, so often a second on each CPU (default 99, "
+	  "1 to 1000), and say in which context each was; needs Linux 5.17",
+	  2 },
 	{ "timeline", OPTION_TIMELINE, NULL, 0,
 	  "Record every slice of time, too: when each thread ran, on which CPU, waited for one, or "
 	  "slept, and who woke it. For short recordings: each switch is a record or two",
@@ -134,6 +143,10 @@ static const struct argp_option options[] = {
 	  "Room for slices on their way, and for four times as many of a window; those without are "
 	  "counted as slices_lost (default 8M)",
 	  4 },
+	{ "config", OPTION_CONFIG, "FILE", 0,
+	  "Take options from this file, too: under [record] a line each, such as all-ruby = yes or "
+	  "interval = 1s; the command line wins",
+	  4 },
 	ARGUMENTS_VERBOSITY(4),
 	{ 0 },
 };
@@ -150,11 +163,13 @@ static const char documentation[] =
 	"  correlator record -o boot.msgpack -- bundle exec puma\n"
 	"  correlator record -p 1234 -- sleep 10\n"
 	"  correlator record -p 1234 --timeline -d 5s -o slices.msgpack\n"
+	"  correlator record -p 1234 --stacks -d 1m -o stacks.msgpack\n"
 	"  correlator record -p 1234 --forward tcp://127.0.0.1:24224 --spool /var/lib/correlator\n"
 	"  correlator record -p 1234 -k request_id -k endpoint --metrics unix:m --metrics-by endpoint\n"
 	"  correlator record -p 1234 -k request_id -k endpoint "
 	"--alert 'p99(cpu) > 50ms for 30s by endpoint'\n"
-	"  correlator record --all-ruby --cgroup '*.service' --budget 1 -o day.msgpack\n\n"
+	"  correlator record --all-ruby --cgroup '*.service' --budget 1 -o day.msgpack\n"
+	"  correlator record --config /etc/correlator/record.conf --interval 10s\n\n"
 	"Needs root, or CAP_BPF and CAP_PERFMON, and CAP_SYS_PTRACE for other users' processes (where "
 	"kernel.yama.ptrace_scope is 1, for all). Before Linux 6.6 uprobes need CAP_SYS_ADMIN as well: "
 	"without it a recording is made as with --lean, and says so. "
@@ -217,6 +232,17 @@ static int parse_ring(const char *text, uint32_t *ret_bytes)
 	return 0;
 }
 
+static int parse_stacks(const char *text, uint32_t *ret_hz)
+{
+	uint64_t hz = STACKS_HZ_DEFAULT;
+
+	if (text && arguments_parse_number(text, 1, STACKS_HZ_MAX, &hz) < 0)
+		return log_error(EINVAL, "--stacks=%s: not a number from 1 to %d", text,
+				 STACKS_HZ_MAX);
+	*ret_hz = (uint32_t)hz;
+	return 0;
+}
+
 static int add_pid(struct arguments *arguments, const char *text)
 {
 	if (arguments->recording.pid_count == PIDS_MAX)
@@ -275,6 +301,8 @@ static int parse_output_option(struct arguments *arguments, int key, char *text)
 		return parse_series(text, &recording->metrics_series);
 	case OPTION_FORWARD:
 		return forward_arguments_add_url(&arguments->forward, text);
+	case OPTION_STACKS:
+		return parse_stacks(text, &recording->stacks_hz);
 	case OPTION_TIMELINE:
 		recording->has_timeline = true;
 		return 0;
@@ -350,6 +378,9 @@ static int parse_option(int key, char *text, struct argp_state *state)
 	case OPTION_RING:
 		r = parse_size("ring", text, &recording->ring_bytes);
 		break;
+	case OPTION_CONFIG:
+		/* It has been read. */
+		break;
 	case ARGP_KEY_ARGS:
 		recording->command = state->argv + state->next;
 		r = state->quoted ? 0 : check_command(recording->command[0]);
@@ -365,8 +396,7 @@ static int parse_option(int key, char *text, struct argp_state *state)
 		if (r == -ENOENT)
 			return ARGP_ERR_UNKNOWN;
 	}
-	if (r < 0)
-		arguments->is_failed = true;
+	arguments->is_failed |= r != 0;
 	return 0;
 }
 
@@ -462,7 +492,9 @@ static int check(struct arguments *arguments)
 	return EXIT_CODE_OK;
 }
 
-int command_record(int argc, char **argv)
+/* Which options, by the command line and the file that it names. */
+static int parse(int argc, char **argv, struct configuration *configuration,
+		 struct arguments *arguments)
 {
 	static const struct argp_child children[] = {
 		{ &forward_arguments_argp, 0, "Sending:", 4 },
@@ -471,9 +503,31 @@ int command_record(int argc, char **argv)
 	static const struct argp parser = { options,	   parse_option, "[-- COMMAND [ARG]...]",
 					    documentation, children,	 NULL,
 					    NULL };
+	static const int repeatable[] = { 'p', 'k', 'v', OPTION_FORWARD, OPTION_ALERT, 0 };
+	static const struct configuration_form form = {
+		.parser = &parser,
+		.section = "record",
+		.option = OPTION_CONFIG,
+		.repeatable = repeatable,
+	};
+	int code, r;
+
+	argp_err_exit_status = EXIT_CODE_USAGE;
+	r = configuration_parse(configuration, &form, argc, argv, arguments);
+	if (r < 0)
+		return r == -ENOMEM ? EXIT_CODE_FAILURE : EXIT_CODE_USAGE;
+	code = check(arguments);
+	if (code == EXIT_CODE_USAGE && !arguments->is_failed && !arguments->forward.is_failed)
+		configuration_explain(configuration);
+	return code;
+}
+
+int command_record(int argc, char **argv)
+{
 	struct arguments arguments = {
 		.recording = { .has_kernel_split = true, .follow_forks = true },
 	};
+	_cleanup_(configuration_deinit) struct configuration configuration = { 0 };
 	_cleanup_(recording_freep) struct recording *recording = NULL;
 	int code;
 
@@ -481,10 +535,7 @@ int command_record(int argc, char **argv)
 	arguments.recording.forward = &arguments.forward.options;
 	forward_arguments_init(&arguments.forward);
 	(void)duration_parse(DEFAULT_INTERVAL, &arguments.recording.interval_ns);
-	argp_err_exit_status = EXIT_CODE_USAGE;
-	if (argp_parse(&parser, argc, argv, ARGP_IN_ORDER, NULL, &arguments))
-		return EXIT_CODE_USAGE;
-	code = check(&arguments);
+	code = parse(argc, argv, &configuration, &arguments);
 	if (!code)
 		code = recording_start(&arguments.recording, &recording);
 	if (!code)

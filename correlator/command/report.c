@@ -13,6 +13,7 @@
 #include "command/report_arguments.h"
 #include "command/report_files.h"
 #include "command/report_page.h"
+#include "command/report_stacks.h"
 #include "command/screen.h"
 #include "command/streams.h"
 #include "report/diff.h"
@@ -164,14 +165,19 @@ static int report(struct report_options *options)
 static int print_diff(const struct report_options *options, const struct totals *before,
 		      const struct totals *after, const struct format_file *files)
 {
+	static int (*const formats[_FORMAT_MAX])(
+		const struct diff *diff, const struct format_options *options, FILE *out) = {
+		[FORMAT_TABLE] = format_diff_table,
+		[FORMAT_JSON] = format_diff_json,
+		[FORMAT_CSV] = format_diff_csv,
+		[FORMAT_NDJSON] = format_diff_ndjson,
+	};
 	struct format_options format_options = choose_format(options, files);
 	struct diff diff;
 	int r = diff_init(&diff, before, after);
 
-	if (r == 0 && options->format == FORMAT_JSON)
-		r = format_diff_json(&diff, &format_options, stdout);
-	else if (r == 0)
-		r = format_diff_table(&diff, &format_options, stdout);
+	if (r == 0)
+		r = formats[options->format](&diff, &format_options, stdout);
 	diff_deinit(&diff);
 	return r < 0 ? log_error_errno(r, "cannot report") : r;
 }
@@ -215,6 +221,8 @@ static int report_as_asked(struct report_options *options)
 				     options->path_count);
 	if (options->html)
 		r = report_page_write(options);
+	else if (options->is_stacks)
+		r = report_stacks(options);
 	else
 		r = options->is_diff ? report_diff(options) : report(options);
 	return r < 0 ? EXIT_CODE_FAILURE : EXIT_CODE_OK;

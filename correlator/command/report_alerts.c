@@ -9,9 +9,13 @@
 #include "base/clock.h"
 #include "base/exit_code.h"
 #include "base/log.h"
+#include "command/recorded_keys.h"
 #include "command/streams.h"
 #include "record/record_reader.h"
 #include "report/past_alerts.h"
+#include "report/recording.h"
+
+#define REQUEST_ID "request_id"
 
 enum {
 	LINE_BYTES = 1024
@@ -20,7 +24,7 @@ enum {
 struct looking {
 	struct past_alerts *alerts;
 	struct filter *filter;
-	uint64_t record_count;
+	struct recording recording; /* all of it, whatever the filter lets pass */
 	bool has_fired;
 	bool is_damaged;
 };
@@ -54,17 +58,38 @@ static int refuse(const struct record_reader *reader, int error)
 static int look_at(void *context, struct record_reader *reader, const struct record_view *record)
 {
 	struct looking *looking = context;
-	int r = 0;
+	int r = recording_add(&looking->recording, record);
 
-	looking->record_count++;
-	if (filter_is_in_time(looking->filter, record))
+	if (r == 0 && filter_is_in_time(looking->filter, record))
 		r = past_alerts_add(looking->alerts, record);
 	if (r < 0)
 		return refuse(reader, r);
 	return ferror(stdout) ? 1 : 0;
 }
 
-static int look(struct looking *looking, char *const *paths, size_t path_count)
+static int check_key(const struct recording *recording, const char *key, const char *advice)
+{
+	return recording_has_key(recording, key) ? 0 : recorded_keys_refuse(recording, key, advice);
+}
+
+/* A key that no record has is more likely a slip. */
+static int check_keys(const struct recording *recording, const struct alert_set *set)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < alert_set_count(set) && r == 0; i++) {
+		const struct alert_expression *expression = alert_set_expression(set, i);
+
+		if (expression->key[0])
+			r = check_key(recording, expression->key, "choose with `by' in --alert");
+		if (r == 0 && alert_expression_is_of_requests(expression))
+			r = check_key(recording, REQUEST_ID, "requests are told apart by it");
+	}
+	return r;
+}
+
+static int look(struct looking *looking, const struct alert_set *set, char *const *paths,
+		size_t path_count)
 {
 	int r = 0;
 
@@ -76,11 +101,10 @@ static int look(struct looking *looking, char *const *paths, size_t path_count)
 	}
 	if (r < 0)
 		return r;
-	if (!looking->record_count)
+	if (!looking->recording.record_count)
 		return log_error(ENODATA, "no records to look at");
-	if (past_alerts_missing_key(looking->alerts))
-		return log_error(ENOENT, "no record has the key %s",
-				 past_alerts_missing_key(looking->alerts));
+	if (check_keys(&looking->recording, set) < 0)
+		return -ENOENT;
 	r = past_alerts_finish(looking->alerts);
 	if (r < 0)
 		return log_error_errno(r, "cannot look at them");
@@ -92,13 +116,17 @@ int report_alerts(const struct alert_set *set, struct filter *filter, char *cons
 {
 	_cleanup_(past_alerts_freep) struct past_alerts *alerts = NULL;
 	struct looking looking = { .filter = filter };
+	int r;
 
 	if (past_alerts_new(set, print_change, &looking, &alerts) < 0) {
 		(void)log_error_errno(ENOMEM, "cannot look at them");
 		return EXIT_CODE_FAILURE;
 	}
 	looking.alerts = alerts;
-	if (look(&looking, paths, path_count) < 0)
+	recording_init(&looking.recording);
+	r = look(&looking, set, paths, path_count);
+	recording_deinit(&looking.recording);
+	if (r < 0)
 		return EXIT_CODE_FAILURE;
 	if (looking.has_fired)
 		return EXIT_CODE_ALERT;

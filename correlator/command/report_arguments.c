@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/duration.h"
 #include "base/exit_code.h"
@@ -28,6 +29,7 @@ enum {
 	OPTION_STEP = 258,
 	OPTION_DIFF = 259,
 	OPTION_ALERT = 260,
+	OPTION_STACKS = 261,
 };
 
 static const char *const format_names[_FORMAT_MAX] = { "table", "json", "csv", "ndjson" };
@@ -78,6 +80,11 @@ static const struct argp_option argp_options[] = {
 	  "--by something else",
 	  0 },
 	{ "step", OPTION_STEP, "TIME", 0, "With --over-time: in steps of so long, such as 10s", 0 },
+	{ "stacks", OPTION_STACKS, "ORDER", OPTION_ARG_OPTIONAL,
+	  "In which code the CPU was used, as a tree, top-down (default) or bottom-up, and by method: "
+	  "of all, of what --where chooses, or of the requests that --slowest does; as a table, json "
+	  "or csv. With --diff what changed by method. Of recordings with stacks",
+	  0 },
 	{ "until", 'U', "TIME", 0, "Only windows that end by then", 0 },
 	{ "html", 'H', "PAGE", 0,
 	  "Write all this as one page for a browser instead, with what is needed to ask for any span "
@@ -118,7 +125,10 @@ static const char argp_doc[] =
 	"  correlator report --columns requests,cpu,cpu_p99,wall_p99,blocked app.rec\n"
 	"  correlator report --where 'endpoint~GET /orders*' --since 30s --until 40s app.rec\n"
 	"  correlator report --over-time --step 10s app.rec\n"
+	"  correlator report --stacks --where 'endpoint=GET /orders/:id' app.rec\n"
+	"  correlator report --stacks=bottom-up --slowest=99% app.rec\n"
 	"  correlator report --diff monday.rec tuesday.rec\n"
+	"  correlator report --stacks --diff monday.rec tuesday.rec\n"
 	"  correlator report --by pid app.rec\n"
 	"  correlator report --by endpoint,host_name monday.rec tuesday.rec\n"
 	"  correlator report --format csv --by tid monday.rec tuesday.rec > threads.csv\n"
@@ -202,7 +212,7 @@ static void parse_top(struct report_options *options, const char *text, struct a
 static void parse_slowest(struct report_options *options, const char *text,
 			  struct argp_state *state)
 {
-	double percent = 0;
+	double percent;
 	uint64_t count;
 	char *end;
 
@@ -221,6 +231,16 @@ static void parse_slowest(struct report_options *options, const char *text,
 			     "not '%s'",
 			     text);
 	options->slowest_percent = percent;
+}
+
+static void parse_stacks(struct report_options *options, const char *order,
+			 struct argp_state *state)
+{
+	options->is_stacks = true;
+	options->is_bottom_up = order && strcmp(order, "bottom-up") == 0;
+	if (order && !options->is_bottom_up && strcmp(order, "top-down") != 0)
+		argp_failure(state, EXIT_CODE_USAGE, 0,
+			     "--stacks takes top-down or bottom-up, not '%s'", order);
 }
 
 static void check_request(const struct report_options *options, struct argp_state *state)
@@ -247,12 +267,27 @@ static void check_diff(const struct report_options *options, struct argp_state *
 	    options->column_count > 0)
 		argp_error(state, "--diff has columns of its own: not with --over-time, --slowest, "
 				  "--sort or --columns");
-	if (options->format != FORMAT_TABLE && options->format != FORMAT_JSON)
-		argp_error(state, "--diff is a table or json");
 	if (options->by && strcmp(options->by, "request_id") == 0)
 		argp_error(state, "--diff compares groups of requests: not --by request_id");
 	if (options->request)
 		argp_error(state, "--diff compares groups of requests: not with --request");
+}
+
+/* Its number wants a =, which is easily forgotten. */
+static void check_slowest(const struct report_options *options, struct argp_state *state)
+{
+	uint64_t count;
+
+	for (size_t i = 0; options->is_slowest && i < options->path_count; i++) {
+		const char *path = options->paths[i];
+
+		if (arguments_parse_number(path, 1, SIZE_MAX, &count) == 0 &&
+		    access(path, F_OK) < 0)
+			argp_error(state,
+				   "there is no recording %s; for that many requests, "
+				   "--slowest=%s",
+				   path, path);
+	}
 }
 
 /* Whether they go together. */
@@ -288,6 +323,21 @@ static void check_html(const struct report_options *options, struct argp_state *
 			     "a page groups by one key of the records, not by %s", options->by);
 }
 
+static void check_stacks(const struct report_options *options, struct argp_state *state)
+{
+	bool is_other = options->is_over_time || options->request || options->html || options->by ||
+			options->column_count > 0 || options->alerts;
+
+	if (options->is_stacks && is_other)
+		argp_error(state,
+			   "--stacks is a tree of its own: beside it are only --where, --since, "
+			   "--until, --slowest, --sort, --diff, --top and --format");
+	if (options->is_bottom_up && options->is_diff)
+		argp_error(state, "--stacks --diff is by method: there is no bottom-up of it");
+	if (options->is_stacks && options->format == FORMAT_NDJSON)
+		argp_error(state, "--stacks prints a table, json or csv");
+}
+
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
 	struct report_options *options = state->input;
@@ -307,6 +357,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		return 0;
 	case OPTION_DIFF:
 		options->is_diff = true;
+		return 0;
+	case OPTION_STACKS:
+		parse_stacks(options, argument, state);
 		return 0;
 	case OPTION_OVER_TIME:
 		options->is_over_time = true;
@@ -347,8 +400,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	case ARGP_KEY_SUCCESS:
 		check_request(options, state);
 		check_rows(options, state);
+		check_slowest(options, state);
 		check_diff(options, state);
 		check_html(options, state);
+		check_stacks(options, state);
 		return 0;
 	default:
 		return streams_parse_paths(key, state, &options->paths, &options->path_count);

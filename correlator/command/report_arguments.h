@@ -30,6 +30,8 @@ struct report_options {
 	bool is_over_time;
 	uint64_t step_ns; /* of it; 0: each window */
 	bool is_slowest;
+	bool is_stacks;
+	bool is_bottom_up; /* of them */
 	double slowest_percent; /* 0: so many, which is top_count */
 	bool has_top;
 	size_t top_count;

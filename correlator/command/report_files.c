@@ -2,32 +2,57 @@
 #include "command/report_files.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/log.h"
-#include "base/text.h"
+#include "command/recorded_keys.h"
 #include "command/streams.h"
 #include "record/record_reader.h"
 
-static int reject_record(const struct record_reader *reader, int error)
+enum {
+	SETTLED_AT_ONCE = REQUESTS_OPEN_MAX / 8
+};
+
+static int reject(const char *name, int error)
 {
 	if (error == -E2BIG)
 		return log_error(error,
 				 "%s: more than %d distinct values: group by something coarser "
 				 "with --by, take longer steps with --step, or less of it with "
 				 "--where, --since and --until",
-				 record_reader_name(reader), GROUPS_MAX);
-	return log_error_errno(error, "cannot add up %s", record_reader_name(reader));
+				 name, GROUPS_MAX);
+	return log_error_errno(error, "cannot add up %s", name);
 }
 
-/* Of requests that will not be shown it is enough to have the sums. */
+/* Of what will not be shown it is enough to have the sums. Of values only where no other part asks
+ * for all of them. */
 static int fold(const struct report_options *options, struct totals *totals)
 {
+	bool is_of_all =
+		options->is_diff || options->html || totals->groupings[0].above_percent > 0;
 	int r = 0;
 
-	for (size_t i = 0; i < totals->grouping_count && options->top_count > 0 && r == 0; i++)
-		r = rows_fold(totals, &totals->groupings[i], options->sort, options->top_count);
+	for (size_t i = 0; i < totals->grouping_count && options->top_count > 0 && r == 0; i++) {
+		struct grouping *grouping = &totals->groupings[i];
+
+		if (grouping->is_by_request || !is_of_all)
+			r = rows_fold(totals, grouping, options->sort, options->top_count);
+	}
 	return r;
+}
+
+/* In steps, so that not all values of open requests are there at once. */
+static int finish(const struct report_options *options, struct totals *totals)
+{
+	size_t open_max = REQUESTS_OPEN_MAX;
+	int r = 0;
+
+	while (open_max > 0 && r == 0) {
+		open_max -= SETTLED_AT_ONCE;
+		r = totals_settle(totals, open_max);
+		if (r == 0)
+			r = fold(options, totals);
+	}
+	return r == 0 ? totals_finish(totals) : r;
 }
 
 /* What the records are for; story NULL: only the totals are wanted. */
@@ -47,7 +72,7 @@ static int add_record(void *context, struct record_reader *reader, const struct 
 		record_reader_drop(reader, "damaged: a balance record without its times");
 	else if (r == 0 && !reading->story)
 		r = fold(reading->options, reading->totals);
-	return r < 0 && r != -EBADMSG ? reject_record(reader, r) : 0;
+	return r < 0 && r != -EBADMSG ? reject(record_reader_name(reader), r) : 0;
 }
 
 int report_files_read(const struct report_options *options, struct totals *totals,
@@ -61,29 +86,15 @@ int report_files_read(const struct report_options *options, struct totals *total
 		if (r < 0)
 			return r;
 	}
-	r = totals_finish(totals);
+	/* A story has listeners of its own. */
+	r = story ? totals_finish(totals) : finish(options, totals);
 	if (r < 0)
-		return log_error_errno(r, "cannot report");
-	return totals->recording.record_count > 0 ? 0 : log_error(ENODATA, "no records to report");
-}
-
-static int check_key(const struct totals *totals, const char *by)
-{
-	const struct recording *recording = &totals->recording;
-	char names[1024] = "none";
-	struct text_writer writer;
-
-	if (totals->all.record_count == 0 || grouping_is_by_field(by) ||
-	    recording_has_key(recording, by))
+		return reject("the recording", r);
+	if (totals->recording.record_count == 0)
+		return log_error(ENODATA, "no records to report");
+	if (story || totals->all.record_count > 0)
 		return 0;
-	if (recording->key_count > 0)
-		text_writer_init(&writer, names, sizeof(names));
-	for (size_t i = 0; i < recording->key_count; i++) {
-		text_writer_put(&writer, ", ", i > 0 ? 2 : 0);
-		text_writer_put(&writer, recording->keys[i], strlen(recording->keys[i]));
-	}
-	return log_error(ENOENT, "no record has the key %s; keys that occur: %s (choose with --by)",
-			 by, names);
+	return recorded_keys_explain_nothing(&totals->recording, &totals->filter);
 }
 
 int report_files_check_keys(const struct totals *totals)
@@ -91,8 +102,10 @@ int report_files_check_keys(const struct totals *totals)
 	const struct grouping *grouping = &totals->groupings[0];
 	int r = 0;
 
+	if (totals->all.record_count == 0)
+		return 0;
 	for (size_t i = 0; i < grouping->key_count && r == 0; i++)
-		r = check_key(totals, grouping->keys[i]);
+		r = recorded_keys_check(&totals->recording, grouping->keys[i], "--by");
 	return r;
 }
 

@@ -12,8 +12,8 @@
 
 /*
  * Of the options' files those from begin on, and before end; what was read of each is in files[]
- * under its number. story NULL: only the totals are wanted. 0; -errno, logged; -ENODATA: there was
- * no record.
+ * under its number. story NULL: only the totals are wanted, and that the options choose nothing is
+ * said. 0; -errno, logged; -ENODATA: there was no record; -ENOENT: they choose by a key of none.
  */
 int report_files_read(const struct report_options *options, struct totals *totals,
 		      struct story *story, struct format_file *files, size_t begin, size_t end);

@@ -5,8 +5,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Of $COLUMNS, if it is a number from minimum to 1000; else 0. */
+size_t screen_columns_wanted(size_t minimum);
+
+/* Whether $NO_COLOR is not set to something (https://no-color.org). */
+bool screen_may_be_coloured(void);
+
 /* Columns: of $COLUMNS, else of the terminal, else 100, where *ret_is_endless: it is none. */
 size_t screen_width(bool *ret_is_endless);
 
-/* On a terminal, unless $NO_COLOR is set to something (https://no-color.org). */
+/* On a terminal that may be coloured. */
 bool screen_takes_bold(void);

@@ -103,17 +103,22 @@ int streams_read(const char *path, bool take_prints, streams_take take, void *co
 	return r;
 }
 
-int streams_finish_output(const char *what)
+int streams_finish_flushed_output(const char *what, int error)
 {
 	struct pollfd poll_fd = { .fd = STDOUT_FILENO, .events = POLLOUT };
-	int flushed = fflush(stdout);
-	int error = errno;
 
-	if (flushed == 0 && !ferror(stdout))
+	if (fflush(stdout) != 0)
+		error = errno;
+	if (error == 0 && !ferror(stdout))
 		return 0;
 	if (poll(&poll_fd, 1, 0) == 1 && (poll_fd.revents & (POLLERR | POLLHUP)))
 		return 0;
-	if (flushed == 0)
+	if (error == 0)
 		return log_error(EIO, "cannot write %s", what);
 	return log_error_errno(error, "cannot write %s", what);
+}
+
+int streams_finish_output(const char *what)
+{
+	return streams_finish_flushed_output(what, 0);
 }

@@ -38,3 +38,5 @@ int streams_read(const char *path, bool take_prints, streams_take take, void *co
 /* Flushes standard output: 0, also when its reader has seen enough and left (`| head`); else
  * -errno, logged. what: was written there. */
 int streams_finish_output(const char *what);
+/* The same of what was flushed before: error is the errno of the flush that failed, 0 = none. */
+int streams_finish_flushed_output(const char *what, int error);

@@ -7,10 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "command/arguments.h"
 #include "command/command.h"
+#include "command/screen.h"
 #include "command/streams.h"
 #include "report/display.h"
 #include "top/top.h"
@@ -20,7 +22,6 @@ enum {
 	RECORDER_WORDS_MAX = 256,
 	NAME_BYTES = 128,
 	WIDTH_MIN = 40,
-	WIDTH_MAX = 1000,
 	OPTION_ALL_RUBY = 0x100,
 	OPTION_BATCH,
 	OPTION_SPAN,
@@ -265,14 +266,13 @@ static void describe_file(struct arguments *arguments)
 static void complete(struct arguments *arguments)
 {
 	struct top_options *top = &arguments->options;
-	const char *columns = getenv("COLUMNS"), *no_color = getenv("NO_COLOR");
-	long width = columns ? strtol(columns, NULL, 10) : 0;
+	size_t columns = screen_columns_wanted(WIDTH_MIN);
 
 	top->is_batch |= !isatty(STDOUT_FILENO) || top->frame_count > 0;
 	if (!arguments->has_speed)
 		top->speed = top->is_batch ? 0 : 1;
-	top->width = width >= WIDTH_MIN && width <= WIDTH_MAX ? (size_t)width : TOP_BATCH_WIDTH;
-	top->has_colour = !no_color || no_color[0] == '\0';
+	top->width = columns > 0 ? columns : TOP_BATCH_WIDTH;
+	top->has_colour = screen_may_be_coloured();
 	top->name = arguments->name;
 	top->start = &arguments->start;
 	if (top->path)
@@ -284,8 +284,8 @@ int command_top(int argc, char **argv)
 {
 	static const struct argp parser = { options, parse_option, "[FILE]", documentation,
 					    NULL,    NULL,	   NULL };
-	struct arguments *arguments = calloc(1, sizeof(*arguments));
-	int code, r;
+	_cleanup_free_ struct arguments *arguments = calloc(1, sizeof(*arguments));
+	int code, write_error, r;
 
 	if (!arguments)
 		return log_error_errno(ENOMEM, "cannot start"), EXIT_CODE_FAILURE;
@@ -294,15 +294,12 @@ int command_top(int argc, char **argv)
 	arguments->recorder[arguments->word_count++] = "record";
 	arguments->recorder[arguments->word_count++] = "-o-";
 	argp_err_exit_status = EXIT_CODE_USAGE;
-	if (argp_parse(&parser, argc, argv, 0, NULL, arguments) != 0) {
-		free(arguments);
+	if (argp_parse(&parser, argc, argv, 0, NULL, arguments) != 0)
 		return EXIT_CODE_USAGE;
-	}
 	complete(arguments);
 	/* Records are UTF-8 whatever the locale, and terminals are. */
 	(void)setlocale(LC_CTYPE, "C.UTF-8");
-	code = top_run(&arguments->options);
-	free(arguments);
-	r = streams_finish_output("the frames");
+	code = top_run(&arguments->options, &write_error);
+	r = streams_finish_flushed_output("the frames", write_error);
 	return code == EXIT_CODE_OK && r < 0 ? EXIT_CODE_FAILURE : code;
 }

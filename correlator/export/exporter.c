@@ -5,19 +5,31 @@
 #include <stdlib.h>
 
 #include "export/csv.h"
+#include "export/folded.h"
 #include "export/openmetrics.h"
 #include "export/perfetto.h"
+#include "export/pprof.h"
 #include "export/selection.h"
-#include "report/json_part.h"
+#include "export/speedscope.h"
+#include "report/json_record.h"
+#include "report/stacks.h"
 
 struct exporter {
 	enum export_format format;
 	FILE *out;
-	struct selection selection; /* but of OpenMetrics, which sums up as a report does */
+	struct selection
+		selection; /* but of OpenMetrics and stacks, which sum up as a report does */
 	struct csv csv;
 	struct openmetrics openmetrics;
 	struct perfetto perfetto;
+	struct stacks stacks;
 };
+
+static bool is_of_stacks(enum export_format format)
+{
+	return format == EXPORT_FORMAT_FOLDED || format == EXPORT_FORMAT_PPROF ||
+	       format == EXPORT_FORMAT_SPEEDSCOPE;
+}
 
 static int take(void *context, const struct record_view *record)
 {
@@ -29,7 +41,7 @@ static int take(void *context, const struct record_view *record)
 	if (exporter->format == EXPORT_FORMAT_CSV)
 		return csv_add(&exporter->csv, &exporter->selection.recording, record,
 			       exporter->out);
-	return json_part_print_record(record, exporter->out);
+	return json_record_print(record, exporter->out);
 }
 
 int exporter_new(enum export_format format, const char *by, struct filter *filter, FILE *out,
@@ -42,10 +54,14 @@ int exporter_new(enum export_format format, const char *by, struct filter *filte
 		return -ENOMEM;
 	exporter->format = format;
 	exporter->out = out;
-	if (format == EXPORT_FORMAT_OPENMETRICS)
+	if (format == EXPORT_FORMAT_OPENMETRICS) {
 		r = openmetrics_init(&exporter->openmetrics, by, filter);
-	else
+	} else if (is_of_stacks(format)) {
+		stacks_init(&exporter->stacks, filter);
+		r = 0;
+	} else {
 		r = selection_init(&exporter->selection, filter, take, exporter);
+	}
 	if (r < 0)
 		return r;
 	perfetto_init(&exporter->perfetto);
@@ -59,6 +75,8 @@ void exporter_free(struct exporter *exporter)
 		return;
 	if (exporter->format == EXPORT_FORMAT_OPENMETRICS)
 		openmetrics_deinit(&exporter->openmetrics);
+	else if (is_of_stacks(exporter->format))
+		stacks_deinit(&exporter->stacks);
 	else
 		selection_deinit(&exporter->selection);
 	csv_deinit(&exporter->csv);
@@ -70,11 +88,28 @@ int exporter_add(struct exporter *exporter, const struct record_view *record)
 {
 	if (exporter->format == EXPORT_FORMAT_OPENMETRICS)
 		return totals_add(&exporter->openmetrics.totals, record);
+	if (is_of_stacks(exporter->format))
+		return stacks_add(&exporter->stacks, record);
 	return selection_add(&exporter->selection, record);
+}
+
+static int finish_stacks(struct exporter *exporter)
+{
+	int r = stacks_finish(&exporter->stacks);
+
+	if (r < 0)
+		return r;
+	if (exporter->format == EXPORT_FORMAT_PPROF)
+		return pprof_print(&exporter->stacks, exporter->out);
+	if (exporter->format == EXPORT_FORMAT_SPEEDSCOPE)
+		return speedscope_print(&exporter->stacks, exporter->out);
+	return folded_print(&exporter->stacks, exporter->out);
 }
 
 int exporter_finish(struct exporter *exporter)
 {
+	if (is_of_stacks(exporter->format))
+		return finish_stacks(exporter);
 	if (exporter->format == EXPORT_FORMAT_OPENMETRICS)
 		return openmetrics_print(&exporter->openmetrics, exporter->out);
 	if (exporter->format == EXPORT_FORMAT_CSV)
@@ -89,12 +124,44 @@ uint64_t exporter_left_out(const struct exporter *exporter)
 
 bool exporter_lacks_slices(const struct exporter *exporter)
 {
-	return exporter->format == EXPORT_FORMAT_PERFETTO && exporter->perfetto.window_count > 0 &&
-	       exporter->perfetto.slice_count == 0;
+	return exporter->format == EXPORT_FORMAT_PERFETTO && exporter->perfetto.has_windows &&
+	       !exporter->perfetto.has_slices;
 }
 
-bool exporter_has_key(const struct exporter *exporter, const char *key)
+bool exporter_lacks_samples(const struct exporter *exporter)
 {
-	return grouping_is_by_field(key) ||
-	       recording_has_key(&exporter->openmetrics.totals.recording, key);
+	return is_of_stacks(exporter->format) && exporter->stacks.contexts &&
+	       exporter->stacks.sums.samples == 0 && exporter->stacks.samples_left_out == 0;
+}
+
+void exporter_stacks_left_out(const struct exporter *exporter, uint64_t *ret_samples,
+			      uint64_t *ret_cpu_records)
+{
+	*ret_samples = exporter->stacks.samples_left_out;
+	*ret_cpu_records = exporter->stacks.cpu_records_left_out;
+}
+
+const struct recording *exporter_recording(const struct exporter *exporter)
+{
+	if (exporter->format == EXPORT_FORMAT_OPENMETRICS)
+		return &exporter->openmetrics.totals.recording;
+	if (is_of_stacks(exporter->format))
+		return &exporter->stacks.recording;
+	return &exporter->selection.recording;
+}
+
+const struct filter *exporter_filter(const struct exporter *exporter)
+{
+	if (exporter->format == EXPORT_FORMAT_OPENMETRICS)
+		return &exporter->openmetrics.totals.filter;
+	if (is_of_stacks(exporter->format))
+		return &exporter->stacks.filter;
+	return &exporter->selection.filter;
+}
+
+bool exporter_has_chosen(const struct exporter *exporter)
+{
+	/* Of stacks it is known only at the end: a request is chosen as a whole. */
+	return exporter->openmetrics.totals.all.record_count > 0 || exporter->stacks.has_wanted ||
+	       exporter->selection.taken_count > 0;
 }

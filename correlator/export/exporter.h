@@ -6,18 +6,23 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #include "base/cleanup.h"
 #include "record/record_view.h"
 #include "report/filter.h"
+#include "report/recording.h"
 
 enum export_format {
 	EXPORT_FORMAT_PERFETTO = 0, /* a trace */
 	EXPORT_FORMAT_OPENMETRICS = 1, /* sums by a key */
 	EXPORT_FORMAT_NDJSON = 2, /* each record as a line */
 	EXPORT_FORMAT_CSV = 3, /* each cpu record as a row */
+	EXPORT_FORMAT_FOLDED = 4, /* stacks, and their exact CPU */
+	EXPORT_FORMAT_PPROF = 5, /* the same, with all keys */
+	EXPORT_FORMAT_SPEEDSCOPE = 6, /* the same, of all and by endpoint */
 	_EXPORT_FORMAT_MAX,
 };
 
@@ -40,5 +45,14 @@ int exporter_finish(struct exporter *exporter);
 uint64_t exporter_left_out(const struct exporter *exporter);
 /* Of a trace: it has cpu records and no slice. */
 bool exporter_lacks_slices(const struct exporter *exporter);
-/* Of OpenMetrics: some record has this key, or it is one of what ran (pid, comm, ...). */
-bool exporter_has_key(const struct exporter *exporter, const char *key);
+/* Of stacks: it has cpu records and no sample. */
+bool exporter_lacks_samples(const struct exporter *exporter);
+/* Of stacks: samples that found no room, and cpu records whose CPU counts as not sampled for that.
+ */
+void exporter_stacks_left_out(const struct exporter *exporter, uint64_t *ret_samples,
+			      uint64_t *ret_cpu_records);
+/* What it was given says about itself, the filter that it took, and whether that let anything of a
+ * window pass. Borrowed. */
+const struct recording *exporter_recording(const struct exporter *exporter);
+const struct filter *exporter_filter(const struct exporter *exporter);
+bool exporter_has_chosen(const struct exporter *exporter);

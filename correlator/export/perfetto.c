@@ -46,10 +46,11 @@ struct place {
 	const char *request_name; /* of its track */
 	int64_t pid;
 	int64_t tid;
+	int64_t fiber; /* 0: of none that is known */
 	uint64_t process; /* uuids of tracks */
 	uint64_t thread;
 	uint64_t request;
-	uint64_t request_thread;
+	uint64_t request_lane; /* of a thread, or of a fiber of it */
 	uint64_t request_windows;
 };
 
@@ -212,33 +213,41 @@ static int describe_thread(struct perfetto *perfetto, const struct place *place,
 	return put_descriptor(&descriptor, place->thread, place->process, out);
 }
 
-static int describe_named(struct perfetto *perfetto, uint64_t uuid, uint64_t parent_uuid,
-			  char *name, FILE *out)
+/* Its own track: what is below it comes in the order that it begins in. */
+static int describe_request(struct perfetto *perfetto, const struct place *place, FILE *out)
 {
 	descriptor_t descriptor = PERFETTO__PROTOS__TRACK_DESCRIPTOR__INIT;
 	int r = 0;
 
+	if (!is_new(perfetto, place->request, place->request_name, &r))
+		return r;
+	descriptor.name = (char *)place->request_name;
+	descriptor.has_child_ordering = true;
+	descriptor.child_ordering =
+		PERFETTO__PROTOS__TRACK_DESCRIPTOR__CHILD_TRACKS_ORDERING__CHRONOLOGICAL;
+	return put_descriptor(&descriptor, place->request, place->process, out);
+}
+
+/* The track of a thread, or of a fiber of it, below the request's. */
+static int describe_lane(struct perfetto *perfetto, const struct place *place, bool is_window,
+			 FILE *out)
+{
+	uint64_t uuid = is_window ? place->request_windows : place->request_lane;
+	descriptor_t descriptor = PERFETTO__PROTOS__TRACK_DESCRIPTOR__INIT;
+	char name[TEXT_BYTES + 64], fiber[32] = "";
+	int r;
+
+	r = describe_request(perfetto, place, out);
+	if (r < 0)
+		return r;
+	if (place->fiber > 0)
+		(void)snprintf(fiber, sizeof(fiber), " fiber %" PRId64, place->fiber);
+	(void)snprintf(name, sizeof(name), "%s %" PRId64 "%s%s", place->thread_name, place->tid,
+		       fiber, is_window ? " by window" : "");
 	if (!is_new(perfetto, uuid, name, &r))
 		return r;
 	descriptor.name = name;
-	return put_descriptor(&descriptor, uuid, parent_uuid, out);
-}
-
-/* The tracks of a request: its own, and one of a thread for it. */
-static int describe_request(struct perfetto *perfetto, const struct place *place, bool is_window,
-			    FILE *out)
-{
-	char name[TEXT_BYTES + 64];
-	int r;
-
-	(void)snprintf(name, sizeof(name), "%s", place->request_name);
-	r = describe_named(perfetto, place->request, place->process, name, out);
-	if (r < 0)
-		return r;
-	(void)snprintf(name, sizeof(name), "%s %" PRId64 "%s", place->thread_name, place->tid,
-		       is_window ? " by window" : "");
-	return describe_named(perfetto, is_window ? place->request_windows : place->request_thread,
-			      place->request, name, out);
+	return put_descriptor(&descriptor, uuid, place->request, out);
 }
 
 static void read_text(const struct record_view *record, const char *name,
@@ -273,9 +282,10 @@ static void find_place(const struct recording *recording, const struct record_vi
 	struct record_text comm = recording_comm(recording, record), id = { "", 0 };
 	uint64_t host;
 
-	place->pid = place->tid = 0;
+	place->pid = place->tid = place->fiber = 0;
 	(void)record_view_count(record, RECORD_FIELD(common, pid), &place->pid);
 	(void)record_view_count(record, RECORD_FIELD(cpu, tid), &place->tid);
+	(void)record_view_count(record, RECORD_FIELD(slice, fiber), &place->fiber);
 	read_text(record, RECORD_FIELD(common, host_name), place->host_name);
 	read_text(record, RECORD_FIELD(cpu, thread_name), place->thread_name);
 	read_text(record, "endpoint", place->endpoint);
@@ -297,7 +307,10 @@ static void find_place(const struct recording *recording, const struct record_vi
 				 ? uuid_of(place->process, "request", id.bytes, id.size_bytes)
 				 : uuid_of(place->process, "sum", place->request_name,
 					   strlen(place->request_name));
-	place->request_thread = uuid_of(place->request, "slices", &place->tid, sizeof(place->tid));
+	place->request_lane = uuid_of(place->request, "slices", &place->tid, sizeof(place->tid));
+	if (place->fiber > 0)
+		place->request_lane =
+			uuid_of(place->request_lane, "fiber", &place->fiber, sizeof(place->fiber));
 	place->request_windows =
 		uuid_of(place->request, "windows", &place->tid, sizeof(place->tid));
 }
@@ -434,14 +447,14 @@ static int put_slice(struct perfetto *perfetto, const struct record_view *record
 	/* What a thread ran is told by what it ran for. */
 	if (is_running && place->request_id[0] != '\0')
 		bar.name = place->endpoint[0] != '\0' ? place->endpoint : place->request_id;
-	perfetto->slice_count++;
+	perfetto->has_slices = true;
 	r = put_waker(perfetto, record, place, bar.start_ns, out, &bar.flow);
 	if (r == 0)
 		r = put_bar(&bar, annotations, out);
 	if (r < 0 || place->request_id[0] == '\0')
 		return r;
-	r = describe_request(perfetto, place, false, out);
-	bar.track = place->request_thread;
+	r = describe_lane(perfetto, place, false, out);
+	bar.track = place->request_lane;
 	bar.category = "request";
 	bar.name = state;
 	bar.flow = 0;
@@ -456,13 +469,13 @@ static int put_window(struct perfetto *perfetto, const struct record_view *recor
 			   .name = place->endpoint[0] != '\0' ? place->endpoint : "window" };
 	int r;
 
-	perfetto->window_count++;
+	perfetto->has_windows = true;
 	/* One that does not say when was at the end of its window. */
 	if (!record_view_count(record, RECORD_FIELD(cpu, first_ns), &bar.start_ns) ||
 	    !record_view_count(record, RECORD_FIELD(cpu, last_ns), &bar.end_ns) ||
 	    bar.end_ns < bar.start_ns)
 		bar.start_ns = bar.end_ns = (int64_t)(record->wall_ns & INT64_MAX);
-	r = describe_request(perfetto, place, true, out);
+	r = describe_lane(perfetto, place, true, out);
 	return r == 0 ? put_bar(&bar, annotations, out) : r;
 }
 

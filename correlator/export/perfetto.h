@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A trace for Perfetto (https://perfetto.dev), packet by packet. Of each process: a track for each
- * thread, with its slices; and one for each request, with a track below it for each of its threads:
- * what it did for it, by its slices, and, on one more, what its accounts say by window. Wake-ups
- * are flows. Categories tell sums apart: "thread", "request", "window". Bounded memory.
+ * thread, with its slices; and one for each request, with a track below it for each of its threads,
+ * or for each fiber where slices say which: what it did for it; and, on one more, what the thread's
+ * accounts say by window. Wake-ups are flows. Categories tell sums apart: "thread", "request",
+ * "window". Bounded memory.
  */
 #pragma once
 
@@ -20,11 +21,11 @@ struct perfetto_track;
 
 struct perfetto {
 	struct perfetto_track *tracks; /* uthash: those that are described */
-	uint64_t slice_count;
-	uint64_t window_count;
 	uint64_t flow_count;
 	uint64_t seed; /* of the table */
 	bool has_begun;
+	bool has_slices; /* some were printed, */
+	bool has_windows; /* and some of these */
 };
 
 void perfetto_init(struct perfetto *perfetto);

@@ -8,9 +8,6 @@
 #include <utlist.h>
 
 #include "base/cleanup.h"
-#include "base/hash.h"
-#include "base/hash_table.h"
-#include "base/random.h"
 #include "report/totals.h"
 #include "requests/attribution.h"
 
@@ -28,12 +25,9 @@ struct held_record {
 };
 
 struct selected_request {
+	struct open_request open;
 	enum filter_verdict verdict;
 	struct held_record *held; /* utlist, in their order */
-	struct selected_request *prev, *next;
-	UT_hash_handle hh;
-	size_t id_bytes;
-	char id[]; /* not NUL-terminated */
 };
 
 int selection_init(struct selection *selection, struct filter *filter, selection_fn take,
@@ -42,9 +36,9 @@ int selection_init(struct selection *selection, struct filter *filter, selection
 	*selection = (struct selection){ .filter = *filter,
 					 .take = take,
 					 .context = context,
-					 .scratch = malloc(sizeof(struct record_view)),
-					 .seed = random_seed() };
+					 .scratch = malloc(sizeof(struct record_view)) };
 	*filter = (struct filter){ 0 };
+	open_requests_init(&selection->requests, sizeof(struct selected_request));
 	recording_init(&selection->recording);
 	known_records_init(&selection->known);
 	return selection->scratch ? 0 : -ENOMEM;
@@ -63,21 +57,21 @@ static size_t drop_held(struct selected_request *request)
 	return count;
 }
 
-static void forget(struct selection *selection, struct selected_request *request)
+static void forget_oldest(struct selection *selection)
 {
+	struct selected_request *request = (struct selected_request *)selection->requests.oldest;
 	size_t count = drop_held(request);
 
 	selection->held_count -= count;
 	selection->left_out += request->verdict == FILTER_UNKNOWN ? count : 0;
-	HASH_DELETE(hh, selection->table, request);
-	DL_DELETE(selection->oldest, request);
+	open_requests_take(&selection->requests, &request->open);
 	free(request);
 }
 
 void selection_deinit(struct selection *selection)
 {
-	while (selection->oldest)
-		forget(selection, selection->oldest);
+	while (selection->requests.oldest)
+		forget_oldest(selection);
 	recording_deinit(&selection->recording);
 	known_records_deinit(&selection->known);
 	filter_deinit(&selection->filter);
@@ -85,45 +79,26 @@ void selection_deinit(struct selection *selection)
 	*selection = (struct selection){ 0 };
 }
 
-static int open_request(struct selection *selection, struct record_text id, unsigned int hash,
-			struct selected_request **ret_request)
-{
-	_cleanup_free_ struct selected_request *request =
-		calloc(1, sizeof(*request) + id.size_bytes);
-
-	if (!request)
-		return -ENOMEM;
-	memcpy(request->id, id.bytes, id.size_bytes);
-	request->id_bytes = id.size_bytes;
-	request->verdict = FILTER_UNKNOWN;
-	HASH_ADD_KEYPTR_BYHASHVALUE(hh, selection->table, request->id, request->id_bytes, hash,
-				    request);
-	if (!request->hh.tbl)
-		return -ENOMEM;
-	DL_APPEND(selection->oldest, request);
-	*ret_request = TAKE_PTR(request);
-	if (HASH_COUNT(selection->table) > SELECTION_REQUESTS_MAX)
-		forget(selection, selection->oldest);
-	return 0;
-}
-
 /* The record's request, the newest one now; NULL: it is of none. 0, -ENOMEM. */
 static int find_request(struct selection *selection, const struct record_view *record,
 			struct selected_request **ret_request)
 {
+	struct open_request *open;
 	struct record_text id;
-	unsigned int hash;
+	int r;
 
 	*ret_request = NULL;
 	if (!attribution_has_context(attribution_of(record)) ||
 	    !record_view_text(record, "request_id", &id) || id.size_bytes == 0)
 		return 0;
-	hash = hash_table_key(selection->seed, id.bytes, id.size_bytes);
-	HASH_FIND_BYHASHVALUE(hh, selection->table, id.bytes, id.size_bytes, hash, *ret_request);
-	if (!*ret_request)
-		return open_request(selection, id, hash, ret_request);
-	DL_DELETE(selection->oldest, *ret_request);
-	DL_APPEND(selection->oldest, *ret_request);
+	r = open_requests_touch(&selection->requests, id, &open);
+	if (r < 0)
+		return r;
+	*ret_request = (struct selected_request *)open;
+	if (r > 0)
+		(*ret_request)->verdict = FILTER_UNKNOWN;
+	if (open_requests_count(&selection->requests) > REQUESTS_OPEN_MAX)
+		forget_oldest(selection);
 	return 0;
 }
 
@@ -183,7 +158,7 @@ static int hold(struct selection *selection, struct selected_request *request,
 		const struct record_view *record)
 {
 	struct held_record *held = copy(record);
-	struct selected_request *oldest;
+	struct open_request *open;
 
 	if (!held)
 		return -ENOMEM;
@@ -191,7 +166,8 @@ static int hold(struct selection *selection, struct selected_request *request,
 	selection->held_count++;
 	if (selection->held_count <= SELECTION_HELD_MAX)
 		return 0;
-	DL_FOREACH(selection->oldest, oldest) {
+	DL_FOREACH(selection->requests.oldest, open) {
+		struct selected_request *oldest = (struct selected_request *)open;
 		size_t count;
 
 		if (!oldest->held)
@@ -202,6 +178,17 @@ static int hold(struct selection *selection, struct selected_request *request,
 		return 0;
 	}
 	return 0;
+}
+
+static bool has_window(const struct record_view *record)
+{
+	return record->kind != RECORD_KIND_META && record->kind != RECORD_KIND_PROCESS;
+}
+
+static int take(struct selection *selection, const struct record_view *record)
+{
+	selection->taken_count += has_window(record);
+	return selection->take(selection->context, record);
 }
 
 static int release(struct selection *selection, struct selected_request *request)
@@ -219,7 +206,7 @@ static int release(struct selection *selection, struct selected_request *request
 		memcpy(record->fields, held->fields, held->field_count * sizeof(*held->fields));
 		memcpy(record->items, held->items, held->item_count * sizeof(*held->items));
 		if (r == 0)
-			r = selection->take(selection->context, record);
+			r = take(selection, record);
 	}
 	selection->held_count -= drop_held(request);
 	return r;
@@ -245,12 +232,7 @@ static int add_activity(struct selection *selection, const struct record_view *r
 		return 0;
 	if (request && request->held)
 		r = release(selection, request);
-	return r == 0 ? selection->take(selection->context, record) : r;
-}
-
-static bool has_window(const struct record_view *record)
-{
-	return record->kind != RECORD_KIND_META && record->kind != RECORD_KIND_PROCESS;
+	return r == 0 ? take(selection, record) : r;
 }
 
 int selection_add(struct selection *selection, const struct record_view *record)
@@ -266,7 +248,7 @@ int selection_add(struct selection *selection, const struct record_view *record)
 	if (r < 0)
 		return r;
 	if (selection->filter.condition_count == 0 || !has_window(record))
-		return selection->take(selection->context, record);
+		return take(selection, record);
 	/* The books are of all. */
 	if (record->kind != RECORD_KIND_CPU && record->kind != RECORD_KIND_SLICE)
 		return 0;

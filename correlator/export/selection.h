@@ -13,13 +13,11 @@
 #include "report/filter.h"
 #include "report/known_records.h"
 #include "report/recording.h"
+#include "requests/open_requests.h"
 
 enum {
-	SELECTION_REQUESTS_MAX = 32768,
-	SELECTION_HELD_MAX = 8192, /* records, of 2 KB or so */
+	SELECTION_HELD_MAX = 8192 /* records, of 2 KB or so */
 };
-
-struct selected_request;
 
 /* Takes a record that is wanted. 0, -errno. */
 typedef int (*selection_fn)(void *context, const struct record_view *record);
@@ -30,12 +28,11 @@ struct selection {
 	void *context;
 	struct recording recording;
 	struct known_records known;
-	struct selected_request *table; /* uthash */
-	struct selected_request *oldest; /* utlist */
+	struct open_requests requests;
 	struct record_view *scratch; /* a record that was held back */
+	uint64_t taken_count; /* of those that the filter chooses: not what tells of processes */
 	size_t held_count;
 	uint64_t left_out; /* were given up before their request told */
-	uint64_t seed;
 };
 
 /* Takes the filter. 0, -ENOMEM. */

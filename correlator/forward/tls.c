@@ -63,6 +63,7 @@ static int load_authorities(SSL_CTX *ssl_context, const char *path)
 static int load_certificate(SSL_CTX *ssl_context, const struct tls_options *options)
 {
 	const char *key_path = options->key_path ? options->key_path : options->certificate_path;
+	struct stat status;
 
 	if (!options->certificate_path)
 		return 0;
@@ -70,6 +71,8 @@ static int load_certificate(SSL_CTX *ssl_context, const struct tls_options *opti
 		return refuse_file("our certificate", options->certificate_path);
 	if (SSL_CTX_use_PrivateKey_file(ssl_context, key_path, SSL_FILETYPE_PEM) != 1)
 		return refuse_file("our private key", key_path);
+	if (stat(key_path, &status) == 0 && (status.st_mode & S_IROTH))
+		log_warning("everybody can read our private key in %s: chmod 600 helps", key_path);
 	return 0;
 }
 

@@ -30,7 +30,7 @@ enum {
 struct client {
 	int fd; /* -1 = free */
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC */
-	char request[REQUEST_BYTES_MAX + 1];
+	char request[REQUEST_BYTES_MAX + 1]; /* zeros behind what came */
 	size_t request_bytes;
 	char *answer; /* NULL = the request has not come yet */
 	size_t answer_bytes;
@@ -194,7 +194,6 @@ static bool read_request(struct client *client, const struct metrics *metrics)
 	if (got == 0)
 		return false;
 	client->request_bytes += (size_t)got;
-	client->request[client->request_bytes] = '\0';
 	if (strstr(client->request, "\r\n\r\n") || strstr(client->request, "\n\n"))
 		return answer(client, metrics) == 0;
 	return client->request_bytes < REQUEST_BYTES_MAX ||
@@ -318,10 +317,9 @@ static void handle_clients(struct metrics_server *server, const struct pollfd *f
 	for (size_t i = 0; i < CLIENTS_MAX; i++) {
 		struct client *client = &server->clients[i];
 
-		if (client->fd < 0)
-			continue;
-		if (now_ns >= client->deadline_ns ||
-		    (fds[i].revents && !client_handle(client, &server->metrics)))
+		if (client->fd >= 0 &&
+		    (now_ns >= client->deadline_ns ||
+		     (fds[i].revents && !client_handle(client, &server->metrics))))
 			client_deinit(client);
 	}
 }

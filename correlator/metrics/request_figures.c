@@ -28,7 +28,6 @@ const struct metrics_bucket metrics_buckets[METRICS_BUCKETS] = {
 struct place {
 	size_t index;
 	UT_hash_handle hh;
-	size_t value_bytes;
 	char value[METRICS_VALUE_BYTES];
 };
 
@@ -88,7 +87,6 @@ static struct request_series *add_series(struct request_metrics *metrics, const 
 	if (!place)
 		return NULL;
 	memcpy(place->value, value, value_bytes);
-	place->value_bytes = value_bytes;
 	place->index = figures->series_count;
 	HASH_ADD_BYHASHVALUE(hh, metrics->places, value, value_bytes, hash, place);
 	if (!place->hh.tbl)
@@ -155,14 +153,10 @@ void request_metrics_free(struct request_metrics *metrics)
 	free(metrics);
 }
 
-static void count(struct metrics_histogram *histogram, const struct request_costs *costs,
-		  enum request_figure figure)
+static void count(struct metrics_histogram *histogram, int64_t ns)
 {
 	int bucket = 0;
-	int64_t ns;
 
-	if (!request_costs_figure(costs, figure, &ns))
-		return;
 	while (bucket < METRICS_BUCKETS - 1 && (uint64_t)ns > metrics_buckets[bucket].ns)
 		bucket++;
 	histogram->counts[bucket]++;
@@ -176,9 +170,12 @@ static void count_ended(struct request_metrics *metrics)
 
 	while ((request = request_tracker_next_ended(metrics->tracker))) {
 		struct request_series *series = find_series(metrics, request->value);
+		int64_t wall_ns;
 
-		count(&series->cpu, &request->costs, REQUEST_CPU);
-		count(&series->wall, &request->costs, REQUEST_WALL);
+		if (costs_has(&request->costs, COST_CPU))
+			count(&series->cpu, request->costs.sums[COST_CPU]);
+		if (costs_wall_ns(&request->costs, &wall_ns))
+			count(&series->wall, wall_ns);
 	}
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -39,8 +40,8 @@ struct resolver *resolver_new(const char *host, const char *port)
 	if (!resolver)
 		return NULL;
 	/* What is too long is no host, either. */
-	(void)strncpy(resolver->name.host, host, sizeof(resolver->name.host) - 1);
-	(void)strncpy(resolver->name.port, port, sizeof(resolver->name.port) - 1);
+	(void)snprintf(resolver->name.host, sizeof(resolver->name.host), "%s", host);
+	(void)snprintf(resolver->name.port, sizeof(resolver->name.port), "%s", port);
 	return resolver;
 }
 

@@ -234,16 +234,16 @@ void alert_program_continue(struct alert_program *program, uint64_t now_ns)
 void alert_program_add(struct alert_program *program, const struct alert_change *change,
 		       uint64_t now_ns)
 {
-	struct alert_run run = { 0 };
+	_cleanup_(free_run) struct alert_run run = { 0 };
 
 	if (!program->path)
 		return;
 	if (program->count == ALERT_RUNS_MAX || !put_inherited(&run) || !put_change(&run, change)) {
-		free_run(&run);
 		program->dropped++;
 		return;
 	}
 	program->runs[(program->first + program->count++) % ALERT_RUNS_MAX] = run;
+	run = (struct alert_run){ 0 };
 	alert_program_continue(program, now_ns);
 }
 

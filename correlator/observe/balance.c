@@ -59,6 +59,11 @@ void balance_close(struct balance *balance, const struct process_books *now, uin
 		ret_record->losses[i] = now->losses[i] - balance->before.losses[i];
 	ret_record->losses[COUNTER_CONTEXT_LOST] += balance->contexts_lost;
 	ret_record->losses[COUNTER_SLICE_LOST] += balance->slices_lost;
+	ret_record->losses[COUNTER_STACKS_FULL] += balance->stacks_full;
+	ret_record->losses[COUNTER_FRAMES_UNREADABLE] += balance->frames_unreadable;
+	ret_record->has_samples = balance->period_ns > 0;
+	ret_record->samples = balance->samples;
+	ret_record->sampled_ns = balance->samples * balance->period_ns;
 	/* The other parity is open: it goes on growing while this is read. */
 	balance->before.epochs[window & 1] = now->epochs[window & 1];
 	memcpy(balance->before.losses, now->losses, sizeof(now->losses));
@@ -66,4 +71,7 @@ void balance_close(struct balance *balance, const struct process_books *now, uin
 	balance->unattributed_ns = 0;
 	balance->contexts_lost = 0;
 	balance->slices_lost = 0;
+	balance->samples = 0;
+	balance->stacks_full = 0;
+	balance->frames_unreadable = 0;
 }

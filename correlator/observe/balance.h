@@ -20,6 +20,10 @@ struct balance {
 	uint64_t unattributed_ns;
 	uint64_t contexts_lost; /* accounts whose context has neither texts nor a snapshot */
 	uint64_t slices_lost; /* by us */
+	uint64_t samples; /* in this window */
+	uint64_t period_ns; /* of what one stands for; 0 = none are taken */
+	uint64_t stacks_full; /* by us, as the next */
+	uint64_t frames_unreadable;
 };
 
 /* Adds one account's on-CPU time to the window. */

@@ -82,6 +82,7 @@ struct observed *observed_add(struct observed_table *table, pid_t pid, pid_t par
 void observed_remove(struct observed_table *table, struct observed *process)
 {
 	HASH_DEL(table->processes, process);
+	process_stacks_forget(&process->stacks);
 	target_free(process->target);
 	leave_family(process->family);
 	free(process);
@@ -91,6 +92,7 @@ void observed_execute(struct observed *process, uint64_t now_ns)
 {
 	if (!(process_on_executed(&process->state, now_ns) & PROCESS_FORGET))
 		return;
+	process_stacks_forget(&process->stacks);
 	target_free(TAKE_PTR(process->target));
 	process->is_fork = process->is_configured = false;
 	process->server = NULL;
@@ -218,21 +220,25 @@ int observed_identify_file(void *file, bool is_fresh, uint64_t *ret_inode)
 struct wanted_probes {
 	struct session_probe probes[SESSION_PROBES_MAX];
 	const char *paths[SESSION_PROBES_MAX]; /* NULL = the loader */
-	uint64_t offsets[PUBLISHERS_MAX][PROBE_SITES_MAX];
+	uint64_t offsets[PUBLISHERS_MAX][SESSION_PROBE_OFFSETS_MAX];
 	size_t count;
 };
 
 _Static_assert(PUBLISHERS_MAX + 1 <= (int)SESSION_PROBES_MAX &&
-		       (int)PROBE_SITES_MAX <= (int)SESSION_PROBE_OFFSETS_MAX,
+		       (int)PROBE_SITES_MAX + 1 <= (int)SESSION_PROBE_OFFSETS_MAX,
 	       "a process's probes have room");
 
 static void want_sites(struct wanted_probes *wanted, const struct publisher *publisher,
-		       uint64_t offsets[static PROBE_SITES_MAX])
+		       bool wants_fibers, uint64_t offsets[static SESSION_PROBE_OFFSETS_MAX])
 {
+	size_t count = publisher->site_count;
+
 	if (!publisher->site_count)
 		return;
 	for (size_t i = 0; i < publisher->site_count; i++)
 		offsets[i] = publisher->sites[i].file_offset;
+	if (wants_fibers && publisher->has_fiber_site)
+		offsets[count++] = publisher->fiber_site.file_offset;
 	wanted->paths[wanted->count] = publisher->path;
 	wanted->probes[wanted->count++] = (struct session_probe){
 		.kind = SESSION_PROBE_CONTEXT,
@@ -240,7 +246,7 @@ static void want_sites(struct wanted_probes *wanted, const struct publisher *pub
 		.identify = observed_identify_file,
 		.file = publisher->file,
 		.file_offsets = offsets,
-		.count = publisher->site_count,
+		.count = count,
 	};
 }
 
@@ -248,12 +254,13 @@ static void want_sites(struct wanted_probes *wanted, const struct publisher *pub
  * Each object that publishes: a probe tells which of several is in use. And the loader: without it
  * what is loaded later is found by looking now and then.
  */
-static void want_probes(const struct target *target, bool wants_sites,
+static void want_probes(const struct target *target, bool wants_sites, bool wants_fibers,
 			struct wanted_probes *ret_wanted)
 {
 	ret_wanted->count = 0;
 	for (size_t i = 0; wants_sites && i < target->publishers.count; i++)
-		want_sites(ret_wanted, target->publishers.list[i], ret_wanted->offsets[i]);
+		want_sites(ret_wanted, target->publishers.list[i], wants_fibers,
+			   ret_wanted->offsets[i]);
 	if (!target->loader)
 		return;
 	ret_wanted->paths[ret_wanted->count] = NULL;
@@ -331,7 +338,8 @@ static void place_probes(struct observed *process, struct session *session, uint
 
 	if (!process_may_probe(&process->state, now_ns))
 		return;
-	want_probes(process->target, !(process->lean_causes & LEAN_BUDGET), &wanted);
+	want_probes(process->target, !(process->lean_causes & LEAN_BUDGET),
+		    session_has_timeline(session), &wanted);
 	session_set_probes(session, process->pid, wanted.probes, wanted.count);
 	while (failed < wanted.count && !(wanted.paths[failed] && wanted.probes[failed].error))
 		failed++;
@@ -478,10 +486,8 @@ int observed_look(struct observed_table *table, struct observed *process, struct
 		note_threads(process);
 	}
 	/* Probes first: no change of context after the first reading is missed. */
-	if (decisions & (PROCESS_ATTACH | PROCESS_LEAN))
-		choose_mode(process, session, &findings, now_ns);
-	if (decisions & PROCESS_CONFIGURE)
-		r = configure(process, session, now_ns);
+	choose_mode(process, session, &findings, now_ns);
+	r = configure(process, session, now_ns);
 	say_copies(process, decisions, !session_is_lean(session) && !process->lean_causes);
 	decisions |= process_on_told(&process->state, &findings, is_readable(process), now_ns,
 				     clock_monotonic_ns());
@@ -562,20 +568,26 @@ void observed_describe(const struct observed *process, const char *event,
 	}
 }
 
-int observed_find_symbol(void *context, uint64_t id, struct value_snapshot *ret_name)
+struct target *observed_target(struct observed *process)
 {
-	struct observed *process = context;
 	uint64_t now_ns = clock_monotonic_ns(), since_cpu_ns = look_cpu_ns();
 
 	/* A forked child that nobody had to look at yet. */
 	if (!process->target) {
 		if (observed_may_look_ns(process, now_ns) > now_ns || open_target(process) < 0)
-			return -EAGAIN;
+			return NULL;
 		spend(process, since_cpu_ns);
 	}
-	if (!process->target->ruby.symbols)
+	return process->target;
+}
+
+int observed_find_symbol(void *context, uint64_t id, struct value_snapshot *ret_name)
+{
+	const struct target *target = observed_target(context);
+
+	if (!target || !target->ruby.symbols)
 		return -EAGAIN;
-	return ruby_symbols_find_name(process->target->ruby.symbols, id, ret_name);
+	return ruby_symbols_find_name(target->ruby.symbols, id, ret_name);
 }
 
 uint64_t observed_next_look(const struct observed_table *table)

@@ -13,6 +13,7 @@
 #include "base/hash_table.h"
 #include "observe/key_options.h"
 #include "observe/look_budget.h"
+#include "observe/process_stacks.h"
 #include "observe/process_state.h"
 #include "observe/window.h"
 #include "probe/session.h"
@@ -56,6 +57,8 @@ struct observed {
 	bool is_configured; /* the kernel side was told what is known: */
 	struct process_config config;
 	struct otel_config otel_config;
+
+	struct process_stacks stacks; /* of a recording with --stacks */
 
 	unsigned int lean_causes; /* enum lean_cause; 0 = exact, where the session is */
 	uint64_t budget_turn; /* of those that the budget made lean, the last one has the highest */
@@ -127,6 +130,9 @@ const char *observed_mode(const struct observed *process);
  * process's. */
 void observed_describe(const struct observed *process, const char *event,
 		       struct process_record *ret_record);
+
+/* The target, opened if nobody had to look at the process yet; NULL = it cannot be now. */
+struct target *observed_target(struct observed *process);
 
 /* The name of a symbol of the process, for decoding values (a ruby_value_symbol_fn). */
 int observed_find_symbol(void *process, uint64_t id, struct value_snapshot *ret_name);

@@ -161,10 +161,7 @@ unsigned int process_on_looked(struct process_state *state, const struct process
 	answer(state, findings->is_news, now_ns);
 	if (findings->is_failed && state->probe_look_ns && process_may_probe(state, now_ns))
 		state->probe_look_ns = now_ns + state->probe_pause_ns;
-	if (findings->is_failed)
-		return 0;
-	return (findings->has_live && !findings->has_sites ? PROCESS_LEAN : PROCESS_ATTACH) |
-	       PROCESS_CONFIGURE | decide_copies(state, findings);
+	return findings->is_failed ? 0 : decide_copies(state, findings);
 }
 
 unsigned int process_on_probed(struct process_state *state, bool are_placed, uint64_t now_ns)

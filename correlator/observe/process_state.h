@@ -81,18 +81,15 @@ enum process_stage {
 
 /* What is to be done; several at a time. */
 enum process_decision {
-	PROCESS_ATTACH = 1 << 0, /* probes where each of its publishers changes the context */
-	PROCESS_LEAN = 1 << 1, /* the one that is read has no such place: every boundary reads */
-	PROCESS_CONFIGURE = 1 << 2, /* tell the kernel side what is known */
-	PROCESS_FORGET = 1 << 3, /* what was known of the program that it ran */
-	PROCESS_REMOVE = 1 << 4,
-	PROCESS_SAY_READ = 1 << 5, /* its contexts are read from now on: pickup_ns */
-	PROCESS_SAY_UNREAD = 1 << 6, /* and no more */
-	PROCESS_SAY_COMPLETE = 1 << 7,
-	PROCESS_SAY_COPIES = 1 << 8, /* several of its objects publish: one is read */
-	PROCESS_SAY_COPY_IN_USE = 1 << 9, /* and that is known to be the one in use */
-	PROCESS_SAY_COPIES_IN_USE = 1 << 10, /* or several are */
-	PROCESS_SAY_UNPROBED = 1 << 11, /* its probes cannot be placed */
+	PROCESS_FORGET = 1 << 0, /* what was known of the program that it ran */
+	PROCESS_REMOVE = 1 << 1,
+	PROCESS_SAY_READ = 1 << 2, /* its contexts are read from now on: pickup_ns */
+	PROCESS_SAY_UNREAD = 1 << 3, /* and no more */
+	PROCESS_SAY_COMPLETE = 1 << 4,
+	PROCESS_SAY_COPIES = 1 << 5, /* several of its objects publish: one is read */
+	PROCESS_SAY_COPY_IN_USE = 1 << 6, /* and that is known to be the one in use */
+	PROCESS_SAY_COPIES_IN_USE = 1 << 7, /* or several are */
+	PROCESS_SAY_UNPROBED = 1 << 8, /* its probes cannot be placed */
 };
 
 struct process_state {

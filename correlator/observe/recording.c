@@ -25,8 +25,10 @@
 #include "observe/output.h"
 #include "observe/own_cost.h"
 #include "observe/resolve.h"
+#include "observe/stacks.h"
 #include "observe/targets.h"
 #include "observe/timeline.h"
+#include "observe/ways.h"
 #include "observe/window.h"
 #include "probe/features.h"
 #include "probe/session.h"
@@ -43,8 +45,7 @@
 
 /* Of a timeline: so many rings full of slices find room in memory, of a window. */
 enum {
-	WINDOW_RINGS = 4,
-	LONG_WAY_LOOKS = 10,
+	WINDOW_RINGS = 4
 };
 
 #define NOTHING_PUBLISHED                                                                \
@@ -58,6 +59,7 @@ struct recording {
 	struct context_table *contexts; /* what their accounts are named by */
 	struct window window; /* the open one */
 	struct timeline *timeline; /* NULL = none is wanted */
+	struct stacks *stacks; /* NULL = none are wanted */
 	struct own_cost cost;
 	struct budget budget;
 	uint64_t budget_turns; /* how often it made a process lean */
@@ -72,9 +74,7 @@ struct recording {
 	bool has_otel; /* contexts that change without a probe are read, beside others: it was said
 			*/
 	bool is_split_given_up; /* for the budget */
-	bool is_long_way_measured; /* or it was tried */
-	unsigned int
-		looks_without_inexact; /* at the ends of windows, since the last one had some */
+	struct ways ways;
 	const char *mode; /* of modes_names, as the last meta record has it; NULL = there is none */
 	bool has_told_split; /* and that */
 	char reason[MODE_REASON_BYTES + 2 * COMM_BYTES]; /* of the last change of a mode */
@@ -173,27 +173,6 @@ static void note_otel(struct recording *recording)
 		 process->pid, REASON_OTEL);
 }
 
-/* Has the way measured that the system calls of processes go which are not exact, while there are,
- * and a little longer: the next one may come soon. */
-static void follow_way(struct recording *recording)
-{
-	struct session *session = recording->session;
-
-	if (session_is_lean(session) || !session_has_kernel_split(session))
-		return;
-	if (modes_has_inexact(&recording->targets.processes)) {
-		recording->looks_without_inexact = 0;
-		/* If that fails, the bound is wider. */
-		if (!recording->is_long_way_measured)
-			(void)session_start_calibration(session, SESSION_WAY_LONG);
-		recording->is_long_way_measured = true;
-	} else if (recording->is_long_way_measured &&
-		   ++recording->looks_without_inexact == LONG_WAY_LOOKS) {
-		session_end_calibration(session, SESSION_WAY_LONG);
-		recording->is_long_way_measured = false;
-	}
-}
-
 /*
  * Writes down what changed about how closely is watched: of a process, and then, if that is another
  * by now, of all together. 0 or -errno (logged).
@@ -213,7 +192,7 @@ static int follow_modes(struct recording *recording)
 		say_mode(recording, process);
 		r = write_process(recording, process, "mode", clock_monotonic_ns());
 	}
-	follow_way(recording);
+	ways_follow(&recording->ways, recording->session, &recording->targets.processes);
 	if (r == 0 && (mode_name(recording) != recording->mode ||
 		       session_has_kernel_split(recording->session) != recording->has_told_split))
 		r = write_meta(recording, recording->reason);
@@ -233,7 +212,7 @@ static int step_down(struct recording *recording, const char *reason)
 		observed_step_down(process, recording->session, reason);
 	} else if (session_has_kernel_split(recording->session)) {
 		recording->is_split_given_up = true;
-		recording->is_long_way_measured = false;
+		ways_give_up(&recording->ways);
 		(void)snprintf(recording->reason, sizeof(recording->reason), "%s", reason);
 		log_warning("%s: no user/kernel split from now on", reason);
 		r = session_set_kernel_split(recording->session, false);
@@ -281,52 +260,6 @@ static int keep_budget(struct recording *recording)
 	return r == 0 ? follow_modes(recording) : r;
 }
 
-/* Takes what was measured of system calls that go a way since then. */
-static void calibrate_way(struct recording *recording, enum session_way of, uint64_t since_ns)
-{
-	struct split_way *way = &recording->window.ways[of];
-	struct session_ways ways;
-
-	session_read_ways(recording->session, of, since_ns, &ways);
-	split_estimate(ways.hot_ns, ways.hot_count, ways.lone_ns, ways.lone_count, ways.slept_ns,
-		       ways.slept_count, way);
-	log_debug("a system call's way: %.1f ns, give or take %.1f ns (%zu samples), cold %.1f ns "
-		  "more, after a sleep %.1f ns more",
-		  way->hot_ns, way->spread_ns, ways.hot_count, way->lone_excess_ns,
-		  way->slept_excess_ns);
-}
-
-/* Both for what is written next. The long one is measured once some process goes it. */
-static void calibrate(struct recording *recording, uint64_t since_ns)
-{
-	struct split_way *ways = recording->window.ways;
-
-	if (!session_has_kernel_split(recording->session))
-		return;
-	calibrate_way(recording, SESSION_WAY_SHORT, since_ns);
-	if (session_has_calibration(recording->session, SESSION_WAY_LONG)) {
-		calibrate_way(recording, SESSION_WAY_LONG, since_ns);
-	} else {
-		ways[SESSION_WAY_LONG] = ways[SESSION_WAY_SHORT];
-		ways[SESSION_WAY_LONG].spread_ns += ways[SESSION_WAY_SHORT].hot_ns;
-	}
-}
-
-/* Which way the system calls of each process went in the window that ends, or went in part. */
-static void note_ways(struct recording *recording)
-{
-	struct observed *process = recording->targets.processes.processes;
-	bool is_one = session_is_lean(recording->session);
-
-	for (; process; process = process->hh.next) {
-		enum session_way before = process->books.way;
-		bool is_long = process->lean_causes || observed_has_otel(process);
-
-		process->books.way = is_long && !is_one ? SESSION_WAY_LONG : SESSION_WAY_SHORT;
-		process->books.has_both_ways = process->books.way != before;
-	}
-}
-
 /* What happens to processes. */
 
 static void on_fork(struct recording *recording, const struct event *event)
@@ -344,6 +277,8 @@ static void on_fork(struct recording *recording, const struct event *event)
 	child->books.ns_pid = event->ns_tgid;
 	child->books.mixes_threads = parent && parent->books.mixes_threads;
 	child->server = parent ? parent->server : NULL;
+	if (parent)
+		process_stacks_inherit(&child->stacks, &parent->stacks);
 	child->start_wall_ns = window_wall_ns(&recording->window, event->ktime_ns);
 	process_on_forked(&child->state, parent ? &parent->state : NULL,
 			  parent && parent->target && parent->keys->otel_count,
@@ -509,7 +444,7 @@ static int drain(struct recording *recording, bool is_last)
 
 	window->number++;
 	window->wall_offset_ns = wall_offset_ns(window->wall_offset_ns);
-	calibrate(recording, window->start_ktime_ns);
+	ways_measure(recording->session, window->start_ktime_ns, window->ways);
 	return session_flush(recording->session, is_last, window_add_account, window,
 			     &window->end_ktime_ns, &window->epoch);
 }
@@ -646,10 +581,13 @@ static int write_up(struct recording *recording)
 
 	if (r < 0)
 		return r;
+	r = stacks_settle(recording->stacks, window);
+	if (r < 0)
+		return r;
 	r = window_join(window);
 	if (r < 0)
 		return r;
-	note_ways(recording);
+	ways_note(&recording->targets.processes, recording->session);
 	window_charge(window);
 	timeline_settle(recording->timeline, recording->session, window,
 			&recording->targets.processes);
@@ -663,6 +601,8 @@ static int write_up(struct recording *recording)
 	if (r == 0)
 		r = timeline_put(recording->timeline, window, &recording->targets.processes,
 				 recording->contexts, &recording->output);
+	if (r == 0)
+		r = stacks_put(recording->stacks);
 	if (r == 0)
 		r = end_processes(recording);
 	return r < 0 ? r : follow_otel(recording);
@@ -700,6 +640,7 @@ static int end_window(struct recording *recording, bool is_last)
 		/* Of a timeline some may have been written. */
 		last = output_mark(&recording->output);
 		output_forget(&recording->output, last < mark ? last : mark);
+		stacks_forget(recording->stacks);
 		r = 0;
 	}
 	if (r == 0)
@@ -722,7 +663,26 @@ static int attach(struct recording *recording)
 		return EXIT_CODE_OK;
 	if (session_start_calibration(recording->session, SESSION_WAY_SHORT) < 0)
 		return EXIT_CODE_UNSUPPORTED;
-	calibrate(recording, 0);
+	ways_measure(recording->session, 0, recording->window.ways);
+	return EXIT_CODE_OK;
+}
+
+static int begin_stacks(struct recording *recording)
+{
+	const struct stacks_places places = {
+		.session = recording->session,
+		.processes = &recording->targets.processes,
+		.window = &recording->window,
+		.output = &recording->output,
+		.hz = recording->options->stacks_hz,
+	};
+
+	if (!places.hz)
+		return EXIT_CODE_OK;
+	recording->stacks = stacks_new(&places);
+	if (!recording->stacks)
+		return EXIT_CODE_FAILURE;
+	stacks_look(recording->stacks, clock_monotonic_ns());
 	return EXIT_CODE_OK;
 }
 
@@ -736,7 +696,7 @@ static int begin_observing(struct recording *recording)
 
 	if (session_register_threads(recording->session) < 0)
 		return EXIT_CODE_FAILURE;
-	follow_way(recording);
+	ways_follow(&recording->ways, recording->session, &recording->targets.processes);
 	window->start_ktime_ns = clock_monotonic_ns();
 	window->wall_offset_ns = wall_offset_ns(0);
 	own_cost_begin(&recording->cost, recording->session,
@@ -876,6 +836,7 @@ int recording_start(const struct recording_options *options, struct recording **
 		.ring_bytes = options->ring_bytes,
 		.has_timeline = options->has_timeline,
 		.slice_ring_bytes = options->timeline_bytes,
+		.stacks_hz = options->stacks_hz,
 	};
 	int code;
 
@@ -886,6 +847,10 @@ int recording_start(const struct recording_options *options, struct recording **
 	budget_init(&recording->budget, options->budget_percent);
 	recording->signal_fd = -1;
 	session_options.is_lean = must_be_lean(recording);
+	if (options->stacks_hz && !features_can_walk_stacks()) {
+		(void)log_error(ENOTSUP, "--stacks needs Linux 5.17 (bpf_loop)");
+		return EXIT_CODE_UNSUPPORTED;
+	}
 	code = prepare(recording);
 	if (code != EXIT_CODE_OK)
 		return code;
@@ -895,6 +860,8 @@ int recording_start(const struct recording_options *options, struct recording **
 	code = attach(recording);
 	if (code == EXIT_CODE_OK)
 		code = targets_observe(&recording->targets, recording->session);
+	if (code == EXIT_CODE_OK)
+		code = begin_stacks(recording);
 	if (code == EXIT_CODE_OK)
 		code = begin_observing(recording);
 	if (code == EXIT_CODE_OK)
@@ -917,6 +884,7 @@ void recording_free(struct recording *recording)
 	session_free(recording->session);
 	window_deinit(&recording->window);
 	timeline_free(recording->timeline);
+	stacks_free(recording->stacks);
 	context_table_free(recording->contexts);
 	output_deinit(&recording->output);
 	alerting_deinit(&recording->alerting);
@@ -1096,6 +1064,7 @@ int recording_run(struct recording *recording)
 		own_cost_sample(&recording->cost, now_ns);
 		timeline_read(recording->timeline, recording->session, now_ns);
 		look_at_due(recording, now_ns);
+		stacks_look(recording->stacks, now_ns);
 		if (now_ns >= flush_ns) {
 			targets_find_lost_exits(targets);
 			observed_check_publishers(&targets->processes, now_ns);

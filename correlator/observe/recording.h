@@ -47,6 +47,7 @@ struct recording_options {
 	uint32_t accounts_max;
 	uint32_t ring_bytes;
 	bool has_timeline; /* slices are recorded */
+	uint32_t stacks_hz; /* so often the stacks of what runs are sampled; 0 = never */
 	uint32_t
 		timeline_bytes; /* of their ring, and four times as much of a window; 0 = default */
 };

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/compare.h"
 #include "base/hash_table.h"
 
 /*
@@ -133,7 +134,7 @@ void slices_add(void *user, const struct slice *slice)
 uint64_t slices_take_lost(struct slices *slices, uint32_t tgid)
 {
 	struct lost_slices *lost;
-	uint64_t count = 0;
+	uint64_t count;
 
 	HASH_FIND(hh, slices->lost, &tgid, sizeof(tgid), lost);
 	if (!lost)
@@ -146,20 +147,16 @@ uint64_t slices_take_lost(struct slices *slices, uint32_t tgid)
 
 static void take_charge(struct held_slice *held, const struct charge *charge)
 {
-	const struct slice *from = charge ? charge->slice : NULL;
-
-	if (!from) {
+	if (!charge) {
 		held->fate = held->windows > WINDOWS_UNCHARGED_MAX ? SLICE_LOST : SLICE_WAITS;
-		return;
-	}
-	/* Its own charge found no room. */
-	if (from->charge != held->slice.charge) {
+	} else if (charge->slice->charge != held->slice.charge) {
+		/* Its own charge found no room. */
 		held->fate = SLICE_LOST;
-		return;
+	} else {
+		held->slice.context_hash = charge->slice->context_hash;
+		held->slice.epoch = charge->slice->epoch;
+		held->slice.flags = charge->slice->flags;
 	}
-	held->slice.context_hash = from->context_hash;
-	held->slice.epoch = from->epoch;
-	held->slice.flags = from->flags;
 }
 
 /* Whom each is charged to: the thread's next charge says it. */
@@ -188,20 +185,15 @@ static void find_charges(struct slices *slices)
 	free(charges);
 }
 
-static int compare(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
-
 /* Those of an account one behind the other, as they came. */
 static int compare_accounts(const void *left, const void *right)
 {
 	const struct held_slice *a = left, *b = right;
-	int r = compare(a->slice.thread_serial, b->slice.thread_serial);
+	int r = compare_u64(a->slice.thread_serial, b->slice.thread_serial);
 
 	if (r == 0)
-		r = compare(a->slice.context_hash, b->slice.context_hash);
-	return r ? r : compare(a->number, b->number);
+		r = compare_u64(a->slice.context_hash, b->slice.context_hash);
+	return r ? r : compare_u64(a->number, b->number);
 }
 
 static bool is_same_account(const struct slice *a, const struct slice *b)
@@ -233,7 +225,7 @@ static void settle_taken(struct slices *slices)
 
 		if (slices->held[i].fate != SLICE_SETTLED)
 			continue;
-		if (!behind || !is_same_account(slice, behind))
+		if (behind && !is_same_account(slice, behind))
 			owed_ns = 0;
 		behind = slice;
 		owed_ns = take_out(slice, owed_ns + slice->taken_ns);
@@ -242,8 +234,8 @@ static void settle_taken(struct slices *slices)
 
 static int compare_numbers(const void *left, const void *right)
 {
-	return compare(((const struct held_slice *)left)->number,
-		       ((const struct held_slice *)right)->number);
+	return compare_u64(((const struct held_slice *)left)->number,
+			   ((const struct held_slice *)right)->number);
 }
 
 void slices_settle(struct slices *slices, uint32_t epoch)
@@ -261,7 +253,7 @@ void slices_settle(struct slices *slices, uint32_t epoch)
 		else if ((held->slice.flags & SLICE_IS_CHARGED) &&
 			 (int32_t)(held->slice.epoch - epoch) <= 0)
 			held->fate = SLICE_SETTLED;
-		is_taken |= held->fate == SLICE_SETTLED && held->slice.taken_ns > 0;
+		is_taken = is_taken || held->slice.taken_ns;
 	}
 	if (is_taken)
 		settle_taken(slices);
@@ -270,9 +262,9 @@ void slices_settle(struct slices *slices, uint32_t epoch)
 static int compare_pieces(const void *left, const void *right)
 {
 	const struct slice_piece *a = left, *b = right;
-	int r = compare(a->start_ns, b->start_ns);
+	int r = compare_u64(a->start_ns, b->start_ns);
 
-	return r ? r : compare(a->end_ns, b->end_ns);
+	return r ? r : compare_u64(a->end_ns, b->end_ns);
 }
 
 /* Up to as long, but not beyond the slice; none of a state that it had no time in. */

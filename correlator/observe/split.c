@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/compare.h"
+
 /*
  * How much has to run between two calls for the second one to find the caches as cold as after a
  * sleep; after less they are so in part.
@@ -21,9 +23,7 @@ enum {
 
 static int compare(const void *left, const void *right)
 {
-	double a = *(const double *)left, b = *(const double *)right;
-
-	return (a > b) - (a < b);
+	return compare_double(*(const double *)left, *(const double *)right);
 }
 
 /* Of sorted values, at least one. */

@@ -313,6 +313,27 @@ void window_row_record(const struct window *window, const struct window_row *row
 	fill_totals(window, row->process, &account->totals, ret_record);
 }
 
+void window_sample_record(const struct window *window, const struct window_sample *sample,
+			  struct record_key keys[static KEYS_MAX], struct sample_record *ret_record)
+{
+	const struct context *context = sample->context;
+
+	*ret_record = (struct sample_record){
+		.common = { .pid = sample->process->pid, .ns_pid = sample->process->ns_pid },
+		.tid = sample->tid,
+		.ns_tid = sample->ns_tid,
+		.thread_name = sample->tid ? sample->comm : NULL,
+		.keys = keys,
+		.keys_count = window->keys->count,
+		.window_ns = length_ns(window),
+		.samples = sample->count,
+		.flags = sample->tid ? context_flags(sample->process, context,
+						     sample->key.context_hash, sample->is_inherited)
+				     : CPU_RECORD_OVERFLOW,
+	};
+	fill_keys(window, context, sample->tid && !is_somebodys(window, context), keys);
+}
+
 static void fill_running(const struct window *window, const struct window_process *process,
 			 const struct slice *slice, struct slice_record *record)
 {
@@ -352,6 +373,7 @@ void window_slice_record(const struct window *window, const struct window_proces
 		.thread_name = thread ? thread->account.comm : NULL,
 		.keys = keys,
 		.keys_count = window->keys->count,
+		.fiber = !is_overflow && is_somebodys(window, context) ? slice->fiber : 0,
 		.state = states[piece->state],
 		.start_ns = window_wall_ns(window, piece->start_ns),
 		.end_ns = window_wall_ns(window, piece->end_ns),

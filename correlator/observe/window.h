@@ -53,6 +53,19 @@ struct window_row {
 	const struct context *context; /* NULL = none was in force, or it is not known */
 };
 
+/* Samples of one account in one stack. */
+struct window_sample {
+	struct account_key key;
+	uint64_t stack; /* correlator/stacks.h */
+	uint64_t count;
+	struct window_process *process; /* NULL = not known any more */
+	const struct context *context; /* as of a row */
+	uint32_t tid; /* 0 = it is in the overflow of its process, which is of no thread */
+	uint32_t ns_tid;
+	bool is_inherited;
+	char comm[COMM_BYTES];
+};
+
 /* The books of one process. */
 struct window_books {
 	const struct window_process *process;
@@ -123,6 +136,10 @@ void window_slice_record(const struct window *window, const struct window_proces
 			 const struct context *context, const struct window_row *thread,
 			 const struct slice_piece *piece, struct record_key keys[static KEYS_MAX],
 			 struct slice_record *ret_record);
+/* But for stack_id and period_ns. */
+void window_sample_record(const struct window *window, const struct window_sample *sample,
+			  struct record_key keys[static KEYS_MAX],
+			  struct sample_record *ret_record);
 void window_overflow_record(const struct window *window, const struct window_books *books,
 			    struct record_key keys[static KEYS_MAX], struct cpu_record *ret_record);
 

@@ -28,7 +28,13 @@ install(TARGETS correlator)
 install(FILES ${CMAKE_SOURCE_DIR}/correlator/command/completion.bash
 	DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME correlator)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/fixtures/collectors DESTINATION ${CMAKE_INSTALL_DATADIR}/correlator
-	PATTERN correlator.service EXCLUDE)
+	PATTERN correlator.service EXCLUDE
+	PATTERN record.conf EXCLUDE)
+# The administrator's, once it is there.
+install(CODE "
+	if(NOT EXISTS \"\$ENV{DESTDIR}/etc/correlator/record.conf\")
+		file(INSTALL \"${CMAKE_SOURCE_DIR}/fixtures/collectors/record.conf\" DESTINATION /etc/correlator)
+	endif()")
 # With the place of the binary that it starts, which is known only now.
 install(CODE "
 	file(READ \"${CMAKE_SOURCE_DIR}/fixtures/collectors/correlator.service\" unit)
@@ -89,6 +95,9 @@ blocked: exact across fibers, threads and forks.
 The application has to say which request it works for: the gem for that is
 /usr/share/correlator/correlator-*.gem.")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+# Asked before a new version's takes its place, if it was changed.
+file(WRITE ${CMAKE_BINARY_DIR}/conffiles "/etc/correlator/record.conf\n")
+list(APPEND CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${CMAKE_BINARY_DIR}/conffiles)
 foreach(script postinst prerm postrm)
 	list(APPEND CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${CMAKE_CURRENT_LIST_DIR}/${script})
 endforeach()

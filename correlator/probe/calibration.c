@@ -19,7 +19,10 @@
 #include "probe/calibrator.h"
 #include "probe/open_session.h"
 
-#define FIRST_WAIT_NS (5ULL * 1000 * 1000 * 1000)
+/* Where the machine is busy most bursts are cut into by somebody, and give nothing. */
+#define FIRST_WAIT_NS (15ULL * 1000 * 1000 * 1000)
+#define LATER_WAIT_NS (5ULL * 1000 * 1000 * 1000) /* a recording goes on meanwhile */
+#define PATIENCE_NS   (2ULL * 1000 * 1000 * 1000)
 #define FIRST_POLL_MS 5
 #define AGE_MAX_NS    (15ULL * 1000 * 1000 * 1000)
 
@@ -81,15 +84,21 @@ static int observe_process(struct session *session, struct calibration *calibrat
 	return r;
 }
 
-static int await_samples(struct calibration *calibration)
+static int await_samples(struct calibration *calibration, uint64_t most_ns)
 {
-	uint64_t end_ns = clock_monotonic_ns() + FIRST_WAIT_NS;
+	uint64_t begin_ns = clock_monotonic_ns();
+	bool is_told = false;
 
 	while (__atomic_load_n(&calibration->samples->written, __ATOMIC_ACQUIRE) < FIRST_SAMPLES) {
 		if (waitpid(calibration->pid, NULL, WNOHANG))
 			return -ECHILD;
-		if (clock_monotonic_ns() > end_ns)
+		if (clock_monotonic_ns() - begin_ns > most_ns)
 			return -ETIMEDOUT;
+		if (!is_told && clock_monotonic_ns() - begin_ns > PATIENCE_NS) {
+			log_info(
+				"measuring the cost of a system call takes long: the machine is busy");
+			is_told = true;
+		}
 		(void)poll(NULL, 0, FIRST_POLL_MS);
 	}
 	return 0;
@@ -123,6 +132,7 @@ int session_start_calibration(struct session *session, enum session_way way)
 	_cleanup_(calibration_freep) struct calibration *calibration =
 		calloc(1, sizeof(*calibration));
 	_cleanup_fd_ int release_fd = -1;
+	bool is_first = session_calibration_cpu_ns(session) == 0; /* nothing is recorded yet */
 	int r;
 
 	if (session_has_calibration(session, way))
@@ -140,7 +150,7 @@ int session_start_calibration(struct session *session, enum session_way way)
 	if (r == 0)
 		r = observe_process(session, calibration, way, &release_fd);
 	if (r == 0)
-		r = await_samples(calibration);
+		r = await_samples(calibration, is_first ? FIRST_WAIT_NS : LATER_WAIT_NS);
 	if (r < 0) {
 		/* Of one that was not started there is nothing to remove. */
 		session_remove_process(session, calibration->pid);

@@ -85,6 +85,15 @@ bool features_can_read_tasks(void)
 	return can_read;
 }
 
+bool features_can_walk_stacks(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	bool can_walk = btf && has_helper(btf, "BPF_FUNC_loop");
+
+	btf__free(btf);
+	return can_walk;
+}
+
 bool features_find_functions(const char *const names[], size_t count, int ret_ids[])
 {
 	struct btf *btf = btf__load_vmlinux_btf();
@@ -212,7 +221,7 @@ static bool has_atomic_fetch(void)
 		  .dst_reg = BPF_REG_10,
 		  .src_reg = BPF_REG_1,
 		  .off = -8,
-		  .imm = BPF_ADD | BPF_FETCH },
+		  .imm = BPF_FETCH }, /* BPF_ADD is 0 */
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
@@ -250,6 +259,9 @@ size_t features_look(struct feature ret_features[static FEATURES_MAX])
 								    : FEATURE_OPTIONAL_ABSENT,
 		    "before 5.18 threads that sleep from the start on are `unknown` until they "
 		    "run");
+		add(ret_features, &count, "walking of Ruby stacks",
+		    has_helper(btf, "BPF_FUNC_loop") ? FEATURE_PRESENT : FEATURE_OPTIONAL_ABSENT,
+		    "before 5.17 there is no `record --stacks`");
 		add(ret_features, &count, "run-queue time",
 		    has_member(btf, "sched_info", "run_delay") ? FEATURE_PRESENT : FEATURE_ABSENT,
 		    "boot a kernel built with CONFIG_SCHED_INFO=y (CONFIG_SCHEDSTATS or "

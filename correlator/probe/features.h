@@ -43,6 +43,9 @@ size_t features_look(struct feature ret_features[static FEATURES_MAX]);
 /* Whether a program may read another task's memory: bpf_copy_from_user_task(), since v5.18. */
 bool features_can_read_tasks(void);
 
+/* Whether a program may walk long stacks, as --stacks does: bpf_loop(), since v5.17. */
+bool features_can_walk_stacks(void);
+
 /*
  * The numbers by which programs call functions of the kernel's that are made for them: count names
  * and numbers. False: it lacks one of them; then the numbers are not to be used.

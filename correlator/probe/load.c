@@ -49,6 +49,21 @@ static void set_map_sizes(struct correlator_bpf *skeleton, const struct session_
 	(void)bpf_map__set_autocreate(skeleton->maps.slices, options->has_timeline);
 }
 
+/* The sampler's maps are not made without it, nor its program loaded. */
+static void set_sampler(struct correlator_bpf *skeleton, bool is_on)
+{
+	struct bpf_map *maps[] = {
+		skeleton->maps.samples,	      skeleton->maps.samples_a,
+		skeleton->maps.samples_b,     skeleton->maps.stacks,
+		skeleton->maps.stacks_told,   skeleton->maps.stack_scratch,
+		skeleton->maps.stack_layouts,
+	};
+
+	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
+		(void)bpf_map__set_autocreate(maps[i], is_on);
+	(void)bpf_program__set_autoload(skeleton->progs.on_sample, is_on);
+}
+
 /* See COMPAT_CALL (bpf/kernel_compat.bpf.h). The instructions are the opened object's, not loaded
  * yet. */
 static void put_call(struct bpf_program *program, __s32 mark, __s32 function)
@@ -91,6 +106,8 @@ static int configure(struct correlator_bpf *skeleton, const struct session_optio
 	config->has_timeline = options->has_timeline;
 	config->preempt_count_offset = options->has_timeline ? preempt_count_find() : 0;
 	(void)bpf_program__set_autoload(skeleton->progs.on_waking, options->has_timeline);
+	config->has_stacks = options->stacks_hz > 0;
+	set_sampler(skeleton, config->has_stacks);
 	if (!options->has_kernel_split) {
 		(void)bpf_program__set_autoload(skeleton->progs.on_sys_enter, false);
 		(void)bpf_program__set_autoload(skeleton->progs.on_sys_exit, false);

@@ -30,7 +30,7 @@ struct session {
 	struct bpf_link *sleepers; /* the iterator that reads their memory; NULL = cannot */
 	bool has_new_sleepers; /* or something is new about where to read */
 	struct ring_buffer *ring;
-	session_event_fn on_event;
+	session_event_fn on_event; /* of the reading that is going on */
 	void *event_context;
 	uint32_t strangers_lost; /* by the last session_has_lost_strangers() */
 	enum session_split split;
@@ -39,8 +39,13 @@ struct session {
 	int stats_fd; /* keeps the kernel measuring our programs; -1 = it does not */
 
 	struct ring_buffer *slices; /* NULL = they are not told */
-	session_slice_fn on_slice;
+	session_slice_fn on_slice; /* of the reading that is going on */
 	void *slice_context;
+
+	struct bpf_link **clocks; /* of the CPUs that are sampled */
+	size_t clock_count;
+	session_stack_fn on_stack; /* NULL = nobody */
+	void *stack_context;
 
 	struct uprobed_files *uprobed_files;
 	struct account_key *keys; /* room for one batch of the drain */
@@ -56,6 +61,14 @@ int collector_interrupt_cpus(struct session *session);
 
 /* slices.c: opens the ring, if it is wanted. 0 or -errno (logged). */
 int slices_open(struct session *session);
+
+/* samples.c: opens the ring, if samples are wanted; starts the clocks; stops them. 0 or -errno
+ * (logged). */
+int samples_open(struct session *session);
+int samples_attach(struct session *session);
+void samples_close(struct session *session);
+/* What the ring of stacks has goes to the session (context)'s on_stack, if it is whole. 0. */
+int samples_forward_stack(void *context, void *data, size_t size_bytes);
 
 /*
  * percpu.c: distance in bytes of a per-CPU variable from the per-CPU run queue, by the kernel's
@@ -81,5 +94,7 @@ struct cpuid {
 };
 
 typedef void (*read_cpuid_fn)(uint32_t leaf, struct cpuid *ret);
+/* Of this one. All is 0 where it is none of x86: no hypervisor has that name. */
+void steal_time_read_cpuid(uint32_t leaf, struct cpuid *ret);
 /* KVM is the hypervisor, and keeps the figure: Documentation/virt/kvm/x86/cpuid.rst. */
 bool steal_time_is_told(read_cpuid_fn read);

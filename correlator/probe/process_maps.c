@@ -149,6 +149,8 @@ void session_remove_process(struct session *session, pid_t tgid)
 		share_remove(&session->skeleton->bss->processes_share, family);
 	(void)bpf_map_delete_elem(bpf_map__fd(session->skeleton->maps.books), &key);
 	(void)bpf_map_delete_elem(bpf_map__fd(session->skeleton->maps.otel_processes), &key);
+	if (session->options.stacks_hz)
+		(void)bpf_map_delete_elem(bpf_map__fd(session->skeleton->maps.stack_layouts), &key);
 }
 
 int session_watch(struct session *session, pid_t pid)

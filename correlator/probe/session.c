@@ -21,7 +21,7 @@ static int forward_event(void *context, void *data, size_t size)
 {
 	struct session *session = context;
 
-	if (size == sizeof(struct event) && session->on_event)
+	if (size == sizeof(struct event))
 		session->on_event(session->event_context, data);
 	return 0;
 }
@@ -98,6 +98,8 @@ int session_open(const struct session_options *options, struct session **ret_ses
 		r = prepare_maps(session);
 	if (r == 0)
 		r = slices_open(session);
+	if (r == 0)
+		r = samples_open(session);
 	if (r < 0)
 		return r;
 	r = uprobed_files_new(session->skeleton, &session->uprobed_files);
@@ -116,6 +118,7 @@ void session_free(struct session *session)
 	uprobed_files_free(session->uprobed_files);
 	if (session->stats_fd >= 0)
 		(void)close(session->stats_fd);
+	samples_close(session);
 	(void)bpf_link__destroy(session->iterator);
 	(void)bpf_link__destroy(session->sleepers);
 	ring_buffer__free(session->ring);
@@ -176,6 +179,8 @@ int session_attach(struct session *session)
 		r = attach(hooks[i].program, hooks[i].link);
 	if (r == 0 && session->options.has_timeline)
 		r = attach(session->skeleton->progs.on_waking, &session->skeleton->links.on_waking);
+	if (r == 0)
+		r = samples_attach(session);
 	if (r < 0 || !session->options.has_kernel_split)
 		return r;
 	r = attach_split(session);
@@ -217,13 +222,9 @@ int session_events_fd(const struct session *session)
 
 int session_read_events(struct session *session, session_event_fn on_event, void *context)
 {
-	int count;
-
 	session->on_event = on_event;
 	session->event_context = context;
-	count = ring_buffer__consume(session->ring);
-	session->on_event = NULL;
-	return count;
+	return ring_buffer__consume(session->ring);
 }
 
 bool session_has_lost_strangers(struct session *session)
@@ -238,6 +239,11 @@ bool session_has_lost_strangers(struct session *session)
 bool session_is_lean(const struct session *session)
 {
 	return session->options.is_lean;
+}
+
+bool session_has_timeline(const struct session *session)
+{
+	return session->options.has_timeline;
 }
 
 bool session_has_kernel_split(const struct session *session)

@@ -30,6 +30,7 @@ struct session_options {
 	uint32_t ring_bytes; /* rounded up to a power of two of pages */
 	bool has_timeline; /* slices are told */
 	uint32_t slice_ring_bytes; /* as ring_bytes */
+	uint32_t stacks_hz; /* so often each CPU is sampled; 0 = never */
 };
 
 /*
@@ -79,7 +80,7 @@ enum session_probe_kind {
 
 enum {
 	SESSION_PROBES_MAX = 16, /* of one process */
-	SESSION_PROBE_OFFSETS_MAX = 16
+	SESSION_PROBE_OFFSETS_MAX = 17
 };
 
 /* A file that a process maps, and where uprobes are to be in it. All borrowed for the call. */
@@ -188,6 +189,8 @@ typedef int (*session_account_fn)(void *context, const struct account_key *key,
 
 /* Every process is lean: as it was opened. */
 bool session_is_lean(const struct session *session);
+/* Slices are told: as it was opened. */
+bool session_has_timeline(const struct session *session);
 /* Of the window that is open. */
 bool session_has_kernel_split(const struct session *session);
 
@@ -269,3 +272,28 @@ int session_read_events(struct session *session, session_event_fn on_event, void
 struct slice;
 typedef void (*session_slice_fn)(void *context, const struct slice *slice);
 int session_read_slices(struct session *session, session_slice_fn on_slice, void *context);
+
+/*
+ * Where the frames of a process are that is known: its samples have them from here on. A child that
+ * it forks starts with them, an exec forgets them. Needs options.stacks_hz. 0 or -errno (logged).
+ */
+struct ruby_stack_layout;
+int session_set_stack_layout(struct session *session, pid_t tgid,
+			     const struct ruby_stack_layout *layout);
+
+/*
+ * Who is called for each stack that is told (correlator/stacks.h), by session_read_events(); its
+ * frames[count] may be read, and nothing behind. Several times for one, and before its samples.
+ */
+struct stack_message;
+typedef void (*session_stack_fn)(void *context, const struct stack_message *message);
+void session_on_stacks(struct session *session, session_stack_fn on_stack, void *context);
+
+/*
+ * Hands over, and forgets, the samples of a window that session_flush() ended: each key once. A
+ * return value below 0 of on_sample ends it, and is returned. 0 or -errno (logged).
+ */
+struct sample_key;
+typedef int (*session_sample_fn)(void *context, const struct sample_key *key, uint64_t count);
+int session_drain_samples(struct session *session, uint64_t epoch, session_sample_fn on_sample,
+			  void *context);

@@ -12,7 +12,7 @@ static int forward_slice(void *context, void *data, size_t size)
 	struct session *session = context;
 	const struct slice *slice = data;
 
-	if (size == sizeof(*slice) && session->on_slice && !calibrations_own(session, slice->tgid))
+	if (size == sizeof(*slice) && !calibrations_own(session, slice->tgid))
 		session->on_slice(session->slice_context, slice);
 	return 0;
 }
@@ -28,13 +28,9 @@ int slices_open(struct session *session)
 
 int session_read_slices(struct session *session, session_slice_fn on_slice, void *context)
 {
-	int count;
-
 	if (!session->slices)
 		return 0;
 	session->on_slice = on_slice;
 	session->slice_context = context;
-	count = ring_buffer__consume(session->slices);
-	session->on_slice = NULL;
-	return count;
+	return ring_buffer__consume(session->slices);
 }

@@ -10,8 +10,7 @@
 
 #include "probe/open_session.h"
 
-/* Elsewhere all is 0: no hypervisor has that name. */
-static void read_cpuid(uint32_t leaf, struct cpuid *ret)
+void steal_time_read_cpuid(uint32_t leaf, struct cpuid *ret)
 {
 	*ret = (struct cpuid){ 0 };
 #ifdef __x86_64__
@@ -28,14 +27,11 @@ bool steal_time_is_told(read_cpuid_fn read)
 		CPUID_KVM_FEATURES = 0x40000001,
 		KVM_FEATURE_STEAL_TIME = 5
 	};
+	static const char kvm[3 * sizeof(uint32_t)] = "KVMKVMKVM";
 	struct cpuid cpuid;
-	char name[12];
 
 	read(CPUID_HYPERVISOR, &cpuid);
-	memcpy(name, &cpuid.ebx, 4);
-	memcpy(name + 4, &cpuid.ecx, 4);
-	memcpy(name + 8, &cpuid.edx, 4);
-	if (memcmp(name, "KVMKVMKVM\0\0\0", sizeof(name)) != 0)
+	if (memcmp((uint32_t[]){ cpuid.ebx, cpuid.ecx, cpuid.edx }, kvm, sizeof(kvm)) != 0)
 		return false;
 	read(CPUID_KVM_FEATURES, &cpuid);
 	return cpuid.eax & (1U << KVM_FEATURE_STEAL_TIME);
@@ -48,7 +44,8 @@ bool steal_time_locate(const struct btf *btf, int64_t *ret_offset)
 
 bool steal_time_find(int64_t *ret_offset)
 {
-	struct btf *btf = steal_time_is_told(read_cpuid) ? btf__load_vmlinux_btf() : NULL;
+	struct btf *btf =
+		steal_time_is_told(steal_time_read_cpuid) ? btf__load_vmlinux_btf() : NULL;
 	bool is_found = btf && steal_time_locate(btf, ret_offset);
 
 	btf__free(btf);

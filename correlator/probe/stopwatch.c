@@ -9,6 +9,7 @@
 #endif
 
 #include "base/clock.h"
+#include "base/compare.h"
 
 enum {
 	CALLERS = 8,
@@ -70,7 +71,7 @@ static __attribute__((noinline)) long time_call(struct call *call, unsigned int 
 {
 	long result;
 
-	if (callers > 0) {
+	if (callers) {
 		result = time_call(call, callers - 1);
 		__asm__ volatile("" : "+r"(result)); /* not a tail call */
 		return result;
@@ -93,9 +94,7 @@ double stopwatch_counts(const struct stopwatch *stopwatch, const struct call *ca
 
 static int compare_counts(const void *left, const void *right)
 {
-	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-
-	return (a > b) - (a < b);
+	return compare_u64(*(const uint64_t *)left, *(const uint64_t *)right);
 }
 
 /* The counter's speed against the clock's, and what reading it costs. */

@@ -82,13 +82,10 @@ struct uprobe_multi_attributes {
 bool uprobe_multi_is_supported(void)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
-	bool is_supported = false;
+	int link = btf ? btf__find_by_name_kind(btf, "bpf_uprobe_multi_link", BTF_KIND_STRUCT) : 0;
 
-	if (!btf)
-		return false;
-	is_supported = btf__find_by_name_kind(btf, "bpf_uprobe_multi_link", BTF_KIND_STRUCT) > 0;
 	btf__free(btf);
-	return is_supported;
+	return link > 0;
 }
 
 static struct bpf_program *loaded(struct bpf_program *program)
@@ -174,7 +171,7 @@ static int attach(struct uprobed_files *files, const struct session_probe *probe
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", probe->fd);
 	r = files->has_multi ? attach_multi(file, program, path, probe)
 			     : attach_each(file, program, path, probe);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	HASH_ADD(hh, files->files, key, sizeof(file->key), file);
 	if (!file->hh.tbl)

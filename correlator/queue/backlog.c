@@ -266,29 +266,36 @@ static void say_result(struct backlog *backlog, int r)
 	(void)pthread_mutex_lock(&backlog->lock);
 }
 
-static void do_work(struct backlog *backlog, struct segment *segment)
+static int store_segment(struct backlog *backlog, struct segment *segment)
 {
-	bool was_failing = backlog->is_failing;
-	int r = 0;
+	int r;
 
 	segment->is_busy = true;
-	if (!backlog->store)
-		r = open_store(backlog);
-	if (r == 0)
-		r = make_room(backlog, segment->size_bytes - segment->written_bytes);
+	r = make_room(backlog, segment->size_bytes - segment->written_bytes);
 	if (r == 0)
 		r = keep(backlog, segment);
 	/* A quota, or a disk that fills up faster than it says. */
-	if ((r == -ENOSPC || r == -EDQUOT) && backlog->store &&
+	if ((r == -ENOSPC || r == -EDQUOT) &&
 	    replace(backlog, segment->size_bytes, "disk full") == 0)
 		r = keep(backlog, segment);
 	segment->is_busy = false;
+	if (segment->is_kept)
+		wake_reader(backlog);
+	return r;
+}
+
+/* While a store is opened, the segment may be dropped as any other: it is looked for again then. */
+static void do_work(struct backlog *backlog, struct segment *segment)
+{
+	bool was_failing = backlog->is_failing;
+	int r = backlog->store ? store_segment(backlog, segment) : open_store(backlog);
+
 	backlog->tries++;
 	backlog->is_failing = r < 0;
-	if (r < 0)
+	if (r < 0) {
 		backlog->retry_ns = clock_monotonic_ns() + NS_PER_S;
-	if (r < 0 || segment->is_kept)
 		wake_reader(backlog);
+	}
 	(void)pthread_cond_broadcast(&backlog->settled);
 	if (backlog->is_failing != was_failing)
 		say_result(backlog, r);

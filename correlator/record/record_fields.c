@@ -33,6 +33,12 @@ static const struct record_field_info cpu_fields[] = { RECORD_CPU_FIELDS(DESCRIB
 #define STRUCT slice_record
 static const struct record_field_info slice_fields[] = { RECORD_SLICE_FIELDS(DESCRIBE) };
 #undef STRUCT
+#define STRUCT stack_record
+static const struct record_field_info stack_fields[] = { RECORD_STACK_FIELDS(DESCRIBE) };
+#undef STRUCT
+#define STRUCT sample_record
+static const struct record_field_info sample_fields[] = { RECORD_SAMPLE_FIELDS(DESCRIBE) };
+#undef STRUCT
 #define STRUCT balance_record
 static const struct record_field_info balance_fields[] = { RECORD_BALANCE_FIELDS(DESCRIBE) };
 #undef STRUCT
@@ -80,5 +86,6 @@ bool record_fields_are_taken(const char *name)
 	return strcmp(name, "kind") == 0 || strcmp(name, "schema") == 0 ||
 	       has_field(&record_common_info, name) ||
 	       has_field(&record_kinds[RECORD_KIND_CPU], name) ||
-	       has_field(&record_kinds[RECORD_KIND_SLICE], name);
+	       has_field(&record_kinds[RECORD_KIND_SLICE], name) ||
+	       has_field(&record_kinds[RECORD_KIND_SAMPLE], name);
 }

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "record/damage.h"
 #include "record/entry_scan.h"
+#include "record/record_shape.h"
 
 enum {
 	READ_BYTES = 64 * 1024,
@@ -27,6 +28,7 @@ struct record_reader {
 	uint64_t entry_offset; /* in the file, of the entry last returned */
 	uint64_t next_offset; /* in the file, of buffer[begin] */
 	struct damage damage;
+	struct record_shapes shapes;
 	size_t begin;
 	size_t end;
 	uint8_t *buffer;
@@ -227,12 +229,12 @@ static int search(struct record_reader *reader, struct record_view *ret_view)
 }
 
 /* Nearly always there is a record, and close by: one look at its bytes is enough. */
-static bool is_record(const struct record_reader *reader, struct record_view *ret_view)
+static bool is_record(struct record_reader *reader, struct record_view *ret_view)
 {
 	const uint8_t *front = reader->buffer + reader->begin;
 	size_t reach_bytes = entry_reach(front, reader->end - reader->begin);
 
-	return record_view_decode(front, reach_bytes, ret_view) == 0;
+	return record_view_decode_next(front, reach_bytes, &reader->shapes, ret_view) == 0;
 }
 
 int record_reader_next(struct record_reader *reader, struct record_view *ret_view)

@@ -6,6 +6,7 @@
 
 #include "record/entry_scan.h"
 #include "record/record_fields.h"
+#include "record/record_shape.h"
 #include "record/token.h"
 
 const struct record_field *record_view_find(const struct record_view *view, const char *name)
@@ -172,22 +173,77 @@ static int take_value(struct record_view *view, struct cursor *cursor, struct re
 	}
 }
 
-static int take_fields(struct record_view *view, struct cursor *cursor)
+/* Of names of the same length, without a call: words, of which the last two may overlap. */
+static __always_inline bool is_same(const void *a, const void *b, size_t size_bytes)
+{
+	const char *first = a, *second = b;
+	uint64_t words[2];
+	uint32_t halves[4];
+
+	if (size_bytes >= sizeof(uint64_t)) {
+		for (size_t at = 0;; at += sizeof(uint64_t)) {
+			bool is_last = at + sizeof(uint64_t) >= size_bytes;
+
+			at = is_last ? size_bytes - sizeof(uint64_t) : at;
+			memcpy(&words[0], first + at, sizeof(uint64_t));
+			memcpy(&words[1], second + at, sizeof(uint64_t));
+			if (words[0] != words[1] || is_last)
+				return words[0] == words[1];
+		}
+	}
+	if (size_bytes >= sizeof(uint32_t)) {
+		memcpy(&halves[0], first, 4);
+		memcpy(&halves[1], second, 4);
+		memcpy(&halves[2], first + size_bytes - 4, 4);
+		memcpy(&halves[3], second + size_bytes - 4, 4);
+		return halves[0] == halves[1] && halves[2] == halves[3];
+	}
+	return memcmp(first, second, size_bytes) == 0;
+}
+
+static __always_inline bool take_known_name(struct cursor *cursor,
+					    const struct record_shape_field *known,
+					    struct record_text *ret_name)
+{
+	if ((size_t)(cursor->end - cursor->next) < known->name_bytes ||
+	    !is_same(cursor->next, known->name, known->name_bytes))
+		return false;
+	*ret_name = (struct record_text){ (const char *)cursor->next + 1, known->name_bytes - 1U };
+	cursor->next += known->name_bytes;
+	return true;
+}
+
+/* Also whether the fields are those of the shape, *ret_shape; else that is NULL. */
+static int take_fields(struct record_view *view, struct cursor *cursor,
+		       const struct record_shapes *shapes, const struct record_shape **ret_shape)
 {
 	const uint8_t *payload = NULL;
 	struct token map = take(cursor, &payload);
+	const struct record_shape *shape = NULL;
 	int r = map.kind == TOKEN_MAP ? 0 : -EBADMSG;
 
 	if (r == 0 && map.count > RECORD_VIEW_FIELDS_MAX)
 		return -E2BIG;
+	if (r == 0 && shapes)
+		shape = record_shapes_find(shapes, map.count);
 	while (r == 0 && view->field_count < map.count) {
+		const struct record_shape_field *known =
+			shape ? &shape->fields[view->field_count] : NULL;
 		struct record_field *field = &view->fields[view->field_count++];
 
 		*field = (struct record_field){ 0 };
-		r = take_text(cursor, &field->name);
+		if (!known || !take_known_name(cursor, known, &field->name)) {
+			known = NULL;
+			r = take_text(cursor, &field->name);
+		}
 		if (r == 0)
 			r = take_value(view, cursor, field);
+		if (known && field->value == known->value)
+			field->is_key = known->is_key;
+		else
+			shape = NULL;
 	}
+	*ret_shape = shape;
 	return r;
 }
 
@@ -198,30 +254,6 @@ static enum record_kind find_kind(struct record_text name)
 			return (enum record_kind)kind;
 	}
 	return RECORD_KIND_OTHER;
-}
-
-/* Of names of the same length. Nearly all have 4 to 16 bytes: two words, which may overlap, and no
- * call. */
-static __always_inline bool is_same(const char *a, const char *b, size_t size_bytes)
-{
-	uint64_t words[4];
-	uint32_t halves[4];
-
-	if (size_bytes >= 8 && size_bytes <= 16) {
-		memcpy(&words[0], a, 8);
-		memcpy(&words[1], b, 8);
-		memcpy(&words[2], a + size_bytes - 8, 8);
-		memcpy(&words[3], b + size_bytes - 8, 8);
-		return words[0] == words[1] && words[2] == words[3];
-	}
-	if (size_bytes >= 4 && size_bytes < 8) {
-		memcpy(&halves[0], a, 4);
-		memcpy(&halves[1], b, 4);
-		memcpy(&halves[2], a + size_bytes - 4, 4);
-		memcpy(&halves[3], b + size_bytes - 4, 4);
-		return halves[0] == halves[1] && halves[2] == halves[3];
-	}
-	return memcmp(a, b, size_bytes) == 0;
 }
 
 /* The index, or -1. */
@@ -273,6 +305,7 @@ static void index_fields(struct record_view *view, const struct record_field *sc
 		struct record_field *field = &view->fields[i];
 		bool is_text = false;
 
+		field->is_key = false;
 		if (field == schema || field == kind)
 			continue;
 		if (find_info(&walk, field->name)) {
@@ -289,7 +322,7 @@ static void index_fields(struct record_view *view, const struct record_field *sc
 }
 
 /* What every record has. */
-static int check_common(struct record_view *view)
+static int check_common(struct record_view *view, struct record_shapes *shapes)
 {
 	const struct record_field *schema = record_view_find(view, "schema");
 	const struct record_field *kind = record_view_find(view, "kind");
@@ -303,12 +336,32 @@ static int check_common(struct record_view *view)
 		return -EBADMSG;
 	view->kind = find_kind(kind->text);
 	index_fields(view, schema, kind);
-	return record_view_count_at(view, RECORD_PLACE(common, pid), &pid) ? 0 : -EBADMSG;
+	if (!record_view_count_at(view, RECORD_PLACE(common, pid), &pid))
+		return -EBADMSG;
+	if (shapes)
+		record_shapes_learn(shapes, view, schema, kind);
+	return 0;
 }
 
-int record_view_decode(const uint8_t *bytes, size_t available_bytes, struct record_view *ret_view)
+/* Fields of the same names and types as a record had that was checked; their values may be wrong
+ * all the same. */
+static bool is_like(struct record_view *view, const struct record_shape *shape)
+{
+	int64_t pid;
+
+	if (view->fields[shape->schema_index].integer != RECORD_SCHEMA ||
+	    !record_text_is(view->fields[shape->kind_index].text, record_kinds[shape->kind].name))
+		return false;
+	view->kind = shape->kind;
+	view->places = shape->places;
+	return record_view_count_at(view, RECORD_PLACE(common, pid), &pid);
+}
+
+int record_view_decode_next(const uint8_t *bytes, size_t available_bytes,
+			    struct record_shapes *shapes, struct record_view *ret_view)
 {
 	struct cursor cursor = { bytes + ENTRY_HEAD_BYTES, bytes + available_bytes };
+	const struct record_shape *shape;
 	int r;
 
 	if (entry_scan_head(bytes, available_bytes) < 0)
@@ -316,7 +369,14 @@ int record_view_decode(const uint8_t *bytes, size_t available_bytes, struct reco
 	ret_view->field_count = 0;
 	ret_view->item_count = 0;
 	ret_view->wall_ns = entry_time_ns(bytes);
-	r = take_fields(ret_view, &cursor);
+	r = take_fields(ret_view, &cursor, shapes, &shape);
 	ret_view->entry_bytes = (size_t)(cursor.next - bytes);
-	return r == 0 ? check_common(ret_view) : r;
+	if (r < 0 || (shape && is_like(ret_view, shape)))
+		return r;
+	return check_common(ret_view, shapes);
+}
+
+int record_view_decode(const uint8_t *bytes, size_t available_bytes, struct record_view *ret_view)
+{
+	return record_view_decode_next(bytes, available_bytes, NULL, ret_view);
 }

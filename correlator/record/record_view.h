@@ -64,6 +64,13 @@ struct record_view {
  */
 int record_view_decode(const uint8_t *bytes, size_t available_bytes, struct record_view *ret_view);
 
+struct record_shapes;
+
+/* The same, and faster where the record looks like one before; what it looks like is remembered
+ * (record_shape.h). */
+int record_view_decode_next(const uint8_t *bytes, size_t available_bytes,
+			    struct record_shapes *shapes, struct record_view *ret_view);
+
 /* The field, or NULL. The first one when a name occurs twice. */
 const struct record_field *record_view_find(const struct record_view *view, const char *name);
 

@@ -36,6 +36,12 @@
 	  "what publishes, is watched more or less closely, or ended")                             \
 	X(CPU, cpu, "one thread in one context in one window")                                     \
 	X(SLICE, slice, "what one thread did from one boundary to the next; only with --timeline") \
+	X(STACK, stack,                                                                            \
+	  "a frame, and by parent_id those that called it, outermost last; only with --stacks, "   \
+	  "and before the samples that name it")                                                   \
+	X(SAMPLE, sample,                                                                          \
+	  "how often one thread in one context was seen in one stack in one window; only with "    \
+	  "--stacks")                                                                              \
 	X(BALANCE, balance,                                                                        \
 	  "the books of one process in one window: exec_ns = attributed_ns + "                     \
 	  "unattributed_ns + overflow_ns + residual_ns")                                           \
@@ -130,6 +136,9 @@
 	X(U32, ns_tid, "ns_tid", KNOWN, "", "the same as the thread itself knows it")              \
 	X(TEXT, thread_name, "thread_name", KNOWN, "", "")                                         \
 	X(KEYS, keys, "", ALWAYS, "", "each key under its own name, as in cpu records")            \
+	X(U32, fiber, "fiber", KNOWN, "",                                                          \
+	  "the fiber in a context: a number that the gem gives once in a process; a forked "       \
+	  "child goes on with its parent's")                                                       \
 	X(TEXT, state, "state", ALWAYS, "", "running, run_queue, blocked or uninterruptible")      \
 	X(U64, start_ns, "start_ns", ALWAYS, "ns", "wall clock when it began")                     \
 	X(U64, end_ns, "end_ns", ALWAYS, "ns", "and when it ended")                                \
@@ -145,6 +154,32 @@
 	X(U32, woken_by_tid, "woken_by_tid", KNOWN, "", "and that thread")                         \
 	X(FLAGS, flags, "flags", ALWAYS, "", "as in cpu records")
 
+#define RECORD_STACK_FIELDS(X)                                                                     \
+	X(TEXT, stack_id, "stack_id", ALWAYS, "",                                                  \
+	  "of the frame with all below it: the same for the same frames, in any recording")        \
+	X(TEXT, parent_id, "parent_id", KNOWN, "",                                                 \
+	  "the stack_id of what called it; left out: nothing did")                                 \
+	X(TEXT, name, "name", ALWAYS, "", "Order#total, block in Order#total, Integer#times, ...") \
+	X(TEXT, frame_kind, "frame_kind", ALWAYS, "",                                              \
+	  "ruby; c: a method in C; gc; native; kernel; unknown: it could not be read; cut: what "  \
+	  "is below is missing")                                                                   \
+	X(TEXT, file, "file", KNOWN, "", "as Ruby was told; of native frames the object")          \
+	X(U32, line, "line", KNOWN, "", "that runs")                                               \
+	X(U32, first_line, "first_line", KNOWN, "", "of the method")
+
+#define RECORD_SAMPLE_FIELDS(X)                                                              \
+	X(U32, tid, "tid", ALWAYS, "", "the thread, numbered like pid")                      \
+	X(U32, ns_tid, "ns_tid", KNOWN, "", "the same as the thread itself knows it")        \
+	X(TEXT, thread_name, "thread_name", KNOWN, "", "")                                   \
+	X(KEYS, keys, "", ALWAYS, "", "each key under its own name, as in cpu records")      \
+	X(U64, window_ns, "window_ns", ALWAYS, "ns", "length of the window")                 \
+	X(TEXT, stack_id, "stack_id", ALWAYS, "", "the innermost frame's stack record")      \
+	X(U64, samples, "samples", ALWAYS, "samples", "")                                    \
+	X(U64, period_ns, "period_ns", ALWAYS, "ns",                                         \
+	  "of CPU time from one sample to the next: what one stands for, before it is laid " \
+	  "over the exact cpu_ns of its context")                                            \
+	X(FLAGS, flags, "flags", ALWAYS, "", "as in cpu records")
+
 #define RECORD_BALANCE_FIELDS(X)                                                               \
 	X(U64, window_ns, "window_ns", ALWAYS, "ns", "length of the window")                   \
 	X(U64, exec_ns, "exec_ns", ALWAYS, "ns",                                               \
@@ -154,6 +189,10 @@
 	X(U64, overflow_ns, "overflow_ns", ALWAYS, "ns",                                       \
 	  "of contexts that a full map could not tell apart")                                  \
 	X(S64, residual_ns, "residual_ns", ALWAYS, "ns", "what is missing, or (< 0) too much") \
+	X(SWITCH, has_samples, "", ALWAYS, "", "false: without --stacks")                      \
+	X(U64, samples, "samples", IF(has_samples), "samples", "that sample records tell of")  \
+	X(U64, sampled_ns, "sampled_ns", IF(has_samples), "ns",                                \
+	  "of CPU that these stand for: exec_ns, give or take chance")                         \
 	X(COUNTERS, losses, "", ALWAYS, "", "each counter of what was missed, in the window")  \
 	X(U64, own_cpu_ns, "own_cpu_ns", ALWAYS, "ns",                                         \
 	  "this process's share of the CPU that Correlator itself used")

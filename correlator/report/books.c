@@ -42,6 +42,15 @@ static void add_stated(struct books *books, int64_t residual_ns)
 		books->stated_residual_ns = residual_ns < 0 ? INT64_MIN : INT64_MAX;
 }
 
+static void add_samples(struct books *books, const struct record_view *record, int64_t exec_ns)
+{
+	if (!record_view_add(record, RECORD_FIELD(balance, sampled_ns), &books->sampled_ns))
+		return;
+	(void)record_view_add(record, RECORD_FIELD(balance, samples), &books->samples);
+	saturated_add_to(&books->sampled_exec_ns, exec_ns);
+	books->sampled_count++;
+}
+
 int books_add_balance(struct books *books, const struct record_view *record)
 {
 	struct books one = { 0 };
@@ -64,6 +73,7 @@ int books_add_balance(struct books *books, const struct record_view *record)
 	for (int i = 0; i < _COUNTER_MAX; i++)
 		(void)record_view_add(record, losses[i].name, &books->losses[i]);
 	(void)record_view_add(record, RECORD_FIELD(balance, own_cpu_ns), &books->own_cpu_ns);
+	add_samples(books, record, one.exec_ns);
 	books->balance_count++;
 	return 0;
 }
@@ -93,6 +103,10 @@ void books_merge(struct books *books, const struct books *other)
 	saturated_add_to(&books->overflow_ns, other->overflow_ns);
 	add_stated(books, other->stated_residual_ns);
 	saturated_add_to(&books->own_cpu_ns, other->own_cpu_ns);
+	books->sampled_count += other->sampled_count;
+	saturated_add_to(&books->sampled_exec_ns, other->sampled_exec_ns);
+	saturated_add_to(&books->samples, other->samples);
+	saturated_add_to(&books->sampled_ns, other->sampled_ns);
 	for (int i = 0; i < _COUNTER_MAX; i++)
 		saturated_add_to(&books->losses[i], other->losses[i]);
 	if (books->gap_count == 0)
@@ -122,6 +136,14 @@ bool books_residual_ppm(const struct books *books, double *ret_ppm)
 	if (books->exec_ns == 0)
 		return false;
 	*ret_ppm = 1e6 * (double)books_residual_ns(books) / (double)books->exec_ns;
+	return true;
+}
+
+bool books_sampled_ratio(const struct books *books, double *ret_ratio)
+{
+	if (books->sampled_exec_ns == 0)
+		return false;
+	*ret_ratio = (double)books->sampled_ns / (double)books->sampled_exec_ns;
 	return true;
 }
 

@@ -28,6 +28,11 @@ struct books {
 	int64_t worst_residual_ns; /* of one record: the one farthest from 0, by its own times */
 	int64_t worst_exec_ns; /* the exec time of that record */
 	int64_t own_cpu_ns;
+	/* Of the records that tell of samples; 0 = none does. */
+	uint64_t sampled_count;
+	int64_t sampled_exec_ns;
+	int64_t samples;
+	int64_t sampled_ns; /* that these stand for */
 	int64_t losses[_COUNTER_MAX];
 	uint64_t gap_count;
 	int64_t dropped_records;
@@ -47,6 +52,8 @@ int64_t books_charged_ns(const struct books *books);
 int64_t books_residual_ns(const struct books *books);
 /* In millionths of exec; false when exec is 0. */
 bool books_residual_ppm(const struct books *books, double *ret_ppm);
+/* What samples stand for, in parts of the exec time that was sampled; false when that is 0. */
+bool books_sampled_ratio(const struct books *books, double *ret_ratio);
 bool books_balance(const struct books *books);
 
 /* Field name and meaning of a loss counter (counters.h). */

@@ -7,10 +7,6 @@
 #include "report/combination.h"
 #include "report/display.h"
 
-enum {
-	ESCAPED_BYTES = 4 * COMBINATION_PART_BYTES_MAX + 1
-};
-
 /* RFC 4180 quoting. A spreadsheet takes a cell that begins with one of = + - @ for a formula. */
 void csv_part_text(const char *text, FILE *out)
 {
@@ -38,7 +34,7 @@ void csv_part_cost(const struct costs *costs, enum cost cost, FILE *out)
 
 void csv_part_label(struct record_text text, FILE *out)
 {
-	char label[ESCAPED_BYTES];
+	char label[COMBINATION_PART_ESCAPED_BYTES];
 
 	(void)display_escape(text.bytes, text.size_bytes, label, sizeof(label));
 	csv_part_text(label, out);

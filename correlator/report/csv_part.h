@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "record/record_view.h"
-#include "report/costs.h"
+#include "requests/costs.h"
 
 /* Text that can be shown, quoted where it must be. */
 void csv_part_text(const char *text, FILE *out);

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/compare.h"
+
 static const double significance = 0.05;
 
 enum {
@@ -24,6 +26,17 @@ static const struct {
 const char *diff_name(enum diff_what what)
 {
 	return whats[what].name;
+}
+
+const struct group *diff_group(const struct diff_row *row)
+{
+	return row->before.group ? row->before.group : row->after.group;
+}
+
+bool diff_has_several_hosts(const struct diff *diff)
+{
+	return diff->before->recording.has_several_hosts ||
+	       diff->after->recording.has_several_hosts;
 }
 
 bool diff_has_changed(const struct diff_figure *figure)
@@ -174,14 +187,11 @@ static int compare_rows(const void *a, const void *b)
 {
 	const struct diff_row *first = a, *second = b;
 	bool has_first = has_row_changed(first), has_second = has_row_changed(second);
-	int64_t first_ns = cpu_of(first), second_ns = cpu_of(second);
+	int order = has_second - has_first;
 
-	if (has_first != has_second)
-		return has_first ? -1 : 1;
-	if (first_ns != second_ns)
-		return first_ns < second_ns ? 1 : -1;
-	return grouping_compare(first->before.group ? first->before.group : first->after.group,
-				second->before.group ? second->before.group : second->after.group);
+	if (order == 0)
+		order = compare_i64(cpu_of(second), cpu_of(first));
+	return order ? order : grouping_compare(diff_group(first), diff_group(second));
 }
 
 int diff_init(struct diff *diff, const struct totals *before, const struct totals *after)

@@ -55,6 +55,10 @@ struct diff {
 int diff_init(struct diff *diff, const struct totals *before, const struct totals *after);
 void diff_deinit(struct diff *diff);
 
+/* Of the side that has one; NULL: the row is of all. */
+const struct group *diff_group(const struct diff_row *row);
+/* In either: names of what ran then want their host (grouping.h). */
+bool diff_has_several_hosts(const struct diff *diff);
 /* At 95 %, corrected. */
 bool diff_has_changed(const struct diff_figure *figure);
 /* "cpu_mean", "wall_p99". */

@@ -53,6 +53,18 @@ static void print_residual(const struct books *books, FILE *out)
 	(void)fputc('\n', out);
 }
 
+/* Of the same CPU, by samples: near to it, or some were lost. */
+static void print_sampled(const struct books *books, FILE *out)
+{
+	char number[DISPLAY_NUMBER_BYTES];
+
+	if (books->sampled_count == 0)
+		return;
+	display_number(books->samples, number);
+	print_part("by samples", books->sampled_ns, books->sampled_exec_ns, out);
+	(void)fprintf(out, "  = %s sample%s\n", number, books->samples == 1 ? "" : "s");
+}
+
 /* For information: a short window has a large part of its time at its ends. */
 static void print_worst(const struct books *books, FILE *out)
 {
@@ -228,6 +240,7 @@ static void print_books(const struct totals *totals, const struct format_options
 		print_line("overflow", books->overflow_ns, books->exec_ns, out);
 		print_residual(books, out);
 		print_worst(books, out);
+		print_sampled(books, out);
 		print_ambiguous(totals, out);
 		print_verdicts(totals, options->width, out);
 	}

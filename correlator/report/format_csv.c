@@ -79,6 +79,9 @@ static void print_row(const struct rows *rows, const struct row *row, FILE *out)
 		if (grouping_has_name(rows->grouping, (enum group_name)name))
 			print_name(row, (enum group_name)name, out);
 	}
+	(void)fputc(',', out);
+	if (row->kind == ROW_KIND_HIDDEN)
+		(void)fprintf(out, "%zu", rows->hidden_count);
 	(void)fputs("\r\n", out);
 }
 
@@ -105,7 +108,7 @@ static void print_header(const struct grouping *grouping, FILE *out)
 		(void)fputs(",comm", out);
 	if (grouping_has_name(grouping, GROUP_NAME_ENDPOINT))
 		(void)fputs(",endpoint", out);
-	(void)fputs("\r\n", out);
+	(void)fputs(",groups\r\n", out);
 }
 
 int format_csv(const struct totals *totals, const struct format_options *options, FILE *out)

@@ -9,8 +9,6 @@
 
 #include "base/cleanup.h"
 #include "report/display.h"
-#include "report/json_group.h"
-#include "report/json_part.h"
 #include "report/table.h"
 
 static const char not_measured[] = "-";
@@ -52,30 +50,19 @@ static void add_lines(struct view *view, const struct diff_row *row)
 		view->lines[view->line_count++] = (struct line){ row, what };
 }
 
-static const struct group *group_of(const struct diff_row *row)
-{
-	return row->before.group ? row->before.group : row->after.group;
-}
-
-static bool with_host(const struct diff *diff)
-{
-	return diff->before->recording.has_several_hosts ||
-	       diff->after->recording.has_several_hosts;
-}
-
 static void write_key(const struct view *view, const struct diff_row *row, size_t key,
 		      char ret_text[static TABLE_CELL_BYTES])
 {
 	const char *name = view->diff->before->groupings[0].keys[key];
-	char escaped[4 * COMBINATION_PART_BYTES_MAX + 1];
+	char escaped[COMBINATION_PART_ESCAPED_BYTES];
 	struct record_text value;
 
 	ret_text[0] = '\0';
-	if (!group_of(row)) {
+	if (!diff_group(row)) {
 		(void)strcpy(ret_text, key == 0 ? "all requests" : "");
 		return;
 	}
-	value = grouping_part(group_of(row), key, with_host(view->diff));
+	value = grouping_part(diff_group(row), key, diff_has_several_hosts(view->diff));
 	if (value.size_bytes > 0)
 		(void)display_escape(value.bytes, value.size_bytes, escaped, sizeof(escaped));
 	else
@@ -103,7 +90,9 @@ static void write_interval(const struct diff_figure *figure, char ret_text[stati
 
 	if (!figure->is_tested)
 		return;
-	write_percent(figure->difference.low, figure->before_ns, "", low);
+	/* Before is itself uncertain: less than all of it cannot be gone. */
+	write_percent(fmax(figure->difference.low, -(double)figure->before_ns), figure->before_ns,
+		      "", low);
 	write_percent(figure->difference.high, figure->before_ns, " %", high);
 	(void)snprintf(ret_text, TABLE_CELL_BYTES, "%s to %s", low, high);
 }
@@ -240,87 +229,4 @@ int format_diff_table(const struct diff *diff, const struct format_options *opti
 	table_print(&table, out);
 	print_verdict(diff, group_count - shown_count, options, out);
 	return 0;
-}
-
-static json_t *describe_side(const struct diff_side *side, int *r)
-{
-	json_t *object = json_object();
-
-	if (side->request_count > 0)
-		json_part_set(object, "requests", json_integer((json_int_t)side->request_count), r);
-	json_group_costs(object, side->costs, r);
-	return object;
-}
-
-static json_t *describe_figure(const struct diff_figure *figure, int *r)
-{
-	json_t *object = json_object();
-
-	json_part_set(object, "before_ns", json_integer(figure->before_ns), r);
-	json_part_set(object, "after_ns", json_integer(figure->after_ns), r);
-	if (!figure->is_tested)
-		return object;
-	json_part_set(object, "change_ns", json_real(figure->difference.value), r);
-	json_part_set(object, "low_ns", json_real(figure->difference.low), r);
-	json_part_set(object, "high_ns", json_real(figure->difference.high), r);
-	json_part_set(object, "probability", json_real(figure->difference.probability), r);
-	json_part_set(object, "corrected", json_real(figure->corrected), r);
-	json_part_set(object, "changed", json_boolean(diff_has_changed(figure)), r);
-	return object;
-}
-
-static int print_row(const struct diff *diff, const struct diff_row *row, const char *before,
-		     FILE *out)
-{
-	json_t *object = json_object();
-	int r = 0;
-
-	if (group_of(row))
-		json_group_keys(object, &diff->before->groupings[0], group_of(row), with_host(diff),
-				&r);
-	if (row->before.costs)
-		json_part_set(object, "before", describe_side(&row->before, &r), &r);
-	if (row->after.costs)
-		json_part_set(object, "after", describe_side(&row->after, &r), &r);
-	for (int what = 0; what < _DIFF_MAX; what++)
-		if (row->figures[what].is_known)
-			json_part_set(object, diff_name((enum diff_what)what),
-				      describe_figure(&row->figures[what], &r), &r);
-	return json_part_print(before, object, r, out);
-}
-
-static int print_recording(const char *before, const struct totals *totals,
-			   const struct format_file *file, FILE *out)
-{
-	json_t *object = json_object();
-	int r = 0;
-
-	json_part_set(object, "name", json_part_text(file->name), &r);
-	json_part_set(object, "records", json_integer((json_int_t)file->entry_count), &r);
-	json_part_set(object, "damaged_bytes", json_integer((json_int_t)file->damaged_bytes), &r);
-	json_part_set(object, "duration_ns",
-		      json_integer((json_int_t)recording_duration_ns(&totals->recording)), &r);
-	return json_part_print(before, object, r, out);
-}
-
-int format_diff_json(const struct diff *diff, const struct format_options *options, FILE *out)
-{
-	size_t count = diff->row_count - 1;
-	int r = json_part_print("{\"by\":", json_part_text(diff->before->groupings[0].by), 0, out);
-
-	if (options->top_count > 0 && options->top_count < count)
-		count = options->top_count;
-	if (r == 0)
-		r = print_recording(",\n\"before\":", diff->before, &options->files[0], out);
-	if (r == 0)
-		r = print_recording(",\n\"after\":", diff->after, &options->files[1], out);
-	(void)fputs(",\n\"rows\":[", out);
-	for (size_t i = 0; i < count && r == 0 && !ferror(out); i++)
-		r = print_row(diff, &diff->rows[i], i == 0 ? "\n" : ",\n", out);
-	(void)fputs("]", out);
-	if (r == 0)
-		r = print_row(diff, &diff->rows[diff->row_count - 1], ",\n\"all\":", out);
-	(void)fprintf(out, ",\n\"tested\":%zu,\"changed\":%zu}\n", diff->tested_count,
-		      diff->changed_count);
-	return r;
 }

@@ -6,6 +6,9 @@
 #include "report/diff.h"
 #include "report/format.h"
 
-/* Each: 0 or -ENOMEM. */
+/* Each: 0 or -ENOMEM. CSV and ndjson have a line for each group, one that
+ * counts those which --top hides, if any, and one for all. */
 int format_diff_table(const struct diff *diff, const struct format_options *options, FILE *out);
 int format_diff_json(const struct diff *diff, const struct format_options *options, FILE *out);
+int format_diff_ndjson(const struct diff *diff, const struct format_options *options, FILE *out);
+int format_diff_csv(const struct diff *diff, const struct format_options *options, FILE *out);

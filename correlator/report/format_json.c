@@ -2,6 +2,7 @@
 #include "report/format.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "report/json_group.h"
@@ -168,7 +169,7 @@ static int print_books(const struct totals *totals, FILE *out)
 	int r = 0;
 
 	if (books->balance_count > 0) {
-		double ppm;
+		double ppm, ratio;
 
 		json_part_set(object, "exec_ns", json_integer(books->exec_ns), &r);
 		json_part_set(object, "attributed_ns", json_integer(books->attributed_ns), &r);
@@ -181,6 +182,12 @@ static int print_books(const struct totals *totals, FILE *out)
 			      &r);
 		json_part_set(object, "worst_exec_ns", json_integer(books->worst_exec_ns), &r);
 		json_part_set(object, "own_cpu_ns", json_integer(books->own_cpu_ns), &r);
+		if (books->sampled_count > 0) {
+			json_part_set(object, "samples", json_integer(books->samples), &r);
+			json_part_set(object, "sampled_ns", json_integer(books->sampled_ns), &r);
+		}
+		if (books_sampled_ratio(books, &ratio))
+			json_part_set(object, "sampled_ratio", json_real(ratio), &r);
 		json_part_set(object, "balanced", json_boolean(books_balance(books)), &r);
 		json_part_set(object, "matches_records", json_boolean(totals_match_books(totals)),
 			      &r);
@@ -398,6 +405,8 @@ int format_json(const struct totals *totals, const struct format_options *option
 	r = json_part_print("{\"by\":", json_part_text(grouping->by), 0, out);
 	if (r == 0)
 		r = print_rows(&rows, out);
+	if (r == 0 && grouping->lacking_cpu_ns > 0)
+		(void)fprintf(out, ",\n\"lacking_cpu_ns\":%" PRId64, grouping->lacking_cpu_ns);
 	if (r == 0)
 		r = format_json_rest(totals, options, out);
 	if (r == 0)

@@ -128,8 +128,9 @@ static void describe_times(struct view *view, char ret_title[static DISPLAY_NUMB
 		return;
 	start = (time_t)(series->steps[0].span.start_ns / NS_PER_S);
 	end = (time_t)(series->steps[series->step_count - 1].span.start_ns / NS_PER_S);
-	if (!localtime_r(&start, &first) || !localtime_r(&end, &last))
-		return;
+	/* Nanoseconds of 64 bits end in 2554: no year is too large. */
+	(void)localtime_r(&start, &first);
+	(void)localtime_r(&end, &last);
 	view->has_date = first.tm_yday != last.tm_yday || first.tm_year != last.tm_year;
 	(void)snprintf(ret_title, DISPLAY_NUMBER_BYTES, "began (%.12s)", first.tm_zone);
 }
@@ -229,7 +230,7 @@ static void write_key(const struct view *view, const struct series_cell *line, s
 		      char ret_text[static TABLE_CELL_BYTES])
 {
 	const struct totals *totals = view->series.totals;
-	char escaped[4 * COMBINATION_PART_BYTES_MAX + 1];
+	char escaped[COMBINATION_PART_ESCAPED_BYTES];
 	struct record_text value =
 		grouping_part(line->group, key, totals->recording.has_several_hosts);
 

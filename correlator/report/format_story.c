@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "report/display.h"
+#include "report/format_stacks.h"
 #include "report/story_lane.h"
 #include "report/table.h"
 
@@ -18,10 +19,11 @@ enum {
 	LABEL_COLUMNS = 12,
 	LANES_MAX = 16, /* on a screen */
 	LANES_ENDLESS_MAX = 256, /* elsewhere */
-	LANE_LABEL_PART = 3, /* of a screen's width: at most one of so many */
+	LANE_LABEL_PERCENT = 40, /* of a screen's width, at most */
 	LINES_SHOWN = 20, /* of a list on a screen, one by one */
 	PROCESSES_SHOWN = 8,
 	SENTENCE_BYTES = 1024,
+	METHODS_SHOWN = 20,
 };
 
 static const char not_measured[] = "-";
@@ -33,6 +35,8 @@ struct page {
 	FILE *out;
 	const struct story_thread **threads; /* of the request, by process and number */
 	size_t thread_count;
+	struct story_lane_owner *lanes; /* owned */
+	size_t lane_count;
 	size_t process_count;
 	size_t host_count;
 };
@@ -52,19 +56,8 @@ print_item(const struct page *page, const char *label, const char *format, ...)
 
 static int compare_threads(const void *a, const void *b)
 {
-	const struct story_thread_key *one = &(*(const struct story_thread *const *)a)->key;
-	const struct story_thread_key *other = &(*(const struct story_thread *const *)b)->key;
-
-	if (one->host != other->host)
-		return one->host < other->host ? -1 : 1;
-	if (one->pid != other->pid)
-		return one->pid < other->pid ? -1 : 1;
-	return (one->tid > other->tid) - (one->tid < other->tid);
-}
-
-static bool is_of_request(const struct story_thread *thread)
-{
-	return thread->costs.record_count > 0 || thread->slice_count > 0;
+	return story_thread_compare(*(const struct story_thread *const *)a,
+				    *(const struct story_thread *const *)b);
 }
 
 static void count_places(struct page *page)
@@ -87,21 +80,29 @@ static int find_threads(struct page *page)
 	if (!page->threads)
 		return -ENOMEM;
 	for (; thread; thread = thread->hh.next) {
-		if (is_of_request(thread))
+		if (story_thread_is_of_request(thread))
 			page->threads[page->thread_count++] = thread;
 	}
 	if (page->thread_count > 0)
 		qsort(page->threads, page->thread_count, sizeof(*page->threads), compare_threads);
 	count_places(page);
-	return 0;
+	return story_lane_owners(page->story, &page->lanes, &page->lane_count);
 }
 
-/* "4242/4250 puma srv tp 001" */
-static void name_thread(const struct page *page, const struct story_thread *thread,
-			char ret_text[static TABLE_CELL_BYTES])
+/* "4242/4250 puma srv tp 001"; "4242/4250 fiber 3" where several of its fibers were the request's.
+ */
+static void name_lane(const struct page *page, const struct story_lane_owner *owner,
+		      char ret_text[static TABLE_CELL_BYTES])
 {
 	bool with_host = page->story->totals->recording.has_several_hosts;
+	const struct story_thread *thread = owner->thread;
+	const char *name = thread->name;
+	char fiber[32];
 
+	if (thread->has_several_fibers && owner->fiber > 0) {
+		(void)snprintf(fiber, sizeof(fiber), "fiber %" PRId64, owner->fiber);
+		name = fiber;
+	}
 	if (thread->key.tid == 0)
 		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%s%s%" PRId64 "/-",
 			       with_host ? thread->host->name : "", with_host ? ":" : "",
@@ -109,8 +110,13 @@ static void name_thread(const struct page *page, const struct story_thread *thre
 	else
 		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%s%s%" PRId64 "/%" PRId64 "%s%s",
 			       with_host ? thread->host->name : "", with_host ? ":" : "",
-			       thread->key.pid, thread->key.tid, thread->name[0] ? " " : "",
-			       thread->name);
+			       thread->key.pid, thread->key.tid, name[0] ? " " : "", name);
+}
+
+static void name_thread(const struct page *page, const struct story_thread *thread,
+			char ret_text[static TABLE_CELL_BYTES])
+{
+	name_lane(page, &(struct story_lane_owner){ .thread = thread }, ret_text);
 }
 
 /* 2026-11-22 10:15:00.123 CET */
@@ -118,10 +124,10 @@ static void print_when(const struct page *page, const char *label, int64_t ns)
 {
 	time_t seconds = (time_t)(ns / (int64_t)NS_PER_S);
 	char date[64], zone[32];
-	struct tm local;
+	struct tm local = { 0 };
 
-	if (!localtime_r(&seconds, &local))
-		return;
+	/* Nanoseconds of 64 bits end in 2554: no year is too large. */
+	(void)localtime_r(&seconds, &local);
 	(void)strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S", &local);
 	(void)strftime(zone, sizeof(zone), "%Z", &local);
 	print_item(page, label, "%s.%03" PRIu64 " %s", date, (uint64_t)ns % NS_PER_S / NS_PER_MS,
@@ -292,9 +298,9 @@ static void print_source(const struct page *page)
 			   story->slice_count);
 	else
 		print_item(page, "timeline",
-			   "by window: %zu records; the order within a window is not known "
+			   "by window: %zu record%s; the order within a window is not known "
 			   "(`record --timeline' tells it to the microsecond)",
-			   story->window_count);
+			   story->window_count, story->window_count == 1 ? "" : "s");
 	if (story_has_slices(story) && story_slices_lost(story) > 0)
 		print_item(page, "",
 			   "%" PRId64 " slices of all threads were lost: lanes may have gaps, the "
@@ -310,13 +316,13 @@ static void print_source(const struct page *page)
 /* The columns of the lanes' labels. */
 static size_t measure_labels(const struct page *page, size_t lane_count)
 {
-	size_t most = 0, limit = page->options->width / LANE_LABEL_PART;
+	size_t most = 0, limit = page->options->width * LANE_LABEL_PERCENT / 100;
 	char name[TABLE_CELL_BYTES];
 
 	for (size_t i = 0; i < lane_count; i++) {
 		size_t columns;
 
-		name_thread(page, page->threads[i], name);
+		name_lane(page, &page->lanes[i], name);
 		columns = display_columns(name);
 		most = columns > most ? columns : most;
 	}
@@ -348,19 +354,19 @@ static void print_legend(const struct page *page)
 		   story_lane_symbol(STORY_STATE_UNINTERRUPTIBLE));
 }
 
-static void print_lane(const struct page *page, const struct story_thread *thread,
+static void print_lane(const struct page *page, const struct story_lane_owner *owner,
 		       size_t label_columns, size_t cells_max, struct story_lane *lane)
 {
 	char name[TABLE_CELL_BYTES], label[TABLE_CELL_BYTES];
 
-	name_thread(page, thread, name);
+	name_lane(page, owner, name);
 	display_fit(name, label_columns, label, sizeof(label));
 	(void)fprintf(page->out, "%s%*s ", label, (int)(label_columns - display_columns(label)),
 		      "");
 	if (story_has_slices(page->story))
-		story_lane_of_slices(page->story, thread, cells_max, lane);
+		story_lane_of_slices(page->story, owner, cells_max, lane);
 	else
-		story_lane_of_windows(page->story, thread, cells_max, lane);
+		story_lane_of_windows(page->story, owner->thread, cells_max, lane);
 	for (size_t cell = 0; cell < lane->cell_count; cell++)
 		(void)fputs(lane->cells[cell], page->out);
 	(void)fputc('\n', page->out);
@@ -369,7 +375,7 @@ static void print_lane(const struct page *page, const struct story_thread *threa
 static int print_lanes(const struct page *page)
 {
 	size_t lanes_max = page->options->is_endless ? LANES_ENDLESS_MAX : LANES_MAX;
-	size_t lane_count = page->thread_count < lanes_max ? page->thread_count : lanes_max;
+	size_t lane_count = page->lane_count < lanes_max ? page->lane_count : lanes_max;
 	size_t label_columns = measure_labels(page, lane_count);
 	size_t cells_max = page->options->width - label_columns - 1;
 	_cleanup_free_ struct story_lane *lane = malloc(sizeof(*lane));
@@ -381,9 +387,11 @@ static int print_lanes(const struct page *page)
 	cells_max = cells_max < STORY_LANE_CELLS_MAX ? cells_max : STORY_LANE_CELLS_MAX;
 	print_axis(page, label_columns, cells_max);
 	for (size_t i = 0; i < lane_count && !ferror(page->out); i++)
-		print_lane(page, page->threads[i], label_columns, cells_max, lane);
-	if (page->thread_count > lane_count)
-		(void)fprintf(page->out, "… %zu more threads\n", page->thread_count - lane_count);
+		print_lane(page, &page->lanes[i], label_columns, cells_max, lane);
+	if (page->lane_count > lane_count)
+		(void)fprintf(page->out, "… %zu more %s\n", page->lane_count - lane_count,
+			      page->lane_count > page->thread_count ? "fibers and threads"
+								    : "threads");
 	print_legend(page);
 	return 0;
 }
@@ -425,18 +433,24 @@ enum slice_column {
 	SLICE_CPU = 2,
 	SLICE_WHAT = 3,
 	SLICE_WAKER = 4,
-	SLICE_THREAD = 5, /* left out where there is one */
+	SLICE_THREAD = 5, /* and fiber; left out where there is one */
 	_SLICE_COLUMN_MAX,
 };
 
-static void write_sums(const struct story *story, const struct story_lines *line,
-		       char ret_text[static TABLE_CELL_BYTES])
+/* Of slices that are summed up: how long they were in each state. */
+static bool write_sums(const void *context, size_t row, char ret_text[static TABLE_CELL_BYTES])
 {
 	static const char *const names[_STORY_STATE_MAX] = { "running", "waiting", "blocked",
 							     "uninterruptible" };
+	const struct list *list = context;
+	const struct story_lines *line = &list->lines[row];
+	const struct story *story = list->page->story;
 	int64_t sums[_STORY_STATE_MAX] = { 0 };
-	int length = snprintf(ret_text, TABLE_CELL_BYTES, "… %zu more:", line->count);
+	int length;
 
+	if (line->count == 1)
+		return false;
+	length = snprintf(ret_text, TABLE_CELL_BYTES, "… %zu more:", line->count);
 	for (size_t i = line->first; i < line->first + line->count; i++)
 		saturated_add_to(&sums[story->slices[i].state],
 				 story->slices[i].end_ns - story->slices[i].start_ns);
@@ -449,6 +463,7 @@ static void write_sums(const struct story *story, const struct story_lines *line
 		length += snprintf(ret_text + length, TABLE_CELL_BYTES - (size_t)length, " %s %s",
 				   duration, names[state]);
 	}
+	return true;
 }
 
 static void write_waker(const struct page *page, const struct story_slice *slice,
@@ -484,10 +499,6 @@ static void slice_cell(const void *context, size_t row, size_t column,
 	ret_text[0] = '\0';
 	if (column == SLICE_AFTER)
 		display_duration(slice->start_ns - story->first_ns, ret_text);
-	else if (line->count > 1 && column == SLICE_WHAT)
-		write_sums(story, line, ret_text);
-	else if (line->count > 1)
-		return;
 	else if (column == SLICE_LENGTH)
 		display_duration(slice->end_ns - slice->start_ns, ret_text);
 	else if (column == SLICE_CPU && slice->cpu_number >= 0)
@@ -495,7 +506,8 @@ static void slice_cell(const void *context, size_t row, size_t column,
 	else if (column == SLICE_WHAT)
 		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%s", whats[slice->state]);
 	else if (column == SLICE_THREAD)
-		name_thread(list->page, slice->thread, ret_text);
+		name_lane(list->page, &(struct story_lane_owner){ slice->thread, slice->fiber },
+			  ret_text);
 	else if (column == SLICE_WAKER)
 		write_waker(list->page, slice, ret_text);
 }
@@ -573,32 +585,33 @@ static void print_list(const struct list *list)
 {
 	static const struct table_column of_slices[_SLICE_COLUMN_MAX] = {
 		[SLICE_AFTER] = { "after", 0, false },	[SLICE_LENGTH] = { "for", 0, false },
-		[SLICE_CPU] = { "on CPU", 1, false },	[SLICE_WHAT] = { "what", 0, true },
-		[SLICE_THREAD] = { "thread", 2, true }, [SLICE_WAKER] = { "woken by", 1, true },
+		[SLICE_CPU] = { "on CPU", 2, false },	[SLICE_WHAT] = { "what", 0, true },
+		[SLICE_THREAD] = { "thread", 1, true }, [SLICE_WAKER] = { "woken by", 3, true },
 	};
 	static const struct table_column of_windows[_WINDOW_COLUMN_MAX] = {
 		[WINDOW_AFTER] = { "after", 0, false },
 		[WINDOW_LENGTH] = { "for", 0, false },
 		[WINDOW_CPU] = { "cpu", 0, false },
-		[WINDOW_USER] = { "user", 2, false },
-		[WINDOW_KERNEL] = { "kernel", 2, false },
-		[WINDOW_RUN_QUEUE] = { "run queue", 1, false },
-		[WINDOW_BLOCKED] = { "blocked", 1, false },
-		[WINDOW_CALLS] = { "calls", 3, false },
-		[WINDOW_SWITCHES] = { "switches", 4, false },
-		[WINDOW_MIGRATIONS] = { "migrations", 5, false },
-		[WINDOW_THREAD] = { "thread", 2, true },
+		[WINDOW_USER] = { "user", 3, false },
+		[WINDOW_KERNEL] = { "kernel", 3, false },
+		[WINDOW_RUN_QUEUE] = { "run queue", 2, false },
+		[WINDOW_BLOCKED] = { "blocked", 2, false },
+		[WINDOW_CALLS] = { "calls", 4, false },
+		[WINDOW_SWITCHES] = { "switches", 5, false },
+		[WINDOW_MIGRATIONS] = { "migrations", 6, false },
+		[WINDOW_THREAD] = { "thread", 1, true },
 	};
 	const struct page *page = list->page;
 	bool is_of_slices = story_has_slices(page->story);
 	size_t column_count = is_of_slices ? _SLICE_COLUMN_MAX : _WINDOW_COLUMN_MAX;
 	struct table table = {
 		.columns = is_of_slices ? of_slices : of_windows,
-		.column_count = column_count - (page->thread_count == 1),
+		.column_count = column_count - (page->lane_count == 1),
 		.row_count = list->line_count,
-		.width = page->options->is_endless ? SIZE_MAX / 2 : page->options->width,
+		.width = page->options->is_endless ? SIZE_MAX : page->options->width,
 		.is_bold = page->options->is_bold,
 		.cell = is_of_slices ? slice_cell : window_cell,
+		.text = is_of_slices ? write_sums : NULL,
 		.context = list,
 	};
 
@@ -678,7 +691,7 @@ static void print_beside(const struct page *page)
 		.columns = columns,
 		.column_count = _BESIDE_COLUMN_MAX - !story_has_slices(page->story),
 		.row_count = top > 0 && top < count ? top : count,
-		.width = page->options->is_endless ? SIZE_MAX / 2 : page->options->width,
+		.width = page->options->is_endless ? SIZE_MAX : page->options->width,
 		.is_bold = page->options->is_bold,
 		.cell = beside_cell,
 		.context = page,
@@ -698,6 +711,17 @@ static void print_beside(const struct page *page)
 				 "some of what ran meanwhile is missing: there was too much of it");
 }
 
+static int print_stacks(const struct page *page)
+{
+	const struct format_stacks_options options = { .width = page->options->width,
+						       .method_count = METHODS_SHOWN };
+
+	if (page->story->stacks.sums.samples == 0)
+		return 0;
+	(void)fputc('\n', page->out);
+	return format_stacks(&page->story->stacks, &options, page->out);
+}
+
 int format_story(const struct story *story, const struct format_options *options, FILE *out)
 {
 	struct page page = { .story = story, .options = options, .out = out };
@@ -715,8 +739,10 @@ int format_story(const struct story *story, const struct format_options *options
 	if (r == 0) {
 		print_list(&list);
 		print_beside(&page);
+		r = print_stacks(&page);
 	}
 	free(list.lines);
+	free(page.lanes);
 	free(page.threads);
 	return r;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "report/format_stacks.h"
 #include "report/json_part.h"
 
 static void set_costs(json_t *object, const struct costs *costs, int *r)
@@ -159,6 +160,8 @@ static int print_slices(const struct story *story, FILE *out)
 			json_part_set(object, "cpu_ns", json_integer(slice->cpu_ns), &r);
 		if (slice->cpu_number >= 0)
 			json_part_set(object, "cpu_number", json_integer(slice->cpu_number), &r);
+		if (slice->fiber > 0)
+			json_part_set(object, "fiber", json_integer(slice->fiber), &r);
 		if (slice->woken_by_tid > 0) {
 			json_part_set(object, "woken_by_pid", json_integer(slice->woken_by_pid),
 				      &r);
@@ -198,6 +201,7 @@ static int print_beside(const struct story *story, FILE *out)
 
 int format_story_json(const struct story *story, const struct format_options *options, FILE *out)
 {
+	const struct format_stacks_options top_down = { 0 };
 	int r = print_request(story, out);
 
 	(void)options;
@@ -214,6 +218,10 @@ int format_story_json(const struct story *story, const struct format_options *op
 	if (r == 0)
 		r = json_part_print(",\n\"beside_complete\":",
 				    json_boolean(!story_beside_is_incomplete(story)), 0, out);
+	if (r == 0 && story->stacks.sums.samples > 0) {
+		(void)fputs(",\n\"stacks\":", out);
+		r = format_stacks_json(&story->stacks, &top_down, out);
+	}
 	(void)fputs("}\n", out);
 	return r;
 }

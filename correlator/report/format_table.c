@@ -363,7 +363,7 @@ struct view {
 static void write_part(const struct rows *rows, const struct row *row, size_t part,
 		       char ret_text[static TABLE_CELL_BYTES])
 {
-	char escaped[4 * COMBINATION_PART_BYTES_MAX + 1];
+	char escaped[COMBINATION_PART_ESCAPED_BYTES];
 	struct record_text value =
 		grouping_part(row->group, part, rows->totals->recording.has_several_hosts);
 
@@ -378,7 +378,7 @@ static void write_part(const struct rows *rows, const struct row *row, size_t pa
 static void write_label(const struct rows *rows, const struct row *row,
 			char ret_text[static TABLE_CELL_BYTES])
 {
-	char escaped[4 * RECORD_VIEW_TEXT_BYTES_MAX + 1];
+	char escaped[COMBINATION_PART_ESCAPED_BYTES];
 	char number[DISPLAY_NUMBER_BYTES];
 
 	switch (row->kind) {
@@ -483,11 +483,11 @@ static void describe_times(struct view *view)
 	const struct recording *recording = &view->rows.totals->recording;
 	time_t start = (time_t)(recording->start_ns / NS_PER_S),
 	       end = (time_t)(recording->end_ns / NS_PER_S);
-	struct tm first, last;
+	struct tm first = { 0 }, last = { 0 };
 
-	(void)strcpy(view->began, "began");
-	if (!localtime_r(&start, &first) || !localtime_r(&end, &last))
-		return;
+	/* Nanoseconds of 64 bits end in 2554: no year is too large. */
+	(void)localtime_r(&start, &first);
+	(void)localtime_r(&end, &last);
 	view->has_date = first.tm_yday != last.tm_yday || first.tm_year != last.tm_year;
 	(void)snprintf(view->began, sizeof(view->began), "began (%.12s)", first.tm_zone);
 }
@@ -605,6 +605,24 @@ static void print_inherited(const struct totals *totals, size_t width, FILE *out
 		what, duration);
 }
 
+/* A row is exact, unless its value was given up meanwhile: then it is said by how much. */
+static void print_lacking(const struct grouping *grouping, size_t width, FILE *out)
+{
+	char by[256], duration[DISPLAY_NUMBER_BYTES];
+
+	if (grouping->lacking_cpu_ns == 0)
+		return;
+	(void)display_escape(grouping->by, strlen(grouping->by), by, sizeof(by));
+	display_duration(grouping->lacking_cpu_ns, duration);
+	(void)fputc('\n', out);
+	display_sentence(
+		out, width, DISPLAY_INDENT,
+		"%s has so many values that those which used least were summed up while "
+		"reading: the row of one that came again may lack up to %s of CPU, and it is "
+		"counted twice (all of them, exactly: --top 0)",
+		by, duration);
+}
+
 int format_table(const struct totals *totals, const struct format_options *options, FILE *out)
 {
 	int r;
@@ -620,6 +638,8 @@ int format_table(const struct totals *totals, const struct format_options *optio
 	r = totals->groupings[0].has_all_time ? 0 : format_unattributed(totals, options, out);
 	if (r < 0)
 		return r;
+	for (size_t i = 0; i < totals->grouping_count; i++)
+		print_lacking(&totals->groupings[i], options->width, out);
 	print_inherited(totals, options->width, out);
 	format_books(totals, options, out);
 	return 0;

@@ -22,7 +22,7 @@ enum {
 
 static void write_text(struct record_text text, char ret_text[static TABLE_CELL_BYTES])
 {
-	char escaped[4 * COMBINATION_PART_BYTES_MAX + 1];
+	char escaped[COMBINATION_PART_ESCAPED_BYTES];
 
 	(void)display_escape(text.bytes, text.size_bytes, escaped, sizeof(escaped));
 	display_fit(escaped, TABLE_TEXT_COLUMN_MAX, ret_text, TABLE_CELL_BYTES);

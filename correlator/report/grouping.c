@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compare.h"
 #include "base/hash.h"
 #include "base/random.h"
 
@@ -33,9 +34,7 @@ static bool is_by(const struct grouping *grouping, const char *key)
 
 bool grouping_has_name(const struct grouping *grouping, enum group_name name)
 {
-	if (name == GROUP_NAME_ENDPOINT)
-		return grouping->is_by_request;
-	return is_by(grouping, "tid") || (name == GROUP_NAME_COMM && is_by(grouping, "pid"));
+	return grouping->has_names[name];
 }
 
 struct record_text grouping_part(const struct group *group, size_t part, bool with_host)
@@ -65,9 +64,7 @@ int grouping_compare_part(const struct group *a, const struct group *b, size_t p
 		first.size_bytes < second.size_bytes ? first.size_bytes : second.size_bytes;
 	int order = memcmp(first.bytes, second.bytes, shorter);
 
-	return order != 0 ? order
-			  : (first.size_bytes > second.size_bytes) -
-				    (first.size_bytes < second.size_bytes);
+	return order ? order : compare_u64(first.size_bytes, second.size_bytes);
 }
 
 int grouping_compare(const struct group *a, const struct group *b)
@@ -112,6 +109,7 @@ static void add_parts_of_time(struct grouping *grouping)
 	grouping->part_count = grouping->key_count + PARTS_OF_TIME;
 	grouping->has_all_time = true;
 	grouping->is_by_request = false;
+	grouping->has_names[GROUP_NAME_ENDPOINT] = false;
 }
 
 void grouping_split_over_time(struct grouping *grouping, uint64_t step_ns)
@@ -136,6 +134,21 @@ enum attribution grouping_attribution(const struct grouping *grouping, const str
 	       grouping_part(group, grouping->key_count + PART_ATTRIBUTION, true).bytes;
 }
 
+static enum grouping_source source_of(const char *key)
+{
+	static const char *const names[] = {
+		[GROUPING_SOURCE_PID] = "pid",
+		[GROUPING_SOURCE_TID] = "tid",
+		[GROUPING_SOURCE_COMM] = "comm",
+		[GROUPING_SOURCE_ATTRIBUTION] = "attribution",
+	};
+	size_t source = sizeof(names) / sizeof(names[0]);
+
+	while (--source > GROUPING_SOURCE_TEXT && strcmp(key, names[source]) != 0)
+		;
+	return (enum grouping_source)source;
+}
+
 static int set_keys(struct grouping *grouping, const char *by)
 {
 	char *rest;
@@ -150,13 +163,18 @@ static int set_keys(struct grouping *grouping, const char *by)
 	rest = grouping->key_names;
 	while (rest)
 		grouping->keys[grouping->key_count++] = strsep(&rest, ",");
-	for (size_t i = 0; i < grouping->key_count; i++)
+	for (size_t i = 0; i < grouping->key_count; i++) {
+		grouping->sources[i] = source_of(grouping->keys[i]);
 		grouping->has_all_time &= grouping_is_by_field(grouping->keys[i]);
+	}
 	grouping->has_all_time |= is_by(grouping, "attribution");
 	grouping->is_by_request = strcmp(by, "request_id") == 0;
 	grouping->part_count = grouping->key_count;
 	if (grouping->is_over_time)
 		add_parts_of_time(grouping);
+	grouping->has_names[GROUP_NAME_THREAD] = is_by(grouping, "tid");
+	grouping->has_names[GROUP_NAME_COMM] = is_by(grouping, "tid") || is_by(grouping, "pid");
+	grouping->has_names[GROUP_NAME_ENDPOINT] = grouping->is_by_request;
 	return 0;
 }
 
@@ -181,13 +199,22 @@ static void free_group(struct group *group)
 	free(group);
 }
 
-void grouping_forget(struct grouping *grouping, struct group *group)
+int grouping_forget(struct grouping *grouping, struct group *group)
 {
+	int r = group->requests
+			? distribution_merge(&grouping->folded_distribution, group->requests)
+			: 0;
+
+	assert(group->open_count == 0);
+	if (r < 0)
+		return r;
 	costs_add(&grouping->folded, &group->costs);
+	grouping->folded_requests += grouping->is_by_request ? 0 : group->request_count;
 	grouping->folded_count++;
 	HASH_DELETE(hh, grouping->groups, group);
 	grouping->group_count--;
 	free_group(group);
+	return 0;
 }
 
 void grouping_deinit(struct grouping *grouping)
@@ -200,6 +227,7 @@ void grouping_deinit(struct grouping *grouping)
 	}
 	distribution_deinit(&grouping->requests);
 	distribution_deinit(&grouping->without_value_requests);
+	distribution_deinit(&grouping->folded_distribution);
 	free(grouping->by);
 	free(grouping->key_names);
 	*grouping = (struct grouping){ 0 };
@@ -224,18 +252,20 @@ static bool is_value_of(const struct group *group, struct record_text value)
 	       memcmp(group->value, value.bytes, value.size_bytes) == 0;
 }
 
-static int find_or_add(struct grouping *grouping, struct record_text value, size_t host_bytes,
-		       struct group **ret_group)
+static struct group *find(const struct grouping *grouping, struct record_text value,
+			  unsigned int hash)
 {
-	unsigned int hash = hash_table_key(grouping->seed, value.bytes, value.size_bytes);
-	_cleanup_free_ struct group *group = NULL;
-	struct group *known;
+	struct group *group;
 
-	HASH_FIND_BYHASHVALUE(hh, grouping->groups, value.bytes, value.size_bytes, hash, known);
-	if (known) {
-		*ret_group = known;
-		return 0;
-	}
+	HASH_FIND_BYHASHVALUE(hh, grouping->groups, value.bytes, value.size_bytes, hash, group);
+	return group;
+}
+
+static int add_group(struct grouping *grouping, struct record_text value, unsigned int hash,
+		     struct group **ret_group)
+{
+	_cleanup_free_ struct group *group = NULL;
+
 	if (grouping->group_count == (grouping->group_max ? grouping->group_max : GROUPS_MAX))
 		return -E2BIG;
 	group = calloc(1, sizeof(*group) + value.size_bytes);
@@ -243,15 +273,32 @@ static int find_or_add(struct grouping *grouping, struct record_text value, size
 		return -ENOMEM;
 	memcpy(group->value, value.bytes, value.size_bytes);
 	group->value_bytes = value.size_bytes;
-	group->host_bytes = (uint32_t)host_bytes;
 	group->part_count = grouping->part_count;
-	group->number = (uint32_t)(grouping->group_count + grouping->folded_count) + 1;
 	HASH_ADD_KEYPTR_BYHASHVALUE(hh, grouping->groups, group->value, group->value_bytes, hash,
 				    group);
 	if (!group->hh.tbl)
 		return -ENOMEM;
 	grouping->group_count++;
 	*ret_group = TAKE_PTR(group);
+	return 0;
+}
+
+static unsigned int hash_of(const struct grouping *grouping, struct record_text value)
+{
+	return hash_table_key(grouping->seed, value.bytes, value.size_bytes);
+}
+
+static int find_or_add(struct grouping *grouping, struct record_text value, size_t host_bytes,
+		       struct group **ret_group)
+{
+	unsigned int hash = hash_of(grouping, value);
+	struct group *group = find(grouping, value, hash);
+	int r = group ? 0 : add_group(grouping, value, hash, &group);
+
+	if (r < 0)
+		return r;
+	group->host_bytes = (uint32_t)host_bytes;
+	*ret_group = group;
 	return 0;
 }
 
@@ -275,7 +322,7 @@ static struct record_text thread_value(const struct record_view *record, bool wi
 	return (struct record_text){ buffer, host.size_bytes + (size_t)length };
 }
 
-/* The latest one holds: threads and processes change their names. */
+/* The latest one holds: threads, processes and requests change theirs. */
 static int set_name(struct group *group, enum group_name which, struct record_text name)
 {
 	size_t size_bytes = name.size_bytes < GROUP_NAME_BYTES ? name.size_bytes : GROUP_NAME_BYTES;
@@ -283,7 +330,7 @@ static int set_name(struct group *group, enum group_name which, struct record_te
 	char *copy;
 
 	if (size_bytes == 0 ||
-	    (known && strlen(known) == size_bytes && memcmp(known, name.bytes, size_bytes) == 0))
+	    (known && strncmp(known, name.bytes, size_bytes) == 0 && known[size_bytes] == '\0'))
 		return 0;
 	copy = strndup(name.bytes, size_bytes);
 	if (!copy)
@@ -296,20 +343,33 @@ static int set_name(struct group *group, enum group_name which, struct record_te
 static int set_names(const struct grouping *grouping, struct group *group,
 		     const struct record_view *record, struct record_text comm)
 {
-	struct record_text thread_name = { 0 }, endpoint = { 0 };
+	struct record_text name = { 0 };
 	int r = 0;
 
-	if (grouping_has_name(grouping, GROUP_NAME_THREAD)) {
-		(void)record_view_text(record, RECORD_FIELD(cpu, thread_name), &thread_name);
-		r = set_name(group, GROUP_NAME_THREAD, thread_name);
+	if (grouping->has_names[GROUP_NAME_THREAD]) {
+		(void)record_view_text_at(record, RECORD_PLACE(cpu, thread_name), &name);
+		r = set_name(group, GROUP_NAME_THREAD, name);
 	}
-	if (r == 0 && grouping_has_name(grouping, GROUP_NAME_COMM))
+	if (r == 0 && grouping->has_names[GROUP_NAME_COMM])
 		r = set_name(group, GROUP_NAME_COMM, comm);
-	if (r == 0 && grouping->is_by_request) {
-		(void)record_view_text(record, "endpoint", &endpoint);
-		r = set_name(group, GROUP_NAME_ENDPOINT, endpoint);
-	}
 	return r;
+}
+
+static void leave(struct grouping *grouping, struct group *group)
+{
+	if (--group->open_count == 0)
+		grouping->open_count--;
+}
+
+static void move_to(struct grouping *grouping, struct group *group, struct group **place)
+{
+	if (group == *place)
+		return;
+	if (group->open_count++ == 0)
+		grouping->open_count++;
+	if (*place)
+		leave(grouping, *place);
+	*place = group;
 }
 
 /* Of a key: what has no value is its request's. */
@@ -323,25 +383,29 @@ static void add_without_value(struct grouping *grouping, const struct costs *cos
 	/* Else it is known when the request has ended. */
 }
 
-static struct record_text value_of(const char *key, const struct record_view *record,
-				   struct record_text comm,
+static struct record_text value_of(const struct grouping *grouping, size_t key,
+				   const struct record_view *record, struct record_text comm,
 				   char buffer[static COMBINATION_PART_BYTES_MAX],
 				   size_t *ret_host_bytes)
 {
+	enum grouping_source source = grouping->sources[key];
 	struct record_text value = { 0 };
 
-	if (strcmp(key, "pid") == 0 || strcmp(key, "tid") == 0)
-		return thread_value(record, key[0] == 't', buffer, COMBINATION_PART_BYTES_MAX,
-				    ret_host_bytes);
-	if (strcmp(key, "comm") == 0)
+	switch (source) {
+	case GROUPING_SOURCE_PID:
+	case GROUPING_SOURCE_TID:
+		return thread_value(record, source == GROUPING_SOURCE_TID, buffer,
+				    COMBINATION_PART_BYTES_MAX, ret_host_bytes);
+	case GROUPING_SOURCE_COMM:
 		return comm;
-	if (strcmp(key, "attribution") == 0) {
-		const char *name = attribution_name(attribution_of(record));
-
-		return (struct record_text){ name, strlen(name) };
+	case GROUPING_SOURCE_ATTRIBUTION:
+		value.bytes = attribution_name(attribution_of(record));
+		value.size_bytes = strlen(value.bytes);
+		return value;
+	default:
+		(void)record_view_text(record, grouping->keys[key], &value);
+		return value;
 	}
-	(void)record_view_text(record, key, &value);
-	return value;
 }
 
 /* Of several keys; absent ones are the same. */
@@ -390,8 +454,8 @@ static void combine(const struct grouping *grouping, const struct record_view *r
 	for (size_t i = 0; i < grouping->key_count; i++) {
 		size_t host_bytes = 0;
 
-		combination->parts[i].text = value_of(grouping->keys[i], record, comm,
-						      ret_combined->buffers[i], &host_bytes);
+		combination->parts[i].text =
+			value_of(grouping, i, record, comm, ret_combined->buffers[i], &host_bytes);
 		combination->parts[i].host_bytes = (uint16_t)host_bytes;
 	}
 	if (grouping->is_over_time)
@@ -546,7 +610,7 @@ static int add_combined(struct grouping *grouping, const struct record_view *rec
 		r = set_names(grouping, group, record, comm);
 	if (r < 0 || !place || !group)
 		return r;
-	*place = group;
+	move_to(grouping, group, place);
 	return release(grouping, held, combination, &group);
 }
 
@@ -562,8 +626,7 @@ int grouping_add(struct grouping *grouping, const struct record_view *record,
 
 	if (grouping->part_count > 1)
 		return add_combined(grouping, record, costs, comm, place, held);
-	value = value_of(grouping->by, record, comm, buffer, &host_bytes);
-
+	value = value_of(grouping, 0, record, comm, buffer, &host_bytes);
 	if (!value.bytes || value.size_bytes == 0) {
 		add_without_value(grouping, costs, place);
 		return 0;
@@ -579,10 +642,8 @@ int grouping_add(struct grouping *grouping, const struct record_view *record,
 		return r;
 	if (place && !*place && !grouping->has_all_time)
 		costs_add(&group->costs, before);
-	if (place) {
-		*place = group;
-		group->is_open = true;
-	}
+	if (place)
+		move_to(grouping, group, place);
 	costs_add(&group->costs, costs);
 	return 0;
 }
@@ -614,7 +675,7 @@ static int settle_at(const struct grouping *grouping, struct group *place,
 		     const struct costs *costs)
 {
 	place->request_count++;
-	if (grouping->is_by_request || grouping->is_over_time)
+	if (grouping->is_over_time)
 		return 0;
 	if (!place->requests)
 		place->requests = calloc(1, sizeof(*place->requests));
@@ -629,17 +690,53 @@ int grouping_settle(struct grouping *grouping, struct group *place, const struct
 
 	if (r < 0)
 		return r;
-	place = place ? place : last;
 	if (place)
-		place->is_open = false;
-	/* One that came again when it seemed to have ended is no second row. */
-	if (place && grouping->is_by_request && place->request_count)
-		return 0;
+		leave(grouping, place);
+	place = place ? place : last;
 	grouping->request_count++;
 	r = add_figures(&grouping->requests, costs);
 	if (r < 0)
 		return r;
 	return place ? settle_at(grouping, place, costs) : settle_without_value(grouping, costs);
+}
+
+static bool is_below(const struct grouping_floor *floor, const struct costs *costs)
+{
+	int64_t number = 0;
+
+	if (floor->is_wall)
+		(void)costs_wall_ns(costs, &number);
+	else if (costs_has(costs, floor->cost))
+		number = costs->sums[floor->cost];
+	return number < floor->least;
+}
+
+int grouping_settle_request(struct grouping *grouping, struct record_text id,
+			    const struct costs *costs, struct record_text endpoint,
+			    struct group **ret_group)
+{
+	unsigned int hash = hash_of(grouping, id);
+	struct group *group = find(grouping, id, hash);
+	/* One that came again when it seemed to have ended is no second row. */
+	bool is_again = group != NULL;
+	int r = 0;
+
+	if (!group && !is_below(&grouping->floor, costs))
+		r = add_group(grouping, id, hash, &group);
+	if (r == 0 && group)
+		r = set_name(group, GROUP_NAME_ENDPOINT, endpoint);
+	if (r < 0)
+		return r;
+	*ret_group = group;
+	costs_add(group ? &group->costs : &grouping->folded, costs);
+	if (is_again)
+		return 0;
+	if (group)
+		group->request_count = 1;
+	else
+		grouping->folded_count++;
+	grouping->request_count++;
+	return add_figures(&grouping->requests, costs);
 }
 
 int distribution_merge(struct distribution *distribution, const struct distribution *other)

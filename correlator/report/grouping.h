@@ -15,8 +15,8 @@
 #include "base/hash_table.h"
 #include "record/record_view.h"
 #include "report/combination.h"
-#include "report/costs.h"
 #include "requests/attribution.h"
+#include "requests/costs.h"
 #include "requests/histogram.h"
 
 enum {
@@ -48,8 +48,7 @@ struct group {
 	struct costs costs;
 	uint64_t request_count; /* that were here last; 0 = no record carried a request_id */
 	struct distribution *requests; /* of them; NULL: none, or it is one itself */
-	bool is_open; /* by request: more may come of it */
-	uint32_t number; /* from 1, in order of appearance */
+	uint32_t open_count; /* requests that are here now, of which more may come */
 	uint32_t host_bytes; /* of `value`, from the front: host name, and ':' (by pid and tid) */
 	char *names[_GROUP_NAME_MAX]; /* NULL = not known; any bytes */
 	const struct group
@@ -68,6 +67,22 @@ struct held {
 	char value[]; /* a combination */
 };
 
+/* What a key is. */
+enum grouping_source {
+	GROUPING_SOURCE_TEXT = 0, /* of the target, or another text of the record by its name */
+	GROUPING_SOURCE_PID = 1,
+	GROUPING_SOURCE_TID = 2,
+	GROUPING_SOURCE_COMM = 3,
+	GROUPING_SOURCE_ATTRIBUTION = 4,
+};
+
+/* What a request must have used, or how long it must have taken, to be shown. */
+struct grouping_floor {
+	bool is_wall; /* from first to last activity; else: */
+	enum cost cost;
+	int64_t least; /* 0: nothing */
+};
+
 struct grouping {
 	bool has_all_time; /* of what ran: attributed or not */
 	bool is_by_request; /* each group is a request */
@@ -76,17 +91,25 @@ struct grouping {
 	char *by; /* a key's name, or "pid", "tid", "comm", "thread_name"; several with commas */
 	char *key_names; /* the same, cut at the commas */
 	const char *keys[GROUPING_KEYS_MAX]; /* in key_names */
+	enum grouping_source sources[GROUPING_KEYS_MAX];
+	bool has_names[_GROUP_NAME_MAX]; /* grouping_has_name */
 	size_t key_count;
 	size_t part_count; /* of a combination; 1: there is none, a value is the key's own */
 	bool is_over_time; /* behind the keys, parts of when and of whose time it was */
 	uint64_t step_ns; /* 0: each window */
 	struct group *groups; /* uthash */
 	size_t group_count;
+	size_t open_count; /* of them, those that requests are in */
 	size_t group_max; /* of several keys: what more there is counts as without a value; 0: it is
 			   * an error above GROUPS_MAX */
 	struct costs without_value; /* the context has no such key, or the name is not known */
-	struct costs folded; /* of groups that were summed up and forgotten (grouping_forget) */
-	size_t folded_count;
+	struct costs folded; /* of groups that were summed up and forgotten (grouping_forget), and
+			      * of requests that never became one (floor) */
+	size_t folded_count; /* one that came again may be in it twice */
+	uint64_t folded_requests; /* of groups that are no requests */
+	struct distribution folded_distribution; /* the same */
+	int64_t lacking_cpu_ns; /* at most so much of a group may be in folded: it came again */
+	struct grouping_floor floor; /* by request */
 	uint64_t without_value_count; /* requests that never had one */
 	struct distribution without_value_requests;
 	uint64_t request_count; /* of all groups and of none */
@@ -136,13 +159,23 @@ int grouping_hold(const struct grouping *grouping, const struct record_view *rec
 		  struct record_text comm, const struct costs *costs, struct held **held);
 void grouping_held_free(struct held *held);
 
-/* Sums up a group that has ended, and frees it. */
-void grouping_forget(struct grouping *grouping, struct group *group);
+/* Sums up a group that no request is in, and frees it. 0; -ENOMEM: it is still there. */
+int grouping_forget(struct grouping *grouping, struct group *group);
 
-/* A request has ended at that place, with these costs in all, and those held. 0, -ENOMEM, -E2BIG.
+/*
+ * A request has ended at that place, with these costs in all, and those held. Not of a grouping by
+ * request. 0, -ENOMEM, -E2BIG.
  */
 int grouping_settle(struct grouping *grouping, struct group *place, const struct costs *costs,
 		    struct held **held);
+
+/*
+ * By request: one has ended. It is a group from now on, *ret_group, unless it would not be shown,
+ * and is only summed up: NULL. endpoint: its name, no bytes = not known. 0, -ENOMEM, -E2BIG.
+ */
+int grouping_settle_request(struct grouping *grouping, struct record_text id,
+			    const struct costs *costs, struct record_text endpoint,
+			    struct group **ret_group);
 
 /* Adds other's. 0, -ENOMEM. */
 int distribution_merge(struct distribution *distribution, const struct distribution *other);

@@ -33,3 +33,20 @@ void json_group_costs(json_t *object, const struct costs *costs, int *r)
 				      json_integer(costs->sums[cost]), r);
 	}
 }
+
+json_t *json_group_figure(const struct diff_figure *figure, int *r)
+{
+	json_t *object = json_object();
+
+	json_part_set(object, "before_ns", json_integer(figure->before_ns), r);
+	json_part_set(object, "after_ns", json_integer(figure->after_ns), r);
+	if (!figure->is_tested)
+		return object;
+	json_part_set(object, "change_ns", json_real(figure->difference.value), r);
+	json_part_set(object, "low_ns", json_real(figure->difference.low), r);
+	json_part_set(object, "high_ns", json_real(figure->difference.high), r);
+	json_part_set(object, "probability", json_real(figure->difference.probability), r);
+	json_part_set(object, "corrected", json_real(figure->corrected), r);
+	json_part_set(object, "changed", json_boolean(diff_has_changed(figure)), r);
+	return object;
+}

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "report/diff.h"
 #include "report/grouping.h"
 
 /* "key", or of several "keys", by name: one that the group has no value of is left out. */
@@ -11,3 +12,5 @@ void json_group_keys(json_t *object, const struct grouping *grouping, const stru
 		     bool with_host, int *r);
 /* Those that were measured, each by its field's name. */
 void json_group_costs(json_t *object, const struct costs *costs, int *r);
+/* A figure before and after, and, where it was tested, what the change is. */
+json_t *json_group_figure(const struct diff_figure *figure, int *r);

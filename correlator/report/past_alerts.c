@@ -11,8 +11,6 @@
 #include "base/text.h"
 #include "report/known_records.h"
 
-#define REQUEST_ID "request_id"
-
 /* Who recorded: the front of its records' IDs. */
 struct recorder {
 	struct past_alerts *alerts; /* that it is one of */
@@ -30,9 +28,6 @@ struct past_alerts {
 	void *user;
 	struct recorder *recorders; /* uthash */
 	struct known_records known;
-	bool has_cpu; /* records; and of them some has */
-	bool has_key[ALERTS_MAX]; /* the expression's key, */
-	bool has_id; /* or a request_id */
 	uint64_t seed;
 };
 
@@ -169,31 +164,6 @@ static int follow_window(struct recorder *recorder, const struct record_view *re
 	return r;
 }
 
-static void note_keys(struct past_alerts *alerts, const struct record_view *record)
-{
-	alerts->has_cpu = true;
-	alerts->has_id = alerts->has_id || record_view_find(record, REQUEST_ID);
-	for (size_t i = 0; i < alert_set_count(alerts->expressions); i++) {
-		const char *key = alert_set_expression(alerts->expressions, i)->key;
-
-		alerts->has_key[i] = alerts->has_key[i] || !key[0] || record_view_find(record, key);
-	}
-}
-
-const char *past_alerts_missing_key(const struct past_alerts *alerts)
-{
-	for (size_t i = 0; alerts->has_cpu && i < alert_set_count(alerts->expressions); i++) {
-		const struct alert_expression *expression =
-			alert_set_expression(alerts->expressions, i);
-
-		if (!alerts->has_key[i])
-			return expression->key;
-		if (!alerts->has_id && alert_expression_is_of_requests(expression))
-			return REQUEST_ID;
-	}
-	return NULL;
-}
-
 int past_alerts_add(struct past_alerts *alerts, const struct record_view *record)
 {
 	bool has_window = record->kind == RECORD_KIND_CPU || record->kind == RECORD_KIND_BALANCE ||
@@ -205,8 +175,6 @@ int past_alerts_add(struct past_alerts *alerts, const struct record_view *record
 		return 0;
 	if (known_records_has(&alerts->known, record))
 		return 0;
-	if (record->kind == RECORD_KIND_CPU)
-		note_keys(alerts, record);
 	r = known_records_add(&alerts->known, record);
 	if (r == 0)
 		r = find_recorder(alerts, record, &recorder);

@@ -31,8 +31,5 @@ DEFINE_CLEANUP(struct past_alerts *, past_alerts_free);
 /* A record of any kind, in the order in which each recorder wrote them. 0; -E2BIG: too many
  * recorders; -ENOMEM. */
 int past_alerts_add(struct past_alerts *alerts, const struct record_view *record);
-/* A key that an expression needs and no cpu record has, though there are some: more likely a slip.
- * NULL: none. It is the expressions'. */
-const char *past_alerts_missing_key(const struct past_alerts *alerts);
 /* After the last one. 0 or -ENOMEM. */
 int past_alerts_finish(struct past_alerts *alerts);

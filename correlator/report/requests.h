@@ -2,8 +2,7 @@
 /*
  * The requests whose records still come: what each has cost so far, over all its threads, processes
  * and windows. One that nothing came of for long is given up to whoever asks, so that any number of
- * requests needs the memory of those at a time. Ids are somebody else's values: the table is keyed
- * with a random seed. Single thread.
+ * requests needs the memory of those at a time. Single thread.
  */
 #pragma once
 
@@ -11,35 +10,32 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/hash_table.h"
 #include "record/record_view.h"
-#include "report/costs.h"
 #include "report/filter.h"
+#include "requests/costs.h"
+#include "requests/open_requests.h"
 
 enum {
-	REQUESTS_OPEN_MAX = 32768, /* at a time: about 10 MB */
 	REQUEST_GROUPS_MAX = 2,
+	REQUEST_ENDPOINT_BYTES = 64,
 };
 
 struct group;
 struct held;
 
 struct request {
-	struct costs costs;
+	struct open_request open;
 	struct group *groups[REQUEST_GROUPS_MAX]; /* where it was last, of each grouping; or NULL */
 	struct held *held[REQUEST_GROUPS_MAX]; /* of each (grouping.h) */
 	bool is_inherited;
+	uint8_t endpoint_bytes; /* of endpoint, where a grouping is by request; 0: not known */
 	enum filter_verdict verdict; /* as far as its records have told */
-	struct request *prev, *next;
-	UT_hash_handle hh;
-	size_t id_bytes;
-	char id[]; /* not NUL-terminated */
+	struct costs costs;
+	char endpoint[REQUEST_ENDPOINT_BYTES]; /* the latest one, cut; not NUL-terminated */
 };
 
 struct requests {
-	struct request *table; /* uthash */
-	struct request *oldest; /* utlist: the one that nothing came of for longest */
-	uint64_t seed;
+	struct open_requests open;
 };
 
 void requests_init(struct requests *requests);
@@ -49,6 +45,9 @@ void requests_deinit(struct requests *requests);
  */
 int requests_touch(struct requests *requests, const struct record_view *record,
 		   struct request **ret_request);
+
+/* Takes note of its endpoint, if it has one. */
+void request_set_endpoint(struct request *request, struct record_text endpoint);
 
 /* The oldest one, if there are more than count_max, which the caller frees; else NULL. */
 struct request *requests_take(struct requests *requests, size_t count_max);

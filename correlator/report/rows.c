@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/compare.h"
 
 /* What is less, of a row's CPU, nobody decides by. */
 enum {
@@ -220,6 +221,7 @@ static int compare_rows(const void *a, const void *b, void *context)
 	const struct sortable *first = a, *second = b;
 	enum row_field field = *(const enum row_field *)context;
 	size_t part;
+	int order;
 
 	if (field == ROW_FIELD_THREAD_NAME)
 		return compare_names(first->group, second->group, GROUP_NAME_THREAD);
@@ -227,15 +229,11 @@ static int compare_rows(const void *a, const void *b, void *context)
 		return compare_names(first->group, second->group, GROUP_NAME_COMM);
 	if (field == ROW_FIELD_ENDPOINT)
 		return compare_names(first->group, second->group, GROUP_NAME_ENDPOINT);
-	if (first->number != second->number)
-		return first->number < second->number ? 1 : -1;
-	if (rows_field_part(field, &part) && part > 0 && part < first->group->part_count) {
-		int order = grouping_compare_part(first->group, second->group, part);
-
-		if (order != 0)
-			return order;
-	}
-	return grouping_compare(first->group, second->group);
+	order = compare_i64(second->number, first->number);
+	if (order == 0 && rows_field_part(field, &part) && part > 0 &&
+	    part < first->group->part_count)
+		order = grouping_compare_part(first->group, second->group, part);
+	return order ? order : grouping_compare(first->group, second->group);
 }
 
 /* The percentages order as cpu does, not cut to parts; and a request has one of what of
@@ -328,6 +326,8 @@ static int hide_rest(struct rows *rows, size_t count)
 
 	rows->hidden = rows->grouping->folded;
 	rows->hidden_count = rows->grouping->folded_count;
+	rows->hidden_requests = rows->grouping->folded_requests;
+	r = distribution_merge(&rows->hidden_distribution, &rows->grouping->folded_distribution);
 	for (size_t i = count; i < rows->group_count && r == 0; i++) {
 		const struct group *group = rows->groups[i];
 
@@ -341,25 +341,73 @@ static int hide_rest(struct rows *rows, size_t count)
 	return r;
 }
 
+/* From now on a request that ends below the last one of the first top_count is not shown. */
+static void raise_floor(const struct rows *rows, struct grouping *grouping, enum row_field field,
+			size_t top_count)
+{
+	struct grouping_floor floor = { 0 };
+	struct row row;
+
+	field = number_to_sort_by(rows, field);
+	if (rows->group_count < top_count ||
+	    (field != ROW_FIELD_WALL && row_fields[field].source != SOURCE_COST))
+		return;
+	row = row_of(rows->groups[top_count - 1]);
+	floor.is_wall = field == ROW_FIELD_WALL;
+	floor.cost = (enum cost)row_fields[field].what;
+	if (rows_number(rows, &row, field, &floor.least))
+		grouping->floor = floor;
+}
+
+static bool may_fold(const struct grouping *grouping, size_t top_count)
+{
+	size_t count = grouping->group_count - grouping->open_count;
+
+	return count > ROWS_FOLD_AT && count / 2 >= top_count && grouping->above_percent == 0 &&
+	       !grouping->is_over_time;
+}
+
+/* All but the first ones. */
+static int forget_rest(const struct rows *rows, struct grouping *grouping, size_t first_count)
+{
+	int64_t most_ns = 0;
+	int r = 0;
+
+	for (size_t i = first_count; i < rows->group_count && r == 0; i++) {
+		struct group *group = (struct group *)rows->groups[i];
+		int64_t cpu_ns = group->costs.sums[COST_CPU];
+
+		most_ns = cpu_ns > most_ns ? cpu_ns : most_ns;
+		r = grouping_forget(grouping, group);
+	}
+	if (!grouping->is_by_request)
+		saturated_add_to(&grouping->lacking_cpu_ns, most_ns);
+	return r;
+}
+
 int rows_fold(const struct totals *totals, struct grouping *grouping, enum row_field field,
 	      size_t top_count)
 {
+	size_t first_count = top_count;
 	struct rows rows;
 	int r;
 
-	if (!grouping->is_by_request || grouping->above_percent > 0 ||
-	    grouping->group_count <= ROWS_FOLD_AT)
+	if (!may_fold(grouping, top_count))
 		return 0;
 	rows = (struct rows){ .totals = totals, .grouping = grouping };
 	rows.groups = calloc(grouping->group_count, sizeof(struct group *));
 	if (!rows.groups)
 		return -ENOMEM;
 	for (struct group *group = grouping->groups; group; group = group->hh.next)
-		if (!group->is_open)
+		if (group->open_count == 0)
 			rows.groups[rows.group_count++] = group;
 	r = sort(&rows, field);
-	for (size_t i = top_count; i < rows.group_count && r == 0; i++)
-		grouping_forget(grouping, (struct group *)rows.groups[i]);
+	if (r == 0 && grouping->is_by_request)
+		raise_floor(&rows, grouping, field, top_count);
+	else if (first_count < ROWS_KEPT_MIN)
+		first_count = ROWS_KEPT_MIN;
+	if (r == 0)
+		r = forget_rest(&rows, grouping, first_count);
 	free(rows.groups);
 	return r;
 }

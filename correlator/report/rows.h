@@ -17,7 +17,8 @@ enum {
 };
 
 enum {
-	ROWS_FOLD_AT = 2 * REQUESTS_OPEN_MAX
+	ROWS_FOLD_AT = 8192,
+	ROWS_KEPT_MIN = 2048, /* of values, of which more may come */
 };
 
 /* Columns of a report, and what it can be sorted by. */
@@ -106,9 +107,12 @@ int rows_init(struct rows *rows, const struct totals *totals, const struct group
 void rows_deinit(struct rows *rows);
 
 /*
- * Of a grouping by request with more than ROWS_FOLD_AT groups, where all are wanted: those that
- * have ended, and would not be among the first top_count (> 0) by this field, are summed up and
- * forgotten. So any number of requests takes little memory. 0 or -ENOMEM.
+ * Of a grouping with more than ROWS_FOLD_AT groups without an open request, and twice as many as
+ * are to be shown, where all are wanted: those that would not be among the first top_count (> 0) by
+ * this field are summed up and forgotten. Of requests that end later none becomes a group that
+ * would not be. Of values at least ROWS_KEPT_MIN stay: one that is forgotten and comes again is a
+ * group without what it used before (lacking_cpu_ns). So any number of requests and values takes
+ * little memory. 0 or -ENOMEM.
  */
 int rows_fold(const struct totals *totals, struct grouping *grouping, enum row_field field,
 	      size_t top_count);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/compare.h"
 
 /* A group, and the step that it is in. */
 struct placed {
@@ -24,9 +25,9 @@ static int compare_keys(const struct group *a, const struct group *b, size_t key
 
 static int compare_spans(struct grouping_span a, struct grouping_span b)
 {
-	if (a.start_ns != b.start_ns)
-		return a.start_ns < b.start_ns ? -1 : 1;
-	return (a.end_ns > b.end_ns) - (a.end_ns < b.end_ns);
+	int order = compare_u64(a.start_ns, b.start_ns);
+
+	return order ? order : compare_u64(a.end_ns, b.end_ns);
 }
 
 static int compare_placed(const void *a, const void *b, void *context)
@@ -122,11 +123,9 @@ static int compare_lines(const void *a, const void *b, void *context)
 {
 	const struct series_cell *first = a, *second = b;
 	const struct grouping *grouping = context;
-	int64_t first_ns = first->costs.sums[COST_CPU], second_ns = second->costs.sums[COST_CPU];
+	int order = compare_i64(second->costs.sums[COST_CPU], first->costs.sums[COST_CPU]);
 
-	if (first_ns != second_ns)
-		return first_ns < second_ns ? 1 : -1;
-	return compare_keys(first->group, second->group, grouping->key_count);
+	return order ? order : compare_keys(first->group, second->group, grouping->key_count);
 }
 
 /* Sums up the cells of each group, which are given one behind the other. */

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/compare.h"
+
 /* Of an interval of 95 %. */
 static const double tail = 0.025;
 
@@ -225,8 +227,7 @@ static int compare_ranked(const void *a, const void *b)
 {
 	const struct ranked *first = a, *second = b;
 
-	return (first->probability > second->probability) -
-	       (first->probability < second->probability);
+	return compare_double(first->probability, second->probability);
 }
 
 int statistics_correct(double *probabilities, size_t count)

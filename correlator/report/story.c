@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/compare.h"
 #include "report/display.h"
 #include "requests/attribution.h"
 
@@ -34,10 +35,12 @@ void story_init(struct story *story, struct totals *totals, const char *request_
 				 .verdict = FILTER_UNKNOWN };
 	story_threads_init(&story->threads);
 	beside_init(&story->beside);
+	stacks_init(&story->stacks, &(struct filter){ 0 });
 }
 
 void story_deinit(struct story *story)
 {
+	stacks_deinit(&story->stacks);
 	beside_deinit(&story->beside);
 	story_threads_deinit(&story->threads);
 	free(story->windows);
@@ -196,6 +199,7 @@ static bool read_slice(const struct record_view *record, struct story_slice *ret
 	    ret_slice->end_ns < ret_slice->start_ns)
 		return false;
 	(void)record_view_count(record, RECORD_FIELD(slice, cpu_ns), &ret_slice->cpu_ns);
+	(void)record_view_count(record, RECORD_FIELD(slice, fiber), &ret_slice->fiber);
 	(void)record_view_count(record, RECORD_FIELD(slice, woken_by_pid),
 				&ret_slice->woken_by_pid);
 	(void)record_view_count(record, RECORD_FIELD(slice, woken_by_tid),
@@ -205,6 +209,14 @@ static bool read_slice(const struct record_view *record, struct story_slice *ret
 		ret_slice->cpu_number =
 			ret_slice->state == STORY_STATE_RUNNING ? (int32_t)cpu_number : -1;
 	return true;
+}
+
+static void note_fiber(struct story_thread *thread, int64_t fiber)
+{
+	if (fiber == 0)
+		return;
+	thread->has_several_fibers |= thread->fiber != 0 && thread->fiber != fiber;
+	thread->fiber = fiber;
 }
 
 static int add_own_slice(struct story *story, const struct record_view *record,
@@ -218,6 +230,7 @@ static int add_own_slice(struct story *story, const struct record_view *record,
 		return 0;
 	}
 	slice.thread = thread;
+	note_fiber(thread, slice.fiber);
 	r = make_room((void **)&story->slices, story->slice_count, &story->slice_room,
 		      sizeof(slice));
 	if (r < 0)
@@ -320,19 +333,39 @@ static int add_other(struct story *story, const struct record_view *record,
 	return beside_add(&story->beside, thread, id, endpoint, stretch);
 }
 
+static bool is_own(const struct story *story, const struct record_view *record,
+		   struct record_text *ret_id)
+{
+	*ret_id = (struct record_text){ "", 0 };
+	if (attribution_has_context(attribution_of(record)))
+		(void)record_view_text(record, "request_id", ret_id);
+	return ret_id->size_bytes > 0 && record_text_is(*ret_id, story->request_id);
+}
+
 static int add_activity(struct story *story, const struct record_view *record)
 {
-	struct record_text id = { "", 0 };
 	struct story_thread *thread;
+	struct record_text id;
 	int r = story_threads_touch(&story->threads, record, &thread);
 
 	if (r < 0)
 		return r;
-	if (attribution_has_context(attribution_of(record)))
-		(void)record_view_text(record, "request_id", &id);
-	if (id.size_bytes > 0 && record_text_is(id, story->request_id))
+	if (is_own(story, record, &id))
 		return add_own(story, record, thread);
 	return add_other(story, record, thread, id);
+}
+
+/* Frames of others, too: which of them are its own is known at its samples. */
+static int add_stacks(struct story *story, const struct record_view *record)
+{
+	bool is_part = record->kind == RECORD_KIND_CPU || record->kind == RECORD_KIND_SAMPLE;
+	struct record_text id;
+
+	if (record->kind == RECORD_KIND_STACK ||
+	    (is_part && filter_is_in_time(&story->totals->filter, record) &&
+	     is_own(story, record, &id)))
+		return stacks_add(&story->stacks, record);
+	return 0;
 }
 
 int story_add(struct story *story, const struct record_view *record)
@@ -343,23 +376,10 @@ int story_add(struct story *story, const struct record_view *record)
 	/* Not those that are known already, or out of the span of time. */
 	if (r < 0 || story->totals->recording.record_count == taken)
 		return r;
-	if (record->kind == RECORD_KIND_CPU || record->kind == RECORD_KIND_SLICE)
-		return add_activity(story, record);
-	return 0;
-}
-
-static int compare_numbers(int64_t a, int64_t b)
-{
-	return (a > b) - (a < b);
-}
-
-static int compare_thread_keys(const struct story_thread *a, const struct story_thread *b)
-{
-	int order = compare_numbers((int64_t)a->key.host, (int64_t)b->key.host);
-
-	if (order == 0)
-		order = compare_numbers(a->key.pid, b->key.pid);
-	return order ? order : compare_numbers(a->key.tid, b->key.tid);
+	r = add_stacks(story, record);
+	if (r == 0 && (record->kind == RECORD_KIND_CPU || record->kind == RECORD_KIND_SLICE))
+		r = add_activity(story, record);
+	return r;
 }
 
 static int64_t begin_of(const struct story_window *window)
@@ -371,26 +391,26 @@ static int64_t begin_of(const struct story_window *window)
 static int compare_windows(const void *a, const void *b)
 {
 	const struct story_window *one = a, *other = b;
-	int order = compare_numbers(begin_of(one), begin_of(other));
+	int order = compare_i64(begin_of(one), begin_of(other));
 
-	return order ? order : compare_thread_keys(one->thread, other->thread);
+	return order ? order : story_thread_compare(one->thread, other->thread);
 }
 
 static int compare_slices(const void *a, const void *b)
 {
 	const struct story_slice *one = a, *other = b;
-	int order = compare_numbers(one->start_ns, other->start_ns);
+	int order = compare_i64(one->start_ns, other->start_ns);
 
 	if (order == 0)
-		order = compare_thread_keys(one->thread, other->thread);
-	return order ? order : compare_numbers(one->end_ns, other->end_ns);
+		order = story_thread_compare(one->thread, other->thread);
+	return order ? order : compare_i64(one->end_ns, other->end_ns);
 }
 
 /* In the order of the threads, and of each by time. */
 static int compare_slices_of_threads(const void *a, const void *b)
 {
 	const struct story_slice *one = a, *other = b;
-	int order = compare_thread_keys(one->thread, other->thread);
+	int order = story_thread_compare(one->thread, other->thread);
 
 	return order ? order : compare_slices(a, b);
 }
@@ -430,9 +450,10 @@ int story_finish(struct story *story)
 {
 	_cleanup_free_ struct beside_wait *waits = calloc(story->slice_count + 1, sizeof(*waits));
 	size_t wait_count;
+	int r = waits ? stacks_finish(&story->stacks) : -ENOMEM;
 
-	if (!waits)
-		return -ENOMEM;
+	if (r < 0)
+		return r;
 	sort(story->slices, story->slice_count, sizeof(*story->slices), compare_slices_of_threads);
 	wait_count = find_waits(story, waits);
 	sort(story->slices, story->slice_count, sizeof(*story->slices), compare_slices);

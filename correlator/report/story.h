@@ -12,6 +12,7 @@
 
 #include "record/record_view.h"
 #include "report/filter.h"
+#include "report/stacks.h"
 #include "report/story_beside.h"
 #include "report/story_threads.h"
 #include "report/totals.h"
@@ -42,6 +43,7 @@ struct story_slice {
 	enum story_state state;
 	int64_t woken_by_pid; /* 0 = not known */
 	int64_t woken_by_tid;
+	int64_t fiber; /* 0 = not known */
 };
 
 struct story_key {
@@ -75,6 +77,7 @@ struct story {
 	int64_t last_ns;
 	uint64_t windows_left_out; /* had no room; the sums have them */
 	uint64_t slices_left_out; /* had no room, or end before they begin */
+	struct stacks stacks; /* of it alone; no samples where there were none */
 	struct story_hint hints[STORY_HINTS_MAX]; /* ids that are like it, the likest first */
 };
 

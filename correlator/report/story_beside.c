@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/compare.h"
 #include "base/hash.h"
 #include "base/random.h"
 #include "report/display.h"
@@ -185,16 +186,11 @@ int beside_add(struct beside *beside, const struct story_thread *thread,
 	return r;
 }
 
-static int compare_numbers(int64_t a, int64_t b)
-{
-	return (a > b) - (a < b);
-}
-
 static int compare_places(const struct beside_wait *a, const struct beside_wait *b)
 {
-	int order = compare_numbers((int64_t)(intptr_t)a->host, (int64_t)(intptr_t)b->host);
+	int order = compare_u64((uintptr_t)a->host, (uintptr_t)b->host);
 
-	return order ? order : compare_numbers(a->cpu_number, b->cpu_number);
+	return order ? order : compare_i64(a->cpu_number, b->cpu_number);
 }
 
 static int compare_waits(const void *a, const void *b)
@@ -202,7 +198,7 @@ static int compare_waits(const void *a, const void *b)
 	const struct beside_wait *one = a, *other = b;
 	int order = compare_places(one, other);
 
-	return order ? order : compare_numbers(one->start_ns, other->start_ns);
+	return order ? order : compare_i64(one->start_ns, other->start_ns);
 }
 
 /* Two threads of a request may wait for one CPU at once: sorted, and each instant is in one. */
@@ -270,11 +266,11 @@ static int compare_neighbours(const void *a, const void *b)
 {
 	const struct neighbour *one = *(const struct neighbour *const *)a;
 	const struct neighbour *other = *(const struct neighbour *const *)b;
-	int order = compare_numbers(other->cpu_ns, one->cpu_ns);
+	int order = compare_i64(other->cpu_ns, one->cpu_ns);
 
 	if (order == 0)
 		order = strcmp(one->request_id, other->request_id);
-	return order ? order : compare_numbers(one->thread->key.tid, other->thread->key.tid);
+	return order ? order : compare_i64(one->thread->key.tid, other->thread->key.tid);
 }
 
 static int rank(struct beside *beside)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/compare.h"
 
 static const char nothing[] = " ";
 static const char *const symbols[_STORY_STATE_MAX] = {
@@ -53,6 +54,57 @@ static size_t count_cells(const struct story *story, int64_t cell_ns)
 	return (size_t)((story->last_ns - story->first_ns) / cell_ns) + 1;
 }
 
+static int compare_owners(const void *a, const void *b)
+{
+	const struct story_lane_owner *one = a, *other = b;
+	int order = story_thread_compare(one->thread, other->thread);
+
+	return order ? order : (one->fiber > other->fiber) - (one->fiber < other->fiber);
+}
+
+/* Sorted, and each once. Returns how many are left. */
+static size_t sort_owners(struct story_lane_owner *owners, size_t count)
+{
+	size_t kept = 0;
+
+	if (count > 0)
+		qsort(owners, count, sizeof(*owners), compare_owners);
+	for (size_t i = 0; i < count; i++)
+		if (kept == 0 || compare_owners(&owners[kept - 1], &owners[i]) != 0)
+			owners[kept++] = owners[i];
+	return kept;
+}
+
+int story_lane_owners(const struct story *story, struct story_lane_owner **ret_owners,
+		      size_t *ret_count)
+{
+	const struct story_thread *thread = story->threads.table;
+	struct story_lane_owner *owners;
+	size_t count = 0;
+
+	owners = calloc(HASH_COUNT(thread) + story->slice_count + 1, sizeof(*owners));
+	if (!owners)
+		return -ENOMEM;
+	for (; thread; thread = thread->hh.next)
+		if (story_thread_is_of_request(thread) && !thread->has_several_fibers)
+			owners[count++] = (struct story_lane_owner){ .thread = thread };
+	for (size_t i = 0; i < story->slice_count; i++) {
+		const struct story_slice *slice = &story->slices[i];
+
+		if (slice->thread->has_several_fibers)
+			owners[count++] = (struct story_lane_owner){ slice->thread, slice->fiber };
+	}
+	*ret_count = sort_owners(owners, count);
+	*ret_owners = owners;
+	return 0;
+}
+
+static bool is_owned(const struct story_slice *slice, const struct story_lane_owner *owner)
+{
+	return slice->thread == owner->thread &&
+	       (!owner->thread->has_several_fibers || slice->fiber == owner->fiber);
+}
+
 static const char *find_longest(const struct sums sums[static _STORY_STATE_MAX],
 				const int64_t whole[static _STORY_STATE_MAX], size_t cell,
 				int64_t cell_ns)
@@ -74,7 +126,7 @@ static const char *find_longest(const struct sums sums[static _STORY_STATE_MAX],
 	return symbol;
 }
 
-void story_lane_of_slices(const struct story *story, const struct story_thread *thread,
+void story_lane_of_slices(const struct story *story, const struct story_lane_owner *owner,
 			  size_t cells_max, struct story_lane *ret_lane)
 {
 	_cleanup_free_ struct sums *sums = calloc(_STORY_STATE_MAX, sizeof(*sums));
@@ -87,7 +139,7 @@ void story_lane_of_slices(const struct story *story, const struct story_thread *
 	for (size_t i = 0; i < story->slice_count; i++) {
 		const struct story_slice *slice = &story->slices[i];
 
-		if (slice->thread == thread)
+		if (is_owned(slice, owner))
 			add_stretch(&sums[slice->state], cell_ns, slice->start_ns - story->first_ns,
 				    slice->end_ns - story->first_ns);
 	}
@@ -139,9 +191,7 @@ void story_lane_of_windows(const struct story *story, const struct story_thread 
 
 static int compare_descending(const void *a, const void *b)
 {
-	int64_t one = *(const int64_t *)a, other = *(const int64_t *)b;
-
-	return (one < other) - (one > other);
+	return compare_i64(*(const int64_t *)b, *(const int64_t *)a);
 }
 
 /* The least weight that is shown, and how many of just that weight. */

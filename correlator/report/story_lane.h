@@ -22,9 +22,22 @@ struct story_lane {
 /* The length of a part where there is room for so many (>= 1); >= 1. */
 int64_t story_lane_cell_ns(const struct story *story, size_t cells_max);
 
-/* By slices: what the thread did for the longest time in each part. cells_max: 1 to
+/* Whose a lane is: a thread's, or, of one that has several, a fiber's. */
+struct story_lane_owner {
+	const struct story_thread *thread;
+	int64_t fiber; /* 0: what is known to be of none */
+};
+
+/*
+ * All of the request's, by thread (story_thread_compare) and fiber. ret_owners is to be freed;
+ * what it names lives as long as the story. 0, -ENOMEM.
+ */
+int story_lane_owners(const struct story *story, struct story_lane_owner **ret_owners,
+		      size_t *ret_count);
+
+/* By slices: what its owner did for the longest time in each part. cells_max: 1 to
  * STORY_LANE_CELLS_MAX. */
-void story_lane_of_slices(const struct story *story, const struct story_thread *thread,
+void story_lane_of_slices(const struct story *story, const struct story_lane_owner *owner,
 			  size_t cells_max, struct story_lane *ret_lane);
 
 /* By windows: how much of its stretch in the window it was on a CPU, as a height. */

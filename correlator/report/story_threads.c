@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/compare.h"
 #include "base/hash.h"
 #include "base/random.h"
 #include "report/display.h"
@@ -24,6 +25,15 @@ void story_threads_deinit(struct story_threads *threads)
 		free(thread);
 	}
 	*threads = (struct story_threads){ 0 };
+}
+
+int story_thread_compare(const struct story_thread *a, const struct story_thread *b)
+{
+	int order = compare_u64(a->key.host, b->key.host);
+
+	if (order == 0)
+		order = compare_i64(a->key.pid, b->key.pid);
+	return order ? order : compare_i64(a->key.tid, b->key.tid);
 }
 
 /* Its index; STORY_HOSTS_MAX: there is no room for one more. */

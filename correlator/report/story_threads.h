@@ -12,8 +12,8 @@
 
 #include "base/hash_table.h"
 #include "record/record_view.h"
-#include "report/costs.h"
 #include "report/recording.h"
+#include "requests/costs.h"
 
 enum {
 	STORY_HOSTS_MAX = 64,
@@ -51,9 +51,17 @@ struct story_thread {
 	/* Of the request, on this thread: */
 	struct costs costs; /* record_count 0: it was not here */
 	uint64_t slice_count;
+	int64_t fiber; /* of a slice; 0 = of none */
+	bool has_several_fibers; /* its slices are of more than that one */
 	int64_t state_ns[_STORY_STATE_MAX]; /* of its slices */
 	UT_hash_handle hh;
 };
+
+/* It worked for the request. */
+static inline bool story_thread_is_of_request(const struct story_thread *thread)
+{
+	return thread->costs.record_count > 0 || thread->slice_count > 0;
+}
 
 struct story_threads {
 	struct story_host hosts[STORY_HOSTS_MAX];
@@ -70,6 +78,9 @@ void story_threads_deinit(struct story_threads *threads);
  * record does not say. It lives as long as the table. 0, -ENOMEM. */
 int story_threads_touch(struct story_threads *threads, const struct record_view *record,
 			struct story_thread **ret_thread);
+
+/* The order that they are shown in: by host, process and number. As qsort() has it. */
+int story_thread_compare(const struct story_thread *a, const struct story_thread *b);
 
 /* NULL: no record of it was seen. */
 const struct story_thread *story_threads_find(const struct story_threads *threads,

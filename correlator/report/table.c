@@ -15,6 +15,12 @@ struct layout {
 	bool is_dropped[TABLE_COLUMNS_MAX];
 };
 
+static bool write_text(const struct table *table, size_t row,
+		       char ret_text[static TABLE_CELL_BYTES])
+{
+	return table->text && table->text(table->context, row, ret_text);
+}
+
 static void measure(const struct table *table, struct layout *layout)
 {
 	char cell[TABLE_CELL_BYTES];
@@ -26,6 +32,8 @@ static void measure(const struct table *table, struct layout *layout)
 		for (size_t row = 0; row < table->row_count; row++) {
 			size_t columns;
 
+			if (column > 0 && write_text(table, row, cell))
+				continue;
 			table->cell(table->context, row, column, cell);
 			columns = display_columns(cell);
 			*width = columns > *width ? columns : *width;
@@ -112,6 +120,17 @@ static void print_heading(const struct table *table, const struct layout *layout
 	(void)fputs(table->is_bold ? "\033[0m\n" : "\n", out);
 }
 
+static void print_text(const struct table *table, const struct layout *layout, size_t row,
+		       const char *text, FILE *out)
+{
+	char cell[TABLE_CELL_BYTES], first[TABLE_CELL_BYTES];
+
+	table->cell(table->context, row, 0, cell);
+	display_fit(cell, layout->widths[0], first, sizeof(first));
+	display_sentence(out, table->width, DISPLAY_INDENT, "%s%*s%s", first,
+			 (int)(GAP + layout->widths[0] - display_columns(first)), "", text);
+}
+
 static void print_row(const struct table *table, const struct layout *layout, size_t row, FILE *out)
 {
 	char cell[TABLE_CELL_BYTES];
@@ -119,6 +138,10 @@ static void print_row(const struct table *table, const struct layout *layout, si
 	for (size_t i = 0; i < TABLE_RULES_MAX; i++) {
 		if (row > 0 && table->rules[i] == row)
 			print_rule(table, layout, out);
+	}
+	if (write_text(table, row, cell)) {
+		print_text(table, layout, row, cell, out);
+		return;
 	}
 	for (size_t column = 0; column < table->column_count; column++) {
 		if (layout->is_dropped[column])

@@ -24,6 +24,11 @@ enum {
 typedef void (*table_cell_fn)(const void *context, size_t row, size_t column,
 			      char ret_text[static TABLE_CELL_BYTES]);
 
+/* Writes what a row has in place of the cells behind its first, and which may be broken into
+ * several lines; false: it has cells. As above. */
+typedef bool (*table_text_fn)(const void *context, size_t row,
+			      char ret_text[static TABLE_CELL_BYTES]);
+
 struct table_column {
 	const char *title;
 	unsigned int rank; /* the highest is dropped first; 0 = never */
@@ -38,6 +43,7 @@ struct table {
 	size_t width; /* of the screen, in columns */
 	bool is_bold; /* the heading, by an escape sequence */
 	table_cell_fn cell;
+	table_text_fn text; /* NULL: all rows have cells */
 	const void *context;
 };
 

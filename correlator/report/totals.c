@@ -99,6 +99,17 @@ static int choose_keys(struct totals *totals)
 	return r;
 }
 
+static int settle_in(struct grouping *grouping, struct request *request, struct group **place,
+		     struct held **held)
+{
+	const struct record_text endpoint = { request->endpoint, request->endpoint_bytes };
+
+	if (grouping->is_by_request)
+		return grouping_settle_request(grouping, open_request_id(&request->open),
+					       &request->costs, endpoint, place);
+	return grouping_settle(grouping, *place, &request->costs, held);
+}
+
 static int settle(struct totals *totals, struct request *request)
 {
 	int r = totals->listener ? totals->listener->settle(totals->listener->context, request) : 0;
@@ -106,49 +117,65 @@ static int settle(struct totals *totals, struct request *request)
 	if (r < 0 || request->verdict != FILTER_YES)
 		return r;
 	totals->inherited_requests += request->is_inherited;
-	if (totals->groupings[0].above_percent > 0 && request->groups[0])
-		request->groups[0]->of = request->groups[1];
 	for (size_t i = 0; i < totals->grouping_count && r == 0; i++)
-		r = grouping_settle(&totals->groupings[i], request->groups[i], &request->costs,
-				    &request->held[i]);
+		r = settle_in(&totals->groupings[i], request, &request->groups[i],
+			      &request->held[i]);
+	if (r == 0 && totals->groupings[0].above_percent > 0 && request->groups[0])
+		request->groups[0]->of = request->groups[1];
 	return r;
 }
 
-static int settle_all_but(struct totals *totals, size_t count_max)
+int totals_settle(struct totals *totals, size_t open_max)
 {
 	struct request *request;
 	int r = 0;
 
-	while (r == 0 && (request = requests_take(&totals->requests, count_max))) {
+	while (r == 0 && (request = requests_take(&totals->requests, open_max))) {
 		r = settle(totals, request);
 		request_free(request);
 	}
 	return r;
 }
 
-static int group(struct totals *totals, const struct record_view *record, const struct costs *costs,
-		 bool is_attributed, struct request *request)
+/* Whose a record is of what was recorded: its process's name, and its request (NULL: of none). */
+struct owner {
+	struct record_text comm;
+	struct request *request;
+};
+
+static int group_in(struct grouping *grouping, const struct record_view *record,
+		    const struct costs *costs, const struct owner *owner, size_t index)
 {
-	struct record_text comm = recording_comm(&totals->recording, record);
+	struct request *request = owner->request;
+	struct record_text endpoint = { 0 };
+
+	if (!request)
+		return grouping_add(grouping, record, costs, owner->comm, NULL, NULL, NULL);
+	if (!grouping->is_by_request)
+		return grouping_add(grouping, record, costs, owner->comm, &request->groups[index],
+				    &request->costs, &request->held[index]);
+	/* A row of its own when it has ended. */
+	(void)record_view_text(record, "endpoint", &endpoint);
+	request_set_endpoint(request, endpoint);
+	return 0;
+}
+
+static int group(struct totals *totals, const struct record_view *record, const struct costs *costs,
+		 bool is_attributed, const struct owner *owner)
+{
 	int r = 0;
 
-	for (size_t i = 0; i < totals->grouping_count && r == 0; i++) {
-		struct grouping *grouping = &totals->groupings[i];
-
-		if (is_attributed || grouping->has_all_time)
-			r = grouping_add(grouping, record, costs, comm,
-					 request ? &request->groups[i] : NULL,
-					 request ? &request->costs : NULL,
-					 request ? &request->held[i] : NULL);
-	}
+	for (size_t i = 0; i < totals->grouping_count && r == 0; i++)
+		if (is_attributed || totals->groupings[i].has_all_time)
+			r = group_in(&totals->groupings[i], record, costs, owner, i);
 	return r;
 }
 
 /* What was held back of a request until it was known that it is wanted. */
 static int add_held(struct totals *totals, const struct record_view *record,
-		    struct request *request)
+		    const struct owner *owner)
 {
-	struct record_text comm = recording_comm(&totals->recording, record);
+	struct request *request = owner->request;
 	int r = 0;
 
 	costs_add(&totals->all, &request->costs);
@@ -156,7 +183,7 @@ static int add_held(struct totals *totals, const struct record_view *record,
 		struct grouping *grouping = &totals->groupings[i];
 
 		if (grouping->part_count > 1)
-			r = grouping_hold(grouping, record, comm, &request->costs,
+			r = grouping_hold(grouping, record, owner->comm, &request->costs,
 					  &request->held[i]);
 		else if (grouping->has_all_time)
 			costs_add(&grouping->without_value, &request->costs);
@@ -165,11 +192,11 @@ static int add_held(struct totals *totals, const struct record_view *record,
 }
 
 /* Whether the record is wanted; UNKNOWN: its request will tell. -ENOMEM. */
-static int judge(struct totals *totals, const struct record_view *record, struct request *request)
+static int judge(struct totals *totals, const struct record_view *record, const struct owner *owner)
 {
+	struct request *request = owner->request;
+	enum filter_verdict verdict = filter_judge(&totals->filter, record, owner->comm);
 	int r = 0;
-	struct record_text comm = recording_comm(&totals->recording, record);
-	enum filter_verdict verdict = filter_judge(&totals->filter, record, comm);
 
 	if (!request)
 		return verdict == FILTER_YES ? FILTER_YES : FILTER_NO;
@@ -177,7 +204,7 @@ static int judge(struct totals *totals, const struct record_view *record, struct
 		return request->verdict;
 	if (verdict == FILTER_YES && request->verdict == FILTER_UNKNOWN &&
 	    request->costs.record_count > 0)
-		r = add_held(totals, record, request);
+		r = add_held(totals, record, owner);
 	/* Of a request that is wanted, a record may be left out. */
 	if (request->verdict != FILTER_YES)
 		request->verdict = verdict;
@@ -185,9 +212,10 @@ static int judge(struct totals *totals, const struct record_view *record, struct
 }
 
 static int add_wanted(struct totals *totals, const struct record_view *record,
-		      struct request *request, enum attribution attribution,
+		      const struct owner *owner, enum attribution attribution,
 		      const struct costs *costs)
 {
+	struct request *request = owner->request;
 	struct costs *sum = find_sum(totals, attribution);
 	bool is_inherited = attribution == ATTRIBUTION_INHERITED;
 	int r;
@@ -197,7 +225,7 @@ static int add_wanted(struct totals *totals, const struct record_view *record,
 		costs_add(sum, costs);
 	if (is_inherited)
 		costs_add(&totals->inherited, costs);
-	r = group(totals, record, costs, !sum, request);
+	r = group(totals, record, costs, !sum, owner);
 	if (r == 0 && sum == &totals->unattributed)
 		r = grouping_add(&totals->unattributed_threads, record, costs,
 				 (struct record_text){ 0 }, NULL, NULL, NULL);
@@ -225,24 +253,24 @@ static int add_cpu(struct totals *totals, const struct record_view *record)
 	enum attribution attribution = attribution_of(record);
 	const struct costs *sum = find_sum(totals, attribution);
 	struct costs costs = costs_of_record(record);
-	struct request *request = NULL;
+	struct owner owner = { .comm = recording_comm(&totals->recording, record) };
 	int r = choose_keys(totals), verdict;
 
 	costs_add(&totals->observed, &costs);
 	if (r == 0 && !sum)
-		r = requests_touch(&totals->requests, record, &request);
+		r = requests_touch(&totals->requests, record, &owner.request);
 	if (r < 0)
 		return r;
-	verdict = judge(totals, record, request);
+	verdict = judge(totals, record, &owner);
 	if (verdict < 0)
 		return verdict;
 	if (verdict == FILTER_YES)
-		r = add_wanted(totals, record, request, attribution, &costs);
+		r = add_wanted(totals, record, &owner, attribution, &costs);
 	if (verdict == FILTER_UNKNOWN)
-		costs_add(&request->costs, &costs);
+		costs_add(&owner.request->costs, &costs);
 	if (r == 0 && verdict != FILTER_NO)
-		r = tell_charge(totals, record, sum, request, &costs);
-	return r < 0 ? r : settle_all_but(totals, REQUESTS_OPEN_MAX);
+		r = tell_charge(totals, record, sum, owner.request, &costs);
+	return r < 0 ? r : totals_settle(totals, REQUESTS_OPEN_MAX);
 }
 
 static bool has_window(const struct record_view *record)
@@ -293,7 +321,7 @@ int totals_finish(struct totals *totals)
 		totals->unattributed.missing = totals->all.missing;
 	if (totals->overflow.record_count == 0)
 		totals->overflow.missing = totals->all.missing;
-	return settle_all_but(totals, 0);
+	return totals_settle(totals, 0);
 }
 
 bool totals_cpu_percent(const struct totals *totals, const struct costs *costs, double *ret_percent)

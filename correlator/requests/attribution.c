@@ -21,8 +21,9 @@ static bool has_context(const struct record_view *record)
 
 enum attribution attribution_of(const struct record_view *record)
 {
-	size_t flags = record->kind == RECORD_KIND_SLICE ? RECORD_PLACE(slice, flags)
-							 : RECORD_PLACE(cpu, flags);
+	size_t flags = record->kind == RECORD_KIND_SLICE    ? RECORD_PLACE(slice, flags)
+		       : record->kind == RECORD_KIND_SAMPLE ? RECORD_PLACE(sample, flags)
+							    : RECORD_PLACE(cpu, flags);
 
 	if (record_view_lists_at(record, flags, "overflow"))
 		return ATTRIBUTION_OVERFLOW;

@@ -5,47 +5,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <utlist.h>
-
-#include "base/hash.h"
-#include "base/hash_table.h"
-#include "base/random.h"
-
-struct open_request {
-	struct request_costs costs;
+struct tracked_request {
+	struct open_request open;
+	struct costs costs;
 	uint64_t window; /* the last one that had it, */
 	uint64_t start_ns; /* and when that began */
 	char *value; /* owned */
 	size_t value_bytes;
-	struct open_request *prev, *next;
-	UT_hash_handle hh;
-	size_t id_bytes;
-	char id[]; /* not NUL-terminated */
 };
 
 struct request_tracker {
-	struct open_request *table; /* uthash */
-	struct open_request *oldest; /* utlist: the one that nothing came of for longest */
-	struct open_request *ended; /* owned: that `given` is of */
+	struct open_requests open;
+	struct tracked_request *ended; /* owned: that `given` is of */
 	struct ended_request given;
 	size_t open_max;
 	uint64_t wall_ns; /* the end of the last window; 0 = there was none */
 	uint64_t window; /* number of the open one */
 	uint64_t now_ns; /* when it began: goes on where the wall clock is set back */
 	bool is_finished;
-	uint64_t seed;
 };
 
 struct request_tracker *request_tracker_new(size_t open_max)
 {
 	struct request_tracker *tracker = calloc(1, sizeof(*tracker));
 
-	if (tracker)
-		*tracker = (struct request_tracker){ .open_max = open_max, .seed = random_seed() };
+	if (!tracker)
+		return NULL;
+	tracker->open_max = open_max;
+	open_requests_init(&tracker->open, sizeof(struct tracked_request));
 	return tracker;
 }
 
-static void free_request(struct open_request *request)
+static void free_request(struct tracked_request *request)
 {
 	if (request)
 		free(request->value);
@@ -54,43 +45,24 @@ static void free_request(struct open_request *request)
 
 static void take_oldest(struct request_tracker *tracker)
 {
-	struct open_request *request = tracker->oldest;
+	struct open_request *request = tracker->open.oldest;
 
-	HASH_DELETE(hh, tracker->table, request);
-	DL_DELETE(tracker->oldest, request);
+	open_requests_take(&tracker->open, request);
 	free_request(tracker->ended);
-	tracker->ended = request;
+	tracker->ended = (struct tracked_request *)request;
 }
 
 void request_tracker_free(struct request_tracker *tracker)
 {
 	if (!tracker)
 		return;
-	while (tracker->oldest)
+	while (tracker->open.oldest)
 		take_oldest(tracker);
 	free_request(tracker->ended);
 	free(tracker);
 }
 
-static int open_request(struct request_tracker *tracker, struct record_text id, unsigned int hash,
-			struct open_request **ret_request)
-{
-	_cleanup_free_ struct open_request *request = calloc(1, sizeof(*request) + id.size_bytes);
-
-	if (!request)
-		return -ENOMEM;
-	memcpy(request->id, id.bytes, id.size_bytes);
-	request->id_bytes = id.size_bytes;
-	HASH_ADD_KEYPTR_BYHASHVALUE(hh, tracker->table, request->id, request->id_bytes, hash,
-				    request);
-	if (!request->hh.tbl)
-		return -ENOMEM;
-	DL_APPEND(tracker->oldest, request);
-	*ret_request = TAKE_PTR(request);
-	return 0;
-}
-
-static int set_value(struct open_request *request, struct record_text value)
+static int set_value(struct tracked_request *request, struct record_text value)
 {
 	size_t size_bytes = value.size_bytes < REQUEST_VALUE_BYTES_MAX ? value.size_bytes
 								       : REQUEST_VALUE_BYTES_MAX;
@@ -111,26 +83,19 @@ static int set_value(struct open_request *request, struct record_text value)
 
 int request_tracker_add(struct request_tracker *tracker, const struct request_charge *charge)
 {
-	struct open_request *request;
-	unsigned int hash;
-	int r = 0;
+	struct tracked_request *request;
+	struct open_request *open;
+	int r;
 
 	if (charge->id.size_bytes == 0)
 		return 0;
-	hash = hash_table_key(tracker->seed, charge->id.bytes, charge->id.size_bytes);
-	HASH_FIND_BYHASHVALUE(hh, tracker->table, charge->id.bytes, charge->id.size_bytes, hash,
-			      request);
-	if (request) {
-		DL_DELETE(tracker->oldest, request);
-		DL_APPEND(tracker->oldest, request);
-	} else {
-		r = open_request(tracker, charge->id, hash, &request);
-	}
+	r = open_requests_touch(&tracker->open, charge->id, &open);
 	if (r < 0)
 		return r;
+	request = (struct tracked_request *)open;
 	request->window = tracker->window;
 	request->start_ns = tracker->now_ns;
-	request_costs_add(&request->costs, &charge->costs);
+	costs_add(&request->costs, &charge->costs);
 	return set_value(request, charge->value);
 }
 
@@ -147,16 +112,18 @@ void request_tracker_finish(struct request_tracker *tracker)
 	tracker->is_finished = true;
 }
 
-static bool has_ended(const struct request_tracker *tracker, const struct open_request *request)
+static bool has_ended(const struct request_tracker *tracker, const struct tracked_request *request)
 {
-	return tracker->is_finished || HASH_COUNT(tracker->table) > tracker->open_max ||
+	return tracker->is_finished || open_requests_count(&tracker->open) > tracker->open_max ||
 	       (tracker->window - request->window > 1 &&
 		tracker->now_ns - request->start_ns >= REQUEST_QUIET_NS);
 }
 
 const struct ended_request *request_tracker_next_ended(struct request_tracker *tracker)
 {
-	if (!tracker->oldest || !has_ended(tracker, tracker->oldest))
+	const struct open_request *oldest = tracker->open.oldest;
+
+	if (!oldest || !has_ended(tracker, (const struct tracked_request *)oldest))
 		return NULL;
 	take_oldest(tracker);
 	tracker->given = (struct ended_request){

@@ -4,7 +4,7 @@
  * until it has ended. Nobody says when that is: it has once the last window that had it began
  * REQUEST_QUIET_NS ago, and is not the last one of all; one that comes back later is a request of
  * its own. Bounded: where REQUESTS_OPEN_MAX are open, the one that was quiet for longest has ended.
- * Ids are somebody else's values: the table is keyed with a random seed. Single thread.
+ * Single thread.
  */
 #pragma once
 
@@ -14,12 +14,12 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "requests/open_requests.h"
 #include "requests/request_charge.h"
 
 #define REQUEST_QUIET_NS (3 * NS_PER_S)
 
 enum {
-	REQUESTS_OPEN_MAX = 32768, /* at a time: about 10 MB */
 	REQUEST_VALUE_BYTES_MAX = 512, /* what is longer is cut */
 };
 
@@ -28,7 +28,7 @@ struct request_tracker;
 /* Owned by the tracker, until its next call. */
 struct ended_request {
 	struct record_text value; /* of the key, as its last record that had one said; or none */
-	struct request_costs costs;
+	struct costs costs;
 };
 
 /* open_max: REQUESTS_OPEN_MAX, or fewer. NULL: no memory. */

@@ -222,6 +222,8 @@ void target_config(const struct target *target, struct process_config *ret_confi
 		}
 		config.tls = publisher->tls.location;
 		config.flags = PROCESS_READY;
+		if (publisher->has_fiber_site && target->publishers.count == 1)
+			config.flags |= PROCESS_TELLS_FIBERS;
 	}
 	*ret_config = config;
 }

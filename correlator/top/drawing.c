@@ -20,6 +20,7 @@ enum {
 	WIDE_WIDTH = 80, /* below it, only what matters */
 	TITLE_BYTES = 64,
 	TEXT_BYTES = 512,
+	LINE_BYTES = 4 * SCREEN_SIDE_MAX + 1, /* as wide as a screen, and a NUL */
 };
 
 static const char *const pane_names[_LIST_PANES] = {
@@ -210,7 +211,7 @@ static void put_lines(struct screen *screen, size_t row, size_t end, const char 
 {
 	while (*text && row < end) {
 		size_t size_bytes = strcspn(text, "\n");
-		char line[4 * SCREEN_SIDE_MAX + 1];
+		char line[LINE_BYTES];
 
 		(void)snprintf(line, sizeof(line), "%.*s", (int)size_bytes, text);
 		(void)screen_put(screen, row++, 0, SCREEN_PLAIN, line);
@@ -347,7 +348,7 @@ static void draw_books(const struct drawing *drawing, size_t row, struct screen 
 {
 	const struct totals *totals = &drawing->listing->frame;
 	const struct recording_mode *mode = &totals->recording.last_mode;
-	uint64_t left_out = drawing->listing->history->left_out;
+	uint64_t left_out = drawing->listing->history->left_out + drawing->listing->story_left_out;
 	char residual[DISPLAY_NUMBER_BYTES], losses[DISPLAY_NUMBER_BYTES], cost[TEXT_BYTES];
 	const char *gap = screen->width < WIDE_WIDTH ? " " : "  ";
 	int64_t lost = count_losses(&totals->books);

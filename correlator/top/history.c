@@ -79,12 +79,13 @@ static void begin_window(struct history *history, const struct record_view *reco
 
 void history_close_window(struct history *history)
 {
-	struct packed *records = &last_window(history)->records;
+	struct packed *records;
 	uint8_t *bytes;
 
 	if (!history->is_open)
 		return;
 	history->is_open = false;
+	records = &last_window(history)->records;
 	bytes = records->bytes ? realloc(records->bytes, records->size_bytes) : NULL;
 	if (!bytes)
 		return;
@@ -135,8 +136,7 @@ static int put(struct history *history, const struct record_view *record)
 
 	/* After a window was shown, what still comes for it makes it new again, as it was. */
 	if (history->count == 0 || record->wall_ns > last_window(history)->end_ns) {
-		if (history->count > 0)
-			history_close_window(history);
+		history_close_window(history);
 		begin_window(history, record);
 	}
 	window = last_window(history);

@@ -55,7 +55,7 @@ void history_deinit(struct history *history);
 /* Adds a record; one that is known already changes nothing. A window's record that ends later than
  * the last window begins a new one. 0, -ENOMEM. */
 int history_add(struct history *history, const struct record_view *record);
-/* Nothing more comes of the last window for now: it can be shown. */
+/* Nothing more comes of the last window, if there is one, for now: it can be shown. */
 void history_close_window(struct history *history);
 
 /* How many windows are complete; their numbers are first .. first + this - 1. */

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/costs.h"
+#include "base/compare.h"
+#include "requests/costs.h"
 
 const char *activity_name(enum activity activity)
 {
@@ -88,10 +89,9 @@ static int visit(void *user, const struct history_window *window, const struct r
 static int compare(const void *a, const void *b)
 {
 	const struct in_flight_request *first = a, *second = b;
+	int order = compare_u64(first->tag, second->tag);
 
-	if (first->tag != second->tag)
-		return first->tag < second->tag ? -1 : 1;
-	return (first->last_ns < second->last_ns) - (first->last_ns > second->last_ns);
+	return order ? order : compare_i64(second->last_ns, first->last_ns);
 }
 
 /* Of a request on several threads the one that it was last on is the first. */

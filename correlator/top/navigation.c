@@ -278,8 +278,6 @@ static void take_list(struct navigation *navigation, int key, const struct scene
 	case KEY_OF_BACKSPACE:
 		go_back(navigation);
 		return;
-	default:
-		return;
 	}
 }
 

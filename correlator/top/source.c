@@ -85,10 +85,8 @@ int source_open(struct source *source, const char *path, double speed)
 	struct stat status;
 
 	*source = (struct source){ .fd = fd, .said_fd = -1, .speed = speed };
-	if (fd < 0)
+	if (fd < 0 || fstat(fd, &status) < 0)
 		return log_error_errno(errno, "cannot open %s", path);
-	if (fstat(fd, &status) < 0)
-		return log_error_errno(errno, "cannot read %s", path);
 	source->is_paced = S_ISREG(status.st_mode);
 	if (!source->is_paced)
 		(void)fcntl(fd, F_SETFL, O_NONBLOCK);
@@ -142,13 +140,10 @@ static void note_said(struct source *source, const char *text, size_t size_bytes
 void source_listen(struct source *source)
 {
 	char text[1024];
-	ssize_t got = 1;
+	ssize_t got = -1;
 
-	while (source->said_fd >= 0 && got > 0) {
-		got = read(source->said_fd, text, sizeof(text));
-		if (got > 0)
-			note_said(source, text, (size_t)got);
-	}
+	while (source->said_fd >= 0 && (got = read(source->said_fd, text, sizeof(text))) > 0)
+		note_said(source, text, (size_t)got);
 	if (got == 0) {
 		(void)close(source->said_fd);
 		source->said_fd = -1;
@@ -167,11 +162,9 @@ static void end(struct source *source, struct history *history)
 {
 	source->has_ended = true;
 	source->quiet_ns = 0;
-	if (source->recorder > 0)
-		(void)reap(source, 0);
+	(void)reap(source, 0);
 	source_listen(source);
-	if (history->count > 0)
-		history_close_window(history);
+	history_close_window(history);
 }
 
 /* When a record that was just read is to be shown; 0 = at once. */
@@ -216,8 +209,7 @@ static int next(struct source *source, struct history *history, uint64_t now_ns)
 	if (source->due_ns <= now_ns)
 		return 1;
 	/* The next window is not due: this one is complete. */
-	if (history->count > 0)
-		history_close_window(history);
+	history_close_window(history);
 	return 0;
 }
 
@@ -252,8 +244,7 @@ int source_read(struct source *source, struct history *history, uint64_t now_ns)
 		source->quiet_ns = now_ns + SOURCE_QUIET_NS;
 	else if (source->quiet_ns > 0 && now_ns >= source->quiet_ns) {
 		source->quiet_ns = 0;
-		if (history->count > 0)
-			history_close_window(history);
+		history_close_window(history);
 	}
 	return r < 0 ? r : 0;
 }

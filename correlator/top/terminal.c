@@ -71,10 +71,10 @@ static void set_up(struct terminal *terminal, bool has_colour)
 	(void)set_escdelay(ESCAPE_MS);
 	terminal->has_colour =
 		has_colour && has_colors() && start_color() == OK && use_default_colors() == OK;
-	if (!terminal->has_colour)
-		return;
-	(void)init_pair(COLOUR_ALARM, COLOR_RED, -1);
-	(void)init_pair(COLOUR_BAR, COLOR_CYAN, -1);
+	if (terminal->has_colour) {
+		(void)init_pair(COLOUR_ALARM, COLOR_RED, -1);
+		(void)init_pair(COLOUR_BAR, COLOR_CYAN, -1);
+	}
 }
 
 int terminal_open(bool takes_tty, bool has_colour, struct terminal **ret_terminal)

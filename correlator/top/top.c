@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,7 @@ struct top {
 	struct source source;
 	struct terminal *terminal; /* NULL: frames of text */
 	int signal_fd;
+	sigset_t signals_of_sleep; /* that are blocked while it waits */
 	enum row_field fields[LISTING_COLUMNS_MAX]; /* these of the picture that is shown */
 	char value[NAVIGATION_VALUE_BYTES];
 	struct scene scene;
@@ -45,8 +47,15 @@ struct top {
 	bool wants_picture; /* whatever came or not */
 	uint64_t frame_count;
 	bool has_ended;
+	int write_error; /* errno */
 	int code;
 };
+
+/* How many windows there have been, with those that were dropped since. */
+static uint64_t window_count(const struct top *top)
+{
+	return history_closed_count(&top->history) + top->history.first;
+}
 
 /* The last line that the recorder said, escaped. */
 static void last_line(const char *said, char ret_text[static STATUS_BYTES])
@@ -101,8 +110,10 @@ static int show(struct top *top, const struct drawing *drawing, size_t width, si
 		(void)fputc('\n', stdout);
 	screen_print(&screen, stdout);
 	/* Who reads it has seen enough, or the disk is full: said at the end. */
-	if (fflush(stdout) != 0)
+	if (fflush(stdout) != 0) {
+		top->write_error = errno;
 		top->has_ended = true;
+	}
 	return 0;
 }
 
@@ -134,7 +145,7 @@ static int draw(struct top *top)
 	top->frame_count++;
 	top->wants_picture = false;
 	top->shown_end = top->source.has_ended;
-	top->shown_count = history_closed_count(&top->history) + top->history.first;
+	top->shown_count = window_count(top);
 	top->shown_end_ns = listing.end_ns;
 	return 0;
 }
@@ -159,8 +170,7 @@ static bool is_picture_due(const struct top *top, uint64_t now_ns)
 		return is_frame_due(top);
 	if (top->wants_picture || top->shown_end != top->source.has_ended)
 		return true;
-	return now_ns >= top->next_picture_ns &&
-	       top->shown_count != history_closed_count(&top->history) + top->history.first;
+	return now_ns >= top->next_picture_ns && top->shown_count != window_count(top);
 }
 
 static int draw_if_due(struct top *top, uint64_t now_ns)
@@ -190,34 +200,33 @@ static void take_keys(struct top *top)
 	top->has_ended |= top->navigation.has_quit || top->code != 0;
 }
 
-/* Until when it may sleep. */
-static int timeout_of(const struct top *top, uint64_t due_ns, uint64_t now_ns)
+/* How long it may sleep; NULL: until something comes. */
+static const struct timespec *timeout_of(const struct top *top, uint64_t due_ns, uint64_t now_ns,
+					 struct timespec *timeout)
 {
-	uint64_t wait_ns;
-
-	if (top->terminal &&
-	    top->shown_count != history_closed_count(&top->history) + top->history.first &&
-	    top->next_picture_ns < due_ns)
+	if (top->terminal && top->shown_count != window_count(top) && top->next_picture_ns < due_ns)
 		due_ns = top->next_picture_ns;
 	if (due_ns == UINT64_MAX)
-		return -1;
-	wait_ns = due_ns > now_ns ? due_ns - now_ns : 0;
-	return (int)((wait_ns + NS_PER_MS - 1) / NS_PER_MS);
+		return NULL;
+	*timeout = clock_timespec(due_ns > now_ns ? due_ns - now_ns : 0);
+	return timeout;
 }
 
 static void await(struct top *top)
 {
 	struct pollfd fds[4] = { { .fd = top->signal_fd, .events = POLLIN },
-				 { .fd = -1, .events = POLLIN },
+				 { .events = POLLIN }, /* which one the source says */
 				 { .fd = top->source.said_fd, .events = POLLIN },
 				 { .fd = -1, .events = POLLIN } };
+	struct timespec timeout;
 	uint64_t due_ns;
 	bool is_typed;
 
 	source_awaits(&top->source, &fds[1].fd, &due_ns);
 	if (top->terminal)
 		fds[3].fd = terminal_fd(top->terminal);
-	(void)poll(fds, 4, timeout_of(top, due_ns, clock_monotonic_ns()));
+	(void)ppoll(fds, 4, timeout_of(top, due_ns, clock_monotonic_ns(), &timeout),
+		    &top->signals_of_sleep);
 	if (signals_read(top->signal_fd, &is_typed))
 		top->has_ended = true;
 	/* The terminal is gone. */
@@ -270,6 +279,16 @@ static int step(struct top *top)
 	return top->source.has_ended && top->has_ended ? check_end(top) : 0;
 }
 
+/* Another size is told by a signal: let in while it waits alone, it cannot come in between. */
+static void hold_resizing(struct top *top)
+{
+	sigset_t resizing;
+
+	(void)sigemptyset(&resizing);
+	(void)sigaddset(&resizing, SIGWINCH);
+	(void)sigprocmask(SIG_BLOCK, &resizing, &top->signals_of_sleep);
+}
+
 static int start(struct top *top)
 {
 	const struct top_options *options = top->options;
@@ -284,6 +303,7 @@ static int start(struct top *top)
 			  : source_start(&top->source, options->recorder, !options->is_batch);
 	if (r == 0 && !options->is_batch)
 		r = terminal_open(!isatty(STDIN_FILENO), options->has_colour, &top->terminal);
+	hold_resizing(top);
 	top->wants_picture = true;
 	return r;
 }
@@ -302,11 +322,12 @@ static void pass_on(const char *said, bool is_all)
 	}
 }
 
-int top_run(const struct top_options *options)
+int top_run(const struct top_options *options, int *ret_write_error)
 {
 	struct top *top = calloc(1, sizeof(*top));
 	int r, code;
 
+	*ret_write_error = 0;
 	if (!top)
 		return log_error_errno(ENOMEM, "cannot start"), EXIT_CODE_FAILURE;
 	*top = (struct top){ .options = options,
@@ -320,6 +341,7 @@ int top_run(const struct top_options *options)
 	code = r < 0 ? EXIT_CODE_FAILURE : top->code;
 	if (code == 0 && top->source.is_damaged)
 		code = EXIT_CODE_FAILURE;
+	*ret_write_error = top->write_error;
 	pass_on(top->source.said, code != 0);
 	source_deinit(&top->source);
 	history_deinit(&top->history);

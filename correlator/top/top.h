@@ -25,6 +25,7 @@ struct top_options {
 	struct navigation *start; /* where the user is at first */
 };
 
-/* Until the user quits, a signal ends it, or, in batch, there is no more. The exit status: the
- * recorder's, if it failed. Errors are logged. */
-int top_run(const struct top_options *options);
+/* Until the user quits, a signal ends it, or, in batch, there is no more, or a frame cannot be
+ * written: the caller's to say, with *ret_write_error, an errno; 0 otherwise. The exit status: the
+ * recorder's, if it failed. Other errors are logged. */
+int top_run(const struct top_options *options, int *ret_write_error);

@@ -39,6 +39,7 @@ enum process_config_flags {
 	PROCESS_READY = 1 << 0, /* tls is valid: contexts can be read */
 	PROCESS_HAS_OTEL = 1 << 1, /* it has an otel_config, too */
 	PROCESS_IS_LEAN = 1 << 2, /* no probe is relied on: every boundary reads the context */
+	PROCESS_TELLS_FIBERS = 1 << 3, /* what probes are on has the fiber's number as argument 2 */
 };
 
 /* Value of the map `processes`, by tgid. A forked child starts with its parent's. */
@@ -97,6 +98,8 @@ struct session_config {
 	__u32 late_keys; /* bit N: key N is a late one (late_key.h); 0 = none is */
 	__u32 request_key; /* 1 + number of the key that tells requests apart; 0 = not wanted */
 	__u32 has_timeline; /* 1: slices are told (timeline.h) */
+	__u32 has_stacks; /* 1: samples are taken (stacks.h) */
+	__u32 reserved;
 	/* Of KVM's per-CPU steal_time from the per-CPU runqueues, both by the kernel's own BTF. */
 	__s64 steal_time_offset;
 	__s64 preempt_count_offset; /* the same of x86's count; 0 = not known */

@@ -41,7 +41,13 @@
 	X(EVENTS_LOST, "events_lost", "events that found the ring full")                          \
 	X(THREAD_LATE, "threads_late",                                                            \
 	  "threads whose books were held when the window ended: its time is in the next one")     \
-	X(SLICE_LOST, "slices_lost", "slices that found no room; the accounts have their time")
+	X(SLICE_LOST, "slices_lost", "slices that found no room; the accounts have their time")   \
+	X(SAMPLE_LOST, "samples_lost",                                                            \
+	  "samples that met a boundary being written up, or a full map")                          \
+	X(STACKS_FULL, "stacks_full", "samples whose frames found no room: [unknown]")            \
+	X(FRAMES_UNREADABLE, "frames_unreadable",                                                 \
+	  "frames that could not be read or named: once for each time their stack is told")       \
+	X(STACKS_CUT, "stacks_cut", "samples of more than 1,024 frames: the outermost are missing")
 
 enum counter {
 #define COUNTER_ENUM(name, field, text) COUNTER_##name,

@@ -29,6 +29,16 @@ struct gem_state_tag {
 };
 
 /*
+ *   void correlator_state_apply(struct Ruby_Profiler_State *state, uint64_t fiber);
+ *   void correlator_fiber_apply(struct Ruby_Profiler_State *state, uint64_t fiber);
+ *
+ * The first stores the pointer; the second, empty, is called where the state stays and the fiber is
+ * another one. If there is the second, fiber is the number of the fiber that goes on: from 1 on,
+ * never used again in a process, a forked child goes on with its parent's; 0 = not known.
+ */
+#define GEM_FIBER_SYMBOL "correlator_fiber_apply"
+
+/*
  *   extern _Thread_local struct correlator_thread *correlator_thread;
  *
  * NULL as long as the Ruby thread has published nothing. Eight bytes from ruby_profiler_state, if

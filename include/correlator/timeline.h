@@ -50,7 +50,9 @@ struct slice {
 	__u32 charge; /* number of the thread's charge */
 	__u32 flags; /* enum slice_flags */
 	__u32 syscalls;
-	__u32 reserved;
+	/* That ran since the last charge, by the number that the target gives it; 0 = not known.
+	 * The caller sets it, behind a charge. */
+	__u32 fiber;
 };
 
 _Static_assert(sizeof(struct slice) == 10 * 8 + 10 * 4, "layout");
@@ -67,6 +69,8 @@ struct thread_timeline {
 	__u64 waker; /* who woke the thread last, as woken_by; written by that one, at any time */
 	__u32 is_uncharged; /* slices were told since the last charge */
 	__u32 is_cut; /* slice is still to be sent */
+	__u32 missed_fiber; /* of a probe that met the books held */
+	__u32 reserved;
 	struct slice slice; /* the last one */
 };
 
@@ -78,6 +82,7 @@ static inline void timeline_begin(struct thread_timeline *timeline, __u64 now_ns
 	timeline->is_cut = 0;
 	timeline->waker = 0;
 	timeline->slice.woken_by = 0;
+	timeline->slice.fiber = 0;
 }
 
 static inline __u64 slice_running_ns(const struct slice *slice)

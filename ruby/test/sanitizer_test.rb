@@ -11,7 +11,7 @@ require "tmpdir"
 # after it was freed and each access beside it. TORTURE_SECONDS as in torture_test.rb.
 class SanitizerTest < Minitest::Test
   SOURCE = File.expand_path("../ext/correlator", __dir__)
-  SECONDS = ENV.fetch("TORTURE_SECONDS", "10")
+  SECONDS = ENV.fetch("TORTURE_SECONDS", "5")
   DEADLINE_SECONDS = 60
   COMPILER = RbConfig::CONFIG["CC"].split.first
   LIBRARY = IO.popen([COMPILER, "-print-file-name=libasan.so"], err: File::NULL, &:read).chomp

@@ -9,7 +9,7 @@ require "tmpdir"
 # torture/run.rb for a fixed time in each way. TORTURE_SECONDS: how long each; a week by option:
 # TORTURE_SECONDS=100000.
 class TortureTest < Minitest::Test
-  SECONDS = ENV.fetch("TORTURE_SECONDS", "8")
+  SECONDS = ENV.fetch("TORTURE_SECONDS", "4")
   DEADLINE_SECONDS = 60
   SCRIPT = "#{__dir__}/torture/run.rb"
   STRESSED = %w[stress nest set update start_fiber resume_fiber stop_fiber abandon_fiber collect

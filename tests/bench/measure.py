@@ -11,6 +11,7 @@ LOOPS = {
     "switch": (1000, 80),
     "apply": (1500, 60),
     "fiber": (1000, 40),
+    "common_fiber": (10000, 40),
 }
 QUICK_DIVISOR = 4
 

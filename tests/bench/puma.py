@@ -23,6 +23,7 @@ WAYS = {
     "exact": Correlator,
     "lean": lambda pid: Correlator(pid, "--lean"),
     "no-kernel-split": lambda pid: Correlator(pid, "--no-kernel-split"),
+    "exact, 99 stacks a second": lambda pid: Correlator(pid, "--stacks=99"),
 }
 
 

@@ -14,10 +14,10 @@ class Table:
         self.rows.append(cells)
 
     def add_ratio(self, way, added, base, goal):
-        """What a way adds, and over what the floor adds, each against the goal."""
-        ratios = [own / floor if floor > 0 else float("nan") for own, floor in zip(added, base)]
+        """What a way adds, and over what the floor adds (None: there is none), each against the goal."""
+        ratios = [own / floor if floor > 0 else float("nan") for own, floor in zip(added, base or (0, 0))]
         self.add("", way, *(f"{ns:+.0f} ns" for ns in added),
-                 *(f"{ratio:.2f}{self.mark(ratio, goal)}" for ratio in ratios),
+                 *(f"{ratio:.2f}{self.mark(ratio, goal)}" if base else "" for ratio in ratios),
                  "" if goal is None else f"≤ {goal:g}")
 
     @staticmethod

@@ -19,9 +19,10 @@ def on_two_threads(operations, batches)
   sides.map(&:value).first
 end
 
-def resume_fibers(operations, batches)
+# Between this fiber and one in another context, or in the same, as a task of async in its request's.
+def resume_fiber(operations, batches, in_common:)
   fiber = Fiber.new do
-    Correlator.set(request_id: request_id(1))
+    Correlator.set(request_id: request_id(1)) unless in_common
     loop { Fiber.yield }
   end
   Array.new(batches) do
@@ -59,7 +60,8 @@ Correlator.with(request_id: request_id(0)) do
          when "syscall" then BenchLoops.syscalls(operations, batches)
          when "switch" then on_two_threads(operations, batches)
          when "apply" then BenchLoops.applies(operations, batches, states)
-         when "fiber" then resume_fibers(operations, batches)
+         when "fiber" then resume_fiber(operations, batches, in_common: false)
+         when "common_fiber" then resume_fiber(operations, batches, in_common: true)
          end
   end
 end

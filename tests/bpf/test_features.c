@@ -172,6 +172,7 @@ static void what_a_recording_needs_is_there_and_each_is_named_once(void **state)
 		"uprobe",
 		"uprobe_multi link",
 		"reading of sleeping threads",
+		"walking of Ruby stacks",
 		"run-queue time",
 		"atomic operations",
 		"task storage",
@@ -194,6 +195,8 @@ static void what_a_recording_needs_is_there_and_each_is_named_once(void **state)
 	assert_int_equal(find(features, count, "reading of sleeping threads")->state ==
 				 FEATURE_PRESENT,
 			 features_can_read_tasks());
+	assert_int_equal(find(features, count, "walking of Ruby stacks")->state == FEATURE_PRESENT,
+			 features_can_walk_stacks());
 }
 
 /* As the kernel says it when it is asked to load a program that does. */

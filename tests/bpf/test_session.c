@@ -3,8 +3,10 @@
  * A session against the kernel, with this process and its children as what is observed: what a
  * window hands out, whose share of the maps is whose, and what is left behind.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -13,6 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,10 +25,15 @@
 #include <bpf/libbpf.h>
 #include <cmocka.h>
 
+#include <correlator/ruby_stack_layout.h>
+#include <correlator/stacks.h>
+#include <correlator/timeline.h>
+
 #include "base/clock.h"
 #include "kernel_test.h"
 #include "probe/features.h"
 #include "probe/open_session.h"
+#include "probe/uprobed_files.h"
 
 enum {
 	NOBODY = 0x40000000, /* more than pid_max */
@@ -553,17 +563,148 @@ static void forks_and_ends_of_the_observed_are_told_once(void **state)
 	assert_int_equal(session_attach(session), 0);
 	observe(session, getpid());
 	child = fork();
-	if (child == 0)
-		_exit(0);
+	if (child == 0) {
+		(void)execl("/bin/true", "true", (char *)NULL);
+		_exit(1);
+	}
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	while (tgids[EVENT_KIND_EXIT] != (uint32_t)child)
 		assert_true(session_read_events(session, note_event, tgids) >= 0);
 	assert_int_equal(tgids[EVENT_KIND_FORK], child);
+	assert_int_equal(tgids[EVENT_KIND_EXEC], child);
 	memset(tgids, 0, sizeof(tgids));
 	(void)session_read_events(session, note_event, tgids);
 	assert_int_equal(tgids[EVENT_KIND_FORK], 0);
 	session_remove_process(session, child);
 	session_remove_process(session, getpid());
+}
+
+static void who_has_a_new_name_is_told_of_where_names_matter(void **state)
+{
+	const struct session_options options = { .strangers = STRANGERS_BY_NAME };
+	uint32_t tgids[_EVENT_KIND_MAX] = { 0 };
+	struct session *session = NULL;
+	int events;
+
+	(void)state;
+	assert_int_equal(session_open(&options, &session), 0);
+	assert_int_equal(session_attach(session), 0);
+	while (session_read_events(session, note_event, tgids) > 0)
+		;
+	tgids[EVENT_KIND_STRANGER] = 0;
+	assert_int_equal(prctl(PR_SET_NAME, "test_session"), 0);
+	/* Others may be renamed meanwhile: ours is among them. */
+	events = session_read_events(session, note_event, tgids);
+	assert_true(events > 0);
+	assert_int_not_equal(tgids[EVENT_KIND_STRANGER], 0);
+	session_free(session);
+}
+
+/* Which inode a file in memory is of, and one of it there is a probe of each kind in. */
+struct memory_file {
+	const struct session *session;
+	int fd;
+};
+
+static int identify(void *file, bool is_fresh, uint64_t *ret_inode)
+{
+	const struct memory_file *memory = file;
+
+	(void)is_fresh;
+	return session_identify_file(session_identifier(memory->session), memory->fd, ret_inode);
+}
+
+static struct memory_file make_file(const struct session *session)
+{
+	struct memory_file file = { .session = session, .fd = memfd_create("code", MFD_CLOEXEC) };
+
+	assert_true(file.fd >= 0);
+	assert_int_equal(ftruncate(file.fd, sysconf(_SC_PAGESIZE)), 0);
+	return file;
+}
+
+static void probes_are_of_a_file_and_go_with_who_has_it(void **state)
+{
+	struct session *session = *state;
+	struct memory_file file = make_file(session), other = make_file(session);
+	const uint64_t offset = 0;
+	struct session_probe probes[2];
+	uint64_t inode, again, of_other;
+
+	assert_int_equal(identify(&file, true, &inode), 0);
+	assert_int_equal(identify(&file, true, &again), 0);
+	assert_int_equal(identify(&other, true, &of_other), 0);
+	assert_int_equal(inode, again);
+	assert_int_not_equal(inode, of_other);
+
+	for (int kind = 0; kind < _SESSION_PROBE_KIND_MAX; kind++)
+		probes[kind] = (struct session_probe){ .kind = (enum session_probe_kind)kind,
+						       .fd = file.fd,
+						       .identify = identify,
+						       .file = &file,
+						       .file_offsets = &offset,
+						       .count = 1 };
+	session_set_probes(session, NOBODY, probes, 2);
+	assert_int_equal(probes[0].error, 0);
+	assert_int_equal(probes[1].error, 0);
+	assert_int_equal(uprobed_files_count(session->uprobed_files), 2);
+	session_inherit_probes(session, NOBODY, NOBODY + 1);
+	session_unwatch(session, NOBODY);
+	assert_int_equal(uprobed_files_count(session->uprobed_files), 2);
+	session_drop_context_probes(session, NOBODY + 1);
+	assert_int_equal(uprobed_files_count(session->uprobed_files), 1);
+	session_remove_process(session, NOBODY + 1);
+	assert_int_equal(uprobed_files_count(session->uprobed_files), 0);
+	(void)close(file.fd);
+	(void)close(other.fd);
+}
+
+struct told_slices {
+	uint32_t tgid;
+	uint64_t ran_ns;
+	uint64_t woken_by_us;
+	int count, foreign;
+};
+
+static void note_slice(void *context, const struct slice *slice)
+{
+	struct told_slices *told = context;
+
+	told->count++;
+	told->foreign += slice->tgid != told->tgid;
+	told->ran_ns += slice->user_ns + slice->kernel_ns - slice->taken_ns;
+	told->woken_by_us += slice->woken_by == ((uint64_t)getpid() << 32 | (uint64_t)getpid());
+}
+
+static void slices_come_to_what_is_charged_and_ours_are_nobodys_business(void **state)
+{
+	const struct session_options options = { .has_kernel_split = true, .has_timeline = true };
+	struct session *session = NULL;
+	struct burner burner = start_burner();
+	struct drained drained = { .tgid = (uint32_t)burner.pid };
+	struct told_slices told = { .tgid = (uint32_t)burner.pid };
+	uint64_t epoch;
+	int count;
+
+	(void)state;
+	assert_int_equal(session_open(&options, &session), 0);
+	assert_int_equal(session_attach(session), 0);
+	assert_int_equal(session_start_calibration(session, SESSION_WAY_SHORT), 0);
+	observe(session, burner.pid);
+	let_burn(&burner);
+	let_burn(&burner);
+	(void)slept_cpu_ns(burner.pid);
+	assert_int_equal(flush(session, &drained, &epoch), 0);
+	count = session_read_slices(session, note_slice, &told);
+	/* The calibrator's are among them, but not told. */
+	assert_true(count > told.count);
+	assert_true(told.count > 1);
+	assert_int_equal(told.foreign, 0);
+	assert_int_equal(told.ran_ns, drained.on_cpu_ns);
+	assert_true(told.woken_by_us > 0);
+	session_remove_process(session, burner.pid);
+	end_burner(&burner);
+	session_free(session);
 }
 
 static int compare_ways(const void *left, const void *right)
@@ -623,6 +764,189 @@ static size_t count_fds(void)
 	return count;
 }
 
+/* A CPU whose clock cannot be had, and what bpf(2) does not do; instead of libc's. */
+static struct {
+	int cpu, error;
+	long command; /* -1 = none */
+} refused = { .command = -1 };
+
+long syscall(long number, ...)
+{
+	long (*real)(long, ...) = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
+	const struct perf_event_attr *attributes;
+	long arguments[6];
+	va_list list;
+
+	va_start(list, number);
+	for (int i = 0; i < 6; i++)
+		arguments[i] = va_arg(list, long);
+	va_end(list);
+	if (number == SYS_bpf && refused.error && arguments[0] == refused.command) {
+		errno = refused.error;
+		return -1;
+	}
+	attributes = (const struct perf_event_attr *)arguments[0];
+	if (number == SYS_perf_event_open && attributes->type == PERF_TYPE_SOFTWARE &&
+	    refused.error && (int)arguments[2] == refused.cpu) {
+		errno = refused.error;
+		return -1;
+	}
+	return real(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
+		    arguments[5]);
+}
+
+static struct session *open_sampler(void)
+{
+	const struct session_options options = { .strangers = STRANGERS_ANY, .stacks_hz = 1000 };
+	struct session *session = NULL;
+
+	assert_int_equal(session_open(&options, &session), 0);
+	return session;
+}
+
+struct taken {
+	uint64_t count, stacks, samples;
+	uint32_t tgid, foreign;
+	uint64_t stop_at; /* 0 = never */
+};
+
+static int take_sample(void *context, const struct sample_key *key, uint64_t count)
+{
+	struct taken *taken = context;
+
+	taken->foreign += key->account.tgid != taken->tgid;
+	taken->stacks += key->stack;
+	taken->samples += count;
+	return ++taken->count == taken->stop_at ? -ECANCELED : 1;
+}
+
+static void put_samples(const struct session *session, int epoch, uint64_t count)
+{
+	int fd = bpf_map__fd(epoch & 1 ? session->skeleton->maps.samples_b
+				       : session->skeleton->maps.samples_a);
+	const uint64_t samples = 3;
+
+	for (uint64_t i = 1; i <= count; i++) {
+		const struct sample_key key = { .stack = i, .account.tgid = NOBODY };
+
+		assert_int_equal(bpf_map_update_elem(fd, &key, &samples, BPF_NOEXIST), 0);
+	}
+}
+
+static void a_window_hands_out_each_of_its_samples_once(void **state)
+{
+	static const uint64_t counts[] = { 0, 1, 1023, 1024, 1025, 2048, 2049 };
+	struct session *session = open_sampler();
+
+	(void)state;
+	for (int i = 0; i < 7; i++) {
+		struct taken taken = { .tgid = NOBODY }, other = { 0 }, again = { 0 };
+		uint64_t count = counts[i];
+
+		put_samples(session, i, count);
+		assert_int_equal(
+			session_drain_samples(session, (uint64_t)i + 1, take_sample, &other), 0);
+		assert_int_equal(other.count, 0);
+		assert_int_equal(session_drain_samples(session, (uint64_t)i, take_sample, &taken),
+				 0);
+		assert_int_equal(taken.count, count);
+		assert_int_equal(taken.foreign, 0);
+		assert_int_equal(taken.stacks, count * (count + 1) / 2);
+		assert_int_equal(taken.samples, 3 * count);
+		assert_int_equal(session_drain_samples(session, (uint64_t)i, take_sample, &again),
+				 0);
+		assert_int_equal(again.count, 0);
+	}
+	session_free(session);
+}
+
+static void who_takes_the_samples_may_stop_it(void **state)
+{
+	struct session *session = open_sampler();
+	struct taken taken = { .tgid = NOBODY, .stop_at = 3 };
+
+	(void)state;
+	put_samples(session, 0, 2000);
+	assert_int_equal(session_drain_samples(session, 0, take_sample, &taken), -ECANCELED);
+	assert_int_equal(taken.count, 3);
+	session_free(session);
+}
+
+static void each_cpu_has_a_clock_and_what_is_off_has_none(void **state)
+{
+	static const int off[] = { ENODEV, ENXIO };
+	size_t cpus = (size_t)sysconf(_SC_NPROCESSORS_ONLN), before = count_fds();
+	struct session *session = open_sampler();
+
+	(void)state;
+	assert_int_equal(session_attach(session), 0);
+	assert_int_equal(session->clock_count, cpus);
+	session_free(session);
+	for (size_t i = 0; i < 2; i++) {
+		refused.error = off[i];
+		session = open_sampler();
+		assert_int_equal(session_attach(session), 0);
+		assert_int_equal(session->clock_count, cpus - 1);
+		session_free(session);
+	}
+	refused.error = EACCES;
+	session = open_sampler();
+	assert_int_equal(session_attach(session), -EACCES);
+	session_free(session);
+	refused.error = 0;
+	assert_int_equal(count_fds(), before);
+}
+
+static void who_burns_is_sampled(void **state)
+{
+	struct session *session = open_sampler();
+	struct burner burner = start_burner();
+	struct taken taken = { .tgid = (uint32_t)burner.pid };
+	struct drained drained = { 0 };
+	const struct ruby_stack_layout layout = { 0 };
+	uint64_t epoch;
+
+	(void)state;
+	assert_int_equal(session_attach(session), 0);
+	observe(session, burner.pid);
+	assert_int_equal(session_set_stack_layout(session, burner.pid, &layout), 0);
+	for (int i = 0; i < 50; i++)
+		let_burn(&burner);
+	assert_int_equal(flush(session, &drained, &epoch), 0);
+	assert_int_equal(session_drain_samples(session, epoch, take_sample, &taken), 0);
+	assert_true(taken.samples > 0);
+	assert_int_equal(taken.foreign, 0);
+	session_remove_process(session, burner.pid);
+	end_burner(&burner);
+	session_free(session);
+}
+
+/* Whose ids the programs tell. */
+static void who_does_not_know_its_own_namespace_has_no_session(void **state)
+{
+	const struct session_options options = { .strangers = STRANGERS_ANY };
+	struct session *session = NULL;
+
+	(void)state;
+	refused.command = BPF_PROG_TEST_RUN;
+	refused.error = EPERM;
+	assert_int_equal(session_open(&options, &session), -EPERM);
+	assert_null(session);
+	refused.error = 0;
+	refused.command = -1;
+}
+
+static void without_stacks_nothing_is_sampled(void **state)
+{
+	struct session *session = *state;
+	struct taken taken = { 0 };
+
+	assert_int_equal(session_attach(session), 0);
+	assert_int_equal(session->clock_count, 0);
+	assert_int_equal(session_drain_samples(session, 0, take_sample, &taken), 0);
+	assert_int_equal(taken.count, 0);
+}
+
 static void the_split_comes_with_the_window_after_it_was_taken_up(void **state)
 {
 	struct session *session = open_session(true);
@@ -653,10 +977,14 @@ static void the_split_comes_with_the_window_after_it_was_taken_up(void **state)
 	assert_int_equal(session_set_kernel_split(session, true), 0);
 	assert_true(session_has_kernel_split(session));
 	assert_int_equal(count_fds(), fds);
+	assert_int_equal(session_start_calibration(session, SESSION_WAY_LONG), 0);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(session_set_kernel_split(session, false), 0);
 		assert_false(session_has_kernel_split(session));
 		assert_false(session_has_calibration(session, SESSION_WAY_SHORT));
+		assert_false(session_has_calibration(session, SESSION_WAY_LONG));
+		assert_null(session->skeleton->links.on_sys_enter);
+		assert_null(session->skeleton->links.on_sys_exit);
 	}
 	assert_int_equal(flush(session, &drained, &epoch), 0);
 	assert_int_equal(session->skeleton->bss->processes_share.used, 0);
@@ -720,6 +1048,55 @@ static void maps_are_of_the_size_that_is_asked_for(void **state)
 	session_free(session);
 }
 
+static void what_is_wanted_the_programs_know_and_what_is_not_is_not_loaded(void **state)
+{
+	const struct session_options options = {
+		.watches_otel = true,
+		.late_keys = 5,
+		.request_key = 3,
+		.strangers = STRANGERS_BY_NAME,
+		.has_timeline = true,
+		.slice_ring_bytes = 16384,
+	};
+	const struct session_config *config;
+	struct session *session = NULL, *usual = *state;
+	int64_t offset = 0;
+
+	assert_int_equal(session_open(&options, &session), 0);
+	config = (const struct session_config *)&session->skeleton->rodata->session;
+	assert_int_equal(config->follow_forks, 0);
+	assert_int_equal(config->watches_otel, 1);
+	assert_int_equal(config->late_keys, 5);
+	assert_int_equal(config->request_key, 3);
+	assert_int_equal(config->tells_strangers, STRANGERS_BY_NAME);
+	assert_int_equal(config->has_timeline, 1);
+	assert_int_equal(config->preempt_count_offset, preempt_count_find());
+	assert_int_equal(config->has_steal_time, steal_time_find(&offset));
+	assert_int_equal(config->steal_time_offset, offset);
+	assert_int_equal(bpf_map__max_entries(session->skeleton->maps.slices), 16384);
+	assert_true(bpf_map__max_entries(session->skeleton->maps.otel_processes) > 1);
+	assert_true(bpf_program__fd(session->skeleton->progs.on_waking) >= 0);
+	assert_int_equal(bpf_program__fd(session->skeleton->progs.read_sleepers) >= 0,
+			 features_can_read_tasks());
+	/* One of the two that walk tasks. */
+	assert_int_equal(
+		(bpf_program__fd(session->skeleton->progs.collect_tasks) >= 0) +
+			(bpf_program__fd(session->skeleton->progs.collect_tasks_undisturbed) >= 0),
+		1);
+
+	config = (const struct session_config *)&usual->skeleton->rodata->session;
+	assert_int_equal(config->follow_forks, 1);
+	assert_int_equal(config->watches_otel, 0);
+	assert_int_equal(config->late_keys, 0);
+	assert_int_equal(config->has_timeline, 0);
+	assert_int_equal(config->preempt_count_offset, 0);
+	assert_int_equal(config->contexts_max, CONTEXTS_MAX);
+	assert_true(bpf_program__fd(usual->skeleton->progs.on_waking) < 0);
+	assert_true(bpf_map__fd(usual->skeleton->maps.slices) < 0);
+	assert_int_equal(session_read_slices(usual, NULL, NULL), 0);
+	session_free(session);
+}
+
 static void a_lean_session_has_no_probe_of_contexts(void **state)
 {
 	const struct session_options options = { .is_lean = true };
@@ -755,10 +1132,20 @@ int main(void)
 		OPENED(no_more_is_charged_once_it_is_stopped),
 		OPENED(who_sleeps_from_the_start_on_is_found_to_be_in_no_context),
 		OPENED(forks_and_ends_of_the_observed_are_told_once),
+		cmocka_unit_test(who_has_a_new_name_is_told_of_where_names_matter),
+		OPENED(probes_are_of_a_file_and_go_with_who_has_it),
+		cmocka_unit_test(slices_come_to_what_is_charged_and_ours_are_nobodys_business),
+		cmocka_unit_test(a_window_hands_out_each_of_its_samples_once),
+		cmocka_unit_test(who_takes_the_samples_may_stop_it),
+		cmocka_unit_test(each_cpu_has_a_clock_and_what_is_off_has_none),
+		cmocka_unit_test(who_burns_is_sampled),
+		cmocka_unit_test(who_does_not_know_its_own_namespace_has_no_session),
+		OPENED(without_stacks_nothing_is_sampled),
 		cmocka_unit_test(both_ways_are_measured_by_bursts_of_seven),
 		cmocka_unit_test(the_split_comes_with_the_window_after_it_was_taken_up),
 		cmocka_unit_test(a_session_leaves_nothing_open),
 		OPENED(maps_are_of_the_size_that_is_asked_for),
+		OPENED(what_is_wanted_the_programs_know_and_what_is_not_is_not_loaded),
 		OPENED(a_lean_session_has_no_probe_of_contexts),
 	};
 

@@ -117,7 +117,9 @@ static void and_with_a_timeline_to_the_highest(void **state)
 	session->late_keys = 1 << 1;
 	session->has_timeline = 1;
 	session->preempt_count_offset = 8;
+	session->has_stacks = 1;
 	(void)bpf_program__set_autoload(skeleton->progs.on_waking, true);
+	(void)bpf_program__set_autoload(skeleton->progs.on_sample, features_can_walk_stacks());
 	check_programs(skeleton, "+timeline");
 }
 

@@ -88,18 +88,19 @@ static bool send_bytes(struct connection *connection, const void *bytes, size_t 
 	return !is_cut;
 }
 
-static bool receive(struct connection *connection, size_t most_bytes)
+/* How many; 0: it is over. */
+static size_t receive(struct connection *connection, size_t most_bytes)
 {
 	ssize_t got;
 
 	if (!await(connection->collector, connection->fd, POLLIN))
-		return false;
+		return 0;
 	check(msgpack_unpacker_reserve_buffer(&connection->unpacker, most_bytes), "memory");
 	got = recv(connection->fd, msgpack_unpacker_buffer(&connection->unpacker), most_bytes, 0);
 	if (got <= 0)
-		return false;
+		return 0;
 	msgpack_unpacker_buffer_consumed(&connection->unpacker, (size_t)got);
-	return true;
+	return (size_t)got;
 }
 
 static bool send_hello(struct connection *connection)
@@ -108,7 +109,7 @@ static bool send_hello(struct connection *connection)
 	bool is_sent;
 
 	msgpack_sbuffer_init(&bytes);
-	collector_hello(&bytes);
+	collector_hello(!connection->collector->options.says_that_it_closes, &bytes);
 	is_sent = send_bytes(connection, bytes.data, bytes.size);
 	msgpack_sbuffer_destroy(&bytes);
 	return is_sent;
@@ -208,7 +209,7 @@ static bool respond(struct connection *connection, const char *id,
 	case FAULT_ABSENT:
 		(void)close(collector->listen_fd);
 		(void)shutdown(connection->fd, SHUT_RDWR);
-		(void)usleep(plan.bytes % 1000 * 10);
+		(void)usleep(plan.bytes % 200 * 10);
 		listen_on(collector);
 		return false;
 	case FAULT_CLOSE_EARLY:
@@ -216,7 +217,8 @@ static bool respond(struct connection *connection, const char *id,
 		return false;
 	default:
 		kept_add(&collector->kept, id, entries->ptr, entries->size);
-		return send_ack(connection, id, ID_BYTES, plan.fault == FAULT_SLOW_ACK);
+		return send_ack(connection, id, ID_BYTES, plan.fault == FAULT_SLOW_ACK) &&
+		       !collector->options.says_that_it_closes;
 	}
 }
 
@@ -283,27 +285,36 @@ static bool serve_next(struct connection *connection)
 	return goes_on;
 }
 
+/* The last byte alone: what is whole before it is answered. */
+static size_t step_of(const struct fault_plan *early, uint64_t left)
+{
+	const size_t most_bytes = 65536;
+
+	if (early->fault == FAULT_SLOW_READ)
+		return 16;
+	if (left > most_bytes)
+		return most_bytes;
+	return left > 1 ? left - 1 : 1;
+}
+
 static void serve(struct collector *collector, int fd)
 {
 	struct connection connection = { .collector = collector,
 					 .fd = fd,
 					 .is_known = !collector->options.shared_key };
 	struct fault_plan early = { 0 };
-	size_t step = 65536;
-	uint64_t read_bytes = 0;
+	uint64_t left = UINT64_MAX; /* bytes to read before it ends */
+	size_t got;
 
 	check(msgpack_unpacker_init(&connection.unpacker, 4096), "memory");
 	if (collector->options.plan)
 		early = collector->options.plan(collector->options.user, UINT64_MAX, 0);
-	if (early.fault == FAULT_SLOW_READ)
-		step = 16;
 	if (early.fault == FAULT_CLOSE_EARLY || early.fault == FAULT_RESET_EARLY)
-		step = 1;
+		left = early.bytes ? early.bytes : 1;
 	if (connection.is_known || send_hello(&connection))
-		while (receive(&connection, step)) {
-			if (step == 1 && ++read_bytes >= early.bytes)
-				break;
-			if (!serve_next(&connection))
+		while ((got = receive(&connection, step_of(&early, left)))) {
+			left -= got;
+			if (!left || !serve_next(&connection))
 				break;
 		}
 	if (early.fault == FAULT_RESET_EARLY)

@@ -39,6 +39,7 @@ struct collector_options {
 	struct fault_plan (*plan)(void *user, uint64_t number, uint32_t entries);
 	void *user;
 	const char *shared_key; /* NULL = no handshake */
+	bool says_that_it_closes; /* in the handshake: after each chunk, and so it does */
 	/* Closes each connection after so many bytes that it sent; UINT64_MAX = never. */
 	uint64_t cut_after_bytes;
 	uint32_t cuts; /* so often */

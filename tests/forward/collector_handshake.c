@@ -19,14 +19,16 @@ static void put_text(msgpack_packer *packer, const char *text)
 	msgpack_pack_str_with_body(packer, text, strlen(text));
 }
 
-void collector_hello(msgpack_sbuffer *bytes)
+void collector_hello(bool is_kept_alive, msgpack_sbuffer *bytes)
 {
 	msgpack_packer packer;
 
 	msgpack_packer_init(&packer, bytes, msgpack_sbuffer_write);
 	msgpack_pack_array(&packer, 2);
 	put_text(&packer, "HELO");
-	msgpack_pack_map(&packer, 2);
+	msgpack_pack_map(&packer, 3);
+	put_text(&packer, "keepalive");
+	(void)(is_kept_alive ? msgpack_pack_true(&packer) : msgpack_pack_false(&packer));
 	put_text(&packer, "nonce");
 	msgpack_pack_bin_with_body(&packer, nonce, NONCE_BYTES);
 	put_text(&packer, "auth");

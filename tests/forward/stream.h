@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <setjmp.h>
@@ -37,6 +39,7 @@ struct stream {
 	struct sender *sender;
 	struct chunk_source inner;
 	struct chunk chunk; /* the last one given out */
+	int done_fd; /* eventfd: a chunk was released */
 	uint64_t unkept_releases; /* released, but not kept by the collector */
 	struct backlog_options backlog_options;
 	const char *shared_key;
@@ -65,6 +68,7 @@ static inline void stream_done(void *user)
 		stream->unkept_releases +=
 			!collector_count(stream->collector, entry_number(stream->chunk.bytes, i));
 	stream->inner.done(stream->inner.user);
+	(void)eventfd_write(stream->done_fd, 1);
 }
 
 static inline void stream_reject(void *user, const void *entry, size_t entry_bytes)
@@ -106,6 +110,8 @@ static inline void stream_start(struct stream *stream)
 		stream->credentials = (struct forward_credentials){ stream->shared_key, "", "" };
 		options.credentials = &stream->credentials;
 	}
+	stream->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	assert_true(stream->done_fd >= 0);
 	assert_int_equal(backlog_new(&stream->backlog_options, &stream->backlog), 0);
 	stream->inner = backlog_source(stream->backlog);
 	source = (struct chunk_source){ .user = stream,
@@ -124,6 +130,7 @@ static inline void stream_stop(struct stream *stream)
 	stream->sender = NULL;
 	backlog_free(stream->backlog);
 	stream->backlog = NULL;
+	(void)close(stream->done_fd);
 }
 
 static inline void stream_append(struct stream *stream, uint64_t first, uint64_t count)
@@ -135,14 +142,17 @@ static inline void stream_append(struct stream *stream, uint64_t first, uint64_t
 	}
 }
 
-/* False: not in time. */
+/* False: nothing was released in time. */
 static inline bool stream_await_empty(struct stream *stream)
 {
+	struct pollfd done = { .fd = stream->done_fd, .events = POLLIN };
+	eventfd_t count;
+
 	backlog_seal(stream->backlog);
-	for (unsigned int i = 0; i < STREAM_DEADLINE_MS * 10; i++) {
-		if (backlog_is_empty(stream->backlog))
-			return true;
-		(void)usleep(100);
+	while (!backlog_is_empty(stream->backlog)) {
+		if (poll(&done, 1, STREAM_DEADLINE_MS) != 1)
+			return false;
+		(void)eventfd_read(stream->done_fd, &count);
 	}
-	return false;
+	return true;
 }

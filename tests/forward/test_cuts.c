@@ -82,7 +82,6 @@ static void the_answers_may_end_after_each_byte(void **state)
 
 struct early {
 	uint32_t bytes;
-	enum fault fault;
 	unsigned int left;
 };
 
@@ -94,23 +93,23 @@ static struct fault_plan end_early(void *user, uint64_t number, uint32_t entries
 	if (number != UINT64_MAX || !early->left)
 		return (struct fault_plan){ 0 };
 	early->left--;
-	return (struct fault_plan){ early->fault, early->bytes };
+	return (struct fault_plan){ FAULT_CLOSE_EARLY, early->bytes };
 }
 
-/* PING and two chunks: the collector reads so far, and closes or resets. */
+/* PING and two chunks: the collector reads so far, and closes. What it has not read makes that a
+ * reset, at a Unix socket. */
 static void the_requests_may_be_cut_after_each_byte(void **state)
 {
 	const char *const keys[] = { NULL, "secret" };
-	const enum fault faults[] = { FAULT_CLOSE_EARLY, FAULT_RESET_EARLY };
 	const uint32_t longest = 2 * SEGMENT_ENTRIES * ENTRY + 400;
 
 	(void)state;
-	for (size_t i = 0; i < 4; i++) {
+	for (size_t i = 0; i < 2; i++) {
 		for (uint32_t bytes = 1; bytes < longest; bytes++) {
-			struct early early = { bytes, faults[i / 2], 1 };
+			struct early early = { bytes, 1 };
 
-			(void)converse(keys[i % 2], &(struct collector_options){ .plan = end_early,
-										 .user = &early });
+			(void)converse(keys[i], &(struct collector_options){ .plan = end_early,
+									     .user = &early });
 		}
 	}
 }

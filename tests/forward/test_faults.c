@@ -43,11 +43,13 @@ static struct fault_plan repeat(void *user, uint64_t number, uint32_t entries)
 	return (struct fault_plan){ repeated->fault, 1 };
 }
 
-static void start(struct stream *stream, struct collector_options *options)
+/* What is not silence must not be taken for it, however busy the machine is. */
+static void start(struct stream *stream, struct collector_options *options, enum fault fault)
 {
-	*stream = (struct stream){ .backlog_options = { .segment_bytes = SEGMENT_ENTRIES * ENTRY,
+	*stream = (struct stream){ .shared_key = options->shared_key,
+				   .backlog_options = { .segment_bytes = SEGMENT_ENTRIES * ENTRY,
 							.seal_ns = MS },
-				   .ack_timeout_ns = 20 * MS };
+				   .ack_timeout_ns = (fault == FAULT_SILENT ? 20 : 10000) * MS };
 	(void)snprintf(stream->path, sizeof(stream->path), "%s/socket", folder);
 	stream->collector = collector_start(stream->path, options);
 	stream_start(stream);
@@ -85,7 +87,7 @@ static void each_fault_is_survived_and_named(void **state)
 		struct sender_status status;
 		struct stream stream;
 
-		start(&stream, &options);
+		start(&stream, &options, cases[i].fault);
 		stream_append(&stream, 0, ENTRIES);
 		expect_all(&stream, UINT64_MAX);
 		sender_get_status(stream.sender, &status);
@@ -119,7 +121,7 @@ static void one_bad_entry_is_set_aside_and_no_other(void **state)
 		struct collector_options options = { .poison = bad[i] };
 		struct stream stream;
 
-		start(&stream, &options);
+		start(&stream, &options, FAULT_NONE);
 		stream_append(&stream, 0, ENTRIES);
 		for (uint64_t more = ENTRIES; !rejected_count(&stream); more++) {
 			assert_true(more < STREAM_DEADLINE_MS);
@@ -135,6 +137,25 @@ static void one_bad_entry_is_set_aside_and_no_other(void **state)
 	}
 }
 
+static void one_that_says_that_it_closes_does_not_fail(void **state)
+{
+	struct collector_options options = { .poison = UINT64_MAX,
+					     .shared_key = "secret",
+					     .says_that_it_closes = true };
+	struct sender_status status;
+	struct stream stream;
+
+	(void)state;
+	start(&stream, &options, FAULT_NONE);
+	stream_append(&stream, 0, ENTRIES);
+	expect_all(&stream, UINT64_MAX);
+	sender_get_status(stream.sender, &status);
+	assert_true(status.sent_chunks > 1);
+	assert_int_equal(status.failures, 0);
+	stream_stop(&stream);
+	collector_stop(stream.collector);
+}
+
 /* A bad entry that is alone cannot be told from a collector that takes nothing: it waits. */
 static void a_collector_that_refuses_everything_costs_nothing(void **state)
 {
@@ -145,7 +166,7 @@ static void a_collector_that_refuses_everything_costs_nothing(void **state)
 	struct stream stream;
 
 	(void)state;
-	start(&stream, &options);
+	start(&stream, &options, FAULT_CLOSE_EARLY);
 	stream_append(&stream, 0, ENTRIES);
 	expect_all(&stream, UINT64_MAX);
 	assert_int_equal(repeated.left, 0);
@@ -159,6 +180,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_fault_is_survived_and_named),
 		cmocka_unit_test(one_bad_entry_is_set_aside_and_no_other),
+		cmocka_unit_test(one_that_says_that_it_closes_does_not_fail),
 		cmocka_unit_test(a_collector_that_refuses_everything_costs_nothing),
 	};
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Whom the sender tries, when again, until when, and what it says of it. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,6 +18,7 @@
 #include "forward/forwarding.h"
 #include "forward/sender.h"
 #include "forward/virtual_time.h"
+#include "inheritable.h"
 #include "queue/numbered_entries.h"
 
 enum {
@@ -498,17 +500,43 @@ static void and_no_more_than_there_is(void **state)
 	drain(*state, &(struct drain){ { FAULT_WRONG_ACK, (enum fault)HELD }, 2, 500, 500 });
 }
 
+static atomic_uint joins; /* of threads, so far */
+
+/* Instead of libc's, and then that. */
+int pthread_join(pthread_t thread, void **ret_result)
+{
+	int (*join)(pthread_t, void **) = (int (*)(pthread_t, void **))dlsym(RTLD_NEXT, __func__);
+
+	joins++;
+	return join(thread, ret_result);
+}
+
 static void at_the_end_nothing_is_tried_twice(void **state)
 {
 	struct scene *scene = *state;
+	unsigned int joins_before;
 
 	scene->release_fault = FAULT_WRONG_ACK;
 	drain(scene, &(struct drain){ { (enum fault)HELD }, 1, 60 * SECOND_MS, 60 * SECOND_MS });
 	assert_string_equal(scene->tries, "a");
 	assert_int_equal(scene->done, 0);
 	assert_int_equal(virtual_time.pause_count, 0);
-	/* Once more is no harm. */
+	/* Once more is no harm: its thread is no more. */
+	joins_before = joins;
 	sender_stop(scene->sender, 0);
+	assert_int_equal(joins, joins_before);
+}
+
+static void nothing_of_it_is_inherited(void **state)
+{
+	struct scene *scene = *state;
+	unsigned int before = count_inheritable();
+
+	(void)ADD_LETTER(scene, FAULT_NONE);
+	start(scene, false);
+	give(scene, 1);
+	AWAIT(scene->done == 1);
+	assert_int_equal(count_inheritable(), before);
 }
 
 /* Nor is it given to another one. */
@@ -677,6 +705,24 @@ static void a_chunk_is_looked_into_after_five_refusals(void **state)
 	assert_int_equal(collector_count(scene->letters[0].collector, 1), 0);
 }
 
+/* Nothing is kept of one that went through, and so nothing is held against it. */
+static void a_chunk_that_was_taken_is_no_suspect_any_more(void **state)
+{
+	struct scene *scene = *state;
+
+	(void)ADD_LETTER(scene, FAULT_EMPTY_MAP, FAULT_EMPTY_MAP, FAULT_EMPTY_MAP, FAULT_EMPTY_MAP,
+			 FAULT_NONE, FAULT_EMPTY_MAP, FAULT_EMPTY_MAP, FAULT_NONE);
+	start(scene, false);
+	give(scene, 1);
+	AWAIT(scene->done == 1);
+	scene->done = 0;
+	give(scene, 0);
+	AWAIT(scene->done == 1);
+	assert_string_equal(scene->sizes, "22222"
+					  "222");
+	assert_int_equal(scene->rejected, 0);
+}
+
 static void a_chunk_is_looked_into_where_its_bytes_are_then(void **state)
 {
 	struct scene *scene = *state;
@@ -810,6 +856,7 @@ int main(void)
 		TEST(one_that_fails_is_given_a_second),
 		TEST(and_no_more_than_there_is),
 		TEST(at_the_end_nothing_is_tried_twice),
+		TEST(nothing_of_it_is_inherited),
 		TEST(what_is_stopped_goes_to_nobody_else),
 		TEST(one_that_closes_between_chunks_is_no_failure),
 		TEST(one_that_closes_a_new_connection_too_is_one),
@@ -819,6 +866,7 @@ int main(void)
 		TEST(it_is_delivering_no_more_once_a_try_has_failed),
 		TEST(each_kind_of_failure_is_said_once_and_its_end),
 		TEST(a_chunk_is_looked_into_after_five_refusals),
+		TEST(a_chunk_that_was_taken_is_no_suspect_any_more),
 		TEST(a_chunk_is_looked_into_where_its_bytes_are_then),
 		TEST(a_chunk_may_be_gone_after_a_refusal),
 		TEST(what_is_no_refusal_is_not_held_against_a_chunk),

@@ -5,6 +5,7 @@
  * units of 64.
  */
 #include "fuzz_memory.h"
+#include "target/elf/tls_slot.h"
 #include "target/elf/tls_symbol.h"
 
 enum {
@@ -18,7 +19,7 @@ static void require_bounded(const struct tls_location *location)
 	FUZZ_REQUIRE(location->offset > -(1LL << 30) && location->offset < 1LL << 30);
 	if (location->model != TLS_MODEL_DYNAMIC)
 		return;
-	FUZZ_REQUIRE(location->module >= 1 && location->module <= TLS_SYMBOL_MODULE_MAX);
+	FUZZ_REQUIRE(location->module >= 1 && location->module <= TLS_SLOT_MODULE_MAX);
 	FUZZ_REQUIRE(location->dtv_entry_bytes == 8 || location->dtv_entry_bytes == 16);
 }
 

@@ -2,6 +2,7 @@
 """`report --html` in a headless Chromium: its figures are those of `report --format json`, also of what
 is selected in it; it says nothing on the console, asks the network for nothing, and needs no mouse.
 """
+import collections
 import datetime
 import html.parser
 import json
@@ -24,12 +25,22 @@ HELD = 100_000  # requests, by a page
 # Fields of rows on the page, by those of JSON.
 FIELDS = {"requests": "requests", "rate": "requests_per_second", "cpu": "cpu_ns", "share": "share_percent",
           "user": "user_ns", "kernel": "kernel_ns", "run_queue": "run_queue_ns", "blocked": "blocked_ns",
+          "syscalls_mean": "syscalls_mean",
           **{f"{what}_{which}": f"{what}_{which}_ns" for what in ("cpu", "wall")
              for which in ("mean", "p50", "p90", "p99", "max")}}
+THREAD_FIELDS = ("cpu", "user", "kernel", "run_queue", "blocked")
 READ_ROWS = """[...document.querySelectorAll("%s tbody tr")].map(row => ({
     kind: row.dataset.row, key: row.dataset.key,
     texts: [...row.children].map(cell => cell.textContent),
     values: Object.fromEntries([...row.querySelectorAll("td")].map(cell => [cell.dataset.field, cell.dataset.value ?? null]))}))"""
+
+# Of the story that is open: the name of each lane, and of what is drawn beside it the class.
+READ_LANES = """[...document.querySelectorAll("tr.story svg[role=img] text[x='0']")].map(name => {
+    const { top, bottom } = name.getBoundingClientRect();
+    const bars = [...document.querySelectorAll("tr.story svg[role=img] rect")].filter(bar => {
+        const box = bar.getBoundingClientRect();
+        return box.top < bottom && box.bottom > top; });
+    return [name.textContent, bars.map(bar => bar.getAttribute("class"))]; })"""
 
 
 def correlator(*arguments, **options):
@@ -102,24 +113,36 @@ class PageTest(unittest.TestCase):
         self.assertEqual(str(report["own_cost"]["cpu_ns"]), books["Correlator's own CPU"])
         self.assertEqual(report["books"]["losses"]["events_lost"], int(books.get("events_lost", 0)))
 
+    def check_threads(self, *options):
+        """Whose the unattributed time was; the page shows the first of them."""
+        threads = {}
+        for row in self.json("--by", "endpoint", *options)["unattributed_threads"]:
+            sums = threads.setdefault(row["keys"]["thread_name"], collections.Counter())
+            sums.update({field: row[f"{field}_ns"] for field in THREAD_FIELDS})
+        said = {row["texts"][0]: {field: int(row["values"][field]) for field in THREAD_FIELDS}
+                for row in self.rows("#threads-table")}
+        self.assertEqual(threads, said)
+
     def check_requests(self, *options):
         report = self.json("--by", "request_id", "--sort", "wall", "--top", "20", *options)
         rows = self.rows("#requests-table")
         self.assertEqual(min(20, len(report["rows"])), len(rows))
-        self.assertEqual([row["wall_ns"] for row in report["rows"]],
-                         [int(row["values"]["wall"]) for row in rows])
+        text = lambda row, field: str(row[f"{field}_ns"]) if f"{field}_ns" in row else None
+        self.assertEqual([text(row, "wall") for row in report["rows"]],
+                         [row["values"]["wall"] for row in rows])
         named = {row["key"]: row for row in report["rows"]}
         for row in rows:
             expected = named.get(row["texts"][0].lstrip("▸▾"))
             if expected:  # else it is as slow as the last one
                 for field in "cpu", "user", "kernel", "run_queue", "blocked":
-                    self.assertEqual(str(expected[f"{field}_ns"]), row["values"][field])
+                    self.assertEqual(text(expected, field), row["values"][field])
 
     def check_all(self, *options):
         report = self.json("--by", "endpoint", *options)
         self.check_groups(report)
         self.check_books(report)
         self.check_requests(*options)
+        self.check_threads(*options)
 
     def check_quiet(self):
         self.assertEqual([], self.browser.complaints())
@@ -190,6 +213,20 @@ class FiguresTest(PageTest):
                 self.pick(endpoint)
         self.check_all()
         self.check_quiet()
+
+    def test_what_was_not_measured_is_not_zero(self):
+        story = Story(9, holes=True)
+        self.show(story)
+        self.check_all()
+        lacking = [row["key"] for row in self.json("--by", "endpoint")["rows"]
+                   if not {"user_ns", "wall_p99_ns", "syscalls_mean"} <= set(row)]
+        self.assertEqual(set(ENDPOINTS[:3]), set(lacking))
+        self.select_windows(1, 7)
+        self.check_all(*self.span(story, 1, 7))
+        for endpoint in lacking:
+            self.pick(endpoint)
+            self.check_all("--where", f"endpoint={endpoint}", *self.span(story, 1, 7))
+            self.pick(endpoint)
 
     def test_both_at_once(self):
         story = Story(5)
@@ -303,6 +340,29 @@ class HandsTest(PageTest):
                     .reduce((sum, cell) => sum + Number(cell.dataset.value), 0)""")
                 self.assertEqual(int(self.rows("#requests-table")[0]["values"]["cpu"]), total)
                 self.check_quiet()
+
+    def lanes_of_the_slowest(self, **options):
+        """Their names, and for each the states that are drawn in it."""
+        self.show(Story(15, timeline=True, **options))
+        self.browser.evaluate("document.querySelector('#requests-table button[data-request]').click()")
+        self.check_quiet()
+        return self.browser.evaluate(READ_LANES)
+
+    def test_each_of_several_fibers_of_a_thread_has_a_lane(self):
+        threads = self.lanes_of_the_slowest()
+        one = self.lanes_of_the_slowest(fibers=1)
+        self.assertEqual(threads, one)
+        self.assertTrue(all(len(set(states)) == 3 for _, states in threads), threads)
+        for fibers in 2, 3:
+            lanes = self.lanes_of_the_slowest(fibers=fibers)
+            # Of each thread the rest comes first, if there is one, then its fibers by number.
+            self.assertEqual(3 * len(threads), len(lanes), lanes)
+            for number, (thread, states) in enumerate(threads):
+                place = thread.split(" ")[0]
+                named = [f"{place} fiber {40 + fiber}" for fiber in range(fibers)]
+                own = lanes[3 * number:3 * number + 3]
+                self.assertEqual([thread] * (fibers < 3) + named, [name for name, _ in own])
+                self.assertEqual(sorted(states), sorted(state for _, drawn in own for state in drawn))
 
     def test_a_request_is_found_by_its_id(self):
         self.show(Story(16))

@@ -16,12 +16,14 @@ ENDPOINTS = ["GET /orders/:id", "POST /orders", "GET /cart", *HOSTILE]
 
 
 class Story:
-    def __init__(self, seed, windows=12, requests=120, timeline=False):
+    def __init__(self, seed, windows=12, requests=120, timeline=False, holes=False, fibers=0):
         self.random = random.Random(seed)
         self.data = bytearray()
         self.number = 0
         self.ends = []
         self.timeline = timeline
+        self.holes = holes
+        self.fibers = fibers  # of each thread: so many of its three slices have one of their own
         self.write("meta", 9, START_NS, tool_version="0.1.0", kernel_release="6.1.0", machine="x86_64",
                    boot_id="b", cpu_count=4, mode="exact", kernel_split=True, interval_ns=WINDOW_NS,
                    transition_ns=70, keys=["request_id", "endpoint"])
@@ -52,19 +54,31 @@ class Story:
         figures["syscalls"] %= 1000
         begin = START_NS + window * WINDOW_NS + self.random.randrange(WINDOW_NS // 2)
         end = begin + self.random.randrange(WINDOW_NS // 2)
+        record = {**figures, "first_ns": begin, "last_ns": end}
+        for name in self.not_measured(fields.get("endpoint")):
+            del record[name]
         self.write("cpu", 7, self.end_ns, tid=tid, thread_name=f"worker <{tid}>", window_ns=WINDOW_NS,
-                   first_ns=begin, last_ns=end, **fields, **figures)
+                   **fields, **record)
         if self.timeline and fields.get("request_id"):
             self.slices(tid, begin, end, fields)
         return figures["cpu_ns"]
 
+    def not_measured(self, endpoint):
+        """Of some records of two endpoints; and of one beside them."""
+        if not self.holes or endpoint not in ENDPOINTS[:3] or self.random.random() < 0.7:
+            return ()
+        return {ENDPOINTS[0]: ("user_ns", "kernel_ns", "split_error_ns"), ENDPOINTS[1]: ("first_ns", "last_ns"),
+                ENDPOINTS[2]: ("syscalls", "uninterruptible_ns")}[endpoint]
+
     def slices(self, tid, begin, end, fields):
         cut = sorted(self.random.randrange(begin, end + 1) for _ in range(2))
-        for state, start, stop in (("running", begin, cut[0]), ("blocked", *cut),
-                                   ("run_queue", cut[1], end)):
+        for number, (state, start, stop) in enumerate((("running", begin, cut[0]), ("blocked", *cut),
+                                                       ("run_queue", cut[1], end))):
             more = {"cpu_number": 3, "cpu_ns": stop - start} if state == "running" else {}
-            self.write("slice", 7, self.end_ns, tid=tid, state=state, start_ns=start, end_ns=stop,
-                       **fields, **more)
+            if number < self.fibers:
+                more["fiber"] = 40 + number
+            self.write("slice", 7, self.end_ns, tid=tid, thread_name=f"worker <{tid}>", state=state,
+                       start_ns=start, end_ns=stop, **fields, **more)
 
     def window(self, window):
         # Windows are not all of one length.

@@ -28,6 +28,7 @@ SYSTEMD_LOG = ROOT / "run/told_systemd"
 OF_APT = re.compile(r"/(var/(lib/(apt|dpkg)|cache|log)|run|tmp|mnt|proc|sys|dev)/|"
                     r"/etc/ld\.so\.cache$")
 UNIT = "usr/lib/systemd/system/correlator.service"
+CONFIGURATION = "etc/correlator/record.conf"
 # What the administrator and the service add.
 ADDED = ["etc/correlator/shared-key", "var/lib/correlator/spool/lock",
          "etc/systemd/system/correlator.service.d/override.conf"]
@@ -128,18 +129,24 @@ class PackageTest(unittest.TestCase):
         for name in ("correlator/collectors/fluentd.conf", "doc/correlator/copyright",
                      "doc/correlator/README.md"):
             self.assertTrue(self.installed(f"usr/share/{name}").is_file(), name)
-        self.assertEqual("", succeed("dpkg-query -W -f '${Conffiles}' correlator").strip())
+        self.assertEqual([CONFIGURATION], re.findall(r"^ /(\S+) [0-9a-f]{32}$", succeed(
+            "dpkg-query -W -f '${Conffiles}' correlator"), re.M))
+        unit = self.installed(UNIT).read_text()
+        self.assertEqual([f"/{CONFIGURATION}"], re.findall(r"--config (\S+)", unit))
         self.assertEqual("", succeed("dpkg --verify correlator"))
 
     def test_h_an_upgrade_restarts_what_runs_and_keeps_what_it_has(self):
         for name in ADDED:
             self.installed(name).parent.mkdir(parents=True, exist_ok=True)
             self.installed(name).touch()
+        with self.installed(CONFIGURATION).open("a") as file:
+            file.write("# changed\n")
         self.installed(ENABLED).parent.mkdir(exist_ok=True)
         self.installed(ENABLED).symlink_to(f"/{UNIT}")
         succeed("dpkg -i /mnt/build/correlator_*.deb")
         self.assertEqual({"daemon-reload", "try-restart"}, set(told_systemd()))
         self.assertEqual([], [name for name in ADDED if not self.installed(name).exists()])
+        self.assertIn("# changed\n", self.installed(CONFIGURATION).read_text())
 
     def test_i_a_removal_stops_it_and_a_purge_leaves_nothing(self):
         succeed("apt-get -qq -y remove correlator")

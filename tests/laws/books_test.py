@@ -3,13 +3,18 @@
 
 Tolerance: 0.1 %, of the thread's own figure, and for run queue time beyond that what a switch takes
 (law.SWITCH_NS). On Linux 6.12 that of less than half of the threads may be less than the kernel says
-(law.RUN_DELAY_HAS_SLEEP).
+(law.RUN_DELAY_HAS_SLEEP). Two recordings see a request begin one after the other: what interrupts between
+them (a device, the hypervisor) is the one request's for the one, and its neighbour's for the other. Of
+requests that differ by more than records.is_right allows there may be INTERRUPTED_PART, while windows that
+lost or doubled time would show in hundreds; all together agree to 0.1 % even so.
 """
 import law
 from law import records
 
 THREADS = 4
 ROUNDS = 120
+# Measured on a busy machine: up to 2 of 480.
+INTERRUPTED_PART = 0.01
 
 
 class BooksTest(law.LawTest):
@@ -77,12 +82,15 @@ class BooksTest(law.LawTest):
         self.assertEqual(*[set(total) for total in totals])
         self.assert_close(*[sum(total["cpu_ns"] for total in each.values()) for each in totals],
                           "CPU of all")
-        for request_id in set(totals[0]) - {records.NOBODY}:
-            split, whole = [each[request_id] for each in totals]
-            for names in ("cpu_ns",), ("run_queue_ns", "blocked_ns"):
-                got, expected = [sum(total[name] for name in names) for total in (split, whole)]
-                self.assertTrue(records.is_right(got, expected),
-                                f"{request_id}: {names} {expected}, in windows {got}")
+        requests = set(totals[0]) - {records.NOBODY}
+        others = [f"{request_id}: {names} {expected}, in windows {got}" for request_id in requests
+                  for names, got, expected in self.compare_sums(*[each[request_id] for each in totals])
+                  if not records.is_right(got, expected)]
+        self.assertLessEqual(len(others), INTERRUPTED_PART * len(requests), others)
+
+    def compare_sums(self, split, whole):
+        for names in ("cpu_ns",), ("run_queue_ns", "blocked_ns"):
+            yield names, *[sum(total[name] for name in names) for total in (split, whole)]
 
 
 if __name__ == "__main__":

@@ -34,20 +34,27 @@ class EmbeddedRuby(Workload):
 
 @unittest.skipUnless(os.uname().machine == "x86_64", "the builds are of x86-64")
 class BuildsTest(harness.LiveTest):
-    def check(self, ruby, model):
-        """Doctor's sites: the requests are charged exactly only if all are before the store."""
+    def sites(self, ruby, model):
+        """Doctor's."""
         output = run_correlator("doctor", "-p", ruby.pid).stdout
         self.assertIn(model, output)
-        with Recording(self.output, "--force", "-p", ruby.pid) as recording:
-            ruby.evaluate(f'fibers("fiber", {REQUESTS})')
-            ruby.evaluate(f'requests("plain", {REQUESTS})')
+        return SITE.findall(output)
+
+    def check_requests(self, rubies):
+        """Those of all, by name, are charged exactly: only if all sites are before the store."""
+        pids = [word for ruby in rubies.values() for word in ("-p", ruby.pid)]
+        with Recording(self.output, "--force", *pids) as recording:
+            for name, ruby in rubies.items():
+                ruby.evaluate(f'fibers("{name}:fiber", {REQUESTS})')
+                ruby.evaluate(f'requests("{name}:plain", {REQUESTS})')
             self.assert_ended_well(recording, recording.stop())
         found = recording.records()
         self.assertEqual(["exact"], [record["mode"] for record in found
                                      if record["kind"] == "meta"], recording.messages)
-        self.assert_calls(found, "fiber", REQUESTS)
-        self.assert_calls(found, "plain", REQUESTS)
-        return SITE.findall(output)
+        for name in rubies:
+            with self.subTest(name):
+                self.assert_calls(found, f"{name}:fiber", REQUESTS)
+                self.assert_calls(found, f"{name}:plain", REQUESTS)
 
     def load(self, name, environment=None):
         ruby = self.enter(Workload("bare.rb", environment=environment))
@@ -57,9 +64,11 @@ class BuildsTest(harness.LiveTest):
 
     def test_each_build(self):
         self.assertGreater(len(builds()), 10)
-        for name in builds():
+        rubies = {name: self.load(name) for name in builds()}
+        self.check_requests(rubies)
+        for name, ruby in rubies.items():
             with self.subTest(name):
-                sites = self.check(self.load(name), model_of(name))
+                sites = self.sites(ruby, model_of(name))
                 functions = " ".join(function for _, function, _ in sites)
                 if name.startswith("own"):
                     self.assertIn("correlator_state_apply", functions)
@@ -71,12 +80,15 @@ class BuildsTest(harness.LiveTest):
                 self.assertEqual({"ok"}, {verdict for verdict, _, _ in sites}, sites)
 
     def test_a_descriptor_of_dynamic_tls(self):
-        self.check(self.load("own_descriptor", NO_SURPLUS), "dynamic (TLSDESC)")
+        ruby = self.load("own_descriptor", NO_SURPLUS)
+        self.sites(ruby, "dynamic (TLSDESC)")
+        self.check_requests({"surplus": ruby})
 
     def test_a_variable_of_the_program_itself(self):
         ruby = self.enter(EmbeddedRuby("bare.rb"))
         ruby.evaluate('require "correlator"')
-        self.check(ruby, "static (none)")
+        self.sites(ruby, "static (none)")
+        self.check_requests({"embedded": ruby})
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ class DoctorTest(harness.LiveTest):
         with Workload("sequential.rb") as workload:
             output = self.check(harness.EXIT_OK, "-p", workload.pid, says=[
                 rf"Process {workload.pid} \(ruby", r"ok +Ruby +\d+\.\d+\.\d+", r"ok +symbol table",
+                r"ok +frames +of \d+ bytes; .* agree on \d+ figures",
                 r"ok +thread-local +ruby_profiler_state in .*correlator\.so", r"ok +TLS model.*as the loader's own list has it",
                 r"ok +probe site +correlator_state_apply.*emulated", r"ok +key +request_id = ID",
                 r"ok +key +endpoint = ID", r"ok +key +trace_id = ID"])

@@ -57,6 +57,14 @@ class InstalledTest(harness.LiveTest):
         self.assertEqual([f"/{PREFIX}/bin/correlator"],
                          re.findall(r"^ExecStart=(\S+)", unit, re.M))
 
+    def test_the_configuration_that_the_unit_names_is_there_and_stays_as_it_was_changed(self):
+        unit = (self.prefix / "lib/systemd/system/correlator.service").read_text()
+        [name] = re.findall(r"--config (\S+)", unit)
+        path = self.root / name.lstrip("/")
+        path.write_text(path.read_text() + "# mine\n")
+        run("cmake", "--install", harness.BUILD, "--prefix", f"/{PREFIX}", DESTDIR=str(self.root))
+        self.assertIn("# mine\n", path.read_text())
+
     def test_no_file_names_the_folder_it_was_built_in(self):
         for path in self.prefix.rglob("*"):
             if path.is_file() and path.name != "correlator":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The command of the systemd unit, and others that wait for processes: what starts later is seen.
+"""The command of the systemd unit, with its configuration, and others that wait for processes: what starts later is seen.
 
 A process starts when the recording already waits. It is taken up once its record "found" has come
 out of the recording; what it works from then on must come out, too, wherever the records go.
@@ -23,6 +23,8 @@ from scripted_collector import Collector, handshake, take_all  # noqa: E402
 
 UNIT = harness.FIXTURES / "collectors" / "correlator.service"
 BINARY = "/usr/local/bin/correlator"
+CONFIGURATION = UNIT.with_name("record.conf")
+CONFIGURED = "/etc/correlator/record.conf"
 COLLECTOR = "tcp://127.0.0.1:24224"
 KEY = "a secret of both"
 # Of each of two processes.
@@ -87,20 +89,33 @@ class Service(Recording):
     def __init__(self, folder, url):
         unit = settings(UNIT)
         # Its folders and its credential; systemd.unit(5), "Specifiers".
-        places = {"d": folder / "credentials", "S": folder / "state", "t": folder / "run"}
-        (places["S"] / unit["StateDirectory"]).mkdir(0o700, parents=True)
-        (places["t"] / unit["RuntimeDirectory"]).mkdir(0o755, parents=True)
-        places["d"].mkdir(0o700)
+        state = folder / "state" / unit["StateDirectory"]
+        runtime = folder / "run" / unit["RuntimeDirectory"]
+        credentials = folder / "credentials"
+        state.mkdir(0o700, parents=True)
+        runtime.mkdir(0o755, parents=True)
+        credentials.mkdir(0o700)
         credential, _, _ = unit["LoadCredential"].partition(":")
-        (places["d"] / credential).write_text(KEY)
-        (places["d"] / credential).chmod(0o400)
+        (credentials / credential).write_text(KEY)
+        (credentials / credential).chmod(0o400)
         # Words without quotes or variables; a specifier of another kind is a KeyError.
-        self.words = [re.sub("%(.)", lambda match: str(places[match[1]]), word)
+        self.words = [re.sub("%(.)", lambda match: str({"d": credentials}[match[1]]), word)
                       for word in unit["ExecStart"].split()]
         self.replace(BINARY, harness.CORRELATOR)
-        self.replace(COLLECTOR, url)
-        self.spool = places["S"] / unit["StateDirectory"] / "spool"
+        self.replace(CONFIGURED, self.configure(folder / "record.conf", {
+            COLLECTOR: url, f"/var/lib/{unit['StateDirectory']}/": f"{state}/",
+            f"/run/{unit['RuntimeDirectory']}/": f"{runtime}/"}))
+        self.spool = state / "spool"
         super().__init__(folder / "never", cwd=folder)
+
+    def configure(self, path, places):
+        """The unit's configuration, with what is here in place of what is on a machine of its own."""
+        text = CONFIGURATION.read_text()
+        for place, here in places.items():
+            assert text.count(place) == 1, place
+            text = text.replace(place, here)
+        path.write_text(text)
+        return path
 
     def replace(self, word, other):
         self.words[self.words.index(word)] = other

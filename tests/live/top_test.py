@@ -282,7 +282,7 @@ class TopTest(harness.LiveTest):
         result = subprocess.run([*shell, f"{top} > /dev/full"], text=True, capture_output=True,
                                 timeout=harness.DEADLINE_SECONDS)
         self.assertEqual(harness.EXIT_FAILURE, result.returncode)
-        self.assertIn("cannot write the frames", result.stderr)
+        self.assertIn("cannot write the frames: No space left on device", result.stderr)
         with self.output.open("rb") as recording:
             result = subprocess.run([CORRELATOR, "top", "-n", "1", "-"], stdin=recording, text=True,
                                     capture_output=True, timeout=harness.DEADLINE_SECONDS)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """
-Known answers, values of every kind and GC stress with another Debian's Ruby and libc, in a container:
-the live tests, with their workloads moved there. CORRELATOR_ROOT names the root.
+Known answers, values of every kind, fibers told apart and GC stress with another Debian's Ruby and libc,
+in a container: the live tests, with their workloads moved there. CORRELATOR_ROOT names the root.
 """
 import os
 import pathlib
@@ -11,10 +11,12 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "live"))
 
 import container
+import fibers_test
 import harness
 import known_answers_test
 import records
 import values_test
+from fibers_test import FibersTest
 from known_answers_test import KnownAnswersTest
 from values_test import ContextTest, ValuesTest
 
@@ -28,7 +30,7 @@ class MatrixWorkload(container.ContainedWorkload):
                          library=[GEM / "lib"])
 
 
-for module in known_answers_test, values_test:
+for module in fibers_test, known_answers_test, values_test:
     module.Workload = MatrixWorkload
 
 
@@ -44,6 +46,7 @@ class RootTest(harness.LiveTest):
         self.assertEqual(harness.EXIT_OK, doctor.returncode, doctor.stdout)
         print(doctor.stdout.partition("Process")[2])
         self.assertRegex(doctor.stdout, rf"ok +Ruby +{version} in /usr/lib/")
+        self.assertRegex(doctor.stdout, r"ok +frames +of (56|64) bytes; .* agree on 3\d figures")
         self.assertRegex(doctor.stdout, r"ok +thread-local +.* in /srv/correlator/correlator\.so")
         library = ROOT / next(word for word in maps.split() if "/libruby" in word)[1:]
         sections = subprocess.run(["readelf", "--section-headers", "--wide", library], text=True,

@@ -1,13 +1,31 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What counts as a fault, and that the equivalents still name some."""
+import importlib.machinery
+import importlib.util
+import os
 import pathlib
+import stat
 import subprocess
 import sys
+import types
 import unittest
+from unittest import mock
 
 import faults
+import trial
 
 HERE = pathlib.Path(__file__).resolve().parent
+
+
+def load_run():
+    loader = importlib.machinery.SourceFileLoader("mutation_run", str(HERE / "run"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    sys.modules[loader.name] = module
+    loader.exec_module(module)
+    return module
+
+
+run = load_run()
 
 
 def planted(body):
@@ -60,7 +78,8 @@ class FaultsTest(unittest.TestCase):
         self.assertEqual({("statement", "if (a) { ; d(); }"), ("statement", "if (a) { c(); ; }")},
                          planted("if (a) { c(); d(); }"))
         self.assertIn(("statement", "else ;"), planted("else c(a);"))
-        for body in ("int a = b;", "struct a *b;", "a_t b = { .c = d };", "a_t *b = c;"):
+        for body in ("int a = b;", "struct a *b;", "a_t b = { .c = d };", "a_t *b = c;",
+                     "assert(a);"):
             self.assertNotIn("statement", {kind for kind, _ in planted(body)}, body)
 
     def test_the_last_return_is_no_early_one(self):
@@ -103,6 +122,76 @@ class FaultsTest(unittest.TestCase):
                                 capture_output=True, text=True)
         self.assertEqual("", listed.stderr)
         self.assertEqual(0, listed.returncode)
+
+
+class VerdictTest(unittest.TestCase):
+    """What is said of a fault in "area/file.c", and that the rate is of what was judged."""
+
+    def bench(self, outcome, is_built=True):
+        """One with a test that says so of the fault, if that is built into it; None: it is skipped."""
+        test = trial.Test("unit.area.test_file", (outcome,), (), "test_file")
+        bench = run.Bench.__new__(run.Bench)
+        bench.copy, bench.build, bench.checked = mock.Mock(), mock.Mock(), {}
+        bench.lock = mock.MagicMock()
+        bench.build.test_names.return_value = [test.name]
+        bench.build.tests.return_value = {test.name: test}
+        bench.build.make.side_effect = [None, None if is_built else trial.NO_WORK]
+        return bench
+
+    def verdict(self, native, whole=None, is_native=False):
+        """By these two benches; of the second one the area knows a test only if there is one."""
+        area = run.Area("area/", 90, False, ("unit.area.",), ("unit.area.",) if whole else ())
+        fault = types.SimpleNamespace(file="area/file.c")
+        planted = run.Round([fault], {}, 0, types.SimpleNamespace(native=is_native, verbose=False))
+
+        def run_test(test, seconds_without_fault=None):
+            outcome, = test.command
+            return True if outcome is False and seconds_without_fault is None else outcome
+
+        with mock.patch.object(trial, "run_test", run_test):
+            return planted.try_fault(fault, area, native,
+                                     types.SimpleNamespace(whole=lambda: whole))[0]
+
+    def test_a_test_that_fails_catches_it(self):
+        self.assertEqual("caught", self.verdict(self.bench(False)))
+        self.assertEqual("caught", self.verdict(self.bench(True), self.bench(False)))
+
+    def test_what_passes_all_of_them_survives(self):
+        self.assertEqual("survived", self.verdict(self.bench(True)))
+        self.assertEqual("survived", self.verdict(self.bench(True), self.bench(True)))
+        self.assertEqual("survived", self.verdict(self.bench(True), self.bench(False), is_native=True))
+
+    def test_what_only_a_test_that_is_not_run_is_built_from_is_not_judged(self):
+        self.assertEqual("unjudged", self.verdict(self.bench(True, is_built=False),
+                                                  self.bench(False), is_native=True))
+        self.assertEqual("caught", self.verdict(self.bench(True, is_built=False), self.bench(False)))
+
+    def test_what_no_test_at_all_is_built_from_survives(self):
+        self.assertEqual("survived", self.verdict(self.bench(True, is_built=False)))
+
+    def test_what_a_test_may_notice_that_is_skipped_is_not_judged(self):
+        self.assertEqual("unjudged", self.verdict(self.bench(None)))
+
+
+@unittest.skipIf(os.geteuid(), "only root's tests can break what is the machine's")
+class RunTest(unittest.TestCase):
+    def passes(self, script):
+        return trial.run_test(trial.Test("unit.area.test_file", ("sh", "-ec", script), (), "test_file"))
+
+    def test_the_devices_that_it_breaks_are_its_own(self):
+        before = sorted(os.listdir("/dev"))
+        self.assertTrue(self.passes("rm /dev/full; chmod 0 /dev/zero; >/dev/shm/mutant; test ! -e /dev/full"))
+        self.assertEqual(before, sorted(os.listdir("/dev")))
+        self.assertTrue(stat.S_ISCHR(os.stat("/dev/full").st_mode))
+        self.assertTrue(stat.S_IMODE(os.stat("/dev/zero").st_mode))
+        self.assertFalse(os.path.exists("/dev/shm/mutant"))
+
+    def test_the_devices_that_tests_need_are_there(self):
+        self.assertTrue(self.passes("head -c 1 /dev/zero >/dev/null; ! echo >/dev/full; "
+                                    "head -c 1 /dev/urandom >/dev/stdout; script -qec true /dev/null"))
+
+    def test_it_runs_where_it_was_started(self):
+        self.assertTrue(self.passes(f"test {os.getcwd()} = \"$PWD\""))
 
 
 if __name__ == "__main__":

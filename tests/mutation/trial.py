@@ -17,6 +17,27 @@ MEMORY_MIB = 2048
 FILE_BYTES = 4 << 30
 SKIPPED = 77
 NO_WORK = "ninja: no work to do."
+# Devices, links and folders of its own, and then the test: what a fault removes there is not the machine's.
+OWN_DEVICES = """
+mount -t tmpfs none /dev
+cd /dev
+mknod -m 666 null c 1 3
+mknod -m 666 zero c 1 5
+mknod -m 666 full c 1 7
+mknod -m 666 random c 1 8
+mknod -m 666 urandom c 1 9
+mknod -m 666 tty c 5 0
+ln -s /proc/self/fd fd
+ln -s fd/0 stdin
+ln -s fd/1 stdout
+ln -s fd/2 stderr
+mkdir pts
+mkdir -m 1777 shm
+mount -t devpts -o newinstance,ptmxmode=666 none pts
+ln -s pts/ptmx ptmx
+cd "$OLDPWD"
+exec "$@"
+"""
 # Of a mutant only what is plainly no C any more is refused.
 FLAGS = "-Werror=int-conversion -Werror=incompatible-pointer-types"
 
@@ -113,8 +134,9 @@ def run_test(test, usual_seconds=60):
     # Whoever started us in the background may have had SIGINT ignored, for all that we start.
     command = ("env", "--default-signal", "prlimit", f"--fsize={FILE_BYTES}", *test.command)
     if os.geteuid() == 0:
-        # A fault may kill whatever it can name.
-        command = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *command)
+        # A fault may kill whatever it can name, and remove it.
+        command = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc",
+                   "sh", "-ec", OWN_DEVICES, "sh", *command)
     environment = {**os.environ, "ASAN_OPTIONS": f"hard_rss_limit_mb={MEMORY_MIB}",
                    **dict(entry.split("=", 1) for entry in test.environment)}
     try:

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What makes the page answer questions. Its parts, from the data to the screen: columns, histograms,
-// figures (which follow the arithmetic of correlator/report/totals.c and grouping.c, so that a
-// selection shows what `report --since --until --where` prints), formats, charts, tables, the page.
+// figures, formats, charts, tables, the page.
+// Figures follow the arithmetic of correlator/report/totals.c, grouping.c and requests/histogram.c, so
+// that a selection shows what `report --since --until --where` prints. It is here a second time because
+// no file could hold the answers: each pair of windows with each group is another one, and no tool is
+// there to ask. What the numbers mean comes with the data; tests/html compares with JSON.
 // Text of the target gets into the page as the text of nodes only (textContent).
 "use strict";
 (() => {
@@ -55,6 +58,12 @@ function beginnings(text, count) {
 	return begins;
 }
 
+/**
+ * { bits, parts, buckets }: of a cell's `missing`, by cost, and of its span; of a cell's `part`; of a
+ * doubling of a histogram. The same of both recordings: one program wrote them.
+ */
+let MEANING = null;
+
 function readSide(index) {
 	const dataElement = document.getElementById(`data-${index}`);
 
@@ -62,6 +71,8 @@ function readSide(index) {
 		return null;
 	const data = JSON.parse(dataElement.textContent);
 	const count = data.ids.length;
+
+	MEANING = data.meaning;
 	return {
 		report: JSON.parse(document.getElementById(`report-${index}`).textContent),
 		by: data.by,
@@ -82,9 +93,7 @@ function readSide(index) {
 	};
 }
 
-// ---- histograms (correlator/report/histogram.c) ----
-
-const BUCKETS = 64;
+// ---- histograms (correlator/requests/histogram.c) ----
 
 function bitLength(value) {
 	const high = Math.floor(value / 2 ** 32);
@@ -102,11 +111,12 @@ class Histogram {
 	}
 
 	add(value) {
-		const doubling = Math.max(bitLength(value) - 6, 0);
+		const { buckets } = MEANING;
+		const doubling = Math.max(bitLength(value) - Math.log2(buckets), 0);
 		const width = 2 ** Math.max(doubling - 1, 0);
-		const counts = this.doublings[doubling] ??= new Uint32Array(BUCKETS);
+		const counts = this.doublings[doubling] ??= new Uint32Array(buckets);
 
-		counts[Math.floor(value / width) % BUCKETS]++;
+		counts[Math.floor(value / width) % buckets]++;
 		if (this.count === 0 || value < this.least)
 			this.least = value;
 		this.largest = Math.max(this.largest, value);
@@ -121,7 +131,7 @@ class Histogram {
 
 			counts.forEach((count, bucket) => {
 				if (count > 0)
-					callback((bucket + (doubling > 0 ? BUCKETS : 0)) * width, width, count);
+					callback((bucket + (doubling > 0 ? counts.length : 0)) * width, width, count);
 			});
 		});
 	}
@@ -155,18 +165,18 @@ class Histogram {
 
 // ---- figures (correlator/report/totals.c, grouping.c, rows.c) ----
 
-const PART_UNATTRIBUTED = 1, PART_OVERFLOW = 2;
-// Bits of the column `missing`: enum cost.
-const COSTS = [["cpu", 0], ["user", 1], ["kernel", 2], ["run_queue", 3], ["blocked", 4],
-	["uninterruptible", 11], ["syscalls", 12]];
-const SPAN_BIT = 13;
-const BIT_OF = Object.fromEntries(COSTS);
+const COSTS = ["cpu", "user", "kernel", "run_queue", "blocked", "uninterruptible", "syscalls"];
 const NS_PER_S = 1e9;
+
+/** Whether a cost, or the span, was not measured. */
+function lacks(missing, what) {
+	return (missing >> MEANING.bits[what] & 1) === 1;
+}
 
 /** What records add up to, of a group, of a request or of all. */
 class Costs {
 	constructor() {
-		for (const [name] of COSTS)
+		for (const name of COSTS)
 			this[name] = 0;
 		this.missing = 0;
 		this.records = 0;
@@ -175,7 +185,7 @@ class Costs {
 	}
 
 	addCell(cells, index) {
-		for (const [name] of COSTS)
+		for (const name of COSTS)
 			this[name] += cells[name][index];
 		this.missing |= cells.missing[index];
 		this.records++;
@@ -184,12 +194,12 @@ class Costs {
 	}
 
 	has(cost) {
-		return (this.missing >> BIT_OF[cost] & 1) === 0;
+		return !lacks(this.missing, cost);
 	}
 
 	/** null: not measured. */
 	wall() {
-		return this.records === 0 || this.missing >> SPAN_BIT & 1 ? null : this.last - this.first;
+		return this.records === 0 || lacks(this.missing, "span") ? null : this.last - this.first;
 	}
 }
 
@@ -299,9 +309,9 @@ class Figures {
 		const part = cells.part[cell];
 
 		this.total.costs.addCell(cells, cell);
-		if (part === PART_OVERFLOW)
+		if (part === MEANING.parts.overflow)
 			this.overflow.costs.addCell(cells, cell);
-		else if (part === PART_UNATTRIBUTED)
+		else if (part === MEANING.parts.unattributed)
 			this.chargeNobody(cell);
 		else
 			this.row(group).costs.addCell(cells, cell);
@@ -395,7 +405,7 @@ function figureOf(figures, row, field) {
 	const { costs } = row;
 	const requests = figures.side.folded > 0 ? reportedFigure(figures, row, "requests") : row.requests;
 
-	if (field in BIT_OF)
+	if (COSTS.includes(field))
 		return costs.has(field) ? costs[field] : null;
 	switch (field) {
 	case "requests":
@@ -645,8 +655,8 @@ class SeriesSums {
 
 		if (part !== 0 && !this.withUnattributed)
 			return;
-		const series = part === PART_UNATTRIBUTED ? SERIES_NONE :
-			part === PART_OVERFLOW ? SERIES_OVERFLOW : this.series.get(group) ?? SERIES_OTHER;
+		const series = part === MEANING.parts.unattributed ? SERIES_NONE :
+			part === MEANING.parts.overflow ? SERIES_OVERFLOW : this.series.get(group) ?? SERIES_OTHER;
 		if (!this.sums.has(series))
 			this.sums.set(series, new Float64Array(this.side.timeCount));
 		this.sums.get(series)[this.side.cells.time[cell]] += this.column[cell];
@@ -1017,9 +1027,9 @@ function distributionTable(bins) {
 // ---- the story of a request ----
 
 const STATES = ["running", "run queue", "blocked", "uninterruptible"];
-const LANE_HEIGHT = 24, LANE_LEFT_MAX = 190, LANE_TOP = 6, LETTER_WIDTH = 6.6;
+const LANE_HEIGHT = 24, LANE_LEFT_MAX = 190, LANE_TOP = 6, LETTER_WIDTH = 6.6, LANES_MAX = 256;
 
-/** What a request did, by the slices that were recorded of it: [{ thread, state, start, span, title }]. */
+/** What a request did, by the slices that were recorded of it: [{ thread, fiber, state, start, span, title }]. */
 function slicesOf(side, request) {
 	const { slices, sliceBegin } = side;
 	const pieces = [];
@@ -1031,7 +1041,7 @@ function slicesOf(side, request) {
 		const cpu = slices.cpu[slice] > 0 ? ` on CPU ${slices.cpu[slice] - 1}` : "";
 		const waker = slices.woken_by[slice] > 0 ? `, woken by thread ${slices.woken_by[slice]}` : "";
 
-		pieces.push({ thread: slices.thread[slice], state, start, span,
+		pieces.push({ thread: slices.thread[slice], fiber: slices.fiber[slice], state, start, span,
 			title: `${STATES[state]}${cpu} ${formatDuration(span)}${waker}` });
 	}
 	return pieces;
@@ -1052,7 +1062,7 @@ function sharesOf(side, cellsOfRequest) {
 			const length = whole > 0 ? span * part / whole : 0;
 
 			if (part > 0)
-				pieces.push({ thread: cells.thread[cell], state, start, span: length,
+				pieces.push({ thread: cells.thread[cell], fiber: 0, state, start, span: length,
 					title: `${STATES[state]} ${formatDuration(part)} in this window` });
 			start += length;
 		});
@@ -1074,8 +1084,11 @@ function storyOf(side, selection, { request, costs }, width) {
 	const note = slices.length > 0 ? "Each stretch as it was recorded." :
 		"By window: how long each state took in all, not in which order (record --timeline says it to the microsecond).";
 
-	return element("div", {}, laneLegend(), drawLanes(side, pieces, costs, width),
-		element("p", { class: "hint" }, note), storyTable(side, cells));
+	const lanes = lanesOf(side, pieces), more = lanes.names.length - LANES_MAX;
+
+	return element("div", {}, laneLegend(), drawLanes(lanes, pieces, costs, width),
+		element("p", { class: "hint" }, more > 0 ? `${note} ${formatInteger(more)} more fibers and threads are not drawn.` : note),
+		storyTable(side, cells));
 }
 
 function laneLegend() {
@@ -1084,23 +1097,52 @@ function laneLegend() {
 			svgElement("rect", { width: 18, height: 14, class: `state-${state}` })), name)));
 }
 
-function drawLanes(side, pieces, costs, width) {
-	const threads = [...new Set(pieces.map(({ thread }) => thread))];
-	const first = Math.min(costs.first, ...pieces.slice(0, 1).map(({ start }) => start));
+/**
+ * The lanes of pieces, one a thread, or one for each fiber of a thread that has several, of none first: their
+ * names, and of a piece the number of its own.
+ */
+function lanesOf(side, pieces) {
+	const fibers = new Map();
+
+	for (const { thread, fiber } of pieces)
+		fibers.set(thread, (fibers.get(thread) ?? new Set()).add(fiber));
+	const hasSeveral = (thread) => fibers.get(thread).size - Number(fibers.get(thread).has(0)) > 1;
+	const lanes = [...fibers].flatMap(([thread, numbers]) => hasSeveral(thread) ?
+		[...numbers].sort((a, b) => a - b).map((fiber) => ({ thread, fiber })) : [{ thread, fiber: 0 }]);
+	const key = ({ thread, fiber }) => `${thread} ${hasSeveral(thread) ? fiber : 0}`;
+	const numbers = new Map(lanes.map((lane, number) => [key(lane), number]));
+
+	return { names: lanes.map((lane) => nameLane(side, lane)), numberOf: (piece) => numbers.get(key(piece)) };
+}
+
+/** "4242/4250 puma srv tp 001", "4242/4250 fiber 3" */
+function nameLane(side, { thread, fiber }) {
+	const name = side.threads[thread];
+
+	return fiber > 0 ? `${name.replace(/^(.*?\d+\/\d+) .*$/s, "$1")} fiber ${fiber}` : name;
+}
+
+function drawLanes(lanes, pieces, costs, width) {
+	const shown = lanes.names.slice(0, LANES_MAX);
 	const last = pieces.reduce((end, { start, span }) => Math.max(end, start + span), costs.last);
-	const length = Math.max(last - first, 1), height = threads.length * LANE_HEIGHT + LANE_TOP + 24;
+	const first = Math.min(costs.first, ...pieces.slice(0, 1).map(({ start }) => start));
+	const length = Math.max(last - first, 1), height = shown.length * LANE_HEIGHT + LANE_TOP + 24;
 	const left = Math.min(LANE_LEFT_MAX, width / 4), letters = Math.floor(left / LETTER_WIDTH);
 	const x = (offset) => left + (width - left - 30) * (offset - first) / length;
-	const y = (thread) => LANE_TOP + threads.indexOf(thread) * LANE_HEIGHT;
-	const names = threads.map((thread) => svgElement("text", { x: 0, y: y(thread) + 14 }, shorten(side.threads[thread], letters)));
-	const bars = pieces.map(({ thread, state, start, span, title }) => svgElement("rect", { class: `state-${state}`,
-		x: x(start).toFixed(2), y: y(thread) + (state === 2 ? 7 : 2), height: state === 2 ? 6 : 16,
-		width: Math.max(x(start + span) - x(start), 0.7).toFixed(2) }, svgElement("title", {}, title)));
+	const y = (lane) => LANE_TOP + lane * LANE_HEIGHT;
+	const names = shown.map((name, lane) => svgElement("text", { x: 0, y: y(lane) + 14 }, shorten(name, letters)));
+	const bars = pieces.filter((piece) => lanes.numberOf(piece) < LANES_MAX).map((piece) => {
+		const { state, start, span, title } = piece;
+
+		return svgElement("rect", { class: `state-${state}`, x: x(start).toFixed(2),
+			y: y(lanes.numberOf(piece)) + (state === 2 ? 7 : 2), height: state === 2 ? 6 : 16,
+			width: Math.max(x(start + span) - x(start), 0.7).toFixed(2) }, svgElement("title", {}, title));
+	});
 	const axis = ticks(length, Math.max(Math.floor(width / 160), 2)).map((offset) => svgElement("text",
 		{ x: x(first + offset), y: height - 6, "text-anchor": "middle" }, `+${formatDuration(Math.round(offset))}`));
 
 	return svgElement("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img",
-		"aria-label": `${threads.length} threads over ${formatDuration(length)}; the table below has the figures` },
+		"aria-label": `${lanes.names.length} lanes over ${formatDuration(length)}; the table below has the figures` },
 		...names, ...bars, ...axis);
 }
 
@@ -1112,7 +1154,7 @@ function storyTable(side, cellsOfRequest) {
 	const { cells } = side;
 	const fields = ["cpu", "user", "kernel", "run_queue", "blocked", "uninterruptible", "syscalls"];
 	const rows = cellsOfRequest.map((cell) => {
-		const has = (field) => (cells.missing[cell] >> BIT_OF[field] & 1) === 0;
+		const has = (field) => !lacks(cells.missing[cell], field);
 
 		return element("tr", {},
 			element("td", { class: "text" }, formatSeconds(cells.first[cell])),

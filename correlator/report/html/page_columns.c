@@ -7,6 +7,7 @@
 #include <utlist.h>
 
 #include "report/json_part.h"
+#include "requests/histogram.h"
 
 /* Three bytes make four characters. */
 struct column {
@@ -80,6 +81,22 @@ static const struct {
 	{ "syscalls", CELL_COSTS + COST_SYSCALLS },
 };
 
+/* What the numbers mean that page.js counts with. */
+static void print_meaning(FILE *out)
+{
+	size_t count = sizeof(cell_columns) / sizeof(cell_columns[0]);
+
+	(void)fprintf(out,
+		      ",\n\"meaning\":{\"buckets\":%d,\"parts\":{\"unattributed\":%d,"
+		      "\"overflow\":%d},\"bits\":{\"span\":%d",
+		      HISTOGRAM_BUCKETS, TOTALS_PART_UNATTRIBUTED, TOTALS_PART_OVERFLOW, _COST_MAX);
+	for (size_t i = 0; i < count; i++)
+		if (cell_columns[i].which >= CELL_COSTS)
+			(void)fprintf(out, ",\"%s\":%d", cell_columns[i].name,
+				      cell_columns[i].which - CELL_COSTS);
+	(void)fputs("}}", out);
+}
+
 static int64_t cell_number(const struct page_data *data, const struct page_cell *cell, int which)
 {
 	const struct costs *costs = &cell->costs;
@@ -143,12 +160,14 @@ enum slice_number {
 	SLICE_THREAD,
 	SLICE_CPU,
 	SLICE_WOKEN_BY,
+	SLICE_FIBER,
 	_SLICE_MAX,
 };
 
 static const char *const slice_columns[_SLICE_MAX] = {
 	[SLICE_STATE] = "state",   [SLICE_START] = "start", [SLICE_SPAN] = "span",
 	[SLICE_THREAD] = "thread", [SLICE_CPU] = "cpu",	    [SLICE_WOKEN_BY] = "woken_by",
+	[SLICE_FIBER] = "fiber",
 };
 
 static int64_t slice_number(const struct page_slice *slice, int which, int64_t before_ns)
@@ -160,6 +179,7 @@ static int64_t slice_number(const struct page_slice *slice, int which, int64_t b
 		[SLICE_THREAD] = slice->thread,
 		[SLICE_CPU] = slice->cpu_plus_1,
 		[SLICE_WOKEN_BY] = slice->woken_by_tid,
+		[SLICE_FIBER] = slice->fiber,
 	};
 
 	return numbers[which];
@@ -331,6 +351,7 @@ int page_columns_print(const struct page_data *data, FILE *out)
 	int r = json_part_print("{\"by\":", json_part_text(by), 0, out);
 
 	(void)fprintf(out, ",\"folded\":%" PRIu64, data->folded_requests);
+	print_meaning(out);
 	print_loss_texts(out);
 	if (r == 0)
 		r = print_names("groups", &data->groups, out);

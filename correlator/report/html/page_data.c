@@ -8,6 +8,7 @@
 
 #include <utlist.h>
 
+#include "base/compare.h"
 #include "base/random.h"
 #include "report/html/page_reduce.h"
 #include "report/html/page_request.h"
@@ -54,14 +55,17 @@ static int charge(void *context, const struct record_view *record, enum totals_p
 	struct page_data *data = context;
 	struct page_cell cell = { .wall_ns = record->wall_ns, .part = part, .costs = *costs };
 	struct page_request *owner = &data->nobody;
+	struct record_text id;
 	int r = 0;
 
 	if (request ? data->has_request_threads : data->has_threads)
 		r = name_thread(data, record, &cell.thread);
 	if (r == 0 && part == TOTALS_PART_ATTRIBUTED)
 		r = name_group(data, record, &cell.group);
-	if (r == 0 && request)
-		r = page_request_provide(data, request->id, request->id_bytes, &owner);
+	if (r == 0 && request) {
+		id = open_request_id(&request->open);
+		r = page_request_provide(data, id.bytes, id.size_bytes, &owner);
+	}
 	if (r == 0)
 		r = page_request_add_cell(data, owner, &cell);
 	if (r < 0)
@@ -93,7 +97,7 @@ static bool read_state(const struct record_view *record, enum page_state *ret_st
 
 static bool read_slice(const struct record_view *record, struct page_slice *ret_slice)
 {
-	int64_t cpu, tid;
+	int64_t cpu, tid, fiber;
 
 	*ret_slice = (struct page_slice){ 0 };
 	if (!read_state(record, &ret_slice->state) ||
@@ -105,6 +109,8 @@ static bool read_slice(const struct record_view *record, struct page_slice *ret_
 		ret_slice->cpu_plus_1 = (uint32_t)cpu + 1;
 	if (record_view_count(record, RECORD_FIELD(slice, woken_by_tid), &tid))
 		ret_slice->woken_by_tid = (uint32_t)tid;
+	if (record_view_count(record, RECORD_FIELD(slice, fiber), &fiber))
+		ret_slice->fiber = (uint32_t)fiber;
 	return true;
 }
 
@@ -150,7 +156,8 @@ static int take(void *context, const struct record_view *record)
 static int settle(void *context, const struct request *settled)
 {
 	struct page_data *data = context;
-	struct page_request *request = page_request_find(data, settled->id, settled->id_bytes);
+	struct record_text id = open_request_id(&settled->open);
+	struct page_request *request = page_request_find(data, id.bytes, id.size_bytes);
 
 	if (request && settled->verdict == FILTER_YES)
 		page_request_close(data, request);
@@ -199,7 +206,7 @@ static int compare_slices(const void *a, const void *b)
 {
 	const struct page_slice *first = a, *second = b;
 
-	return (first->start_ns > second->start_ns) - (first->start_ns < second->start_ns);
+	return compare_i64(first->start_ns, second->start_ns);
 }
 
 static void find_origin(struct page_data *data)

@@ -16,15 +16,15 @@
 #include <stdint.h>
 
 #include "base/hash_table.h"
-#include "report/costs.h"
 #include "report/html/page_names.h"
 #include "report/html/page_times.h"
 #include "report/totals.h"
+#include "requests/costs.h"
 
 enum {
 	PAGE_REQUESTS_MAX = 100000, /* kept whole */
 	PAGE_CELLS_MAX = 500000, /* 80 MB */
-	PAGE_SLICES_MAX = 1000000, /* 32 MB */
+	PAGE_SLICES_MAX = 1000000, /* 40 MB */
 	PAGE_GROUPS_MAX = 10000,
 	PAGE_THREADS_MAX = 65536,
 };
@@ -62,6 +62,7 @@ struct page_slice {
 	uint32_t thread;
 	uint32_t cpu_plus_1; /* 0: it was not running */
 	uint32_t woken_by_tid; /* 0: not known */
+	uint32_t fiber; /* 0: not known */
 	enum page_state state;
 };
 

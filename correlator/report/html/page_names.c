@@ -33,28 +33,27 @@ void page_names_deinit(struct page_names *names)
 	*names = (struct page_names){ 0 };
 }
 
-static int make_room(struct page_names *names)
+static bool make_room(struct page_names *names)
 {
 	size_t room = names->room > 0 ? 2 * names->room : 16;
 	struct record_text *texts;
 
 	if (names->count < names->room)
-		return 0;
+		return true;
 	texts = realloc(names->texts, room * sizeof(*texts));
 	if (!texts)
-		return -ENOMEM;
+		return false;
 	names->texts = texts;
 	names->room = room;
-	return 0;
+	return true;
 }
 
 static int add(struct page_names *names, struct record_text text, unsigned int hash,
 	       uint32_t *ret_number)
 {
 	_cleanup_free_ struct page_name *name = malloc(sizeof(*name) + text.size_bytes);
-	int r = make_room(names);
 
-	if (!name || r < 0)
+	if (!name || !make_room(names))
 		return -ENOMEM;
 	memcpy(name->text, text.bytes, text.size_bytes);
 	name->number = (uint32_t)names->count + 1;

@@ -74,31 +74,24 @@ static int write_special(const char *path, const struct page_recording *recordin
 		    : log_error_errno(errno, "cannot write %s", path);
 }
 
-/* As a new file would be that others may read, as far as umask(2) lets them. */
-static FILE *open_beside(const char *path, char **ret_beside)
+/* As a new file would be that others may read, as far as umask(2) lets them. The name's XXXXXX are
+ * replaced. NULL and errno. */
+static FILE *open_beside(char *name)
 {
-	_cleanup_free_ char *beside = NULL;
-	_cleanup_fd_ int fd = -1;
+	_cleanup_fd_ int fd = mkostemp(name, O_CLOEXEC);
 	mode_t mask = umask(077);
 	FILE *file;
 
 	(void)umask(mask);
-	if (asprintf(&beside, "%s.XXXXXX", path) < 0) {
-		beside = NULL;
-		errno = ENOMEM;
-		return NULL;
-	}
-	fd = mkostemp(beside, O_CLOEXEC);
 	if (fd < 0)
 		return NULL;
 	(void)fchmod(fd, 0666 & ~mask);
 	file = fdopen(fd, "w");
 	if (!file) {
-		(void)unlink(beside);
+		(void)unlink(name);
 		return NULL;
 	}
 	(void)TAKE_FD(fd);
-	*ret_beside = TAKE_PTR(beside);
 	return file;
 }
 
@@ -111,7 +104,11 @@ static int write_file(const char *path, const struct page_recording *recordings,
 	/* A link stays one. */
 	if (real)
 		path = real;
-	file = open_beside(path, &beside);
+	if (asprintf(&beside, "%s.XXXXXX", path) < 0) {
+		beside = NULL;
+		return log_error_errno(ENOMEM, "cannot write %s", path);
+	}
+	file = open_beside(beside);
 	if (!file)
 		return log_error_errno(errno, "cannot write %s", path);
 	r = print_and_close(file, path, recordings, count);

@@ -7,6 +7,7 @@
 #include <utlist.h>
 
 #include "base/cleanup.h"
+#include "base/compare.h"
 #include "report/html/page_request.h"
 
 enum {
@@ -22,19 +23,15 @@ struct ranked {
 	bool is_kept;
 };
 
-static int descending(int64_t a, int64_t b)
-{
-	return (a < b) - (a > b);
-}
-
 static int compare_cpu(const void *a, const void *b)
 {
-	return descending(((const struct ranked *)a)->cpu_ns, ((const struct ranked *)b)->cpu_ns);
+	return compare_i64(((const struct ranked *)b)->cpu_ns, ((const struct ranked *)a)->cpu_ns);
 }
 
 static int compare_wall(const void *a, const void *b)
 {
-	return descending(((const struct ranked *)a)->wall_ns, ((const struct ranked *)b)->wall_ns);
+	return compare_i64(((const struct ranked *)b)->wall_ns,
+			   ((const struct ranked *)a)->wall_ns);
 }
 
 /* Keeps the first so many that are not kept yet. */
@@ -187,14 +184,13 @@ static void merge_request(struct page_data *data, struct page_request *request)
 static int compare_cells(const void *a, const void *b)
 {
 	const struct page_cell *first = a, *second = b;
+	int order = compare_u64(first->wall_ns, second->wall_ns);
 
-	if (first->wall_ns != second->wall_ns)
-		return first->wall_ns < second->wall_ns ? -1 : 1;
-	if (first->part != second->part)
-		return first->part < second->part ? -1 : 1;
-	if (first->group != second->group)
-		return first->group < second->group ? -1 : 1;
-	return (first->thread > second->thread) - (first->thread < second->thread);
+	if (order == 0)
+		order = compare_u64(first->part, second->part);
+	if (order == 0)
+		order = compare_u64(first->group, second->group);
+	return order ? order : compare_u64(first->thread, second->thread);
 }
 
 void page_merge_cells(struct page_data *data)

@@ -54,15 +54,14 @@ static void merge(struct page_time *later, const struct page_time *earlier)
 
 void page_times_halve(struct page_times *times)
 {
-	size_t kept = 0;
-
 	/* The last one stays: with an odd number, the first one is alone. */
-	for (size_t i = times->count % 2; i < times->count; i += 2) {
+	size_t kept = times->count % 2;
+
+	for (size_t i = kept; i < times->count; i += 2) {
 		merge(&times->times[i + 1], &times->times[i]);
+		times->times[kept++] = times->times[i + 1];
 		times->merged_count++;
 	}
-	for (size_t i = (times->count + 1) % 2; i < times->count; i += 2)
-		times->times[kept++] = times->times[i];
 	times->count = kept;
 }
 

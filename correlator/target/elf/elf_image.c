@@ -477,6 +477,21 @@ bool elf_image_find_defined(const struct elf_image *image, const char *name,
 	return true;
 }
 
+bool elf_image_defined_at(const struct elf_image *image, size_t index, uint64_t *ret_value)
+{
+	struct elf_table *table = &image->tables->dynamic_table.symbols;
+	const Elf64_Sym *symbol;
+
+	if (wake(image) < 0 || !table->section || read_table(image, table) < 0 || !table->bytes ||
+	    index >= table->section->sh_size / sizeof(*symbol))
+		return false;
+	symbol = (const Elf64_Sym *)table->bytes + index;
+	if (symbol->st_shndx == SHN_UNDEF)
+		return false;
+	*ret_value = symbol->st_value;
+	return true;
+}
+
 bool elf_image_next_relocation(const struct elf_image *image, size_t *cursor,
 			       struct elf_relocation *ret_relocation)
 {

@@ -83,6 +83,9 @@ int elf_image_find_symbol(const struct elf_image *image, const char *name,
 /* The same of a definition alone. False: there is none. */
 bool elf_image_find_defined(const struct elf_image *image, const char *name,
 			    struct elf_symbol *ret_symbol);
+/* The value of a symbol that the object itself defines, by its index in .dynsym. False: it is not
+ * one. */
+bool elf_image_defined_at(const struct elf_image *image, size_t index, uint64_t *ret_value);
 /* *cursor starts at 0; false at the end. Relocations of all SHT_RELA sections of the dynamic link.
  */
 bool elf_image_next_relocation(const struct elf_image *image, size_t *cursor,

@@ -43,13 +43,14 @@ struct object_files {
 struct object_files *object_files_new(void)
 {
 	struct object_files *files = calloc(1, sizeof(*files));
-	struct rlimit limit;
+	struct rlimit limit = { .rlim_cur = RLIM_INFINITY };
 
 	if (!files)
 		return NULL;
-	files->count_max = OBJECT_FILES_MAX;
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 2 < OBJECT_FILES_MAX)
-		files->count_max = limit.rlim_cur / 2;
+	(void)getrlimit(RLIMIT_NOFILE, &limit);
+	files->count_max = limit.rlim_cur / 2;
+	if (files->count_max > OBJECT_FILES_MAX)
+		files->count_max = OBJECT_FILES_MAX;
 	return files;
 }
 

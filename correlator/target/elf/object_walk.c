@@ -89,15 +89,16 @@ static bool is_known(const struct object_walk *walk, const struct memory_map_ent
 static int make_known(struct object_walk *walk, const struct memory_map_entry *entry,
 		      struct object_file *file)
 {
-	size_t count = walk->known_count;
+	size_t room = walk->known_room;
 	struct known_object *known = walk->known;
 
-	if (count == walk->known_room) {
-		known = reallocarray(known, count ? 2 * count : 16, sizeof(*known));
+	if (walk->known_count == room) {
+		room = room ? 2 * room : 16;
+		known = reallocarray(known, room, sizeof(*known));
 		if (!known)
 			return -ENOMEM;
 		walk->known = known;
-		walk->known_room = count ? 2 * count : 16;
+		walk->known_room = room;
 	}
 	known[walk->known_count++] = (struct known_object){
 		.start = entry->start,

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Finding the thread-local variable in a live process: which TLS model one loaded object reaches it
- * by, and the module and offset that the dynamic loader gave it. Keeps nothing; single thread; logs
- * only what is refused. Facts: ELF handling of thread-local storage, sections 3 and 4; x86-64
- * psABI; AArch64 ELF psABI; glibc 2.36 elf/dl-tls.c, sysdeps/{x86_64,aarch64}/dl-tlsdesc.h;
- * musl 1.2 ldso/dynlink.c.
+ * Finding a thread-local variable by its name in a live process: which TLS model one loaded object
+ * reaches it by, and the module and offset that the dynamic loader gave it (tls_slot.h). Keeps
+ * nothing; single thread; logs only what is refused. Facts: tls_machine.h.
  *
  * Reached by: a relocation of the symbol itself, else one without a symbol (which stands for the
  * object's own TLS block) when it is the only one, else, in a main program, the linker's fixed
- * offset. What the loader wrote is bounded: module 1..TLS_SYMBOL_MODULE_MAX, offsets below 1 GiB
- * and 8-aligned; a descriptor's record must repeat the offset that the ELF file implies.
+ * offset.
  */
 #pragma once
 
@@ -23,11 +20,6 @@
 #include "target/elf/elf_image.h"
 #include "target/proc/memory_map.h"
 #include "target/proc/memory_reader.h"
-
-/* Loaders number modules from 1 on, densely: no process loads this many. */
-enum {
-	TLS_SYMBOL_MODULE_MAX = 65535
-};
 
 /* How the location was found, for `doctor`. */
 struct tls_symbol {

@@ -2,8 +2,8 @@
 /*
  * x86-64 machine code: the length and kind of the instructions at a function's entry, as far as a
  * uprobe's place depends on them, and the instructions of an object that refer to a slot of its
- * data. What is not surely understood is refused. The only home of Zydis. Pure but for the image
- * that is read, of which nothing is kept; single thread; does not log.
+ * data. What is not surely understood is refused. With x86_trace.h the only home of Zydis. Pure but
+ * for the image that is read, of which nothing is kept; single thread; does not log.
  *
  * Facts: what the kernel emulates under a uprobe: arch/x86/kernel/uprobes.c (v6.18),
  * branch_setup_xol_ops and push_setup_xol_ops; how compilers reach a thread-local's GOT slot:

@@ -4,6 +4,8 @@
 #include <elf.h>
 #include <string.h>
 
+#include <correlator/gem_abi.h>
+
 #include "target/elf/arm64_code.h"
 #include "target/elf/tls_symbol.h"
 #include "target/elf/unwind_table.h"
@@ -21,6 +23,7 @@ struct state_changes {
 };
 
 static const struct state_changes own_changes = { { "correlator_state_apply", NULL } };
+static const struct state_changes own_fiber = { { GEM_FIBER_SYMBOL, NULL } };
 
 /* socketry/ruby-profiler at 945c8ae, ext/ruby/profiler/state.c: the static ones, and the exported
  * ones that those call first. */
@@ -168,6 +171,11 @@ static int find_referring(const struct elf_image *image, const char *symbol,
 		count++;
 	}
 	return count;
+}
+
+bool probe_site_find_fiber(const struct elf_image *image, struct probe_site *ret_site)
+{
+	return find_named(image, &own_fiber, ret_site) == 1;
 }
 
 int probe_site_find(const struct elf_image *image, const char *symbol,

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -48,3 +49,9 @@ struct probe_site {
  */
 int probe_site_find(const struct elf_image *image, const char *symbol,
 		    struct probe_site ret_sites[static PROBE_SITES_MAX]);
+
+/*
+ * Where our gem tells that another fiber goes on in the same context: correlator_fiber_apply. Where
+ * it is, the second argument of both functions is the fiber's number. False: it is not there.
+ */
+bool probe_site_find_fiber(const struct elf_image *image, struct probe_site *ret_site);

@@ -55,6 +55,8 @@ struct site_note {
 	bool is_known;
 	size_t count;
 	struct probe_site sites[PROBE_SITES_MAX];
+	bool has_fiber_site;
+	struct probe_site fiber_site;
 };
 
 static void find_sites(const struct publishers *publishers, struct publisher *publisher)
@@ -67,10 +69,15 @@ static void find_sites(const struct publishers *publishers, struct publisher *pu
 	if (!note->is_known) {
 		note->count = (size_t)probe_site_find(object_file_image(publisher->file),
 						      publishers->symbol, note->sites);
+		note->has_fiber_site =
+			note->count && probe_site_find_fiber(object_file_image(publisher->file),
+							     &note->fiber_site);
 		note->is_known = !object_file_is_late(publisher->file);
 	}
 	memcpy(publisher->sites, note->sites, sizeof(publisher->sites));
 	publisher->site_count = note->count;
+	publisher->has_fiber_site = note->has_fiber_site;
+	publisher->fiber_site = note->fiber_site;
 }
 
 int publishers_note(struct publishers *publishers, const struct loaded_object *object)

@@ -40,6 +40,8 @@ struct publisher {
 	struct object_file *file; /* Owned. */
 	struct probe_site sites[PROBE_SITES_MAX];
 	size_t site_count;
+	bool has_fiber_site; /* it tells which fiber it is */
+	struct probe_site fiber_site;
 	unsigned int doubts; /* looks that found there what no loader writes, one after the other */
 	bool is_located; /* tls is valid: the loader is done with it */
 	struct tls_symbol tls;

@@ -122,18 +122,13 @@ int ruby_id_table_read_page(const struct ruby_id_table *table, uint64_t page,
 {
 	struct ruby_id_entry entries[RUBY_ID_PAGE_ENTRIES] = { 0 };
 	struct page_location location;
-	int r;
+	int r = locate_page(table, page, &location);
 
-	r = locate_page(table, page, &location);
-	if (r < 0)
-		return r;
-	if (location.count > 0) {
+	if (r == 0 && location.count > 0)
 		r = read_entries(table, &location, 0, location.count, entries);
-		if (r < 0)
-			return r;
-	}
-	memcpy(ret_entries, entries, sizeof(entries));
-	return 0;
+	if (r == 0)
+		memcpy(ret_entries, entries, sizeof(entries));
+	return r;
 }
 
 int ruby_id_table_read_entry(const struct ruby_id_table *table, uint64_t serial,
@@ -141,18 +136,13 @@ int ruby_id_table_read_entry(const struct ruby_id_table *table, uint64_t serial,
 {
 	struct ruby_id_entry entry = { 0 };
 	struct page_location location;
-	int r;
+	int r = locate_page(table, serial / RUBY_ID_PAGE_ENTRIES, &location);
 
-	r = locate_page(table, serial / RUBY_ID_PAGE_ENTRIES, &location);
-	if (r < 0)
-		return r;
-	if (serial % RUBY_ID_PAGE_ENTRIES < location.count) {
+	if (r == 0 && serial % RUBY_ID_PAGE_ENTRIES < location.count)
 		r = read_entries(table, &location, serial % RUBY_ID_PAGE_ENTRIES, 1, &entry);
-		if (r < 0)
-			return r;
-	}
-	*ret_entry = entry;
-	return 0;
+	if (r == 0)
+		*ret_entry = entry;
+	return r;
 }
 
 bool ruby_id_table_is_unchanged(const struct ruby_id_table *table, uint64_t serial,

@@ -87,6 +87,7 @@ int ruby_target_note(struct ruby_target *target, const struct loaded_object *obj
 	if (r < 0)
 		return r;
 	target->file = object_file_hold(object->file);
+	target->bias = object->bias;
 	note->table_offset = ruby_symbols_table_address(target->symbols) - object->bias;
 	return 0;
 }
@@ -144,6 +145,49 @@ int ruby_target_find_keys(struct ruby_target *target, const char *const *names, 
 	if (r >= 0)
 		target->keys_missing = (size_t)r;
 	return r >= 0 || r == -EAGAIN || r == -EFAULT ? 0 : r;
+}
+
+/* The first mapping of an object that is loaded there. */
+static const struct memory_map_entry *find_object(const struct memory_map *map,
+						  const struct ruby_target *target)
+{
+	uint64_t bias;
+
+	for (size_t i = 0; i < map->count; i++)
+		if (strcmp(map->entries[i].path, target->path) == 0 &&
+		    elf_image_load_bias(object_file_image(target->file), &map->entries[i], &bias) ==
+			    0 &&
+		    bias == target->bias)
+			return &map->entries[i];
+	return NULL;
+}
+
+int ruby_target_find_stack(const struct ruby_target *target, pid_t pid, bool is_musl,
+			   struct ruby_stack_layout *ret_layout,
+			   struct ruby_stack_report *ret_report)
+{
+	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
+	struct memory_reader reader = memory_reader_of_process(pid);
+	struct ruby_data_range ranges[DATA_RANGES_MAX];
+	struct ruby_stack_object object = { .ranges = ranges, .is_musl = is_musl };
+	const struct memory_map_entry *entry;
+	int r;
+
+	if (!target->symbols)
+		return -ENOENT;
+	r = memory_map_of_process(pid, &map);
+	if (r < 0)
+		return r;
+	entry = find_object(&map, target);
+	if (!entry)
+		return -ESRCH;
+	object.range_count = find_data_ranges(&map, entry, ranges);
+	object.image = object_file_image(target->file);
+	object.bias = target->bias;
+	object.string_layout = ruby_symbols_string_layout(target->symbols);
+	r = ruby_stack_layout_find(&object, &reader, ret_layout, ret_report);
+	elf_image_rest(object.image);
+	return r;
 }
 
 void ruby_target_config(const struct ruby_target *target, struct process_config *config)

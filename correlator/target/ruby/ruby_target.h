@@ -11,11 +11,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <correlator/config.h>
 
 #include "target/elf/object_walk.h"
 #include "target/proc/memory_reader.h"
+#include "target/ruby/ruby_stack_layout.h"
 #include "target/ruby/ruby_symbols.h"
 
 enum {
@@ -28,6 +30,7 @@ struct ruby_target {
 	char path[OBJECT_PATH_BYTES]; /* of that object */
 	struct ruby_symbols *symbols; /* NULL = not found (yet). Owned. */
 	struct object_file *file; /* of that object, once they are found. Owned. */
+	uint64_t bias; /* where it is loaded */
 	uint64_t key_ids[KEYS_MAX]; /* by key; 0 = not Ruby's, or not found */
 	size_t keys_missing; /* keys without an ID; set at first by the owner */
 	uint32_t symbol_count; /* Ruby's, before they were looked for */
@@ -46,6 +49,15 @@ int ruby_target_note(struct ruby_target *target, const struct loaded_object *obj
  */
 int ruby_target_find_keys(struct ruby_target *target, const char *const *names, size_t count,
 			  const struct memory_reader *reader);
+
+/*
+ * Where its frames are (ruby_stack_layout.h), by a look at its objects and its memory. -ENOENT: its
+ * symbol table was not found (yet); else as ruby_stack_layout_find(), or -errno of reading its
+ * maps.
+ */
+int ruby_target_find_stack(const struct ruby_target *target, pid_t pid, bool is_musl,
+			   struct ruby_stack_layout *ret_layout,
+			   struct ruby_stack_report *ret_report);
 
 /* Sets what the kernel programs need to know of Ruby, and nothing else. */
 void ruby_target_config(const struct ruby_target *target, struct process_config *config);

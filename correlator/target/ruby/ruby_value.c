@@ -133,7 +133,7 @@ static size_t wide_text(const struct wide_input *input, size_t at, bool is_cut, 
 /* Takes the byte order from the mark and returns its bytes; without one it is big-endian. */
 static size_t skip_mark(struct wide_input *input)
 {
-	uint32_t code_point;
+	uint32_t code_point = 0;
 
 	for (int is_little = 0; is_little <= 1; is_little++) {
 		input->is_little = is_little;

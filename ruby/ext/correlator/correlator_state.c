@@ -30,9 +30,19 @@ static __attribute__((noinline)) void store(struct Ruby_Profiler_State *state)
 }
 
 /* A call, so that it has a frame whatever the TLS model makes of the store. */
-__attribute__((noinline)) void correlator_state_apply(struct Ruby_Profiler_State *state)
+__attribute__((noinline)) void correlator_state_apply(struct Ruby_Profiler_State *state,
+						      uint64_t fiber)
 {
+	/* For the probe, whatever the compiler thinks of it. */
+	__asm__ volatile("" : : "r"(fiber));
 	store(state);
+}
+
+/* Not empty, so that it is called, and with an instruction that the kernel emulates. */
+__attribute__((noinline)) void correlator_fiber_apply(struct Ruby_Profiler_State *state,
+						      uint64_t fiber)
+{
+	__asm__ volatile("nop" : : "r"(state), "r"(fiber));
 }
 
 static struct tagged_state *tagged(struct Ruby_Profiler_State *state)

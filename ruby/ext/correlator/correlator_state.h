@@ -113,7 +113,14 @@ extern _Thread_local struct Ruby_Profiler_State *ruby_profiler_state CORRELATOR_
  * NULL or a table, which the caller keeps alive until the next call on this native thread. Cannot
  * fail.
  */
-CORRELATOR_EXPORT void correlator_state_apply(struct Ruby_Profiler_State *state);
+CORRELATOR_EXPORT void correlator_state_apply(struct Ruby_Profiler_State *state, uint64_t fiber);
+
+/*
+ * The same where the state stays and the fiber is another one: nothing is stored, this is a place
+ * for a probe only. Where there is this function, both say which fiber it is from now on: a number
+ * from 1 on that no other fiber of the process has had; 0 = not known.
+ */
+CORRELATOR_EXPORT void correlator_fiber_apply(struct Ruby_Profiler_State *state, uint64_t fiber);
 
 /*
  * An empty table with room for `keys` keys (at most CORRELATOR_STATE_KEYS_MAX), and a new serial.

@@ -22,6 +22,7 @@ enum {
 struct place {
 	VALUE object;
 	VALUE fiber;
+	uint64_t number; /* of the fiber, from 1 on */
 	struct frame loan; /* lease NULL: nothing is borrowed */
 	size_t depth; /* frames in use */
 	size_t room;
@@ -30,6 +31,9 @@ struct place {
 
 /* Set once, when the extension is loaded. */
 static VALUE place_class;
+
+/* Of all Ractors. */
+static _Atomic(uint64_t) last_number;
 
 static void lease_release(struct lease *lease)
 {
@@ -100,6 +104,7 @@ VALUE place_new(VALUE fiber)
 	VALUE object = TypedData_Make_Struct(place_class, struct place, &place_type, place);
 
 	place->object = object;
+	place->number = atomic_fetch_add_explicit(&last_number, 1, memory_order_relaxed) + 1;
 	place->loan.state = Qnil;
 	RB_OBJ_WRITE(object, &place->fiber, fiber);
 	return object;
@@ -123,6 +128,11 @@ VALUE place_object(const struct place *place)
 VALUE place_fiber(const struct place *place)
 {
 	return place->fiber;
+}
+
+uint64_t place_number(const struct place *place)
+{
+	return place ? place->number : 0;
 }
 
 static bool is_lent(const struct place *place)

@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <ruby.h>
 
@@ -39,6 +40,8 @@ struct place *place_get(VALUE object, VALUE fiber);
 
 VALUE place_object(const struct place *place);
 VALUE place_fiber(const struct place *place);
+/* From 1 on, never used again in a process; of NULL 0. */
+uint64_t place_number(const struct place *place);
 
 /* The State that is in force in a Place (NULL: none), nil if none. */
 VALUE place_in_force(struct place *place);

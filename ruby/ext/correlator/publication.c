@@ -24,6 +24,7 @@ struct publication {
 	struct place *in_place;
 	struct Ruby_Profiler_State *table;
 	uint64_t serial; /* of the table, 0 for none */
+	uint64_t fiber; /* number of the Place; 0: none */
 	struct correlator_thread shown;
 };
 
@@ -65,6 +66,7 @@ static void release(struct publication *publication)
 	publication->in_place = NULL;
 	publication->table = NULL;
 	publication->serial = 0;
+	publication->fiber = 0;
 	memset(&publication->shown, 0, sizeof(publication->shown));
 	atomic_store(&publication->state, Qnil);
 	atomic_store(&publication->place, Qnil);
@@ -121,9 +123,10 @@ static void show(const struct publication *from)
 		return;
 	held->table = table;
 	held->serial = table ? from->serial : 0;
+	held->fiber = table ? from->fiber : 0;
 	atomic_store_explicit(&held->state, table ? atomic_load(&from->state) : Qnil,
 			      memory_order_relaxed);
-	correlator_state_apply(table);
+	correlator_state_apply(table, table ? from->fiber : 0);
 }
 
 /* This native thread runs the Ruby thread of the note, or one that has none (NULL), from now on. */
@@ -206,7 +209,8 @@ static void on_resumed(rb_event_flag_t event, const rb_internal_thread_event_dat
 	if (publication != own)
 		switch_to(publication);
 	/* By serial: a table's address may be a later one's. */
-	if ((publication ? publication->serial : 0) != (held ? held->serial : 0))
+	if ((publication ? publication->serial : 0) != (held ? held->serial : 0) ||
+	    (held && held->table && publication->fiber != held->fiber))
 		show(publication);
 }
 
@@ -287,18 +291,26 @@ struct place *publication_place(bool *ret_is_published)
 bool publication_set(VALUE state, struct Ruby_Profiler_State *table, struct place *place)
 {
 	struct publication *publication = own;
+	bool is_other_fiber;
 
 	if (!publication && table)
 		publication = take_own();
 	if (!publication)
 		return false;
-	if (place && place != publication->in_place) {
+	is_other_fiber = place && place != publication->in_place;
+	if (is_other_fiber) {
+		publication->fiber = place_number(place);
 		publication->in_place = place;
 		atomic_store_explicit(&publication->place, place_object(place),
 				      memory_order_relaxed);
 	}
-	if (publication->table == table)
+	if (publication->table == table) {
+		if (is_other_fiber && table && held) {
+			held->fiber = publication->fiber;
+			correlator_fiber_apply(table, publication->fiber);
+		}
 		return false;
+	}
 	publication->table = table;
 	publication->serial = table ? correlator_state_serial(table) : 0;
 	atomic_store_explicit(&publication->state, state, memory_order_relaxed);
@@ -318,7 +330,8 @@ void publication_renew(void)
 {
 	const struct publication *publication = own;
 
-	correlator_state_apply(publication ? publication->table : NULL);
+	correlator_state_apply(publication ? publication->table : NULL,
+			       publication ? publication->fiber : 0);
 }
 
 void publication_withdraw(const struct Ruby_Profiler_State *table)

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/random.h"
 #include "failing_memory.h"
 #include "told.h"
 
@@ -31,12 +32,12 @@ static void begin(const char *text)
 
 static int try_request(const char *value, int64_t cpu_ns, int64_t wall_ns)
 {
-	struct request_costs costs = { .has_span = true,
-				       .first_ns = 1000,
-				       .last_ns = 1000 + wall_ns,
-				       .missing = 1U << REQUEST_KERNEL };
+	struct costs costs = { .record_count = 1,
+			       .first_ns = 1000,
+			       .last_ns = 1000 + wall_ns,
+			       .missing = 1U << COST_KERNEL };
 
-	costs.sums[REQUEST_CPU] = cpu_ns;
+	costs.sums[COST_CPU] = cpu_ns;
 	return alert_add_request(alert, (struct record_text){ value, strlen(value) }, &costs);
 }
 
@@ -49,9 +50,9 @@ static void charge(const char *value, int64_t cpu_ns, bool is_attributed)
 {
 	struct request_charge used = { .value = { value, strlen(value) },
 				       .is_attributed = is_attributed,
-				       .costs = { .missing = 1U << REQUEST_KERNEL } };
+				       .costs = { .missing = 1U << COST_KERNEL } };
 
-	used.costs.sums[REQUEST_CPU] = cpu_ns;
+	used.costs.sums[COST_CPU] = cpu_ns;
 	assert_int_equal(alert_add_charge(alert, &used), 0);
 }
 
@@ -237,6 +238,47 @@ static void each_value_is_looked_at_by_itself(void **state)
 	expect_told("4000 resolved [dear] 50 since 2000|");
 }
 
+static unsigned int seeds;
+
+uint64_t random_seed(void)
+{
+	return ++seeds;
+}
+
+/* Whoever names things cannot choose which of them collide. */
+static void each_has_a_table_that_nobody_can_guess(void **state)
+{
+	(void)state;
+	begin("max(cpu) > 1ns by e");
+	seeds = 0;
+	begin("max(cpu) > 1ns by e");
+	assert_int_equal(seeds, 1);
+}
+
+static void without_a_key_all_of_them_are_one(void **state)
+{
+	(void)state;
+	begin("count(requests) > 1");
+	request("a", 1);
+	request("b", 1);
+	end_window(0, 1000);
+	expect_told("1000 firing 2 since 0|");
+}
+
+static void what_is_only_counted_is_not_kept(void **state)
+{
+	static const char *const texts[] = { "count(requests) > 1", "rate(requests) > 1",
+					     "sum(wall) > 1s" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		begin(texts[i]);
+		memory_fails_after(0);
+		request("", 1);
+		memory_never_fails();
+	}
+}
+
 static void values_that_look_the_same_are_one(void **state)
 {
 	(void)state;
@@ -358,7 +400,7 @@ static void no_requests_are_a_count_of_them(void **state)
 	end_window(0, 1000);
 	end_window(1000, 2000);
 	expect_told("2000 firing 0 since 0|");
-	begin("count(requests) < 1 by endpoint");
+	begin("count(requests) < 1 by e");
 	end_window(0, 1000);
 	request("a", 1);
 	end_window(1000, 2000);
@@ -493,6 +535,9 @@ int main(void)
 		ALERT_TEST(what_held_waits_for_just_as_long_as_the_duration),
 		ALERT_TEST(it_begins_anew_behind_a_hole),
 		ALERT_TEST(each_value_is_looked_at_by_itself),
+		ALERT_TEST(each_has_a_table_that_nobody_can_guess),
+		ALERT_TEST(without_a_key_all_of_them_are_one),
+		ALERT_TEST(what_is_only_counted_is_not_kept),
 		ALERT_TEST(values_that_look_the_same_are_one),
 		ALERT_TEST(those_beyond_the_bound_are_others),
 		ALERT_TEST(each_function_has_its_value),

@@ -30,7 +30,7 @@ static void the_whole_is_taken_apart(void **state)
 	(void)state;
 	assert_string_equal(expression.text, "p99(cpu) > 50ms for 30s by endpoint");
 	assert_int_equal(expression.function, ALERT_P99);
-	assert_int_equal(expression.figure, REQUEST_CPU);
+	assert_int_equal(expression.figure, ALERT_CPU);
 	assert_int_equal(expression.comparison, ALERT_ABOVE);
 	assert_int_equal(expression.unit, ALERT_NS);
 	assert_int_equal(expression.limit, 50000000);
@@ -45,7 +45,7 @@ static void spaces_are_free_and_what_follows_comes_in_any_order(void **state)
 
 	(void)state;
 	assert_int_equal(expression.function, ALERT_P50);
-	assert_int_equal(expression.figure, REQUEST_WALL);
+	assert_int_equal(expression.figure, ALERT_WALL);
 	assert_int_equal(expression.comparison, ALERT_AT_MOST);
 	assert_int_equal(expression.limit, 1500);
 	assert_true(expression.for_ns == 300000000000);
@@ -69,14 +69,14 @@ static void each_measure_is_known(void **state)
 		enum alert_unit unit;
 		int64_t limit;
 	} cases[] = {
-		{ "p50(cpu) > 7ns", ALERT_P50, REQUEST_CPU, ALERT_NS, 7 },
-		{ "p90(wall) > 7us", ALERT_P90, REQUEST_WALL, ALERT_NS, 7000 },
-		{ "p99(user) > 7ms", ALERT_P99, REQUEST_USER, ALERT_NS, 7000000 },
-		{ "mean(kernel) > 7s", ALERT_MEAN, REQUEST_KERNEL, ALERT_NS, 7000000000 },
-		{ "max(run_queue) > 7ns", ALERT_MAX, REQUEST_RUN_QUEUE, ALERT_NS, 7 },
-		{ "sum(blocked) > 7ns", ALERT_SUM, REQUEST_BLOCKED, ALERT_NS, 7 },
-		{ "rate(cpu) > 150%", ALERT_RATE, REQUEST_CPU, ALERT_MILLIONTHS, 1500000 },
-		{ "rate(wall) > 1.5", ALERT_RATE, REQUEST_WALL, ALERT_MILLIONTHS, 1500000 },
+		{ "p50(cpu) > 7ns", ALERT_P50, ALERT_CPU, ALERT_NS, 7 },
+		{ "p90(wall) > 7us", ALERT_P90, ALERT_WALL, ALERT_NS, 7000 },
+		{ "p99(user) > 7ms", ALERT_P99, ALERT_USER, ALERT_NS, 7000000 },
+		{ "mean(kernel) > 7s", ALERT_MEAN, ALERT_KERNEL, ALERT_NS, 7000000000 },
+		{ "max(run_queue) > 7ns", ALERT_MAX, ALERT_RUN_QUEUE, ALERT_NS, 7 },
+		{ "sum(blocked) > 7ns", ALERT_SUM, ALERT_BLOCKED, ALERT_NS, 7 },
+		{ "rate(cpu) > 150%", ALERT_RATE, ALERT_CPU, ALERT_MILLIONTHS, 1500000 },
+		{ "rate(wall) > 1.5", ALERT_RATE, ALERT_WALL, ALERT_MILLIONTHS, 1500000 },
 		{ "count(requests) > 7", ALERT_COUNT_REQUESTS, 0, ALERT_COUNT, 7 },
 		{ "rate(requests) > 0.5", ALERT_RATE_REQUESTS, 0, ALERT_MILLIONTHS_PER_SECOND,
 		  500000 },
@@ -124,6 +124,28 @@ static void a_comparison_holds_where_it_says(void **state)
 		assert_int_equal(alert_expression_holds(&expression, 4), cases[i].below);
 		assert_int_equal(alert_expression_holds(&expression, 5), cases[i].at);
 		assert_int_equal(alert_expression_holds(&expression, 6), cases[i].above);
+	}
+}
+
+static void it_is_said_what_is_of_requests_as_a_whole(void **state)
+{
+	static const char *const whole[] = { "p50(cpu)>1s",	  "p99(wall)>1s",
+					     "mean(user)>1s",	  "max(blocked)>1s",
+					     "count(requests)>1", "rate(requests)>1",
+					     "sum(wall)>1s",	  "rate(wall)>1" };
+	static const char *const parts[] = { "sum(cpu)>1s", "rate(kernel)>1", "lost>1", "exec>1s",
+					     "events_lost>1" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++) {
+		struct alert_expression expression = parse(whole[i]);
+
+		assert_true(alert_expression_is_of_requests(&expression));
+	}
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		struct alert_expression expression = parse(parts[i]);
+
+		assert_false(alert_expression_is_of_requests(&expression));
 	}
 }
 
@@ -255,6 +277,8 @@ static void texts_and_keys_are_bounded(void **state)
 	assert_int_equal(alert_expression_parse(text, &expression, &error), -EINVAL);
 	assert_int_equal(error.offset, 0);
 	assert_string_equal(error.message, "longer than 255 bytes");
+	assert_true(parse("lost > 1 for 0000000000000000000000000000005").for_ns == 5000000000);
+	refuses("lost > 1 for ^00000000000000000000000000000005", "not a duration");
 }
 
 /* Whatever it is, it ends, and says where. */
@@ -317,6 +341,7 @@ int main(void)
 		cmocka_unit_test(spaces_are_free_and_what_follows_comes_in_any_order),
 		cmocka_unit_test(each_measure_is_known),
 		cmocka_unit_test(a_comparison_holds_where_it_says),
+		cmocka_unit_test(it_is_said_what_is_of_requests_as_a_whole),
 		cmocka_unit_test(numbers_are_exact),
 		cmocka_unit_test(what_is_wrong_is_said_at_its_place),
 		cmocka_unit_test(texts_and_keys_are_bounded),

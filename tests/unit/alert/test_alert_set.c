@@ -6,6 +6,8 @@
 #include "alert/alert_set.h"
 #include "failing_memory.h"
 #include "record/record_encode.h"
+#include "record/sample.h"
+#include "requests/request_tracker.h"
 #include "told.h"
 
 static struct alert_set *set;
@@ -195,6 +197,82 @@ static void the_books_of_all_processes_are_added(void **state)
 	both_ways(check_books);
 }
 
+static void each_counter_counts_as_lost(void **state)
+{
+	char expected[64];
+
+	(void)state;
+	watch("lost > 0");
+	for (int counter = 0; counter < _COUNTER_MAX; counter++) {
+		struct balance_record balance = { 0 };
+
+		balance.losses[counter] = 1;
+		for (int way = 0; way < 2; way++) {
+			is_read_back = way == 1;
+			assert_int_equal(try_add(RECORD_KIND_BALANCE, &balance), 0);
+		}
+		is_read_back = false;
+		end_window(2000 * counter, 2000 * counter + 1000, false);
+		end_window(2000 * counter + 1000, 2000 * counter + 2000, false);
+		(void)snprintf(expected, sizeof(expected),
+			       "%d firing 2 since %d|%d resolved none since %d|",
+			       2000 * counter + 1000, 2000 * counter, 2000 * counter + 2000,
+			       2000 * counter + 1000);
+		expect_told(expected);
+	}
+}
+
+static void what_a_record_does_not_say_is_nothing(void **state)
+{
+	static struct record_view view;
+	struct sample sample;
+
+	(void)state;
+	watch("exec >= 0ns");
+	watch("unattributed >= 0ns");
+	watch("residual >= 0ns");
+	watch("lost >= 0");
+	sample_begin(&sample, "balance", 1);
+	sample_number(&sample, "exec_ns", 5);
+	sample_end(&sample);
+	assert_int_equal(
+		record_view_decode((const uint8_t *)sample.buffer.data, sample.buffer.size, &view),
+		0);
+	assert_int_equal(alert_set_add_view(set, &view), 0);
+	end_window(0, 1000, false);
+	expect_told("1000 firing 5 since 0|1000 firing 0 since 0|1000 firing 0 since 0|"
+		    "1000 firing 0 since 0|");
+	msgpack_sbuffer_destroy(&sample.buffer);
+}
+
+static void check_too_many_open(void)
+{
+	char id[16];
+
+	watch("count(requests) > 0");
+	watch("count(requests) > 1 by e");
+	for (int i = 0; i < REQUESTS_OPEN_MAX + 2; i++) {
+		struct record_key keys[] = { { "request_id", id }, { "e", i == 0 ? "a" : "b" } };
+		struct cpu_record record = { .keys = keys, .keys_count = 2, .last_ns = 1 };
+
+		(void)snprintf(id, sizeof(id), "%d", i);
+		assert_int_equal(try_add(RECORD_KIND_CPU, &record), 0);
+	}
+	end_window(0, 1000, false);
+	expect_told("1000 firing 2 since 0|");
+	end_window(1000, 2000, false);
+	expect_told("2000 resolved 0 since 1000|");
+	end_window(2000, 3000, false);
+	end_window(3000, 4000, false);
+	expect_told("4000 firing 32768 since 3000|4000 firing [b] 32768 since 3000|");
+}
+
+static void where_too_many_are_open_the_oldest_have_ended(void **state)
+{
+	(void)state;
+	check_too_many_open();
+}
+
 static void what_is_beyond_a_records_range_is_its_end(void **state)
 {
 	struct balance_record balance = { .exec_ns = UINT64_MAX, .residual_ns = INT64_MIN };
@@ -235,32 +313,73 @@ static void so_many_and_no_more(void **state)
 	assert_string_equal(alert_set_expression(set, 2)->text, "lost > 1");
 }
 
+static int watch_max(void)
+{
+	return try_watch("max(cpu) > 1ns by endpoint");
+}
+
+static int watch_sum(void)
+{
+	return try_watch("sum(cpu) > 1ns by tenant");
+}
+
+static int add_one(void)
+{
+	return try_cpu("a", "A", 1);
+}
+
+static int end_window_quietly(void)
+{
+	return alert_set_end_window(set, &(struct alert_window){ 1, 2 }, false, tell, NULL);
+}
+
+static int end_last_window(void)
+{
+	return alert_set_end_window(set, &(struct alert_window){ 1, 2 }, true, tell, NULL);
+}
+
+/* Whichever piece of memory is missing, once: what was asked for says so, and is not done. How many
+ * there are. */
+static size_t try_without(int (*act)(void), bool is_done_again)
+{
+	size_t before = alert_set_count(set), successes = 0;
+
+	for (;; successes++) {
+		int r;
+
+		memory_fails_once_after(successes);
+		r = act();
+		memory_never_fails();
+		if (!memory_failures()) {
+			assert_int_equal(r, 0);
+			return successes;
+		}
+		assert_int_equal(r, -ENOMEM);
+		assert_int_equal(alert_set_count(set), before);
+		if (is_done_again)
+			continue;
+		begin_again();
+		watch("mean(cpu) > 1s by endpoint");
+		watch("max(cpu) > 1s by tenant");
+		watch("max(cpu) > 1s");
+		cpu("a", "A", 1);
+		assert_int_equal(end_window_quietly(), 0);
+		before = alert_set_count(set);
+	}
+}
+
 static void without_memory_it_says_so(void **state)
 {
-	size_t successes = 0;
-	int r;
-
 	(void)state;
-	do {
-		memory_fails_after(successes++);
-		r = try_watch("max(cpu) > 1ns by endpoint");
-		memory_never_fails();
-		assert_true(r == 0 || r == -ENOMEM);
-	} while (r < 0);
-	assert_true(successes > 2);
-	successes = 0;
-	do {
-		memory_fails_after(successes++);
-		r = try_cpu("a", "A", 1);
-		memory_never_fails();
-		assert_true(r == 0 || r == -ENOMEM);
-	} while (r < 0);
-	assert_true(successes > 2);
+	assert_true(try_without(watch_max, true) > 1);
+	assert_true(try_without(watch_sum, true) > 1);
+	watch("sum(cpu) > 1s by endpoint");
+	assert_true(try_without(add_one, true) > 1);
+	assert_true(try_without(end_window_quietly, false) == 0);
+	assert_true(try_without(end_last_window, false) > 1);
 	memory_fails_after(0);
 	assert_null(alert_set_new());
-	r = alert_set_end_window(set, &(struct alert_window){ 1, 2 }, true, tell, NULL);
 	memory_never_fails();
-	assert_int_equal(r, -ENOMEM);
 	alert_set_free(NULL);
 }
 
@@ -297,6 +416,9 @@ int main(void)
 		SET_TEST(a_request_is_looked_at_as_a_whole_when_it_has_ended),
 		SET_TEST(at_the_end_open_ones_are_in_no_count),
 		SET_TEST(the_books_of_all_processes_are_added),
+		SET_TEST(each_counter_counts_as_lost),
+		SET_TEST(what_a_record_does_not_say_is_nothing),
+		SET_TEST(where_too_many_are_open_the_oldest_have_ended),
 		SET_TEST(what_is_beyond_a_records_range_is_its_end),
 		SET_TEST(other_records_are_passed_over),
 		SET_TEST(so_many_and_no_more),

@@ -26,6 +26,8 @@ static void durations_have_units(void **state)
 		{ "9ns", 9 },
 		{ "0", 0 },
 		{ ".5s", 500000000 },
+		{ "3650d", 315360000000000000 },
+		{ "315360000000000000ns", 315360000000000000 },
 	};
 	uint64_t ns;
 
@@ -38,9 +40,9 @@ static void durations_have_units(void **state)
 
 static void what_is_no_duration_is_refused_and_changes_nothing(void **state)
 {
-	static const char *const cases[] = { "",     "s",	"-1",  "+1",  "10 s",
-					     "10x",  "1e400",	"nan", "inf", "0x10",
-					     "1..2", "100000d", " 5",  "5ss" };
+	static const char *const cases[] = { "",      "s",   "-1",  "+1",      "10 s", "10x",
+					     "1e400", "nan", "inf", "0x10",    "1..2", "100000d",
+					     " 5",    "5ss", ".",   "3650.1d", "0X1",  "0x1p3" };
 	uint64_t ns = 42;
 
 	(void)state;

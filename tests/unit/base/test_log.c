@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -50,6 +51,112 @@ static void another_stderr_is_not(void **state)
 {
 	(void)state;
 	expect_line(1, "correlator: warning: disk 5\n");
+}
+
+/* What is said of each level, for a journal or not. */
+static void say_all(bool is_journal, char *ret_said, size_t said_bytes)
+{
+	struct ears ears = ears_open();
+	struct stat status;
+	char stream[64];
+
+	assert_int_equal(fstat(STDERR_FILENO, &status), 0);
+	(void)snprintf(stream, sizeof(stream), "%llu:%llu", (unsigned long long)status.st_dev,
+		       (unsigned long long)status.st_ino);
+	assert_int_equal(setenv("JOURNAL_STREAM", is_journal ? stream : "", 1), 0);
+	log_detect_journal();
+	for (int i = 0; i < 9; i++)
+		log_raise_level();
+	(void)log_error(EIO, "one");
+	log_warning("two");
+	log_info("three");
+	log_debug("four");
+	log_line(LOG_LEVEL_TRACE, "five");
+	ears_close(&ears, ret_said, said_bytes);
+	(void)unsetenv("JOURNAL_STREAM");
+	log_detect_journal();
+	log_set_level(LOG_LEVEL_INFO);
+}
+
+static void each_level_has_its_mark_and_its_priority(void **state)
+{
+	char said[1024];
+
+	(void)state;
+	say_all(false, said, sizeof(said));
+	assert_string_equal(said, "correlator: error: one\ncorrelator: warning: two\n"
+				  "correlator: three\ncorrelator: debug: four\n"
+				  "correlator: trace: five\n");
+	say_all(true, said, sizeof(said));
+	assert_string_equal(said, "<3>correlator: error: one\n<4>correlator: warning: two\n"
+				  "<6>correlator: three\n<7>correlator: debug: four\n"
+				  "<7>correlator: trace: five\n");
+}
+
+static void a_place_stands_before_each_message_until_there_is_none(void **state)
+{
+	char place[4096], said[4096];
+	struct ears ears = ears_open();
+
+	(void)state;
+	memset(place, 'x', sizeof(place) - 1);
+	place[sizeof(place) - 1] = '\0';
+	log_set_place("some.conf:3");
+	(void)log_error(EINVAL, "one");
+	log_warning("two");
+	log_set_place(NULL);
+	log_info("three");
+	/* The message has room. */
+	log_set_place(place);
+	log_info("four");
+	log_set_place(NULL);
+	ears_close(&ears, said, sizeof(said));
+	assert_ptr_equal(strstr(said, "correlator: error: some.conf:3: one\n"
+				      "correlator: warning: some.conf:3: two\n"
+				      "correlator: three\n"),
+			 said);
+	assert_non_null(strstr(said, "x: four\n"));
+}
+
+static void what_is_not_asked_for_is_not_said_but_errors_are(void **state)
+{
+	struct ears ears = ears_open();
+	char said[256];
+
+	(void)state;
+	log_set_level(LOG_LEVEL_ERROR);
+	log_warning("two");
+	assert_int_equal(log_error(EIO, "one"), -EIO);
+	log_set_level(LOG_LEVEL_WARNING);
+	log_info("three");
+	log_warning("four");
+	log_raise_level();
+	log_info("five");
+	log_debug("six");
+	ears_close(&ears, said, sizeof(said));
+	assert_string_equal(said, "correlator: error: one\ncorrelator: warning: four\n"
+				  "correlator: five\n");
+}
+
+static void an_error_is_given_back_as_it_may_be_returned(void **state)
+{
+	struct ears ears = ears_open();
+	char said[512], expected[512];
+
+	(void)state;
+	assert_int_equal(log_error(ENOENT, "a %d", 7), -ENOENT);
+	assert_int_equal(log_error(-ENOENT, "b"), -ENOENT);
+	assert_int_equal(log_error(0, "c"), -EIO);
+	assert_int_equal(log_error_errno(ENOENT, "d"), -ENOENT);
+	assert_int_equal(log_error_errno(-ENOENT, "e %d", 5), -ENOENT);
+	assert_int_equal(log_error_errno(0, "f"), -EIO);
+	ears_close(&ears, said, sizeof(said));
+	(void)snprintf(expected, sizeof(expected),
+		       "correlator: error: a 7\ncorrelator: error: b\ncorrelator: error: c\n"
+		       "correlator: error: d: %s\ncorrelator: error: e 5: %s\n"
+		       "correlator: error: f: Input/output error\n",
+		       strerror(ENOENT), strerror(ENOENT));
+	assert_string_equal(said, expected);
 }
 
 /* What a write to a pipe does at once, and no line mixed into another. */
@@ -126,6 +233,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_journal_is_told_the_priority),
 		cmocka_unit_test(another_stderr_is_not),
+		cmocka_unit_test(each_level_has_its_mark_and_its_priority),
+		cmocka_unit_test(a_place_stands_before_each_message_until_there_is_none),
+		cmocka_unit_test(what_is_not_asked_for_is_not_said_but_errors_are),
+		cmocka_unit_test(an_error_is_given_back_as_it_may_be_returned),
 		cmocka_unit_test(a_line_that_is_too_long_is_cut_and_ends),
 		cmocka_unit_test(a_stderr_that_is_full_costs_lines_and_says_how_many),
 	};

@@ -20,6 +20,19 @@ static void assert_escaped(const char *input, size_t size_bytes, unsigned int op
 #define assert_escaped_literal(input, options, expected) \
 	assert_escaped(input, sizeof(input) - 1, options, expected)
 
+static void what_needs_no_escape_is_clean(void **state)
+{
+	static const char *const wrong[] = { "a\nb",	     "\x1b[31m",  "\x7f",
+					     "\t",	     "a\xc2\x9b", "\xc0\xaf",
+					     "\xed\xa0\x80", "\xff",	  "a\xe2\x82" };
+
+	(void)state;
+	assert_true(text_is_clean(""));
+	assert_true(text_is_clean(" \\ ~\xc2\xa0\u00e9\u20ac\U0010ffff"));
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_false(text_is_clean(wrong[i]));
+}
+
 static void well_formed_utf8_stays_as_it_is(void **state)
 {
 	(void)state;
@@ -176,9 +189,41 @@ static void a_full_writer_takes_nothing_more(void **state)
 	assert_string_equal(text, "abc");
 }
 
+static void what_does_not_fit_behind_the_rest_is_not_begun(void **state)
+{
+	struct text_writer writer;
+	char text[10];
+
+	(void)state;
+	text_writer_init(&writer, text, sizeof(text));
+	text_writer_put(&writer, "abcde", 5);
+	text_writer_put_escaped(&writer, "\x01\x02", 2);
+	assert_true(writer.is_full);
+	assert_string_equal(text, "abcde");
+	text_writer_init(&writer, text, sizeof(text));
+	text_writer_put(&writer, "abcde", 5);
+	text_writer_put_escaped(&writer, "\x01", 1);
+	assert_false(writer.is_full);
+	assert_string_equal(text, "abcde\\x01");
+}
+
+static void each_byte_has_two_digits(void **state)
+{
+	char text[7] = "??????";
+
+	(void)state;
+	text_hex("\x01\xaf\xf0", 3, text);
+	assert_string_equal(text, "01aff0");
+	text_hex("", 0, text);
+	assert_string_equal(text, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_byte_has_two_digits),
+		cmocka_unit_test(what_does_not_fit_behind_the_rest_is_not_begun),
+		cmocka_unit_test(what_needs_no_escape_is_clean),
 		cmocka_unit_test(well_formed_utf8_stays_as_it_is),
 		cmocka_unit_test(control_characters_are_escaped_the_upper_ones_too),
 		cmocka_unit_test(bytes_that_are_not_well_formed_are_escaped_one_by_one),

@@ -164,6 +164,28 @@ static void global_functions_do_without_what_they_are_not_given(void **state)
 	assert_int_equal(capture_late_keys(thread, NULL), 0);
 }
 
+static void late_keys_are_of_no_request_where_none_is_named(void **state)
+{
+	static const uint32_t keys[] = { 0, KEYS_MAX + 1 };
+	struct context_hash_state hash, before;
+
+	(void)state;
+	native_session.late_keys = 1;
+	context_hash_init(&hash, &(struct context_hash_key){ .words = { 1, 2 } });
+	before = hash;
+	capture(string("/cart", 5));
+	for (size_t i = 0; i < 2; i++) {
+		native_session.request_key = keys[i];
+		assert_int_equal(capture_late_keys(thread, &hash), 0);
+		assert_memory_equal(&hash, &before, sizeof(hash));
+		assert_int_equal(thread->snapshot.late_hash, 0);
+	}
+	/* The last one that there may be: it is blank, so what is late is the context's. */
+	native_session.request_key = KEYS_MAX;
+	assert_int_equal(capture_late_keys(thread, &hash), 0);
+	assert_memory_not_equal(&hash, &before, sizeof(hash));
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, set_up)
 
 int main(void)
@@ -175,6 +197,7 @@ int main(void)
 		TEST(tags_are_no_part_of_an_address),
 		TEST(at_switches_long_values_are_read_as_far_as_they_are_paid_for),
 		TEST(global_functions_do_without_what_they_are_not_given),
+		TEST(late_keys_are_of_no_request_where_none_is_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

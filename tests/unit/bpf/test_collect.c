@@ -7,6 +7,11 @@
 
 #include <cmocka.h>
 
+static int preemption_off;
+
+#define compat_preempt_disable() (preemption_off++)
+#define compat_preempt_enable()	 (preemption_off--)
+
 #include "collect.bpf.h"
 
 enum {
@@ -22,6 +27,7 @@ static int set_up(void **state)
 	collect_phase = COLLECT_PHASE_FLUSH;
 	collect_tgid = 0;
 	stragglers = 0;
+	registration_pass = 0;
 	current_epoch = 1;
 	thread->knowledge = CONTEXT_KNOWN;
 	thread->context_hash = CONTEXT_HASH_NONE;
@@ -37,6 +43,7 @@ static void meet(struct task_struct *task)
 
 	assert_int_equal(collect_tasks(&context), 0);
 	assert_int_equal(collect_tasks_undisturbed(&context), 0);
+	assert_int_equal(preemption_off, 0);
 }
 
 static void interrupt(void)
@@ -164,6 +171,99 @@ static void a_sleeper_whose_books_are_held_is_met_again(void **state)
 	assert_int_equal(thread->is_busy, 0);
 }
 
+static void walk(struct task_struct *task)
+{
+	struct bpf_iter__task context = { .task = task };
+
+	assert_int_equal(collect_tasks(&context), 0);
+	assert_int_equal(kernel.states[1].is_busy, 0);
+}
+
+/* A pass over the other task, whose process has come to be known. */
+static void walk_anew(void)
+{
+	registration_pass++;
+	stragglers = 0;
+	walk(&kernel.other);
+}
+
+static void know_the_other(void)
+{
+	kernel.processes[1] = (struct native_process){
+		.tgid = OTHER_TGID,
+		.has_config = true,
+		.has_books = true,
+		.config = { .flags = PROCESS_READY, .generation = 1, .reading = 1 },
+	};
+	collect_phase = COLLECT_PHASE_REGISTER;
+}
+
+static void a_thread_is_registered_in_one_pass_and_its_books_begin_in_the_next(void **state)
+{
+	const struct thread_state *other = &kernel.states[1];
+
+	(void)state;
+	know_the_other();
+	for (uint32_t time = 1; time <= 2; time++) {
+		if (time == 1)
+			walk_anew();
+		else
+			walk(&kernel.other);
+		assert_int_equal(other->is_ready, 1);
+		assert_int_equal(other->is_begun, 0);
+		assert_int_equal(stragglers, time);
+		assert_int_equal(process_of(OTHER_TGID)->books.live_threads, 1);
+	}
+	assert_int_equal(other->tgid, OTHER_TGID);
+	assert_int_equal(other->tid, OTHER_TID);
+	assert_true(other->inherited_pointer == INHERITED_FIRST_READ);
+	/* Between the two each CPU was interrupted: it has not run since. */
+	walk_anew();
+	assert_int_equal(other->is_begun, 1);
+	assert_int_equal(other->clock.is_off_cpu, 1);
+	assert_int_equal(other->clock.mark_ns, NOW_NS);
+	assert_int_equal(stragglers, 0);
+	walk_anew();
+	assert_int_equal(stragglers, 0);
+	assert_int_equal(process_of(OTHER_TGID)->books.live_threads, 1);
+}
+
+static void who_was_seen_to_get_a_cpu_meanwhile_begins_by_itself(void **state)
+{
+	struct thread_state *other = &kernel.states[1];
+
+	(void)state;
+	know_the_other();
+	walk_anew();
+	missed_switches_note(&other->missed);
+	walk_anew();
+	assert_int_equal(other->is_begun, 0);
+	assert_int_equal(stragglers, 1);
+	/* And lost it again. */
+	other->missed.switches[0].is_out = 1;
+	walk_anew();
+	assert_int_equal(other->is_begun, 1);
+	assert_int_equal(stragglers, 0);
+}
+
+static void of_a_process_that_nobody_knows_no_thread_is_registered(void **state)
+{
+	(void)state;
+	know_the_other();
+	process_of(OTHER_TGID)->has_config = false;
+	walk_anew();
+	assert_false(kernel.has_state[1]);
+	assert_int_equal(stragglers, 0);
+	/* Nor one that somebody is at, for now. */
+	process_of(OTHER_TGID)->has_config = true;
+	kernel.states[1].is_busy = 1;
+	registration_pass++;
+	assert_int_equal(collect_tasks(&(struct bpf_iter__task){ .task = &kernel.other }), 0);
+	assert_int_equal(kernel.states[1].is_ready, 0);
+	assert_int_equal(kernel.states[1].is_busy, 1);
+	assert_int_equal(stragglers, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, set_up)
 
 int main(void)
@@ -177,6 +277,9 @@ int main(void)
 		TEST(opentelemetrys_round_makes_room_and_writes_nothing_up),
 		TEST(the_last_round_counts_who_is_left_for_the_next_window),
 		TEST(a_sleeper_whose_books_are_held_is_met_again),
+		TEST(a_thread_is_registered_in_one_pass_and_its_books_begin_in_the_next),
+		TEST(who_was_seen_to_get_a_cpu_meanwhile_begins_by_itself),
+		TEST(of_a_process_that_nobody_knows_no_thread_is_registered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

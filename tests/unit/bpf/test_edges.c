@@ -421,6 +421,22 @@ static void nor_is_a_late_value_known_that_waits(void **state)
 	assert_true(charge_has_late_news(thread));
 }
 
+/* Its first boundary. */
+static void books_that_begin_where_a_thread_leaves_have_nothing_of_before(void **state)
+{
+	(void)state;
+	thread->is_begun = 0;
+	thread->clock = (struct thread_clock){ 0 };
+	switch_tasks(&kernel.current, &idle);
+	assert_int_equal(thread->is_begun, 1);
+	assert_true(thread->clock.is_off_cpu);
+	assert_int_equal(thread->clock.mark_ns, kernel.now_ns);
+	assert_int_equal(thread->pending.user_ns + thread->pending.kernel_ns, 0);
+	switch_tasks(&idle, &kernel.current);
+	assert_int_equal(thread->clock.gap_ns, 10);
+	assert_int_equal(thread->pending.blocked_ns + thread->pending.run_queue_ns, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, set_up)
 
 int main(void)
@@ -443,6 +459,7 @@ int main(void)
 		TEST(without_probes_what_objects_hold_is_compared_once_in_a_while),
 		TEST(at_a_switch_a_long_value_waits_and_at_an_edge_it_is_read),
 		TEST(nor_is_a_late_value_known_that_waits),
+		TEST(books_that_begin_where_a_thread_leaves_have_nothing_of_before),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -332,6 +332,13 @@ static void a_table_without_it_takes_no_ones_place(void **state)
 	assert_false(confirm());
 	charge();
 	assert_endpoint("GET /a");
+	/* Nor where its account is opened anew. */
+	opened.is_open = false;
+	thread.epoch++;
+	assert_false(confirm());
+	charge();
+	assert_true(opened.is_open);
+	assert_endpoint("GET /a");
 	publish(table(id, text("GET /b")));
 	assert_false(confirm());
 	charge();

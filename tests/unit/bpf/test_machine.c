@@ -241,7 +241,8 @@ static void compare_slices(struct difference *difference, const struct world *wo
 	for (uint32_t i = 0; i < programs->slices_count; i++)
 		slices_add(story_slices, &programs->slices[i]);
 	slices_settle(story_slices, (uint32_t)window);
-	memset(&sums, 0, sizeof(sums));
+	memset(sums.rows, 0, programs->count * sizeof(sums.rows[0]));
+	memset(sums.overflow, 0, sizeof(sums.overflow));
 	sums.programs = programs;
 	sums.world = world;
 	assert_int_equal(slices_each(story_slices, add_piece, &sums), 0);

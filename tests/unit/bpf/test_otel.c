@@ -586,9 +586,12 @@ static void its_change_is_one_of_the_context(void **state)
 	assert_int_equal(thread->context_hash, CONTEXT_HASH_NONE);
 	/* It is watched at each boundary: no probe has missed it. */
 	assert_int_equal(losses(COUNTER_CHANGE_UNSEEN), 0);
-	/* Nobody looks there where it is not watched. */
-	native_session.watches_otel = 0;
+	/* Nobody looks there where it is not watched, or a process has none. */
 	point_to(place);
+	thread->config.flags = 0;
+	assert_false(context_confirm(thread, &kernel.current, NOW_NS, true));
+	thread->config.flags = PROCESS_HAS_OTEL;
+	native_session.watches_otel = 0;
 	assert_false(context_confirm(thread, &kernel.current, NOW_NS, true));
 	assert_int_equal(thread->context_hash, CONTEXT_HASH_NONE);
 }

@@ -201,6 +201,59 @@ static void a_lean_process_passes_its_publishers_probes_for_nothing(void **state
 	assert_int_equal(thread->clock.mark_ns, kernel.now_ns);
 }
 
+/* As the gem's functions are called. */
+static void pass_to_fiber(uint64_t address, uint64_t number)
+{
+	struct uprobe_registers registers = { .instruction_pointer = address };
+
+#ifdef __TARGET_ARCH_arm64
+	registers.x[1] = number;
+#else
+	registers.general[13] = number; /* rsi: linux/ptrace.h, struct pt_regs */
+#endif
+	kernel.now_ns += 2 * (uint64_t)PAUSE_NS;
+	assert_int_equal(on_context_change(&registers), 0);
+}
+
+static void a_probe_says_which_fiber_slices_are_of(void **state)
+{
+	const uint32_t *fiber = &thread->timeline.slice.fiber;
+
+	(void)state;
+	native_session.has_timeline = 1;
+	thread->config.flags |= PROCESS_TELLS_FIBERS;
+	pass_to_fiber(PUBLISHER, 7);
+	assert_int_equal(*fiber, 7);
+	pass_to_fiber(PUBLISHER + 1, 8);
+	assert_int_equal(*fiber, 8);
+	/* Another object's argument is anything. */
+	pass_to_fiber(PUBLISHER - 1, 9);
+	assert_int_equal(*fiber, 0);
+	pass_to_fiber(PUBLISHER, 7);
+	thread->config.flags &= ~(uint32_t)PROCESS_TELLS_FIBERS;
+	pass_to_fiber(PUBLISHER, 8);
+	assert_int_equal(*fiber, 0);
+}
+
+static void a_fiber_that_was_missed_is_known_once_the_probe_is_made_good(void **state)
+{
+	const uint32_t *fiber = &thread->timeline.slice.fiber;
+
+	(void)state;
+	native_session.has_timeline = 1;
+	thread->config.flags |= PROCESS_TELLS_FIBERS;
+	pass_to_fiber(PUBLISHER, 7);
+	thread->is_busy = 1;
+	pass_to_fiber(PUBLISHER, 8);
+	assert_int_equal(*fiber, 7);
+	(void)thread_do_missed(thread, &kernel.current, kernel.now_ns);
+	assert_int_equal(*fiber, 8);
+	/* It got another image: whatever runs there is none that is known. */
+	thread->has_missed_rename = 1;
+	(void)thread_do_missed(thread, &kernel.current, kernel.now_ns);
+	assert_int_equal(*fiber, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -216,6 +269,9 @@ int main(void)
 		cmocka_unit_test_setup(what_the_hypervisor_took_before_a_probe_is_charged_to_nobody,
 				       set_up),
 		cmocka_unit_test_setup(a_probe_that_finds_the_books_held_is_made_good_later,
+				       set_up),
+		cmocka_unit_test_setup(a_probe_says_which_fiber_slices_are_of, set_up),
+		cmocka_unit_test_setup(a_fiber_that_was_missed_is_known_once_the_probe_is_made_good,
 				       set_up),
 		cmocka_unit_test_setup(who_is_not_observed_passes_probes_unseen, set_up),
 		cmocka_unit_test_setup(a_lean_process_passes_its_publishers_probes_for_nothing,

@@ -2,10 +2,13 @@
 /* Runs a subcommand within the test, with what it says on standard output and standard error. */
 #pragma once
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "ears.h"
@@ -13,7 +16,7 @@
 enum {
 	COMMAND_WORDS_MAX = 600,
 	COMMAND_LINE_BYTES = 8192,
-	COMMAND_SAID_BYTES = 8192
+	COMMAND_SAID_BYTES = 16384
 };
 
 struct command_result {
@@ -57,6 +60,8 @@ static inline void command_run_with(int (*command)(int argc, char **argv), const
 	saved = dup(STDOUT_FILENO);
 	(void)dup2(fileno(output), STDOUT_FILENO);
 	ears = ears_open();
+	/* As something that went before may leave it. */
+	errno = ERANGE;
 	ret_result->code = command(count, words);
 	ears_close(&ears, ret_result->error, sizeof(ret_result->error));
 	(void)fflush(stdout);
@@ -72,4 +77,33 @@ static inline void command_run(int (*command)(int argc, char **argv), const char
 			       struct command_result *ret_result)
 {
 	command_run_with(command, line, NULL, ret_result);
+}
+
+/* Of a line that may end the process, as a wrong option and --help do: in one of its own. */
+static inline void command_run_apart(int (*command)(int argc, char **argv), const char *line,
+				     struct command_result *ret_result)
+{
+	FILE *output = tmpfile(), *error = tmpfile();
+	int status;
+	pid_t child;
+
+	(void)fflush(stdout);
+	child = fork();
+	if (child == 0) {
+		static char copy[COMMAND_LINE_BYTES];
+		static char *words[COMMAND_WORDS_MAX];
+
+		(void)snprintf(copy, sizeof(copy), "%s", line);
+		(void)dup2(fileno(output), STDOUT_FILENO);
+		(void)dup2(fileno(error), STDERR_FILENO);
+		exit(command(command_split(copy, words), words));
+	}
+	(void)waitpid(child, &status, 0);
+	ret_result->code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+	rewind(output);
+	rewind(error);
+	ret_result->output[fread(ret_result->output, 1, COMMAND_SAID_BYTES - 1, output)] = '\0';
+	ret_result->error[fread(ret_result->error, 1, COMMAND_SAID_BYTES - 1, error)] = '\0';
+	(void)fclose(output);
+	(void)fclose(error);
 }

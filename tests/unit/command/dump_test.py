@@ -50,7 +50,7 @@ class DumpTest(unittest.TestCase):
 
     def test_kinds_may_be_chosen(self):
         records = list(read(RECORDING.read_bytes()))
-        for kinds in ["cpu"], ["gap"], ["meta", "balance"], ["process", "self"]:
+        for kinds in ["cpu"], ["gap"], ["meta", "balance"], ["process", "self"], ["slice"], ["alert"]:
             options = [option for kind in kinds for option in ("--kind", kind)]
             self.assertEqual([record for record in records if record["kind"] in kinds],
                              self.lines(*options, RECORDING))
@@ -70,9 +70,19 @@ class DumpTest(unittest.TestCase):
         self.assertIn(f"byte {second}: damaged".encode(), result.stderr)
         self.assertEqual(len(list(read(data))) - 1, len(result.stdout.splitlines()))
 
+    def test_what_comes_behind_a_file_that_is_damaged_or_none_is_there_too(self):
+        data = RECORDING.read_bytes()
+        for first in data[:900] + b"\xc1" * 9 + data[900:], b"none":
+            alone, both = dump("-", input=first), dump("-", RECORDING, input=first)
+            self.assertEqual((FAILURE, FAILURE), (alone.returncode, both.returncode))
+            self.assertEqual(alone.stdout + dump(RECORDING).stdout, both.stdout)
+        result = dump("/nonexistent", RECORDING)
+        self.assertEqual((FAILURE, b""), (result.returncode, result.stdout))
+
     def test_what_cannot_be_is_told(self):
         for code, arguments, says in [
-                (USAGE, ["--kind", "stall", RECORDING], "meta, process, cpu, slice, balance, gap, self, alert"),
+                (USAGE, ["--kind", "stall", RECORDING],
+                 "meta, process, cpu, slice, stack, sample, balance, gap, self, alert"),
                 (USAGE, [], "there is no correlator.msgpack here"),
                 (FAILURE, ["/nonexistent.rec"], "/nonexistent.rec"),
                 (FAILURE, [__file__], "not a recording")]:
@@ -80,7 +90,17 @@ class DumpTest(unittest.TestCase):
                 result = dump(*arguments, cwd=folder)
                 self.assertEqual(code, result.returncode)
                 self.assertIn(says, result.stderr.decode())
+                self.assertNotIn(b"not permitted", result.stderr)
                 self.assertEqual(b"", result.stdout)
+
+    def test_a_writer_is_not_waited_for_when_nobody_reads(self):
+        with subprocess.Popen([CORRELATOR, "dump", "-"], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, bufsize=0) as process:
+            process.stdout.close()
+            with self.assertRaises(BrokenPipeError):
+                for _ in range(1000):
+                    process.stdin.write(RECORDING.read_bytes())
+        self.assertEqual(OK, process.returncode)
 
     def test_a_reader_that_has_seen_enough_is_no_error_but_a_full_disk_is(self):
         command = [CORRELATOR, "dump", *[str(RECORDING)] * 2000]

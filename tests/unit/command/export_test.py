@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The export subcommand: what other tools read of a recording, by their own parsers, and that sums
 are the report's. CORRELATOR names the binary."""
-import collections
 import csv
+import gzip
 import io
 import json
 import os
@@ -14,35 +14,21 @@ import tempfile
 import unittest
 from decimal import Decimal
 
-import msgpack
+import perfetto_trace
+from forged_records import STACKS_CPU, START, Records, stacks, too_deep
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 CORRELATOR = os.environ["CORRELATOR"]
 TREE = pathlib.Path(__file__).resolve().parents[3]
-SCHEMA = TREE / "correlator" / "export"
 RECORDING = TREE / "fixtures" / "golden" / "shop.rec"
 OK, FAILURE, USAGE = 0, 1, 2
-START = 1_700_000_000 * 10 ** 9
+FORMATS = "ndjson", "csv", "openmetrics", "perfetto", "folded", "pprof", "speedscope"
 
 
 def run(command, *arguments, **options):
     return subprocess.run([CORRELATOR, command, *map(str, arguments)], timeout=60, check=False,
                           env={"PATH": os.environ["PATH"], "LC_ALL": "C"}, capture_output=True,
                           **options)
-
-
-class Records:
-    def __init__(self):
-        self.data = b""
-        self.number = 0
-
-    def add(self, kind, wall=START + 10 ** 9, **fields):
-        self.number += 1
-        stamp = (wall // 10 ** 9).to_bytes(4, "big") + (wall % 10 ** 9).to_bytes(4, "big")
-        self.data += b"\x92\xd7\x00" + stamp + msgpack.packb({
-            "schema": 1, "kind": kind, "record_id": f"b:1:1:{self.number}", "host_name": "web",
-            "pid": 7, **fields})
-        return self
 
 
 def timeline():
@@ -66,27 +52,6 @@ def timeline():
     records.add("cpu", **other, window_ns=10 ** 9, cpu_ns=70, run_queue_ns=0, blocked_ns=0,
                 first_ns=START + 50, last_ns=START + 120)
     return records.data
-
-
-def parse_value(value):
-    if value[0] == '"':
-        return value[1:-1].encode().decode("unicode_escape").encode("latin-1").decode()
-    return int(value) if value.lstrip("-").isdigit() else value
-
-
-def parse_text(lines):
-    """A message as protoc prints it: names, and a list of values of each."""
-    message = collections.defaultdict(list)
-    for line in lines:
-        line = line.strip()
-        if line == "}":
-            break
-        if line.endswith("{"):
-            message[line[:-2]].append(parse_text(lines))
-        else:
-            name, value = line.split(": ", 1)
-            message[name].append(parse_value(value))
-    return message
 
 
 class Test(unittest.TestCase):
@@ -178,6 +143,11 @@ class CsvTest(Test):
         records.add("cpu", tid=1, request_id="b", cpu_ns=1, tenant="x", queue="y")
         rows = self.read(self.export("csv", "-", input=records.data))
         self.assertEqual(["", "tenant=x queue=y"], [row["other_keys"] for row in rows])
+
+    def test_a_list_has_its_items_apart(self):
+        records = Records().add("cpu", tid=1, request_id="a", cpu_ns=1, flags=["inherited", "late", "x"])
+        rows = self.read(self.export("csv", "-", input=records.data))
+        self.assertEqual("inherited late x", rows[0]["flags"])
 
     def test_a_formula_is_text(self):
         records = Records().add("cpu", tid=1, request_id='=1+"2",', cpu_ns=1)
@@ -275,37 +245,14 @@ class OpenmetricsTest(Test):
 
 @unittest.skipUnless(shutil.which("protoc"), "no protoc")
 class PerfettoTest(Test):
-    def packets(self, data):
-        decoded = subprocess.run(["protoc", f"--proto_path={SCHEMA}",
-                                  "--decode=perfetto.protos.Trace", "perfetto.proto"], input=data,
-                                 capture_output=True, timeout=60, check=True)
-        # What has no name has no place in the schema.
-        self.assertNotRegex(decoded.stdout, rb"(?m)^ *\d+:")
-        return parse_text(iter(decoded.stdout.decode().splitlines()))["packet"]
-
     def read(self, *arguments, **options):
-        return self.packets(self.export("perfetto", *arguments, **options))
+        return perfetto_trace.packets(self, self.export("perfetto", *arguments, **options))
 
     def bars(self, packets, category):
-        """Begin, end, name and annotations of the slices of a category, by their tracks."""
-        open_bars, bars = {}, []
-        for packet in packets:
-            for event in packet["track_event"]:
-                track = event["track_uuid"][0]
-                if event["type"] == ["TYPE_SLICE_BEGIN"]:
-                    self.assertNotIn(track, open_bars)
-                    open_bars[track] = packet["timestamp"][0], event
-                elif event["type"] == ["TYPE_SLICE_END"]:
-                    start, begun = open_bars.pop(track)
-                    if begun["categories"] == [category]:
-                        figures = {item["name"][0]: (item["int_value"] + item["string_value"])[0]
-                                   for item in begun["debug_annotations"]}
-                        bars.append((track, start, packet["timestamp"][0], begun["name"][0], figures))
-        self.assertEqual({}, open_bars)
-        return bars
+        return perfetto_trace.bars(self, packets, category)
 
     def tracks(self, packets):
-        return {track["uuid"][0]: track for packet in packets for track in packet["track_descriptor"]}
+        return perfetto_trace.tracks(packets)
 
     def test_each_slice_is_a_bar_of_its_thread(self):
         packets = self.read("-", input=timeline())
@@ -340,6 +287,31 @@ class PerfettoTest(Test):
         self.assertEqual(["one 11 by window"], tracks[windows[0][0]]["name"])
         self.assertEqual(["r-1"], tracks[tracks[windows[0][0]]["parent_uuid"][0]]["name"])
         self.assertEqual(["no request"], tracks[tracks[windows[1][0]]["parent_uuid"][0]]["name"])
+
+    def test_a_fiber_that_works_for_a_request_has_a_track_of_its_own(self):
+        records = Records()
+        for number, (tid, request, fiber) in enumerate((
+                (11, "r-1", 2), (11, "r-2", 3), (11, "r-1", 10), (11, "r-1", 2), (12, "r-1", 4),
+                (11, "r-1", None), (11, "", None))):
+            records.add("slice", tid=tid, thread_name="web", request_id=request, state="running",
+                        start_ns=START + number, end_ns=START + number + 1, cpu_ns=1,
+                        **({"fiber": fiber} if fiber else {}))
+        packets = self.read("-", input=records.data)
+        tracks = self.tracks(packets)
+        lanes = [(tracks[tracks[bar[0]]["parent_uuid"][0]]["name"], tracks[bar[0]]["name"], bar[1] - START)
+                 for bar in self.bars(packets, "request")]
+        self.assertEqual([(["r-1"], ["web 11 fiber 2"], 0), (["r-2"], ["web 11 fiber 3"], 1),
+                          (["r-1"], ["web 11 fiber 10"], 2), (["r-1"], ["web 11 fiber 2"], 3),
+                          (["r-1"], ["web 12 fiber 4"], 4), (["r-1"], ["web 11"], 5)], lanes)
+        threads = self.bars(packets, "thread")
+        self.assertEqual([[11]] * 4 + [[12]] + [[11]] * 2,
+                         [tracks[bar[0]]["thread"][0]["tid"] for bar in threads])
+        self.assertEqual([2, 3, 10, 2, 4, None, None], [bar[4].get("fiber") for bar in threads])
+
+    def test_the_tracks_of_a_request_are_in_the_order_that_they_begin_in(self):
+        ordered = [track["name"] or "thread" for track in
+                   self.tracks(self.read("-", input=timeline())).values() if track["child_ordering"]]
+        self.assertEqual([["r-1"], ["no request"]], ordered)
 
     def test_who_woke_it_is_a_flow(self):
         packets = self.read("-", input=timeline())
@@ -424,26 +396,198 @@ class PerfettoTest(Test):
                  if event["type"] == ["TYPE_INSTANT"]]
         self.assertEqual([["wakes 2 " + "n" * 255]], wakes)
 
+    def test_a_bar_carries_what_its_record_says_and_no_more_than_so_much(self):
+        records = Records().add("slice", tid=1, state="blocked", start_ns=START, end_ns=START)
+        records.add("cpu", tid=1, request_id="r", endpoint="e\x1b", flags=["inherited"],
+                    **{f"n{number}": number for number in range(100, 160)})
+        bar, = self.bars(self.read("-", input=records.data), "window")
+        self.assertEqual(("r", "e\\x1b", 100), tuple(bar[4][name] for name in ("request_id", "endpoint", "n100")))
+        self.assertEqual((48, False, False), (len(bar[4]), "flags" in bar[4], "tid" in bar[4]))
+
     def test_a_slice_without_sense_is_no_bar(self):
         records = Records()
         records.add("slice", tid=1, state="blocked", start_ns=START, end_ns=START - 1)
         records.add("slice", tid=1, state="blocked", start_ns=START)
-        records.add("slice", tid=1, state="blocked", start_ns=START, end_ns=START, request_id="r")
-        bars = self.bars(self.read("-", input=records.data), "thread")
-        self.assertEqual([(START, START, "blocked")], [bar[1:4] for bar in bars])
+        records.add("slice", tid=1, state="blocked", end_ns=START)
+        records.add("slice", tid=1, state="blocked", start_ns=START, end_ns=START, request_id="r", woken_by_pid=7)
+        packets = self.read("-", input=records.data)
+        self.assertEqual([(START, START, "blocked")], [bar[1:4] for bar in self.bars(packets, "thread")])
+        self.assertEqual([], [event for packet in packets for event in packet["track_event"]
+                              if event["type"] == ["TYPE_INSTANT"]])
 
     def test_a_record_that_does_not_say_when_is_at_the_end_of_its_window(self):
         records = Records().add("slice", tid=1, state="blocked", start_ns=START, end_ns=START)
-        records.add("cpu", tid=1, request_id="r", cpu_ns=4)
+        for times in ({}, {"first_ns": START}, {"last_ns": START},
+                      {"first_ns": START + 1, "last_ns": START}):
+            records.add("cpu", tid=1, request_id="r", cpu_ns=4, **times)
+        records.add("cpu", tid=1, request_id="r", cpu_ns=4, first_ns=START + 1, last_ns=START + 1)
         bars = self.bars(self.read("-", input=records.data), "window")
-        self.assertEqual([(START + 10 ** 9, START + 10 ** 9)], [bar[1:3] for bar in bars])
+        self.assertEqual([(START + 10 ** 9, START + 10 ** 9)] * 4 + [(START + 1, START + 1)],
+                         [bar[1:3] for bar in bars])
+
+
+class PprofTest(Test):
+    def setUp(self):
+        self.profile = self.read("-", input=stacks())
+        self.read_tables()
+
+    def read_tables(self):
+        self.texts = self.profile["string_table"]
+        self.functions = {item["id"][0]: item for item in self.profile["function"]}
+        self.locations = {item["id"][0]: item for item in self.profile["location"]}
+
+    def read(self, *arguments, **options):
+        return perfetto_trace.decode(self, "profile.proto", "perftools.profiles.Profile",
+                                     gzip.decompress(self.export("pprof", *arguments, **options)))
+
+    def text(self, message, field):
+        return self.texts[(message[field] or [0])[0]]
+
+    def frames(self, sample):
+        """Innermost first: name, file, line, first line."""
+        lines = [self.locations[location]["line"][0] for location in sample["location_id"]]
+        functions = [self.functions[line["function_id"][0]] for line in lines]
+        return [(self.text(function, "name"), self.text(function, "filename"), sum(line["line"]),
+                 sum(function["start_line"])) for line, function in zip(lines, functions)]
+
+    def labels(self, sample):
+        return {self.text(label, "key"): label["num"][0] if label["num"] else self.text(label, "str")
+                for label in sample["label"]}
+
+    def test_all_cpu_is_there_to_the_nanosecond(self):
+        self.assertEqual([("samples", "count"), ("cpu", "nanoseconds")],
+                         [(self.text(item, "type"), self.text(item, "unit")) for item in self.profile["sample_type"]])
+        self.assertEqual(STACKS_CPU, sum(sample["value"][1] for sample in self.profile["sample"]))
+        self.assertEqual(104, sum(sample["value"][0] for sample in self.profile["sample"]))
+        # Without a sample it is known whose the CPU is, and not where.
+        not_sampled, = [sample for sample in self.profile["sample"] if sample["value"][0] == 0]
+        self.assertEqual(([("[not sampled]", "", 0, 0)], {"request_id": "r-3", "endpoint": "GET /b"}, [0, 5]),
+                         (self.frames(not_sampled), self.labels(not_sampled), not_sampled["value"]))
+
+    def test_each_sample_has_its_stack_and_all_keys(self):
+        found = [(self.frames(sample), self.labels(sample), sample["value"][0]) for sample in self.profile["sample"]]
+        root, file = ("main", "/app/main.rb", 1, 1), "/app/order.rb"
+        one = {"request_id": "r-1", "endpoint": "GET /a", "pid": 7}
+        self.assertIn(([("Order#total", file, 12, 10), root], {**one, "tid": 11}, 30), found)
+        self.assertIn(([("esc\\x1b[1m", file, 0, 0), ("Order#total", file, 14, 10), root],
+                       {**one, "tid": 12}, 50), found)
+        self.assertIn(([root], {"pid": 7, "tid": 11}, 1), found)
+
+    def test_a_method_is_one_function_and_each_line_of_it_a_location(self):
+        self.assertEqual(["Order#total", "[not sampled]", "esc\\x1b[1m", "main"],
+                         sorted(self.text(item, "name") for item in self.profile["function"]))
+        self.assertEqual(5, len(self.locations))
+        self.assertEqual(len(set(self.texts)), len(self.texts))
+        self.assertEqual("", self.texts[0])
+
+    def test_it_says_when_and_how_often_it_was_sampled(self):
+        self.assertEqual(([START], [10 ** 9], [10101010]),
+                         tuple(self.profile[field] for field in ("time_nanos", "duration_nanos", "period")))
+        self.assertEqual("cpu", self.text(self.profile, "default_sample_type"))
+        kind, = self.profile["period_type"]
+        self.assertEqual(("cpu", "nanoseconds"), (self.text(kind, "type"), self.text(kind, "unit")))
+        self.assertIn("exact CPU", self.text(self.profile, "comment"))
+
+    def test_all_names_are_known_so_nobody_looks_for_symbols(self):
+        mapping, = self.profile["mapping"]
+        self.assertEqual([["true"]] * 3, [mapping[field] for field in ("has_functions", "has_filenames", "has_line_numbers")])
+        self.assertEqual({mapping["id"][0]}, {location["mapping_id"][0] for location in self.locations.values()})
+
+    def test_of_several_periods_it_says_their_mean_and_counts_are_no_more_than_fit(self):
+        records = Records().add("cpu", tid=1, request_id="r", cpu_ns=100)
+        for count, period in ((3, 10), (1, 50)):
+            records.add("sample", tid=1, request_id="r", stack_id="1", samples=count, period_ns=period)
+        self.assertEqual([20], self.read("-", input=records.data)["period"])
+        for _ in range(3):
+            records.add("sample", tid=1, request_id="r", stack_id="1", samples=2 ** 62, period_ns=1)
+        profile = self.read("-", input=records.data)
+        self.assertEqual([2 ** 63 - 1, 100], profile["sample"][0]["value"])
+
+    def test_a_stack_that_is_too_deep_is_cut_at_the_root(self):
+        self.profile = self.read("-", input=too_deep())
+        self.read_tables()
+        sample, = self.profile["sample"]
+        names = [frame[0] for frame in self.frames(sample)]
+        self.assertEqual(([*(f"m{number}" for number in range(4095, 2048, -1)), "[cut]"], 5),
+                         (names, sample["value"][1]))
+        self.assertEqual({("", 0, 0)}, {frame[1:] for frame in self.frames(sample)})
+
+    def test_with_where_nothing_else_is_in_it(self):
+        profile = self.read("--where", "request_id=r-2", "-", input=stacks())
+        self.assertEqual(13, sum(sample["value"][1] for sample in profile["sample"]))
+        self.assertNotIn("r-1", profile["string_table"])
+
+    def test_one_that_was_recorded_without_samples_is_not_sampled(self):
+        self.profile = self.read(RECORDING, said=b"correlator: warning: there are no samples in it: "
+                                 b"no CPU of it is known by stack (record with --stacks for that)\n")
+        self.assertEqual(self.total("--by", "request_id", RECORDING)["cpu_ns"],
+                         sum(sample["value"][1] for sample in self.profile["sample"]))
+
+
+class SpeedscopeTest(Test):
+    def setUp(self):
+        self.file = json.loads(self.export("speedscope", "-", input=stacks()))
+        self.frames = self.file["shared"]["frames"]
+
+    def stacks(self, profile):
+        """Names from the outermost on, and the weights of all such stacks."""
+        found = {}
+        for sample, weight in zip(profile["samples"], profile["weights"], strict=True):
+            names = tuple(self.frames[frame]["name"] for frame in sample)
+            found[names] = found.get(names, 0) + weight
+        return found
+
+    def test_all_cpu_is_there_to_the_nanosecond(self):
+        profile = self.file["profiles"][self.file["activeProfileIndex"]]
+        self.assertEqual(("all", "nanoseconds", 0, STACKS_CPU),
+                         tuple(profile[name] for name in ("name", "unit", "startValue", "endValue")))
+        self.assertEqual(STACKS_CPU, sum(profile["weights"]))
+        found = self.stacks(profile)
+        self.assertEqual((70, 5), (found["main",], found["[not sampled]",]))
+        self.assertEqual({("main",), ("main", "Order#total"), ("main", "Order#total", "esc\\x1b[1m"), ("[not sampled]",)},
+                         set(found))
+
+    def test_each_endpoint_is_a_profile_the_one_with_the_most_cpu_first(self):
+        self.assertEqual([("all", STACKS_CPU), ("GET /a", 1_000_000_007), ("GET /b", 18)],
+                         [(item["name"], sum(item["weights"])) for item in self.file["profiles"]])
+        self.assertEqual({("main", "Order#total"): 13, ("[not sampled]",): 5}, self.stacks(self.file["profiles"][2]))
+
+    def test_a_method_is_one_frame_with_the_line_where_it_begins(self):
+        self.assertEqual([{"name": "[not sampled]"}, {"name": "main", "file": "/app/main.rb", "line": 1},
+                          {"name": "Order#total", "file": "/app/order.rb", "line": 10},
+                          {"name": "esc\\x1b[1m", "file": "/app/order.rb"}], self.frames)
+
+    def test_a_stack_that_is_too_deep_is_cut_at_the_root(self):
+        self.file = json.loads(self.export("speedscope", "-", input=too_deep()))
+        self.frames = self.file["shared"]["frames"]
+        self.assertEqual({("[cut]", *(f"m{number}" for number in range(2049, 4096))): 5},
+                         self.stacks(self.file["profiles"][0]))
+
+    def test_of_many_endpoints_there_are_those_with_the_most_cpu(self):
+        records = Records()
+        for number in range(1, 101):
+            records.add("cpu", tid=1, request_id=str(number), endpoint=f"GET /{number}", cpu_ns=number)
+        records.add("cpu", tid=1, request_id="twin", endpoint="GET /0", cpu_ns=100)
+        warning = b"correlator: warning: there are no samples in it: no CPU of it is known by stack (record with --stacks for that)\n"
+        file = json.loads(self.export("speedscope", "-", input=records.data, said=warning))
+        self.assertEqual([5150, 100, *range(100, 37, -1)], [item["endValue"] for item in file["profiles"]])
+        self.assertEqual(["all", "GET /0", "GET /100"], [item["name"] for item in file["profiles"][:3]])
+
+    def test_where_it_is_not_known_where_a_method_begins_its_lines_are_told_apart(self):
+        records = Records().add("cpu", tid=1, request_id="r", cpu_ns=100)
+        for number in 1, 2:
+            records.add("stack", stack_id=str(number), name="native", frame_kind="native", line=10 * number)
+            records.add("sample", tid=1, request_id="r", stack_id=str(number), samples=1, period_ns=1)
+        file = json.loads(self.export("speedscope", "-", input=records.data))
+        self.assertEqual([{"name": "native", "line": 10}, {"name": "native", "line": 20}], file["shared"]["frames"][1:])
+        self.assertEqual([[[1], [2]], [50, 50]], [file["profiles"][0][name] for name in ("samples", "weights")])
 
 
 class ProgramTest(Test):
     def test_wrong_arguments_are_refused(self):
         for arguments, said in (
                 ([], b"--format says what to write"),
-                (["-f", "x"], b"unknown format 'x': one of perfetto, openmetrics, ndjson, csv"),
+                (["-f", "x"], b"unknown format 'x': one of perfetto, openmetrics, ndjson, csv, folded, pprof, speedscope"),
                 (["-f", "csv", "--by", "pid"], b"--by is for openmetrics alone"),
                 (["-f", "csv", "--where", "x"], b"--where takes KEY=VALUE"),
                 (["-f", "csv", "--since", "x"], b"--since takes a time"),
@@ -451,15 +595,46 @@ class ProgramTest(Test):
             result = run("export", *arguments, RECORDING)
             self.assertEqual((USAGE, b""), (result.returncode, result.stdout), arguments)
             self.assertIn(said, result.stderr)
+            self.assertNotIn(b"not permitted", result.stderr)
+
+    def test_a_writer_is_not_waited_for_when_nobody_reads(self):
+        with subprocess.Popen([CORRELATOR, "export", "-f", "csv", "-"], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, bufsize=0) as process:
+            process.stdout.close()
+            number = 0
+            with self.assertRaises(BrokenPipeError):
+                for number in range(10000):
+                    records = Records()
+                    records.number = number
+                    process.stdin.write(records.add("cpu", tid=1, request_id="x" * 99, cpu_ns=1).data)
+        self.assertEqual(OK, process.returncode)
+
+    def test_a_balance_record_without_its_times_is_damage(self):
+        data = RECORDING.read_bytes().replace(b"unattributed_ns", b"unattributed-ns", 1)
+        for name in "openmetrics", "ndjson":
+            result = run("export", "-f", name, "-", input=data)
+            self.assertEqual(FAILURE if name == "openmetrics" else OK, result.returncode, name)
+            self.assertEqual(name == "openmetrics",
+                             b"damaged: a balance record without its times" in result.stderr)
+
+    def export_to_a_terminal(self, form):
+        leader, terminal = os.openpty()
+        self.addCleanup(os.close, leader)
+        self.addCleanup(os.close, terminal)
+        return subprocess.run([CORRELATOR, "export", "-f", form, RECORDING], stdout=terminal,
+                              stderr=subprocess.PIPE, timeout=60, check=False)
+
+    def test_text_may_go_to_a_terminal(self):
+        result = self.export_to_a_terminal("csv")
+        self.assertEqual((OK, b""), (result.returncode, result.stderr))
 
     def test_a_trace_is_not_written_to_a_terminal(self):
-        leader, terminal = os.openpty()
-        result = subprocess.run([CORRELATOR, "export", "-f", "perfetto", RECORDING], stdout=terminal,
-                                stderr=subprocess.PIPE, timeout=60, check=False)
-        os.close(terminal)
-        os.close(leader)
+        result = self.export_to_a_terminal("perfetto")
         self.assertEqual(USAGE, result.returncode)
         self.assertIn(b"a trace is no text", result.stderr)
+        result = self.export_to_a_terminal("pprof")
+        self.assertEqual(USAGE, result.returncode)
+        self.assertIn(b"a profile is no text", result.stderr)
 
     def test_a_damaged_file_is_written_as_far_as_it_goes(self):
         data = RECORDING.read_bytes()
@@ -469,19 +644,36 @@ class ProgramTest(Test):
             self.assertIn(b"damaged", result.stderr)
             self.assertGreater(len(result.stdout), 500)
 
+    def test_what_comes_behind_a_file_that_is_none_is_written_too(self):
+        result = run("export", "-f", "ndjson", "-", RECORDING, input=b"none")
+        self.assertEqual((FAILURE, run("dump", RECORDING).stdout), (result.returncode, result.stdout))
+        self.assertEqual(FAILURE, run("export", "-f", "csv", "/nowhere", RECORDING).returncode)
+
     def test_a_file_that_is_not_there_and_a_full_disk_are_failures(self):
         result = run("export", "-f", "csv", "/nowhere")
         self.assertEqual(FAILURE, result.returncode)
         self.assertIn(b"/nowhere", result.stderr)
         with open("/dev/full", "w") as full:
-            for name in "ndjson", "csv", "openmetrics", "perfetto":
+            for name in FORMATS:
                 result = subprocess.run([CORRELATOR, "export", "-f", name, RECORDING], stdout=full,
                                         stderr=subprocess.PIPE, timeout=60, check=False)
                 self.assertEqual(FAILURE, result.returncode, name)
-                self.assertIn(b"cannot write the export", result.stderr)
+                self.assertIn(b"cannot write the export: No space left on device", result.stderr)
+
+    def test_a_key_that_no_record_has_chooses_nothing_by_a_slip(self):
+        for name in FORMATS:
+            result = run("export", "-f", name, "--where", "tennant=x", RECORDING)
+            self.assertEqual(FAILURE, result.returncode, name)
+            self.assertIn(b"no record has the key tennant; keys that occur: request_id, endpoint",
+                          result.stderr, name)
+            for options in (["--where", "endpoint=x"], ["--where", "comm=x"], ["--since", "1h"]):
+                result = run("export", "-f", name, *options, RECORDING)
+                self.assertEqual(OK, result.returncode, name)
+                self.assertIn(b"nothing in it is what --where, --since and --until want",
+                              result.stderr, name)
 
     def test_an_empty_file_is_said_to_be_empty(self):
-        for name in "ndjson", "csv", "openmetrics", "perfetto":
+        for name in FORMATS:
             result = run("export", "-f", name, "-", input=b"")
             self.assertEqual(OK, result.returncode, name)
             self.assertIn(b"empty, no records in it", result.stderr)
@@ -493,7 +685,7 @@ class ProgramTest(Test):
                 records.add("cpu", tid=1, request_id=f"r{number}", cpu_ns=1)
             file.write(records.data)
             file.flush()
-            for name in "ndjson", "csv", "perfetto", "openmetrics":
+            for name in FORMATS:
                 with subprocess.Popen([CORRELATOR, "export", "-f", name, "--by", "request_id", file.name]
                                       if name == "openmetrics" else
                                       [CORRELATOR, "export", "-f", name, file.name],

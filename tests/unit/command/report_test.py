@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The report subcommand as a program: exit codes, streams, pipes. CORRELATOR names the binary."""
 import collections
+import csv
+import functools
+import io
 import json
 import os
 import pathlib
@@ -34,6 +37,81 @@ COSTS = ("cpu_ns user_ns kernel_ns run_queue_ns blocked_ns slices ambiguous_ns m
 ALERT = 5
 
 
+class EverywhereTest(unittest.TestCase):
+    """One recording, whichever way it is told: what its records add up to, to the nanosecond."""
+
+    def total(self, *arguments):
+        return json.loads(self.say(*arguments, "-f", "json"))
+
+    @functools.lru_cache(maxsize=None)
+    def say(self, *arguments):
+        result = report(*arguments)
+        self.assertEqual((OK, b""), (result.returncode, result.stderr))
+        return result.stdout.decode()
+
+    def csv_rows(self, *arguments):
+        return list(csv.DictReader(io.StringIO(self.say(*arguments, "-f", "csv"))))
+
+    def test_each_format_has_the_sums_of_the_records(self):
+        @functools.lru_cache(maxsize=None)
+        def run(*words):
+            return subprocess.run([CORRELATOR, *words, RECORDING], capture_output=True, timeout=60,
+                                  check=True).stdout.decode()
+
+        records = [record for record in map(json.loads, run("dump").splitlines()) if record["kind"] == "cpu"]
+        for name in "cpu_ns", "user_ns", "kernel_ns", "run_queue_ns", "blocked_ns", "syscalls":
+            total = sum(record[name] for record in records)
+            with self.subTest(name=name):
+                self.assertEqual(total, self.total(RECORDING)["total"][name])
+                self.assertEqual(total, self.total("--by", "tid", RECORDING)["total"][name])
+                self.assertEqual(total, sum(step[name] for step in self.total("--over-time", RECORDING)["steps"]))
+                for side in "before", "after":
+                    self.assertEqual(total, self.total("--diff", RECORDING, RECORDING)["all"][side][name])
+                    self.assertEqual(total, int(self.csv_rows("--diff", RECORDING, RECORDING)[-1][f"{side}_{name}"]))
+                for arguments in ((RECORDING,), ("--over-time", RECORDING)):
+                    *rows, last = self.csv_rows(*arguments)
+                    self.assertEqual(("total", total), (last["row"], int(last[name])))
+                    lines = [json.loads(line) for line in self.say(*arguments, "-f", "ndjson").splitlines()]
+                    self.assertEqual({"total": total}, {line["row"]: line[name] for line in lines[-1:]})
+                    for parts in rows, lines[:-1]:
+                        self.assertEqual(total, sum(int(row[name]) for row in parts if row["row"] not in ("step", "total")))
+                exported = csv.DictReader(io.StringIO(run("export", "-f", "csv")))
+                self.assertEqual(total, sum(int(row[name]) for row in exported))
+                self.assertEqual(run("dump"), run("export", "-f", "ndjson"))
+        page = self.page()
+        self.assertEqual(sum(record["cpu_ns"] for record in records), page["total"]["cpu_ns"])
+        told = re.findall(r'^correlator_cpu_seconds_total\{.*\} (\d+)\.(\d{9}) ', run("export", "-f", "openmetrics"), re.M)
+        self.assertEqual(page["total"]["cpu_ns"], sum(int("".join(parts)) for parts in told))
+        self.assertRegex(self.say(RECORDING), r"(?m)^total +3 +470\.0 ms")
+        self.assertEqual(470_001_234, page["total"]["cpu_ns"])
+
+    def page(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "page.html"
+            self.say("--html", path, RECORDING)
+            text = path.read_text()
+        return json.loads(re.search(r'id="report-0">\n(.*?)</script>', text, re.S)[1])
+
+    def test_of_two_hosts_each_has_its_own_and_no_file_counts_twice(self):
+        with tempfile.TemporaryDirectory() as folder:
+            other = pathlib.Path(folder) / "web-2.rec"
+            # Another host's recorder, which numbers its records by another boot.
+            other.write_bytes(RECORDING.read_bytes().replace(b"web-1", b"web-2").replace(b"b0071d:", b"c0071d:"))
+            one = self.total("--by", "host_name", RECORDING)
+            both = self.total("--by", "host_name", RECORDING, other, RECORDING)
+            self.assertEqual({"web-1", "web-2"}, {row["key"] for row in both["rows"]})
+            for row in both["rows"]:
+                self.assertEqual(one["rows"][0]["cpu_ns"], row["cpu_ns"])
+            for name in COSTS:
+                self.assertEqual(2 * one["total"][name], both["total"][name])
+            self.assertEqual(2 * one["books"]["exec_ns"], both["books"]["exec_ns"])
+            rows = self.total("--by", "endpoint,host_name", RECORDING, other)["rows"]
+            self.assertEqual(4, len({(row["keys"]["endpoint"], row["keys"]["host_name"]) for row in rows}))
+            table = self.say("--by", "host_name", RECORDING, other, RECORDING)
+            self.assertRegex(table, r"13 records were read again")
+            self.assertRegex(table, r"(?m)^web-2 +470\.0 ms")
+
+
 class QuestionsTest(unittest.TestCase):
     """The table of questions in report/README.md."""
 
@@ -47,6 +125,14 @@ class QuestionsTest(unittest.TestCase):
             result = report(*words)
             self.assertEqual((OK, ""), (result.returncode, result.stderr.decode()), command)
             self.assertIn(said, result.stdout.decode(), command)
+
+
+def used(second, cpu_ns, recorder=1, **fields):
+    """A window of some recorder, in which a request used so much."""
+    stamp = (1_700_000_000 + second).to_bytes(4, "big") + (7_000_000).to_bytes(4, "big")
+    return b"\x92\xd7\x00" + stamp + msgpack.packb({
+        "schema": 1, "kind": "cpu", "record_id": f"b:{recorder}:1:{second}", "host_name": "web",
+        "pid": 7, "tid": 7, "request_id": "r", "window_ns": 10 ** 9, "cpu_ns": cpu_ns, **fields})
 
 
 class AlertTest(unittest.TestCase):
@@ -77,6 +163,35 @@ class AlertTest(unittest.TestCase):
         result = report("--alert", "lost > 4", RECORDING, RECORDING)
         self.assertEqual((OK, b""), (result.returncode, result.stdout))
 
+    def test_a_change_is_told_while_the_writer_goes_on_and_so_is_its_end(self):
+        with subprocess.Popen([CORRELATOR, "report", "--alert", "sum(cpu) > 5ns", "-"],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            process.stdin.write(used(1, 6) + used(2, 4))
+            process.stdin.flush()
+            self.assertEqual(b"2023-11-14T22:13:21.007Z web firing: sum(cpu) > 5ns: is at 6 ns\n",
+                             process.stdout.readline())
+            output, _ = process.communicate(used(3, 5), timeout=60)
+        self.assertEqual(b"2023-11-14T22:13:22.007Z web resolved: sum(cpu) > 5ns: is at 4 ns\n",
+                         output)
+        self.assertEqual(ALERT, process.returncode)
+
+    def test_a_writer_is_not_waited_for_when_nobody_reads(self):
+        with subprocess.Popen([CORRELATOR, "report", "--alert", "sum(cpu) > 5ns", "-"],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
+            process.stdout.close()
+            with self.assertRaises(BrokenPipeError):
+                for second in range(10000):
+                    process.stdin.write(used(second, second % 2 * 9))
+        self.assertEqual(ALERT, process.returncode)
+
+    def test_so_many_recorders_and_no_more(self):
+        data = b"".join(used(1, 6, recorder) for recorder in range(256))
+        result = report("--alert", "sum(cpu) > 5ns", "-", input=data)
+        self.assertEqual((ALERT, 256), (result.returncode, result.stdout.count(b"firing")))
+        result = report("--alert", "sum(cpu) > 5ns", "-", input=data + used(1, 6, 256))
+        self.assertEqual(FAILURE, result.returncode)
+        self.assertIn(b"standard input: of more than 256 recorders", result.stderr)
+
     def test_a_pipe_is_read_and_what_is_damaged_is_told(self):
         data = RECORDING.read_bytes()
         result = report("--alert", "lost > 0", "-", input=data)
@@ -84,22 +199,32 @@ class AlertTest(unittest.TestCase):
         damaged = data[:20] + bytes(40) + data[60:]
         self.assertEqual(FAILURE, report("--alert", "lost > 1000", "-", input=damaged).returncode)
         self.assertEqual(ALERT, report("--alert", "lost > 0", "-", input=damaged).returncode)
+        # Whatever comes behind it.
+        self.assertEqual(FAILURE, report("--alert", "lost > 1000", "-", RECORDING,
+                                         input=damaged).returncode)
+        self.assertEqual(FAILURE, report("--alert", "lost > 0", "/nonexistent",
+                                         RECORDING).returncode)
 
     def test_what_cannot_be_is_told(self):
         for code, arguments, says in [
                 (USAGE, ["--alert", "nope > 1", RECORDING], b"  nope > 1\ncorrelator: error:   ^\n"),
                 (USAGE, ["--alert", "lost > 1", "--alert", "lost ~ 1", RECORDING], b"not a comparison"),
-                (USAGE, ["--alert", "lost > 1", "--by", "pid", RECORDING], b"only --since and --until"),
-                (USAGE, ["--alert", "lost > 1", "--top", "3", RECORDING], b"only --since and --until"),
-                (USAGE, ["--alert", "lost > 1", "--columns", "cpu", RECORDING], b"only --since"),
-                (USAGE, ["--alert", "lost > 1", "--format", "json", RECORDING], b"only --since"),
-                (USAGE, ["--alert", "lost > 1", "--where", "pid=1", RECORDING], b"only --since"),
-                (FAILURE, ["--alert", "max(cpu) > 1s by tenant", RECORDING], b"no record has the key tenant"),
+                (FAILURE, ["--alert", "max(cpu) > 1s by tenant", RECORDING], b"no record has the key tenant; keys that occur: request_id, endpoint"),
+                (FAILURE, ["--alert", "sum(cpu) > 1s by pid", RECORDING], b"no record has the key pid"),
+                # Whatever of it is looked at.
+                (FAILURE, ["--alert", "max(cpu) > 1s by tenant", "--since", "2030-01-01", RECORDING],
+                 b"; keys that occur: request_id, endpoint"),
                 (FAILURE, ["--alert", "lost > 1", "/dev/null"], b"no records to look at"),
                 (FAILURE, ["--alert", "lost > 1", "/nonexistent"], b"/nonexistent")]:
             result = report(*arguments)
             self.assertEqual((code, b""), (result.returncode, result.stdout))
             self.assertIn(says, result.stderr)
+        anonymous = used(1, 6).replace(b"request_id", b"request_no")
+        result = report("--alert", "max(cpu) > 1s", "-", input=anonymous)
+        self.assertEqual((FAILURE, b""), (result.returncode, result.stdout))
+        self.assertIn(b"no record has the key request_id; keys that occur: request_no", result.stderr)
+        self.assertEqual(ALERT, report("--alert", "sum(cpu) > 5ns by request_no", "-",
+                                       input=anonymous).returncode)
 
     def test_a_full_disk_is_told(self):
         with open("/dev/full", "wb") as full:
@@ -286,6 +411,14 @@ class ReportTest(unittest.TestCase):
             self.assertTrue(row["cpu_mean"]["changed"])
             self.assertLess(0, row["cpu_mean"]["low_ns"])
             self.assertFalse(row["wall_mean"]["changed"])
+            lines = [json.loads(line) for line in
+                     self.check(OK, "--diff", "-f", "ndjson", before, more).splitlines()]
+            self.assertEqual([{"row": "group", "by": "endpoint", **row},
+                              {"row": "all", "by": "endpoint", **parsed["all"]}], lines)
+            cells, _ = csv.DictReader(io.StringIO(self.check(OK, "--diff", "-f", "csv", before, more)))
+            self.assertEqual(["500", "true", "false", str(row["cpu_mean"]["after_ns"])],
+                             [cells[name] for name in ("before_requests", "cpu_mean_changed",
+                                                       "wall_mean_changed", "cpu_mean_after_ns")])
             for path, side in (before, "before"), (more, "after"):
                 whole, = json.loads(self.check(OK, "-f", "json", path))["rows"]
                 self.assertEqual(whole["requests"], row[side]["requests"])
@@ -452,35 +585,9 @@ class ReportTest(unittest.TestCase):
         self.assertIn("Exit status: 0 ok", " ".join(output.split()))
 
     def test_wrong_usage_is_told_apart_from_failure(self):
-        for arguments, says in [
-                ([], "there is no correlator.msgpack here: name the recordings"),
-                (["--columns", "cpu,colour", RECORDING], "colour"),
-                (["--columns", ",", RECORDING], "takes the names"),
-                (["--no-such-option", RECORDING], "no-such-option"),
-                (["--format", "xml", RECORDING], "table, json, csv, ndjson"),
-                (["--sort", "colour", RECORDING], "migrations"),
-                (["--by", "endpoint,,pid", RECORDING], "up to 4 different ones with commas, not"),
-                (["--by", "a,b,c,d,e", RECORDING], "up to 4 different ones"),
-                (["--slowest", "--by", "pid", RECORDING], "--slowest is of requests"),
-                (["--over-time", "--step", "0", RECORDING], "--step takes a duration"),
-                (["--over-time", "--step", "x", RECORDING], "--step takes a duration"),
-                (["--step", "1s", RECORDING], "--step is of --over-time"),
-                (["--over-time", "--slowest", RECORDING], "--over-time is by time"),
-                (["--over-time", "--sort", "cpu", RECORDING], "--over-time is by time"),
-                (["--over-time", "--columns", "cpu", RECORDING], "--over-time is by time"),
-                *((["--slowest=" + wrong, RECORDING], "a percentile such as 99%, not '" + wrong)
-                  for wrong in ("0", "-1", "x", "0%", "100%", "nan%", "%", "5%%", "5.5", "")),
-                (["--diff", RECORDING], "--diff takes two recordings"),
-                (["--diff"] + 3 * [RECORDING], "--diff takes two recordings"),
-                (["--diff", "--sort", "cpu"] + 2 * [RECORDING], "--diff has columns of its own"),
-                (["--diff", "--slowest"] + 2 * [RECORDING], "--diff has columns of its own"),
-                (["--diff", "--over-time"] + 2 * [RECORDING], "--diff has columns of its own"),
-                (["--diff", "-f", "csv"] + 2 * [RECORDING], "--diff is a table or json"),
-                (["--diff", "--by", "request_id"] + 2 * [RECORDING], "--diff compares groups"),
-                (["--top", "-1", RECORDING], "--top takes a number"),
-                (["--top", "9x", RECORDING], "--top takes a number")]:
-            with self.subTest(arguments=arguments):
-                self.check(USAGE, *arguments, says=says)
+        self.check(USAGE, "--no-such-option", RECORDING, says="no-such-option")
+        self.check(USAGE, says="there is no correlator.msgpack here: name the recordings")
+        self.check(USAGE, "--slowest", "10", RECORDING, says="for that many requests, --slowest=10")
 
     def test_every_field_that_is_offered_sorts(self):
         for field in ("key requests cpu user kernel run_queue blocked share slices switches"
@@ -537,14 +644,19 @@ class ReportTest(unittest.TestCase):
         _, whole = self.rows()
         _, all_of_it = self.rows("--since", "2023-11-14T22:13:20Z", "--until", "1m")
         self.assertEqual(whole, all_of_it)
-        _, nothing = self.rows("--since", "1ms")
-        self.assertEqual(([], {}), (nothing["rows"], nothing["books"]["losses"]))
+        result = report("-f", "json", "--since", "1ms", RECORDING)
+        nothing = json.loads(result.stdout)
+        self.assertEqual((OK, [], {}), (result.returncode, nothing["rows"], nothing["books"]["losses"]))
+        self.assertIn(b"nothing in it is what --where, --since and --until want", result.stderr)
 
-    def test_what_is_no_condition_or_time_is_told(self):
-        self.check(USAGE, "--where", "endpoint", RECORDING, says="KEY=VALUE or KEY~PATTERN")
-        self.check(USAGE, "--since", "soon", RECORDING, says="--since takes a time such as")
-        self.check(USAGE, "--until", "-1s", RECORDING, says="--until takes a time such as")
-        self.check(USAGE, *["--where", "a=b"] * 17, RECORDING, says="more than 16")
+    def test_a_key_that_no_record_has_chooses_nothing_by_a_slip(self):
+        for options in ([], ["--diff", RECORDING], ["--html", "-"], ["--over-time"]):
+            self.check(FAILURE, *options, "--where", "tennant=x", RECORDING,
+                       says="no record has the key tennant; keys that occur: request_id, endpoint")
+        for condition in "endpoint=x", "pid=1", "comm~x*", "host_name=x":
+            result = report("--where", condition, RECORDING)
+            self.assertEqual(OK, result.returncode, condition)
+            self.assertIn(b"nothing in it", result.stderr, condition)
 
     def test_without_a_file_it_is_what_record_writes_by_default(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -638,6 +750,40 @@ class ReportTest(unittest.TestCase):
         self.assertIn(b"No space left", process.stderr)
 
 
+class MemoryTest(unittest.TestCase):
+    """What report/README.md promises of memory."""
+
+    LIMIT_MIB = 64
+    VALUES = 100_000
+
+    def recording(self):
+        """As many requests as endpoints, each in one record."""
+        stamp = (1_700_000_000).to_bytes(4, "big") + bytes(4)
+        entry = b"\x92\xd7\x00" + stamp + msgpack.packb({
+            "schema": 1, "kind": "cpu", "record_id": "b:1:1:######", "host_name": "web", "pid": 7,
+            "tid": 7, "request_id": "r-######", "endpoint": "GET /######", "window_ns": 10 ** 9,
+            "cpu_ns": 1000, "first_ns": 10 ** 9, "last_ns": 2 * 10 ** 9})
+        return b"".join(entry.replace(b"######", b"%06d" % number) for number in range(self.VALUES))
+
+    def test_values_that_are_not_shown_are_not_kept(self):
+        # A sanitizer has its shadow and its redzones beside what it watches: as much again.
+        is_sanitized = b"__asan_init" in pathlib.Path(CORRELATOR).read_bytes()
+        limit_mib = self.LIMIT_MIB * (2 if is_sanitized else 1)
+        with tempfile.NamedTemporaryFile() as file, tempfile.TemporaryFile() as output:
+            file.write(self.recording())
+            file.flush()
+            process = subprocess.Popen(
+                [CORRELATOR, "report", "--by", "endpoint", "--top", "10", "-f", "json", file.name],
+                stdout=output, env={**os.environ, "ASAN_OPTIONS": "quarantine_size_mb=1"})
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            output.seek(0)
+            printed = json.load(output)
+        self.assertEqual(OK, process.returncode)
+        self.assertEqual((10, self.VALUES - 10), (len(printed["rows"]), printed["hidden"]["groups"]))
+        self.assertLess(usage.ru_maxrss / 1024, limit_mib)
+
+
 class PageTest(unittest.TestCase):
     """--html: what it writes, and what it does not write over; tests/html looks at the page."""
 
@@ -664,6 +810,35 @@ class PageTest(unittest.TestCase):
         from_pipe, _ = self.check(OK, "--html", "-", "-", input=RECORDING.read_bytes())
         self.assertIn(b'"key":"GET /orders"', from_pipe)
 
+    def rows(self, *arguments, **options):
+        """The groups in the order that they have without scripts, and the page."""
+        page, _ = self.check(OK, "--html", "-", *arguments, "-" if options else RECORDING, **options)
+        return re.findall('<tr data-row="group"><th scope="row">([^<]*)<', page.decode()), page
+
+    def test_it_is_sorted_grouped_and_chosen_as_the_table_is(self):
+        orders, cart = "GET /orders", "POST /cart/\u00e9t\u00e9"
+        self.assertEqual([orders, cart], self.rows()[0])
+        data = used(1, 9, request_id="a", blocked_ns=1) + used(2, 1, request_id="b", blocked_ns=9)
+        self.assertEqual(["a", "b"], self.rows(input=data)[0])
+        self.assertEqual(["b", "a"], self.rows("--sort", "blocked", input=data)[0])
+        self.assertEqual(["req-1"], self.rows("--by", "request_id", "--top", "1")[0])
+        chosen, page = self.rows("--where", f"endpoint={cart}")
+        self.assertEqual([cart], chosen)
+        self.assertNotIn(orders.encode(), page)
+        chosen, _ = self.rows("--since", "1h")
+        self.assertEqual([], chosen)
+
+    def test_beside_it_is_another_recording(self):
+        other = self.folder / "other.rec"
+        other.write_bytes(RECORDING.read_bytes().replace(b"GET /orders", b"GET /others"))
+        page = self.rows("--compare", other)[1]
+        self.assertEqual((1, 1), (page.count(b'"groups":["GET /orders"'),
+                                  page.count(b'"groups":["GET /others"')))
+        page = self.rows("--compare", other, "--where", "endpoint=GET /orders")[1]
+        self.assertEqual((1, 0), (page.count(b'"groups":["GET /orders"'),
+                                  page.count(b'"GET /others"')))
+        self.assertEqual(1, self.rows()[1].count(b'"groups":['))
+
     def test_a_recording_is_not_written_over(self):
         recording = self.folder / "app.rec"
         recording.write_bytes(RECORDING.read_bytes())
@@ -671,13 +846,7 @@ class PageTest(unittest.TestCase):
         self.assertIn("is no page: it is not overwritten", said)
         self.assertEqual(RECORDING.read_bytes(), recording.read_bytes())
 
-    def test_what_does_not_fit_together_is_refused(self):
-        for arguments, reason in ((["--compare", RECORDING], "goes with --html"),
-                                  (["--html", self.page, "-f", "json"], "--html and --format"),
-                                  (["--html", self.page, "--by", "pid"], "not by pid")):
-            with self.subTest(arguments=arguments):
-                _, said = self.check(USAGE, *arguments, RECORDING)
-                self.assertIn(reason, said)
+    def test_what_cannot_be_read_or_written_is_a_failure(self):
         _, said = self.check(FAILURE, "--html", self.page, "--by", "tenant", RECORDING)
         self.assertIn("no record has the key tenant", said)
         self.check(FAILURE, "--html", self.page, self.folder / "nothing.rec")

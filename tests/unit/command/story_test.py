@@ -220,13 +220,6 @@ class StoryTest(unittest.TestCase):
         self.assertEqual(FAILURE, result.returncode)
         self.assertIn(b"record with `--key request_id'", result.stderr)
 
-    def test_what_does_not_go_together_is_refused(self):
-        for arguments in (["--by", "pid"], ["--sort", "cpu"], ["--columns", "cpu"],
-                          ["--format", "csv"], ["--format", "ndjson"]):
-            result = run("--request", "r", *arguments, "-", input=b"")
-            self.assertEqual((USAGE, b""), (result.returncode, result.stdout), arguments)
-            self.assertIn(b"--request", result.stderr)
-
     def test_a_full_disk_is_a_failure(self):
         recording = Recording(1)
         with tempfile.NamedTemporaryFile() as file, open("/dev/full", "w") as full:

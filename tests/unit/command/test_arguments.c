@@ -41,6 +41,25 @@ static void numbers_are_decimal_and_of_a_range(void **state)
 	assert_int_equal(number, 16);
 	assert_int_equal(arguments_parse_number("18446744073709551615", 0, UINT64_MAX, &number), 0);
 	assert_true(number == UINT64_MAX);
+	assert_int_equal(arguments_parse_number("18446744073709551616", 0, UINT64_MAX, &number),
+			 -EINVAL);
+	assert_int_equal(arguments_parse_number("", 0, UINT64_MAX, &number), -EINVAL);
+	/* What an earlier call left is no error of this one. */
+	errno = ERANGE;
+	assert_int_equal(arguments_parse_number("100", 16, 100, &number), 0);
+	assert_int_equal(number, 100);
+}
+
+static void refuse_time(uint64_t minimum_ns, const char *expected)
+{
+	struct ears ears = ears_open();
+	uint64_t ns = 42;
+	char said[512];
+
+	assert_int_equal(arguments_parse_time("wait", "9x", minimum_ns, &ns), -EINVAL);
+	ears_close(&ears, said, sizeof(said));
+	assert_string_equal(said, expected);
+	assert_int_equal(ns, 42);
 }
 
 static void times_have_a_least(void **state)
@@ -48,6 +67,10 @@ static void times_have_a_least(void **state)
 	uint64_t ns = 42;
 
 	(void)state;
+	refuse_time(1, "correlator: error: --wait 9x: not a time such as 500ms, 10s or 2m\n");
+	refuse_time(ARGUMENTS_TIME_MIN_NS,
+		    "correlator: error: --wait 9x: not a time such as 500ms, 10s or 2m, or too "
+		    "short (10ms at least)\n");
 	log_set_level(LOG_LEVEL_ERROR);
 	assert_int_equal(arguments_parse_time("interval", "9ms", ARGUMENTS_TIME_MIN_NS, &ns),
 			 -EINVAL);

@@ -42,6 +42,8 @@ static struct {
 	struct publisher publishers[3];
 	const struct publisher *live, *otel_live;
 	struct target target;
+	int stack_code;
+	struct ruby_stack_report stack;
 } world;
 
 /* What was asked for. */
@@ -181,6 +183,18 @@ enum string_layout ruby_symbols_string_layout(const struct ruby_symbols *symbols
 	return world.layout;
 }
 
+int ruby_target_find_stack(const struct ruby_target *target, pid_t pid, bool is_musl,
+			   struct ruby_stack_layout *ret_layout,
+			   struct ruby_stack_report *ret_report)
+{
+	assert_ptr_equal(target, &world.target.ruby);
+	assert_int_equal(pid, PID);
+	assert_int_equal(is_musl, world.target.link_map.is_musl);
+	*ret_layout = (struct ruby_stack_layout){ .frame_bytes = 56 };
+	*ret_report = world.stack;
+	return world.stack_code;
+}
+
 /* A machine that has everything, and a Ruby that publishes. */
 static int make_world(void **state)
 {
@@ -220,6 +234,8 @@ static int make_world(void **state)
 	world.target.publishers.list[0] = publisher;
 	world.target.publishers.count = 1;
 	world.live = publisher;
+	world.stack =
+		(struct ruby_stack_report){ .agreed = 31, .frames_seen = 12, .iseqs_seen = 7 };
 	return 0;
 }
 
@@ -449,12 +465,48 @@ static void an_older_ruby_has_other_strings(void **state)
 	says("ok", "symbol table", "3.1 and earlier");
 }
 
+static void frames_are_there_when_two_ways_agree(void **state)
+{
+	(void)state;
+	world.target.link_map.is_musl = true;
+	assert_int_equal(examine(), EXIT_CODE_OK);
+	says("ok", "frames", "56 bytes");
+	says("ok", "frames", "agree on 31 figures (12 frames, 7 iseqs seen)");
+}
+
+static void frames_that_are_not_agreed_on_keep_nothing_from_being_recorded(void **state)
+{
+	(void)state;
+	world.stack.state = RUBY_STACK_DISAGREED;
+	world.stack.remark_count = 2;
+	(void)strcpy(world.stack.remarks[0], "this figure");
+	(void)strcpy(world.stack.remarks[1], "and that");
+	(void)strcpy(world.stack.remarks[2], "not this");
+	assert_int_equal(examine(), EXIT_CODE_OK);
+	says("note", "frames", "disagree");
+	assert_non_null(strstr(result.output, "   this figure\n"));
+	assert_non_null(strstr(result.output, "   and that\n"));
+	says_nothing_of("not this");
+	world.stack.state = RUBY_STACK_MISSING;
+	assert_int_equal(examine(), EXIT_CODE_OK);
+	says("note", "frames", "too little");
+	says_nothing_of("disagree");
+	world.stack_code = -EAGAIN;
+	assert_int_equal(examine(), EXIT_CODE_OK);
+	says("note", "frames", "still starting?");
+	says_nothing_of("this figure");
+	world.stack_code = -ENOMEM;
+	assert_int_equal(examine(), EXIT_CODE_OK);
+	says("note", "frames", "Cannot allocate memory");
+}
+
 static void a_ruby_without_its_symbols_is_no_target_yet(void **state)
 {
 	(void)state;
 	world.target.ruby.symbols = NULL;
 	assert_int_equal(examine(), EXIT_CODE_NO_TARGET);
 	says("FAIL", "symbol table", "still starting?");
+	says_nothing_of("  frames  ");
 	says("ok", "thread-local", "correlator.so");
 }
 
@@ -751,6 +803,9 @@ int main(void)
 		cmocka_unit_test_setup(a_key_that_is_not_there_yet_is_waited_for, make_world),
 		cmocka_unit_test_setup(what_its_namespaces_are_is_said, make_world),
 		cmocka_unit_test_setup(an_older_ruby_has_other_strings, make_world),
+		cmocka_unit_test_setup(frames_are_there_when_two_ways_agree, make_world),
+		cmocka_unit_test_setup(
+			frames_that_are_not_agreed_on_keep_nothing_from_being_recorded, make_world),
 		cmocka_unit_test_setup(a_ruby_without_its_symbols_is_no_target_yet, make_world),
 		cmocka_unit_test_setup(a_ruby_that_does_not_publish_is_told_what_to_add,
 				       make_world),

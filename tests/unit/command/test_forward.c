@@ -324,6 +324,22 @@ static void options_hold_for_all_and_what_is_skipped_for_the_first(void **state)
 	assert_int_equal(done.forwarding_frees, 1);
 }
 
+static void an_option_leaves_the_others_alone(void **state)
+{
+	(void)state;
+	assert_int_equal(forward("forward --skip 3 --to tcp://c:1 a.rec"), EXIT_CODE_OK);
+	assert_int_equal(done.skips[0], 3);
+	assert_true(done.give_up_ns == 60 * NS_PER_S);
+	assert_int_equal(forward("forward --give-up 5s --tag t --to tcp://c:1 a.rec"),
+			 EXIT_CODE_OK);
+	assert_int_equal(done.opened, 1);
+	assert_string_equal(done.paths[0], "a.rec");
+	assert_string_equal(done.options.tag, "t");
+	assert_int_equal(done.options.url_count, 1);
+	assert_int_equal(forward("forward -q --to tcp://c:1 a.rec"), EXIT_CODE_OK);
+	assert_string_equal(result.error, "");
+}
+
 static void the_first_that_fails_is_the_last(void **state)
 {
 	(void)state;
@@ -605,6 +621,7 @@ int main(void)
 		TEST(what_nobody_took_names_no_collector),
 		TEST(without_acks_it_is_only_sent),
 		TEST(options_hold_for_all_and_what_is_skipped_for_the_first),
+		TEST(an_option_leaves_the_others_alone),
 		TEST(the_first_that_fails_is_the_last),
 		TEST(what_was_refused_or_damaged_is_a_failure),
 		TEST(what_cannot_be_begun_is_a_failure),

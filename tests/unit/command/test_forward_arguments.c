@@ -119,6 +119,30 @@ static void each_option_is_its_own(void **state)
 	assert_true(options->tls.is_unverified);
 }
 
+static void none_takes_anothers_value(void **state)
+{
+	const struct forwarding_options *options =
+		take("--tls-insecure --tls-server-name n --tls-key k --tls-cert c --tls-ca a "
+		     "--user u --password-file p --shared-key-file s --no-ack --retry-max 1s "
+		     "--ack-timeout 2s --compress gzip --tag t",
+		     secure);
+
+	(void)state;
+	assert_true(options->tls.is_unverified);
+	assert_string_equal(options->tls.server_name, "n");
+	assert_string_equal(options->tls.key_path, "k");
+	assert_string_equal(options->tls.certificate_path, "c");
+	assert_string_equal(options->tls.ca_path, "a");
+	assert_string_equal(options->user, "u");
+	assert_string_equal(options->password_path, "p");
+	assert_string_equal(options->shared_key_path, "s");
+	assert_true(options->has_no_acks);
+	assert_true(options->retry_max_ns == NS_PER_S);
+	assert_true(options->ack_timeout_ns == 2 * NS_PER_S);
+	assert_true(options->is_gzip);
+	assert_string_equal(options->tag, "t");
+}
+
 static void so_many_collectors_and_no_more(void **state)
 {
 	const char *urls[SENDER_URLS_MAX + 2] = { NULL };
@@ -211,6 +235,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_options_it_is_plain_and_patient),
 		cmocka_unit_test(each_option_is_its_own),
+		cmocka_unit_test(none_takes_anothers_value),
 		cmocka_unit_test(so_many_collectors_and_no_more),
 		cmocka_unit_test(tags_are_plain_words),
 		cmocka_unit_test(users_have_a_name),

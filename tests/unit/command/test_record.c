@@ -119,6 +119,22 @@ static void a_pid_alone_is_recorded_by_request_until_it_ends(void **state)
 	assert_int_equal(options->ring_bytes, 0);
 	assert_false(options->has_timeline);
 	assert_int_equal(options->timeline_bytes, 0);
+	assert_int_equal(options->stacks_hz, 0);
+}
+
+static void stacks_are_sampled_as_often_as_asked_for(void **state)
+{
+	static const char *const wrong[] = { "0", "1001", "-1", "99Hz", "1.5", "" };
+	char line[64];
+
+	(void)state;
+	assert_int_equal(record("record -p 12 --stacks")->stacks_hz, 99);
+	assert_int_equal(record("record -p 12 --stacks=1")->stacks_hz, 1);
+	assert_int_equal(record("record -p 12 --stacks=1000")->stacks_hz, 1000);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		(void)snprintf(line, sizeof(line), "record -p 1 --stacks=%s", wrong[i]);
+		refuses(line, "not a number from 1 to 1000");
+	}
 }
 
 static void a_timeline_is_recorded_with_room_as_asked_for(void **state)
@@ -156,7 +172,7 @@ static void nothing_is_sent_unless_asked_for(void **state)
 static void each_option_is_asked_for(void **state)
 {
 	const struct recording_options *options =
-		record("record -p 12 -p 13 -i 250ms -d 4s -o some.rec --force --metrics unix:m "
+		record("record -p 12 -p 13 -i 250ms -d 4s --metrics unix:m -o some.rec --force "
 		       "--budget 1.5 --measure --lean --no-kernel-split --no-follow --contexts 17 "
 		       "--accounts 18 --ring 19");
 
@@ -357,6 +373,14 @@ static void a_spool_has_a_size(void **state)
 	}
 }
 
+static void what_went_wrong_before_is_no_error_of_a_size(void **state)
+{
+	(void)state;
+	assert_int_equal(
+		record("record --spool-max 64M --forward unix:/x -p 1")->backlog.store_bytes_max,
+		64 << 20);
+}
+
 static void a_budget_is_a_part_of_a_cpu(void **state)
 {
 	static const char *const wrong[] = { "0", "-1", "100.1", "1x", "%", "1%%", "nan", "x" };
@@ -404,7 +428,8 @@ static void requests_are_counted_by_a_key_that_is_recorded(void **state)
 		{ "-k request_id -k endpoint --metrics-by endpoint", "for --metrics ADDRESS" },
 		{ "--metrics-series 5", "for --metrics ADDRESS" },
 		{ "--metrics unix:x --metrics-series 5", "for --metrics-by KEY" },
-		{ "--metrics unix:x --metrics-by endpoint", "the key endpoint is not recorded" },
+		{ "--metrics unix:x --metrics-by endpoint",
+		  "--metrics-by: the key endpoint is not recorded: -k request_id -k endpoint" },
 		{ "-k endpoint --metrics unix:x --metrics-by endpoint",
 		  "by the key request_id, which is not recorded" },
 		{ "-k a=b --metrics unix:x --metrics-by a", "the key a is not recorded" },
@@ -439,6 +464,10 @@ static void alerts_are_of_what_is_recorded(void **state)
 	} wrong[] = {
 		{ "--alert p99(cpu)>50ms\tby\tendpoint",
 		  "--alert: the key endpoint is not recorded" },
+		{ "--alert sum(cpu)>5s\tby\te", "--alert: the key e is not recorded" },
+		{ "--alert lost>0 --alert sum(cpu)>5s\tby\tendpoint", "the key endpoint is not" },
+		{ "--alert sum(cpu)>5s\tby\tendpoint --alert lost>0", "the key endpoint is not" },
+		{ "--alert p99(cpu)>50 --alert lost>0", "--alert: a time wants a unit" },
 		{ "-k endpoint --alert p99(cpu)>50ms\tby\tendpoint", "by the key request_id" },
 		{ "-k endpoint --alert rate(wall)>50%", "by the key request_id" },
 		{ "-k endpoint --alert count(requests)>5", "by the key request_id" },
@@ -478,6 +507,9 @@ static void the_place_of_a_mistake_is_pointed_at(void **state)
 		"--alert: not a comparison: >, >=, < or <=\n");
 	assert_non_null(strstr(result.error, "  p99(cpu)\\x01>>50ms\n"));
 	assert_non_null(strstr(result.error, ":           ^\n"));
+	refuses("record -p 1 --alert max(cpu)>1s\tby\t\xc3\xa9\tx", "only `for DURATION'");
+	assert_non_null(strstr(result.error, "  max(cpu)>1s\\x09by\\x09\xc3\xa9\\x09x\n"));
+	assert_non_null(strstr(result.error, ":                             ^\n"));
 	refuses("record -p 1 --alert p99(cpu)>\x01\x01", "a number is wanted");
 	assert_non_null(strstr(result.error, ":            ^\n"));
 }
@@ -554,6 +586,209 @@ static void without_memory_it_fails(void **state)
 	assert_int_equal(result.code, EXIT_CODE_FAILURE);
 	assert_int_equal(made.starts, 0);
 	assert_non_null(strstr(result.error, "request_id"));
+	memory_fails_after(0);
+	command_run(command_record, "record -p 1 --config /dev/null", &result);
+	memory_never_fails();
+	assert_int_equal(result.code, EXIT_CODE_FAILURE);
+}
+
+/* A configuration file of these lines, in /tmp; it is the caller's to unlink. */
+static const char *configure(const char *lines)
+{
+	static char path[] = "/tmp/record-XXXXXX";
+	FILE *file;
+
+	memcpy(path + sizeof(path) - 7, "XXXXXX", 6);
+	file = fdopen(mkstemp(path), "w");
+	assert_non_null(file);
+	assert_true(fprintf(file, "[record]\n%s", lines) > 0);
+	assert_int_equal(fclose(file), 0);
+	return path;
+}
+
+/* What the command is asked for, or says, with a file of these lines. */
+static const struct recording_options *record_configured(const char *lines, const char *options)
+{
+	const char *path = configure(lines);
+	char line[256];
+
+	(void)snprintf(line, sizeof(line), "record --config %s %s", path, options);
+	memset(&made, 0, sizeof(made));
+	command_run(command_record, line, &result);
+	assert_int_equal(unlink(path), 0);
+	return &made.options;
+}
+
+static void a_file_asks_for_it_as_the_line_does(void **state)
+{
+	const struct recording_options *options = record_configured(
+		"all-ruby = yes\nkey = request_id\nkey = endpoint\ninterval = 250ms\n"
+		"alert = p99(cpu) > 50ms for 30s by endpoint\nalert = lost > 0\n"
+		"forward = tcp://127.0.0.1:24224\nforward = unix:/x\ntag = a.b\nno-ack = yes\n"
+		"spool-max = 64M\nlean = yes\nno-follow = no\nstacks = yes\npid = 12\n",
+		"");
+
+	(void)state;
+	assert_int_equal(result.code, EXIT_CODE_OK);
+	assert_string_equal(result.error, "");
+	assert_true(options->searches);
+	assert_int_equal(options->keys.count, 2);
+	assert_string_equal(made.keys[1], "endpoint");
+	assert_int_equal(options->interval_ns, 250000000);
+	assert_int_equal(made.alert_count, 2);
+	assert_int_equal(made.forward.url_count, 2);
+	assert_true(made.forward.has_no_acks);
+	assert_int_equal(options->backlog.store_bytes_max, 64 << 20);
+	assert_true(options->is_lean);
+	assert_true(options->follow_forks);
+	assert_int_equal(options->stacks_hz, 99);
+	assert_int_equal(made.pids[0], 12);
+	assert_null(options->output);
+}
+
+static void the_line_wins_over_the_file(void **state)
+{
+	static const char lines[] = "pid = 12\nkey = a\nkey = b\ninterval = 250ms\nstacks = 7\n"
+				    "forward = unix:/x\nforward = unix:/y\nlean = no\n"
+				    "retry-max = 5s\n";
+	const struct recording_options *options = record_configured(
+		lines, "-p 13 -k c -i 2s --stacks=9 --forward unix:/z --lean --retry-max 6s");
+
+	(void)state;
+	assert_int_equal(result.code, EXIT_CODE_OK);
+	assert_int_equal(options->pid_count, 1);
+	assert_int_equal(made.pids[0], 13);
+	assert_int_equal(options->keys.count, 1);
+	assert_string_equal(made.keys[0], "c");
+	assert_int_equal(options->interval_ns, 2000000000);
+	assert_int_equal(options->stacks_hz, 9);
+	assert_int_equal(made.forward.url_count, 1);
+	assert_true(made.forward.retry_max_ns == 6000000000);
+	assert_true(options->is_lean);
+}
+
+static void what_a_file_asks_for_wrongly_is_said_with_its_line(void **state)
+{
+	static const struct {
+		const char *lines, *says;
+	} cases[] = {
+		{ "pid = 1\ninterval = 9ms\n", ":3: --interval 9ms: not a time" },
+		{ "tag = a b\npid = 1\n", ":2: --tag a b: a tag is" },
+		{ "alert = p99(cpu) > 50\n", ":2:         " },
+		{ "pid = 1\nmetrics-series = 5\n", " sets pid (line 2), metrics-series (line 3)" },
+		{ "outptu = x\n", ":2: outptu: no such option: is output meant?" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		(void)record_configured(cases[i].lines, "");
+		if (result.code != EXIT_CODE_USAGE || made.starts ||
+		    !strstr(result.error, cases[i].says))
+			fail_msg("%s: code %d, said: %s", cases[i].lines, result.code,
+				 result.error);
+	}
+	/* A line that is wrong is said once. */
+	(void)record_configured("pid = 1\ninterval = 9ms\n", "");
+	assert_null(strstr(result.error, " sets "));
+	(void)record_configured("pid = 1\ntag = a b\n", "");
+	assert_null(strstr(result.error, " sets "));
+}
+
+/* A value that an option may take that is said to take this. */
+static const char *sample(const char *argument)
+{
+	static const struct {
+		const char *argument, *sample;
+	} samples[] = {
+		{ "", "yes" },
+		{ "PID", "12" },
+		{ "TIME", "1s" },
+		{ "N", "100" },
+		{ "HZ", "99" },
+		{ "SIZE", "1M" },
+		{ "BYTES", "4096" },
+		{ "PERCENT", "2" },
+		{ "URL", "unix:/x" },
+		{ "EXPRESSION", "lost>0" },
+		{ "PROGRAM", "/bin/true" },
+		{ "gzip", "gzip" },
+	};
+
+	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+		if (strcmp(argument, samples[i].argument) == 0)
+			return samples[i].sample;
+	}
+	return "x";
+}
+
+/* Once, and twice if it may be. */
+static void check_option(const char *name, const char *argument, bool is_repeatable)
+{
+	const char *value = sample(argument);
+	char lines[256];
+
+	(void)snprintf(lines, sizeof(lines), "%s = %s\n", name, value);
+	(void)record_configured(lines, "-- true");
+	if (strstr(result.error, ":2: "))
+		fail_msg("%s", result.error);
+	(void)snprintf(lines, sizeof(lines), "%s = %s\n%s = %s\n", name, value, name, value);
+	(void)record_configured(lines, "-- true");
+	if (is_repeatable ==
+	    (strstr(result.error, ":3: ") && strstr(result.error, " is set in line 2 already")))
+		fail_msg("%s twice, repeatable %d: %s", name, is_repeatable, result.error);
+	log_set_level(LOG_LEVEL_INFO);
+}
+
+struct offered {
+	char name[64], argument[64];
+	bool is_repeatable;
+};
+
+/* The options of --help; help is changed. Returns how many. */
+static size_t read_help(char *help, struct offered ret_offered[static 128])
+{
+	char *rest = NULL;
+	size_t count = 0;
+
+	for (char *line = strtok_r(help, "\n", &rest); line && count < 128;
+	     line = strtok_r(NULL, "\n", &rest)) {
+		size_t blanks = strspn(line, " ");
+
+		if (blanks <= 6 && line[blanks] == '-') {
+			const char *name = line + blanks + (line[blanks + 1] == '-' ? 0 : 4);
+
+			memset(&ret_offered[count], 0, sizeof(ret_offered[count]));
+			(void)sscanf(name, "--%63[a-z0-9-]%*[[=]%63[^] \n]",
+				     ret_offered[count].name, ret_offered[count].argument);
+			count++;
+		}
+		if (count > 0 && (strstr(line, "(repeatable") || strstr(line, "; twice:")))
+			ret_offered[count - 1].is_repeatable = true;
+	}
+	return count;
+}
+
+/* One that is added finds itself in the file, and in here. */
+static void each_option_of_help_is_taken_from_the_file(void **state)
+{
+	static const char *const others[] = { "help", "usage", "config" };
+	struct offered offered[128];
+	struct command_result help;
+	size_t count;
+
+	(void)state;
+	command_run_apart(command_record, "record --help", &help);
+	count = read_help(help.output, offered);
+	assert_in_range(count, 40, 127);
+	for (size_t i = 0; i < count; i++) {
+		bool is_other = false;
+
+		for (size_t j = 0; j < sizeof(others) / sizeof(others[0]); j++)
+			is_other |= strcmp(offered[i].name, others[j]) == 0;
+		if (!is_other)
+			check_option(offered[i].name, offered[i].argument,
+				     offered[i].is_repeatable);
+	}
 }
 
 /* argp ends the process. */
@@ -581,6 +816,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_no_option_is_wrong_usage),
 		cmocka_unit_test(a_pid_alone_is_recorded_by_request_until_it_ends),
+		cmocka_unit_test(stacks_are_sampled_as_often_as_asked_for),
 		cmocka_unit_test(a_timeline_is_recorded_with_room_as_asked_for),
 		cmocka_unit_test(nothing_is_sent_unless_asked_for),
 		cmocka_unit_test(each_option_is_asked_for),
@@ -590,6 +826,7 @@ int main(void)
 		cmocka_unit_test(all_behind_the_options_is_the_command),
 		cmocka_unit_test(without_a_file_records_are_only_sent),
 		cmocka_unit_test(a_spool_has_a_size),
+		cmocka_unit_test(what_went_wrong_before_is_no_error_of_a_size),
 		cmocka_unit_test(a_budget_is_a_part_of_a_cpu),
 		cmocka_unit_test(tables_have_room_for_some_and_not_for_all),
 		cmocka_unit_test(requests_are_counted_by_a_key_that_is_recorded),
@@ -600,6 +837,10 @@ int main(void)
 		cmocka_unit_test(v_and_q_are_taken_with_it),
 		cmocka_unit_test(the_exit_status_is_the_recordings),
 		cmocka_unit_test(without_memory_it_fails),
+		cmocka_unit_test(a_file_asks_for_it_as_the_line_does),
+		cmocka_unit_test(the_line_wins_over_the_file),
+		cmocka_unit_test(what_a_file_asks_for_wrongly_is_said_with_its_line),
+		cmocka_unit_test(each_option_of_help_is_taken_from_the_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "command/command.h"
 #include "command_line.h"
 #include "failing_memory.h"
@@ -21,6 +22,7 @@
 #include "report/format.h"
 #include "report/format_diff.h"
 #include "report/format_story.h"
+#include "requests/open_requests.h"
 
 enum {
 	FILES_MAX = 4,
@@ -29,13 +31,14 @@ enum {
 
 /* What was asked for. */
 static struct {
-	char format; /* 't', 'j', 'c', 'n', over time 'T', 'J', 'C', 'N'; 0 = nothing */
+	char format; /* 't', 'j', 'c', 'n', over time 'T', 'J', 'C', 'N', of a
+		      diff 'd', 'D', 'v', 'V'; 0 = nothing */
 	struct format_options options;
 	struct format_file files[FILES_MAX];
 	char names[FILES_MAX][128];
-	size_t grouping_count;
+	size_t grouping_count, folded_count;
 	char by[TOTALS_GROUPINGS_MAX][32];
-	int64_t cpu_ns;
+	int64_t cpu_ns, largest_ns;
 	uint64_t double_records;
 	enum row_field columns[4];
 	size_t conditions;
@@ -65,6 +68,10 @@ static int note(char format, const struct totals *totals, const struct format_op
 			       options->files[i].name);
 	}
 	asked.grouping_count = totals->grouping_count;
+	asked.folded_count = totals->groupings[0].folded_count;
+	for (const struct group *group = totals->groupings[0].groups; group; group = group->hh.next)
+		if (group->costs.sums[COST_CPU] > asked.largest_ns)
+			asked.largest_ns = group->costs.sums[COST_CPU];
 	for (size_t i = 0; i < totals->grouping_count; i++)
 		(void)snprintf(asked.by[i], sizeof(asked.by[i]), "%s", totals->groupings[i].by);
 	asked.cpu_ns = totals->all.sums[COST_CPU];
@@ -77,6 +84,14 @@ static int note(char format, const struct totals *totals, const struct format_op
 		asked.columns[i] = options->columns[i];
 	(void)fputs(printed, out);
 	return format_code;
+}
+
+/* Hours go by. */
+uint64_t clock_monotonic_ns(void)
+{
+	static uint64_t now_ns;
+
+	return now_ns += 3600 * NS_PER_S;
 }
 
 int format_table(const struct totals *totals, const struct format_options *options, FILE *out)
@@ -141,18 +156,33 @@ int format_story_json(const struct story *story, const struct format_options *op
 	return note_story('S', story, options, out);
 }
 
-int format_diff_table(const struct diff *diff, const struct format_options *options, FILE *out)
+static int note_diff(char format, const struct diff *diff, const struct format_options *options,
+		     FILE *out)
 {
 	asked.diff_rows = diff->row_count;
 	asked.after_cpu_ns = diff->after->all.sums[COST_CPU];
 	asked.after_conditions = diff->after->filter.condition_count;
-	return note('d', diff->before, options, out);
+	return note(format, diff->before, options, out);
+}
+
+int format_diff_table(const struct diff *diff, const struct format_options *options, FILE *out)
+{
+	return note_diff('d', diff, options, out);
 }
 
 int format_diff_json(const struct diff *diff, const struct format_options *options, FILE *out)
 {
-	asked.diff_rows = diff->row_count;
-	return note('D', diff->before, options, out);
+	return note_diff('D', diff, options, out);
+}
+
+int format_diff_csv(const struct diff *diff, const struct format_options *options, FILE *out)
+{
+	return note_diff('v', diff, options, out);
+}
+
+int format_diff_ndjson(const struct diff *diff, const struct format_options *options, FILE *out)
+{
+	return note_diff('V', diff, options, out);
 }
 
 static int setup(void **state)
@@ -314,7 +344,8 @@ static int report_diff(const char *before, const char *after)
 
 static void two_recordings_are_compared(void **state)
 {
-	char line[2][5000];
+	static const char *const names[] = { "table", "json", "csv", "ndjson" };
+	char line[5000];
 
 	(void)state;
 	printed = "";
@@ -331,18 +362,16 @@ static void two_recordings_are_compared(void **state)
 	assert_int_equal(report_diff(recording, "/nonexistent.rec"), EXIT_CODE_FAILURE);
 	assert_int_equal(asked.format, 0);
 	assert_int_equal(report_diff("/nonexistent.rec", recording), EXIT_CODE_FAILURE);
-	for (int i = 0; i < 2; i++)
-		(void)snprintf(line[i], sizeof(line[i]), "--diff -f %s --where endpoint~GET* %s",
-			       i ? "json" : "table", recording);
-	assert_int_equal(report(line[0]), EXIT_CODE_OK);
-	assert_int_equal(asked.format, 'd');
-	assert_string_equal(asked.by[0], "endpoint");
-	assert_int_equal(asked.conditions, 1);
-	assert_int_equal(asked.after_conditions, 1);
-	assert_int_equal(asked.options.top_count, 20);
-	assert_int_equal(report(line[1]), EXIT_CODE_OK);
-	assert_int_equal(asked.format, 'D');
-	assert_int_equal(asked.options.top_count, 0);
+	for (int i = 0; i < 4; i++) {
+		(void)snprintf(line, sizeof(line), "--diff -f %s --where endpoint~GET* %s",
+			       names[i], recording);
+		assert_int_equal(report(line), EXIT_CODE_OK);
+		assert_int_equal(asked.format, "dDvV"[i]);
+		assert_string_equal(asked.by[0], "endpoint");
+		assert_int_equal(asked.conditions, 1);
+		assert_int_equal(asked.after_conditions, 1);
+		assert_int_equal(asked.options.top_count, i == 0 ? 20 : 0);
+	}
 }
 
 static void files_are_added_up_and_named(void **state)
@@ -411,6 +440,136 @@ static void what_is_left_of_a_damaged_recording_is_reported_and_no_success(void 
 	assert_int_equal(result.code, EXIT_CODE_OK);
 	assert_true(asked.files[0].is_truncated);
 	assert_int_equal(asked.files[0].entry_count, GOLDEN_RECORDS - 1);
+}
+
+/* A recording of so many requests: its path. */
+static const char *record_requests(unsigned int count)
+{
+	static char path[32];
+	FILE *file;
+
+	(void)strcpy(path, "/tmp/test_report-XXXXXX");
+	file = fdopen(mkstemp(path), "w");
+	assert_non_null(file);
+	for (unsigned int i = 0; i < count; i++)
+		(void)fprintf(file,
+			      "\x92\xd7%c\x65\x53\xf1%c%c%c%c%c\x87\xa6schema\x01\xa4kind\xa3"
+			      "cpu\xa9record_id\xac"
+			      "b:1:1:%06u\xa9host_name\xa3web\xa3pid\x07"
+			      "\xaarequest_id\xa6%06u\xa6"
+			      "cpu_ns%c",
+			      0, 1, 0, 0, 0, 0, i, i, i == 7 ? 127 : 1);
+	assert_int_equal(fclose(file), 0);
+	return path;
+}
+
+/* A request is a row once it has ended: when so many others are open. */
+#define REQUESTS_FOLDED (REQUESTS_OPEN_MAX + ROWS_FOLD_AT + 10)
+
+static void of_requests_that_are_not_shown_there_are_the_sums(void **state)
+{
+	const char *path = record_requests(REQUESTS_FOLDED);
+	char *words[] = { "report", "--by=request_id", "--format=json", (char *)path, NULL, NULL };
+
+	(void)state;
+	printed = "";
+	assert_int_equal(command_report(4, words), EXIT_CODE_OK);
+	assert_int_equal(asked.folded_count, 0);
+	assert_int_equal(asked.cpu_ns, REQUESTS_FOLDED + 126);
+	words[4] = "--top=1";
+	asked.largest_ns = 0;
+	assert_int_equal(command_report(5, words), EXIT_CODE_OK);
+	assert_true(asked.folded_count > ROWS_FOLD_AT / 4);
+	assert_int_equal(asked.largest_ns, 127);
+	assert_int_equal(asked.cpu_ns, REQUESTS_FOLDED + 126);
+	assert_int_equal(unlink(path), 0);
+}
+
+static void one_record_is_enough(void **state)
+{
+	const char *path = record_requests(1);
+	char *words[] = { "report", (char *)path, NULL };
+
+	(void)state;
+	printed = "";
+	assert_int_equal(command_report(2, words), EXIT_CODE_OK);
+	assert_int_equal(asked.cpu_ns, 1);
+	assert_int_equal(
+		command_report(3, (char *[]){ "report", "--by=colour", (char *)path, NULL }),
+		EXIT_CODE_FAILURE);
+	assert_int_equal(unlink(path), 0);
+}
+
+/* Of nothing there is no key, either. */
+static void a_recording_without_cpu_has_no_key_that_could_be_wrong(void **state)
+{
+	char path[] = "/tmp/test_report-XXXXXX";
+	size_t size_bytes;
+	char *bytes = golden_read("shop.rec", &size_bytes);
+	FILE *file = fdopen(mkstemp(path), "w");
+
+	(void)state;
+	printed = "";
+	assert_non_null(file);
+	/* The first record says who recorded. */
+	(void)fwrite(bytes, 1,
+		     (size_t)((char *)memmem(bytes + 1, size_bytes - 1, bytes, 3) - bytes), file);
+	assert_int_equal(fclose(file), 0);
+	free(bytes);
+	assert_int_equal(command_report(3, (char *[]){ "report", "--by=colour", path, NULL }),
+			 EXIT_CODE_OK);
+	assert_int_equal(asked.files[0].entry_count, 1);
+	assert_int_equal(unlink(path), 0);
+}
+
+/* What a terminal is given as standard error, with standard output on one, too, or elsewhere. */
+static const char *report_with_progress(char *option, const char *path, bool is_on_screen)
+{
+	const struct winsize size = { .ws_row = 25, .ws_col = 80 };
+	char *words[] = { "report", option, (char *)path, NULL };
+	int screen, program, saved[] = { dup(STDOUT_FILENO), dup(STDERR_FILENO) };
+	int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	static char said[4096];
+	size_t used = 0;
+	ssize_t got;
+
+	assert_int_equal(openpty(&screen, &program, NULL, NULL, &size), 0);
+	(void)fflush(stdout);
+	printed = "";
+	(void)dup2(is_on_screen ? program : nowhere, STDOUT_FILENO);
+	(void)dup2(program, STDERR_FILENO);
+	(void)command_report(3, words);
+	(void)fflush(stdout);
+	(void)dup2(saved[0], STDOUT_FILENO);
+	(void)dup2(saved[1], STDERR_FILENO);
+	(void)close(saved[0]);
+	(void)close(saved[1]);
+	(void)close(nowhere);
+	(void)close(program);
+	/* To its end, as nobody has it any more. */
+	while ((got = read(screen, said + used, sizeof(said) - 1 - used)) > 0)
+		used += (size_t)got;
+	said[used] = '\0';
+	(void)close(screen);
+	return said;
+}
+
+static void how_far_it_is_is_said_on_a_terminal_and_wiped_off(void **state)
+{
+	const char *path = record_requests(2050), *said;
+	char expected[64];
+
+	(void)state;
+	(void)snprintf(expected, sizeof(expected), "%s: 0.1 MiB of 0.2 MiB (", path);
+	said = report_with_progress("--by=tid", path, true);
+	assert_memory_equal(said, expected, strlen(expected));
+	assert_non_null(strstr(said, " records/s\033[K\r"));
+	assert_string_equal(said + strlen(said) - 4, "\r\033[K");
+	said = report_with_progress("--alert=lost>0", path, false);
+	assert_memory_equal(said, expected, strlen(expected));
+	/* It would be among what is printed. */
+	assert_string_equal(report_with_progress("--alert=lost>0", path, true), "");
+	assert_int_equal(unlink(path), 0);
 }
 
 static void columns_are_of_the_environment_where_they_can_be(void **state)
@@ -551,14 +710,14 @@ static void what_cannot_be_printed_is_a_failure(void **state)
 	says("cannot report: Cannot allocate memory");
 }
 
-static void without_memory_it_says_so(void **state)
+/* Whichever piece of it is missing, once. */
+static void without_memory_it_fails(const char *arguments)
 {
 	size_t given = 0;
 
-	(void)state;
 	for (;; given++) {
 		memory_fails_once_after(given);
-		(void)report("--by tid");
+		(void)report(arguments);
 		memory_never_fails();
 		if (!memory_failures())
 			break;
@@ -567,8 +726,39 @@ static void without_memory_it_says_so(void **state)
 		says("Cannot allocate memory");
 	}
 	assert_int_equal(result.code, EXIT_CODE_OK);
-	assert_int_equal(asked.cpu_ns, GOLDEN_CPU_NS);
 	assert_true(given > 10);
+}
+
+static void without_memory_no_alert_is_looked_at(void **state)
+{
+	size_t given = 0;
+
+	(void)state;
+	for (;; given++) {
+		memory_fails_once_after(given);
+		(void)report("--alert lost>1000");
+		memory_never_fails();
+		if (!memory_failures())
+			break;
+		assert_true(result.code == EXIT_CODE_FAILURE || result.code == EXIT_CODE_USAGE);
+		says("Cannot allocate memory");
+	}
+	assert_int_equal(result.code, EXIT_CODE_OK);
+	assert_true(given > 5);
+}
+
+static void without_memory_it_says_so(void **state)
+{
+	char line[5000];
+
+	(void)state;
+	without_memory_it_fails("--by tid");
+	assert_int_equal(asked.cpu_ns, GOLDEN_CPU_NS);
+	without_memory_it_fails("--request req-1");
+	without_memory_it_fails("--over-time");
+	without_memory_it_fails("--slowest=99%");
+	(void)snprintf(line, sizeof(line), "--diff %s", recording);
+	without_memory_it_fails(line);
 }
 
 #define TEST(name) cmocka_unit_test_setup(name, setup)
@@ -617,6 +807,10 @@ int main(void)
 		TEST(files_are_added_up_and_named),
 		TEST(an_empty_file_is_named_and_no_failure_beside_another),
 		TEST(what_is_left_of_a_damaged_recording_is_reported_and_no_success),
+		TEST(of_requests_that_are_not_shown_there_are_the_sums),
+		TEST(one_record_is_enough),
+		TEST(a_recording_without_cpu_has_no_key_that_could_be_wrong),
+		TEST(how_far_it_is_is_said_on_a_terminal_and_wiped_off),
 		TEST(columns_are_of_the_environment_where_they_can_be),
 		TEST(columns_of_the_table_are_asked_for_by_name),
 		TEST(what_is_reported_is_chosen_by_value_and_time),
@@ -626,6 +820,7 @@ int main(void)
 		TEST(what_cannot_be_printed_is_a_failure),
 		TEST(a_request_is_told_of_as_a_page_or_as_json),
 		TEST(a_request_that_is_not_there_is_refused_with_those_that_are_like_it),
+		TEST(without_memory_no_alert_is_looked_at),
 		TEST(without_memory_it_says_so),
 	};
 

@@ -149,7 +149,7 @@ static void without_a_filter_all_are_taken(void **state)
 	assert_int_equal(try_add(selection, "later_kind", NULL, NULL, 2), 0);
 	add(selection, "r", NULL, 3);
 	expect(3, (int64_t[]){ 1, 2, 3 });
-	assert_null(selection->table);
+	assert_null(selection->requests.table);
 }
 
 static void only_windows_are_chosen_by_time(void **state)
@@ -176,6 +176,32 @@ static void a_record_that_is_known_is_not_taken_again(void **state)
 			copy.fields[i].text = (struct record_text){ "b:1:7", 5 };
 	assert_int_equal(selection_add(selection, &copy), 0);
 	assert_int_equal(selection_add(selection, &copy), 0);
+	expect(1, (int64_t[]){ 1 });
+}
+
+static void what_cannot_be_known_for_want_of_memory_is_not_taken(void **state)
+{
+	struct selection *selection = *state;
+	struct record_view copy;
+	struct sample sample;
+	size_t failures = 0;
+	int r = -ENOMEM;
+
+	filter_deinit(&selection->filter);
+	begin(&sample, "cpu", "r", "GET /a", 1);
+	copy = *exported_view(&sample);
+	for (size_t i = 0; i < copy.field_count; i++)
+		if (record_text_is(copy.fields[i].name, "record_id"))
+			copy.fields[i].text = (struct record_text){ "b:1:7", 5 };
+	for (size_t i = 0; r < 0; i++) {
+		assert_int_equal(taken.count, 0);
+		memory_fails_after(i);
+		r = selection_add(selection, &copy);
+		memory_never_fails();
+		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
+		failures += r < 0;
+	}
+	assert_true(failures > 0);
 	expect(1, (int64_t[]){ 1 });
 }
 
@@ -242,6 +268,18 @@ static void there_is_room_for_so_many_that_wait(void **state)
 	assert_int_equal(selection->held_count, 0);
 }
 
+static void a_request_that_waits_for_nothing_gives_nothing_up(void **state)
+{
+	struct selection *selection = *state;
+
+	add(selection, "none", "GET /b", 1);
+	add(selection, "first", NULL, 2);
+	for (int i = 0; i < SELECTION_HELD_MAX; i++)
+		add(selection, "r", NULL, 3);
+	assert_int_equal(selection->left_out, 1);
+	assert_int_equal(selection->held_count, SELECTION_HELD_MAX);
+}
+
 static void there_is_room_for_so_many_requests(void **state)
 {
 	struct selection *selection = *state;
@@ -249,7 +287,7 @@ static void there_is_room_for_so_many_requests(void **state)
 
 	add(selection, "first", NULL, 1);
 	add(selection, "yes", "GET /a", 2);
-	for (int i = 0; i < SELECTION_REQUESTS_MAX - 2; i++) {
+	for (int i = 0; i < REQUESTS_OPEN_MAX - 2; i++) {
 		(void)snprintf(id, sizeof(id), "r%d", i);
 		add(selection, id, "GET /b", 3);
 	}
@@ -313,8 +351,10 @@ int main(void)
 		TEST(without_a_filter_all_are_taken),
 		TEST(only_windows_are_chosen_by_time),
 		TEST(a_record_that_is_known_is_not_taken_again),
+		TEST(what_cannot_be_known_for_want_of_memory_is_not_taken),
 		TEST(a_record_that_waited_is_as_it_was),
 		TEST(there_is_room_for_so_many_that_wait),
+		TEST(a_request_that_waits_for_nothing_gives_nothing_up),
 		TEST(there_is_room_for_so_many_requests),
 		TEST(what_cannot_be_taken_is_an_error),
 		TEST(without_memory_it_says_so),

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <setjmp.h>
@@ -595,6 +596,7 @@ struct tls_peer {
 		PEER_RESET, /* the same, and ends without goodbye once it has read something */
 		PEER_PLAIN, /* says something in plain text */
 		PEER_CLOSE,
+		PEER_SLOW, /* begins an answer when it is too late, and waits for the end */
 	} kind;
 	pthread_t thread;
 	size_t read_bytes;
@@ -621,6 +623,30 @@ static void speak_tls(struct tls_peer *peer, int fd)
 	SSL_CTX_free(context);
 }
 
+static _Atomic uint64_t clock_leap_ns;
+
+/* Instead of libc's: a clock that can be put forward. */
+int clock_gettime(clockid_t clock, struct timespec *ret_time)
+{
+	int r = (int)syscall(SYS_clock_gettime, clock, ret_time);
+
+	if (clock == CLOCK_MONOTONIC)
+		ret_time->tv_sec += (time_t)(clock_leap_ns / NS_PER_S);
+	return r;
+}
+
+/* The hello shows that the handshake's time is running. */
+static void answer_late(int fd)
+{
+	uint8_t bytes[4096];
+
+	(void)!recv(fd, bytes, sizeof(bytes), 0);
+	clock_leap_ns = 60 * NS_PER_S;
+	(void)!send(fd, "\x16", 1, MSG_NOSIGNAL);
+	while (recv(fd, bytes, sizeof(bytes), 0) > 0)
+		continue;
+}
+
 static void *run_tls_peer(void *user)
 {
 	static const char plain[] = "220 mail.example ready\r\n";
@@ -634,6 +660,8 @@ static void *run_tls_peer(void *user)
 		speak_tls(peer, fd);
 	else if (peer->kind == PEER_PLAIN)
 		(void)!send(fd, plain, sizeof(plain) - 1, MSG_NOSIGNAL);
+	if (peer->kind == PEER_SLOW)
+		answer_late(fd);
 	/* The hello of TLS is read first: with bytes unread, a close would be a reset. */
 	if (peer->kind == PEER_PLAIN || peer->kind == PEER_CLOSE)
 		(void)!recv(fd, (uint8_t[4096]){ 0 }, 4096, 0);
@@ -724,6 +752,21 @@ static void one_that_does_not_speak_tls_is_told_apart(void **state)
 	assert_null(connection);
 }
 
+static void a_handshake_of_tls_that_does_not_end_is_given_up(void **state)
+{
+	struct fixture *fixture = *state;
+	struct tls_peer peer = { .fixture = fixture, .kind = PEER_SLOW };
+	struct connection *connection = NULL;
+
+	use_tls(fixture, true);
+	assert_int_equal(open_to(&peer, &connection), -ETIMEDOUT);
+	assert_int_equal(pthread_join(peer.thread, NULL), 0);
+	clock_leap_ns = 0;
+	assert_null(connection);
+	assert_int_equal(fixture->failure.kind, FAILURE_TLS);
+	assert_non_null(strstr(fixture->failure.text, "TLS handshake within 10 s"));
+}
+
 /* Nobody even accepts: the kernel does, and nothing comes. */
 static void a_stop_ends_the_handshake_of_tls(void **state)
 {
@@ -772,6 +815,7 @@ int main(void)
 		TEST(a_certificate_that_nobody_vouches_for_is_refused, tls),
 		TEST(one_that_does_not_speak_tls_is_told_apart, tls),
 		TEST(a_stop_ends_the_handshake_of_tls, tls),
+		TEST(a_handshake_of_tls_that_does_not_end_is_given_up, tls),
 	};
 
 	return cmocka_run_group_tests_name("connection", tests, make_folder, remove_folder);

@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/random.h"
 #include "base/thread.h"
 #include "failing_memory.h"
 #include "forward/forward_peer.h"
@@ -29,6 +30,11 @@
 #define HELLO                           \
 	"\x92\xa4HELO\x81\xa5nonce\xa4" \
 	"1234"
+/* printf %032dthem1234secret 0 | sha512sum */
+#define KNOWN_DIGEST                                                       \
+	"13ee0bd9ce2c1741e019c087c6f17e62da60fd57155f93924300663002f666ec" \
+	"49d7af8431ff61041ce724c442d368d3d113b964ded26c23e4821bfd4efc91dc"
+#define PONG "\x95\xa4PONG\xc3\xa0\xa4them\xd9\x80" KNOWN_DIGEST
 #define ACK        \
 	"\x81\xa3" \
 	"ack\xa5"  \
@@ -98,6 +104,13 @@ static int tear_down(void **state)
 	forward_peer_free(scene->peer);
 	listener_close(&scene->listener);
 	waiter_deinit(&scene->waiter);
+	return 0;
+}
+
+/* Instead of ours: a salt of which it is known what is answered. */
+int random_bytes(void *ret_bytes, size_t size_bytes)
+{
+	memset(ret_bytes, 0, size_bytes);
 	return 0;
 }
 
@@ -269,6 +282,28 @@ static void an_ack_is_consumed_and_the_next_one_is_another(void **state)
 	close_peer(scene);
 }
 
+/* As Fluentd, where nobody told it to keep them. */
+static void one_that_does_not_keep_connections_is_left_after_a_chunk(void **state)
+{
+#define HELLO_THAT(keeps)               \
+	"\x92\xa4HELO\x82\xa5nonce\xa4" \
+	"1234"                          \
+	"\xa9keepalive" keeps
+	static const char *const words[] = { HELLO_THAT("\xc2") PONG ACK,
+					     HELLO_THAT("\xc3") PONG ACK };
+	struct scene *scene = *state;
+
+	scene->options.credentials = &credentials;
+	for (int keeps = 0; keeps < 2; keeps++) {
+		scene->words = words[keeps];
+		scene->words_bytes = strlen(words[keeps]);
+		assert_int_equal(open_peer(scene), 0);
+		assert_int_equal(forward_peer_send(scene->peer, &payload, &scene->failure), 0);
+		assert_int_equal(forward_peer_fd(scene->peer) >= 0, keeps);
+		close_peer(scene);
+	}
+}
+
 /* What nobody asked for is no ack of what comes next. */
 static void one_that_speaks_between_chunks_is_not_trusted(void **state)
 {
@@ -312,6 +347,7 @@ int main(void)
 		TEST(instead_of_an_ack_anything_else_is_a_failure),
 		TEST(one_that_answers_for_ever_is_silent),
 		TEST(an_ack_is_consumed_and_the_next_one_is_another),
+		TEST(one_that_does_not_keep_connections_is_left_after_a_chunk),
 		TEST(one_that_speaks_between_chunks_is_not_trusted),
 		TEST(without_memory_there_is_no_peer),
 	};

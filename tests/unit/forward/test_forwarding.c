@@ -37,7 +37,7 @@ static int make_files(void **state)
 		"-out $name.pem 2>/dev/null || exit 1; done; cat one.key one.pem > both.pem; "
 		"openssl pkey -in one.key -aes256 -passout pass:secret -out locked.key; "
 		": > empty; printf secret > key; printf wonder > password; "
-		"chmod 600 key password; mkdir authorities",
+		"chmod 600 key password *.key both.pem; mkdir authorities",
 		folder);
 	return system(line);
 }

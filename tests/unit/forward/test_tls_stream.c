@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <setjmp.h>
@@ -232,6 +233,29 @@ static void errors_of_others_are_not_ours(void **state)
 }
 
 /* Longer than a name can be: it is our fault, not the peer's. */
+static void a_key_that_everybody_can_read_is_warned_of(void **state)
+{
+	static const mode_t modes[] = { 0644, 0640 };
+	struct tls_options options = { .certificate_path = certificate_path, .key_path = key_path };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		struct tls_context *context = NULL;
+		struct ears ears;
+		char said[512];
+
+		assert_int_equal(chmod(key_path, modes[i]), 0);
+		ears = ears_open();
+		assert_int_equal(tls_context_new(&options, &context), 0);
+		ears_close(&ears, said, sizeof(said));
+		tls_context_free(context);
+		if (modes[i] & S_IROTH)
+			assert_non_null(strstr(said, "everybody can read our private key in "));
+		else
+			assert_string_equal(said, "");
+	}
+}
+
 static void a_name_that_cannot_be_told_is_said(void **state)
 {
 	struct scene *scene = *state;
@@ -419,6 +443,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_certificate_must_be_of_whom_we_asked_for),
 		TEST(errors_of_others_are_not_ours),
+		TEST(a_key_that_everybody_can_read_is_warned_of),
 		TEST(a_name_that_cannot_be_told_is_said),
 		TEST(without_memory_there_is_no_tls),
 		TEST(what_does_not_fit_goes_on_from_where_it_is_then),

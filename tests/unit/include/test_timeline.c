@@ -155,8 +155,12 @@ static void a_charge_is_told_if_there_is_something_to_charge(void **state)
 	timeline_charge(&life.timeline, 1, 1, 0, 0);
 	assert_true(life.timeline.is_cut);
 	timeline_sent(&life.timeline);
-	/* or what its account gives up. */
+	/* but once, */
 	memset(&life.pending, 0, sizeof(life.pending));
+	(void)cut(&life, 1010);
+	timeline_charge(&life.timeline, 1, 1, 0, 0);
+	assert_false(life.timeline.is_cut);
+	/* or what its account gives up. */
 	(void)cut(&life, 1010);
 	timeline_charge(&life.timeline, 1, 1, 5, 0);
 	assert_true(life.timeline.is_cut);
@@ -186,6 +190,39 @@ static void what_became_less_in_one_part_is_taken_out_of_the_others_growth(void 
 	slice = cut(&life, 1250);
 	expect(slice, 1200, 1250, 15, 0);
 	assert_int_equal(slice->taken_ns, 0);
+}
+
+static void what_only_changed_sides_is_no_time(void **state)
+{
+	const struct slice *slice;
+	struct life life;
+
+	(void)state;
+	begin(&life);
+	life.pending = (struct account_totals){ .user_ns = 100, .kernel_ns = 20 };
+	(void)cut(&life, 1120);
+	timeline_sent(&life.timeline);
+	life.pending = (struct account_totals){ .user_ns = 105, .kernel_ns = 15 };
+	slice = cut(&life, 1120);
+	expect(slice, 1120, 1120, 0, 0);
+	assert_false(life.timeline.is_cut);
+	/* What was told of the one side is made up for by what comes. */
+	life.pending.kernel_ns += 10;
+	slice = cut(&life, 1130);
+	expect(slice, 1120, 1130, 5, 5);
+}
+
+static void a_slice_has_as_many_parts_as_there_is_time_of_a_kind(void **state)
+{
+	const struct slice parts[] = {
+		{ .sleeping_ns = 1 }, { .uninterruptible_ns = 1 },	{ .run_queue_ns = 1 },
+		{ .user_ns = 1 },     { .user_ns = 1, .kernel_ns = 1 }, { .kernel_ns = 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		assert_int_equal(slice_parts(&parts[i]), 1);
+	assert_int_equal(slice_running_ns(&(struct slice){ .user_ns = 5, .kernel_ns = 7 }), 12);
 }
 
 static void what_became_less_as_a_whole_those_before_have_had_too_much(void **state)
@@ -272,12 +309,14 @@ static void books_that_begin_anew_owe_nothing(void **state)
 	life.pending.user_ns = 10;
 	(void)cut(&life, 1010);
 	life.timeline.waker = life.timeline.slice.woken_by = 42;
+	life.timeline.slice.charge = 9;
 	timeline_begin(&life.timeline, 2000);
 	assert_false(life.timeline.is_cut);
 	assert_false(life.timeline.is_uncharged);
 	assert_int_equal(life.timeline.waker, 0);
 	assert_int_equal(life.timeline.slice.woken_by, 0);
 	assert_int_equal(life.timeline.slice.end_ns, 2000);
+	assert_int_equal(life.timeline.slice.charge, 0);
 }
 
 int main(void)
@@ -288,6 +327,8 @@ int main(void)
 		cmocka_unit_test(what_is_charged_counts_anew),
 		cmocka_unit_test(a_charge_is_told_if_there_is_something_to_charge),
 		cmocka_unit_test(what_became_less_in_one_part_is_taken_out_of_the_others_growth),
+		cmocka_unit_test(what_only_changed_sides_is_no_time),
+		cmocka_unit_test(a_slice_has_as_many_parts_as_there_is_time_of_a_kind),
 		cmocka_unit_test(what_became_less_as_a_whole_those_before_have_had_too_much),
 		cmocka_unit_test(whoever_ended_a_sleep_is_told_with_what_follows_it),
 		cmocka_unit_test(books_that_begin_anew_owe_nothing),

@@ -71,6 +71,7 @@ static void each_format_names_counters_in_its_own_way(void **state)
 
 	(void)state;
 	metrics_init(&metrics, "1.2", 5000000001);
+	add_process(&metrics, 8, "found", "pum\xc3\xa4");
 	add_process(&metrics, 7, "found", "puma \"a\\b\"\n");
 	add_cpu(&metrics, 7, true, 1500000000);
 	metrics_add_balance(&metrics,
@@ -82,6 +83,7 @@ static void each_format_names_counters_in_its_own_way(void **state)
 		     "\\\"a\\\\b\\\"\\\\x0a\"} 1.500000000\n");
 	expect(open, "correlator_process_residual_seconds{pid=\"7\",comm=\"puma "
 		     "\\\"a\\\\b\\\"\\\\x0a\"} -0.000000020\n");
+	expect(open, "correlator_process_cpu_seconds_total{pid=\"8\",comm=\"pum\xc3\xa4\"} ");
 	expect(open, "correlator_start_time_seconds 5.000000001\n");
 	assert_string_equal(open + strlen(open) - 6, "# EOF\n");
 	assert_null(strstr(open, "forward"));
@@ -346,6 +348,8 @@ static void what_is_wanted_most_is_what_one_gets(void **state)
 	expect_format(path, "text/plain;q=0.5,application/openmetrics-text;q=0.5", newer);
 	expect_format(path, "text/plain;version=0.0.4;q=0.5,*/*;q=0.1", older);
 	expect_format(path, " application/openmetrics-text ; q=0.3 , text/plain; q=0.4", older);
+	expect_format(path, "application/openmetrics-text; \tq=0.3, text/plain", older);
+	expect_format(path, "application/openmetrics-text;v=1; q=0.3, text/plain;q=0.4", older);
 	expect_format(path, "application/openmetrics-text;q=0", older);
 	expect_format(path, "application/openmetrics-textual", older);
 	expect_format(path, "x/y\r\nX: application/openmetrics-text", older);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Whom the server waits for, and how long; and the file that it writes instead. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -40,6 +41,7 @@ static char folder[] = "/tmp/test_metrics_server.XXXXXX";
 
 static _Atomic uint64_t now_ns; /* CLOCK_MONOTONIC */
 static atomic_int timeout_ms; /* of the server's last poll(2) */
+static atomic_bool watches_input; /* standard input, which is not its own */
 static atomic_uint sends, receipts;
 static atomic_bool is_slow; /* its socket takes and gives little, and is often not ready */
 
@@ -54,6 +56,8 @@ int clock_gettime(clockid_t clock, struct timespec *ret_time)
 
 int poll(struct pollfd *fds, nfds_t count, int wait_ms)
 {
+	for (nfds_t i = 0; i < count; i++)
+		watches_input |= fds[i].fd == STDIN_FILENO;
 	if (count > 1)
 		timeout_ms = wait_ms;
 	return ppoll(fds, count, wait_ms == 0 ? &(struct timespec){ 0 } : NULL, NULL);
@@ -64,8 +68,9 @@ static bool is_disturbed(atomic_uint *calls)
 	static const int errors[] = { EINTR, EAGAIN, 0 };
 	unsigned int call = is_slow ? (*calls)++ : 2;
 
-	errno = errors[call % 3];
-	return errno;
+	/* What succeeds leaves there what was. */
+	errno = errors[call % 3] ? errors[call % 3] : EAGAIN;
+	return errors[call % 3] != 0;
 }
 
 ssize_t send(int fd, const void *bytes, size_t size_bytes, int flags)
@@ -84,6 +89,32 @@ ssize_t recv(int fd, void *ret_bytes, size_t size_bytes, int flags)
 	if (is_slow && size_bytes > 1)
 		size_bytes = 1;
 	return syscall(SYS_recvfrom, fd, ret_bytes, size_bytes, flags, NULL, NULL);
+}
+
+/* Instead of libc's: the memory of what is given out may have run out. */
+static atomic_bool has_text = true;
+
+FILE *open_memstream(char **ret_text, size_t *ret_size_bytes)
+{
+	FILE *(*real)(char **, size_t *) =
+		(FILE * (*)(char **, size_t *)) dlsym(RTLD_NEXT, "open_memstream");
+
+	errno = ENOMEM;
+	return has_text ? real(ret_text, ret_size_bytes) : NULL;
+}
+
+static atomic_bool has_answer = true;
+
+int asprintf(char **ret_text, const char *format, ...)
+{
+	va_list arguments;
+	int size = -1;
+
+	va_start(arguments, format);
+	if (has_answer)
+		size = vasprintf(ret_text, format, arguments);
+	va_end(arguments);
+	return size;
 }
 
 static int make_folder(void **state)
@@ -253,6 +284,7 @@ static void one_who_says_nothing_is_cut_off_after_five_seconds(void **state)
 		await_timeout(CLIENT_MS + 1 - 10 * (i + 1));
 	}
 	assert_int_equal(count_inheritable(), before);
+	assert_false(watches_input);
 	more = connect_to(path);
 	say(more, "GET / HTTP/1.0\r\n\r\n");
 	now_ns += CLIENT_MS * NS_PER_MS - CLIENTS_MAX * 10 * NS_PER_MS - 1;
@@ -268,6 +300,40 @@ static void one_who_says_nothing_is_cut_off_after_five_seconds(void **state)
 		assert_int_equal(close(silent[i]), 0);
 	await_timeout(-1);
 	metrics_server_free(server);
+}
+
+/* One may be 0, where standard input is closed. */
+static void descriptor_0_is_as_good_as_any(void **state)
+{
+	char path[64];
+	struct metrics_server *server = serve("unix", "socket", path);
+	int silent[CLIENTS_MAX], more, saved = dup(STDIN_FILENO);
+
+	(void)state;
+	for (int i = 0; i < CLIENTS_MAX; i++)
+		silent[i] = connect_to(path);
+	await_timeout(CLIENT_MS + 1);
+	more = connect_to(path);
+	assert_int_equal(close(STDIN_FILENO), 0);
+	/* It makes room for the one that waits. */
+	assert_int_equal(close(silent[0]), 0);
+	while (fcntl(STDIN_FILENO, F_GETFD) < 0)
+		(void)usleep(1000);
+	/* The next one to come has a place of its own. */
+	assert_int_equal(close(silent[1]), 0);
+	silent[1] = connect_to(path);
+	say(silent[1], "GET / HTTP/1.0\r\n\r\n");
+	expect_status(hear(silent[1]), "200");
+	say(more, "GET / HTTP/1.0\r\n\r\n");
+	expect_status(hear(more), "200");
+	for (int i = 2; i < CLIENTS_MAX; i++)
+		assert_int_equal(close(silent[i]), 0);
+	await_timeout(-1);
+	/* And is free again. */
+	assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
+	metrics_server_free(server);
+	assert_int_equal(dup2(saved, STDIN_FILENO), STDIN_FILENO);
+	assert_int_equal(close(saved), 0);
 }
 
 static void a_client_that_leaves_makes_room(void **state)
@@ -388,6 +454,37 @@ static void what_cannot_be_written_is_said_once(void **state)
 	assert_int_equal(rmdir(inner), 0);
 }
 
+/* The one before stays; and who asks is told nothing. */
+static void without_memory_for_it_nothing_is_given_out(void **state)
+{
+	char path[64], other[64], said[256], expected[256];
+	struct ears ears = ears_open();
+	struct metrics_server *server = serve("file", "x.prom", path);
+
+	(void)state;
+	await_version(path, "1.2");
+	has_text = false;
+	timeout_ms = NO_TIMEOUT;
+	publish(server, "1.3");
+	await_timeout(-1);
+	await_version(path, "1.2");
+	metrics_server_free(server);
+	ears_close(&ears, said, sizeof(said));
+	(void)snprintf(expected, sizeof(expected),
+		       "correlator: error: --metrics: cannot write %s: %s\n", path,
+		       strerror(ENOMEM));
+	assert_string_equal(said, expected);
+	server = serve("unix", "socket", other);
+	assert_string_equal(ask(other, "GET /metrics HTTP/1.0\r\n\r\n"), "");
+	has_text = true;
+	has_answer = false;
+	assert_string_equal(ask(other, "GET /metrics HTTP/1.0\r\n\r\n"), "");
+	has_answer = true;
+	expect_status(ask(other, "GET /metrics HTTP/1.0\r\n\r\n"), "200");
+	metrics_server_free(server);
+	assert_int_equal(unlink(path), 0);
+}
+
 /* Where a descriptor may be 0, and with a name that is too long for the one beside it. */
 static void it_writes_where_standard_input_is_closed_and_closes_nothing_else(void **state)
 {
@@ -408,6 +505,16 @@ static void it_writes_where_standard_input_is_closed_and_closes_nothing_else(voi
 	await_version(path, "1.3");
 	metrics_server_free(server);
 	assert_int_equal(unlink(path), 0);
+	/* What wakes it may have it, too. */
+	saved = dup(STDIN_FILENO);
+	assert_int_equal(close(STDIN_FILENO), 0);
+	server = serve("file", "x.prom", path);
+	await_timeout(-1);
+	metrics_server_free(server);
+	assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
+	assert_int_equal(dup2(saved, STDIN_FILENO), STDIN_FILENO);
+	assert_int_equal(close(saved), 0);
+	assert_int_equal(unlink(path), 0);
 	memset(too_long + 5, 'x', PATH_MAX - 4);
 	metrics_init(&metrics, "1.2", 0);
 	ears = ears_open();
@@ -419,6 +526,24 @@ static void it_writes_where_standard_input_is_closed_and_closes_nothing_else(voi
 	ears_close(&ears, said, sizeof(said));
 	assert_non_null(strstr(said, "--metrics: cannot write xxx"));
 	assert_true(fcntl(STDIN_FILENO, F_GETFD) >= 0);
+}
+
+static void nothing_of_it_stays_open(void **state)
+{
+	int free_fd = dup(STDERR_FILENO);
+	struct metrics_server *server;
+	char path[64];
+	int client;
+
+	(void)state;
+	assert_int_equal(close(free_fd), 0);
+	server = serve("unix", "socket", path);
+	client = connect_to(path);
+	await_timeout(CLIENT_MS + 1);
+	metrics_server_free(server);
+	assert_int_equal(close(client), 0);
+	assert_int_equal(dup(STDERR_FILENO), free_fd);
+	assert_int_equal(close(free_fd), 0);
 }
 
 static void what_is_no_address_is_told_from_what_cannot_be_had(void **state)
@@ -478,10 +603,13 @@ int main(void)
 		cmocka_unit_test(an_answer_is_whole_however_slowly_it_goes),
 		cmocka_unit_test(a_request_has_room_for_4_kib),
 		cmocka_unit_test(one_who_says_nothing_is_cut_off_after_five_seconds),
+		cmocka_unit_test(descriptor_0_is_as_good_as_any),
 		cmocka_unit_test(a_client_that_leaves_makes_room),
 		cmocka_unit_test(the_file_is_what_was_published_last_and_everybody_may_read_it),
 		cmocka_unit_test(what_cannot_be_written_is_said_once),
+		cmocka_unit_test(without_memory_for_it_nothing_is_given_out),
 		cmocka_unit_test(it_writes_where_standard_input_is_closed_and_closes_nothing_else),
+		cmocka_unit_test(nothing_of_it_stays_open),
 		cmocka_unit_test(what_is_no_address_is_told_from_what_cannot_be_had),
 		cmocka_unit_test(without_memory_nothing_is_served),
 	};

@@ -13,9 +13,11 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/random.h"
 #include "failing_memory.h"
 #include "metrics/metrics_text.h"
 #include "metrics/request_figures.h"
+#include "requests/request_tracker.h"
 
 static struct request_metrics *requests;
 
@@ -161,6 +163,15 @@ static void a_key_is_made_a_label(void **state)
 	assert_int_equal(strlen(request_metrics_figures(requests)->label), METRICS_LABEL_BYTES - 1);
 }
 
+static void a_value_is_given_out_as_it_is_but_for_what_a_screen_obeys(void **state)
+{
+	(void)state;
+	begin("endpoint", 2);
+	add("a", "\xc3\xa9t\xc3\xa9\x1b", 1, 1);
+	request_metrics_finish(requests);
+	assert_string_equal(series(1)->value, "\xc3\xa9t\xc3\xa9\\x1b");
+}
+
 static char *text_of(void)
 {
 	struct metrics metrics;
@@ -284,10 +295,33 @@ static void without_memory_there_are_none_or_the_others_have_it(void **state)
 	request_metrics_free(NULL);
 }
 
+static unsigned int seeds;
+
+uint64_t random_seed(void)
+{
+	return ++seeds;
+}
+
+/* Whoever names endpoints cannot choose which of them collide. */
+static void each_has_a_table_that_nobody_can_guess(void **state)
+{
+	unsigned int of_tracker;
+
+	(void)state;
+	seeds = 0;
+	request_tracker_free(request_tracker_new(1));
+	of_tracker = seeds;
+	begin("endpoint", 1);
+	assert_int_equal(seeds, 2 * of_tracker + 1);
+}
+
 int main(void)
 {
 #define COUNTED(test) cmocka_unit_test_teardown(test, tear_down)
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(each_has_a_table_that_nobody_can_guess, tear_down),
+		cmocka_unit_test_teardown(a_value_is_given_out_as_it_is_but_for_what_a_screen_obeys,
+					  tear_down),
 		COUNTED(what_has_ended_is_counted_once_under_its_last_value),
 		COUNTED(those_that_find_no_series_are_others),
 		COUNTED(each_bucket_has_its_upper_bound_in_it),

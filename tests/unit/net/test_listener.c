@@ -80,6 +80,19 @@ static void a_socket_is_ours_alone_and_gone_at_the_end(void **state)
 	assert_int_equal(access(path, F_OK), -1);
 }
 
+static void its_path_may_be_a_letter(void **state)
+{
+	struct listener listener;
+
+	(void)state;
+	assert_int_equal(chdir(folder), 0);
+	assert_int_equal(listener_open("unix:s", &listener), 0);
+	assert_int_equal(access("s", F_OK), 0);
+	listener_close(&listener);
+	assert_int_equal(access("s", F_OK), -1);
+	assert_int_equal(chdir("/"), 0);
+}
+
 static void a_socket_left_behind_is_replaced(void **state)
 {
 	struct sockaddr_un own = own_address();
@@ -103,6 +116,8 @@ static void one_in_use_and_what_is_no_socket_stay(void **state)
 
 	(void)state;
 	assert_int_equal(listener_open(address, &listener), 0);
+	/* Whatever another call failed by. */
+	errno = ECONNREFUSED;
 	assert_int_equal(listener_open(address, &second), -EADDRINUSE);
 	assert_int_equal(try_to_connect((struct sockaddr *)&own, sizeof(own)), 0);
 	listener_close(&listener);
@@ -231,10 +246,29 @@ static void anything_else_is_no_address(void **state)
 	assert_int_equal(listener_open("unix:/nonexistent/socket", &listener), -ENOENT);
 }
 
+/* Not on all of the machine's addresses. */
+static void of_ipv6_only_this_machine_can_connect(void **state)
+{
+	struct sockaddr_in6 bound;
+	socklen_t size = sizeof(bound);
+	struct listener listener;
+	int r = listener_open("tcp://[::1]:0", &listener);
+
+	(void)state;
+	if (r == -EAFNOSUPPORT || r == -EADDRNOTAVAIL)
+		skip();
+	assert_int_equal(r, 0);
+	assert_int_equal(getsockname(listener.fd, (struct sockaddr *)&bound, &size), 0);
+	assert_memory_equal(&bound.sin6_addr, &in6addr_loopback, sizeof(in6addr_loopback));
+	listener_close(&listener);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(of_ipv6_only_this_machine_can_connect),
 		cmocka_unit_test(a_socket_is_ours_alone_and_gone_at_the_end),
+		cmocka_unit_test(its_path_may_be_a_letter),
 		cmocka_unit_test(a_socket_left_behind_is_replaced),
 		cmocka_unit_test(one_in_use_and_what_is_no_socket_stay),
 		cmocka_unit_test(a_port_is_of_the_loopback_interface),

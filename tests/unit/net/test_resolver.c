@@ -10,12 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <setjmp.h>
 
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "failing_memory.h"
 #include "net/name_server.h"
 #include "net/resolver.h"
 #include "net/stopper.h"
@@ -160,7 +162,6 @@ static void a_failure_has_its_reason(void **state)
 	assert_int_equal(look_up(resolver, UINT64_MAX, &reason), 0);
 }
 
-/* However often it is tried, one thread waits for a name server that says nothing. */
 static unsigned int count_open(void)
 {
 	unsigned int count = 0;
@@ -168,6 +169,14 @@ static unsigned int count_open(void)
 	for (int fd = 0; fd < 256; fd++)
 		count += fcntl(fd, F_GETFD) >= 0;
 	return count;
+}
+
+static void await_open(unsigned int expected)
+{
+	for (int ms = 0; count_open() != expected; ms++) {
+		assert_true(ms < 10000);
+		(void)usleep(1000);
+	}
 }
 
 /* Nothing is left of it, and the next one is as the first. */
@@ -195,13 +204,51 @@ static void without_a_thread_it_is_tried_again(void **state)
 	while (sem_wait(&server.ended) < 0)
 		continue;
 	assert_int_equal(sem_post(&server.ended), 0);
-	for (int ms = 0; count_open() != open_files; ms++) {
-		assert_true(ms < 10000);
-		(void)usleep(1000);
-	}
+	await_open(open_files);
 	resolver_free(resolver);
 }
 
+/* Where a descriptor may be 0, or there is none. */
+static void it_works_where_standard_input_is_closed(void **state)
+{
+	_cleanup_(resolver_freep) struct resolver *resolver = resolver_new("collector", "24224");
+	unsigned int open_files = count_open();
+	int saved = dup(STDIN_FILENO);
+	const char *reason;
+	struct rlimit limit, none;
+
+	(void)state;
+	assert_true(saved >= 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = (struct rlimit){ .rlim_max = limit.rlim_max };
+	assert_int_equal(close(STDIN_FILENO), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(look_up(resolver, UINT64_MAX, &reason), -EMFILE);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	answer(0, 0);
+	assert_int_equal(look_up(resolver, UINT64_MAX, &reason), 0);
+	await_open(open_files);
+	assert_int_equal(dup2(saved, STDIN_FILENO), STDIN_FILENO);
+	assert_int_equal(close(saved), 0);
+}
+
+static void without_memory_nothing_is_looked_up(void **state)
+{
+	_cleanup_(resolver_freep) struct resolver *resolver = NULL;
+	const char *reason;
+
+	(void)state;
+	memory_fails_once_after(0);
+	assert_null(resolver_new("collector", "24224"));
+	resolver = resolver_new("collector", "24224");
+	memory_fails_once_after(0);
+	assert_int_equal(look_up(resolver, UINT64_MAX, &reason), -ENOMEM);
+	assert_int_equal(memory_failures(), 1);
+	assert_int_equal(server.lookups, 0);
+	resolver_free(NULL);
+}
+
+/* However often it is tried, one thread waits for a name server that says nothing. */
 static void a_slow_lookup_is_left_behind_and_met_again(void **state)
 {
 	_cleanup_(resolver_freep) struct resolver *resolver = resolver_new("collector", "24224");
@@ -250,6 +297,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_name_is_looked_up_each_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_failure_has_its_reason, setup, teardown),
 		cmocka_unit_test_setup_teardown(without_a_thread_it_is_tried_again, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(it_works_where_standard_input_is_closed, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(without_memory_nothing_is_looked_up, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_slow_lookup_is_left_behind_and_met_again, setup,
 						teardown),

@@ -24,7 +24,9 @@
 #include <cmocka.h>
 
 #include <correlator/events.h>
+#include <correlator/ruby_stack_layout.h>
 #include <correlator/snapshot.h>
+#include <correlator/stacks.h>
 #include <correlator/timeline.h>
 
 #include "base/clock.h"
@@ -80,10 +82,12 @@ static struct fake {
 	struct session_options options; /* that it was opened with */
 	uint64_t now_ns;
 	uint64_t wall_behind_ns; /* what time of day it is: so far behind */
+	uint64_t wall_lags_ns[3]; /* and so much is between two readings, in turn */
+	size_t wall_readings;
 	uint64_t own_cpu_ns;
 	uint64_t cost_ns; /* our own, of each flush */
 	uint64_t epoch;
-	bool is_lean, has_split, may_probe;
+	bool is_lean, has_timeline, has_split, may_probe, cannot_walk;
 	bool is_long_way_measured;
 	double short_way_ns, long_way_ns;
 	int failures[16]; /* by what is below; 0 = none */
@@ -93,7 +97,7 @@ static struct fake {
 		enum session_probe_kind kind;
 		int fd;
 		int identified; /* what identifying its file said */
-		uint64_t offsets[PROBE_SITES_MAX];
+		uint64_t offsets[SESSION_PROBE_OFFSETS_MAX];
 		size_t count;
 	} probes[SESSION_PROBES_MAX]; /* of the last process that has got some */
 	size_t probe_count;
@@ -106,6 +110,13 @@ static struct fake {
 	size_t event_count;
 	struct slice slices[FAKE_SLICES_MAX];
 	size_t slice_count;
+	struct account_key sampled[FAKE_ACCOUNTS_MAX]; /* accounts with samples */
+	size_t sampled_count;
+	uint64_t sampled_epoch; /* and of which window */
+	uint64_t sampled_stack; /* of all of them */
+	session_stack_fn on_stack;
+	void *on_stack_context;
+	struct ruby_stack_layout stack_layout; /* that it was last told */
 	unsigned int slice_readings;
 	struct fake_snapshot snapshots[FAKE_SNAPSHOTS_MAX];
 	struct fake_plan plans[FAKE_PLANS_MAX];
@@ -152,7 +163,9 @@ enum {
 
 static inline void fake_reset(void)
 {
-	fake = (struct fake){ .now_ns = FAKE_START_NS, .may_probe = true };
+	fake = (struct fake){ .now_ns = FAKE_START_NS,
+			      .sampled_stack = UINT64_MAX,
+			      .may_probe = true };
 	for (size_t i = 0; i < FAKE_PROCESSES_MAX; i++)
 		fake.processes[i].pid = (pid_t)(FAKE_PID + i);
 	fake.processes[0].is_there = true;
@@ -243,7 +256,8 @@ uint64_t clock_monotonic_ns(void)
 
 uint64_t clock_wall_ns(void)
 {
-	return FAKE_WALL_NS + fake.now_ns - FAKE_START_NS - fake.wall_behind_ns;
+	return FAKE_WALL_NS + fake.now_ns - FAKE_START_NS - fake.wall_behind_ns -
+	       fake.wall_lags_ns[fake.wall_readings++ % 3];
 }
 
 uint64_t clock_boot_ns(void)
@@ -350,6 +364,11 @@ static inline void expect_session(const struct session *session)
 	assert_ptr_equal(session, &fake.session);
 }
 
+bool features_can_walk_stacks(void)
+{
+	return !fake.cannot_walk;
+}
+
 bool features_may_probe(void)
 {
 	return fake.may_probe;
@@ -361,6 +380,7 @@ int session_open(const struct session_options *options, struct session **ret_ses
 		return fake.failures[FAKE_OPEN];
 	fake.options = *options;
 	fake.is_lean = options->is_lean;
+	fake.has_timeline = options->has_timeline;
 	fake.has_split = options->has_kernel_split;
 	*ret_session = &fake.session;
 	return 0;
@@ -509,6 +529,8 @@ void session_read_ways(struct session *session, enum session_way way, uint64_t s
 {
 	expect_session(session);
 	assert_true(way == SESSION_WAY_SHORT || way == SESSION_WAY_LONG);
+	/* Nothing is measured without it. */
+	assert_true(session_has_kernel_split(session));
 	assert_true(since_ns <= clock_monotonic_ns());
 	ret_ways->hot_ns[0] = way == SESSION_WAY_SHORT ? fake.short_way_ns : fake.long_way_ns;
 	ret_ways->hot_count = 1;
@@ -519,6 +541,12 @@ uint64_t session_calibration_cpu_ns(const struct session *session)
 {
 	expect_session(session);
 	return fake.calibration_cpu_ns;
+}
+
+bool session_has_timeline(const struct session *session)
+{
+	expect_session(session);
+	return fake.has_timeline;
 }
 
 bool session_is_lean(const struct session *session)
@@ -645,6 +673,40 @@ int session_read_events(struct session *session, session_event_fn on_event, void
 	for (size_t i = 0; i < count; i++)
 		on_event(context, &fake.events[i]);
 	return (int)count;
+}
+
+void session_on_stacks(struct session *session, session_stack_fn on_stack, void *context)
+{
+	expect_session(session);
+	fake.on_stack = on_stack;
+	fake.on_stack_context = context;
+}
+
+int session_set_stack_layout(struct session *session, pid_t tgid,
+			     const struct ruby_stack_layout *layout)
+{
+	expect_session(session);
+	tell("frames of %d", tgid - FAKE_PID);
+	fake.stack_layout = *layout;
+	return 0;
+}
+
+/* Each account has two samples, which are handed over once. */
+int session_drain_samples(struct session *session, uint64_t epoch, session_sample_fn on_sample,
+			  void *context)
+{
+	struct sample_key key = { .stack = fake.sampled_stack };
+	size_t count = fake.sampled_count;
+	int r = 0;
+
+	fake.sampled_count = 0;
+	expect_session(session);
+	for (size_t i = 0; i < count && r == 0; i++) {
+		assert_int_equal(epoch, fake.sampled_epoch);
+		key.account = fake.sampled[i];
+		r = on_sample(context, &key, 2);
+	}
+	return r;
 }
 
 int session_read_slices(struct session *session, session_slice_fn on_slice, void *context)

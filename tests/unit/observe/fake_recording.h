@@ -130,6 +130,13 @@ static inline void print_record(const struct record_view *view)
 		print("alert %s %s %" PRId64, text(view, "expression"), text(view, "state"),
 		      number(view, "value"));
 		break;
+	case RECORD_KIND_STACK:
+		print("stack %d %s", pid, text(view, "name"));
+		break;
+	case RECORD_KIND_SAMPLE:
+		print("sample %d %s %" PRId64 " of %" PRId64 " ns", pid, text(view, "request_id"),
+		      number(view, "samples"), number(view, "period_ns"));
+		break;
 	default:
 		print("kind %d", view->kind);
 		break;

@@ -100,8 +100,8 @@ static char *read_output(void)
 	return text;
 }
 
-/* What scripts may wait for: WAIT. */
-#define WAIT "while [ ! -e go ]; do sleep 0.01; done\n"
+/* What scripts may wait for, or until the test is over: WAIT. */
+#define WAIT "while [ ! -e go ] && [ -e 'on alert' ]; do sleep 0.01; done\n"
 
 static void let_go(void)
 {
@@ -334,14 +334,20 @@ static void without_a_program_nothing_is_run(void **state)
 
 static void it_is_the_path_of_a_program(void **state)
 {
+	char expected[256];
+
 	(void)state;
 	write_script("exit 0");
 	assert_int_equal(alert_program_check(script), 0);
+	errno = 0;
 	assert_int_equal(alert_program_check(folder), -EINVAL);
 	assert_int_equal(alert_program_check("true; id"), -EINVAL);
 	assert_int_equal(chmod(script, 0644), 0);
 	assert_int_equal(alert_program_check(script), -EINVAL);
-	expect_said("--on-alert true; id: not the path of a program");
+	(void)snprintf(expected, sizeof(expected),
+		       "--on-alert %s: not the path of a program: Permission denied\n", folder);
+	expect_said(expected);
+	assert_non_null(strstr(said, "--on-alert true; id: not the path of a program"));
 }
 
 int main(void)

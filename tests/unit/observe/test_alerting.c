@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "ears.h"
+#include "failing_memory.h"
 
 static struct output output;
 static struct alerting alerting;
@@ -60,6 +61,7 @@ static int begin(void **state)
 static int end(void **state)
 {
 	(void)state;
+	memory_never_fails();
 	alerting_deinit(&alerting);
 	alert_set_free(set);
 	return 0;
@@ -158,6 +160,26 @@ static void what_cannot_be_taken_is_told(void **state)
 	assert_non_null(strstr(said, "alert firing"));
 }
 
+static void requests_that_there_was_no_memory_for_are_said_to_be_missing(void **state)
+{
+	struct alert_window window = { 100, 200 };
+	struct ears ears;
+	size_t successes = 0;
+
+	(void)state;
+	watch("max(cpu) > 5ns by endpoint");
+	charge("a", 6);
+	charge("b", 6);
+	do {
+		ears = ears_open();
+		memory_fails_after(successes++);
+		assert_int_equal(alerting_end_window(&alerting, &output, &window, true), 0);
+		memory_never_fails();
+		ears_close(&ears, said, sizeof(said));
+		assert_true(successes < 20);
+	} while (!strstr(said, "no memory: requests are missing"));
+}
+
 static void without_alerts_there_is_nothing(void **state)
 {
 	(void)state;
@@ -174,6 +196,7 @@ int main(void)
 		ALERTING_TEST(at_the_end_open_requests_have_ended),
 		ALERTING_TEST(in_the_log_there_are_no_more_than_people_read),
 		ALERTING_TEST(what_cannot_be_taken_is_told),
+		ALERTING_TEST(requests_that_there_was_no_memory_for_are_said_to_be_missing),
 		ALERTING_TEST(without_alerts_there_is_nothing),
 	};
 

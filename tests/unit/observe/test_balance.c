@@ -74,7 +74,10 @@ static void each_window_holds_its_own_growth(void **state)
 
 static void each_loss_is_told_once(void **state)
 {
-	struct balance balance = { .contexts_lost = 1000, .slices_lost = 2000 };
+	struct balance balance = { .contexts_lost = 1000,
+				   .slices_lost = 2000,
+				   .stacks_full = 3000,
+				   .frames_unreadable = 4000 };
 	struct process_books now = { 0 };
 	struct balance_record record;
 
@@ -83,14 +86,37 @@ static void each_loss_is_told_once(void **state)
 		now.losses[i] = i + 1;
 	balance_close(&balance, &now, WINDOW, 1, &record);
 	for (size_t i = 0; i < _COUNTER_MAX; i++)
-		assert_int_equal(record.losses[i], i + 1 + (i == COUNTER_CONTEXT_LOST ? 1000 : 0) +
-							   (i == COUNTER_SLICE_LOST ? 2000 : 0));
+		assert_int_equal(record.losses[i],
+				 i + 1 + (i == COUNTER_CONTEXT_LOST ? 1000 : 0) +
+					 (i == COUNTER_SLICE_LOST ? 2000 : 0) +
+					 (i == COUNTER_STACKS_FULL ? 3000 : 0) +
+					 (i == COUNTER_FRAMES_UNREADABLE ? 4000 : 0));
 	/* The kernel's figures as they stand by then: one has grown. */
 	for (size_t i = 0; i < _COUNTER_MAX; i++)
 		now.losses[i] = i + 1 + (i == 0 ? 2 : 0);
 	balance_close(&balance, &now, WINDOW + 1, 1, &record);
 	for (size_t i = 0; i < _COUNTER_MAX; i++)
 		assert_int_equal(record.losses[i], i ? 0 : 2);
+}
+
+static void samples_are_their_windows_and_each_is_a_period(void **state)
+{
+	struct balance balance = { .samples = 3, .period_ns = 10 };
+	struct process_books now = { 0 };
+	struct balance_record record;
+
+	(void)state;
+	balance_close(&balance, &now, WINDOW, 1, &record);
+	assert_true(record.has_samples);
+	assert_int_equal(record.samples, 3);
+	assert_int_equal(record.sampled_ns, 30);
+	balance_close(&balance, &now, WINDOW + 1, 1, &record);
+	assert_true(record.has_samples);
+	assert_int_equal(record.samples, 0);
+	assert_int_equal(record.sampled_ns, 0);
+	balance.period_ns = 0;
+	balance_close(&balance, &now, WINDOW + 2, 1, &record);
+	assert_false(record.has_samples);
 }
 
 static void windows_of_the_other_parity_are_still_open(void **state)
@@ -136,6 +162,7 @@ int main(void)
 		cmocka_unit_test(a_residual_may_be_negative),
 		cmocka_unit_test(each_window_holds_its_own_growth),
 		cmocka_unit_test(each_loss_is_told_once),
+		cmocka_unit_test(samples_are_their_windows_and_each_is_a_period),
 		cmocka_unit_test(windows_of_the_other_parity_are_still_open),
 		cmocka_unit_test(overflow_is_the_growth_of_each_total),
 	};

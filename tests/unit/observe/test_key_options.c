@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/log.h"
+#include "failing_memory.h"
 
 static void keys_may_be_renamed(void **state)
 {
@@ -23,6 +24,24 @@ static void keys_may_be_renamed(void **state)
 	assert_string_equal(keys.record_names[0], "request_id");
 	assert_string_equal(keys.names[1], "pid");
 	assert_string_equal(keys.record_names[1], "worker");
+	key_options_deinit(&keys);
+}
+
+static void without_memory_there_is_no_key(void **state)
+{
+	struct key_options keys = { .count = 0 };
+	size_t given = 0;
+	int r;
+
+	(void)state;
+	do {
+		memory_fails_once_after(given++);
+		r = key_options_add(&keys, "request_id=id");
+		memory_never_fails();
+		assert_int_equal(keys.count, r == 0);
+		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
+	} while (r < 0);
+	assert_true(given > 2);
 	key_options_deinit(&keys);
 }
 
@@ -125,6 +144,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keys_may_be_renamed),
+		cmocka_unit_test(without_memory_there_is_no_key),
 		cmocka_unit_test(keys_of_opentelemetry_have_a_prefix),
 		cmocka_unit_test(names_of_record_fields_are_refused),
 		cmocka_unit_test(a_name_is_taken_once),

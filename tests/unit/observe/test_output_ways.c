@@ -2,6 +2,7 @@
 /* Which way a record goes: to a file, to collectors, into the sums, and what is said of it. */
 #include "observe/output.h"
 
+#include "failing_memory.h"
 #include "observe/fake_kernel.h"
 
 enum {
@@ -363,6 +364,65 @@ static void what_cannot_be_opened_is_an_exit_code_and_the_file_stays(void **stat
 	}
 }
 
+static void add_request(const char *id)
+{
+	struct record_key keys[] = { { "request_id", id }, { "endpoint", "/a" } };
+	struct cpu_record record = { .keys = keys, .keys_count = 2, .cpu_ns = 7 };
+
+	assert_int_equal(output_add(&output, WALL_NS, &record), 0);
+}
+
+/* That are counted, as they are given out. */
+static uint64_t requests_published(void)
+{
+	const struct request_figures *figures = ways.published.requests;
+	uint64_t count = 0;
+
+	assert_non_null(figures);
+	assert_string_equal(figures->label, "endpoint");
+	for (size_t i = 0; i < figures->series_count; i++)
+		count += figures->series[i].cpu.count;
+	return count;
+}
+
+static void requests_are_in_the_sums_once_they_have_ended_at_the_latest_with_all(void **state)
+{
+	int windows = 0;
+
+	(void)state;
+	options.metrics_by = "endpoint";
+	options.metrics_series = 5;
+	only_to_a_file();
+	options.metrics = "unix:/metrics";
+	assert_int_equal(begin(), EXIT_CODE_OK);
+	add_request("r1");
+	do {
+		assert_int_equal(output_write(&output, WALL_NS + (uint64_t)windows * NS_PER_S), 0);
+		output_publish(&output);
+		assert_true(++windows < 100);
+	} while (requests_published() == 0);
+	assert_true(windows > 1);
+	add_request("r2");
+	assert_int_equal(output_write(&output, WALL_NS + (uint64_t)windows * NS_PER_S), 0);
+	assert_int_equal(requests_published(), 1);
+	assert_int_equal(output_close(&output, NULL, NULL), 0);
+	assert_int_equal(requests_published(), 2);
+}
+
+static void without_memory_for_them_nothing_is_opened(void **state)
+{
+	(void)state;
+	options.metrics_by = "endpoint";
+	options.metrics_series = 5;
+	assert_int_equal(output_prepare(&output, &options), EXIT_CODE_OK);
+	memory_fails_after(0);
+	assert_int_equal(output_open(&output, WALL_NS), EXIT_CODE_FAILURE);
+	memory_never_fails();
+	assert_null(strstr(fake.told, "sums at"));
+	assert_non_null(strstr(fake.said, "cannot serve metrics"));
+	assert_false(output.is_open);
+}
+
 static void what_was_added_goes_everywhere_once(void **state)
 {
 	(void)state;
@@ -677,6 +737,8 @@ int main(void)
 		TEST(it_is_called_by_all_that_it_goes_to),
 		TEST(the_file_is_touched_last),
 		TEST(what_cannot_be_opened_is_an_exit_code_and_the_file_stays),
+		TEST(requests_are_in_the_sums_once_they_have_ended_at_the_latest_with_all),
+		TEST(without_memory_for_them_nothing_is_opened),
 		TEST(what_was_added_goes_everywhere_once),
 		TEST(what_is_forgotten_goes_nowhere),
 		TEST(the_sums_are_those_of_the_records),

@@ -125,7 +125,7 @@ static void a_look_is_followed_by_probes_and_only_then_by_reading(void **unused)
 
 	(void)unused;
 	process_state_init(&state);
-	assert_int_equal(process_on_looked(&state, &ALL, NOW), PROCESS_ATTACH | PROCESS_CONFIGURE);
+	assert_int_equal(process_on_looked(&state, &ALL, NOW), 0);
 	assert_int_equal(state.stage, PROCESS_UNSEEN);
 	assert_int_equal(process_on_told(&state, &ALL, true, NOW, NOW + 1),
 			 PROCESS_SAY_READ | PROCESS_SAY_COMPLETE);
@@ -133,21 +133,6 @@ static void a_look_is_followed_by_probes_and_only_then_by_reading(void **unused)
 	assert_true(process_next_look(&state) == UINT64_MAX);
 	/* It published when it was found. */
 	assert_int_equal(state.pickup_ns, 0);
-}
-
-static void where_no_probe_can_sit_it_is_lean(void **unused)
-{
-	struct process_findings findings = ALL;
-	struct process_state state;
-
-	(void)unused;
-	process_state_init(&state);
-	findings.has_sites = false;
-	assert_int_equal(process_on_looked(&state, &findings, NOW),
-			 PROCESS_LEAN | PROCESS_CONFIGURE);
-	/* Not by one that is not read yet. */
-	assert_int_equal(process_on_looked(&state, &NOT_LOADED, NOW),
-			 PROCESS_ATTACH | PROCESS_CONFIGURE);
 }
 
 static void a_look_that_failed_is_made_again(void **unused)
@@ -172,8 +157,7 @@ static void one_that_lacks_keys_is_read_and_looked_at(void **unused)
 	assert_int_equal(process_on_told(&state, &NO_KEYS, true, NOW, NOW), 0);
 	assert_int_equal(state.stage, PROCESS_PARTIAL);
 	assert_int_equal(process_next_look(&state), NOW + FIRST);
-	assert_int_equal(look(&state, &ALL, true, NOW + FIRST) & ~PROCESS_ATTACH,
-			 PROCESS_CONFIGURE | PROCESS_SAY_COMPLETE);
+	assert_int_equal(look(&state, &ALL, true, NOW + FIRST), PROCESS_SAY_COMPLETE);
 	assert_int_equal(state.stage, PROCESS_COMPLETE);
 }
 
@@ -294,7 +278,7 @@ static void several_copies_are_said_once_for_each_that_is_preferred(void **unuse
 	two.publisher_count = 2;
 	process_state_init(&state);
 	two.has_live = false;
-	assert_int_equal(process_on_looked(&state, &two, NOW), PROCESS_ATTACH | PROCESS_CONFIGURE);
+	assert_int_equal(process_on_looked(&state, &two, NOW), 0);
 	two.has_live = true;
 	assert_true(look(&state, &two, true, NOW) & PROCESS_SAY_COPIES);
 	assert_false(look(&state, &two, true, NOW) & PROCESS_SAY_COPIES);
@@ -530,7 +514,6 @@ int main(void)
 		cmocka_unit_test(a_fork_lacks_what_its_parent_lacks),
 		cmocka_unit_test(looks_that_find_nothing_get_rarer),
 		cmocka_unit_test(a_look_is_followed_by_probes_and_only_then_by_reading),
-		cmocka_unit_test(where_no_probe_can_sit_it_is_lean),
 		cmocka_unit_test(what_the_kernel_side_is_told_gets_rarer),
 		cmocka_unit_test(one_that_was_quiet_may_change_freely_again),
 		cmocka_unit_test(a_change_that_has_to_wait_is_looked_at_when_it_may_be_told),

@@ -113,6 +113,42 @@ after_a_pause_of_ours_there_is_one_window_and_the_next_end_where_they_would(void
 	expect_windows(ends_ns, lengths_ns, 4);
 }
 
+static void set_back_a_little(void)
+{
+	fake.wall_behind_ns += 100 * NS_PER_US - 1;
+}
+
+static void set_back(void)
+{
+	fake.wall_behind_ns = 100 * NS_PER_US;
+}
+
+static void set_forward(void)
+{
+	fake.wall_behind_ns = 0;
+}
+
+/* Each reading takes its time, another one each time: the first, the second, the third is best. */
+static void a_clock_that_is_set_is_followed_by_the_best_of_three_readings(void **state)
+{
+	const uint64_t ends_ns[] = { NS_PER_S, 2 * NS_PER_S, 3 * NS_PER_S - 100 * NS_PER_US,
+				     4 * NS_PER_S };
+	const uint64_t lengths_ns[] = { NS_PER_S, NS_PER_S, NS_PER_S, NS_PER_S };
+	static const uint64_t lags_ns[][3] = { { 0, 70, 90 }, { 90, 0, 70 }, { 90, 70, 0 } };
+
+	for (size_t i = 0; i < 3; i++) {
+		(void)set_up(state);
+		memcpy(fake.wall_lags_ns, lags_ns[i], sizeof(lags_ns[i]));
+		fake.recording.duration_ns = 4 * NS_PER_S;
+		/* By less it is not set: it may be our two readings. */
+		plan(3 * NS_PER_S / 2, set_back_a_little);
+		plan(5 * NS_PER_S / 2, set_back);
+		plan(7 * NS_PER_S / 2, set_forward);
+		assert_int_equal(record(), EXIT_CODE_OK);
+		expect_windows(ends_ns, lengths_ns, 4);
+	}
+}
+
 static void of_a_clock_that_is_not_set_there_is_no_offset(void **state)
 {
 	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
@@ -515,6 +551,21 @@ static void what_cannot_be_begun_has_an_exit_code_of_its_own(void **state)
 	}
 }
 
+/* Then signals come on what has its number. */
+static void it_runs_without_standard_input(void **state)
+{
+	int kept = dup(STDIN_FILENO);
+
+	(void)state;
+	(void)close(STDIN_FILENO);
+	fake.recording.duration_ns = NS_PER_S / 2;
+	assert_int_equal(record(), EXIT_CODE_OK);
+	if (kept >= 0) {
+		assert_int_equal(dup2(kept, STDIN_FILENO), STDIN_FILENO);
+		(void)close(kept);
+	}
+}
+
 static void the_kernel_side_is_opened_as_it_was_asked_for(void **state)
 {
 	(void)state;
@@ -597,6 +648,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(each_window_is_its_accounts_its_cost_and_its_books_in_this_order),
 		TEST(after_a_pause_of_ours_there_is_one_window_and_the_next_end_where_they_would),
+		TEST(a_clock_that_is_set_is_followed_by_the_best_of_three_readings),
 		TEST(of_a_clock_that_is_not_set_there_is_no_offset),
 		TEST(what_goes_to_no_file_is_counted_all_the_same),
 		TEST(the_sums_are_given_out_with_each_window),
@@ -613,6 +665,7 @@ int main(void)
 		TEST(wherever_memory_runs_out_a_window_is_whole_or_said_to_be_lost),
 		TEST(what_the_kernel_side_cannot_do_any_more_ends_it_with_what_was_written),
 		TEST(what_cannot_be_begun_has_an_exit_code_of_its_own),
+		TEST(it_runs_without_standard_input),
 		TEST(the_kernel_side_is_opened_as_it_was_asked_for),
 		TEST(without_uprobes_and_without_keys_of_ruby_it_is_lean),
 		TEST(with_a_timeline_slices_follow_the_books_of_their_window),

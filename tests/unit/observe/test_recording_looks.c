@@ -232,7 +232,9 @@ static void threads_that_cannot_be_registered_end_it_but_for_want_of_memory(void
 	fake.found = FAKE_PID + 1;
 	fake.search_ns = FAKE_START_NS + end_ns;
 	plan(NS_PER_S / 4, run_out_of_memory);
+	fake.recording.duration_ns = 3 * NS_PER_S;
 	assert_int_equal(record(), EXIT_CODE_OK);
+	assert_int_equal(fake.now_ns - FAKE_START_NS, 3 * NS_PER_S);
 }
 
 static void a_search_that_could_see_nothing_is_an_error(void **state)

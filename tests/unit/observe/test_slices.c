@@ -164,6 +164,11 @@ static void one_whose_charge_was_not_told_is_lost(void **state)
 	add(ran(THREAD, 0, 100, 10, 0));
 	add(ran(THREAD, 0, 110, 10, 0));
 	add(charged(ran(THREAD, 1, 120, 5, 0), 0xa, EPOCH));
+	slices_settle(slices, EPOCH);
+	assert_int_equal(slices_take_lost(slices, PID), 2);
+	slices_next(slices);
+	add(ran(THREAD, 1, 100, 10, 0));
+	add(charged(ran(THREAD, 2, 120, 5, 0), 0xa, EPOCH));
 	expect_window(EPOCH, " 5:r120-125/a/5+0");
 	/* Nobody asked: forgotten. */
 	assert_int_equal(slices_take_lost(slices, PID), 0);
@@ -188,13 +193,14 @@ static void one_that_is_never_charged_is_lost_in_the_end(void **state)
 
 	(void)state;
 	add(ran(THREAD, 0, 100, 10, 0));
+	add(ran(THREAD + 1, 0, 100, 10, 0));
 	for (; window < 60; window++) {
 		slices_settle(slices, window);
 		assert_int_equal(slices_take_lost(slices, PID), 0);
 		slices_next(slices);
 	}
 	slices_settle(slices, window);
-	assert_int_equal(slices_take_lost(slices, PID), 1);
+	assert_int_equal(slices_take_lost(slices, PID), 2);
 	slices_next(slices);
 	/* Once. */
 	slices_settle(slices, window + 1);
@@ -218,6 +224,46 @@ static void what_an_account_gave_up_its_last_slices_did_not_have(void **state)
 	expect_window(EPOCH, " 5:r100-170/a/35+20 5:r210-260/b/50+0 6:r211-261/a/50+0");
 	add(charged(ran(THREAD, 3, 309, 1, 0), 0xa, EPOCH + 1));
 	expect_window(EPOCH + 1, " 5:r300-309/a/9+0 5:r309-310/a/1+0");
+}
+
+static void what_an_account_did_not_have_is_taken_from_no_other(void **state)
+{
+	struct slice poor = charged(ran(THREAD, 1, 200, 10, 0), 0xb, EPOCH);
+
+	(void)state;
+	add(charged(ran(THREAD, 0, 100, 50, 0), 0xa, EPOCH));
+	poor.taken_ns = 30;
+	add(poor);
+	/* Of the same context, but another thread. */
+	poor.thread_serial = THREAD + 1;
+	poor.charge = 0;
+	poor.start_ns = 210;
+	add(poor);
+	expect_window(EPOCH, " 5:r100-150/a/50+0");
+}
+
+static void even_one_nanosecond_is_taken_of_an_account_s_only_slice(void **state)
+{
+	struct slice only = charged(ran(THREAD, 0, 100, 50, 0), 0xa, EPOCH);
+
+	(void)state;
+	only.taken_ns = 1;
+	add(only);
+	expect_window(EPOCH, " 5:r100-150/a/49+0");
+}
+
+static void what_waits_for_its_window_is_taken_from_once(void **state)
+{
+	struct slice now = charged(ran(THREAD, 0, 100, 50, 0), 0xa, EPOCH);
+	struct slice later = charged(ran(THREAD, 1, 200, 50, 0), 0xa, EPOCH + 1);
+
+	(void)state;
+	now.taken_ns = 5;
+	later.taken_ns = 10;
+	add(now);
+	add(later);
+	expect_window(EPOCH, " 5:r100-150/a/45+0");
+	expect_window(EPOCH + 1, " 5:r200-250/a/40+0");
 }
 
 static void of_another_window_nothing_is_taken(void **state)
@@ -321,6 +367,46 @@ static void what_finds_no_room_is_lost(void **state)
 	expect_window(EPOCH, " 5:r100-101/a/1+0");
 }
 
+static void what_waited_while_another_was_told_is_there_once(void **state)
+{
+	(void)state;
+	add(charged(ran(THREAD, 0, 100, 1, 0), 0xa, EPOCH));
+	add(ran(THREAD + 1, 0, 110, 1, 0));
+	expect_window(EPOCH, " 5:r100-101/a/1+0");
+	expect_window(EPOCH + 1, "");
+	add(charged(ran(THREAD + 1, 0, 111, 1, 0), 0xb, EPOCH + 2));
+	expect_window(EPOCH + 2, " 6:r110-111/b/1+0 6:r111-112/b/1+0");
+}
+
+static void what_there_is_room_for_needs_no_memory(void **state)
+{
+	(void)state;
+	add(charged(ran(THREAD, 0, 100, 1, 0), 0xa, EPOCH));
+	memory_fails_after(0);
+	add(charged(ran(THREAD, 1, 101, 1, 0), 0xa, EPOCH));
+	memory_never_fails();
+	expect_window(EPOCH, " 5:r100-101/a/1+0 5:r101-102/a/1+0");
+}
+
+static void without_memory_what_is_lost_is_not_even_counted(void **state)
+{
+	struct slices *none = slices_new(0);
+	const struct slice slice = ran(THREAD, 0, 100, 1, 0);
+
+	(void)state;
+	assert_non_null(none);
+	for (size_t successes = 0; successes < 2; successes++) {
+		memory_fails_after(successes);
+		slices_add(none, &slice);
+		assert_true(memory_failures() > 0);
+		memory_never_fails();
+		assert_int_equal(slices_take_lost(none, PID), 0);
+	}
+	/* With memory they are; who is never asked of goes with all. */
+	slices_add(none, &slice);
+	slices_free(none);
+}
+
 static void without_memory_they_are_lost_and_nothing_else(void **state)
 {
 	(void)state;
@@ -350,11 +436,17 @@ int main(void)
 		TEST(one_whose_charge_was_not_told_is_lost),
 		TEST(one_that_is_never_charged_is_lost_in_the_end),
 		TEST(what_an_account_gave_up_its_last_slices_did_not_have),
+		TEST(what_an_account_did_not_have_is_taken_from_no_other),
+		TEST(even_one_nanosecond_is_taken_of_an_account_s_only_slice),
+		TEST(what_waits_for_its_window_is_taken_from_once),
 		TEST(of_another_window_nothing_is_taken),
 		TEST(a_slice_is_slept_then_waited_then_run),
 		TEST(pieces_are_in_the_order_of_their_time),
 		TEST(who_is_called_can_end_it),
 		TEST(what_finds_no_room_is_lost),
+		TEST(what_waited_while_another_was_told_is_there_once),
+		TEST(what_there_is_room_for_needs_no_memory),
+		TEST(without_memory_what_is_lost_is_not_even_counted),
 		TEST(without_memory_they_are_lost_and_nothing_else),
 	};
 

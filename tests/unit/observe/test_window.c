@@ -263,6 +263,7 @@ static const struct slice some_slice = { .context_hash = SOME,
 					 .tid = 101,
 					 .ns_tid = 6,
 					 .cpu = 3,
+					 .fiber = 9,
 					 .syscalls = 2,
 					 .flags = SLICE_IS_CHARGED };
 
@@ -301,6 +302,7 @@ static void a_running_slice_is_a_record_with_its_thread_and_keys(void **state)
 	assert_string_equal(record.keys[0].value, "r1");
 	assert_string_equal(record.keys[1].value, "GET /");
 	assert_string_equal(record.state, "running");
+	assert_int_equal(record.fiber, 9);
 	assert_int_equal(record.start_ns, WALL + START + 7);
 	assert_int_equal(record.end_ns, WALL + START + 60);
 	assert_true(record.has_cpu && record.has_kernel_split);
@@ -312,6 +314,9 @@ static void a_running_slice_is_a_record_with_its_thread_and_keys(void **state)
 	assert_int_equal(record.woken_by_pid, 44);
 	assert_int_equal(record.woken_by_tid, 55);
 	assert_int_equal(record.flags, 0);
+	/* Of no context: whichever fiber was in one last. */
+	record = slice_record_of(fixture, &some_slice, SLICE_RUNNING, NULL, row);
+	assert_int_equal(record.fiber, 0);
 	fixture->window.has_kernel_split = false;
 	record = slice_record_of(fixture, &some_slice, SLICE_RUNNING, &fixture->context, NULL);
 	assert_true(record.has_cpu);

@@ -105,6 +105,22 @@ static void programs_that_are_measured_all_the_time_are_told_as_they_are(void **
 	assert_string_equal(fake.told, "programs timed\n");
 }
 
+static void as_many_programs_are_told_as_there_may_be(void **state)
+{
+	(void)state;
+	fake.program_count = SESSION_PROGRAMS_MAX;
+	for (uint64_t i = 0; i < SESSION_PROGRAMS_MAX; i++)
+		fake.programs[i] = (struct session_program){ "on_exit", i, 10 * i };
+	begin(true);
+	for (uint64_t i = 0; i < SESSION_PROGRAMS_MAX; i++)
+		fake.programs[i].run_count += 100 + i;
+	fake.now_ns += NS_PER_S;
+	measure(NS_PER_S);
+	assert_int_equal(record.programs_count, SESSION_PROGRAMS_MAX);
+	for (uint64_t i = 0; i < SESSION_PROGRAMS_MAX; i++)
+		assert_int_equal(programs[i].run_count, 100 + i);
+}
+
 static void where_the_kernel_does_it_anyway_it_is_not_asked(void **state)
 {
 	(void)state;
@@ -222,6 +238,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(our_cpu_is_that_of_all_that_we_run_since_the_last_window),
 		TEST(programs_that_are_measured_all_the_time_are_told_as_they_are),
+		TEST(as_many_programs_are_told_as_there_may_be),
 		TEST(where_the_kernel_does_it_anyway_it_is_not_asked),
 		TEST(of_a_stretch_the_window_is_estimated),
 		TEST(a_stretch_ends_with_its_window),

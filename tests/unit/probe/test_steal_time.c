@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <bpf/btf.h>
 #include <cmocka.h>
@@ -116,6 +117,34 @@ static void another_hypervisor_does_not(void **state)
 	assert_false(steal_time_is_told(read_cpuid));
 }
 
+/* The manufacturer as the kernel read it; none = no processor of x86. */
+static void read_vendor(char ret_vendor[static 64])
+{
+	FILE *file = fopen("/proc/cpuinfo", "re");
+	char line[256];
+
+	assert_non_null(file);
+	*ret_vendor = '\0';
+	while (!*ret_vendor && fgets(line, sizeof(line), file))
+		(void)sscanf(line, "vendor_id : %63s", ret_vendor);
+	(void)fclose(file);
+}
+
+/* Leaf 0: the manufacturer's name, in the order of Intel's manual. */
+static void the_processor_is_asked(void **state)
+{
+	struct cpuid cpuid = { .ebx = ~0U };
+	char expected[64], vendor[13] = "";
+
+	(void)state;
+	read_vendor(expected);
+	steal_time_read_cpuid(0, &cpuid);
+	memcpy(vendor, &cpuid.ebx, 4);
+	memcpy(vendor + 4, &cpuid.edx, 4);
+	memcpy(vendor + 8, &cpuid.ecx, 4);
+	assert_string_equal(vendor, expected);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -123,6 +152,7 @@ int main(void)
 		cmocka_unit_test(without_either_or_in_another_section_it_is_nowhere),
 		cmocka_unit_test(kvm_tells_if_it_says_so),
 		cmocka_unit_test(another_hypervisor_does_not),
+		cmocka_unit_test(the_processor_is_asked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,6 +27,7 @@ static void a_call_gets_its_four_arguments_in_their_order(void **state)
 	assert_int_equal(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
 	assert_int_equal(stopwatch_call(&call), 3);
 	assert_string_equal(buffer, "567");
+	assert_true(call.before > 0);
 	assert_true(call.after > call.before);
 	assert_int_equal(close(fd), 0);
 }

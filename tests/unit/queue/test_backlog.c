@@ -51,6 +51,19 @@ static void a_young_chunk_is_not_ready_and_says_when_it_is(void **state)
 	backlog_free(backlog);
 }
 
+static void who_waits_is_told_of_a_young_chunk_without_having_asked(void **state)
+{
+	struct backlog *backlog = make(0, 0, 20 * 1000 * 1000);
+	struct chunk chunk;
+
+	(void)state;
+	append_numbers(backlog, 1, 2);
+	assert_true(is_readable(backlog, DEADLINE_MS));
+	assert_int_equal(backlog_next(backlog, &chunk), 0);
+	assert_int_equal(chunk.entries, 2);
+	backlog_free(backlog);
+}
+
 static void a_full_chunk_is_ready_at_once_and_entries_are_never_split(void **state)
 {
 	struct backlog *backlog = make(3 * ENTRY + ENTRY / 2, 0, LONG);
@@ -309,6 +322,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_young_chunk_is_not_ready_and_says_when_it_is),
+		cmocka_unit_test(who_waits_is_told_of_a_young_chunk_without_having_asked),
 		cmocka_unit_test(a_full_chunk_is_ready_at_once_and_entries_are_never_split),
 		cmocka_unit_test(many_entries_in_one_call_are_cut_into_chunks),
 		cmocka_unit_test(a_chunk_stays_the_same_until_it_is_done),

@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/signals.h"
 #include "ears.h"
+#include "failing_memory.h"
 #include "numbered_entries.h"
 #include "queue/sink.h"
 
@@ -164,6 +165,7 @@ static void a_file_has_one_writer(void **state)
 }
 
 static const char *late_words; /* of another writer, just before it lets go of the file */
+static int lock_error; /* of a file system without locks; 0 = none */
 
 /* Instead of libc's. */
 int flock(int fd, int operation)
@@ -174,6 +176,10 @@ int flock(int fd, int operation)
 		(void)fputs(late_words, file);
 		(void)fclose(file);
 		late_words = NULL;
+	}
+	if (lock_error) {
+		errno = lock_error;
+		return -1;
 	}
 	return (int)syscall(SYS_flock, fd, operation);
 }
@@ -188,6 +194,26 @@ static void what_another_writer_wrote_last_is_not_overwritten(void **state)
 	assert_int_equal(sink_open(path, false, &sink), -EEXIST);
 	assert_null(sink);
 	expect_content("the last");
+}
+
+static void a_file_that_cannot_be_locked_is_written_all_the_same(void **state)
+{
+	struct sink *sink = NULL;
+	struct ears ears;
+	char said[512];
+
+	(void)state;
+	put("");
+	ears = ears_open();
+	lock_error = ENOLCK;
+	assert_int_equal(sink_open(path, true, &sink), 0);
+	lock_error = 0;
+	ears_close(&ears, said, sizeof(said));
+	assert_non_null(strstr(said, path));
+	assert_non_null(strstr(said, strerror(ENOLCK)));
+	sink_write(sink, "one", 3);
+	assert_int_equal(sink_close(sink), 0);
+	expect_content("one");
 }
 
 static void a_named_pipe_has_one_writer_and_a_device_any_number(void **state)
@@ -471,6 +497,29 @@ static void what_finds_no_room_is_dropped_and_told_where_it_is_missing(void **st
 	assert_int_equal(unlink(path), 0);
 }
 
+static void without_memory_it_is_dropped_and_told_and_the_next_is_written(void **state)
+{
+	struct numbered_entry entries[] = { number_entry(0), number_entry(1) }, got[2];
+	struct backlog_gap gap;
+	int reader;
+	struct sink *sink = open_narrow_pipe(&reader);
+
+	(void)state;
+	memory_fails_once_after(0);
+	sink_write(sink, &entries[0], sizeof(entries[0]));
+	memory_never_fails();
+	assert_int_equal(memory_failures(), 1);
+	sink_write(sink, &entries[1], sizeof(entries[1]));
+	assert_int_equal(status_of(sink).dropped_records, 1);
+	assert_int_equal(take_all(sink, reader, got, 2), 1);
+	assert_int_equal(entry_number(got, 0), 1);
+	assert_true(sink_take_gap(sink, &gap));
+	assert_int_equal(gap.dropped_records, 1);
+	assert_int_equal(sink_close(sink), -EIO);
+	assert_int_equal(close(reader), 0);
+	assert_int_equal(unlink(path), 0);
+}
+
 /* Neither what was written is counted as missing, nor what was not as written. */
 static void what_its_reader_never_took_is_said_to_be_missing(void **state)
 {
@@ -689,6 +738,7 @@ int main(void)
 		cmocka_unit_test(a_look_creates_nothing),
 		cmocka_unit_test(a_file_has_one_writer),
 		cmocka_unit_test(what_another_writer_wrote_last_is_not_overwritten),
+		cmocka_unit_test(a_file_that_cannot_be_locked_is_written_all_the_same),
 		cmocka_unit_test(a_named_pipe_has_one_writer_and_a_device_any_number),
 		cmocka_unit_test(
 			what_a_full_disk_does_not_take_waits_and_is_tried_again_after_a_pause),
@@ -696,6 +746,7 @@ int main(void)
 		cmocka_unit_test(of_a_file_that_others_append_to_nothing_is_cut),
 		cmocka_unit_test(a_reader_that_is_slow_is_not_waited_for),
 		cmocka_unit_test(what_finds_no_room_is_dropped_and_told_where_it_is_missing),
+		cmocka_unit_test(without_memory_it_is_dropped_and_told_and_the_next_is_written),
 		cmocka_unit_test(what_its_reader_never_took_is_said_to_be_missing),
 		cmocka_unit_test(a_signal_ends_the_wait_for_the_reader_of_a_named_pipe),
 		cmocka_unit_test(a_folder_that_does_not_exist_is_an_error),

@@ -97,6 +97,28 @@ static void it_is_bounded_and_the_oldest_goes_first(void **state)
 	backlog_free(backlog);
 }
 
+/* So that what is soon sent is not written first. */
+static void half_of_the_memory_stays_in_use(void **state)
+{
+	const uint64_t each = 100, half_bytes = MEMORY_BYTES / 2;
+	struct backlog *backlog = make_backlog(&(struct backlog_options){
+		.segment_bytes = each * ENTRY, .memory_bytes_max = MEMORY_BYTES, .seal_ns = LONG });
+	struct backlog_status status;
+
+	(void)state;
+	for (uint64_t number = 0; number < 30 * each; number += each) {
+		append_numbers(backlog, number, each);
+		backlog_seal(backlog);
+		do
+			backlog_get_status(backlog, &status);
+		while (status.memory_bytes > half_bytes);
+		if (number >= 4 * each)
+			assert_int_equal(status.memory_bytes, half_bytes);
+	}
+	assert_int_equal(status.store_bytes, 25 * each * ENTRY);
+	backlog_free(backlog);
+}
+
 /* The descriptor of the file without a name, which is not open elsewhere. */
 static int find_spill(void)
 {
@@ -195,6 +217,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_outage_goes_to_disk_and_comes_back_in_order),
+		cmocka_unit_test(half_of_the_memory_stays_in_use),
 		cmocka_unit_test(what_is_sent_takes_no_disk_any_more),
 		cmocka_unit_test(without_a_folder_for_it_it_is_in_var_tmp),
 		cmocka_unit_test(it_is_bounded_and_the_oldest_goes_first),

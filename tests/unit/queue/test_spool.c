@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,6 +27,22 @@ static uid_t other_user;
 uid_t geteuid(void)
 {
 	return other_user ? other_user : (uid_t)syscall(SYS_geteuid);
+}
+
+static atomic_bool is_disk_full;
+
+/* Instead of libc's. What succeeds may leave an error there. */
+int fstatvfs(int fd, struct statvfs *ret_system)
+{
+	int (*real)(int, struct statvfs *) =
+		(int (*)(int, struct statvfs *))dlsym(RTLD_NEXT, "fstatvfs");
+	int r = real(fd, ret_system);
+
+	if (is_disk_full)
+		ret_system->f_bavail = 0;
+	if (r == 0)
+		errno = ENOSPC;
+	return r;
 }
 
 static void it_is_private_and_for_one_process(void **state)
@@ -134,10 +152,19 @@ static void a_torn_end_is_salvaged_entry_by_entry(void **state)
 	memset(&entries[3], 0, sizeof(entries[3]));
 	for (size_t size = 0; size <= sizeof(entries); size++) {
 		size_t whole = size / ENTRY < 3 ? size / ENTRY : 3;
+		char said[1024], lost[64];
 		struct backlog *backlog;
+		struct ears ears;
 
 		write_file(OPEN_NAME, entries, size);
+		ears = ears_open();
 		backlog = open_spool(100, LONG, 0);
+		ears_close(&ears, said, sizeof(said));
+		(void)snprintf(lost, sizeof(lost), "salvaged %zu records", whole);
+		assert_int_equal(!!strstr(said, lost), whole != 0);
+		assert_null(strstr(said, "left alone"));
+		(void)snprintf(lost, sizeof(lost), " %zu bytes", size - whole * ENTRY);
+		assert_int_equal(!!strstr(said, lost), whole != 0);
 		assert_int_equal(count_files(".open", path), 0);
 		assert_int_equal(count_files(".chunk", path), whole != 0);
 		if (whole) {
@@ -243,6 +270,43 @@ static void a_damaged_segment_gives_what_is_whole_and_counts_the_rest(void **sta
 	assert_int_equal(gap.dropped_segments, 1);
 	assert_string_equal(gap.reason, "segment unreadable");
 	backlog_free(backlog);
+}
+
+/* What is behind the damage moves up, and is not found where it was, too. */
+static void a_damaged_segment_that_was_deferred_gives_the_same_again(void **state)
+{
+	char entries[] = "\x92\xd7\0\0\0\0\1\0\0\0\2\x82\xa6schema\1\xa4kind\xa1x"
+			 "\x92\xd7\0\0\0\0\1\0\0\0\3\x82\xa6schema\1\xa4kind\xa1x"
+			 "\x92\xd7\0\0\0\0\1\0\0\0\4\x82\xa6schema\1\xa4kind\xa1x";
+	const size_t whole = sizeof(entries) / 3;
+	struct backlog *backlog = open_spool(4, LONG, 0);
+	struct chunk chunk;
+	char path[PATH_MAX];
+	int fd;
+
+	(void)state;
+	assert_int_equal(backlog_append(backlog, entries, 3 * whole), 0);
+	backlog_seal(backlog);
+	await_files(".chunk", 1, path);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	assert_int_equal(pwrite(fd, "?", 1, (off_t)whole), 1);
+	assert_int_equal(close(fd), 0);
+	append_numbers(backlog, 9, 1);
+	backlog_seal(backlog);
+	for (int time = 0; time < 2; time++) {
+		chunk = await_chunk(backlog);
+		assert_int_equal(chunk.entries, 2);
+		assert_int_equal(chunk.size_bytes, 2 * whole);
+		assert_memory_equal(chunk.bytes, entries, whole);
+		assert_memory_equal((const char *)chunk.bytes + whole, entries + 2 * whole, whole);
+		if (time == 0)
+			assert_int_equal(backlog_defer(backlog), 0);
+		if (time == 0)
+			(void)expect_numbers(backlog, 9, 1);
+		backlog_done(backlog);
+	}
+	backlog_free(backlog);
+	assert_int_equal(run("rm -rf", spool), 0);
 }
 
 static void files_that_are_not_ours_are_left_alone(void **state)
@@ -381,6 +445,30 @@ static void a_full_disk_costs_the_oldest_and_never_the_end_of_it(void **state)
 	assert_int_equal(sent + status.dropped_records, 21000);
 	backlog_free(backlog);
 	assert_int_equal(umount(spool), 0);
+}
+
+/* What is there makes room for what comes, though it would still be taken. */
+static void on_a_disk_that_others_fill_it_does_not_grow(void **state)
+{
+	struct backlog *backlog = open_spool(3, LONG, 0);
+	struct backlog_status status;
+	struct backlog_gap gap;
+
+	(void)state;
+	append_numbers(backlog, 0, 6);
+	backlog_settle(backlog);
+	is_disk_full = true;
+	append_numbers(backlog, 6, 1);
+	do
+		backlog_get_status(backlog, &status);
+	while (status.store_bytes == 6 * ENTRY);
+	is_disk_full = false;
+	assert_int_equal(status.dropped_records, 3);
+	assert_true(backlog_take_gap(backlog, &gap));
+	assert_string_equal(gap.reason, "disk full");
+	(void)expect_numbers(backlog, 3, 3);
+	backlog_free(backlog);
+	assert_int_equal(run("rm -rf", spool), 0);
 }
 
 /* Only the folder's own sync keeps what is in it through a power loss. */
@@ -529,6 +617,36 @@ static void it_works_and_is_closed_where_standard_input_is(void **state)
 	assert_int_equal(close(saved), 0);
 }
 
+/* As a segment, which has the lowest number that is free. */
+static void also_where_standard_input_ends_later(void **state)
+{
+	int saved = dup(STDIN_FILENO);
+	struct backlog *backlog = open_spool(3, LONG, 0);
+	struct backlog_status status;
+	char path[PATH_MAX];
+
+	(void)state;
+	assert_true(saved >= 0);
+	assert_int_equal(close(STDIN_FILENO), 0);
+	for (uint64_t number = 0; number < 4; number++) {
+		append_numbers(backlog, number, 1);
+		do
+			backlog_get_status(backlog, &status);
+		while (status.store_bytes < (number + 1) * ENTRY && !status.dropped_records);
+	}
+	assert_int_equal(status.dropped_records, 0);
+	(void)expect_numbers(backlog, 0, 3);
+	backlog_seal(backlog);
+	backlog_settle(backlog);
+	assert_int_equal(count_files(".open", path), 0);
+	assert_int_equal(count_files(".chunk", path), 2);
+	assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
+	backlog_free(backlog);
+	assert_int_equal(dup2(saved, STDIN_FILENO), STDIN_FILENO);
+	assert_int_equal(close(saved), 0);
+	assert_int_equal(run("rm -rf", spool), 0);
+}
+
 /* Whoever can write there could have us write, or send, what is elsewhere. */
 static void no_link_is_followed(void **state)
 {
@@ -622,15 +740,26 @@ static void what_is_damaged_is_private_and_bounded(void **state)
 		assert_int_equal(count_files(".chunk", path), 1 - more);
 		memcpy(spool, folder, sizeof(folder));
 	}
-	(void)run("rm -rf", spool);
-	write_file(CHUNK_NAME, "0123456789", 10);
-	{
-		struct backlog *backlog = open_spool(2, LONG, 0);
+	/* Nothing is said of it but where it cannot be done. */
+	for (int is_no_folder = 0; is_no_folder <= 1; is_no_folder++) {
+		struct backlog *backlog;
+		struct ears ears;
+		char said[1024];
 
+		(void)run("rm -rf", spool);
+		write_file(CHUNK_NAME, "0123456789", 10);
+		if (is_no_folder)
+			write_file("damaged", "", 0);
+		backlog = open_spool(2, LONG, 0);
+		ears = ears_open();
 		assert_int_equal(backlog_next(backlog, &chunk), -EAGAIN);
 		await_files(".chunk", 0, path);
-		expect_in_damaged(1);
-		expect_mode("damaged", 0700);
+		ears_close(&ears, said, sizeof(said));
+		assert_int_equal(!!strstr(said, "cannot set aside"), is_no_folder);
+		if (!is_no_folder)
+			expect_in_damaged(1);
+		if (!is_no_folder)
+			expect_mode("damaged", 0700);
 		backlog_free(backlog);
 	}
 }
@@ -693,6 +822,24 @@ static void what_several_processes_left_is_in_order(void **state)
 	backlog_free(backlog);
 }
 
+/* Nothing was written before its writer was gone. */
+static void behind_an_empty_torn_segment_the_rest_is_loaded(void **state)
+{
+	const struct numbered_entry entry = number_entry(1);
+	struct backlog *backlog;
+	char path[PATH_MAX];
+
+	(void)state;
+	write_file(OPEN_NAME, "", 0);
+	write_file("0000000000000009-000102030405060708090a0b0c0d0e0f-1-1-1.chunk", &entry, ENTRY);
+	backlog = open_spool(3, LONG, 0);
+	assert_int_equal(count_files(".open", path), 0);
+	(void)expect_numbers(backlog, 1, 1);
+	backlog_done(backlog);
+	assert_true(backlog_is_empty(backlog));
+	backlog_free(backlog);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -705,6 +852,8 @@ int main(void)
 		cmocka_unit_test_setup(a_damaged_segment_gives_what_is_whole_and_counts_the_rest,
 				       empty),
 		cmocka_unit_test_setup(files_that_are_not_ours_are_left_alone, empty),
+		cmocka_unit_test_setup(a_damaged_segment_that_was_deferred_gives_the_same_again,
+				       empty),
 		cmocka_unit_test_setup(a_full_spool_drops_the_oldest_but_not_what_is_being_sent,
 				       empty),
 		cmocka_unit_test_setup(a_rejected_entry_is_set_aside, empty),
@@ -712,12 +861,15 @@ int main(void)
 		cmocka_unit_test_setup(nothing_of_it_is_inherited, empty),
 		cmocka_unit_test_setup(an_empty_segment_is_a_damaged_one, empty),
 		cmocka_unit_test_setup(it_works_and_is_closed_where_standard_input_is, empty),
+		cmocka_unit_test_setup(also_where_standard_input_ends_later, empty),
 		cmocka_unit_test_setup(no_link_is_followed, empty),
 		cmocka_unit_test_setup(nor_one_in_place_of_a_segment, empty),
 		cmocka_unit_test_setup(what_is_rejected_is_private_and_bounded, empty),
 		cmocka_unit_test_setup(what_is_damaged_is_private_and_bounded, empty),
 		cmocka_unit_test_setup(a_file_larger_than_any_segment_is_left_alone, empty),
 		cmocka_unit_test_setup(what_several_processes_left_is_in_order, empty),
+		cmocka_unit_test_setup(behind_an_empty_torn_segment_the_rest_is_loaded, empty),
+		cmocka_unit_test_setup(on_a_disk_that_others_fill_it_does_not_grow, empty),
 		cmocka_unit_test_setup(a_full_disk_costs_the_oldest_and_never_the_end_of_it, empty),
 	};
 

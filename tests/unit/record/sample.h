@@ -45,9 +45,8 @@ static inline void sample_flag(struct sample *sample, const char *flag)
 	sample->field_count++;
 }
 
-/* Starts an entry of schema 1 at wall clock 1700000001 s. */
-static inline void sample_begin_on(struct sample *sample, const char *host, const char *kind,
-				   int64_t pid)
+/* Starts an entry at wall clock 1700000001 s. */
+static inline void sample_begin_empty(struct sample *sample)
 {
 	static const char time_bytes[8] = { 0x65, 0x53, (char)0xf1, 0x01 };
 
@@ -58,6 +57,13 @@ static inline void sample_begin_on(struct sample *sample, const char *host, cons
 	msgpack_pack_ext_with_body(&sample->packer, time_bytes, sizeof(time_bytes), 0);
 	sample->map_offset = sample->buffer.size;
 	msgpack_sbuffer_write(&sample->buffer, "\xde\0\0", 3);
+}
+
+/* The same, of schema 1. */
+static inline void sample_begin_on(struct sample *sample, const char *host, const char *kind,
+				   int64_t pid)
+{
+	sample_begin_empty(sample);
 	sample_number(sample, "schema", 1);
 	sample_text(sample, "kind", kind);
 	sample_text(sample, "record_id", "id");

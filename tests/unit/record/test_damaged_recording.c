@@ -15,7 +15,8 @@ enum {
 	RECORDS_MAX = 8192,
 	ID_BYTES = 64,
 	COPIES = 60, /* several times what is read at once */
-	ROUNDS = 300,
+	ROUNDS = 100,
+	BEHIND = 3, /* records behind a damaged one: where it could spread to */
 };
 
 /* A recording as it should be, and what a test made of it. */
@@ -163,23 +164,26 @@ static void a_byte_that_is_another_costs_its_own_record_at_most(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < one.size_bytes; i++) {
-		size_t record = 0;
+		size_t record = 0, first, count;
 
 		while (one.ends[record] <= i)
 			record++;
+		first = record ? record - 1 : 0;
+		count = (record + BEHIND < one.count ? record + BEHIND : one.count) - first;
 		for (size_t mask = 0; mask < sizeof(masks); mask++) {
 			copy[i] ^= masks[mask];
-			read_damaged(copy, one.size_bytes);
+			read_damaged(copy + begin_of(&one, first),
+				     one.ends[first + count - 1] - begin_of(&one, first));
 			copy[i] = one.bytes[i];
 			assert_int_equal(got.error, 0);
 			/* It stands there with another content, or not at all. */
-			assert_true(got.count == one.count ||
-				    (got.count == one.count - 1 &&
-				     (got.places == 1 || got.is_truncated)));
-			for (size_t j = 0; j < record; j++)
-				assert_string_equal(got.ids[j], one.ids[j]);
-			for (size_t j = record + 1; j < one.count; j++)
-				assert_string_equal(got.ids[got.count - one.count + j], one.ids[j]);
+			assert_true(got.count == count || (got.count == count - 1 &&
+							   (got.places == 1 || got.is_truncated)));
+			if (first < record)
+				assert_string_equal(got.ids[0], one.ids[first]);
+			for (size_t j = record + 1; j < first + count; j++)
+				assert_string_equal(got.ids[got.count - count + j - first],
+						    one.ids[j]);
 		}
 	}
 	free(copy);
@@ -314,7 +318,7 @@ static void false_heads_cost_no_quadratic_time(void **state)
 {
 	static const char head[] = "\x92\xd7\x00\x65\x53\xf1\x01\x00\x00\x00\x00\xde\x07\xff"
 				   "\xa6schema\x01\xa4kind\xa1x\xa1x\xd9\x1f";
-	size_t head_bytes = sizeof(head) - 1, size_bytes = (size_t)64 << 20;
+	size_t head_bytes = sizeof(head) - 1, size_bytes = (size_t)16 << 20;
 	uint8_t *bytes = malloc(size_bytes);
 
 	(void)state;

@@ -4,6 +4,7 @@
 
 #include <msgpack.h>
 
+#include "base/cleanup.h"
 #include "record/entry_scan.h"
 #include "record/golden.h"
 #include "record/library_view.h"
@@ -49,6 +50,39 @@ static void every_proper_prefix_asks_for_more(void **state)
 		free(prefix);
 	}
 	free(file);
+}
+
+#define NAMES "\xa6schema\x01\xa4kind"
+
+/* Of a copy of just these bytes. */
+static size_t reach(const char *bytes, size_t size_bytes)
+{
+	_cleanup_free_ char *copy = malloc(size_bytes);
+
+	assert_non_null(copy);
+	memcpy(copy, bytes, size_bytes);
+	return entry_reach((const uint8_t *)copy, size_bytes);
+}
+
+/* The map's mark and its first name may come with the next bytes, however long the mark is. */
+static void what_may_become_a_start_ends_the_entry_before_it(void **state)
+{
+	static const struct {
+		const char *mark;
+		size_t mark_bytes;
+	} marks[] = { { "\x82", 1 }, { "\xde\0\x82", 3 }, { "\xdf\0\0\0\x82", 5 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
+		char bytes[64] = "x" HEAD;
+		size_t size_bytes = sizeof("x" HEAD) - 1 + marks[i].mark_bytes;
+
+		memcpy(bytes + sizeof("x" HEAD) - 1, marks[i].mark, marks[i].mark_bytes);
+		memcpy(bytes + size_bytes, NAMES, sizeof(NAMES) - 1);
+		for (size_bytes += sizeof(NAMES) - 1; size_bytes > 1; size_bytes--)
+			assert_int_equal(reach(bytes, size_bytes), 1);
+	}
+	assert_int_equal(reach("x" HEAD "\x82\xa7", sizeof("x" HEAD) + 1), sizeof("x" HEAD) + 1);
 }
 
 static void what_is_not_an_entry_is_refused_at_once(void **state)
@@ -319,6 +353,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_entry_ends_where_its_map_ends),
 		cmocka_unit_test(every_proper_prefix_asks_for_more),
+		cmocka_unit_test(what_may_become_a_start_ends_the_entry_before_it),
 		cmocka_unit_test(what_is_not_an_entry_is_refused_at_once),
 		cmocka_unit_test(a_declared_size_beyond_the_limit_is_refused_before_it_is_read),
 		cmocka_unit_test(nesting_is_limited),

@@ -4,25 +4,7 @@
  * these bytes; tests/unit/report reads them back.
  */
 #include "record/golden.h"
-#include "record/record_encode.h"
-
-struct golden {
-	struct record_encoder *encoder;
-	unsigned int number; /* of the next record */
-	char record_id[32];
-};
-
-static struct record_common next_common(struct golden *golden)
-{
-	(void)snprintf(golden->record_id, sizeof(golden->record_id), "b0071d:4242:77:%u",
-		       ++golden->number);
-	return (struct record_common){
-		.wall_ns = 1700000001123456789,
-		.record_id = golden->record_id,
-		.host_name = "web-1",
-		.pid = 4242,
-	};
-}
+#include "record/golden_writer.h"
 
 static void add_meta(struct golden *golden)
 {
@@ -143,7 +125,7 @@ static void add_self(struct golden *golden)
 
 static void the_golden_recording_is_what_the_encoder_writes(void **state)
 {
-	struct golden golden = { .encoder = record_encoder_new() };
+	struct golden golden = { .encoder = record_encoder_new(), .recording = 77 };
 	const void *bytes;
 	size_t size_bytes;
 

@@ -216,6 +216,7 @@ static void a_slice_record_reads_back(void **state)
 		.thread_name = "puma srv tp 001",
 		.keys = cpu_keys,
 		.keys_count = 2,
+		.fiber = 7,
 		.state = "running",
 		.start_ns = 1700000001000000000,
 		.end_ns = 1700000001000000100,
@@ -234,7 +235,7 @@ static void a_slice_record_reads_back(void **state)
 
 	assert_int_equal(record_encode(*state, &record), 0);
 	map = decode(*state, &unpacked);
-	expect_common(&map, "slice", 5 + 14);
+	expect_common(&map, "slice", 5 + 15);
 	expect_number(&map, "tid", 4250);
 	expect_number(&map, "ns_tid", 17);
 	expect_text(&map, "thread_name", "puma srv tp 001");
@@ -243,6 +244,7 @@ static void a_slice_record_reads_back(void **state)
 	expect_text(&map, "state", "running");
 	expect_number(&map, "start_ns", 1700000001000000000);
 	expect_number(&map, "end_ns", 1700000001000000100);
+	expect_number(&map, "fiber", 7);
 	expect_number(&map, "cpu_number", 0);
 	expect_number(&map, "cpu_ns", 90);
 	expect_number(&map, "user_ns", 70);
@@ -255,7 +257,7 @@ static void a_slice_record_reads_back(void **state)
 	record_encoder_reset(*state);
 	record.state = "blocked";
 	record.has_cpu = record.has_kernel_split = false;
-	record.ns_tid = record.woken_by_pid = record.woken_by_tid = record.flags = 0;
+	record.ns_tid = record.fiber = record.woken_by_pid = record.woken_by_tid = record.flags = 0;
 	record.thread_name = NULL;
 	assert_int_equal(record_encode(*state, &record), 0);
 	map = decode(*state, &unpacked);

@@ -4,10 +4,13 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "ears.h"
+#include "failing_memory.h"
 #include "record/entry_scan.h"
 #include "record/golden.h"
 #include "record/record_reader.h"
@@ -15,6 +18,18 @@
 
 static char path[64]; /* of a file in memory: it is rewritten thousands of times */
 static struct record_view view;
+static int interruptions; /* of the reads that come */
+
+/* Instead of libc's. */
+ssize_t read(int fd, void *ret_bytes, size_t size_bytes)
+{
+	if (interruptions > 0) {
+		interruptions--;
+		errno = EINTR;
+		return -1;
+	}
+	return syscall(SYS_read, fd, ret_bytes, size_bytes);
+}
 
 static int setup(void **state)
 {
@@ -89,6 +104,22 @@ static void a_file_cut_at_any_byte_gives_its_whole_entries(void **state)
 	}
 	assert_int_equal(whole_count, GOLDEN_RECORDS);
 	free(file);
+}
+
+/* Where standard input is closed it is that of the file. */
+static void descriptor_0_is_as_good_as_any(void **state)
+{
+	struct record_reader *reader = NULL;
+	int saved = dup(STDIN_FILENO);
+
+	(void)state;
+	assert_int_equal(close(STDIN_FILENO), 0);
+	assert_int_equal(record_reader_open("/dev/null", &reader), 0);
+	assert_true(fcntl(STDIN_FILENO, F_GETFD) >= 0);
+	record_reader_free(reader);
+	assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
+	assert_int_equal(dup2(saved, STDIN_FILENO), STDIN_FILENO);
+	assert_int_equal(close(saved), 0);
 }
 
 static void records_are_found_across_the_reads_of_a_large_file(void **state)
@@ -255,6 +286,146 @@ static void another_schema_is_refused_and_another_kind_is_not(void **state)
 	assert_int_equal(read_sample(&sample), -EPROTONOSUPPORT);
 }
 
+/* Of a recording of it alone. */
+static void expect_said(struct sample *sample, const char *what)
+{
+	char expected[256], said[512];
+	struct ears ears = ears_open();
+
+	assert_true(read_sample(sample) < 0);
+	ears_close(&ears, said, sizeof(said));
+	log_set_level(LOG_LEVEL_ERROR);
+	(void)snprintf(expected, sizeof(expected), "correlator: error: %s: byte 0: %s\n", path,
+		       what);
+	assert_string_equal(said, expected);
+}
+
+static void it_is_said_why_nothing_can_be_read(void **state)
+{
+	static char text[RECORD_VIEW_TEXT_BYTES_MAX + 2];
+	struct sample sample;
+
+	(void)state;
+	memset(text, 'x', sizeof(text) - 1);
+	sample_begin(&sample, "gap", 1);
+	sample_text(&sample, "reason", text);
+	expect_said(&sample, "a record larger than any that correlator writes");
+	sample_begin(&sample, "gap", 1);
+	sample.buffer.data[sample.map_offset + 3 + 1 + 6] = 2;
+	expect_said(&sample, "a record of another schema than 1: read it with a newer correlator");
+	sample_begin(&sample, "gap", 1);
+	msgpack_pack_str_with_body(&sample.packer, "deep", 4);
+	for (int depth = 0; depth < 1000; depth++)
+		msgpack_pack_array(&sample.packer, 1);
+	msgpack_pack_nil(&sample.packer);
+	sample.field_count++;
+	expect_said(&sample, "a record nested deeper than any that correlator writes");
+	sample_begin(&sample, "gap", 1);
+	sample.buffer.data[0] = 0;
+	expect_said(&sample, "not a recording of correlator");
+}
+
+static void what_was_cut_off_is_said_with_its_place(void **state)
+{
+	char expected[256], said[512];
+	size_t file_bytes, last = 0;
+	char *file = golden_read("shop.rec", &file_bytes);
+	struct ears ears = ears_open();
+	bool is_truncated;
+	uint64_t count;
+
+	(void)state;
+	/* Each begins as the first one does. */
+	for (size_t at = 0; at + 3 < file_bytes; at++)
+		if (memcmp(file + at, file, 3) == 0)
+			last = at;
+	assert_int_equal(read_bytes(file, file_bytes - 1, &count, &is_truncated), 0);
+	ears_close(&ears, said, sizeof(said));
+	log_set_level(LOG_LEVEL_ERROR);
+	(void)snprintf(expected, sizeof(expected),
+		       "correlator: warning: %s: truncated after %d entries at byte %zu; the last, "
+		       "incomplete entry is left out\n",
+		       path, GOLDEN_RECORDS - 1, last);
+	assert_string_equal(said, expected);
+	free(file);
+}
+
+static void a_record_that_is_of_no_use_is_damage(void **state)
+{
+	struct record_reader *reader = NULL;
+	uint64_t places, bytes, begin;
+	char recording[4096];
+
+	(void)state;
+	golden_path("shop.rec", recording, sizeof(recording));
+	assert_int_equal(record_reader_open(recording, &reader), 0);
+	assert_int_equal(record_reader_next(reader, &view), 1);
+	begin = record_reader_offset(reader);
+	record_reader_get_damage(reader, &places, &bytes);
+	assert_int_equal(places + bytes, 0);
+	assert_int_equal(record_reader_next(reader, &view), 1);
+	record_reader_drop(reader, "of no use");
+	assert_int_equal(record_reader_entry_count(reader), 1);
+	record_reader_get_damage(reader, &places, &bytes);
+	assert_int_equal(places, 1);
+	assert_int_equal(bytes, record_reader_offset(reader) - begin);
+	while (record_reader_next(reader, &view) > 0)
+		;
+	assert_int_equal(record_reader_entry_count(reader), GOLDEN_RECORDS - 1);
+	record_reader_free(reader);
+}
+
+static void a_read_that_is_interrupted_is_done_again(void **state)
+{
+	size_t file_bytes;
+	char *file = golden_read("shop.rec", &file_bytes);
+	bool is_truncated;
+	uint64_t count;
+
+	(void)state;
+	interruptions = 3;
+	assert_int_equal(read_bytes(file, file_bytes, &count, &is_truncated), 0);
+	assert_int_equal(count, GOLDEN_RECORDS);
+	assert_int_equal(interruptions, 0);
+	free(file);
+}
+
+static void it_closes_what_it_has_opened(void **state)
+{
+	int free_fd = dup(STDERR_FILENO);
+	struct record_reader *reader = NULL;
+
+	(void)state;
+	assert_int_equal(close(free_fd), 0);
+	assert_int_equal(record_reader_open("/dev/null", &reader), 0);
+	record_reader_free(reader);
+	assert_int_equal(dup(STDERR_FILENO), free_fd);
+	assert_int_equal(close(free_fd), 0);
+	/* But not what it was given. */
+	assert_int_equal(record_reader_open("-", &reader), 0);
+	assert_string_equal(record_reader_name(reader), "standard input");
+	record_reader_free(reader);
+	assert_true(fcntl(STDIN_FILENO, F_GETFD) >= 0);
+}
+
+static void without_memory_it_says_so(void **state)
+{
+	struct record_reader *reader = NULL;
+
+	(void)state;
+	for (size_t given = 0; given < 2; given++) {
+		memory_fails_once_after(given);
+		assert_int_equal(record_reader_open("/dev/null", &reader), -ENOMEM);
+		memory_never_fails();
+		assert_null(reader);
+	}
+	assert_int_equal(record_reader_open("/dev/zero", &reader), 0);
+	memory_fails_once_after(0);
+	assert_int_equal(record_reader_next(reader, &view), -ENOMEM);
+	memory_never_fails();
+	record_reader_free(reader);
+}
+
 static void a_missing_file_is_an_error(void **state)
 {
 	struct record_reader *reader = NULL;
@@ -311,7 +482,14 @@ int main(void)
 		cmocka_unit_test(records_beyond_the_bounds_are_refused),
 		cmocka_unit_test(another_schema_is_refused_and_another_kind_is_not),
 		cmocka_unit_test(what_does_not_block_is_read_as_it_comes),
+		cmocka_unit_test(descriptor_0_is_as_good_as_any),
 		cmocka_unit_test(a_missing_file_is_an_error),
+		cmocka_unit_test(it_is_said_why_nothing_can_be_read),
+		cmocka_unit_test(what_was_cut_off_is_said_with_its_place),
+		cmocka_unit_test(a_record_that_is_of_no_use_is_damage),
+		cmocka_unit_test(a_read_that_is_interrupted_is_done_again),
+		cmocka_unit_test(it_closes_what_it_has_opened),
+		cmocka_unit_test(without_memory_it_says_so),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

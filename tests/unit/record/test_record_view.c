@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "record/record_fields.h"
+#include "record/record_shape.h"
 #include "record/sample.h"
 
 static struct record_view view;
@@ -436,6 +437,129 @@ static void an_entry_is_a_time_and_a_map(void **state)
 				 -EBADMSG);
 }
 
+/* Another record than the one before in one respect, and what all have. */
+struct step {
+	const char *kind;
+	int64_t schema;
+	const char *name; /* NULL: there is none */
+	const char *text; /* NULL: a number */
+	int extra_fields;
+	bool has_flag;
+	bool lacks_pid;
+};
+
+static void make_step(struct sample *sample, const struct step *step)
+{
+	char name[32];
+
+	sample_begin_empty(sample);
+	sample_number(sample, "schema", step->schema);
+	sample_text(sample, "kind", step->kind);
+	sample_text(sample, "host_name", "web-1");
+	sample_number(sample, step->lacks_pid ? "did" : "pid", 7);
+	if (step->name && step->text)
+		sample_text(sample, step->name, step->text);
+	else if (step->name)
+		sample_number(sample, step->name, 5);
+	if (step->has_flag)
+		sample_flag(sample, "inherited");
+	for (int i = 0; i < step->extra_fields; i++) {
+		(void)snprintf(name, sizeof(name), "extra_%d", i);
+		sample_number(sample, name, i);
+	}
+	sample_number(sample, "user_ns", 9);
+	sample_end(sample);
+}
+
+static void expect_same_view(const struct record_view *a, const struct record_view *b)
+{
+	assert_int_equal(a->kind, b->kind);
+	assert_int_equal(a->wall_ns, b->wall_ns);
+	assert_int_equal(a->entry_bytes, b->entry_bytes);
+	assert_int_equal(a->field_count, b->field_count);
+	assert_memory_equal(&a->places, &b->places, sizeof(a->places));
+	assert_int_equal(a->item_count, b->item_count);
+	for (size_t i = 0; i < a->field_count; i++) {
+		const struct record_field *first = &a->fields[i], *second = &b->fields[i];
+
+		assert_ptr_equal(first->name.bytes, second->name.bytes);
+		assert_int_equal(first->name.size_bytes, second->name.size_bytes);
+		assert_int_equal(first->value, second->value);
+		assert_int_equal(first->is_key, second->is_key);
+		assert_int_equal(first->integer, second->integer);
+		assert_ptr_equal(first->text.bytes, second->text.bytes);
+		assert_int_equal(first->text.size_bytes, second->text.size_bytes);
+		assert_int_equal(first->item_count, second->item_count);
+	}
+}
+
+static void a_record_says_the_same_whatever_was_read_before_it(void **state)
+{
+	static const struct step steps[] = {
+		{ "cpu", 1, "endpoint", "x", 0, false, false },
+		{ "cpu", 1, "endpoint", "GET /orders", 0, false, false },
+		{ "cpu", 1, "endpoint", NULL, 0, false, false }, /* of another type */
+		{ "slice", 1, "endpoint", "x", 0, false, false }, /* of another kind */
+		{ "tomorrow", 1, "endpoint", "x", 0, false, false },
+		{ "cpu", 2, "endpoint", "x", 0, false, false },
+		{ "cpu", -1, "endpoint", "x", 0, false, false },
+		{ "cpu", 1, "endpoinT", "x", 0, false, false },
+		{ "cpu", 1, "Endpoint", "x", 0, false, false },
+		{ "cpu", 1, "endPoint", "x", 0, false, false },
+		{ "cpu", 1, "endpoint_", "x", 0, false, false },
+		{ "cpu", 1, "a_key_of_some_thirty_bytes_or_so", "x", 0, false, false },
+		{ "cpu", 1, "a_key_of_some_thirty_bytes_or_s", "x", 0, false, false },
+		{ "cpu", 1, "a_key_of_some_Thirty_bytes_or_s", "x", 0, false, false },
+		{ "cpu", 1, "", "x", 0, false, false },
+		{ "cpu", 1, "k", "x", 0, false, false },
+		{ "cpu", 1, "tid", "x", 0, false, false }, /* a number by the schema */
+		{ "cpu", 1, "tid", NULL, 0, false, false },
+		{ "cpu", 1, "pid", NULL, 0, false, false }, /* twice */
+		{ "cpu", 1, "user_ns", NULL, 0, false, false },
+		{ "cpu", 1, "kind", "gap", 0, false, false },
+		{ "cpu", 1, "schema", NULL, 0, false, false },
+		{ "cpu", 1, "thread_name", "x", 0, false, false },
+		{ "cpu", 1, "endpoint", "x", 0, false, true },
+		{ "cpu", 1, "endpoint", "x", 0, true, false },
+		{ "cpu", 1, NULL, NULL, 0, false, false },
+		{ "cpu", 1, NULL, NULL, RECORD_SHAPES, false, false }, /* in the same place */
+		{ "cpu", 1, NULL, NULL, RECORD_SHAPE_FIELDS_MAX - 5, false, false },
+		{ "cpu", 1, NULL, NULL, RECORD_SHAPE_FIELDS_MAX - 4, false, false },
+	};
+	enum {
+		STEPS = sizeof(steps) / sizeof(steps[0])
+	};
+	static struct record_view alone, next;
+
+	(void)state;
+	for (size_t i = 0; i < STEPS * STEPS; i++) {
+		/* Each behind each, twice; what is learned is of the first. */
+		static struct record_shapes shapes;
+		const struct step *order[] = { &steps[i / STEPS], &steps[i % STEPS],
+					       &steps[i % STEPS], &steps[i / STEPS] };
+
+		shapes = (struct record_shapes){ 0 };
+		for (size_t j = 0; j < sizeof(order) / sizeof(order[0]); j++) {
+			struct sample sample;
+			const uint8_t *bytes;
+			int r;
+
+			make_step(&sample, order[j]);
+			bytes = (const uint8_t *)sample.buffer.data;
+			r = record_view_decode(bytes, sample.buffer.size, &alone);
+			assert_int_equal(
+				record_view_decode_next(bytes, sample.buffer.size, &shapes, &next),
+				r);
+			if (r == 0)
+				expect_same_view(&alone, &next);
+			assert_int_equal(record_view_decode_next(bytes, sample.buffer.size - 1,
+								 &shapes, &next),
+					 -EBADMSG);
+			forget(&sample);
+		}
+	}
+}
+
 /* Of the reserved ones, those that are no texts: a key is one. */
 /* Whether a text of that name is a key's in such a record. */
 static bool is_key_in(const char *kind, const char *name)
@@ -502,6 +626,7 @@ int main(void)
 		cmocka_unit_test(lists_and_names_are_of_texts),
 		cmocka_unit_test(what_each_record_has_must_be_there),
 		cmocka_unit_test(an_entry_is_a_time_and_a_map),
+		cmocka_unit_test(a_record_says_the_same_whatever_was_read_before_it),
 		cmocka_unit_test(a_name_is_a_keys_unless_each_cpu_record_has_it),
 		cmocka_unit_test(a_name_that_slices_have_is_taken_and_a_key_in_other_records),
 	};

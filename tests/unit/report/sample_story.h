@@ -15,6 +15,7 @@ struct sample_place {
 	const char *thread_name; /* NULL: none */
 	const char *request_id;
 	const char *endpoint; /* NULL: none */
+	int64_t fiber; /* of slices; 0: none */
 };
 
 static inline int sample_give(struct sample *sample, struct story *story)
@@ -84,6 +85,8 @@ static inline void sample_begin_slice(struct sample *sample, const struct sample
 {
 	sample_begin_at(sample, "slice", place);
 	sample_text(sample, "state", state);
+	if (place->fiber)
+		sample_number(sample, "fiber", place->fiber);
 	sample_number(sample, "start_ns", SAMPLE_NS + start_ns);
 	sample_number(sample, "end_ns", SAMPLE_NS + end_ns);
 }

@@ -97,6 +97,36 @@ static void begin_balance(struct sample *sample, int64_t residual_ns)
 	sample_number(sample, "residual_ns", residual_ns);
 }
 
+static void samples_are_compared_with_the_exec_time_of_the_records_that_tell_of_them(void **state)
+{
+	struct totals *totals = *state;
+	struct books merged = { 0 };
+	struct sample sample;
+	double ratio;
+
+	sample_add_balance(totals, 5000, 5000, 0, 0);
+	assert_int_equal(totals->books.sampled_count, 0);
+	assert_false(books_sampled_ratio(&totals->books, &ratio));
+	for (size_t i = 0; i < 2; i++) {
+		sample_begin(&sample, "balance", 42);
+		sample_number(&sample, "exec_ns", 1000);
+		sample_number(&sample, "attributed_ns", 1000);
+		sample_number(&sample, "unattributed_ns", 0);
+		sample_number(&sample, "overflow_ns", 0);
+		sample_number(&sample, "residual_ns", 0);
+		sample_number(&sample, "samples", 3);
+		sample_number(&sample, "sampled_ns", 750);
+		assert_int_equal(sample_add(&sample, totals), 0);
+	}
+	books_merge(&merged, &totals->books);
+	books_merge(&merged, &totals->books);
+	assert_int_equal(merged.sampled_count, 4);
+	assert_int_equal(merged.samples, 12);
+	assert_int_equal(merged.sampled_ns, 3000);
+	assert_true(books_sampled_ratio(&merged, &ratio));
+	assert_true(ratio == 0.75);
+}
+
 static void sums_saturate(void **state)
 {
 	const int64_t extremes[] = { INT64_MAX, INT64_MIN };
@@ -251,6 +281,7 @@ int main(void)
 		TEST(books_balance_up_to_a_thousandth_either_way),
 		TEST(where_nothing_ran_nothing_may_be_charged),
 		TEST(the_worst_window_is_the_first_with_the_residual_farthest_from_0),
+		TEST(samples_are_compared_with_the_exec_time_of_the_records_that_tell_of_them),
 		TEST(sums_saturate),
 		TEST(each_loss_is_added_up_under_its_own_name),
 		TEST(a_balance_record_that_lacks_one_of_its_times_is_refused),

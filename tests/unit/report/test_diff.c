@@ -4,7 +4,10 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include <jansson.h>
+
 #include "failing_memory.h"
+#include "record/golden.h"
 #include "report/format_diff.h"
 #include "report/sample_totals.h"
 
@@ -318,6 +321,117 @@ static void people_read_what_changed_by_how_much_and_how_sure_it_is(void **state
 	free(text);
 }
 
+/* One that changed, one that did not, one of few requests, one without a name; a new one, and one
+ * that is gone. */
+static void add_each_kind(void)
+{
+	for (int i = 0; i < 400; i++) {
+		add(&before, "GET /more", 1000000 + 1000 * (i * 7 % 400),
+		    3000000 + 5000 * (i % 50));
+		add(&after, "GET /more", 1100000 + 1000 * (i * 7 % 400), 3000000 + 5000 * (i % 50));
+		add(&before, "GET /same, \"quoted\"", 500000 + 1000 * (i % 50),
+		    900000 + 3000 * (i % 40));
+		add(&after, "GET /same, \"quoted\"", 500000 + 1000 * (i * 3 % 50),
+		    900000 + 3000 * (i * 7 % 40));
+	}
+	add(&before, "GET /few", 5, 5);
+	add(&after, "GET /few", 6, 5);
+	add(&before, "", 100, 200);
+	add(&after, "", 300, 400);
+	add(&before, "GET /gone", 5, 5);
+	add(&after, "GET /new", 5, 5);
+	compare();
+}
+
+static void each_format_says_the_same_of_a_change(void **state)
+{
+	static const struct {
+		int (*format)(const struct diff *, const struct format_options *, FILE *);
+		const char *name;
+	} formats[] = {
+		{ format_diff_table, "diff.txt" },
+		{ format_diff_json, "diff.json" },
+		{ format_diff_ndjson, "diff.ndjson" },
+		{ format_diff_csv, "diff.csv" },
+	};
+
+	(void)state;
+	add_each_kind();
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+		char *text = print(formats[i].format, 0, 120);
+
+		golden_compare(formats[i].name, text, strlen(text));
+		free(text);
+	}
+}
+
+/* The column behind all others, of a row that is as wide as the others. */
+static void expect_hidden_in_csv(const char *text, const char *count)
+{
+	const char *row = strstr(text, "\r\nhidden,"), *end;
+	size_t commas = 0, row_commas = 0;
+
+	assert_non_null(row);
+	for (const char *at = text; *at != '\r'; at++)
+		commas += *at == ',';
+	end = strstr(row + 2, "\r\n");
+	assert_non_null(end);
+	for (const char *at = row + 2; at < end; at++)
+		row_commas += *at == ',';
+	assert_int_equal(row_commas, commas);
+	assert_memory_equal(strchr(text, '\r') - strlen(",groups"), ",groups", strlen(",groups"));
+	assert_memory_equal(end - strlen(count) - 1, ",", 1);
+	assert_memory_equal(end - strlen(count), count, strlen(count));
+}
+
+static void several_keys_have_a_column_each_and_what_is_hidden_is_counted(void **state)
+{
+	static const char *const two = "endpoint,comm";
+	char *text;
+
+	(void)state;
+	totals_deinit(&before);
+	totals_deinit(&after);
+	assert_int_equal(totals_init(&before, &two, 1), 0);
+	assert_int_equal(totals_init(&after, &two, 1), 0);
+	add(&before, "a", 9, 5);
+	add(&before, "b", 5, 5);
+	add(&after, "b", 5, 5);
+	compare();
+	text = print(format_diff_csv, 1, 100);
+	expect_in(text, "row,endpoint,comm,before_requests,before_cpu_ns,");
+	expect_in(text, "\r\ngroup,b,");
+	expect_in(text, "\r\nall,,,2,14,");
+	assert_null(strstr(text, "\r\ngroup,a,"));
+	expect_hidden_in_csv(text, "1");
+	free(text);
+	text = print(format_diff_csv, 2, 100);
+	assert_null(strstr(text, "hidden"));
+	free(text);
+	text = print(format_diff_ndjson, 1, 100);
+	expect_in(text, "{\"row\":\"hidden\",\"by\":\"endpoint,comm\",\"groups\":1}\n");
+	free(text);
+	text = print(format_diff_ndjson, 2, 100);
+	assert_null(strstr(text, "hidden"));
+	free(text);
+	text = print(format_diff_json, 1, 100);
+	expect_in(text, "\"hidden\":{\"groups\":1},");
+	free(text);
+	text = print(format_diff_json, 2, 100);
+	assert_null(strstr(text, "hidden"));
+	free(text);
+}
+
+static void less_than_one_in_twenty_is_a_change(void **state)
+{
+	(void)state;
+	assert_true(
+		diff_has_changed(&(struct diff_figure){ .is_tested = true, .corrected = 0.0499 }));
+	assert_false(
+		diff_has_changed(&(struct diff_figure){ .is_tested = true, .corrected = 0.05 }));
+	assert_false(diff_has_changed(&(struct diff_figure){ .corrected = 0.0499 }));
+}
+
 static void of_few_requests_it_says_so(void **state)
 {
 	char *text;
@@ -330,6 +444,169 @@ static void of_few_requests_it_says_so(void **state)
 	expect_in(text, "cpu mean     5 ns   6 ns  +20.0 %              -  too few requests");
 	expect_in(text, "wall mean    5 ns   5 ns   +0.0 %              -  equal");
 	expect_in(text, "nothing to compare: too few requests with a request_id");
+	free(text);
+}
+
+static void files_are_told_with_what_is_wrong_with_them(void **state)
+{
+	static const char *const keys[] = { "\"damaged_bytes\":7", "\"truncated\":true" };
+	struct format_file files[2] = { { .name = "a", .damaged_places = 1, .damaged_bytes = 7 },
+					{ .name = "b", .is_truncated = true } };
+	struct format_options options = { .width = 40, .files = files, .file_count = 2 };
+	char *text = NULL;
+	size_t size_bytes;
+	FILE *out;
+
+	(void)state;
+	add(&before, "GET /", 5, 5);
+	add(&after, "GET /", 5, 5);
+	compare();
+	for (int i = 0; i < 3; i++) {
+		out = open_memstream(&text, &size_bytes);
+		assert_int_equal(
+			(i < 2 ? format_diff_table : format_diff_json)(&diff, &options, out), 0);
+		assert_int_equal(fclose(out), 0);
+		if (i < 2) {
+			/* As wide as the screen, unless that has no end. */
+			char *heading = strstr(text, "\nendpoint");
+
+			assert_non_null(heading);
+			assert_int_equal(strcspn(heading + 1, "\n") > 40, i == 1);
+			expect_in(text, "DAMAGED");
+			expect_in(text, "truncated\n");
+		} else {
+			expect_in(strstr(text, "\"name\":\"a\""), keys[0]);
+			expect_in(strstr(text, "\"name\":\"b\""), keys[1]);
+		}
+		free(text);
+		options.is_endless = true;
+	}
+}
+
+static void no_more_is_gone_than_there_was(void **state)
+{
+	char *text;
+
+	(void)state;
+	for (int i = 0; i < 10; i++) {
+		add(&before, "a", i == 0 ? 1000 : 1, 1);
+		add(&after, "a", 1, 1);
+	}
+	compare();
+	assert_true(diff.rows[0].figures[DIFF_CPU_MEAN].difference.low < -100);
+	text = print(format_diff_table, 0, 120);
+	expect_in(text, "-100.0 to ");
+	free(text);
+}
+
+static void what_is_not_there_to_compare_is_said(void **state)
+{
+	static const char *const by_two = "endpoint,tenant";
+	char *text;
+
+	(void)state;
+	totals_deinit(&before);
+	totals_deinit(&after);
+	assert_int_equal(totals_init(&before, &by_two, 1), 0);
+	assert_int_equal(totals_init(&after, &by_two, 1), 0);
+	for (int i = 0; i < 2; i++) {
+		struct totals *totals = i ? &after : &before;
+		struct sample sample;
+
+		/* Of no CPU at first, of no known time. */
+		sample_begin(&sample, "cpu", 42);
+		sample_text(&sample, "request_id", "1");
+		sample_text(&sample, "endpoint", "GET /");
+		sample_number(&sample, "cpu_ns", 5 * i);
+		assert_int_equal(sample_add(&sample, totals), 0);
+		sample_begin(&sample, "cpu", 42);
+		sample_text(&sample, "request_id", "2");
+		sample_text(&sample, "endpoint", "");
+		sample_text(&sample, "tenant", "seven");
+		sample_number(&sample, "cpu_ns", 4);
+		assert_int_equal(sample_add(&sample, totals), 0);
+	}
+	compare();
+	text = print(format_diff_table, 0, 120);
+	expect_in(text, "GET /          (no tenant)     1 → 1  cpu mean     0 ns   5 ns"
+			"         -              -  too few requests");
+	expect_in(text, "wall mean       -      -         -              -  not measured");
+	expect_in(text, "(no endpoint)  seven           1 → 1  cpu mean     4 ns   4 ns");
+	free(text);
+	text = print(format_diff_json, 0, 100);
+	expect_in(text, "\"cpu_mean\":{\"before_ns\":4,\"after_ns\":4}");
+	assert_null(strstr(text, "wall_mean"));
+	assert_null(strstr(text, "change_ns"));
+	free(text);
+}
+
+static void what_became_less_or_immense_is_said(void **state)
+{
+	char *text;
+
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		add(&before, "less", 2000 + i, 10);
+		add(&after, "less", 1000 + i, 10);
+	}
+	add(&before, "immense", 1, 5);
+	add(&after, "immense", 1000000, 5);
+	add(&before, "large", 1, 5);
+	add(&after, "large", 9999, 5);
+	compare();
+	text = print(format_diff_table, 0, 120);
+	expect_in(text, "%  LESS");
+	assert_null(strstr(text, "MORE"));
+	expect_in(text, "cpu mean       1 ns  1.000 ms            -");
+	expect_in(text, "+999800.0 %");
+	free(text);
+}
+
+static void of_several_hosts_a_thread_is_told_with_its_own(void **state)
+{
+	static const char *const by_thread = "tid";
+	const char *hosts[] = { "one", "two" };
+	char *text;
+
+	(void)state;
+	totals_deinit(&before);
+	totals_deinit(&after);
+	assert_int_equal(totals_init(&before, &by_thread, 1), 0);
+	assert_int_equal(totals_init(&after, &by_thread, 1), 0);
+	for (int i = 0; i < 3; i++) {
+		struct sample sample;
+
+		/* Those of the second recording are of two. */
+		sample_begin_on(&sample, hosts[i / 2], "cpu", 42);
+		sample_number(&sample, "tid", 7);
+		sample_text(&sample, "request_id", "1");
+		sample_number(&sample, "cpu_ns", 5);
+		assert_int_equal(sample_add(&sample, i == 0 ? &before : &after), 0);
+	}
+	compare();
+	text = print(format_diff_table, 0, 120);
+	expect_in(text, "one:42/7");
+	expect_in(text, "two:42/7");
+	free(text);
+	text = print(format_diff_json, 0, 100);
+	expect_in(text, "\"one:42/7\"");
+	free(text);
+}
+
+static void the_end_of_a_long_key_is_shown(void **state)
+{
+	char key[1000];
+	char *text;
+
+	(void)state;
+	memset(key, '\033', sizeof(key) - 2);
+	(void)strcpy(key + sizeof(key) - 2, "x");
+	add(&before, key, 5, 5);
+	add(&after, key, 5, 5);
+	compare();
+	text = print(format_diff_table, 0, 120);
+	expect_in(text, "\n\\x1b");
+	expect_in(text, "\\x1bx  ");
 	free(text);
 }
 
@@ -346,6 +623,30 @@ static void no_significant_change_is_said(void **state)
 	text = print(format_diff_table, 0, 120);
 	expect_in(text, "\nno significant change in 4 figures, at 95 %\n");
 	free(text);
+}
+
+static void fails_without_memory(int (*format)(const struct diff *, const struct format_options *,
+					       FILE *))
+{
+	static char place[65536];
+	static const struct format_file files[2] = { { .name = "one" }, { .name = "two" } };
+	const struct format_options options = { .width = 100, .files = files, .file_count = 2 };
+	size_t given = 0;
+
+	for (;; given++) {
+		FILE *out = fmemopen(place, sizeof(place), "w");
+		int r;
+
+		assert_non_null(out);
+		memory_fails_once_after(given);
+		r = format(&diff, &options, out);
+		memory_never_fails();
+		(void)fclose(out);
+		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
+		if (!memory_failures())
+			break;
+	}
+	assert_true(given > 0);
 }
 
 static void without_memory_it_says_so(void **state)
@@ -365,6 +666,9 @@ static void without_memory_it_says_so(void **state)
 		memory_never_fails();
 		assert_true(r == 0 || r == -ENOMEM);
 	}
+	json_set_alloc_funcs(malloc, free);
+	fails_without_memory(format_diff_table);
+	fails_without_memory(format_diff_json);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -377,7 +681,16 @@ int main(void)
 		TEST(recordings_of_the_same_do_not_differ),
 		TEST(a_fifth_more_cpu_is_found),
 		TEST(people_read_what_changed_by_how_much_and_how_sure_it_is),
+		TEST(each_format_says_the_same_of_a_change),
+		TEST(several_keys_have_a_column_each_and_what_is_hidden_is_counted),
+		TEST(less_than_one_in_twenty_is_a_change),
 		TEST(of_few_requests_it_says_so),
+		TEST(files_are_told_with_what_is_wrong_with_them),
+		TEST(no_more_is_gone_than_there_was),
+		TEST(what_is_not_there_to_compare_is_said),
+		TEST(what_became_less_or_immense_is_said),
+		TEST(of_several_hosts_a_thread_is_told_with_its_own),
+		TEST(the_end_of_a_long_key_is_shown),
 		TEST(no_significant_change_is_said),
 		TEST(without_memory_it_says_so),
 	};

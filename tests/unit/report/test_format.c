@@ -251,7 +251,7 @@ static void not_measured_is_a_dash_an_absent_member_an_empty_cell(void **state)
 	expect_in(text, "{\"key\":\"a\",\"requests\":1,\"cpu_ns\":5,\"share_percent\":100.0}");
 	free(text);
 	text = print(format_csv, totals, 0, 100);
-	expect_in(text, "group,a,1,5,,,,,100.000000,,,,,,,,,,,,,,,,,,,,,,,,\r\n");
+	expect_in(text, "group,a,1,5,,,,,100.000000,,,,,,,,,,,,,,,,,,,,,,,,,\r\n");
 	free(text);
 }
 
@@ -276,6 +276,7 @@ static void the_splits_bound_has_a_column_where_it_is_large(void **state)
 	assert_null(strstr(text, "split ±"));
 	free(text);
 	add_split(totals, "b", 50001);
+	totals_finish(totals);
 	text = print(format_table, totals, 0, 120);
 	expect_in(text, "user    kernel   split ±  run queue");
 	expect_in(text, "b             1.000 ms     -  600.0 us  400.0 us  50.00 us");
@@ -320,7 +321,7 @@ static void a_share_is_rounded_once(void **state)
 
 static void hidden_rows_are_one_line(void **state)
 {
-	char *text;
+	char *text, *hidden;
 
 	begin_by(*state, "request_id");
 	read_golden(*state);
@@ -329,6 +330,14 @@ static void hidden_rows_are_one_line(void **state)
 	free(text);
 	text = print(format_json, *state, 1, 100);
 	expect_in(text, "\"hidden\":{\"groups\":2,\"cpu_ns\":180000000");
+	free(text);
+	text = print(format_csv, *state, 1, 100);
+	expect_in(text, ",groups\r\n");
+	hidden = strstr(text, "\nhidden,");
+	assert_non_null(hidden);
+	hidden[strcspn(hidden, "\r")] = '\0';
+	expect_in(hidden, ",180000000,160000000,20000000,");
+	assert_string_equal(hidden + strlen(hidden) - 2, ",2");
 	free(text);
 }
 
@@ -366,11 +375,28 @@ static void unattributed_time_is_told_by_thread(void **state)
 	free(text);
 }
 
+static void of_threads_without_a_name_the_time_is_told_too(void **state)
+{
+	struct totals *totals = *state;
+	struct sample sample;
+	char *text;
+
+	sample_begin(&sample, "cpu", 42);
+	sample_text(&sample, "request_id", "");
+	sample_number(&sample, "cpu_ns", 10);
+	assert_int_equal(sample_add(&sample, totals), 0);
+	totals_finish(totals);
+	text = print(format_table, totals, 0, 100);
+	expect_in(text, "\n(no name) ");
+	free(text);
+}
+
 static void hostile_keys_cannot_reach_the_terminal(void **state)
 {
 	char *text;
 
 	sample_add_cpu(*state, 1, "\x1b[31m\xff", "\x1b]0;x\x07", 1, 0);
+	totals_finish(*state);
 	text = print(format_table, *state, 0, 100);
 	expect_in(text, "\\x1b[31m\\xff");
 	assert_null(strchr(text, '\x1b'));
@@ -470,6 +496,7 @@ int main(void)
 		TEST(a_share_is_rounded_once),
 		TEST(hidden_rows_are_one_line),
 		TEST(unattributed_time_is_told_by_thread),
+		TEST(of_threads_without_a_name_the_time_is_told_too),
 		TEST(hostile_keys_cannot_reach_the_terminal),
 		TEST(books_that_do_not_balance_are_said_loudly),
 		TEST(random_damage_never_crashes_a_report),

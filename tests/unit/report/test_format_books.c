@@ -70,6 +70,7 @@ static void books_that_balance_say_where_the_time_went(void **state)
 	says("overflow 20.00 ms 2.00 %");
 	says("residual 0 ns = 0.00 ppm of the exec time");
 	says_nothing_of("largest of a window");
+	says_nothing_of("by samples");
 	says_nothing_of("ambiguous");
 	says_nothing_of("stolen");
 	says_nothing_of("DO NOT");
@@ -77,6 +78,21 @@ static void books_that_balance_say_where_the_time_went(void **state)
 	says_nothing_of("MISSING");
 	says_nothing_of("again");
 	says_nothing_of("\033");
+}
+
+static void samples_stand_beside_the_exec_time(void **state)
+{
+	(void)state;
+	totals.books.sampled_count = 2;
+	totals.books.sampled_exec_ns = 1000000000;
+	totals.books.samples = 1234;
+	totals.books.sampled_ns = 987500000;
+	print();
+	says("by samples 987.5 ms 98.75 % = 1,234 samples");
+	totals.books.samples = 1;
+	print();
+	says("by samples 987.5 ms 98.75 % = 1 sample");
+	says_nothing_of("1 samples");
 }
 
 static void without_balance_records_nothing_is_said_of_them(void **state)
@@ -384,6 +400,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(books_that_balance_say_where_the_time_went),
+		TEST(samples_stand_beside_the_exec_time),
 		TEST(without_balance_records_nothing_is_said_of_them),
 		TEST(no_part_is_told_of_no_time),
 		TEST(titles_are_bold_on_a_screen),

@@ -110,6 +110,10 @@ static void the_books_are_as_they_stand(void **state)
 		.worst_residual_ns = -7,
 		.worst_exec_ns = 70,
 		.own_cpu_ns = 12,
+		.sampled_count = 1,
+		.sampled_exec_ns = 1000,
+		.samples = 9,
+		.sampled_ns = 900,
 	};
 	for (int i = 0; i < _COUNTER_MAX; i++)
 		totals.books.losses[i] = 100 + i;
@@ -125,6 +129,9 @@ static void the_books_are_as_they_stand(void **state)
 	expect_number(books, "worst_residual_ns", -7);
 	expect_number(books, "worst_exec_ns", 70);
 	expect_number(books, "own_cpu_ns", 12);
+	expect_number(books, "samples", 9);
+	expect_number(books, "sampled_ns", 900);
+	assert_true(json_real_value(json_object_get(books, "sampled_ratio")) == 0.9);
 	assert_true(json_is_false(json_object_get(books, "balanced")));
 	assert_true(json_is_false(json_object_get(books, "matches_records")));
 	assert_int_equal(json_object_size(json_object_get(books, "losses")), _COUNTER_MAX);
@@ -158,6 +165,8 @@ static void no_exec_time_has_no_millionths(void **state)
 	totals.books.balance_count = 1;
 	print();
 	expect_none(json_object_get(printed, "books"), "residual_ppm");
+	expect_none(json_object_get(printed, "books"), "samples");
+	expect_none(json_object_get(printed, "books"), "sampled_ratio");
 	assert_true(json_is_true(member("books", "balanced")));
 	assert_true(json_is_true(member("books", "matches_records")));
 }
@@ -389,6 +398,47 @@ static void without_memory_it_fails_and_never_leaves_a_part_out(void **state)
 	assert_true(given > 50);
 }
 
+static int print_as(int (*format)(const struct totals *, const struct format_options *, FILE *))
+{
+	static char place[65536];
+	FILE *out = fmemopen(place, sizeof(place), "w");
+	int r;
+
+	assert_non_null(out);
+	r = format(&totals, &options, out);
+	(void)fclose(out);
+	return r;
+}
+
+static void without_memory_no_format_goes_on(void **state)
+{
+	int (*const formats[])(const struct totals *, const struct format_options *,
+			       FILE *) = { format_table, format_csv, format_ndjson,
+					   format_unattributed };
+
+	(void)state;
+	options.width = 120;
+	fill();
+	json_set_alloc_funcs(malloc, free);
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+		size_t given = 0;
+
+		for (;; given++) {
+			int r;
+
+			memory_fails_once_after(given);
+			r = print_as(formats[i]);
+			memory_never_fails();
+			if (!memory_failures()) {
+				assert_int_equal(r, 0);
+				break;
+			}
+			assert_int_equal(r, -ENOMEM);
+		}
+		assert_true(given > 0);
+	}
+}
+
 static const char *const by_request = "request_id";
 
 static void of_many_rows_the_first_are_shown_and_the_others_summed_up(void **state)
@@ -422,6 +472,7 @@ int main(void)
 		TEST(what_is_inherited_is_told_as_far_as_it_is_measured),
 		TEST(of_many_rows_the_first_are_shown_and_the_others_summed_up),
 		TEST(without_memory_it_fails_and_never_leaves_a_part_out),
+		TEST(without_memory_no_format_goes_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

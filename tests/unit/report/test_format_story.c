@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include <jansson.h>
+
 #include "failing_memory.h"
 #include "record/golden.h"
 #include "record/record_reader.h"
@@ -149,6 +151,136 @@ static void a_story_by_slices(void **state)
 	tell(&fixture->story);
 	print(fixture, 100);
 	golden_compare("story.txt", printed, strlen(printed));
+}
+
+/* Three fibers of one thread take turns, and a part is not known to be one's. */
+static void tell_fibers(struct story *story)
+{
+	struct sample_place place = own;
+
+	for (int turn = 0; turn < 6; turn++) {
+		place.fiber = turn % 3 + 5;
+		sample_add_slice(story, &place, "running", turn * 1000, (turn + 1) * 1000, 0, 0);
+	}
+	place.fiber = 0;
+	sample_add_slice(story, &place, "blocked", 6000, 7000, 0, 0);
+	place = helper;
+	place.fiber = 9;
+	sample_add_slice(story, &place, "running", 0, 7000, 1, 0);
+	sample_add_window(story, &own, 0, 7000, 6000);
+	sample_add_window(story, &helper, 0, 7000, 7000);
+}
+
+static void fibers_of_a_thread_have_lanes_of_their_own(void **state)
+{
+	struct fixture *fixture = *state;
+
+	tell_fibers(&fixture->story);
+	print(fixture, 13 + 35);
+	has("                             ······\n7/11 fiber 5 █████         ██████");
+	has("7/11 fiber 6     ██████         ██████");
+	has("7/11 fiber 7          ██████");
+	/* It is the only one of its thread. */
+	has("7/12 worker");
+	has_not("fiber 9");
+}
+
+static void of_more_fibers_than_there_is_room_for_it_says_how_many(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample_place place = own;
+
+	for (place.fiber = 1; place.fiber <= 20; place.fiber++)
+		sample_add_slice(&fixture->story, &place, "running", place.fiber * 1000,
+				 (place.fiber + 1) * 1000, 0, 0);
+	sample_add_window(&fixture->story, &own, 1000, 21000, 20000);
+	print(fixture, 100);
+	has("7/11 fiber 16 ");
+	has("\n… 4 more fibers and threads\n");
+}
+
+static void a_list_says_which_fiber_of_one_thread_it_was(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample_place place = own;
+
+	place.fiber = 5;
+	sample_add_slice(&fixture->story, &place, "running", 0, 1000, 0, 0);
+	place.fiber = 6;
+	sample_add_slice(&fixture->story, &place, "running", 1000, 2000, 0, 0);
+	sample_add_window(&fixture->story, &own, 0, 2000, 2000);
+	print(fixture, 100);
+	has("1.000 us       0  running            7/11 fiber 5\n");
+	has("1.000 us       0  running            7/11 fiber 6\n");
+}
+
+/* 80 columns, the longest name that Linux has for a thread, large numbers, and a sum of four
+ * states. */
+static void at_80_columns_a_list_says_on_which_thread_or_fiber_it_was(void **state)
+{
+	static const char *const states[] = { "running", "run_queue", "blocked",
+					      "uninterruptible" };
+	struct fixture *fixture = *state;
+	struct sample_place place = { .pid = 1234567,
+				      .tid = 1234568,
+				      .thread_name = "puma srv tp 001",
+				      .request_id = "r-1" };
+
+	for (int i = 0; i < 100; i++) {
+		place.fiber = i % 2 + 5;
+		sample_add_slice(&fixture->story, &place, states[i % 4], i * 12345678,
+				 (i + 1) * 12345678 - i % 7, 1, 1234569);
+	}
+	place.tid = 1234569;
+	place.fiber = 0;
+	sample_add_slice(&fixture->story, &place, "running", 12345678, 99345678, 0, 0);
+	sample_add_window(&fixture->story, &place, 0, 99345678, 1);
+	print(fixture, 80);
+	has("\n1234567/1234569 puma srv tp 001 ");
+	has("  running            1234567/1234568 fiber 5");
+	has("  running            1234567/1234569 puma srv tp 001");
+	has("\n24.69 ms  … 5 more: 12.35 ms running 12.35 ms waiting ");
+}
+
+static void at_80_columns_windows_say_on_which_thread_they_were(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample_place place = { .pid = 1234567,
+				      .tid = 1234568,
+				      .thread_name = "puma srv tp 001",
+				      .request_id = "r-1" };
+
+	for (; place.tid < 1234570; place.tid++) {
+		struct sample sample;
+
+		sample_begin_at(&sample, "cpu", &place);
+		sample_number(&sample, "cpu_ns", 100000000);
+		sample_number(&sample, "user_ns", 62500000);
+		sample_number(&sample, "run_queue_ns", 12500000);
+		sample_number(&sample, "blocked_ns", 987654321);
+		sample_number(&sample, "first_ns", SAMPLE_NS + 123456789 * (place.tid % 2));
+		sample_number(&sample, "last_ns", SAMPLE_NS + 246913578);
+		assert_int_equal(sample_give(&sample, &fixture->story), 0);
+	}
+	print(fixture, 80);
+	has("\n1234567/1234568 puma srv tp 001 ");
+	has("\n1234567/1234569 puma srv tp 001 ");
+	has_line("123.5 ms 123.5 ms 100.0 ms 987.7 ms 1234567/1234569 puma srv tp 001");
+}
+
+static void a_slice_of_a_document_has_its_fiber(void **state)
+{
+	struct fixture *fixture = *state;
+
+	tell_fibers(&fixture->story);
+	print_page(fixture, format_story_json, &(struct format_options){ 0 });
+	for (int fiber = 5; fiber <= 7; fiber++) {
+		char member[32];
+
+		(void)snprintf(member, sizeof(member), "\"fiber\":%d", fiber);
+		has(member);
+	}
+	has_not("\"fiber\":0");
 }
 
 static void a_story_on_a_narrow_screen(void **state)
@@ -300,6 +432,104 @@ static void several_processes_and_hosts_are_said(void **state)
 	has("was seen on 2 hosts");
 	has_not("It was seen in");
 	has("web-2:8/11 puma 1");
+	place.tid = 0;
+	sample_add_window(&fixture->story, &place, 10, 20, 5);
+	assert_int_equal(
+		try_print(fixture, format_story, &(struct format_options){ .width = 1000 }), 0);
+	has("web-2:8/- ");
+}
+
+static void what_has_no_time_and_no_thread_is_told_by_its_sums(void **state)
+{
+	static const struct format_options options = { .width = 200 };
+	struct fixture *fixture = *state;
+	struct sample sample;
+
+	sample_begin(&sample, "cpu", 7);
+	sample_text(&sample, "request_id", "r-1");
+	sample_number(&sample, "cpu_ns", 77);
+	assert_int_equal(sample_give(&sample, &fixture->story), 0);
+	print(fixture, 200);
+	has("77 ns");
+	has_not("after");
+	assert_int_equal(try_print(fixture, format_story_json, &options), 0);
+	has("\"cpu_ns\":77");
+	has_not("wall_ns");
+	has_not("first_ns");
+}
+
+static void a_thread_has_its_number_in_its_own_namespace(void **state)
+{
+	static const struct format_options options = { .width = 200 };
+	struct fixture *fixture = *state;
+	struct sample sample;
+
+	sample_begin_window(&sample, &own, 10, 20, 5);
+	sample_number(&sample, "ns_tid", 3);
+	assert_int_equal(sample_give(&sample, &fixture->story), 0);
+	sample_add_window(&fixture->story, &helper, 10, 20, 5);
+	print_page(fixture, format_story_json, &options);
+	has("\"tid\":11,\"ns_tid\":3,");
+	has("\"tid\":12,\"thread_name\"");
+}
+
+static void threads_are_by_process_and_number(void **state)
+{
+	static const int64_t places[][2] = { { 8, 12 }, { 7, 14 }, { 8, 11 }, { 7, 13 } };
+	struct fixture *fixture = *state;
+	const char *last;
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		const struct sample_place place = { .pid = places[i][0],
+						    .tid = places[i][1],
+						    .request_id = "r-1" };
+
+		sample_add_window(&fixture->story, &place, 10, 20, 5);
+	}
+	last = print(fixture, 100);
+	for (const char *const *name =
+		     (const char *const[]){ "\n7/13 ", "\n7/14 ", "\n8/11 ", "\n8/12 ", NULL };
+	     *name; name++) {
+		last = strstr(last, *name);
+		assert_non_null(last);
+	}
+}
+
+static void a_key_that_had_other_values_is_said_to(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample_place place = own;
+
+	sample_add_window(&fixture->story, &own, 10, 20, 5);
+	print(fixture, 200);
+	has("GET /a");
+	has_not("it had others before");
+	place.endpoint = "GET /z";
+	sample_add_window(&fixture->story, &place, 10, 20, 5);
+	assert_int_equal(try_print(fixture, format_story, &(struct format_options){ .width = 200 }),
+			 0);
+	has("GET /z (the last one; it had others before)");
+}
+
+static void of_what_is_not_known_a_document_has_nothing(void **state)
+{
+	static const struct format_options options = { .width = 200 };
+	const struct sample_place nameless = { .pid = 7, .tid = 11, .request_id = "r-1" };
+	struct fixture *fixture = *state;
+	struct sample sample;
+
+	sample_begin_at(&sample, "cpu", &nameless);
+	sample_number(&sample, "run_queue_ns", 3);
+	assert_int_equal(sample_give(&sample, &fixture->story), 0);
+	sample_add_window(&fixture->story, &other, 10, 20, 5);
+	print_page(fixture, format_story_json, &options);
+	has("\"run_queue_ns\":3");
+	has("\"tid\":11");
+	has_not("thread_name");
+	has_not("cpu_ns");
+	has_not("window_ns");
+	has_not("percent");
+	has_not("\"tid\":13");
 }
 
 static void of_many_processes_some_are_named(void **state)
@@ -316,6 +546,7 @@ static void of_many_processes_some_are_named(void **state)
 
 static void losses_are_said(void **state)
 {
+	static const struct format_options options = { .width = 1000 };
 	struct fixture *fixture = *state;
 
 	tell(&fixture->story);
@@ -326,6 +557,11 @@ static void losses_are_said(void **state)
 	has("5 slices of all threads were lost");
 	has("1 records are not shown");
 	has("some of what ran meanwhile is missing");
+	for (int lost = 0; lost < 2; lost++) {
+		fixture->totals.books.losses[COUNTER_SLICE_LOST] = lost;
+		assert_int_equal(try_print(fixture, format_story, &options), 0);
+		assert_int_equal(strstr(printed, "slices of all threads were lost") != NULL, lost);
+	}
 }
 
 static void where_it_stands_among_those_of_its_endpoint_is_said(void **state)
@@ -372,12 +608,16 @@ static void control_characters_never_get_through(void **state)
 static void what_had_its_cpu_and_was_not_observed_is_said(void **state)
 {
 	struct fixture *fixture = *state;
+	struct sample_place third = other;
 
+	third.tid = 999;
 	tell(&fixture->story);
 	sample_add_slice(&fixture->story, &own, "run_queue", 15000000, 16000000, 0, 0);
+	sample_add_slice(&fixture->story, &third, "running", 15000000, 15400000, 0, 0);
+	sample_add_slice(&fixture->story, &helper, "run_queue", 12000000, 12500000, 0, 0);
 	sample_add_slice(&fixture->story, &own, "running", 16000000, 16000001, 0, 0);
 	print(fixture, 1000);
-	has("waited for that one, 5.000 ms of the 6.000 ms that it waited; the rest went to");
+	has("waited for that one, 5.400 ms of the 6.500 ms that it waited; the rest went to");
 }
 
 static void headings_are_bold_where_asked(void **state)
@@ -452,6 +692,95 @@ static void without_memory_it_says_so(void **state)
 		(void)fclose(out);
 	}
 	assert_int_equal(r, 0);
+	json_set_alloc_funcs(malloc, free);
+	for (size_t i = 0;; i++) {
+		FILE *out = fmemopen(text, sizeof(text), "w");
+
+		assert_non_null(out);
+		memory_fails_once_after(i);
+		r = format_story_json(&fixture->story, &options, out);
+		memory_never_fails();
+		(void)fclose(out);
+		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
+		if (!memory_failures())
+			break;
+	}
+}
+
+static void add_frame(struct story *story, const char *id, const char *name)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "stack", 7);
+	sample_text(&sample, "stack_id", id);
+	sample_text(&sample, "name", name);
+	sample_text(&sample, "frame_kind", "ruby");
+	assert_int_equal(sample_give(&sample, story), 0);
+}
+
+static void add_samples(struct story *story, const struct sample_place *place, const char *stack_id,
+			int64_t samples)
+{
+	struct sample sample;
+
+	sample_begin_at(&sample, "sample", place);
+	sample_text(&sample, "stack_id", stack_id);
+	sample_number(&sample, "samples", samples);
+	sample_number(&sample, "period_ns", 10101010);
+	assert_int_equal(sample_give(&sample, story), 0);
+}
+
+static void add_sampled_requests(struct story *story)
+{
+	add_frame(story, "1", "Order#total");
+	add_frame(story, "2", "Cart#show");
+	sample_add_window(story, &own, 0, 900000000, 300000000);
+	sample_add_window(story, &helper, 0, 900000000, 100000000);
+	sample_add_window(story, &other, 0, 900000000, 500000000);
+	add_samples(story, &own, "1", 30);
+	add_samples(story, &helper, "1", 10);
+	add_samples(story, &other, "2", 50);
+}
+
+static void its_own_stacks_are_below_it(void **state)
+{
+	const struct format_options options = { .width = 100 };
+	struct fixture *fixture = *state;
+	const char *text;
+
+	add_sampled_requests(&fixture->story);
+	text = print_page(fixture, format_story, &options);
+	assert_non_null(strstr(text, "CPU 400.0 ms, exact; spread over stacks by 40 samples"));
+	assert_non_null(strstr(text, "   Order#total\n"));
+	assert_null(strstr(text, "Cart#show"));
+}
+
+static void programs_get_its_own_stacks_too(void **state)
+{
+	const struct format_options options = { .width = 100 };
+	struct fixture *fixture = *state;
+	const json_t *all;
+	json_t *root;
+
+	add_sampled_requests(&fixture->story);
+	root = json_loads(print_page(fixture, format_story_json, &options), JSON_REJECT_DUPLICATES,
+			  NULL);
+	assert_non_null(root);
+	all = json_object_get(json_object_get(root, "stacks"), "all");
+	assert_int_equal(json_integer_value(json_object_get(all, "samples")), 40);
+	assert_int_equal(json_integer_value(json_object_get(all, "cpu_ns")), 400000000);
+	json_decref(root);
+}
+
+static void without_samples_there_is_no_word_of_stacks(void **state)
+{
+	const struct format_options options = { .width = 100 };
+	struct fixture *fixture = *state;
+
+	sample_add_window(&fixture->story, &own, 0, 900000000, 300000000);
+	add_frame(&fixture->story, "1", "Order#total");
+	add_samples(&fixture->story, &other, "1", 50);
+	assert_null(strstr(print_page(fixture, format_story_json, &options), "stacks"));
 }
 
 int main(void)
@@ -459,6 +788,12 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	static const struct CMUnitTest tests[] = {
 		TEST(a_story_by_slices),
+		TEST(fibers_of_a_thread_have_lanes_of_their_own),
+		TEST(of_more_fibers_than_there_is_room_for_it_says_how_many),
+		TEST(a_list_says_which_fiber_of_one_thread_it_was),
+		TEST(at_80_columns_a_list_says_on_which_thread_or_fiber_it_was),
+		TEST(at_80_columns_windows_say_on_which_thread_they_were),
+		TEST(a_slice_of_a_document_has_its_fiber),
 		TEST(a_story_on_a_narrow_screen),
 		TEST(a_story_as_json),
 		TEST(a_story_by_windows),
@@ -468,6 +803,11 @@ int main(void)
 		TEST(of_many_threads_a_screen_shows_some),
 		TEST(what_ran_meanwhile_is_cut_at_top),
 		TEST(several_processes_and_hosts_are_said),
+		TEST(what_has_no_time_and_no_thread_is_told_by_its_sums),
+		TEST(a_thread_has_its_number_in_its_own_namespace),
+		TEST(threads_are_by_process_and_number),
+		TEST(a_key_that_had_other_values_is_said_to),
+		TEST(of_what_is_not_known_a_document_has_nothing),
 		TEST(of_many_processes_some_are_named),
 		TEST(losses_are_said),
 		TEST(where_it_stands_among_those_of_its_endpoint_is_said),
@@ -477,6 +817,9 @@ int main(void)
 		TEST(what_is_left_out_of_a_narrow_screen_is_named),
 		TEST(a_lane_is_as_long_as_there_is_room_for),
 		TEST(a_text_of_one_character_is_one),
+		TEST(its_own_stacks_are_below_it),
+		TEST(programs_get_its_own_stacks_too),
+		TEST(without_samples_there_is_no_word_of_stacks),
 		TEST(without_memory_it_says_so),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -98,9 +98,10 @@ static void a_list_goes_on_in_the_next_line_where_the_screen_ends(void **state)
 	options.width = 11 + 1 + 9;
 	print();
 	says("recording one.…ord),");
-	options.width = 1;
-	print();
-	says("recording …,");
+	for (options.width = 1; options.width <= 11 + 1 + 1; options.width++) {
+		print();
+		says("recording …,");
+	}
 }
 
 static void the_time_is_from_the_first_window_on(void **state)
@@ -261,6 +262,49 @@ static void a_grouping_without_groups_is_left_out_but_the_first(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+static void a_long_value_is_cut_and_less_wide_behind_the_first_key(void **state)
+{
+	static const char *const by = "first,second";
+	char first[80], second[80], expected[160];
+	struct sample sample;
+
+	(void)state;
+	totals_deinit(&totals);
+	assert_int_equal(totals_init(&totals, &by, 1), 0);
+	memset(first, 'a', sizeof(first));
+	memset(second, 'b', sizeof(second));
+	first[79] = second[79] = '\0';
+	sample_begin_cpu(&sample, 42, 1, "r", 10, 0);
+	sample_text(&sample, "first", first);
+	sample_text(&sample, "second", second);
+	assert_int_equal(sample_add(&sample, &totals), 0);
+	sample_begin_cpu(&sample, 42, 2, "q", 5, 0);
+	sample_text(&sample, "first", "short");
+	sample_text(&sample, "second", "");
+	assert_int_equal(sample_add(&sample, &totals), 0);
+	assert_int_equal(totals_finish(&totals), 0);
+	options.width = 300;
+	print();
+	if (!strstr(printed, "\nshort ") || !strstr(printed, " (no second) "))
+		fail_msg("no (no second) in\n%s", printed);
+	(void)snprintf(expected, sizeof(expected), "%.30s…%.29s  %.15s…%.14s ", first, first,
+		       second, second);
+	if (!strstr(printed, expected))
+		fail_msg("no %s in\n%s", expected, printed);
+}
+
+static void what_a_row_may_lack_is_said(void **state)
+{
+	(void)state;
+	options.width = 1000;
+	print();
+	assert_null(strstr(printed, "may lack"));
+	totals.groupings[0].lacking_cpu_ns = 5000;
+	print();
+	if (!strstr(printed, "may lack up to 5.000 us of CPU"))
+		fail_msg("in\n%s", printed);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -274,6 +318,8 @@ int main(void)
 		TEST(the_system_and_the_keys_are_told),
 		TEST(what_was_in_force_before_is_told),
 		TEST(a_grouping_without_groups_is_left_out_but_the_first),
+		TEST(a_long_value_is_cut_and_less_wide_behind_the_first_key),
+		TEST(what_a_row_may_lack_is_said),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

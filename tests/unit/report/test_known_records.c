@@ -65,9 +65,16 @@ static void recorders_number_their_records_each_for_itself(void **state)
 
 static void an_id_of_another_form_is_never_known(void **state)
 {
-	static const char *const ids[] = { "",	    "1",     "id",
-					   "b0:",   "b0:x1", "b0:01",
-					   "b0:-1", "b0:0",  "b0:18446744073709551616" };
+	static const char *const ids[] = { "",
+					   "1",
+					   "id",
+					   "b0:",
+					   "b0:x1",
+					   "b0:01",
+					   "b0:-1",
+					   "b0:0",
+					   "b0:18446744073709551616",
+					   "b0:99999999999999999999" };
 	char longest[256];
 
 	memset(longest, 'r', sizeof(longest));

@@ -228,6 +228,18 @@ static void why_it_was_not_measured_is_kept(void **state)
 	assert_string_equal(cost->programs_error, "das ist nicht m\xc3\xb6glich\\x1b");
 }
 
+/* Of a window in which nothing could be measured nothing is estimated either. */
+static void where_it_could_not_be_measured_nothing_is_assumed(void **state)
+{
+	struct totals *totals = *state;
+
+	add_window(totals, 100, 50, 1, NULL);
+	add_window(totals, 0, 0, 0, "that needs CAP_SYS_ADMIN");
+	totals_finish(totals);
+	assert_int_equal(totals->own_cost.run_ns, 100);
+	assert_int_equal(totals->own_cost.run_count, 200);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -238,6 +250,7 @@ int main(void)
 		TEST(windows_in_which_nothing_was_measured_are_as_the_others),
 		TEST(what_was_measured_all_the_time_is_left_as_it_is),
 		TEST(why_it_was_not_measured_is_kept),
+		TEST(where_it_could_not_be_measured_nothing_is_assumed),
 		TEST(more_programs_than_are_kept_count_in_the_sum),
 		TEST(what_is_no_figure_is_none_of_a_programs),
 		TEST(what_is_estimated_ends_at_the_highest_number),

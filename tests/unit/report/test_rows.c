@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "failing_memory.h"
+#include "report/format.h"
 #include "report/rows.h"
 #include "report/sample_totals.h"
 
@@ -34,6 +35,8 @@ static void expect_order(enum row_field sort, const char *expected)
 	char order[64] = "";
 	struct rows rows;
 
+	/* Requests are rows when they have ended. */
+	assert_int_equal(totals_finish(&totals), 0);
 	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], sort, 0), 0);
 	for (size_t i = 0; i < rows.group_count; i++)
 		(void)strncat(order, rows.groups[i]->value, rows.groups[i]->value_bytes);
@@ -183,6 +186,43 @@ static void when_a_request_began_is_a_time(void **state)
 	rows_deinit(&rows);
 }
 
+static void what_is_equal_by_one_key_is_sorted_by_the_others(void **state)
+{
+	static const char *const parts[][2] = {
+		{ "b", "x" }, { "a", "z" }, { "c", "x" }, { "a", "y" }, { "b", "w" },
+	};
+	static const char *const by_first[] = { "a:y", "a:z", "b:w", "b:x", "c:x" };
+	static const char *const by_second[] = { "b:w", "b:x", "c:x", "a:y", "a:z" };
+
+	(void)state;
+	begin("endpoint,tenant");
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		struct sample sample;
+
+		sample_begin(&sample, "cpu", 42);
+		sample_text(&sample, "endpoint", parts[i][0]);
+		sample_text(&sample, "tenant", parts[i][1]);
+		sample_number(&sample, "cpu_ns", 1);
+		assert_int_equal(sample_add(&sample, &totals), 0);
+	}
+	for (size_t part = 0; part < 2; part++) {
+		struct rows rows;
+
+		assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0],
+					   part == 0 ? ROW_FIELD_KEY : ROW_FIELD_KEY_2, 0),
+				 0);
+		for (size_t i = 0; i < rows.group_count; i++) {
+			struct record_text first = grouping_part(rows.groups[i], 0, false);
+			struct record_text second = grouping_part(rows.groups[i], 1, false);
+			const char *expected = part == 0 ? by_first[i] : by_second[i];
+
+			assert_memory_equal(first.bytes, expected, 1);
+			assert_memory_equal(second.bytes, expected + 2, 1);
+		}
+		rows_deinit(&rows);
+	}
+}
+
 static void a_key_comes_before_those_that_begin_with_it(void **state)
 {
 	(void)state;
@@ -315,6 +355,7 @@ static void figures_of_which_one_request_has_none_are_not_measured(void **state)
 /* Those that may still grow stay, whatever they are now. */
 static void requests_that_will_not_be_shown_are_summed_up(void **state)
 {
+	const int count = REQUESTS_OPEN_MAX + 2 * ROWS_FOLD_AT;
 	int64_t all_ns = 0, hidden_ns;
 	struct rows rows;
 	char id[32];
@@ -322,12 +363,12 @@ static void requests_that_will_not_be_shown_are_summed_up(void **state)
 
 	(void)state;
 	begin("request_id");
-	for (int i = 0; i < 2 * ROWS_FOLD_AT; i++) {
+	for (int i = 0; i < count; i++) {
 		int64_t cpu_ns = i % 1000;
 
 		(void)snprintf(id, sizeof(id), "r-%d", i);
 		/* Two of the first and one of the last. */
-		if (i == 7 || i == 8 || i == 2 * ROWS_FOLD_AT - 1)
+		if (i == 7 || i == 8 || i == count - 1)
 			cpu_ns = 1000000 + i;
 		add_whole_request(id, "busy", cpu_ns, 1);
 		all_ns += cpu_ns;
@@ -337,15 +378,166 @@ static void requests_that_will_not_be_shown_are_summed_up(void **state)
 	assert_int_equal(totals_finish(&totals), 0);
 	assert_true(totals.groupings[0].group_count < ROWS_FOLD_AT);
 	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_CPU, 3), 0);
-	assert_int_equal(number_of(&rows, 0, ROW_FIELD_CPU), 1000000 + 2 * ROWS_FOLD_AT - 1);
+	assert_int_equal(number_of(&rows, 0, ROW_FIELD_CPU), 1000000 + count - 1);
 	assert_int_equal(number_of(&rows, 1, ROW_FIELD_CPU), 1000008);
 	assert_int_equal(number_of(&rows, 2, ROW_FIELD_CPU), 1000007);
-	assert_int_equal(rows.hidden_count, 2 * ROWS_FOLD_AT - 3);
-	hidden_ns = all_ns - 3 * 1000000 - 7 - 8 - (2 * ROWS_FOLD_AT - 1);
+	assert_int_equal(rows.hidden_count, count - 3);
+	hidden_ns = all_ns - 3 * 1000000 - 7 - 8 - (count - 1);
 	assert_int_equal(rows.hidden.sums[COST_CPU], hidden_ns);
 	last = rows_count(&rows) - 1;
 	assert_int_equal(number_of(&rows, last, ROW_FIELD_CPU), all_ns);
-	assert_int_equal(number_of(&rows, last, ROW_FIELD_REQUESTS), 2 * ROWS_FOLD_AT);
+	assert_int_equal(number_of(&rows, last, ROW_FIELD_REQUESTS), count);
+	rows_deinit(&rows);
+}
+
+static struct group *end_request(const char *id, int64_t ns, const char *endpoint)
+{
+	const struct costs costs = { .sums = { [COST_CPU] = ns, [COST_USER] = 1000 - ns },
+				     .record_count = 1,
+				     .last_ns = ns };
+	struct group *group = NULL;
+
+	assert_int_equal(grouping_settle_request(&totals.groupings[0],
+						 (struct record_text){ id, strlen(id) }, &costs,
+						 (struct record_text){ endpoint, strlen(endpoint) },
+						 &group),
+			 0);
+	return group;
+}
+
+/* One of 700, and as many of 5 as make them too many, of which top_count are left. */
+static void fold_many(enum row_field field, size_t top_count)
+{
+	char id[32];
+
+	begin("request_id");
+	for (int i = 0; i <= ROWS_FOLD_AT; i++) {
+		(void)snprintf(id, sizeof(id), "r-%d", i);
+		(void)end_request(id, i == 5 ? 700 : 5, "busy");
+	}
+	assert_int_equal(rows_fold(&totals, &totals.groupings[0], field, top_count), 0);
+	assert_int_equal(totals.groupings[0].group_count, top_count);
+}
+
+/* What is equal is shown by its id. */
+static void what_ends_below_those_shown_is_no_row_and_what_is_equal_or_above_is(void **state)
+{
+	static const enum row_field fields[] = { ROW_FIELD_CPU, ROW_FIELD_WALL, ROW_FIELD_WALL_P99,
+						 ROW_FIELD_SHARE };
+	const struct grouping *grouping = &totals.groupings[0];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		fold_many(fields[i], 1);
+		assert_null(end_request("below", 699, "busy"));
+		assert_non_null(end_request("equal", 700, ""));
+		assert_string_equal(end_request("above", 701, "idle")->names[GROUP_NAME_ENDPOINT],
+				    "idle");
+		/* More of one that is a row, though it alone is below. */
+		assert_int_equal(end_request("r-5", 2, "late")->costs.sums[COST_CPU], 702);
+		assert_int_equal(end_request("r-5", 1, "")->costs.record_count, 3);
+		assert_string_equal(end_request("r-5", 0, "")->names[GROUP_NAME_ENDPOINT], "late");
+		assert_int_equal(grouping->group_count, 3);
+		assert_int_equal(grouping->folded_count, ROWS_FOLD_AT + 1);
+		assert_int_equal(grouping->folded.sums[COST_CPU], 5 * ROWS_FOLD_AT + 699);
+		assert_int_equal(grouping->request_count, ROWS_FOLD_AT + 4);
+		assert_int_equal(grouping->requests.figures[FIGURE_CPU].count, ROWS_FOLD_AT + 4);
+	}
+}
+
+/* Another cost than the CPU; a text; and fewer rows than are shown. */
+static void the_least_that_is_shown_is_of_what_rows_are_sorted_by(void **state)
+{
+	const struct costs not_measured = { .missing = UINT32_MAX, .record_count = 1 };
+	struct group *group = NULL;
+
+	(void)state;
+	fold_many(ROW_FIELD_USER, 2);
+	assert_null(end_request("below", 6, ""));
+	assert_non_null(end_request("above", 4, ""));
+	assert_int_equal(grouping_settle_request(&totals.groupings[0],
+						 (struct record_text){ "none", 4 }, &not_measured,
+						 (struct record_text){ 0 }, &group),
+			 0);
+	assert_null(group);
+	fold_many(ROW_FIELD_ENDPOINT, 2);
+	assert_non_null(end_request("z", 0, "z"));
+	fold_many(ROW_FIELD_CPU, ROWS_FOLD_AT + 1);
+	assert_int_equal(rows_fold(&totals, &totals.groupings[0], ROW_FIELD_CPU, SIZE_MAX), 0);
+	assert_int_equal(totals.groupings[0].group_count, ROWS_FOLD_AT + 1);
+	assert_non_null(end_request("equal", 5, ""));
+}
+
+static const struct group *find_value(const char *value)
+{
+	for (const struct group *group = totals.groupings[0].groups; group; group = group->hh.next)
+		if (record_text_is(grouping_label(group, false), value))
+			return group;
+	return NULL;
+}
+
+/* What an open request has is the least of all, and stays; "again" is given up, and comes again. */
+static void expect_said_in_json(const char *says)
+{
+	char *text;
+	size_t size;
+	FILE *file = open_memstream(&text, &size);
+
+	assert_int_equal(
+		format_json(&totals, &(struct format_options){ .sort = ROW_FIELD_CPU }, file), 0);
+	assert_int_equal(fclose(file), 0);
+	assert_non_null(strstr(text, says));
+	free(text);
+}
+
+static void any_number_of_values_takes_little_memory_and_nothing_is_lost(void **state)
+{
+	enum {
+		OPEN = 10,
+		COUNT = ROWS_FOLD_AT + 2 * OPEN
+	};
+	const struct grouping *grouping = &totals.groupings[0];
+	size_t most_groups = 0, hidden;
+	int64_t all_ns = 0;
+	struct rows rows;
+	char id[32], endpoint[32];
+
+	(void)state;
+	begin("endpoint");
+	add_whole_request("again", "again", 3, 1);
+	for (int i = 0; i < COUNT; i++) {
+		int64_t cpu_ns = i == 5 ? 5000 : 4 + i % 90;
+
+		(void)snprintf(id, sizeof(id), "r-%d", i);
+		(void)snprintf(endpoint, sizeof(endpoint), "e-%d", i);
+		add_whole_request("held", "held", 0, 1);
+		add_whole_request(id, endpoint, cpu_ns, 1);
+		all_ns += cpu_ns;
+		assert_int_equal(totals_settle(&totals, OPEN), 0);
+		assert_int_equal(rows_fold(&totals, &totals.groupings[0], ROW_FIELD_CPU, 2), 0);
+		if (grouping->group_count > most_groups)
+			most_groups = grouping->group_count;
+	}
+	assert_in_range(most_groups, ROWS_FOLD_AT, ROWS_FOLD_AT + OPEN);
+	assert_in_range(grouping->group_count, ROWS_KEPT_MIN, ROWS_KEPT_MIN + 3 * OPEN);
+	assert_null(find_value("again"));
+	assert_int_equal(find_value("held")->costs.record_count, COUNT);
+	/* What it lacks is no more than any that was given up had used. */
+	assert_in_range(grouping->lacking_cpu_ns, 3, 93);
+	add_whole_request("more", "again", 2, 1);
+	assert_int_equal(totals_finish(&totals), 0);
+	assert_int_equal(grouping->open_count, 0);
+	assert_int_equal(find_value("again")->costs.sums[COST_CPU], 2);
+	expect_said_in_json("\"lacking_cpu_ns\":");
+	assert_int_equal(rows_init(&rows, &totals, grouping, ROW_FIELD_CPU, 1), 0);
+	assert_int_equal(number_of(&rows, 0, ROW_FIELD_CPU), 5000);
+	hidden = rows_find_kind(&rows, ROW_KIND_HIDDEN);
+	assert_int_equal(rows.hidden_count, COUNT + 2);
+	assert_int_equal(number_of(&rows, hidden, ROW_FIELD_CPU), all_ns + 3 + 2 - 5000);
+	assert_int_equal(number_of(&rows, hidden, ROW_FIELD_REQUESTS), COUNT + 2);
+	assert_int_equal(number_of(&rows, hidden, ROW_FIELD_CPU_MAX), 93);
+	assert_int_equal(number_of(&rows, rows_count(&rows) - 1, ROW_FIELD_CPU), all_ns + 3 + 2);
+	assert_int_equal(number_of(&rows, rows_count(&rows) - 1, ROW_FIELD_REQUESTS), COUNT + 3);
 	rows_deinit(&rows);
 }
 
@@ -531,12 +723,16 @@ int main(void)
 		TEST(each_column_is_sorted_by_its_own_cost),
 		TEST(those_above_a_percentile_are_compared_with_their_endpoints_alone),
 		TEST(when_a_request_began_is_a_time),
+		TEST(what_is_equal_by_one_key_is_sorted_by_the_others),
 		TEST(a_key_comes_before_those_that_begin_with_it),
 		TEST(a_field_that_is_no_column_is_not_found),
 		TEST(endpoints_are_sorted_by_requests_and_those_without_any_last),
 		TEST(figures_are_of_whole_requests_of_the_rest_and_of_all),
 		TEST(figures_of_which_one_request_has_none_are_not_measured),
 		TEST(requests_that_will_not_be_shown_are_summed_up),
+		TEST(what_ends_below_those_shown_is_no_row_and_what_is_equal_or_above_is),
+		TEST(the_least_that_is_shown_is_of_what_rows_are_sorted_by),
+		TEST(any_number_of_values_takes_little_memory_and_nothing_is_lost),
 		TEST(a_request_has_its_own_time_and_no_percentiles),
 		TEST(names_are_sorted_ascending_and_those_that_are_not_known_last),
 		TEST(shown_and_hidden_rows_add_up_to_the_total),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
 
+#include "failing_memory.h"
 #include "report/sample_story.h"
 
 struct fixture {
@@ -82,6 +83,28 @@ static void it_is_the_sum_of_its_records_over_threads(void **state)
 	assert_int_equal(story->totals->observed.sums[COST_CPU], 5120);
 }
 
+static void a_window_that_does_not_say_when_is_as_long_as_it_was(void **state)
+{
+	static const int64_t tids[] = { 11, 13, 12 };
+	struct fixture *fixture = *state;
+	struct story *story = &fixture->story;
+	struct sample_place place = own;
+	struct sample sample;
+
+	place.tid = 12;
+	sample_add_window(story, &place, 1, 700, 100);
+	place.tid = 13;
+	sample_begin_at(&sample, "cpu", &place);
+	sample_number(&sample, "window_ns", 1000000000);
+	sample_number(&sample, "cpu_ns", 5);
+	assert_int_equal(sample_give(&sample, story), 0);
+	sample_add_window(story, &own, -1, 700, 100);
+	finish(fixture);
+	assert_int_equal(story->window_count, 3);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(story->windows[i].thread->key.tid, tids[i]);
+}
+
 static void what_is_not_told_apart_or_not_known_is_nobodys(void **state)
 {
 	struct fixture *fixture = *state;
@@ -108,6 +131,16 @@ static void what_may_be_a_leftover_is_known(void **state)
 	assert_int_equal(sample_give(&sample, &fixture->story), 0);
 	sample_add_window(&fixture->story, &own, 1, 2, 1);
 	assert_true(finish(fixture)->is_inherited);
+}
+
+static void an_id_may_be_one_byte(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample_place place = own;
+
+	place.request_id = fixture->story.request_id = "7";
+	sample_add_window(&fixture->story, &place, 0, 10, 5);
+	assert_int_equal(finish(fixture)->costs.sums[COST_CPU], 5);
 }
 
 static void what_the_totals_do_not_take_is_not_told(void **state)
@@ -224,6 +257,142 @@ static void a_record_of_no_thread_is_in_the_sums_alone(void **state)
 	assert_int_equal(story->window_count, 0);
 	assert_int_equal(story->costs.sums[COST_CPU], 5);
 	assert_int_equal(story->last_ns, 0);
+}
+
+static void what_ran_elsewhere_without_a_thread_or_a_time_is_not_beside_it(void **state)
+{
+	struct fixture *fixture = *state;
+	struct story *story = &fixture->story;
+	struct sample sample;
+
+	sample_add_window(story, &own, 0, 100, 40);
+	sample_begin(&sample, "cpu", 7);
+	sample_text(&sample, "request_id", "r-2");
+	sample_number(&sample, "cpu_ns", 5);
+	sample_number(&sample, "first_ns", SAMPLE_NS);
+	sample_number(&sample, "last_ns", SAMPLE_NS + 100);
+	assert_int_equal(sample_give(&sample, story), 0);
+	sample_begin_at(&sample, "cpu", &other);
+	sample_number(&sample, "cpu_ns", 5);
+	assert_int_equal(sample_give(&sample, story), 0);
+	sample_begin_at(&sample, "cpu", &other);
+	sample_number(&sample, "first_ns", SAMPLE_NS);
+	sample_number(&sample, "last_ns", SAMPLE_NS + 100);
+	assert_int_equal(sample_give(&sample, story), 0);
+	assert_int_equal(finish(fixture)->beside.ranking_count, 0);
+}
+
+static void a_slice_says_what_it_says(void **state)
+{
+	struct fixture *fixture = *state;
+	struct story *story = &fixture->story;
+	struct sample sample;
+
+	/* A CPU beyond all numbers, one of what does not run, one without an end or a beginning. */
+	sample_begin_slice(&sample, &own, "running", 0, 10);
+	sample_number(&sample, "cpu_number", INT64_C(1) << 31);
+	assert_int_equal(sample_give(&sample, story), 0);
+	sample_begin_slice(&sample, &own, "running", 10, 20);
+	sample_number(&sample, "cpu_number", INT32_MAX);
+	assert_int_equal(sample_give(&sample, story), 0);
+	sample_begin_slice(&sample, &own, "blocked", 20, 30);
+	sample_number(&sample, "cpu_number", 3);
+	assert_int_equal(sample_give(&sample, story), 0);
+	sample_begin_at(&sample, "slice", &own);
+	sample_text(&sample, "state", "blocked");
+	sample_number(&sample, "end_ns", SAMPLE_NS + 40);
+	assert_int_equal(sample_give(&sample, story), 0);
+	sample_begin_at(&sample, "slice", &own);
+	sample_text(&sample, "state", "blocked");
+	sample_number(&sample, "start_ns", SAMPLE_NS + 40);
+	assert_int_equal(sample_give(&sample, story), 0);
+	finish(fixture);
+	assert_int_equal(story->slice_count, 3);
+	assert_int_equal(story->slices_left_out, 2);
+	assert_int_equal(story->slices[0].cpu_number, -1);
+	assert_int_equal(story->slices[1].cpu_number, INT32_MAX);
+	assert_int_equal(story->slices[2].cpu_number, -1);
+}
+
+static void slices_that_begin_together_are_in_the_order_of_their_ends(void **state)
+{
+	struct fixture *fixture = *state;
+	struct story *story = &fixture->story;
+
+	sample_add_slice(story, &own, "blocked", 10, 30, 0, 0);
+	sample_add_slice(story, &own, "run_queue", 10, 20, 0, 0);
+	sample_add_slice(story, &own, "running", 10, 10, 0, 0);
+	finish(fixture);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(story->slices[i].end_ns, SAMPLE_NS + 10 * (i + 1));
+}
+
+static void a_time_without_a_thread_is_of_the_request(void **state)
+{
+	struct fixture *fixture = *state;
+	struct story *story = &fixture->story;
+	struct sample sample;
+
+	sample_begin(&sample, "cpu", 7);
+	sample_text(&sample, "request_id", "r-1");
+	sample_number(&sample, "cpu_ns", 5);
+	sample_number(&sample, "first_ns", SAMPLE_NS + 3);
+	sample_number(&sample, "last_ns", SAMPLE_NS + 9);
+	assert_int_equal(sample_give(&sample, story), 0);
+	finish(fixture);
+	assert_int_equal(story->first_ns, SAMPLE_NS + 3);
+	assert_int_equal(story->last_ns, SAMPLE_NS + 9);
+	assert_int_equal(story->window_count, 0);
+}
+
+static void a_wait_for_no_known_cpu_is_for_none(void **state)
+{
+	struct fixture *fixture = *state;
+	struct story *story = &fixture->story;
+
+	/* Nothing comes after it, and then a block; on CPU 0 another one ran. */
+	sample_add_slice(story, &own, "run_queue", 0, 50, 0, 0);
+	sample_add_slice(story, &own, "blocked", 50, 60, 0, 0);
+	sample_add_slice(story, &own, "run_queue", 60, 100, 0, 0);
+	sample_add_slice(story, &other, "running", 0, 100, 0, 0);
+	finish(fixture);
+	assert_int_equal(story->beside.ranking_count, 1);
+	assert_int_equal(story->beside.ranking[0]->ahead_ns, 0);
+}
+
+static void without_memory_it_says_so(void **state)
+{
+	static const char *const kinds[] = { "cpu", "slice", "other cpu", "finish" };
+	struct fixture *fixture = *state;
+	struct story *story = &fixture->story;
+
+	sample_add_window(story, &own, 0, 100, 40);
+	sample_add_slice(story, &own, "running", 0, 100, 0, 0);
+	for (size_t kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++) {
+		int r = -ENOMEM;
+
+		for (size_t given = 0; r < 0; given++) {
+			static struct record_view view;
+			struct sample sample;
+
+			(void)teardown(state);
+			assert_int_equal(setup(state), 0);
+			if (kind == 1)
+				sample_begin_slice(&sample, &own, "running", 0, 100);
+			else
+				sample_begin_window(&sample, kind == 2 ? &other : &own, 0, 100, 40);
+			sample_end(&sample);
+			assert_int_equal(record_view_decode((const uint8_t *)sample.buffer.data,
+							    sample.buffer.size, &view),
+					 0);
+			assert_true(kind < 3 || story_add(story, &view) == 0);
+			memory_fails_after(given);
+			r = kind == 3 ? story_finish(story) : story_add(story, &view);
+			memory_never_fails();
+			assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
+			msgpack_sbuffer_destroy(&sample.buffer);
+		}
+	}
 }
 
 static void slices_that_were_lost_are_those_of_the_books(void **state)
@@ -350,6 +519,21 @@ static void ids_that_are_not_like_it_are_none(void **state)
 	finish(fixture);
 }
 
+/* The byte behind it in the record: the mark of a name of eight bytes. */
+static void an_id_is_like_another_no_further_than_it_goes(void **state)
+{
+	struct fixture *fixture = *state;
+	struct story *story = &fixture->story;
+	struct sample_place place = other;
+
+	story->request_id = "order-12\xa8";
+	place.request_id = "order-12";
+	place.endpoint = "GET /";
+	sample_add_window(story, &place, 0, 1, 3);
+	assert_int_equal(story->hints[0].likeness, 1000 + sizeof("order-12") - 1);
+	finish(fixture);
+}
+
 static void what_ran_beside_it_is_by_windows_where_there_are_no_slices(void **state)
 {
 	struct fixture *fixture = *state;
@@ -462,6 +646,11 @@ static void a_process_has_its_last_name(void **state)
 	assert_int_equal(sample_give(&sample, &fixture->story), 0);
 	story_comm(&fixture->story, fixture->story.windows[0].thread, comm);
 	assert_string_equal(comm, "puma");
+	sample_begin_on(&sample, "web-2", "process", 7);
+	sample_text(&sample, "comm", "elsewhere");
+	assert_int_equal(sample_give(&sample, &fixture->story), 0);
+	story_comm(&fixture->story, fixture->story.windows[0].thread, comm);
+	assert_string_equal(comm, "puma");
 }
 
 static void there_is_room_for_so_many_slices_and_windows(void **state)
@@ -486,14 +675,22 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	static const struct CMUnitTest tests[] = {
 		TEST(it_is_the_sum_of_its_records_over_threads),
+		TEST(a_window_that_does_not_say_when_is_as_long_as_it_was),
 		TEST(what_is_not_told_apart_or_not_known_is_nobodys),
 		TEST(what_may_be_a_leftover_is_known),
+		TEST(an_id_may_be_one_byte),
 		TEST(what_the_totals_do_not_take_is_not_told),
 		TEST(a_value_that_changes_is_the_last_one),
 		TEST(no_more_keys_are_kept_than_there_is_room_for),
 		TEST(slices_are_told_in_the_order_of_time),
 		TEST(a_slice_without_sense_is_left_out_and_counted),
 		TEST(a_record_of_no_thread_is_in_the_sums_alone),
+		TEST(what_ran_elsewhere_without_a_thread_or_a_time_is_not_beside_it),
+		TEST(a_slice_says_what_it_says),
+		TEST(slices_that_begin_together_are_in_the_order_of_their_ends),
+		TEST(a_time_without_a_thread_is_of_the_request),
+		TEST(a_wait_for_no_known_cpu_is_for_none),
+		TEST(without_memory_it_says_so),
 		TEST(slices_that_were_lost_are_those_of_the_books),
 		TEST(a_filter_chooses_the_request_as_a_whole),
 		TEST(a_filter_leaves_out_other_hosts),
@@ -502,6 +699,7 @@ int main(void)
 		TEST(without_an_endpoint_there_are_none),
 		TEST(ids_that_are_like_it_are_hints),
 		TEST(ids_that_are_not_like_it_are_none),
+		TEST(an_id_is_like_another_no_further_than_it_goes),
 		TEST(what_ran_beside_it_is_by_windows_where_there_are_no_slices),
 		TEST(what_ran_beside_it_is_by_slices_where_it_has_some),
 		TEST(a_wait_is_for_the_cpu_that_the_same_thread_runs_on_next),

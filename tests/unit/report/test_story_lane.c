@@ -39,7 +39,8 @@ static const char *lane_of(struct story_slice *slices, size_t count, int64_t las
 		slices[i].start_ns += 1000;
 		slices[i].end_ns += 1000;
 	}
-	story_lane_of_slices(&story, &one, cells_max, &lane);
+	story_lane_of_slices(&story, &(struct story_lane_owner){ .thread = &one }, cells_max,
+			     &lane);
 	return join(&lane);
 }
 
@@ -220,6 +221,22 @@ static void without_memory_it_says_so(void **state)
 	assert_int_equal(count, 77);
 }
 
+static void without_memory_nobody_has_a_lane(void **state)
+{
+	struct story_lane_owner *owners = NULL;
+	struct story story = { 0 };
+	size_t count = 77;
+	int r;
+
+	(void)state;
+	memory_fails_after(0);
+	r = story_lane_owners(&story, &owners, &count);
+	memory_fails_after(SIZE_MAX);
+	assert_int_equal(r, -ENOMEM);
+	assert_null(owners);
+	assert_int_equal(count, 77);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -233,6 +250,7 @@ int main(void)
 		cmocka_unit_test(of_a_long_one_the_heaviest_are_shown),
 		cmocka_unit_test(just_twice_as_many_are_all_shown),
 		cmocka_unit_test(without_memory_it_says_so),
+		cmocka_unit_test(without_memory_nobody_has_a_lane),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

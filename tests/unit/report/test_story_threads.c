@@ -72,6 +72,24 @@ static void a_thread_is_one_of_a_process_of_a_host(void **state)
 	assert_ptr_not_equal(story_threads_find(threads, &threads->hosts[1], 7, 11), thread);
 }
 
+static void they_are_in_order_of_host_process_and_number(void **state)
+{
+	struct story_thread *in_order[] = {
+		of(*state, "a", 7, 12, NULL),
+		of(*state, "a", 8, 11, NULL),
+		of(*state, "b", 6, 9, NULL),
+		of(*state, "b", 6, 10, NULL),
+	};
+
+	for (size_t i = 0; i < 4; i++) {
+		for (size_t j = 0; j < 4; j++) {
+			int order = story_thread_compare(in_order[i], in_order[j]);
+
+			assert_int_equal((order > 0) - (order < 0), (i > j) - (i < j));
+		}
+	}
+}
+
 static void it_keeps_the_last_name_that_it_had(void **state)
 {
 	struct story_thread *thread = of(*state, "a", 7, 11, NULL);
@@ -170,6 +188,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	static const struct CMUnitTest tests[] = {
 		TEST(a_thread_is_one_of_a_process_of_a_host),
+		TEST(they_are_in_order_of_host_process_and_number),
 		TEST(it_keeps_the_last_name_that_it_had),
 		TEST(a_record_without_a_thread_is_of_nobody),
 		TEST(there_is_room_for_so_many_hosts),

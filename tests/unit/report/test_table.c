@@ -142,6 +142,31 @@ static void of_equals_the_first_is_left_out(void **state)
 	       "left out, the screen is too narrow: cpu, name, share\n");
 }
 
+static bool write_second_row(const void *context, size_t row,
+			     char ret_text[static TABLE_CELL_BYTES])
+{
+	assert_ptr_equal(context, cells);
+	if (row != 1)
+		return false;
+	(void)snprintf(ret_text, TABLE_CELL_BYTES, "12 more of them");
+	return true;
+}
+
+static void a_text_behind_the_first_cell_takes_no_column_its_room(void **state)
+{
+	(void)state;
+	table.text = write_second_row;
+	cells[1][2] = "not asked for";
+	expect("k    cpu  name  share\n"
+	       "a      1  x       1 %\n"
+	       "bcd  12 more of them\n"
+	       "e      -  long  100 %\n");
+	/* It is broken where the screen ends. */
+	table.width = 15;
+	print();
+	assert_non_null(strstr(printed, "\nbcd  12 more\n    of them\n"));
+}
+
 static void rules_are_above_their_rows_and_as_wide_as_the_table(void **state)
 {
 	(void)state;
@@ -247,6 +272,7 @@ int main(void)
 		TEST(columns_are_as_wide_as_what_is_in_them),
 		TEST(what_just_fits_is_left_whole),
 		TEST(of_equals_the_first_is_left_out),
+		TEST(a_text_behind_the_first_cell_takes_no_column_its_room),
 		TEST(rules_are_above_their_rows_and_as_wide_as_the_table),
 		TEST(the_heading_may_be_bold),
 		TEST(the_first_column_gives_way_down_to_its_least),

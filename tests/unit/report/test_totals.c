@@ -276,7 +276,7 @@ static void each_hash_table_is_keyed_with_a_seed_of_its_own(void **state)
 {
 	const struct totals *totals = *state;
 	const uint64_t seeds[] = {
-		totals->recording.seed,	   totals->known.seed,	      totals->requests.seed,
+		totals->recording.seed,	   totals->known.seed,	      totals->requests.open.seed,
 		totals->groupings[0].seed, totals->groupings[1].seed,
 	};
 

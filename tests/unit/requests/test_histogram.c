@@ -161,6 +161,23 @@ static void one_value_is_every_figure_exactly(void **state)
 	}
 }
 
+static void the_least_and_the_largest_are_exact(void **state)
+{
+	(void)state;
+	for (int64_t value = 64; value < 100000; value += 77) {
+		add(value);
+		add(1000000);
+		assert_int_equal(percentile(1), value);
+		histogram_deinit(&histogram);
+		add(1);
+		add(value);
+		assert_int_equal(percentile(50), 1);
+		assert_int_equal(percentile(51), value);
+		assert_int_equal(percentile(100), value);
+		histogram_deinit(&histogram);
+	}
+}
+
 static void small_values_are_exact(void **state)
 {
 	(void)state;
@@ -304,6 +321,7 @@ int main(void)
 		TEST(the_variance_is_that_of_a_sample),
 		TEST(buckets_come_by_value_and_hold_all),
 		TEST(one_value_is_every_figure_exactly),
+		TEST(the_least_and_the_largest_are_exact),
 		TEST(small_values_are_exact),
 		TEST(a_rank_is_the_least_value_that_so_many_do_not_exceed),
 		TEST(how_many_are_below_a_value_is_known),

@@ -40,8 +40,8 @@ static int try_add(const char *id, const char *value, int64_t cpu_ns, int64_t fi
 		tracker, &(struct request_charge){ .id = { id, strlen(id) },
 						   .value = { value, strlen(value) },
 						   .is_attributed = true,
-						   .costs = { .sums = { [REQUEST_CPU] = cpu_ns },
-							      .has_span = true,
+						   .costs = { .sums = { [COST_CPU] = cpu_ns },
+							      .record_count = 1,
 							      .first_ns = first_ns,
 							      .last_ns = last_ns } });
 }
@@ -66,14 +66,13 @@ static void expect_ended(const char *expected)
 	size_t length = 0;
 
 	while ((request = request_tracker_next_ended(tracker))) {
-		int64_t cpu_ns, wall_ns;
+		int64_t wall_ns;
 
-		assert_true(request_costs_figure(&request->costs, REQUEST_CPU, &cpu_ns));
-		assert_true(request_costs_figure(&request->costs, REQUEST_WALL, &wall_ns));
+		assert_true(costs_wall_ns(&request->costs, &wall_ns));
 		length += (size_t)snprintf(text + length, sizeof(text) - length, "%.*s %d %d ",
 					   (int)request->value.size_bytes,
 					   request->value.size_bytes ? request->value.bytes : "",
-					   (int)cpu_ns, (int)wall_ns);
+					   (int)request->costs.sums[COST_CPU], (int)wall_ns);
 	}
 	assert_string_equal(text, expected);
 }

@@ -2,6 +2,7 @@
 /* Records of a stream, for tests: windows of 500 ms, in a history. */
 #pragma once
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "record/sample.h"
@@ -15,6 +16,22 @@ enum {
 static inline uint64_t stream_end_ns(uint64_t number)
 {
 	return 1700000000ULL * 1000000000 + number * STREAM_WINDOW_NS;
+}
+
+/* Writes a record to a file, as if it had been told so many milliseconds after the first window. */
+static inline void stream_write(FILE *out, struct sample *sample, uint32_t ms)
+{
+	uint32_t ns = ms % 1000 * 1000000, s = 1700000001 + ms / 1000;
+
+	sample_end(sample);
+	for (int i = 0; i < 4; i++) {
+		sample->buffer.data[3 + i] = (char)(s >> (24 - 8 * i));
+		sample->buffer.data[7 + i] = (char)(ns >> (24 - 8 * i));
+	}
+	assert_int_equal(fwrite(sample->buffer.data, 1, sample->buffer.size, out),
+			 sample->buffer.size);
+	assert_int_equal(fflush(out), 0);
+	msgpack_sbuffer_destroy(&sample->buffer);
 }
 
 static inline int stream_put(struct history *history, struct sample *sample, uint64_t wall_ns)

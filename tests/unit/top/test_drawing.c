@@ -244,6 +244,47 @@ static void what_does_not_fit_scrolls_with_the_selection(void **state)
 	expect_row(3, "GET /orders/:id            4.0  24.04 ms      2.40  24.07 ms");
 }
 
+static void the_end_of_the_books_is_reached(void **state)
+{
+	char last[512];
+	size_t size_bytes;
+	const char *text;
+
+	(void)state;
+	fill();
+	draw(80, 12);
+	press('4');
+	text = listing.text;
+	size_bytes = strlen(text) - 1;
+	while (text[size_bytes - 1] != '\n')
+		size_bytes--;
+	(void)snprintf(last, sizeof(last), "%s", text + size_bytes);
+	last[strcspn(last, "\n")] = '\0';
+	assert_true(listing.row_count > 8);
+	press(KEY_OF_END);
+	expect_row(9, last);
+	press(KEY_OF_HOME);
+	expect_row(2, "the books");
+}
+
+static void lines_of_a_story_that_found_no_room_are_said(void **state)
+{
+	(void)state;
+	for (int i = 0; i < LISTING_STORY_MAX; i++)
+		put_request(1, 1, "GET /a", 1000);
+	history_close_window(&history);
+	navigation.depth = 2;
+	navigation.path[1] = (struct place){ .list = LIST_STORY, .of = "req-1" };
+	draw(100, 12);
+	assert_int_equal(listing.row_count, LISTING_STORY_MAX);
+	expect_row(10, "residual - ns  losses 0   without split  own -");
+	put_request(1, 1, "GET /a", 1000);
+	history_close_window(&history);
+	draw(100, 12);
+	assert_int_equal(listing.row_count, LISTING_STORY_MAX);
+	expect_row(10, "residual - ns  losses 0   without split  own -  1 records left out");
+}
+
 static void too_small_a_screen_says_so(void **state)
 {
 	(void)state;
@@ -265,6 +306,8 @@ static void before_the_first_window_it_says_what_is_known(void **state)
 {
 	(void)state;
 	draw(60, 10);
+	/* Heading, its list's heading, and the reason, between what frames them. */
+	assert_int_equal(drawing_height(&drawing, 20), 6);
 	expect_row(0, "pid 42");
 	expect_row(3, "waiting for the first window");
 	drawing.status = "correlator: observing 42";
@@ -282,6 +325,8 @@ static void nothing_to_list_has_a_reason(void **state)
 	assert_int_equal(stream_put(&history, &sample, stream_end_ns(1)), 0);
 	history_close_window(&history);
 	draw(80, 12);
+	expect_row(4, "nothing ran in these windows");
+	press('3');
 	expect_row(4, "nothing ran in these windows");
 	press('2');
 	expect_row(3, "no request_id is recorded: see -k");
@@ -410,6 +455,8 @@ int main(void)
 		TEST(the_other_lists),
 		TEST(frames_of_text_are_as_high_as_they_must_be),
 		TEST(what_does_not_fit_scrolls_with_the_selection),
+		TEST(the_end_of_the_books_is_reached),
+		TEST(lines_of_a_story_that_found_no_room_are_said),
 		TEST(too_small_a_screen_says_so),
 		TEST(before_the_first_window_it_says_what_is_known),
 		TEST(nothing_to_list_has_a_reason),

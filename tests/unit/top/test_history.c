@@ -54,9 +54,14 @@ static void a_window_is_what_ends_at_the_same_time(void **state)
 	put_request(2, "a", 40);
 	assert_int_equal(history_closed_count(&history), 1);
 	assert_int_equal(history.count, 2);
+	assert_int_equal(history.bytes,
+			 history_window(&history, 0)->records.capacity_bytes +
+				 history_window(&history, 1)->records.capacity_bytes);
 	history_close_window(&history);
 	assert_int_equal(history_closed_count(&history), 2);
 	assert_int_equal(history_window(&history, 0)->record_count, 2);
+	assert_int_equal(history.bytes, history_window(&history, 0)->records.size_bytes +
+						history_window(&history, 1)->records.size_bytes);
 	assert_int_equal(history_window(&history, 0)->end_ns, stream_end_ns(1));
 	assert_int_equal(history_window(&history, 0)->start_ns, stream_end_ns(0));
 	assert_int_equal(history_window(&history, 1)->record_count, 1);
@@ -312,6 +317,13 @@ static void without_memory_it_says_so(void **state)
 		msgpack_sbuffer_destroy(&sample.buffer);
 	}
 	assert_int_equal(history_window(&history, 0)->record_count, 1);
+	/* What it holds more than it needs is then kept. */
+	memory_fails_after(0);
+	history_close_window(&history);
+	memory_never_fails();
+	assert_int_equal(history_closed_count(&history), 1);
+	assert_int_equal(history.bytes, history_window(&history, 0)->records.capacity_bytes);
+	assert_int_equal(cpu_of(&(struct history_span){ 0 }), 2);
 }
 
 int main(void)

@@ -204,6 +204,7 @@ static void brackets_and_arrows_step_through_the_windows_there_are(void **state)
 	take(']');
 	take(KEY_OF_RIGHT);
 	assert_int_equal(navigation.frozen_at, 20);
+	assert_int_equal(navigation.span, SPAN_SECONDS);
 	take(']');
 	assert_int_equal(navigation.frozen_at, 20);
 	scene.first = 19;

@@ -220,12 +220,18 @@ static void what_is_long_makes_room_for_itself(void **state)
 	text[sizeof(text) - 1] = '\0';
 	for (int i = 0; i < 20; i++) {
 		sample_begin(&sample, "cpu", i);
-		sample_text(&sample, "key", text);
+		if (i % 2)
+			sample_text(&sample, "key", text);
+		else
+			sample_flag(&sample, text);
 		put((uint64_t)i);
 	}
 	for (int i = 0; i < 20; i++) {
 		get(&offset, (uint64_t)i);
-		assert_true(record_view_text(&again, "key", &found));
+		if (i % 2)
+			assert_true(record_view_text(&again, "key", &found));
+		else
+			found = record_view_find(&again, "flags")->items[0];
 		assert_true(record_text_is(found, text));
 	}
 	expect_end(offset);

@@ -2,7 +2,9 @@
 /* What a window comes to: by the programs (machine.h) and by the rule (model.h), to be compared. */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <correlator/books.h>
 #include <correlator/events.h>
@@ -31,8 +33,6 @@ struct ledger_row {
 };
 
 struct ledger {
-	struct ledger_row rows[LEDGER_ROWS]; /* of the window */
-	uint32_t count;
 	struct account_totals overflow[PROCESSES]; /* of the window */
 	uint64_t exec_ns[PROCESSES]; /* of the window */
 	uint64_t losses[PROCESSES][_COUNTER_MAX]; /* since the process began */
@@ -45,6 +45,21 @@ struct ledger {
 	uint64_t leaving_threads;
 	uint64_t accounts_held; /* of the window, by anyone's share, once it is drained */
 	uint64_t processes_held;
-	struct slice slices[LEDGER_SLICES]; /* told by the programs since the last drain */
+	/* Told by the programs since the last drain; gone with the next event. */
+	const struct slice *slices;
 	uint32_t slices_count;
+	uint32_t count;
+	/* Of the window; last, for few of them are used. */
+	struct ledger_row rows[LEDGER_ROWS];
 };
+
+static inline void ledger_copy(struct ledger *ret, const struct ledger *ledger)
+{
+	memcpy(ret, ledger,
+	       offsetof(struct ledger, rows) + ledger->count * sizeof(ledger->rows[0]));
+}
+
+static inline void ledger_clear(struct ledger *ledger)
+{
+	memset(ledger, 0, offsetof(struct ledger, rows));
+}

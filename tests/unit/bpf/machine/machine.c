@@ -105,15 +105,16 @@ static struct {
 	struct edge_slot edge_slots[CPUS];
 	struct clock_offset clock_offsets[CPUS];
 	struct machine_process processes[PROCESSES];
-	struct accounts_map accounts[2];
-	uint64_t hashes[CONTEXTS_ROOM];
-	struct context_snapshot snapshots[CONTEXTS_ROOM];
 	uint32_t contexts_count;
 	uint64_t events[_EVENT_KIND_MAX], event_tgids[_EVENT_KIND_MAX];
 	uint64_t event_parents[_EVENT_KIND_MAX];
 	struct event event;
-	struct slice slices[LEDGER_SLICES]; /* since the last drain */
 	uint32_t slices_count;
+	/* What is behind their counts is never looked at, and not cleared. */
+	struct accounts_map accounts[2];
+	uint64_t hashes[CONTEXTS_ROOM];
+	struct context_snapshot snapshots[CONTEXTS_ROOM];
+	struct slice slices[LEDGER_SLICES]; /* since the last drain */
 } machine;
 
 /* The helpers. */
@@ -495,7 +496,8 @@ static void configure(uint32_t i)
 
 void machine_begin(const struct world *world)
 {
-	memset(&machine, 0, sizeof(machine));
+	memset(&machine, 0, offsetof(typeof(machine), accounts));
+	machine.accounts[0].count = machine.accounts[1].count = 0;
 	memset(&accounts_share, 0, sizeof(accounts_share));
 	memset(&contexts_share, 0, sizeof(contexts_share));
 	memset(&processes_share, 0, sizeof(processes_share));
@@ -636,11 +638,11 @@ void machine_drain(const struct world *world, struct ledger *ret)
 {
 	uint32_t parity = (world->window - 1) & 1;
 
-	memset(ret, 0, sizeof(*ret));
+	ledger_clear(ret);
 	drain_accounts(&machine.accounts[parity], &accounts_share[parity], ret);
 	for (uint32_t i = 0; i < PROCESSES; i++)
 		drain_process(i, world, parity, ret);
-	memcpy(ret->slices, machine.slices, machine.slices_count * sizeof(ret->slices[0]));
+	ret->slices = machine.slices;
 	ret->slices_count = machine.slices_count;
 	machine.slices_count = 0;
 	memcpy(ret->events, machine.events, sizeof(ret->events));

@@ -73,7 +73,6 @@ struct view {
 static struct {
 	const struct world *world;
 	struct view views[THREADS];
-	struct ledger ledgers[2]; /* by the window's parity */
 	uint64_t losses[PROCESSES][_COUNTER_MAX];
 	uint64_t events[_EVENT_KIND_MAX], event_tgids[_EVENT_KIND_MAX];
 	uint64_t event_parents[_EVENT_KIND_MAX];
@@ -81,6 +80,7 @@ static struct {
 	bool is_at_exit; /* of a system call: its programs read the clock last */
 	uint32_t stragglers; /* that the last flush has left for later */
 	uint32_t open_window; /* the first that is not drained */
+	struct ledger ledgers[2]; /* by the window's parity */
 } model;
 
 static const struct thread *truth(const struct view *view)
@@ -780,7 +780,9 @@ static void meet_new_thread(const struct happening *happening)
 
 void model_begin(const struct world *world)
 {
-	memset(&model, 0, sizeof(model));
+	memset(&model, 0, offsetof(typeof(model), ledgers));
+	ledger_clear(&model.ledgers[0]);
+	ledger_clear(&model.ledgers[1]);
 	model.world = world;
 	model.open_window = world->window;
 	for (uint32_t i = 0; i < THREADS; i++)
@@ -832,8 +834,8 @@ void model_drain(const struct world *world, struct ledger *ret)
 	for (uint32_t i = 0; i < PROCESSES; i++)
 		if (!world->processes[i].is_known)
 			memset(model.losses[i], 0, sizeof(model.losses[i]));
-	*ret = *ledger;
-	memset(ledger, 0, sizeof(*ledger));
+	ledger_copy(ret, ledger);
+	ledger_clear(ledger);
 	memcpy(ret->losses, model.losses, sizeof(ret->losses));
 	memcpy(ret->events, model.events, sizeof(ret->events));
 	memcpy(ret->event_tgids, model.event_tgids, sizeof(ret->event_tgids));

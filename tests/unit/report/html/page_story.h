@@ -7,7 +7,8 @@
 #include "report/totals.h"
 
 enum {
-	STORY_WINDOW_NS = 100
+	STORY_WINDOW_NS = 100,
+	STORY_FIBER = 5
 };
 
 /* Ends the sample; the view lives as long as it. */
@@ -67,17 +68,21 @@ static inline void story_begin_slice(struct sample *sample, const char *request_
 {
 	sample_begin(sample, "slice", 42);
 	sample_number(sample, "tid", 7);
-	sample_text(sample, "request_id", request_id);
+	if (request_id)
+		sample_text(sample, "request_id", request_id);
 	sample_text(sample, "state", state);
 	sample_number(sample, "start_ns", start_ns);
 	sample_number(sample, "end_ns", end_ns);
-	if (cpu_number >= 0)
+	if (cpu_number >= 0) {
 		sample_number(sample, "cpu_number", cpu_number);
-	else
+		sample_number(sample, "fiber", STORY_FIBER);
+	} else {
 		sample_number(sample, "woken_by_tid", 99);
+	}
 }
 
-/* cpu_number < 0: it was not running, and somebody woke it. */
+/* request_id: NULL: it has no such key. cpu_number < 0: it was not running, of no fiber that is
+ * known, and somebody woke it. */
 static inline void story_slice(struct totals *totals, const char *request_id, const char *state,
 			       int64_t start_ns, int64_t end_ns, int64_t cpu_number)
 {

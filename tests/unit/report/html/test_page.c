@@ -159,6 +159,8 @@ static void what_is_damaged_or_hidden_is_said(void **state)
 	(void)state;
 	file.is_truncated = true;
 	file.damaged_places = 1;
+	totals.books.gap_count = 1;
+	totals.books.dropped_records = 77;
 	recordings[0].options.top_count = 1;
 	assert_int_equal(filter_add(&totals.filter, "pid=42"), 0);
 	totals.recording.modes[0] = (struct recording_mode){ .mode = "lean" };
@@ -168,6 +170,7 @@ static void what_is_damaged_or_hidden_is_said(void **state)
 	};
 	assert_int_equal(try_print(1), 0);
 	expect("records, truncated, DAMAGED: some are missing</dd>");
+	expect("<th scope=\"row\">records dropped</th><td>77</td>");
 	expect("<th scope=\"row\">… 1 more</th>");
 	expect("<dt>only</dt><dd>pid=42</dd>");
 	expect("<dt>mode</dt><dd>lean, without user/kernel split, and changed</dd>");

@@ -222,6 +222,7 @@ static void slices_count_from_the_one_before(void **state)
 	EXPECT_COLUMN("slices", "span", 70, 10, 0, 5);
 	EXPECT_COLUMN("slices", "cpu", 1, 0, 0, 0);
 	EXPECT_COLUMN("slices", "woken_by", 0, 99, 99, 99);
+	EXPECT_COLUMN("slices", "fiber", STORY_FIBER, 0, 0, 0);
 	EXPECT_COLUMN("slices", "thread", 2, 2, 2, 2);
 }
 

@@ -191,6 +191,7 @@ static void slices_are_their_requests(void **state)
 	story_slice(&totals, "a", "uninterruptible", 970, 980, -1);
 	/* Of nobody, backwards, in no state, of a request without a record. */
 	story_slice(&totals, "", "running", 900, 950, 3);
+	story_slice(&totals, NULL, "running", 900, 950, 3);
 	story_slice(&totals, "a", "running", 950, 949, 3);
 	story_slice(&totals, "a", "dreaming", 900, 950, 3);
 	story_slice(&totals, "nobody", "running", 900, 950, 3);
@@ -203,11 +204,13 @@ static void slices_are_their_requests(void **state)
 	assert_int_equal(request->slices[0].start_ns, 900);
 	assert_int_equal(request->slices[0].cpu_plus_1, 4);
 	assert_int_equal(request->slices[0].woken_by_tid, 0);
+	assert_int_equal(request->slices[0].fiber, STORY_FIBER);
 	assert_int_equal(request->slices[0].state, PAGE_STATE_RUNNING);
 	assert_int_equal(request->slices[1].state, PAGE_STATE_BLOCKED);
 	assert_int_equal(request->slices[1].end_ns, 960);
 	assert_int_equal(request->slices[1].cpu_plus_1, 0);
 	assert_int_equal(request->slices[1].woken_by_tid, 99);
+	assert_int_equal(request->slices[1].fiber, 0);
 	assert_int_equal(request->slices[1].thread, 1);
 	assert_int_equal(request->slices[2].state, PAGE_STATE_RUN_QUEUE);
 	assert_int_equal(request->slices[3].state, PAGE_STATE_UNINTERRUPTIBLE);
@@ -325,6 +328,42 @@ static void where_nothing_else_is_left_requests_are_folded(void **state)
 	assert_int_equal(data.folded_requests + data.request_count, 100);
 }
 
+static void the_last_request_is_folded_before_windows_become_longer(void **state)
+{
+	(void)state;
+	data.limits.cells = 6;
+	for (uint64_t window = 0; window < 7; window++)
+		story_cpu(&totals,
+			  (struct story_cpu){ 1000 + 100 * window, 1, "a", "GET /", 1, 0, 0 });
+	finish();
+	assert_int_equal(data.request_count, 0);
+	assert_int_equal(data.folded_requests, 1);
+	assert_int_equal(sum_of_all(), 7);
+}
+
+static void without_requests_windows_become_longer(void **state)
+{
+	static const struct {
+		size_t cells;
+		size_t left;
+	} cases[] = { { 4, 4 }, { 1, 2 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		(void)teardown(NULL);
+		assert_int_equal(setup(NULL), 0);
+		data.limits.cells = cases[i].cells;
+		for (uint64_t window = 0; window < 10; window++)
+			story_cpu(&totals,
+				  (struct story_cpu){ 1000 + 100 * window, 1, "", "", 1, 0, 0 });
+		finish();
+		/* Two windows there are always. */
+		assert_in_range(data.nobody.cell_count, 1, cases[i].left);
+		assert_in_range(data.times.count, 2, 10);
+		assert_int_equal(sum_of_all(), 10);
+	}
+}
+
 static void slices_have_their_room_too(void **state)
 {
 	char id[16];
@@ -342,6 +381,119 @@ static void slices_have_their_room_too(void **state)
 	finish();
 	assert_int_equal(data.request_count, 4);
 	assert_int_equal(data.slice_count + data.dropped_slices, 16);
+}
+
+static void of_slices_the_cheaper_half_goes_first(void **state)
+{
+	char id[16];
+
+	(void)state;
+	data.limits.slices = 12;
+	for (int i = 0; i < 7; i++) {
+		(void)snprintf(id, sizeof(id), "%d", i);
+		story_slice(&totals, id, "running", 900, 910, 3);
+		if (i < 6)
+			story_slice(&totals, id, "running", 910, 920, 3);
+		assert_int_equal(data.dropped_slices, i < 6 ? 0 : 7);
+	}
+	/* What is left of three is just half of what there is room for. */
+	assert_int_equal(data.slice_count, 6);
+	assert_int_equal(data.request_count, 7);
+	for (int i = 0; i < 3; i++) {
+		(void)snprintf(id, sizeof(id), "%d", i);
+		assert_int_equal(story_find(&data, id)->slice_count, 2);
+	}
+}
+
+static void a_request_has_no_more_slices_than_there_is_room_for(void **state)
+{
+	enum {
+		ROOM = 20000
+	};
+
+	(void)state;
+	limits.slices = data.limits.slices = 2 * ROOM;
+	for (int i = 0; i < ROOM + 2; i++)
+		story_slice(&totals, "a", "running", 900, 910, 3);
+	assert_int_equal(story_find(&data, "a")->slice_count, ROOM);
+	assert_int_equal(data.dropped_slices, 2);
+}
+
+static void a_slice_without_a_state_or_a_time_is_none(void **state)
+{
+	(void)state;
+	for (int part = 0; part < 4; part++) {
+		struct sample sample;
+
+		sample_begin(&sample, "slice", 42);
+		sample_text(&sample, "request_id", "a");
+		if (part != 0)
+			sample_text(&sample, "state", "blocked");
+		if (part != 1)
+			sample_number(&sample, "start_ns", 900);
+		if (part != 2)
+			sample_number(&sample, "end_ns", 910);
+		assert_int_equal(story_tell(&totals, &sample, 1000), 0);
+		assert_int_equal(data.slice_count, part == 3);
+	}
+}
+
+static void what_is_nobodys_is_by_time_part_and_group(void **state)
+{
+	(void)state;
+	data.limits.requests = 1;
+	story_cpu(&totals, (struct story_cpu){ 1100, 1, "", "", 1, 0, 0 });
+	story_cpu(&totals, (struct story_cpu){ 1000, 1, "a", "GET /a", 1, 0, 0 });
+	story_cpu(&totals, (struct story_cpu){ 1000, 1, "b", "GET /b", 2, 0, 0 });
+	story_cpu(&totals, (struct story_cpu){ 1000, 1, "c", "GET /a", 4, 0, 0 });
+	story_cpu(&totals, (struct story_cpu){ 1000, 1, "d", "GET /b", 8, 0, 0 });
+	story_cpu(&totals, (struct story_cpu){ 1000, 1, "", "", 16, 0, 0 });
+	story_cpu(&totals, (struct story_cpu){ 1000, 1, "dear", "GET /c", 32, 0, 0 });
+	finish();
+	assert_int_equal(data.request_count, 1);
+	assert_non_null(story_find(&data, "dear"));
+	assert_int_equal(data.nobody.cell_count, 4);
+	/* By the parts' numbers: what is of groups, the rest of that time, and then later. */
+	for (size_t i = 0; i + 1 < 4; i++) {
+		const struct page_cell *one = &data.nobody.cells[i], *next = one + 1;
+
+		assert_true(one->wall_ns < next->wall_ns || one->part < next->part ||
+			    one->group < next->group);
+	}
+	assert_int_equal(sum_of_cells(&data.nobody), 32 - 1 + 1);
+}
+
+static void the_origin_is_where_the_first_window_starts(void **state)
+{
+	struct sample sample;
+
+	(void)state;
+	story_cpu(&totals, (struct story_cpu){ 1000, 1, "a", "GET /", 1, 0, 0 });
+	sample_begin_cpu(&sample, 42, 1, "a", 1, 0);
+	sample_number(&sample, "window_ns", 800);
+	assert_int_equal(story_tell(&totals, &sample, 1200), 0);
+	story_cpu(&totals, (struct story_cpu){ 1300, 1, "a", "GET /", 1, 0, 0 });
+	finish();
+	assert_int_equal(data.origin_ns, 400);
+}
+
+static void of_several_hosts_a_thread_has_its_own(void **state)
+{
+	static const char *const hosts[] = { "one", "two" };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct sample sample;
+
+		sample_begin_on(&sample, hosts[i], "cpu", 42);
+		sample_number(&sample, "tid", 7);
+		sample_text(&sample, "request_id", hosts[i]);
+		sample_number(&sample, "cpu_ns", 1);
+		assert_int_equal(story_tell(&totals, &sample, 1000), 0);
+	}
+	finish();
+	assert_int_not_equal(story_find(&data, "one")->cells[0].thread,
+			     story_find(&data, "two")->cells[0].thread);
 }
 
 enum {
@@ -416,7 +568,15 @@ int main(void)
 		TEST(more_cells_than_there_is_room_for_lose_detail),
 		TEST(threads_of_nobody_go_first),
 		TEST(where_nothing_else_is_left_requests_are_folded),
+		TEST(the_last_request_is_folded_before_windows_become_longer),
+		TEST(without_requests_windows_become_longer),
 		TEST(slices_have_their_room_too),
+		TEST(of_slices_the_cheaper_half_goes_first),
+		TEST(a_request_has_no_more_slices_than_there_is_room_for),
+		TEST(a_slice_without_a_state_or_a_time_is_none),
+		TEST(what_is_nobodys_is_by_time_part_and_group),
+		TEST(the_origin_is_where_the_first_window_starts),
+		TEST(of_several_hosts_a_thread_has_its_own),
 		cmocka_unit_test(without_memory_it_says_so),
 	};
 

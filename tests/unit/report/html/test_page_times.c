@@ -162,6 +162,16 @@ static void two_become_one(void **state)
 	assert_int_equal(times.count, 2);
 }
 
+static void the_longer_of_two_is_as_long_as_it_was(void **state)
+{
+	(void)state;
+	assert_int_equal(add("cpu", 100, 10, NULL, 0), 0);
+	assert_int_equal(add("cpu", 200, 150, NULL, 0), 0);
+	page_times_halve(&times);
+	assert_int_equal(times.count, 1);
+	assert_int_equal(times.times[0].start_ns, 50);
+}
+
 static void there_are_never_more_than_asked_for(void **state)
 {
 	(void)state;
@@ -202,6 +212,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(a_balance_goes_into_its_books, setup, teardown),
 		cmocka_unit_test_setup_teardown(two_become_one, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_longer_of_two_is_as_long_as_it_was, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(there_are_never_more_than_asked_for, setup,
 						teardown),
 		cmocka_unit_test(without_memory_there_are_none),

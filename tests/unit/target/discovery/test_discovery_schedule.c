@@ -405,6 +405,25 @@ static void our_own_want_is_said_and_the_look_made_again(void **state)
 	}
 }
 
+static void our_own_want_is_not_tried_on_the_others_that_are_due(void **state)
+{
+	struct bench *bench = *state;
+
+	assert_int_equal(look_after(bench, 0), 0);
+	for (size_t i = 0; i < 3; i++) {
+		struct forged_process *process = add_ruby();
+
+		process->publishes = true;
+		discovery_expect(bench->discovery, process->info.pid, bench->now_ns);
+	}
+	bench->found_answer = -EMFILE;
+	assert_int_equal(look_after(bench, 50 * MS), -EMFILE);
+	assert_int_equal(bench->found, 1);
+	bench->found_answer = 0;
+	assert_int_equal(look_after(bench, 0), 0);
+	assert_int_equal(bench->found, 1 + 3);
+}
+
 static void an_answer_is_final_after_2_s(void **state)
 {
 	struct bench *bench = *state;
@@ -544,6 +563,10 @@ static void after_something_was_told_the_next_look_is_50_ms_away_at_most(void **
 	assert_int_equal(pause_ms(bench), 1);
 	assert_int_equal(look_after(bench, MS), 0);
 	assert_true(pause_ms(bench) > 50000);
+	/* Of a telling, not of the time since. */
+	discovery_expect(bench->discovery, FIRST_PID + 250, bench->now_ns);
+	assert_int_equal(look_after(bench, 0), 0);
+	assert_int_equal(pause_ms(bench), 50);
 }
 
 static void the_first_pass_takes_all_at_once_and_the_next_a_minute_later_64_each_50_ms(void **state)
@@ -875,6 +898,7 @@ int main(void)
 		FORGED(what_is_refused_is_asked_again_after_2_s_and_counted_meanwhile),
 		FORGED(a_candidate_that_may_not_be_read_any_more_is_dropped),
 		FORGED(our_own_want_is_said_and_the_look_made_again),
+		FORGED(our_own_want_is_not_tried_on_the_others_that_are_due),
 		FORGED(an_answer_is_final_after_2_s),
 		FORGED(one_that_only_has_ruby_in_a_path_is_asked_until_that_is_final),
 		FORGED(a_watched_candidate_is_left_alone_once_it_is_settled),

@@ -264,6 +264,22 @@ static void a_segment_beyond_the_end_of_the_file_gives_no_bytes(void **state)
 	assert_int_equal(elf_image_file_offset(image, 0x10, &offset), -ENOENT);
 }
 
+static void a_segment_that_is_cut_short_gives_what_there_is(void **state)
+{
+	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
+	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+	uint64_t offset;
+
+	(void)state;
+	elf.segments[0].p_vaddr = 0;
+	elf.segments[0].p_offset = 0x40;
+	elf.segments[0].p_filesz = UINT32_MAX;
+	image = open_forged(&elf);
+	assert_int_equal(elf_image_file_offset(image, sizeof(elf) - 0x41, &offset), 0);
+	assert_int_equal(offset, sizeof(elf) - 1);
+	assert_int_equal(elf_image_file_offset(image, sizeof(elf) - 0x40, &offset), -ENOENT);
+}
+
 static void every_truncation_and_every_flipped_byte_is_survived(void **state)
 {
 	const struct forged_elf good = forged_elf_make(EM_X86_64, NAME, 0);
@@ -654,6 +670,7 @@ int main(void)
 		cmocka_unit_test(tables_that_lie_about_their_size_are_left_out),
 		cmocka_unit_test(reads_outside_the_file_part_of_a_segment_fail),
 		cmocka_unit_test(a_segment_beyond_the_end_of_the_file_gives_no_bytes),
+		cmocka_unit_test(a_segment_that_is_cut_short_gives_what_there_is),
 		cmocka_unit_test(every_truncation_and_every_flipped_byte_is_survived),
 		cmocka_unit_test(relocations_are_those_of_eight_sections),
 		cmocka_unit_test(a_header_is_plausible_up_to_its_bounds),

@@ -9,66 +9,31 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "target/elf/tls_slot.h"
 #include "target/elf/tls_symbol.h"
-#include "target/forged_elf.h"
+#include "target/forged_process.h"
 
-static const char NAME[] = "ruby_profiler_state";
-
-/* Words of a forged process, from WORDS_ADDRESS on; the ELF file is loaded at BIAS. */
-enum {
-	WORD_COUNT = 64
-};
-
-#define WORDS_ADDRESS 0x7f0000010000ULL
-#define SLOT	      0x8000ULL /* the first word */
-#define BIAS	      (WORDS_ADDRESS - SLOT)
-
-struct forged_process {
-	struct forged_elf elf;
-	uint64_t words[WORD_COUNT];
-	struct tls_symbol symbol;
-};
-
-static int read_words(const struct memory_reader *reader, uint64_t address, void *buffer,
-		      size_t size_bytes)
+/* What code that refers to the variable refers to; 0 = not known. */
+static uint64_t find_slot(const struct forged_process *process)
 {
-	uint64_t distance = address - WORDS_ADDRESS;
+	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+	uint64_t slot = 0;
+	int r;
 
-	if (distance >= WORD_COUNT * 8 || size_bytes > WORD_COUNT * 8 - distance)
-		return -EFAULT;
-	memcpy(buffer, (const char *)reader->context + distance, size_bytes);
-	return 0;
-}
-
-static struct forged_process make_process(uint16_t machine, uint32_t relocation, uint32_t symbol,
-					  int64_t addend)
-{
-	struct forged_process process = { .elf = forged_elf_make(machine, NAME, 0x20) };
-
-	process.elf.relocations[0] = (Elf64_Rela){
-		.r_offset = SLOT,
-		.r_info = ELF64_R_INFO(symbol, relocation),
-		.r_addend = addend,
-	};
-	return process;
-}
-
-static void add_relocation(struct forged_process *process, size_t index, uint64_t offset,
-			   uint32_t type, uint32_t symbol)
-{
-	process->elf.relocations[index] = (Elf64_Rela){
-		.r_offset = offset,
-		.r_info = ELF64_R_INFO(symbol, type),
-	};
+	assert_int_equal(elf_image_open_memory(&process->elf, sizeof(process->elf), &image), 0);
+	r = tls_symbol_find_slot(image, FORGED_VARIABLE, &slot);
+	assert_int_equal(r, slot ? 0 : -ENOENT);
+	return slot;
 }
 
 static int resolve(struct forged_process *process, bool is_musl)
 {
 	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
-	struct memory_reader reader = { .read = read_words, .context = process->words };
+	struct memory_reader reader = forged_process_reader(process);
 
 	assert_int_equal(elf_image_open_memory(&process->elf, sizeof(process->elf), &image), 0);
-	return tls_symbol_resolve(image, BIAS, &reader, NAME, is_musl, true, &process->symbol);
+	return tls_symbol_resolve(image, BIAS, &reader, FORGED_VARIABLE, is_musl, true,
+				  &process->symbol);
 }
 
 static void the_dtv_has_the_shape_of_machine_and_libc(void **state)
@@ -151,8 +116,10 @@ static void several_relocations_without_a_symbol_are_refused(void **state)
 	process.words[0] = 4;
 	process.words[2] = 4;
 	assert_int_equal(resolve(&process, false), 0);
+	assert_int_equal(find_slot(&process), SLOT);
 	add_relocation(&process, 1, SLOT + 16, R_X86_64_DTPMOD64, 0);
 	assert_int_equal(resolve(&process, false), -ENOTSUP);
+	assert_int_equal(find_slot(&process), 0);
 }
 
 static void a_slot_that_is_not_relocated_yet_asks_to_try_again(void **state)
@@ -165,6 +132,21 @@ static void a_slot_that_is_not_relocated_yet_asks_to_try_again(void **state)
 			make_process(EM_X86_64, types[i], FORGED_SYMBOL_INDEX, 0);
 
 		assert_int_equal(resolve(&process, false), -EAGAIN);
+	}
+}
+
+static void a_slot_that_cannot_be_read_is_no_slot(void **state)
+{
+	static const uint32_t types[] = { R_X86_64_DTPMOD64, R_X86_64_TLSDESC, R_X86_64_TPOFF64 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		struct forged_process process =
+			make_process(EM_X86_64, types[i], FORGED_SYMBOL_INDEX, 0);
+
+		process.elf.relocations[0].r_offset = SLOT + sizeof(process.words);
+		assert_int_equal(resolve(&process, false), -EFAULT);
+		assert_int_equal(process.symbol.location.model, TLS_MODEL_NONE);
 	}
 }
 
@@ -218,7 +200,7 @@ static void slots_that_no_loader_writes_are_refused(void **state)
 		uint64_t words[2];
 		int expected;
 	} cases[] = {
-		{ R_X86_64_DTPMOD64, { TLS_SYMBOL_MODULE_MAX + 1, 0 }, -EUCLEAN },
+		{ R_X86_64_DTPMOD64, { TLS_SLOT_MODULE_MAX + 1, 0 }, -EUCLEAN },
 		{ R_X86_64_DTPMOD64, { UINT64_MAX, 0 }, -EUCLEAN },
 		{ R_X86_64_TPOFF64, { 0x1000, 0 }, -EUCLEAN },
 		{ R_X86_64_TPOFF64, { (uint64_t)-12, 0 }, -EUCLEAN },
@@ -254,7 +236,7 @@ static void what_a_loader_may_write_is_taken_to_its_bounds(void **state)
 		int expected;
 		int64_t offset;
 	} cases[] = {
-		{ EM_X86_64, R_X86_64_DTPMOD64, { TLS_SYMBOL_MODULE_MAX, 0 }, 0, 0x20 },
+		{ EM_X86_64, R_X86_64_DTPMOD64, { TLS_SLOT_MODULE_MAX, 0 }, 0, 0x20 },
 		{ EM_X86_64, R_X86_64_TPOFF64, { -(1ULL << 30) + 8, 0 }, 0, -(1LL << 30) + 8 },
 		{ EM_X86_64, R_X86_64_TPOFF64, { -(1ULL << 30), 0 }, -EUCLEAN, 0 },
 		{ EM_X86_64, R_X86_64_TPOFF64, { -8ULL, 0 }, 0, -8 },
@@ -333,6 +315,7 @@ static void an_anonymous_relocation_is_the_variables_if_its_addend_is(void **sta
 	(void)state;
 	process.words[0] = -0x40ULL;
 	assert_int_equal(resolve(&process, false), -ENOTSUP);
+	assert_int_equal(find_slot(&process), 0);
 	process.elf.relocations[0].r_addend = 0x20;
 	assert_int_equal(resolve(&process, false), 0);
 	assert_int_equal(process.symbol.location.offset, -0x40);
@@ -418,6 +401,7 @@ int main(void)
 		cmocka_unit_test(several_relocations_without_a_symbol_are_refused),
 		cmocka_unit_test(a_slot_that_is_not_relocated_yet_asks_to_try_again),
 		cmocka_unit_test(a_lazily_bound_descriptor_asks_to_try_again),
+		cmocka_unit_test(a_slot_that_cannot_be_read_is_no_slot),
 		cmocka_unit_test(descriptors_of_aarch64_are_told_apart_by_their_argument),
 		cmocka_unit_test(a_library_of_musl_on_aarch64_may_sit_at_the_thread_pointer),
 		cmocka_unit_test(slots_that_no_loader_writes_are_refused),

@@ -62,6 +62,7 @@ static const struct sample samples[] = {
 	{ "mov $0, %eax", { 0xb8, 0, 0, 0, 0 }, 5, X86_CODE_PLAIN },
 	{ "movaps %xmm0, 16(%rsp)", { 0x0f, 0x29, 0x44, 0x24, 16 }, 5, X86_CODE_PLAIN },
 	{ "movups %xmm0, (%rdi)", { 0x0f, 0x11, 0x07 }, 3, X86_CODE_STORE },
+	{ "maskmovq %mm1, %mm0", { 0x0f, 0xf7, 0xc1 }, 3, X86_CODE_STORE }, /* to (%rdi) */
 	{ "jmp short", { 0xeb, 0 }, 2, X86_CODE_JMP },
 	{ "jmp", { 0xe9, 0, 0, 0, 0 }, 5, X86_CODE_JMP },
 	{ "call", { 0xe8, 0, 0, 0, 0 }, 5, X86_CODE_CALL },

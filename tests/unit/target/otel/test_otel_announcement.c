@@ -191,6 +191,7 @@ static void only_what_ends_the_process_is_an_error(void **state)
 		int error, result;
 	} cases[] = { { -ESRCH, -ESRCH }, { -EPERM, -EPERM }, { -ENOMEM, -ENOMEM },
 		      { -EFAULT, 0 },	  { -EAGAIN, 0 },     { -ETIMEDOUT, 0 } };
+	const struct memory_map empty = { 0 };
 	struct process *process = *state;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -201,6 +202,8 @@ static void only_what_ends_the_process_is_an_error(void **state)
 		assert_int_equal(otel_announcement_look(&announcement, &process->map, &reader),
 				 cases[i].result);
 		assert_true(otel_announcement_has_changed(&announcement, &reader));
+		/* Where nothing is announced, nothing is read. */
+		assert_int_equal(otel_announcement_look(&announcement, &empty, &reader), 0);
 	}
 }
 

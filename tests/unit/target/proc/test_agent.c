@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -247,6 +248,29 @@ static void one_that_cannot_be_started_leaves_nothing_open(void **state)
 	assert_int_equal(next_fd(), first);
 }
 
+/* Its line is made of the lowest that are free, which are those that it has them at. */
+static void it_works_where_no_descriptor_is_open(void **state)
+{
+	int status;
+	pid_t child;
+
+	(void)state;
+	for (int lowest = 0; lowest <= LINE_FDS; lowest++) {
+		child = fork();
+		assert_true(child >= 0);
+		if (child == 0) {
+			uint64_t word = 7, copy = 0;
+			struct memory_span span = { (uintptr_t)&word, &copy, sizeof(copy) };
+
+			for (int fd = lowest; fd < 3 * LINE_FDS; fd++)
+				(void)close(fd);
+			_exit(agent_read_memory(getpid(), &span, 1) < 0 || copy != 7);
+		}
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+	}
+}
+
 static void without_a_file_there_is_nothing_to_look_into(void **state)
 {
 	uint64_t identity = 77;
@@ -340,6 +364,10 @@ static void a_file_is_looked_at_by_its_mapping_or_else_by_its_path(void **state)
 	names.by_path[0] = '\0';
 	assert_int_equal(agent_stat_file(getpid(), "x", &names, &status), -ENOENT);
 	assert_int_equal(agent_open_file(getpid(), "x", &names, &status), -ENOENT);
+	/* What is no file to read has a status, and is not opened. */
+	(void)snprintf(names.by_mapping, sizeof(names.by_mapping), "/dev/null");
+	assert_int_equal(agent_stat_file(getpid(), "x", &names, &status), 0);
+	assert_int_equal(agent_open_file(getpid(), "x", &names, &status), -ESTALE);
 }
 
 static int read_a_word(uint64_t *ret_copy)
@@ -418,6 +446,7 @@ int main(void)
 		TIMED(who_hangs_is_left_alone_for_a_minute_twice_as_long_each_time_to_an_hour),
 		TIMED(an_agent_that_was_ended_is_not_left_behind),
 		TIMED(one_that_cannot_be_started_leaves_nothing_open),
+		TIMED(it_works_where_no_descriptor_is_open),
 		TIMED(without_a_file_there_is_nothing_to_look_into),
 		TIMED(who_is_left_alone_is_not_asked_for_anything),
 		TIMED(of_those_that_are_left_alone_the_last_256_are_known),

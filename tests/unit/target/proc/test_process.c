@@ -368,20 +368,28 @@ static void of_a_very_long_command_line_the_beginning_counts(void **state)
 	assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
-static void a_variable_is_what_it_was_when_the_program_started(void **state)
+/* A program that is about to begin with that environment, and sleeps. */
+static pid_t start_program(char *const *environment)
 {
 	char *const arguments[] = { "sleep", "60", NULL };
-	char *const environment[] = { "LONGER=no", "LONG=0123456", "EMPTY=", "LONG=7", NULL };
-	char value[8] = "before";
 	pid_t child = fork();
-	int r;
 
-	(void)state;
 	assert_true(child >= 0);
 	if (child == 0) {
 		(void)execve("/bin/sleep", arguments, environment);
 		_exit(1);
 	}
+	return child;
+}
+
+static void a_variable_is_what_it_was_when_the_program_started(void **state)
+{
+	char *const environment[] = { "LONGER=no", "LONG=0123456", "EMPTY=", "LONG=7", NULL };
+	char value[8] = "before";
+	pid_t child = start_program(environment);
+	int r;
+
+	(void)state;
 	/* Before the exec it is ours, and in it that of neither. */
 	do
 		r = process_read_variable(child, "LONG", value, sizeof(value));
@@ -395,6 +403,32 @@ static void a_variable_is_what_it_was_when_the_program_started(void **state)
 	(void)kill(child, SIGKILL);
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	assert_int_equal(process_read_variable(child, "LONG", value, sizeof(value)), -ESRCH);
+}
+
+static void without_an_environment_there_is_no_variable(void **state)
+{
+	char *const environment[] = { NULL };
+	char value[8] = "before", path[64], program[16];
+	pid_t child = start_program(environment);
+	int r;
+
+	(void)state;
+	(void)snprintf(path, sizeof(path), "/proc/%d/comm", child);
+	do {
+		FILE *file = fopen(path, "r");
+
+		assert_non_null(file);
+		assert_non_null(fgets(program, sizeof(program), file));
+		(void)fclose(file);
+	} while (strcmp(program, "sleep\n") != 0);
+	/* Its stack is set up a moment later. */
+	do
+		r = process_read_variable(child, "LONG", value, sizeof(value));
+	while (r == -EFAULT);
+	assert_int_equal(r, -ENOENT);
+	assert_string_equal(value, "before");
+	(void)kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
 /* Of as many bytes as are asked for, the last of them LAST=12; more than one word may have. */
@@ -535,6 +569,7 @@ int main(void)
 		cmocka_unit_test(servers_are_known_by_title_or_script),
 		cmocka_unit_test(of_a_very_long_command_line_the_beginning_counts),
 		cmocka_unit_test(a_variable_is_what_it_was_when_the_program_started),
+		cmocka_unit_test(without_an_environment_there_is_no_variable),
 		cmocka_unit_test(a_variable_is_read_whole_or_not_at_all),
 		cmocka_unit_test(a_process_whose_leader_has_ended_is_one_until_its_threads_have),
 		cmocka_unit_test(a_glance_says_where_the_program_lies),

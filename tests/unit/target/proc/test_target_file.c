@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -436,9 +437,16 @@ static void what_does_not_answer_is_given_up_and_others_are_not(void **state)
 	const struct bench *bench = *state;
 	struct target_file *file = open_file(bench), *other = open_file(bench), *none;
 	uint64_t inode, before_ns = real_ns(), spent_ns;
+	struct target_file_key key;
+	pid_t process = fork();
 	uint8_t byte;
 
-	target_file_ask_for(file, NOBODY);
+	assert_true(process >= 0);
+	if (process == 0)
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (process == 0)
+		(void)pause();
+	target_file_ask_for(file, process);
 	agent_set_identifier(wait_for_ever, bench->fd);
 	assert_int_equal(target_file_identify(file, false, &inode), -ETIMEDOUT);
 	spent_ns = real_ns() - before_ns;
@@ -448,8 +456,11 @@ static void what_does_not_answer_is_given_up_and_others_are_not(void **state)
 	assert_true(target_file_is_late(file));
 	assert_int_equal(target_file_identify(file, true, &inode), -ETIMEDOUT);
 	assert_int_equal(target_file_read(file, 0, &byte, 1), -ETIMEDOUT);
-	assert_true(agent_has_given_up(NOBODY));
-	assert_int_equal(target_file_open(NOBODY, &bench->entry, &none), -ETIMEDOUT);
+	assert_true(agent_has_given_up(process));
+	assert_int_equal(target_file_open(process, &bench->entry, &none), -ETIMEDOUT);
+	/* Which file it is says a link, without anybody's help. */
+	assert_int_equal(target_file_find_key(process, &bench->entry, &key), 0);
+	assert_int_equal(key.inode, bench->entry.inode);
 	assert_false(agent_has_given_up(getpid()));
 	assert_false(target_file_is_late(other));
 	assert_bytes(other, 0, FILE_BYTES);
@@ -464,6 +475,8 @@ static void what_does_not_answer_is_given_up_and_others_are_not(void **state)
 	assert_bytes(file, 0, 16);
 	target_file_close(file);
 	target_file_close(other);
+	(void)kill(process, SIGKILL);
+	assert_int_equal(waitpid(process, NULL, 0), process);
 }
 
 int main(void)

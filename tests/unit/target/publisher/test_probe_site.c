@@ -220,7 +220,8 @@ static int find_in_references(size_t functions, size_t described, size_t count,
 	memset(file, 0x90, sizeof(file));
 	elf.segments[0].p_flags = PF_R | PF_X;
 	elf.segments[0].p_filesz = sizeof(file);
-	elf.segments[1] = (Elf64_Phdr){ .p_type = PT_GNU_EH_FRAME, .p_vaddr = TABLE };
+	elf.segments[1] = elf.segments[0];
+	elf.segments[0] = (Elf64_Phdr){ .p_type = PT_GNU_EH_FRAME, .p_vaddr = TABLE };
 	elf.relocations[0] = (Elf64_Rela){
 		.r_offset = SLOT,
 		.r_info = ELF64_R_INFO(FORGED_SYMBOL_INDEX, R_X86_64_DTPMOD64),
@@ -381,6 +382,28 @@ static void our_gems_one_function_is_used_alone(void **state)
 	assert_int_equal(sites[0].bytes[0], 0x55);
 }
 
+/* Ours may be older than that it tells of fibers. */
+static void where_fibers_are_told_is_another_site(void **state)
+{
+	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+	struct forged_elf elf = forged_elf_make(EM_X86_64, "correlator_fiber_apply", 0x10);
+	uint8_t file[sizeof(elf) + 2] = { 0 };
+	struct probe_site site, sites[PROBE_SITES_MAX];
+
+	(void)state;
+	elf.symbols[FORGED_SYMBOL_INDEX].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
+	elf.symbols[FORGED_SYMBOL_INDEX].st_size = 2;
+	elf.segments[0].p_offset = sizeof(elf) - 0x10;
+	elf.segments[0].p_filesz = 0x10 + 2;
+	memcpy(file, &elf, sizeof(elf));
+	memcpy(file + sizeof(elf), "\x90\xc3", 2);
+	assert_int_equal(elf_image_open_memory(file, sizeof(file), &image), 0);
+	assert_int_equal(probe_site_find(image, "ruby_profiler_state", sites), 0);
+	assert_true(probe_site_find_fiber(image, &site));
+	assert_string_equal(site.instruction, "nop");
+	assert_int_equal(site.file_offset, sizeof(elf));
+}
+
 static void upstreams_static_functions_are_preferred(void **state)
 {
 	struct probe_site sites[PROBE_SITES_MAX];
@@ -472,6 +495,7 @@ int main(void)
 #endif
 #ifdef FIXTURE_OWN_GEM
 		cmocka_unit_test(our_gems_one_function_is_used_alone),
+		cmocka_unit_test(where_fibers_are_told_is_another_site),
 		cmocka_unit_test(upstreams_static_functions_are_preferred),
 		cmocka_unit_test(a_stripped_upstream_gem_is_probed_at_its_exported_functions),
 		cmocka_unit_test(functions_without_names_are_found_by_what_they_refer_to),

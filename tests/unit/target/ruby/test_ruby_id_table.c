@@ -188,6 +188,23 @@ static void a_counter_outside_its_bounds_is_none(void **state)
 	free(ruby);
 }
 
+static void an_operators_name_is_one_character(void **state)
+{
+	static const char *const others[] = { "!x", "?", "" };
+
+	(void)state;
+	for (size_t i = 0; i < LAYOUT_COUNT; i++)
+		for (size_t j = 0; j < 3; j++) {
+			struct forged_ruby *ruby = forge_ruby(&layouts[i]);
+			struct ruby_id_table found;
+
+			forge_entry(ruby, '!', forge_string(ruby, others[j]), '!' << 8 | 0x0c);
+			assert_int_equal(ruby_id_table_probe(&ruby->reader, ruby->table, &found),
+					 -ENOENT);
+			free(ruby);
+		}
+}
+
 static void a_symbol_in_its_value_needs_the_flag_of_symbols(void **state)
 {
 	struct forged_ruby *ruby = forge_ruby(&layouts[1]);
@@ -367,6 +384,20 @@ static void a_process_that_ends_is_not_one_without_a_table(void **state)
 	assert_int_equal(ruby_id_table_scan(&reader, &range, 1, &table), -ESRCH);
 }
 
+static void memory_that_cannot_be_read_is_not_memory_without_a_table(void **state)
+{
+	struct forged_ruby *ruby = forge_ruby(&layouts[1]);
+	const struct ruby_data_range ranges[] = { { FORGED_BASE - 8192, 8192 },
+						  { FORGED_BASE + FORGED_BYTES - 4096, 4096 } };
+	struct ruby_id_table table;
+
+	(void)state;
+	assert_int_equal(ruby_id_table_scan(&ruby->reader, ranges, 1, &table), -EFAULT);
+	assert_int_equal(ruby_id_table_scan(&ruby->reader, ranges, 2, &table), -ENOENT);
+	assert_int_equal(ruby_id_table_scan(&ruby->reader, ranges, 0, &table), -ENOENT);
+	free(ruby);
+}
+
 /* Every word of it begins what passes the filter, and none is a table. */
 static int candidates_read(const struct memory_reader *reader, uint64_t address, void *buffer,
 			   size_t size_bytes)
@@ -398,6 +429,24 @@ static void so_many_candidates_are_tried_and_not_one_more(void **state)
 	assert_int_equal(ruby_id_table_scan(&reader, &range, 1, &table), -E2BIG);
 }
 
+/* It ends while what looks like a table is tried. */
+static int candidate_gone_read(const struct memory_reader *reader, uint64_t address, void *buffer,
+			       size_t size_bytes)
+{
+	return size_bytes == 24 ? -ESRCH : candidates_read(reader, address, buffer, size_bytes);
+}
+
+static void a_candidate_whose_process_ends_is_no_table(void **state)
+{
+	const struct ruby_data_range range = { WIDE_BASE, 1 << 19 };
+	uint64_t count = 1;
+	struct memory_reader reader = { .read = candidate_gone_read, .context = &count };
+	struct ruby_id_table table;
+
+	(void)state;
+	assert_int_equal(ruby_id_table_scan(&reader, &range, 1, &table), -ESRCH);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -406,6 +455,7 @@ int main(void)
 		cmocka_unit_test(a_page_behind_the_last_is_empty),
 		cmocka_unit_test(an_unmade_page_is_empty_and_a_wrong_one_is_refused),
 		cmocka_unit_test(a_counter_outside_its_bounds_is_none),
+		cmocka_unit_test(an_operators_name_is_one_character),
 		cmocka_unit_test(a_symbol_in_its_value_needs_the_flag_of_symbols),
 		cmocka_unit_test(operators_are_their_own_serial_and_others_have_four_bits_of_scope),
 		cmocka_unit_test(a_table_across_the_border_of_two_chunks_is_found),
@@ -413,7 +463,9 @@ int main(void)
 		cmocka_unit_test(no_more_than_so_many_bytes_are_scanned_in_all),
 		cmocka_unit_test(a_range_begins_at_its_first_whole_word),
 		cmocka_unit_test(a_process_that_ends_is_not_one_without_a_table),
+		cmocka_unit_test(memory_that_cannot_be_read_is_not_memory_without_a_table),
 		cmocka_unit_test(so_many_candidates_are_tried_and_not_one_more),
+		cmocka_unit_test(a_candidate_whose_process_ends_is_no_table),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -213,6 +213,26 @@ static void a_page_that_moved_while_it_was_read_is_read_again(void **state)
 	free(ruby);
 }
 
+/* Its scope is in the ID: once it is another, who kept the old name keeps that no longer. */
+static void a_serial_that_becomes_another_id_has_that_ones_name(void **state)
+{
+	const uint64_t other = STATIC_ID ^ 4;
+	struct forged_ruby *ruby = forge_ruby(&layouts[1]);
+	struct ruby_symbols *symbols = open_symbols(ruby);
+	char name[VALUE_TEXT_BYTES];
+
+	(void)state;
+	assert_int_equal(find_name_text(symbols, STATIC_ID, name), 0);
+	assert_string_equal(name, "request_id");
+	assert_int_equal(find_name_text(symbols, other, name), -ENOENT);
+	forge_entry(ruby, STATIC_SERIAL, forge_string(ruby, "other"), other << 8 | 0x0c);
+	assert_int_equal(find_name_text(symbols, other, name), 0);
+	assert_string_equal(name, "other");
+	assert_int_equal(find_name_text(symbols, STATIC_ID, name), -ENOENT);
+	ruby_symbols_free(symbols);
+	free(ruby);
+}
+
 /* The digest of its text, of which the last byte is another one. */
 static uint64_t digest_of_long_name(struct forged_ruby *ruby, uint64_t serial, char last)
 {
@@ -241,6 +261,22 @@ static void long_names_are_told_apart_by_all_of_their_text(void **state)
 	(void)state;
 	assert_int_equal(digest_of_long_name(ruby, STATIC_SERIAL + 2, 'x'), digest);
 	assert_int_not_equal(digest_of_long_name(ruby, STATIC_SERIAL + 3, 'y'), digest);
+	free(ruby);
+}
+
+static void a_name_whose_text_is_elsewhere_is_found_by_all_of_it(void **state)
+{
+	static const char *const names[] = { "a_name_that_no_string_object_has_room_foz" };
+	struct forged_ruby *ruby = forge_ruby(&layouts[2]);
+	struct ruby_symbols *symbols = open_symbols(ruby);
+	uint64_t serial = STATIC_SERIAL + 1, id = 0;
+
+	(void)state;
+	forge_entry(ruby, serial, forge_string(ruby, "a_name_that_no_string_object_has_room_fox"),
+		    (serial << 4 | 1) << 8 | 0x0c);
+	assert_int_equal(ruby_symbols_find_ids(symbols, names, 1, &id), 1);
+	assert_int_equal(id, 0);
+	ruby_symbols_free(symbols);
 	free(ruby);
 }
 
@@ -414,7 +450,9 @@ int main(void)
 		cmocka_unit_test(an_unreadable_part_is_neither_forgotten_nor_fatal),
 		cmocka_unit_test(who_has_all_names_looks_no_further),
 		cmocka_unit_test(a_page_that_moved_while_it_was_read_is_read_again),
+		cmocka_unit_test(a_serial_that_becomes_another_id_has_that_ones_name),
 		cmocka_unit_test(long_names_are_told_apart_by_all_of_their_text),
+		cmocka_unit_test(a_name_whose_text_is_elsewhere_is_found_by_all_of_it),
 		cmocka_unit_test(a_symbol_of_another_serial_is_not_believed),
 		cmocka_unit_test(a_hostile_table_costs_5_pauses_a_call_and_20_a_second),
 		cmocka_unit_test(of_a_vast_table_two_million_symbols_are_read_at_a_time),

@@ -241,6 +241,18 @@ static void what_ends_the_process_ends_the_look(void **state)
 	assert_int_equal(note(bench), -ENOTUNIQ);
 }
 
+static void a_version_that_was_read_stays(void **state)
+{
+	struct bench *bench = *state;
+
+	map_usual(bench);
+	assert_int_equal(note(bench), 1);
+	/* Where nothing can be read. */
+	bench->object.bias = 0;
+	assert_int_equal(note(bench), 1);
+	assert_string_equal(bench->target.version, "3.4.5");
+}
+
 static void a_version_ends_where_it_is_none_any_more(void **state)
 {
 	static const struct {
@@ -307,6 +319,23 @@ static void keys_are_found_by_their_names_and_the_missing_are_counted(void **sta
 	target->key_ids[2] = 0;
 	assert_int_equal(ruby_target_find_keys(target, names, 4, &bench->ruby->reader), 0);
 	assert_int_equal(target->key_ids[2], 0);
+}
+
+static void a_count_that_cannot_be_read_is_none(void **state)
+{
+	struct bench *bench = *state;
+
+	add_mapping(bench, FORGED_BASE, FORGED_BASE + 8192, 1);
+	assert_int_equal(note(bench), 0);
+	bench->target.keys_missing = 3;
+	assert_int_equal(ruby_target_find_keys(&bench->target, names, 4, &bench->ruby->reader), 0);
+	assert_int_equal(bench->target.symbol_count, LAST_SERIAL);
+	/* So that whatever it is then asks for another look. */
+	bench->ruby->memory.hole = FORGED_BASE;
+	assert_int_equal(ruby_target_find_keys(&bench->target, names, 4, &bench->ruby->reader), 0);
+	assert_int_equal(bench->target.symbol_count, 0);
+	assert_int_equal(bench->target.keys_missing, 1);
+	assert_int_equal(bench->target.key_ids[0], STATIC_ID);
 }
 
 static void an_id_of_another_process_counts_if_it_is_that_name_here(void **state)
@@ -376,8 +405,10 @@ int main(int argc, char **argv)
 		FORGED(without_its_bias_or_its_symbols_nothing_is_ruby),
 		FORGED(without_room_for_a_note_it_is_said),
 		FORGED(what_ends_the_process_ends_the_look),
+		FORGED(a_version_that_was_read_stays),
 		FORGED(a_version_ends_where_it_is_none_any_more),
 		FORGED(keys_are_found_by_their_names_and_the_missing_are_counted),
+		FORGED(a_count_that_cannot_be_read_is_none),
 		FORGED(an_id_of_another_process_counts_if_it_is_that_name_here),
 		cmocka_unit_test(the_version_says_how_a_large_number_lies),
 	};

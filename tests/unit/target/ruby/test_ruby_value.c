@@ -180,6 +180,7 @@ static void broken_wide_strings_are_escaped(void **state)
 	assert_string(5, "\0\0\xe0\0", 4, "\xee\x80\x80");
 	assert_string(3, "\xdb\xff\xdf\xff", 4, "\xf4\x8f\xbf\xbf");
 	assert_string(3, "\xd8\x00\xdc\x00", 4, "\xf0\x90\x80\x80");
+	assert_string(3, "\xda\x95\xdd\x55", 4, "\U000b5555");
 	assert_string(4, "\0\0", 2, "\\x00");
 }
 

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What cpu records add up to. The records are untrusted: sums saturate at 2^63-1. Pure. */
+/*
+ * What cpu records add up to: those that are being written, and those that were read back, the
+ * same. The latter are untrusted: sums saturate at 2^63-1. Pure; any thread.
+ */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "record/record.h"
 #include "record/record_view.h"
 
 enum cost {
@@ -24,7 +28,8 @@ enum cost {
 	_COST_MAX,
 };
 
-/* A column that one record lacks is "not measured" for all of them, never a sum of the rest. */
+/* A column that one record lacks is "not measured" for all of them, never a sum of the rest. All
+ * zeros: no records yet. */
 struct costs {
 	int64_t sums[_COST_MAX];
 	uint32_t missing; /* bit per enum cost: some record had no such field */
@@ -36,6 +41,8 @@ struct costs {
 
 /* Of one cpu record. */
 struct costs costs_of_record(const struct record_view *record);
+/* The same of one that is being written. */
+struct costs costs_of_written(const struct cpu_record *record);
 void costs_add(struct costs *costs, const struct costs *other);
 
 /* False: not measured, and sums[cost] must not be shown. */

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "report/costs.h"
+#include "requests/costs.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "record/record_fields.h"
 
 /* A cost is its field, or, where that is not given, the sum of both parts. */
 static const struct {
@@ -34,34 +39,70 @@ static const struct {
 	[COST_SYSCALLS] = WHOLE(syscalls),
 };
 
-static bool read_cost(const struct record_view *record, enum cost cost, int64_t *ret_value)
+/* One of both. */
+struct source {
+	const struct record_view *view;
+	const struct cpu_record *written;
+};
+
+static bool read_written(const struct cpu_record *record, size_t place, int64_t *ret_value)
+{
+	const struct record_kind_info *kind = &record_kinds[RECORD_KIND_CPU];
+	const struct record_field_info *field = &kind->fields[place - kind->first_place];
+	const char *bytes = (const char *)record;
+	uint64_t value;
+
+	assert(field->type == RECORD_TYPE_U64);
+	if (field->presence == RECORD_PRESENCE_IF && !*(const bool *)(bytes + field->switch_offset))
+		return false;
+	memcpy(&value, bytes + field->offset, sizeof(value));
+	*ret_value = value > INT64_MAX ? INT64_MAX : (int64_t)value;
+	return true;
+}
+
+static bool read_count(const struct source *source, int place, int64_t *ret_value)
+{
+	return source->written ? read_written(source->written, (size_t)place, ret_value)
+			       : record_view_count_at(source->view, (size_t)place, ret_value);
+}
+
+static bool read_cost(const struct source *source, enum cost cost, int64_t *ret_value)
 {
 	int whole = fields[cost].whole;
 	const int *parts = fields[cost].parts;
 	int64_t first, second;
 
-	if (whole >= 0 && record_view_count_at(record, (size_t)whole, ret_value))
+	if (whole >= 0 && read_count(source, whole, ret_value))
 		return true;
-	if (parts[0] < 0 || !record_view_count_at(record, (size_t)parts[0], &first) ||
-	    !record_view_count_at(record, (size_t)parts[1], &second))
+	if (parts[0] < 0 || !read_count(source, parts[0], &first) ||
+	    !read_count(source, parts[1], &second))
 		return false;
 	*ret_value = saturated_add(first, second);
 	return true;
 }
 
-struct costs costs_of_record(const struct record_view *record)
+static struct costs costs_of(const struct source *source)
 {
 	struct costs costs = { .record_count = 1 };
 
 	for (int cost = 0; cost < _COST_MAX; cost++) {
-		if (!read_cost(record, (enum cost)cost, &costs.sums[cost]))
+		if (!read_cost(source, (enum cost)cost, &costs.sums[cost]))
 			costs.missing |= 1U << cost;
 	}
-	costs.lacks_span =
-		!record_view_count_at(record, RECORD_PLACE(cpu, first_ns), &costs.first_ns) ||
-		!record_view_count_at(record, RECORD_PLACE(cpu, last_ns), &costs.last_ns) ||
-		costs.last_ns < costs.first_ns;
+	costs.lacks_span = !read_count(source, PLACE(first_ns), &costs.first_ns) ||
+			   !read_count(source, PLACE(last_ns), &costs.last_ns) ||
+			   costs.last_ns < costs.first_ns;
 	return costs;
+}
+
+struct costs costs_of_record(const struct record_view *record)
+{
+	return costs_of(&(struct source){ .view = record });
+}
+
+struct costs costs_of_written(const struct cpu_record *record)
+{
+	return costs_of(&(struct source){ .written = record });
 }
 
 void costs_add(struct costs *costs, const struct costs *other)

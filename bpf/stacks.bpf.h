@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Samples (correlator/stacks.h): a clock of each CPU meets whoever runs there. Of an observed
+ * thread its frames are walked, then a boundary is made of it, whose account the sample is counted
+ * under: so a sample is where the time up to it was charged. Without --stacks none of it is loaded.
+ *
+ * The clock is a timer: it comes between two instructions of any program here, and never between
+ * two of its own. It meets no lock of the scheduler, so it may wake who reads the ring.
+ */
+#pragma once
+
+#include "context.bpf.h"
+
+#include <correlator/ruby_frames.h>
+#include <correlator/stacks.h>
+
+struct samples_epoch {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SAMPLES_MAX);
+	__type(key, struct sample_key);
+	__type(value, __u64);
+};
+
+/* As the accounts: by the parity of the window. */
+struct samples_epoch samples_a SEC(".maps");
+struct samples_epoch samples_b SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__array(values, struct samples_epoch);
+} samples SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, STACKS_RING_BYTES);
+} stacks SEC(".maps");
+
+/* Stack -> 1 + the window that it was last told in. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, STACKS_TOLD_MAX);
+	__type(key, __u64);
+	__type(value, __u32);
+} stacks_told SEC(".maps");
+
+struct stack_room {
+	struct stack_message message;
+	/* hash_key, which is constant: with figures that it knows the verifier finds no two paths
+	 * through the walk alike. */
+	struct context_hash_key key;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct stack_room);
+} stack_scratch SEC(".maps");
+
+static __always_inline __u64 stack_read_word(__u64 address)
+{
+	__u64 word = 0;
+
+	(void)bpf_probe_read_user(&word, sizeof(word), (void *)address);
+	return word;
+}
+
+static __always_inline __u32 stack_read_gc_flags(const struct ruby_stack_layout *layout)
+{
+	__u8 flags;
+
+	return layout->gc_flags_address && !bpf_probe_read_user(&flags, sizeof(flags),
+								(void *)layout->gc_flags_address)
+		       ? flags
+		       : STACK_NO_GC_FLAGS;
+}
+
+/* The execution context of the current thread; 0 = it has none now. */
+static __always_inline __u64 stack_find_context(const struct ruby_stack_layout *layout,
+						struct task_struct *task)
+{
+	__u64 address = 0, context, thread;
+
+	if (!layout->execution_global)
+		return tls_locate(&layout->execution_tls, task, &address) == TLS_RESOLVED
+			       ? stack_read_word(address)
+			       : 0;
+	/* That of whoever has the lock of the VM: is it this thread? */
+	context = stack_read_word(layout->execution_global);
+	if (!context || layout->execution_thread > RUBY_LAYOUT_OFFSET_MAX ||
+	    layout->thread_native_id > RUBY_LAYOUT_OFFSET_MAX)
+		return 0;
+	thread = stack_read_word(context + layout->execution_thread);
+	return stack_read_word(thread + layout->thread_native_id) == compat_thread_pointer(task)
+		       ? context
+		       : 0;
+}
+
+static __always_inline struct stack_room *stack_room_here(void)
+{
+	__u32 slot = 0;
+
+	return bpf_map_lookup_elem(&stack_scratch, &slot);
+}
+
+/* Walks the current thread's frames into the scratch. 0, or enum stack_without_frames. */
+VERIFIED_ONCE int stack_walk(__u32 process)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct stack_room *room = stack_room_here();
+	struct ruby_frames_walk walk = { 0 };
+	const struct ruby_stack_layout *layout;
+	struct stack_message *message;
+	__u32 tgid = process;
+
+	layout = bpf_map_lookup_elem(&stack_layouts, &tgid);
+	if (!layout || !room)
+		return STACK_NO_LAYOUT;
+	walk.execution_context = task->mm ? stack_find_context(layout, task) : 0;
+	if (!walk.execution_context)
+		return STACK_NO_RUBY;
+	room->key.words[0] = hash_key.words[0];
+	room->key.words[1] = hash_key.words[1];
+	message = &room->message;
+	message->tgid = tgid;
+	message->gc_count = stack_read_word(layout->gc_count_address);
+	message->gc_flags = stack_read_gc_flags(layout);
+	walk.layout = layout;
+	walk.key = &room->key;
+	walk.stack_pointer = compat_user_stack_pointer(task);
+	walk.frames = &message->frames;
+	ruby_frames_walk(&walk);
+	return 0;
+}
+
+/* The stack in the scratch, by all that tells it from others. */
+VERIFIED_ONCE int stack_identify(__u32 tgid)
+{
+	struct stack_room *room = stack_room_here();
+	struct context_hash_state hash;
+
+	if (!room)
+		return 0;
+	context_hash_init(&hash, &room->key);
+	context_hash_add(&hash, room->message.frames.hash);
+	context_hash_add(&hash, room->message.gc_count);
+	context_hash_add(&hash, tgid);
+	room->message.stack = context_hash_final(&hash);
+	return 0;
+}
+
+/* The methods of the frames in the scratch, which only who names them needs. */
+VERIFIED_ONCE int stack_find_methods(void)
+{
+	struct stack_room *room = stack_room_here();
+	struct ruby_frames_walk walk = { 0 };
+
+	if (!room)
+		return 0;
+	walk.frames = &room->message.frames;
+	ruby_frames_find_methods(&walk);
+	return 0;
+}
+
+static __noinline int stack_tell(struct stack_message *message, __u32 tgid, __u32 epoch)
+{
+	__u32 count = message->frames.count;
+	__u64 size_bytes;
+
+	if (count > RUBY_FRAMES_MAX)
+		return 0;
+	size_bytes = __builtin_offsetof(struct stack_message, frames.frames) +
+		     count * sizeof(struct ruby_frame);
+	if (bpf_ringbuf_output(&stacks, message, size_bytes, 0)) {
+		count_loss(tgid, COUNTER_STACKS_FULL);
+		return 0;
+	}
+	epoch++;
+	bpf_map_update_elem(&stacks_told, &message->stack, &epoch, BPF_ANY);
+	return 0;
+}
+
+/* The stack of the current thread, whose frames are told unless they were. */
+static __always_inline __u64 stack_take(__u32 tgid, __u32 epoch)
+{
+	struct stack_room *room = stack_room_here();
+	int without = stack_walk(tgid);
+	__u32 *told;
+
+	if (without || !room)
+		return without;
+	(void)stack_identify(tgid);
+	if (room->message.frames.flags & RUBY_FRAMES_CUT)
+		count_loss(tgid, COUNTER_STACKS_CUT);
+	told = bpf_map_lookup_elem(&stacks_told, &room->message.stack);
+	if (!told || *told != epoch + 1) {
+		(void)stack_find_methods();
+		(void)stack_tell(&room->message, tgid, epoch);
+	}
+	return room->message.stack;
+}
+
+/* Under the account that was just charged, in its window. The caller holds the thread. */
+static __noinline int sample_count(struct thread_state *thread, __u64 stack)
+{
+	struct sample_key key = {
+		.account.context_hash = thread->knowledge == CONTEXT_UNKNOWN ? CONTEXT_HASH_UNKNOWN
+									     : thread->context_hash,
+		.account.thread_serial = thread->serial,
+		.account.tgid = thread->tgid,
+		.stack = stack,
+	};
+	__u32 active = thread->epoch & 1;
+	void *charged = bpf_map_lookup_elem(&accounts, &active);
+	void *epoch = bpf_map_lookup_elem(&samples, &active);
+	__u64 *count, one = 1;
+
+	if (!charged || !epoch)
+		return -1;
+	if (!bpf_map_lookup_elem(charged, &key.account))
+		key.account.context_hash = CONTEXT_HASH_OVERFLOW;
+	count = bpf_map_lookup_elem(epoch, &key);
+	if (!count)
+		return bpf_map_update_elem(epoch, &key, &one, BPF_NOEXIST) ? -1 : 0;
+	/* Of a thread, which is held: nobody else counts there. */
+	(*count)++;
+	return 0;
+}
+
+/* Closes the open interval, by the rule, and charges it. */
+static __always_inline void sample_charge(struct thread_state *thread, struct task_struct *task,
+					  __u64 now_ns)
+{
+	context_boundary(thread, task, now_ns, thread->clock.mode, false);
+	account_settle_stolen(&thread->clock, &thread->pending, stolen_from_cpu(task, now_ns));
+	charge_open_change(thread, task, now_ns);
+	charge_pending(thread, task, now_ns);
+}
+
+SEC("?perf_event")
+int on_sample(void *context)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread_state *thread = thread_find(task);
+	struct edge_slot *slot = edge_slot_here();
+	__u64 now_ns, stack;
+	int failed;
+
+	if (!thread)
+		return 0;
+	/* Met in the middle of a boundary: there is no telling where its time will go. */
+	if (thread->is_busy || (slot && slot->is_busy)) {
+		count_loss(thread->tgid, COUNTER_SAMPLE_LOST);
+		return 0;
+	}
+	stack = stack_take(thread->tgid, thread->epoch);
+	now_ns = bpf_ktime_get_ns();
+	if (!thread_take(thread, task, now_ns, 0)) {
+		count_loss(thread->tgid, COUNTER_SAMPLE_LOST);
+		return 0;
+	}
+	thread_enter_boundary(thread, task, now_ns);
+	sample_charge(thread, task, now_ns);
+	failed = sample_count(thread, stack);
+	thread_release(thread);
+	if (failed)
+		count_loss(thread->tgid, COUNTER_SAMPLE_LOST);
+	return 0;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "command/recorded_keys.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "report/grouping.h"
+
+int recorded_keys_refuse(const struct recording *recording, const char *key, const char *advice)
+{
+	char names[1024] = "none";
+	struct text_writer writer;
+
+	if (recording->key_count > 0)
+		text_writer_init(&writer, names, sizeof(names));
+	for (size_t i = 0; i < recording->key_count; i++) {
+		text_writer_put(&writer, ", ", i > 0 ? 2 : 0);
+		text_writer_put(&writer, recording->keys[i], strlen(recording->keys[i]));
+	}
+	return log_error(ENOENT, "no record has the key %s; keys that occur: %s (%s)", key, names,
+			 advice);
+}
+
+int recorded_keys_check(const struct recording *recording, const char *key, const char *option)
+{
+	char advice[64];
+
+	if (grouping_is_by_field(key) || recording_has_key(recording, key))
+		return 0;
+	(void)snprintf(advice, sizeof(advice), "choose with %s", option);
+	return recorded_keys_refuse(recording, key, advice);
+}
+
+int recorded_keys_explain_nothing(const struct recording *recording, const struct filter *filter)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < filter->condition_count && r == 0; i++)
+		r = recorded_keys_check(recording, filter->conditions[i].key, "--where");
+	if (r == 0 && (filter->condition_count > 0 || filter->since.ns > 0 || filter->until.ns > 0))
+		log_warning("nothing in it is what --where, --since and --until want");
+	return r;
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What is said of the samples of a recording, by whoever lays them over its CPU (report/stacks.h).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Warns where there are none, and of what found no room; of nothing else. */
+void recorded_samples_warn(bool is_none, uint64_t samples_left_out, uint64_t cpu_records_left_out);

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "export/folded.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "report/display.h"
+#include "report/stack_sums.h"
+
+/* Escaped as for a screen; what has a meaning of its own in a line is replaced. */
+static void put_name(const struct frame *frame, FILE *out)
+{
+	char text[FRAMES_TEXT_ESCAPED_BYTES];
+
+	(void)display_escape(frame->name->bytes, frame->name->size_bytes, text, sizeof(text));
+	for (char *at = text; *at; at++)
+		if (*at == ';')
+			*at = ':';
+	(void)fputs(text, out);
+}
+
+static void put_stack(const struct frame *innermost, const struct frame **path, int64_t cpu_ns,
+		      FILE *out)
+{
+	size_t count = 0;
+
+	for (const struct frame *frame = innermost; frame; frame = frame->parent)
+		path[count++] = frame;
+	while (count-- > 0) {
+		put_name(path[count], out);
+		(void)fputc(count > 0 ? ';' : ' ', out);
+	}
+	(void)fprintf(out, "%" PRId64 "\n", cpu_ns);
+}
+
+int folded_print(const struct stacks *stacks, FILE *out)
+{
+	_cleanup_free_ const struct frame **path = calloc(FRAMES_DEPTH_MAX, sizeof(struct frame *));
+	_cleanup_(stack_sums_deinit) struct stack_sums sums;
+	const struct stack_sum *sum = NULL;
+
+	if (stack_sums_init(&sums, stacks) < 0 || !path)
+		return -ENOMEM;
+	stack_sums_add_all(&sums, stacks);
+	while ((sum = stack_sums_next(&sums, sum)))
+		if (sum->cpu_ns > 0)
+			put_stack(sum->frame, path, sum->cpu_ns, out);
+	if (stacks->sums.unsampled_cpu_ns > 0)
+		(void)fprintf(out, "[not sampled] %" PRId64 "\n", stacks->sums.unsampled_cpu_ns);
+	return 0;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The sampler: a clock on each CPU, the ring of stacks, the two epochs of samples. */
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+
+#include <correlator/stacks.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "probe/open_session.h"
+
+enum {
+	DRAIN_BATCH = 1024
+};
+
+int samples_forward_stack(void *context, void *data, size_t size_bytes)
+{
+	const size_t head_bytes = offsetof(struct stack_message, frames.frames);
+	struct session *session = context;
+	const struct stack_message *message = data;
+
+	if (session->on_stack && size_bytes >= head_bytes &&
+	    message->frames.count <= RUBY_FRAMES_MAX &&
+	    size_bytes - head_bytes >= message->frames.count * sizeof(struct ruby_frame))
+		session->on_stack(session->stack_context, message);
+	return 0;
+}
+
+int samples_open(struct session *session)
+{
+	const struct correlator_bpf *skeleton = session->skeleton;
+
+	if (!session->options.stacks_hz)
+		return 0;
+	for (__u32 slot = 0; slot < 2; slot++) {
+		int fd = bpf_map__fd(slot ? skeleton->maps.samples_b : skeleton->maps.samples_a);
+
+		if (bpf_map_update_elem(bpf_map__fd(skeleton->maps.samples), &slot, &fd, BPF_ANY))
+			return log_error_errno(errno, "cannot set the epochs of samples");
+	}
+	return ring_buffer__add(session->ring, bpf_map__fd(skeleton->maps.stacks),
+				samples_forward_stack, session)
+		       ? log_error_errno(errno, "cannot open the ring of stacks")
+		       : 0;
+}
+
+static int start_clock(struct session *session, int cpu)
+{
+	struct perf_event_attr attributes = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attributes),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = NS_PER_S / session->options.stacks_hz,
+		.exclude_idle = 1,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &attributes, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	struct bpf_link *link;
+
+	if (fd < 0)
+		return errno == ENODEV || errno == ENXIO ? 0 : -errno; /* not online */
+	link = bpf_program__attach_perf_event(session->skeleton->progs.on_sample, fd);
+	if (!link) {
+		int error = errno;
+
+		(void)close(fd);
+		return -error;
+	}
+	session->clocks[session->clock_count++] = link;
+	return 0;
+}
+
+int samples_attach(struct session *session)
+{
+	int cpus = libbpf_num_possible_cpus(), r = cpus < 0 ? cpus : 0;
+
+	if (!session->options.stacks_hz)
+		return 0;
+	session->clocks = r == 0 ? calloc((size_t)cpus, sizeof(*session->clocks)) : NULL;
+	if (!session->clocks)
+		r = r < 0 ? r : -ENOMEM;
+	for (int cpu = 0; cpu < cpus && r == 0; cpu++)
+		r = start_clock(session, cpu);
+	return r < 0 ? log_error_errno(-r, "cannot start the clocks of --stacks") : 0;
+}
+
+void samples_close(struct session *session)
+{
+	for (size_t i = 0; i < session->clock_count; i++)
+		(void)bpf_link__destroy(session->clocks[i]);
+	free(session->clocks);
+}
+
+int session_set_stack_layout(struct session *session, pid_t tgid,
+			     const struct ruby_stack_layout *layout)
+{
+	__u32 key = (__u32)tgid;
+
+	if (bpf_map_update_elem(bpf_map__fd(session->skeleton->maps.stack_layouts), &key, layout,
+				BPF_ANY))
+		return log_error_errno(errno, "cannot tell where the frames of process %d are",
+				       tgid);
+	return 0;
+}
+
+void session_on_stacks(struct session *session, session_stack_fn on_stack, void *context)
+{
+	session->on_stack = on_stack;
+	session->stack_context = context;
+}
+
+int session_drain_samples(struct session *session, uint64_t epoch, session_sample_fn on_sample,
+			  void *context)
+{
+	struct bpf_map *maps[] = { session->skeleton->maps.samples_a,
+				   session->skeleton->maps.samples_b };
+	struct sample_key keys[DRAIN_BATCH];
+	__u64 counts[DRAIN_BATCH];
+	__u32 position, count;
+	void *in = NULL;
+	int failed, r = 0;
+
+	if (!session->options.stacks_hz)
+		return 0;
+	do {
+		count = DRAIN_BATCH;
+		failed = bpf_map_lookup_and_delete_batch(bpf_map__fd(maps[epoch & 1]), in,
+							 &position, keys, counts, &count, NULL);
+		if (failed && errno != ENOENT)
+			return log_error_errno(errno, "cannot drain the samples");
+		for (__u32 i = 0; i < count && r >= 0; i++)
+			if (!calibrations_own(session, keys[i].account.tgid))
+				r = on_sample(context, &keys[i], counts[i]);
+		in = &position;
+	} while (!failed && r >= 0);
+	return r < 0 ? r : 0;
+}

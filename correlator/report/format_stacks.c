@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "report/format_stacks.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "report/display.h"
+#include "report/stack_methods.h"
+#include "report/stack_tree.h"
+
+enum {
+	FIGURES_COLUMNS = 38, /* in front of a name in the tree */
+	METHOD_COLUMNS = 53, /* the same among methods */
+	NAME_COLUMNS_MIN = 20,
+	INDENT_MAX = 24,
+	LEAST_SHARE = 100, /* what has less than a hundredth of all is not shown */
+};
+
+struct view {
+	const struct stacks_sums *sums;
+	const struct format_stacks_options *options;
+	FILE *out;
+};
+
+static void print_heading(const struct view *view)
+{
+	const struct stacks_sums *sums = view->sums;
+	char cpu[DISPLAY_NUMBER_BYTES], unsampled[DISPLAY_NUMBER_BYTES];
+
+	display_duration(sums->cpu_ns, cpu);
+	display_duration(sums->unsampled_cpu_ns, unsampled);
+	display_sentence(view->out, view->options->width, 0,
+			 "CPU %s, exact; spread over stacks by %" PRIu64 " samples in %" PRIu64
+			 " contexts. Not sampled: %s in %" PRIu64
+			 " contexts. ± is the standard error of a share.\n",
+			 cpu, sums->samples, sums->sampled_contexts, unsampled,
+			 sums->unsampled_contexts);
+}
+
+/* In what is left of a line of which so many columns are taken. */
+static void print_name(const struct view *view, const struct frames_text *text, size_t taken)
+{
+	char name[FRAMES_TEXT_ESCAPED_BYTES], fitted[FRAMES_TEXT_ESCAPED_BYTES];
+	size_t width = view->options->width;
+
+	(void)display_escape(text->bytes, text->size_bytes, name, sizeof(name));
+	display_fit(name, width > taken + NAME_COLUMNS_MIN ? width - taken : NAME_COLUMNS_MIN,
+		    fitted, sizeof(fitted));
+	(void)fprintf(view->out, "%s\n", fitted);
+}
+
+static double share_of(const struct view *view, int64_t cpu_ns)
+{
+	return (double)cpu_ns / (double)view->sums->sampled_cpu_ns;
+}
+
+/* A node, and as one line with it others of the same CPU. */
+static void print_node(const struct view *view, const struct stack_node *node, size_t level,
+		       size_t folded)
+{
+	double share = share_of(view, node->total_ns);
+	size_t indent = level < INDENT_MAX ? level : INDENT_MAX;
+	char cpu[DISPLAY_NUMBER_BYTES];
+
+	display_duration(node->total_ns, cpu);
+	(void)fprintf(view->out, "%6.1f %% %5.1f %10s %9" PRIu64 "   %*s", 100 * share,
+		      100 * stacks_error(view->sums, share), cpu, node->samples, (int)indent, "");
+	if (folded > 0)
+		(void)fprintf(view->out, "(%zu folded) ", folded);
+	print_name(view, node->key.name, FIGURES_COLUMNS + indent + (folded > 0 ? 14 : 0));
+}
+
+static bool is_enough(const struct view *view, int64_t cpu_ns)
+{
+	return cpu_ns > 0 && cpu_ns >= view->sums->sampled_cpu_ns / LEAST_SHARE;
+}
+
+/* The last of those that have all their CPU from one below them. */
+static const struct stack_node *skip_chain(const struct stack_node *node, size_t *ret_folded)
+{
+	*ret_folded = 0;
+	while (node->self_ns == 0 && node->children && !node->children->next) {
+		node = node->children;
+		(*ret_folded)++;
+	}
+	return node;
+}
+
+/* Of a chain the last one is shown, which did not only call; bottom-up what ran, and its next
+ * caller. Returns the last one. */
+static const struct stack_node *print_chain(const struct view *view, const struct stack_node *node,
+					    size_t level)
+{
+	bool is_bottom_up = view->options->is_bottom_up;
+	const struct stack_node *last;
+	size_t folded = 0;
+
+	last = is_bottom_up && level == 0 ? node : skip_chain(node, &folded);
+	print_node(view, is_bottom_up ? node : last, level, folded);
+	return last;
+}
+
+static void print_tree(const struct view *view, const struct stack_tree *tree)
+{
+	/* Of each level, also below the last node, what is to be shown next. */
+	const struct stack_node *steps[FRAMES_DEPTH_MAX + 1];
+	size_t level = 0;
+
+	(void)fprintf(view->out, "%8s %6s %10s %9s   %s\n", "share", "±", "cpu", "samples",
+		      view->options->is_bottom_up ? "code, and below it what called it" : "code");
+	steps[0] = tree->roots;
+	for (;;) {
+		const struct stack_node *node = steps[level];
+
+		if (!node || !is_enough(view, node->total_ns)) {
+			if (level == 0)
+				break;
+			level--;
+			continue;
+		}
+		steps[level] = node->next;
+		node = print_chain(view, node, level);
+		steps[++level] = node->children;
+	}
+}
+
+static void print_methods(const struct view *view, const struct stack_methods *methods)
+{
+	size_t most = view->options->method_count, count = 0;
+	const struct stack_method *method;
+
+	(void)fprintf(view->out, "\n%8s %6s %10s %8s %6s %10s   %s\n", "self", "±", "cpu", "total",
+		      "±", "cpu", "method");
+	for (method = methods->table; method; method = method->hh.next) {
+		double self = share_of(view, method->self_ns);
+		double total = share_of(view, method->total_ns);
+		char self_cpu[DISPLAY_NUMBER_BYTES], total_cpu[DISPLAY_NUMBER_BYTES];
+
+		if (!is_enough(view, method->self_ns) || (most > 0 && count++ == most))
+			break;
+		display_duration(method->self_ns, self_cpu);
+		display_duration(method->total_ns, total_cpu);
+		(void)fprintf(view->out, "%6.1f %% %5.1f %10s %6.1f %% %5.1f %10s   ", 100 * self,
+			      100 * stacks_error(view->sums, self), self_cpu, 100 * total,
+			      100 * stacks_error(view->sums, total), total_cpu);
+		print_name(view, method->key.name, METHOD_COLUMNS);
+	}
+}
+
+int format_stacks(const struct stacks *stacks, const struct format_stacks_options *options,
+		  FILE *out)
+{
+	const struct view view = { &stacks->sums, options, out };
+	const struct stack_shape shape = { .is_bottom_up = options->is_bottom_up };
+	struct stack_methods methods = { 0 };
+	struct stack_tree tree;
+	int r = stack_tree_init(&tree, stacks, &shape);
+
+	if (r == 0)
+		r = stack_methods_init(&methods, stacks);
+	if (r == 0) {
+		print_heading(&view);
+		print_tree(&view, &tree);
+		print_methods(&view, &methods);
+	}
+	if (r == 0 && tree.cut_count > 0)
+		display_sentence(out, options->width, 0,
+				 "Of %" PRIu64 " stacks further callers found no room.",
+				 tree.cut_count);
+	stack_methods_deinit(&methods);
+	stack_tree_deinit(&tree);
+	return r;
+}

@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "report/stacks.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compare.h"
+#include "base/hash.h"
+#include "base/random.h"
+#include "requests/costs.h"
+
+enum {
+	ID_BYTES_MAX = 4096, /* of a context, cut */
+};
+
+void stacks_init(struct stacks *stacks, struct filter *filter)
+{
+	*stacks = (struct stacks){ .filter = *filter, .seed = random_seed() };
+	*filter = (struct filter){ 0 };
+	recording_init(&stacks->recording);
+	known_records_init(&stacks->known);
+	frames_init(&stacks->frames);
+}
+
+static void free_context(struct stacks_context *context)
+{
+	if (context)
+		free(context->labels);
+	free(context);
+}
+
+void stacks_deinit(struct stacks *stacks)
+{
+	struct stacks_context *context, *next;
+	struct stacks_place *place, *next_place;
+
+	HASH_ITER(hh, stacks->places, place, next_place) {
+		HASH_DELETE(hh, stacks->places, place);
+		free(place);
+	}
+	HASH_ITER(hh, stacks->contexts, context, next) {
+		HASH_DELETE(hh, stacks->contexts, context);
+		free_context(context);
+	}
+	free_context(stacks->rest);
+	frames_deinit(&stacks->frames);
+	known_records_deinit(&stacks->known);
+	recording_deinit(&stacks->recording);
+	filter_deinit(&stacks->filter);
+}
+
+/* Puts a text behind others, with its length, so that no two lists of texts are the same. */
+static size_t put(char *bytes, size_t used, struct record_text text)
+{
+	uint16_t size_bytes;
+
+	if (used + sizeof(size_bytes) >= ID_BYTES_MAX)
+		return used;
+	if (text.size_bytes > ID_BYTES_MAX - used - sizeof(size_bytes))
+		text.size_bytes = ID_BYTES_MAX - used - sizeof(size_bytes);
+	size_bytes = (uint16_t)text.size_bytes;
+	memcpy(bytes + used, &size_bytes, sizeof(size_bytes));
+	memcpy(bytes + used + sizeof(size_bytes), text.bytes, size_bytes);
+	return used + sizeof(size_bytes) + size_bytes;
+}
+
+/* What a record's context is known by: the request's id, or whose time it is, and all keys. */
+static size_t write_id(const struct record_view *record, enum attribution attribution,
+		       char bytes[static ID_BYTES_MAX], bool *ret_is_request)
+{
+	struct record_text id;
+	size_t used = 1;
+
+	*ret_is_request = attribution_has_context(attribution) &&
+			  record_view_text(record, "request_id", &id) && id.size_bytes > 0;
+	if (*ret_is_request) {
+		bytes[0] = 'r';
+		return put(bytes, used, id);
+	}
+	bytes[0] = (char)('0' + (int)attribution);
+	for (size_t i = 0; i < record->field_count; i++) {
+		const struct record_field *field = &record->fields[i];
+
+		if (!field->is_key || field->text.size_bytes == 0)
+			continue;
+		used = put(bytes, used, field->name);
+		used = put(bytes, used, field->text);
+	}
+	return used;
+}
+
+/* Which the record is of; rest: there is no room. 0, -ENOMEM. */
+static int find_context(struct stacks *stacks, const struct record_view *record,
+			struct stacks_context **ret_context)
+{
+	enum attribution attribution = attribution_of(record);
+	char id[ID_BYTES_MAX];
+	bool is_request;
+	size_t size_bytes = write_id(record, attribution, id, &is_request);
+	unsigned int hash = hash_table_key(stacks->seed, id, size_bytes);
+	struct stacks_context *context;
+	bool is_rest;
+
+	HASH_FIND_BYHASHVALUE(hh, stacks->contexts, id, size_bytes, hash, context);
+	is_rest = !context && HASH_COUNT(stacks->contexts) >= STACKS_CONTEXTS_MAX;
+	if (is_rest)
+		context = stacks->rest;
+	if (!context) {
+		context = calloc(1, sizeof(*context) + size_bytes);
+		if (!context)
+			return -ENOMEM;
+		context->attribution = attribution;
+		context->is_request = is_request && !is_rest;
+		context->verdict = FILTER_UNKNOWN;
+		memcpy(context->id, id, size_bytes);
+		if (is_rest)
+			stacks->rest = context;
+		else
+			HASH_ADD_KEYPTR_BYHASHVALUE(hh, stacks->contexts, context->id, size_bytes,
+						    hash, context);
+		if (!is_rest && !context->hh.tbl) {
+			free(context);
+			return -ENOMEM;
+		}
+	}
+	*ret_context = context;
+	return 0;
+}
+
+static int set_label(struct stacks *stacks, struct stacks_context *context,
+		     const struct record_field *field)
+{
+	const struct frames_text *key, *value;
+	struct stacks_label *labels;
+	size_t i;
+	int r = frames_text(&stacks->frames, field->name, &key);
+
+	if (r == 0)
+		r = frames_text(&stacks->frames, field->text, &value);
+	if (r < 0 || !key || !value)
+		return r;
+	for (i = 0; i < context->label_count && context->labels[i].key != key; i++)
+		;
+	if (i == STACKS_LABELS_MAX)
+		return 0;
+	if (i == context->label_count) {
+		labels = realloc(context->labels, (i + 1) * sizeof(*labels));
+		if (!labels)
+			return -ENOMEM;
+		context->labels = labels;
+		context->label_count++;
+	}
+	context->labels[i] = (struct stacks_label){ key, value };
+	return 0;
+}
+
+static int set_labels(struct stacks *stacks, struct stacks_context *context,
+		      const struct record_view *record)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < record->field_count && r == 0; i++)
+		if (record->fields[i].is_key && record->fields[i].text.size_bytes > 0)
+			r = set_label(stacks, context, &record->fields[i]);
+	return r;
+}
+
+/* As totals_add judges: a request is chosen as a whole, but for a record that is not wanted. */
+static bool is_wanted(struct stacks *stacks, struct stacks_context *context,
+		      const struct record_view *record)
+{
+	enum filter_verdict verdict =
+		filter_judge(&stacks->filter, record, recording_comm(&stacks->recording, record));
+
+	if (!context->is_request) {
+		if (verdict == FILTER_YES)
+			context->verdict = FILTER_YES;
+		return verdict == FILTER_YES;
+	}
+	if (verdict == FILTER_UNKNOWN)
+		return context->verdict != FILTER_NO;
+	if (context->verdict != FILTER_YES)
+		context->verdict = verdict;
+	return verdict == FILTER_YES;
+}
+
+static void add_cpu(struct stacks *stacks, struct stacks_context *context,
+		    const struct record_view *record)
+{
+	struct costs costs = costs_of_record(record);
+
+	if (costs_has(&costs, COST_CPU))
+		saturated_add_to(&context->cpu_ns, costs.sums[COST_CPU]);
+	stacks->cpu_records_left_out += context == stacks->rest;
+	if (costs.lacks_span)
+		return;
+	if (context->first_ns == 0 || costs.first_ns < context->first_ns)
+		context->first_ns = costs.first_ns;
+	if (costs.last_ns > context->last_ns)
+		context->last_ns = costs.last_ns;
+}
+
+/* Of the context in the frame; new, or NULL: there is no room. 0, -ENOMEM. */
+static int find_place(struct stacks *stacks, struct stacks_context *context,
+		      const struct stacks_place *wanted, struct stacks_place **ret_place)
+{
+	unsigned int hash = hash_table_key(stacks->seed, &wanted->where, sizeof(wanted->where));
+	struct stacks_place *place;
+
+	HASH_FIND_BYHASHVALUE(hh, stacks->places, &wanted->where, sizeof(wanted->where), hash,
+			      place);
+	*ret_place = place;
+	if (place || HASH_COUNT(stacks->places) >= STACKS_PLACES_MAX)
+		return 0;
+	place = malloc(sizeof(*place));
+	if (!place)
+		return -ENOMEM;
+	*place = *wanted;
+	HASH_ADD_BYHASHVALUE(hh, stacks->places, where, sizeof(place->where), hash, place);
+	if (!place->hh.tbl) {
+		free(place);
+		return -ENOMEM;
+	}
+	place->next = context->places;
+	context->places = place;
+	*ret_place = place;
+	return 0;
+}
+
+static int add_sample(struct stacks *stacks, struct stacks_context *context,
+		      const struct record_view *record)
+{
+	struct stacks_place wanted = { 0 }, *place = NULL;
+	struct record_text id = { 0 };
+	struct frame *frame = NULL;
+	int64_t samples, period_ns = 0;
+	int r = 0;
+
+	if (!record_view_count_at(record, RECORD_PLACE(sample, samples), &samples) || samples == 0)
+		return 0;
+	(void)record_view_count_at(record, RECORD_PLACE(sample, period_ns), &period_ns);
+	(void)record_view_count_at(record, RECORD_PLACE(common, pid), &wanted.where.pid);
+	(void)record_view_count_at(record, RECORD_PLACE(sample, tid), &wanted.where.tid);
+	(void)record_view_text_at(record, RECORD_PLACE(sample, stack_id), &id);
+	if (context != stacks->rest)
+		r = frames_find(&stacks->frames, id, &frame);
+	wanted.where.context = context;
+	wanted.where.frame = frame;
+	if (r == 0 && context != stacks->rest)
+		r = find_place(stacks, context, &wanted, &place);
+	if (r != 0)
+		return r;
+	if (!place) {
+		stacks->samples_left_out += (uint64_t)samples;
+		return 0;
+	}
+	place->samples += (uint64_t)samples;
+	if (__builtin_mul_overflow((uint64_t)samples, (uint64_t)(period_ns > 0 ? period_ns : 1),
+				   &wanted.stands_for_ns) ||
+	    __builtin_add_overflow(place->stands_for_ns, wanted.stands_for_ns,
+				   &place->stands_for_ns))
+		place->stands_for_ns = UINT64_MAX;
+	context->samples += (uint64_t)samples;
+	return 0;
+}
+
+int stacks_add(struct stacks *stacks, const struct record_view *record)
+{
+	bool is_in_time = filter_is_in_time(&stacks->filter, record);
+	bool is_cpu = record->kind == RECORD_KIND_CPU;
+	struct stacks_context *context;
+	int r;
+
+	if (known_records_has(&stacks->known, record))
+		return 0;
+	r = known_records_add(&stacks->known, record);
+	/* A frame may have been told of before the span of time. */
+	if (r == 0 && record->kind == RECORD_KIND_STACK)
+		r = frames_add(&stacks->frames, record);
+	if (r == 0 &&
+	    (is_in_time || record->kind == RECORD_KIND_META || record->kind == RECORD_KIND_PROCESS))
+		r = recording_add(&stacks->recording, record);
+	if (r < 0 || !is_in_time || (!is_cpu && record->kind != RECORD_KIND_SAMPLE))
+		return r;
+	r = find_context(stacks, record, &context);
+	if (r < 0 || !is_wanted(stacks, context, record))
+		return r;
+	stacks->has_wanted |= is_cpu && context->verdict == FILTER_YES;
+	if (context != stacks->rest)
+		r = set_labels(stacks, context, record);
+	if (r == 0 && is_cpu)
+		add_cpu(stacks, context, record);
+	return r == 0 && !is_cpu ? add_sample(stacks, context, record) : r;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct stacks_place *first = *(const struct stacks_place *const *)a;
+	const struct stacks_place *second = *(const struct stacks_place *const *)b;
+
+	int order = compare_u64(first->where.frame->number, second->where.frame->number);
+
+	if (order == 0)
+		order = compare_i64(first->where.pid, second->where.pid);
+	return order ? order : compare_i64(first->where.tid, second->where.tid);
+}
+
+/* So that the same recording gives the same output, whatever the order of its records. */
+static int sort_places(struct stacks_context *context)
+{
+	struct stacks_place **places, *place, **link = &context->places;
+	size_t count = 0;
+
+	for (place = context->places; place; place = place->next)
+		count++;
+	places = malloc((count + 1) * sizeof(struct stacks_place *));
+	if (!places)
+		return -ENOMEM;
+	count = 0;
+	for (place = context->places; place; place = place->next)
+		places[count++] = place;
+	qsort(places, count, sizeof(struct stacks_place *), compare_places);
+	for (size_t i = 0; i < count; i++, link = &places[i - 1]->next)
+		*link = places[i];
+	*link = NULL;
+	free(places);
+	return 0;
+}
+
+/* Each place's part is what the ones up to it have, less what those before it have: no nanosecond
+ * is lost, and none is off by more than one. */
+static void spread(struct stacks_context *context)
+{
+	unsigned __int128 all = 0, before = 0;
+	struct stacks_place *place;
+	int64_t given_ns = 0, until_ns;
+
+	for (place = context->places; place; place = place->next)
+		all += place->stands_for_ns;
+	for (place = context->places; place; place = place->next) {
+		before += place->stands_for_ns;
+		/* 63 bits times 64 are no more than 127; beyond only forged samples are. */
+		until_ns = before >> 64
+				   ? (int64_t)((long double)context->cpu_ns *
+					       ((long double)before / (long double)all))
+				   : (int64_t)((unsigned __int128)context->cpu_ns * before / all);
+		if (before == all)
+			until_ns = context->cpu_ns;
+		place->cpu_ns = until_ns - given_ns;
+		given_ns = until_ns;
+	}
+}
+
+static void add_to_sums(struct stacks_sums *sums, const struct stacks_context *context)
+{
+	saturated_add_to(&sums->cpu_ns, context->cpu_ns);
+	sums->samples += context->samples;
+	if (!context->places) {
+		saturated_add_to(&sums->unsampled_cpu_ns, context->cpu_ns);
+		sums->unsampled_contexts += context->cpu_ns > 0;
+		return;
+	}
+	saturated_add_to(&sums->sampled_cpu_ns, context->cpu_ns);
+	sums->sampled_contexts++;
+	for (const struct stacks_place *place = context->places; place; place = place->next)
+		sums->squares +=
+			(double)place->cpu_ns * (double)place->cpu_ns / (double)place->samples;
+}
+
+static int finish_context(struct stacks *stacks, struct stacks_context *context)
+{
+	int r;
+
+	context->is_chosen = context->verdict == FILTER_YES || stacks->filter.condition_count == 0;
+	for (struct stacks_place *place = context->places; place; place = place->next)
+		if (!place->where.frame)
+			place->where.frame = stacks->frames.unknown;
+	r = sort_places(context);
+	if (r == 0)
+		spread(context);
+	if (context->is_chosen)
+		add_to_sums(&stacks->sums, context);
+	return r;
+}
+
+int stacks_finish(struct stacks *stacks)
+{
+	struct stacks_context *context, *next;
+	int r = frames_finish(&stacks->frames);
+
+	stacks->sums = (struct stacks_sums){ 0 };
+	HASH_ITER(hh, stacks->contexts, context, next)
+		if (r == 0)
+			r = finish_context(stacks, context);
+	if (r == 0 && stacks->rest)
+		r = finish_context(stacks, stacks->rest);
+	return r;
+}
+
+const struct frames_text *stacks_value(const struct stacks_context *context, const char *key)
+{
+	for (size_t i = 0; i < context->label_count; i++)
+		if (strcmp(context->labels[i].key->bytes, key) == 0)
+			return context->labels[i].value;
+	return NULL;
+}
+
+const struct stacks_context *stacks_next(const struct stacks *stacks,
+					 const struct stacks_context *cursor)
+{
+	do {
+		if (cursor == stacks->rest && cursor)
+			return NULL;
+		cursor = cursor ? cursor->hh.next : stacks->contexts;
+		if (!cursor)
+			cursor = stacks->rest;
+	} while (cursor && !cursor->is_chosen);
+	return cursor;
+}
+
+struct ranked {
+	struct stacks_context *context;
+	const struct frames_text *endpoint;
+	int64_t value_ns;
+};
+
+static int compare_ranked(const void *a, const void *b)
+{
+	const struct ranked *first = a, *second = b;
+
+	if (first->endpoint != second->endpoint)
+		return first->endpoint < second->endpoint ? -1 : 1;
+	return compare_i64(second->value_ns, first->value_ns);
+}
+
+/* Of requests of one endpoint, the highest first, those above the percentile: the least value that
+ * so many of them do not exceed. */
+static void choose(const struct ranked *ranked, size_t count, const struct stacks_slowest *slowest)
+{
+	size_t kept = slowest->count;
+
+	if (kept == 0) {
+		size_t rank = (size_t)ceil((double)count * slowest->percent / 100);
+		int64_t limit_ns = ranked[count - (rank > 0 ? rank : 1)].value_ns;
+
+		/* Somebody has it: it ends there. */
+		while (ranked[kept].value_ns > limit_ns)
+			kept++;
+	}
+	for (size_t i = 0; i < count && i < kept; i++)
+		ranked[i].context->is_chosen = true;
+}
+
+int stacks_keep_slowest(struct stacks *stacks, const struct stacks_slowest *slowest)
+{
+	struct ranked *ranked = calloc(HASH_COUNT(stacks->contexts) + 1, sizeof(*ranked));
+	struct stacks_context *context, *next;
+	size_t count = 0, begin = 0;
+
+	if (!ranked)
+		return -ENOMEM;
+	HASH_ITER(hh, stacks->contexts, context, next) {
+		if (context->is_chosen && context->is_request)
+			ranked[count++] = (struct ranked){
+				context,
+				slowest->count > 0 ? NULL : stacks_value(context, "endpoint"),
+				slowest->by_cpu ? context->cpu_ns
+						: context->last_ns - context->first_ns
+			};
+		context->is_chosen = false;
+	}
+	if (stacks->rest)
+		stacks->rest->is_chosen = false;
+	qsort(ranked, count, sizeof(*ranked), compare_ranked);
+	for (size_t i = 1; i <= count; i++) {
+		if (i < count && ranked[i].endpoint == ranked[begin].endpoint)
+			continue;
+		choose(ranked + begin, i - begin, slowest);
+		begin = i;
+	}
+	free(ranked);
+	stacks->sums = (struct stacks_sums){ 0 };
+	HASH_ITER(hh, stacks->contexts, context, next)
+		if (context->is_chosen)
+			add_to_sums(&stacks->sums, context);
+	return 0;
+}
+
+double stacks_error(const struct stacks_sums *sums, double share)
+{
+	double count = 0, middle;
+
+	if (sums->squares > 0)
+		count = (double)sums->sampled_cpu_ns * (double)sums->sampled_cpu_ns / sums->squares;
+	if (count <= 0)
+		return 1;
+	middle = (share * count + 2) / (count + 4);
+	return sqrt(middle * (1 - middle) / (count + 4));
+}

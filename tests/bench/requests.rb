@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# frozen_string_literal: true
+
+# Short requests to eight endpoints, so many a second: each line that it reads is answered by how many
+# there were. ruby -I ... requests.rb RATE
+require "correlator"
+
+rate = Float(ARGV[0])
+count = 0
+Thread.new do
+  $stdout.sync = true
+  puts "ready"
+  puts count while $stdin.gets
+  exit!
+end
+
+def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+begun = now
+loop do
+  count += 1
+  Correlator.with(request_id: "request-#{count}", endpoint: "GET /#{count % 8}") { 1000.times { |n| n } }
+  ahead = begun + count / rate - now
+  sleep(ahead) if ahead.positive?
+end

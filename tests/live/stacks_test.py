@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`record --stacks`: which code burned it, in which request.
+
+Tolerance: of shares 3 sigma of the sampling error and two points, for what is neither of the places; of
+the number of samples 30 %, because a clock that is due while the hypervisor has the CPU comes late.
+"""
+import collections
+import json
+import math
+import re
+
+import harness
+import records
+from harness import Recording, Workload
+
+KEYS = ("-k", "request_id")
+HZ = 997
+NS_PER_S = 1_000_000_000
+DEFINED_LINE = 1 + (harness.FIXTURES / "stacks.rb").read_text().split("define_method")[0].count("\n")
+SHARES = {"seventy": 0.7, "twenty": 0.2, "ten": 0.1}
+
+
+def frames_of(found):
+    return {record["stack_id"]: record for record in records.of_kind(found, "stack")}
+
+
+def stack_of(frames, stack_id):
+    """Its frames, the innermost first."""
+    stack = []
+    while stack_id is not None:
+        stack.append(frames[stack_id])
+        stack_id = frames[stack_id].get("parent_id")
+    return stack
+
+
+def place_of(stack):
+    """Of what define_method() made, Ruby's label is that of the block: the line tells."""
+    for frame in stack:
+        if frame["name"] in SHARES:
+            return frame["name"]
+        if frame.get("line") == DEFINED_LINE and frame["file"].endswith("stacks.rb"):
+            return "ten"
+    return None
+
+
+def located(stack):
+    """As Ruby says it: a method in C is where it was called."""
+    said, at = [], None
+    for frame in reversed(stack):
+        at = (frame["file"], frame["line"]) if "file" in frame else at
+        said.append((frame["name"], *at))
+    return said[::-1]
+
+
+class Burner(Workload):
+    def run(self):
+        """What it says of its places; they are all it says."""
+        self.say("go")
+        lines = []
+        for line in self.process.stdout:
+            if line == "done\n":
+                return json.loads(lines[0])
+            lines.append(line)
+        raise RuntimeError("the workload ended in the middle")
+
+
+class Litterer(Workload):
+    def environment(self, changes):
+        return super().environment({"GROUND_TRUTH": "off", **(changes or {})})
+
+
+class StacksTest(harness.LiveTest):
+    def litter(self, *arguments):
+        """Of each sample its request and its frames."""
+        with Litterer("litter.rb", *arguments) as workload:
+            with Recording(self.output, "-p", workload.pid, *KEYS, f"--stacks={HZ}") as recording:
+                workload.run()
+                self.assert_ended_well(recording, recording.stop())
+        found = recording.records()
+        frames = frames_of(found)
+        return [(record.get("request_id"), stack_of(frames, record["stack_id"]))
+                for record in records.of_kind(found, "sample") for _ in range(record["samples"])]
+
+    def observe(self, arguments, *options):
+        with Burner("stacks.rb", *arguments) as workload:
+            with Recording(self.output, "-p", workload.pid, *KEYS, f"--stacks={HZ}",
+                           *options) as recording:
+                self.said = workload.run()
+                self.assert_ended_well(recording, recording.stop())
+            self.pid = workload.pid
+            return recording.records()
+
+    def assert_books_agree(self, found):
+        books = records.books(found)
+        samples = sum(record["samples"] for record in records.of_kind(found, "sample"))
+        self.assertEqual(samples, books["samples"])
+        self.assertEqual(samples * (NS_PER_S // HZ), books["sampled_ns"])
+        # A virtual machine that does not run when its clock is due misses that.
+        expected = books["exec_ns"] / (NS_PER_S // HZ)
+        self.assertLess(abs(samples - expected), 0.3 * expected + 3 * math.sqrt(expected))
+        for name in ("stacks_full", "residual_ns"):
+            self.assertEqual(0, books[name], name)
+        self.assertLess(books["samples_lost"], 0.01 * samples + 3)
+
+    def assert_shares_are_right(self, found):
+        """Of each request, within 3 sigma."""
+        frames, counts = frames_of(found), collections.defaultdict(collections.Counter)
+        accounts = {record.get("request_id") for record in records.of_kind(found, "cpu")}
+        for record in records.of_kind(found, "sample"):
+            self.assertIn(record.get("request_id"), accounts)
+            if record.get("request_id") in ("one", "two", "three"):
+                place = place_of(stack_of(frames, record["stack_id"]))
+                counts[record["request_id"]][place] += record["samples"]
+        self.assertEqual({"one", "two", "three"}, set(counts))
+        for request, places in counts.items():
+            total = sum(places[place] for place in SHARES)
+            self.assertGreater(total, 100, (request, places))
+            for place, share in SHARES.items():
+                sigma = math.sqrt(share * (1 - share) / total)
+                self.assertLess(abs(places[place] / total - share), 3 * sigma + 0.02,
+                                (request, places))
+
+    def read_stacks(self, *options):
+        shown = harness.run_correlator("report", "--stacks", "--format", "json", *options, self.output)
+        self.assertEqual((harness.EXIT_OK, ""), (shown.returncode, shown.stderr))
+        return json.loads(shown.stdout)
+
+    def assert_reports_agree(self, found):
+        """All CPU is spread, to the nanosecond; of a request its methods have their shares."""
+        books, shown = records.books(found), self.read_stacks()
+        self.assertEqual(books["attributed_ns"] + books["unattributed_ns"], shown["all"]["cpu_ns"])
+        self.assertEqual(books["samples"], shown["all"]["samples"])
+        self.assertEqual(0, sum(shown["left_out"].values()))
+        folded = harness.run_correlator("export", "--format", "folded", self.output)
+        self.assertEqual(shown["all"]["cpu_ns"], sum(int(line.rpartition(" ")[2])
+                                                     for line in folded.stdout.splitlines()))
+        one = self.read_stacks("--where", "request_id=one")
+        self.assertEqual(records.totals_by(found)["one"]["cpu_ns"], one["all"]["cpu_ns"])
+        totals = {method["name"]: method["total_ns"] for method in one["methods"]}
+        known_ns, count = one["all"]["sampled_cpu_ns"], one["all"]["samples"]
+        for place in "seventy", "twenty":
+            sigma = math.sqrt(SHARES[place] * (1 - SHARES[place]) / count)
+            self.assertAlmostEqual(SHARES[place], totals[place] / known_ns, delta=3 * sigma + 0.02)
+
+    def test_shares_of_each_request_and_the_sum_are_right(self):
+        found = self.observe(["30", "0"])
+        self.assert_books_agree(found)
+        self.assert_shares_are_right(found)
+        self.assert_reports_agree(found)
+
+    def test_so_they_are_of_contexts_that_are_found_at_boundaries(self):
+        found = self.observe(["30", "0"], "--lean")
+        self.assert_books_agree(found)
+        self.assert_shares_are_right(found)
+
+    def test_frames_are_what_ruby_says_they_are(self):
+        found = self.observe(["20", "0"], "-i", "200ms")
+        frames = frames_of(found)
+        stacks = {tuple(located(stack_of(frames, record["stack_id"])))
+                  for record in records.of_kind(found, "sample")
+                  if all(frame["frame_kind"] in ("ruby", "c")
+                         for frame in stack_of(frames, record["stack_id"]))}
+        for place, said in self.said.items():
+            said = [tuple(frame) for frame in said]
+            # Within work() the line is another one.
+            self.assertTrue(any(stack[-len(said) + 1:] == tuple(said[1:]) and
+                                stack[-len(said)][:2] == said[0][:2]
+                                for stack in stacks if len(stack) >= len(said)), (place, said))
+
+    def test_a_deep_stack_is_cut_at_its_root(self):
+        found = self.observe(["6", "2000"])
+        frames = frames_of(found)
+        deep = [stack_of(frames, record["stack_id"]) for record in records.of_kind(found, "sample")
+                if record.get("request_id") == "deep"]
+        cut = [stack for stack in deep if stack[-1]["frame_kind"] == "cut"]
+        self.assertTrue(cut)
+        self.assertEqual({1025}, {len(stack) for stack in cut})
+        # A collection between sample and name leaves frames without one.
+        self.assertIn("deep", {frame["name"] for stack in cut for frame in stack})
+        self.assertLessEqual({stack[-2]["name"] for stack in cut}, {"deep", "[unknown]"})
+        self.assertGreater(records.books(found)["stacks_cut"], 0)
+
+    def test_frames_keep_their_names_while_much_is_collected(self):
+        """A collection every few ms, and stacks of 70 frames. How many there are depends on how late
+        we are: a busy machine has the tenth part of these."""
+        samples = self.litter("4000")
+        unknown = sum(any(frame["name"] == "[unknown]" for frame in stack) for _, stack in samples)
+        self.assertGreater(len(samples), 500)
+        self.assertLess(unknown, 0.1 * len(samples))
+
+    def test_code_that_was_collected_lends_its_name_to_none(self):
+        """Each request runs code of its own, in a file and at a line that say whose it is."""
+        seen = 0
+        for request, stack in self.litter("2000", "made"):
+            for frame in stack:
+                made = re.fullmatch(r"made (\d+)\.rb", frame.get("file", ""))
+                if not made:
+                    continue
+                seen += 1
+                number = int(made[1])
+                self.assertEqual(request, made[1], stack)
+                self.assertIn(frame["line"] - number, range(5), stack)
+                method = re.search(r"\bm(\d+)$", frame["name"])
+                self.assertTrue(not method or int(method[1]) == number % 50, stack)
+        self.assertGreater(seen, 100)
+
+    def test_of_a_process_that_is_no_ruby_it_is_said_so(self):
+        with Recording(self.output, *KEYS, "--stacks=997", "--", "sh", "-c",
+                       "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done") as recording:
+            recording.wait()
+        found = recording.records()
+        kinds = {record["frame_kind"] for record in records.of_kind(found, "stack")}
+        self.assertEqual({"unknown"}, kinds)
+        self.assertGreater(records.books(found)["frames_unreadable"], 0)
+
+    def test_forked_children_have_frames_from_the_start(self):
+        with Burner("stacks.rb", "4", "0", "fork") as workload:
+            with Recording(self.output, "-p", workload.pid, *KEYS, "--stacks=997") as recording:
+                workload.run()
+                self.assert_ended_well(recording, recording.stop())
+        found = recording.records()
+        frames = frames_of(found)
+        names = {frame["name"] for record in records.of_kind(found, "sample")
+                 if record["pid"] != workload.pid and record.get("request_id") == "child"
+                 for frame in stack_of(frames, record["stack_id"])}
+        self.assertLessEqual({"seventy", "request"}, names)
+
+
+if __name__ == "__main__":
+    harness.main()

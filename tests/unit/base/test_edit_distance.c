@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "base/edit_distance.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void a_slip_is_as_far_as_it_takes_to_undo(void **state)
+{
+	static const struct {
+		const char *one, *other;
+		unsigned int distance;
+	} cases[] = {
+		{ "", "", 0 },
+		{ "", "abc", 3 },
+		{ "key", "key", 0 },
+		{ "keys", "key", 1 },
+		{ "ky", "key", 1 },
+		{ "kez", "key", 1 },
+		{ "outptu", "output", 2 },
+		{ "AllRuby", "all-ruby", 1 },
+		{ "kitten", "sitting", 3 },
+		{ "sunday", "saturday", 3 },
+		{ "all_ruby", "all-ruby", 1 },
+		{ "abc", "xyz", 3 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(edit_distance(cases[i].one, cases[i].other), cases[i].distance);
+		assert_int_equal(edit_distance(cases[i].other, cases[i].one), cases[i].distance);
+	}
+}
+
+static void what_is_long_is_far_from_everything(void **state)
+{
+	char longest[EDIT_DISTANCE_BYTES_MAX + 1] = "", longer[EDIT_DISTANCE_BYTES_MAX + 2] = "";
+
+	(void)state;
+	memset(longest, 'a', sizeof(longest) - 1);
+	memset(longer, 'a', sizeof(longer) - 1);
+	assert_int_equal(edit_distance(longest, longest), 0);
+	assert_int_equal(edit_distance(longest, ""), EDIT_DISTANCE_BYTES_MAX);
+	assert_int_equal(edit_distance(longer, longest), EDIT_DISTANCE_BYTES_MAX + 1);
+	assert_int_equal(edit_distance(longest, longer), EDIT_DISTANCE_BYTES_MAX + 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_slip_is_as_far_as_it_takes_to_undo),
+		cmocka_unit_test(what_is_long_is_far_from_everything),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+
+static struct timespec now; /* of each clock, and its number in front of it */
+
+int clock_gettime(clockid_t clock, struct timespec *ret_time)
+{
+	*ret_time = now;
+	ret_time->tv_sec += 1000 * clock;
+	return 0;
+}
+
+static void each_clock_is_read_as_nanoseconds(void **state)
+{
+	(void)state;
+	now = (struct timespec){ .tv_sec = 5, .tv_nsec = 7 };
+	assert_true(clock_wall_ns() ==
+		    UINT64_C(5000000007) + UINT64_C(1000000000000) * CLOCK_REALTIME);
+	assert_true(clock_monotonic_ns() == UINT64_C(1005000000007));
+	assert_true(clock_boot_ns() == UINT64_C(1000000000000) * CLOCK_BOOTTIME + 5000000007);
+	assert_true(clock_own_cpu_ns() ==
+		    UINT64_C(1000000000000) * CLOCK_PROCESS_CPUTIME_ID + 5000000007);
+}
+
+static void nanoseconds_are_parted(void **state)
+{
+	struct timespec parted = clock_timespec(UINT64_C(12999999999));
+
+	(void)state;
+	assert_int_equal(parted.tv_sec, 12);
+	assert_int_equal(parted.tv_nsec, 999999999);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_clock_is_read_as_nanoseconds),
+		cmocka_unit_test(nanoseconds_are_parted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,596 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What a sample is counted under, and which stacks are told: bpf/stacks.bpf.h. */
+#include "bpf/two_tasks.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#include "target/ruby_layouts.h"
+
+static void *stacks_find(const void *map, const void *key);
+static long stacks_update(const void *map, const void *key, const void *value, uint64_t flags);
+static long stacks_send(const void *ring, const void *bytes, uint64_t size_bytes, uint64_t flags);
+
+static uint64_t stacks_now(void);
+
+static struct context_hash_key native_key;
+
+#define hash_key native_key
+#undef bpf_ktime_get_ns
+#define bpf_ktime_get_ns stacks_now
+#undef bpf_map_lookup_elem
+#define bpf_map_lookup_elem stacks_find
+#undef bpf_map_update_elem
+#define bpf_map_update_elem stacks_update
+#undef bpf_ringbuf_output
+#define bpf_ringbuf_output		stacks_send
+#define compat_user_stack_pointer(task) STACK_POINTER
+#define RUBY_FRAMES_READ(walk, buffer, size_bytes, address) \
+	native_read_user(buffer, size_bytes, (const void *)(address))
+
+/* Compiled code is not on the stack. */
+#define STACK_POINTER UINT64_C(0x7ffd00000000)
+#define COMPILED_CODE UINT64_C(0x7f1100000123)
+#define ISEQS	      UINT64_C(0x7f6600000000)
+
+#include "stacks.bpf.h"
+
+enum {
+	ROWS = 8,
+	FRAMES = 3,
+	COLLECTIONS = 41,
+	INTERVAL_NS = 100, /* since the last boundary (two_tasks.h) */
+};
+
+struct row {
+	struct sample_key key;
+	uint64_t count;
+};
+
+static struct {
+	struct ruby_stack_layout layout;
+	bool has_no_layout, has_no_scratch, has_no_accounts, has_no_samples, is_full, is_ring_full;
+	bool is_raced; /* a boundary on this CPU takes the slot once the stack was walked */
+	struct stack_room scratch;
+	struct account_key opened[2]; /* the account of each window */
+	struct row rows[2][ROWS];
+	size_t counts[2];
+	struct {
+		uint64_t stack;
+		uint32_t window;
+	} told;
+	struct stack_message sent; /* last */
+	uint64_t sent_bytes;
+	unsigned int sendings;
+	uint64_t method;
+} bench;
+
+static struct thread_state *const thread = &kernel.states[0];
+
+static uint64_t stacks_now(void)
+{
+	if (bench.is_raced)
+		kernel.edge_slot.is_busy = 1;
+	return native_now();
+}
+
+static void *find_sample(size_t window, const struct sample_key *key)
+{
+	for (size_t i = 0; i < bench.counts[window]; i++)
+		if (memcmp(&bench.rows[window][i].key, key, sizeof(*key)) == 0)
+			return &bench.rows[window][i].count;
+	return NULL;
+}
+
+/* Not inlined: the size of a key is that of its map's. */
+__attribute__((noipa)) static void *stacks_find(const void *map, const void *key)
+{
+	const uint32_t *number = key;
+
+	if (map == &stack_layouts)
+		return bench.has_no_layout || *number != TGID ? NULL : &bench.layout;
+	if (map == &stack_scratch)
+		return bench.has_no_scratch || *number != 0 ? NULL : &bench.scratch;
+	if (map == &stacks_told)
+		return bench.told.stack == *(const uint64_t *)key ? &bench.told.window : NULL;
+	if (map == &accounts)
+		return bench.has_no_accounts || *number > 1 ? NULL : &bench.opened[*number];
+	if (map == &samples)
+		return bench.has_no_samples || *number > 1 ? NULL : &bench.rows[*number];
+	for (size_t window = 0; window < 2; window++) {
+		if (map == &bench.opened[window])
+			return memcmp(map, key, sizeof(bench.opened[0])) == 0 ? (void *)map : NULL;
+		if (map == &bench.rows[window])
+			return find_sample(window, key);
+	}
+	return native_find(map, key);
+}
+
+__attribute__((noipa)) static long stacks_update(const void *map, const void *key,
+						 const void *value, uint64_t flags)
+{
+	size_t window = map == &bench.rows[1];
+	struct row *row = &bench.rows[window][bench.counts[window]];
+
+	if (map == &stacks_told) {
+		assert_int_equal(flags, BPF_ANY);
+		bench.told.stack = *(const uint64_t *)key;
+		bench.told.window = *(const uint32_t *)value;
+		return 0;
+	}
+	assert_ptr_equal(map, &bench.rows[window]);
+	assert_int_equal(flags, BPF_NOEXIST);
+	if (bench.is_full)
+		return -E2BIG;
+	assert_in_range(bench.counts[window]++, 0, ROWS - 1);
+	row->key = *(const struct sample_key *)key;
+	row->count = *(const uint64_t *)value;
+	return 0;
+}
+
+static long stacks_send(const void *ring, const void *bytes, uint64_t size_bytes, uint64_t flags)
+{
+	assert_ptr_equal(ring, &stacks);
+	assert_int_equal(flags, 0);
+	if (bench.is_ring_full)
+		return -EAGAIN;
+	assert_in_range(size_bytes, 1, sizeof(bench.sent));
+	memcpy(&bench.sent, bytes, size_bytes);
+	bench.sent_bytes = size_bytes;
+	bench.sendings++;
+	return 0;
+}
+
+/* An execution context with so many frames, the innermost of them compiled. */
+static uint64_t lay_context(uint32_t count)
+{
+	const uint32_t frame_bytes = layout_3_1.frame_bytes;
+	const uint64_t imemo[] = { RUBY_TYPE_IMEMO | RUBY_IMEMO_METHOD << RUBY_IMEMO_SHIFT, 0 };
+	uint64_t context = forged_take(&memory, 0x40);
+	/* And the dummy. */
+	uint64_t stack = forged_take(&memory, (count + 1) * frame_bytes);
+	uint64_t environment;
+
+	bench.method = forged_words(&memory, imemo, 2);
+	environment =
+		forged_words(&memory, (uint64_t[]){ bench.method, 0, RUBY_FRAME_IS_LOCAL }, 3);
+	forged_write_u64(&memory, context + layout_3_1.execution_stack, stack);
+	forged_write_u64(&memory, context + layout_3_1.execution_stack_words,
+			 (count + 1) * frame_bytes / 8);
+	forged_write_u64(&memory, context + layout_3_1.execution_frame, stack);
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t frame = stack + i * frame_bytes, iseq = ISEQS + 64 * i;
+
+		forged_write_u64(&memory, frame + layout_3_1.frame_pc, iseq + 0x1000);
+		forged_write_u64(&memory, frame + layout_3_1.frame_iseq, iseq);
+		forged_write_u64(&memory, frame + layout_3_1.frame_ep, environment + 16);
+	}
+	forged_write_u64(&memory, stack + layout_3_1.frame_jit_return, COMPILED_CODE);
+	return context;
+}
+
+/* The thread runs Ruby, with so many frames. */
+static void run_ruby(uint32_t count)
+{
+	uint64_t thread_pointer = forged_take(&memory, 64);
+
+	kernel.current.thread.fsbase = thread_pointer;
+	bench.layout.execution_tls =
+		(struct tls_location){ .model = TLS_MODEL_STATIC, .offset = 16 };
+	forged_write_u64(&memory, thread_pointer + 16, lay_context(count));
+}
+
+/* The account of what it runs is open in both windows. */
+static void open_accounts(uint64_t context_hash)
+{
+	for (size_t window = 0; window < 2; window++)
+		bench.opened[window] = (struct account_key){ .context_hash = context_hash,
+							     .thread_serial = thread->serial,
+							     .tgid = TGID };
+}
+
+static int set_up(void **state)
+{
+	(void)begin_two_tasks(state);
+	memset(&bench, 0, sizeof(bench));
+	native_key = (struct context_hash_key){ { 1, 2 } };
+	bench.layout = layout_3_1;
+	bench.layout.gc_count_address = forged_words(&memory, (uint64_t[]){ COLLECTIONS }, 1);
+	kernel.current.se.cfs_rq = &kernel.cfs;
+	thread->serial = 6;
+	open_accounts(CONTEXT_HASH_NONE);
+	run_ruby(FRAMES);
+	return 0;
+}
+
+static uint64_t losses(enum counter counter)
+{
+	return kernel.processes[0].books.losses[counter];
+}
+
+static void meet(void)
+{
+	assert_int_equal(on_sample(NULL), 0);
+	assert_false(thread->is_busy);
+}
+
+/* The stack of one more sample. */
+static uint64_t meet_stack(void)
+{
+	memset(bench.counts, 0, sizeof(bench.counts));
+	meet();
+	assert_int_equal(bench.counts[0], 1);
+	assert_int_equal(losses(COUNTER_SAMPLE_LOST), 0);
+	return bench.rows[0][0].key.stack;
+}
+
+static void expect_row(size_t window, size_t number, uint64_t context_hash, uint64_t count)
+{
+	const struct row *row = &bench.rows[window][number];
+
+	assert_in_range(number, 0, bench.counts[window] - 1);
+	assert_int_equal(row->key.account.context_hash, context_hash);
+	assert_int_equal(row->key.account.thread_serial, 6);
+	assert_int_equal(row->key.account.tgid, TGID);
+	assert_int_equal(row->count, count);
+}
+
+/* ---- what it is counted under ---- */
+
+static void a_sample_is_where_the_time_up_to_it_was_charged(void **state)
+{
+	const struct account_totals *charged = &kernel.processes[0].books.epochs[0].overflow;
+
+	(void)state;
+	kernel.run_queue.clock = 30; /* stolen */
+	meet();
+	assert_int_equal(charged->user_ns, INTERVAL_NS - 30);
+	expect_row(0, 0, CONTEXT_HASH_NONE, 1);
+	meet();
+	assert_int_equal(bench.counts[0], 1);
+	expect_row(0, 0, CONTEXT_HASH_NONE, 2);
+	kernel.now_ns += 7;
+	meet();
+	assert_int_equal(charged->user_ns, INTERVAL_NS - 30 + 7);
+	expect_row(0, 0, CONTEXT_HASH_NONE, 3);
+}
+
+static void each_window_has_its_own(void **state)
+{
+	(void)state;
+	thread->epoch = open_epoch = current_epoch = 3;
+	meet();
+	assert_int_equal(bench.counts[0], 0);
+	expect_row(1, 0, CONTEXT_HASH_NONE, 1);
+	thread->epoch = open_epoch = current_epoch = 4;
+	meet();
+	expect_row(0, 0, CONTEXT_HASH_NONE, 1);
+	expect_row(1, 0, CONTEXT_HASH_NONE, 1);
+}
+
+static void without_an_account_it_is_of_overflow(void **state)
+{
+	(void)state;
+	open_accounts(CONTEXT_HASH_FIRST);
+	meet();
+	expect_row(0, 0, CONTEXT_HASH_OVERFLOW, 1);
+}
+
+static void of_a_context_that_is_not_known_it_is_said_so(void **state)
+{
+	(void)state;
+	thread->config.flags = PROCESS_READY;
+	thread->tls_address = 4096;
+	thread->knowledge = CONTEXT_UNKNOWN;
+	thread->context_hash = CONTEXT_HASH_NONE;
+	open_accounts(CONTEXT_HASH_UNKNOWN);
+	meet();
+	expect_row(0, 0, CONTEXT_HASH_UNKNOWN, 1);
+}
+
+static void the_thread_goes_on_in_the_mode_it_was_met_in(void **state)
+{
+	(void)state;
+	thread->clock.mode = THREAD_MODE_KERNEL;
+	meet();
+	assert_int_equal(thread->clock.mode, THREAD_MODE_KERNEL);
+	assert_int_equal(kernel.processes[0].books.epochs[0].overflow.kernel_ns, INTERVAL_NS);
+}
+
+static void between_a_probe_and_its_store_the_context_stays_that_till_it_runs(void **state)
+{
+	(void)state;
+	thread->is_change_open = 1;
+	meet();
+	assert_int_equal(thread->knowledge, CONTEXT_KNOWN_TILL_IT_RUNS);
+	expect_row(0, 0, CONTEXT_HASH_NONE, 1);
+}
+
+/* It is not known since when it runs: what was before is nobody's. */
+static void the_books_of_a_thread_can_begin_with_a_sample(void **state)
+{
+	(void)state;
+	thread->is_begun = 0;
+	meet();
+	assert_true(thread->is_begun);
+	assert_false(thread->clock.is_off_cpu);
+	expect_row(0, 0, CONTEXT_HASH_NONE, 1);
+	kernel.now_ns += 7;
+	meet();
+	assert_int_equal(kernel.processes[0].books.epochs[0].overflow.user_ns, 7);
+	assert_int_equal(losses(COUNTER_SWITCH_UNSEEN), 0);
+}
+
+static void what_was_missed_before_is_done_first(void **state)
+{
+	(void)state;
+	thread->has_missed_probe = 1;
+	meet();
+	assert_false(thread->has_missed_probe);
+	assert_true(thread->has_passed_probe);
+}
+
+static void without_probes_the_context_is_compared_in_full(void **state)
+{
+	const uint64_t table[2 + 2] = { 1, 0 };
+
+	(void)state;
+	thread->config.flags |= PROCESS_IS_LEAN;
+	kernel.processes[0].config.flags |= PROCESS_IS_LEAN;
+	thread->state_pointer = forged_words(&memory, table, 4);
+	forged_write_u64(&memory, thread->tls_address, thread->state_pointer);
+	thread->knowledge = CONTEXT_KNOWN;
+	thread->context_hash = CONTEXT_HASH_FIRST;
+	thread->compared_ns = 1;
+	meet();
+	assert_int_equal(thread->compared_ns, NOW_NS);
+}
+
+/* ---- what cannot be counted ---- */
+
+static void who_is_not_observed_is_no_sample(void **state)
+{
+	(void)state;
+	kernel.has_state[0] = false;
+	meet();
+	assert_int_equal(bench.counts[0], 0);
+	assert_int_equal(losses(COUNTER_SAMPLE_LOST), 0);
+}
+
+static void a_sample_within_a_boundary_is_lost_and_nothing_is_done(void **state)
+{
+	(void)state;
+	thread->is_busy = 1;
+	assert_int_equal(on_sample(NULL), 0);
+	assert_true(thread->is_busy);
+	assert_int_equal(losses(COUNTER_SAMPLE_LOST), 1);
+	thread->is_busy = 0;
+	kernel.edge_slot.is_busy = 1;
+	meet();
+	assert_int_equal(losses(COUNTER_SAMPLE_LOST), 2);
+	assert_int_equal(bench.counts[0], 0);
+	assert_int_equal(bench.sendings, 0);
+	kernel.edge_slot.is_busy = 0;
+	kernel.has_no_slot = true;
+	meet();
+	assert_int_equal(bench.sendings, 1);
+}
+
+static void a_sample_whose_thread_is_taken_after_the_walk_is_lost(void **state)
+{
+	(void)state;
+	thread->armed_cpu = 1;
+	bench.is_raced = true;
+	meet();
+	assert_int_equal(losses(COUNTER_SAMPLE_LOST), 1);
+	assert_int_equal(bench.counts[0], 0);
+}
+
+static void a_sample_without_room_is_lost(void **state)
+{
+	(void)state;
+	bench.is_full = true;
+	meet();
+	assert_int_equal(losses(COUNTER_SAMPLE_LOST), 1);
+	bench.is_full = false;
+	bench.has_no_accounts = true;
+	meet();
+	assert_int_equal(losses(COUNTER_SAMPLE_LOST), 2);
+	bench.has_no_accounts = false;
+	bench.has_no_samples = true;
+	meet();
+	assert_int_equal(losses(COUNTER_SAMPLE_LOST), 3);
+	assert_int_equal(bench.counts[0], 0);
+}
+
+/* ---- whose frames ---- */
+
+static void a_process_without_a_layout_has_no_frames(void **state)
+{
+	(void)state;
+	bench.has_no_layout = true;
+	assert_int_equal(meet_stack(), STACK_NO_LAYOUT);
+	bench.has_no_layout = false;
+	bench.has_no_scratch = true;
+	assert_int_equal(meet_stack(), STACK_NO_LAYOUT);
+	assert_int_equal(stack_identify(TGID), 0);
+	assert_int_equal(stack_find_methods(), 0);
+	assert_int_equal(bench.sendings, 0);
+}
+
+static void a_thread_that_runs_no_ruby_has_none(void **state)
+{
+	(void)state;
+	forged_write_u64(&memory, kernel.current.thread.fsbase + 16, 0);
+	assert_int_equal(meet_stack(), STACK_NO_RUBY);
+	bench.layout.execution_tls.model = TLS_MODEL_NONE;
+	assert_int_equal(meet_stack(), STACK_NO_RUBY);
+	set_up(state);
+	kernel.current.mm = NULL;
+	assert_int_equal(meet_stack(), STACK_NO_RUBY);
+	assert_int_equal(bench.sendings, 0);
+}
+
+/* Until 2.7. The members are as far out as can be, and behind it there is another thread's. */
+static void of_the_process_one_the_context_is_that_of_whoever_has_the_lock(void **state)
+{
+	uint64_t own = kernel.current.thread.fsbase, context, ruby_thread, global;
+
+	(void)state;
+	context = forged_take(&memory, RUBY_LAYOUT_OFFSET_MAX + 16);
+	ruby_thread = forged_take(&memory, RUBY_LAYOUT_OFFSET_MAX + 16);
+	global = forged_words(&memory, &context, 1);
+	bench.layout.execution_tls.model = TLS_MODEL_NONE;
+	bench.layout.execution_global = global;
+	bench.layout.execution_thread = RUBY_LAYOUT_OFFSET_MAX;
+	bench.layout.thread_native_id = 8;
+	forged_write_u64(&memory, context + RUBY_LAYOUT_OFFSET_MAX, ruby_thread);
+	forged_write_u64(&memory, ruby_thread + 8, own);
+	assert_true(meet_stack() > STACK_NO_RUBY);
+	forged_write_u64(&memory, ruby_thread + 8, own + 8);
+	assert_int_equal(meet_stack(), STACK_NO_RUBY);
+	forged_write_u64(&memory, ruby_thread + RUBY_LAYOUT_OFFSET_MAX, own);
+	bench.layout.thread_native_id = RUBY_LAYOUT_OFFSET_MAX;
+	assert_true(meet_stack() > STACK_NO_RUBY);
+	forged_write_u64(&memory, ruby_thread + RUBY_LAYOUT_OFFSET_MAX + 1, own);
+	bench.layout.thread_native_id++;
+	assert_int_equal(meet_stack(), STACK_NO_RUBY);
+	forged_write_u64(&memory, ruby_thread + 8, own);
+	bench.layout.thread_native_id = 8;
+	forged_write_u64(&memory, context + RUBY_LAYOUT_OFFSET_MAX + 1, ruby_thread);
+	bench.layout.execution_thread++;
+	assert_int_equal(meet_stack(), STACK_NO_RUBY);
+	bench.layout.execution_thread--;
+	forged_write_u64(&memory, global, 0);
+	assert_int_equal(meet_stack(), STACK_NO_RUBY);
+}
+
+/* ---- what is told ---- */
+
+static void frames_are_told_with_their_methods_and_nothing_behind_them(void **state)
+{
+	uint64_t stack = meet_stack();
+
+	(void)state;
+	assert_int_equal(bench.sendings, 1);
+	assert_int_equal(bench.sent.stack, stack);
+	assert_int_equal(bench.sent.tgid, TGID);
+	assert_int_equal(bench.sent.gc_count, COLLECTIONS);
+	assert_int_equal(bench.sent.frames.count, FRAMES);
+	assert_int_equal(bench.sent.frames.flags, 0);
+	assert_int_equal(bench.sent_bytes, (const char *)&bench.sent.frames.frames[FRAMES] -
+						   (const char *)&bench.sent);
+	for (uint32_t i = 0; i < FRAMES; i++) {
+		const struct ruby_frame *frame = &bench.sent.frames.frames[i];
+
+		assert_int_equal(ruby_frame_kind(frame), i ? RUBY_FRAME_RUBY : RUBY_FRAME_COMPILED);
+		assert_int_equal(ruby_frame_object(frame), ISEQS + 64 * i);
+		assert_int_equal(frame->method, bench.method);
+	}
+	assert_int_equal(losses(COUNTER_STACKS_CUT), 0);
+}
+
+static void a_stack_is_told_once_a_window(void **state)
+{
+	uint64_t stack = meet_stack();
+
+	(void)state;
+	assert_true(stack > STACK_NO_RUBY);
+	assert_int_equal(meet_stack(), stack);
+	assert_int_equal(bench.sendings, 1);
+	thread->epoch = open_epoch = current_epoch = 2;
+	assert_int_equal(meet_stack(), stack);
+	assert_int_equal(bench.sendings, 2);
+	assert_int_equal(meet_stack(), stack);
+	assert_int_equal(bench.sendings, 2);
+}
+
+static void a_stack_without_room_in_the_ring_is_told_with_the_next_sample(void **state)
+{
+	uint64_t stack;
+
+	(void)state;
+	bench.is_ring_full = true;
+	stack = meet_stack();
+	assert_int_equal(losses(COUNTER_STACKS_FULL), 1);
+	bench.is_ring_full = false;
+	assert_int_equal(meet_stack(), stack);
+	assert_int_equal(bench.sendings, 1);
+	assert_int_equal(losses(COUNTER_STACKS_FULL), 1);
+}
+
+static void a_deep_stack_is_told_as_far_as_it_goes(void **state)
+{
+	(void)state;
+	run_ruby(RUBY_FRAMES_MAX + 1);
+	(void)meet_stack();
+	assert_int_equal(bench.sent.frames.count, RUBY_FRAMES_MAX);
+	assert_int_equal(bench.sent.frames.flags, RUBY_FRAMES_CUT);
+	assert_int_equal(losses(COUNTER_STACKS_CUT), 1);
+}
+
+static void a_stack_is_another_by_all_that_tells_it_from_others(void **state)
+{
+	uint64_t met[5] = { meet_stack() };
+
+	(void)state;
+	forged_write_u64(&memory, bench.layout.gc_count_address, COLLECTIONS + 1);
+	met[1] = meet_stack();
+	native_key.words[0] = 3;
+	met[2] = meet_stack();
+	native_key.words[1] = 3;
+	met[3] = meet_stack();
+	run_ruby(FRAMES + 1);
+	met[4] = meet_stack();
+	for (size_t i = 0; i < 5; i++)
+		for (size_t j = 0; j < i; j++)
+			assert_true(met[i] != met[j]);
+	assert_int_equal(bench.sendings, 5);
+}
+
+static void of_two_processes_the_same_frames_are_two_stacks(void **state)
+{
+	uint64_t stack = meet_stack();
+
+	(void)state;
+	assert_int_equal(stack_identify(TGID + 1), 0);
+	assert_true(bench.scratch.message.stack != stack);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(a_sample_is_where_the_time_up_to_it_was_charged, set_up),
+		cmocka_unit_test_setup(each_window_has_its_own, set_up),
+		cmocka_unit_test_setup(without_an_account_it_is_of_overflow, set_up),
+		cmocka_unit_test_setup(of_a_context_that_is_not_known_it_is_said_so, set_up),
+		cmocka_unit_test_setup(the_thread_goes_on_in_the_mode_it_was_met_in, set_up),
+		cmocka_unit_test_setup(
+			between_a_probe_and_its_store_the_context_stays_that_till_it_runs, set_up),
+		cmocka_unit_test_setup(the_books_of_a_thread_can_begin_with_a_sample, set_up),
+		cmocka_unit_test_setup(what_was_missed_before_is_done_first, set_up),
+		cmocka_unit_test_setup(without_probes_the_context_is_compared_in_full, set_up),
+		cmocka_unit_test_setup(who_is_not_observed_is_no_sample, set_up),
+		cmocka_unit_test_setup(a_sample_within_a_boundary_is_lost_and_nothing_is_done,
+				       set_up),
+		cmocka_unit_test_setup(a_sample_whose_thread_is_taken_after_the_walk_is_lost,
+				       set_up),
+		cmocka_unit_test_setup(a_sample_without_room_is_lost, set_up),
+		cmocka_unit_test_setup(a_process_without_a_layout_has_no_frames, set_up),
+		cmocka_unit_test_setup(a_thread_that_runs_no_ruby_has_none, set_up),
+		cmocka_unit_test_setup(
+			of_the_process_one_the_context_is_that_of_whoever_has_the_lock, set_up),
+		cmocka_unit_test_setup(frames_are_told_with_their_methods_and_nothing_behind_them,
+				       set_up),
+		cmocka_unit_test_setup(a_stack_is_told_once_a_window, set_up),
+		cmocka_unit_test_setup(
+			a_stack_without_room_in_the_ring_is_told_with_the_next_sample, set_up),
+		cmocka_unit_test_setup(a_deep_stack_is_told_as_far_as_it_goes, set_up),
+		cmocka_unit_test_setup(a_stack_is_another_by_all_that_tells_it_from_others, set_up),
+		cmocka_unit_test_setup(of_two_processes_the_same_frames_are_two_stacks, set_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Recordings of which every figure is known."""
+import msgpack
+
+START = 1_700_000_000 * 10 ** 9
+
+
+class Records:
+    def __init__(self):
+        self.data = b""
+        self.number = 0
+
+    def add(self, kind, wall=START + 10 ** 9, **fields):
+        self.number += 1
+        stamp = (wall // 10 ** 9).to_bytes(4, "big") + (wall % 10 ** 9).to_bytes(4, "big")
+        self.data += b"\x92\xd7\x00" + stamp + msgpack.packb({
+            "schema": 1, "kind": kind, "record_id": f"b:1:1:{self.number}", "host_name": "web",
+            "pid": 7, **fields})
+        return self
+
+
+def stacks():
+    """Three requests, of which one is in no sample, one that used nothing, and what ran in none."""
+    records = Records().add("process", comm="puma", event="found", mode="exact")
+    for number, (parent, name, line, first) in enumerate(
+            ((None, "main", 1, 1), (1, "Order#total", 12, 10), (1, "Order#total", 14, 10), (3, "esc\x1b[1m", 0, 0)), 1):
+        records.add("stack", stack_id=str(number), name=name, line=line, first_line=first, frame_kind="ruby",
+                    file=f"/app/{'order' if number > 1 else 'main'}.rb", **({"parent_id": str(parent)} if parent else {}))
+    for request, endpoint, cpu_ns, samples in (
+            ("r-1", "GET /a", 1_000_000_007, [(11, "2", 30), (11, "3", 20), (12, "4", 50)]),
+            ("r-2", "GET /b", 13, [(11, "2", 1), (11, "3", 2)]), ("r-3", "GET /b", 5, []), ("r-4", "GET /c", 0, []), ("", "", 70, [(11, "1", 1)])):
+        own = {"request_id": request, "endpoint": endpoint}
+        records.add("cpu", **own, tid=11, window_ns=10 ** 9, cpu_ns=cpu_ns)
+        for tid, stack, count in samples:
+            records.add("sample", **own, tid=tid, stack_id=stack, samples=count, period_ns=10101010, window_ns=10 ** 9)
+    return records.data
+
+
+STACKS_CPU = 1_000_000_007 + 13 + 5 + 70
+
+
+def too_deep():
+    """A stack of 4,095 frames, of which as many as ever are kept: m1 called m2, and so on."""
+    records = Records()
+    for number in range(1, 4096):
+        parent = {"parent_id": str(number - 1)} if number > 1 else {}
+        records.add("stack", stack_id=str(number), name=f"m{number}", frame_kind="ruby", **parent)
+    records.add("cpu", tid=11, request_id="r", cpu_ns=5)
+    return records.add("sample", tid=11, request_id="r", stack_id="4095", samples=1, period_ns=1).data

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "command/recorded_samples.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ears.h"
+
+static char said[4096];
+
+static void warn(bool is_none, uint64_t samples_left_out, uint64_t cpu_records_left_out)
+{
+	struct ears ears = ears_open();
+
+	recorded_samples_warn(is_none, samples_left_out, cpu_records_left_out);
+	ears_close(&ears, said, sizeof(said));
+}
+
+static void where_all_is_well_nothing_is_said(void **state)
+{
+	(void)state;
+	warn(false, 0, 0);
+	assert_string_equal(said, "");
+}
+
+static void where_there_are_none_it_says_how_to_get_some(void **state)
+{
+	(void)state;
+	warn(true, 0, 0);
+	assert_non_null(strstr(said, "record with --stacks"));
+	assert_null(strstr(said, "no room"));
+}
+
+static void what_found_no_room_is_told_with_its_number(void **state)
+{
+	(void)state;
+	warn(false, 3, 0);
+	assert_non_null(strstr(said, " 3 samples found no room, and the CPU of 0 records"));
+	assert_null(strstr(said, "record with --stacks"));
+	warn(false, 0, 1);
+	assert_non_null(strstr(said, " 0 samples found no room, and the CPU of 1 records"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(where_all_is_well_nothing_is_said),
+		cmocka_unit_test(where_there_are_none_it_says_how_to_get_some),
+		cmocka_unit_test(what_found_no_room_is_told_with_its_number),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

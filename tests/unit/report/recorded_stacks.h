@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Records of stacks as if they were read from a recording. */
+#pragma once
+
+#include "record/sample.h"
+#include "report/stacks.h"
+
+enum {
+	RECORDED_STACKS_PERIOD_NS = 10101010
+};
+
+static inline void recorded_stacks_add(struct stacks *stacks, struct sample *sample)
+{
+	static struct record_view view;
+
+	sample_end(sample);
+	assert_int_equal(record_view_decode((const uint8_t *)sample->buffer.data,
+					    sample->buffer.size, &view),
+			 0);
+	assert_int_equal(stacks_add(stacks, &view), 0);
+	msgpack_sbuffer_destroy(&sample->buffer);
+}
+
+static inline void recorded_stacks_frame(struct stacks *stacks, const char *id, const char *parent,
+					 const char *name, int64_t line)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "stack", 7);
+	sample_text(&sample, "stack_id", id);
+	if (parent)
+		sample_text(&sample, "parent_id", parent);
+	sample_text(&sample, "name", name);
+	sample_text(&sample, "frame_kind", "ruby");
+	sample_number(&sample, "line", line);
+	recorded_stacks_add(stacks, &sample);
+}
+
+static inline void recorded_stacks_cpu(struct stacks *stacks, const char *request_id,
+				       int64_t cpu_ns)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "cpu", 7);
+	sample_text(&sample, "request_id", request_id);
+	sample_number(&sample, "cpu_ns", cpu_ns);
+	sample_number(&sample, "user_ns", cpu_ns);
+	sample_number(&sample, "kernel_ns", 0);
+	recorded_stacks_add(stacks, &sample);
+}
+
+static inline void recorded_stacks_sample(struct stacks *stacks, const char *request_id,
+					  const char *stack_id, int64_t samples)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "sample", 7);
+	sample_number(&sample, "tid", 8);
+	sample_text(&sample, "request_id", request_id);
+	sample_text(&sample, "stack_id", stack_id);
+	sample_number(&sample, "samples", samples);
+	sample_number(&sample, "period_ns", RECORDED_STACKS_PERIOD_NS);
+	recorded_stacks_add(stacks, &sample);
+}

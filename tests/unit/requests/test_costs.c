@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What a record adds to sums is the same when it is written and when it was read back. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "record/record_encode.h"
+#include "record/sample.h"
+#include "requests/costs.h"
+
+/* Whether the wall time of such a cpu record is not known. */
+static bool lacks_span(int64_t first_ns, int64_t last_ns)
+{
+	struct sample sample;
+	struct record_view view;
+	struct costs costs;
+
+	sample_begin(&sample, "cpu", 7);
+	if (first_ns >= 0)
+		sample_number(&sample, "first_ns", first_ns);
+	if (last_ns >= 0)
+		sample_number(&sample, "last_ns", last_ns);
+	sample_end(&sample);
+	assert_int_equal(
+		record_view_decode((const uint8_t *)sample.buffer.data, sample.buffer.size, &view),
+		0);
+	costs = costs_of_record(&view);
+	msgpack_sbuffer_destroy(&sample.buffer);
+	return costs.lacks_span;
+}
+
+static void a_span_may_be_an_instant_and_does_not_end_before_it_begins(void **state)
+{
+	(void)state;
+	assert_false(lacks_span(5, 6));
+	assert_false(lacks_span(5, 5));
+	assert_true(lacks_span(6, 5));
+	assert_true(lacks_span(-1, 5));
+	assert_true(lacks_span(5, -1));
+}
+
+static const struct cpu_record whole = {
+	.common = { .wall_ns = 1600000000000000000, .record_id = "1", .host_name = "h", .pid = 1 },
+	.tid = 1,
+	.has_kernel_split = true,
+	.cpu_ns = 30,
+	.user_ns = 20,
+	.kernel_ns = 10,
+	.split_error_ns = 3,
+	.run_queue_ns = 4,
+	.blocked_ns = 5,
+	.uninterruptible_ns = 2,
+	.stolen_ns = 6,
+	.ambiguous_ns = 7,
+	.slices = 11,
+	.switches_voluntary = 8,
+	.switches_involuntary = 9,
+	.migrations = 12,
+	.has_syscalls = true,
+	.syscalls = 13,
+	.first_ns = 100,
+	.last_ns = 160,
+};
+
+static const int64_t not_measured = -1;
+
+/* By enum cost. */
+static void expect(const struct costs *costs, const int64_t sums[_COST_MAX], int64_t wall_ns)
+{
+	int64_t wall = not_measured;
+
+	for (int cost = 0; cost < _COST_MAX; cost++) {
+		assert_int_equal(costs_has(costs, (enum cost)cost), sums[cost] != not_measured);
+		if (sums[cost] != not_measured)
+			assert_true(costs->sums[cost] == sums[cost]);
+	}
+	assert_int_equal(costs_wall_ns(costs, &wall), wall_ns != not_measured);
+	assert_true(wall == wall_ns);
+	assert_int_equal(costs->record_count, 1);
+}
+
+static void expect_both(const struct cpu_record *record, const int64_t sums[_COST_MAX],
+			int64_t wall_ns)
+{
+	struct record_encoder *encoder = record_encoder_new();
+	struct cpu_record copy = *record;
+	struct record_view view;
+	struct costs costs;
+	size_t size_bytes;
+	const void *bytes;
+
+	assert_non_null(encoder);
+	assert_int_equal(record_encode_kind(encoder, RECORD_KIND_CPU, &copy), 0);
+	bytes = record_encoder_bytes(encoder, &size_bytes);
+	assert_int_equal(record_view_decode(bytes, size_bytes, &view), 0);
+	costs = costs_of_written(record);
+	expect(&costs, sums, wall_ns);
+	costs = costs_of_record(&view);
+	expect(&costs, sums, wall_ns);
+	record_encoder_free(encoder);
+}
+
+#define ALL_SUMS                                                                            \
+	[COST_CPU] = 30, [COST_USER] = 20, [COST_KERNEL] = 10, [COST_RUN_QUEUE] = 4,        \
+	[COST_BLOCKED] = 5, [COST_SLICES] = 11, [COST_SWITCHES] = 17, [COST_AMBIGUOUS] = 7, \
+	[COST_MIGRATIONS] = 12, [COST_STOLEN] = 6, [COST_SPLIT_ERROR] = 3,                  \
+	[COST_UNINTERRUPTIBLE] = 2, [COST_SYSCALLS] = 13
+
+static void each_cost_is_the_records(void **state)
+{
+	static const int64_t sums[_COST_MAX] = { ALL_SUMS };
+
+	(void)state;
+	expect_both(&whole, sums, 60);
+}
+
+static void what_is_not_measured_is_not_zero(void **state)
+{
+	int64_t sums[_COST_MAX] = { ALL_SUMS };
+	struct cpu_record record = whole;
+
+	(void)state;
+	record.last_ns = 99;
+	expect_both(&record, sums, not_measured);
+	record.first_ns = record.last_ns;
+	expect_both(&record, sums, 0);
+	record.has_syscalls = false;
+	sums[COST_SYSCALLS] = not_measured;
+	expect_both(&record, sums, 0);
+	record.has_kernel_split = false;
+	sums[COST_USER] = sums[COST_KERNEL] = sums[COST_SPLIT_ERROR] = not_measured;
+	expect_both(&record, sums, 0);
+}
+
+static void what_is_beyond_a_records_range_is_its_end(void **state)
+{
+	int64_t sums[_COST_MAX] = { ALL_SUMS };
+	struct cpu_record record = whole;
+
+	(void)state;
+	record.cpu_ns = UINT64_MAX;
+	record.blocked_ns = (uint64_t)INT64_MAX + 1;
+	record.run_queue_ns = INT64_MAX;
+	record.switches_voluntary = INT64_MAX - 1;
+	sums[COST_CPU] = sums[COST_BLOCKED] = sums[COST_RUN_QUEUE] = sums[COST_SWITCHES] =
+		INT64_MAX;
+	expect_both(&record, sums, 60);
+}
+
+static void sums_have_the_widest_span_and_lack_what_one_lacks(void **state)
+{
+	struct costs sum = { 0 };
+	struct costs early = { .record_count = 1, .first_ns = 5, .last_ns = 7 };
+	struct costs late = { .record_count = 1, .first_ns = 6, .last_ns = 20 };
+	int64_t ns;
+
+	(void)state;
+	assert_false(costs_wall_ns(&sum, &ns));
+	early.sums[COST_CPU] = INT64_MAX - 1;
+	late.sums[COST_CPU] = 3;
+	late.missing = 1U << COST_KERNEL;
+	costs_add(&sum, &late);
+	costs_add(&sum, &early);
+	assert_true(costs_wall_ns(&sum, &ns));
+	assert_int_equal(ns, 15);
+	assert_true(costs_has(&sum, COST_CPU));
+	assert_true(sum.sums[COST_CPU] == INT64_MAX);
+	assert_false(costs_has(&sum, COST_KERNEL));
+	assert_int_equal(sum.record_count, 2);
+	/* One of nothing. */
+	costs_add(&sum, &(struct costs){ 0 });
+	assert_true(costs_wall_ns(&sum, &ns));
+	assert_int_equal(ns, 15);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_cost_is_the_records),
+		cmocka_unit_test(what_is_not_measured_is_not_zero),
+		cmocka_unit_test(what_is_beyond_a_records_range_is_its_end),
+		cmocka_unit_test(sums_have_the_widest_span_and_lack_what_one_lacks),
+		cmocka_unit_test(a_span_may_be_an_instant_and_does_not_end_before_it_begins),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Where Rubies keep their frames, for tests of what reads them. */
+#pragma once
+
+#include <correlator/ruby_stack_layout.h>
+
+/* Debian 12's 3.1 on x86-64, as it was decoded: vm_core.h, iseq.h, v3_1_2. */
+static const struct ruby_stack_layout layout_3_1 = {
+	.string_layout = STRING_LAYOUT_FLAGS,
+	.execution_stack = 0,
+	.execution_stack_words = 8,
+	.execution_frame = 0x10,
+	.execution_thread = 0x30,
+	.thread_self = 0x10,
+	.frame_bytes = 64,
+	.frame_pc = 0,
+	.frame_sp = 8,
+	.frame_iseq = 0x10,
+	.frame_self = 0x18,
+	.frame_ep = 0x20,
+	.frame_jit_return = 0x38,
+	.iseq_body = 0x10,
+	.body_type = 0,
+	.body_code_words = 4,
+	.body_code = 8,
+	.body_path = 0x40,
+	.body_base_label = 0x48,
+	.body_label = 0x50,
+	.body_first_line = 0x58,
+	.body_first_line_kind = RUBY_FIRST_LINE_VALUE,
+	.body_parent = 0xa8,
+	.body_local = 0xb0,
+	.body_lines = 0x78,
+	.body_line_count = 0x88,
+	.body_line_positions = 0x90,
+	.line_positions_kind = RUBY_LINE_POSITIONS_SUCCINCT,
+	.line_entry_bytes = 12,
+	.method_class = 8,
+	.method_definition = 0x10,
+	.method_called_id = 0x18,
+	.definition_type = 0,
+	.definition_type_mask = 0xf,
+	.definition_original_id = 0x20,
+	.class_path = RUBY_LAYOUT_UNKNOWN,
+	.class_attached = RUBY_LAYOUT_UNKNOWN,
+};
+
+/* 3.3's code, which differs in how lines, classes and texts are kept; without its frames. */
+static const struct ruby_stack_layout layout_3_3 = {
+	.string_layout = STRING_LAYOUT_LONG,
+	.iseq_body = 0x10,
+	.body_type = 0,
+	.body_code_words = 4,
+	.body_code = 8,
+	.body_path = 0x40,
+	.body_base_label = 0x48,
+	.body_label = 0x50,
+	.body_first_line = 0x58,
+	.body_first_line_kind = RUBY_FIRST_LINE_INT,
+	.body_lines = 0x78,
+	.body_line_count = 0x88,
+	.body_line_positions = 0x90,
+	.line_positions_kind = RUBY_LINE_POSITIONS_LIST,
+	.line_entry_bytes = 12,
+	.method_class = 8,
+	.method_definition = 0x10,
+	.definition_type = 0,
+	.definition_type_mask = 0xf,
+	.definition_original_id = 0x20,
+	.class_path = 0x30,
+	.class_attached = 0x38,
+};
