@@ -60,18 +60,20 @@ static inline void context_hash_add(struct context_hash_state *state, __u64 word
 	state->count++;
 }
 
+/* The small values have fixed meanings (snapshot.h): no hash is one of them. */
+static inline __u64 context_hash_reserve(__u64 hash)
+{
+	return hash < CONTEXT_HASH_FIRST ? hash + CONTEXT_HASH_FIRST : hash;
+}
+
 static inline __u64 context_hash_final(struct context_hash_state *state)
 {
-	__u64 hash;
-
 	context_hash_add(state, (state->count * 8) << 56);
 	state->v2 ^= 0xff;
 	context_hash_round(state);
 	context_hash_round(state);
 	context_hash_round(state);
-	hash = state->v0 ^ state->v1 ^ state->v2 ^ state->v3;
-	/* The small values have fixed meanings (snapshot.h). */
-	return hash < CONTEXT_HASH_FIRST ? hash + CONTEXT_HASH_FIRST : hash;
+	return context_hash_reserve(state->v0 ^ state->v1 ^ state->v2 ^ state->v3);
 }
 
 /* Everything that makes the value what it is. Bytes beyond length_bytes must be zero up to the

@@ -550,6 +550,31 @@ static void a_stack_is_another_by_all_that_tells_it_from_others(void **state)
 	assert_int_equal(bench.sendings, 5);
 }
 
+static void its_number_is_a_keyed_hash_of_that(void **state)
+{
+	uint64_t stack = meet_stack();
+	struct context_hash_state hash;
+
+	(void)state;
+	context_hash_init(&hash, &native_key);
+	context_hash_add(&hash, bench.sent.frames.hash);
+	context_hash_add(&hash, COLLECTIONS);
+	context_hash_add(&hash, TGID);
+	assert_int_equal(stack, context_hash_final(&hash));
+}
+
+/* Which no walk makes: the length of what is sent is not the target's word. */
+static void more_frames_than_there_can_be_are_not_told(void **state)
+{
+	(void)state;
+	bench.scratch.message.frames.count = RUBY_FRAMES_MAX;
+	assert_int_equal(stack_tell(&bench.scratch.message, TGID, 1), 0);
+	assert_int_equal(bench.sendings, 1);
+	bench.scratch.message.frames.count++;
+	assert_int_equal(stack_tell(&bench.scratch.message, TGID, 1), 0);
+	assert_int_equal(bench.sendings, 1);
+}
+
 static void of_two_processes_the_same_frames_are_two_stacks(void **state)
 {
 	uint64_t stack = meet_stack();
@@ -589,6 +614,8 @@ int main(void)
 			a_stack_without_room_in_the_ring_is_told_with_the_next_sample, set_up),
 		cmocka_unit_test_setup(a_deep_stack_is_told_as_far_as_it_goes, set_up),
 		cmocka_unit_test_setup(a_stack_is_another_by_all_that_tells_it_from_others, set_up),
+		cmocka_unit_test_setup(its_number_is_a_keyed_hash_of_that, set_up),
+		cmocka_unit_test_setup(more_frames_than_there_can_be_are_not_told, set_up),
 		cmocka_unit_test_setup(of_two_processes_the_same_frames_are_two_stacks, set_up),
 	};
 

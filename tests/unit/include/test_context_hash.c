@@ -31,6 +31,15 @@ static void it_is_siphash_1_3(void **state)
 	assert_true(hash_words("abcdefghABCDEFGH", 2) == 0x6da2727a58cdf8b4ULL);
 }
 
+static void no_hash_is_a_value_with_a_fixed_meaning(void **state)
+{
+	(void)state;
+	for (uint64_t hash = 0; hash < CONTEXT_HASH_FIRST; hash++)
+		assert_true(context_hash_reserve(hash) == CONTEXT_HASH_FIRST + hash);
+	assert_true(context_hash_reserve(CONTEXT_HASH_FIRST) == CONTEXT_HASH_FIRST);
+	assert_true(context_hash_reserve(UINT64_MAX) == UINT64_MAX);
+}
+
 static uint64_t hash_value(const struct value_snapshot *value)
 {
 	struct context_hash_key key = { { 7, 9 } };
@@ -120,6 +129,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_is_siphash_1_3),
+		cmocka_unit_test(no_hash_is_a_value_with_a_fixed_meaning),
 		cmocka_unit_test(every_part_of_a_value_counts),
 		cmocka_unit_test(no_part_is_taken_for_another),
 		cmocka_unit_test(of_each_length_all_bytes_count_and_none_behind_their_last_word),

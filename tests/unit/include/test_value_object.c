@@ -132,6 +132,20 @@ static void bignums_are_embedded_or_on_the_heap(void **state)
 	assert_int_equal(location.flags, VALUE_NEGATIVE);
 }
 
+static void a_bignum_longer_than_memory_is_garbage(void **state)
+{
+	__u64 words[] = { RUBY_TYPE_BIGNUM, 0x1000, (1ULL << 36) - 1, 0x7f0012345678, 0 };
+	struct value_location location = locate(words, &OLD_STRINGS);
+
+	(void)state;
+	assert_int_equal(location.kind, VALUE_KIND_BIGNUM);
+	assert_int_equal(location.length_bytes, (1ULL << 38) - 4);
+	words[2]++;
+	location = locate(words, &OLD_STRINGS);
+	assert_int_equal(location.kind, VALUE_KIND_UNREADABLE);
+	assert_int_equal(location.length_bytes, 0);
+}
+
 static void other_objects_are_known_by_their_class(void **state)
 {
 	const __u64 words[] = { 8 /* T_HASH */, 0x7f0000002000, 1, 2, 3 };
@@ -141,6 +155,7 @@ static void other_objects_are_known_by_their_class(void **state)
 	assert_int_equal(location.kind, VALUE_KIND_OBJECT);
 	assert_int_equal(location.raw, 0x7f0000002000);
 	assert_int_equal(location.type, 8);
+	assert_int_equal(location.address, 0);
 	assert_int_equal(location.length_bytes, 0);
 }
 
@@ -168,6 +183,7 @@ int main(void)
 		cmocka_unit_test(a_freed_slot_is_unreadable),
 		cmocka_unit_test(a_moved_object_is_neither_at_home_nor_an_object),
 		cmocka_unit_test(bignums_are_embedded_or_on_the_heap),
+		cmocka_unit_test(a_bignum_longer_than_memory_is_garbage),
 		cmocka_unit_test(other_objects_are_known_by_their_class),
 		cmocka_unit_test(pointers_are_told_from_immediates),
 	};

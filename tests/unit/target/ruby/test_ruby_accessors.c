@@ -450,6 +450,13 @@ static const struct distraction distractions[] = {
 	  { /* mov 0x18(%rsi),%rcx; mov 0x58(%rcx),%rcx */
 	    "48 8b 4e 18 48 8b 49 58 ", "48 8b 4f 20 " },
 	  { SAYS(body_label, 0x50), SAYS(iseq_body, 0x10) } },
+	{ RUBY_ACCESSOR_ISEQ_LINE,
+	  /* mov 0x10(%rdi),%rax; cmpl $1,0x80(%rax) */
+	  "48 8b 47 10 83 b8 80 00 00 00 01 ",
+	  { /* cmpl $2,0x84(%rax); cmpq $1,0x84(%rax); cmpl $1,0x84(%rdi); cmp $1,%esi */
+	    "83 b8 84 00 00 00 02 ", "48 83 b8 84 00 00 00 01 ", "83 bf 84 00 00 00 01 ",
+	    "83 fe 01 " },
+	  { SAYS(body_line_count, 0x80) } },
 };
 
 static void what_is_like_it_is_not_taken_for_it(void **state)
