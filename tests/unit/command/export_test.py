@@ -552,6 +552,16 @@ class SpeedscopeTest(Test):
                          [(item["name"], sum(item["weights"])) for item in self.file["profiles"]])
         self.assertEqual({("main", "Order#total"): 13, ("[not sampled]",): 5}, self.stacks(self.file["profiles"][2]))
 
+    def test_each_endpoint_is_there_where_nothing_is_without_one(self):
+        records = Records().add("stack", stack_id="1", name="main", frame_kind="ruby")
+        for number in range(3):
+            own = {"tid": 1, "request_id": f"r-{number}", "endpoint": f"GET /{number}"}
+            records.add("cpu", **own, cpu_ns=10 - number)
+            records.add("sample", **own, stack_id="1", samples=1, period_ns=1)
+        file = json.loads(self.export("speedscope", "-", input=records.data))
+        self.assertEqual([("all", 27), ("GET /0", 10), ("GET /1", 9), ("GET /2", 8)],
+                         [(item["name"], sum(item["weights"])) for item in file["profiles"]])
+
     def test_a_method_is_one_frame_with_the_line_where_it_begins(self):
         self.assertEqual([{"name": "[not sampled]"}, {"name": "main", "file": "/app/main.rb", "line": 1},
                           {"name": "Order#total", "file": "/app/order.rb", "line": 10},

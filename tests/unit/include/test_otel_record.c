@@ -46,6 +46,16 @@ static void wanted_attributes_are_found(void **state)
 	assert_int_equal(walk.offsets[KEYS_MAX], 1 + 5 + 2);
 }
 
+static void a_pointer_is_even_and_in_user_space(void **state)
+{
+	(void)state;
+	assert_false(otel_record_pointer_is_sane(4094));
+	assert_true(otel_record_pointer_is_sane(4096));
+	assert_false(otel_record_pointer_is_sane(4097));
+	assert_true(otel_record_pointer_is_sane((1ULL << 56) - 2));
+	assert_false(otel_record_pointer_is_sane(1ULL << 56));
+}
+
 static void the_last_occurrence_wins(void **state)
 {
 	struct walk walk = { .known_indexes = 1, .key_of_index = { [0] = 1 } };
@@ -146,6 +156,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(wanted_attributes_are_found),
+		cmocka_unit_test(a_pointer_is_even_and_in_user_space),
 		cmocka_unit_test(the_last_occurrence_wins),
 		cmocka_unit_test(the_walk_ends_at_an_entry_that_does_not_fit),
 		cmocka_unit_test(an_index_that_is_not_known_is_told),

@@ -629,6 +629,9 @@ static void shown_and_hidden_rows_add_up_to_the_total(void **state)
 		assert_int_equal(row.kind, i < 3 ? ROW_KIND_GROUP : others[i - 3]);
 		assert_int_equal(row.request_count, i < 3 ? 1 : (i == count - 1 ? 26 : 0));
 		assert_true(i >= 3 || row.group == rows.groups[i]);
+		if (i >= 3)
+			assert_int_equal(!!row.requests, row.kind == ROW_KIND_WITHOUT_KEY ||
+								 row.kind == ROW_KIND_TOTAL);
 		assert_int_equal(rows_find_kind(&rows, row.kind), i < 3 ? 0 : i);
 	}
 	assert_memory_equal(sum.sums, rows_at(&rows, count - 1).costs->sums, sizeof(sum.sums));

@@ -117,6 +117,22 @@ static void a_window_is_a_step_whenever_its_records_come(void **state)
 	expect_line(2, "a", 1, 1, 1);
 }
 
+static void of_windows_that_begin_together_the_shorter_is_first(void **state)
+{
+	(void)state;
+	begin("endpoint", 0);
+	add(2, 2 * S, "1", "a", 1);
+	add(1, S, "2", "a", 2);
+	add(3, 3 * S, "3", "a", 4);
+	make(0);
+	assert_int_equal(series.step_count, 3);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(series.steps[i].span.end_ns, (START_S + 1 + (int64_t)i) * S);
+	expect_step(0, 0, 2, 1, 1);
+	expect_step(1, 0, 1, 1, 1);
+	expect_step(2, 0, 4, 1, 1);
+}
+
 static void a_window_is_in_the_step_that_holds_its_middle(void **state)
 {
 	(void)state;
@@ -209,6 +225,8 @@ static void a_length_is_chosen_that_people_count_in(void **state)
 		{ 60, 60, 0 },	 { 61, 60, 2 },	    { 118, 60, 2 }, { 120, 60, 5 },
 		{ 700, 60, 15 }, { 3600, 60, 120 }, { 10, 9, 2 },
 	};
+	static const unsigned int lengths[] = { 5,   10,   15,	 30,   60,    120,   300,   600,
+						900, 1800, 3600, 7200, 10800, 21600, 43200, 86400 };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -222,6 +240,18 @@ static void a_length_is_chosen_that_people_count_in(void **state)
 			continue;
 		make(cases[i].step_s * (uint64_t)S);
 		assert_true(series.step_count <= cases[i].steps_max);
+	}
+	/* Each length that there is fits what lasts as long, and nothing longer. */
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		for (unsigned int longer = 0; longer <= 1; longer++) {
+			begin("endpoint", 0);
+			add(1, S, "1", "a", 1);
+			add(2, S, "1", "a", 1);
+			add(lengths[i] + longer, S, "1", "a", 1);
+			make(0);
+			assert_true((series_choose_step(&series, 2) == lengths[i] * (uint64_t)S) ==
+				    !longer);
+		}
 	}
 	begin("endpoint", 0);
 	add(1, S, "1", "a", 1);
@@ -263,6 +293,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_window_is_a_step_whenever_its_records_come),
+		TEST(of_windows_that_begin_together_the_shorter_is_first),
 		TEST(a_window_is_in_the_step_that_holds_its_middle),
 		TEST(steps_can_be_made_longer_and_nothing_is_lost),
 		TEST(of_a_late_key_each_step_has_its_own_part),

@@ -642,6 +642,25 @@ static void only_what_is_wanted_counts(void **state)
 	assert_int_equal(stacks->sums.cpu_ns, 2 + 32 + 64);
 }
 
+/* Of no request, each record is chosen by itself. */
+static void a_thread_without_a_name_is_not_one_with_that_name(void **state)
+{
+	static const char *const names[] = { "worker 1", "", "worker 2", "worker 1" };
+	struct stacks *stacks = *state;
+	struct sample sample;
+
+	assert_int_equal(filter_add(&stacks->filter, "thread_name=worker 1"), 0);
+	for (int i = 0; i < 4; i++) {
+		sample_begin(&sample, "cpu", 7);
+		sample_number(&sample, "tid", 8);
+		sample_text(&sample, "thread_name", names[i]);
+		sample_number(&sample, "cpu_ns", 1 << i);
+		add(stacks, &sample);
+	}
+	assert_int_equal(stacks_finish(stacks), 0);
+	assert_int_equal(stacks->sums.cpu_ns, 1 + 8);
+}
+
 static void only_what_is_in_the_span_of_time_counts(void **state)
 {
 	struct stacks *stacks = *state;
@@ -756,6 +775,7 @@ int main(void)
 		TEST(the_slowest_are_so_by_wall_time_from_their_first_to_their_last),
 		TEST(the_slowest_are_of_those_that_were_chosen),
 		TEST(only_what_is_wanted_counts),
+		TEST(a_thread_without_a_name_is_not_one_with_that_name),
 		TEST(only_what_is_in_the_span_of_time_counts),
 		TEST(without_memory_it_says_so),
 	};
