@@ -256,6 +256,20 @@ static void a_key_that_everybody_can_read_is_warned_of(void **state)
 	}
 }
 
+static void a_file_that_cannot_be_used_is_named_with_what_it_was_to_be(void **state)
+{
+	struct tls_options options = { .ca_path = "/dev/null" };
+	struct tls_context *context = NULL;
+	struct ears ears = ears_open();
+	char said[512];
+
+	(void)state;
+	assert_int_equal(tls_context_new(&options, &context), -EINVAL);
+	ears_close(&ears, said, sizeof(said));
+	assert_null(context);
+	assert_non_null(strstr(said, "cannot use /dev/null as certificates of authorities: "));
+}
+
 static void a_name_that_cannot_be_told_is_said(void **state)
 {
 	struct scene *scene = *state;
@@ -444,6 +458,7 @@ int main(void)
 		cmocka_unit_test(the_certificate_must_be_of_whom_we_asked_for),
 		TEST(errors_of_others_are_not_ours),
 		TEST(a_key_that_everybody_can_read_is_warned_of),
+		TEST(a_file_that_cannot_be_used_is_named_with_what_it_was_to_be),
 		TEST(a_name_that_cannot_be_told_is_said),
 		TEST(without_memory_there_is_no_tls),
 		TEST(what_does_not_fit_goes_on_from_where_it_is_then),

@@ -85,6 +85,20 @@ static void what_may_become_a_start_ends_the_entry_before_it(void **state)
 	assert_int_equal(reach("x" HEAD "\x82\xa7", sizeof("x" HEAD) + 1), sizeof("x" HEAD) + 1);
 }
 
+static void what_reaches_into_a_whole_start_is_damaged_and_into_a_begun_one_not_yet(void **state)
+{
+	static const char bytes[] = HEAD "\x81\xa1k\xd9\x40" HEAD "\x82" NAMES;
+	const size_t size_bytes = sizeof(bytes) - 1, start = sizeof(HEAD "\x81\xa1k\xd9\x40") - 1;
+	size_t found_bytes = 0;
+
+	(void)state;
+	assert_int_equal(entry_search((const uint8_t *)bytes, size_bytes - 1, false, &found_bytes),
+			 -EAGAIN);
+	assert_int_equal(entry_search((const uint8_t *)bytes, size_bytes, false, &found_bytes),
+			 -EBADMSG);
+	assert_int_equal(found_bytes, start);
+}
+
 static void what_is_not_an_entry_is_refused_at_once(void **state)
 {
 	(void)state;
@@ -354,6 +368,8 @@ int main(void)
 		cmocka_unit_test(an_entry_ends_where_its_map_ends),
 		cmocka_unit_test(every_proper_prefix_asks_for_more),
 		cmocka_unit_test(what_may_become_a_start_ends_the_entry_before_it),
+		cmocka_unit_test(
+			what_reaches_into_a_whole_start_is_damaged_and_into_a_begun_one_not_yet),
 		cmocka_unit_test(what_is_not_an_entry_is_refused_at_once),
 		cmocka_unit_test(a_declared_size_beyond_the_limit_is_refused_before_it_is_read),
 		cmocka_unit_test(nesting_is_limited),

@@ -88,6 +88,19 @@ static void an_id_of_another_form_is_never_known(void **state)
 	assert_true(meet(*state, "b0:18446744073709551615"));
 }
 
+static void a_recorder_is_known_by_120_bytes_at_most(void **state)
+{
+	char id[120 + sizeof("1:1")];
+
+	memset(id, 'r', sizeof(id));
+	memcpy(id + 119, ":1", sizeof(":1"));
+	assert_false(meet(*state, id));
+	assert_true(meet(*state, id));
+	memcpy(id + 119, "r:1", sizeof("r:1"));
+	assert_false(meet(*state, id));
+	assert_false(meet(*state, id));
+}
+
 static void records_take_a_bit_each(void **state)
 {
 	const struct known_records *known = *state;
@@ -122,6 +135,7 @@ int main(void)
 		TEST(a_record_is_known_the_second_time),
 		TEST(recorders_number_their_records_each_for_itself),
 		TEST(an_id_of_another_form_is_never_known),
+		TEST(a_recorder_is_known_by_120_bytes_at_most),
 		TEST(records_take_a_bit_each),
 		TEST(memory_is_bounded_whatever_the_numbers),
 	};
