@@ -295,6 +295,24 @@ static void it_completes_what_was_published_before(void **state)
 	assert_int_equal(published.updates, 0);
 }
 
+/* Of two families in one context: the room stays that of who took it. */
+static void who_completes_a_snapshot_does_not_take_its_room(void **state)
+{
+	uint64_t id = text("r1");
+
+	(void)state;
+	publish(table(id, 0));
+	(void)confirm();
+	charge();
+	thread.config.family = thread.snapshot.family = FAMILY + 1;
+	publish(table(id, text("GET /a")));
+	(void)confirm();
+	charge();
+	assert_endpoint("GET /a");
+	assert_int_equal(published.snapshot.family, FAMILY);
+	assert_int_equal(contexts_share.used, 1);
+}
+
 /* Without probes it is read at each boundary. */
 static void what_was_noted_and_is_read_again_is_no_news(void **state)
 {
@@ -399,6 +417,7 @@ int main(void)
 		cmocka_unit_test_setup(without_a_request_it_is_all_that_contexts_are_known_by,
 				       set_up),
 		cmocka_unit_test_setup(it_completes_what_was_published_before, set_up),
+		cmocka_unit_test_setup(who_completes_a_snapshot_does_not_take_its_room, set_up),
 		cmocka_unit_test_setup(what_was_noted_and_is_read_again_is_no_news, set_up),
 		cmocka_unit_test_setup(a_table_without_it_takes_no_ones_place, set_up),
 		cmocka_unit_test_setup(it_is_published_anew_where_the_snapshot_is_gone, set_up),
