@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include <correlator/value_digest.h>
+
 #include "base/clock.h"
 #include "target/forged_ruby.h"
 #include "target/ruby/ruby_id_table.h"
@@ -233,6 +235,23 @@ static void a_serial_that_becomes_another_id_has_that_ones_name(void **state)
 	free(ruby);
 }
 
+/* As the kernel programs make it of a value: the last chunk is zero behind the text. */
+static uint64_t digest_of(const char *text, size_t size_bytes)
+{
+	struct context_hash_state digest;
+	struct value_chunk chunk;
+	uint32_t part_bytes;
+	__u64 offset;
+
+	value_digest_init(&digest, size_bytes);
+	for (uint32_t i = 0; (part_bytes = value_chunk_locate(i, size_bytes, &offset)) > 0; i++) {
+		chunk = (struct value_chunk){ 0 };
+		memcpy(&chunk, text + offset, part_bytes);
+		value_digest_add(&digest, &chunk);
+	}
+	return context_hash_final(&digest);
+}
+
 /* The digest of its text, of which the last byte is another one. */
 static uint64_t digest_of_long_name(struct forged_ruby *ruby, uint64_t serial, char last)
 {
@@ -249,6 +268,7 @@ static uint64_t digest_of_long_name(struct forged_ruby *ruby, uint64_t serial, c
 	assert_int_equal(name.flags, VALUE_TRUNCATED);
 	assert_int_equal(name.length_bytes, VALUE_BYTES_MAX);
 	assert_memory_equal(name.bytes, text, VALUE_BYTES_MAX);
+	assert_int_equal(name.raw, digest_of(text, sizeof(text) - 1));
 	ruby_symbols_free(symbols);
 	return name.raw;
 }
