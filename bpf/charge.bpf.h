@@ -7,7 +7,10 @@
 
 #include "edges.bpf.h"
 #include "hold.bpf.h"
+#include "origin.bpf.h"
+#include "syscall_counts.bpf.h"
 #include "timeline.bpf.h"
+#include "wait_stack.bpf.h"
 
 static __always_inline void charge_overflow(struct thread_state *thread)
 {
@@ -30,6 +33,14 @@ static __always_inline void charge_overflow(struct thread_state *thread)
 	__sync_fetch_and_add(&into->migrations, from->migrations);
 	__sync_fetch_and_add(&into->syscalls, from->syscalls);
 	__sync_fetch_and_add(&into->stolen_ns, from->stolen_ns);
+	__sync_fetch_and_add(&into->gvl_ns, from->gvl_ns);
+	__sync_fetch_and_add(&into->gvl_waits, from->gvl_waits);
+	__sync_fetch_and_add(&into->gc_ns, from->gc_ns);
+	__sync_fetch_and_add(&into->gc_runs, from->gc_runs);
+	if (!from->blocked_ns)
+		return;
+	for (int i = 0; i < BLOCKED_REASONS_KEPT; i++)
+		__sync_fetch_and_add(&into->blocked_on_ns[i], from->blocked_on_ns[i]);
 }
 
 /* The snapshot has late values that are not known to be in `contexts`. */
@@ -95,30 +106,36 @@ static __noinline int charge_publish_snapshot(struct thread_state *thread, __u64
 	return false;
 }
 
+/* The same of whatever an account is opened for. */
+static __always_inline int charge_publish_context(struct thread_state *thread, __u64 hash)
+{
+	if (thread->snapshot_hash == hash)
+		return charge_publish_snapshot(thread, hash);
+	return !session.has_children || hash != thread->origin_hash || origin_publish(thread, hash);
+}
+
 static __always_inline struct account *charge_open_account(struct thread_state *thread,
 							   struct task_struct *task, void *epoch,
 							   const struct account_key *key)
 {
-	struct account fresh = {
-		.first_ns = thread->pending_first_ns,
-		.last_ns = thread->pending_first_ns,
-		.tid = thread->tid,
-		.ns_tid = thread->ns_tid,
-	};
+	struct account *fresh = &thread->fresh;
 	struct share_table *share = &accounts_share[thread->epoch & 1];
 
 	if (thread->is_unread && thread->snapshot_hash == key->context_hash)
 		count_loss(thread->tgid, COUNTER_VALUE_UNREADABLE);
-	if (bpf_probe_read_kernel(fresh.comm, sizeof(fresh.comm), task->comm))
-		fresh.comm[0] = 0;
+	fresh->first_ns = fresh->last_ns = thread->pending_first_ns;
+	fresh->tid = thread->tid;
+	fresh->ns_tid = thread->ns_tid;
+	if (bpf_probe_read_kernel(fresh->comm, sizeof(fresh->comm), task->comm))
+		fresh->comm[0] = 0;
 	if (!share_has_room(share, thread->config.family, session.accounts_max) ||
-	    bpf_map_update_elem(epoch, key, &fresh, BPF_NOEXIST)) {
+	    bpf_map_update_elem(epoch, key, fresh, BPF_NOEXIST)) {
 		count_loss(thread->tgid, COUNTER_ACCOUNTS_FULL);
 		return NULL;
 	}
 	/* The account first: a snapshot that no account names would never be taken out. */
-	if (thread->snapshot_hash == key->context_hash && key->context_hash >= CONTEXT_HASH_FIRST &&
-	    !charge_publish_snapshot(thread, key->context_hash)) {
+	if (key->context_hash >= CONTEXT_HASH_FIRST &&
+	    !charge_publish_context(thread, key->context_hash)) {
 		bpf_map_delete_elem(epoch, key);
 		return NULL;
 	}
@@ -128,13 +145,18 @@ static __always_inline struct account *charge_open_account(struct thread_state *
 	return bpf_map_lookup_elem(epoch, key);
 }
 
+/* The context that what is pending goes to. */
+static __always_inline __u64 charge_hash(const struct thread_state *thread)
+{
+	return thread->knowledge == CONTEXT_UNKNOWN ? CONTEXT_HASH_UNKNOWN : thread->context_hash;
+}
+
 /* The account of what is pending, opened if need be; NULL = it goes to overflow. */
 static __always_inline struct account *charge_find_account(struct thread_state *thread,
 							   struct task_struct *task)
 {
 	struct account_key key = {
-		.context_hash = thread->knowledge == CONTEXT_UNKNOWN ? CONTEXT_HASH_UNKNOWN
-								     : thread->context_hash,
+		.context_hash = charge_hash(thread),
 		.thread_serial = thread->serial,
 		.tgid = thread->tgid,
 	};
@@ -182,6 +204,22 @@ static __noinline int charge_secure_pending(struct thread_state *thread, struct 
 	return 0;
 }
 
+/* Flags an account that is charged in a context, by how that came to be in force. Of a slice: */
+static __always_inline __u32 charge_flag(const struct thread_state *thread, struct account *account)
+{
+	__u32 slice_flags = 0;
+
+	if (thread->is_inherited) {
+		account->flags |= ACCOUNT_INHERITED;
+		slice_flags = SLICE_IS_INHERITED;
+	}
+	if (session.has_children && thread->is_of_origin) {
+		account->flags |= ACCOUNT_OF_ORIGIN;
+		slice_flags |= SLICE_IS_OF_ORIGIN;
+	}
+	return slice_flags;
+}
+
 /* See charge_pending(). */
 static __noinline int charge_to_account(struct thread_state *thread, struct task_struct *task,
 					__u64 now_ns)
@@ -191,15 +229,19 @@ static __noinline int charge_to_account(struct thread_state *thread, struct task
 	__u64 taken_ns = 0;
 
 	charge_leave_drained_window(thread);
+	gvl_wait_charged(&thread->gvl, 0);
+	gc_time_charged(&thread->gc, &thread->pending);
 	if (!thread->pending_first_ns)
 		return 0;
 	account = charge_find_account(thread, task);
 	if (account) {
-		if (thread->is_inherited && thread->knowledge != CONTEXT_UNKNOWN &&
-		    thread->context_hash >= CONTEXT_HASH_FIRST) {
-			account->flags |= ACCOUNT_INHERITED;
-			slice_flags = SLICE_IS_INHERITED;
-		}
+		if (thread->knowledge != CONTEXT_UNKNOWN &&
+		    thread->context_hash >= CONTEXT_HASH_FIRST)
+			slice_flags = charge_flag(thread, account);
+		if (thread->gvl.serial)
+			account->flags |= ACCOUNT_COUNTS_GVL;
+		if (thread->gc.serial)
+			account->flags |= ACCOUNT_COUNTS_GC;
 		account_fold(&account->totals, &thread->pending);
 		/* Charged by the clock before the theft was told; no next stint need come. */
 		if (thread->clock.is_off_cpu && thread->clock.exec_ahead_ns)
@@ -212,24 +254,57 @@ static __noinline int charge_to_account(struct thread_state *thread, struct task
 		charge_overflow(thread);
 		slice_flags = SLICE_IS_OVERFLOW;
 	}
+	if (session.has_syscalls) {
+		thread->syscalls.charged_hash =
+			account ? charge_hash(thread) : CONTEXT_HASH_OVERFLOW;
+		thread->syscalls.charged_epoch = thread->epoch;
+		thread->syscalls.is_charged = 1;
+	}
+	if (session.has_wait_stacks)
+		wait_places_note_charge(thread,
+					account ? charge_hash(thread) : CONTEXT_HASH_OVERFLOW);
 	if (session.has_timeline)
-		(void)timeline_note_charge(thread,
-					   thread->knowledge == CONTEXT_UNKNOWN
-						   ? CONTEXT_HASH_UNKNOWN
-						   : thread->context_hash,
-					   taken_ns, slice_flags);
+		(void)timeline_note_charge(thread, charge_hash(thread), taken_ns, slice_flags);
 	__builtin_memset(&thread->pending, 0, sizeof(thread->pending));
 	thread->pending_first_ns = 0;
 	return 0;
+}
+
+/* As charge_pending(), but for what charge_details() does. */
+static __always_inline void charge_time(struct thread_state *thread, struct task_struct *task,
+					__u64 now_ns)
+{
+	(void)charge_to_account(thread, task, now_ns);
+	if (session.has_timeline)
+		(void)timeline_send(thread);
+}
+
+/* Of what was charged the system calls by number, and the stacks of waits: before the thread is
+ * released, and before it is charged again. Calls global functions. */
+static __always_inline void charge_details(struct thread_state *thread)
+{
+	if (session.has_syscalls)
+		(void)syscall_counts_charge(thread);
+	if (session.has_wait_stacks)
+		(void)wait_places_charge(thread);
 }
 
 /* Charges everything pending to the context that the thread holds as read. */
 static __always_inline void charge_pending(struct thread_state *thread, struct task_struct *task,
 					   __u64 now_ns)
 {
-	(void)charge_to_account(thread, task, now_ns);
-	if (session.has_timeline)
-		(void)timeline_send(thread);
+	charge_time(thread, task, now_ns);
+	charge_details(thread);
+}
+
+/* The same where the context goes on, and with it a wait for the GVL that has not ended. */
+static __always_inline void charge_so_far(struct thread_state *thread, struct task_struct *task,
+					  __u64 now_ns)
+{
+	__u64 claimable_ns = gvl_wait_claimable(&thread->gvl, &thread->pending);
+
+	charge_pending(thread, task, now_ns);
+	gvl_wait_charged(&thread->gvl, claimable_ns);
 }
 
 static __always_inline void charge_note_pending(struct thread_state *thread, __u64 since_ns)
@@ -238,18 +313,34 @@ static __always_inline void charge_note_pending(struct thread_state *thread, __u
 		thread->pending_first_ns = since_ns;
 }
 
+/* Where the time begins that is not pending yet: also that off the CPU before it, if it is to be
+ * split. */
+static __always_inline __u64 charge_since(const struct thread_state *thread)
+{
+	return thread->clock.mark_ns - thread->clock.gap_ns;
+}
+
 VERIFIED_ONCE int thread_apply_missed(struct thread_state *thread, __u32 number)
 {
+	const struct missed_switch *one;
+
 	if (!thread)
 		return 0;
-	charge_note_pending(thread, thread->clock.mark_ns);
-	missed_switch_apply(missed_switches_at(&thread->missed, number), &thread->clock,
-			    &thread->pending);
+	charge_note_pending(thread, charge_since(thread));
+	one = missed_switches_at(&thread->missed, number);
+	missed_switch_apply(one, &thread->clock, &thread->pending);
+	if (session.has_wait_stacks && one->is_out)
+		(void)wait_places_begin(thread, one->stack, one->tip);
 	timeline_tell(thread);
 	return 0;
 }
 
-/* Writes up the switches that met the books held. By who holds them now. */
+static __always_inline bool thread_has_missed(const struct thread_state *thread)
+{
+	return missed_switches_wait(&thread->missed) || missed_calls_wait(&thread->missed_calls);
+}
+
+/* Writes up the switches and calls that met the books held. By who holds them now. */
 static __noinline int thread_settle_missed(struct thread_state *thread)
 {
 	__u32 first, count = missed_switches_read(&thread->missed, &first);
@@ -260,6 +351,11 @@ static __noinline int thread_settle_missed(struct thread_state *thread)
 		(void)thread_apply_missed(thread, first + i);
 	}
 	missed_switches_settled(&thread->missed, first + count);
+	if (missed_calls_wait(&thread->missed_calls)) {
+		charge_note_pending(thread, charge_since(thread));
+		thread->pending.syscalls += missed_calls_settle(
+			&thread->missed_calls, session.has_syscalls ? &thread->syscalls : NULL);
+	}
 	return 0;
 }
 
@@ -274,15 +370,24 @@ static __noinline int thread_do_missed(struct thread_state *thread, struct task_
 	if (session.has_timeline)
 		thread->timeline.slice.fiber =
 			thread->has_missed_probe ? thread->timeline.missed_fiber : 0;
-	thread->knowledge = CONTEXT_UNKNOWN;
+	/* What a probe that was missed has brought, before it ended again, nobody knows. */
+	if (thread->has_missed_rename)
+		origin_note_rename(thread);
+	if (thread->has_missed_probe)
+		thread->was_known = 0;
+	if (thread->has_missed_rename || thread->has_missed_probe)
+		thread->knowledge = CONTEXT_UNKNOWN;
 	if (thread->has_missed_probe)
 		thread->has_passed_probe = 1;
 	if (thread->has_missed_rename) {
 		thread->has_passed_probe = 0;
 		thread->inherited_pointer = thread->state_pointer;
 	}
-	if (thread->has_missed_exec)
+	if (thread->has_missed_exec) {
+		origin_take(thread);
 		thread_renew_image(thread, task);
+		origin_begin(thread);
+	}
 	thread->has_missed_probe = 0;
 	thread->has_missed_rename = 0;
 	thread->has_missed_exec = 0;
@@ -304,9 +409,21 @@ static __always_inline bool thread_take(struct thread_state *thread, struct task
 		thread_release(thread);
 		return false;
 	}
-	if (missed_switches_wait(&thread->missed))
+	if (thread_has_missed(thread))
 		(void)thread_settle_missed(thread);
 	return true;
+}
+
+/*
+ * Charges the time off the CPU to the context that was read before it, when a store might still
+ * have been ahead. A wait for the GVL that was part of it ends only when the thread runs Ruby
+ * again.
+ */
+static __always_inline void charge_time_off_cpu(struct thread_state *thread,
+						struct task_struct *task, __u64 now_ns)
+{
+	charge_so_far(thread, task, now_ns);
+	thread->knowledge = CONTEXT_UNKNOWN;
 }
 
 /* Starts a boundary of a running thread, whose books are taken: splits the last gap. */
@@ -316,13 +433,11 @@ static __always_inline void thread_enter_boundary(struct thread_state *thread,
 	if (thread->clock.is_off_cpu)
 		thread_enter_unseen(thread, task);
 	if (thread->clock.gap_ns) {
-		charge_note_pending(thread, now_ns);
+		charge_note_pending(thread, charge_since(thread));
 		account_settle_gap(&thread->clock, &thread->pending, task->sched_info.run_delay);
 	}
-	if (thread->knowledge == CONTEXT_KNOWN_TILL_IT_RUNS) {
-		charge_pending(thread, task, now_ns);
-		thread->knowledge = CONTEXT_UNKNOWN;
-	}
+	if (thread->knowledge == CONTEXT_KNOWN_TILL_IT_RUNS)
+		charge_time_off_cpu(thread, task, now_ns);
 	if (thread->has_missed_probe || thread->has_missed_rename || thread->has_missed_exec)
 		thread_do_missed(thread, task, now_ns);
 }
@@ -359,11 +474,15 @@ static __always_inline void charge_open_change(struct thread_state *thread,
  * Writes the thread up: what is pending is charged, its exec runtime published, and from here on it
  * charges to the window that is open now. exec_ns: what it has run up to here. The task is off the
  * CPU, or the current one: its saved registers are those with which it entered the kernel last.
+ * charge_details() is left to the caller.
  */
 static __always_inline void charge_end_window(struct thread_state *thread, struct task_struct *task,
 					      __u64 now_ns, __u64 exec_ns)
 {
-	charge_pending(thread, task, now_ns);
+	__u64 claimable_ns = gvl_wait_claimable(&thread->gvl, &thread->pending);
+
+	charge_time(thread, task, now_ns);
+	gvl_wait_charged(&thread->gvl, claimable_ns);
 	thread_publish_exec(thread, exec_ns);
 	thread->epoch = current_epoch;
 	if (seeks_mode)
@@ -375,7 +494,7 @@ static __always_inline void charge_end_window(struct thread_state *thread, struc
 static __always_inline void charge_close_running(struct thread_state *thread,
 						 struct task_struct *task, __u64 now_ns)
 {
-	__u64 since_ns = thread->clock.mark_ns;
+	__u64 since_ns = charge_since(thread);
 	struct kernel_figures figures;
 
 	if (thread->clock.is_off_cpu)

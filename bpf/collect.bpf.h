@@ -48,15 +48,15 @@ static __always_inline void leave_for_later(const struct thread_state *thread)
 }
 
 /*
- * What a CPU's slot still has of a thread's edges, and switches that met the books held, are
- * written up first, for whoever looks at them next: where preemption is disabled global functions
- * may not be called.
+ * What a CPU's slot still has of a thread's edges, and what met the books held, is written up
+ * first, for whoever looks at them next: where preemption is disabled global functions may not be
+ * called.
  */
 static __always_inline void flush_missed(struct thread_state *thread)
 {
 	bool has_edges = thread->armed_cpu && (is_stopped || thread->clock.is_off_cpu);
 
-	if (!has_edges && !missed_switches_wait(&thread->missed))
+	if (!has_edges && !thread_has_missed(thread))
 		return;
 	if (!thread_try_hold(thread))
 		return;
@@ -83,20 +83,21 @@ static __always_inline bool flush_hold(struct thread_state *thread)
 	return false;
 }
 
-static __always_inline void flush_task(struct thread_state *thread, struct task_struct *task)
+/* True: the thread is held, and its system calls are yet to be charged. */
+static __always_inline bool flush_task(struct thread_state *thread, struct task_struct *task)
 {
 	bool is_runnable = task->__state == TASK_STATE_RUNNING;
 	__u64 now_ns, since_ns;
 
 	if (!flush_hold(thread))
-		return;
+		return false;
 	now_ns = bpf_ktime_get_ns();
 	since_ns = thread->clock.mark_ns;
 	/* It may have got a CPU since: that is noted, and it is met the next time round. */
 	if (missed_switches_wait(&thread->missed) && !is_stopped) {
 		leave_for_later(thread);
 		thread_release(thread);
-		return;
+		return false;
 	}
 	if (account_collect(&thread->clock, &thread->pending, now_ns, is_runnable))
 		charge_note_pending(thread, since_ns);
@@ -110,6 +111,13 @@ static __always_inline void flush_task(struct thread_state *thread, struct task_
 		charge_end_window(thread, task, now_ns, thread->clock.exec_mark_ns);
 	else if (thread->epoch != current_epoch)
 		leave_for_later(thread);
+	return true;
+}
+
+/* Where a global function may be called. */
+static __always_inline void flush_release(struct thread_state *thread)
+{
+	charge_details(thread);
 	thread_release(thread);
 }
 
@@ -140,8 +148,8 @@ int collect_tasks(struct bpf_iter__task *context)
 	struct task_struct *task = context->task;
 	struct thread_state *thread = task ? collect_find(task) : NULL;
 
-	if (thread)
-		flush_task(thread, task);
+	if (thread && flush_task(thread, task))
+		flush_release(thread);
 	return 0;
 }
 
@@ -154,12 +162,15 @@ int collect_tasks_undisturbed(struct bpf_iter__task *context)
 {
 	struct task_struct *task = context->task;
 	struct thread_state *thread = task ? collect_find(task) : NULL;
+	bool is_held;
 
 	if (!thread)
 		return 0;
 	compat_preempt_disable();
-	flush_task(thread, task);
+	is_held = flush_task(thread, task);
 	compat_preempt_enable();
+	if (is_held)
+		flush_release(thread);
 	return 0;
 }
 

@@ -9,7 +9,9 @@
 
 #include "capture.bpf.h"
 #include "charge.bpf.h"
+#include "counters.bpf.h"
 #include "hold.bpf.h"
+#include "origin.bpf.h"
 #include "otel.bpf.h"
 #include "tls.bpf.h"
 
@@ -299,7 +301,7 @@ static __always_inline bool context_adopt(struct thread_state *thread, __u64 poi
 	bool is_other;
 
 	thread->state_pointer = pointer;
-	hash = context_resolve(thread);
+	hash = origin_resolve(thread, context_resolve(thread));
 	is_other = hash != thread->context_hash;
 	thread->context_hash = hash;
 	/* All that is pending is still its own at the next boundary that reads. */
@@ -318,9 +320,30 @@ static __always_inline bool context_adopt(struct thread_state *thread, __u64 poi
 			       (!thread_is_lean(thread) || pointer == thread->inherited_pointer);
 	if (context_has_otel(thread) && thread->is_otel_inherited)
 		thread->is_inherited = 1;
+	if (session.has_children && thread->is_of_origin)
+		thread->is_inherited = 0;
 	if (thread->is_inherited)
 		count_loss(thread->tgid, COUNTER_CONTEXT_INHERITED);
 	return is_other;
+}
+
+/*
+ * Reads the context that a new process starts in, while its parent, who makes it, runs: their
+ * memory and thread-locals are the same, and an exec may come before the child's first boundary.
+ * What cannot be read now, the child reads itself. OpenTelemetry's part has another thread's room.
+ */
+static __noinline int context_read_at_birth(struct thread_state *thread)
+{
+	(void)context_take_config(thread);
+	if (!context_has_otel(thread) && context_read_pointer(thread))
+		(void)context_adopt(thread, thread->pointer_read);
+	if (thread->knowledge == CONTEXT_UNKNOWN) {
+		thread->generation = generation - 1;
+		thread->config.generation = thread->config.reading = 0;
+	}
+	/* Its own may be elsewhere (CLONE_SETTLS). */
+	thread->tls_resolution = TLS_UNRESOLVED;
+	return 0;
 }
 
 /*
@@ -339,6 +362,8 @@ static __always_inline bool context_confirm(struct thread_state *thread, struct 
 	if (context_has_new_config(thread) && context_take_config(thread)) {
 		if (thread->knowledge == CONTEXT_KNOWN)
 			charge_pending(thread, task, now_ns);
+		gvl_wait_forget(&thread->gvl, &thread->pending);
+		gc_time_forget(&thread->gc);
 		thread->knowledge = CONTEXT_UNKNOWN;
 	}
 	/* If the mode changes here, what lies behind was watched no better than in the lesser one.
@@ -348,6 +373,7 @@ static __always_inline bool context_confirm(struct thread_state *thread, struct 
 		return false;
 	pointer = thread->pointer_read;
 	thread->confirmed_ns = now_ns;
+	counters_find(thread, now_ns);
 	if (context_has_otel(thread))
 		otel = otel_look(thread);
 	is_change = otel == OTEL_LOOK_CHANGED;
@@ -363,6 +389,8 @@ static __always_inline bool context_confirm(struct thread_state *thread, struct 
 		if (is_same && !otel)
 			return false;
 		is_change |= !is_same;
+		if (is_cheap && thread->gc.serial)
+			counters_look(thread, now_ns, true);
 		/* Without probes nothing else is to be expected: ambiguous_ns tells. */
 		if (is_lean || otel)
 			account_settle_stolen(&thread->clock, &thread->pending,
@@ -382,9 +410,13 @@ static __always_inline void context_boundary(struct thread_state *thread, struct
 					     __u64 now_ns, __u32 next_mode, bool is_cheap)
 {
 	__u64 since_ns = thread->clock.mark_ns;
-	bool is_change = context_confirm(thread, task, now_ns, is_cheap);
-	__u64 interval_ns = account_edge(&thread->clock, &thread->pending, now_ns, next_mode);
+	__u64 interval_ns;
+	bool is_change;
 
+	counters_look(thread, now_ns, !is_cheap);
+	is_change = context_confirm(thread, task, now_ns, is_cheap);
+	interval_ns = account_edge(&thread->clock, &thread->pending, now_ns, next_mode);
+	counters_claim(thread);
 	if (is_change)
 		thread->pending.ambiguous_ns += interval_ns;
 	charge_note_pending(thread, since_ns);
@@ -405,4 +437,5 @@ static __always_inline void context_write_up(struct thread_state *thread, struct
 	account_settle_stolen(&thread->clock, &thread->pending, stolen_ns);
 	charge_open_change(thread, task, now_ns);
 	charge_end_window(thread, task, now_ns, exec_runtime_at(task, now_ns, stolen_ns));
+	charge_details(thread);
 }

@@ -17,6 +17,11 @@
 
 #include <correlator/edge_slot.h>
 
+enum {
+	/* So long a slot waits for who was cut before he emptied it; who is dead never will. */
+	EDGE_KEPT_NS = 1000 * 1000 * 1000
+};
+
 enum edge_way {
 	EDGE_LONG = 0, /* look the thread up */
 	EDGE_DONE = 1,
@@ -147,16 +152,29 @@ static __always_inline struct thread_state *edge_find_thread(struct edge_slot *s
 	return NULL;
 }
 
+/* What another thread was to fold is still in it. The slot is taken. */
+static __always_inline bool edge_slot_is_kept(const struct edge_slot *slot,
+					      const struct thread_state *thread)
+{
+	return slot->serial && slot->serial != thread->serial &&
+	       account_growth(thread->clock.mark_ns, slot->times.mark_ns) < EDGE_KEPT_NS;
+}
+
 /*
  * From here on the edges of this thread, which runs and holds its books, go the short way; not when
- * a change of context is open, or a gap still to be taken out, or its mode may have changed.
+ * a change of context is open, or a gap still to be taken out, or its mode may have changed; nor
+ * when calls are counted by number, for which a slot has no room.
  */
 static __always_inline void edge_arm(struct edge_slot *slot, struct thread_state *thread,
 				     __u64 registers, __u32 seen_registrations)
 {
-	if (thread->generation != generation || thread->is_change_open ||
+	if (session.has_syscalls || thread->generation != generation || thread->is_change_open ||
 	    thread->knowledge == CONTEXT_KNOWN_TILL_IT_RUNS || !edge_slot_try_take(slot))
 		return;
+	if (edge_slot_is_kept(slot, thread)) {
+		edge_slot_release(slot);
+		return;
+	}
 	edge_slot_renew(slot, seen_registrations);
 	account_edges_open(&slot->times, &thread->clock);
 	slot->serial = thread->serial;

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "blocked.bpf.h"
 #include "clock.bpf.h"
 #include "identity.bpf.h"
 #include "maps.bpf.h"
@@ -80,6 +81,8 @@ static __always_inline void thread_renew_image(struct thread_state *thread,
 	thread->has_passed_probe = 0;
 	thread->config.flags = thread->config.generation = thread->config.reading = 0;
 	thread->is_pointer_old = compat_keeps_thread_pointer();
+	gvl_wait_none(&thread->gvl, &thread->pending, thread->clock.mark_ns);
+	gc_time_none(&thread->gc);
 	/* exec by another thread takes the leader's tid */
 	thread->tid = identity_tid(task);
 	thread->ns_tid = identity_ns_tid(task);
@@ -93,12 +96,13 @@ static __always_inline void thread_renew_image(struct thread_state *thread,
 static __noinline int thread_begin_books(struct thread_state *thread, struct task_struct *task,
 					 __u64 now_ns, __u32 is_off_cpu)
 {
-	__u32 reason = task->__state == TASK_STATE_RUNNING ? OFF_CPU_RUNNABLE : OFF_CPU_SLEEPING;
+	__u32 reason = off_cpu_reason(thread, task, false);
 	__u32 mode = thread->is_worker || compat_is_in_syscall(task) ? THREAD_MODE_KERNEL
 								     : THREAD_MODE_USER;
 	struct kernel_figures figures;
 
 	missed_switches_forget(&thread->missed);
+	missed_calls_forget(&thread->missed_calls);
 	thread_figures(task, &figures);
 	if (!is_off_cpu)
 		figures.exec_ns = exec_runtime_now(task, now_ns);

@@ -21,11 +21,12 @@ __u64 observer_ktime_ns;
 
 static __always_inline struct upid identity_at(struct pid *pid, __u32 level)
 {
-	const char *numbers = (const char *)pid + bpf_core_field_offset(struct pid, numbers);
+	unsigned long numbers = (unsigned long)pid + bpf_core_field_offset(struct pid, numbers);
 	struct upid number = {};
 
 	/* All zero if it cannot be read. */
-	(void)bpf_probe_read_kernel(&number, sizeof(number), numbers + level * sizeof(number));
+	(void)bpf_probe_read_kernel(&number, sizeof(number),
+				    (const void *)(numbers + level * sizeof(number)));
 	return number;
 }
 

@@ -16,6 +16,7 @@
 
 #include <correlator/account.h>
 #include <correlator/config.h>
+#include <correlator/syscall_counts.h>
 
 /*
  * Before a global function: the verifier looks at it once, by itself, and not at each of its calls.
@@ -95,13 +96,53 @@ static __always_inline bool compat_is_user_worker(struct task_struct *task)
 	return task->flags & flags;
 }
 
-static __always_inline bool compat_is_in_syscall(struct task_struct *task)
+/* The number of the system call that the task is in, of its machine's own or 32-bit ones; < 0: of
+ * none. */
+static __always_inline __s64 compat_call_number(struct task_struct *task)
 {
 #ifdef __TARGET_ARCH_arm64
-	return BPF_CORE_READ((struct pt_regs___arm64_call *)bpf_task_pt_regs(task), syscallno) >= 0;
+	return ((struct pt_regs___arm64_call *)bpf_task_pt_regs(task))->syscallno;
 #else
-	return (long)BPF_CORE_READ((struct pt_regs___x86_call *)bpf_task_pt_regs(task), orig_ax) >=
-	       0;
+	return (__s64)((struct pt_regs___x86_call *)bpf_task_pt_regs(task))->orig_ax;
+#endif
+}
+
+static __always_inline bool compat_is_in_syscall(struct task_struct *task)
+{
+	return compat_call_number(task) >= 0;
+}
+
+/* The first one. */
+static __always_inline __u64 compat_call_argument(struct task_struct *task)
+{
+#ifdef __TARGET_ARCH_arm64
+	return ((struct pt_regs___arm64_call *)bpf_task_pt_regs(task))->orig_x0;
+#else
+	return ((struct pt_regs___x86_call *)bpf_task_pt_regs(task))->di;
+#endif
+}
+
+/*
+ * Whether the task's system call is numbered as on a 32-bit machine: on x86 of the call, on arm64
+ * of the program.
+ */
+static __always_inline bool compat_call_is_32_bit(struct task_struct *task)
+{
+#ifdef __TARGET_ARCH_arm64
+	struct task_struct___arm64 *view = (void *)task;
+
+	return BPF_CORE_READ(view, thread_info.flags) & THREAD_FLAG_32_BIT_ARM64;
+#else
+	return task->thread_info.status & THREAD_STATUS_32_BIT_CALL;
+#endif
+}
+
+static __always_inline bool compat_is_x86(void)
+{
+#ifdef __TARGET_ARCH_arm64
+	return false;
+#else
+	return true;
 #endif
 }
 
@@ -112,6 +153,16 @@ static __always_inline __u64 compat_user_stack_pointer(struct task_struct *task)
 	return BPF_CORE_READ((struct pt_regs___arm64_call *)bpf_task_pt_regs(task), sp);
 #else
 	return BPF_CORE_READ((struct pt_regs___x86_call *)bpf_task_pt_regs(task), sp);
+#endif
+}
+
+/* The same: where it runs, or will go on. */
+static __always_inline __u64 compat_user_instruction_pointer(struct task_struct *task)
+{
+#ifdef __TARGET_ARCH_arm64
+	return BPF_CORE_READ((struct pt_regs___arm64_call *)bpf_task_pt_regs(task), pc);
+#else
+	return BPF_CORE_READ((struct pt_regs___x86_call *)bpf_task_pt_regs(task), ip);
 #endif
 }
 

@@ -40,11 +40,21 @@ struct super_block {
 };
 
 struct inode {
+	unsigned short i_mode;
 	struct super_block *i_sb;
 };
 
 struct file {
 	struct inode *f_inode;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
 };
 
 struct vm_area_struct {
@@ -85,13 +95,19 @@ struct pid {
 	struct upid numbers[];
 };
 
+struct thread_info {
+	unsigned int status; /* x86-64: of TS_* */
+};
+
 struct task_struct {
+	struct thread_info thread_info;
 	unsigned int __state; /* `state` before 5.14 */
 	unsigned int flags;
 	unsigned int on_cpu; /* an int, a u8 since 7.2: libbpf does not resize what is signed */
 	struct sched_entity se;
 	struct sched_info sched_info;
 	struct mm_struct *mm;
+	struct files_struct *files;
 	int pid;
 	int tgid;
 	struct pid *thread_pid;
@@ -111,6 +127,7 @@ struct thread_struct___arm64 {
 };
 
 struct thread_info___arm64 {
+	unsigned long flags; /* of TIF_* */
 	__u64 preempt_count; /* of its two halves the count is the lower one */
 };
 
@@ -133,16 +150,20 @@ struct kernel_clone_args {
 	__u32 user_worker : 1; /* since 6.4, with PF_USER_WORKER */
 };
 
-/* Only the number of the system call that a task is in: negative outside of one. And the stack
- * pointer in user mode. */
+/* Only the number of the system call that a task is in: negative outside of one. Its first
+ * argument, and where the task is in user mode, and its stack pointer there. */
 struct pt_regs___x86_call {
+	unsigned long di;
 	unsigned long orig_ax;
+	unsigned long ip;
 	unsigned long sp;
 };
 
 struct pt_regs___arm64_call {
+	__u64 orig_x0;
 	int syscallno;
 	__u64 sp;
+	__u64 pc;
 };
 
 struct bpf_iter_meta {
@@ -167,6 +188,22 @@ struct uprobe_registers {
 	__u64 instruction_pointer;
 };
 
+/* And a clock's. */
+struct sample_registers {
+	struct uprobe_registers registers;
+	__u64 mode; /* cs, pstate */
+};
+
+/* Where the clock met the thread; linux/ptrace.h, user_mode(). */
+static inline int sample_is_in_kernel(const struct sample_registers *met)
+{
+#ifdef __TARGET_ARCH_arm64
+	return (met->mode & 0xf) != 0;
+#else
+	return (met->mode & 3) == 0;
+#endif
+}
+
 /* Of the function that it is at the entry of: rsi, x1. */
 static inline __u64 uprobe_second_argument(const struct uprobe_registers *registers)
 {
@@ -180,6 +217,7 @@ static inline __u64 uprobe_second_argument(const struct uprobe_registers *regist
 enum task_state_bits {
 	TASK_STATE_RUNNING = 0,
 	TASK_STATE_UNINTERRUPTIBLE = 0x2,
+	TASK_STATE_STOPPED = 0x4 | 0x8 | 0x8000, /* __TASK_STOPPED, __TASK_TRACED, TASK_FROZEN */
 	TASK_STATE_DEAD = 0x80, /* TASK_DEAD, include/linux/sched.h since 4.14 */
 	TASK_STATE_NOLOAD = 0x400,
 };
@@ -188,6 +226,14 @@ enum preempt_count_bits {
 	PREEMPT_COUNT_SOFTIRQ =
 		0x00000100, /* one is being served; include/linux/preempt.h, v5.15 */
 	PREEMPT_COUNT_INTERRUPT = 0x00ff0000, /* to v6.18: HARDIRQ_MASK, NMI_MASK */
+};
+
+enum thread_info_bits {
+	/* TS_COMPAT, arch/x86/include/asm/thread_info.h, v5.15 to v6.18: by int $0x80 or sysenter
+	 */
+	THREAD_STATUS_32_BIT_CALL = 0x2,
+	/* TIF_32BIT, arch/arm64/include/asm/thread_info.h, the same */
+	THREAD_FLAG_32_BIT_ARM64 = 1 << 22,
 };
 
 enum task_flag_bits {

@@ -50,6 +50,7 @@ static __noinline int adopt_process(__u32 parent_tgid, __u32 tgid)
 	layout = session.has_stacks ? bpf_map_lookup_elem(&stack_layouts, &parent_tgid) : NULL;
 	if (layout)
 		bpf_map_update_elem(&stack_layouts, &tgid, layout, BPF_ANY);
+	origin_inherit(parent_tgid, tgid);
 	return 0;
 }
 
@@ -64,9 +65,9 @@ int BPF_PROG(on_new_task, struct task_struct *child)
 {
 	struct task_struct *parent = bpf_get_current_task_btf();
 	__u32 child_tgid, parent_tgid;
-	struct thread_state *thread;
+	struct thread_state *maker = thread_find(parent), *thread;
 
-	if (!thread_find(parent))
+	if (!maker)
 		return stranger_forked(child);
 	child_tgid = identity_tgid(child);
 	parent_tgid = identity_tgid(parent);
@@ -85,6 +86,8 @@ int BPF_PROG(on_new_task, struct task_struct *child)
 		thread->clock.off_reason = OFF_CPU_RUNNABLE;
 		thread->clock.mode =
 			thread->is_worker ? THREAD_MODE_KERNEL : compat_mode_of_new_thread();
+		if (session.has_children && child->tgid == child->pid && !maker->is_pointer_old)
+			(void)context_read_at_birth(thread);
 		thread_release(thread);
 	}
 	if (session.watches_otel)
@@ -105,8 +108,10 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	if (thread_begin(thread, task, now_ns)) {
 		charge_note_pending(thread, thread->clock.mark_ns);
 		account_edge(&thread->clock, &thread->pending, now_ns, THREAD_MODE_KERNEL);
+		origin_take(thread);
 		charge_pending(thread, task, now_ns);
 		thread_renew_image(thread, task);
+		origin_begin(thread);
 		thread_release(thread);
 	} else {
 		thread->has_missed_exec = 1;
@@ -148,6 +153,7 @@ int BPF_PROG(on_rename, struct task_struct *task)
 	}
 	context_boundary(thread, task, now_ns, THREAD_MODE_KERNEL, false);
 	charge_pending(thread, task, now_ns);
+	origin_note_rename(thread);
 	thread->knowledge = CONTEXT_UNKNOWN;
 	thread->has_passed_probe = 0;
 	thread->inherited_pointer = thread->state_pointer;
@@ -175,6 +181,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 			return 0;
 		charge_close_running(thread, task, now_ns);
 		charge_end_window(thread, task, now_ns, thread->clock.exec_mark_ns);
+		charge_details(thread);
 		thread_release(thread);
 		return 0;
 	}

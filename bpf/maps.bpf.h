@@ -25,13 +25,20 @@
 #include <correlator/digest_budget.h>
 #include <correlator/edge_slot.h>
 #include <correlator/events.h>
+#include <correlator/gc_time.h>
+#include <correlator/gem_abi.h>
+#include <correlator/gvl_wait.h>
 #include <correlator/limits.h>
+#include <correlator/missed_calls.h>
 #include <correlator/missed_switches.h>
+#include <correlator/origin.h>
 #include <correlator/otel_record.h>
 #include <correlator/ruby_stack_layout.h>
 #include <correlator/share.h>
 #include <correlator/snapshot.h>
+#include <correlator/stacks.h>
 #include <correlator/state_abi.h>
+#include <correlator/syscall_counts.h>
 #include <correlator/timeline.h>
 
 /* No address: the first pointer that is read was there before the thread was seen. */
@@ -85,13 +92,15 @@ struct thread_state {
 	__u32 is_put_off; /* so a long value was left to a later boundary: nothing is known */
 	__u32 armed_cpu; /* CPU + 1 whose edge_slot has time of this thread; 0 = none */
 	struct missed_switches missed; /* while the books were held */
+	struct missed_calls missed_calls; /* the same */
 	/* Room to read a table and to build a snapshot: too large for the stack, and not per CPU
 	 * because these programs can be preempted. */
 	struct state_header header; /* and the pairs behind it, read together */
 	struct state_pair pairs[STATE_CAPACITY_MAX];
 	struct value_chunk chunk; /* of a long text */
+	struct account fresh; /* one that is opened; its sums are always 0 */
 	struct context_snapshot snapshot;
-	__u64 snapshot_hash; /* of what the snapshot holds */
+	__u64 snapshot_hash; /* of what the snapshot holds: together an origin (origin.h) */
 	struct process_config config; /* as the thread last took it */
 	__u64 opened_hash; /* of the last account that was opened, */
 	__u32 opened_epoch; /* and the window that it is of */
@@ -101,13 +110,29 @@ struct thread_state {
 	__u32 is_worker; /* the kernel's own thread in the process: never in a context */
 	__u32 is_pointer_old; /* the saved thread pointer is the last program's */
 	__u32 is_leaving; /* counted in leaving_threads */
+	__u64 origin_hash; /* of its process's origin; 0 = it has none */
+	__u32 is_of_origin; /* context_hash is that one */
+	/* An exec renames the thread first: whether its context was known before that. */
+	__u32 was_known;
 	struct thread_timeline timeline; /* with session.has_timeline */
+	struct gvl_wait gvl;
+	struct gc_time gc;
+	__u64 counters_address; /* of the thread's counters, */
+	struct gem_thread counters; /* as they were last read */
+	__u32 counters_asked; /* 1 + the window in which they were last found not to be kept */
+	struct syscall_counts syscalls; /* of what is pending; with session.has_syscalls */
+	struct wait_places waited; /* the same with session.has_wait_stacks */
 };
 
 _Static_assert(__builtin_offsetof(struct thread_state, pairs) ==
 		       __builtin_offsetof(struct thread_state, header) +
 			       sizeof(struct state_header),
 	       "read in one piece");
+
+_Static_assert(__builtin_offsetof(struct thread_state, snapshot_hash) ==
+		       __builtin_offsetof(struct thread_state, snapshot) +
+			       __builtin_offsetof(struct origin, hash),
+	       "put into `origins` in one piece");
 
 _Static_assert(__builtin_offsetof(struct thread_state, clock) ==
 			       __builtin_offsetof(struct thread_front, clock) &&
@@ -144,25 +169,38 @@ struct {
 } contexts SEC(".maps");
 
 /*
- * Two epochs of accounts, by the parity of the window. Each thread goes over to the next one when
- * it is written up, so its charges and its exec runtime are cut at the same instant.
+ * Maps NAME_a and NAME_b, by the parity of the window, and NAME, in which the programs find them.
+ * A map of the kind that an array holds is made for the verifier, and removed: of one entry, since
+ * the kernel fills a map in advance, and compares all but their number (bpf_map_meta_equal(),
+ * kernel/bpf/map_in_map.c, v5.15).
  */
-struct accounts_epoch {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, ACCOUNTS_MAX);
-	__type(key, struct account_key);
-	__type(value, struct account);
-};
+#define EPOCHS(NAME, KEY, VALUE, ENTRIES)                        \
+	struct NAME##_epoch {                                    \
+		__uint(type, BPF_MAP_TYPE_HASH);                 \
+		__uint(max_entries, ENTRIES);                    \
+		__type(key, KEY);                                \
+		__type(value, VALUE);                            \
+	};                                                       \
+	struct NAME##_epoch NAME##_a SEC(".maps");               \
+	struct NAME##_epoch NAME##_b SEC(".maps");               \
+	struct {                                                 \
+		__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);        \
+		__uint(max_entries, 2);                          \
+		__type(key, __u32);                              \
+		__array(                                         \
+			values, struct {                         \
+				__uint(type, BPF_MAP_TYPE_HASH); \
+				__uint(max_entries, 1);          \
+				__type(key, KEY);                \
+				__type(value, VALUE);            \
+			});                                      \
+	} NAME SEC(".maps")
 
-struct accounts_epoch accounts_a SEC(".maps");
-struct accounts_epoch accounts_b SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, 2);
-	__type(key, __u32);
-	__array(values, struct accounts_epoch);
-} accounts SEC(".maps");
+/*
+ * Each thread goes over to the next one when it is written up, so its charges and its exec runtime
+ * are cut at the same instant.
+ */
+EPOCHS(accounts, struct account_key, struct account, ACCOUNTS_MAX);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -206,6 +244,14 @@ struct {
 	__type(key, __u32);
 	__type(value, struct ruby_stack_layout);
 } stack_layouts SEC(".maps");
+
+/* In which context each process was started; with session.has_children, else not made. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, PROCESSES_MAX);
+	__type(key, __u32);
+	__type(value, struct origin);
+} origins SEC(".maps");
 
 struct otel_thread {
 	struct otel_config config; /* of the reading below */
@@ -293,10 +339,15 @@ static __always_inline bool thread_is_lean(const struct thread_state *thread)
 	return session.is_lean || (thread->config.flags & PROCESS_IS_LEAN);
 }
 
-static __always_inline void count_loss(__u32 tgid, enum counter counter)
+static __always_inline void count_losses(__u32 tgid, enum counter counter, __u64 count)
 {
 	struct process_books *process = bpf_map_lookup_elem(&books, &tgid);
 
 	if (process && counter < _COUNTER_MAX)
-		__sync_fetch_and_add(&process->losses[counter], 1);
+		__sync_fetch_and_add(&process->losses[counter], count);
+}
+
+static __always_inline void count_loss(__u32 tgid, enum counter counter)
+{
+	count_losses(tgid, counter, 1);
 }

@@ -55,8 +55,16 @@ int identify_file(struct bpf_raw_tracepoint_args *context)
 	struct file *file = NULL;
 	long r = compat_mapped_file(bpf_get_current_task_btf(), context->args[0], &file);
 	struct inode *inode = file ? BPF_CORE_READ(file, f_inode) : NULL;
+	__u64 part = context->args[1];
 
-	if (context->args[1] == FILE_STATUS)
-		return r || !inode ? (int)r : is_answered_by_process(inode) ? -EOPNOTSUPP : 0;
-	return (int)((__u64)inode >> (context->args[1] == FILE_INODE_HIGH ? 32 : 0));
+	if (r)
+		return (int)r;
+	if (!inode)
+		return -ENOENT;
+	if (is_answered_by_process(inode))
+		return -EOPNOTSUPP;
+	if (part >= FILE_INODE_PARTS)
+		return -EINVAL;
+	return (int)((__u64)inode >> part * FILE_INODE_PART_BITS &
+		     ((1 << FILE_INODE_PART_BITS) - 1));
 }

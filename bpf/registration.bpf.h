@@ -4,6 +4,7 @@
 
 #include "emit.bpf.h"
 #include "hold.bpf.h"
+#include "origin.bpf.h"
 
 /*
  * The last switch-out of a thread: with the last one of a process, its books are complete. Once,
@@ -35,6 +36,7 @@ static __always_inline void registration_fill(struct thread_state *thread, struc
 		thread->context_hash = CONTEXT_HASH_NONE;
 		thread->knowledge = CONTEXT_KNOWN;
 	}
+	origin_register(thread, tgid);
 }
 
 /*

@@ -9,23 +9,10 @@ enum {
 	CONFIRM_PERIOD_NS = 1000 * 1000
 };
 
-/* Beside enum off_cpu_reason. */
+/* Beside what off_cpu_reason() returns. */
 enum {
 	NOT_OUT = 0xff
 };
-
-static __always_inline __u32 off_cpu_reason(const struct task_struct *task, bool is_preempted)
-{
-	__u32 state = task->__state;
-
-	/* A task preempted on its way to sleep has a sleeping state but stays runnable. */
-	if (is_preempted || state == TASK_STATE_RUNNING)
-		return OFF_CPU_RUNNABLE;
-	/* TASK_IDLE is uninterruptible without load: a kernel worker's wait, not a disk's. */
-	if ((state & TASK_STATE_UNINTERRUPTIBLE) && !(state & TASK_STATE_NOLOAD))
-		return OFF_CPU_UNINTERRUPTIBLE;
-	return OFF_CPU_SLEEPING;
-}
 
 /*
  * With probes in place, reading the pointer at a switch-out only proves that none was missed: not
@@ -58,6 +45,8 @@ static __noinline int switch_note(struct thread_state *thread, struct task_struc
 	one->is_out = off_reason != NOT_OUT;
 	one->off_reason = off_reason;
 	one->cpu = bpf_get_smp_processor_id();
+	one->stack = thread->waited.next_stack;
+	one->tip = thread->waited.next_tip;
 	missed_switches_note(&thread->missed);
 	return 0;
 }
@@ -65,7 +54,7 @@ static __noinline int switch_note(struct thread_state *thread, struct task_struc
 static __always_inline void switch_out(struct thread_state *thread, struct task_struct *task,
 				       __u64 now_ns, bool is_preempted)
 {
-	__u32 reason = off_cpu_reason(task, is_preempted);
+	__u32 reason = off_cpu_reason(thread, task, is_preempted);
 	bool is_dead = task->__state & TASK_STATE_DEAD;
 	struct kernel_figures figures;
 	__u64 since_ns, interval_ns;
@@ -79,6 +68,8 @@ static __always_inline void switch_out(struct thread_state *thread, struct task_
 		return;
 	}
 	thread_enter_boundary(thread, task, now_ns);
+	/* It may be collected from while it sleeps: all that it has run is to be told. */
+	counters_look(thread, now_ns, thread->gc.serial);
 	since_ns = thread->clock.mark_ns;
 	thread_figures(task, &figures);
 	thread->is_at_switch = 1;
@@ -88,12 +79,18 @@ static __always_inline void switch_out(struct thread_state *thread, struct task_
 	thread->is_at_switch = 0;
 	interval_ns =
 		account_switch_out(&thread->clock, &thread->pending, now_ns, &figures, reason);
+	counters_claim(thread);
 	if (is_change)
 		thread->pending.ambiguous_ns += interval_ns;
 	charge_note_pending(thread, since_ns);
 	charge_open_change(thread, task, now_ns);
+	if (session.has_wait_stacks && thread->knowledge == CONTEXT_KNOWN && !thread->is_unread)
+		charge_so_far(thread, task, now_ns);
 	if (is_dead || thread->epoch != current_epoch)
 		charge_end_window(thread, task, now_ns, figures.exec_ns);
+	charge_details(thread);
+	if (session.has_wait_stacks)
+		(void)wait_places_begin(thread, thread->waited.next_stack, thread->waited.next_tip);
 	timeline_tell(thread);
 	if (is_dead)
 		registration_end(thread, task);
@@ -107,8 +104,10 @@ static __noinline int switch_leave_unseen(struct thread_state *thread, struct ta
 	struct kernel_figures figures;
 
 	thread_figures(task, &figures);
+	charge_note_pending(thread, charge_since(thread));
 	account_leave_unseen(&thread->clock, &thread->pending, now_ns, &figures);
-	charge_note_pending(thread, now_ns);
+	if (session.has_wait_stacks)
+		(void)wait_places_begin(thread, STACK_NOT_SEEN, TIP_NONE);
 	timeline_tell(thread);
 	count_loss(thread->tgid, COUNTER_SWITCH_UNSEEN);
 	return 0;
@@ -129,6 +128,7 @@ static __always_inline void switch_in(struct thread_state *thread, struct task_s
 	/* The window ended while it was off the CPU, and the collector has not come to it yet. */
 	if (thread->epoch != current_epoch)
 		charge_end_window(thread, task, now_ns, thread->clock.exec_mark_ns);
+	charge_details(thread);
 	account_switch_in(&thread->clock, &thread->pending, now_ns, stolen_ns,
 			  bpf_get_smp_processor_id());
 	if (session.has_timeline)

@@ -58,7 +58,7 @@ static __always_inline bool is_in_no_context(struct task_struct *task, __u32 tgi
 static __always_inline bool is_sleeper(const struct thread_state *thread)
 {
 	return thread->is_ready && thread->is_begun && !thread->is_worker &&
-	       thread->clock.is_off_cpu && !thread->clock.last_cpu &&
+	       thread->clock.is_off_cpu && !thread->clock.last_cpu && !thread->origin_hash &&
 	       (thread->knowledge == CONTEXT_UNKNOWN || thread->context_hash == CONTEXT_HASH_NONE);
 }
 

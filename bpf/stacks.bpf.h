@@ -1,36 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Samples (correlator/stacks.h): a clock of each CPU meets whoever runs there. Of an observed
- * thread its frames are walked, then a boundary is made of it, whose account the sample is counted
- * under: so a sample is where the time up to it was charged. Without --stacks none of it is loaded.
+ * thread its frames are walked, and what is above them (stack_tip.bpf.h), then a boundary is made
+ * of it, whose account the sample is counted under: so a sample is where the time up to it was
+ * charged. Without --stacks none of it is loaded.
  *
  * The clock is a timer: it comes between two instructions of any program here, and never between
- * two of its own. It meets no lock of the scheduler, so it may wake who reads the ring.
+ * two of its own, nor while the scheduler switches.
  */
 #pragma once
 
 #include "context.bpf.h"
+#include "stack_tip.bpf.h"
 
 #include <correlator/ruby_frames.h>
 #include <correlator/stacks.h>
 
-struct samples_epoch {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, SAMPLES_MAX);
-	__type(key, struct sample_key);
-	__type(value, __u64);
-};
-
-/* As the accounts: by the parity of the window. */
-struct samples_epoch samples_a SEC(".maps");
-struct samples_epoch samples_b SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, 2);
-	__type(key, __u32);
-	__array(values, struct samples_epoch);
-} samples SEC(".maps");
+EPOCHS(samples, struct sample_key, __u64, SAMPLES_MAX);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -118,7 +104,9 @@ VERIFIED_ONCE int stack_walk(__u32 process)
 	layout = bpf_map_lookup_elem(&stack_layouts, &tgid);
 	if (!layout || !room)
 		return STACK_NO_LAYOUT;
-	walk.execution_context = task->mm ? stack_find_context(layout, task) : 0;
+	/* A thread of the kernel's own has the thread pointer of whoever made it. */
+	walk.execution_context =
+		task->mm && !compat_is_user_worker(task) ? stack_find_context(layout, task) : 0;
 	if (!walk.execution_context)
 		return STACK_NO_RUBY;
 	room->key.words[0] = hash_key.words[0];
@@ -203,7 +191,7 @@ static __always_inline __u64 stack_take(__u32 tgid, __u32 epoch)
 }
 
 /* Under the account that was just charged, in its window. The caller holds the thread. */
-static __noinline int sample_count(struct thread_state *thread, __u64 stack)
+static __noinline int sample_count(struct thread_state *thread, __u64 stack, __u64 tip)
 {
 	struct sample_key key = {
 		.account.context_hash = thread->knowledge == CONTEXT_UNKNOWN ? CONTEXT_HASH_UNKNOWN
@@ -211,6 +199,7 @@ static __noinline int sample_count(struct thread_state *thread, __u64 stack)
 		.account.thread_serial = thread->serial,
 		.account.tgid = thread->tgid,
 		.stack = stack,
+		.tip = tip,
 	};
 	__u32 active = thread->epoch & 1;
 	void *charged = bpf_map_lookup_elem(&accounts, &active);
@@ -236,7 +225,7 @@ static __always_inline void sample_charge(struct thread_state *thread, struct ta
 	context_boundary(thread, task, now_ns, thread->clock.mode, false);
 	account_settle_stolen(&thread->clock, &thread->pending, stolen_from_cpu(task, now_ns));
 	charge_open_change(thread, task, now_ns);
-	charge_pending(thread, task, now_ns);
+	charge_so_far(thread, task, now_ns);
 }
 
 SEC("?perf_event")
@@ -245,7 +234,7 @@ int on_sample(void *context)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread_state *thread = thread_find(task);
 	struct edge_slot *slot = edge_slot_here();
-	__u64 now_ns, stack;
+	__u64 now_ns, stack, tip;
 	int failed;
 
 	if (!thread)
@@ -256,6 +245,7 @@ int on_sample(void *context)
 		return 0;
 	}
 	stack = stack_take(thread->tgid, thread->epoch);
+	tip = tip_take(context, sample_is_in_kernel(context), thread->tgid, thread->epoch);
 	now_ns = bpf_ktime_get_ns();
 	if (!thread_take(thread, task, now_ns, 0)) {
 		count_loss(thread->tgid, COUNTER_SAMPLE_LOST);
@@ -263,9 +253,26 @@ int on_sample(void *context)
 	}
 	thread_enter_boundary(thread, task, now_ns);
 	sample_charge(thread, task, now_ns);
-	failed = sample_count(thread, stack);
+	failed = sample_count(thread, stack, tip);
 	thread_release(thread);
 	if (failed)
 		count_loss(thread->tgid, COUNTER_SAMPLE_LOST);
+	return 0;
+}
+
+/*
+ * In which stack a thread waits (wait_stack.bpf.h): attached before on_sched_switch, which writes
+ * the switch up. The run queue is locked, which neither the maps nor waking who reads the rings, by
+ * an interrupt of its own, meets.
+ */
+SEC("?tp_btf/sched_switch")
+int BPF_PROG(on_leaving_cpu, bool is_preempted, struct task_struct *prev)
+{
+	struct thread_state *thread = edge_find_switching(edge_slot_here(), prev);
+
+	if (!thread)
+		return 0;
+	thread->waited.next_stack = stack_take(thread->tgid, thread->epoch);
+	thread->waited.next_tip = tip_take(ctx, true, thread->tgid, thread->epoch);
 	return 0;
 }

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "command/command.h"
+#include "command/streams.h"
 
 static const struct {
 	const char *name;
@@ -58,6 +59,7 @@ int main(int argc, char **argv)
 	/* A reader that is gone is an error to report, not a death. */
 	(void)signal(SIGPIPE, SIG_IGN);
 	log_detect_journal();
+	streams_finish_output_at_exit();
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		if (strcmp(name, commands[i].name) != 0)
 			continue;

@@ -13,7 +13,8 @@
 #include "requests/histogram.h"
 
 enum {
-	MILLION = 1000000
+	MILLION = 1000000,
+	JITTER_DIVISOR = 8 /* of a window's length */
 };
 
 /* One value of the key; without a key there is one. */
@@ -275,6 +276,14 @@ static bool measure(const struct alert_expression *expression, const struct seri
 	}
 }
 
+/* A window ends when its recorder gets a CPU: by how much it may be too short or too long. */
+static uint64_t jitter_ns(const struct alert_window *window)
+{
+	return window->end_ns > window->start_ns
+		       ? (window->end_ns - window->start_ns) / JITTER_DIVISOR
+		       : 0;
+}
+
 /* The states that alert.h draws. True: it has changed. */
 static bool follow(const struct alert_expression *expression, struct series *series,
 		   const struct alert_window *window, bool has_value, bool holds)
@@ -282,7 +291,7 @@ static bool follow(const struct alert_expression *expression, struct series *ser
 	bool turns = series->is_firing ? !holds : holds;
 
 	if (!turns && !series->is_firing && !has_value && series->is_turning &&
-	    window->end_ns - series->seen_ns <= expression->for_ns)
+	    window->end_ns - series->seen_ns <= expression->for_ns + jitter_ns(window))
 		return false;
 	if (!turns) {
 		series->is_turning = false;
@@ -292,7 +301,7 @@ static bool follow(const struct alert_expression *expression, struct series *ser
 		series->since_ns = window->start_ns;
 	series->is_turning = true;
 	series->seen_ns = window->end_ns;
-	if (window->end_ns - series->since_ns < expression->for_ns)
+	if (window->end_ns - series->since_ns + jitter_ns(window) < expression->for_ns)
 		return false;
 	series->is_firing = !series->is_firing;
 	series->is_turning = false;

@@ -11,7 +11,8 @@
  * so that what crosses the limit now and then tells nothing new. A window in which nothing was
  * measured (a percentile of no requests) holds nothing: while it fires, it does not hold; while it
  * is quiet, it goes on holding for as long as `for` says, at most. Where windows are missing, what
- * held before counts no more.
+ * held before counts no more. Windows are not as long as each other: `for` is over when it lacks an
+ * eighth of a window or less.
  *
  * Bounded: at most ALERT_SERIES_MAX values at a time that have something to say; the rest is one,
  * "other". Pure: whoever feeds it says what time it is. Single thread.

@@ -56,3 +56,10 @@ int arguments_parse_pid(const char *text, pid_t *ret_pid)
 	*ret_pid = (pid_t)pid;
 	return 0;
 }
+
+int arguments_add_pid(const char *text, pid_t *pids, size_t max, size_t *count)
+{
+	if (*count == max)
+		return log_error(E2BIG, "at most %zu times -p", max);
+	return arguments_parse_pid(text, &pids[(*count)++]);
+}

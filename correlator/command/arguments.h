@@ -31,3 +31,5 @@ int arguments_parse_time(const char *name, const char *text, uint64_t minimum_ns
 
 /* Parses a process ID. 0, or -EINVAL (logged). */
 int arguments_parse_pid(const char *text, pid_t *ret_pid);
+/* The same of one more of -p, behind *count of at most max. -E2BIG (logged): there are as many. */
+int arguments_add_pid(const char *text, pid_t *pids, size_t max, size_t *count);

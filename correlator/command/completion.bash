@@ -65,19 +65,21 @@ _correlator_list() { # WORDS
 _correlator_value() { # COMMAND OPTION
 	local fields="key requests cpu user kernel run_queue blocked share slices switches
 		ambiguous migrations stolen cpu_percent machine_percent thread_name comm split_error
-		uninterruptible syscalls rate cpu_mean cpu_p50 cpu_p90 cpu_p99 cpu_max wall_mean wall_p50
-		wall_p90 wall_p99 wall_max wall endpoint syscalls_mean key_2 key_3 key_4
-		began"
+		uninterruptible syscalls gvl gvl_waits gc gc_runs rate cpu_mean cpu_p50 cpu_p90 cpu_p99 cpu_max wall_mean wall_p50
+		wall_p90 wall_p99 wall_max parked_mean parked_p50 parked_p90 parked_p99 parked_max wall parked endpoint syscalls_mean key_2 key_3 key_4
+		began blocked_on blocked_disk blocked_network blocked_poll blocked_pipe blocked_futex
+		blocked_sleep blocked_child blocked_fault blocked_other children"
 	case $1$2 in
-	dump-k | dump--kind) _correlator_reply "meta process cpu slice stack sample balance gap self alert" ;;
+	dump-k | dump--kind) _correlator_reply "meta process cpu slice stack sample syscall balance gap self alert" ;;
 	report-c | report--columns) _correlator_list "$fields" ;;
 	top--span) _correlator_reply "window 10s all" ;;
+	record--native-stacks) _correlator_reply "leaf off" ;;
 	report--stacks) _correlator_reply "top-down bottom-up" ;;
 	top--speed) _correlator_reply "max" ;;
 	report-s | report--sort | top-s | top--sort) _correlator_reply "$fields" ;;
 	report-b | report--by | top-b | top--by) _correlator_list "request_id endpoint pid tid comm thread_name host_name attribution" ;;
 	export-b | export--by) _correlator_reply "request_id endpoint pid tid comm thread_name host_name" ;;
-	export-f | export--format) _correlator_reply "perfetto openmetrics ndjson csv folded pprof speedscope" ;;
+	export-f | export--format) _correlator_reply "perfetto openmetrics ndjson csv folded pprof speedscope otlp" ;;
 	report-f | report--format) _correlator_reply "table json csv ndjson" ;;
 	*-p | *--pid) _correlator_reply "$(_correlator_rubies)" ;;
 	*-k | *--key) _correlator_reply "request_id endpoint queue trace_id parent_request_id

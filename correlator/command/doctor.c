@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include <correlator/otel_record.h>
+#include <correlator/stacks.h>
 #include <correlator/state_abi.h>
 
 #include "base/cleanup.h"
@@ -32,14 +33,19 @@ enum verdict {
 };
 
 enum {
-	DOCTOR_INDENT = 29 /* of what doctor_say() has behind the name */
+	DOCTOR_INDENT = 29, /* of what doctor_say() has behind the name */
+	PIDS_MAX = 64
 };
 
 struct arguments {
-	pid_t pid; /* 0 = none */
+	pid_t pids[PIDS_MAX];
+	size_t pid_count;
 	struct key_options keys;
 	bool is_failed;
 };
+
+/* The first to say for which thread it waits for the GVL (ruby/README.md). */
+#define GVL_FIRST_RUBY "3.3"
 
 /* One line; what is missing says what to do about it. */
 __attribute__((format(printf, 3, 4))) static void doctor_say(enum verdict verdict, const char *name,
@@ -158,26 +164,56 @@ static void describe_own_namespaces(void)
 			   "a container's: BPF needs the capabilities in the machine's");
 }
 
-/* Whether the kernel takes the programs of a mode; 0 or -errno. */
-static int describe_programs(const char *mode, const struct session_options *options)
+/* Whether the kernel takes the programs of a mode, else it is as bad as that; 0 or -errno. */
+static int describe_programs(const struct kernel_offers *kernel, enum verdict bad, const char *mode,
+			     const struct session_options *wanted)
 {
+	struct session_options options = *wanted;
 	struct refusal refusal;
-	int r = load_try(options, &refusal);
+	int r;
+
+	options.kernel = kernel;
+	r = load_try(&options, &refusal);
 
 	if (r == 0) {
 		doctor_say(VERDICT_OK, "programs", "loaded and verified: %s", mode);
 		return 0;
 	}
 	if (!refusal.program[0]) {
-		doctor_say(VERDICT_BAD, "programs", "the kernel refuses them: %s: %s", mode,
-			   strerror(-r));
+		doctor_say(bad, "programs", "the kernel refuses them: %s: %s", mode, strerror(-r));
 		return r;
 	}
-	doctor_say(VERDICT_BAD, "programs", "the verifier refuses %s: %s: %s", refusal.program,
-		   mode, strerror(-r));
+	doctor_say(bad, "programs", "the verifier refuses %s: %s: %s", refusal.program, mode,
+		   strerror(-r));
 	for (size_t i = 0; i < REFUSAL_LINES_MAX && refusal.lines[i][0]; i++)
 		(void)printf("%*s%s\n", DOCTOR_INDENT, "", refusal.lines[i]);
 	return r;
+}
+
+/* What records more: one that is refused is missing, and takes nothing else with it. */
+static void try_modules(const struct kernel_offers *kernel)
+{
+	const struct session_options exact = { .has_kernel_split = true, .has_children = true };
+	struct session_options all = exact, timeline = exact, syscalls = exact, stacks = exact;
+	bool can_walk = kernel->can_walk_stacks;
+
+	timeline.has_timeline = all.has_timeline = true;
+	syscalls.counts_syscalls = all.counts_syscalls = true;
+	stacks.stacks_hz = STACKS_HZ_DEFAULT;
+	stacks.has_native = stacks.has_wait_stacks = true;
+	if (can_walk) {
+		all.stacks_hz = stacks.stacks_hz;
+		all.has_native = all.has_wait_stacks = true;
+	}
+	if (describe_programs(kernel, VERDICT_NOTE,
+			      can_walk ? "with --timeline, --syscalls and --stacks=off-cpu"
+				       : "with --timeline and --syscalls",
+			      &all) == 0)
+		return;
+	(void)describe_programs(kernel, VERDICT_NOTE, "--timeline", &timeline);
+	(void)describe_programs(kernel, VERDICT_NOTE, "--syscalls", &syscalls);
+	if (can_walk)
+		(void)describe_programs(kernel, VERDICT_NOTE, "--stacks=off-cpu", &stacks);
 }
 
 /* Whether the kernel takes those of each way to record. */
@@ -187,24 +223,29 @@ static bool try_programs(void)
 		const char *name;
 		struct session_options options;
 	} modes[] = {
-		{ "exact", { .has_kernel_split = true } },
+		{ "exact", { .has_kernel_split = true, .has_children = true } },
 		/* And late ones: all that there is. */
 		{ "exact with keys otel.",
 		  { .has_kernel_split = true,
 		    .watches_otel = true,
 		    .late_keys = 1 << 1,
-		    .request_key = 1 } },
-		{ "--lean", { .has_kernel_split = true, .is_lean = true } },
-		{ "--no-kernel-split", { 0 } },
+		    .request_key = 1,
+		    .has_children = true } },
+		{ "--lean", { .has_kernel_split = true, .is_lean = true, .has_children = true } },
+		{ "--no-kernel-split", { .has_children = true } },
 	};
+	struct kernel_offers kernel;
 	bool are_taken = true;
 	int r = 0;
 
+	features_ask_kernel(&kernel);
 	/* Without the privilege it is the same of each. */
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]) && r != -EPERM; i++) {
-		r = describe_programs(modes[i].name, &modes[i].options);
+		r = describe_programs(&kernel, VERDICT_BAD, modes[i].name, &modes[i].options);
 		are_taken &= r == 0;
 	}
+	if (r != -EPERM)
+		try_modules(&kernel);
 	return are_taken;
 }
 
@@ -317,6 +358,44 @@ static void describe_threads(const struct target *target, const struct publisher
 			   "Ruby's share native ones (RUBY_MN_THREADS), and are followed");
 }
 
+/* Whether it is counted how long threads wait for the GVL. Nothing else needs it. */
+static void describe_gvl(const struct target *target, const struct publisher *publisher)
+{
+	if (target_counts_gvl(target))
+		doctor_say(VERDICT_OK, "GVL", "waits for it are counted");
+	else if (!publisher->has_threads)
+		doctor_say(
+			VERDICT_NOTE, "GVL",
+			"waits for it are not counted: the gem `correlator' can, where it is the "
+			"one that publishes");
+	else if (strverscmp(target->ruby.version, GVL_FIRST_RUBY) < 0)
+		doctor_say(
+			VERDICT_NOTE, "GVL",
+			"waits for it are not counted: Ruby %s does not tell of them, " GVL_FIRST_RUBY
+			" and newer do",
+			target->ruby.version);
+	else
+		doctor_say(
+			VERDICT_NOTE, "GVL",
+			"waits for it are not counted: `Correlator.watch_vm!' in the application "
+			"has them counted, or CORRELATOR_WATCH_VM=1 in its environment");
+}
+
+/* The same of garbage collections. */
+static void describe_gc(const struct target *target, const struct publisher *publisher)
+{
+	if (target_times_gc(target))
+		doctor_say(VERDICT_OK, "GC", "collections are timed");
+	else if (!publisher->has_threads)
+		doctor_say(VERDICT_NOTE, "GC",
+			   "collections are not timed: the gem `correlator' can, where it is the "
+			   "one that publishes");
+	else
+		doctor_say(VERDICT_NOTE, "GC",
+			   "collections are not timed: `Correlator.watch_vm!' in the application "
+			   "has them timed, or CORRELATOR_WATCH_VM=1 in its environment");
+}
+
 static void describe_keys(const struct target *target, const struct key_options *keys)
 {
 	for (size_t i = 0; i < keys->count; i++) {
@@ -397,6 +476,8 @@ static int describe_ruby(const struct target *target, const struct key_options *
 	doctor_say_tls(&publisher->tls);
 	describe_copies(target, publisher);
 	describe_threads(target, publisher);
+	describe_gvl(target, publisher);
+	describe_gc(target, publisher);
 	describe_sites(publisher);
 	describe_keys(target, keys);
 	return !target->ruby.symbols;
@@ -433,10 +514,10 @@ static int describe_target(const struct target *target, const struct key_options
 		       : missing;
 }
 
-static int examine_process(const struct arguments *arguments)
+static int examine_process(const struct key_options *options, pid_t pid)
 {
 	_cleanup_(target_freep) struct target *target = NULL;
-	struct target_keys keys = key_options_target(&arguments->keys);
+	struct target_keys keys = key_options_target(options);
 	char reason[PROCESS_ACCESS_TEXT_BYTES];
 	int r;
 
@@ -444,23 +525,23 @@ static int examine_process(const struct arguments *arguments)
 		return EXIT_CODE_UNSUPPORTED;
 	/* Also what none of the keys asks for. */
 	keys.wants_ruby = keys.wants_otel = true;
-	r = target_open(arguments->pid, NULL, &keys, NULL, &target);
+	r = target_open(pid, NULL, &keys, NULL, &target);
 	if (r == 0)
 		r = target_refresh(target);
 	if (r == -ESRCH) {
-		(void)log_error(r, "there is no process %d", arguments->pid);
+		(void)log_error(r, "there is no process %d", pid);
 		return EXIT_CODE_NO_TARGET;
 	}
 	if (r == -EPERM || r == -EACCES) {
-		process_access_explain(arguments->pid, reason);
-		(void)log_error(r, "not allowed to read process %d: %s", arguments->pid, reason);
+		process_access_explain(pid, reason);
+		(void)log_error(r, "not allowed to read process %d: %s", pid, reason);
 		return EXIT_CODE_UNSUPPORTED;
 	}
 	if (r < 0) {
-		(void)log_error_errno(r, "cannot look at process %d", arguments->pid);
+		(void)log_error_errno(r, "cannot look at process %d", pid);
 		return EXIT_CODE_FAILURE;
 	}
-	return describe_target(target, &arguments->keys) ? EXIT_CODE_NO_TARGET : EXIT_CODE_OK;
+	return describe_target(target, options) ? EXIT_CODE_NO_TARGET : EXIT_CODE_OK;
 }
 
 static int parse_option(int key, char *text, struct argp_state *state)
@@ -469,7 +550,8 @@ static int parse_option(int key, char *text, struct argp_state *state)
 
 	switch (key) {
 	case 'p':
-		arguments->is_failed |= arguments_parse_pid(text, &arguments->pid) != 0;
+		arguments->is_failed |= arguments_add_pid(text, arguments->pids, PIDS_MAX,
+							  &arguments->pid_count) != 0;
 		return 0;
 	case 'k':
 		arguments->is_failed |= key_options_add(&arguments->keys, text) != 0;
@@ -482,7 +564,7 @@ static int parse_option(int key, char *text, struct argp_state *state)
 int command_doctor(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
-		{ "pid", 'p', "PID", 0, "Look at this process too", 1 },
+		{ "pid", 'p', "PID", 0, "Look at this process too (repeatable)", 1 },
 		{ "key", 'k', "KEY", 0,
 		  "Look this key up (repeatable; default request_id, endpoint, trace_id)", 1 },
 		{ 0 },
@@ -517,8 +599,12 @@ int command_doctor(int argc, char **argv)
 	for (size_t i = arguments.keys.count ? 3 : 0; i < 3; i++)
 		(void)key_options_add(&arguments.keys, default_keys[i]);
 	is_complete = examine_machine();
-	if (arguments.pid)
-		code = examine_process(&arguments);
+	for (size_t i = 0; i < arguments.pid_count; i++) {
+		int found = examine_process(&arguments.keys, arguments.pids[i]);
+
+		/* The first that says something is wrong. */
+		code = code == EXIT_CODE_OK ? found : code;
+	}
 	key_options_deinit(&arguments.keys);
 	return is_complete ? code : EXIT_CODE_UNSUPPORTED;
 }

@@ -19,7 +19,7 @@ struct dump_options {
 
 static const struct argp_option argp_options[] = {
 	{ "kind", 'k', "KIND", 0,
-	  "Only records of this kind (repeatable): meta, process, cpu, slice, stack, sample, "
+	  "Only records of this kind (repeatable): meta, process, cpu, slice, stack, sample, syscall, "
 	  "balance, gap, self, alert",
 	  0 },
 	{ 0 },
@@ -50,7 +50,7 @@ static void choose_kind(struct dump_options *options, const char *name, struct a
 		}
 	}
 	argp_failure(state, EXIT_CODE_USAGE, 0,
-		     "unknown kind '%s': one of meta, process, cpu, slice, stack, sample, "
+		     "unknown kind '%s': one of meta, process, cpu, slice, stack, sample, syscall, "
 		     "balance, gap, self, alert",
 		     name);
 }

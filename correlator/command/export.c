@@ -21,32 +21,43 @@ struct export_options {
 	enum export_format format;
 	bool has_format;
 	const char *by; /* of OpenMetrics; NULL: the default (exporter.h) */
+	enum stacks_measure measure;
 	struct filter filter;
 	char **paths; /* borrowed from argv */
 	size_t path_count;
 };
 
-static const char *const format_names[_EXPORT_FORMAT_MAX] = { "perfetto",  "openmetrics", "ndjson",
-							      "csv",	   "folded",	  "pprof",
-							      "speedscope" };
+/* Options without a letter. */
+enum {
+	OPTION_OFF_CPU = 256,
+};
+
+static const char *const format_names[_EXPORT_FORMAT_MAX] = { "perfetto",   "openmetrics", "ndjson",
+							      "csv",	    "folded",	   "pprof",
+							      "speedscope", "otlp" };
 
 static const struct argp_option argp_options[] = {
 	{ "format", 'f', "FORMAT", 0,
 	  "perfetto: a trace for ui.perfetto.dev; openmetrics: sums by a key; ndjson: each record as "
 	  "a line of JSON; csv: each cpu record as a row; folded: stacks of `record --stacks', for flame graphs; pprof: the same "
-	  "for `go tool pprof', with each key as a label; speedscope: the same for speedscope.app, of all and of each endpoint",
+	  "for `go tool pprof', with each key as a label; speedscope: the same for speedscope.app, of all and of each endpoint; "
+	  "otlp: the same as OpenTelemetry's profiles (v1development, which may change)",
 	  0 },
 	{ "by", 'b', "KEY", 0,
 	  "openmetrics: the key (default endpoint where there is one, else request_id, or the first "
 	  "key)",
+	  0 },
+	{ "off-cpu", OPTION_OFF_CPU, NULL, 0,
+	  "Of stacks where threads waited, and for how long, instead of the CPU: of recordings with "
+	  "`record --stacks=off-cpu'",
 	  0 },
 	{ "where", 'w', "KEY=VALUE", 0,
 	  "Only of what has this value, or, with KEY~PATTERN, one with * ? [...] (repeatable: of all). "
 	  "KEY is one of the records, or pid, tid, comm, thread_name, host_name",
 	  0 },
 	{ "since", 'S', "TIME", 0,
-	  "Only windows that end after it: 2026-11-22T10:15:00Z, or a duration from the first record "
-	  "on, such as 30s",
+	  "Only windows that end after it: 2026-11-22T10:15:00Z, 10:15:00 in local time, or a "
+	  "duration from the first record on, such as 30s",
 	  0 },
 	{ "until", 'U', "TIME", 0, "Only windows that end by then", 0 },
 	{ 0 },
@@ -69,6 +80,7 @@ static const char argp_doc[] =
 	"  correlator export --format folded --where request_id=req-17 app.rec > req-17.folded\n"
 	"  correlator export --format pprof app.rec > app.pb.gz; go tool pprof -tagfocus 'GET /orders' app.pb.gz\n"
 	"  correlator export --format speedscope app.rec > app.speedscope.json\n"
+	"  correlator export --format otlp app.rec > app.otlp\n"
 	"\n"
 	"Exit status: 0 ok, 1 a file cannot be read, or is damaged (the rest of it is written all the "
 	"same), 2 usage.";
@@ -84,7 +96,7 @@ static void parse_format(struct export_options *options, const char *name, struc
 	}
 	argp_failure(
 		state, EXIT_CODE_USAGE, 0,
-		"unknown format '%s': one of perfetto, openmetrics, ndjson, csv, folded, pprof, speedscope",
+		"unknown format '%s': one of perfetto, openmetrics, ndjson, csv, folded, pprof, speedscope, otlp",
 		name);
 }
 
@@ -93,16 +105,22 @@ static void check_options(const struct export_options *options, struct argp_stat
 	if (!options->has_format)
 		argp_error(state,
 			   "--format says what to write: perfetto, openmetrics, ndjson, csv, "
-			   "folded, pprof or speedscope");
+			   "folded, pprof, speedscope or otlp");
 	if (options->by && options->format != EXPORT_FORMAT_OPENMETRICS)
 		argp_failure(state, EXIT_CODE_USAGE, 0,
 			     "--by is for openmetrics alone: the others write every record");
+	if (options->measure != STACKS_CPU && !exporter_is_of_stacks(options->format))
+		argp_failure(state, EXIT_CODE_USAGE, 0,
+			     "--off-cpu is for stacks: folded, pprof, speedscope and otlp");
 	if (options->format == EXPORT_FORMAT_PERFETTO && isatty(STDOUT_FILENO))
 		argp_failure(state, EXIT_CODE_USAGE, 0,
 			     "a trace is no text: write it to a file, with > FILE.pftrace");
 	if (options->format == EXPORT_FORMAT_PPROF && isatty(STDOUT_FILENO))
 		argp_failure(state, EXIT_CODE_USAGE, 0,
 			     "a profile is no text: write it to a file, with > FILE.pb.gz");
+	if (options->format == EXPORT_FORMAT_OTLP && isatty(STDOUT_FILENO))
+		argp_failure(state, EXIT_CODE_USAGE, 0,
+			     "a profile is no text: write it to a file, with > FILE.otlp");
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
@@ -115,6 +133,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		return 0;
 	case 'b':
 		options->by = argument;
+		return 0;
+	case OPTION_OFF_CPU:
+		options->measure = STACKS_OFF_CPU;
 		return 0;
 	case 'w':
 	case 'S':
@@ -156,7 +177,7 @@ static int export_record(void *context, struct record_reader *reader,
 	return export->write_error ? 1 : 0;
 }
 
-static void warn(const struct exporter *exporter)
+static void warn(const struct exporter *exporter, enum stacks_measure measure)
 {
 	uint64_t left_out = exporter_left_out(exporter), samples, cpu_records;
 
@@ -165,7 +186,7 @@ static void warn(const struct exporter *exporter)
 		log_warning(
 			"there are no slices in it: the trace has records of windows, from the "
 			"first activity to the last (record with --timeline for every interval)");
-	recorded_samples_warn(exporter_lacks_samples(exporter), samples, cpu_records);
+	recorded_samples_warn(measure, exporter_lacks_samples(exporter), samples, cpu_records);
 	if (left_out > 0)
 		log_warning("%" PRIu64 " records are left out: their requests went on for too long "
 			    "without a value that --where asks for",
@@ -191,7 +212,8 @@ static int run(struct export_options *options)
 	bool is_damaged = false;
 	int r;
 
-	r = exporter_new(options->format, options->by, &options->filter, stdout, &exporter);
+	r = exporter_new(options->format, options->by, options->measure, &options->filter, stdout,
+			 &exporter);
 	if (r < 0)
 		return log_error_errno(r, "cannot export");
 	export.exporter = exporter;
@@ -211,7 +233,7 @@ static int run(struct export_options *options)
 	if (r < 0)
 		return log_error_errno(r, "cannot export");
 	note_write_error(&export);
-	warn(exporter);
+	warn(exporter, options->measure);
 	r = streams_finish_flushed_output("the export", export.write_error);
 	return r == 0 && is_damaged ? -EBADMSG : r;
 }

@@ -25,8 +25,8 @@ static void parse_time(const char *name, const char *text, struct filter_time *r
 	if (filter_parse_time(text, ret_time) < 0)
 		argp_failure(
 			state, EXIT_CODE_USAGE, 0,
-			"--%s takes a time such as 2026-11-22T10:15:00Z, or a duration from the "
-			"first record on such as 30s, not '%s'",
+			"--%s takes a time such as 2026-11-22T10:15:00Z, or 10:15:00 in local time, "
+			"or a duration from the first record on such as 30s, not '%s'",
 			name, text);
 }
 

@@ -24,16 +24,20 @@ enum {
 	OPTION_FORCE = 0x100,
 	OPTION_LEAN,
 	OPTION_NO_KERNEL_SPLIT,
+	OPTION_NO_CHILDREN,
 	OPTION_NO_FOLLOW,
 	OPTION_ALL_RUBY,
 	OPTION_COMM,
 	OPTION_CGROUP,
 	OPTION_BUDGET,
+	OPTION_FIRST_WINDOW,
 	OPTION_MEASURE,
 	OPTION_CONTEXTS,
 	OPTION_ACCOUNTS,
 	OPTION_RING,
 	OPTION_STACKS,
+	OPTION_NATIVE_STACKS,
+	OPTION_SYSCALLS,
 	OPTION_TIMELINE,
 	OPTION_TIMELINE_BYTES,
 	OPTION_METRICS,
@@ -75,6 +79,10 @@ static const struct argp_option options[] = {
 	  " may come late: a request has one in all its records of "
 	  "a window",
 	  1 },
+	{ "no-children", OPTION_NO_CHILDREN, NULL, 0,
+	  "A program that a request starts (system, backticks, spawn) is of no request: by default "
+	  "it belongs to the request until it ends",
+	  1 },
 	{ "no-follow", OPTION_NO_FOLLOW, NULL, 0, "Do not observe child processes", 1 },
 	{ "output", 'o', "FILE", 0,
 	  "Write records here, - for a pipe (default " COMMAND_RECORDING ")", 2 },
@@ -91,15 +99,26 @@ static const struct argp_option options[] = {
 	{ "spool-max", OPTION_SPOOL_MAX, "SIZE", 0,
 	  "At most so much, then the oldest is dropped (default 256M)", 2 },
 	{ "interval", 'i', "TIME", 0, "Length of a window (default " DEFAULT_INTERVAL ")", 2 },
+	{ "first-window", OPTION_FIRST_WINDOW, "TIME", 0,
+	  "The first one is at most so long, for who waits for figures", 2 },
 	{ "duration", 'd', "TIME", 0,
 	  "Stop after this time (default: at the target's end, or Ctrl-C)", 2 },
 	{ "stacks", OPTION_STACKS, "HZ", OPTION_ARG_OPTIONAL,
 	  "Sample the Ruby stacks, too, of what runs, so often a second on each CPU (default 99, "
-	  "1 to 1000), and say in which context each was; needs Linux 5.17",
+	  "1 to 1000), and say in which context each was; with HZ,off-cpu (or off-cpu) also in "
+	  "which stack each thread waited, and how long exactly; needs Linux 5.17",
+	  2 },
+	{ "native-stacks", OPTION_NATIVE_STACKS, "FRAMES", 0,
+	  "What samples have above the frames of Ruby: leaf, the native function that runs (default), "
+	  "or off",
 	  2 },
 	{ "timeline", OPTION_TIMELINE, NULL, 0,
 	  "Record every slice of time, too: when each thread ran, on which CPU, waited for one, or "
 	  "slept, and who woke it. For short recordings: each switch is a record or two",
+	  2 },
+	{ "syscalls", OPTION_SYSCALLS, NULL, 0,
+	  "Count the system calls of each context by name, too, with the time inside: each call of an "
+	  "observed thread costs some 70 ns more",
 	  2 },
 	{ "metrics", OPTION_METRICS, "ADDRESS", 0,
 	  "Give out totals for monitoring: unix:PATH or tcp://127.0.0.1:PORT (over "
@@ -164,6 +183,7 @@ static const char documentation[] =
 	"  correlator record -p 1234 -- sleep 10\n"
 	"  correlator record -p 1234 --timeline -d 5s -o slices.msgpack\n"
 	"  correlator record -p 1234 --stacks -d 1m -o stacks.msgpack\n"
+	"  correlator record -p 1234 -k request_id -k endpoint --syscalls -o calls.msgpack\n"
 	"  correlator record -p 1234 --forward tcp://127.0.0.1:24224 --spool /var/lib/correlator\n"
 	"  correlator record -p 1234 -k request_id -k endpoint --metrics unix:m --metrics-by endpoint\n"
 	"  correlator record -p 1234 -k request_id -k endpoint "
@@ -232,22 +252,36 @@ static int parse_ring(const char *text, uint32_t *ret_bytes)
 	return 0;
 }
 
-static int parse_stacks(const char *text, uint32_t *ret_hz)
+/* HZ, off-cpu, or both with a comma between them. */
+static int parse_stacks(const char *text, struct recording_options *recording)
 {
+	const char *comma = text ? strchr(text, ',') : NULL;
+	const char *last = comma ? comma + 1 : text;
+	size_t length = text ? strlen(text) : 0;
 	uint64_t hz = STACKS_HZ_DEFAULT;
+	char number[16] = "";
 
-	if (text && arguments_parse_number(text, 1, STACKS_HZ_MAX, &hz) < 0)
-		return log_error(EINVAL, "--stacks=%s: not a number from 1 to %d", text,
-				 STACKS_HZ_MAX);
-	*ret_hz = (uint32_t)hz;
+	recording->has_wait_stacks = last && strcmp(last, "off-cpu") == 0;
+	if (recording->has_wait_stacks)
+		length = comma ? (size_t)(comma - text) : 0;
+	if (length < sizeof(number) && length > 0)
+		memcpy(number, text, length);
+	if ((comma || (text && !recording->has_wait_stacks)) &&
+	    arguments_parse_number(number, 1, STACKS_HZ_MAX, &hz) < 0)
+		return log_error(EINVAL,
+				 "--stacks=%s: not a number from 1 to %d, off-cpu, or both: "
+				 "99,off-cpu",
+				 text, STACKS_HZ_MAX);
+	recording->stacks_hz = (uint32_t)hz;
 	return 0;
 }
 
-static int add_pid(struct arguments *arguments, const char *text)
+static int parse_native_stacks(const char *text, bool *ret_has_native)
 {
-	if (arguments->recording.pid_count == PIDS_MAX)
-		return log_error(E2BIG, "at most %d times -p", PIDS_MAX);
-	return arguments_parse_pid(text, &arguments->pids[arguments->recording.pid_count++]);
+	if (strcmp(text, "leaf") != 0 && strcmp(text, "off") != 0)
+		return log_error(EINVAL, "--native-stacks=%s: neither leaf nor off", text);
+	*ret_has_native = strcmp(text, "leaf") == 0;
+	return 0;
 }
 
 static int parse_series(const char *text, size_t *ret_count)
@@ -302,7 +336,12 @@ static int parse_output_option(struct arguments *arguments, int key, char *text)
 	case OPTION_FORWARD:
 		return forward_arguments_add_url(&arguments->forward, text);
 	case OPTION_STACKS:
-		return parse_stacks(text, &recording->stacks_hz);
+		return parse_stacks(text, recording);
+	case OPTION_NATIVE_STACKS:
+		return parse_native_stacks(text, &recording->has_native);
+	case OPTION_SYSCALLS:
+		recording->counts_syscalls = true;
+		return 0;
 	case OPTION_TIMELINE:
 		recording->has_timeline = true;
 		return 0;
@@ -320,6 +359,23 @@ static int parse_output_option(struct arguments *arguments, int key, char *text)
 	}
 }
 
+/* How long what is. -ENOENT: it is not an option of that kind. */
+static int parse_time_option(struct recording_options *recording, int key, const char *text)
+{
+	switch (key) {
+	case 'i':
+		return arguments_parse_time("interval", text, ARGUMENTS_TIME_MIN_NS,
+					    &recording->interval_ns);
+	case OPTION_FIRST_WINDOW:
+		return arguments_parse_time("first-window", text, ARGUMENTS_TIME_MIN_NS,
+					    &recording->first_window_ns);
+	case 'd':
+		return arguments_parse_time("duration", text, 1, &recording->duration_ns);
+	default:
+		return -ENOENT;
+	}
+}
+
 static int parse_option(int key, char *text, struct argp_state *state)
 {
 	struct arguments *arguments = state->input;
@@ -331,23 +387,20 @@ static int parse_option(int key, char *text, struct argp_state *state)
 		state->child_inputs[0] = &arguments->forward;
 		break;
 	case 'p':
-		r = add_pid(arguments, text);
+		r = arguments_add_pid(text, arguments->pids, PIDS_MAX,
+				      &arguments->recording.pid_count);
 		break;
 	case 'k':
 		r = key_options_add(&recording->keys, text);
-		break;
-	case 'i':
-		r = arguments_parse_time("interval", text, ARGUMENTS_TIME_MIN_NS,
-					 &recording->interval_ns);
-		break;
-	case 'd':
-		r = arguments_parse_time("duration", text, 1, &recording->duration_ns);
 		break;
 	case OPTION_LEAN:
 		recording->is_lean = true;
 		break;
 	case OPTION_NO_KERNEL_SPLIT:
 		recording->has_kernel_split = false;
+		break;
+	case OPTION_NO_CHILDREN:
+		recording->has_children = false;
 		break;
 	case OPTION_NO_FOLLOW:
 		recording->follow_forks = false;
@@ -392,7 +445,9 @@ static int parse_option(int key, char *text, struct argp_state *state)
 	default:
 		if (arguments_take_verbosity(key))
 			break;
-		r = parse_output_option(arguments, key, text);
+		r = parse_time_option(recording, key, text);
+		if (r == -ENOENT)
+			r = parse_output_option(arguments, key, text);
 		if (r == -ENOENT)
 			return ARGP_ERR_UNKNOWN;
 	}
@@ -476,6 +531,11 @@ static int check(struct arguments *arguments)
 		(void)log_error(EINVAL, "--timeline-bytes is room for --timeline");
 		return EXIT_CODE_USAGE;
 	}
+	if (recording->counts_syscalls && !recording->has_kernel_split) {
+		(void)log_error(EINVAL, "--syscalls counts at the tracepoints of system calls, "
+					"which --no-kernel-split leaves out");
+		return EXIT_CODE_USAGE;
+	}
 	if (!recording->output && !arguments->forward.options.url_count)
 		recording->output = COMMAND_RECORDING;
 	if (!recording->pid_count && !recording->command && !recording->searches) {
@@ -525,7 +585,10 @@ static int parse(int argc, char **argv, struct configuration *configuration,
 int command_record(int argc, char **argv)
 {
 	struct arguments arguments = {
-		.recording = { .has_kernel_split = true, .follow_forks = true },
+		.recording = { .has_kernel_split = true,
+			       .follow_forks = true,
+			       .has_native = true,
+			       .has_children = true },
 	};
 	_cleanup_(configuration_deinit) struct configuration configuration = { 0 };
 	_cleanup_(recording_freep) struct recording *recording = NULL;

@@ -5,14 +5,20 @@
 
 #include "base/log.h"
 
-void recorded_samples_warn(bool is_none, uint64_t samples_left_out, uint64_t cpu_records_left_out)
+void recorded_samples_warn(enum stacks_measure measure, bool is_none, uint64_t samples_left_out,
+			   uint64_t cpu_records_left_out)
 {
-	if (is_none)
+	if (is_none && measure == STACKS_OFF_CPU)
+		log_warning(
+			"there are no waits in it: no time off the CPU is known by stack (record "
+			"with --stacks=off-cpu for that)");
+	else if (is_none)
 		log_warning("there are no samples in it: no CPU of it is known by stack (record "
 			    "with --stacks for that)");
 	if (samples_left_out > 0 || cpu_records_left_out > 0)
-		log_warning("%" PRIu64 " samples found no room, and the CPU of %" PRIu64
-			    " records counts as not sampled: take less with --where, --since and "
-			    "--until",
-			    samples_left_out, cpu_records_left_out);
+		log_warning("%" PRIu64 " %s found no room, and the %s of %" PRIu64
+			    " records counts as %s: take less with --where, --since and --until",
+			    samples_left_out, measure == STACKS_CPU ? "samples" : "waits",
+			    measure == STACKS_CPU ? "CPU" : "time", cpu_records_left_out,
+			    measure == STACKS_CPU ? "not sampled" : "in no stack");
 }

@@ -6,5 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "report/stacks.h"
+
 /* Warns where there are none, and of what found no room; of nothing else. */
-void recorded_samples_warn(bool is_none, uint64_t samples_left_out, uint64_t cpu_records_left_out);
+void recorded_samples_warn(enum stacks_measure measure, bool is_none, uint64_t samples_left_out,
+			   uint64_t cpu_records_left_out);

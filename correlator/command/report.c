@@ -14,6 +14,7 @@
 #include "command/report_files.h"
 #include "command/report_page.h"
 #include "command/report_stacks.h"
+#include "command/report_syscalls.h"
 #include "command/screen.h"
 #include "command/streams.h"
 #include "report/diff.h"
@@ -223,6 +224,8 @@ static int report_as_asked(struct report_options *options)
 		r = report_page_write(options);
 	else if (options->is_stacks)
 		r = report_stacks(options);
+	else if (options->is_syscalls)
+		r = report_syscalls(options);
 	else
 		r = options->is_diff ? report_diff(options) : report(options);
 	return r < 0 ? EXIT_CODE_FAILURE : EXIT_CODE_OK;

@@ -27,6 +27,7 @@ struct looking {
 	struct recording recording; /* all of it, whatever the filter lets pass */
 	bool has_fired;
 	bool is_damaged;
+	int write_error; /* the first one's errno */
 };
 
 /* "2026-11-22T10:15:00.123Z web-1 firing: ...", at once: the records may come from a pipe. */
@@ -43,7 +44,8 @@ static void print_change(void *user, const char *host, const struct alert_change
 	alert_change_print(change, line, sizeof(line));
 	(void)printf("%s.%03uZ %s %s: %s\n", when, ms, host,
 		     change->is_firing ? "firing" : "resolved", line);
-	(void)fflush(stdout);
+	if (fflush(stdout) != 0 && looking->write_error == 0)
+		looking->write_error = errno;
 	looking->has_fired |= change->is_firing;
 }
 
@@ -108,7 +110,7 @@ static int look(struct looking *looking, const struct alert_set *set, char *cons
 	r = past_alerts_finish(looking->alerts);
 	if (r < 0)
 		return log_error_errno(r, "cannot look at them");
-	return streams_finish_output("the alerts");
+	return streams_finish_flushed_output("the alerts", looking->write_error);
 }
 
 int report_alerts(const struct alert_set *set, struct filter *filter, char *const *paths,

@@ -30,6 +30,8 @@ enum {
 	OPTION_DIFF = 259,
 	OPTION_ALERT = 260,
 	OPTION_STACKS = 261,
+	OPTION_SYSCALLS = 262,
+	OPTION_OFF_CPU = 263,
 };
 
 static const char *const format_names[_FORMAT_MAX] = { "table", "json", "csv", "ndjson" };
@@ -43,10 +45,14 @@ static const struct argp_option argp_options[] = {
 	  0 },
 	{ "sort", 's', "FIELD", 0,
 	  "Sort by key, of several by key_2 to key_4, by thread_name or comm (ascending), or descending by requests, cpu (default), "
-	  "user, kernel, run_queue, blocked, uninterruptible, share, slices, switches, ambiguous, "
-	  "migrations, stolen, syscalls, cpu_percent, machine_percent or split_error; groups also "
+	  "user, kernel, run_queue, blocked, its parts blocked_disk, blocked_network, blocked_poll, "
+	  "blocked_pipe, blocked_futex, blocked_sleep, blocked_child, blocked_fault and "
+	  "blocked_other, or blocked_on, the largest of them in words, "
+	  "uninterruptible, share, slices, switches, ambiguous, "
+	  "migrations, stolen, syscalls, children, gvl, gvl_waits, gc, gc_runs, cpu_percent, machine_percent or split_error; groups also "
 	  "by rate, syscalls_mean, cpu_mean, cpu_p50, cpu_p90, cpu_p99, cpu_max, wall_mean, "
-	  "wall_p50, wall_p90, wall_p99 or wall_max; requests also by wall or began, or by endpoint",
+	  "wall_p50, wall_p90, wall_p99, wall_max, parked_mean, parked_p50, parked_p90, parked_p99 "
+	  "or parked_max; requests also by wall, parked or began, or by endpoint",
 	  0 },
 	{ "request", 'r', "ID", 0,
 	  "The story of the request with this request_id, as a table or json: what each thread did "
@@ -54,7 +60,8 @@ static const struct argp_option argp_options[] = {
 	  "wrote slices, else by window",
 	  0 },
 	{ "columns", 'c', "FIELD,...", 0,
-	  "Columns of the table, of the fields above (default: in a terminal what fits, elsewhere all)",
+	  "Columns of the table, of the fields above, and that of --sort (default: in a terminal what "
+	  "fits, elsewhere all)",
 	  0 },
 	{ "top", 'n', "N", 0, "Show the first N groups (default 20 in a table, else 0 = all)", 0 },
 	{ "format", 'f', "FORMAT", 0,
@@ -64,8 +71,8 @@ static const struct argp_option argp_options[] = {
 	  "KEY is one of the records, or pid, tid, comm, thread_name, host_name",
 	  0 },
 	{ "since", 'S', "TIME", 0,
-	  "Only windows that end after it: 2026-11-22T10:15:00Z, or a duration from the first record "
-	  "on, such as 30s",
+	  "Only windows that end after it: 2026-11-22T10:15:00Z, 10:15:00 in local time, or a "
+	  "duration from the first record on, such as 30s",
 	  0 },
 	{ "slowest", OPTION_SLOWEST, "N|P%", OPTION_ARG_OPTIONAL,
 	  "The N requests (default 20) that took longest, and when each began; with P%, such as 99%, "
@@ -84,6 +91,15 @@ static const struct argp_option argp_options[] = {
 	  "In which code the CPU was used, as a tree, top-down (default) or bottom-up, and by method: "
 	  "of all, of what --where chooses, or of the requests that --slowest does; as a table, json "
 	  "or csv. With --diff what changed by method. Of recordings with stacks",
+	  0 },
+	{ "off-cpu", OPTION_OFF_CPU, NULL, 0,
+	  "With --stacks: where was waited, and how long exactly, blocked or for a CPU. Of recordings "
+	  "with --stacks=off-cpu",
+	  0 },
+	{ "syscalls", OPTION_SYSCALLS, NULL, 0,
+	  "Which system calls were made, by endpoint (or --by KEY), how many in a request, and the time "
+	  "inside; beside --where, --since, --until, --request, --top and --format. Of recordings with "
+	  "syscalls",
 	  0 },
 	{ "until", 'U', "TIME", 0, "Only windows that end by then", 0 },
 	{ "html", 'H', "PAGE", 0,
@@ -109,7 +125,8 @@ static const char argp_doc[] =
 	"less than 1 %.\n"
 	"\n"
 	"Times of one group: cpu = user + kernel. run queue is time ready to run without a CPU, "
-	"blocked is time asleep. share is of the CPU of all observed processes. Time under no "
+	"blocked is time asleep, blocked on says on what most of it was spent. share is of the CPU of "
+	"all observed processes. Time under no "
 	"context is the row `unattributed'; \"-\" is not measured, never zero.\n"
 	"\n"
 	"By pid, tid, comm or thread_name a row holds all time, attributed or not. % CPU is of one "
@@ -129,6 +146,7 @@ static const char argp_doc[] =
 	"  correlator report --stacks=bottom-up --slowest=99% app.rec\n"
 	"  correlator report --diff monday.rec tuesday.rec\n"
 	"  correlator report --stacks --diff monday.rec tuesday.rec\n"
+	"  correlator report --syscalls --where 'endpoint=GET /audit' app.rec\n"
 	"  correlator report --by pid app.rec\n"
 	"  correlator report --by endpoint,host_name monday.rec tuesday.rec\n"
 	"  correlator report --format csv --by tid monday.rec tuesday.rec > threads.csv\n"
@@ -331,11 +349,28 @@ static void check_stacks(const struct report_options *options, struct argp_state
 	if (options->is_stacks && is_other)
 		argp_error(state,
 			   "--stacks is a tree of its own: beside it are only --where, --since, "
-			   "--until, --slowest, --sort, --diff, --top and --format");
+			   "--until, --slowest, --sort, --diff, --off-cpu, --top and --format");
+	if (options->measure == STACKS_OFF_CPU && !options->is_stacks)
+		argp_error(state, "--off-cpu says which stacks --stacks is to show");
 	if (options->is_bottom_up && options->is_diff)
 		argp_error(state, "--stacks --diff is by method: there is no bottom-up of it");
 	if (options->is_stacks && options->format == FORMAT_NDJSON)
 		argp_error(state, "--stacks prints a table, json or csv");
+}
+
+static void check_syscalls(const struct report_options *options, struct argp_state *state)
+{
+	bool is_other = options->is_over_time || options->is_slowest || options->html ||
+			options->is_stacks || options->is_diff || options->has_sort ||
+			options->column_count > 0 || options->alerts;
+
+	if (options->is_syscalls && is_other)
+		argp_error(state, "--syscalls is a table of its own: beside it are only --where, "
+				  "--since, --until, --by, --request, --top and --format");
+	if (options->is_syscalls && options->by &&
+	    (grouping_is_by_field(options->by) || strchr(options->by, ',')))
+		argp_error(state, "--syscalls groups by one key of the records, not by %s",
+			   options->by);
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
@@ -357,6 +392,12 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		return 0;
 	case OPTION_DIFF:
 		options->is_diff = true;
+		return 0;
+	case OPTION_SYSCALLS:
+		options->is_syscalls = true;
+		return 0;
+	case OPTION_OFF_CPU:
+		options->measure = STACKS_OFF_CPU;
 		return 0;
 	case OPTION_STACKS:
 		parse_stacks(options, argument, state);
@@ -404,10 +445,22 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		check_diff(options, state);
 		check_html(options, state);
 		check_stacks(options, state);
+		check_syscalls(options, state);
 		return 0;
 	default:
 		return streams_parse_paths(key, state, &options->paths, &options->path_count);
 	}
+}
+
+/* What was asked for to sort by is a column, too, behind those that were named. */
+static void show_what_is_sorted_by(struct report_options *options)
+{
+	for (size_t i = 0; i < options->column_count; i++) {
+		if (options->columns[i] == options->sort)
+			return;
+	}
+	if (options->column_count < _ROW_FIELD_MAX)
+		options->columns[options->column_count++] = options->sort;
 }
 
 /* What has not been asked for, as it suits the rest. */
@@ -417,6 +470,8 @@ static void choose_defaults(struct report_options *options)
 
 	if (options->is_slowest && !options->has_sort)
 		options->sort = ROW_FIELD_WALL;
+	if (options->has_sort && options->column_count > 0)
+		show_what_is_sorted_by(options);
 	if (options->is_slowest && options->slowest_percent == 0)
 		is_of_all = false;
 	if (!options->has_top && !is_of_all)

@@ -9,6 +9,7 @@
 #include "alert/alert_set.h"
 #include "report/filter.h"
 #include "report/rows.h"
+#include "report/stacks.h"
 
 enum output_format {
 	FORMAT_TABLE = 0,
@@ -31,7 +32,9 @@ struct report_options {
 	uint64_t step_ns; /* of it; 0: each window */
 	bool is_slowest;
 	bool is_stacks;
+	bool is_syscalls; /* which system calls were made */
 	bool is_bottom_up; /* of them */
+	enum stacks_measure measure; /* the same */
 	double slowest_percent; /* 0: so many, which is top_count */
 	bool has_top;
 	size_t top_count;

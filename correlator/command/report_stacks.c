@@ -30,7 +30,7 @@ static int check(const struct stacks *stacks)
 		return log_error(ENODATA, "no records to report");
 	if (!stacks->has_wanted)
 		return recorded_keys_explain_nothing(&stacks->recording, &stacks->filter);
-	recorded_samples_warn(stacks->sums.samples == 0, stacks->samples_left_out,
+	recorded_samples_warn(stacks->measure, stacks->sums.samples == 0, stacks->samples_left_out,
 			      stacks->cpu_records_left_out);
 	return 0;
 }
@@ -83,7 +83,7 @@ static int report_tree(struct report_options *options, bool *is_damaged)
 	struct stacks stacks;
 	int r;
 
-	stacks_init(&stacks, &options->filter);
+	stacks_init(&stacks, options->measure, &options->filter);
 	r = read_files(options, 0, options->path_count, &stacks, is_damaged);
 	if (r == 0 && options->is_slowest && stacks_keep_slowest(&stacks, &slowest) < 0)
 		r = log_error_errno(ENOMEM, "cannot report");
@@ -126,7 +126,7 @@ static int report_diff(const struct report_options *options, bool *is_damaged)
 
 		if (r == 0)
 			r = filter_copy(&options->filter, &filter);
-		stacks_init(&sides[i], &filter);
+		stacks_init(&sides[i], options->measure, &filter);
 	}
 	if (r < 0)
 		r = log_error_errno(r, "cannot report");

@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/exit_code.h"
 #include "base/log.h"
 #include "base/signals.h"
 #include "command/command.h"
@@ -106,10 +108,15 @@ int streams_read(const char *path, bool take_prints, streams_take take, void *co
 int streams_finish_flushed_output(const char *what, int error)
 {
 	struct pollfd poll_fd = { .fd = STDOUT_FILENO, .events = POLLOUT };
+	bool has_failed;
 
-	if (fflush(stdout) != 0)
+	if (fflush(stdout) != 0 && error == 0)
 		error = errno;
-	if (error == 0 && !ferror(stdout))
+	has_failed = error != 0 || ferror(stdout);
+	/* It is said once: not at the exit, too. */
+	__fpurge(stdout);
+	clearerr(stdout);
+	if (!has_failed)
 		return 0;
 	if (poll(&poll_fd, 1, 0) == 1 && (poll_fd.revents & (POLLERR | POLLHUP)))
 		return 0;
@@ -121,4 +128,15 @@ int streams_finish_flushed_output(const char *what, int error)
 int streams_finish_output(const char *what)
 {
 	return streams_finish_flushed_output(what, 0);
+}
+
+static void finish_at_exit(void)
+{
+	if (streams_finish_output("to standard output") < 0)
+		_exit(EXIT_CODE_FAILURE);
+}
+
+void streams_finish_output_at_exit(void)
+{
+	(void)atexit(finish_at_exit);
 }

@@ -40,3 +40,6 @@ int streams_read(const char *path, bool take_prints, streams_take take, void *co
 int streams_finish_output(const char *what);
 /* The same of what was flushed before: error is the errno of the flush that failed, 0 = none. */
 int streams_finish_flushed_output(const char *what, int error);
+/* What nobody finishes, as a text of --help that argp prints, is finished when the process exits,
+ * then with status 1 if it cannot be. To be called once. */
+void streams_finish_output_at_exit(void);

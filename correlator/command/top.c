@@ -21,20 +21,24 @@ enum {
 	RECORDER_WORDS = 3, /* correlator record -o- */
 	RECORDER_WORDS_MAX = 256,
 	NAME_BYTES = 128,
+	STACKS_BYTES = 64, /* --stacks=HZ */
 	WIDTH_MIN = 40,
 	OPTION_ALL_RUBY = 0x100,
 	OPTION_BATCH,
 	OPTION_SPAN,
 	OPTION_SPEED,
+	OPTION_STACKS,
 };
 
 #define DEFAULT_INTERVAL "250ms"
+#define FIRST_WINDOW	 "100ms"
 
 struct arguments {
 	char *recorder[RECORDER_WORDS_MAX + 8]; /* what it is started with */
 	size_t word_count;
 	bool has_target, has_key, has_interval;
 	char name[NAME_BYTES]; /* of what is observed */
+	char stacks[STACKS_BYTES];
 	struct top_options options;
 	struct navigation start;
 	bool has_speed;
@@ -49,6 +53,10 @@ static const struct argp_option options[] = {
 	  "endpoint)",
 	  1 },
 	{ "interval", 'i', "TIME", 0, "Length of a window (default " DEFAULT_INTERVAL ")", 1 },
+	{ "stacks", OPTION_STACKS, "HZ", OPTION_ARG_OPTIONAL,
+	  "Sample the stacks, too, as `correlator record' does: c shows the code of a row; with "
+	  "--stacks=off-cpu also where it waited",
+	  1 },
 	{ "by", 'b', "KEY", 0,
 	  "Group by this key at first (default endpoint where there is one, else the first key), or by "
 	  "pid, tid, comm, thread_name, host_name",
@@ -74,7 +82,7 @@ static const char documentation[] =
 	"Say what burns the CPU right now: endpoints, requests in flight, threads, the books. Starts a "
 	"recorder for it, or replays FILE, a recording; - is standard input, read as it comes."
 	"\vKeys: 1 to 4 or Tab choose groups, requests in flight, threads or the books; Enter goes into a "
-	"row, Esc back; < and > sort by another column, r turns round; g groups by the next key; / "
+	"row, c into its code (with --stacks), Esc back; < and > sort by another column, r turns round; g groups by the next key; / "
 	"filters; Space freezes, [ and ] step through the windows; w is the span; ? is help, q quits.\n"
 	"\n"
 	"The last ten minutes are kept, or what fits 64 MiB. Times are of the span that is shown; "
@@ -83,6 +91,7 @@ static const char documentation[] =
 	"Examples:\n"
 	"  correlator top -p 4242\n"
 	"  correlator top --all-ruby --where 'GET /orders'\n"
+	"  correlator top -p 4242 --stacks\n"
 	"  correlator top --speed 10 puma.rec\n"
 	"  correlator top --batch --span window puma.rec\n"
 	"  correlator top -p 4242 -n 1\n"
@@ -148,6 +157,17 @@ static void parse_speed(struct arguments *arguments, const char *text, struct ar
 	arguments->options.speed = speed;
 }
 
+static void parse_stacks(struct arguments *arguments, const char *hz, struct argp_state *state)
+{
+	int length = snprintf(arguments->stacks, STACKS_BYTES, "--stacks%s%s", hz ? "=" : "",
+			      hz ? hz : "");
+
+	if (length >= STACKS_BYTES)
+		argp_failure(state, EXIT_CODE_USAGE, 0,
+			     "--stacks takes what record's does, not '%s'", hz);
+	add_word(arguments, arguments->stacks, state);
+}
+
 static void parse_frames(struct arguments *arguments, const char *text, struct argp_state *state)
 {
 	if (arguments_parse_number(text, 1, UINT64_MAX, &arguments->options.frame_count) < 0)
@@ -192,6 +212,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 		arguments->has_interval = true;
 		add_option(arguments, "-i", text, state);
 		return 0;
+	case OPTION_STACKS:
+		parse_stacks(arguments, text, state);
+		return 0;
 	case 'b':
 		copy_text(start->by, sizeof(start->by), "by", text, state);
 		return 0;
@@ -225,10 +248,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 				"what to show? -p PID, --all-ruby, or FILE; see correlator top "
 				"--help");
 		if (arguments->options.path && arguments->word_count > RECORDER_WORDS)
-			argp_failure(
-				state, EXIT_CODE_USAGE, 0,
-				"FILE is shown as it was recorded: -p, --all-ruby, -k and -i are "
-				"for what is observed now");
+			argp_failure(state, EXIT_CODE_USAGE, 0,
+				     "FILE is shown as it was recorded: -p, --all-ruby, -k, -i and "
+				     "--stacks are for what is observed now");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -247,6 +269,7 @@ static void complete_recorder(struct arguments *arguments)
 	}
 	if (!arguments->has_interval)
 		*word++ = "-i" DEFAULT_INTERVAL;
+	*word++ = "--first-window=" FIRST_WINDOW;
 	/* Its messages would be among the frames; its warnings may. */
 	if (arguments->options.is_batch)
 		*word++ = "-q";

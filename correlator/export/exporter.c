@@ -7,6 +7,7 @@
 #include "export/csv.h"
 #include "export/folded.h"
 #include "export/openmetrics.h"
+#include "export/otlp.h"
 #include "export/perfetto.h"
 #include "export/pprof.h"
 #include "export/selection.h"
@@ -25,10 +26,10 @@ struct exporter {
 	struct stacks stacks;
 };
 
-static bool is_of_stacks(enum export_format format)
+bool exporter_is_of_stacks(enum export_format format)
 {
 	return format == EXPORT_FORMAT_FOLDED || format == EXPORT_FORMAT_PPROF ||
-	       format == EXPORT_FORMAT_SPEEDSCOPE;
+	       format == EXPORT_FORMAT_SPEEDSCOPE || format == EXPORT_FORMAT_OTLP;
 }
 
 static int take(void *context, const struct record_view *record)
@@ -44,8 +45,8 @@ static int take(void *context, const struct record_view *record)
 	return json_record_print(record, exporter->out);
 }
 
-int exporter_new(enum export_format format, const char *by, struct filter *filter, FILE *out,
-		 struct exporter **ret_exporter)
+int exporter_new(enum export_format format, const char *by, enum stacks_measure measure,
+		 struct filter *filter, FILE *out, struct exporter **ret_exporter)
 {
 	_cleanup_(exporter_freep) struct exporter *exporter = calloc(1, sizeof(*exporter));
 	int r;
@@ -56,8 +57,8 @@ int exporter_new(enum export_format format, const char *by, struct filter *filte
 	exporter->out = out;
 	if (format == EXPORT_FORMAT_OPENMETRICS) {
 		r = openmetrics_init(&exporter->openmetrics, by, filter);
-	} else if (is_of_stacks(format)) {
-		stacks_init(&exporter->stacks, filter);
+	} else if (exporter_is_of_stacks(format)) {
+		stacks_init(&exporter->stacks, measure, filter);
 		r = 0;
 	} else {
 		r = selection_init(&exporter->selection, filter, take, exporter);
@@ -75,7 +76,7 @@ void exporter_free(struct exporter *exporter)
 		return;
 	if (exporter->format == EXPORT_FORMAT_OPENMETRICS)
 		openmetrics_deinit(&exporter->openmetrics);
-	else if (is_of_stacks(exporter->format))
+	else if (exporter_is_of_stacks(exporter->format))
 		stacks_deinit(&exporter->stacks);
 	else
 		selection_deinit(&exporter->selection);
@@ -88,7 +89,7 @@ int exporter_add(struct exporter *exporter, const struct record_view *record)
 {
 	if (exporter->format == EXPORT_FORMAT_OPENMETRICS)
 		return totals_add(&exporter->openmetrics.totals, record);
-	if (is_of_stacks(exporter->format))
+	if (exporter_is_of_stacks(exporter->format))
 		return stacks_add(&exporter->stacks, record);
 	return selection_add(&exporter->selection, record);
 }
@@ -101,6 +102,8 @@ static int finish_stacks(struct exporter *exporter)
 		return r;
 	if (exporter->format == EXPORT_FORMAT_PPROF)
 		return pprof_print(&exporter->stacks, exporter->out);
+	if (exporter->format == EXPORT_FORMAT_OTLP)
+		return otlp_print(&exporter->stacks, exporter->out);
 	if (exporter->format == EXPORT_FORMAT_SPEEDSCOPE)
 		return speedscope_print(&exporter->stacks, exporter->out);
 	return folded_print(&exporter->stacks, exporter->out);
@@ -108,7 +111,7 @@ static int finish_stacks(struct exporter *exporter)
 
 int exporter_finish(struct exporter *exporter)
 {
-	if (is_of_stacks(exporter->format))
+	if (exporter_is_of_stacks(exporter->format))
 		return finish_stacks(exporter);
 	if (exporter->format == EXPORT_FORMAT_OPENMETRICS)
 		return openmetrics_print(&exporter->openmetrics, exporter->out);
@@ -130,7 +133,7 @@ bool exporter_lacks_slices(const struct exporter *exporter)
 
 bool exporter_lacks_samples(const struct exporter *exporter)
 {
-	return is_of_stacks(exporter->format) && exporter->stacks.contexts &&
+	return exporter_is_of_stacks(exporter->format) && exporter->stacks.contexts &&
 	       exporter->stacks.sums.samples == 0 && exporter->stacks.samples_left_out == 0;
 }
 
@@ -145,7 +148,7 @@ const struct recording *exporter_recording(const struct exporter *exporter)
 {
 	if (exporter->format == EXPORT_FORMAT_OPENMETRICS)
 		return &exporter->openmetrics.totals.recording;
-	if (is_of_stacks(exporter->format))
+	if (exporter_is_of_stacks(exporter->format))
 		return &exporter->stacks.recording;
 	return &exporter->selection.recording;
 }
@@ -154,7 +157,7 @@ const struct filter *exporter_filter(const struct exporter *exporter)
 {
 	if (exporter->format == EXPORT_FORMAT_OPENMETRICS)
 		return &exporter->openmetrics.totals.filter;
-	if (is_of_stacks(exporter->format))
+	if (exporter_is_of_stacks(exporter->format))
 		return &exporter->stacks.filter;
 	return &exporter->selection.filter;
 }

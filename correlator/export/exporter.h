@@ -14,24 +14,29 @@
 #include "record/record_view.h"
 #include "report/filter.h"
 #include "report/recording.h"
+#include "report/stacks.h"
 
 enum export_format {
 	EXPORT_FORMAT_PERFETTO = 0, /* a trace */
 	EXPORT_FORMAT_OPENMETRICS = 1, /* sums by a key */
 	EXPORT_FORMAT_NDJSON = 2, /* each record as a line */
 	EXPORT_FORMAT_CSV = 3, /* each cpu record as a row */
-	EXPORT_FORMAT_FOLDED = 4, /* stacks, and their exact CPU */
+	EXPORT_FORMAT_FOLDED = 4, /* stacks, and their exact CPU, or time off the CPU */
 	EXPORT_FORMAT_PPROF = 5, /* the same, with all keys */
 	EXPORT_FORMAT_SPEEDSCOPE = 6, /* the same, of all and by endpoint */
+	EXPORT_FORMAT_OTLP = 7, /* as pprof, as OpenTelemetry has it */
 	_EXPORT_FORMAT_MAX,
 };
 
 struct exporter;
 
+/* What is written is stacks, and what was spent in them. */
+bool exporter_is_of_stacks(enum export_format format);
+
 /* by: the key of OpenMetrics' sums; NULL: endpoint where it was recorded, else request_id, or the
- * first one. Takes the filter. 0, -ENOMEM. */
-int exporter_new(enum export_format format, const char *by, struct filter *filter, FILE *out,
-		 struct exporter **ret_exporter);
+ * first one. measure: of stacks. Takes the filter. 0, -ENOMEM. */
+int exporter_new(enum export_format format, const char *by, enum stacks_measure measure,
+		 struct filter *filter, FILE *out, struct exporter **ret_exporter);
 void exporter_free(struct exporter *exporter);
 DEFINE_CLEANUP(struct exporter *, exporter_free);
 

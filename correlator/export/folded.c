@@ -19,9 +19,12 @@ static void put_name(const struct frame *frame, FILE *out)
 		if (*at == ';')
 			*at = ':';
 	(void)fputs(text, out);
+	/* As FlameGraph's own tools mark them, and give them a colour. */
+	if (frame->kind == FRAME_KIND_KERNEL)
+		(void)fputs("_[k]", out);
 }
 
-static void put_stack(const struct frame *innermost, const struct frame **path, int64_t cpu_ns,
+static void put_stack(const struct frame *innermost, const struct frame **path, int64_t spent_ns,
 		      FILE *out)
 {
 	size_t count = 0;
@@ -32,7 +35,7 @@ static void put_stack(const struct frame *innermost, const struct frame **path, 
 		put_name(path[count], out);
 		(void)fputc(count > 0 ? ';' : ' ', out);
 	}
-	(void)fprintf(out, "%" PRId64 "\n", cpu_ns);
+	(void)fprintf(out, "%" PRId64 "\n", spent_ns);
 }
 
 int folded_print(const struct stacks *stacks, FILE *out)
@@ -45,9 +48,10 @@ int folded_print(const struct stacks *stacks, FILE *out)
 		return -ENOMEM;
 	stack_sums_add_all(&sums, stacks);
 	while ((sum = stack_sums_next(&sums, sum)))
-		if (sum->cpu_ns > 0)
-			put_stack(sum->frame, path, sum->cpu_ns, out);
-	if (stacks->sums.unsampled_cpu_ns > 0)
-		(void)fprintf(out, "[not sampled] %" PRId64 "\n", stacks->sums.unsampled_cpu_ns);
+		if (sum->spent_ns > 0)
+			put_stack(sum->frame, path, sum->spent_ns, out);
+	if (stacks->sums.unsampled_ns > 0)
+		(void)fprintf(out, "%s %" PRId64 "\n", stacks_nowhere_name(stacks),
+			      stacks->sums.unsampled_ns);
 	return 0;
 }

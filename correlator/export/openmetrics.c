@@ -28,6 +28,11 @@ static const struct {
 	{ COST_BLOCKED, "correlator_blocked_seconds", "seconds", "Asleep of its own accord." },
 	{ COST_UNINTERRUPTIBLE, "correlator_uninterruptible_seconds", "seconds",
 	  "The part of it in uninterruptible sleep." },
+	{ COST_GVL, "correlator_gvl_seconds", "seconds",
+	  "The part of run queue and blocked in which it waited for Ruby's GVL." },
+	{ COST_GC, "correlator_gc_seconds", "seconds",
+	  "The part of the CPU time in which it collected garbage." },
+	{ COST_GC_RUNS, "correlator_gc_runs", NULL, "Garbage collections that it set off." },
 	{ COST_STOLEN, "correlator_stolen_seconds", "seconds",
 	  "On a CPU by the clock, but taken by the hypervisor or interrupts." },
 	{ COST_SYSCALLS, "correlator_syscalls", NULL, "Calls of the kernel." },
@@ -42,6 +47,8 @@ static const struct {
 	{ FIGURE_CPU, "correlator_request_cpu_seconds", "CPU of each request, as a whole." },
 	{ FIGURE_WALL, "correlator_request_wall_seconds",
 	  "Time of each request from its first activity to its last." },
+	{ FIGURE_PARKED, "correlator_request_parked_seconds",
+	  "The part of it in which the request was on no thread." },
 };
 
 int openmetrics_init(struct openmetrics *openmetrics, const char *by, struct filter *filter)

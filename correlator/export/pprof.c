@@ -7,9 +7,8 @@
 
 #include "base/cleanup.h"
 #include "export/gzip.h"
-#include "export/numbering.h"
+#include "export/profile_tables.h"
 #include "profile.pb-c.h"
-#include "report/display.h"
 
 typedef Perftools__Profiles__Profile profile_t;
 typedef Perftools__Profiles__Sample sample_t;
@@ -23,10 +22,10 @@ enum {
 
 /* Texts of our own, first in the table of strings. */
 enum own_text {
-	TEXT_EMPTY = 0, /* pprof's: it has to be the first one */
+	TEXT_EMPTY = PROFILE_TEXT_EMPTY,
 	TEXT_SAMPLES,
 	TEXT_COUNT,
-	TEXT_CPU,
+	TEXT_SPENT,
 	TEXT_NANOSECONDS,
 	TEXT_PID,
 	TEXT_TID,
@@ -35,24 +34,20 @@ enum own_text {
 	_TEXT_MAX,
 };
 
-static const char *const own_texts[_TEXT_MAX] = {
-	"",
-	"samples",
-	"count",
-	"cpu",
-	"nanoseconds",
-	"pid",
-	"tid",
-	"[not sampled]",
-	"cpu: each request's exact CPU, spread over the stacks in which it was sampled",
+static const char *const own_texts[][_TEXT_MAX] = {
+	[STACKS_CPU] = { "", "samples", "count", "cpu", "nanoseconds", "pid", "tid",
+			 "[not sampled]",
+			 "cpu: each request's exact CPU, spread over the stacks in which it was "
+			 "sampled" },
+	[STACKS_OFF_CPU] = { "", "waits", "count", "off_cpu", "nanoseconds", "pid", "tid",
+			     "[in no stack]",
+			     "off_cpu: blocked and run-queue time of each request, exact, in the "
+			     "stacks in which it was spent" },
 };
 
 struct writer {
 	struct gzip *gzip;
-	struct numbering texts; /* behind our own */
-	struct numbering functions;
-	struct numbering locations;
-	uint64_t *location_of; /* by frame; 0: none yet */
+	struct profile_tables tables;
 	uint64_t location_ids[FRAMES_DEPTH_MAX];
 	label_t labels[LABELS_MAX];
 	label_t *label_pointers[LABELS_MAX];
@@ -71,8 +66,9 @@ static int put(struct writer *writer, const profile_t *part)
 	return 0;
 }
 
-static int put_text(struct writer *writer, const char *text)
+static int put_text(void *context, const char *text)
 {
+	struct writer *writer = context;
 	profile_t part = PERFTOOLS__PROFILES__PROFILE__INIT;
 	char *texts = (char *)text;
 
@@ -81,44 +77,26 @@ static int put_text(struct writer *writer, const char *text)
 	return put(writer, &part);
 }
 
-static int find_text(struct writer *writer, const struct frames_text *text, int64_t *ret_number)
-{
-	char escaped[FRAMES_TEXT_ESCAPED_BYTES];
-	uint64_t number;
-	int r;
-
-	*ret_number = TEXT_EMPTY;
-	if (!text)
-		return 0;
-	r = numbering_find(&writer->texts, &(struct numbering_key){ text, NULL, 0 }, &number);
-	if (r > 0) {
-		(void)display_escape(text->bytes, text->size_bytes, escaped, sizeof(escaped));
-		r = put_text(writer, escaped);
-	}
-	if (r == 0)
-		*ret_number = (int64_t)number + _TEXT_MAX;
-	return r;
-}
-
-static int put_function(struct writer *writer, uint64_t id, int64_t name, int64_t file,
+static int put_function(void *context, uint64_t id, uint64_t name, uint64_t file,
 			uint32_t first_line)
 {
+	struct writer *writer = context;
 	Perftools__Profiles__Function function = PERFTOOLS__PROFILES__FUNCTION__INIT;
 	Perftools__Profiles__Function *functions = &function;
 	profile_t part = PERFTOOLS__PROFILES__PROFILE__INIT;
 
 	function.id = id;
-	function.name = function.system_name = name;
-	function.filename = file;
+	function.name = function.system_name = (int64_t)name;
+	function.filename = (int64_t)file;
 	function.start_line = first_line;
 	part.n_function = 1;
 	part.function = &functions;
 	return put(writer, &part);
 }
 
-static int put_location(struct writer *writer, uint64_t id, uint64_t function_id,
-			uint32_t line_number)
+static int put_location(void *context, uint64_t id, uint64_t function_id, uint32_t line_number)
 {
+	struct writer *writer = context;
 	Perftools__Profiles__Line line = PERFTOOLS__PROFILES__LINE__INIT, *lines = &line;
 	Perftools__Profiles__Location location = PERFTOOLS__PROFILES__LOCATION__INIT;
 	Perftools__Profiles__Location *locations = &location;
@@ -135,53 +113,17 @@ static int put_location(struct writer *writer, uint64_t id, uint64_t function_id
 	return put(writer, &part);
 }
 
-/* The ids of functions and locations, from 1 on; the first of each is what was not sampled. */
-enum {
-	NOT_SAMPLED_ID = 1
+static const struct profile_format format = {
+	.put_text = put_text,
+	.put_function = put_function,
+	.put_location = put_location,
+	.own_text_count = _TEXT_MAX,
+	.not_sampled = TEXT_NOT_SAMPLED,
 };
-
-static int find_function(struct writer *writer, const struct frame *frame, uint64_t *ret_id)
-{
-	int64_t name, file;
-	uint64_t number;
-	int r = numbering_find(
-		&writer->functions,
-		&(struct numbering_key){ frame->name, frame->file, frame->first_line }, &number);
-
-	if (r < 0)
-		return r;
-	*ret_id = number + NOT_SAMPLED_ID + 1;
-	if (r == 0)
-		return 0;
-	r = find_text(writer, frame->name, &name);
-	if (r == 0)
-		r = find_text(writer, frame->file, &file);
-	return r == 0 ? put_function(writer, *ret_id, name, file, frame->first_line) : r;
-}
-
-static int find_location(struct writer *writer, const struct frame *frame, uint64_t *ret_id)
-{
-	uint64_t *known = &writer->location_of[frame->number], function_id, number;
-	struct numbering_key key = { 0 };
-	int r = 0;
-
-	if (*known == 0) {
-		r = find_function(writer, frame, &function_id);
-		if (r < 0)
-			return r;
-		key.number = function_id << 32 | frame->line;
-		r = numbering_find(&writer->locations, &key, &number);
-		if (r < 0)
-			return r;
-		*known = number + NOT_SAMPLED_ID + 1;
-		r = r > 0 ? put_location(writer, *known, function_id, frame->line) : 0;
-	}
-	*ret_id = *known;
-	return r;
-}
 
 static int add_labels(struct writer *writer, const struct stacks_context *context, sample_t *sample)
 {
+	uint64_t key, value;
 	int r = 0;
 
 	sample->label = writer->label_pointers;
@@ -189,9 +131,13 @@ static int add_labels(struct writer *writer, const struct stacks_context *contex
 		label_t *label = &writer->labels[sample->n_label++];
 
 		perftools__profiles__label__init(label);
-		r = find_text(writer, context->labels[i].key, &label->key);
+		r = profile_tables_text(&writer->tables, context->labels[i].key, &key);
 		if (r == 0)
-			r = find_text(writer, context->labels[i].value, &label->str);
+			r = profile_tables_text(&writer->tables, context->labels[i].value, &value);
+		if (r == 0) {
+			label->key = (int64_t)key;
+			label->str = (int64_t)value;
+		}
 	}
 	return r;
 }
@@ -208,9 +154,9 @@ static void add_number(struct writer *writer, enum own_text key, int64_t number,
 	sample->n_label++;
 }
 
-static int put_sample(struct writer *writer, sample_t *sample, uint64_t samples, int64_t cpu_ns)
+static int put_sample(struct writer *writer, sample_t *sample, uint64_t samples, int64_t spent_ns)
 {
-	int64_t values[] = { samples > INT64_MAX ? INT64_MAX : (int64_t)samples, cpu_ns };
+	int64_t values[] = { samples > INT64_MAX ? INT64_MAX : (int64_t)samples, spent_ns };
 	profile_t part = PERFTOOLS__PROFILES__PROFILE__INIT;
 
 	sample->location_id = writer->location_ids;
@@ -229,8 +175,9 @@ static int put_place(struct writer *writer, const struct stacks_place *place)
 	add_number(writer, TEXT_PID, place->where.pid, &sample);
 	add_number(writer, TEXT_TID, place->where.tid, &sample);
 	for (const struct frame *frame = place->where.frame; frame && r == 0; frame = frame->parent)
-		r = find_location(writer, frame, &writer->location_ids[sample.n_location_id++]);
-	return r == 0 ? put_sample(writer, &sample, place->samples, place->cpu_ns) : r;
+		r = profile_tables_location(&writer->tables, frame,
+					    &writer->location_ids[sample.n_location_id++]);
+	return r == 0 ? put_sample(writer, &sample, place->samples, place->spent_ns) : r;
 }
 
 static int put_not_sampled(struct writer *writer, const struct stacks_context *context)
@@ -238,23 +185,9 @@ static int put_not_sampled(struct writer *writer, const struct stacks_context *c
 	sample_t sample = PERFTOOLS__PROFILES__SAMPLE__INIT;
 	int r = add_labels(writer, context, &sample);
 
-	writer->location_ids[0] = NOT_SAMPLED_ID;
+	writer->location_ids[0] = PROFILE_NOT_SAMPLED;
 	sample.n_location_id = 1;
-	return r == 0 ? put_sample(writer, &sample, 0, context->cpu_ns) : r;
-}
-
-/* What a sample stands for: of several periods their mean. */
-static int64_t mean_period_ns(const struct stacks *stacks)
-{
-	const struct stacks_context *context = NULL;
-	unsigned __int128 stands_for_ns = 0;
-
-	while ((context = stacks_next(stacks, context)))
-		for (const struct stacks_place *place = context->places; place; place = place->next)
-			stands_for_ns += place->stands_for_ns;
-	if (stacks->sums.samples > 0)
-		stands_for_ns /= stacks->sums.samples;
-	return stands_for_ns > INT64_MAX ? INT64_MAX : (int64_t)stands_for_ns;
+	return r == 0 ? put_sample(writer, &sample, 0, context->spent_ns) : r;
 }
 
 static value_type_t value_type(enum own_text type, enum own_text unit)
@@ -269,8 +202,8 @@ static value_type_t value_type(enum own_text type, enum own_text unit)
 static int put_head(struct writer *writer, const struct stacks *stacks)
 {
 	value_type_t samples = value_type(TEXT_SAMPLES, TEXT_COUNT);
-	value_type_t cpu = value_type(TEXT_CPU, TEXT_NANOSECONDS);
-	value_type_t *types[] = { &samples, &cpu };
+	value_type_t spent = value_type(TEXT_SPENT, TEXT_NANOSECONDS);
+	value_type_t *types[] = { &samples, &spent };
 	Perftools__Profiles__Mapping mapping = PERFTOOLS__PROFILES__MAPPING__INIT;
 	Perftools__Profiles__Mapping *mappings = &mapping;
 	profile_t part = PERFTOOLS__PROFILES__PROFILE__INIT;
@@ -283,14 +216,14 @@ static int put_head(struct writer *writer, const struct stacks *stacks)
 	part.n_mapping = 1;
 	part.mapping = &mappings;
 	part.n_string_table = _TEXT_MAX;
-	part.string_table = (char **)own_texts;
+	part.string_table = (char **)own_texts[stacks->measure];
 	part.time_nanos = (int64_t)(stacks->recording.start_ns & INT64_MAX);
 	part.duration_nanos = (int64_t)(recording_duration_ns(&stacks->recording) & INT64_MAX);
-	part.period_type = &cpu;
-	part.period = mean_period_ns(stacks);
+	part.period_type = &spent;
+	part.period = profile_mean_period_ns(stacks);
 	part.n_comment = 1;
 	part.comment = &comment;
-	part.default_sample_type = TEXT_CPU;
+	part.default_sample_type = TEXT_SPENT;
 	return put(writer, &part);
 }
 
@@ -298,7 +231,7 @@ static int put_context(struct writer *writer, const struct stacks_context *conte
 {
 	int r = 0;
 
-	if (!context->places && context->cpu_ns > 0)
+	if (!context->places && context->spent_ns > 0)
 		return put_not_sampled(writer, context);
 	for (const struct stacks_place *place = context->places; place && r == 0;
 	     place = place->next)
@@ -312,9 +245,7 @@ static int put_all(struct writer *writer, const struct stacks *stacks)
 	int r = put_head(writer, stacks);
 
 	if (r == 0)
-		r = put_function(writer, NOT_SAMPLED_ID, TEXT_NOT_SAMPLED, TEXT_EMPTY, 0);
-	if (r == 0)
-		r = put_location(writer, NOT_SAMPLED_ID, NOT_SAMPLED_ID, 0);
+		r = profile_tables_begin(&writer->tables);
 	while (r == 0 && (context = stacks_next(stacks, context)))
 		r = put_context(writer, context);
 	gzip_end(writer->gzip);
@@ -324,23 +255,18 @@ static int put_all(struct writer *writer, const struct stacks *stacks)
 int pprof_print(const struct stacks *stacks, FILE *out)
 {
 	_cleanup_free_ struct writer *writer = calloc(1, sizeof(*writer));
-	_cleanup_free_ uint64_t *location_of =
-		calloc(stacks->frames.number_count, sizeof(uint64_t));
 	_cleanup_(gzip_freep) struct gzip *gzip = gzip_new(out);
 	int r;
 
-	if (!writer || !location_of || !gzip)
+	if (!writer || !gzip)
 		return -ENOMEM;
 	writer->gzip = gzip;
-	writer->location_of = location_of;
 	for (size_t i = 0; i < LABELS_MAX; i++)
 		writer->label_pointers[i] = &writer->labels[i];
-	numbering_init(&writer->texts);
-	numbering_init(&writer->functions);
-	numbering_init(&writer->locations);
+	r = profile_tables_init(&writer->tables, &format, writer, &stacks->frames);
+	if (r < 0)
+		return r;
 	r = put_all(writer, stacks);
-	numbering_deinit(&writer->texts);
-	numbering_deinit(&writer->functions);
-	numbering_deinit(&writer->locations);
+	profile_tables_deinit(&writer->tables);
 	return r;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "export/selection.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,8 +126,9 @@ static struct held_record *copy(const struct record_view *record)
 {
 	size_t fields_bytes = record->field_count * sizeof(struct record_field);
 	size_t items_bytes = record->item_count * sizeof(struct record_text);
-	struct held_record *held =
-		malloc(sizeof(*held) + fields_bytes + items_bytes + text_bytes(record));
+	size_t size_bytes =
+		sizeof(struct held_record) + fields_bytes + items_bytes + text_bytes(record);
+	struct held_record *held = malloc(size_bytes);
 	char *bytes;
 
 	if (!held)
@@ -151,6 +153,7 @@ static struct held_record *copy(const struct record_view *record)
 	}
 	for (size_t i = 0; i < held->item_count; i++)
 		copy_text(&held->items[i], &bytes);
+	assert(bytes == (char *)held + size_bytes);
 	return held;
 }
 

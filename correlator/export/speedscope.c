@@ -21,10 +21,11 @@ struct group {
 	const struct frames_text *endpoint; /* NULL: of none */
 	size_t begin; /* in the list of contexts */
 	size_t count;
-	int64_t cpu_ns;
+	int64_t spent_ns;
 };
 
 struct writer {
+	const struct stacks *stacks;
 	FILE *out;
 	struct numbering frames; /* behind NOT_SAMPLED */
 	const struct stacks_context **contexts; /* those of an endpoint together */
@@ -33,20 +34,20 @@ struct writer {
 	size_t group_count;
 	struct stack_sums sums; /* of one profile, as are these */
 	int64_t not_sampled_ns;
-	int64_t cpu_ns; /* of all */
+	int64_t spent_ns; /* of all */
 	uint64_t path[FRAMES_DEPTH_MAX]; /* of one stack */
 };
 
 static void sum_up(struct writer *writer, const struct group *group)
 {
 	stack_sums_clear(&writer->sums);
-	writer->not_sampled_ns = writer->cpu_ns = 0;
+	writer->not_sampled_ns = writer->spent_ns = 0;
 	for (size_t i = group->begin; i < group->begin + group->count; i++) {
 		const struct stacks_context *context = writer->contexts[i];
 
-		saturated_add_to(&writer->cpu_ns, context->cpu_ns);
+		saturated_add_to(&writer->spent_ns, context->spent_ns);
 		if (!context->places)
-			saturated_add_to(&writer->not_sampled_ns, context->cpu_ns);
+			saturated_add_to(&writer->not_sampled_ns, context->spent_ns);
 		stack_sums_add(&writer->sums, context);
 	}
 }
@@ -81,7 +82,7 @@ static const struct stack_sum *next_used(const struct writer *writer, const stru
 {
 	do
 		sum = stack_sums_next(&writer->sums, sum);
-	while (sum && sum->cpu_ns <= 0);
+	while (sum && sum->spent_ns <= 0);
 	return sum;
 }
 
@@ -101,7 +102,7 @@ static int put_stacks(struct writer *writer)
 	(void)fputs("],\n\"weights\":[", writer->out);
 	before = "";
 	for (sum = NULL; r == 0 && (sum = next_used(writer, sum)); before = ",")
-		(void)fprintf(writer->out, "%s%" PRId64, before, sum->cpu_ns);
+		(void)fprintf(writer->out, "%s%" PRId64, before, sum->spent_ns);
 	if (writer->not_sampled_ns > 0)
 		(void)fprintf(writer->out, "%s%" PRId64, before, writer->not_sampled_ns);
 	(void)fputs("]}", writer->out);
@@ -116,7 +117,7 @@ static int put_profile(struct writer *writer, const char *before, const struct g
 	(void)fprintf(writer->out,
 		      "%s{\"type\":\"sampled\",\"unit\":\"nanoseconds\",\"startValue\":0,"
 		      "\"endValue\":%" PRId64,
-		      before, writer->cpu_ns);
+		      before, writer->spent_ns);
 	r = json_part_print(",\"name\":",
 			    group->endpoint ? json_part_bytes(group->endpoint->bytes,
 							      group->endpoint->size_bytes)
@@ -151,7 +152,8 @@ static int put_all(struct writer *writer)
 	r = put_profile(writer, "", &all);
 	for (size_t i = 0; i < writer->group_count && i < SPEEDSCOPE_ENDPOINTS_MAX && r == 0; i++)
 		r = put_profile(writer, ",\n", &writer->groups[i]);
-	(void)fputs("],\n\"shared\":{\"frames\":[{\"name\":\"[not sampled]\"}", writer->out);
+	(void)fprintf(writer->out, "],\n\"shared\":{\"frames\":[{\"name\":\"%s\"}",
+		      stacks_nowhere_name(writer->stacks));
 	while (r == 0 && (key = numbering_next(&writer->frames, key)))
 		r = put_frame(key, writer->out);
 	(void)fputs("]}}\n", writer->out);
@@ -173,7 +175,7 @@ static int compare_groups(const void *a, const void *b)
 {
 	const struct group *first = a, *second = b;
 
-	int order = compare_i64(second->cpu_ns, first->cpu_ns);
+	int order = compare_i64(second->spent_ns, first->spent_ns);
 
 	return order ? order : strcmp(first->endpoint->bytes, second->endpoint->bytes);
 }
@@ -190,9 +192,9 @@ static void group_contexts(struct writer *writer)
 		for (end = begin; end < writer->context_count &&
 				  stacks_value(writer->contexts[end], "endpoint") == group.endpoint;
 		     end++)
-			saturated_add_to(&group.cpu_ns, writer->contexts[end]->cpu_ns);
+			saturated_add_to(&group.spent_ns, writer->contexts[end]->spent_ns);
 		group.count = end - begin;
-		if (group.endpoint && group.cpu_ns > 0)
+		if (group.endpoint && group.spent_ns > 0)
 			writer->groups[writer->group_count++] = group;
 	}
 	qsort(writer->groups, writer->group_count, sizeof(group), compare_groups);
@@ -204,7 +206,9 @@ int speedscope_print(const struct stacks *stacks, FILE *out)
 	_cleanup_free_ const struct stacks_context **contexts =
 		calloc(context_count, sizeof(struct stacks_context *));
 	_cleanup_free_ struct group *groups = calloc(context_count, sizeof(*groups));
-	struct writer writer = { .out = out, .contexts = contexts, .groups = groups };
+	struct writer writer = {
+		.stacks = stacks, .out = out, .contexts = contexts, .groups = groups
+	};
 	const struct stacks_context *context = NULL;
 	int r = stack_sums_init(&writer.sums, stacks);
 

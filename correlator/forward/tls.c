@@ -138,7 +138,6 @@ static int expect_name(SSL *ssl, const char *name)
 	(void)snprintf(address, sizeof(address), "%.*s", (int)strcspn(name, "%"), name);
 	if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), address))
 		return 1;
-	ERR_clear_error();
 	SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
 	return SSL_set1_host(ssl, name) && SSL_set_tlsext_host_name(ssl, name);
 }

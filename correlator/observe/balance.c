@@ -38,7 +38,13 @@ void balance_overflow(const struct balance *balance, const struct process_books 
 		.migrations = after->migrations - before->migrations,
 		.syscalls = after->syscalls - before->syscalls,
 		.stolen_ns = after->stolen_ns - before->stolen_ns,
+		.gvl_ns = after->gvl_ns - before->gvl_ns,
+		.gvl_waits = after->gvl_waits - before->gvl_waits,
+		.gc_ns = after->gc_ns - before->gc_ns,
+		.gc_runs = after->gc_runs - before->gc_runs,
 	};
+	for (unsigned int i = 0; i < BLOCKED_REASONS_KEPT; i++)
+		ret_totals->blocked_on_ns[i] = after->blocked_on_ns[i] - before->blocked_on_ns[i];
 }
 
 void balance_close(struct balance *balance, const struct process_books *now, uint64_t window,

@@ -79,6 +79,17 @@ struct observed *observed_add(struct observed_table *table, pid_t pid, pid_t par
 	return NULL;
 }
 
+void observed_set_parent(struct observed_table *table, struct observed *process, pid_t parent_pid)
+{
+	struct observed *parent = observed_find(table, parent_pid);
+
+	process->parent_pid = parent_pid;
+	if (!parent || parent->family == process->family)
+		return;
+	leave_family(process->family);
+	process->family = join_family(parent);
+}
+
 void observed_remove(struct observed_table *table, struct observed *process)
 {
 	HASH_DEL(table->processes, process);

@@ -84,6 +84,8 @@ struct observed *observed_find(const struct observed_table *table, pid_t pid);
  */
 struct observed *observed_add(struct observed_table *table, pid_t pid, pid_t parent_pid,
 			      const char *comm);
+/* Of one that was met before it was heard whose child it is: it belongs to that one's family. */
+void observed_set_parent(struct observed_table *table, struct observed *process, pid_t parent_pid);
 void observed_remove(struct observed_table *table, struct observed *process);
 
 /*

@@ -43,6 +43,7 @@ void process_stacks_inherit(struct process_stacks *child, const struct process_s
 void process_stacks_forget(struct process_stacks *stacks)
 {
 	frame_names_free(stacks->names);
+	native_process_free(stacks->native);
 	memset(stacks, 0, sizeof(*stacks));
 }
 
@@ -67,4 +68,17 @@ int process_stacks_meet(struct process_stacks *stacks, pid_t pid, struct ruby_sy
 	*ret_sighting = stack_sighting_of(message, &stacks->layout);
 	frame_names_prepare(stacks->names, ret_sighting);
 	return 0;
+}
+
+void process_stacks_name_native(struct process_stacks *stacks, struct native_names *names,
+				pid_t pid, uint64_t address, bool may_read,
+				struct native_name *ret_name)
+{
+	if (!stacks->native)
+		stacks->native = native_process_new(pid);
+	if (stacks->native)
+		native_names_find(names, stacks->native, address, clock_monotonic_ns(), may_read,
+				  ret_name);
+	else
+		*ret_name = (struct native_name){ .label = FRAME_UNKNOWN };
 }

@@ -13,6 +13,7 @@
 #include <correlator/stacks.h>
 
 #include "symbolize/frame_names.h"
+#include "symbolize/native_names.h"
 #include "target/target.h"
 
 struct process_stacks {
@@ -24,6 +25,7 @@ struct process_stacks {
 	struct memory_reader reader;
 	const struct ruby_symbols *symbols; /* that names were made with */
 	struct frame_names *names; /* NULL = none was asked for yet */
+	struct native_process *native; /* the same of native code */
 };
 
 /*
@@ -42,6 +44,14 @@ void process_stacks_inherit(struct process_stacks *child, const struct process_s
  */
 int process_stacks_meet(struct process_stacks *stacks, pid_t pid, struct ruby_symbols *symbols,
 			const struct stack_message *message, struct stack_sighting *ret_sighting);
+
+/*
+ * What has the code at an address of the process, and whether files may be read for that, as
+ * native_names_find() does it. Without memory it is FRAME_UNKNOWN.
+ */
+void process_stacks_name_native(struct process_stacks *stacks, struct native_names *names,
+				pid_t pid, uint64_t address, bool may_read,
+				struct native_name *ret_name);
 
 /* After an exec, and at the end. */
 void process_stacks_forget(struct process_stacks *stacks);

@@ -26,6 +26,7 @@
 #include "observe/own_cost.h"
 #include "observe/resolve.h"
 #include "observe/stacks.h"
+#include "observe/syscalls.h"
 #include "observe/targets.h"
 #include "observe/timeline.h"
 #include "observe/ways.h"
@@ -60,6 +61,7 @@ struct recording {
 	struct window window; /* the open one */
 	struct timeline *timeline; /* NULL = none is wanted */
 	struct stacks *stacks; /* NULL = none are wanted */
+	struct syscalls *syscalls; /* the same */
 	struct own_cost cost;
 	struct budget budget;
 	uint64_t budget_turns; /* how often it made a process lean */
@@ -123,6 +125,8 @@ static int write_meta(struct recording *recording, const char *reason)
 		.boot_id = recording->output.identity.boot_id,
 		.mode = recording->mode = mode_name(recording),
 		.kernel_split = session_has_kernel_split(recording->session),
+		.blocked_reasons = true,
+		.children = options->follow_forks && options->has_children,
 		.cpu_count = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN),
 		.reason = reason,
 		.interval_ns = options->interval_ns,
@@ -268,7 +272,10 @@ static void on_fork(struct recording *recording, const struct event *event)
 	struct observed *parent = observed_find(processes, (pid_t)event->parent_tgid);
 	struct observed *child = observed_find(processes, (pid_t)event->tgid);
 
-	if (!child)
+	/* Its account may have come before it. */
+	if (child && !child->is_announced)
+		observed_set_parent(processes, child, (pid_t)event->parent_tgid);
+	else if (!child)
 		child = observed_add(processes, (pid_t)event->tgid, (pid_t)event->parent_tgid,
 				     event->comm);
 	if (!child || child->is_announced)
@@ -582,6 +589,8 @@ static int write_up(struct recording *recording)
 	if (r < 0)
 		return r;
 	r = stacks_settle(recording->stacks, window);
+	if (r == 0)
+		r = syscalls_settle(recording->syscalls, window);
 	if (r < 0)
 		return r;
 	r = window_join(window);
@@ -603,6 +612,8 @@ static int write_up(struct recording *recording)
 				 recording->contexts, &recording->output);
 	if (r == 0)
 		r = stacks_put(recording->stacks);
+	if (r == 0)
+		r = syscalls_put(recording->syscalls);
 	if (r == 0)
 		r = end_processes(recording);
 	return r < 0 ? r : follow_otel(recording);
@@ -641,6 +652,7 @@ static int end_window(struct recording *recording, bool is_last)
 		last = output_mark(&recording->output);
 		output_forget(&recording->output, last < mark ? last : mark);
 		stacks_forget(recording->stacks);
+		syscalls_forget(recording->syscalls);
 		r = 0;
 	}
 	if (r == 0)
@@ -657,12 +669,15 @@ static int end_window(struct recording *recording, bool is_last)
 
 static int attach(struct recording *recording)
 {
+	int r;
+
 	if (session_attach(recording->session) < 0)
 		return EXIT_CODE_UNSUPPORTED;
 	if (!recording->options->has_kernel_split)
 		return EXIT_CODE_OK;
-	if (session_start_calibration(recording->session, SESSION_WAY_SHORT) < 0)
-		return EXIT_CODE_UNSUPPORTED;
+	r = session_start_calibration(recording->session, SESSION_WAY_SHORT);
+	if (r < 0)
+		return r == -EINTR ? EXIT_CODE_INTERRUPTED : EXIT_CODE_UNSUPPORTED;
 	ways_measure(recording->session, 0, recording->window.ways);
 	return EXIT_CODE_OK;
 }
@@ -675,6 +690,7 @@ static int begin_stacks(struct recording *recording)
 		.window = &recording->window,
 		.output = &recording->output,
 		.hz = recording->options->stacks_hz,
+		.has_native = recording->options->has_native,
 	};
 
 	if (!places.hz)
@@ -686,13 +702,40 @@ static int begin_stacks(struct recording *recording)
 	return EXIT_CODE_OK;
 }
 
+static int begin_syscalls(struct recording *recording)
+{
+	const struct syscalls_places places = {
+		.session = recording->session,
+		.processes = &recording->targets.processes,
+		.window = &recording->window,
+		.output = &recording->output,
+	};
+
+	if (!recording->options->counts_syscalls)
+		return EXIT_CODE_OK;
+	recording->syscalls = syscalls_new(&places);
+	return recording->syscalls ? EXIT_CODE_OK : EXIT_CODE_FAILURE;
+}
+
+static uint64_t earliest(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t first_window_ns(const struct recording_options *options)
+{
+	return options->first_window_ns ? earliest(options->first_window_ns, options->interval_ns)
+					: options->interval_ns;
+}
+
 static int begin_observing(struct recording *recording)
 {
 	const struct recording_options *options = recording->options;
 	struct window *window = &recording->window;
-	uint64_t first_ns = options->duration_ns && options->duration_ns < options->interval_ns
-				    ? options->duration_ns
-				    : options->interval_ns;
+	uint64_t first_ns = first_window_ns(options);
+
+	if (options->duration_ns)
+		first_ns = earliest(first_ns, options->duration_ns);
 
 	if (session_register_threads(recording->session) < 0)
 		return EXIT_CODE_FAILURE;
@@ -806,11 +849,11 @@ static int prepare(struct recording *recording)
 }
 
 /* Where uprobes are not allowed it is lean, and says so. */
-static bool must_be_lean(struct recording *recording)
+static bool must_be_lean(struct recording *recording, const struct kernel_offers *kernel)
 {
 	const struct recording_options *options = recording->options;
 
-	recording->may_probe = features_may_probe();
+	recording->may_probe = features_may_probe(kernel);
 	if (options->is_lean || !options->keys.ruby_count)
 		return true;
 	if (!recording->may_probe)
@@ -822,12 +865,15 @@ static bool must_be_lean(struct recording *recording)
 int recording_start(const struct recording_options *options, struct recording **ret_recording)
 {
 	_cleanup_(recording_freep) struct recording *recording = calloc(1, sizeof(*recording));
+	struct kernel_offers kernel;
 	struct session_options session_options = {
+		.kernel = &kernel,
 		.watches_otel = options->keys.otel_count > 0,
 		.late_keys = options->keys.late,
 		.request_key = options->keys.request,
 		.has_kernel_split = options->has_kernel_split,
 		.follow_forks = options->follow_forks,
+		.has_children = options->follow_forks && options->has_children,
 		.strangers = !options->searches ? STRANGERS_NONE
 			     : options->comm	? STRANGERS_BY_NAME
 						: STRANGERS_ANY,
@@ -837,6 +883,9 @@ int recording_start(const struct recording_options *options, struct recording **
 		.has_timeline = options->has_timeline,
 		.slice_ring_bytes = options->timeline_bytes,
 		.stacks_hz = options->stacks_hz,
+		.has_native = options->has_native,
+		.has_wait_stacks = options->has_wait_stacks,
+		.counts_syscalls = options->counts_syscalls,
 	};
 	int code;
 
@@ -846,8 +895,9 @@ int recording_start(const struct recording_options *options, struct recording **
 	alerting_init(&recording->alerting, options->alerts, options->on_alert);
 	budget_init(&recording->budget, options->budget_percent);
 	recording->signal_fd = -1;
-	session_options.is_lean = must_be_lean(recording);
-	if (options->stacks_hz && !features_can_walk_stacks()) {
+	features_ask_kernel(&kernel);
+	session_options.is_lean = must_be_lean(recording, &kernel);
+	if (options->stacks_hz && !kernel.can_walk_stacks) {
 		(void)log_error(ENOTSUP, "--stacks needs Linux 5.17 (bpf_loop)");
 		return EXIT_CODE_UNSUPPORTED;
 	}
@@ -862,6 +912,8 @@ int recording_start(const struct recording_options *options, struct recording **
 		code = targets_observe(&recording->targets, recording->session);
 	if (code == EXIT_CODE_OK)
 		code = begin_stacks(recording);
+	if (code == EXIT_CODE_OK)
+		code = begin_syscalls(recording);
 	if (code == EXIT_CODE_OK)
 		code = begin_observing(recording);
 	if (code == EXIT_CODE_OK)
@@ -885,6 +937,7 @@ void recording_free(struct recording *recording)
 	window_deinit(&recording->window);
 	timeline_free(recording->timeline);
 	stacks_free(recording->stacks);
+	syscalls_free(recording->syscalls);
 	context_table_free(recording->contexts);
 	output_deinit(&recording->output);
 	alerting_deinit(&recording->alerting);
@@ -1035,17 +1088,12 @@ static int finish(struct recording *recording, int r)
 	return r < 0 || closed < 0 ? EXIT_CODE_FAILURE : finish_well(recording);
 }
 
-static uint64_t earliest(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 int recording_run(struct recording *recording)
 {
 	const struct recording_options *options = recording->options;
 	struct targets *targets = &recording->targets;
 	uint64_t start_ns = recording->window.start_ktime_ns;
-	uint64_t flush_ns = start_ns + options->interval_ns;
+	uint64_t flush_ns = start_ns + first_window_ns(options);
 	uint64_t end_ns = options->duration_ns ? start_ns + options->duration_ns : UINT64_MAX;
 	int r = 0;
 

@@ -34,10 +34,12 @@ struct recording_options {
 	const struct forwarding_options *forward; /* NULL or no URLs = no collectors */
 	struct backlog_options backlog; /* of what waits for them */
 	uint64_t interval_ns;
+	uint64_t first_window_ns; /* the first one's, if that is less; 0 = as the others */
 	uint64_t duration_ns; /* 0 = until interrupted or the target's end */
 	bool is_lean;
 	bool has_kernel_split;
 	bool follow_forks;
+	bool has_children; /* what a request starts belongs to it; with follow_forks */
 	bool searches; /* for every Ruby process that publishes and passes the filters */
 	const char *comm; /* patterns; NULL = any */
 	const char *cgroup;
@@ -48,6 +50,9 @@ struct recording_options {
 	uint32_t ring_bytes;
 	bool has_timeline; /* slices are recorded */
 	uint32_t stacks_hz; /* so often the stacks of what runs are sampled; 0 = never */
+	bool has_wait_stacks; /* and those of what waits are told; needs stacks_hz */
+	bool has_native; /* with the native function that runs */
+	bool counts_syscalls; /* by number; needs has_kernel_split */
 	uint32_t
 		timeline_bytes; /* of their ring, and four times as much of a window; 0 = default */
 };

@@ -7,6 +7,12 @@
 
 #include "target/ruby/ruby_value.h"
 
+/* Whose values a context has. */
+struct owner {
+	struct observed *process;
+	bool is_origin; /* they are of the program that it was forked from (correlator/origin.h) */
+};
+
 static struct observed *find_process(struct observed_table *processes, const struct window *window,
 				     const struct window_row *row)
 {
@@ -21,13 +27,24 @@ static struct observed *find_process(struct observed_table *processes, const str
 	return process;
 }
 
-static const char *decode_value(const struct value_snapshot *value, struct observed *process,
+/* Of a program that the process has replaced by another one: its symbols are gone. */
+static int find_no_symbol(void *context, uint64_t id, struct value_snapshot *ret_name)
+{
+	(void)context;
+	(void)id;
+	(void)ret_name;
+	return -EAGAIN;
+}
+
+static const char *decode_value(const struct value_snapshot *value, const struct owner *owner,
 				char text[static VALUE_TEXT_BYTES], bool *is_truncated)
 {
-	int r = ruby_value_text(value, observed_find_symbol, process, text);
+	int r = ruby_value_text(value, owner->is_origin ? find_no_symbol : observed_find_symbol,
+				owner->process, text);
 
-	/* The name cannot be had now: its ID is at least distinct. */
-	if (r == -EAGAIN)
+	/* The name cannot be had now: its ID is at least distinct, but to the request that has
+	 * started this process it would be another value. */
+	if (r == -EAGAIN && !owner->is_origin)
 		r = ruby_value_text(value, NULL, NULL, text);
 	*is_truncated |= r > 0;
 	return r >= 0 ? text : NULL;
@@ -35,7 +52,7 @@ static const char *decode_value(const struct value_snapshot *value, struct obser
 
 /* 0; -ENOENT: there is no snapshot; -ENOMEM. */
 static int decode(struct context_table *contexts, const struct window *window,
-		  struct session *session, struct observed *process, uint64_t hash)
+		  struct session *session, const struct owner *owner, uint64_t hash)
 {
 	char texts[KEYS_MAX][VALUE_TEXT_BYTES];
 	const char *values[KEYS_MAX] = { NULL };
@@ -50,14 +67,15 @@ static int decode(struct context_table *contexts, const struct window *window,
 	context.late_hash = snapshot.late_hash;
 	for (size_t i = 0; i < window->keys->count; i++)
 		values[i] =
-			decode_value(&snapshot.values[i], process, texts[i], &context.is_truncated);
+			decode_value(&snapshot.values[i], owner, texts[i], &context.is_truncated);
 	return context_table_add(contexts, &context, window->keys->count);
 }
 
 /* Late values may have come since it was decoded. Those of a context that was published anew
  * without them take nobody's place; where there is no memory, what is known stays. */
 static void complete(struct context_table *contexts, const struct window *window,
-		     struct session *session, struct observed *process, const struct context *known)
+		     struct session *session, const struct owner *owner,
+		     const struct context *known)
 {
 	char texts[KEYS_MAX][VALUE_TEXT_BYTES];
 	const char *values[KEYS_MAX] = { NULL };
@@ -71,7 +89,7 @@ static void complete(struct context_table *contexts, const struct window *window
 	context.late_hash = snapshot.late_hash;
 	for (size_t i = 0; i < window->keys->count; i++)
 		values[i] = window->keys->late & 1U << i
-				    ? decode_value(&snapshot.values[i], process, texts[i],
+				    ? decode_value(&snapshot.values[i], owner, texts[i],
 						   &context.is_truncated)
 				    : known->values[i];
 	(void)context_table_add(contexts, &context, window->keys->count);
@@ -79,33 +97,47 @@ static void complete(struct context_table *contexts, const struct window *window
 
 static const struct context *find_context(struct context_table *contexts,
 					  const struct window *window, struct session *session,
-					  struct observed *process, uint64_t hash)
+					  const struct owner *owner, uint64_t hash)
 {
 	const struct context *context;
 
 	if (hash < CONTEXT_HASH_FIRST)
 		return NULL;
 	context = context_table_look(contexts, hash);
-	if (!context && decode(contexts, window, session, process, hash) < 0)
+	if (!context && decode(contexts, window, session, owner, hash) < 0)
 		return NULL;
 	/* Once a window: its rows share what is found. */
 	if (context && context->last_window != window->number)
-		complete(contexts, window, session, process, context);
+		complete(contexts, window, session, owner, context);
 	return context_table_find(contexts, hash, window->number);
+}
+
+/* Those in the context that their process was started in, or the others. */
+static int resolve_some(struct window *window, struct observed_table *processes,
+			struct context_table *contexts, struct session *session, bool is_origin)
+{
+	for (size_t i = 0; i < window->row_count; i++) {
+		struct window_row *row = &window->rows[i];
+		struct owner owner = { .is_origin = is_origin };
+
+		if (!(row->account.flags & ACCOUNT_OF_ORIGIN) == is_origin)
+			continue;
+		owner.process = find_process(processes, window, row);
+		if (!owner.process)
+			return -ENOMEM;
+		row->process = &owner.process->books;
+		row->context =
+			find_context(contexts, window, session, &owner, row->key.context_hash);
+	}
+	return 0;
 }
 
 int resolve_rows(struct window *window, struct observed_table *processes,
 		 struct context_table *contexts, struct session *session)
 {
-	for (size_t i = 0; i < window->row_count; i++) {
-		struct window_row *row = &window->rows[i];
-		struct observed *process = find_process(processes, window, row);
+	/* Before its exec a process may have been in the same context: it has no symbols any more.
+	 */
+	int r = resolve_some(window, processes, contexts, session, true);
 
-		if (!process)
-			return -ENOMEM;
-		row->process = &process->books;
-		row->context =
-			find_context(contexts, window, session, process, row->key.context_hash);
-	}
-	return 0;
+	return r < 0 ? r : resolve_some(window, processes, contexts, session, false);
 }

@@ -101,7 +101,7 @@ static void lose(struct slices *slices, const struct slice *slice)
 
 static bool make_room(struct slices *slices)
 {
-	const size_t first = 1024;
+	const size_t first = 64;
 	size_t wanted = slices->capacity ? 2 * slices->capacity : first;
 	struct held_slice *larger;
 

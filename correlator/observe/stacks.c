@@ -2,6 +2,7 @@
 #include "observe/stacks.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,8 @@
 #include "base/clock.h"
 #include "base/hash_table.h"
 #include "base/log.h"
+#include "observe/row_index.h"
+#include "observe/stack_tips.h"
 
 enum {
 	FRAMES_WRITTEN_MAX = 65536, /* that are known to be in the records */
@@ -22,6 +25,9 @@ enum {
 	ID_BYTES = 16,
 	ID_TEXT_BYTES = 2 * ID_BYTES + 1,
 };
+
+/* A name that took so long was made of what had to be read. */
+#define LONG_NAMING_NS NS_PER_MS
 
 struct written_frame {
 	uint8_t id[ID_BYTES];
@@ -32,18 +38,32 @@ struct written_frame {
 struct leaf {
 	uint64_t stack;
 	uint64_t window; /* that it was last told in */
+	bool is_interpreted; /* it is Ruby code, which the interpreter runs */
 	char id[ID_TEXT_BYTES];
 	UT_hash_handle hh;
 };
 
-struct row_by_key {
-	struct account_key key;
-	const struct window_row *row;
+/* What one sample record is about: several stacks and tips may be called the same. */
+struct joined_key {
+	struct account_key account;
+	bool is_wait;
+	char id[ID_TEXT_BYTES];
+};
+
+enum {
+	JOINED_KEY_BYTES = offsetof(struct joined_key, id) + ID_TEXT_BYTES
+};
+
+struct joined_sample {
+	struct joined_key key;
+	struct window_sample sample; /* of the first; of all the sums */
 	UT_hash_handle hh;
 };
 
 struct stacks {
 	struct stacks_places places;
+	struct stack_tips *tips;
+	struct native_names *native; /* NULL = what native code runs is not told */
 	struct written_frame *written; /* uthash, by id */
 	struct leaf *leaves; /* uthash, by stack */
 	struct window_sample *samples;
@@ -80,6 +100,8 @@ void stacks_free(struct stacks *stacks)
 		return;
 	forget_written(stacks);
 	forget_leaves(stacks, UINT64_MAX);
+	stack_tips_free(stacks->tips);
+	native_names_free(stacks->native);
 	free(stacks->samples);
 	free(stacks);
 }
@@ -256,7 +278,41 @@ static void on_stack(void *user, const struct stack_message *message)
 		id[0] = '\0';
 	}
 	memcpy(leaf->id, id, sizeof(leaf->id));
+	leaf->is_interpreted = frames->count > 0 && ruby_frame_is_ruby(&frames->frames[0]);
 	leaf->window = stacks->places.window->number;
+}
+
+/* Reading a file's functions counts as a look at the process's family. */
+static void name_native(struct stacks *stacks, struct observed *process, uint64_t address,
+			struct native_name *ret_name)
+{
+	struct look_budget *budget = &process->family->looks;
+	uint64_t begin_ns = clock_monotonic_ns(), end_ns;
+
+	process_stacks_name_native(&process->stacks, stacks->native, process->pid, address,
+				   look_budget_next_ns(budget, begin_ns) == begin_ns, ret_name);
+	end_ns = clock_monotonic_ns();
+	if (end_ns - begin_ns >= LONG_NAMING_NS)
+		look_budget_spend(budget, end_ns, end_ns - begin_ns);
+	if (strcmp(ret_name->label, FRAME_UNKNOWN) == 0)
+		process->books.balance.frames_unreadable++;
+}
+
+/* A session_tip_fn: what is at an address now may not be there later. */
+static void on_tip(void *user, const struct tip_message *message)
+{
+	struct stacks *stacks = user;
+	struct observed *process = observed_find(stacks->places.processes, (pid_t)message->tgid);
+	bool has_native = stacks->native && message->native_pc;
+	struct native_name native;
+
+	if (!process)
+		return;
+	if (has_native)
+		name_native(stacks, process, message->native_pc, &native);
+	if (stack_tips_meet(stacks->tips, message, has_native ? &native : NULL,
+			    stacks->places.window->number) < 0)
+		process->books.balance.stacks_full++;
 }
 
 struct stacks *stacks_new(const struct stacks_places *places)
@@ -266,7 +322,14 @@ struct stacks *stacks_new(const struct stacks_places *places)
 	if (!stacks)
 		return NULL;
 	stacks->places = *places;
+	stacks->tips = stack_tips_new();
+	stacks->native = places->has_native ? native_names_new(places->processes->files) : NULL;
+	if (!stacks->tips || (places->has_native && !stacks->native)) {
+		stacks_free(stacks);
+		return NULL;
+	}
 	session_on_stacks(places->session, on_stack, stacks);
+	session_on_tips(places->session, on_tip);
 	return stacks;
 }
 
@@ -296,10 +359,8 @@ void stacks_look(struct stacks *stacks, uint64_t now_ns)
 		look_at_process(stacks, process, now_ns);
 }
 
-/* A session_sample_fn. */
-static int add_sample(void *user, const struct sample_key *key, uint64_t count)
+static int add(struct stacks *stacks, const struct window_sample *sample)
 {
-	struct stacks *stacks = user;
 	size_t capacity = stacks->capacity ? 2 * stacks->capacity : 256;
 	struct window_sample *larger;
 
@@ -310,40 +371,51 @@ static int add_sample(void *user, const struct sample_key *key, uint64_t count)
 		stacks->samples = larger;
 		stacks->capacity = capacity;
 	}
-	stacks->samples[stacks->count++] =
-		(struct window_sample){ .key = key->account, .stack = key->stack, .count = count };
+	stacks->samples[stacks->count++] = *sample;
 	return 0;
+}
+
+/* A session_sample_fn. */
+static int add_sample(void *user, const struct sample_key *key, uint64_t count)
+{
+	const struct window_sample sample = {
+		.key = key->account, .stack = key->stack, .tip = key->tip, .count = count
+	};
+
+	return add(user, &sample);
+}
+
+/* A session_wait_fn. */
+static int add_wait(void *user, const struct sample_key *key, const struct wait_sums *sums)
+{
+	const struct window_sample sample = { .key = key->account,
+					      .stack = key->stack,
+					      .tip = key->tip,
+					      .is_wait = true,
+					      .waited = *sums };
+
+	return add(user, &sample);
 }
 
 /* The account of each sample, which was charged before it was counted. 0 or -ENOMEM. */
 static int find_rows(struct stacks *stacks, const struct window *window)
 {
-	_cleanup_free_ struct row_by_key *rooms = calloc(window->row_count + 1, sizeof(*rooms));
-	struct row_by_key *rows = NULL, *found;
-	int r = rooms ? 0 : -ENOMEM;
+	_cleanup_(row_index_freep) struct row_index *index = row_index_new(window);
 
-	for (size_t i = 0; i < window->row_count && r == 0; i++) {
-		rooms[i] =
-			(struct row_by_key){ .key = window->rows[i].key, .row = &window->rows[i] };
-		HASH_ADD(hh, rows, key, sizeof(rooms[i].key), &rooms[i]);
-		if (!rooms[i].hh.tbl)
-			r = -ENOMEM;
-	}
-	for (size_t i = 0; i < stacks->count && r == 0; i++) {
+	for (size_t i = 0; index && i < stacks->count; i++) {
 		struct window_sample *sample = &stacks->samples[i];
+		const struct window_row *row = row_index_find(index, &sample->key);
 
-		HASH_FIND(hh, rows, &sample->key, sizeof(sample->key), found);
-		if (!found)
+		if (!row)
 			continue;
-		sample->process = found->row->process;
-		sample->context = found->row->context;
-		sample->tid = found->row->account.tid;
-		sample->ns_tid = found->row->account.ns_tid;
-		sample->is_inherited = found->row->account.flags & ACCOUNT_INHERITED;
-		memcpy(sample->comm, found->row->account.comm, sizeof(sample->comm));
+		sample->process = row->process;
+		sample->context = row->context;
+		sample->tid = row->account.tid;
+		sample->ns_tid = row->account.ns_tid;
+		sample->account_flags = row->account.flags;
+		memcpy(sample->comm, row->account.comm, sizeof(sample->comm));
 	}
-	HASH_CLEAR(hh, rows);
-	return r;
+	return index ? 0 : -ENOMEM;
 }
 
 /* Those of overflow have no account, and of a process that is gone no books. */
@@ -376,18 +448,23 @@ int stacks_settle(struct stacks *stacks, struct window *window)
 		process->books.balance.period_ns = NS_PER_S / stacks->places.hz;
 	r = session_drain_samples(stacks->places.session, window->epoch, add_sample, stacks);
 	if (r == 0)
+		r = session_drain_waits(stacks->places.session, window->epoch, add_wait, stacks);
+	if (r == 0)
 		r = find_rows(stacks, window);
 	if (r == 0)
 		charge(stacks);
 	return r;
 }
 
-/* The innermost frame of a sample, which is in the records by then. */
+/* The innermost frame of a sample, which is in the records by then. A thread may wait for windows
+ * in one that was told where it began. */
 static int put_leaf(struct stacks *stacks, const struct window_sample *sample,
 		    char ret_id[static ID_TEXT_BYTES])
 {
-	const struct leaf *leaf = find_leaf(stacks, sample->stack);
+	struct leaf *leaf = find_leaf(stacks, sample->stack);
 
+	if (leaf && sample->is_wait)
+		leaf->window = stacks->places.window->number;
 	ret_id[0] = '\0';
 	if (leaf && leaf->id[0]) {
 		memcpy(ret_id, leaf->id, sizeof(leaf->id));
@@ -398,6 +475,65 @@ static int put_leaf(struct stacks *stacks, const struct window_sample *sample,
 		       : put_plain(stacks, sample->process, "unknown", FRAME_UNKNOWN, ret_id);
 }
 
+/* Puts the frames of the kernel behind the one with that id. */
+static int put_kernel(struct stacks *stacks, const struct window_sample *sample,
+		      const struct tip_message *tip, char id[static ID_TEXT_BYTES])
+{
+	const struct window_process *process = sample->process;
+	char name[KERNEL_NAME_BYTES];
+	uint32_t end = 0;
+	int r = 0;
+
+	if (!stack_tips_have_kernel(stacks->tips))
+		return put_plain(stacks, process, "kernel", "[kernel]", id);
+	if (tip->kernel_count == KERNEL_FRAMES_MAX)
+		r = put_plain(stacks, process, "cut", "[cut]", id);
+	if (sample->is_wait)
+		end = stack_tips_count_lookers(stacks->tips, tip);
+	for (uint32_t i = tip->kernel_count; i-- > end && r == 0;) {
+		stack_tips_name_kernel(stacks->tips, tip, i, name);
+		r = put_plain(stacks, process, "kernel", name, id);
+	}
+	return r;
+}
+
+/*
+ * Puts the native function behind the frame with that id. That Ruby code is run by the interpreter
+ * everybody knows: its own functions are shown of methods in C, of collections, and without Ruby.
+ */
+static int put_native(struct stacks *stacks, const struct window_sample *sample,
+		      const struct stack_tip *tip, char id[static ID_TEXT_BYTES])
+{
+	const struct leaf *leaf = find_leaf(stacks, sample->stack);
+	struct stack_record record = { .name = tip->native, .frame_kind = "native" };
+
+	if (!tip->native[0] || (tip->is_in_ruby && leaf && leaf->is_interpreted))
+		return 0;
+	if (strcmp(tip->native, FRAME_UNKNOWN) == 0)
+		record.frame_kind = "unknown";
+	record.file = tip->native_file[0] ? tip->native_file : NULL;
+	return put_frame(stacks, sample->process, &record, id);
+}
+
+/* Puts what is above the frame with that id. Of a tip that was not told it is not known. */
+static int put_tip(struct stacks *stacks, const struct window_sample *sample,
+		   char id[static ID_TEXT_BYTES])
+{
+	const struct stack_tip *tip = stack_tips_find(stacks->tips, sample->tip);
+	int r;
+
+	if (sample->tip == TIP_NONE)
+		return 0;
+	if (sample->is_wait)
+		stack_tips_keep(stacks->tips, sample->tip, stacks->places.window->number);
+	if (!tip)
+		return put_plain(stacks, sample->process, "unknown", FRAME_UNKNOWN, id);
+	r = put_native(stacks, sample, tip, id);
+	return r == 0 && tip->message->kernel_count > 0
+		       ? put_kernel(stacks, sample, tip->message, id)
+		       : r;
+}
+
 void stacks_forget(struct stacks *stacks)
 {
 	if (!stacks)
@@ -405,34 +541,85 @@ void stacks_forget(struct stacks *stacks)
 	stacks->count = 0;
 	forget_written(stacks);
 	forget_leaves(stacks, UINT64_MAX);
+	stack_tips_forget(stacks->tips, UINT64_MAX);
+}
+
+/* Adds a sample to those of its account with the same frames. 0 or -ENOMEM. */
+static int join(struct joined_sample **joined, const struct joined_key *key,
+		const struct window_sample *sample)
+{
+	struct joined_sample *found;
+
+	HASH_FIND(hh, *joined, key, JOINED_KEY_BYTES, found);
+	if (found) {
+		found->sample.count += sample->count;
+		wait_sums_add(&found->sample.waited, &sample->waited);
+		return 0;
+	}
+	found = calloc(1, sizeof(*found));
+	if (!found)
+		return -ENOMEM;
+	found->key = *key;
+	found->sample = *sample;
+	HASH_ADD(hh, *joined, key, JOINED_KEY_BYTES, found);
+	if (found->hh.tbl)
+		return 0;
+	free(found);
+	return -ENOMEM;
+}
+
+/* Writes all frames of the window's samples down, and joins what is called the same. */
+static int put_frames(struct stacks *stacks, struct joined_sample **joined)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < stacks->count && r == 0; i++) {
+		struct window_sample *sample = &stacks->samples[i];
+		struct joined_key key = { .account = sample->key, .is_wait = sample->is_wait };
+
+		if (!sample->process)
+			continue;
+		r = put_leaf(stacks, sample, key.id);
+		if (r == 0)
+			r = put_tip(stacks, sample, key.id);
+		if (r == 0)
+			r = join(joined, &key, sample);
+	}
+	return r;
+}
+
+static int put_sample(struct stacks *stacks, struct joined_sample *joined)
+{
+	const struct window *window = stacks->places.window;
+	struct record_key keys[KEYS_MAX];
+	struct sample_record record;
+
+	window_sample_record(window, &joined->sample, keys, &record);
+	record.stack_id = joined->key.id;
+	record.period_ns = joined->sample.is_wait ? 0 : NS_PER_S / stacks->places.hz;
+	return output_add(stacks->places.output, window_wall_ns(window, window->end_ktime_ns),
+			  &record);
 }
 
 int stacks_put(struct stacks *stacks)
 {
 	const struct window *window = stacks ? stacks->places.window : NULL;
-	struct record_key keys[KEYS_MAX];
-	struct sample_record record;
-	char id[ID_TEXT_BYTES];
-	int r = 0;
+	struct joined_sample *joined = NULL, *one, *next;
+	int r;
 
-	for (size_t i = 0; stacks && i < stacks->count && r == 0; i++) {
-		struct window_sample *sample = &stacks->samples[i];
-
-		if (!sample->process)
-			continue;
-		r = put_leaf(stacks, sample, id);
-		window_sample_record(window, sample, keys, &record);
-		record.stack_id = id;
-		record.period_ns = NS_PER_S / stacks->places.hz;
-		if (r == 0)
-			r = output_add(stacks->places.output,
-				       window_wall_ns(window, window->end_ktime_ns), &record);
-	}
 	if (!stacks)
 		return 0;
+	r = put_frames(stacks, &joined);
+	HASH_ITER(hh, joined, one, next) {
+		if (r == 0)
+			r = put_sample(stacks, one);
+		HASH_DEL(joined, one);
+		free(one);
+	}
 	stacks->count = 0;
 	/* Told in the last window is still known in this one, of who was late. */
 	forget_leaves(stacks, window->number - 1);
+	stack_tips_forget(stacks->tips, window->number - 1);
 	if (window->number % REWRITE_WINDOWS == 0)
 		forget_written(stacks);
 	return r;

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/cleanup.h"
@@ -23,6 +24,7 @@ struct stacks_places {
 	const struct window *window;
 	struct output *output;
 	uint32_t hz;
+	bool has_native; /* what native code runs is told, too */
 };
 struct stacks *stacks_new(const struct stacks_places *places);
 void stacks_free(struct stacks *stacks);

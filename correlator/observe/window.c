@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/hash_table.h"
+#include "record/blocked.h"
 
 /* Serials of threads begin with 1. */
 enum {
@@ -102,7 +103,10 @@ static void join_row(struct window_row *into, const struct window_row *row)
 		account->first_ns = row->account.first_ns;
 	if (row->account.last_ns > account->last_ns)
 		account->last_ns = row->account.last_ns;
-	account->flags |= row->account.flags;
+	/* What one of the two did not count is not known of both. */
+	account->flags =
+		(account->flags | row->account.flags) &
+		~((account->flags ^ row->account.flags) & (ACCOUNT_COUNTS_GVL | ACCOUNT_COUNTS_GC));
 }
 
 /* 1: the row is another's by now; 0: it is kept; -ENOMEM. */
@@ -241,6 +245,14 @@ static struct split_way way_of(const struct window *window, const struct window_
 	return way;
 }
 
+static void fill_reasons(const struct account_totals *totals, struct cpu_record *record)
+{
+#define FILL(reason, name) \
+	record->blocked_##name##_ns = account_blocked_on_ns(totals, BLOCKED_ON_##reason);
+	BLOCKED_REASONS(FILL)
+#undef FILL
+}
+
 static void fill_totals(const struct window *window, const struct window_process *process,
 			const struct account_totals *totals, struct cpu_record *record)
 {
@@ -258,6 +270,7 @@ static void fill_totals(const struct window *window, const struct window_process
 	record->run_queue_ns = totals->run_queue_ns;
 	record->blocked_ns = totals->blocked_ns;
 	record->uninterruptible_ns = totals->uninterruptible_ns;
+	fill_reasons(totals, record);
 	record->stolen_ns = (uint64_t)totals->stolen_ns;
 	record->ambiguous_ns = totals->ambiguous_ns;
 	record->slices = totals->slices;
@@ -265,6 +278,10 @@ static void fill_totals(const struct window *window, const struct window_process
 	record->switches_involuntary = totals->switches_involuntary;
 	record->migrations = totals->migrations;
 	record->syscalls = totals->syscalls;
+	record->gvl_ns = totals->gvl_ns;
+	record->gvl_waits = totals->gvl_waits;
+	record->gc_ns = totals->gc_ns;
+	record->gc_runs = totals->gc_runs;
 }
 
 /* The configured keys: "" each where no context was in force, absent where it has no such key. */
@@ -278,10 +295,14 @@ static void fill_keys(const struct window *window, const struct context *context
 }
 
 static uint32_t context_flags(const struct window_process *process, const struct context *context,
-			      uint64_t context_hash, bool is_inherited)
+			      uint64_t context_hash, uint32_t account_flags)
 {
-	uint32_t flags = is_inherited ? CPU_RECORD_INHERITED : 0;
+	uint32_t flags = 0;
 
+	if (account_flags & ACCOUNT_INHERITED)
+		flags |= CPU_RECORD_INHERITED;
+	if (context && (account_flags & ACCOUNT_OF_ORIGIN))
+		flags |= CPU_RECORD_INHERITED_BY_EXEC;
 	if (context && context->is_truncated)
 		flags |= CPU_RECORD_TRUNCATED;
 	if (!context && context_hash != CONTEXT_HASH_NONE)
@@ -289,6 +310,12 @@ static uint32_t context_flags(const struct window_process *process, const struct
 	if (process->mixes_threads)
 		flags |= CPU_RECORD_MIXED_THREADS;
 	return flags;
+}
+
+static uint32_t account_flags_of(const struct slice *slice)
+{
+	return (slice->flags & SLICE_IS_INHERITED ? ACCOUNT_INHERITED : 0) |
+	       (slice->flags & SLICE_IS_OF_ORIGIN ? ACCOUNT_OF_ORIGIN : 0);
 }
 
 void window_row_record(const struct window *window, const struct window_row *row,
@@ -306,11 +333,13 @@ void window_row_record(const struct window *window, const struct window_row *row
 		.keys_count = window->keys->count,
 		.first_ns = window_wall_ns(window, account->first_ns),
 		.last_ns = window_wall_ns(window, account->last_ns),
-		.flags = context_flags(row->process, context, row->key.context_hash,
-				       account->flags & ACCOUNT_INHERITED),
+		.flags =
+			context_flags(row->process, context, row->key.context_hash, account->flags),
 	};
 	fill_keys(window, context, !is_somebodys(window, context), keys);
 	fill_totals(window, row->process, &account->totals, ret_record);
+	ret_record->has_gvl = account->flags & ACCOUNT_COUNTS_GVL;
+	ret_record->has_gc = account->flags & ACCOUNT_COUNTS_GC;
 }
 
 void window_sample_record(const struct window *window, const struct window_sample *sample,
@@ -327,11 +356,39 @@ void window_sample_record(const struct window *window, const struct window_sampl
 		.keys_count = window->keys->count,
 		.window_ns = length_ns(window),
 		.samples = sample->count,
-		.flags = sample->tid ? context_flags(sample->process, context,
-						     sample->key.context_hash, sample->is_inherited)
-				     : CPU_RECORD_OVERFLOW,
+		.waits = sample->waited.waits,
+		.blocked_ns = sample->waited.blocked_ns,
+		.run_queue_ns = sample->waited.run_queue_ns,
+		.flags = sample->tid
+				 ? context_flags(sample->process, context, sample->key.context_hash,
+						 sample->account_flags)
+				 : CPU_RECORD_OVERFLOW,
 	};
 	fill_keys(window, context, sample->tid && !is_somebodys(window, context), keys);
+}
+
+void window_syscall_record(const struct window *window, const struct window_syscall *syscall,
+			   struct record_key keys[static KEYS_MAX],
+			   struct syscall_record *ret_record)
+{
+	const struct context *context = syscall->context;
+
+	*ret_record = (struct syscall_record){
+		.common = { .pid = syscall->process->pid, .ns_pid = syscall->process->ns_pid },
+		.tid = syscall->tid,
+		.ns_tid = syscall->ns_tid,
+		.thread_name = syscall->tid ? syscall->comm : NULL,
+		.keys = keys,
+		.keys_count = window->keys->count,
+		.window_ns = length_ns(window),
+		.calls = syscall->calls,
+		.inside_ns = syscall->inside_ns,
+		.flags = syscall->tid
+				 ? context_flags(syscall->process, context,
+						 syscall->key.context_hash, syscall->is_inherited)
+				 : CPU_RECORD_OVERFLOW,
+	};
+	fill_keys(window, context, syscall->tid && !is_somebodys(window, context), keys);
 }
 
 static void fill_running(const struct window *window, const struct window_process *process,
@@ -364,6 +421,7 @@ void window_slice_record(const struct window *window, const struct window_proces
 		[SLICE_RUNNING] = "running",
 	};
 	const struct slice *slice = piece->slice;
+	bool is_asleep = piece->state == SLICE_BLOCKED || piece->state == SLICE_UNINTERRUPTIBLE;
 	bool is_overflow = slice->flags & SLICE_IS_OVERFLOW;
 
 	*ret_record = (struct slice_record){
@@ -375,13 +433,14 @@ void window_slice_record(const struct window *window, const struct window_proces
 		.keys_count = window->keys->count,
 		.fiber = !is_overflow && is_somebodys(window, context) ? slice->fiber : 0,
 		.state = states[piece->state],
+		.blocked_on = is_asleep ? blocked_name(slice->blocked_on) : NULL,
 		.start_ns = window_wall_ns(window, piece->start_ns),
 		.end_ns = window_wall_ns(window, piece->end_ns),
 		.woken_by_pid = (uint32_t)(piece->woken_by >> 32),
 		.woken_by_tid = (uint32_t)piece->woken_by,
 		.flags = is_overflow ? CPU_RECORD_OVERFLOW
 				     : context_flags(process, context, slice->context_hash,
-						     slice->flags & SLICE_IS_INHERITED),
+						     account_flags_of(slice)),
 	};
 	fill_keys(window, is_overflow ? NULL : context,
 		  !is_overflow && !is_somebodys(window, context), keys);

@@ -22,6 +22,7 @@
 
 #include <correlator/books.h>
 #include <correlator/limits.h>
+#include <correlator/stacks.h>
 
 #include "observe/balance.h"
 #include "observe/contexts.h"
@@ -53,14 +54,31 @@ struct window_row {
 	const struct context *context; /* NULL = none was in force, or it is not known */
 };
 
-/* Samples of one account in one stack. */
+/* Samples of one account in one stack, or its waits there. */
 struct window_sample {
 	struct account_key key;
 	uint64_t stack; /* correlator/stacks.h */
-	uint64_t count;
+	uint64_t tip; /* the same */
+	bool is_wait;
+	uint64_t count; /* of samples */
+	struct wait_sums waited;
 	struct window_process *process; /* NULL = not known any more */
 	const struct context *context; /* as of a row */
 	uint32_t tid; /* 0 = it is in the overflow of its process, which is of no thread */
+	uint32_t ns_tid;
+	uint32_t account_flags; /* enum account_flags */
+	char comm[COMM_BYTES];
+};
+
+/* System calls of one account of one kind. */
+struct window_syscall {
+	struct account_key key;
+	uint32_t call; /* correlator/syscall_counts.h */
+	uint64_t calls;
+	uint64_t inside_ns;
+	struct window_process *process; /* the rest as of a sample */
+	const struct context *context;
+	uint32_t tid;
 	uint32_t ns_tid;
 	bool is_inherited;
 	char comm[COMM_BYTES];
@@ -140,6 +158,10 @@ void window_slice_record(const struct window *window, const struct window_proces
 void window_sample_record(const struct window *window, const struct window_sample *sample,
 			  struct record_key keys[static KEYS_MAX],
 			  struct sample_record *ret_record);
+/* But for the call itself: its name, number and table. */
+void window_syscall_record(const struct window *window, const struct window_syscall *syscall,
+			   struct record_key keys[static KEYS_MAX],
+			   struct syscall_record *ret_record);
 void window_overflow_record(const struct window *window, const struct window_books *books,
 			    struct record_key keys[static KEYS_MAX], struct cpu_record *ret_record);
 

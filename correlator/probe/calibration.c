@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "probe/calibrator.h"
 #include "probe/open_session.h"
 
@@ -92,6 +93,8 @@ static int await_samples(struct calibration *calibration, uint64_t most_ns)
 	while (__atomic_load_n(&calibration->samples->written, __ATOMIC_ACQUIRE) < FIRST_SAMPLES) {
 		if (waitpid(calibration->pid, NULL, WNOHANG))
 			return -ECHILD;
+		if (signals_are_pending())
+			return -EINTR;
 		if (clock_monotonic_ns() - begin_ns > most_ns)
 			return -ETIMEDOUT;
 		if (!is_told && clock_monotonic_ns() - begin_ns > PATIENCE_NS) {
@@ -154,7 +157,9 @@ int session_start_calibration(struct session *session, enum session_way way)
 	if (r < 0) {
 		/* Of one that was not started there is nothing to remove. */
 		session_remove_process(session, calibration->pid);
-		return log_error_errno(r, "cannot measure the cost of a system call");
+		if (r != -EINTR)
+			log_error_errno(r, "cannot measure the cost of a system call");
+		return r;
 	}
 	session->calibrations[way] = TAKE_PTR(calibration);
 	return 0;

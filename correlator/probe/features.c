@@ -2,9 +2,12 @@
 #include "probe/features.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/capability.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -12,9 +15,9 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
+#include "base/cleanup.h"
 #include "probe/load.h"
 #include "probe/open_session.h"
-#include "probe/uprobed_files.h"
 
 /* Capability numbers newer than the build machine's headers may know:
  * include/uapi/linux/capability.h. */
@@ -65,51 +68,83 @@ int features_missing_capabilities(char *ret_names, size_t names_bytes)
 	return missing;
 }
 
-static bool has_helper(const struct btf *btf, const char *name)
+bool features_has_helper(const struct btf *btf, const char *name)
 {
 	int id = btf__find_by_name_kind(btf, "bpf_func_id", BTF_KIND_ENUM);
 	const struct btf_type *type = id > 0 ? btf__type_by_id(btf, (__u32)id) : NULL;
+	__u32 count = type ? btf_vlen(type) : 0;
 
-	for (__u32 i = 0; type && i < btf_vlen(type); i++)
+	for (__u32 i = 0; i < count; i++)
 		if (!strcmp(btf__name_by_offset(btf, btf_enum(type)[i].name_off), name))
 			return true;
 	return false;
 }
 
-bool features_can_read_tasks(void)
+static void find_calls(const struct btf *btf, struct kernel_offers *offers)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
-	bool can_read = btf && has_helper(btf, "BPF_FUNC_copy_from_user_task");
+	int disable = btf__find_by_name_kind(btf, "bpf_preempt_disable", BTF_KIND_FUNC);
+	int enable = btf__find_by_name_kind(btf, "bpf_preempt_enable", BTF_KIND_FUNC);
 
-	btf__free(btf);
-	return can_read;
+	if (disable <= 0 || enable <= 0)
+		return;
+	offers->preempt_disable_id = disable;
+	offers->preempt_enable_id = enable;
 }
 
-bool features_can_walk_stacks(void)
+/* btf may be NULL. */
+static struct kernel_offers find_offers(const struct btf *btf)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
-	bool can_walk = btf && has_helper(btf, "BPF_FUNC_loop");
+	struct kernel_offers offers = { 0 };
 
-	btf__free(btf);
-	return can_walk;
+	if (!btf)
+		return offers;
+	offers.has_uprobe_multi =
+		btf__find_by_name_kind(btf, "bpf_uprobe_multi_link", BTF_KIND_STRUCT) > 0;
+	offers.can_read_tasks = features_has_helper(btf, "BPF_FUNC_copy_from_user_task");
+	offers.can_walk_stacks = features_has_helper(btf, "BPF_FUNC_loop");
+	find_calls(btf, &offers);
+	offers.has_steal_time = steal_time_is_told(steal_time_read_cpuid) &&
+				percpu_locate(btf, "steal_time", &offers.steal_time_offset);
+	(void)preempt_count_locate(btf, &offers.preempt_count_offset);
+	return offers;
 }
 
-bool features_find_functions(const char *const names[], size_t count, int ret_ids[])
+/* Mapped they cost half of what 1,400 reads of a page do; kernels before 6.16 refuse that. */
+static struct btf *map_types(void)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
-	bool are_there = btf;
+	_cleanup_fd_ int fd = open(FEATURE_BTF_PATH, O_RDONLY | O_CLOEXEC);
+	struct stat status;
+	struct btf *btf;
+	void *bytes;
 
-	for (size_t i = 0; are_there && i < count; i++) {
-		ret_ids[i] = btf__find_by_name_kind(btf, names[i], BTF_KIND_FUNC);
-		are_there = ret_ids[i] > 0;
-	}
-	btf__free(btf);
-	return are_there;
+	if (fd < 0 || fstat(fd, &status) < 0 || status.st_size <= 0 || status.st_size > UINT32_MAX)
+		return NULL;
+	bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+	if (bytes == MAP_FAILED)
+		return NULL;
+	btf = btf__new(bytes, (__u32)status.st_size);
+	(void)munmap(bytes, (size_t)status.st_size);
+	return btf;
 }
 
-bool features_may_probe(void)
+static struct btf *load_types(void)
 {
-	return uprobe_multi_is_supported() || has_capability(CAPABILITY_SYS_ADMIN);
+	struct btf *btf = map_types();
+
+	return btf ? btf : btf__load_vmlinux_btf();
+}
+
+void features_ask_kernel(struct kernel_offers *ret_offers)
+{
+	struct btf *btf = load_types();
+
+	*ret_offers = find_offers(btf);
+	btf__free(btf);
+}
+
+bool features_may_probe(const struct kernel_offers *offers)
+{
+	return offers->has_uprobe_multi || has_capability(CAPABILITY_SYS_ADMIN);
 }
 
 static struct feature *add(struct feature *features, size_t *count, const char *name,
@@ -139,7 +174,8 @@ static void look_at_kernel(struct feature *features, size_t *count)
 	    "boot a kernel built with CONFIG_DEBUG_INFO_BTF=y (5.15 or newer)");
 }
 
-static void look_at_capabilities(struct feature *features, size_t *count)
+static void look_at_capabilities(struct feature *features, size_t *count,
+				 const struct kernel_offers *offers)
 {
 	bool is_admin = has_capability(CAPABILITY_SYS_ADMIN);
 
@@ -153,7 +189,7 @@ static void look_at_capabilities(struct feature *features, size_t *count)
 	    has_capability(CAPABILITY_SYS_PTRACE) ? FEATURE_PRESENT : FEATURE_OPTIONAL_ABSENT,
 	    "without it only processes of your own user can be read, and where yama's "
 	    "kernel.yama.ptrace_scope is 1 not even those");
-	if (!features_may_probe())
+	if (!features_may_probe(offers))
 		add(features, count, "CAP_SYS_ADMIN", FEATURE_OPTIONAL_ABSENT,
 		    "before Linux 6.6 uprobes need it: recordings are made as with --lean");
 }
@@ -244,24 +280,40 @@ static void look_at_task_storage(struct feature *features, size_t *count)
 	    "needs a kernel of 5.15 or newer");
 }
 
+/* By its first function: data can be at 0. */
+static bool are_addresses_told(void)
+{
+	_cleanup_file_ FILE *list = fopen("/proc/kallsyms", "re");
+	unsigned long long address = 0;
+	char line[1024], type = '\0';
+
+	while (list && type != 'T' && type != 't' && fgets(line, sizeof(line), list))
+		if (sscanf(line, "%llx %c", &address, &type) != 2)
+			type = '\0';
+	return (type == 'T' || type == 't') && address;
+}
+
 size_t features_look(struct feature ret_features[static FEATURES_MAX])
 {
-	struct btf *btf;
+	struct btf *btf = load_types();
+	const struct kernel_offers offers = find_offers(btf);
 	size_t count = 0;
 
 	look_at_kernel(ret_features, &count);
-	look_at_capabilities(ret_features, &count);
-	btf = btf__load_vmlinux_btf();
+	look_at_capabilities(ret_features, &count, &offers);
 	if (btf) {
 		look_at_hooks(ret_features, &count, btf);
 		add(ret_features, &count, "reading of sleeping threads",
-		    has_helper(btf, "BPF_FUNC_copy_from_user_task") ? FEATURE_PRESENT
-								    : FEATURE_OPTIONAL_ABSENT,
+		    offers.can_read_tasks ? FEATURE_PRESENT : FEATURE_OPTIONAL_ABSENT,
 		    "before 5.18 threads that sleep from the start on are `unknown` until they "
 		    "run");
 		add(ret_features, &count, "walking of Ruby stacks",
-		    has_helper(btf, "BPF_FUNC_loop") ? FEATURE_PRESENT : FEATURE_OPTIONAL_ABSENT,
+		    offers.can_walk_stacks ? FEATURE_PRESENT : FEATURE_OPTIONAL_ABSENT,
 		    "before 5.17 there is no `record --stacks`");
+		add(ret_features, &count, "names of the kernel's functions",
+		    are_addresses_told() ? FEATURE_PRESENT : FEATURE_OPTIONAL_ABSENT,
+		    "/proc/kallsyms hides addresses: the kernel's frames of `record --stacks` are "
+		    "`[kernel]`; needs sysctl kernel.kptr_restrict=0, or CAP_SYSLOG");
 		add(ret_features, &count, "run-queue time",
 		    has_member(btf, "sched_info", "run_delay") ? FEATURE_PRESENT : FEATURE_ABSENT,
 		    "boot a kernel built with CONFIG_SCHED_INFO=y (CONFIG_SCHEDSTATS or "

@@ -6,9 +6,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "probe/refusal.h"
 #include "probe/session.h"
+
+struct btf;
 
 #define FEATURE_BTF_PATH "/sys/kernel/btf/vmlinux"
 
@@ -40,24 +43,35 @@ enum {
  */
 size_t features_look(struct feature ret_features[static FEATURES_MAX]);
 
-/* Whether a program may read another task's memory: bpf_copy_from_user_task(), since v5.18. */
-bool features_can_read_tasks(void);
-
-/* Whether a program may walk long stacks, as --stacks does: bpf_loop(), since v5.17. */
-bool features_can_walk_stacks(void);
+/* What programs are loaded by, of this kernel's own types. */
+struct kernel_offers {
+	bool has_uprobe_multi; /* links of many uprobes, since v6.6 */
+	bool can_read_tasks; /* another task's memory: bpf_copy_from_user_task(), since v5.18 */
+	bool can_walk_stacks; /* long ones, as --stacks does: bpf_loop(), since v5.17 */
+	/* By which programs call bpf_preempt_disable() and bpf_preempt_enable(), since v6.10; 0 =
+	 * they are not both there. */
+	int preempt_disable_id, preempt_enable_id;
+	bool has_steal_time; /* steal_time.c */
+	int64_t steal_time_offset;
+	int64_t preempt_count_offset; /* percpu.c; 0 = not known */
+};
 
 /*
- * The numbers by which programs call functions of the kernel's that are made for them: count names
- * and numbers. False: it lacks one of them; then the numbers are not to be used.
+ * Reads the types, 5 MB: that takes some tens of ms, so it is done once for a recording. A kernel
+ * without them offers nothing.
+ * without them offers nothing.
  */
-bool features_find_functions(const char *const names[], size_t count, int ret_ids[]);
+void features_ask_kernel(struct kernel_offers *ret_offers);
+
+/* Whether programs may call a helper, by its name in enum bpf_func_id of a kernel's types. */
+bool features_has_helper(const struct btf *types, const char *name);
 
 /*
  * Whether uprobes may be attached: by a uprobe_multi link with what a recording needs anyway, by a
  * perf event, before 6.6, with CAP_SYS_ADMIN only (perf_uprobe_event_init(),
  * kernel/events/core.c, v6.1).
  */
-bool features_may_probe(void);
+bool features_may_probe(const struct kernel_offers *offers);
 
 /*
  * The effective capabilities that are missing to observe processes of other users:

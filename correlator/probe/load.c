@@ -7,12 +7,13 @@
 #include <bpf/libbpf.h>
 #include <linux/bpf.h>
 
+#include <correlator/syscall_counts.h>
+
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "probe/features.h"
 #include "probe/open_session.h"
-#include "probe/uprobed_files.h"
 
 DEFINE_CLEANUP(struct correlator_bpf *, correlator_bpf__destroy);
 
@@ -56,12 +57,34 @@ static void set_sampler(struct correlator_bpf *skeleton, bool is_on)
 		skeleton->maps.samples,	      skeleton->maps.samples_a,
 		skeleton->maps.samples_b,     skeleton->maps.stacks,
 		skeleton->maps.stacks_told,   skeleton->maps.stack_scratch,
-		skeleton->maps.stack_layouts,
+		skeleton->maps.stack_layouts, skeleton->maps.tips,
+		skeleton->maps.tips_told,     skeleton->maps.tip_scratch,
 	};
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
 		(void)bpf_map__set_autocreate(maps[i], is_on);
 	(void)bpf_program__set_autoload(skeleton->progs.on_sample, is_on);
+}
+
+/* Nor are those of waits. */
+static void set_wait_stacks(struct correlator_bpf *skeleton, bool is_on)
+{
+	(void)bpf_map__set_autocreate(skeleton->maps.waits, is_on);
+	(void)bpf_map__set_autocreate(skeleton->maps.waits_a, is_on);
+	(void)bpf_map__set_autocreate(skeleton->maps.waits_b, is_on);
+	(void)bpf_program__set_autoload(skeleton->progs.on_leaving_cpu, is_on);
+}
+
+/* Nor are the maps of system calls by number. */
+static void set_syscalls(struct correlator_bpf *skeleton, bool is_on)
+{
+	uint32_t room = SYSCALLS_PER_ACCOUNT * bpf_map__max_entries(skeleton->maps.accounts_a);
+
+	(void)bpf_map__set_autocreate(skeleton->maps.syscalls, is_on);
+	(void)bpf_map__set_autocreate(skeleton->maps.syscalls_a, is_on);
+	(void)bpf_map__set_autocreate(skeleton->maps.syscalls_b, is_on);
+	(void)bpf_map__set_max_entries(skeleton->maps.syscalls_a, room);
+	(void)bpf_map__set_max_entries(skeleton->maps.syscalls_b, room);
 }
 
 /* See COMPAT_CALL (bpf/kernel_compat.bpf.h). The instructions are the opened object's, not loaded
@@ -78,36 +101,38 @@ static void put_call(struct bpf_program *program, __s32 mark, __s32 function)
 							     .imm = function };
 }
 
-bool load_calls(struct bpf_program *program)
+bool load_calls(struct bpf_program *program, const struct kernel_offers *kernel)
 {
-	static const char *const names[] = { "bpf_preempt_disable", "bpf_preempt_enable" };
-	int ids[2];
-
-	if (!features_find_functions(names, 2, ids))
+	if (!kernel->preempt_disable_id)
 		return false;
-	put_call(program, CALL_PREEMPT_DISABLE, ids[0]);
-	put_call(program, CALL_PREEMPT_ENABLE, ids[1]);
+	put_call(program, CALL_PREEMPT_DISABLE, kernel->preempt_disable_id);
+	put_call(program, CALL_PREEMPT_ENABLE, kernel->preempt_enable_id);
 	return true;
 }
 
 /* Sets what must be known before load: constants, and which programs are wanted. */
-static int configure(struct correlator_bpf *skeleton, const struct session_options *options)
+static int configure(struct correlator_bpf *skeleton, const struct session_options *options,
+		     const struct kernel_offers *kernel)
 {
 	struct session_config *config = (struct session_config *)&skeleton->rodata->session;
-	int64_t offset = 0;
 
 	config->follow_forks = options->follow_forks;
 	config->watches_otel = options->watches_otel;
 	config->late_keys = options->late_keys;
 	config->request_key = options->request_key;
 	config->tells_strangers = options->strangers;
-	config->has_steal_time = steal_time_find(&offset);
-	config->steal_time_offset = config->has_steal_time ? offset : 0;
+	config->has_steal_time = kernel->has_steal_time;
+	config->steal_time_offset = kernel->steal_time_offset;
 	config->has_timeline = options->has_timeline;
-	config->preempt_count_offset = options->has_timeline ? preempt_count_find() : 0;
+	config->preempt_count_offset = options->has_timeline ? kernel->preempt_count_offset : 0;
 	(void)bpf_program__set_autoload(skeleton->progs.on_waking, options->has_timeline);
+	config->has_children = options->has_children;
+	(void)bpf_map__set_autocreate(skeleton->maps.origins, options->has_children);
 	config->has_stacks = options->stacks_hz > 0;
+	config->has_native = options->has_native;
+	config->has_wait_stacks = options->has_wait_stacks;
 	set_sampler(skeleton, config->has_stacks);
+	set_wait_stacks(skeleton, options->has_wait_stacks);
 	if (!options->has_kernel_split) {
 		(void)bpf_program__set_autoload(skeleton->progs.on_sys_enter, false);
 		(void)bpf_program__set_autoload(skeleton->progs.on_sys_exit, false);
@@ -115,15 +140,18 @@ static int configure(struct correlator_bpf *skeleton, const struct session_optio
 	config->is_lean = options->is_lean;
 	if (options->is_lean)
 		(void)bpf_program__set_autoload(skeleton->progs.on_context_change, false);
-	(void)bpf_program__set_autoload(skeleton->progs.read_sleepers, features_can_read_tasks());
-	(void)bpf_program__set_autoload(load_calls(skeleton->progs.collect_tasks_undisturbed)
-						? skeleton->progs.collect_tasks_undisturbed
-						: skeleton->progs.collect_tasks,
-					true);
+	(void)bpf_program__set_autoload(skeleton->progs.read_sleepers, kernel->can_read_tasks);
+	(void)bpf_program__set_autoload(
+		load_calls(skeleton->progs.collect_tasks_undisturbed, kernel)
+			? skeleton->progs.collect_tasks_undisturbed
+			: skeleton->progs.collect_tasks,
+		true);
 	set_map_sizes(skeleton, options);
 	config->contexts_max = bpf_map__max_entries(skeleton->maps.contexts);
 	config->accounts_max = bpf_map__max_entries(skeleton->maps.accounts_a);
-	if (uprobe_multi_is_supported()) {
+	config->has_syscalls = options->counts_syscalls;
+	set_syscalls(skeleton, options->counts_syscalls);
+	if (kernel->has_uprobe_multi) {
 		(void)bpf_program__set_expected_attach_type(
 			skeleton->progs.on_context_change,
 			(enum bpf_attach_type)FEATURE_ATTACH_TYPE_UPROBE_MULTI);
@@ -138,11 +166,15 @@ int load_programs(const struct session_options *options, struct correlator_bpf *
 		  struct refusal *ret_refusal)
 {
 	_cleanup_(correlator_bpf__destroyp) struct correlator_bpf *skeleton = NULL;
+	struct kernel_offers asked;
 	int r;
 
+	if (!options->kernel)
+		features_ask_kernel(&asked);
 	refusal_listen(ret_refusal);
 	skeleton = correlator_bpf__open();
-	r = skeleton ? configure(skeleton, options) : -errno;
+	r = skeleton ? configure(skeleton, options, options->kernel ? options->kernel : &asked)
+		     : -errno;
 	if (r == 0)
 		r = correlator_bpf__load(skeleton);
 	refusal_listen(NULL);

@@ -9,6 +9,7 @@
 #include "probe/session.h"
 
 struct correlator_bpf;
+struct kernel_offers;
 struct bpf_program;
 
 /*
@@ -16,7 +17,7 @@ struct bpf_program;
  * into a program that is opened and not loaded yet. False: this kernel has none of them, and the
  * program is as it was.
  */
-bool load_calls(struct bpf_program *program);
+bool load_calls(struct bpf_program *program, const struct kernel_offers *kernel);
 
 /*
  * Opens, configures and loads. 0, or -errno, and *ret_refusal is what the verifier said. Not logged

@@ -45,7 +45,8 @@ struct session {
 	struct bpf_link **clocks; /* of the CPUs that are sampled */
 	size_t clock_count;
 	session_stack_fn on_stack; /* NULL = nobody */
-	void *stack_context;
+	session_tip_fn on_tip; /* NULL = nobody */
+	void *stack_context; /* of both */
 
 	struct uprobed_files *uprobed_files;
 	struct account_key *keys; /* room for one batch of the drain */
@@ -59,6 +60,19 @@ int collector_run_tasks(struct session *session, enum collect_phase phase);
 int collector_read_sleepers(struct session *session);
 int collector_interrupt_cpus(struct session *session);
 
+/* epochs.c: tells the programs of the two maps of windows, by their parity. 0 or -errno (logged).
+ */
+int epochs_set(const struct bpf_map *both, const struct bpf_map *even, const struct bpf_map *odd);
+
+/*
+ * Hands over, and forgets, what one of them has, but for what calibrations have made: samples,
+ * waits or system calls. A return value below 0 of on_entry ends it, and is returned. 0 or -errno
+ * (logged).
+ */
+typedef int (*epochs_entry_fn)(void *context, const void *key, const void *value);
+int epochs_drain(const struct session *session, const struct bpf_map *map, epochs_entry_fn on_entry,
+		 void *context);
+
 /* slices.c: opens the ring, if it is wanted. 0 or -errno (logged). */
 int slices_open(struct session *session);
 
@@ -69,26 +83,21 @@ int samples_attach(struct session *session);
 void samples_close(struct session *session);
 /* What the ring of stacks has goes to the session (context)'s on_stack, if it is whole. 0. */
 int samples_forward_stack(void *context, void *data, size_t size_bytes);
+/* The same of the ring of tips and on_tip. */
+int samples_forward_tip(void *context, void *data, size_t size_bytes);
+
+/* syscalls.c: makes the maps ready, if they are wanted. 0 or -errno (logged). */
+int syscalls_open(struct session *session);
 
 /*
  * percpu.c: distance in bytes of a per-CPU variable from the per-CPU run queue, by the kernel's
  * types. False: there is none of that name.
  */
 bool percpu_locate(const struct btf *btf, const char *name, int64_t *ret_offset);
-/* The same of x86's count of what keeps a CPU from being preempted; and of this kernel's: 0 = not
- * known. */
+/* The same of x86's count of what keeps a CPU from being preempted. */
 bool preempt_count_locate(const struct btf *btf, int64_t *ret_offset);
-int64_t preempt_count_find(void);
 
-/*
- * steal_time.c: distance in bytes of KVM's per-CPU steal_time from the per-CPU run queue. False: no
- * KVM guest, or its host does not tell.
- */
-bool steal_time_find(int64_t *ret_offset);
-/* The same by the kernel's types alone. */
-bool steal_time_locate(const struct btf *btf, int64_t *ret_offset);
-
-/* What the processor says of itself. */
+/* steal_time.c. What the processor says of itself. */
 struct cpuid {
 	uint32_t eax, ebx, ecx, edx;
 };

@@ -75,14 +75,3 @@ bool preempt_count_locate(const struct btf *btf, int64_t *ret_offset)
 	*ret_offset = variable + member;
 	return true;
 }
-
-int64_t preempt_count_find(void)
-{
-	struct btf *btf = btf__load_vmlinux_btf();
-	int64_t offset = 0;
-
-	if (btf && !preempt_count_locate(btf, &offset))
-		offset = 0;
-	btf__free(btf);
-	return offset;
-}

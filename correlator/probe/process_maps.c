@@ -151,6 +151,8 @@ void session_remove_process(struct session *session, pid_t tgid)
 	(void)bpf_map_delete_elem(bpf_map__fd(session->skeleton->maps.otel_processes), &key);
 	if (session->options.stacks_hz)
 		(void)bpf_map_delete_elem(bpf_map__fd(session->skeleton->maps.stack_layouts), &key);
+	if (session->options.has_children)
+		(void)bpf_map_delete_elem(bpf_map__fd(session->skeleton->maps.origins), &key);
 }
 
 int session_watch(struct session *session, pid_t pid)

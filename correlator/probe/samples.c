@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The sampler: a clock on each CPU, the ring of stacks, the two epochs of samples. */
+/* The sampler: a clock on each CPU, the rings of stacks and tips, the two epochs of samples. */
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
@@ -14,10 +14,6 @@
 #include "base/log.h"
 #include "probe/open_session.h"
 
-enum {
-	DRAIN_BATCH = 1024
-};
-
 int samples_forward_stack(void *context, void *data, size_t size_bytes)
 {
 	const size_t head_bytes = offsetof(struct stack_message, frames.frames);
@@ -31,21 +27,37 @@ int samples_forward_stack(void *context, void *data, size_t size_bytes)
 	return 0;
 }
 
+int samples_forward_tip(void *context, void *data, size_t size_bytes)
+{
+	const size_t head_bytes = offsetof(struct tip_message, kernel);
+	struct session *session = context;
+	const struct tip_message *message = data;
+
+	if (session->on_tip && size_bytes >= head_bytes &&
+	    message->kernel_count <= KERNEL_FRAMES_MAX &&
+	    size_bytes - head_bytes >= message->kernel_count * sizeof(message->kernel[0]))
+		session->on_tip(session->stack_context, message);
+	return 0;
+}
+
 int samples_open(struct session *session)
 {
 	const struct correlator_bpf *skeleton = session->skeleton;
+	int r;
 
 	if (!session->options.stacks_hz)
 		return 0;
-	for (__u32 slot = 0; slot < 2; slot++) {
-		int fd = bpf_map__fd(slot ? skeleton->maps.samples_b : skeleton->maps.samples_a);
-
-		if (bpf_map_update_elem(bpf_map__fd(skeleton->maps.samples), &slot, &fd, BPF_ANY))
-			return log_error_errno(errno, "cannot set the epochs of samples");
-	}
+	r = epochs_set(skeleton->maps.samples, skeleton->maps.samples_a, skeleton->maps.samples_b);
+	if (r == 0 && session->options.has_wait_stacks)
+		r = epochs_set(skeleton->maps.waits, skeleton->maps.waits_a,
+			       skeleton->maps.waits_b);
+	if (r < 0)
+		return r;
 	return ring_buffer__add(session->ring, bpf_map__fd(skeleton->maps.stacks),
-				samples_forward_stack, session)
-		       ? log_error_errno(errno, "cannot open the ring of stacks")
+				samples_forward_stack, session) ||
+			       ring_buffer__add(session->ring, bpf_map__fd(skeleton->maps.tips),
+						samples_forward_tip, session)
+		       ? log_error_errno(errno, "cannot open the rings of stacks")
 		       : 0;
 }
 
@@ -113,29 +125,52 @@ void session_on_stacks(struct session *session, session_stack_fn on_stack, void 
 	session->stack_context = context;
 }
 
+void session_on_tips(struct session *session, session_tip_fn on_tip)
+{
+	session->on_tip = on_tip;
+}
+
+/* To whom it is handed over: one of the two. */
+struct receiver {
+	session_sample_fn on_sample;
+	session_wait_fn on_wait;
+	void *context;
+};
+
+static int hand_over_sample(void *user, const void *key, const void *count)
+{
+	const struct receiver *receiver = user;
+
+	return receiver->on_sample(receiver->context, key, *(const uint64_t *)count);
+}
+
 int session_drain_samples(struct session *session, uint64_t epoch, session_sample_fn on_sample,
 			  void *context)
 {
-	struct bpf_map *maps[] = { session->skeleton->maps.samples_a,
-				   session->skeleton->maps.samples_b };
-	struct sample_key keys[DRAIN_BATCH];
-	__u64 counts[DRAIN_BATCH];
-	__u32 position, count;
-	void *in = NULL;
-	int failed, r = 0;
+	struct receiver receiver = { .on_sample = on_sample, .context = context };
+	const struct bpf_map *maps[] = { session->skeleton->maps.samples_a,
+					 session->skeleton->maps.samples_b };
 
-	if (!session->options.stacks_hz)
-		return 0;
-	do {
-		count = DRAIN_BATCH;
-		failed = bpf_map_lookup_and_delete_batch(bpf_map__fd(maps[epoch & 1]), in,
-							 &position, keys, counts, &count, NULL);
-		if (failed && errno != ENOENT)
-			return log_error_errno(errno, "cannot drain the samples");
-		for (__u32 i = 0; i < count && r >= 0; i++)
-			if (!calibrations_own(session, keys[i].account.tgid))
-				r = on_sample(context, &keys[i], counts[i]);
-		in = &position;
-	} while (!failed && r >= 0);
-	return r < 0 ? r : 0;
+	return session->options.stacks_hz
+		       ? epochs_drain(session, maps[epoch & 1], hand_over_sample, &receiver)
+		       : 0;
+}
+
+static int hand_over_wait(void *user, const void *key, const void *sums)
+{
+	const struct receiver *receiver = user;
+
+	return receiver->on_wait(receiver->context, key, sums);
+}
+
+int session_drain_waits(struct session *session, uint64_t epoch, session_wait_fn on_wait,
+			void *context)
+{
+	struct receiver receiver = { .on_wait = on_wait, .context = context };
+	const struct bpf_map *maps[] = { session->skeleton->maps.waits_a,
+					 session->skeleton->maps.waits_b };
+
+	return session->options.has_wait_stacks
+		       ? epochs_drain(session, maps[epoch & 1], hand_over_wait, &receiver)
+		       : 0;
 }

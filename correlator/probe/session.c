@@ -50,13 +50,11 @@ static int introduce_observer(struct session *session)
 static int prepare_maps(struct session *session)
 {
 	struct correlator_bpf *skeleton = session->skeleton;
-	const int epochs[] = { bpf_map__fd(skeleton->maps.accounts_a),
-			       bpf_map__fd(skeleton->maps.accounts_b) };
+	int r = epochs_set(skeleton->maps.accounts, skeleton->maps.accounts_a,
+			   skeleton->maps.accounts_b);
 
-	for (__u32 slot = 0; slot < 2; slot++)
-		if (bpf_map_update_elem(bpf_map__fd(skeleton->maps.accounts), &slot, &epochs[slot],
-					BPF_ANY))
-			return log_error_errno(errno, "cannot set the epochs of accounts");
+	if (r < 0)
+		return r;
 	session->ring =
 		ring_buffer__new(bpf_map__fd(skeleton->maps.events), forward_event, session, NULL);
 	if (!session->ring)
@@ -100,6 +98,8 @@ int session_open(const struct session_options *options, struct session **ret_ses
 		r = slices_open(session);
 	if (r == 0)
 		r = samples_open(session);
+	if (r == 0)
+		r = syscalls_open(session);
 	if (r < 0)
 		return r;
 	r = uprobed_files_new(session->skeleton, &session->uprobed_files);
@@ -148,6 +148,7 @@ static int attach_split(struct session *session)
 	struct correlator_bpf *skeleton = session->skeleton;
 	int r = attach(skeleton->progs.on_sys_enter, &skeleton->links.on_sys_enter);
 
+	skeleton->bss->sees_syscalls = 1;
 	return r < 0 ? r : attach(skeleton->progs.on_sys_exit, &skeleton->links.on_sys_exit);
 }
 
@@ -155,6 +156,7 @@ static void detach_split(struct session *session)
 {
 	detach(&session->skeleton->links.on_sys_enter);
 	detach(&session->skeleton->links.on_sys_exit);
+	session->skeleton->bss->sees_syscalls = 0;
 	for (int way = 0; way < _SESSION_WAY_MAX; way++)
 		session_end_calibration(session, (enum session_way)way);
 	session->split = SESSION_SPLIT_OFF;
@@ -163,22 +165,24 @@ static void detach_split(struct session *session)
 int session_attach(struct session *session)
 {
 	struct correlator_bpf_progs {
-		struct bpf_program *program;
+		struct bpf_program *program; /* NULL: not wanted */
 		struct bpf_link **link;
 	} hooks[] = {
 		{ session->skeleton->progs.on_new_task, &session->skeleton->links.on_new_task },
 		{ session->skeleton->progs.on_exec, &session->skeleton->links.on_exec },
 		{ session->skeleton->progs.on_exit, &session->skeleton->links.on_exit },
 		{ session->skeleton->progs.on_rename, &session->skeleton->links.on_rename },
+		{ session->options.has_wait_stacks ? session->skeleton->progs.on_leaving_cpu : NULL,
+		  &session->skeleton->links.on_leaving_cpu },
 		{ session->skeleton->progs.on_sched_switch,
 		  &session->skeleton->links.on_sched_switch },
+		{ session->options.has_timeline ? session->skeleton->progs.on_waking : NULL,
+		  &session->skeleton->links.on_waking },
 	};
 	int r = 0;
 
 	for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]) && r == 0; i++)
-		r = attach(hooks[i].program, hooks[i].link);
-	if (r == 0 && session->options.has_timeline)
-		r = attach(session->skeleton->progs.on_waking, &session->skeleton->links.on_waking);
+		r = hooks[i].program ? attach(hooks[i].program, hooks[i].link) : 0;
 	if (r == 0)
 		r = samples_attach(session);
 	if (r < 0 || !session->options.has_kernel_split)

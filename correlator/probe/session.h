@@ -17,10 +17,14 @@
 
 struct session;
 
+struct kernel_offers;
+
 struct session_options {
+	const struct kernel_offers *kernel; /* borrowed; NULL: it is asked (features.h) */
 	bool is_lean; /* no uprobes: contexts are read at scheduler and syscall boundaries */
 	bool has_kernel_split; /* attach the two syscall tracepoints */
 	bool follow_forks;
+	bool has_children; /* what a request starts belongs to it (correlator/origin.h) */
 	bool watches_otel; /* contexts of OpenTelemetry are to be read in some process */
 	uint32_t late_keys; /* bit N: key N is a late one (correlator/late_key.h) */
 	uint32_t request_key; /* if there is one: 1 + number of the key that it depends on */
@@ -31,6 +35,9 @@ struct session_options {
 	bool has_timeline; /* slices are told */
 	uint32_t slice_ring_bytes; /* as ring_bytes */
 	uint32_t stacks_hz; /* so often each CPU is sampled; 0 = never */
+	bool has_native; /* samples say where in native code they are */
+	bool has_wait_stacks; /* where threads wait is told, too; needs stacks_hz */
+	bool counts_syscalls; /* by number; needs has_kernel_split */
 };
 
 /*
@@ -149,7 +156,8 @@ bool session_has_lost_strangers(struct session *session);
  * Starts to measure, all the time and by a process of our own, how long each system call is between
  * the ring crossing and our boundaries, which is counted as user time: to be moved to kernel time,
  * call by call. Needs has_kernel_split and attached hooks. Waits for the first figures, some 30 ms.
- * 0, also if that way is measured already; or -errno (logged).
+ * 0, also if that way is measured already; -EINTR (not logged): a signal waits that is to end us
+ * (base/signals.h); or another -errno (logged).
  */
 int session_start_calibration(struct session *session, enum session_way way);
 bool session_has_calibration(const struct session *session, enum session_way way);
@@ -288,6 +296,10 @@ int session_set_stack_layout(struct session *session, pid_t tgid,
 struct stack_message;
 typedef void (*session_stack_fn)(void *context, const struct stack_message *message);
 void session_on_stacks(struct session *session, session_stack_fn on_stack, void *context);
+/* The same of tips; on_tip is given the context of session_on_stacks(). */
+struct tip_message;
+typedef void (*session_tip_fn)(void *context, const struct tip_message *message);
+void session_on_tips(struct session *session, session_tip_fn on_tip);
 
 /*
  * Hands over, and forgets, the samples of a window that session_flush() ended: each key once. A
@@ -297,3 +309,20 @@ struct sample_key;
 typedef int (*session_sample_fn)(void *context, const struct sample_key *key, uint64_t count);
 int session_drain_samples(struct session *session, uint64_t epoch, session_sample_fn on_sample,
 			  void *context);
+/* The same of waits. */
+struct wait_sums;
+typedef int (*session_wait_fn)(void *context, const struct sample_key *key,
+			       const struct wait_sums *sums);
+int session_drain_waits(struct session *session, uint64_t epoch, session_wait_fn on_wait,
+			void *context);
+
+/*
+ * Hands over, and forgets, the system calls of a window that session_flush() ended: each key once.
+ * A return value below 0 of on_syscall ends it, and is returned. 0 or -errno (logged).
+ */
+struct syscall_key;
+struct syscall_sums;
+typedef int (*session_syscall_fn)(void *context, const struct syscall_key *key,
+				  const struct syscall_sums *sums);
+int session_drain_syscalls(struct session *session, uint64_t epoch, session_syscall_fn on_syscall,
+			   void *context);

@@ -36,18 +36,3 @@ bool steal_time_is_told(read_cpuid_fn read)
 	read(CPUID_KVM_FEATURES, &cpuid);
 	return cpuid.eax & (1U << KVM_FEATURE_STEAL_TIME);
 }
-
-bool steal_time_locate(const struct btf *btf, int64_t *ret_offset)
-{
-	return percpu_locate(btf, "steal_time", ret_offset);
-}
-
-bool steal_time_find(int64_t *ret_offset)
-{
-	struct btf *btf =
-		steal_time_is_told(steal_time_read_cpuid) ? btf__load_vmlinux_btf() : NULL;
-	bool is_found = btf && steal_time_locate(btf, ret_offset);
-
-	btf__free(btf);
-	return is_found;
-}

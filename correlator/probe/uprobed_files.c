@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -29,8 +30,10 @@
 #include "probe/features.h"
 
 enum {
-	/* Of asking which inode it is: others hold the mappings for microseconds. */
-	IDENTIFY_ATTEMPTS = 1000
+	/* Of asking which inode it is, and the pause between two: others hold the mappings for
+	 * microseconds, or until they get a CPU again. */
+	IDENTIFY_ATTEMPTS = 10000,
+	IDENTIFY_PAUSE_NS = 100 * 1000,
 };
 
 struct uprobed_file {
@@ -78,15 +81,6 @@ struct uprobe_multi_attributes {
 	__u32 pid;
 	__u32 reserved;
 };
-
-bool uprobe_multi_is_supported(void)
-{
-	struct btf *btf = btf__load_vmlinux_btf();
-	int link = btf ? btf__find_by_name_kind(btf, "bpf_uprobe_multi_link", BTF_KIND_STRUCT) : 0;
-
-	btf__free(btf);
-	return link > 0;
-}
 
 static struct bpf_program *loaded(struct bpf_program *program)
 {
@@ -180,39 +174,36 @@ static int attach(struct uprobed_files *files, const struct session_probe *probe
 	return 0;
 }
 
-/* One of the program's answers about a mapping (file_question.h). */
-static int ask(int program_fd, const void *mapping, enum file_question question, __u32 *ret_answer)
+/* One of the program's answers about a mapping (file_question.h), or -errno. */
+static int ask(int program_fd, const void *mapping, int part)
 {
-	__u64 arguments[] = { (uintptr_t)mapping, question };
+	__u64 arguments[] = { (uintptr_t)mapping, (__u64)part };
 	LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = arguments,
 		    .ctx_size_in = sizeof(arguments));
 
 	for (int attempt = 0; attempt < IDENTIFY_ATTEMPTS; attempt++) {
+		const struct timespec pause = { .tv_nsec = IDENTIFY_PAUSE_NS };
+
 		if (bpf_prog_test_run_opts(program_fd, &options))
 			return -errno;
 		if ((int)options.retval != -EBUSY)
-			break;
+			return (int)options.retval;
+		(void)nanosleep(&pause, NULL);
 	}
-	*ret_answer = options.retval;
-	return 0;
+	return -EBUSY;
 }
 
 static int ask_all(int program_fd, const void *mapping, uint64_t *ret_inode)
 {
-	__u32 answers[_FILE_QUESTION_MAX];
-	uint64_t inode;
+	uint64_t inode = 0;
 
-	for (int i = 0; i < _FILE_QUESTION_MAX; i++) {
-		int r = ask(program_fd, mapping, (enum file_question)i, &answers[i]);
+	for (int part = 0; part < FILE_INODE_PARTS; part++) {
+		int r = ask(program_fd, mapping, part);
 
 		if (r < 0)
 			return r;
+		inode |= (uint64_t)r << part * FILE_INODE_PART_BITS;
 	}
-	if (answers[FILE_STATUS])
-		return (int)answers[FILE_STATUS];
-	inode = (uint64_t)answers[FILE_INODE_HIGH] << 32 | answers[FILE_INODE_LOW];
-	if (!inode)
-		return -ENOENT;
 	*ret_inode = inode;
 	return 0;
 }
@@ -235,22 +226,25 @@ int uprobed_file_identify(int program_fd, int fd, uint64_t *ret_inode)
 static int take(struct uprobed_files *files, const struct session_probe *probe,
 		struct uprobed_file **ret_file)
 {
-	struct uprobed_file *file = NULL;
+	struct uprobed_file *file;
 	__typeof__(file->key) key = { .kind = probe->kind };
 	int r = probe->identify(probe->file, false, &key.inode);
 
 	if (r < 0)
 		return r;
 	HASH_FIND(hh, files->files, &key, sizeof(key), file);
-	/* An overlay may have another file below by now. */
-	if (!file)
+	if (!file) {
+		/* An overlay may have another file below by now. */
 		r = probe->identify(probe->file, true, &key.inode);
-	if (!file && r == 0)
+		if (r < 0)
+			return r;
 		HASH_FIND(hh, files->files, &key, sizeof(key), file);
-	if (!file && r == 0)
+	}
+	if (!file) {
 		r = attach(files, probe, key.inode, &file);
-	if (r < 0)
-		return r;
+		if (r < 0)
+			return r;
+	}
 	file->user_count++;
 	*ret_file = file;
 	return 0;

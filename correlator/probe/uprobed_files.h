@@ -17,9 +17,6 @@
 struct correlator_bpf;
 struct uprobed_files;
 
-/* True if uprobe_multi links are there (6.6): the programs are to be loaded for them. */
-bool uprobe_multi_is_supported(void);
-
 /* Of loaded programs, which must outlive it; one that is not loaded has no probes. 0, -ENOMEM. */
 int uprobed_files_new(struct correlator_bpf *skeleton, struct uprobed_files **ret_files);
 /* Detaches all. Accepts NULL. */

@@ -239,8 +239,9 @@ static int write_all(const struct sink *sink, const uint8_t *bytes, size_t size_
 }
 
 /*
- * Cuts what a failed write left of an entry: true. Only from a regular file that ends where this
- * write stopped: of a file that somebody else appends to (`>> log`), nothing may be cut.
+ * Cuts what a failed write left of an entry: true. Only from a file that ends where this write
+ * stopped: of a file that somebody else appends to (`>> log`), nothing may be cut, and what is no
+ * regular file has no size.
  */
 static bool cut_partial_tail(const struct sink *sink, size_t partial_bytes)
 {
@@ -248,7 +249,7 @@ static bool cut_partial_tail(const struct sink *sink, size_t partial_bytes)
 	struct stat status;
 
 	if (partial_bytes == 0 || end < (off_t)partial_bytes || fstat(sink->fd, &status) < 0 ||
-	    !S_ISREG(status.st_mode) || status.st_size != end)
+	    status.st_size != end)
 		return false;
 	end -= (off_t)partial_bytes;
 	return ftruncate(sink->fd, end) == 0 && lseek(sink->fd, end, SEEK_SET) >= 0;

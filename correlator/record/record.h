@@ -46,6 +46,8 @@ enum cpu_record_flags {
 	CPU_RECORD_UNKNOWN = 1 << 3, /* a context was in force but could not be read */
 	/* Ruby threads share native ones, and the gem does not follow them: may be another's. */
 	CPU_RECORD_MIXED_THREADS = 1 << 4,
+	/* The process was started in the context, by an exec, and is in none of its own. */
+	CPU_RECORD_INHERITED_BY_EXEC = 1 << 5,
 };
 
 #define RECORD_DECLARE_U32(member)    uint32_t member;

@@ -190,6 +190,7 @@ static void put_flags(struct record_encoder *encoder, const char *name, uint32_t
 		{ CPU_RECORD_OVERFLOW, "overflow" },
 		{ CPU_RECORD_UNKNOWN, "unknown" },
 		{ CPU_RECORD_MIXED_THREADS, "mixed_threads" },
+		{ CPU_RECORD_INHERITED_BY_EXEC, "inherited_by_exec" },
 	};
 	enum {
 		NAME_COUNT = sizeof(names) / sizeof(names[0])

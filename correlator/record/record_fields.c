@@ -39,6 +39,9 @@ static const struct record_field_info stack_fields[] = { RECORD_STACK_FIELDS(DES
 #define STRUCT sample_record
 static const struct record_field_info sample_fields[] = { RECORD_SAMPLE_FIELDS(DESCRIBE) };
 #undef STRUCT
+#define STRUCT syscall_record
+static const struct record_field_info syscall_fields[] = { RECORD_SYSCALL_FIELDS(DESCRIBE) };
+#undef STRUCT
 #define STRUCT balance_record
 static const struct record_field_info balance_fields[] = { RECORD_BALANCE_FIELDS(DESCRIBE) };
 #undef STRUCT
@@ -87,5 +90,6 @@ bool record_fields_are_taken(const char *name)
 	       has_field(&record_common_info, name) ||
 	       has_field(&record_kinds[RECORD_KIND_CPU], name) ||
 	       has_field(&record_kinds[RECORD_KIND_SLICE], name) ||
-	       has_field(&record_kinds[RECORD_KIND_SAMPLE], name);
+	       has_field(&record_kinds[RECORD_KIND_SAMPLE], name) ||
+	       has_field(&record_kinds[RECORD_KIND_SYSCALL], name);
 }

@@ -57,6 +57,6 @@ extern const struct record_kind_info record_kinds[_RECORD_KIND_MAX];
 extern const struct record_kind_info record_common_info;
 extern const struct record_kind_info record_delivery_info;
 
-/* True if cpu, slice or sample records have a field of that name besides the keys: a key cannot
- * have it. */
+/* True if cpu, slice, sample or syscall records have a field of that name besides the keys: a key
+ * cannot have it. */
 bool record_fields_are_taken(const char *name);

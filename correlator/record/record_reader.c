@@ -154,14 +154,10 @@ static int make_room(struct record_reader *reader)
 	return 0;
 }
 
-/* Reads once. */
-static int fill(struct record_reader *reader)
+static int read_once(struct record_reader *reader)
 {
 	ssize_t got;
-	int r = make_room(reader);
 
-	if (r < 0)
-		return r;
 	do
 		got = read(reader->fd, reader->buffer + reader->end, READ_BYTES);
 	while (got < 0 && errno == EINTR);
@@ -172,6 +168,13 @@ static int fill(struct record_reader *reader)
 	reader->at_end = got == 0;
 	reader->end += (size_t)got;
 	return 0;
+}
+
+static int fill(struct record_reader *reader)
+{
+	int r = make_room(reader);
+
+	return r == 0 ? read_once(reader) : r;
 }
 
 static int finish(struct record_reader *reader)

@@ -40,8 +40,11 @@
 	  "a frame, and by parent_id those that called it, outermost last; only with --stacks, "   \
 	  "and before the samples that name it")                                                   \
 	X(SAMPLE, sample,                                                                          \
-	  "how often one thread in one context was seen in one stack in one window; only with "    \
-	  "--stacks")                                                                              \
+	  "how often one thread in one context was seen in one stack in one window, or, with "     \
+	  "--stacks=off-cpu, how long it waited there; only with --stacks")                        \
+	X(SYSCALL, syscall,                                                                        \
+	  "how often one thread in one context made a system call in one window; only with "       \
+	  "--syscalls")                                                                            \
 	X(BALANCE, balance,                                                                        \
 	  "the books of one process in one window: exec_ns = attributed_ns + "                     \
 	  "unattributed_ns + overflow_ns + residual_ns")                                           \
@@ -58,22 +61,26 @@
 	  "Correlator's")                                                                     \
 	X(U32, ns_pid, "ns_pid", KNOWN, "", "the same as the process itself knows it")
 
-#define RECORD_META_FIELDS(X)                                                                  \
-	X(TEXT, tool_version, "tool_version", ALWAYS, "", "")                                  \
-	X(TEXT, kernel_release, "kernel_release", ALWAYS, "", "uname -r")                      \
-	X(TEXT, machine, "machine", ALWAYS, "", "uname -m")                                    \
-	X(TEXT, boot_id, "boot_id", ALWAYS, "", "/proc/sys/kernel/random/boot_id")             \
-	X(U32, cpu_count, "cpu_count", KNOWN, "CPUs", "online")                                \
-	X(TEXT, mode, "mode", ALWAYS, "",                                                      \
-	  "exact, lean, switch-only; partly-lean: see the processes'")                         \
-	X(TEXT, reason, "reason", KNOWN, "", "why the mode is another one than was asked for") \
-	X(BOOL, kernel_split, "kernel_split", ALWAYS, "",                                      \
-	  "false: user and kernel time are not told apart")                                    \
-	X(U64, interval_ns, "interval_ns", ALWAYS, "ns", "length of a window, as asked for")   \
-	X(U64, transition_ns, "transition_ns", IF(kernel_split), "ns",                         \
-	  "moved from user to kernel time for each system call, at first")                     \
-	X(U64, clock_offset_ns, "clock_offset_ns", KNOWN, "ns",                                \
-	  "CLOCK_REALTIME - CLOCK_MONOTONIC")                                                  \
+#define RECORD_META_FIELDS(X)                                                                                  \
+	X(TEXT, tool_version, "tool_version", ALWAYS, "", "")                                                  \
+	X(TEXT, kernel_release, "kernel_release", ALWAYS, "", "uname -r")                                      \
+	X(TEXT, machine, "machine", ALWAYS, "", "uname -m")                                                    \
+	X(TEXT, boot_id, "boot_id", ALWAYS, "", "/proc/sys/kernel/random/boot_id")                             \
+	X(U32, cpu_count, "cpu_count", KNOWN, "CPUs", "online")                                                \
+	X(TEXT, mode, "mode", ALWAYS, "",                                                                      \
+	  "exact, lean, switch-only; partly-lean: see the processes'")                                         \
+	X(TEXT, reason, "reason", KNOWN, "", "why the mode is another one than was asked for")                 \
+	X(BOOL, kernel_split, "kernel_split", ALWAYS, "",                                                      \
+	  "false: user and kernel time are not told apart")                                                    \
+	X(BOOL, blocked_reasons, "blocked_reasons", ALWAYS, "",                                                \
+	  "true: the parts blocked_..._ns of cpu records come to their blocked_ns; one that is 0 is left out") \
+	X(BOOL, children, "children", IF(children), "",                                                        \
+	  "true: what a request starts belongs to it, flagged inherited_by_exec")                              \
+	X(U64, interval_ns, "interval_ns", ALWAYS, "ns", "length of a window, as asked for")                   \
+	X(U64, transition_ns, "transition_ns", IF(kernel_split), "ns",                                         \
+	  "moved from user to kernel time for each system call, at first")                                     \
+	X(U64, clock_offset_ns, "clock_offset_ns", KNOWN, "ns",                                                \
+	  "CLOCK_REALTIME - CLOCK_MONOTONIC")                                                                  \
 	X(TEXTS, key_names, "keys", ALWAYS, "", "the keys that are recorded, by their fields")
 
 #define RECORD_PROCESS_FIELDS(X)                                                               \
@@ -97,61 +104,95 @@
 	  "load: at most so long its contexts were not read after they could be")              \
 	X(U64, end_ns, "end_ns", KNOWN, "ns", "exit: wall clock when it ended")
 
-#define RECORD_CPU_FIELDS(X)                                                                       \
-	X(U32, tid, "tid", ALWAYS, "", "the thread, numbered like pid; 0: of no one thread")       \
-	X(U32, ns_tid, "ns_tid", KNOWN, "", "the same as the thread itself knows it")              \
-	X(TEXT, thread_name, "thread_name", KNOWN, "", "")                                         \
-	X(KEYS, keys, "", ALWAYS, "",                                                              \
-	  "each key under its own name: \"\" where no context was in force, left out where the "   \
-	  "context has no such key")                                                               \
-	X(U64, window_ns, "window_ns", ALWAYS, "ns", "length of the window")                       \
-	X(SWITCH, has_kernel_split, "", ALWAYS, "", "false: cpu_ns alone is given")                \
-	X(U64, cpu_ns, "cpu_ns", ALWAYS, "ns", "on a CPU: user_ns + kernel_ns")                    \
-	X(U64, user_ns, "user_ns", IF(has_kernel_split), "ns", "of it in user mode")               \
-	X(U64, kernel_ns, "kernel_ns", IF(has_kernel_split), "ns", "of it in the kernel")          \
-	X(U64, split_error_ns, "split_error_ns", IF(has_kernel_split), "ns",                       \
-	  "as much of one of these two may be the other's; their sum is exact")                    \
-	X(U64, run_queue_ns, "run_queue_ns", ALWAYS, "ns", "runnable, waiting for a CPU")          \
-	X(U64, blocked_ns, "blocked_ns", ALWAYS, "ns", "asleep of its own accord")                 \
-	X(U64, uninterruptible_ns, "uninterruptible_ns", ALWAYS, "ns",                             \
-	  "the part of blocked_ns in uninterruptible sleep")                                       \
-	X(U64, stolen_ns, "stolen_ns", ALWAYS, "ns",                                               \
-	  "on a CPU by the clock, but taken by the hypervisor or interrupts")                      \
-	X(U64, ambiguous_ns, "ambiguous_ns", ALWAYS, "ns",                                         \
-	  "the part of cpu_ns whose context differed at its ends")                                 \
-	X(U64, slices, "slices", ALWAYS, "stints", "on a CPU")                                     \
-	X(U64, switches_voluntary, "switches_voluntary", ALWAYS, "switches", "to sleep")           \
-	X(U64, switches_involuntary, "switches_involuntary", ALWAYS, "switches",                   \
-	  "to another thread, while it was runnable")                                              \
-	X(U64, migrations, "migrations", ALWAYS, "", "to another CPU")                             \
-	X(SWITCH, has_syscalls, "", ALWAYS, "", "false: the tracepoints of system calls are off")  \
-	X(U64, syscalls, "syscalls", IF(has_syscalls), "calls", "of the kernel")                   \
-	X(U64, first_ns, "first_ns", ALWAYS, "ns", "wall clock of its first charge in the window") \
-	X(U64, last_ns, "last_ns", ALWAYS, "ns", "and of its last")                                \
-	X(FLAGS, flags, "flags", ALWAYS, "",                                                       \
-	  "truncated, inherited, overflow, unknown, mixed_threads")
+#define RECORD_CPU_FIELDS(X)                                                                                 \
+	X(U32, tid, "tid", ALWAYS, "", "the thread, numbered like pid; 0: of no one thread")                 \
+	X(U32, ns_tid, "ns_tid", KNOWN, "", "the same as the thread itself knows it")                        \
+	X(TEXT, thread_name, "thread_name", KNOWN, "", "")                                                   \
+	X(KEYS, keys, "", ALWAYS, "",                                                                        \
+	  "each key under its own name: \"\" where no context was in force, left out where the "             \
+	  "context has no such key")                                                                         \
+	X(U64, window_ns, "window_ns", ALWAYS, "ns", "length of the window")                                 \
+	X(SWITCH, has_kernel_split, "", ALWAYS, "", "false: cpu_ns alone is given")                          \
+	X(U64, cpu_ns, "cpu_ns", ALWAYS, "ns", "on a CPU: user_ns + kernel_ns")                              \
+	X(U64, user_ns, "user_ns", IF(has_kernel_split), "ns", "of it in user mode")                         \
+	X(U64, kernel_ns, "kernel_ns", IF(has_kernel_split), "ns", "of it in the kernel")                    \
+	X(U64, split_error_ns, "split_error_ns", IF(has_kernel_split), "ns",                                 \
+	  "as much of one of these two may be the other's; their sum is exact")                              \
+	X(U64, run_queue_ns, "run_queue_ns", ALWAYS, "ns", "runnable, waiting for a CPU")                    \
+	X(U64, blocked_ns, "blocked_ns", ALWAYS, "ns", "asleep of its own accord")                           \
+	X(U64, uninterruptible_ns, "uninterruptible_ns", ALWAYS, "ns",                                       \
+	  "the part of blocked_ns in uninterruptible sleep")                                                 \
+	X(U64, blocked_disk_ns, "blocked_disk_ns", KNOWN, "ns",                                              \
+	  "the part of blocked_ns in uninterruptible sleep in a system call, or on a file of a file system") \
+	X(U64, blocked_network_ns, "blocked_network_ns", KNOWN, "ns",                                        \
+	  "the part of blocked_ns on a socket, of any kind")                                                 \
+	X(U64, blocked_poll_ns, "blocked_poll_ns", KNOWN, "ns",                                              \
+	  "the part of blocked_ns on one of many: epoll, poll, select, io_uring")                            \
+	X(U64, blocked_pipe_ns, "blocked_pipe_ns", KNOWN, "ns",                                              \
+	  "the part of blocked_ns on a pipe")                                                                \
+	X(U64, blocked_futex_ns, "blocked_futex_ns", KNOWN, "ns",                                            \
+	  "the part of blocked_ns on a lock, a queue, a condition variable, the GVL")                        \
+	X(U64, blocked_sleep_ns, "blocked_sleep_ns", KNOWN, "ns",                                            \
+	  "the part of blocked_ns in nanosleep")                                                             \
+	X(U64, blocked_child_ns, "blocked_child_ns", KNOWN, "ns",                                            \
+	  "the part of blocked_ns on a child's end; of vfork, its exec")                                     \
+	X(U64, blocked_fault_ns, "blocked_fault_ns", KNOWN, "ns",                                            \
+	  "the part of blocked_ns on a page, or the lock of the address space")                              \
+	X(U64, blocked_other_ns, "blocked_other_ns", KNOWN, "ns",                                            \
+	  "the part of blocked_ns on something else, such as a lock of a file; stopped")                     \
+	X(U64, stolen_ns, "stolen_ns", ALWAYS, "ns",                                                         \
+	  "on a CPU by the clock, but taken by the hypervisor or interrupts")                                \
+	X(U64, ambiguous_ns, "ambiguous_ns", ALWAYS, "ns",                                                   \
+	  "the part of cpu_ns whose context differed at its ends")                                           \
+	X(U64, slices, "slices", ALWAYS, "stints", "on a CPU")                                               \
+	X(U64, switches_voluntary, "switches_voluntary", ALWAYS, "switches", "to sleep")                     \
+	X(U64, switches_involuntary, "switches_involuntary", ALWAYS, "switches",                             \
+	  "to another thread, while it was runnable")                                                        \
+	X(U64, migrations, "migrations", ALWAYS, "", "to another CPU")                                       \
+	X(SWITCH, has_syscalls, "", ALWAYS, "", "false: the tracepoints of system calls are off")            \
+	X(U64, syscalls, "syscalls", IF(has_syscalls), "calls", "of the kernel")                             \
+	X(SWITCH, has_gvl, "", ALWAYS, "",                                                                   \
+	  "false: the gem does not count them (Correlator.watch_vm!)")                                       \
+	X(U64, gvl_ns, "gvl_ns", IF(has_gvl), "ns",                                                          \
+	  "the part of run_queue_ns + blocked_ns in which it waited for Ruby's GVL; a wait is in "           \
+	  "the window in which it ended, as a whole")                                                        \
+	X(U64, gvl_waits, "gvl_waits", IF(has_gvl), "waits",                                                 \
+	  "times that it asked for the GVL, those that got it at once included")                             \
+	X(SWITCH, has_gc, "", ALWAYS, "",                                                                    \
+	  "false: the gem does not count them (Correlator.watch_vm!)")                                       \
+	X(U64, gc_ns, "gc_ns", IF(has_gc), "ns",                                                             \
+	  "the part of user_ns + kernel_ns in which it collected garbage")                                   \
+	X(U64, gc_runs, "gc_runs", IF(has_gc), "collections",                                                \
+	  "that it set off; their later steps may be others'")                                               \
+	X(U64, first_ns, "first_ns", ALWAYS, "ns",                                                           \
+	  "wall clock at which the time begins that it tells of")                                            \
+	X(U64, last_ns, "last_ns", ALWAYS, "ns", "and at which it ends")                                     \
+	X(FLAGS, flags, "flags", ALWAYS, "",                                                                 \
+	  "truncated, inherited, overflow, unknown, mixed_threads, inherited_by_exec")
 
-#define RECORD_SLICE_FIELDS(X)                                                                     \
-	X(U32, tid, "tid", ALWAYS, "", "the thread, numbered like pid")                            \
-	X(U32, ns_tid, "ns_tid", KNOWN, "", "the same as the thread itself knows it")              \
-	X(TEXT, thread_name, "thread_name", KNOWN, "", "")                                         \
-	X(KEYS, keys, "", ALWAYS, "", "each key under its own name, as in cpu records")            \
-	X(U32, fiber, "fiber", KNOWN, "",                                                          \
-	  "the fiber in a context: a number that the gem gives once in a process; a forked "       \
-	  "child goes on with its parent's")                                                       \
-	X(TEXT, state, "state", ALWAYS, "", "running, run_queue, blocked or uninterruptible")      \
-	X(U64, start_ns, "start_ns", ALWAYS, "ns", "wall clock when it began")                     \
-	X(U64, end_ns, "end_ns", ALWAYS, "ns", "and when it ended")                                \
-	X(SWITCH, has_cpu, "", ALWAYS, "", "false: it was not running")                            \
-	X(U32, cpu_number, "cpu_number", IF(has_cpu), "", "running: the CPU that it ran on")       \
-	X(U64, cpu_ns, "cpu_ns", IF(has_cpu), "ns",                                                \
-	  "running: as its account was charged, so end_ns - start_ns less what was stolen")        \
-	X(SWITCH, has_kernel_split, "", ALWAYS, "", "false: cpu_ns alone is given")                \
-	X(U64, user_ns, "user_ns", IF(has_kernel_split), "ns", "of it in user mode")               \
-	X(U64, kernel_ns, "kernel_ns", IF(has_kernel_split), "ns", "of it in the kernel")          \
-	X(U32, woken_by_pid, "woken_by_pid", KNOWN, "",                                            \
-	  "the process of the thread that woke it, numbered like pid: of the slice after a block") \
-	X(U32, woken_by_tid, "woken_by_tid", KNOWN, "", "and that thread")                         \
+#define RECORD_SLICE_FIELDS(X)                                                                           \
+	X(U32, tid, "tid", ALWAYS, "", "the thread, numbered like pid")                                  \
+	X(U32, ns_tid, "ns_tid", KNOWN, "", "the same as the thread itself knows it")                    \
+	X(TEXT, thread_name, "thread_name", KNOWN, "", "")                                               \
+	X(KEYS, keys, "", ALWAYS, "", "each key under its own name, as in cpu records")                  \
+	X(U32, fiber, "fiber", KNOWN, "",                                                                \
+	  "the fiber in a context: a number that the gem gives once in a process; a forked "             \
+	  "child goes on with its parent's")                                                             \
+	X(TEXT, state, "state", ALWAYS, "", "running, run_queue, blocked or uninterruptible")            \
+	X(TEXT, blocked_on, "blocked_on", KNOWN, "",                                                     \
+	  "blocked, uninterruptible: on disk, network, poll, pipe, futex, sleep, child, fault or other") \
+	X(U64, start_ns, "start_ns", ALWAYS, "ns", "wall clock when it began")                           \
+	X(U64, end_ns, "end_ns", ALWAYS, "ns", "and when it ended")                                      \
+	X(SWITCH, has_cpu, "", ALWAYS, "", "false: it was not running")                                  \
+	X(U32, cpu_number, "cpu_number", IF(has_cpu), "", "running: the CPU that it ran on")             \
+	X(U64, cpu_ns, "cpu_ns", IF(has_cpu), "ns",                                                      \
+	  "running: as its account was charged, so end_ns - start_ns less what was stolen")              \
+	X(SWITCH, has_kernel_split, "", ALWAYS, "", "false: cpu_ns alone is given")                      \
+	X(U64, user_ns, "user_ns", IF(has_kernel_split), "ns", "of it in user mode")                     \
+	X(U64, kernel_ns, "kernel_ns", IF(has_kernel_split), "ns", "of it in the kernel")                \
+	X(U32, woken_by_pid, "woken_by_pid", KNOWN, "",                                                  \
+	  "the process of the thread that woke it, numbered like pid: of the slice after a block")       \
+	X(U32, woken_by_tid, "woken_by_tid", KNOWN, "", "and that thread")                               \
 	X(FLAGS, flags, "flags", ALWAYS, "", "as in cpu records")
 
 #define RECORD_STACK_FIELDS(X)                                                                     \
@@ -174,10 +215,32 @@
 	X(KEYS, keys, "", ALWAYS, "", "each key under its own name, as in cpu records")      \
 	X(U64, window_ns, "window_ns", ALWAYS, "ns", "length of the window")                 \
 	X(TEXT, stack_id, "stack_id", ALWAYS, "", "the innermost frame's stack record")      \
-	X(U64, samples, "samples", ALWAYS, "samples", "")                                    \
-	X(U64, period_ns, "period_ns", ALWAYS, "ns",                                         \
+	X(U64, samples, "samples", KNOWN, "samples", "left out of waits")                    \
+	X(U64, period_ns, "period_ns", KNOWN, "ns",                                          \
 	  "of CPU time from one sample to the next: what one stands for, before it is laid " \
 	  "over the exact cpu_ns of its context")                                            \
+	X(U64, waits, "waits", KNOWN, "", "that began here; others go on")                   \
+	X(U64, blocked_ns, "blocked_ns", KNOWN, "ns", "exact: its part of the cpu record's") \
+	X(U64, run_queue_ns, "run_queue_ns", KNOWN, "ns", "the same")                        \
+	X(FLAGS, flags, "flags", ALWAYS, "", "as in cpu records")
+
+#define RECORD_SYSCALL_FIELDS(X)                                                                  \
+	X(U32, tid, "tid", ALWAYS, "", "the thread, numbered like pid; 0: of no one thread")      \
+	X(U32, ns_tid, "ns_tid", KNOWN, "", "the same as the thread itself knows it")             \
+	X(TEXT, thread_name, "thread_name", KNOWN, "", "")                                        \
+	X(KEYS, keys, "", ALWAYS, "", "each key under its own name, as in cpu records")           \
+	X(U64, window_ns, "window_ns", ALWAYS, "ns", "length of the window")                      \
+	X(TEXT, name, "syscall", ALWAYS, "",                                                      \
+	  "read, newfstatat, ...; syscall_NUMBER: one that is newer than this program; invalid: " \
+	  "a number that is no call's")                                                           \
+	X(SWITCH, has_number, "", ALWAYS, "", "false: it is invalid")                             \
+	X(U32, number, "syscall_number", IF(has_number), "", "of it, in its table")               \
+	X(TEXT, abi, "syscall_abi", KNOWN, "",                                                    \
+	  "whose table that is: i386, x32 or arm; left out: the machine's own")                   \
+	X(U64, calls, "syscalls", ALWAYS, "calls", "that were entered in it")                     \
+	X(U64, inside_ns, "inside_ns", ALWAYS, "ns",                                              \
+	  "of the window from their entries to their exits, on the CPU, waiting for one and "     \
+	  "asleep: part of cpu_ns, run_queue_ns, blocked_ns and stolen_ns of the cpu record")     \
 	X(FLAGS, flags, "flags", ALWAYS, "", "as in cpu records")
 
 #define RECORD_BALANCE_FIELDS(X)                                                               \

@@ -15,6 +15,7 @@
 enum {
 	SIGNIFICANT_LIMIT = 10000, /* four digits are below it */
 	SENTENCE_BYTES = 2048,
+	INVISIBLE_BYTES = 3, /* of what is_invisible(), at most */
 };
 
 static const char ellipsis[] = "…";
@@ -45,6 +46,12 @@ static int character_bytes(const char *text, size_t size_bytes)
 	return length > 0 ? length : 1;
 }
 
+/* Of the first character of a text that ends with NUL. */
+static int first_bytes(const char *text)
+{
+	return character_bytes(text, strnlen(text, TEXT_CODE_POINT_BYTES));
+}
+
 static size_t character_columns(const char *text, int length)
 {
 	int columns = wcwidth((wchar_t)decode((const uint8_t *)text, length));
@@ -59,9 +66,9 @@ size_t display_escape(const char *text, size_t size_bytes, char *ret_text, size_
 	text_writer_init(&writer, ret_text, text_bytes);
 	for (size_t at = 0; at < size_bytes && !writer.is_full;) {
 		int length = character_bytes(text + at, size_bytes - at);
-		char clean[TEXT_ESCAPE_BYTES * TEXT_CODE_POINT_BYTES + 1];
+		char clean[TEXT_ESCAPE_BYTES * INVISIBLE_BYTES + 1];
 
-		if (length > 1 && is_invisible(decode((const uint8_t *)text + at, length))) {
+		if (is_invisible(decode((const uint8_t *)text + at, length))) {
 			text_writer_put_escaped(&writer, text + at, (size_t)length);
 		} else {
 			size_t clean_bytes =
@@ -76,14 +83,13 @@ size_t display_escape(const char *text, size_t size_bytes, char *ret_text, size_
 
 size_t display_columns(const char *text)
 {
-	size_t size_bytes = strlen(text);
 	size_t columns = 0;
 
-	for (size_t at = 0; at < size_bytes;) {
-		int length = character_bytes(text + at, size_bytes - at);
+	while (*text) {
+		int length = first_bytes(text);
 
-		columns += character_columns(text + at, length);
-		at += (size_t)length;
+		columns += character_columns(text, length);
+		text += length;
 	}
 	return columns;
 }
@@ -91,11 +97,10 @@ size_t display_columns(const char *text)
 /* Bytes at the front of text that take at most columns columns and room_bytes bytes. */
 static size_t head_bytes(const char *text, size_t columns, size_t room_bytes)
 {
-	size_t size_bytes = strlen(text);
 	size_t at = 0;
 
-	while (at < size_bytes) {
-		int length = character_bytes(text + at, size_bytes - at);
+	while (text[at]) {
+		int length = first_bytes(text + at);
 		size_t taken = character_columns(text + at, length);
 
 		if (taken > columns || at + (size_t)length > room_bytes)

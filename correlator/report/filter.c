@@ -12,6 +12,8 @@
 #include "base/clock.h"
 #include "base/duration.h"
 
+#define NS_PER_HOUR (3600 * NS_PER_S)
+
 void filter_deinit(struct filter *filter)
 {
 	for (size_t i = 0; i < filter->condition_count; i++)
@@ -85,31 +87,78 @@ static uint64_t parse_fraction(const char *text, const char **ret_rest)
 	return ns;
 }
 
+/* "10:15:00.25". NULL: it is none. */
+static const char *parse_time_of_day(const char *text, struct tm *tm, uint64_t *ret_fraction_ns)
+{
+	const char *rest = strptime(text, "%H:%M:%S", tm);
+
+	*ret_fraction_ns = 0;
+	if (rest && *rest == '.')
+		*ret_fraction_ns = parse_fraction(rest + 1, &rest);
+	return rest;
+}
+
 int filter_parse_time(const char *text, struct filter_time *ret_time)
 {
 	struct tm tm = { 0 };
 	const char *rest = strptime(text, "%Y-%m-%d", &tm);
 	uint64_t fraction_ns = 0;
 
-	if (!rest) {
-		ret_time->is_relative = true;
-		return duration_parse(text, &ret_time->ns);
+	*ret_time = (struct filter_time){ 0 };
+	if (rest) {
+		if (*rest == 'T' || *rest == ' ')
+			rest = parse_time_of_day(rest + 1, &tm, &fraction_ns);
+		if (!rest || (*rest && strcmp(rest, "Z") != 0) || tm.tm_year < 70)
+			return -EINVAL;
+		ret_time->ns = (uint64_t)timegm(&tm) * NS_PER_S + fraction_ns;
+		return 0;
 	}
-	if (*rest == 'T' || *rest == ' ')
-		rest = strptime(rest + 1, "%H:%M:%S", &tm);
-	if (rest && *rest == '.')
-		fraction_ns = parse_fraction(rest + 1, &rest);
-	if (!rest || (*rest && strcmp(rest, "Z") != 0) || tm.tm_year < 70)
-		return -EINVAL;
-	*ret_time = (struct filter_time){ (uint64_t)timegm(&tm) * NS_PER_S + fraction_ns, false };
-	return 0;
+	rest = parse_time_of_day(text, &tm, &fraction_ns);
+	if (rest) {
+		ret_time->is_of_day = true;
+		ret_time->ns =
+			(uint64_t)(tm.tm_hour * 3600 + tm.tm_min * 60 + tm.tm_sec) * NS_PER_S +
+			fraction_ns;
+		return *rest ? -EINVAL : 0;
+	}
+	ret_time->is_relative = true;
+	return duration_parse(text, &ret_time->ns);
+}
+
+/* The wall clock at ns since midnight, so many days from that of now_ns on. */
+static int64_t on_day(uint64_t ns, uint64_t now_ns, int days)
+{
+	time_t now = (time_t)(now_ns / NS_PER_S);
+	struct tm tm = { 0 };
+
+	(void)localtime_r(&now, &tm);
+	tm.tm_mday += days;
+	tm.tm_hour = (int)(ns / NS_PER_HOUR);
+	tm.tm_min = 0;
+	tm.tm_sec = (int)(ns % NS_PER_HOUR / NS_PER_S);
+	tm.tm_isdst = -1;
+	return (int64_t)mktime(&tm) * (int64_t)NS_PER_S + (int64_t)(ns % NS_PER_S);
+}
+
+static uint64_t nearest_time(uint64_t ns, uint64_t now_ns)
+{
+	int64_t half_day_ns = 12 * (int64_t)NS_PER_HOUR;
+	int64_t nearest_ns = on_day(ns, now_ns, 0);
+
+	if (nearest_ns < (int64_t)now_ns - half_day_ns)
+		nearest_ns = on_day(ns, now_ns, 1);
+	else if (nearest_ns > (int64_t)now_ns + half_day_ns)
+		nearest_ns = on_day(ns, now_ns, -1);
+	return nearest_ns > 0 ? (uint64_t)nearest_ns : 0;
 }
 
 static void resolve(struct filter_time *time, uint64_t first_ns)
 {
 	if (time->is_relative)
 		time->ns += first_ns;
-	time->is_relative = false;
+	if (time->is_of_day)
+		time->ns = nearest_time(time->ns, first_ns);
+	time->is_relative = time->is_of_day = false;
 }
 
 bool filter_is_in_time(struct filter *filter, const struct record_view *record)

@@ -23,7 +23,9 @@ struct filter_condition {
 
 struct filter_time {
 	uint64_t ns; /* wall clock, */
-	bool is_relative; /* or from the first record on */
+	bool is_relative; /* or from the first record on, */
+	bool is_of_day; /* or since midnight, local time, of the day that brings it nearest to that
+			 */
 };
 
 /* All zeros lets everything pass. */
@@ -51,8 +53,9 @@ void filter_describe(const struct filter_condition *condition, char ret_text[sta
  * FILTER_CONDITIONS_MAX; -ENOMEM. */
 int filter_add(struct filter *filter, const char *text);
 
-/* "2026-11-22T10:15:00Z", with a space or fractions of the second too, in UTC; or a duration from
- * the first record on (duration.h). 0, -EINVAL. */
+/* "2026-11-22T10:15:00Z", with a space or fractions of the second too, in UTC; "10:15:00", as
+ * tables have it, in local time; or a duration from the first record on (duration.h). 0, -EINVAL.
+ */
 int filter_parse_time(const char *text, struct filter_time *ret_time);
 
 /* Whether a record of any kind is of the span of time. The first one that it is asked about is the

@@ -306,6 +306,19 @@ static void print_fills(const struct own_cost *cost, FILE *out)
 	}
 }
 
+/* Beside an idle process it is many times what was observed, which as a percentage says nothing. */
+static void print_own_cpu(int64_t ns, const struct costs *observed, FILE *out)
+{
+	bool has_cpu = costs_has(observed, COST_CPU);
+	int64_t observed_ns = has_cpu ? observed->sums[COST_CPU] : 0;
+	bool is_more = has_cpu && ns > observed_ns;
+
+	print_part("correlator's own CPU", ns, is_more ? 0 : observed_ns, out);
+	if (has_cpu)
+		(void)fputs(is_more ? ", more than was observed" : " of the observed CPU", out);
+	(void)fputc('\n', out);
+}
+
 static void print_cost(const struct totals *totals, const struct format_options *options, FILE *out)
 {
 	const struct own_cost *cost = &totals->own_cost;
@@ -318,9 +331,7 @@ static void print_cost(const struct totals *totals, const struct format_options 
 		(void)fputs("  - (no self records)\n", out);
 		return;
 	}
-	print_part("correlator's own CPU", has_self ? cost->cpu_ns : totals->books.own_cpu_ns,
-		   observed_ns, out);
-	(void)fputs(has_cpu ? " of the observed CPU\n" : "\n", out);
+	print_own_cpu(has_self ? cost->cpu_ns : totals->books.own_cpu_ns, &totals->observed, out);
 	if (has_self)
 		print_programs(cost, observed_ns, out);
 	if (cost->rss_bytes_max > 0) {

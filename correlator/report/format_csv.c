@@ -22,7 +22,7 @@ static void print_requests(const struct rows *rows, const struct row *row, FILE 
 	bool is_measured = rows_number(rows, row, ROW_FIELD_RATE, &number);
 
 	print_percent(is_measured, (double)number / ROWS_PARTS, out);
-	for (int field = ROW_FIELD_CPU_MEAN; field <= ROW_FIELD_WALL; field++) {
+	for (int field = ROW_FIELD_CPU_MEAN; field <= ROW_FIELD_PARKED; field++) {
 		(void)fputc(',', out);
 		if (rows_number(rows, row, (enum row_field)field, &number))
 			(void)fprintf(out, "%" PRId64, number);
@@ -34,6 +34,9 @@ static void print_requests(const struct rows *rows, const struct row *row, FILE 
 			      row->costs->last_ns);
 	else
 		(void)fputs(",,", out);
+	(void)fputc(',', out);
+	if (rows_number(rows, row, ROW_FIELD_CHILDREN, &number))
+		(void)fprintf(out, "%" PRId64, number);
 }
 
 static void print_name(const struct row *row, enum group_name which, FILE *out)
@@ -99,9 +102,9 @@ static void print_header(const struct grouping *grouping, FILE *out)
 	if (grouping->has_all_time)
 		(void)fputs(",cpu_percent,machine_percent", out);
 	(void)fputs(",requests_per_second", out);
-	for (int field = ROW_FIELD_CPU_MEAN; field <= ROW_FIELD_WALL; field++)
+	for (int field = ROW_FIELD_CPU_MEAN; field <= ROW_FIELD_PARKED; field++)
 		(void)fprintf(out, ",%s_ns", rows_field_name((enum row_field)field));
-	(void)fputs(",syscalls_mean,first_ns,last_ns", out);
+	(void)fputs(",syscalls_mean,first_ns,last_ns," COSTS_CHILDREN_NAME, out);
 	if (grouping_has_name(grouping, GROUP_NAME_THREAD))
 		(void)fputs(",thread", out);
 	if (grouping_has_name(grouping, GROUP_NAME_COMM))

@@ -27,7 +27,7 @@ static void add_requests(const struct rows *rows, const struct row *row, json_t 
 {
 	int64_t number;
 
-	for (int field = ROW_FIELD_CPU_MEAN; field <= ROW_FIELD_WALL; field++) {
+	for (int field = ROW_FIELD_CPU_MEAN; field <= ROW_FIELD_PARKED; field++) {
 		char name[64];
 
 		if (!rows_number(rows, row, (enum row_field)field, &number))

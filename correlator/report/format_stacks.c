@@ -18,6 +18,7 @@ enum {
 
 struct view {
 	const struct stacks_sums *sums;
+	bool is_exact; /* waits: there is no error of a share */
 	const struct format_stacks_options *options;
 	FILE *out;
 };
@@ -25,20 +26,29 @@ struct view {
 static void print_heading(const struct view *view)
 {
 	const struct stacks_sums *sums = view->sums;
-	char cpu[DISPLAY_NUMBER_BYTES], unsampled[DISPLAY_NUMBER_BYTES];
+	char spent[DISPLAY_NUMBER_BYTES], unsampled[DISPLAY_NUMBER_BYTES];
 
-	display_duration(sums->cpu_ns, cpu);
-	display_duration(sums->unsampled_cpu_ns, unsampled);
+	display_duration(sums->spent_ns, spent);
+	display_duration(sums->unsampled_ns, unsampled);
+	if (view->is_exact) {
+		display_sentence(view->out, view->options->width, 0,
+				 "Off the CPU %s, blocked and run queue, exact; in %" PRIu64
+				 " waits of %" PRIu64 " contexts. In no stack: %s in %" PRIu64
+				 " contexts.\n",
+				 spent, sums->samples, sums->sampled_contexts, unsampled,
+				 sums->unsampled_contexts);
+		return;
+	}
 	display_sentence(view->out, view->options->width, 0,
 			 "CPU %s, exact; spread over stacks by %" PRIu64 " samples in %" PRIu64
 			 " contexts. Not sampled: %s in %" PRIu64
 			 " contexts. ± is the standard error of a share.\n",
-			 cpu, sums->samples, sums->sampled_contexts, unsampled,
+			 spent, sums->samples, sums->sampled_contexts, unsampled,
 			 sums->unsampled_contexts);
 }
 
-/* In what is left of a line of which so many columns are taken. */
-static void print_name(const struct view *view, const struct frames_text *text, size_t taken)
+/* In what is left of a line of which so many columns are taken; returns how many it takes. */
+static size_t put_name(const struct view *view, const struct frames_text *text, size_t taken)
 {
 	char name[FRAMES_TEXT_ESCAPED_BYTES], fitted[FRAMES_TEXT_ESCAPED_BYTES];
 	size_t width = view->options->width;
@@ -46,33 +56,62 @@ static void print_name(const struct view *view, const struct frames_text *text, 
 	(void)display_escape(text->bytes, text->size_bytes, name, sizeof(name));
 	display_fit(name, width > taken + NAME_COLUMNS_MIN ? width - taken : NAME_COLUMNS_MIN,
 		    fitted, sizeof(fitted));
-	(void)fprintf(view->out, "%s\n", fitted);
+	(void)fputs(fitted, view->out);
+	return display_columns(fitted);
 }
 
-static double share_of(const struct view *view, int64_t cpu_ns)
+static double share_of(const struct view *view, int64_t spent_ns)
 {
-	return (double)cpu_ns / (double)view->sums->sampled_cpu_ns;
+	return (double)spent_ns / (double)view->sums->sampled_ns;
 }
 
-/* A node, and as one line with it others of the same CPU. */
-static void print_node(const struct view *view, const struct stack_node *node, size_t level,
-		       size_t folded)
+/* Of a column of 5 characters. */
+static const char *error_heading(const struct view *view)
 {
+	return view->is_exact ? "     " : "    ±";
+}
+
+static const char *spent_heading(const struct view *view)
+{
+	return view->is_exact ? "off CPU" : "cpu";
+}
+
+static void print_share(const struct view *view, double share)
+{
+	if (view->is_exact)
+		(void)fprintf(view->out, "%6.1f %% %5s", 100 * share, "");
+	else
+		(void)fprintf(view->out, "%6.1f %% %5.1f", 100 * share,
+			      100 * stacks_error(view->sums, share));
+}
+
+/* A node, and as one line with it others of the same time: so many. first: that of them is named,
+ * too, unless NULL. */
+static void print_node(const struct view *view, const struct stack_node *first,
+		       const struct stack_node *node, size_t level, size_t folded)
+{
+	size_t taken = FIGURES_COLUMNS;
 	double share = share_of(view, node->total_ns);
 	size_t indent = level < INDENT_MAX ? level : INDENT_MAX;
-	char cpu[DISPLAY_NUMBER_BYTES];
+	char spent[DISPLAY_NUMBER_BYTES];
 
-	display_duration(node->total_ns, cpu);
-	(void)fprintf(view->out, "%6.1f %% %5.1f %10s %9" PRIu64 "   %*s", 100 * share,
-		      100 * stacks_error(view->sums, share), cpu, node->samples, (int)indent, "");
+	display_duration(node->total_ns, spent);
+	print_share(view, share);
+	(void)fprintf(view->out, " %10s %9" PRIu64 "   %*s", spent, node->samples, (int)indent, "");
 	if (folded > 0)
 		(void)fprintf(view->out, "(%zu folded) ", folded);
-	print_name(view, node->key.name, FIGURES_COLUMNS + indent + (folded > 0 ? 14 : 0));
+	taken += indent + (folded > 0 ? 14 : 0);
+	if (first)
+		taken += put_name(view, first->key.name, taken) + 3;
+	if (first)
+		(void)fputs(" … ", view->out);
+	(void)put_name(view, node->key.name, taken);
+	(void)fputc('\n', view->out);
 }
 
-static bool is_enough(const struct view *view, int64_t cpu_ns)
+static bool is_enough(const struct view *view, int64_t spent_ns)
 {
-	return cpu_ns > 0 && cpu_ns >= view->sums->sampled_cpu_ns / LEAST_SHARE;
+	return spent_ns > 0 && spent_ns >= view->sums->sampled_ns / LEAST_SHARE;
 }
 
 /* The last of those that have all their CPU from one below them. */
@@ -96,7 +135,9 @@ static const struct stack_node *print_chain(const struct view *view, const struc
 	size_t folded = 0;
 
 	last = is_bottom_up && level == 0 ? node : skip_chain(node, &folded);
-	print_node(view, is_bottom_up ? node : last, level, folded);
+	/* All that waits does so in a few functions of libc: the first one says in which call. */
+	print_node(view, view->is_exact && folded > 0 && !is_bottom_up ? node : NULL,
+		   is_bottom_up ? node : last, level, folded);
 	return last;
 }
 
@@ -106,7 +147,8 @@ static void print_tree(const struct view *view, const struct stack_tree *tree)
 	const struct stack_node *steps[FRAMES_DEPTH_MAX + 1];
 	size_t level = 0;
 
-	(void)fprintf(view->out, "%8s %6s %10s %9s   %s\n", "share", "±", "cpu", "samples",
+	(void)fprintf(view->out, "%8s %s %10s %9s   %s\n", "share", error_heading(view),
+		      spent_heading(view), view->is_exact ? "waits" : "samples",
 		      view->options->is_bottom_up ? "code, and below it what called it" : "code");
 	steps[0] = tree->roots;
 	for (;;) {
@@ -129,28 +171,31 @@ static void print_methods(const struct view *view, const struct stack_methods *m
 	size_t most = view->options->method_count, count = 0;
 	const struct stack_method *method;
 
-	(void)fprintf(view->out, "\n%8s %6s %10s %8s %6s %10s   %s\n", "self", "±", "cpu", "total",
-		      "±", "cpu", "method");
+	(void)fprintf(view->out, "\n%8s %s %10s %8s %s %10s   %s\n", "self", error_heading(view),
+		      spent_heading(view), "total", error_heading(view), spent_heading(view),
+		      "method");
 	for (method = methods->table; method; method = method->hh.next) {
 		double self = share_of(view, method->self_ns);
 		double total = share_of(view, method->total_ns);
-		char self_cpu[DISPLAY_NUMBER_BYTES], total_cpu[DISPLAY_NUMBER_BYTES];
+		char self_spent[DISPLAY_NUMBER_BYTES], total_spent[DISPLAY_NUMBER_BYTES];
 
 		if (!is_enough(view, method->self_ns) || (most > 0 && count++ == most))
 			break;
-		display_duration(method->self_ns, self_cpu);
-		display_duration(method->total_ns, total_cpu);
-		(void)fprintf(view->out, "%6.1f %% %5.1f %10s %6.1f %% %5.1f %10s   ", 100 * self,
-			      100 * stacks_error(view->sums, self), self_cpu, 100 * total,
-			      100 * stacks_error(view->sums, total), total_cpu);
-		print_name(view, method->key.name, METHOD_COLUMNS);
+		display_duration(method->self_ns, self_spent);
+		display_duration(method->total_ns, total_spent);
+		print_share(view, self);
+		(void)fprintf(view->out, " %10s ", self_spent);
+		print_share(view, total);
+		(void)fprintf(view->out, " %10s   ", total_spent);
+		(void)put_name(view, method->key.name, METHOD_COLUMNS);
+		(void)fputc('\n', view->out);
 	}
 }
 
 int format_stacks(const struct stacks *stacks, const struct format_stacks_options *options,
 		  FILE *out)
 {
-	const struct view view = { &stacks->sums, options, out };
+	const struct view view = { &stacks->sums, stacks->measure == STACKS_OFF_CPU, options, out };
 	const struct stack_shape shape = { .is_bottom_up = options->is_bottom_up };
 	struct stack_methods methods = { 0 };
 	struct stack_tree tree;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* In which code the CPU was used, for programs. */
+/* In which code the CPU was used, or waited, for programs. */
 #include "report/format_stacks.h"
 
 #include <inttypes.h>
@@ -76,11 +76,33 @@ static int for_each_method(const struct stacks *stacks, row_fn fn, FILE *out)
 	return r;
 }
 
-static double share_of(const struct stacks *stacks, int64_t cpu_ns)
-{
-	double all_ns = (double)stacks->sums.sampled_cpu_ns;
+/* How what is measured is called. */
+struct terms {
+	const char *spent_ns, *sampled_ns, *not_sampled_ns;
+	const char *sampled_contexts, *not_sampled_contexts;
+	const char *samples, *self_samples;
+	const char *not_sampled; /* a row's */
+};
 
-	return all_ns > 0 ? (double)cpu_ns / all_ns : 0;
+static const struct terms *terms_of(const struct stacks *stacks)
+{
+	static const struct terms terms[] = {
+		[STACKS_CPU] = { "cpu_ns", "sampled_cpu_ns", "not_sampled_cpu_ns",
+				 "sampled_contexts", "not_sampled_contexts", "samples",
+				 "self_samples", "not_sampled" },
+		[STACKS_OFF_CPU] = { "off_cpu_ns", "off_cpu_in_stacks_ns", "off_cpu_in_none_ns",
+				     "contexts_in_stacks", "contexts_in_none", "waits",
+				     "self_waits", "in_none" },
+	};
+
+	return &terms[stacks->measure];
+}
+
+static double share_of(const struct stacks *stacks, int64_t spent_ns)
+{
+	double all_ns = (double)stacks->sums.sampled_ns;
+
+	return all_ns > 0 ? (double)spent_ns / all_ns : 0;
 }
 
 static void set_count(json_t *object, const char *name, uint64_t count, int *r)
@@ -89,12 +111,15 @@ static void set_count(json_t *object, const char *name, uint64_t count, int *r)
 }
 
 static void set_share(json_t *object, const char *share_name, const char *error_name,
-		      const struct stacks *stacks, int64_t cpu_ns, int *r)
+		      const struct stacks *stacks, int64_t spent_ns, int *r)
 {
-	double share = share_of(stacks, cpu_ns);
+	double share = share_of(stacks, spent_ns);
 
 	json_part_set(object, share_name, json_real(100 * share), r);
-	json_part_set(object, error_name, json_real(100 * stacks_error(&stacks->sums, share)), r);
+	/* Waits are not sampled. */
+	if (stacks->measure == STACKS_CPU)
+		json_part_set(object, error_name,
+			      json_real(100 * stacks_error(&stacks->sums, share)), r);
 }
 
 static int print_json_row(const struct stacks *stacks, const struct row *row, bool is_first,
@@ -120,8 +145,8 @@ static int print_json_row(const struct stacks *stacks, const struct row *row, bo
 	json_part_set(object, "frame_kind", json_part_text(frame_kind_name(row->kind)), &r);
 	json_part_set(object, "self_ns", json_integer(row->self_ns), &r);
 	json_part_set(object, "total_ns", json_integer(row->total_ns), &r);
-	set_count(object, "self_samples", row->self_samples, &r);
-	set_count(object, "samples", row->samples, &r);
+	set_count(object, terms_of(stacks)->self_samples, row->self_samples, &r);
+	set_count(object, terms_of(stacks)->samples, row->samples, &r);
 	set_share(object, "self_percent", "self_error_percent", stacks, row->self_ns, &r);
 	set_share(object, "share_percent", "error_percent", stacks, row->total_ns, &r);
 	return json_part_print(is_first ? "\n" : ",\n", object, r, out);
@@ -130,15 +155,16 @@ static int print_json_row(const struct stacks *stacks, const struct row *row, bo
 static int print_json_sums(const struct stacks *stacks, FILE *out)
 {
 	const struct stacks_sums *sums = &stacks->sums;
+	const struct terms *terms = terms_of(stacks);
 	json_t *object = json_object();
 	int r = 0;
 
-	json_part_set(object, "cpu_ns", json_integer(sums->cpu_ns), &r);
-	json_part_set(object, "sampled_cpu_ns", json_integer(sums->sampled_cpu_ns), &r);
-	json_part_set(object, "not_sampled_cpu_ns", json_integer(sums->unsampled_cpu_ns), &r);
-	set_count(object, "sampled_contexts", sums->sampled_contexts, &r);
-	set_count(object, "not_sampled_contexts", sums->unsampled_contexts, &r);
-	set_count(object, "samples", sums->samples, &r);
+	json_part_set(object, terms->spent_ns, json_integer(sums->spent_ns), &r);
+	json_part_set(object, terms->sampled_ns, json_integer(sums->sampled_ns), &r);
+	json_part_set(object, terms->not_sampled_ns, json_integer(sums->unsampled_ns), &r);
+	set_count(object, terms->sampled_contexts, sums->sampled_contexts, &r);
+	set_count(object, terms->not_sampled_contexts, sums->unsampled_contexts, &r);
+	set_count(object, terms->samples, sums->samples, &r);
 	return json_part_print(",\n\"all\":", object, r, out);
 }
 
@@ -147,7 +173,7 @@ static int print_json_left_out(const struct stacks *stacks, uint64_t cut_count, 
 	json_t *object = json_object();
 	int r = 0;
 
-	set_count(object, "samples", stacks->samples_left_out, &r);
+	set_count(object, terms_of(stacks)->samples, stacks->samples_left_out, &r);
 	set_count(object, "cpu_records", stacks->cpu_records_left_out, &r);
 	set_count(object, "frames", stacks->frames.left_out, &r);
 	set_count(object, "frames_untold", stacks->frames.untold_count, &r);
@@ -196,11 +222,13 @@ static void print_csv_count(uint64_t count, FILE *out)
 		(void)fprintf(out, "%" PRIu64, count);
 }
 
-static void print_csv_share(const struct stacks *stacks, int64_t cpu_ns, FILE *out)
+static void print_csv_share(const struct stacks *stacks, int64_t spent_ns, FILE *out)
 {
-	double share = share_of(stacks, cpu_ns);
+	double share = share_of(stacks, spent_ns);
 
-	(void)fprintf(out, ",%.6f,%.6f", 100 * share, 100 * stacks_error(&stacks->sums, share));
+	(void)fprintf(out, ",%.6f,", 100 * share);
+	if (stacks->measure == STACKS_CPU)
+		(void)fprintf(out, "%.6f", 100 * stacks_error(&stacks->sums, share));
 }
 
 static int print_csv_row(const struct stacks *stacks, const struct row *row, bool is_first,
@@ -226,31 +254,33 @@ static int print_csv_row(const struct stacks *stacks, const struct row *row, boo
 	return 0;
 }
 
-/* What is no code: only CPU, samples and contexts. */
-static void print_csv_sum(const char *name, int64_t cpu_ns, uint64_t samples, uint64_t contexts,
+/* What is no code: only time, samples and contexts. */
+static void print_csv_sum(const char *name, int64_t spent_ns, uint64_t samples, uint64_t contexts,
 			  FILE *out)
 {
-	(void)fprintf(out, "%s,,,,,,,,,,%" PRId64 ",,%" PRIu64 ",,,,,%" PRIu64 "\r\n", name, cpu_ns,
-		      samples, contexts);
+	(void)fprintf(out, "%s,,,,,,,,,,%" PRId64 ",,%" PRIu64 ",,,,,%" PRIu64 "\r\n", name,
+		      spent_ns, samples, contexts);
 }
 
 int format_stacks_csv(const struct stacks *stacks, const struct format_stacks_options *options,
 		      FILE *out)
 {
 	const struct stacks_sums *sums = &stacks->sums;
+	const struct terms *terms = terms_of(stacks);
 	uint64_t cut_count;
 	int r;
 
-	(void)fputs("row,branch,parent,depth,name,file,line,first_line,frame_kind,self_ns,total_ns,"
-		    "self_samples,samples,self_percent,self_error_percent,share_percent,"
-		    "error_percent,contexts\r\n",
-		    out);
+	(void)fprintf(out,
+		      "row,branch,parent,depth,name,file,line,first_line,frame_kind,self_ns,"
+		      "total_ns,%s,%s,self_percent,self_error_percent,share_percent,"
+		      "error_percent,contexts\r\n",
+		      terms->self_samples, terms->samples);
 	r = for_each_branch(stacks, options, print_csv_row, &cut_count, out);
 	if (r == 0)
 		r = for_each_method(stacks, print_csv_row, out);
-	print_csv_sum("all", sums->cpu_ns, sums->samples,
+	print_csv_sum("all", sums->spent_ns, sums->samples,
 		      sums->sampled_contexts + sums->unsampled_contexts, out);
-	print_csv_sum("not_sampled", sums->unsampled_cpu_ns, 0, sums->unsampled_contexts, out);
+	print_csv_sum(terms->not_sampled, sums->unsampled_ns, 0, sums->unsampled_contexts, out);
 	(void)fprintf(out, "left_out,,,,,,,,,,,,%" PRIu64 ",,,,,\r\n", stacks->samples_left_out);
 	return r;
 }

@@ -15,10 +15,23 @@ enum {
 	INDENT = 4
 };
 
-static const char *verdict_of(const struct diff_figure *figure)
+/* By what is compared. */
+static const struct terms {
+	const char *title, *spent, *samples;
+	const char *too_few;
+	const char *mean; /* these two in JSON */
+	const char *count;
+} terms[] = {
+	[STACKS_CPU] = { "CPU of a request by method", "cpu", "samples", "too few samples",
+			 "cpu_mean", "samples" },
+	[STACKS_OFF_CPU] = { "What a request waited, blocked or for a CPU, by method", "off CPU",
+			     "waits", "too few waits", "off_cpu_mean", "waits" },
+};
+
+static const char *verdict_of(const struct diff_figure *figure, const struct terms *said)
 {
 	if (!figure->is_tested)
-		return figure->before_ns == figure->after_ns ? "equal" : "too few samples";
+		return figure->before_ns == figure->after_ns ? "equal" : said->too_few;
 	if (!diff_has_changed(figure))
 		return "no significant change";
 	return figure->difference.value > 0 ? "MORE" : "LESS";
@@ -31,7 +44,8 @@ static void write_change(double ns, char ret_text[static DISPLAY_NUMBER_BYTES + 
 	display_duration((int64_t)fmin(fabs(ns), 9e18), ret_text + 1);
 }
 
-static void print_figure(const char *name, const struct diff_figure *figure, FILE *out)
+static void print_figure(const char *name, const struct diff_figure *figure,
+			 const struct terms *said, FILE *out)
 {
 	char before[DISPLAY_NUMBER_BYTES], after[DISPLAY_NUMBER_BYTES];
 	char low[DISPLAY_NUMBER_BYTES + 1], high[DISPLAY_NUMBER_BYTES + 1];
@@ -40,8 +54,8 @@ static void print_figure(const char *name, const struct diff_figure *figure, FIL
 		return;
 	display_duration(figure->before_ns, before);
 	display_duration(figure->after_ns, after);
-	(void)fprintf(out, "%*s%-5s %9s → %9s  %s", INDENT, "", name, before, after,
-		      verdict_of(figure));
+	(void)fprintf(out, "%*s%-7s %9s → %9s  %s", INDENT, "", name, before, after,
+		      verdict_of(figure, said));
 	if (figure->is_tested) {
 		write_change(figure->difference.low, low);
 		write_change(figure->difference.high, high);
@@ -50,7 +64,8 @@ static void print_figure(const char *name, const struct diff_figure *figure, FIL
 	(void)fputc('\n', out);
 }
 
-static void print_method(const struct stacks_diff_row *row, size_t width, FILE *out)
+static void print_method(const struct stacks_diff_row *row, size_t width, const struct terms *said,
+			 FILE *out)
 {
 	char name[FRAMES_TEXT_ESCAPED_BYTES], fitted[FRAMES_TEXT_ESCAPED_BYTES];
 
@@ -58,31 +73,33 @@ static void print_method(const struct stacks_diff_row *row, size_t width, FILE *
 	display_fit(name, width > 0 ? width : 1, fitted, sizeof(fitted));
 	(void)fprintf(out, "%s\n", fitted);
 	for (int what = 0; what < _STACKS_DIFF_MAX; what++)
-		print_figure(names[what], &row->figures[what], out);
+		print_figure(names[what], &row->figures[what], said, out);
 }
 
 void format_stacks_diff(const struct stacks_diff *diff, const struct format_stacks_options *options,
 			FILE *out)
 {
+	const struct terms *said = &terms[diff->measure];
 	size_t count = 0;
 
 	display_sentence(out, options->width, INDENT,
-			 "CPU of a request by method: before %" PRIu64 " requests, %" PRIu64
-			 " samples; after %" PRIu64 " requests, %" PRIu64 " samples.",
-			 diff->requests[0], diff->samples[0], diff->requests[1], diff->samples[1]);
+			 "%s: before %" PRIu64 " requests, %" PRIu64 " %s; after %" PRIu64
+			 " requests, %" PRIu64 " %s.",
+			 said->title, diff->requests[0], diff->samples[0], said->samples,
+			 diff->requests[1], diff->samples[1], said->samples);
 	(void)fputs("\nall (exact)\n", out);
-	print_figure("cpu", &diff->cpu, out);
+	print_figure(said->spent, &diff->spent, said, out);
 	for (const struct stacks_diff_row *row = diff->rows; row; row = row->hh.next, count++) {
 		if (options->method_count > 0 && count == options->method_count) {
 			(void)fprintf(out, "… %zu more\n", HASH_COUNT(diff->rows) - count);
 			break;
 		}
-		print_method(row, options->width, out);
+		print_method(row, options->width, said, out);
 	}
 	(void)fputc('\n', out);
 	if (diff->tested_count == 0) {
 		display_sentence(out, options->width, INDENT,
-				 "nothing to compare: too few requests with samples");
+				 "nothing to compare: too few requests with %s", said->samples);
 		return;
 	}
 	display_sentence(out, options->width, INDENT,
@@ -126,11 +143,13 @@ static int print_json_all(const struct stacks_diff *diff, FILE *out)
 		json_t *side = json_object();
 
 		json_part_set(side, "requests", json_integer((json_int_t)diff->requests[i]), &r);
-		json_part_set(side, "samples", json_integer((json_int_t)diff->samples[i]), &r);
+		json_part_set(side, terms[diff->measure].count,
+			      json_integer((json_int_t)diff->samples[i]), &r);
 		json_part_set(object, sides[i], side, &r);
 	}
-	if (diff->cpu.is_known)
-		json_part_set(object, "cpu_mean", json_group_figure(&diff->cpu, &r), &r);
+	if (diff->spent.is_known)
+		json_part_set(object, terms[diff->measure].mean,
+			      json_group_figure(&diff->spent, &r), &r);
 	return json_part_print(",\n\"all\":", object, r, out);
 }
 
@@ -200,7 +219,7 @@ int format_stacks_diff_csv(const struct stacks_diff *diff, FILE *out)
 	/* Exact, and with all that it called. */
 	(void)fprintf(out, "all,,,,,%" PRIu64 ",%" PRIu64, diff->requests[0], diff->requests[1]);
 	print_csv_figure(&nothing, out);
-	print_csv_figure(&diff->cpu, out);
+	print_csv_figure(&diff->spent, out);
 	(void)fputs("\r\n", out);
 	return 0;
 }

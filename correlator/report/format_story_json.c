@@ -4,21 +4,26 @@
 #include <errno.h>
 #include <string.h>
 
+#include "record/blocked.h"
 #include "report/format_stacks.h"
 #include "report/json_part.h"
 
 static void set_costs(json_t *object, const struct costs *costs, int *r)
 {
-	int64_t wall_ns;
+	int64_t wall_ns, parked_ns;
 
 	for (int cost = 0; cost < _COST_MAX; cost++) {
 		if (costs_has(costs, (enum cost)cost))
 			json_part_set(object, costs_name((enum cost)cost),
 				      json_integer(costs->sums[cost]), r);
 	}
+	if (costs->children_ns > 0)
+		json_part_set(object, COSTS_CHILDREN_NAME, json_integer(costs->children_ns), r);
 	if (!costs_wall_ns(costs, &wall_ns))
 		return;
 	json_part_set(object, "wall_ns", json_integer(wall_ns), r);
+	if (costs_parked_ns(costs, &parked_ns))
+		json_part_set(object, "parked_ns", json_integer(parked_ns), r);
 	json_part_set(object, "first_ns", json_integer(costs->first_ns), r);
 	json_part_set(object, "last_ns", json_integer(costs->last_ns), r);
 }
@@ -162,6 +167,10 @@ static int print_slices(const struct story *story, FILE *out)
 			json_part_set(object, "cpu_number", json_integer(slice->cpu_number), &r);
 		if (slice->fiber > 0)
 			json_part_set(object, "fiber", json_integer(slice->fiber), &r);
+		if (slice->blocked_on >= 0)
+			json_part_set(object, "blocked_on",
+				      json_part_text(blocked_name((uint32_t)slice->blocked_on)),
+				      &r);
 		if (slice->woken_by_tid > 0) {
 			json_part_set(object, "woken_by_pid", json_integer(slice->woken_by_pid),
 				      &r);
@@ -199,9 +208,26 @@ static int print_beside(const struct story *story, FILE *out)
 	return r;
 }
 
+static int print_stacks(const struct story *story, FILE *out)
+{
+	static const char *const names[_STACKS_MEASURE_MAX] = {
+		[STACKS_CPU] = "stacks",
+		[STACKS_OFF_CPU] = "off_cpu_stacks",
+	};
+	const struct format_stacks_options top_down = { 0 };
+	int r = 0;
+
+	for (int measure = 0; measure < _STACKS_MEASURE_MAX && r == 0; measure++) {
+		if (story->stacks[measure].sums.sampled_contexts == 0)
+			continue;
+		(void)fprintf(out, ",\n\"%s\":", names[measure]);
+		r = format_stacks_json(&story->stacks[measure], &top_down, out);
+	}
+	return r;
+}
+
 int format_story_json(const struct story *story, const struct format_options *options, FILE *out)
 {
-	const struct format_stacks_options top_down = { 0 };
 	int r = print_request(story, out);
 
 	(void)options;
@@ -218,10 +244,8 @@ int format_story_json(const struct story *story, const struct format_options *op
 	if (r == 0)
 		r = json_part_print(",\n\"beside_complete\":",
 				    json_boolean(!story_beside_is_incomplete(story)), 0, out);
-	if (r == 0 && story->stacks.sums.samples > 0) {
-		(void)fputs(",\n\"stacks\":", out);
-		r = format_stacks_json(&story->stacks, &top_down, out);
-	}
+	if (r == 0)
+		r = print_stacks(story, out);
 	(void)fputs("}\n", out);
 	return r;
 }

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "record/blocked.h"
 #include "report/display.h"
 #include "report/table.h"
 
@@ -254,11 +255,15 @@ struct column {
 	struct table_column column;
 };
 
+/* Of a reason: the first to go where there is no room. */
+#define BLOCKED_COLUMN(reason, name) { ROW_FIELD_BLOCKED_##reason, { "on " #name, 11, false } },
+
 /* Behind the keys. */
 static const struct column group_columns[] = {
 	{ ROW_FIELD_REQUESTS, { "requests", 1, false } },
 	{ ROW_FIELD_RATE, { "a second", 6, false } },
 	{ ROW_FIELD_CPU, { "cpu", 0, false } },
+	{ ROW_FIELD_CHILDREN, { "children", 2, false } },
 	{ ROW_FIELD_SHARE, { "share", 0, false } },
 	{ ROW_FIELD_CPU_MEAN, { "cpu mean", 6, false } },
 	{ ROW_FIELD_CPU_P50, { "cpu p50", 3, false } },
@@ -270,11 +275,19 @@ static const struct column group_columns[] = {
 	{ ROW_FIELD_WALL_P90, { "wall p90", 8, false } },
 	{ ROW_FIELD_WALL_P99, { "wall p99", 1, false } },
 	{ ROW_FIELD_WALL_MAX, { "wall max", 6, false } },
+	{ ROW_FIELD_PARKED_MEAN, { "parked mean", 2, false } },
+	{ ROW_FIELD_PARKED_P50, { "parked p50", 9, false } },
+	{ ROW_FIELD_PARKED_P90, { "parked p90", 9, false } },
+	{ ROW_FIELD_PARKED_P99, { "parked p99", 8, false } },
+	{ ROW_FIELD_PARKED_MAX, { "parked max", 9, false } },
 	{ ROW_FIELD_USER, { "user", 5, false } },
 	{ ROW_FIELD_KERNEL, { "kernel", 5, false } },
 	{ ROW_FIELD_SPLIT_ERROR, { "split ±", 4, false } },
 	{ ROW_FIELD_RUN_QUEUE, { "run queue", 4, false } },
 	{ ROW_FIELD_BLOCKED, { "blocked", 2, false } },
+	{ ROW_FIELD_BLOCKED_ON, { "blocked on", 4, true } },
+	BLOCKED_REASONS(BLOCKED_COLUMN){ ROW_FIELD_GVL, { "gvl", 2, false } },
+	{ ROW_FIELD_GC, { "gc", 2, false } },
 	{ ROW_FIELD_SYSCALLS_MEAN, { "calls/req", 7, false } },
 	{ ROW_FIELD_SLICES, { "slices", 10, false } },
 	{ ROW_FIELD_SWITCHES, { "switches", 9, false } },
@@ -283,12 +296,17 @@ static const struct column group_columns[] = {
 static const struct column request_columns[] = {
 	{ ROW_FIELD_ENDPOINT, { "endpoint", 2, true } },
 	{ ROW_FIELD_CPU, { "cpu", 0, false } },
+	{ ROW_FIELD_CHILDREN, { "children", 2, false } },
 	{ ROW_FIELD_WALL, { "wall", 1, false } },
+	{ ROW_FIELD_PARKED, { "parked", 3, false } },
 	{ ROW_FIELD_USER, { "user", 3, false } },
 	{ ROW_FIELD_KERNEL, { "kernel", 3, false } },
 	{ ROW_FIELD_SPLIT_ERROR, { "split ±", 4, false } },
 	{ ROW_FIELD_RUN_QUEUE, { "run queue", 2, false } },
 	{ ROW_FIELD_BLOCKED, { "blocked", 1, false } },
+	{ ROW_FIELD_BLOCKED_ON, { "blocked on", 4, true } },
+	BLOCKED_REASONS(BLOCKED_COLUMN){ ROW_FIELD_GVL, { "gvl", 2, false } },
+	{ ROW_FIELD_GC, { "gc", 2, false } },
 	{ ROW_FIELD_SHARE, { "share", 0, false } },
 	{ ROW_FIELD_SYSCALLS, { "calls", 5, false } },
 	{ ROW_FIELD_SLICES, { "slices", 7, false } },
@@ -300,9 +318,14 @@ static const struct column slowest_columns[] = {
 	{ ROW_FIELD_ENDPOINT, { "endpoint", 1, true } },
 	{ ROW_FIELD_BEGAN, { "began", 1, false } },
 	{ ROW_FIELD_WALL, { "wall", 0, false } },
+	{ ROW_FIELD_PARKED, { "parked", 3, false } },
 	{ ROW_FIELD_CPU, { "cpu", 1, false } },
+	{ ROW_FIELD_CHILDREN, { "children", 3, false } },
 	{ ROW_FIELD_RUN_QUEUE, { "run queue", 3, false } },
 	{ ROW_FIELD_BLOCKED, { "blocked", 2, false } },
+	{ ROW_FIELD_BLOCKED_ON, { "blocked on", 4, true } },
+	BLOCKED_REASONS(BLOCKED_COLUMN){ ROW_FIELD_GVL, { "gvl", 2, false } },
+	{ ROW_FIELD_GC, { "gc", 2, false } },
 	{ ROW_FIELD_USER, { "user", 4, false } },
 	{ ROW_FIELD_KERNEL, { "kernel", 4, false } },
 	{ ROW_FIELD_SYSCALLS, { "calls", 6, false } },
@@ -320,6 +343,9 @@ static const struct column machine_columns[] = {
 	{ ROW_FIELD_SPLIT_ERROR, { "split ±", 3, false } },
 	{ ROW_FIELD_RUN_QUEUE, { "run queue", 2, false } },
 	{ ROW_FIELD_BLOCKED, { "blocked", 2, false } },
+	{ ROW_FIELD_BLOCKED_ON, { "blocked on", 6, true } },
+	BLOCKED_REASONS(BLOCKED_COLUMN){ ROW_FIELD_GVL, { "gvl", 3, false } },
+	{ ROW_FIELD_GC, { "gc", 3, false } },
 	{ ROW_FIELD_CPU_PERCENT, { "% CPU", 0, false } },
 	{ ROW_FIELD_MACHINE_PERCENT, { "% machine", 3, false } },
 	{ ROW_FIELD_SYSCALLS, { "calls", 6, false } },
@@ -438,6 +464,23 @@ static void write_number(enum row_field field, int64_t number,
 	}
 }
 
+/* On what most of the time asleep was spent, and how much of it. */
+static void write_reason(const struct costs *costs, char ret_text[static TABLE_CELL_BYTES])
+{
+	int reason = costs_most_blocked_on(costs);
+	int64_t ns;
+
+	if (reason < 0)
+		return;
+	ns = costs->sums[costs_blocked_on((uint32_t)reason)];
+	if (ns == 0)
+		ret_text[0] = '\0';
+	else
+		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%s %.0f %%",
+			       blocked_name((uint32_t)reason),
+			       100 * (double)ns / (double)costs->sums[COST_BLOCKED]);
+}
+
 static void put_cell(const struct rows *rows, size_t row_index, enum row_field field, bool has_date,
 		     char *ret_text)
 {
@@ -458,6 +501,8 @@ static void put_cell(const struct rows *rows, size_t row_index, enum row_field f
 		write_name(&row, GROUP_NAME_COMM, ret_text);
 	else if (field == ROW_FIELD_ENDPOINT)
 		write_name(&row, GROUP_NAME_ENDPOINT, ret_text);
+	else if (field == ROW_FIELD_BLOCKED_ON)
+		write_reason(row.costs, ret_text);
 	else if (rows_number(rows, &row, field, &number) && rows_field_unit(field) == ROW_UNIT_TIME)
 		display_time(number, has_date, ret_text);
 	else if (rows_number(rows, &row, field, &number))
@@ -497,7 +542,13 @@ static bool is_of_requests(enum row_field field)
 {
 	return field == ROW_FIELD_REQUESTS || field == ROW_FIELD_RATE ||
 	       field == ROW_FIELD_SYSCALLS_MEAN ||
-	       (field >= ROW_FIELD_CPU_MEAN && field <= ROW_FIELD_WALL_MAX);
+	       (field >= ROW_FIELD_CPU_MEAN && field <= ROW_FIELD_PARKED_MAX);
+}
+
+static bool is_parked(enum row_field field)
+{
+	return (field >= ROW_FIELD_PARKED_MEAN && field <= ROW_FIELD_PARKED_MAX) ||
+	       field == ROW_FIELD_PARKED;
 }
 
 static bool is_shown(const struct rows *rows, enum row_field field)
@@ -512,6 +563,19 @@ static bool is_shown(const struct rows *rows, enum row_field field)
 		return recording_has_key(&rows->totals->recording, "endpoint");
 	if (field == ROW_FIELD_SPLIT_ERROR)
 		return rows_split_error_matters(rows);
+	if (field == ROW_FIELD_BLOCKED_ON)
+		return costs_most_blocked_on(&rows->totals->all) >= 0 &&
+		       rows->totals->all.sums[COST_BLOCKED] > 0;
+	if (rows_field_is_reason(field))
+		return rows_has_reason(rows, field);
+	if (field == ROW_FIELD_CHILDREN)
+		return rows->totals->all.children_ns > 0;
+	if (is_parked(field))
+		return rows_park(rows);
+	if (field == ROW_FIELD_GVL)
+		return rows_measure(rows, COST_GVL);
+	if (field == ROW_FIELD_GC)
+		return rows_measure(rows, COST_GC);
 	return grouping->request_count > 0 || !is_of_requests(field);
 }
 

@@ -67,7 +67,8 @@ int frames_text(struct frames *frames, struct record_text wanted,
 	return 0;
 }
 
-int frames_find(struct frames *frames, struct record_text id, struct frame **ret_frame)
+/* The frame of this id, as of a sample. */
+static int find(struct frames *frames, struct record_text id, struct frame **ret_frame)
 {
 	unsigned int hash = hash_table_key(frames->seed, id.bytes, id.size_bytes);
 	struct frame *frame = NULL;
@@ -96,6 +97,15 @@ int frames_find(struct frames *frames, struct record_text id, struct frame **ret
 	frame->number = (uint32_t)frames->count++;
 	*ret_frame = frame;
 	return 0;
+}
+
+int frames_find_sampled(struct frames *frames, const struct record_view *record,
+			struct frame **ret_frame)
+{
+	struct record_text id = { 0 };
+
+	(void)record_view_text_at(record, RECORD_PLACE(sample, stack_id), &id);
+	return find(frames, id, ret_frame);
 }
 
 static enum frame_kind kind_of(const struct record_view *record)
@@ -127,11 +137,11 @@ int frames_add(struct frames *frames, const struct record_view *record)
 
 	if (!record_view_text_at(record, RECORD_PLACE(stack, stack_id), &id))
 		return 0;
-	r = frames_find(frames, id, &frame);
+	r = find(frames, id, &frame);
 	if (r < 0 || !frame || frame->is_told)
 		return r;
 	if (record_view_text_at(record, RECORD_PLACE(stack, parent_id), &text))
-		r = frames_find(frames, text, &parent);
+		r = find(frames, text, &parent);
 	if (r == 0 && record_view_text_at(record, RECORD_PLACE(stack, name), &text) &&
 	    text.size_bytes > 0)
 		r = frames_text(frames, text, &frame->name);

@@ -3,7 +3,7 @@
  * The frames of a recording, by their ids, each below what called it. Their records are untrusted,
  * and may come late, twice or never: a frame that no record told of is unknown; one that is among
  * its own callers is called by something unknown; a chain has at most FRAMES_DEPTH_MAX frames, and
- * what is below them is cut. Owned by struct stacks (stacks.h). Single thread; nothing here logs.
+ * what is below them is cut. Single thread; nothing here logs.
  */
 #pragma once
 
@@ -16,7 +16,8 @@
 
 enum {
 	FRAMES_MAX = 1000000, /* some 200 bytes each, and their texts: each text once */
-	FRAMES_TEXTS_MAX = 4000000,
+	/* All names and files of two recordings that are compared, and "[unknown]". */
+	FRAMES_TEXTS_MAX = 4 * FRAMES_MAX + 1,
 	FRAMES_TEXT_BYTES_MAX = 1024, /* of a name or file, cut */
 	FRAMES_TEXT_ESCAPED_BYTES =
 		4 * FRAMES_TEXT_BYTES_MAX + 1, /* of one (display.h), and a NUL */
@@ -76,9 +77,10 @@ void frames_deinit(struct frames *frames);
  * is left out. 0, -ENOMEM. */
 int frames_add(struct frames *frames, const struct record_view *record);
 
-/* The frame of this id, which may be told of later. NULL: there is no room, or no id. 0, -ENOMEM.
- */
-int frames_find(struct frames *frames, struct record_text id, struct frame **ret_frame);
+/* The innermost frame of a sample record, which may be told of later. NULL: there is no room, or it
+ * has no id. 0, -ENOMEM. */
+int frames_find_sampled(struct frames *frames, const struct record_view *record,
+			struct frame **ret_frame);
 
 /* The one copy of a text. NULL: there is no room. 0, -ENOMEM. */
 int frames_text(struct frames *frames, struct record_text text,

@@ -650,13 +650,15 @@ int grouping_add(struct grouping *grouping, const struct record_view *record,
 
 static int add_figures(struct distribution *distribution, const struct costs *costs)
 {
-	int64_t wall_ns;
+	int64_t wall_ns, parked_ns;
 	int r = 0;
 
 	if (costs_has(costs, COST_CPU))
 		r = histogram_add(&distribution->figures[FIGURE_CPU], costs->sums[COST_CPU]);
 	if (r == 0 && costs_wall_ns(costs, &wall_ns))
 		r = histogram_add(&distribution->figures[FIGURE_WALL], wall_ns);
+	if (r == 0 && costs_parked_ns(costs, &parked_ns))
+		r = histogram_add(&distribution->figures[FIGURE_PARKED], parked_ns);
 	return r;
 }
 

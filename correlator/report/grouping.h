@@ -37,6 +37,7 @@ enum group_name {
 enum figure {
 	FIGURE_CPU = 0,
 	FIGURE_WALL = 1, /* from its first activity to its last */
+	FIGURE_PARKED = 2, /* costs_parked_ns */
 	_FIGURE_MAX,
 };
 

@@ -32,6 +32,8 @@ void json_group_costs(json_t *object, const struct costs *costs, int *r)
 			json_part_set(object, costs_name((enum cost)cost),
 				      json_integer(costs->sums[cost]), r);
 	}
+	if (costs->children_ns > 0)
+		json_part_set(object, COSTS_CHILDREN_NAME, json_integer(costs->children_ns), r);
 }
 
 json_t *json_group_figure(const struct diff_figure *figure, int *r)

@@ -262,6 +262,8 @@ static void add_mode(struct recording *recording, const struct record_view *reco
 static void add_meta(struct recording *recording, const struct record_view *record)
 {
 	const struct record_field *keys = record_view_find(record, RECORD_FIELD(meta, key_names));
+	const struct record_field *children =
+		record_view_find(record, RECORD_FIELD(meta, children));
 	int64_t cpu_count = 0;
 
 	(void)record_view_count(record, RECORD_FIELD(meta, cpu_count), &cpu_count);
@@ -274,6 +276,8 @@ static void add_meta(struct recording *recording, const struct record_view *reco
 	} else if (cpu_count != recording->cpu_count) {
 		recording->cpu_count = 0;
 	}
+	recording->has_children = (recording->meta_count == 1 || recording->has_children) &&
+				  children && children->integer;
 	add_mode(recording, record);
 	for (size_t i = 0; keys && i < keys->item_count; i++)
 		add_key(recording, keys->items[i]);

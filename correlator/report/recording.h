@@ -31,6 +31,7 @@ struct recording_mode {
 
 struct recording {
 	uint64_t meta_count;
+	bool has_children; /* in all of them, what requests start belongs to them */
 	char tool_version[RECORDING_TEXT_BYTES]; /* these of the first meta record */
 	char kernel_release[RECORDING_TEXT_BYTES];
 	int64_t interval_ns;

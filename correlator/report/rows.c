@@ -59,16 +59,27 @@ static const struct {
 	COST(SPLIT_ERROR, "split_error", ROW_UNIT_NS),
 	COST(UNINTERRUPTIBLE, "uninterruptible", ROW_UNIT_NS),
 	COST(SYSCALLS, "syscalls", ROW_UNIT_COUNT),
+	COST(GVL, "gvl", ROW_UNIT_NS),
+	COST(GVL_WAITS, "gvl_waits", ROW_UNIT_COUNT),
+	COST(GC, "gc", ROW_UNIT_NS),
+	COST(GC_RUNS, "gc_runs", ROW_UNIT_COUNT),
 	OTHER(RATE, "rate", ROW_UNIT_RATE),
 	FIGURES(CPU, "cpu"),
 	FIGURES(WALL, "wall"),
+	FIGURES(PARKED, "parked"),
 	OTHER(WALL, "wall", ROW_UNIT_NS),
+	OTHER(PARKED, "parked", ROW_UNIT_NS),
 	OTHER(ENDPOINT, "endpoint", ROW_UNIT_TEXT),
 	OTHER(SYSCALLS_MEAN, "syscalls_mean", ROW_UNIT_RATE),
 	OTHER(KEY_2, "key_2", ROW_UNIT_TEXT),
 	OTHER(KEY_3, "key_3", ROW_UNIT_TEXT),
 	OTHER(KEY_4, "key_4", ROW_UNIT_TEXT),
 	OTHER(BEGAN, "began", ROW_UNIT_TIME),
+#define BLOCKED(reason, name) COST(BLOCKED_##reason, "blocked_" #name, ROW_UNIT_NS),
+	BLOCKED_REASONS(BLOCKED)
+#undef BLOCKED
+		OTHER(BLOCKED_ON, "blocked_on", ROW_UNIT_TEXT),
+	OTHER(CHILDREN, "children", ROW_UNIT_NS),
 };
 
 const char *rows_field_name(enum row_field field)
@@ -98,6 +109,18 @@ bool rows_field_cost(enum row_field field, enum cost *ret_cost)
 		return false;
 	*ret_cost = (enum cost)row_fields[field].what;
 	return true;
+}
+
+bool rows_field_is_reason(enum row_field field)
+{
+	return field >= ROW_FIELD_BLOCKED_DISK && field <= ROW_FIELD_BLOCKED_OTHER;
+}
+
+bool rows_has_reason(const struct rows *rows, enum row_field field)
+{
+	enum cost cost;
+
+	return rows_field_cost(field, &cost) && rows->totals->all.sums[cost] > 0;
 }
 
 /* Of all its requests, or of none: a percentile of those that were measured would be of others. */
@@ -166,9 +189,15 @@ bool rows_number(const struct rows *rows, const struct row *row, enum row_field 
 	case ROW_FIELD_WALL:
 		return row->group && rows->grouping->is_by_request &&
 		       costs_wall_ns(costs, ret_number);
+	case ROW_FIELD_PARKED:
+		return row->group && rows->grouping->is_by_request &&
+		       costs_parked_ns(costs, ret_number);
 	case ROW_FIELD_BEGAN:
 		*ret_number = costs->first_ns;
 		return row->group && !costs->lacks_span;
+	case ROW_FIELD_CHILDREN:
+		*ret_number = costs->children_ns;
+		return costs->children_ns > 0 || totals->recording.has_children;
 	case ROW_FIELD_SHARE:
 		return costs_share_percent(costs, &totals->all, &value) &&
 		       in_parts(value, ret_number);
@@ -236,16 +265,36 @@ static int compare_rows(const void *a, const void *b, void *context)
 	return order ? order : grouping_compare(first->group, second->group);
 }
 
+/* What of one request is what a figure is of many. */
+static const enum row_field of_one[_FIGURE_MAX] = {
+	[FIGURE_CPU] = ROW_FIELD_CPU,
+	[FIGURE_WALL] = ROW_FIELD_WALL,
+	[FIGURE_PARKED] = ROW_FIELD_PARKED,
+};
+
 /* The percentages order as cpu does, not cut to parts; and a request has one of what of
  * many has percentiles. */
 static enum row_field number_to_sort_by(const struct rows *rows, enum row_field field)
 {
 	if (rows_field_unit(field) == ROW_UNIT_PERCENT)
 		return ROW_FIELD_CPU;
+	if (field == ROW_FIELD_BLOCKED_ON)
+		return ROW_FIELD_BLOCKED;
 	if (!rows->grouping->is_by_request || row_fields[field].source == SOURCE_NONE ||
 	    row_fields[field].source == SOURCE_COST)
 		return field;
-	return row_fields[field].what == FIGURE_CPU ? ROW_FIELD_CPU : ROW_FIELD_WALL;
+	return of_one[row_fields[field].what];
+}
+
+/* How long it took where it is sorted by nothing that has percentiles. */
+static enum figure figure_to_sort_by(const struct rows *rows, enum row_field field)
+{
+	enum row_field number = number_to_sort_by(rows, field);
+
+	for (int figure = 0; figure < _FIGURE_MAX; figure++)
+		if (of_one[figure] == number)
+			return (enum figure)figure;
+	return FIGURE_WALL;
 }
 
 static int sort(struct rows *rows, enum row_field field)
@@ -274,15 +323,13 @@ static bool is_above(const struct rows *rows, const struct group *group, enum ro
 	const struct grouping *others = &rows->totals->groupings[1];
 	const struct distribution *requests =
 		group->of ? group->of->requests : &others->without_value_requests;
-	bool is_cpu = number_to_sort_by(rows, field) == ROW_FIELD_CPU;
-	const struct histogram *figure =
-		requests ? &requests->figures[is_cpu ? FIGURE_CPU : FIGURE_WALL] : NULL;
+	enum figure figure = figure_to_sort_by(rows, field);
 	struct row row = row_of(group);
 	int64_t number, limit;
 
-	return figure &&
-	       rows_number(rows, &row, is_cpu ? ROW_FIELD_CPU : ROW_FIELD_WALL, &number) &&
-	       histogram_percentile(figure, rows->grouping->above_percent, &limit) &&
+	return requests && rows_number(rows, &row, of_one[figure], &number) &&
+	       histogram_percentile(&requests->figures[figure], rows->grouping->above_percent,
+				    &limit) &&
 	       number > limit;
 }
 
@@ -523,6 +570,35 @@ bool rows_split_error_matters(const struct rows *rows)
 		if (costs_has(costs, COST_CPU) && costs_has(costs, COST_SPLIT_ERROR) &&
 		    costs->sums[COST_SPLIT_ERROR] >
 			    costs->sums[COST_CPU] / 100 * SPLIT_ERROR_PERCENT)
+			return true;
+	}
+	return false;
+}
+
+bool rows_park(const struct rows *rows)
+{
+	bool is_one = rows->grouping->is_by_request;
+	int64_t parked_ns, wall_ns;
+
+	for (size_t i = 0; i < rows_count(rows); i++) {
+		struct row row = rows_at(rows, i);
+
+		if (rows_number(rows, &row, is_one ? ROW_FIELD_PARKED : ROW_FIELD_PARKED_MEAN,
+				&parked_ns) &&
+		    rows_number(rows, &row, is_one ? ROW_FIELD_WALL : ROW_FIELD_WALL_MEAN,
+				&wall_ns) &&
+		    parked_ns > wall_ns / 100)
+			return true;
+	}
+	return false;
+}
+
+bool rows_measure(const struct rows *rows, enum cost cost)
+{
+	for (size_t i = 0; i < rows_count(rows); i++) {
+		const struct costs *costs = rows_at(rows, i).costs;
+
+		if (costs->record_count > 0 && costs_has(costs, cost))
 			return true;
 	}
 	return false;

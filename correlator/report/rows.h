@@ -54,13 +54,34 @@ enum row_field {
 	ROW_FIELD_WALL_P90 = 28,
 	ROW_FIELD_WALL_P99 = 29,
 	ROW_FIELD_WALL_MAX = 30,
-	ROW_FIELD_WALL = 31, /* these two of one request */
-	ROW_FIELD_ENDPOINT = 32,
-	ROW_FIELD_SYSCALLS_MEAN = 33, /* of a request */
-	ROW_FIELD_KEY_2 = 34, /* of several keys */
-	ROW_FIELD_KEY_3 = 35,
-	ROW_FIELD_KEY_4 = 36,
-	ROW_FIELD_BEGAN = 37, /* wall clock of the first activity */
+	ROW_FIELD_PARKED_MEAN = 31,
+	ROW_FIELD_PARKED_P50 = 32,
+	ROW_FIELD_PARKED_P90 = 33,
+	ROW_FIELD_PARKED_P99 = 34,
+	ROW_FIELD_PARKED_MAX = 35,
+	ROW_FIELD_WALL = 36, /* these three of one request */
+	ROW_FIELD_PARKED = 37, /* on no thread, rows_park */
+	ROW_FIELD_ENDPOINT = 38,
+	ROW_FIELD_SYSCALLS_MEAN = 39, /* of a request */
+	ROW_FIELD_KEY_2 = 40, /* of several keys */
+	ROW_FIELD_KEY_3 = 41,
+	ROW_FIELD_KEY_4 = 42,
+	ROW_FIELD_BEGAN = 43, /* wall clock of the first activity */
+	ROW_FIELD_BLOCKED_DISK = 44, /* and on: its parts */
+	ROW_FIELD_BLOCKED_NETWORK = 45,
+	ROW_FIELD_BLOCKED_POLL = 46,
+	ROW_FIELD_BLOCKED_PIPE = 47,
+	ROW_FIELD_BLOCKED_FUTEX = 48,
+	ROW_FIELD_BLOCKED_SLEEP = 49,
+	ROW_FIELD_BLOCKED_CHILD = 50,
+	ROW_FIELD_BLOCKED_FAULT = 51,
+	ROW_FIELD_BLOCKED_OTHER = 52,
+	ROW_FIELD_BLOCKED_ON = 53, /* in words: on what most of it was */
+	ROW_FIELD_CHILDREN = 54, /* of cpu, in processes that the request started */
+	ROW_FIELD_GVL = 55,
+	ROW_FIELD_GVL_WAITS = 56,
+	ROW_FIELD_GC = 57,
+	ROW_FIELD_GC_RUNS = 58,
 	_ROW_FIELD_MAX,
 };
 
@@ -128,6 +149,12 @@ size_t rows_find_kind(const struct rows *rows, enum row_kind kind);
 /* Whether user and kernel time of some row may be wrong by so much that it must be said. */
 bool rows_split_error_matters(const struct rows *rows);
 
+/* Whether a cost that not each process counts is known of some row. */
+bool rows_measure(const struct rows *rows, enum cost cost);
+
+/* Whether the requests of some row were on no thread for 1 % of their time. */
+bool rows_park(const struct rows *rows);
+
 /* Which of several keys the column shows, from 0 on; false for a column that shows something else.
  */
 bool rows_field_part(enum row_field field, size_t *ret_part);
@@ -153,6 +180,10 @@ enum row_unit {
 	ROW_UNIT_TIME = 5, /* wall clock, ns */
 };
 enum row_unit rows_field_unit(enum row_field field);
+
+/* Whether a column is a reason's, a part of blocked; whether any of all that time was of it. */
+bool rows_field_is_reason(enum row_field field);
+bool rows_has_reason(const struct rows *rows, enum row_field field);
 
 /* The cost behind a column; false for a column that shows something else. */
 bool rows_field_cost(enum row_field field, enum cost *ret_cost);

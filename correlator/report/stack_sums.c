@@ -27,7 +27,7 @@ void stack_sums_add(struct stack_sums *sums, const struct stacks_context *contex
 		struct stack_sum *sum = &sums->by_number[place->where.frame->number];
 
 		sum->frame = place->where.frame;
-		saturated_add_to(&sum->cpu_ns, place->cpu_ns);
+		saturated_add_to(&sum->spent_ns, place->spent_ns);
 		sum->samples += place->samples;
 	}
 }

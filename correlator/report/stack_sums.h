@@ -12,7 +12,7 @@
 
 struct stack_sum {
 	const struct frame *frame; /* NULL: nothing was seen in it */
-	int64_t cpu_ns;
+	int64_t spent_ns;
 	uint64_t samples;
 };
 

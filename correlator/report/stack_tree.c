@@ -115,17 +115,16 @@ static void sum_up(struct stack_tree *tree)
 
 /* The node in which such a stack ends. */
 static int add_stack(struct stack_tree *tree, const struct stack_shape *shape,
-		     const struct stack_sum *sum, struct stack_node **nodes,
-		     const struct frame **path)
+		     const struct frame *frame, const struct stack_sum *sum,
+		     struct stack_node **nodes, const struct frame **path)
 {
 	struct stack_node *node;
-	int r = shape->is_bottom_up
-			? add_callers_last(tree, shape, sum->frame, &node)
-			: add_callers_first(tree, shape, sum->frame, nodes, path, &node);
+	int r = shape->is_bottom_up ? add_callers_last(tree, shape, frame, &node)
+				    : add_callers_first(tree, shape, frame, nodes, path, &node);
 
 	if (r < 0)
 		return r;
-	saturated_add_to(&node->self_ns, sum->cpu_ns);
+	saturated_add_to(&node->self_ns, sum->spent_ns);
 	node->self_samples += sum->samples;
 	return 0;
 }
@@ -145,7 +144,8 @@ int stack_tree_init(struct stack_tree *tree, const struct stacks *stacks,
 		return -ENOMEM;
 	stack_sums_add_all(&sums, stacks);
 	while (r == 0 && (sum = stack_sums_next(&sums, sum)))
-		r = add_stack(tree, shape, sum, nodes, path);
+		r = add_stack(tree, shape, stacks_shown_frame(stacks->measure, sum->frame), sum,
+			      nodes, path);
 	if (r == 0)
 		sum_up(tree);
 	return r;

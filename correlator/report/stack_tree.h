@@ -2,8 +2,8 @@
 /*
  * The chosen stacks as one tree. Top-down has callers above what they call; bottom-up has what ran
  * at the top, and what called it below. Frames of the same method (name, file, first line and kind)
- * with the same one above them are one node, whatever the line, or by line. Borrows texts from the
- * stacks.
+ * with the same one above them are one node, whatever the line, or by line. Of waits the kernel's
+ * frames are left out: all of them end in its scheduler. Borrows texts from the stacks.
  */
 #pragma once
 

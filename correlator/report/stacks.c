@@ -9,15 +9,12 @@
 #include "base/compare.h"
 #include "base/hash.h"
 #include "base/random.h"
+#include "report/record_context.h"
 #include "requests/costs.h"
 
-enum {
-	ID_BYTES_MAX = 4096, /* of a context, cut */
-};
-
-void stacks_init(struct stacks *stacks, struct filter *filter)
+void stacks_init(struct stacks *stacks, enum stacks_measure measure, struct filter *filter)
 {
-	*stacks = (struct stacks){ .filter = *filter, .seed = random_seed() };
+	*stacks = (struct stacks){ .measure = measure, .filter = *filter, .seed = random_seed() };
 	*filter = (struct filter){ 0 };
 	recording_init(&stacks->recording);
 	known_records_init(&stacks->known);
@@ -51,54 +48,14 @@ void stacks_deinit(struct stacks *stacks)
 	filter_deinit(&stacks->filter);
 }
 
-/* Puts a text behind others, with its length, so that no two lists of texts are the same. */
-static size_t put(char *bytes, size_t used, struct record_text text)
-{
-	uint16_t size_bytes;
-
-	if (used + sizeof(size_bytes) >= ID_BYTES_MAX)
-		return used;
-	if (text.size_bytes > ID_BYTES_MAX - used - sizeof(size_bytes))
-		text.size_bytes = ID_BYTES_MAX - used - sizeof(size_bytes);
-	size_bytes = (uint16_t)text.size_bytes;
-	memcpy(bytes + used, &size_bytes, sizeof(size_bytes));
-	memcpy(bytes + used + sizeof(size_bytes), text.bytes, size_bytes);
-	return used + sizeof(size_bytes) + size_bytes;
-}
-
-/* What a record's context is known by: the request's id, or whose time it is, and all keys. */
-static size_t write_id(const struct record_view *record, enum attribution attribution,
-		       char bytes[static ID_BYTES_MAX], bool *ret_is_request)
-{
-	struct record_text id;
-	size_t used = 1;
-
-	*ret_is_request = attribution_has_context(attribution) &&
-			  record_view_text(record, "request_id", &id) && id.size_bytes > 0;
-	if (*ret_is_request) {
-		bytes[0] = 'r';
-		return put(bytes, used, id);
-	}
-	bytes[0] = (char)('0' + (int)attribution);
-	for (size_t i = 0; i < record->field_count; i++) {
-		const struct record_field *field = &record->fields[i];
-
-		if (!field->is_key || field->text.size_bytes == 0)
-			continue;
-		used = put(bytes, used, field->name);
-		used = put(bytes, used, field->text);
-	}
-	return used;
-}
-
 /* Which the record is of; rest: there is no room. 0, -ENOMEM. */
 static int find_context(struct stacks *stacks, const struct record_view *record,
 			struct stacks_context **ret_context)
 {
 	enum attribution attribution = attribution_of(record);
-	char id[ID_BYTES_MAX];
+	char id[RECORD_CONTEXT_ID_BYTES];
 	bool is_request;
-	size_t size_bytes = write_id(record, attribution, id, &is_request);
+	size_t size_bytes = record_context_id(record, attribution, id, &is_request);
 	unsigned int hash = hash_table_key(stacks->seed, id, size_bytes);
 	struct stacks_context *context;
 	bool is_rest;
@@ -167,32 +124,19 @@ static int set_labels(struct stacks *stacks, struct stacks_context *context,
 	return r;
 }
 
-/* As totals_add judges: a request is chosen as a whole, but for a record that is not wanted. */
-static bool is_wanted(struct stacks *stacks, struct stacks_context *context,
+static void add_spent(struct stacks *stacks, struct stacks_context *context,
 		      const struct record_view *record)
 {
-	enum filter_verdict verdict =
-		filter_judge(&stacks->filter, record, recording_comm(&stacks->recording, record));
-
-	if (!context->is_request) {
-		if (verdict == FILTER_YES)
-			context->verdict = FILTER_YES;
-		return verdict == FILTER_YES;
-	}
-	if (verdict == FILTER_UNKNOWN)
-		return context->verdict != FILTER_NO;
-	if (context->verdict != FILTER_YES)
-		context->verdict = verdict;
-	return verdict == FILTER_YES;
-}
-
-static void add_cpu(struct stacks *stacks, struct stacks_context *context,
-		    const struct record_view *record)
-{
+	static const enum cost spent[][2] = { [STACKS_CPU] = { COST_CPU, _COST_MAX },
+					      [STACKS_OFF_CPU] = { COST_BLOCKED, COST_RUN_QUEUE } };
 	struct costs costs = costs_of_record(record);
 
-	if (costs_has(&costs, COST_CPU))
-		saturated_add_to(&context->cpu_ns, costs.sums[COST_CPU]);
+	for (size_t i = 0; i < 2; i++) {
+		enum cost cost = spent[stacks->measure][i];
+
+		if (cost != _COST_MAX && costs_has(&costs, cost))
+			saturated_add_to(&context->spent_ns, costs.sums[cost]);
+	}
 	stacks->cpu_records_left_out += context == stacks->rest;
 	if (costs.lacks_span)
 		return;
@@ -229,23 +173,56 @@ static int find_place(struct stacks *stacks, struct stacks_context *context,
 	return 0;
 }
 
+static bool weigh_samples(const struct record_view *record, uint64_t *ret_samples,
+			  uint64_t *ret_stands_for_ns)
+{
+	int64_t samples, period_ns = 0;
+
+	if (!record_view_count_at(record, RECORD_PLACE(sample, samples), &samples) || samples == 0)
+		return false;
+	(void)record_view_count_at(record, RECORD_PLACE(sample, period_ns), &period_ns);
+	*ret_samples = (uint64_t)samples;
+	if (__builtin_mul_overflow((uint64_t)samples, (uint64_t)(period_ns > 0 ? period_ns : 1),
+				   ret_stands_for_ns))
+		*ret_stands_for_ns = UINT64_MAX;
+	return true;
+}
+
+/* The same of waits: one that goes on has time, and is none that began. */
+static bool weigh_wait(const struct record_view *record, uint64_t *ret_waits,
+		       uint64_t *ret_spent_ns)
+{
+	int64_t waits_count = 0, blocked_ns = 0, run_queue_ns = 0;
+
+	(void)record_view_count_at(record, RECORD_PLACE(sample, waits), &waits_count);
+	(void)record_view_count_at(record, RECORD_PLACE(sample, blocked_ns), &blocked_ns);
+	(void)record_view_count_at(record, RECORD_PLACE(sample, run_queue_ns), &run_queue_ns);
+	*ret_waits = (uint64_t)waits_count;
+	*ret_spent_ns = (uint64_t)blocked_ns + (uint64_t)run_queue_ns;
+	return *ret_spent_ns > 0;
+}
+
+bool stacks_weigh(const struct record_view *record, enum stacks_measure measure,
+		  uint64_t *ret_samples, uint64_t *ret_stands_for_ns)
+{
+	return measure == STACKS_CPU ? weigh_samples(record, ret_samples, ret_stands_for_ns)
+				     : weigh_wait(record, ret_samples, ret_stands_for_ns);
+}
+
 static int add_sample(struct stacks *stacks, struct stacks_context *context,
 		      const struct record_view *record)
 {
 	struct stacks_place wanted = { 0 }, *place = NULL;
-	struct record_text id = { 0 };
+	uint64_t samples, stands_for_ns;
 	struct frame *frame = NULL;
-	int64_t samples, period_ns = 0;
 	int r = 0;
 
-	if (!record_view_count_at(record, RECORD_PLACE(sample, samples), &samples) || samples == 0)
+	if (!stacks_weigh(record, stacks->measure, &samples, &stands_for_ns))
 		return 0;
-	(void)record_view_count_at(record, RECORD_PLACE(sample, period_ns), &period_ns);
 	(void)record_view_count_at(record, RECORD_PLACE(common, pid), &wanted.where.pid);
 	(void)record_view_count_at(record, RECORD_PLACE(sample, tid), &wanted.where.tid);
-	(void)record_view_text_at(record, RECORD_PLACE(sample, stack_id), &id);
 	if (context != stacks->rest)
-		r = frames_find(&stacks->frames, id, &frame);
+		r = frames_find_sampled(&stacks->frames, record, &frame);
 	wanted.where.context = context;
 	wanted.where.frame = frame;
 	if (r == 0 && context != stacks->rest)
@@ -253,16 +230,13 @@ static int add_sample(struct stacks *stacks, struct stacks_context *context,
 	if (r != 0)
 		return r;
 	if (!place) {
-		stacks->samples_left_out += (uint64_t)samples;
+		stacks->samples_left_out += samples;
 		return 0;
 	}
-	place->samples += (uint64_t)samples;
-	if (__builtin_mul_overflow((uint64_t)samples, (uint64_t)(period_ns > 0 ? period_ns : 1),
-				   &wanted.stands_for_ns) ||
-	    __builtin_add_overflow(place->stands_for_ns, wanted.stands_for_ns,
-				   &place->stands_for_ns))
+	place->samples += samples;
+	if (__builtin_add_overflow(place->stands_for_ns, stands_for_ns, &place->stands_for_ns))
 		place->stands_for_ns = UINT64_MAX;
-	context->samples += (uint64_t)samples;
+	context->samples += samples;
 	return 0;
 }
 
@@ -285,13 +259,17 @@ int stacks_add(struct stacks *stacks, const struct record_view *record)
 	if (r < 0 || !is_in_time || (!is_cpu && record->kind != RECORD_KIND_SAMPLE))
 		return r;
 	r = find_context(stacks, record, &context);
-	if (r < 0 || !is_wanted(stacks, context, record))
+	if (r < 0 ||
+	    !record_context_is_wanted(context->is_request,
+				      filter_judge(&stacks->filter, record,
+						   recording_comm(&stacks->recording, record)),
+				      &context->verdict))
 		return r;
 	stacks->has_wanted |= is_cpu && context->verdict == FILTER_YES;
 	if (context != stacks->rest)
 		r = set_labels(stacks, context, record);
 	if (r == 0 && is_cpu)
-		add_cpu(stacks, context, record);
+		add_spent(stacks, context, record);
 	return r == 0 && !is_cpu ? add_sample(stacks, context, record) : r;
 }
 
@@ -343,41 +321,62 @@ static void spread(struct stacks_context *context)
 		before += place->stands_for_ns;
 		/* 63 bits times 64 are no more than 127; beyond only forged samples are. */
 		until_ns = before >> 64
-				   ? (int64_t)((long double)context->cpu_ns *
+				   ? (int64_t)((long double)context->spent_ns *
 					       ((long double)before / (long double)all))
-				   : (int64_t)((unsigned __int128)context->cpu_ns * before / all);
+				   : (int64_t)((unsigned __int128)context->spent_ns * before / all);
 		if (before == all)
-			until_ns = context->cpu_ns;
-		place->cpu_ns = until_ns - given_ns;
+			until_ns = context->spent_ns;
+		place->spent_ns = until_ns - given_ns;
 		given_ns = until_ns;
 	}
 }
 
 static void add_to_sums(struct stacks_sums *sums, const struct stacks_context *context)
 {
-	saturated_add_to(&sums->cpu_ns, context->cpu_ns);
+	saturated_add_to(&sums->spent_ns, context->spent_ns);
 	sums->samples += context->samples;
 	if (!context->places) {
-		saturated_add_to(&sums->unsampled_cpu_ns, context->cpu_ns);
-		sums->unsampled_contexts += context->cpu_ns > 0;
+		saturated_add_to(&sums->unsampled_ns, context->spent_ns);
+		sums->unsampled_contexts += context->spent_ns > 0;
 		return;
 	}
-	saturated_add_to(&sums->sampled_cpu_ns, context->cpu_ns);
+	saturated_add_to(&sums->sampled_ns, context->spent_ns);
 	sums->sampled_contexts++;
 	for (const struct stacks_place *place = context->places; place; place = place->next)
-		sums->squares +=
-			(double)place->cpu_ns * (double)place->cpu_ns / (double)place->samples;
+		sums->squares += (double)place->spent_ns * (double)place->spent_ns /
+				 (double)(place->samples ? place->samples : 1);
+}
+
+/* Of waits those that were told of no stack are in one that is not known: 0, -ENOMEM. */
+static int add_untold(struct stacks *stacks, struct stacks_context *context)
+{
+	struct stacks_place wanted = { .where = { context, stacks->frames.unknown, 0, 0 } }, *place;
+	uint64_t told_ns = 0;
+	int r;
+
+	for (place = context->places; place; place = place->next)
+		if (__builtin_add_overflow(told_ns, place->stands_for_ns, &told_ns))
+			told_ns = UINT64_MAX;
+	if (!context->places || told_ns >= (uint64_t)context->spent_ns)
+		return 0;
+	r = find_place(stacks, context, &wanted, &place);
+	if (r == 0 && place)
+		place->stands_for_ns += (uint64_t)context->spent_ns - told_ns;
+	return r;
 }
 
 static int finish_context(struct stacks *stacks, struct stacks_context *context)
 {
-	int r;
+	int r = 0;
 
 	context->is_chosen = context->verdict == FILTER_YES || stacks->filter.condition_count == 0;
 	for (struct stacks_place *place = context->places; place; place = place->next)
 		if (!place->where.frame)
 			place->where.frame = stacks->frames.unknown;
-	r = sort_places(context);
+	if (stacks->measure == STACKS_OFF_CPU)
+		r = add_untold(stacks, context);
+	if (r == 0)
+		r = sort_places(context);
 	if (r == 0)
 		spread(context);
 	if (context->is_chosen)
@@ -397,6 +396,19 @@ int stacks_finish(struct stacks *stacks)
 	if (r == 0 && stacks->rest)
 		r = finish_context(stacks, stacks->rest);
 	return r;
+}
+
+const struct frame *stacks_shown_frame(enum stacks_measure measure, const struct frame *innermost)
+{
+	if (measure == STACKS_OFF_CPU)
+		while (innermost->kind == FRAME_KIND_KERNEL && innermost->parent)
+			innermost = innermost->parent;
+	return innermost;
+}
+
+const char *stacks_nowhere_name(const struct stacks *stacks)
+{
+	return stacks->measure == STACKS_CPU ? "[not sampled]" : "[in no stack]";
 }
 
 const struct frames_text *stacks_value(const struct stacks_context *context, const char *key)
@@ -466,7 +478,7 @@ int stacks_keep_slowest(struct stacks *stacks, const struct stacks_slowest *slow
 			ranked[count++] = (struct ranked){
 				context,
 				slowest->count > 0 ? NULL : stacks_value(context, "endpoint"),
-				slowest->by_cpu ? context->cpu_ns
+				slowest->by_cpu ? context->spent_ns
 						: context->last_ns - context->first_ns
 			};
 		context->is_chosen = false;
@@ -493,7 +505,7 @@ double stacks_error(const struct stacks_sums *sums, double share)
 	double count = 0, middle;
 
 	if (sums->squares > 0)
-		count = (double)sums->sampled_cpu_ns * (double)sums->sampled_cpu_ns / sums->squares;
+		count = (double)sums->sampled_ns * (double)sums->sampled_ns / sums->squares;
 	if (count <= 0)
 		return 1;
 	middle = (share * count + 2) / (count + 4);

@@ -3,9 +3,10 @@
  * In which code CPU was used: the samples of a recording, laid over its exact CPU. A request's
  * exact CPU is spread over the stacks in which it was seen, in proportion to the time that each
  * one's samples stand for; so is that of what ran in no request, by its keys. What was never seen
- * in a sample keeps its exact CPU as "not sampled". All adds up to the nanosecond. Records are
- * chosen as totals.h chooses them. Records are untrusted: what finds no room is counted. Single
- * thread; nothing here logs.
+ * in a sample keeps its exact CPU as "not sampled". All adds up to the nanosecond. Or in which code
+ * was waited: then the time off the CPU is that of the stacks themselves, and what was told of none
+ * is in one that is not known. Records are chosen as totals.h chooses them. Records are untrusted:
+ * what finds no room is counted. Single thread; nothing here logs.
  */
 #pragma once
 
@@ -25,6 +26,12 @@ enum {
 	STACKS_LABELS_MAX = 16, /* keys, of a context */
 };
 
+enum stacks_measure {
+	STACKS_CPU = 0, /* by samples */
+	STACKS_OFF_CPU = 1, /* blocked and run queue, by waits, which are exact */
+	_STACKS_MEASURE_MAX,
+};
+
 struct stacks_context;
 
 /* Where samples were taken: one thread of a context in one stack. */
@@ -39,9 +46,9 @@ struct stacks_place {
 	UT_hash_handle hh;
 	struct stacks_place *next; /* of the same context */
 	struct stacks_where where;
-	uint64_t samples;
-	uint64_t stands_for_ns; /* samples times period, of CPU time */
-	int64_t cpu_ns; /* after stacks_finish: its part of the context's exact CPU */
+	uint64_t samples; /* or waits, by the measure: so everywhere */
+	uint64_t stands_for_ns; /* samples times period, of CPU time; of waits their own */
+	int64_t spent_ns; /* after stacks_finish: its part of the context's exact time */
 };
 
 struct stacks_label {
@@ -56,7 +63,7 @@ struct stacks_context {
 	enum filter_verdict verdict; /* as far as its records have told */
 	bool is_request;
 	bool is_chosen; /* after stacks_finish */
-	int64_t cpu_ns; /* exact */
+	int64_t spent_ns; /* exact, by the measure */
 	int64_t first_ns; /* wall clock of its first and last activity; 0 = not known */
 	int64_t last_ns;
 	uint64_t samples;
@@ -68,36 +75,45 @@ struct stacks_context {
 
 /* What was chosen, in all. */
 struct stacks_sums {
-	int64_t cpu_ns; /* exact: the sum of the two below */
-	int64_t sampled_cpu_ns; /* of contexts that were seen in a sample */
-	int64_t unsampled_cpu_ns;
+	int64_t spent_ns; /* exact: the sum of the two below */
+	int64_t sampled_ns; /* of contexts that were seen in a sample */
+	int64_t unsampled_ns;
 	uint64_t sampled_contexts;
-	uint64_t unsampled_contexts; /* that used CPU */
+	uint64_t unsampled_contexts; /* that spent some */
 	uint64_t samples;
 	double squares; /* of what each sample weighs, ns */
 };
 
 struct stacks {
+	enum stacks_measure measure;
 	struct filter filter; /* owned */
 	struct recording recording;
 	struct known_records known;
 	struct frames frames;
 	struct stacks_context *contexts; /* uthash, in order of appearance */
-	struct stacks_context *rest; /* of those that found no room: only its CPU is known */
+	struct stacks_context *rest; /* of those that found no room: only its sum is known */
 	struct stacks_place *places; /* uthash: all of them */
 	struct stacks_sums sums; /* after stacks_finish */
 	uint64_t samples_left_out; /* of a context or a stack that found no room */
-	uint64_t cpu_records_left_out; /* the same; their CPU is in rest */
+	uint64_t cpu_records_left_out; /* the same; their time is in rest */
 	bool has_wanted; /* the filter let a cpu record pass */
 	uint64_t seed;
 };
 
 /* Takes the filter. */
-void stacks_init(struct stacks *stacks, struct filter *filter);
+void stacks_init(struct stacks *stacks, enum stacks_measure measure, struct filter *filter);
 void stacks_deinit(struct stacks *stacks);
 
 /* Adds a record of any kind. 0, -ENOMEM. */
 int stacks_add(struct stacks *stacks, const struct record_view *record);
+
+/*
+ * What a sample record stands for, by the measure: how many samples, and their CPU time, at most
+ * UINT64_MAX ns; or how many waits began, and how long was waited. False: it is of the other one,
+ * or of nothing.
+ */
+bool stacks_weigh(const struct record_view *record, enum stacks_measure measure,
+		  uint64_t *ret_samples, uint64_t *ret_stands_for_ns);
 
 /* After the last record: chooses, and spreads the CPU. 0, -ENOMEM. */
 int stacks_finish(struct stacks *stacks);
@@ -110,6 +126,13 @@ struct stacks_slowest {
 
 /* After stacks_finish: leaves only those of the chosen requests. 0, -ENOMEM. */
 int stacks_keep_slowest(struct stacks *stacks, const struct stacks_slowest *slowest);
+
+/* The name of a frame for what is in no stack. */
+const char *stacks_nowhere_name(const struct stacks *stacks);
+
+/* The innermost frame that is shown of a stack: of a wait none of the kernel's, in which all end,
+ * unless it has no others: then the outermost. */
+const struct frame *stacks_shown_frame(enum stacks_measure measure, const struct frame *innermost);
 
 /* What the context has of a key, or NULL. */
 const struct frames_text *stacks_value(const struct stacks_context *context, const char *key);

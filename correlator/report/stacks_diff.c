@@ -16,9 +16,9 @@ static const int64_t request_ns_max = INT64_C(1) << 43;
 /* One recording, being added. */
 struct side {
 	struct stacks_diff *diff;
-	struct stacks_diff_row **rows; /* by number of frame; NULL: not met, or no room */
+	struct stacks_diff_row **rows; /* by number of frame; NULL: not met */
 	size_t index;
-	struct stacks_diff_values cpu;
+	struct stacks_diff_values spent;
 	uint64_t request; /* these two from 1, on both sides together */
 	uint64_t place;
 	struct stacks_diff_row *seen; /* in this request */
@@ -43,7 +43,6 @@ static int copy_text(struct stacks_diff *diff, const struct frames_text *text,
 			   ret_text);
 }
 
-/* NULL: there is no room. */
 static int find_row(struct stacks_diff *diff, const struct frame *frame,
 		    struct stacks_diff_row **ret_row)
 {
@@ -53,10 +52,9 @@ static int find_row(struct stacks_diff *diff, const struct frame *frame,
 	unsigned int hash;
 	int r = copy_text(diff, frame->name, &key.name);
 
-	*ret_row = NULL;
 	if (r == 0)
 		r = copy_text(diff, frame->file, &key.file);
-	if (r < 0 || !key.name)
+	if (r < 0)
 		return r;
 	hash = hash_table_key(diff->seed, &key, sizeof(key));
 	HASH_FIND_BYHASHVALUE(hh, diff->rows, &key, sizeof(key), hash, row);
@@ -94,20 +92,17 @@ static void add_to_row(struct side *side, struct stacks_diff_row *row, int64_t n
 
 static int add_place(struct side *side, const struct stacks_place *place)
 {
-	const struct frame *innermost = place->where.frame, *frame;
+	const struct frame *innermost = stacks_shown_frame(side->diff->measure, place->where.frame);
 	int64_t ns = place->stands_for_ns < INT64_MAX ? (int64_t)place->stands_for_ns : INT64_MAX;
 
 	side->place++;
-	for (frame = innermost; frame; frame = frame->parent) {
+	for (const struct frame *frame = innermost; frame; frame = frame->parent) {
 		struct stacks_diff_row **row = &side->rows[frame->number];
 		int r = *row ? 0 : find_row(side->diff, frame, row);
 
 		if (r < 0)
 			return r;
-		if (*row)
-			add_to_row(side, *row, ns, frame == innermost);
-		else
-			side->diff->left_out++;
+		add_to_row(side, *row, ns, frame == innermost);
 	}
 	return 0;
 }
@@ -120,7 +115,7 @@ static int add_request(struct side *side, const struct stacks_context *context)
 	side->seen = NULL;
 	side->diff->requests[side->index]++;
 	side->diff->samples[side->index] += context->samples;
-	add_value(&side->cpu, context->cpu_ns);
+	add_value(&side->spent, context->spent_ns);
 	for (const struct stacks_place *place = context->places; place && r == 0;
 	     place = place->next)
 		r = add_place(side, place);
@@ -170,14 +165,13 @@ static void compare(struct diff_figure *figure, const struct stacks_diff_values 
 static void compare_row(const struct stacks_diff *diff, struct stacks_diff_row *row)
 {
 	for (int what = 0; what < _STACKS_DIFF_MAX; what++) {
-		struct stacks_diff_values *before = &row->values[0][what];
-		struct stacks_diff_values *after = &row->values[1][what];
-		bool is_enough = before->count + after->count >= STACKS_DIFF_SEEN_MIN;
+		uint64_t seen = row->values[0][what].count + row->values[1][what].count;
 
 		/* With those in which it was not seen. */
-		before->count = diff->requests[0];
-		after->count = diff->requests[1];
-		compare(&row->figures[what], before, after, is_enough);
+		row->values[0][what].count = diff->requests[0];
+		row->values[1][what].count = diff->requests[1];
+		compare(&row->figures[what], &row->values[0][what], &row->values[1][what],
+			seen >= STACKS_DIFF_SEEN_MIN);
 	}
 }
 
@@ -207,14 +201,14 @@ static int correct(struct stacks_diff *diff)
 
 	if (!probabilities)
 		return -ENOMEM;
-	put_probability(diff, &diff->cpu, probabilities);
+	put_probability(diff, &diff->spent, probabilities);
 	for (row = diff->rows; row; row = row->hh.next)
 		for (int what = 0; what < _STACKS_DIFF_MAX; what++)
 			put_probability(diff, &row->figures[what], probabilities);
 	r = statistics_correct(probabilities, diff->tested_count);
 	if (r < 0)
 		return r;
-	take_corrected(diff, &diff->cpu, probabilities, &used);
+	take_corrected(diff, &diff->spent, probabilities, &used);
 	for (row = diff->rows; row; row = row->hh.next)
 		for (int what = 0; what < _STACKS_DIFF_MAX; what++)
 			take_corrected(diff, &row->figures[what], probabilities, &used);
@@ -248,18 +242,18 @@ int stacks_diff_init(struct stacks_diff *diff, const struct stacks *before,
 		     const struct stacks *after)
 {
 	struct side side = { .diff = diff };
-	struct stacks_diff_values cpu_before;
+	struct stacks_diff_values spent_before;
 	int r;
 
-	*diff = (struct stacks_diff){ .seed = random_seed() };
+	*diff = (struct stacks_diff){ .seed = random_seed(), .measure = before->measure };
 	frames_init(&diff->texts);
 	r = add_side(&side, before);
-	cpu_before = side.cpu;
-	side.cpu = (struct stacks_diff_values){ 0 };
+	spent_before = side.spent;
+	side.spent = (struct stacks_diff_values){ 0 };
 	side.index = 1;
 	if (r == 0)
 		r = add_side(&side, after);
-	compare(&diff->cpu, &cpu_before, &side.cpu, true);
+	compare(&diff->spent, &spent_before, &side.spent, true);
 	for (struct stacks_diff_row *row = diff->rows; row; row = row->hh.next)
 		compare_row(diff, row);
 	if (r == 0)

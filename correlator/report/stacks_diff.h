@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What changed between two recordings with stacks: of each method the mean CPU of a request in it,
- * itself and with all that it called, and a test of whether it changed (statistics.h), all
- * corrected together as in diff.h. Here a request counts with what its samples stand for, and with
- * nothing where it has none: of requests that are shorter than the time between samples only some
- * are seen, and these stand for the others. Methods are the same if name, file, first line and kind
- * are. Owns its texts.
+ * or what it waited there, itself and with all that it called, and a test of whether it changed
+ * (statistics.h), all corrected together as in diff.h. Of CPU a request counts with what its
+ * samples stand for, and with nothing where it has none: of requests that are shorter than the time
+ * between samples only some are seen, and these stand for the others. Methods are the same if name,
+ * file, first line and kind are. Owns its texts.
  */
 #pragma once
 
@@ -48,16 +48,16 @@ struct stacks_diff_row {
 struct stacks_diff {
 	struct frames texts; /* only these, of both */
 	struct stacks_diff_row *rows; /* uthash: those that changed first, then by change */
-	struct diff_figure cpu; /* of a request, exact; corrected with the others */
+	struct diff_figure spent; /* of a request, exact; corrected with the others */
+	enum stacks_measure measure;
 	uint64_t requests[2];
-	uint64_t samples[2];
+	uint64_t samples[2]; /* or waits */
 	size_t tested_count;
 	size_t changed_count;
-	uint64_t left_out; /* frames of methods whose name found no room */
 	uint64_t seed;
 };
 
-/* Both after stacks_finish; they are not needed afterwards. 0, -ENOMEM. */
+/* Both of one measure, and after stacks_finish; they are not needed afterwards. 0, -ENOMEM. */
 int stacks_diff_init(struct stacks_diff *diff, const struct stacks *before,
 		     const struct stacks *after);
 void stacks_diff_deinit(struct stacks_diff *diff);

@@ -73,11 +73,11 @@ double statistics_student_quantile(double probability, double degrees)
 		high *= 2;
 	for (int i = 0; i < HALVINGS; i++) {
 		double middle = (low + high) / 2;
+		double *end = statistics_student(middle, degrees) > probability ? &low : &high;
 
-		if (statistics_student(middle, degrees) > probability)
-			low = middle;
-		else
-			high = middle;
+		if (*end == middle)
+			break;
+		*end = middle;
 	}
 	return high;
 }
@@ -127,9 +127,10 @@ struct percentile {
 static int spread_percentile(const struct histogram *histogram, double percent,
 			     struct percentile *ret_percentile)
 {
+	const size_t buckets_max = HISTOGRAM_DOUBLINGS * HISTOGRAM_BUCKETS;
 	double n = (double)histogram->count, rank = ceil(percent * n / 100);
-	struct percentile percentile = { .points = calloc(HISTOGRAM_DOUBLINGS * HISTOGRAM_BUCKETS,
-							  sizeof(struct point)) };
+	size_t points_max = histogram->count < buckets_max ? histogram->count : buckets_max;
+	struct percentile percentile = { .points = calloc(points_max, sizeof(struct point)) };
 	double before = 0, seen = 0;
 	struct histogram_bucket bucket;
 	unsigned int cursor = 0;
@@ -178,11 +179,11 @@ static double find_difference(const struct percentile *first, const struct perce
 
 	for (int i = 0; i < HALVINGS && low < high; i++) {
 		double middle = low + (high - low) / 2;
+		double *end = probability_below(first, second, middle) < probability ? &low : &high;
 
-		if (probability_below(first, second, middle) < probability)
-			low = middle;
-		else
-			high = middle;
+		if (*end == middle)
+			break;
+		*end = middle;
 	}
 	return high;
 }

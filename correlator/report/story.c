@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/compare.h"
+#include "record/blocked.h"
 #include "report/display.h"
 #include "requests/attribution.h"
 
@@ -35,12 +36,15 @@ void story_init(struct story *story, struct totals *totals, const char *request_
 				 .verdict = FILTER_UNKNOWN };
 	story_threads_init(&story->threads);
 	beside_init(&story->beside);
-	stacks_init(&story->stacks, &(struct filter){ 0 });
+	for (int measure = 0; measure < _STACKS_MEASURE_MAX; measure++)
+		stacks_init(&story->stacks[measure], (enum stacks_measure)measure,
+			    &(struct filter){ 0 });
 }
 
 void story_deinit(struct story *story)
 {
-	stacks_deinit(&story->stacks);
+	for (int measure = 0; measure < _STACKS_MEASURE_MAX; measure++)
+		stacks_deinit(&story->stacks[measure]);
 	beside_deinit(&story->beside);
 	story_threads_deinit(&story->threads);
 	free(story->windows);
@@ -190,9 +194,10 @@ static bool read_state(const struct record_view *record, enum story_state *ret_s
 /* False: it does not say what was when, or nothing that can have been. */
 static bool read_slice(const struct record_view *record, struct story_slice *ret_slice)
 {
+	struct record_text blocked_on;
 	int64_t cpu_number;
 
-	*ret_slice = (struct story_slice){ .cpu_number = -1 };
+	*ret_slice = (struct story_slice){ .cpu_number = -1, .blocked_on = -1 };
 	if (!read_state(record, &ret_slice->state) ||
 	    !record_view_count(record, RECORD_FIELD(slice, start_ns), &ret_slice->start_ns) ||
 	    !record_view_count(record, RECORD_FIELD(slice, end_ns), &ret_slice->end_ns) ||
@@ -204,6 +209,8 @@ static bool read_slice(const struct record_view *record, struct story_slice *ret
 				&ret_slice->woken_by_pid);
 	(void)record_view_count(record, RECORD_FIELD(slice, woken_by_tid),
 				&ret_slice->woken_by_tid);
+	if (record_view_text(record, RECORD_FIELD(slice, blocked_on), &blocked_on))
+		ret_slice->blocked_on = blocked_find(blocked_on.bytes, blocked_on.size_bytes);
 	if (record_view_count(record, RECORD_FIELD(slice, cpu_number), &cpu_number) &&
 	    cpu_number <= INT32_MAX)
 		ret_slice->cpu_number =
@@ -360,12 +367,15 @@ static int add_stacks(struct story *story, const struct record_view *record)
 {
 	bool is_part = record->kind == RECORD_KIND_CPU || record->kind == RECORD_KIND_SAMPLE;
 	struct record_text id;
+	int r = 0;
 
-	if (record->kind == RECORD_KIND_STACK ||
-	    (is_part && filter_is_in_time(&story->totals->filter, record) &&
-	     is_own(story, record, &id)))
-		return stacks_add(&story->stacks, record);
-	return 0;
+	if (record->kind != RECORD_KIND_STACK &&
+	    !(is_part && filter_is_in_time(&story->totals->filter, record) &&
+	      is_own(story, record, &id)))
+		return 0;
+	for (int measure = 0; measure < _STACKS_MEASURE_MAX && r == 0; measure++)
+		r = stacks_add(&story->stacks[measure], record);
+	return r;
 }
 
 int story_add(struct story *story, const struct record_view *record)
@@ -450,8 +460,10 @@ int story_finish(struct story *story)
 {
 	_cleanup_free_ struct beside_wait *waits = calloc(story->slice_count + 1, sizeof(*waits));
 	size_t wait_count;
-	int r = waits ? stacks_finish(&story->stacks) : -ENOMEM;
+	int r = waits ? 0 : -ENOMEM;
 
+	for (int measure = 0; measure < _STACKS_MEASURE_MAX && r == 0; measure++)
+		r = stacks_finish(&story->stacks[measure]);
 	if (r < 0)
 		return r;
 	sort(story->slices, story->slice_count, sizeof(*story->slices), compare_slices_of_threads);

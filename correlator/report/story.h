@@ -44,6 +44,7 @@ struct story_slice {
 	int64_t woken_by_pid; /* 0 = not known */
 	int64_t woken_by_tid;
 	int64_t fiber; /* 0 = not known */
+	int blocked_on; /* asleep: enum blocked_reason; -1 = not known */
 };
 
 struct story_key {
@@ -77,7 +78,7 @@ struct story {
 	int64_t last_ns;
 	uint64_t windows_left_out; /* had no room; the sums have them */
 	uint64_t slices_left_out; /* had no room, or end before they begin */
-	struct stacks stacks; /* of it alone; no samples where there were none */
+	struct stacks stacks[_STACKS_MEASURE_MAX]; /* of it alone; nothing is in those not told */
 	struct story_hint hints[STORY_HINTS_MAX]; /* ids that are like it, the likest first */
 };
 

@@ -52,12 +52,22 @@ void totals_deinit(struct totals *totals)
 	*totals = (struct totals){ 0 };
 }
 
+enum totals_part totals_part_of(enum attribution attribution)
+{
+	if (attribution == ATTRIBUTION_OVERFLOW)
+		return TOTALS_PART_OVERFLOW;
+	return attribution_has_context(attribution) ? TOTALS_PART_ATTRIBUTED
+						    : TOTALS_PART_UNATTRIBUTED;
+}
+
 /* Whose a record is: of a context that is known, NULL, or a sum of what is not told apart. */
 static struct costs *find_sum(struct totals *totals, enum attribution attribution)
 {
-	if (attribution == ATTRIBUTION_OVERFLOW)
+	enum totals_part part = totals_part_of(attribution);
+
+	if (part == TOTALS_PART_OVERFLOW)
 		return &totals->overflow;
-	return attribution_has_context(attribution) ? NULL : &totals->unattributed;
+	return part == TOTALS_PART_ATTRIBUTED ? NULL : &totals->unattributed;
 }
 
 /* Of a recording's keys the default ones; in place of a request_id that is none, the first other.
@@ -237,15 +247,14 @@ static int add_wanted(struct totals *totals, const struct record_view *record,
 }
 
 static int tell_charge(const struct totals *totals, const struct record_view *record,
-		       const struct costs *sum, const struct request *request,
+		       enum attribution attribution, const struct request *request,
 		       const struct costs *costs)
 {
 	const struct totals_listener *listener = totals->listener;
-	enum totals_part part = !sum			       ? TOTALS_PART_ATTRIBUTED
-				: sum == &totals->unattributed ? TOTALS_PART_UNATTRIBUTED
-							       : TOTALS_PART_OVERFLOW;
 
-	return listener ? listener->charge(listener->context, record, part, request, costs) : 0;
+	return listener ? listener->charge(listener->context, record, totals_part_of(attribution),
+					   request, costs)
+			: 0;
 }
 
 static int add_cpu(struct totals *totals, const struct record_view *record)
@@ -269,13 +278,14 @@ static int add_cpu(struct totals *totals, const struct record_view *record)
 	if (verdict == FILTER_UNKNOWN)
 		costs_add(&owner.request->costs, &costs);
 	if (r == 0 && verdict != FILTER_NO)
-		r = tell_charge(totals, record, sum, owner.request, &costs);
+		r = tell_charge(totals, record, attribution, owner.request, &costs);
 	return r < 0 ? r : totals_settle(totals, REQUESTS_OPEN_MAX);
 }
 
 static bool has_window(const struct record_view *record)
 {
-	return record->kind != RECORD_KIND_META && record->kind != RECORD_KIND_PROCESS;
+	return record->kind != RECORD_KIND_META && record->kind != RECORD_KIND_PROCESS &&
+	       record->kind != RECORD_KIND_STACK;
 }
 
 int totals_add(struct totals *totals, const struct record_view *record)

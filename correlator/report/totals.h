@@ -15,6 +15,7 @@
 #include "report/own_cost.h"
 #include "report/recording.h"
 #include "report/requests.h"
+#include "requests/attribution.h"
 
 enum {
 	TOTALS_GROUPINGS_MAX = REQUEST_GROUPS_MAX,
@@ -27,6 +28,8 @@ enum totals_part {
 	TOTALS_PART_UNATTRIBUTED = 1,
 	TOTALS_PART_OVERFLOW = 2,
 };
+
+enum totals_part totals_part_of(enum attribution attribution);
 
 /* Who is told of what totals take in, where it needs more than sums. Each: 0, or -errno, which
  * totals_add returns. */

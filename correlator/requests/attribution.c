@@ -21,9 +21,10 @@ static bool has_context(const struct record_view *record)
 
 enum attribution attribution_of(const struct record_view *record)
 {
-	size_t flags = record->kind == RECORD_KIND_SLICE    ? RECORD_PLACE(slice, flags)
-		       : record->kind == RECORD_KIND_SAMPLE ? RECORD_PLACE(sample, flags)
-							    : RECORD_PLACE(cpu, flags);
+	size_t flags = record->kind == RECORD_KIND_SLICE     ? RECORD_PLACE(slice, flags)
+		       : record->kind == RECORD_KIND_SAMPLE  ? RECORD_PLACE(sample, flags)
+		       : record->kind == RECORD_KIND_SYSCALL ? RECORD_PLACE(syscall, flags)
+							     : RECORD_PLACE(cpu, flags);
 
 	if (record_view_lists_at(record, flags, "overflow"))
 		return ATTRIBUTION_OVERFLOW;
@@ -31,8 +32,11 @@ enum attribution attribution_of(const struct record_view *record)
 		return ATTRIBUTION_UNKNOWN;
 	if (!has_context(record))
 		return ATTRIBUTION_NONE;
-	return record_view_lists_at(record, flags, "inherited") ? ATTRIBUTION_INHERITED
-								: ATTRIBUTION_CONTEXT;
+	/* What a child did before its exec is of whom the exec is. */
+	if (record_view_lists_at(record, flags, "inherited") &&
+	    !record_view_lists_at(record, flags, "inherited_by_exec"))
+		return ATTRIBUTION_INHERITED;
+	return ATTRIBUTION_CONTEXT;
 }
 
 bool attribution_has_context(enum attribution attribution)

@@ -37,6 +37,13 @@ static const struct {
 	[COST_SPLIT_ERROR] = WHOLE(split_error_ns),
 	[COST_UNINTERRUPTIBLE] = WHOLE(uninterruptible_ns),
 	[COST_SYSCALLS] = WHOLE(syscalls),
+	[COST_GVL] = WHOLE(gvl_ns),
+	[COST_GVL_WAITS] = WHOLE(gvl_waits),
+	[COST_GC] = WHOLE(gc_ns),
+	[COST_GC_RUNS] = WHOLE(gc_runs),
+#define BLOCKED(reason, name) [COST_BLOCKED_##reason] = WHOLE(blocked_##name##_ns),
+	BLOCKED_REASONS(BLOCKED)
+#undef BLOCKED
 };
 
 /* One of both. */
@@ -56,6 +63,8 @@ static bool read_written(const struct cpu_record *record, size_t place, int64_t 
 	if (field->presence == RECORD_PRESENCE_IF && !*(const bool *)(bytes + field->switch_offset))
 		return false;
 	memcpy(&value, bytes + field->offset, sizeof(value));
+	if (field->presence == RECORD_PRESENCE_KNOWN && value == 0)
+		return false;
 	*ret_value = value > INT64_MAX ? INT64_MAX : (int64_t)value;
 	return true;
 }
@@ -81,6 +90,27 @@ static bool read_cost(const struct source *source, enum cost cost, int64_t *ret_
 	return true;
 }
 
+/*
+ * A reason that is not there has no part in the time asleep where others have, or where there was
+ * no such time; where none is, reasons were not measured.
+ */
+static void settle_reasons(struct costs *costs)
+{
+	const uint32_t reasons = (2U << COST_BLOCKED_OTHER) - (1U << COST_BLOCKED_DISK);
+
+	if (!costs_has(costs, COST_BLOCKED))
+		costs->missing |= reasons;
+	else if (costs->sums[COST_BLOCKED] == 0 || (costs->missing & reasons) != reasons)
+		costs->missing &= ~reasons;
+}
+
+static bool is_of_child(const struct source *source)
+{
+	if (source->written)
+		return source->written->flags & CPU_RECORD_INHERITED_BY_EXEC;
+	return record_view_lists_at(source->view, RECORD_PLACE(cpu, flags), "inherited_by_exec");
+}
+
 static struct costs costs_of(const struct source *source)
 {
 	struct costs costs = { .record_count = 1 };
@@ -89,6 +119,9 @@ static struct costs costs_of(const struct source *source)
 		if (!read_cost(source, (enum cost)cost, &costs.sums[cost]))
 			costs.missing |= 1U << cost;
 	}
+	settle_reasons(&costs);
+	if (is_of_child(source) && costs_has(&costs, COST_CPU))
+		costs.children_ns = costs.sums[COST_CPU];
 	costs.lacks_span = !read_count(source, PLACE(first_ns), &costs.first_ns) ||
 			   !read_count(source, PLACE(last_ns), &costs.last_ns) ||
 			   costs.last_ns < costs.first_ns;
@@ -109,6 +142,7 @@ void costs_add(struct costs *costs, const struct costs *other)
 {
 	for (int cost = 0; cost < _COST_MAX; cost++)
 		saturated_add_to(&costs->sums[cost], other->sums[cost]);
+	saturated_add_to(&costs->children_ns, other->children_ns);
 	costs->missing |= other->missing;
 	costs->lacks_span |= other->lacks_span;
 	if (other->record_count > 0 &&
@@ -125,6 +159,41 @@ bool costs_wall_ns(const struct costs *costs, int64_t *ret_wall_ns)
 		return false;
 	*ret_wall_ns = costs->last_ns - costs->first_ns;
 	return true;
+}
+
+bool costs_parked_ns(const struct costs *costs, int64_t *ret_parked_ns)
+{
+	static const enum cost on_thread[] = { COST_CPU, COST_RUN_QUEUE, COST_BLOCKED,
+					       COST_STOLEN };
+	int64_t on_thread_ns = 0;
+
+	if (!costs_wall_ns(costs, ret_parked_ns))
+		return false;
+	for (size_t i = 0; i < sizeof(on_thread) / sizeof(on_thread[0]); i++) {
+		if (!costs_has(costs, on_thread[i]))
+			return false;
+		saturated_add_to(&on_thread_ns, costs->sums[on_thread[i]]);
+	}
+	*ret_parked_ns = *ret_parked_ns > on_thread_ns ? *ret_parked_ns - on_thread_ns : 0;
+	return true;
+}
+
+enum cost costs_blocked_on(uint32_t reason)
+{
+	return reason == BLOCKED_ON_OTHER ? COST_BLOCKED_OTHER
+					  : (enum cost)(COST_BLOCKED_DISK + (int)reason - 1);
+}
+
+int costs_most_blocked_on(const struct costs *costs)
+{
+	uint32_t most = BLOCKED_ON_OTHER;
+
+	if (!costs_has(costs, COST_BLOCKED_OTHER))
+		return -1;
+	for (uint32_t reason = 0; reason < _BLOCKED_REASON_MAX; reason++)
+		if (costs->sums[costs_blocked_on(reason)] > costs->sums[costs_blocked_on(most)])
+			most = reason;
+	return (int)most;
 }
 
 const char *costs_name(enum cost cost)

@@ -21,10 +21,11 @@ static int open_request(struct open_requests *requests, struct record_text id, u
 {
 	_cleanup_free_ char *memory = malloc(requests->element_bytes + id.size_bytes);
 	struct open_request *request = (struct open_request *)(void *)memory;
-	char *key = memory + requests->element_bytes;
+	char *key;
 
 	if (!memory)
 		return -ENOMEM;
+	key = memory + requests->element_bytes;
 	memset(memory, 0, requests->element_bytes);
 	memcpy(key, id.bytes, id.size_bytes);
 	HASH_ADD_KEYPTR_BYHASHVALUE(hh, requests->table, key, (unsigned int)id.size_bytes, hash,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <correlator/gem_abi.h>
 #include <correlator/state_abi.h>
 
 #include "target/proc/process_access.h"
@@ -199,6 +200,27 @@ bool target_mixes_threads(const struct target *target)
 	       !target->publishers.follows_threads;
 }
 
+static bool counts(const struct target *target, uint32_t flag)
+{
+	struct memory_reader reader = memory_reader_of_process(target->info.pid);
+	const struct publisher *publisher = target_publisher(target);
+	struct gem_watch watch;
+
+	return publisher && publisher->has_threads && publisher->watch_address &&
+	       memory_read(&reader, publisher->watch_address, &watch, sizeof(watch)) == 0 &&
+	       watch.version == 1 && (watch.flags & flag);
+}
+
+bool target_counts_gvl(const struct target *target)
+{
+	return counts(target, GEM_THREAD_COUNTS_GVL);
+}
+
+bool target_times_gc(const struct target *target)
+{
+	return counts(target, GEM_THREAD_TIMES_GC);
+}
+
 bool target_has_changed(const struct target *target)
 {
 	struct memory_reader reader = memory_reader_of_process(target->info.pid);
@@ -224,6 +246,10 @@ void target_config(const struct target *target, struct process_config *ret_confi
 		config.flags = PROCESS_READY;
 		if (publisher->has_fiber_site && target->publishers.count == 1)
 			config.flags |= PROCESS_TELLS_FIBERS;
+		if (publisher->has_threads) {
+			config.flags |= PROCESS_HAS_THREADS;
+			config.thread_offset = publisher->thread_offset;
+		}
 	}
 	*ret_config = config;
 }

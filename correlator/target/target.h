@@ -73,6 +73,11 @@ bool target_is_complete(const struct target *target);
  * published may be the context of another Ruby thread of the same native one.
  */
 bool target_mixes_threads(const struct target *target);
+/* By one small read: our gem counts how long Ruby's threads wait for the GVL. */
+bool target_counts_gvl(const struct target *target);
+
+/* The same of how long they collect garbage. */
+bool target_times_gc(const struct target *target);
 /* By one small read: OpenTelemetry's process context is another one by now, or gone. */
 bool target_has_changed(const struct target *target);
 

@@ -34,7 +34,7 @@ static const char *const help_lines[] = {
 	"1 2 3 4   groups, flight, threads, books",
 	"Tab       the next of them",
 	"g         group by the next key",
-	"Enter     into the row; Esc: back",
+	"Enter c   into a row, its code; Esc back",
 	"< > s S   sort by another; r: turn round",
 	"/         filter: a name, or KEY=VALUE",
 	"Space     freeze, and go on",
@@ -69,7 +69,7 @@ static size_t extra_rows(const struct drawing *drawing)
 {
 	const struct listing *listing = drawing->listing;
 
-	return listing->list == LIST_BOOKS ? 0 : 1 + listing->rows.other_count;
+	return listing_is_text(listing) ? 0 : 1 + listing->rows.other_count;
 }
 
 size_t drawing_page_rows(const struct drawing *drawing, size_t height)
@@ -159,6 +159,9 @@ static void draw_place(const struct drawing *drawing, struct screen *screen)
 	if (listing->list == LIST_STORY)
 		(void)put(screen, 1, column, SCREEN_HEADING, "the story of %.200s",
 			  listing->place->of);
+	if (listing->list == LIST_CODE)
+		(void)put(screen, 1, column, SCREEN_HEADING, "the code of %.200s",
+			  listing->place->of[0] ? listing->place->of : "everything");
 }
 
 struct window_of_rows {
@@ -291,6 +294,8 @@ static const char *explain_nothing(const struct drawing *drawing)
 
 	if (!listing->has_windows)
 		return drawing->status[0] ? drawing->status : "waiting for the first window";
+	if (listing->list == LIST_CODE)
+		return "no sample is of it in these windows: they are taken with --stacks";
 	if (drawing->navigation->filter[0] != '\0')
 		return "the filter lets nothing pass: / changes it, Esc takes it away";
 	if (listing->list == LIST_THREADS || listing->list == LIST_GROUPS)
@@ -306,9 +311,9 @@ static int draw_list(const struct drawing *drawing, struct screen *screen)
 	const struct listing *listing = drawing->listing;
 	int r = 0;
 
-	if (listing->has_windows && listing->list == LIST_BOOKS)
+	if (listing->text)
 		draw_text(drawing, screen);
-	else if (listing->has_windows)
+	else if (listing->has_windows && !listing_is_text(listing))
 		r = draw_table(drawing, screen);
 	if (listing->row_count == 0)
 		(void)put(screen, HEAD_ROWS + extra_rows(drawing), 0, SCREEN_PLAIN, "%s",

@@ -46,6 +46,7 @@ void history_deinit(struct history *history)
 	while (history->count > 0)
 		drop_first(history);
 	free(history->windows);
+	free(history->frames.bytes);
 	packing_deinit(&history->packing);
 	recording_deinit(&history->recording);
 	known_records_deinit(&history->known);
@@ -156,6 +157,19 @@ static int put(struct history *history, const struct record_view *record)
 	return 0;
 }
 
+static int put_frame(struct history *history, const struct record_view *record)
+{
+	int r = history->frames.size_bytes < HISTORY_FRAMES_BYTES_MAX
+			? packing_put(&history->packing, record, 0, &history->frames)
+			: -E2BIG;
+
+	if (r == -E2BIG) {
+		history->left_out++;
+		return 0;
+	}
+	return r;
+}
+
 int history_add(struct history *history, const struct record_view *record)
 {
 	struct books unused = { 0 };
@@ -173,7 +187,8 @@ int history_add(struct history *history, const struct record_view *record)
 	if (r < 0 || record->kind == RECORD_KIND_META || record->kind == RECORD_KIND_PROCESS ||
 	    record->kind == RECORD_KIND_OTHER)
 		return r;
-	return put(history, record);
+	return record->kind == RECORD_KIND_STACK ? put_frame(history, record)
+						 : put(history, record);
 }
 
 /* Whether it is to be made out; all of it is decided by its head. */
@@ -211,6 +226,38 @@ int history_add_up(const struct history *history, const struct history_span *spa
 	for (uint64_t number = span->first; number <= span->last && r == 0; number++)
 		r = add_window_up(history, span, history_window(history, number), view, totals);
 	return r == 0 ? totals_finish(totals) : r;
+}
+
+static int add_all_stacks(const struct history *history, const struct packed *records,
+			  struct record_view *view, struct stacks *stacks)
+{
+	struct packed_head head;
+	size_t offset = 0;
+	int r = 0;
+
+	while (r == 0 && packing_next_head(records, &offset, &head)) {
+		if (head.kind != RECORD_KIND_CPU && head.kind != RECORD_KIND_SAMPLE &&
+		    head.kind != RECORD_KIND_STACK)
+			continue;
+		packing_get(&history->packing, records, offset, &head, view);
+		r = stacks_add(stacks, view);
+	}
+	return r;
+}
+
+int history_add_stacks(const struct history *history, const struct history_span *span,
+		       struct stacks *stacks)
+{
+	_cleanup_free_ struct record_view *view = malloc(sizeof(*view));
+	int r = view ? 0 : -ENOMEM;
+
+	recording_borrow(&stacks->recording, &history->recording);
+	if (r == 0)
+		r = add_all_stacks(history, &history->frames, view, stacks);
+	for (uint64_t number = span->first; number <= span->last && r == 0; number++)
+		r = add_all_stacks(history, &history_window(history, number)->records, view,
+				   stacks);
+	return r == 0 ? stacks_finish(stacks) : r;
 }
 
 static int visit_window(const struct history *history, const struct history_span *span,

@@ -15,6 +15,7 @@
 #include "report/books.h"
 #include "report/known_records.h"
 #include "report/recording.h"
+#include "report/stacks.h"
 #include "report/totals.h"
 #include "top/packing.h"
 
@@ -23,6 +24,7 @@ enum {
 		8192, /* more than there are in HISTORY_SECONDS_MAX, but of short ones */
 	HISTORY_SECONDS_MAX = 600,
 	HISTORY_BYTES_MAX = 64 * 1024 * 1024,
+	HISTORY_FRAMES_BYTES_MAX = 16 * 1024 * 1024,
 };
 
 /* What ended at the same time. */
@@ -40,6 +42,7 @@ struct history {
 	struct history_window *windows; /* a ring of HISTORY_WINDOWS_MAX */
 	uint64_t first; /* number of the oldest window; numbers grow by 1 */
 	uint64_t count;
+	struct packed frames; /* the stack records: each is told once, and lasts */
 	size_t bytes; /* of all windows */
 	size_t bytes_max;
 	bool is_open; /* more may come of the last window */
@@ -80,6 +83,11 @@ struct history_span {
  * longer, and nothing be added to it meanwhile. 0, or as totals_add. */
 int history_add_up(const struct history *history, const struct history_span *span,
 		   struct totals *totals);
+
+/* Adds the cpu records and samples of a span, and the frames of all, to stacks, and finishes them.
+ * 0, -ENOMEM. */
+int history_add_stacks(const struct history *history, const struct history_span *span,
+		       struct stacks *stacks);
 
 /* Calls back for each cpu record of a span that is wanted, from the oldest on, until it returns
  * something else than 0, which is returned. */

@@ -64,6 +64,7 @@ static int visit(void *user, const struct history_window *window, const struct r
 	struct costs costs = costs_of_record(record);
 	struct record_text id = { 0 }, name = { 0 };
 	struct in_flight_request request = { .activity = activity_of(&costs),
+					     .blocked_on = costs_most_blocked_on(&costs),
 					     .last_ns = costs.last_ns };
 	int r;
 

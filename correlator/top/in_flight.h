@@ -31,6 +31,7 @@ enum activity {
 struct in_flight_request {
 	uint64_t tag; /* history_tag */
 	enum activity activity; /* these of the thread that it was last on */
+	int blocked_on; /* enum blocked_reason of most of its time asleep; -1 = not known */
 	int64_t tid;
 	int64_t last_ns;
 	char thread_name[GROUP_NAME_BYTES + 1];

@@ -10,9 +10,11 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "record/blocked.h"
 #include "report/display.h"
 #include "report/format.h"
 #include "report/table.h"
+#include "top/code.h"
 
 enum {
 	NUMBER_COLUMNS = 8, /* so that columns keep their place while figures change */
@@ -348,9 +350,35 @@ static int write_books(struct listing *listing, size_t width)
 		return -ENOMEM;
 	/* It begins with an empty line. */
 	memmove(listing->text, listing->text + 1, size_bytes);
-	for (const char *at = listing->text; (at = strchr(at, '\n')); at++)
-		listing->row_count++;
 	return 0;
+}
+
+static int write_code(struct listing *listing, const struct navigation *navigation, size_t width)
+{
+	const struct history_span span = { .first = listing->first, .last = listing->last };
+	const char *filter = navigation->filter;
+	const struct code_of of = {
+		.history = listing->history,
+		.span = &span,
+		.condition = listing->place->of,
+		.filter = navigation_filter_is_condition(filter) ? filter : "",
+	};
+
+	return code_write(&of, width, &listing->text);
+}
+
+static size_t count_lines(const char *text)
+{
+	size_t count = 0;
+
+	for (; text && (text = strchr(text, '\n')); text++)
+		count++;
+	return count;
+}
+
+bool listing_is_text(const struct listing *listing)
+{
+	return listing->list == LIST_BOOKS || listing->list == LIST_CODE;
 }
 
 static int fill(struct listing *listing, struct navigation *navigation, size_t width)
@@ -359,13 +387,16 @@ static int fill(struct listing *listing, struct navigation *navigation, size_t w
 
 	if (r == 0 && listing->list == LIST_STORY)
 		r = add_story(listing);
+	else if (r == 0 && listing->list == LIST_CODE)
+		r = write_code(listing, navigation, width);
 	else if (r == 0)
 		r = add_rows(listing, navigation);
+	if (r == 0 && listing->list == LIST_BOOKS)
+		r = write_books(listing, width);
 	if (r < 0)
 		return r;
-	listing->row_count = listing->story_count;
-	if (listing->list == LIST_BOOKS)
-		r = write_books(listing, width);
+	listing->row_count =
+		listing_is_text(listing) ? count_lines(listing->text) : listing->story_count;
 	if (listing->rows.groups) {
 		keep_named(listing, navigation->filter);
 		choose_others(listing);
@@ -436,6 +467,17 @@ static void write_thread(int64_t tid, const char *name, char *ret_text)
 	(void)snprintf(ret_text, TABLE_CELL_BYTES, "%" PRId64 " %s", tid, clean);
 }
 
+/* "running", "blocked: futex" */
+static void write_activity(const struct in_flight_request *request, char *ret_text)
+{
+	bool is_asleep = request->activity == ACTIVITY_BLOCKED ||
+			 request->activity == ACTIVITY_UNINTERRUPTIBLE;
+
+	(void)snprintf(
+		ret_text, TABLE_CELL_BYTES, is_asleep && request->blocked_on >= 0 ? "%s: %s" : "%s",
+		activity_name(request->activity), blocked_name((uint32_t)request->blocked_on));
+}
+
 static void write_flight(const struct listing *listing, size_t row, int field, char *ret_text)
 {
 	struct record_text id = grouping_label(listing->rows.groups[row], false);
@@ -446,7 +488,7 @@ static void write_flight(const struct listing *listing, size_t row, int field, c
 	if (!request)
 		return;
 	if (field == LISTING_STATE)
-		(void)strcpy(ret_text, activity_name(request->activity));
+		write_activity(request, ret_text);
 	else
 		write_thread(request->tid, request->thread_name, ret_text);
 }
@@ -545,7 +587,7 @@ void listing_scene(const struct listing *listing, enum row_field *fields, char *
 		.by_count = listing->by_count,
 	};
 	listing_value(listing, listing->selected, value);
-	if (listing->list == LIST_STORY || listing->list == LIST_BOOKS)
+	if (listing->list == LIST_STORY || listing_is_text(listing))
 		return;
 	for (size_t i = 0; i < listing->field_count; i++)
 		if (listing->fields[i].field < _ROW_FIELD_MAX)

@@ -63,7 +63,7 @@ struct listing {
 	size_t field_count;
 	struct story_line *story;
 	size_t story_count, story_left_out;
-	char *text; /* LIST_BOOKS: lines */
+	char *text; /* LIST_BOOKS, LIST_CODE: lines; NULL = there is nothing */
 	size_t row_count; /* of groups, or lines of a story or text */
 	size_t selected;
 };
@@ -73,6 +73,9 @@ struct listing {
 int listing_init(struct listing *listing, const struct history *history,
 		 struct navigation *navigation, size_t width);
 void listing_deinit(struct listing *listing);
+
+/* Whether it has lines of text, and no table. */
+bool listing_is_text(const struct listing *listing);
 
 /* The value that a row is known by: "" = none. */
 void listing_value(const struct listing *listing, size_t row,

@@ -61,13 +61,20 @@ static void go_back(struct navigation *navigation)
 		navigation->filter[0] = '\0';
 }
 
+/* What is shown there is of what has this value. */
+static void choose(struct place *place, const char *by, const char *value)
+{
+	(void)snprintf(place->of, sizeof(place->of), "%.127s=%.3960s", by, value);
+}
+
 /* By which field, and with which value, a row's request is found. */
 static void go_deeper(struct navigation *navigation, const struct scene *scene)
 {
 	enum list list = place_of(navigation)->list;
 	struct place *deeper;
 
-	if (list == LIST_BOOKS || list == LIST_STORY || scene->value[0] == '\0')
+	if (list == LIST_BOOKS || list == LIST_STORY || list == LIST_CODE ||
+	    scene->value[0] == '\0')
 		return;
 	deeper = &navigation->path[navigation->depth++];
 	*deeper = (struct place){ .list = LIST_STORY };
@@ -77,12 +84,32 @@ static void go_deeper(struct navigation *navigation, const struct scene *scene)
 		/* A request leads to its story, anything else to its requests. */
 		if (strcmp(by, "request_id") != 0) {
 			deeper->list = LIST_REQUESTS;
-			(void)snprintf(deeper->of, sizeof(deeper->of), "%.127s=%.3960s", by,
-				       scene->value);
+			choose(deeper, by, scene->value);
 			return;
 		}
 	}
 	copy(deeper->of, scene->value, sizeof(deeper->of));
+}
+
+/* The code of the selected row; of everything, where a row is no one's. */
+static void show_code(struct navigation *navigation, const struct scene *scene)
+{
+	const struct place *place = place_of(navigation);
+	const char *by = "request_id", *value = scene->value;
+	struct place *deeper;
+
+	if (place->list == LIST_CODE)
+		return;
+	if (place->list == LIST_GROUPS)
+		by = scene->by;
+	else if (place->list == LIST_THREADS)
+		by = "tid";
+	else if (place->list == LIST_STORY)
+		value = place->of;
+	deeper = &navigation->path[navigation->depth++];
+	*deeper = (struct place){ .list = LIST_CODE };
+	if (value[0] != '\0')
+		choose(deeper, by, value);
 }
 
 static void sort_by_next(struct navigation *navigation, const struct scene *scene, bool is_left)
@@ -273,6 +300,9 @@ static void take_list(struct navigation *navigation, int key, const struct scene
 		return;
 	case KEY_OF_ENTER:
 		go_deeper(navigation, scene);
+		return;
+	case 'c':
+		show_code(navigation, scene);
 		return;
 	case KEY_OF_ESCAPE:
 	case KEY_OF_BACKSPACE:

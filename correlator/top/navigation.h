@@ -21,6 +21,7 @@ enum list {
 	LIST_BOOKS = 3,
 	LIST_REQUESTS = 4, /* of a group or thread */
 	LIST_STORY = 5, /* of a request: what each of its threads did, window by window */
+	LIST_CODE = 6, /* of a row: the stacks of its samples */
 	_LIST_MAX,
 	_LIST_PANES = LIST_BOOKS + 1,
 };
@@ -51,7 +52,7 @@ enum {
 	NAVIGATION_SPAN_SECONDS = 10,
 	NAVIGATION_VALUE_BYTES = RECORD_VIEW_TEXT_BYTES_MAX + 1,
 	NAVIGATION_FILTER_BYTES = 256,
-	NAVIGATION_DEPTH_MAX = 3,
+	NAVIGATION_DEPTH_MAX = 4,
 };
 
 struct order {
@@ -62,7 +63,8 @@ struct order {
 /* A list, of what, and the row that is selected in it. */
 struct place {
 	enum list list;
-	char of[NAVIGATION_VALUE_BYTES]; /* LIST_REQUESTS: KEY=VALUE; LIST_STORY: request_id */
+	char of[NAVIGATION_VALUE_BYTES]; /* LIST_REQUESTS: KEY=VALUE; LIST_STORY:
+					     request_id; LIST_CODE: KEY=VALUE, "" = of all */
 	size_t selected;
 	bool has_picked; /* selected goes where its value goes */
 	char value[NAVIGATION_VALUE_BYTES];

@@ -214,11 +214,23 @@ static void put_field(struct packed *packed, const struct record_field *field)
 	}
 }
 
+static void put_record(struct packed *packed, const struct record_field *const *fields,
+		       size_t count, struct packed_head head)
+{
+	size_t begin = packed->size_bytes;
+
+	packed->size_bytes += sizeof(head);
+	for (size_t i = 0; i < count; i++)
+		put_field(packed, fields[i]);
+	head.size_bytes = (uint32_t)(packed->size_bytes - begin);
+	memcpy(packed->bytes + begin, &head, sizeof(head));
+}
+
 int packing_put(struct packing *packing, const struct record_view *view, uint64_t tag,
 		struct packed *packed)
 {
 	const struct record_field *kept[RECORD_VIEW_FIELDS_MAX];
-	size_t count = choose(view, kept), begin = packed->size_bytes;
+	size_t count = choose(view, kept);
 	size_t wanted_bytes = sizeof(struct packed_head);
 	struct packed_head head = { .kind = (uint16_t)view->kind,
 				    .wall_ns = view->wall_ns,
@@ -229,16 +241,11 @@ int packing_put(struct packing *packing, const struct record_view *view, uint64_
 		return shape;
 	for (size_t i = 0; i < count; i++)
 		wanted_bytes += bytes_max(kept[i]);
-	r = make_room(packed, wanted_bytes);
-	if (r < 0)
-		return r;
-	packed->size_bytes += sizeof(head);
-	for (size_t i = 0; i < count; i++)
-		put_field(packed, kept[i]);
 	head.shape = (uint16_t)shape;
-	head.size_bytes = (uint32_t)(packed->size_bytes - begin);
-	memcpy(packed->bytes + begin, &head, sizeof(head));
-	return 0;
+	r = make_room(packed, wanted_bytes);
+	if (r == 0)
+		put_record(packed, kept, count, head);
+	return r;
 }
 
 bool packing_next_head(const struct packed *packed, size_t *offset, struct packed_head *ret_head)

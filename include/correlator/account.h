@@ -21,16 +21,39 @@
 
 #include <linux/types.h>
 
+#include <correlator/blocked_reason.h>
+
 enum thread_mode {
 	THREAD_MODE_USER = 0,
 	THREAD_MODE_KERNEL = 1,
 };
 
-/* Why a thread is off the CPU. */
+/* Why a thread is off the CPU. Of one asleep, on what it is blocked is told in the same word. */
 enum off_cpu_reason {
 	OFF_CPU_RUNNABLE = 0, /* preempted, yielded, or new: waiting for a CPU */
 	OFF_CPU_SLEEPING = 1, /* interruptible sleep, stopped */
 	OFF_CPU_UNINTERRUPTIBLE = 2, /* TASK_UNINTERRUPTIBLE: disk, page faults on it, some locks */
+};
+
+/* The word: how it sleeps, and on what (enum blocked_reason). */
+static inline __u32 off_cpu_blocked(enum off_cpu_reason how, __u32 on)
+{
+	return (__u32)how | on << 8;
+}
+
+static inline __u32 off_cpu_is_uninterruptible(__u32 off_reason)
+{
+	return (off_reason & 0xff) == OFF_CPU_UNINTERRUPTIBLE;
+}
+
+static inline __u32 off_cpu_blocked_on(__u32 off_reason)
+{
+	return off_reason >> 8;
+}
+
+enum {
+	/* Time is kept of these; that of BLOCKED_ON_OTHER is the rest of blocked_ns. */
+	BLOCKED_REASONS_KEPT = _BLOCKED_REASON_MAX - 1
 };
 
 struct account_totals {
@@ -46,9 +69,14 @@ struct account_totals {
 	__u64 migrations;
 	__u64 syscalls;
 	__s64 stolen_ns; /* signed: a stint's ends are off by what a switch takes */
+	__u64 gvl_ns; /* part of run_queue_ns + blocked_ns; gvl_wait.h */
+	__u64 gvl_waits;
+	__u64 gc_ns; /* part of user_ns + kernel_ns; gc_time.h */
+	__u64 gc_runs;
+	__u64 blocked_on_ns[BLOCKED_REASONS_KEPT]; /* parts of blocked_ns, by reason - 1 */
 };
 
-_Static_assert(sizeof(struct account_totals) == 12 * 8, "layout");
+_Static_assert(sizeof(struct account_totals) == (16 + BLOCKED_REASONS_KEPT) * 8, "layout");
 
 struct thread_clock {
 	__u64 mark_ns; /* start of the open interval */
@@ -60,13 +88,16 @@ struct thread_clock {
 	__u64 voluntary_mark;
 	__u64 involuntary_mark;
 	__u32 mode; /* enum thread_mode, also while off the CPU */
-	__u32 off_reason; /* enum off_cpu_reason of the current or last gap */
+	__u32 off_reason; /* of the current or last gap: enum off_cpu_reason, or off_cpu_blocked()
+			   */
 	__u32 is_off_cpu;
 
 	__u32 last_cpu; /* CPU + 1; 0 = not seen on one */
+	__u32 blocked_on; /* enum blocked_reason of the time that was last added to blocked_ns */
+	__u32 reserved;
 };
 
-_Static_assert(sizeof(struct thread_clock) == 8 * 8 + 4 * 4, "layout");
+_Static_assert(sizeof(struct thread_clock) == 8 * 8 + 6 * 4, "layout");
 
 /* The kernel's own figures of a thread, as they stand at a boundary. */
 struct kernel_figures {
@@ -93,6 +124,20 @@ static inline void account_add_on_cpu(struct account_totals *totals, __u32 mode,
 		totals->user_ns += ns;
 }
 
+/* Time asleep of the gap that clock has. */
+static inline void account_add_blocked(struct thread_clock *clock, struct account_totals *totals,
+				       __u64 ns)
+{
+	__u32 kept = off_cpu_blocked_on(clock->off_reason) - 1;
+
+	totals->blocked_ns += ns;
+	if (off_cpu_is_uninterruptible(clock->off_reason))
+		totals->uninterruptible_ns += ns;
+	if (kept < BLOCKED_REASONS_KEPT)
+		totals->blocked_on_ns[blocked_index(kept, BLOCKED_REASONS_KEPT)] += ns;
+	clock->blocked_on = off_cpu_blocked_on(clock->off_reason);
+}
+
 /*
  * Takes up to ns out of on-CPU time that is not charged yet: what the clock counted but nobody ran.
  * Returns what was taken. From the larger part first: theft hits at random.
@@ -107,6 +152,8 @@ static inline __u64 account_take_out(struct account_totals *totals, __u64 ns)
 
 	*first -= from_first;
 	*second -= from_second;
+	if (totals->gc_ns > totals->user_ns + totals->kernel_ns)
+		totals->gc_ns = totals->user_ns + totals->kernel_ns;
 	totals->stolen_ns += (__s64)(from_first + from_second);
 	return from_first + from_second;
 }
@@ -151,6 +198,8 @@ static inline void account_begin(struct thread_clock *clock, const struct kernel
 	clock->is_off_cpu = is_off_cpu;
 
 	clock->last_cpu = 0;
+	clock->blocked_on = BLOCKED_ON_OTHER;
+	clock->reserved = 0;
 }
 
 /*
@@ -165,12 +214,13 @@ static inline void account_settle_gap(struct thread_clock *clock, struct account
 	if (!clock->gap_ns)
 		return;
 	queued = account_growth(run_delay_ns, clock->run_delay_mark_ns);
-	if (queued > clock->gap_ns)
+	/* One that would have run on was never asleep: by the run queue's clock it waits a little
+	 * less. */
+	if (queued > clock->gap_ns || clock->off_reason == OFF_CPU_RUNNABLE)
 		queued = clock->gap_ns;
 	totals->run_queue_ns += queued;
-	totals->blocked_ns += clock->gap_ns - queued;
-	if (clock->off_reason == OFF_CPU_UNINTERRUPTIBLE)
-		totals->uninterruptible_ns += clock->gap_ns - queued;
+	if (clock->gap_ns > queued)
+		account_add_blocked(clock, totals, clock->gap_ns - queued);
 	clock->run_delay_mark_ns = run_delay_ns;
 	clock->gap_ns = 0;
 }
@@ -365,9 +415,7 @@ static inline __u64 account_collect(struct thread_clock *clock, struct account_t
 		totals->run_queue_ns += open_ns;
 		clock->run_delay_mark_ns += open_ns;
 	} else if (!is_runnable) {
-		totals->blocked_ns += open_ns;
-		if (clock->off_reason == OFF_CPU_UNINTERRUPTIBLE)
-			totals->uninterruptible_ns += open_ns;
+		account_add_blocked(clock, totals, open_ns);
 	} else {
 		return 0;
 	}
@@ -393,6 +441,13 @@ static inline __u64 account_exec_figure(const struct thread_clock *clock, __u64 
 	return exec_ns < published_ns ? exec_ns : published_ns;
 }
 
+static inline void account_fold_reasons(struct account_totals *into,
+					const struct account_totals *from)
+{
+	for (int i = 0; i < BLOCKED_REASONS_KEPT; i++)
+		into->blocked_on_ns[i] += from->blocked_on_ns[i];
+}
+
 static inline void account_fold(struct account_totals *into, const struct account_totals *from)
 {
 	into->user_ns += from->user_ns;
@@ -407,4 +462,24 @@ static inline void account_fold(struct account_totals *into, const struct accoun
 	into->migrations += from->migrations;
 	into->syscalls += from->syscalls;
 	into->stolen_ns += from->stolen_ns;
+	into->gvl_ns += from->gvl_ns;
+	into->gvl_waits += from->gvl_waits;
+	into->gc_ns += from->gc_ns;
+	into->gc_runs += from->gc_runs;
+	/* Most changes of context come without a sleep. */
+	if (from->blocked_ns)
+		account_fold_reasons(into, from);
+}
+
+/* The part of blocked_ns that was spent blocked on this, all of which come to it. */
+static inline __u64 account_blocked_on_ns(const struct account_totals *totals,
+					  enum blocked_reason reason)
+{
+	__u64 other_ns = totals->blocked_ns;
+
+	if (reason != BLOCKED_ON_OTHER)
+		return totals->blocked_on_ns[reason - 1];
+	for (int i = 0; i < BLOCKED_REASONS_KEPT; i++)
+		other_ns -= totals->blocked_on_ns[i];
+	return other_ns;
 }

@@ -22,6 +22,10 @@ _Static_assert(sizeof(struct account_key) == 16, "layout");
 
 enum account_flags {
 	ACCOUNT_INHERITED = 1 << 0, /* charged before the thread itself had set a context */
+	ACCOUNT_OF_ORIGIN = 1 << 1, /* in the context that its process was started in (origin.h) */
+	ACCOUNT_COUNTS_GVL =
+		1 << 2, /* its thread's waits for the GVL are counted: gvl_ns, gvl_waits */
+	ACCOUNT_COUNTS_GC = 1 << 3, /* its thread's collections are: gc_ns, gc_runs */
 };
 
 struct account {
@@ -35,8 +39,9 @@ struct account {
 	char comm[COMM_BYTES];
 };
 
-_Static_assert(sizeof(struct account) == 96 + 32 + COMM_BYTES, "layout");
-_Static_assert(__builtin_offsetof(struct account, comm) == 128, "layout");
+_Static_assert(sizeof(struct account) == sizeof(struct account_totals) + 32 + COMM_BYTES, "layout");
+_Static_assert(__builtin_offsetof(struct account, comm) == sizeof(struct account_totals) + 32,
+	       "layout");
 
 /* What a process's accounts do not hold, in the windows of one parity. */
 struct epoch_books {
@@ -44,7 +49,7 @@ struct epoch_books {
 	__u64 exec_ns; /* growth of se.sum_exec_runtime of all threads */
 };
 
-_Static_assert(sizeof(struct epoch_books) == 104, "layout");
+_Static_assert(sizeof(struct epoch_books) == sizeof(struct account_totals) + 8, "layout");
 
 /*
  * Value of the map `books`, by tgid; grows only, userspace takes differences. Several threads add
@@ -58,4 +63,6 @@ struct process_books {
 	__u32 reserved;
 };
 
-_Static_assert(sizeof(struct process_books) == 2 * 104 + 8 * _COUNTER_MAX + 16, "layout");
+_Static_assert(sizeof(struct process_books) ==
+		       2 * sizeof(struct epoch_books) + 8 * _COUNTER_MAX + 16,
+	       "layout");

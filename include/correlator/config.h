@@ -40,6 +40,7 @@ enum process_config_flags {
 	PROCESS_HAS_OTEL = 1 << 1, /* it has an otel_config, too */
 	PROCESS_IS_LEAN = 1 << 2, /* no probe is relied on: every boundary reads the context */
 	PROCESS_TELLS_FIBERS = 1 << 3, /* what probes are on has the fiber's number as argument 2 */
+	PROCESS_HAS_THREADS = 1 << 4, /* thread_offset is valid: our gem's correlator_thread */
 };
 
 /* Value of the map `processes`, by tgid. A forked child starts with its parent's. */
@@ -59,9 +60,11 @@ struct process_config {
 	__u32 generation; /* no other configuration of the session has this number; 0 = none */
 	__u32 reading; /* its generation when it last changed what is read, and where */
 	__u32 family; /* whose share of the maps' room it takes (share.h) */
+	/* From the thread-local that tls leads to, to GEM_THREAD_SYMBOL (gem_abi.h). */
+	__s64 thread_offset;
 };
 
-_Static_assert(sizeof(struct process_config) == 32 + 8 * KEYS_MAX + 56, "layout");
+_Static_assert(sizeof(struct process_config) == 32 + 8 * KEYS_MAX + 64, "layout");
 
 /*
  * Value of the map `otel_processes`, by tgid: where OpenTelemetry's thread context is, and which of
@@ -99,7 +102,10 @@ struct session_config {
 	__u32 request_key; /* 1 + number of the key that tells requests apart; 0 = not wanted */
 	__u32 has_timeline; /* 1: slices are told (timeline.h) */
 	__u32 has_stacks; /* 1: samples are taken (stacks.h) */
-	__u32 reserved;
+	__u32 has_native; /* 1: and where in native code they are */
+	__u32 has_wait_stacks; /* 1: and where threads wait (with has_stacks) */
+	__u32 has_children; /* 1: what a request starts belongs to it after an exec (origin.h) */
+	__u32 has_syscalls; /* 1: system calls are counted by number (syscall_counts.h) */
 	/* Of KVM's per-CPU steal_time from the per-CPU runqueues, both by the kernel's own BTF. */
 	__s64 steal_time_offset;
 	__s64 preempt_count_offset; /* the same of x86's count; 0 = not known */

@@ -47,7 +47,15 @@
 	X(STACKS_FULL, "stacks_full", "samples whose frames found no room: [unknown]")            \
 	X(FRAMES_UNREADABLE, "frames_unreadable",                                                 \
 	  "frames that could not be read or named: once for each time their stack is told")       \
-	X(STACKS_CUT, "stacks_cut", "samples of more than 1,024 frames: the outermost are missing")
+	X(STACKS_CUT, "stacks_cut",                                                               \
+	  "samples of more than 1,024 frames: the outermost are missing")                         \
+	X(GVL_IMPLAUSIBLE, "gvl_implausible",                                                     \
+	  "readings of GVL waits that cannot be true: charged up to the time off the CPU")        \
+	X(GC_IMPLAUSIBLE, "gc_implausible",                                                       \
+	  "readings of collections that cannot be true: charged up to the CPU time")              \
+	X(SYSCALL_LOST, "syscalls_lost",                                                          \
+	  "system calls of no syscall record: the map was full, or the family's share, or the "   \
+	  "thread's books were held for more than four")
 
 enum counter {
 #define COUNTER_ENUM(name, field, text) COUNTER_##name,

@@ -49,9 +49,17 @@ struct gem_state_tag {
 enum gem_thread_flags {
 	GEM_THREAD_COUNTS_GVL = 1 << 0, /* ready_ns, wait_ns and waits are kept */
 	GEM_THREAD_COUNTS_GC = 1 << 1, /* gc_enters and gc_exits are kept */
+	GEM_THREAD_TIMES_GC = 1 << 2, /* gc_time and gc_runs are there, and kept */
 };
 
-/* Plain memory, never given back; a counter that no flag announces is 0. */
+/*
+ * Plain memory, never given back; a counter that no flag announces is 0. What is behind gc_exits is
+ * not there at all unless its flag is set: it is another gem's memory, or nobody's.
+ *
+ * gc_time is CLOCK_MONOTONIC's time inside of collections, on the CPU or not, in ns << 1; while one
+ * goes on it is odd, and what the clock is ahead of that: one word, so that no boundary finds half
+ * of a change.
+ */
 struct gem_thread {
 	__u32 version; /* 1; 0: of no thread at present */
 	__u32 flags; /* enum gem_thread_flags */
@@ -59,10 +67,31 @@ struct gem_thread {
 	__u64 ready_ns; /* CLOCK_MONOTONIC, since when it waits for the GVL; 0: it does not */
 	__u64 wait_ns; /* it has waited for the GVL, and how many times */
 	__u64 waits;
-	__u64 gc_enters; /* collections that it has begun and ended; unequal within one */
+	__u64 gc_enters; /* steps of collections that it has begun and ended; unequal within one */
 	__u64 gc_exits;
+	__u64 gc_time;
+	__u64 gc_runs; /* collections that it has begun, each with its first step */
 };
 
+enum {
+	GEM_THREAD_LEAST_BYTES = 56, /* of any gem that has such threads */
+};
+
+/*
+ *   extern struct correlator_watch correlator_watch;
+ *
+ * What is counted of threads from now on, in the whole process. Without the symbol: nothing.
+ */
+#define GEM_WATCH_SYMBOL "correlator_watch"
+
+struct gem_watch {
+	__u32 version; /* 1 */
+	__u32 flags; /* enum gem_thread_flags */
+};
+
+_Static_assert(sizeof(struct gem_watch) == 8, "ABI: watch");
 _Static_assert(sizeof(struct gem_header) == 16, "ABI: header");
 _Static_assert(sizeof(struct gem_state_tag) == 16, "ABI: tag");
-_Static_assert(sizeof(struct gem_thread) == 56, "ABI: thread");
+_Static_assert(__builtin_offsetof(struct gem_thread, gc_time) == GEM_THREAD_LEAST_BYTES &&
+		       sizeof(struct gem_thread) == 72,
+	       "ABI: thread");

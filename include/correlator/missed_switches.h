@@ -21,13 +21,15 @@ struct missed_switch {
 	struct kernel_figures figures;
 	__u64 at_ns;
 	__u64 stolen_ns; /* of a switch-in: from the CPU since boot */
+	__u64 stack; /* of a switch-out, with --stacks=off-cpu (stacks.h) */
+	__u64 tip; /* the same */
 	__u32 is_out;
-	__u32 off_reason; /* of a switch-out: enum off_cpu_reason */
+	__u32 off_reason; /* of a switch-out: as in struct thread_clock */
 	__u32 cpu;
 	__u32 reserved;
 };
 
-_Static_assert(sizeof(struct missed_switch) == 6 * 8 + 4 * 4, "layout");
+_Static_assert(sizeof(struct missed_switch) == 8 * 8 + 4 * 4, "layout");
 
 struct missed_switches {
 	struct missed_switch switches[MISSED_SWITCHES];

@@ -21,6 +21,7 @@ enum slice_flags {
 	SLICE_IS_CHARGED = 1 << 0, /* context_hash, epoch and the flags below are set */
 	SLICE_IS_OVERFLOW = 1 << 1, /* charged to the overflow of its process */
 	SLICE_IS_INHERITED = 1 << 2, /* as ACCOUNT_INHERITED */
+	SLICE_IS_OF_ORIGIN = 1 << 3, /* as ACCOUNT_OF_ORIGIN */
 };
 
 /*
@@ -53,9 +54,11 @@ struct slice {
 	/* That ran since the last charge, by the number that the target gives it; 0 = not known.
 	 * The caller sets it, behind a charge. */
 	__u32 fiber;
+	__u32 blocked_on; /* enum blocked_reason of the sleep, if there is one */
+	__u32 reserved;
 };
 
-_Static_assert(sizeof(struct slice) == 10 * 8 + 10 * 4, "layout");
+_Static_assert(sizeof(struct slice) == 10 * 8 + 12 * 4, "layout");
 
 /* Of a thread. Zeroed, then timeline_begin(). */
 struct thread_timeline {
@@ -151,6 +154,7 @@ static inline __attribute__((always_inline)) void timeline_cut(struct thread_tim
 	timeline->run_queue_ns = pending->run_queue_ns;
 	timeline->syscalls = pending->syscalls;
 	timeline_cut_running(timeline, pending);
+	slice->blocked_on = clock->blocked_on;
 	slice->cpu = clock->last_cpu ? clock->last_cpu - 1 : cpu;
 	slice->flags = 0;
 	timeline->is_cut = slice->taken_ns || slice_parts(slice);

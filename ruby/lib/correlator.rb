@@ -111,6 +111,24 @@ module Correlator
   #
   # The context in force as an object, to be put in force elsewhere by +with+; nil without one.
 
+  # Counts from now on, for each thread that has had a context, how long it waits for the GVL (not
+  # before Ruby 3.3, which does not tell) and how long it collects garbage (not with another collector
+  # than Ruby's own), so that an observer can say it of each request. Returns whether it counts
+  # anything: not where the gem ruby-profiler publishes. Once is enough, for threads and Ractors of
+  # later and forked children, too. The environment variable CORRELATOR_WATCH_VM=1 does the same when
+  # the gem is loaded.
+  def self.watch_vm!
+    return false unless respond_to?(:count_gvl, true)
+
+    [count_gvl, tells_of_collections? && count_gc].any?
+  end
+
+  # Other collectors (Ruby 4.0: GC.config) tell when one begins, and no more.
+  def self.tells_of_collections?
+    !GC.respond_to?(:config) || [nil, "default"].include?(GC.config[:implementation])
+  end
+  private_class_method :tells_of_collections?
+
   # A Proc that runs the block in the context of now, wherever it is called.
   # New threads start without a context, and a fiber only borrows one. To pass it on for good:
   #   Thread.new(&Correlator.inherit { ... })
@@ -133,3 +151,5 @@ require "correlator/job"
 require "correlator/active_job"
 require "correlator/rack"
 require "correlator/sidekiq"
+
+Correlator.watch_vm! if ENV["CORRELATOR_WATCH_VM"] == "1"

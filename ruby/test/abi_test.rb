@@ -68,7 +68,7 @@ class AbiTest < Minitest::Test
 
   def thread_of(view)
     pointer, = words(view.thread_variable, 1)
-    pointer.zero? ? nil : words(pointer, 7)
+    pointer.zero? ? nil : words(pointer, 9)
   end
 
   def test_an_observer_finds_states_again_and_knows_threads
@@ -96,7 +96,7 @@ class AbiTest < Minitest::Test
     (@serials ||= {}.compare_by_identity)[seen] = tag_of(seen)
     (@threads ||= {}.compare_by_identity)[seen] = thread = thread_of(seen)
     version, flags = [thread[0] & 0xffffffff, thread[0] >> 32]
-    assert_equal [1, 0, [0] * 5], [version, flags, thread.drop(2)]
+    assert_equal [1, 0, [0] * 7], [version, flags, thread.drop(2)]
     assert_operator thread[1], :>, 0
     go_on(target)
   end
@@ -153,8 +153,13 @@ class AbiTest < Minitest::Test
       SAME(correlator_thread, gem_thread, waits);
       SAME(correlator_thread, gem_thread, gc_enters);
       SAME(correlator_thread, gem_thread, gc_exits);
+      SAME(correlator_thread, gem_thread, gc_time);
+      SAME(correlator_thread, gem_thread, gc_runs);
+      SAME(correlator_watch, gem_watch, version);
+      SAME(correlator_watch, gem_watch, flags);
       _Static_assert((int)CORRELATOR_THREAD_COUNTS_GVL == (int)GEM_THREAD_COUNTS_GVL, "flag");
       _Static_assert((int)CORRELATOR_THREAD_COUNTS_GC == (int)GEM_THREAD_COUNTS_GC, "flag");
+      _Static_assert((int)CORRELATOR_THREAD_TIMES_GC == (int)GEM_THREAD_TIMES_GC, "flag");
     C
     headers = RbConfig::CONFIG.values_at("rubyhdrdir", "rubyarchhdrdir")
     folders = ["#{ROOT}/ruby/ext/correlator", "#{ROOT}/include", *headers]

@@ -11,7 +11,7 @@ require "rbconfig"
 class SharedNativeThreadTest < Minitest::Test
   DEADLINE_SECONDS = 120
 
-  %w[context thread fiber inheritance trace_point gc liveness upstream upstream_later].each do |name|
+  %w[context thread fiber inheritance trace_point gc gvl liveness upstream upstream_later].each do |name|
     define_method(:"test_the_#{name}_tests_pass_with_m_to_n_threads") do
       skip "Ruby 3.3+" if RUBY_VERSION < "3.3"
       output, status = run_sharing("#{__dir__}/#{name}_test.rb")

@@ -42,10 +42,11 @@ class Process(contextlib.AbstractContextManager):
         self.pid = self.process.pid
 
     def await_line(self, stream, text):
+        """The line."""
         said = ""
         for line in stream:
             if text in line:
-                return
+                return line
             said += line
         self.process.kill()
         raise RuntimeError(f"{self.process.args[0]} ended, and did not say `{text}` but:\n{said}")
@@ -114,9 +115,9 @@ class Bpftrace(Signalled):
 class Correlator(Signalled):
     """correlator record, of one or more processes."""
 
-    def __init__(self, pids, *options):
+    def __init__(self, pids, *options, output=os.devnull):
         pids = [pids] if isinstance(pids, int) else pids
-        super().__init__([CORRELATOR, "record", "-o", os.devnull,
+        super().__init__([CORRELATOR, "record", "-o", output,
                           *(word for pid in pids for word in ("-p", pid)), *options],
                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         for _ in pids:

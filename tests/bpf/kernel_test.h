@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "probe/features.h"
+
 enum {
 	KERNEL_TEST_SKIP = 77
 };
@@ -24,4 +26,12 @@ static inline void kernel_test_require(void)
 		return;
 	printf("SKIP: %s\n", reason);
 	exit(ci && !strcmp(ci, "true") ? EXIT_FAILURE : KERNEL_TEST_SKIP);
+}
+
+static inline struct kernel_offers ask_kernel(void)
+{
+	struct kernel_offers offers;
+
+	features_ask_kernel(&offers);
+	return offers;
 }

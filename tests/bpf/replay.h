@@ -61,6 +61,14 @@ struct replay {
 	__s32 slot;
 };
 
+/* Asleep, on what is any number: also those that are no reason. */
+static inline __u32 replay_off_reason(__u32 argument)
+{
+	__u32 how = argument % 3;
+
+	return how == OFF_CPU_RUNNABLE ? how : off_cpu_blocked(how, argument >> 8);
+}
+
 static inline void replay_step_apply(struct replay *replay, const struct replay_step *step)
 {
 	struct missed_switch *missed;
@@ -73,7 +81,7 @@ static inline void replay_step_apply(struct replay *replay, const struct replay_
 		break;
 	case REPLAY_SWITCH_OUT:
 		account_switch_out(&replay->clock, &replay->totals, step->now_ns, &step->figures,
-				   step->argument % 3);
+				   replay_off_reason(step->argument));
 		break;
 	case REPLAY_SWITCH_IN:
 		account_switch_in(&replay->clock, &replay->totals, step->now_ns, step->stolen_ns,
@@ -92,7 +100,7 @@ static inline void replay_step_apply(struct replay *replay, const struct replay_
 			missed->at_ns = step->now_ns;
 			missed->stolen_ns = step->stolen_ns;
 			missed->is_out = step->argument & 1;
-			missed->off_reason = step->argument % 3;
+			missed->off_reason = replay_off_reason(step->argument);
 			missed->cpu = step->argument & 7;
 			missed_switches_note(&replay->missed);
 		}

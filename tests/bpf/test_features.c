@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <cmocka.h>
 
@@ -24,7 +25,7 @@
 #include "correlator.skel.h"
 #include "kernel_test.h"
 #include "probe/load.h"
-#include "probe/uprobed_files.h"
+#include "probe/open_session.h"
 
 enum {
 	TEXT_BYTES = 4096,
@@ -130,7 +131,9 @@ static void a_list_without_room_is_cut_and_counted_whole(void **state)
 
 static void print_probing(void)
 {
-	(void)fprintf(stderr, "%d", features_may_probe());
+	const struct kernel_offers kernel = ask_kernel();
+
+	(void)fprintf(stderr, "%d", features_may_probe(&kernel));
 }
 
 static void probes_need_the_administrator_where_links_do_not_take_many(void **state)
@@ -139,7 +142,7 @@ static void probes_need_the_administrator_where_links_do_not_take_many(void **st
 
 	(void)state;
 	hear(print_probing, &(cap_value_t){ BPF }, 1, text);
-	assert_string_equal(text, uprobe_multi_is_supported() ? "1" : "0");
+	assert_string_equal(text, ask_kernel().has_uprobe_multi ? "1" : "0");
 	hear(print_probing, &(cap_value_t){ SYS_ADMIN }, 1, text);
 	assert_string_equal(text, "1");
 }
@@ -173,15 +176,17 @@ static void what_a_recording_needs_is_there_and_each_is_named_once(void **state)
 		"uprobe_multi link",
 		"reading of sleeping threads",
 		"walking of Ruby stacks",
+		"names of the kernel's functions",
 		"run-queue time",
 		"atomic operations",
 		"task storage",
 	};
 	struct feature features[FEATURES_MAX];
 	size_t count = features_look(features);
+	const struct kernel_offers kernel = ask_kernel();
 
 	(void)state;
-	assert_int_equal(count, sizeof(names) / sizeof(*names) + !features_may_probe());
+	assert_int_equal(count, sizeof(names) / sizeof(*names) + !features_may_probe(&kernel));
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		const struct feature *feature = find(features, count, names[i]);
 
@@ -191,12 +196,12 @@ static void what_a_recording_needs_is_there_and_each_is_named_once(void **state)
 	}
 	assert_int_equal(find(features, count, "sched_switch")->state, FEATURE_PRESENT);
 	assert_int_equal(find(features, count, "uprobe_multi link")->state == FEATURE_PRESENT,
-			 uprobe_multi_is_supported());
+			 kernel.has_uprobe_multi);
 	assert_int_equal(find(features, count, "reading of sleeping threads")->state ==
 				 FEATURE_PRESENT,
-			 features_can_read_tasks());
+			 kernel.can_read_tasks);
 	assert_int_equal(find(features, count, "walking of Ruby stacks")->state == FEATURE_PRESENT,
-			 features_can_walk_stacks());
+			 kernel.can_walk_stacks);
 }
 
 /* As the kernel says it when it is asked to load a program that does. */
@@ -209,7 +214,7 @@ static void sleeping_tasks_can_be_read_where_a_program_that_reads_them_loads(voi
 	assert_non_null(skeleton);
 	bpf_object__for_each_program(program, skeleton->obj)
 		(void)bpf_program__set_autoload(program, program == skeleton->progs.read_sleepers);
-	assert_int_equal(features_can_read_tasks(), correlator_bpf__load(skeleton) == 0);
+	assert_int_equal(ask_kernel().can_read_tasks, correlator_bpf__load(skeleton) == 0);
 	correlator_bpf__destroy(skeleton);
 }
 
@@ -230,21 +235,38 @@ static void a_capability_that_may_be_done_without_is_told_apart(void **state)
 	(void)state;
 	hear(print_states, &(cap_value_t){ 0 }, 0, text);
 	assert_non_null(strstr(text, "CAP_BPF 2 CAP_PERFMON 2 CAP_SYS_PTRACE 3 "));
-	assert_int_equal(!strstr(text, "CAP_SYS_ADMIN 3"), uprobe_multi_is_supported());
+	assert_int_equal(!strstr(text, "CAP_SYS_ADMIN 3"), ask_kernel().has_uprobe_multi);
 	hear(print_states, &(cap_value_t){ SYS_ADMIN }, 1, text);
 	assert_string_equal(text, "CAP_BPF 1 CAP_PERFMON 1 CAP_SYS_PTRACE 3 ");
 }
 
-static void functions_of_the_kernel_are_found_all_or_none(void **state)
+/* By the kernel's own types, once more. */
+static void what_a_kernel_offers_is_what_its_types_say(void **state)
 {
-	static const char *const known[] = { "schedule", "wake_up_process" };
-	static const char *const unknown[] = { "schedule", "no_function_is_called_so" };
-	int ids[2] = { 0 };
+	const struct kernel_offers kernel = ask_kernel();
+	struct btf *types = btf__load_vmlinux_btf();
+	int disable = btf__find_by_name_kind(types, "bpf_preempt_disable", BTF_KIND_FUNC);
+	int enable = btf__find_by_name_kind(types, "bpf_preempt_enable", BTF_KIND_FUNC);
+	int64_t offset = 0;
 
 	(void)state;
-	assert_true(features_find_functions(known, 2, ids));
-	assert_true(ids[0] > 0 && ids[1] > 0 && ids[0] != ids[1]);
-	assert_false(features_find_functions(unknown, 2, ids));
+	assert_non_null(types);
+	assert_int_equal(kernel.has_uprobe_multi,
+			 btf__find_by_name_kind(types, "bpf_uprobe_multi_link", BTF_KIND_STRUCT) >
+				 0);
+	assert_int_equal(kernel.can_read_tasks,
+			 features_has_helper(types, "BPF_FUNC_copy_from_user_task"));
+	assert_int_equal(kernel.can_walk_stacks, features_has_helper(types, "BPF_FUNC_loop"));
+	assert_int_equal(kernel.preempt_disable_id, disable > 0 && enable > 0 ? disable : 0);
+	assert_int_equal(kernel.preempt_enable_id, disable > 0 && enable > 0 ? enable : 0);
+	assert_int_equal(kernel.has_steal_time,
+			 steal_time_is_told(steal_time_read_cpuid) &&
+				 percpu_locate(types, "steal_time", &offset));
+	assert_int_equal(kernel.steal_time_offset, offset);
+	offset = 0;
+	(void)preempt_count_locate(types, &offset);
+	assert_int_equal(kernel.preempt_count_offset, offset);
+	btf__free(types);
 }
 
 static size_t count_marks(const struct bpf_program *program, int mark)
@@ -257,31 +279,55 @@ static size_t count_marks(const struct bpf_program *program, int mark)
 	return count;
 }
 
-static void calls_are_put_where_they_are_marked(void **state)
+static void check_calls(const struct kernel_offers *kernel)
 {
-	static const char *const names[] = { "bpf_preempt_disable", "bpf_preempt_enable" };
 	struct correlator_bpf *skeleton = correlator_bpf__open();
 	struct bpf_program *program;
 	size_t disables, enables;
-	int ids[2];
 
-	(void)state;
 	assert_non_null(skeleton);
 	program = skeleton->progs.collect_tasks_undisturbed;
 	disables = count_marks(program, CALL_PREEMPT_DISABLE);
 	enables = count_marks(program, CALL_PREEMPT_ENABLE);
 	assert_true(disables > 0 && enables > 0);
-	if (!features_find_functions(names, 2, ids)) {
-		assert_false(load_calls(program));
+	if (!kernel->preempt_disable_id) {
+		assert_false(load_calls(program, kernel));
 		assert_int_equal(count_marks(program, CALL_PREEMPT_DISABLE), disables);
 	} else {
-		assert_true(load_calls(program));
+		assert_true(load_calls(program, kernel));
 		assert_int_equal(count_marks(program, CALL_PREEMPT_DISABLE), 0);
 		assert_int_equal(count_marks(program, CALL_PREEMPT_ENABLE), 0);
-		assert_int_equal(count_marks(program, ids[0]), disables);
-		assert_int_equal(count_marks(program, ids[1]), enables);
+		assert_int_equal(count_marks(program, kernel->preempt_disable_id), disables);
+		assert_int_equal(count_marks(program, kernel->preempt_enable_id), enables);
 	}
 	correlator_bpf__destroy(skeleton);
+}
+
+static void calls_are_put_where_they_are_marked(void **state)
+{
+	const struct kernel_offers mine = ask_kernel();
+	const struct kernel_offers *const kernels[] = {
+		&mine, &(struct kernel_offers){ 0 },
+		&(struct kernel_offers){ .preempt_disable_id = 123456, .preempt_enable_id = 654321 }
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(kernels) / sizeof(*kernels); i++)
+		check_calls(kernels[i]);
+}
+
+static void a_helper_is_there_by_its_whole_name(void **state)
+{
+	struct btf *types = btf__load_vmlinux_btf();
+
+	(void)state;
+	/* The first and the one that uprobes of ours need. */
+	assert_true(features_has_helper(types, "BPF_FUNC_unspec"));
+	assert_true(features_has_helper(types, "BPF_FUNC_probe_read_user"));
+	assert_false(features_has_helper(types, "BPF_FUNC_probe_read_use"));
+	assert_false(features_has_helper(types, "probe_read_user"));
+	assert_false(features_has_helper(types, ""));
+	btf__free(types);
 }
 
 static struct refusal refusal;
@@ -309,12 +355,13 @@ static void assert_explained(int error, const char *program, const cap_value_t *
 
 static void a_refusal_is_explained_by_what_is_missing_first(void **state)
 {
-	const cap_value_t bpf[] = { BPF };
+	const cap_value_t bpf[] = { BPF }, probing[] = { BPF, PERFMON };
 
 	(void)state;
 	refusal = (struct refusal){ .lines = { "R1 invalid", "line two", "three", "four" } };
 	assert_explained(-EPERM, "", bpf, 1, -EPERM, "missing CAP_PERFMON, CAP_SYS_PTRACE");
 	assert_explained(-EACCES, "", bpf, 1, -EPERM, "missing CAP_PERFMON, CAP_SYS_PTRACE");
+	assert_explained(-EPERM, "", probing, 2, -EPERM, "missing CAP_SYS_PTRACE");
 	/* All is there, and it is forbidden all the same. */
 	assert_explained(-EPERM, "", NULL, 0, -EPERM, "does not allow BPF programs");
 	assert_explained(-EACCES, "", NULL, 0, -EPERM, "does not allow BPF programs");
@@ -349,8 +396,9 @@ int main(void)
 		cmocka_unit_test(what_a_recording_needs_is_there_and_each_is_named_once),
 		cmocka_unit_test(sleeping_tasks_can_be_read_where_a_program_that_reads_them_loads),
 		cmocka_unit_test(a_capability_that_may_be_done_without_is_told_apart),
-		cmocka_unit_test(functions_of_the_kernel_are_found_all_or_none),
+		cmocka_unit_test(what_a_kernel_offers_is_what_its_types_say),
 		cmocka_unit_test(calls_are_put_where_they_are_marked),
+		cmocka_unit_test(a_helper_is_there_by_its_whole_name),
 		cmocka_unit_test(a_refusal_is_explained_by_what_is_missing_first),
 		cmocka_unit_test(what_can_be_recorded_with_loads),
 	};

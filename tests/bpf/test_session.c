@@ -27,6 +27,7 @@
 
 #include <correlator/ruby_stack_layout.h>
 #include <correlator/stacks.h>
+#include <correlator/syscall_counts.h>
 #include <correlator/timeline.h>
 
 #include "base/clock.h"
@@ -540,7 +541,7 @@ static void who_sleeps_from_the_start_on_is_found_to_be_in_no_context(void **sta
 	assert_int_equal(session_flush(session, false, note_context, &contexts, &end_ns, &epoch),
 			 0);
 	assert_int_equal(contexts.accounts, 1);
-	if (features_can_read_tasks())
+	if (ask_kernel().can_read_tasks)
 		assert_int_equal(contexts.hash, CONTEXT_HASH_NONE);
 	else
 		assert_int_equal(contexts.hash, CONTEXT_HASH_UNKNOWN);
@@ -833,6 +834,111 @@ static void put_samples(const struct session *session, int epoch, uint64_t count
 	}
 }
 
+static struct session *open_counter(uint32_t accounts_max)
+{
+	const struct session_options options = { .has_kernel_split = true,
+						 .accounts_max = accounts_max,
+						 .counts_syscalls = true };
+	struct session *session = NULL;
+
+	assert_int_equal(session_open(&options, &session), 0);
+	return session;
+}
+
+static int take_calls(void *context, const struct syscall_key *key, const struct syscall_sums *sums)
+{
+	struct taken *taken = context;
+
+	taken->foreign += key->account.tgid != taken->tgid;
+	taken->stacks += key->call;
+	taken->samples += sums->calls + sums->inside_ns;
+	return ++taken->count == taken->stop_at ? -ECANCELED : 1;
+}
+
+static void put_calls(const struct session *session, int epoch, uint32_t count)
+{
+	int fd = bpf_map__fd(epoch & 1 ? session->skeleton->maps.syscalls_b
+				       : session->skeleton->maps.syscalls_a);
+	const struct syscall_sums sums = { .calls = 3, .inside_ns = 4 };
+
+	for (uint32_t i = 1; i <= count; i++) {
+		const struct syscall_key key = { .call = i, .account.tgid = NOBODY };
+
+		assert_int_equal(bpf_map_update_elem(fd, &key, &sums, BPF_NOEXIST), 0);
+	}
+}
+
+static void a_window_hands_out_each_of_its_system_calls_once(void **state)
+{
+	static const uint32_t counts[] = { 0, 1, 1023, 1024, 1025, 2048, 2049 };
+	struct session *session = open_counter(0);
+	struct share_table *shares = session->skeleton->bss->syscalls_share;
+
+	(void)state;
+	for (int i = 0; i < 7; i++) {
+		struct taken taken = { .tgid = NOBODY }, other = { 0 };
+		uint64_t count = counts[i];
+
+		shares[0].used = shares[1].used = 7;
+		put_calls(session, i, counts[i]);
+		assert_int_equal(
+			session_drain_syscalls(session, (uint64_t)i + 1, take_calls, &other), 0);
+		assert_int_equal(other.count, 0);
+		assert_int_equal(shares[i & 1].used, 7);
+		assert_int_equal(session_drain_syscalls(session, (uint64_t)i, take_calls, &taken),
+				 0);
+		assert_int_equal(shares[i & 1].used, 0);
+		assert_int_equal(taken.count, count);
+		assert_int_equal(taken.foreign, 0);
+		assert_int_equal(taken.stacks, count * (count + 1) / 2);
+		assert_int_equal(taken.samples, 7 * count);
+	}
+	session_free(session);
+}
+
+static void who_takes_system_calls_may_stop_it(void **state)
+{
+	struct taken taken = { .tgid = NOBODY, .stop_at = 2 };
+	struct session *session = open_counter(0);
+
+	(void)state;
+	put_calls(session, 0, 3);
+	assert_int_equal(session_drain_syscalls(session, 0, take_calls, &taken), -ECANCELED);
+	assert_int_equal(taken.count, 2);
+	session_free(session);
+}
+
+static void system_calls_have_room_for_two_kinds_an_account(void **state)
+{
+	struct session *session = open_counter(100), *usual = *state;
+	const struct correlator_bpf *skeleton = session->skeleton;
+
+	assert_int_equal(bpf_map__max_entries(skeleton->maps.syscalls_a), 200);
+	assert_int_equal(bpf_map__max_entries(skeleton->maps.syscalls_b), 200);
+	assert_int_equal(skeleton->rodata->session.has_syscalls, 1);
+	assert_int_equal(usual->skeleton->rodata->session.has_syscalls, 0);
+	assert_true(bpf_map__fd(usual->skeleton->maps.syscalls) < 0);
+	assert_true(bpf_map__fd(usual->skeleton->maps.syscalls_a) < 0);
+	assert_true(bpf_map__fd(usual->skeleton->maps.syscalls_b) < 0);
+	assert_int_equal(session_drain_syscalls(usual, 0, NULL, NULL), 0);
+	session_free(session);
+}
+
+static void the_programs_know_whether_system_calls_are_seen(void **state)
+{
+	struct session *session = open_counter(0);
+
+	(void)state;
+	assert_int_equal(session->skeleton->bss->sees_syscalls, 0);
+	assert_int_equal(session_attach(session), 0);
+	assert_int_equal(session->skeleton->bss->sees_syscalls, 1);
+	assert_int_equal(session_set_kernel_split(session, false), 0);
+	assert_int_equal(session->skeleton->bss->sees_syscalls, 0);
+	assert_int_equal(session_set_kernel_split(session, true), 0);
+	assert_int_equal(session->skeleton->bss->sees_syscalls, 1);
+	session_free(session);
+}
+
 static void a_window_hands_out_each_of_its_samples_once(void **state)
 {
 	static const uint64_t counts[] = { 0, 1, 1023, 1024, 1025, 2048, 2049 };
@@ -1060,7 +1166,7 @@ static void what_is_wanted_the_programs_know_and_what_is_not_is_not_loaded(void 
 	};
 	const struct session_config *config;
 	struct session *session = NULL, *usual = *state;
-	int64_t offset = 0;
+	const struct kernel_offers kernel = ask_kernel();
 
 	assert_int_equal(session_open(&options, &session), 0);
 	config = (const struct session_config *)&session->skeleton->rodata->session;
@@ -1070,14 +1176,14 @@ static void what_is_wanted_the_programs_know_and_what_is_not_is_not_loaded(void 
 	assert_int_equal(config->request_key, 3);
 	assert_int_equal(config->tells_strangers, STRANGERS_BY_NAME);
 	assert_int_equal(config->has_timeline, 1);
-	assert_int_equal(config->preempt_count_offset, preempt_count_find());
-	assert_int_equal(config->has_steal_time, steal_time_find(&offset));
-	assert_int_equal(config->steal_time_offset, offset);
+	assert_int_equal(config->preempt_count_offset, kernel.preempt_count_offset);
+	assert_int_equal(config->has_steal_time, kernel.has_steal_time);
+	assert_int_equal(config->steal_time_offset, kernel.steal_time_offset);
 	assert_int_equal(bpf_map__max_entries(session->skeleton->maps.slices), 16384);
 	assert_true(bpf_map__max_entries(session->skeleton->maps.otel_processes) > 1);
 	assert_true(bpf_program__fd(session->skeleton->progs.on_waking) >= 0);
 	assert_int_equal(bpf_program__fd(session->skeleton->progs.read_sleepers) >= 0,
-			 features_can_read_tasks());
+			 ask_kernel().can_read_tasks);
 	/* One of the two that walk tasks. */
 	assert_int_equal(
 		(bpf_program__fd(session->skeleton->progs.collect_tasks) >= 0) +
@@ -1135,6 +1241,10 @@ int main(void)
 		cmocka_unit_test(who_has_a_new_name_is_told_of_where_names_matter),
 		OPENED(probes_are_of_a_file_and_go_with_who_has_it),
 		cmocka_unit_test(slices_come_to_what_is_charged_and_ours_are_nobodys_business),
+		cmocka_unit_test(a_window_hands_out_each_of_its_system_calls_once),
+		cmocka_unit_test(who_takes_system_calls_may_stop_it),
+		cmocka_unit_test(the_programs_know_whether_system_calls_are_seen),
+		OPENED(system_calls_have_room_for_two_kinds_an_account),
 		cmocka_unit_test(a_window_hands_out_each_of_its_samples_once),
 		cmocka_unit_test(who_takes_the_samples_may_stop_it),
 		cmocka_unit_test(each_cpu_has_a_clock_and_what_is_off_has_none),

@@ -8,10 +8,14 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -636,7 +640,7 @@ static void links_take_many_places_where_the_kernel_knows_of_such(void **state)
 		assert_true(got >= 0);
 		size += (size_t)got;
 	} while (got > 0);
-	assert_int_equal(uprobe_multi_is_supported(),
+	assert_int_equal(ask_kernel().has_uprobe_multi,
 			 memmem(types, size, name, sizeof(name)) != NULL);
 	free(types);
 	(void)close(fd);
@@ -655,6 +659,43 @@ static void a_file_that_cannot_be_mapped_is_not_identified(void **state)
 	assert_int_equal(inode, 77);
 	(void)close(pipes[0]);
 	(void)close(pipes[1]);
+}
+
+/* Has the kernel's lock on our mappings as often as it can. */
+static void *change_mappings(void *is_over)
+{
+	while (!atomic_load((atomic_bool *)is_over)) {
+		void *page = mmap(NULL, PAGE_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (page != MAP_FAILED)
+			(void)munmap(page, PAGE_BYTES);
+	}
+	return NULL;
+}
+
+static void a_file_is_the_same_while_other_mappings_change(void **state)
+{
+	struct fixture *fixture = *state;
+	int program = bpf_program__fd(fixture->skeleton->progs.identify_file);
+	atomic_bool is_over = false;
+	struct code_file file;
+	uint64_t inode, again;
+	pthread_t thread;
+
+	make_file(fixture, "code");
+	file = map_file(fixture, "code");
+	assert_int_equal(uprobed_file_identify(program, file.fd, &inode), 0);
+	assert_int_equal(pthread_create(&thread, NULL, change_mappings, &is_over), 0);
+	for (int i = 0; i < 20000; i++) {
+		int r = uprobed_file_identify(program, file.fd, &again);
+
+		if (r != 0 || again != inode)
+			fail_msg("at %d: %s, inode %#" PRIx64 ", not %#" PRIx64, i, strerror(-r),
+				 again, inode);
+	}
+	atomic_store(&is_over, true);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	unmap_file(&file);
 }
 
 #define TEST(function) \
@@ -677,6 +718,7 @@ static int run(struct fixture *fixture, const char *name)
 		TEST(a_kind_whose_program_is_not_loaded_has_none),
 		TEST(links_take_many_places_where_the_kernel_knows_of_such),
 		TEST(a_file_that_cannot_be_mapped_is_not_identified),
+		TEST(a_file_is_the_same_while_other_mappings_change),
 	};
 
 	int failed = EXIT_FAILURE;
@@ -699,7 +741,7 @@ int main(int argument_count, char **arguments)
 	/* What is mounted here is nobody else's. */
 	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
 		return EXIT_FAILURE;
-	if (uprobe_multi_is_supported()) {
+	if (ask_kernel().has_uprobe_multi) {
 		fixture.has_multi = true;
 		failed = run(&fixture, "uprobe_multi links");
 		fixture.has_multi = false;

@@ -39,14 +39,16 @@ static int find_ceiling(const char *name, unsigned int *ret_ceiling)
 /* suffix: behind the names of the programs in the budget. */
 static void check_programs(struct correlator_bpf *skeleton, const char *suffix)
 {
+	const struct kernel_offers kernel = ask_kernel();
 	struct bpf_program *program;
 	int failed = 0;
 
 	assert_non_null(skeleton);
-	(void)bpf_program__set_autoload(skeleton->progs.read_sleepers, features_can_read_tasks());
+	(void)bpf_program__set_autoload(skeleton->progs.read_sleepers, kernel.can_read_tasks);
 	(void)bpf_program__set_autoload(skeleton->progs.collect_tasks, true);
-	(void)bpf_program__set_autoload(skeleton->progs.collect_tasks_undisturbed,
-					load_calls(skeleton->progs.collect_tasks_undisturbed));
+	(void)bpf_program__set_autoload(
+		skeleton->progs.collect_tasks_undisturbed,
+		load_calls(skeleton->progs.collect_tasks_undisturbed, &kernel));
 	assert_int_equal(correlator_bpf__load(skeleton), 0);
 	printf("%-24s %12s %12s %10s\n", "program", "verified", "ceiling", "jited B");
 	bpf_object__for_each_program(program, skeleton->obj) {
@@ -102,13 +104,11 @@ static void and_with_late_keys_beside_it_to_a_higher_one_still(void **state)
 	check_programs(skeleton, "+otel+late");
 }
 
-/* With all that there is. */
-static void and_with_a_timeline_to_the_highest(void **state)
+static struct correlator_bpf *open_with_timeline_and_stacks(void)
 {
 	struct correlator_bpf *skeleton = correlator_bpf__open();
 	struct session_config *session;
 
-	(void)state;
 	assert_non_null(skeleton);
 	session = (struct session_config *)&skeleton->rodata->session;
 	session->watches_otel = 1;
@@ -118,9 +118,41 @@ static void and_with_a_timeline_to_the_highest(void **state)
 	session->has_timeline = 1;
 	session->preempt_count_offset = 8;
 	session->has_stacks = 1;
+	session->has_native = 1;
+	session->has_wait_stacks = ask_kernel().can_walk_stacks;
+	session->has_children = 1;
 	(void)bpf_program__set_autoload(skeleton->progs.on_waking, true);
-	(void)bpf_program__set_autoload(skeleton->progs.on_sample, features_can_walk_stacks());
-	check_programs(skeleton, "+timeline");
+	(void)bpf_program__set_autoload(skeleton->progs.on_sample, ask_kernel().can_walk_stacks);
+	(void)bpf_program__set_autoload(skeleton->progs.on_leaving_cpu,
+					ask_kernel().can_walk_stacks);
+	return skeleton;
+}
+
+static void and_with_a_timeline_to_one_that_is_higher_again(void **state)
+{
+	(void)state;
+	check_programs(open_with_timeline_and_stacks(), "+timeline");
+}
+
+/* With all that there is. */
+static void and_with_system_calls_by_number_to_the_highest(void **state)
+{
+	struct correlator_bpf *skeleton = open_with_timeline_and_stacks();
+
+	(void)state;
+	((struct session_config *)&skeleton->rodata->session)->has_syscalls = 1;
+	check_programs(skeleton, "+syscalls");
+}
+
+/* As they are by default. */
+static void and_with_children_to_a_little_more(void **state)
+{
+	struct correlator_bpf *skeleton = correlator_bpf__open();
+
+	(void)state;
+	assert_non_null(skeleton);
+	((struct session_config *)&skeleton->rodata->session)->has_children = 1;
+	check_programs(skeleton, "+children");
 }
 
 int main(void)
@@ -129,7 +161,9 @@ int main(void)
 		cmocka_unit_test(each_program_keeps_to_its_ceiling),
 		cmocka_unit_test(and_with_opentelemetry_to_a_higher_one),
 		cmocka_unit_test(and_with_late_keys_beside_it_to_a_higher_one_still),
-		cmocka_unit_test(and_with_a_timeline_to_the_highest),
+		cmocka_unit_test(and_with_a_timeline_to_one_that_is_higher_again),
+		cmocka_unit_test(and_with_system_calls_by_number_to_the_highest),
+		cmocka_unit_test(and_with_children_to_a_little_more),
 	};
 
 	kernel_test_require();

@@ -28,12 +28,16 @@ struct collector {
 	pthread_t thread;
 	struct kept kept;
 	uint64_t sent_bytes_max;
+	uint64_t connections;
+	uint64_t message_ends[COLLECTOR_MESSAGES_MAX]; /* of the first connection */
+	size_t messages;
 };
 
 struct connection {
 	struct collector *collector;
 	int fd;
 	uint64_t sent_bytes;
+	uint64_t received_bytes;
 	msgpack_unpacker unpacker;
 	bool is_known; /* the handshake is done, or there is none */
 };
@@ -100,6 +104,7 @@ static size_t receive(struct connection *connection, size_t most_bytes)
 	if (got <= 0)
 		return 0;
 	msgpack_unpacker_buffer_consumed(&connection->unpacker, (size_t)got);
+	connection->received_bytes += (uint64_t)got;
 	return (size_t)got;
 }
 
@@ -263,7 +268,11 @@ static bool handle_chunk(struct connection *connection, const msgpack_object_arr
 
 static bool handle_message(struct connection *connection, const msgpack_object *message)
 {
+	struct collector *collector = connection->collector;
+
 	check(message->type == MSGPACK_OBJECT_ARRAY, "no array");
+	if (collector->connections == 1 && collector->messages < COLLECTOR_MESSAGES_MAX)
+		collector->message_ends[collector->messages++] = connection->received_bytes;
 	if (connection->is_known)
 		return handle_chunk(connection, &message->via.array);
 	connection->is_known = true;
@@ -306,6 +315,7 @@ static void serve(struct collector *collector, int fd)
 	uint64_t left = UINT64_MAX; /* bytes to read before it ends */
 	size_t got;
 
+	collector->connections++;
 	check(msgpack_unpacker_init(&connection.unpacker, 4096), "memory");
 	if (collector->options.plan)
 		early = collector->options.plan(collector->options.user, UINT64_MAX, 0);
@@ -376,4 +386,11 @@ uint64_t collector_changed_chunks(struct collector *collector)
 uint64_t collector_sent_bytes(struct collector *collector)
 {
 	return collector->sent_bytes_max;
+}
+
+size_t collector_message_ends(const struct collector *collector,
+			      uint64_t ret_ends[static COLLECTOR_MESSAGES_MAX])
+{
+	memcpy(ret_ends, collector->message_ends, sizeof(collector->message_ends));
+	return collector->messages;
 }

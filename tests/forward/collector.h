@@ -46,6 +46,10 @@ struct collector_options {
 	uint64_t poison; /* refuses, by closing, each chunk with this number; UINT64_MAX = none */
 };
 
+enum {
+	COLLECTOR_MESSAGES_MAX = 8,
+};
+
 struct collector;
 
 /* Listens on the Unix socket at path. Fails the test where it cannot. */
@@ -59,3 +63,10 @@ uint32_t collector_count(struct collector *collector, uint64_t number);
 uint64_t collector_changed_chunks(struct collector *collector);
 /* Bytes that it has sent on the longest connection so far. */
 uint64_t collector_sent_bytes(struct collector *collector);
+/*
+ * How many bytes it had read on its first connection with each of the first messages on it, PING
+ * included; returns how many messages. The sender writes none before the last one was answered:
+ * each ends there. Once nothing is sent any more.
+ */
+size_t collector_message_ends(const struct collector *collector,
+			      uint64_t ret_ends[static COLLECTOR_MESSAGES_MAX]);

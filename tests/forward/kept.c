@@ -2,6 +2,7 @@
 #include "forward/kept.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "queue/numbered_entries.h"
@@ -14,6 +15,49 @@ void kept_init(struct kept *kept)
 void kept_deinit(struct kept *kept)
 {
 	(void)pthread_mutex_destroy(&kept->lock);
+	free(kept->counts);
+	free(kept->chunks);
+}
+
+static void *grow(void *items, size_t count, size_t item_bytes)
+{
+	void *larger = reallocarray(items, count, item_bytes);
+
+	if (!larger)
+		abort();
+	return larger;
+}
+
+static void count_entry(struct kept *kept, uint64_t number)
+{
+	if (number >= kept->numbers) {
+		size_t numbers = 2 * number + 64;
+
+		kept->counts = grow(kept->counts, numbers, sizeof(*kept->counts));
+		memset(kept->counts + kept->numbers, 0,
+		       (numbers - kept->numbers) * sizeof(*kept->counts));
+		kept->numbers = numbers;
+	}
+	kept->counts[number]++;
+}
+
+static void note_chunk(struct kept *kept, const char *id, uint64_t digest)
+{
+	struct kept_chunk *chunk;
+
+	for (size_t i = 0; i < kept->chunk_count; i++) {
+		if (strcmp(kept->chunks[i].id, id) != 0)
+			continue;
+		kept->changed_chunks += kept->chunks[i].digest != digest;
+		return;
+	}
+	if (kept->chunk_count == kept->chunks_max) {
+		kept->chunks_max = 2 * kept->chunks_max + 8;
+		kept->chunks = grow(kept->chunks, kept->chunks_max, sizeof(*kept->chunks));
+	}
+	chunk = &kept->chunks[kept->chunk_count++];
+	(void)snprintf(chunk->id, sizeof(chunk->id), "%s", id);
+	chunk->digest = digest;
 }
 
 /* FNV-1a. */
@@ -29,20 +73,11 @@ static uint64_t digest_of(const char *bytes, size_t size_bytes)
 void kept_add(struct kept *kept, const char *id, const char *entries, size_t size_bytes)
 {
 	uint64_t digest = digest_of(entries, size_bytes);
-	struct kept_chunk *chunk = kept->chunks;
 
 	(void)pthread_mutex_lock(&kept->lock);
 	for (size_t i = 0; i < size_bytes / sizeof(struct numbered_entry); i++)
-		kept->counts[entry_number(entries, i) % KEPT_NUMBERS_MAX]++;
-	while (chunk < kept->chunks + kept->chunk_count && strcmp(chunk->id, id) != 0)
-		chunk++;
-	if (chunk < kept->chunks + kept->chunk_count) {
-		kept->changed_chunks += chunk->digest != digest;
-	} else if (kept->chunk_count < KEPT_CHUNKS_MAX) {
-		(void)snprintf(chunk->id, sizeof(chunk->id), "%s", id);
-		chunk->digest = digest;
-		kept->chunk_count++;
-	}
+		count_entry(kept, entry_number(entries, i));
+	note_chunk(kept, id, digest);
 	(void)pthread_mutex_unlock(&kept->lock);
 }
 
@@ -51,7 +86,7 @@ uint32_t kept_count(struct kept *kept, uint64_t number)
 	uint32_t count;
 
 	(void)pthread_mutex_lock(&kept->lock);
-	count = kept->counts[number % KEPT_NUMBERS_MAX];
+	count = number < kept->numbers ? kept->counts[number] : 0;
 	(void)pthread_mutex_unlock(&kept->lock);
 	return count;
 }

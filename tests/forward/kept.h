@@ -8,8 +8,6 @@
 #include <stdint.h>
 
 enum {
-	KEPT_NUMBERS_MAX = 1 << 16,
-	KEPT_CHUNKS_MAX = 1 << 14,
 	KEPT_ID_BYTES = 64,
 };
 
@@ -20,9 +18,12 @@ struct kept_chunk {
 
 struct kept {
 	pthread_mutex_t lock; /* guards what follows */
-	uint32_t counts[KEPT_NUMBERS_MAX];
-	struct kept_chunk chunks[KEPT_CHUNKS_MAX];
+	/* As many as there are: most collectors live for a few entries, and there are thousands. */
+	uint32_t *counts; /* by number */
+	size_t numbers;
+	struct kept_chunk *chunks;
 	size_t chunk_count;
+	size_t chunks_max;
 	uint64_t changed_chunks;
 };
 

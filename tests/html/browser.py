@@ -134,5 +134,5 @@ class Browser(contextlib.AbstractContextManager):
         return found
 
 
-KEYS = {"Enter": 13, "Space": 32, "Escape": 27, "Tab": 9, "ArrowLeft": 37, "ArrowRight": 39, "Home": 36,
+KEYS = {"Enter": 13, "Space": 32, "Escape": 27, "Tab": 9, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Home": 36,
         "End": 35, "PageUp": 33, "PageDown": 34}

@@ -15,7 +15,7 @@ import unittest
 
 import browser
 from browser import Browser
-from stories import ENDPOINTS, HOSTILE, Story
+from stories import ENDPOINTS, HOSTILE, REASONS, Story
 
 BUILD = pathlib.Path(os.environ["CORRELATOR_BUILD"])
 CORRELATOR = BUILD / "bin" / "correlator"
@@ -25,7 +25,8 @@ HELD = 100_000  # requests, by a page
 # Fields of rows on the page, by those of JSON.
 FIELDS = {"requests": "requests", "rate": "requests_per_second", "cpu": "cpu_ns", "share": "share_percent",
           "user": "user_ns", "kernel": "kernel_ns", "run_queue": "run_queue_ns", "blocked": "blocked_ns",
-          "syscalls_mean": "syscalls_mean",
+          "syscalls_mean": "syscalls_mean", "parked_mean": "parked_mean_ns", "gvl": "gvl_ns", "gc": "gc_ns",
+          **{f"blocked_{reason}": f"blocked_{reason}_ns" for reason in REASONS},
           **{f"{what}_{which}": f"{what}_{which}_ns" for what in ("cpu", "wall")
              for which in ("mean", "p50", "p90", "p99", "max")}}
 THREAD_FIELDS = ("cpu", "user", "kernel", "run_queue", "blocked")
@@ -81,6 +82,11 @@ class PageTest(unittest.TestCase):
 
     def check_row(self, expected, row):
         for field, name in FIELDS.items():
+            if field not in row["values"]:
+                # Of none of all requests, or of hardly any; or not measured.
+                self.assertTrue(field.startswith("blocked_") or field in ("parked_mean", "gvl", "gc"), field)
+                self.assertLessEqual(expected.get(name, 0), expected.get("wall_mean_ns", 0) // 100)
+                continue
             said, where = row["values"][field], (row["texts"][0], field)
             if name not in expected:
                 self.assertIsNone(said, where)
@@ -134,7 +140,8 @@ class PageTest(unittest.TestCase):
         for row in rows:
             expected = named.get(row["texts"][0].lstrip("▸▾"))
             if expected:  # else it is as slow as the last one
-                for field in "cpu", "user", "kernel", "run_queue", "blocked":
+                optional = {"parked", "gvl", "gc"} & row["values"].keys()
+                for field in "cpu", "user", "kernel", "run_queue", "blocked", *optional:
                     self.assertEqual(text(expected, field), row["values"][field])
 
     def check_all(self, *options):
@@ -172,7 +179,11 @@ class FiguresTest(PageTest):
     def test_all_of_it_is_what_json_says(self):
         for seed in range(3):
             with self.subTest(seed=seed):
-                self.show(Story(seed))
+                self.show(Story(seed, vm=seed > 0))
+                fields = {field for row in self.rows() for field in row["values"]}
+                self.assertEqual({"gvl", "gc"} if seed > 0 else set(), {"gvl", "gc"} & fields)
+                self.assertIn("parked_mean", fields)
+                self.assertIn("parked", self.rows("#requests-table")[0]["values"])
                 self.check_all()
                 self.check_quiet()
 
@@ -273,6 +284,121 @@ class FiguresTest(PageTest):
         self.browser.press("Escape")
         self.pick(ENDPOINTS[0])
         self.check_groups(self.json("--by", "endpoint", "--where", f"endpoint={ENDPOINTS[0]}"))
+        self.check_quiet()
+
+
+# Of each frame that is drawn, but for the one of all: where it is, what it is, and its figures.
+READ_FLAMES = """[...document.querySelectorAll("#code-graph g.frame")].slice(1).map(({ dataset }) => [
+    Number(dataset.depth), dataset.name, Number(dataset.total), Number(dataset.self), Number(dataset.samples)])"""
+
+
+class CodeTest(PageTest):
+    """The flame graph of what is selected, against `report --stacks`."""
+
+    def flames(self):
+        return [tuple(frame) for frame in self.browser.evaluate(READ_FLAMES)]
+
+    def methods(self, branches, samples):
+        """JSON tells lines of a method apart, with what each called; the graph does not."""
+        paths, sums = {None: ()}, {}
+        for branch in branches:
+            path = paths[branch["branch"]] = paths[branch.get("parent")] + (
+                tuple(branch.get(field) for field in ("name", "file", "first_line", "frame_kind")),)
+            old = sums.get(path, (0, 0, 0))
+            sums[path] = tuple(map(sum, zip(old, (branch["total_ns"], branch["self_ns"], branch[samples]))))
+        return [(len(path), path[-1][0], *figures) for path, figures in sums.items()]
+
+    def check_waits(self, *options):
+        said = json.loads(correlator("report", "--stacks", "--off-cpu", "-f", "json", *options, self.path))
+        self.check_drawn(said, "off_cpu_in_stacks_ns", "waits")
+        self.assertEqual(0, said["all"]["off_cpu_in_none_ns"])
+
+    def check_code(self, *options):
+        self.check_drawn(json.loads(correlator("report", "--stacks", "-f", "json", *options, self.path)),
+                         "sampled_cpu_ns", "samples")
+
+    def check_drawn(self, said, spent, samples):
+        expected = self.methods(said["branches"], samples)
+        # What is no pixel wide is not drawn.
+        least_ns = said["all"][spent] / 1000
+        drawn = self.flames()
+        self.assertEqual(collections.Counter(), collections.Counter(drawn) - collections.Counter(expected))
+        self.assertLessEqual({frame for frame in expected if frame[2] > least_ns}, set(drawn))
+        self.assertGreater(len(drawn), 3)
+        note = self.browser.evaluate("document.getElementById('code-note').textContent")
+        self.assertRegex(note, f"(by|in) {said['all'][samples]:,} {samples}")
+
+    def test_all_of_it(self):
+        for seed in range(20, 23):
+            with self.subTest(seed=seed):
+                self.show(Story(seed, frames=40, late_frames=20))
+                self.check_code()
+                self.check_quiet()
+
+    def test_a_span_of_time_and_an_endpoint(self):
+        story = Story(23, frames=40)
+        self.show(story)
+        for first, last in (0, 3), (4, 4), (5, 11):
+            self.select_windows(first, last)
+            self.check_code(*self.span(story, first, last))
+        self.pick(ENDPOINTS[1])
+        self.check_code("--where", f"endpoint={ENDPOINTS[1]}", *self.span(story, 5, 11))
+        self.browser.press("Escape")
+        self.browser.evaluate("document.getElementById('clear-time').click()")
+        self.check_code("--where", f"endpoint={ENDPOINTS[1]}")
+        self.check_quiet()
+
+    def test_a_recording_of_one_span_has_the_frames_that_were_told_before_it(self):
+        story = Story(24, frames=40)
+        span = self.span(story, 4, 8)
+        self.show(story, *span)
+        self.check_code(*span)
+
+    def measure(self, number):
+        self.browser.evaluate(f"""(() => {{
+            const select = document.getElementById("code-measure");
+            select.value = "{number}";
+            select.dispatchEvent(new Event("change"));
+        }})()""")
+
+    def test_where_was_waited(self):
+        story = Story(27, frames=40, waits=True)
+        self.show(story)
+        self.check_code()
+        self.measure(1)
+        self.check_waits()
+        self.select_windows(4, 8)
+        self.check_waits(*self.span(story, 4, 8))
+        self.pick(ENDPOINTS[1])
+        self.check_waits("--where", f"endpoint={ENDPOINTS[1]}", *self.span(story, 4, 8))
+        line = self.browser.evaluate("document.getElementById('code-line').textContent")
+        self.assertRegex(line, r"^all of it: 100\.0 %, .* waits; ")
+        self.measure(0)
+        self.check_code("--where", f"endpoint={ENDPOINTS[1]}", *self.span(story, 4, 8))
+        self.check_quiet()
+
+    def test_what_was_not_recorded_is_not_offered(self):
+        self.show(Story(28, frames=40))
+        self.assertTrue(self.browser.evaluate("document.getElementById('code-choice').hidden"))
+
+    def test_by_keyboard(self):
+        self.show(Story(25, frames=40))
+        line = lambda: self.browser.evaluate("document.getElementById('code-line').textContent")
+        first = max(self.flames(), key=lambda frame: (frame[0] == 1) * frame[2])
+        self.browser.evaluate("document.querySelector('#code-graph svg').focus()")
+        self.assertRegex(line(), "^all of it: 100.0 % ")
+        self.browser.press("ArrowDown")
+        self.assertTrue(line().startswith(f"{first[1]} ("), line())
+        self.browser.press("Enter")
+        width = self.browser.evaluate("document.querySelector('#code-graph .current rect').getBBox().width")
+        self.assertGreater(width, 1000)
+        self.assertTrue(all(frame[2] <= first[2] for frame in self.flames()))
+        self.browser.press("Escape")
+        self.check_code()
+
+    def test_without_samples_there_is_none(self):
+        self.show(Story(26))
+        self.assertTrue(self.browser.evaluate("document.getElementById('code').hidden"))
         self.check_quiet()
 
 
@@ -393,7 +519,7 @@ class HandsTest(PageTest):
         self.assertEqual([light, dark, dark], seen)  # light, dark, as the system has it
 
     def test_everything_fits_a_narrow_window(self):
-        self.show(Story(18))
+        self.show(Story(18, frames=40))
         self.browser.call("Emulation.setDeviceMetricsOverride", width=380, height=800, deviceScaleFactor=1,
                           mobile=False)
         self.addCleanup(self.browser.call, "Emulation.clearDeviceMetricsOverride")
@@ -402,7 +528,7 @@ class HandsTest(PageTest):
 
     def test_everything_has_a_name(self):
         """Of what can be operated, and of each picture."""
-        self.show(Story(19))
+        self.show(Story(19, frames=40))
         self.browser.evaluate("document.querySelector('#requests-table button[data-request]').click()")
         self.browser.call("Accessibility.enable")
         nodes = self.browser.call("Accessibility.getFullAXTree")["nodes"]

@@ -9,6 +9,7 @@ WINDOW_NS = 500_000_000
 COSTS = ("user_ns", "kernel_ns", "run_queue_ns", "blocked_ns", "slices", "switches_voluntary",
          "switches_involuntary", "ambiguous_ns", "migrations", "stolen_ns", "split_error_ns",
          "uninterruptible_ns", "syscalls")
+REASONS = ("disk", "network", "poll", "pipe", "futex", "sleep", "child", "fault", "other")
 HOSTILE = ["</script><script>window.pwned = 1</script>", "<img src=x onerror='window.pwned = 1'>",
            "<!-- <script>", "a\u2028b & \"quoted\" 'too'", "{{data}}", "javascript:pwned=1",
            "\\u003c/script>", "GET /füß/日本", "$&", "__proto__"]
@@ -16,7 +17,8 @@ ENDPOINTS = ["GET /orders/:id", "POST /orders", "GET /cart", *HOSTILE]
 
 
 class Story:
-    def __init__(self, seed, windows=12, requests=120, timeline=False, holes=False, fibers=0):
+    def __init__(self, seed, windows=12, requests=120, timeline=False, holes=False, fibers=0, frames=0,
+                 late_frames=0, waits=False, vm=False):
         self.random = random.Random(seed)
         self.data = bytearray()
         self.number = 0
@@ -24,6 +26,9 @@ class Story:
         self.timeline = timeline
         self.holes = holes
         self.fibers = fibers  # of each thread: so many of its three slices have one of their own
+        self.frames = frames  # of all stacks
+        self.waits = waits  # told by stacks, too
+        self.vm = vm  # the GVL and collections are counted
         self.write("meta", 9, START_NS, tool_version="0.1.0", kernel_release="6.1.0", machine="x86_64",
                    boot_id="b", cpu_count=4, mode="exact", kernel_split=True, interval_ns=WINDOW_NS,
                    transition_ns=70, keys=["request_id", "endpoint"])
@@ -34,8 +39,13 @@ class Story:
                           "late": self.random.random() < 0.2,
                           "endpoint": self.random.choice((None, *ENDPOINTS))}
                          for number in range(requests)]
+        # Frames are told of before they are needed, or when all is over; and one never.
+        for frame in range(frames - 1 - late_frames):
+            self.frame(frame)
         for window in range(windows):
             self.window(window)
+        for frame in range(frames - 1 - late_frames, frames - 1):
+            self.frame(frame)
 
     def name_request(self, number):
         return f"req-{number:05}" if number % 10 else f"<b>req-{number:05}</b>&amp;"
@@ -52,6 +62,10 @@ class Story:
         figures["cpu_ns"] = figures["user_ns"] + figures["kernel_ns"]
         figures["blocked_ns"] += figures["uninterruptible_ns"] + 1
         figures["syscalls"] %= 1000
+        figures |= self.reasons(figures["blocked_ns"])
+        if self.vm:
+            figures |= {"gvl_ns": self.random.randrange(cost_max), "gvl_waits": 2,
+                        "gc_ns": self.random.randrange(figures["cpu_ns"] + 1), "gc_runs": 1}
         begin = START_NS + window * WINDOW_NS + self.random.randrange(WINDOW_NS // 2)
         end = begin + self.random.randrange(WINDOW_NS // 2)
         record = {**figures, "first_ns": begin, "last_ns": end}
@@ -61,7 +75,39 @@ class Story:
                    **fields, **record)
         if self.timeline and fields.get("request_id"):
             self.slices(tid, begin, end, fields)
+        for _ in range(self.random.randrange(4) if self.frames else 0):
+            self.sample(tid, fields)
+        if self.waits:
+            self.wait(tid, fields, figures["blocked_ns"], figures["run_queue_ns"])
         return figures["cpu_ns"]
+
+    def frame(self, frame):
+        """Called by an earlier one; of one method there are several."""
+        parent = {"parent_id": f"s{self.random.randrange(frame)}"} if frame and frame % 5 else {}
+        method = self.random.randrange(6)
+        self.write("stack", 7, START_NS, stack_id=f"s{frame}", name=f"{HOSTILE[method % 3]}#{method}",
+                   frame_kind=self.random.choice(("ruby", "c", "gc", "native", "kernel")) if method > 3 else "ruby",
+                   file=f"<app>/{method}.rb", line=frame + 1, first_line=method, **parent)
+
+    def sample(self, tid, fields):
+        self.write("sample", 7, self.end_ns, tid=tid, thread_name=f"worker <{tid}>", window_ns=WINDOW_NS,
+                   stack_id=f"s{self.random.randrange(self.frames)}", samples=self.random.randrange(1, 5),
+                   period_ns=10_101_010, **fields)
+
+    def wait(self, tid, fields, blocked_ns, run_queue_ns):
+        """In two stacks, which come to it; what is zero is left out."""
+        parts = self.random.randrange(blocked_ns + 1), self.random.randrange(run_queue_ns + 1)
+        for blocked, run_queue in (parts, (blocked_ns - parts[0], run_queue_ns - parts[1])):
+            figures = {"waits": self.random.randrange(3), "blocked_ns": blocked, "run_queue_ns": run_queue}
+            self.write("sample", 7, self.end_ns, tid=tid, thread_name=f"worker <{tid}>", window_ns=WINDOW_NS,
+                       stack_id=f"s{self.random.randrange(self.frames)}", **fields,
+                       **{name: figure for name, figure in figures.items() if figure})
+
+    def reasons(self, blocked_ns):
+        """Two that come to it; one that is 0 is not there."""
+        one, other = self.random.sample(REASONS, 2)
+        part_ns = self.random.randrange(blocked_ns)
+        return {f"blocked_{reason}_ns": ns for reason, ns in ((one, part_ns), (other, blocked_ns - part_ns)) if ns}
 
     def not_measured(self, endpoint):
         """Of some records of two endpoints; and of one beside them."""

@@ -20,13 +20,13 @@ class LifecycleTest(law.LawTest):
         self.target = self.workload("laws.rb")
         self.cgroup.add(self.target.pid)
 
-    def observe(self, *codes):
+    def observe(self, *codes, options=()):
         """The records of a run of some lines; their sum is the cgroup's."""
         pids = [self.target.pid, *self.children()]
         for pid in pids:
             law.schedstat(pid)
         before_ns = self.cgroup.usage_ns()
-        recording = self.record("-p", str(self.target.pid), "-i", "200ms")
+        recording = self.record("-p", str(self.target.pid), "-i", "200ms", *options)
         for code in codes:
             self.target.evaluate(code)
         for pid in [self.target.pid, *self.children()]:
@@ -105,9 +105,22 @@ class LifecycleTest(law.LawTest):
         self.assertLess(bare["syscalls"], 10)
 
     def test_a_child_becomes_another_program(self):
-        """Which publishes nothing: its time is nobody's. What was before is flagged as uncertain:
-        the context was the parent's, and no probe was passed in the child."""
+        """Which publishes nothing: it belongs to the request that it was started in."""
         found = self.observe('Laws.exec_in_request("n = 0; n += 1 while n < 3_000_000")')
+        (pid, events), = self.events(found).items()
+        self.assertEqual(["fork", "exec", "exit"], events)
+        mine = [record for record in records.of_kind(found, "cpu") if record["pid"] == pid]
+        self.assertEqual([], [record for record in mine if not record["request_id"]
+                              or not {"inherited", "inherited_by_exec"} & set(record["flags"])])
+        self.assertGreater(law.cpu_ns(record for record in mine
+                                      if record["flags"] == ["inherited_by_exec"]),
+                           10 * law.MILLISECOND)
+
+    def test_a_child_becomes_another_program_of_nobodys(self):
+        """Without children. What was before is flagged as uncertain: the context was the parent's,
+        and no probe was passed in the child."""
+        found = self.observe('Laws.exec_in_request("n = 0; n += 1 while n < 3_000_000")',
+                             options=("--no-children",))
         (pid, events), = self.events(found).items()
         self.assertEqual(["fork", "exec", "exit"], events)
         totals = records.totals_by(found, pid=pid)

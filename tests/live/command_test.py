@@ -63,6 +63,18 @@ class CommandTest(harness.LiveTest):
         self.assertEqual("meta", entries[0][1]["kind"])
         self.assertIn("spoken\n", recording.lines)
 
+    def test_the_first_window_may_be_a_short_one(self):
+        def is_written():
+            entries, _ = records.unpack_entries(self.output.read_bytes())
+            return any(record["kind"] == "balance" for _, record in entries)
+
+        with Recording(self.output, "-i", "1h", "--first-window", "10ms", "--", "cat",
+                       stdin=subprocess.PIPE) as recording:
+            harness.await_true(is_written, "the first window")
+            recording.process.stdin.close()
+            self.assert_ended_well(recording, recording.wait())
+        self.assertEqual(2, sum(1 for _ in records.of_kind(recording.records(), "balance")))
+
     def test_one_that_never_publishes_is_said_and_is_no_failure(self):
         with Recording(self.output, "--", "true") as recording:
             self.assert_ended_well(recording, recording.wait())

@@ -52,6 +52,16 @@ class RefusedTest(harness.LiveTest):
         self.assertRegex(result.stdout, rf"\n +{VERIFIER}\n")
         self.assertRegex(result.stdout, r"ok +programs +loaded and verified: --lean\n")
 
+    def test_doctor_names_what_of_more_is_refused_and_is_content(self):
+        result = run_correlator("doctor", env=self.refused("on_sample"))
+        self.assertEqual(harness.EXIT_OK, result.returncode, result.stdout)
+        self.assertRegex(result.stdout, "note +programs +the verifier refuses on_sample: with --timeline, "
+                                        "--syscalls and --stacks=off-cpu: Permission denied\n")
+        for way in "exact", "--timeline", "--syscalls":
+            self.assertRegex(result.stdout, rf"ok +programs +loaded and verified: {way}\n")
+        self.assertRegex(result.stdout, "note +programs +the verifier refuses on_sample: "
+                                        "--stacks=off-cpu: Permission denied\n")
+
 
 if __name__ == "__main__":
     harness.main()

@@ -25,8 +25,9 @@ NARROWER = {
     "cpu": {"ns_tid": PIDS, "first_ns": WALL_NS, "last_ns": WALL_NS},
     "slice": {"state": {"running", "run_queue", "blocked", "uninterruptible"},
               "start_ns": WALL_NS, "end_ns": WALL_NS},
-    "stack": {"frame_kind": {"ruby", "c", "gc", "native", "unknown", "cut"}},
+    "stack": {"frame_kind": {"ruby", "c", "gc", "kernel", "native", "unknown", "cut"}},
     "sample": {"ns_tid": PIDS, "samples": range(1, 2**32), "period_ns": range(1_003_009, 1_003_010)},
+    "syscall": {"ns_tid": PIDS, "syscall_number": range(1024), "syscall_abi": {"i386", "x32", "arm"}},
     "alert": {"state": {"firing", "resolved"}, "since_ns": WALL_NS},
 }
 # The keys that are recorded here: left out where a context has none.
@@ -45,6 +46,7 @@ def read_schema():
     fields["cpu"].update(KEYS)
     fields["slice"].update(KEYS)
     fields["sample"].update(KEYS)
+    fields["syscall"].update(KEYS)
     return fields
 
 
@@ -52,7 +54,7 @@ FIELDS = read_schema()
 COMMON = FIELDS.pop("common")
 # Of self records, where the kernel measures the programs (kernel.bpf_stats_enabled).
 PROGRAM_FIELD = re.compile(r"bpf_\w+_(runs|ns)")
-FLAGS = {"truncated", "inherited", "overflow", "unknown", "mixed_threads"}
+FLAGS = {"truncated", "inherited", "overflow", "unknown", "mixed_threads", "inherited_by_exec"}
 # Receivers give them a meaning of their own.
 FORBIDDEN = {"tag", "host", "timestamp", "source_type", "message", "log", "time", "date"}
 
@@ -88,7 +90,7 @@ class SchemaTest(harness.LiveTest):
         cls.addClassCleanup(test.doCleanups)
         with Workload("driven.rb") as workload, \
                 Recording(test.output, "-p", workload.pid, "-k", "request_id", "-k", "endpoint",
-                          "-i", "100ms", "--timeline", "--stacks=997",
+                          "-i", "100ms", "--timeline", "--stacks=997", "--syscalls",
                           "--alert", "max(cpu) > 1ms by request_id") as recording:
             workload.evaluate('Correlator.with(request_id: "\\xff\\n", endpoint: 7) '
                               "{ Workload.spin_ms(150) }")

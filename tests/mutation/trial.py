@@ -38,8 +38,6 @@ ln -s pts/ptmx ptmx
 cd "$OLDPWD"
 exec "$@"
 """
-# Of a mutant only what is plainly no C any more is refused.
-FLAGS = "-Werror=int-conversion -Werror=incompatible-pointer-types"
 
 
 class BaseFailed(Exception):
@@ -60,7 +58,7 @@ class Build:
     def __init__(self, copy, *options):
         self.folder = copy / "build"
         launcher = shutil.which("ccache")
-        command = ["cmake", "-G", "Ninja", "-S", copy, "-B", self.folder, f"-DCMAKE_C_FLAGS={FLAGS}",
+        command = ["cmake", "-G", "Ninja", "-S", copy, "-B", self.folder,
                    "-DCMAKE_SUPPRESS_REGENERATION=ON", *options]
         if launcher:
             command.append(f"-DCMAKE_C_COMPILER_LAUNCHER={launcher}")

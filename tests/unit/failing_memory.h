@@ -14,11 +14,13 @@
 void *__real_malloc(size_t size_bytes);
 void *__real_calloc(size_t count, size_t size_bytes);
 void *__real_realloc(void *old, size_t size_bytes);
+void *__real_reallocarray(void *old, size_t count, size_t size_bytes);
 char *__real_strdup(const char *text);
 char *__real_strndup(const char *text, size_t size_bytes);
 void *__wrap_malloc(size_t size_bytes);
 void *__wrap_calloc(size_t count, size_t size_bytes);
 void *__wrap_realloc(void *old, size_t size_bytes);
+void *__wrap_reallocarray(void *old, size_t count, size_t size_bytes);
 char *__wrap_strdup(const char *text);
 char *__wrap_strndup(const char *text, size_t size_bytes);
 
@@ -79,6 +81,11 @@ void *__wrap_calloc(size_t count, size_t size_bytes)
 void *__wrap_realloc(void *old, size_t size_bytes)
 {
 	return has_memory() ? __real_realloc(old, size_bytes) : NULL;
+}
+
+void *__wrap_reallocarray(void *old, size_t count, size_t size_bytes)
+{
+	return has_memory() ? __real_reallocarray(old, count, size_bytes) : NULL;
 }
 
 char *__wrap_strdup(const char *text)

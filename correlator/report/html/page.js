@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What makes the page answer questions. Its parts, from the data to the screen: columns, histograms,
-// figures, formats, charts, tables, the page.
+// figures, formats, charts, tables, code, the page.
 // Figures follow the arithmetic of correlator/report/totals.c, grouping.c and requests/histogram.c, so
 // that a selection shows what `report --since --until --where` prints. It is here a second time because
 // no file could hold the answers: each pair of windows with each group is another one, and no tool is
@@ -90,6 +90,7 @@ function readSide(index) {
 		slices: decodeTable(data.slices, data.slices.count),
 		sliceBegin: beginnings(data.slices.of_request, count),
 		droppedSlices: data.slices.dropped,
+		code: readCode(data, count),
 	};
 }
 
@@ -165,7 +166,9 @@ class Histogram {
 
 // ---- figures (correlator/report/totals.c, grouping.c, rows.c) ----
 
-const COSTS = ["cpu", "user", "kernel", "run_queue", "blocked", "uninterruptible", "syscalls"];
+const REASONS = ["disk", "network", "poll", "pipe", "futex", "sleep", "child", "fault", "other"];
+const COSTS = ["cpu", "user", "kernel", "run_queue", "blocked", "uninterruptible", "syscalls", "stolen", "gvl", "gc",
+	...REASONS.map((reason) => `blocked_${reason}`)];
 const NS_PER_S = 1e9;
 
 /** Whether a cost, or the span, was not measured. */
@@ -201,6 +204,15 @@ class Costs {
 	wall() {
 		return this.records === 0 || lacks(this.missing, "span") ? null : this.last - this.first;
 	}
+
+	/** On no thread (costs_parked_ns); null: not measured. */
+	parked() {
+		const wall = this.wall(), onThread = ["cpu", "run_queue", "blocked", "stolen"];
+
+		if (wall === null || !onThread.every((cost) => this.has(cost)))
+			return null;
+		return Math.max(wall - onThread.reduce((sum, cost) => sum + this[cost], 0), 0);
+	}
 }
 
 class Row {
@@ -211,16 +223,19 @@ class Row {
 		this.requests = 0;
 		this.cpu = new Histogram();
 		this.wall = new Histogram();
+		this.parked = new Histogram();
 	}
 
 	settle(costs) {
-		const wall = costs.wall();
+		const wall = costs.wall(), parked = costs.parked();
 
 		this.requests++;
 		if (costs.has("cpu"))
 			this.cpu.add(costs.cpu);
 		if (wall !== null)
 			this.wall.add(wall);
+		if (parked !== null)
+			this.parked.add(parked);
 	}
 }
 
@@ -594,10 +609,14 @@ function chooseSeries(figures) {
 	return series;
 }
 
-function swatch(series) {
+function swatch(className, number = null) {
 	return svgElement("svg", { class: "swatch", viewBox: "0 0 18 14", "aria-hidden": "true" },
-		svgElement("rect", { width: 18, height: 14, class: `series-${series.name}` }),
-		svgElement("text", { x: 9, y: 11 }, series.number));
+		svgElement("rect", { width: 18, height: 14, class: className }),
+		number === null ? null : svgElement("text", { x: 9, y: 11 }, number));
+}
+
+function swatchOf(series) {
+	return swatch(`series-${series.name}`, series.number);
 }
 
 function pattern(id, className, ...marks) {
@@ -836,7 +855,7 @@ class TimeChart {
 		this.svg.setAttribute("aria-valuetext", `window ${cursor + 1} of ${side.timeCount}, ${span}: ` +
 			values.map(([series, value]) => `${series.title} ${formatDuration(value)}`).join(", "));
 		this.tip.replaceChildren(element("div", {}, span), element("table", {}, element("tbody", {},
-			...values.map(([series, value]) => element("tr", {}, element("td", {}, swatch(series)),
+			...values.map(([series, value]) => element("tr", {}, element("td", {}, swatchOf(series)),
 				element("th", { scope: "row" }, series.title), element("td", {}, formatDuration(value)))))));
 	}
 
@@ -933,7 +952,7 @@ class TimeChart {
 
 	showLegend() {
 		this.legend.replaceChildren(...this.bands.map(({ series }) =>
-			element("li", {}, swatch(series), series.title)));
+			element("li", {}, swatchOf(series), series.title)));
 	}
 }
 
@@ -1093,8 +1112,7 @@ function storyOf(side, selection, { request, costs }, width) {
 
 function laneLegend() {
 	return element("ul", { class: "legend" }, ...STATES.map((name, state) => element("li", {},
-		svgElement("svg", { class: "swatch", viewBox: "0 0 18 14", "aria-hidden": "true" },
-			svgElement("rect", { width: 18, height: 14, class: `state-${state}` })), name)));
+		swatch(`state-${state}`), name)));
 }
 
 /**
@@ -1162,12 +1180,364 @@ function storyTable(side, cellsOfRequest) {
 			element("td", { class: "text" }, side.groups[cells.group[cell]] || NOT_MEASURED),
 			numberCell("span", cells.span[cell], "ns"),
 			...fields.map((field) => numberCell(field, has(field) ? cells[field][cell] : null,
-				field === "syscalls" ? "count" : "ns")));
+				field === "syscalls" ? "count" : "ns")),
+			element("td", { class: "text" }, has("blocked_other") ? reasonsOf(cells, cell) : NOT_MEASURED));
 	});
-	const heads = ["at", "thread", side.by, "active for", ...fields.map((field) => field.replace("_", " "))];
+	const heads = ["at", "thread", side.by, "active for", ...fields.map((field) => field.replace("_", " ")), "blocked on"];
 
 	return element("table", {}, element("thead", {}, element("tr", {}, ...heads.map((title, index) =>
-		element("th", { scope: "col", class: index < 3 ? "text" : null }, title)))), element("tbody", {}, ...rows));
+		element("th", { scope: "col", class: index < 3 || index === heads.length - 1 ? "text" : null }, title)))),
+		element("tbody", {}, ...rows));
+}
+
+/** "network 40.21 ms, futex 3.120 ms" */
+function reasonsOf(cells, cell) {
+	return REASONS.filter((reason) => cells[`blocked_${reason}`][cell] > 0)
+		.map((reason) => `${reason} ${formatDuration(cells[`blocked_${reason}`][cell])}`).join(", ");
+}
+
+// ---- code: samples of stacks, laid over exact CPU, and waits (correlator/report/stacks.c, stack_tree.c) ----
+
+const OF_CPU = 0, OF_WAITS = 1; // enum stacks_measure
+
+/**
+ * What was spent is of which samples: of each request its own, and of what ran in none that of its part
+ * and group. Calls back with the exact time and the indices of the samples.
+ */
+function forEachContext(figures, measure, callback) {
+	const { side, selection } = figures;
+	const { samples, sampleBegin } = side.code;
+	const isWanted = (sample) => {
+		const group = samples.group[sample];
+
+		return samples.measure[sample] === measure && isInTime(selection, samples.time[sample]) &&
+			(group === 0 || selection.group === 0 || group === selection.group);
+	};
+	const chosen = (begin, end) => Array.from({ length: end - begin }, (_, index) => begin + index).filter(isWanted);
+
+	for (const { request, costs } of figures.requests)
+		callback(measure === OF_CPU ? costs.cpu : costs.run_queue + costs.blocked,
+			chosen(sampleBegin[request], sampleBegin[request + 1]));
+	for (const { spent, samples: indices } of contextsOfNobody(figures, measure, chosen))
+		callback(spent, indices);
+}
+
+function contextsOfNobody({ side, selection }, measure, chosen) {
+	const { cells, cellBegin } = side;
+	const { samples, sampleBegin, count } = side.code;
+	const nobody = side.ids.length;
+	const contexts = new Map();
+	const provide = (part, group) => {
+		const key = `${part} ${group}`;
+
+		if (!contexts.has(key))
+			contexts.set(key, { spent: 0, samples: [] });
+		return contexts.get(key);
+	};
+
+	for (let cell = cellBegin[nobody]; cell < side.cellCount; cell++)
+		if (isInTime(selection, cells.time[cell]) && (selection.group === 0 || selection.group === cells.group[cell]))
+			provide(cells.part[cell], cells.group[cell]).spent += measure === OF_CPU ? cells.cpu[cell] :
+				cells.run_queue[cell] + cells.blocked[cell];
+	for (const sample of chosen(sampleBegin[nobody], count))
+		if (selection.group === 0 || selection.group === samples.group[sample])
+			provide(samples.part[sample], samples.group[sample]).samples.push(sample);
+	return contexts.values();
+}
+
+/** What the selection used in each stack, or waited. */
+class Code {
+	constructor(figures, measure) {
+		const { frames } = figures.side.code;
+
+		this.side = figures.side;
+		this.measure = measure;
+		this.self = new Float64Array(frames.count + 1);
+		this.samplesOf = new Float64Array(frames.count + 1);
+		this.sampled = this.notSampled = this.samples = this.contexts = this.squares = 0;
+		forEachContext(figures, measure, (spent, samples) => this.add(spent, samples));
+		this.root = this.grow();
+	}
+
+	add(spent, indices) {
+		const { samples } = this.side.code;
+		const weights = new Map();
+
+		if (indices.length === 0) {
+			this.notSampled += spent;
+			return;
+		}
+		for (const index of indices) {
+			const weight = weights.get(samples.frame[index]) ?? { standsFor: 0n, samples: 0 };
+
+			weight.standsFor += BigInt(samples.stands_for[index]);
+			weight.samples += samples.samples[index];
+			weights.set(samples.frame[index], weight);
+		}
+		if (this.measure === OF_WAITS)
+			spent = this.take(spent, weights);
+		this.spread(spent, [...weights].sort(([a], [b]) => a - b));
+		this.sampled += spent;
+		this.contexts++;
+	}
+
+	/** Waits have their own time: what they do not tell of is in no stack. */
+	take(spent, weights) {
+		const told = Number([...weights.values()].reduce((sum, { standsFor }) => sum + standsFor, 0n));
+
+		this.notSampled += Math.max(spent - told, 0);
+		return Math.min(spent, told);
+	}
+
+	/** Each stack's part is what the ones up to it have, less what those before it have. */
+	spread(spent, weights) {
+		const all = weights.reduce((sum, [, { standsFor }]) => sum + standsFor, 0n);
+		let before = 0n, given = 0;
+
+		for (const [frame, { standsFor, samples }] of weights) {
+			before += standsFor;
+			const until = before === all ? spent : Number(BigInt(spent) * before / all);
+
+			this.self[frame] += until - given;
+			this.samplesOf[frame] += samples;
+			this.samples += samples;
+			this.squares += (until - given) ** 2 / samples;
+			given = until;
+		}
+	}
+
+	/** Frames of the same method with the same callers are one node. */
+	grow() {
+		const { frames, methods } = this.side.code;
+		const root = { frame: 0, parent: null, children: new Map(), total: 0, self: 0, samples: 0, depth: 0 };
+		const nodeOf = [root], nodes = [root];
+
+		const place = (frame) => {
+			const path = [];
+
+			for (; !nodeOf[frame]; frame = frames.parent[frame - 1])
+				path.push(frame);
+			for (const next of path.reverse()) {
+				const parent = nodeOf[frame], method = methods[next];
+				let node = parent.children.get(method);
+
+				if (!node) {
+					node = { frame: next, parent, children: new Map(), total: 0, self: 0, samples: 0, depth: parent.depth + 1 };
+					parent.children.set(method, node);
+					nodes.push(node);
+				}
+				nodeOf[next] = node;
+				frame = next;
+			}
+			return nodeOf[frame];
+		};
+
+		this.self.forEach((spent, frame) => {
+			if (frame === 0 || (spent === 0 && this.samplesOf[frame] === 0))
+				return;
+			const node = place(frame);
+			node.self += spent;
+			node.total += spent;
+			node.samples += this.samplesOf[frame];
+		});
+		for (const node of nodes.reverse()) {
+			node.children = [...node.children.values()].sort((a, b) => b.total - a.total);
+			if (node.parent) {
+				node.parent.total += node.total;
+				node.parent.samples += node.samples;
+			}
+		}
+		return root;
+	}
+
+	/** The standard error of a share, as stacks_error() has it; waits have none. */
+	error(share) {
+		if (this.measure === OF_WAITS)
+			return 0;
+		const count = this.squares > 0 ? this.sampled ** 2 / this.squares : 0;
+		const middle = (share * count + 2) / (count + 4);
+
+		return count > 0 ? Math.sqrt(middle * (1 - middle) / (count + 4)) : 1;
+	}
+}
+
+/** As the tool reads it: { frames, methods, samples, ... }; null: nothing was sampled. */
+function readCode(data, requestCount) {
+	const { code } = data;
+
+	if (!code)
+		return null;
+	const frames = decodeTable(code.frames, code.frames.count);
+	const numbers = new Map();
+	const methods = new Uint32Array(code.frames.count + 1);
+
+	for (let i = 0; i < code.frames.count; i++) {
+		const key = [frames.name[i], frames.file[i], frames.kind[i], frames.first_line[i]].join(" ");
+
+		if (!numbers.has(key))
+			numbers.set(key, numbers.size);
+		methods[i + 1] = numbers.get(key);
+	}
+	const samples = decodeTable(code.samples, code.samples.count);
+
+	return {
+		frames: { ...frames, count: code.frames.count },
+		methods,
+		texts: ["", ...code.texts],
+		kinds: code.kinds,
+		samples,
+		count: code.samples.count,
+		measures: new Set(samples.measure),
+		sampleBegin: beginnings(code.samples.of_request, requestCount),
+		dropped: code.dropped,
+	};
+}
+
+function codeNote({ measure, sampled, notSampled, contexts, samples }) {
+	if (contexts === 0)
+		return measure === OF_CPU ? "Nothing that is selected was met by a sample." : "Nothing that is selected waited.";
+	return measure === OF_CPU ?
+		`${formatDuration(sampled)} of CPU, exact, of ${formatInteger(contexts)} contexts, spread over their stacks by ` +
+		`${formatInteger(samples)} samples. Not sampled: ${formatDuration(notSampled)}.` :
+		`${formatDuration(sampled)} blocked or waiting for a CPU, exact, of ${formatInteger(contexts)} contexts, in ` +
+		`${formatInteger(samples)} waits. In no stack: ${formatDuration(notSampled)}.`;
+}
+
+const KIND_TITLES = { ruby: "Ruby", c: "method in C", gc: "collector", native: "native", kernel: "kernel",
+	unknown: "not readable", cut: "callers that are missing" };
+const FLAME_ROW = 19, FLAME_LETTER = 6.4;
+
+/** Callers above what they call; a frame is as wide as its CPU. */
+class FlameGraph {
+	constructor(box, line) {
+		this.box = box;
+		this.line = line;
+		new ResizeObserver(() => this.code && box.clientWidth !== this.width && this.draw()).observe(box);
+	}
+
+	show(code) {
+		this.code = code;
+		this.current = this.top = code.root;
+		this.draw();
+	}
+
+	nameOf(node) {
+		const { code } = this.code.side;
+
+		return node.parent ? code.texts[code.frames.name[node.frame - 1]] : "all of it";
+	}
+
+	kindOf(node) {
+		const { code } = this.code.side;
+
+		return node.parent ? code.kinds[code.frames.kind[node.frame - 1]] : "all";
+	}
+
+	describe(node) {
+		const { side: { code }, sampled } = this.code;
+		const share = sampled > 0 ? node.total / sampled : 0;
+		const file = node.parent ? code.texts[code.frames.file[node.frame - 1]] : "";
+		const firstLine = node.parent ? code.frames.first_line[node.frame - 1] : 0;
+		const place = file ? ` (${file}${firstLine ? `:${firstLine}` : ""})` : "";
+
+		const isCpu = this.code.measure === OF_CPU;
+
+		return `${this.nameOf(node)}${place}: ${(100 * share).toFixed(1)} %` +
+			(isCpu ? ` ± ${(100 * this.code.error(share)).toFixed(1)}` : "") +
+			`, ${formatDuration(node.total)} in ${formatInteger(node.samples)} ${isCpu ? "samples" : "waits"}` +
+			`; itself ${formatDuration(node.self)}`;
+	}
+
+	/** [{ node, x, width }] of what is a pixel wide: what led to the one at the top, and what it called. */
+	layout() {
+		const placed = [];
+		const rest = [{ node: this.top, x: 0, width: this.width }];
+
+		for (let node = this.top.parent; node; node = node.parent)
+			placed.unshift({ node, x: 0, width: this.width });
+		while (rest.length > 0) {
+			const { node, x, width } = rest.pop();
+			let at = x;
+
+			placed.push({ node, x, width });
+			for (const child of node.children) {
+				const part = node.total > 0 ? width * child.total / node.total : 0;
+
+				if (part >= 1)
+					rest.push({ node: child, x: at, width: part });
+				at += part;
+			}
+		}
+		return placed;
+	}
+
+	draw() {
+		const hadFocus = this.svg && this.svg === document.activeElement;
+
+		this.width = Math.max(this.box.clientWidth, 200);
+		this.placed = new Map(this.layout().map((place) => [place.node, place]));
+		const rows = 1 + [...this.placed.keys()].reduce((deepest, { depth }) => Math.max(deepest, depth), 0);
+		this.svg = svgElement("svg", { viewBox: `0 0 ${this.width} ${rows * FLAME_ROW}`, height: rows * FLAME_ROW, tabindex: 0,
+			role: "img", "aria-labelledby": "code-title", "aria-describedby": "code-hint code-line",
+			keydown: (event) => this.key(event), focus: () => this.moveTo(this.current), pointerleave: () => this.moveTo(this.current) },
+			...[...this.placed.values()].map((place) => this.frame(place)));
+		this.box.replaceChildren(this.svg);
+		this.moveTo(this.current);
+		if (hadFocus)
+			this.svg.focus({ preventScroll: true });
+	}
+
+	frame({ node, x, width }) {
+		const name = this.nameOf(node), letters = Math.floor((width - 6) / FLAME_LETTER);
+		const text = letters < 2 ? "" : name.length <= letters ? name : `${name.slice(0, letters - 1)}…`;
+		const place = this.placed.get(node);
+
+		place.shape = svgElement("g", { class: `frame kind-${this.kindOf(node)}`, "data-name": name, "data-depth": node.depth,
+			"data-total": node.total, "data-self": node.self, "data-samples": node.samples,
+			click: () => this.zoom(node), pointerenter: () => this.say(node) },
+			svgElement("rect", { x, y: node.depth * FLAME_ROW, width: Math.max(width - 0.5, 0.5), height: FLAME_ROW - 1, rx: 2 }),
+			svgElement("text", { x: x + 3, y: node.depth * FLAME_ROW + 13 }, text));
+		return place.shape;
+	}
+
+	say(node) {
+		this.line.textContent = this.describe(node);
+	}
+
+	moveTo(node) {
+		this.placed.get(this.current)?.shape.classList.remove("current");
+		this.current = this.placed.has(node) ? node : this.top;
+		this.placed.get(this.current).shape.classList.add("current");
+		this.say(this.current);
+	}
+
+	zoom(node) {
+		this.current = this.top = node;
+		this.draw();
+	}
+
+	/** The next one beside it that is shown. */
+	beside(step) {
+		const siblings = (this.current.parent?.children ?? [this.current]).filter((node) => this.placed.has(node));
+
+		return siblings[siblings.indexOf(this.current) + step] ?? this.current;
+	}
+
+	key(event) {
+		const moves = { ArrowUp: () => this.current.parent ?? this.current, ArrowLeft: () => this.beside(-1),
+			ArrowRight: () => this.beside(1),
+			ArrowDown: () => this.current.children.find((node) => this.placed.has(node)) ?? this.current };
+
+		if (moves[event.key])
+			this.moveTo(moves[event.key]());
+		else if (event.key === "Enter")
+			this.zoom(this.current);
+		else if (event.key === "Escape")
+			this.zoom(this.code.root);
+		else
+			return;
+		event.preventDefault();
+	}
 }
 
 // ---- the page ----
@@ -1175,9 +1545,11 @@ function storyTable(side, cellsOfRequest) {
 const REQUESTS_STEP = 20, ROWS_SHOWN = 300;
 const REQUEST_COLUMNS = [
 	{ field: "id", title: "request" }, { field: "group", title: "" }, { field: "wall", title: "wall", unit: "ns" },
+	{ field: "parked", title: "parked", unit: "ns", beside: "parked_mean" }, // where there is that of groups
 	{ field: "cpu", title: "CPU", unit: "ns" }, { field: "user", title: "user", unit: "ns" },
 	{ field: "kernel", title: "kernel", unit: "ns" }, { field: "run_queue", title: "run queue", unit: "ns" },
-	{ field: "blocked", title: "blocked", unit: "ns" }, { field: "syscalls", title: "calls", unit: "count" },
+	{ field: "blocked", title: "blocked", unit: "ns" }, { field: "gvl", title: "GVL", unit: "ns", beside: "gvl" },
+	{ field: "gc", title: "GC", unit: "ns", beside: "gc" }, { field: "syscalls", title: "calls", unit: "count" },
 	{ field: "first", title: "from", unit: "offset" }];
 const COMPARED = [["rate", "a second", "rate"], ["cpu_mean", "CPU mean", "ns"], ["cpu_p99", "CPU p99", "ns"],
 	["wall_mean", "wall mean", "ns"], ["wall_p99", "wall p99", "ns"]];
@@ -1187,6 +1559,7 @@ class Page {
 		this.sides = sides;
 		this.columns = [...document.querySelectorAll("#groups thead th")].map((head) => ({
 			field: head.dataset.field, title: head.textContent, unit: head.dataset.unit }));
+		this.requestColumns = REQUEST_COLUMNS.filter(({ beside }) => !beside || this.columns.some(({ field }) => field === beside));
 		this.groupSorting = { field: "cpu", isAscending: false };
 		this.requestSorting = { field: "wall", isAscending: false };
 		this.compareSorting = { field: "change", isAscending: false };
@@ -1194,6 +1567,7 @@ class Page {
 		this.rowsShown = ROWS_SHOWN;
 		this.opened = new Set();
 		this.chart = new TimeChart(byId("time-chart"), byId("time-legend"), (from, to) => this.selectTime(from, to));
+		this.flames = new FlameGraph(byId("code-graph"), byId("code-line"));
 		this.listen();
 		this.chooseSide(0);
 	}
@@ -1203,6 +1577,7 @@ class Page {
 		byId("clear-group").addEventListener("click", () => this.selectGroup(0));
 		byId("metric").addEventListener("change", () => this.showTime());
 		byId("with-unattributed").addEventListener("change", () => this.showTime());
+		byId("code-measure").addEventListener("change", () => this.showCode());
 		byId("find").addEventListener("input", () => this.showRequests());
 		byId("more").addEventListener("click", () => {
 			this.requestsShown += REQUESTS_STEP;
@@ -1264,6 +1639,7 @@ class Page {
 		this.showTime();
 		this.showGroups();
 		this.showCompare();
+		this.showCode();
 		this.showDistribution();
 		this.showRequests();
 		this.showThreads();
@@ -1351,7 +1727,7 @@ class Page {
 			row.kind === "unattributed" ? SERIES_NONE : null;
 		const isChosen = group !== 0 && group === this.selection.group;
 		const label = element("span", {}, row.label);
-		const mark = series ? swatch(series) : null;
+		const mark = series ? swatchOf(series) : null;
 		const head = row.kind === "group" ? element("button", { type: "button", class: "pick", title: row.label,
 			"aria-pressed": String(isChosen), click: () => this.pickGroup(group) }, mark, label) :
 			element("span", { class: "pick" }, mark, label);
@@ -1401,6 +1777,28 @@ class Page {
 			element("tbody", {}, ...rows.map(comparedRow)));
 	}
 
+	// ---- code ----
+
+	showCode() {
+		const { side } = this;
+
+		byId("code").hidden = side.code === null;
+		if (side.code === null)
+			return;
+		const select = byId("code-measure");
+		const { measures } = side.code;
+
+		byId("code-choice").hidden = measures.size < 2;
+		if (!measures.has(Number(select.value)))
+			select.value = Math.min(...measures);
+		const code = new Code(this.figures, Number(select.value));
+		byId("code-note").textContent = codeNote(code) +
+			(side.code.dropped > 0 ? ` ${formatInteger(side.code.dropped)} samples are not in this page.` : "");
+		byId("code-legend").replaceChildren(...side.code.kinds.filter((_, kind) => side.code.frames.kind.includes(kind))
+			.map((kind) => element("li", {}, swatch(`kind-${kind}`), KIND_TITLES[kind])));
+		this.flames.show(code);
+	}
+
 	// ---- requests ----
 
 	showDistribution() {
@@ -1414,7 +1812,7 @@ class Page {
 		const { side, requestSorting } = this;
 		const wanted = byId("find").value;
 		const found = this.figures.requests.filter(({ request }) => wanted === "" || side.ids[request].includes(wanted));
-		const columns = REQUEST_COLUMNS.map((column) => column.field === "group" ? { ...column, title: side.by } : column);
+		const columns = this.requestColumns.map((column) => column.field === "group" ? { ...column, title: side.by } : column);
 		const showRequests = () => this.showRequests();
 
 		found.sort(compareBy((entry) => this.requestValue(entry, requestSorting.field), requestSorting.isAscending));
@@ -1435,6 +1833,8 @@ class Page {
 			return this.side.groups[place];
 		case "wall":
 			return costs.wall();
+		case "parked":
+			return costs.parked();
 		case "first":
 			return costs.wall() === null ? null : costs.first;
 		default:
@@ -1449,7 +1849,7 @@ class Page {
 			click: () => this.toggleStory(entry.request) }, isOpen ? "▾" : "▸", element("span", {}, side.ids[entry.request]));
 		const row = element("tr", { "data-request": side.ids[entry.request] }, element("th", { scope: "row" }, pick),
 			element("td", { class: "text" }, side.groups[entry.place] || `(no ${side.by})`),
-			...REQUEST_COLUMNS.slice(2).map(({ field, unit }) => this.requestCell(entry, field, unit)));
+			...this.requestColumns.slice(2).map(({ field, unit }) => this.requestCell(entry, field, unit)));
 
 		return isOpen ? [row, this.storyRow(entry)] : [row];
 	}
@@ -1465,7 +1865,7 @@ class Page {
 	storyRow(entry) {
 		const width = Math.max(Math.min(byId("requests-table").parentElement.clientWidth - 30, 1300), 300);
 
-		return element("tr", { class: "story" }, element("td", { colspan: REQUEST_COLUMNS.length },
+		return element("tr", { class: "story" }, element("td", { colspan: this.requestColumns.length },
 			element("div", { class: "story-body" }, storyOf(this.side, this.selection, entry, width))));
 	}
 

@@ -6,44 +6,10 @@
 
 #include <utlist.h>
 
+#include "report/html/page_code.h"
+#include "report/html/page_column.h"
 #include "report/json_part.h"
 #include "requests/histogram.h"
-
-/* Three bytes make four characters. */
-struct column {
-	FILE *out;
-	uint8_t bytes[3];
-	size_t count;
-};
-
-static void flush(struct column *column)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	uint32_t bits = (uint32_t)column->bytes[0] << 16 | (uint32_t)column->bytes[1] << 8 |
-			column->bytes[2];
-
-	for (size_t i = 0; i <= column->count && column->count > 0; i++)
-		(void)fputc(digits[bits >> (18 - 6 * i) & 63], column->out);
-	*column = (struct column){ .out = column->out };
-}
-
-static void put_byte(struct column *column, uint8_t byte)
-{
-	column->bytes[column->count++] = byte;
-	if (column->count == sizeof(column->bytes))
-		flush(column);
-}
-
-/* Nothing of ours is negative, but for what damaged times make so. */
-static void put_number(struct column *column, int64_t number)
-{
-	uint64_t rest = number > 0 ? (uint64_t)number : 0;
-
-	for (; rest > 0x7f; rest >>= 7)
-		put_byte(column, (uint8_t)(rest & 0x7f) | 0x80);
-	put_byte(column, (uint8_t)rest);
-}
 
 static int64_t after(int64_t wall_ns, int64_t origin_ns)
 {
@@ -78,7 +44,13 @@ static const struct {
 	{ "run_queue", CELL_COSTS + COST_RUN_QUEUE },
 	{ "blocked", CELL_COSTS + COST_BLOCKED },
 	{ "uninterruptible", CELL_COSTS + COST_UNINTERRUPTIBLE },
-	{ "syscalls", CELL_COSTS + COST_SYSCALLS },
+#define BLOCKED(reason, name) { "blocked_" #name, CELL_COSTS + COST_BLOCKED_##reason },
+	BLOCKED_REASONS(BLOCKED)
+#undef BLOCKED
+		{ "syscalls", CELL_COSTS + COST_SYSCALLS },
+	{ "stolen", CELL_COSTS + COST_STOLEN },
+	{ "gvl", CELL_COSTS + COST_GVL },
+	{ "gc", CELL_COSTS + COST_GC },
 };
 
 /* What the numbers mean that page.js counts with. */
@@ -125,29 +97,28 @@ static int64_t cell_number(const struct page_data *data, const struct page_cell 
 static void print_cell_column(const struct page_data *data, const char *name, int which, FILE *out)
 {
 	const struct page_request *request;
-	struct column column = { .out = out };
+	struct page_column column;
 
-	(void)fprintf(out, ",\n\"%s\":\"", name);
+	page_column_open(&column, name, out);
 	DL_FOREACH(data->requests, request)
 		for (size_t i = 0; i < request->cell_count; i++)
-			put_number(&column, cell_number(data, &request->cells[i], which));
+			page_column_put(&column, cell_number(data, &request->cells[i], which));
 	for (size_t i = 0; i < data->nobody.cell_count; i++)
-		put_number(&column, cell_number(data, &data->nobody.cells[i], which));
-	flush(&column);
-	(void)fputc('"', out);
+		page_column_put(&column, cell_number(data, &data->nobody.cells[i], which));
+	page_column_close(&column);
 }
 
 /* Cells of a request follow each other; those of nobody come last. */
 static void print_cells(const struct page_data *data, FILE *out)
 {
 	const struct page_request *request;
-	struct column column = { .out = out };
+	struct page_column column;
 
-	(void)fprintf(out, ",\n\"cells\":{\"count\":%zu,\n\"of_request\":\"", data->cell_count);
+	(void)fprintf(out, ",\n\"cells\":{\"count\":%zu", data->cell_count);
+	page_column_open(&column, "of_request", out);
 	DL_FOREACH(data->requests, request)
-		put_number(&column, (int64_t)request->cell_count);
-	flush(&column);
-	(void)fputc('"', out);
+		page_column_put(&column, (int64_t)request->cell_count);
+	page_column_close(&column);
 	for (size_t i = 0; i < sizeof(cell_columns) / sizeof(cell_columns[0]); i++)
 		print_cell_column(data, cell_columns[i].name, cell_columns[i].which, out);
 	(void)fputc('}', out);
@@ -188,35 +159,34 @@ static int64_t slice_number(const struct page_slice *slice, int which, int64_t b
 static void print_slice_column(const struct page_data *data, int which, FILE *out)
 {
 	const struct page_request *request;
-	struct column column = { .out = out };
+	struct page_column column;
 
-	(void)fprintf(out, ",\n\"%s\":\"", slice_columns[which]);
+	page_column_open(&column, slice_columns[which], out);
 	DL_FOREACH(data->requests, request) {
 		int64_t before_ns = data->origin_ns;
 
 		for (size_t i = 0; i < request->slice_count; i++) {
-			put_number(&column, slice_number(&request->slices[i], which, before_ns));
+			page_column_put(&column,
+					slice_number(&request->slices[i], which, before_ns));
 			/* A clock that was before the origin is shown at it. */
 			if (request->slices[i].start_ns > before_ns)
 				before_ns = request->slices[i].start_ns;
 		}
 	}
-	flush(&column);
-	(void)fputc('"', out);
+	page_column_close(&column);
 }
 
 static void print_slices(const struct page_data *data, FILE *out)
 {
 	const struct page_request *request;
-	struct column column = { .out = out };
+	struct page_column column;
 
-	(void)fprintf(out,
-		      ",\n\"slices\":{\"count\":%zu,\"dropped\":%" PRIu64 ",\n\"of_request\":\"",
-		      data->slice_count, data->dropped_slices);
+	(void)fprintf(out, ",\n\"slices\":{\"count\":%zu,\"dropped\":%" PRIu64, data->slice_count,
+		      data->dropped_slices);
+	page_column_open(&column, "of_request", out);
 	DL_FOREACH(data->requests, request)
-		put_number(&column, (int64_t)request->slice_count);
-	flush(&column);
-	(void)fputc('"', out);
+		page_column_put(&column, (int64_t)request->slice_count);
+	page_column_close(&column);
 	for (int which = 0; which < _SLICE_MAX; which++)
 		print_slice_column(data, which, out);
 	(void)fputc('}', out);
@@ -279,13 +249,13 @@ static int64_t time_number(const struct page_time *time, int which, int64_t orig
 
 static void print_time_column(const struct page_data *data, const char *name, int which, FILE *out)
 {
-	struct column column = { .out = out };
+	struct page_column column;
 
-	(void)fprintf(out, ",\n\"%s\":\"", name);
+	page_column_open(&column, name, out);
 	for (size_t i = 0; i < data->times.count; i++)
-		put_number(&column, time_number(&data->times.times[i], which, data->origin_ns));
-	flush(&column);
-	(void)fputc('"', out);
+		page_column_put(&column,
+				time_number(&data->times.times[i], which, data->origin_ns));
+	page_column_close(&column);
 }
 
 static void print_times(const struct page_data *data, FILE *out)
@@ -362,6 +332,8 @@ int page_columns_print(const struct page_data *data, FILE *out)
 	print_times(data, out);
 	print_cells(data, out);
 	print_slices(data, out);
+	if (r == 0)
+		r = page_code_print(data, out);
 	(void)fputs("}\n", out);
 	return r;
 }

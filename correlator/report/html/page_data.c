@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "report/html/page_reduce.h"
 #include "report/html/page_request.h"
+#include "report/stacks.h"
 
 enum {
 	SLICES_OF_REQUEST_MAX = 20000
@@ -136,6 +137,49 @@ static int add_slice(struct page_data *data, const struct record_view *record)
 	return r < 0 ? r : page_reduce(data);
 }
 
+/* Whose it is; NULL: of nobody that is wanted. */
+static int find_sampled(struct page_data *data, const struct record_view *record,
+			struct page_request **ret_request)
+{
+	const struct totals *totals = data->totals;
+	struct record_text id;
+
+	*ret_request = &data->nobody;
+	if (attribution_has_context(attribution_of(record)) &&
+	    record_view_text(record, "request_id", &id) && id.size_bytes > 0)
+		return page_request_provide(data, id.bytes, id.size_bytes, ret_request);
+	if (filter_judge(&totals->filter, record, recording_comm(&totals->recording, record)) !=
+	    FILTER_YES)
+		*ret_request = NULL;
+	return 0;
+}
+
+static int add_sample(struct page_data *data, const struct record_view *record)
+{
+	struct page_sample sample = { .wall_ns = record->wall_ns,
+				      .part = totals_part_of(attribution_of(record)) };
+	struct page_request *request;
+	int r;
+
+	while (!stacks_weigh(record, sample.measure, &sample.samples, &sample.stands_for_ns))
+		if (sample.measure++ == STACKS_OFF_CPU)
+			return 0;
+	if (data->sample_count >= data->limits.samples) {
+		data->dropped_samples += sample.samples;
+		return 0;
+	}
+	r = find_sampled(data, record, &request);
+	if (r < 0 || !request)
+		return r;
+	if (sample.part == TOTALS_PART_ATTRIBUTED)
+		r = name_group(data, record, &sample.group);
+	if (r == 0)
+		r = frames_find_sampled(&data->frames, record, &sample.frame);
+	if (r == 0)
+		r = page_request_add_sample(data, request, &sample);
+	return r < 0 ? r : page_reduce(data);
+}
+
 static int take(void *context, const struct record_view *record)
 {
 	struct page_data *data = context;
@@ -148,6 +192,10 @@ static int take(void *context, const struct record_view *record)
 		return page_times_add(&data->times, record);
 	case RECORD_KIND_SLICE:
 		return add_slice(data, record);
+	case RECORD_KIND_STACK:
+		return frames_add(&data->frames, record);
+	case RECORD_KIND_SAMPLE:
+		return add_sample(data, record);
 	default:
 		return 0;
 	}
@@ -172,6 +220,7 @@ int page_data_init(struct page_data *data, struct totals *totals, const struct p
 		.requests = PAGE_REQUESTS_MAX,
 		.cells = PAGE_CELLS_MAX,
 		.slices = PAGE_SLICES_MAX,
+		.samples = PAGE_SAMPLES_MAX,
 		.times = PAGE_TIMES_MAX,
 		.groups = PAGE_GROUPS_MAX,
 		.threads = PAGE_THREADS_MAX,
@@ -185,6 +234,7 @@ int page_data_init(struct page_data *data, struct totals *totals, const struct p
 		.has_request_threads = true,
 		.listener = { take, charge, settle, data },
 	};
+	frames_init(&data->frames);
 	page_names_init(&data->groups, data->limits.groups);
 	page_names_init(&data->threads, data->limits.threads);
 	totals->listener = &data->listener;
@@ -196,6 +246,8 @@ void page_data_deinit(struct page_data *data)
 	while (data->requests)
 		page_request_remove(data, data->requests);
 	free(data->nobody.cells);
+	free(data->nobody.samples);
+	frames_deinit(&data->frames);
 	page_names_deinit(&data->groups);
 	page_names_deinit(&data->threads);
 	page_times_deinit(&data->times);
@@ -233,6 +285,8 @@ int page_data_finish(struct page_data *data)
 			      compare_slices);
 	}
 	r = page_reduce_finally(data);
+	if (r == 0)
+		r = frames_finish(&data->frames);
 	page_merge_cells(data);
 	find_origin(data);
 	return r;

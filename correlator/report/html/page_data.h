@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What a page must know to answer for any span of time and any group by itself: for each request
- * what it cost in each window and on each thread (a cell), its slices where they were recorded,
- * what was charged to no request, and the books of each window. It listens to totals, so that it
- * has what they have.
+ * what it cost in each window and on each thread (a cell), its slices and the samples of its stacks
+ * where they were recorded, what was charged to no request, and the books of each window. It
+ * listens to totals, so that it has what they have.
  *
  * Bounded by page_limits: of more requests the costliest are kept whole, by CPU and by wall time,
  * and of the others the sums of each window. Where that is not enough, windows become one, and then
@@ -16,8 +16,10 @@
 #include <stdint.h>
 
 #include "base/hash_table.h"
+#include "report/frames.h"
 #include "report/html/page_names.h"
 #include "report/html/page_times.h"
+#include "report/stacks.h"
 #include "report/totals.h"
 #include "requests/costs.h"
 
@@ -25,6 +27,7 @@ enum {
 	PAGE_REQUESTS_MAX = 100000, /* kept whole */
 	PAGE_CELLS_MAX = 500000, /* 80 MB */
 	PAGE_SLICES_MAX = 1000000, /* 40 MB */
+	PAGE_SAMPLES_MAX = 500000, /* 20 MB */
 	PAGE_GROUPS_MAX = 10000,
 	PAGE_THREADS_MAX = 65536,
 };
@@ -33,6 +36,7 @@ struct page_limits {
 	size_t requests; /* >= 2 */
 	size_t cells; /* >= 2 */
 	size_t slices;
+	size_t samples;
 	size_t times; /* >= 2 */
 	size_t groups;
 	size_t threads;
@@ -66,11 +70,24 @@ struct page_slice {
 	enum page_state state;
 };
 
+/* What a sample record says. */
+struct page_sample {
+	uint64_t wall_ns; /* of its window */
+	enum stacks_measure measure;
+	uint64_t samples; /* these two as of stacks_weigh */
+	uint64_t stands_for_ns;
+	struct frame *frame; /* the innermost one; NULL: there was no room for it, or no id */
+	uint32_t group;
+	enum totals_part part;
+};
+
 struct page_request {
 	struct page_cell *cells; /* in the order of its records */
 	size_t cell_count, cell_room;
 	struct page_slice *slices;
 	size_t slice_count, slice_room;
+	struct page_sample *samples;
+	size_t sample_count, sample_room;
 	struct costs costs;
 	bool is_open; /* in the table: more may come of it */
 	struct page_request *prev, *next;
@@ -91,8 +108,11 @@ struct page_data {
 	bool has_request_threads; /* and those of requests neither */
 	size_t cell_count; /* of all */
 	size_t slice_count;
+	size_t sample_count; /* records of them */
 	uint64_t folded_requests; /* that are in sums alone */
 	uint64_t dropped_slices;
+	uint64_t dropped_samples;
+	struct frames frames; /* that samples are of */
 	struct page_times times;
 	int64_t origin_ns; /* wall clock, when finished: where the first window started */
 	struct page_names groups;

@@ -82,6 +82,22 @@ static uint32_t first_group(const struct page_request *request)
 	return PAGE_NO_NAME;
 }
 
+/* To the group's. */
+static int fold_samples(struct page_data *data, const struct page_request *request)
+{
+	uint32_t group = first_group(request);
+	int r = 0;
+
+	for (size_t i = 0; i < request->sample_count && r == 0; i++) {
+		struct page_sample sample = request->samples[i];
+
+		if (sample.group == PAGE_NO_NAME)
+			sample.group = group;
+		r = page_request_add_sample(data, &data->nobody, &sample);
+	}
+	return r;
+}
+
 static int fold(struct page_data *data, struct page_request *request)
 {
 	uint32_t group = first_group(request);
@@ -96,6 +112,8 @@ static int fold(struct page_data *data, struct page_request *request)
 		cell.thread = PAGE_NO_NAME;
 		r = page_request_add_cell(data, &data->nobody, &cell);
 	}
+	if (r == 0 && request->cell_count > 0)
+		r = fold_samples(data, request);
 	data->folded_requests += request->cell_count > 0;
 	data->dropped_slices += request->slice_count;
 	page_request_remove(data, request);

@@ -14,33 +14,30 @@ enum {
 	ROOM_FIRST = 1, /* most requests have one cell */
 };
 
-/* Makes room for one more element. 0, -ENOMEM. */
-static int make_room(void **array, size_t count, size_t *room, size_t element_bytes)
+/* Adds a copy of an element, of which there are so many in all. 0, -ENOMEM. */
+static int append(void **array, size_t *count, size_t *room, const void *element,
+		  size_t element_bytes, size_t *all_count)
 {
-	size_t wanted = *room > 0 ? 2 * *room : ROOM_FIRST;
-	void *grown;
+	if (*count == *room) {
+		size_t wanted = *room > 0 ? 2 * *room : ROOM_FIRST;
+		void *grown = realloc(*array, wanted * element_bytes);
 
-	if (count < *room)
-		return 0;
-	grown = realloc(*array, wanted * element_bytes);
-	if (!grown)
-		return -ENOMEM;
-	*array = grown;
-	*room = wanted;
+		if (!grown)
+			return -ENOMEM;
+		*array = grown;
+		*room = wanted;
+	}
+	memcpy((char *)*array + *count * element_bytes, element, element_bytes);
+	(*count)++;
+	(*all_count)++;
 	return 0;
 }
 
 int page_request_add_cell(struct page_data *data, struct page_request *request,
 			  const struct page_cell *cell)
 {
-	int r = make_room((void **)&request->cells, request->cell_count, &request->cell_room,
-			  sizeof(*cell));
-
-	if (r < 0)
-		return r;
-	request->cells[request->cell_count++] = *cell;
-	data->cell_count++;
-	return 0;
+	return append((void **)&request->cells, &request->cell_count, &request->cell_room, cell,
+		      sizeof(*cell), &data->cell_count);
 }
 
 void page_request_close(struct page_data *data, struct page_request *request)
@@ -53,12 +50,19 @@ void page_request_remove(struct page_data *data, struct page_request *request)
 {
 	if (request->is_open)
 		page_request_close(data, request);
+	/* Without cells it is not wanted, or its samples came late: of all that is wanted they are
+	 * lost. */
+	if (request->cell_count == 0 && data->totals->filter.condition_count == 0)
+		for (size_t i = 0; i < request->sample_count; i++)
+			data->dropped_samples += request->samples[i].samples;
 	DL_DELETE(data->requests, request);
 	data->request_count--;
 	data->cell_count -= request->cell_count;
 	data->slice_count -= request->slice_count;
+	data->sample_count -= request->sample_count;
 	free(request->cells);
 	free(request->slices);
+	free(request->samples);
 	free(request);
 }
 
@@ -107,12 +111,13 @@ int page_request_provide(struct page_data *data, const void *id, size_t id_bytes
 int page_request_add_slice(struct page_data *data, struct page_request *request,
 			   const struct page_slice *slice)
 {
-	int r = make_room((void **)&request->slices, request->slice_count, &request->slice_room,
-			  sizeof(*slice));
+	return append((void **)&request->slices, &request->slice_count, &request->slice_room, slice,
+		      sizeof(*slice), &data->slice_count);
+}
 
-	if (r < 0)
-		return r;
-	request->slices[request->slice_count++] = *slice;
-	data->slice_count++;
-	return 0;
+int page_request_add_sample(struct page_data *data, struct page_request *request,
+			    const struct page_sample *sample)
+{
+	return append((void **)&request->samples, &request->sample_count, &request->sample_room,
+		      sample, sizeof(*sample), &data->sample_count);
 }

@@ -21,3 +21,5 @@ int page_request_add_cell(struct page_data *data, struct page_request *request,
 			  const struct page_cell *cell);
 int page_request_add_slice(struct page_data *data, struct page_request *request,
 			   const struct page_slice *slice);
+int page_request_add_sample(struct page_data *data, struct page_request *request,
+			    const struct page_sample *sample);

@@ -27,10 +27,16 @@ static const struct {
 	{ ROW_FIELD_WALL_P90, "wall p90" },
 	{ ROW_FIELD_WALL_P99, "wall p99" },
 	{ ROW_FIELD_WALL_MAX, "wall max" },
+	{ ROW_FIELD_PARKED_MEAN, "parked mean" },
 	{ ROW_FIELD_USER, "user" },
 	{ ROW_FIELD_KERNEL, "kernel" },
 	{ ROW_FIELD_RUN_QUEUE, "run queue" },
 	{ ROW_FIELD_BLOCKED, "blocked" },
+#define BLOCKED(reason, name) { ROW_FIELD_BLOCKED_##reason, "on " #name },
+	BLOCKED_REASONS(BLOCKED)
+#undef BLOCKED
+		{ ROW_FIELD_GVL, "GVL" },
+	{ ROW_FIELD_GC, "GC" },
 	{ ROW_FIELD_SYSCALLS_MEAN, "calls/req" },
 };
 
@@ -49,15 +55,29 @@ static const char *unit_name(enum row_field field)
 	return names[rows_field_unit(field)];
 }
 
-static void print_head(const struct grouping *grouping, FILE *out)
+/* What there is none of, or what nobody measures, has no column. */
+static bool is_shown(const struct rows *rows, enum row_field field)
+{
+	if (field == ROW_FIELD_PARKED_MEAN)
+		return rows_park(rows);
+	if (field == ROW_FIELD_GVL)
+		return rows_measure(rows, COST_GVL);
+	if (field == ROW_FIELD_GC)
+		return rows_measure(rows, COST_GC);
+	return !rows_field_is_reason(field) || rows_has_reason(rows, field);
+}
+
+static void print_head(const struct rows *rows, FILE *out)
 {
 	(void)fputs("<thead><tr><th scope=\"col\" data-field=\"key\">", out);
-	put(out, grouping->by);
+	put(out, rows->grouping->by);
 	(void)fputs("</th>", out);
 	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
-		(void)fprintf(out, "<th scope=\"col\" data-field=\"%s\" data-unit=\"%s\">%s</th>",
-			      rows_field_name(columns[i].field), unit_name(columns[i].field),
-			      columns[i].title);
+		if (is_shown(rows, columns[i].field))
+			(void)fprintf(
+				out, "<th scope=\"col\" data-field=\"%s\" data-unit=\"%s\">%s</th>",
+				rows_field_name(columns[i].field), unit_name(columns[i].field),
+				columns[i].title);
 	(void)fputs("</tr></thead>", out);
 }
 
@@ -113,6 +133,8 @@ static void print_row(const struct rows *rows, const struct row *row, FILE *out)
 	print_label(rows, row, out);
 	(void)fputs("</th>", out);
 	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
+		if (!is_shown(rows, columns[i].field))
+			continue;
 		(void)fputs("<td>", out);
 		if (rows_number(rows, row, columns[i].field, &number))
 			print_number(columns[i].field, number, out);
@@ -131,7 +153,7 @@ int page_tables_groups(const struct totals *totals, const struct format_options 
 
 	if (r < 0)
 		return r;
-	print_head(grouping, out);
+	print_head(&rows, out);
 	(void)fputs("<tbody>", out);
 	for (size_t i = 0; i < rows_count(&rows) && !ferror(out); i++) {
 		struct row row = rows_at(&rows, i);

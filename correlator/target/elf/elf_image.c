@@ -12,6 +12,7 @@ enum {
 	SECTIONS_MAX = SHN_LORESERVE - 1, /* above it, e_shnum is 0 and the count elsewhere */
 	RELOCATION_SECTIONS_MAX = 8, /* .rela.dyn and .rela.plt; linkers make no more */
 	DYNAMIC_ENTRIES_MAX = 1024,
+	NOTES_MAX = 16, /* of a section, linkers make one or two */
 	ANSWERS_MAX = 16, /* symbols that are looked for in one file */
 	/* Read at a time, when less is asked for: most of it is asked for next. */
 	WINDOW_BYTES = 16 * 1024,
@@ -103,7 +104,7 @@ static int file_read(const struct elf_image *image, uint64_t offset, void *buffe
 	struct elf_window *window;
 	int r = 0;
 
-	if (offset > file->size_bytes || size_bytes > file->size_bytes - offset)
+	if (size_bytes > file->size_bytes || offset > file->size_bytes - size_bytes)
 		return -EFAULT;
 	if (file->buffer) {
 		memcpy(buffer, file->buffer + offset, size_bytes);
@@ -356,6 +357,47 @@ bool elf_image_is_program(const struct elf_image *image)
 	return false;
 }
 
+/* Of one section of notes: the first that is a build ID. */
+static size_t find_build_id(const struct elf_image *image, const Elf64_Shdr *section,
+			    uint8_t ret_id[static ELF_BUILD_ID_BYTES_MAX])
+{
+	struct {
+		Elf64_Nhdr header;
+		char name[4];
+	} note;
+	uint64_t at = 0;
+
+	for (size_t i = 0; i < NOTES_MAX && at < section->sh_size; i++) {
+		if (file_read(image, section->sh_offset + at, &note, sizeof(note)) < 0)
+			return 0;
+		if (note.header.n_type == NT_GNU_BUILD_ID && note.header.n_namesz == 4 &&
+		    memcmp(note.name, "GNU", 4) == 0) {
+			at += section->sh_offset + sizeof(note);
+			return note.header.n_descsz <= ELF_BUILD_ID_BYTES_MAX &&
+					       file_read(image, at, ret_id, note.header.n_descsz) ==
+						       0
+				       ? note.header.n_descsz
+				       : 0;
+		}
+		at += sizeof(note.header) + ((note.header.n_namesz + UINT64_C(3)) & ~UINT64_C(3)) +
+		      ((note.header.n_descsz + UINT64_C(3)) & ~UINT64_C(3));
+	}
+	return 0;
+}
+
+size_t elf_image_build_id(const struct elf_image *image,
+			  uint8_t ret_id[static ELF_BUILD_ID_BYTES_MAX])
+{
+	size_t size_bytes = 0;
+
+	if (wake(image) < 0)
+		return 0;
+	for (size_t i = 1; size_bytes == 0 && i < image->file.header.e_shnum; i++)
+		if (image->tables->sections[i].sh_type == SHT_NOTE)
+			size_bytes = find_build_id(image, &image->tables->sections[i], ret_id);
+	return size_bytes;
+}
+
 /* The name must end inside the table. */
 static bool is_name(const char *strings, uint64_t size_bytes, uint32_t offset, const char *name,
 		    size_t name_bytes)
@@ -492,6 +534,52 @@ bool elf_image_defined_at(const struct elf_image *image, size_t index, uint64_t 
 	return true;
 }
 
+static bool read_symbols(const struct elf_image *image, struct elf_symbol_table *table)
+{
+	return wake(image) == 0 && table->symbols.section &&
+	       read_table(image, &table->symbols) == 0 && read_table(image, &table->strings) == 0 &&
+	       table->symbols.bytes && table->strings.bytes;
+}
+
+/* Its name, which ends within the table; NULL: it has none. */
+static const char *name_of(const struct elf_symbol_table *table, const Elf64_Sym *symbol)
+{
+	size_t size_bytes = table->strings.section->sh_size;
+	const char *name;
+
+	if (symbol->st_name >= size_bytes)
+		return NULL;
+	name = (const char *)table->strings.bytes + symbol->st_name;
+	return name[0] && memchr(name, 0, size_bytes - symbol->st_name) ? name : NULL;
+}
+
+bool elf_image_next_function(const struct elf_image *image, bool is_dynamic, size_t *cursor,
+			     struct elf_function *ret_function)
+{
+	struct elf_symbol_table *table =
+		is_dynamic ? &image->tables->dynamic_table : &image->tables->full_table;
+	const char *name;
+
+	if (!read_symbols(image, table))
+		return false;
+	while (*cursor < table->symbols.section->sh_size / sizeof(Elf64_Sym)) {
+		const Elf64_Sym *symbol = (const Elf64_Sym *)table->symbols.bytes + (*cursor)++;
+
+		if (ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_size == 0 ||
+		    symbol->st_shndx == SHN_UNDEF)
+			continue;
+		name = name_of(table, symbol);
+		if (!name)
+			continue;
+		*ret_function = (struct elf_function){ .value = symbol->st_value,
+						       .size_bytes = symbol->st_size,
+						       .name = name,
+						       .binding = ELF64_ST_BIND(symbol->st_info) };
+		return true;
+	}
+	return false;
+}
+
 bool elf_image_next_relocation(const struct elf_image *image, size_t *cursor,
 			       struct elf_relocation *ret_relocation)
 {
@@ -595,6 +683,22 @@ static bool find_loaded(const struct elf_image *image, uint64_t virtual_address,
 			return true;
 	}
 	return false;
+}
+
+int elf_image_virtual_address(const struct elf_image *image, uint64_t offset,
+			      uint64_t *ret_virtual_address)
+{
+	struct elf_segment segment;
+	size_t cursor = 0;
+
+	while (elf_image_next_segment(image, &cursor, &segment)) {
+		if (segment.type != PT_LOAD || !(segment.flags & PF_X) || offset < segment.offset ||
+		    offset - segment.offset >= segment.file_bytes)
+			continue;
+		*ret_virtual_address = segment.virtual_address + (offset - segment.offset);
+		return 0;
+	}
+	return -ENOENT;
 }
 
 int elf_image_file_offset(const struct elf_image *image, uint64_t virtual_address,

@@ -76,6 +76,15 @@ uint16_t elf_image_machine(const struct elf_image *image); /* EM_X86_64, EM_AARC
 /* True for a main program: ET_EXEC, or ET_DYN that the linker marked DF_1_PIE. */
 bool elf_image_is_program(const struct elf_image *image);
 
+enum {
+	ELF_BUILD_ID_BYTES_MAX = 64
+};
+
+/* What the linker has made to tell the file from others (NT_GNU_BUILD_ID), by its sections: its
+ * length; 0: it has none. */
+size_t elf_image_build_id(const struct elf_image *image,
+			  uint8_t ret_id[static ELF_BUILD_ID_BYTES_MAX]);
+
 /* Looks name up in .dynsym, then in .symtab. 0, -ENOENT. Defined symbols win over undefined ones.
  */
 int elf_image_find_symbol(const struct elf_image *image, const char *name,
@@ -86,6 +95,22 @@ bool elf_image_find_defined(const struct elf_image *image, const char *name,
 /* The value of a symbol that the object itself defines, by its index in .dynsym. False: it is not
  * one. */
 bool elf_image_defined_at(const struct elf_image *image, size_t index, uint64_t *ret_value);
+
+/* A function that the file defines. */
+struct elf_function {
+	uint64_t value; /* a virtual address */
+	uint64_t size_bytes; /* > 0 */
+	const char *name; /* not ""; until elf_image_rest() */
+	uint8_t binding; /* STB_GLOBAL, ... */
+};
+
+/*
+ * The functions of .dynsym, or of .symtab, that say how long they are; not those that choose
+ * another one (STT_GNU_IFUNC). *cursor starts at 0; false at the end, and if it cannot be read.
+ */
+bool elf_image_next_function(const struct elf_image *image, bool is_dynamic, size_t *cursor,
+			     struct elf_function *ret_function);
+
 /* *cursor starts at 0; false at the end. Relocations of all SHT_RELA sections of the dynamic link.
  */
 bool elf_image_next_relocation(const struct elf_image *image, size_t *cursor,
@@ -100,6 +125,9 @@ bool elf_image_next_segment(const struct elf_image *image, size_t *cursor,
  */
 int elf_image_load_bias(const struct elf_image *image, const struct memory_map_entry *entry,
 			uint64_t *ret_bias);
+/* The virtual address of a file offset inside a PT_LOAD that is code. -ENOENT. */
+int elf_image_virtual_address(const struct elf_image *image, uint64_t offset,
+			      uint64_t *ret_virtual_address);
 /* File offset of a virtual address inside a PT_LOAD's file part. -ENOENT. */
 int elf_image_file_offset(const struct elf_image *image, uint64_t virtual_address,
 			  uint64_t *ret_offset);

@@ -12,7 +12,7 @@
 #include "target/proc/target_file.h"
 
 enum {
-	NOTES_MAX = 4, /* who looks into files: Ruby, two kinds of publishers */
+	NOTES_MAX = 5, /* who looks into files: Ruby, two kinds of publishers, who names code */
 	DEVICES_MAX = 64,
 };
 
@@ -139,7 +139,9 @@ static int read_mapped(void *source, uint64_t offset, void *buffer, size_t size_
 	return target_file_read(source, offset, buffer, size_bytes);
 }
 
-static int open_file(pid_t pid, const struct memory_map_entry *entry, struct object_file **ret_file)
+/* The mapping's; NULL: the one at that path. */
+static int open_file(pid_t pid, const struct memory_map_entry *entry, const char *path,
+		     struct object_file **ret_file)
 {
 	_cleanup_(object_file_releasep) struct object_file *file = calloc(1, sizeof(*file));
 	struct elf_reader reader = { .read = read_mapped };
@@ -148,7 +150,8 @@ static int open_file(pid_t pid, const struct memory_map_entry *entry, struct obj
 	if (!file)
 		return -ENOMEM;
 	file->holders = 1;
-	r = target_file_open(pid, entry, &file->mapped);
+	r = entry ? target_file_open(pid, entry, &file->mapped)
+		  : target_file_open_path(pid, path, &file->mapped);
 	if (r < 0)
 		return r;
 	file->key = target_file_key(file->mapped);
@@ -189,7 +192,7 @@ int object_file_get(struct object_files *files, pid_t pid, const struct memory_m
 	if (agent_has_given_up(pid))
 		return -ETIMEDOUT;
 	file = files ? find_known(files, pid, entry) : NULL;
-	r = file ? 0 : open_file(pid, entry, &file);
+	r = file ? 0 : open_file(pid, entry, NULL, &file);
 	if (r < 0)
 		return r;
 	if (files && !file->files)
@@ -203,6 +206,11 @@ int object_file_get(struct object_files *files, pid_t pid, const struct memory_m
 		share(files, file);
 	*ret_file = file;
 	return 0;
+}
+
+int object_file_open_path(pid_t pid, const char *path, struct object_file **ret_file)
+{
+	return agent_has_given_up(pid) ? -ETIMEDOUT : open_file(pid, NULL, path, ret_file);
 }
 
 struct object_file *object_file_hold(struct object_file *file)
@@ -236,6 +244,20 @@ int object_file_fd(const struct object_file *file)
 bool object_file_is_late(const struct object_file *file)
 {
 	return target_file_is_late(file->mapped);
+}
+
+uint64_t object_file_inode(const struct object_file *file)
+{
+	return file->key.inode;
+}
+
+bool object_file_is_mapped(const struct object_file *file, pid_t pid,
+			   const struct memory_map_entry *entry)
+{
+	struct target_file_key key;
+
+	return target_file_find_key(pid, entry, &key) == 0 && key.device == file->key.device &&
+	       key.inode == file->key.inode;
 }
 
 int object_file_identify(struct object_file *file, bool is_fresh, uint64_t *ret_inode)

@@ -45,6 +45,8 @@ uint64_t object_files_opened(const struct object_files *files);
  */
 int object_file_get(struct object_files *files, pid_t pid, const struct memory_map_entry *entry,
 		    struct object_file **ret_file);
+/* One that the process has, by its path there, and that is not mapped: not shared. As above. */
+int object_file_open_path(pid_t pid, const char *path, struct object_file **ret_file);
 /* Returns file, to be released once more. */
 struct object_file *object_file_hold(struct object_file *file);
 void object_file_release(struct object_file *file);
@@ -55,6 +57,11 @@ const struct elf_image *object_file_image(const struct object_file *file);
 int object_file_fd(const struct object_file *file);
 /* It has stopped answering: what was not found in it may be there all the same. */
 bool object_file_is_late(const struct object_file *file);
+/* As stat(2) has it. */
+uint64_t object_file_inode(const struct object_file *file);
+/* Whether a mapping of process pid is of it as of now, by what it is known by. */
+bool object_file_is_mapped(const struct object_file *file, pid_t pid,
+			   const struct memory_map_entry *entry);
 /* As target_file_identify. */
 int object_file_identify(struct object_file *file, bool is_fresh, uint64_t *ret_inode);
 /* False: the next one who maps it gets another. */

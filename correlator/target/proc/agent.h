@@ -36,9 +36,9 @@ enum {
 
 /* By what a file is opened. */
 struct agent_file_names {
-	char by_mapping[AGENT_NAME_BYTES]; /* /proc/PID/map_files/..., tried first */
+	char by_mapping[AGENT_NAME_BYTES]; /* /proc/PID/map_files/..., tried first; "" = none */
 	char by_path[AGENT_NAME_BYTES]; /* below its root; "" = none */
-	uint64_t inode; /* that it must have there */
+	uint64_t inode; /* that it must have there; 0 = any */
 };
 
 /*

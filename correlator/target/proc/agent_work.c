@@ -139,7 +139,8 @@ static int open_file(struct agent_room *room)
 
 	return fd >= 0 || !names->by_path[0]
 		       ? fd
-		       : open_readable(names->by_path, &names->inode, &room->status);
+		       : open_readable(names->by_path, names->inode ? &names->inode : NULL,
+				       &room->status);
 }
 
 static int stat_file(struct agent_room *room)

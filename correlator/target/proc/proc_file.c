@@ -106,13 +106,13 @@ int proc_file_read(pid_t pid, const char *name, size_t limit_bytes, char **ret_t
 static pid_t id_of_name(const char *name)
 {
 	char *end;
-	long id;
+	long long id;
 
 	if (!isdigit((unsigned char)name[0]))
 		return 0;
-	errno = 0;
-	id = strtol(name, &end, 10);
-	return errno || *end || id > INT_MAX ? 0 : (pid_t)id;
+	/* More than it can say is more than a pid, too. */
+	id = strtoll(name, &end, 10);
+	return *end || id > INT_MAX ? 0 : (pid_t)id;
 }
 
 int proc_file_list_ids(const char *path, pid_t **ret_ids, size_t *ret_count)

@@ -274,7 +274,7 @@ const char *process_server_name(pid_t pid)
 
 int process_read_variable(pid_t pid, const char *name, char *ret_value, size_t value_bytes)
 {
-	_cleanup_free_ char *text = malloc(ENVIRONMENT_BYTES + 1);
+	_cleanup_free_ char *text = calloc(1, ENVIRONMENT_BYTES + 1);
 	size_t name_bytes = strlen(name);
 	ssize_t size_bytes;
 
@@ -283,7 +283,6 @@ int process_read_variable(pid_t pid, const char *name, char *ret_value, size_t v
 	size_bytes = read_text(pid, TEXT_ENVIRONMENT, text, ENVIRONMENT_BYTES);
 	if (size_bytes < 0)
 		return (int)size_bytes;
-	text[size_bytes] = '\0';
 	for (const char *word = text; word < text + size_bytes; word += strlen(word) + 1) {
 		const char *value = word + name_bytes + 1;
 

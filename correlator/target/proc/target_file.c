@@ -40,47 +40,67 @@ static const char *path_below_root(const char *root, const char *path)
 	return path + length;
 }
 
-/* 0 or -EINVAL. A name that is too long is none. */
-static int name_file(pid_t pid, const struct memory_map_entry *entry,
-		     struct agent_file_names *ret_names)
+/* Below the root of the process. A name that is too long is none. */
+static void name_path(pid_t pid, const char *path, struct agent_file_names *ret_names)
 {
 	char root[32];
 	int length;
 
+	(void)snprintf(root, sizeof(root), "/proc/%d/root", pid);
+	length = snprintf(ret_names->by_path, sizeof(ret_names->by_path), "%s%s", root,
+			  path_below_root(root, path));
+	if (length < 0 || (size_t)length >= sizeof(ret_names->by_path))
+		ret_names->by_path[0] = '\0';
+}
+
+/* 0 or -EINVAL. */
+static int name_file(pid_t pid, const struct memory_map_entry *entry,
+		     struct agent_file_names *ret_names)
+{
 	if (entry->inode == 0 || entry->path[0] != '/')
 		return -EINVAL;
 	(void)snprintf(ret_names->by_mapping, sizeof(ret_names->by_mapping),
 		       "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, entry->start, entry->end);
-	(void)snprintf(root, sizeof(root), "/proc/%d/root", pid);
-	length = snprintf(ret_names->by_path, sizeof(ret_names->by_path), "%s%s", root,
-			  path_below_root(root, entry->path));
-	if (length < 0 || (size_t)length >= sizeof(ret_names->by_path))
-		ret_names->by_path[0] = '\0';
+	name_path(pid, entry->path, ret_names);
 	ret_names->inode = entry->inode;
 	return 0;
 }
 
-int target_file_open(pid_t pid, const struct memory_map_entry *entry, struct target_file **ret_file)
+static int open_named(pid_t pid, const char *path, const struct agent_file_names *names,
+		      struct target_file **ret_file)
 {
-	size_t path_bytes = strlen(entry->path) + 1;
+	size_t path_bytes = strlen(path) + 1;
 	_cleanup_(target_file_closep) struct target_file *file =
 		calloc(1, sizeof(*file) + path_bytes);
-	struct agent_file_names names;
 	int r;
 
 	if (!file)
 		return -ENOMEM;
 	file->fd = -1;
 	file->pid = pid;
-	memcpy(file->path, entry->path, path_bytes);
-	r = name_file(pid, entry, &names);
-	if (r == 0)
-		r = agent_open_file(pid, file->path, &names, &file->status);
+	memcpy(file->path, path, path_bytes);
+	r = agent_open_file(pid, file->path, names, &file->status);
 	if (r < 0)
 		return r;
 	file->fd = r;
 	*ret_file = TAKE_PTR(file);
 	return 0;
+}
+
+int target_file_open(pid_t pid, const struct memory_map_entry *entry, struct target_file **ret_file)
+{
+	struct agent_file_names names;
+	int r = name_file(pid, entry, &names);
+
+	return r < 0 ? r : open_named(pid, entry->path, &names, ret_file);
+}
+
+int target_file_open_path(pid_t pid, const char *path, struct target_file **ret_file)
+{
+	struct agent_file_names names = { .by_mapping = "", .inode = 0 };
+
+	name_path(pid, path, &names);
+	return names.by_path[0] ? open_named(pid, path, &names, ret_file) : -ENAMETOOLONG;
 }
 
 void target_file_close(struct target_file *file)

@@ -28,6 +28,11 @@ struct target_file;
  */
 int target_file_open(pid_t pid, const struct memory_map_entry *entry,
 		     struct target_file **ret_file);
+/*
+ * Any regular file of a process, by the path that it has there: one that is not mapped, so that it
+ * can be any by now. As target_file_open; -ENAMETOOLONG.
+ */
+int target_file_open_path(pid_t pid, const char *path, struct target_file **ret_file);
 void target_file_close(struct target_file *file);
 DEFINE_CLEANUP(struct target_file *, target_file_close);
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <correlator/gem_abi.h>
+
 #include "base/cleanup.h"
 
 static uint64_t device_of(const struct memory_map_entry *entry)
@@ -150,6 +152,35 @@ bool publishers_drop_unmapped(struct publishers *publishers, const struct memory
 	return kept < count;
 }
 
+/*
+ * What else our gem keeps of its threads, if it is beside the variable: the loader may have made
+ * either one with another object's. 0, or -EAGAIN: not relocated yet.
+ */
+static int find_threads(struct publisher *publisher, uint64_t bias,
+			const struct memory_reader *reader, bool is_musl)
+{
+	const struct elf_image *image = object_file_image(publisher->file);
+	const struct tls_location *own = &publisher->tls.location;
+	struct elf_symbol symbol;
+	struct tls_symbol thread;
+	int r;
+
+	publisher->has_threads = false;
+	publisher->watch_address =
+		elf_image_find_defined(image, GEM_WATCH_SYMBOL, &symbol) ? bias + symbol.value : 0;
+	if (!elf_image_find_defined(image, GEM_THREAD_SYMBOL, &symbol) || symbol.type != STT_TLS)
+		return 0;
+	r = tls_symbol_resolve(image, bias, reader, GEM_THREAD_SYMBOL, is_musl, false, &thread);
+	if (r == -EAGAIN)
+		return r;
+	if (r == 0 && thread.location.model == own->model &&
+	    thread.location.module == own->module) {
+		publisher->has_threads = true;
+		publisher->thread_offset = thread.location.offset - own->offset;
+	}
+	return 0;
+}
+
 static int resolve(struct publisher *publisher, const char *symbol,
 		   const struct memory_map_entry *entry, const struct memory_reader *reader,
 		   const struct link_map_layout *layout)
@@ -163,6 +194,8 @@ static int resolve(struct publisher *publisher, const char *symbol,
 		return r;
 	r = tls_symbol_resolve(image, bias, reader, symbol, layout->is_musl, is_final,
 			       &publisher->tls);
+	if (r == 0)
+		r = find_threads(publisher, bias, reader, layout->is_musl);
 	elf_image_rest(image);
 	if (r < 0)
 		return r;

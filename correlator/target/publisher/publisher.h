@@ -45,6 +45,10 @@ struct publisher {
 	unsigned int doubts; /* looks that found there what no loader writes, one after the other */
 	bool is_located; /* tls is valid: the loader is done with it */
 	struct tls_symbol tls;
+	/* Our gem's, in the same module: from there to GEM_THREAD_SYMBOL (gem_abi.h). */
+	bool has_threads;
+	int64_t thread_offset;
+	uint64_t watch_address; /* of GEM_WATCH_SYMBOL in the process; 0 = there is none */
 	bool is_interposed; /* its variable is another's in this list: it only sets that one, too */
 	bool is_refused; /* the two ways disagree, or no loader writes what is there */
 };

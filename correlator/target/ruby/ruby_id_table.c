@@ -34,7 +34,7 @@ static bool is_plausible(const uint64_t words[static RUBY_ID_TABLE_WORDS])
 /* The VALUE of a page; 0 when there is none of that number. */
 static int find_page(const struct ruby_id_table *table, uint64_t page, uint64_t *ret_value)
 {
-	uint64_t words[RUBY_ID_TABLE_WORDS], directory[2], address;
+	uint64_t words[RUBY_ID_TABLE_WORDS], directory[2] = { 0 }, address;
 	struct ruby_array pages;
 	struct ruby_object ids;
 	int r;

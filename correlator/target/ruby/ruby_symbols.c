@@ -377,12 +377,11 @@ static int read_name(const struct ruby_symbols *symbols, uint64_t id, struct sym
 		return -ENOMEM;
 	name->id = id;
 	r = read_text(&symbols->reader, &string, &name->value);
-	if (r < 0)
-		return r;
-	if (!ruby_id_table_is_unchanged(&symbols->table, serial, &entry))
-		return -EAGAIN;
-	*ret_name = TAKE_PTR(name);
-	return 0;
+	if (r == 0 && !ruby_id_table_is_unchanged(&symbols->table, serial, &entry))
+		r = -EAGAIN;
+	if (r == 0)
+		*ret_name = TAKE_PTR(name);
+	return r;
 }
 
 int ruby_symbols_find_name(struct ruby_symbols *symbols, uint64_t id,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+#include "collections.h"
 #include "fiber_context.h"
+#include "publication.h"
 #include "state_object.h"
 
 CORRELATOR_EXPORT void Init_correlator(void);
@@ -102,6 +104,19 @@ static VALUE correlator_fetch(VALUE self, VALUE key)
 	return state_object_fetch(fiber_context_get(), key);
 }
 
+static VALUE correlator_count_gvl(VALUE self)
+{
+	(void)self;
+	return publication_count_gvl() ? Qtrue : Qfalse;
+}
+
+static VALUE correlator_count_gc(VALUE self)
+{
+	(void)self;
+	collections_count();
+	return Qtrue;
+}
+
 void Init_correlator(void)
 {
 	VALUE correlator;
@@ -112,6 +127,7 @@ void Init_correlator(void)
 	correlator = rb_define_module("Correlator");
 	state_object_define(correlator);
 	fiber_context_define(correlator);
+	collections_define();
 	rb_define_module_function(correlator, "with", correlator_with, -1);
 	rb_define_module_function(correlator, "set", correlator_set, -1);
 	rb_define_singleton_method(correlator, "update", correlator_update, -1);
@@ -119,4 +135,8 @@ void Init_correlator(void)
 	rb_define_module_function(correlator, "clear", correlator_clear, 0);
 	rb_define_module_function(correlator, "capture", correlator_capture, 0);
 	rb_define_module_function(correlator, "current", correlator_current, 0);
+	rb_define_private_method(rb_singleton_class(correlator), "count_gvl", correlator_count_gvl,
+				 0);
+	rb_define_private_method(rb_singleton_class(correlator), "count_gc", correlator_count_gc,
+				 0);
 }

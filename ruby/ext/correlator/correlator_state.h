@@ -78,6 +78,7 @@ extern const struct correlator_state_header correlator_state_header CORRELATOR_E
 enum correlator_thread_flags {
 	CORRELATOR_THREAD_COUNTS_GVL = 1 << 0, /* ready_ns, wait_ns and waits are kept */
 	CORRELATOR_THREAD_COUNTS_GC = 1 << 1, /* gc_enters and gc_exits are kept */
+	CORRELATOR_THREAD_TIMES_GC = 1 << 2, /* gc_time and gc_runs are there, and kept */
 };
 
 struct correlator_thread {
@@ -87,11 +88,26 @@ struct correlator_thread {
 	uint64_t ready_ns; /* since when it waits for the GVL; 0: it does not */
 	uint64_t wait_ns; /* it has waited for the GVL, and how many times */
 	uint64_t waits;
-	uint64_t gc_enters; /* collections that it has begun and ended; unequal within one */
+	uint64_t gc_enters; /* steps of collections that it has begun and ended; unequal within one
+			     */
 	uint64_t gc_exits;
+	uint64_t gc_time; /* inside of them, ns << 1; within one odd: what the clock is ahead of it
+			   */
+	uint64_t gc_runs; /* collections that it has begun, each with its first step */
 };
 
-_Static_assert(sizeof(struct correlator_thread) == 56, "ABI: thread");
+_Static_assert(sizeof(struct correlator_thread) == 72, "ABI: thread");
+
+/* What is counted of threads from now on, in the whole process. */
+struct correlator_watch {
+	uint32_t version; /* 1 */
+	uint32_t flags; /* enum correlator_thread_flags */
+};
+
+_Static_assert(sizeof(struct correlator_watch) == 8, "ABI: watch");
+
+/* Written by publication.c only. */
+extern struct correlator_watch correlator_watch CORRELATOR_EXPORT;
 
 /*
  * Of the Ruby thread that runs on this native thread; NULL as long as it has published nothing.

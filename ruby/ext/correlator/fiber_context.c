@@ -7,6 +7,7 @@
 #include <ruby/ractor.h>
 #endif
 
+#include "collections.h"
 #include "other_publisher.h"
 #include "place.h"
 #include "publication.h"
@@ -245,6 +246,7 @@ void fiber_context_enter(VALUE state, struct fiber_context *ret_previous)
 	VALUE left = now.left ? place_object(now.left) : Qnil;
 
 	hook_this_ractor();
+	collections_follow_ractor();
 	need_place(&now);
 	*ret_previous = (struct fiber_context){ .object = place_object(now.place),
 						.place = now.place,
@@ -287,6 +289,7 @@ void fiber_context_replace(VALUE state)
 	struct now now = look();
 
 	hook_this_ractor();
+	collections_follow_ractor();
 	need_place(&now);
 	place_replace(now.place, state);
 	(void)publish(now.place, state);

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <ruby/thread.h>
 
@@ -44,6 +45,13 @@ static _Thread_local struct publication *own;
 
 /* Tells when a native thread ends. Set once, when the extension is loaded. */
 static pthread_key_t end_key;
+
+/* Exported for observers, so anybody may write to it: the flags are set, and read by nobody here.
+ */
+struct correlator_watch correlator_watch = { .version = 1 };
+
+/* enum correlator_thread_flags, of all threads. */
+static _Atomic(uint32_t) counted;
 
 static void mark_published(void *unused)
 {
@@ -166,6 +174,19 @@ static void on_child(void)
 			release(one);
 }
 
+struct correlator_thread *publication_shown(void)
+{
+	return own ? &own->shown : NULL;
+}
+
+void publication_count(uint32_t flags)
+{
+	correlator_watch.flags = atomic_fetch_or(&counted, flags) | flags;
+	for (struct publication *one = atomic_load(&publications); one; one = one->next)
+		if (one->shown.version)
+			__atomic_or_fetch(&one->shown.flags, flags, __ATOMIC_RELAXED);
+}
+
 #if defined(HAVE_RB_INTERNAL_THREAD_EVENT_DATA_T_THREAD) && \
 	defined(HAVE_RB_INTERNAL_THREAD_SPECIFIC_KEY_CREATE)
 
@@ -194,6 +215,46 @@ static void assign(VALUE thread, struct publication *publication)
 		rb_internal_thread_specific_set(thread, note_key, publication);
 }
 
+/* Of the VM, once. */
+static atomic_bool is_watching;
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/*
+ * The thread wants the GVL. Runs on whichever native thread found that it does, without the GVL,
+ * and maybe a second time for the same wait.
+ */
+static void on_ready(rb_event_flag_t event, const rb_internal_thread_event_data_t *data,
+		     void *unused)
+{
+	struct publication *publication = note_of(data->thread);
+	uint64_t is_none = 0;
+
+	(void)event;
+	(void)unused;
+	if (publication)
+		__atomic_compare_exchange_n(&publication->shown.ready_ns, &is_none, now_ns(), false,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+/* The thread has the GVL. Only it adds to its counters; an observer may read them at any instant.
+ */
+static void end_wait(struct correlator_thread *shown)
+{
+	uint64_t ready_ns = __atomic_exchange_n(&shown->ready_ns, 0, __ATOMIC_RELAXED);
+
+	if (!ready_ns)
+		return;
+	__atomic_store_n(&shown->wait_ns, shown->wait_ns + (now_ns() - ready_ns), __ATOMIC_RELAXED);
+	__atomic_store_n(&shown->waits, shown->waits + 1, __ATOMIC_RELAXED);
+}
+
 /*
  * The one event that runs with the GVL on the native thread that will run the thread. Saving at
  * SUSPENDED instead would be wrong: since Ruby 3.4 it may come without a RESUMED. Since 4.1 it runs
@@ -206,6 +267,8 @@ static void on_resumed(rb_event_flag_t event, const rb_internal_thread_event_dat
 
 	(void)event;
 	(void)unused;
+	if (publication)
+		end_wait(&publication->shown);
 	if (publication != own)
 		switch_to(publication);
 	/* By serial: a table's address may be a later one's. */
@@ -248,6 +311,17 @@ static void hook_threads(void)
 	rb_internal_thread_add_event_hook(on_exited, RUBY_INTERNAL_THREAD_EVENT_EXITED, NULL);
 }
 
+bool publication_count_gvl(void)
+{
+	bool is_on = false;
+
+	if (!atomic_compare_exchange_strong(&is_watching, &is_on, true))
+		return true;
+	rb_internal_thread_add_event_hook(on_ready, RUBY_INTERNAL_THREAD_EVENT_READY, NULL);
+	publication_count(CORRELATOR_THREAD_COUNTS_GVL);
+	return true;
+}
+
 #else
 
 /* A Ruby thread stays on its native thread: own is enough. */
@@ -259,6 +333,11 @@ static void assign(VALUE thread, struct publication *publication)
 
 static void hook_threads(void)
 {
+}
+
+bool publication_count_gvl(void)
+{
+	return false;
 }
 
 #endif
@@ -275,6 +354,7 @@ static __attribute__((noinline)) struct publication *take_own(void)
 		return NULL;
 	assign(rb_thread_current(), taken);
 	taken->shown.serial = atomic_fetch_add(&last_serial, 1) + 1;
+	taken->shown.flags = atomic_load(&counted);
 	taken->shown.version = THREAD_VERSION;
 	switch_to(taken);
 	return taken;

@@ -44,3 +44,15 @@ void publication_renew(void);
 
 /* Publishes nothing on this native thread any more, if it is the table. For the collector. */
 void publication_withdraw(const struct Ruby_Profiler_State *table);
+
+/* What is shown of the Ruby thread that runs here, which may add to its counters; NULL: nothing. */
+struct correlator_thread *publication_shown(void);
+
+/* From now on these (enum correlator_thread_flags) are announced of all threads. */
+void publication_count(uint32_t flags);
+
+/*
+ * From now on counts, for each thread that publishes, how long it waits for the GVL
+ * (CORRELATOR_THREAD_COUNTS_GVL). False: Ruby tells of it only since 3.3.
+ */
+bool publication_count_gvl(void);

@@ -131,6 +131,60 @@ static void what_crosses_the_limit_now_and_then_tells_nothing(void **state)
 	expect_told("");
 }
 
+/* A recorder's windows of a second end some ms too early, or too late. */
+static void a_duration_is_as_many_windows_however_long_they_are(void **state)
+{
+	(void)state;
+	begin("max(cpu) > 50ns for 1s");
+	request("", 60);
+	end_window(0, 956);
+	expect_told("956 firing 60 since 0|");
+	begin("max(cpu) > 50ns for 2s");
+	request("", 60);
+	end_window(0, 1050);
+	expect_told("");
+	request("", 60);
+	end_window(1050, 1990);
+	expect_told("1990 firing 60 since 0|");
+	request("", 40);
+	end_window(1990, 3000);
+	request("", 40);
+	end_window(3000, 3960);
+	expect_told("3960 resolved 40 since 1990|");
+}
+
+/* Of the last window an eighth may be lacking, and no more. */
+static void what_lacks_more_than_jitter_has_not_lasted(void **state)
+{
+	(void)state;
+	begin("max(cpu) > 50ns for 1s");
+	request("", 60);
+	end_window(0, 888);
+	expect_told("");
+	request("", 60);
+	end_window(888, 890);
+	expect_told("");
+	begin("max(cpu) > 50ns for 1s");
+	request("", 60);
+	end_window(0, 889);
+	expect_told("889 firing 60 since 0|");
+}
+
+/* An empty one may be too long, too. */
+static void what_held_goes_on_over_an_empty_window_that_is_too_long(void **state)
+{
+	(void)state;
+	begin("max(cpu) > 50ns for 3s");
+	request("", 60);
+	end_window(0, 1000);
+	end_window(1000, 2000);
+	end_window(2000, 3000);
+	end_window(3000, 4100);
+	request("", 60);
+	end_window(4100, 5100);
+	expect_told("5100 firing 60 since 0|");
+}
+
 static void a_window_without_data_holds_nothing(void **state)
 {
 	(void)state;
@@ -531,6 +585,9 @@ int main(void)
 		ALERT_TEST(without_a_duration_one_window_is_enough),
 		ALERT_TEST(it_has_to_hold_throughout),
 		ALERT_TEST(what_crosses_the_limit_now_and_then_tells_nothing),
+		ALERT_TEST(a_duration_is_as_many_windows_however_long_they_are),
+		ALERT_TEST(what_lacks_more_than_jitter_has_not_lasted),
+		ALERT_TEST(what_held_goes_on_over_an_empty_window_that_is_too_long),
 		ALERT_TEST(a_window_without_data_holds_nothing),
 		ALERT_TEST(what_held_waits_for_just_as_long_as_the_duration),
 		ALERT_TEST(it_begins_anew_behind_a_hole),

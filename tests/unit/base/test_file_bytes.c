@@ -55,12 +55,12 @@ static ssize_t move(int fd, void *to, const void *from, size_t size_bytes, off_t
 /* Instead of libc's, the three below. */
 ssize_t pwrite(int fd, const void *bytes, size_t size_bytes, off_t offset)
 {
-	return move(fd, file.content + offset - OFFSET, bytes, size_bytes, offset);
+	return move(fd, file.content + (offset - OFFSET), bytes, size_bytes, offset);
 }
 
 ssize_t pread(int fd, void *ret_bytes, size_t size_bytes, off_t offset)
 {
-	return move(fd, ret_bytes, file.content + offset - OFFSET, size_bytes, offset);
+	return move(fd, ret_bytes, file.content + (offset - OFFSET), size_bytes, offset);
 }
 
 int fstatvfs(int fd, struct statvfs *ret_system)

@@ -31,6 +31,13 @@ void *native_find(const void *map, const void *key);
 
 /* The task that a program runs on, as kernel_views.h has it: one without memory at first. */
 static __u64 native_task[64];
+/* And the registers that it entered the kernel with. */
+static inline void *native_registers(void)
+{
+	static __u64 registers[64];
+
+	return registers;
+}
 
 /* Of a program's own memory. */
 static inline long native_read_kernel(void *buffer, __u32 size_bytes, const void *address)
@@ -44,6 +51,7 @@ static inline long native_read_kernel(void *buffer, __u32 size_bytes, const void
 #define bpf_map_lookup_elem	   native_find
 #define bpf_ringbuf_reserve(...)   NULL
 #define bpf_get_current_task_btf() ((struct task_struct *)native_task)
+#define bpf_task_pt_regs(task)	   native_registers()
 /* Relocations by the kernel's BTF: not of concern to what is fuzzed. */
 #undef bpf_core_field_exists
 #define bpf_core_field_exists(...) 0

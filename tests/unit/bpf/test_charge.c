@@ -41,6 +41,9 @@ static long native_delete(void *map, const void *key);
 
 #include "context.bpf.h"
 
+/* What is a constant of loaded programs. */
+const volatile struct session_config session = { .has_children = 1 };
+
 static struct {
 	struct account_key keys[ELEMENTS];
 	struct account accounts[ELEMENTS];
@@ -51,6 +54,7 @@ static struct {
 	size_t count;
 } published;
 static struct process_books process;
+static struct origin origin; /* of the process; hash 0 = it has none */
 static struct thread_state thread;
 static struct task_struct task;
 
@@ -84,6 +88,8 @@ __attribute__((noipa)) void *native_find(const void *map, const void *key)
 
 	if (map == &books)
 		return *(const uint32_t *)key == TGID ? &process : NULL;
+	if (map == &origins)
+		return *(const uint32_t *)key == TGID && origin.hash ? &origin : NULL;
 	if (map == &accounts)
 		return &opened[*(const uint32_t *)key];
 	if (map == &contexts)
@@ -97,7 +103,8 @@ __attribute__((noipa)) void *native_find(const void *map, const void *key)
 	return NULL;
 }
 
-static long native_update(void *map, const void *key, const void *value)
+/* The same. */
+__attribute__((noipa)) static long native_update(void *map, const void *key, const void *value)
 {
 	size_t epoch = map == &opened[1];
 
@@ -112,7 +119,7 @@ static long native_update(void *map, const void *key, const void *value)
 	return 0;
 }
 
-static long native_delete(void *map, const void *key)
+__attribute__((noipa)) static long native_delete(void *map, const void *key)
 {
 	size_t epoch = map == &opened[1], i = find_account(map, key);
 
@@ -149,6 +156,7 @@ static int set_up(void **state)
 	memset(accounts_share, 0, sizeof(accounts_share));
 	memset(&contexts_share, 0, sizeof(contexts_share));
 	memset(&process, 0, sizeof(process));
+	memset(&origin, 0, sizeof(origin));
 	memset(&thread, 0, sizeof(thread));
 	thread.tgid = TGID;
 	thread.serial = 1;
@@ -190,6 +198,63 @@ static void an_account_says_whose_it_is_and_since_when(void **state)
 	assert_int_equal(account->first_ns, 1000);
 	assert_int_equal(account->last_ns, 2000);
 	assert_string_equal(account->comm, "puma worker");
+}
+
+/* In the context that its process was started in. */
+static void hold_origin(uint64_t hash)
+{
+	hold(hash);
+	thread.origin_hash = origin.hash = hash;
+	thread.is_of_origin = 1;
+	/* Which it has not read itself, or another one since. */
+	thread.snapshot_hash = hash + 1;
+}
+
+static void an_origin_is_published_by_whoever_opens_an_account_for_it(void **state)
+{
+	(void)state;
+	hold_origin(100);
+	charge_pending(&thread, &task, 2000);
+	assert_int_equal(opened[0].accounts[0].flags, ACCOUNT_OF_ORIGIN);
+	assert_int_equal(published.count, 1);
+	assert_int_equal(published.hashes[0], 100);
+	assert_int_equal(contexts_share.used, 1);
+	/* In the next window it is there already. */
+	thread.epoch = 1;
+	hold_origin(100);
+	charge_pending(&thread, &task, 3000);
+	assert_int_equal(opened[1].count, 1);
+	assert_int_equal(published.count, 1);
+	assert_int_equal(contexts_share.used, 1);
+	assert_int_equal(process.losses[COUNTER_CONTEXTS_FULL], 0);
+}
+
+static void an_origin_that_cannot_be_published_goes_to_overflow(void **state)
+{
+	(void)state;
+	room.has_contexts = false;
+	hold_origin(100);
+	charge_pending(&thread, &task, 2000);
+	assert_int_equal(opened[0].count, 0);
+	assert_int_equal(process.epochs[0].overflow.user_ns, 5);
+	assert_int_equal(process.losses[COUNTER_CONTEXTS_FULL], 1);
+	/* Userspace has forgotten the process, or it is another one's. */
+	room.has_contexts = true;
+	hold_origin(100);
+	origin.hash = 0;
+	charge_pending(&thread, &task, 2000);
+	hold_origin(100);
+	origin.hash = 101;
+	charge_pending(&thread, &task, 2000);
+	assert_int_equal(published.count, 0);
+	assert_int_equal(process.losses[COUNTER_CONTEXTS_FULL], 3);
+	/* Another thread was first. */
+	room.is_raced = true;
+	hold_origin(100);
+	charge_pending(&thread, &task, 2000);
+	assert_int_equal(opened[0].count, 1);
+	assert_int_equal(contexts_share.used, 0);
+	assert_int_equal(process.losses[COUNTER_CONTEXTS_FULL], 3);
 }
 
 static void what_could_not_be_read_is_counted_with_each_account_of_it(void **state)
@@ -365,6 +430,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(who_opens_an_account_publishes_the_context, set_up),
 		cmocka_unit_test_setup(an_account_says_whose_it_is_and_since_when, set_up),
+		cmocka_unit_test_setup(an_origin_is_published_by_whoever_opens_an_account_for_it,
+				       set_up),
+		cmocka_unit_test_setup(an_origin_that_cannot_be_published_goes_to_overflow, set_up),
 		cmocka_unit_test_setup(what_could_not_be_read_is_counted_with_each_account_of_it,
 				       set_up),
 		cmocka_unit_test_setup(without_room_for_an_account_nothing_is_published, set_up),

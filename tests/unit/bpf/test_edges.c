@@ -166,7 +166,14 @@ static void of_anothers_edges_nobody_takes_any(void **state)
 	leave(0);
 	*other = *thread;
 	other->serial++;
+	/* For a second it is kept for who has not emptied it. */
+	other->clock.mark_ns = kernel.edge_slot.times.mark_ns + EDGE_KEPT_NS - 1;
 	edge_arm(&kernel.edge_slot, other, (uintptr_t)&registers[1], registrations);
+	assert_int_equal(kernel.edge_slot.serial, thread->serial);
+	assert_int_equal(kernel.edge_slot.is_busy, 0);
+	other->clock.mark_ns++;
+	edge_arm(&kernel.edge_slot, other, (uintptr_t)&registers[1], registrations);
+	assert_int_equal(kernel.edge_slot.serial, other->serial);
 	enter(1);
 	leave(1);
 	thread->is_busy = 1;

@@ -423,6 +423,162 @@ static void an_exec_brings_no_process_back_that_is_forgotten(void **state)
 	assert_false(process_of(TGID)->has_config);
 }
 
+/* In a context that its snapshot is of, as a fork that its parent has set it for. */
+static void put_in_context(void)
+{
+	native_session.has_children = 1;
+	thread->context_hash = thread->snapshot_hash = CONTEXT_HASH_FIRST;
+	thread->snapshot.key_count = 2;
+	thread->is_inherited = 1;
+}
+
+static void assert_of_origin(uint32_t serial)
+{
+	assert_int_equal(thread->knowledge, CONTEXT_KNOWN);
+	assert_int_equal(thread->context_hash, CONTEXT_HASH_FIRST);
+	assert_int_equal(thread->origin_hash, CONTEXT_HASH_FIRST);
+	assert_int_equal(thread->is_of_origin, 1);
+	assert_int_equal(thread->is_inherited, 0);
+	assert_int_equal(thread->state_pointer, 0);
+	assert_int_equal(thread->serial, serial);
+}
+
+static void an_exec_in_a_context_makes_it_the_origin_of_the_process(void **state)
+{
+	const struct native_process *process = process_of(TGID);
+
+	(void)state;
+	put_in_context();
+	thread->is_unread = 1;
+	run(on_exec, &kernel.current);
+	assert_true(process->has_origin);
+	assert_int_equal(process->origin.hash, CONTEXT_HASH_FIRST);
+	assert_int_equal(process->origin.snapshot.key_count, 2);
+	assert_int_equal(process->origin.snapshot.family, FAMILY);
+	assert_of_origin(SERIAL + 1);
+	assert_int_equal(thread->is_unread, 0);
+	/* Of whom it runs it as. */
+	assert_int_equal(thread->config.flags, 0);
+	/* Another program, of the same origin. */
+	thread->snapshot_hash = CONTEXT_HASH_FIRST + 1;
+	run(on_exec, &kernel.current);
+	assert_int_equal(process->origin.hash, CONTEXT_HASH_FIRST);
+	assert_of_origin(SERIAL + 2);
+}
+
+/* The kernel names it when its memory is gone: what was known before that is in force. */
+static void an_exec_renames_the_thread_first(void **state)
+{
+	(void)state;
+	put_in_context();
+	thread->tls_address = 8;
+	run(on_rename, &kernel.current);
+	assert_int_equal(thread->knowledge, CONTEXT_UNKNOWN);
+	run(on_exec, &kernel.current);
+	assert_of_origin(SERIAL + 1);
+	assert_int_equal(thread->was_known, 0);
+}
+
+static void of_what_could_not_be_read_before_there_is_no_origin(void **state)
+{
+	(void)state;
+	put_in_context();
+	thread->knowledge = CONTEXT_UNKNOWN;
+	thread->tls_address = 8;
+	run(on_rename, &kernel.current);
+	run(on_exec, &kernel.current);
+	assert_false(process_of(TGID)->has_origin);
+	assert_int_equal(thread->knowledge, CONTEXT_UNKNOWN);
+	assert_int_equal(thread->is_of_origin, 0);
+	assert_int_equal(thread->serial, 1);
+}
+
+static void an_exec_that_found_the_books_held_has_its_origin_later(void **state)
+{
+	(void)state;
+	put_in_context();
+	thread->is_busy = 1;
+	run(on_rename, &kernel.current);
+	run(on_exec, &kernel.current);
+	thread->is_busy = 0;
+	assert_false(process_of(TGID)->has_origin);
+	assert_true(thread_begin(thread, &kernel.current, NOW_NS));
+	assert_of_origin(SERIAL + 1);
+	assert_int_equal(thread->has_missed_exec, 0);
+}
+
+/* It set another context, or none, and nobody has read that. */
+static void what_a_missed_probe_brought_is_no_origin(void **state)
+{
+	(void)state;
+	put_in_context();
+	thread->is_busy = thread->has_missed_probe = 1;
+	run(on_rename, &kernel.current);
+	run(on_exec, &kernel.current);
+	thread->is_busy = 0;
+	assert_true(thread_begin(thread, &kernel.current, NOW_NS));
+	assert_false(process_of(TGID)->has_origin);
+	assert_int_equal(thread->knowledge, CONTEXT_UNKNOWN);
+}
+
+static void an_origin_that_finds_no_room_is_counted(void **state)
+{
+	(void)state;
+	put_in_context();
+	kernel.full = &origins;
+	run(on_exec, &kernel.current);
+	assert_int_equal(losses(COUNTER_PROCESSES_FULL), 1);
+	assert_int_equal(thread->origin_hash, 0);
+	assert_int_equal(thread->knowledge, CONTEXT_UNKNOWN);
+	kernel.full = NULL;
+	process_of(TGID)->has_origin = true;
+	process_of(TGID)->origin.hash = CONTEXT_HASH_FIRST;
+	kernel.full = &origins;
+	fork_process();
+	assert_int_equal(losses(COUNTER_PROCESSES_FULL), 2);
+	assert_int_equal(child->origin_hash, 0);
+}
+
+static void without_children_an_exec_ends_the_context(void **state)
+{
+	(void)state;
+	put_in_context();
+	native_session.has_children = 0;
+	run(on_exec, &kernel.current);
+	assert_false(process_of(TGID)->has_origin);
+	assert_int_equal(thread->knowledge, CONTEXT_UNKNOWN);
+	assert_int_equal(thread->serial, 1);
+}
+
+static void threads_and_forks_of_a_process_have_its_origin(void **state)
+{
+	(void)state;
+	native_session.has_children = 1;
+	process_of(TGID)->has_origin = true;
+	process_of(TGID)->origin.hash = CONTEXT_HASH_FIRST + 4;
+	make_thread();
+	assert_int_equal(child->origin_hash, CONTEXT_HASH_FIRST + 4);
+	kernel.has_state[1] = false;
+	memset(child, 0, sizeof(*child));
+	kernel.other.flags = TASK_FLAG_IO_WORKER;
+	make_thread();
+	assert_int_equal(child->origin_hash, 0);
+	(void)set_up(state);
+	native_session.has_children = 1;
+	process_of(TGID)->has_origin = true;
+	process_of(TGID)->origin.hash = CONTEXT_HASH_FIRST + 4;
+	fork_process();
+	assert_int_equal(child->origin_hash, CONTEXT_HASH_FIRST + 4);
+	assert_int_equal(process_of(OTHER_TGID)->origin.hash, CONTEXT_HASH_FIRST + 4);
+	/* Who has its pid next has another parent. */
+	process_of(TGID)->has_origin = false;
+	kernel.has_state[1] = false;
+	memset(child, 0, sizeof(*child));
+	fork_process();
+	assert_int_equal(child->origin_hash, 0);
+	assert_false(process_of(OTHER_TGID)->has_origin);
+}
+
 static void set_variable(uint64_t pointer)
 {
 	forged_write(&memory, thread->tls_address, &pointer, sizeof(pointer));
@@ -449,6 +605,34 @@ static void a_thread_that_names_itself_begins_a_new_life(void **state)
 	assert_int_equal(otel->inherited_digest, 5);
 	assert_int_equal(thread->is_busy, 0);
 	assert_int_equal(thread->has_missed_rename, 0);
+}
+
+/* An exec may come before its first boundary. */
+static void a_fork_is_in_its_parents_context_from_the_start(void **state)
+{
+	(void)state;
+	native_session.has_children = 1;
+	kernel.processes[0].config.tls =
+		(struct tls_location){ .model = TLS_MODEL_STATIC, .offset = 0 };
+	kernel.current.thread.fsbase = thread->tls_address;
+	set_variable(0);
+	fork_process();
+	assert_int_equal(child->knowledge, CONTEXT_KNOWN);
+	assert_int_equal(child->context_hash, CONTEXT_HASH_NONE);
+	assert_int_equal(child->generation, generation);
+	assert_int_equal(child->tls_resolution, TLS_UNRESOLVED);
+	assert_int_equal(child->is_busy, 0);
+	/* If it cannot be told, the child reads it itself. */
+	for (int i = 0; i < 2; i++) {
+		kernel.has_state[1] = false;
+		memset(child, 0, sizeof(*child));
+		thread->is_pointer_old = i == 0;
+		kernel.current.thread.fsbase = i == 0 ? thread->tls_address : 8;
+		fork_process();
+		assert_int_equal(child->knowledge, CONTEXT_UNKNOWN);
+		assert_int_equal(child->generation, generation - 1);
+		assert_int_equal(child->config.generation, 0);
+	}
 }
 
 static void without_opentelemetry_a_new_life_leaves_its_state_alone(void **state)
@@ -629,6 +813,15 @@ int main(void)
 		TEST(an_exec_is_charged_from_the_last_boundary_on),
 		TEST(an_exec_that_finds_the_books_held_is_told_and_made_good_later),
 		TEST(an_exec_brings_no_process_back_that_is_forgotten),
+		TEST(an_exec_in_a_context_makes_it_the_origin_of_the_process),
+		TEST(an_exec_renames_the_thread_first),
+		TEST(of_what_could_not_be_read_before_there_is_no_origin),
+		TEST(an_exec_that_found_the_books_held_has_its_origin_later),
+		TEST(what_a_missed_probe_brought_is_no_origin),
+		TEST(an_origin_that_finds_no_room_is_counted),
+		TEST(without_children_an_exec_ends_the_context),
+		TEST(threads_and_forks_of_a_process_have_its_origin),
+		TEST(a_fork_is_in_its_parents_context_from_the_start),
 		TEST(a_thread_that_names_itself_begins_a_new_life),
 		TEST(without_opentelemetry_a_new_life_leaves_its_state_alone),
 		TEST(a_rename_that_finds_the_books_held_is_made_good_later),

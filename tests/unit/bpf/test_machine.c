@@ -59,10 +59,30 @@ static const struct {
 	{                                                    \
 #name, offsetof(struct account_totals, name) \
 	}
-	TERM(user_ns),	  TERM(kernel_ns),	    TERM(run_queue_ns),
-	TERM(blocked_ns), TERM(uninterruptible_ns), TERM(ambiguous_ns),
-	TERM(slices),	  TERM(switches_voluntary), TERM(switches_involuntary),
-	TERM(migrations), TERM(syscalls),	    TERM(stolen_ns),
+	TERM(user_ns),
+	TERM(kernel_ns),
+	TERM(run_queue_ns),
+	TERM(blocked_ns),
+	TERM(uninterruptible_ns),
+	TERM(ambiguous_ns),
+	TERM(slices),
+	TERM(switches_voluntary),
+	TERM(switches_involuntary),
+	TERM(migrations),
+	TERM(syscalls),
+	TERM(stolen_ns),
+	TERM(blocked_on_ns[0]),
+	TERM(blocked_on_ns[1]),
+	TERM(blocked_on_ns[2]),
+	TERM(blocked_on_ns[3]),
+	TERM(blocked_on_ns[4]),
+	TERM(blocked_on_ns[5]),
+	TERM(blocked_on_ns[6]),
+	TERM(blocked_on_ns[7]),
+	TERM(gvl_ns),
+	TERM(gvl_waits),
+	TERM(gc_ns),
+	TERM(gc_runs),
 #undef TERM
 };
 
@@ -90,12 +110,12 @@ static const struct ledger_row *find_row(const struct ledger *ledger, const stru
 	return &nothing;
 }
 
-/* When it was first and last charged to: between what the model knows of that. */
+/* Since when, and until when: that lies between what the model knows of it. */
 static bool has_right_times(const struct ledger_row *ours, const struct ledger_row *theirs,
 			    uint64_t end_ns)
 {
-	return ours->first_ns >= theirs->first_ns && ours->first_ns <= theirs->first_until_ns &&
-	       ours->last_ns >= theirs->last_from_ns && ours->last_ns <= end_ns;
+	return ours->first_ns == theirs->first_ns && ours->last_ns >= theirs->last_from_ns &&
+	       ours->last_ns <= end_ns;
 }
 
 static void compare_row(struct difference *difference, uint64_t window,
@@ -115,11 +135,51 @@ static void compare_row(struct difference *difference, uint64_t window,
 	differ(difference, window, of, serial, "name", ours->name, theirs->name);
 	differ(difference, window, of, serial, "inherited", ours->is_inherited,
 	       theirs->is_inherited);
+	differ(difference, window, of, serial, "origin", ours->is_of_origin, theirs->is_of_origin);
+	differ(difference, window, of, serial, "counts the GVL", ours->counts_gvl,
+	       theirs->counts_gvl);
+	differ(difference, window, of, serial, "times collections", ours->times_gc,
+	       theirs->times_gc);
 }
 
-static void compare_rows(struct difference *difference, uint64_t window,
-			 const struct ledger *programs, const struct ledger *model)
+/* A context of a process and one of another, its origin, may have the same value. */
+static void join_row(struct ledger *joined, const struct ledger_row *row)
 {
+	struct ledger_row *into = (struct ledger_row *)find_row(joined, row);
+
+	if (!into->serial) {
+		joined->rows[joined->count++] = *row;
+		return;
+	}
+	account_fold(&into->totals, &row->totals);
+	into->is_inherited |= row->is_inherited;
+	into->is_of_origin |= row->is_of_origin;
+	into->counts_gvl |= row->counts_gvl;
+	into->times_gc |= row->times_gc;
+	if (row->first_ns < into->first_ns)
+		into->first_ns = row->first_ns;
+	if (row->last_ns > into->last_ns)
+		into->last_ns = row->last_ns;
+	if (row->last_from_ns > into->last_from_ns)
+		into->last_from_ns = row->last_from_ns;
+}
+
+static void join_rows(struct ledger *joined, const struct ledger *ledger)
+{
+	joined->count = 0;
+	joined->end_ns = ledger->end_ns;
+	for (uint32_t i = 0; i < ledger->count; i++)
+		join_row(joined, &ledger->rows[i]);
+}
+
+static void compare_rows(struct difference *difference, uint64_t window, const struct ledger *told,
+			 const struct ledger *foretold)
+{
+	static struct ledger joined[2];
+	const struct ledger *programs = &joined[0], *model = &joined[1];
+
+	join_rows(&joined[0], told);
+	join_rows(&joined[1], foretold);
 	for (uint32_t i = 0; i < programs->count; i++)
 		compare_row(difference, window, &programs->rows[i],
 			    find_row(model, &programs->rows[i]), model->end_ns);
@@ -215,6 +275,55 @@ static void compare_sum(struct difference *difference, uint64_t window, const ch
 	       charged->uninterruptible_ns);
 }
 
+/*
+ * The calls of an account, over all numbers, are its own, and the time in them is no longer than
+ * all of its time.
+ */
+static void compare_syscalls(struct difference *difference, const struct world *world,
+			     uint64_t window, const struct ledger *programs)
+{
+	for (uint32_t i = 0; i < programs->count; i++) {
+		const struct ledger_row *row = &programs->rows[i];
+		const struct account_totals *totals = &row->totals;
+		uint64_t wall_ns = totals->user_ns + totals->kernel_ns + totals->run_queue_ns +
+				   totals->blocked_ns + (uint64_t)totals->stolen_ns;
+
+		differ(difference, window, "thread", row->serial, "calls by number", row->calls,
+		       totals->syscalls);
+		if (row->inside_ns > wall_ns)
+			differ(difference, window, "thread", row->serial, "time in calls",
+			       row->inside_ns, wall_ns);
+	}
+	for (uint32_t i = 0; i < PROCESSES; i++)
+		if (world->processes[i].is_known)
+			differ(difference, window, "overflow of process", i, "calls by number",
+			       programs->overflow_calls[i], programs->overflow[i].syscalls);
+}
+
+/* What an account waited, over all stacks, is its own. */
+static void compare_waits(struct difference *difference, const struct world *world, uint64_t window,
+			  const struct ledger *programs)
+{
+	for (uint32_t i = 0; i < programs->count; i++) {
+		const struct ledger_row *row = &programs->rows[i];
+
+		differ(difference, window, "thread", row->serial, "blocked by stack",
+		       row->waited.blocked_ns, row->totals.blocked_ns);
+		differ(difference, window, "thread", row->serial, "run queue by stack",
+		       row->waited.run_queue_ns, row->totals.run_queue_ns);
+	}
+	for (uint32_t i = 0; i < PROCESSES; i++) {
+		if (!world->processes[i].is_known)
+			continue;
+		differ(difference, window, "overflow of process", i, "blocked by stack",
+		       programs->overflow_waited[i].blocked_ns, programs->overflow[i].blocked_ns);
+		differ(difference, window, "overflow of process", i, "run queue by stack",
+		       programs->overflow_waited[i].run_queue_ns,
+		       programs->overflow[i].run_queue_ns);
+	}
+	differ(difference, window, "stacks", 0, "counted twice", programs->waits_told_twice, 0);
+}
+
 /* Each begins where the thread's last one ended. */
 static void compare_ends(struct difference *difference, uint64_t window,
 			 const struct ledger *programs, uint64_t ends_ns[LEDGER_ROWS])
@@ -267,6 +376,10 @@ static void compare(struct difference *difference, const struct world *world)
 	compare_rows(difference, window, &programs, &model);
 	compare_processes(difference, window, &programs, &model);
 	compare_slices(difference, world, window, &programs);
+	if (world->counts_syscalls)
+		compare_syscalls(difference, world, window, &programs);
+	if (world->tells_waits)
+		compare_waits(difference, world, window, &programs);
 	/* Nobody waits for them any more. */
 	if (!world->is_stopped)
 		differ(difference, window, "threads", 0, "leaving", programs.leaving_threads,
@@ -316,6 +429,8 @@ static size_t tell(const struct story *story, struct difference *ret)
 	slices_free(story_slices);
 	story_slices = slices_new(LEDGER_SLICES);
 	world_begin(&world);
+	world.counts_syscalls = story->counts_syscalls;
+	world.tells_waits = story->tells_waits;
 	machine_begin(&world);
 	model_begin(&world);
 	for (size_t i = 0; i < story->count; i++)

@@ -13,9 +13,11 @@ static void *stacks_find(const void *map, const void *key);
 static long stacks_update(const void *map, const void *key, const void *value, uint64_t flags);
 static long stacks_send(const void *ring, const void *bytes, uint64_t size_bytes, uint64_t flags);
 
+static long stacks_unwind(const void *met, void *addresses, uint32_t size_bytes, uint64_t flags);
 static uint64_t stacks_now(void);
 
 static struct context_hash_key native_key;
+static uint64_t user_pc; /* where the thread is in user mode */
 
 #define hash_key native_key
 #undef bpf_ktime_get_ns
@@ -25,8 +27,11 @@ static struct context_hash_key native_key;
 #undef bpf_map_update_elem
 #define bpf_map_update_elem stacks_update
 #undef bpf_ringbuf_output
-#define bpf_ringbuf_output		stacks_send
-#define compat_user_stack_pointer(task) STACK_POINTER
+#define bpf_ringbuf_output stacks_send
+#undef bpf_get_stack
+#define bpf_get_stack			      stacks_unwind
+#define compat_user_stack_pointer(task)	      STACK_POINTER
+#define compat_user_instruction_pointer(task) user_pc
 #define RUBY_FRAMES_READ(walk, buffer, size_bytes, address) \
 	native_read_user(buffer, size_bytes, (const void *)(address))
 
@@ -42,6 +47,8 @@ enum {
 	FRAMES = 3,
 	COLLECTIONS = 41,
 	INTERVAL_NS = 100, /* since the last boundary (two_tasks.h) */
+	KERNEL_MODE = 0x10, /* cs on x86 */
+	USER_MODE = 0x33,
 };
 
 struct row {
@@ -65,6 +72,18 @@ static struct {
 	uint64_t sent_bytes;
 	unsigned int sendings;
 	uint64_t method;
+	struct sample_registers met; /* what the clock says */
+	uint32_t kernel_count; /* of the kernel's frames, which are 1000, 1001, ... */
+	const void *unwound; /* the context of the program that asked for them last */
+	bool cannot_unwind, has_no_tip_scratch;
+	struct tip_room tip_scratch;
+	struct {
+		uint64_t tip;
+		uint32_t window;
+	} tip_told;
+	struct tip_message tip_sent; /* last */
+	uint64_t tip_sent_bytes;
+	unsigned int tip_sendings;
 } bench;
 
 static struct thread_state *const thread = &kernel.states[0];
@@ -95,6 +114,10 @@ __attribute__((noipa)) static void *stacks_find(const void *map, const void *key
 		return bench.has_no_scratch || *number != 0 ? NULL : &bench.scratch;
 	if (map == &stacks_told)
 		return bench.told.stack == *(const uint64_t *)key ? &bench.told.window : NULL;
+	if (map == &tip_scratch)
+		return bench.has_no_tip_scratch || *number != 0 ? NULL : &bench.tip_scratch;
+	if (map == &tips_told)
+		return bench.tip_told.tip == *(const uint64_t *)key ? &bench.tip_told.window : NULL;
 	if (map == &accounts)
 		return bench.has_no_accounts || *number > 1 ? NULL : &bench.opened[*number];
 	if (map == &samples)
@@ -120,6 +143,12 @@ __attribute__((noipa)) static long stacks_update(const void *map, const void *ke
 		bench.told.window = *(const uint32_t *)value;
 		return 0;
 	}
+	if (map == &tips_told) {
+		assert_int_equal(flags, BPF_ANY);
+		bench.tip_told.tip = *(const uint64_t *)key;
+		bench.tip_told.window = *(const uint32_t *)value;
+		return 0;
+	}
 	assert_ptr_equal(map, &bench.rows[window]);
 	assert_int_equal(flags, BPF_NOEXIST);
 	if (bench.is_full)
@@ -130,12 +159,33 @@ __attribute__((noipa)) static long stacks_update(const void *map, const void *ke
 	return 0;
 }
 
+static long stacks_unwind(const void *met, void *addresses, uint32_t size_bytes, uint64_t flags)
+{
+	uint64_t *address = addresses;
+
+	bench.unwound = met;
+	assert_int_equal(size_bytes, KERNEL_FRAMES_MAX * sizeof(*address));
+	assert_int_equal(flags, 0);
+	if (bench.cannot_unwind)
+		return -EFAULT;
+	for (uint32_t i = 0; i < bench.kernel_count; i++)
+		address[i] = 1000 + i;
+	return (long)(bench.kernel_count * sizeof(*address));
+}
+
 static long stacks_send(const void *ring, const void *bytes, uint64_t size_bytes, uint64_t flags)
 {
-	assert_ptr_equal(ring, &stacks);
 	assert_int_equal(flags, 0);
 	if (bench.is_ring_full)
 		return -EAGAIN;
+	if (ring == &tips) {
+		assert_in_range(size_bytes, 1, sizeof(bench.tip_sent));
+		memcpy(&bench.tip_sent, bytes, size_bytes);
+		bench.tip_sent_bytes = size_bytes;
+		bench.tip_sendings++;
+		return 0;
+	}
+	assert_ptr_equal(ring, &stacks);
 	assert_in_range(size_bytes, 1, sizeof(bench.sent));
 	memcpy(&bench.sent, bytes, size_bytes);
 	bench.sent_bytes = size_bytes;
@@ -198,6 +248,8 @@ static int set_up(void **state)
 	native_key = (struct context_hash_key){ { 1, 2 } };
 	bench.layout = layout_3_1;
 	bench.layout.gc_count_address = forged_words(&memory, (uint64_t[]){ COLLECTIONS }, 1);
+	bench.met.mode = USER_MODE;
+	user_pc = 0;
 	kernel.current.se.cfs_rq = &kernel.cfs;
 	thread->serial = 6;
 	open_accounts(CONTEXT_HASH_NONE);
@@ -212,7 +264,7 @@ static uint64_t losses(enum counter counter)
 
 static void meet(void)
 {
-	assert_int_equal(on_sample(NULL), 0);
+	assert_int_equal(on_sample(&bench.met), 0);
 	assert_false(thread->is_busy);
 }
 
@@ -363,7 +415,7 @@ static void a_sample_within_a_boundary_is_lost_and_nothing_is_done(void **state)
 {
 	(void)state;
 	thread->is_busy = 1;
-	assert_int_equal(on_sample(NULL), 0);
+	assert_int_equal(on_sample(&bench.met), 0);
 	assert_true(thread->is_busy);
 	assert_int_equal(losses(COUNTER_SAMPLE_LOST), 1);
 	thread->is_busy = 0;
@@ -584,10 +636,208 @@ static void of_two_processes_the_same_frames_are_two_stacks(void **state)
 	assert_true(bench.scratch.message.stack != stack);
 }
 
+/* ---- what is above the frames ---- */
+
+/* The tip of one more sample, which the clock meets in the kernel, so many frames deep. */
+static uint64_t meet_in_kernel(uint32_t count)
+{
+	bench.met.mode = KERNEL_MODE;
+	bench.kernel_count = count;
+	(void)meet_stack();
+	return bench.rows[0][0].key.tip;
+}
+
+static void a_thread_met_in_user_mode_has_no_frames_of_the_kernel(void **state)
+{
+	(void)state;
+	bench.kernel_count = 3;
+	(void)meet_stack();
+	assert_int_equal(bench.rows[0][0].key.tip, TIP_NONE);
+	assert_int_equal(bench.tip_sendings, 0);
+}
+
+static void one_met_in_the_kernel_has_those_it_is_in(void **state)
+{
+	uint64_t tip = meet_in_kernel(3);
+
+	(void)state;
+	assert_true(tip > TIP_NONE);
+	assert_int_equal(bench.tip_sendings, 1);
+	assert_int_equal(bench.tip_sent.tip, tip);
+	assert_int_equal(bench.tip_sent.tgid, TGID);
+	assert_int_equal(bench.tip_sent.kernel_count, 3);
+	assert_int_equal(bench.tip_sent_bytes, offsetof(struct tip_message, kernel) + 24);
+	assert_int_equal(bench.tip_sent.native_pc, 0);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(bench.tip_sent.kernel[i], 1000 + i);
+	/* Beside its frames of Ruby, which are the same. */
+	assert_int_equal(bench.sendings, 1);
+	assert_int_equal(bench.rows[0][0].key.stack, bench.sent.stack);
+	assert_int_equal(meet_in_kernel(KERNEL_FRAMES_MAX) != tip, 1);
+	assert_int_equal(bench.tip_sent.kernel_count, KERNEL_FRAMES_MAX);
+	assert_int_equal(bench.tip_sent_bytes, sizeof(struct tip_message));
+}
+
+/* On x86 the lower two bits of cs. */
+static void the_mode_is_that_of_the_clocks_registers(void **state)
+{
+	(void)state;
+	for (uint64_t mode = 0; mode < 4; mode++) {
+		bench.met.mode = KERNEL_MODE | mode;
+		assert_int_equal(sample_is_in_kernel(&bench.met), mode == 0);
+	}
+}
+
+static void what_cannot_be_unwound_is_no_tip(void **state)
+{
+	(void)state;
+	bench.cannot_unwind = true;
+	assert_int_equal(meet_in_kernel(3), TIP_NONE);
+	bench.cannot_unwind = false;
+	assert_int_equal(meet_in_kernel(0), TIP_NONE);
+	bench.has_no_tip_scratch = true;
+	assert_int_equal(meet_in_kernel(3), TIP_NONE);
+	assert_int_equal(tip_identify(), 0);
+	assert_int_equal(bench.tip_sendings, 0);
+	assert_int_equal(losses(COUNTER_STACKS_FULL), 0);
+}
+
+static void a_tip_is_told_once_a_window(void **state)
+{
+	uint64_t tip = meet_in_kernel(3);
+
+	(void)state;
+	assert_int_equal(meet_in_kernel(3), tip);
+	assert_int_equal(bench.tip_sendings, 1);
+	thread->epoch = open_epoch = current_epoch = 2;
+	assert_int_equal(meet_in_kernel(3), tip);
+	assert_int_equal(meet_in_kernel(3), tip);
+	assert_int_equal(bench.tip_sendings, 2);
+}
+
+static void a_tip_without_room_is_counted_and_told_with_the_next_sample(void **state)
+{
+	uint64_t tip;
+
+	(void)state;
+	(void)meet_stack();
+	bench.is_ring_full = true;
+	tip = meet_in_kernel(3);
+	assert_int_equal(losses(COUNTER_STACKS_FULL), 1);
+	bench.is_ring_full = false;
+	assert_int_equal(meet_in_kernel(3), tip);
+	assert_int_equal(bench.tip_sendings, 1);
+}
+
+static void its_number_is_a_keyed_hash_of_all_its_addresses(void **state)
+{
+	uint64_t tip = meet_in_kernel(3);
+	struct context_hash_state hash;
+
+	(void)state;
+	context_hash_init(&hash, &native_key);
+	context_hash_add(&hash, (uint64_t)TGID << 32 | 3);
+	context_hash_add(&hash, 0);
+	for (uint64_t i = 0; i < 3; i++)
+		context_hash_add(&hash, 1000 + i);
+	assert_int_equal(tip, context_hash_final(&hash));
+	native_key.words[0]++;
+	assert_true(meet_in_kernel(3) != tip);
+}
+
+/* Also of one that is in a call, or that was interrupted: where it will go on. */
+static void with_native_stacks_a_tip_has_where_it_is_in_the_processs_code(void **state)
+{
+	uint64_t tip;
+
+	(void)state;
+	native_session.has_native = 1;
+	user_pc = 0x7f1234;
+	(void)meet_stack();
+	tip = bench.rows[0][0].key.tip;
+	assert_true(tip > TIP_NONE);
+	assert_int_equal(bench.tip_sendings, 1);
+	assert_int_equal(bench.tip_sent.native_pc, 0x7f1234);
+	assert_int_equal(bench.tip_sent.kernel_count, 0);
+	assert_int_equal(bench.tip_sent_bytes, offsetof(struct tip_message, kernel));
+	assert_true(meet_in_kernel(2) != tip);
+	assert_int_equal(bench.tip_sent.native_pc, 0x7f1234);
+	assert_int_equal(bench.tip_sent.kernel_count, 2);
+	bench.met.mode = USER_MODE;
+	(void)meet_stack();
+	assert_int_equal(bench.rows[0][0].key.tip, tip);
+	user_pc++;
+	(void)meet_stack();
+	assert_true(bench.rows[0][0].key.tip != tip);
+	user_pc = 0;
+	(void)meet_stack();
+	assert_int_equal(bench.rows[0][0].key.tip, TIP_NONE);
+}
+
+/* io_uring's: it has no code of the process to run. */
+static void a_thread_of_the_kernels_own_is_in_no_native_code(void **state)
+{
+	(void)state;
+	native_session.has_native = 1;
+	user_pc = 0x7f1234;
+	kernel.current.flags = TASK_FLAG_IO_WORKER;
+	(void)meet_stack();
+	assert_int_equal(bench.rows[0][0].key.tip, TIP_NONE);
+	assert_int_equal(bench.rows[0][0].key.stack, STACK_NO_RUBY);
+	kernel.current.flags = 0;
+	kernel.current.mm = NULL;
+	(void)meet_stack();
+	assert_int_equal(bench.rows[0][0].key.tip, TIP_NONE);
+}
+
+static void more_addresses_than_there_can_be_are_not_told(void **state)
+{
+	(void)state;
+	bench.tip_scratch.message.kernel_count = KERNEL_FRAMES_MAX + 1;
+	assert_int_equal(tip_tell(&bench.tip_scratch.message, TGID, 1), 0);
+	assert_int_equal(bench.tip_sendings, 0);
+}
+
+/* ---- where a thread waits ---- */
+
+static void leave_cpu(struct task_struct *task)
+{
+	unsigned long long arguments[] = { false, (uintptr_t)task, (uintptr_t)&kernel.other };
+
+	assert_int_equal(on_leaving_cpu(arguments), 0);
+	if (task == &kernel.current)
+		assert_ptr_equal(bench.unwound, arguments);
+}
+
+static void of_a_thread_that_leaves_the_cpu_the_stack_and_the_tip_are_taken(void **state)
+{
+	uint64_t stack = meet_stack();
+
+	(void)state;
+	bench.kernel_count = 2;
+	leave_cpu(&kernel.current);
+	assert_int_equal(thread->waited.next_stack, stack);
+	assert_int_equal(bench.sendings, 1);
+	assert_int_equal(thread->waited.next_tip, bench.tip_sent.tip);
+	assert_int_equal(bench.tip_sent.kernel_count, 2);
+	assert_int_equal(bench.counts[0], 1);
+}
+
+static void of_one_that_is_not_observed_nothing_is(void **state)
+{
+	(void)state;
+	leave_cpu(&kernel.other);
+	assert_int_equal(bench.sendings, 0);
+	assert_int_equal(bench.tip_sendings, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_sample_is_where_the_time_up_to_it_was_charged, set_up),
+		cmocka_unit_test_setup(
+			of_a_thread_that_leaves_the_cpu_the_stack_and_the_tip_are_taken, set_up),
+		cmocka_unit_test_setup(of_one_that_is_not_observed_nothing_is, set_up),
 		cmocka_unit_test_setup(each_window_has_its_own, set_up),
 		cmocka_unit_test_setup(without_an_account_it_is_of_overflow, set_up),
 		cmocka_unit_test_setup(of_a_context_that_is_not_known_it_is_said_so, set_up),
@@ -617,6 +867,19 @@ int main(void)
 		cmocka_unit_test_setup(its_number_is_a_keyed_hash_of_that, set_up),
 		cmocka_unit_test_setup(more_frames_than_there_can_be_are_not_told, set_up),
 		cmocka_unit_test_setup(of_two_processes_the_same_frames_are_two_stacks, set_up),
+		cmocka_unit_test_setup(a_thread_met_in_user_mode_has_no_frames_of_the_kernel,
+				       set_up),
+		cmocka_unit_test_setup(one_met_in_the_kernel_has_those_it_is_in, set_up),
+		cmocka_unit_test_setup(the_mode_is_that_of_the_clocks_registers, set_up),
+		cmocka_unit_test_setup(what_cannot_be_unwound_is_no_tip, set_up),
+		cmocka_unit_test_setup(a_tip_is_told_once_a_window, set_up),
+		cmocka_unit_test_setup(a_tip_without_room_is_counted_and_told_with_the_next_sample,
+				       set_up),
+		cmocka_unit_test_setup(its_number_is_a_keyed_hash_of_all_its_addresses, set_up),
+		cmocka_unit_test_setup(more_addresses_than_there_can_be_are_not_told, set_up),
+		cmocka_unit_test_setup(
+			with_native_stacks_a_tip_has_where_it_is_in_the_processs_code, set_up),
+		cmocka_unit_test_setup(a_thread_of_the_kernels_own_is_in_no_native_code, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,6 +26,7 @@ static long native_copy(void *buffer, uint32_t size_bytes, const void *address);
 static void *native_reserve(const void *ring, uint64_t size_bytes, uint64_t flags);
 static void native_submit(const void *event, uint64_t flags);
 static bool native_is_in_call(const void *task);
+static bool native_is_32_bit_call(const void *task);
 
 #undef bpf_get_current_task_btf
 #undef bpf_probe_read_kernel
@@ -50,6 +51,7 @@ static bool native_is_in_call(const void *task);
 /* Of registers, which do not exist, and of another machine: tags in the top byte, and a thread
  * pointer that is saved late. */
 #define compat_is_in_syscall	      native_is_in_call
+#define compat_call_is_32_bit	      native_is_32_bit_call
 #define compat_keeps_thread_pointer() true
 #define compat_thread_pointer(task)   ((task)->thread.fsbase)
 #define compat_untag(pointer)	      ((pointer) & ~(UINT64_C(0xff) << 56))
@@ -93,10 +95,11 @@ struct told {
 
 struct native_process {
 	uint32_t tgid; /* 0 = free */
-	bool has_config, has_books, has_otel, is_watched;
+	bool has_config, has_books, has_otel, is_watched, has_origin;
 	struct process_config config;
 	struct process_books books;
 	struct otel_config otel;
+	struct origin origin;
 };
 
 static struct {
@@ -113,11 +116,14 @@ static struct {
 	struct thread_state states[2];
 	struct otel_thread otel_states[2];
 	bool has_state[2], has_otel_state[2];
-	bool has_no_storage, has_no_ring, has_no_slot, is_in_call;
+	bool has_no_storage, has_no_ring, has_no_slot, is_in_call, is_32_bit_call;
 	struct native_process processes[PROCESSES];
 	const void *full; /* map */
 	const void *unreadable; /* kernel address */
 	const void *dying_at; /* map in which the other one is looked for when it dies */
+	/* Of a test's own maps; NULL: it has none. 1: it is none of them. */
+	void *(*find)(const void *map, const void *key);
+	long (*update)(const void *map, const void *key, const void *value, uint64_t flags);
 	struct told told[EVENTS];
 	size_t told_count;
 } kernel;
@@ -138,6 +144,12 @@ static bool native_is_in_call(const void *task)
 {
 	(void)task;
 	return kernel.is_in_call;
+}
+
+static bool native_is_32_bit_call(const void *task)
+{
+	(void)task;
+	return kernel.is_32_bit_call;
 }
 
 static void *native_storage(const void *map, const void *task, uint64_t flags)
@@ -169,11 +181,16 @@ __attribute__((noipa)) void *native_find(const void *map, const void *key)
 {
 	struct native_process *process;
 
+	void *found = kernel.find ? kernel.find(map, key) : NULL;
+
+	if (found)
+		return found;
 	if (map == kernel.dying_at)
 		kernel.other.__state = TASK_STATE_DEAD;
 	if (map == &edge_slots)
 		return kernel.has_no_slot ? NULL : &kernel.edge_slot;
-	if (map != &processes && map != &books && map != &otel_processes && map != &watched)
+	if (map != &processes && map != &books && map != &otel_processes && map != &watched &&
+	    map != &origins)
 		return NULL;
 	process = process_of(*(const uint32_t *)key);
 	if (!process || !process->tgid)
@@ -184,6 +201,8 @@ __attribute__((noipa)) void *native_find(const void *map, const void *key)
 		return process->has_books ? &process->books : NULL;
 	if (map == &otel_processes)
 		return process->has_otel ? &process->otel : NULL;
+	if (map == &origins)
+		return process->has_origin ? &process->origin : NULL;
 	return process->is_watched ? &process->is_watched : NULL;
 }
 
@@ -191,7 +210,10 @@ __attribute__((noipa)) static long native_update(const void *map, const void *ke
 						 const void *value, uint64_t flags)
 {
 	struct native_process *process = process_of(*(const uint32_t *)key);
+	long r = kernel.update ? kernel.update(map, key, value, flags) : 1;
 
+	if (r <= 0)
+		return r;
 	if (map == kernel.full || (flags == BPF_EXIST && !native_find(map, key)))
 		return -E2BIG;
 	if (!process)
@@ -208,6 +230,9 @@ __attribute__((noipa)) static long native_update(const void *map, const void *ke
 	} else if (map == &otel_processes) {
 		process->otel = *(const struct otel_config *)value;
 		process->has_otel = true;
+	} else if (map == &origins) {
+		process->origin = *(const struct origin *)value;
+		process->has_origin = true;
 	} else if (map == &watched) {
 		process->is_watched = *(const uint32_t *)value == 1;
 	} else {
@@ -228,6 +253,8 @@ __attribute__((noipa)) static long native_delete(const void *map, const void *ke
 		process->has_otel = false;
 	else if (map == &watched)
 		process->is_watched = false;
+	else if (map == &origins)
+		process->has_origin = false;
 	else
 		abort();
 	return 0;

@@ -4,6 +4,7 @@ are the report's. CORRELATOR names the binary."""
 import csv
 import gzip
 import io
+import itertools
 import json
 import os
 import pathlib
@@ -15,14 +16,14 @@ import unittest
 from decimal import Decimal
 
 import perfetto_trace
-from forged_records import STACKS_CPU, START, Records, stacks, too_deep
+from forged_records import STACKS_CPU, START, Records, stacks, too_deep, waits
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 CORRELATOR = os.environ["CORRELATOR"]
 TREE = pathlib.Path(__file__).resolve().parents[3]
 RECORDING = TREE / "fixtures" / "golden" / "shop.rec"
 OK, FAILURE, USAGE = 0, 1, 2
-FORMATS = "ndjson", "csv", "openmetrics", "perfetto", "folded", "pprof", "speedscope"
+FORMATS = "ndjson", "csv", "openmetrics", "perfetto", "folded", "pprof", "speedscope", "otlp"
 
 
 def run(command, *arguments, **options):
@@ -524,6 +525,188 @@ class PprofTest(Test):
                          sum(sample["value"][1] for sample in self.profile["sample"]))
 
 
+class OffCpuTest(Test):
+    """Time off the CPU, where it was spent: to the nanosecond, in each form of stacks."""
+
+    STACKS = {("main", "nap", "__schedule"): 730, ("main",): 100, ("main", "nap"): 9, ("[in no stack]",): 40}
+
+    def test_folded(self):
+        lines = self.export("folded", "--off-cpu", "-", input=waits()).decode().splitlines()
+        self.assertEqual({";".join(stack).replace("__schedule", "__schedule_[k]"): ns for stack, ns in self.STACKS.items()},
+                         {stack: int(ns) for stack, ns in (line.rsplit(" ", 1) for line in lines)})
+
+    def test_pprof(self):
+        profile = PprofTest("read_tables")
+        profile.profile = profile.read("--off-cpu", "-", input=waits())
+        profile.read_tables()
+        self.assertEqual([("waits", "count"), ("off_cpu", "nanoseconds")],
+                         [(profile.text(item, "type"), profile.text(item, "unit")) for item in profile.profile["sample_type"]])
+        self.assertEqual(self.STACKS, {tuple(frame[0] for frame in reversed(profile.frames(sample))): sample["value"][1]
+                                       for sample in profile.profile["sample"]})
+        self.assertEqual(3, sum(sample["value"][0] for sample in profile.profile["sample"]))
+
+    def test_otlp(self):
+        profile = OtlpTest("setUp")
+        spent, count = profile.read("--off-cpu", "-", input=waits())
+        self.assertEqual([("off_cpu", "nanoseconds"), ("waits", "count")],
+                         [profile.kind(item["sample_type"]) for item in (spent, count)])
+        self.assertEqual(self.STACKS, {tuple(frame[0] for frame in reversed(profile.frames(sample))): sum(sample["values"])
+                                       for sample in spent["samples"]})
+
+    def test_speedscope(self):
+        file = json.loads(self.export("speedscope", "--off-cpu", "-", input=waits()))
+        names = [frame["name"] for frame in file["shared"]["frames"]]
+        everything = file["profiles"][0]
+        self.assertEqual(self.STACKS,
+                         {tuple(names[number] for number in sample): ns for sample, ns in zip(everything["samples"], everything["weights"])})
+
+    def test_without_waits_it_says_how_to_record_them(self):
+        warning = (b"correlator: warning: there are no waits in it: no time off the CPU is known by stack "
+                   b"(record with --stacks=off-cpu for that)\n")
+        self.assertEqual(b"", self.export("folded", "--off-cpu", "-", input=stacks(), said=warning))
+
+    def test_it_is_for_stacks_alone(self):
+        result = run("export", "--format", "csv", "--off-cpu", RECORDING)
+        self.assertEqual(USAGE, result.returncode)
+        self.assertIn(b"--off-cpu is for stacks: folded, pprof, speedscope and otlp", result.stderr)
+
+
+class OtlpTest(Test):
+    """By the schema that is written: there is no reader of these profiles that can be had here."""
+
+    def read(self, *arguments, **options):
+        message = perfetto_trace.decode(self, "otlp.proto", "otlp.ProfilesData",
+                                        self.export("otlp", *arguments, **options))
+        (self.resource,), (self.tables,) = message["resource_profiles"], message["dictionary"]
+        scope, = self.resource["scope_profiles"]
+        self.scope, = scope["scope"]
+        return scope["profiles"]
+
+    def setUp(self):
+        self.cpu, self.samples = self.read("-", input=stacks())
+
+    def text(self, message, field):
+        return self.tables["string_table"][(message[field] or [0])[0]]
+
+    def kind(self, value_type):
+        return self.text(value_type[0], "type_strindex"), self.text(value_type[0], "unit_strindex")
+
+    def frames(self, sample):
+        """Innermost first: name, file, line, first line."""
+        found = []
+        for number in self.tables["stack_table"][sample["stack_index"][0]]["location_indices"]:
+            line, = self.tables["location_table"][number]["lines"]
+            function = self.tables["function_table"][line["function_index"][0]]
+            self.assertEqual(function["name_strindex"], function["system_name_strindex"])
+            found.append((self.text(function, "name_strindex"), self.text(function, "filename_strindex"),
+                          sum(line["line"]), sum(function["start_line"])))
+        return found
+
+    def attributes(self, sample):
+        found = {}
+        for number in sample["attribute_indices"]:
+            attribute = self.tables["attribute_table"][number]
+            value, = attribute["value"]
+            found[self.text(attribute, "key_strindex")], = value["string_value"] + value["int_value"]
+        return found
+
+    def test_a_profile_of_all_cpu_to_the_nanosecond_and_one_of_the_samples(self):
+        self.assertEqual([("cpu", "nanoseconds"), ("samples", "count")],
+                         [self.kind(profile["sample_type"]) for profile in (self.cpu, self.samples)])
+        self.assertEqual([STACKS_CPU, 104], [sum(sample["values"][0] for sample in profile["samples"])
+                                             for profile in (self.cpu, self.samples)])
+        # Without a sample it is known whose the CPU is, and not where.
+        not_sampled, = [sample for sample in self.cpu["samples"]
+                        if self.frames(sample) == [("[not sampled]", "", 0, 0)]]
+        self.assertEqual(({"request_id": "r-3", "endpoint": "GET /b"}, [5]),
+                         (self.attributes(not_sampled), not_sampled["values"]))
+
+    def test_each_sample_has_its_stack_and_all_keys(self):
+        found = [(self.frames(sample), self.attributes(sample), *sample["values"]) for sample in self.samples["samples"]]
+        root, file = ("main", "/app/main.rb", 1, 1), "/app/order.rb"
+        one = {"request_id": "r-1", "endpoint": "GET /a", "process.pid": 7}
+        self.assertIn(([("Order#total", file, 12, 10), root], {**one, "thread.id": 11}, 30), found)
+        self.assertIn(([("esc\\x1b[1m", file, 0, 0), ("Order#total", file, 14, 10), root],
+                       {**one, "thread.id": 12}, 50), found)
+        self.assertIn(([root], {"process.pid": 7, "thread.id": 11}, 1), found)
+
+    def test_what_is_the_same_is_there_once_and_the_first_of_each_table_is_none(self):
+        for name in "mapping", "location", "function", "link", "attribute", "stack":
+            self.assertEqual({}, self.tables[f"{name}_table"][0], name)
+        self.assertEqual("", self.tables["string_table"][0])
+        sizes = {name: len(items) for name, items in self.tables.items()}
+        # Beside none: not sampled, and three methods, one of them at two lines, in four stacks; three
+        # requests, two endpoints, two threads of a process. No trace.
+        self.assertEqual((1, 1 + 5, 1 + 4, 1, 1 + 8, 1 + 5),
+                         tuple(sizes[f"{name}_table"] for name in ("mapping", "location", "function", "link",
+                                                                   "attribute", "stack")))
+        self.assertEqual(len(set(self.tables["string_table"])), sizes["string_table"])
+
+    def test_it_says_when_how_often_and_by_what_it_was_sampled(self):
+        for profile in self.cpu, self.samples:
+            self.assertEqual(([START], [10 ** 9], [10101010]),
+                             tuple(profile[field] for field in ("time_unix_nano", "duration_nano", "period")))
+            self.assertEqual(("cpu", "nanoseconds"), self.kind(profile["period_type"]))
+        self.assertEqual(["correlator"], self.scope["name"])
+
+    def test_whose_it_is_if_all_is_of_one_host(self):
+        def host(*names):
+            records = Records()
+            for number, name in enumerate(names):
+                records.add("cpu", host_name=name, tid=1, request_id=f"r-{number}", cpu_ns=5)
+                records.add("sample", host_name=name, tid=1, request_id=f"r-{number}", stack_id="1", samples=1, period_ns=1)
+            self.read("-", input=records.data)
+            attributes = self.resource["resource"][0]["attributes"]
+            return {item["key"][0]: item["value"][0]["string_value"][0] for item in attributes}
+        self.assertEqual({"host.name": "web-1"}, host("web-1", "web-1"))
+        self.assertEqual({}, host("web-1", "web-2"))
+
+    def link(self, trace, span):
+        own = {"tid": 1, "otel.trace_id": trace, "otel.span_id": span}
+        cpu, _ = self.read("-", input=Records().add("stack", stack_id="1", name="m", frame_kind="ruby")
+                           .add("cpu", **own, cpu_ns=5)
+                           .add("sample", **own, stack_id="1", samples=1, period_ns=1).data)
+        number = sum(cpu["samples"][0]["link_index"])
+        link = self.tables["link_table"][number]
+        return number and (*link["trace_id"], *link["span_id"])
+
+    def test_a_span_is_a_link(self):
+        self.assertEqual(("\x0aB" * 8, "\x7f\0" * 4), self.link("0a42" * 8, "7F00" * 4))
+
+    def test_half_a_span_or_what_is_none_is_no_link(self):
+        good_trace, good_span = "0a" * 16, "7f" * 8
+        for trace, span in ((good_trace, ""), ("", good_span), ("0" * 32, good_span), (good_trace, "0" * 16),
+                            ("0g" * 16, good_span), (good_trace[1:], good_span), (good_trace, good_span + "0")):
+            self.assertEqual(0, self.link(trace, span), (trace, span))
+
+    def test_a_stack_that_is_too_deep_is_cut_at_the_root(self):
+        cpu, _ = self.read("-", input=too_deep())
+        sample, = cpu["samples"]
+        self.assertEqual(([*(f"m{number}" for number in range(4095, 2048, -1)), "[cut]"], [5]),
+                         ([frame[0] for frame in self.frames(sample)], sample["values"]))
+
+    def test_counts_are_no_more_than_fit(self):
+        records = Records().add("cpu", tid=1, request_id="r", cpu_ns=100)
+        for _ in range(3):
+            records.add("sample", tid=1, request_id="r", stack_id="1", samples=2 ** 62, period_ns=1)
+        cpu, samples = self.read("-", input=records.data)
+        self.assertEqual(([100], [2 ** 63 - 1]), (cpu["samples"][0]["values"], samples["samples"][0]["values"]))
+
+    def test_one_that_was_recorded_without_samples_is_not_sampled(self):
+        cpu, samples = self.read(RECORDING, said=b"correlator: warning: there are no samples in it: "
+                                 b"no CPU of it is known by stack (record with --stacks for that)\n")
+        self.assertEqual(self.total("--by", "request_id", RECORDING)["cpu_ns"],
+                         sum(sample["values"][0] for sample in cpu["samples"]))
+        self.assertEqual([], samples["samples"])
+
+    def test_it_holds_what_pprof_holds(self):
+        profile = perfetto_trace.decode(self, "profile.proto", "perftools.profiles.Profile",
+                                        gzip.decompress(self.export("pprof", "-", input=stacks())))
+        for number, own in (1, self.cpu), (0, self.samples):
+            self.assertEqual(sorted(sample["value"][number] for sample in profile["sample"] if sample["value"][number]),
+                             sorted(sample["values"][0] for sample in own["samples"]))
+
+
 class SpeedscopeTest(Test):
     def setUp(self):
         self.file = json.loads(self.export("speedscope", "-", input=stacks()))
@@ -597,7 +780,7 @@ class ProgramTest(Test):
     def test_wrong_arguments_are_refused(self):
         for arguments, said in (
                 ([], b"--format says what to write"),
-                (["-f", "x"], b"unknown format 'x': one of perfetto, openmetrics, ndjson, csv, folded, pprof, speedscope"),
+                (["-f", "x"], b"unknown format 'x': one of perfetto, openmetrics, ndjson, csv, folded, pprof, speedscope, otlp"),
                 (["-f", "csv", "--by", "pid"], b"--by is for openmetrics alone"),
                 (["-f", "csv", "--where", "x"], b"--where takes KEY=VALUE"),
                 (["-f", "csv", "--since", "x"], b"--since takes a time"),
@@ -642,9 +825,10 @@ class ProgramTest(Test):
         result = self.export_to_a_terminal("perfetto")
         self.assertEqual(USAGE, result.returncode)
         self.assertIn(b"a trace is no text", result.stderr)
-        result = self.export_to_a_terminal("pprof")
-        self.assertEqual(USAGE, result.returncode)
-        self.assertIn(b"a profile is no text", result.stderr)
+        for form, ending in ("pprof", b"pb.gz"), ("otlp", b"otlp"):
+            result = self.export_to_a_terminal(form)
+            self.assertEqual(USAGE, result.returncode)
+            self.assertIn(b"a profile is no text: write it to a file, with > FILE." + ending, result.stderr)
 
     def test_a_damaged_file_is_written_as_far_as_it_goes(self):
         data = RECORDING.read_bytes()
@@ -676,11 +860,13 @@ class ProgramTest(Test):
             self.assertEqual(FAILURE, result.returncode, name)
             self.assertIn(b"no record has the key tennant; keys that occur: request_id, endpoint",
                           result.stderr, name)
-            for options in (["--where", "endpoint=x"], ["--where", "comm=x"], ["--since", "1h"]):
-                result = run("export", "-f", name, *options, RECORDING)
-                self.assertEqual(OK, result.returncode, name)
-                self.assertIn(b"nothing in it is what --where, --since and --until want",
-                              result.stderr, name)
+        # What is chosen is chosen before there is a format: each of these with some of them.
+        nothing = [["--where", "endpoint=x"], ["--where", "comm=x"], ["--since", "1h"]]
+        for name, options in zip(FORMATS, itertools.cycle(nothing)):
+            result = run("export", "-f", name, *options, RECORDING)
+            self.assertEqual(OK, result.returncode, name)
+            self.assertIn(b"nothing in it is what --where, --since and --until want",
+                          result.stderr, name)
 
     def test_an_empty_file_is_said_to_be_empty(self):
         for name in FORMATS:

@@ -39,6 +39,20 @@ def stacks():
 STACKS_CPU = 1_000_000_007 + 13 + 5 + 70
 
 
+def waits():
+    """Two requests that waited, of which one is in no stack, and what waited in none."""
+    records = Records()
+    for number, (parent, name, kind) in enumerate(((None, "main", "ruby"), (1, "nap", "ruby"), (2, "__schedule", "kernel")), 1):
+        records.add("stack", stack_id=str(number), name=name, frame_kind=kind, **({"parent_id": str(parent)} if parent else {}))
+    for request, blocked_ns, run_queue_ns, stacks_waited in (
+            ("r-1", 800, 30, [("3", 2, 700, 30), ("1", 1, 100, 0)]), ("r-2", 40, 0, []), ("", 9, 0, [("2", 0, 9, 0)])):
+        records.add("cpu", request_id=request, tid=11, window_ns=10 ** 9, cpu_ns=5, blocked_ns=blocked_ns, run_queue_ns=run_queue_ns)
+        for stack, count, blocked, run_queue in stacks_waited:
+            records.add("sample", request_id=request, tid=11, stack_id=stack, waits=count, blocked_ns=blocked, run_queue_ns=run_queue,
+                        window_ns=10 ** 9)
+    return records.data
+
+
 def too_deep():
     """A stack of 4,095 frames, of which as many as ever are kept: m1 called m2, and so on."""
     records = Records()
@@ -47,3 +61,16 @@ def too_deep():
         records.add("stack", stack_id=str(number), name=f"m{number}", frame_kind="ruby", **parent)
     records.add("cpu", tid=11, request_id="r", cpu_ns=5)
     return records.add("sample", tid=11, request_id="r", stack_id="4095", samples=1, period_ns=1).data
+
+
+def syscalls():
+    """Two requests of one endpoint and one of another, one that called nothing, and what ran in none."""
+    records = Records().add("meta", keys=["request_id", "endpoint"]).add("process", comm="puma", event="found", mode="exact")
+    for request, endpoint, calls in (
+            ("r-1", "GET /audit", {"stat": (640, 6400), "read": (160, 3200)}), ("r-2", "GET /audit", {"stat": (3, 30)}),
+            ("r-3", "GET /b", {"futex": (1, 10 ** 9)}), ("r-4", "GET /b", {}), ("", "", {"read": (2, 7)})):
+        own = {"request_id": request, "endpoint": endpoint, "tid": 11, "window_ns": 10 ** 9}
+        records.add("cpu", **own, cpu_ns=5, syscalls=sum(count for count, _ in calls.values()))
+        for name, (count, inside_ns) in calls.items():
+            records.add("syscall", **own, syscall=name, syscall_number=1, syscalls=count, inside_ns=inside_ns)
+    return records.data

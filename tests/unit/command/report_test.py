@@ -118,7 +118,7 @@ class QuestionsTest(unittest.TestCase):
     def test_each_command_answers_its_question(self):
         text = (GOLDEN.parents[1] / "correlator/report/README.md").read_text()
         rows = re.findall(r"^\| [^|]+\? \| `correlator report ([^`]+)` \| ([^|]+) \|$", text, re.M)
-        self.assertEqual(10, len(rows))
+        self.assertEqual(15, len(rows))
         for command, said in rows:
             words = [RECORDING if word.endswith(".rec") else word.replace("ID", "req-1")
                      for word in command.split()]
@@ -231,7 +231,7 @@ class AlertTest(unittest.TestCase):
             result = subprocess.run([CORRELATOR, "report", "--alert", "lost > 0", RECORDING], stdout=full,
                                     stderr=subprocess.PIPE, timeout=60)
         self.assertEqual(FAILURE, result.returncode)
-        self.assertIn(b"cannot write the alerts", result.stderr)
+        self.assertIn(b"cannot write the alerts: No space left on device", result.stderr)
 
 
 class Story:
@@ -589,12 +589,24 @@ class ReportTest(unittest.TestCase):
         self.check(USAGE, says="there is no correlator.msgpack here: name the recordings")
         self.check(USAGE, "--slowest", "10", RECORDING, says="for that many requests, --slowest=10")
 
+    def columns(self):
+        """{its heading: the field to sort by} of each column of a report by endpoint."""
+        names = {"a second": "rate", "calls/req": "syscalls_mean"}
+        return {heading: names.get(heading, re.sub("^on ", "blocked_", heading).replace(" ", "_"))
+                for heading in self.heading()[1:]}
+
     def test_every_field_that_is_offered_sorts(self):
+        # By each of those it is sorted below.
+        seen = set(self.columns().values())
         for field in ("key requests cpu user kernel run_queue blocked share slices switches"
                       " ambiguous migrations stolen cpu_percent machine_percent thread_name"
-                      " comm uninterruptible syscalls rate cpu_mean cpu_p50 cpu_p90 cpu_p99"
+                      " comm uninterruptible syscalls gvl gvl_waits gc gc_runs rate cpu_mean cpu_p50 cpu_p90 cpu_p99"
                       " cpu_max wall_mean wall_p50 wall_p90 wall_p99 wall_max wall endpoint"
-                      " syscalls_mean began key_2").split():
+                      " syscalls_mean began key_2 blocked_on blocked_disk blocked_network"
+                      " blocked_poll blocked_pipe blocked_futex blocked_sleep blocked_child"
+                      " blocked_fault blocked_other children").split():
+            if field in seen:
+                continue
             by = "tid" if field in ("thread_name", "comm") else "request_id" \
                 if field in ("wall", "endpoint", "began") else "endpoint"
             with self.subTest(field=field, by=by):
@@ -611,17 +623,19 @@ class ReportTest(unittest.TestCase):
         everything = self.heading()
         self.assertEqual(["endpoint", "requests", "a second", "cpu", "share"], everything[:5])
         self.assertGreaterEqual(len(everything), 20)
-        for field in everything[1:]:
-            if field in ("a second", "calls/req"):
-                continue
-            heading = self.heading("--sort", field.replace(" ", "_"), COLUMNS="60")
-            self.assertIn(field, heading)
+        for column, field in self.columns().items():
+            heading = self.heading("--sort", field, COLUMNS="60")
+            self.assertIn(column, heading)
             self.assertLess(len(heading), 8)
-        self.assertIn("a second", self.heading("--sort", "rate", COLUMNS="60"))
 
     def test_columns_are_those_that_were_asked_for(self):
         self.assertEqual(["endpoint", "wall p99", "requests"],
                          self.heading("--columns", "wall_p99,requests", COLUMNS="20"))
+        # And what was asked for to sort by, once.
+        self.assertEqual(["endpoint", "requests", "kernel"],
+                         self.heading("--columns", "requests", "--sort", "kernel"))
+        self.assertEqual(["endpoint", "kernel", "requests"],
+                         self.heading("--columns", "kernel,requests", "--sort", "kernel"))
 
     def rows(self, *arguments):
         parsed = json.loads(self.check(OK, "-f", "json", *arguments, RECORDING))
@@ -747,7 +761,17 @@ class ReportTest(unittest.TestCase):
             process = subprocess.run([CORRELATOR, "report", str(RECORDING)], stdout=full,
                                      stderr=subprocess.PIPE, timeout=60, check=False)
         self.assertEqual(FAILURE, process.returncode)
-        self.assertIn(b"No space left", process.stderr)
+        self.assertEqual(b"correlator: error: cannot write the report: No space left on device\n",
+                         process.stderr)
+
+    def test_so_it_is_of_what_only_helps(self):
+        for words in ("--help",), ("--version",), ("report", "--help"), ("record", "--usage"):
+            with self.subTest(words), open("/dev/full", "wb") as full:
+                process = subprocess.run([CORRELATOR, *words], stdout=full, stderr=subprocess.PIPE,
+                                         timeout=60, check=False)
+                self.assertEqual(FAILURE, process.returncode)
+                self.assertEqual(b"correlator: error: cannot write to standard output: "
+                                 b"No space left on device\n", process.stderr)
 
 
 class MemoryTest(unittest.TestCase):

@@ -48,6 +48,7 @@ static void each_form_says_that_there_is_no_memory(void **state)
 	without_memory_it_fails("folded", "stacks.rec");
 	without_memory_it_fails("pprof", "stacks.rec");
 	without_memory_it_fails("speedscope", "stacks.rec");
+	without_memory_it_fails("otlp", "stacks.rec");
 }
 
 static void onto_a_full_disk(const char *form)

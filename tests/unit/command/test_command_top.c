@@ -117,8 +117,9 @@ static void a_process_is_recorded_for_it_by_request_and_endpoint(void **state)
 	(void)state;
 	shows("-p 12");
 	assert_string_equal(result.output, "a frame\n");
-	assert_string_equal(asked.recorder,
-			    " correlator record -o- -p 12 -k request_id -k endpoint -i250ms -q");
+	assert_string_equal(
+		asked.recorder,
+		" correlator record -o- -p 12 -k request_id -k endpoint -i250ms --first-window=100ms -q");
 	assert_null(asked.options.path);
 	assert_string_equal(asked.name, "pid 12");
 	assert_int_equal(asked.options.frame_count, 0);
@@ -136,20 +137,21 @@ static void what_is_recorded_for_it_may_be_chosen(void **state)
 {
 	(void)state;
 	shows("-p 12 -p 13 -k tenant -i 2s");
-	assert_string_equal(asked.recorder,
-			    " correlator record -o- -p 12 -p 13 -k tenant -i 2s -q");
+	assert_string_equal(asked.recorder, " correlator record -o- -p 12 -p 13 -k tenant -i 2s "
+					    "--first-window=100ms -q");
 	assert_string_equal(asked.name, "pid 12, 13");
 	shows("--all-ruby");
 	assert_string_equal(
 		asked.recorder,
-		" correlator record -o- --all-ruby -k request_id -k endpoint -i250ms -q");
+		" correlator record -o- --all-ruby -k request_id -k endpoint -i250ms --first-window=100ms -q");
 	assert_string_equal(asked.name, "every Ruby");
 	shows("--all-ruby -k a -k b");
-	assert_string_equal(asked.recorder,
-			    " correlator record -o- --all-ruby -k a -k b -i250ms -q");
+	assert_string_equal(
+		asked.recorder,
+		" correlator record -o- --all-ruby -k a -k b -i250ms --first-window=100ms -q");
 	shows("--all-ruby -i 10ms");
 	assert_string_equal(asked.recorder, " correlator record -o- --all-ruby -i 10ms "
-					    "-k request_id -k endpoint -q");
+					    "-k request_id -k endpoint --first-window=100ms -q");
 }
 
 static void so_many_words_and_no_more(void **state)
@@ -162,7 +164,7 @@ static void so_many_words_and_no_more(void **state)
 		used += (size_t)snprintf(line + used, sizeof(line) - used, " -p %d", 1000 + i);
 	shows(line);
 	/* Of the options 256, and what is added. */
-	assert_int_equal(asked.recorder_words, 256 + 6);
+	assert_int_equal(asked.recorder_words, 256 + 7);
 	assert_int_equal(strlen(asked.name), 127);
 	assert_memory_equal(asked.name, "every Ruby, 1000, 1001, ", 24);
 	(void)snprintf(line + used, sizeof(line) - used, " --all-ruby");
@@ -192,7 +194,7 @@ static void where_nobody_looks_it_is_frames_of_text_as_fast_as_it_goes(void **st
 	assert_false(asked.options.is_batch);
 	assert_true(asked.options.speed == 1);
 	assert_string_equal(asked.recorder, " correlator record -o- -k request_id -k endpoint "
-					    "-i250ms");
+					    "-i250ms --first-window=100ms");
 	shows_on_screen((char[]){ "top a.rec --batch" });
 	assert_true(asked.options.is_batch);
 	assert_true(asked.options.speed == 0);

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include <cmocka.h>
 
@@ -278,6 +279,32 @@ static void what_is_no_file_of_text_is_refused(void **state)
 	assert_non_null(strstr(result.error, ":2: ta: a NUL character"));
 }
 
+/* Of a pipe as much is there at a time as it holds: the first part is as long as a file may be. */
+static void what_comes_in_parts_is_read_to_its_end(void **state)
+{
+	static char large[CONFIGURATION_BYTES_MAX];
+	int pipes[2], status;
+	char line[64];
+	pid_t writer;
+
+	(void)state;
+	memset(large, '#', sizeof(large));
+	assert_int_equal(pipe(pipes), 0);
+	assert_true(fcntl(pipes[1], F_SETPIPE_SZ, (int)sizeof(large)) > 0);
+	assert_int_equal(write(pipes[1], large, sizeof(large)), sizeof(large));
+	writer = fork();
+	assert_true(writer >= 0);
+	if (writer == 0)
+		_exit(write(pipes[1], "#", 1) != 1);
+	(void)close(pipes[1]);
+	(void)snprintf(line, sizeof(line), "some --config /dev/fd/%d", pipes[0]);
+	command_run(command, line, &result);
+	assert_int_equal(result.code, EFBIG);
+	(void)close(pipes[0]);
+	assert_int_equal(waitpid(writer, &status, 0), writer);
+	assert_int_equal(status, 0);
+}
+
 static void a_file_that_everybody_can_write_is_warned_of(void **state)
 {
 	(void)state;
@@ -348,6 +375,7 @@ int main(void)
 		cmocka_unit_test(each_mistake_has_its_line),
 		cmocka_unit_test(all_mistakes_are_said_up_to_a_bound),
 		cmocka_unit_test(what_is_no_file_of_text_is_refused),
+		cmocka_unit_test(what_comes_in_parts_is_read_to_its_end),
 		cmocka_unit_test(a_file_that_everybody_can_write_is_warned_of),
 		cmocka_unit_test(a_wrong_line_ends_before_the_file_is_read),
 		cmocka_unit_test(without_memory_it_fails),

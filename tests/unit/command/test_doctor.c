@@ -29,13 +29,14 @@ enum {
 static struct {
 	struct feature features[3];
 	size_t feature_count;
+	struct kernel_offers kernel;
 	int load_codes[TRIES_MAX]; /* in the order of the tries */
 	struct refusal refusal;
 	bool is_pid_initial, is_user_initial, has_no_namespaces;
 	const char *differences;
 	int own_proc_code, open_code, refresh_code;
 	const char *server;
-	bool has_given_up, mixes_threads;
+	bool has_given_up, mixes_threads, counts_gvl, times_gc;
 	enum string_layout layout;
 	bool otel_is_readable;
 	struct otel_config otel_config;
@@ -63,8 +64,14 @@ size_t features_look(struct feature ret_features[static FEATURES_MAX])
 	return world.feature_count;
 }
 
+void features_ask_kernel(struct kernel_offers *ret_offers)
+{
+	*ret_offers = world.kernel;
+}
+
 int load_try(const struct session_options *options, struct refusal *ret_refusal)
 {
+	assert_memory_equal(options->kernel, &world.kernel, sizeof(world.kernel));
 	*ret_refusal = world.refusal;
 	asked.loads[asked.load_count] = *options;
 	return world.load_codes[asked.load_count++];
@@ -116,18 +123,18 @@ bool agent_has_given_up(pid_t pid)
 int target_open(pid_t pid, struct memory_map *map, const struct target_keys *keys,
 		struct object_files *files, struct target **ret_target)
 {
-	assert_int_equal(pid, PID);
+	assert_in_range(pid, PID, PID + 1); /* the second is not there */
 	assert_null(map);
 	assert_null(files);
 	asked.keys = *keys;
 	for (size_t i = 0; i < keys->count; i++)
 		(void)snprintf(asked.ruby_names[i], sizeof(asked.ruby_names[i]), "%s",
 			       keys->ruby_names[i] ? keys->ruby_names[i] : "");
-	if (world.open_code == 0) {
+	if (world.open_code == 0 && pid == PID) {
 		asked.opens++;
 		*ret_target = &world.target;
 	}
-	return world.open_code;
+	return pid == PID ? world.open_code : -ESRCH;
 }
 
 int target_refresh(struct target *target)
@@ -152,6 +159,18 @@ bool target_mixes_threads(const struct target *target)
 {
 	assert_ptr_equal(target, &world.target);
 	return world.mixes_threads;
+}
+
+bool target_counts_gvl(const struct target *target)
+{
+	assert_ptr_equal(target, &world.target);
+	return world.counts_gvl;
+}
+
+bool target_times_gc(const struct target *target)
+{
+	assert_ptr_equal(target, &world.target);
+	return world.times_gc;
 }
 
 const struct publisher *otel_target_publisher(const struct otel_target *target)
@@ -206,7 +225,9 @@ static int make_world(void **state)
 					      .state = FEATURE_PRESENT,
 					      .detail = "6.12 of mine" };
 	world.feature_count = 1;
+	world.kernel.can_walk_stacks = true;
 	world.is_pid_initial = world.is_user_initial = true;
+	world.counts_gvl = world.times_gc = true;
 	world.differences = "";
 	world.layout = STRING_LAYOUT_LONG;
 	world.target.info = (struct process_info){ .pid = PID, .comm = "ruby", .ns_pid = 17 };
@@ -319,6 +340,56 @@ static void each_way_to_record_is_tried(void **state)
 	assert_true(has_lean && has_late && has_unsplit && has_exact);
 }
 
+/* Of what is recorded on top. */
+static void tried(size_t number, bool has_timeline, bool counts_syscalls, bool has_stacks)
+{
+	const struct session_options *options = &asked.loads[number];
+
+	assert_true(options->has_kernel_split && options->has_children && !options->is_lean);
+	assert_int_equal(options->has_timeline, has_timeline);
+	assert_int_equal(options->counts_syscalls, counts_syscalls);
+	assert_int_equal(options->stacks_hz, has_stacks ? 99 : 0);
+	assert_int_equal(options->has_native, has_stacks);
+}
+
+static void what_records_more_is_tried_too(void **state)
+{
+	(void)state;
+	(void)doctor("doctor");
+	assert_int_equal(asked.load_count, 5);
+	tried(4, true, true, true);
+	says("ok", "programs", "verified: with --timeline, --syscalls and --stacks=off-cpu");
+	world.kernel.can_walk_stacks = false;
+	(void)doctor("doctor");
+	assert_int_equal(asked.load_count, 5);
+	tried(4, true, true, false);
+	says("ok", "programs", "verified: with --timeline and --syscalls");
+	says_nothing_of("--stacks");
+}
+
+static void where_that_is_refused_each_is_tried_and_recordings_go_without(void **state)
+{
+	static const int codes[] = { 0, 0, 0, 0, -EACCES, 0, -ENOMEM, -EACCES };
+
+	(void)state;
+	memcpy(world.load_codes, codes, sizeof(codes));
+	world.refusal.program[0] = 'p';
+	assert_int_equal(doctor("doctor"), EXIT_CODE_OK);
+	assert_int_equal(asked.load_count, 8);
+	tried(5, true, false, false);
+	tried(6, false, true, false);
+	tried(7, false, false, true);
+	says("note", "programs",
+	     "refuses p: with --timeline, --syscalls and --stacks=off-cpu: Perm");
+	says("ok", "programs", "verified: --timeline");
+	says("note", "programs", "refuses p: --syscalls: Cannot allocate memory");
+	says("note", "programs", "refuses p: --stacks=off-cpu: Permission denied");
+	world.kernel.can_walk_stacks = false;
+	(void)doctor("doctor");
+	assert_int_equal(asked.load_count, 7);
+	says_nothing_of("--stacks");
+}
+
 static void what_is_missing_fails_unless_there_is_a_way_without(void **state)
 {
 	(void)state;
@@ -354,7 +425,7 @@ static void programs_that_are_refused_fail_with_what_the_verifier_said(void **st
 	says("FAIL", "programs", "Invalid argument");
 	assert_non_null(strstr(result.output, "  first words\n"));
 	assert_non_null(strstr(result.output, "  last\n"));
-	assert_int_equal(asked.load_count, 4);
+	assert_int_equal(asked.load_count, 5);
 	memset(world.refusal.lines[1], 0, sizeof(world.refusal.lines[1]));
 	/* However short they are. */
 	(void)strcpy(world.refusal.program, "p");
@@ -577,6 +648,40 @@ static void other_copies_of_the_variable_are_named(void **state)
 	assert_false(has_line("ok", "thread-local", "/gems/correlator.so sets"));
 }
 
+static void waits_for_the_gvl_are_counted_or_it_is_said_what_to_do(void **state)
+{
+	(void)state;
+	world.counts_gvl = true;
+	assert_int_equal(examine(), EXIT_CODE_OK);
+	says("ok", "GVL", "waits for it are counted");
+	world.counts_gvl = false;
+	assert_int_equal(examine(), EXIT_CODE_OK);
+	says("note", "GVL", "not counted: the gem `correlator' can");
+	world.publishers[0].has_threads = true;
+	assert_int_equal(examine(), EXIT_CODE_OK);
+	says("note", "GVL", "not counted: `Correlator.watch_vm!' in the application");
+	(void)strcpy(world.target.ruby.version, "3.10.1");
+	assert_int_equal(examine(), EXIT_CODE_OK);
+	says("note", "GVL", "not counted: `Correlator.watch_vm!' in the application");
+	(void)strcpy(world.target.ruby.version, "3.2.9");
+	assert_int_equal(examine(), EXIT_CODE_OK);
+	says("note", "GVL", "not counted: Ruby 3.2.9 does not tell of them, 3.3 and newer do");
+}
+
+static void collections_are_timed_or_it_is_said_what_to_do(void **state)
+{
+	(void)state;
+	assert_int_equal(examine(), EXIT_CODE_OK);
+	says("ok", "GC", "collections are timed");
+	world.times_gc = false;
+	assert_int_equal(examine(), EXIT_CODE_OK);
+	says("note", "GC", "not timed: the gem `correlator' can");
+	world.publishers[0].has_threads = true;
+	(void)strcpy(world.target.ruby.version, "2.7.4");
+	assert_int_equal(examine(), EXIT_CODE_OK);
+	says("note", "GC", "not timed: `Correlator.watch_vm!' in the application");
+}
+
 static void threads_that_share_native_ones_are_followed_or_not(void **state)
 {
 	(void)state;
@@ -771,6 +876,35 @@ static void what_cannot_be_examined_has_an_exit_status_of_its_own(void **state)
 	assert_int_equal(asked.opens, 0);
 }
 
+static void of_several_each_is_looked_at_and_the_machine_once(void **state)
+{
+	(void)state;
+	assert_int_equal(doctor("doctor -p 4242 -p 4242"), EXIT_CODE_OK);
+	assert_int_equal(asked.opens, 2);
+	assert_null(strstr(strstr(result.output, "This machine") + 1, "This machine"));
+	assert_int_equal(doctor("doctor -p 4243 -p 4242"), EXIT_CODE_NO_TARGET);
+	assert_non_null(strstr(result.error, "there is no process 4243"));
+	assert_int_equal(asked.opens, 1);
+	assert_int_equal(doctor("doctor -p 4242 -p 4243"), EXIT_CODE_NO_TARGET);
+	/* The first failure has its say. */
+	world.own_proc_code = -ENOTSUP;
+	assert_int_equal(doctor("doctor -p 4243 -p 4242"), EXIT_CODE_UNSUPPORTED);
+}
+
+static void no_more_than_there_is_room_for(void **state)
+{
+	char line[64 * 8 + 32] = "doctor";
+
+	(void)state;
+	for (int i = 0; i < 64; i++)
+		(void)strcat(line, " -p 4242");
+	assert_int_equal(doctor(line), EXIT_CODE_OK);
+	assert_int_equal(asked.opens, 64);
+	(void)strcat(line, " -p 4242");
+	assert_int_equal(doctor(line), EXIT_CODE_USAGE);
+	assert_non_null(strstr(result.error, "at most 64 times -p"));
+}
+
 static void bad_arguments_are_wrong_usage(void **state)
 {
 	static const char *const lines[] = { "doctor -p x", "doctor -p x -p 4242", "doctor -k pid",
@@ -789,6 +923,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_machine_that_has_everything_is_ok, make_world),
 		cmocka_unit_test_setup(each_way_to_record_is_tried, make_world),
+		cmocka_unit_test_setup(what_records_more_is_tried_too, make_world),
+		cmocka_unit_test_setup(
+			where_that_is_refused_each_is_tried_and_recordings_go_without, make_world),
 		cmocka_unit_test_setup(what_is_missing_fails_unless_there_is_a_way_without,
 				       make_world),
 		cmocka_unit_test_setup(programs_that_are_refused_fail_with_what_the_verifier_said,
@@ -813,6 +950,9 @@ int main(void)
 		cmocka_unit_test_setup(a_dynamic_variable_has_a_module, make_world),
 		cmocka_unit_test_setup(a_file_that_was_replaced_is_said_to_be, make_world),
 		cmocka_unit_test_setup(other_copies_of_the_variable_are_named, make_world),
+		cmocka_unit_test_setup(collections_are_timed_or_it_is_said_what_to_do, make_world),
+		cmocka_unit_test_setup(waits_for_the_gvl_are_counted_or_it_is_said_what_to_do,
+				       make_world),
 		cmocka_unit_test_setup(threads_that_share_native_ones_are_followed_or_not,
 				       make_world),
 		cmocka_unit_test_setup(a_probe_site_says_where_it_is_and_what_it_costs, make_world),
@@ -825,6 +965,9 @@ int main(void)
 		cmocka_unit_test_setup(one_of_ruby_and_opentelemetry_is_enough, make_world),
 		cmocka_unit_test_setup(what_cannot_be_examined_has_an_exit_status_of_its_own,
 				       make_world),
+		cmocka_unit_test_setup(of_several_each_is_looked_at_and_the_machine_once,
+				       make_world),
+		cmocka_unit_test_setup(no_more_than_there_is_room_for, make_world),
 		cmocka_unit_test_setup(bad_arguments_are_wrong_usage, make_world),
 	};
 

@@ -2,6 +2,7 @@
 /* What is sent, when it ends and what is said of it: what reads, sends and catches signals is here.
  */
 #include <errno.h>
+#include <poll.h>
 #include <pty.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -82,6 +83,19 @@ uint64_t clock_monotonic_ns(void)
 	size_t at = done.signal_reads < PATHS_MAX ? done.signal_reads : PATHS_MAX - 1;
 
 	return NS_PER_S + world.signal_times_ns[at];
+}
+
+/* Nobody has to wait for a look at how far it is. */
+int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
+{
+	static const struct timespec at_once;
+
+	/* The log's. */
+	if (count == 1)
+		return ppoll(fds, count, NULL, NULL);
+	if (world.ends_at_a_look)
+		assert_int_equal(timeout_ms, 1000);
+	return ppoll(fds, count, world.ends_at_a_look ? &at_once : NULL, NULL);
 }
 
 int signals_catch(void)

@@ -109,6 +109,7 @@ static void a_pid_alone_is_recorded_by_request_until_it_ends(void **state)
 	assert_false(options->is_lean);
 	assert_true(options->has_kernel_split);
 	assert_true(options->follow_forks);
+	assert_true(options->has_children);
 	assert_false(options->searches);
 	assert_null(options->comm);
 	assert_null(options->cgroup);
@@ -120,6 +121,7 @@ static void a_pid_alone_is_recorded_by_request_until_it_ends(void **state)
 	assert_false(options->has_timeline);
 	assert_int_equal(options->timeline_bytes, 0);
 	assert_int_equal(options->stacks_hz, 0);
+	assert_false(options->counts_syscalls);
 }
 
 static void stacks_are_sampled_as_often_as_asked_for(void **state)
@@ -131,10 +133,63 @@ static void stacks_are_sampled_as_often_as_asked_for(void **state)
 	assert_int_equal(record("record -p 12 --stacks")->stacks_hz, 99);
 	assert_int_equal(record("record -p 12 --stacks=1")->stacks_hz, 1);
 	assert_int_equal(record("record -p 12 --stacks=1000")->stacks_hz, 1000);
+	assert_false(record("record -p 12 --stacks=1000")->has_wait_stacks);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		(void)snprintf(line, sizeof(line), "record -p 1 --stacks=%s", wrong[i]);
 		refuses(line, "not a number from 1 to 1000");
 	}
+}
+
+static void and_where_threads_wait_if_asked_for(void **state)
+{
+	static const struct {
+		const char *line;
+		uint32_t hz;
+	} right[] = {
+		{ "record -p 12 --stacks=off-cpu", 99 },
+		{ "record -p 12 --stacks=7,off-cpu", 7 },
+		{ "record -p 12 --stacks=1000,off-cpu", 1000 },
+	};
+	static const char *const wrong[] = { ",off-cpu",
+					     "0,off-cpu",
+					     "1001,off-cpu",
+					     "7off-cpu,",
+					     "off-cpu,7",
+					     "7,,off-cpu",
+					     "x,off-cpu",
+					     "7off-cpu",
+					     ",",
+					     "99999999999999999999,off-cpu" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
+		const struct recording_options *options = record(right[i].line);
+
+		assert_true(options->has_wait_stacks);
+		assert_int_equal(options->stacks_hz, right[i].hz);
+	}
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		char line[64];
+
+		(void)snprintf(line, sizeof(line), "record -p 1 --stacks=%s", wrong[i]);
+		refuses(line, "not a number from 1 to 1000, off-cpu, or both");
+	}
+}
+
+static void native_functions_are_in_stacks_unless_they_are_off(void **state)
+{
+	(void)state;
+	assert_true(record("record -p 12")->has_native);
+	assert_true(record("record -p 12 --native-stacks=leaf")->has_native);
+	assert_false(record("record -p 12 --native-stacks off")->has_native);
+	refuses("record -p 1 --native-stacks=full", "--native-stacks=full: neither leaf nor off");
+}
+
+static void system_calls_are_counted_where_their_tracepoints_are(void **state)
+{
+	(void)state;
+	assert_true(record("record -p 12 --syscalls")->counts_syscalls);
+	refuses("record -p 12 --syscalls --no-kernel-split", "which --no-kernel-split leaves out");
 }
 
 static void a_timeline_is_recorded_with_room_as_asked_for(void **state)
@@ -173,7 +228,8 @@ static void each_option_is_asked_for(void **state)
 {
 	const struct recording_options *options =
 		record("record -p 12 -p 13 -i 250ms -d 4s --metrics unix:m -o some.rec --force "
-		       "--budget 1.5 --measure --lean --no-kernel-split --no-follow --contexts 17 "
+		       "--budget 1.5 --measure --lean --no-kernel-split --no-children --no-follow "
+		       "--contexts 17 "
 		       "--accounts 18 --ring 19");
 
 	(void)state;
@@ -190,6 +246,7 @@ static void each_option_is_asked_for(void **state)
 	assert_true(options->is_lean);
 	assert_false(options->has_kernel_split);
 	assert_false(options->follow_forks);
+	assert_false(options->has_children);
 	assert_int_equal(options->contexts_max, 17);
 	assert_int_equal(options->accounts_max, 18);
 	assert_int_equal(options->ring_bytes, 19);
@@ -217,7 +274,8 @@ static void each_option_asks_for_nothing_else(void **state)
 		RING = 1 << 14,
 		COMMAND = 1 << 15,
 		INTERVAL = 1 << 16,
-		NONE = SPLIT | FOLLOW
+		CHILDREN = 1 << 17,
+		NONE = SPLIT | FOLLOW | CHILDREN
 	};
 	static const struct {
 		const char *option;
@@ -232,8 +290,9 @@ static void each_option_asks_for_nothing_else(void **state)
 		{ "-o x", NONE },
 		{ "--tag a --forward unix:/x", NONE },
 		{ "--lean", NONE | LEAN },
-		{ "--no-kernel-split", FOLLOW },
-		{ "--no-follow", SPLIT },
+		{ "--no-kernel-split", FOLLOW | CHILDREN },
+		{ "--no-children", SPLIT | FOLLOW },
+		{ "--no-follow", SPLIT | CHILDREN },
 		{ "--all-ruby", NONE | SEARCH },
 		{ "--comm x", NONE | SEARCH | COMM },
 		{ "--cgroup x", NONE | SEARCH | CGROUP },
@@ -266,7 +325,7 @@ static void each_option_asks_for_nothing_else(void **state)
 			(options->duration_ns ? DURATION : 0) |
 			(options->contexts_max ? CONTEXTS : 0) |
 			(options->accounts_max ? ACCOUNTS : 0) | (options->ring_bytes ? RING : 0) |
-			(options->command ? COMMAND : 0) |
+			(options->command ? COMMAND : 0) | (options->has_children ? CHILDREN : 0) |
 			(options->interval_ns != 1000000000 ? INTERVAL : 0);
 		if (found != cases[i].asks_for)
 			fail_msg("%s: 0x%x, not 0x%x", line, found, cases[i].asks_for);
@@ -525,6 +584,7 @@ static void what_is_wrong_is_refused_before_anything_is_done(void **state)
 		{ "record -p x -p 1", "`x` is not a process ID" },
 		{ "record -p 1 -k pid", "-k pid" },
 		{ "record -p 1 -i 9ms", "--interval 9ms" },
+		{ "record -p 1 --first-window 9ms", "--first-window 9ms" },
 		{ "record -p 1 -d 0", "--duration 0" },
 		{ "record -p 1 --forward host", "host" },
 		{ "record -p 1 --tag a.b", "--tag is for collectors" },
@@ -535,6 +595,7 @@ static void what_is_wrong_is_refused_before_anything_is_done(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		refuses(cases[i].line, cases[i].says);
 	assert_int_equal(record("record -p 1 -i 10ms")->interval_ns, 10000000);
+	assert_int_equal(record("record -p 1 --first-window 10ms")->first_window_ns, 10000000);
 	assert_int_equal(record("record -p 1 -d 1ns")->duration_ns, 1);
 }
 
@@ -625,7 +686,7 @@ static void a_file_asks_for_it_as_the_line_does(void **state)
 		"all-ruby = yes\nkey = request_id\nkey = endpoint\ninterval = 250ms\n"
 		"alert = p99(cpu) > 50ms for 30s by endpoint\nalert = lost > 0\n"
 		"forward = tcp://127.0.0.1:24224\nforward = unix:/x\ntag = a.b\nno-ack = yes\n"
-		"spool-max = 64M\nlean = yes\nno-follow = no\nstacks = yes\npid = 12\n",
+		"spool-max = 64M\nlean = yes\nno-follow = no\nstacks = yes\nsyscalls = yes\npid = 12\n",
 		"");
 
 	(void)state;
@@ -642,6 +703,7 @@ static void a_file_asks_for_it_as_the_line_does(void **state)
 	assert_true(options->is_lean);
 	assert_true(options->follow_forks);
 	assert_int_equal(options->stacks_hz, 99);
+	assert_true(options->counts_syscalls);
 	assert_int_equal(made.pids[0], 12);
 	assert_null(options->output);
 }
@@ -705,6 +767,7 @@ static const char *sample(const char *argument)
 		{ "TIME", "1s" },
 		{ "N", "100" },
 		{ "HZ", "99" },
+		{ "FRAMES", "leaf" },
 		{ "SIZE", "1M" },
 		{ "BYTES", "4096" },
 		{ "PERCENT", "2" },
@@ -817,6 +880,9 @@ int main(void)
 		cmocka_unit_test(what_is_no_option_is_wrong_usage),
 		cmocka_unit_test(a_pid_alone_is_recorded_by_request_until_it_ends),
 		cmocka_unit_test(stacks_are_sampled_as_often_as_asked_for),
+		cmocka_unit_test(and_where_threads_wait_if_asked_for),
+		cmocka_unit_test(native_functions_are_in_stacks_unless_they_are_off),
+		cmocka_unit_test(system_calls_are_counted_where_their_tracepoints_are),
 		cmocka_unit_test(a_timeline_is_recorded_with_room_as_asked_for),
 		cmocka_unit_test(nothing_is_sent_unless_asked_for),
 		cmocka_unit_test(each_option_is_asked_for),

@@ -12,12 +12,13 @@
 #include "ears.h"
 
 static char said[4096];
+static enum stacks_measure measure;
 
 static void warn(bool is_none, uint64_t samples_left_out, uint64_t cpu_records_left_out)
 {
 	struct ears ears = ears_open();
 
-	recorded_samples_warn(is_none, samples_left_out, cpu_records_left_out);
+	recorded_samples_warn(measure, is_none, samples_left_out, cpu_records_left_out);
 	ears_close(&ears, said, sizeof(said));
 }
 
@@ -46,9 +47,22 @@ static void what_found_no_room_is_told_with_its_number(void **state)
 	assert_non_null(strstr(said, " 0 samples found no room, and the CPU of 1 records"));
 }
 
+static void of_waits_the_same_is_said_in_their_words(void **state)
+{
+	(void)state;
+	measure = STACKS_OFF_CPU;
+	warn(true, 0, 0);
+	assert_non_null(strstr(said, "record with --stacks=off-cpu"));
+	warn(false, 3, 1);
+	assert_non_null(strstr(said, " 3 waits found no room, and the time of 1 records counts as "
+				     "in no stack"));
+	measure = STACKS_CPU;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(of_waits_the_same_is_said_in_their_words),
 		cmocka_unit_test(where_all_is_well_nothing_is_said),
 		cmocka_unit_test(where_there_are_none_it_says_how_to_get_some),
 		cmocka_unit_test(what_found_no_room_is_told_with_its_number),

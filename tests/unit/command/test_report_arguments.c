@@ -71,31 +71,34 @@ static void without_options_it_is_a_table_of_20(void **state)
 	assert_string_equal(options.paths[1], "b.rec");
 }
 
-/* What an option asks for, of what can be asked for by one. */
+/* What can be asked for by one option. */
+enum {
+	BY = 1 << 0,
+	REQUEST = 1 << 1,
+	OF_ROWS = 1 << 2,
+	SORT = 1 << 3,
+	COLUMNS = 1 << 4,
+	DIFF = 1 << 5,
+	OVER_TIME = 1 << 6,
+	STEP = 1 << 7,
+	SLOWEST = 1 << 8,
+	PERCENT = 1 << 9,
+	TOP = 1 << 10,
+	FORMAT = 1 << 11,
+	WHERE = 1 << 12,
+	SINCE = 1 << 13,
+	UNTIL = 1 << 14,
+	HTML = 1 << 15,
+	COMPARE = 1 << 16,
+	ALERT = 1 << 17,
+	STACKS = 1 << 18,
+	BOTTOM_UP = 1 << 19,
+	SYSCALLS = 1 << 20,
+	OFF_CPU = 1 << 21,
+};
+
 static void each_option_asks_for_nothing_else(void **state)
 {
-	enum {
-		BY = 1 << 0,
-		REQUEST = 1 << 1,
-		OF_ROWS = 1 << 2,
-		SORT = 1 << 3,
-		COLUMNS = 1 << 4,
-		DIFF = 1 << 5,
-		OVER_TIME = 1 << 6,
-		STEP = 1 << 7,
-		SLOWEST = 1 << 8,
-		PERCENT = 1 << 9,
-		TOP = 1 << 10,
-		FORMAT = 1 << 11,
-		WHERE = 1 << 12,
-		SINCE = 1 << 13,
-		UNTIL = 1 << 14,
-		HTML = 1 << 15,
-		COMPARE = 1 << 16,
-		ALERT = 1 << 17,
-		STACKS = 1 << 18,
-		BOTTOM_UP = 1 << 19,
-	};
 	static const struct {
 		const char *arguments;
 		unsigned int asks_for;
@@ -111,6 +114,12 @@ static void each_option_asks_for_nothing_else(void **state)
 		{ "--stacks=bottom-up json", STACKS | BOTTOM_UP },
 		{ "--stacks --format json json", STACKS | FORMAT },
 		{ "--stacks --diff json b", STACKS | DIFF },
+		{ "--stacks --off-cpu json", STACKS | OFF_CPU },
+		{ "--stacks --off-cpu --diff json b", STACKS | OFF_CPU | DIFF },
+		{ "--syscalls json", SYSCALLS },
+		{ "--syscalls --request cpu json", SYSCALLS | REQUEST },
+		{ "--syscalls --by cpu json", SYSCALLS | BY | OF_ROWS },
+		{ "--syscalls --format ndjson json", SYSCALLS | FORMAT },
 		{ "--over-time json", OVER_TIME | OF_ROWS },
 		{ "--over-time --step 7 json", OVER_TIME | OF_ROWS | STEP },
 		{ "--slowest json", SLOWEST | OF_ROWS },
@@ -134,7 +143,9 @@ static void each_option_asks_for_nothing_else(void **state)
 		found = (wanted->by ? BY : 0) | (wanted->request ? REQUEST : 0) |
 			(wanted->is_of_rows ? OF_ROWS : 0) | (wanted->has_sort ? SORT : 0) |
 			(wanted->column_count ? COLUMNS : 0) | (wanted->is_diff ? DIFF : 0) |
-			(wanted->is_stacks ? STACKS : 0) | (wanted->is_bottom_up ? BOTTOM_UP : 0) |
+			(wanted->is_syscalls ? SYSCALLS : 0) | (wanted->is_stacks ? STACKS : 0) |
+			(wanted->is_bottom_up ? BOTTOM_UP : 0) |
+			(wanted->measure == STACKS_OFF_CPU ? OFF_CPU : 0) |
 			(wanted->is_over_time ? OVER_TIME : 0) | (wanted->step_ns ? STEP : 0) |
 			(wanted->is_slowest ? SLOWEST : 0) |
 			(wanted->slowest_percent > 0 ? PERCENT : 0) | (wanted->has_top ? TOP : 0) |
@@ -189,6 +200,10 @@ static void columns_are_as_many_as_there_are(void **state)
 	(void)strcat(line, " a");
 	assert_int_equal(take(line)->column_count, _ROW_FIELD_MAX);
 	assert_false(options.has_sort);
+	line[strlen(line) - strlen(" a")] = '\0';
+	(void)strcat(line, " --sort user a");
+	assert_int_equal(take(line)->column_count, _ROW_FIELD_MAX);
+	assert_int_equal(options.columns[_ROW_FIELD_MAX - 1], ROW_FIELD_CPU);
 }
 
 static void how_many_rows_there_are_suits_the_form(void **state)
@@ -269,9 +284,19 @@ static void what_does_not_is_refused(void **state)
 		{ "--diff --by request_id a b", "not --by request_id" },
 		{ "--diff --request r a b", "not with --request" },
 		{ "--stacks=sideways a", "--stacks takes top-down or bottom-up" },
+		{ "--off-cpu a", "--off-cpu says which stacks" },
 		{ "--stacks --by pid a", "--stacks is a tree of its own" },
 		{ "--stacks=bottom-up --diff a b", "--stacks --diff is by method" },
 		{ "--stacks -f ndjson a", "--stacks prints a table, json or csv" },
+		{ "--syscalls --slowest a", "--syscalls is a table of its own" },
+		{ "--syscalls --over-time a", "--syscalls is a table of its own" },
+		{ "--syscalls --sort cpu a", "--syscalls is a table of its own" },
+		{ "--syscalls --columns cpu a", "--syscalls is a table of its own" },
+		{ "--syscalls --diff a b", "--syscalls is a table of its own" },
+		{ "--syscalls --html x a", "--syscalls is a table of its own" },
+		{ "--syscalls --alert lost>1 a", "--syscalls is a table of its own" },
+		{ "--syscalls --by pid a", "groups by one key of the records, not by pid" },
+		{ "--syscalls --by a,b a", "groups by one key of the records, not by a,b" },
 		{ "--compare b a", "it goes with --html" },
 		{ "--html x -f json a", "--html and --format" },
 		{ "--html x --diff a b", "a page has all of it" },

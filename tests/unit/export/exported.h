@@ -38,7 +38,9 @@ static inline void exported_begin(struct exported *exported, enum export_format 
 		assert_int_equal(filter_add(&filter, where), 0);
 	exported->out = open_memstream(&exported->text, &exported->size_bytes);
 	assert_non_null(exported->out);
-	assert_int_equal(exporter_new(format, by, &filter, exported->out, &exported->exporter), 0);
+	assert_int_equal(
+		exporter_new(format, by, STACKS_CPU, &filter, exported->out, &exported->exporter),
+		0);
 	/* It is the exporter's. */
 	assert_int_equal(filter.condition_count, 0);
 }

@@ -153,8 +153,8 @@ static void without_memory_it_says_so(void **state)
 			exporter_free(exported.exporter);
 			exported.exporter = NULL;
 			memory_fails_after(i);
-			r = exporter_new((enum export_format)format, NULL, &filter, stdout,
-					 &exported.exporter);
+			r = exporter_new((enum export_format)format, NULL, STACKS_CPU, &filter,
+					 stdout, &exported.exporter);
 			memory_never_fails();
 			assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
 			assert_true(r == 0 ? exported.exporter != NULL : !exported.exporter);
@@ -181,8 +181,8 @@ static void without_memory_a_record_is_an_error(void **state)
 
 			exporter_free(exported.exporter);
 			exported.exporter = NULL;
-			assert_int_equal(exporter_new((enum export_format)format, NULL, &filter,
-						      out, &exported.exporter),
+			assert_int_equal(exporter_new((enum export_format)format, NULL, STACKS_CPU,
+						      &filter, out, &exported.exporter),
 					 0);
 			sample_begin_cpu(&sample, 7, 8, "r", 1, 1);
 			view = exported_view(&sample);
@@ -220,8 +220,8 @@ static void a_slice_without_memory_is_an_error(void **state)
 
 		exporter_free(exported.exporter);
 		exported.exporter = NULL;
-		assert_int_equal(exporter_new(EXPORT_FORMAT_PERFETTO, NULL, &filter, out,
-					      &exported.exporter),
+		assert_int_equal(exporter_new(EXPORT_FORMAT_PERFETTO, NULL, STACKS_CPU, &filter,
+					      out, &exported.exporter),
 				 0);
 		sample_begin(&sample, "slice", 7);
 		sample_number(&sample, "tid", 8);
@@ -275,7 +275,8 @@ static void names_of_labels_are_what_the_format_takes(void **state)
 	assert_non_null(strstr(exported.text, "{row=\"group\",_1st_Key_z9=\"v\""));
 }
 
-static void add_frame(struct exported *folded, const char *id, const char *parent, const char *name)
+static void add_frame_of(struct exported *folded, const char *id, const char *parent,
+			 const char *name, const char *kind)
 {
 	struct sample sample;
 
@@ -284,8 +285,13 @@ static void add_frame(struct exported *folded, const char *id, const char *paren
 	if (parent)
 		sample_text(&sample, "parent_id", parent);
 	sample_text(&sample, "name", name);
-	sample_text(&sample, "frame_kind", "ruby");
+	sample_text(&sample, "frame_kind", kind);
 	exported_add(folded, &sample);
+}
+
+static void add_frame(struct exported *folded, const char *id, const char *parent, const char *name)
+{
+	add_frame_of(folded, id, parent, name, "ruby");
 }
 
 static void add_stack(struct exported *folded, const char *request_id, const char *stack_id,
@@ -332,6 +338,21 @@ static void stacks_as_lines_add_up_to_the_exact_cpu(void **state)
 	exported_end(&folded);
 	assert_string_equal(folded.text, "a 20\n");
 	assert_true(exporter_has_chosen(folded.exporter));
+	exported_free(&folded);
+}
+
+static void frames_of_the_kernel_are_marked_as_flame_graphs_have_them(void **state)
+{
+	struct exported folded;
+
+	(void)state;
+	exported_begin(&folded, EXPORT_FORMAT_FOLDED, NULL, NULL);
+	add_frame(&folded, "1", NULL, "main");
+	add_frame_of(&folded, "2", "1", "read", "native");
+	add_frame_of(&folded, "3", "2", "vfs_read", "kernel");
+	add_stack(&folded, "r", "3", 100, 3);
+	exported_end(&folded);
+	assert_string_equal(folded.text, "main;read;vfs_read_[k] 100\n");
 	exported_free(&folded);
 }
 
@@ -382,6 +403,7 @@ int main(void)
 		TEST(it_knows_the_keys_of_what_it_was_given_chosen_or_not),
 		TEST(what_where_gave_up_is_counted),
 		TEST(stacks_as_lines_add_up_to_the_exact_cpu),
+		TEST(frames_of_the_kernel_are_marked_as_flame_graphs_have_them),
 		TEST(stacks_without_the_memory_to_write_them_are_an_error),
 		TEST(without_memory_it_says_so),
 		TEST(without_memory_a_record_is_an_error),

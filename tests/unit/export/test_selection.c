@@ -156,7 +156,7 @@ static void only_windows_are_chosen_by_time(void **state)
 {
 	struct selection *selection = *state;
 
-	selection->filter.until = (struct filter_time){ 5, false };
+	selection->filter.until = (struct filter_time){ .ns = 5 };
 	add(selection, "r", "GET /a", 1);
 	assert_int_equal(try_add(selection, "meta", NULL, NULL, 2), 0);
 	assert_int_equal(try_add(selection, "process", NULL, NULL, 3), 0);

@@ -19,7 +19,7 @@ static int setup(void **state)
 	static struct stacks stacks;
 	struct filter filter = { 0 };
 
-	stacks_init(&stacks, &filter);
+	stacks_init(&stacks, STACKS_CPU, &filter);
 	*state = &stacks;
 	return 0;
 }

@@ -28,6 +28,7 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "failing_memory.h"
 #include "forward/connection.h"
 #include "net/listener.h"
 #include "net/name_server.h"
@@ -35,8 +36,10 @@
 
 enum {
 	LARGE_BYTES = 16 * 1024 * 1024, /* more than a socket takes at once */
-	/* More than it takes at all; never written to, so no memory. */
-	HUGE_BYTES = 256 * 1024 * 1024,
+	/* More than it takes at all, where it takes little at once. What a sanitizer watches of it
+	 * at each try to send must not take longer than a peer may stall. */
+	HUGE_BYTES = 8 * 1024 * 1024,
+	SEND_BUFFER_BYTES = 64 * 1024,
 	NAME_BYTES = 64,
 };
 
@@ -169,9 +172,13 @@ static void expect_input(const struct connection *connection, const char *words)
 
 static int write_huge(struct fixture *fixture, struct connection *connection)
 {
+	const int buffer_bytes = SEND_BUFFER_BYTES;
 	_cleanup_free_ uint8_t *bytes = calloc(1, HUGE_BYTES);
 
 	assert_non_null(bytes);
+	assert_int_equal(setsockopt(connection_fd(connection), SOL_SOCKET, SO_SNDBUF, &buffer_bytes,
+				    sizeof(buffer_bytes)),
+			 0);
 	return connection_write(connection, &(struct iovec){ bytes, HUGE_BYTES }, 1,
 				&fixture->failure);
 }
@@ -280,7 +287,7 @@ static void a_peer_that_takes_nothing_is_given_up(void **state)
 	assert_int_equal(close(peer), 0);
 }
 
-/* 64 KiB in each ms at most: 4 s for all of it, and it may take 2 s. */
+/* 4 KiB in each ms at most: 2 s for all of it, and it may take 1 s. */
 static void one_that_takes_a_little_all_the_time_is_given_up_too(void **state)
 {
 	struct fixture *fixture = *state;
@@ -288,8 +295,9 @@ static void one_that_takes_a_little_all_the_time_is_given_up_too(void **state)
 	struct taker taker;
 	int peer;
 
+	fixture->options.stall_ns = STALL_NS / 2;
 	connection = connect_to_peer(fixture, &peer);
-	start_taker(&taker, peer, sizeof(uint8_t[64 * 1024]), 1000);
+	start_taker(&taker, peer, 4 * 1024, 1000);
 	assert_int_equal(write_huge(fixture, connection), -ETIMEDOUT);
 	assert_int_equal(fixture->failure.kind, FAILURE_STALLED);
 	connection_close(connection);
@@ -356,10 +364,25 @@ static void whoever_speaks_before_it_has_everything_is_listened_to(void **state)
 
 	fixture->options.stall_ns = LONG_NS;
 	connection = connect_to_peer(fixture, &peer);
-	say(peer, "wait!");
+	say(peer, "!");
 	assert_int_equal(write_huge(fixture, connection), -EPROTO);
 	assert_int_equal(fixture->failure.kind, FAILURE_NONE);
-	expect_input(connection, "wait!");
+	expect_input(connection, "!");
+	connection_close(connection);
+	assert_int_equal(close(peer), 0);
+}
+
+static void one_that_will_say_no_more_is_no_collector(void **state)
+{
+	struct fixture *fixture = *state;
+	struct connection *connection;
+	int peer;
+
+	fixture->options.stall_ns = LONG_NS;
+	connection = connect_to_peer(fixture, &peer);
+	assert_int_equal(shutdown(peer, SHUT_WR), 0);
+	assert_int_equal(write_huge(fixture, connection), -EPIPE);
+	assert_int_equal(fixture->failure.kind, FAILURE_NONE);
 	connection_close(connection);
 	assert_int_equal(close(peer), 0);
 }
@@ -566,6 +589,19 @@ static void it_works_and_is_closed_where_standard_input_is(void **state)
 	assert_int_equal(close(peer), 0);
 	assert_int_equal(dup2(saved, STDIN_FILENO), STDIN_FILENO);
 	assert_int_equal(close(saved), 0);
+}
+
+static void without_memory_there_is_no_connection(void **state)
+{
+	struct fixture *fixture = *state;
+	struct connection *connection = NULL;
+
+	memory_fails_after(0);
+	assert_int_equal(connection_open(&fixture->options, &connection, &fixture->failure),
+			 -ENOMEM);
+	memory_never_fails();
+	assert_null(connection);
+	assert_int_equal(fixture->failure.kind, FAILURE_INTERNAL);
 }
 
 static void where_nobody_listens_is_no_connection(void **state)
@@ -800,6 +836,8 @@ int main(void)
 		TEST(a_reset_is_an_end, tcp),
 		TEST(whoever_speaks_before_it_has_everything_is_listened_to, tcp),
 		TEST(whoever_speaks_before_it_has_everything_is_listened_to, unix),
+		TEST(one_that_will_say_no_more_is_no_collector, tcp),
+		TEST(one_that_will_say_no_more_is_no_collector, unix),
 		TEST(one_that_never_stops_talking_fills_the_input_and_no_more, tcp),
 		TEST(silence_lasts_until_the_deadline, tcp),
 		TEST(a_stop_ends_reading_and_writing, tcp),
@@ -809,6 +847,7 @@ int main(void)
 		TEST(it_works_and_is_closed_where_standard_input_is, tcp),
 		TEST(it_works_and_is_closed_where_standard_input_is, unix),
 		TEST(where_nobody_listens_is_no_connection, tcp),
+		TEST(without_memory_there_is_no_connection, unix),
 		TEST(where_nobody_listens_is_no_connection, unix),
 		TEST(tls_carries_both_ways, tls),
 		TEST(a_reset_is_an_end_of_tls_as_well, tls),

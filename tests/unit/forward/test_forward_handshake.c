@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +11,9 @@
 #include <setjmp.h>
 
 #include <cmocka.h>
+#include <openssl/evp.h>
 
+#include "failing_memory.h"
 #include "forward/forward_handshake.h"
 
 /*
@@ -179,6 +182,42 @@ static void a_ping_never_outgrows_one_read_of_the_receiver(void **state)
 	assert_int_equal(largest, FORWARD_PING_BYTES_MAX);
 }
 
+/* OpenSSL's: there may be none. */
+static bool has_no_digests;
+
+EVP_MD_CTX *EVP_MD_CTX_new(void)
+{
+	EVP_MD_CTX *(*real)(void);
+
+	if (has_no_digests)
+		return NULL;
+	*(void **)&real = dlsym(RTLD_NEXT, "EVP_MD_CTX_new");
+	return real();
+}
+
+static void without_memory_there_is_no_ping(void **state)
+{
+	struct forward_hello hello = hello_of(TEXT(HELLO_OF_FLUENTD));
+	uint8_t ping[FORWARD_PING_BYTES_MAX];
+	size_t size = 77, failures;
+	int r = -ENOMEM;
+
+	(void)state;
+	has_no_digests = true;
+	assert_int_equal(forward_ping_encode(&hello, &credentials, client_name, salt, ping, &size),
+			 -ENOMEM);
+	has_no_digests = false;
+	for (failures = 0; r < 0; failures++) {
+		assert_int_equal(size, 77);
+		memory_fails_once_after(failures);
+		r = forward_ping_encode(&hello, &credentials, client_name, salt, ping, &size);
+		memory_never_fails();
+		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
+	}
+	assert_true(failures > 1);
+	assert_true(size > 77);
+}
+
 static int pong(const char *bytes, size_t size, char reason[static FORWARD_REASON_BYTES])
 {
 	struct forward_hello hello = hello_of(TEXT(HELLO_OF_FLUENTD));
@@ -198,6 +237,9 @@ static void a_pong_must_prove_that_it_knows_the_key(void **state)
 	for (size_t cut = 0; cut < (size_t)size; cut++)
 		assert_int_equal(pong(bytes, cut, reason), -EAGAIN);
 	assert_int_equal(pong(bytes, (size_t)size, reason), 0);
+	has_no_digests = true;
+	assert_int_equal(pong(bytes, (size_t)size, reason), -ENOMEM);
+	has_no_digests = false;
 	/* Any other digest, in its first and in its last character; a shorter one; none. */
 	bytes[size - 1] = 'b';
 	assert_int_equal(pong(bytes, (size_t)size, reason), -EKEYREJECTED);
@@ -254,6 +296,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_hello_is_refused),
 		cmocka_unit_test(a_ping_has_six_texts_and_both_digests),
 		cmocka_unit_test(a_ping_never_outgrows_one_read_of_the_receiver),
+		cmocka_unit_test(without_memory_there_is_no_ping),
 		cmocka_unit_test(a_pong_must_prove_that_it_knows_the_key),
 		cmocka_unit_test(our_own_digest_does_not_come_back_as_proof),
 		cmocka_unit_test(a_refusal_says_why_in_text_that_is_fit_to_print),

@@ -319,6 +319,9 @@ static void what_does_not_fit_goes_on_from_where_it_is_then(void **state)
 	for (size_t i = 0; i < 2 * LARGE_BYTES; i++)
 		copies[i] = (uint8_t)(i % LARGE_BYTES % 251);
 	make_friends(scene);
+	assert_int_equal(
+		tls_stream_write(scene->stream, copies, 1, &scene->events, &scene->failure), 1);
+	sent_bytes = 1;
 	while (sent_bytes < LARGE_BYTES) {
 		const uint8_t *rest = copies + moves % 2 * LARGE_BYTES + sent_bytes;
 		ssize_t sent = tls_stream_write(scene->stream, rest, LARGE_BYTES - sent_bytes,

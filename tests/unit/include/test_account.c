@@ -246,6 +246,28 @@ static void a_gap_is_split_by_run_delay(void **state)
 	assert_int_equal(books.totals.uninterruptible_ns, 0);
 }
 
+/* By the run queue's clock its wait is a little shorter than by ours. */
+static void one_that_would_have_run_on_was_never_asleep(void **state)
+{
+	struct books books;
+
+	(void)state;
+	begin(&books, 0, 0);
+	switch_out(&books, 1000, 1000, OFF_CPU_RUNNABLE);
+	switch_in(&books, 5000, 0);
+	books.figures.run_delay_ns += 3400;
+	account_settle_gap(&books.clock, &books.totals, books.figures.run_delay_ns);
+	assert_int_equal(books.totals.run_queue_ns, 4000);
+	assert_int_equal(books.totals.blocked_ns, 0);
+	/* What the kernel's figure grew by meanwhile is not told once more. */
+	switch_out(&books, 6000, 1000, OFF_CPU_SLEEPING);
+	switch_in(&books, 7000, 0);
+	books.figures.run_delay_ns += 200;
+	account_settle_gap(&books.clock, &books.totals, books.figures.run_delay_ns);
+	assert_int_equal(books.totals.run_queue_ns, 4200);
+	assert_int_equal(books.totals.blocked_ns, 800);
+}
+
 static void a_gap_is_settled_once(void **state)
 {
 	struct books books;
@@ -336,7 +358,7 @@ static void what_a_flush_charged_too_much_of_a_wait_the_next_one_gets_less(void 
 	assert_int_equal(account_collect(&books.clock, &books.totals, 200, 1), 100);
 	switch_in(&books, 200, 0);
 	account_settle_gap(&books.clock, &books.totals, books.figures.run_delay_ns + 90);
-	switch_out(&books, 300, 100, OFF_CPU_RUNNABLE);
+	switch_out(&books, 300, 100, OFF_CPU_SLEEPING);
 	switch_in(&books, 400, 0);
 	account_settle_gap(&books.clock, &books.totals, books.figures.run_delay_ns + 190);
 	assert_int_equal(books.totals.run_queue_ns, 190);
@@ -456,6 +478,101 @@ static void a_wait_before_an_unseen_switch_out_stays_what_it_was(void **state)
 	assert_int_equal(books.totals.blocked_ns, 700 + 3850 - 80);
 }
 
+/* Each reason has its own time, what has none is the rest, and they come to all of it. */
+static void time_asleep_is_of_its_reason(void **state)
+{
+	struct books books;
+	uint64_t sum_ns = 0;
+
+	(void)state;
+	begin(&books, 0, 0);
+	for (uint32_t reason = 0; reason < _BLOCKED_REASON_MAX; reason++) {
+		switch_out(&books, 1000 * reason, 0,
+			   off_cpu_blocked(OFF_CPU_SLEEPING + reason % 2, reason));
+		switch_in(&books, 1000 * reason + 10 + reason, 0);
+		account_settle_gap(&books.clock, &books.totals, books.figures.run_delay_ns);
+		assert_int_equal(books.clock.blocked_on, reason);
+	}
+	for (uint32_t reason = 0; reason < _BLOCKED_REASON_MAX; reason++) {
+		assert_int_equal(account_blocked_on_ns(&books.totals, reason), 10 + reason);
+		sum_ns += account_blocked_on_ns(&books.totals, reason);
+	}
+	assert_int_equal(books.totals.blocked_ns, sum_ns);
+	assert_int_equal(books.totals.uninterruptible_ns, 11 + 13 + 15 + 17);
+}
+
+/* Nor does a gap that was all run queue say what a sleep was about. */
+static void a_gap_without_sleep_leaves_the_reason_of_the_last(void **state)
+{
+	struct books books;
+
+	(void)state;
+	begin(&books, 0, 0);
+	switch_out(&books, 100, 0, off_cpu_blocked(OFF_CPU_SLEEPING, BLOCKED_ON_DISK));
+	switch_in(&books, 110, 0);
+	account_settle_gap(&books.clock, &books.totals, books.figures.run_delay_ns);
+	switch_out(&books, 200, 0, off_cpu_blocked(OFF_CPU_SLEEPING, BLOCKED_ON_PIPE));
+	switch_in(&books, 230, 0);
+	books.figures.run_delay_ns += 30;
+	account_settle_gap(&books.clock, &books.totals, books.figures.run_delay_ns);
+	assert_int_equal(books.clock.blocked_on, BLOCKED_ON_DISK);
+	assert_int_equal(books.totals.run_queue_ns, 30);
+	assert_int_equal(books.totals.blocked_ns, 10);
+}
+
+static void what_is_no_reason_is_other(void **state)
+{
+	struct books books;
+
+	(void)state;
+	begin(&books, 0, 0);
+	switch_out(&books, 100, 0, off_cpu_blocked(OFF_CPU_SLEEPING, _BLOCKED_REASON_MAX));
+	switch_in(&books, 110, 0);
+	account_settle_gap(&books.clock, &books.totals, books.figures.run_delay_ns);
+	assert_int_equal(account_blocked_on_ns(&books.totals, BLOCKED_ON_OTHER), 10);
+}
+
+enum {
+	TOTALS_WORDS = sizeof(struct account_totals) / sizeof(uint64_t)
+};
+
+/* The struct is words, and nothing else. */
+static void each_of_the_totals_is_folded(void **state)
+{
+	uint64_t from[TOTALS_WORDS], into[TOTALS_WORDS];
+
+	(void)state;
+	for (size_t i = 0; i < TOTALS_WORDS; i++) {
+		from[i] = 1000 + i;
+		into[i] = 7 * i;
+	}
+	account_fold((struct account_totals *)into, (const struct account_totals *)from);
+	for (size_t i = 0; i < TOTALS_WORDS; i++)
+		assert_int_equal(into[i], 1000 + 8 * i);
+}
+
+/* Also at a flush, while it goes on; and of one that waits for a CPU there is none. */
+static void a_sleep_that_goes_on_is_of_its_reason(void **state)
+{
+	struct books books;
+
+	(void)state;
+	begin(&books, 0, 0);
+	switch_out(&books, 100, 100, off_cpu_blocked(OFF_CPU_UNINTERRUPTIBLE, BLOCKED_ON_DISK));
+	assert_int_equal(account_collect(&books.clock, &books.totals, 150, 0), 50);
+	assert_int_equal(account_blocked_on_ns(&books.totals, BLOCKED_ON_DISK), 50);
+	assert_int_equal(account_blocked_on_ns(&books.totals, BLOCKED_ON_OTHER), 0);
+	assert_int_equal(books.totals.uninterruptible_ns, 50);
+	switch_in(&books, 170, 0);
+	account_settle_gap(&books.clock, &books.totals, books.figures.run_delay_ns);
+	assert_int_equal(account_blocked_on_ns(&books.totals, BLOCKED_ON_DISK), 70);
+	switch_out(&books, 200, 30, OFF_CPU_RUNNABLE);
+	assert_int_equal(account_collect(&books.clock, &books.totals, 260, 1), 60);
+	account_settle_gap(&books.clock, &books.totals, books.figures.run_delay_ns);
+	assert_int_equal(account_blocked_on_ns(&books.totals, BLOCKED_ON_OTHER), 0);
+	assert_int_equal(books.totals.run_queue_ns, 60);
+}
+
 static void unseen_switches_invent_no_time(void **state)
 {
 	struct books books;
@@ -540,6 +657,7 @@ int main(void)
 		cmocka_unit_test(a_thread_seen_on_no_switch_in_yet_is_spared),
 		cmocka_unit_test(a_clock_that_ran_ahead_is_made_up_for),
 		cmocka_unit_test(a_gap_is_split_by_run_delay),
+		cmocka_unit_test(one_that_would_have_run_on_was_never_asleep),
 		cmocka_unit_test(a_gap_is_settled_once),
 		cmocka_unit_test(a_run_delay_longer_than_the_gap_is_cut),
 		cmocka_unit_test(a_flush_in_a_sleep_splits_it_in_two),
@@ -553,6 +671,11 @@ int main(void)
 		cmocka_unit_test(an_unseen_switch_out_is_made_up_from_what_was_run),
 		cmocka_unit_test(an_unseen_switch_out_is_no_later_than_now),
 		cmocka_unit_test(a_wait_before_an_unseen_switch_out_stays_what_it_was),
+		cmocka_unit_test(time_asleep_is_of_its_reason),
+		cmocka_unit_test(a_sleep_that_goes_on_is_of_its_reason),
+		cmocka_unit_test(a_gap_without_sleep_leaves_the_reason_of_the_last),
+		cmocka_unit_test(what_is_no_reason_is_other),
+		cmocka_unit_test(each_of_the_totals_is_folded),
 		cmocka_unit_test(unseen_switches_invent_no_time),
 		cmocka_unit_test(random_lives_keep_the_laws),
 	};

@@ -402,6 +402,39 @@ static void methods_of_ruby_frames_are_found_when_asked_for(void **state)
 	assert_int_equal(fixture->frames.frames[4].method, 0xa2a2a2a2a2a2a2a2);
 }
 
+/* A method entry of four words. */
+static uint64_t new_whole_method(struct fixture *fixture)
+{
+	static const uint64_t rest[2];
+	uint64_t method = new_method(fixture);
+
+	(void)forged_stack_heap(&fixture->stack, rest, 2);
+	return method;
+}
+
+static void whether_methods_are_the_same_is_seen_whoever_asks(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t method = new_whole_method(fixture), c_method = new_whole_method(fixture);
+	struct ruby_frames_walk other = { .reader = &fixture->stack, .frames = &fixture->frames };
+
+	forged_stack_push_ruby(&fixture->stack, 0, method);
+	forged_stack_push_c(&fixture->stack, c_method);
+	walk(fixture);
+	ruby_frames_find_methods(&fixture->walk);
+	assert_true(ruby_frames_have_same_methods(&fixture->walk));
+	assert_true(ruby_frames_have_same_methods(&other));
+	for (uint64_t at = 8; at < 32; at += 8) {
+		forged_stack_write(&fixture->stack, method + at, 7);
+		assert_false(ruby_frames_have_same_methods(&other));
+		forged_stack_write(&fixture->stack, method + at, 0);
+		forged_stack_write(&fixture->stack, c_method + at, 7);
+		assert_false(ruby_frames_have_same_methods(&other));
+		forged_stack_write(&fixture->stack, c_method + at, 0);
+		assert_true(ruby_frames_have_same_methods(&other));
+	}
+}
+
 static void methods_are_found_of_as_many_frames_as_there_can_be(void **state)
 {
 	struct fixture *fixture = *state;
@@ -940,6 +973,7 @@ int main(void)
 		TEST(a_method_that_cannot_be_read_is_counted),
 		TEST(what_a_c_frame_says_is_its_method_is_an_address_or_none),
 		TEST(methods_of_ruby_frames_are_found_when_asked_for),
+		TEST(whether_methods_are_the_same_is_seen_whoever_asks),
 		TEST(methods_are_found_of_as_many_frames_as_there_can_be),
 		TEST(a_stack_whose_bounds_make_no_sense_is_not_read),
 		TEST(a_stack_may_be_as_large_as_the_bound_and_full),

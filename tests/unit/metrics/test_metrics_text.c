@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Each series: its name, type and unit in both formats, and the figure that it stands for. */
+#include <dlfcn.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -275,11 +277,44 @@ static void what_is_not_there_has_no_series(void **state)
 	assert_null(strstr(text, "last_failure"));
 }
 
+/* What a text is written to: it may not be had, or take nothing. */
+static const char *instead_of_memory;
+
+FILE *open_memstream(char **ret_text, size_t *ret_size_bytes)
+{
+	FILE *(*real)(char **, size_t *);
+
+	if (instead_of_memory)
+		return fopen(instead_of_memory, "we");
+	*(void **)&real = dlsym(RTLD_NEXT, "open_memstream");
+	return real(ret_text, ret_size_bytes);
+}
+
+static void without_memory_there_is_no_text(void **state)
+{
+	static const char *const kinds[] = { "/nonexistent/file", "/dev/full" };
+	struct metrics metrics;
+	char *text = NULL;
+	size_t size_bytes = 77;
+
+	(void)state;
+	metrics_init(&metrics, "1.2", 0);
+	for (size_t i = 0; i < 2; i++) {
+		instead_of_memory = kinds[i];
+		assert_int_equal(metrics_text(&metrics, METRICS_FORMAT_CLASSIC, &text, &size_bytes),
+				 -ENOMEM);
+		instead_of_memory = NULL;
+		assert_null(text);
+		assert_int_equal(size_bytes, 77);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_figure_is_given_out_under_its_name),
 		cmocka_unit_test(what_is_not_there_has_no_series),
+		cmocka_unit_test(without_memory_there_is_no_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,6 +27,7 @@
 #include <correlator/ruby_stack_layout.h>
 #include <correlator/snapshot.h>
 #include <correlator/stacks.h>
+#include <correlator/syscall_counts.h>
 #include <correlator/timeline.h>
 
 #include "base/clock.h"
@@ -40,6 +41,7 @@
 
 enum {
 	FAKE_PROCESSES_MAX = 4,
+	FAKE_CALLS_MAX = 8,
 	FAKE_ACCOUNTS_MAX = 32,
 	FAKE_EVENTS_MAX = 8,
 	FAKE_SLICES_MAX = 16,
@@ -54,6 +56,11 @@ enum {
 
 struct session {
 	int nothing;
+};
+
+struct fake_call {
+	struct syscall_key key;
+	struct syscall_sums sums;
 };
 
 struct fake_account {
@@ -111,9 +118,16 @@ static struct fake {
 	struct slice slices[FAKE_SLICES_MAX];
 	size_t slice_count;
 	struct account_key sampled[FAKE_ACCOUNTS_MAX]; /* accounts with samples */
+	struct account_key waited[FAKE_ACCOUNTS_MAX]; /* and with waits */
+	size_t waited_count;
+	uint64_t waited_stack;
 	size_t sampled_count;
 	uint64_t sampled_epoch; /* and of which window */
 	uint64_t sampled_stack; /* of all of them */
+	uint64_t sampled_tip; /* the same */
+	session_tip_fn on_tip;
+	struct fake_call calls[FAKE_CALLS_MAX]; /* of the window that ends next */
+	size_t call_count;
 	session_stack_fn on_stack;
 	void *on_stack_context;
 	struct ruby_stack_layout stack_layout; /* that it was last told */
@@ -364,13 +378,14 @@ static inline void expect_session(const struct session *session)
 	assert_ptr_equal(session, &fake.session);
 }
 
-bool features_can_walk_stacks(void)
+void features_ask_kernel(struct kernel_offers *ret_offers)
 {
-	return !fake.cannot_walk;
+	*ret_offers = (struct kernel_offers){ .can_walk_stacks = !fake.cannot_walk };
 }
 
-bool features_may_probe(void)
+bool features_may_probe(const struct kernel_offers *offers)
 {
+	assert_int_equal(offers->can_walk_stacks, !fake.cannot_walk);
 	return fake.may_probe;
 }
 
@@ -682,6 +697,12 @@ void session_on_stacks(struct session *session, session_stack_fn on_stack, void 
 	fake.on_stack_context = context;
 }
 
+void session_on_tips(struct session *session, session_tip_fn on_tip)
+{
+	expect_session(session);
+	fake.on_tip = on_tip;
+}
+
 int session_set_stack_layout(struct session *session, pid_t tgid,
 			     const struct ruby_stack_layout *layout)
 {
@@ -695,7 +716,7 @@ int session_set_stack_layout(struct session *session, pid_t tgid,
 int session_drain_samples(struct session *session, uint64_t epoch, session_sample_fn on_sample,
 			  void *context)
 {
-	struct sample_key key = { .stack = fake.sampled_stack };
+	struct sample_key key = { .stack = fake.sampled_stack, .tip = fake.sampled_tip };
 	size_t count = fake.sampled_count;
 	int r = 0;
 
@@ -706,6 +727,40 @@ int session_drain_samples(struct session *session, uint64_t epoch, session_sampl
 		key.account = fake.sampled[i];
 		r = on_sample(context, &key, 2);
 	}
+	return r;
+}
+
+/* Each of those accounts has waited once, too, for so long; handed over once. */
+int session_drain_waits(struct session *session, uint64_t epoch, session_wait_fn on_wait,
+			void *context)
+{
+	const struct wait_sums sums = { 1, 300, 40 };
+	struct sample_key key = { .stack = fake.waited_stack, .tip = fake.sampled_tip };
+	size_t count = fake.waited_count;
+	int r = 0;
+
+	fake.waited_count = 0;
+	expect_session(session);
+	for (size_t i = 0; i < count && r == 0; i++) {
+		assert_int_equal(epoch, fake.sampled_epoch);
+		key.account = fake.waited[i];
+		r = on_wait(context, &key, &sums);
+	}
+	return r;
+}
+
+/* Each of the calls, once. */
+int session_drain_syscalls(struct session *session, uint64_t epoch, session_syscall_fn on_syscall,
+			   void *context)
+{
+	size_t count = fake.call_count;
+	int r = 0;
+
+	(void)epoch;
+	expect_session(session);
+	fake.call_count = 0;
+	for (size_t i = 0; i < count && r == 0; i++)
+		r = on_syscall(context, &fake.calls[i].key, &fake.calls[i].sums);
 	return r;
 }
 

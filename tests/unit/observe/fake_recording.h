@@ -137,6 +137,13 @@ static inline void print_record(const struct record_view *view)
 		print("sample %d %s %" PRId64 " of %" PRId64 " ns", pid, text(view, "request_id"),
 		      number(view, "samples"), number(view, "period_ns"));
 		break;
+	case RECORD_KIND_SYSCALL:
+		print("syscall %d %s %s%s%s %" PRId64 " %" PRId64 " ns", pid,
+		      text(view, "request_id"), text(view, "syscall"),
+		      record_view_find(view, "syscall_number") ? "" : " without number",
+		      record_view_find(view, "syscall_abi") ? " of another table" : "",
+		      number(view, "syscalls"), number(view, "inside_ns"));
+		break;
 	default:
 		print("kind %d", view->kind);
 		break;

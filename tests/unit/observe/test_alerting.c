@@ -172,7 +172,7 @@ static void requests_that_there_was_no_memory_for_are_said_to_be_missing(void **
 	charge("b", 6);
 	do {
 		ears = ears_open();
-		memory_fails_after(successes++);
+		memory_fails_once_after(successes++);
 		assert_int_equal(alerting_end_window(&alerting, &output, &window, true), 0);
 		memory_never_fails();
 		ears_close(&ears, said, sizeof(said));

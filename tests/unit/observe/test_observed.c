@@ -81,11 +81,30 @@ static void a_family_shares_what_its_looks_may_take(void **state)
 	assert_int_equal(observed_may_look_ns(stranger, now_ns), now_ns);
 }
 
+/* Its account was drained before its fork was heard of. */
+static void who_is_heard_to_be_a_child_joins_the_family(void **state)
+{
+	struct observed *parent = add(FAKE_PID, 0), *child = add(CHILD, 0);
+
+	(void)state;
+	assert_ptr_not_equal(child->family, parent->family);
+	for (int i = 0; i < 2; i++) {
+		observed_set_parent(&table, child, FAKE_PID);
+		assert_int_equal(child->parent_pid, FAKE_PID);
+		assert_ptr_equal(child->family, parent->family);
+		assert_int_equal(parent->family->members, 2);
+	}
+	/* Of a parent that is gone by then the number alone is known. */
+	observed_set_parent(&table, child, CHILD + 1);
+	assert_int_equal(child->parent_pid, CHILD + 1);
+	assert_ptr_equal(child->family, parent->family);
+}
+
 static void without_memory_there_is_no_process(void **state)
 {
 	(void)state;
 	for (size_t successes = 0; successes < 4; successes++) {
-		memory_fails_after(successes);
+		memory_fails_once_after(successes);
 		assert_null(observed_add(&table, FAKE_PID, 0, "ruby"));
 		memory_never_fails();
 	}
@@ -271,6 +290,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_process_is_found_by_its_pid_until_it_is_removed),
 		TEST(a_family_shares_what_its_looks_may_take),
+		TEST(who_is_heard_to_be_a_child_joins_the_family),
 		TEST(without_memory_there_is_no_process),
 		TEST(the_budget_makes_it_lean_first_and_takes_its_probes_then),
 		TEST(of_one_that_was_not_looked_at_a_look_brings_the_probes_back),

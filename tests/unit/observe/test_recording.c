@@ -32,6 +32,45 @@ static void each_window_is_its_accounts_its_cost_and_its_books_in_this_order(voi
 	expect_said(", 60.3 % of it in a context\n");
 }
 
+static void run_programs(void)
+{
+	fake.programs[0].run_count += 5;
+	fake.programs[0].run_ns += 70;
+}
+
+static void run_programs_again(void)
+{
+	fake.programs[0].run_count += 2;
+	fake.programs[0].run_ns += 30;
+}
+
+/* "RUNS NS" of the first program in each window, -1 where none ran. */
+static const char *recorded_programs(void)
+{
+	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
+	static struct record_view view;
+
+	recorded_text[0] = '\0';
+	assert_int_equal(record_reader_open(path, &reader), 0);
+	while (record_reader_next(reader, &view) > 0)
+		if (view.kind == RECORD_KIND_SELF)
+			print("%" PRId64 " %" PRId64, number(&view, "bpf_on_switch_runs"),
+			      number(&view, "bpf_on_switch_ns"));
+	return recorded_text;
+}
+
+static void each_window_has_the_cost_of_its_own_programs(void **state)
+{
+	(void)state;
+	fake.recording.duration_ns = 5 * NS_PER_S / 2;
+	fake.program_count = 1;
+	fake.programs[0] = (struct session_program){ "on_switch", 1000, 20000 };
+	plan(NS_PER_S / 2, run_programs);
+	plan(3 * NS_PER_S / 2, run_programs_again);
+	assert_int_equal(record(), EXIT_CODE_OK);
+	assert_string_equal(recorded_programs(), "5 70\n2 30\n-1 -1\n");
+}
+
 static void tell_slice(uint32_t flags, uint32_t charge, uint64_t start_ns, uint64_t ran_ns)
 {
 	fake.slices[fake.slice_count++] =
@@ -386,6 +425,26 @@ static void run_in_an_unknown_child(void)
 	charge(1, 2, CONTEXT_HASH_NONE, 40);
 }
 
+/* The parent that the records of a process say it has, by its number here; each the same. */
+static int64_t recorded_parent(size_t process)
+{
+	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
+	static struct record_view view;
+	int64_t pid, parent = 0, before = 0;
+
+	assert_int_equal(record_reader_open(path, &reader), 0);
+	while (record_reader_next(reader, &view) > 0) {
+		if (view.kind != RECORD_KIND_PROCESS ||
+		    !record_view_count(&view, RECORD_FIELD(common, pid), &pid) ||
+		    pid != (int64_t)(FAKE_PID + process))
+			continue;
+		assert_true(record_view_count(&view, RECORD_FIELD(process, parent_pid), &parent));
+		assert_true(!before || parent == before);
+		before = parent;
+	}
+	return before - FAKE_PID;
+}
+
 static void a_fork_that_is_heard_of_late_is_said_once(void **state)
 {
 	char *fork;
@@ -399,6 +458,7 @@ static void a_fork_that_is_heard_of_late_is_said_once(void **state)
 	fork = strstr(recorded(), "process 1 fork exact\n");
 	assert_non_null(fork);
 	assert_null(strstr(fork + 1, "process 1 fork"));
+	assert_int_equal(recorded_parent(1), 0);
 	assert_non_null(strstr(recorded(), "balance 1 40 = 0 + 40 + 0, own 0\n"));
 }
 
@@ -526,6 +586,7 @@ static void what_cannot_be_begun_has_an_exit_code_of_its_own(void **state)
 		{ FAKE_OPEN, -ENOTSUP, EXIT_CODE_UNSUPPORTED },
 		{ FAKE_ATTACH, -EPERM, EXIT_CODE_UNSUPPORTED },
 		{ FAKE_CALIBRATE, -EIO, EXIT_CODE_UNSUPPORTED },
+		{ FAKE_CALIBRATE, -EINTR, EXIT_CODE_INTERRUPTED },
 		{ FAKE_REGISTER, -EIO, EXIT_CODE_FAILURE },
 		{ FAKE_OBSERVE, EXIT_CODE_NO_TARGET, EXIT_CODE_NO_TARGET },
 		{ FAKE_RELEASE, EXIT_CODE_NOT_FOUND, EXIT_CODE_NOT_FOUND },
@@ -573,12 +634,14 @@ static void the_kernel_side_is_opened_as_it_was_asked_for(void **state)
 	fake.recording.keys.late = 1 << 3;
 	fake.recording.keys.request = 2;
 	fake.recording.follow_forks = true;
+	fake.recording.has_children = true;
 	fake.recording.contexts_max = 11;
 	fake.recording.accounts_max = 12;
 	fake.recording.ring_bytes = 13;
 	assert_int_equal(record(), EXIT_CODE_OK);
 	assert_false(fake.options.is_lean || fake.options.watches_otel);
 	assert_true(fake.options.has_kernel_split && fake.options.follow_forks);
+	assert_true(fake.options.has_children);
 	assert_int_equal(fake.options.late_keys, 1 << 3);
 	assert_int_equal(fake.options.request_key, 2);
 	assert_int_equal(fake.options.strangers, STRANGERS_NONE);
@@ -647,6 +710,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(each_window_is_its_accounts_its_cost_and_its_books_in_this_order),
+		TEST(each_window_has_the_cost_of_its_own_programs),
 		TEST(after_a_pause_of_ours_there_is_one_window_and_the_next_end_where_they_would),
 		TEST(a_clock_that_is_set_is_followed_by_the_best_of_three_readings),
 		TEST(of_a_clock_that_is_not_set_there_is_no_offset),

@@ -24,14 +24,22 @@ static void be_busy(void)
 	charge(2, 3, CONTEXT_HASH_NONE, 10)->totals.slices = 1;
 }
 
-static void keep_budget_for(uint64_t windows)
+/* The other way round: the second one, which is given up last, stands behind the first. */
+static void be_busy_in_the_first(void)
+{
+	charge(0, 1, CONTEXT_HASH_NONE, 10)->totals.slices = 100;
+	for (int i = 0; i < 2; i++)
+		charge(1, 2, CONTEXT_HASH_NONE, 10)->totals.slices = 10;
+}
+
+static void keep_budget_for(uint64_t windows, void (*be_so_busy)(void))
 {
 	fake.recording.budget_percent = 1;
 	fake.recording.duration_ns = windows * NS_PER_S + NS_PER_S / 2;
 	for (size_t i = 0; i < 3; i++)
 		fake.processes[i].is_there = true;
 	for (uint64_t window = 0; window < windows; window++)
-		plan(window * NS_PER_S + NS_PER_S / 2, be_busy);
+		plan(window * NS_PER_S + NS_PER_S / 2, be_so_busy);
 }
 
 /* What is told of modes. */
@@ -52,7 +60,7 @@ static void
 over_its_budget_it_gives_up_the_dearest_one_after_the_other_and_then_the_split(void **state)
 {
 	(void)state;
-	keep_budget_for(12);
+	keep_budget_for(12, be_busy);
 	be_dear();
 	assert_int_equal(record(), EXIT_CODE_OK);
 	/* The third passes too few boundaries for its cost to matter. */
@@ -72,7 +80,7 @@ over_its_budget_it_gives_up_the_dearest_one_after_the_other_and_then_the_split(v
 static void below_half_of_it_what_was_given_up_last_comes_back_first(void **state)
 {
 	(void)state;
-	keep_budget_for(60);
+	keep_budget_for(60, be_busy);
 	be_dear();
 	plan(10 * NS_PER_S, be_cheap);
 	assert_int_equal(record(), EXIT_CODE_OK);
@@ -89,6 +97,23 @@ static void below_half_of_it_what_was_given_up_last_comes_back_first(void **stat
 		"split from the next window on\n");
 	expect_said("(puma): own cost of 0.10 % of a CPU is below half of the budget of 1.00 %: "
 		    "exact from now on\n");
+}
+
+static void of_two_the_one_that_was_given_up_last_comes_back_first(void **state)
+{
+	char *exact;
+
+	(void)state;
+	keep_budget_for(60, be_busy_in_the_first);
+	be_dear();
+	plan(10 * NS_PER_S, be_cheap);
+	assert_int_equal(record(), EXIT_CODE_OK);
+	(void)recorded();
+	exact = strstr(recorded_text, "process 1 mode exact\n");
+	assert_non_null(exact);
+	assert_non_null(strstr(exact, "process 0 mode exact\n"));
+	*exact = '\0';
+	assert_null(strstr(recorded_text, "process 0 mode exact\n"));
 }
 
 /* From what was told first on, up to the next that was told of it. */
@@ -179,7 +204,7 @@ static void a_way_that_cannot_be_measured_is_taken_for_the_short_one_and_doubted
 static void a_split_that_cannot_be_had_again_is_tried_again(void **state)
 {
 	(void)state;
-	keep_budget_for(40);
+	keep_budget_for(40, be_busy);
 	be_dear();
 	fake.failures[FAKE_SPLIT] = -EIO;
 	plan(10 * NS_PER_S, be_cheap);
@@ -235,6 +260,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(over_its_budget_it_gives_up_the_dearest_one_after_the_other_and_then_the_split),
+		TEST(of_two_the_one_that_was_given_up_last_comes_back_first),
 		TEST(below_half_of_it_what_was_given_up_last_comes_back_first),
 		TEST(a_step_up_that_is_taken_back_waits_longer_next_time),
 		TEST(in_the_window_in_which_a_mode_changes_the_bound_holds_both_ways),

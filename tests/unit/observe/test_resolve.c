@@ -169,6 +169,37 @@ static void a_name_that_cannot_be_had_is_at_least_distinct(void **state)
 	assert_int_equal(context_table_look(contexts, SOME)->late_hash, 7);
 }
 
+/* Whose symbols the program that it runs now has not, or not under these numbers. */
+static void a_name_of_a_program_before_an_exec_is_left_out(void **state)
+{
+	_cleanup_(context_table_freep) struct context_table *contexts = context_table_new();
+	struct observed_table processes = { .keys = &late_keys };
+	struct window window = { .end_ktime_ns = END, .number = 3 };
+	struct account_key key = { .context_hash = SOME, .thread_serial = 1, .tgid = PID };
+	struct account account = { .flags = ACCOUNT_INHERITED };
+	struct context_snapshot *snapshot;
+
+	(void)state;
+	fake_reset();
+	snapshot = publish(SOME, "r1");
+	snapshot->values[1] =
+		(struct value_snapshot){ .kind = VALUE_KIND_IMMEDIATE, .raw = 1234 << 8 | 0xc };
+	assert_int_equal(window_init(&window, &late_keys), 0);
+	/* What was before is the same context. */
+	assert_int_equal(window_add_account(&window, &key, &account), 0);
+	account.flags = ACCOUNT_OF_ORIGIN;
+	key.thread_serial = 2;
+	assert_int_equal(window_add_account(&window, &key, &account), 0);
+	resolve(&window, &processes, contexts);
+	for (size_t i = 0; i < 2; i++) {
+		assert_non_null(window.rows[i].process);
+		assert_string_equal(window.rows[i].context->values[0], "r1");
+		assert_null(window.rows[i].context->values[1]);
+	}
+	observed_table_deinit(&processes);
+	window_deinit(&window);
+}
+
 static void late_values_come_to_what_is_known_once_a_window(void **state)
 {
 	_cleanup_(context_table_freep) struct context_table *contexts = context_table_new();
@@ -228,7 +259,7 @@ static void without_memory_for_a_process_no_row_is_anybodys(void **state)
 	assert_int_equal(window_init(&window, &keys), 0);
 	assert_int_equal(window_add_account(&window, &key, &(struct account){ 0 }), 0);
 	for (size_t successes = 0; successes < 4; successes++) {
-		memory_fails_after(successes);
+		memory_fails_once_after(successes);
 		assert_int_equal(resolve_rows(&window, &processes, contexts, &fake.session),
 				 -ENOMEM);
 		memory_never_fails();
@@ -248,6 +279,7 @@ int main(void)
 			a_context_that_is_new_is_decoded_from_its_snapshot_which_makes_room),
 		cmocka_unit_test(a_value_that_was_cut_makes_its_context_a_truncated_one),
 		cmocka_unit_test(a_name_that_cannot_be_had_is_at_least_distinct),
+		cmocka_unit_test(a_name_of_a_program_before_an_exec_is_left_out),
 		cmocka_unit_test(late_values_come_to_what_is_known_once_a_window),
 		cmocka_unit_test(without_late_keys_no_value_is_late),
 		cmocka_unit_test(without_memory_for_a_process_no_row_is_anybodys),

@@ -396,7 +396,7 @@ static void without_memory_what_is_lost_is_not_even_counted(void **state)
 	(void)state;
 	assert_non_null(none);
 	for (size_t successes = 0; successes < 2; successes++) {
-		memory_fails_after(successes);
+		memory_fails_once_after(successes);
 		slices_add(none, &slice);
 		assert_true(memory_failures() > 0);
 		memory_never_fails();

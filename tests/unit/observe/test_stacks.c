@@ -7,6 +7,7 @@
 #include "observe/fake_names.h"
 #include "observe/fake_recording.h"
 #include "observe/fake_target.h"
+#include "symbolize/kernel_symbols.h"
 
 enum {
 	HZ = 100,
@@ -14,7 +15,7 @@ enum {
 	TID = 40,
 	NS_TID = 4,
 	STACK = 1000, /* the first; the others follow */
-	IDS = 64,
+	IDS = 512,
 };
 
 #define WALL_OFFSET_NS (FAKE_WALL_NS - FAKE_START_NS)
@@ -33,6 +34,100 @@ static const struct ruby_frame total_frame = { .object_kind = 16 | RUBY_FRAME_RU
 static const struct ruby_frame c_frame = { .object_kind = 24 | RUBY_FRAME_C };
 
 static bool are_digests_refused;
+
+/* The kernel's own functions: 16 bytes each from 0x1000 and 0x1010 on; above 0x8000 is a module. */
+static int fake_symbols_error, fake_symbols_readings;
+static uint64_t fake_modules;
+
+/* Of native code: what is said of each address. */
+static struct {
+	struct native_name name;
+	uint64_t takes_ns;
+	uint64_t asked; /* address, last */
+	bool may_read; /* the same */
+	unsigned int processes;
+	size_t names;
+} fake_native;
+
+struct native_names *native_names_new(struct object_files *files)
+{
+	assert_null(files);
+	fake_native.names++;
+	return calloc(1, 1);
+}
+
+void native_names_free(struct native_names *names)
+{
+	fake_native.names -= names != NULL;
+	free(names);
+}
+
+struct native_process *native_process_new(pid_t pid)
+{
+	assert_int_equal(pid, FAKE_PID);
+	fake_native.processes++;
+	return calloc(1, 1);
+}
+
+void native_process_free(struct native_process *process)
+{
+	fake_native.processes -= process != NULL;
+	free(process);
+}
+
+void native_names_find(struct native_names *names, struct native_process *process, uint64_t address,
+		       uint64_t now_ns, bool may_read, struct native_name *ret_name)
+{
+	assert_non_null(names);
+	assert_non_null(process);
+	assert_int_equal(now_ns, fake.now_ns);
+	fake.now_ns += fake_native.takes_ns;
+	fake_native.asked = address;
+	fake_native.may_read = may_read;
+	*ret_name = fake_native.name;
+}
+
+struct kernel_symbols *kernel_symbols_new(void)
+{
+	return calloc(1, 1);
+}
+
+void kernel_symbols_free(struct kernel_symbols *symbols)
+{
+	free(symbols);
+}
+
+int kernel_symbols_read_running(struct kernel_symbols *symbols)
+{
+	assert_non_null(symbols);
+	fake_symbols_readings++;
+	return fake_symbols_error;
+}
+
+#define SCHEDULE UINT64_C(0x3000)
+
+int kernel_symbols_find(const struct kernel_symbols *symbols, uint64_t address,
+			char ret_name[static KERNEL_NAME_BYTES])
+{
+	const char *name = address < 0x1010	 ? "first"
+			   : address == SCHEDULE ? "__schedule"
+						 : "second";
+
+	assert_non_null(symbols);
+	(void)strcpy(ret_name, address < 0x1000 ? "" : name);
+	return address < 0x1000 ? -ENOENT : 0;
+}
+
+bool kernel_symbols_is_movable(const struct kernel_symbols *symbols, uint64_t address)
+{
+	assert_non_null(symbols);
+	return address >= 0x8000;
+}
+
+uint64_t kernel_symbols_running_modules(void)
+{
+	return fake_modules;
+}
 
 /* As OpenSSL's. */
 int EVP_Digest(const void *data, size_t size_bytes, unsigned char *digest, unsigned int *ret_bytes,
@@ -61,6 +156,8 @@ static int lay_out(void **state)
 	if (!bench || set_up(state) < 0)
 		return -1;
 	memset(&fake_names, 0, sizeof(fake_names));
+	fake_symbols_error = fake_symbols_readings = 0;
+	memset(&fake_native, 0, sizeof(fake_native));
 	fake_targets_reset();
 	fake_target_add(FAKE_PID)->found.ruby.symbols = (struct ruby_symbols *)bench;
 	bench->processes.keys = &bench->keys;
@@ -75,6 +172,24 @@ static int lay_out(void **state)
 		       : -1;
 }
 
+static int lay_out_native(void **state)
+{
+	struct bench *bench;
+	int r = lay_out(state);
+
+	if (r < 0)
+		return r;
+	bench = *state;
+	stacks_free(bench->stacks);
+	bench->stacks = stacks_new(&(struct stacks_places){ .session = &fake.session,
+							    .processes = &bench->processes,
+							    .window = &bench->window,
+							    .output = &bench->output,
+							    .hz = HZ,
+							    .has_native = true });
+	return bench->stacks ? 0 : -1;
+}
+
 static int put_away(void **state)
 {
 	struct bench *bench = *state;
@@ -84,7 +199,7 @@ static int put_away(void **state)
 	window_deinit(&bench->window);
 	observed_table_deinit(&bench->processes);
 	free(bench);
-	return 0;
+	return fake_native.processes == 0 && fake_native.names == 0 ? 0 : -1;
 }
 
 static void sample(uint32_t tgid, uint64_t context_hash)
@@ -152,6 +267,12 @@ static const char *written(struct bench *bench)
 			      number(&view, "first_line"),
 			      name_of_id(names, count, text(&view, "parent_id")));
 			count++;
+		} else if (view.kind == RECORD_KIND_SAMPLE && number(&view, "samples") < 0) {
+			print("%" PRId64 " waits of %" PRId64 " and %" PRId64 " ns in %s",
+			      number(&view, "waits"), number(&view, "blocked_ns"),
+			      number(&view, "run_queue_ns"),
+			      name_of_id(names, count, text(&view, "stack_id")));
+			assert_int_equal(number(&view, "period_ns"), -1);
 		} else if (view.kind == RECORD_KIND_SAMPLE) {
 			print("%" PRId64 " in %s", number(&view, "samples"),
 			      name_of_id(names, count, text(&view, "stack_id")));
@@ -405,6 +526,381 @@ static void stacks_without_room_are_counted(void **state)
 	assert_int_equal(bench->process->books.balance.stacks_full, 1);
 }
 
+/* ---- what is above them ---- */
+
+/* The kernel side tells a tip: addresses of our kernel, the innermost first. */
+static void tell_tip(uint64_t tip, const uint64_t *kernel, uint32_t count)
+{
+	static struct tip_message message;
+
+	message.tip = tip;
+	message.native_pc = 0;
+	message.tgid = FAKE_PID;
+	message.kernel_count = count;
+	memcpy(message.kernel, kernel, count * sizeof(*kernel));
+	fake.on_tip(fake.on_stack_context, &message);
+}
+
+static void frames_of_the_kernel_are_above_those_of_ruby(void **state)
+{
+	const uint64_t addresses[] = { 0x1010, 0x1010, 0x1011 };
+	struct bench *bench = *state;
+
+	tell_stack(STACK, 0, &main_frame, 1);
+	/* Behind a call that is a function's last instruction begins the next one. */
+	tell_tip(STACK + 1, addresses, 3);
+	fake.sampled_tip = STACK + 1;
+	meet(bench, STACK);
+	meet(bench, STACK_NO_RUBY);
+	assert_string_equal(written(bench), "method_8 ruby app.rb:11/3 < \n"
+					    "second kernel -:-1/-1 < method_8\n"
+					    "first kernel -:-1/-1 < second\n"
+					    "second kernel -:-1/-1 < first\n"
+					    "2 in second\n"
+					    "[no Ruby] native -:-1/-1 < \n"
+					    "second kernel -:-1/-1 < [no Ruby]\n"
+					    "first kernel -:-1/-1 < second\n"
+					    "second kernel -:-1/-1 < first\n"
+					    "2 in second\n");
+}
+
+static void an_address_without_a_name_is_unknown(void **state)
+{
+	struct bench *bench = *state;
+
+	tell_stack(STACK, 0, &main_frame, 1);
+	tell_tip(STACK + 1, (uint64_t[]){ 0x10, 0x10 }, 2);
+	fake.sampled_tip = STACK + 1;
+	meet(bench, STACK);
+	assert_string_equal(written(bench), "method_8 ruby app.rb:11/3 < \n"
+					    "[unknown] kernel -:-1/-1 < method_8\n"
+					    "[unknown] kernel -:-1/-1 < [unknown]\n"
+					    "2 in [unknown]\n");
+}
+
+static void where_the_kernel_hides_its_addresses_it_is_one_frame_and_said_once(void **state)
+{
+	struct bench *bench = *state;
+
+	fake_symbols_error = -EPERM;
+	tell_stack(STACK, 0, &main_frame, 1);
+	tell_tip(STACK + 1, (uint64_t[]){ 0x1000, 0x2000 }, 2);
+	fake.sampled_tip = STACK + 1;
+	meet(bench, STACK);
+	meet(bench, STACK);
+	assert_string_equal(written(bench), "method_8 ruby app.rb:11/3 < \n"
+					    "[kernel] kernel -:-1/-1 < method_8\n"
+					    "2 in [kernel]\n"
+					    "2 in [kernel]\n");
+	assert_non_null(strstr(fake.said, "kptr_restrict"));
+	assert_int_equal(fake_symbols_readings, 1);
+}
+
+static void a_stack_of_the_kernel_that_may_go_on_is_cut(void **state)
+{
+	uint64_t addresses[KERNEL_FRAMES_MAX];
+	struct bench *bench = *state;
+
+	for (size_t i = 0; i < KERNEL_FRAMES_MAX; i++)
+		addresses[i] = 0x1011;
+	tell_stack(STACK, 0, &main_frame, 1);
+	tell_tip(STACK + 1, addresses, KERNEL_FRAMES_MAX);
+	tell_tip(STACK + 2, addresses, KERNEL_FRAMES_MAX - 1);
+	fake.sampled_tip = STACK + 1;
+	meet(bench, STACK);
+	assert_non_null(strstr(written(bench), "[cut] cut -:-1/-1 < method_8\n"
+					       "second kernel -:-1/-1 < [cut]\n"));
+	fake.sampled_tip = STACK + 2;
+	meet(bench, STACK);
+	assert_null(strstr(strstr(written(bench), "[cut] cut") + 1, "[cut] cut"));
+}
+
+static void of_a_tip_that_was_not_told_it_is_said_so(void **state)
+{
+	struct bench *bench = *state;
+
+	tell_stack(STACK, 0, &main_frame, 1);
+	fake.sampled_tip = STACK + 1;
+	meet(bench, STACK);
+	assert_string_equal(written(bench), "method_8 ruby app.rb:11/3 < \n"
+					    "[unknown] unknown -:-1/-1 < method_8\n"
+					    "2 in [unknown]\n");
+}
+
+/* Two addresses of one function. */
+static void samples_whose_frames_are_called_the_same_are_one_record(void **state)
+{
+	struct bench *bench = *state;
+
+	tell_stack(STACK, 0, &main_frame, 1);
+	tell_tip(STACK + 1, (uint64_t[]){ 0x1000 }, 1);
+	tell_tip(STACK + 2, (uint64_t[]){ 0x1004 }, 1);
+	fake.sampled_stack = STACK;
+	for (uint64_t tip = STACK + 1; tip <= STACK + 2; tip++) {
+		fake.sampled_tip = tip;
+		sample(FAKE_PID, CONTEXT_HASH_OVERFLOW);
+		assert_int_equal(stacks_settle(bench->stacks, &bench->window), 0);
+	}
+	assert_int_equal(stacks_put(bench->stacks), 0);
+	assert_string_equal(written(bench), "method_8 ruby app.rb:11/3 < \n"
+					    "first kernel -:-1/-1 < method_8\n"
+					    "4 in first\n");
+}
+
+/* ---- waits ---- */
+
+/* A window with a wait of overflow in that stack. */
+static void wait_in(struct bench *bench, uint64_t stack)
+{
+	fake.waited_stack = stack;
+	fake.waited[fake.waited_count++] = (struct account_key){
+		.context_hash = CONTEXT_HASH_OVERFLOW, .thread_serial = SERIAL, .tgid = FAKE_PID
+	};
+	assert_int_equal(stacks_settle(bench->stacks, &bench->window), 0);
+	assert_int_equal(stacks_put(bench->stacks), 0);
+	bench->window.number++;
+}
+
+static void waits_have_their_time_and_are_no_samples(void **state)
+{
+	struct bench *bench = *state;
+
+	tell_stack(STACK, 0, &main_frame, 1);
+	sample(FAKE_PID, CONTEXT_HASH_OVERFLOW);
+	fake.sampled_stack = STACK;
+	wait_in(bench, STACK);
+	assert_non_null(strstr(written(bench), "1 waits of 300 and 40 ns in method_8\n"));
+	assert_non_null(strstr(written(bench), "2 in method_8\n"));
+	assert_int_equal(bench->process->books.balance.samples, 2);
+	assert_int_equal(bench->process->books.balance.frames_unreadable, 0);
+}
+
+/* Its stack and its tip were told where it began. */
+static void one_that_goes_on_keeps_its_frames(void **state)
+{
+	struct bench *bench = *state;
+
+	tell_stack(STACK, 0, &main_frame, 1);
+	tell_tip(STACK + 1, (uint64_t[]){ 0x1000 }, 1);
+	fake.sampled_tip = STACK + 1;
+	for (int i = 0; i < 5; i++)
+		wait_in(bench, STACK);
+	assert_string_equal(written(bench), "method_8 ruby app.rb:11/3 < \n"
+					    "first kernel -:-1/-1 < method_8\n"
+					    "1 waits of 300 and 40 ns in first\n"
+					    "1 waits of 300 and 40 ns in first\n"
+					    "1 waits of 300 and 40 ns in first\n"
+					    "1 waits of 300 and 40 ns in first\n"
+					    "1 waits of 300 and 40 ns in first\n");
+}
+
+static void of_the_kernel_it_has_what_leads_to_the_scheduler(void **state)
+{
+	struct bench *bench = *state;
+
+	tell_stack(STACK, 0, &main_frame, 1);
+	tell_tip(STACK + 1, (uint64_t[]){ 0x2000, 0x2001, SCHEDULE + 1, 0x1001 }, 4);
+	fake.sampled_tip = STACK + 1;
+	wait_in(bench, STACK);
+	assert_string_equal(written(bench), "method_8 ruby app.rb:11/3 < \n"
+					    "first kernel -:-1/-1 < method_8\n"
+					    "__schedule kernel -:-1/-1 < first\n"
+					    "1 waits of 300 and 40 ns in __schedule\n");
+	/* A sample met there has all of them. */
+	meet(bench, STACK);
+	assert_non_null(strstr(written(bench), "second kernel -:-1/-1 < __schedule\n"
+					       "second kernel -:-1/-1 < second\n"
+					       "2 in second\n"));
+}
+
+static void one_whose_beginning_was_not_seen_is_unknown(void **state)
+{
+	struct bench *bench = *state;
+
+	wait_in(bench, STACK_NOT_SEEN);
+	assert_string_equal(written(bench), "[unknown] unknown -:-1/-1 < \n"
+					    "1 waits of 300 and 40 ns in [unknown]\n");
+}
+
+/* Of the last window it is known in this one, of who was late. */
+static void tips_are_forgotten_a_window_after_they_were_told(void **state)
+{
+	struct bench *bench = *state;
+
+	for (uint64_t i = 0; i < 2 * TIPS_TOLD_MAX; i++)
+		tell_tip(STACK + i, (uint64_t[]){ 0x1000 }, 1);
+	assert_int_equal(bench->process->books.balance.stacks_full, 0);
+	tell_tip(STACK, (uint64_t[]){ 0x1000 }, 1);
+	assert_int_equal(bench->process->books.balance.stacks_full, 0);
+	tell_tip(1, (uint64_t[]){ 0x1000 }, 1);
+	assert_int_equal(bench->process->books.balance.stacks_full, 1);
+	bench->window.number = 2;
+	assert_int_equal(stacks_put(bench->stacks), 0);
+	tell_tip(1, (uint64_t[]){ 0x1000 }, 1);
+	assert_int_equal(bench->process->books.balance.stacks_full, 2);
+	bench->window.number = 3;
+	assert_int_equal(stacks_put(bench->stacks), 0);
+	tell_tip(1, (uint64_t[]){ 0x1000 }, 1);
+	assert_int_equal(bench->process->books.balance.stacks_full, 2);
+}
+
+/* A module comes where another one was. */
+static void names_are_read_anew_when_modules_have_come_or_gone(void **state)
+{
+	struct bench *bench = *state;
+
+	tell_stack(STACK, 0, &main_frame, 1);
+	tell_tip(STACK + 1, (uint64_t[]){ 0x8000 }, 1);
+	fake.sampled_tip = STACK + 1;
+	meet(bench, STACK);
+	assert_int_equal(fake_symbols_readings, 1);
+	fake_modules++;
+	meet(bench, STACK);
+	assert_int_equal(fake_symbols_readings, 1);
+	fake.now_ns += NS_PER_S;
+	tell_tip(STACK + 1, (uint64_t[]){ 0x8000 }, 1);
+	meet(bench, STACK);
+	assert_int_equal(fake_symbols_readings, 2);
+	fake.now_ns += NS_PER_S;
+	tell_tip(STACK + 1, (uint64_t[]){ 0x8000 }, 1);
+	meet(bench, STACK);
+	assert_int_equal(fake_symbols_readings, 2);
+}
+
+/* The same of an address of native code that is called so. */
+static void tell_native(uint64_t tip, const char *label, const char *file, bool is_ruby,
+			uint32_t kernel_count)
+{
+	static const struct tip_message message = { .tgid = FAKE_PID,
+						    .native_pc = 77,
+						    .kernel = { 0x1000 } };
+	struct tip_message told = message;
+
+	told.tip = tip;
+	told.kernel_count = kernel_count;
+	(void)strcpy(fake_native.name.label, label);
+	(void)strcpy(fake_native.name.path, file);
+	fake_native.name.is_ruby = is_ruby;
+	fake.on_tip(fake.on_stack_context, &told);
+	assert_int_equal(fake_native.asked, 77);
+	fake.sampled_tip = tip;
+}
+
+static void a_native_function_is_between_ruby_and_the_kernel(void **state)
+{
+	struct bench *bench = *state;
+
+	tell_stack(STACK, 0, &c_frame, 1);
+	tell_native(STACK + 1, "memmove", "/lib/libc.so.6", false, 1);
+	meet(bench, STACK);
+	tell_native(STACK + 2, "[vdso]", "", false, 0);
+	meet(bench, STACK);
+	assert_string_equal(written(bench), "method_24 c -:-1/-1 < \n"
+					    "memmove native /lib/libc.so.6:-1/-1 < method_24\n"
+					    "first kernel -:-1/-1 < memmove\n"
+					    "2 in first\n"
+					    "[vdso] native -:-1/-1 < method_24\n"
+					    "2 in [vdso]\n");
+	assert_int_equal(bench->process->books.balance.frames_unreadable, 0);
+}
+
+static void code_that_is_no_files_is_not_shown(void **state)
+{
+	struct bench *bench = *state;
+
+	tell_stack(STACK, 0, &main_frame, 1);
+	tell_native(STACK + 1, "", "", false, 0);
+	meet(bench, STACK);
+	assert_string_equal(written(bench), "method_8 ruby app.rb:11/3 < \n"
+					    "2 in method_8\n");
+}
+
+/* It is what runs Ruby code; of a method in C, of a collection and without Ruby it is the news. */
+static void the_interpreter_is_not_shown_above_ruby_code(void **state)
+{
+	const struct ruby_frame gc = { .object_kind = RUBY_FRAME_GC };
+	const struct ruby_frame compiled = { .object_kind = 8 | RUBY_FRAME_COMPILED };
+	struct bench *bench = *state;
+
+	tell_stack(STACK, 0, &main_frame, 1);
+	tell_stack(STACK + 1, 0, &compiled, 1);
+	tell_stack(STACK + 2, 0, &c_frame, 1);
+	tell_stack(STACK + 3, 0, &gc, 1);
+	tell_native(STACK + 9, "vm_exec", "/lib/libruby.so", true, 0);
+	for (uint64_t i = 0; i < 4; i++) {
+		meet(bench, STACK + i);
+		bench->window.number = 1;
+	}
+	meet(bench, STACK_NO_RUBY);
+	bench->window.number = 1;
+	tell_native(STACK + 10, "memmove", "", false, 0);
+	meet(bench, STACK);
+	assert_string_equal(written(bench), "method_8 ruby app.rb:11/3 < \n"
+					    "method_8 ruby app.rb:-1/3 < \n"
+					    "method_24 c -:-1/-1 < \n"
+					    "method_0 gc -:-1/-1 < \n"
+					    "2 in method_8\n"
+					    "2 in method_8\n"
+					    "vm_exec native /lib/libruby.so:-1/-1 < method_24\n"
+					    "2 in vm_exec\n"
+					    "vm_exec native /lib/libruby.so:-1/-1 < method_0\n"
+					    "2 in vm_exec\n"
+					    "[no Ruby] native -:-1/-1 < \n"
+					    "vm_exec native /lib/libruby.so:-1/-1 < [no Ruby]\n"
+					    "2 in vm_exec\n"
+					    "memmove native -:-1/-1 < method_8\n"
+					    "2 in memmove\n");
+}
+
+static void native_code_that_is_not_known_is_counted_and_said(void **state)
+{
+	struct bench *bench = *state;
+
+	tell_stack(STACK, 0, &main_frame, 1);
+	tell_native(STACK + 1, FRAME_UNKNOWN, "", false, 0);
+	assert_int_equal(bench->process->books.balance.frames_unreadable, 1);
+	meet(bench, STACK);
+	assert_string_equal(written(bench), "method_8 ruby app.rb:11/3 < \n"
+					    "[unknown] unknown -:-1/-1 < method_8\n"
+					    "2 in [unknown]\n");
+}
+
+/* Another file has come to its place. */
+static void what_an_address_is_called_is_asked_each_time_it_is_told(void **state)
+{
+	struct bench *bench = *state;
+
+	tell_stack(STACK, 0, &main_frame, 1);
+	tell_native(STACK + 1, "first", "/a", false, 0);
+	tell_native(STACK + 1, "second", "/b", false, 0);
+	meet(bench, STACK);
+	assert_string_equal(written(bench), "method_8 ruby app.rb:11/3 < \n"
+					    "second native /b:-1/-1 < method_8\n"
+					    "2 in second\n");
+}
+
+/* As the other looks at them do: after those that are free, and a burst, a 20th of a CPU. */
+static void reading_files_takes_a_small_part_of_our_time(void **state)
+{
+	struct bench *bench = *state;
+	uint64_t begin_ns = fake.now_ns, spent_ns = 0;
+
+	fake_native.takes_ns = 5 * NS_PER_MS;
+	for (uint64_t i = 0; i < 1000; i++) {
+		fake_native.takes_ns = fake_native.may_read || i == 0 ? 5 * NS_PER_MS : 0;
+		tell_native(STACK + i, "one", "", false, 0);
+		spent_ns += fake_native.takes_ns;
+		fake.now_ns += NS_PER_MS;
+	}
+	assert_true(spent_ns < (LOOK_BUDGET_FREE + 2) * 5 * NS_PER_MS + LOOK_BUDGET_BURST_NS +
+				       (fake.now_ns - begin_ns) / LOOK_BUDGET_PART);
+	assert_false(fake_native.may_read);
+	fake.now_ns += 100 * NS_PER_S;
+	tell_native(STACK, "one", "", false, 0);
+	assert_true(fake_native.may_read);
+	(void)bench;
+}
+
 /* ---- whose samples ---- */
 
 static void a_sample_is_of_the_thread_of_its_account(void **state)
@@ -460,9 +956,11 @@ static void many_samples_are_all_written(void **state)
 	struct bench *bench = *state;
 	size_t count = 0;
 
-	for (int i = 0; i < 20; i++) {
-		for (int j = 0; j < FAKE_ACCOUNTS_MAX; j++)
+	for (uint32_t i = 0; i < 20; i++) {
+		for (uint32_t j = 0; j < FAKE_ACCOUNTS_MAX; j++) {
 			sample(FAKE_PID, CONTEXT_HASH_OVERFLOW);
+			fake.sampled[j].thread_serial = i * FAKE_ACCOUNTS_MAX + j;
+		}
 		assert_int_equal(stacks_settle(bench->stacks, &bench->window), 0);
 	}
 	assert_int_equal(stacks_put(bench->stacks), 0);
@@ -610,56 +1108,52 @@ static void a_recording_without_stacks_has_none(void **state)
 	assert_int_equal(bench->process->books.balance.period_ns, 0);
 }
 
+#define LAID(test)   cmocka_unit_test_setup_teardown(test, lay_out, put_away)
+#define NATIVE(test) cmocka_unit_test_setup_teardown(test, lay_out_native, put_away)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			samples_of_accounts_and_of_overflow_are_in_the_books_once, lay_out,
-			put_away),
-		cmocka_unit_test_setup_teardown(
-			each_frame_is_written_once_and_samples_name_the_innermost, lay_out,
-			put_away),
-		cmocka_unit_test_setup_teardown(a_frame_is_another_by_all_that_its_record_says,
-						lay_out, put_away),
-		cmocka_unit_test_setup_teardown(a_frame_is_called_the_same_in_any_recording,
-						lay_out, put_away),
-		cmocka_unit_test_setup_teardown(frames_without_a_name_are_counted_and_said, lay_out,
-						put_away),
-		cmocka_unit_test_setup_teardown(
-			a_collection_is_a_frame_and_a_cut_stack_has_its_root_named_so, lay_out,
-			put_away),
-		cmocka_unit_test_setup_teardown(samples_without_frames_say_why, lay_out, put_away),
-		cmocka_unit_test_setup_teardown(stacks_of_who_is_not_observed_any_more_are_nothing,
-						lay_out, put_away),
-		cmocka_unit_test_setup_teardown(a_stack_is_known_in_its_window_and_in_the_next_two,
-						lay_out, put_away),
-		cmocka_unit_test_setup_teardown(a_stack_that_is_told_again_is_known_longer, lay_out,
-						put_away),
-		cmocka_unit_test_setup_teardown(frames_are_written_anew_now_and_then, lay_out,
-						put_away),
-		cmocka_unit_test_setup_teardown(
-			as_many_frames_are_known_to_be_written_as_there_is_room_for, lay_out,
-			put_away),
-		cmocka_unit_test_setup_teardown(stacks_without_room_are_counted, lay_out, put_away),
-		cmocka_unit_test_setup_teardown(a_sample_is_of_the_thread_of_its_account, lay_out,
-						put_away),
-		cmocka_unit_test_setup_teardown(many_samples_are_all_written, lay_out, put_away),
-		cmocka_unit_test_setup_teardown(without_memory_a_window_is_an_error, lay_out,
-						put_away),
-		cmocka_unit_test_setup_teardown(
-			a_frame_that_cannot_be_digested_ends_what_is_written_and_samples_are_forgotten,
-			lay_out, put_away),
-		cmocka_unit_test_setup_teardown(
-			without_memory_a_stack_is_counted_or_known_and_so_it_is_when_it_is_told_again,
-			lay_out, put_away),
-		cmocka_unit_test_setup_teardown(of_a_window_that_is_lost_nothing_is_left, lay_out,
-						put_away),
-		cmocka_unit_test_setup_teardown(the_kernel_side_is_told_once_where_frames_are,
-						lay_out, put_away),
-		cmocka_unit_test_setup_teardown(
-			a_process_whose_frames_are_not_found_is_told_of_once, lay_out, put_away),
-		cmocka_unit_test_setup_teardown(a_recording_without_stacks_has_none, lay_out,
-						put_away),
+		LAID(samples_of_accounts_and_of_overflow_are_in_the_books_once),
+		LAID(waits_have_their_time_and_are_no_samples),
+		LAID(one_that_goes_on_keeps_its_frames),
+		LAID(of_the_kernel_it_has_what_leads_to_the_scheduler),
+		LAID(one_whose_beginning_was_not_seen_is_unknown),
+		LAID(each_frame_is_written_once_and_samples_name_the_innermost),
+		LAID(a_frame_is_another_by_all_that_its_record_says),
+		LAID(a_frame_is_called_the_same_in_any_recording),
+		LAID(frames_without_a_name_are_counted_and_said),
+		LAID(a_collection_is_a_frame_and_a_cut_stack_has_its_root_named_so),
+		LAID(samples_without_frames_say_why),
+		LAID(stacks_of_who_is_not_observed_any_more_are_nothing),
+		LAID(a_stack_is_known_in_its_window_and_in_the_next_two),
+		LAID(a_stack_that_is_told_again_is_known_longer),
+		LAID(frames_are_written_anew_now_and_then),
+		LAID(as_many_frames_are_known_to_be_written_as_there_is_room_for),
+		LAID(stacks_without_room_are_counted),
+		LAID(a_sample_is_of_the_thread_of_its_account),
+		LAID(frames_of_the_kernel_are_above_those_of_ruby),
+		LAID(an_address_without_a_name_is_unknown),
+		LAID(where_the_kernel_hides_its_addresses_it_is_one_frame_and_said_once),
+		LAID(a_stack_of_the_kernel_that_may_go_on_is_cut),
+		LAID(of_a_tip_that_was_not_told_it_is_said_so),
+		LAID(samples_whose_frames_are_called_the_same_are_one_record),
+		LAID(tips_are_forgotten_a_window_after_they_were_told),
+		LAID(names_are_read_anew_when_modules_have_come_or_gone),
+		NATIVE(a_native_function_is_between_ruby_and_the_kernel),
+		NATIVE(code_that_is_no_files_is_not_shown),
+		NATIVE(the_interpreter_is_not_shown_above_ruby_code),
+		NATIVE(native_code_that_is_not_known_is_counted_and_said),
+		NATIVE(what_an_address_is_called_is_asked_each_time_it_is_told),
+		NATIVE(reading_files_takes_a_small_part_of_our_time),
+		LAID(many_samples_are_all_written),
+		LAID(without_memory_a_window_is_an_error),
+		LAID(a_frame_that_cannot_be_digested_ends_what_is_written_and_samples_are_forgotten),
+		LAID(without_memory_a_stack_is_counted_or_known_and_so_it_is_when_it_is_told_again),
+		LAID(of_a_window_that_is_lost_nothing_is_left),
+		LAID(the_kernel_side_is_told_once_where_frames_are),
+		LAID(a_process_whose_frames_are_not_found_is_told_of_once),
+		LAID(a_recording_without_stacks_has_none),
 	};
 
 	return cmocka_run_group_tests(tests, make_file, remove_file);

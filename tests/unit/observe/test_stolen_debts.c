@@ -99,7 +99,7 @@ static void without_memory_a_debt_is_forgotten(void **state)
 
 	(void)state;
 	for (size_t successes = 0; successes < 3; successes++) {
-		memory_fails_after(successes);
+		memory_fails_once_after(successes);
 		assert_int_equal(stolen_debts_settle(debts, THREAD, -150), 0);
 		memory_never_fails();
 		assert_int_equal(stolen_debts_settle(debts, THREAD, 200), 200);

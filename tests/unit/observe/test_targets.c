@@ -666,7 +666,7 @@ static void without_memory_it_is_an_error_and_nothing_is_lost(void **state)
 		follow(OTHER, OTHER);
 		options.searches = true;
 		fake_discovery.found = THIRD;
-		memory_fails_after(successes);
+		memory_fails_once_after(successes);
 		code = observe();
 		memory_never_fails();
 		assert_true(code == EXIT_CODE_FAILURE || code == EXIT_CODE_OK);

@@ -143,6 +143,10 @@ static void each_figure_of_an_account_is_in_its_record(void **state)
 		.migrations = 11,
 		.syscalls = 12,
 		.stolen_ns = 13,
+		.gvl_ns = 14,
+		.gvl_waits = 15,
+		.gc_ns = 16,
+		.gc_runs = 17,
 	};
 	window_row_record(&fixture->window, row, values, &record);
 	assert_int_equal(record.user_ns, 1);
@@ -158,6 +162,18 @@ static void each_figure_of_an_account_is_in_its_record(void **state)
 	assert_int_equal(record.migrations, 11);
 	assert_int_equal(record.syscalls, 12);
 	assert_int_equal(record.stolen_ns, 13);
+	assert_int_equal(record.gvl_ns, 14);
+	assert_int_equal(record.gvl_waits, 15);
+	assert_int_equal(record.gc_ns, 16);
+	assert_int_equal(record.gc_runs, 17);
+	assert_false(record.has_gvl || record.has_gc);
+	row->account.flags = ACCOUNT_COUNTS_GVL;
+	window_row_record(&fixture->window, row, values, &record);
+	assert_true(record.has_gvl && !record.has_gc);
+	row->account.flags = ACCOUNT_COUNTS_GC;
+	window_row_record(&fixture->window, row, values, &record);
+	assert_true(record.has_gc && !record.has_gvl);
+	assert_int_equal(record.flags, 0);
 }
 
 static void contexts_of_equal_text_are_one_record_a_thread(void **state)
@@ -180,7 +196,8 @@ static void contexts_of_equal_text_are_one_record_a_thread(void **state)
 	row = add(fixture, 1, contexts[1].hash, &contexts[1]);
 	row->account.first_ns = START;
 	row->account.last_ns = END;
-	row->account.flags = ACCOUNT_INHERITED;
+	/* What one of the two does not count is not known of both. */
+	row->account.flags = ACCOUNT_INHERITED | ACCOUNT_COUNTS_GVL | ACCOUNT_COUNTS_GC;
 	(void)add(fixture, 2, contexts[1].hash, &contexts[1]);
 	(void)add(fixture, 1, contexts[2].hash, &contexts[2]);
 	(void)add(fixture, 1, contexts[3].hash, &contexts[3]);
@@ -232,7 +249,7 @@ static void without_memory_a_row_or_book_is_not_added_and_no_row_is_joined(void 
 	/* Room for the rows, a table of them, and its buckets. */
 	for (size_t successes = 0; successes < 3; successes++) {
 		(void)add(fixture, 1, SOME, &fixture->context);
-		memory_fails_after(successes);
+		memory_fails_once_after(successes);
 		assert_int_equal(window_join(window), -ENOMEM);
 		memory_never_fails();
 	}
@@ -364,6 +381,9 @@ static void a_slices_flags_and_keys_are_those_of_its_account(void **state)
 	assert_int_equal(record.flags, CPU_RECORD_OVERFLOW);
 	assert_null(record.keys[0].value);
 	assert_string_equal(record.keys[0].name, "request_id");
+	slice.flags = SLICE_IS_CHARGED | SLICE_IS_OF_ORIGIN;
+	record = slice_record_of(fixture, &slice, SLICE_BLOCKED, &fixture->context, NULL);
+	assert_int_equal(record.flags, CPU_RECORD_INHERITED_BY_EXEC);
 	slice.flags = SLICE_IS_CHARGED;
 	fixture->context.is_truncated = fixture->process.mixes_threads = true;
 	record = slice_record_of(fixture, &slice, SLICE_BLOCKED, &fixture->context, NULL);
@@ -491,6 +511,14 @@ static void flags_tell_what_was_inherited_and_what_was_cut(void **state)
 	window_row_record(&fixture->window, row, values, &record);
 	assert_int_equal(record.flags,
 			 CPU_RECORD_INHERITED | CPU_RECORD_TRUNCATED | CPU_RECORD_MIXED_THREADS);
+	fixture->process.mixes_threads = fixture->context.is_truncated = false;
+	row->account.flags = ACCOUNT_OF_ORIGIN;
+	window_row_record(&fixture->window, row, values, &record);
+	assert_int_equal(record.flags, CPU_RECORD_INHERITED_BY_EXEC);
+	/* Whose values are gone: it cannot be said in what. */
+	row->context = NULL;
+	window_row_record(&fixture->window, row, values, &record);
+	assert_int_equal(record.flags, CPU_RECORD_UNKNOWN);
 }
 
 static void books_hold_all_accounts_of_their_process(void **state)

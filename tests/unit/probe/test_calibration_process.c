@@ -5,6 +5,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -20,6 +22,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "ears.h"
 #include "failing_memory.h"
 #include "probe/calibrator.h"
 #include "probe/open_session.h"
@@ -41,6 +44,8 @@ static struct fake {
 	pid_t last;
 	uint32_t flags;
 	uint64_t cpu_ns; /* that a process has used; 0 = it is gone */
+	uint64_t waited_ns; /* for samples: in no time */
+	uint64_t wait_ns; /* that passes each time */
 } fake;
 
 static char maps[2];
@@ -71,12 +76,31 @@ int libbpf_num_possible_cpus(void)
 /* Of another process: as much as is said. */
 int clock_gettime(clockid_t clock, struct timespec *ret)
 {
-	if (clock >= 0)
-		return (int)syscall(SYS_clock_gettime, clock, ret);
+	if (clock >= 0) {
+		long r = syscall(SYS_clock_gettime, clock, ret);
+
+		ret->tv_sec += (time_t)(fake.waited_ns / NS_PER_S);
+		return (int)r;
+	}
 	*ret = (struct timespec){ .tv_sec = (time_t)(fake.cpu_ns / NS_PER_S),
 				  .tv_nsec = (long)(fake.cpu_ns % NS_PER_S) };
 	errno = EINVAL;
 	return fake.cpu_ns ? 0 : -1;
+}
+
+int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
+{
+	const struct timespec timeout = { .tv_nsec = timeout_ms * 1000000L };
+
+	/* The log's. */
+	if (fds)
+		return ppoll(fds, count, &timeout, NULL);
+	assert_int_equal(count, 0);
+	assert_int_equal(timeout_ms, 5);
+	fake.waited_ns += fake.wait_ns;
+	if (!fake.wait_ns)
+		(void)sched_yield();
+	return 0;
 }
 
 /* probe/process_maps.c */
@@ -227,6 +251,55 @@ static void what_fails_leaves_nothing_behind(void **state)
 	assert_int_equal(count_fds(), fds);
 }
 
+static void what_takes_long_is_said_once_and_given_up_later(void **state)
+{
+	struct ears ears = ears_open();
+	const char *at;
+	char said[1024];
+
+	(void)state;
+	fake.samples = SAMPLES_BEFORE - 1;
+	fake.wait_ns = NS_PER_S;
+	assert_int_equal(start(SESSION_WAY_SHORT), -ETIMEDOUT);
+	ears_close(&ears, said, sizeof(said));
+	at = strstr(said, "the machine is busy");
+	assert_non_null(at);
+	assert_null(strstr(at + 1, "the machine is busy"));
+	assert_in_range(fake.waited_ns, 15 * NS_PER_S, 16 * NS_PER_S);
+	/* While something is recorded, not so long. */
+	fake.samples = SAMPLES_BEFORE;
+	fake.wait_ns = 0;
+	assert_int_equal(start(SESSION_WAY_SHORT), 0);
+	fake.samples = SAMPLES_BEFORE - 1;
+	fake.waited_ns = 0;
+	fake.wait_ns = NS_PER_S;
+	assert_int_equal(start(SESSION_WAY_LONG), -ETIMEDOUT);
+	assert_in_range(fake.waited_ns, 5 * NS_PER_S, 6 * NS_PER_S);
+}
+
+static void who_is_to_end_does_not_wait_for_it(void **state)
+{
+	struct ears ears;
+	sigset_t signals;
+	char said[1024];
+
+	(void)state;
+	assert_int_equal(sigemptyset(&signals), 0);
+	assert_int_equal(sigaddset(&signals, SIGINT), 0);
+	assert_int_equal(sigprocmask(SIG_BLOCK, &signals, NULL), 0);
+	assert_int_equal(raise(SIGINT), 0);
+	fake.samples = SAMPLES_BEFORE - 1;
+	fake.wait_ns = NS_PER_S;
+	ears = ears_open();
+	assert_int_equal(start(SESSION_WAY_SHORT), -EINTR);
+	ears_close(&ears, said, sizeof(said));
+	assert_string_equal(said, "");
+	assert_string_equal(fake.told, "ptn");
+	assert_in_range(fake.waited_ns, 0, NS_PER_S);
+	assert_int_equal(sigwaitinfo(&signals, NULL), SIGINT);
+	assert_int_equal(sigprocmask(SIG_UNBLOCK, &signals, NULL), 0);
+}
+
 static void one_that_is_ended_gives_no_ways_and_is_ours_until_it_is_forgotten(void **state)
 {
 	uint32_t pid;
@@ -307,6 +380,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(it_is_observed_as_any_target_and_begins_only_then),
 		TEST(what_fails_leaves_nothing_behind),
+		TEST(what_takes_long_is_said_once_and_given_up_later),
+		TEST(who_is_to_end_does_not_wait_for_it),
 		TEST(one_that_is_ended_gives_no_ways_and_is_ours_until_it_is_forgotten),
 		TEST(one_that_was_ended_is_forgotten_at_the_latest_with_the_next),
 		TEST(an_end_that_nobody_wanted_is_noticed),

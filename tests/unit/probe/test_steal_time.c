@@ -36,7 +36,7 @@ static struct btf *make_types(const char *section, const char *const *names, siz
 static bool locate(const char *section, const char *const *names, size_t count, int64_t *ret_offset)
 {
 	struct btf *btf = make_types(section, names, count, 128);
-	bool is_found = steal_time_locate(btf, ret_offset);
+	bool is_found = percpu_locate(btf, "steal_time", ret_offset);
 
 	btf__free(btf);
 	return is_found;

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "failing_memory.h"
 #include "queue/backlog.h"
 #include "queue/backlog_of_numbers.h"
 
@@ -153,6 +154,40 @@ static void without_any_room_the_new_entry_is_dropped_and_counted(void **state)
 	assert_int_equal(gap.dropped_records, 1);
 	assert_int_equal(gap.dropped_segments, 0);
 	assert_int_equal(gap.first_ns, numbered_time_ns(3));
+	backlog_free(backlog);
+}
+
+static void what_there_is_no_memory_for_is_dropped_and_counted(void **state)
+{
+	struct backlog *backlog = make(2 * ENTRY, 0, LONG), *none = NULL;
+	struct backlog_status status;
+	struct backlog_gap gap;
+
+	(void)state;
+	append_numbers(backlog, 1, 1);
+	/* There is room for one more; of a segment first itself and then its bytes are missing. */
+	memory_fails_after(0);
+	append_numbers(backlog, 2, 2);
+	memory_fails_after(1);
+	append_numbers(backlog, 4, 1);
+	memory_fails_after(0);
+	assert_int_equal(backlog_new(NULL, &none), -ENOMEM);
+	memory_never_fails();
+	assert_null(none);
+	append_numbers(backlog, 5, 2);
+	assert_true(backlog_take_gap(backlog, &gap));
+	assert_int_equal(gap.dropped_records, 2);
+	assert_int_equal(gap.dropped_segments, 0);
+	assert_int_equal(gap.first_ns, numbered_time_ns(3));
+	assert_int_equal(gap.last_ns, numbered_time_ns(4));
+	assert_string_equal(gap.reason, "no memory");
+	backlog_get_status(backlog, &status);
+	assert_int_equal(status.queued_records, 4);
+	assert_int_equal(status.dropped_records, 2);
+	backlog_seal(backlog);
+	(void)expect_numbers(backlog, 1, 2);
+	backlog_done(backlog);
+	(void)expect_numbers(backlog, 5, 2);
 	backlog_free(backlog);
 }
 
@@ -328,6 +363,7 @@ int main(void)
 		cmocka_unit_test(a_chunk_stays_the_same_until_it_is_done),
 		cmocka_unit_test(the_oldest_is_dropped_and_counted_but_never_what_is_being_sent),
 		cmocka_unit_test(without_any_room_the_new_entry_is_dropped_and_counted),
+		cmocka_unit_test(what_there_is_no_memory_for_is_dropped_and_counted),
 		cmocka_unit_test(an_entry_larger_than_a_chunk_has_one_of_its_own),
 		cmocka_unit_test(what_is_not_an_entry_is_refused_and_the_rest_kept),
 		cmocka_unit_test(a_rejected_entry_is_counted),

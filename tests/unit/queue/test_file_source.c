@@ -121,6 +121,8 @@ static struct file_source_status status_of(const struct file_source *source)
 
 static int next(const struct chunk_source *chunks, struct chunk *ret_chunk)
 {
+	/* As something that went before may leave it. */
+	errno = EAGAIN;
 	return chunks->next(chunks->user, ret_chunk);
 }
 

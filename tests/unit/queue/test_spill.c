@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "failing_memory.h"
 #include "inheritable.h"
 #include "queue/backlog_of_numbers.h"
 #include "queue/spill.h"
@@ -67,6 +68,41 @@ static void an_outage_goes_to_disk_and_comes_back_in_order(void **state)
 		backlog_done(backlog);
 	}
 	assert_int_equal(next, COUNT);
+	backlog_free(backlog);
+}
+
+static void what_there_is_no_memory_to_read_back_into_waits_for_some(void **state)
+{
+	struct backlog *backlog = make_backlog(&(struct backlog_options){
+		.segment_bytes = 100 * ENTRY, .memory_bytes_max = MEMORY_BYTES, .seal_ns = LONG });
+	struct backlog_status status;
+	size_t refusals = 0;
+	uint64_t next = 0;
+
+	(void)state;
+	append_as_the_disk_can(backlog, 5000);
+	backlog_seal(backlog);
+	while (!backlog_is_empty(backlog)) {
+		struct chunk chunk;
+		int r;
+
+		assert_true(is_readable(backlog, DEADLINE_MS));
+		memory_fails_after(0);
+		r = backlog_next(backlog, &chunk);
+		memory_never_fails();
+		assert_true(r == 0 || r == -ENOMEM);
+		refusals += r == -ENOMEM;
+		/* Nobody says when there is some: who asks again has it. */
+		assert_int_equal(backlog_next(backlog, &chunk), 0);
+		for (uint32_t i = 0; i < chunk.entries; i++)
+			assert_int_equal(entry_number(chunk.bytes, i), next++);
+		backlog_done(backlog);
+	}
+	assert_int_equal(next, 5000);
+	assert_true(refusals > 10);
+	backlog_get_status(backlog, &status);
+	assert_int_equal(status.dropped_records, 0);
+	assert_int_equal(status.damaged_segments, 0);
 	backlog_free(backlog);
 }
 
@@ -220,6 +256,7 @@ int main(void)
 		cmocka_unit_test(half_of_the_memory_stays_in_use),
 		cmocka_unit_test(what_is_sent_takes_no_disk_any_more),
 		cmocka_unit_test(without_a_folder_for_it_it_is_in_var_tmp),
+		cmocka_unit_test(what_there_is_no_memory_to_read_back_into_waits_for_some),
 		cmocka_unit_test(it_is_bounded_and_the_oldest_goes_first),
 	};
 

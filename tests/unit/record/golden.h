@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Golden files: fixtures/golden/NAME, found from this file's own path. With GOLDEN_WRITE=1 in the
+ * Golden files: NAME in GOLDEN_FOLDER, fixtures/golden. With GOLDEN_WRITE=1 in the
  * environment the tests write them instead of comparing.
  */
 #pragma once
@@ -23,10 +23,7 @@ enum {
 
 static inline void golden_path(const char *name, char *ret_path, size_t path_bytes)
 {
-	const char *slash = strrchr(__FILE__, '/');
-
-	(void)snprintf(ret_path, path_bytes, "%.*s/../../../fixtures/golden/%s",
-		       (int)(slash - __FILE__), __FILE__, name);
+	(void)snprintf(ret_path, path_bytes, GOLDEN_FOLDER "/%s", name);
 }
 
 /* The file's bytes and a NUL, which the caller frees. */

@@ -98,3 +98,15 @@ static inline void sample_begin_cpu(struct sample *sample, int64_t pid, int64_t 
 	sample_number(sample, "switches_involuntary", 5);
 	sample_number(sample, "ambiguous_ns", 0);
 }
+
+/* A stack record of what another one called; parent_id: NULL: nothing did. */
+static inline void sample_begin_frame(struct sample *sample, int64_t pid, const char *id,
+				      const char *parent_id, const char *name, const char *kind)
+{
+	sample_begin(sample, "stack", pid);
+	sample_text(sample, "stack_id", id);
+	if (parent_id)
+		sample_text(sample, "parent_id", parent_id);
+	sample_text(sample, "name", name);
+	sample_text(sample, "frame_kind", kind);
+}

@@ -28,6 +28,7 @@ static void a_meta_record_reads_back(void **state)
 		.cpu_count = 8,
 		.mode = "exact",
 		.kernel_split = true,
+		.blocked_reasons = true,
 		.interval_ns = 1000000000,
 		.transition_ns = 150,
 		.clock_offset_ns = 1699990000000000000,
@@ -39,7 +40,7 @@ static void a_meta_record_reads_back(void **state)
 
 	assert_int_equal(record_encode(*state, &record), 0);
 	map = decode(*state, &unpacked);
-	expect_common(&map, "meta", 16);
+	expect_common(&map, "meta", 17);
 	expect_number(&map, "cpu_count", 8);
 	assert_null(find(&map, "reason"));
 	expect_text(&map, "tool_version", "0.1.0");
@@ -48,6 +49,7 @@ static void a_meta_record_reads_back(void **state)
 	expect_text(&map, "boot_id", "b0071d");
 	expect_text(&map, "mode", "exact");
 	assert_true(find(&map, "kernel_split")->via.boolean);
+	assert_true(find(&map, "blocked_reasons")->via.boolean);
 	expect_number(&map, "interval_ns", 1000000000);
 	expect_number(&map, "transition_ns", 150);
 	expect_number(&map, "clock_offset_ns", 1699990000000000000);
@@ -128,6 +130,15 @@ static struct cpu_record full_cpu_record(void)
 		.run_queue_ns = 11,
 		.blocked_ns = 59,
 		.uninterruptible_ns = 5,
+		.blocked_disk_ns = 1,
+		.blocked_network_ns = 2,
+		.blocked_poll_ns = 4,
+		.blocked_pipe_ns = 5,
+		.blocked_futex_ns = 6,
+		.blocked_sleep_ns = 7,
+		.blocked_child_ns = 9,
+		.blocked_fault_ns = 10,
+		.blocked_other_ns = 15,
 		.stolen_ns = 6,
 		.ambiguous_ns = 6,
 		.slices = 7,
@@ -156,7 +167,7 @@ static void a_cpu_record_reads_back(void **state)
 
 	assert_int_equal(record_encode(*state, &record), 0);
 	map = decode(*state, &unpacked);
-	expect_common(&map, "cpu", 5 + 23);
+	expect_common(&map, "cpu", 5 + 23 + 9);
 	expect_number(&map, "ns_pid", 12);
 	expect_number(&map, "tid", 4250);
 	expect_number(&map, "ns_tid", 17);
@@ -171,6 +182,15 @@ static void a_cpu_record_reads_back(void **state)
 	expect_number(&map, "run_queue_ns", 11);
 	expect_number(&map, "blocked_ns", 59);
 	expect_number(&map, "uninterruptible_ns", 5);
+	expect_number(&map, "blocked_disk_ns", 1);
+	expect_number(&map, "blocked_network_ns", 2);
+	expect_number(&map, "blocked_poll_ns", 4);
+	expect_number(&map, "blocked_pipe_ns", 5);
+	expect_number(&map, "blocked_futex_ns", 6);
+	expect_number(&map, "blocked_sleep_ns", 7);
+	expect_number(&map, "blocked_child_ns", 9);
+	expect_number(&map, "blocked_fault_ns", 10);
+	expect_number(&map, "blocked_other_ns", 15);
 	expect_number(&map, "stolen_ns", 6);
 	expect_number(&map, "ambiguous_ns", 6);
 	expect_number(&map, "slices", 7);

@@ -26,12 +26,7 @@ static inline void recorded_stacks_frame(struct stacks *stacks, const char *id, 
 {
 	struct sample sample;
 
-	sample_begin(&sample, "stack", 7);
-	sample_text(&sample, "stack_id", id);
-	if (parent)
-		sample_text(&sample, "parent_id", parent);
-	sample_text(&sample, "name", name);
-	sample_text(&sample, "frame_kind", "ruby");
+	sample_begin_frame(&sample, 7, id, parent, name, "ruby");
 	sample_number(&sample, "line", line);
 	recorded_stacks_add(stacks, &sample);
 }
@@ -46,6 +41,40 @@ static inline void recorded_stacks_cpu(struct stacks *stacks, const char *reques
 	sample_number(&sample, "cpu_ns", cpu_ns);
 	sample_number(&sample, "user_ns", cpu_ns);
 	sample_number(&sample, "kernel_ns", 0);
+	recorded_stacks_add(stacks, &sample);
+}
+
+static inline void recorded_stacks_off_cpu(struct stacks *stacks, const char *request_id,
+					   int64_t blocked_ns, int64_t run_queue_ns)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "cpu", 7);
+	sample_number(&sample, "tid", 8);
+	sample_text(&sample, "request_id", request_id);
+	sample_number(&sample, "cpu_ns", 5000);
+	sample_number(&sample, "blocked_ns", blocked_ns);
+	sample_number(&sample, "run_queue_ns", run_queue_ns);
+	recorded_stacks_add(stacks, &sample);
+}
+
+/* Left out where it is 0. */
+static inline void recorded_stacks_wait(struct stacks *stacks, const char *request_id,
+					const char *stack_id, int64_t waits_count,
+					int64_t blocked_ns, int64_t run_queue_ns)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "sample", 7);
+	sample_number(&sample, "tid", 8);
+	sample_text(&sample, "request_id", request_id);
+	sample_text(&sample, "stack_id", stack_id);
+	if (waits_count)
+		sample_number(&sample, "waits", waits_count);
+	if (blocked_ns)
+		sample_number(&sample, "blocked_ns", blocked_ns);
+	if (run_queue_ns)
+		sample_number(&sample, "run_queue_ns", run_queue_ns);
 	recorded_stacks_add(stacks, &sample);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "failing_memory.h"
 #include "report/sample_totals.h"
@@ -172,18 +173,39 @@ static void windows_are_of_a_span_of_time(void **state)
 	assert_int_equal(cpu_between("1970-01-02", NULL), 0);
 }
 
+/* As tables have it. The first record is of 00:16:40, UTC. */
+static void a_time_of_day_is_the_nearest_one_in_local_time(void **state)
+{
+	(void)state;
+	assert_int_equal(setenv("TZ", "UTC", true), 0);
+	assert_int_equal(cpu_between("00:16:42", NULL), 8 + 16);
+	assert_int_equal(cpu_between("00:16:41.999999999", "00:16:43.5"), 4 + 8);
+	assert_int_equal(cpu_between("12:16:40", NULL), 0);
+	/* Those of yesterday. */
+	assert_int_equal(cpu_between("12:16:41", NULL), 2 + 4 + 8 + 16);
+	assert_int_equal(setenv("TZ", "EAST-2", true), 0);
+	assert_int_equal(cpu_between("02:16:42", NULL), 8 + 16);
+	assert_int_equal(cpu_between("02:16:40", "02:16:42"), 2 + 4);
+	/* There it is 23:16:40, and not midnight yet. */
+	assert_int_equal(setenv("TZ", "WEST+1", true), 0);
+	assert_int_equal(cpu_between(NULL, "00:00:00"), 2 + 4 + 8 + 16);
+	assert_int_equal(cpu_between("00:00:00", NULL), 0);
+	assert_int_equal(cpu_between(NULL, "11:16:39"), 2 + 4 + 8 + 16);
+	assert_int_equal(unsetenv("TZ"), 0);
+}
+
 static void a_copy_is_its_own(void **state)
 {
-	struct filter filter = { .since = { 5, true }, .until = { 9, false } }, copy;
+	struct filter filter = { .since = { 5, true, false }, .until = { 9, false, true } }, copy;
 	char text[256];
 
 	(void)state;
 	assert_int_equal(filter_add(&filter, "endpoint=GET /"), 0);
 	assert_int_equal(filter_add(&filter, "comm~p*"), 0);
 	for (size_t successes = 0; successes < 2; successes++) {
-		memory_fails_after(successes);
+		memory_fails_once_after(successes);
 		assert_int_equal(filter_copy(&filter, &copy), -ENOMEM);
-		memory_fails_after(SIZE_MAX);
+		memory_never_fails();
 	}
 	assert_int_equal(filter_copy(&filter, &copy), 0);
 	filter_deinit(&filter);
@@ -195,6 +217,7 @@ static void a_copy_is_its_own(void **state)
 	assert_int_equal(copy.since.ns, 5);
 	assert_true(copy.since.is_relative);
 	assert_int_equal(copy.until.ns, 9);
+	assert_true(copy.until.is_of_day);
 	filter_deinit(&copy);
 }
 
@@ -204,7 +227,9 @@ static void what_is_no_condition_or_time_is_refused(void **state)
 	static const char *const times[] = { "",	   "soon",
 					     "2026-13-01", "2026-11-22T10:15",
 					     "-1s",	   "2026-11-22T10:15:00Zulu",
-					     "1969-01-01", "2026-11-22X" };
+					     "1969-01-01", "2026-11-22X",
+					     "10:15",	   "10:15:00Z",
+					     "24:00:00",   "10:15:00.5s" };
 	struct filter_time time;
 
 	(void)state;
@@ -256,6 +281,7 @@ int main(void)
 		TEST(time_of_no_request_is_found_by_what_ran),
 		TEST(books_are_not_compared_with_a_part_of_the_table),
 		TEST(windows_are_of_a_span_of_time),
+		TEST(a_time_of_day_is_the_nearest_one_in_local_time),
 		TEST(a_copy_is_its_own),
 		TEST(what_is_no_condition_or_time_is_refused),
 	};

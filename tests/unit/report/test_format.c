@@ -251,7 +251,8 @@ static void not_measured_is_a_dash_an_absent_member_an_empty_cell(void **state)
 	expect_in(text, "{\"key\":\"a\",\"requests\":1,\"cpu_ns\":5,\"share_percent\":100.0}");
 	free(text);
 	text = print(format_csv, totals, 0, 100);
-	expect_in(text, "group,a,1,5,,,,,100.000000,,,,,,,,,,,,,,,,,,,,,,,,,\r\n");
+	expect_in(text,
+		  "group,a,1,5,,,,,100.000000,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\r\n");
 	free(text);
 }
 
@@ -326,7 +327,8 @@ static void hidden_rows_are_one_line(void **state)
 	begin_by(*state, "request_id");
 	read_golden(*state);
 	text = print(format_table, *state, 1, 200);
-	expect_in(text, "… 2 more                   180.0 ms         -  160.0 ms  20.00 ms");
+	expect_in(text,
+		  "… 2 more                   180.0 ms         -         -  160.0 ms  20.00 ms");
 	free(text);
 	text = print(format_json, *state, 1, 100);
 	expect_in(text, "\"hidden\":{\"groups\":2,\"cpu_ns\":180000000");

@@ -314,9 +314,20 @@ static void our_own_cost_is_a_part_of_what_was_observed(void **state)
 	print();
 	says("correlator's own CPU 5.000 ms 0.50 % of the observed CPU");
 	says_nothing_of("BPF");
+	/* Where next to nothing ran it is no part of that. */
+	totals.observed.sums[COST_CPU] = 5000000;
+	print();
+	says("correlator's own CPU 5.000 ms 100.00 % of the observed CPU");
+	totals.observed.sums[COST_CPU] = 4999999;
+	print();
+	says("correlator's own CPU 5.000 ms, more than was observed");
+	totals.observed.sums[COST_CPU] = 0;
+	print();
+	says("correlator's own CPU 5.000 ms, more than was observed");
 	totals.all.missing = totals.observed.missing = nothing_measured;
 	print();
 	says("correlator's own CPU 5.000 ms");
+	says_nothing_of("observed");
 }
 
 static void programs_that_were_not_timed_have_no_cost(void **state)

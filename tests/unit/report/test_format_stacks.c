@@ -96,7 +96,7 @@ static int setup(void **state)
 	static struct stacks stacks;
 	struct filter filter = { 0 };
 
-	stacks_init(&stacks, &filter);
+	stacks_init(&stacks, STACKS_CPU, &filter);
 	*state = &stacks;
 	return 0;
 }
@@ -469,10 +469,108 @@ static void without_memory_there_is_no_tree(void **state)
 	expect_no_memory(*state, format_stacks_csv, false);
 }
 
+/* ---- where was waited ---- */
+
+static int setup_waits(void **state)
+{
+	static const char *const ids[] = { "5", "1", "7" };
+	static const int64_t blocked_ns[] = { 700000000, 50000000, 250000000 };
+	static struct stacks stacks;
+	struct filter filter = { 0 };
+	struct sample sample;
+
+	stacks_init(&stacks, STACKS_OFF_CPU, &filter);
+	recorded_stacks_frame(&stacks, "1", NULL, "main", 1);
+	recorded_stacks_frame(&stacks, "2", "1", "nap", 5);
+	recorded_stacks_frame(&stacks, "3", "2", "sleep", 6);
+	sample_begin_frame(&sample, 7, "4", "3", "do_syscall_64", "kernel");
+	recorded_stacks_add(&stacks, &sample);
+	sample_begin_frame(&sample, 7, "5", "4", "__schedule", "kernel");
+	recorded_stacks_add(&stacks, &sample);
+	sample_begin_frame(&sample, 7, "6", NULL, "ret_from_fork", "kernel");
+	recorded_stacks_add(&stacks, &sample);
+	sample_begin_frame(&sample, 7, "7", "6", "__schedule", "kernel");
+	recorded_stacks_add(&stacks, &sample);
+	sample_begin(&sample, "cpu", 7);
+	sample_text(&sample, "request_id", "r");
+	sample_number(&sample, "blocked_ns", 900000000);
+	sample_number(&sample, "run_queue_ns", 100000000);
+	recorded_stacks_add(&stacks, &sample);
+	for (size_t i = 0; i < 3; i++) {
+		sample_begin(&sample, "sample", 7);
+		sample_number(&sample, "tid", 8);
+		sample_text(&sample, "request_id", "r");
+		sample_text(&sample, "stack_id", ids[i]);
+		sample_number(&sample, "waits", 4);
+		sample_number(&sample, "blocked_ns", blocked_ns[i]);
+		recorded_stacks_add(&stacks, &sample);
+	}
+	*state = &stacks;
+	return 0;
+}
+
+static void waits_are_exact_and_end_where_the_kernel_begins(void **state)
+{
+	static const char *const lines[] = {
+		"Off the CPU 1.000 s, blocked and run queue, exact; in 12 waits of 1 contexts. ",
+		" In no stack: 0 ns in 0 contexts.",
+		"   share          off CPU     waits   code\n",
+		"  75.0 %         750.0 ms         8   main\n",
+		"  70.0 %         700.0 ms         4    (1 folded) nap … sleep\n",
+		"  25.0 %         250.0 ms         4   ret_from_fork\n",
+		"  70.0 %         700.0 ms   70.0 %         700.0 ms   sleep\n",
+	};
+	char *text = print_as(*state, format_stacks, 400, false);
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		assert_non_null(strstr(text, lines[i]));
+	assert_null(strstr(text, "__schedule"));
+	assert_null(strstr(text, "do_syscall_64"));
+	assert_null(strstr(text, "±"));
+	assert_null(strstr(text, "ampled"));
+	free(text);
+}
+
+static void for_programs_waits_have_names_of_their_own_and_no_error(void **state)
+{
+	json_t *root = load(*state, false);
+	const json_t *all = json_object_get(root, "all");
+	const json_t *row = find(json_object_get(root, "methods"), "sleep", 0);
+
+	assert_int_equal(number(all, "off_cpu_ns"), 1000000000);
+	assert_int_equal(number(all, "off_cpu_in_stacks_ns"), 1000000000);
+	assert_int_equal(number(all, "off_cpu_in_none_ns"), 0);
+	assert_int_equal(number(all, "contexts_in_stacks"), 1);
+	assert_non_null(json_object_get(all, "contexts_in_none"));
+	assert_int_equal(number(all, "waits"), 12);
+	assert_int_equal(number(row, "self_waits"), 4);
+	assert_int_equal(number(row, "self_ns"), 700000000);
+	assert_null(json_object_get(row, "error_percent"));
+	assert_null(json_object_get(row, "self_error_percent"));
+	assert_non_null(json_object_get(json_object_get(root, "left_out"), "waits"));
+	json_decref(root);
+}
+
+static void and_as_columns(void **state)
+{
+	char *text = print_as(*state, format_stacks_csv, 80, false);
+
+	assert_non_null(strstr(text, ",self_waits,waits,self_percent,"));
+	assert_non_null(strstr(text, ",700000000,700000000,4,4,70.000000,,70.000000,,\r\n"));
+	assert_non_null(strstr(text, "\r\nin_none,"));
+	free(text);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(waits_are_exact_and_end_where_the_kernel_begins,
+						setup_waits, teardown),
+		cmocka_unit_test_setup_teardown(
+			for_programs_waits_have_names_of_their_own_and_no_error, setup_waits,
+			teardown),
+		cmocka_unit_test_setup_teardown(and_as_columns, setup_waits, teardown),
 		TEST(lines_of_one_method_are_one_branch_and_chains_are_folded),
 		TEST(a_forged_name_neither_steers_the_terminal_nor_leaves_its_line),
 		TEST(what_has_less_than_a_hundredth_is_not_shown),

@@ -772,6 +772,58 @@ static void programs_get_its_own_stacks_too(void **state)
 	json_decref(root);
 }
 
+/* All that sample_add_window() says of its own threads, and of another's. */
+static void add_waits(struct story *story)
+{
+	const struct sample_place *const places[] = { &own, &helper, &other };
+	struct sample sample;
+
+	add_frame(story, "3", "Order#lock");
+	for (size_t i = 0; i < 3; i++) {
+		sample_begin_at(&sample, "sample", places[i]);
+		sample_text(&sample, "stack_id", i < 2 ? "3" : "2");
+		sample_number(&sample, "waits", 4);
+		sample_number(&sample, "blocked_ns", 2);
+		sample_number(&sample, "run_queue_ns", 3);
+		assert_int_equal(sample_give(&sample, story), 0);
+	}
+}
+
+static void where_it_waited_is_below_that(void **state)
+{
+	const struct format_options options = { .width = 100 };
+	struct fixture *fixture = *state;
+	const char *text, *sampled, *waited;
+
+	add_sampled_requests(&fixture->story);
+	add_waits(&fixture->story);
+	text = print_page(fixture, format_story, &options);
+	sampled = strstr(text, "   Order#total\n");
+	waited = strstr(text, "   Order#lock\n");
+	assert_true(sampled && waited && sampled < waited);
+	assert_non_null(strstr(text, "Off the CPU 10 ns"));
+	assert_null(strstr(text, "Cart#show"));
+}
+
+static void and_is_a_member_of_its_own_for_programs(void **state)
+{
+	const struct format_options options = { .width = 100 };
+	struct fixture *fixture = *state;
+	const json_t *all;
+	json_t *root;
+
+	add_sampled_requests(&fixture->story);
+	add_waits(&fixture->story);
+	root = json_loads(print_page(fixture, format_story_json, &options), JSON_REJECT_DUPLICATES,
+			  NULL);
+	assert_non_null(root);
+	assert_non_null(json_object_get(root, "stacks"));
+	all = json_object_get(json_object_get(root, "off_cpu_stacks"), "all");
+	assert_int_equal(json_integer_value(json_object_get(all, "waits")), 8);
+	assert_int_equal(json_integer_value(json_object_get(all, "off_cpu_ns")), 10);
+	json_decref(root);
+}
+
 static void without_samples_there_is_no_word_of_stacks(void **state)
 {
 	const struct format_options options = { .width = 100 };
@@ -819,6 +871,8 @@ int main(void)
 		TEST(a_text_of_one_character_is_one),
 		TEST(its_own_stacks_are_below_it),
 		TEST(programs_get_its_own_stacks_too),
+		TEST(where_it_waited_is_below_that),
+		TEST(and_is_a_member_of_its_own_for_programs),
 		TEST(without_samples_there_is_no_word_of_stacks),
 		TEST(without_memory_it_says_so),
 	};

@@ -10,9 +10,11 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "report/format.h"
 #include "report/printed.h"
 #include "report/sample_totals.h"
+#include "report/table.h"
 
 static const uint64_t start_ns = UINT64_C(1700000000000000000);
 
@@ -260,6 +262,77 @@ static void a_grouping_without_groups_is_left_out_but_the_first(void **state)
 	options.column_count = 0;
 }
 
+static void add_waiting(const char *request, const char *endpoint, int64_t gvl_ns)
+{
+	struct sample sample;
+
+	sample_begin_cpu(&sample, 42, 1, request, 10, 0);
+	sample_text(&sample, "endpoint", endpoint);
+	if (gvl_ns >= 0)
+		sample_number(&sample, "gvl_ns", gvl_ns);
+	assert_int_equal(sample_add(&sample, &totals), 0);
+}
+
+/* Nor is the sum of some and not of others. */
+static void the_gvl_has_a_column_where_it_is_measured(void **state)
+{
+	static const enum row_field columns[] = { ROW_FIELD_CPU, ROW_FIELD_GVL };
+
+	(void)state;
+	add_waiting("a", "GET /", 3000);
+	add_waiting("b", "GET /", 4000);
+	add_waiting("c", "PUT /", -1);
+	assert_int_equal(totals_finish(&totals), 0);
+	options.width = 1000;
+	print();
+	assert_non_null(strstr(printed, "  run queue  blocked       gvl  "));
+	options.columns = columns;
+	options.column_count = sizeof(columns) / sizeof(columns[0]);
+	print();
+	says("endpoint cpu gvl");
+	says("GET / 20 ns 7.000 us");
+	says("PUT / 10 ns -");
+	says("total 30 ns -");
+	options.columns = NULL;
+	options.column_count = 0;
+}
+
+static void collections_have_a_column_where_they_are_measured(void **state)
+{
+	static const enum row_field columns[] = { ROW_FIELD_GC };
+	struct sample sample;
+
+	(void)state;
+	sample_begin_cpu(&sample, 42, 1, "a", 10000, 0);
+	sample_text(&sample, "endpoint", "GET /");
+	sample_number(&sample, "gc_ns", 3000);
+	assert_int_equal(sample_add(&sample, &totals), 0);
+	add_waiting("c", "PUT /", -1);
+	assert_int_equal(totals_finish(&totals), 0);
+	options.width = 1000;
+	print();
+	assert_non_null(strstr(printed, "  blocked        gc  "));
+	options.columns = columns;
+	options.column_count = sizeof(columns) / sizeof(columns[0]);
+	print();
+	says("endpoint gc");
+	says("GET / 3.000 us");
+	says("PUT / -");
+	options.columns = NULL;
+	options.column_count = 0;
+}
+
+static void without_a_gvl_that_is_measured_there_is_no_column(void **state)
+{
+	(void)state;
+	add_waiting("c", "PUT /", -1);
+	assert_int_equal(totals_finish(&totals), 0);
+	options.width = 1000;
+	print();
+	says_nothing_of("gvl");
+	says_nothing_of(" gc ");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 static void a_long_value_is_cut_and_less_wide_behind_the_first_key(void **state)
@@ -293,6 +366,60 @@ static void a_long_value_is_cut_and_less_wide_behind_the_first_key(void **state)
 		fail_msg("no %s in\n%s", expected, printed);
 }
 
+/* What a cell says of the first group. */
+static const char *cell(enum row_field field)
+{
+	static char text[TABLE_CELL_BYTES];
+	struct rows rows;
+
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_CPU, 0), 0);
+	text[0] = '\0';
+	format_cell(&rows, 0, field, text);
+	rows_deinit(&rows);
+	return text;
+}
+
+static void a_name_is_told_from_its_beginning_to_its_end(void **state)
+{
+	static const char *const by = "tid";
+	char name[GROUP_NAME_BYTES + 1] = "";
+	struct sample sample;
+
+	(void)state;
+	totals_deinit(&totals);
+	assert_int_equal(totals_init(&totals, &by, 1), 0);
+	memset(name, '\a', sizeof(name) - 1);
+	(void)strcpy(name + sizeof(name) - 2, "\x0b");
+	sample_begin_cpu(&sample, 42, 1, "r", 10, 0);
+	sample_text(&sample, "thread_name", name);
+	assert_int_equal(sample_add(&sample, &totals), 0);
+	assert_int_equal(totals_finish(&totals), 0);
+	assert_string_equal(cell(ROW_FIELD_THREAD_NAME), "\\x07\\x07\\x07\\x0…07\\x07\\x07\\x0b");
+}
+
+static void a_rate_has_a_decimal_below_a_hundred(void **state)
+{
+	static const struct {
+		uint64_t duration_ns;
+		const char *text;
+	} cases[] = { { NS_PER_S, "1.0" },
+		      { 10050 * NS_PER_US, "99.5" },
+		      { 10 * NS_PER_MS, "100" },
+		      { 9 * NS_PER_MS, "111" } };
+	static const char *const by = "endpoint";
+
+	(void)state;
+	totals_deinit(&totals);
+	assert_int_equal(totals_init(&totals, &by, 1), 0);
+	sample_add_cpu(&totals, 1, "r", "GET /", 10, 0);
+	assert_int_equal(totals_finish(&totals), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		totals.recording.start_ns = start_ns;
+		totals.recording.end_ns = start_ns + cases[i].duration_ns;
+		assert_string_equal(cell(ROW_FIELD_RATE), cases[i].text);
+	}
+}
+
 static void what_a_row_may_lack_is_said(void **state)
 {
 	(void)state;
@@ -319,7 +446,12 @@ int main(void)
 		TEST(what_was_in_force_before_is_told),
 		TEST(a_grouping_without_groups_is_left_out_but_the_first),
 		TEST(a_long_value_is_cut_and_less_wide_behind_the_first_key),
+		TEST(a_name_is_told_from_its_beginning_to_its_end),
+		TEST(a_rate_has_a_decimal_below_a_hundred),
 		TEST(what_a_row_may_lack_is_said),
+		TEST(the_gvl_has_a_column_where_it_is_measured),
+		TEST(collections_have_a_column_where_they_are_measured),
+		TEST(without_a_gvl_that_is_measured_there_is_no_column),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

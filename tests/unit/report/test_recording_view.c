@@ -210,6 +210,14 @@ static void a_process_is_known_by_host_and_pid_in_whatever_order_they_come(void 
 }
 
 /* Up to 127 bytes it is kept as it is; longer ones are cut, and those that begin alike are one. */
+static void a_process_that_is_said_after_its_first_record_is_known_from_then_on(void **state)
+{
+	(void)state;
+	assert_true(record_text_is(comm_of("web-1", 7), ""));
+	assert_int_equal(add_process(7, "ruby", 0, SIZE_MAX), 0);
+	assert_true(record_text_is(comm_of("web-1", 7), "ruby"));
+}
+
 static void a_host_of_any_length_is_known(void **state)
 {
 	char host[RECORDING_TEXT_BYTES + 8] = "";
@@ -441,6 +449,7 @@ int main(void)
 		TEST(without_memory_a_process_is_not_added),
 		TEST(the_comm_of_a_record_is_that_of_its_process),
 		TEST(a_process_is_known_by_host_and_pid_in_whatever_order_they_come),
+		TEST(a_process_that_is_said_after_its_first_record_is_known_from_then_on),
 		TEST(a_host_of_any_length_is_known),
 		TEST(several_hosts_are_noticed_whoever_is_last),
 		TEST(a_key_is_one_however_it_is_written),

@@ -273,6 +273,9 @@ static void add_whole_request(const char *request_id, const char *endpoint, int6
 	sample_number(&sample, "cpu_ns", cpu_ns);
 	sample_number(&sample, "window_ns", 500000000);
 	sample_number(&sample, "syscalls", 2);
+	sample_number(&sample, "run_queue_ns", wall_ns >= 0 ? wall_ns / 20 : 0);
+	sample_number(&sample, "blocked_ns", wall_ns >= 0 ? wall_ns / 20 : 0);
+	sample_number(&sample, "stolen_ns", wall_ns >= 0 ? wall_ns / 20 : 0);
 	if (wall_ns >= 0) {
 		sample_number(&sample, "first_ns", 1000);
 		sample_number(&sample, "last_ns", 1000 + wall_ns);
@@ -306,7 +309,11 @@ static void figures_are_of_whole_requests_of_the_rest_and_of_all(void **state)
 		{ ROW_FIELD_WALL_P90, 80, 3, 80 },
 		{ ROW_FIELD_WALL_P99, 80, 3, 80 },
 		{ ROW_FIELD_WALL_MAX, 80, 3, 80 },
+		{ ROW_FIELD_PARKED_MEAN, 17, 0, 10 },
+		{ ROW_FIELD_PARKED_P50, 14, 0, 7 },
+		{ ROW_FIELD_PARKED_MAX, 28, 0, 28 },
 		{ ROW_FIELD_WALL, -1, -1, -1 },
+		{ ROW_FIELD_PARKED, -1, -1, -1 },
 		{ ROW_FIELD_SYSCALLS, 8, 6, 14 },
 		{ ROW_FIELD_SYSCALLS_MEAN, 2L * ROWS_PARTS, 2L * ROWS_PARTS, 2L * ROWS_PARTS },
 		{ ROW_FIELD_ENDPOINT, -1, -1, -1 },

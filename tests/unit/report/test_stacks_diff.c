@@ -135,9 +135,9 @@ static void a_request_counts_no_more_than_some_hours(void **state)
 	recorded_stacks_cpu(&sides->before, "r", INT64_MAX);
 	recorded_stacks_cpu(&sides->after, "r", INT64_C(1) << 43);
 	diff = compare(sides);
-	assert_true(diff.cpu.is_known);
-	assert_true(diff.cpu.before_ns == INT64_C(1) << 43);
-	assert_true(diff.cpu.after_ns == INT64_C(1) << 43);
+	assert_true(diff.spent.is_known);
+	assert_true(diff.spent.before_ns == INT64_C(1) << 43);
+	assert_true(diff.spent.after_ns == INT64_C(1) << 43);
 	stacks_diff_deinit(&diff);
 }
 
@@ -312,8 +312,8 @@ static int setup(void **state)
 	static struct sides sides;
 	struct filter filter = { 0 };
 
-	stacks_init(&sides.before, &filter);
-	stacks_init(&sides.after, &filter);
+	stacks_init(&sides.before, STACKS_CPU, &filter);
+	stacks_init(&sides.after, STACKS_CPU, &filter);
 	*state = &sides;
 	return 0;
 }
@@ -325,6 +325,67 @@ static int teardown(void **state)
 	stacks_deinit(&sides->before);
 	stacks_deinit(&sides->after);
 	return 0;
+}
+
+/* Each sleeps in `nap', below which are the kernel's frames, so long. */
+static void add_naps(struct stacks *stacks, int64_t nap_ns)
+{
+	struct sample sample;
+
+	recorded_stacks_frame(stacks, "1", NULL, "main", 1);
+	recorded_stacks_frame(stacks, "2", "1", "nap", 1);
+	sample_begin_frame(&sample, 7, "3", "2", "__schedule", "kernel");
+	recorded_stacks_add(stacks, &sample);
+	for (int i = 0; i < 12; i++) {
+		int64_t spread_ns = i % 2 ? 1000 : -1000;
+		char id[32];
+
+		(void)snprintf(id, sizeof(id), "r%d", i);
+		recorded_stacks_off_cpu(stacks, id, nap_ns + spread_ns, 500);
+		recorded_stacks_wait(stacks, id, "3", 2, nap_ns + spread_ns, 500);
+	}
+}
+
+static void expect_said(const struct stacks_diff *diff)
+{
+	const struct format_stacks_options options = { .width = 80 };
+	char *text = NULL, *json_text = NULL;
+	size_t size_bytes;
+	FILE *out = open_memstream(&text, &size_bytes);
+
+	format_stacks_diff(diff, &options, out);
+	assert_int_equal(fclose(out), 0);
+	assert_non_null(strstr(text, "blocked or for a CPU, by method: before 12 requests, 24"));
+	assert_non_null(strstr(text, "\n    off CPU  40.50 us"));
+	out = open_memstream(&json_text, &size_bytes);
+	assert_int_equal(format_stacks_diff_json(diff, out), 0);
+	assert_int_equal(fclose(out), 0);
+	assert_non_null(strstr(json_text, "\"after\":{\"requests\":12,\"waits\":24}"));
+	assert_non_null(strstr(json_text, "\"off_cpu_mean\":"));
+	free(text);
+	free(json_text);
+}
+
+static void of_waits_it_is_where_they_became_longer(void **state)
+{
+	struct sides *sides = *state;
+	struct filter filter = { 0 };
+	struct stacks_diff diff;
+
+	teardown(state);
+	stacks_init(&sides->before, STACKS_OFF_CPU, &filter);
+	stacks_init(&sides->after, STACKS_OFF_CPU, &filter);
+	add_naps(&sides->before, 40000);
+	add_naps(&sides->after, 60000);
+	diff = compare(sides);
+	assert_int_equal(HASH_COUNT(diff.rows), 2);
+	assert_int_equal(find(&diff, "nap")->figures[STACKS_DIFF_SELF].before_ns, 40500);
+	assert_int_equal(find(&diff, "nap")->figures[STACKS_DIFF_SELF].after_ns, 60500);
+	assert_true(diff_has_changed(&find(&diff, "nap")->figures[STACKS_DIFF_SELF]));
+	assert_int_equal(diff.spent.before_ns, 40500);
+	assert_int_equal(diff.spent.after_ns, 60500);
+	expect_said(&diff);
+	stacks_diff_deinit(&diff);
 }
 
 int main(void)
@@ -341,6 +402,7 @@ int main(void)
 		TEST(each_row_of_csv_has_all_columns),
 		TEST(the_formats_of_what_changed),
 		TEST(without_memory_nothing_is_compared),
+		TEST(of_waits_it_is_where_they_became_longer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

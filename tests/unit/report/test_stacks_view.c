@@ -5,6 +5,7 @@
 
 #include "failing_memory.h"
 #include "record/sample.h"
+#include "report/recorded_stacks.h"
 #include "report/stacks.h"
 
 static int setup(void **state)
@@ -12,7 +13,7 @@ static int setup(void **state)
 	static struct stacks stacks;
 	struct filter filter = { 0 };
 
-	stacks_init(&stacks, &filter);
+	stacks_init(&stacks, STACKS_CPU, &filter);
 	*state = &stacks;
 	return 0;
 }
@@ -23,29 +24,12 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void add(struct stacks *stacks, struct sample *sample)
-{
-	static struct record_view view;
-
-	sample_end(sample);
-	assert_int_equal(record_view_decode((const uint8_t *)sample->buffer.data,
-					    sample->buffer.size, &view),
-			 0);
-	assert_int_equal(stacks_add(stacks, &view), 0);
-	msgpack_sbuffer_destroy(&sample->buffer);
-}
-
 static void add_frame(struct stacks *stacks, const char *id, const char *parent, const char *name)
 {
 	struct sample sample;
 
-	sample_begin(&sample, "stack", 7);
-	sample_text(&sample, "stack_id", id);
-	if (parent)
-		sample_text(&sample, "parent_id", parent);
-	sample_text(&sample, "name", name);
-	sample_text(&sample, "frame_kind", "ruby");
-	add(stacks, &sample);
+	sample_begin_frame(&sample, 7, id, parent, name, "ruby");
+	recorded_stacks_add(stacks, &sample);
 }
 
 static void add_cpu(struct stacks *stacks, const char *request_id, const char *endpoint,
@@ -60,7 +44,7 @@ static void add_cpu(struct stacks *stacks, const char *request_id, const char *e
 	sample_number(&sample, "cpu_ns", cpu_ns);
 	sample_number(&sample, "user_ns", cpu_ns);
 	sample_number(&sample, "kernel_ns", 0);
-	add(stacks, &sample);
+	recorded_stacks_add(stacks, &sample);
 }
 
 static void add_sample(struct stacks *stacks, const char *request_id, const char *stack_id,
@@ -75,7 +59,7 @@ static void add_sample(struct stacks *stacks, const char *request_id, const char
 	sample_text(&sample, "stack_id", stack_id);
 	sample_number(&sample, "samples", samples);
 	sample_number(&sample, "period_ns", 10101010);
-	add(stacks, &sample);
+	recorded_stacks_add(stacks, &sample);
 }
 
 static const struct stacks_place *place_of(const struct stacks *stacks, const char *name)
@@ -99,11 +83,11 @@ static void exact_cpu_is_spread_over_stacks_to_the_nanosecond(void **state)
 	add_sample(stacks, "r", "2", 1);
 	add_sample(stacks, "r", "3", 1);
 	assert_int_equal(stacks_finish(stacks), 0);
-	assert_int_equal(place_of(stacks, "main")->cpu_ns + place_of(stacks, "a")->cpu_ns +
-				 place_of(stacks, "b")->cpu_ns,
+	assert_int_equal(place_of(stacks, "main")->spent_ns + place_of(stacks, "a")->spent_ns +
+				 place_of(stacks, "b")->spent_ns,
 			 100);
-	assert_in_range(place_of(stacks, "a")->cpu_ns, 33, 34);
-	assert_int_equal(stacks->sums.sampled_cpu_ns, 100);
+	assert_in_range(place_of(stacks, "a")->spent_ns, 33, 34);
+	assert_int_equal(stacks->sums.sampled_ns, 100);
 	assert_int_equal(stacks->sums.samples, 3);
 }
 
@@ -115,8 +99,8 @@ static void a_request_without_a_sample_is_told_as_not_sampled(void **state)
 	add_cpu(stacks, "q", "GET /", 30);
 	add_sample(stacks, "r", "1", 5);
 	assert_int_equal(stacks_finish(stacks), 0);
-	assert_int_equal(stacks->sums.sampled_cpu_ns, 70);
-	assert_int_equal(stacks->sums.unsampled_cpu_ns, 30);
+	assert_int_equal(stacks->sums.sampled_ns, 70);
+	assert_int_equal(stacks->sums.unsampled_ns, 30);
 	assert_int_equal(stacks->sums.unsampled_contexts, 1);
 }
 
@@ -195,7 +179,7 @@ static void a_request_is_chosen_as_a_whole(void **state)
 	add_cpu(stacks, "q", "", 4);
 	add_cpu(stacks, "q", "GET /b", 8);
 	assert_int_equal(stacks_finish(stacks), 0);
-	assert_int_equal(stacks->sums.cpu_ns, 3);
+	assert_int_equal(stacks->sums.spent_ns, 3);
 	assert_int_equal(stacks->sums.samples, 4);
 }
 
@@ -213,7 +197,7 @@ static void the_slowest_of_each_endpoint_are_kept(void **state)
 	}
 	assert_int_equal(stacks_finish(stacks), 0);
 	assert_int_equal(stacks_keep_slowest(stacks, &slowest), 0);
-	assert_int_equal(stacks->sums.cpu_ns, 19 + 20 + 1900 + 2000);
+	assert_int_equal(stacks->sums.spent_ns, 19 + 20 + 1900 + 2000);
 }
 
 static void few_samples_never_look_exact(void **state)
@@ -238,7 +222,7 @@ static void add_place(struct stacks *stacks, int64_t pid, int64_t tid, const cha
 	sample_text(&sample, "request_id", "r");
 	sample_text(&sample, "stack_id", stack_id);
 	sample_number(&sample, "samples", samples);
-	add(stacks, &sample);
+	recorded_stacks_add(stacks, &sample);
 }
 
 static void forged_weights_lose_no_nanosecond(void **state)
@@ -257,8 +241,8 @@ static void forged_weights_lose_no_nanosecond(void **state)
 	assert_int_equal(stacks_finish(stacks), 0);
 	for (const struct stacks_place *place = stacks->places; place; place = place->hh.next) {
 		assert_true(place->stands_for_ns == UINT64_MAX);
-		assert_true(place->cpu_ns >= 0);
-		sum += place->cpu_ns;
+		assert_true(place->spent_ns >= 0);
+		sum += place->spent_ns;
 	}
 	assert_true(sum == INT64_MAX);
 }
@@ -274,7 +258,7 @@ static void add_cpu_of(struct stacks *stacks, const char *key, const char *value
 	sample_text(&sample, key, value);
 	sample_text(&sample, "z", "z");
 	sample_number(&sample, "cpu_ns", cpu_ns);
-	add(stacks, &sample);
+	recorded_stacks_add(stacks, &sample);
 }
 
 static void what_ran_in_no_request_is_known_by_its_keys(void **state)
@@ -302,12 +286,12 @@ static void what_ran_in_no_request_is_known_by_its_keys(void **state)
 
 		for (count = 0; (context = stacks_next(stacks, context)); count++) {
 			assert_in_range(count, 0, 5);
-			assert_int_equal(context->cpu_ns, cpu_ns[count]);
+			assert_int_equal(context->spent_ns, cpu_ns[count]);
 			assert_int_equal(context->is_request, count == 5);
 		}
 	}
 	assert_int_equal(count, 6);
-	assert_int_equal(stacks->sums.unsampled_cpu_ns, 511);
+	assert_int_equal(stacks->sums.unsampled_ns, 511);
 	assert_int_equal(stacks->sums.unsampled_contexts, 6);
 }
 
@@ -324,12 +308,12 @@ static void what_is_not_known_to_be_of_a_request_is_of_none(void **state)
 		sample_text(&sample, "request_id", "r");
 		sample_number(&sample, "cpu_ns", i + 1);
 		sample_flag(&sample, flags[i]);
-		add(stacks, &sample);
+		recorded_stacks_add(stacks, &sample);
 	}
 	assert_int_equal(stacks_finish(stacks), 0);
 	for (int64_t i = 0; i < 3; i++) {
 		context = stacks_next(stacks, context);
-		assert_int_equal(context->cpu_ns, i + 1);
+		assert_int_equal(context->spent_ns, i + 1);
 		assert_int_equal(context->is_request, i == 2);
 	}
 }
@@ -350,7 +334,7 @@ static void a_key_has_its_last_value_that_is_not_empty(void **state)
 		(void)snprintf(key, sizeof(key), "k%d", i);
 		sample_text(&sample, key, key);
 	}
-	add(stacks, &sample);
+	recorded_stacks_add(stacks, &sample);
 	assert_int_equal(stacks_finish(stacks), 0);
 	context = stacks_next(stacks, NULL);
 	assert_string_equal(stacks_value(context, "request_id")->bytes, "r");
@@ -383,14 +367,14 @@ static void places_are_in_order_whatever_came_first(void **state)
 	sample_number(&sample, "tid", 9);
 	sample_text(&sample, "request_id", "r");
 	sample_text(&sample, "stack_id", "1");
-	add(stacks, &sample);
+	recorded_stacks_add(stacks, &sample);
 	assert_int_equal(stacks_finish(stacks), 0);
 	for (const struct stacks_place *place = stacks_next(stacks, NULL)->places; place;
 	     place = place->next, count++) {
 		assert_in_range(count, 0, 4);
 		assert_int_equal(place->samples, samples[count]);
 		/* Without a period, each weighs the same. */
-		assert_int_equal(place->cpu_ns, samples[count]);
+		assert_int_equal(place->spent_ns, samples[count]);
 	}
 	assert_int_equal(count, 5);
 	assert_int_equal(stacks->sums.samples, 32);
@@ -412,11 +396,11 @@ static void a_sample_weighs_as_long_as_its_period(void **state)
 		sample_text(&sample, "stack_id", i == 1 ? "1" : "2");
 		sample_number(&sample, "samples", 1);
 		sample_number(&sample, "period_ns", i == 1 ? 300 : 100);
-		add(stacks, &sample);
+		recorded_stacks_add(stacks, &sample);
 	}
 	assert_int_equal(stacks_finish(stacks), 0);
-	assert_int_equal(place_of(stacks, "slow")->cpu_ns, 750);
-	assert_int_equal(place_of(stacks, "often")->cpu_ns, 250);
+	assert_int_equal(place_of(stacks, "slow")->spent_ns, 750);
+	assert_int_equal(place_of(stacks, "often")->spent_ns, 250);
 }
 
 static void a_sample_without_a_stack_is_of_an_unknown_one(void **state)
@@ -439,8 +423,8 @@ static void a_sample_without_a_stack_is_of_an_unknown_one(void **state)
 	place = place_of(stacks, "[unknown]");
 	assert_ptr_equal(place->where.frame, stacks->frames.unknown);
 	assert_int_equal(place->samples, 2);
-	assert_int_equal(place->cpu_ns, 4);
-	assert_int_equal(place_of(stacks, "long")->cpu_ns, 6);
+	assert_int_equal(place->spent_ns, 4);
+	assert_int_equal(place_of(stacks, "long")->spent_ns, 6);
 	assert_int_equal(stacks->frames.untold_count, 0);
 }
 
@@ -461,7 +445,7 @@ static void a_frame_is_what_its_record_says(void **state)
 		sample_text(&sample, "frame_kind", kinds[i]);
 		sample_number(&sample, "line", UINT32_MAX + INT64_C(2) - i);
 		sample_number(&sample, "first_line", 5 - i);
-		add(stacks, &sample);
+		recorded_stacks_add(stacks, &sample);
 	}
 	assert_int_equal(stacks_finish(stacks), 0);
 	for (const struct frame *frame = stacks->frames.table; frame; frame = frame->hh.next) {
@@ -482,7 +466,7 @@ static void a_frame_is_what_its_record_says(void **state)
 	/* One that does not say which is none. */
 	sample_begin(&sample, "stack", 7);
 	sample_text(&sample, "name", "nameless");
-	add(stacks, &sample);
+	recorded_stacks_add(stacks, &sample);
 	assert_int_equal(stacks->frames.count, 8);
 }
 
@@ -523,16 +507,16 @@ static void requests_that_find_no_room_are_known_only_by_their_cpu(void **state)
 	(void)pretend(stacks->contexts->hh.tbl, before + 1);
 	assert_int_equal(stacks->cpu_records_left_out, 2);
 	assert_int_equal(stacks->samples_left_out, 3);
-	assert_int_equal(stacks->rest->cpu_ns, 12);
+	assert_int_equal(stacks->rest->spent_ns, 12);
 	assert_int_equal(stacks->rest->label_count, 0);
 	assert_false(stacks->rest->is_request);
 	assert_int_equal(stacks_finish(stacks), 0);
-	assert_int_equal(stacks->sums.cpu_ns, 31);
+	assert_int_equal(stacks->sums.spent_ns, 31);
 	assert_int_equal(stacks->sums.unsampled_contexts, 3);
 	assert_ptr_equal(stacks_next(stacks, stacks->contexts->hh.next), stacks->rest);
 	assert_null(stacks_next(stacks, stacks->rest));
 	assert_int_equal(stacks_keep_slowest(stacks, &slowest), 0);
-	assert_int_equal(stacks->sums.cpu_ns, 19);
+	assert_int_equal(stacks->sums.spent_ns, 19);
 	assert_null(stacks_next(stacks, stacks->contexts->hh.next));
 }
 
@@ -576,7 +560,7 @@ static void add_span(struct stacks *stacks, const char *request_id, int64_t firs
 		sample_number(&sample, "first_ns", first_ns);
 		sample_number(&sample, "last_ns", last_ns);
 	}
-	add(stacks, &sample);
+	recorded_stacks_add(stacks, &sample);
 }
 
 static void the_slowest_are_so_by_wall_time_from_their_first_to_their_last(void **state)
@@ -603,7 +587,7 @@ static void the_slowest_are_so_by_wall_time_from_their_first_to_their_last(void 
 	context = stacks_next(stacks, context);
 	assert_int_equal(context->first_ns, 500);
 	assert_null(stacks_next(stacks, context));
-	assert_int_equal(stacks->sums.cpu_ns, 5);
+	assert_int_equal(stacks->sums.spent_ns, 5);
 }
 
 static void the_slowest_are_of_those_that_were_chosen(void **state)
@@ -619,7 +603,7 @@ static void the_slowest_are_of_those_that_were_chosen(void **state)
 	assert_int_equal(stacks_finish(stacks), 0);
 	assert_int_equal(stacks_keep_slowest(stacks, &slowest), 0);
 	/* Those above the least. */
-	assert_int_equal(stacks->sums.cpu_ns, 6);
+	assert_int_equal(stacks->sums.spent_ns, 6);
 }
 
 static void only_what_is_wanted_counts(void **state)
@@ -639,7 +623,7 @@ static void only_what_is_wanted_counts(void **state)
 	add_cpu(stacks, "r", "", 64);
 	add_cpu(stacks, "r", "GET /b", 128);
 	assert_int_equal(stacks_finish(stacks), 0);
-	assert_int_equal(stacks->sums.cpu_ns, 2 + 32 + 64);
+	assert_int_equal(stacks->sums.spent_ns, 2 + 32 + 64);
 }
 
 /* Of no request, each record is chosen by itself. */
@@ -655,10 +639,10 @@ static void a_thread_without_a_name_is_not_one_with_that_name(void **state)
 		sample_number(&sample, "tid", 8);
 		sample_text(&sample, "thread_name", names[i]);
 		sample_number(&sample, "cpu_ns", 1 << i);
-		add(stacks, &sample);
+		recorded_stacks_add(stacks, &sample);
 	}
 	assert_int_equal(stacks_finish(stacks), 0);
-	assert_int_equal(stacks->sums.cpu_ns, 1 + 8);
+	assert_int_equal(stacks->sums.spent_ns, 1 + 8);
 }
 
 static void only_what_is_in_the_span_of_time_counts(void **state)
@@ -670,10 +654,10 @@ static void only_what_is_in_the_span_of_time_counts(void **state)
 	add_frame(stacks, "1", NULL, "early");
 	sample_begin(&sample, "meta", 7);
 	sample_number(&sample, "interval_ns", 5);
-	add(stacks, &sample);
+	recorded_stacks_add(stacks, &sample);
 	sample_begin(&sample, "process", 7);
 	sample_text(&sample, "comm", "puma");
-	add(stacks, &sample);
+	recorded_stacks_add(stacks, &sample);
 	add_cpu(stacks, "r", "GET /", 1);
 	add_sample(stacks, "r", "1", 1);
 	assert_null(stacks->contexts);
@@ -685,8 +669,8 @@ static void only_what_is_in_the_span_of_time_counts(void **state)
 	add_cpu(stacks, "r", "GET /", 2);
 	add_sample(stacks, "r", "1", 1);
 	assert_int_equal(stacks_finish(stacks), 0);
-	assert_int_equal(stacks->sums.cpu_ns, 2);
-	assert_int_equal(place_of(stacks, "early")->cpu_ns, 2);
+	assert_int_equal(stacks->sums.spent_ns, 2);
+	assert_int_equal(place_of(stacks, "early")->spent_ns, 2);
 	assert_int_equal(stacks->recording.key_count, 2);
 }
 
@@ -734,7 +718,7 @@ static void without_memory_it_says_so(void **state)
 		int r;
 
 		stacks_deinit(stacks);
-		stacks_init(stacks, &filter);
+		stacks_init(stacks, STACKS_CPU, &filter);
 		memory_fails_once_after(given);
 		r = add_and_finish(stacks, samples);
 		memory_never_fails();
@@ -749,9 +733,95 @@ static void without_memory_it_says_so(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* ---- where was waited ---- */
+
+static int setup_waits(void **state)
+{
+	static struct stacks stacks;
+	struct filter filter = { 0 };
+
+	stacks_init(&stacks, STACKS_OFF_CPU, &filter);
+	*state = &stacks;
+	return 0;
+}
+
+static void waits_have_their_own_time_whatever_the_samples_say(void **state)
+{
+	struct stacks *stacks = *state;
+
+	add_frame(stacks, "1", NULL, "nap");
+	add_frame(stacks, "2", NULL, "lock");
+	recorded_stacks_off_cpu(stacks, "r", 900, 100);
+	recorded_stacks_wait(stacks, "r", "1", 2, 600, 70);
+	recorded_stacks_wait(stacks, "r", "2", 1, 250, 30);
+	recorded_stacks_wait(stacks, "r", "2", 0, 50, 0); /* it goes on */
+	add_sample(stacks, "r", "1", 500);
+	assert_int_equal(stacks_finish(stacks), 0);
+	assert_int_equal(place_of(stacks, "nap")->spent_ns, 670);
+	assert_int_equal(place_of(stacks, "nap")->samples, 2);
+	assert_int_equal(place_of(stacks, "lock")->spent_ns, 330);
+	assert_int_equal(place_of(stacks, "lock")->samples, 1);
+	assert_int_equal(stacks->sums.spent_ns, 1000);
+	assert_int_equal(stacks->sums.sampled_ns, 1000);
+	assert_int_equal(stacks->sums.samples, 3);
+}
+
+static void what_was_told_of_no_stack_is_in_an_unknown_one(void **state)
+{
+	struct stacks *stacks = *state;
+
+	add_frame(stacks, "1", NULL, "nap");
+	recorded_stacks_off_cpu(stacks, "r", 900, 100);
+	recorded_stacks_wait(stacks, "r", "1", 2, 600, 70);
+	recorded_stacks_off_cpu(stacks, "q", 40, 0);
+	assert_int_equal(stacks_finish(stacks), 0);
+	assert_int_equal(place_of(stacks, "nap")->spent_ns, 670);
+	assert_int_equal(place_of(stacks, "[unknown]")->spent_ns, 330);
+	assert_int_equal(place_of(stacks, "[unknown]")->samples, 0);
+	assert_int_equal(stacks->sums.sampled_ns, 1000);
+	assert_int_equal(stacks->sums.unsampled_ns, 40);
+	assert_int_equal(stacks->sums.unsampled_contexts, 1);
+}
+
+/* Forged: no more is given than there is. */
+static void stacks_that_tell_of_more_than_there_is_share_it(void **state)
+{
+	struct stacks *stacks = *state;
+
+	add_frame(stacks, "1", NULL, "nap");
+	add_frame(stacks, "2", NULL, "lock");
+	recorded_stacks_off_cpu(stacks, "r", 100, 0);
+	recorded_stacks_wait(stacks, "r", "1", 1, INT64_MAX, INT64_MAX);
+	recorded_stacks_wait(stacks, "r", "1", 1, INT64_MAX, INT64_MAX);
+	recorded_stacks_wait(stacks, "r", "2", 1, INT64_MAX, INT64_MAX);
+	assert_int_equal(stacks_finish(stacks), 0);
+	assert_int_equal(place_of(stacks, "nap")->spent_ns + place_of(stacks, "lock")->spent_ns,
+			 100);
+	assert_null(place_of(stacks, "[unknown]"));
+}
+
+static void of_the_cpu_waits_say_nothing(void **state)
+{
+	struct stacks *stacks = *state;
+
+	add_frame(stacks, "1", NULL, "nap");
+	add_cpu(stacks, "r", "", 70);
+	recorded_stacks_wait(stacks, "r", "1", 2, 600, 70);
+	assert_int_equal(stacks_finish(stacks), 0);
+	assert_null(stacks->places);
+	assert_int_equal(stacks->sums.unsampled_ns, 70);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(waits_have_their_own_time_whatever_the_samples_say,
+						setup_waits, teardown),
+		cmocka_unit_test_setup_teardown(what_was_told_of_no_stack_is_in_an_unknown_one,
+						setup_waits, teardown),
+		cmocka_unit_test_setup_teardown(stacks_that_tell_of_more_than_there_is_share_it,
+						setup_waits, teardown),
+		cmocka_unit_test_setup_teardown(of_the_cpu_waits_say_nothing, setup, teardown),
 		TEST(exact_cpu_is_spread_over_stacks_to_the_nanosecond),
 		TEST(a_request_without_a_sample_is_told_as_not_sampled),
 		TEST(a_frame_that_comes_late_or_twice_is_as_it_was_told_first),

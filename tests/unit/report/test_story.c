@@ -159,10 +159,12 @@ static void a_value_that_changes_is_the_last_one(void **state)
 	struct story *story = &fixture->story;
 	struct sample_place later = own;
 
-	sample_add_window(story, &own, 0, 1, 1);
+	/* As short as one can be. */
+	later.endpoint = "a";
+	sample_add_window(story, &later, 0, 1, 1);
 	later.endpoint = "";
 	sample_add_window(story, &later, 1, 2, 1);
-	assert_string_equal(story_value(story, "endpoint"), "GET /a");
+	assert_string_equal(story_value(story, "endpoint"), "a");
 	assert_false(story->keys[0].has_several);
 	later.endpoint = "GET /c";
 	sample_add_window(story, &later, 2, 3, 1);

@@ -327,7 +327,7 @@ static void without_memory_there_are_no_totals_and_no_record_is_added(void **sta
 	memory_never_fails();
 	totals_deinit(totals);
 	for (size_t successes = 0; successes < 2; successes++) {
-		memory_fails_after(successes);
+		memory_fails_once_after(successes);
 		assert_int_equal(totals_init(totals, by_default, 2), -ENOMEM);
 		memory_never_fails();
 		assert_int_equal(totals->grouping_count, 0);

@@ -62,6 +62,14 @@ static const struct cpu_record whole = {
 	.migrations = 12,
 	.has_syscalls = true,
 	.syscalls = 13,
+	.blocked_disk_ns = 2,
+	.blocked_futex_ns = 3,
+	.has_gvl = true,
+	.gvl_ns = 14,
+	.gvl_waits = 15,
+	.has_gc = true,
+	.gc_ns = 16,
+	.gc_runs = 17,
 	.first_ns = 100,
 	.last_ns = 160,
 };
@@ -83,6 +91,11 @@ static void expect(const struct costs *costs, const int64_t sums[_COST_MAX], int
 	assert_int_equal(costs->record_count, 1);
 }
 
+static int64_t children_ns(const struct cpu_record *record)
+{
+	return record->flags & CPU_RECORD_INHERITED_BY_EXEC ? (int64_t)record->cpu_ns : 0;
+}
+
 static void expect_both(const struct cpu_record *record, const int64_t sums[_COST_MAX],
 			int64_t wall_ns)
 {
@@ -99,8 +112,10 @@ static void expect_both(const struct cpu_record *record, const int64_t sums[_COS
 	assert_int_equal(record_view_decode(bytes, size_bytes, &view), 0);
 	costs = costs_of_written(record);
 	expect(&costs, sums, wall_ns);
+	assert_int_equal(costs.children_ns, children_ns(record));
 	costs = costs_of_record(&view);
 	expect(&costs, sums, wall_ns);
+	assert_int_equal(costs.children_ns, children_ns(record));
 	record_encoder_free(encoder);
 }
 
@@ -108,7 +123,9 @@ static void expect_both(const struct cpu_record *record, const int64_t sums[_COS
 	[COST_CPU] = 30, [COST_USER] = 20, [COST_KERNEL] = 10, [COST_RUN_QUEUE] = 4,        \
 	[COST_BLOCKED] = 5, [COST_SLICES] = 11, [COST_SWITCHES] = 17, [COST_AMBIGUOUS] = 7, \
 	[COST_MIGRATIONS] = 12, [COST_STOLEN] = 6, [COST_SPLIT_ERROR] = 3,                  \
-	[COST_UNINTERRUPTIBLE] = 2, [COST_SYSCALLS] = 13
+	[COST_UNINTERRUPTIBLE] = 2, [COST_SYSCALLS] = 13, [COST_BLOCKED_DISK] = 2,          \
+	[COST_BLOCKED_FUTEX] = 3, [COST_GVL] = 14, [COST_GVL_WAITS] = 15, [COST_GC] = 16,   \
+	[COST_GC_RUNS] = 17
 
 static void each_cost_is_the_records(void **state)
 {
@@ -116,6 +133,24 @@ static void each_cost_is_the_records(void **state)
 
 	(void)state;
 	expect_both(&whole, sums, 60);
+}
+
+static void what_a_child_has_used_is_a_part_of_it(void **state)
+{
+	static const int64_t sums[_COST_MAX] = { ALL_SUMS };
+	struct cpu_record record = whole;
+	struct costs costs = { 0 }, one;
+
+	(void)state;
+	record.flags = CPU_RECORD_INHERITED_BY_EXEC | CPU_RECORD_INHERITED;
+	expect_both(&record, sums, 60);
+	one = costs_of_written(&record);
+	costs_add(&costs, &one);
+	costs_add(&costs, &one);
+	one = costs_of_written(&whole);
+	costs_add(&costs, &one);
+	assert_int_equal(costs.children_ns, 60);
+	assert_int_equal(costs.sums[COST_CPU], 90);
 }
 
 static void what_is_not_measured_is_not_zero(void **state)
@@ -128,12 +163,56 @@ static void what_is_not_measured_is_not_zero(void **state)
 	expect_both(&record, sums, not_measured);
 	record.first_ns = record.last_ns;
 	expect_both(&record, sums, 0);
+	record.has_gvl = false;
+	sums[COST_GVL] = sums[COST_GVL_WAITS] = not_measured;
+	expect_both(&record, sums, 0);
+	record.has_gc = false;
+	sums[COST_GC] = sums[COST_GC_RUNS] = not_measured;
+	expect_both(&record, sums, 0);
 	record.has_syscalls = false;
 	sums[COST_SYSCALLS] = not_measured;
 	expect_both(&record, sums, 0);
 	record.has_kernel_split = false;
 	sums[COST_USER] = sums[COST_KERNEL] = sums[COST_SPLIT_ERROR] = not_measured;
 	expect_both(&record, sums, 0);
+}
+
+/* Of a recording that was made before there were reasons, and of one that has them. */
+static void reasons_are_zero_only_where_they_were_measured(void **state)
+{
+	int64_t sums[_COST_MAX] = { ALL_SUMS };
+	struct cpu_record record = whole;
+
+	(void)state;
+	record.blocked_disk_ns = record.blocked_futex_ns = 0;
+	for (uint32_t reason = 0; reason < _BLOCKED_REASON_MAX; reason++)
+		sums[costs_blocked_on(reason)] = not_measured;
+	expect_both(&record, sums, 60);
+	/* Of who was never asleep it is known. */
+	record.blocked_ns = 0;
+	sums[COST_BLOCKED] = 0;
+	for (uint32_t reason = 0; reason < _BLOCKED_REASON_MAX; reason++)
+		sums[costs_blocked_on(reason)] = 0;
+	expect_both(&record, sums, 60);
+	record.blocked_ns = record.blocked_other_ns = 5;
+	sums[COST_BLOCKED] = sums[COST_BLOCKED_OTHER] = 5;
+	expect_both(&record, sums, 60);
+}
+
+static void most_of_the_time_asleep_has_a_reason(void **state)
+{
+	struct costs costs = { .sums = { [COST_BLOCKED] = 10 } };
+
+	(void)state;
+	assert_int_equal(costs_most_blocked_on(&costs), BLOCKED_ON_OTHER);
+	for (uint32_t reason = 0; reason < _BLOCKED_REASON_MAX; reason++) {
+		costs.sums[costs_blocked_on(reason)] = 3 + (int64_t)reason;
+		assert_int_equal(costs_most_blocked_on(&costs), reason);
+	}
+	costs.sums[COST_BLOCKED_OTHER] = 100;
+	assert_int_equal(costs_most_blocked_on(&costs), BLOCKED_ON_OTHER);
+	costs.missing = 1U << COST_BLOCKED_OTHER;
+	assert_int_equal(costs_most_blocked_on(&costs), -1);
 }
 
 static void what_is_beyond_a_records_range_is_its_end(void **state)
@@ -181,7 +260,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_cost_is_the_records),
+		cmocka_unit_test(what_a_child_has_used_is_a_part_of_it),
 		cmocka_unit_test(what_is_not_measured_is_not_zero),
+		cmocka_unit_test(reasons_are_zero_only_where_they_were_measured),
+		cmocka_unit_test(most_of_the_time_asleep_has_a_reason),
 		cmocka_unit_test(what_is_beyond_a_records_range_is_its_end),
 		cmocka_unit_test(sums_have_the_widest_span_and_lack_what_one_lacks),
 		cmocka_unit_test(a_span_may_be_an_instant_and_does_not_end_before_it_begins),

@@ -164,7 +164,7 @@ static void without_memory_nothing_is_there(void **state)
 
 	(void)state;
 	do {
-		memory_fails_after(successes++);
+		memory_fails_once_after(successes++);
 		r = touch_bytes("a", 1, &visited);
 		memory_never_fails();
 		if (r < 0) {

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "command/stand_in.h"
+#include "failing_memory.h"
 #include "target/forged_ruby.h"
 
 /* What a publisher of OpenTelemetry's thread context has. */
@@ -316,6 +317,28 @@ static void native_threads_are_shared_if_the_environment_says_so(void **state)
 	stand_in_remove(&files);
 }
 
+static void wherever_memory_runs_out_there_is_no_target_or_a_whole_one(void **state)
+{
+	size_t failures;
+
+	(void)state;
+	/* What is asked for comes again with each file: every third time is any of them. */
+	for (failures = 0;; failures += 3) {
+		_cleanup_(target_freep) struct target *target = NULL;
+		int r;
+
+		memory_fails_once_after(failures);
+		r = target_open(getpid(), NULL, &ruby_contexts, NULL, &target);
+		memory_never_fails();
+		assert_true(!target == (r < 0));
+		if (memory_failures() == 0)
+			break;
+		/* What is only held so that it need not be read again is done without. */
+		assert_true(r == 0 || r == -ENOMEM);
+	}
+	assert_true(failures > 10);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -331,6 +354,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_programs_are_told_of_one_variable_and_whose_code_sets_it),
 		cmocka_unit_test(threads_are_mixed_if_native_ones_are_shared_and_nobody_follows),
 		cmocka_unit_test(native_threads_are_shared_if_the_environment_says_so),
+		cmocka_unit_test(wherever_memory_runs_out_there_is_no_target_or_a_whole_one),
 	};
 
 	if (argc > 1)

@@ -84,6 +84,47 @@ static inline void stream_cpu(struct history *history, struct stream_cpu cpu)
 	assert_int_equal(stream_put(history, &sample, end_ns), 0);
 }
 
+/* A frame, which another one called ("" = nothing did), and samples of a request at it. */
+static inline void stream_frame(struct history *history, uint64_t window, const char *id,
+				const char *parent_id, const char *name)
+{
+	struct sample sample;
+
+	sample_begin_frame(&sample, 42, id, parent_id[0] ? parent_id : NULL, name, "ruby");
+	assert_int_equal(stream_put(history, &sample, stream_end_ns(window)), 0);
+}
+
+static inline void stream_sample(struct history *history, struct stream_cpu cpu,
+				 const char *stack_id, int64_t samples)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "sample", 42);
+	sample_number(&sample, "tid", cpu.tid);
+	sample_text(&sample, "request_id", cpu.request_id);
+	sample_text(&sample, "endpoint", cpu.endpoint ? cpu.endpoint : "");
+	sample_text(&sample, "stack_id", stack_id);
+	sample_number(&sample, "samples", samples);
+	sample_number(&sample, "period_ns", 1000000);
+	sample_number(&sample, "window_ns", STREAM_WINDOW_NS);
+	assert_int_equal(stream_put(history, &sample, stream_end_ns(cpu.window)), 0);
+}
+
+static inline void stream_wait(struct history *history, struct stream_cpu cpu, const char *stack_id)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "sample", 42);
+	sample_number(&sample, "tid", cpu.tid);
+	sample_text(&sample, "request_id", cpu.request_id);
+	sample_text(&sample, "endpoint", cpu.endpoint ? cpu.endpoint : "");
+	sample_text(&sample, "stack_id", stack_id);
+	sample_number(&sample, "waits", 1);
+	sample_number(&sample, "blocked_ns", cpu.blocked_ns);
+	sample_number(&sample, "window_ns", STREAM_WINDOW_NS);
+	assert_int_equal(stream_put(history, &sample, stream_end_ns(cpu.window)), 0);
+}
+
 static inline void stream_balance(struct history *history, uint64_t window, int64_t exec_ns,
 				  int64_t attributed_ns, int64_t unattributed_ns)
 {

@@ -216,6 +216,26 @@ static void the_other_lists(void **state)
 	expect("top-help.txt");
 }
 
+static void the_code_of_a_row(void **state)
+{
+	const struct stream_cpu one = {
+		.window = 2, .tid = 43, .request_id = "slow", .endpoint = "GET /orders/:id"
+	};
+
+	(void)state;
+	fill();
+	draw(100, 16);
+	press('c');
+	expect_row(2, "no sample is of it in these windows: they are taken with --stacks");
+	stream_frame(&history, 2, "1", "", "main");
+	stream_frame(&history, 2, "2", "1", "Order#total");
+	stream_sample(&history, one, "2", 12);
+	history_close_window(&history);
+	navigation.path[1].of[0] = '\0';
+	draw(100, 16);
+	expect("top-code.txt");
+}
+
 static void frames_of_text_are_as_high_as_they_must_be(void **state)
 {
 	(void)state;
@@ -453,6 +473,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(groups_in_three_sizes),
 		TEST(the_other_lists),
+		TEST(the_code_of_a_row),
 		TEST(frames_of_text_are_as_high_as_they_must_be),
 		TEST(what_does_not_fit_scrolls_with_the_selection),
 		TEST(the_end_of_the_books_is_reached),

@@ -168,7 +168,7 @@ static void without_memory_there_are_none(void **state)
 		put(id, i + 1, 0, ran);
 	}
 	for (size_t successes = 0; r < 0; successes++) {
-		memory_fails_after(successes);
+		memory_fails_once_after(successes);
 		r = in_flight_init(&in_flight, &history, 0);
 		memory_never_fails();
 		assert_true(r == 0 || (r == -ENOMEM && !in_flight.requests));

@@ -427,18 +427,94 @@ static void a_scene_is_what_keys_can_find(void **state)
 	assert_int_equal(scene.field_count, 0);
 }
 
-static void without_memory_it_says_so(void **state)
+/* In the last window. */
+static void fill_code(void)
 {
-	static const char keys[] = "1234";
+	stream_frame(&history, 4, "1", "", "main");
+	stream_frame(&history, 4, "2", "1", "Order#total");
+	stream_frame(&history, 4, "3", "1", "Slow#wait");
+	stream_sample(&history,
+		      (struct stream_cpu){
+			      .window = 4, .tid = 1, .request_id = "b4", .endpoint = "GET /busy" },
+		      "2", 3);
+	stream_sample(&history,
+		      (struct stream_cpu){
+			      .window = 4, .tid = 2, .request_id = "s1", .endpoint = "GET /slow" },
+		      "3", 1);
+	history_close_window(&history);
+}
+
+static void where_a_row_waited_is_below_its_code(void **state)
+{
+	const struct stream_cpu busy = { .window = 4,
+					 .tid = 1,
+					 .request_id = "b4",
+					 .endpoint = "GET /busy",
+					 .blocked_ns = 1000000 };
+	const char *sampled, *waited;
 
 	(void)state;
+	stream_frame(&history, 4, "4", "1", "Order#lock");
+	stream_cpu(&history, busy);
+	stream_wait(&history, busy, "4");
+	fill_code();
+	press('c');
+	sampled = strstr(listing.text, "Order#total");
+	waited = strstr(listing.text, "Order#lock");
+	assert_true(sampled && waited && sampled < waited);
+	assert_non_null(strstr(listing.text, "Off the CPU "));
+}
+
+static void the_code_of_a_row_is_that_of_its_samples_in_the_span(void **state)
+{
+	(void)state;
+	fill_code();
+	press('c');
+	assert_non_null(strstr(listing.text, "CPU 10.00 ms, exact; spread over stacks by 3 samples "
+					     "in 1 contexts. Not sampled: 6.000 ms"));
+	assert_non_null(strstr(listing.text, "Order#total"));
+	assert_null(strstr(listing.text, "Slow#wait"));
+	assert_true(listing.row_count > 4);
+	press(KEY_OF_ESCAPE);
+	press('/');
+	press('s');
+	press(KEY_OF_ENTER);
+	press('c');
+	assert_string_equal(navigation_place(&navigation)->of, "endpoint=GET /busy");
+	press(KEY_OF_ESCAPE);
+	(void)strcpy(navigation.filter, "request_id=s1");
+	press('4');
+	press('c');
+	assert_non_null(strstr(listing.text, "Slow#wait"));
+	assert_null(strstr(listing.text, "Order#total"));
+	(void)strcpy(navigation.filter, "slow");
+	list();
+	assert_non_null(strstr(listing.text, "Order#total"));
+	navigation.filter[0] = '\0';
+	/* It scrolls. */
+	press(KEY_OF_END);
+	assert_int_equal(listing.selected, listing.row_count - 1);
+	/* The window before has none. */
+	press('w');
+	press('w');
+	press('[');
+	assert_null(listing.text);
+	assert_int_equal(listing.row_count, 0);
+}
+
+static void without_memory_it_says_so(void **state)
+{
+	static const char keys[] = "1234c";
+
+	(void)state;
+	fill_code();
 	for (size_t i = 0; i < sizeof(keys) - 1; i++) {
 		int r = -ENOMEM;
 
 		press(keys[i]);
 		listing_deinit(&listing);
 		for (size_t successes = 0; r < 0; successes++) {
-			memory_fails_after(successes);
+			memory_fails_once_after(successes);
 			r = listing_init(&listing, &history, &navigation, 100);
 			memory_never_fails();
 			assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
@@ -467,6 +543,8 @@ int main(void)
 		TEST(the_books_are_lines),
 		TEST(without_a_window_there_is_nothing),
 		TEST(a_scene_is_what_keys_can_find),
+		TEST(where_a_row_waited_is_below_its_code),
+		TEST(the_code_of_a_row_is_that_of_its_samples_in_the_span),
 		TEST(without_memory_it_says_so),
 	};
 

@@ -347,6 +347,50 @@ static void keys_that_mean_nothing_change_nothing(void **state)
 	assert_memory_equal(&navigation, &before, sizeof(before));
 }
 
+/* Presses c where a row has this value; what is shown then is the code of that. */
+static void expect_code(enum list list, const char *of_place, const char *value, const char *of)
+{
+	navigation_init(&navigation);
+	navigation.path[0].list = list;
+	(void)strcpy(navigation.path[0].of, of_place);
+	scene.value = value;
+	take('c');
+	assert_int_equal(navigation.depth, 2);
+	assert_int_equal(place()->list, LIST_CODE);
+	assert_string_equal(place()->of, of);
+	/* It leads nowhere but back. */
+	take('c');
+	take(KEY_OF_ENTER);
+	assert_int_equal(navigation.depth, 2);
+	take(KEY_OF_ESCAPE);
+	assert_int_equal(place()->list, list);
+}
+
+static void c_is_the_code_of_whatever_is_selected(void **state)
+{
+	(void)state;
+	expect_code(LIST_GROUPS, "", "GET /a", "endpoint=GET /a");
+	expect_code(LIST_THREADS, "", "17", "tid=17");
+	expect_code(LIST_IN_FLIGHT, "", "r-1", "request_id=r-1");
+	expect_code(LIST_REQUESTS, "endpoint=GET /a", "r-1", "request_id=r-1");
+	expect_code(LIST_STORY, "r-7", "", "request_id=r-7");
+	expect_code(LIST_BOOKS, "", "", "");
+	expect_code(LIST_GROUPS, "", "", "");
+}
+
+static void the_code_of_a_story_is_the_deepest_place(void **state)
+{
+	(void)state;
+	take(KEY_OF_ENTER);
+	take(KEY_OF_ENTER);
+	take('c');
+	assert_int_equal(navigation.depth, NAVIGATION_DEPTH_MAX);
+	assert_int_equal(place()->list, LIST_CODE);
+	for (int i = 0; i < 3; i++)
+		take(KEY_OF_ESCAPE);
+	assert_int_equal(place()->list, LIST_GROUPS);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(name, setup)
@@ -368,6 +412,8 @@ int main(void)
 		TEST(help_is_shown_until_any_key),
 		TEST(a_filter_is_a_condition_if_it_begins_with_a_key),
 		TEST(keys_that_mean_nothing_change_nothing),
+		TEST(c_is_the_code_of_whatever_is_selected),
+		TEST(the_code_of_a_story_is_the_deepest_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -475,7 +475,7 @@ static void without_memory_there_is_no_recorder(void **state)
 
 	(void)state;
 	do {
-		memory_fails_after(successes++);
+		memory_fails_once_after(successes++);
 		r = source_start(&source, argv, true);
 		memory_never_fails();
 		if (r < 0) {
@@ -496,7 +496,7 @@ static void without_memory_nothing_is_kept(void **state)
 	for (size_t successes = 0; r < 0; successes++) {
 		source_deinit(&source);
 		assert_int_equal(source_open(&source, path, 0), 0);
-		memory_fails_after(successes);
+		memory_fails_once_after(successes);
 		r = source_read(&source, &history, T0);
 		memory_never_fails();
 		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);

@@ -8,6 +8,7 @@
 
 #include <correlator/books.h>
 #include <correlator/events.h>
+#include <correlator/stacks.h>
 #include <correlator/timeline.h>
 
 #include "world.h"
@@ -21,19 +22,28 @@ enum {
 struct ledger_row {
 	uint32_t serial; /* of the thread */
 	uint32_t context; /* 0 = none, a value of a table, or LEDGER_UNKNOWN */
+	uint32_t owner; /* by the model: the process that set it, which makes it another one */
 	uint64_t context_hash; /* by the programs */
 	uint32_t tid;
 	uint32_t name; /* a number: its serial */
 	uint32_t is_inherited;
+	uint32_t is_of_origin;
+	uint32_t counts_gvl;
+	uint32_t times_gc;
 	uint64_t first_ns;
-	uint64_t first_until_ns; /* by the model; it is somewhere in between */
 	uint64_t last_from_ns; /* by the model, up to the window's end */
 	uint64_t last_ns;
 	struct account_totals totals;
+	uint64_t calls; /* by number, by the programs */
+	uint64_t inside_ns;
+	struct wait_sums waited; /* in all stacks, by the programs */
 };
 
 struct ledger {
 	struct account_totals overflow[PROCESSES]; /* of the window */
+	uint64_t overflow_calls[PROCESSES]; /* the same by number */
+	struct wait_sums overflow_waited[PROCESSES]; /* and in all stacks */
+	uint64_t waits_told_twice; /* of a stack that was waited in once */
 	uint64_t exec_ns[PROCESSES]; /* of the window */
 	uint64_t losses[PROCESSES][_COUNTER_MAX]; /* since the process began */
 	uint64_t events[_EVENT_KIND_MAX]; /* since all began */

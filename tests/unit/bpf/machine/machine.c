@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "machine.h"
 
@@ -22,7 +24,9 @@ static long native_copy(void *buffer, uint32_t size_bytes, const void *address);
 static void *native_reserve(void);
 static void native_submit(const void *event);
 static long native_output(const void *data, uint64_t size_bytes);
-static bool native_is_in_call(const struct task_struct *task);
+static int64_t native_call_number(const struct task_struct *task);
+static bool native_call_is_32_bit(const struct task_struct *task);
+static uint32_t native_file_mode(const struct task_struct *task);
 
 #undef bpf_get_current_task_btf
 #undef bpf_probe_read_kernel
@@ -48,7 +52,19 @@ static bool native_is_in_call(const struct task_struct *task);
 
 #include "kernel_compat.bpf.h"
 /* Of the registers of a task, which do not exist. */
-#define compat_is_in_syscall native_is_in_call
+#define compat_is_in_syscall(task) (native_call_number(task) >= 0)
+#define compat_call_number	   native_call_number
+#define compat_call_argument(task) 0
+#define compat_call_is_32_bit	   native_call_is_32_bit
+
+#include "maps.bpf.h"
+#include "open_file.bpf.h"
+/* And of the files that it has open. */
+#define open_file_mode(task, descriptor) native_file_mode(task)
+
+/* What is a constant of loaded programs. */
+static struct session_config native_session;
+#define session native_session
 
 #include "collect.bpf.h"
 #include "lifecycle.bpf.h"
@@ -58,26 +74,26 @@ static bool native_is_in_call(const struct task_struct *task);
 
 enum {
 	MAP_ROOM = 512,
+	SYSCALLS_ROOM = 4 * MAP_ROOM,
+	WAITS_ROOM = 4 * MAP_ROOM,
+	NUMBERS = 5, /* of system calls, so far from each other: */
+	NUMBERS_APART = 7,
 	CONTEXTS_ROOM = 64,
 	FAMILY = 7,
 	KEY = 300 << 4 | 1,
 	STRANGERS_PID = 1001,
 	VARIABLE_OFFSET = 16,
+	COUNTERS_OFFSET = 8, /* from there */
 	/* How far the run queues' clock is behind ours. */
 	CLOCK_SKEW_NS = 1234567,
 };
 
 #define THREAD_POINTER	UINT64_C(0x7f5500000000)
 #define TABLE		UINT64_C(0x7f6600000000)
-#define BLOCK_BYTES	UINT64_C(0x1000) /* of a thread's variables, and of a table */
+#define COUNTERS	UINT64_C(0x7f5600000000)
+#define BLOCK_BYTES	UINT64_C(0x1000) /* of a thread's variables, its counters, and a table */
 #define PUBLISHER_START UINT64_C(0x7f7700000000)
 #define PUBLISHER_END	(PUBLISHER_START + 0x1000)
-
-/* What is a constant of loaded programs. */
-const volatile struct session_config session = { .follow_forks = 1,
-						 .contexts_max = CONTEXTS_ROOM,
-						 .accounts_max = 4 * MAP_ROOM,
-						 .has_timeline = 1 };
 
 struct accounts_map {
 	struct account_key keys[MAP_ROOM];
@@ -85,8 +101,22 @@ struct accounts_map {
 	uint32_t count;
 };
 
+struct syscalls_map {
+	struct syscall_key keys[SYSCALLS_ROOM];
+	struct syscall_sums sums[SYSCALLS_ROOM];
+	uint32_t count;
+};
+
+struct waits_map {
+	struct sample_key keys[WAITS_ROOM];
+	struct wait_sums sums[WAITS_ROOM];
+	uint32_t count;
+};
+
 struct machine_process {
 	uint32_t tgid; /* 0 = free */
+	bool has_origin;
+	struct origin origin;
 	struct process_config config;
 	struct process_books books;
 };
@@ -105,13 +135,17 @@ static struct {
 	struct edge_slot edge_slots[CPUS];
 	struct clock_offset clock_offsets[CPUS];
 	struct machine_process processes[PROCESSES];
+	bool is_between_images;
 	uint32_t contexts_count;
 	uint64_t events[_EVENT_KIND_MAX], event_tgids[_EVENT_KIND_MAX];
 	uint64_t event_parents[_EVENT_KIND_MAX];
 	struct event event;
 	uint32_t slices_count;
+	uint64_t last_stack; /* each wait is in one of its own */
 	/* What is behind their counts is never looked at, and not cleared. */
 	struct accounts_map accounts[2];
+	struct syscalls_map syscalls[2];
+	struct waits_map waits[2];
 	uint64_t hashes[CONTEXTS_ROOM];
 	struct context_snapshot snapshots[CONTEXTS_ROOM];
 	struct slice slices[LEDGER_SLICES]; /* since the last drain */
@@ -134,9 +168,45 @@ static void *native_current(void)
 	return machine.current;
 }
 
-static bool native_is_in_call(const struct task_struct *task)
+static int64_t native_call_number(const struct task_struct *task)
 {
-	return machine.world->threads[task - machine.tasks].is_in_call;
+	static const int64_t numbers[_CALL_MAX] = {
+		[CALL_CLONE] = SYS_clone,	 [CALL_READ_SOCKET] = SYS_read,
+		[CALL_READ_PIPE] = SYS_readv,	 [CALL_READ_FILE] = SYS_pread64,
+		[CALL_READ_TERMINAL] = SYS_read, [CALL_READ_NOTHING] = SYS_read,
+		[CALL_CONNECT] = SYS_connect,	 [CALL_POLL] = SYS_ppoll,
+		[CALL_FUTEX] = SYS_futex,	 [CALL_NANOSLEEP] = SYS_clock_nanosleep,
+		[CALL_WAIT] = SYS_wait4,	 [CALL_FSYNC] = SYS_fsync,
+		[CALL_MUNMAP] = SYS_munmap,	 [CALL_FLOCK] = SYS_flock,
+		[CALL_32_BIT] = SYS_futex,	 [CALL_UNHEARD_OF] = 100000,
+	};
+	const struct thread *thread = &machine.world->threads[task - machine.tasks];
+
+	return thread->is_in_call ? numbers[thread->call] : -1;
+}
+
+static bool native_call_is_32_bit(const struct task_struct *task)
+{
+	const struct thread *thread = &machine.world->threads[task - machine.tasks];
+
+	/* Of one that enters it, number and way are the story's (on_sys_enter). */
+	return thread->cpu == CPUS && thread->is_in_call && thread->call == CALL_32_BIT;
+}
+
+static uint32_t native_file_mode(const struct task_struct *task)
+{
+	switch (machine.world->threads[task - machine.tasks].call) {
+	case CALL_READ_SOCKET:
+		return S_IFSOCK | 0777;
+	case CALL_READ_PIPE:
+		return S_IFIFO | 0600;
+	case CALL_READ_FILE:
+		return S_IFREG | 0644;
+	case CALL_READ_TERMINAL:
+		return S_IFCHR | 0620;
+	default:
+		return 0;
+	}
 }
 
 static void *native_storage(const void *map, const struct task_struct *task)
@@ -173,6 +243,22 @@ static void *find_account(struct accounts_map *map, const struct account_key *ke
 	return NULL;
 }
 
+static struct syscall_sums *find_syscall(struct syscalls_map *map, const struct syscall_key *key)
+{
+	for (uint32_t i = 0; i < map->count; i++)
+		if (!memcmp(&map->keys[i], key, sizeof(*key)))
+			return &map->sums[i];
+	return NULL;
+}
+
+static struct wait_sums *find_wait(struct waits_map *map, const struct sample_key *key)
+{
+	for (uint32_t i = 0; i < map->count; i++)
+		if (!memcmp(&map->keys[i], key, sizeof(*key)))
+			return &map->sums[i];
+	return NULL;
+}
+
 static void *native_find_of_cpu(const void *map, uint32_t cpu)
 {
 	if (map == &edge_slots)
@@ -189,19 +275,30 @@ __attribute__((noipa)) void *native_find(const void *map, const void *key)
 		return native_find_of_cpu(map, machine.cpu);
 	if (map == &accounts)
 		return &machine.accounts[*(const uint32_t *)key];
-	for (uint32_t i = 0; i < 2; i++)
+	if (map == &syscalls)
+		return &machine.syscalls[*(const uint32_t *)key];
+	if (map == &waits)
+		return &machine.waits[*(const uint32_t *)key];
+	for (uint32_t i = 0; i < 2; i++) {
 		if (map == &machine.accounts[i])
 			return find_account(&machine.accounts[i], key);
+		if (map == &machine.syscalls[i])
+			return find_syscall(&machine.syscalls[i], key);
+		if (map == &machine.waits[i])
+			return find_wait(&machine.waits[i], key);
+	}
 	if (map == &contexts) {
 		uint32_t i = find_context(*(const uint64_t *)key);
 
 		return i < machine.contexts_count ? &machine.snapshots[i] : NULL;
 	}
-	if (map != &processes && map != &books)
+	if (map != &processes && map != &books && map != &origins)
 		abort();
 	process = find_process(*(const uint32_t *)key);
 	if (!process)
 		return NULL;
+	if (map == &origins)
+		return process->has_origin ? &process->origin : NULL;
 	return map == &processes ? (void *)&process->config : (void *)&process->books;
 }
 
@@ -214,6 +311,26 @@ static long open_account(struct accounts_map *map, const struct account_key *key
 		return -EEXIST;
 	map->keys[map->count] = *key;
 	map->accounts[map->count++] = *account;
+	return 0;
+}
+
+static long open_syscall(struct syscalls_map *map, const struct syscall_key *key,
+			 const struct syscall_sums *sums)
+{
+	if (map->count == SYSCALLS_ROOM || find_syscall(map, key))
+		abort();
+	map->keys[map->count] = *key;
+	map->sums[map->count++] = *sums;
+	return 0;
+}
+
+static long open_wait(struct waits_map *map, const struct sample_key *key,
+		      const struct wait_sums *sums)
+{
+	if (map->count == WAITS_ROOM || find_wait(map, key))
+		abort();
+	map->keys[map->count] = *key;
+	map->sums[map->count++] = *sums;
 	return 0;
 }
 
@@ -233,12 +350,17 @@ __attribute__((noipa)) static long native_update(void *map, const void *key, con
 {
 	struct machine_process *process;
 
-	for (uint32_t i = 0; i < 2; i++)
+	for (uint32_t i = 0; i < 2; i++) {
 		if (map == &machine.accounts[i])
 			return open_account(&machine.accounts[i], key, value);
+		if (map == &machine.syscalls[i])
+			return open_syscall(&machine.syscalls[i], key, value);
+		if (map == &machine.waits[i])
+			return open_wait(&machine.waits[i], key, value);
+	}
 	if (map == &contexts)
 		return publish_context(*(const uint64_t *)key, value);
-	if (map != &processes && map != &books)
+	if (map != &processes && map != &books && map != &origins)
 		abort();
 	process = find_process(*(const uint32_t *)key);
 	if (!process && flags != BPF_EXIST)
@@ -246,7 +368,10 @@ __attribute__((noipa)) static long native_update(void *map, const void *key, con
 	if (!process)
 		return -ENOENT;
 	process->tgid = *(const uint32_t *)key;
-	if (map == &processes)
+	if (map == &origins) {
+		process->has_origin = true;
+		process->origin = *(const struct origin *)value;
+	} else if (map == &processes)
 		process->config = *(const struct process_config *)value;
 	else
 		process->books = *(const struct process_books *)value;
@@ -255,6 +380,11 @@ __attribute__((noipa)) static long native_update(void *map, const void *key, con
 
 __attribute__((noipa)) static long native_delete(void *map, const void *key)
 {
+	struct machine_process *process =
+		map == &origins ? find_process(*(const uint32_t *)key) : NULL;
+
+	if (process)
+		process->has_origin = false;
 	for (uint32_t i = 0; i < 2; i++) {
 		struct accounts_map *from = &machine.accounts[i];
 		struct account *account = map == from ? find_account(from, key) : NULL;
@@ -301,6 +431,42 @@ static long native_output(const void *data, uint64_t size_bytes)
 	return 0;
 }
 
+/* User memory: a thread's counters, and where they are. */
+static bool read_counters(void *buffer, uint64_t size_bytes, uint64_t at)
+{
+	uint64_t counted = (at - COUNTERS) / BLOCK_BYTES;
+	uint64_t thread = (at - THREAD_POINTER) / BLOCK_BYTES;
+	const struct thread *from;
+	struct gem_thread counters;
+	uint32_t flags;
+
+	if (at >= COUNTERS && counted < THREADS && !machine.world->threads[counted].is_hidden) {
+		from = &machine.world->threads[counted];
+		flags = (from->counts_gvl ? GEM_THREAD_COUNTS_GVL : 0) |
+			(from->times_gc ? GEM_THREAD_TIMES_GC : 0);
+		counters = (struct gem_thread){ .version = 1,
+						.flags = flags,
+						.serial = from->serial,
+						.ready_ns = from->ready_ns,
+						.wait_ns = from->wait_ns,
+						.waits = from->waits,
+						.gc_time = from->gc_time,
+						.gc_runs = from->gc_runs };
+		memcpy(buffer, (const char *)&counters + (at - COUNTERS) % BLOCK_BYTES, size_bytes);
+		return true;
+	}
+	if (at < THREAD_POINTER || thread >= THREADS ||
+	    at % BLOCK_BYTES != VARIABLE_OFFSET + COUNTERS_OFFSET ||
+	    machine.world->threads[thread].is_hidden)
+		return false;
+	if (machine.world->threads[thread].has_counters)
+		counted = COUNTERS + thread * BLOCK_BYTES;
+	else
+		counted = 0;
+	memcpy(buffer, &counted, size_bytes);
+	return true;
+}
+
 /* User memory: each thread's variable, and the tables. */
 __attribute__((noipa)) long native_read_user(void *buffer, __u32 size_bytes, const void *address)
 {
@@ -309,12 +475,15 @@ __attribute__((noipa)) long native_read_user(void *buffer, __u32 size_bytes, con
 	uint64_t table = (at - TABLE) / BLOCK_BYTES;
 
 	memset(buffer, 0, size_bytes);
+	if (read_counters(buffer, size_bytes, at))
+		return 0;
 	if (at >= TABLE && table <= TABLES) {
 		words[5] = machine.world->values[table] << 1 | 1;
 		memcpy(buffer, (const char *)words + at % BLOCK_BYTES, size_bytes);
 		return 0;
 	}
-	if (at < THREAD_POINTER || thread >= THREADS || machine.world->threads[thread].is_hidden)
+	if (at < THREAD_POINTER || thread >= THREADS || machine.world->threads[thread].is_hidden ||
+	    machine.is_between_images)
 		return -EFAULT;
 	words[0] = machine.world->threads[thread].table;
 	if (words[0])
@@ -392,6 +561,9 @@ static void switch_tasks(const struct happening *happening)
 					   (uintptr_t)to };
 
 	from->se.cfs_rq = to->se.cfs_rq = &machine.cfs[happening->cpu];
+	if (happening->is_reported && happening->thread < THREADS)
+		machine.states[happening->thread].waited.next_stack =
+			STACK_NO_RUBY + ++machine.last_stack;
 	if (happening->is_reported)
 		end_program(on_sched_switch(arguments));
 	/* Its storage goes with the task; the programs that are stopped leave it. */
@@ -404,7 +576,8 @@ static void switch_tasks(const struct happening *happening)
 static void pass_edge(const struct happening *happening)
 {
 	uint32_t mark = happening->thread == NOBODY ? THREADS + happening->cpu : happening->thread;
-	unsigned long long arguments[] = { (uintptr_t)&machine.registers[mark], 0 };
+	uint64_t number = NUMBERS_APART * (machine.world->now_ns % NUMBERS);
+	unsigned long long arguments[] = { (uintptr_t)&machine.registers[mark], number };
 
 	if (happening->kind == STEP_ENTER)
 		end_program(on_sys_enter(arguments));
@@ -483,7 +656,8 @@ static void configure(uint32_t i)
 						     .offset = VARIABLE_OFFSET };
 		config->key_ids[0] = KEY;
 		config->key_count = 1;
-		config->flags = (process->is_ready ? PROCESS_READY : 0) |
+		config->thread_offset = COUNTERS_OFFSET;
+		config->flags = (process->is_ready ? PROCESS_READY | PROCESS_HAS_THREADS : 0) |
 				(process->is_lean ? PROCESS_IS_LEAN : 0);
 		config->publisher_start = PUBLISHER_START;
 		config->publisher_end = PUBLISHER_END;
@@ -498,6 +672,17 @@ void machine_begin(const struct world *world)
 {
 	memset(&machine, 0, offsetof(typeof(machine), accounts));
 	machine.accounts[0].count = machine.accounts[1].count = 0;
+	machine.syscalls[0].count = machine.syscalls[1].count = 0;
+	machine.waits[0].count = machine.waits[1].count = 0;
+	memset(&syscalls_share, 0, sizeof(syscalls_share));
+	sees_syscalls = 1;
+	native_session = (struct session_config){ .follow_forks = 1,
+						  .contexts_max = CONTEXTS_ROOM,
+						  .accounts_max = 4 * MAP_ROOM,
+						  .has_timeline = 1,
+						  .has_children = 1,
+						  .has_syscalls = world->counts_syscalls,
+						  .has_wait_stacks = world->tells_waits };
 	memset(&accounts_share, 0, sizeof(accounts_share));
 	memset(&contexts_share, 0, sizeof(contexts_share));
 	memset(&processes_share, 0, sizeof(processes_share));
@@ -565,6 +750,10 @@ void machine_meet(const struct world *world, const struct happening *happening)
 		of_current(program_on_exit);
 		break;
 	case STEP_EXEC:
+		/* As the kernel does, before the next program's memory is there. */
+		machine.is_between_images = true;
+		of_current(on_rename);
+		machine.is_between_images = false;
 		of_current(on_exec);
 		break;
 	case STEP_RENAME:
@@ -605,11 +794,54 @@ static void drain_accounts(struct accounts_map *map, struct share_table *share, 
 			.tid = account->tid,
 			.name = (uint32_t)atoi(account->comm),
 			.is_inherited = account->flags & ACCOUNT_INHERITED,
+			.is_of_origin = (account->flags & ACCOUNT_OF_ORIGIN) != 0,
+			.counts_gvl = !!(account->flags & ACCOUNT_COUNTS_GVL),
+			.times_gc = !!(account->flags & ACCOUNT_COUNTS_GC),
 			.first_ns = account->first_ns,
 			.last_ns = account->last_ns,
 			.totals = account->totals,
 		};
 		share_remove(share, FAMILY);
+	}
+	map->count = 0;
+}
+
+/* Those of overflow to their processes'. */
+static void drain_syscalls(struct syscalls_map *map, const struct world *world, struct ledger *ret)
+{
+	for (uint32_t i = 0; i < map->count; i++) {
+		const struct account_key *key = &map->keys[i].account;
+
+		for (uint32_t row = 0; row < ret->count; row++) {
+			if (ret->rows[row].serial != key->thread_serial ||
+			    ret->rows[row].context_hash != key->context_hash)
+				continue;
+			ret->rows[row].calls += map->sums[i].calls;
+			ret->rows[row].inside_ns += map->sums[i].inside_ns;
+		}
+		for (uint32_t process = 0; process < PROCESSES; process++)
+			if (key->context_hash == CONTEXT_HASH_OVERFLOW &&
+			    world->processes[process].tgid == key->tgid)
+				ret->overflow_calls[process] += map->sums[i].calls;
+	}
+	map->count = 0;
+}
+
+static void drain_waits(struct waits_map *map, const struct world *world, struct ledger *ret)
+{
+	for (uint32_t i = 0; i < map->count; i++) {
+		const struct sample_key *key = &map->keys[i];
+
+		if (key->stack != STACK_NOT_SEEN && map->sums[i].waits > 1)
+			ret->waits_told_twice++;
+		for (uint32_t row = 0; row < ret->count; row++)
+			if (ret->rows[row].serial == key->account.thread_serial &&
+			    ret->rows[row].context_hash == key->account.context_hash)
+				wait_sums_add(&ret->rows[row].waited, &map->sums[i]);
+		for (uint32_t process = 0; process < PROCESSES; process++)
+			if (key->account.context_hash == CONTEXT_HASH_OVERFLOW &&
+			    world->processes[process].tgid == key->account.tgid)
+				wait_sums_add(&ret->overflow_waited[process], &map->sums[i]);
 	}
 	map->count = 0;
 }
@@ -630,6 +862,7 @@ static void drain_process(uint32_t i, const struct world *world, uint32_t parity
 	ret->live_threads[i] = process->books.live_threads;
 	if (world->processes[i].is_gone) {
 		process->tgid = 0;
+		process->has_origin = false;
 		share_remove(&processes_share, process->config.family);
 	}
 }
@@ -640,6 +873,9 @@ void machine_drain(const struct world *world, struct ledger *ret)
 
 	ledger_clear(ret);
 	drain_accounts(&machine.accounts[parity], &accounts_share[parity], ret);
+	drain_syscalls(&machine.syscalls[parity], world, ret);
+	memset(&syscalls_share[parity], 0, sizeof(syscalls_share[0]));
+	drain_waits(&machine.waits[parity], world, ret);
 	for (uint32_t i = 0; i < PROCESSES; i++)
 		drain_process(i, world, parity, ret);
 	ret->slices = machine.slices;

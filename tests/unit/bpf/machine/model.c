@@ -6,6 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <correlator/gc_time.h>
+#include <correlator/gvl_wait.h>
+#include <correlator/missed_calls.h>
+
 enum {
 	INTERVALS_MAX = 1024,
 	FIRST_TABLE_UNKNOWN = 77, /* the first that is read was there before */
@@ -33,7 +37,6 @@ struct view {
 	struct thread then; /* as it was when the switch came that is written up */
 	struct account_totals intervals[INTERVALS_MAX]; /* that nobody's yet */
 	uint64_t since_ns; /* when the first of them began */
-	bool is_since_open; /* a wait counts from when it is split, which comes later */
 	uint32_t count;
 	uint64_t mark_ns; /* where the open one begins */
 	uint32_t window;
@@ -41,6 +44,10 @@ struct view {
 	enum knowledge knowledge;
 	bool is_change_open;
 	uint32_t table, value; /* as last read */
+	uint32_t owner; /* the process that set it */
+	bool is_of_origin; /* it is that of its process, */
+	bool has_origin; /* which has one */
+	bool was_known; /* when it was last renamed */
 	uint64_t looked_ns;
 	bool is_inherited;
 	bool has_set; /* it was seen to set one in this life */
@@ -54,6 +61,7 @@ struct view {
 	bool is_on_cpu, is_in_kernel;
 	bool is_kept_runnable; /* off the CPU: it would have run on */
 	bool is_at_disk; /* it sleeps uninterruptibly */
+	enum blocked_reason blocked_on;
 	uint32_t last_cpu; /* CPUS = none */
 	bool has_migrated; /* in the interval that comes next */
 	uint64_t exec_ns, voluntary, involuntary; /* when it last left its CPU */
@@ -61,13 +69,29 @@ struct view {
 	uint64_t stolen_ns; /* from its CPU, and made good */
 	bool is_stolen_known;
 	uint64_t published_ns;
+	/* Waiting for the GVL, by the thread's own counters as they were last read. */
+	bool counts_gvl;
+	bool is_known_not_to; /* when it was last asked: those that it gets begin with 0 */
+	uint64_t wait_ns, waits;
+	uint64_t counted_ns; /* up to when they tell of all */
+	uint64_t unclaimed_ns; /* of the time off the CPU in this context */
+	/* The same of collections. */
+	bool times_gc;
+	bool is_known_not_to_time;
+	uint64_t inside_ns, runs;
+	bool is_inside; /* was, when they were read: and had been off the CPU for so long */
+	uint64_t was_off_cpu_ns;
+	uint64_t off_cpu_ns; /* so far */
+	uint64_t open_gc_ns, open_runs; /* the open interval's */
 	/* Edges go the short way, and are not in the way of who holds the books. */
 	bool is_short;
 	uint32_t short_registrations;
 	/* What met the books held. */
 	struct noted noted[NOTED_MAX];
 	uint32_t noted_count;
+	uint32_t missed_calls;
 	bool has_missed_probe, has_missed_rename, has_missed_exec;
+	uint32_t serial; /* of its accounts: an exec inside a request begins another life */
 };
 
 static struct {
@@ -78,6 +102,11 @@ static struct {
 	uint64_t event_parents[_EVENT_KIND_MAX];
 	uint32_t registrations;
 	bool is_at_exit; /* of a system call: its programs read the clock last */
+	struct {
+		uint32_t value, owner;
+	} origins[PROCESSES]; /* in which context each was started */
+	uint32_t last_serial;
+	bool is_between_images; /* one program's memory is gone, the next one's not there */
 	uint32_t stragglers; /* that the last flush has left for later */
 	uint32_t open_window; /* the first that is not drained */
 	struct ledger ledgers[2]; /* by the window's parity */
@@ -117,10 +146,8 @@ static struct account_totals *add_interval(struct view *view, uint64_t end_ns)
 
 	if (view->count == INTERVALS_MAX)
 		abort();
-	if (!view->count++) {
+	if (!view->count++)
 		view->since_ns = view->mark_ns;
-		view->is_since_open = false;
-	}
 	*interval = (struct account_totals){ .migrations = view->has_migrated };
 	view->has_migrated = false;
 	view->mark_ns = end_ns;
@@ -147,10 +174,46 @@ static void add_off_cpu(struct view *view, uint64_t end_ns)
 		queued_ns = end_ns;
 	if (queued_ns < begin_ns)
 		queued_ns = begin_ns;
+	view->unclaimed_ns += end_ns - begin_ns;
+	view->off_cpu_ns += end_ns - begin_ns;
 	interval->run_queue_ns = end_ns - queued_ns;
 	interval->blocked_ns = queued_ns - begin_ns;
 	if (view->is_at_disk)
 		interval->uninterruptible_ns = interval->blocked_ns;
+	if (view->blocked_on != BLOCKED_ON_OTHER)
+		interval->blocked_on_ns[view->blocked_on - 1] = interval->blocked_ns;
+}
+
+/* On what a thread is blocked that falls asleep: as report/README.md has it. */
+static enum blocked_reason blocked_on(const struct thread *then)
+{
+	bool is_at_disk = then->state == STATE_DISK;
+
+	if (!then->is_in_call)
+		return BLOCKED_ON_FAULT;
+	switch (then->call) {
+	case CALL_READ_SOCKET:
+	case CALL_CONNECT:
+		return BLOCKED_ON_NETWORK;
+	case CALL_READ_PIPE:
+		return BLOCKED_ON_PIPE;
+	case CALL_READ_FILE:
+	case CALL_FSYNC:
+		return BLOCKED_ON_DISK;
+	case CALL_POLL:
+		return BLOCKED_ON_POLL;
+	case CALL_FUTEX:
+		return BLOCKED_ON_FUTEX;
+	case CALL_NANOSLEEP:
+		return BLOCKED_ON_SLEEP;
+	case CALL_CLONE:
+	case CALL_WAIT:
+		return BLOCKED_ON_CHILD;
+	case CALL_MUNMAP:
+		return BLOCKED_ON_FAULT;
+	default:
+		return is_at_disk ? BLOCKED_ON_DISK : BLOCKED_ON_OTHER;
+	}
 }
 
 static void sum_up(struct account_totals *into, const struct account_totals *from)
@@ -167,6 +230,12 @@ static void sum_up(struct account_totals *into, const struct account_totals *fro
 	into->migrations += from->migrations;
 	into->syscalls += from->syscalls;
 	into->stolen_ns += from->stolen_ns;
+	for (uint32_t i = 0; i < BLOCKED_REASONS_KEPT; i++)
+		into->blocked_on_ns[i] += from->blocked_on_ns[i];
+	into->gvl_ns += from->gvl_ns;
+	into->gvl_waits += from->gvl_waits;
+	into->gc_ns += from->gc_ns;
+	into->gc_runs += from->gc_runs;
 }
 
 /* All that is nobody's yet, in one. */
@@ -194,6 +263,8 @@ static uint64_t take_stolen(struct account_totals *from, uint64_t ns)
 		left_ns -= taken_ns;
 	}
 	from->stolen_ns += (int64_t)(ns - left_ns);
+	if (from->gc_ns > from->user_ns + from->kernel_ns)
+		from->gc_ns = from->user_ns + from->kernel_ns;
 	return ns - left_ns;
 }
 
@@ -229,23 +300,23 @@ static struct ledger *ledger_of(struct view *view)
 static struct ledger_row *find_row(struct view *view, uint32_t context)
 {
 	struct ledger *ledger = ledger_of(view);
-	uint32_t serial = truth(view)->serial;
+	uint32_t serial = view->serial;
+	uint32_t owner = context && context != LEDGER_UNKNOWN ? view->owner : 0;
 
 	for (uint32_t i = 0; i < ledger->count; i++)
-		if (ledger->rows[i].serial == serial && ledger->rows[i].context == context)
+		if (ledger->rows[i].serial == serial && ledger->rows[i].context == context &&
+		    ledger->rows[i].owner == owner)
 			return &ledger->rows[i];
 	if (model.world->is_full)
 		return NULL;
 	if (ledger->count == LEDGER_ROWS)
 		abort();
-	ledger->rows[ledger->count] =
-		(struct ledger_row){ .serial = serial,
-				     .context = context,
-				     .tid = truth(view)->tid,
-				     .name = serial,
-				     .first_ns = view->since_ns,
-				     .first_until_ns =
-					     view->is_since_open ? now() : view->since_ns };
+	ledger->rows[ledger->count] = (struct ledger_row){ .serial = serial,
+							   .context = context,
+							   .owner = owner,
+							   .tid = truth(view)->tid,
+							   .name = truth(view)->serial,
+							   .first_ns = view->since_ns };
 	return &ledger->rows[ledger->count++];
 }
 
@@ -255,11 +326,15 @@ static void give(struct view *view)
 	struct ledger *ledger = ledger_of(view);
 	struct ledger_row *row;
 
+	view->unclaimed_ns = 0;
 	if (!view->count)
 		return;
 	row = find_row(view, is_known ? view->value : LEDGER_UNKNOWN);
 	if (row) {
 		row->is_inherited |= is_known && view->is_inherited && view->value;
+		row->is_of_origin |= is_known && view->is_of_origin;
+		row->counts_gvl |= view->counts_gvl;
+		row->times_gc |= view->times_gc;
 		sum_up(&row->totals, sum_of(view));
 		row->last_from_ns = model.is_at_exit ? view->since_ns : now();
 		if (!view->is_on_cpu && view->ran_ns)
@@ -271,12 +346,21 @@ static void give(struct view *view)
 	view->count = 0;
 }
 
+/* The context goes on, and what waits in it. */
+static void give_so_far(struct view *view)
+{
+	uint64_t unclaimed_ns = view->unclaimed_ns;
+
+	give(view);
+	view->unclaimed_ns = unclaimed_ns;
+}
+
 /* All that it ran is published, and what comes is the open window's. */
 static void write_up(struct view *view)
 {
 	uint64_t exec_ns = world_exec_ns(model.world, truth(view));
 
-	give(view);
+	give_so_far(view);
 	ledger_of(view)->exec_ns[truth(view)->process] += exec_ns - view->published_ns;
 	view->published_ns = exec_ns;
 	view->window = model.world->window;
@@ -288,6 +372,177 @@ static bool has_news(struct view *view)
 {
 	view->seen_generation = model.world->generation;
 	return view->generation != process_of(view)->generation;
+}
+
+/* Waiting for the GVL. */
+
+static void forget_waits(struct view *view, bool is_known_not_to)
+{
+	view->counts_gvl = false;
+	view->is_known_not_to = is_known_not_to;
+	view->wait_ns = view->waits = view->unclaimed_ns = 0;
+	view->counted_ns = now();
+}
+
+static void forget_counters(struct view *view, bool is_known_not_to)
+{
+	forget_waits(view, is_known_not_to);
+	view->times_gc = false;
+	view->is_known_not_to_time = is_known_not_to;
+}
+
+/* The counters have grown by what cannot be true: so much is believed of it. */
+static uint64_t believe(uint64_t grown, uint64_t most, bool *is_lie)
+{
+	*is_lie |= grown > most;
+	return grown > most ? most : grown;
+}
+
+static void read_waits(struct view *view)
+{
+	const struct thread *thread = truth(view);
+	uint64_t passed_ns = now() - view->counted_ns + GVL_CLOCK_SLACK_NS;
+	uint64_t most = passed_ns / GVL_WAIT_LEAST_NS, open_ns = 0;
+	bool is_lie = thread->wait_ns < view->wait_ns || thread->waits < view->waits;
+	uint64_t grown_ns =
+		is_lie && thread->wait_ns < view->wait_ns ? 0 : thread->wait_ns - view->wait_ns;
+	uint64_t grown = thread->waits < view->waits ? 0 : thread->waits - view->waits;
+	struct account_totals *interval;
+
+	if (!view->counts_gvl &&
+	    (!view->is_known_not_to || thread->wait_ns > passed_ns || thread->waits > most)) {
+		is_lie = false;
+		grown_ns = grown = 0;
+	}
+	is_lie |= grown_ns > passed_ns;
+	grown = believe(grown, most, &is_lie);
+	if (is_lie)
+		count(view, COUNTER_GVL_IMPLAUSIBLE);
+	if (grown_ns > view->unclaimed_ns)
+		grown_ns = view->unclaimed_ns;
+	if (thread->ready_ns && thread->ready_ns < now())
+		open_ns = now() - thread->ready_ns;
+	view->unclaimed_ns -= grown_ns;
+	if (view->unclaimed_ns > open_ns)
+		view->unclaimed_ns = open_ns;
+	view->counts_gvl = true;
+	view->counted_ns = now() - open_ns;
+	view->wait_ns = thread->wait_ns;
+	view->waits = thread->waits;
+	if (!grown_ns && !grown)
+		return;
+	interval =
+		view->count ? &view->intervals[view->count - 1] : add_interval(view, view->mark_ns);
+	interval->gvl_ns += grown_ns;
+	interval->gvl_waits += grown;
+}
+
+/* Collecting garbage. */
+
+static uint64_t cpu_ns_left(struct view *view)
+{
+	const struct account_totals *sum = sum_of(view);
+	uint64_t cpu_ns = sum->user_ns + sum->kernel_ns;
+
+	if (!view->count)
+		return 0;
+	return cpu_ns > sum->gc_ns ? cpu_ns - sum->gc_ns : 0;
+}
+
+static void read_collections(struct view *view)
+{
+	const struct thread *thread = truth(view);
+	uint64_t open_ns = now() - view->mark_ns;
+	uint64_t most_ns = cpu_ns_left(view) + open_ns;
+	uint64_t most = most_ns / GC_RUN_LEAST_NS + 1;
+	uint64_t inside_ns = thread->gc_time >> 1, grown_ns = 0, grown = 0;
+	bool is_lie = false;
+
+	if (thread->gc_time & 1)
+		inside_ns = (now() - inside_ns) & (UINT64_MAX >> 1);
+	if (!view->times_gc && view->is_known_not_to_time && inside_ns <= most_ns &&
+	    thread->gc_runs <= most) {
+		view->times_gc = true;
+		view->inside_ns = view->runs = 0;
+		view->is_inside = false;
+	}
+	if (view->times_gc) {
+		uint64_t off_cpu_ns = view->is_inside ? view->off_cpu_ns - view->was_off_cpu_ns : 0;
+
+		is_lie = inside_ns + GC_CLOCK_SLACK_NS < view->inside_ns ||
+			 thread->gc_runs < view->runs;
+		grown_ns = inside_ns > view->inside_ns ? inside_ns - view->inside_ns : 0;
+		grown_ns = grown_ns > off_cpu_ns ? grown_ns - off_cpu_ns : 0;
+		grown = thread->gc_runs > view->runs ? thread->gc_runs - view->runs : 0;
+		is_lie |= grown_ns > most_ns + GC_CLOCK_SLACK_NS;
+		grown_ns = grown_ns < most_ns ? grown_ns : most_ns;
+		grown = believe(grown, most, &is_lie);
+	}
+	if (is_lie)
+		count(view, COUNTER_GC_IMPLAUSIBLE);
+	if (grown_ns > open_ns)
+		sum_of(view)->gc_ns += grown_ns - open_ns;
+	view->open_gc_ns += grown_ns < open_ns ? grown_ns : open_ns;
+	if (grown_ns > 2 * open_ns)
+		sum_of(view)->gc_runs += grown;
+	else
+		view->open_runs += grown;
+	view->times_gc = true;
+	view->inside_ns = inside_ns;
+	view->runs = thread->gc_runs;
+	view->is_inside = thread->gc_time & 1;
+	view->was_off_cpu_ns = view->off_cpu_ns;
+}
+
+/* The open interval is closed: its collections are part of what is pending. */
+static void give_collections(struct view *view)
+{
+	uint64_t left_ns = cpu_ns_left(view);
+	struct account_totals *sum = sum_of(view);
+
+	sum->gc_ns += view->open_gc_ns < left_ns ? view->open_gc_ns : left_ns;
+	sum->gc_runs += view->open_runs;
+	view->open_gc_ns = view->open_runs = 0;
+}
+
+static bool knows_counters(const struct view *view)
+{
+	return view->counts_gvl || view->times_gc;
+}
+
+static void read_counters(struct view *view)
+{
+	if (truth(view)->counts_gvl)
+		read_waits(view);
+	else
+		forget_waits(view, true);
+	if (truth(view)->times_gc) {
+		read_collections(view);
+	} else {
+		view->times_gc = false;
+		view->is_known_not_to_time = true;
+	}
+}
+
+/* Before a context may end, or if there is time off the CPU that a wait may be part of. */
+static void look_at_counters(struct view *view, bool is_end)
+{
+	const struct thread *thread = truth(view);
+
+	if (knows_counters(view) && !thread->has_no_memory && !thread->is_hidden &&
+	    (is_end || (view->counts_gvl && view->unclaimed_ns)))
+		read_counters(view);
+}
+
+/* Where the context was read: whether it has counters by now. */
+static void look_for_counters(struct view *view)
+{
+	if (knows_counters(view) || !view->is_ready)
+		return;
+	if (truth(view)->has_counters)
+		read_counters(view);
+	else
+		forget_counters(view, true);
 }
 
 static void take_configuration(struct view *view)
@@ -302,6 +557,7 @@ static void take_configuration(struct view *view)
 	if (is_read_anew) {
 		if (view->knowledge == KNOWN)
 			give(view);
+		forget_counters(view, false);
 		view->knowledge = UNKNOWN;
 		view->is_found = false;
 	} else if (view->is_lean) {
@@ -311,10 +567,21 @@ static void take_configuration(struct view *view)
 	}
 }
 
+static void begin_origin(struct view *view)
+{
+	view->value = model.origins[truth(view)->process].value;
+	view->owner = model.origins[truth(view)->process].owner;
+	view->is_of_origin = true;
+	view->is_inherited = false;
+	view->knowledge = KNOWN;
+}
+
 static void adopt(struct view *view, uint32_t table)
 {
 	view->table = table;
 	view->value = model.world->values[table];
+	view->owner = table ? process_of(view)->tgid : 0;
+	view->is_of_origin = false;
 	view->knowledge = KNOWN;
 	if (view->first_table == FIRST_TABLE_UNKNOWN)
 		view->first_table = table;
@@ -322,6 +589,9 @@ static void adopt(struct view *view, uint32_t table)
 		table && !view->has_set && (!view->is_lean || table == view->first_table);
 	if (view->is_inherited)
 		count(view, COUNTER_CONTEXT_INHERITED);
+	/* Where it has no context of its own. */
+	if (!table && view->has_origin)
+		begin_origin(view);
 }
 
 /*
@@ -330,7 +600,7 @@ static void adopt(struct view *view, uint32_t table)
  */
 static bool look(struct view *view)
 {
-	uint32_t table = 0, value, was = view->value;
+	uint32_t table = 0, value, was = view->value, owner = view->owner;
 	bool is_lean = view->is_lean, was_known;
 
 	if (has_news(view))
@@ -340,7 +610,7 @@ static bool look(struct view *view)
 	if (truth(view)->has_no_memory)
 		return false;
 	view->is_found |= view->is_ready;
-	if (view->is_ready && truth(view)->is_hidden) {
+	if (view->is_ready && (truth(view)->is_hidden || model.is_between_images)) {
 		count(view, COUNTER_POINTER_UNREADABLE);
 		return false;
 	}
@@ -348,9 +618,12 @@ static bool look(struct view *view)
 		table = truth(view)->table;
 	value = model.world->values[table];
 	view->looked_ns = now();
-	if (was_known && table == view->table && (!is_lean || value == was))
+	look_for_counters(view);
+	if (was_known && table == view->table && (!is_lean || !table || value == was))
 		return false;
 	if (was_known) {
+		if (view->times_gc)
+			look_at_counters(view, true);
 		if (is_lean)
 			settle_stolen(view);
 		else
@@ -358,18 +631,23 @@ static bool look(struct view *view)
 		give(view);
 	}
 	adopt(view, table);
-	return was_known && value != was;
+	return was_known && (view->value != was || view->owner != owner);
 }
 
-static struct account_totals *look_and_close(struct view *view)
+static struct account_totals *look_and_close(struct view *view, bool is_end)
 {
-	bool is_ambiguous = look(view);
-	uint64_t ns = now() - view->mark_ns;
-	struct account_totals *interval = add_on_cpu(view, now());
+	bool is_ambiguous;
+	uint64_t ns;
+	struct account_totals *interval;
 
+	look_at_counters(view, is_end);
+	is_ambiguous = look(view);
+	ns = now() - view->mark_ns;
+	interval = add_on_cpu(view, now());
 	if (is_ambiguous)
 		interval->ambiguous_ns = ns;
-	return interval;
+	give_collections(view);
+	return &view->intervals[0];
 }
 
 /* Between a probe and its store the pointer that was read is the old one. */
@@ -407,6 +685,7 @@ static struct account_totals *leave_cpu(struct view *view, uint64_t at_ns, uint6
 	view->is_on_cpu = false;
 	view->is_kept_runnable = then->is_queued;
 	view->is_at_disk = !then->is_queued && then->state == STATE_DISK;
+	view->blocked_on = blocked_on(then);
 	return interval;
 }
 
@@ -417,8 +696,8 @@ static void leave_unseen(struct view *view)
 	uint64_t ns = grown_ns > view->ran_ns ? grown_ns - view->ran_ns : 0;
 
 	(void)leave_cpu(view, view->mark_ns + ns, view->then.exec_ns);
-	view->is_since_open |= view->count == 1;
 	view->is_kept_runnable = view->is_at_disk = false;
+	view->blocked_on = BLOCKED_ON_OTHER;
 	count(view, COUNTER_SWITCH_UNSEEN);
 }
 
@@ -426,10 +705,8 @@ static void arrive(struct view *view, uint64_t at_ns, uint32_t cpu, uint64_t sto
 {
 	bool is_other = view->last_cpu != CPUS && view->last_cpu != cpu;
 
-	if (at_ns > view->mark_ns) {
+	if (at_ns > view->mark_ns)
 		add_off_cpu(view, at_ns);
-		view->is_since_open |= view->count == 1;
-	}
 	if (is_other && view->count)
 		view->intervals[view->count - 1].migrations++;
 	else
@@ -452,6 +729,9 @@ static void apply_noted(struct view *view)
 			arrive(view, noted->at_ns, noted->cpu, noted->then.stolen_at_arrival_ns);
 	}
 	view->noted_count = 0;
+	if (view->missed_calls)
+		add_interval(view, view->mark_ns)->syscalls = view->missed_calls;
+	view->missed_calls = 0;
 }
 
 static void note(struct view *view, bool is_out, uint32_t cpu)
@@ -464,10 +744,40 @@ static void note(struct view *view, bool is_out, uint32_t cpu)
 
 static void renew_image(struct view *view)
 {
+	forget_counters(view, true);
+	view->counted_ns = view->mark_ns;
 	view->knowledge = UNKNOWN;
 	view->is_change_open = view->has_set = view->is_found = false;
 	view->is_ready = view->is_lean = false;
 	view->generation = view->reading = 0;
+}
+
+/* What is in force at an exec is the process's origin, unless that is in force. */
+static void take_origin(struct view *view)
+{
+	bool is_known = view->knowledge != UNKNOWN || view->was_known;
+
+	view->was_known = false;
+	if (!is_known)
+		return;
+	view->knowledge = KNOWN;
+	if (!view->value || view->is_of_origin)
+		return;
+	/* A forked child, that has been on its way there. */
+	view->is_of_origin = view->is_inherited;
+	view->has_origin = true;
+	model.origins[truth(view)->process].value = view->value;
+	model.origins[truth(view)->process].owner = view->owner;
+}
+
+static void run_other_program(struct view *view)
+{
+	renew_image(view);
+	if (!view->has_origin)
+		return;
+	view->serial = ++model.last_serial;
+	view->table = 0;
+	begin_origin(view);
 }
 
 static void do_missed(struct view *view)
@@ -475,14 +785,21 @@ static void do_missed(struct view *view)
 	if (!view->has_missed_probe && !view->has_missed_rename && !view->has_missed_exec)
 		return;
 	give(view);
-	view->knowledge = UNKNOWN;
+	if (view->has_missed_rename)
+		view->was_known = view->knowledge != UNKNOWN;
+	if (view->has_missed_probe)
+		view->was_known = false;
+	if (view->has_missed_rename || view->has_missed_probe)
+		view->knowledge = UNKNOWN;
 	view->has_set |= view->has_missed_probe;
 	if (view->has_missed_rename) {
 		view->has_set = false;
 		view->first_table = view->table;
 	}
-	if (view->has_missed_exec)
-		renew_image(view);
+	if (view->has_missed_exec) {
+		take_origin(view);
+		run_other_program(view);
+	}
 	view->has_missed_probe = view->has_missed_rename = view->has_missed_exec = false;
 }
 
@@ -504,7 +821,11 @@ static bool begin_boundary(struct view *view)
 		count(view, COUNTER_SWITCH_UNSEEN);
 	}
 	if (view->knowledge == KNOWN_TILL_IT_RUNS) {
+		uint64_t unclaimed_ns = view->unclaimed_ns;
+
 		give(view);
+		/* What waited meanwhile has not run Ruby yet. */
+		view->unclaimed_ns = unclaimed_ns;
 		view->knowledge = UNKNOWN;
 	}
 	do_missed(view);
@@ -534,11 +855,15 @@ static void meet_leaving(struct view *view, const struct happening *happening)
 		note(view, true, happening->cpu);
 		return;
 	}
+	look_at_counters(view, view->times_gc);
 	is_ambiguous = must_look_at_switch(view) && look(view);
 	interval = leave_cpu(view, now(), truth(view)->exec_ns);
 	if (is_ambiguous)
 		interval->ambiguous_ns = interval->user_ns + interval->kernel_ns;
+	give_collections(view);
 	keep_change_open(view);
+	if (model.world->tells_waits && view->knowledge == KNOWN)
+		give_so_far(view);
 	if (happening->is_last || view->window != model.world->window)
 		write_up(view);
 }
@@ -584,26 +909,37 @@ static void meet_switch(const struct happening *happening)
 
 /* What else a thread passes. */
 
+static void miss_call(struct view *view)
+{
+	if (model.world->counts_syscalls && view->missed_calls == MISSED_CALLS)
+		count(view, COUNTER_SYSCALL_LOST);
+	else
+		view->missed_calls++;
+}
+
 static void meet_edge(struct view *view, bool is_entry)
 {
 	struct account_totals *interval;
 	bool is_short = view->is_short && view->short_registrations == model.registrations;
 
 	model.is_at_exit = !is_entry;
-	if (!is_short && !begin_or_miss(view))
+	if (!is_short && !begin_or_miss(view)) {
+		if (is_entry)
+			miss_call(view);
 		return;
+	}
 	if (!is_short && is_entry && (view->is_lean || has_news(view)))
-		interval = look_and_close(view);
+		interval = look_and_close(view, false);
 	else
 		interval = add_on_cpu(view, now());
-	interval->syscalls = is_entry;
+	interval->syscalls += is_entry;
 	view->is_in_kernel = is_entry;
 	if (is_short)
 		return;
 	/* No store comes any more. */
 	if (is_entry && view->is_found)
 		view->is_change_open = false;
-	view->is_short = !view->is_lean && !view->is_change_open &&
+	view->is_short = !model.world->counts_syscalls && !view->is_lean && !view->is_change_open &&
 			 view->knowledge != KNOWN_TILL_IT_RUNS &&
 			 view->seen_generation == model.world->generation;
 	view->short_registrations = model.registrations;
@@ -619,7 +955,7 @@ static void meet_probe(struct view *view)
 		view->has_missed_probe = true;
 		return;
 	}
-	interval = look_and_close(view);
+	interval = look_and_close(view, true);
 	view->is_in_kernel = false;
 	if (view->is_lean)
 		return;
@@ -633,7 +969,7 @@ static void meet_probe(struct view *view)
 /* What runs is written up, at a flush and at its exit. */
 static void meet_write_up(struct view *view, bool is_in_kernel)
 {
-	(void)look_and_close(view);
+	(void)look_and_close(view, true);
 	view->is_in_kernel = is_in_kernel;
 	settle_stolen(view);
 	keep_change_open(view);
@@ -663,8 +999,27 @@ static void meet_exit(struct view *view)
 	write_up(view);
 }
 
+static void meet_rename(struct view *view)
+{
+	if (!begin_or_miss(view)) {
+		view->has_missed_rename = true;
+		return;
+	}
+	(void)look_and_close(view, true);
+	view->is_in_kernel = true;
+	give(view);
+	view->was_known = view->knowledge != UNKNOWN;
+	view->knowledge = UNKNOWN;
+	view->has_set = false;
+	view->first_table = view->table;
+}
+
+/* The kernel gives it the program's name, when its memory is gone already, and then says so. */
 static void meet_exec(struct view *view)
 {
+	model.is_between_images = true;
+	meet_rename(view);
+	model.is_between_images = false;
 	tell_event(EVENT_KIND_EXEC, process_of(view)->tgid);
 	if (!begin_or_miss(view)) {
 		view->has_missed_exec = true;
@@ -672,22 +1027,9 @@ static void meet_exec(struct view *view)
 	}
 	(void)add_on_cpu(view, now());
 	view->is_in_kernel = true;
+	take_origin(view);
 	give(view);
-	renew_image(view);
-}
-
-static void meet_rename(struct view *view)
-{
-	if (!begin_or_miss(view)) {
-		view->has_missed_rename = true;
-		return;
-	}
-	(void)look_and_close(view);
-	view->is_in_kernel = true;
-	give(view);
-	view->knowledge = UNKNOWN;
-	view->has_set = false;
-	view->first_table = view->table;
+	run_other_program(view);
 }
 
 /* The flush. */
@@ -757,23 +1099,52 @@ static struct view *begin(uint32_t i)
 	view->is_on_cpu = thread->cpu != CPUS;
 	view->is_in_kernel = thread->is_in_call;
 	view->is_kept_runnable = thread->state == STATE_RUNNING;
+	view->is_at_disk = thread->state == STATE_DISK;
+	view->blocked_on = blocked_on(thread);
 	view->exec_ns = view->published_ns = world_exec_ns(model.world, thread);
 	view->voluntary = thread->voluntary;
 	view->involuntary = thread->involuntary;
 	view->seen_generation = model.world->generation - 1;
+	view->serial = ++model.last_serial;
+	view->has_origin = model.origins[thread->process].value;
 	model.registrations++;
 	return view;
 }
 
+/* A process is read where it is made, as its parent is then. */
+static void look_at_birth(struct view *view, const struct view *parent)
+{
+	const struct process *process = process_of(parent);
+
+	view->is_ready = process->is_ready;
+	view->is_lean = process->is_lean;
+	/* What cannot be read then is looked at as if nothing were known. */
+	if (view->is_ready && truth(parent)->is_hidden) {
+		count(view, COUNTER_POINTER_UNREADABLE);
+		return;
+	}
+	view->seen_generation = model.world->generation;
+	view->generation = process->generation;
+	view->reading = process->reading;
+	adopt(view, view->is_ready ? truth(view)->table : 0);
+	if (view->value && !view->is_of_origin)
+		view->owner = truth(view)->tid;
+}
+
 static void meet_new_thread(const struct happening *happening)
 {
-	struct view *view = begin(happening->next);
+	const struct view *parent = &model.views[happening->thread];
+	struct view *view;
 
+	if (happening->kind == STEP_FORK)
+		model.origins[happening->process] = model.origins[truth(parent)->process];
+	view = begin(happening->next);
 	if (happening->kind == STEP_CREATE) {
 		view->first_table = 0;
 		return;
 	}
 	memset(model.losses[happening->process], 0, sizeof(model.losses[0]));
+	look_at_birth(view, parent);
 	tell_event(EVENT_KIND_FORK, truth(view)->tid);
 	model.event_parents[EVENT_KIND_FORK] += process_of(&model.views[happening->thread])->tgid;
 }

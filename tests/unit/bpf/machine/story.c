@@ -36,6 +36,8 @@ static uint8_t random_kind(uint64_t *seed)
 void story_write(struct story *story, uint64_t seed)
 {
 	/* Short ones are easier to read, long ones meet more. */
+	story->counts_syscalls = seed & 1;
+	story->tells_waits = seed & 2;
 	story->count = 10 + next_random(&seed) % (STORY_STEPS_MAX - 9);
 	for (size_t i = 0; i < story->count; i++) {
 		static const uint32_t most_ns[] = {
@@ -53,6 +55,10 @@ void story_write(struct story *story, uint64_t seed)
 
 void story_print(const struct story *story)
 {
+	if (story->counts_syscalls)
+		printf("  system calls are counted by number\n");
+	if (story->tells_waits)
+		printf("  waits are told by stack\n");
 	for (size_t i = 0; i < story->count; i++)
 		printf("  +%u ns %s who %u what 0x%02x\n", story->steps[i].after_ns,
 		       kinds[story->steps[i].kind].name, story->steps[i].who, story->steps[i].what);

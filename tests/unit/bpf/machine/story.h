@@ -23,6 +23,7 @@ enum {
 	X(PROBE, 16)    \
 	X(STORE, 16)    \
 	X(REWRITE, 2)   \
+	X(COUNT, 8)     \
 	X(HIDE, 2)      \
 	X(INTERRUPT, 4) \
 	X(ITERATE, 3)   \
@@ -55,6 +56,8 @@ struct step {
 };
 
 struct story {
+	bool counts_syscalls; /* the programs: no edge goes the short way */
+	bool tells_waits; /* the programs: each wait is charged for itself */
 	struct step steps[STORY_STEPS_MAX];
 	size_t count;
 };

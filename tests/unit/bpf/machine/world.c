@@ -308,6 +308,7 @@ static bool meet_current(struct world *world, const struct step *step, struct ha
 			return false;
 		thread->is_storing = false;
 		thread->is_in_call = thread->has_called = true;
+		thread->call = (enum call)(step->what % _CALL_MAX);
 		return true;
 	case STEP_PROBE:
 		if (thread->is_in_call || thread->is_storing ||
@@ -339,6 +340,72 @@ static bool meet_current(struct world *world, const struct step *step, struct ha
 		return true;
 	default:
 		return step->kind == STEP_RENAME;
+	}
+}
+
+/* Of its collections. */
+static void count_collections(const struct world *world, struct thread *thread,
+			      const struct step *step)
+{
+	uint64_t is_inside = thread->gc_time & 1;
+
+	thread->times_gc = true;
+	switch (step->what % 8) {
+	case 0:
+		thread->gc_time -= 2 * (uint64_t)step->after_ns;
+		return;
+	case 1:
+		thread->gc_time += (uint64_t)step->what << 50;
+		return;
+	case 2:
+		thread->gc_runs += UINT64_C(1) << (step->what % 64);
+		return;
+	default:
+		thread->gc_time = (world->now_ns - (thread->gc_time >> 1)) << 1 | !is_inside;
+		thread->gc_runs += !is_inside && step->what % 8 > 5;
+	}
+}
+
+/* What its gem says of a thread that runs: mostly the truth. */
+static bool meet_count(struct world *world, const struct step *step)
+{
+	struct thread *thread = &world->threads[world->cpus[step->who % CPUS].thread];
+
+	if (!thread->is_living || thread->is_leaving)
+		return false;
+	if (!thread->has_counters) {
+		thread->has_counters = true;
+		/* An old Ruby does not tell of the GVL. */
+		thread->counts_gvl = thread->serial % 4;
+		thread->times_gc |= !thread->counts_gvl;
+	}
+	if (step->what & 0x80) {
+		count_collections(world, thread, step);
+		return true;
+	}
+	switch (step->what % 8) {
+	case 0:
+		thread->wait_ns -= step->after_ns;
+		return true;
+	case 1:
+		thread->wait_ns += (uint64_t)step->what << 50;
+		return true;
+	case 2:
+		thread->waits += UINT64_C(1) << (step->what % 64);
+		return true;
+	case 3:
+		thread->wait_ns += 2 * (uint64_t)step->after_ns;
+		thread->waits++;
+		return true;
+	default:
+		if (!thread->ready_ns) {
+			thread->ready_ns = world->now_ns - step->after_ns;
+			return true;
+		}
+		thread->wait_ns += world->now_ns - thread->ready_ns;
+		thread->waits++;
+		thread->ready_ns = 0;
+		return true;
 	}
 }
 
@@ -398,6 +465,8 @@ static bool meet_rest(struct world *world, const struct step *step, struct happe
 		return world->threads[thread].is_living;
 	case STEP_CONFIGURE:
 		return meet_configure(world, step, ret);
+	case STEP_COUNT:
+		return meet_count(world, step);
 	case STEP_HOLD:
 	case STEP_RELEASE:
 		return meet_holder(world, step, ret);
@@ -459,7 +528,10 @@ static void go_on_from_switch(struct world *world, const struct happening *happe
 static void go_on_from_exec(struct world *world, struct thread *thread)
 {
 	thread->table = 0;
-	thread->is_hidden = false;
+	thread->is_hidden = thread->has_counters = false;
+	thread->ready_ns = thread->wait_ns = thread->waits = 0;
+	thread->gc_time = thread->gc_runs = 0;
+	thread->counts_gvl = thread->times_gc = false;
 	world->processes[thread->process] =
 		(struct process){ .tgid = world->processes[thread->process].tgid,
 				  .is_known = true };

@@ -29,6 +29,27 @@ enum task_state {
 	STATE_IDLE = 0x402, /* uninterruptible, and no load */
 };
 
+/* What a thread calls the kernel for. */
+enum call {
+	CALL_CLONE = 0, /* what a new one comes from */
+	CALL_READ_SOCKET,
+	CALL_READ_PIPE,
+	CALL_READ_FILE,
+	CALL_READ_TERMINAL,
+	CALL_READ_NOTHING, /* a file descriptor that is not open */
+	CALL_CONNECT,
+	CALL_POLL,
+	CALL_FUTEX,
+	CALL_NANOSLEEP,
+	CALL_WAIT,
+	CALL_FSYNC,
+	CALL_MUNMAP,
+	CALL_FLOCK,
+	CALL_32_BIT, /* as numbered on another machine */
+	CALL_UNHEARD_OF, /* of a later kernel */
+	_CALL_MAX,
+};
+
 struct thread {
 	bool is_living;
 	uint32_t process;
@@ -48,12 +69,20 @@ struct thread {
 	uint64_t voluntary;
 	uint64_t involuntary;
 	bool is_in_call;
+	enum call call;
 	bool is_leaving; /* has passed its exit */
 	bool has_no_memory; /* any more */
 	uint32_t table; /* that its thread-local points to */
 	bool is_storing; /* between a probe and its store, */
 	uint32_t next_table; /* of this */
 	bool is_hidden; /* its thread-local cannot be read */
+	/* What its gem counts, which may say anything. */
+	bool has_counters;
+	bool counts_gvl, times_gc;
+	uint64_t ready_ns; /* it waits since then; 0: it does not */
+	uint64_t wait_ns;
+	uint64_t waits;
+	uint64_t gc_time, gc_runs;
 	bool is_held; /* somebody has its books */
 	uint32_t noted; /* its switches since then */
 	bool is_unseen; /* its last switch was not reported, and no boundary came since */
@@ -92,6 +121,8 @@ struct world {
 	bool is_ending; /* the one before is not drained yet */
 	bool is_stopped; /* the programs; only the flush still works */
 	bool is_full; /* there is no room for another account */
+	bool counts_syscalls; /* by number, as with record --syscalls */
+	bool tells_waits; /* as with record --stacks=off-cpu */
 };
 
 /* What an event comes to. */

@@ -92,6 +92,49 @@ static inline void story_slice(struct totals *totals, const char *request_id, co
 	assert_int_equal(story_tell(totals, &sample, 1000), 0);
 }
 
+static inline void story_stack(struct totals *totals, const char *id, const char *parent,
+			       const char *name, uint64_t wall_ns)
+{
+	struct sample sample;
+
+	sample_begin_frame(&sample, 42, id, parent, name, "c");
+	sample_text(&sample, "file", "app.rb");
+	sample_number(&sample, "line", 12);
+	sample_number(&sample, "first_line", 11);
+	assert_int_equal(story_tell(totals, &sample, wall_ns), 0);
+}
+
+struct story_sample {
+	uint64_t wall_ns; /* of the window */
+	const char *request_id;
+	const char *endpoint; /* NULL: it has no such key */
+	const char *stack;
+	int64_t samples;
+	const char *flag; /* NULL: none */
+};
+
+static inline void story_begin_sample(struct sample *record, struct story_sample sample)
+{
+	sample_begin(record, "sample", 42);
+	sample_number(record, "tid", 1);
+	sample_text(record, "request_id", sample.request_id);
+	if (sample.endpoint)
+		sample_text(record, "endpoint", sample.endpoint);
+	sample_text(record, "stack_id", sample.stack);
+	sample_number(record, "samples", sample.samples);
+	sample_number(record, "period_ns", 10);
+	if (sample.flag)
+		sample_flag(record, sample.flag);
+}
+
+static inline void story_sample(struct totals *totals, struct story_sample sample)
+{
+	struct sample record;
+
+	story_begin_sample(&record, sample);
+	assert_int_equal(story_tell(totals, &record, sample.wall_ns), 0);
+}
+
 static inline void story_balance(struct totals *totals, uint64_t wall_ns, int64_t exec_ns,
 				 int64_t attributed_ns)
 {

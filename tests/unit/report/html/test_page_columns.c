@@ -129,9 +129,12 @@ static void cells_are_as_they_were_told(void **state)
 {
 	static const char *const ids[] = { "a", "b\\x01" }, *const groups[] = { "GET /", "</p>" },
 				 *const threads[] = { "42/1 worker", "42/2 worker" };
-	/* The samples lack migrations, stolen, split_error, uninterruptible and syscalls. */
+	/* The samples lack migrations, stolen, split_error, uninterruptible, syscalls, GVL
+	 * and why they were blocked. */
 	const int64_t lacks = 1 << COST_MIGRATIONS | 1 << COST_STOLEN | 1 << COST_SPLIT_ERROR |
-			      1 << COST_UNINTERRUPTIBLE | 1 << COST_SYSCALLS,
+			      1 << COST_UNINTERRUPTIBLE | 1 << COST_SYSCALLS | 1 << COST_GVL |
+			      1 << COST_GVL_WAITS | 1 << COST_GC | 1 << COST_GC_RUNS |
+			      ((2 << COST_BLOCKED_OTHER) - (1 << COST_BLOCKED_DISK)),
 		      no_span = 1 << _COST_MAX;
 
 	(void)state;
@@ -226,12 +229,52 @@ static void slices_count_from_the_one_before(void **state)
 	EXPECT_COLUMN("slices", "thread", 2, 2, 2, 2);
 }
 
+static void samples_are_of_the_frames_that_they_are_in(void **state)
+{
+	static const char *const texts[] = { "call", "spin", "[unknown]", "app.rb" };
+	json_t *all;
+
+	(void)state;
+	story_cpu(&totals, (struct story_cpu){ 1000, 1, "b", "GET /", 1, 910, 990 });
+	story_cpu(&totals, (struct story_cpu){ 1100, 1, "a", "GET /", 1, 910, 990 });
+	story_stack(&totals, "call", NULL, "call", 1000);
+	story_stack(&totals, "idle", "call", "idle", 1000); /* Nobody is seen there. */
+	story_stack(&totals, "spin", "call", "spin", 1000);
+	story_sample(&totals, (struct story_sample){ 1100, "a", NULL, "spin", 3, NULL });
+	story_sample(&totals, (struct story_sample){ 1000, "b", "GET /", "call", 2, NULL });
+	story_sample(&totals, (struct story_sample){ 1000, "", NULL, "spin", 1, NULL });
+	story_sample(&totals, (struct story_sample){ 1000, "", NULL, "spin", 4, "overflow" });
+	story_sample(&totals, (struct story_sample){ 1100, "", "GET /b", "", 5, NULL });
+	print();
+	all = printed;
+	printed = json_object_get(all, "code");
+	assert_int_equal(json_integer_value(json_object_get(printed, "dropped")), 0);
+	assert_int_equal(number_of("frames", "count"), 3);
+	EXPECT_COLUMN("frames", "parent", 0, 1, 0);
+	EXPECT_COLUMN("frames", "kind", FRAME_KIND_C, FRAME_KIND_C, FRAME_KIND_UNKNOWN);
+	EXPECT_COLUMN("frames", "first_line", 11, 11, 0);
+	EXPECT_COLUMN("frames", "name", 1, 2, 3);
+	EXPECT_COLUMN("frames", "file", 4, 4, 0);
+	expect_texts("texts", texts, 4);
+	assert_int_equal(json_array_size(json_object_get(printed, "kinds")), _FRAME_KIND_MAX);
+	assert_int_equal(number_of("samples", "count"), 5);
+	EXPECT_COLUMN("samples", "of_request", 1, 1);
+	EXPECT_COLUMN("samples", "time", 0, 1, 0, 0, 1);
+	EXPECT_COLUMN("samples", "group", 1, 0, 0, 0, 2);
+	EXPECT_COLUMN("samples", "part", 0, 0, 1, 2, 0);
+	EXPECT_COLUMN("samples", "frame", 1, 2, 2, 2, 3);
+	EXPECT_COLUMN("samples", "samples", 2, 3, 1, 4, 5);
+	EXPECT_COLUMN("samples", "stands_for", 20, 30, 10, 40, 50);
+	printed = all;
+}
+
 static void of_nothing_there_is_nothing(void **state)
 {
 	(void)state;
 	print();
 	assert_int_equal(number_of("times", "count"), 0);
 	expect_column("cells", "cpu", NULL, 0);
+	assert_null(json_object_get(printed, "code"));
 	assert_int_equal(json_array_size(json_object_get(printed, "ids")), 0);
 }
 
@@ -243,6 +286,7 @@ int main(void)
 		TEST(cells_are_as_they_were_told),
 		TEST(times_have_their_books),
 		TEST(slices_count_from_the_one_before),
+		TEST(samples_are_of_the_frames_that_they_are_in),
 		TEST(of_nothing_there_is_nothing),
 	};
 

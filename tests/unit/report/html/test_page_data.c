@@ -24,6 +24,7 @@ static int setup(void **state)
 	limits = (struct page_limits){ .requests = 100,
 				       .cells = 1000,
 				       .slices = 1000,
+				       .samples = 1000,
 				       .times = 100,
 				       .groups = 100,
 				       .threads = 100 };
@@ -419,6 +420,103 @@ static void a_request_has_no_more_slices_than_there_is_room_for(void **state)
 	assert_int_equal(data.dropped_slices, 2);
 }
 
+static void samples_stay_with_their_request(void **state)
+{
+	const struct page_request *request;
+
+	(void)state;
+	story_sample(&totals, (struct story_sample){ 1000, "a", NULL, "s", 3, NULL });
+	story_cpu(&totals, (struct story_cpu){ 1000, 1, "a", "GET /", 10, 900, 990 });
+	story_sample(&totals, (struct story_sample){ 1100, "a", "GET /", "s", 4, NULL });
+	story_sample(&totals, (struct story_sample){ 1100, "a", "GET /", "s", 0, NULL });
+	/* What is known by its samples alone is no request. */
+	story_sample(&totals, (struct story_sample){ 1000, "b", "GET /", "t", 5, NULL });
+	finish();
+	request = expect_request("a", 1);
+	assert_null(story_find(&data, "b"));
+	assert_int_equal(data.dropped_samples, 5);
+	assert_int_equal(request->sample_count, 2);
+	assert_int_equal(data.sample_count, 2);
+	assert_int_equal(request->samples[0].wall_ns, 1000);
+	assert_int_equal(request->samples[0].samples, 3);
+	assert_int_equal(request->samples[0].stands_for_ns, 30);
+	assert_int_equal(request->samples[0].group, PAGE_NO_NAME);
+	assert_int_equal(request->samples[1].group, 1);
+	assert_ptr_equal(request->samples[0].frame, request->samples[1].frame);
+	assert_string_equal(request->samples[0].frame->name->bytes, "[unknown]");
+}
+
+static void those_of_a_folded_request_are_of_its_group(void **state)
+{
+	char id[16];
+	uint64_t samples = 0;
+
+	(void)state;
+	data.limits.requests = 2;
+	for (int i = 0; i < 4; i++) {
+		(void)snprintf(id, sizeof(id), "%d", i);
+		story_sample(&totals, (struct story_sample){ 1000, id, NULL, "s", 1, NULL });
+		story_sample(&totals, (struct story_sample){ 1000, id, "GET /", "s", 1, NULL });
+		story_cpu(&totals, (struct story_cpu){ 1000, 1, id, NULL, i, 900, 910 });
+		story_cpu(&totals, (struct story_cpu){ 1000, 1, id, "GET /", i, 900, 910 });
+	}
+	finish();
+	assert_int_equal(data.folded_requests, 2);
+	assert_int_equal(data.sample_count, 8);
+	assert_int_equal(data.nobody.sample_count, 4);
+	for (size_t i = 0; i < data.nobody.sample_count; i++) {
+		assert_int_equal(data.nobody.samples[i].group, 1);
+		samples += data.nobody.samples[i].samples;
+	}
+	assert_int_equal(samples, 4);
+}
+
+static void those_of_a_request_that_nothing_else_is_known_of_are_lost(void **state)
+{
+	char text[] = "endpoint=GET /";
+
+	(void)state;
+	for (int is_filtered = 0; is_filtered < 2; is_filtered++) {
+		data.limits.cells = 1000;
+		if (is_filtered)
+			assert_int_equal(filter_add(&totals.filter, text), 0);
+		story_sample(&totals, (struct story_sample){ 1000, "a", "GET /", "s", 3, NULL });
+		data.limits.cells = 2;
+		data.limits.times = 2;
+		story_cpu(&totals, (struct story_cpu){ 1000, 1, "b", "GET /", 1, 900, 910 });
+		story_cpu(&totals, (struct story_cpu){ 1100, 1, "b", "GET /", 1, 900, 910 });
+		story_cpu(&totals, (struct story_cpu){ 1200, 1, "c", "GET /", 1, 900, 910 });
+		assert_null(story_find(&data, "a"));
+		assert_int_equal(data.sample_count, 0);
+		assert_int_equal(data.dropped_samples, 3);
+	}
+}
+
+static void samples_of_nobody_are_filtered_and_have_a_part(void **state)
+{
+	char text[] = "endpoint=GET /";
+
+	(void)state;
+	assert_int_equal(filter_add(&totals.filter, text), 0);
+	story_sample(&totals, (struct story_sample){ 1000, "", NULL, "s", 1, NULL });
+	story_sample(&totals, (struct story_sample){ 1000, "", "POST /", "s", 1, NULL });
+	assert_int_equal(data.sample_count, 0);
+	story_sample(&totals, (struct story_sample){ 1000, "", "GET /", "s", 2, NULL });
+	assert_int_equal(data.nobody.sample_count, 1);
+	assert_int_equal(data.nobody.samples[0].part, TOTALS_PART_ATTRIBUTED);
+	assert_int_equal(data.nobody.samples[0].group, 1);
+}
+
+static void of_more_samples_than_there_is_room_for_it_says_how_many(void **state)
+{
+	(void)state;
+	data.limits.samples = 2;
+	for (int i = 0; i < 4; i++)
+		story_sample(&totals, (struct story_sample){ 1000, "", NULL, "s", 3, NULL });
+	assert_int_equal(data.sample_count, 2);
+	assert_int_equal(data.dropped_samples, 6);
+}
+
 static void a_slice_without_a_state_or_a_time_is_none(void **state)
 {
 	(void)state;
@@ -516,13 +614,13 @@ static void prepare(void)
 }
 
 /* With memory that runs out: 0, or what was said. */
-static int tell_all(void)
+static int tell_all(const struct page_limits *limits_of_page)
 {
 	static const char *const by[] = { "endpoint" };
 	int r = totals_init(&totals, by, 1);
 
 	if (r == 0)
-		r = page_data_init(&data, &totals, NULL);
+		r = page_data_init(&data, &totals, limits_of_page);
 	for (int i = 0; i < TOLD && r == 0; i++)
 		r = totals_add(&totals, &views[i]);
 	if (r == 0)
@@ -532,23 +630,34 @@ static int tell_all(void)
 	return r;
 }
 
-static void without_memory_it_says_so(void **state)
+static void fail_and_tell_all(const struct page_limits *limits_of_page)
 {
 	int r = -ENOMEM;
 
-	(void)state;
-	prepare();
 	for (size_t successes = 0; r < 0; successes++) {
 		memset(&totals, 0, sizeof(totals));
 		memset(&data, 0, sizeof(data));
-		memory_fails_after(successes);
-		r = tell_all();
-		memory_fails_after(SIZE_MAX);
-		assert_true(r == 0 || r == -ENOMEM);
+		memory_fails_once_after(successes);
+		r = tell_all(limits_of_page);
+		memory_never_fails();
+		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
 		page_data_deinit(&data);
 		totals_deinit(&totals);
 		assert_in_range(successes, 0, 1000);
 	}
+}
+
+static void without_memory_it_says_so(void **state)
+{
+	/* What is given up takes some, too: slices at once, requests at the end. */
+	static const struct page_limits tight = {
+		.requests = 1, .cells = 100, .times = 2, .groups = 1, .threads = 2
+	};
+
+	(void)state;
+	prepare();
+	fail_and_tell_all(NULL);
+	fail_and_tell_all(&tight);
 	for (int i = 0; i < TOLD; i++)
 		msgpack_sbuffer_destroy(&samples[i].buffer);
 }
@@ -574,6 +683,11 @@ int main(void)
 		TEST(of_slices_the_cheaper_half_goes_first),
 		TEST(a_request_has_no_more_slices_than_there_is_room_for),
 		TEST(a_slice_without_a_state_or_a_time_is_none),
+		TEST(samples_stay_with_their_request),
+		TEST(those_of_a_folded_request_are_of_its_group),
+		TEST(those_of_a_request_that_nothing_else_is_known_of_are_lost),
+		TEST(samples_of_nobody_are_filtered_and_have_a_part),
+		TEST(of_more_samples_than_there_is_room_for_it_says_how_many),
 		TEST(what_is_nobodys_is_by_time_part_and_group),
 		TEST(the_origin_is_where_the_first_window_starts),
 		TEST(of_several_hosts_a_thread_has_its_own),

@@ -38,6 +38,7 @@ struct forged_process {
 	bool publishes_otel;
 	bool may_come_by_itself; /* it has the variable, which is not located yet */
 	bool may_come_by_otel;
+	bool is_replaced; /* once it was glanced at: its pid is another one's by now */
 	int map_error;
 	int open_error;
 	int refresh_result;
@@ -145,6 +146,7 @@ void memory_map_deinit(struct memory_map *map)
 static void fill_target(struct target *target, const struct forged_process *process)
 {
 	target->info = process->info;
+	target->info.start_ticks += process->is_replaced;
 	target->ruby.is_ruby = process->is_ruby;
 	target->publishers.count = process->may_come_by_itself;
 	target->otel.publishers.count = process->may_come_by_otel;
@@ -727,6 +729,20 @@ static void another_program_is_another_process(void **state)
 	assert_int_equal(bench->found, 2);
 }
 
+static void who_took_the_pid_while_it_was_looked_at_is_left_to_the_next_look(void **state)
+{
+	struct bench *bench = *state;
+	struct forged_process *process = add_ruby();
+
+	process->publishes = process->is_replaced = true;
+	assert_int_equal(look_after(bench, 0), 0);
+	assert_int_equal(bench->found, 0);
+	assert_int_equal(machine.targets, 0);
+	process->is_replaced = false;
+	assert_int_equal(look_when_due(bench, process), 50);
+	assert_int_equal(bench->found, 1);
+}
+
 static void another_program_that_nobody_told_of_is_found_by_the_next_pass(void **state)
 {
 	struct bench *bench = *state;
@@ -860,7 +876,7 @@ static void without_memory_it_is_said_and_found_later(void **state)
 	struct discovery *none = NULL;
 
 	for (size_t successes = 0; successes < 3; successes++) {
-		memory_fails_after(successes);
+		memory_fails_once_after(successes);
 		assert_int_equal(discovery_new("puma", "/a", &ruby_contexts, NULL, &none), -ENOMEM);
 		memory_never_fails();
 		assert_null(none);
@@ -869,7 +885,7 @@ static void without_memory_it_is_said_and_found_later(void **state)
 	process->publishes = true;
 	/* After the list of processes: for one, for the table of all, for what is in that. */
 	for (size_t successes = 1; successes <= 3; successes++) {
-		memory_fails_after(successes);
+		memory_fails_once_after(successes);
 		assert_int_equal(look_after(bench, 60000 * MS), -ENOMEM);
 		memory_never_fails();
 		/* That pass goes on behind it. */
@@ -913,6 +929,7 @@ int main(void)
 		FORGED(hidden_ones_are_counted_if_they_fit_and_by_the_last_pass),
 		FORGED(who_comes_into_the_cgroup_later_is_found_then),
 		FORGED(another_program_is_another_process),
+		FORGED(who_took_the_pid_while_it_was_looked_at_is_left_to_the_next_look),
 		FORGED(another_program_that_nobody_told_of_is_found_by_the_next_pass),
 		FORGED(one_that_was_reported_stays_so_whatever_it_is_called),
 		FORGED(a_candidate_that_is_renamed_away_is_dropped),

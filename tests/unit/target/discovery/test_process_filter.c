@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "target/discovery/process_filter.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "failing_memory.h"
 static const char unified[] = "0::/system.slice/puma.service\n";
 static const char nested[] = "0::/system.slice/docker-4f3a.scope/workers/one\n";
 static const char removed[] = "0::/system.slice/puma.service (deleted)\n";
@@ -143,6 +145,18 @@ static void no_filter_fits_all(void **state)
 	assert_true(has_cgroup(NULL, unified));
 }
 
+static void without_memory_there_is_no_filter(void **state)
+{
+	struct process_filter filter;
+
+	(void)state;
+	for (size_t successes = 0; successes < 2; successes++) {
+		memory_fails_once_after(successes);
+		assert_int_equal(process_filter_init("puma", "/system.slice", &filter), -ENOMEM);
+		memory_never_fails();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -157,6 +171,7 @@ int main(void)
 		cmocka_unit_test(a_name_is_a_pattern),
 		cmocka_unit_test(a_plain_name_is_cut_as_the_kernel_cuts_it),
 		cmocka_unit_test(no_filter_fits_all),
+		cmocka_unit_test(without_memory_there_is_no_filter),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -248,6 +248,45 @@ static void reads_outside_the_file_part_of_a_segment_fail(void **state)
 	assert_int_equal(elf_image_file_offset(image, 0x400020, &offset), -ENOENT);
 }
 
+static void a_file_can_be_read_whole_and_no_byte_more(void **state)
+{
+	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
+	_cleanup_(elf_image_freep) struct elf_image *image = NULL;
+	uint8_t bytes[sizeof(elf) + 1];
+
+	(void)state;
+	/* More than the file has. */
+	elf.segments[0].p_filesz = sizeof(elf) + 8;
+	image = open_forged(&elf);
+	assert_int_equal(elf_image_read(image, 0, bytes, sizeof(elf)), 0);
+	assert_memory_equal(bytes, &elf, sizeof(elf));
+	assert_int_equal(elf_image_read(image, sizeof(elf) - 1, bytes, 1), 0);
+	assert_int_equal(elf_image_read(image, 0, bytes, sizeof(elf) + 1), -EFAULT);
+	assert_int_equal(elf_image_read(image, sizeof(elf) - 1, bytes, 2), -EFAULT);
+	assert_int_equal(elf_image_read(image, sizeof(elf), bytes, 1), -EFAULT);
+}
+
+static void the_value_of_a_defined_symbol_is_found_by_its_number(void **state)
+{
+	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0x1234);
+	_cleanup_(elf_image_freep) struct elf_image *image = open_forged(&elf);
+	_cleanup_(elf_image_freep) struct elf_image *without = NULL;
+	uint64_t value = 77;
+
+	(void)state;
+	assert_true(elf_image_defined_at(image, FORGED_SYMBOL_INDEX, &value));
+	assert_int_equal(value, 0x1234);
+	/* The first one is none, and what follows the last is no symbol. */
+	value = 77;
+	assert_false(elf_image_defined_at(image, 0, &value));
+	assert_false(elf_image_defined_at(image, FORGED_SYMBOL_INDEX + 1, &value));
+	assert_false(elf_image_defined_at(image, SIZE_MAX, &value));
+	elf.sections[1].sh_type = SHT_NULL;
+	without = open_forged(&elf);
+	assert_false(elf_image_defined_at(without, FORGED_SYMBOL_INDEX, &value));
+	assert_int_equal(value, 77);
+}
+
 static void a_segment_beyond_the_end_of_the_file_gives_no_bytes(void **state)
 {
 	struct forged_elf elf = forged_elf_make(EM_X86_64, NAME, 0);
@@ -669,6 +708,8 @@ int main(void)
 		cmocka_unit_test(files_that_are_no_64_bit_elf_are_refused),
 		cmocka_unit_test(tables_that_lie_about_their_size_are_left_out),
 		cmocka_unit_test(reads_outside_the_file_part_of_a_segment_fail),
+		cmocka_unit_test(a_file_can_be_read_whole_and_no_byte_more),
+		cmocka_unit_test(the_value_of_a_defined_symbol_is_found_by_its_number),
 		cmocka_unit_test(a_segment_beyond_the_end_of_the_file_gives_no_bytes),
 		cmocka_unit_test(a_segment_that_is_cut_short_gives_what_there_is),
 		cmocka_unit_test(every_truncation_and_every_flipped_byte_is_survived),

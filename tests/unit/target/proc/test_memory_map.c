@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "failing_memory.h"
 #include "target/proc/memory_map.h"
 
 static const char MAPS[] =
@@ -297,6 +298,25 @@ static void a_process_that_does_not_exist_is_reported_as_such(void **state)
 	assert_int_equal(memory_map_of_process(0x7ffffffe, &map), -ESRCH);
 }
 
+static void without_memory_there_is_no_map(void **state)
+{
+	struct memory_map map = { .count = 77 };
+	size_t failures;
+	int r = -ENOMEM;
+
+	(void)state;
+	for (failures = 0; r < 0; failures++) {
+		memory_fails_once_after(failures);
+		r = parse(MAPS, &map);
+		memory_never_fails();
+		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
+		assert_true(r == 0 || map.count == 77);
+	}
+	/* Its text, its entries, their order. */
+	assert_int_equal(failures, 4);
+	memory_map_deinit(&map);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -314,6 +334,7 @@ int main(void)
 		cmocka_unit_test(so_many_bytes_and_not_one_more_are_parsed),
 		cmocka_unit_test(the_map_of_this_process_has_a_page_just_mapped),
 		cmocka_unit_test(a_process_that_does_not_exist_is_reported_as_such),
+		cmocka_unit_test(without_memory_there_is_no_map),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

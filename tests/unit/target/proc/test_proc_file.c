@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "failing_memory.h"
 
 enum {
 	NOBODY = 0x7ffffffe
@@ -212,6 +213,42 @@ static void however_many_there_are(void **state)
 	}
 }
 
+static void without_memory_nothing_is_read(void **state)
+{
+	struct bench *bench = *state;
+	char *text = NULL, name[16];
+	size_t size_bytes = 77, count = 77, failures;
+	pid_t *ids = NULL;
+	int r;
+
+	/* Both grow on the way. */
+	write_bytes(bench, 20000);
+	for (failures = 0, r = -ENOMEM; r < 0; failures++) {
+		memory_fails_once_after(failures);
+		r = proc_file_read(getpid(), bench->name, 20000, &text, &size_bytes);
+		memory_never_fails();
+		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
+		assert_int_equal(size_bytes, r ? 77 : 20000);
+		assert_true(!text == (r < 0));
+	}
+	assert_true(failures > 2);
+	free(text);
+	for (int i = 1; i <= 130; i++) {
+		(void)snprintf(name, sizeof(name), "%d", i);
+		make_entry(bench, name);
+	}
+	for (failures = 0, r = -ENOMEM; r < 0; failures++) {
+		memory_fails_once_after(failures);
+		r = proc_file_list_ids(bench->folder, &ids, &count);
+		memory_never_fails();
+		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
+		assert_int_equal(count, r ? 77 : 130);
+		assert_true(!ids == (r < 0));
+	}
+	assert_true(failures > 2);
+	free(ids);
+}
+
 int main(void)
 {
 #define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -222,6 +259,7 @@ int main(void)
 		cmocka_unit_test(a_descriptor_of_any_number_will_do),
 		WITH_FOLDER(ids_are_the_names_that_are_numbers),
 		WITH_FOLDER(however_many_there_are),
+		WITH_FOLDER(without_memory_nothing_is_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "failing_memory.h"
 #include "target/proc/process.h"
 
 /* What our own files are said to hold; NULL = what they do. */
@@ -555,6 +556,28 @@ static void a_glance_says_where_the_program_lies(void **state)
 	family_end(&family);
 }
 
+static void without_memory_nothing_is_known(void **state)
+{
+	size_t count = 77, failures;
+	pid_t *pids = NULL;
+	int r = -ENOMEM;
+	char value[8];
+
+	(void)state;
+	for (failures = 0; r < 0; failures++) {
+		memory_fails_once_after(failures);
+		r = process_find_descendants(getpid(), &pids, &count);
+		memory_never_fails();
+		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
+		assert_true(!pids == (r < 0));
+	}
+	assert_true(failures > 2);
+	free(pids);
+	memory_fails_after(0);
+	assert_int_equal(process_read_variable(getpid(), "PATH", value, sizeof(value)), -ENOMEM);
+	memory_never_fails();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -573,6 +596,7 @@ int main(void)
 		cmocka_unit_test(a_variable_is_read_whole_or_not_at_all),
 		cmocka_unit_test(a_process_whose_leader_has_ended_is_one_until_its_threads_have),
 		cmocka_unit_test(a_glance_says_where_the_program_lies),
+		cmocka_unit_test(without_memory_nothing_is_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -158,6 +158,28 @@ static void an_unmade_page_is_empty_and_a_wrong_one_is_refused(void **state)
 	free(ruby);
 }
 
+static void a_directory_that_is_gone_is_asked_for_again(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < LAYOUT_COUNT; i++) {
+		struct forged_ruby *ruby = forge_ruby(&layouts[i]);
+		struct ruby_id_table table = { .reader = &ruby->reader, .address = ruby->table };
+		struct ruby_id_entry entry = { .name = 77 };
+		uint64_t ids;
+
+		if (!layouts[i].is_directory_data || layouts[i].is_data_embedded) {
+			free(ruby);
+			continue;
+		}
+		memcpy(&ids, ruby->memory.bytes + (ruby->table + 16 - FORGED_BASE), sizeof(ids));
+		/* Where its data is, there is nothing any more. */
+		forged_write_u64(&ruby->memory, ids + 32, FORGED_BASE / 2);
+		assert_int_equal(ruby_id_table_read_entry(&table, DYNAMIC_SERIAL, &entry), -EAGAIN);
+		assert_int_equal(entry.name, 77);
+		free(ruby);
+	}
+}
+
 static void a_counter_outside_its_bounds_is_none(void **state)
 {
 	static const struct {
@@ -454,6 +476,7 @@ int main(void)
 		cmocka_unit_test(what_a_page_has_not_is_empty),
 		cmocka_unit_test(a_page_behind_the_last_is_empty),
 		cmocka_unit_test(an_unmade_page_is_empty_and_a_wrong_one_is_refused),
+		cmocka_unit_test(a_directory_that_is_gone_is_asked_for_again),
 		cmocka_unit_test(a_counter_outside_its_bounds_is_none),
 		cmocka_unit_test(an_operators_name_is_one_character),
 		cmocka_unit_test(a_symbol_in_its_value_needs_the_flag_of_symbols),

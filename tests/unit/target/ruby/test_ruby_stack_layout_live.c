@@ -674,7 +674,7 @@ static void without_memory_nothing_is_found(void **state)
 	await_sleep(fixture->ruby.pid);
 	for (size_t successes = 0; r == -ENOMEM; successes++) {
 		assert_true(successes < 100);
-		memory_fails_after(successes);
+		memory_fails_once_after(successes);
 		r = ruby_stack_layout_find(&fixture->object, &fixture->reader, &layout, &report);
 		memory_never_fails();
 		assert_true(r == -ENOMEM || r == 0);

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "failing_memory.h"
 #include <correlator/value_digest.h>
 
 #include "base/clock.h"
@@ -459,6 +460,39 @@ static void a_damaged_table_is_read_without_harm(void **state)
 	}
 }
 
+static void without_memory_nothing_is_found(void **state)
+{
+	static const char *const name = "request_id";
+	struct forged_ruby *ruby = forge_ruby(&layouts[2]);
+	struct ruby_symbols *symbols = NULL;
+	char text[VALUE_TEXT_BYTES];
+	uint64_t id = 0;
+	size_t failures;
+	int r = -ENOMEM;
+
+	(void)state;
+	for (failures = 0; r < 0; failures++) {
+		memory_fails_once_after(failures);
+		r = ruby_symbols_new(&ruby->reader, 0, &ruby->range, 1, &symbols);
+		memory_never_fails();
+		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
+		assert_true(!symbols == (r < 0));
+	}
+	assert_true(failures > 1);
+	memory_fails_after(0);
+	assert_int_equal(ruby_symbols_find_ids(symbols, &name, 1, &id), -ENOMEM);
+	memory_never_fails();
+	assert_int_equal(ruby_symbols_find_ids(symbols, &name, 1, &id), 0);
+	assert_int_equal(id, STATIC_ID);
+	memory_fails_after(0);
+	assert_int_equal(find_name_text(symbols, id, text), -ENOMEM);
+	memory_never_fails();
+	assert_int_equal(find_name_text(symbols, id, text), 0);
+	assert_string_equal(text, name);
+	ruby_symbols_free(symbols);
+	free(ruby);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -478,6 +512,7 @@ int main(void)
 		cmocka_unit_test(of_a_vast_table_two_million_symbols_are_read_at_a_time),
 		cmocka_unit_test(data_full_of_candidates_is_refused),
 		cmocka_unit_test(a_damaged_table_is_read_without_harm),
+		cmocka_unit_test(without_memory_nothing_is_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

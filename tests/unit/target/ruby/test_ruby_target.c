@@ -221,12 +221,15 @@ static void without_its_bias_or_its_symbols_nothing_is_ruby(void **state)
 
 static void without_room_for_a_note_it_is_said(void **state)
 {
-	static const char *const others[] = { "a", "b", "c", "d" };
+	static const char others[] = "abcdefghijklmnop";
 	struct bench *bench = *state;
+	size_t i = 0;
 
 	add_mapping(bench, FORGED_BASE, FORGED_BASE + 8192, 1);
-	for (size_t i = 0; i < 4; i++)
-		assert_non_null(object_file_note(bench->object.file, others[i], 8));
+	/* Each tail is another one. */
+	while (object_file_note(bench->object.file, &others[i], 8))
+		i++;
+	assert_in_range(i, 1, sizeof(others) - 2);
 	assert_int_equal(note(bench), -ENOMEM);
 	assert_null(bench->target.symbols);
 }

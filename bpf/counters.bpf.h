@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What our gem counts of the Ruby thread that runs here, read at boundaries that read the context
+ * anyway: its waits for Ruby's GVL (correlator/gvl_wait.h) and its garbage collections
+ * (correlator/gc_time.h).
+ *
+ * Runs only on the thread itself, before what is pending may be charged to a context that ends.
+ */
+#pragma once
+
+#include "charge.bpf.h"
+#include "hold.bpf.h"
+
+static __always_inline bool counters_are_known(const struct thread_state *thread)
+{
+	return thread->gvl.serial | thread->gc.serial;
+}
+
+/* At an address that was found; of no thread at present, or unreadable: version 0. */
+static __noinline int counters_fetch(struct thread_state *thread, __u64 address)
+{
+	struct gem_thread *counters = &thread->counters;
+
+	if (!table_pointer_is_sane(address) ||
+	    bpf_probe_read_user(counters, GEM_THREAD_LEAST_BYTES, (void *)address))
+		counters->version = 0;
+	else if (counters->flags & GEM_THREAD_TIMES_GC &&
+		 bpf_probe_read_user(&counters->gc_time, sizeof(*counters) - GEM_THREAD_LEAST_BYTES,
+				     (void *)(address + GEM_THREAD_LEAST_BYTES)))
+		counters->version = 0;
+	if (!counters->version)
+		counters->flags = 0;
+	return 0;
+}
+
+static __always_inline void counters_take_gc(struct thread_state *thread, __u64 now_ns)
+{
+	__u64 open_ns = account_growth(now_ns, thread->clock.mark_ns);
+
+	if (gc_time_take(&thread->gc, &thread->counters, &thread->pending, now_ns, open_ns))
+		count_loss(thread->tgid, COUNTER_GC_IMPLAUSIBLE);
+}
+
+/*
+ * Another Ruby thread goes on here, or none (M:N, or the last one has ended): what the last one has
+ * collected is told where it always was, as long as that is not another one's.
+ */
+static __noinline int counters_leave(struct thread_state *thread, __u64 address, __u64 now_ns)
+{
+	(void)counters_fetch(thread, address);
+	if (thread->counters.flags & GEM_THREAD_TIMES_GC &&
+	    thread->counters.serial == thread->gc.serial)
+		counters_take_gc(thread, now_ns);
+	return 0;
+}
+
+/* Of the current thread, whose variable is found. */
+VERIFIED_ONCE int counters_read(struct thread_state *thread, __u64 now_ns)
+{
+	__u64 address, last;
+
+	if (!thread)
+		return 0;
+	last = thread->counters_address;
+	address = thread->tls_address + (__u64)thread->config.thread_offset;
+	if (bpf_probe_read_user(&thread->counters_address, sizeof(thread->counters_address),
+				(void *)address))
+		return 0;
+	thread->counters_address = compat_untag(thread->counters_address);
+	if (thread->gc.serial && last != thread->counters_address)
+		(void)counters_leave(thread, last, now_ns);
+	if (thread->counters_address) {
+		(void)counters_fetch(thread, thread->counters_address);
+		if (!(thread->counters.flags & (GEM_THREAD_COUNTS_GVL | GEM_THREAD_TIMES_GC)))
+			thread->counters_asked = current_epoch + 1;
+	} else {
+		thread->counters.flags = 0;
+	}
+	if (!(thread->counters.flags & GEM_THREAD_COUNTS_GVL))
+		gvl_wait_none(&thread->gvl, &thread->pending, now_ns);
+	else if (gvl_wait_take(&thread->gvl, &thread->counters, &thread->pending, now_ns))
+		count_loss(thread->tgid, COUNTER_GVL_IMPLAUSIBLE);
+	if (thread->counters.flags & GEM_THREAD_TIMES_GC)
+		counters_take_gc(thread, now_ns);
+	else
+		gc_time_none(&thread->gc);
+	if (thread->pending.gvl_waits || thread->pending.gvl_ns)
+		charge_note_pending(thread, thread->clock.mark_ns);
+	return 0;
+}
+
+VERIFIED_ONCE int counters_look_now(struct thread_state *thread, __u64 now_ns, __u32 is_end)
+{
+	if (!thread || !(thread->config.flags & PROCESS_HAS_THREADS) || thread->is_exiting ||
+	    !bpf_get_current_task_btf()->mm)
+		return 0;
+	if (is_end || (thread->gvl.serial && gvl_wait_claimable(&thread->gvl, &thread->pending)))
+		(void)counters_read(thread, now_ns);
+	return 0;
+}
+
+VERIFIED_ONCE int counters_claim_now(struct thread_state *thread)
+{
+	if (thread)
+		gc_time_claim(&thread->gc, &thread->pending);
+	return 0;
+}
+
+/*
+ * At a boundary of the running thread, after the time off the CPU before it was added to what is
+ * pending, and before any of that is charged to a context that ends. is_end: one may end here, or
+ * the thread leaves its CPU; else nothing is read where nothing can be claimed.
+ */
+static __always_inline void counters_look(struct thread_state *thread, __u64 now_ns, bool is_end)
+{
+	if (counters_are_known(thread))
+		(void)counters_look_now(thread, now_ns, is_end);
+}
+
+/* At the end of it: the interval is part of what is pending. */
+static __always_inline void counters_claim(struct thread_state *thread)
+{
+	if (thread->gc.unclaimed_ns | thread->gc.unclaimed_runs)
+		(void)counters_claim_now(thread);
+}
+
+/* At a boundary that has read the context: whether counters are kept by now, which is asked of a
+ * thread that has some, and does not count, once a window. */
+static __always_inline void counters_find(struct thread_state *thread, __u64 now_ns)
+{
+	if (counters_are_known(thread) || !(thread->config.flags & PROCESS_HAS_THREADS))
+		return;
+	if (thread->tls_resolution != TLS_RESOLVED) {
+		gvl_wait_none(&thread->gvl, &thread->pending, now_ns);
+		gc_time_none(&thread->gc);
+	} else if (thread->counters_asked != current_epoch + 1) {
+		(void)counters_read(thread, now_ns);
+	}
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Children of a request (correlator/origin.h): an exec in a context makes that the origin of the
+ * process. In force on its threads wherever they have no context of their own. Without children
+ * session.has_children is a constant 0, and none of this is left.
+ *
+ * The caller holds the thread.
+ */
+#pragma once
+
+#include "maps.bpf.h"
+
+/* A process is forked off another one: it has the same origin, or none. */
+static __always_inline void origin_inherit(__u32 parent_tgid, __u32 tgid)
+{
+	const struct origin *origin;
+
+	if (!session.has_children)
+		return;
+	origin = bpf_map_lookup_elem(&origins, &parent_tgid);
+	/* Userspace may not have taken out yet who had this pid before. */
+	if (!origin)
+		bpf_map_delete_elem(&origins, &tgid);
+	else if (bpf_map_update_elem(&origins, &tgid, origin, BPF_ANY))
+		count_loss(parent_tgid, COUNTER_PROCESSES_FULL);
+}
+
+/* A thread comes to be observed. */
+static __always_inline void origin_register(struct thread_state *thread, __u32 tgid)
+{
+	const struct origin *origin;
+
+	if (!session.has_children || thread->is_worker)
+		return;
+	origin = bpf_map_lookup_elem(&origins, &tgid);
+	thread->origin_hash = origin ? origin->hash : 0;
+}
+
+/*
+ * The thread is about to get another name. If that is part of an exec, whose context is this one,
+ * its memory is gone already: what is known here is all that can be known then.
+ */
+static __always_inline void origin_note_rename(struct thread_state *thread)
+{
+	if (session.has_children)
+		thread->was_known = thread->knowledge != CONTEXT_UNKNOWN;
+}
+
+/* See origin_take(). Not VERIFIED_ONCE: before 6.2 a value that is a field of such a function's
+ * argument is refused. */
+static __noinline int origin_put(struct thread_state *thread)
+{
+	__u32 tgid = thread->tgid;
+
+	thread->snapshot.family = thread->config.family;
+	if (bpf_map_update_elem(&origins, &tgid, &thread->snapshot, BPF_ANY)) {
+		count_loss(tgid, COUNTER_PROCESSES_FULL);
+		return 0;
+	}
+	thread->origin_hash = thread->snapshot_hash;
+	return 1;
+}
+
+/*
+ * The thread's process runs another program: what was in force is its origin from here on. What is
+ * pending since the exec renamed it belongs to that, too, and is still to be charged.
+ */
+static __always_inline void origin_take(struct thread_state *thread)
+{
+	__u32 is_known = thread->knowledge != CONTEXT_UNKNOWN || thread->was_known;
+
+	if (!session.has_children || thread->is_worker)
+		return;
+	thread->was_known = 0;
+	if (is_known)
+		thread->knowledge = CONTEXT_KNOWN;
+	if (origin_is_new(is_known, thread->is_of_origin, thread->context_hash,
+			  thread->snapshot_hash))
+		(void)origin_put(thread);
+	/* What it did between its fork and here, in an account that is open yet, is a child's, too.
+	 */
+	if (is_known && thread->is_inherited && thread->context_hash == thread->origin_hash)
+		thread->is_of_origin = 1;
+}
+
+/*
+ * After an exec, whose program has set no context yet: the origin is in force. Its accounts have
+ * another serial, and so the program's name.
+ */
+static __always_inline void origin_begin(struct thread_state *thread)
+{
+	if (!session.has_children || !thread->origin_hash)
+		return;
+	thread->serial = __sync_fetch_and_add(&last_serial, 1) + 1;
+	thread->context_hash = thread->origin_hash;
+	thread->state_pointer = 0;
+	thread->is_of_origin = 1;
+	thread->is_inherited = 0;
+	thread->is_unread = 0;
+	thread->knowledge = CONTEXT_KNOWN;
+}
+
+/* The context of a thread whose own has this hash. */
+static __always_inline __u64 origin_resolve(struct thread_state *thread, __u64 hash)
+{
+	if (!session.has_children)
+		return hash;
+	thread->is_of_origin = hash == CONTEXT_HASH_NONE && thread->origin_hash;
+	return thread->is_of_origin ? thread->origin_hash : hash;
+}
+
+/*
+ * Makes the origin's snapshot known under its hash, of a thread whose own snapshot is not that one
+ * (charge_publish_snapshot()). False: there is no room.
+ */
+static __noinline int origin_publish(struct thread_state *thread, __u64 hash)
+{
+	__u32 tgid = thread->tgid;
+	const struct origin *origin;
+
+	if (bpf_map_lookup_elem(&contexts, &hash))
+		return true;
+	origin = bpf_map_lookup_elem(&origins, &tgid);
+	if (origin && origin->hash == hash &&
+	    share_has_room(&contexts_share, thread->config.family, session.contexts_max) &&
+	    !bpf_map_update_elem(&contexts, &hash, &origin->snapshot, BPF_NOEXIST)) {
+		share_add(&contexts_share, thread->config.family);
+		return true;
+	}
+	/* Another thread may have been first. */
+	if (bpf_map_lookup_elem(&contexts, &hash))
+		return true;
+	count_loss(tgid, COUNTER_CONTEXTS_FULL);
+	return false;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Which system calls: how many of each, and the time inside, of one thread since it was last
+ * charged. The kernel programs keep it beside what is pending (bpf/syscall_counts.bpf.h), and
+ * charge both to the same account, so the calls of an account, over all numbers, are its
+ * `syscalls`. Pure: the unit tests compile this same text. The caller holds the thread. Times are
+ * CLOCK_MONOTONIC, ns.
+ */
+#pragma once
+
+#include <linux/types.h>
+
+#include <correlator/account.h>
+#include <correlator/books.h>
+
+enum syscall_counts_sizes {
+	SYSCALL_PLACES = 16, /* different ones of a thread; a power of two */
+	SYSCALL_TRIES = 4, /* places that one may be in */
+	SYSCALL_NUMBERS = 1024, /* the kernel's are below; others are told as this one */
+	SYSCALLS_PER_ACCOUNT = 2, /* room of the map, of that of accounts: few have many kinds */
+};
+
+/* Whose table a number is of. */
+enum syscall_abi {
+	SYSCALL_ABI_NATIVE = 0, /* the machine's own, 64 bits */
+	SYSCALL_ABI_X32 = 1, /* x86-64's with 32-bit pointers: its bit is taken out of the number */
+	SYSCALL_ABI_32 = 2, /* i386 on x86-64, arm on arm64 */
+	_SYSCALL_ABI_MAX,
+};
+
+/* Bit of x32's numbers: __X32_SYSCALL_BIT, asm/unistd.h. */
+#define SYSCALL_X32_BIT 0x40000000UL
+
+/* A number in its table; 0 = none. */
+static inline __u32 syscall_call(__u64 number, __u32 is_x86, __u32 is_32_bit)
+{
+	__u32 abi = is_32_bit ? SYSCALL_ABI_32 : SYSCALL_ABI_NATIVE;
+
+	if (is_32_bit)
+		number = (__u32)number;
+	else if (is_x86 && (__s64)number > 0 && (number & SYSCALL_X32_BIT)) {
+		abi = SYSCALL_ABI_X32;
+		number &= ~SYSCALL_X32_BIT;
+	}
+	return abi << 16 | (__u32)(number < SYSCALL_NUMBERS ? number + 1 : SYSCALL_NUMBERS + 1);
+}
+
+static inline __u32 syscall_call_abi(__u32 call)
+{
+	return call >> 16;
+}
+
+/* SYSCALL_NUMBERS: a number that no kernel has, or -1, as of a call that a filter took away. */
+static inline __u32 syscall_call_number(__u32 call)
+{
+	return (call & 0xffff) - 1;
+}
+
+struct syscall_sums {
+	__u64 calls; /* that were entered */
+	__u64 inside_ns; /* from entry to exit, on the CPU and off it */
+};
+
+/* Key of the map behind `syscalls`; its value are syscall_sums. */
+struct syscall_key {
+	struct account_key account; /* that they were charged to; its context may be
+				       CONTEXT_HASH_OVERFLOW */
+	__u32 call; /* syscall_call() */
+	__u32 reserved;
+};
+
+_Static_assert(sizeof(struct syscall_key) == 24, "layout");
+
+struct syscall_place {
+	__u32 call; /* 0 = free */
+	__u32 calls;
+	__u64 inside_ns;
+};
+
+struct syscall_counts {
+	struct syscall_place places[SYSCALL_PLACES];
+	__u64 charged_hash; /* if is_charged: context of the account that they go to, */
+	__u64 since_ns; /* of the call that the thread is in: its time up to here is counted */
+	__u32 call; /* that it is in; 0 = none, or one that began unseen */
+	__u32 has_some; /* places that are used */
+	__u32 is_charged; /* what they belong to was charged, and they are not yet */
+	__u32 charged_epoch; /* and its window */
+};
+
+_Static_assert(sizeof(struct syscall_counts) == SYSCALL_PLACES * 16 + 2 * 8 + 4 * 4, "layout");
+
+/* Where the call is counted, or will be; NULL = what is there must be charged first. */
+static inline struct syscall_place *syscall_counts_place(struct syscall_counts *counts, __u32 call)
+{
+	for (__u32 i = 0; i < SYSCALL_TRIES; i++) {
+		struct syscall_place *place = &counts->places[(call + i) & (SYSCALL_PLACES - 1)];
+
+		if (place->call == call || !place->call)
+			return place;
+	}
+	return (void *)0;
+}
+
+/* Its time up to then, which is not before since_ns, is counted. */
+static inline void syscall_counts_settle(struct syscall_counts *counts, __u64 until_ns)
+{
+	__u64 ns = account_growth(until_ns, counts->since_ns);
+	struct syscall_place *place;
+
+	if (!counts->call || !ns)
+		return;
+	place = syscall_counts_place(counts, counts->call);
+	if (!place)
+		return;
+	counts->has_some = 1;
+	place->call = counts->call;
+	place->inside_ns += ns;
+	counts->since_ns += ns;
+}
+
+/* One more; 0 = there is no place for it. */
+static inline int syscall_counts_add_call(struct syscall_counts *counts, __u32 call)
+{
+	struct syscall_place *place = syscall_counts_place(counts, call);
+
+	if (!place)
+		return 0;
+	counts->has_some = 1;
+	place->call = call;
+	place->calls++;
+	return 1;
+}
+
+/* Into the kernel. There is a place for it. */
+static inline void syscall_counts_enter(struct syscall_counts *counts, __u32 call, __u64 now_ns)
+{
+	counts->call = call;
+	counts->since_ns = now_ns;
+	(void)syscall_counts_add_call(counts, call);
+}
+
+/* And out of it; of a call that began unseen nothing is known. */
+static inline void syscall_counts_leave(struct syscall_counts *counts, __u64 now_ns)
+{
+	syscall_counts_settle(counts, now_ns);
+	counts->call = 0;
+}

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""
+How long each request waited for the GVL, against what another extension of the process counts with
+hooks and a clock of its own. That takes Ruby 3.3: with an older one it is not measured, and that is
+said. tests/matrix has the Rubies.
+"""
+import csv
+import io
+import json
+
+import harness
+import records
+from harness import EXIT_OK, Recording, Workload, run_correlator
+
+TOLERANCE_NS = 100_000
+TOLERANCE_PART = 0.02
+
+
+def sums_of(found):
+    """{request_id: {field: sum}} of what each record of it has."""
+    sums = {}
+    for record in records.of_kind(found, "cpu"):
+        into = sums.setdefault(record["request_id"], {})
+        for field in "run_queue_ns", "blocked_ns", "gvl_ns", "gvl_waits":
+            if field in record:
+                into[field] = into.get(field, 0) + record[field]
+    return sums
+
+
+class GvlTest(harness.LiveTest):
+    def start(self, watch=True, environment=None):
+        workload = self.enter(Workload("driven.rb", environment=environment))
+        self.tells = workload.evaluate("RUBY_VERSION") >= "3.3"
+        if watch:
+            workload.evaluate("Correlator.watch_vm!")
+        return workload
+
+    def start_or_skip(self, **options):
+        workload = self.start(**options)
+        if not self.tells:
+            self.skipTest("before Ruby 3.3 none says for which thread it waits")
+        workload.evaluate("load File.join(File.dirname($0), 'gvl.rb')")
+        return workload
+
+    def observe(self, workload, *lines, arguments=()):
+        """The truth of each request, and the records."""
+        recording = self.enter(Recording(self.output, "-p", workload.pid, *arguments))
+        truth = {}
+        for line in lines:
+            truth.update(workload.evaluate(line))
+        self.assert_ended_well(recording, recording.stop())
+        return truth, recording.records()
+
+    def check(self, truth, found):
+        sums = sums_of(found)
+        for request, ((least_ns, least), (most_ns, most)) in truth.items():
+            charged = sums[request]
+            slack_ns = max(TOLERANCE_NS, TOLERANCE_PART * least_ns)
+            self.assertGreaterEqual(charged["gvl_ns"], least_ns - slack_ns, (request, truth))
+            self.assertLessEqual(charged["gvl_ns"], most_ns + slack_ns, (request, truth))
+            self.assertLessEqual(charged["gvl_ns"],
+                                 charged["run_queue_ns"] + charged["blocked_ns"], request)
+            self.assertIn(charged["gvl_waits"], range(least, most + 1), (request, truth))
+        self.assertEqual(0, records.books(found).get("gvl_implausible", 0))
+        return sums
+
+    def check_beside(self, spinners, way, arguments=(), **options):
+        workload = self.start_or_skip(**options)
+        truth, found = self.observe(
+            workload,
+            *(f'beside({spinners}) {{ [request("{way}-{number}", "{way}", 0.6)] }}'
+              for number in range(2)), arguments=arguments)
+        return truth, self.check(truth, found)
+
+    def test_waits_of_a_request_that_computes_beside_one_that_spins(self):
+        truth, _ = self.check_beside(1, "compute")
+        self.assertGreater(truth["compute-0"][0][0], 100_000_000)
+
+    def test_beside_two(self):
+        self.check_beside(2, "compute")
+
+    def test_beside_eight(self):
+        self.check_beside(8, "compute")
+
+    def test_waits_after_sleeping(self):
+        truth, sums = self.check_beside(1, "sleep")
+        self.assertGreater(sums["sleep-0"]["blocked_ns"], 100_000_000)
+
+    def test_waits_after_reading_a_pipe(self):
+        self.check_beside(2, "pipe")
+
+    def test_waits_that_another_thread_begins(self):
+        self.check_beside(2, "queue")
+
+    def test_sleep_and_other_waits_beside_nobody_are_none(self):
+        _, sums = self.check_beside(0, "sleep")
+        self.assertLess(sums["sleep-0"]["gvl_ns"], 50_000_000)
+
+    def test_waits_that_span_windows_are_charged_once(self):
+        self.check_beside(8, "compute", arguments=["-i", "50ms"])
+
+    def test_waits_of_a_lean_recording(self):
+        workload = self.start_or_skip()
+        truth, found = self.observe(
+            workload, 'beside(2) { [request("lean", "compute", 1.0)] }', arguments=["--lean"])
+        charged = sums_of(found)["lean"]
+        # Where a context ends is found at the next boundary that reads.
+        self.assertAlmostEqual(charged["gvl_ns"], truth["lean"][0][0],
+                               delta=max(truth["lean"][1][0] - truth["lean"][0][0],
+                                         0.02 * truth["lean"][0][0]) + 1_000_000)
+
+    def test_requests_that_wait_for_each_other(self):
+        workload = self.start_or_skip()
+        truth, found = self.observe(
+            workload, 'beside(0) { Array.new(4) { |n| request("r-#{n}", "compute", 0.8) } }')
+        self.check(truth, found)
+
+    def test_short_threads_leave_nothing_to_the_next(self):
+        workload = self.start_or_skip()
+        truth, found = self.observe(workload, *(
+            f'beside(1) {{ Array.new(8) {{ |n| request("{turn}-#{{n}}", "sleep", 0.1) }} }}'
+            for turn in range(3)))
+        self.check(truth, found)
+
+    def test_a_forked_child(self):
+        workload = self.start_or_skip()
+        truth, found = self.observe(workload, "; ".join([
+            "reader, writer = IO.pipe",
+            "child = fork { writer.puts JSON.generate(beside(2) { "
+            '[request("child", "compute", 0.6)] }); writer.close; exit!(true) }',
+            "writer.close", "answer = JSON.parse(reader.read)", "Process.wait(child)", "answer"]))
+        self.check(truth, found)
+
+    def test_threads_that_share_native_ones_are_charged_no_more_than_these_waited(self):
+        workload = self.start_or_skip(environment={"RUBY_MN_THREADS": "1"})
+        _, found = self.observe(
+            workload, 'beside(2) { Array.new(3) { |n| request("r-#{n}", "compute", 0.6) } }')
+        for request, charged in sums_of(found).items():
+            if "gvl_ns" in charged:
+                self.assertLessEqual(charged["gvl_ns"],
+                                     charged["run_queue_ns"] + charged["blocked_ns"], request)
+        self.assertEqual(0, records.books(found).get("gvl_implausible", 0))
+
+    def test_what_is_not_counted_is_absent_and_shown_as_not_measured(self):
+        workload = self.start(watch=False)
+        recording = self.enter(Recording(self.output, "-p", workload.pid))
+        workload.evaluate('Correlator.with(request_id: "r") { sleep 0.01 }')
+        self.assert_ended_well(recording, recording.stop())
+        self.assertEqual([], [record for record in recording.records() if "gvl_ns" in record])
+        shown = run_correlator("report", "--columns", "cpu,gvl", self.output).stdout
+        self.assertRegex(shown, r"\n *request_id +cpu +gvl\n")
+        self.assertRegex(shown, r"\nr +\S+ \S+ +-\n")
+        self.assertNotIn("gvl", run_correlator("report", self.output).stdout)
+
+    def test_doctor_says_whether_they_are_counted_and_what_to_do(self):
+        workload = self.start(watch=False)
+        asked = run_correlator("doctor", "-p", workload.pid).stdout
+        if self.tells:
+            self.assertRegex(asked, r"note +GVL +waits .* not counted: `Correlator.watch_vm!'")
+        else:
+            self.assertRegex(asked, r"note +GVL +waits .* not counted: Ruby \S+ does not tell")
+        workload.evaluate("Correlator.watch_vm!")
+        asked = run_correlator("doctor", "-p", workload.pid).stdout
+        self.assertEqual(self.tells, "ok    GVL" in asked, asked)
+
+    def test_the_report_shows_them(self):
+        truth, sums = self.check_beside(1, "compute")
+        shown = run_correlator("report", self.output).stdout
+        self.assertRegex(shown, r"\brequest_id\b.* gvl\b")
+        answer = json.loads(run_correlator("report", "--format", "json", self.output).stdout)
+        rows = {group["key"]: group for group in answer["rows"]}
+        for request in truth:
+            self.assertEqual(sums[request]["gvl_ns"], rows[request]["gvl_ns"])
+            self.assertEqual(sums[request]["gvl_waits"], rows[request]["gvl_waits"])
+        lines = list(csv.DictReader(io.StringIO(
+            run_correlator("report", "--format", "csv", self.output).stdout)))
+        self.assertEqual({request: str(sums[request]["gvl_ns"]) for request in truth},
+                         {line["request_id"]: line["gvl_ns"] for line in lines
+                          if line["request_id"] in truth})
+        story = run_correlator("report", "--request", "compute-0", self.output)
+        self.assertEqual(EXIT_OK, story.returncode, story.stderr)
+        self.assertRegex(story.stdout, r"\ngvl +\S+ \S+ of the two above .* \d+ times\n")
+
+
+if __name__ == "__main__":
+    harness.main()

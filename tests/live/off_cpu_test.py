@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`record --stacks=off-cpu`: in which code each request waited, to the nanosecond.
+
+Tolerance: between two sums of the records none; of a wait by the script's own clock 1 ms and 1 %, for what
+the Ruby does beside it, and, where it waits for a CPU, too, that.
+"""
+import collections
+import json
+
+import harness
+import records
+from harness import Recording, read_records, run_correlator
+from reasons_test import TOLERANCE_NS, TOLERANCE_PART, Waiter
+from stacks_test import frames_of, stack_of
+
+KEYS = ("-k", "request_id")
+PLACES = ("nap", "lock", "pop", "read_pipe")
+
+
+def off_cpu_ns(record):
+    return record.get("blocked_ns", 0) + record.get("run_queue_ns", 0)
+
+
+class OffCpuTest(harness.LiveTest):
+    def observe(self, *options, environment=None):
+        with Waiter("off_cpu.rb", environment=environment) as workload:
+            with Recording(self.output, "-p", workload.pid, *KEYS, "--stacks=off-cpu",
+                           *options) as recording:
+                truth = workload.run()
+                self.assert_ended_well(recording, recording.stop())
+            self.pid = workload.pid
+        return truth, recording.records()
+
+    def assert_waits_are_the_accounts(self, found):
+        """Of each thread in each context in each window, blocked and run queue each for itself."""
+        sums = {kind: collections.defaultdict(collections.Counter) for kind in ("cpu", "sample")}
+        for at_ns, record in read_records(self.output):
+            if record["kind"] in sums and "samples" not in record:
+                key = at_ns, record["pid"], record.get("tid"), record.get("request_id")
+                sums[record["kind"]][key].update({name: record.get(name, 0)
+                                                  for name in ("blocked_ns", "run_queue_ns")})
+        charged = {key: dict(counter) for key, counter in sums["cpu"].items() if any(counter.values())}
+        self.assertEqual(charged, {key: dict(counter) for key, counter in sums["sample"].items()})
+        self.assertGreater(len(charged), 5)
+        books = records.books(found)
+        self.assertEqual(0, books["stacks_full"])
+        self.assertEqual(0, books["residual_ns"])
+        # Those of a clock, which may meet a boundary; of waits nothing is lost here.
+        self.assertLess(books["samples_lost"], 20)
+
+    def waits_of(self, found):
+        """{request: {names of a stack: ns}}, the names as a set, without the kernel's; and the counts."""
+        frames, waits = frames_of(found), collections.defaultdict(collections.Counter)
+        for record in records.of_kind(found, "sample"):
+            if "samples" not in record:
+                names = frozenset(frame["name"] for frame in stack_of(frames, record["stack_id"])
+                                  if frame["frame_kind"] != "kernel")
+                waits[record.get("request_id")][names] += off_cpu_ns(record)
+        return waits
+
+    def assert_places_are_right(self, truth, found):
+        waits = self.waits_of(found)
+        for place in PLACES:
+            with self.subTest(place=place):
+                inside_ns, around_ns = truth[place]
+                there_ns = sum(ns for names, ns in waits[place].items() if place in names)
+                tolerance_ns = TOLERANCE_NS + TOLERANCE_PART * inside_ns
+                self.assertGreater(there_ns, inside_ns - tolerance_ns, waits[place])
+                self.assertLess(there_ns, around_ns + tolerance_ns, waits[place])
+                # Of the request's own time off the CPU all but its way in and out.
+                self.assertLess(sum(waits[place].values()) - there_ns, tolerance_ns, waits[place])
+        for fiber in "first", "second":
+            nap_ns = sum(ns for names, ns in waits[fiber].items() if "nap" in names)
+            self.assertGreater(nap_ns, 2 * 0.99 * 50e6, waits[fiber])
+
+    def test_over_all_stacks_it_is_the_accounts(self):
+        _, found = self.observe()
+        self.assert_waits_are_the_accounts(found)
+
+    def test_each_wait_is_in_the_method_that_waits(self):
+        truth, found = self.observe()
+        self.assert_places_are_right(truth, found)
+
+    def test_so_it_is_over_windows_that_are_shorter_than_the_wait(self):
+        """What sleeps on is told in each window, by frames that were told where it began."""
+        truth, found = self.observe("-i", "100ms", environment={"WAIT_MS": "450"})
+        self.assert_waits_are_the_accounts(found)
+        self.assert_places_are_right(truth, found)
+        frames = frames_of(found)
+        naps = [record for record in records.of_kind(found, "sample")
+                if record.get("request_id") == "nap" and "samples" not in record and
+                any(frame["name"] == "nap" for frame in stack_of(frames, record["stack_id"]))]
+        # As many as a busy machine makes windows.
+        self.assertGreaterEqual(len(naps), 2)
+        # One sleep, whatever Ruby's timers make of it.
+        self.assertLess(sum(record.get("waits", 0) for record in naps), len(naps))
+
+    def test_so_it_is_of_contexts_that_are_found_at_boundaries(self):
+        truth, found = self.observe("--lean")
+        self.assert_waits_are_the_accounts(found)
+        self.assert_places_are_right(truth, found)
+
+    def test_so_it_is_beside_a_timeline_and_system_calls(self):
+        truth, found = self.observe("--timeline", "--syscalls")
+        self.assert_waits_are_the_accounts(found)
+        self.assert_places_are_right(truth, found)
+
+    def test_the_kernels_frames_end_where_it_leaves_the_cpu(self):
+        _, found = self.observe()
+        frames, ends = frames_of(found), collections.Counter()
+        for record in records.of_kind(found, "sample"):
+            # Who was asleep when the recording began is in no stack that was seen.
+            if "samples" not in record and record.get("request_id"):
+                kernel = [frame["name"] for frame in stack_of(frames, record["stack_id"])
+                          if frame["frame_kind"] == "kernel"]
+                ends[kernel[0] if kernel else None] += off_cpu_ns(record)
+        self.assertGreater(ends["__schedule"], 0.99 * sum(ends.values()), ends)
+
+    def test_the_report_has_the_same_sums(self):
+        _, found = self.observe()
+        report = run_correlator("report", "--stacks", "--off-cpu", "-f", "json", self.output)
+        said = json.loads(report.stdout)
+        expected = sum(off_cpu_ns(record) for record in records.of_kind(found, "cpu"))
+        self.assertEqual(expected, said["all"]["off_cpu_ns"])
+        self.assertEqual(expected, said["all"]["off_cpu_in_stacks_ns"])
+        nap = run_correlator("report", "--stacks", "--off-cpu", "--where", "request_id=nap", "-f",
+                             "json", self.output)
+        method, = [row for row in json.loads(nap.stdout)["methods"] if row["name"].endswith("nap")]
+        self.assertGreater(method["share_percent"], 95)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Which stack a wait is charged under, and what is lost: bpf/wait_stack.bpf.h. That it is all of an
+ * account's time off the CPU in any life is in test_machine.c. */
+#include "bpf/two_tasks.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#include "sched.bpf.h"
+
+#define CHARGED_MAP  waits
+#define CHARGED_KEY  struct sample_key
+#define CHARGED_SUMS struct wait_sums
+#include "bpf/charged_map.h"
+
+enum {
+	FIRST = 100, /* a stack */
+	SECOND = 200,
+	TIP = 7, /* of the first: so much more */
+	READ_NS = 100, /* since the last boundary (two_tasks.h) */
+};
+
+static int set_up(void **state)
+{
+	begin_charges(state);
+	native_session.has_wait_stacks = 1;
+	thread->confirmed_ns = NOW_NS;
+	return 0;
+}
+
+static void change(struct task_struct *from, struct task_struct *to)
+{
+	unsigned long long arguments[] = { false, (uintptr_t)from, (uintptr_t)to };
+
+	assert_int_equal(on_sched_switch(arguments), 0);
+}
+
+/* It falls asleep in that stack, once it has run for so long. */
+static void fall_asleep(uint64_t stack, uint64_t after_ns)
+{
+	kernel.now_ns += after_ns;
+	kernel.current.se.sum_exec_runtime += after_ns;
+	kernel.current.nvcsw++;
+	kernel.current.__state = 1; /* TASK_INTERRUPTIBLE */
+	thread->waited.next_stack = stack;
+	thread->waited.next_tip = stack + TIP;
+	change(&kernel.current, &kernel.other);
+}
+
+/* It gets a CPU again: woken up so long ago. */
+static void wake_up(uint64_t after_ns, uint64_t run_queue_ns)
+{
+	kernel.now_ns += after_ns;
+	kernel.current.__state = 0;
+	kernel.current.sched_info.run_delay += run_queue_ns;
+	change(&kernel.other, &kernel.current);
+}
+
+/* All that is pending goes to its account, as at the end of a window. */
+static void charge(void)
+{
+	assert_true(thread_begin(thread, &kernel.current, kernel.now_ns));
+	charge_so_far(thread, &kernel.current, kernel.now_ns);
+	thread_release(thread);
+}
+
+static void expect_row(size_t window, uint64_t context_hash, uint64_t stack, uint64_t number,
+		       uint64_t blocked_ns, uint64_t run_queue_ns)
+{
+	const struct sample_key key = {
+		.account = { .context_hash = context_hash, .thread_serial = 6, .tgid = TGID },
+		.stack = stack,
+		.tip = stack == STACK_NOT_SEEN ? TIP_NONE : stack + TIP,
+	};
+	const struct wait_sums *sums = find_row(window, &key);
+
+	assert_non_null(sums);
+	assert_int_equal(sums->waits, number);
+	assert_int_equal(sums->blocked_ns, blocked_ns);
+	assert_int_equal(sums->run_queue_ns, run_queue_ns);
+}
+
+static uint64_t lost(void)
+{
+	return kernel.processes[0].books.losses[COUNTER_SAMPLE_LOST];
+}
+
+static void each_is_charged_under_the_stack_that_it_began_in(void **state)
+{
+	(void)state;
+	fall_asleep(FIRST, READ_NS);
+	assert_int_equal(bench.counts[0], 0);
+	wake_up(50, 20);
+	fall_asleep(SECOND, 10);
+	expect_row(0, CONTEXT_HASH_NONE, FIRST, 1, 30, 20);
+	wake_up(1000, 0);
+	charge();
+	expect_row(0, CONTEXT_HASH_NONE, SECOND, 1, 1000, 0);
+	assert_int_equal(bench.counts[0], 2);
+	assert_int_equal(bench.account.totals.blocked_ns, 1030);
+	assert_int_equal(bench.account.totals.run_queue_ns, 20);
+	assert_int_equal(lost(), 0);
+}
+
+static void those_in_one_stack_are_added_up(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 3; i++) {
+		fall_asleep(FIRST, 10);
+		wake_up(50, 20);
+	}
+	charge();
+	assert_int_equal(bench.counts[0], 1);
+	expect_row(0, CONTEXT_HASH_NONE, FIRST, 3, 90, 60);
+}
+
+static void one_that_goes_on_has_its_time_in_each_window_and_is_counted_once(void **state)
+{
+	(void)state;
+	fall_asleep(FIRST, 10);
+	for (uint32_t window = 0; window < 2; window++) {
+		/* As the flush does of a thread that sleeps. */
+		assert_true(thread_take(thread, &kernel.current, kernel.now_ns, 1));
+		kernel.now_ns += 500;
+		(void)account_collect(&thread->clock, &thread->pending, kernel.now_ns, false);
+		charge_note_pending(thread, kernel.now_ns);
+		charge_so_far(thread, &kernel.current, kernel.now_ns);
+		thread->epoch = open_epoch = current_epoch = window + 1;
+		thread_release(thread);
+	}
+	expect_row(0, CONTEXT_HASH_NONE, FIRST, 1, 500, 0);
+	expect_row(1, CONTEXT_HASH_NONE, FIRST, 0, 500, 0);
+}
+
+static void without_an_account_it_is_of_overflow(void **state)
+{
+	(void)state;
+	bench.opened.context_hash = CONTEXT_HASH_FIRST;
+	fall_asleep(FIRST, 10);
+	wake_up(50, 0);
+	charge();
+	expect_row(0, CONTEXT_HASH_OVERFLOW, FIRST, 1, 50, 0);
+	assert_int_equal(kernel.processes[0].books.epochs[0].overflow.blocked_ns, 50);
+}
+
+static void without_room_it_is_lost_and_the_account_is_right(void **state)
+{
+	(void)state;
+	bench.is_full = true;
+	fall_asleep(FIRST, 10);
+	wake_up(50, 0);
+	charge();
+	assert_int_equal(lost(), 1);
+	bench.is_full = false;
+	bench.has_no_epochs = true;
+	fall_asleep(FIRST, 10);
+	wake_up(50, 0);
+	charge();
+	assert_int_equal(lost(), 2);
+	assert_int_equal(bench.counts[0], 0);
+	assert_int_equal(bench.account.totals.blocked_ns, 100);
+}
+
+static void one_that_begins_while_the_books_are_held_is_written_up_in_its_own(void **state)
+{
+	(void)state;
+	fall_asleep(FIRST, 10);
+	wake_up(50, 0);
+	thread->is_busy = 1;
+	fall_asleep(SECOND, 10);
+	wake_up(70, 0);
+	thread->is_busy = 0;
+	charge();
+	assert_int_equal(bench.counts[0], 2);
+	expect_row(0, CONTEXT_HASH_NONE, FIRST, 1, 50, 0);
+	expect_row(0, CONTEXT_HASH_NONE, SECOND, 1, 70, 0);
+}
+
+static void one_whose_beginning_was_not_reported_is_in_no_stack_that_was_seen(void **state)
+{
+	(void)state;
+	fall_asleep(FIRST, 10);
+	wake_up(50, 0);
+	charge();
+	kernel.now_ns += 40;
+	wake_up(30, 0);
+	charge();
+	assert_int_equal(thread->waited.places[0].stack, STACK_NOT_SEEN);
+	expect_row(0, CONTEXT_HASH_NONE, FIRST, 1, 50, 0);
+	expect_row(0, CONTEXT_HASH_NONE, STACK_NOT_SEEN, 1, 70, 0);
+	assert_int_equal(bench.counts[0], 2);
+}
+
+/* Charged too early, they would be nobody's. */
+static void while_it_is_not_known_whose_they_are_they_wait_too(void **state)
+{
+	(void)state;
+	thread->is_unread = 1;
+	for (uint64_t i = 0; i < WAIT_PLACES; i++) {
+		fall_asleep(FIRST + i, 10);
+		wake_up(50 + i, 1);
+	}
+	assert_int_equal(bench.counts[0], 0);
+	charge();
+	assert_int_equal(bench.counts[0], WAIT_PLACES);
+	for (uint64_t i = 0; i < WAIT_PLACES; i++)
+		expect_row(0, CONTEXT_HASH_NONE, FIRST + i, 1, 49 + i, 1);
+	/* The last one may go on: it is not counted again. */
+	fall_asleep(FIRST, 10);
+	wake_up(5, 0);
+	charge();
+	expect_row(0, CONTEXT_HASH_NONE, FIRST, 2, 49 + 5, 1);
+	assert_int_equal(bench.counts[0], WAIT_PLACES);
+}
+
+static void as_many_as_there_is_room_for(void **state)
+{
+	(void)state;
+	thread->is_unread = 1;
+	for (uint64_t i = 0; i < WAIT_PLACES + 2; i++) {
+		fall_asleep(FIRST + i, 10);
+		wake_up(50, 0);
+	}
+	charge();
+	assert_int_equal(bench.counts[0], WAIT_PLACES);
+	for (uint64_t i = 0; i < WAIT_PLACES - 1; i++)
+		expect_row(0, CONTEXT_HASH_NONE, FIRST + i, 1, 50, 0);
+	expect_row(0, CONTEXT_HASH_NONE, STACK_NOT_SEEN, 3, 150, 0);
+}
+
+/* A wait for a CPU alone is one, too; a change of context in its stretch does not end it. */
+static void what_is_charged_in_between_is_of_the_wait_before(void **state)
+{
+	(void)state;
+	fall_asleep(FIRST, 10);
+	wake_up(50, 50);
+	charge();
+	expect_row(0, CONTEXT_HASH_NONE, FIRST, 1, 0, 50);
+	kernel.now_ns += 20;
+	charge();
+	expect_row(0, CONTEXT_HASH_NONE, FIRST, 1, 0, 50);
+	assert_int_equal(bench.counts[0], 1);
+}
+
+static void without_the_option_nothing_is_told(void **state)
+{
+	(void)state;
+	native_session.has_wait_stacks = 0;
+	fall_asleep(FIRST, 10);
+	wake_up(50, 0);
+	assert_int_equal(bench.account.totals.slices, 0);
+	charge();
+	assert_int_equal(wait_places_charge(thread), 0);
+	assert_int_equal(bench.counts[0], 0);
+	assert_int_equal(bench.account.totals.blocked_ns, 50);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(each_is_charged_under_the_stack_that_it_began_in, set_up),
+		cmocka_unit_test_setup(those_in_one_stack_are_added_up, set_up),
+		cmocka_unit_test_setup(
+			one_that_goes_on_has_its_time_in_each_window_and_is_counted_once, set_up),
+		cmocka_unit_test_setup(without_an_account_it_is_of_overflow, set_up),
+		cmocka_unit_test_setup(without_room_it_is_lost_and_the_account_is_right, set_up),
+		cmocka_unit_test_setup(
+			one_that_begins_while_the_books_are_held_is_written_up_in_its_own, set_up),
+		cmocka_unit_test_setup(
+			one_whose_beginning_was_not_reported_is_in_no_stack_that_was_seen, set_up),
+		cmocka_unit_test_setup(while_it_is_not_known_whose_they_are_they_wait_too, set_up),
+		cmocka_unit_test_setup(as_many_as_there_is_room_for, set_up),
+		cmocka_unit_test_setup(what_is_charged_in_between_is_of_the_wait_before, set_up),
+		cmocka_unit_test_setup(without_the_option_nothing_is_told, set_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

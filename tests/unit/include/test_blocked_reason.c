@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <correlator/account.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* What the C library of this machine says, beside the table. */
+static void calls_are_numbered_as_on_this_machine(void **state)
+{
+	(void)state;
+#ifdef __x86_64__
+#define CHECK(name, x86, arm64, reason) assert_int_equal(x86, SYS_##name);
+#define CHECK_X86(name, number, reason) assert_int_equal(number, SYS_##name);
+	BLOCKED_CALLS_X86(CHECK_X86)
+#undef CHECK_X86
+#else
+#define CHECK(name, x86, arm64, reason) assert_int_equal(arm64, SYS_##name);
+#endif
+	BLOCKED_CALLS(CHECK)
+#undef CHECK
+}
+
+static void a_call_is_the_reason(void **state)
+{
+	(void)state;
+	assert_int_equal(blocked_reason_of_call(SYS_futex, 0), BLOCKED_ON_FUTEX);
+	assert_int_equal(blocked_reason_of_call(SYS_clock_nanosleep, 0), BLOCKED_ON_SLEEP);
+	assert_int_equal(blocked_reason_of_call(SYS_epoll_pwait, 0), BLOCKED_ON_POLL);
+	assert_int_equal(blocked_reason_of_call(SYS_accept4, 0), BLOCKED_ON_NETWORK);
+	assert_int_equal(blocked_reason_of_call(SYS_wait4, 0), BLOCKED_ON_CHILD);
+	assert_int_equal(blocked_reason_of_call(SYS_fsync, 0), BLOCKED_ON_DISK);
+	assert_int_equal(blocked_reason_of_call(SYS_munmap, 1), BLOCKED_ON_FAULT);
+	assert_int_equal(blocked_reason_of_call(SYS_read, 0), BLOCKED_ON_FILE);
+}
+
+static void outside_of_a_call_it_is_a_fault(void **state)
+{
+	(void)state;
+	assert_int_equal(blocked_reason_of_call(-1, 1), BLOCKED_ON_FAULT);
+	assert_int_equal(blocked_reason_of_call(INT64_MIN, 0), BLOCKED_ON_FAULT);
+	assert_int_not_equal(blocked_reason_of_call(SYS_read, 0), BLOCKED_ON_FAULT);
+}
+
+static void a_call_without_a_row_is_the_disk_only_if_uninterruptible(void **state)
+{
+	static const int64_t numbers[] = { SYS_flock, BLOCKED_CALLS_ROOM - 1, BLOCKED_CALLS_ROOM,
+					   INT64_MAX };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		assert_int_equal(blocked_reason_of_call(numbers[i], 0), BLOCKED_ON_OTHER);
+		assert_int_equal(blocked_reason_of_call(numbers[i], 1), BLOCKED_ON_DISK);
+	}
+}
+
+static uint32_t mode_of(int fd)
+{
+	struct stat status;
+
+	assert_int_equal(fstat(fd, &status), 0);
+	assert_int_equal(close(fd), 0);
+	return status.st_mode;
+}
+
+static void a_file_is_known_by_its_kind(void **state)
+{
+	int pipe_ends[2], fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(blocked_reason_of_file(mode_of(fd), 0), BLOCKED_ON_NETWORK);
+	assert_int_equal(pipe(pipe_ends), 0);
+	assert_int_equal(blocked_reason_of_file(mode_of(pipe_ends[0]), 0), BLOCKED_ON_PIPE);
+	assert_int_equal(blocked_reason_of_file(mode_of(pipe_ends[1]), 1), BLOCKED_ON_PIPE);
+	assert_int_equal(blocked_reason_of_file(S_IFREG | 0644, 0), BLOCKED_ON_DISK);
+	assert_int_equal(blocked_reason_of_file(S_IFDIR | 0755, 0), BLOCKED_ON_DISK);
+	assert_int_equal(blocked_reason_of_file(S_IFBLK | 0660, 0), BLOCKED_ON_DISK);
+	assert_int_equal(blocked_reason_of_file(S_IFCHR | 0620, 0), BLOCKED_ON_OTHER);
+	assert_int_equal(blocked_reason_of_file(S_IFCHR | 0620, 1), BLOCKED_ON_DISK);
+	assert_int_equal(blocked_reason_of_file(0, 0), BLOCKED_ON_OTHER);
+}
+
+/* Each reason, and how it sleeps, come back out of the word; the least one has none. */
+static void a_word_says_how_and_on_what(void **state)
+{
+	(void)state;
+	for (uint32_t on = 0; on < _BLOCKED_REASON_MAX; on++) {
+		uint32_t sleeping = off_cpu_blocked(OFF_CPU_SLEEPING, on);
+		uint32_t at_disk = off_cpu_blocked(OFF_CPU_UNINTERRUPTIBLE, on);
+
+		assert_int_equal(off_cpu_blocked_on(sleeping), on);
+		assert_int_equal(off_cpu_blocked_on(at_disk), on);
+		assert_false(off_cpu_is_uninterruptible(sleeping));
+		assert_true(off_cpu_is_uninterruptible(at_disk));
+		assert_int_not_equal(sleeping, OFF_CPU_RUNNABLE);
+	}
+	assert_int_equal(off_cpu_blocked_on(OFF_CPU_SLEEPING), BLOCKED_ON_OTHER);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(calls_are_numbered_as_on_this_machine),
+		cmocka_unit_test(a_call_is_the_reason),
+		cmocka_unit_test(outside_of_a_call_it_is_a_fault),
+		cmocka_unit_test(a_call_without_a_row_is_the_disk_only_if_uninterruptible),
+		cmocka_unit_test(a_file_is_known_by_its_kind),
+		cmocka_unit_test(a_word_says_how_and_on_what),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <correlator/gc_time.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum {
+	MS = 1000 * 1000,
+	SERIAL = 7
+};
+
+#define NOW_NS	(UINT64_C(5000) * MS)
+#define YEAR_NS (UINT64_C(365) * 24 * 3600 * 1000 * MS)
+
+static struct gc_time known;
+static struct account_totals pending;
+static struct gem_thread counters;
+static uint64_t now_ns;
+
+/* The thread had its counters from the start, which have 100 ms in 4 collections. */
+static int set_up(void **state)
+{
+	(void)state;
+	memset(&known, 0, sizeof(known));
+	memset(&pending, 0, sizeof(pending));
+	now_ns = NOW_NS;
+	counters = (struct gem_thread){ .version = 1,
+					.flags = GEM_THREAD_TIMES_GC,
+					.serial = SERIAL,
+					.gc_time = UINT64_C(100) * MS << 1,
+					.gc_runs = 4 };
+	assert_int_equal(gc_time_take(&known, &counters, &pending, NOW_NS, 0), 0);
+	gc_time_claim(&known, &pending);
+	assert_int_equal(pending.gc_ns, 0);
+	assert_int_equal(pending.gc_runs, 0);
+	return 0;
+}
+
+/* A boundary at which an interval ends that was open for so long, on the CPU. */
+static int boundary(uint64_t open_ns)
+{
+	int is_wrong;
+
+	now_ns += open_ns;
+	is_wrong = gc_time_take(&known, &counters, &pending, now_ns, open_ns);
+	pending.user_ns += open_ns;
+	gc_time_claim(&known, &pending);
+	return is_wrong;
+}
+
+static int take(uint64_t open_ns, uint64_t grown_ns, uint64_t runs)
+{
+	counters.gc_time += grown_ns << 1;
+	counters.gc_runs += runs;
+	return boundary(open_ns);
+}
+
+static void begin_step(uint64_t at_ns)
+{
+	counters.gc_time = (at_ns - (counters.gc_time >> 1)) << 1 | 1;
+}
+
+static void end_step(uint64_t at_ns)
+{
+	counters.gc_time = (at_ns - (counters.gc_time >> 1)) << 1;
+}
+
+static void be_off_cpu(uint64_t ns)
+{
+	now_ns += ns;
+	pending.run_queue_ns += ns / 2;
+	pending.blocked_ns += ns - ns / 2;
+}
+
+static void charge(void)
+{
+	gc_time_charged(&known, &pending);
+	memset(&pending, 0, sizeof(pending));
+}
+
+static void what_was_counted_before_is_nobodys(void **state)
+{
+	(void)state;
+	assert_int_equal(take(50 * MS, 0, 0), 0);
+	assert_int_equal(pending.gc_ns, 0);
+}
+
+static void what_the_counters_grow_by_is_charged(void **state)
+{
+	(void)state;
+	assert_int_equal(take(50 * MS, 30 * MS, 2), 0);
+	assert_int_equal(pending.gc_ns, 30 * MS);
+	assert_int_equal(pending.gc_runs, 2);
+	assert_int_equal(take(20 * MS, 20 * MS, 1), 0);
+	assert_int_equal(pending.gc_ns, 50 * MS);
+	assert_int_equal(pending.gc_runs, 3);
+}
+
+static void a_step_that_goes_on_is_counted_up_to_the_boundary(void **state)
+{
+	(void)state;
+	begin_step(now_ns + 10 * MS);
+	assert_int_equal(boundary(30 * MS), 0);
+	assert_int_equal(pending.gc_ns, 20 * MS);
+	charge();
+	assert_int_equal(boundary(5 * MS), 0);
+	assert_int_equal(pending.gc_ns, 5 * MS);
+	end_step(now_ns + 2 * MS);
+	assert_int_equal(boundary(7 * MS), 0);
+	assert_int_equal(pending.gc_ns, 7 * MS);
+	assert_int_equal(counters.gc_time >> 1, 127 * MS);
+}
+
+static void time_off_the_cpu_in_the_middle_of_one_is_not_counted(void **state)
+{
+	(void)state;
+	begin_step(now_ns + 10 * MS);
+	assert_int_equal(boundary(30 * MS), 0);
+	be_off_cpu(40 * MS);
+	assert_int_equal(boundary(5 * MS), 0);
+	assert_int_equal(pending.gc_ns, 25 * MS);
+	be_off_cpu(1 * MS);
+	charge();
+	be_off_cpu(2 * MS);
+	end_step(now_ns + 4 * MS);
+	assert_int_equal(boundary(9 * MS), 0);
+	assert_int_equal(pending.gc_ns, 4 * MS);
+	/* Off the CPU between two steps. */
+	be_off_cpu(20 * MS);
+	begin_step(now_ns + 1 * MS);
+	assert_int_equal(boundary(3 * MS), 0);
+	assert_int_equal(pending.gc_ns, 6 * MS);
+}
+
+static void it_is_the_open_intervals_up_to_its_length(void **state)
+{
+	(void)state;
+	pending.user_ns = 50 * MS;
+	counters.gc_time += UINT64_C(30) * MS << 1;
+	counters.gc_runs += 3;
+	now_ns += 60 * MS;
+	assert_int_equal(gc_time_take(&known, &counters, &pending, now_ns, 10 * MS), 0);
+	assert_int_equal(pending.gc_ns, 20 * MS);
+	assert_int_equal(pending.gc_runs, 3);
+	charge();
+	pending.kernel_ns = 10 * MS;
+	gc_time_claim(&known, &pending);
+	assert_int_equal(pending.gc_ns, 10 * MS);
+	assert_int_equal(pending.gc_runs, 0);
+	/* Whole ones belong to the larger part. */
+	counters.gc_time += UINT64_C(20) * MS << 1;
+	counters.gc_runs++;
+	pending.user_ns = 10 * MS;
+	assert_int_equal(gc_time_take(&known, &counters, &pending, now_ns, 10 * MS), 0);
+	assert_int_equal(pending.gc_runs, 0);
+	gc_time_claim(&known, &pending);
+	assert_int_equal(pending.gc_runs, 1);
+}
+
+static void what_is_read_twice_at_a_boundary_is_charged_once(void **state)
+{
+	(void)state;
+	counters.gc_time += UINT64_C(3) * MS << 1;
+	counters.gc_runs++;
+	assert_int_equal(gc_time_take(&known, &counters, &pending, now_ns, 10 * MS), 0);
+	assert_int_equal(boundary(10 * MS), 0);
+	assert_int_equal(pending.gc_ns, 3 * MS);
+	assert_int_equal(pending.gc_runs, 1);
+}
+
+static void no_more_than_the_cpu_time(void **state)
+{
+	(void)state;
+	assert_int_equal(take(50 * MS, 50 * MS + 300, 1), 0);
+	assert_int_equal(pending.gc_ns, 50 * MS);
+	/* Less was run than the clock says. */
+	assert_int_equal(account_take_out(&pending, 20 * MS), 20 * MS);
+	assert_int_equal(pending.gc_ns, 30 * MS);
+	pending.kernel_ns = 10 * MS;
+	assert_int_equal(account_take_out(&pending, 5 * MS), 5 * MS);
+	assert_int_equal(pending.gc_ns, 30 * MS);
+	assert_int_equal(account_take_out(&pending, 10 * MS), 10 * MS);
+	assert_int_equal(pending.gc_ns, 25 * MS);
+	assert_int_equal(account_take_out(&pending, 40 * MS), 25 * MS);
+	assert_int_equal(pending.gc_ns, 0);
+	counters.gc_time += UINT64_C(5) * MS << 1;
+	assert_int_equal(gc_time_take(&known, &counters, &pending, now_ns, 5 * MS), 0);
+	pending.user_ns += 4 * MS;
+	gc_time_claim(&known, &pending);
+	assert_int_equal(pending.gc_ns, 4 * MS);
+}
+
+static void counters_that_lie_are_told_and_bounded(void **state)
+{
+	(void)state;
+	assert_int_equal(take(50 * MS, YEAR_NS, 1), 1);
+	assert_int_equal(pending.gc_ns, 50 * MS);
+	assert_int_equal(take(50 * MS, 0, 0), 0);
+	/* Back by years, and on from there. */
+	assert_int_equal(take(1 * MS, (uint64_t)-YEAR_NS, 0), 1);
+	assert_int_equal(pending.gc_ns, 50 * MS);
+	assert_int_equal(take(4 * MS, 2 * MS, 0), 0);
+	assert_int_equal(pending.gc_ns, 52 * MS);
+	assert_int_equal(take(1 * MS, 0, (uint64_t)-3), 1);
+	assert_int_equal(pending.gc_runs, 1);
+	assert_int_equal(take(1 * MS, 0, UINT64_C(1) << 40), 1);
+	assert_in_range(pending.gc_runs, 1, 1 + 56 * MS / GC_RUN_LEAST_NS + 1);
+	/* It began in times to come. */
+	begin_step(now_ns + YEAR_NS);
+	(void)boundary(1 * MS);
+	assert_in_range(pending.gc_ns, 52 * MS, pending.user_ns);
+}
+
+static void between_the_clocks_nothing_is_lost_or_told(void **state)
+{
+	(void)state;
+	begin_step(now_ns + 1 * MS);
+	assert_int_equal(boundary(10 * MS), 0);
+	/* By its own reading it ended before ours. */
+	end_step(now_ns - 100);
+	assert_int_equal(boundary(0), 0);
+	assert_int_equal(pending.gc_ns, 9 * MS);
+}
+
+static void those_that_begin_where_there_were_none_count_from_0(void **state)
+{
+	(void)state;
+	gc_time_none(&known);
+	counters = (struct gem_thread){ .version = 1, .serial = 8, .gc_runs = 1 };
+	counters.gc_time = UINT64_C(3) * MS << 1;
+	assert_int_equal(boundary(10 * MS), 0);
+	assert_int_equal(pending.gc_ns, 3 * MS);
+	assert_int_equal(pending.gc_runs, 1);
+	assert_int_equal(known.serial, 8);
+	/* More than it has run: they are another native thread's, until now. */
+	gc_time_none(&known);
+	counters.gc_time = UINT64_C(50) * MS << 1;
+	assert_int_equal(boundary(10 * MS), 0);
+	assert_int_equal(pending.gc_ns, 3 * MS);
+	gc_time_none(&known);
+	counters.gc_time = 0;
+	counters.gc_runs = UINT64_C(1) << 30;
+	assert_int_equal(boundary(10 * MS), 0);
+	assert_int_equal(pending.gc_runs, 1);
+}
+
+static void those_of_another_thread_count_from_where_they_stand(void **state)
+{
+	(void)state;
+	counters.serial = 8;
+	assert_int_equal(take(50 * MS, 20 * MS, 1), 0);
+	assert_int_equal(pending.gc_ns, 0);
+	assert_int_equal(take(50 * MS, 20 * MS, 1), 0);
+	assert_int_equal(pending.gc_ns, 20 * MS);
+	gc_time_forget(&known);
+	assert_int_equal(take(50 * MS, 20 * MS, 1), 0);
+	assert_int_equal(pending.gc_ns, 20 * MS);
+	assert_int_equal(pending.gc_runs, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(what_was_counted_before_is_nobodys, set_up),
+		cmocka_unit_test_setup(what_the_counters_grow_by_is_charged, set_up),
+		cmocka_unit_test_setup(a_step_that_goes_on_is_counted_up_to_the_boundary, set_up),
+		cmocka_unit_test_setup(time_off_the_cpu_in_the_middle_of_one_is_not_counted,
+				       set_up),
+		cmocka_unit_test_setup(it_is_the_open_intervals_up_to_its_length, set_up),
+		cmocka_unit_test_setup(what_is_read_twice_at_a_boundary_is_charged_once, set_up),
+		cmocka_unit_test_setup(no_more_than_the_cpu_time, set_up),
+		cmocka_unit_test_setup(counters_that_lie_are_told_and_bounded, set_up),
+		cmocka_unit_test_setup(between_the_clocks_nothing_is_lost_or_told, set_up),
+		cmocka_unit_test_setup(those_that_begin_where_there_were_none_count_from_0, set_up),
+		cmocka_unit_test_setup(those_of_another_thread_count_from_where_they_stand, set_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
