@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include <correlator/otel_record.h>
-#include <correlator/stacks.h>
 #include <correlator/state_abi.h>
 
 #include "base/cleanup.h"
@@ -18,6 +17,7 @@
 #include "observe/key_options.h"
 #include "probe/features.h"
 #include "probe/load.h"
+#include "probe/modes.h"
 #include "target/elf/tls_symbol.h"
 #include "target/otel/otel_target.h"
 #include "target/proc/agent.h"
@@ -165,83 +165,53 @@ static void describe_own_namespaces(void)
 }
 
 /* Whether the kernel takes the programs of a mode, else it is as bad as that; 0 or -errno. */
-static int describe_programs(const struct kernel_offers *kernel, enum verdict bad, const char *mode,
-			     const struct session_options *wanted)
+static int describe_programs(enum verdict bad, const struct mode *mode)
 {
-	struct session_options options = *wanted;
 	struct refusal refusal;
-	int r;
-
-	options.kernel = kernel;
-	r = load_try(&options, &refusal);
+	int r = load_try(&mode->options, &refusal);
 
 	if (r == 0) {
-		doctor_say(VERDICT_OK, "programs", "loaded and verified: %s", mode);
+		doctor_say(VERDICT_OK, "programs", "loaded and verified: %s", mode->name);
 		return 0;
 	}
 	if (!refusal.program[0]) {
-		doctor_say(bad, "programs", "the kernel refuses them: %s: %s", mode, strerror(-r));
+		doctor_say(bad, "programs", "the kernel refuses them: %s: %s", mode->name,
+			   strerror(-r));
 		return r;
 	}
-	doctor_say(bad, "programs", "the verifier refuses %s: %s: %s", refusal.program, mode,
+	doctor_say(bad, "programs", "the verifier refuses %s: %s: %s", refusal.program, mode->name,
 		   strerror(-r));
 	for (size_t i = 0; i < REFUSAL_LINES_MAX && refusal.lines[i][0]; i++)
 		(void)printf("%*s%s\n", DOCTOR_INDENT, "", refusal.lines[i]);
 	return r;
 }
 
-/* What records more: one that is refused is missing, and takes nothing else with it. */
+/* What records more. If the kernel refuses all modules together, each is tried alone. */
 static void try_modules(const struct kernel_offers *kernel)
 {
-	const struct session_options exact = { .has_kernel_split = true, .has_children = true };
-	struct session_options all = exact, timeline = exact, syscalls = exact, stacks = exact;
-	bool can_walk = kernel->can_walk_stacks;
+	struct mode modes[MODES_MAX];
+	size_t count = modes_with_modules(kernel, modes);
 
-	timeline.has_timeline = all.has_timeline = true;
-	syscalls.counts_syscalls = all.counts_syscalls = true;
-	stacks.stacks_hz = STACKS_HZ_DEFAULT;
-	stacks.has_native = stacks.has_wait_stacks = true;
-	if (can_walk) {
-		all.stacks_hz = stacks.stacks_hz;
-		all.has_native = all.has_wait_stacks = true;
-	}
-	if (describe_programs(kernel, VERDICT_NOTE,
-			      can_walk ? "with --timeline, --syscalls and --stacks=off-cpu"
-				       : "with --timeline and --syscalls",
-			      &all) == 0)
+	if (describe_programs(VERDICT_NOTE, &modes[0]) == 0)
 		return;
-	(void)describe_programs(kernel, VERDICT_NOTE, "--timeline", &timeline);
-	(void)describe_programs(kernel, VERDICT_NOTE, "--syscalls", &syscalls);
-	if (can_walk)
-		(void)describe_programs(kernel, VERDICT_NOTE, "--stacks=off-cpu", &stacks);
+	for (size_t i = 1; i < count; i++)
+		(void)describe_programs(VERDICT_NOTE, &modes[i]);
 }
 
 /* Whether the kernel takes those of each way to record. */
 static bool try_programs(void)
 {
-	static const struct {
-		const char *name;
-		struct session_options options;
-	} modes[] = {
-		{ "exact", { .has_kernel_split = true, .has_children = true } },
-		/* And late ones: all that there is. */
-		{ "exact with keys otel.",
-		  { .has_kernel_split = true,
-		    .watches_otel = true,
-		    .late_keys = 1 << 1,
-		    .request_key = 1,
-		    .has_children = true } },
-		{ "--lean", { .has_kernel_split = true, .is_lean = true, .has_children = true } },
-		{ "--no-kernel-split", { .has_children = true } },
-	};
+	struct mode modes[MODES_MAX];
 	struct kernel_offers kernel;
 	bool are_taken = true;
+	size_t count;
 	int r = 0;
 
 	features_ask_kernel(&kernel);
+	count = modes_basic(&kernel, modes);
 	/* Without the privilege it is the same of each. */
-	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]) && r != -EPERM; i++) {
-		r = describe_programs(&kernel, VERDICT_BAD, modes[i].name, &modes[i].options);
+	for (size_t i = 0; i < count && r != -EPERM; i++) {
+		r = describe_programs(VERDICT_BAD, &modes[i]);
 		are_taken &= r == 0;
 	}
 	if (r != -EPERM)
