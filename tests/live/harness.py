@@ -18,6 +18,8 @@ import threading
 import time
 import unittest
 
+import msgpack
+
 import records
 from records import read_records
 
@@ -34,18 +36,23 @@ EXIT_INTERRUPTED = 130
 EXIT_SKIPPED = 77
 
 NOBODY = 65534
+# Whether tests are to do all that they can (`tests/run long`), not what the gate has time for.
+IS_LONG = os.environ.get("CORRELATOR_LONG") == "1"
 # Only a hang gets there, also on a machine that is busy with other things.
 DEADLINE_SECONDS = float(os.environ.get("DEADLINE_SECONDS", "60"))
 POLL_SECONDS = 0.01
+# How much is recorded in a second depends on the machine; and looking at it takes CPU time itself.
+ENOUGH_SECONDS = 5 * DEADLINE_SECONDS
+ENOUGH_POLL_SECONDS = 0.2
 
 
-def await_true(condition, what, seconds=DEADLINE_SECONDS):
+def await_true(condition, what, seconds=DEADLINE_SECONDS, poll_seconds=POLL_SECONDS):
     """Polls until condition() is true, and returns what it returned."""
     end = time.monotonic() + seconds
     while not (value := condition()):
         if time.monotonic() > end:
             raise TimeoutError(f"waited {seconds} s for {what}")
-        time.sleep(POLL_SECONDS)
+        time.sleep(poll_seconds)
     return value
 
 
@@ -136,9 +143,16 @@ class Workload(Process):
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
 
-    def run(self):
-        """Lets it work; {request_id: cpu_ns} by its own measurement. Its threads stay alive."""
+    def go(self, is_enough=None):
+        """Lets it work. One that goes on until it is told (until_enough) is told as soon as is_enough()."""
         self.say("go")
+        if is_enough:
+            await_true(is_enough, "enough to be recorded", ENOUGH_SECONDS, ENOUGH_POLL_SECONDS)
+            self.say("enough")
+
+    def run(self, is_enough=None):
+        """Lets it work; {request_id: cpu_ns} by its own measurement. Its threads stay alive."""
+        self.go(is_enough)
         truth = {}
         for line in self.process.stdout:
             if line == "done\n":
@@ -180,6 +194,8 @@ class Recording(Process):
 
     def __init__(self, path, *arguments, **options):
         self.path = pathlib.Path(path)
+        self.read_bytes, self.seen = 0, []
+        self.unpacker = msgpack.Unpacker(raw=False, strict_map_key=True)
         self.lines = []
         self.changed = threading.Condition()
         super().__init__(self.command(path, *arguments), text=True,
@@ -226,6 +242,17 @@ class Recording(Process):
         """Ends it as a user would; its exit code."""
         self.process.send_signal(number)
         return self.wait()
+
+    def records_so_far(self):
+        """What it has written until now, as maps: a list that grows from call to call."""
+        if self.path.exists():
+            with self.path.open("rb") as file:
+                file.seek(self.read_bytes)
+                data = file.read()
+            self.read_bytes += len(data)
+            self.unpacker.feed(data)
+            self.seen.extend(record for _, record in self.unpacker)
+        return self.seen
 
     def records(self):
         """All that it wrote, as maps; the file must be complete."""
