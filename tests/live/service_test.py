@@ -55,6 +55,11 @@ class Receiver(Collector):
         return [record for _, record in records.unpack_entries(self.payload)[0]]
 
 
+class LateWorkload(Workload):
+    """One that a recording takes up while it starts."""
+    before_ns = early_ns = after_ns = None
+
+
 class Pipe:
     """What a recording has written to its standard output so far."""
 
@@ -134,14 +139,28 @@ class Default(Recording):
 
 class LateTest(harness.LiveTest):
     def start(self, source, script, *arguments):
-        """A workload that the recording has taken up; source: where its records come out."""
-        workload = self.enter(Workload(script, *arguments))
-        known = len(self.windows_ns(source, workload.pid))
-        # The first of the next ones may have begun before it was ready.
-        harness.await_true(lambda: 0 in self.windows_ns(source, workload.pid)[known + 1:],
-                           f"process {workload.pid} to be found, and to sleep for a window")
-        workload.early_ns = sum(self.windows_ns(source, workload.pid))
+        """A workload that the recording has taken up, and which sleeps. before_ns: what it has used until
+        then, early_ns: what of that is recorded. source: where its records come out."""
+        workload = self.enter(LateWorkload(script, *arguments))
+        harness.await_true(lambda: self.windows_ns(source, workload.pid),
+                           f"process {workload.pid} to be found")
+        # It sleeps from one reading of its CPU time to the next; between them a whole window has come.
+        after_ns = workload.cpu_ns()
+        while workload.early_ns is None or workload.before_ns != after_ns:
+            workload.before_ns = after_ns
+            known = len(self.windows_ns(source, workload.pid))
+            # The first of the next ones may have begun before.
+            harness.await_true(lambda: len(self.windows_ns(source, workload.pid)) > known + 1,
+                               f"a window of process {workload.pid}")
+            workload.early_ns = sum(self.windows_ns(source, workload.pid))
+            after_ns = workload.cpu_ns()
         return workload
+
+    def run_to_the_end(self, workload):
+        """Its own measurement. after_ns: what it has used when it sleeps again."""
+        truth = workload.run()
+        workload.after_ns = workload.cpu_ns()
+        return truth
 
     def windows_ns(self, source, pid):
         return [record["exec_ns"] for record in records.of_kind(source.records(), "balance")
@@ -158,7 +177,7 @@ class LateTest(harness.LiveTest):
                           if record["pid"] == pid and record.get("request_id") == name)
                 for name in records.totals_by(found, pid=pid)}
 
-    def check_requests(self, found, workload, truth, growth_ns):
+    def check_requests(self, found, workload, truth):
         pid = workload.pid
         totals = records.totals_by(found, pid=pid)
         if workload.early_ns:
@@ -175,7 +194,9 @@ class LateTest(harness.LiveTest):
             bounds[name] = records.Figure(ns, ns.uncertain_ns + spare_ns)
         self.assertEqual([], records.wrong_requests(bounds, totals, found),
                          records.of_kind(found, "meta"))
-        self.assertEqual(workload.early_ns + growth_ns, records.books(found, pid)["exec_ns"])
+        # By the kernel's own sum at both times, at which it slept.
+        self.assertEqual(workload.after_ns - workload.before_ns,
+                         records.books(found, pid)["exec_ns"] - workload.early_ns)
 
 
 class ServiceTest(LateTest):
@@ -184,14 +205,12 @@ class ServiceTest(LateTest):
             service = self.enter(Service(self.folder, receiver.url))
             # Both wait at first: what one works, the other must not get.
             workloads = [self.start(receiver, "sequential.rb", REQUESTS) for _ in range(2)]
-            before = [workload.cpu_ns() for workload in workloads]
-            truths = [workload.run() for workload in workloads]
-            growths = [workload.cpu_ns() - ns for workload, ns in zip(workloads, before)]
+            truths = [self.run_to_the_end(workload) for workload in workloads]
             self.assert_ended_well(service, service.stop(signal.SIGTERM))
         found = receiver.records()
-        for workload, truth, growth_ns in zip(workloads, truths, growths):
+        for workload, truth in zip(workloads, truths):
             self.assertEqual(REQUESTS, len(set(truth) - {records.NOBODY}))
-            self.check_requests(found, workload, truth, growth_ns)
+            self.check_requests(found, workload, truth)
         self.assertEqual([], [*service.spool.glob("*.chunk"), *service.spool.glob("*.open")])
         self.assertFalse(service.path.exists())
 
@@ -215,14 +234,12 @@ class ServiceTest(LateTest):
 class OtherOutputTest(LateTest):
     def check_late(self, recording, source):
         workload = self.start(source, "sequential.rb", 8)
-        before_ns = workload.cpu_ns()
-        truth = workload.run()
-        growth_ns = workload.cpu_ns() - before_ns
+        truth = self.run_to_the_end(workload)
         code = recording.stop()
         if isinstance(source, Pipe):
             source.thread.join(harness.DEADLINE_SECONDS)
         self.assert_ended_well(recording, code)
-        self.check_requests(source.records(), workload, truth, growth_ns)
+        self.check_requests(source.records(), workload, truth)
 
     def test_into_a_pipe(self):
         recording = self.enter(Recording("-", "--all-ruby", stdout=subprocess.PIPE))
