@@ -3,6 +3,18 @@
 # an apt of its own that leaves the machine's alone. Messages of the tools go to a LOG.
 attempts=5
 
+# provide LOG COMMAND...: runs the command until it succeeds, since a mirror may fail for a moment.
+provide() {
+	log=$1
+	shift
+	: >"$log"
+	for attempt in $(seq "$attempts"); do
+		"$@" >>"$log" 2>&1 && return
+		sleep $((5 * attempt))
+	done
+	return 1
+}
+
 # The mirror of the distribution itself. Cloud images name a file with a list of mirrors instead.
 find_mirror() {
 	# shellcheck disable=SC2016

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""kill -9 of Correlator, 30 times, while it streams with a spool: nothing that was sealed is lost.
+"""kill -9 of Correlator, KILLS times, while it streams with a spool: nothing that was sealed is lost.
 
 The n-th kill comes n/KILLS of SPREAD_SECONDS after it says that it observes, every fourth once it
 has sealed something, too. That is no synchronisation: each instant must do. Most of the time is
@@ -20,7 +20,7 @@ import records  # noqa: E402
 from acking import UnixCollector  # noqa: E402
 from harness import Recording, Workload  # noqa: E402
 
-KILLS = 30
+KILLS = 30 if harness.IS_LONG else 10
 SPREAD_SECONDS = 0.3
 # More than a slow machine can fill: then the oldest would be dropped, as it should.
 SPOOL_MAX = "64G"

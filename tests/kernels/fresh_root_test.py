@@ -54,12 +54,13 @@ def main():
     row = kernel_test.row_of(KERNEL)
     kernel = kernel_test.KERNELS / row["image"]
     if not (kernel.is_dir() and DISK.exists()):
-        sys.exit(f"there is no {kernel} or no {DISK}: tests/run --kernels makes them, or says why "
+        sys.exit(f"there is no {kernel} or no {DISK}: tests/run fresh makes them, or says why "
                  f"not in {row['image']}.log and fresh.log beside them")
     # The tree is in the root already: an empty archive adds nothing.
     with tempfile.NamedTemporaryFile(suffix=".tar") as archive:
         archive.truncate(10240)
-        lines = kernel_test.run(kernel_test.emulator(row, kernel, DISK, archive.name, ["demo"]))
+        lines = kernel_test.run(kernel_test.emulator(
+            row, kernel, kernel / "initramfs", *kernel_test.drives(DISK, archive.name), setting="checks=demo"))
     found = problems("\n".join(lines))
     if found:
         sys.exit("\n".join(["FAILED; the console:", *lines, *found]))

@@ -49,18 +49,21 @@ EMULATORS = {
 }
 
 
-def emulator(row, kernel, root, archive, checks):
-    drives = [word for path in (root, archive)
-              for word in ("-drive", f"file={path},format=raw,if=virtio,snapshot=on")]
+def emulator(row, kernel, initramfs, *words, setting="", processors=2):
+    """words: more of the emulator's arguments; setting: more of the kernel's."""
     command, console = EMULATORS[row["architecture"]]
-    settings = f"{console} quiet oops=panic panic=-1 {row['setting']} checks={','.join(checks)}"
-    return [*command, "-cpu", row["processor"].replace(" ", ","), "-smp", "2",
+    settings = f"{console} quiet oops=panic panic=-1 {row['setting']} {setting}"
+    return [*command, "-cpu", row["processor"].replace(" ", ","), "-smp", str(processors),
             "-m", "2048", "-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio",
-            "-kernel", kernel / "vmlinuz", "-initrd", kernel / "initramfs", *drives,
-            "-append", settings]
+            "-kernel", kernel / "vmlinuz", "-initrd", initramfs, *words, "-append", settings]
 
 
-def run(command):
+def drives(*paths):
+    return [word for path in paths
+            for word in ("-drive", f"file={path},format=raw,if=virtio,snapshot=on")]
+
+
+def run(command, says=SAYS):
     """The console's lines. The guest's own are shown at once, with the time since the start."""
     lines = []
     start = time.monotonic()
@@ -70,8 +73,8 @@ def run(command):
         limit.start()
         for line in map(str.rstrip, guest.stdout):
             lines.append(line)
-            if line.startswith(SAYS):
-                print(f"{time.monotonic() - start:6.1f} s  {line.removeprefix(SAYS)}", flush=True)
+            if line.startswith(says):
+                print(f"{time.monotonic() - start:6.1f} s  {line.removeprefix(says)}", flush=True)
         limit.cancel()
     return lines
 
@@ -99,13 +102,15 @@ def main(name, *checks):
     root = KERNELS / f"root-{row['architecture']}.ext4"
     build = BUILD if row["architecture"] == "amd64" else KERNELS / f"build-{row['architecture']}"
     if not (kernel.is_dir() and root.exists() and (build / "bin/correlator").exists()):
-        sys.exit(f"there is no {kernel}, no {root} or nothing in {build}: tests/run --kernels makes "
+        sys.exit(f"there is no {kernel}, no {root} or nothing in {build}: tests/run kernels makes "
                  f"them, or says why not in {row['image']}.log and {root.stem}.log beside them")
     print("Linux", (kernel / "version").read_text().strip(), row["architecture"], row["setting"],
           flush=True)
     with tempfile.NamedTemporaryFile(suffix=".tar") as archive:
         pack(build, archive.name)
-        lines = run(emulator(row, kernel, root, archive.name, checks or row["checks"].split()))
+        setting = f"checks={','.join(checks or row['checks'].split())}"
+        lines = run(emulator(row, kernel, kernel / "initramfs", *drives(root, archive.name),
+                             setting=setting))
     if not checks:
         keep_verdicts(name, lines)
     if not re.search(rf"^{SAYS}[1-9]\d* checks, 0 failed$", "\n".join(lines), re.MULTILINE):

@@ -69,7 +69,7 @@ class PackageTest(unittest.TestCase):
     def setUpClass(cls):
         packages = list(PACKAGES.glob("correlator_*.deb"))
         if len(packages) != 1 or not BASE.exists():
-            sys.exit(f"there is no {BASE}, or not one package in {PACKAGES}: tests/run --kernels makes "
+            sys.exit(f"there is no {BASE}, or not one package in {PACKAGES}: tests/run fresh makes "
                      "them, or says why not in package.log")
         for command in (["rm", "-rf", "--one-file-system", ROOT], ["mkdir", ROOT],
                         ["tar", "-C", ROOT, "--numeric-owner", "-xf", BASE]):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""kill -9 of the target, and of Correlator, 30 times each, in the middle of everything.
+"""kill -9 of the target, and of Correlator, KILLS times each, in the middle of everything.
 
-The instants are spread over attaching, the first windows and full work: the n-th kill comes n/30 of
+The instants are spread over attaching, the first windows and full work: the n-th kill comes n/KILLS of
 the spread after the start, which is SPREAD times as long as the first window takes to be written; of the
 target every other one as long after its first window. That is no synchronisation: each instant must do.
 """
@@ -12,7 +12,7 @@ import law
 from ends_test import kernel_objects, objects_of_machine
 from law import harness, records
 
-KILLS = 30
+KILLS = 30 if harness.IS_LONG else 10
 SPREAD = 2.5
 # Killed before it was attached, it says that the target is gone, or not Ruby any more.
 GONE = (harness.EXIT_OK, harness.EXIT_NO_TARGET)
