@@ -3,13 +3,15 @@
 
 # Before the gem: its hooks are to be on both sides of the gem's.
 require "gc_truth"
+require "child_ruby"
 require "correlator"
 require "minitest/autorun"
 require "published"
-require "rbconfig"
 
 # How long a thread collects garbage, as an observer finds it, between two counts of another extension.
 class CollectionsTest < Minitest::Test
+  include ChildRuby
+
   COUNTS_AND_TIMES_GC = 2 | 4
 
   Counted = Struct.new(:steps, :ended, :time, :runs) do
@@ -237,13 +239,5 @@ class CollectionsTest < Minitest::Test
       Correlator.with(request_id: "r") { puts Published.thread[0] & 6 }
     RUBY
     assert_equal "0\n", output
-  end
-
-  def ruby(code, *options, environment: {})
-    paths = $LOAD_PATH.flat_map { |path| ["-I", path] }
-    command = [RbConfig.ruby, *options, *paths, "-r", "correlator", "-r", "published", "-e", code]
-    output = IO.popen(environment, command, err: %i[child out], &:read)
-    assert_predicate $?, :success?, output
-    output
   end
 end

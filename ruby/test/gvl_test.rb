@@ -3,13 +3,15 @@
 
 # Before the gem: its hooks are to be on both sides of the gem's.
 require "gvl_truth"
+require "child_ruby"
 require "correlator"
 require "minitest/autorun"
 require "published"
-require "rbconfig"
 
 # How long a thread waits for the GVL, as an observer finds it, between two counts of another extension.
 class GvlTest < Minitest::Test
+  include ChildRuby
+
   COUNTS_GVL = 1
   SECONDS = 0.3
 
@@ -202,13 +204,5 @@ class GvlTest < Minitest::Test
     2.times { assert_same true, Correlator.watch_vm! }
     counts = Correlator.with(request_id: "r") { published.flags & COUNTS_GVL }
     assert_equal GvlTruth::KNOWN, counts == COUNTS_GVL
-  end
-
-  def ruby(code, *options, environment: {})
-    paths = $LOAD_PATH.flat_map { |path| ["-I", path] }
-    command = [RbConfig.ruby, *options, *paths, "-r", "correlator", "-r", "published", "-e", code]
-    output = IO.popen(environment, command, err: %i[child out], &:read)
-    assert_predicate $?, :success?, output
-    output
   end
 end

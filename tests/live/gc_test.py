@@ -17,14 +17,7 @@ TOLERANCE_PART = 0.02
 
 
 def sums_of(found):
-    """{request_id: {field: sum}} of what each record of it has."""
-    sums = {}
-    for record in records.of_kind(found, "cpu"):
-        into = sums.setdefault(record["request_id"], {})
-        for field in "user_ns", "kernel_ns", "gc_ns", "gc_runs":
-            if field in record:
-                into[field] = into.get(field, 0) + record[field]
-    return sums
+    return records.known_sums_by_request(found, "user_ns", "kernel_ns", "gc_ns", "gc_runs")
 
 
 class GcTest(harness.LiveTest):
@@ -37,15 +30,6 @@ class GcTest(harness.LiveTest):
             # Its hooks are to be on both sides of the gem's.
             workload.evaluate("load File.join(File.dirname($0), 'gc.rb')")
         return workload
-
-    def observe(self, workload, *lines, arguments=()):
-        """The truth of each request, and the records."""
-        recording = self.enter(Recording(self.output, "-p", workload.pid, *arguments))
-        truth = {}
-        for line in lines:
-            truth.update(workload.evaluate(line))
-        self.assert_ended_well(recording, recording.stop())
-        return truth, recording.records()
 
     def check(self, truth, found):
         sums = sums_of(found)
@@ -67,8 +51,8 @@ class GcTest(harness.LiveTest):
 
     def check_one(self, way, times, arguments=()):
         workload = self.start()
-        truth, found = self.observe(workload, f'collect("{way}", "{way}", {times})',
-                                    arguments=arguments)
+        truth, found = self.observe_lines(workload, f'collect("{way}", "{way}", {times})',
+                                          arguments=arguments)
         return truth, self.check(truth, found)
 
     def test_what_allocating_sets_off_in_steps(self):
@@ -95,7 +79,7 @@ class GcTest(harness.LiveTest):
         workload = self.start()
         # Both on one CPU.
         workload.evaluate('system("taskset", "-cp", "0", Process.pid.to_s, out: File::NULL)')
-        truth, found = self.observe(workload, 'collect("beside", "beside", 60)')
+        truth, found = self.observe_lines(workload, 'collect("beside", "beside", 60)')
         self.check(truth, found)
         _, most_ns, _, _, _, wall_ns = truth["beside"]
         self.assertGreater(wall_ns, 1.2 * most_ns)
@@ -104,8 +88,8 @@ class GcTest(harness.LiveTest):
         workload = self.start()
         # 2 million live objects: each takes longer than a window.
         workload.evaluate("$kept = Array.new(2_000_000) { Object.new }; 0")
-        truth, found = self.observe(workload, 'collect("long", "start", 4)',
-                                    arguments=["-i", "20ms"])
+        truth, found = self.observe_lines(workload, 'collect("long", "start", 4)',
+                                          arguments=["-i", "20ms"])
         self.check(truth, found)
         self.assertGreater(truth["long"][0], 100_000_000)
         windows = [record for record in records.of_kind(found, "cpu")
@@ -117,7 +101,7 @@ class GcTest(harness.LiveTest):
 
     def test_it_is_the_requests_whose_allocation_set_it_off(self):
         workload = self.start()
-        truth, found = self.observe(workload, *(
+        truth, found = self.observe_lines(workload, *(
             f'collect("{turn}-{way}", "{way}", {times})'
             for turn in range(5) for way, times in (("start", 2), ("none", 1), ("allocate", 2))))
         sums = self.check(truth, found)
@@ -125,14 +109,14 @@ class GcTest(harness.LiveTest):
 
     def test_threads_and_short_ones_leave_nothing_to_the_next(self):
         workload = self.start()
-        truth, found = self.observe(workload, *(
+        truth, found = self.observe_lines(workload, *(
             f'collect_apart(["{turn}-a", "start", 2], ["{turn}-b", "allocate", 2])'
             for turn in range(3)))
         self.check(truth, found)
 
     def test_a_forked_child(self):
         workload = self.start()
-        truth, found = self.observe(workload, "; ".join([
+        truth, found = self.observe_lines(workload, "; ".join([
             "GC.start", "reader, writer = IO.pipe",
             'child = fork { writer.puts JSON.generate(collect("child", "allocate", 5)); '
             "writer.close; exit!(true) }",
@@ -143,7 +127,7 @@ class GcTest(harness.LiveTest):
         workload = self.start(environment={"RUBY_MN_THREADS": "1"})
         if workload.evaluate("RUBY_VERSION") < "3.3":
             self.skipTest("before Ruby 3.3 none are shared")
-        truth, found = self.observe(
+        truth, found = self.observe_lines(
             workload, 'collect_apart(*Array.new(6) { |n| ["r-#{n}", "start", 2] })')
         self.check(truth, found)
 

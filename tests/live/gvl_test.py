@@ -17,14 +17,7 @@ TOLERANCE_PART = 0.02
 
 
 def sums_of(found):
-    """{request_id: {field: sum}} of what each record of it has."""
-    sums = {}
-    for record in records.of_kind(found, "cpu"):
-        into = sums.setdefault(record["request_id"], {})
-        for field in "run_queue_ns", "blocked_ns", "gvl_ns", "gvl_waits":
-            if field in record:
-                into[field] = into.get(field, 0) + record[field]
-    return sums
+    return records.known_sums_by_request(found, "run_queue_ns", "blocked_ns", "gvl_ns", "gvl_waits")
 
 
 class GvlTest(harness.LiveTest):
@@ -42,15 +35,6 @@ class GvlTest(harness.LiveTest):
         workload.evaluate("load File.join(File.dirname($0), 'gvl.rb')")
         return workload
 
-    def observe(self, workload, *lines, arguments=()):
-        """The truth of each request, and the records."""
-        recording = self.enter(Recording(self.output, "-p", workload.pid, *arguments))
-        truth = {}
-        for line in lines:
-            truth.update(workload.evaluate(line))
-        self.assert_ended_well(recording, recording.stop())
-        return truth, recording.records()
-
     def check(self, truth, found):
         sums = sums_of(found)
         for request, ((least_ns, least), (most_ns, most)) in truth.items():
@@ -66,7 +50,7 @@ class GvlTest(harness.LiveTest):
 
     def check_beside(self, spinners, way, arguments=(), **options):
         workload = self.start_or_skip(**options)
-        truth, found = self.observe(
+        truth, found = self.observe_lines(
             workload,
             *(f'beside({spinners}) {{ [request("{way}-{number}", "{way}", 0.6)] }}'
               for number in range(2)), arguments=arguments)
@@ -101,7 +85,7 @@ class GvlTest(harness.LiveTest):
 
     def test_waits_of_a_lean_recording(self):
         workload = self.start_or_skip()
-        truth, found = self.observe(
+        truth, found = self.observe_lines(
             workload, 'beside(2) { [request("lean", "compute", 1.0)] }', arguments=["--lean"])
         charged = sums_of(found)["lean"]
         # Where a context ends is found at the next boundary that reads.
@@ -111,20 +95,20 @@ class GvlTest(harness.LiveTest):
 
     def test_requests_that_wait_for_each_other(self):
         workload = self.start_or_skip()
-        truth, found = self.observe(
+        truth, found = self.observe_lines(
             workload, 'beside(0) { Array.new(4) { |n| request("r-#{n}", "compute", 0.8) } }')
         self.check(truth, found)
 
     def test_short_threads_leave_nothing_to_the_next(self):
         workload = self.start_or_skip()
-        truth, found = self.observe(workload, *(
+        truth, found = self.observe_lines(workload, *(
             f'beside(1) {{ Array.new(8) {{ |n| request("{turn}-#{{n}}", "sleep", 0.1) }} }}'
             for turn in range(3)))
         self.check(truth, found)
 
     def test_a_forked_child(self):
         workload = self.start_or_skip()
-        truth, found = self.observe(workload, "; ".join([
+        truth, found = self.observe_lines(workload, "; ".join([
             "reader, writer = IO.pipe",
             "child = fork { writer.puts JSON.generate(beside(2) { "
             '[request("child", "compute", 0.6)] }); writer.close; exit!(true) }',
@@ -133,7 +117,7 @@ class GvlTest(harness.LiveTest):
 
     def test_threads_that_share_native_ones_are_charged_no_more_than_these_waited(self):
         workload = self.start_or_skip(environment={"RUBY_MN_THREADS": "1"})
-        _, found = self.observe(
+        _, found = self.observe_lines(
             workload, 'beside(2) { Array.new(3) { |n| request("r-#{n}", "compute", 0.6) } }')
         for request, charged in sums_of(found).items():
             if "gvl_ns" in charged:

@@ -187,6 +187,27 @@ class FakeRuby(Workload):
             raise RuntimeError(f"{line}: {answer}")
 
 
+class GrowingFile:
+    """What has been written to a recording until now."""
+
+    def __init__(self, path):
+        self.path = pathlib.Path(path)
+        self.read_bytes = 0
+        self.unpacker = msgpack.Unpacker(raw=False, strict_map_key=True)
+        self.found = []
+
+    def records(self):
+        """All complete records, as maps: a list that grows from call to call. Reads only what is new."""
+        if self.path.exists():
+            with self.path.open("rb") as file:
+                file.seek(self.read_bytes)
+                data = file.read()
+            self.read_bytes += len(data)
+            self.unpacker.feed(data)
+            self.found.extend(record for _, record in self.unpacker)
+        return self.found
+
+
 class Recording(Process):
     """A `correlator record` that is attached once constructed."""
 
@@ -194,8 +215,7 @@ class Recording(Process):
 
     def __init__(self, path, *arguments, **options):
         self.path = pathlib.Path(path)
-        self.read_bytes, self.seen = 0, []
-        self.unpacker = msgpack.Unpacker(raw=False, strict_map_key=True)
+        self.growing = GrowingFile(path)
         self.lines = []
         self.changed = threading.Condition()
         super().__init__(self.command(path, *arguments), text=True,
@@ -244,15 +264,8 @@ class Recording(Process):
         return self.wait()
 
     def records_so_far(self):
-        """What it has written until now, as maps: a list that grows from call to call."""
-        if self.path.exists():
-            with self.path.open("rb") as file:
-                file.seek(self.read_bytes)
-                data = file.read()
-            self.read_bytes += len(data)
-            self.unpacker.feed(data)
-            self.seen.extend(record for _, record in self.unpacker)
-        return self.seen
+        """What it has written until now, as maps."""
+        return self.growing.records()
 
     def records(self):
         """All that it wrote, as maps; the file must be complete."""
@@ -280,6 +293,15 @@ class LiveTest(unittest.TestCase):
         """Enters a `with` block that lasts as long as the test."""
         self.addCleanup(context.__exit__, None, None, None)
         return context
+
+    def observe_lines(self, workload, *lines, arguments=()):
+        """Of driven.rb: the truth {request_id: ...} that lines of Ruby return, and the records of it."""
+        recording = self.enter(Recording(self.output, "-p", workload.pid, *arguments))
+        truth = {}
+        for line in lines:
+            truth.update(workload.evaluate(line))
+        self.assert_ended_well(recording, recording.stop())
+        return truth, recording.records()
 
     def assert_ended_well(self, recording, code):
         self.assertEqual(EXIT_OK, code, recording.messages)

@@ -69,6 +69,17 @@ def totals_by(records, key="request_id", pid=None):
     return totals
 
 
+def known_sums_by_request(records, *fields):
+    """{request_id: {field: sum}} of the fields that any cpu record of it has: what was not measured is absent."""
+    sums = {}
+    for record in of_kind(records, "cpu"):
+        into = sums.setdefault(record["request_id"], {})
+        for field in fields:
+            if field in record:
+                into[field] = into.get(field, 0) + record[field]
+    return sums
+
+
 def books(records, pid=None):
     """The sums of the balance records (of one process)."""
     sums = collections.Counter()

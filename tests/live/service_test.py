@@ -79,16 +79,6 @@ class Pipe:
         return [record for _, record in self.entries]
 
 
-class File:
-    """What a recording has written to a file so far."""
-
-    def __init__(self, path):
-        self.path = pathlib.Path(path)
-
-    def records(self):
-        return [record for _, record in records.unpack_entries(self.path.read_bytes())[0]]
-
-
 class Service(Recording):
     """The unit's own command, as systemd would run it."""
 
@@ -249,7 +239,7 @@ class OtherOutputTest(LateTest):
         metrics = self.folder / "correlator.prom"
         recording = self.enter(Default("correlator.msgpack", "--all-ruby", "--metrics",
                                        f"file:{metrics}", cwd=self.folder))
-        self.check_late(recording, File(self.folder / "correlator.msgpack"))
+        self.check_late(recording, harness.GrowingFile(self.folder / "correlator.msgpack"))
         self.assertIn("correlator_process_cpu_seconds_total", metrics.read_text())
 
 

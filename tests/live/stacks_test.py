@@ -80,12 +80,15 @@ def made_by(frame):
     return made and made[1]
 
 
-def samples_by(found, key="request_id"):
-    """{value of the key: samples}"""
-    counts = collections.Counter()
-    for record in records.of_kind(found, "sample"):
-        counts[record.get(key)] += record["samples"]
-    return counts
+def sampled(samples, *requests):
+    """Whether each of the requests has more samples than that: of the records so far."""
+    def is_enough(found):
+        counts = collections.Counter()
+        for record in records.of_kind(found, "sample"):
+            counts[record.get("request_id")] += record["samples"]
+        return all(counts[request] > samples for request in requests)
+
+    return is_enough
 
 
 class Burner(Workload):
@@ -117,7 +120,8 @@ class Apart(Litterer):
 class StacksTest(harness.LiveTest):
     def record(self, workload, is_enough, *options):
         """The records of a workload that goes on until is_enough(records so far)."""
-        with workload, Recording(self.output, "-p", workload.pid, *KEYS, f"--stacks={HZ}",
+        self.pid = workload.pid
+        with workload, Recording(self.output, "-p", self.pid, *KEYS, f"--stacks={HZ}",
                                  *options) as recording:
             self.said = workload.run(lambda: is_enough(recording.records_so_far()))
             self.assert_ended_well(recording, recording.stop())
@@ -128,11 +132,9 @@ class StacksTest(harness.LiveTest):
         return stacks_of(self.record(Litterer("litter.rb", *arguments),
                                      lambda found: is_enough(stacks_of(found))))
 
-    def observe(self, arguments, *options, requests=REQUESTS, samples=SAMPLES):
-        """The records of stacks.rb, as soon as each of the requests has so many samples."""
-        return self.record(Burner("stacks.rb", *arguments),
-                           lambda found: all(samples_by(found)[request] > samples
-                                             for request in requests), *options)
+    def observe(self, arguments, *options, is_enough=sampled(SAMPLES, *REQUESTS)):
+        """The records of stacks.rb, as soon as there is_enough()."""
+        return self.record(Burner("stacks.rb", *arguments), is_enough, *options)
 
     def assert_books_agree(self, found):
         books = records.books(found)
@@ -213,7 +215,7 @@ class StacksTest(harness.LiveTest):
                                 for stack in stacks if len(stack) >= len(said)), (place, said))
 
     def test_a_deep_stack_is_cut_at_its_root(self):
-        found = self.observe(["2000"], requests=["deep"], samples=50)
+        found = self.observe(["2000"], is_enough=sampled(50, "deep"))
         frames = frames_of(found)
         deep = [stack_of(frames, record["stack_id"]) for record in records.of_kind(found, "sample")
                 if record.get("request_id") == "deep"]
@@ -252,9 +254,7 @@ class StacksTest(harness.LiveTest):
         interrupts, which are user time in the books, and the kernel's here. Of short calls much is
         their edges, and a clock that comes due on the way out of the kernel, with interrupts off,
         meets user mode (split_test.py): 4 to 13 points, where traps are dear."""
-        found = self.record(Litterer("in_kernel.rb"),
-                            lambda so_far: all(samples_by(so_far)[request] > 400
-                                               for request in ("zero", "random", "ruby")))
+        found = self.record(Litterer("in_kernel.rb"), sampled(SAMPLES, "zero", "random", "ruby"))
         frames, known = frames_of(found), known_kernel_names()
         totals, samples = records.totals_by(found), collections.defaultdict(list)
         for record in records.of_kind(found, "sample"):
@@ -292,8 +292,7 @@ class StacksTest(harness.LiveTest):
         if strip:
             self.keep_debug_file(library)
             subprocess.run(["strip", library], check=True)
-        found = self.record((workload or Litterer)("native.rb", library),
-                            lambda so_far: samples_by(so_far)["native"] > SAMPLES)
+        found = self.record((workload or Litterer)("native.rb", library), sampled(SAMPLES, "native"))
         frames, tops = frames_of(found), collections.Counter()
         for record in records.of_kind(found, "sample"):
             stack = [frame for frame in stack_of(frames, record["stack_id"])
@@ -369,7 +368,7 @@ class StacksTest(harness.LiveTest):
         self.assert_natives_are(names[:2], tops)
 
     def test_without_native_stacks_there_are_none(self):
-        found = self.observe([], "--native-stacks=off", samples=50)
+        found = self.observe([], "--native-stacks=off", is_enough=sampled(50, *REQUESTS))
         frames = records.of_kind(found, "stack")
         self.assertLessEqual({frame["name"] for frame in frames if frame["frame_kind"] == "native"},
                              {"[no Ruby]"})
@@ -392,10 +391,10 @@ class StacksTest(harness.LiveTest):
         self.assertGreater(records.books(found)["frames_unreadable"], 0)
 
     def test_forked_children_have_frames_from_the_start(self):
-        found = self.observe(["0", "fork"], requests=["child"], samples=50)
+        found = self.observe(["0", "fork"], is_enough=sampled(50, "child"))
         frames = frames_of(found)
         names = {frame["name"] for record in records.of_kind(found, "sample")
-                 if record.get("request_id") == "child"
+                 if record["pid"] != self.pid and record.get("request_id") == "child"
                  for frame in stack_of(frames, record["stack_id"])}
         self.assertLessEqual({"seventy", "request"}, names)
 
