@@ -29,6 +29,24 @@ find_mirror() {
 	printf '%s\n' "${uri%/}"
 }
 
+# expect_mirror WHAT: sets $mirror, or says why there can be no WHAT, and exits.
+expect_mirror() {
+	mirror=$(find_mirror)
+	[ -n "$mirror" ] || {
+		echo "apt is configured with no mirror of Debian: $1 cannot be had" >&2
+		exit 1
+	}
+}
+
+# expect_debootstrap WHAT: the same of what debootstrap makes.
+expect_debootstrap() {
+	[ "$(id -u)" -eq 0 ] || {
+		echo "$1 needs root: debootstrap mounts and changes the root" >&2
+		exit 1
+	}
+	expect_mirror "$1"
+}
+
 can_get() {
 	/usr/lib/apt/apt-helper -o APT::Sandbox::User=root -o Acquire::Retries="$attempts" \
 		download-file "$1" "$2" >>"$3" 2>&1

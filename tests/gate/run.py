@@ -382,7 +382,7 @@ def main(words):
     arguments = read_arguments(words)
     parts = arguments.parts
     run = Run(arguments.tests)
-    needs_emulator = any(name in ("loads", "kernels", "fresh") for name, _ in parts)
+    needs_emulator = any(script.startswith("kernels/") for name, _ in parts for script, *_ in PARTS[name].fetch)
     with run.stage("install", "Debian's packages that are missing"):
         run.do("tests/install", *(["--kernels"] if needs_emulator else []))
     elsewhere = [(name, value) for name, value in parts if PARTS[name].elsewhere]

@@ -52,16 +52,3 @@ unpack_tree() {
 	mkdir "$2/correlator"
 	tar -C "$2/correlator" -xf "$1"
 }
-
-# expect_mirror WHAT: says why there can be no WHAT. Sets $mirror.
-expect_mirror() {
-	[ "$(id -u)" -eq 0 ] || {
-		echo "$1 needs root: debootstrap mounts and changes the root" >&2
-		exit 1
-	}
-	mirror=$(find_mirror)
-	[ -n "$mirror" ] || {
-		echo "apt is configured with no mirror of Debian: $1 cannot be had" >&2
-		exit 1
-	}
-}
