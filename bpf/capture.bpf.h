@@ -10,6 +10,8 @@
 
 #include "hold.bpf.h"
 
+#include <linux/errno.h>
+
 #include <correlator/late_key.h>
 #include <correlator/table_probe.h>
 #include <correlator/value_digest.h>
@@ -44,6 +46,30 @@ static __always_inline bool capture_may_digest(struct thread_state *thread, __u6
 }
 
 /*
+ * Reads chunk number `index` of a text, the rest of it 0. Returns its bytes; 0 = the text ends
+ * before it, < 0 = it cannot be read.
+ */
+VERIFIED_ONCE int capture_read_chunk(struct thread_state *thread, __u32 index, __u64 address,
+				     __u64 length_bytes)
+{
+	__u64 offset = 0;
+	__u32 part;
+
+	if (!thread)
+		return 0;
+	part = value_chunk_locate(index, length_bytes, &offset);
+	if (!part)
+		return 0;
+	__builtin_memset(&thread->chunk, 0, sizeof(thread->chunk));
+	/* Keeps the bound visible to the verifier at the call. */
+	barrier_var(part);
+	if (part > sizeof(thread->chunk) ||
+	    bpf_probe_read_user(&thread->chunk, part, (void *)(address + offset)))
+		return -EFAULT;
+	return (int)part;
+}
+
+/*
  * The digest of a text that is longer than what value has of it. Where it cannot be read on, that
  * is counted, and the digest is of what comes before.
  */
@@ -51,8 +77,7 @@ VERIFIED_ONCE __u64 capture_digest(struct thread_state *thread, const struct val
 				   __u64 address, __u64 length_bytes)
 {
 	struct context_hash_state state;
-	__u64 offset;
-	__u32 part;
+	int part_bytes;
 
 	if (!thread || !value)
 		return 0;
@@ -63,17 +88,11 @@ VERIFIED_ONCE __u64 capture_digest(struct thread_state *thread, const struct val
 	value_digest_init(&state, length_bytes);
 	capture_digest_chunk(&state, &value->start);
 	for (__u32 i = 1; i < VALUE_CHUNKS_MAX; i++) {
-		part = value_chunk_locate(i, length_bytes, &offset);
-		if (!part)
-			break;
-		__builtin_memset(&thread->chunk, 0, sizeof(thread->chunk));
-		/* Keeps the bound visible to the verifier at the call. */
-		barrier_var(part);
-		if (part > sizeof(thread->chunk) ||
-		    bpf_probe_read_user(&thread->chunk, part, (void *)(address + offset))) {
+		part_bytes = capture_read_chunk(thread, i, address, length_bytes);
+		if (part_bytes < 0)
 			thread->is_unread = 1;
+		if (part_bytes <= 0)
 			break;
-		}
 		capture_digest_chunk(&state, &thread->chunk);
 	}
 	return context_hash_final(&state);

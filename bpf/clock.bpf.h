@@ -69,10 +69,10 @@ static __always_inline __u64 told_steal(struct rq *rq)
  * but not more than has passed since the last one. The CPU may be taken away between now_ns and
  * that reading, too. task runs on this CPU.
  */
-static __always_inline __u64 stolen_from_cpu(struct task_struct *task, __u64 now_ns)
+static __always_inline __u64 stolen_from_cpu_of(struct task_struct *task, __u64 now_ns)
 {
-	__u64 stolen_ns = 0, run_queue_ns;
 	struct rq *rq = compat_run_queue(task);
+	__u64 stolen_ns = 0, run_queue_ns;
 
 	if (!rq)
 		return 0;
@@ -93,6 +93,12 @@ static __always_inline __u64 stolen_from_cpu(struct task_struct *task, __u64 now
 			break;
 	}
 	return stolen_ns;
+}
+
+/* The same from this CPU, where preemption is not disabled (bpf/README.md). */
+VERIFIED_ONCE __u64 stolen_from_cpu(__u64 now_ns)
+{
+	return stolen_from_cpu_of(bpf_get_current_task_btf(), now_ns);
 }
 
 /* The same at a switch-in, where the clock has just been updated. */
@@ -159,5 +165,5 @@ static __always_inline __u64 exec_runtime_at(struct task_struct *task, __u64 now
 /* task runs. */
 static __always_inline __u64 exec_runtime_now(struct task_struct *task, __u64 now_ns)
 {
-	return exec_runtime_at(task, now_ns, stolen_from_cpu(task, now_ns));
+	return exec_runtime_at(task, now_ns, stolen_from_cpu_of(task, now_ns));
 }

@@ -394,7 +394,7 @@ static __always_inline bool context_confirm(struct thread_state *thread, struct 
 		/* Without probes nothing else is to be expected: ambiguous_ns tells. */
 		if (is_lean || otel)
 			account_settle_stolen(&thread->clock, &thread->pending,
-					      stolen_from_cpu(task, now_ns));
+					      stolen_from_cpu(now_ns));
 		if (!is_lean && !is_same)
 			count_loss(thread->tgid, COUNTER_CHANGE_UNSEEN);
 		charge_pending(thread, task, now_ns);
@@ -433,7 +433,7 @@ static __always_inline void context_write_up(struct thread_state *thread, struct
 
 	context_boundary(thread, task, now_ns, next_mode, false);
 	/* One reading for both sides: the hypervisor may take the CPU at any instant. */
-	stolen_ns = stolen_from_cpu(task, now_ns);
+	stolen_ns = stolen_from_cpu(now_ns);
 	account_settle_stolen(&thread->clock, &thread->pending, stolen_ns);
 	charge_open_change(thread, task, now_ns);
 	charge_end_window(thread, task, now_ns, exec_runtime_at(task, now_ns, stolen_ns));

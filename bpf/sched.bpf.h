@@ -54,7 +54,7 @@ static __noinline int switch_note(struct thread_state *thread, struct task_struc
 static __always_inline void switch_out(struct thread_state *thread, struct task_struct *task,
 				       __u64 now_ns, bool is_preempted)
 {
-	__u32 reason = off_cpu_reason(thread, task, is_preempted);
+	__u32 reason = off_cpu_reason(thread, task, is_preempted, true);
 	bool is_dead = task->__state & TASK_STATE_DEAD;
 	struct kernel_figures figures;
 	__u64 since_ns, interval_ns;

@@ -223,7 +223,7 @@ static __always_inline void sample_charge(struct thread_state *thread, struct ta
 					  __u64 now_ns)
 {
 	context_boundary(thread, task, now_ns, thread->clock.mode, false);
-	account_settle_stolen(&thread->clock, &thread->pending, stolen_from_cpu(task, now_ns));
+	account_settle_stolen(&thread->clock, &thread->pending, stolen_from_cpu(now_ns));
 	charge_open_change(thread, task, now_ns);
 	charge_so_far(thread, task, now_ns);
 }

@@ -17,7 +17,7 @@
 static __always_inline void syscall_make_room(struct thread_state *thread, struct task_struct *task,
 					      __u64 now_ns)
 {
-	account_settle_stolen(&thread->clock, &thread->pending, stolen_from_cpu(task, now_ns));
+	account_settle_stolen(&thread->clock, &thread->pending, stolen_from_cpu(now_ns));
 	charge_pending(thread, task, now_ns);
 	charge_note_pending(thread, thread->clock.mark_ns);
 }

@@ -68,8 +68,7 @@ int on_context_change(struct uprobe_registers *registers)
 	}
 	context_boundary(thread, task, now_ns, THREAD_MODE_USER, false);
 	if (!thread_is_lean(thread)) {
-		account_settle_stolen(&thread->clock, &thread->pending,
-				      stolen_from_cpu(task, now_ns));
+		account_settle_stolen(&thread->clock, &thread->pending, stolen_from_cpu(now_ns));
 		thread->pending.slices++;
 		charge_pending(thread, task, now_ns);
 		/* The store comes after this: what is in force next is not known yet. */

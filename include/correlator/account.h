@@ -110,10 +110,19 @@ struct kernel_figures {
 /*
  * A mark grows by this, and so never goes back: who reads the clock, and loses the CPU before it
  * has the books (to an interrupt, a switch, or the hypervisor), comes to what was written up later.
+ *
+ * now - before, and 0 where that borrows, without a branch: the kernel's verifier would follow both
+ * ways from each of dozens of places.
  */
 static inline __u64 account_growth(__u64 now, __u64 before)
 {
-	return now > before ? now - before : 0;
+	__u64 grown = now - before;
+	/* In bit 63. */
+	__u64 borrow = (~now & before) | (~(now ^ before) & grown);
+
+	/* Or the compiler would see the comparison in it, and branch. */
+	__asm__("" : "+r"(borrow));
+	return grown & ~(__u64)((__s64)borrow >> 63);
 }
 
 static inline void account_add_on_cpu(struct account_totals *totals, __u32 mode, __u64 ns)

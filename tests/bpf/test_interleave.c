@@ -662,7 +662,7 @@ static void read_figures(void)
 {
 	is_any_clock_offset_seen = 1;
 	shared->exec_ns = exec_runtime_now(&shared->task, shared->now_ns);
-	shared->stolen_ns = stolen_from_cpu(&shared->task, shared->now_ns);
+	shared->stolen_ns = stolen_from_cpu(shared->now_ns);
 }
 
 static void prepare_figures(void)

@@ -13,11 +13,14 @@
 #include <cmocka.h>
 
 static uint64_t native_now(void);
+static void *native_current(void);
 static long native_copy(void *buffer, uint32_t size_bytes, const void *address);
 
+#undef bpf_get_current_task_btf
 #undef bpf_probe_read_kernel
 #undef bpf_core_field_exists
 #define bpf_core_field_exists(...) has_fields
+#define bpf_get_current_task_btf() ((struct task_struct *)native_current())
 #define bpf_ktime_get_ns	   native_now
 #define bpf_probe_read_kernel	   native_copy
 
@@ -51,6 +54,11 @@ static uint64_t now_ns;
 static uint64_t native_now(void)
 {
 	return now_ns;
+}
+
+static void *native_current(void)
+{
+	return &task;
 }
 
 static long native_copy(void *buffer, uint32_t size_bytes, const void *address)
@@ -100,10 +108,10 @@ static int set_up(void **state)
 static void what_the_run_queue_has_taken_out_is_stolen(void **state)
 {
 	(void)state;
-	assert_int_equal(stolen_from_cpu(&task, after_update(500)), STOLEN_NS);
+	assert_int_equal(stolen_from_cpu(after_update(500)), STOLEN_NS);
 	assert_int_equal(stolen_at_switch_in(&task), STOLEN_NS);
 	has_fields = false;
-	assert_int_equal(stolen_from_cpu(&task, after_update(500)), 0);
+	assert_int_equal(stolen_from_cpu(after_update(500)), 0);
 	assert_int_equal(stolen_at_switch_in(&task), 0);
 }
 
@@ -112,16 +120,16 @@ static void so_is_what_the_host_has_told_since(void **state)
 	(void)state;
 	cpu.told_ns += 30;
 	now_ns = after_update(500);
-	assert_int_equal(stolen_from_cpu(&task, now_ns), STOLEN_NS + 30);
+	assert_int_equal(stolen_from_cpu(now_ns), STOLEN_NS + 30);
 	/* Not more than the time that has passed since. */
 	now_ns = after_update(10);
-	assert_int_equal(stolen_from_cpu(&task, now_ns), STOLEN_NS + 10);
+	assert_int_equal(stolen_from_cpu(now_ns), STOLEN_NS + 10);
 	/* Of what it was told after the boundary a part may be of later. */
 	now_ns = after_update(500) + 20;
-	assert_int_equal(stolen_from_cpu(&task, after_update(500)), STOLEN_NS + 10);
+	assert_int_equal(stolen_from_cpu(after_update(500)), STOLEN_NS + 10);
 	/* How much time has passed is not known. */
 	has_offset = false;
-	assert_int_equal(stolen_from_cpu(&task, now_ns), STOLEN_NS);
+	assert_int_equal(stolen_from_cpu(now_ns), STOLEN_NS);
 }
 
 static void what_the_host_does_not_tell_is_not_stolen(void **state)
@@ -129,10 +137,10 @@ static void what_the_host_does_not_tell_is_not_stolen(void **state)
 	(void)state;
 	now_ns = after_update(500);
 	cpu.told_ns -= 30;
-	assert_int_equal(stolen_from_cpu(&task, now_ns), STOLEN_NS);
+	assert_int_equal(stolen_from_cpu(now_ns), STOLEN_NS);
 	cpu.told_ns += 60;
 	is_readable = false;
-	assert_int_equal(stolen_from_cpu(&task, now_ns), STOLEN_NS);
+	assert_int_equal(stolen_from_cpu(now_ns), STOLEN_NS);
 }
 
 static void exec_runtime_goes_on_from_the_last_update(void **state)

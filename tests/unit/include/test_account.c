@@ -642,9 +642,25 @@ static void random_lives_keep_the_laws(void **state)
 	}
 }
 
+static void a_growth_is_what_is_more_and_0_of_what_is_less(void **state)
+{
+	static const uint64_t figures[] = {
+		0,	   1, 2, INT64_MAX - 1, INT64_MAX, 1 + (uint64_t)INT64_MAX, UINT64_MAX - 1,
+		UINT64_MAX
+	};
+	const size_t count = sizeof(figures) / sizeof(figures[0]);
+
+	(void)state;
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = 0; j < count; j++)
+			assert_int_equal(account_growth(figures[i], figures[j]),
+					 figures[i] > figures[j] ? figures[i] - figures[j] : 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_growth_is_what_is_more_and_0_of_what_is_less),
 		cmocka_unit_test(what_was_before_the_first_sight_is_nobodys),
 		cmocka_unit_test(the_books_begin_the_same_whatever_was_there_before),
 		cmocka_unit_test(a_syscall_splits_user_from_kernel),
