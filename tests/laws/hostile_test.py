@@ -31,8 +31,6 @@ OWN_CPU_PART = 0.8
 # on one whose forks and page faults took three times as long it was 0.31 in all.
 LOOKS_PART = 0.4
 INTERVAL = "500ms"
-# Of the recording, from Ctrl-C on: who waited for what does not come would never end.
-END_SECONDS = 5
 # Of a value: 128 bytes, each as \\xNN, and the mark of one that was cut.
 TEXT_MAX = 4 * 128 + 32
 
@@ -92,9 +90,8 @@ class HostileTest(law.LawTest):
         turns = hostile.finish()
         # Its threads are joined a moment before they are gone.
         law.schedstat(hostile.pid)
-        end = time.monotonic()
+        # Who waited for what does not come would never end: the deadline is finish()'s.
         found = self.finish(recording)
-        self.assertLess(time.monotonic() - end, END_SECONDS)
         self.messages = recording.messages
         self.recording, self.hostile = recording, hostile
         return truth, honest.pid, hostile.pid, turns, found

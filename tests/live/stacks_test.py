@@ -5,6 +5,7 @@ Tolerance: of shares 3 sigma of the sampling error and two points, for what is n
 the number of samples 30 %, because a clock that is due while the hypervisor has the CPU comes late.
 """
 import collections
+import itertools
 import json
 import math
 import re
@@ -280,8 +281,10 @@ class StacksTest(harness.LiveTest):
                 within = [stack for stack in met if {function, method} <=
                           {frame["name"].replace("arm64", "x64") for frame in stack}]
                 self.assertGreater(len(within), least * len(met))
-        unknown = sum(frame["name"] == "[unknown]" for stacks in samples.values()
-                      for stack in stacks for frame in stack if frame["frame_kind"] == "kernel")
+        # A program of another recorder is gone with it, and has no name any more.
+        unknown = sum(frame["name"] == "[unknown]" and not outer["name"].startswith("bpf_trace_run")
+                      for stacks in samples.values() for stack in stacks
+                      for frame, outer in itertools.pairwise(stack) if frame["frame_kind"] == "kernel")
         self.assertLess(unknown, 0.01 * sum(map(len, samples.values())))
 
     def burn_natively(self, *link, strip=False, workload=None):
