@@ -30,6 +30,26 @@ set(alone_tests
     law.room_test
     soak.year_test)
 
+# They begin first: what is long and begins last has half of the machine idle. A fresh clone does not know yet what
+# took long.
+set(slow_tests
+    law.books_test
+    law.hostile_test
+    law.kills_test
+    law.lifecycle_test
+    law.returns_test
+    law.stale_test
+    live.builds_test
+    live.children_test
+    live.doctor_test
+    live.libc_test
+    live.output_test
+    live.split_test
+    live.stacks_test
+    live.syscalls_test
+    live.timeline_test
+    live.top_test)
+
 function(label_test test)
 	set(labels ${ARGN})
 	foreach(label alone timing long longer)
@@ -39,6 +59,9 @@ function(label_test test)
 	endforeach()
 	if(test IN_LIST alone_tests)
 		set_tests_properties(${test} PROPERTIES RUN_SERIAL ON)
+	endif()
+	if(test IN_LIST slow_tests)
+		set_tests_properties(${test} PROPERTIES COST 100)
 	endif()
 	# Two of them fill the machine.
 	if(test IN_LIST timing_tests)

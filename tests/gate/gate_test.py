@@ -227,8 +227,17 @@ class ArgumentsTest(unittest.TestCase):
         return unittest.mock.patch("sys.stderr")
 
     def test_each_has_its_turn(self):
-        self.assertEqual(set(run.KERNELS), {run.take_turn(run.KERNELS, count)
-                                            for count in range(100, 100 + len(run.KERNELS))})
+        self.assertEqual(run.KERNELS, sorted((name for count in range(100, 100 + len(run.KERNELS))
+                                              for name in run.take_turn(run.KERNELS, count)),
+                                             key=run.KERNELS.index))
+        self.assertEqual([], run.take_turn([], 100))
+
+    def test_beside_a_name_it_is_the_turn_of_another(self):
+        for count in range(len(run.KERNELS)):
+            with unittest.mock.patch("history.git", return_value=str(count)):
+                named, turn = run.PARTS["kernels"].read("kernels", "5.10,turn")
+            self.assertEqual("5.10", named)
+            self.assertNotEqual("5.10", turn)
 
 
 if __name__ == "__main__":

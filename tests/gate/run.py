@@ -2,6 +2,7 @@
 """Installs what is missing, builds and tests. Without a PART that is the gate: what a change must pass,
 on this kernel and with this Ruby."""
 import argparse
+import collections.abc
 import concurrent.futures
 import csv
 import dataclasses
@@ -25,7 +26,7 @@ EPILOG = """examples:
   tests/run                        the gate: what a change must pass, in some 10 minutes
   tests/run --all                  everything: before a release, some hours
   tests/run kernels=6.1,newest     two other kernels alone
-  tests/run rubies=turn            one of the other Rubies, chosen by the number of commits
+  tests/run kernels=5.10,turn      5.10, and one of the others, chosen by the number of commits
   tests/run soak=3600              a daemon for an hour
   tests/run --tests live.split     of the gate's tests those whose names match
 Kernel tests need root and a kernel with BTF: without, they are skipped, which is a failure if CI=true.
@@ -92,13 +93,12 @@ class Run:
     def test(self, build, *arguments, **options):
         self.trials.run(build, *arguments, **options)
 
-    def test_lanes(self, lanes):
-        """Runs lanes of Tests beside each other. Output of several is shown by the piece."""
+    def do_lanes(self, lanes):
+        """Runs lanes of Builds and Tests beside each other. Output of tests of several is shown by the piece."""
         def do(lane):
-            for tests in lane:
-                with self.stage(tests.name, tests.what):
-                    self.test(tests.build, *tests.arguments, *self.chosen, jobs=tests.jobs,
-                              prefix=tests.prefix, at_once=len(lanes) == 1)
+            for step in lane:
+                with self.stage(step.name, step.what):
+                    step.do(self, at_once=len(lanes) == 1)
 
         with concurrent.futures.ThreadPoolExecutor(len(lanes)) as executor:
             for done in [executor.submit(do, lane) for lane in lanes]:
@@ -145,6 +145,11 @@ def build_sanitized(run, *targets):
     run.build(SANITIZED, *targets)
 
 
+def build_threads(run):
+    run.configure(THREADS, "-DCORRELATOR_SANITIZE=thread", "-DCORRELATOR_GEM=OFF")
+    run.build(THREADS, "threads")
+
+
 def fixed_addresses():
     """With many random bits in addresses ThreadSanitizer finds no place for its shadow memory."""
     words = ("setarch", "-R")
@@ -152,8 +157,19 @@ def fixed_addresses():
 
 
 @dataclasses.dataclass(frozen=True)
+class Build:
+    """A stage that builds."""
+    name: str
+    what: str
+    does: collections.abc.Callable
+
+    def do(self, run, at_once):
+        self.does(run)
+
+
+@dataclasses.dataclass(frozen=True)
 class Tests:
-    """The tests of a stage: which of which build, and how many beside each other."""
+    """A stage of tests: which of which build, and how many beside each other."""
     name: str
     what: str
     build: pathlib.Path
@@ -161,34 +177,37 @@ class Tests:
     jobs: int
     prefix: tuple = ()
 
+    def do(self, run, at_once):
+        run.test(self.build, *self.arguments, *run.chosen, jobs=self.jobs, prefix=self.prefix, at_once=at_once)
 
-def gate_tests():
-    """The gate's tests in the order in which it runs them: groups, of lanes that run beside each other. Live tests
-    wait for half of their time: for windows, for attaching, for the kernel; so there are more of them at a time
-    than processors. A test that measures counts twice (tests/labels.cmake)."""
+
+def gate_stages():
+    """What the gate does, in order: groups, of lanes that run beside each other. Live tests wait for half of their
+    time: for windows, for attaching, for the kernel. So what must run one by one has the other builds beside it, and
+    of the rest there are more at a time than processors. A test that measures counts twice (tests/labels.cmake)."""
+    release = Build("release build", "the tool, the gem and what tests need, by gcc", Run.build_release)
     alone = Tests("alone", "what another live test would disturb, one by one", RELEASE,
                   ("-L", "^alone$", "-LE", PART_LABELS), 1)
-    pure = (Tests("unit", "pure code, under AddressSanitizer and UndefinedBehaviorSanitizer", SANITIZED,
-                  ("-L", "unit"), JOBS),
-            Tests("threads", "what has threads, under ThreadSanitizer", THREADS, ("-L", "threads"), JOBS,
-                  fixed_addresses()),
+    pure = (Build("sanitized build", "unit tests by clang, for AddressSanitizer and UndefinedBehaviorSanitizer",
+                  lambda run: build_sanitized(run, "unit")),
+            Tests("unit", "pure code, under these", SANITIZED, ("-L", "unit"), JOBS),
+            Build("threads build", "the tests of what has threads, by gcc, for ThreadSanitizer", build_threads),
+            Tests("threads", "what has threads, under it", THREADS, ("-L", "threads"), JOBS, fixed_addresses()),
             Tests("checks", "format, layers, documents; the programs in this kernel; the page", RELEASE,
                   ("-L", PURE), JOBS))
     others = Tests("others", "the gem, live tests and laws", RELEASE,
                    ("-LE", f"{PURE}|^alone$|unit|{PART_LABELS}"), 3 * JOBS)
-    return ((alone,), pure), ((others,),)
+    return ((release,),), ((alone,), pure), ((others,),)
+
+
+def gate_tests():
+    """The stages of these that are tests."""
+    return [step for lanes in gate_stages() for lane in lanes for step in lane if isinstance(step, Tests)]
 
 
 def gate(run, _value):
-    with run.stage("release build", "the tool, the gem and what tests need, by gcc"):
-        run.build_release()
-    with run.stage("sanitized build", "unit tests by clang, for AddressSanitizer and UndefinedBehaviorSanitizer"):
-        build_sanitized(run, "unit")
-    with run.stage("threads build", "the tests of what has threads, by gcc, for ThreadSanitizer"):
-        run.configure(THREADS, "-DCORRELATOR_SANITIZE=thread", "-DCORRELATOR_GEM=OFF")
-        run.build(THREADS, "threads")
-    for lanes in gate_tests():
-        run.test_lanes(lanes)
+    for lanes in gate_stages():
+        run.do_lanes(lanes)
 
 
 def compiler(run, _value):
@@ -279,7 +298,7 @@ class Part:
         self.seconds = seconds
 
     def takes(self):
-        return "[=turn|=NAME,...]" if self.choices else "[=SECONDS]" if self.seconds else ""
+        return "[=turn|NAME,...]" if self.choices else "[=SECONDS]" if self.seconds else ""
 
     def read(self, name, value):
         """The value that `does` takes, of the text behind "=", None if there is none."""
@@ -296,13 +315,14 @@ class Part:
     def read_names(self, part, value):
         if value is None:
             return self.choices
-        if value == "turn":
-            # Where git does not count, it is always the first one's turn.
-            return [take_turn(self.choices, int(history.git(TREE, "rev-list", "--count", "HEAD") or 0))]
-        names = value.split(",")
+        names = [name for name in value.split(",") if name != "turn"]
         for name in names:
             if name not in self.choices:
                 raise argparse.ArgumentTypeError(f"{part}: there is no {name}, but {', '.join(self.choices)}")
+        if "turn" in value.split(","):
+            # Where git does not count, it is always the first one's turn.
+            count = int(history.git(TREE, "rev-list", "--count", "HEAD") or 0)
+            names += take_turn([choice for choice in self.choices if choice not in names], count)
         return names
 
 
@@ -326,8 +346,8 @@ PARTS = {
 
 
 def take_turn(choices, count):
-    """One of several, another one with each commit."""
-    return choices[count % len(choices)]
+    """One of several, another one with each commit; of none, none."""
+    return [choices[count % len(choices)]] if choices else []
 
 
 def part_argument(text):

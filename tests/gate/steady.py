@@ -98,7 +98,7 @@ def rounds(count, patterns):
     choice = chosen_by(patterns)
     for number in range(count):
         print(f"== round {number + 1} of {count}", flush=True)
-        for tests in (tests for lanes in run.gate_tests() for lane in lanes for tests in lane):
+        for tests in run.gate_tests():
             if tests.build.exists():
                 yield from trials.run_ctest(tests.build, *tests.arguments, *choice, jobs=tests.jobs,
                                             prefix=tests.prefix)
