@@ -8,6 +8,7 @@ import unittest
 import unittest.mock
 
 import history
+import parts
 import run
 import stages
 import trials
@@ -212,11 +213,11 @@ class ArgumentsTest(unittest.TestCase):
         self.assertEqual([("gate", None)], run.read_arguments([]).parts)
 
     def test_everything_is_each_part(self):
-        self.assertEqual(list(run.PARTS), [name for name, _ in run.read_arguments(["--all"]).parts])
+        self.assertEqual(list(parts.PARTS), [name for name, _ in run.read_arguments(["--all"]).parts])
 
     def test_a_part_takes_its_values(self):
-        parts = run.read_arguments(["kernels=6.1,newest", "soak=7", "rubies"]).parts
-        self.assertEqual([("kernels", ["6.1", "newest"]), ("soak", 7), ("rubies", run.RUBIES)], parts)
+        self.assertEqual([("kernels", ["6.1", "newest"]), ("soak", 7), ("rubies", parts.RUBIES)],
+                         run.read_arguments(["kernels=6.1,newest", "soak=7", "rubies"]).parts)
 
     def test_a_wrong_one_is_refused(self):
         for word in ("nothing", "kernels=4.4", "soak=", "soak=x", "gate=1"):
@@ -227,15 +228,15 @@ class ArgumentsTest(unittest.TestCase):
         return unittest.mock.patch("sys.stderr")
 
     def test_each_has_its_turn(self):
-        self.assertEqual(run.KERNELS, sorted((name for count in range(100, 100 + len(run.KERNELS))
-                                              for name in run.take_turn(run.KERNELS, count)),
-                                             key=run.KERNELS.index))
-        self.assertEqual([], run.take_turn([], 100))
+        self.assertEqual(parts.KERNELS, sorted((name for count in range(100, 100 + len(parts.KERNELS))
+                                              for name in parts.take_turn(parts.KERNELS, count)),
+                                             key=parts.KERNELS.index))
+        self.assertEqual([], parts.take_turn([], 100))
 
     def test_beside_a_name_it_is_the_turn_of_another(self):
-        for count in range(len(run.KERNELS)):
+        for count in range(len(parts.KERNELS)):
             with unittest.mock.patch("history.git", return_value=str(count)):
-                named, turn = run.PARTS["kernels"].read("kernels", "5.10,turn")
+                named, turn = parts.PARTS["kernels"].read("kernels", "5.10,turn")
             self.assertEqual("5.10", named)
             self.assertNotEqual("5.10", turn)
 

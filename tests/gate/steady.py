@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-import run
+import parts
 import trials
 
 EPILOG = """examples:
@@ -18,7 +18,7 @@ EPILOG = """examples:
 Goals, of 40 runs with --noise: no failure of a test that is pure, at most one of a test that measures.
 Exit status: 0 if all keep to that rate, 1 if not.
 """
-KEPT = run.RELEASE / "steady"
+KEPT = parts.RELEASE / "steady"
 MEASURED_RATE = 1 / 40
 # In a test's output, what says why it failed; the last one counts.
 REASON = re.compile(r"^(\w*(Error|Exception|Failure)\b.*|.*\b(error|ERROR|FAILED|failed):.*|\[  ERROR.*)$",
@@ -40,8 +40,8 @@ while True:
 def noise():
     """Busy loops on each CPU, a hog of memory and one of the disk."""
     with contextlib.ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(dir=run.RELEASE))
-        for code in [*[BUSY] * run.JOBS, MEMORY, DISK]:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(dir=parts.RELEASE))
+        for code in [*[BUSY] * parts.JOBS, MEMORY, DISK]:
             process = subprocess.Popen([sys.executable, "-c", code, f"{folder}/hog"])
             stack.callback(process.wait)
             stack.callback(process.kill)
@@ -98,7 +98,7 @@ def rounds(count, patterns):
     choice = chosen_by(patterns)
     for number in range(count):
         print(f"== round {number + 1} of {count}", flush=True)
-        for tests in run.gate_tests():
+        for tests in parts.gate_tests():
             if tests.build.exists():
                 yield from trials.run_ctest(tests.build, *tests.arguments, *choice, jobs=tests.jobs,
                                             prefix=tests.prefix)
@@ -114,7 +114,7 @@ def main(words):
     parser.add_argument("patterns", metavar="PATTERN", nargs="*",
                         help="a regular expression of tests' names, as ctest -R (default: all)")
     arguments = parser.parse_args(words)
-    if not run.RELEASE.exists():
+    if not parts.RELEASE.exists():
         sys.exit("nothing is built: call tests/run first")
     tally = Tally()
     with noise() if arguments.noise else contextlib.nullcontext():
