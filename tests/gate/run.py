@@ -96,7 +96,8 @@ class Run:
             with self.stage("again", "what measures and failed, alone"):
                 self.trials.try_again()
         self.stages.save()
-        print("== the longest tests, in seconds", *self.trials.longest(), sep="\n")
+        if self.trials.results:
+            print("== the longest tests, in seconds", *self.trials.longest(), sep="\n")
         print("== the stages, in minutes", *self.stages.summary(), sep="\n")
         print("== when the other parts last ran", *history.ages(DOCUMENT, TREE, [
             part for part in PARTS if part not in ("gate", "compiler")]), sep="\n")

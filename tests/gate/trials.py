@@ -135,7 +135,7 @@ class Trials:
                   for status in ("passed", "skipped", "failed")}
         lines = [f"{len(self.results)} tests: {number['passed']} passed at once, "
                  f"{len(self.unsteady)} unsteady, {number['skipped']} skipped, "
-                 f"{len(self.failed)} failed"]
+                 f"{len(self.failed)} failed"] if self.results else []
         lines += [f"  unsteady: {name} failed {times} of {times + 1} (output in "
                   f"{os.path.relpath(self.kept)})" for name, times in self.unsteady.items()]
         if len(self.unsteady) > MAX_UNSTEADY:
