@@ -583,12 +583,13 @@ static bool is_object_space_member(const struct question *question, const struct
 	place = place_of(question, &space.base);
 	if (place.kind != RUBY_PLACE_VARIABLE && place.kind != RUBY_PLACE_POINTED)
 		return false;
+	if (space.offset < 0 || space.offset > RUBY_LAYOUT_OFFSET_MAX)
+		return false;
 	if (result->vm.kind == RUBY_PLACE_NONE) {
 		result->vm = place;
 		result->layout.vm_object_space = (uint32_t)space.offset;
 	}
-	return same_place(&place, &result->vm) && space.offset == result->layout.vm_object_space &&
-	       space.offset >= 0 && space.offset <= RUBY_LAYOUT_OFFSET_MAX;
+	return same_place(&place, &result->vm) && space.offset == result->layout.vm_object_space;
 }
 
 /* One bit of the flags, made one of a byte's. */
