@@ -360,41 +360,6 @@ static __noinline int thread_settle_missed(struct thread_state *thread)
 }
 
 /*
- * What could not be done when a probe was passed, or the thread got another life or image: what is
- * pending is the old context's, and what is in force now is to be read.
- */
-static __noinline int thread_do_missed(struct thread_state *thread, struct task_struct *task,
-				       __u64 now_ns)
-{
-	charge_pending(thread, task, now_ns);
-	if (session.has_timeline)
-		thread->timeline.slice.fiber =
-			thread->has_missed_probe ? thread->timeline.missed_fiber : 0;
-	/* What a probe that was missed has brought, before it ended again, nobody knows. */
-	if (thread->has_missed_rename)
-		origin_note_rename(thread);
-	if (thread->has_missed_probe)
-		thread->was_known = 0;
-	if (thread->has_missed_rename || thread->has_missed_probe)
-		thread->knowledge = CONTEXT_UNKNOWN;
-	if (thread->has_missed_probe)
-		thread->has_passed_probe = 1;
-	if (thread->has_missed_rename) {
-		thread->has_passed_probe = 0;
-		thread->inherited_pointer = thread->state_pointer;
-	}
-	if (thread->has_missed_exec) {
-		origin_take(thread);
-		thread_renew_image(thread, task);
-		origin_begin(thread);
-	}
-	thread->has_missed_probe = 0;
-	thread->has_missed_rename = 0;
-	thread->has_missed_exec = 0;
-	return 0;
-}
-
-/*
  * Takes the books of a thread at a boundary, and brings them up to the last one before it. False:
  * they are taken, or the slot of its edges is.
  */
@@ -424,50 +389,6 @@ static __always_inline void charge_time_off_cpu(struct thread_state *thread,
 {
 	charge_so_far(thread, task, now_ns);
 	thread->knowledge = CONTEXT_UNKNOWN;
-}
-
-/* Starts a boundary of a running thread, whose books are taken: splits the last gap. */
-static __always_inline void thread_enter_boundary(struct thread_state *thread,
-						  struct task_struct *task, __u64 now_ns)
-{
-	if (thread->clock.is_off_cpu)
-		thread_enter_unseen(thread, task);
-	if (thread->clock.gap_ns) {
-		charge_note_pending(thread, charge_since(thread));
-		account_settle_gap(&thread->clock, &thread->pending, task->sched_info.run_delay);
-	}
-	if (thread->knowledge == CONTEXT_KNOWN_TILL_IT_RUNS)
-		charge_time_off_cpu(thread, task, now_ns);
-	if (thread->has_missed_probe || thread->has_missed_rename || thread->has_missed_exec)
-		thread_do_missed(thread, task, now_ns);
-}
-
-/*
- * Takes the books and starts a boundary. False: they are taken; the boundary is counted as missed,
- * and exec runtime keeps the sums right.
- */
-static __always_inline bool thread_begin(struct thread_state *thread, struct task_struct *task,
-					 __u64 now_ns)
-{
-	if (!thread_take(thread, task, now_ns, 0)) {
-		count_loss(thread->tgid, COUNTER_BOUNDARY_BUSY);
-		return false;
-	}
-	thread_enter_boundary(thread, task, now_ns);
-	return true;
-}
-
-/*
- * Ends a boundary that read the context. Between a probe and the store that follows it the pointer
- * still names the old context: what is in force next was not read yet.
- */
-static __always_inline void charge_open_change(struct thread_state *thread,
-					       struct task_struct *task, __u64 now_ns)
-{
-	if (!thread->is_change_open || thread->knowledge != CONTEXT_KNOWN)
-		return;
-	charge_pending(thread, task, now_ns);
-	thread->knowledge = CONTEXT_KNOWN_TILL_IT_RUNS;
 }
 
 /*

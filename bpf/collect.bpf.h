@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "context.bpf.h"
+#include "boundary.bpf.h"
 #include "registration.bpf.h"
 
 /*
@@ -114,13 +114,6 @@ static __always_inline bool flush_task(struct thread_state *thread, struct task_
 	return true;
 }
 
-/* Where a global function may be called. */
-static __always_inline void flush_release(struct thread_state *thread)
-{
-	charge_details(thread);
-	thread_release(thread);
-}
-
 /* The thread of a task whose books the flush is to write up; NULL = it has none. */
 static __always_inline struct thread_state *collect_find(struct task_struct *task)
 {
@@ -149,7 +142,7 @@ int collect_tasks(struct bpf_iter__task *context)
 	struct thread_state *thread = task ? collect_find(task) : NULL;
 
 	if (thread && flush_task(thread, task))
-		flush_release(thread);
+		boundary_release(thread);
 	return 0;
 }
 
@@ -170,7 +163,7 @@ int collect_tasks_undisturbed(struct bpf_iter__task *context)
 	is_held = flush_task(thread, task);
 	compat_preempt_enable();
 	if (is_held)
-		flush_release(thread);
+		boundary_release(thread);
 	return 0;
 }
 
@@ -191,9 +184,10 @@ int collect_current(void *context)
 	if (collect_tgid && thread->tgid != collect_tgid)
 		return 0;
 	now_ns = bpf_ktime_get_ns();
-	if (!thread_begin(thread, task, now_ns))
+	if (!boundary_begin(thread, task, now_ns))
 		return 0;
-	context_write_up(thread, task, now_ns, thread->clock.mode);
-	thread_release(thread);
+	boundary_close(thread, task, now_ns, BOUNDARY_FLUSH, thread->clock.mode);
+	boundary_end(thread, task, now_ns, BOUNDARY_FLUSH, 0, 0);
+	boundary_release(thread);
 	return 0;
 }

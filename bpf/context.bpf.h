@@ -233,8 +233,7 @@ VERIFIED_ONCE int context_read_pointer(struct thread_state *thread)
 
 	if (!thread || thread->is_exiting)
 		return 0;
-	/* Its memory is gone (exit_mm()); what a read finds on arm64 is another process's. */
-	if (!bpf_get_current_task_btf()->mm) {
+	if (!thread_has_memory(thread)) {
 		count_loss(thread->tgid, COUNTER_POINTER_UNREADABLE);
 		return 0;
 	}
@@ -316,6 +315,9 @@ static __always_inline bool context_adopt(struct thread_state *thread, __u64 poi
 	/* Left by another thread, or by the parent before a fork, or simply older than we are. */
 	if (thread->inherited_pointer == INHERITED_FIRST_READ)
 		thread->inherited_pointer = pointer;
+	/* What comes at that address again is another table. */
+	else if (thread->inherited_pointer != pointer)
+		thread->inherited_pointer = 0;
 	thread->is_inherited = pointer && !thread->has_passed_probe &&
 			       (!thread_is_lean(thread) || pointer == thread->inherited_pointer);
 	if (context_has_otel(thread) && thread->is_otel_inherited)
@@ -334,6 +336,9 @@ static __always_inline bool context_adopt(struct thread_state *thread, __u64 poi
  */
 static __noinline int context_read_at_birth(struct thread_state *thread)
 {
+	__u64 memory = thread->memory;
+
+	thread->memory = (__u64)bpf_get_current_task_btf()->mm;
 	(void)context_take_config(thread);
 	if (!context_has_otel(thread) && context_read_pointer(thread))
 		(void)context_adopt(thread, thread->pointer_read);
@@ -341,6 +346,7 @@ static __noinline int context_read_at_birth(struct thread_state *thread)
 		thread->generation = generation - 1;
 		thread->config.generation = thread->config.reading = 0;
 	}
+	thread->memory = memory;
 	/* Its own may be elsewhere (CLONE_SETTLS). */
 	thread->tls_resolution = TLS_UNRESOLVED;
 	return 0;
@@ -397,45 +403,9 @@ static __always_inline bool context_confirm(struct thread_state *thread, struct 
 					      stolen_from_cpu(now_ns));
 		if (!is_lean && !is_same)
 			count_loss(thread->tgid, COUNTER_CHANGE_UNSEEN);
+		if (is_change && thread->pending_first_ns)
+			thread->pending.slices++;
 		charge_pending(thread, task, now_ns);
 	}
 	return context_adopt(thread, pointer) && is_change;
-}
-
-/*
- * A boundary of a running thread that reads the context: closes the open interval by the rule. The
- * caller holds the thread.
- */
-static __always_inline void context_boundary(struct thread_state *thread, struct task_struct *task,
-					     __u64 now_ns, __u32 next_mode, bool is_cheap)
-{
-	__u64 since_ns = thread->clock.mark_ns;
-	__u64 interval_ns;
-	bool is_change;
-
-	counters_look(thread, now_ns, !is_cheap);
-	is_change = context_confirm(thread, task, now_ns, is_cheap);
-	interval_ns = account_edge(&thread->clock, &thread->pending, now_ns, next_mode);
-	counters_claim(thread);
-	if (is_change)
-		thread->pending.ambiguous_ns += interval_ns;
-	charge_note_pending(thread, since_ns);
-}
-
-/*
- * Writes up a thread that runs: its open interval is closed, by the rule, all that is pending is
- * charged and its exec runtime published, so that its part of the books balances at this instant.
- */
-static __always_inline void context_write_up(struct thread_state *thread, struct task_struct *task,
-					     __u64 now_ns, __u32 next_mode)
-{
-	__u64 stolen_ns;
-
-	context_boundary(thread, task, now_ns, next_mode, false);
-	/* One reading for both sides: the hypervisor may take the CPU at any instant. */
-	stolen_ns = stolen_from_cpu(now_ns);
-	account_settle_stolen(&thread->clock, &thread->pending, stolen_ns);
-	charge_open_change(thread, task, now_ns);
-	charge_end_window(thread, task, now_ns, exec_runtime_at(task, now_ns, stolen_ns));
-	charge_details(thread);
 }

@@ -92,7 +92,7 @@ VERIFIED_ONCE int counters_read(struct thread_state *thread, __u64 now_ns)
 VERIFIED_ONCE int counters_look_now(struct thread_state *thread, __u64 now_ns, __u32 is_end)
 {
 	if (!thread || !(thread->config.flags & PROCESS_HAS_THREADS) || thread->is_exiting ||
-	    !bpf_get_current_task_btf()->mm)
+	    !thread_has_memory(thread))
 		return 0;
 	if (is_end || (thread->gvl.serial && gvl_wait_claimable(&thread->gvl, &thread->pending)))
 		(void)counters_read(thread, now_ns);

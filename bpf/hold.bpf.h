@@ -71,10 +71,23 @@ static __always_inline void thread_figures(struct task_struct *task,
 	ret_figures->involuntary = task->nivcsw;
 }
 
+/*
+ * Whether the memory of the current thread's program is there: not after exit_mm(), nor in the
+ * middle of an exec, where what an address of the old program leads to is the new one's. (What a
+ * read finds without any is another process's, on arm64.)
+ */
+static __always_inline bool thread_has_memory(const struct thread_state *thread)
+{
+	__u64 memory = (__u64)bpf_get_current_task_btf()->mm;
+
+	return memory && memory == thread->memory;
+}
+
 /* After an exec: another address space, where no address is worth anything any more. */
 static __always_inline void thread_renew_image(struct thread_state *thread,
 					       struct task_struct *task)
 {
+	thread->memory = (__u64)task->mm;
 	thread->tls_resolution = TLS_UNRESOLVED;
 	thread->knowledge = CONTEXT_UNKNOWN;
 	thread->is_change_open = 0;

@@ -137,6 +137,31 @@ static __always_inline bool compat_call_is_32_bit(struct task_struct *task)
 #endif
 }
 
+/* Whether a system call of the machine's own is execve() or execveat() (asm/unistd_64.h and
+ * asm-generic/unistd.h, v6.18). */
+static __always_inline bool compat_is_exec(__u64 number)
+{
+#ifdef __TARGET_ARCH_arm64
+	return number == 221 || number == 281;
+#else
+	return number == 59 || number == 322;
+#endif
+}
+
+/* Whether the task is in one, also as numbered on a 32-bit machine (asm/unistd_32.h, v6.18). */
+static __always_inline bool compat_is_in_exec(struct task_struct *task)
+{
+	__u64 number = (__u64)compat_call_number(task);
+
+	if (!compat_call_is_32_bit(task))
+		return compat_is_exec(number);
+#ifdef __TARGET_ARCH_arm64
+	return number == 11 || number == 387;
+#else
+	return number == 11 || number == 358;
+#endif
+}
+
 static __always_inline bool compat_is_x86(void)
 {
 #ifdef __TARGET_ARCH_arm64

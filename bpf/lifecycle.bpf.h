@@ -2,7 +2,7 @@
 /* Fork, exec and exit of observed threads and processes. */
 #pragma once
 
-#include "context.bpf.h"
+#include "boundary.bpf.h"
 #include "emit.bpf.h"
 #include "registration.bpf.h"
 #include "strangers.bpf.h"
@@ -95,6 +95,23 @@ int BPF_PROG(on_new_task, struct task_struct *child)
 	return 0;
 }
 
+/*
+ * The last boundary at which the old program's memory is there: what it was in is its origin's, and
+ * the kernel's part of the call belongs to that. Since 6.10.
+ */
+SEC("?tp_btf/sched_prepare_exec")
+int BPF_PROG(on_prepare_exec, struct task_struct *task)
+{
+	struct thread_state *thread = thread_find(task);
+	__u64 now_ns = bpf_ktime_get_ns();
+
+	if (!thread || !boundary_begin(thread, task, now_ns))
+		return 0;
+	boundary_close(thread, task, now_ns, BOUNDARY_PREPARE_EXEC, THREAD_MODE_KERNEL);
+	thread_release(thread);
+	return 0;
+}
+
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct *task)
 {
@@ -105,14 +122,10 @@ int BPF_PROG(on_exec, struct task_struct *task)
 
 	if (!thread)
 		return stranger_executed(task);
-	if (thread_begin(thread, task, now_ns)) {
-		charge_note_pending(thread, thread->clock.mark_ns);
-		account_edge(&thread->clock, &thread->pending, now_ns, THREAD_MODE_KERNEL);
-		origin_take(thread);
-		charge_pending(thread, task, now_ns);
-		thread_renew_image(thread, task);
-		origin_begin(thread);
-		thread_release(thread);
+	if (boundary_begin(thread, task, now_ns)) {
+		boundary_close(thread, task, now_ns, BOUNDARY_EXEC, THREAD_MODE_KERNEL);
+		boundary_end(thread, task, now_ns, BOUNDARY_EXEC, 0, 0);
+		boundary_release(thread);
 	} else {
 		thread->has_missed_exec = 1;
 	}
@@ -143,23 +156,18 @@ int BPF_PROG(on_rename, struct task_struct *task)
 	thread = thread_find(task);
 	if (!thread)
 		return stranger_renamed(task);
-	/* A worker is named once, before it works: its accounts get that name. */
-	if (thread->is_worker)
+	/* A worker is named once, before it works: its accounts get that name. An exec names it by
+	 * the program, in the middle: that ends at its own boundary. */
+	if (thread->is_worker || compat_is_in_exec(task))
 		return 0;
 	now_ns = bpf_ktime_get_ns();
-	if (!thread_begin(thread, task, now_ns)) {
+	if (!boundary_begin(thread, task, now_ns)) {
 		thread->has_missed_rename = 1;
 		return 0;
 	}
-	context_boundary(thread, task, now_ns, THREAD_MODE_KERNEL, false);
-	charge_pending(thread, task, now_ns);
-	origin_note_rename(thread);
-	thread->knowledge = CONTEXT_UNKNOWN;
-	thread->has_passed_probe = 0;
-	thread->inherited_pointer = thread->state_pointer;
-	if (session.watches_otel)
-		otel_begin_life();
-	thread_release(thread);
+	boundary_close(thread, task, now_ns, BOUNDARY_RENAME, THREAD_MODE_KERNEL);
+	boundary_end(thread, task, now_ns, BOUNDARY_RENAME, 0, 0);
+	boundary_release(thread);
 	return 0;
 }
 
@@ -181,14 +189,14 @@ int BPF_PROG(on_exit, struct task_struct *task)
 			return 0;
 		charge_close_running(thread, task, now_ns);
 		charge_end_window(thread, task, now_ns, thread->clock.exec_mark_ns);
-		charge_details(thread);
-		thread_release(thread);
+		boundary_release(thread);
 		return 0;
 	}
 	thread->is_exiting = !task->mm;
-	if (thread_begin(thread, task, now_ns)) {
-		context_write_up(thread, task, now_ns, THREAD_MODE_KERNEL);
-		thread_release(thread);
+	if (boundary_begin(thread, task, now_ns)) {
+		boundary_close(thread, task, now_ns, BOUNDARY_EXIT, THREAD_MODE_KERNEL);
+		boundary_end(thread, task, now_ns, BOUNDARY_EXIT, 0, 0);
+		boundary_release(thread);
 	}
 	thread->is_exiting = 1;
 	if (!__sync_lock_test_and_set(&thread->is_leaving, 1))

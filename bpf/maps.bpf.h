@@ -112,8 +112,8 @@ struct thread_state {
 	__u32 is_leaving; /* counted in leaving_threads */
 	__u64 origin_hash; /* of its process's origin; 0 = it has none */
 	__u32 is_of_origin; /* context_hash is that one */
-	/* An exec renames the thread first: whether its context was known before that. */
-	__u32 was_known;
+	__u64 memory; /* the address space of its program: in the middle of an exec it has another
+		       */
 	struct thread_timeline timeline; /* with session.has_timeline */
 	struct gvl_wait gvl;
 	struct gc_time gc;

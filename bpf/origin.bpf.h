@@ -36,16 +36,6 @@ static __always_inline void origin_register(struct thread_state *thread, __u32 t
 	thread->origin_hash = origin ? origin->hash : 0;
 }
 
-/*
- * The thread is about to get another name. If that is part of an exec, whose context is this one,
- * its memory is gone already: what is known here is all that can be known then.
- */
-static __always_inline void origin_note_rename(struct thread_state *thread)
-{
-	if (session.has_children)
-		thread->was_known = thread->knowledge != CONTEXT_UNKNOWN;
-}
-
 /* See origin_take(). Not VERIFIED_ONCE: before 6.2 a value that is a field of such a function's
  * argument is refused. */
 static __noinline int origin_put(struct thread_state *thread)
@@ -61,19 +51,13 @@ static __noinline int origin_put(struct thread_state *thread)
 	return 1;
 }
 
-/*
- * The thread's process runs another program: what was in force is its origin from here on. What is
- * pending since the exec renamed it belongs to that, too, and is still to be charged.
- */
+/* The thread's process runs another program: what was in force is its origin from here on. */
 static __always_inline void origin_take(struct thread_state *thread)
 {
-	__u32 is_known = thread->knowledge != CONTEXT_UNKNOWN || thread->was_known;
+	__u32 is_known = thread->knowledge != CONTEXT_UNKNOWN;
 
 	if (!session.has_children || thread->is_worker)
 		return;
-	thread->was_known = 0;
-	if (is_known)
-		thread->knowledge = CONTEXT_KNOWN;
 	if (origin_is_new(is_known, thread->is_of_origin, thread->context_hash,
 			  thread->snapshot_hash))
 		(void)origin_put(thread);

@@ -31,6 +31,7 @@ static __always_inline void registration_fill(struct thread_state *thread, struc
 	thread->tgid = tgid;
 	thread->serial = __sync_fetch_and_add(&last_serial, 1) + 1;
 	thread->generation = generation - 1; /* its first boundary takes the configuration */
+	thread->memory = (__u64)task->mm;
 	thread->is_worker = compat_is_user_worker(task);
 	if (thread->is_worker) {
 		thread->context_hash = CONTEXT_HASH_NONE;

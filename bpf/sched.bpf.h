@@ -2,7 +2,7 @@
 /* The scheduler's boundaries: a thread leaves a CPU, another one gets it. */
 #pragma once
 
-#include "context.bpf.h"
+#include "boundary.bpf.h"
 #include "registration.bpf.h"
 
 enum {
@@ -67,7 +67,7 @@ static __always_inline void switch_out(struct thread_state *thread, struct task_
 			registration_end(thread, task);
 		return;
 	}
-	thread_enter_boundary(thread, task, now_ns);
+	boundary_enter(thread, task, now_ns);
 	/* It may be collected from while it sleeps: all that it has run is to be told. */
 	counters_look(thread, now_ns, thread->gc.serial);
 	since_ns = thread->clock.mark_ns;
@@ -79,15 +79,14 @@ static __always_inline void switch_out(struct thread_state *thread, struct task_
 	thread->is_at_switch = 0;
 	interval_ns =
 		account_switch_out(&thread->clock, &thread->pending, now_ns, &figures, reason);
-	counters_claim(thread);
-	if (is_change)
-		thread->pending.ambiguous_ns += interval_ns;
-	charge_note_pending(thread, since_ns);
-	charge_open_change(thread, task, now_ns);
-	if (session.has_wait_stacks && thread->knowledge == CONTEXT_KNOWN && !thread->is_unread)
-		charge_so_far(thread, task, now_ns);
+	boundary_note(thread, since_ns, interval_ns, is_change);
+	boundary_keep_change(thread, task, now_ns);
 	if (is_dead || thread->epoch != current_epoch)
-		charge_end_window(thread, task, now_ns, figures.exec_ns);
+		boundary_end(thread, task, now_ns, BOUNDARY_LEAVING | BOUNDARY_ENDS_WINDOW,
+			     figures.exec_ns, 0);
+	else if (session.has_wait_stacks && thread->knowledge == CONTEXT_KNOWN &&
+		 !thread->is_unread)
+		boundary_end(thread, task, now_ns, BOUNDARY_LEAVING | BOUNDARY_CHARGES, 0, 0);
 	charge_details(thread);
 	if (session.has_wait_stacks)
 		(void)wait_places_begin(thread, thread->waited.next_stack, thread->waited.next_tip);

@@ -218,16 +218,6 @@ static __noinline int sample_count(struct thread_state *thread, __u64 stack, __u
 	return 0;
 }
 
-/* Closes the open interval, by the rule, and charges it. */
-static __always_inline void sample_charge(struct thread_state *thread, struct task_struct *task,
-					  __u64 now_ns)
-{
-	context_boundary(thread, task, now_ns, thread->clock.mode, false);
-	account_settle_stolen(&thread->clock, &thread->pending, stolen_from_cpu(now_ns));
-	charge_open_change(thread, task, now_ns);
-	charge_so_far(thread, task, now_ns);
-}
-
 SEC("?perf_event")
 int on_sample(void *context)
 {
@@ -251,10 +241,11 @@ int on_sample(void *context)
 		count_loss(thread->tgid, COUNTER_SAMPLE_LOST);
 		return 0;
 	}
-	thread_enter_boundary(thread, task, now_ns);
-	sample_charge(thread, task, now_ns);
+	boundary_enter(thread, task, now_ns);
+	boundary_close(thread, task, now_ns, BOUNDARY_SAMPLE, thread->clock.mode);
+	boundary_end(thread, task, now_ns, BOUNDARY_SAMPLE, 0, 0);
 	failed = sample_count(thread, stack, tip);
-	thread_release(thread);
+	boundary_release(thread);
 	if (failed)
 		count_loss(thread->tgid, COUNTER_SAMPLE_LOST);
 	return 0;

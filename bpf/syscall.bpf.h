@@ -8,49 +8,40 @@
  */
 #pragma once
 
-#include "context.bpf.h"
-
-/*
- * All places of the calls are taken: what is pending is charged, to the context that is in force,
- * which the caller has read. Seldom: few threads make so many kinds of calls before a charge.
- */
-static __always_inline void syscall_make_room(struct thread_state *thread, struct task_struct *task,
-					      __u64 now_ns)
-{
-	account_settle_stolen(&thread->clock, &thread->pending, stolen_from_cpu(now_ns));
-	charge_pending(thread, task, now_ns);
-	charge_note_pending(thread, thread->clock.mark_ns);
-}
+#include "boundary.bpf.h"
 
 static __always_inline int enter_kernel(struct thread_state *thread, struct task_struct *task,
-					__u64 now_ns, __u64 number)
+					__u64 now_ns, __u64 number, bool is_exec)
 {
 	bool lacks_place = false;
 	__u32 call = 0;
 
 	if (session.has_syscalls)
 		call = syscall_call(number, compat_is_x86(), compat_call_is_32_bit(task));
-	if (!thread_begin(thread, task, now_ns)) {
+	if (!boundary_begin(thread, task, now_ns)) {
 		if (missed_calls_note(&thread->missed_calls, call))
 			count_loss(thread->tgid, COUNTER_SYSCALL_LOST);
 		return 0;
 	}
 	if (session.has_syscalls)
 		lacks_place = !syscall_counts_has_place(thread, call);
-	if (context_changes_unprobed(thread) || context_has_new_config(thread) || lacks_place) {
-		context_boundary(thread, task, now_ns, THREAD_MODE_KERNEL, true);
+	if (is_exec) {
+		boundary_close(thread, task, now_ns, BOUNDARY_PREPARE_EXEC, THREAD_MODE_KERNEL);
+	} else if (context_changes_unprobed(thread) || context_has_new_config(thread) ||
+		   lacks_place) {
+		boundary_close(thread, task, now_ns, BOUNDARY_CALL_READ, THREAD_MODE_KERNEL);
 	} else {
-		charge_note_pending(thread, thread->clock.mark_ns);
-		(void)account_edge(&thread->clock, &thread->pending, now_ns, THREAD_MODE_KERNEL);
+		boundary_close(thread, task, now_ns, BOUNDARY_CALL, THREAD_MODE_KERNEL);
 	}
-	if (lacks_place)
-		syscall_make_room(thread, task, now_ns);
+	/* Seldom: few threads make so many kinds of calls before a charge. */
+	if (lacks_place) {
+		boundary_end(thread, task, now_ns, BOUNDARY_CALL_FULL, 0, 0);
+		charge_details(thread);
+		charge_note_pending(thread, thread->clock.mark_ns);
+	}
 	if (session.has_syscalls)
 		(void)syscall_counts_edge(thread, call);
 	thread->pending.syscalls++;
-	/* Between a probe and the store behind it only the variable's allocation makes some. */
-	if (thread->tls_resolution == TLS_RESOLVED)
-		thread->is_change_open = 0;
 	return 1;
 }
 
@@ -61,14 +52,15 @@ int BPF_PROG(on_sys_enter, struct pt_regs *registers, long number)
 	struct thread_state *thread;
 	struct task_struct *task;
 	__u32 seen_registrations;
+	bool is_exec = session.reads_at_exec_calls && compat_is_exec((__u64)number);
 
-	if (!slot || edge_pass(slot, (__u64)registers, true) == EDGE_DONE)
+	if (!slot || (!is_exec && edge_pass(slot, (__u64)registers, true) == EDGE_DONE))
 		return 0;
 	task = bpf_get_current_task_btf();
 	thread = edge_find_thread(slot, task, (__u64)registers, &seen_registrations);
 	if (!thread)
 		return 0;
-	if (!enter_kernel(thread, task, bpf_ktime_get_ns(), (__u64)number))
+	if (!enter_kernel(thread, task, bpf_ktime_get_ns(), (__u64)number, is_exec))
 		return 0;
 	if (!context_changes_unprobed(thread))
 		edge_arm(slot, thread, (__u64)registers, seen_registrations);
@@ -92,11 +84,10 @@ int BPF_PROG(on_sys_exit, struct pt_regs *registers)
 	if (!thread)
 		return 0;
 	/* The clock is read last, unless the thread's books begin here. */
-	if (!thread_begin(thread, task,
-			  thread->is_begun ? thread->clock.mark_ns : bpf_ktime_get_ns()))
+	if (!boundary_begin(thread, task,
+			    thread->is_begun ? thread->clock.mark_ns : bpf_ktime_get_ns()))
 		return 0;
-	charge_note_pending(thread, thread->clock.mark_ns);
-	(void)account_edge(&thread->clock, &thread->pending, bpf_ktime_get_ns(), THREAD_MODE_USER);
+	boundary_close(thread, task, bpf_ktime_get_ns(), BOUNDARY_RETURN, THREAD_MODE_USER);
 	if (session.has_syscalls)
 		(void)syscall_counts_edge(thread, 0);
 	if (!context_changes_unprobed(thread))

@@ -2,7 +2,7 @@
 /* The boundary at which a context ends: the entry of a function that changes the thread-local. */
 #pragma once
 
-#include "context.bpf.h"
+#include "boundary.bpf.h"
 #include "registration.bpf.h"
 
 enum {
@@ -60,25 +60,21 @@ int on_context_change(struct uprobe_registers *registers)
 			context_is_published_at(&thread->config, registers->instruction_pointer)))
 		return 0;
 	now_ns = bpf_ktime_get_ns();
-	if (!thread_begin(thread, task, now_ns)) {
+	if (!boundary_begin(thread, task, now_ns)) {
 		if (session.has_timeline)
 			thread->timeline.missed_fiber = context_fiber(thread, registers);
 		thread->has_missed_probe = 1;
 		return 0;
 	}
-	context_boundary(thread, task, now_ns, THREAD_MODE_USER, false);
-	if (!thread_is_lean(thread)) {
-		account_settle_stolen(&thread->clock, &thread->pending, stolen_from_cpu(now_ns));
-		thread->pending.slices++;
-		charge_pending(thread, task, now_ns);
-		/* The store comes after this: what is in force next is not known yet. */
-		thread->knowledge = CONTEXT_UNKNOWN;
-		thread->is_change_open = 1;
-		thread->has_passed_probe = 1;
+	boundary_close(thread, task, now_ns, BOUNDARY_PROBE, THREAD_MODE_USER);
+	if (thread_is_lean(thread)) {
+		if (session.has_timeline)
+			thread->timeline.slice.fiber = context_fiber(thread, registers);
+	} else {
+		boundary_end(thread, task, now_ns, BOUNDARY_PROBE, 0,
+			     session.has_timeline ? context_fiber(thread, registers) : 0);
 	}
-	if (session.has_timeline)
-		thread->timeline.slice.fiber = context_fiber(thread, registers);
 	context_ask(thread, task, registers->instruction_pointer, now_ns);
-	thread_release(thread);
+	boundary_release(thread);
 	return 0;
 }

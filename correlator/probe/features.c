@@ -102,6 +102,8 @@ static struct kernel_offers find_offers(const struct btf *btf)
 		btf__find_by_name_kind(btf, "bpf_uprobe_multi_link", BTF_KIND_STRUCT) > 0;
 	offers.can_read_tasks = features_has_helper(btf, "BPF_FUNC_copy_from_user_task");
 	offers.can_walk_stacks = features_has_helper(btf, "BPF_FUNC_loop");
+	offers.tells_execs =
+		btf__find_by_name_kind(btf, "btf_trace_sched_prepare_exec", BTF_KIND_TYPEDEF) > 0;
 	find_calls(btf, &offers);
 	offers.has_steal_time = steal_time_is_told(steal_time_read_cpuid) &&
 				percpu_locate(btf, "steal_time", &offers.steal_time_offset);
@@ -217,6 +219,10 @@ static void look_at_hooks(struct feature *features, size_t *count, const struct 
 		  "needs CONFIG_FTRACE_SYSCALLS=y; without it use --no-kernel-split", true },
 		{ "sys_exit", "btf_trace_sys_exit", BTF_KIND_TYPEDEF,
 		  "needs CONFIG_FTRACE_SYSCALLS=y; without it use --no-kernel-split", true },
+		{ "sched_prepare_exec", "btf_trace_sched_prepare_exec", BTF_KIND_TYPEDEF,
+		  "before 6.10, with --no-kernel-split, what a thread did right before an exec may be of "
+		  "no known context",
+		  true },
 		{ "task iterator", "bpf_iter__task", BTF_KIND_STRUCT,
 		  "needs a kernel of 5.8 or newer", false },
 		{ "uprobe", "uprobe", BTF_KIND_STRUCT,

@@ -51,6 +51,7 @@ struct kernel_offers {
 	/* By which programs call bpf_preempt_disable() and bpf_preempt_enable(), since v6.10; 0 =
 	 * they are not both there. */
 	int preempt_disable_id, preempt_enable_id;
+	bool tells_execs; /* when the old program is still there: sched_prepare_exec, since v6.10 */
 	bool has_steal_time; /* steal_time.c */
 	int64_t steal_time_offset;
 	int64_t preempt_count_offset; /* percpu.c; 0 = not known */

@@ -126,6 +126,8 @@ static int configure(struct correlator_bpf *skeleton, const struct session_optio
 	config->has_timeline = options->has_timeline;
 	config->preempt_count_offset = options->has_timeline ? kernel->preempt_count_offset : 0;
 	(void)bpf_program__set_autoload(skeleton->progs.on_waking, options->has_timeline);
+	(void)bpf_program__set_autoload(skeleton->progs.on_prepare_exec, kernel->tells_execs);
+	config->reads_at_exec_calls = !kernel->tells_execs;
 	config->has_children = options->has_children;
 	(void)bpf_map__set_autocreate(skeleton->maps.origins, options->has_children);
 	config->has_stacks = options->stacks_hz > 0;

@@ -169,6 +169,10 @@ int session_attach(struct session *session)
 		struct bpf_link **link;
 	} hooks[] = {
 		{ session->skeleton->progs.on_new_task, &session->skeleton->links.on_new_task },
+		{ bpf_program__autoload(session->skeleton->progs.on_prepare_exec)
+			  ? session->skeleton->progs.on_prepare_exec
+			  : NULL,
+		  &session->skeleton->links.on_prepare_exec },
 		{ session->skeleton->progs.on_exec, &session->skeleton->links.on_exec },
 		{ session->skeleton->progs.on_exit, &session->skeleton->links.on_exit },
 		{ session->skeleton->progs.on_rename, &session->skeleton->links.on_rename },

@@ -106,6 +106,8 @@ struct session_config {
 	__u32 has_wait_stacks; /* 1: and where threads wait (with has_stacks) */
 	__u32 has_children; /* 1: what a request starts belongs to it after an exec (origin.h) */
 	__u32 has_syscalls; /* 1: system calls are counted by number (syscall_counts.h) */
+	__u32 reads_at_exec_calls; /* 1: no hook tells of an exec in time */
+	__u32 reserved; /* fills up a word */
 	/* Of KVM's per-CPU steal_time from the per-CPU runqueues, both by the kernel's own BTF. */
 	__s64 steal_time_offset;
 	__s64 preempt_count_offset; /* the same of x86's count; 0 = not known */

@@ -166,6 +166,7 @@ static void what_a_recording_needs_is_there_and_each_is_named_once(void **state)
 		"CAP_SYS_PTRACE",
 		"sched_switch",
 		"task_newtask",
+		"sched_prepare_exec",
 		"sched_process_exec",
 		"sched_process_exit",
 		"task_rename",

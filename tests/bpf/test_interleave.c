@@ -258,6 +258,7 @@ static void set_up(bool is_armed)
 	memset(&shared->task, 0, sizeof(shared->task));
 	shared->task.mm = (void *)&shared->task;
 	memset(thread, 0, sizeof(*thread));
+	thread->memory = (uintptr_t)shared->task.mm;
 	shared->process.live_threads = 1;
 	shared->task.pid = TGID;
 	shared->task.tgid = TGID;
@@ -465,6 +466,7 @@ static void prepare_used_slot(void)
 	other->tgid = TGID;
 	other->tid = TGID + 1;
 	other->serial = SERIAL + 1;
+	other->memory = (uintptr_t)shared->other_task.mm;
 	other->knowledge = CONTEXT_KNOWN;
 	other->confirmed_ns = BEGIN_NS;
 	other->is_ready = other->is_begun = 1;

@@ -45,6 +45,7 @@ static void check_programs(struct correlator_bpf *skeleton, const char *suffix)
 
 	assert_non_null(skeleton);
 	(void)bpf_program__set_autoload(skeleton->progs.read_sleepers, kernel.can_read_tasks);
+	(void)bpf_program__set_autoload(skeleton->progs.on_prepare_exec, kernel.tells_execs);
 	(void)bpf_program__set_autoload(skeleton->progs.collect_tasks, true);
 	(void)bpf_program__set_autoload(
 		skeleton->progs.collect_tasks_undisturbed,

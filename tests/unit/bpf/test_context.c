@@ -373,10 +373,15 @@ static void a_thread_without_memory_reads_nothing(void **state)
 	assert_false(context_read_pointer(&thread));
 	assert_int_equal(thread.pointer_read, 1);
 	assert_int_equal(process.losses[COUNTER_POINTER_UNREADABLE], 1);
+	/* In the middle of an exec. */
+	thread.memory = 1;
 	task->mm = (void *)native_task;
+	assert_false(context_read_pointer(&thread));
+	assert_int_equal(process.losses[COUNTER_POINTER_UNREADABLE], 2);
+	thread.memory = (uint64_t)(uintptr_t)task->mm;
 	assert_true(context_read_pointer(&thread));
 	assert_int_equal(thread.pointer_read, pointer);
-	assert_int_equal(process.losses[COUNTER_POINTER_UNREADABLE], 1);
+	assert_int_equal(process.losses[COUNTER_POINTER_UNREADABLE], 2);
 }
 
 /* After an exec what is known of the thread pointer may be the last program's. */

@@ -96,6 +96,7 @@ static int set_up(void **state)
 	memset(&opened, 0, sizeof(opened));
 	memset(&process, 0, sizeof(process));
 	memset(&thread, 0, sizeof(thread));
+	thread.memory = (uint64_t)(uintptr_t)native_task;
 	memset(&contexts_share, 0, sizeof(contexts_share));
 	variable = forged_take(&memory, sizeof(uint64_t));
 	thread.tgid = TGID;

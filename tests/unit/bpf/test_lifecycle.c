@@ -402,6 +402,16 @@ static void an_exec_is_charged_from_the_last_boundary_on(void **state)
 	assert_int_equal(charged()->user_ns, 100);
 }
 
+/* It was the old program's. */
+static void the_fiber_ends_with_its_program(void **state)
+{
+	(void)state;
+	native_session.has_timeline = 1;
+	thread->timeline.slice.fiber = 7;
+	run(on_exec, &kernel.current);
+	assert_int_equal(thread->timeline.slice.fiber, 0);
+}
+
 static void an_exec_that_finds_the_books_held_is_told_and_made_good_later(void **state)
 {
 	(void)state;
@@ -466,17 +476,17 @@ static void an_exec_in_a_context_makes_it_the_origin_of_the_process(void **state
 	assert_of_origin(SERIAL + 2);
 }
 
-/* The kernel names it when its memory is gone: what was known before that is in force. */
+/* The kernel names it in the middle, when its memory is another program's: that is no life's end.
+ */
 static void an_exec_renames_the_thread_first(void **state)
 {
 	(void)state;
 	put_in_context();
-	thread->tls_address = 8;
+	kernel.is_in_exec = true;
 	run(on_rename, &kernel.current);
-	assert_int_equal(thread->knowledge, CONTEXT_UNKNOWN);
+	assert_int_equal(thread->knowledge, CONTEXT_KNOWN);
 	run(on_exec, &kernel.current);
 	assert_of_origin(SERIAL + 1);
-	assert_int_equal(thread->was_known, 0);
 }
 
 static void of_what_could_not_be_read_before_there_is_no_origin(void **state)
@@ -497,12 +507,12 @@ static void an_exec_that_found_the_books_held_has_its_origin_later(void **state)
 {
 	(void)state;
 	put_in_context();
-	thread->is_busy = 1;
+	thread->is_busy = kernel.is_in_exec = 1;
 	run(on_rename, &kernel.current);
 	run(on_exec, &kernel.current);
 	thread->is_busy = 0;
 	assert_false(process_of(TGID)->has_origin);
-	assert_true(thread_begin(thread, &kernel.current, NOW_NS));
+	assert_true(boundary_begin(thread, &kernel.current, NOW_NS));
 	assert_of_origin(SERIAL + 1);
 	assert_int_equal(thread->has_missed_exec, 0);
 }
@@ -512,11 +522,11 @@ static void what_a_missed_probe_brought_is_no_origin(void **state)
 {
 	(void)state;
 	put_in_context();
-	thread->is_busy = thread->has_missed_probe = 1;
+	thread->is_busy = thread->has_missed_probe = kernel.is_in_exec = 1;
 	run(on_rename, &kernel.current);
 	run(on_exec, &kernel.current);
 	thread->is_busy = 0;
-	assert_true(thread_begin(thread, &kernel.current, NOW_NS));
+	assert_true(boundary_begin(thread, &kernel.current, NOW_NS));
 	assert_false(process_of(TGID)->has_origin);
 	assert_int_equal(thread->knowledge, CONTEXT_UNKNOWN);
 }
@@ -815,6 +825,7 @@ int main(void)
 		TEST(an_exec_brings_no_process_back_that_is_forgotten),
 		TEST(an_exec_in_a_context_makes_it_the_origin_of_the_process),
 		TEST(an_exec_renames_the_thread_first),
+		TEST(the_fiber_ends_with_its_program),
 		TEST(of_what_could_not_be_read_before_there_is_no_origin),
 		TEST(an_exec_that_found_the_books_held_has_its_origin_later),
 		TEST(what_a_missed_probe_brought_is_no_origin),

@@ -78,6 +78,7 @@ static int set_up(void **unused)
 	memset(&memory, 0, sizeof(memory));
 	memset(&process, 0, sizeof(process));
 	memset(&thread, 0, sizeof(thread));
+	thread.memory = (uint64_t)(uintptr_t)native_task;
 	variable = forged_take(&memory, sizeof(uint64_t));
 	first = state_of("first");
 	second = state_of("second");

@@ -246,11 +246,11 @@ static void a_fiber_that_was_missed_is_known_once_the_probe_is_made_good(void **
 	thread->is_busy = 1;
 	pass_to_fiber(PUBLISHER, 8);
 	assert_int_equal(*fiber, 7);
-	(void)thread_do_missed(thread, &kernel.current, kernel.now_ns);
+	(void)boundary_do_missed(thread, &kernel.current, kernel.now_ns);
 	assert_int_equal(*fiber, 8);
 	/* It got another image: whatever runs there is none that is known. */
-	thread->has_missed_rename = 1;
-	(void)thread_do_missed(thread, &kernel.current, kernel.now_ns);
+	thread->has_missed_exec = 1;
+	(void)boundary_do_missed(thread, &kernel.current, kernel.now_ns);
 	assert_int_equal(*fiber, 0);
 }
 

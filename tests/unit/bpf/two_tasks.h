@@ -26,6 +26,7 @@ static long native_copy(void *buffer, uint32_t size_bytes, const void *address);
 static void *native_reserve(const void *ring, uint64_t size_bytes, uint64_t flags);
 static void native_submit(const void *event, uint64_t flags);
 static bool native_is_in_call(const void *task);
+static bool native_is_in_exec(const void *task);
 static bool native_is_32_bit_call(const void *task);
 
 #undef bpf_get_current_task_btf
@@ -51,6 +52,7 @@ static bool native_is_32_bit_call(const void *task);
 /* Of registers, which do not exist, and of another machine: tags in the top byte, and a thread
  * pointer that is saved late. */
 #define compat_is_in_syscall	      native_is_in_call
+#define compat_is_in_exec	      native_is_in_exec
 #define compat_call_is_32_bit	      native_is_32_bit_call
 #define compat_keeps_thread_pointer() true
 #define compat_thread_pointer(task)   ((task)->thread.fsbase)
@@ -116,7 +118,7 @@ static struct {
 	struct thread_state states[2];
 	struct otel_thread otel_states[2];
 	bool has_state[2], has_otel_state[2];
-	bool has_no_storage, has_no_ring, has_no_slot, is_in_call, is_32_bit_call;
+	bool has_no_storage, has_no_ring, has_no_slot, is_in_call, is_in_exec, is_32_bit_call;
 	struct native_process processes[PROCESSES];
 	const void *full; /* map */
 	const void *unreadable; /* kernel address */
@@ -144,6 +146,12 @@ static bool native_is_in_call(const void *task)
 {
 	(void)task;
 	return kernel.is_in_call;
+}
+
+static bool native_is_in_exec(const void *task)
+{
+	(void)task;
+	return kernel.is_in_exec;
 }
 
 static bool native_is_32_bit_call(const void *task)
@@ -366,6 +374,7 @@ static int begin_two_tasks(void **state)
 	thread->tgid = TGID;
 	thread->tid = TID;
 	thread->serial = 1;
+	thread->memory = (uint64_t)(uintptr_t)kernel.current.mm;
 	thread->generation = generation;
 	thread->config = kernel.processes[0].config;
 	thread->clock.mark_ns = NOW_NS - 100;

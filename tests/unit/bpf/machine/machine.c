@@ -54,6 +54,7 @@ static uint32_t native_file_mode(const struct task_struct *task);
 /* Of the registers of a task, which do not exist. */
 #define compat_is_in_syscall(task) (native_call_number(task) >= 0)
 #define compat_call_number	   native_call_number
+#define compat_is_in_exec(task)	   (native_call_number(task) == SYS_execve)
 #define compat_call_argument(task) 0
 #define compat_call_is_32_bit	   native_call_is_32_bit
 
@@ -127,6 +128,7 @@ static struct {
 	struct task_struct *current;
 	struct task_struct tasks[THREADS];
 	struct task_struct strangers[CPUS];
+	char memories[STORY_STEPS_MAX]; /* address spaces: whose is told by where */
 	struct thread_state states[THREADS];
 	bool has_state[THREADS];
 	uint64_t registers[THREADS + CPUS]; /* their addresses are the threads' marks */
@@ -135,7 +137,6 @@ static struct {
 	struct edge_slot edge_slots[CPUS];
 	struct clock_offset clock_offsets[CPUS];
 	struct machine_process processes[PROCESSES];
-	bool is_between_images;
 	uint32_t contexts_count;
 	uint64_t events[_EVENT_KIND_MAX], event_tgids[_EVENT_KIND_MAX];
 	uint64_t event_parents[_EVENT_KIND_MAX];
@@ -179,6 +180,7 @@ static int64_t native_call_number(const struct task_struct *task)
 		[CALL_WAIT] = SYS_wait4,	 [CALL_FSYNC] = SYS_fsync,
 		[CALL_MUNMAP] = SYS_munmap,	 [CALL_FLOCK] = SYS_flock,
 		[CALL_32_BIT] = SYS_futex,	 [CALL_UNHEARD_OF] = 100000,
+		[CALL_EXEC] = SYS_execve,
 	};
 	const struct thread *thread = &machine.world->threads[task - machine.tasks];
 
@@ -482,10 +484,12 @@ __attribute__((noipa)) long native_read_user(void *buffer, __u32 size_bytes, con
 		memcpy(buffer, (const char *)words + at % BLOCK_BYTES, size_bytes);
 		return 0;
 	}
-	if (at < THREAD_POINTER || thread >= THREADS || machine.world->threads[thread].is_hidden ||
-	    machine.is_between_images)
+	if (at < THREAD_POINTER || thread >= THREADS || machine.world->threads[thread].is_hidden)
 		return -EFAULT;
-	words[0] = machine.world->threads[thread].table;
+	/* At the address that the last program had it at, the next one has whatever it likes. */
+	words[0] = machine.world->threads[thread].has_new_memory
+			   ? 1
+			   : machine.world->threads[thread].table;
 	if (words[0])
 		words[0] = TABLE + words[0] * BLOCK_BYTES;
 	memcpy(buffer, words, size_bytes);
@@ -504,7 +508,7 @@ static void show_thread(uint32_t i)
 	task->tgid = (int)machine.world->processes[thread->process].tgid;
 	task->__state = thread->state;
 	task->on_cpu = thread->cpu != CPUS;
-	task->mm = thread->has_no_memory ? NULL : (void *)task;
+	task->mm = thread->has_no_memory ? NULL : (void *)&machine.memories[thread->image];
 	task->se.sum_exec_runtime = thread->exec_ns;
 	task->se.exec_start = thread->exec_start_ns - CLOCK_SKEW_NS;
 	task->sched_info.run_delay = thread->run_delay_ns;
@@ -607,6 +611,17 @@ static void of_current(int (*program)(unsigned long long *context))
 	unsigned long long arguments[] = { (uintptr_t)machine.current, 0 };
 
 	end_program(program(arguments));
+}
+
+/* An exec in its steps: it tells; its memory is another; it has the program's name, and tells. */
+static void go_through_exec(const struct thread *thread)
+{
+	if (!thread->is_in_exec) {
+		of_current(on_prepare_exec);
+	} else if (thread->has_new_memory) {
+		of_current(on_rename);
+		of_current(on_exec);
+	}
 }
 
 static void interrupt_all(void)
@@ -750,11 +765,7 @@ void machine_meet(const struct world *world, const struct happening *happening)
 		of_current(program_on_exit);
 		break;
 	case STEP_EXEC:
-		/* As the kernel does, before the next program's memory is there. */
-		machine.is_between_images = true;
-		of_current(on_rename);
-		machine.is_between_images = false;
-		of_current(on_exec);
+		go_through_exec(&machine.world->threads[happening->thread]);
 		break;
 	case STEP_RENAME:
 		of_current(on_rename);

@@ -47,7 +47,6 @@ struct view {
 	uint32_t owner; /* the process that set it */
 	bool is_of_origin; /* it is that of its process, */
 	bool has_origin; /* which has one */
-	bool was_known; /* when it was last renamed */
 	uint64_t looked_ns;
 	bool is_inherited;
 	bool has_set; /* it was seen to set one in this life */
@@ -106,7 +105,6 @@ static struct {
 		uint32_t value, owner;
 	} origins[PROCESSES]; /* in which context each was started */
 	uint32_t last_serial;
-	bool is_between_images; /* one program's memory is gone, the next one's not there */
 	uint32_t stragglers; /* that the last flush has left for later */
 	uint32_t open_window; /* the first that is not drained */
 	struct ledger ledgers[2]; /* by the window's parity */
@@ -529,8 +527,8 @@ static void look_at_counters(struct view *view, bool is_end)
 {
 	const struct thread *thread = truth(view);
 
-	if (knows_counters(view) && !thread->has_no_memory && !thread->is_hidden &&
-	    (is_end || (view->counts_gvl && view->unclaimed_ns)))
+	if (knows_counters(view) && !thread->has_no_memory && !thread->has_new_memory &&
+	    !thread->is_hidden && (is_end || (view->counts_gvl && view->unclaimed_ns)))
 		read_counters(view);
 }
 
@@ -585,6 +583,8 @@ static void adopt(struct view *view, uint32_t table)
 	view->knowledge = KNOWN;
 	if (view->first_table == FIRST_TABLE_UNKNOWN)
 		view->first_table = table;
+	else if (view->first_table != table)
+		view->first_table = 0;
 	view->is_inherited =
 		table && !view->has_set && (!view->is_lean || table == view->first_table);
 	if (view->is_inherited)
@@ -609,8 +609,12 @@ static bool look(struct view *view)
 	was_known = view->knowledge == KNOWN;
 	if (truth(view)->has_no_memory)
 		return false;
+	if (truth(view)->has_new_memory) {
+		count(view, COUNTER_POINTER_UNREADABLE);
+		return false;
+	}
 	view->is_found |= view->is_ready;
-	if (view->is_ready && (truth(view)->is_hidden || model.is_between_images)) {
+	if (view->is_ready && truth(view)->is_hidden) {
 		count(view, COUNTER_POINTER_UNREADABLE);
 		return false;
 	}
@@ -628,6 +632,8 @@ static bool look(struct view *view)
 			settle_stolen(view);
 		else
 			count(view, COUNTER_CHANGE_UNSEEN);
+		if (view->count)
+			sum_of(view)->slices++;
 		give(view);
 	}
 	adopt(view, table);
@@ -755,12 +761,8 @@ static void renew_image(struct view *view)
 /* What is in force at an exec is the process's origin, unless that is in force. */
 static void take_origin(struct view *view)
 {
-	bool is_known = view->knowledge != UNKNOWN || view->was_known;
-
-	view->was_known = false;
-	if (!is_known)
+	if (view->knowledge == UNKNOWN)
 		return;
-	view->knowledge = KNOWN;
 	if (!view->value || view->is_of_origin)
 		return;
 	/* A forked child, that has been on its way there. */
@@ -780,26 +782,36 @@ static void run_other_program(struct view *view)
 	begin_origin(view);
 }
 
+static void end_context(struct view *view)
+{
+	view->knowledge = UNKNOWN;
+	view->is_change_open = view->has_set = true;
+}
+
+static void end_life(struct view *view)
+{
+	view->knowledge = UNKNOWN;
+	view->has_set = false;
+	view->first_table = view->table;
+}
+
+static void end_image(struct view *view)
+{
+	take_origin(view);
+	run_other_program(view);
+}
+
 static void do_missed(struct view *view)
 {
 	if (!view->has_missed_probe && !view->has_missed_rename && !view->has_missed_exec)
 		return;
 	give(view);
-	if (view->has_missed_rename)
-		view->was_known = view->knowledge != UNKNOWN;
 	if (view->has_missed_probe)
-		view->was_known = false;
-	if (view->has_missed_rename || view->has_missed_probe)
-		view->knowledge = UNKNOWN;
-	view->has_set |= view->has_missed_probe;
-	if (view->has_missed_rename) {
-		view->has_set = false;
-		view->first_table = view->table;
-	}
-	if (view->has_missed_exec) {
-		take_origin(view);
-		run_other_program(view);
-	}
+		end_context(view);
+	if (view->has_missed_rename)
+		end_life(view);
+	if (view->has_missed_exec)
+		end_image(view);
 	view->has_missed_probe = view->has_missed_rename = view->has_missed_exec = false;
 }
 
@@ -820,6 +832,9 @@ static bool begin_boundary(struct view *view)
 		view->then = *thread;
 		count(view, COUNTER_SWITCH_UNSEEN);
 	}
+	/* In a call no store is ahead, but of a variable that is to be allocated. */
+	if (thread->is_in_call && view->is_found)
+		view->is_change_open = false;
 	if (view->knowledge == KNOWN_TILL_IT_RUNS) {
 		uint64_t unclaimed_ns = view->unclaimed_ns;
 
@@ -862,10 +877,10 @@ static void meet_leaving(struct view *view, const struct happening *happening)
 		interval->ambiguous_ns = interval->user_ns + interval->kernel_ns;
 	give_collections(view);
 	keep_change_open(view);
-	if (model.world->tells_waits && view->knowledge == KNOWN)
-		give_so_far(view);
 	if (happening->is_last || view->window != model.world->window)
 		write_up(view);
+	else if (model.world->tells_waits && view->knowledge == KNOWN)
+		give_so_far(view);
 }
 
 static void meet_arriving(struct view *view, const struct happening *happening)
@@ -936,9 +951,6 @@ static void meet_edge(struct view *view, bool is_entry)
 	view->is_in_kernel = is_entry;
 	if (is_short)
 		return;
-	/* No store comes any more. */
-	if (is_entry && view->is_found)
-		view->is_change_open = false;
 	view->is_short = !model.world->counts_syscalls && !view->is_lean && !view->is_change_open &&
 			 view->knowledge != KNOWN_TILL_IT_RUNS &&
 			 view->seen_generation == model.world->generation;
@@ -962,8 +974,7 @@ static void meet_probe(struct view *view)
 	interval->slices++;
 	settle_stolen(view);
 	give(view);
-	view->knowledge = UNKNOWN;
-	view->is_change_open = view->has_set = true;
+	end_context(view);
 }
 
 /* What runs is written up, at a flush and at its exit. */
@@ -986,8 +997,10 @@ static void close_running(struct view *view)
 static void meet_exit(struct view *view)
 {
 	if (!model.world->is_stopped) {
-		if (begin_or_miss(view))
+		if (begin_or_miss(view)) {
+			view->is_change_open = false;
 			meet_write_up(view, true);
+		}
 		return;
 	}
 	if (truth(view)->is_held)
@@ -1005,31 +1018,37 @@ static void meet_rename(struct view *view)
 		view->has_missed_rename = true;
 		return;
 	}
-	(void)look_and_close(view, true);
+	look_and_close(view, true)->slices++;
 	view->is_in_kernel = true;
+	settle_stolen(view);
 	give(view);
-	view->was_known = view->knowledge != UNKNOWN;
-	view->knowledge = UNKNOWN;
-	view->has_set = false;
-	view->first_table = view->table;
+	end_life(view);
 }
 
-/* The kernel gives it the program's name, when its memory is gone already, and then says so. */
+/* Until its memory is another it is looked at once more; that it is named then says nothing. */
 static void meet_exec(struct view *view)
 {
-	model.is_between_images = true;
-	meet_rename(view);
-	model.is_between_images = false;
+	const struct thread *thread = truth(view);
+
+	if (!thread->is_in_exec) {
+		if (!begin_or_miss(view))
+			return;
+		(void)look_and_close(view, true);
+		view->is_in_kernel = true;
+		return;
+	}
+	if (!thread->has_new_memory)
+		return;
 	tell_event(EVENT_KIND_EXEC, process_of(view)->tgid);
 	if (!begin_or_miss(view)) {
 		view->has_missed_exec = true;
 		return;
 	}
-	(void)add_on_cpu(view, now());
+	add_on_cpu(view, now())->slices++;
 	view->is_in_kernel = true;
-	take_origin(view);
+	settle_stolen(view);
 	give(view);
-	run_other_program(view);
+	end_image(view);
 }
 
 /* The flush. */

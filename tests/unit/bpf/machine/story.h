@@ -32,7 +32,7 @@ enum {
 	X(CREATE, 6)    \
 	X(FORK, 4)      \
 	X(LEAVE, 4)     \
-	X(EXEC, 9)      \
+	X(EXEC, 20)     \
 	X(RENAME, 2)    \
 	X(CONFIGURE, 5) \
 	X(HOLD, 3)      \

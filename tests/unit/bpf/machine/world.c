@@ -322,24 +322,31 @@ static bool meet_current(struct world *world, const struct step *step, struct ha
 	default:
 		break;
 	}
-	if (!thread->is_in_call || thread->is_leaving)
+	/* One that is killed leaves from where it is. */
+	if ((!thread->is_in_call && step->kind != STEP_LEAVE) || thread->is_leaving)
 		return false;
 	switch (step->kind) {
 	case STEP_EXIT:
-		thread->is_in_call = false;
+		/* There is no way back to the old program. */
+		if (thread->has_new_memory)
+			return false;
+		thread->is_in_call = thread->is_in_exec = false;
 		thread->has_called = true;
 		return true;
 	case STEP_CREATE:
 	case STEP_FORK:
-		return meet_create(world, step, ret);
+		return !thread->is_in_exec && meet_create(world, step, ret);
 	case STEP_EXEC:
-		return is_alone(world, thread);
+		if (!is_alone(world, thread))
+			return false;
+		thread->call = CALL_EXEC;
+		return true;
 	case STEP_LEAVE:
 		thread->is_leaving = true;
 		thread->has_no_memory = step->what & 1;
 		return true;
 	default:
-		return step->kind == STEP_RENAME;
+		return step->kind == STEP_RENAME && thread->call != CALL_EXEC;
 	}
 }
 
@@ -524,9 +531,20 @@ static void go_on_from_switch(struct world *world, const struct happening *happe
 	thread->cpu = happening->cpu;
 }
 
-/* Another image: no thread-local yet. */
+/* First it tells, then its memory is another, and then it is another image: no thread-local yet. */
 static void go_on_from_exec(struct world *world, struct thread *thread)
 {
+	if (thread->is_in_exec && !thread->has_new_memory) {
+		thread->has_new_memory = true;
+		thread->image++;
+		return;
+	}
+	thread->is_unseen = false;
+	if (!thread->is_in_exec) {
+		thread->is_in_exec = true;
+		return;
+	}
+	thread->is_in_exec = thread->has_new_memory = false;
 	thread->table = 0;
 	thread->is_hidden = thread->has_counters = false;
 	thread->ready_ns = thread->wait_ns = thread->waits = 0;
@@ -585,7 +603,6 @@ void world_go_on(struct world *world, const struct happening *happening)
 		go_on_from_flush(world);
 		break;
 	case STEP_EXEC:
-		thread->is_unseen = false;
 		go_on_from_exec(world, thread);
 		break;
 	case STEP_FORK:

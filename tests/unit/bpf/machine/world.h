@@ -47,6 +47,7 @@ enum call {
 	CALL_FLOCK,
 	CALL_32_BIT, /* as numbered on another machine */
 	CALL_UNHEARD_OF, /* of a later kernel */
+	CALL_EXEC, /* in which it may get another program */
 	_CALL_MAX,
 };
 
@@ -72,6 +73,9 @@ struct thread {
 	enum call call;
 	bool is_leaving; /* has passed its exit */
 	bool has_no_memory; /* any more */
+	bool is_in_exec; /* has told that it is about to run another program, */
+	bool has_new_memory; /* and has that one's already */
+	uint32_t image; /* how often that was */
 	uint32_t table; /* that its thread-local points to */
 	bool is_storing; /* between a probe and its store, */
 	uint32_t next_table; /* of this */

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The one way through a boundary: the books are taken and brought up to the last one
+ * (boundary_begin()), the open interval is closed (boundary_close()), and what ends here is charged
+ * and renewed (boundary_end()). A site says what its boundary is, by a constant of
+ * correlator/boundary.h: of the steps the compiler leaves only those that follow.
+ *
+ * The caller of all but boundary_begin() holds the thread.
+ */
+#pragma once
+
+#include "context.bpf.h"
+
+#include <correlator/boundary.h>
+
+/* What is known of the current thread from here on. fiber: that goes on. */
+VERIFIED_ONCE int boundary_forget(struct thread_state *thread, __u32 what, __u32 fiber)
+{
+	if (!thread)
+		return 0;
+	if (what & BOUNDARY_ENDS_CONTEXT) {
+		/* The store comes after this: what is in force next is not known yet. */
+		thread->knowledge = CONTEXT_UNKNOWN;
+		thread->is_change_open = 1;
+		thread->has_passed_probe = 1;
+	}
+	if (what & BOUNDARY_ENDS_LIFE) {
+		thread->knowledge = CONTEXT_UNKNOWN;
+		thread->has_passed_probe = 0;
+		thread->inherited_pointer = thread->state_pointer;
+		if (session.watches_otel)
+			otel_begin_life();
+	}
+	if (what & BOUNDARY_ENDS_IMAGE) {
+		thread_renew_image(thread, bpf_get_current_task_btf());
+		origin_begin(thread);
+	}
+	if (session.has_timeline && what & (BOUNDARY_ENDS_CONTEXT | BOUNDARY_ENDS_IMAGE))
+		thread->timeline.slice.fiber = fiber;
+	return 0;
+}
+
+/* What was charged has ended. */
+static __always_inline void boundary_renew(struct thread_state *thread, __u32 what, __u32 fiber)
+{
+	if (what & BOUNDARY_ENDS_IMAGE)
+		origin_take(thread);
+	if (what & BOUNDARY_ENDS)
+		(void)boundary_forget(thread, what, fiber);
+}
+
+/*
+ * What could not be done when a probe was passed, or the thread got another life or image: what is
+ * pending is the old context's, and what is in force now is to be read.
+ */
+static __noinline int boundary_do_missed(struct thread_state *thread, struct task_struct *task,
+					 __u64 now_ns)
+{
+	__u32 what = 0;
+
+	if (thread->has_missed_probe)
+		what |= BOUNDARY_ENDS_CONTEXT;
+	if (thread->has_missed_rename)
+		what |= BOUNDARY_ENDS_LIFE;
+	charge_pending(thread, task, now_ns);
+	boundary_renew(thread, what, thread->timeline.missed_fiber);
+	/* Behind these: what a probe that was missed has brought, before it ended, nobody knows. */
+	if (thread->has_missed_exec)
+		boundary_renew(thread, BOUNDARY_ENDS_IMAGE, 0);
+	thread->has_missed_probe = 0;
+	thread->has_missed_rename = 0;
+	thread->has_missed_exec = 0;
+	return 0;
+}
+
+/*
+ * The current thread, if it is in a system call, has stored behind the probe: in between there is
+ * no call but those that allocate the variable, which is found then no more than before.
+ */
+VERIFIED_ONCE int boundary_close_change(struct thread_state *thread)
+{
+	if (thread && thread->tls_resolution == TLS_RESOLVED &&
+	    compat_is_in_syscall(bpf_get_current_task_btf()))
+		thread->is_change_open = 0;
+	return 0;
+}
+
+/* Of a running thread, whose books are taken: splits the last gap. */
+static __always_inline void boundary_enter(struct thread_state *thread, struct task_struct *task,
+					   __u64 now_ns)
+{
+	if (thread->clock.is_off_cpu)
+		thread_enter_unseen(thread, task);
+	if (thread->clock.gap_ns) {
+		charge_note_pending(thread, charge_since(thread));
+		account_settle_gap(&thread->clock, &thread->pending, task->sched_info.run_delay);
+	}
+	if (thread->is_change_open)
+		(void)boundary_close_change(thread);
+	if (thread->knowledge == CONTEXT_KNOWN_TILL_IT_RUNS)
+		charge_time_off_cpu(thread, task, now_ns);
+	if (thread->has_missed_probe || thread->has_missed_rename || thread->has_missed_exec)
+		boundary_do_missed(thread, task, now_ns);
+}
+
+/*
+ * Takes the books of a running thread and brings them up to its last boundary. False: they are
+ * taken; the boundary is counted as missed, and exec runtime keeps the sums right.
+ */
+static __always_inline bool boundary_begin(struct thread_state *thread, struct task_struct *task,
+					   __u64 now_ns)
+{
+	if (!thread_take(thread, task, now_ns, 0)) {
+		count_loss(thread->tgid, COUNTER_BOUNDARY_BUSY);
+		return false;
+	}
+	boundary_enter(thread, task, now_ns);
+	return true;
+}
+
+/* An interval is closed, which began at since_ns. is_change: the context changed inside of it. */
+static __always_inline void boundary_note(struct thread_state *thread, __u64 since_ns,
+					  __u64 interval_ns, bool is_change)
+{
+	counters_claim(thread);
+	if (is_change)
+		thread->pending.ambiguous_ns += interval_ns;
+	charge_note_pending(thread, since_ns);
+}
+
+/* Closes the open interval of a thread that stays on its CPU: by the clock, and by the rule. */
+static __always_inline void boundary_close(struct thread_state *thread, struct task_struct *task,
+					   __u64 now_ns, __u32 what, __u32 next_mode)
+{
+	__u64 since_ns = thread->clock.mark_ns;
+	bool is_cheap = what & BOUNDARY_IS_CHEAP;
+	bool is_change;
+	__u64 ns;
+
+	if (what & BOUNDARY_IS_LAST)
+		thread->is_change_open = 0;
+	if (!(what & BOUNDARY_READS)) {
+		charge_note_pending(thread, since_ns);
+		(void)account_edge(&thread->clock, &thread->pending, now_ns, next_mode);
+		return;
+	}
+	counters_look(thread, now_ns, !is_cheap);
+	is_change = context_confirm(thread, task, now_ns, is_cheap);
+	ns = account_edge(&thread->clock, &thread->pending, now_ns, next_mode);
+	boundary_note(thread, since_ns, ns, is_change);
+}
+
+/*
+ * Between a probe and the store that follows it the pointer still names the old context: what is in
+ * force next was not read yet.
+ */
+static __always_inline void boundary_keep_change(struct thread_state *thread,
+						 struct task_struct *task, __u64 now_ns)
+{
+	if (!thread->is_change_open || thread->knowledge != CONTEXT_KNOWN)
+		return;
+	charge_pending(thread, task, now_ns);
+	thread->knowledge = CONTEXT_KNOWN_TILL_IT_RUNS;
+}
+
+/*
+ * What ends at a boundary whose interval is closed is charged, and what is known from here on.
+ * exec_ns: its exec runtime, of a thread off its CPU. fiber: that goes on behind it; 0 = not known.
+ * What was charged by number is left to boundary_release().
+ */
+static __always_inline void boundary_end(struct thread_state *thread, struct task_struct *task,
+					 __u64 now_ns, __u32 what, __u64 exec_ns, __u32 fiber)
+{
+	__u64 stolen_ns;
+
+	if (!(what & BOUNDARY_IS_OFF_CPU)) {
+		/* One reading for both: the hypervisor may take the CPU at any instant. */
+		stolen_ns = stolen_from_cpu(now_ns);
+		account_settle_stolen(&thread->clock, &thread->pending, stolen_ns);
+		if (what & BOUNDARY_ENDS_WINDOW)
+			exec_ns = exec_runtime_at(task, now_ns, stolen_ns);
+		if (what & BOUNDARY_ENDS)
+			thread->pending.slices++;
+		else
+			boundary_keep_change(thread, task, now_ns);
+	}
+	if (what & BOUNDARY_ENDS_WINDOW)
+		charge_end_window(thread, task, now_ns, exec_ns);
+	else if (what & BOUNDARY_ENDS)
+		charge_pending(thread, task, now_ns);
+	else if (what & BOUNDARY_CHARGES)
+		charge_so_far(thread, task, now_ns);
+	boundary_renew(thread, what, fiber);
+}
+
+/* Where a global function may be called (charge_details()). */
+static __always_inline void boundary_release(struct thread_state *thread)
+{
+	charge_details(thread);
+	thread_release(thread);
+}
