@@ -13,8 +13,8 @@
 
 #include <correlator/boundary.h>
 
-/* What is known of the current thread from here on. fiber: that goes on. */
-VERIFIED_ONCE int boundary_forget(struct thread_state *thread, __u32 what, __u32 fiber)
+/* What is known of the current thread from here on. */
+VERIFIED_ONCE int boundary_forget(struct thread_state *thread, __u32 what)
 {
 	if (!thread)
 		return 0;
@@ -36,17 +36,17 @@ VERIFIED_ONCE int boundary_forget(struct thread_state *thread, __u32 what, __u32
 		origin_begin(thread);
 	}
 	if (session.has_timeline && what & (BOUNDARY_ENDS_CONTEXT | BOUNDARY_ENDS_IMAGE))
-		thread->timeline.slice.fiber = fiber;
+		thread->timeline.slice.fiber = 0;
 	return 0;
 }
 
-/* What was charged has ended. */
-static __always_inline void boundary_renew(struct thread_state *thread, __u32 what, __u32 fiber)
+/* Behind a charge: what ends here has ended. */
+static __always_inline void boundary_renew(struct thread_state *thread, __u32 what)
 {
 	if (what & BOUNDARY_ENDS_IMAGE)
 		origin_take(thread);
 	if (what & BOUNDARY_ENDS)
-		(void)boundary_forget(thread, what, fiber);
+		(void)boundary_forget(thread, what);
 }
 
 /*
@@ -63,10 +63,12 @@ static __noinline int boundary_do_missed(struct thread_state *thread, struct tas
 	if (thread->has_missed_rename)
 		what |= BOUNDARY_ENDS_LIFE;
 	charge_pending(thread, task, now_ns);
-	boundary_renew(thread, what, thread->timeline.missed_fiber);
+	boundary_renew(thread, what);
+	if (session.has_timeline && thread->has_missed_probe)
+		thread->timeline.slice.fiber = thread->timeline.missed_fiber;
 	/* Behind these: what a probe that was missed has brought, before it ended, nobody knows. */
 	if (thread->has_missed_exec)
-		boundary_renew(thread, BOUNDARY_ENDS_IMAGE, 0);
+		boundary_renew(thread, BOUNDARY_ENDS_IMAGE);
 	thread->has_missed_probe = 0;
 	thread->has_missed_rename = 0;
 	thread->has_missed_exec = 0;
@@ -165,32 +167,37 @@ static __always_inline void boundary_keep_change(struct thread_state *thread,
 
 /*
  * What ends at a boundary whose interval is closed is charged, and what is known from here on.
- * exec_ns: its exec runtime, of a thread off its CPU. fiber: that goes on behind it; 0 = not known.
- * What was charged by number is left to boundary_release().
+ * exec_ns: what the thread has run up to here, where a window ends. What was charged by number is
+ * left to boundary_release().
  */
-static __always_inline void boundary_end(struct thread_state *thread, struct task_struct *task,
-					 __u64 now_ns, __u32 what, __u64 exec_ns, __u32 fiber)
+static __always_inline void boundary_charge(struct thread_state *thread, struct task_struct *task,
+					    __u64 now_ns, __u32 what, __u64 exec_ns)
 {
-	__u64 stolen_ns;
-
-	if (!(what & BOUNDARY_IS_OFF_CPU)) {
-		/* One reading for both: the hypervisor may take the CPU at any instant. */
-		stolen_ns = stolen_from_cpu(now_ns);
-		account_settle_stolen(&thread->clock, &thread->pending, stolen_ns);
-		if (what & BOUNDARY_ENDS_WINDOW)
-			exec_ns = exec_runtime_at(task, now_ns, stolen_ns);
-		if (what & BOUNDARY_ENDS)
-			thread->pending.slices++;
-		else
-			boundary_keep_change(thread, task, now_ns);
-	}
 	if (what & BOUNDARY_ENDS_WINDOW)
 		charge_end_window(thread, task, now_ns, exec_ns);
 	else if (what & BOUNDARY_ENDS)
 		charge_pending(thread, task, now_ns);
 	else if (what & BOUNDARY_CHARGES)
 		charge_so_far(thread, task, now_ns);
-	boundary_renew(thread, what, fiber);
+	boundary_renew(thread, what);
+}
+
+/* The same of a thread that is on its CPU, and stays there. */
+static __always_inline void boundary_end(struct thread_state *thread, struct task_struct *task,
+					 __u64 now_ns, __u32 what)
+{
+	/* One reading for both: the hypervisor may take the CPU at any instant. */
+	__u64 stolen_ns = stolen_from_cpu(now_ns);
+	__u64 exec_ns = 0;
+
+	account_settle_stolen(&thread->clock, &thread->pending, stolen_ns);
+	if (what & BOUNDARY_ENDS_WINDOW)
+		exec_ns = exec_runtime_at(task, now_ns, stolen_ns);
+	if (what & BOUNDARY_ENDS)
+		thread->pending.slices++;
+	else
+		boundary_keep_change(thread, task, now_ns);
+	boundary_charge(thread, task, now_ns, what, exec_ns);
 }
 
 /* Where a global function may be called (charge_details()). */

@@ -108,7 +108,8 @@ static __always_inline bool flush_task(struct thread_state *thread, struct task_
 	 * stopped runs on unseen: its books end where they were last written.
 	 */
 	if (thread->clock.is_off_cpu)
-		charge_end_window(thread, task, now_ns, thread->clock.exec_mark_ns);
+		boundary_charge(thread, task, now_ns, BOUNDARY_FLUSH_OFF_CPU,
+				thread->clock.exec_mark_ns);
 	else if (thread->epoch != current_epoch)
 		leave_for_later(thread);
 	return true;
@@ -187,7 +188,7 @@ int collect_current(void *context)
 	if (!boundary_begin(thread, task, now_ns))
 		return 0;
 	boundary_close(thread, task, now_ns, BOUNDARY_FLUSH, thread->clock.mode);
-	boundary_end(thread, task, now_ns, BOUNDARY_FLUSH, 0, 0);
+	boundary_end(thread, task, now_ns, BOUNDARY_FLUSH);
 	boundary_release(thread);
 	return 0;
 }

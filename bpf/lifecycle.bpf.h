@@ -96,8 +96,8 @@ int BPF_PROG(on_new_task, struct task_struct *child)
 }
 
 /*
- * The last boundary at which the old program's memory is there: what it was in is its origin's, and
- * the kernel's part of the call belongs to that. Since 6.10.
+ * The last boundary at which the old program's memory is there, and its name: what it was in is its
+ * origin's, and the kernel's part of the call belongs to that. Since 6.10.
  */
 SEC("?tp_btf/sched_prepare_exec")
 int BPF_PROG(on_prepare_exec, struct task_struct *task)
@@ -108,7 +108,8 @@ int BPF_PROG(on_prepare_exec, struct task_struct *task)
 	if (!thread || !boundary_begin(thread, task, now_ns))
 		return 0;
 	boundary_close(thread, task, now_ns, BOUNDARY_PREPARE_EXEC, THREAD_MODE_KERNEL);
-	thread_release(thread);
+	boundary_end(thread, task, now_ns, BOUNDARY_PREPARE_EXEC);
+	boundary_release(thread);
 	return 0;
 }
 
@@ -124,7 +125,7 @@ int BPF_PROG(on_exec, struct task_struct *task)
 		return stranger_executed(task);
 	if (boundary_begin(thread, task, now_ns)) {
 		boundary_close(thread, task, now_ns, BOUNDARY_EXEC, THREAD_MODE_KERNEL);
-		boundary_end(thread, task, now_ns, BOUNDARY_EXEC, 0, 0);
+		boundary_end(thread, task, now_ns, BOUNDARY_EXEC);
 		boundary_release(thread);
 	} else {
 		thread->has_missed_exec = 1;
@@ -166,7 +167,7 @@ int BPF_PROG(on_rename, struct task_struct *task)
 		return 0;
 	}
 	boundary_close(thread, task, now_ns, BOUNDARY_RENAME, THREAD_MODE_KERNEL);
-	boundary_end(thread, task, now_ns, BOUNDARY_RENAME, 0, 0);
+	boundary_end(thread, task, now_ns, BOUNDARY_RENAME);
 	boundary_release(thread);
 	return 0;
 }
@@ -188,14 +189,15 @@ int BPF_PROG(on_exit, struct task_struct *task)
 		if (!thread->is_begun || !thread_take(thread, task, now_ns, 0))
 			return 0;
 		charge_close_running(thread, task, now_ns);
-		charge_end_window(thread, task, now_ns, thread->clock.exec_mark_ns);
+		boundary_charge(thread, task, now_ns, BOUNDARY_FLUSH_OFF_CPU,
+				thread->clock.exec_mark_ns);
 		boundary_release(thread);
 		return 0;
 	}
 	thread->is_exiting = !task->mm;
 	if (boundary_begin(thread, task, now_ns)) {
 		boundary_close(thread, task, now_ns, BOUNDARY_EXIT, THREAD_MODE_KERNEL);
-		boundary_end(thread, task, now_ns, BOUNDARY_EXIT, 0, 0);
+		boundary_end(thread, task, now_ns, BOUNDARY_EXIT);
 		boundary_release(thread);
 	}
 	thread->is_exiting = 1;

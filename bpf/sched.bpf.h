@@ -82,11 +82,10 @@ static __always_inline void switch_out(struct thread_state *thread, struct task_
 	boundary_note(thread, since_ns, interval_ns, is_change);
 	boundary_keep_change(thread, task, now_ns);
 	if (is_dead || thread->epoch != current_epoch)
-		boundary_end(thread, task, now_ns, BOUNDARY_LEAVING | BOUNDARY_ENDS_WINDOW,
-			     figures.exec_ns, 0);
+		boundary_charge(thread, task, now_ns, BOUNDARY_LEAVING_WINDOW, figures.exec_ns);
 	else if (session.has_wait_stacks && thread->knowledge == CONTEXT_KNOWN &&
 		 !thread->is_unread)
-		boundary_end(thread, task, now_ns, BOUNDARY_LEAVING | BOUNDARY_CHARGES, 0, 0);
+		boundary_charge(thread, task, now_ns, BOUNDARY_LEAVING_WAIT, 0);
 	charge_details(thread);
 	if (session.has_wait_stacks)
 		(void)wait_places_begin(thread, thread->waited.next_stack, thread->waited.next_tip);
@@ -126,7 +125,8 @@ static __always_inline void switch_in(struct thread_state *thread, struct task_s
 		(void)switch_leave_unseen(thread, task, now_ns);
 	/* The window ended while it was off the CPU, and the collector has not come to it yet. */
 	if (thread->epoch != current_epoch)
-		charge_end_window(thread, task, now_ns, thread->clock.exec_mark_ns);
+		boundary_charge(thread, task, now_ns, BOUNDARY_FLUSH_OFF_CPU,
+				thread->clock.exec_mark_ns);
 	charge_details(thread);
 	account_switch_in(&thread->clock, &thread->pending, now_ns, stolen_ns,
 			  bpf_get_smp_processor_id());

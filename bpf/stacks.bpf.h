@@ -243,7 +243,7 @@ int on_sample(void *context)
 	}
 	boundary_enter(thread, task, now_ns);
 	boundary_close(thread, task, now_ns, BOUNDARY_SAMPLE, thread->clock.mode);
-	boundary_end(thread, task, now_ns, BOUNDARY_SAMPLE, 0, 0);
+	boundary_end(thread, task, now_ns, BOUNDARY_SAMPLE);
 	failed = sample_count(thread, stack, tip);
 	boundary_release(thread);
 	if (failed)

@@ -27,6 +27,10 @@ static __always_inline int enter_kernel(struct thread_state *thread, struct task
 		lacks_place = !syscall_counts_has_place(thread, call);
 	if (is_exec) {
 		boundary_close(thread, task, now_ns, BOUNDARY_PREPARE_EXEC, THREAD_MODE_KERNEL);
+		boundary_end(thread, task, now_ns, BOUNDARY_PREPARE_EXEC);
+		charge_details(thread);
+		charge_note_pending(thread, thread->clock.mark_ns);
+		lacks_place = false;
 	} else if (context_changes_unprobed(thread) || context_has_new_config(thread) ||
 		   lacks_place) {
 		boundary_close(thread, task, now_ns, BOUNDARY_CALL_READ, THREAD_MODE_KERNEL);
@@ -35,7 +39,7 @@ static __always_inline int enter_kernel(struct thread_state *thread, struct task
 	}
 	/* Seldom: few threads make so many kinds of calls before a charge. */
 	if (lacks_place) {
-		boundary_end(thread, task, now_ns, BOUNDARY_CALL_FULL, 0, 0);
+		boundary_end(thread, task, now_ns, BOUNDARY_CALL_FULL);
 		charge_details(thread);
 		charge_note_pending(thread, thread->clock.mark_ns);
 	}

@@ -67,13 +67,10 @@ int on_context_change(struct uprobe_registers *registers)
 		return 0;
 	}
 	boundary_close(thread, task, now_ns, BOUNDARY_PROBE, THREAD_MODE_USER);
-	if (thread_is_lean(thread)) {
-		if (session.has_timeline)
-			thread->timeline.slice.fiber = context_fiber(thread, registers);
-	} else {
-		boundary_end(thread, task, now_ns, BOUNDARY_PROBE, 0,
-			     session.has_timeline ? context_fiber(thread, registers) : 0);
-	}
+	if (!thread_is_lean(thread))
+		boundary_end(thread, task, now_ns, BOUNDARY_PROBE);
+	if (session.has_timeline)
+		thread->timeline.slice.fiber = context_fiber(thread, registers);
 	context_ask(thread, task, registers->instruction_pointer, now_ns);
 	boundary_release(thread);
 	return 0;

@@ -24,17 +24,13 @@ enum boundary_trait {
 	/* The thread charges to the window that is open now; up to here its books balance. */
 	BOUNDARY_ENDS_WINDOW = 1 << 6,
 	/* Nothing of the program runs on the thread any more: no store is ahead. */
-	BOUNDARY_IS_LAST = 1 << 8,
-	/* The thread is off its CPU from here on, or was all the time: its exec runtime is known.
-	 */
-	BOUNDARY_IS_OFF_CPU = 1 << 7,
+	BOUNDARY_IS_LAST = 1 << 7,
 };
 
 /* Each boundary that there is. */
 enum boundary {
-	/* A function that changes the thread-local is entered; and of a lean thread. */
+	/* A function that changes the thread-local is entered. Of a lean thread it ends nothing. */
 	BOUNDARY_PROBE = BOUNDARY_READS | BOUNDARY_ENDS_CONTEXT,
-	BOUNDARY_LEAN_PROBE = BOUNDARY_READS,
 	/* A system call begins: with probes in place; where the context changes unprobed, or its
 	 * configuration is new; and where what is pending has no room for one more number. */
 	BOUNDARY_CALL = 0,
@@ -42,17 +38,19 @@ enum boundary {
 	BOUNDARY_CALL_FULL = BOUNDARY_CALL_READ | BOUNDARY_CHARGES,
 	/* It ends. The pointer is the user's: no call changes it. */
 	BOUNDARY_RETURN = 0,
-	/* The thread leaves its CPU. */
-	BOUNDARY_LEAVING = BOUNDARY_IS_OFF_CPU,
+	/* The thread leaves its CPU: in an old window, or for the last time; and where the wait
+	 * that begins is to be told from the one before. */
+	BOUNDARY_LEAVING_WINDOW = BOUNDARY_ENDS_WINDOW,
+	BOUNDARY_LEAVING_WAIT = BOUNDARY_CHARGES,
 	/* A clock meets it. */
 	BOUNDARY_SAMPLE = BOUNDARY_READS | BOUNDARY_CHARGES,
-	/* A window ends: it is met on its CPU, or off it. */
+	/* A window ends: it is met on its CPU; or off it, or after the programs were stopped. */
 	BOUNDARY_FLUSH = BOUNDARY_READS | BOUNDARY_ENDS_WINDOW,
-	BOUNDARY_FLUSH_OFF_CPU = BOUNDARY_ENDS_WINDOW | BOUNDARY_IS_OFF_CPU,
+	BOUNDARY_FLUSH_OFF_CPU = BOUNDARY_ENDS_WINDOW,
 	/* It names itself. */
 	BOUNDARY_RENAME = BOUNDARY_READS | BOUNDARY_ENDS_LIFE,
-	/* Its process is about to run another program. */
-	BOUNDARY_PREPARE_EXEC = BOUNDARY_READS,
+	/* Its process is about to run another program, and still has the name of this one. */
+	BOUNDARY_PREPARE_EXEC = BOUNDARY_READS | BOUNDARY_CHARGES,
 	/* It does: the old one's memory is gone. */
 	BOUNDARY_EXEC = BOUNDARY_ENDS_IMAGE,
 	/* It exits. */

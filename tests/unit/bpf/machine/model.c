@@ -1035,6 +1035,9 @@ static void meet_exec(struct view *view)
 			return;
 		(void)look_and_close(view, true);
 		view->is_in_kernel = true;
+		settle_stolen(view);
+		keep_change_open(view);
+		give_so_far(view);
 		return;
 	}
 	if (!thread->has_new_memory)
