@@ -205,6 +205,18 @@ static __always_inline struct edge_slot *edge_slot_of(const struct thread_state 
 	return bpf_map_lookup_percpu_elem(&edge_slots, &key, cpu);
 }
 
+/* What is in the slot of a thread that has run for the last time: nobody will fold it. */
+static __always_inline void edge_abandon(const struct thread_state *thread)
+{
+	struct edge_slot *slot = thread->armed_cpu ? edge_slot_of(thread) : NULL;
+
+	if (!slot || slot->serial != thread->serial || !edge_slot_try_take(slot))
+		return;
+	slot->registers = 0;
+	slot->serial = 0;
+	edge_slot_release(slot);
+}
+
 /* See edge_fold(). */
 VERIFIED_ONCE int edge_fold_slot(struct thread_state *thread)
 {

@@ -63,8 +63,10 @@ static __always_inline void switch_out(struct thread_state *thread, struct task_
 	if (!thread_take(thread, task, now_ns, 0)) {
 		switch_note(thread, task, now_ns, 0, reason);
 		/* Nobody meets it any more. Its exit wrote up all but the way from there. */
-		if (is_dead)
+		if (is_dead) {
+			edge_abandon(thread);
 			registration_end(thread, task);
+		}
 		return;
 	}
 	boundary_enter(thread, task, now_ns);
