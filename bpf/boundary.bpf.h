@@ -24,12 +24,12 @@ VERIFIED_ONCE int boundary_forget(struct thread_state *thread, __u32 what)
 		thread->is_change_open = 1;
 		thread->has_passed_probe = 1;
 	}
-	if (what & BOUNDARY_ENDS_LIFE) {
+	if (what & BOUNDARY_ENDS_NAME) {
 		thread->knowledge = CONTEXT_UNKNOWN;
 		thread->has_passed_probe = 0;
 		thread->inherited_pointer = thread->state_pointer;
 		if (session.watches_otel)
-			otel_begin_life();
+			otel_begin_name();
 	}
 	if (what & BOUNDARY_ENDS_IMAGE) {
 		thread_renew_image(thread, bpf_get_current_task_btf());
@@ -61,7 +61,7 @@ static __noinline int boundary_do_missed(struct thread_state *thread, struct tas
 	if (thread->has_missed_probe)
 		what |= BOUNDARY_ENDS_CONTEXT;
 	if (thread->has_missed_rename)
-		what |= BOUNDARY_ENDS_LIFE;
+		what |= BOUNDARY_ENDS_NAME;
 	charge_pending(thread, task, now_ns);
 	boundary_renew(thread, what);
 	if (session.has_timeline && thread->has_missed_probe)
@@ -113,7 +113,7 @@ static __always_inline bool boundary_begin(struct thread_state *thread, struct t
 					   __u64 now_ns)
 {
 	if (!thread_take(thread, task, now_ns, 0)) {
-		count_loss(thread->tgid, COUNTER_BOUNDARY_BUSY);
+		count_loss(thread->life, COUNTER_BOUNDARY_BUSY);
 		return false;
 	}
 	boundary_enter(thread, task, now_ns);

@@ -14,7 +14,7 @@
 
 static __always_inline void charge_overflow(struct thread_state *thread)
 {
-	struct process_books *process = bpf_map_lookup_elem(&books, &thread->tgid);
+	struct process_books *process = bpf_map_lookup_elem(&books, &thread->life);
 	const struct account_totals *from = &thread->pending;
 	struct account_totals *into;
 
@@ -102,7 +102,7 @@ static __noinline int charge_publish_snapshot(struct thread_state *thread, __u64
 	/* Another thread may have been first. */
 	if (bpf_map_lookup_elem(&contexts, &hash))
 		return true;
-	count_loss(thread->tgid, COUNTER_CONTEXTS_FULL);
+	count_loss(thread->life, COUNTER_CONTEXTS_FULL);
 	return false;
 }
 
@@ -122,15 +122,17 @@ static __always_inline struct account *charge_open_account(struct thread_state *
 	struct share_table *share = &accounts_share[thread->epoch & 1];
 
 	if (thread->is_unread && thread->snapshot_hash == key->context_hash)
-		count_loss(thread->tgid, COUNTER_VALUE_UNREADABLE);
+		count_loss(thread->life, COUNTER_VALUE_UNREADABLE);
 	fresh->first_ns = fresh->last_ns = thread->pending_first_ns;
 	fresh->tid = thread->tid;
 	fresh->ns_tid = thread->ns_tid;
+	fresh->tgid = thread->tgid;
+	fresh->image = thread->image;
 	if (bpf_probe_read_kernel(fresh->comm, sizeof(fresh->comm), task->comm))
 		fresh->comm[0] = 0;
 	if (!share_has_room(share, thread->config.family, session.accounts_max) ||
 	    bpf_map_update_elem(epoch, key, fresh, BPF_NOEXIST)) {
-		count_loss(thread->tgid, COUNTER_ACCOUNTS_FULL);
+		count_loss(thread->life, COUNTER_ACCOUNTS_FULL);
 		return NULL;
 	}
 	/* The account first: a snapshot that no account names would never be taken out. */
@@ -158,7 +160,7 @@ static __always_inline struct account *charge_find_account(struct thread_state *
 	struct account_key key = {
 		.context_hash = charge_hash(thread),
 		.thread_serial = thread->serial,
-		.tgid = thread->tgid,
+		.life = thread->life,
 	};
 	__u32 active = thread->epoch & 1;
 	struct account *account;

@@ -16,13 +16,13 @@
  */
 static __always_inline void register_task(struct task_struct *task)
 {
-	__u32 tgid = identity_tgid(task);
+	__u64 life = life_of(task);
 	struct thread_state *thread;
 	__u32 noted;
 
-	if (!bpf_map_lookup_elem(&processes, &tgid))
+	if (!life || !bpf_map_lookup_elem(&processes, &life))
 		return;
-	thread = registration_begin(task, tgid, INHERITED_FIRST_READ);
+	thread = registration_begin(task, life, INHERITED_FIRST_READ);
 	if (!thread)
 		return;
 	noted = missed_switches_load(&thread->missed.noted);
@@ -44,7 +44,7 @@ static __always_inline void leave_for_later(const struct thread_state *thread)
 {
 	__sync_fetch_and_add(&stragglers, 1);
 	if (collect_phase == COLLECT_PHASE_FLUSH_LATE)
-		count_loss(thread->tgid, COUNTER_THREAD_LATE);
+		count_loss(thread->life, COUNTER_THREAD_LATE);
 }
 
 /*
@@ -122,7 +122,7 @@ static __always_inline struct thread_state *collect_find(struct task_struct *tas
 
 	if (collect_phase == COLLECT_PHASE_OTEL) {
 		if (session.watches_otel)
-			otel_register(task, identity_tgid(task), false);
+			otel_register(task, life_of(task), false);
 		return NULL;
 	}
 	if (collect_phase == COLLECT_PHASE_REGISTER) {
@@ -182,7 +182,7 @@ int collect_current(void *context)
 	/* Met in the middle of a boundary: that one is the split. */
 	if (!thread || thread->is_busy || (slot && slot->is_busy))
 		return 0;
-	if (collect_tgid && thread->tgid != collect_tgid)
+	if (collect_life && thread->life != collect_life)
 		return 0;
 	now_ns = bpf_ktime_get_ns();
 	if (!boundary_begin(thread, task, now_ns))

@@ -29,7 +29,7 @@ static __always_inline bool context_read_table(struct thread_state *thread)
 	__u64 capacity;
 
 	if (!table_pointer_is_sane(pointer)) {
-		count_loss(thread->tgid, COUNTER_STATE_MALFORMED);
+		count_loss(thread->life, COUNTER_STATE_MALFORMED);
 		return false;
 	}
 	/* Header and first pairs in one read, the common case; what lies behind may be unmapped. */
@@ -39,12 +39,12 @@ static __always_inline bool context_read_table(struct thread_state *thread)
 				(void *)pointer)) {
 		pairs_read = 0;
 		if (bpf_probe_read_user(&thread->header, sizeof(thread->header), (void *)pointer)) {
-			count_loss(thread->tgid, COUNTER_STATE_UNREADABLE);
+			count_loss(thread->life, COUNTER_STATE_UNREADABLE);
 			return false;
 		}
 	}
 	if (!table_header_is_sane(&thread->header)) {
-		count_loss(thread->tgid, COUNTER_STATE_MALFORMED);
+		count_loss(thread->life, COUNTER_STATE_MALFORMED);
 		return false;
 	}
 	capacity = thread->header.capacity;
@@ -55,7 +55,7 @@ static __always_inline bool context_read_table(struct thread_state *thread)
 		return false;
 	if (bpf_probe_read_user(thread->pairs, capacity * sizeof(struct state_pair),
 				(void *)(pointer + sizeof(struct state_header)))) {
-		count_loss(thread->tgid, COUNTER_STATE_UNREADABLE);
+		count_loss(thread->life, COUNTER_STATE_UNREADABLE);
 		return false;
 	}
 	return true;
@@ -82,7 +82,7 @@ VERIFIED_ONCE __u64 context_resolve_state(struct thread_state *thread)
 	key.words[0] = hash_key.words[0];
 	key.words[1] = hash_key.words[1];
 	context_hash_init(&hash, &key);
-	context_hash_add(&hash, thread->tgid);
+	context_hash_add(&hash, thread->image);
 	key_count = config->key_count;
 	for (__u32 i = 0; i < KEYS_MAX; i++) {
 		if (i >= key_count)
@@ -124,15 +124,16 @@ static __always_inline __u64 context_resolve(struct thread_state *thread)
 VERIFIED_ONCE int context_compare_config(struct thread_state *thread)
 {
 	const struct process_config *config;
-	__u32 seen, tgid;
+	__u64 life;
+	__u32 seen;
 
 	if (!thread)
 		return 0;
 	/* Before 6.2 a key that is a field of a global function's argument is refused. */
-	tgid = thread->tgid;
+	life = thread->life;
 	/* A read with a full barrier: the configuration that is found is no older. */
 	seen = __sync_fetch_and_add(&generation, 0);
-	config = bpf_map_lookup_elem(&processes, &tgid);
+	config = bpf_map_lookup_elem(&processes, &life);
 	if ((config ? config->generation : 0) != thread->config.generation)
 		return 1;
 	/* That of another process was raised. */
@@ -169,22 +170,24 @@ static __always_inline void context_take_mode(struct thread_state *thread)
 VERIFIED_ONCE int context_take_config(struct thread_state *thread)
 {
 	const struct process_config *config;
-	__u32 reading, tgid;
+	__u64 life;
+	__u32 reading;
 
 	if (!thread)
 		return 0;
-	tgid = thread->tgid;
+	life = thread->life;
 	reading = thread->config.reading;
 	thread->generation = __sync_fetch_and_add(&generation, 0);
-	config = bpf_map_lookup_elem(&processes, &tgid);
-	if (config) {
+	config = bpf_map_lookup_elem(&processes, &life);
+	/* What was found out about another program is none of this one's business. */
+	if (config && config->image == thread->image) {
 		thread->config = *config;
 		/* It has no thread-local of its own. */
 		if (thread->is_worker)
 			thread->config.flags = 0;
 	} else {
 		thread->config.flags = 0;
-		thread->config.generation = 0;
+		thread->config.generation = config ? config->generation : 0;
 		thread->config.reading = 0;
 	}
 	if (thread->config.reading == reading) {
@@ -218,7 +221,7 @@ VERIFIED_ONCE int context_locate(struct thread_state *thread)
 				: tls_locate(&thread->config.tls, bpf_get_current_task_btf(),
 					     &thread->tls_address);
 	if (thread->tls_resolution == TLS_UNRESOLVED)
-		count_loss(thread->tgid, COUNTER_POINTER_UNREADABLE);
+		count_loss(thread->life, COUNTER_POINTER_UNREADABLE);
 	return thread->tls_resolution;
 }
 
@@ -234,7 +237,7 @@ VERIFIED_ONCE int context_read_pointer(struct thread_state *thread)
 	if (!thread || thread->is_exiting)
 		return 0;
 	if (!thread_has_memory(thread)) {
-		count_loss(thread->tgid, COUNTER_POINTER_UNREADABLE);
+		count_loss(thread->life, COUNTER_POINTER_UNREADABLE);
 		return 0;
 	}
 	resolution = thread->tls_resolution;
@@ -244,7 +247,7 @@ VERIFIED_ONCE int context_read_pointer(struct thread_state *thread)
 		return 0;
 	if (resolution == TLS_RESOLVED &&
 	    bpf_probe_read_user(&pointer, sizeof(pointer), (void *)thread->tls_address)) {
-		count_loss(thread->tgid, COUNTER_POINTER_UNREADABLE);
+		count_loss(thread->life, COUNTER_POINTER_UNREADABLE);
 		return 0;
 	}
 	thread->pointer_read = compat_untag(pointer);
@@ -306,7 +309,7 @@ static __always_inline bool context_adopt(struct thread_state *thread, __u64 poi
 	/* All that is pending is still its own at the next boundary that reads. */
 	if (thread->is_put_off) {
 		thread->knowledge = CONTEXT_UNKNOWN;
-		count_loss(thread->tgid, COUNTER_VALUE_LATE);
+		count_loss(thread->life, COUNTER_VALUE_LATE);
 		return is_other;
 	}
 	thread->knowledge = CONTEXT_KNOWN;
@@ -325,7 +328,7 @@ static __always_inline bool context_adopt(struct thread_state *thread, __u64 poi
 	if (session.has_children && thread->is_of_origin)
 		thread->is_inherited = 0;
 	if (thread->is_inherited)
-		count_loss(thread->tgid, COUNTER_CONTEXT_INHERITED);
+		count_loss(thread->life, COUNTER_CONTEXT_INHERITED);
 	return is_other;
 }
 
@@ -402,7 +405,7 @@ static __always_inline bool context_confirm(struct thread_state *thread, struct 
 			account_settle_stolen(&thread->clock, &thread->pending,
 					      stolen_from_cpu(now_ns));
 		if (!is_lean && !is_same)
-			count_loss(thread->tgid, COUNTER_CHANGE_UNSEEN);
+			count_loss(thread->life, COUNTER_CHANGE_UNSEEN);
 		if (is_change && thread->pending_first_ns)
 			thread->pending.slices++;
 		charge_pending(thread, task, now_ns);

@@ -38,7 +38,7 @@ static __always_inline void counters_take_gc(struct thread_state *thread, __u64 
 	__u64 open_ns = account_growth(now_ns, thread->clock.mark_ns);
 
 	if (gc_time_take(&thread->gc, &thread->counters, &thread->pending, now_ns, open_ns))
-		count_loss(thread->tgid, COUNTER_GC_IMPLAUSIBLE);
+		count_loss(thread->life, COUNTER_GC_IMPLAUSIBLE);
 }
 
 /*
@@ -79,7 +79,7 @@ VERIFIED_ONCE int counters_read(struct thread_state *thread, __u64 now_ns)
 	if (!(thread->counters.flags & GEM_THREAD_COUNTS_GVL))
 		gvl_wait_none(&thread->gvl, &thread->pending, now_ns);
 	else if (gvl_wait_take(&thread->gvl, &thread->counters, &thread->pending, now_ns))
-		count_loss(thread->tgid, COUNTER_GVL_IMPLAUSIBLE);
+		count_loss(thread->life, COUNTER_GVL_IMPLAUSIBLE);
 	if (thread->counters.flags & GEM_THREAD_TIMES_GC)
 		counters_take_gc(thread, now_ns);
 	else

@@ -90,7 +90,7 @@ static __always_inline bool edge_is_unobserved(struct task_struct *task)
 	if (compat_storage_lookup_is_sure())
 		return true;
 	tgid = identity_tgid(task);
-	return !bpf_map_lookup_elem(&processes, &tgid);
+	return !bpf_map_lookup_elem(&lives, &tgid);
 }
 
 /* What was remembered is forgotten when threads came to be observed since. The slot is taken. */

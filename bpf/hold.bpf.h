@@ -58,8 +58,20 @@ static __noinline int thread_enter_unseen(struct thread_state *thread, struct ta
 		ran_ns = account_growth(run_queue_ns, arrived_ns);
 	account_enter_unseen(&thread->clock, &thread->pending, now_ns, ran_ns, stolen_ns,
 			     bpf_get_smp_processor_id());
-	count_loss(thread->tgid, COUNTER_SWITCH_UNSEEN);
+	count_loss(thread->life, COUNTER_SWITCH_UNSEEN);
 	return 0;
+}
+
+/* Of a task that may have no state yet, its process's life; 0 = that is not known. */
+static __always_inline __u64 life_of(struct task_struct *task)
+{
+	__u32 tgid = identity_tgid(task);
+	const struct process_life *known = bpf_map_lookup_elem(&lives, &tgid);
+
+	if (!known || (known->start_ticks != LIFE_OF_OUR_CHILD &&
+		       known->start_ticks != identity_start_ticks(task)))
+		return 0;
+	return known->life;
 }
 
 static __always_inline void thread_figures(struct task_struct *task,
@@ -87,7 +99,15 @@ static __always_inline bool thread_has_memory(const struct thread_state *thread)
 static __always_inline void thread_renew_image(struct thread_state *thread,
 					       struct task_struct *task)
 {
-	thread->memory = (__u64)task->mm;
+	/* No key that Linux 6.1 takes in a global function. */
+	__u64 life = thread->life;
+	const struct process_books *process = bpf_map_lookup_elem(&books, &life);
+
+	if (process)
+		thread->image = process->image;
+	/* Its accounts are others, and so have the program's name. */
+	thread->serial = serial_number();
+	thread->memory = thread->next_memory;
 	thread->tls_resolution = TLS_UNRESOLVED;
 	thread->knowledge = CONTEXT_UNKNOWN;
 	thread->is_change_open = 0;
@@ -136,7 +156,7 @@ static __always_inline void thread_publish_exec(struct thread_state *thread, __u
 
 	if (figure_ns == thread->exec_published_ns)
 		return;
-	process = bpf_map_lookup_elem(&books, &thread->tgid);
+	process = bpf_map_lookup_elem(&books, &thread->life);
 	if (process)
 		__sync_fetch_and_add(&process->epochs[thread->epoch & 1].exec_ns,
 				     figure_ns - thread->exec_published_ns);

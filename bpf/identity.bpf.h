@@ -13,11 +13,15 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include <correlator/life.h>
+
 /* The observer's pid namespace, set by a test run in its own process; level 0 is the machine's. */
 __u64 observer_namespace;
 __u32 observer_level;
 /* What the clock said then. */
 __u64 observer_ktime_ns;
+/* How far the observer's clock of boot time is ahead of the machine's: of its time namespace. */
+__s64 observer_boot_offset_ns;
 
 static __always_inline struct upid identity_at(struct pid *pid, __u32 level)
 {
@@ -52,6 +56,17 @@ static __always_inline __u32 identity_tgid(struct task_struct *task)
 	if (!observer_level)
 		return (__u32)task->tgid;
 	return identity_seen(BPF_CORE_READ(task, group_leader, thread_pid));
+}
+
+/*
+ * When the task's process started, as the observer's /proc/PID/stat says it (do_task_stat(),
+ * fs/proc/array.c, v5.15 to v6.18).
+ */
+static __always_inline __u64 identity_start_ticks(struct task_struct *task)
+{
+	__u64 start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
+
+	return (start_ns + observer_boot_offset_ns) / LIFE_NS_PER_TICK;
 }
 
 static __always_inline __u32 identity_tid(struct task_struct *task)

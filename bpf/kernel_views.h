@@ -95,6 +95,24 @@ struct pid {
 	struct upid numbers[];
 };
 
+struct timespec64 {
+	__s64 tv_sec;
+	long tv_nsec;
+};
+
+struct timens_offsets {
+	struct timespec64 boottime;
+};
+
+/* With CONFIG_TIME_NS, since 5.6. */
+struct time_namespace {
+	struct timens_offsets offsets;
+};
+
+struct nsproxy {
+	struct time_namespace *time_ns;
+};
+
 struct thread_info {
 	unsigned int status; /* x86-64: of TS_* */
 };
@@ -110,6 +128,8 @@ struct task_struct {
 	struct files_struct *files;
 	int pid;
 	int tgid;
+	__u64 start_boottime; /* since 5.5 */
+	struct nsproxy *nsproxy;
 	struct pid *thread_pid;
 	struct task_struct *group_leader;
 	struct task_struct *real_parent;

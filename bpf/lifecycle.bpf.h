@@ -12,46 +12,99 @@ enum {
 };
 
 /* Makes room for a new process, which takes its share of it. 0, or there is none. */
-static __always_inline int add_process(__u32 tgid, struct process_config *config)
+static __always_inline int add_process(__u64 life, const struct process_config *parent,
+				       __u64 parent_image)
 {
+	/* What is known may be of a program that it has replaced. */
+	bool is_same = parent->image == parent_image;
 	static const struct process_books empty;
-	/* Userspace has not taken out yet who had this pid before. */
-	bool is_there = bpf_map_lookup_elem(&processes, &tgid);
+	struct process_config *config;
+	struct process_books *process;
 
-	if (!is_there && !share_has_room(&processes_share, config->family, PROCESSES_MAX))
+	if (!share_has_room(&processes_share, parent->family, PROCESSES_MAX))
 		return -1;
-	if (bpf_map_update_elem(&books, &tgid, &empty, BPF_ANY))
+	if (bpf_map_update_elem(&books, &life, &empty, BPF_NOEXIST))
 		return -1;
-	if (bpf_map_update_elem(&processes, &tgid, config, BPF_ANY)) {
-		bpf_map_delete_elem(&books, &tgid);
+	if (bpf_map_update_elem(&processes, &life, parent, BPF_NOEXIST)) {
+		bpf_map_delete_elem(&books, &life);
 		return -1;
 	}
-	if (!is_there)
-		share_add(&processes_share, config->family);
+	share_add(&processes_share, parent->family);
+	config = bpf_map_lookup_elem(&processes, &life);
+	process = bpf_map_lookup_elem(&books, &life);
+	if (!config || !process)
+		return -1;
+	config->image = process->image = life;
+	if (!is_same)
+		config->flags = 0;
 	return 0;
 }
 
 /* A new process starts with its parent's configuration: same program, same addresses. */
-static __noinline int adopt_process(__u32 parent_tgid, __u32 tgid)
+static __noinline int adopt_process(const struct thread_state *maker, __u64 life)
 {
+	__u64 parent_life = maker->life;
 	struct ruby_stack_layout *layout;
 	struct otel_config *otel;
-	struct process_config *parent = bpf_map_lookup_elem(&processes, &parent_tgid);
+	struct process_config *parent = bpf_map_lookup_elem(&processes, &parent_life);
+	struct process_books *parents_books = bpf_map_lookup_elem(&books, &parent_life);
 
-	if (!parent || !tgid)
+	if (!parent || !parents_books)
 		return -1;
-	if (add_process(tgid, parent)) {
-		count_loss(parent_tgid, COUNTER_PROCESSES_FULL);
+	if (add_process(life, parent, parents_books->image)) {
+		count_loss(parent_life, COUNTER_PROCESSES_FULL);
 		return -1;
 	}
-	otel = session.watches_otel ? bpf_map_lookup_elem(&otel_processes, &parent_tgid) : NULL;
-	if (otel && bpf_map_update_elem(&otel_processes, &tgid, otel, BPF_ANY))
-		count_loss(parent_tgid, COUNTER_PROCESSES_FULL);
-	layout = session.has_stacks ? bpf_map_lookup_elem(&stack_layouts, &parent_tgid) : NULL;
+	otel = session.watches_otel ? bpf_map_lookup_elem(&otel_processes, &parent_life) : NULL;
+	if (otel && bpf_map_update_elem(&otel_processes, &life, otel, BPF_ANY))
+		count_loss(parent_life, COUNTER_PROCESSES_FULL);
+	layout = session.has_stacks ? bpf_map_lookup_elem(&stack_layouts, &parent_life) : NULL;
 	if (layout)
-		bpf_map_update_elem(&stack_layouts, &tgid, layout, BPF_ANY);
-	origin_inherit(parent_tgid, tgid);
+		bpf_map_update_elem(&stack_layouts, &life, layout, BPF_ANY);
+	origin_inherit(parent_life, life);
 	return 0;
+}
+
+/* Whose the child's pid is from here on, also if userspace has not seen the end of who had it. */
+static __always_inline void note_life(struct task_struct *child, __u64 life)
+{
+	struct process_life known = { life, identity_start_ticks(child) };
+	__u32 tgid = identity_tgid(child);
+
+	bpf_map_update_elem(&lives, &tgid, &known, BPF_ANY);
+}
+
+static __always_inline void tell_fork(const struct thread_state *maker, struct task_struct *child,
+				      __u64 life)
+{
+	struct event *event = event_begin(EVENT_KIND_FORK, life, child, maker->life);
+
+	if (!event)
+		return;
+	event->tgid = identity_tgid(child);
+	event->parent_tgid = maker->tgid;
+	event->start_ticks = identity_start_ticks(child);
+	bpf_ringbuf_submit(event, 0);
+}
+
+/* An observed process forks: the child's life. 0: it is not observed. */
+static __always_inline __u64 begin_life(const struct thread_state *maker, struct task_struct *child)
+{
+	__u64 life;
+
+	if (!session.follow_forks) {
+		(void)stranger_born(child);
+		return 0;
+	}
+	/* Not to be seen from where userspace is. */
+	if (!identity_tgid(child))
+		return 0;
+	life = life_number();
+	if (adopt_process(maker, life))
+		return 0;
+	note_life(child, life);
+	tell_fork(maker, child, life);
+	return life;
 }
 
 /*
@@ -63,35 +116,28 @@ static __noinline int adopt_process(__u32 parent_tgid, __u32 tgid)
 SEC("tp_btf/task_newtask")
 int BPF_PROG(on_new_task, struct task_struct *child)
 {
-	struct task_struct *parent = bpf_get_current_task_btf();
-	__u32 child_tgid, parent_tgid;
-	struct thread_state *maker = thread_find(parent), *thread;
+	struct thread_state *maker = thread_find(bpf_get_current_task_btf()), *thread;
+	bool is_process = child->tgid == child->pid;
+	__u64 life;
 
 	if (!maker)
 		return stranger_forked(child);
-	child_tgid = identity_tgid(child);
-	parent_tgid = identity_tgid(parent);
-	if (child->tgid == child->pid) {
-		if (!session.follow_forks)
-			return 0;
-		if (adopt_process(parent_tgid, child_tgid))
-			return 0;
-		emit_event(EVENT_KIND_FORK, child_tgid, parent_tgid, child, 0);
-	}
-	thread = registration_begin(child, child_tgid,
-				    child->tgid == child->pid ? INHERITED_FIRST_READ : 0);
+	life = is_process ? begin_life(maker, child) : maker->life;
+	if (!life)
+		return 0;
+	thread = registration_begin(child, life, is_process ? INHERITED_FIRST_READ : 0);
 	if (thread) {
 		thread_begin_books(thread, child, bpf_ktime_get_ns(), 1);
 		/* It waits for its first CPU, and will come out of the kernel there. */
 		thread->clock.off_reason = OFF_CPU_RUNNABLE;
 		thread->clock.mode =
 			thread->is_worker ? THREAD_MODE_KERNEL : compat_mode_of_new_thread();
-		if (session.has_children && child->tgid == child->pid && !maker->is_pointer_old)
+		if (session.has_children && is_process && !maker->is_pointer_old)
 			(void)context_read_at_birth(thread);
 		thread_release(thread);
 	}
 	if (session.watches_otel)
-		otel_register(child, child_tgid, child->tgid != child->pid);
+		otel_register(child, life, !is_process);
 	return 0;
 }
 
@@ -118,11 +164,20 @@ int BPF_PROG(on_exec, struct task_struct *task)
 {
 	struct process_config nothing = {};
 	struct thread_state *thread = thread_find(task);
-	__u32 tgid = identity_tgid(task);
 	__u64 now_ns = bpf_ktime_get_ns();
+	struct process_books *process;
+	__u64 life;
 
 	if (!thread)
 		return stranger_executed(task);
+	life = thread->life;
+	/* For whoever renews it, maybe later. */
+	thread->next_memory = (__u64)task->mm;
+	nothing.family = thread->config.family;
+	nothing.image = life_number();
+	process = bpf_map_lookup_elem(&books, &life);
+	if (process)
+		process->image = nothing.image;
 	if (boundary_begin(thread, task, now_ns)) {
 		boundary_close(thread, task, now_ns, BOUNDARY_EXEC, THREAD_MODE_KERNEL);
 		boundary_end(thread, task, now_ns, BOUNDARY_EXEC);
@@ -130,13 +185,12 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	} else {
 		thread->has_missed_exec = 1;
 	}
-	nothing.family = thread->config.family;
-	bpf_map_update_elem(&processes, &tgid, &nothing, BPF_EXIST);
+	bpf_map_update_elem(&processes, &life, &nothing, BPF_EXIST);
 	if (session.watches_otel)
-		bpf_map_delete_elem(&otel_processes, &tgid);
+		bpf_map_delete_elem(&otel_processes, &life);
 	if (session.has_stacks)
-		bpf_map_delete_elem(&stack_layouts, &tgid);
-	emit_event(EVENT_KIND_EXEC, tgid, 0, task, 0);
+		bpf_map_delete_elem(&stack_layouts, &life);
+	emit_event(EVENT_KIND_EXEC, life, task, nothing.image);
 	return 0;
 }
 
@@ -207,9 +261,9 @@ int BPF_PROG(on_exit, struct task_struct *task)
 }
 
 /* Told again within this time, it would be told nothing new: userspace looks once more then. */
-static __always_inline bool may_tell_load(__u32 tgid)
+static __always_inline bool may_tell_load(__u64 life)
 {
-	struct process_books *process = bpf_map_lookup_elem(&books, &tgid);
+	struct process_books *process = bpf_map_lookup_elem(&books, &life);
 	__u64 now_ns = bpf_ktime_get_ns();
 
 	if (!process || now_ns - process->load_told_ns < LOAD_PAUSE_NS)
@@ -231,7 +285,7 @@ int on_load(struct uprobe_registers *registers)
 	(void)registers;
 	if (!thread)
 		return stranger_loads(task);
-	if (may_tell_load(thread->tgid))
-		emit_event(EVENT_KIND_LOAD, thread->tgid, 0, task, 0);
+	if (may_tell_load(thread->life))
+		emit_event(EVENT_KIND_LOAD, thread->life, task, 0);
 	return 0;
 }

@@ -2,7 +2,7 @@
 /*
  * What the kernel programs keep: every map, the state of a thread, what userspace sets and reads,
  * and the counters of what is missed. README.md says who writes what, and explains the numbers that
- * tell that something is old (generation, epoch, registrations, serial) and how `knowledge`
+ * tell that something is old (generation, epoch, registrations, serial, life) and how `knowledge`
  * changes.
  */
 #pragma once
@@ -28,6 +28,7 @@
 #include <correlator/gc_time.h>
 #include <correlator/gem_abi.h>
 #include <correlator/gvl_wait.h>
+#include <correlator/life.h>
 #include <correlator/limits.h>
 #include <correlator/missed_calls.h>
 #include <correlator/missed_switches.h>
@@ -58,7 +59,7 @@ struct thread_state {
 	__u64 tls_address;
 	__u64 pointer_read; /* by context_read_pointer() */
 	__u64 state_pointer; /* read when context_hash was found */
-	/* Not set by this thread in this life; INHERITED_FIRST_READ: the next that is read. */
+	/* Not set by this thread under its name; INHERITED_FIRST_READ: the next that is read. */
 	__u64 inherited_pointer;
 	__u64 context_hash;
 	__u64 table_digest; /* lean: of the table that context_hash was found in */
@@ -66,13 +67,15 @@ struct thread_state {
 	__u64 compared_ns; /* lean: when what it leads to was last compared in full */
 	__u64 exec_published_ns;
 	__u64 asked_ns; /* when it last asked userspace to look at the process */
+	__u64 serial;
+	__u64 life; /* of its process, */
+	__u64 image; /* and of the program that it runs */
 	__u32 tls_resolution;
 	__u32 tls_epoch; /* the window that it was last tried in */
 	__u32 knowledge; /* enum context_knowledge, of context_hash */
 	__u32 is_change_open; /* a probe was passed, the store that it precedes may be ahead */
 	__u32 generation; /* up to which it knows that its configuration is in force */
 	__u32 epoch; /* the window that it charges to */
-	__u32 serial;
 	__u32 tid;
 	__u32 tgid;
 	__u32 ns_tid; /* in its own pid namespace */
@@ -114,6 +117,7 @@ struct thread_state {
 	__u32 is_of_origin; /* context_hash is that one */
 	__u64 memory; /* the address space of its program: in the middle of an exec it has another
 		       */
+	__u64 next_memory; /* that of the program which its last exec began */
 	struct thread_timeline timeline; /* with session.has_timeline */
 	struct gvl_wait gvl;
 	struct gc_time gc;
@@ -147,17 +151,25 @@ struct {
 	__type(value, struct thread_state);
 } threads SEC(".maps");
 
+/* Whose a pid is: for what meets a task that has no state yet. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, PROCESSES_MAX);
 	__type(key, __u32);
+	__type(value, struct process_life);
+} lives SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, PROCESSES_MAX);
+	__type(key, __u64);
 	__type(value, struct process_config);
 } processes SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, PROCESSES_MAX);
-	__type(key, __u32);
+	__type(key, __u64);
 	__type(value, struct process_books);
 } books SEC(".maps");
 
@@ -233,7 +245,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, PROCESSES_MAX);
-	__type(key, __u32);
+	__type(key, __u64);
 	__type(value, struct otel_config);
 } otel_processes SEC(".maps");
 
@@ -241,7 +253,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, PROCESSES_MAX);
-	__type(key, __u32);
+	__type(key, __u64);
 	__type(value, struct ruby_stack_layout);
 } stack_layouts SEC(".maps");
 
@@ -249,7 +261,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, PROCESSES_MAX);
-	__type(key, __u32);
+	__type(key, __u64);
 	__type(value, struct origin);
 } origins SEC(".maps");
 
@@ -257,7 +269,7 @@ struct otel_thread {
 	struct otel_config config; /* of the reading below */
 	__u64 tls_address;
 	__u64 digest; /* of the record that hash was made of; 0 = of none */
-	__u64 inherited_digest; /* of one that this thread has not set in this life; 0 = none */
+	__u64 inherited_digest; /* of one that this thread has not set under its name; 0 = none */
 	__u64 hash; /* of the wanted values in force, or one with a fixed meaning (snapshot.h) */
 	__u32 tls_resolution;
 	__u32 reading; /* of the process_config that it came with */
@@ -305,7 +317,7 @@ volatile __u32 generation;
 /* Userspace sets it at the end: programs do nothing from then on, only the collector works. */
 volatile __u32 is_stopped;
 volatile __u32 collect_phase;
-volatile __u32 collect_tgid; /* whom the interrupts are for; 0 = all */
+volatile __u64 collect_life; /* whom the interrupts are for; 0 = all */
 /* In the flush after which the split begins anew: in which mode each thread is has to be found out.
  */
 volatile __u32 seeks_mode;
@@ -323,7 +335,8 @@ __u32 stragglers;
  * for the programs that run before it drains what one of them may be charging to.
  */
 __u32 leaving_threads;
-__u32 last_serial;
+__u64 last_serial;
+__u64 last_life; /* and image (life.h); userspace draws from it, too */
 /* Raised after each thread that came to be observed. */
 volatile __u32 registrations;
 /* The last clock_offset that any CPU has seen, for those that have seen none. */
@@ -339,15 +352,26 @@ static __always_inline bool thread_is_lean(const struct thread_state *thread)
 	return session.is_lean || (thread->config.flags & PROCESS_IS_LEAN);
 }
 
-static __always_inline void count_losses(__u32 tgid, enum counter counter, __u64 count)
+static __always_inline void count_losses(__u64 life, enum counter counter, __u64 count)
 {
-	struct process_books *process = bpf_map_lookup_elem(&books, &tgid);
+	struct process_books *process = bpf_map_lookup_elem(&books, &life);
 
 	if (process && counter < _COUNTER_MAX)
 		__sync_fetch_and_add(&process->losses[counter], count);
 }
 
-static __always_inline void count_loss(__u32 tgid, enum counter counter)
+static __always_inline void count_loss(__u64 life, enum counter counter)
 {
-	count_losses(tgid, counter, 1);
+	count_losses(life, counter, 1);
+}
+
+static __always_inline __u64 serial_number(void)
+{
+	return __sync_fetch_and_add(&last_serial, 1) + 1;
+}
+
+/* The number of a life, or of an image. */
+static __always_inline __u64 life_number(void)
+{
+	return __sync_fetch_and_add(&last_life, 1) + 1;
 }

@@ -11,6 +11,18 @@
 
 #include <correlator/file_question.h>
 
+/* As timens_add_boottime_ns(), include/linux/time_namespace.h, v5.15 to v6.18. */
+static __always_inline __s64 boot_offset_ns(struct task_struct *task)
+{
+	struct time_namespace *namespace;
+
+	if (!bpf_core_field_exists(struct time_namespace, offsets))
+		return 0;
+	namespace = BPF_CORE_READ(task, nsproxy, time_ns);
+	return BPF_CORE_READ(namespace, offsets.boottime.tv_sec) * 1000 * 1000 * 1000 +
+	       BPF_CORE_READ(namespace, offsets.boottime.tv_nsec);
+}
+
 SEC("raw_tp")
 int identify_observer(void *context)
 {
@@ -19,6 +31,7 @@ int identify_observer(void *context)
 
 	observer_level = BPF_CORE_READ(pid, level);
 	observer_ktime_ns = bpf_ktime_get_ns();
+	observer_boot_offset_ns = boot_offset_ns(task);
 	observer_namespace = (__u64)identity_at(pid, observer_level).ns;
 	return 0;
 }

@@ -11,28 +11,25 @@
 #include "maps.bpf.h"
 
 /* A process is forked off another one: it has the same origin, or none. */
-static __always_inline void origin_inherit(__u32 parent_tgid, __u32 tgid)
+static __always_inline void origin_inherit(__u64 parent_life, __u64 life)
 {
 	const struct origin *origin;
 
 	if (!session.has_children)
 		return;
-	origin = bpf_map_lookup_elem(&origins, &parent_tgid);
-	/* Userspace may not have taken out yet who had this pid before. */
-	if (!origin)
-		bpf_map_delete_elem(&origins, &tgid);
-	else if (bpf_map_update_elem(&origins, &tgid, origin, BPF_ANY))
-		count_loss(parent_tgid, COUNTER_PROCESSES_FULL);
+	origin = bpf_map_lookup_elem(&origins, &parent_life);
+	if (origin && bpf_map_update_elem(&origins, &life, origin, BPF_NOEXIST))
+		count_loss(parent_life, COUNTER_PROCESSES_FULL);
 }
 
 /* A thread comes to be observed. */
-static __always_inline void origin_register(struct thread_state *thread, __u32 tgid)
+static __always_inline void origin_register(struct thread_state *thread)
 {
 	const struct origin *origin;
 
 	if (!session.has_children || thread->is_worker)
 		return;
-	origin = bpf_map_lookup_elem(&origins, &tgid);
+	origin = bpf_map_lookup_elem(&origins, &thread->life);
 	thread->origin_hash = origin ? origin->hash : 0;
 }
 
@@ -40,11 +37,11 @@ static __always_inline void origin_register(struct thread_state *thread, __u32 t
  * argument is refused. */
 static __noinline int origin_put(struct thread_state *thread)
 {
-	__u32 tgid = thread->tgid;
+	__u64 life = thread->life;
 
 	thread->snapshot.family = thread->config.family;
-	if (bpf_map_update_elem(&origins, &tgid, &thread->snapshot, BPF_ANY)) {
-		count_loss(tgid, COUNTER_PROCESSES_FULL);
+	if (bpf_map_update_elem(&origins, &life, &thread->snapshot, BPF_ANY)) {
+		count_loss(life, COUNTER_PROCESSES_FULL);
 		return 0;
 	}
 	thread->origin_hash = thread->snapshot_hash;
@@ -68,14 +65,12 @@ static __always_inline void origin_take(struct thread_state *thread)
 }
 
 /*
- * After an exec, whose program has set no context yet: the origin is in force. Its accounts have
- * another serial, and so the program's name.
+ * After an exec, whose program has set no context yet: the origin is in force.
  */
 static __always_inline void origin_begin(struct thread_state *thread)
 {
 	if (!session.has_children || !thread->origin_hash)
 		return;
-	thread->serial = __sync_fetch_and_add(&last_serial, 1) + 1;
 	thread->context_hash = thread->origin_hash;
 	thread->state_pointer = 0;
 	thread->is_of_origin = 1;
@@ -99,12 +94,12 @@ static __always_inline __u64 origin_resolve(struct thread_state *thread, __u64 h
  */
 static __noinline int origin_publish(struct thread_state *thread, __u64 hash)
 {
-	__u32 tgid = thread->tgid;
+	__u64 life = thread->life;
 	const struct origin *origin;
 
 	if (bpf_map_lookup_elem(&contexts, &hash))
 		return true;
-	origin = bpf_map_lookup_elem(&origins, &tgid);
+	origin = bpf_map_lookup_elem(&origins, &life);
 	if (origin && origin->hash == hash &&
 	    share_has_room(&contexts_share, thread->config.family, session.contexts_max) &&
 	    !bpf_map_update_elem(&contexts, &hash, &origin->snapshot, BPF_NOEXIST)) {
@@ -114,6 +109,6 @@ static __noinline int origin_publish(struct thread_state *thread, __u64 hash)
 	/* Another thread may have been first. */
 	if (bpf_map_lookup_elem(&contexts, &hash))
 		return true;
-	count_loss(tgid, COUNTER_CONTEXTS_FULL);
+	count_loss(life, COUNTER_CONTEXTS_FULL);
 	return false;
 }

@@ -31,17 +31,17 @@ enum otel_reading {
  * Makes room for the context of a thread, if its process has the variable. is_new: the thread has
  * not run yet and its thread-local is NULL. Not under a scheduler's lock: it allocates.
  */
-static __always_inline void otel_register(struct task_struct *task, __u32 tgid, bool is_new)
+static __always_inline void otel_register(struct task_struct *task, __u64 life, bool is_new)
 {
-	struct otel_config *config = bpf_map_lookup_elem(&otel_processes, &tgid);
-	struct process_config *process = bpf_map_lookup_elem(&processes, &tgid);
+	struct otel_config *config = bpf_map_lookup_elem(&otel_processes, &life);
+	struct process_config *process = bpf_map_lookup_elem(&processes, &life);
 	struct otel_thread *otel;
 
 	if (!config)
 		return;
 	otel = bpf_task_storage_get(&otel_threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!otel) {
-		count_loss(tgid, COUNTER_STORAGE_FAILED);
+		count_loss(life, COUNTER_STORAGE_FAILED);
 		return;
 	}
 	if (otel->is_registered)
@@ -62,8 +62,8 @@ static __always_inline void otel_take_config(struct otel_thread *otel,
 					     const struct thread_state *thread)
 {
 	/* Before 6.2 a key that is a field of a global function's argument is refused. */
-	__u32 tgid = thread->tgid;
-	const struct otel_config *config = bpf_map_lookup_elem(&otel_processes, &tgid);
+	__u64 life = thread->life;
+	const struct otel_config *config = bpf_map_lookup_elem(&otel_processes, &life);
 
 	otel->reading = thread->config.reading;
 	if (config)
@@ -84,7 +84,7 @@ static __always_inline __u32 otel_read_record(struct thread_state *thread, struc
 	/* The end of the last word, for the digest. */
 	otel->words[sizeof(otel->header) / 8] = 0;
 	if (bpf_probe_read_user(&otel->header, sizeof(otel->header), (void *)pointer)) {
-		count_loss(thread->tgid, COUNTER_OTEL_UNREADABLE);
+		count_loss(thread->life, COUNTER_OTEL_UNREADABLE);
 		return OTEL_READING_BROKEN;
 	}
 	if (otel->header.valid != OTEL_VALID)
@@ -100,7 +100,7 @@ static __always_inline __u32 otel_read_record(struct thread_state *thread, struc
 	barrier_var(size);
 	if (size > OTEL_ATTRIBUTES_BYTES_MAX ||
 	    bpf_probe_read_user(otel->attributes, size, (void *)(pointer + sizeof(otel->header)))) {
-		count_loss(thread->tgid, COUNTER_OTEL_UNREADABLE);
+		count_loss(thread->life, COUNTER_OTEL_UNREADABLE);
 		return OTEL_READING_BROKEN;
 	}
 	otel->record_bytes += size;
@@ -121,14 +121,14 @@ static __always_inline __u32 otel_read(struct thread_state *thread, struct otel_
 	if (otel->tls_resolution != TLS_RESOLVED)
 		return OTEL_READING_KEPT;
 	if (bpf_probe_read_user(&pointer, sizeof(pointer), (void *)otel->tls_address)) {
-		count_loss(thread->tgid, COUNTER_POINTER_UNREADABLE);
+		count_loss(thread->life, COUNTER_POINTER_UNREADABLE);
 		return OTEL_READING_KEPT;
 	}
 	pointer = compat_untag(pointer);
 	if (!pointer)
 		return OTEL_READING_NONE;
 	if (!otel_record_pointer_is_sane(pointer)) {
-		count_loss(thread->tgid, COUNTER_OTEL_MALFORMED);
+		count_loss(thread->life, COUNTER_OTEL_MALFORMED);
 		return OTEL_READING_BROKEN;
 	}
 	return otel_read_record(thread, otel, pointer);
@@ -138,16 +138,16 @@ static __always_inline void otel_note_walk(struct thread_state *thread, struct o
 					   __u32 flags)
 {
 	if (flags & OTEL_WALK_CUT)
-		count_loss(thread->tgid, COUNTER_OTEL_MALFORMED);
+		count_loss(thread->life, COUNTER_OTEL_MALFORMED);
 	if (!(flags & OTEL_WALK_UNKNOWN))
 		return;
-	count_loss(thread->tgid, COUNTER_OTEL_KEY_UNKNOWN);
+	count_loss(thread->life, COUNTER_OTEL_KEY_UNKNOWN);
 	if (otel->has_asked)
 		return;
 	/* Once for each configuration, however many indexes are new. */
 	otel->has_asked = 1;
 	/* Userspace is to read the key map anew. */
-	emit_event(EVENT_KIND_OTEL_KEYS, thread->tgid, 0, bpf_get_current_task_btf(), 0);
+	emit_event(EVENT_KIND_OTEL_KEYS, thread->life, bpf_get_current_task_btf(), 0);
 }
 
 VERIFIED_ONCE int otel_walk(struct thread_state *thread, struct otel_thread *otel)
@@ -228,7 +228,7 @@ VERIFIED_ONCE __u64 otel_add_context(struct thread_state *thread, __u64 state_ha
 		if (state_hash == CONTEXT_HASH_NONE || otel->values[i].kind != VALUE_KIND_ABSENT)
 			thread->snapshot.values[i] = otel->values[i];
 	context_hash_init(&hash, &key);
-	context_hash_add(&hash, thread->tgid);
+	context_hash_add(&hash, thread->image);
 	context_hash_add(&hash, state_hash);
 	context_hash_add(&hash, otel->hash);
 	thread->snapshot.key_count = thread->config.key_count;
@@ -236,8 +236,8 @@ VERIFIED_ONCE __u64 otel_add_context(struct thread_state *thread, __u64 state_ha
 	return thread->snapshot_hash;
 }
 
-/* From here on what is in force is inherited from the thread's last life. */
-static __always_inline void otel_begin_life(void)
+/* From here on what is in force is inherited from what the thread was under its last name. */
+static __always_inline void otel_begin_name(void)
 {
 	struct otel_thread *otel = otel_find();
 

@@ -12,24 +12,25 @@
  */
 static __always_inline void registration_end(struct thread_state *thread, struct task_struct *task)
 {
-	struct process_books *process = bpf_map_lookup_elem(&books, &thread->tgid);
+	struct process_books *process = bpf_map_lookup_elem(&books, &thread->life);
 
 	if (!__sync_lock_test_and_set(&thread->is_ready, 0))
 		return;
 	if (thread->is_leaving)
 		__sync_fetch_and_sub(&leaving_threads, 1);
 	if (process && __sync_fetch_and_sub(&process->live_threads, 1) == 1)
-		emit_event(EVENT_KIND_EXIT, thread->tgid, 0, task, 0);
+		emit_event(EVENT_KIND_EXIT, thread->life, task, 0);
 }
 
 static __always_inline void registration_fill(struct thread_state *thread, struct task_struct *task,
-					      __u32 tgid, __u64 inherited_pointer)
+					      __u64 life, __u64 inherited_pointer)
 {
 	thread->tid = identity_tid(task);
 	thread->ns_tid = identity_ns_tid(task);
 	thread->inherited_pointer = inherited_pointer;
-	thread->tgid = tgid;
-	thread->serial = __sync_fetch_and_add(&last_serial, 1) + 1;
+	thread->tgid = identity_tgid(task);
+	thread->life = life;
+	thread->serial = serial_number();
 	thread->generation = generation - 1; /* its first boundary takes the configuration */
 	thread->memory = (__u64)task->mm;
 	thread->is_worker = compat_is_user_worker(task);
@@ -37,7 +38,7 @@ static __always_inline void registration_fill(struct thread_state *thread, struc
 		thread->context_hash = CONTEXT_HASH_NONE;
 		thread->knowledge = CONTEXT_KNOWN;
 	}
-	origin_register(thread, tgid);
+	origin_register(thread);
 }
 
 /*
@@ -51,7 +52,7 @@ static __always_inline void registration_fill(struct thread_state *thread, struc
  * by its next boundary, by the interrupt on its CPU, or, if after that round of interrupts neither
  * was, by the iterator: then it has been off the CPU all the time.
  */
-static __always_inline struct thread_state *registration_begin(struct task_struct *task, __u32 tgid,
+static __always_inline struct thread_state *registration_begin(struct task_struct *task, __u64 life,
 							       __u64 inherited_pointer)
 {
 	const struct process_config *config;
@@ -62,7 +63,7 @@ static __always_inline struct thread_state *registration_begin(struct task_struc
 		return NULL;
 	thread = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!thread) {
-		count_loss(tgid, COUNTER_STORAGE_FAILED);
+		count_loss(life, COUNTER_STORAGE_FAILED);
 		return NULL;
 	}
 	if (thread->is_begun || !thread_try_hold(thread))
@@ -74,13 +75,15 @@ static __always_inline struct thread_state *registration_begin(struct task_struc
 	}
 	if (thread->is_ready)
 		return thread;
-	registration_fill(thread, task, tgid, inherited_pointer);
-	config = bpf_map_lookup_elem(&processes, &tgid);
+	registration_fill(thread, task, life, inherited_pointer);
+	config = bpf_map_lookup_elem(&processes, &life);
 	if (config)
 		thread->config.family = config->family;
-	process = bpf_map_lookup_elem(&books, &tgid);
-	if (process)
+	process = bpf_map_lookup_elem(&books, &life);
+	if (process) {
+		thread->image = process->image;
 		__sync_fetch_and_add(&process->live_threads, 1);
+	}
 	(void)__sync_lock_test_and_set(&thread->is_ready, 1);
 	(void)__sync_fetch_and_add(&registrations, 1);
 	/* Its last switch may have come before: both wrote, with a barrier, before they read. */

@@ -36,7 +36,7 @@ static __noinline int switch_note(struct thread_state *thread, struct task_struc
 
 	edge_disarm(thread);
 	if (!one) {
-		count_loss(thread->tgid, COUNTER_BOUNDARY_BUSY);
+		count_loss(thread->life, COUNTER_BOUNDARY_BUSY);
 		return 0;
 	}
 	thread_figures(task, &one->figures);
@@ -109,7 +109,7 @@ static __noinline int switch_leave_unseen(struct thread_state *thread, struct ta
 	if (session.has_wait_stacks)
 		(void)wait_places_begin(thread, STACK_NOT_SEEN, TIP_NONE);
 	timeline_tell(thread);
-	count_loss(thread->tgid, COUNTER_SWITCH_UNSEEN);
+	count_loss(thread->life, COUNTER_SWITCH_UNSEEN);
 	return 0;
 }
 

@@ -38,9 +38,9 @@ static __always_inline bool is_null(const struct tls_location *tls, struct task_
 	return resolution == TLS_RESOLVED && !read_task(task, address, &pointer) && !pointer;
 }
 
-static __always_inline bool is_in_no_context(struct task_struct *task, __u32 tgid)
+static __always_inline bool is_in_no_context(struct task_struct *task, __u64 life)
 {
-	struct process_config *config = bpf_map_lookup_elem(&processes, &tgid);
+	struct process_config *config = bpf_map_lookup_elem(&processes, &life);
 	struct otel_config *otel;
 
 	if (!config)
@@ -50,7 +50,7 @@ static __always_inline bool is_in_no_context(struct task_struct *task, __u32 tgi
 		return false;
 	if (!session.watches_otel || !(config->flags & PROCESS_HAS_OTEL))
 		return true;
-	otel = bpf_map_lookup_elem(&otel_processes, &tgid);
+	otel = bpf_map_lookup_elem(&otel_processes, &life);
 	return otel && is_null(&otel->tls, task);
 }
 
@@ -74,7 +74,7 @@ int read_sleepers(struct bpf_iter__task *context)
 	thread = bpf_task_storage_get(&threads, task, NULL, 0);
 	if (!thread || !is_sleeper(thread))
 		return 0;
-	is_free = is_in_no_context(task, thread->tgid);
+	is_free = is_in_no_context(task, thread->life);
 	if (!thread_try_hold(thread))
 		return 0;
 	/* If it woke up meanwhile, it reads its context itself. */

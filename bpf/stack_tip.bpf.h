@@ -51,7 +51,8 @@ VERIFIED_ONCE int tip_identify(void)
 	if (!room)
 		return 0;
 	context_hash_init(&hash, &room->key);
-	context_hash_add(&hash, (__u64)room->message.tgid << 32 | room->message.kernel_count);
+	context_hash_add(&hash, room->message.image);
+	context_hash_add(&hash, room->message.kernel_count);
 	context_hash_add(&hash, room->message.native_pc);
 	for (__u32 i = 0; i < KERNEL_FRAMES_MAX; i++) {
 		if (i >= room->message.kernel_count)
@@ -62,7 +63,7 @@ VERIFIED_ONCE int tip_identify(void)
 	return 0;
 }
 
-static __noinline int tip_tell(struct tip_message *message, __u32 tgid, __u32 epoch)
+static __noinline int tip_tell(struct tip_message *message, __u32 epoch)
 {
 	__u32 count = message->kernel_count;
 
@@ -72,7 +73,7 @@ static __noinline int tip_tell(struct tip_message *message, __u32 tgid, __u32 ep
 			       __builtin_offsetof(struct tip_message, kernel) +
 				       count * sizeof(message->kernel[0]),
 			       0)) {
-		count_loss(tgid, COUNTER_STACKS_FULL);
+		count_loss(message->life, COUNTER_STACKS_FULL);
 		return 0;
 	}
 	epoch++;
@@ -100,14 +101,16 @@ static __always_inline __u64 tip_find_pc(struct task_struct *task)
  * The tip of the current thread, which is told unless it was; TIP_NONE. context: the program's own;
  * is_in_kernel: the thread was met there.
  */
-static __always_inline __u64 tip_take(void *context, bool is_in_kernel, __u32 tgid, __u32 epoch)
+static __always_inline __u64 tip_take(void *context, bool is_in_kernel,
+				      const struct thread_state *thread)
 {
 	struct tip_room *room = tip_room_here();
 	__u32 *told;
 
 	if (!room)
 		return TIP_NONE;
-	room->message.tgid = tgid;
+	room->message.life = thread->life;
+	room->message.image = thread->image;
 	room->message.native_pc = tip_find_pc(bpf_get_current_task_btf());
 	room->message.kernel_count = is_in_kernel ? tip_walk_kernel(context, &room->message) : 0;
 	if (room->message.kernel_count == 0 && !room->message.native_pc)
@@ -116,7 +119,7 @@ static __always_inline __u64 tip_take(void *context, bool is_in_kernel, __u32 tg
 	room->key.words[1] = hash_key.words[1];
 	(void)tip_identify();
 	told = bpf_map_lookup_elem(&tips_told, &room->message.tip);
-	if (!told || *told != epoch + 1)
-		(void)tip_tell(&room->message, tgid, epoch);
+	if (!told || *told != thread->epoch + 1)
+		(void)tip_tell(&room->message, thread->epoch);
 	return room->message.tip;
 }

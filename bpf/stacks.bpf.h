@@ -92,16 +92,16 @@ static __always_inline struct stack_room *stack_room_here(void)
 }
 
 /* Walks the current thread's frames into the scratch. 0, or enum stack_without_frames. */
-VERIFIED_ONCE int stack_walk(__u32 process)
+VERIFIED_ONCE int stack_walk(__u64 process)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct stack_room *room = stack_room_here();
 	struct ruby_frames_walk walk = { 0 };
 	const struct ruby_stack_layout *layout;
 	struct stack_message *message;
-	__u32 tgid = process;
+	__u64 life = process;
 
-	layout = bpf_map_lookup_elem(&stack_layouts, &tgid);
+	layout = bpf_map_lookup_elem(&stack_layouts, &life);
 	if (!layout || !room)
 		return STACK_NO_LAYOUT;
 	/* A thread of the kernel's own has the thread pointer of whoever made it. */
@@ -112,7 +112,7 @@ VERIFIED_ONCE int stack_walk(__u32 process)
 	room->key.words[0] = hash_key.words[0];
 	room->key.words[1] = hash_key.words[1];
 	message = &room->message;
-	message->tgid = tgid;
+	message->life = life;
 	message->gc_count = stack_read_word(layout->gc_count_address);
 	message->gc_flags = stack_read_gc_flags(layout);
 	walk.layout = layout;
@@ -124,7 +124,7 @@ VERIFIED_ONCE int stack_walk(__u32 process)
 }
 
 /* The stack in the scratch, by all that tells it from others. */
-VERIFIED_ONCE int stack_identify(__u32 tgid)
+VERIFIED_ONCE int stack_identify(__u64 image)
 {
 	struct stack_room *room = stack_room_here();
 	struct context_hash_state hash;
@@ -134,7 +134,8 @@ VERIFIED_ONCE int stack_identify(__u32 tgid)
 	context_hash_init(&hash, &room->key);
 	context_hash_add(&hash, room->message.frames.hash);
 	context_hash_add(&hash, room->message.gc_count);
-	context_hash_add(&hash, tgid);
+	context_hash_add(&hash, image);
+	room->message.image = image;
 	room->message.stack = context_hash_final(&hash);
 	return 0;
 }
@@ -152,7 +153,7 @@ VERIFIED_ONCE int stack_find_methods(void)
 	return 0;
 }
 
-static __noinline int stack_tell(struct stack_message *message, __u32 tgid, __u32 epoch)
+static __noinline int stack_tell(struct stack_message *message, __u32 epoch)
 {
 	__u32 count = message->frames.count;
 	__u64 size_bytes;
@@ -162,7 +163,7 @@ static __noinline int stack_tell(struct stack_message *message, __u32 tgid, __u3
 	size_bytes = __builtin_offsetof(struct stack_message, frames.frames) +
 		     count * sizeof(struct ruby_frame);
 	if (bpf_ringbuf_output(&stacks, message, size_bytes, 0)) {
-		count_loss(tgid, COUNTER_STACKS_FULL);
+		count_loss(message->life, COUNTER_STACKS_FULL);
 		return 0;
 	}
 	epoch++;
@@ -171,21 +172,21 @@ static __noinline int stack_tell(struct stack_message *message, __u32 tgid, __u3
 }
 
 /* The stack of the current thread, whose frames are told unless they were. */
-static __always_inline __u64 stack_take(__u32 tgid, __u32 epoch)
+static __always_inline __u64 stack_take(const struct thread_state *thread)
 {
 	struct stack_room *room = stack_room_here();
-	int without = stack_walk(tgid);
+	int without = stack_walk(thread->life);
 	__u32 *told;
 
 	if (without || !room)
 		return without;
-	(void)stack_identify(tgid);
+	(void)stack_identify(thread->image);
 	if (room->message.frames.flags & RUBY_FRAMES_CUT)
-		count_loss(tgid, COUNTER_STACKS_CUT);
+		count_loss(thread->life, COUNTER_STACKS_CUT);
 	told = bpf_map_lookup_elem(&stacks_told, &room->message.stack);
-	if (!told || *told != epoch + 1) {
+	if (!told || *told != thread->epoch + 1) {
 		(void)stack_find_methods();
-		(void)stack_tell(&room->message, tgid, epoch);
+		(void)stack_tell(&room->message, thread->epoch);
 	}
 	return room->message.stack;
 }
@@ -197,7 +198,7 @@ static __noinline int sample_count(struct thread_state *thread, __u64 stack, __u
 		.account.context_hash = thread->knowledge == CONTEXT_UNKNOWN ? CONTEXT_HASH_UNKNOWN
 									     : thread->context_hash,
 		.account.thread_serial = thread->serial,
-		.account.tgid = thread->tgid,
+		.account.life = thread->life,
 		.stack = stack,
 		.tip = tip,
 	};
@@ -231,14 +232,14 @@ int on_sample(void *context)
 		return 0;
 	/* Met in the middle of a boundary: there is no telling where its time will go. */
 	if (thread->is_busy || (slot && slot->is_busy)) {
-		count_loss(thread->tgid, COUNTER_SAMPLE_LOST);
+		count_loss(thread->life, COUNTER_SAMPLE_LOST);
 		return 0;
 	}
-	stack = stack_take(thread->tgid, thread->epoch);
-	tip = tip_take(context, sample_is_in_kernel(context), thread->tgid, thread->epoch);
+	stack = stack_take(thread);
+	tip = tip_take(context, sample_is_in_kernel(context), thread);
 	now_ns = bpf_ktime_get_ns();
 	if (!thread_take(thread, task, now_ns, 0)) {
-		count_loss(thread->tgid, COUNTER_SAMPLE_LOST);
+		count_loss(thread->life, COUNTER_SAMPLE_LOST);
 		return 0;
 	}
 	boundary_enter(thread, task, now_ns);
@@ -247,7 +248,7 @@ int on_sample(void *context)
 	failed = sample_count(thread, stack, tip);
 	boundary_release(thread);
 	if (failed)
-		count_loss(thread->tgid, COUNTER_SAMPLE_LOST);
+		count_loss(thread->life, COUNTER_SAMPLE_LOST);
 	return 0;
 }
 
@@ -263,7 +264,7 @@ int BPF_PROG(on_leaving_cpu, bool is_preempted, struct task_struct *prev)
 
 	if (!thread)
 		return 0;
-	thread->waited.next_stack = stack_take(thread->tgid, thread->epoch);
-	thread->waited.next_tip = tip_take(ctx, true, thread->tgid, thread->epoch);
+	thread->waited.next_stack = stack_take(thread);
+	thread->waited.next_tip = tip_take(ctx, true, thread);
 	return 0;
 }

@@ -74,20 +74,27 @@ static __noinline int stranger_renamed(struct task_struct *task)
 	return 0;
 }
 
+/* A process that is not to be observed for its parent's sake, which is, or is watched. */
+static __noinline int stranger_born(struct task_struct *child)
+{
+	__u32 value = 1, tgid = session.tells_strangers ? identity_tgid(child) : 0;
+
+	if (!tgid)
+		return 0;
+	bpf_map_update_elem(&watched, &tgid, &value, BPF_ANY);
+	stranger_tell(tgid);
+	return 0;
+}
+
 /* The current process, not an observed one, made a task. What it runs, that runs as well. */
 static __noinline int stranger_forked(struct task_struct *child)
 {
-	__u32 value = 1, tgid;
+	__u32 tgid;
 
 	if (!session.tells_strangers || child->tgid != child->pid)
 		return 0;
 	tgid = identity_tgid(bpf_get_current_task_btf());
-	if (!bpf_map_lookup_elem(&watched, &tgid))
-		return 0;
-	tgid = identity_tgid(child);
-	bpf_map_update_elem(&watched, &tgid, &value, BPF_ANY);
-	stranger_tell(tgid);
-	return 0;
+	return bpf_map_lookup_elem(&watched, &tgid) ? stranger_born(child) : 0;
 }
 
 /* The current process's loader is at work. */

@@ -20,7 +20,7 @@ static __always_inline int enter_kernel(struct thread_state *thread, struct task
 		call = syscall_call(number, compat_is_x86(), compat_call_is_32_bit(task));
 	if (!boundary_begin(thread, task, now_ns)) {
 		if (missed_calls_note(&thread->missed_calls, call))
-			count_loss(thread->tgid, COUNTER_SYSCALL_LOST);
+			count_loss(thread->life, COUNTER_SYSCALL_LOST);
 		return 0;
 	}
 	if (session.has_syscalls)

@@ -64,7 +64,7 @@ static __always_inline __u64 syscall_counts_add_all(struct thread_state *thread)
 	struct syscall_key key = {
 		.account.context_hash = thread->syscalls.charged_hash,
 		.account.thread_serial = thread->serial,
-		.account.tgid = thread->tgid,
+		.account.life = thread->life,
 	};
 	__u32 active = thread->syscalls.charged_epoch & 1;
 	void *epoch = bpf_map_lookup_elem(&syscalls, &active);
@@ -105,6 +105,6 @@ VERIFIED_ONCE int syscall_counts_charge(struct thread_state *thread)
 	thread->syscalls.has_some = 0;
 	lost = syscall_counts_add_all(thread);
 	if (lost)
-		count_losses(thread->tgid, COUNTER_SYSCALL_LOST, lost);
+		count_losses(thread->life, COUNTER_SYSCALL_LOST, lost);
 	return 0;
 }

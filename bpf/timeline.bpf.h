@@ -17,17 +17,17 @@ static __noinline int timeline_send(struct thread_state *thread)
 {
 	struct slice *slice = &thread->timeline.slice;
 	/* Where a thread came into a global function it is no key that Linux 6.1 takes. */
-	__u32 tgid = thread->tgid;
+	__u64 life = thread->life;
 	struct process_books *process;
 
 	if (!thread->timeline.is_cut)
 		return 0;
 	slice->thread_serial = thread->serial;
-	slice->tgid = tgid;
+	slice->life = life;
 	slice->tid = thread->tid;
 	slice->ns_tid = thread->ns_tid;
 	if (bpf_ringbuf_output(&slices, slice, sizeof(*slice), BPF_RB_NO_WAKEUP)) {
-		process = bpf_map_lookup_elem(&books, &tgid);
+		process = bpf_map_lookup_elem(&books, &life);
 		if (process)
 			__sync_fetch_and_add(&process->losses[COUNTER_SLICE_LOST],
 					     slice_parts(slice));

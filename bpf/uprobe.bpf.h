@@ -35,7 +35,7 @@ static __always_inline void context_ask(struct thread_state *thread, struct task
 	if (now_ns - thread->asked_ns < ASK_PAUSE_NS)
 		return;
 	thread->asked_ns = now_ns;
-	emit_event(EVENT_KIND_ASK, thread->tgid, 0, task, address);
+	emit_event(EVENT_KIND_ASK, thread->life, task, address);
 }
 
 /* Which fiber it is from here on: the second argument where the gem says so; 0 = not known. */

@@ -87,7 +87,7 @@ static __noinline int wait_places_add_all(struct thread_state *thread)
 	struct sample_key key = {
 		.account.context_hash = waited->charged_hash,
 		.account.thread_serial = thread->serial,
-		.account.tgid = thread->tgid,
+		.account.life = thread->life,
 	};
 	__u32 active = waited->charged_epoch & 1;
 	void *epoch = bpf_map_lookup_elem(&waits, &active);
@@ -122,7 +122,7 @@ VERIFIED_ONCE int wait_places_charge(struct thread_state *thread)
 	waited->is_charged = 0;
 	lost = wait_places_add_all(thread);
 	if (lost)
-		count_losses(thread->tgid, COUNTER_SAMPLE_LOST, lost);
+		count_losses(thread->life, COUNTER_SAMPLE_LOST, lost);
 	waited->places[0] = waited->places[waited->last & (WAIT_PLACES - 1)];
 	waited->last = 0;
 	return 0;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <correlator/life.h>
 #include <correlator/state_abi.h>
 
 #include "base/cleanup.h"
@@ -12,9 +13,6 @@
 #include "base/log.h"
 #include "target/proc/agent.h"
 #include "target/proc/process.h"
-
-/* USER_HZ of /proc: 100 on every Linux this runs on (sysconf(_SC_CLK_TCK)). */
-#define NS_PER_TICK (10 * NS_PER_MS)
 
 #define REASON_NO_SITE	"the object that publishes has no function known to change the context"
 #define REASON_HAS_SITE "the object that publishes has functions known to change the context"
@@ -29,11 +27,22 @@ void observed_table_deinit(struct observed_table *table)
 	}
 }
 
-struct observed *observed_find(const struct observed_table *table, pid_t pid)
+struct observed *observed_find(const struct observed_table *table, uint64_t life)
 {
 	struct observed *process;
 
-	HASH_FIND(hh, table->processes, &pid, sizeof(pid), process);
+	HASH_FIND(hh, table->processes, &life, sizeof(life), process);
+	return process;
+}
+
+struct observed *observed_find_pid(const struct observed_table *table, pid_t pid,
+				   uint64_t start_ticks)
+{
+	struct observed *process = table->processes;
+
+	while (process && !(process->pid == pid && process->start_ticks == start_ticks &&
+			    process->state.stage != PROCESS_EXITED))
+		process = process->hh.next;
 	return process;
 }
 
@@ -52,26 +61,29 @@ static void leave_family(struct family *family)
 		free(family);
 }
 
-struct observed *observed_add(struct observed_table *table, pid_t pid, pid_t parent_pid,
-			      const char *comm)
+struct observed *observed_add(struct observed_table *table, uint64_t life, pid_t pid,
+			      uint64_t parent_life, const char *comm)
 {
+	const struct observed *parent = parent_life ? observed_find(table, parent_life) : NULL;
 	struct observed *process = calloc(1, sizeof(*process));
 
 	if (!process)
 		return NULL;
-	process->family = join_family(observed_find(table, parent_pid));
+	process->family = join_family(parent);
 	if (!process->family) {
 		free(process);
 		return NULL;
 	}
+	process->life = process->image = life;
+	process->parent_life = parent_life;
 	process->pid = pid;
-	process->parent_pid = parent_pid;
+	process->parent_pid = parent ? parent->pid : 0;
 	process->books.pid = (uint32_t)pid;
 	process->keys = table->keys;
 	process->files = table->files;
 	process_state_init(&process->state);
 	(void)snprintf(process->comm, sizeof(process->comm), "%s", comm);
-	HASH_ADD(hh, table->processes, pid, sizeof(process->pid), process);
+	HASH_ADD(hh, table->processes, life, sizeof(process->life), process);
 	if (process->hh.tbl)
 		return process;
 	leave_family(process->family);
@@ -79,11 +91,13 @@ struct observed *observed_add(struct observed_table *table, pid_t pid, pid_t par
 	return NULL;
 }
 
-void observed_set_parent(struct observed_table *table, struct observed *process, pid_t parent_pid)
+void observed_set_parent(struct observed_table *table, struct observed *process,
+			 uint64_t parent_life)
 {
-	struct observed *parent = observed_find(table, parent_pid);
+	struct observed *parent = observed_find(table, parent_life);
 
-	process->parent_pid = parent_pid;
+	process->parent_life = parent_life;
+	process->parent_pid = parent ? parent->pid : process->parent_pid;
 	if (!parent || parent->family == process->family)
 		return;
 	leave_family(process->family);
@@ -99,8 +113,9 @@ void observed_remove(struct observed_table *table, struct observed *process)
 	free(process);
 }
 
-void observed_execute(struct observed *process, uint64_t now_ns)
+void observed_execute(struct observed *process, uint64_t image, uint64_t now_ns)
 {
+	process->image = image;
 	if (!(process_on_executed(&process->state, now_ns) & PROCESS_FORGET))
 		return;
 	process_stacks_forget(&process->stacks);
@@ -168,11 +183,21 @@ static void spend(struct observed *process, uint64_t since_cpu_ns)
 			  look_cpu_ns() - since_cpu_ns);
 }
 
+/* The pid may be another process's by now. */
+static int check_target(struct observed *process)
+{
+	if (!process->start_ticks || process->target->info.start_ticks == process->start_ticks)
+		return 0;
+	target_free(TAKE_PTR(process->target));
+	return -ESRCH;
+}
+
 static int open_target(struct observed *process)
 {
 	struct target_keys keys = key_options_target(process->keys);
+	int r = target_open(process->pid, NULL, &keys, process->files, &process->target);
 
-	return target_open(process->pid, NULL, &keys, process->files, &process->target);
+	return r < 0 ? r : check_target(process);
 }
 
 /* 1: news; 0; -errno. */
@@ -180,8 +205,8 @@ static int look_at_target(const struct observed_table *table, struct observed *p
 			  uint64_t now_ns)
 {
 	const struct observed *parent =
-		process->is_fork ? observed_find(table, process->parent_pid) : NULL;
-	int r = process->target ? 0 : open_target(process);
+		process->is_fork ? observed_find(table, process->parent_life) : NULL;
+	int r = process->target ? check_target(process) : open_target(process);
 
 	process->target_look_ns = now_ns;
 	if (r < 0)
@@ -218,8 +243,10 @@ static void note_process(struct observed *process)
 	(void)snprintf(process->comm, sizeof(process->comm), "%s", info->comm);
 	process->parent_pid = info->parent_pid;
 	process->books.ns_pid = info->ns_pid;
-	process->start_wall_ns =
-		clock_wall_ns() - clock_boot_ns() + info->start_ticks * NS_PER_TICK;
+	/* One value, for good: it tells one process with that pid from another one. */
+	if (!process->start_wall_ns)
+		process->start_wall_ns =
+			clock_wall_ns() - clock_boot_ns() + info->start_ticks * LIFE_NS_PER_TICK;
 }
 
 int observed_identify_file(void *file, bool is_fresh, uint64_t *ret_inode)
@@ -327,7 +354,7 @@ static void set_cause(struct observed *process, enum lean_cause cause, bool is_o
 /* Tells the kernel side, and remembers that it was told. One that has ended does not matter. */
 static void tell_mode(struct observed *process, struct session *session)
 {
-	(void)session_set_lean(session, process->pid, process->lean_causes);
+	(void)session_set_lean(session, process->life, process->lean_causes);
 	process->config.flags &= ~(uint32_t)PROCESS_IS_LEAN;
 	process->config.flags |= process->lean_causes ? PROCESS_IS_LEAN : 0;
 }
@@ -351,7 +378,7 @@ static void place_probes(struct observed *process, struct session *session, uint
 		return;
 	want_probes(process->target, !(process->lean_causes & LEAN_BUDGET),
 		    session_has_timeline(session), &wanted);
-	session_set_probes(session, process->pid, wanted.probes, wanted.count);
+	session_set_probes(session, process->life, wanted.probes, wanted.count);
 	while (failed < wanted.count && !(wanted.paths[failed] && wanted.probes[failed].error))
 		failed++;
 	if (failed < wanted.count)
@@ -384,7 +411,7 @@ static void choose_mode(struct observed *process, struct session *session,
 static int configure_otel(struct observed *process, struct session *session,
 			  const struct otel_config *config)
 {
-	int r = session_set_otel(session, process->pid, config);
+	int r = session_set_otel(session, process->life, config);
 
 	if (r == 0)
 		process->otel_config = *config;
@@ -402,6 +429,7 @@ static void describe(const struct observed *process, struct process_config *ret_
 		config.publisher_start = 0;
 		config.publisher_end = UINT64_MAX;
 	}
+	config.image = process->image;
 	if (!process->keys->ruby_count)
 		config.flags &= ~(uint32_t)PROCESS_READY;
 	if (process->lean_causes)
@@ -434,7 +462,7 @@ static int configure(struct observed *process, struct session *session, uint64_t
 	    (!process->is_configured || memcmp(&otel, &process->otel_config, sizeof(otel)) != 0))
 		r = configure_otel(process, session, &otel);
 	if (r == 0)
-		r = session_set_process(session, process->pid, process->parent_pid, &config);
+		r = session_set_process(session, process->life, process->parent_life, &config);
 	if (r < 0)
 		return r;
 	process->is_configured = true;
@@ -511,7 +539,7 @@ void observed_step_down(struct observed *process, struct session *session, const
 	set_cause(process, LEAN_BUDGET, true, reason);
 	/* First every boundary reads, then the probes go: no change is missed in between. */
 	tell_mode(process, session);
-	session_drop_context_probes(session, process->pid);
+	session_drop_context_probes(session, process->life);
 }
 
 void observed_step_up(struct observed *process, struct session *session, const char *reason)
@@ -531,7 +559,7 @@ void observed_step_up(struct observed *process, struct session *session, const c
 void observed_inherit_mode(struct observed *child, const struct observed *parent,
 			   struct session *session)
 {
-	session_inherit_probes(session, parent->pid, child->pid);
+	session_inherit_probes(session, parent->life, child->life);
 	child->lean_causes = parent->lean_causes;
 	child->budget_turn = parent->budget_turn;
 	/* The parent's may have changed between its fork and now. */

@@ -38,7 +38,11 @@ struct family {
 };
 
 struct observed {
-	pid_t pid;
+	uint64_t life; /* the number that it is known by */
+	uint64_t image; /* of the program that it runs, as far as that is told (life.h) */
+	uint64_t parent_life; /* 0 = none that is observed */
+	uint64_t start_ticks; /* /proc/PID/stat, field 22; 0 = not known */
+	pid_t pid; /* another one may have it, once this one has ended */
 	pid_t parent_pid;
 	char comm[COMM_BYTES];
 	uint64_t start_wall_ns; /* 0 = not known */
@@ -69,23 +73,28 @@ struct observed {
 };
 
 struct observed_table {
-	struct observed *processes; /* uthash, by pid */
+	struct observed *processes; /* uthash, by life */
 	const struct key_options *keys;
 	struct object_files *files; /* what is known of those that they map; borrowed */
 };
 
 void observed_table_deinit(struct observed_table *table);
 
-struct observed *observed_find(const struct observed_table *table, pid_t pid);
+struct observed *observed_find(const struct observed_table *table, uint64_t life);
+/* The one that started then with that pid, and has not ended as far as is known. */
+struct observed *observed_find_pid(const struct observed_table *table, pid_t pid,
+				   uint64_t start_ticks);
 
 /*
  * Adds a process without looking at it: a child that was forked off an observed one, which the
- * kernel side knows already. NULL: no memory.
+ * kernel side knows already, or one that was found. It runs its first image. parent_life: whose
+ * family it is of; 0 = its own. NULL: no memory.
  */
-struct observed *observed_add(struct observed_table *table, pid_t pid, pid_t parent_pid,
-			      const char *comm);
+struct observed *observed_add(struct observed_table *table, uint64_t life, pid_t pid,
+			      uint64_t parent_life, const char *comm);
 /* Of one that was met before it was heard whose child it is: it belongs to that one's family. */
-void observed_set_parent(struct observed_table *table, struct observed *process, pid_t parent_pid);
+void observed_set_parent(struct observed_table *table, struct observed *process,
+			 uint64_t parent_life);
 void observed_remove(struct observed_table *table, struct observed *process);
 
 /*
@@ -105,8 +114,8 @@ uint64_t observed_may_look_ns(const struct observed *process, uint64_t now_ns);
 
 /* A probe was hit at address whose context cannot be read (events.h). */
 void observed_ask(struct observed *process, uint64_t address, uint64_t now_ns);
-/* After an exec nothing that was known is true any more. */
-void observed_execute(struct observed *process, uint64_t now_ns);
+/* After an exec nothing that was known is true any more. image: that it runs now. */
+void observed_execute(struct observed *process, uint64_t image, uint64_t now_ns);
 /* By small reads: makes a look due at each process whose publisher is not where it was. */
 void observed_check_publishers(struct observed_table *table, uint64_t now_ns);
 /* And at each whose process context is another one by now. */

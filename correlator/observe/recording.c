@@ -269,18 +269,20 @@ static int keep_budget(struct recording *recording)
 static void on_fork(struct recording *recording, const struct event *event)
 {
 	struct observed_table *processes = &recording->targets.processes;
-	struct observed *parent = observed_find(processes, (pid_t)event->parent_tgid);
-	struct observed *child = observed_find(processes, (pid_t)event->tgid);
+	struct observed *parent = observed_find(processes, event->parent_life);
+	struct observed *child = observed_find(processes, event->life);
 
 	/* Its account may have come before it. */
 	if (child && !child->is_announced)
-		observed_set_parent(processes, child, (pid_t)event->parent_tgid);
+		observed_set_parent(processes, child, event->parent_life);
 	else if (!child)
-		child = observed_add(processes, (pid_t)event->tgid, (pid_t)event->parent_tgid,
+		child = observed_add(processes, event->life, (pid_t)event->tgid, event->parent_life,
 				     event->comm);
 	if (!child || child->is_announced)
 		return;
 	child->is_announced = child->is_fork = true;
+	child->parent_pid = (pid_t)event->parent_tgid;
+	child->start_ticks = event->start_ticks;
 	child->books.ns_pid = event->ns_tgid;
 	child->books.mixes_threads = parent && parent->books.mixes_threads;
 	child->server = parent ? parent->server : NULL;
@@ -299,14 +301,14 @@ static void on_exec(struct recording *recording, struct observed *process,
 		    const struct event *event)
 {
 	(void)snprintf(process->comm, sizeof(process->comm), "%.*s", COMM_BYTES - 1, event->comm);
-	observed_execute(process, clock_monotonic_ns());
+	observed_execute(process, event->image, clock_monotonic_ns());
 	(void)write_process(recording, process, "exec", event->ktime_ns);
 }
 
 static void on_event(void *user, const struct event *event)
 {
 	struct recording *recording = user;
-	struct observed *process = observed_find(&recording->targets.processes, (pid_t)event->tgid);
+	struct observed *process = observed_find(&recording->targets.processes, event->life);
 
 	if (event->kind == EVENT_KIND_FORK)
 		on_fork(recording, event);
@@ -465,7 +467,7 @@ static int close_books(struct recording *recording)
 	int r = 0;
 
 	for (; process && r == 0; process = process->hh.next)
-		if (session_get_books(recording->session, process->pid, &now) == 0)
+		if (session_get_books(recording->session, process->life, &now) == 0)
 			r = window_close_process(window, &process->books, &now);
 	for (size_t i = 0; i < window->books_count; i++) {
 		recording->attributed_ns += window->books[i].balance.attributed_ns;
@@ -552,7 +554,7 @@ static int end_processes(struct recording *recording)
 		if (r < 0 || !(process_on_window(&process->state) & PROCESS_REMOVE))
 			continue;
 		r = write_process(recording, process, "exit", process->state.exit_ktime_ns);
-		session_remove_process(recording->session, process->pid);
+		session_remove_process(recording->session, process->life, process->pid);
 		observed_remove(table, process);
 	}
 	return r;

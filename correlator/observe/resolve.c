@@ -2,6 +2,8 @@
 #include "observe/resolve.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 
 #include <correlator/snapshot.h>
 
@@ -10,42 +12,58 @@
 /* Whose values a context has. */
 struct owner {
 	struct observed *process;
+	uint64_t image; /* the program that was in it */
 	bool is_origin; /* they are of the program that it was forked from (correlator/origin.h) */
 };
 
 static struct observed *find_process(struct observed_table *processes, const struct window *window,
 				     const struct window_row *row)
 {
-	pid_t pid = (pid_t)row->key.tgid;
-	struct observed *process = observed_find(processes, pid);
+	struct observed *process = observed_find(processes, row->key.life);
 
 	if (process)
 		return process;
-	process = observed_add(processes, pid, 0, row->account.comm);
+	process = observed_add(processes, row->key.life, (pid_t)row->account.tgid, 0,
+			       row->account.comm);
 	if (process)
 		process_on_met(&process->state, window->end_ktime_ns);
 	return process;
 }
 
-/* Of a program that the process has replaced by another one: its symbols are gone. */
-static int find_no_symbol(void *context, uint64_t id, struct value_snapshot *ret_name)
+/* Of a program that the process has replaced by another one the symbols are gone. */
+static int find_symbol(void *context, uint64_t id, struct value_snapshot *ret_name)
 {
-	(void)context;
-	(void)id;
-	(void)ret_name;
-	return -EAGAIN;
+	const struct owner *owner = context;
+
+	if (owner->is_origin || owner->image != owner->process->image)
+		return -EAGAIN;
+	return observed_find_symbol(owner->process, id, ret_name);
+}
+
+/* Where the name cannot be had: to two programs one ID is two symbols. */
+static int number_symbol(void *context, uint64_t id, struct value_snapshot *ret_name)
+{
+	const struct owner *owner = context;
+	int length;
+
+	*ret_name = (struct value_snapshot){ .kind = VALUE_KIND_STRING,
+					     .encoding = VALUE_ENCODING_UTF_8 };
+	length = snprintf((char *)ret_name->bytes, sizeof(ret_name->bytes),
+			  ":0x%" PRIx64 "@%" PRIu64, id, owner->image);
+	ret_name->raw = ret_name->length_bytes = (uint16_t)length;
+	return 0;
 }
 
 static const char *decode_value(const struct value_snapshot *value, const struct owner *owner,
 				char text[static VALUE_TEXT_BYTES], bool *is_truncated)
 {
-	int r = ruby_value_text(value, owner->is_origin ? find_no_symbol : observed_find_symbol,
-				owner->process, text);
+	struct owner whose = *owner;
+	int r = ruby_value_text(value, find_symbol, &whose, text);
 
-	/* The name cannot be had now: its ID is at least distinct, but to the request that has
-	 * started this process it would be another value. */
+	/* The ID is at least distinct, but to the request that has started this process it would be
+	 * another value. */
 	if (r == -EAGAIN && !owner->is_origin)
-		r = ruby_value_text(value, NULL, NULL, text);
+		r = ruby_value_text(value, number_symbol, &whose, text);
 	*is_truncated |= r > 0;
 	return r >= 0 ? text : NULL;
 }
@@ -125,6 +143,7 @@ static int resolve_some(struct window *window, struct observed_table *processes,
 		owner.process = find_process(processes, window, row);
 		if (!owner.process)
 			return -ENOMEM;
+		owner.image = row->account.image;
 		row->process = &owner.process->books;
 		row->context =
 			find_context(contexts, window, session, &owner, row->key.context_hash);

@@ -30,14 +30,14 @@ struct held_slice {
 };
 
 struct lost_slices {
-	uint32_t tgid;
+	uint64_t life;
 	uint64_t count;
 	UT_hash_handle hh;
 };
 
 /* The next charge of a thread, looking back from the end. */
 struct charge {
-	uint32_t thread_serial;
+	uint64_t thread_serial;
 	const struct slice *slice;
 	UT_hash_handle hh;
 };
@@ -48,7 +48,7 @@ struct slices {
 	size_t capacity;
 	size_t max;
 	size_t number;
-	struct lost_slices *lost; /* uthash, by tgid */
+	struct lost_slices *lost; /* uthash, by life */
 };
 
 struct slices *slices_new(size_t max)
@@ -84,13 +84,13 @@ static void lose(struct slices *slices, const struct slice *slice)
 {
 	struct lost_slices *lost;
 
-	HASH_FIND(hh, slices->lost, &slice->tgid, sizeof(slice->tgid), lost);
+	HASH_FIND(hh, slices->lost, &slice->life, sizeof(slice->life), lost);
 	if (!lost) {
 		lost = calloc(1, sizeof(*lost));
 		if (!lost)
 			return;
-		lost->tgid = slice->tgid;
-		HASH_ADD(hh, slices->lost, tgid, sizeof(lost->tgid), lost);
+		lost->life = slice->life;
+		HASH_ADD(hh, slices->lost, life, sizeof(lost->life), lost);
 		if (!lost->hh.tbl) {
 			free(lost);
 			return;
@@ -131,12 +131,12 @@ void slices_add(void *user, const struct slice *slice)
 		(struct held_slice){ .slice = *slice, .number = slices->number++ };
 }
 
-uint64_t slices_take_lost(struct slices *slices, uint32_t tgid)
+uint64_t slices_take_lost(struct slices *slices, uint64_t life)
 {
 	struct lost_slices *lost;
 	uint64_t count;
 
-	HASH_FIND(hh, slices->lost, &tgid, sizeof(tgid), lost);
+	HASH_FIND(hh, slices->lost, &life, sizeof(life), lost);
 	if (!lost)
 		return 0;
 	count = lost->count;

@@ -37,7 +37,7 @@ void slices_add(void *slices, const struct slice *slice);
 void slices_settle(struct slices *slices, uint32_t epoch);
 
 /* Those that were lost of a process since the last call; known from slices_settle() on. */
-uint64_t slices_take_lost(struct slices *slices, uint32_t tgid);
+uint64_t slices_take_lost(struct slices *slices, uint64_t life);
 
 enum slice_state {
 	SLICE_BLOCKED,

@@ -248,12 +248,20 @@ static struct leaf *add_leaf(struct stacks *stacks, uint64_t stack)
 	return NULL;
 }
 
+/* The process, if it still runs the program whose frames these are. */
+static struct observed *find_image(const struct stacks *stacks, uint64_t life, uint64_t image)
+{
+	struct observed *process = observed_find(stacks->places.processes, life);
+
+	return process && process->image == image ? process : NULL;
+}
+
 /* A session_stack_fn: what its frames are called now they may not be called later. */
 static void on_stack(void *user, const struct stack_message *message)
 {
 	struct stacks *stacks = user;
 	const struct ruby_frames *frames = &message->frames;
-	struct observed *process = observed_find(stacks->places.processes, (pid_t)message->tgid);
+	struct observed *process = find_image(stacks, message->life, message->image);
 	struct stack_sighting sighting;
 	char id[ID_TEXT_BYTES] = "";
 	struct leaf *leaf;
@@ -302,7 +310,7 @@ static void name_native(struct stacks *stacks, struct observed *process, uint64_
 static void on_tip(void *user, const struct tip_message *message)
 {
 	struct stacks *stacks = user;
-	struct observed *process = observed_find(stacks->places.processes, (pid_t)message->tgid);
+	struct observed *process = find_image(stacks, message->life, message->image);
 	bool has_native = stacks->native && message->native_pc;
 	struct native_name native;
 
@@ -342,7 +350,7 @@ static void look_at_process(struct stacks *stacks, struct observed *process, uin
 		return;
 	r = process_stacks_look(&process->stacks, process->target, process->pid, now_ns, &report);
 	if (r > 0)
-		r = session_set_stack_layout(stacks->places.session, process->pid,
+		r = session_set_stack_layout(stacks->places.session, process->life,
 					     &process->stacks.layout);
 	else if (r < 0)
 		log_warning("process %d (%s): no Ruby frames, its samples are " FRAME_UNKNOWN
@@ -424,7 +432,7 @@ static void charge(struct stacks *stacks)
 	for (size_t i = 0; i < stacks->count; i++) {
 		struct window_sample *sample = &stacks->samples[i];
 		struct observed *process =
-			observed_find(stacks->places.processes, (pid_t)sample->key.tgid);
+			observed_find(stacks->places.processes, sample->key.life);
 
 		if (!sample->process && process)
 			sample->process = &process->books;

@@ -10,7 +10,7 @@ enum {
 };
 
 struct debt {
-	uint32_t thread_serial;
+	uint64_t thread_serial;
 	int64_t owed_ns;
 	uint64_t unmet_ns; /* how long it had no account */
 	UT_hash_handle hh;
@@ -38,7 +38,7 @@ void stolen_debts_free(struct stolen_debts *debts)
 	free(debts);
 }
 
-static struct debt *add(struct stolen_debts *debts, uint32_t thread_serial)
+static struct debt *add(struct stolen_debts *debts, uint64_t thread_serial)
 {
 	struct debt *debt = calloc(1, sizeof(*debt));
 
@@ -51,7 +51,7 @@ static struct debt *add(struct stolen_debts *debts, uint32_t thread_serial)
 	return debt;
 }
 
-uint64_t stolen_debts_settle(struct stolen_debts *debts, uint32_t thread_serial, int64_t stolen_ns)
+uint64_t stolen_debts_settle(struct stolen_debts *debts, uint64_t thread_serial, int64_t stolen_ns)
 {
 	struct debt *debt;
 

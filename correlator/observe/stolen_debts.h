@@ -21,7 +21,7 @@ DEFINE_CLEANUP(struct stolen_debts *, stolen_debts_free);
  * What to write for an account of this thread from which stolen_ns were stolen: that less what the
  * thread owes, at least 0; the rest is owed. Without memory the rest is forgotten.
  */
-uint64_t stolen_debts_settle(struct stolen_debts *debts, uint32_t thread_serial, int64_t stolen_ns);
+uint64_t stolen_debts_settle(struct stolen_debts *debts, uint64_t thread_serial, int64_t stolen_ns);
 
 /*
  * At the end of a window of that length: forgets what threads owe that had no account in it nor in

@@ -75,7 +75,7 @@ static int find_rows(struct syscalls *syscalls, const struct window *window)
 		struct window_syscall *call = &syscalls->calls[i];
 		const struct window_row *row = row_index_find(index, &call->key);
 		struct observed *process =
-			observed_find(syscalls->places.processes, (pid_t)call->key.tgid);
+			observed_find(syscalls->places.processes, call->key.life);
 
 		if (row)
 			set_row(call, row);

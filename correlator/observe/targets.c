@@ -103,28 +103,63 @@ static int look(struct targets *targets, struct observed *process, struct sessio
 /* One that could not be looked at, whatever the kernel side was told of it. */
 static void forget(struct targets *targets, struct observed *process, struct session *session)
 {
-	session_remove_process(session, process->pid);
+	session_remove_process(session, process->life, process->pid);
 	observed_remove(&targets->processes, process);
 }
 
-static int observe_descendants(struct targets *targets, struct session *session, pid_t root)
+/*
+ * The process that has this pid now: *ret_process, and 1 if it was not observed so far. 0; -ESRCH;
+ * -errno. parent_life: whose family it is of; 0 = its own.
+ */
+static int meet(struct targets *targets, struct session *session, pid_t pid, uint64_t parent_life,
+		struct observed **ret_process)
+{
+	struct observed_table *processes = &targets->processes;
+	struct process_info info;
+	uint64_t life;
+	int r = process_glance(pid, &info);
+
+	if (r < 0)
+		return r;
+	*ret_process = observed_find_pid(processes, pid, info.start_ticks);
+	if (*ret_process)
+		return 0;
+	r = session_begin_life(session, pid, info.start_ticks, &life);
+	if (r < 0)
+		return r;
+	/* Met by its account, or forked, which was not told. */
+	*ret_process = observed_find(processes, life);
+	if (*ret_process) {
+		(*ret_process)->start_ticks = info.start_ticks;
+		return 0;
+	}
+	*ret_process = observed_add(processes, life, pid, parent_life, "");
+	if (!*ret_process) {
+		session_remove_process(session, life, pid);
+		return -ENOMEM;
+	}
+	(*ret_process)->start_ticks = info.start_ticks;
+	return 1;
+}
+
+static int observe_descendants(struct targets *targets, struct session *session,
+			       const struct observed *root)
 {
 	_cleanup_free_ pid_t *pids = NULL;
 	size_t count = 0, unreadable = 0;
-	int r = process_find_descendants(root, &pids, &count);
+	int r = process_find_descendants(root->pid, &pids, &count);
 
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		struct observed *process;
 
-		if (observed_find(&targets->processes, pids[i]))
-			continue;
-		process = observed_add(&targets->processes, pids[i], root, "");
-		if (!process)
-			return -ENOMEM;
-		r = look(targets, process, session);
+		r = meet(targets, session, pids[i], root->life, &process);
+		if (r > 0) {
+			r = look(targets, process, session);
+			if (r < 0)
+				forget(targets, process, session);
+		}
 		if (r == 0)
 			continue;
-		forget(targets, process, session);
 		/* A child may end at any moment, and need not be Ruby. */
 		if (r == -ESRCH || r == -EPERM || r == -EACCES) {
 			unreadable += r != -ESRCH;
@@ -133,26 +168,24 @@ static int observe_descendants(struct targets *targets, struct session *session,
 	}
 	if (unreadable)
 		log_warning("%zu children of process %d may not be read, and are not observed",
-			    unreadable, root);
+			    unreadable, root->pid);
 	if (r != -EDQUOT)
 		return r;
 	log_warning("process %d has more children than there is room for: some are not observed",
-		    root);
+		    root->pid);
 	return 0;
 }
 
 static int observe_root(struct targets *targets, struct session *session, pid_t pid,
 			bool must_publish)
 {
-	struct observed *process = observed_find(&targets->processes, pid);
-	int r;
+	struct observed *process;
+	int r = meet(targets, session, pid, 0, &process);
 
-	if (process)
+	if (r == 0)
 		return EXIT_CODE_OK;
-	process = observed_add(&targets->processes, pid, 0, "");
-	if (!process)
-		return explain_look_failure(pid, -ENOMEM);
-	r = look(targets, process, session);
+	if (r > 0)
+		r = look(targets, process, session);
 	if (r < 0)
 		return explain_look_failure(pid, r);
 	if (must_publish) {
@@ -165,7 +198,7 @@ static int observe_root(struct targets *targets, struct session *session, pid_t 
 	}
 	if (!targets->options->follow_forks)
 		return EXIT_CODE_OK;
-	r = observe_descendants(targets, session, pid);
+	r = observe_descendants(targets, session, process);
 	return r < 0 ? explain_look_failure(pid, r) : EXIT_CODE_OK;
 }
 
@@ -180,18 +213,16 @@ static int on_found(void *user, struct target *found)
 {
 	_cleanup_(target_freep) struct target *target = found;
 	struct search *search = user;
-	struct observed_table *processes = &search->targets->processes;
 	pid_t pid = target->info.pid;
-	struct observed *process = observed_find(processes, pid);
-	int r;
+	struct observed *process;
+	int r = meet(search->targets, search->session, pid, 0, &process);
 
-	if (process)
-		return 0;
-	process = observed_add(processes, pid, 0, "");
-	if (!process)
-		return -ENOMEM;
+	if (r <= 0)
+		return r == -ENOMEM ? r : 0;
 	process->target = TAKE_PTR(target);
 	r = look(search->targets, process, search->session);
+	/* Its own probes are placed: those of a candidate go. */
+	session_unwatch(search->session, pid);
 	if (r < 0) {
 		forget(search->targets, process, search->session);
 		return r == -ENOMEM ? r : 0;
@@ -214,8 +245,7 @@ static int on_candidate(void *user, const struct target *target)
 	if (!target->loader)
 		return -ENOENT;
 	loader.fd = object_file_fd(target->loader);
-	session_set_probes(search->session, pid, &loader, 1);
-	return loader.error < 0 ? loader.error : session_watch(search->session, pid);
+	return session_watch(search->session, pid, &loader);
 }
 
 static void on_dropped(void *user, pid_t pid)
@@ -306,6 +336,16 @@ static int begin_search(struct targets *targets, struct session *session)
 	return EXIT_CODE_OK;
 }
 
+static void await_exec(struct observed_table *processes, pid_t pid)
+{
+	struct observed *process = processes->processes;
+
+	while (process && (process->pid != pid || process->state.stage == PROCESS_EXITED))
+		process = process->hh.next;
+	if (process)
+		observed_execute(process, process->image, clock_monotonic_ns());
+}
+
 int targets_observe(struct targets *targets, struct session *session)
 {
 	const struct recording_options *options = targets->options;
@@ -322,8 +362,7 @@ int targets_observe(struct targets *targets, struct session *session)
 	code = observe_root(targets, session, child->pid, false);
 	/* Not the program that it will be: looked at anew after its exec. */
 	if (code == EXIT_CODE_OK)
-		observed_execute(observed_find(&targets->processes, child->pid),
-				 clock_monotonic_ns());
+		await_exec(&targets->processes, child->pid);
 	return code;
 }
 
@@ -383,12 +422,22 @@ bool targets_are_over(const struct targets *targets)
 	return have_exited(targets) && !targets->discovery;
 }
 
+/* Its pid is nobody's, or another process's. A zombie keeps it. */
+static bool has_gone(const struct observed *process)
+{
+	struct process_info info;
+
+	if (kill(process->pid, 0) < 0)
+		return errno == ESRCH;
+	return process->start_ticks && process_glance(process->pid, &info) == 0 &&
+	       info.start_ticks != process->start_ticks;
+}
+
 void targets_find_lost_exits(struct targets *targets)
 {
 	struct observed *process = targets->processes.processes;
 
 	for (; process; process = process->hh.next)
-		if (process->state.stage != PROCESS_EXITED && kill(process->pid, 0) < 0 &&
-		    errno == ESRCH)
+		if (process->state.stage != PROCESS_EXITED && has_gone(process))
 			process_on_exited(&process->state, clock_monotonic_ns());
 }

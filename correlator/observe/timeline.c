@@ -15,7 +15,7 @@ enum {
 
 /* A row of a thread, for its name. */
 struct named_thread {
-	uint32_t serial;
+	uint64_t serial;
 	const struct window_row *row;
 	UT_hash_handle hh;
 };
@@ -76,7 +76,7 @@ void timeline_settle(struct timeline *timeline, struct session *session, struct 
 	slices_settle(timeline->slices, (uint32_t)window->epoch);
 	for (; process; process = process->hh.next)
 		process->books.balance.slices_lost +=
-			slices_take_lost(timeline->slices, (uint32_t)process->pid);
+			slices_take_lost(timeline->slices, process->life);
 }
 
 /* The first row of each thread. 0 or -ENOMEM. */
@@ -112,7 +112,7 @@ static int put_piece(void *user, const struct slice_piece *piece)
 {
 	struct put *put = user;
 	const struct slice *slice = piece->slice;
-	const struct observed *process = observed_find(put->processes, (pid_t)slice->tgid);
+	const struct observed *process = observed_find(put->processes, slice->life);
 	const struct context *context = context_table_look(put->contexts, slice->context_hash);
 	struct record_key keys[KEYS_MAX];
 	struct named_thread *thread;

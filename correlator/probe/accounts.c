@@ -108,7 +108,7 @@ static int drain_epoch(struct session *session, int fd, session_account_fn on_ac
 		if (failed && errno != ENOENT)
 			return -errno;
 		for (__u32 i = 0; i < count; i++) {
-			if (calibrations_own(session, session->keys[i].tgid))
+			if (calibrations_own(session, session->keys[i].life))
 				continue;
 			r = on_account(context, &session->keys[i], &session->accounts[i]);
 			if (r < 0)

@@ -14,6 +14,8 @@
 
 #include <bpf/bpf.h>
 
+#include <correlator/life.h>
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/signals.h"
@@ -36,6 +38,7 @@ enum {
 struct calibration {
 	struct calibration_samples *samples;
 	pid_t pid;
+	uint64_t life; /* 0 = the kernel side does not know it (any more) */
 	bool has_ended;
 	clockid_t clock; /* its CPU time */
 	uint64_t last_cpu_ns;
@@ -73,16 +76,29 @@ static int start_process(struct session *session, struct calibration *calibratio
 static int observe_process(struct session *session, struct calibration *calibration,
 			   enum session_way way, int *release_fd)
 {
-	const struct process_config config = {
+	struct process_config config = {
 		.flags = way == SESSION_WAY_LONG ? PROCESS_IS_LEAN : 0,
 	};
-	int r = session_set_process(session, calibration->pid, 0, &config);
+	int r = session_begin_life(session, calibration->pid, LIFE_OF_OUR_CHILD,
+				   &calibration->life);
 
+	config.image = calibration->life;
+	if (r == 0)
+		r = session_set_process(session, calibration->life, 0, &config);
 	if (r == 0)
 		r = session_register_threads(session);
 	if (r == 0 && write(*release_fd, "g", 1) != 1)
 		r = -errno;
 	return r;
+}
+
+/* Without taking its pid from it. */
+static bool has_died(const struct calibration *calibration)
+{
+	siginfo_t end = { 0 };
+
+	return waitid(P_PID, (id_t)calibration->pid, &end, WEXITED | WNOHANG | WNOWAIT) ||
+	       end.si_pid;
 }
 
 static int await_samples(struct calibration *calibration, uint64_t most_ns)
@@ -91,7 +107,7 @@ static int await_samples(struct calibration *calibration, uint64_t most_ns)
 	bool is_told = false;
 
 	while (__atomic_load_n(&calibration->samples->written, __ATOMIC_ACQUIRE) < FIRST_SAMPLES) {
-		if (waitpid(calibration->pid, NULL, WNOHANG))
+		if (has_died(calibration))
 			return -ECHILD;
 		if (signals_are_pending())
 			return -EINTR;
@@ -156,7 +172,7 @@ int session_start_calibration(struct session *session, enum session_way way)
 		r = await_samples(calibration, is_first ? FIRST_WAIT_NS : LATER_WAIT_NS);
 	if (r < 0) {
 		/* Of one that was not started there is nothing to remove. */
-		session_remove_process(session, calibration->pid);
+		session_remove_process(session, calibration->life, calibration->pid);
 		if (r != -EINTR)
 			log_error_errno(r, "cannot measure the cost of a system call");
 		return r;
@@ -178,12 +194,23 @@ static uint64_t read_cpu_ns(struct calibration *calibration)
 
 void calibration_end(struct calibration *calibration)
 {
+	siginfo_t end;
+
 	if (calibration->pid <= 0 || calibration->has_ended)
 		return;
 	(void)read_cpu_ns(calibration);
 	calibration->has_ended = true;
 	(void)kill(calibration->pid, SIGKILL);
-	(void)waitpid(calibration->pid, NULL, 0);
+	/* What it charges up to its end is still its own. */
+	(void)waitid(P_PID, (id_t)calibration->pid, &end, WEXITED | WNOWAIT);
+}
+
+/* Until then nobody else has its pid. */
+static void reap(struct calibration *calibration)
+{
+	if (calibration->pid > 0)
+		(void)waitpid(calibration->pid, NULL, 0);
+	calibration->pid = 0;
 }
 
 void calibration_free(struct calibration *calibration)
@@ -191,17 +218,18 @@ void calibration_free(struct calibration *calibration)
 	if (!calibration)
 		return;
 	calibration_end(calibration);
+	reap(calibration);
 	if (calibration->samples)
 		(void)munmap(calibration->samples, sizeof(*calibration->samples));
 	free(calibration);
 }
 
-bool calibrations_own(const struct session *session, uint32_t tgid)
+bool calibrations_own(const struct session *session, uint64_t life)
 {
 	for (size_t way = 0; way < _SESSION_WAY_MAX; way++) {
 		const struct calibration *calibration = session->calibrations[way];
 
-		if (calibration && calibration->pid > 0 && (uint32_t)calibration->pid == tgid)
+		if (calibration && calibration->life && calibration->life == life)
 			return true;
 	}
 	return false;
@@ -209,10 +237,11 @@ bool calibrations_own(const struct session *session, uint32_t tgid)
 
 void calibration_forget(struct session *session, struct calibration *calibration)
 {
-	if (!calibration->has_ended || calibration->pid <= 0)
+	if (!calibration->has_ended || !calibration->life)
 		return;
-	session_remove_process(session, calibration->pid);
-	calibration->pid = 0;
+	session_remove_process(session, calibration->life, calibration->pid);
+	calibration->life = 0;
+	reap(calibration);
 }
 
 uint64_t session_calibration_cpu_ns(const struct session *session)
@@ -227,7 +256,7 @@ uint64_t session_calibration_cpu_ns(const struct session *session)
 
 static void note_end(struct calibration *calibration)
 {
-	if (calibration->has_ended || !waitpid(calibration->pid, NULL, WNOHANG))
+	if (calibration->has_ended || !has_died(calibration))
 		return;
 	calibration->has_ended = true;
 	log_warning("the process that measures the cost of a system call has ended: "

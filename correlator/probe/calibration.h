@@ -22,7 +22,7 @@ void calibration_free(struct calibration *calibration);
 DEFINE_CLEANUP(struct calibration *, calibration_free);
 
 /* Are the accounts of this process those of one of them, and nobody's business? */
-bool calibrations_own(const struct session *session, uint32_t tgid);
+bool calibrations_own(const struct session *session, uint64_t life);
 /* After a window's accounts were drained: a process that has ended has no others. */
 void calibration_forget(struct session *session, struct calibration *calibration);
 

@@ -60,7 +60,7 @@ int epochs_drain(const struct session *session, const struct bpf_map *map, epoch
 			const void *key = (const char *)keys + i * key_bytes;
 			const struct account_key *account = key;
 
-			if (!calibrations_own(session, account->tgid))
+			if (!calibrations_own(session, account->life))
 				r = on_entry(context, key, (const char *)values + i * value_bytes);
 		}
 		in = &position;

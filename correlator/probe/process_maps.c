@@ -4,6 +4,8 @@
 
 #include <bpf/bpf.h>
 
+#include <correlator/life.h>
+
 #include "base/log.h"
 #include "probe/open_session.h"
 #include "probe/uprobed_files.h"
@@ -19,18 +21,18 @@ static __u32 next_generation(const struct session *session)
  * Puts a configuration, which has the next generation, in force: threads of other processes see
  * that it is none of their business, and are not interrupted.
  */
-static int put_config(struct session *session, pid_t tgid, const struct process_config *config)
+static int put_config(struct session *session, uint64_t life, const struct process_config *config)
 {
 	struct correlator_bpf__bss *shared = session->skeleton->bss;
-	__u32 key = (__u32)tgid;
+	__u64 key = life;
 
-	shared->collect_tgid = key;
+	shared->collect_life = key;
 	/* What ran so far ran without what is known from now on. */
 	(void)collector_interrupt_cpus(session);
 	if (bpf_map_update_elem(bpf_map__fd(session->skeleton->maps.processes), &key, config,
 				BPF_ANY)) {
-		shared->collect_tgid = 0;
-		return log_error_errno(errno, "cannot configure process %d", tgid);
+		shared->collect_life = 0;
+		return log_error_errno(errno, "cannot configure a process");
 	}
 	__atomic_store_n(&shared->generation, config->generation, __ATOMIC_SEQ_CST);
 	/* Who runs now must not pass its system calls' edges the short way any more, nor rely on
@@ -38,36 +40,36 @@ static int put_config(struct session *session, pid_t tgid, const struct process_
 	for (int pass = 0; pass < 2 && (config->flags & (PROCESS_HAS_OTEL | PROCESS_IS_LEAN));
 	     pass++)
 		(void)collector_interrupt_cpus(session);
-	shared->collect_tgid = 0;
+	shared->collect_life = 0;
 	return 0;
 }
 
 /* 0 = it is not known. */
-static uint32_t find_family(struct session *session, pid_t tgid)
+static uint32_t find_family(struct session *session, uint64_t life)
 {
 	int processes = bpf_map__fd(session->skeleton->maps.processes);
 	struct process_config config;
-	__u32 key = (__u32)tgid;
+	__u64 key = life;
 
 	return bpf_map_lookup_elem(processes, &key, &config) ? 0 : config.family;
 }
 
 /* -EEXIST: it is there, and stays of the family that it is of. -EDQUOT: its family has its share.
  */
-static int add_process(struct session *session, pid_t tgid, const struct process_config *config)
+static int add_process(struct session *session, uint64_t life, const struct process_config *config)
 {
-	static const struct process_books empty;
+	const struct process_books fresh = { .image = config->image };
 	struct share_table *shares = &session->skeleton->bss->processes_share;
 	int processes = bpf_map__fd(session->skeleton->maps.processes);
 	int books = bpf_map__fd(session->skeleton->maps.books);
-	__u32 key = (__u32)tgid;
+	__u64 key = life;
 	int r;
 
-	if (find_family(session, tgid))
+	if (find_family(session, life))
 		return -EEXIST;
 	if (!share_has_room(shares, config->family, PROCESSES_MAX))
 		return -EDQUOT;
-	if (bpf_map_update_elem(books, &key, &empty, BPF_NOEXIST))
+	if (bpf_map_update_elem(books, &key, &fresh, BPF_NOEXIST))
 		return -errno;
 	r = bpf_map_update_elem(processes, &key, config, BPF_NOEXIST) ? -errno : 0;
 	if (r == 0)
@@ -79,7 +81,7 @@ static int add_process(struct session *session, pid_t tgid, const struct process
 
 /* Sets the family of a configuration: the parent's, or a new one; one that is there keeps its own.
  */
-static int join_family(struct session *session, pid_t tgid, pid_t parent,
+static int join_family(struct session *session, uint64_t life, uint64_t parent,
 		       struct process_config *config)
 {
 	int r;
@@ -87,33 +89,53 @@ static int join_family(struct session *session, pid_t tgid, pid_t parent,
 	config->family = parent ? find_family(session, parent) : 0;
 	if (!config->family)
 		config->family = share_find_family(&session->skeleton->bss->processes_share);
-	r = add_process(session, tgid, config);
+	r = add_process(session, life, config);
 	if (r == -EEXIST) {
-		config->family = find_family(session, tgid);
+		config->family = find_family(session, life);
 		r = 0;
 	}
 	return r;
 }
 
-int session_set_process(struct session *session, pid_t tgid, pid_t parent,
+int session_begin_life(struct session *session, pid_t pid, uint64_t start_ticks, uint64_t *ret_life)
+{
+	int lives = bpf_map__fd(session->skeleton->maps.lives);
+	struct process_life known;
+	__u32 key = (__u32)pid;
+
+	/* Forked meanwhile, which is not told yet. */
+	if (!bpf_map_lookup_elem(lives, &key, &known) && known.start_ticks == start_ticks &&
+	    start_ticks != LIFE_OF_OUR_CHILD) {
+		*ret_life = known.life;
+		return 0;
+	}
+	known.life = __atomic_add_fetch(&session->skeleton->bss->last_life, 1, __ATOMIC_SEQ_CST);
+	known.start_ticks = start_ticks;
+	if (bpf_map_update_elem(lives, &key, &known, BPF_ANY))
+		return log_error_errno(errno, "cannot observe process %d", pid);
+	*ret_life = known.life;
+	return 0;
+}
+
+int session_set_process(struct session *session, uint64_t life, uint64_t parent,
 			const struct process_config *config)
 {
 	struct process_config numbered = *config;
 	int r;
 
 	numbered.generation = numbered.reading = next_generation(session);
-	r = join_family(session, tgid, parent, &numbered);
+	r = join_family(session, life, parent, &numbered);
 	if (r == -EDQUOT)
 		return r;
 	if (r < 0)
-		return log_error_errno(r, "cannot configure process %d", tgid);
+		return log_error_errno(r, "cannot configure a process");
 	session->has_new_sleepers = true;
-	return put_config(session, tgid, &numbered);
+	return put_config(session, life, &numbered);
 }
 
-int session_set_lean(struct session *session, pid_t tgid, bool is_lean)
+int session_set_lean(struct session *session, uint64_t life, bool is_lean)
 {
-	__u32 key = (__u32)tgid;
+	__u64 key = life;
 	struct process_config config;
 
 	if (bpf_map_lookup_elem(bpf_map__fd(session->skeleton->maps.processes), &key, &config))
@@ -122,29 +144,44 @@ int session_set_lean(struct session *session, pid_t tgid, bool is_lean)
 		return 0;
 	config.flags ^= PROCESS_IS_LEAN;
 	config.generation = next_generation(session);
-	return put_config(session, tgid, &config);
+	return put_config(session, life, &config);
 }
 
-int session_set_otel(struct session *session, pid_t tgid, const struct otel_config *config)
+int session_set_otel(struct session *session, uint64_t life, const struct otel_config *config)
 {
-	__u32 key = (__u32)tgid;
+	__u64 key = life;
 	int r = 0;
 
 	if (bpf_map_update_elem(bpf_map__fd(session->skeleton->maps.otel_processes), &key, config,
 				BPF_ANY))
-		return log_error_errno(errno, "cannot configure OpenTelemetry in process %d", tgid);
+		return log_error_errno(errno, "cannot configure OpenTelemetry in a process");
 	/* Twice: a thread that an unknown one made meanwhile may have got a tid behind the walk. */
 	for (int pass = 0; r == 0 && pass < 2; pass++)
 		r = collector_run_tasks(session, COLLECT_PHASE_OTEL);
 	return r < 0 ? log_error_errno(r, "cannot walk the machine's tasks") : 0;
 }
 
-void session_remove_process(struct session *session, pid_t tgid)
+/* The pid may be a later process's by now, or just become it: its entry is put back. */
+static void forget_pid(struct session *session, uint64_t life, pid_t pid)
 {
-	uint32_t family = find_family(session, tgid);
-	__u32 key = (__u32)tgid;
+	int lives = bpf_map__fd(session->skeleton->maps.lives);
+	struct process_life known;
+	__u32 key = (__u32)pid;
 
-	uprobed_files_release(session->uprobed_files, tgid);
+	if (bpf_map_lookup_elem(lives, &key, &known) || known.life != life)
+		return;
+	if (bpf_map_lookup_and_delete_elem(lives, &key, &known) || known.life == life)
+		return;
+	(void)bpf_map_update_elem(lives, &key, &known, BPF_NOEXIST);
+}
+
+void session_remove_process(struct session *session, uint64_t life, pid_t pid)
+{
+	uint32_t family = find_family(session, life);
+	__u64 key = life;
+
+	forget_pid(session, life, pid);
+	uprobed_files_release(session->uprobed_files, life);
 	if (!bpf_map_delete_elem(bpf_map__fd(session->skeleton->maps.processes), &key))
 		share_remove(&session->skeleton->bss->processes_share, family);
 	(void)bpf_map_delete_elem(bpf_map__fd(session->skeleton->maps.books), &key);
@@ -155,9 +192,19 @@ void session_remove_process(struct session *session, pid_t tgid)
 		(void)bpf_map_delete_elem(bpf_map__fd(session->skeleton->maps.origins), &key);
 }
 
-int session_watch(struct session *session, pid_t pid)
+/* Who has the probes of a process that has no life: no life has such a number. */
+static uint64_t stranger_number(pid_t pid)
+{
+	return 1ULL << 63 | (uint64_t)pid;
+}
+
+int session_watch(struct session *session, pid_t pid, struct session_probe *loader)
 {
 	__u32 key = (__u32)pid, value = 1;
+
+	uprobed_files_set(session->uprobed_files, stranger_number(pid), loader, 1);
+	if (loader->error < 0)
+		return loader->error;
 
 	return bpf_map_update_elem(bpf_map__fd(session->skeleton->maps.watched), &key, &value,
 				   BPF_ANY)
@@ -169,7 +216,7 @@ void session_unwatch(struct session *session, pid_t pid)
 {
 	__u32 key = (__u32)pid;
 
-	uprobed_files_release(session->uprobed_files, pid);
+	uprobed_files_release(session->uprobed_files, stranger_number(pid));
 	(void)bpf_map_delete_elem(bpf_map__fd(session->skeleton->maps.watched), &key);
 }
 
@@ -204,9 +251,9 @@ int session_look_at_context(struct session *session, uint64_t hash,
 	return bpf_map_lookup_elem(fd, &key, ret_snapshot) ? -errno : 0;
 }
 
-int session_get_books(struct session *session, pid_t tgid, struct process_books *ret_books)
+int session_get_books(struct session *session, uint64_t life, struct process_books *ret_books)
 {
-	__u32 key = (__u32)tgid;
+	__u64 key = life;
 	int fd = bpf_map__fd(session->skeleton->maps.books);
 
 	return bpf_map_lookup_elem(fd, &key, ret_books) ? -errno : 0;

@@ -107,15 +107,14 @@ void samples_close(struct session *session)
 	free(session->clocks);
 }
 
-int session_set_stack_layout(struct session *session, pid_t tgid,
+int session_set_stack_layout(struct session *session, uint64_t life,
 			     const struct ruby_stack_layout *layout)
 {
-	__u32 key = (__u32)tgid;
+	__u64 key = life;
 
 	if (bpf_map_update_elem(bpf_map__fd(session->skeleton->maps.stack_layouts), &key, layout,
 				BPF_ANY))
-		return log_error_errno(errno, "cannot tell where the frames of process %d are",
-				       tgid);
+		return log_error_errno(errno, "cannot tell where the frames of a process are");
 	return 0;
 }
 

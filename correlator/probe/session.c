@@ -197,10 +197,10 @@ int session_attach(struct session *session)
 	return r;
 }
 
-void session_set_probes(struct session *session, pid_t pid, struct session_probe *probes,
+void session_set_probes(struct session *session, uint64_t life, struct session_probe *probes,
 			size_t count)
 {
-	uprobed_files_set(session->uprobed_files, pid, probes, count);
+	uprobed_files_set(session->uprobed_files, life, probes, count);
 }
 
 int session_identifier(const struct session *session)
@@ -213,12 +213,12 @@ int session_identify_file(int identifier, int fd, uint64_t *ret_inode)
 	return uprobed_file_identify(identifier, fd, ret_inode);
 }
 
-void session_drop_context_probes(struct session *session, pid_t pid)
+void session_drop_context_probes(struct session *session, uint64_t life)
 {
-	uprobed_files_drop(session->uprobed_files, pid, SESSION_PROBE_CONTEXT);
+	uprobed_files_drop(session->uprobed_files, life, SESSION_PROBE_CONTEXT);
 }
 
-void session_inherit_probes(struct session *session, pid_t parent, pid_t child)
+void session_inherit_probes(struct session *session, uint64_t parent, uint64_t child)
 {
 	(void)uprobed_files_inherit(session->uprobed_files, parent, child);
 }

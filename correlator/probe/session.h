@@ -52,28 +52,37 @@ void session_free(struct session *session);
 int session_attach(struct session *session);
 
 /*
+ * Numbers a process that was found, which started then (life.h): by that it is known here from then
+ * on, until session_remove_process(). One that an observed process has forked has a number by
+ * itself (EVENT_KIND_FORK): that. 0 or -errno (logged).
+ */
+int session_begin_life(struct session *session, pid_t pid, uint64_t start_ticks,
+		       uint64_t *ret_life);
+
+/*
  * Tells the kernel side about a process, or what is new about it. Threads of it that are alive
  * are observed from the next session_register_threads() on; a process that forks off an observed
  * one is known by itself, and of its family (correlator/share.h). One that is not known yet is of
- * its parent's, if that is known, and else of a new one; config->family is not looked at.
+ * its parent's, if that is known (0 = it has none), and else of a new one; config->family is not
+ * looked at. Threads take it if they run config->image.
  * 0, -EDQUOT (its family has its share of PROCESSES_MAX; not logged), -errno (logged).
  */
-int session_set_process(struct session *session, pid_t tgid, pid_t parent,
+int session_set_process(struct session *session, uint64_t life, uint64_t parent,
 			const struct process_config *config);
 /*
  * Has the contexts of a known process read at every boundary, without relying on probes, or (with
  * is_lean false) by those that are placed already. It keeps what is known of its contexts: in the
  * middle of a window no change of them is lost. 0, -ENOENT (not known), -errno (logged).
  */
-int session_set_lean(struct session *session, pid_t tgid, bool is_lean);
+int session_set_lean(struct session *session, uint64_t life, bool is_lean);
 /*
  * Tells it where a process has its context of OpenTelemetry, and makes room for it in its threads.
  * The session must watch for such; is in force from the next session_set_process() with
  * PROCESS_HAS_OTEL on. Errors as there.
  */
-int session_set_otel(struct session *session, pid_t tgid, const struct otel_config *config);
+int session_set_otel(struct session *session, uint64_t life, const struct otel_config *config);
 /* Forgets a process that has ended, and its probes. */
-void session_remove_process(struct session *session, pid_t tgid);
+void session_remove_process(struct session *session, uint64_t life, pid_t pid);
 
 /* Makes every thread of the known processes an observed one. 0 or -errno (logged). */
 int session_register_threads(struct session *session);
@@ -118,7 +127,7 @@ struct session_probe {
  * kernel/events/uprobes.c, v6.18, holds dup_mmap_sem), and a server that has stopped answering
  * would end them.
  */
-void session_set_probes(struct session *session, pid_t pid, struct session_probe *probes,
+void session_set_probes(struct session *session, uint64_t life, struct session_probe *probes,
 			size_t count);
 /* The descriptor of the program that session_identify_file() runs; lives as long as the session. */
 int session_identifier(const struct session *session);
@@ -129,9 +138,9 @@ int session_identifier(const struct session *session);
  */
 int session_identify_file(int identifier, int fd, uint64_t *ret_inode);
 /* A process needs those of contexts no more, until it is said to. */
-void session_drop_context_probes(struct session *session, pid_t pid);
+void session_drop_context_probes(struct session *session, uint64_t life);
 /* A forked child maps what its parent does, until it is said what it maps. */
-void session_inherit_probes(struct session *session, pid_t parent, pid_t child);
+void session_inherit_probes(struct session *session, uint64_t parent, uint64_t child);
 
 /* Which way the edges of a process's system calls go; of a lean session's, all the first. */
 enum session_way {
@@ -142,11 +151,11 @@ enum session_way {
 
 /*
  * Has the kernel side tell (EVENT_KIND_STRANGER) also of the forks of a process that is not
- * observed, and of its loader, whose probe session_set_probes() is to place. With
- * options.strangers; forgotten by itself after an exec, and when there are very many. 0 or -errno;
- * not logged.
+ * observed, and of its loader, a SESSION_PROBE_LOADER, whose error is set as by
+ * session_set_probes(). With options.strangers; forgotten by itself after an exec, and when there
+ * are very many. 0 or -errno; not logged.
  */
-int session_watch(struct session *session, pid_t pid);
+int session_watch(struct session *session, pid_t pid, struct session_probe *loader);
 void session_unwatch(struct session *session, pid_t pid);
 
 /* True if there was no room to tell of some strangers since the last call. */
@@ -262,7 +271,7 @@ int session_look_at_context(struct session *session, uint64_t hash,
 			    struct context_snapshot *ret_snapshot);
 
 /* The books of a process as they stand; grow only. 0, -ENOENT. */
-int session_get_books(struct session *session, pid_t tgid, struct process_books *ret_books);
+int session_get_books(struct session *session, uint64_t life, struct process_books *ret_books);
 
 /* The ring buffer's epoll fd, readable when events wait; and reading them (events.h). */
 struct event;
@@ -286,7 +295,7 @@ int session_read_slices(struct session *session, session_slice_fn on_slice, void
  * it forks starts with them, an exec forgets them. Needs options.stacks_hz. 0 or -errno (logged).
  */
 struct ruby_stack_layout;
-int session_set_stack_layout(struct session *session, pid_t tgid,
+int session_set_stack_layout(struct session *session, uint64_t life,
 			     const struct ruby_stack_layout *layout);
 
 /*

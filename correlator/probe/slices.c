@@ -12,7 +12,7 @@ static int forward_slice(void *context, void *data, size_t size)
 	struct session *session = context;
 	const struct slice *slice = data;
 
-	if (size == sizeof(*slice) && !calibrations_own(session, slice->tgid))
+	if (size == sizeof(*slice) && !calibrations_own(session, slice->life))
 		session->on_slice(session->slice_context, slice);
 	return 0;
 }

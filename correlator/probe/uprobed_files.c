@@ -50,7 +50,7 @@ struct uprobed_file {
 
 /* A process that maps some. */
 struct uprobed_user {
-	pid_t pid;
+	uint64_t life;
 	size_t count;
 	struct uprobed_file *files[SESSION_PROBES_MAX];
 	UT_hash_handle hh;
@@ -62,7 +62,7 @@ struct uprobed_files {
 		*programs[_SESSION_PROBE_KIND_MAX]; /* NULL: of that kind none are wanted */
 	bool has_multi;
 	struct uprobed_file *files; /* uthash, by key */
-	struct uprobed_user *users; /* uthash, by pid */
+	struct uprobed_user *users; /* uthash, by life */
 };
 
 /* The part of union bpf_attr that BPF_LINK_CREATE reads for uprobe_multi: include/uapi/linux/bpf.h,
@@ -258,35 +258,35 @@ static void give_back(struct uprobed_files *files, struct uprobed_file *file)
 	file_free(file);
 }
 
-static struct uprobed_user *find_user(const struct uprobed_files *files, pid_t pid)
+static struct uprobed_user *find_user(const struct uprobed_files *files, uint64_t life)
 {
 	struct uprobed_user *user;
 
-	HASH_FIND(hh, files->users, &pid, sizeof(pid), user);
+	HASH_FIND(hh, files->users, &life, sizeof(life), user);
 	return user;
 }
 
-static struct uprobed_user *make_user(struct uprobed_files *files, pid_t pid)
+static struct uprobed_user *make_user(struct uprobed_files *files, uint64_t life)
 {
-	struct uprobed_user *user = find_user(files, pid);
+	struct uprobed_user *user = find_user(files, life);
 
 	if (user)
 		return user;
 	user = calloc(1, sizeof(*user));
 	if (!user)
 		return NULL;
-	user->pid = pid;
-	HASH_ADD(hh, files->users, pid, sizeof(user->pid), user);
+	user->life = life;
+	HASH_ADD(hh, files->users, life, sizeof(user->life), user);
 	if (user->hh.tbl)
 		return user;
 	free(user);
 	return NULL;
 }
 
-void uprobed_files_set(struct uprobed_files *files, pid_t pid, struct session_probe *probes,
+void uprobed_files_set(struct uprobed_files *files, uint64_t life, struct session_probe *probes,
 		       size_t count)
 {
-	struct uprobed_user *user = make_user(files, pid), before;
+	struct uprobed_user *user = make_user(files, life), before;
 
 	for (size_t i = 0; i < count; i++)
 		probes[i].error = user ? -E2BIG : -ENOMEM;
@@ -307,7 +307,7 @@ void uprobed_files_set(struct uprobed_files *files, pid_t pid, struct session_pr
 		give_back(files, before.files[i]);
 }
 
-int uprobed_files_inherit(struct uprobed_files *files, pid_t parent, pid_t child)
+int uprobed_files_inherit(struct uprobed_files *files, uint64_t parent, uint64_t child)
 {
 	const struct uprobed_user *from = find_user(files, parent);
 	struct uprobed_user *to;
@@ -325,9 +325,9 @@ int uprobed_files_inherit(struct uprobed_files *files, pid_t parent, pid_t child
 	return 0;
 }
 
-void uprobed_files_release(struct uprobed_files *files, pid_t pid)
+void uprobed_files_release(struct uprobed_files *files, uint64_t life)
 {
-	struct uprobed_user *user = find_user(files, pid);
+	struct uprobed_user *user = find_user(files, life);
 
 	if (!user)
 		return;
@@ -337,9 +337,9 @@ void uprobed_files_release(struct uprobed_files *files, pid_t pid)
 	free(user);
 }
 
-void uprobed_files_drop(struct uprobed_files *files, pid_t pid, enum session_probe_kind kind)
+void uprobed_files_drop(struct uprobed_files *files, uint64_t life, enum session_probe_kind kind)
 {
-	struct uprobed_user *user = find_user(files, pid);
+	struct uprobed_user *user = find_user(files, life);
 	size_t kept = 0;
 
 	for (size_t i = 0; user && i < user->count; i++) {
@@ -359,7 +359,7 @@ void uprobed_files_free(struct uprobed_files *files)
 	if (!files)
 		return;
 	HASH_ITER(hh, files->users, user, next) {
-		uprobed_files_release(files, user->pid);
+		uprobed_files_release(files, user->life);
 	}
 	free(files);
 }

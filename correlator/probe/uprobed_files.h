@@ -24,17 +24,17 @@ void uprobed_files_free(struct uprobed_files *files);
 DEFINE_CLEANUP(struct uprobed_files *, uprobed_files_free);
 
 /*
- * These, and no others, are what process pid has from now on; probes[].error is set, 0 or as
- * session_set_probes() has it. What nobody has any more is detached.
+ * These, and no others, are what the process of that life has from now on; probes[].error is set, 0
+ * or as session_set_probes() has it. What nobody has any more is detached.
  */
-void uprobed_files_set(struct uprobed_files *files, pid_t pid, struct session_probe *probes,
+void uprobed_files_set(struct uprobed_files *files, uint64_t life, struct session_probe *probes,
 		       size_t count);
 /* A forked child maps what its parent does. 0 or -ENOMEM. */
-int uprobed_files_inherit(struct uprobed_files *files, pid_t parent, pid_t child);
+int uprobed_files_inherit(struct uprobed_files *files, uint64_t parent, uint64_t child);
 /* The process has none any more. */
-void uprobed_files_release(struct uprobed_files *files, pid_t pid);
+void uprobed_files_release(struct uprobed_files *files, uint64_t life);
 /* The process has none of that kind any more, until it is said to. */
-void uprobed_files_drop(struct uprobed_files *files, pid_t pid, enum session_probe_kind kind);
+void uprobed_files_drop(struct uprobed_files *files, uint64_t life, enum session_probe_kind kind);
 
 /* As session_identify_file(). */
 int uprobed_file_identify(int program_fd, int fd, uint64_t *ret_inode);

@@ -11,14 +11,17 @@
 #include <correlator/counters.h>
 #include <correlator/limits.h>
 
-/* Key of the map behind `accounts`. A tid can be reused in a window; a serial never is. */
+/*
+ * Key of the map behind `accounts`. A tid can be reused in a window; a serial never is, and each
+ * program that a thread runs has one of its own.
+ */
 struct account_key {
 	__u64 context_hash;
-	__u32 thread_serial;
-	__u32 tgid;
+	__u64 thread_serial;
+	__u64 life; /* of the thread's process (life.h) */
 };
 
-_Static_assert(sizeof(struct account_key) == 16, "layout");
+_Static_assert(sizeof(struct account_key) == 24, "layout");
 
 enum account_flags {
 	ACCOUNT_INHERITED = 1 << 0, /* charged before the thread itself had set a context */
@@ -35,12 +38,13 @@ struct account {
 	__u32 tid; /* in the observer's pid namespace */
 	__u32 ns_tid; /* in the thread's own */
 	__u32 flags; /* enum account_flags */
-	__u32 reserved;
+	__u32 tgid; /* as tid */
+	__u64 image; /* the program that it ran (life.h) */
 	char comm[COMM_BYTES];
 };
 
-_Static_assert(sizeof(struct account) == sizeof(struct account_totals) + 32 + COMM_BYTES, "layout");
-_Static_assert(__builtin_offsetof(struct account, comm) == sizeof(struct account_totals) + 32,
+_Static_assert(sizeof(struct account) == sizeof(struct account_totals) + 40 + COMM_BYTES, "layout");
+_Static_assert(__builtin_offsetof(struct account, comm) == sizeof(struct account_totals) + 40,
 	       "layout");
 
 /* What a process's accounts do not hold, in the windows of one parity. */
@@ -52,17 +56,18 @@ struct epoch_books {
 _Static_assert(sizeof(struct epoch_books) == sizeof(struct account_totals) + 8, "layout");
 
 /*
- * Value of the map `books`, by tgid; grows only, userspace takes differences. Several threads add
+ * Value of the map `books`, by life; grows only, userspace takes differences. Several threads add
  * to it: atomic additions. A thread whose window has ended adds to the other parity from then on.
  */
 struct process_books {
 	struct epoch_books epochs[2];
 	__u64 losses[_COUNTER_MAX]; /* by enum counter */
+	__u64 image; /* the program that it runs (life.h) */
 	__u64 load_told_ns; /* when userspace was last told that its loader is at work */
 	__u32 live_threads;
 	__u32 reserved;
 };
 
 _Static_assert(sizeof(struct process_books) ==
-		       2 * sizeof(struct epoch_books) + 8 * _COUNTER_MAX + 16,
+		       2 * sizeof(struct epoch_books) + 8 * _COUNTER_MAX + 24,
 	       "layout");

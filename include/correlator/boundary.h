@@ -16,11 +16,11 @@ enum boundary_trait {
 	 */
 	BOUNDARY_ENDS_CONTEXT = 1 << 3,
 	/* And with it what this native thread was: what is in the variable is not its own. */
-	BOUNDARY_ENDS_LIFE = 1 << 4,
+	BOUNDARY_ENDS_NAME = 1 << 4,
 	/* The program ends, and another one begins in its process. */
 	BOUNDARY_ENDS_IMAGE = 1 << 5,
 	/* One of these. */
-	BOUNDARY_ENDS = BOUNDARY_ENDS_CONTEXT | BOUNDARY_ENDS_LIFE | BOUNDARY_ENDS_IMAGE,
+	BOUNDARY_ENDS = BOUNDARY_ENDS_CONTEXT | BOUNDARY_ENDS_NAME | BOUNDARY_ENDS_IMAGE,
 	/* The thread charges to the window that is open now; up to here its books balance. */
 	BOUNDARY_ENDS_WINDOW = 1 << 6,
 	/* Nothing of the program runs on the thread any more: no store is ahead. */
@@ -48,7 +48,7 @@ enum boundary {
 	BOUNDARY_FLUSH = BOUNDARY_READS | BOUNDARY_ENDS_WINDOW,
 	BOUNDARY_FLUSH_OFF_CPU = BOUNDARY_ENDS_WINDOW,
 	/* It names itself. */
-	BOUNDARY_RENAME = BOUNDARY_READS | BOUNDARY_ENDS_LIFE,
+	BOUNDARY_RENAME = BOUNDARY_READS | BOUNDARY_ENDS_NAME,
 	/* Its process is about to run another program, and still has the name of this one. */
 	BOUNDARY_PREPARE_EXEC = BOUNDARY_READS | BOUNDARY_CHARGES,
 	/* It does: the old one's memory is gone. */

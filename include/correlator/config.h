@@ -43,7 +43,7 @@ enum process_config_flags {
 	PROCESS_HAS_THREADS = 1 << 4, /* thread_offset is valid: our gem's correlator_thread */
 };
 
-/* Value of the map `processes`, by tgid. A forked child starts with its parent's. */
+/* Value of the map `processes`, by life. A forked child starts with its parent's. */
 struct process_config {
 	struct tls_location tls;
 	__u64 key_ids[KEYS_MAX]; /* ID of each wanted key; 0 = not in the symbol table yet */
@@ -62,12 +62,13 @@ struct process_config {
 	__u32 family; /* whose share of the maps' room it takes (share.h) */
 	/* From the thread-local that tls leads to, to GEM_THREAD_SYMBOL (gem_abi.h). */
 	__s64 thread_offset;
+	__u64 image; /* the program that all this was found in (life.h): of no other */
 };
 
-_Static_assert(sizeof(struct process_config) == 32 + 8 * KEYS_MAX + 64, "layout");
+_Static_assert(sizeof(struct process_config) == 32 + 8 * KEYS_MAX + 72, "layout");
 
 /*
- * Value of the map `otel_processes`, by tgid: where OpenTelemetry's thread context is, and which of
+ * Value of the map `otel_processes`, by life: where OpenTelemetry's thread context is, and which of
  * the wanted keys are found in it. A forked child starts with its parent's.
  */
 struct otel_config {
@@ -107,7 +108,6 @@ struct session_config {
 	__u32 has_children; /* 1: what a request starts belongs to it after an exec (origin.h) */
 	__u32 has_syscalls; /* 1: system calls are counted by number (syscall_counts.h) */
 	__u32 reads_at_exec_calls; /* 1: no hook tells of an exec in time */
-	__u32 reserved; /* fills up a word */
 	/* Of KVM's per-CPU steal_time from the per-CPU runqueues, both by the kernel's own BTF. */
 	__s64 steal_time_offset;
 	__s64 preempt_count_offset; /* the same of x86's count; 0 = not known */

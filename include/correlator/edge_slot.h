@@ -19,7 +19,7 @@ struct edge_slot {
 	__u64 unobserved_registers; /* the same of the last thread that turned out not to be
 				       observed */
 	struct edge_times times;
-	__u32 serial; /* of the thread whose time is in times; 0 = none */
+	__u64 serial; /* of the thread whose time is in times; 0 = none */
 	__u32 registrations; /* all addresses are good as long as this is the current figure */
 	__u32 is_busy;
 	__u32 reserved;
@@ -27,7 +27,7 @@ struct edge_slot {
 							switches */
 };
 
-_Static_assert(sizeof(struct edge_slot) == 2 * 8 + 5 * 8 + 4 * 4 + EDGE_UNOBSERVED_TIDS * 4,
+_Static_assert(sizeof(struct edge_slot) == 2 * 8 + 5 * 8 + 8 + 4 * 4 + EDGE_UNOBSERVED_TIDS * 4,
 	       "layout");
 
 /* The first part of the values of the map `threads`. */

@@ -24,13 +24,20 @@ enum event_kind {
 
 struct event {
 	__u32 kind; /* enum event_kind */
-	__u32 tgid; /* of the process that the event is about, in the observer's pid namespace */
-	__u32 parent_tgid;
-	__u32 ns_tgid; /* tgid in the process's own pid namespace */
+	__u32 tgid; /* FORK, STRANGER: of the process that the event is about, */
+	__u32 parent_tgid; /* FORK: and of its parent, both in the observer's pid namespace; */
+	__u32 ns_tgid; /* in the process's own */
+	__u64 life; /* of that process (life.h) */
 	__u64 ktime_ns; /* CLOCK_MONOTONIC */
-	__u64 address; /* EVENT_KIND_ASK: of the probe, in the process */
+	union {
+		__u64 parent_life; /* FORK */
+		__u64 image; /* EXEC: the new one */
+		__u64 address; /* ASK: of the probe, in the process */
+		__u64 detail; /* whatever the kind has */
+	};
+	__u64 start_ticks; /* FORK (life.h) */
 	char comm[COMM_BYTES];
 };
 
-_Static_assert(sizeof(struct event) == 48, "layout");
-_Static_assert(__builtin_offsetof(struct event, comm) == 32, "layout");
+_Static_assert(sizeof(struct event) == 64, "layout");
+_Static_assert(__builtin_offsetof(struct event, comm) == 48, "layout");

@@ -8,7 +8,7 @@
 
 #include <correlator/snapshot.h>
 
-/* Value of the map `origins`, by tgid. A forked child has its parent's. */
+/* Value of the map `origins`, by life. A forked child has its parent's. */
 struct origin {
 	struct context_snapshot snapshot;
 	__u64 hash; /* of the snapshot; never below CONTEXT_HASH_FIRST */

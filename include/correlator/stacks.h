@@ -44,7 +44,7 @@ struct sample_key {
 	__u64 tip; /* in its message, or TIP_NONE */
 };
 
-_Static_assert(sizeof(struct sample_key) == 32, "layout");
+_Static_assert(sizeof(struct sample_key) == 40, "layout");
 
 /* Value of the map behind `waits`, whose keys are as those of `samples`: time off the CPU, as it
  * was charged. */
@@ -97,14 +97,16 @@ struct wait_places {
  * is sent ends with frames.frames[frames.count - 1].
  */
 struct stack_message {
-	__u64 stack; /* of its frames, its process, and gc_count */
+	__u64 stack; /* of its frames, its image, and gc_count */
 	__u64 gc_count; /* of the process, before it was met; 0 = not known */
-	__u32 tgid; /* in the observer's pid namespace */
+	__u64 image; /* whose frames they are (life.h) */
+	__u64 life;
 	__u32 gc_flags; /* the byte of gc_flags_address, read behind gc_count; STACK_NO_GC_FLAGS */
+	__u32 reserved;
 	struct ruby_frames frames;
 };
 
-_Static_assert(__builtin_offsetof(struct stack_message, frames) == 24, "layout");
+_Static_assert(__builtin_offsetof(struct stack_message, frames) == 40, "layout");
 
 /*
  * What is above a stack's frames: where in the process's code the thread was, and where in the
@@ -114,10 +116,12 @@ _Static_assert(__builtin_offsetof(struct stack_message, frames) == 24, "layout")
 struct tip_message {
 	__u64 tip; /* a hash of the rest: never a small value (context_hash.h) */
 	__u64 native_pc; /* in user mode, where it runs or will go on; 0 = not taken, none */
-	__u32 tgid; /* in the observer's pid namespace */
+	__u64 image; /* whose it is (life.h) */
+	__u64 life;
 	__u32 kernel_count; /* of addresses; KERNEL_FRAMES_MAX: the outermost may be missing */
+	__u32 reserved;
 	/* The kernel's, the innermost first: where it was met, then where calls return to. */
 	__u64 kernel[KERNEL_FRAMES_MAX];
 };
 
-_Static_assert(__builtin_offsetof(struct tip_message, kernel) == 24, "layout");
+_Static_assert(__builtin_offsetof(struct tip_message, kernel) == 40, "layout");

@@ -69,7 +69,7 @@ struct syscall_key {
 	__u32 reserved;
 };
 
-_Static_assert(sizeof(struct syscall_key) == 24, "layout");
+_Static_assert(sizeof(struct syscall_key) == 32, "layout");
 
 struct syscall_place {
 	__u32 call; /* 0 = free */

@@ -42,9 +42,9 @@ struct slice {
 	__u64 taken_ns;
 	__u64 context_hash;
 	__u64 woken_by; /* tgid << 32 | tid of who ended its sleep; 0 = not known */
-	__u32 thread_serial;
-	__u32 tgid; /* both in the observer's pid namespace */
-	__u32 tid;
+	__u64 thread_serial;
+	__u64 life; /* of the thread's process (life.h) */
+	__u32 tid; /* in the observer's pid namespace */
 	__u32 ns_tid; /* in the thread's own */
 	__u32 cpu; /* that it ran on */
 	__u32 epoch; /* the window that it is charged to */
@@ -58,7 +58,7 @@ struct slice {
 	__u32 reserved;
 };
 
-_Static_assert(sizeof(struct slice) == 10 * 8 + 12 * 4, "layout");
+_Static_assert(sizeof(struct slice) == 12 * 8 + 10 * 4, "layout");
 
 /* Of a thread. Zeroed, then timeline_begin(). */
 struct thread_timeline {

@@ -25,6 +25,7 @@
 #include <bpf/libbpf.h>
 #include <cmocka.h>
 
+#include <correlator/life.h>
 #include <correlator/ruby_stack_layout.h>
 #include <correlator/stacks.h>
 #include <correlator/syscall_counts.h>
@@ -37,17 +38,21 @@
 #include "probe/uprobed_files.h"
 
 enum {
-	NOBODY = 0x40000000, /* more than pid_max */
+	NOBODYS_PID = 0x40000000, /* more than pid_max */
 	ACCOUNTS = 20000,
 	BATCH = 4096, /* of what is drained at a time */
 };
+
+/* A life that no process has. Who cuts it has another one. */
+#define NOBODY (1ULL << 40 | NOBODYS_PID)
 
 struct drained {
 	size_t count;
 	size_t foreign;
 	uint64_t serials; /* their sum */
 	uint64_t on_cpu_ns;
-	uint32_t tgid; /* whose are counted; 0 = all */
+	uint64_t life; /* whose are counted; 0 = all */
+	pid_t pid; /* that it has, and runs its first program; 0 = whatever they are */
 	size_t stop_at; /* 0 = never */
 };
 
@@ -55,9 +60,13 @@ static int drain(void *context, const struct account_key *key, const struct acco
 {
 	struct drained *drained = context;
 
-	if (drained->tgid && key->tgid != drained->tgid) {
+	if (drained->life && key->life != drained->life) {
 		drained->foreign++;
 		return 0;
+	}
+	if (drained->pid) {
+		assert_int_equal(account->tgid, drained->pid);
+		assert_int_equal(account->image, key->life);
 	}
 	drained->serials += key->thread_serial;
 	drained->on_cpu_ns += account->totals.user_ns + account->totals.kernel_ns;
@@ -95,7 +104,7 @@ static void put_accounts(struct session *session, int epoch, uint32_t count)
 	struct account account = { .totals.user_ns = 3 };
 
 	for (uint32_t i = 1; i <= count; i++) {
-		const struct account_key key = { .thread_serial = i, .tgid = NOBODY };
+		const struct account_key key = { .thread_serial = i, .life = NOBODY };
 
 		assert_int_equal(bpf_map_update_elem(fd, &key, &account, BPF_NOEXIST), 0);
 	}
@@ -167,10 +176,10 @@ static void who_takes_the_accounts_may_stop_it(void **state)
 	assert_int_equal(epoch, 0);
 }
 
-static struct process_config config_of(struct session *session, pid_t pid)
+static struct process_config config_of(struct session *session, uint64_t life)
 {
 	struct process_config config = { 0 };
-	__u32 key = (__u32)pid;
+	__u64 key = life;
 
 	(void)bpf_map_lookup_elem(bpf_map__fd(session->skeleton->maps.processes), &key, &config);
 	return config;
@@ -199,12 +208,54 @@ static void a_process_is_of_its_parents_family_or_of_a_new_one(void **state)
 	assert_int_equal(shares->used, 4);
 	assert_int_equal(shares->used_by[1], 2);
 	assert_int_equal(shares->used_by[2], 1);
-	for (pid_t pid = NOBODY; pid < NOBODY + 4; pid++)
-		session_remove_process(session, pid);
+	for (uint64_t life = NOBODY; life < NOBODY + 4; life++)
+		session_remove_process(session, life, NOBODYS_PID);
 	/* And one that is not known takes nothing away. */
-	session_remove_process(session, NOBODY);
+	session_remove_process(session, NOBODY, NOBODYS_PID);
 	assert_int_equal(shares->used, 0);
 	assert_int_equal(shares->used_by[1], 0);
+}
+
+/* 0 = nobody's. */
+static uint64_t whose_is(struct session *session, pid_t pid, uint64_t start_ticks)
+{
+	struct process_life known;
+	__u32 key = (__u32)pid;
+
+	if (bpf_map_lookup_elem(bpf_map__fd(session->skeleton->maps.lives), &key, &known))
+		return 0;
+	assert_int_equal(known.start_ticks, start_ticks);
+	return known.life;
+}
+
+static void who_has_a_pid_later_keeps_it_when_who_had_it_is_removed(void **state)
+{
+	struct session *session = *state;
+	struct process_config config = { 0 };
+	struct process_books books;
+	uint64_t old, later;
+
+	assert_int_equal(session_begin_life(session, NOBODYS_PID, 7, &old), 0);
+	assert_int_equal(whose_is(session, NOBODYS_PID, 7), old);
+	config.image = old;
+	assert_int_equal(session_set_process(session, old, 0, &config), 0);
+	assert_int_equal(session_begin_life(session, NOBODYS_PID, 8, &later), 0);
+	assert_true(later > old);
+	assert_int_equal(whose_is(session, NOBODYS_PID, 8), later);
+	config.image = later;
+	assert_int_equal(session_set_process(session, later, 0, &config), 0);
+	for (int i = 0; i < 2; i++) {
+		session_remove_process(session, old, NOBODYS_PID);
+		assert_int_equal(whose_is(session, NOBODYS_PID, 8), later);
+	}
+	assert_int_equal(session_get_books(session, old, &books), -ENOENT);
+	assert_int_equal(config_of(session, old).generation, 0);
+	assert_int_equal(session_get_books(session, later, &books), 0);
+	assert_int_equal(books.image, later);
+	assert_int_equal(config_of(session, later).image, later);
+	session_remove_process(session, later, NOBODYS_PID);
+	assert_int_equal(whose_is(session, NOBODYS_PID, 8), 0);
+	assert_int_equal(session_get_books(session, later, &books), -ENOENT);
 }
 
 static void a_family_that_has_its_share_gets_no_more(void **state)
@@ -226,7 +277,7 @@ static void a_family_that_has_its_share_gets_no_more(void **state)
 	shares->used = shares->used_by[1] = PROCESSES_MAX * 3 / 4 - 1;
 	assert_int_equal(session_set_process(session, NOBODY + 1, NOBODY, &config), 0);
 	assert_int_equal(session_get_books(session, NOBODY + 1, &books), 0);
-	session_remove_process(session, NOBODY + 1);
+	session_remove_process(session, NOBODY + 1, NOBODYS_PID);
 	assert_int_equal(session_get_books(session, NOBODY + 1, &books), -ENOENT);
 }
 
@@ -246,7 +297,7 @@ static void each_configuration_has_a_generation_of_its_own_and_never_0(void **st
 	assert_int_equal(session_set_process(session, NOBODY, 0, &config), 0);
 	assert_int_equal(config_of(session, NOBODY).generation, 1);
 	assert_int_equal(session->skeleton->bss->generation, 1);
-	assert_int_equal(session->skeleton->bss->collect_tgid, 0);
+	assert_int_equal(session->skeleton->bss->collect_life, 0);
 }
 
 static void lean_is_said_of_a_known_process_and_only_once(void **state)
@@ -302,7 +353,7 @@ static void opentelemetry_is_set_where_there_is_room_and_goes_with_its_process(v
 	const struct otel_config config = { .known_indexes = 3 };
 	const struct process_config process = { .flags = PROCESS_HAS_OTEL };
 	struct otel_config got = { 0 };
-	__u32 key = NOBODY;
+	__u64 key = NOBODY;
 	int fd = bpf_map__fd(session->skeleton->maps.otel_processes);
 
 	assert_int_equal(session_set_otel(session, NOBODY, &config), 0);
@@ -311,10 +362,45 @@ static void opentelemetry_is_set_where_there_is_room_and_goes_with_its_process(v
 	assert_int_equal(got.known_indexes, 3);
 	/* None are watched in this session: there is room for one. */
 	assert_int_equal(session_set_otel(session, NOBODY + 1, &config), -E2BIG);
-	session_remove_process(session, NOBODY);
+	session_remove_process(session, NOBODY, NOBODYS_PID);
 	assert_true(bpf_map_lookup_elem(fd, &key, &got) < 0);
 	assert_int_equal(session_set_otel(session, NOBODY + 1, &config), 0);
-	assert_int_equal(session->skeleton->bss->collect_tgid, 0);
+	assert_int_equal(session->skeleton->bss->collect_life, 0);
+}
+
+/* Which inode a file in memory is of, and one of it there is a probe of each kind in. */
+struct memory_file {
+	const struct session *session;
+	int fd;
+};
+
+static int identify(void *file, bool is_fresh, uint64_t *ret_inode)
+{
+	const struct memory_file *memory = file;
+
+	(void)is_fresh;
+	return session_identify_file(session_identifier(memory->session), memory->fd, ret_inode);
+}
+
+static struct memory_file make_file(const struct session *session)
+{
+	struct memory_file file = { .session = session, .fd = memfd_create("code", MFD_CLOEXEC) };
+
+	assert_true(file.fd >= 0);
+	assert_int_equal(ftruncate(file.fd, sysconf(_SC_PAGESIZE)), 0);
+	return file;
+}
+
+static struct session_probe probe_in(struct memory_file *file, enum session_probe_kind kind)
+{
+	static const uint64_t offset;
+
+	return (struct session_probe){ .kind = kind,
+				       .fd = file->fd,
+				       .identify = identify,
+				       .file = file,
+				       .file_offsets = &offset,
+				       .count = 1 };
 }
 
 static bool is_watched(struct session *session, pid_t pid)
@@ -327,12 +413,23 @@ static bool is_watched(struct session *session, pid_t pid)
 static void who_is_watched_is_so_until_it_is_not(void **state)
 {
 	struct session *session = *state;
+	struct memory_file file = make_file(session);
+	struct session_probe loader = probe_in(&file, SESSION_PROBE_LOADER);
 
-	assert_int_equal(session_watch(session, NOBODY), 0);
-	assert_int_equal(session_watch(session, NOBODY), 0);
-	assert_true(is_watched(session, NOBODY));
-	session_unwatch(session, NOBODY);
-	assert_false(is_watched(session, NOBODY));
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(session_watch(session, NOBODYS_PID, &loader), 0);
+		assert_int_equal(loader.error, 0);
+		assert_true(is_watched(session, NOBODYS_PID));
+		assert_int_equal(uprobed_files_count(session->uprobed_files), 1);
+	}
+	session_unwatch(session, NOBODYS_PID);
+	assert_false(is_watched(session, NOBODYS_PID));
+	assert_int_equal(uprobed_files_count(session->uprobed_files), 0);
+	(void)close(file.fd);
+	/* What its loader does would not be told. */
+	assert_true(session_watch(session, NOBODYS_PID, &loader) < 0);
+	assert_true(loader.error < 0);
+	assert_false(is_watched(session, NOBODYS_PID));
 }
 
 static void strangers_that_were_lost_are_told_once(void **state)
@@ -449,26 +546,56 @@ static uint64_t slept_cpu_ns(pid_t pid)
 	return ns;
 }
 
-static void observe(struct session *session, pid_t pid)
+/* As proc(5): field 22. */
+static uint64_t start_ticks_of(pid_t pid)
 {
-	const struct process_config config = { 0 };
+	char path[64], text[512];
+	uint64_t ticks = 0;
+	FILE *file;
 
-	assert_int_equal(session_set_process(session, pid, 0, &config), 0);
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	file = fopen(path, "re");
+	assert_non_null(file);
+	assert_non_null(fgets(text, sizeof(text), file));
+	(void)fclose(file);
+	assert_int_equal(sscanf(strrchr(text, ')') + 1,
+				" %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
+				"%*d %*d %*d %lu",
+				&ticks),
+			 1);
+	return ticks;
+}
+
+/* The life that it begins. */
+static uint64_t observe_since(struct session *session, pid_t pid, uint64_t start_ticks)
+{
+	struct process_config config = { 0 };
+	uint64_t life = 0;
+
+	assert_int_equal(session_begin_life(session, pid, start_ticks, &life), 0);
+	config.image = life;
+	assert_int_equal(session_set_process(session, life, 0, &config), 0);
 	assert_int_equal(session_register_threads(session), 0);
+	return life;
+}
+
+static uint64_t observe(struct session *session, pid_t pid)
+{
+	return observe_since(session, pid, start_ticks_of(pid));
 }
 
 static void a_thread_is_charged_to_the_window_that_it_ran_in_to_the_last(void **state)
 {
 	struct session *session = *state;
 	struct burner burner = start_burner();
-	uint64_t epoch, before_ns, charged_ns = 0, end_ns;
+	uint64_t life, epoch, before_ns, charged_ns = 0, end_ns;
 
 	assert_int_equal(session_attach(session), 0);
 	let_burn(&burner);
 	before_ns = slept_cpu_ns(burner.pid);
-	observe(session, burner.pid);
+	life = observe(session, burner.pid);
 	for (int window = 0; window < 4; window++) {
-		struct drained drained = { .tgid = (uint32_t)burner.pid };
+		struct drained drained = { .life = life, .pid = burner.pid };
 		bool is_last = window == 3;
 		uint64_t after_ns;
 
@@ -489,19 +616,47 @@ static void a_thread_is_charged_to_the_window_that_it_ran_in_to_the_last(void **
 	end_burner(&burner);
 }
 
+/* A pid that another process had, when that was found. Of a child of ours it cannot be. */
+static void who_has_not_started_then_is_not_observed(void **state)
+{
+	struct session *session = *state;
+	struct burner burner = start_burner();
+	struct drained drained = { 0 };
+	uint64_t epoch;
+
+	assert_int_equal(session_attach(session), 0);
+	for (int i = -1; i <= 1; i += 2) {
+		uint64_t life = observe_since(session, burner.pid,
+					      start_ticks_of(burner.pid) + (uint64_t)i);
+
+		let_burn(&burner);
+		assert_int_equal(flush(session, &drained, &epoch), 0);
+		assert_int_equal(drained.count, 0);
+		session_remove_process(session, life, burner.pid);
+	}
+	drained.life = observe_since(session, burner.pid, LIFE_OF_OUR_CHILD);
+	drained.pid = burner.pid;
+	let_burn(&burner);
+	assert_int_equal(flush(session, &drained, &epoch), 0);
+	assert_int_equal(drained.foreign, 0);
+	assert_true(drained.on_cpu_ns > 0);
+	session_remove_process(session, drained.life, burner.pid);
+	end_burner(&burner);
+}
+
 static void no_more_is_charged_once_it_is_stopped(void **state)
 {
 	struct session *session = *state;
 	struct burner burner = start_burner();
-	struct drained drained = { .tgid = (uint32_t)burner.pid };
-	uint64_t epoch, end_ns;
+	struct drained drained = { 0 };
+	uint64_t life, epoch, end_ns;
 
 	assert_int_equal(session_attach(session), 0);
-	observe(session, burner.pid);
+	drained.life = life = observe(session, burner.pid);
 	let_burn(&burner);
 	assert_int_equal(session_flush(session, true, drain, &drained, &end_ns, &epoch), 0);
 	assert_true(drained.count > 0);
-	drained = (struct drained){ .tgid = (uint32_t)burner.pid };
+	drained = (struct drained){ .life = life };
 	let_burn(&burner);
 	assert_int_equal(session_flush(session, false, drain, &drained, &end_ns, &epoch), 0);
 	assert_int_equal(drained.on_cpu_ns, 0);
@@ -509,7 +664,7 @@ static void no_more_is_charged_once_it_is_stopped(void **state)
 }
 
 struct contexts_of {
-	uint32_t tgid;
+	uint64_t life;
 	size_t accounts;
 	uint64_t hash; /* of the last one */
 };
@@ -519,7 +674,7 @@ static int note_context(void *context, const struct account_key *key, const stru
 	struct contexts_of *contexts = context;
 
 	(void)account;
-	if (key->tgid != contexts->tgid)
+	if (key->life != contexts->life)
 		return 0;
 	contexts->accounts++;
 	contexts->hash = key->context_hash;
@@ -531,13 +686,13 @@ static void who_sleeps_from_the_start_on_is_found_to_be_in_no_context(void **sta
 {
 	struct session *session = *state;
 	struct burner burner = start_burner();
-	struct contexts_of contexts = { .tgid = (uint32_t)burner.pid };
+	struct contexts_of contexts = { 0 };
 	uint64_t end_ns, epoch;
 
 	assert_int_equal(session_attach(session), 0);
 	let_burn(&burner);
 	(void)slept_cpu_ns(burner.pid);
-	observe(session, burner.pid);
+	contexts.life = observe(session, burner.pid);
 	assert_int_equal(session_flush(session, false, note_context, &contexts, &end_ns, &epoch),
 			 0);
 	assert_int_equal(contexts.accounts, 1);
@@ -548,88 +703,112 @@ static void who_sleeps_from_the_start_on_is_found_to_be_in_no_context(void **sta
 	end_burner(&burner);
 }
 
+/* The last of each kind. */
 static void note_event(void *context, const struct event *event)
 {
-	uint32_t *tgids = context;
+	struct event *events = context;
 
-	tgids[event->kind] = event->tgid;
+	events[event->kind] = *event;
+}
+
+struct images_of {
+	uint64_t life;
+	uint64_t second; /* that an exec began */
+	uint64_t first_serial, second_serial; /* 0 = there is no account */
+};
+
+static int note_image(void *context, const struct account_key *key, const struct account *account)
+{
+	struct images_of *images = context;
+
+	if (key->life != images->life)
+		return 0;
+	assert_true(account->image == images->life || account->image == images->second);
+	if (account->image == images->life) {
+		images->first_serial = key->thread_serial;
+	} else {
+		images->second_serial = key->thread_serial;
+		assert_string_equal(account->comm, "true");
+	}
+	return 0;
 }
 
 static void forks_and_ends_of_the_observed_are_told_once(void **state)
 {
 	struct session *session = *state;
-	uint32_t tgids[_EVENT_KIND_MAX] = { 0 };
+	struct event events[_EVENT_KIND_MAX] = { 0 };
+	const struct event *fork_event = &events[EVENT_KIND_FORK];
+	struct images_of images = { 0 };
+	struct process_books books;
+	uint64_t own, ticks, end_ns, epoch;
 	pid_t child;
 
 	assert_int_equal(session_attach(session), 0);
-	observe(session, getpid());
+	own = observe(session, getpid());
 	child = fork();
 	if (child == 0) {
 		(void)execl("/bin/true", "true", (char *)NULL);
 		_exit(1);
 	}
+	ticks = start_ticks_of(child);
 	assert_int_equal(waitpid(child, NULL, 0), child);
-	while (tgids[EVENT_KIND_EXIT] != (uint32_t)child)
-		assert_true(session_read_events(session, note_event, tgids) >= 0);
-	assert_int_equal(tgids[EVENT_KIND_FORK], child);
-	assert_int_equal(tgids[EVENT_KIND_EXEC], child);
-	memset(tgids, 0, sizeof(tgids));
-	(void)session_read_events(session, note_event, tgids);
-	assert_int_equal(tgids[EVENT_KIND_FORK], 0);
-	session_remove_process(session, child);
-	session_remove_process(session, getpid());
+	while (!events[EVENT_KIND_EXIT].life)
+		assert_true(session_read_events(session, note_event, events) >= 0);
+	images.life = fork_event->life;
+	images.second = events[EVENT_KIND_EXEC].image;
+	assert_int_equal(fork_event->tgid, child);
+	assert_int_equal(fork_event->parent_tgid, getpid());
+	assert_int_equal(fork_event->parent_life, own);
+	assert_int_equal(fork_event->start_ticks, ticks);
+	assert_true(images.life > own);
+	assert_int_equal(whose_is(session, child, ticks), images.life);
+	assert_int_equal(events[EVENT_KIND_EXEC].life, images.life);
+	assert_true(images.second > images.life);
+	assert_int_equal(events[EVENT_KIND_EXIT].life, images.life);
+	memset(events, 0, sizeof(events));
+	(void)session_read_events(session, note_event, events);
+	assert_int_equal(fork_event->life, 0);
+	/* What each program has used is its own. */
+	assert_int_equal(session_get_books(session, images.life, &books), 0);
+	assert_int_equal(books.image, images.second);
+	assert_int_equal(config_of(session, images.life).image, images.second);
+	assert_int_equal(session_flush(session, false, note_image, &images, &end_ns, &epoch), 0);
+	assert_int_not_equal(images.first_serial, 0);
+	assert_int_not_equal(images.second_serial, 0);
+	assert_int_not_equal(images.first_serial, images.second_serial);
+	session_remove_process(session, images.life, child);
+	assert_int_equal(whose_is(session, child, ticks), 0);
+	session_remove_process(session, own, getpid());
 }
 
 static void who_has_a_new_name_is_told_of_where_names_matter(void **state)
 {
 	const struct session_options options = { .strangers = STRANGERS_BY_NAME };
-	uint32_t tgids[_EVENT_KIND_MAX] = { 0 };
+	struct event events[_EVENT_KIND_MAX] = { 0 };
 	struct session *session = NULL;
-	int events;
+	int count;
 
 	(void)state;
 	assert_int_equal(session_open(&options, &session), 0);
 	assert_int_equal(session_attach(session), 0);
-	while (session_read_events(session, note_event, tgids) > 0)
+	while (session_read_events(session, note_event, events) > 0)
 		;
-	tgids[EVENT_KIND_STRANGER] = 0;
+	events[EVENT_KIND_STRANGER].tgid = 0;
 	assert_int_equal(prctl(PR_SET_NAME, "test_session"), 0);
 	/* Others may be renamed meanwhile: ours is among them. */
-	events = session_read_events(session, note_event, tgids);
-	assert_true(events > 0);
-	assert_int_not_equal(tgids[EVENT_KIND_STRANGER], 0);
+	count = session_read_events(session, note_event, events);
+	assert_true(count > 0);
+	assert_int_not_equal(events[EVENT_KIND_STRANGER].tgid, 0);
 	session_free(session);
-}
-
-/* Which inode a file in memory is of, and one of it there is a probe of each kind in. */
-struct memory_file {
-	const struct session *session;
-	int fd;
-};
-
-static int identify(void *file, bool is_fresh, uint64_t *ret_inode)
-{
-	const struct memory_file *memory = file;
-
-	(void)is_fresh;
-	return session_identify_file(session_identifier(memory->session), memory->fd, ret_inode);
-}
-
-static struct memory_file make_file(const struct session *session)
-{
-	struct memory_file file = { .session = session, .fd = memfd_create("code", MFD_CLOEXEC) };
-
-	assert_true(file.fd >= 0);
-	assert_int_equal(ftruncate(file.fd, sysconf(_SC_PAGESIZE)), 0);
-	return file;
 }
 
 static void probes_are_of_a_file_and_go_with_who_has_it(void **state)
 {
 	struct session *session = *state;
 	struct memory_file file = make_file(session), other = make_file(session);
-	const uint64_t offset = 0;
-	struct session_probe probes[2];
+	/* A stranger's pid may be the same number: it is no life. */
+	const uint64_t life = NOBODYS_PID;
+	struct session_probe probes[2], loader = probe_in(&other, SESSION_PROBE_LOADER);
 	uint64_t inode, again, of_other;
 
 	assert_int_equal(identify(&file, true, &inode), 0);
@@ -639,29 +818,28 @@ static void probes_are_of_a_file_and_go_with_who_has_it(void **state)
 	assert_int_not_equal(inode, of_other);
 
 	for (int kind = 0; kind < _SESSION_PROBE_KIND_MAX; kind++)
-		probes[kind] = (struct session_probe){ .kind = (enum session_probe_kind)kind,
-						       .fd = file.fd,
-						       .identify = identify,
-						       .file = &file,
-						       .file_offsets = &offset,
-						       .count = 1 };
-	session_set_probes(session, NOBODY, probes, 2);
+		probes[kind] = probe_in(&file, (enum session_probe_kind)kind);
+	session_set_probes(session, life, probes, 2);
 	assert_int_equal(probes[0].error, 0);
 	assert_int_equal(probes[1].error, 0);
 	assert_int_equal(uprobed_files_count(session->uprobed_files), 2);
-	session_inherit_probes(session, NOBODY, NOBODY + 1);
-	session_unwatch(session, NOBODY);
+	assert_int_equal(session_watch(session, NOBODYS_PID, &loader), 0);
+	assert_int_equal(uprobed_files_count(session->uprobed_files), 3);
+	session_unwatch(session, NOBODYS_PID);
+	assert_int_equal(uprobed_files_count(session->uprobed_files), 2);
+	session_inherit_probes(session, life, NOBODY + 1);
+	session_remove_process(session, life, NOBODYS_PID);
 	assert_int_equal(uprobed_files_count(session->uprobed_files), 2);
 	session_drop_context_probes(session, NOBODY + 1);
 	assert_int_equal(uprobed_files_count(session->uprobed_files), 1);
-	session_remove_process(session, NOBODY + 1);
+	session_remove_process(session, NOBODY + 1, NOBODYS_PID);
 	assert_int_equal(uprobed_files_count(session->uprobed_files), 0);
 	(void)close(file.fd);
 	(void)close(other.fd);
 }
 
 struct told_slices {
-	uint32_t tgid;
+	uint64_t life;
 	uint64_t ran_ns;
 	uint64_t woken_by_us;
 	int count, foreign;
@@ -672,7 +850,7 @@ static void note_slice(void *context, const struct slice *slice)
 	struct told_slices *told = context;
 
 	told->count++;
-	told->foreign += slice->tgid != told->tgid;
+	told->foreign += slice->life != told->life;
 	told->ran_ns += slice->user_ns + slice->kernel_ns - slice->taken_ns;
 	told->woken_by_us += slice->woken_by == ((uint64_t)getpid() << 32 | (uint64_t)getpid());
 }
@@ -682,8 +860,8 @@ static void slices_come_to_what_is_charged_and_ours_are_nobodys_business(void **
 	const struct session_options options = { .has_kernel_split = true, .has_timeline = true };
 	struct session *session = NULL;
 	struct burner burner = start_burner();
-	struct drained drained = { .tgid = (uint32_t)burner.pid };
-	struct told_slices told = { .tgid = (uint32_t)burner.pid };
+	struct drained drained = { .pid = burner.pid };
+	struct told_slices told = { 0 };
 	uint64_t epoch;
 	int count;
 
@@ -691,7 +869,7 @@ static void slices_come_to_what_is_charged_and_ours_are_nobodys_business(void **
 	assert_int_equal(session_open(&options, &session), 0);
 	assert_int_equal(session_attach(session), 0);
 	assert_int_equal(session_start_calibration(session, SESSION_WAY_SHORT), 0);
-	observe(session, burner.pid);
+	told.life = drained.life = observe(session, burner.pid);
 	let_burn(&burner);
 	let_burn(&burner);
 	(void)slept_cpu_ns(burner.pid);
@@ -703,7 +881,7 @@ static void slices_come_to_what_is_charged_and_ours_are_nobodys_business(void **
 	assert_int_equal(told.foreign, 0);
 	assert_int_equal(told.ran_ns, drained.on_cpu_ns);
 	assert_true(told.woken_by_us > 0);
-	session_remove_process(session, burner.pid);
+	session_remove_process(session, told.life, burner.pid);
 	end_burner(&burner);
 	session_free(session);
 }
@@ -806,8 +984,8 @@ static struct session *open_sampler(void)
 }
 
 struct taken {
-	uint64_t count, stacks, samples;
-	uint32_t tgid, foreign;
+	uint64_t count, stacks, samples, life;
+	uint32_t foreign;
 	uint64_t stop_at; /* 0 = never */
 };
 
@@ -815,7 +993,7 @@ static int take_sample(void *context, const struct sample_key *key, uint64_t cou
 {
 	struct taken *taken = context;
 
-	taken->foreign += key->account.tgid != taken->tgid;
+	taken->foreign += key->account.life != taken->life;
 	taken->stacks += key->stack;
 	taken->samples += count;
 	return ++taken->count == taken->stop_at ? -ECANCELED : 1;
@@ -828,7 +1006,7 @@ static void put_samples(const struct session *session, int epoch, uint64_t count
 	const uint64_t samples = 3;
 
 	for (uint64_t i = 1; i <= count; i++) {
-		const struct sample_key key = { .stack = i, .account.tgid = NOBODY };
+		const struct sample_key key = { .stack = i, .account.life = NOBODY };
 
 		assert_int_equal(bpf_map_update_elem(fd, &key, &samples, BPF_NOEXIST), 0);
 	}
@@ -849,7 +1027,7 @@ static int take_calls(void *context, const struct syscall_key *key, const struct
 {
 	struct taken *taken = context;
 
-	taken->foreign += key->account.tgid != taken->tgid;
+	taken->foreign += key->account.life != taken->life;
 	taken->stacks += key->call;
 	taken->samples += sums->calls + sums->inside_ns;
 	return ++taken->count == taken->stop_at ? -ECANCELED : 1;
@@ -862,7 +1040,7 @@ static void put_calls(const struct session *session, int epoch, uint32_t count)
 	const struct syscall_sums sums = { .calls = 3, .inside_ns = 4 };
 
 	for (uint32_t i = 1; i <= count; i++) {
-		const struct syscall_key key = { .call = i, .account.tgid = NOBODY };
+		const struct syscall_key key = { .call = i, .account.life = NOBODY };
 
 		assert_int_equal(bpf_map_update_elem(fd, &key, &sums, BPF_NOEXIST), 0);
 	}
@@ -876,7 +1054,7 @@ static void a_window_hands_out_each_of_its_system_calls_once(void **state)
 
 	(void)state;
 	for (int i = 0; i < 7; i++) {
-		struct taken taken = { .tgid = NOBODY }, other = { 0 };
+		struct taken taken = { .life = NOBODY }, other = { 0 };
 		uint64_t count = counts[i];
 
 		shares[0].used = shares[1].used = 7;
@@ -898,7 +1076,7 @@ static void a_window_hands_out_each_of_its_system_calls_once(void **state)
 
 static void who_takes_system_calls_may_stop_it(void **state)
 {
-	struct taken taken = { .tgid = NOBODY, .stop_at = 2 };
+	struct taken taken = { .life = NOBODY, .stop_at = 2 };
 	struct session *session = open_counter(0);
 
 	(void)state;
@@ -946,7 +1124,7 @@ static void a_window_hands_out_each_of_its_samples_once(void **state)
 
 	(void)state;
 	for (int i = 0; i < 7; i++) {
-		struct taken taken = { .tgid = NOBODY }, other = { 0 }, again = { 0 };
+		struct taken taken = { .life = NOBODY }, other = { 0 }, again = { 0 };
 		uint64_t count = counts[i];
 
 		put_samples(session, i, count);
@@ -969,7 +1147,7 @@ static void a_window_hands_out_each_of_its_samples_once(void **state)
 static void who_takes_the_samples_may_stop_it(void **state)
 {
 	struct session *session = open_sampler();
-	struct taken taken = { .tgid = NOBODY, .stop_at = 3 };
+	struct taken taken = { .life = NOBODY, .stop_at = 3 };
 
 	(void)state;
 	put_samples(session, 0, 2000);
@@ -1007,22 +1185,22 @@ static void who_burns_is_sampled(void **state)
 {
 	struct session *session = open_sampler();
 	struct burner burner = start_burner();
-	struct taken taken = { .tgid = (uint32_t)burner.pid };
+	struct taken taken = { 0 };
 	struct drained drained = { 0 };
 	const struct ruby_stack_layout layout = { 0 };
 	uint64_t epoch;
 
 	(void)state;
 	assert_int_equal(session_attach(session), 0);
-	observe(session, burner.pid);
-	assert_int_equal(session_set_stack_layout(session, burner.pid, &layout), 0);
+	taken.life = observe(session, burner.pid);
+	assert_int_equal(session_set_stack_layout(session, taken.life, &layout), 0);
 	for (int i = 0; i < 50; i++)
 		let_burn(&burner);
 	assert_int_equal(flush(session, &drained, &epoch), 0);
 	assert_int_equal(session_drain_samples(session, epoch, take_sample, &taken), 0);
 	assert_true(taken.samples > 0);
 	assert_int_equal(taken.foreign, 0);
-	session_remove_process(session, burner.pid);
+	session_remove_process(session, taken.life, burner.pid);
 	end_burner(&burner);
 	session_free(session);
 }
@@ -1227,6 +1405,7 @@ int main(void)
 		OPENED(who_takes_the_accounts_may_stop_it),
 		OPENED(a_process_is_of_its_parents_family_or_of_a_new_one),
 		OPENED(a_family_that_has_its_share_gets_no_more),
+		OPENED(who_has_a_pid_later_keeps_it_when_who_had_it_is_removed),
 		OPENED(each_configuration_has_a_generation_of_its_own_and_never_0),
 		OPENED(lean_is_said_of_a_known_process_and_only_once),
 		OPENED(a_snapshot_that_is_taken_makes_room_until_it_is_put_back),
@@ -1235,6 +1414,7 @@ int main(void)
 		OPENED(strangers_that_were_lost_are_told_once),
 		OPENED(programs_are_timed_while_they_are_wanted_to_be),
 		OPENED(a_thread_is_charged_to_the_window_that_it_ran_in_to_the_last),
+		OPENED(who_has_not_started_then_is_not_observed),
 		OPENED(no_more_is_charged_once_it_is_stopped),
 		OPENED(who_sleeps_from_the_start_on_is_found_to_be_in_no_context),
 		OPENED(forks_and_ends_of_the_observed_are_told_once),

@@ -74,7 +74,7 @@ static uint64_t resolve(struct thread_state *thread, const struct process_config
 	memset(thread, leftover, sizeof(*thread));
 	thread->is_at_switch = 0;
 	thread->config = *config;
-	thread->tgid = 1;
+	thread->life = thread->image = 1;
 	thread->state_pointer = pointer;
 	memory.reads = 0;
 	return context_resolve(thread);

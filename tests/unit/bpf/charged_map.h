@@ -70,7 +70,7 @@ static void open_account(uint64_t context_hash)
 {
 	bench.opened = (struct account_key){ .context_hash = context_hash,
 					     .thread_serial = thread->serial,
-					     .tgid = TGID };
+					     .life = LIFE };
 }
 
 /* The thread is in no context, of which it is known, and has that account. */

@@ -19,6 +19,8 @@
 #include <correlator/share.h>
 
 enum {
+	LIFE = 1077,
+	IMAGE = 1078,
 	TGID = 77,
 	ELEMENTS = 4,
 	START_NS = 1000,
@@ -87,9 +89,9 @@ __attribute__((noipa)) void *native_find(const void *map, const void *key)
 	size_t i;
 
 	if (map == &books)
-		return *(const uint32_t *)key == TGID ? &process : NULL;
+		return *(const uint64_t *)key == LIFE ? &process : NULL;
 	if (map == &origins)
-		return *(const uint32_t *)key == TGID && origin.hash ? &origin : NULL;
+		return *(const uint64_t *)key == LIFE && origin.hash ? &origin : NULL;
 	if (map == &accounts)
 		return &opened[*(const uint32_t *)key];
 	if (map == &contexts)
@@ -159,6 +161,8 @@ static int set_up(void **state)
 	memset(&origin, 0, sizeof(origin));
 	memset(&thread, 0, sizeof(thread));
 	thread.tgid = TGID;
+	thread.life = LIFE;
+	thread.image = IMAGE;
 	thread.serial = 1;
 	room.has_accounts = room.has_contexts = true;
 	room.is_raced = false;
@@ -191,7 +195,7 @@ static void an_account_says_whose_it_is_and_since_when(void **state)
 	thread.ns_tid = 8;
 	hold(100);
 	charge_pending(&thread, &named, 2000);
-	assert_int_equal(opened[0].keys[0].tgid, TGID);
+	assert_int_equal(opened[0].keys[0].life, LIFE);
 	assert_int_equal(opened[0].keys[0].thread_serial, 1);
 	assert_int_equal(account->tid, 78);
 	assert_int_equal(account->ns_tid, 8);

@@ -25,7 +25,7 @@ static int set_up(void **state)
 {
 	(void)begin_two_tasks(state);
 	collect_phase = COLLECT_PHASE_FLUSH;
-	collect_tgid = 0;
+	collect_life = 0;
 	stragglers = 0;
 	registration_pass = 0;
 	current_epoch = 1;
@@ -53,7 +53,7 @@ static void interrupt(void)
 
 static void assert_written_up(bool is_expected)
 {
-	const struct process_books *process = &process_of(TGID)->books;
+	const struct process_books *process = &process_of(LIFE)->books;
 
 	assert_int_equal(process->epochs[0].overflow.user_ns >= PENDING_NS, is_expected);
 	assert_int_equal(thread->epoch, is_expected);
@@ -111,7 +111,7 @@ static void in_the_middle_of_a_boundary_an_interrupt_does_nothing(void **state)
 	kernel.edge_slot.is_busy = 1;
 	interrupt();
 	assert_written_up(false);
-	assert_int_equal(process_of(TGID)->books.losses[COUNTER_BOUNDARY_BUSY], 0);
+	assert_int_equal(process_of(LIFE)->books.losses[COUNTER_BOUNDARY_BUSY], 0);
 	kernel.edge_slot.is_busy = 0;
 	interrupt();
 	assert_written_up(true);
@@ -120,10 +120,10 @@ static void in_the_middle_of_a_boundary_an_interrupt_does_nothing(void **state)
 static void an_interrupt_may_be_meant_for_one_process(void **state)
 {
 	(void)state;
-	collect_tgid = OTHER_TGID;
+	collect_life = OTHER_LIFE;
 	interrupt();
 	assert_written_up(false);
-	collect_tgid = TGID;
+	collect_life = LIFE;
 	interrupt();
 	assert_written_up(true);
 }
@@ -131,7 +131,7 @@ static void an_interrupt_may_be_meant_for_one_process(void **state)
 static void opentelemetrys_round_makes_room_and_writes_nothing_up(void **state)
 {
 	(void)state;
-	process_of(TGID)->has_otel = true;
+	process_of(LIFE)->has_otel = true;
 	thread->clock.is_off_cpu = 1;
 	collect_phase = COLLECT_PHASE_OTEL;
 	meet(&kernel.current);
@@ -146,7 +146,7 @@ static void opentelemetrys_round_makes_room_and_writes_nothing_up(void **state)
 
 static void the_last_round_counts_who_is_left_for_the_next_window(void **state)
 {
-	const __u64 *count = &process_of(TGID)->books.losses[COUNTER_THREAD_LATE];
+	const __u64 *count = &process_of(LIFE)->books.losses[COUNTER_THREAD_LATE];
 
 	(void)state;
 	meet(&kernel.current);
@@ -189,11 +189,17 @@ static void walk_anew(void)
 
 static void know_the_other(void)
 {
-	kernel.processes[1] = (struct native_process){
-		.tgid = OTHER_TGID,
+	kernel.processes[2] = (struct native_process){
+		.life = OTHER_LIFE,
 		.has_config = true,
 		.has_books = true,
 		.config = { .flags = PROCESS_READY, .generation = 1, .reading = 1 },
+		.books.image = OTHER_LIFE + 1,
+	};
+	kernel.processes[3] = (struct native_process){
+		.life = OTHER_TGID,
+		.is_pid = true,
+		.known = { .life = OTHER_LIFE, .start_ticks = OTHER_START_TICKS },
 	};
 	collect_phase = COLLECT_PHASE_REGISTER;
 }
@@ -212,9 +218,12 @@ static void a_thread_is_registered_in_one_pass_and_its_books_begin_in_the_next(v
 		assert_int_equal(other->is_ready, 1);
 		assert_int_equal(other->is_begun, 0);
 		assert_int_equal(stragglers, time);
-		assert_int_equal(process_of(OTHER_TGID)->books.live_threads, 1);
+		assert_int_equal(process_of(OTHER_LIFE)->books.live_threads, 1);
 	}
 	assert_int_equal(other->tgid, OTHER_TGID);
+	assert_int_equal(other->life, OTHER_LIFE);
+	/* It has run another program by then. */
+	assert_int_equal(other->image, OTHER_LIFE + 1);
 	assert_int_equal(other->tid, OTHER_TID);
 	assert_true(other->inherited_pointer == INHERITED_FIRST_READ);
 	/* Between the two each CPU was interrupted: it has not run since. */
@@ -225,7 +234,7 @@ static void a_thread_is_registered_in_one_pass_and_its_books_begin_in_the_next(v
 	assert_int_equal(stragglers, 0);
 	walk_anew();
 	assert_int_equal(stragglers, 0);
-	assert_int_equal(process_of(OTHER_TGID)->books.live_threads, 1);
+	assert_int_equal(process_of(OTHER_LIFE)->books.live_threads, 1);
 }
 
 static void who_was_seen_to_get_a_cpu_meanwhile_begins_by_itself(void **state)
@@ -250,12 +259,12 @@ static void of_a_process_that_nobody_knows_no_thread_is_registered(void **state)
 {
 	(void)state;
 	know_the_other();
-	process_of(OTHER_TGID)->has_config = false;
+	process_of(OTHER_LIFE)->has_config = false;
 	walk_anew();
 	assert_false(kernel.has_state[1]);
 	assert_int_equal(stragglers, 0);
 	/* Nor one that somebody is at, for now. */
-	process_of(OTHER_TGID)->has_config = true;
+	process_of(OTHER_LIFE)->has_config = true;
 	kernel.states[1].is_busy = 1;
 	registration_pass++;
 	assert_int_equal(collect_tasks(&(struct bpf_iter__task){ .task = &kernel.other }), 0);

@@ -19,7 +19,8 @@
 
 enum {
 	KEY = 300 << 4 | 1,
-	TGID = 77,
+	LIFE = 77,
+	IMAGE = 78,
 	T_FLOAT = 4,
 	T_STRING = 5,
 	T_HASH = 8,
@@ -48,7 +49,8 @@ static int set_up(void **state)
 	memset(&process, 0, sizeof(process));
 	/* What an earlier context has left. */
 	memset(&thread, 0xa5, sizeof(thread));
-	thread.tgid = TGID;
+	thread.life = LIFE;
+	thread.image = IMAGE;
 	thread.is_at_switch = 0;
 	thread.config = (struct process_config){
 		.key_ids = { KEY }, .key_count = 1, .flags = PROCESS_READY, .bignum_embed_mask = 7
@@ -139,9 +141,9 @@ static void the_same_values_in_another_process_are_another_context(void **state)
 
 	(void)state;
 	assert_int_equal(resolve(2 * 42 + 1, text), hash);
-	thread.tgid = TGID + 1;
+	thread.image = IMAGE + 1;
 	assert_int_not_equal(resolve(2 * 42 + 1, text), hash);
-	thread.tgid = TGID;
+	thread.image = IMAGE;
 	assert_int_not_equal(resolve(2 * 43 + 1, text), hash);
 }
 

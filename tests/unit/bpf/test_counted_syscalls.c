@@ -68,7 +68,7 @@ static void expect_row(size_t window, uint64_t context_hash, uint32_t call, uint
 		       uint64_t inside_ns)
 {
 	const struct syscall_key key = {
-		.account = { .context_hash = context_hash, .thread_serial = 6, .tgid = TGID },
+		.account = { .context_hash = context_hash, .thread_serial = 6, .life = LIFE },
 		.call = call
 	};
 	const struct syscall_sums *sums = find_row(window, &key);

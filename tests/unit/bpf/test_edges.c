@@ -71,7 +71,7 @@ static uint64_t calls(struct thread_state *of)
 static void observe(bool is_observed)
 {
 	kernel.has_state[0] = is_observed;
-	process_of(TGID)->has_config = is_observed;
+	pid_of(TGID)->known.life = is_observed ? LIFE : 0;
 	registrations += is_observed;
 }
 
@@ -85,7 +85,7 @@ static void who_is_not_observed_is_passed_over_until_somebody_comes_to_be(void *
 {
 	(void)state;
 	thread->clock.mode = THREAD_MODE_USER;
-	process_of(TGID)->has_config = false;
+	pid_of(TGID)->known.life = 0;
 	kernel.has_state[0] = false;
 	enter(0);
 	switch_tasks(&idle, &kernel.current);
@@ -106,7 +106,7 @@ static void who_is_not_observed_is_passed_over_until_somebody_comes_to_be(void *
 static void what_was_remembered_is_forgotten_as_a_whole(void **state)
 {
 	(void)state;
-	process_of(TGID)->has_config = false;
+	pid_of(TGID)->known.life = 0;
 	kernel.has_state[0] = false;
 	enter(0);
 	switch_tasks(&idle, &kernel.current);
@@ -206,7 +206,7 @@ static void of_a_slot_that_is_taken_nothing_is_changed(void **state)
 	struct edge_slot before;
 
 	(void)state;
-	process_of(TGID)->has_config = false;
+	pid_of(TGID)->known.life = 0;
 	kernel.has_state[0] = false;
 	kernel.edge_slot.is_busy = 1;
 	registrations++;
@@ -263,7 +263,7 @@ static void a_thread_whose_context_may_change_does_not_go_the_short_way(void **s
 static void nor_does_one_that_is_configured_anew(void **state)
 {
 	(void)state;
-	process_of(TGID)->config.generation = ++generation;
+	process_of(LIFE)->config.generation = ++generation;
 	leave(0);
 	assert_int_equal(thread->armed_cpu, 0);
 	enter(0);
@@ -286,7 +286,7 @@ static void without_a_slot_switches_are_written_up(void **state)
 
 static void switches_that_find_no_room_to_be_noted_are_counted(void **state)
 {
-	const struct process_books *process = &process_of(TGID)->books;
+	const struct process_books *process = &process_of(LIFE)->books;
 
 	(void)state;
 	thread->is_busy = 1;
@@ -307,12 +307,12 @@ static void switches_that_find_no_room_to_be_noted_are_counted(void **state)
 static void a_thread_whose_books_are_held_when_it_dies_has_ended(void **state)
 {
 	(void)state;
-	process_of(TGID)->books.live_threads = 1;
+	process_of(LIFE)->books.live_threads = 1;
 	kernel.current.__state = TASK_STATE_DEAD;
 	thread->is_busy = 1;
 	switch_tasks(&kernel.current, &idle);
 	assert_int_equal(thread->is_ready, 0);
-	assert_int_equal(process_of(TGID)->books.live_threads, 0);
+	assert_int_equal(process_of(LIFE)->books.live_threads, 0);
 	assert_int_equal(kernel.told[0].event.kind, EVENT_KIND_EXIT);
 }
 
@@ -320,14 +320,14 @@ static void a_thread_whose_books_are_held_when_it_dies_has_ended(void **state)
  */
 static uint64_t changes_seen_after(uint64_t ns)
 {
-	uint64_t before = process_of(TGID)->books.losses[COUNTER_CHANGE_UNSEEN];
+	uint64_t before = process_of(LIFE)->books.losses[COUNTER_CHANGE_UNSEEN];
 
 	thread->knowledge = CONTEXT_KNOWN;
 	thread->state_pointer = 4096;
 	thread->confirmed_ns = kernel.now_ns + 10 - ns;
 	switch_tasks(&kernel.current, &idle);
 	switch_tasks(&idle, &kernel.current);
-	return process_of(TGID)->books.losses[COUNTER_CHANGE_UNSEEN] - before;
+	return process_of(LIFE)->books.losses[COUNTER_CHANGE_UNSEEN] - before;
 }
 
 static void at_switches_it_is_read_once_in_a_while_that_no_probe_was_missed(void **state)
@@ -338,7 +338,7 @@ static void at_switches_it_is_read_once_in_a_while_that_no_probe_was_missed(void
 	assert_int_equal(changes_seen_after(CONFIRM_PERIOD_NS + 1), 1);
 	assert_int_equal(changes_seen_after(0), 0);
 	/* Or by reason. */
-	process_of(TGID)->config.generation = ++generation;
+	process_of(LIFE)->config.generation = ++generation;
 	assert_int_equal(changes_seen_after(0), 1);
 }
 
@@ -397,7 +397,7 @@ static void publish_long_value(void)
 
 static void at_a_switch_a_long_value_waits_and_at_an_edge_it_is_read(void **state)
 {
-	const __u64 *losses = process_of(TGID)->books.losses;
+	const __u64 *losses = process_of(LIFE)->books.losses;
 
 	(void)state;
 	publish_long_value();

@@ -23,7 +23,8 @@ static long native_update(void *map, const void *key, const void *value, uint64_
 #include "bpf/forged_user.h"
 
 enum {
-	TGID = 77,
+	LIFE = 77,
+	IMAGE = 78,
 	REQUEST = 300 << 4 | 1,
 	ENDPOINT = 301 << 4 | 1,
 	T_STRING = 5,
@@ -99,7 +100,8 @@ static int set_up(void **state)
 	thread.memory = (uint64_t)(uintptr_t)native_task;
 	memset(&contexts_share, 0, sizeof(contexts_share));
 	variable = forged_take(&memory, sizeof(uint64_t));
-	thread.tgid = TGID;
+	thread.life = LIFE;
+	thread.image = IMAGE;
 	thread.config = (struct process_config){ .key_ids = { REQUEST, ENDPOINT },
 						 .key_count = 2,
 						 .flags = PROCESS_READY | PROCESS_IS_LEAN,

@@ -37,12 +37,12 @@ static int set_up(void **state)
 
 static const struct account_totals *charged(void)
 {
-	return &process_of(TGID)->books.epochs[0].overflow;
+	return &process_of(LIFE)->books.epochs[0].overflow;
 }
 
 static uint64_t losses(enum counter counter)
 {
-	return process_of(TGID)->books.losses[counter];
+	return process_of(LIFE)->books.losses[counter];
 }
 
 static void run(int (*program)(unsigned long long *), struct task_struct *task)
@@ -67,7 +67,7 @@ static void fork_process(void)
 static void a_new_thread_is_observed_from_its_first_wait_on(void **state)
 {
 	(void)state;
-	process_of(TGID)->books.live_threads = 1;
+	process_of(LIFE)->books.live_threads = 1;
 	make_thread();
 	assert_int_equal(kernel.told_count, 0);
 	assert_int_equal(child->is_ready, 1);
@@ -76,6 +76,8 @@ static void a_new_thread_is_observed_from_its_first_wait_on(void **state)
 	assert_int_equal(child->tid, OTHER_TID);
 	assert_int_equal(child->ns_tid, OTHER_OWN_TGID);
 	assert_int_equal(child->tgid, TGID);
+	assert_int_equal(child->life, LIFE);
+	assert_int_equal(child->image, IMAGE);
 	assert_int_equal(child->serial, SERIAL + 1);
 	assert_int_equal(last_serial, SERIAL + 1);
 	assert_int_equal(child->inherited_pointer, 0);
@@ -87,7 +89,7 @@ static void a_new_thread_is_observed_from_its_first_wait_on(void **state)
 	assert_int_equal(child->clock.off_reason, OFF_CPU_RUNNABLE);
 	assert_int_equal(child->clock.mark_ns, NOW_NS);
 	assert_int_equal(child->clock.mode, compat_mode_of_new_thread());
-	assert_int_equal(process_of(TGID)->books.live_threads, 2);
+	assert_int_equal(process_of(LIFE)->books.live_threads, 2);
 	assert_int_equal(registrations, 1);
 }
 
@@ -146,7 +148,7 @@ static void a_thread_is_registered_once(void **state)
 	make_thread();
 	assert_int_equal(child->is_begun, 1);
 	assert_int_equal(child->serial, 0);
-	assert_int_equal(process_of(TGID)->books.live_threads, 0);
+	assert_int_equal(process_of(LIFE)->books.live_threads, 0);
 	assert_int_equal(registrations, 0);
 }
 
@@ -161,7 +163,7 @@ static void a_dead_task_is_not_registered(void **state)
 /* Its last switch and its registration meet: one of the two ends it. */
 static void one_that_dies_while_it_is_registered_has_ended(void **state)
 {
-	struct process_books *process = &process_of(TGID)->books;
+	struct process_books *process = &process_of(LIFE)->books;
 
 	(void)state;
 	process->live_threads = 1;
@@ -175,7 +177,7 @@ static void one_that_dies_while_it_is_registered_has_ended(void **state)
 
 static void the_last_thread_of_a_process_ends_it_once(void **state)
 {
-	struct process_books *process = &process_of(TGID)->books;
+	struct process_books *process = &process_of(LIFE)->books;
 
 	(void)state;
 	process->live_threads = 2;
@@ -195,12 +197,13 @@ static void the_last_thread_of_a_process_ends_it_once(void **state)
 	assert_int_equal(leaving_threads, 4);
 	assert_int_equal(kernel.told_count, 1);
 	assert_int_equal(kernel.told[0].event.kind, EVENT_KIND_EXIT);
-	assert_int_equal(kernel.told[0].event.tgid, TGID);
+	assert_int_equal(kernel.told[0].event.life, LIFE);
+	assert_int_equal(kernel.told[0].event.tgid, 0);
 	assert_int_equal(kernel.told[0].event.parent_tgid, 0);
 	assert_int_equal(kernel.told[0].event.ns_tgid, OWN_TGID);
 	assert_int_equal(kernel.told[0].event.address, 0);
 	/* Its process was forgotten. */
-	process_of(TGID)->has_books = false;
+	process_of(LIFE)->has_books = false;
 	thread->is_ready = 1;
 	registration_end(thread, &kernel.current);
 	assert_int_equal(kernel.told_count, 1);
@@ -208,19 +211,23 @@ static void the_last_thread_of_a_process_ends_it_once(void **state)
 
 static void a_forked_process_starts_with_its_parents_configuration(void **state)
 {
+	struct process_config expected = process_of(LIFE)->config;
 	const struct native_process *process;
 	const struct event *event = &kernel.told[0].event;
 
 	(void)state;
 	native_session.watches_otel = 1;
-	process_of(TGID)->has_otel = true;
-	process_of(TGID)->otel.trace_key = 2;
+	process_of(LIFE)->has_otel = true;
+	process_of(LIFE)->otel.trace_key = 2;
 	processes_share.used = FAMILY;
 	fork_process();
-	process = process_of(OTHER_TGID);
+	process = process_of(OTHER_LIFE);
 	assert_non_null(process);
 	assert_true(process->has_config && process->has_books && process->has_otel);
-	assert_memory_equal(&process->config, &process_of(TGID)->config, sizeof(process->config));
+	/* The same program, but an image of its own. */
+	expected.image = OTHER_LIFE;
+	assert_memory_equal(&process->config, &expected, sizeof(expected));
+	assert_int_equal(process->books.image, OTHER_LIFE);
 	assert_int_equal(process->books.live_threads, 1);
 	assert_int_equal(process->otel.trace_key, 2);
 	assert_int_equal(processes_share.used, FAMILY + 1);
@@ -230,9 +237,19 @@ static void a_forked_process_starts_with_its_parents_configuration(void **state)
 	assert_int_equal(event->tgid, OTHER_TGID);
 	assert_int_equal(event->parent_tgid, TGID);
 	assert_int_equal(event->ns_tgid, OTHER_OWN_TGID);
-	assert_int_equal(event->address, 0);
+	assert_int_equal(event->life, OTHER_LIFE);
+	assert_int_equal(event->parent_life, LIFE);
+	assert_int_equal(event->start_ticks, OTHER_START_TICKS);
 	assert_string_equal(event->comm, "the other");
 	assert_int_equal(child->tgid, OTHER_TGID);
+	assert_int_equal(child->life, OTHER_LIFE);
+	assert_int_equal(child->image, OTHER_LIFE);
+	/* And by its pid it is found. */
+	assert_int_equal(pid_of(OTHER_TGID)->known.life, OTHER_LIFE);
+	assert_int_equal(pid_of(OTHER_TGID)->known.start_ticks, OTHER_START_TICKS);
+	assert_int_equal(life_of(&kernel.other), OTHER_LIFE);
+	kernel.other.start_boottime += LIFE_NS_PER_TICK;
+	assert_int_equal(life_of(&kernel.other), 0);
 	/* What its thread-local points to its parent has set. */
 	assert_int_equal(child->inherited_pointer, INHERITED_FIRST_READ);
 	assert_true(kernel.has_otel_state[1]);
@@ -242,7 +259,7 @@ static void a_forked_process_starts_with_its_parents_configuration(void **state)
 static void a_new_threads_opentelemetry_context_is_none(void **state)
 {
 	(void)state;
-	process_of(TGID)->has_otel = true;
+	process_of(LIFE)->has_otel = true;
 	make_thread();
 	assert_false(kernel.has_otel_state[1]);
 	native_session.watches_otel = 1;
@@ -257,7 +274,7 @@ static void forks_are_followed_only_if_wanted(void **state)
 	(void)state;
 	native_session.follow_forks = 0;
 	fork_process();
-	assert_null(process_of(OTHER_TGID));
+	assert_null(process_of(OTHER_LIFE));
 	assert_false(kernel.has_state[1]);
 	assert_int_equal(kernel.told_count, 0);
 }
@@ -265,9 +282,9 @@ static void forks_are_followed_only_if_wanted(void **state)
 static void without_opentelemetry_no_configuration_of_it_is_taken_over(void **state)
 {
 	(void)state;
-	process_of(TGID)->has_otel = true;
+	process_of(LIFE)->has_otel = true;
 	fork_process();
-	assert_false(process_of(OTHER_TGID)->has_otel);
+	assert_false(process_of(OTHER_LIFE)->has_otel);
 	assert_int_equal(losses(COUNTER_PROCESSES_FULL), 0);
 }
 
@@ -287,14 +304,14 @@ static void a_process_that_finds_no_room_is_counted_and_leaves_none_behind(void 
 	assert_no_child(1);
 	kernel.full = &processes;
 	assert_no_child(2);
-	assert_false(process_of(OTHER_TGID)->has_books);
+	assert_false(process_of(OTHER_LIFE + 1)->has_books);
 	kernel.full = NULL;
 	processes_share.used = PROCESSES_MAX;
 	assert_no_child(3);
-	assert_false(process_of(OTHER_TGID)->has_books);
+	assert_null(process_of(OTHER_LIFE + 2));
 	/* Nor one whose parent is forgotten, which is no want of room. */
 	processes_share.used = 0;
-	process_of(TGID)->has_config = false;
+	process_of(LIFE)->has_config = false;
 	assert_no_child(3);
 }
 
@@ -303,43 +320,65 @@ static void a_process_that_the_observer_does_not_see_is_not_taken(void **state)
 	(void)state;
 	kernel.other.tgid = kernel.other.pid = 0;
 	assert_no_child(0);
+	assert_int_equal(last_life, OTHER_LIFE - 1);
 }
 
-static void who_has_the_pid_of_one_that_is_not_taken_out_yet_takes_its_place(void **state)
+/* Userspace has not taken out the one before. */
+static void a_pid_that_comes_again_is_another_process(void **state)
 {
-	struct process_books *process;
+	struct process_books *before;
 
 	(void)state;
 	fork_process();
-	process = &process_of(OTHER_TGID)->books;
-	process->losses[0] = 9;
+	before = &process_of(OTHER_LIFE)->books;
+	before->losses[0] = 9;
 	kernel.has_state[1] = false;
 	memset(child, 0, sizeof(*child));
-	/* However full it is. */
-	processes_share.used = PROCESSES_MAX;
+	kernel.other.start_boottime += LIFE_NS_PER_TICK;
 	fork_process();
-	assert_int_equal(process->losses[0], 0);
-	assert_int_equal(process->live_threads, 1);
-	assert_int_equal(processes_share.used_by[FAMILY], 1);
+	assert_int_equal(before->losses[0], 9);
+	assert_int_equal(before->live_threads, 1);
+	assert_int_equal(process_of(OTHER_LIFE + 1)->books.live_threads, 1);
+	assert_int_equal(processes_share.used_by[FAMILY], 2);
 	assert_int_equal(kernel.told_count, 2);
+	assert_int_equal(kernel.told[1].event.life, OTHER_LIFE + 1);
+	assert_int_equal(life_of(&kernel.other), OTHER_LIFE + 1);
 	assert_int_equal(losses(COUNTER_PROCESSES_FULL), 0);
+	/* What of the first one comes late is its own. */
+	child->life = OTHER_LIFE;
+	registration_end(child, &kernel.other);
+	assert_int_equal(before->live_threads, 0);
+	assert_int_equal(process_of(OTHER_LIFE + 1)->books.live_threads, 1);
+}
+
+/* Userspace has written what it found before it was told of the parent's exec. */
+static void what_was_found_out_about_another_program_is_not_taken_over(void **state)
+{
+	(void)state;
+	native_session.watches_otel = 1;
+	process_of(LIFE)->has_otel = true;
+	process_of(LIFE)->books.image = IMAGE + 1;
+	fork_process();
+	assert_int_equal(process_of(OTHER_LIFE)->config.flags, 0);
+	assert_int_equal(process_of(OTHER_LIFE)->config.family, FAMILY);
+	assert_int_equal(child->image, OTHER_LIFE);
 }
 
 static void a_fork_without_room_for_opentelemetry_is_observed_without(void **state)
 {
 	(void)state;
 	native_session.watches_otel = 1;
-	process_of(TGID)->has_otel = true;
+	process_of(LIFE)->has_otel = true;
 	kernel.full = &otel_processes;
 	fork_process();
 	assert_int_equal(losses(COUNTER_PROCESSES_FULL), 1);
-	assert_true(process_of(OTHER_TGID)->has_config);
+	assert_true(process_of(OTHER_LIFE)->has_config);
 	assert_int_equal(kernel.told_count, 1);
 }
 
 static void an_exec_ends_what_ran_and_begins_with_nothing_known(void **state)
 {
-	struct native_process *process = process_of(TGID);
+	struct native_process *process = process_of(LIFE);
 
 	(void)state;
 	native_session.watches_otel = 1;
@@ -371,9 +410,16 @@ static void an_exec_ends_what_ran_and_begins_with_nothing_known(void **state)
 	assert_false(process->has_otel);
 	assert_int_equal(kernel.told_count, 1);
 	assert_int_equal(kernel.told[0].event.kind, EVENT_KIND_EXEC);
-	assert_int_equal(kernel.told[0].event.tgid, TGID);
+	assert_int_equal(kernel.told[0].event.life, LIFE);
+	assert_int_equal(kernel.told[0].event.tgid, 0);
 	assert_int_equal(kernel.told[0].event.parent_tgid, 0);
-	assert_int_equal(kernel.told[0].event.address, 0);
+	assert_int_equal(kernel.told[0].event.image, OTHER_LIFE);
+	/* What comes is another image's, in accounts of its own. */
+	assert_int_equal(thread->image, OTHER_LIFE);
+	assert_int_equal(process->config.image, OTHER_LIFE);
+	assert_int_equal(process->books.image, OTHER_LIFE);
+	assert_int_equal(thread->life, LIFE);
+	assert_int_equal(thread->serial, SERIAL + 1);
 }
 
 /* Also where somebody holds the books. */
@@ -420,7 +466,7 @@ static void an_exec_that_finds_the_books_held_is_told_and_made_good_later(void *
 	assert_int_equal(thread->has_missed_exec, 1);
 	assert_int_equal(thread->is_busy, 1);
 	assert_int_equal(thread->knowledge, CONTEXT_KNOWN);
-	assert_int_equal(process_of(TGID)->config.flags, 0);
+	assert_int_equal(process_of(LIFE)->config.flags, 0);
 	assert_int_equal(kernel.told_count, 1);
 }
 
@@ -428,9 +474,9 @@ static void an_exec_that_finds_the_books_held_is_told_and_made_good_later(void *
 static void an_exec_brings_no_process_back_that_is_forgotten(void **state)
 {
 	(void)state;
-	process_of(TGID)->has_config = false;
+	process_of(LIFE)->has_config = false;
 	run(on_exec, &kernel.current);
-	assert_false(process_of(TGID)->has_config);
+	assert_false(process_of(LIFE)->has_config);
 }
 
 /* In a context that its snapshot is of, as a fork that its parent has set it for. */
@@ -455,7 +501,7 @@ static void assert_of_origin(uint32_t serial)
 
 static void an_exec_in_a_context_makes_it_the_origin_of_the_process(void **state)
 {
-	const struct native_process *process = process_of(TGID);
+	const struct native_process *process = process_of(LIFE);
 
 	(void)state;
 	put_in_context();
@@ -497,10 +543,10 @@ static void of_what_could_not_be_read_before_there_is_no_origin(void **state)
 	thread->tls_address = 8;
 	run(on_rename, &kernel.current);
 	run(on_exec, &kernel.current);
-	assert_false(process_of(TGID)->has_origin);
+	assert_false(process_of(LIFE)->has_origin);
 	assert_int_equal(thread->knowledge, CONTEXT_UNKNOWN);
 	assert_int_equal(thread->is_of_origin, 0);
-	assert_int_equal(thread->serial, 1);
+	assert_int_equal(thread->serial, SERIAL + 1);
 }
 
 static void an_exec_that_found_the_books_held_has_its_origin_later(void **state)
@@ -511,7 +557,7 @@ static void an_exec_that_found_the_books_held_has_its_origin_later(void **state)
 	run(on_rename, &kernel.current);
 	run(on_exec, &kernel.current);
 	thread->is_busy = 0;
-	assert_false(process_of(TGID)->has_origin);
+	assert_false(process_of(LIFE)->has_origin);
 	assert_true(boundary_begin(thread, &kernel.current, NOW_NS));
 	assert_of_origin(SERIAL + 1);
 	assert_int_equal(thread->has_missed_exec, 0);
@@ -527,7 +573,7 @@ static void what_a_missed_probe_brought_is_no_origin(void **state)
 	run(on_exec, &kernel.current);
 	thread->is_busy = 0;
 	assert_true(boundary_begin(thread, &kernel.current, NOW_NS));
-	assert_false(process_of(TGID)->has_origin);
+	assert_false(process_of(LIFE)->has_origin);
 	assert_int_equal(thread->knowledge, CONTEXT_UNKNOWN);
 }
 
@@ -541,8 +587,8 @@ static void an_origin_that_finds_no_room_is_counted(void **state)
 	assert_int_equal(thread->origin_hash, 0);
 	assert_int_equal(thread->knowledge, CONTEXT_UNKNOWN);
 	kernel.full = NULL;
-	process_of(TGID)->has_origin = true;
-	process_of(TGID)->origin.hash = CONTEXT_HASH_FIRST;
+	process_of(LIFE)->has_origin = true;
+	process_of(LIFE)->origin.hash = CONTEXT_HASH_FIRST;
 	kernel.full = &origins;
 	fork_process();
 	assert_int_equal(losses(COUNTER_PROCESSES_FULL), 2);
@@ -555,17 +601,17 @@ static void without_children_an_exec_ends_the_context(void **state)
 	put_in_context();
 	native_session.has_children = 0;
 	run(on_exec, &kernel.current);
-	assert_false(process_of(TGID)->has_origin);
+	assert_false(process_of(LIFE)->has_origin);
 	assert_int_equal(thread->knowledge, CONTEXT_UNKNOWN);
-	assert_int_equal(thread->serial, 1);
+	assert_int_equal(thread->serial, SERIAL + 1);
 }
 
 static void threads_and_forks_of_a_process_have_its_origin(void **state)
 {
 	(void)state;
 	native_session.has_children = 1;
-	process_of(TGID)->has_origin = true;
-	process_of(TGID)->origin.hash = CONTEXT_HASH_FIRST + 4;
+	process_of(LIFE)->has_origin = true;
+	process_of(LIFE)->origin.hash = CONTEXT_HASH_FIRST + 4;
 	make_thread();
 	assert_int_equal(child->origin_hash, CONTEXT_HASH_FIRST + 4);
 	kernel.has_state[1] = false;
@@ -575,18 +621,18 @@ static void threads_and_forks_of_a_process_have_its_origin(void **state)
 	assert_int_equal(child->origin_hash, 0);
 	(void)set_up(state);
 	native_session.has_children = 1;
-	process_of(TGID)->has_origin = true;
-	process_of(TGID)->origin.hash = CONTEXT_HASH_FIRST + 4;
+	process_of(LIFE)->has_origin = true;
+	process_of(LIFE)->origin.hash = CONTEXT_HASH_FIRST + 4;
 	fork_process();
 	assert_int_equal(child->origin_hash, CONTEXT_HASH_FIRST + 4);
-	assert_int_equal(process_of(OTHER_TGID)->origin.hash, CONTEXT_HASH_FIRST + 4);
+	assert_int_equal(process_of(OTHER_LIFE)->origin.hash, CONTEXT_HASH_FIRST + 4);
 	/* Who has its pid next has another parent. */
-	process_of(TGID)->has_origin = false;
+	process_of(LIFE)->has_origin = false;
 	kernel.has_state[1] = false;
 	memset(child, 0, sizeof(*child));
 	fork_process();
 	assert_int_equal(child->origin_hash, 0);
-	assert_false(process_of(OTHER_TGID)->has_origin);
+	assert_false(process_of(OTHER_LIFE + 1)->has_origin);
 }
 
 static void set_variable(uint64_t pointer)
@@ -743,7 +789,7 @@ static void who_exits_after_the_end_is_balanced_as_far_as_it_was_charged(void **
 	kernel.current.se.sum_exec_runtime = 110;
 	run(program_on_exit, &kernel.current);
 	assert_int_equal(charged()->user_ns, PENDING_NS + 100);
-	assert_int_equal(process_of(TGID)->books.epochs[0].exec_ns, 100);
+	assert_int_equal(process_of(LIFE)->books.epochs[0].exec_ns, 100);
 	assert_int_equal(thread->pending.user_ns, 0);
 	assert_int_equal(thread->is_busy, 0);
 	assert_int_equal(thread->is_exiting, 0);
@@ -786,13 +832,14 @@ static void a_loader_at_work_is_told_of_once_in_a_while(void **state)
 	load();
 	assert_int_equal(kernel.told_count, 2);
 	assert_int_equal(kernel.told[1].event.kind, EVENT_KIND_LOAD);
-	assert_int_equal(kernel.told[1].event.tgid, TGID);
+	assert_int_equal(kernel.told[1].event.life, LIFE);
+	assert_int_equal(kernel.told[1].event.tgid, 0);
 	assert_int_equal(kernel.told[1].event.parent_tgid, 0);
 	assert_int_equal(kernel.told[1].event.ns_tgid, OWN_TGID);
 	assert_int_equal(kernel.told[1].event.address, 0);
 	/* Not of a process that is forgotten. */
 	kernel.now_ns += PAUSE_NS;
-	process_of(TGID)->has_books = false;
+	process_of(LIFE)->has_books = false;
 	load();
 	assert_int_equal(kernel.told_count, 2);
 }
@@ -816,7 +863,8 @@ int main(void)
 		TEST(without_opentelemetry_no_configuration_of_it_is_taken_over),
 		TEST(a_process_that_finds_no_room_is_counted_and_leaves_none_behind),
 		TEST(a_process_that_the_observer_does_not_see_is_not_taken),
-		TEST(who_has_the_pid_of_one_that_is_not_taken_out_yet_takes_its_place),
+		TEST(a_pid_that_comes_again_is_another_process),
+		TEST(what_was_found_out_about_another_program_is_not_taken_over),
 		TEST(a_fork_without_room_for_opentelemetry_is_observed_without),
 		TEST(an_exec_ends_what_ran_and_begins_with_nothing_known),
 		TEST(its_thread_pointer_is_the_new_programs_once_it_was_switched_to),

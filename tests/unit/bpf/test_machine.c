@@ -218,8 +218,10 @@ static void compare_processes(struct difference *difference, uint64_t window,
 			       model->events[i]);
 			differ(difference, window, "event", i, "tgids", programs->event_tgids[i],
 			       model->event_tgids[i]);
-			differ(difference, window, "event", i, "parents",
-			       programs->event_parents[i], model->event_parents[i]);
+			differ(difference, window, "event", i, "lives", programs->event_lives[i],
+			       model->event_lives[i]);
+			differ(difference, window, "event", i, "details",
+			       programs->event_details[i], model->event_details[i]);
 		}
 	}
 }
@@ -237,7 +239,7 @@ static struct account_totals *find_sum(struct sums *sums, const struct slice *sl
 	static struct account_totals nobodys;
 
 	for (uint32_t i = 0; slice->flags & SLICE_IS_OVERFLOW && i < PROCESSES; i++)
-		if (sums->world->processes[i].tgid == slice->tgid)
+		if (sums->world->processes[i].life == slice->life)
 			return &sums->overflow[i];
 	for (uint32_t i = 0; i < sums->programs->count; i++)
 		if (sums->programs->rows[i].serial == slice->thread_serial &&

@@ -16,7 +16,8 @@
 #include "bpf/forged_user.h"
 
 enum {
-	TGID = 77,
+	LIFE = 77,
+	IMAGE = 78,
 	KEY = 300 << 4 | 1,
 	T_STRING = 5,
 	PENDING_NS = 5,
@@ -84,9 +85,10 @@ static int set_up(void **unused)
 	second = state_of("second");
 	publish(first);
 	is_known = true;
-	config = (struct process_config){ .key_ids = { KEY }, .key_count = 1 };
+	config = (struct process_config){ .key_ids = { KEY }, .key_count = 1, .image = IMAGE };
 	configure(PROCESS_READY, true);
-	thread.tgid = TGID;
+	thread.life = LIFE;
+	thread.image = IMAGE;
 	thread.config = config;
 	thread.generation = generation;
 	thread.tls_resolution = TLS_RESOLVED;
@@ -139,6 +141,24 @@ static void its_own_configuration_makes_it_read_anew(void **unused)
 	assert_int_equal(thread.tls_resolution, TLS_UNALLOCATED);
 	assert_int_equal(thread.context_hash, CONTEXT_HASH_NONE);
 	assert_charged(PENDING_NS);
+}
+
+/* Of the one that it ran before, or of the next: userspace has not met the exec, or we have not. */
+static void what_was_found_out_about_another_program_is_not_taken(void **unused)
+{
+	(void)unused;
+	config.image = IMAGE + 1;
+	configure(PROCESS_READY, true);
+	assert_false(confirm());
+	assert_int_equal(thread.config.flags, 0);
+	assert_int_equal(thread.context_hash, CONTEXT_HASH_NONE);
+	assert_charged(PENDING_NS);
+	/* Once is enough. */
+	assert_false(context_has_new_config(&thread));
+	config.image = IMAGE;
+	configure(PROCESS_READY, true);
+	assert_false(confirm());
+	assert_int_equal(thread.config.flags, PROCESS_READY);
 }
 
 static void one_whose_process_is_forgotten_reads_no_more(void **unused)
@@ -266,6 +286,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(another_one_that_is_configured_costs_it_nothing, set_up),
 		cmocka_unit_test_setup(its_own_configuration_makes_it_read_anew, set_up),
+		cmocka_unit_test_setup(what_was_found_out_about_another_program_is_not_taken,
+				       set_up),
 		cmocka_unit_test_setup(one_whose_process_is_forgotten_reads_no_more, set_up),
 		cmocka_unit_test_setup(one_that_becomes_lean_keeps_what_it_knows, set_up),
 		cmocka_unit_test_setup(what_changed_while_it_became_lean_is_ambiguous, set_up),

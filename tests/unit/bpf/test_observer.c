@@ -22,6 +22,8 @@ static long native_copy_text(char *buffer, uint32_t size_bytes, const void *addr
 #define bpf_probe_read_kernel_str native_copy_text
 
 /* Here what is read is ours. */
+#undef bpf_core_field_exists
+#define bpf_core_field_exists(...) 1
 #undef bpf_core_field_offset
 #define bpf_core_field_offset(type, field) offsetof(type, field)
 #undef BPF_CORE_READ
@@ -48,6 +50,8 @@ static struct {
 	struct file file;
 	struct vm_area_struct___tree mapping;
 	struct mm_struct___tree memory;
+	struct time_namespace clocks;
+	struct nsproxy namespaces;
 } kernel;
 
 static union {
@@ -102,6 +106,9 @@ static int set_up(void **state)
 	kernel.memory.mm_rb.rb_node = &kernel.mapping.vm_rb;
 	task->mm = (struct mm_struct *)&kernel.memory;
 	task->thread_pid = &number.pid;
+	kernel.clocks.offsets.boottime = (struct timespec64){ .tv_sec = 3, .tv_nsec = 4 };
+	kernel.namespaces.time_ns = &kernel.clocks;
+	task->nsproxy = &kernel.namespaces;
 	return 0;
 }
 
@@ -123,6 +130,7 @@ static void we_are_of_the_namespace_that_we_are_deepest_in(void **state)
 	assert_int_equal(observer_level, LEVEL);
 	assert_int_equal(observer_namespace, (uintptr_t)&number.room[LEVEL]);
 	assert_int_equal(observer_ktime_ns, NOW_NS);
+	assert_int_equal(observer_boot_offset_ns, 3000000004);
 }
 
 static void a_file_is_told_by_its_inodes_address_in_three_parts(void **state)

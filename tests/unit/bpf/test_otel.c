@@ -66,12 +66,12 @@ static void write_record(void)
 
 static uint64_t losses(enum counter counter)
 {
-	return process_of(TGID)->books.losses[counter];
+	return process_of(LIFE)->books.losses[counter];
 }
 
 static struct otel_config *config(void)
 {
-	return &process_of(TGID)->otel;
+	return &process_of(LIFE)->otel;
 }
 
 /* A thread that runs in a trace, and is known to have run in none before. */
@@ -81,7 +81,7 @@ static int set_up(void **state)
 	memset(&record, 0, sizeof(record));
 	place = forged_take(&memory, sizeof(record));
 	native_session.watches_otel = 1;
-	process_of(TGID)->has_otel = true;
+	process_of(LIFE)->has_otel = true;
 	kernel.current.thread.fsbase = thread->tls_address - 16;
 	*config() = (struct otel_config){ .tls = { .model = TLS_MODEL_STATIC, .offset = 16 },
 					  .known_indexes = NEW_INDEX,
@@ -97,7 +97,7 @@ static int set_up(void **state)
 	add_attribute(ROUTE_INDEX, "/cart", 5);
 	write_record();
 	point_to(place);
-	otel_register(&kernel.current, TGID, true);
+	otel_register(&kernel.current, LIFE, true);
 	return 0;
 }
 
@@ -447,7 +447,7 @@ static void of_new_attributes_userspace_is_told_once(void **state)
 	look(OTEL_LOOK_CHANGED);
 	assert_int_equal(kernel.told_count, 1);
 	assert_int_equal(kernel.told[0].event.kind, EVENT_KIND_OTEL_KEYS);
-	assert_int_equal(kernel.told[0].event.tgid, TGID);
+	assert_int_equal(kernel.told[0].event.life, LIFE);
 	assert_int_equal(kernel.told[0].event.ns_tgid, OWN_TGID);
 	assert_int_equal(kernel.told[0].event.parent_tgid, 0);
 	assert_int_equal(kernel.told[0].event.address, 0);
@@ -471,7 +471,7 @@ static void a_process_that_is_forgotten_has_no_variable(void **state)
 {
 	(void)state;
 	look(OTEL_LOOK_CHANGED);
-	process_of(TGID)->has_otel = false;
+	process_of(LIFE)->has_otel = false;
 	thread->config.reading++;
 	look(OTEL_LOOK_SAME);
 	assert_int_equal(otel->config.tls.model, TLS_MODEL_NONE);
@@ -483,27 +483,27 @@ static void a_thread_is_made_room_for_once_if_its_process_has_the_variable(void 
 	struct otel_thread *other = &kernel.otel_states[1];
 
 	(void)state;
-	otel_register(&kernel.other, OTHER_TGID, false);
+	otel_register(&kernel.other, OTHER_LIFE, false);
 	assert_false(kernel.has_otel_state[1]);
 	kernel.has_no_storage = true;
-	otel_register(&kernel.other, TGID, false);
+	otel_register(&kernel.other, LIFE, false);
 	assert_int_equal(losses(COUNTER_STORAGE_FAILED), 1);
 	kernel.has_no_storage = false;
-	otel_register(&kernel.other, TGID, false);
+	otel_register(&kernel.other, LIFE, false);
 	assert_int_equal(other->is_registered, 1);
 	assert_int_equal(other->is_known, 0);
 	assert_int_equal(other->is_first_inherited, 1);
 	assert_int_equal(other->reading, 1);
 	assert_memory_equal(&other->config, config(), sizeof(other->config));
-	otel_register(&kernel.other, TGID, true);
+	otel_register(&kernel.other, LIFE, true);
 	assert_int_equal(other->is_known, 0);
 	/* Of a new one nothing is inherited. */
 	assert_int_equal(otel->is_known, 1);
 	assert_int_equal(otel->is_first_inherited, 0);
 	/* Its process has no other configuration. */
 	memset(other, 0, sizeof(*other));
-	process_of(TGID)->has_config = false;
-	otel_register(&kernel.other, TGID, false);
+	process_of(LIFE)->has_config = false;
+	otel_register(&kernel.other, LIFE, false);
 	assert_int_equal(other->reading, 0);
 }
 
@@ -511,7 +511,7 @@ static void the_first_record_of_one_that_is_not_new_is_inherited(void **state)
 {
 	(void)state;
 	memset(otel, 0, sizeof(*otel));
-	otel_register(&kernel.current, TGID, false);
+	otel_register(&kernel.current, LIFE, false);
 	look(OTEL_LOOK_FIRST);
 	(void)otel_add_context(thread, CONTEXT_HASH_NONE);
 	assert_int_equal(thread->is_otel_inherited, 1);
@@ -521,7 +521,7 @@ static void the_first_record_of_one_that_is_not_new_is_inherited(void **state)
 	(void)otel_add_context(thread, CONTEXT_HASH_NONE);
 	assert_int_equal(thread->is_otel_inherited, 0);
 	/* Until it begins another life. */
-	otel_begin_life();
+	otel_begin_name();
 	(void)otel_add_context(thread, CONTEXT_HASH_NONE);
 	assert_int_equal(thread->is_otel_inherited, 1);
 	/* Whichever it is. */
@@ -531,7 +531,7 @@ static void the_first_record_of_one_that_is_not_new_is_inherited(void **state)
 	/* No context is nobody's. */
 	point_to(0);
 	look(OTEL_LOOK_CHANGED);
-	otel_begin_life();
+	otel_begin_name();
 	(void)otel_add_context(thread, CONTEXT_HASH_NONE);
 	assert_int_equal(thread->is_otel_inherited, 0);
 }
@@ -542,7 +542,7 @@ static uint64_t hash_of_both(uint64_t state_hash)
 	struct context_hash_state hash;
 
 	context_hash_init(&hash, &key);
-	context_hash_add(&hash, TGID);
+	context_hash_add(&hash, IMAGE);
 	context_hash_add(&hash, state_hash);
 	context_hash_add(&hash, otel->hash);
 	return context_hash_final(&hash);

@@ -63,7 +63,7 @@ static int set_up(void **state)
 						   .offset = (int64_t)(otel_variable - variable) };
 	kernel.has_state[1] = true;
 	sleeper->is_ready = sleeper->is_begun = 1;
-	sleeper->tgid = TGID;
+	sleeper->life = LIFE;
 	sleeper->clock.is_off_cpu = 1;
 	sleeper->state_pointer = 4096;
 	sleeper->context_hash = CONTEXT_HASH_FIRST;
@@ -98,7 +98,7 @@ static void who_sleeps_with_no_pointer_is_in_no_context(void **state)
 
 static void nor_is_one_without_the_variable(void **state)
 {
-	struct process_config *config = &process_of(TGID)->config;
+	struct process_config *config = &process_of(LIFE)->config;
 
 	(void)state;
 	/* Nothing publishes it (yet). */
@@ -124,7 +124,7 @@ static void what_cannot_be_read_is_not_known(void **state)
 	kernel.other.thread.fsbase = 0;
 	assert_known(CONTEXT_UNKNOWN);
 	kernel.other.thread.fsbase = variable;
-	process_of(TGID)->has_config = false;
+	process_of(LIFE)->has_config = false;
 	assert_known(CONTEXT_UNKNOWN);
 }
 
@@ -138,7 +138,7 @@ static void memory_of_a_file_is_not_read(void **state)
 
 static void where_opentelemetry_is_watched_it_must_be_in_none_of_both(void **state)
 {
-	struct native_process *process = process_of(TGID);
+	struct native_process *process = process_of(LIFE);
 
 	(void)state;
 	forged_write_u64(&memory, otel_variable, FORGED_BASE);

@@ -109,7 +109,7 @@ __attribute__((noipa)) static void *stacks_find(const void *map, const void *key
 	const uint32_t *number = key;
 
 	if (map == &stack_layouts)
-		return bench.has_no_layout || *number != TGID ? NULL : &bench.layout;
+		return bench.has_no_layout || *(const uint64_t *)key != LIFE ? NULL : &bench.layout;
 	if (map == &stack_scratch)
 		return bench.has_no_scratch || *number != 0 ? NULL : &bench.scratch;
 	if (map == &stacks_told)
@@ -238,7 +238,7 @@ static void open_accounts(uint64_t context_hash)
 	for (size_t window = 0; window < 2; window++)
 		bench.opened[window] = (struct account_key){ .context_hash = context_hash,
 							     .thread_serial = thread->serial,
-							     .tgid = TGID };
+							     .life = LIFE };
 }
 
 static int set_up(void **state)
@@ -285,7 +285,7 @@ static void expect_row(size_t window, size_t number, uint64_t context_hash, uint
 	assert_in_range(number, 0, bench.counts[window] - 1);
 	assert_int_equal(row->key.account.context_hash, context_hash);
 	assert_int_equal(row->key.account.thread_serial, 6);
-	assert_int_equal(row->key.account.tgid, TGID);
+	assert_int_equal(row->key.account.life, LIFE);
 	assert_int_equal(row->count, count);
 }
 
@@ -467,7 +467,7 @@ static void a_process_without_a_layout_has_no_frames(void **state)
 	bench.has_no_layout = false;
 	bench.has_no_scratch = true;
 	assert_int_equal(meet_stack(), STACK_NO_LAYOUT);
-	assert_int_equal(stack_identify(TGID), 0);
+	assert_int_equal(stack_identify(IMAGE), 0);
 	assert_int_equal(stack_find_methods(), 0);
 	assert_int_equal(bench.sendings, 0);
 }
@@ -528,7 +528,8 @@ static void frames_are_told_with_their_methods_and_nothing_behind_them(void **st
 	(void)state;
 	assert_int_equal(bench.sendings, 1);
 	assert_int_equal(bench.sent.stack, stack);
-	assert_int_equal(bench.sent.tgid, TGID);
+	assert_int_equal(bench.sent.life, LIFE);
+	assert_int_equal(bench.sent.image, IMAGE);
 	assert_int_equal(bench.sent.gc_count, COLLECTIONS);
 	assert_int_equal(bench.sent.frames.count, FRAMES);
 	assert_int_equal(bench.sent.frames.flags, 0);
@@ -611,7 +612,7 @@ static void its_number_is_a_keyed_hash_of_that(void **state)
 	context_hash_init(&hash, &native_key);
 	context_hash_add(&hash, bench.sent.frames.hash);
 	context_hash_add(&hash, COLLECTIONS);
-	context_hash_add(&hash, TGID);
+	context_hash_add(&hash, IMAGE);
 	assert_int_equal(stack, context_hash_final(&hash));
 }
 
@@ -620,10 +621,10 @@ static void more_frames_than_there_can_be_are_not_told(void **state)
 {
 	(void)state;
 	bench.scratch.message.frames.count = RUBY_FRAMES_MAX;
-	assert_int_equal(stack_tell(&bench.scratch.message, TGID, 1), 0);
+	assert_int_equal(stack_tell(&bench.scratch.message, 1), 0);
 	assert_int_equal(bench.sendings, 1);
 	bench.scratch.message.frames.count++;
-	assert_int_equal(stack_tell(&bench.scratch.message, TGID, 1), 0);
+	assert_int_equal(stack_tell(&bench.scratch.message, 1), 0);
 	assert_int_equal(bench.sendings, 1);
 }
 
@@ -632,7 +633,7 @@ static void of_two_processes_the_same_frames_are_two_stacks(void **state)
 	uint64_t stack = meet_stack();
 
 	(void)state;
-	assert_int_equal(stack_identify(TGID + 1), 0);
+	assert_int_equal(stack_identify(IMAGE + 1), 0);
 	assert_true(bench.scratch.message.stack != stack);
 }
 
@@ -664,7 +665,8 @@ static void one_met_in_the_kernel_has_those_it_is_in(void **state)
 	assert_true(tip > TIP_NONE);
 	assert_int_equal(bench.tip_sendings, 1);
 	assert_int_equal(bench.tip_sent.tip, tip);
-	assert_int_equal(bench.tip_sent.tgid, TGID);
+	assert_int_equal(bench.tip_sent.life, LIFE);
+	assert_int_equal(bench.tip_sent.image, IMAGE);
 	assert_int_equal(bench.tip_sent.kernel_count, 3);
 	assert_int_equal(bench.tip_sent_bytes, offsetof(struct tip_message, kernel) + 24);
 	assert_int_equal(bench.tip_sent.native_pc, 0);
@@ -736,7 +738,8 @@ static void its_number_is_a_keyed_hash_of_all_its_addresses(void **state)
 
 	(void)state;
 	context_hash_init(&hash, &native_key);
-	context_hash_add(&hash, (uint64_t)TGID << 32 | 3);
+	context_hash_add(&hash, IMAGE);
+	context_hash_add(&hash, 3);
 	context_hash_add(&hash, 0);
 	for (uint64_t i = 0; i < 3; i++)
 		context_hash_add(&hash, 1000 + i);
@@ -794,7 +797,7 @@ static void more_addresses_than_there_can_be_are_not_told(void **state)
 {
 	(void)state;
 	bench.tip_scratch.message.kernel_count = KERNEL_FRAMES_MAX + 1;
-	assert_int_equal(tip_tell(&bench.tip_scratch.message, TGID, 1), 0);
+	assert_int_equal(tip_tell(&bench.tip_scratch.message, 1), 0);
 	assert_int_equal(bench.tip_sendings, 0);
 }
 

@@ -21,7 +21,7 @@ static int set_up(void **state)
 	(void)begin_two_tasks(state);
 	kernel.has_state[0] = false;
 	kernel.processes[0].has_config = kernel.processes[0].has_books = false;
-	kernel.processes[0].is_watched = true;
+	pid_of(TGID)->is_watched = true;
 	kernel.now_ns = 2 * (uint64_t)PAUSE_NS;
 	native_session.tells_strangers = STRANGERS_BY_NAME;
 	strangers_lost = 0;
@@ -31,7 +31,7 @@ static int set_up(void **state)
 
 static bool is_watched(uint32_t tgid)
 {
-	const struct native_process *process = process_of(tgid);
+	const struct native_process *process = pid_of(tgid);
 
 	return process && process->is_watched;
 }
@@ -107,7 +107,7 @@ static void of_threads_and_of_others_forks_nothing_is_told(void **state)
 	kernel.other.pid++;
 	run(on_new_task, &kernel.other);
 	kernel.other.pid--;
-	kernel.processes[0].is_watched = false;
+	pid_of(TGID)->is_watched = false;
 	run(on_new_task, &kernel.other);
 	assert_int_equal(kernel.told_count, 0);
 	assert_false(is_watched(OTHER_TGID));
@@ -118,7 +118,7 @@ static void what_a_watched_process_loads_is_told(void **state)
 	(void)state;
 	load();
 	assert_told(1, TGID);
-	kernel.processes[0].is_watched = false;
+	pid_of(TGID)->is_watched = false;
 	load();
 	assert_int_equal(kernel.told_count, 1);
 }
@@ -128,7 +128,6 @@ static void where_nothing_is_searched_for_nothing_is_told(void **state)
 	(void)state;
 	native_session.tells_strangers = STRANGERS_NONE;
 	kernel.current.pid = TGID;
-	kernel.processes[1] = (struct native_process){ .tgid = 1, .is_watched = true };
 	run(on_exec, &kernel.current);
 	run(on_rename, &kernel.current);
 	run(on_new_task, &kernel.other);

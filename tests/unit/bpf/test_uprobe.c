@@ -64,7 +64,8 @@ static void what_is_asked_says_who_where_and_when(void **state)
 	assert_ptr_equal(kernel.told[0].ring, &events);
 	assert_int_equal(kernel.told[0].flags, 0);
 	assert_int_equal(event->kind, EVENT_KIND_ASK);
-	assert_int_equal(event->tgid, TGID);
+	assert_int_equal(event->life, LIFE);
+	assert_int_equal(event->tgid, 0);
 	assert_int_equal(event->parent_tgid, 0);
 	assert_int_equal(event->ns_tgid, OWN_TGID);
 	assert_int_equal(event->ktime_ns, kernel.now_ns);
@@ -85,7 +86,7 @@ static void what_finds_no_room_in_the_ring_is_counted(void **state)
 	(void)state;
 	kernel.has_no_ring = true;
 	pass_probe(PUBLISHER - 1);
-	assert_int_equal(process_of(TGID)->books.losses[COUNTER_EVENTS_LOST], 1);
+	assert_int_equal(process_of(LIFE)->books.losses[COUNTER_EVENTS_LOST], 1);
 	assert_int_equal(kernel.told_count, 0);
 }
 
@@ -130,7 +131,7 @@ static void a_thread_asks_again_after_a_pause(void **state)
 
 static void what_ran_before_a_probe_is_charged_and_nothing_is_known_behind_it(void **state)
 {
-	const struct account_totals *charged = &process_of(TGID)->books.epochs[0].overflow;
+	const struct account_totals *charged = &process_of(LIFE)->books.epochs[0].overflow;
 
 	(void)state;
 	thread->knowledge = CONTEXT_KNOWN;
@@ -155,7 +156,7 @@ static void what_the_hypervisor_took_before_a_probe_is_charged_to_nobody(void **
 	thread->knowledge = CONTEXT_KNOWN;
 	kernel.run_queue = (struct rq){ .clock = 1000, .clock_task = 970 };
 	pass_probe(PUBLISHER);
-	assert_int_equal(process_of(TGID)->books.epochs[0].overflow.user_ns,
+	assert_int_equal(process_of(LIFE)->books.epochs[0].overflow.user_ns,
 			 2 * PAUSE_NS + 100 - 30);
 }
 
@@ -169,7 +170,7 @@ static void a_probe_that_finds_the_books_held_is_made_good_later(void **state)
 	assert_int_equal(thread->knowledge, CONTEXT_KNOWN);
 	assert_int_equal(thread->clock.mark_ns, NOW_NS - 100);
 	assert_int_equal(thread->is_busy, 1);
-	assert_int_equal(process_of(TGID)->books.losses[COUNTER_BOUNDARY_BUSY], 1);
+	assert_int_equal(process_of(LIFE)->books.losses[COUNTER_BOUNDARY_BUSY], 1);
 }
 
 static void who_is_not_observed_passes_probes_unseen(void **state)

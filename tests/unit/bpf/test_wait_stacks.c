@@ -70,7 +70,7 @@ static void expect_row(size_t window, uint64_t context_hash, uint64_t stack, uin
 		       uint64_t blocked_ns, uint64_t run_queue_ns)
 {
 	const struct sample_key key = {
-		.account = { .context_hash = context_hash, .thread_serial = 6, .tgid = TGID },
+		.account = { .context_hash = context_hash, .thread_serial = 6, .life = LIFE },
 		.stack = stack,
 		.tip = stack == STACK_NOT_SEEN ? TIP_NONE : stack + TIP,
 	};

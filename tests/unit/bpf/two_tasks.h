@@ -77,15 +77,20 @@ static struct session_config native_session;
 #include "uprobe.bpf.h"
 
 enum {
-	TGID = 77, /* of the task that runs, */
+	LIFE = 1077, /* of the process of the task that runs, */
+	IMAGE = 1078, /* the program that it runs now, */
+	TGID = 77,
 	TID = 78,
 	OWN_TGID = 7, /* and in its own namespace */
 	OWN_TID = 8,
-	OTHER_TGID = 99, /* of the other one */
+	OTHER_LIFE = 1099, /* of the other one */
+	OTHER_TGID = 99,
 	OTHER_TID = 99,
 	FAMILY = 3,
 	NOW_NS = 5000000,
-	PROCESSES = 4,
+	START_TICKS = 1234,
+	OTHER_START_TICKS = 5678,
+	PROCESSES = 8,
 	EVENTS = 8,
 };
 
@@ -95,9 +100,11 @@ struct told {
 	uint64_t flags;
 };
 
+/* What the maps have under one number. */
 struct native_process {
-	uint32_t tgid; /* 0 = free */
-	bool has_config, has_books, has_otel, is_watched, has_origin;
+	uint64_t life; /* or, in the maps that are by pid, that; 0 = free */
+	bool is_pid, has_config, has_books, has_otel, is_watched, has_origin;
+	struct process_life known;
 	struct process_config config;
 	struct process_books books;
 	struct otel_config otel;
@@ -176,12 +183,47 @@ static void *native_storage(const void *map, const void *task, uint64_t flags)
 	return map == &threads ? (void *)&kernel.states[i] : (void *)&kernel.otel_states[i];
 }
 
-static struct native_process *process_of(uint32_t tgid)
+static bool is_by_pid(const void *map)
+{
+	return map == &watched || map == &lives;
+}
+
+static struct native_process *find_free(void)
+{
+	size_t i = 0;
+
+	while (i < PROCESSES && kernel.processes[i].life)
+		i++;
+	return i < PROCESSES ? &kernel.processes[i] : NULL;
+}
+
+static struct native_process *find_number(uint64_t number, bool is_pid)
 {
 	for (size_t i = 0; i < PROCESSES; i++)
-		if (kernel.processes[i].tgid == tgid)
+		if (number && kernel.processes[i].life == number &&
+		    kernel.processes[i].is_pid == is_pid)
 			return &kernel.processes[i];
 	return NULL;
+}
+
+static uint64_t number_of(const void *map, const void *key)
+{
+	return is_by_pid(map) ? *(const uint32_t *)key : *(const uint64_t *)key;
+}
+
+static struct native_process *entry_of(const void *map, const void *key)
+{
+	return find_number(number_of(map, key), is_by_pid(map));
+}
+
+static struct native_process *process_of(uint64_t life)
+{
+	return find_number(life, false);
+}
+
+static struct native_process *pid_of(uint32_t tgid)
+{
+	return find_number(tgid, true);
 }
 
 /* Not inlined: the size of a key is that of its map's. */
@@ -198,10 +240,10 @@ __attribute__((noipa)) void *native_find(const void *map, const void *key)
 	if (map == &edge_slots)
 		return kernel.has_no_slot ? NULL : &kernel.edge_slot;
 	if (map != &processes && map != &books && map != &otel_processes && map != &watched &&
-	    map != &origins)
+	    map != &origins && map != &lives)
 		return NULL;
-	process = process_of(*(const uint32_t *)key);
-	if (!process || !process->tgid)
+	process = entry_of(map, key);
+	if (!process)
 		return NULL;
 	if (map == &processes)
 		return process->has_config ? &process->config : NULL;
@@ -211,13 +253,15 @@ __attribute__((noipa)) void *native_find(const void *map, const void *key)
 		return process->has_otel ? &process->otel : NULL;
 	if (map == &origins)
 		return process->has_origin ? &process->origin : NULL;
+	if (map == &lives)
+		return process->known.life ? &process->known : NULL;
 	return process->is_watched ? &process->is_watched : NULL;
 }
 
 __attribute__((noipa)) static long native_update(const void *map, const void *key,
 						 const void *value, uint64_t flags)
 {
-	struct native_process *process = process_of(*(const uint32_t *)key);
+	struct native_process *process = entry_of(map, key);
 	long r = kernel.update ? kernel.update(map, key, value, flags) : 1;
 
 	if (r <= 0)
@@ -225,10 +269,11 @@ __attribute__((noipa)) static long native_update(const void *map, const void *ke
 	if (map == kernel.full || (flags == BPF_EXIST && !native_find(map, key)))
 		return -E2BIG;
 	if (!process)
-		process = process_of(0);
+		process = find_free();
 	if (!process)
 		abort();
-	process->tgid = *(const uint32_t *)key;
+	process->life = number_of(map, key);
+	process->is_pid = is_by_pid(map);
 	if (map == &processes) {
 		process->config = *(const struct process_config *)value;
 		process->has_config = true;
@@ -241,6 +286,8 @@ __attribute__((noipa)) static long native_update(const void *map, const void *ke
 	} else if (map == &origins) {
 		process->origin = *(const struct origin *)value;
 		process->has_origin = true;
+	} else if (map == &lives) {
+		process->known = *(const struct process_life *)value;
 	} else if (map == &watched) {
 		process->is_watched = *(const uint32_t *)value == 1;
 	} else {
@@ -251,7 +298,7 @@ __attribute__((noipa)) static long native_update(const void *map, const void *ke
 
 __attribute__((noipa)) static long native_delete(const void *map, const void *key)
 {
-	struct native_process *process = process_of(*(const uint32_t *)key);
+	struct native_process *process = entry_of(map, key);
 
 	if (!process)
 		return -ENOENT;
@@ -327,9 +374,11 @@ static void begin_tasks(void)
 	set_pid(0, 1, TID, OWN_TID);
 	set_pid(1, 1, TGID, OWN_TGID);
 	set_pid(2, 0, OTHER_TID, OTHER_TID);
-	kernel.leader = (struct task_struct){ .pid = TGID,
-					      .tgid = TGID,
-					      .thread_pid = &kernel.pids[1].pid };
+	kernel.leader =
+		(struct task_struct){ .pid = TGID,
+				      .tgid = TGID,
+				      .start_boottime = (__u64)START_TICKS * LIFE_NS_PER_TICK,
+				      .thread_pid = &kernel.pids[1].pid };
 	kernel.leader.group_leader = &kernel.leader;
 	kernel.cfs.rq = &kernel.run_queue;
 	kernel.current = (struct task_struct){ .se.cfs_rq = &kernel.cfs,
@@ -339,12 +388,14 @@ static void begin_tasks(void)
 					       .group_leader = &kernel.leader,
 					       .mm = (void *)&kernel.current,
 					       .comm = "puma worker" };
-	kernel.other = (struct task_struct){ .pid = OTHER_TID,
-					     .tgid = OTHER_TGID,
-					     .thread_pid = &kernel.pids[2].pid,
-					     .group_leader = &kernel.other,
-					     .mm = (void *)&kernel.other,
-					     .comm = "the other" };
+	kernel.other =
+		(struct task_struct){ .pid = OTHER_TID,
+				      .tgid = OTHER_TGID,
+				      .start_boottime = (__u64)OTHER_START_TICKS * LIFE_NS_PER_TICK,
+				      .thread_pid = &kernel.pids[2].pid,
+				      .group_leader = &kernel.other,
+				      .mm = (void *)&kernel.other,
+				      .comm = "the other" };
 }
 
 /* The task that runs is a thread of an observed process whose contexts can be read. */
@@ -362,16 +413,28 @@ static int begin_two_tasks(void **state)
 	generation = 5;
 	current_epoch = open_epoch = 0;
 	leaving_threads = is_stopped = 0;
+	last_life = OTHER_LIFE - 1;
+	observer_boot_offset_ns = 0;
 	kernel.now_ns = NOW_NS;
 	begin_tasks();
-	kernel.processes[0].tgid = TGID;
+	kernel.processes[0].life = LIFE;
 	kernel.processes[0].has_config = kernel.processes[0].has_books = true;
-	kernel.processes[0].config = (struct process_config){
-		.flags = PROCESS_READY, .generation = 1, .reading = 1, .family = FAMILY
+	kernel.processes[0].config = (struct process_config){ .flags = PROCESS_READY,
+							      .generation = 1,
+							      .reading = 1,
+							      .family = FAMILY,
+							      .image = IMAGE };
+	kernel.processes[0].books.image = IMAGE;
+	kernel.processes[1] = (struct native_process){
+		.life = TGID,
+		.is_pid = true,
+		.known = { .life = LIFE, .start_ticks = START_TICKS },
 	};
 	kernel.has_state[0] = true;
 	thread->is_ready = thread->is_begun = 1;
 	thread->tgid = TGID;
+	thread->life = LIFE;
+	thread->image = IMAGE;
 	thread->tid = TID;
 	thread->serial = 1;
 	thread->memory = (uint64_t)(uintptr_t)kernel.current.mm;

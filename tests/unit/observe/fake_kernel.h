@@ -48,8 +48,12 @@ enum {
 	FAKE_PLANS_MAX = 64,
 	FAKE_SNAPSHOTS_MAX = 8,
 	FAKE_PID = 4000000, /* above the kernel's highest: nothing of it can be read */
+	FAKE_START_TICKS = 77, /* of each process */
 	FAKE_TEXT_BYTES = 16384
 };
+
+/* Who takes a pid for a life, or cuts one, finds nobody. */
+#define FAKE_LIVES ((1ULL << 32) + 7000)
 
 #define FAKE_START_NS (1000 * NS_PER_S)
 #define FAKE_WALL_NS  (1700000000 * NS_PER_S) /* at the start */
@@ -69,7 +73,8 @@ struct fake_account {
 };
 
 struct fake_process {
-	pid_t pid;
+	pid_t pid; /* its life is life_of() its number's pid, also if it has another one's */
+	uint64_t image; /* that it runs */
 	bool is_there;
 	struct process_books books;
 };
@@ -150,6 +155,7 @@ static struct fake {
 	bool must_publish, has_published;
 	bool mixes_threads; /* each that is there at the start */
 	bool looks_at_start; /* at each of them */
+	uint64_t next_life; /* that is begun; 0 = of the pid that it is begun for */
 	uint64_t search_ns; /* when one more is found; 0 = never */
 	pid_t found;
 	bool were_hidden;
@@ -173,15 +179,29 @@ enum {
 	FAKE_SET_OTEL,
 	FAKE_WATCH,
 	FAKE_START,
+	FAKE_BEGIN_LIFE,
 };
+
+static inline uint64_t life_of(pid_t pid)
+{
+	return (uint64_t)pid + FAKE_LIVES;
+}
+
+/* As processes are numbered here. 0: none. */
+static inline int number_of(uint64_t life)
+{
+	return life ? (int)(life - life_of(FAKE_PID)) : 0;
+}
 
 static inline void fake_reset(void)
 {
 	fake = (struct fake){ .now_ns = FAKE_START_NS,
 			      .sampled_stack = UINT64_MAX,
 			      .may_probe = true };
-	for (size_t i = 0; i < FAKE_PROCESSES_MAX; i++)
+	for (size_t i = 0; i < FAKE_PROCESSES_MAX; i++) {
 		fake.processes[i].pid = (pid_t)(FAKE_PID + i);
+		fake.processes[i].image = life_of(fake.processes[i].pid);
+	}
 	fake.processes[0].is_there = true;
 }
 
@@ -202,28 +222,43 @@ static inline struct account *charge(size_t process, uint32_t thread, uint64_t h
 	*added = (struct fake_account){
 		.key = { .context_hash = hash,
 			 .thread_serial = thread,
-			 .tgid = (uint32_t)(FAKE_PID + process) },
+			 .life = life_of((pid_t)(FAKE_PID + process)) },
 		.account = { .totals = { .user_ns = user_ns, .slices = 1 },
 			     .first_ns = fake.now_ns,
 			     .last_ns = fake.now_ns,
 			     .tid = thread,
+			     .tgid = (uint32_t)fake.processes[process].pid,
+			     .image = fake.processes[process].image,
 			     .comm = "worker" },
 	};
 	fake.processes[process].books.epochs[fake.epoch & 1].exec_ns += user_ns;
 	return &added->account;
 }
 
+/* With what the kernel side says in an event of that kind, and no more. */
 static inline void happen(enum event_kind kind, size_t process, size_t parent)
 {
 	struct event *event = &fake.events[fake.event_count++];
+	struct fake_process *whose = &fake.processes[process];
 
 	assert_true(fake.event_count <= FAKE_EVENTS_MAX);
-	*event = (struct event){ .kind = kind,
-				 .tgid = (uint32_t)(FAKE_PID + process),
-				 .parent_tgid = (uint32_t)(FAKE_PID + parent),
-				 .ns_tgid = (uint32_t)(10 + process),
-				 .ktime_ns = fake.now_ns,
-				 .comm = "news" };
+	*event = (struct event){ .kind = kind, .ktime_ns = fake.now_ns };
+	if (kind == EVENT_KIND_STRANGER) {
+		event->tgid = (uint32_t)whose->pid;
+		return;
+	}
+	event->life = life_of((pid_t)(FAKE_PID + process));
+	event->ns_tgid = (uint32_t)(10 + process);
+	(void)strcpy((char *)event->comm, "news");
+	if (kind == EVENT_KIND_FORK) {
+		event->tgid = (uint32_t)whose->pid;
+		event->parent_tgid = (uint32_t)fake.processes[parent].pid;
+		event->parent_life = life_of((pid_t)(FAKE_PID + parent));
+		event->start_ticks = FAKE_START_TICKS;
+	} else if (kind == EVENT_KIND_EXEC) {
+		whose->image += FAKE_PROCESSES_MAX;
+		event->image = whose->image;
+	}
 }
 
 static inline struct context_snapshot *publish(uint64_t hash, const char *text)
@@ -413,34 +448,47 @@ int session_attach(struct session *session)
 	return fake.failures[FAKE_ATTACH];
 }
 
-int session_set_process(struct session *session, pid_t tgid, pid_t parent,
+int session_begin_life(struct session *session, pid_t pid, uint64_t start_ticks, uint64_t *ret_life)
+{
+	expect_session(session);
+	tell("life of %d since %" PRIu64, pid - FAKE_PID, start_ticks);
+	*ret_life = fake.next_life ? fake.next_life : life_of(pid);
+	fake.next_life = 0;
+	return fake.failures[FAKE_BEGIN_LIFE];
+}
+
+int session_set_process(struct session *session, uint64_t life, uint64_t parent,
 			const struct process_config *config)
 {
 	expect_session(session);
-	tell("process %d of %d, flags %x", tgid - FAKE_PID, parent, config->flags);
+	tell("process %d of %d, flags %x", number_of(life), number_of(parent), config->flags);
 	fake.config = *config;
 	return fake.failures[FAKE_SET_PROCESS];
 }
 
-int session_set_lean(struct session *session, pid_t tgid, bool is_lean)
+int session_set_lean(struct session *session, uint64_t life, bool is_lean)
 {
 	expect_session(session);
-	tell("%d is %s", tgid - FAKE_PID, is_lean ? "lean" : "exact");
+	tell("%d is %s", number_of(life), is_lean ? "lean" : "exact");
 	return 0;
 }
 
-int session_set_otel(struct session *session, pid_t tgid, const struct otel_config *config)
+int session_set_otel(struct session *session, uint64_t life, const struct otel_config *config)
 {
 	expect_session(session);
-	tell("otel of %d", tgid - FAKE_PID);
+	tell("otel of %d", number_of(life));
 	fake.otel_config = *config;
 	return fake.failures[FAKE_SET_OTEL];
 }
 
-void session_remove_process(struct session *session, pid_t tgid)
+void session_remove_process(struct session *session, uint64_t life, pid_t pid)
 {
+	size_t process = (size_t)number_of(life);
+
 	expect_session(session);
-	tell("no %d", tgid - FAKE_PID);
+	assert_true(process < FAKE_PROCESSES_MAX);
+	assert_int_equal(pid, fake.processes[process].pid);
+	tell("no %zu", process);
 }
 
 int session_register_threads(struct session *session)
@@ -450,10 +498,8 @@ int session_register_threads(struct session *session)
 	return fake.failures[FAKE_REGISTER];
 }
 
-void session_set_probes(struct session *session, pid_t pid, struct session_probe *probes,
-			size_t count)
+static inline void note_probes(struct session_probe *probes, size_t count)
 {
-	expect_session(session);
 	fake.probe_count = count;
 	for (size_t i = 0; i < count; i++) {
 		struct fake_probe *probe = &fake.probes[i];
@@ -467,7 +513,14 @@ void session_set_probes(struct session *session, pid_t pid, struct session_probe
 		memcpy(probe->offsets, probes[i].file_offsets,
 		       probe->count * sizeof(probe->offsets[0]));
 	}
-	tell("%zu probes of %d", count, pid - FAKE_PID);
+}
+
+void session_set_probes(struct session *session, uint64_t life, struct session_probe *probes,
+			size_t count)
+{
+	expect_session(session);
+	note_probes(probes, count);
+	tell("%zu probes of %d", count, number_of(life));
 }
 
 int session_identifier(const struct session *session)
@@ -484,21 +537,26 @@ int session_identify_file(int identifier, int fd, uint64_t *ret_inode)
 	return -ENOENT;
 }
 
-void session_drop_context_probes(struct session *session, pid_t pid)
+void session_drop_context_probes(struct session *session, uint64_t life)
 {
 	expect_session(session);
-	tell("no probes of %d", pid - FAKE_PID);
+	tell("no probes of %d", number_of(life));
 }
 
-void session_inherit_probes(struct session *session, pid_t parent, pid_t child)
+void session_inherit_probes(struct session *session, uint64_t parent, uint64_t child)
 {
 	expect_session(session);
-	tell("%d has the probes of %d", child - FAKE_PID, parent - FAKE_PID);
+	tell("%d has the probes of %d", number_of(child), number_of(parent));
 }
 
-int session_watch(struct session *session, pid_t pid)
+int session_watch(struct session *session, pid_t pid, struct session_probe *loader)
 {
 	expect_session(session);
+	assert_int_equal(loader->kind, SESSION_PROBE_LOADER);
+	note_probes(loader, 1);
+	tell("1 probes of stranger %d", pid - FAKE_PID);
+	if (loader->error < 0)
+		return loader->error;
 	tell("%d is watched", pid - FAKE_PID);
 	return fake.failures[FAKE_WATCH];
 }
@@ -662,9 +720,9 @@ void session_return_context(struct session *session, uint64_t hash,
 	tell("context %" PRIu64 " returned", hash);
 }
 
-int session_get_books(struct session *session, pid_t tgid, struct process_books *ret_books)
+int session_get_books(struct session *session, uint64_t life, struct process_books *ret_books)
 {
-	size_t process = (size_t)(tgid - FAKE_PID);
+	size_t process = (size_t)number_of(life);
 
 	expect_session(session);
 	if (process >= FAKE_PROCESSES_MAX)
@@ -703,11 +761,11 @@ void session_on_tips(struct session *session, session_tip_fn on_tip)
 	fake.on_tip = on_tip;
 }
 
-int session_set_stack_layout(struct session *session, pid_t tgid,
+int session_set_stack_layout(struct session *session, uint64_t life,
 			     const struct ruby_stack_layout *layout)
 {
 	expect_session(session);
-	tell("frames of %d", tgid - FAKE_PID);
+	tell("frames of %d", number_of(life));
 	fake.stack_layout = *layout;
 	return 0;
 }

@@ -40,7 +40,10 @@ static inline struct fake_target *fake_target_add(pid_t pid)
 	assert_non_null(added);
 	*added = (struct fake_target){
 		.pid = pid,
-		.found = { .info = { .pid = pid, .ns_pid = 5, .start_ticks = 77, .comm = "puma" },
+		.found = { .info = { .pid = pid,
+				     .ns_pid = 5,
+				     .start_ticks = FAKE_START_TICKS,
+				     .comm = "puma" },
 			   .publishers = { .symbol = "ruby", .has_sites = true },
 			   .otel.publishers = { .symbol = "otel" } },
 	};

@@ -21,10 +21,11 @@ void targets_deinit(struct targets *targets)
 
 static inline struct observed *observe_one(struct targets *targets, pid_t pid)
 {
-	struct observed *process = observed_add(&targets->processes, pid, 0, "puma");
+	struct observed *process = observed_add(&targets->processes, life_of(pid), pid, 0, "puma");
 	unsigned int decisions;
 
 	assert_non_null(process);
+	process->start_ticks = FAKE_START_TICKS;
 	if (fake.looks_at_start)
 		(void)observed_look(&targets->processes, process, &fake.session, fake.now_ns,
 				    &decisions);

@@ -9,7 +9,8 @@
 #include <cmocka.h>
 
 enum {
-	COUNT = 3
+	COUNT = 3,
+	LIFE = 7000 /* of the first */
 };
 
 static const struct key_options keys = { 0 };
@@ -20,7 +21,7 @@ static int set_up(void **state)
 {
 	(void)state;
 	for (int i = 0; i < COUNT; i++)
-		processes[i] = observed_add(&table, 1 + i, 0, "ruby");
+		processes[i] = observed_add(&table, (uint64_t)(LIFE + i), 1 + i, 0, "ruby");
 	return 0;
 }
 

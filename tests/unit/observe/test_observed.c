@@ -9,6 +9,9 @@ enum {
 	CHILD = FAKE_PID + 1
 };
 
+/* That an exec begins. */
+#define IMAGE (life_of(FAKE_PID) + 100)
+
 static const struct key_options keys = { .names = { "request_id" },
 					 .record_names = { "request_id" },
 					 .ruby_names = { "request_id" },
@@ -43,25 +46,64 @@ static void expect_told(const char *told)
 
 static struct observed *add(pid_t pid, pid_t parent_pid)
 {
-	struct observed *process = observed_add(&table, pid, parent_pid, "ruby");
+	uint64_t parent_life = parent_pid ? life_of(parent_pid) : 0;
+	struct observed *process = observed_add(&table, life_of(pid), pid, parent_life, "ruby");
 
 	assert_non_null(process);
 	return process;
 }
 
-static void a_process_is_found_by_its_pid_until_it_is_removed(void **state)
+static void a_process_is_found_by_its_life_until_it_is_removed(void **state)
 {
 	struct observed *process = add(FAKE_PID, 0), *child = add(CHILD, FAKE_PID);
 
 	(void)state;
-	assert_ptr_equal(observed_find(&table, FAKE_PID), process);
-	assert_ptr_equal(observed_find(&table, CHILD), child);
+	assert_ptr_equal(observed_find(&table, life_of(FAKE_PID)), process);
+	assert_ptr_equal(observed_find(&table, life_of(CHILD)), child);
+	assert_null(observed_find(&table, FAKE_PID));
+	assert_null(observed_find(&table, 0));
+	assert_int_equal(child->life, life_of(CHILD));
+	assert_int_equal(child->pid, CHILD);
 	assert_int_equal(child->books.pid, CHILD);
+	assert_int_equal(child->parent_life, life_of(FAKE_PID));
 	assert_int_equal(child->parent_pid, FAKE_PID);
 	assert_string_equal(child->comm, "ruby");
 	observed_remove(&table, process);
-	assert_null(observed_find(&table, FAKE_PID));
-	assert_ptr_equal(observed_find(&table, CHILD), child);
+	assert_null(observed_find(&table, life_of(FAKE_PID)));
+	assert_ptr_equal(observed_find(&table, life_of(CHILD)), child);
+}
+
+/* One that has ended keeps its number until its last window is written. */
+static void two_that_had_one_pid_are_two(void **state)
+{
+	const uint64_t later_ticks = FAKE_START_TICKS + 1;
+	struct observed *ended = add(FAKE_PID, 0), *later;
+
+	(void)state;
+	ended->start_ticks = FAKE_START_TICKS;
+	assert_ptr_equal(observed_find_pid(&table, FAKE_PID, FAKE_START_TICKS), ended);
+	assert_null(observed_find_pid(&table, FAKE_PID, later_ticks));
+	process_on_exited(&ended->state, 1);
+	assert_null(observed_find_pid(&table, FAKE_PID, FAKE_START_TICKS));
+	later = observed_add(&table, life_of(CHILD), FAKE_PID, 0, "ruby");
+	assert_non_null(later);
+	later->start_ticks = later_ticks;
+	assert_int_equal(HASH_COUNT(table.processes), 2);
+	assert_ptr_equal(observed_find(&table, life_of(FAKE_PID)), ended);
+	assert_ptr_equal(observed_find(&table, life_of(CHILD)), later);
+	assert_ptr_not_equal(later->family, ended->family);
+	/* Not by the pid alone, nor by the start alone. */
+	assert_ptr_equal(observed_find_pid(&table, FAKE_PID, later_ticks), later);
+	assert_null(observed_find_pid(&table, FAKE_PID, FAKE_START_TICKS));
+	assert_null(observed_find_pid(&table, CHILD, later_ticks));
+	/* In the same tick. */
+	later->start_ticks = FAKE_START_TICKS;
+	assert_ptr_equal(observed_find_pid(&table, FAKE_PID, FAKE_START_TICKS), later);
+	observed_remove(&table, ended);
+	assert_ptr_equal(observed_find(&table, life_of(CHILD)), later);
+	assert_int_equal(later->pid, FAKE_PID);
+	process_on_exited(&later->state, 2);
+	assert_null(observed_find_pid(&table, FAKE_PID, FAKE_START_TICKS));
 }
 
 /* Whoever of it spends it, and whoever of it ends. */
@@ -89,14 +131,16 @@ static void who_is_heard_to_be_a_child_joins_the_family(void **state)
 	(void)state;
 	assert_ptr_not_equal(child->family, parent->family);
 	for (int i = 0; i < 2; i++) {
-		observed_set_parent(&table, child, FAKE_PID);
+		observed_set_parent(&table, child, life_of(FAKE_PID));
+		assert_int_equal(child->parent_life, life_of(FAKE_PID));
 		assert_int_equal(child->parent_pid, FAKE_PID);
 		assert_ptr_equal(child->family, parent->family);
 		assert_int_equal(parent->family->members, 2);
 	}
 	/* Of a parent that is gone by then the number alone is known. */
-	observed_set_parent(&table, child, CHILD + 1);
-	assert_int_equal(child->parent_pid, CHILD + 1);
+	observed_set_parent(&table, child, life_of(CHILD + 1));
+	assert_int_equal(child->parent_life, life_of(CHILD + 1));
+	assert_int_equal(child->parent_pid, FAKE_PID);
 	assert_ptr_equal(child->family, parent->family);
 }
 
@@ -105,7 +149,7 @@ static void without_memory_there_is_no_process(void **state)
 	(void)state;
 	for (size_t successes = 0; successes < 4; successes++) {
 		memory_fails_once_after(successes);
-		assert_null(observed_add(&table, FAKE_PID, 0, "ruby"));
+		assert_null(observed_add(&table, life_of(FAKE_PID), FAKE_PID, 0, "ruby"));
 		memory_never_fails();
 	}
 	assert_null(table.processes);
@@ -186,7 +230,10 @@ static void after_an_exec_only_the_budget_s_cause_is_left(void **state)
 	process->lean_causes = LEAN_BUDGET | LEAN_NO_PROBE | LEAN_NO_SITE;
 	process->is_mode_new = process->is_fork = process->is_configured = true;
 	process->server = "puma";
-	observed_execute(process, 5000);
+	assert_int_equal(process->image, process->life);
+	observed_execute(process, IMAGE, 5000);
+	assert_int_equal(process->image, IMAGE);
+	assert_int_equal(process->life, life_of(FAKE_PID));
 	assert_int_equal(process->lean_causes, LEAN_BUDGET);
 	assert_false(process->is_mode_new || process->is_fork || process->is_configured);
 	assert_null(process->server);
@@ -195,10 +242,11 @@ static void after_an_exec_only_the_budget_s_cause_is_left(void **state)
 
 static void a_record_says_what_is_known(void **state)
 {
-	struct observed *process = add(FAKE_PID, 12);
+	struct observed *process = add(FAKE_PID, 0);
 	struct process_record record;
 
 	(void)state;
+	process->parent_pid = 12;
 	process->server = "puma";
 	process->start_wall_ns = 77;
 	process->books.ns_pid = 5;
@@ -288,7 +336,8 @@ static void a_look_at_one_that_is_gone_tells_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_process_is_found_by_its_pid_until_it_is_removed),
+		TEST(a_process_is_found_by_its_life_until_it_is_removed),
+		TEST(two_that_had_one_pid_are_two),
 		TEST(a_family_shares_what_its_looks_may_take),
 		TEST(who_is_heard_to_be_a_child_joins_the_family),
 		TEST(without_memory_there_is_no_process),

@@ -12,6 +12,9 @@ enum {
 	LOADER_OFFSET = 300
 };
 
+/* That the next exec begins. */
+#define IMAGE (life_of(FAKE_PID) + 100)
+
 static const struct key_options ruby_keys = { .names = { "request_id" },
 					      .record_names = { "request_id" },
 					      .ruby_names = { "request_id" },
@@ -60,7 +63,7 @@ static int set_up(void **state)
 	of_otel = (struct publisher){ .path = "/otel.so",
 				      .is_located = true,
 				      .tls.location.model = TLS_MODEL_DYNAMIC };
-	process = observed_add(&table, FAKE_PID, 0, "ruby");
+	process = observed_add(&table, life_of(FAKE_PID), FAKE_PID, 0, "ruby");
 	return process ? 0 : -1;
 }
 
@@ -141,11 +144,43 @@ where_a_context_changes_and_at_its_loader_there_are_probes_before_it_is_read(voi
 	assert_int_equal(process->state.stage, PROCESS_PARTIAL);
 	assert_true(process->is_configured);
 	assert_int_equal(process->config.publisher_start, FIRST_START);
+	assert_int_equal(fake.config.image, life_of(FAKE_PID));
 	assert_string_equal(observed_mode(process), "exact");
 	/* The same again is no news. */
 	look();
 	expect_told("3 probes of 0\n");
 	assert_int_equal(decisions & PROCESS_SAY_READ, 0);
+}
+
+/* So that no thread of another program takes it. */
+static void what_is_told_after_an_exec_is_of_the_new_program(void **state)
+{
+	(void)state;
+	publish_by(&first);
+	look();
+	assert_int_equal(fake.config.image, life_of(FAKE_PID));
+	fake.told[0] = '\0';
+	observed_execute(process, IMAGE, fake.now_ns);
+	look();
+	/* Also if all else is the same. */
+	expect_told("2 probes of 0\nprocess 0 of 0, flags 1\n");
+	assert_int_equal(fake.config.image, IMAGE);
+	assert_int_equal(process->config.image, IMAGE);
+}
+
+/* It has ended, which was not told yet. */
+static void one_whose_pid_is_another_s_is_gone(void **state)
+{
+	(void)state;
+	process->start_ticks = FAKE_START_TICKS;
+	publish_by(&first);
+	target->found.info.start_ticks++;
+	assert_int_equal(observed_look(&table, process, &fake.session, fake.now_ns, &decisions),
+			 -ESRCH);
+	assert_false(process->is_configured || process->state.is_readable);
+	expect_told("");
+	assert_string_equal(process->comm, "ruby");
+	assert_int_equal(process->start_wall_ns, 0);
 }
 
 static void without_a_loader_or_a_publisher_there_is_nothing_to_probe(void **state)
@@ -279,7 +314,7 @@ static void what_cannot_be_placed_is_said_with_what_helps(void **state)
 	(void)state;
 	publish_by(&first);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		observed_execute(process, fake.now_ns);
+		observed_execute(process, IMAGE, fake.now_ns);
 		fake.probe_errors[SESSION_PROBE_CONTEXT] = cases[i].error;
 		look();
 		expect_said(cases[i].said);
@@ -313,12 +348,12 @@ static void that_another_one_is_set_is_seen_only_where_there_are_probes(void **s
 	publish_by(&second);
 	look();
 	expect_said("reading that of /first.so until another one is seen to be set\n");
-	observed_execute(process, fake.now_ns);
+	observed_execute(process, IMAGE, fake.now_ns);
 	observed_step_down(process, &fake.session, "too dear");
 	look();
 	expect_said("reading that of /first.so\n");
 	fake.is_lean = true;
-	observed_execute(process, fake.now_ns);
+	observed_execute(process, IMAGE, fake.now_ns);
 	process->lean_causes = 0;
 	look();
 	expect_said("reading that of /first.so\n");
@@ -365,7 +400,7 @@ static void contexts_that_nobody_asked_for_are_not_read(void **state)
 	look();
 	assert_int_equal(process->config.flags, PROCESS_READY);
 	assert_false(observed_has_otel(process));
-	observed_execute(process, fake.now_ns);
+	observed_execute(process, IMAGE, fake.now_ns);
 	process->keys = table.keys = &otel_keys;
 	look();
 	assert_int_equal(process->config.flags, PROCESS_HAS_OTEL);
@@ -425,8 +460,12 @@ static void what_is_known_of_it_is_as_the_last_news_had_it(void **state)
 	look();
 	assert_string_equal(process->comm, "puma");
 	target->is_news = true;
+	/* The start tells it from others with its pid, also once a clock was set. */
+	fake.wall_behind_ns = 5;
 	look();
 	assert_string_equal(process->comm, "other");
+	assert_int_equal(process->start_wall_ns,
+			 FAKE_WALL_NS - FAKE_START_NS + 77 * 10 * NS_PER_MS);
 }
 
 static void threads_that_share_native_ones_are_said_once(void **state)
@@ -546,10 +585,10 @@ static void what_a_parent_says_is_true_of_a_child_that_runs_the_same_program(voi
 	look();
 	(void)fake_target_add(CHILD);
 	for (int is_fork = 0; is_fork < 2; is_fork++) {
-		process = observed_add(&table, CHILD, FAKE_PID, "puma");
+		process = observed_add(&table, life_of(CHILD), CHILD, life_of(FAKE_PID), "puma");
 		assert_non_null(process);
 		process->is_fork = is_fork;
-		observed_find(&table, CHILD)->is_configured = false;
+		observed_find(&table, life_of(CHILD))->is_configured = false;
 		look();
 		observed_describe(process, "found", &record);
 		assert_string_equal(record.service_name ? record.service_name : "-",
@@ -573,7 +612,7 @@ static void the_name_of_a_symbol_takes_a_look_as_far_as_those_may_be(void **stat
 	/* What was found stays, and what is not there may not be looked for. */
 	assert_int_equal(observed_find_symbol(process, 1, &name), -EAGAIN);
 	assert_int_equal(target->opened, 1);
-	observed_execute(process, fake.now_ns);
+	observed_execute(process, IMAGE, fake.now_ns);
 	assert_int_equal(observed_find_symbol(process, 1, &name), -EAGAIN);
 	assert_int_equal(target->opened, 1);
 	fake.now_ns += LOOK_BUDGET_PART;
@@ -590,6 +629,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(where_a_context_changes_and_at_its_loader_there_are_probes_before_it_is_read),
+		TEST(what_is_told_after_an_exec_is_of_the_new_program),
+		TEST(one_whose_pid_is_another_s_is_gone),
 		TEST(without_a_loader_or_a_publisher_there_is_nothing_to_probe),
 		TEST(one_that_has_all_is_complete_and_one_that_loses_it_is_not_read_any_more),
 		TEST(where_no_probe_can_sit_it_is_lean_until_one_can),

@@ -75,7 +75,7 @@ static void tell_slice(uint32_t flags, uint32_t charge, uint64_t start_ns, uint6
 {
 	fake.slices[fake.slice_count++] =
 		(struct slice){ .thread_serial = 1,
-				.tgid = FAKE_PID,
+				.life = life_of(FAKE_PID),
 				.charge = charge,
 				.epoch = (uint32_t)fake.epoch,
 				.context_hash = SOME,
@@ -95,7 +95,7 @@ static void run_in_slices(void)
 	tell_slice(SLICE_IS_CHARGED, 2, 1000, 5);
 	/* Of a process that nobody knows, nobody has a record. */
 	tell_slice(SLICE_IS_CHARGED, 3, 2000, 5);
-	fake.slices[fake.slice_count - 1].tgid = FAKE_PID + 3;
+	fake.slices[fake.slice_count - 1].life = life_of(FAKE_PID + 3);
 }
 
 static void with_a_timeline_slices_follow_the_books_of_their_window(void **state)
@@ -350,6 +350,65 @@ static void a_child_is_there_from_its_fork_to_the_end_of_its_last_window(void **
 	assert_null(strstr(fake.told, "expect"));
 }
 
+/* Its end was told, but its last window is not over. */
+static void fork_one_that_has_its_pid(void)
+{
+	fake.processes[2].pid = fake.processes[1].pid;
+	happen(EVENT_KIND_FORK, 2, 0);
+	charge(2, 3, CONTEXT_HASH_NONE, 70);
+}
+
+static void run_in_the_later_one(void)
+{
+	charge(2, 3, CONTEXT_HASH_NONE, 8);
+}
+
+/* "EVENT START" of each record of the process with that pid: the start tells them apart. */
+static const char *recorded_starts(pid_t pid)
+{
+	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
+	static struct record_view view;
+
+	recorded_text[0] = '\0';
+	assert_int_equal(record_reader_open(path, &reader), 0);
+	while (record_reader_next(reader, &view) > 0)
+		if (view.kind == RECORD_KIND_PROCESS && number(&view, "pid") == pid)
+			print("%s %" PRId64, text(&view, "event"),
+			      number(&view, "start_ns") - (int64_t)FAKE_WALL_NS);
+	return recorded_text;
+}
+
+static void one_that_has_the_pid_of_one_that_has_ended_is_another(void **state)
+{
+	(void)state;
+	fake.recording.duration_ns = 2 * NS_PER_S;
+	plan(NS_PER_S / 4, fork_one);
+	plan(NS_PER_S / 2, leave);
+	plan(3 * NS_PER_S / 4, fork_one_that_has_its_pid);
+	plan(3 * NS_PER_S / 2, run_in_the_later_one);
+	assert_int_equal(record(), EXIT_CODE_OK);
+	assert_string_equal(recorded(), "meta exact split\n"
+					"process 0 found exact\n"
+					"process 1 fork exact\n"
+					"process 1 fork exact\n"
+					"cpu 1  5\n"
+					"cpu 1  70\n"
+					"self 0\n"
+					"balance 0 0 = 0 + 0 + 0, own 0\n"
+					"balance 1 5 = 0 + 5 + 0, own 0\n"
+					"balance 1 70 = 0 + 70 + 0, own 0\n"
+					"process 1 exit -, ended\n"
+					"cpu 1  8\n"
+					"self 0\n"
+					"balance 0 0 = 0 + 0 + 0, own 0\n"
+					"balance 1 8 = 0 + 8 + 0, own 0\n");
+	assert_string_equal(recorded_starts(FAKE_PID + 1), "fork 250000000\n"
+							   "fork 750000000\n"
+							   "exit 250000000\n");
+	expect_told("\nno 1\n");
+	assert_null(strstr(fake.told, "no 2\n"));
+}
+
 static void expect_more(void)
 {
 	happen(EVENT_KIND_ASK, 0, 0);
@@ -460,6 +519,21 @@ static void a_fork_that_is_heard_of_late_is_said_once(void **state)
 	assert_null(strstr(fork + 1, "process 1 fork"));
 	assert_int_equal(recorded_parent(1), 0);
 	assert_non_null(strstr(recorded(), "balance 1 40 = 0 + 40 + 0, own 0\n"));
+}
+
+static void fork_one_of_nobody(void)
+{
+	happen(EVENT_KIND_FORK, 1, 3);
+}
+
+static void a_child_of_one_that_is_gone_says_whose_it_is(void **state)
+{
+	(void)state;
+	fake.recording.duration_ns = NS_PER_S / 2;
+	plan(NS_PER_S / 4, fork_one_of_nobody);
+	assert_int_equal(record(), EXIT_CODE_OK);
+	assert_non_null(strstr(recorded(), "process 1 fork exact\n"));
+	assert_int_equal(recorded_parent(1), 3);
 }
 
 static void meet_a_stranger(void)
@@ -720,10 +794,12 @@ int main(void)
 		TEST(a_program_is_run_when_an_alert_fires),
 		TEST(a_recording_shorter_than_its_interval_is_one_window),
 		TEST(a_child_is_there_from_its_fork_to_the_end_of_its_last_window),
+		TEST(one_that_has_the_pid_of_one_that_has_ended_is_another),
 		TEST(one_that_is_to_be_looked_at_has_not_ended),
 		TEST(it_says_whom_it_observes_the_first_few_by_name),
 		TEST(what_a_process_mixes_its_children_mix),
 		TEST(a_fork_that_is_heard_of_late_is_said_once),
+		TEST(a_child_of_one_that_is_gone_says_whose_it_is),
 		TEST(a_stranger_is_looked_for_and_no_more),
 		TEST(a_window_without_memory_is_lost_and_the_next_one_has_its_residual),
 		TEST(wherever_memory_runs_out_a_window_is_whole_or_said_to_be_lost),

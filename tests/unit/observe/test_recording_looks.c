@@ -101,6 +101,44 @@ static void contexts_of_opentelemetry_make_it_partly_lean_and_that_is_said_once(
 	expect_told("way 1\n");
 }
 
+static void execute(void)
+{
+	happen(EVENT_KIND_EXEC, 0, 0);
+}
+
+static void what_is_found_after_an_exec_is_of_the_program_that_it_began(void **state)
+{
+	(void)state;
+	plan(NS_PER_S / 2, publish_by_the_gem);
+	plan(3 * NS_PER_S / 2, execute);
+	assert_int_equal(record(), EXIT_CODE_OK);
+	expect_recorded("process 0 exec exact\nprocess 0 load exact\n");
+	assert_int_not_equal(fake.processes[0].image, life_of(FAKE_PID));
+	assert_int_equal(fake.config.image, fake.processes[0].image);
+}
+
+static void fork_one(void)
+{
+	happen(EVENT_KIND_FORK, 1, 0);
+	happen(EVENT_KIND_LOAD, 1, 0);
+}
+
+static void a_child_whose_pid_is_another_s_by_now_is_not_looked_into(void **state)
+{
+	struct fake_target *child;
+
+	for (int is_another = 0; is_another < 2; is_another++) {
+		(void)begin(state);
+		child = fake_target_add(FAKE_PID + 1);
+		child->found.info.start_ticks += (uint64_t)is_another;
+		plan(NS_PER_S / 2, fork_one);
+		assert_int_equal(record(), EXIT_CODE_OK);
+		expect_recorded("process 1 fork exact\n");
+		assert_int_equal(!strstr(fake.told, "process 1 of 0"), is_another);
+		assert_int_equal(!child->refreshed, is_another);
+	}
+}
+
 static void where_all_are_lean_no_reason_of_one_is_said(void **state)
 {
 	(void)state;
@@ -271,6 +309,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(one_that_begins_to_publish_is_said_and_written_and_so_is_that_it_ends),
 		TEST(contexts_of_opentelemetry_make_it_partly_lean_and_that_is_said_once),
+		TEST(what_is_found_after_an_exec_is_of_the_program_that_it_began),
+		TEST(a_child_whose_pid_is_another_s_by_now_is_not_looked_into),
 		TEST(where_all_are_lean_no_reason_of_one_is_said),
 		TEST(one_that_is_lean_from_the_start_is_said_with_the_reason),
 		TEST(nothing_is_waited_for_of_one_that_has_all),

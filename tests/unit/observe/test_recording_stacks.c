@@ -30,7 +30,8 @@ static void meet_a_request(void)
 
 	run_a_request();
 	message.stack = STACK;
-	message.tgid = FAKE_PID;
+	message.life = life_of(FAKE_PID);
+	message.image = fake.processes[0].image;
 	message.frames.count = 1;
 	message.frames.frames[0] =
 		(struct ruby_frame){ .object_kind = 8 | RUBY_FRAME_RUBY, .pc = 1 };

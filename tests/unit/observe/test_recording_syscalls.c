@@ -63,7 +63,7 @@ static void make_others(void)
 	key.context_hash = CONTEXT_HASH_OVERFLOW;
 	make(&key, READ, 3);
 	/* Of a process that nobody knows any more. */
-	key.tgid = FAKE_PID + 77;
+	key.life = life_of(FAKE_PID + 77);
 	make(&key, READ, 4);
 	key = fake.accounts[0].key;
 	make(&key, syscall_call(3, 1, 1), 5);

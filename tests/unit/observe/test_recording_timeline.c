@@ -31,7 +31,8 @@ static int lay_out(void **state)
 	*state = bench;
 	return bench->timeline && bench->contexts &&
 			       window_init(&bench->window, &bench->keys) == 0 &&
-			       observed_add(&bench->processes, FAKE_PID, 0, "ruby") &&
+			       observed_add(&bench->processes, life_of(FAKE_PID), FAKE_PID, 0,
+					    "ruby") &&
 			       output_prepare(&bench->output, &fake.recording) == EXIT_CODE_OK &&
 			       output_open(&bench->output, FAKE_WALL_NS) == EXIT_CODE_OK
 		       ? 0
@@ -53,7 +54,7 @@ static int put_away(void **state)
 }
 
 /* One of 1 ns, charged at once; no two begin together. */
-static struct slice *run(uint32_t thread)
+static struct slice *run(uint64_t thread)
 {
 	static uint32_t charge;
 	struct slice *slice = &fake.slices[fake.slice_count++];
@@ -61,7 +62,7 @@ static struct slice *run(uint32_t thread)
 	assert_true(fake.slice_count <= FAKE_SLICES_MAX);
 	charge++;
 	*slice = (struct slice){ .thread_serial = thread,
-				 .tgid = FAKE_PID,
+				 .life = life_of(FAKE_PID),
 				 .charge = charge,
 				 .start_ns = FAKE_START_NS + charge,
 				 .end_ns = FAKE_START_NS + charge + 1,
@@ -89,7 +90,7 @@ static int end_window(struct bench *bench)
 
 static uint64_t lost(const struct bench *bench)
 {
-	return observed_find(&bench->processes, FAKE_PID)->books.balance.slices_lost;
+	return observed_find(&bench->processes, life_of(FAKE_PID))->books.balance.slices_lost;
 }
 
 /* The records of slices, once all is written. */
@@ -127,19 +128,19 @@ static void as_many_are_held_as_there_is_room_for_and_others_are_lost(void **sta
 	assert_int_equal(lost(bench), 3);
 }
 
-static struct account_key of_thread(uint32_t serial, uint64_t hash)
+static struct account_key of_thread(uint64_t serial, uint64_t hash)
 {
 	return (struct account_key){ .thread_serial = serial,
-				     .tgid = FAKE_PID,
+				     .life = life_of(FAKE_PID),
 				     .context_hash = hash };
 }
 
 static void a_thread_s_name_is_the_first_of_its_accounts(void **state)
 {
 	static const struct {
-		uint32_t thread;
+		uint64_t thread;
 		const char *name;
-	} accounts[] = { { 1, "one" }, { 2, "two" }, { 1, "later" } };
+	} accounts[] = { { 1, "one" }, { 1ULL << 32 | 1, "two" }, { 1, "later" } };
 	struct bench *bench = *state;
 
 	for (size_t i = 0; i < 3; i++) {
@@ -150,9 +151,10 @@ static void a_thread_s_name_is_the_first_of_its_accounts(void **state)
 		assert_int_equal(window_add_account(&bench->window, &key, &account), 0);
 	}
 	/* One of a process that nobody knows has no record, and is in nobody's way. */
-	run(9)->tgid = FAKE_PID + 1;
-	for (uint32_t thread = 1; thread <= 3; thread++)
-		(void)run(thread);
+	run(9)->life = life_of(FAKE_PID + 1);
+	(void)run(1);
+	(void)run(1ULL << 32 | 1);
+	(void)run(3);
 	assert_int_equal(end_window(bench), 0);
 	assert_non_null(strstr(slices_recorded(bench), "slice 0 one - running"));
 	assert_non_null(strstr(slices_recorded(bench), "slice 0 two - running"));

@@ -2,14 +2,18 @@
 #include "observe/resolve.h"
 
 #include "failing_memory.h"
-#include "observe/fake_kernel.h"
+#include "observe/fake_names.h"
+#include "observe/fake_target.h"
 #include "target/ruby/ruby_value.h"
 
 enum {
 	PID = FAKE_PID,
 	SOME = CONTEXT_HASH_FIRST,
+	SYMBOL = 0x4d2,
 	END = 5000
 };
+
+#define LIFE life_of(PID)
 
 static const struct key_options keys = { .record_names = { "request_id" }, .count = 1 };
 
@@ -28,8 +32,8 @@ static void a_child_whose_fork_was_not_seen_is_known_by_its_account(void **state
 	_cleanup_(context_table_freep) struct context_table *contexts = context_table_new();
 	struct observed_table processes = { .keys = &keys };
 	struct window window = { .end_ktime_ns = END, .number = 1 };
-	struct account_key key = { .context_hash = CONTEXT_HASH_NONE, .tgid = PID };
-	struct account account = { .comm = "child" };
+	struct account_key key = { .context_hash = CONTEXT_HASH_NONE, .life = LIFE };
+	struct account account = { .tgid = PID, .image = LIFE, .comm = "child" };
 	struct observed *child;
 
 	(void)state;
@@ -37,13 +41,15 @@ static void a_child_whose_fork_was_not_seen_is_known_by_its_account(void **state
 	assert_int_equal(window_add_account(&window, &key, &account), 0);
 	assert_int_equal(window_add_account(&window, &key, &account), 0);
 	resolve(&window, &processes, contexts);
-	child = observed_find(&processes, PID);
+	child = observed_find(&processes, LIFE);
 	assert_non_null(child);
 	assert_int_equal(HASH_COUNT(processes.processes), 1);
 	assert_string_equal(child->comm, "child");
 	assert_ptr_equal(window.rows[0].process, &child->books);
 	assert_ptr_equal(window.rows[1].process, &child->books);
+	assert_int_equal(child->pid, PID);
 	assert_int_equal(child->books.pid, PID);
+	assert_int_equal(child->parent_life, 0);
 	assert_int_equal(child->parent_pid, 0);
 	/* It is looked at, and said to be there when its fork event comes after all. */
 	assert_int_equal(observed_next_look(&processes), END);
@@ -59,8 +65,8 @@ static void rows_of_one_context_share_its_texts(void **state)
 	const struct context context = { .hash = SOME, .values = values, .last_window = 1 };
 	struct observed_table processes = { .keys = &keys };
 	struct window window = { .end_ktime_ns = END, .number = 2 };
-	struct account_key key = { .context_hash = SOME, .thread_serial = 1, .tgid = PID };
-	struct account account = { .tid = PID };
+	struct account_key key = { .context_hash = SOME, .thread_serial = 1, .life = LIFE };
+	struct account account = { .tid = PID, .tgid = PID, .image = LIFE };
 
 	(void)state;
 	assert_int_equal(context_table_add(contexts, &context, 1), 0);
@@ -86,12 +92,13 @@ static const struct context *resolve_one(struct context_table *contexts,
 {
 	struct observed_table processes = { .keys = with };
 	struct window window = { .end_ktime_ns = END, .number = number };
-	struct account_key key = { .context_hash = hash, .thread_serial = 1, .tgid = PID };
+	struct account_key key = { .context_hash = hash, .thread_serial = 1, .life = LIFE };
+	const struct account account = { .tgid = PID, .image = LIFE };
 	const struct context *context;
 
 	assert_int_equal(window_init(&window, with), 0);
 	for (size_t i = 0; i < 2; i++)
-		assert_int_equal(window_add_account(&window, &key, &(struct account){ 0 }), 0);
+		assert_int_equal(window_add_account(&window, &key, &account), 0);
 	resolve(&window, &processes, contexts);
 	context = window.rows[0].context;
 	assert_ptr_equal(window.rows[1].context, context);
@@ -150,23 +157,96 @@ static void a_value_that_was_cut_makes_its_context_a_truncated_one(void **state)
 	assert_true(resolve_one(contexts, &late_keys, 3, SOME)->is_truncated);
 }
 
+/* A static symbol (special_consts.h): its name is in the process's table. */
+static const struct value_snapshot symbol = { .kind = VALUE_KIND_IMMEDIATE,
+					      .raw = SYMBOL << 8 | 0xc };
+
+/* What a program of the fake calls the symbol with that ID. */
+static const char *symbol_name;
+
+int ruby_symbols_find_name(struct ruby_symbols *symbols, uint64_t id,
+			   struct value_snapshot *ret_name)
+{
+	assert_ptr_equal(symbols, &symbol_name);
+	assert_int_equal(id, SYMBOL);
+	*ret_name = (struct value_snapshot){ .kind = VALUE_KIND_SYMBOL,
+					     .encoding = VALUE_ENCODING_UTF_8,
+					     .raw = strlen(symbol_name),
+					     .length_bytes = (uint16_t)strlen(symbol_name) };
+	memcpy(ret_name->bytes, symbol_name, strlen(symbol_name));
+	return 0;
+}
+
+/* One that can be looked at, and has symbols. */
+static void name_symbols(const char *name)
+{
+	symbol_name = name;
+	fake_targets_reset();
+	fake_target_add(PID)->found.ruby.symbols = (struct ruby_symbols *)&symbol_name;
+}
+
+/* ":0xID@IMAGE" */
+static const char *number_text(uint64_t image)
+{
+	static char text[VALUE_TEXT_BYTES];
+
+	(void)snprintf(text, sizeof(text), ":0x4d2@%" PRIu64, image);
+	return text;
+}
+
 static void a_name_that_cannot_be_had_is_at_least_distinct(void **state)
 {
 	_cleanup_(context_table_freep) struct context_table *contexts = context_table_new();
-	char text[VALUE_TEXT_BYTES];
+	const struct context *context;
 	struct context_snapshot *snapshot;
-	struct value_snapshot *value;
 
 	(void)state;
 	fake_reset();
+	fake_targets_reset();
 	snapshot = publish(SOME, "");
 	snapshot->late_hash = 7;
-	value = &snapshot->values[0];
-	/* A static symbol (special_consts.h): its name is in the process's table. */
-	*value = (struct value_snapshot){ .kind = VALUE_KIND_IMMEDIATE, .raw = 1234 << 8 | 0xc };
-	assert_int_equal(ruby_value_text(value, NULL, NULL, text), 0);
-	assert_string_equal(resolve_one(contexts, &late_keys, 3, SOME)->values[0], text);
+	snapshot->values[0] = symbol;
+	context = resolve_one(contexts, &late_keys, 3, SOME);
+	assert_non_null(context->values[0]);
+	assert_string_equal(context->values[0], number_text(LIFE));
 	assert_int_equal(context_table_look(contexts, SOME)->late_hash, 7);
+}
+
+/* The same ID is another symbol there: of the first program's rows it names none. */
+static void the_symbols_of_a_program_name_the_values_of_no_other(void **state)
+{
+	_cleanup_(context_table_freep) struct context_table *contexts = context_table_new();
+	const uint64_t images[] = { LIFE, LIFE + 100, LIFE + 200 };
+	struct observed_table processes = { .keys = &keys };
+	struct window window = { .end_ktime_ns = END, .number = 3 };
+	struct observed *process;
+
+	(void)state;
+	fake_reset();
+	name_symbols("second");
+	process = observed_add(&processes, LIFE, PID, 0, "ruby");
+	assert_non_null(process);
+	/* Of the third one's exec it was not told yet. */
+	observed_execute(process, images[1], fake.now_ns);
+	assert_int_equal(window_init(&window, &keys), 0);
+	for (uint64_t i = 0; i < 3; i++) {
+		const struct account_key key = { .context_hash = SOME + i,
+						 .thread_serial = 1 + i,
+						 .life = LIFE };
+		const struct account account = { .tgid = PID, .image = images[i] };
+
+		publish(SOME + i, "")->values[0] = symbol;
+		assert_int_equal(window_add_account(&window, &key, &account), 0);
+	}
+	resolve(&window, &processes, contexts);
+	for (size_t i = 0; i < 3; i++) {
+		assert_ptr_equal(window.rows[i].process, &process->books);
+		assert_non_null(window.rows[i].context->values[0]);
+		assert_string_equal(window.rows[i].context->values[0],
+				    i == 1 ? "second" : number_text(images[i]));
+	}
+	observed_table_deinit(&processes);
+	window_deinit(&window);
 }
 
 /* Whose symbols the program that it runs now has not, or not under these numbers. */
@@ -175,15 +255,15 @@ static void a_name_of_a_program_before_an_exec_is_left_out(void **state)
 	_cleanup_(context_table_freep) struct context_table *contexts = context_table_new();
 	struct observed_table processes = { .keys = &late_keys };
 	struct window window = { .end_ktime_ns = END, .number = 3 };
-	struct account_key key = { .context_hash = SOME, .thread_serial = 1, .tgid = PID };
-	struct account account = { .flags = ACCOUNT_INHERITED };
+	struct account_key key = { .context_hash = SOME, .thread_serial = 1, .life = LIFE };
+	struct account account = { .tgid = PID, .image = LIFE, .flags = ACCOUNT_INHERITED };
 	struct context_snapshot *snapshot;
 
 	(void)state;
 	fake_reset();
+	name_symbols("other");
 	snapshot = publish(SOME, "r1");
-	snapshot->values[1] =
-		(struct value_snapshot){ .kind = VALUE_KIND_IMMEDIATE, .raw = 1234 << 8 | 0xc };
+	snapshot->values[1] = symbol;
 	assert_int_equal(window_init(&window, &late_keys), 0);
 	/* What was before is the same context. */
 	assert_int_equal(window_add_account(&window, &key, &account), 0);
@@ -252,7 +332,7 @@ static void without_memory_for_a_process_no_row_is_anybodys(void **state)
 	_cleanup_(context_table_freep) struct context_table *contexts = context_table_new();
 	struct observed_table processes = { .keys = &keys };
 	struct window window = { .end_ktime_ns = END, .number = 1 };
-	struct account_key key = { .tgid = PID };
+	struct account_key key = { .life = LIFE };
 
 	(void)state;
 	fake_reset();
@@ -279,6 +359,7 @@ int main(void)
 			a_context_that_is_new_is_decoded_from_its_snapshot_which_makes_room),
 		cmocka_unit_test(a_value_that_was_cut_makes_its_context_a_truncated_one),
 		cmocka_unit_test(a_name_that_cannot_be_had_is_at_least_distinct),
+		cmocka_unit_test(the_symbols_of_a_program_name_the_values_of_no_other),
 		cmocka_unit_test(a_name_of_a_program_before_an_exec_is_left_out),
 		cmocka_unit_test(late_values_come_to_what_is_known_once_a_window),
 		cmocka_unit_test(without_late_keys_no_value_is_late),

@@ -14,12 +14,13 @@
 #include "failing_memory.h"
 
 enum {
-	PID = 77,
-	OTHER_PID = 78,
 	THREAD = 5,
 	EPOCH = 9,
 	ROOM = 3000
 };
+
+#define LIFE	   (1ULL << 32 | 77)
+#define OTHER_LIFE 77ULL
 
 static struct slices *slices;
 static char seen[4096];
@@ -40,11 +41,11 @@ static int tear_down(void **state)
 }
 
 /* One that ran for a while from start_ns on. */
-static struct slice ran(uint32_t thread, uint32_t charge, uint64_t start_ns, uint64_t user_ns,
+static struct slice ran(uint64_t thread, uint32_t charge, uint64_t start_ns, uint64_t user_ns,
 			uint64_t kernel_ns)
 {
 	return (struct slice){ .thread_serial = thread,
-			       .tgid = PID,
+			       .life = LIFE,
 			       .charge = charge,
 			       .start_ns = start_ns,
 			       .end_ns = start_ns + user_ns + kernel_ns,
@@ -71,7 +72,7 @@ static int print(void *user, const struct slice_piece *piece)
 	size_t used = strlen(seen);
 
 	(void)user;
-	(void)snprintf(seen + used, sizeof(seen) - used, " %u:%c%lu-%lu/%llx/%llu+%llu",
+	(void)snprintf(seen + used, sizeof(seen) - used, " %llu:%c%lu-%lu/%llx/%llu+%llu",
 		       piece->slice->thread_serial, states[piece->state],
 		       (unsigned long)piece->start_ns, (unsigned long)piece->end_ns,
 		       piece->slice->context_hash, piece->slice->user_ns, piece->slice->kernel_ns);
@@ -146,7 +147,7 @@ static void one_whose_charge_comes_later_waits_for_it(void **state)
 	(void)state;
 	add(ran(THREAD, 3, 100, 10, 0));
 	expect_window(EPOCH, "");
-	assert_int_equal(slices_take_lost(slices, PID), 0);
+	assert_int_equal(slices_take_lost(slices, LIFE), 0);
 	add(ran(THREAD + 1, 0, 50, 10, 0));
 	add(charged(ran(THREAD, 3, 110, 0, 0), 0xa, EPOCH + 1));
 	expect_window(EPOCH + 1, " 5:r100-110/a/10+0");
@@ -165,16 +166,16 @@ static void one_whose_charge_was_not_told_is_lost(void **state)
 	add(ran(THREAD, 0, 110, 10, 0));
 	add(charged(ran(THREAD, 1, 120, 5, 0), 0xa, EPOCH));
 	slices_settle(slices, EPOCH);
-	assert_int_equal(slices_take_lost(slices, PID), 2);
+	assert_int_equal(slices_take_lost(slices, LIFE), 2);
 	slices_next(slices);
 	add(ran(THREAD, 1, 100, 10, 0));
 	add(charged(ran(THREAD, 2, 120, 5, 0), 0xa, EPOCH));
 	expect_window(EPOCH, " 5:r120-125/a/5+0");
 	/* Nobody asked: forgotten. */
-	assert_int_equal(slices_take_lost(slices, PID), 0);
+	assert_int_equal(slices_take_lost(slices, LIFE), 0);
 	add(ran(THREAD, 2, 100, 10, 0));
 	add((struct slice){ .thread_serial = THREAD,
-			    .tgid = OTHER_PID,
+			    .life = OTHER_LIFE,
 			    .charge = 2,
 			    .end_ns = 10,
 			    .sleeping_ns = 1,
@@ -182,9 +183,9 @@ static void one_whose_charge_was_not_told_is_lost(void **state)
 			    .user_ns = 3 });
 	add(charged(ran(THREAD, 3, 120, 5, 0), 0xa, EPOCH + 1));
 	slices_settle(slices, EPOCH + 1);
-	assert_int_equal(slices_take_lost(slices, PID), 1);
-	assert_int_equal(slices_take_lost(slices, PID), 0);
-	assert_int_equal(slices_take_lost(slices, OTHER_PID), 3);
+	assert_int_equal(slices_take_lost(slices, LIFE), 1);
+	assert_int_equal(slices_take_lost(slices, LIFE), 0);
+	assert_int_equal(slices_take_lost(slices, OTHER_LIFE), 3);
 }
 
 static void one_that_is_never_charged_is_lost_in_the_end(void **state)
@@ -196,15 +197,15 @@ static void one_that_is_never_charged_is_lost_in_the_end(void **state)
 	add(ran(THREAD + 1, 0, 100, 10, 0));
 	for (; window < 60; window++) {
 		slices_settle(slices, window);
-		assert_int_equal(slices_take_lost(slices, PID), 0);
+		assert_int_equal(slices_take_lost(slices, LIFE), 0);
 		slices_next(slices);
 	}
 	slices_settle(slices, window);
-	assert_int_equal(slices_take_lost(slices, PID), 2);
+	assert_int_equal(slices_take_lost(slices, LIFE), 2);
 	slices_next(slices);
 	/* Once. */
 	slices_settle(slices, window + 1);
-	assert_int_equal(slices_take_lost(slices, PID), 0);
+	assert_int_equal(slices_take_lost(slices, LIFE), 0);
 }
 
 static void what_an_account_gave_up_its_last_slices_did_not_have(void **state)
@@ -360,7 +361,7 @@ static void what_finds_no_room_is_lost(void **state)
 	slices_settle(slices, EPOCH);
 	assert_int_equal(slices_each(slices, count_piece, &count), 0);
 	assert_int_equal(count, ROOM);
-	assert_int_equal(slices_take_lost(slices, PID), 7);
+	assert_int_equal(slices_take_lost(slices, LIFE), 7);
 	slices_next(slices);
 	/* There is room again. */
 	add(charged(ran(THREAD, 0, 100, 1, 0), 0xa, EPOCH));
@@ -400,7 +401,7 @@ static void without_memory_what_is_lost_is_not_even_counted(void **state)
 		slices_add(none, &slice);
 		assert_true(memory_failures() > 0);
 		memory_never_fails();
-		assert_int_equal(slices_take_lost(none, PID), 0);
+		assert_int_equal(slices_take_lost(none, LIFE), 0);
 	}
 	/* With memory they are; who is never asked of goes with all. */
 	slices_add(none, &slice);

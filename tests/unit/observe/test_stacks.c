@@ -163,7 +163,7 @@ static int lay_out(void **state)
 	bench->processes.keys = &bench->keys;
 	bench->window.number = 1;
 	bench->stacks = stacks_new(&places);
-	bench->process = observed_add(&bench->processes, FAKE_PID, 0, "ruby");
+	bench->process = observed_add(&bench->processes, life_of(FAKE_PID), FAKE_PID, 0, "ruby");
 	*state = bench;
 	return bench->stacks && bench->process && window_init(&bench->window, &bench->keys) == 0 &&
 			       output_prepare(&bench->output, &fake.recording) == EXIT_CODE_OK &&
@@ -202,11 +202,11 @@ static int put_away(void **state)
 	return fake_native.processes == 0 && fake_native.names == 0 ? 0 : -1;
 }
 
-static void sample(uint32_t tgid, uint64_t context_hash)
+static void sample(pid_t pid, uint64_t context_hash)
 {
 	fake.sampled[fake.sampled_count++] = (struct account_key){ .context_hash = context_hash,
 								   .thread_serial = SERIAL,
-								   .tgid = tgid };
+								   .life = life_of(pid) };
 }
 
 /* The kernel side tells a stack: its frames, the innermost first. */
@@ -216,7 +216,7 @@ static void tell_stack(uint64_t stack, uint32_t flags, const struct ruby_frame *
 	static struct stack_message message;
 
 	message.stack = stack;
-	message.tgid = FAKE_PID;
+	message.life = message.image = life_of(FAKE_PID);
 	message.frames.flags = flags;
 	message.frames.count = count;
 	memcpy(message.frames.frames, frames, count * sizeof(*frames));
@@ -286,7 +286,7 @@ static void samples_of_accounts_and_of_overflow_are_in_the_books_once(void **sta
 	struct bench *bench = *state;
 	const struct account_key key = { .context_hash = CONTEXT_HASH_NONE,
 					 .thread_serial = SERIAL,
-					 .tgid = FAKE_PID };
+					 .life = life_of(FAKE_PID) };
 	const struct account account = { .tid = FAKE_PID };
 	size_t mark = output_mark(&bench->output);
 
@@ -535,10 +535,37 @@ static void tell_tip(uint64_t tip, const uint64_t *kernel, uint32_t count)
 
 	message.tip = tip;
 	message.native_pc = 0;
-	message.tgid = FAKE_PID;
+	message.life = message.image = life_of(FAKE_PID);
 	message.kernel_count = count;
 	memcpy(message.kernel, kernel, count * sizeof(*kernel));
 	fake.on_tip(fake.on_stack_context, &message);
+}
+
+/* It came behind the exec: at these addresses there is something else now. */
+static void what_is_told_of_the_program_before_an_exec_is_not_looked_up(void **state)
+{
+	struct bench *bench = *state;
+	size_t mark = output_mark(&bench->output);
+
+	bench->process->image++;
+	tell_stack(STACK, 0, &main_frame, 1);
+	tell_tip(STACK + 1, (uint64_t[]){ 0x1000 }, 1);
+	assert_int_equal(output_mark(&bench->output), mark);
+	assert_int_equal(fake_names.made, 0);
+	meet(bench, STACK);
+	bench->process->image--;
+	tell_stack(STACK, 0, &main_frame, 1);
+	fake.sampled_tip = STACK + 1;
+	meet(bench, STACK);
+	tell_tip(STACK + 1, (uint64_t[]){ 0x1000 }, 1);
+	meet(bench, STACK);
+	assert_string_equal(written(bench), "[unknown] unknown -:-1/-1 < \n"
+					    "2 in [unknown]\n"
+					    "method_8 ruby app.rb:11/3 < \n"
+					    "[unknown] unknown -:-1/-1 < method_8\n"
+					    "2 in [unknown]\n"
+					    "first kernel -:-1/-1 < method_8\n"
+					    "2 in first\n");
 }
 
 static void frames_of_the_kernel_are_above_those_of_ruby(void **state)
@@ -653,9 +680,10 @@ static void samples_whose_frames_are_called_the_same_are_one_record(void **state
 static void wait_in(struct bench *bench, uint64_t stack)
 {
 	fake.waited_stack = stack;
-	fake.waited[fake.waited_count++] = (struct account_key){
-		.context_hash = CONTEXT_HASH_OVERFLOW, .thread_serial = SERIAL, .tgid = FAKE_PID
-	};
+	fake.waited[fake.waited_count++] =
+		(struct account_key){ .context_hash = CONTEXT_HASH_OVERFLOW,
+				      .thread_serial = SERIAL,
+				      .life = life_of(FAKE_PID) };
 	assert_int_equal(stacks_settle(bench->stacks, &bench->window), 0);
 	assert_int_equal(stacks_put(bench->stacks), 0);
 	bench->window.number++;
@@ -771,13 +799,13 @@ static void names_are_read_anew_when_modules_have_come_or_gone(void **state)
 static void tell_native(uint64_t tip, const char *label, const char *file, bool is_ruby,
 			uint32_t kernel_count)
 {
-	static const struct tip_message message = { .tgid = FAKE_PID,
-						    .native_pc = 77,
-						    .kernel = { 0x1000 } };
-	struct tip_message told = message;
+	struct tip_message told = { .tip = tip,
+				    .life = life_of(FAKE_PID),
+				    .image = life_of(FAKE_PID),
+				    .native_pc = 77,
+				    .kernel_count = kernel_count,
+				    .kernel = { 0x1000 } };
 
-	told.tip = tip;
-	told.kernel_count = kernel_count;
 	(void)strcpy(fake_native.name.label, label);
 	(void)strcpy(fake_native.name.path, file);
 	fake_native.name.is_ruby = is_ruby;
@@ -908,7 +936,7 @@ static void a_sample_is_of_the_thread_of_its_account(void **state)
 	struct bench *bench = *state;
 	const struct account_key key = { .context_hash = CONTEXT_HASH_NONE,
 					 .thread_serial = SERIAL,
-					 .tgid = FAKE_PID };
+					 .life = life_of(FAKE_PID) };
 	const struct account account = {
 		.tid = TID, .ns_tid = NS_TID, .comm = "worker", .flags = ACCOUNT_INHERITED
 	};
@@ -1132,6 +1160,7 @@ int main(void)
 		LAID(as_many_frames_are_known_to_be_written_as_there_is_room_for),
 		LAID(stacks_without_room_are_counted),
 		LAID(a_sample_is_of_the_thread_of_its_account),
+		LAID(what_is_told_of_the_program_before_an_exec_is_not_looked_up),
 		LAID(frames_of_the_kernel_are_above_those_of_ruby),
 		LAID(an_address_without_a_name_is_unknown),
 		LAID(where_the_kernel_hides_its_addresses_it_is_one_frame_and_said_once),

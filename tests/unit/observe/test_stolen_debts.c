@@ -11,10 +11,11 @@
 
 enum {
 	THREAD = 7,
-	OTHER = 8,
 	WINDOW_NS = 1000 * 1000 * 1000,
 	SHORT_WINDOW_NS = 10 * 1000 * 1000
 };
+
+#define OTHER (1ULL << 32 | THREAD)
 
 static void what_is_positive_is_written_as_it_is(void **state)
 {

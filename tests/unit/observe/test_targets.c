@@ -111,6 +111,15 @@ int process_read_info(pid_t pid, struct process_info *ret_info)
 	return 0;
 }
 
+int process_glance(pid_t pid, struct process_info *ret_info)
+{
+	int r = process_read_info(pid, ret_info);
+
+	if (r == 0)
+		ret_info->ns_pid = 0;
+	return r;
+}
+
 int process_find_descendants(pid_t pid, pid_t **ret_pids, size_t *ret_count)
 {
 	pid_t *pids = malloc(sizeof(fake_proc.children));
@@ -195,9 +204,10 @@ static int observe(void)
 	return code == EXIT_CODE_OK ? targets_observe(&targets, &fake.session) : code;
 }
 
+/* The process whose pid that was first. */
 static const struct observed *observed(pid_t pid)
 {
-	return observed_find(&targets.processes, pid);
+	return observed_find(&targets.processes, life_of(pid));
 }
 
 static void expect_said(const char *part)
@@ -218,6 +228,10 @@ static void one_that_was_named_is_observed_and_is_to_publish(void **state)
 	(void)state;
 	assert_int_equal(observe(), EXIT_CODE_OK);
 	assert_non_null(observed(FAKE_PID));
+	assert_int_equal(observed(FAKE_PID)->pid, FAKE_PID);
+	assert_int_equal(observed(FAKE_PID)->start_ticks, FAKE_START_TICKS);
+	expect_told("life of 0 since 77\n1 probes of 0\nprocess 0 of 0, flags 1\n");
+	assert_int_equal(fake.config.image, life_of(FAKE_PID));
 	assert_true(targets.must_publish && targets.has_published);
 	assert_string_equal(fake.said, "");
 	assert_false(targets_are_over(&targets));
@@ -332,13 +346,22 @@ static void follow(pid_t first_child, pid_t second_child)
 static void its_children_are_of_its_family_and_those_that_end_meanwhile_are_none(void **state)
 {
 	(void)state;
-	(void)fake_target_add(OTHER);
-	follow(THIRD, OTHER);
-	assert_int_equal(observe(), EXIT_CODE_OK);
-	assert_null(observed(THIRD));
-	assert_ptr_equal(observed(OTHER)->family, observed(FAKE_PID)->family);
-	assert_non_null(strstr(fake.told, "\nno 2\n"));
-	assert_string_equal(fake.said, "");
+	for (int is_there = 0; is_there < 2; is_there++) {
+		begin_again(state);
+		(void)fake_target_add(OTHER);
+		/* At first sight, and at the look no more. */
+		if (is_there)
+			fake_target_add(THIRD)->error = -ESRCH;
+		follow(THIRD, OTHER);
+		assert_int_equal(observe(), EXIT_CODE_OK);
+		assert_null(observed(THIRD));
+		assert_ptr_equal(observed(OTHER)->family, observed(FAKE_PID)->family);
+		assert_int_equal(observed(OTHER)->parent_life, life_of(FAKE_PID));
+		assert_non_null(strstr(fake.told, "\nprocess 1 of 0, flags 0\n"));
+		assert_int_equal(!strstr(fake.told, "\nlife of 2 since 77\n"), !is_there);
+		assert_int_equal(!strstr(fake.told, "\nno 2\n"), !is_there);
+		assert_string_equal(fake.said, "");
+	}
 	begin_again(state);
 	(void)fake_target_add(OTHER);
 	follow(THIRD, OTHER);
@@ -463,7 +486,11 @@ static void what_a_search_finds_is_observed(void **state)
 	fake_discovery.found = FAKE_PID;
 	assert_int_equal(search_at_first(), EXIT_CODE_OK);
 	assert_true(observed(FAKE_PID)->is_found && targets.has_found);
+	assert_int_equal(observed(FAKE_PID)->start_ticks, FAKE_START_TICKS);
 	assert_false(targets.must_publish);
+	/* What it had as a candidate goes once it has its own. */
+	expect_told("life of 0 since 77\n1 probes of 0\nprocess 0 of 0, flags 1\n"
+		    "0 is not watched\n");
 	assert_string_equal(fake.said, "");
 	/* And is not opened once more, nor reported twice. */
 	assert_int_equal(target->opened, 1);
@@ -511,6 +538,70 @@ static void one_that_is_gone_before_it_is_looked_at_is_forgotten(void **state)
 	assert_null(observed(FAKE_PID));
 }
 
+static void one_that_the_kernel_side_cannot_number_is_not_observed(void **state)
+{
+	(void)state;
+	fake.failures[FAKE_BEGIN_LIFE] = -E2BIG;
+	assert_int_equal(observe(), EXIT_CODE_FAILURE);
+	expect_said("cannot look at process 4000000");
+	assert_null(targets.processes.processes);
+	assert_int_equal(target->opened, 0);
+	begin_again(state);
+	fake.failures[FAKE_BEGIN_LIFE] = -E2BIG;
+	fake_discovery.found = FAKE_PID;
+	assert_int_equal(search_at_first(), EXIT_CODE_OK);
+	assert_int_equal(fake_discovery.found_result, 0);
+	assert_null(targets.processes.processes);
+	assert_false(targets.has_found);
+	expect_told("life of 0 since 77\n");
+}
+
+/* A real one, which is there: this one, that was another before. */
+static void a_pid_that_comes_again_is_another_process_s(void **state)
+{
+	for (int is_told = 0; is_told < 2; is_told++) {
+		struct observed *old;
+		const struct observed *later;
+
+		begin_again(state);
+		target->pid = target->found.info.pid = pids[0] = getpid();
+		options.searches = true;
+		assert_int_equal(observe(), EXIT_CODE_OK);
+		old = observed_find(&targets.processes, life_of(getpid()));
+		assert_non_null(old);
+		targets_find_lost_exits(&targets);
+		assert_int_not_equal(old->state.stage, PROCESS_EXITED);
+		if (is_told)
+			process_on_exited(&old->state, fake.now_ns + 5);
+		target->found.info.start_ticks++;
+		fake.next_life = life_of(OTHER);
+		fake_discovery.found = getpid();
+		fake.told[0] = '\0';
+		assert_true(targets_search(&targets, &fake.session, fake.now_ns));
+		assert_int_equal(HASH_COUNT(targets.processes.processes), 2);
+		later = observed(OTHER);
+		assert_non_null(later);
+		assert_int_equal(later->pid, getpid());
+		assert_int_equal(later->start_ticks, FAKE_START_TICKS + 1);
+		assert_true(later->is_found && !old->is_found);
+		assert_non_null(strstr(fake.told, "\nprocess 1 of 0, flags 1\n"));
+		assert_int_equal(fake.config.image, life_of(OTHER));
+		/* And is known from then on. */
+		fake_discovery.found = getpid();
+		assert_false(targets_search(&targets, &fake.session, fake.now_ns));
+		assert_int_equal(HASH_COUNT(targets.processes.processes), 2);
+		fake.now_ns += 5;
+		for (int i = 0; i < 2; i++) {
+			targets_find_lost_exits(&targets);
+			assert_int_equal(old->state.stage, PROCESS_EXITED);
+			assert_int_equal(old->state.exit_ktime_ns, fake.now_ns - (uint64_t)i);
+			assert_int_not_equal(later->state.stage, PROCESS_EXITED);
+			fake.now_ns++;
+		}
+		assert_false(targets_are_over(&targets));
+	}
+}
+
 static void a_search_that_fails_is_said_once_until_one_does_not(void **state)
 {
 	(void)state;
@@ -540,7 +631,7 @@ static void a_ruby_that_does_not_publish_yet_is_watched(void **state)
 	target->found.loader_offset = 300;
 	assert_false(targets_search(&targets, &fake.session, fake.now_ns));
 	assert_int_equal(fake_discovery.candidate_result, 0);
-	expect_told("1 probes of 0\n0 is watched\n");
+	expect_told("1 probes of stranger 0\n0 is watched\n");
 	assert_int_equal(fake.probes[0].kind, SESSION_PROBE_LOADER);
 	assert_int_equal(fake.probes[0].fd, object_file_fd(fake_file()));
 	assert_int_equal(fake.probes[0].count, 1);
@@ -552,7 +643,7 @@ static void a_ruby_that_does_not_publish_yet_is_watched(void **state)
 	fake.probe_errors[SESSION_PROBE_LOADER] = -EPERM;
 	assert_false(targets_search(&targets, &fake.session, fake.now_ns));
 	assert_int_equal(fake_discovery.candidate_result, -EPERM);
-	expect_told("1 probes of 0\n");
+	expect_told("1 probes of stranger 0\n");
 	fake_discovery.candidate = 0;
 	fake_discovery.dropped = FAKE_PID;
 	assert_false(targets_search(&targets, &fake.session, fake.now_ns));
@@ -644,7 +735,7 @@ static void one_whose_exit_was_not_told_has_exited_all_the_same(void **state)
 	(void)state;
 	assert_int_equal(observe(), EXIT_CODE_OK);
 	fake.now_ns += 5;
-	assert_non_null(observed_add(&targets.processes, getpid(), 0, "self"));
+	assert_non_null(observed_add(&targets.processes, life_of(getpid()), getpid(), 0, "self"));
 	targets_find_lost_exits(&targets);
 	assert_int_equal(observed(FAKE_PID)->state.stage, PROCESS_EXITED);
 	assert_int_equal(observed(FAKE_PID)->state.exit_ktime_ns, fake.now_ns);
@@ -696,6 +787,8 @@ int main(void)
 		TEST(what_a_search_finds_is_observed),
 		TEST(a_search_is_made_when_it_is_due_and_told_of_what_was_missed),
 		TEST(one_that_is_gone_before_it_is_looked_at_is_forgotten),
+		TEST(one_that_the_kernel_side_cannot_number_is_not_observed),
+		TEST(a_pid_that_comes_again_is_another_process_s),
 		TEST(a_search_that_fails_is_said_once_until_one_does_not),
 		TEST(a_ruby_that_does_not_publish_yet_is_watched),
 		TEST(a_search_that_may_not_look_and_finds_none_is_refused),

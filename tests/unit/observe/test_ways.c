@@ -17,7 +17,7 @@ static int set_up(void **state)
 	fake.short_way_ns = 100;
 	fake.long_way_ns = 300;
 	table = (struct observed_table){ .keys = &keys };
-	process = observed_add(&table, FAKE_PID, 0, "ruby");
+	process = observed_add(&table, life_of(FAKE_PID), FAKE_PID, 0, "ruby");
 	ways = (struct ways){ 0 };
 	memset(lengths, 0, sizeof(lengths));
 	return process ? 0 : -1;

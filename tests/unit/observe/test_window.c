@@ -67,12 +67,13 @@ static int tear_down(void **state)
 static struct window_row *add(struct fixture *fixture, uint32_t thread, uint64_t hash,
 			      const struct context *context)
 {
-	struct account_key key = { .context_hash = hash, .thread_serial = thread, .tgid = 100 };
+	struct account_key key = { .context_hash = hash, .thread_serial = thread, .life = 7100 };
 	struct account account = {
 		.totals = { .user_ns = 30, .kernel_ns = 20, .slices = 1 },
 		.first_ns = START + 1,
 		.last_ns = END - 1,
 		.tid = 100 + thread,
+		.tgid = 100,
 		.ns_tid = 5 + thread,
 		.comm = "puma worker",
 	};

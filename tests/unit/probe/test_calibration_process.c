@@ -21,6 +21,8 @@
 
 #include <cmocka.h>
 
+#include <correlator/life.h>
+
 #include "base/clock.h"
 #include "ears.h"
 #include "failing_memory.h"
@@ -36,12 +38,14 @@ enum {
 static struct fake {
 	struct session session;
 	struct correlator_bpf skeleton;
-	int cpus, set_error, register_error;
+	int cpus, begin_error, set_error, register_error;
 	uint64_t samples; /* that it has when it is told to begin */
 	bool ends; /* then */
-	/* Of what was told: p a process, t threads, n no process any more. */
+	/* Of what was told: b a life begins, p a process, t threads, n no process any more. */
 	char told[64];
 	pid_t last;
+	uint64_t last_life; /* told of */
+	uint64_t lives; /* that were begun */
 	uint32_t flags;
 	uint64_t cpu_ns; /* that a process has used; 0 = it is gone */
 	uint64_t waited_ns; /* for samples: in no time */
@@ -103,14 +107,39 @@ int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 	return 0;
 }
 
+/* No life is cut, nor is a pid, nor the calibration's place, taken for one. */
+#define FIRST_LIFE (1ULL << 32 | 7000)
+
+/* Also a zombie has it. */
+static bool is_our_child(pid_t pid)
+{
+	siginfo_t info = { 0 };
+
+	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
 /* probe/process_maps.c */
-int session_set_process(struct session *session, pid_t tgid, pid_t parent,
+int session_begin_life(struct session *session, pid_t pid, uint64_t start_ticks, uint64_t *ret_life)
+{
+	assert_ptr_equal(session, &fake.session);
+	assert_true(start_ticks == LIFE_OF_OUR_CHILD);
+	assert_true(is_our_child(pid));
+	tell("b");
+	fake.last = pid;
+	if (fake.begin_error)
+		return fake.begin_error;
+	*ret_life = fake.last_life = FIRST_LIFE + fake.lives++;
+	return 0;
+}
+
+int session_set_process(struct session *session, uint64_t life, uint64_t parent,
 			const struct process_config *config)
 {
 	assert_ptr_equal(session, &fake.session);
 	assert_int_equal(parent, 0);
+	assert_int_equal(life, fake.last_life);
+	assert_int_equal(config->image, life);
 	tell("p");
-	fake.last = tgid;
 	fake.flags = config->flags;
 	return fake.set_error;
 }
@@ -122,11 +151,14 @@ int session_register_threads(struct session *session)
 	return fake.register_error;
 }
 
-void session_remove_process(struct session *session, pid_t tgid)
+void session_remove_process(struct session *session, uint64_t life, pid_t pid)
 {
 	assert_ptr_equal(session, &fake.session);
+	/* Nobody else has its pid yet. */
+	assert_true(pid == 0 || is_our_child(pid));
 	tell("n");
-	fake.last = tgid;
+	fake.last_life = life;
+	fake.last = pid;
 }
 
 /* probe/calibrator.c: in the forked process, which says what it was given in its first sample. */
@@ -204,10 +236,13 @@ static void it_is_observed_as_any_target_and_begins_only_then(void **state)
 
 	(void)state;
 	assert_int_equal(start(SESSION_WAY_SHORT), 0);
-	assert_string_equal(fake.told, "pt");
+	assert_string_equal(fake.told, "bpt");
 	assert_int_equal(fake.flags, 0);
-	assert_true(calibrations_own(&fake.session, (uint32_t)fake.last));
-	assert_false(calibrations_own(&fake.session, (uint32_t)getpid()));
+	assert_true(calibrations_own(&fake.session, FIRST_LIFE));
+	assert_false(calibrations_own(&fake.session, FIRST_LIFE + 1));
+	assert_false(calibrations_own(&fake.session, (uint32_t)FIRST_LIFE));
+	assert_false(calibrations_own(&fake.session, (uint64_t)fake.last));
+	assert_false(calibrations_own(&fake.session, (uint64_t)getpid()));
 	assert_false(calibrations_own(&fake.session, 0));
 	ways = read_ways(SESSION_WAY_SHORT);
 	assert_int_equal(ways->lone_count, 1);
@@ -216,10 +251,17 @@ static void it_is_observed_as_any_target_and_begins_only_then(void **state)
 	assert_int_equal(count_fds(), fds);
 	/* It is there, and not started again. */
 	assert_int_equal(start(SESSION_WAY_SHORT), 0);
-	assert_string_equal(fake.told, "pt");
+	assert_string_equal(fake.told, "bpt");
 	assert_int_equal(start(SESSION_WAY_LONG), 0);
 	assert_int_equal(fake.flags, PROCESS_IS_LEAN);
-	assert_true(calibrations_own(&fake.session, (uint32_t)fake.last));
+	assert_true(calibrations_own(&fake.session, FIRST_LIFE));
+	assert_true(calibrations_own(&fake.session, FIRST_LIFE + 1));
+}
+
+static void expect_told(const char *told)
+{
+	assert_string_equal(fake.told, told);
+	fake.told[0] = '\0';
 }
 
 static void what_fails_leaves_nothing_behind(void **state)
@@ -227,23 +269,32 @@ static void what_fails_leaves_nothing_behind(void **state)
 	size_t fds = count_fds();
 
 	(void)state;
+	fake.begin_error = -E2BIG;
+	assert_int_equal(start(SESSION_WAY_SHORT), -E2BIG);
+	expect_told("bn");
+	assert_true(fake.last > 0);
+	assert_int_equal(fake.last_life, 0);
+	fake.begin_error = 0;
 	fake.set_error = -EDQUOT;
 	assert_int_equal(start(SESSION_WAY_SHORT), -EDQUOT);
-	assert_string_equal(fake.told, "pn");
+	expect_told("bpn");
+	assert_int_equal(fake.last_life, FIRST_LIFE);
 	fake.set_error = 0;
 	fake.register_error = -EIO;
 	assert_int_equal(start(SESSION_WAY_SHORT), -EIO);
-	assert_string_equal(fake.told, "pnptn");
+	expect_told("bptn");
 	fake.register_error = 0;
 	fake.samples = SAMPLES_BEFORE - 1;
 	fake.ends = true;
 	assert_int_equal(start(SESSION_WAY_SHORT), -ECHILD);
-	assert_string_equal(fake.told, "pnptnptn");
+	expect_told("bptn");
 	assert_true(fake.last > 0);
+	assert_int_equal(fake.last_life, FIRST_LIFE + 2);
 	fake.cpus = -EMFILE;
 	assert_int_equal(start(SESSION_WAY_SHORT), -EMFILE);
-	assert_string_equal(fake.told, "pnptnptnn");
+	expect_told("n");
 	assert_int_equal(fake.last, 0);
+	assert_int_equal(fake.last_life, 0);
 	memory_fails_after(0);
 	assert_int_equal(start(SESSION_WAY_SHORT), -ENOMEM);
 	memory_never_fails();
@@ -294,7 +345,7 @@ static void who_is_to_end_does_not_wait_for_it(void **state)
 	assert_int_equal(start(SESSION_WAY_SHORT), -EINTR);
 	ears_close(&ears, said, sizeof(said));
 	assert_string_equal(said, "");
-	assert_string_equal(fake.told, "ptn");
+	assert_string_equal(fake.told, "bptn");
 	assert_in_range(fake.waited_ns, 0, NS_PER_S);
 	assert_int_equal(sigwaitinfo(&signals, NULL), SIGINT);
 	assert_int_equal(sigprocmask(SIG_UNBLOCK, &signals, NULL), 0);
@@ -302,30 +353,41 @@ static void who_is_to_end_does_not_wait_for_it(void **state)
 
 static void one_that_is_ended_gives_no_ways_and_is_ours_until_it_is_forgotten(void **state)
 {
-	uint32_t pid;
+	siginfo_t info = { 0 };
+	pid_t pid;
 
 	(void)state;
 	session_end_calibration(&fake.session, SESSION_WAY_SHORT);
 	assert_int_equal(start(SESSION_WAY_SHORT), 0);
-	pid = (uint32_t)fake.last;
+	pid = fake.last;
 	/* Not while it goes on. */
 	calibration_forget(&fake.session, fake.session.calibrations[SESSION_WAY_SHORT]);
-	assert_string_equal(fake.told, "pt");
+	assert_string_equal(fake.told, "bpt");
 	session_end_calibration(&fake.session, SESSION_WAY_SHORT);
-	assert_int_equal(kill((pid_t)pid, 0), -1);
+	/* It has ended, and its pid stays its own. */
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(info.si_code, CLD_KILLED);
+	assert_int_equal(info.si_status, SIGKILL);
+	session_end_calibration(&fake.session, SESSION_WAY_SHORT);
+	assert_int_equal(kill(pid, 0), 0);
 	assert_false(session_has_calibration(&fake.session, SESSION_WAY_SHORT));
 	assert_int_equal(read_ways(SESSION_WAY_SHORT)->hot_count, 0);
 	assert_int_equal(read_ways(SESSION_WAY_SHORT)->lone_count, 0);
 	assert_int_equal(read_ways(SESSION_WAY_SHORT)->slept_count, 0);
-	assert_true(calibrations_own(&fake.session, pid));
+	assert_true(calibrations_own(&fake.session, FIRST_LIFE));
+	assert_int_equal(kill(pid, 0), 0);
 	for (int i = 0; i < 2; i++)
 		calibration_forget(&fake.session, fake.session.calibrations[SESSION_WAY_SHORT]);
-	assert_string_equal(fake.told, "ptn");
+	assert_string_equal(fake.told, "bptn");
 	assert_int_equal(fake.last, pid);
-	assert_false(calibrations_own(&fake.session, pid));
+	assert_int_equal(fake.last_life, FIRST_LIFE);
+	assert_int_equal(kill(pid, 0), -1);
+	assert_int_equal(errno, ESRCH);
+	assert_false(calibrations_own(&fake.session, FIRST_LIFE));
 	/* Another one has its place. */
 	assert_int_equal(start(SESSION_WAY_SHORT), 0);
-	assert_string_equal(fake.told, "ptnpt");
+	assert_string_equal(fake.told, "bptnbpt");
+	assert_true(calibrations_own(&fake.session, FIRST_LIFE + 1));
 	assert_true(read_ways(SESSION_WAY_SHORT)->hot_count > 0);
 }
 
@@ -335,7 +397,7 @@ static void one_that_was_ended_is_forgotten_at_the_latest_with_the_next(void **s
 	assert_int_equal(start(SESSION_WAY_LONG), 0);
 	session_end_calibration(&fake.session, SESSION_WAY_LONG);
 	assert_int_equal(start(SESSION_WAY_LONG), 0);
-	assert_string_equal(fake.told, "ptnpt");
+	assert_string_equal(fake.told, "bptnbpt");
 }
 
 static void an_end_that_nobody_wanted_is_noticed(void **state)
@@ -349,6 +411,12 @@ static void an_end_that_nobody_wanted_is_noticed(void **state)
 	assert_true(session_has_calibration(&fake.session, SESSION_WAY_SHORT));
 	assert_int_equal(read_ways(SESSION_WAY_SHORT)->hot_count, 0);
 	assert_false(session_has_calibration(&fake.session, SESSION_WAY_SHORT));
+	/* Nor is its pid anybody else's before its last accounts were taken. */
+	assert_int_equal(kill(fake.last, 0), 0);
+	assert_true(calibrations_own(&fake.session, FIRST_LIFE));
+	calibration_forget(&fake.session, fake.session.calibrations[SESSION_WAY_SHORT]);
+	assert_string_equal(fake.told, "bptn");
+	assert_int_equal(kill(fake.last, 0), -1);
 }
 
 static void what_each_has_used_is_never_forgotten(void **state)

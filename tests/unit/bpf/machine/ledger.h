@@ -22,7 +22,7 @@ enum {
 struct ledger_row {
 	uint32_t serial; /* of the thread */
 	uint32_t context; /* 0 = none, a value of a table, or LEDGER_UNKNOWN */
-	uint32_t owner; /* by the model: the process that set it, which makes it another one */
+	uint64_t owner; /* by the model: the image that set it, which makes it another one */
 	uint64_t context_hash; /* by the programs */
 	uint32_t tid;
 	uint32_t name; /* a number: its serial */
@@ -47,8 +47,9 @@ struct ledger {
 	uint64_t exec_ns[PROCESSES]; /* of the window */
 	uint64_t losses[PROCESSES][_COUNTER_MAX]; /* since the process began */
 	uint64_t events[_EVENT_KIND_MAX]; /* since all began */
-	uint64_t event_tgids[_EVENT_KIND_MAX]; /* the sum of them */
-	uint64_t event_parents[_EVENT_KIND_MAX]; /* the same of their parents */
+	uint64_t event_lives[_EVENT_KIND_MAX]; /* the sum of them, */
+	uint64_t event_tgids[_EVENT_KIND_MAX]; /* of their pids, with those of the parents, */
+	uint64_t event_details[_EVENT_KIND_MAX]; /* and of what else they say */
 	uint64_t end_ns;
 	uint64_t live_threads[PROCESSES];
 	uint64_t stragglers; /* that the flush could not write up */

@@ -115,7 +115,7 @@ struct waits_map {
 };
 
 struct machine_process {
-	uint32_t tgid; /* 0 = free */
+	uint64_t life; /* 0 = free */
 	bool has_origin;
 	struct origin origin;
 	struct process_config config;
@@ -138,8 +138,10 @@ static struct {
 	struct clock_offset clock_offsets[CPUS];
 	struct machine_process processes[PROCESSES];
 	uint32_t contexts_count;
-	uint64_t events[_EVENT_KIND_MAX], event_tgids[_EVENT_KIND_MAX];
-	uint64_t event_parents[_EVENT_KIND_MAX];
+	struct process_life known; /* whose pid was said to be whose last, */
+	uint32_t known_tgid; /* and which */
+	uint64_t events[_EVENT_KIND_MAX], event_lives[_EVENT_KIND_MAX];
+	uint64_t event_tgids[_EVENT_KIND_MAX], event_details[_EVENT_KIND_MAX];
 	struct event event;
 	uint32_t slices_count;
 	uint64_t last_stack; /* each wait is in one of its own */
@@ -220,10 +222,10 @@ static void *native_storage(const void *map, const struct task_struct *task)
 	return machine.has_state[i] ? &machine.states[i] : NULL;
 }
 
-static struct machine_process *find_process(uint32_t tgid)
+static struct machine_process *find_process(uint64_t life)
 {
 	for (uint32_t i = 0; i < PROCESSES; i++)
-		if (machine.processes[i].tgid == tgid)
+		if (machine.processes[i].life == life)
 			return &machine.processes[i];
 	return NULL;
 }
@@ -294,9 +296,11 @@ __attribute__((noipa)) void *native_find(const void *map, const void *key)
 
 		return i < machine.contexts_count ? &machine.snapshots[i] : NULL;
 	}
+	if (map == &lives)
+		return *(const uint32_t *)key == machine.known_tgid ? &machine.known : NULL;
 	if (map != &processes && map != &books && map != &origins)
 		abort();
-	process = find_process(*(const uint32_t *)key);
+	process = find_process(*(const uint64_t *)key);
 	if (!process)
 		return NULL;
 	if (map == &origins)
@@ -362,14 +366,19 @@ __attribute__((noipa)) static long native_update(void *map, const void *key, con
 	}
 	if (map == &contexts)
 		return publish_context(*(const uint64_t *)key, value);
+	if (map == &lives) {
+		machine.known_tgid = *(const uint32_t *)key;
+		machine.known = *(const struct process_life *)value;
+		return 0;
+	}
 	if (map != &processes && map != &books && map != &origins)
 		abort();
-	process = find_process(*(const uint32_t *)key);
+	process = find_process(*(const uint64_t *)key);
 	if (!process && flags != BPF_EXIST)
 		process = find_process(0);
 	if (!process)
 		return -ENOENT;
-	process->tgid = *(const uint32_t *)key;
+	process->life = *(const uint64_t *)key;
 	if (map == &origins) {
 		process->has_origin = true;
 		process->origin = *(const struct origin *)value;
@@ -382,11 +391,6 @@ __attribute__((noipa)) static long native_update(void *map, const void *key, con
 
 __attribute__((noipa)) static long native_delete(void *map, const void *key)
 {
-	struct machine_process *process =
-		map == &origins ? find_process(*(const uint32_t *)key) : NULL;
-
-	if (process)
-		process->has_origin = false;
 	for (uint32_t i = 0; i < 2; i++) {
 		struct accounts_map *from = &machine.accounts[i];
 		struct account *account = map == from ? find_account(from, key) : NULL;
@@ -417,11 +421,11 @@ static void native_submit(const void *event)
 {
 	(void)event;
 	machine.events[machine.event.kind]++;
-	machine.event_tgids[machine.event.kind] += machine.event.tgid;
-	machine.event_parents[machine.event.kind] += machine.event.parent_tgid;
+	machine.event_lives[machine.event.kind] += machine.event.life;
+	machine.event_tgids[machine.event.kind] += machine.event.tgid + machine.event.parent_tgid;
+	machine.event_details[machine.event.kind] += machine.event.detail;
 	/* Of whom it is, when. */
-	if (machine.event.ktime_ns != machine.world->now_ns || !atoi(machine.event.comm) ||
-	    machine.event.address)
+	if (machine.event.ktime_ns != machine.world->now_ns || !atoi(machine.event.comm))
 		abort();
 }
 
@@ -662,7 +666,7 @@ static void flush(void)
 static void configure(uint32_t i)
 {
 	const struct process *process = &machine.world->processes[i];
-	struct machine_process *known = process->is_known ? find_process(process->tgid) : NULL;
+	struct machine_process *known = process->is_known ? find_process(process->life) : NULL;
 
 	if (known) {
 		struct process_config *config = &known->config;
@@ -679,6 +683,7 @@ static void configure(uint32_t i)
 		config->generation = process->generation;
 		config->reading = process->reading;
 		config->family = FAMILY;
+		config->image = process->image;
 	}
 	generation = machine.world->generation;
 }
@@ -706,7 +711,10 @@ void machine_begin(const struct world *world)
 	/* Another CPU has compared its clocks. */
 	is_any_clock_offset_seen = 1;
 	any_clock_offset_ns = CLOCK_SKEW_NS;
-	machine.processes[0].tgid = world->processes[0].tgid;
+	machine.processes[0].life = machine.processes[0].books.image = world->processes[0].life;
+	machine.known = (struct process_life){ world->processes[0].life, LIFE_OF_OUR_CHILD };
+	machine.known_tgid = world->processes[0].tgid;
+	last_life = world->last_life;
 	share_add(&processes_share, FAMILY);
 	for (uint32_t cpu = 0; cpu < CPUS; cpu++) {
 		machine.cfs[cpu].rq = &machine.run_queues[cpu];
@@ -832,7 +840,7 @@ static void drain_syscalls(struct syscalls_map *map, const struct world *world, 
 		}
 		for (uint32_t process = 0; process < PROCESSES; process++)
 			if (key->context_hash == CONTEXT_HASH_OVERFLOW &&
-			    world->processes[process].tgid == key->tgid)
+			    world->processes[process].life == key->life)
 				ret->overflow_calls[process] += map->sums[i].calls;
 	}
 	map->count = 0;
@@ -851,7 +859,7 @@ static void drain_waits(struct waits_map *map, const struct world *world, struct
 				wait_sums_add(&ret->rows[row].waited, &map->sums[i]);
 		for (uint32_t process = 0; process < PROCESSES; process++)
 			if (key->account.context_hash == CONTEXT_HASH_OVERFLOW &&
-			    world->processes[process].tgid == key->account.tgid)
+			    world->processes[process].life == key->account.life)
 				wait_sums_add(&ret->overflow_waited[process], &map->sums[i]);
 	}
 	map->count = 0;
@@ -860,7 +868,7 @@ static void drain_waits(struct waits_map *map, const struct world *world, struct
 static void drain_process(uint32_t i, const struct world *world, uint32_t parity,
 			  struct ledger *ret)
 {
-	struct machine_process *process = find_process(world->processes[i].tgid);
+	struct machine_process *process = find_process(world->processes[i].life);
 	struct epoch_books *epoch;
 
 	if (!process || !world->processes[i].is_known)
@@ -872,7 +880,7 @@ static void drain_process(uint32_t i, const struct world *world, uint32_t parity
 	memcpy(ret->losses[i], process->books.losses, sizeof(ret->losses[i]));
 	ret->live_threads[i] = process->books.live_threads;
 	if (world->processes[i].is_gone) {
-		process->tgid = 0;
+		process->life = 0;
 		process->has_origin = false;
 		share_remove(&processes_share, process->config.family);
 	}
@@ -893,8 +901,9 @@ void machine_drain(const struct world *world, struct ledger *ret)
 	ret->slices_count = machine.slices_count;
 	machine.slices_count = 0;
 	memcpy(ret->events, machine.events, sizeof(ret->events));
+	memcpy(ret->event_lives, machine.event_lives, sizeof(ret->event_lives));
 	memcpy(ret->event_tgids, machine.event_tgids, sizeof(ret->event_tgids));
-	memcpy(ret->event_parents, machine.event_parents, sizeof(ret->event_parents));
+	memcpy(ret->event_details, machine.event_details, sizeof(ret->event_details));
 	ret->stragglers = stragglers;
 	ret->leaving_threads = leaving_threads;
 	ret->accounts_held = accounts_share[parity].used + accounts_share[parity].used_by[FAMILY];

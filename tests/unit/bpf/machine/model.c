@@ -44,7 +44,8 @@ struct view {
 	enum knowledge knowledge;
 	bool is_change_open;
 	uint32_t table, value; /* as last read */
-	uint32_t owner; /* the process that set it */
+	uint64_t owner; /* the image that set it */
+	uint64_t image; /* that it runs */
 	bool is_of_origin; /* it is that of its process, */
 	bool has_origin; /* which has one */
 	uint64_t looked_ns;
@@ -90,20 +91,22 @@ struct view {
 	uint32_t noted_count;
 	uint32_t missed_calls;
 	bool has_missed_probe, has_missed_rename, has_missed_exec;
-	uint32_t serial; /* of its accounts: an exec inside a request begins another life */
+	uint32_t serial; /* of its accounts: each program has its own */
 };
 
 static struct {
 	const struct world *world;
 	struct view views[THREADS];
 	uint64_t losses[PROCESSES][_COUNTER_MAX];
-	uint64_t events[_EVENT_KIND_MAX], event_tgids[_EVENT_KIND_MAX];
-	uint64_t event_parents[_EVENT_KIND_MAX];
+	uint64_t events[_EVENT_KIND_MAX], event_lives[_EVENT_KIND_MAX];
+	uint64_t event_tgids[_EVENT_KIND_MAX], event_details[_EVENT_KIND_MAX];
 	uint32_t registrations;
 	bool is_at_exit; /* of a system call: its programs read the clock last */
 	struct {
-		uint32_t value, owner;
+		uint32_t value;
+		uint64_t owner;
 	} origins[PROCESSES]; /* in which context each was started */
+	uint64_t images[PROCESSES]; /* what each runs */
 	uint32_t last_serial;
 	uint32_t stragglers; /* that the last flush has left for later */
 	uint32_t open_window; /* the first that is not drained */
@@ -130,10 +133,10 @@ static uint64_t now(void)
 	return model.world->now_ns;
 }
 
-static void tell_event(uint32_t kind, uint32_t tgid)
+static void tell_event(uint32_t kind, uint64_t life)
 {
 	model.events[kind]++;
-	model.event_tgids[kind] += tgid;
+	model.event_lives[kind] += life;
 }
 
 /* Intervals. */
@@ -299,7 +302,7 @@ static struct ledger_row *find_row(struct view *view, uint32_t context)
 {
 	struct ledger *ledger = ledger_of(view);
 	uint32_t serial = view->serial;
-	uint32_t owner = context && context != LEDGER_UNKNOWN ? view->owner : 0;
+	uint64_t owner = context && context != LEDGER_UNKNOWN ? view->owner : 0;
 
 	for (uint32_t i = 0; i < ledger->count; i++)
 		if (ledger->rows[i].serial == serial && ledger->rows[i].context == context &&
@@ -578,7 +581,7 @@ static void adopt(struct view *view, uint32_t table)
 {
 	view->table = table;
 	view->value = model.world->values[table];
-	view->owner = table ? process_of(view)->tgid : 0;
+	view->owner = table ? view->image : 0;
 	view->is_of_origin = false;
 	view->knowledge = KNOWN;
 	if (view->first_table == FIRST_TABLE_UNKNOWN)
@@ -600,7 +603,8 @@ static void adopt(struct view *view, uint32_t table)
  */
 static bool look(struct view *view)
 {
-	uint32_t table = 0, value, was = view->value, owner = view->owner;
+	uint32_t table = 0, value, was = view->value;
+	uint64_t owner = view->owner;
 	bool is_lean = view->is_lean, was_known;
 
 	if (has_news(view))
@@ -775,9 +779,10 @@ static void take_origin(struct view *view)
 static void run_other_program(struct view *view)
 {
 	renew_image(view);
+	view->image = model.images[truth(view)->process];
+	view->serial = ++model.last_serial;
 	if (!view->has_origin)
 		return;
-	view->serial = ++model.last_serial;
 	view->table = 0;
 	begin_origin(view);
 }
@@ -788,7 +793,7 @@ static void end_context(struct view *view)
 	view->is_change_open = view->has_set = true;
 }
 
-static void end_life(struct view *view)
+static void end_name(struct view *view)
 {
 	view->knowledge = UNKNOWN;
 	view->has_set = false;
@@ -809,7 +814,7 @@ static void do_missed(struct view *view)
 	if (view->has_missed_probe)
 		end_context(view);
 	if (view->has_missed_rename)
-		end_life(view);
+		end_name(view);
 	if (view->has_missed_exec)
 		end_image(view);
 	view->has_missed_probe = view->has_missed_rename = view->has_missed_exec = false;
@@ -916,7 +921,7 @@ static void meet_switch(const struct happening *happening)
 	if (happening->thread != NOBODY) {
 		meet_leaving(from, happening);
 		if (happening->is_last && is_last_of_process(from))
-			tell_event(EVENT_KIND_EXIT, process_of(from)->tgid);
+			tell_event(EVENT_KIND_EXIT, process_of(from)->life);
 	}
 	if (happening->next != NOBODY)
 		meet_arriving(&model.views[happening->next], happening);
@@ -1022,7 +1027,7 @@ static void meet_rename(struct view *view)
 	view->is_in_kernel = true;
 	settle_stolen(view);
 	give(view);
-	end_life(view);
+	end_name(view);
 }
 
 /* Until its memory is another it is looked at once more; that it is named then says nothing. */
@@ -1042,7 +1047,9 @@ static void meet_exec(struct view *view)
 	}
 	if (!thread->has_new_memory)
 		return;
-	tell_event(EVENT_KIND_EXEC, process_of(view)->tgid);
+	tell_event(EVENT_KIND_EXEC, process_of(view)->life);
+	model.images[thread->process] = model.world->last_life + 1;
+	model.event_details[EVENT_KIND_EXEC] += model.images[thread->process];
 	if (!begin_or_miss(view)) {
 		view->has_missed_exec = true;
 		return;
@@ -1129,6 +1136,7 @@ static struct view *begin(uint32_t i)
 	view->seen_generation = model.world->generation - 1;
 	view->serial = ++model.last_serial;
 	view->has_origin = model.origins[thread->process].value;
+	view->image = model.images[thread->process];
 	model.registrations++;
 	return view;
 }
@@ -1150,7 +1158,7 @@ static void look_at_birth(struct view *view, const struct view *parent)
 	view->reading = process->reading;
 	adopt(view, view->is_ready ? truth(view)->table : 0);
 	if (view->value && !view->is_of_origin)
-		view->owner = truth(view)->tid;
+		view->owner = view->image;
 }
 
 static void meet_new_thread(const struct happening *happening)
@@ -1158,8 +1166,10 @@ static void meet_new_thread(const struct happening *happening)
 	const struct view *parent = &model.views[happening->thread];
 	struct view *view;
 
-	if (happening->kind == STEP_FORK)
+	if (happening->kind == STEP_FORK) {
 		model.origins[happening->process] = model.origins[truth(parent)->process];
+		model.images[happening->process] = model.world->last_life + 1;
+	}
 	view = begin(happening->next);
 	if (happening->kind == STEP_CREATE) {
 		view->first_table = 0;
@@ -1167,8 +1177,9 @@ static void meet_new_thread(const struct happening *happening)
 	}
 	memset(model.losses[happening->process], 0, sizeof(model.losses[0]));
 	look_at_birth(view, parent);
-	tell_event(EVENT_KIND_FORK, truth(view)->tid);
-	model.event_parents[EVENT_KIND_FORK] += process_of(&model.views[happening->thread])->tgid;
+	tell_event(EVENT_KIND_FORK, view->image);
+	model.event_details[EVENT_KIND_FORK] += process_of(parent)->life;
+	model.event_tgids[EVENT_KIND_FORK] += truth(view)->tid + process_of(parent)->tgid;
 }
 
 void model_begin(const struct world *world)
@@ -1178,6 +1189,7 @@ void model_begin(const struct world *world)
 	ledger_clear(&model.ledgers[1]);
 	model.world = world;
 	model.open_window = world->window;
+	model.images[0] = world->processes[0].image;
 	for (uint32_t i = 0; i < THREADS; i++)
 		if (world->threads[i].is_living)
 			(void)begin(i);
@@ -1231,8 +1243,9 @@ void model_drain(const struct world *world, struct ledger *ret)
 	ledger_clear(ledger);
 	memcpy(ret->losses, model.losses, sizeof(ret->losses));
 	memcpy(ret->events, model.events, sizeof(ret->events));
+	memcpy(ret->event_lives, model.event_lives, sizeof(ret->event_lives));
 	memcpy(ret->event_tgids, model.event_tgids, sizeof(ret->event_tgids));
-	memcpy(ret->event_parents, model.event_parents, sizeof(ret->event_parents));
+	memcpy(ret->event_details, model.event_details, sizeof(ret->event_details));
 	ret->stragglers = model.stragglers;
 	ret->end_ns = now();
 	for (uint32_t i = 0; i < THREADS; i++) {

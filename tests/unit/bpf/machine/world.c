@@ -6,6 +6,7 @@
 enum {
 	START_NS = 10 * 1000 * 1000,
 	FIRST_TID = 200,
+	TAKES_FREE_TGID = 0x40, /* of a fork's step */
 /* Whether the end of its own clone is seen as the end of a system call. */
 #ifdef __aarch64__
 	NEW_THREAD_IS_IN_CALL = 0,
@@ -91,7 +92,10 @@ void world_begin(struct world *world)
 	world->now_ns = START_NS;
 	world->window = 1;
 	world->generation = 1;
+	world->last_life = 1;
 	world->processes[0] = (struct process){ .tgid = FIRST_TID + 1,
+						.life = 1,
+						.image = 1,
 						.is_known = true,
 						.is_ready = true,
 						.generation = 1,
@@ -230,6 +234,7 @@ static bool meet_store(struct world *world, struct thread *thread, const struct 
 static bool meet_create(struct world *world, const struct step *step, struct happening *ret)
 {
 	const struct thread *parent = &world->threads[ret->thread];
+	struct thread *child;
 
 	ret->next = step->what % THREADS;
 	ret->process = parent->process;
@@ -240,10 +245,21 @@ static bool meet_create(struct world *world, const struct step *step, struct hap
 		if (world->processes[ret->process].is_known)
 			return false;
 	}
-	(void)make_thread(world, ret->next, ret->process);
-	if (step->kind == STEP_FORK)
-		world->threads[ret->next].table = parent->table;
+	child = make_thread(world, ret->next, ret->process);
+	if (step->kind != STEP_FORK)
+		return true;
+	child->table = parent->table;
+	if (world->free_tgid && step->what & TAKES_FREE_TGID) {
+		child->tid = world->free_tgid;
+		world->free_tgid = 0;
+	}
 	return true;
+}
+
+/* As the programs do. */
+static uint64_t number_life(struct world *world)
+{
+	return world->is_stopped ? 0 : ++world->last_life;
 }
 
 /* The process is a new one only once the program has made it. */
@@ -253,6 +269,7 @@ static void go_on_from_fork(struct world *world, const struct happening *happeni
 
 	*child = world->processes[world->threads[happening->thread].process];
 	child->tgid = world->threads[happening->next].tid;
+	child->life = child->image = number_life(world);
 }
 
 /* What a program has set before anything of it was known, no probe has seen. */
@@ -552,6 +569,8 @@ static void go_on_from_exec(struct world *world, struct thread *thread)
 	thread->counts_gvl = thread->times_gc = false;
 	world->processes[thread->process] =
 		(struct process){ .tgid = world->processes[thread->process].tgid,
+				  .life = world->processes[thread->process].life,
+				  .image = number_life(world),
 				  .is_known = true };
 }
 
@@ -559,6 +578,16 @@ static bool has_threads(const struct world *world, uint32_t process)
 {
 	for (uint32_t i = 0; i < THREADS; i++)
 		if (world->threads[i].is_living && world->threads[i].process == process)
+			return true;
+	return false;
+}
+
+/* Whoever waits for the process may have its pid before its last thread is off its CPU. */
+static bool stays(const struct world *world, uint32_t process)
+{
+	for (uint32_t i = 0; i < THREADS; i++)
+		if (world->threads[i].is_living && !world->threads[i].has_no_memory &&
+		    world->threads[i].process == process)
 			return true;
 	return false;
 }
@@ -623,6 +652,8 @@ void world_go_on(struct world *world, const struct happening *happening)
 	case STEP_LEAVE:
 		thread->is_unseen = false;
 		thread->has_no_memory = true;
+		if (!stays(world, thread->process))
+			world->free_tgid = world->processes[thread->process].tgid;
 		break;
 	default:
 		break;

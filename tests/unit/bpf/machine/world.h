@@ -97,7 +97,9 @@ struct thread {
 };
 
 struct process {
-	uint32_t tgid;
+	uint32_t tgid; /* one that has gone may have had it */
+	uint64_t life; /* the programs' number of it, */
+	uint64_t image; /* and of what it runs */
 	bool is_known;
 	bool is_gone; /* since before the last drained window ended */
 	bool is_ready; /* where its contexts are is known */
@@ -120,6 +122,8 @@ struct world {
 	uint32_t values[TABLES + 1]; /* of each table: the context that it is */
 	uint32_t generation;
 	uint32_t last_serial;
+	uint32_t free_tgid; /* of a process whose threads all leave, or have; 0 = none */
+	uint64_t last_life; /* the last number of a life or an image */
 	bool has_been_lean; /* one of the processes */
 	uint32_t window; /* the one that is open */
 	bool is_ending; /* the one before is not drained yet */
