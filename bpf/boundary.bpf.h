@@ -135,6 +135,7 @@ static __always_inline void boundary_close(struct thread_state *thread, struct t
 					   __u64 now_ns, __u32 what, __u32 next_mode)
 {
 	__u64 since_ns = thread->clock.mark_ns;
+	__u64 pointer = thread->state_pointer;
 	bool is_cheap = what & BOUNDARY_IS_CHEAP;
 	bool is_change;
 	__u64 ns;
@@ -148,6 +149,8 @@ static __always_inline void boundary_close(struct thread_state *thread, struct t
 	}
 	counters_look(thread, now_ns, !is_cheap);
 	is_change = context_confirm(thread, task, now_ns, is_cheap);
+	if (thread_is_lean(thread) && thread->state_pointer != pointer)
+		(void)context_ask_unprobed(thread, now_ns);
 	ns = account_edge(&thread->clock, &thread->pending, now_ns, next_mode);
 	boundary_note(thread, since_ns, ns, is_change);
 }

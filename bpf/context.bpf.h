@@ -10,6 +10,7 @@
 #include "capture.bpf.h"
 #include "charge.bpf.h"
 #include "counters.bpf.h"
+#include "emit.bpf.h"
 #include "hold.bpf.h"
 #include "origin.bpf.h"
 #include "otel.bpf.h"
@@ -18,7 +19,8 @@
 #include <correlator/table_probe.h>
 
 enum {
-	STATE_PAIRS_READ_FIRST = 8
+	STATE_PAIRS_READ_FIRST = 8,
+	ASK_PAUSE_NS = 1000 * 1000
 };
 
 /* Reads and validates the table at thread->state_pointer into thread->header and ->pairs. */
@@ -411,4 +413,34 @@ static __always_inline bool context_confirm(struct thread_state *thread, struct 
 		charge_pending(thread, task, now_ns);
 	}
 	return context_adopt(thread, pointer) && is_change;
+}
+
+/* A wanted key has no ID, and there are symbols that userspace has not seen. */
+static __always_inline bool context_lacks_key(const struct thread_state *thread)
+{
+	const struct process_config *config = &thread->config;
+	__u32 symbol_count;
+
+	return config->symbol_count_address &&
+	       !bpf_probe_read_user(&symbol_count, sizeof(symbol_count),
+				    (void *)config->symbol_count_address) &&
+	       symbol_count != config->symbol_count;
+}
+
+/* Asks userspace to look at the process: a context begins that cannot be read. address: of the
+ * probe; 0 = it is none. */
+static __always_inline void context_ask(struct thread_state *thread, __u64 address, __u64 now_ns)
+{
+	if (now_ns - thread->asked_ns < ASK_PAUSE_NS)
+		return;
+	thread->asked_ns = now_ns;
+	emit_event(EVENT_KIND_ASK, thread->life, bpf_get_current_task_btf(), address);
+}
+
+/* Without a probe it is seen to have begun by its pointer. Not at a switch: it wakes userspace. */
+VERIFIED_ONCE int context_ask_unprobed(struct thread_state *thread, __u64 now_ns)
+{
+	if (thread && context_lacks_key(thread))
+		context_ask(thread, 0, now_ns);
+	return 0;
 }

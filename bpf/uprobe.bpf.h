@@ -5,37 +5,10 @@
 #include "boundary.bpf.h"
 #include "registration.bpf.h"
 
-enum {
-	ASK_PAUSE_NS = 1000 * 1000
-};
-
 static __always_inline bool context_is_published_at(const struct process_config *config,
 						    __u64 address)
 {
 	return address - config->publisher_start < config->publisher_end - config->publisher_start;
-}
-
-/*
- * Asks userspace to look at the process when a context begins that cannot be read: its variable is
- * in no object that is known, or a wanted key has no ID and there are new symbols.
- */
-static __always_inline void context_ask(struct thread_state *thread, struct task_struct *task,
-					__u64 address, __u64 now_ns)
-{
-	const struct process_config *config = &thread->config;
-	__u32 symbol_count;
-
-	if (context_is_published_at(config, address)) {
-		if (!config->symbol_count_address ||
-		    bpf_probe_read_user(&symbol_count, sizeof(symbol_count),
-					(void *)config->symbol_count_address) ||
-		    symbol_count == config->symbol_count)
-			return;
-	}
-	if (now_ns - thread->asked_ns < ASK_PAUSE_NS)
-		return;
-	thread->asked_ns = now_ns;
-	emit_event(EVENT_KIND_ASK, thread->life, task, address);
 }
 
 /* Which fiber it is from here on: the second argument where the gem says so; 0 = not known. */
@@ -71,7 +44,10 @@ int on_context_change(struct uprobe_registers *registers)
 		boundary_end(thread, task, now_ns, BOUNDARY_PROBE);
 	if (session.has_timeline)
 		thread->timeline.slice.fiber = context_fiber(thread, registers);
-	context_ask(thread, task, registers->instruction_pointer, now_ns);
+	/* A variable in no object that is known. */
+	if (!context_is_published_at(&thread->config, registers->instruction_pointer) ||
+	    context_lacks_key(thread))
+		context_ask(thread, registers->instruction_pointer, now_ns);
 	boundary_release(thread);
 	return 0;
 }

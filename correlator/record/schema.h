@@ -98,7 +98,8 @@
 	X(TEXT, service_name, "service.name", KNOWN, "", "of OpenTelemetry's process context") \
 	X(TEXT, service_instance_id, "service.instance.id", KNOWN, "", "the same")             \
 	X(TEXT, environment_name, "deployment.environment.name", KNOWN, "", "the same")        \
-	X(U64, start_ns, "start_ns", KNOWN, "ns", "wall clock when the process started")       \
+	X(U64, start_ns, "start_ns", KNOWN, "ns",                                              \
+	  "wall clock when it started: with pid it tells processes apart")                     \
 	X(SWITCH, has_pickup, "", ALWAYS, "", "false: it published when it was found")         \
 	X(U64, pickup_ns, "pickup_ns", IF(has_pickup), "ns",                                   \
 	  "load: at most so long its contexts were not read after they could be")              \

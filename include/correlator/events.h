@@ -14,7 +14,7 @@ enum event_kind {
 	EVENT_KIND_EXEC = 2, /* an observed process replaced its program */
 	EVENT_KIND_EXIT = 3, /* the last thread of an observed process exited */
 	EVENT_KIND_LOAD = 4, /* its dynamic loader is about to (un)load objects, or just did */
-	EVENT_KIND_ASK = 5, /* a probe was hit whose context cannot be read: see context_ask() */
+	EVENT_KIND_ASK = 5, /* a context begins that cannot be read: see context_ask() */
 	EVENT_KIND_OTEL_KEYS = 6, /* an attribute's index is not in the key map as last read */
 	/* An unobserved process ran another program; or one that is watched was forked, loads
 	 * objects. tgid and ktime_ns alone are set. */
@@ -32,7 +32,7 @@ struct event {
 	union {
 		__u64 parent_life; /* FORK */
 		__u64 image; /* EXEC: the new one */
-		__u64 address; /* ASK: of the probe, in the process */
+		__u64 address; /* ASK: of the probe, in the process; 0 = there is none */
 		__u64 detail; /* whatever the kind has */
 	};
 	__u64 start_ticks; /* FORK (life.h) */

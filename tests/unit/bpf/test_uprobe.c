@@ -110,6 +110,34 @@ static void while_a_key_has_no_id_new_symbols_are_asked_about(void **state)
 	assert_int_equal(asked_at(PUBLISHER), 0);
 }
 
+/* No probe tells that it begins: the next boundary asks that reads another pointer. */
+static void a_lean_thread_asks_once_its_pointer_has_changed(void **state)
+{
+	const uint32_t more = SYMBOLS + 1;
+	uint64_t count_address = forged_take(&memory, sizeof(more));
+	uint64_t table = forged_take(&memory, 16);
+
+	(void)state;
+	forged_write(&memory, count_address, &more, sizeof(more));
+	thread->config.symbol_count = SYMBOLS;
+	thread->config.symbol_count_address = count_address;
+	for (uint32_t is_lean = 0; is_lean <= 1; is_lean++) {
+		thread->config.flags |= is_lean ? PROCESS_IS_LEAN : 0;
+		thread->knowledge = CONTEXT_UNKNOWN;
+		thread->state_pointer = 0;
+		for (int time = 0; time < 2; time++) {
+			forged_write(&memory, thread->tls_address, &table, sizeof(table));
+			kernel.now_ns += PAUSE_NS;
+			boundary_close(thread, &kernel.current, kernel.now_ns, BOUNDARY_CALL_READ,
+				       THREAD_MODE_KERNEL);
+			assert_int_equal(thread->state_pointer, table);
+			assert_int_equal(kernel.told_count, is_lean);
+		}
+	}
+	assert_int_equal(kernel.told[0].event.kind, EVENT_KIND_ASK);
+	assert_int_equal(kernel.told[0].event.address, 0);
+}
+
 static void a_thread_asks_again_after_a_pause(void **state)
 {
 	struct uprobe_registers registers = { .instruction_pointer = PUBLISHER - 1 };
@@ -264,6 +292,7 @@ int main(void)
 		cmocka_unit_test_setup(who_has_no_name_to_be_read_is_told_of_without, set_up),
 		cmocka_unit_test_setup(what_finds_no_room_in_the_ring_is_counted, set_up),
 		cmocka_unit_test_setup(while_a_key_has_no_id_new_symbols_are_asked_about, set_up),
+		cmocka_unit_test_setup(a_lean_thread_asks_once_its_pointer_has_changed, set_up),
 		cmocka_unit_test_setup(a_thread_asks_again_after_a_pause, set_up),
 		cmocka_unit_test_setup(
 			what_ran_before_a_probe_is_charged_and_nothing_is_known_behind_it, set_up),
