@@ -222,13 +222,27 @@ static __always_inline __u32 charge_flag(const struct thread_state *thread, stru
 	return slice_flags;
 }
 
+/*
+ * That this account may have had too much (charge_take_back()). Without a branch, each of which the
+ * verifier would follow to the end of every charge.
+ */
+static __always_inline void charge_remember(struct thread_state *thread, __u64 hash)
+{
+	struct charged_account *last = &thread->charged[thread->charged_last % CHARGED_KEPT];
+	__u64 differs = (last->context_hash ^ hash) | (last->epoch ^ thread->epoch);
+
+	thread->charged_last += (differs | -differs) >> 63;
+	last = &thread->charged[thread->charged_last % CHARGED_KEPT];
+	last->context_hash = hash;
+	last->epoch = thread->epoch;
+}
+
 /* See charge_pending(). */
 static __noinline int charge_to_account(struct thread_state *thread, struct task_struct *task,
 					__u64 now_ns)
 {
 	struct account *account;
 	__u32 slice_flags = 0;
-	__u64 taken_ns = 0;
 
 	charge_leave_drained_window(thread);
 	gvl_wait_charged(&thread->gvl, 0);
@@ -245,10 +259,7 @@ static __noinline int charge_to_account(struct thread_state *thread, struct task
 		if (thread->gc.serial)
 			account->flags |= ACCOUNT_COUNTS_GC;
 		account_fold(&account->totals, &thread->pending);
-		/* Charged by the clock before the theft was told; no next stint need come. */
-		if (thread->clock.is_off_cpu && thread->clock.exec_ahead_ns)
-			taken_ns = account_take_out(&account->totals, thread->clock.exec_ahead_ns);
-		thread->clock.exec_ahead_ns -= taken_ns;
+		charge_remember(thread, charge_hash(thread));
 		/* A switch's clock may be a little older than the last edge's. */
 		account->last_ns =
 			now_ns > thread->pending_first_ns ? now_ns : thread->pending_first_ns;
@@ -266,7 +277,7 @@ static __noinline int charge_to_account(struct thread_state *thread, struct task
 		wait_places_note_charge(thread,
 					account ? charge_hash(thread) : CONTEXT_HASH_OVERFLOW);
 	if (session.has_timeline)
-		(void)timeline_note_charge(thread, charge_hash(thread), taken_ns, slice_flags);
+		(void)timeline_note_charge(thread, charge_hash(thread), slice_flags);
 	__builtin_memset(&thread->pending, 0, sizeof(thread->pending));
 	thread->pending_first_ns = 0;
 	return 0;
@@ -313,6 +324,47 @@ static __always_inline void charge_note_pending(struct thread_state *thread, __u
 {
 	if (!thread->pending_first_ns)
 		thread->pending_first_ns = since_ns;
+}
+
+/* Takes out of one of the accounts that were charged in this window, what that has. */
+static __always_inline void charge_take_back_from(struct thread_state *thread,
+						  const struct charged_account *charged)
+{
+	struct account_key key = {
+		.context_hash = charged->context_hash,
+		.thread_serial = thread->serial,
+		.life = thread->life,
+	};
+	__u32 active = thread->epoch & 1;
+	void *epoch = bpf_map_lookup_elem(&accounts, &active);
+	struct account *account;
+	__u64 taken_ns;
+
+	account =
+		epoch && charged->epoch == thread->epoch ? bpf_map_lookup_elem(epoch, &key) : NULL;
+	if (!account)
+		return;
+	taken_ns = account_give_back(&thread->clock, &account->totals);
+	if (session.has_timeline && taken_ns)
+		(void)timeline_tell_taken(thread, charged->context_hash, taken_ns);
+}
+
+/*
+ * A stint has ended that the clock has charged more of than the scheduler says, and what is pending
+ * has not so much: theft that was told after the context had changed. The last accounts that the
+ * thread was charged to give it up, whosever they are; what they lack the next stint makes good
+ * for.
+ */
+VERIFIED_ONCE int charge_take_back(struct thread_state *thread)
+{
+	__u32 last;
+
+	if (!thread)
+		return 0;
+	last = thread->charged_last;
+	for (__u32 i = 0; i < CHARGED_KEPT && thread->clock.exec_ahead_ns; i++)
+		charge_take_back_from(thread, &thread->charged[(last - i) % CHARGED_KEPT]);
+	return 0;
 }
 
 /* Where the time begins that is not pending yet: also that off the CPU before it, if it is to be
@@ -413,7 +465,10 @@ static __always_inline void charge_end_window(struct thread_state *thread, struc
 			compat_is_in_syscall(task) ? THREAD_MODE_KERNEL : THREAD_MODE_USER;
 }
 
-/* Once the programs are stopped, no switch will close the interval of a thread that runs on. */
+/*
+ * Once the programs are stopped, no switch will close the interval of a thread that runs on. Nor is
+ * there a next stint that makes good for what was charged too much: the books show what is left.
+ */
 static __always_inline void charge_close_running(struct thread_state *thread,
 						 struct task_struct *task, __u64 now_ns)
 {
@@ -429,4 +484,8 @@ static __always_inline void charge_close_running(struct thread_state *thread,
 	account_settle_gap(&thread->clock, &thread->pending, figures.run_delay_ns);
 	account_switch_out(&thread->clock, &thread->pending, now_ns, &figures, OFF_CPU_RUNNABLE);
 	charge_note_pending(thread, since_ns);
+	if (thread->clock.exec_ahead_ns)
+		charge_take_back_from(thread,
+				      &thread->charged[thread->charged_last % CHARGED_KEPT]);
+	account_forgive(&thread->clock);
 }

@@ -52,6 +52,17 @@ enum context_knowledge {
 	CONTEXT_KNOWN_TILL_IT_RUNS = 2,
 };
 
+/* An account that the thread was charged to. */
+struct charged_account {
+	__u64 context_hash;
+	__u32 epoch;
+	__u32 reserved;
+};
+
+enum {
+	CHARGED_KEPT = 4 /* a power of two */
+};
+
 struct thread_state {
 	struct thread_clock clock;
 	struct account_totals pending; /* of the context below, since it was last charged */
@@ -105,6 +116,9 @@ struct thread_state {
 	struct context_snapshot snapshot;
 	__u64 snapshot_hash; /* of what the snapshot holds: together an origin (origin.h) */
 	struct process_config config; /* as the thread last took it */
+	struct charged_account charged[CHARGED_KEPT]; /* the last ones, in a ring */
+	__u32 charged_last;
+	__u32 charged_reserved;
 	__u64 opened_hash; /* of the last account that was opened, */
 	__u32 opened_epoch; /* and the window that it is of */
 	__u32 noted_epoch; /* the window in which late values were last seen in `contexts`, */

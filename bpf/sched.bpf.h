@@ -82,6 +82,11 @@ static __always_inline void switch_out(struct thread_state *thread, struct task_
 	interval_ns =
 		account_switch_out(&thread->clock, &thread->pending, now_ns, &figures, reason);
 	boundary_note(thread, since_ns, interval_ns, is_change);
+	if (thread->clock.exec_ahead_ns)
+		(void)charge_take_back(thread);
+	/* No next stint makes good for what is left: the books show it. */
+	if (is_dead)
+		account_forgive(&thread->clock);
 	boundary_keep_change(thread, task, now_ns);
 	if (is_dead || thread->epoch != current_epoch)
 		boundary_charge(thread, task, now_ns, BOUNDARY_LEAVING_WINDOW, figures.exec_ns);

@@ -12,16 +12,13 @@
 #include "hold.bpf.h"
 #include "identity.bpf.h"
 
-/* Sends the slice that was cut, if there is one. */
-static __noinline int timeline_send(struct thread_state *thread)
+static __always_inline int timeline_output(struct thread_state *thread)
 {
 	struct slice *slice = &thread->timeline.slice;
 	/* Where a thread came into a global function it is no key that Linux 6.1 takes. */
 	__u64 life = thread->life;
 	struct process_books *process;
 
-	if (!thread->timeline.is_cut)
-		return 0;
 	slice->thread_serial = thread->serial;
 	slice->life = life;
 	slice->tid = thread->tid;
@@ -32,6 +29,15 @@ static __noinline int timeline_send(struct thread_state *thread)
 			__sync_fetch_and_add(&process->losses[COUNTER_SLICE_LOST],
 					     slice_parts(slice));
 	}
+	return 0;
+}
+
+/* Sends the slice that was cut, if there is one. */
+static __noinline int timeline_send(struct thread_state *thread)
+{
+	if (!thread->timeline.is_cut)
+		return 0;
+	(void)timeline_output(thread);
 	timeline_sent(&thread->timeline);
 	return 0;
 }
@@ -55,12 +61,20 @@ static __always_inline void timeline_tell(struct thread_state *thread)
  * stack is shorter.
  */
 static __noinline int timeline_note_charge(struct thread_state *thread, __u64 context_hash,
-					   __u64 taken_ns, __u32 flags)
+					   __u32 flags)
 {
 	timeline_cut(&thread->timeline, &thread->clock, &thread->pending,
 		     bpf_get_smp_processor_id());
-	timeline_charge(&thread->timeline, context_hash, thread->epoch, taken_ns, flags);
+	timeline_charge(&thread->timeline, context_hash, thread->epoch, flags);
 	return 0;
+}
+
+/* Of an account of this window so much was taken back. */
+static __noinline int timeline_tell_taken(struct thread_state *thread, __u64 context_hash,
+					  __u64 taken_ns)
+{
+	timeline_take_back(&thread->timeline, context_hash, thread->epoch, taken_ns);
+	return timeline_output(thread);
 }
 
 /*

@@ -168,6 +168,8 @@ static void find_charges(struct slices *slices)
 	for (size_t i = slices->count; charges && i-- > 0;) {
 		struct held_slice *held = &slices->held[i];
 
+		if (held->slice.flags & SLICE_TAKES_BACK)
+			continue;
 		HASH_FIND(hh, table, &held->slice.thread_serial, sizeof(charge->thread_serial),
 			  charge);
 		if (!(held->slice.flags & SLICE_IS_CHARGED)) {
@@ -250,7 +252,7 @@ void slices_settle(struct slices *slices, uint32_t epoch)
 
 		if (held->fate == SLICE_LOST)
 			lose(slices, &held->slice);
-		else if ((held->slice.flags & SLICE_IS_CHARGED) &&
+		else if ((held->slice.flags & (SLICE_IS_CHARGED | SLICE_TAKES_BACK)) &&
 			 (int32_t)(held->slice.epoch - epoch) <= 0)
 			held->fate = SLICE_SETTLED;
 		is_taken = is_taken || held->slice.taken_ns;

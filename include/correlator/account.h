@@ -82,7 +82,8 @@ struct thread_clock {
 	__u64 mark_ns; /* start of the open interval */
 	__u64 stolen_mark_ns; /* stolen from its CPU and taken out so far; UINT64_MAX = not known */
 	__u64 exec_mark_ns; /* sum_exec_runtime at the last switch-out */
-	__u64 exec_ahead_ns; /* on-CPU time charged by the clock beyond exec_mark_ns */
+	__u64 exec_ahead_ns; /* on-CPU time charged by the clock beyond exec_mark_ns; */
+	__u64 exec_owed_ns; /* of it, what was so when the thread last left its CPU */
 	__u64 run_delay_mark_ns; /* run_delay up to here is charged */
 	__u64 gap_ns; /* off-CPU time that run_delay has not split yet */
 	__u64 voluntary_mark;
@@ -97,7 +98,7 @@ struct thread_clock {
 	__u32 reserved;
 };
 
-_Static_assert(sizeof(struct thread_clock) == 8 * 8 + 6 * 4, "layout");
+_Static_assert(sizeof(struct thread_clock) == 9 * 8 + 6 * 4, "layout");
 
 /* The kernel's own figures of a thread, as they stand at a boundary. */
 struct kernel_figures {
@@ -198,6 +199,7 @@ static inline void account_begin(struct thread_clock *clock, const struct kernel
 	clock->stolen_mark_ns = ~0ULL;
 	clock->exec_mark_ns = figures->exec_ns;
 	clock->exec_ahead_ns = 0;
+	clock->exec_owed_ns = 0;
 	clock->run_delay_mark_ns = figures->run_delay_ns;
 	clock->gap_ns = 0;
 	clock->voluntary_mark = figures->voluntary;
@@ -303,6 +305,28 @@ static inline void account_edges_fold(const struct edge_times *edges, struct thr
 }
 
 /*
+ * Of a thread that left its CPU: takes what it was charged beyond its exec runtime out of totals,
+ * as far as these have it. Returns what was taken.
+ */
+static inline __u64 account_give_back(struct thread_clock *clock, struct account_totals *totals)
+{
+	__u64 taken_ns = 0;
+
+	if (clock->exec_ahead_ns)
+		taken_ns = account_take_out(totals, clock->exec_ahead_ns);
+	clock->exec_ahead_ns -= taken_ns;
+	clock->exec_owed_ns = clock->exec_ahead_ns;
+	return taken_ns;
+}
+
+/* No next stint makes good for it. */
+static inline void account_forgive(struct thread_clock *clock)
+{
+	clock->exec_ahead_ns = 0;
+	clock->exec_owed_ns = 0;
+}
+
+/*
  * The thread leaves the CPU. The open interval gets what brings the stint to the kernel's exec
  * runtime. When the clock has run ahead of that (stolen time, or a last interval shorter than the
  * way from the runqueue clock to here) it gets nothing, what is pending gives up the rest, and what
@@ -317,8 +341,7 @@ static inline __u64 account_switch_out(struct thread_clock *clock, struct accoun
 	__u64 interval_ns = account_growth(on_cpu_ns, clock->exec_ahead_ns);
 
 	clock->exec_ahead_ns = account_growth(clock->exec_ahead_ns, on_cpu_ns);
-	if (clock->exec_ahead_ns)
-		clock->exec_ahead_ns -= account_take_out(totals, clock->exec_ahead_ns);
+	(void)account_give_back(clock, totals);
 	totals->stolen_ns += (__s64)(clock_ns - interval_ns);
 	account_add_on_cpu(totals, clock->mode, interval_ns);
 	totals->slices++;
@@ -433,16 +456,18 @@ static inline __u64 account_collect(struct thread_clock *clock, struct account_t
 }
 
 /*
- * The exec runtime that the balance is to have, which had published_ns of it. That of a thread that
- * ran was brought up to now by the clock: theft that is told later makes the kernel's own figure,
- * exec_ns, less than that. Then it goes back by what the accounts gave up; what they could not is
- * still charged, and the next stint makes good for both.
+ * The exec runtime that the balance is to have, which had published_ns of it: the kernel's own
+ * figure, exec_ns, and what is owed, which the next stint makes good for. That of a thread that ran
+ * was brought up to now by the clock: theft that is told later makes the kernel's own figure less
+ * than that. Then it goes back by what the accounts gave up; what they could not is still charged,
+ * and the next stint makes good for both.
  */
 static inline __u64 account_exec_figure(const struct thread_clock *clock, __u64 published_ns,
 					__u64 exec_ns)
 {
 	__u64 charged_ns = clock->exec_mark_ns + clock->exec_ahead_ns;
 
+	exec_ns += clock->exec_owed_ns;
 	if (exec_ns >= published_ns)
 		return exec_ns;
 	if (exec_ns < charged_ns)

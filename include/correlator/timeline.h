@@ -22,6 +22,9 @@ enum slice_flags {
 	SLICE_IS_OVERFLOW = 1 << 1, /* charged to the overflow of its process */
 	SLICE_IS_INHERITED = 1 << 2, /* as ACCOUNT_INHERITED */
 	SLICE_IS_OF_ORIGIN = 1 << 3, /* as ACCOUNT_OF_ORIGIN */
+	/* No time, but taken_ns of an account that was charged before: context_hash and epoch are
+	 * that one's. */
+	SLICE_TAKES_BACK = 1 << 4,
 };
 
 /*
@@ -163,21 +166,37 @@ static inline __attribute__((always_inline)) void timeline_cut(struct thread_tim
 
 /* What is pending is charged, and counts anew from 0: the slice that was just cut says to whom. */
 static inline void timeline_charge(struct thread_timeline *timeline, __u64 context_hash,
-				   __u32 epoch, __u64 taken_ns, __u32 flags)
+				   __u32 epoch, __u32 flags)
 {
 	struct slice *slice = &timeline->slice;
 
-	slice->taken_ns += taken_ns;
 	slice->context_hash = context_hash;
 	slice->epoch = epoch;
 	slice->flags = flags | SLICE_IS_CHARGED;
-	timeline->is_cut = timeline->is_uncharged || taken_ns;
+	timeline->is_cut = timeline->is_uncharged;
 	timeline->sleeping_ns = 0;
 	timeline->uninterruptible_ns = 0;
 	timeline->run_queue_ns = 0;
 	timeline->user_ns = 0;
 	timeline->kernel_ns = 0;
 	timeline->syscalls = 0;
+}
+
+/* An account that was charged before gives something back: between two slices, all of which are
+ * sent. What is set here the next one sets anew. */
+static inline void timeline_take_back(struct thread_timeline *timeline, __u64 context_hash,
+				      __u32 epoch, __u64 taken_ns)
+{
+	struct slice *slice = &timeline->slice;
+
+	slice->start_ns = slice->end_ns;
+	slice->sleeping_ns = slice->uninterruptible_ns = slice->run_queue_ns = 0;
+	slice->user_ns = slice->kernel_ns = 0;
+	slice->syscalls = 0;
+	slice->taken_ns = taken_ns;
+	slice->context_hash = context_hash;
+	slice->epoch = epoch;
+	slice->flags = SLICE_TAKES_BACK;
 }
 
 /* The slice that was cut was sent, or lost. */

@@ -390,6 +390,7 @@ static void leave_cpu(uint64_t now_ns, uint64_t exec_ns)
 	(void)account_switch_out(&thread.clock, &thread.pending, now_ns, &figures,
 				 OFF_CPU_RUNNABLE);
 	charge_note_pending(&thread, now_ns);
+	assert_int_equal(charge_take_back(&thread), 0);
 	charge_end_window(&thread, &task, now_ns, exec_ns);
 }
 

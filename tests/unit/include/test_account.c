@@ -211,6 +211,47 @@ static void a_thread_seen_on_no_switch_in_yet_is_spared(void **state)
 	assert_int_equal(on_cpu(&books), 960);
 }
 
+/* What it was charged too much, of one that will run again: the next window has it less. */
+static void what_is_owed_off_the_cpu_is_part_of_the_exec_figure(void **state)
+{
+	struct account_totals totals = { .user_ns = 15 };
+	struct thread_clock clock = { .exec_mark_ns = 5000, .exec_ahead_ns = 55, .is_off_cpu = 1 };
+
+	(void)state;
+	assert_int_equal(account_give_back(&clock, &totals), 15);
+	assert_int_equal(totals.user_ns, 0);
+	assert_int_equal(totals.stolen_ns, 15);
+	assert_int_equal(clock.exec_ahead_ns, 40);
+	assert_int_equal(account_exec_figure(&clock, 4000, 5000), 5040);
+	/* It runs on, and owes that still. */
+	clock.is_off_cpu = 0;
+	clock.exec_ahead_ns += 30;
+	assert_int_equal(account_exec_figure(&clock, 5040, 5030), 5070);
+	/* Until it has left its CPU again. */
+	clock.exec_mark_ns = 5100;
+	clock.exec_ahead_ns = 0;
+	assert_int_equal(account_give_back(&clock, &totals), 0);
+	assert_int_equal(account_exec_figure(&clock, 5070, 5100), 5100);
+	/* Or for good. */
+	clock.exec_ahead_ns = 9;
+	assert_int_equal(account_give_back(&clock, &totals), 0);
+	assert_int_equal(account_exec_figure(&clock, 5100, 5100), 5109);
+	account_forgive(&clock);
+	assert_int_equal(clock.exec_ahead_ns, 0);
+	assert_int_equal(account_exec_figure(&clock, 5100, 5100), 5100);
+}
+
+/* Running it was brought up to now by the clock. */
+static void the_exec_figure_goes_back_by_what_was_given_up(void **state)
+{
+	const struct thread_clock clock = { .exec_mark_ns = 5000, .exec_ahead_ns = 40 };
+
+	(void)state;
+	assert_int_equal(account_exec_figure(&clock, 4000, 5030), 5030);
+	assert_int_equal(account_exec_figure(&clock, 5050, 5030), 5040);
+	assert_int_equal(account_exec_figure(&clock, 5035, 5030), 5035);
+}
+
 static void a_clock_that_ran_ahead_is_made_up_for(void **state)
 {
 	struct books books;
@@ -671,6 +712,8 @@ int main(void)
 		cmocka_unit_test(theft_that_is_noticed_late_is_taken_out_later),
 		cmocka_unit_test(a_switch_that_comes_to_the_books_late_counts_no_time_twice),
 		cmocka_unit_test(a_thread_seen_on_no_switch_in_yet_is_spared),
+		cmocka_unit_test(what_is_owed_off_the_cpu_is_part_of_the_exec_figure),
+		cmocka_unit_test(the_exec_figure_goes_back_by_what_was_given_up),
 		cmocka_unit_test(a_clock_that_ran_ahead_is_made_up_for),
 		cmocka_unit_test(a_gap_is_split_by_run_delay),
 		cmocka_unit_test(one_that_would_have_run_on_was_never_asleep),

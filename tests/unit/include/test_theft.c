@@ -136,8 +136,7 @@ static void charge(struct machine *machine)
 	account_fold(&machine->account, &machine->pending);
 	memset(&machine->pending, 0, sizeof(machine->pending));
 	if (machine->clock.is_off_cpu)
-		machine->clock.exec_ahead_ns -=
-			account_take_out(&machine->account, machine->clock.exec_ahead_ns);
+		(void)account_give_back(&machine->clock, &machine->account);
 }
 
 static void publish(struct machine *machine, uint64_t exec_ns)

@@ -116,7 +116,7 @@ static void what_is_charged_counts_anew(void **state)
 						.uninterruptible_ns = 4,
 						.syscalls = 2 };
 	slice = cut(&life, 1116);
-	timeline_charge(&life.timeline, 0xabc, 17, 0, SLICE_IS_INHERITED);
+	timeline_charge(&life.timeline, 0xabc, 17, SLICE_IS_INHERITED);
 	assert_int_equal(slice->context_hash, 0xabc);
 	assert_int_equal(slice->epoch, 17);
 	assert_int_equal(slice->flags, SLICE_IS_CHARGED | SLICE_IS_INHERITED);
@@ -143,7 +143,7 @@ static void a_charge_is_told_if_there_is_something_to_charge(void **state)
 	(void)state;
 	begin(&life);
 	(void)cut(&life, 1000);
-	timeline_charge(&life.timeline, 1, 1, 0, 0);
+	timeline_charge(&life.timeline, 1, 1, 0);
 	assert_false(life.timeline.is_cut);
 	timeline_sent(&life.timeline);
 	/* What was told before it, */
@@ -152,19 +152,45 @@ static void a_charge_is_told_if_there_is_something_to_charge(void **state)
 	timeline_sent(&life.timeline);
 	(void)cut(&life, 1010);
 	assert_false(life.timeline.is_cut);
-	timeline_charge(&life.timeline, 1, 1, 0, 0);
+	timeline_charge(&life.timeline, 1, 1, 0);
 	assert_true(life.timeline.is_cut);
 	timeline_sent(&life.timeline);
 	/* but once, */
 	memset(&life.pending, 0, sizeof(life.pending));
 	(void)cut(&life, 1010);
-	timeline_charge(&life.timeline, 1, 1, 0, 0);
+	timeline_charge(&life.timeline, 1, 1, 0);
 	assert_false(life.timeline.is_cut);
-	/* or what its account gives up. */
-	(void)cut(&life, 1010);
-	timeline_charge(&life.timeline, 1, 1, 5, 0);
-	assert_true(life.timeline.is_cut);
-	assert_int_equal(life.timeline.slice.taken_ns, 5);
+}
+
+static void what_an_account_gives_back_is_told_for_itself(void **state)
+{
+	const struct slice *slice;
+	struct life life;
+
+	(void)state;
+	begin(&life);
+	life.pending = (struct account_totals){
+		.user_ns = 60, .kernel_ns = 40, .run_queue_ns = 7, .blocked_ns = 9, .syscalls = 2
+	};
+	slice = cut(&life, 1116);
+	timeline_charge(&life.timeline, 1, 1, SLICE_IS_INHERITED);
+	timeline_sent(&life.timeline);
+	timeline_take_back(&life.timeline, 7, 3, 25);
+	expect(slice, 1116, 1116, 0, 0);
+	assert_int_equal(slice_parts(slice), 0);
+	assert_int_equal(slice->syscalls, 0);
+	assert_int_equal(slice->taken_ns, 25);
+	assert_int_equal(slice->context_hash, 7);
+	assert_int_equal(slice->epoch, 3);
+	assert_int_equal(slice->flags, SLICE_TAKES_BACK);
+	assert_false(life.timeline.is_cut);
+	/* The next one has nothing of it, and is of the charge that was open. */
+	life.pending = (struct account_totals){ .user_ns = 10 };
+	slice = cut(&life, 1126);
+	expect(slice, 1116, 1126, 10, 0);
+	assert_int_equal(slice->taken_ns, 0);
+	assert_int_equal(slice->flags, 0);
+	assert_int_equal(slice->charge, 1);
 }
 
 static void what_became_less_in_one_part_is_taken_out_of_the_others_growth(void **state)
@@ -240,8 +266,8 @@ static void what_became_less_as_a_whole_those_before_have_had_too_much(void **st
 	expect(slice, 1120, 1120, 0, 0);
 	assert_int_equal(slice->taken_ns, 30);
 	assert_true(life.timeline.is_cut);
-	timeline_charge(&life.timeline, 1, 1, 4, 0);
-	assert_int_equal(slice->taken_ns, 34);
+	timeline_charge(&life.timeline, 1, 1, 0);
+	assert_int_equal(slice->taken_ns, 30);
 	timeline_sent(&life.timeline);
 
 	/* Once. */
@@ -326,6 +352,7 @@ int main(void)
 		cmocka_unit_test(the_gap_that_is_not_split_yet_comes_with_the_next_one),
 		cmocka_unit_test(what_is_charged_counts_anew),
 		cmocka_unit_test(a_charge_is_told_if_there_is_something_to_charge),
+		cmocka_unit_test(what_an_account_gives_back_is_told_for_itself),
 		cmocka_unit_test(what_became_less_in_one_part_is_taken_out_of_the_others_growth),
 		cmocka_unit_test(what_only_changed_sides_is_no_time),
 		cmocka_unit_test(a_slice_has_as_many_parts_as_there_is_time_of_a_kind),

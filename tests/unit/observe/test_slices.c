@@ -227,6 +227,28 @@ static void what_an_account_gave_up_its_last_slices_did_not_have(void **state)
 	expect_window(EPOCH + 1, " 5:r300-309/a/9+0 5:r309-310/a/1+0");
 }
 
+/* Told by itself, in the middle of what another account is charged. */
+static void what_is_taken_back_later_its_account_did_not_have(void **state)
+{
+	struct slice back = { .thread_serial = THREAD,
+			      .life = LIFE,
+			      .charge = 1,
+			      .start_ns = 210,
+			      .end_ns = 210,
+			      .context_hash = 0xa,
+			      .epoch = EPOCH,
+			      .taken_ns = 25,
+			      .flags = SLICE_TAKES_BACK };
+
+	(void)state;
+	add(charged(ran(THREAD, 0, 100, 50, 20), 0xa, EPOCH));
+	add(ran(THREAD, 1, 200, 10, 0));
+	add(back);
+	add(charged(ran(THREAD, 1, 210, 30, 0), 0xb, EPOCH));
+	expect_window(EPOCH, " 5:r100-170/a/25+20 5:r200-210/b/10+0 5:r210-240/b/30+0");
+	assert_int_equal(slices_take_lost(slices, LIFE), 0);
+}
+
 static void what_an_account_did_not_have_is_taken_from_no_other(void **state)
 {
 	struct slice poor = charged(ran(THREAD, 1, 200, 10, 0), 0xb, EPOCH);
@@ -437,6 +459,7 @@ int main(void)
 		TEST(one_whose_charge_was_not_told_is_lost),
 		TEST(one_that_is_never_charged_is_lost_in_the_end),
 		TEST(what_an_account_gave_up_its_last_slices_did_not_have),
+		TEST(what_is_taken_back_later_its_account_did_not_have),
 		TEST(what_an_account_did_not_have_is_taken_from_no_other),
 		TEST(even_one_nanosecond_is_taken_of_an_account_s_only_slice),
 		TEST(what_waits_for_its_window_is_taken_from_once),

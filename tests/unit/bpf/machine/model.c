@@ -18,6 +18,11 @@ enum {
 };
 
 /* As the table in bpf/README.md has it. */
+/* As many accounts give back what was charged too much. */
+enum {
+	CHARGED_KEPT = 4
+};
+
 enum knowledge {
 	UNKNOWN,
 	KNOWN,
@@ -65,7 +70,8 @@ struct view {
 	uint32_t last_cpu; /* CPUS = none */
 	bool has_migrated; /* in the interval that comes next */
 	uint64_t exec_ns, voluntary, involuntary; /* when it last left its CPU */
-	uint64_t ran_ns; /* by the clock since then */
+	uint64_t ran_ns; /* by the clock since then, */
+	uint64_t owed_ns; /* and of that beyond exec_ns when it last left */
 	uint64_t stolen_ns; /* from its CPU, and made good */
 	bool is_stolen_known;
 	uint64_t published_ns;
@@ -92,6 +98,12 @@ struct view {
 	uint32_t missed_calls;
 	bool has_missed_probe, has_missed_rename, has_missed_exec;
 	uint32_t serial; /* of its accounts: each program has its own */
+	/* The last that it was charged to, in a ring. */
+	struct {
+		uint32_t context, window;
+		uint64_t owner;
+	} charged[CHARGED_KEPT];
+	uint32_t charged_last;
 };
 
 static struct {
@@ -298,21 +310,29 @@ static struct ledger *ledger_of(struct view *view)
 	return &model.ledgers[view->window & 1];
 }
 
-static struct ledger_row *find_row(struct view *view, uint32_t context)
+static struct ledger_row *find_open_row(struct view *view, uint32_t context, uint64_t owner)
 {
 	struct ledger *ledger = ledger_of(view);
-	uint32_t serial = view->serial;
-	uint64_t owner = context && context != LEDGER_UNKNOWN ? view->owner : 0;
 
 	for (uint32_t i = 0; i < ledger->count; i++)
-		if (ledger->rows[i].serial == serial && ledger->rows[i].context == context &&
+		if (ledger->rows[i].serial == view->serial && ledger->rows[i].context == context &&
 		    ledger->rows[i].owner == owner)
 			return &ledger->rows[i];
+	return NULL;
+}
+
+static struct ledger_row *find_row(struct view *view, uint32_t context, uint64_t owner)
+{
+	struct ledger *ledger = ledger_of(view);
+	struct ledger_row *row = find_open_row(view, context, owner);
+
+	if (row)
+		return row;
 	if (model.world->is_full)
 		return NULL;
 	if (ledger->count == LEDGER_ROWS)
 		abort();
-	ledger->rows[ledger->count] = (struct ledger_row){ .serial = serial,
+	ledger->rows[ledger->count] = (struct ledger_row){ .serial = view->serial,
 							   .context = context,
 							   .owner = owner,
 							   .tid = truth(view)->tid,
@@ -321,16 +341,47 @@ static struct ledger_row *find_row(struct view *view, uint32_t context)
 	return &ledger->rows[ledger->count++];
 }
 
+static void remember(struct view *view, uint32_t context, uint64_t owner)
+{
+	uint32_t last = view->charged_last % CHARGED_KEPT;
+
+	if (view->charged[last].context == context && view->charged[last].owner == owner &&
+	    view->charged[last].window == view->window)
+		return;
+	last = ++view->charged_last % CHARGED_KEPT;
+	view->charged[last].context = context;
+	view->charged[last].owner = owner;
+	view->charged[last].window = view->window;
+}
+
+/* What was charged of a stint and nobody ran, and what is nobody's yet has not: whoever had it. */
+static void take_back(struct view *view, uint32_t most)
+{
+	for (uint32_t i = 0; i < most && view->ran_ns; i++) {
+		uint32_t at = (view->charged_last - i) % CHARGED_KEPT;
+		struct ledger_row *row = NULL;
+
+		if (view->charged[at].window == view->window)
+			row = find_open_row(view, view->charged[at].context,
+					    view->charged[at].owner);
+		if (row)
+			view->ran_ns -= take_stolen(&row->totals, view->ran_ns);
+	}
+	view->owed_ns = view->ran_ns;
+}
+
 static void give(struct view *view)
 {
 	bool is_known = view->knowledge != UNKNOWN;
+	uint32_t context = is_known ? view->value : LEDGER_UNKNOWN;
+	uint64_t owner = is_known && context ? view->owner : 0;
 	struct ledger *ledger = ledger_of(view);
 	struct ledger_row *row;
 
 	view->unclaimed_ns = 0;
 	if (!view->count)
 		return;
-	row = find_row(view, is_known ? view->value : LEDGER_UNKNOWN);
+	row = find_row(view, context, owner);
 	if (row) {
 		row->is_inherited |= is_known && view->is_inherited && view->value;
 		row->is_of_origin |= is_known && view->is_of_origin;
@@ -338,8 +389,7 @@ static void give(struct view *view)
 		row->times_gc |= view->times_gc;
 		sum_up(&row->totals, sum_of(view));
 		row->last_from_ns = model.is_at_exit ? view->since_ns : now();
-		if (!view->is_on_cpu && view->ran_ns)
-			view->ran_ns -= take_stolen(&row->totals, view->ran_ns);
+		remember(view, context, owner);
 	} else {
 		count(view, COUNTER_ACCOUNTS_FULL);
 		sum_up(&ledger->overflow[truth(view)->process], sum_of(view));
@@ -362,6 +412,8 @@ static void write_up(struct view *view)
 	uint64_t exec_ns = world_exec_ns(model.world, truth(view));
 
 	give_so_far(view);
+	/* What it is charged too much is made good for when it has run again. */
+	exec_ns += view->owed_ns;
 	ledger_of(view)->exec_ns[truth(view)->process] += exec_ns - view->published_ns;
 	view->published_ns = exec_ns;
 	view->window = model.world->window;
@@ -683,6 +735,7 @@ static struct account_totals *leave_cpu(struct view *view, uint64_t at_ns, uint6
 	view->ran_ns = grown_ns > view->ran_ns ? 0 : view->ran_ns - grown_ns;
 	if (view->ran_ns && view->count)
 		view->ran_ns -= take_stolen(sum_of(view), view->ran_ns);
+	view->owed_ns = view->ran_ns;
 	interval = add_interval(view, at_ns);
 	*(view->is_in_kernel ? &interval->kernel_ns : &interval->user_ns) = ns;
 	interval->stolen_ns = (int64_t)(clock_ns - ns);
@@ -881,6 +934,9 @@ static void meet_leaving(struct view *view, const struct happening *happening)
 	if (is_ambiguous)
 		interval->ambiguous_ns = interval->user_ns + interval->kernel_ns;
 	give_collections(view);
+	take_back(view, CHARGED_KEPT);
+	if (happening->is_last)
+		view->ran_ns = view->owed_ns = 0;
 	keep_change_open(view);
 	if (happening->is_last || view->window != model.world->window)
 		write_up(view);
@@ -996,6 +1052,8 @@ static void meet_write_up(struct view *view, bool is_in_kernel)
 static void close_running(struct view *view)
 {
 	(void)leave_cpu(view, now(), world_exec_ns(model.world, truth(view)));
+	take_back(view, 1);
+	view->ran_ns = view->owed_ns = 0;
 }
 
 /* Nobody meets it any more: it is written up here, also when the programs are stopped. */
