@@ -31,6 +31,8 @@ FAKES = BUILD / "fakes"
 RUBY_PATHS = [BUILD / "ruby" / "lib", BUILD / "fixtures"]
 RUBY = ["ruby"] + [word for path in RUBY_PATHS for word in ("-I", str(path))]
 
+OWN_PIDS = "CORRELATOR_TEST_OWN_PIDS"
+
 EXIT_OK, EXIT_FAILURE, EXIT_USAGE, EXIT_UNSUPPORTED, EXIT_NO_TARGET = range(5)
 EXIT_INTERRUPTED = 130
 EXIT_SKIPPED = 77
@@ -318,6 +320,20 @@ def missing(*others):
         return f"{CORRELATOR} is not built (CORRELATOR_BUILD names the build folder)"
     programs = [name for name in ("ruby", "puma", "bpftool", *others) if not shutil.which(name)]
     return f"not installed: {', '.join(programs)}" if programs else None
+
+
+def own_pids():
+    """Goes on in a pid namespace of its own, whose next pid a test may choose."""
+    if OWN_PIDS in os.environ or os.geteuid() != 0:
+        return
+    os.environ[OWN_PIDS] = "1"
+    os.execvp("unshare", ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", sys.executable, "-B",
+                          *sys.argv])
+
+
+def choose_next_pid(pid):
+    """Unless another process is made meanwhile, or has it."""
+    pathlib.Path("/proc/sys/kernel/ns_last_pid").write_text(str(pid - 1))
 
 
 def main(*others):

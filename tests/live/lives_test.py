@@ -6,13 +6,11 @@ All is done in a pid namespace of its own, in which the next pid can be chosen. 
 CPU clock, which has no less. Tolerance: what entering and leaving a context takes.
 """
 import os
-import pathlib
-import sys
+import subprocess
 
 import harness
 import records
 
-OWN_PIDS = "CORRELATOR_TEST_OWN_PIDS"
 WITH_NS = 3_000_000
 # All of /proc is gone over once a minute: what is seen in half of that was told.
 TOLD_SECONDS = 30
@@ -146,7 +144,7 @@ class LivesTest(harness.LiveTest):
         script = 'Workload.spin_ms(50) if require "workload"; exec("sh", "-c", "exec sha256sum /dev/stdin < /dev/null")'
         recording = self.enter(harness.Recording(self.output, "-i", "60s", "--", *harness.RUBY, "-I", harness.FIXTURES,
                                                  "-e", script, env={**os.environ, "GROUND_TRUTH": "off"},
-                                                 stdout=-3))
+                                                 stdout=subprocess.DEVNULL))
         self.assert_ended_well(recording, recording.wait())
         found = recording.records()
         self.assertEqual([], records.unbalanced(found))
@@ -182,7 +180,7 @@ class LivesTest(harness.LiveTest):
         """A workload with this pid (0 = any): others had it on the way."""
         while True:
             if pid:
-                pathlib.Path("/proc/sys/kernel/ns_last_pid").write_text(str(pid - 1))
+                harness.choose_next_pid(pid)
             workload = self.enter(harness.Workload("driven.rb", environment={"GROUND_TRUTH": "off"}))
             if pid in (0, workload.pid):
                 return workload
@@ -209,7 +207,5 @@ class LivesTest(harness.LiveTest):
 
 
 if __name__ == "__main__":
-    if OWN_PIDS not in os.environ:
-        os.environ[OWN_PIDS] = "1"
-        os.execvp("unshare", ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", sys.executable, *sys.argv])
+    harness.own_pids()
     harness.main()
