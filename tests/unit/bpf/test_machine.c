@@ -377,10 +377,11 @@ static void compare(struct difference *difference, const struct world *world)
 	model_drain(world, &model);
 	compare_rows(difference, window, &programs, &model);
 	compare_processes(difference, window, &programs, &model);
-	compare_slices(difference, world, window, &programs);
-	if (world->counts_syscalls)
+	if (world->mode.has_timeline)
+		compare_slices(difference, world, window, &programs);
+	if (world->mode.counts_syscalls)
 		compare_syscalls(difference, world, window, &programs);
-	if (world->tells_waits)
+	if (world->mode.tells_waits)
 		compare_waits(difference, world, window, &programs);
 	/* Nobody waits for them any more. */
 	if (!world->is_stopped)
@@ -431,8 +432,8 @@ static size_t tell(const struct story *story, struct difference *ret)
 	slices_free(story_slices);
 	story_slices = slices_new(LEDGER_SLICES);
 	world_begin(&world);
-	world.counts_syscalls = story->counts_syscalls;
-	world.tells_waits = story->tells_waits;
+	world.mode = story->mode;
+	world.sees_edges = story->mode.has_split;
 	machine_begin(&world);
 	model_begin(&world);
 	for (size_t i = 0; i < story->count; i++)

@@ -587,6 +587,8 @@ static void pass_edge(const struct happening *happening)
 	uint64_t number = NUMBERS_APART * (machine.world->now_ns % NUMBERS);
 	unsigned long long arguments[] = { (uintptr_t)&machine.registers[mark], number };
 
+	if (!machine.world->sees_edges)
+		return;
 	if (happening->kind == STEP_ENTER)
 		end_program(on_sys_enter(arguments));
 	else
@@ -655,9 +657,11 @@ static void iterate(uint32_t phase)
 
 static void flush(void)
 {
+	seeks_mode = machine.world->seeks_mode;
 	interrupt_all();
 	iterate(COLLECT_PHASE_FLUSH);
 	iterate(COLLECT_PHASE_FLUSH_LATE);
+	seeks_mode = 0;
 	open_epoch = current_epoch;
 }
 
@@ -699,10 +703,10 @@ void machine_begin(const struct world *world)
 	native_session = (struct session_config){ .follow_forks = 1,
 						  .contexts_max = CONTEXTS_ROOM,
 						  .accounts_max = 4 * MAP_ROOM,
-						  .has_timeline = 1,
-						  .has_children = 1,
-						  .has_syscalls = world->counts_syscalls,
-						  .has_wait_stacks = world->tells_waits };
+						  .has_timeline = world->mode.has_timeline,
+						  .has_children = world->mode.has_children,
+						  .has_syscalls = world->mode.counts_syscalls,
+						  .has_wait_stacks = world->mode.tells_waits };
 	memset(&accounts_share, 0, sizeof(accounts_share));
 	memset(&contexts_share, 0, sizeof(contexts_share));
 	memset(&processes_share, 0, sizeof(processes_share));

@@ -113,6 +113,7 @@ static struct {
 	uint64_t events[_EVENT_KIND_MAX], event_lives[_EVENT_KIND_MAX];
 	uint64_t event_tgids[_EVENT_KIND_MAX], event_details[_EVENT_KIND_MAX];
 	uint32_t registrations;
+	bool is_flush; /* of a window that ends */
 	bool is_at_exit; /* of a system call: its programs read the clock last */
 	struct {
 		uint32_t value;
@@ -417,6 +418,8 @@ static void write_up(struct view *view)
 	ledger_of(view)->exec_ns[truth(view)->process] += exec_ns - view->published_ns;
 	view->published_ns = exec_ns;
 	view->window = model.world->window;
+	if (model.is_flush && model.world->seeks_mode)
+		view->is_in_kernel = truth(view)->is_in_call;
 }
 
 /* Looking at the context. */
@@ -818,7 +821,7 @@ static void renew_image(struct view *view)
 /* What is in force at an exec is the process's origin, unless that is in force. */
 static void take_origin(struct view *view)
 {
-	if (view->knowledge == UNKNOWN)
+	if (!model.world->mode.has_children || view->knowledge == UNKNOWN)
 		return;
 	if (!view->value || view->is_of_origin)
 		return;
@@ -940,7 +943,7 @@ static void meet_leaving(struct view *view, const struct happening *happening)
 	keep_change_open(view);
 	if (happening->is_last || view->window != model.world->window)
 		write_up(view);
-	else if (model.world->tells_waits && view->knowledge == KNOWN)
+	else if (model.world->mode.tells_waits && view->knowledge == KNOWN)
 		give_so_far(view);
 }
 
@@ -987,7 +990,7 @@ static void meet_switch(const struct happening *happening)
 
 static void miss_call(struct view *view)
 {
-	if (model.world->counts_syscalls && view->missed_calls == MISSED_CALLS)
+	if (model.world->mode.counts_syscalls && view->missed_calls == MISSED_CALLS)
 		count(view, COUNTER_SYSCALL_LOST);
 	else
 		view->missed_calls++;
@@ -998,6 +1001,8 @@ static void meet_edge(struct view *view, bool is_entry)
 	struct account_totals *interval;
 	bool is_short = view->is_short && view->short_registrations == model.registrations;
 
+	if (!model.world->sees_edges)
+		return;
 	model.is_at_exit = !is_entry;
 	if (!is_short && !begin_or_miss(view)) {
 		if (is_entry)
@@ -1012,7 +1017,7 @@ static void meet_edge(struct view *view, bool is_entry)
 	view->is_in_kernel = is_entry;
 	if (is_short)
 		return;
-	view->is_short = !model.world->counts_syscalls && !view->is_lean && !view->is_change_open &&
+	view->is_short = !model.world->mode.counts_syscalls && !view->is_lean && !view->is_change_open &&
 			 view->knowledge != KNOWN_TILL_IT_RUNS &&
 			 view->seen_generation == model.world->generation;
 	view->short_registrations = model.registrations;
@@ -1164,10 +1169,12 @@ static void iterate(bool is_late)
 
 static void flush(void)
 {
+	model.is_flush = true;
 	for (uint32_t cpu = 0; cpu < CPUS && !model.world->is_stopped; cpu++)
 		interrupt(cpu);
 	iterate(false);
 	iterate(true);
+	model.is_flush = false;
 	model.open_window = model.world->window;
 }
 
@@ -1234,7 +1241,8 @@ static void meet_new_thread(const struct happening *happening)
 		return;
 	}
 	memset(model.losses[happening->process], 0, sizeof(model.losses[0]));
-	look_at_birth(view, parent);
+	if (model.world->mode.has_children)
+		look_at_birth(view, parent);
 	tell_event(EVENT_KIND_FORK, view->image);
 	model.event_details[EVENT_KIND_FORK] += process_of(parent)->life;
 	model.event_tgids[EVENT_KIND_FORK] += truth(view)->tid + process_of(parent)->tgid;

@@ -36,8 +36,11 @@ static uint8_t random_kind(uint64_t *seed)
 void story_write(struct story *story, uint64_t seed)
 {
 	/* Short ones are easier to read, long ones meet more. */
-	story->counts_syscalls = seed & 1;
-	story->tells_waits = seed & 2;
+	story->mode = (struct story_mode){ .counts_syscalls = seed & 1,
+					   .tells_waits = seed & 2,
+					   .has_split = seed & 1 || (seed & 12) != 12,
+					   .has_timeline = (seed & 48) != 48,
+					   .has_children = (seed & 192) != 192 };
 	story->count = 10 + next_random(&seed) % (STORY_STEPS_MAX - 9);
 	for (size_t i = 0; i < story->count; i++) {
 		static const uint32_t most_ns[] = {
@@ -55,10 +58,11 @@ void story_write(struct story *story, uint64_t seed)
 
 void story_print(const struct story *story)
 {
-	if (story->counts_syscalls)
-		printf("  system calls are counted by number\n");
-	if (story->tells_waits)
-		printf("  waits are told by stack\n");
+	printf("  edges are %s%s%s%s%s\n", story->mode.has_split ? "seen" : "not seen",
+	       story->mode.counts_syscalls ? "; calls are counted by number" : "",
+	       story->mode.tells_waits ? "; waits are told by stack" : "",
+	       story->mode.has_timeline ? "" : "; no timeline",
+	       story->mode.has_children ? "" : "; no children");
 	for (size_t i = 0; i < story->count; i++)
 		printf("  +%u ns %s who %u what 0x%02x\n", story->steps[i].after_ns,
 		       kinds[story->steps[i].kind].name, story->steps[i].who, story->steps[i].what);

@@ -38,6 +38,7 @@ enum {
 	X(HOLD, 3)      \
 	X(RELEASE, 6)   \
 	X(STEAL, 4)     \
+	X(SPLIT, 2)     \
 	X(FILL, 1)      \
 	X(STOP, 0)
 
@@ -55,9 +56,17 @@ struct step {
 	uint8_t what;
 };
 
+/* How the programs were loaded. */
+struct story_mode {
+	bool counts_syscalls; /* by number, as with record --syscalls: no edge goes the short way */
+	bool tells_waits; /* as with record --stacks=off-cpu: each wait is charged for itself */
+	bool has_split; /* the edges of system calls are seen, unless that is given up for a while */
+	bool has_timeline;
+	bool has_children;
+};
+
 struct story {
-	bool counts_syscalls; /* the programs: no edge goes the short way */
-	bool tells_waits; /* the programs: each wait is charged for itself */
+	struct story_mode mode;
 	struct step steps[STORY_STEPS_MAX];
 	size_t count;
 };

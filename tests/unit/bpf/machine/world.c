@@ -93,6 +93,7 @@ void world_begin(struct world *world)
 	world->window = 1;
 	world->generation = 1;
 	world->last_life = 1;
+	world->sees_edges = true;
 	world->processes[0] = (struct process){ .tgid = FIRST_TID + 1,
 						.life = 1,
 						.image = 1,
@@ -462,6 +463,14 @@ static bool meet_userspace(struct world *world, const struct step *step)
 		return true;
 	case STEP_DRAIN:
 		return world->is_ending;
+	case STEP_SPLIT:
+		/* Right behind a flush, so that no window mixes two. */
+		if (world->mode.counts_syscalls || !world->mode.has_split || world->is_ending ||
+		    world->seeks_mode || world->is_stopped)
+			return false;
+		world->sees_edges = !world->sees_edges;
+		world->seeks_mode = world->sees_edges;
+		return true;
 	case STEP_FILL:
 		if (world->has_been_lean)
 			return false;
@@ -608,7 +617,7 @@ static void go_on_from_flush(struct world *world)
 /* Userspace forgets processes that are gone, once all of their windows are drained. */
 static void go_on_from_drain(struct world *world)
 {
-	world->is_ending = false;
+	world->is_ending = world->seeks_mode = false;
 	go_on_from_flush(world);
 	for (uint32_t i = 0; i < PROCESSES; i++) {
 		struct process *process = &world->processes[i];
@@ -645,6 +654,8 @@ void world_go_on(struct world *world, const struct happening *happening)
 		break;
 	case STEP_ENTER:
 	case STEP_EXIT:
+		thread->is_unseen &= !world->sees_edges;
+		break;
 	case STEP_INTERRUPT:
 	case STEP_RENAME:
 		thread->is_unseen = false;

@@ -129,8 +129,9 @@ struct world {
 	bool is_ending; /* the one before is not drained yet */
 	bool is_stopped; /* the programs; only the flush still works */
 	bool is_full; /* there is no room for another account */
-	bool counts_syscalls; /* by number, as with record --syscalls */
-	bool tells_waits; /* as with record --stacks=off-cpu */
+	struct story_mode mode;
+	bool sees_edges; /* of system calls */
+	bool seeks_mode; /* the edges came back: with the next flush each thread's is looked for */
 };
 
 /* What an event comes to. */
