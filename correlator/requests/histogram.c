@@ -43,9 +43,9 @@ static int64_t middle_of(int doubling, int bucket)
 	return begin + ((int64_t)1 << shift) / 2;
 }
 
-static uint32_t *provide(struct histogram *histogram, int doubling)
+static uint64_t *provide(struct histogram *histogram, int doubling)
 {
-	uint32_t **counts = &histogram->doublings[doubling];
+	uint64_t **counts = &histogram->doublings[doubling];
 
 	if (!*counts)
 		*counts = calloc(HISTOGRAM_BUCKETS, sizeof(**counts));
@@ -61,7 +61,7 @@ static void add_squares(struct histogram *histogram, unsigned __int128 squares)
 int histogram_add(struct histogram *histogram, int64_t value)
 {
 	int doubling = find_doubling(value);
-	uint32_t *counts = provide(histogram, doubling);
+	uint64_t *counts = provide(histogram, doubling);
 
 	if (!counts)
 		return -ENOMEM;
@@ -79,7 +79,7 @@ int histogram_add(struct histogram *histogram, int64_t value)
 int histogram_merge(struct histogram *histogram, const struct histogram *other)
 {
 	for (int doubling = 0; doubling < HISTOGRAM_DOUBLINGS; doubling++) {
-		uint32_t *counts;
+		uint64_t *counts;
 
 		if (!other->doublings[doubling])
 			continue;
@@ -105,7 +105,7 @@ static int64_t find_rank(const struct histogram *histogram, uint64_t rank)
 	uint64_t seen = 0;
 
 	for (int doubling = 0; doubling < HISTOGRAM_DOUBLINGS; doubling++) {
-		const uint32_t *counts = histogram->doublings[doubling];
+		const uint64_t *counts = histogram->doublings[doubling];
 
 		for (int bucket = 0; counts && bucket < HISTOGRAM_BUCKETS; bucket++) {
 			seen += counts[bucket];
@@ -158,7 +158,7 @@ bool histogram_next(const struct histogram *histogram, unsigned int *cursor,
 	for (; *cursor < HISTOGRAM_DOUBLINGS * HISTOGRAM_BUCKETS; ++*cursor) {
 		int doubling = (int)(*cursor / HISTOGRAM_BUCKETS);
 		int bucket = (int)(*cursor % HISTOGRAM_BUCKETS);
-		const uint32_t *counts = histogram->doublings[doubling];
+		const uint64_t *counts = histogram->doublings[doubling];
 		int64_t middle = middle_of(doubling, bucket);
 
 		if (!counts || counts[bucket] == 0)
@@ -188,7 +188,7 @@ uint64_t histogram_count_below(const struct histogram *histogram, int64_t value)
 	uint64_t count = 0;
 
 	for (int doubling = 0; doubling <= last_doubling; doubling++) {
-		const uint32_t *counts = histogram->doublings[doubling];
+		const uint64_t *counts = histogram->doublings[doubling];
 		int end = doubling == last_doubling ? last_bucket : HISTOGRAM_BUCKETS;
 
 		for (int bucket = 0; counts && bucket < end; bucket++)

@@ -22,7 +22,7 @@ struct histogram {
 	unsigned __int128 squares; /* their sum, at most 2^128-1 */
 	int64_t least;
 	int64_t largest;
-	uint32_t *doublings[HISTOGRAM_DOUBLINGS]; /* owned; NULL: nothing there */
+	uint64_t *doublings[HISTOGRAM_DOUBLINGS]; /* owned; NULL: nothing there */
 };
 
 void histogram_deinit(struct histogram *histogram);
