@@ -77,11 +77,13 @@ static __noinline int boundary_do_missed(struct thread_state *thread, struct tas
 
 /*
  * The current thread, if it is in a system call, has stored behind the probe: in between there is
- * no call but those that allocate the variable, which is found then no more than before.
+ * no call but those that allocate the variable, which is found then no more than before. Where no
+ * variable is known there is nothing to wait for.
  */
 VERIFIED_ONCE int boundary_close_change(struct thread_state *thread)
 {
-	if (thread && thread->tls_resolution == TLS_RESOLVED &&
+	if (thread &&
+	    (thread->tls_resolution == TLS_RESOLVED || !(thread->config.flags & PROCESS_READY)) &&
 	    compat_is_in_syscall(bpf_get_current_task_btf()))
 		thread->is_change_open = 0;
 	return 0;

@@ -894,7 +894,7 @@ static bool begin_boundary(struct view *view)
 		count(view, COUNTER_SWITCH_UNSEEN);
 	}
 	/* In a call no store is ahead, but of a variable that is to be allocated. */
-	if (thread->is_in_call && view->is_found)
+	if (thread->is_in_call && (view->is_found || !view->is_ready))
 		view->is_change_open = false;
 	if (view->knowledge == KNOWN_TILL_IT_RUNS) {
 		uint64_t unclaimed_ns = view->unclaimed_ns;
