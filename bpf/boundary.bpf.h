@@ -50,7 +50,7 @@ static __always_inline void boundary_renew(struct thread_state *thread, __u32 wh
 }
 
 /*
- * What could not be done when a probe was passed, or the thread got another life or image: what is
+ * What could not be done when a probe was passed, or the thread got another name or image: what is
  * pending is the old context's, and what is in force now is to be read.
  */
 static __noinline int boundary_do_missed(struct thread_state *thread, struct task_struct *task,

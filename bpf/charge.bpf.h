@@ -326,7 +326,8 @@ static __always_inline void charge_note_pending(struct thread_state *thread, __u
 		thread->pending_first_ns = since_ns;
 }
 
-/* Takes out of one of the accounts that were charged in this window, what that has. */
+/* Takes out of one of the accounts that were charged in this window, what that has; nothing once
+ * the window may be drained. */
 static __always_inline void charge_take_back_from(struct thread_state *thread,
 						  const struct charged_account *charged)
 {
@@ -340,8 +341,9 @@ static __always_inline void charge_take_back_from(struct thread_state *thread,
 	struct account *account;
 	__u64 taken_ns;
 
-	account =
-		epoch && charged->epoch == thread->epoch ? bpf_map_lookup_elem(epoch, &key) : NULL;
+	if (!epoch || charged->epoch != thread->epoch || (__s32)(open_epoch - thread->epoch) > 0)
+		return;
+	account = bpf_map_lookup_elem(epoch, &key);
 	if (!account)
 		return;
 	taken_ns = account_give_back(&thread->clock, &account->totals);
@@ -352,8 +354,8 @@ static __always_inline void charge_take_back_from(struct thread_state *thread,
 /*
  * A stint has ended that the clock has charged more of than the scheduler says, and what is pending
  * has not so much: theft that was told after the context had changed. The last accounts that the
- * thread was charged to give it up, whosever they are; what they lack the next stint makes good
- * for.
+ * thread was charged to in this window, by this program, give it up; what they lack the next stint
+ * makes good for.
  */
 VERIFIED_ONCE int charge_take_back(struct thread_state *thread)
 {

@@ -434,7 +434,7 @@ static __always_inline void context_ask(struct thread_state *thread, __u64 addre
 	if (now_ns - thread->asked_ns < ASK_PAUSE_NS)
 		return;
 	thread->asked_ns = now_ns;
-	emit_event(EVENT_KIND_ASK, thread->life, bpf_get_current_task_btf(), address);
+	emit_event(EVENT_KIND_ASK, thread, bpf_get_current_task_btf(), address);
 }
 
 /* Without a probe it is seen to have begun by its pointer. Not at a switch: it wakes userspace. */

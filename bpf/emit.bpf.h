@@ -7,8 +7,8 @@
 
 /* An event about the process of a task, to be submitted; NULL: there was no room. detail: 0 where
  * the kind has none (events.h). */
-static __always_inline struct event *event_begin(__u32 kind, __u64 life, struct task_struct *task,
-						 __u64 detail)
+static __always_inline struct event *event_begin(__u32 kind, __u64 life, __u32 tgid,
+						 struct task_struct *task, __u64 detail)
 {
 	struct event *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
 
@@ -17,22 +17,23 @@ static __always_inline struct event *event_begin(__u32 kind, __u64 life, struct 
 		return NULL;
 	}
 	event->kind = kind;
-	event->tgid = 0;
+	event->tgid = tgid;
 	event->parent_tgid = 0;
 	event->ns_tgid = identity_ns_tgid(task);
 	event->life = life;
 	event->detail = detail;
-	event->start_ticks = 0;
+	/* Of the last thread of a process its leader may be gone. */
+	event->start_ticks = kind == EVENT_KIND_EXIT ? 0 : identity_start_ticks(task);
 	event->ktime_ns = bpf_ktime_get_ns();
 	/* All zero if it cannot be read. */
 	(void)bpf_probe_read_kernel(event->comm, sizeof(event->comm), task->comm);
 	return event;
 }
 
-static __always_inline void emit_event(__u32 kind, __u64 life, struct task_struct *task,
-				       __u64 detail)
+static __always_inline void emit_event(__u32 kind, const struct thread_state *thread,
+				       struct task_struct *task, __u64 detail)
 {
-	struct event *event = event_begin(kind, life, task, detail);
+	struct event *event = event_begin(kind, thread->life, thread->tgid, task, detail);
 
 	if (event)
 		bpf_ringbuf_submit(event, 0);

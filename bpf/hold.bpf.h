@@ -99,7 +99,7 @@ static __always_inline bool thread_has_memory(const struct thread_state *thread)
 static __always_inline void thread_renew_image(struct thread_state *thread,
 					       struct task_struct *task)
 {
-	/* No key that Linux 6.1 takes in a global function. */
+	/* Before 6.2 a key that is a field of a global function's argument is refused. */
 	__u64 life = thread->life;
 	const struct process_books *process = bpf_map_lookup_elem(&books, &life);
 

@@ -59,8 +59,12 @@ static __noinline int adopt_process(const struct thread_state *maker, __u64 life
 	if (otel && bpf_map_update_elem(&otel_processes, &life, otel, BPF_ANY))
 		count_loss(parent_life, COUNTER_PROCESSES_FULL);
 	layout = session.has_stacks ? bpf_map_lookup_elem(&stack_layouts, &parent_life) : NULL;
-	if (layout)
-		bpf_map_update_elem(&stack_layouts, &life, layout, BPF_ANY);
+	if (layout && layout->image == parents_books->image &&
+	    !bpf_map_update_elem(&stack_layouts, &life, layout, BPF_ANY)) {
+		layout = bpf_map_lookup_elem(&stack_layouts, &life);
+		if (layout)
+			layout->image = life;
+	}
 	origin_inherit(parent_life, life);
 	return 0;
 }
@@ -77,13 +81,12 @@ static __always_inline void note_life(struct task_struct *child, __u64 life)
 static __always_inline void tell_fork(const struct thread_state *maker, struct task_struct *child,
 				      __u64 life)
 {
-	struct event *event = event_begin(EVENT_KIND_FORK, life, child, maker->life);
+	struct event *event =
+		event_begin(EVENT_KIND_FORK, life, identity_tgid(child), child, maker->life);
 
 	if (!event)
 		return;
-	event->tgid = identity_tgid(child);
 	event->parent_tgid = maker->tgid;
-	event->start_ticks = identity_start_ticks(child);
 	bpf_ringbuf_submit(event, 0);
 }
 
@@ -122,6 +125,8 @@ int BPF_PROG(on_new_task, struct task_struct *child)
 
 	if (!maker)
 		return stranger_forked(child);
+	/* It may be registered at this moment. */
+	(void)__sync_fetch_and_add(&maker->is_ready, 0);
 	life = is_process ? begin_life(maker, child) : maker->life;
 	if (!life)
 		return 0;
@@ -190,15 +195,15 @@ int BPF_PROG(on_exec, struct task_struct *task)
 		bpf_map_delete_elem(&otel_processes, &life);
 	if (session.has_stacks)
 		bpf_map_delete_elem(&stack_layouts, &life);
-	emit_event(EVENT_KIND_EXEC, life, task, nothing.image);
+	emit_event(EVENT_KIND_EXEC, thread, task, nothing.image);
 	return 0;
 }
 
 /*
- * A thread that names itself begins a new life: Ruby up to 3.2 gives a native thread to one Ruby
- * thread after the other, and each names it (native_set_thread_name(), thread_pthread.c, v3_1_0).
- * What the last one may have left in the thread-local is not this one's until it sets a context
- * itself.
+ * A thread that names itself is another one from there on: Ruby up to 3.2 gives a native thread to
+ * one Ruby thread after the other, and each names it (native_set_thread_name(), thread_pthread.c,
+ * v3_1_0). What the last one may have left in the thread-local is not this one's until it sets a
+ * context itself.
  */
 SEC("tp_btf/task_rename")
 int BPF_PROG(on_rename, struct task_struct *task)
@@ -286,6 +291,6 @@ int on_load(struct uprobe_registers *registers)
 	if (!thread)
 		return stranger_loads(task);
 	if (may_tell_load(thread->life))
-		emit_event(EVENT_KIND_LOAD, thread->life, task, 0);
+		emit_event(EVENT_KIND_LOAD, thread, task, 0);
 	return 0;
 }

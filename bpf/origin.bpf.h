@@ -64,9 +64,7 @@ static __always_inline void origin_take(struct thread_state *thread)
 		thread->is_of_origin = 1;
 }
 
-/*
- * After an exec, whose program has set no context yet: the origin is in force.
- */
+/* After an exec, whose program has set no context yet: the origin is in force. */
 static __always_inline void origin_begin(struct thread_state *thread)
 {
 	if (!session.has_children || !thread->origin_hash)

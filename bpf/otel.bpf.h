@@ -147,7 +147,7 @@ static __always_inline void otel_note_walk(struct thread_state *thread, struct o
 	/* Once for each configuration, however many indexes are new. */
 	otel->has_asked = 1;
 	/* Userspace is to read the key map anew. */
-	emit_event(EVENT_KIND_OTEL_KEYS, thread->life, bpf_get_current_task_btf(), 0);
+	emit_event(EVENT_KIND_OTEL_KEYS, thread, bpf_get_current_task_btf(), 0);
 }
 
 VERIFIED_ONCE int otel_walk(struct thread_state *thread, struct otel_thread *otel)

@@ -19,7 +19,7 @@ static __always_inline void registration_end(struct thread_state *thread, struct
 	if (thread->is_leaving)
 		__sync_fetch_and_sub(&leaving_threads, 1);
 	if (process && __sync_fetch_and_sub(&process->live_threads, 1) == 1)
-		emit_event(EVENT_KIND_EXIT, thread->life, task, 0);
+		emit_event(EVENT_KIND_EXIT, thread, task, 0);
 }
 
 static __always_inline void registration_fill(struct thread_state *thread, struct task_struct *task,

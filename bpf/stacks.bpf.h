@@ -92,17 +92,16 @@ static __always_inline struct stack_room *stack_room_here(void)
 }
 
 /* Walks the current thread's frames into the scratch. 0, or enum stack_without_frames. */
-VERIFIED_ONCE int stack_walk(__u64 process)
+VERIFIED_ONCE int stack_walk(__u64 life, __u64 image)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct stack_room *room = stack_room_here();
 	struct ruby_frames_walk walk = { 0 };
 	const struct ruby_stack_layout *layout;
 	struct stack_message *message;
-	__u64 life = process;
 
 	layout = bpf_map_lookup_elem(&stack_layouts, &life);
-	if (!layout || !room)
+	if (!layout || layout->image != image || !room)
 		return STACK_NO_LAYOUT;
 	/* A thread of the kernel's own has the thread pointer of whoever made it. */
 	walk.execution_context =
@@ -175,7 +174,7 @@ static __noinline int stack_tell(struct stack_message *message, __u32 epoch)
 static __always_inline __u64 stack_take(const struct thread_state *thread)
 {
 	struct stack_room *room = stack_room_here();
-	int without = stack_walk(thread->life);
+	int without = stack_walk(thread->life, thread->image);
 	__u32 *told;
 
 	if (without || !room)

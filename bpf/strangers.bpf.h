@@ -74,7 +74,7 @@ static __noinline int stranger_renamed(struct task_struct *task)
 	return 0;
 }
 
-/* A process that is not to be observed for its parent's sake, which is, or is watched. */
+/* A child that is not observed though its parent is, or whose parent is watched. */
 static __noinline int stranger_born(struct task_struct *child)
 {
 	__u32 value = 1, tgid = session.tells_strangers ? identity_tgid(child) : 0;

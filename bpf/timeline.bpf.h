@@ -15,7 +15,7 @@
 static __always_inline int timeline_output(struct thread_state *thread)
 {
 	struct slice *slice = &thread->timeline.slice;
-	/* Where a thread came into a global function it is no key that Linux 6.1 takes. */
+	/* Before 6.2 a key that is a field of a global function's argument is refused. */
 	__u64 life = thread->life;
 	struct process_books *process;
 
@@ -27,7 +27,7 @@ static __always_inline int timeline_output(struct thread_state *thread)
 		process = bpf_map_lookup_elem(&books, &life);
 		if (process)
 			__sync_fetch_and_add(&process->losses[COUNTER_SLICE_LOST],
-					     slice_parts(slice));
+					     slice_losses(slice));
 	}
 	return 0;
 }

@@ -121,6 +121,7 @@ void observed_execute(struct observed *process, uint64_t image, uint64_t now_ns)
 	process_stacks_forget(&process->stacks);
 	target_free(TAKE_PTR(process->target));
 	process->is_fork = process->is_configured = false;
+	process->books.mixes_threads = false;
 	process->server = NULL;
 	/* The record of the exec says so. */
 	process->lean_causes &= LEAN_BUDGET;
@@ -413,9 +414,11 @@ static int configure_otel(struct observed *process, struct session *session,
 {
 	int r = session_set_otel(session, process->life, config);
 
-	if (r == 0)
-		process->otel_config = *config;
-	return r;
+	if (r < 0)
+		return log_error_errno(r, "cannot configure OpenTelemetry in process %d (%s)",
+				       process->pid, process->comm);
+	process->otel_config = *config;
+	return 0;
 }
 
 static void describe(const struct observed *process, struct process_config *ret_config,
@@ -461,8 +464,12 @@ static int configure(struct observed *process, struct session *session, uint64_t
 	if ((config.flags & PROCESS_HAS_OTEL) &&
 	    (!process->is_configured || memcmp(&otel, &process->otel_config, sizeof(otel)) != 0))
 		r = configure_otel(process, session, &otel);
-	if (r == 0)
-		r = session_set_process(session, process->life, process->parent_life, &config);
+	if (r < 0)
+		return r;
+	r = session_set_process(session, process->life, process->parent_life, &config);
+	if (r < 0 && r != -EDQUOT)
+		return log_error_errno(r, "cannot configure process %d (%s)", process->pid,
+				       process->comm);
 	if (r < 0)
 		return r;
 	process->is_configured = true;
@@ -508,13 +515,27 @@ static void note_threads(struct observed *process)
 	process->books.mixes_threads = mixes_threads;
 }
 
+/* What is found from here on is of the image that the kernel side knows now, also if nobody told of
+ * its exec. */
+static void follow_image(struct observed *process, struct session *session, uint64_t now_ns)
+{
+	struct process_books books;
+
+	if (session_get_books(session, process->life, &books) == 0 && books.image != process->image)
+		observed_execute(process, books.image, now_ns);
+}
+
 int observed_look(struct observed_table *table, struct observed *process, struct session *session,
 		  uint64_t now_ns, unsigned int *ret_decisions)
 {
 	uint64_t since_cpu_ns = look_cpu_ns();
 	struct process_findings findings;
-	int r = examine(table, process, now_ns, &findings);
-	unsigned int decisions = process_on_looked(&process->state, &findings, now_ns);
+	unsigned int decisions;
+	int r;
+
+	follow_image(process, session, now_ns);
+	r = examine(table, process, now_ns, &findings);
+	decisions = process_on_looked(&process->state, &findings, now_ns);
 
 	spend(process, since_cpu_ns);
 	*ret_decisions = 0;
@@ -620,13 +641,24 @@ struct target *observed_target(struct observed *process)
 	return process->target;
 }
 
+bool observed_has_pid(const struct observed *process)
+{
+	struct process_info info;
+
+	return !process->start_ticks || process_glance(process->pid, &info) < 0 ||
+	       info.start_ticks == process->start_ticks;
+}
+
 int observed_find_symbol(void *context, uint64_t id, struct value_snapshot *ret_name)
 {
 	const struct target *target = observed_target(context);
+	int r;
 
 	if (!target || !target->ruby.symbols)
 		return -EAGAIN;
-	return ruby_symbols_find_name(target->ruby.symbols, id, ret_name);
+	r = ruby_symbols_find_name(target->ruby.symbols, id, ret_name);
+	/* What was read by pid may have been another process's. */
+	return observed_has_pid(context) ? r : -EAGAIN;
 }
 
 uint64_t observed_next_look(const struct observed_table *table)

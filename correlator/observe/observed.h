@@ -50,6 +50,7 @@ struct observed {
 	bool is_fork; /* of an observed process, and runs the same program */
 	bool is_announced; /* the process record "found" or "fork" is written */
 	bool is_found; /* by a search, and to be announced */
+	bool has_threads; /* that are observed, when its books were last closed */
 	struct process_state state;
 	struct family *family;
 	struct window_process books;
@@ -141,6 +142,9 @@ const char *observed_mode(const struct observed *process);
  * process's. */
 void observed_describe(const struct observed *process, const char *event,
 		       struct process_record *ret_record);
+
+/* False: its pid is another process's by now. Reads /proc. */
+bool observed_has_pid(const struct observed *process);
 
 /* The target, opened if nobody had to look at the process yet; NULL = it cannot be now. */
 struct target *observed_target(struct observed *process);

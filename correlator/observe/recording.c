@@ -301,8 +301,27 @@ static void on_exec(struct recording *recording, struct observed *process,
 		    const struct event *event)
 {
 	(void)snprintf(process->comm, sizeof(process->comm), "%.*s", COMM_BYTES - 1, event->comm);
-	observed_execute(process, event->image, clock_monotonic_ns());
+	/* A look may have been first to see it. */
+	if (event->image > process->image)
+		observed_execute(process, event->image, clock_monotonic_ns());
 	(void)write_process(recording, process, "exec", event->ktime_ns);
+}
+
+/* One whose fork was not told. NULL: it was removed by now; no memory. */
+static struct observed *add_untold(struct recording *recording, const struct event *event)
+{
+	struct process_books books;
+	struct observed *process;
+
+	if (session_get_books(recording->session, event->life, &books) < 0)
+		return NULL;
+	process = observed_add(&recording->targets.processes, event->life, (pid_t)event->tgid, 0,
+			       event->comm);
+	if (!process)
+		return NULL;
+	process->start_ticks = event->start_ticks;
+	process->books.ns_pid = event->ns_tgid;
+	return process;
 }
 
 static void on_event(void *user, const struct event *event)
@@ -314,6 +333,8 @@ static void on_event(void *user, const struct event *event)
 		on_fork(recording, event);
 	if (event->kind == EVENT_KIND_STRANGER)
 		targets_expect(&recording->targets, (pid_t)event->tgid);
+	if (!process && (event->kind == EVENT_KIND_EXEC || event->kind == EVENT_KIND_EXIT))
+		process = add_untold(recording, event);
 	if (!process)
 		return;
 	switch (event->kind) {
@@ -467,8 +488,10 @@ static int close_books(struct recording *recording)
 	int r = 0;
 
 	for (; process && r == 0; process = process->hh.next)
-		if (session_get_books(recording->session, process->life, &now) == 0)
+		if (session_get_books(recording->session, process->life, &now) == 0) {
+			process->has_threads = now.live_threads > 0;
 			r = window_close_process(window, &process->books, &now);
+		}
 	for (size_t i = 0; i < window->books_count; i++) {
 		recording->attributed_ns += window->books[i].balance.attributed_ns;
 		recording->exec_ns += window->books[i].balance.exec_ns;

@@ -21,12 +21,17 @@ static struct observed *find_process(struct observed_table *processes, const str
 {
 	struct observed *process = observed_find(processes, row->key.life);
 
+	/* The exec is told behind this, or was not told. */
+	if (process && row->account.image > process->image)
+		observed_execute(process, row->account.image, window->end_ktime_ns);
 	if (process)
 		return process;
 	process = observed_add(processes, row->key.life, (pid_t)row->account.tgid, 0,
 			       row->account.comm);
-	if (process)
-		process_on_met(&process->state, window->end_ktime_ns);
+	if (!process)
+		return NULL;
+	process->image = row->account.image;
+	process_on_met(&process->state, window->end_ktime_ns);
 	return process;
 }
 

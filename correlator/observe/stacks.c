@@ -248,20 +248,12 @@ static struct leaf *add_leaf(struct stacks *stacks, uint64_t stack)
 	return NULL;
 }
 
-/* The process, if it still runs the program whose frames these are. */
-static struct observed *find_image(const struct stacks *stacks, uint64_t life, uint64_t image)
-{
-	struct observed *process = observed_find(stacks->places.processes, life);
-
-	return process && process->image == image ? process : NULL;
-}
-
 /* A session_stack_fn: what its frames are called now they may not be called later. */
 static void on_stack(void *user, const struct stack_message *message)
 {
 	struct stacks *stacks = user;
 	const struct ruby_frames *frames = &message->frames;
-	struct observed *process = find_image(stacks, message->life, message->image);
+	struct observed *process = observed_find(stacks->places.processes, message->life);
 	struct stack_sighting sighting;
 	char id[ID_TEXT_BYTES] = "";
 	struct leaf *leaf;
@@ -269,6 +261,11 @@ static void on_stack(void *user, const struct stack_message *message)
 
 	if (!process)
 		return;
+	/* Of a program that was replaced. */
+	if (process->image != message->image) {
+		process->books.balance.frames_unreadable++;
+		return;
+	}
 	leaf = add_leaf(stacks, message->stack);
 	if (!leaf) {
 		process->books.balance.stacks_full++;
@@ -310,12 +307,18 @@ static void name_native(struct stacks *stacks, struct observed *process, uint64_
 static void on_tip(void *user, const struct tip_message *message)
 {
 	struct stacks *stacks = user;
-	struct observed *process = find_image(stacks, message->life, message->image);
+	struct observed *process = observed_find(stacks->places.processes, message->life);
 	bool has_native = stacks->native && message->native_pc;
 	struct native_name native;
 
 	if (!process)
 		return;
+	/* The kernel's names are for all, those of a program that was replaced are not to be had.
+	 */
+	if (has_native && process->image != message->image) {
+		process->books.balance.frames_unreadable++;
+		has_native = false;
+	}
 	if (has_native)
 		name_native(stacks, process, message->native_pc, &native);
 	if (stack_tips_meet(stacks->tips, message, has_native ? &native : NULL,
@@ -341,6 +344,18 @@ struct stacks *stacks_new(const struct stacks_places *places)
 	return stacks;
 }
 
+static void tell_layout(struct stacks *stacks, struct observed *process)
+{
+	struct ruby_stack_layout *layout = &process->stacks.layout;
+	int r;
+
+	layout->image = process->image;
+	r = session_set_stack_layout(stacks->places.session, process->life, layout);
+	if (r < 0)
+		(void)log_error_errno(r, "cannot tell where the frames of process %d (%s) are",
+				      process->pid, process->comm);
+}
+
 static void look_at_process(struct stacks *stacks, struct observed *process, uint64_t now_ns)
 {
 	struct ruby_stack_report report = { 0 };
@@ -350,8 +365,7 @@ static void look_at_process(struct stacks *stacks, struct observed *process, uin
 		return;
 	r = process_stacks_look(&process->stacks, process->target, process->pid, now_ns, &report);
 	if (r > 0)
-		r = session_set_stack_layout(stacks->places.session, process->life,
-					     &process->stacks.layout);
+		tell_layout(stacks, process);
 	else if (r < 0)
 		log_warning("process %d (%s): no Ruby frames, its samples are " FRAME_UNKNOWN
 			    ": %s; `correlator doctor -p %d` says more",

@@ -108,8 +108,9 @@ static void forget(struct targets *targets, struct observed *process, struct ses
 }
 
 /*
- * The process that has this pid now: *ret_process, and 1 if it was not observed so far. 0; -ESRCH;
- * -errno. parent_life: whose family it is of; 0 = its own.
+ * The process that has this pid now: *ret_process, and 1 if it was not observed so far. 0: it is,
+ * and *ret_process is NULL if that was not told yet. -ESRCH; -errno. parent_life: whose family it
+ * is of; 0 = its own.
  */
 static int meet(struct targets *targets, struct session *session, pid_t pid, uint64_t parent_life,
 		struct observed **ret_process)
@@ -127,10 +128,11 @@ static int meet(struct targets *targets, struct session *session, pid_t pid, uin
 	r = session_begin_life(session, pid, info.start_ticks, &life);
 	if (r < 0)
 		return r;
-	/* Met by its account, or forked, which was not told. */
-	*ret_process = observed_find(processes, life);
-	if (*ret_process) {
-		(*ret_process)->start_ticks = info.start_ticks;
+	/* Forked: that is told behind this, or else its first account tells. */
+	if (r > 0) {
+		*ret_process = observed_find(processes, life);
+		if (*ret_process)
+			(*ret_process)->start_ticks = info.start_ticks;
 		return 0;
 	}
 	*ret_process = observed_add(processes, life, pid, parent_life, "");
@@ -217,8 +219,10 @@ static int on_found(void *user, struct target *found)
 	struct observed *process;
 	int r = meet(search->targets, search->session, pid, 0, &process);
 
-	if (r <= 0)
+	if (r <= 0) {
+		session_unwatch(search->session, pid);
 		return r == -ENOMEM ? r : 0;
+	}
 	process->target = TAKE_PTR(target);
 	r = look(search->targets, process, search->session);
 	/* Its own probes are placed: those of a candidate go. */
@@ -425,12 +429,9 @@ bool targets_are_over(const struct targets *targets)
 /* Its pid is nobody's, or another process's. A zombie keeps it. */
 static bool has_gone(const struct observed *process)
 {
-	struct process_info info;
-
 	if (kill(process->pid, 0) < 0)
 		return errno == ESRCH;
-	return process->start_ticks && process_glance(process->pid, &info) == 0 &&
-	       info.start_ticks != process->start_ticks;
+	return !process->has_threads && !observed_has_pid(process);
 }
 
 void targets_find_lost_exits(struct targets *targets)

@@ -32,7 +32,7 @@ static int put_config(struct session *session, uint64_t life, const struct proce
 	if (bpf_map_update_elem(bpf_map__fd(session->skeleton->maps.processes), &key, config,
 				BPF_ANY)) {
 		shared->collect_life = 0;
-		return log_error_errno(errno, "cannot configure a process");
+		return -errno;
 	}
 	__atomic_store_n(&shared->generation, config->generation, __ATOMIC_SEQ_CST);
 	/* Who runs now must not pass its system calls' edges the short way any more, nor rely on
@@ -107,7 +107,7 @@ int session_begin_life(struct session *session, pid_t pid, uint64_t start_ticks,
 	if (!bpf_map_lookup_elem(lives, &key, &known) && known.start_ticks == start_ticks &&
 	    start_ticks != LIFE_OF_OUR_CHILD) {
 		*ret_life = known.life;
-		return 0;
+		return 1;
 	}
 	known.life = __atomic_add_fetch(&session->skeleton->bss->last_life, 1, __ATOMIC_SEQ_CST);
 	known.start_ticks = start_ticks;
@@ -125,10 +125,8 @@ int session_set_process(struct session *session, uint64_t life, uint64_t parent,
 
 	numbered.generation = numbered.reading = next_generation(session);
 	r = join_family(session, life, parent, &numbered);
-	if (r == -EDQUOT)
-		return r;
 	if (r < 0)
-		return log_error_errno(r, "cannot configure a process");
+		return r;
 	session->has_new_sleepers = true;
 	return put_config(session, life, &numbered);
 }
@@ -154,11 +152,11 @@ int session_set_otel(struct session *session, uint64_t life, const struct otel_c
 
 	if (bpf_map_update_elem(bpf_map__fd(session->skeleton->maps.otel_processes), &key, config,
 				BPF_ANY))
-		return log_error_errno(errno, "cannot configure OpenTelemetry in a process");
+		return -errno;
 	/* Twice: a thread that an unknown one made meanwhile may have got a tid behind the walk. */
 	for (int pass = 0; r == 0 && pass < 2; pass++)
 		r = collector_run_tasks(session, COLLECT_PHASE_OTEL);
-	return r < 0 ? log_error_errno(r, "cannot walk the machine's tasks") : 0;
+	return r;
 }
 
 /* The pid may be a later process's by now, or just become it: its entry is put back. */
@@ -203,8 +201,10 @@ int session_watch(struct session *session, pid_t pid, struct session_probe *load
 	__u32 key = (__u32)pid, value = 1;
 
 	uprobed_files_set(session->uprobed_files, stranger_number(pid), loader, 1);
-	if (loader->error < 0)
+	if (loader->error < 0) {
+		uprobed_files_release(session->uprobed_files, stranger_number(pid));
 		return loader->error;
+	}
 
 	return bpf_map_update_elem(bpf_map__fd(session->skeleton->maps.watched), &key, &value,
 				   BPF_ANY)

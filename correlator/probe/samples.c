@@ -114,7 +114,7 @@ int session_set_stack_layout(struct session *session, uint64_t life,
 
 	if (bpf_map_update_elem(bpf_map__fd(session->skeleton->maps.stack_layouts), &key, layout,
 				BPF_ANY))
-		return log_error_errno(errno, "cannot tell where the frames of a process are");
+		return -errno;
 	return 0;
 }
 

@@ -20,9 +20,10 @@ DEFINE_CLEANUP(struct session *, session_free);
 static int forward_event(void *context, void *data, size_t size)
 {
 	struct session *session = context;
+	const struct event *event = data;
 
-	if (size == sizeof(struct event))
-		session->on_event(session->event_context, data);
+	if (size == sizeof(*event) && !calibrations_own(session, event->life))
+		session->on_event(session->event_context, event);
 	return 0;
 }
 

@@ -53,8 +53,9 @@ int session_attach(struct session *session);
 
 /*
  * Numbers a process that was found, which started then (life.h): by that it is known here from then
- * on, until session_remove_process(). One that an observed process has forked has a number by
- * itself (EVENT_KIND_FORK): that. 0 or -errno (logged).
+ * on, until session_remove_process(). 0; 1: an observed process has forked it, and so it has a
+ * number, *ret_life (EVENT_KIND_FORK); -errno (logged). start_ticks of a child of ours that is not
+ * waited for may be LIFE_OF_OUR_CHILD.
  */
 int session_begin_life(struct session *session, pid_t pid, uint64_t start_ticks,
 		       uint64_t *ret_life);
@@ -65,14 +66,14 @@ int session_begin_life(struct session *session, pid_t pid, uint64_t start_ticks,
  * one is known by itself, and of its family (correlator/share.h). One that is not known yet is of
  * its parent's, if that is known (0 = it has none), and else of a new one; config->family is not
  * looked at. Threads take it if they run config->image.
- * 0, -EDQUOT (its family has its share of PROCESSES_MAX; not logged), -errno (logged).
+ * 0, -EDQUOT (its family has its share of PROCESSES_MAX), -errno. Not logged.
  */
 int session_set_process(struct session *session, uint64_t life, uint64_t parent,
 			const struct process_config *config);
 /*
  * Has the contexts of a known process read at every boundary, without relying on probes, or (with
  * is_lean false) by those that are placed already. It keeps what is known of its contexts: in the
- * middle of a window no change of them is lost. 0, -ENOENT (not known), -errno (logged).
+ * middle of a window no change of them is lost. 0, -ENOENT (not known), -errno. Not logged.
  */
 int session_set_lean(struct session *session, uint64_t life, bool is_lean);
 /*
@@ -81,7 +82,8 @@ int session_set_lean(struct session *session, uint64_t life, bool is_lean);
  * PROCESS_HAS_OTEL on. Errors as there.
  */
 int session_set_otel(struct session *session, uint64_t life, const struct otel_config *config);
-/* Forgets a process that has ended, and its probes. */
+/* Forgets a process that has ended, and its probes; and that its pid was its own, if it still was.
+ */
 void session_remove_process(struct session *session, uint64_t life, pid_t pid);
 
 /* Makes every thread of the known processes an observed one. 0 or -errno (logged). */
@@ -112,7 +114,7 @@ struct session_probe {
 	void *file;
 	const uint64_t *file_offsets;
 	size_t count; /* of them */
-	int error; /* set by session_set_probes() */
+	int error; /* set by session_set_probes() and session_watch() */
 };
 
 /*
@@ -152,8 +154,8 @@ enum session_way {
 /*
  * Has the kernel side tell (EVENT_KIND_STRANGER) also of the forks of a process that is not
  * observed, and of its loader, a SESSION_PROBE_LOADER, whose error is set as by
- * session_set_probes(). With options.strangers; forgotten by itself after an exec, and when there
- * are very many. 0 or -errno; not logged.
+ * session_set_probes(). With options.strangers. After an exec, and when there are very many, that
+ * is forgotten by itself; the probe stays until session_unwatch(). 0 or -errno; not logged.
  */
 int session_watch(struct session *session, pid_t pid, struct session_probe *loader);
 void session_unwatch(struct session *session, pid_t pid);
@@ -292,7 +294,8 @@ int session_read_slices(struct session *session, session_slice_fn on_slice, void
 
 /*
  * Where the frames of a process are that is known: its samples have them from here on. A child that
- * it forks starts with them, an exec forgets them. Needs options.stacks_hz. 0 or -errno (logged).
+ * it forks starts with them, an exec forgets them. Needs options.stacks_hz. 0 or -errno; not
+ * logged.
  */
 struct ruby_stack_layout;
 int session_set_stack_layout(struct session *session, uint64_t life,

@@ -10,7 +10,7 @@
  *   off CPU    growth of sched_info.run_delay is run-queue time, the rest of the gap is blocked
  *   stolen     what the clock shows beyond exec runtime: taken by the hypervisor or interrupts
  *
- * So for a life of any shape: user + kernel = growth of exec runtime, and
+ * So for a thread, whatever it does: user + kernel = growth of exec runtime, and
  * user + kernel + stolen + run queue + blocked = wall time.
  *
  * Sources: kernel/sched/core.c __schedule() (v6.18): exec runtime and switch counts of `prev` are

@@ -24,10 +24,10 @@ enum event_kind {
 
 struct event {
 	__u32 kind; /* enum event_kind */
-	__u32 tgid; /* FORK, STRANGER: of the process that the event is about, */
-	__u32 parent_tgid; /* FORK: and of its parent, both in the observer's pid namespace; */
-	__u32 ns_tgid; /* in the process's own */
-	__u64 life; /* of that process (life.h) */
+	__u32 tgid; /* of the process, in the observer's pid namespace */
+	__u32 parent_tgid; /* FORK: the same of its parent */
+	__u32 ns_tgid; /* tgid in the process's own pid namespace */
+	__u64 life; /* of the process (life.h) */
 	__u64 ktime_ns; /* CLOCK_MONOTONIC */
 	union {
 		__u64 parent_life; /* FORK */
@@ -35,7 +35,7 @@ struct event {
 		__u64 address; /* ASK: of the probe, in the process; 0 = there is none */
 		__u64 detail; /* whatever the kind has */
 	};
-	__u64 start_ticks; /* FORK (life.h) */
+	__u64 start_ticks; /* (life.h); 0 = not known: EXIT, STRANGER */
 	char comm[COMM_BYTES];
 };
 

@@ -95,6 +95,7 @@ struct ruby_stack_layout {
 	/* GC (gc.c, rb_objspace): of the process's one object space. */
 	__u64 gc_flags_address; /* of a byte ... */
 	__u64 gc_count_address; /* of the number of collections, a u64: objspace->profile.count */
+	__u64 image; /* the program that all this is of (life.h); set by who puts it in the map */
 	__u64 vm_pointer_address; /* of rb_vm_t *ruby_current_vm_ptr */
 
 	__u32 gc_flags_mask; /* ... with this bit during a collection [0x20] */
@@ -167,4 +168,4 @@ struct ruby_stack_layout {
 	__u32 reserved;
 };
 
-_Static_assert(sizeof(struct ruby_stack_layout) == 32 + 4 * 8 + 44 * 4, "layout");
+_Static_assert(sizeof(struct ruby_stack_layout) == 32 + 5 * 8 + 44 * 4, "layout");

@@ -103,6 +103,12 @@ static inline __u32 slice_parts(const struct slice *slice)
 	       (slice->run_queue_ns > 0) + (slice_running_ns(slice) > 0);
 }
 
+/* What is lost with it, as it is counted: of the others what is taken back is one. */
+static inline __u32 slice_losses(const struct slice *slice)
+{
+	return slice_parts(slice) + !!(slice->flags & SLICE_TAKES_BACK);
+}
+
 /*
  * The running time that was added. Of its two parts one may have become less meanwhile, for what is
  * stolen is taken from the larger: then it is all the other's, and that one's next is less for it.

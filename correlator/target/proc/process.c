@@ -133,7 +133,7 @@ int process_find_descendants(pid_t pid, pid_t **ret_pids, size_t *ret_count)
 {
 	_cleanup_free_ struct family_pair *pairs = NULL;
 	_cleanup_free_ pid_t *pids = NULL;
-	pid_t parent_pid = pid;
+	pid_t parent_pid = pid, own_pid = getpid();
 	size_t found = 0;
 	size_t count;
 	int r = proc_file_list_ids("/proc", &pids, &count);
@@ -149,7 +149,7 @@ int process_find_descendants(pid_t pid, pid_t **ret_pids, size_t *ret_count)
 		size_t i = first_child(pairs, count, parent_pid);
 
 		for (; i < count && pairs[i].parent_pid == parent_pid; i++)
-			if (pairs[i].pid != pid)
+			if (pairs[i].pid != pid && pairs[i].pid != own_pid)
 				pids[found++] = pairs[i].pid;
 		if (next == found)
 			break;

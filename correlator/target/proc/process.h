@@ -46,8 +46,9 @@ int process_glance(pid_t pid, struct process_info *ret_info);
 bool process_is_same_program(const struct process_program *a, const struct process_program *b);
 
 /*
- * The pid's living descendants, breadth first, from one pass over /proc; without the pid itself.
- * *ret_pids is allocated (free it, never NULL); 0 or -errno. A child born meanwhile may be missed.
+ * The pid's living descendants, breadth first, from one pass over /proc; without the pid itself,
+ * and without the caller and its own. *ret_pids is allocated (free it, never NULL); 0 or -errno. A
+ * child born meanwhile may be missed.
  */
 int process_find_descendants(pid_t pid, pid_t **ret_pids, size_t *ret_count);
 

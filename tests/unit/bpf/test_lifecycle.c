@@ -198,7 +198,7 @@ static void the_last_thread_of_a_process_ends_it_once(void **state)
 	assert_int_equal(kernel.told_count, 1);
 	assert_int_equal(kernel.told[0].event.kind, EVENT_KIND_EXIT);
 	assert_int_equal(kernel.told[0].event.life, LIFE);
-	assert_int_equal(kernel.told[0].event.tgid, 0);
+	assert_int_equal(kernel.told[0].event.tgid, TGID);
 	assert_int_equal(kernel.told[0].event.parent_tgid, 0);
 	assert_int_equal(kernel.told[0].event.ns_tgid, OWN_TGID);
 	assert_int_equal(kernel.told[0].event.address, 0);
@@ -411,7 +411,7 @@ static void an_exec_ends_what_ran_and_begins_with_nothing_known(void **state)
 	assert_int_equal(kernel.told_count, 1);
 	assert_int_equal(kernel.told[0].event.kind, EVENT_KIND_EXEC);
 	assert_int_equal(kernel.told[0].event.life, LIFE);
-	assert_int_equal(kernel.told[0].event.tgid, 0);
+	assert_int_equal(kernel.told[0].event.tgid, TGID);
 	assert_int_equal(kernel.told[0].event.parent_tgid, 0);
 	assert_int_equal(kernel.told[0].event.image, OTHER_LIFE);
 	/* What comes is another image's, in accounts of its own. */
@@ -833,7 +833,7 @@ static void a_loader_at_work_is_told_of_once_in_a_while(void **state)
 	assert_int_equal(kernel.told_count, 2);
 	assert_int_equal(kernel.told[1].event.kind, EVENT_KIND_LOAD);
 	assert_int_equal(kernel.told[1].event.life, LIFE);
-	assert_int_equal(kernel.told[1].event.tgid, 0);
+	assert_int_equal(kernel.told[1].event.tgid, TGID);
 	assert_int_equal(kernel.told[1].event.parent_tgid, 0);
 	assert_int_equal(kernel.told[1].event.ns_tgid, OWN_TGID);
 	assert_int_equal(kernel.told[1].event.address, 0);

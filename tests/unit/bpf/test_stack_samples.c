@@ -247,6 +247,7 @@ static int set_up(void **state)
 	memset(&bench, 0, sizeof(bench));
 	native_key = (struct context_hash_key){ { 1, 2 } };
 	bench.layout = layout_3_1;
+	bench.layout.image = IMAGE;
 	bench.layout.gc_count_address = forged_words(&memory, (uint64_t[]){ COLLECTIONS }, 1);
 	bench.met.mode = USER_MODE;
 	user_pc = 0;
@@ -462,6 +463,9 @@ static void a_sample_without_room_is_lost(void **state)
 static void a_process_without_a_layout_has_no_frames(void **state)
 {
 	(void)state;
+	bench.layout.image = IMAGE + 1; /* Of a program that it has replaced. */
+	assert_true(stack_take(thread) == STACK_NO_LAYOUT);
+	bench.layout.image = IMAGE;
 	bench.has_no_layout = true;
 	assert_int_equal(meet_stack(), STACK_NO_LAYOUT);
 	bench.has_no_layout = false;

@@ -65,7 +65,8 @@ static void what_is_asked_says_who_where_and_when(void **state)
 	assert_int_equal(kernel.told[0].flags, 0);
 	assert_int_equal(event->kind, EVENT_KIND_ASK);
 	assert_int_equal(event->life, LIFE);
-	assert_int_equal(event->tgid, 0);
+	assert_int_equal(event->tgid, TGID);
+	assert_int_equal(event->start_ticks, START_TICKS);
 	assert_int_equal(event->parent_tgid, 0);
 	assert_int_equal(event->ns_tgid, OWN_TGID);
 	assert_int_equal(event->ktime_ns, kernel.now_ns);

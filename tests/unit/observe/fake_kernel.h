@@ -74,7 +74,7 @@ struct fake_account {
 
 struct fake_process {
 	pid_t pid; /* its life is life_of() its number's pid, also if it has another one's */
-	uint64_t image; /* that it runs */
+	uint64_t image; /* that it runs; its books say it, too */
 	bool is_there;
 	struct process_books books;
 };
@@ -156,10 +156,12 @@ static struct fake {
 	bool mixes_threads; /* each that is there at the start */
 	bool looks_at_start; /* at each of them */
 	uint64_t next_life; /* that is begun; 0 = of the pid that it is begun for */
+	pid_t forked; /* by an observed one: its life was begun then; 0 = none */
 	uint64_t search_ns; /* when one more is found; 0 = never */
 	pid_t found;
 	bool were_hidden;
 	unsigned int exit_checks;
+	unsigned int exit_checks_with_threads; /* of so many processes that had some */
 	struct recording_options recording;
 	char said[FAKE_TEXT_BYTES]; /* logged */
 	char told[FAKE_TEXT_BYTES]; /* what the kernel side was told */
@@ -180,6 +182,7 @@ enum {
 	FAKE_WATCH,
 	FAKE_START,
 	FAKE_BEGIN_LIFE,
+	FAKE_SET_LAYOUT,
 };
 
 static inline uint64_t life_of(pid_t pid)
@@ -242,19 +245,18 @@ static inline void happen(enum event_kind kind, size_t process, size_t parent)
 	struct fake_process *whose = &fake.processes[process];
 
 	assert_true(fake.event_count <= FAKE_EVENTS_MAX);
-	*event = (struct event){ .kind = kind, .ktime_ns = fake.now_ns };
-	if (kind == EVENT_KIND_STRANGER) {
-		event->tgid = (uint32_t)whose->pid;
+	*event = (struct event){ .kind = kind,
+				 .tgid = (uint32_t)whose->pid,
+				 .ktime_ns = fake.now_ns };
+	if (kind == EVENT_KIND_STRANGER)
 		return;
-	}
 	event->life = life_of((pid_t)(FAKE_PID + process));
 	event->ns_tgid = (uint32_t)(10 + process);
+	event->start_ticks = kind == EVENT_KIND_EXIT ? 0 : FAKE_START_TICKS;
 	(void)strcpy((char *)event->comm, "news");
 	if (kind == EVENT_KIND_FORK) {
-		event->tgid = (uint32_t)whose->pid;
 		event->parent_tgid = (uint32_t)fake.processes[parent].pid;
 		event->parent_life = life_of((pid_t)(FAKE_PID + parent));
-		event->start_ticks = FAKE_START_TICKS;
 	} else if (kind == EVENT_KIND_EXEC) {
 		whose->image += FAKE_PROCESSES_MAX;
 		event->image = whose->image;
@@ -454,7 +456,7 @@ int session_begin_life(struct session *session, pid_t pid, uint64_t start_ticks,
 	tell("life of %d since %" PRIu64, pid - FAKE_PID, start_ticks);
 	*ret_life = fake.next_life ? fake.next_life : life_of(pid);
 	fake.next_life = 0;
-	return fake.failures[FAKE_BEGIN_LIFE];
+	return pid == fake.forked ? 1 : fake.failures[FAKE_BEGIN_LIFE];
 }
 
 int session_set_process(struct session *session, uint64_t life, uint64_t parent,
@@ -728,6 +730,7 @@ int session_get_books(struct session *session, uint64_t life, struct process_boo
 	if (process >= FAKE_PROCESSES_MAX)
 		return -ENOENT;
 	*ret_books = fake.processes[process].books;
+	ret_books->image = fake.processes[process].image;
 	return 0;
 }
 
@@ -767,7 +770,7 @@ int session_set_stack_layout(struct session *session, uint64_t life,
 	expect_session(session);
 	tell("frames of %d", number_of(life));
 	fake.stack_layout = *layout;
-	return 0;
+	return fake.failures[FAKE_SET_LAYOUT];
 }
 
 /* Each account has two samples, which are handed over once. */

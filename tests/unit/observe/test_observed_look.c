@@ -82,6 +82,13 @@ static void publish_by(struct publisher *publisher)
 	target->is_news = true;
 }
 
+/* The kernel side has seen it, too. */
+static void execute(void)
+{
+	fake.processes[0].image = IMAGE;
+	observed_execute(process, IMAGE, fake.now_ns);
+}
+
 static void publish_by_otel(void)
 {
 	target->found.otel.publishers.list[0] = &of_otel;
@@ -160,12 +167,40 @@ static void what_is_told_after_an_exec_is_of_the_new_program(void **state)
 	look();
 	assert_int_equal(fake.config.image, life_of(FAKE_PID));
 	fake.told[0] = '\0';
-	observed_execute(process, IMAGE, fake.now_ns);
+	execute();
 	look();
 	/* Also if all else is the same. */
 	expect_told("2 probes of 0\nprocess 0 of 0, flags 1\n");
 	assert_int_equal(fake.config.image, IMAGE);
 	assert_int_equal(process->config.image, IMAGE);
+}
+
+/* There was no room for the event. */
+static void after_an_exec_that_was_not_told_the_next_look_is_at_the_new_program(void **state)
+{
+	struct observed *known = process;
+
+	(void)state;
+	publish_by(&first);
+	look();
+	fake.told[0] = '\0';
+	fake.processes[0].image = IMAGE;
+	look();
+	expect_told("2 probes of 0\nprocess 0 of 0, flags 1\n");
+	assert_int_equal(process->image, IMAGE);
+	assert_int_equal(fake.config.image, IMAGE);
+	assert_int_equal(target->opened, 2);
+	assert_int_equal(decisions & PROCESS_SAY_READ, PROCESS_SAY_READ);
+	/* Which is seen once. */
+	look();
+	expect_told("2 probes of 0\n");
+	assert_int_equal(target->opened, 2);
+	/* Of one that the kernel side does not know yet nothing else is known. */
+	process = observed_add(&table, life_of(FAKE_PID + FAKE_PROCESSES_MAX), FAKE_PID, 0, "ruby");
+	assert_non_null(process);
+	look();
+	assert_int_equal(fake.config.image, life_of(FAKE_PID + FAKE_PROCESSES_MAX));
+	process = known;
 }
 
 /* It has ended, which was not told yet. */
@@ -314,7 +349,7 @@ static void what_cannot_be_placed_is_said_with_what_helps(void **state)
 	(void)state;
 	publish_by(&first);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		observed_execute(process, IMAGE, fake.now_ns);
+		execute();
 		fake.probe_errors[SESSION_PROBE_CONTEXT] = cases[i].error;
 		look();
 		expect_said(cases[i].said);
@@ -348,12 +383,12 @@ static void that_another_one_is_set_is_seen_only_where_there_are_probes(void **s
 	publish_by(&second);
 	look();
 	expect_said("reading that of /first.so until another one is seen to be set\n");
-	observed_execute(process, IMAGE, fake.now_ns);
+	execute();
 	observed_step_down(process, &fake.session, "too dear");
 	look();
 	expect_said("reading that of /first.so\n");
 	fake.is_lean = true;
-	observed_execute(process, IMAGE, fake.now_ns);
+	execute();
 	process->lean_causes = 0;
 	look();
 	expect_said("reading that of /first.so\n");
@@ -400,7 +435,7 @@ static void contexts_that_nobody_asked_for_are_not_read(void **state)
 	look();
 	assert_int_equal(process->config.flags, PROCESS_READY);
 	assert_false(observed_has_otel(process));
-	observed_execute(process, IMAGE, fake.now_ns);
+	execute();
 	process->keys = table.keys = &otel_keys;
 	look();
 	assert_int_equal(process->config.flags, PROCESS_HAS_OTEL);
@@ -418,12 +453,21 @@ static void what_the_kernel_side_could_not_be_told_it_is_told_again(void **state
 			 -ENOSPC);
 	assert_false(process->is_configured || process->state.is_readable);
 	expect_told("2 probes of 0\notel of 0\n");
+	expect_said("cannot configure OpenTelemetry in process 4000000 (puma)\n");
 	fake.failures[FAKE_SET_OTEL] = 0;
 	fake.failures[FAKE_SET_PROCESS] = -ENOSPC;
 	assert_int_equal(observed_look(&table, process, &fake.session, fake.now_ns, &decisions),
 			 -ENOSPC);
 	assert_int_equal(decisions & PROCESS_SAY_READ, 0);
 	assert_false(process->is_configured);
+	assert_string_equal(fake.said, "cannot configure process 4000000 (puma)\n");
+	fake.said[0] = '\0';
+	/* Its family has its share: whoever asked for it says so. */
+	fake.failures[FAKE_SET_PROCESS] = -EDQUOT;
+	assert_int_equal(observed_look(&table, process, &fake.session, fake.now_ns, &decisions),
+			 -EDQUOT);
+	assert_false(process->is_configured);
+	assert_string_equal(fake.said, "");
 	fake.failures[FAKE_SET_PROCESS] = 0;
 	look();
 	assert_int_equal(decisions & PROCESS_SAY_READ, PROCESS_SAY_READ);
@@ -479,6 +523,11 @@ static void threads_that_share_native_ones_are_said_once(void **state)
 	target->is_news = true;
 	look();
 	assert_string_equal(fake.said, "");
+	/* Once of each program. */
+	execute();
+	assert_false(process->books.mixes_threads);
+	look();
+	expect_said("RUBY_MN_THREADS");
 	target->mixes_threads = false;
 	target->is_news = true;
 	look();
@@ -612,7 +661,7 @@ static void the_name_of_a_symbol_takes_a_look_as_far_as_those_may_be(void **stat
 	/* What was found stays, and what is not there may not be looked for. */
 	assert_int_equal(observed_find_symbol(process, 1, &name), -EAGAIN);
 	assert_int_equal(target->opened, 1);
-	observed_execute(process, IMAGE, fake.now_ns);
+	execute();
 	assert_int_equal(observed_find_symbol(process, 1, &name), -EAGAIN);
 	assert_int_equal(target->opened, 1);
 	fake.now_ns += LOOK_BUDGET_PART;
@@ -630,6 +679,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(where_a_context_changes_and_at_its_loader_there_are_probes_before_it_is_read),
 		TEST(what_is_told_after_an_exec_is_of_the_new_program),
+		TEST(after_an_exec_that_was_not_told_the_next_look_is_at_the_new_program),
 		TEST(one_whose_pid_is_another_s_is_gone),
 		TEST(without_a_loader_or_a_publisher_there_is_nothing_to_probe),
 		TEST(one_that_has_all_is_complete_and_one_that_loses_it_is_not_read_any_more),

@@ -350,6 +350,43 @@ static void a_child_is_there_from_its_fork_to_the_end_of_its_last_window(void **
 	assert_null(strstr(fake.told, "expect"));
 }
 
+/* There was no room for the event. */
+static void a_child_whose_fork_was_not_told_has_its_exec_and_its_end_all_the_same(void **state)
+{
+	for (int has_exec = 0; has_exec < 2; has_exec++) {
+		(void)set_up(state);
+		fake.recording.duration_ns = 3 * NS_PER_S;
+		if (has_exec)
+			plan(5 * NS_PER_S / 4, execute);
+		plan(3 * NS_PER_S / 2, leave);
+		assert_int_equal(record(), EXIT_CODE_OK);
+		assert_string_equal(recorded(), has_exec ? "meta exact split\n"
+							   "process 0 found exact\n"
+							   "self 0\n"
+							   "balance 0 0 = 0 + 0 + 0, own 0\n"
+							   "process 1 exec exact\n"
+							   "cpu 1  5\n"
+							   "self 0\n"
+							   "balance 0 0 = 0 + 0 + 0, own 0\n"
+							   "balance 1 5 = 0 + 5 + 0, own 0\n"
+							   "process 1 exit -, ended\n"
+							   "self 0\n"
+							   "balance 0 0 = 0 + 0 + 0, own 0\n"
+							 : "meta exact split\n"
+							   "process 0 found exact\n"
+							   "self 0\n"
+							   "balance 0 0 = 0 + 0 + 0, own 0\n"
+							   "cpu 1  5\n"
+							   "self 0\n"
+							   "balance 0 0 = 0 + 0 + 0, own 0\n"
+							   "balance 1 5 = 0 + 5 + 0, own 0\n"
+							   "process 1 exit -, ended\n"
+							   "self 0\n"
+							   "balance 0 0 = 0 + 0 + 0, own 0\n");
+		expect_told("\nno 1\n");
+	}
+}
+
 /* Its end was told, but its last window is not over. */
 static void fork_one_that_has_its_pid(void)
 {
@@ -539,7 +576,9 @@ static void a_child_of_one_that_is_gone_says_whose_it_is(void **state)
 static void meet_a_stranger(void)
 {
 	happen(EVENT_KIND_STRANGER, 3, 0);
-	happen(EVENT_KIND_EXEC, 3, 0);
+	happen(EVENT_KIND_LOAD, 3, 0);
+	happen(EVENT_KIND_ASK, 3, 0);
+	happen(EVENT_KIND_OTEL_KEYS, 3, 0);
 }
 
 static void a_stranger_is_looked_for_and_no_more(void **state)
@@ -794,6 +833,7 @@ int main(void)
 		TEST(a_program_is_run_when_an_alert_fires),
 		TEST(a_recording_shorter_than_its_interval_is_one_window),
 		TEST(a_child_is_there_from_its_fork_to_the_end_of_its_last_window),
+		TEST(a_child_whose_fork_was_not_told_has_its_exec_and_its_end_all_the_same),
 		TEST(one_that_has_the_pid_of_one_that_has_ended_is_another),
 		TEST(one_that_is_to_be_looked_at_has_not_ended),
 		TEST(it_says_whom_it_observes_the_first_few_by_name),

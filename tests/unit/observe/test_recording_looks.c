@@ -117,23 +117,56 @@ static void what_is_found_after_an_exec_is_of_the_program_that_it_began(void **s
 	assert_int_equal(fake.config.image, fake.processes[0].image);
 }
 
+static void lose_an_exec(void)
+{
+	fake.processes[0].image += FAKE_PROCESSES_MAX;
+	load();
+}
+
+static void tell_of_it_late(void)
+{
+	fake.processes[0].image -= FAKE_PROCESSES_MAX;
+	execute();
+}
+
+static void an_exec_that_a_look_has_seen_is_written_once_it_is_told_and_no_more(void **state)
+{
+	(void)state;
+	plan(NS_PER_S / 2, publish_by_the_gem);
+	plan(3 * NS_PER_S / 2, lose_an_exec);
+	plan(7 * NS_PER_S / 4, tell_of_it_late);
+	assert_int_equal(record(), EXIT_CODE_OK);
+	expect_recorded("process 0 load exact\nprocess 0 exec exact\nself");
+	assert_int_equal(target->opened, 2);
+	assert_int_equal(fake.config.image, fake.processes[0].image);
+}
+
 static void fork_one(void)
 {
 	happen(EVENT_KIND_FORK, 1, 0);
 	happen(EVENT_KIND_LOAD, 1, 0);
 }
 
+/* Of its fork nobody was told. */
+static void execute_a_child(void)
+{
+	happen(EVENT_KIND_EXEC, 1, 0);
+}
+
 static void a_child_whose_pid_is_another_s_by_now_is_not_looked_into(void **state)
 {
 	struct fake_target *child;
 
-	for (int is_another = 0; is_another < 2; is_another++) {
+	for (int case_number = 0; case_number < 4; case_number++) {
+		const int is_another = case_number & 1;
+		const bool is_told = case_number & 2;
+
 		(void)begin(state);
 		child = fake_target_add(FAKE_PID + 1);
 		child->found.info.start_ticks += (uint64_t)is_another;
-		plan(NS_PER_S / 2, fork_one);
+		plan(NS_PER_S / 2, is_told ? fork_one : execute_a_child);
 		assert_int_equal(record(), EXIT_CODE_OK);
-		expect_recorded("process 1 fork exact\n");
+		expect_recorded(is_told ? "process 1 fork exact\n" : "process 1 exec exact\n");
 		assert_int_equal(!strstr(fake.told, "process 1 of 0"), is_another);
 		assert_int_equal(!child->refreshed, is_another);
 	}
@@ -288,8 +321,12 @@ static void exits_that_were_not_told_are_looked_for_once_a_window(void **state)
 	(void)state;
 	for (uint64_t part = 1; part < 10; part++)
 		plan(part * NS_PER_S / 4, load);
+	fake.processes[0].books.live_threads = 1;
+	fake.processes[1].is_there = true;
 	assert_int_equal(record(), EXIT_CODE_OK);
 	assert_int_equal(fake.exit_checks, 2);
+	/* Which of them has threads is known from the end of the first one on. */
+	assert_int_equal(fake.exit_checks_with_threads, 1);
 }
 
 /* Its publisher is not mapped by a process that is not there. */
@@ -310,6 +347,7 @@ int main(void)
 		TEST(one_that_begins_to_publish_is_said_and_written_and_so_is_that_it_ends),
 		TEST(contexts_of_opentelemetry_make_it_partly_lean_and_that_is_said_once),
 		TEST(what_is_found_after_an_exec_is_of_the_program_that_it_began),
+		TEST(an_exec_that_a_look_has_seen_is_written_once_it_is_told_and_no_more),
 		TEST(a_child_whose_pid_is_another_s_by_now_is_not_looked_into),
 		TEST(where_all_are_lean_no_reason_of_one_is_said),
 		TEST(one_that_is_lean_from_the_start_is_said_with_the_reason),

@@ -4,6 +4,7 @@
 #include "failing_memory.h"
 #include "observe/fake_names.h"
 #include "observe/fake_target.h"
+#include "target/proc/process.h"
 #include "target/ruby/ruby_value.h"
 
 enum {
@@ -33,12 +34,14 @@ static void a_child_whose_fork_was_not_seen_is_known_by_its_account(void **state
 	struct observed_table processes = { .keys = &keys };
 	struct window window = { .end_ktime_ns = END, .number = 1 };
 	struct account_key key = { .context_hash = CONTEXT_HASH_NONE, .life = LIFE };
-	struct account account = { .tgid = PID, .image = LIFE, .comm = "child" };
+	struct account account = { .tgid = PID, .image = LIFE + 5, .comm = "child" };
 	struct observed *child;
 
 	(void)state;
 	assert_int_equal(window_init(&window, &keys), 0);
 	assert_int_equal(window_add_account(&window, &key, &account), 0);
+	/* Of before its exec. */
+	account.image = LIFE;
 	assert_int_equal(window_add_account(&window, &key, &account), 0);
 	resolve(&window, &processes, contexts);
 	child = observed_find(&processes, LIFE);
@@ -49,6 +52,7 @@ static void a_child_whose_fork_was_not_seen_is_known_by_its_account(void **state
 	assert_ptr_equal(window.rows[1].process, &child->books);
 	assert_int_equal(child->pid, PID);
 	assert_int_equal(child->books.pid, PID);
+	assert_int_equal(child->image, LIFE + 5);
 	assert_int_equal(child->parent_life, 0);
 	assert_int_equal(child->parent_pid, 0);
 	/* It is looked at, and said to be there when its fork event comes after all. */
@@ -161,19 +165,22 @@ static void a_value_that_was_cut_makes_its_context_a_truncated_one(void **state)
 static const struct value_snapshot symbol = { .kind = VALUE_KIND_IMMEDIATE,
 					      .raw = SYMBOL << 8 | 0xc };
 
-/* What a program of the fake calls the symbol with that ID. */
+/* What programs of the fake call the symbol with that ID: this, and which one it is. */
 static const char *symbol_name;
+static struct fake_target *named;
 
 int ruby_symbols_find_name(struct ruby_symbols *symbols, uint64_t id,
 			   struct value_snapshot *ret_name)
 {
+	int length;
+
 	assert_ptr_equal(symbols, &symbol_name);
 	assert_int_equal(id, SYMBOL);
 	*ret_name = (struct value_snapshot){ .kind = VALUE_KIND_SYMBOL,
-					     .encoding = VALUE_ENCODING_UTF_8,
-					     .raw = strlen(symbol_name),
-					     .length_bytes = (uint16_t)strlen(symbol_name) };
-	memcpy(ret_name->bytes, symbol_name, strlen(symbol_name));
+					     .encoding = VALUE_ENCODING_UTF_8 };
+	length = snprintf((char *)ret_name->bytes, sizeof(ret_name->bytes), "%s %u", symbol_name,
+			  named->opened);
+	ret_name->raw = ret_name->length_bytes = (uint16_t)length;
 	return 0;
 }
 
@@ -182,7 +189,8 @@ static void name_symbols(const char *name)
 {
 	symbol_name = name;
 	fake_targets_reset();
-	fake_target_add(PID)->found.ruby.symbols = (struct ruby_symbols *)&symbol_name;
+	named = fake_target_add(PID);
+	named->found.ruby.symbols = (struct ruby_symbols *)&symbol_name;
 }
 
 /* ":0xID@IMAGE" */
@@ -216,20 +224,20 @@ static void a_name_that_cannot_be_had_is_at_least_distinct(void **state)
 static void the_symbols_of_a_program_name_the_values_of_no_other(void **state)
 {
 	_cleanup_(context_table_freep) struct context_table *contexts = context_table_new();
-	const uint64_t images[] = { LIFE, LIFE + 100, LIFE + 200 };
+	const uint64_t images[] = { LIFE, LIFE + 100, LIFE + 200, LIFE + 100 };
 	struct observed_table processes = { .keys = &keys };
 	struct window window = { .end_ktime_ns = END, .number = 3 };
 	struct observed *process;
 
 	(void)state;
 	fake_reset();
-	name_symbols("second");
+	name_symbols("program");
 	process = observed_add(&processes, LIFE, PID, 0, "ruby");
 	assert_non_null(process);
-	/* Of the third one's exec it was not told yet. */
 	observed_execute(process, images[1], fake.now_ns);
+	process->is_configured = true;
 	assert_int_equal(window_init(&window, &keys), 0);
-	for (uint64_t i = 0; i < 3; i++) {
+	for (uint64_t i = 0; i < 4; i++) {
 		const struct account_key key = { .context_hash = SOME + i,
 						 .thread_serial = 1 + i,
 						 .life = LIFE };
@@ -239,14 +247,60 @@ static void the_symbols_of_a_program_name_the_values_of_no_other(void **state)
 		assert_int_equal(window_add_account(&window, &key, &account), 0);
 	}
 	resolve(&window, &processes, contexts);
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < 4; i++) {
 		assert_ptr_equal(window.rows[i].process, &process->books);
 		assert_non_null(window.rows[i].context->values[0]);
 		assert_string_equal(window.rows[i].context->values[0],
-				    i == 1 ? "second" : number_text(images[i]));
+				    i == 1   ? "program 1"
+				    : i == 2 ? "program 2"
+					     : number_text(images[i]));
 	}
+	/* Of the third one's exec it was not told yet: its row says it, and no row undoes it. */
+	assert_int_equal(process->image, images[2]);
+	assert_int_equal(observed_next_look(&processes), END);
+	assert_false(process->is_configured);
 	observed_table_deinit(&processes);
 	window_deinit(&window);
+}
+
+static void expect_name(struct observed *process, int result)
+{
+	struct value_snapshot name;
+
+	assert_int_equal(observed_find_symbol(process, SYMBOL, &name), result);
+	if (result == 0)
+		assert_memory_equal(name.bytes, "program 1", strlen("program 1"));
+	assert_int_equal(named->opened, 1);
+}
+
+/* A real one, which is there: this one. */
+static void a_name_that_was_read_by_a_pid_that_is_another_s_by_now_is_none(void **state)
+{
+	struct observed_table processes = { .keys = &keys };
+	struct process_info info;
+	struct observed *process;
+
+	(void)state;
+	fake_reset();
+	name_symbols("program");
+	assert_int_equal(process_glance(getpid(), &info), 0);
+	named->pid = named->found.info.pid = getpid();
+	named->found.info.start_ticks = info.start_ticks;
+	process = observed_add(&processes, LIFE, getpid(), 0, "ruby");
+	assert_non_null(process);
+	process->start_ticks = info.start_ticks;
+	expect_name(process, 0);
+	assert_true(observed_has_pid(process));
+	process->start_ticks++;
+	expect_name(process, -EAGAIN);
+	assert_false(observed_has_pid(process));
+	/* Where nothing has it, and where it is not known when the process started. */
+	process->pid = PID;
+	expect_name(process, 0);
+	process->pid = getpid();
+	process->start_ticks = 0;
+	expect_name(process, 0);
+	observed_table_deinit(&processes);
 }
 
 /* Whose symbols the program that it runs now has not, or not under these numbers. */
@@ -360,6 +414,7 @@ int main(void)
 		cmocka_unit_test(a_value_that_was_cut_makes_its_context_a_truncated_one),
 		cmocka_unit_test(a_name_that_cannot_be_had_is_at_least_distinct),
 		cmocka_unit_test(the_symbols_of_a_program_name_the_values_of_no_other),
+		cmocka_unit_test(a_name_that_was_read_by_a_pid_that_is_another_s_by_now_is_none),
 		cmocka_unit_test(a_name_of_a_program_before_an_exec_is_left_out),
 		cmocka_unit_test(late_values_come_to_what_is_known_once_a_window),
 		cmocka_unit_test(without_late_keys_no_value_is_late),

@@ -541,7 +541,7 @@ static void tell_tip(uint64_t tip, const uint64_t *kernel, uint32_t count)
 	fake.on_tip(fake.on_stack_context, &message);
 }
 
-/* It came behind the exec: at these addresses there is something else now. */
+/* It came behind the exec: at these addresses there is something else now, but for the kernel's. */
 static void what_is_told_of_the_program_before_an_exec_is_not_looked_up(void **state)
 {
 	struct bench *bench = *state;
@@ -549,23 +549,29 @@ static void what_is_told_of_the_program_before_an_exec_is_not_looked_up(void **s
 
 	bench->process->image++;
 	tell_stack(STACK, 0, &main_frame, 1);
+	assert_int_equal(bench->process->books.balance.frames_unreadable, 1);
 	tell_tip(STACK + 1, (uint64_t[]){ 0x1000 }, 1);
+	assert_int_equal(bench->process->books.balance.frames_unreadable, 1);
 	assert_int_equal(output_mark(&bench->output), mark);
 	assert_int_equal(fake_names.made, 0);
 	meet(bench, STACK);
-	bench->process->image--;
-	tell_stack(STACK, 0, &main_frame, 1);
 	fake.sampled_tip = STACK + 1;
 	meet(bench, STACK);
-	tell_tip(STACK + 1, (uint64_t[]){ 0x1000 }, 1);
+	bench->process->image--;
+	tell_stack(STACK, 0, &main_frame, 1);
+	meet(bench, STACK);
+	fake.sampled_tip = STACK + 2;
 	meet(bench, STACK);
 	assert_string_equal(written(bench), "[unknown] unknown -:-1/-1 < \n"
 					    "2 in [unknown]\n"
+					    "first kernel -:-1/-1 < [unknown]\n"
+					    "2 in first\n"
 					    "method_8 ruby app.rb:11/3 < \n"
-					    "[unknown] unknown -:-1/-1 < method_8\n"
-					    "2 in [unknown]\n"
 					    "first kernel -:-1/-1 < method_8\n"
-					    "2 in first\n");
+					    "2 in first\n"
+					    "[unknown] unknown -:-1/-1 < method_8\n"
+					    "2 in [unknown]\n");
+	assert_int_equal(bench->process->books.balance.frames_unreadable, 1);
 }
 
 static void frames_of_the_kernel_are_above_those_of_ruby(void **state)
@@ -832,6 +838,30 @@ static void a_native_function_is_between_ruby_and_the_kernel(void **state)
 	assert_int_equal(bench->process->books.balance.frames_unreadable, 0);
 }
 
+static void native_code_of_the_program_before_an_exec_is_counted_and_not_asked_for(void **state)
+{
+	const struct tip_message told = { .tip = STACK + 1,
+					  .life = life_of(FAKE_PID),
+					  .image = life_of(FAKE_PID),
+					  .native_pc = 77,
+					  .kernel_count = 1,
+					  .kernel = { 0x1000 } };
+	struct bench *bench = *state;
+
+	(void)strcpy(fake_native.name.label, "memmove");
+	tell_stack(STACK, 0, &c_frame, 1);
+	bench->process->image++;
+	fake.on_tip(fake.on_stack_context, &told);
+	assert_int_equal(fake_native.asked, 0);
+	assert_int_equal(fake_native.processes, 0);
+	assert_int_equal(bench->process->books.balance.frames_unreadable, 1);
+	fake.sampled_tip = STACK + 1;
+	meet(bench, STACK);
+	assert_string_equal(written(bench), "method_24 c -:-1/-1 < \n"
+					    "first kernel -:-1/-1 < method_24\n"
+					    "2 in first\n");
+}
+
 static void code_that_is_no_files_is_not_shown(void **state)
 {
 	struct bench *bench = *state;
@@ -1096,6 +1126,7 @@ static void the_kernel_side_is_told_once_where_frames_are(void **state)
 	struct bench *bench = *state;
 
 	fake_names.layout.frame_bytes = 56;
+	bench->process->image += 7;
 	look(bench);
 	assert_int_equal(fake_names.searches, 0); /* it is not configured yet */
 	target_free(TAKE_PTR(bench->process->target));
@@ -1103,8 +1134,21 @@ static void the_kernel_side_is_told_once_where_frames_are(void **state)
 	look(bench);
 	assert_string_equal(fake.told, "frames of 0\n");
 	assert_int_equal(fake.stack_layout.frame_bytes, 56);
+	assert_int_equal(fake.stack_layout.image, life_of(FAKE_PID) + 7);
 	assert_int_equal(fake_names.pid, FAKE_PID);
 	assert_string_equal(fake.said, "");
+}
+
+static void where_frames_are_that_the_kernel_side_cannot_be_told_is_said(void **state)
+{
+	struct bench *bench = *state;
+
+	fake.failures[FAKE_SET_LAYOUT] = -E2BIG;
+	bench->process->is_configured = true;
+	look(bench);
+	assert_string_equal(fake.told, "frames of 0\n");
+	assert_string_equal(fake.said,
+			    "cannot tell where the frames of process 4000000 (ruby) are\n");
 }
 
 static void a_process_whose_frames_are_not_found_is_told_of_once(void **state)
@@ -1170,6 +1214,7 @@ int main(void)
 		LAID(tips_are_forgotten_a_window_after_they_were_told),
 		LAID(names_are_read_anew_when_modules_have_come_or_gone),
 		NATIVE(a_native_function_is_between_ruby_and_the_kernel),
+		NATIVE(native_code_of_the_program_before_an_exec_is_counted_and_not_asked_for),
 		NATIVE(code_that_is_no_files_is_not_shown),
 		NATIVE(the_interpreter_is_not_shown_above_ruby_code),
 		NATIVE(native_code_that_is_not_known_is_counted_and_said),
@@ -1181,6 +1226,7 @@ int main(void)
 		LAID(without_memory_a_stack_is_counted_or_known_and_so_it_is_when_it_is_told_again),
 		LAID(of_a_window_that_is_lost_nothing_is_left),
 		LAID(the_kernel_side_is_told_once_where_frames_are),
+		LAID(where_frames_are_that_the_kernel_side_cannot_be_told_is_said),
 		LAID(a_process_whose_frames_are_not_found_is_told_of_once),
 		LAID(a_recording_without_stacks_has_none),
 	};

@@ -99,6 +99,7 @@ static struct {
 	size_t child_count;
 	int children_error;
 	bool may_read_all;
+	unsigned int glances;
 } fake_proc;
 
 int process_read_info(pid_t pid, struct process_info *ret_info)
@@ -115,6 +116,7 @@ int process_glance(pid_t pid, struct process_info *ret_info)
 {
 	int r = process_read_info(pid, ret_info);
 
+	fake_proc.glances++;
 	if (r == 0)
 		ret_info->ns_pid = 0;
 	return r;
@@ -495,6 +497,7 @@ static void what_a_search_finds_is_observed(void **state)
 	/* And is not opened once more, nor reported twice. */
 	assert_int_equal(target->opened, 1);
 	assert_false(targets_search(&targets, &fake.session, fake.now_ns));
+	expect_told("0 is not watched\n");
 	(void)fake_target_add(OTHER);
 	fake_discovery.found = OTHER;
 	assert_true(targets_search(&targets, &fake.session, fake.now_ns));
@@ -553,7 +556,45 @@ static void one_that_the_kernel_side_cannot_number_is_not_observed(void **state)
 	assert_int_equal(fake_discovery.found_result, 0);
 	assert_null(targets.processes.processes);
 	assert_false(targets.has_found);
-	expect_told("life of 0 since 77\n");
+	expect_told("life of 0 since 77\n0 is not watched\n");
+}
+
+/* That is told behind this, or else its first account tells. */
+static void one_that_an_observed_one_has_forked_is_not_added_once_more(void **state)
+{
+	struct observed *known;
+
+	(void)state;
+	assert_int_equal(search_at_first(), EXIT_CODE_OK);
+	fake.forked = fake_discovery.found = FAKE_PID;
+	assert_false(targets_search(&targets, &fake.session, fake.now_ns));
+	assert_int_equal(fake_discovery.found_result, 0);
+	assert_null(targets.processes.processes);
+	expect_told("life of 0 since 77\n0 is not watched\n");
+	/* Met by its account, which does not say when it started. */
+	known = observed_add(&targets.processes, life_of(FAKE_PID), FAKE_PID, 0, "puma");
+	assert_non_null(known);
+	assert_false(targets_search(&targets, &fake.session, fake.now_ns));
+	expect_told("life of 0 since 77\n0 is not watched\n");
+	assert_int_equal(known->start_ticks, FAKE_START_TICKS);
+	assert_false(targets_search(&targets, &fake.session, fake.now_ns));
+	expect_told("0 is not watched\n");
+	assert_int_equal(HASH_COUNT(targets.processes.processes), 1);
+	assert_false(known->is_found || targets.has_found);
+	assert_null(known->target);
+	/* One that was named, and a child of such a one. */
+	for (int is_child = 0; is_child < 2; is_child++) {
+		begin_again(state);
+		(void)fake_target_add(OTHER);
+		follow(OTHER, OTHER);
+		fake.forked = is_child ? OTHER : FAKE_PID;
+		assert_int_equal(observe(), EXIT_CODE_OK);
+		assert_int_equal(HASH_COUNT(targets.processes.processes), is_child);
+		assert_null(observed(OTHER));
+		assert_int_equal(!strstr(fake.told, "life of 1 since 77\n"), !is_child);
+		assert_null(strstr(fake.told, "process 1"));
+		assert_string_equal(fake.said, "");
+	}
 }
 
 /* A real one, which is there: this one, that was another before. */
@@ -745,6 +786,34 @@ static void one_whose_exit_was_not_told_has_exited_all_the_same(void **state)
 	assert_int_equal(observed(FAKE_PID)->state.exit_ktime_ns, fake.now_ns - 5);
 }
 
+/* A real one, which is there: this one. */
+static void one_that_has_threads_has_its_pid(void **state)
+{
+	struct observed *process;
+
+	(void)state;
+	target->pid = target->found.info.pid = pids[0] = getpid();
+	assert_int_equal(observe(), EXIT_CODE_OK);
+	process = observed_find(&targets.processes, life_of(getpid()));
+	assert_non_null(process);
+	target->found.info.start_ticks++;
+	fake_proc.glances = 0;
+	process->has_threads = true;
+	targets_find_lost_exits(&targets);
+	assert_int_equal(fake_proc.glances, 0);
+	assert_int_not_equal(process->state.stage, PROCESS_EXITED);
+	process->has_threads = false;
+	targets_find_lost_exits(&targets);
+	assert_int_equal(fake_proc.glances, 1);
+	assert_int_equal(process->state.stage, PROCESS_EXITED);
+	/* Unless that is nobody's. */
+	process = observed_add(&targets.processes, life_of(FAKE_PID), FAKE_PID, 0, "puma");
+	assert_non_null(process);
+	process->has_threads = true;
+	targets_find_lost_exits(&targets);
+	assert_int_equal(process->state.stage, PROCESS_EXITED);
+}
+
 static void without_memory_it_is_an_error_and_nothing_is_lost(void **state)
 {
 	int code = EXIT_CODE_FAILURE;
@@ -788,6 +857,7 @@ int main(void)
 		TEST(a_search_is_made_when_it_is_due_and_told_of_what_was_missed),
 		TEST(one_that_is_gone_before_it_is_looked_at_is_forgotten),
 		TEST(one_that_the_kernel_side_cannot_number_is_not_observed),
+		TEST(one_that_an_observed_one_has_forked_is_not_added_once_more),
 		TEST(a_pid_that_comes_again_is_another_process_s),
 		TEST(a_search_that_fails_is_said_once_until_one_does_not),
 		TEST(a_ruby_that_does_not_publish_yet_is_watched),
@@ -796,6 +866,7 @@ int main(void)
 		TEST(it_is_over_when_all_have_exited_and_none_is_searched_for),
 		TEST(a_command_says_for_how_long_beside_others_and_alone_its_children_do),
 		TEST(one_whose_exit_was_not_told_has_exited_all_the_same),
+		TEST(one_that_has_threads_has_its_pid),
 		TEST(without_memory_it_is_an_error_and_nothing_is_lost),
 	};
 

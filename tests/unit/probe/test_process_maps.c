@@ -191,6 +191,23 @@ static void each_life_has_a_number_of_its_own(void **state)
 	expect_done("UUUU");
 }
 
+/* By when it started it is known to be the one. A child of ours is new each time. */
+static void who_was_forked_by_an_observed_one_keeps_the_number_that_it_has(void **state)
+{
+	uint64_t life = 1;
+
+	(void)state;
+	fake.known = (struct process_life){ .life = LIFE, .start_ticks = 7 };
+	assert_int_equal(session_begin_life(&fake.session, PID, 7, &life), 1);
+	assert_int_equal(life, LIFE);
+	assert_int_equal(fake.shared.last_life, 0);
+	expect_done("");
+	fake.known.start_ticks = LIFE_OF_OUR_CHILD;
+	assert_int_equal(session_begin_life(&fake.session, PID, LIFE_OF_OUR_CHILD, &life), 0);
+	assert_int_equal(life, 1);
+	expect_done("U");
+}
+
 static void who_runs_is_interrupted_before_and_behind_what_is_new_of_it_alone(void **state)
 {
 	const struct process_config config = { .flags = PROCESS_READY };
@@ -249,6 +266,7 @@ int main(void)
 		TEST(who_is_woken_all_the_time_is_left_after_sixteen),
 		TEST(a_pass_that_fails_is_the_last),
 		TEST(each_life_has_a_number_of_its_own),
+		TEST(who_was_forked_by_an_observed_one_keeps_the_number_that_it_has),
 		TEST(who_runs_is_interrupted_before_and_behind_what_is_new_of_it_alone),
 		TEST(what_the_map_does_not_take_is_not_in_force),
 		TEST(for_opentelemetry_tasks_are_walked_twice),

@@ -146,10 +146,11 @@ static uint64_t now(void)
 	return model.world->now_ns;
 }
 
-static void tell_event(uint32_t kind, uint64_t life)
+static void tell_event(uint32_t kind, uint64_t life, uint32_t tgid)
 {
 	model.events[kind]++;
 	model.event_lives[kind] += life;
+	model.event_tgids[kind] += tgid;
 }
 
 /* Intervals. */
@@ -362,7 +363,7 @@ static void take_back(struct view *view, uint32_t most)
 		uint32_t at = (view->charged_last - i) % CHARGED_KEPT;
 		struct ledger_row *row = NULL;
 
-		if (view->charged[at].window == view->window)
+		if (view->charged[at].window == view->window && view->window >= model.open_window)
 			row = find_open_row(view, view->charged[at].context,
 					    view->charged[at].owner);
 		if (row)
@@ -980,7 +981,7 @@ static void meet_switch(const struct happening *happening)
 	if (happening->thread != NOBODY) {
 		meet_leaving(from, happening);
 		if (happening->is_last && is_last_of_process(from))
-			tell_event(EVENT_KIND_EXIT, process_of(from)->life);
+			tell_event(EVENT_KIND_EXIT, process_of(from)->life, process_of(from)->tgid);
 	}
 	if (happening->next != NOBODY)
 		meet_arriving(&model.views[happening->next], happening);
@@ -1017,8 +1018,8 @@ static void meet_edge(struct view *view, bool is_entry)
 	view->is_in_kernel = is_entry;
 	if (is_short)
 		return;
-	view->is_short = !model.world->mode.counts_syscalls && !view->is_lean && !view->is_change_open &&
-			 view->knowledge != KNOWN_TILL_IT_RUNS &&
+	view->is_short = !model.world->mode.counts_syscalls && !view->is_lean &&
+			 !view->is_change_open && view->knowledge != KNOWN_TILL_IT_RUNS &&
 			 view->seen_generation == model.world->generation;
 	view->short_registrations = model.registrations;
 }
@@ -1110,7 +1111,7 @@ static void meet_exec(struct view *view)
 	}
 	if (!thread->has_new_memory)
 		return;
-	tell_event(EVENT_KIND_EXEC, process_of(view)->life);
+	tell_event(EVENT_KIND_EXEC, process_of(view)->life, process_of(view)->tgid);
 	model.images[thread->process] = model.world->last_life + 1;
 	model.event_details[EVENT_KIND_EXEC] += model.images[thread->process];
 	if (!begin_or_miss(view)) {
@@ -1243,9 +1244,9 @@ static void meet_new_thread(const struct happening *happening)
 	memset(model.losses[happening->process], 0, sizeof(model.losses[0]));
 	if (model.world->mode.has_children)
 		look_at_birth(view, parent);
-	tell_event(EVENT_KIND_FORK, view->image);
+	tell_event(EVENT_KIND_FORK, view->image, truth(view)->tid);
 	model.event_details[EVENT_KIND_FORK] += process_of(parent)->life;
-	model.event_tgids[EVENT_KIND_FORK] += truth(view)->tid + process_of(parent)->tgid;
+	model.event_tgids[EVENT_KIND_FORK] += process_of(parent)->tgid;
 }
 
 void model_begin(const struct world *world)

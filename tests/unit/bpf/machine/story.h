@@ -60,7 +60,8 @@ struct step {
 struct story_mode {
 	bool counts_syscalls; /* by number, as with record --syscalls: no edge goes the short way */
 	bool tells_waits; /* as with record --stacks=off-cpu: each wait is charged for itself */
-	bool has_split; /* the edges of system calls are seen, unless that is given up for a while */
+	bool has_split; /* the edges of system calls are seen, unless that is given up for a while
+			 */
 	bool has_timeline;
 	bool has_children;
 };
