@@ -467,11 +467,11 @@ static int configure(struct observed *process, struct session *session, uint64_t
 	if (r < 0)
 		return r;
 	r = session_set_process(session, process->life, process->parent_life, &config);
-	if (r < 0 && r != -EDQUOT)
+	if (r == -EDQUOT)
+		return r;
+	if (r < 0)
 		return log_error_errno(r, "cannot configure process %d (%s)", process->pid,
 				       process->comm);
-	if (r < 0)
-		return r;
 	process->is_configured = true;
 	process->config = config;
 	return 0;
@@ -515,8 +515,7 @@ static void note_threads(struct observed *process)
 	process->books.mixes_threads = mixes_threads;
 }
 
-/* What is found from here on is of the image that the kernel side knows now, also if nobody told of
- * its exec. */
+/* Takes the image from the kernel side: an EXEC event may be lost, or still wait to be read. */
 static void follow_image(struct observed *process, struct session *session, uint64_t now_ns)
 {
 	struct process_books books;
@@ -652,13 +651,19 @@ bool observed_has_pid(const struct observed *process)
 int observed_find_symbol(void *context, uint64_t id, struct value_snapshot *ret_name)
 {
 	const struct target *target = observed_target(context);
+	struct ruby_symbols *symbols = target ? target->ruby.symbols : NULL;
+	bool is_cached;
 	int r;
 
-	if (!target || !target->ruby.symbols)
+	if (!symbols)
 		return -EAGAIN;
-	r = ruby_symbols_find_name(target->ruby.symbols, id, ret_name);
-	/* What was read by pid may have been another process's. */
-	return observed_has_pid(context) ? r : -EAGAIN;
+	is_cached = ruby_symbols_has_name(symbols, id);
+	r = ruby_symbols_find_name(symbols, id, ret_name);
+	if (is_cached || observed_has_pid(context))
+		return r;
+	/* By now another process has the pid, and the name may be read from its memory. */
+	ruby_symbols_forget_name(symbols, id);
+	return -EAGAIN;
 }
 
 uint64_t observed_next_look(const struct observed_table *table)

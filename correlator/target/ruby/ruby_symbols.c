@@ -384,15 +384,33 @@ static int read_name(const struct ruby_symbols *symbols, uint64_t id, struct sym
 	return r;
 }
 
+static size_t slot_of(uint64_t id)
+{
+	return ruby_id_serial(id) % NAME_SLOTS;
+}
+
+bool ruby_symbols_has_name(const struct ruby_symbols *symbols, uint64_t id)
+{
+	const struct symbol_name *name = symbols->names[slot_of(id)];
+
+	return name && name->id == id;
+}
+
+void ruby_symbols_forget_name(struct ruby_symbols *symbols, uint64_t id)
+{
+	if (ruby_symbols_has_name(symbols, id))
+		free(TAKE_PTR(symbols->names[slot_of(id)]));
+}
+
 int ruby_symbols_find_name(struct ruby_symbols *symbols, uint64_t id,
 			   struct value_snapshot *ret_name)
 {
-	struct symbol_name **slot = &symbols->names[ruby_id_serial(id) % NAME_SLOTS];
+	struct symbol_name **slot = &symbols->names[slot_of(id)];
 	struct symbol_name *name = *slot;
 	unsigned int retries = 0;
 	int r;
 
-	if (!name || name->id != id) {
+	if (!ruby_symbols_has_name(symbols, id)) {
 		do {
 			r = read_name(symbols, id, &name);
 		} while (r == -EAGAIN && pause_for_retry(symbols, &retries));

@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -67,3 +68,8 @@ int ruby_symbols_find_ids(struct ruby_symbols *symbols, const char *const *names
  */
 int ruby_symbols_find_name(struct ruby_symbols *symbols, uint64_t id,
 			   struct value_snapshot *ret_name);
+
+/* True if the name of an ID is cached: ruby_symbols_find_name() reads no memory for it. */
+bool ruby_symbols_has_name(const struct ruby_symbols *symbols, uint64_t id);
+/* Drops it from the cache, if it is there. */
+void ruby_symbols_forget_name(struct ruby_symbols *symbols, uint64_t id);

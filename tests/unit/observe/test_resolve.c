@@ -168,6 +168,21 @@ static const struct value_snapshot symbol = { .kind = VALUE_KIND_IMMEDIATE,
 /* What programs of the fake call the symbol with that ID: this, and which one it is. */
 static const char *symbol_name;
 static struct fake_target *named;
+static bool is_name_cached;
+
+bool ruby_symbols_has_name(const struct ruby_symbols *symbols, uint64_t id)
+{
+	assert_ptr_equal(symbols, &symbol_name);
+	assert_int_equal(id, SYMBOL);
+	return is_name_cached;
+}
+
+void ruby_symbols_forget_name(struct ruby_symbols *symbols, uint64_t id)
+{
+	assert_ptr_equal(symbols, &symbol_name);
+	assert_int_equal(id, SYMBOL);
+	is_name_cached = false;
+}
 
 int ruby_symbols_find_name(struct ruby_symbols *symbols, uint64_t id,
 			   struct value_snapshot *ret_name)
@@ -181,6 +196,7 @@ int ruby_symbols_find_name(struct ruby_symbols *symbols, uint64_t id,
 	length = snprintf((char *)ret_name->bytes, sizeof(ret_name->bytes), "%s %u", symbol_name,
 			  named->opened);
 	ret_name->raw = ret_name->length_bytes = (uint16_t)length;
+	is_name_cached = true;
 	return 0;
 }
 
@@ -188,6 +204,7 @@ int ruby_symbols_find_name(struct ruby_symbols *symbols, uint64_t id,
 static void name_symbols(const char *name)
 {
 	symbol_name = name;
+	is_name_cached = false;
 	fake_targets_reset();
 	named = fake_target_add(PID);
 	named->found.ruby.symbols = (struct ruby_symbols *)&symbol_name;
@@ -292,6 +309,11 @@ static void a_name_that_was_read_by_a_pid_that_is_another_s_by_now_is_none(void 
 	expect_name(process, 0);
 	assert_true(observed_has_pid(process));
 	process->start_ticks++;
+	/* The name that was read before is cached, and still right. */
+	expect_name(process, 0);
+	is_name_cached = false;
+	expect_name(process, -EAGAIN);
+	assert_false(is_name_cached);
 	expect_name(process, -EAGAIN);
 	assert_false(observed_has_pid(process));
 	/* Where nothing has it, and where it is not known when the process started. */

@@ -285,6 +285,31 @@ static void long_names_are_told_apart_by_all_of_their_text(void **state)
 	free(ruby);
 }
 
+static void a_name_is_cached_until_it_is_forgotten(void **state)
+{
+	struct forged_ruby *ruby = forge_ruby(&layouts[2]);
+	struct ruby_symbols *symbols = open_symbols(ruby);
+	uint64_t serial = STATIC_SERIAL + 1, id = serial << 4 | 1;
+	struct value_snapshot name;
+
+	(void)state;
+	forge_entry(ruby, serial, forge_string(ruby, "before"), id << 8 | 0x0c);
+	assert_false(ruby_symbols_has_name(symbols, id));
+	ruby_symbols_forget_name(symbols, id);
+	assert_int_equal(ruby_symbols_find_name(symbols, id, &name), 0);
+	assert_true(ruby_symbols_has_name(symbols, id));
+	assert_false(ruby_symbols_has_name(symbols, id + (1 << 4)));
+	forge_entry(ruby, serial, forge_string(ruby, "behind"), id << 8 | 0x0c);
+	assert_int_equal(ruby_symbols_find_name(symbols, id, &name), 0);
+	assert_memory_equal(name.bytes, "before", 6);
+	ruby_symbols_forget_name(symbols, id);
+	assert_false(ruby_symbols_has_name(symbols, id));
+	assert_int_equal(ruby_symbols_find_name(symbols, id, &name), 0);
+	assert_memory_equal(name.bytes, "behind", 6);
+	ruby_symbols_free(symbols);
+	free(ruby);
+}
+
 static void a_name_whose_text_is_elsewhere_is_found_by_all_of_it(void **state)
 {
 	static const char *const names[] = { "a_name_that_no_string_object_has_room_foz" };
@@ -506,6 +531,7 @@ int main(void)
 		cmocka_unit_test(a_page_that_moved_while_it_was_read_is_read_again),
 		cmocka_unit_test(a_serial_that_becomes_another_id_has_that_ones_name),
 		cmocka_unit_test(long_names_are_told_apart_by_all_of_their_text),
+		cmocka_unit_test(a_name_is_cached_until_it_is_forgotten),
 		cmocka_unit_test(a_name_whose_text_is_elsewhere_is_found_by_all_of_it),
 		cmocka_unit_test(a_symbol_of_another_serial_is_not_believed),
 		cmocka_unit_test(a_hostile_table_costs_5_pauses_a_call_and_20_a_second),
