@@ -96,7 +96,7 @@ static void lose(struct slices *slices, const struct slice *slice)
 			return;
 		}
 	}
-	lost->count += slice_parts(slice);
+	lost->count += slice_losses(slice);
 }
 
 static bool make_room(struct slices *slices)
