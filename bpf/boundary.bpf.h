@@ -13,7 +13,7 @@
 
 #include <correlator/boundary.h>
 
-/* What is known of the current thread from here on. */
+/* Resets the current thread's knowledge of its context, name or image, after a charge. */
 VERIFIED_ONCE int boundary_forget(struct thread_state *thread, __u32 what)
 {
 	if (!thread)
@@ -40,7 +40,7 @@ VERIFIED_ONCE int boundary_forget(struct thread_state *thread, __u32 what)
 	return 0;
 }
 
-/* Behind a charge: what ends here has ended. */
+/* After the charge: takes the origin of the next image, and resets the thread's knowledge. */
 static __always_inline void boundary_renew(struct thread_state *thread, __u32 what)
 {
 	if (what & BOUNDARY_ENDS_IMAGE)
@@ -50,8 +50,8 @@ static __always_inline void boundary_renew(struct thread_state *thread, __u32 wh
 }
 
 /*
- * What could not be done when a probe was passed, or the thread got another name or image: what is
- * pending is the old context's, and what is in force now is to be read.
+ * Makes up for a probe, rename or exec that found the books held: charges the pending time to the
+ * old context; the next boundary that reads finds the new one.
  */
 static __noinline int boundary_do_missed(struct thread_state *thread, struct task_struct *task,
 					 __u64 now_ns)
@@ -89,7 +89,7 @@ VERIFIED_ONCE int boundary_close_change(struct thread_state *thread)
 	return 0;
 }
 
-/* Of a running thread, whose books are taken: splits the last gap. */
+/* Brings the books of a running thread, which the caller holds, up to its last boundary. */
 static __always_inline void boundary_enter(struct thread_state *thread, struct task_struct *task,
 					   __u64 now_ns)
 {
@@ -171,9 +171,9 @@ static __always_inline void boundary_keep_change(struct thread_state *thread,
 }
 
 /*
- * What ends at a boundary whose interval is closed is charged, and what is known from here on.
- * exec_ns: what the thread has run up to here, where a window ends. What was charged by number is
- * left to boundary_release().
+ * Charges whatever the boundary ends, and resets the thread's knowledge. The interval is closed.
+ * exec_ns: the thread's exec runtime, used if a window ends. boundary_release() adds system calls
+ * and waits.
  */
 static __always_inline void boundary_charge(struct thread_state *thread, struct task_struct *task,
 					    __u64 now_ns, __u32 what, __u64 exec_ns)

@@ -181,7 +181,7 @@ VERIFIED_ONCE int context_take_config(struct thread_state *thread)
 	reading = thread->config.reading;
 	thread->generation = __sync_fetch_and_add(&generation, 0);
 	config = bpf_map_lookup_elem(&processes, &life);
-	/* What was found out about another program is none of this one's business. */
+	/* A configuration that was found in another image does not apply. */
 	if (config && config->image == thread->image) {
 		thread->config = *config;
 		/* It has no thread-local of its own. */
@@ -320,7 +320,7 @@ static __always_inline bool context_adopt(struct thread_state *thread, __u64 poi
 	/* Left by another thread, or by the parent before a fork, or simply older than we are. */
 	if (thread->inherited_pointer == INHERITED_FIRST_READ)
 		thread->inherited_pointer = pointer;
-	/* What comes at that address again is another table. */
+	/* If the address comes again, another table is there. */
 	else if (thread->inherited_pointer != pointer)
 		thread->inherited_pointer = 0;
 	thread->is_inherited = pointer && !thread->has_passed_probe &&

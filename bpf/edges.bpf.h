@@ -205,7 +205,7 @@ static __always_inline struct edge_slot *edge_slot_of(const struct thread_state 
 	return bpf_map_lookup_percpu_elem(&edge_slots, &key, cpu);
 }
 
-/* What is in the slot of a thread that has run for the last time: nobody will fold it. */
+/* Clears the slot of a thread that has run for the last time: no boundary will fold it. */
 static __always_inline void edge_abandon(const struct thread_state *thread)
 {
 	struct edge_slot *slot = thread->armed_cpu ? edge_slot_of(thread) : NULL;

@@ -22,7 +22,7 @@ static __always_inline struct event *event_begin(__u32 kind, __u64 life, __u32 t
 	event->ns_tgid = identity_ns_tgid(task);
 	event->life = life;
 	event->detail = detail;
-	/* Of the last thread of a process its leader may be gone. */
+	/* When the last thread of a process exits, its leader's task may be freed. */
 	event->start_ticks = kind == EVENT_KIND_EXIT ? 0 : identity_start_ticks(task);
 	event->ktime_ns = bpf_ktime_get_ns();
 	/* All zero if it cannot be read. */

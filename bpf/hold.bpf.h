@@ -62,7 +62,7 @@ static __noinline int thread_enter_unseen(struct thread_state *thread, struct ta
 	return 0;
 }
 
-/* Of a task that may have no state yet, its process's life; 0 = that is not known. */
+/* Looks up the life of a task's process by pid and start time; 0 = not known. */
 static __always_inline __u64 life_of(struct task_struct *task)
 {
 	__u32 tgid = identity_tgid(task);

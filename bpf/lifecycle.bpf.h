@@ -15,7 +15,7 @@ enum {
 static __always_inline int add_process(__u64 life, const struct process_config *parent,
 				       __u64 parent_image)
 {
-	/* What is known may be of a program that it has replaced. */
+	/* The configuration may describe a program that the parent has replaced. */
 	bool is_same = parent->image == parent_image;
 	static const struct process_books empty;
 	struct process_config *config;
@@ -69,20 +69,10 @@ static __noinline int adopt_process(const struct thread_state *maker, __u64 life
 	return 0;
 }
 
-/* Whose the child's pid is from here on, also if userspace has not seen the end of who had it. */
-static __always_inline void note_life(struct task_struct *child, __u64 life)
-{
-	struct process_life known = { life, identity_start_ticks(child) };
-	__u32 tgid = identity_tgid(child);
-
-	bpf_map_update_elem(&lives, &tgid, &known, BPF_ANY);
-}
-
 static __always_inline void tell_fork(const struct thread_state *maker, struct task_struct *child,
-				      __u64 life)
+				      __u32 tgid, __u64 life)
 {
-	struct event *event =
-		event_begin(EVENT_KIND_FORK, life, identity_tgid(child), child, maker->life);
+	struct event *event = event_begin(EVENT_KIND_FORK, life, tgid, child, maker->life);
 
 	if (!event)
 		return;
@@ -93,21 +83,25 @@ static __always_inline void tell_fork(const struct thread_state *maker, struct t
 /* An observed process forks: the child's life. 0: it is not observed. */
 static __always_inline __u64 begin_life(const struct thread_state *maker, struct task_struct *child)
 {
-	__u64 life;
+	struct process_life begun;
+	__u32 tgid;
 
 	if (!session.follow_forks) {
 		(void)stranger_born(child);
 		return 0;
 	}
+	tgid = identity_tgid(child);
 	/* Not to be seen from where userspace is. */
-	if (!identity_tgid(child))
+	if (!tgid)
 		return 0;
-	life = life_number();
-	if (adopt_process(maker, life))
+	begun.life = life_number();
+	begun.start_ticks = identity_start_ticks(child);
+	if (adopt_process(maker, begun.life))
 		return 0;
-	note_life(child, life);
-	tell_fork(maker, child, life);
-	return life;
+	/* Replaces an earlier process with that pid, whose end userspace may not have seen. */
+	bpf_map_update_elem(&lives, &tgid, &begun, BPF_ANY);
+	tell_fork(maker, child, tgid, begun.life);
+	return begun.life;
 }
 
 /*

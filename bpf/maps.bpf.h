@@ -56,7 +56,6 @@ enum context_knowledge {
 struct charged_account {
 	__u64 context_hash;
 	__u32 epoch;
-	__u32 reserved;
 };
 
 enum {
@@ -118,7 +117,6 @@ struct thread_state {
 	struct process_config config; /* as the thread last took it */
 	struct charged_account charged[CHARGED_KEPT]; /* the last ones, in a ring */
 	__u32 charged_last;
-	__u32 charged_reserved;
 	__u64 opened_hash; /* of the last account that was opened, */
 	__u32 opened_epoch; /* and the window that it is of */
 	__u32 noted_epoch; /* the window in which late values were last seen in `contexts`, */
@@ -165,7 +163,7 @@ struct {
 	__type(value, struct thread_state);
 } threads SEC(".maps");
 
-/* Whose a pid is: for what meets a task that has no state yet. */
+/* Maps a pid to its process, for tasks that have no thread_state yet. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, PROCESSES_MAX);
