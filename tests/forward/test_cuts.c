@@ -37,7 +37,9 @@ static int teardown(void **state)
 static struct conversation converse(const char *shared_key, const struct collector_options *options)
 {
 	struct stream stream = {
-		.backlog_options = { .segment_bytes = SEGMENT_ENTRIES * ENTRY, .seal_ns = MS },
+		/* Sealed by size alone: two chunks, however long the appending takes. */
+		.backlog_options = { .segment_bytes = SEGMENT_ENTRIES * ENTRY,
+				     .seal_ns = STREAM_DEADLINE_MS * MS },
 		.shared_key = shared_key,
 		.ack_timeout_ns = 1000 * MS,
 	};
