@@ -59,9 +59,7 @@ ROUNDS = 100
 OTHER_CALLS = 10 * ROUNDS
 
 # CPU ns that a block uses, in the context of its name.
-MEASURE = ("def measure(name) = Correlator.with(request_id: name) { c = -> { Process.clock_gettime("
-           "Process::CLOCK_THREAD_CPUTIME_ID, :nanosecond) }; start = c.call; yield; "
-           "c.call - start }; nil")
+MEASURE = "def measure(name, &work) = Correlator.with(request_id: name) { Workload.cpu_ns(&work) }; nil"
 GETPPID = f"i = 0; while i < {TURNS}; Process.ppid; i += 1; end"
 SPARSE = f"{SPARSE_TURNS}.times {{ Process.ppid; Workload.spin(50) }}"
 NO_KERNEL = f"i = 0; while i < {TURNS}; Process.last_status; i += 1; end"

@@ -192,10 +192,8 @@ class ValuesTest(DrivenTest):
 class ContextTest(DrivenTest):
     def spin_and_measure(self, before, after="", milliseconds=20):
         """CPU ns that a line of Ruby used between two changes of context."""
-        return self.evaluate(f"{before}; c = -> {{ Process.clock_gettime("
-                             "Process::CLOCK_THREAD_CPUTIME_ID, :nanosecond) }; start = c.call; "
-                             f"Workload.spin_ms({milliseconds}); used = c.call - start; {after}; "
-                             "used")
+        return self.evaluate(f"{before}; used = Workload.cpu_ns {{ Workload.spin_ms({milliseconds}) }}; "
+                             f"{after}; used")
 
     def test_set_lasts_until_clear(self):
         self.record("request_id")
