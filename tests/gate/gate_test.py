@@ -60,6 +60,13 @@ class TrialsTest(unittest.TestCase):
         self.assertEqual(1, len(self.script.asked))
         self.assertIn("  FAILED: unit.a (build)", judged.verdict())
 
+    def test_what_failed_is_shown_by_the_end_of_its_output(self):
+        judged = self.judge([result("unit.a", output="\n".join(f"line {number}" for number in range(100))),
+                             result("unit.b", "passed", "fine")])
+        shown = judged.ends_of_output()
+        self.assertEqual(["== unit.a ended with", "line 60", "line 99"], [shown[0], shown[1], shown[-1]])
+        self.assertEqual(1 + trials.SHOWN_LINES, len(shown))
+
     def test_one_that_measures_is_run_again_alone_and_named(self):
         judged = self.judge([self.measured(output="658 us")], [self.measured(status="passed")])
         self.assertTrue(judged.passed())

@@ -12,6 +12,7 @@ from stages import Stages
 from trials import Trials
 
 DOCUMENT = TREE / "tests/README.md"
+RESULT = RELEASE / "result.txt"  # of the last run
 EPILOG = """examples:
   tests/run                        the gate: what a change must pass, in some 10 minutes
   tests/run --all                  everything: before a release, some hours
@@ -101,8 +102,10 @@ class Run:
         print("== the stages, in minutes", *self.stages.summary(), sep="\n")
         print("== when the other parts last ran", *history.ages(DOCUMENT, TREE, [
             part for part in PARTS if part not in ("gate", "compiler")]), sep="\n")
-        print("== the result", *self.trials.verdict(), sep="\n")
-        print("PASSED" if self.trials.passed() else "FAILED", flush=True)
+        result = "\n".join(["== the result", *self.trials.verdict(), *self.trials.ends_of_output(),
+                            "PASSED" if self.trials.passed() else "FAILED"])
+        print(result, flush=True)
+        RESULT.write_text(f"{result}\n")
         return 0 if self.trials.passed() else 1
 
 

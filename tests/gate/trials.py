@@ -14,6 +14,7 @@ import xml.etree.ElementTree
 
 CHANCES = 2
 MAX_UNSTEADY = 8
+SHOWN_LINES = 40  # of the output of what failed
 MEASURES = "timing"
 SKIPPED = "SKIP_RETURN_CODE=77"
 SANITIZER_REPORT = re.compile(
@@ -141,3 +142,9 @@ class Trials:
         if len(self.unsteady) > MAX_UNSTEADY:
             lines.append(f"  FAILED: more than {MAX_UNSTEADY} tests are unsteady")
         return lines + [f"  FAILED: {result.name} ({result.build.name})" for result in self.failed]
+
+    def ends_of_output(self):
+        """Lines: what each that failed said last."""
+        return [line for result in self.failed if result.output
+                for line in (f"== {result.name} ended with",
+                             *result.output.splitlines()[-SHOWN_LINES:])]
