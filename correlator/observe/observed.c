@@ -40,8 +40,9 @@ struct observed *observed_find_pid(const struct observed_table *table, pid_t pid
 {
 	struct observed *process = table->processes;
 
-	while (process && !(process->pid == pid && process->start_ticks == start_ticks &&
-			    process->state.stage != PROCESS_EXITED))
+	while (process &&
+	       !(process->pid == pid && (!start_ticks || process->start_ticks == start_ticks) &&
+		 process->state.stage != PROCESS_EXITED))
 		process = process->hh.next;
 	return process;
 }

@@ -82,7 +82,8 @@ struct observed_table {
 void observed_table_deinit(struct observed_table *table);
 
 struct observed *observed_find(const struct observed_table *table, uint64_t life);
-/* The one that started then with that pid, and has not ended as far as is known. */
+/* The process that has this pid and started then (0 = whenever), and has not ended as far as is
+ * known. */
 struct observed *observed_find_pid(const struct observed_table *table, pid_t pid,
 				   uint64_t start_ticks);
 

@@ -342,10 +342,8 @@ static int begin_search(struct targets *targets, struct session *session)
 
 static void await_exec(struct observed_table *processes, pid_t pid)
 {
-	struct observed *process = processes->processes;
+	struct observed *process = observed_find_pid(processes, pid, 0);
 
-	while (process && (process->pid != pid || process->state.stage == PROCESS_EXITED))
-		process = process->hh.next;
 	if (process)
 		observed_execute(process, process->image, clock_monotonic_ns());
 }

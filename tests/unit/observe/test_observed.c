@@ -96,6 +96,7 @@ static void two_that_had_one_pid_are_two(void **state)
 	assert_ptr_equal(observed_find_pid(&table, FAKE_PID, later_ticks), later);
 	assert_null(observed_find_pid(&table, FAKE_PID, FAKE_START_TICKS));
 	assert_null(observed_find_pid(&table, CHILD, later_ticks));
+	assert_ptr_equal(observed_find_pid(&table, FAKE_PID, 0), later);
 	/* In the same tick. */
 	later->start_ticks = FAKE_START_TICKS;
 	assert_ptr_equal(observed_find_pid(&table, FAKE_PID, FAKE_START_TICKS), later);
