@@ -69,7 +69,7 @@ static __noinline int timeline_note_charge(struct thread_state *thread, __u64 co
 	return 0;
 }
 
-/* Of an account of this window so much was taken back. */
+/* Tells that taken_ns was taken back from an account of this window. */
 static __noinline int timeline_tell_taken(struct thread_state *thread, __u64 context_hash,
 					  __u64 taken_ns)
 {

@@ -35,7 +35,7 @@ static struct observed *find_process(struct observed_table *processes, const str
 	return process;
 }
 
-/* Of a program that the process has replaced by another one the symbols are gone. */
+/* The symbols of a program are gone once the process runs another one. */
 static int find_symbol(void *context, uint64_t id, struct value_snapshot *ret_name)
 {
 	const struct owner *owner = context;

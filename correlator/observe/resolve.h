@@ -14,7 +14,7 @@
  * A child whose fork event was lost is known from here on. A context that is met for the first time
  * is taken from the session and decoded, with the symbols of its image; a symbol whose name cannot
  * be had, because its process runs another image by now or cannot be read, is ":0x<id>@<image>".
- * What cannot be had leaves the row without a context. 0 or -ENOMEM.
+ * A row whose context cannot be had is left without one. 0 or -ENOMEM.
  */
 int resolve_rows(struct window *window, struct observed_table *processes,
 		 struct context_table *contexts, struct session *session);

@@ -261,7 +261,7 @@ static void on_stack(void *user, const struct stack_message *message)
 
 	if (!process)
 		return;
-	/* Of a program that was replaced. */
+	/* The process runs another program by now. */
 	if (process->image != message->image) {
 		process->books.balance.frames_unreadable++;
 		return;
@@ -313,8 +313,8 @@ static void on_tip(void *user, const struct tip_message *message)
 
 	if (!process)
 		return;
-	/* The kernel's names are for all, those of a program that was replaced are not to be had.
-	 */
+	/* The kernel's names are for all; those of a program are gone once the process runs another
+	 * one. */
 	if (has_native && process->image != message->image) {
 		process->books.balance.frames_unreadable++;
 		has_native = false;

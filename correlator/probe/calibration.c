@@ -201,7 +201,7 @@ void calibration_end(struct calibration *calibration)
 	(void)read_cpu_ns(calibration);
 	calibration->has_ended = true;
 	(void)kill(calibration->pid, SIGKILL);
-	/* What it charges up to its end is still its own. */
+	/* Until its end it charges to its own life. */
 	(void)waitid(P_PID, (id_t)calibration->pid, &end, WEXITED | WNOWAIT);
 }
 

@@ -190,7 +190,8 @@ void session_remove_process(struct session *session, uint64_t life, pid_t pid)
 		(void)bpf_map_delete_elem(bpf_map__fd(session->skeleton->maps.origins), &key);
 }
 
-/* Who has the probes of a process that has no life: no life has such a number. */
+/* Stands for a life where a process has none, as the owner of its probes: no life has such a
+ * number. */
 static uint64_t stranger_number(pid_t pid)
 {
 	return 1ULL << 63 | (uint64_t)pid;

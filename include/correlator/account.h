@@ -305,8 +305,8 @@ static inline void account_edges_fold(const struct edge_times *edges, struct thr
 }
 
 /*
- * Of a thread that left its CPU: takes what it was charged beyond its exec runtime out of totals,
- * as far as these have it. Returns what was taken.
+ * Takes the time that a thread, which has left its CPU, was charged beyond its exec runtime out of
+ * totals, as far as these have it. Returns what was taken.
  */
 static inline __u64 account_give_back(struct thread_clock *clock, struct account_totals *totals)
 {

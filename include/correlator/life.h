@@ -13,7 +13,7 @@
 
 #include <linux/types.h>
 
-/* What /proc/PID/stat counts start times in: USER_HZ is 100 on x86-64 and arm64. */
+/* /proc/PID/stat counts start times in these ticks: USER_HZ is 100 on x86-64 and arm64. */
 #define LIFE_NS_PER_TICK (10 * 1000 * 1000)
 
 /* Value of the map `lives`, by tgid: whose that pid was last. */

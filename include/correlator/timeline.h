@@ -103,7 +103,7 @@ static inline __u32 slice_parts(const struct slice *slice)
 	       (slice->run_queue_ns > 0) + (slice_running_ns(slice) > 0);
 }
 
-/* What is lost with it, as it is counted: of the others what is taken back is one. */
+/* How many losses are counted if the slice is lost: its parts, or one if it takes back. */
 static inline __u32 slice_losses(const struct slice *slice)
 {
 	return slice_parts(slice) + !!(slice->flags & SLICE_TAKES_BACK);

@@ -426,7 +426,7 @@ static void who_is_watched_is_so_until_it_is_not(void **state)
 	assert_false(is_watched(session, NOBODYS_PID));
 	assert_int_equal(uprobed_files_count(session->uprobed_files), 0);
 	(void)close(file.fd);
-	/* What its loader does would not be told. */
+	/* Nothing would tell of its loader. */
 	assert_true(session_watch(session, NOBODYS_PID, &loader) < 0);
 	assert_true(loader.error < 0);
 	assert_false(is_watched(session, NOBODYS_PID));
@@ -768,7 +768,7 @@ static void forks_and_ends_of_the_observed_are_told_once(void **state)
 	memset(events, 0, sizeof(events));
 	(void)session_read_events(session, note_event, events);
 	assert_int_equal(fork_event->life, 0);
-	/* What each program has used is its own. */
+	/* Each program has an account of its own. */
 	assert_int_equal(session_get_books(session, images.life, &books), 0);
 	assert_int_equal(books.image, images.second);
 	assert_int_equal(config_of(session, images.life).image, images.second);

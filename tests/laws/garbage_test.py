@@ -81,8 +81,8 @@ class GarbageTest(law.LawTest):
                 self.assertEqual(tids[number % THREADS], record["tid"], record)
                 self.assertNotIn("flags", record)
                 seen.add(number)
-                # What is stolen from a CPU is told up to a tick later, and taken out of what runs then: it may have
-                # been another id's.
+                # Theft is told up to a tick late, and taken out of the id that runs then: it may have been
+                # another id's.
                 if number % WORKERS_APART == 0:
                     charged[number] = charged.get(number, 0) + record["cpu_ns"] + record["stolen_ns"]
         return seen, charged, sums
