@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What our own gem publishes beyond the ABI that it shares with others (state_abi.h): a tag in
- * front of each state, and a second thread-local. Source: ruby/ext/correlator/correlator_state.h,
+ * front of each state, and two more thread-locals. Source: ruby/ext/correlator/correlator_state.h,
  * to which ruby/test/abi_test.rb compares this. All fields are the target's data: validate before
  * use.
  */
@@ -39,10 +39,20 @@ struct gem_state_tag {
 #define GEM_FIBER_SYMBOL "correlator_fiber_apply"
 
 /*
+ *   extern _Thread_local uint64_t correlator_changes;
+ *
+ * How often the pointer was stored on this native thread: as long as it stays, so does what the
+ * pointer leads to. At most GEM_CHANGES_WORDS_MAX words before or behind ruby_profiler_state, if
+ * both symbols are the gem's.
+ */
+#define GEM_CHANGES_SYMBOL    "correlator_changes"
+#define GEM_CHANGES_WORDS_MAX 2
+
+/*
  *   extern _Thread_local struct correlator_thread *correlator_thread;
  *
- * NULL as long as the Ruby thread has published nothing. Eight bytes from ruby_profiler_state, if
- * both symbols are the gem's.
+ * NULL as long as the Ruby thread has published nothing. As near to ruby_profiler_state, if both
+ * symbols are the gem's.
  */
 #define GEM_THREAD_SYMBOL "correlator_thread"
 

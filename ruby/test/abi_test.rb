@@ -20,7 +20,7 @@ class AbiTest < Minitest::Test
     library = Fiddle::Handle.new($LOADED_FEATURES.grep(%r{/correlator/correlator\.so}).first)
     tell = lambda do
       puts [library["correlator_state_header"], Published.address, library["ruby_profiler_state"],
-            library["correlator_thread"]].join(" ")
+            library["correlator_thread"], library["correlator_changes"]].join(" ")
       exit if $stdin.gets.nil?
     end
     tell.call
@@ -33,7 +33,7 @@ class AbiTest < Minitest::Test
     Process.wait
   RUBY
 
-  View = Struct.new(:header, :state, :variable, :thread_variable)
+  View = Struct.new(:header, :state, :variable, :thread_variable, :changes_variable)
 
   def with_target
     paths = $LOAD_PATH.flat_map { |path| ["-I", path] }
@@ -69,6 +69,25 @@ class AbiTest < Minitest::Test
   def thread_of(view)
     pointer, = words(view.thread_variable, 1)
     pointer.zero? ? nil : words(pointer, 9)
+  end
+
+  def changes_of(view)
+    words(view.changes_variable, 1).first
+  end
+
+  # Each block begins with one and ends with another; one inside of it, that ends by itself, too.
+  def test_changes_are_counted_beside_the_variable
+    with_target do |target|
+      before = view(target)
+      assert_includes [8, 16], (before.changes_variable - before.variable).abs
+      assert_equal 0, changes_of(before)
+      go_on(target)
+      counts = Array.new(3) { changes_of(view(target)).tap { go_on(target) } }
+      assert_equal [1, 3, 5], counts
+      assert_equal 1, changes_of(view(target)) # of a new thread
+      go_on(target)
+      assert_equal 6, changes_of(view(target))
+    end
   end
 
   def test_an_observer_finds_states_again_and_knows_threads

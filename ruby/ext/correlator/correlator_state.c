@@ -20,6 +20,7 @@ const struct correlator_state_header correlator_state_header = {
 /* Exported, so of the general dynamic model: observers look for their GOT entries. */
 _Thread_local struct Ruby_Profiler_State *ruby_profiler_state;
 _Thread_local struct correlator_thread *correlator_thread;
+_Thread_local uint64_t correlator_changes;
 
 /* Of all Ractors. */
 static _Atomic(uint64_t) last_serial;
@@ -27,6 +28,7 @@ static _Atomic(uint64_t) last_serial;
 static __attribute__((noinline)) void store(struct Ruby_Profiler_State *state)
 {
 	ruby_profiler_state = state;
+	correlator_changes++;
 }
 
 /* A call, so that it has a frame whatever the TLS model makes of the store. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an observer reads: the table of a state, the thread-local that points to it, and a second
- * one beside it for what else is known of the thread. The layout of the table and the name of the
- * first variable are an ABI shared with the gem ruby-profiler (socketry/ruby-profiler,
- * ext/ruby/profiler/state.h at 945c8ae), so an observer of one observes the other. All the rest is
- * this gem's own (include/correlator/gem_abi.h of the observer is the other side of it).
+ * What an observer reads: the table of a state, the thread-local that points to it, and two more
+ * beside it: how often that was set, and what else is known of the thread. The layout of the table
+ * and the name of the first variable are an ABI shared with the gem ruby-profiler
+ * (socketry/ruby-profiler, ext/ruby/profiler/state.h at 945c8ae), so an observer of one observes
+ * the other. All the rest is this gem's own (include/correlator/gem_abi.h of the observer is the
+ * other side of it).
  *
  * A table is filled once, then shared and read-only. It belongs to one State object
  * (state_object.h), which lives as long as any native thread's variable points to it
@@ -121,6 +122,13 @@ extern _Thread_local struct correlator_thread *correlator_thread CORRELATOR_EXPO
  * be in it: it is written by correlator_state_apply() only, and never read.
  */
 extern _Thread_local struct Ruby_Profiler_State *ruby_profiler_state CORRELATOR_EXPORT;
+
+/*
+ * How often ruby_profiler_state was stored on this native thread: an observer that looks now and
+ * then learns from it whether the state has stayed, or has changed and come back. One read gets
+ * both: no more than correlator_thread lies between them.
+ */
+extern _Thread_local uint64_t correlator_changes CORRELATOR_EXPORT;
 
 /*
  * The one place that stores to ruby_profiler_state, and so the place for a probe: at its entry the
