@@ -244,6 +244,9 @@ void target_config(const struct target *target, struct process_config *ret_confi
 		}
 		config.tls = publisher->tls.location;
 		config.flags = PROCESS_READY;
+		/* What another object stores is not counted. */
+		if (target->publishers.count == 1)
+			config.changes_words = publisher->changes_words;
 		if (publisher->has_fiber_site && target->publishers.count == 1)
 			config.flags |= PROCESS_TELLS_FIBERS;
 		if (publisher->has_threads) {

@@ -62,10 +62,13 @@ struct process_config {
 	__u32 family; /* whose share of the maps' room it takes (share.h) */
 	/* From the thread-local that tls leads to, to GEM_THREAD_SYMBOL (gem_abi.h). */
 	__s64 thread_offset;
+	/* And in words to GEM_CHANGES_SYMBOL; 0 = nothing counts the changes. */
+	__s32 changes_words;
+	__u32 reserved;
 	__u64 image; /* the program that all this was found in (life.h): of no other */
 };
 
-_Static_assert(sizeof(struct process_config) == 32 + 8 * KEYS_MAX + 72, "layout");
+_Static_assert(sizeof(struct process_config) == 32 + 8 * KEYS_MAX + 80, "layout");
 
 /*
  * Value of the map `otel_processes`, by life: where OpenTelemetry's thread context is, and which of

@@ -153,32 +153,53 @@ bool publishers_drop_unmapped(struct publishers *publishers, const struct memory
 }
 
 /*
- * What else our gem keeps of its threads, if it is beside the variable: the loader may have made
- * either one with another object's. 0, or -EAGAIN: not relocated yet.
+ * How far another thread-local of our gem is from the variable: 1, if it is beside it, 0, if there
+ * is none, or the loader has made either one with another object's; or -EAGAIN: not relocated yet.
  */
-static int find_threads(struct publisher *publisher, uint64_t bias,
-			const struct memory_reader *reader, bool is_musl)
+static int find_beside(const struct publisher *publisher, uint64_t bias,
+		       const struct memory_reader *reader, bool is_musl, const char *name,
+		       int64_t *ret_offset)
 {
 	const struct elf_image *image = object_file_image(publisher->file);
 	const struct tls_location *own = &publisher->tls.location;
 	struct elf_symbol symbol;
-	struct tls_symbol thread;
+	struct tls_symbol other;
 	int r;
 
-	publisher->has_threads = false;
-	publisher->watch_address =
-		elf_image_find_defined(image, GEM_WATCH_SYMBOL, &symbol) ? bias + symbol.value : 0;
-	if (!elf_image_find_defined(image, GEM_THREAD_SYMBOL, &symbol) || symbol.type != STT_TLS)
+	if (!elf_image_find_defined(image, name, &symbol) || symbol.type != STT_TLS)
 		return 0;
-	r = tls_symbol_resolve(image, bias, reader, GEM_THREAD_SYMBOL, is_musl, false, &thread);
+	r = tls_symbol_resolve(image, bias, reader, name, is_musl, false, &other);
 	if (r == -EAGAIN)
 		return r;
-	if (r == 0 && thread.location.model == own->model &&
-	    thread.location.module == own->module) {
-		publisher->has_threads = true;
-		publisher->thread_offset = thread.location.offset - own->offset;
-	}
-	return 0;
+	if (r < 0 || other.location.model != own->model || other.location.module != own->module)
+		return 0;
+	*ret_offset = other.location.offset - own->offset;
+	return 1;
+}
+
+/* What else our gem keeps of its threads. 0, or -EAGAIN: not relocated yet. */
+static int find_neighbours(struct publisher *publisher, uint64_t bias,
+			   const struct memory_reader *reader, bool is_musl)
+{
+	const struct elf_image *image = object_file_image(publisher->file);
+	const int64_t word_bytes = sizeof(uint64_t);
+	int64_t changes_offset = 0;
+	struct elf_symbol symbol;
+	int r;
+
+	publisher->watch_address =
+		elf_image_find_defined(image, GEM_WATCH_SYMBOL, &symbol) ? bias + symbol.value : 0;
+	r = find_beside(publisher, bias, reader, is_musl, GEM_THREAD_SYMBOL,
+			&publisher->thread_offset);
+	publisher->has_threads = r > 0;
+	if (r >= 0)
+		r = find_beside(publisher, bias, reader, is_musl, GEM_CHANGES_SYMBOL,
+				&changes_offset);
+	publisher->changes_words = 0;
+	if (r > 0 && changes_offset % word_bytes == 0 &&
+	    llabs(changes_offset / word_bytes) <= GEM_CHANGES_WORDS_MAX)
+		publisher->changes_words = (int32_t)(changes_offset / word_bytes);
+	return r < 0 ? r : 0;
 }
 
 static int resolve(struct publisher *publisher, const char *symbol,
@@ -195,7 +216,7 @@ static int resolve(struct publisher *publisher, const char *symbol,
 	r = tls_symbol_resolve(image, bias, reader, symbol, layout->is_musl, is_final,
 			       &publisher->tls);
 	if (r == 0)
-		r = find_threads(publisher, bias, reader, layout->is_musl);
+		r = find_neighbours(publisher, bias, reader, layout->is_musl);
 	elf_image_rest(image);
 	if (r < 0)
 		return r;

@@ -48,6 +48,7 @@ struct publisher {
 	/* Our gem's, in the same module: from there to GEM_THREAD_SYMBOL (gem_abi.h). */
 	bool has_threads;
 	int64_t thread_offset;
+	int32_t changes_words; /* and to GEM_CHANGES_SYMBOL; 0 = it does not count them */
 	uint64_t watch_address; /* of GEM_WATCH_SYMBOL in the process; 0 = there is none */
 	bool is_interposed; /* its variable is another's in this list: it only sets that one, too */
 	bool is_refused; /* the two ways disagree, or no loader writes what is there */

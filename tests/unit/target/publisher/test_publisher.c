@@ -18,14 +18,14 @@ struct bench {
 	uint64_t *slot; /* {module, offset} of the variable */
 };
 
-static int set_up(void **state)
+static int set_up_with(const char *fixture, void **state)
 {
 	struct bench *bench = calloc(1, sizeof(*bench));
 	struct loaded_object object;
 	uint64_t address;
 
 	assert_non_null(bench);
-	mapped_copy_make(FIXTURE_TLS_GENERAL_DYNAMIC, &bench->copy);
+	mapped_copy_make(fixture, &bench->copy);
 	bench->reader = memory_reader_of_process(getpid());
 	bench->publishers = (struct publishers){ .symbol = "ruby_profiler_state" };
 	assert_int_equal(object_file_get(NULL, getpid(), bench->copy.entry, &bench->file), 0);
@@ -43,6 +43,16 @@ static int set_up(void **state)
 	bench->slot[1] = 0x18;
 	*state = bench;
 	return 0;
+}
+
+static int set_up(void **state)
+{
+	return set_up_with(FIXTURE_TLS_GENERAL_DYNAMIC, state);
+}
+
+static int set_up_counting(void **state)
+{
+	return set_up_with(FIXTURE_TLS_COUNTING, state);
 }
 
 static int tear_down(void **state)
@@ -380,6 +390,38 @@ static void its_sites_are_looked_for_where_they_are_wanted_once_for_a_file(void 
 }
 #endif
 
+/* Near enough to be read with the variable, and of the same object. */
+static void the_count_of_changes_is_found_beside_the_variable(void **state)
+{
+	static const struct {
+		uint64_t module, offset;
+		int32_t words;
+	} places[] = {
+		{ 5, 0x18 + 8, 1 },  { 5, 0x18 + 16, 2 }, { 5, 0x18 - 8, -1 }, { 5, 0x18 - 16, -2 },
+		{ 5, 0x18 + 24, 0 }, { 5, 0x18 + 4, 0 },  { 6, 0x18 + 8, 0 },
+	};
+	struct bench *bench = *state;
+	uint64_t address, *slot;
+
+	assert_int_equal(tls_symbol_find_slot(object_file_image(bench->file), "correlator_changes",
+					      &address),
+			 0);
+	slot = (uint64_t *)(void *)(bench->copy.start + address);
+	bench->slot[0] = 5;
+	/* The loader has not come to it yet. */
+	slot[0] = 0;
+	assert_int_equal(locate(bench), 0);
+	assert_null(publishers_live(&bench->publishers));
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		slot[0] = places[i].module;
+		slot[1] = places[i].offset;
+		assert_int_equal(locate(bench), 0);
+		assert_int_equal(publishers_live(&bench->publishers)->changes_words,
+				 places[i].words);
+		bench->publishers.list[0]->is_located = false;
+	}
+}
+
 /* A gem that hears of threads imports what it takes. */
 static void threads_are_followed_if_one_of_them_hears_of_them(void **state)
 {
@@ -684,6 +726,8 @@ int main(void)
 		cmocka_unit_test(one_is_read_at_a_time_and_that_which_has_the_code_is_preferred),
 		cmocka_unit_test(what_is_not_mapped_where_it_was_is_dropped),
 		cmocka_unit_test(of_two_that_share_a_variable_one_only_sets_it),
+		cmocka_unit_test_setup_teardown(the_count_of_changes_is_found_beside_the_variable,
+						set_up_counting, tear_down),
 		LIVE(threads_are_followed_if_one_of_them_hears_of_them),
 		LIVE(what_is_no_thread_local_is_not_the_variable),
 		LIVE(the_first_one_that_is_located_is_read),
