@@ -122,13 +122,14 @@ static __always_inline bool boundary_begin(struct thread_state *thread, struct t
 	return true;
 }
 
-/* An interval is closed, which began at since_ns. is_change: the context changed inside of it. */
+/* An interval is closed, which began at since_ns. is_change: the context changed inside of it,
+ * maybe. */
 static __always_inline void boundary_note(struct thread_state *thread, __u64 since_ns,
-					  __u64 interval_ns, bool is_change)
+					  __u64 interval_ns, __u64 is_change)
 {
 	counters_claim(thread);
-	if (is_change)
-		thread->pending.ambiguous_ns += interval_ns;
+	thread->pending.ambiguous_ns += interval_ns & -is_change;
+	thread->sure_ns = account_on_cpu(&thread->pending);
 	charge_note_pending(thread, since_ns);
 }
 
@@ -139,8 +140,7 @@ static __always_inline void boundary_close(struct thread_state *thread, struct t
 	__u64 since_ns = thread->clock.mark_ns;
 	__u64 pointer = thread->state_pointer;
 	bool is_cheap = what & BOUNDARY_IS_CHEAP;
-	bool is_change;
-	__u64 ns;
+	__u64 is_change, ns;
 
 	if (what & BOUNDARY_IS_LAST)
 		thread->is_change_open = 0;

@@ -237,6 +237,18 @@ static __always_inline void charge_remember(struct thread_state *thread, __u64 h
 	last->epoch = thread->epoch;
 }
 
+/*
+ * What is pending that no boundary has found to be of its context (sure_ns): it is ambiguous, if it
+ * is_doubtful (1, or 0), and else found now. Without a branch, as charge_remember().
+ */
+static __always_inline void charge_doubt(struct thread_state *thread, __u64 is_doubtful)
+{
+	__u64 on_cpu_ns = account_on_cpu(&thread->pending);
+
+	thread->pending.ambiguous_ns += account_growth(on_cpu_ns, thread->sure_ns) & -is_doubtful;
+	thread->sure_ns = on_cpu_ns;
+}
+
 /* See charge_pending(). */
 static __noinline int charge_to_account(struct thread_state *thread, struct task_struct *task,
 					__u64 now_ns)
@@ -249,6 +261,7 @@ static __noinline int charge_to_account(struct thread_state *thread, struct task
 	gc_time_charged(&thread->gc, &thread->pending);
 	if (!thread->pending_first_ns)
 		return 0;
+	charge_doubt(thread, thread_is_lean(thread));
 	account = charge_find_account(thread, task);
 	if (account) {
 		if (thread->knowledge != CONTEXT_UNKNOWN &&
@@ -279,6 +292,7 @@ static __noinline int charge_to_account(struct thread_state *thread, struct task
 	if (session.has_timeline)
 		(void)timeline_note_charge(thread, charge_hash(thread), slice_flags);
 	__builtin_memset(&thread->pending, 0, sizeof(thread->pending));
+	thread->sure_ns = 0;
 	thread->pending_first_ns = 0;
 	return 0;
 }

@@ -208,8 +208,11 @@ VERIFIED_ONCE int context_take_config(struct thread_state *thread)
  */
 VERIFIED_ONCE int context_locate(struct thread_state *thread)
 {
+	__u64 former;
+
 	if (!thread)
 		return TLS_UNRESOLVED;
+	former = thread->tls_address;
 	if (thread->tls_resolution == TLS_UNALLOCATED && !thread_is_lean(thread) &&
 	    !thread->has_passed_probe && thread->tls_epoch == current_epoch)
 		return TLS_UNALLOCATED;
@@ -222,18 +225,58 @@ VERIFIED_ONCE int context_locate(struct thread_state *thread)
 				? TLS_UNRESOLVED
 				: tls_locate(&thread->config.tls, bpf_get_current_task_btf(),
 					     &thread->tls_address);
+	/* Of another variable no change was counted. */
+	if (thread->tls_address != former)
+		thread->changes = 0;
 	if (thread->tls_resolution == TLS_UNRESOLVED)
 		count_loss(thread->life, COUNTER_POINTER_UNREADABLE);
 	return thread->tls_resolution;
 }
 
 /*
- * Reads the thread-local of the current thread into pointer_read (0 = no context). 1, or 0: it
- * could not be read now. The caller holds the thread.
+ * The thread-local, whose address is known, and with it our gem's count of changes, which lies
+ * within a few words of it. False: a fault.
+ */
+static __always_inline bool context_read_both(struct thread_state *thread)
+{
+	__s32 distance = thread->config.changes_words;
+	__u32 span = (__u32)(distance < 0 ? -distance : distance);
+	__u64 words[1 + GEM_CHANGES_WORDS_MAX] = { 0 };
+	__u64 start = thread->tls_address;
+	__u64 last;
+
+	if (span > GEM_CHANGES_WORDS_MAX)
+		return false;
+	if (distance < 0)
+		start -= span * sizeof(words[0]);
+	if (bpf_probe_read_user(words, (1 + span) * sizeof(words[0]), (void *)start))
+		return false;
+	last = span == 2 ? words[2] : words[1];
+	thread->pointer_read = compat_untag(distance < 0 ? last : words[0]);
+	thread->changes_read = distance < 0 ? words[0] : last;
+	return true;
+}
+
+/* Where probes tell of each change nobody asks how many there were. */
+static __always_inline bool context_read_variable(struct thread_state *thread)
+{
+	__u64 pointer;
+
+	if (thread->reads_changes)
+		return context_read_both(thread);
+	if (bpf_probe_read_user(&pointer, sizeof(pointer), (void *)thread->tls_address))
+		return false;
+	thread->pointer_read = compat_untag(pointer);
+	return true;
+}
+
+/*
+ * Reads the thread-local of the current thread into pointer_read (0 = no context), and, if it
+ * reads_changes, their count into changes_read. 1, or 0: it could not be read now. The caller holds
+ * the thread.
  */
 VERIFIED_ONCE int context_read_pointer(struct thread_state *thread)
 {
-	__u64 pointer = 0;
 	int resolution;
 
 	if (!thread || thread->is_exiting)
@@ -247,13 +290,25 @@ VERIFIED_ONCE int context_read_pointer(struct thread_state *thread)
 		resolution = context_locate(thread);
 	if (resolution == TLS_UNRESOLVED)
 		return 0;
-	if (resolution == TLS_RESOLVED &&
-	    bpf_probe_read_user(&pointer, sizeof(pointer), (void *)thread->tls_address)) {
+	if (resolution == TLS_RESOLVED && !context_read_variable(thread)) {
 		count_loss(thread->life, COUNTER_POINTER_UNREADABLE);
 		return 0;
 	}
-	thread->pointer_read = compat_untag(pointer);
+	if (resolution != TLS_RESOLVED)
+		thread->pointer_read = thread->changes_read = 0;
 	return 1;
+}
+
+/* 1: the pointer was stored since the count of changes was last read; else 0. */
+static __always_inline __u64 context_note_changes(struct thread_state *thread)
+{
+	__u64 differs = thread->changes ^ thread->changes_read;
+	__u64 moved = (differs | -differs) >> 63;
+
+	thread->changes = thread->changes_read;
+	/* Or the compiler would see the comparison in it, and branch (account_growth()). */
+	__asm__("" : "+r"(moved));
+	return moved;
 }
 
 /* Not a hash to trust a hostile target with: it only tells whether its own table has changed. */
@@ -276,18 +331,20 @@ VERIFIED_ONCE __u64 context_table_digest(struct thread_state *thread)
 }
 
 /*
- * Without probes an unchanged pointer proves nothing: the state may have been freed, and the next
- * request's made at the same address. Cheaply the table's words are compared (the same objects), if
- * they were compared in full since the thread became lean; fully, what they hold.
+ * Whether a lean thread's pointer, which is the same, leads to what it led to. Without probes that
+ * proves nothing: the state may have been freed, and the next request's made at the same address.
+ * If our gem counts the changes, and there was none, it is the same. Else cheaply the table's words
+ * are compared (the same objects), if they were compared in full since the thread became lean;
+ * fully, what they hold.
  */
 static __always_inline bool context_is_same(struct thread_state *thread, struct task_struct *task,
-					    __u64 now_ns, bool is_cheap)
+					    __u64 now_ns, bool is_cheap, __u64 moved)
 {
 	__u64 hash = thread->context_hash;
 
-	if (!thread->state_pointer)
+	if (!thread->state_pointer || (thread->config.changes_words && !moved))
 		return true;
-	if (is_cheap && thread->compared_ns)
+	if (is_cheap && !moved && thread->compared_ns)
 		return context_read_table(thread) &&
 		       context_table_digest(thread) == thread->table_digest;
 	thread->compared_ns = now_ns;
@@ -345,8 +402,11 @@ static __noinline int context_read_at_birth(struct thread_state *thread)
 
 	thread->memory = (__u64)bpf_get_current_task_btf()->mm;
 	(void)context_take_config(thread);
-	if (!context_has_otel(thread) && context_read_pointer(thread))
+	thread->reads_changes = thread_is_lean(thread);
+	if (!context_has_otel(thread) && context_read_pointer(thread)) {
+		thread->changes = thread->changes_read;
 		(void)context_adopt(thread, thread->pointer_read);
+	}
 	if (thread->knowledge == CONTEXT_UNKNOWN) {
 		thread->generation = generation - 1;
 		thread->config.generation = thread->config.reading = 0;
@@ -360,17 +420,19 @@ static __noinline int context_read_at_birth(struct thread_state *thread)
 /*
  * The rule of attribution at a boundary that reads: the interval that ends belongs to the
  * context in force now. If that is not the one that the pending time belongs to, the pending time
- * is charged first. True: the context changed inside the open interval, which no probe saw.
+ * is charged first. 1, or 0: the context changed inside the open interval, which no probe saw, or
+ * it may have: of a lean thread whatever is read at its ends, it may have changed to and fro.
  */
-static __always_inline bool context_confirm(struct thread_state *thread, struct task_struct *task,
-					    __u64 now_ns, bool is_cheap)
+static __always_inline __u64 context_confirm(struct thread_state *thread, struct task_struct *task,
+					     __u64 now_ns, bool is_cheap)
 {
 	bool is_lean = thread_is_lean(thread);
 	int otel = OTEL_LOOK_SAME;
 	bool is_same, is_change;
-	__u64 pointer;
+	__u64 pointer, moved;
 
 	if (context_has_new_config(thread) && context_take_config(thread)) {
+		charge_doubt(thread, is_lean);
 		if (thread->knowledge == CONTEXT_KNOWN)
 			charge_pending(thread, task, now_ns);
 		gvl_wait_forget(&thread->gvl, &thread->pending);
@@ -380,9 +442,17 @@ static __always_inline bool context_confirm(struct thread_state *thread, struct 
 	/* If the mode changes here, what lies behind was watched no better than in the lesser one.
 	 */
 	is_lean |= thread_is_lean(thread);
-	if (!context_read_pointer(thread))
-		return false;
+	thread->reads_changes = is_lean;
+	if (!context_read_pointer(thread)) {
+		charge_doubt(thread, is_lean);
+		return is_lean;
+	}
 	pointer = thread->pointer_read;
+	moved = 0;
+	if (is_lean) {
+		moved = context_note_changes(thread);
+		charge_doubt(thread, moved);
+	}
 	thread->confirmed_ns = now_ns;
 	counters_find(thread, now_ns);
 	if (context_has_otel(thread))
@@ -394,11 +464,12 @@ static __always_inline bool context_confirm(struct thread_state *thread, struct 
 	 * pending is its own.
 	 */
 	if (thread->knowledge == CONTEXT_KNOWN &&
-	    !(thread->is_unread && !otel && pointer == thread->state_pointer)) {
+	    !(thread->is_unread && !otel && !moved && pointer == thread->state_pointer)) {
 		is_same = pointer == thread->state_pointer &&
-			  (!is_lean || otel || context_is_same(thread, task, now_ns, is_cheap));
+			  (!is_lean || otel ||
+			   context_is_same(thread, task, now_ns, is_cheap, moved));
 		if (is_same && !otel)
-			return false;
+			return moved;
 		is_change |= !is_same;
 		if (is_cheap && thread->gc.serial)
 			counters_look(thread, now_ns, true);
@@ -411,8 +482,12 @@ static __always_inline bool context_confirm(struct thread_state *thread, struct 
 		if (is_change && thread->pending_first_ns)
 			thread->pending.slices++;
 		charge_pending(thread, task, now_ns);
+	} else {
+		/* All of it goes to the context that is found now, whatever it ran in. */
+		thread->pending.ambiguous_ns +=
+			account_growth(thread->sure_ns, thread->pending.ambiguous_ns) & -moved;
 	}
-	return context_adopt(thread, pointer) && is_change;
+	return moved | (context_adopt(thread, pointer) & is_change);
 }
 
 /* A wanted key has no ID, and there are symbols that userspace has not seen. */

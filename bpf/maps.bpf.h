@@ -65,9 +65,12 @@ enum {
 struct thread_state {
 	struct thread_clock clock;
 	struct account_totals pending; /* of the context below, since it was last charged */
+	__u64 sure_ns; /* of its time on a CPU what was found to be of that context */
 	__u64 pending_first_ns; /* 0 = nothing is pending */
 	__u64 tls_address;
-	__u64 pointer_read; /* by context_read_pointer() */
+	__u64 pointer_read; /* by context_read_pointer(), */
+	__u64 changes_read; /* with our gem's count of changes; 0 where nothing counts them */
+	__u64 changes; /* and what it was when that was read before */
 	__u64 state_pointer; /* read when context_hash was found */
 	/* Not set by this thread under its name; INHERITED_FIRST_READ: the next that is read. */
 	__u64 inherited_pointer;
@@ -100,6 +103,7 @@ struct thread_state {
 	__u32 has_passed_probe; /* the thread itself has set its context since it was first seen */
 	__u32 is_inherited; /* context_hash was found before it had */
 	__u32 is_otel_inherited; /* the same of OpenTelemetry's part of it */
+	__u32 reads_changes; /* together with the pointer: probes do not tell of them all */
 	__u32 is_unread; /* a value of the context faulted: to be read again */
 	__u32 is_at_switch; /* what is read now is read under the run queue's lock */
 	__u32 is_put_off; /* so a long value was left to a later boundary: nothing is known */

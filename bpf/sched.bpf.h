@@ -57,8 +57,7 @@ static __always_inline void switch_out(struct thread_state *thread, struct task_
 	__u32 reason = off_cpu_reason(thread, task, is_preempted, true);
 	bool is_dead = task->__state & TASK_STATE_DEAD;
 	struct kernel_figures figures;
-	__u64 since_ns, interval_ns;
-	bool is_change;
+	__u64 since_ns, interval_ns, is_change = 0;
 
 	if (!thread_take(thread, task, now_ns, 0)) {
 		switch_note(thread, task, now_ns, 0, reason);
@@ -75,9 +74,9 @@ static __always_inline void switch_out(struct thread_state *thread, struct task_
 	since_ns = thread->clock.mark_ns;
 	thread_figures(task, &figures);
 	thread->is_at_switch = 1;
-	is_change = must_confirm(thread, now_ns) &&
-		    context_confirm(thread, task, now_ns,
-				    now_ns - thread->compared_ns < CONFIRM_PERIOD_NS);
+	if (must_confirm(thread, now_ns))
+		is_change = context_confirm(thread, task, now_ns,
+					    now_ns - thread->compared_ns < CONFIRM_PERIOD_NS);
 	thread->is_at_switch = 0;
 	interval_ns =
 		account_switch_out(&thread->clock, &thread->pending, now_ns, &figures, reason);

@@ -62,7 +62,8 @@ struct account_totals {
 	__u64 run_queue_ns;
 	__u64 blocked_ns;
 	__u64 uninterruptible_ns; /* part of blocked_ns */
-	__u64 ambiguous_ns; /* part of user_ns + kernel_ns whose context differed at its ends */
+	__u64 ambiguous_ns; /* part of user_ns + kernel_ns in which the context has changed, maybe
+			     */
 	__u64 slices; /* stretches on a CPU in one context */
 	__u64 switches_voluntary;
 	__u64 switches_involuntary;
@@ -134,6 +135,11 @@ static inline void account_add_on_cpu(struct account_totals *totals, __u32 mode,
 		totals->user_ns += ns;
 }
 
+static inline __u64 account_on_cpu(const struct account_totals *totals)
+{
+	return totals->user_ns + totals->kernel_ns;
+}
+
 /* Time asleep of the gap that clock has. */
 static inline void account_add_blocked(struct thread_clock *clock, struct account_totals *totals,
 				       __u64 ns)
@@ -162,8 +168,8 @@ static inline __u64 account_take_out(struct account_totals *totals, __u64 ns)
 
 	*first -= from_first;
 	*second -= from_second;
-	if (totals->gc_ns > totals->user_ns + totals->kernel_ns)
-		totals->gc_ns = totals->user_ns + totals->kernel_ns;
+	if (totals->gc_ns > account_on_cpu(totals))
+		totals->gc_ns = account_on_cpu(totals);
 	totals->stolen_ns += (__s64)(from_first + from_second);
 	return from_first + from_second;
 }

@@ -326,7 +326,7 @@ static void a_context_is_published_before_its_snapshot_is_built_over(void **stat
 	thread.config.flags = PROCESS_IS_LEAN;
 	hold(100);
 	/* The table cannot be read any more: another context, or none. */
-	assert_false(context_is_same(&thread, &task, 2000, false));
+	assert_false(context_is_same(&thread, &task, 2000, false, false));
 	thread.snapshot_hash = 200;
 	assert_true(is_published(100));
 	charge_pending(&thread, &task, 2000);
@@ -336,10 +336,10 @@ static void a_context_is_published_before_its_snapshot_is_built_over(void **stat
 	/* Once a window: nothing is looked for while the account is open. */
 	published.count = 0;
 	hold(100);
-	assert_false(context_is_same(&thread, &task, 2000, false));
+	assert_false(context_is_same(&thread, &task, 2000, false, false));
 	assert_int_equal(published.count, 0);
 	thread.epoch++;
-	assert_false(context_is_same(&thread, &task, 2000, false));
+	assert_false(context_is_same(&thread, &task, 2000, false, false));
 	assert_true(is_published(100));
 }
 
@@ -351,7 +351,7 @@ static void who_is_late_opens_an_account_in_the_window_that_is_charged(void **st
 	thread.epoch = 1;
 	open_epoch = 2;
 	hold(100);
-	assert_false(context_is_same(&thread, &task, 2000, false));
+	assert_false(context_is_same(&thread, &task, 2000, false, false));
 	assert_int_equal(opened[1].count, 0);
 	assert_int_equal(opened[0].count, 1);
 	/* It is still to be written up. */
@@ -368,7 +368,7 @@ static void what_cannot_be_published_before_goes_to_overflow(void **state)
 	thread.config.flags = PROCESS_IS_LEAN;
 	room.has_contexts = false;
 	hold(100);
-	assert_false(context_is_same(&thread, &task, 2000, false));
+	assert_false(context_is_same(&thread, &task, 2000, false, false));
 	charge_pending(&thread, &task, 2000);
 	assert_int_equal(opened[0].count, 0);
 	assert_int_equal(process.epochs[0].overflow.user_ns, 5);

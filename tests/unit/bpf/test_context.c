@@ -386,6 +386,56 @@ static void a_thread_without_memory_reads_nothing(void **state)
 	assert_int_equal(process.losses[COUNTER_POINTER_UNREADABLE], 2);
 }
 
+/* Wherever it is within two words, in one read. */
+static void the_count_of_changes_is_read_with_the_pointer(void **state)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	const uint64_t words[] = { 10, 20, 30, 40, 50 };
+	uint64_t at = forged_words(&memory, words, 5);
+
+	(void)state;
+	task->mm = (void *)native_task;
+	thread.memory = (uint64_t)(uintptr_t)task->mm;
+	thread.is_exiting = 0;
+	thread.tls_resolution = TLS_RESOLVED;
+	thread.tls_address = at + 2 * 8;
+	thread.reads_changes = 1;
+	for (int32_t distance = -2; distance <= 2; distance++) {
+		thread.config.changes_words = distance;
+		assert_int_equal(context_read_pointer(&thread), 1);
+		assert_int_equal(thread.pointer_read, 30);
+		assert_int_equal(thread.changes_read, distance ? 30 + 10 * distance : 0);
+	}
+	/* Nothing is there, or it lies elsewhere. */
+	thread.tls_address = 8;
+	assert_int_equal(context_read_pointer(&thread), 0);
+	thread.config.changes_words = 3;
+	assert_int_equal(context_read_pointer(&thread), 0);
+	/* Where probes tell of each it is not looked at. */
+	thread.reads_changes = 0;
+	thread.tls_address = at;
+	assert_int_equal(context_read_pointer(&thread), 1);
+	assert_int_equal(thread.pointer_read, 10);
+	/* Not allocated yet: nothing was stored. */
+	thread.tls_resolution = TLS_UNRESOLVED;
+	thread.config.flags = 0;
+	assert_int_equal(context_read_pointer(&thread), 1);
+	assert_int_equal(thread.pointer_read | thread.changes_read, 0);
+}
+
+static void a_change_is_told_once(void **state)
+{
+	(void)state;
+	thread.changes = 5;
+	thread.changes_read = 5;
+	assert_int_equal(context_note_changes(&thread), 0);
+	thread.changes_read = 6;
+	assert_int_equal(context_note_changes(&thread), 1);
+	assert_int_equal(context_note_changes(&thread), 0);
+	thread.changes_read = 0;
+	assert_int_equal(context_note_changes(&thread), 1);
+}
+
 /* After an exec what is known of the thread pointer may be the last program's. */
 static void by_an_old_thread_pointer_nothing_is_found(void **state)
 {
@@ -453,6 +503,8 @@ int main(void)
 		cmocka_unit_test_setup(the_largest_table_is_read_to_its_last_pair, set_up),
 		cmocka_unit_test_setup(tables_that_break_the_abi_are_counted, set_up),
 		cmocka_unit_test_setup(a_thread_without_memory_reads_nothing, set_up),
+		cmocka_unit_test_setup(the_count_of_changes_is_read_with_the_pointer, set_up),
+		cmocka_unit_test_setup(a_change_is_told_once, set_up),
 		cmocka_unit_test_setup(by_an_old_thread_pointer_nothing_is_found, set_up),
 		cmocka_unit_test_setup(a_variable_that_was_not_allocated_is_looked_for_by_reason,
 				       set_up),

@@ -368,6 +368,58 @@ static void compare_slices(struct difference *difference, const struct world *wo
 	slices_next(story_slices);
 }
 
+/*
+ * Lean, where the gem counts its changes: what a context was charged too much is no more than what
+ * of it is ambiguous, and what it was charged too little no more than what is ambiguous of all, in
+ * no known context, or nobody's (who died or ended while their books were held); but for theft.
+ */
+struct bound {
+	uint64_t charged_ns[IMAGES_MAX][VALUES + 1], ambiguous_ns[IMAGES_MAX][VALUES + 1];
+	uint64_t all_ns, slack_ns;
+};
+
+static void add_to_bound(struct bound *bound, const struct ledger *programs)
+{
+	for (uint32_t i = 0; i < programs->count; i++) {
+		const struct ledger_row *row = &programs->rows[i];
+		uint64_t ns = account_on_cpu(&row->totals);
+
+		bound->all_ns += ns;
+		if (row->context > VALUES) {
+			bound->slack_ns += ns;
+			continue;
+		}
+		bound->charged_ns[row->owner % IMAGES_MAX][row->context] += ns;
+		bound->ambiguous_ns[row->owner % IMAGES_MAX][row->context] +=
+			row->totals.ambiguous_ns;
+		bound->slack_ns += row->totals.ambiguous_ns;
+	}
+}
+
+static void compare_bound(struct difference *difference, const struct world *world,
+			  struct bound *bound)
+{
+	uint64_t ran_ns = 0;
+
+	for (uint32_t i = 0; i < IMAGES_MAX; i++)
+		for (uint32_t value = 0; value <= VALUES; value++)
+			ran_ns += world->ran_ns[i][value];
+	if (ran_ns > bound->all_ns)
+		bound->slack_ns += ran_ns - bound->all_ns;
+	for (uint32_t i = 0; i < IMAGES_MAX; i++)
+		for (uint32_t value = 1; value <= VALUES && !world->was_unknown[i]; value++) {
+			uint64_t charged = bound->charged_ns[i][value];
+			uint64_t ran = world->ran_ns[i][value];
+
+			if (charged > ran + bound->ambiguous_ns[i][value] + world->stolen_ns ||
+			    ran > charged + bound->slack_ns + world->stolen_ns)
+				differ(difference, world->window, "true time in context", value,
+				       "beyond its bound", charged, ran);
+		}
+}
+
+static struct bound story_bound;
+
 static void compare(struct difference *difference, const struct world *world)
 {
 	static struct ledger programs, model;
@@ -377,6 +429,7 @@ static void compare(struct difference *difference, const struct world *world)
 	model_drain(world, &model);
 	compare_rows(difference, window, &programs, &model);
 	compare_processes(difference, window, &programs, &model);
+	add_to_bound(&story_bound, &programs);
 	if (world->mode.has_timeline)
 		compare_slices(difference, world, window, &programs);
 	if (world->mode.counts_syscalls)
@@ -433,6 +486,8 @@ static size_t tell(const struct story *story, struct difference *ret)
 	story_slices = slices_new(LEDGER_SLICES);
 	world_begin(&world);
 	world.mode = story->mode;
+	world.processes[0].is_lean = world.has_been_lean = story->mode.is_lean;
+	memset(&story_bound, 0, sizeof(story_bound));
 	world.sees_edges = story->mode.has_split;
 	machine_begin(&world);
 	model_begin(&world);
@@ -440,6 +495,8 @@ static size_t tell(const struct story *story, struct difference *ret)
 		tell_step(&world, &story->steps[i], ret);
 	for (size_t i = 0; i < sizeof(last) / sizeof(last[0]); i++)
 		tell_step(&world, &last[i], ret);
+	if (story->mode.is_lean && story->mode.counts_changes && !story->mode.has_children)
+		compare_bound(ret, &world, &story_bound);
 	return ret->count;
 }
 

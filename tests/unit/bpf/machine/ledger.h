@@ -22,7 +22,7 @@ enum {
 struct ledger_row {
 	uint32_t serial; /* of the thread */
 	uint32_t context; /* 0 = none, a value of a table, or LEDGER_UNKNOWN */
-	uint64_t owner; /* by the model: the image that set it, which makes it another one */
+	uint64_t owner; /* the image that set it, which makes it another one */
 	uint64_t context_hash; /* by the programs */
 	uint32_t tid;
 	uint32_t name; /* a number: its serial */

@@ -84,7 +84,8 @@ enum {
 	KEY = 300 << 4 | 1,
 	STRANGERS_PID = 1001,
 	VARIABLE_OFFSET = 16,
-	COUNTERS_OFFSET = 8, /* from there */
+	COUNTERS_OFFSET = 8, /* from there, */
+	CHANGES_WORDS = -1, /* and the count of changes */
 	/* How far the run queues' clock is behind ours. */
 	CLOCK_SKEW_NS = 1234567,
 };
@@ -491,12 +492,12 @@ __attribute__((noipa)) long native_read_user(void *buffer, __u32 size_bytes, con
 	if (at < THREAD_POINTER || thread >= THREADS || machine.world->threads[thread].is_hidden)
 		return -EFAULT;
 	/* At the address that the last program had it at, the next one has whatever it likes. */
-	words[0] = machine.world->threads[thread].has_new_memory
-			   ? 1
-			   : machine.world->threads[thread].table;
-	if (words[0])
-		words[0] = TABLE + words[0] * BLOCK_BYTES;
-	memcpy(buffer, words, size_bytes);
+	table = machine.world->threads[thread].has_new_memory
+			? 1
+			: machine.world->threads[thread].table;
+	words[VARIABLE_OFFSET / 8] = table ? TABLE + table * BLOCK_BYTES : 0;
+	words[VARIABLE_OFFSET / 8 + CHANGES_WORDS] = machine.world->threads[thread].changes;
+	memcpy(buffer, (const char *)words + at % BLOCK_BYTES, size_bytes);
 	return 0;
 }
 
@@ -680,6 +681,7 @@ static void configure(uint32_t i)
 		config->key_ids[0] = KEY;
 		config->key_count = 1;
 		config->thread_offset = COUNTERS_OFFSET;
+		config->changes_words = machine.world->mode.counts_changes ? CHANGES_WORDS : 0;
 		config->flags = (process->is_ready ? PROCESS_READY | PROCESS_HAS_THREADS : 0) |
 				(process->is_lean ? PROCESS_IS_LEAN : 0);
 		config->publisher_start = PUBLISHER_START;
@@ -814,6 +816,7 @@ static void drain_accounts(struct accounts_map *map, struct share_table *share, 
 			.serial = map->keys[i].thread_serial,
 			.context_hash = map->keys[i].context_hash,
 			.context = context_of(map->keys[i].context_hash),
+			.owner = account->image,
 			.tid = account->tid,
 			.name = (uint32_t)atoi(account->comm),
 			.is_inherited = account->flags & ACCOUNT_INHERITED,

@@ -49,6 +49,8 @@ struct view {
 	enum knowledge knowledge;
 	bool is_change_open;
 	uint32_t table, value; /* as last read */
+	uint64_t changes; /* of what is read, as they were counted then */
+	uint64_t sure_ns; /* of what ran and is nobody's yet: nothing has changed meanwhile */
 	uint64_t owner; /* the image that set it */
 	uint64_t image; /* that it runs */
 	bool is_of_origin; /* it is that of its process, */
@@ -263,6 +265,21 @@ static struct account_totals *sum_of(struct view *view)
 	return &view->intervals[0];
 }
 
+static uint64_t on_cpu_ns(struct view *view)
+{
+	return view->count ? sum_of(view)->user_ns + view->intervals[0].kernel_ns : 0;
+}
+
+/* Since it was looked at last the context may have changed to and fro. */
+static void doubt(struct view *view, bool is_doubtful)
+{
+	uint64_t ns = on_cpu_ns(view);
+
+	if (is_doubtful && ns > view->sure_ns)
+		view->intervals[0].ambiguous_ns += ns - view->sure_ns;
+	view->sure_ns = ns;
+}
+
 /* Takes what nobody ran out of the larger part, and then of the other one. */
 static uint64_t take_stolen(struct account_totals *from, uint64_t ns)
 {
@@ -383,6 +400,7 @@ static void give(struct view *view)
 	view->unclaimed_ns = 0;
 	if (!view->count)
 		return;
+	doubt(view, view->is_lean);
 	row = find_row(view, context, owner);
 	if (row) {
 		row->is_inherited |= is_known && view->is_inherited && view->value;
@@ -397,6 +415,7 @@ static void give(struct view *view)
 		sum_up(&ledger->overflow[truth(view)->process], sum_of(view));
 	}
 	view->count = 0;
+	view->sure_ns = 0;
 }
 
 /* The context goes on, and what waits in it. */
@@ -607,6 +626,8 @@ static void take_configuration(struct view *view)
 	const struct process *process = process_of(view);
 	bool is_read_anew = view->reading != process->reading;
 
+	if (is_read_anew)
+		doubt(view, view->is_lean);
 	view->generation = process->generation;
 	view->reading = process->reading;
 	view->is_ready = process->is_ready;
@@ -653,6 +674,27 @@ static void adopt(struct view *view, uint32_t table)
 		begin_origin(view);
 }
 
+static bool can_look(struct view *view)
+{
+	if (truth(view)->has_no_memory)
+		return false;
+	view->is_found |= view->is_ready && !truth(view)->has_new_memory;
+	if (!truth(view)->has_new_memory && !(view->is_ready && truth(view)->is_hidden))
+		return true;
+	count(view, COUNTER_POINTER_UNREADABLE);
+	return false;
+}
+
+/* By the gem's own count, since that was looked at last. */
+static bool has_changed(struct view *view)
+{
+	bool is_counted = view->is_ready && model.world->mode.counts_changes;
+	uint64_t before = view->changes;
+
+	view->changes = is_counted ? truth(view)->changes : 0;
+	return view->changes != before;
+}
+
 /*
  * A boundary that reads, before its interval is closed: that one belongs to what is read. True: it
  * began in another context.
@@ -661,30 +703,25 @@ static bool look(struct view *view)
 {
 	uint32_t table = 0, value, was = view->value;
 	uint64_t owner = view->owner;
-	bool is_lean = view->is_lean, was_known;
+	bool is_lean = view->is_lean, was_known, has_moved;
 
 	if (has_news(view))
 		take_configuration(view);
 	is_lean |= view->is_lean;
 	was_known = view->knowledge == KNOWN;
-	if (truth(view)->has_no_memory)
-		return false;
-	if (truth(view)->has_new_memory) {
-		count(view, COUNTER_POINTER_UNREADABLE);
-		return false;
-	}
-	view->is_found |= view->is_ready;
-	if (view->is_ready && truth(view)->is_hidden) {
-		count(view, COUNTER_POINTER_UNREADABLE);
-		return false;
+	if (!can_look(view)) {
+		doubt(view, is_lean);
+		return is_lean;
 	}
 	if (view->is_ready)
 		table = truth(view)->table;
+	has_moved = is_lean && has_changed(view);
+	doubt(view, has_moved);
 	value = model.world->values[table];
 	view->looked_ns = now();
 	look_for_counters(view);
 	if (was_known && table == view->table && (!is_lean || !table || value == was))
-		return false;
+		return has_moved;
 	if (was_known) {
 		if (view->times_gc)
 			look_at_counters(view, true);
@@ -695,9 +732,12 @@ static bool look(struct view *view)
 		if (view->count)
 			sum_of(view)->slices++;
 		give(view);
+	} else if (has_moved && on_cpu_ns(view) > view->intervals[0].ambiguous_ns) {
+		/* It goes to what is in force now, whatever it ran in. */
+		view->intervals[0].ambiguous_ns = on_cpu_ns(view);
 	}
 	adopt(view, table);
-	return was_known && (view->value != was || view->owner != owner);
+	return (was_known && (view->value != was || view->owner != owner)) || has_moved;
 }
 
 static struct account_totals *look_and_close(struct view *view, bool is_end)
@@ -713,6 +753,7 @@ static struct account_totals *look_and_close(struct view *view, bool is_end)
 	if (is_ambiguous)
 		interval->ambiguous_ns = ns;
 	give_collections(view);
+	view->sure_ns = on_cpu_ns(view);
 	return &view->intervals[0];
 }
 
@@ -816,6 +857,7 @@ static void renew_image(struct view *view)
 	view->knowledge = UNKNOWN;
 	view->is_change_open = view->has_set = view->is_found = false;
 	view->is_ready = view->is_lean = false;
+	view->changes = 0;
 	view->generation = view->reading = 0;
 }
 
@@ -938,6 +980,7 @@ static void meet_leaving(struct view *view, const struct happening *happening)
 	if (is_ambiguous)
 		interval->ambiguous_ns = interval->user_ns + interval->kernel_ns;
 	give_collections(view);
+	view->sure_ns = on_cpu_ns(view);
 	take_back(view, CHARGED_KEPT);
 	if (happening->is_last)
 		view->ran_ns = view->owed_ns = 0;

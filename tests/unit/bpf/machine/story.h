@@ -64,6 +64,8 @@ struct story_mode {
 			 */
 	bool has_timeline;
 	bool has_children;
+	bool is_lean; /* from the start, and for good */
+	bool counts_changes; /* the gem does */
 };
 
 struct story {

@@ -78,6 +78,7 @@ static struct thread *find_thread(struct world *world, uint32_t i, uint32_t tabl
 	thread->voluntary = 3;
 	thread->involuntary = 5;
 	thread->table = table;
+	thread->changes = 2 * table;
 	return thread;
 }
 
@@ -218,17 +219,39 @@ static bool meet_wake(struct world *world, const struct step *step)
 	return true;
 }
 
+static void store(struct thread *thread, uint32_t table)
+{
+	thread->table = table;
+	thread->changes++;
+}
+
 static bool meet_store(struct world *world, struct thread *thread, const struct step *step)
 {
 	bool is_lean = world->processes[thread->process].is_lean;
 
 	if (thread->is_storing)
-		thread->table = thread->next_table;
+		store(thread, thread->next_table);
 	else if (is_lean || step->what < 32)
-		thread->table = step->what % (TABLES + 1);
+		store(thread, step->what % (TABLES + 1));
 	else
 		return false;
 	thread->is_storing = false;
+	return true;
+}
+
+/* Another state at the address of one that was freed: its threads have stored in between. */
+static bool meet_rewrite(struct world *world, uint32_t table, uint32_t value)
+{
+	if (!is_all_lean(world))
+		return false;
+	for (uint32_t i = 0; i < THREADS && world->mode.counts_changes; i++)
+		if (world->threads[i].is_living && world->threads[i].table == table &&
+		    (world->threads[i].cpu == CPUS || world->threads[i].is_in_call))
+			return false;
+	world->values[table] = value;
+	for (uint32_t i = 0; i < THREADS; i++)
+		if (world->threads[i].table == table)
+			store(&world->threads[i], table);
 	return true;
 }
 
@@ -250,6 +273,7 @@ static bool meet_create(struct world *world, const struct step *step, struct hap
 	if (step->kind != STEP_FORK)
 		return true;
 	child->table = parent->table;
+	child->changes = parent->changes;
 	if (world->free_tgid && step->what & TAKES_FREE_TGID) {
 		child->tid = world->free_tgid;
 		world->free_tgid = 0;
@@ -278,7 +302,7 @@ static void set_unseen(struct world *world, uint32_t process, uint32_t table)
 {
 	for (uint32_t i = 0; i < THREADS; i++)
 		if (world->threads[i].is_living && world->threads[i].process == process)
-			world->threads[i].table = table;
+			store(&world->threads[i], table);
 }
 
 static bool meet_configure(struct world *world, const struct step *step, struct happening *ret)
@@ -291,10 +315,12 @@ static bool meet_configure(struct world *world, const struct step *step, struct 
 		return true;
 	if (!process->is_ready || step->what & 1)
 		process->reading = world->generation;
+	world->was_unknown[process->image % IMAGES_MAX] |= !process->is_ready;
 	if (!process->is_ready)
 		set_unseen(world, ret->process, step->what % (TABLES + 1));
 	if (process->is_ready && !(step->what & 2) && !world->is_full)
 		process->is_lean = !process->is_lean;
+	process->is_lean |= world->mode.is_lean;
 	world->has_been_lean |= process->is_lean;
 	process->is_ready = true;
 	process->generation = world->generation;
@@ -489,10 +515,7 @@ static bool meet_rest(struct world *world, const struct step *step, struct happe
 	case STEP_WAKE:
 		return meet_wake(world, step);
 	case STEP_REWRITE:
-		if (!is_all_lean(world))
-			return false;
-		world->values[1 + step->who % TABLES] = 1 + step->what % VALUES;
-		return true;
+		return meet_rewrite(world, 1 + step->who % TABLES, 1 + step->what % VALUES);
 	case STEP_HIDE:
 		world->threads[thread].is_hidden = !world->threads[thread].is_hidden;
 		return world->threads[thread].is_living;
@@ -508,14 +531,30 @@ static bool meet_rest(struct world *world, const struct step *step, struct happe
 	}
 }
 
+/* The time that passes, but for what is stolen of it, belongs to the contexts in force. */
+static void pass(struct world *world, uint64_t ns, uint32_t stolen_cpu, uint64_t stolen_ns)
+{
+	for (uint32_t cpu = 0; cpu < CPUS; cpu++) {
+		const struct thread *thread = &world->threads[world->cpus[cpu].thread];
+		uint64_t ran_ns = cpu == stolen_cpu ? ns - stolen_ns : ns;
+
+		if (world->cpus[cpu].thread != NOBODY)
+			world->ran_ns[world->processes[thread->process].image % IMAGES_MAX]
+				     [world->values[thread->table]] += ran_ns;
+	}
+	world->stolen_ns += stolen_ns;
+	world->now_ns += ns;
+}
+
 bool world_meet(struct world *world, const struct step *step, struct happening *ret)
 {
+	bool is_theft = step->kind == STEP_STEAL;
 	uint32_t cpu = step->who % CPUS;
 
 	*ret = (struct happening){
 		.kind = step->kind, .cpu = cpu, .thread = world->cpus[cpu].thread, .next = NOBODY
 	};
-	world->now_ns += step->after_ns;
+	pass(world, step->after_ns, cpu, is_theft ? step->after_ns / 2 : 0);
 	switch (step->kind) {
 	case STEP_SWITCH:
 		return meet_switch(world, step, ret);
@@ -572,6 +611,7 @@ static void go_on_from_exec(struct world *world, struct thread *thread)
 	}
 	thread->is_in_exec = thread->has_new_memory = false;
 	thread->table = 0;
+	thread->changes = 0;
 	thread->is_hidden = thread->has_counters = false;
 	thread->ready_ns = thread->wait_ns = thread->waits = 0;
 	thread->gc_time = thread->gc_runs = 0;

@@ -19,6 +19,7 @@ enum {
 	VALUES = 5,
 	NOBODY = THREADS, /* on a CPU: a task that is not observed */
 	NOTED_MAX = 4, /* switches while somebody holds the books */
+	IMAGES_MAX = STORY_STEPS_MAX + 8,
 };
 
 enum task_state {
@@ -76,7 +77,8 @@ struct thread {
 	bool is_in_exec; /* has told that it is about to run another program, */
 	bool has_new_memory; /* and has that one's already */
 	uint32_t image; /* how often that was */
-	uint32_t table; /* that its thread-local points to */
+	uint32_t table; /* that its thread-local points to, */
+	uint64_t changes; /* and how often that was stored */
 	bool is_storing; /* between a probe and its store, */
 	uint32_t next_table; /* of this */
 	bool is_hidden; /* its thread-local cannot be read */
@@ -132,6 +134,10 @@ struct world {
 	struct story_mode mode;
 	bool sees_edges; /* of system calls */
 	bool seeks_mode; /* the edges came back: with the next flush each thread's is looked for */
+	/* What was run in each context of each image, and stolen. */
+	uint64_t ran_ns[IMAGES_MAX][VALUES + 1];
+	bool was_unknown[IMAGES_MAX]; /* an image, at first */
+	uint64_t stolen_ns;
 };
 
 /* What an event comes to. */
