@@ -141,7 +141,7 @@ static void doctor_say_otel(const struct otel_target *otel, const struct key_opt
 	describe_resource(otel);
 	describe_otel_keys(otel, keys);
 	doctor_say(VERDICT_NOTE, "keys otel.*",
-		   "change without a probe: recorded as with --lean, the error is in ambiguous_ns");
+		   "change without a probe: recorded as with --lean, without a bound of the error");
 }
 
 /* What -p means here, and whether the kernel will take our programs. */

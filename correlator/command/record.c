@@ -139,8 +139,8 @@ static const struct argp_option options[] = {
 	  "_VALUE, _GROUP, ... in its environment",
 	  2 },
 	{ "lean", OPTION_LEAN, NULL, 0,
-	  "No uprobes: for servers with very many fiber switches; the error is measured in "
-	  "ambiguous_ns",
+	  "No uprobes: for servers with very many fiber switches; the error is bounded by "
+	  "ambiguous_ns, if the gem publishes the contexts",
 	  3 },
 	{ "no-kernel-split", OPTION_NO_KERNEL_SPLIT, NULL, 0,
 	  "No syscall tracepoints (they tax every process of the machine): no user/kernel split",

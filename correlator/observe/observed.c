@@ -121,7 +121,7 @@ void observed_execute(struct observed *process, uint64_t image, uint64_t now_ns)
 		return;
 	process_stacks_forget(&process->stacks);
 	target_free(TAKE_PTR(process->target));
-	process->is_fork = process->is_configured = false;
+	process->is_fork = process->is_configured = process->counts_no_changes = false;
 	process->books.mixes_threads = false;
 	process->server = NULL;
 	/* The record of the exec says so. */
@@ -475,6 +475,7 @@ static int configure(struct observed *process, struct session *session, uint64_t
 				       process->comm);
 	process->is_configured = true;
 	process->config = config;
+	process->counts_no_changes = (config.flags & PROCESS_READY) && !config.changes_words;
 	return 0;
 }
 
@@ -581,10 +582,16 @@ void observed_inherit_mode(struct observed *child, const struct observed *parent
 			   struct session *session)
 {
 	session_inherit_probes(session, parent->life, child->life);
+	child->counts_no_changes = parent->counts_no_changes;
 	child->lean_causes = parent->lean_causes;
 	child->budget_turn = parent->budget_turn;
 	/* The parent's may have changed between its fork and now. */
 	tell_mode(child, session);
+}
+
+bool observed_has_bound(const struct observed *process)
+{
+	return !process->counts_no_changes && !observed_has_otel(process);
 }
 
 const char *observed_mode(const struct observed *process)
@@ -611,6 +618,7 @@ void observed_describe(const struct observed *process, const char *event,
 		.comm = process->comm,
 		.server = process->server,
 		.start_ns = process->start_wall_ns,
+		.has_bound = observed_has_bound(process),
 	};
 	if (strcmp(event, "load") == 0 && process->state.pickup_ns) {
 		ret_record->has_pickup = true;

@@ -65,6 +65,7 @@ struct observed {
 
 	struct process_stacks stacks; /* of a recording with --stacks */
 
+	bool counts_no_changes; /* what publishes its contexts */
 	unsigned int lean_causes; /* enum lean_cause; 0 = exact, where the session is */
 	uint64_t budget_turn; /* of those that the budget made lean, the last one has the highest */
 	bool is_mode_new; /* no record says it yet */
@@ -135,6 +136,12 @@ void observed_inherit_mode(struct observed *child, const struct observed *parent
 
 /* True if its contexts of OpenTelemetry are read: they change without a probe. */
 bool observed_has_otel(const struct observed *process);
+
+/*
+ * Whether the ambiguous time of its contexts bounds their error, where it is not watched exactly:
+ * if each change of them is counted.
+ */
+bool observed_has_bound(const struct observed *process);
 
 /* How closely it is watched, in a session that is not lean: exact, partly-lean or lean. */
 const char *observed_mode(const struct observed *process);

@@ -152,8 +152,12 @@ static void say_mode(struct recording *recording, struct observed *process)
 	(void)snprintf(recording->reason, sizeof(recording->reason), "process %d (%s): %s",
 		       process->pid, process->comm, process->mode_reason);
 	if (process->lean_causes)
-		log_warning("%s: lean from now on, ambiguous_ns bounds the error",
-			    recording->reason);
+		log_warning(
+			"%s: lean from now on, %s", recording->reason,
+			observed_has_bound(process)
+				? "ambiguous_ns bounds the error"
+				: "and ambiguous_ns no bound of the error: its changes of context "
+				  "are not counted");
 	else
 		log_info("%s: %s from now on", recording->reason, observed_mode(process));
 }
@@ -173,7 +177,7 @@ static void note_otel(struct recording *recording)
 	(void)snprintf(recording->reason, sizeof(recording->reason), "process %d (%s): %s",
 		       process->pid, process->comm, REASON_OTEL);
 	log_info("process %d: %s: its keys are recorded as with --lean, Ruby's exactly; "
-		 "ambiguous_ns bounds the error",
+		 "ambiguous_ns is no bound of their error",
 		 process->pid, REASON_OTEL);
 }
 
@@ -883,7 +887,7 @@ static bool must_be_lean(struct recording *recording, const struct kernel_offers
 		return true;
 	if (!recording->may_probe)
 		log_warning(REASON_UPROBES " (before Linux 6.6): recording as with --lean; "
-					   "ambiguous_ns bounds the error");
+					   "ambiguous_ns tells of the error");
 	return !recording->may_probe;
 }
 

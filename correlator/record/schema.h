@@ -89,6 +89,8 @@
 	X(TEXT, comm, "comm", ALWAYS, "", "its name, /proc/PID/comm")                          \
 	X(TEXT, mode, "mode", KNOWN, "",                                                       \
 	  "exact, partly-lean or lean: how closely it is watched from here on")                \
+	X(BOOL, has_bound, "ambiguous_is_bound", IF(has_bound), "",                            \
+	  "true: where that is not exact, ambiguous_ns bounds the error")                      \
 	X(TEXT, reason, "reason", KNOWN, "",                                                   \
 	  "found, mode: why that is another one than was asked for, or is that again")         \
 	X(TEXT, ruby_version, "ruby_version", KNOWN, "", "")                                   \
@@ -144,7 +146,7 @@
 	X(U64, stolen_ns, "stolen_ns", ALWAYS, "ns",                                                         \
 	  "on a CPU by the clock, but taken by the hypervisor or interrupts")                                \
 	X(U64, ambiguous_ns, "ambiguous_ns", ALWAYS, "ns",                                                   \
-	  "the part of cpu_ns whose context differed at its ends")                                           \
+	  "the part of cpu_ns in which the context has changed, or may have")                                \
 	X(U64, slices, "slices", ALWAYS, "stints", "on a CPU")                                               \
 	X(U64, switches_voluntary, "switches_voluntary", ALWAYS, "switches", "to sleep")                     \
 	X(U64, switches_involuntary, "switches_involuntary", ALWAYS, "switches",                             \

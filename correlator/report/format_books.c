@@ -82,7 +82,10 @@ static void print_worst(const struct books *books, FILE *out)
 	(void)fputc('\n', out);
 }
 
-/* In any mode but the exact one it is the bound of the error, so that a 0 says something. */
+/*
+ * In any mode but the exact one it is the bound of the error, so that a 0 says something, if all
+ * changes of context were counted.
+ */
 static void print_ambiguous(const struct totals *totals, FILE *out)
 {
 	const struct recording *recording = &totals->recording;
@@ -92,8 +95,8 @@ static void print_ambiguous(const struct totals *totals, FILE *out)
 		is_bound |= strcmp(recording->modes[i].mode, "exact") != 0;
 	if (costs_has(&totals->observed, COST_AMBIGUOUS) &&
 	    (is_bound || totals->observed.sums[COST_AMBIGUOUS] > 0))
-		print_line("ambiguous, at most", totals->observed.sums[COST_AMBIGUOUS],
-			   totals->books.exec_ns, out);
+		print_line(recording->lacks_bound ? "ambiguous, no bound" : "ambiguous, at most",
+			   totals->observed.sums[COST_AMBIGUOUS], totals->books.exec_ns, out);
 }
 
 static void print_stolen(const struct costs *all, size_t width, FILE *out)

@@ -118,6 +118,7 @@ static int add_process(struct recording *recording, const struct record_view *re
 {
 	struct recording_process_info info;
 	struct recording_process *process;
+	const struct record_field *bound;
 
 	read_process_key(record, &info);
 	process = find_process(recording, &info);
@@ -146,7 +147,13 @@ static int add_process(struct recording *recording, const struct record_view *re
 	copy_text(record, RECORD_FIELD(process, comm), process->info.comm);
 	copy_text(record, RECORD_FIELD(process, server), process->info.server);
 	copy_text(record, RECORD_FIELD(process, ruby_version), process->info.ruby_version);
+	/* That it ended says nothing of it. */
+	if (!record_view_find(record, RECORD_FIELD(process, mode)))
+		return 0;
 	copy_text(record, RECORD_FIELD(process, mode), process->info.mode);
+	bound = record_view_find(record, RECORD_FIELD(process, has_bound));
+	process->info.has_bound = bound && bound->integer;
+	recording->lacks_bound |= strcmp(process->info.mode, "exact") && !process->info.has_bound;
 	return 0;
 }
 

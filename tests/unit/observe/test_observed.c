@@ -268,6 +268,10 @@ static void a_record_says_what_is_known(void **state)
 	process->state.pickup_ns = 0;
 	observed_describe(process, "load", &record);
 	assert_false(record.has_pickup);
+	assert_true(record.has_bound);
+	process->counts_no_changes = true;
+	observed_describe(process, "load", &record);
+	assert_false(record.has_bound);
 }
 
 static void the_next_look_is_the_earliest_of_all(void **state)

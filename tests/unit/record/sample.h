@@ -37,6 +37,13 @@ static inline void sample_number(struct sample *sample, const char *name, int64_
 	sample->field_count++;
 }
 
+static inline void sample_true(struct sample *sample, const char *name)
+{
+	msgpack_pack_str_with_body(&sample->packer, name, strlen(name));
+	msgpack_pack_true(&sample->packer);
+	sample->field_count++;
+}
+
 static inline void sample_flag(struct sample *sample, const char *flag)
 {
 	msgpack_pack_str_with_body(&sample->packer, "flags", 5);

@@ -177,6 +177,15 @@ static void what_is_ambiguous_is_told_where_it_bounds_the_error(void **state)
 	says_nothing_of("ambiguous");
 }
 
+static void it_is_no_bound_where_a_process_counted_no_changes(void **state)
+{
+	(void)state;
+	totals.recording.lacks_bound = true;
+	totals.observed.sums[COST_AMBIGUOUS] = 50000000;
+	print();
+	says("ambiguous, no bound 50.00 ms 5.00 %");
+}
+
 static void what_was_stolen_is_told_if_it_is_measured(void **state)
 {
 	(void)state;
@@ -417,6 +426,7 @@ int main(void)
 		TEST(titles_are_bold_on_a_screen),
 		TEST(of_several_windows_the_worst_is_told),
 		TEST(what_is_ambiguous_is_told_where_it_bounds_the_error),
+		TEST(it_is_no_bound_where_a_process_counted_no_changes),
 		TEST(what_was_stolen_is_told_if_it_is_measured),
 		TEST(each_sum_of_the_table_is_held_against_the_books),
 		TEST(books_do_not_balance_from_a_thousandth_on),

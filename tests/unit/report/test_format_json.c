@@ -312,6 +312,7 @@ static void of_a_process_only_what_is_known_is_told(void **state)
 	sample_text(&sample, "server", "p");
 	sample_text(&sample, "ruby_version", "3");
 	sample_text(&sample, "mode", "l");
+	sample_true(&sample, "ambiguous_is_bound");
 	sample_number(&sample, "ppid", 1);
 	sample_number(&sample, "start_ns", 1000);
 	sample_number(&sample, "end_ns", 2000);
@@ -329,6 +330,7 @@ static void of_a_process_only_what_is_known_is_told(void **state)
 	expect_text(process, "server", "p");
 	expect_text(process, "ruby_version", "3");
 	expect_text(process, "mode", "l");
+	assert_true(json_is_true(json_object_get(process, "ambiguous_is_bound")));
 	expect_number(process, "ppid", 1);
 	expect_number(process, "start_ns", 1000);
 	expect_number(process, "end_ns", 2000);

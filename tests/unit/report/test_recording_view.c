@@ -105,6 +105,37 @@ static void a_process_is_as_it_was_last_said_to_be(void **state)
 	assert_int_equal(recording.process_count, 2);
 }
 
+static void add_mode_of_process(const char *mode, bool has_bound)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "process", 7);
+	if (mode)
+		sample_text(&sample, "mode", mode);
+	if (has_bound)
+		sample_true(&sample, "ambiguous_is_bound");
+	add(&sample);
+}
+
+static void it_is_kept_that_one_was_inexact_without_a_bound(void **state)
+{
+	struct recording_process_info info;
+	const void *cursor = NULL;
+
+	(void)state;
+	add_mode_of_process("exact", false);
+	add_mode_of_process("lean", true);
+	/* Of one that ends nothing is said. */
+	add_mode_of_process(NULL, false);
+	assert_false(recording.lacks_bound);
+	(void)next_process(&cursor, &info);
+	assert_true(info.has_bound);
+	add_mode_of_process("partly-lean", false);
+	assert_true(recording.lacks_bound);
+	add_mode_of_process("exact", true);
+	assert_true(recording.lacks_bound);
+}
+
 static void more_processes_than_are_kept_are_passed_over(void **state)
 {
 	struct recording_process_info info;
@@ -445,6 +476,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_process_is_as_it_was_last_said_to_be),
+		TEST(it_is_kept_that_one_was_inexact_without_a_bound),
 		TEST(more_processes_than_are_kept_are_passed_over),
 		TEST(without_memory_a_process_is_not_added),
 		TEST(the_comm_of_a_record_is_that_of_its_process),
