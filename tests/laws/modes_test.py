@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What the cheaper modes promise: lean bounds its own error, a budget is kept by stepping down."""
+import collections
 import re
 
 import law
@@ -50,6 +51,55 @@ class LeanTest(law.LawTest):
 
     def test_ambiguous_time_bounds_the_error_of_requests_one_after_the_other(self):
         self.check("sequential.rb", "24")
+
+
+class BoundTest(law.LawTest):
+    """Random programs whose contexts come and go between two boundaries, recorded at once by an exact recorder
+    and by a lean one: what these tell apart is within what the lean one says is ambiguous.
+
+    From the instant at which a probe reads the clock to the store behind it the exact one is ahead: that is
+    the rest of its program, and what interrupts it (PROBE_NS a change).
+    """
+
+    SEEDS = range(8)
+    STEPS = 400
+    PROBE_NS = 5_000
+
+    def check(self, calls_inside, *arguments):
+        target = self.workload("to_and_fro.rb")
+        exact = self.record("-p", str(target.pid), name="exact.msgpack")
+        lean = self.record("-p", str(target.pid), "--lean", *arguments, name="lean.msgpack")
+        begins = collections.Counter()
+        for seed in self.SEEDS:
+            begins.update(target.evaluate(f"ToAndFro.run({seed}, {self.STEPS}, {calls_inside})"))
+        found, exactly = self.finish(lean), self.finish(exact)
+        self.assert_balanced(found)
+        self.assertTrue(all(record.get("ambiguous_is_bound") for record in records.of_kind(found, "process")))
+        self.check_bound(found, exactly, begins)
+
+    def check_bound(self, found, exactly, begins):
+        lean, exact = records.totals_by(found), records.totals_by(exactly)
+        everybodys_ns = sum(totals["ambiguous_ns"] for totals in lean.values())
+        stolen_ns = sum(abs(totals["stolen_ns"]) for totals in (*lean.values(), *exact.values()))
+        unseen = 0
+        for name, begun in begins.items():
+            slack_ns = records.TOLERANCE_NS + stolen_ns + self.PROBE_NS * begun
+            got_ns, truth_ns = lean[name]["cpu_ns"], exact[name]["cpu_ns"]
+            own_ns = lean[name]["ambiguous_ns"]
+            what = f"{name}: {got_ns} ns of {truth_ns}, ambiguous {own_ns} of {everybodys_ns}, slack {slack_ns}"
+            self.assertLessEqual(got_ns, truth_ns + own_ns + slack_ns, what)
+            self.assertGreaterEqual(got_ns + everybodys_ns - own_ns + slack_ns, truth_ns, what)
+            unseen += truth_ns > got_ns + slack_ns
+        self.assertGreater(unseen, 0, "all was seen: this proves nothing")
+
+    def test_whatever_comes_and_goes_unseen_is_ambiguous(self):
+        self.check("false")
+
+    def test_so_it_is_of_contexts_with_calls_inside(self):
+        self.check("true")
+
+    def test_so_it_is_where_no_system_call_is_seen(self):
+        self.check("false", "--no-kernel-split")
 
 
 class BudgetTest(law.LawTest):

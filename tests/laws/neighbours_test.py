@@ -59,7 +59,7 @@ class NeighboursTest(law.LawTest):
         fake, bare = self.fake(), self.neighbour()
         fake.obey(f"load {FAKES}/no_site.so")
         recording = self.record("-p", fake.pid, "-p", bare.pid, "-i", "100ms")
-        self.assertRegex(recording.messages, f"process {fake.pid} .*{NO_SITE}: lean from now on")
+        self.assertRegex(recording.messages, f"process {fake.pid} .*{NO_SITE}: lean from now on, and ambiguous_ns no bound")
         bare.evaluate(f'$thread = Thread.new {{ requests("exact", {REQUESTS}) }}; nil')
         fake.obey(f"main main {REQUESTS}")
         fake.obey(f"worker worker {REQUESTS}")

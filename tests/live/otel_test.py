@@ -166,7 +166,8 @@ class BothTest(harness.LiveTest):
         meta = records.of_kind(found, "meta")[0]
         self.assertEqual("partly-lean", meta["mode"])
         self.assertRegex(meta["reason"], "OpenTelemetry")
-        self.assertRegex(messages, r"recorded as with --lean, Ruby's exactly")
+        self.assertRegex(messages, r"recorded as with --lean, Ruby's exactly; ambiguous_ns is no bound")
+        self.assertIn("ambiguous, no bound", harness.run_correlator("report", self.output).stdout)
         self.assertEqual(0, records.books(found)["changes_unseen"])
 
     def test_a_library_that_is_loaded_meanwhile_is_read(self):

@@ -6,7 +6,7 @@ import struct
 import msgpack
 
 TIMES = ("cpu_ns", "user_ns", "kernel_ns", "run_queue_ns", "blocked_ns", "stolen_ns", "syscalls",
-         "split_error_ns")
+         "split_error_ns", "ambiguous_ns")
 # "" is the time under no request; a request's figures are right within the larger of these two.
 NOBODY = ""
 TOLERANCE_NS = 100_000
