@@ -151,7 +151,7 @@ static __always_inline bool context_has_new_config(struct thread_state *thread)
 }
 
 /* The mode alone is another one: what is known stays known. */
-static __always_inline void context_take_mode(struct thread_state *thread)
+static __always_inline void context_take_mode(struct thread_state *thread, bool was_lean)
 {
 	if (thread_is_lean(thread)) {
 		/* No digest of the table yet: compared in full next. */
@@ -159,9 +159,12 @@ static __always_inline void context_take_mode(struct thread_state *thread)
 		thread->is_change_open = 0;
 		if (session.has_timeline)
 			thread->timeline.slice.fiber = 0;
-	} else if (thread->knowledge == CONTEXT_KNOWN && thread->state_pointer &&
-		   !thread->is_inherited) {
-		thread->has_passed_probe = 1;
+	} else {
+		/* It may have passed a probe when that did not count. */
+		thread->is_change_open |= was_lean;
+		if (thread->knowledge == CONTEXT_KNOWN && thread->state_pointer &&
+		    !thread->is_inherited)
+			thread->has_passed_probe = 1;
 	}
 }
 
@@ -172,12 +175,14 @@ static __always_inline void context_take_mode(struct thread_state *thread)
 VERIFIED_ONCE int context_take_config(struct thread_state *thread)
 {
 	const struct process_config *config;
+	bool was_lean;
 	__u64 life;
 	__u32 reading;
 
 	if (!thread)
 		return 0;
 	life = thread->life;
+	was_lean = thread_is_lean(thread);
 	reading = thread->config.reading;
 	thread->generation = __sync_fetch_and_add(&generation, 0);
 	config = bpf_map_lookup_elem(&processes, &life);
@@ -193,7 +198,7 @@ VERIFIED_ONCE int context_take_config(struct thread_state *thread)
 		thread->config.reading = 0;
 	}
 	if (thread->config.reading == reading) {
-		context_take_mode(thread);
+		context_take_mode(thread, was_lean);
 		return 0;
 	}
 	thread->tls_resolution = TLS_UNRESOLVED;
@@ -257,7 +262,7 @@ static __always_inline bool context_read_both(struct thread_state *thread)
 	return true;
 }
 
-/* Where probes tell of each change nobody asks how many there were. */
+/* Where probes tell of each change the count is not needed. */
 static __always_inline bool context_read_variable(struct thread_state *thread)
 {
 	__u64 pointer;
@@ -342,7 +347,9 @@ static __always_inline bool context_is_same(struct thread_state *thread, struct 
 {
 	__u64 hash = thread->context_hash;
 
-	if (!thread->state_pointer || (thread->config.changes_words && !moved))
+	if (!thread->state_pointer)
+		return true;
+	if (thread->config.changes_words && !moved && hash != CONTEXT_HASH_UNKNOWN)
 		return true;
 	if (is_cheap && !moved && thread->compared_ns)
 		return context_read_table(thread) &&
@@ -420,8 +427,8 @@ static __noinline int context_read_at_birth(struct thread_state *thread)
 /*
  * The rule of attribution at a boundary that reads: the interval that ends belongs to the
  * context in force now. If that is not the one that the pending time belongs to, the pending time
- * is charged first. 1, or 0: the context changed inside the open interval, which no probe saw, or
- * it may have: of a lean thread whatever is read at its ends, it may have changed to and fro.
+ * is charged first. 1, or 0: the context changed inside the open interval, which no probe saw; or,
+ * of a lean thread, it may have: the count has moved, or could not be read.
  */
 static __always_inline __u64 context_confirm(struct thread_state *thread, struct task_struct *task,
 					     __u64 now_ns, bool is_cheap)
@@ -432,7 +439,7 @@ static __always_inline __u64 context_confirm(struct thread_state *thread, struct
 	__u64 pointer, moved;
 
 	if (context_has_new_config(thread) && context_take_config(thread)) {
-		charge_doubt(thread, is_lean);
+		charge_doubt(thread, is_lean | thread_is_lean(thread));
 		if (thread->knowledge == CONTEXT_KNOWN)
 			charge_pending(thread, task, now_ns);
 		gvl_wait_forget(&thread->gvl, &thread->pending);

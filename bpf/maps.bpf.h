@@ -65,7 +65,7 @@ enum {
 struct thread_state {
 	struct thread_clock clock;
 	struct account_totals pending; /* of the context below, since it was last charged */
-	__u64 sure_ns; /* of its time on a CPU what was found to be of that context */
+	__u64 sure_ns; /* the part of its CPU time that was found to be that context's */
 	__u64 pending_first_ns; /* 0 = nothing is pending */
 	__u64 tls_address;
 	__u64 pointer_read; /* by context_read_pointer(), */
@@ -103,7 +103,7 @@ struct thread_state {
 	__u32 has_passed_probe; /* the thread itself has set its context since it was first seen */
 	__u32 is_inherited; /* context_hash was found before it had */
 	__u32 is_otel_inherited; /* the same of OpenTelemetry's part of it */
-	__u32 reads_changes; /* together with the pointer: probes do not tell of them all */
+	__u32 reads_changes; /* their count is read with the pointer: no probe tells of them */
 	__u32 is_unread; /* a value of the context faulted: to be read again */
 	__u32 is_at_switch; /* what is read now is read under the run queue's lock */
 	__u32 is_put_off; /* so a long value was left to a later boundary: nothing is known */
@@ -360,8 +360,8 @@ __u64 any_clock_offset_ns;
 __u32 is_any_clock_offset_seen;
 
 /*
- * No probe tells of its changes of context: every boundary reads it, and an interval with another
- * one at its end is ambiguous.
+ * No probe tells of its changes of context: every boundary reads it, and an interval in which
+ * it changed, or may have, is ambiguous.
  */
 static __always_inline bool thread_is_lean(const struct thread_state *thread)
 {

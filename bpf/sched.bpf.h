@@ -16,7 +16,8 @@ enum {
 
 /*
  * With probes in place, reading the pointer at a switch-out only proves that none was missed: not
- * at each of very many. Nor is, without, each time compared what the same objects hold.
+ * at each of very many. Nor is, without a count of changes, each time compared what the same
+ * objects hold.
  */
 static __always_inline bool must_confirm(struct thread_state *thread, __u64 now_ns)
 {

@@ -121,7 +121,7 @@ void observed_execute(struct observed *process, uint64_t image, uint64_t now_ns)
 		return;
 	process_stacks_forget(&process->stacks);
 	target_free(TAKE_PTR(process->target));
-	process->is_fork = process->is_configured = process->counts_no_changes = false;
+	process->is_fork = process->is_configured = process->lacks_bound = false;
 	process->books.mixes_threads = false;
 	process->server = NULL;
 	/* The record of the exec says so. */
@@ -475,7 +475,8 @@ static int configure(struct observed *process, struct session *session, uint64_t
 				       process->comm);
 	process->is_configured = true;
 	process->config = config;
-	process->counts_no_changes = (config.flags & PROCESS_READY) && !config.changes_words;
+	process->lacks_bound = ((config.flags & PROCESS_READY) && !config.changes_words) ||
+			       (config.flags & PROCESS_HAS_OTEL);
 	return 0;
 }
 
@@ -582,7 +583,7 @@ void observed_inherit_mode(struct observed *child, const struct observed *parent
 			   struct session *session)
 {
 	session_inherit_probes(session, parent->life, child->life);
-	child->counts_no_changes = parent->counts_no_changes;
+	child->lacks_bound = parent->lacks_bound;
 	child->lean_causes = parent->lean_causes;
 	child->budget_turn = parent->budget_turn;
 	/* The parent's may have changed between its fork and now. */
@@ -591,7 +592,7 @@ void observed_inherit_mode(struct observed *child, const struct observed *parent
 
 bool observed_has_bound(const struct observed *process)
 {
-	return !process->counts_no_changes && !observed_has_otel(process);
+	return !process->lacks_bound;
 }
 
 const char *observed_mode(const struct observed *process)

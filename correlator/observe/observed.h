@@ -65,7 +65,10 @@ struct observed {
 
 	struct process_stacks stacks; /* of a recording with --stacks */
 
-	bool counts_no_changes; /* what publishes its contexts */
+	bool lacks_bound; /* see observed_has_bound() */
+	const char *told_mode; /* by its last record; NULL = there was none */
+	bool told_bound; /* the same */
+	bool is_unbound_said; /* that it is lean, and lacks one */
 	unsigned int lean_causes; /* enum lean_cause; 0 = exact, where the session is */
 	uint64_t budget_turn; /* of those that the budget made lean, the last one has the highest */
 	bool is_mode_new; /* no record says it yet */
@@ -138,8 +141,8 @@ void observed_inherit_mode(struct observed *child, const struct observed *parent
 bool observed_has_otel(const struct observed *process);
 
 /*
- * Whether the ambiguous time of its contexts bounds their error, where it is not watched exactly:
- * if each change of them is counted.
+ * Whether ambiguous time bounds the error of its contexts where it is not watched exactly: if each
+ * change of them is counted.
  */
 bool observed_has_bound(const struct observed *process);
 

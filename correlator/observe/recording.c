@@ -87,17 +87,37 @@ struct recording {
 
 /* The mode: how closely each is watched, and all of them together. */
 
-static int write_process(struct recording *recording, const struct observed *process,
-			 const char *event, uint64_t ktime_ns)
+static const char *mode_of(const struct recording *recording, const struct observed *process)
+{
+	return session_is_lean(recording->session) ? modes_names.lean : observed_mode(process);
+}
+
+/* Of what is told of a process: that its error has no bound, once. */
+static void note_told(struct observed *process, const struct process_record *record)
+{
+	process->told_mode = record->mode;
+	process->told_bound = record->has_bound;
+	if (record->has_bound || strcmp(record->mode, modes_names.lean) || process->is_unbound_said)
+		return;
+	process->is_unbound_said = true;
+	log_warning("process %d (%s) is lean, and its changes of context are not counted: "
+		    "ambiguous_ns is no bound of the error",
+		    process->pid, process->comm);
+}
+
+static int write_process(struct recording *recording, struct observed *process, const char *event,
+			 uint64_t ktime_ns)
 {
 	uint64_t wall_ns = window_wall_ns(&recording->window, ktime_ns);
 	struct process_record record;
 
 	observed_describe(process, event, &record);
-	if (strcmp(event, "exit") != 0)
-		record.mode = session_is_lean(recording->session) ? modes_names.lean
-								  : observed_mode(process);
-	if (strcmp(event, "mode") == 0 || (strcmp(event, "found") == 0 && process->lean_causes))
+	if (strcmp(event, "exit") != 0) {
+		record.mode = mode_of(recording, process);
+		note_told(process, &record);
+	}
+	if (process->mode_reason[0] &&
+	    (strcmp(event, "mode") == 0 || (strcmp(event, "found") == 0 && process->lean_causes)))
 		record.reason = process->mode_reason;
 	if (strcmp(event, "exit") == 0)
 		record.end_ns = wall_ns;
@@ -152,12 +172,8 @@ static void say_mode(struct recording *recording, struct observed *process)
 	(void)snprintf(recording->reason, sizeof(recording->reason), "process %d (%s): %s",
 		       process->pid, process->comm, process->mode_reason);
 	if (process->lean_causes)
-		log_warning(
-			"%s: lean from now on, %s", recording->reason,
-			observed_has_bound(process)
-				? "ambiguous_ns bounds the error"
-				: "and ambiguous_ns no bound of the error: its changes of context "
-				  "are not counted");
+		log_warning("%s: lean from now on%s", recording->reason,
+			    observed_has_bound(process) ? ", ambiguous_ns bounds the error" : "");
 	else
 		log_info("%s: %s from now on", recording->reason, observed_mode(process));
 }
@@ -362,7 +378,15 @@ static void on_event(void *user, const struct event *event)
 	}
 }
 
-static void say_read(struct recording *recording, const struct observed *process)
+/* The mode, or the bound, may be another one because a library was loaded, or unloaded. */
+static void follow_bound(struct recording *recording, struct observed *process)
+{
+	if (process->told_mode && (process->told_bound != observed_has_bound(process) ||
+				   strcmp(process->told_mode, mode_of(recording, process))))
+		(void)write_process(recording, process, "mode", clock_monotonic_ns());
+}
+
+static void say_read(struct recording *recording, struct observed *process)
 {
 	const struct publisher *publisher =
 		process->keys->ruby_count ? target_publisher(process->target) : NULL;
@@ -392,6 +416,7 @@ static void look_at(struct recording *recording, struct observed *process, uint6
 			    process->pid, process->comm);
 		(void)write_process(recording, process, "unload", clock_monotonic_ns());
 	}
+	follow_bound(recording, process);
 	if (decisions & PROCESS_SAY_COMPLETE)
 		log_info("process %d (%s): context found, all keys known", process->pid,
 			 process->comm);
@@ -887,7 +912,8 @@ static bool must_be_lean(struct recording *recording, const struct kernel_offers
 		return true;
 	if (!recording->may_probe)
 		log_warning(REASON_UPROBES " (before Linux 6.6): recording as with --lean; "
-					   "ambiguous_ns tells of the error");
+					   "ambiguous_ns bounds the error of contexts "
+					   "that the gem publishes");
 	return !recording->may_probe;
 }
 

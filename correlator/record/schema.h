@@ -90,7 +90,7 @@
 	X(TEXT, mode, "mode", KNOWN, "",                                                       \
 	  "exact, partly-lean or lean: how closely it is watched from here on")                \
 	X(BOOL, has_bound, "ambiguous_is_bound", IF(has_bound), "",                            \
-	  "true: where that is not exact, ambiguous_ns bounds the error")                      \
+	  "true: where mode is not exact, ambiguous_ns bounds the error")                      \
 	X(TEXT, reason, "reason", KNOWN, "",                                                   \
 	  "found, mode: why that is another one than was asked for, or is that again")         \
 	X(TEXT, ruby_version, "ruby_version", KNOWN, "", "")                                   \

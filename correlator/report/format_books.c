@@ -89,12 +89,12 @@ static void print_worst(const struct books *books, FILE *out)
 static void print_ambiguous(const struct totals *totals, FILE *out)
 {
 	const struct recording *recording = &totals->recording;
-	bool is_bound = false;
+	bool is_inexact = false;
 
 	for (size_t i = 0; i < recording->mode_count; i++)
-		is_bound |= strcmp(recording->modes[i].mode, "exact") != 0;
+		is_inexact |= strcmp(recording->modes[i].mode, "exact") != 0;
 	if (costs_has(&totals->observed, COST_AMBIGUOUS) &&
-	    (is_bound || totals->observed.sums[COST_AMBIGUOUS] > 0))
+	    (is_inexact || totals->observed.sums[COST_AMBIGUOUS] > 0))
 		print_line(recording->lacks_bound ? "ambiguous, no bound" : "ambiguous, at most",
 			   totals->observed.sums[COST_AMBIGUOUS], totals->books.exec_ns, out);
 }

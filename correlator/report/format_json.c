@@ -279,8 +279,8 @@ static json_t *processes_array(const struct recording *recording, int *r)
 			json_part_set(object, "ruby_version", json_part_text(info.ruby_version), r);
 		if (info.mode[0] != '\0')
 			json_part_set(object, "mode", json_part_text(info.mode), r);
-		if (info.mode[0] != '\0' && strcmp(info.mode, "exact") != 0)
-			json_part_set(object, "ambiguous_is_bound", json_boolean(info.has_bound),
+		if (info.lacks_bound || (info.mode[0] != '\0' && strcmp(info.mode, "exact")))
+			json_part_set(object, "ambiguous_is_bound", json_boolean(!info.lacks_bound),
 				      r);
 		set_known(object, "ppid", info.ppid, r);
 		set_known(object, "start_ns", info.start_ns, r);

@@ -114,12 +114,24 @@ static void set_last(struct recording *recording, const struct record_view *reco
 	recording->last_process = find_process(recording, &info);
 }
 
+/* A process is not watched exactly, and ambiguous time is no bound of the error. */
+static bool lacks_bound(const struct record_view *record)
+{
+	const struct record_field *bound =
+		record_view_find(record, RECORD_FIELD(process, has_bound));
+	char mode[RECORDING_TEXT_BYTES] = "exact";
+
+	copy_text(record, RECORD_FIELD(process, mode), mode);
+	return strcmp(mode, "exact") != 0 && !(bound && bound->integer);
+}
+
 static int add_process(struct recording *recording, const struct record_view *record)
 {
 	struct recording_process_info info;
 	struct recording_process *process;
-	const struct record_field *bound;
+	bool is_unbound = lacks_bound(record);
 
+	recording->lacks_bound |= is_unbound;
 	read_process_key(record, &info);
 	process = find_process(recording, &info);
 	if (!process) {
@@ -147,13 +159,8 @@ static int add_process(struct recording *recording, const struct record_view *re
 	copy_text(record, RECORD_FIELD(process, comm), process->info.comm);
 	copy_text(record, RECORD_FIELD(process, server), process->info.server);
 	copy_text(record, RECORD_FIELD(process, ruby_version), process->info.ruby_version);
-	/* That it ended says nothing of it. */
-	if (!record_view_find(record, RECORD_FIELD(process, mode)))
-		return 0;
 	copy_text(record, RECORD_FIELD(process, mode), process->info.mode);
-	bound = record_view_find(record, RECORD_FIELD(process, has_bound));
-	process->info.has_bound = bound && bound->integer;
-	recording->lacks_bound |= strcmp(process->info.mode, "exact") && !process->info.has_bound;
+	process->info.lacks_bound |= is_unbound;
 	return 0;
 }
 

@@ -39,7 +39,7 @@ struct recording {
 	struct recording_mode modes[RECORDING_MODES_MAX]; /* the first one, and the changes */
 	size_t mode_count;
 	struct recording_mode last_mode;
-	bool lacks_bound; /* of a process that was not exact, ambiguous time was no bound */
+	bool lacks_bound; /* that holds of one of its processes */
 	uint64_t modes_left_out;
 	char keys[RECORDING_KEYS_MAX][RECORDING_TEXT_BYTES]; /* in order of appearance */
 	size_t key_count;
@@ -66,8 +66,8 @@ struct recording_process_info {
 	char comm[RECORDING_TEXT_BYTES];
 	char server[RECORDING_TEXT_BYTES];
 	char ruby_version[RECORDING_TEXT_BYTES];
-	char mode[RECORDING_TEXT_BYTES]; /* the last one, */
-	bool has_bound; /* and whether ambiguous time bounds the error in it */
+	char mode[RECORDING_TEXT_BYTES]; /* the last one */
+	bool lacks_bound; /* it once was not exact, and ambiguous time no bound of the error */
 	int64_t ppid; /* these are 0 when not known */
 	int64_t start_ns; /* wall clock */
 	int64_t end_ns; /* of a process that ended while it was observed */

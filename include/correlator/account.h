@@ -62,8 +62,7 @@ struct account_totals {
 	__u64 run_queue_ns;
 	__u64 blocked_ns;
 	__u64 uninterruptible_ns; /* part of blocked_ns */
-	__u64 ambiguous_ns; /* part of user_ns + kernel_ns in which the context has changed, maybe
-			     */
+	__u64 ambiguous_ns; /* part of user_ns + kernel_ns: the context changed, or may have */
 	__u64 slices; /* stretches on a CPU in one context */
 	__u64 switches_voluntary;
 	__u64 switches_involuntary;
@@ -170,6 +169,7 @@ static inline __u64 account_take_out(struct account_totals *totals, __u64 ns)
 	*second -= from_second;
 	if (totals->gc_ns > account_on_cpu(totals))
 		totals->gc_ns = account_on_cpu(totals);
+	totals->ambiguous_ns -= account_growth(totals->ambiguous_ns, account_on_cpu(totals));
 	totals->stolen_ns += (__s64)(from_first + from_second);
 	return from_first + from_second;
 }

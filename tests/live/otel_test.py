@@ -185,6 +185,10 @@ class BothTest(harness.LiveTest):
             self.assertAlmostEqual(50e6, got["one", f"{trace:032x}"], delta=4e6)
         self.assertEqual(["exact", "partly-lean"],
                          [meta["mode"] for meta in records.of_kind(found, "meta")])
+        self.assertEqual([("exact", True), ("partly-lean", None)],
+                         [(told["mode"], told.get("ambiguous_is_bound"))
+                          for told in records.of_kind(found, "process") if told["event"] in ("found", "mode")])
+        self.assertIn("ambiguous, no bound", harness.run_correlator("report", self.output).stdout)
 
     def test_a_ruby_that_publishes_it_later_is_found(self):
         with Workload("driven.rb") as workload:

@@ -28,6 +28,8 @@ static _Atomic(uint64_t) last_serial;
 static __attribute__((noinline)) void store(struct Ruby_Profiler_State *state)
 {
 	ruby_profiler_state = state;
+	/* In this order: an observer that comes in between sees by the pointer that it changed. */
+	__asm__ volatile("" : : : "memory");
 	correlator_changes++;
 }
 

@@ -269,7 +269,7 @@ static void a_record_says_what_is_known(void **state)
 	observed_describe(process, "load", &record);
 	assert_false(record.has_pickup);
 	assert_true(record.has_bound);
-	process->counts_no_changes = true;
+	process->lacks_bound = true;
 	observed_describe(process, "load", &record);
 	assert_false(record.has_bound);
 }

@@ -295,6 +295,8 @@ static uint64_t take_stolen(struct account_totals *from, uint64_t ns)
 		left_ns -= taken_ns;
 	}
 	from->stolen_ns += (int64_t)(ns - left_ns);
+	if (from->ambiguous_ns > from->user_ns + from->kernel_ns)
+		from->ambiguous_ns = from->user_ns + from->kernel_ns;
 	if (from->gc_ns > from->user_ns + from->kernel_ns)
 		from->gc_ns = from->user_ns + from->kernel_ns;
 	return ns - left_ns;
@@ -625,9 +627,10 @@ static void take_configuration(struct view *view)
 {
 	const struct process *process = process_of(view);
 	bool is_read_anew = view->reading != process->reading;
+	bool was_lean = view->is_lean;
 
 	if (is_read_anew)
-		doubt(view, view->is_lean);
+		doubt(view, view->is_lean || process->is_lean);
 	view->generation = process->generation;
 	view->reading = process->reading;
 	view->is_ready = process->is_ready;
@@ -640,8 +643,11 @@ static void take_configuration(struct view *view)
 		view->is_found = false;
 	} else if (view->is_lean) {
 		view->is_change_open = false;
-	} else if (view->knowledge == KNOWN && view->table && !view->is_inherited) {
-		view->has_set = true;
+	} else {
+		/* The store behind a probe that did not count may be ahead. */
+		view->is_change_open |= was_lean;
+		if (view->knowledge == KNOWN && view->table && !view->is_inherited)
+			view->has_set = true;
 	}
 }
 
