@@ -47,6 +47,18 @@ void balance_overflow(const struct balance *balance, const struct process_books 
 		ret_totals->blocked_on_ns[i] = after->blocked_on_ns[i] - before->blocked_on_ns[i];
 }
 
+/* Growth of the kernel's figure, which may go back. */
+static uint64_t exec_growth(struct balance *balance, const struct process_books *now,
+			    uint64_t window)
+{
+	int64_t grown_ns =
+		(int64_t)(now->epochs[window & 1].exec_ns -
+			  balance->before.epochs[window & 1].exec_ns - balance->exec_owed_ns);
+
+	balance->exec_owed_ns = grown_ns < 0 ? (uint64_t)-grown_ns : 0;
+	return grown_ns < 0 ? 0 : (uint64_t)grown_ns;
+}
+
 void balance_close(struct balance *balance, const struct process_books *now, uint64_t window,
 		   uint64_t window_ns, struct balance_record *ret_record)
 {
@@ -54,8 +66,7 @@ void balance_close(struct balance *balance, const struct process_books *now, uin
 
 	balance_overflow(balance, now, window, &overflow);
 	ret_record->window_ns = window_ns;
-	ret_record->exec_ns =
-		now->epochs[window & 1].exec_ns - balance->before.epochs[window & 1].exec_ns;
+	ret_record->exec_ns = exec_growth(balance, now, window);
 	ret_record->attributed_ns = balance->attributed_ns;
 	ret_record->unattributed_ns = balance->unattributed_ns;
 	ret_record->overflow_ns = on_cpu_ns(&overflow);

@@ -16,6 +16,7 @@
 
 struct balance {
 	struct process_books before; /* the kernel side's books at the end of the last windows */
+	uint64_t exec_owed_ns; /* by which the kernel's figure went back, to be taken out yet */
 	uint64_t attributed_ns; /* in this window */
 	uint64_t unattributed_ns;
 	uint64_t contexts_lost; /* accounts whose context has neither texts nor a snapshot */
@@ -32,7 +33,9 @@ void balance_add(struct balance *balance, uint64_t context_hash,
 
 /*
  * Closes the window of number `window`: fills in the figures of ret_record (all but common and
- * own_cpu_ns) and starts the next window. now: the kernel side's books as they stand.
+ * own_cpu_ns) and starts the next window. now: the kernel side's books as they stand. Where their
+ * exec time has gone back (theft that was told after the last window had ended), it is 0, and the
+ * windows that follow have so much less.
  */
 void balance_close(struct balance *balance, const struct process_books *now, uint64_t window,
 		   uint64_t window_ns, struct balance_record *ret_record);

@@ -49,6 +49,26 @@ static void a_residual_may_be_negative(void **state)
 	assert_true(record.residual_ns == -4);
 }
 
+/* After theft that was told late; the sums over all windows are right. */
+static void exec_time_that_went_back_is_taken_out_of_the_next(void **state)
+{
+	static const struct {
+		int64_t growth_ns;
+		uint64_t exec_ns;
+	} windows[] = { { 100, 100 }, { -7, 0 }, { 5, 0 }, { 10, 8 }, { 3, 3 } };
+	struct balance balance = { 0 };
+	struct process_books now = { 0 };
+	struct balance_record record;
+
+	(void)state;
+	for (unsigned int i = 0; i < sizeof(windows) / sizeof(windows[0]); i++) {
+		now.epochs[i & 1].exec_ns += (uint64_t)windows[i].growth_ns;
+		balance_close(&balance, &now, i, 1, &record);
+		assert_int_equal(record.exec_ns, windows[i].exec_ns);
+		assert_true(record.residual_ns == (int64_t)windows[i].exec_ns);
+	}
+}
+
 static void each_window_holds_its_own_growth(void **state)
 {
 	struct balance balance = { 0 };
@@ -160,6 +180,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(time_is_attributed_only_to_a_context),
 		cmocka_unit_test(a_residual_may_be_negative),
+		cmocka_unit_test(exec_time_that_went_back_is_taken_out_of_the_next),
 		cmocka_unit_test(each_window_holds_its_own_growth),
 		cmocka_unit_test(each_loss_is_told_once),
 		cmocka_unit_test(samples_are_their_windows_and_each_is_a_period),
