@@ -611,6 +611,7 @@ static void make_thread(const struct happening *happening)
 	if (happening->kind == STEP_FORK)
 		machine.tasks[happening->next].tgid = machine.tasks[happening->next].pid;
 	end_program(on_new_task(arguments));
+	machine.has_state[happening->next] = machine.states[happening->next].is_ready;
 }
 
 static void of_current(int (*program)(unsigned long long *context))
@@ -702,7 +703,7 @@ void machine_begin(const struct world *world)
 	machine.waits[0].count = machine.waits[1].count = 0;
 	memset(&syscalls_share, 0, sizeof(syscalls_share));
 	sees_syscalls = 1;
-	native_session = (struct session_config){ .follow_forks = 1,
+	native_session = (struct session_config){ .follow_forks = world->mode.follows,
 						  .contexts_max = CONTEXTS_ROOM,
 						  .accounts_max = 4 * MAP_ROOM,
 						  .has_timeline = world->mode.has_timeline,

@@ -1281,6 +1281,9 @@ static void meet_new_thread(const struct happening *happening)
 	const struct view *parent = &model.views[happening->thread];
 	struct view *view;
 
+	/* Nobody's any more. */
+	if (happening->kind == STEP_FORK && !model.world->mode.follows)
+		return;
 	if (happening->kind == STEP_FORK) {
 		model.origins[happening->process] = model.origins[truth(parent)->process];
 		model.images[happening->process] = model.world->last_life + 1;

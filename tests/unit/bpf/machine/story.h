@@ -66,6 +66,7 @@ struct story_mode {
 	bool has_children;
 	bool is_lean; /* from the start, and for good */
 	bool counts_changes; /* the gem does */
+	bool follows; /* what is forked is observed, too */
 };
 
 struct story {

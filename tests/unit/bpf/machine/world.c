@@ -292,6 +292,11 @@ static void go_on_from_fork(struct world *world, const struct happening *happeni
 {
 	struct process *child = &world->processes[happening->process];
 
+	/* What is not observed lives elsewhere. */
+	if (!world->mode.follows) {
+		world->threads[happening->next] = (struct thread){ .cpu = CPUS, .edges_cpu = CPUS };
+		return;
+	}
 	*child = world->processes[world->threads[happening->thread].process];
 	child->tgid = world->threads[happening->next].tid;
 	child->life = child->image = number_life(world);
