@@ -5,18 +5,13 @@
 
 #include <correlator/snapshot.h>
 
-static uint64_t on_cpu_ns(const struct account_totals *totals)
-{
-	return totals->user_ns + totals->kernel_ns;
-}
-
 void balance_add(struct balance *balance, uint64_t context_hash,
 		 const struct account_totals *totals)
 {
 	if (context_hash >= CONTEXT_HASH_FIRST)
-		balance->attributed_ns += on_cpu_ns(totals);
+		balance->attributed_ns += account_on_cpu(totals);
 	else
-		balance->unattributed_ns += on_cpu_ns(totals);
+		balance->unattributed_ns += account_on_cpu(totals);
 }
 
 void balance_overflow(const struct balance *balance, const struct process_books *now,
@@ -69,7 +64,7 @@ void balance_close(struct balance *balance, const struct process_books *now, uin
 	ret_record->exec_ns = exec_growth(balance, now, window);
 	ret_record->attributed_ns = balance->attributed_ns;
 	ret_record->unattributed_ns = balance->unattributed_ns;
-	ret_record->overflow_ns = on_cpu_ns(&overflow);
+	ret_record->overflow_ns = account_on_cpu(&overflow);
 	ret_record->residual_ns = (int64_t)(ret_record->exec_ns - ret_record->attributed_ns -
 					    ret_record->unattributed_ns - ret_record->overflow_ns);
 	for (unsigned int i = 0; i < _COUNTER_MAX; i++)

@@ -88,7 +88,7 @@ static double misplaced_ns(const struct account_totals *totals)
 void split_account(const struct split_way *way, const struct account_totals *totals,
 		   struct split *ret_split)
 {
-	double cpu_ns = (double)(totals->user_ns + totals->kernel_ns);
+	double cpu_ns = (double)account_on_cpu(totals);
 	double calls = (double)totals->syscalls;
 	double cold_ns = least(calls, cpu_ns / COLD_AFTER_NS) * way->lone_excess_ns;
 	/* One more call may have begun in another account. */

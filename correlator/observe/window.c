@@ -262,7 +262,7 @@ static void fill_totals(const struct window *window, const struct window_process
 	record->window_ns = length_ns(window);
 	record->has_kernel_split = window->has_kernel_split;
 	record->has_syscalls = record->has_kernel_split;
-	record->cpu_ns = totals->user_ns + totals->kernel_ns;
+	record->cpu_ns = account_on_cpu(totals);
 	split_account(&way, totals, &split);
 	record->user_ns = split.user_ns;
 	record->kernel_ns = split.kernel_ns;

@@ -50,7 +50,7 @@ static inline __u64 gc_time_off_cpu_ns(const struct gc_time *known,
 /* The CPU time that no collection has claimed. */
 static inline __u64 gc_time_room_ns(const struct account_totals *pending)
 {
-	return account_growth(pending->user_ns + pending->kernel_ns, pending->gc_ns);
+	return account_growth(account_on_cpu(pending), pending->gc_ns);
 }
 
 static inline __u64 gc_time_inside_ns(const struct gem_thread *counters, __u64 now_ns)
