@@ -590,11 +590,6 @@ void observed_inherit_mode(struct observed *child, const struct observed *parent
 	tell_mode(child, session);
 }
 
-bool observed_has_bound(const struct observed *process)
-{
-	return !process->lacks_bound;
-}
-
 const char *observed_mode(const struct observed *process)
 {
 	if (process->lean_causes)
@@ -619,7 +614,7 @@ void observed_describe(const struct observed *process, const char *event,
 		.comm = process->comm,
 		.server = process->server,
 		.start_ns = process->start_wall_ns,
-		.has_bound = observed_has_bound(process),
+		.has_bound = !process->lacks_bound,
 	};
 	if (strcmp(event, "load") == 0 && process->state.pickup_ns) {
 		ret_record->has_pickup = true;

@@ -65,9 +65,11 @@ struct observed {
 
 	struct process_stacks stacks; /* of a recording with --stacks */
 
-	bool lacks_bound; /* see observed_has_bound() */
+	/* Not each change of its contexts is counted: while it is not exact, ambiguous time is no
+	 * bound of the error. */
+	bool lacks_bound;
 	const char *told_mode; /* by its last record; NULL = there was none */
-	bool told_bound; /* the same */
+	bool told_lacks_bound; /* the same */
 	bool is_unbound_said; /* that it is lean, and lacks one */
 	unsigned int lean_causes; /* enum lean_cause; 0 = exact, where the session is */
 	uint64_t budget_turn; /* of those that the budget made lean, the last one has the highest */
@@ -139,12 +141,6 @@ void observed_inherit_mode(struct observed *child, const struct observed *parent
 
 /* True if its contexts of OpenTelemetry are read: they change without a probe. */
 bool observed_has_otel(const struct observed *process);
-
-/*
- * Whether ambiguous time bounds the error of its contexts where it is not watched exactly: if each
- * change of them is counted.
- */
-bool observed_has_bound(const struct observed *process);
 
 /* How closely it is watched, in a session that is not lean: exact, partly-lean or lean. */
 const char *observed_mode(const struct observed *process);

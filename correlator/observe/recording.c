@@ -96,7 +96,7 @@ static const char *mode_of(const struct recording *recording, const struct obser
 static void note_told(struct observed *process, const struct process_record *record)
 {
 	process->told_mode = record->mode;
-	process->told_bound = record->has_bound;
+	process->told_lacks_bound = !record->has_bound;
 	if (record->has_bound || strcmp(record->mode, modes_names.lean) || process->is_unbound_said)
 		return;
 	process->is_unbound_said = true;
@@ -173,7 +173,7 @@ static void say_mode(struct recording *recording, struct observed *process)
 		       process->pid, process->comm, process->mode_reason);
 	if (process->lean_causes)
 		log_warning("%s: lean from now on%s", recording->reason,
-			    observed_has_bound(process) ? ", ambiguous_ns bounds the error" : "");
+			    process->lacks_bound ? "" : ", ambiguous_ns bounds the error");
 	else
 		log_info("%s: %s from now on", recording->reason, observed_mode(process));
 }
@@ -381,7 +381,7 @@ static void on_event(void *user, const struct event *event)
 /* The mode, or the bound, may be another one because a library was loaded, or unloaded. */
 static void follow_bound(struct recording *recording, struct observed *process)
 {
-	if (process->told_mode && (process->told_bound != observed_has_bound(process) ||
+	if (process->told_mode && (process->told_lacks_bound != process->lacks_bound ||
 				   strcmp(process->told_mode, mode_of(recording, process))))
 		(void)write_process(recording, process, "mode", clock_monotonic_ns());
 }
