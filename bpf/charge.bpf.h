@@ -238,8 +238,8 @@ static __always_inline void charge_remember(struct thread_state *thread, __u64 h
 }
 
 /*
- * What is pending that no boundary has found to be of its context (sure_ns): it is ambiguous, if it
- * is_doubtful (1, or 0), and else found now. Without a branch, as charge_remember().
+ * Settles the pending CPU time beyond sure_ns: is_doubtful = 1 makes it ambiguous, 0 says that it
+ * is its context's, too. Without a branch, as charge_remember().
  */
 static __always_inline void charge_doubt(struct thread_state *thread, __u64 is_doubtful)
 {

@@ -230,7 +230,7 @@ VERIFIED_ONCE int context_locate(struct thread_state *thread)
 				? TLS_UNRESOLVED
 				: tls_locate(&thread->config.tls, bpf_get_current_task_btf(),
 					     &thread->tls_address);
-	/* Of another variable no change was counted. */
+	/* Another variable has a count of its own. */
 	if (thread->tls_address != former)
 		thread->changes = 0;
 	if (thread->tls_resolution == TLS_UNRESOLVED)

@@ -92,7 +92,7 @@ static const char *mode_of(const struct recording *recording, const struct obser
 	return session_is_lean(recording->session) ? modes_names.lean : observed_mode(process);
 }
 
-/* Of what is told of a process: that its error has no bound, once. */
+/* Remembers what a record tells of a process; says once that its error has no bound. */
 static void note_told(struct observed *process, const struct process_record *record)
 {
 	process->told_mode = record->mode;

@@ -244,7 +244,7 @@ void target_config(const struct target *target, struct process_config *ret_confi
 		}
 		config.tls = publisher->tls.location;
 		config.flags = PROCESS_READY;
-		/* What another object stores is not counted. */
+		/* The gem does not count the stores of another object. */
 		if (target->publishers.count == 1)
 			config.changes_words = publisher->changes_words;
 		if (publisher->has_fiber_site && target->publishers.count == 1)

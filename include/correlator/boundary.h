@@ -8,8 +8,8 @@
 enum boundary_trait {
 	/* The memory of the thread's process is there: what ends belongs to what is in force. */
 	BOUNDARY_READS = 1 << 0,
-	/* Of a lean thread whose changes nobody counts only the words of the table are compared
-	 * (context_is_same()). */
+	/* If a thread is lean and nobody counts its changes, only the words of the table are
+	 * compared (context_is_same()). */
 	BOUNDARY_IS_CHEAP = 1 << 1,
 	/* What is pending is charged, and the context goes on. */
 	BOUNDARY_CHARGES = 1 << 2,

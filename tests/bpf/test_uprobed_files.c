@@ -386,8 +386,8 @@ static void deploys_do_not_add_up(void **state)
 	}
 	assert_int_equal(count_open_files(), open_files);
 	/*
-	 * What a deploy leaves behind is a chunk of malloc at least. Freed ones that glibc keeps at
-	 * hand for a thread count as allocated, and may be a few more at one time than at another.
+	 * A leak of a deploy is a chunk of malloc at least. The freed chunks that glibc keeps for a
+	 * thread count as allocated, and there may be a few more of them at one time than another.
 	 */
 	assert_true(allocated_bytes() <
 		    memory_bytes + (fixture->deploys - fixture->deploys / 5) * CHUNK_BYTES_MIN);

@@ -177,7 +177,7 @@ static int find_beside(const struct publisher *publisher, uint64_t bias,
 	return 1;
 }
 
-/* What else our gem keeps of its threads. 0, or -EAGAIN: not relocated yet. */
+/* Finds the other variables of our gem. 0, or -EAGAIN: not relocated yet. */
 static int find_neighbours(struct publisher *publisher, uint64_t bias,
 			   const struct memory_reader *reader, bool is_musl)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an observer reads: the table of a state, the thread-local that points to it, and two more
- * beside it: how often that was set, and what else is known of the thread. The layout of the table
- * and the name of the first variable are an ABI shared with the gem ruby-profiler
- * (socketry/ruby-profiler, ext/ruby/profiler/state.h at 945c8ae), so an observer of one observes
- * the other. All the rest is this gem's own (include/correlator/gem_abi.h of the observer is the
- * other side of it).
+ * An observer reads the table of a state, the thread-local that points to it, and two more beside
+ * it: how often that was set, and what else is known of the thread. The layout of the table and the
+ * name of the first variable are an ABI shared with the gem ruby-profiler (socketry/ruby-profiler,
+ * ext/ruby/profiler/state.h at 945c8ae), so an observer of one observes the other. All the rest is
+ * this gem's own (include/correlator/gem_abi.h of the observer is the other side of it).
  *
  * A table is filled once, then shared and read-only. It belongs to one State object
  * (state_object.h), which lives as long as any native thread's variable points to it

@@ -125,7 +125,7 @@ static void it_is_kept_that_one_was_inexact_without_a_bound(void **state)
 	(void)state;
 	add_mode_of_process("exact", false);
 	add_mode_of_process("lean", true);
-	/* Of one that ends nothing is said. */
+	/* The record of an end says nothing of it. */
 	add_mode_of_process(NULL, false);
 	assert_false(recording.lacks_bound);
 	add_mode_of_process("partly-lean", false);

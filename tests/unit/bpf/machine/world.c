@@ -292,7 +292,7 @@ static void go_on_from_fork(struct world *world, const struct happening *happeni
 {
 	struct process *child = &world->processes[happening->process];
 
-	/* What is not observed lives elsewhere. */
+	/* A child that nobody observes leaves this world. */
 	if (!world->mode.follows) {
 		world->threads[happening->next] = (struct thread){ .cpu = CPUS, .edges_cpu = CPUS };
 		return;

@@ -134,7 +134,7 @@ struct world {
 	struct story_mode mode;
 	bool sees_edges; /* of system calls */
 	bool seeks_mode; /* the edges came back: with the next flush each thread's is looked for */
-	/* What was run in each context of each image, and stolen. */
+	/* The CPU time of each context of each image, and all theft. */
 	uint64_t ran_ns[IMAGES_MAX][VALUES + 1];
 	bool was_unknown[IMAGES_MAX]; /* an image, at first */
 	uint64_t stolen_ns;
