@@ -191,13 +191,12 @@ static __always_inline void boundary_charge(struct thread_state *thread, struct 
 static __always_inline void boundary_end(struct thread_state *thread, struct task_struct *task,
 					 __u64 now_ns, __u32 what)
 {
-	/* One reading for both: the hypervisor may take the CPU at any instant. */
-	__u64 stolen_ns = stolen_from_cpu(now_ns);
 	__u64 exec_ns = 0;
 
-	account_settle_stolen(&thread->clock, &thread->pending, stolen_ns);
+	account_settle_stolen(&thread->clock, &thread->pending, stolen_from_cpu(now_ns));
+	/* Theft that pending time was too short for is still charged. */
 	if (what & BOUNDARY_ENDS_WINDOW)
-		exec_ns = exec_runtime_at(task, now_ns, stolen_ns);
+		exec_ns = exec_runtime_at(task, now_ns, thread->clock.stolen_mark_ns);
 	if (what & BOUNDARY_ENDS)
 		thread->pending.slices++;
 	else

@@ -153,8 +153,8 @@ static __always_inline __u64 exec_runtime_at(struct task_struct *task, __u64 now
 		__u64 exec_ns = clock_load(&task->se.sum_exec_runtime);
 		__u64 start_ns = clock_load(&task->se.exec_start);
 
-		now_exec_ns =
-			exec_ns + account_growth(account_growth(run_queue_ns, stolen_ns), start_ns);
+		now_exec_ns = account_exec_as_of(account_growth(run_queue_ns, stolen_ns), exec_ns,
+						 start_ns);
 		if (clock_load(&task->se.sum_exec_runtime) == exec_ns &&
 		    clock_load(&task->se.exec_start) == start_ns)
 			break;

@@ -195,6 +195,18 @@ static inline void account_settle_stolen(struct thread_clock *clock, struct acco
 }
 
 /*
+ * A running thread's exec runtime when its run queue's task clock was clock_ns, from the two
+ * figures that the scheduler keeps of it: exec_ns = se.sum_exec_runtime, up to start_ns =
+ * se.exec_start. That may be later than clock_ns: another CPU that wakes a thread brings the
+ * figures up to then.
+ */
+static inline __u64 account_exec_as_of(__u64 clock_ns, __u64 exec_ns, __u64 start_ns)
+{
+	return account_growth(exec_ns + account_growth(clock_ns, start_ns),
+			      account_growth(start_ns, clock_ns));
+}
+
+/*
  * First sight of a thread: what was before is nobody's. exec_ns of a running one must be up to
  * date: se.sum_exec_runtime is up to a tick old.
  */
@@ -381,17 +393,29 @@ static inline void account_leave_unseen(struct thread_clock *clock, struct accou
 	(void)account_switch_out(clock, totals, clock->mark_ns + ran_ns, figures, OFF_CPU_SLEEPING);
 }
 
+enum {
+	/* By more only a clock that has stepped is behind what was written up. */
+	SWITCH_LATE_MAX_NS = 10 * 1000 * 1000
+};
+
 /*
  * The thread gets a CPU, from which stolen_ns were taken since boot: the gap is measured now and
- * split at the next boundary.
+ * split at the next boundary. A flush may have written it up beyond now_ns, when a run queue's
+ * clock was read for the switch and the hypervisor then took the CPU: exec runtime counts from
+ * now_ns on, and so does the clock.
  */
 static inline void account_switch_in(struct thread_clock *clock, struct account_totals *totals,
 				     __u64 now_ns, __u64 stolen_ns, __u32 cpu)
 {
 	__u64 open_ns = account_growth(now_ns, clock->mark_ns);
+	__u64 late_ns = account_growth(clock->mark_ns, now_ns);
 
 	if (clock->is_off_cpu)
 		clock->gap_ns += open_ns;
+	late_ns -= account_growth(late_ns, SWITCH_LATE_MAX_NS);
+	account_add_on_cpu(totals, clock->mode, late_ns);
+	totals->stolen_ns -= (__s64)late_ns;
+	clock->exec_ahead_ns += late_ns;
 	if (clock->last_cpu && clock->last_cpu != cpu + 1)
 		totals->migrations++;
 	clock->last_cpu = cpu + 1;
@@ -404,8 +428,9 @@ static inline void account_switch_in(struct thread_clock *clock, struct account_
  * A running thread whose switch-in was not reported: as account_switch_in(), ran_ns ago by the
  * scheduler's own figures, which do not reach back behind what was written up already.
  */
-static inline void account_enter_unseen(struct thread_clock *clock, struct account_totals *totals,
-					__u64 now_ns, __u64 ran_ns, __u64 stolen_ns, __u32 cpu)
+static inline __attribute__((always_inline)) void
+account_enter_unseen(struct thread_clock *clock, struct account_totals *totals, __u64 now_ns,
+		     __u64 ran_ns, __u64 stolen_ns, __u32 cpu)
 {
 	__u64 open_ns = account_growth(now_ns, clock->mark_ns);
 

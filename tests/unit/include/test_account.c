@@ -197,6 +197,48 @@ static void a_switch_that_comes_to_the_books_late_counts_no_time_twice(void **st
 			 6500 - 1000);
 }
 
+/* The hypervisor took the CPU in the middle of the switch, and a flush came before that was told.
+ */
+static void the_clock_counts_from_where_exec_runtime_does(void **state)
+{
+	struct books books;
+
+	(void)state;
+	begin(&books, 1000, 1);
+	account_collect(&books.clock, &books.totals, 5000, 0);
+	switch_in(&books, 2000, 0);
+	edge(&books, 6000, THREAD_MODE_USER);
+	assert_int_equal(on_cpu(&books), 4000);
+	assert_int_equal(books.totals.blocked_ns, 4000);
+	assert_int_equal(books.totals.stolen_ns, -3000);
+	account_settle_stolen(&books.clock, &books.totals, 2900);
+	assert_int_equal(on_cpu(&books), 1100);
+}
+
+static void a_clock_that_has_stepped_makes_no_cpu_time_of_it(void **state)
+{
+	const uint64_t step_ns = UINT64_C(3600) * 1000 * 1000 * 1000;
+	struct books books;
+
+	(void)state;
+	begin(&books, 1000, 1);
+	account_collect(&books.clock, &books.totals, step_ns, 0);
+	switch_in(&books, 2000, 0);
+	edge(&books, step_ns, THREAD_MODE_USER);
+	assert_int_equal(on_cpu(&books), SWITCH_LATE_MAX_NS);
+	switch_out(&books, 7000, 5000, OFF_CPU_SLEEPING);
+	assert_int_equal(on_cpu(&books), 5000);
+}
+
+static void figures_that_are_later_than_a_boundary_are_brought_back_to_it(void **state)
+{
+	(void)state;
+	assert_int_equal(account_exec_as_of(900, 5000, 700), 5200);
+	assert_int_equal(account_exec_as_of(900, 5000, 900), 5000);
+	assert_int_equal(account_exec_as_of(900, 5000, 1000), 4900);
+	assert_int_equal(account_exec_as_of(900, 50, 1000), 0);
+}
+
 static void a_thread_seen_on_no_switch_in_yet_is_spared(void **state)
 {
 	struct books books;
@@ -711,6 +753,9 @@ int main(void)
 		cmocka_unit_test(what_is_taken_out_comes_from_the_larger_part_first),
 		cmocka_unit_test(theft_that_is_noticed_late_is_taken_out_later),
 		cmocka_unit_test(a_switch_that_comes_to_the_books_late_counts_no_time_twice),
+		cmocka_unit_test(the_clock_counts_from_where_exec_runtime_does),
+		cmocka_unit_test(a_clock_that_has_stepped_makes_no_cpu_time_of_it),
+		cmocka_unit_test(figures_that_are_later_than_a_boundary_are_brought_back_to_it),
 		cmocka_unit_test(a_thread_seen_on_no_switch_in_yet_is_spared),
 		cmocka_unit_test(what_is_owed_off_the_cpu_is_part_of_the_exec_figure),
 		cmocka_unit_test(the_exec_figure_goes_back_by_what_was_given_up),

@@ -429,10 +429,21 @@ static void give_so_far(struct view *view)
 	view->unclaimed_ns = unclaimed_ns;
 }
 
+/* With what was stolen and could not be made good yet. */
+static uint64_t charged_exec_ns(const struct view *view)
+{
+	const struct thread *thread = truth(view);
+	uint64_t exec_ns = world_exec_ns(model.world, thread);
+
+	if (view->is_on_cpu && view->is_stolen_known)
+		exec_ns += model.world->cpus[thread->cpu].stolen_ns - view->stolen_ns;
+	return exec_ns;
+}
+
 /* All that it ran is published, and what comes is the open window's. */
 static void write_up(struct view *view)
 {
-	uint64_t exec_ns = world_exec_ns(model.world, truth(view));
+	uint64_t exec_ns = charged_exec_ns(view);
 
 	give_so_far(view);
 	/* What it is charged too much is made good for when it has run again. */
