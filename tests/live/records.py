@@ -99,9 +99,11 @@ class Figure(int):
 
 
 def unbalanced(records, allowance_ns=0):
-    """The balances, each of a window, whose residual is beyond what is promised and the allowance."""
-    return [balance for balance in of_kind(records, "balance") if abs(balance["residual_ns"]) >
-            BALANCE_PART * balance["exec_ns"] + allowance_ns]
+    """Text about each balance, of a process and window, whose residual is beyond what is promised and the allowance."""
+    return [f"record {balance['record_id']}: pid {balance['pid']} ran {balance['exec_ns']} ns,"
+            f" residual {balance['residual_ns']:+}, {balance['switches_unseen']} switches unseen"
+            for balance in of_kind(records, "balance")
+            if abs(balance["residual_ns"]) > BALANCE_PART * balance["exec_ns"] + allowance_ns]
 
 
 def is_right(got_ns, truth_ns):
