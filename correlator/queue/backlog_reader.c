@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A backlog's other end: the chunks that the sender takes. */
+#include "queue/open_backlog.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <utlist.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+/* Its reader is done with it, or it cannot be read. */
+static void release(struct backlog *backlog, struct segment *segment)
+{
+	segment_queue_remove(&backlog->queue, segment);
+	backlog_throw_away(backlog, segment);
+	if (backlog->queue.segments)
+		backlog_wake_reader(backlog);
+}
+
+/* The one that is taken, or else the oldest one that may be sent. */
+static int find_ready(struct backlog *backlog, struct segment **ret_segment)
+{
+	struct segment *taken = segment_queue_find_taken(&backlog->queue);
+	struct segment *oldest = taken ? taken : segment_queue_find_next(&backlog->queue, NULL);
+	uint64_t due_ns;
+
+	if (!oldest)
+		return -EAGAIN;
+	/* The keeper says when it is kept, or that it cannot be. */
+	if (backlog_is_durable(backlog) && !oldest->is_kept &&
+	    !(oldest->is_sealed && backlog->is_failing))
+		return -EAGAIN;
+	if (!oldest->is_sealed) {
+		due_ns = backlog_due_ns(backlog, oldest);
+		if (clock_monotonic_ns() < due_ns) {
+			backlog_wake_reader_at(backlog, due_ns);
+			return -EAGAIN;
+		}
+		backlog_seal_segment(backlog, oldest);
+	}
+	*ret_segment = oldest;
+	return 0;
+}
+
+/* Reads it back from the store. The lock is not held meanwhile; a segment that is taken stays. */
+static int load(struct backlog *backlog, struct segment *segment)
+{
+	_cleanup_free_ uint8_t *bytes = malloc(segment->size_bytes);
+	int r;
+
+	if (!bytes)
+		return -ENOMEM;
+	(void)pthread_mutex_unlock(&backlog->lock);
+	r = backlog->store->type->read(backlog->store, segment, bytes);
+	if (r < 0)
+		log_warning("cannot read %" PRIu32 " records back from %s: %s; they are lost",
+			    segment->entries, backlog->store->name, strerror(-r));
+	(void)pthread_mutex_lock(&backlog->lock);
+	if (r < 0)
+		return r;
+	segment_queue_load(&backlog->queue, segment, TAKE_PTR(bytes));
+	return 0;
+}
+
+/* It goes where somebody may look at it. Counted and said once, however often it is taken. The lock
+ * is not held meanwhile. */
+static void note_damage(struct backlog *backlog, struct segment *segment, uint32_t found_records,
+			size_t lost_bytes)
+{
+	/* One that was cut off was counted as it was found. */
+	uint32_t lost_records =
+		segment->entries > found_records ? segment->entries - found_records : 1;
+
+	if (segment->is_damaged)
+		return;
+	segment->is_damaged = true;
+	backlog->queue.totals.damaged_segments++;
+	segment_queue_count_lost(&backlog->queue, segment, lost_records, false, "segment damaged");
+	(void)pthread_mutex_unlock(&backlog->lock);
+	log_warning("%s: a segment is damaged: at least %" PRIu32
+		    " records are lost (%zu bytes), the other %" PRIu32 " are sent%s",
+		    backlog->store ? backlog->store->name : "what waits to be sent", lost_records,
+		    lost_bytes, found_records,
+		    backlog->store && backlog->store->type->is_durable
+			    ? ", and it is set aside in its folder damaged/"
+			    : "");
+	(void)pthread_mutex_lock(&backlog->lock);
+}
+
+/* Only whole entries go out, whatever the disk gave back. -ENODATA: there are none. */
+static int fill_chunk(struct backlog *backlog, struct segment *segment)
+{
+	struct chunk *chunk = &backlog->chunk;
+	struct segment found = { 0 };
+	size_t lost_bytes;
+
+	(void)segment_salvage(&found, segment->bytes, segment->size_bytes);
+	lost_bytes = segment->size_bytes - found.size_bytes;
+	/* What was moved is not to be found once more. */
+	memset(segment->bytes + found.size_bytes, 0, lost_bytes);
+	chunk_id_write(segment->random, chunk->id);
+	chunk->bytes = segment->bytes;
+	chunk->size_bytes = found.size_bytes;
+	chunk->entries = found.entries;
+	if (lost_bytes || found.entries < segment->entries)
+		note_damage(backlog, segment, found.entries, lost_bytes);
+	return found.entries ? 0 : -ENODATA;
+}
+
+/* What cannot be read is dropped; -EAGAIN then, and the next may be tried at once. */
+static int take(struct backlog *backlog, struct segment *segment)
+{
+	int r = 0;
+
+	segment->is_taken = true;
+	if (!segment->bytes)
+		r = load(backlog, segment);
+	if (r == -ENOMEM) {
+		segment->is_taken = false;
+		return r;
+	}
+	if (r < 0) {
+		segment->is_damaged = true;
+		backlog->queue.totals.damaged_segments++;
+		segment_queue_count_lost(&backlog->queue, segment, segment->entries, true,
+					 "segment unreadable");
+	} else {
+		r = fill_chunk(backlog, segment);
+	}
+	if (r == 0)
+		return 0;
+	release(backlog, segment);
+	segment_queue_recall(&backlog->queue);
+	return -EAGAIN;
+}
+
+int backlog_next(struct backlog *backlog, struct chunk *ret_chunk)
+{
+	struct segment *segment;
+	uint64_t expirations;
+	int r;
+
+	(void)pthread_mutex_lock(&backlog->lock);
+	if (read(backlog->timer_fd, &expirations, sizeof(expirations)) < 0 && errno != EAGAIN) {
+		r = -errno;
+	} else {
+		r = find_ready(backlog, &segment);
+		if (r == 0 && !segment->is_taken)
+			r = take(backlog, segment);
+		if (r == 0)
+			*ret_chunk = backlog->chunk;
+	}
+	(void)pthread_mutex_unlock(&backlog->lock);
+	return r;
+}
+
+void backlog_done(struct backlog *backlog)
+{
+	struct segment *segment;
+
+	(void)pthread_mutex_lock(&backlog->lock);
+	segment = segment_queue_find_taken(&backlog->queue);
+	if (segment)
+		release(backlog, segment);
+	segment_queue_recall(&backlog->queue);
+	(void)pthread_mutex_unlock(&backlog->lock);
+}
+
+int backlog_defer(struct backlog *backlog)
+{
+	struct segment *segment;
+	int r = -ENOENT;
+
+	(void)pthread_mutex_lock(&backlog->lock);
+	segment = segment_queue_find_taken(&backlog->queue);
+	if (segment && (segment->next || segment->prev != segment)) {
+		/* All others had their turn: another round. */
+		if (!segment_queue_find_next(&backlog->queue, segment))
+			segment_queue_recall(&backlog->queue);
+		segment->is_taken = false;
+		segment->is_deferred = true;
+		backlog_wake_reader(backlog);
+		r = 0;
+	}
+	(void)pthread_mutex_unlock(&backlog->lock);
+	return r;
+}
+
+int backlog_reject(struct backlog *backlog, const void *entry, size_t entry_bytes)
+{
+	struct store *store;
+	int r = 0;
+
+	(void)pthread_mutex_lock(&backlog->lock);
+	backlog->queue.totals.rejected_records++;
+	store = backlog_is_durable(backlog) ? backlog->store : NULL;
+	(void)pthread_mutex_unlock(&backlog->lock);
+	if (!store)
+		return -EOPNOTSUPP;
+	r = store->type->reject(store, entry, entry_bytes);
+	return r < 0 ? log_error_errno(r, "cannot set aside a record in %s/rejected", store->name)
+		     : 0;
+}
+
+static int next(void *user, struct chunk *ret_chunk)
+{
+	return backlog_next(user, ret_chunk);
+}
+
+static void done(void *user)
+{
+	backlog_done(user);
+}
+
+/* What could not be kept is counted there. */
+static void reject(void *user, const void *entry, size_t entry_bytes)
+{
+	(void)backlog_reject(user, entry, entry_bytes);
+}
+
+static int defer(void *user)
+{
+	return backlog_defer(user);
+}
+
+struct chunk_source backlog_source(struct backlog *backlog)
+{
+	return (struct chunk_source){
+		.user = backlog,
+		.next = next,
+		.done = done,
+		.reject = reject,
+		.defer = defer,
+		.event_fd = backlog->timer_fd,
+	};
+}

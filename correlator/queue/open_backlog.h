@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A backlog from the inside, for the files of queue/ that carry out its parts; for nobody else. */
+#pragma once
+
+#include "queue/backlog.h"
+
+#include <pthread.h>
+
+#include "queue/segment.h"
+#include "queue/store.h"
+
+struct backlog {
+	struct backlog_options options; /* the defaults filled in */
+	pthread_mutex_t lock; /* guards all below; nothing slow is done under it */
+	int timer_fd; /* due at once when a chunk is ready, later while one is open */
+	struct segment_queue queue;
+	struct chunk chunk; /* of the segment that is taken */
+	/* The keeper's, the thread that takes segments from memory to disk: */
+	struct store *store; /* NULL = none yet, or none to be had */
+	pthread_t keeper;
+	pthread_cond_t work; /* for the keeper */
+	pthread_cond_t settled; /* for who waits for the keeper */
+	bool has_keeper;
+	bool is_ending;
+	struct segment *trash; /* off the queue; with a file, or still in the keeper's hands */
+	bool is_failing; /* the store takes nothing more: memory alone, for now */
+	uint64_t retry_ns; /* CLOCK_MONOTONIC: when it is worth another try */
+	uint64_t tries; /* of segments, so far */
+};
+
+/* All below, but for the keeper's two, under the lock. When backlog_next is worth a try again: */
+void backlog_wake_reader(struct backlog *backlog);
+void backlog_wake_reader_at(struct backlog *backlog, uint64_t due_ns);
+void backlog_wake_keeper(struct backlog *backlog);
+
+/* There is a store, and it outlives us. */
+bool backlog_is_durable(const struct backlog *backlog);
+/* When the open segment is to be sealed, CLOCK_MONOTONIC. */
+uint64_t backlog_due_ns(const struct backlog *backlog, const struct segment *open);
+void backlog_seal_segment(struct backlog *backlog, struct segment *segment);
+/* Takes it off the queue, counted as lost: the caller throws it away. */
+void backlog_lose(struct backlog *backlog, struct segment *segment, const char *reason);
+/* What has a file, or is in the keeper's hands, is the keeper's to throw away. */
+void backlog_throw_away(struct backlog *backlog, struct segment *segment);
+
+/* Neither the reader nor the keeper has it. */
+static inline bool segment_may_leave(const struct segment *segment)
+{
+	return !segment->is_taken && !segment->is_busy;
+}
+
+/* The thread that takes segments from memory to disk: 0, or -errno. */
+int keeper_start(struct backlog *backlog);
+/* Once it has kept what it can. Nothing if it was not started. */
+void keeper_stop(struct backlog *backlog);
