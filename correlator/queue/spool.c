@@ -103,24 +103,56 @@ static int spool_write(struct store *store, struct segment *segment, const uint8
 	return r;
 }
 
-static int spool_seal(struct store *store, struct segment *segment)
+/* What was written becomes a sealed file. 0, or -errno; with *ret_is_lost it was a sync's: what
+ * that was to write may be gone. */
+static int seal_file(const struct spool *spool, const struct segment *segment, bool *ret_is_lost)
 {
-	struct spool *spool = (struct spool *)store;
 	char from[NAME_BYTES], to[NAME_BYTES];
 
+	*ret_is_lost = false;
 	name_open(segment, from);
 	name_sealed(segment, to);
 	/* What a failed write left behind the last whole one. */
-	if (ftruncate(segment->fd, (off_t)segment->written_bytes) || fsync(segment->fd))
+	if (ftruncate(segment->fd, (off_t)segment->written_bytes))
 		return -errno;
-	/* A try before this one may have come so far. */
-	if (renameat(spool->fd, from, spool->fd, to) &&
-	    (errno != ENOENT || faccessat(spool->fd, to, F_OK, AT_SYMLINK_NOFOLLOW)))
+	*ret_is_lost = fsync(segment->fd) != 0;
+	if (*ret_is_lost)
 		return -errno;
-	if (fsync(spool->fd))
+	if (renameat(spool->fd, from, spool->fd, to))
 		return -errno;
+	*ret_is_lost = fsync(spool->fd) != 0;
+	return *ret_is_lost ? -errno : 0;
+}
+
+static void remove_files(const struct spool *spool, const struct segment *segment)
+{
+	char name[NAME_BYTES];
+
+	name_sealed(segment, name);
+	(void)unlinkat(spool->fd, name, 0);
+	name_open(segment, name);
+	(void)unlinkat(spool->fd, name, 0);
+}
+
+/*
+ * After a sync that failed the kernel has thrown away what it could not write, and a later one says
+ * nothing of it (fsync(2)): then all is to be written again, to a new file.
+ */
+static int spool_seal(struct store *store, struct segment *segment)
+{
+	struct spool *spool = (struct spool *)store;
+	bool is_lost;
+	int r = seal_file(spool, segment, &is_lost);
+
+	if (r < 0 && !is_lost)
+		return r;
 	(void)close(TAKE_FD(segment->fd));
-	return 0;
+	if (r == 0)
+		return 0;
+	remove_files(spool, segment);
+	segment->number = 0;
+	segment->written_bytes = 0;
+	return r;
 }
 
 static int spool_read(struct store *store, const struct segment *segment, uint8_t *ret_bytes)
@@ -187,16 +219,14 @@ static void spool_remove(struct store *store, struct segment *segment)
 
 	if (!segment->number)
 		return;
-	name_sealed(segment, name);
 	if (segment->is_damaged) {
+		name_sealed(segment, name);
 		r = set_aside(spool, name, segment->size_bytes);
 		if (r < 0 && r != -ENOENT)
 			log_warning("%s: cannot set aside %s, it is removed: %s", spool->store.name,
 				    name, strerror(-r));
 	}
-	(void)unlinkat(spool->fd, name, 0);
-	name_open(segment, name);
-	(void)unlinkat(spool->fd, name, 0);
+	remove_files(spool, segment);
 }
 
 static int spool_reject(struct store *store, const uint8_t *entry, size_t entry_bytes)
@@ -293,6 +323,7 @@ static int lock_folder(struct spool *spool)
 static int salvage(struct spool *spool, struct segment *segment, size_t size_bytes)
 {
 	_cleanup_free_ uint8_t *bytes = malloc(size_bytes);
+	bool is_lost;
 	int r;
 
 	if (!bytes)
@@ -304,7 +335,7 @@ static int salvage(struct spool *spool, struct segment *segment, size_t size_byt
 	if (!segment->entries)
 		return -ENODATA;
 	segment->written_bytes = segment->size_bytes;
-	r = spool_seal(&spool->store, segment);
+	r = seal_file(spool, segment, &is_lost);
 	if (r == 0)
 		log_warning("spool %s: salvaged %" PRIu32 " records of a segment that was cut off, "
 			    "%zu bytes of a torn one are lost",

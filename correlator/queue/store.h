@@ -19,7 +19,8 @@ struct store_type {
 	 * -errno, and it may be tried again. Opens the place of the segment if it has none. */
 	int (*write)(struct store *store, struct segment *segment, const uint8_t *bytes,
 		     size_t size_bytes);
-	/* All of it was written, and is now kept, whatever happens. 0, or -errno: try again. */
+	/* All of it was written, and is now kept, whatever happens. 0, or -errno: try again, from
+	 * segment->written_bytes on. */
 	int (*seal)(struct store *store, struct segment *segment);
 	/* All its bytes, at most segment->size_bytes. 0, or -errno. */
 	int (*read)(struct store *store, const struct segment *segment, uint8_t *ret_bytes);

@@ -38,6 +38,8 @@ enum {
 struct disk_file {
 	ino_t inode;
 	off_t size_bytes, synced_bytes;
+	bool has_lost_bytes,
+		has_lost_name; /* in a sync that failed: no later one brings them back */
 	int folder_fd;
 	char name[NAME_MAX + 1], synced_name[NAME_MAX + 1]; /* "" = it is not there */
 };
@@ -137,6 +139,22 @@ static inline bool disk_fails(enum disk_call call)
 	return true;
 }
 
+/* is_new: what was known of its inode is of one that is gone. */
+static inline void disk_note_file(int fd, int folder_fd, const char *name, bool is_new)
+{
+	struct disk_file *file = disk_file(fd);
+	struct stat status;
+
+	if ((file && !is_new) || (!file && disk.file_count == DISK_FILES_MAX))
+		return;
+	if (!file)
+		file = &disk.files[disk.file_count++];
+	*file = (struct disk_file){ .folder_fd = folder_fd };
+	(void)fstat(fd, &status);
+	file->inode = status.st_ino;
+	(void)snprintf(file->name, sizeof(file->name), "%s", name);
+}
+
 static inline int disk_create(int folder_fd, const char *name, int flags, mode_t mode)
 {
 	int fd;
@@ -144,15 +162,8 @@ static inline int disk_create(int folder_fd, const char *name, int flags, mode_t
 	if (disk_fails(DISK_CREATE))
 		return -1;
 	fd = (int)syscall(SYS_openat, folder_fd, name, flags, mode);
-	if (fd >= 0 && !disk_file(fd) && disk.file_count < DISK_FILES_MAX) {
-		struct disk_file *file = &disk.files[disk.file_count++];
-		struct stat status;
-
-		*file = (struct disk_file){ .folder_fd = folder_fd };
-		(void)fstat(fd, &status);
-		file->inode = status.st_ino;
-		(void)snprintf(file->name, sizeof(file->name), "%s", name);
-	}
+	if (fd >= 0)
+		disk_note_file(fd, folder_fd, name, flags & O_EXCL);
 	return fd;
 }
 
@@ -187,15 +198,23 @@ static inline int disk_truncate(int fd, off_t size_bytes)
 static inline int disk_sync(int fd)
 {
 	struct disk_file *file = disk_file(fd);
+	bool fails = disk_fails(DISK_SYNC);
 
-	if (disk_fails(DISK_SYNC))
-		return -1;
-	if (file)
-		file->synced_bytes = file->size_bytes;
-	for (size_t i = 0; !file && i < disk.file_count; i++)
-		if (disk.files[i].folder_fd == fd)
-			memcpy(disk.files[i].synced_name, disk.files[i].name, NAME_MAX + 1);
-	return 0;
+	if (file) {
+		file->has_lost_bytes |= fails && file->synced_bytes < file->size_bytes;
+		if (!file->has_lost_bytes)
+			file->synced_bytes = file->size_bytes;
+	}
+	for (size_t i = 0; !file && i < disk.file_count; i++) {
+		struct disk_file *inner = &disk.files[i];
+
+		if (inner->folder_fd != fd)
+			continue;
+		inner->has_lost_name |= fails && strcmp(inner->synced_name, inner->name) != 0;
+		if (!inner->has_lost_name)
+			memcpy(inner->synced_name, inner->name, NAME_MAX + 1);
+	}
+	return fails ? -1 : 0;
 }
 
 static inline int disk_rename(int from_fd, const char *from, int to_fd, const char *to)

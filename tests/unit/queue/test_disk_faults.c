@@ -406,6 +406,52 @@ static void no_death_costs_what_was_kept(void **state)
 	assert_int_equal(munmap(witness, sizeof(*witness)), 0);
 }
 
+static void write_over_a_failed_sync(struct witness *witness, unsigned int sync)
+{
+	struct backlog *backlog = open_spool(SEGMENT, LONG, 0);
+	struct backlog_status status;
+
+	disk_reset(DISK_SYNC);
+	disk_fail(sync, sync + 1, EIO);
+	append_at_once(backlog, 0, COUNT);
+	backlog_seal(backlog);
+	do {
+		backlog_settle(backlog);
+		backlog_get_status(backlog, &status);
+	} while (status.kept_records < COUNT);
+	witness->settled = COUNT;
+	(void)pthread_mutex_lock(&disk_lock);
+	disk_lose_power();
+	(void)syscall(SYS_exit_group, disk.failed ? 0 : 1);
+}
+
+/* The kernel has thrown away what it could not sync, and says so once. */
+static void what_is_kept_after_a_failed_sync_is_on_the_disk(void **state)
+{
+	struct witness *witness = mmap(NULL, sizeof(*witness), PROT_READ | PROT_WRITE,
+				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	unsigned int sync = 0;
+	bool has_failed;
+
+	(void)state;
+	do {
+		pid_t child = fork();
+		int code;
+
+		sync++;
+		*witness = (struct witness){ 0 };
+		if (!child)
+			write_over_a_failed_sync(witness, sync);
+		assert_int_equal(waitpid(child, &code, 0), child);
+		assert_true(WIFEXITED(code));
+		has_failed = WEXITSTATUS(code) == 0;
+		assert_int_equal(witness->settled, COUNT);
+		assert_int_equal(take_after_restart(0), COUNT);
+	} while (has_failed);
+	assert_int_equal(sync - 1, 2 * SEGMENTS);
+	assert_int_equal(munmap(witness, sizeof(*witness)), 0);
+}
+
 #define OPEN_NAME "0000000000000007-000102030405060708090a0b0c0d0e0f.open"
 
 static void leave_torn(void)
@@ -510,6 +556,7 @@ int main(void)
 			memory_that_no_disk_relieves_is_bounded_and_what_is_lost_is_counted,
 			make_spool),
 		cmocka_unit_test_setup(no_death_costs_what_was_kept, make_spool),
+		cmocka_unit_test_setup(what_is_kept_after_a_failed_sync_is_on_the_disk, make_spool),
 		cmocka_unit_test_setup(a_disk_that_fails_while_a_spool_is_opened_costs_nothing,
 				       make_spool),
 		cmocka_unit_test_setup(what_cannot_be_set_aside_leaves_nothing_half, make_spool),
