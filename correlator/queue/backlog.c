@@ -59,6 +59,7 @@ int backlog_new(const struct backlog_options *options, struct backlog **ret_back
 	if (options)
 		backlog->options = *options;
 	set_defaults(&backlog->options);
+	backlog->full_at_bytes = UINT64_MAX;
 	r = init_locks(backlog);
 	if (r == 0 && backlog->options.spool)
 		r = load_spool(backlog, backlog->options.spool);
@@ -206,9 +207,11 @@ void backlog_settle(struct backlog *backlog)
 	(void)pthread_mutex_lock(&backlog->lock);
 	tries = backlog->tries;
 	backlog->retry_ns = 0;
+	backlog->settling++;
 	backlog_wake_keeper(backlog);
 	while (!is_settled(backlog, tries))
 		(void)pthread_cond_wait(&backlog->settled, &backlog->lock);
+	backlog->settling--;
 	(void)pthread_mutex_unlock(&backlog->lock);
 }
 

@@ -23,6 +23,23 @@ static bool is_work(const struct backlog *backlog, const struct segment *segment
 	       backlog->queue.memory_bytes > backlog->options.memory_bytes_max / 2;
 }
 
+/* While others fill the disk nothing is dropped for what memory can hold, unless we end. */
+static bool must_replace(const struct backlog *backlog)
+{
+	return backlog->is_ending || backlog->settling ||
+	       backlog->queue.memory_bytes > backlog->options.memory_bytes_max / 2;
+}
+
+/* A store that failed is tried again after a while; one whose disk is full at once, when there is
+ * no more to wait for. */
+static bool is_pausing(const struct backlog *backlog, uint64_t now_ns)
+{
+	bool is_pressed = backlog->is_full && !backlog->was_pressed && must_replace(backlog);
+
+	return backlog->is_failing && now_ns < backlog->retry_ns && !backlog->is_ending &&
+	       !is_pressed;
+}
+
 /* The oldest that has something to write; NULL: none before *ret_until_ns. */
 static struct segment *find_work(struct backlog *backlog, uint64_t *ret_until_ns)
 {
@@ -35,7 +52,7 @@ static struct segment *find_work(struct backlog *backlog, uint64_t *ret_until_ns
 		if (*ret_until_ns <= now_ns || backlog->is_ending)
 			backlog_seal_segment(backlog, open);
 	}
-	if (backlog->is_failing && now_ns < backlog->retry_ns && !backlog->is_ending) {
+	if (is_pausing(backlog, now_ns)) {
 		*ret_until_ns = backlog->retry_ns;
 		return NULL;
 	}
@@ -78,18 +95,29 @@ static void empty_trash(struct backlog *backlog)
 	}
 }
 
-/* Drops the oldest of those in the store that are not in use, until so many bytes are free. */
+static bool may_be_replaced(const struct segment *segment)
+{
+	return segment->is_kept && segment_may_leave(segment);
+}
+
+/* Drops the oldest of those in the store that are not in use, until so many bytes are free.
+ * -ENOSPC: there are not so many, and nothing is dropped. */
 static int replace(struct backlog *backlog, uint64_t size_bytes, const char *reason)
 {
 	uint64_t freed_bytes = 0;
 	struct segment *segment;
 
-	while (freed_bytes < size_bytes) {
+	DL_FOREACH(backlog->queue.segments, segment)
+		if (may_be_replaced(segment))
+			freed_bytes += segment->written_bytes;
+	if (freed_bytes < size_bytes)
+		return -ENOSPC;
+	for (freed_bytes = 0; freed_bytes < size_bytes;) {
 		DL_FOREACH(backlog->queue.segments, segment)
-			if (segment->is_kept && segment_may_leave(segment))
+			if (may_be_replaced(segment))
 				break;
 		if (!segment)
-			return -ENOSPC;
+			break;
 		freed_bytes += segment->written_bytes;
 		backlog_lose(backlog, segment, reason);
 		discard(backlog, segment);
@@ -97,20 +125,38 @@ static int replace(struct backlog *backlog, uint64_t size_bytes, const char *rea
 	return 0;
 }
 
-/* Within what we were given, and what the disk has. When others fill it, we do not grow, but keep
- * what is ours. -ENOSPC: not possible. */
-static int make_room(struct backlog *backlog, size_t size_bytes)
+/* What the store may hold: what we were given. When others fill its disk it does not grow, but
+ * keeps what it had then: what is dropped for a segment leaves room for those that come after it.
+ */
+static uint64_t find_limit(struct backlog *backlog, size_t size_bytes)
 {
-	uint64_t max_bytes = backlog->options.store_bytes_max, room_bytes;
+	uint64_t room_bytes;
 
-	if (backlog->queue.store_bytes + size_bytes > max_bytes &&
-	    replace(backlog, backlog->queue.store_bytes + size_bytes - max_bytes,
-		    backlog_is_durable(backlog) ? "spool full" : "spill file full") < 0)
-		return -ENOSPC;
 	(void)pthread_mutex_unlock(&backlog->lock);
 	room_bytes = backlog->store->type->room(backlog->store);
 	(void)pthread_mutex_lock(&backlog->lock);
-	return room_bytes >= size_bytes ? 0 : replace(backlog, size_bytes, "disk full");
+	if (room_bytes >= size_bytes)
+		backlog->full_at_bytes = UINT64_MAX;
+	else if (backlog->full_at_bytes == UINT64_MAX)
+		backlog->full_at_bytes = backlog->queue.store_bytes;
+	return backlog->full_at_bytes < backlog->options.store_bytes_max
+		       ? backlog->full_at_bytes
+		       : backlog->options.store_bytes_max;
+}
+
+/* -ENOSPC: not possible, or not to be done yet. */
+static int make_room(struct backlog *backlog, size_t size_bytes)
+{
+	uint64_t limit_bytes = find_limit(backlog, size_bytes);
+	uint64_t wanted_bytes = backlog->queue.store_bytes + size_bytes;
+
+	if (wanted_bytes <= limit_bytes)
+		return 0;
+	if (limit_bytes == backlog->options.store_bytes_max)
+		return replace(backlog, wanted_bytes - limit_bytes,
+			       backlog_is_durable(backlog) ? "spool full" : "spill file full");
+	return must_replace(backlog) ? replace(backlog, wanted_bytes - limit_bytes, "disk full")
+				     : -ENOSPC;
 }
 
 /* Writes what is new of it, and seals it if that was all. The lock is not held meanwhile. */
@@ -150,13 +196,20 @@ static int open_store(struct backlog *backlog)
 	return r;
 }
 
-/* Says once when it starts to fail, and once when it is well again. The lock is not held meanwhile:
- * whoever reads stderr may take his time. */
-static void say_result(struct backlog *backlog, int r)
+/* Says once when it starts to fail, and once when it is well again: of a full disk, where one takes
+ * the place of another, when it was not full for a while. The lock is not held meanwhile: whoever
+ * reads stderr may take his time. */
+static void say_result(struct backlog *backlog, int r, uint64_t now_ns)
 {
+	const uint64_t full_again_ns = 10 * NS_PER_S;
 	const char *name =
 		backlog->store ? backlog->store->name : "a temporary file (in TMPDIR, or /var/tmp)";
 
+	if ((r < 0) == backlog->has_said_failing ||
+	    (r == 0 && backlog->full_ns && now_ns - backlog->full_ns < full_again_ns))
+		return;
+	backlog->has_said_failing = r < 0;
+	backlog->full_ns = r < 0 ? backlog->full_ns : 0;
 	(void)pthread_mutex_unlock(&backlog->lock);
 	if (r < 0)
 		log_warning("cannot keep records in %s: %s; they wait in memory, at most %zu KiB",
@@ -175,7 +228,7 @@ static int store_segment(struct backlog *backlog, struct segment *segment)
 	if (r == 0)
 		r = keep(backlog, segment);
 	/* A quota, or a disk that fills up faster than it says. */
-	if ((r == -ENOSPC || r == -EDQUOT) &&
+	if ((r == -ENOSPC || r == -EDQUOT) && must_replace(backlog) &&
 	    replace(backlog, segment->size_bytes, "disk full") == 0)
 		r = keep(backlog, segment);
 	segment->is_busy = false;
@@ -187,18 +240,22 @@ static int store_segment(struct backlog *backlog, struct segment *segment)
 /* While a store is opened, the segment may be dropped as any other: it is looked for again then. */
 static void do_work(struct backlog *backlog, struct segment *segment)
 {
-	bool was_failing = backlog->is_failing;
+	bool was_pressed = must_replace(backlog);
 	int r = backlog->store ? store_segment(backlog, segment) : open_store(backlog);
+	uint64_t now_ns = clock_monotonic_ns();
 
 	backlog->tries++;
 	backlog->is_failing = r < 0;
 	if (r < 0) {
-		backlog->retry_ns = clock_monotonic_ns() + NS_PER_S;
+		backlog->retry_ns = now_ns + NS_PER_S;
 		backlog_wake_reader(backlog);
 	}
+	backlog->is_full = r == -ENOSPC || r == -EDQUOT;
+	if (backlog->is_full)
+		backlog->full_ns = now_ns;
+	backlog->was_pressed = was_pressed;
 	(void)pthread_cond_broadcast(&backlog->settled);
-	if (backlog->is_failing != was_failing)
-		say_result(backlog, r);
+	say_result(backlog, r, now_ns);
 }
 
 static void *keep_segments(void *user)

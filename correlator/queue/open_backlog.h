@@ -24,8 +24,16 @@ struct backlog {
 	bool is_ending;
 	struct segment *trash; /* off the queue; with a file, or still in the keeper's hands */
 	bool is_failing; /* the store takes nothing more: memory alone, for now */
+	bool has_said_failing;
+	bool is_full; /* that is why it is failing */
+	bool was_pressed; /* when it was last tried, something had to be replaced */
 	uint64_t retry_ns; /* CLOCK_MONOTONIC: when it is worth another try */
 	uint64_t tries; /* of segments, so far */
+	unsigned int settling; /* callers of backlog_settle that wait */
+	uint64_t full_ns; /* CLOCK_MONOTONIC: when the disk was last full; 0 = not since it was well
+			   */
+	uint64_t full_at_bytes; /* in the store when others had filled its disk; UINT64_MAX = not so
+				 */
 };
 
 /* All below, but for the keeper's two, under the lock. When backlog_next is worth a try again: */

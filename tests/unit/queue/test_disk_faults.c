@@ -166,14 +166,22 @@ static void a_full_disk_costs_the_oldest_never_the_newest_and_each_is_counted(vo
 {
 	(void)state;
 	for (unsigned int call = 1; call <= 6; call++) {
-		struct backlog *backlog = open_spool(SEGMENT, LONG, 0);
+		/* One segment is more than half of it. */
+		struct backlog *backlog = make_backlog(
+			&(struct backlog_options){ .segment_bytes = SEGMENT * ENTRY,
+						   .memory_bytes_max = SEGMENT * ENTRY * 3 / 2,
+						   .seal_ns = LONG,
+						   .spool = spool });
 		struct backlog_status status;
 		struct backlog_gap gap;
 		char path[PATH_MAX];
 
-		append_at_once(backlog, 0, 2 * SEGMENT);
-		backlog_seal(backlog);
-		await_files(".chunk", 2, path);
+		for (unsigned int i = 0; i < 2; i++) {
+			append_at_once(backlog, i * SEGMENT, SEGMENT);
+			backlog_seal(backlog);
+			backlog_settle(backlog);
+		}
+		assert_int_equal(count_files(".chunk", path), 2);
 		disk_reset(DISK_CHANGES);
 		disk_fail(call, call + 1, call % 2 ? ENOSPC : EDQUOT);
 		append_at_once(backlog, 2 * SEGMENT, SEGMENT);
@@ -191,6 +199,32 @@ static void a_full_disk_costs_the_oldest_never_the_newest_and_each_is_counted(vo
 		backlog_free(backlog);
 		assert_int_equal(take_after_restart(SEGMENT), 2 * SEGMENT);
 	}
+}
+
+/* As long as memory can hold it. */
+static void a_full_disk_is_waited_for(void **state)
+{
+	struct backlog *backlog = open_spool(SEGMENT, LONG, 0);
+	struct backlog_status status;
+
+	(void)state;
+	append_at_once(backlog, 0, SEGMENT);
+	backlog_seal(backlog);
+	backlog_settle(backlog);
+	disk_reset(DISK_CHANGES);
+	disk_fail(1, NEVER, ENOSPC);
+	append_at_once(backlog, SEGMENT, COUNT - SEGMENT);
+	while (!disk.failed)
+		(void)usleep(1000);
+	disk_fail(0, 0, 0);
+	now_ns += NS_PER_S;
+	backlog_seal(backlog);
+	do
+		backlog_get_status(backlog, &status);
+	while (status.kept_records < COUNT);
+	assert_int_equal(status.dropped_records, 0);
+	assert_int_equal(take_in_order(backlog, 0), COUNT);
+	backlog_free(backlog);
 }
 
 /* They go out from memory, and nothing of them stays behind. */
@@ -548,6 +582,7 @@ int main(void)
 		cmocka_unit_test_setup(
 			a_full_disk_costs_the_oldest_never_the_newest_and_each_is_counted,
 			make_spool),
+		cmocka_unit_test_setup(a_full_disk_is_waited_for, make_spool),
 		cmocka_unit_test_setup(what_no_disk_takes_is_sent_from_memory, make_spool),
 		cmocka_unit_test_setup(a_disk_that_fails_is_tried_again_after_a_second, make_spool),
 		cmocka_unit_test_setup(what_is_kept_is_sealed_when_its_time_has_come, make_spool),

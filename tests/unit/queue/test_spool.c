@@ -428,7 +428,10 @@ static void a_full_disk_costs_the_oldest_and_never_the_end_of_it(void **state)
 		skip();
 	assert_int_equal(mkdir(spool, 0700), 0);
 	assert_int_equal(mount("tmpfs", spool, "tmpfs", 0, "size=64k,mode=700"), 0);
-	backlog = open_spool(200, LONG, 0);
+	backlog = make_backlog(&(struct backlog_options){ .segment_bytes = 200 * ENTRY,
+							  .memory_bytes_max = 128 * 1024,
+							  .seal_ns = LONG,
+							  .spool = spool });
 	append_numbers(backlog, 0, 20000);
 	backlog_seal(backlog);
 	do
@@ -452,29 +455,57 @@ static void a_full_disk_costs_the_oldest_and_never_the_end_of_it(void **state)
 	assert_int_equal(umount(spool), 0);
 }
 
-/* What is there makes room for what comes, though it would still be taken. */
-static void on_a_disk_that_others_fill_it_does_not_grow(void **state)
+enum {
+	OLD = 100, /* records, kept before the disk is full */
+	NEW = 60,
+	AT_ONCE = 10, /* to a segment */
+};
+
+static void await_kept(struct backlog *backlog, uint64_t records)
 {
-	struct backlog *backlog = open_spool(3, LONG, 0);
+	struct backlog_status status;
+
+	do
+		backlog_get_status(backlog, &status);
+	while (status.kept_records < records);
+}
+
+/* Though it would still be taken. */
+static void on_a_disk_that_others_fill_as_much_is_dropped_as_memory_cannot_hold(void **state)
+{
+	struct backlog *backlog =
+		make_backlog(&(struct backlog_options){ .segment_bytes = AT_ONCE * ENTRY,
+							.memory_bytes_max = 4 * AT_ONCE * ENTRY,
+							.seal_ns = LONG,
+							.spool = spool });
 	struct backlog_status status;
 	struct backlog_gap gap;
 
 	(void)state;
-	append_numbers(backlog, 0, 6);
-	/* The second one is not sealed: to settle does not wait for it. */
-	do
-		backlog_get_status(backlog, &status);
-	while (status.store_bytes < 6 * ENTRY);
+	for (uint64_t number = 0; number < OLD; number += AT_ONCE) {
+		append_numbers(backlog, number, AT_ONCE);
+		backlog_seal(backlog);
+		await_kept(backlog, number + AT_ONCE);
+	}
 	is_disk_full = true;
-	append_numbers(backlog, 6, 1);
-	do
-		backlog_get_status(backlog, &status);
-	while (status.store_bytes == 6 * ENTRY);
+	append_numbers(backlog, OLD, AT_ONCE);
+	backlog_get_status(backlog, &status);
+	assert_int_equal(status.dropped_records, 0);
+	assert_int_equal(status.kept_records, OLD);
+	/* What was written so far is kept as it grows: a record at a time. */
+	for (uint64_t number = OLD + AT_ONCE; number < OLD + NEW; number++) {
+		append_numbers(backlog, number, 1);
+		(void)usleep(1000);
+	}
+	backlog_seal(backlog);
+	backlog_settle(backlog);
 	is_disk_full = false;
-	assert_int_equal(status.dropped_records, 3);
+	backlog_get_status(backlog, &status);
+	assert_int_equal(status.kept_records, OLD);
+	assert_int_equal(status.dropped_records, NEW);
 	assert_true(backlog_take_gap(backlog, &gap));
 	assert_string_equal(gap.reason, "disk full");
-	(void)expect_numbers(backlog, 3, 3);
+	(void)expect_numbers(backlog, NEW, AT_ONCE);
 	backlog_free(backlog);
 	assert_int_equal(run("rm -rf", spool), 0);
 }
@@ -877,7 +908,8 @@ int main(void)
 		cmocka_unit_test_setup(a_file_larger_than_any_segment_is_left_alone, empty),
 		cmocka_unit_test_setup(what_several_processes_left_is_in_order, empty),
 		cmocka_unit_test_setup(behind_an_empty_torn_segment_the_rest_is_loaded, empty),
-		cmocka_unit_test_setup(on_a_disk_that_others_fill_it_does_not_grow, empty),
+		cmocka_unit_test_setup(
+			on_a_disk_that_others_fill_as_much_is_dropped_as_memory_cannot_hold, empty),
 		cmocka_unit_test_setup(a_full_disk_costs_the_oldest_and_never_the_end_of_it, empty),
 	};
 
