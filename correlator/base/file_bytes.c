@@ -29,7 +29,7 @@ int file_bytes_read(int fd, uint8_t *ret_bytes, size_t size_bytes, uint64_t offs
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0)
-			return got ? -errno : -EIO;
+			return got ? -errno : -ENODATA;
 		ret_bytes += got;
 		size_bytes -= (size_t)got;
 		offset += (uint64_t)got;

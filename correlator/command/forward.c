@@ -132,13 +132,13 @@ static int check(const struct arguments *arguments)
 	return forward_arguments_check(&arguments->forward);
 }
 
-/* Of a spool: it was all of it once nothing is left. */
+/* Of a spool: it was all of it once nothing is left, or nothing that can be read. */
 static int next_of_spool(void *user, struct chunk *ret_chunk)
 {
 	struct backlog *spool = user;
 	int r = backlog_next(spool, ret_chunk);
 
-	return r == -EAGAIN && backlog_is_empty(spool) ? -ENODATA : r;
+	return r == -EAGAIN && (backlog_is_empty(spool) || backlog_is_stuck(spool)) ? -ENODATA : r;
 }
 
 /* Any other folder would get a lock of ours, and be found empty. */
@@ -282,10 +282,14 @@ static bool say_damage(const struct work *work)
 	if (spool.damaged_segments)
 		(void)log_error(EBADMSG,
 				"%s: damaged: %" PRIu64 " records in %" PRIu64
-				" segments are lost; the segments are in %s/damaged",
-				work->path, spool.dropped_records, spool.damaged_segments,
-				work->path);
-	return file.damaged_places || spool.damaged_segments;
+				" segments are lost; the segments are in its folder damaged/, or "
+				"where they were",
+				work->path, spool.dropped_records, spool.damaged_segments);
+	if (spool.unusable_files)
+		(void)log_error(
+			EIO, "%s: %" PRIu64 " files in it could not be used, and are there still",
+			work->path, spool.unusable_files);
+	return file.damaged_places || spool.damaged_segments || spool.unusable_files;
 }
 
 static int finish(const struct work *work, struct sender *sender, bool is_interrupted)

@@ -44,6 +44,10 @@ static int load_spool(struct backlog *backlog, const char *path)
 
 	DL_FOREACH(backlog->queue.segments, segment)
 		backlog->queue.store_bytes += segment->written_bytes;
+	if (r == 0) {
+		backlog->queue.totals.damaged_segments = backlog->store->damaged;
+		backlog->queue.totals.unusable_files = backlog->store->unusable;
+	}
 	if (backlog->queue.segments)
 		backlog_wake_reader(backlog);
 	return r;
@@ -222,6 +226,20 @@ bool backlog_take_gap(struct backlog *backlog, struct backlog_gap *ret_gap)
 	backlog->queue.gap = (struct backlog_gap){ 0 };
 	(void)pthread_mutex_unlock(&backlog->lock);
 	return ret_gap->dropped_records || ret_gap->dropped_segments;
+}
+
+bool backlog_is_stuck(struct backlog *backlog)
+{
+	const unsigned int rounds_max = 3;
+	struct segment *segment;
+	bool is_stuck;
+
+	(void)pthread_mutex_lock(&backlog->lock);
+	is_stuck = backlog->unread_rounds >= rounds_max;
+	DL_FOREACH(backlog->queue.segments, segment)
+		is_stuck = is_stuck && segment->is_unread;
+	(void)pthread_mutex_unlock(&backlog->lock);
+	return is_stuck;
 }
 
 bool backlog_is_empty(struct backlog *backlog)

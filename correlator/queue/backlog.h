@@ -49,6 +49,7 @@ struct backlog_status {
 	uint64_t dropped_segments;
 	uint64_t rejected_records;
 	uint64_t damaged_segments; /* read back with something missing: that is among the dropped */
+	uint64_t unusable_files; /* in the spool, which could not be read when it was opened */
 };
 
 /* What was dropped since the last backlog_take_gap. */
@@ -90,7 +91,8 @@ bool backlog_take_gap(struct backlog *backlog, struct backlog_gap *ret_gap);
 struct chunk_source backlog_source(struct backlog *backlog);
 /*
  * The oldest chunk: the same one until it is done or deferred. 0; -EAGAIN: none yet (the event fd
- * becomes readable); -ENOMEM.
+ * becomes readable); -ENOMEM. What cannot be read back from the store, for lack of descriptors or
+ * because the disk fails, waits behind the others, and is tried again each second.
  */
 int backlog_next(struct backlog *backlog, struct chunk *ret_chunk);
 /* Acked: the chunk of the last backlog_next is released. */
@@ -101,6 +103,9 @@ int backlog_defer(struct backlog *backlog);
  * rejected/. 0; -EOPNOTSUPP: there is no spool; or -errno (logged): only counted. The chunk stays
  * until backlog_done. */
 int backlog_reject(struct backlog *backlog, const void *entry, size_t entry_bytes);
+
+/* All that waits could not be read, for some seconds: who has to end ends. */
+bool backlog_is_stuck(struct backlog *backlog);
 
 /* True when nothing waits, in memory or on disk. */
 bool backlog_is_empty(struct backlog *backlog);

@@ -22,15 +22,28 @@ static void release(struct backlog *backlog, struct segment *segment)
 		backlog_wake_reader(backlog);
 }
 
+/* When it is time, what could not be read is tried again. */
+static struct segment *find_oldest(struct backlog *backlog)
+{
+	if (backlog->unread_until_ns && clock_monotonic_ns() >= backlog->unread_until_ns) {
+		segment_queue_recall_unread(&backlog->queue);
+		backlog->unread_until_ns = 0;
+	}
+	return segment_queue_find_next(&backlog->queue, NULL);
+}
+
 /* The one that is taken, or else the oldest one that may be sent. */
 static int find_ready(struct backlog *backlog, struct segment **ret_segment)
 {
 	struct segment *taken = segment_queue_find_taken(&backlog->queue);
-	struct segment *oldest = taken ? taken : segment_queue_find_next(&backlog->queue, NULL);
+	struct segment *oldest = taken ? taken : find_oldest(backlog);
 	uint64_t due_ns;
 
-	if (!oldest)
+	if (!oldest) {
+		if (backlog->unread_until_ns)
+			backlog_wake_reader_at(backlog, backlog->unread_until_ns);
 		return -EAGAIN;
+	}
 	/* The keeper says when it is kept, or that it cannot be. */
 	if (backlog_is_durable(backlog) && !oldest->is_kept &&
 	    !(oldest->is_sealed && backlog->is_failing))
@@ -47,6 +60,34 @@ static int find_ready(struct backlog *backlog, struct segment **ret_segment)
 	return 0;
 }
 
+/* What was there is gone; anything else is a lack, which passes. */
+static bool is_loss(int r)
+{
+	return r == -ENOENT || r == -ENODATA;
+}
+
+/* The lock is not held meanwhile: whoever reads stderr may take his time. */
+static void say_read(struct backlog *backlog, const struct segment *segment, int r)
+{
+	bool is_first = !backlog->has_said_unread;
+	const char *name = backlog->store->name;
+	uint32_t entries = segment->entries;
+
+	if (!is_loss(r))
+		backlog->has_said_unread = r < 0;
+	(void)pthread_mutex_unlock(&backlog->lock);
+	if (is_loss(r))
+		log_warning("cannot read %" PRIu32 " records back from %s: %s; they are lost",
+			    entries, name, strerror(-r));
+	else if (r < 0 && is_first)
+		log_warning("cannot read records back from %s: %s; they stay there, and it is "
+			    "tried again each second",
+			    name, strerror(-r));
+	else if (r == 0 && !is_first)
+		log_info("records are read back from %s again", name);
+	(void)pthread_mutex_lock(&backlog->lock);
+}
+
 /* Reads it back from the store. The lock is not held meanwhile; a segment that is taken stays. */
 static int load(struct backlog *backlog, struct segment *segment)
 {
@@ -57,14 +98,26 @@ static int load(struct backlog *backlog, struct segment *segment)
 		return -ENOMEM;
 	(void)pthread_mutex_unlock(&backlog->lock);
 	r = backlog->store->type->read(backlog->store, segment, bytes);
-	if (r < 0)
-		log_warning("cannot read %" PRIu32 " records back from %s: %s; they are lost",
-			    segment->entries, backlog->store->name, strerror(-r));
 	(void)pthread_mutex_lock(&backlog->lock);
+	if (r < 0 || backlog->has_said_unread)
+		say_read(backlog, segment, r);
 	if (r < 0)
 		return r;
+	backlog->unread_rounds = 0;
 	segment_queue_load(&backlog->queue, segment, TAKE_PTR(bytes));
 	return 0;
+}
+
+/* Others go first, and it is tried again in a while. */
+static void put_off(struct backlog *backlog, struct segment *segment)
+{
+	segment->is_taken = false;
+	segment->is_unread = true;
+	if (!backlog->unread_until_ns) {
+		backlog->unread_until_ns = clock_monotonic_ns() + NS_PER_S;
+		backlog->unread_rounds++;
+	}
+	backlog_wake_reader(backlog);
 }
 
 /* It goes where somebody may look at it. Counted and said once, however often it is taken. The lock
@@ -112,7 +165,8 @@ static int fill_chunk(struct backlog *backlog, struct segment *segment)
 	return found.entries ? 0 : -ENODATA;
 }
 
-/* What cannot be read is dropped; -EAGAIN then, and the next may be tried at once. */
+/* What is not there any more is dropped, what cannot be read put off; -EAGAIN then, and the next
+ * may be tried at once. */
 static int take(struct backlog *backlog, struct segment *segment)
 {
 	int r = 0;
@@ -123,6 +177,10 @@ static int take(struct backlog *backlog, struct segment *segment)
 	if (r == -ENOMEM) {
 		segment->is_taken = false;
 		return r;
+	}
+	if (r < 0 && !is_loss(r)) {
+		put_off(backlog, segment);
+		return -EAGAIN;
 	}
 	if (r < 0) {
 		segment->is_damaged = true;

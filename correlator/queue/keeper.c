@@ -74,15 +74,26 @@ static void wait_for_work(struct backlog *backlog, uint64_t until_ns)
 		(void)pthread_cond_timedwait(&backlog->work, &backlog->lock, &until);
 }
 
-/* A segment that is off the queue: its file goes with it. */
+/* A segment that is off the queue: its file goes with it. One that stays still takes room. That is
+ * said once, and that it is over. */
 static void discard(struct backlog *backlog, struct segment *segment)
 {
-	backlog->queue.store_bytes -= segment->written_bytes;
+	uint64_t written_bytes = segment->written_bytes;
+	bool was_said = backlog->has_said_unremoved;
+	int r = 0;
+
 	(void)pthread_mutex_unlock(&backlog->lock);
 	if (backlog->store)
-		backlog->store->type->remove(backlog->store, segment);
+		r = backlog->store->type->remove(backlog->store, segment);
+	if (r < 0 && !was_said)
+		log_warning("cannot remove what is done with from %s: %s; it is sent again by who "
+			    "sends it next",
+			    backlog->store->name, strerror(-r));
 	segment_free(segment);
 	(void)pthread_mutex_lock(&backlog->lock);
+	if (r == 0)
+		backlog->queue.store_bytes -= written_bytes;
+	backlog->has_said_unremoved = r < 0;
 }
 
 static void empty_trash(struct backlog *backlog)

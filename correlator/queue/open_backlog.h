@@ -15,6 +15,10 @@ struct backlog {
 	int timer_fd; /* due at once when a chunk is ready, later while one is open */
 	struct segment_queue queue;
 	struct chunk chunk; /* of the segment that is taken */
+	uint64_t unread_until_ns; /* CLOCK_MONOTONIC: what could not be read waits; 0 = nothing does
+				   */
+	unsigned int unread_rounds; /* in which nothing could be read, in a row */
+	bool has_said_unread;
 	/* The keeper's, the thread that takes segments from memory to disk: */
 	struct store *store; /* NULL = none yet, or none to be had */
 	pthread_t keeper;
@@ -24,7 +28,7 @@ struct backlog {
 	bool is_ending;
 	struct segment *trash; /* off the queue; with a file, or still in the keeper's hands */
 	bool is_failing; /* the store takes nothing more: memory alone, for now */
-	bool has_said_failing;
+	bool has_said_failing, has_said_unremoved;
 	bool is_full; /* that is why it is failing */
 	bool was_pressed; /* when it was last tried, something had to be replaced */
 	uint64_t retry_ns; /* CLOCK_MONOTONIC: when it is worth another try */

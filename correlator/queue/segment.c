@@ -111,7 +111,7 @@ struct segment *segment_queue_find_next(const struct segment_queue *queue,
 	struct segment *segment;
 
 	DL_FOREACH(queue->segments, segment)
-		if (!segment->is_deferred && segment != except)
+		if (!segment->is_deferred && !segment->is_unread && segment != except)
 			return segment;
 	return NULL;
 }
@@ -122,6 +122,14 @@ void segment_queue_recall(struct segment_queue *queue)
 
 	DL_FOREACH(queue->segments, segment)
 		segment->is_deferred = false;
+}
+
+void segment_queue_recall_unread(struct segment_queue *queue)
+{
+	struct segment *segment;
+
+	DL_FOREACH(queue->segments, segment)
+		segment->is_unread = false;
 }
 
 void segment_queue_add(struct segment_queue *queue, struct segment *segment)

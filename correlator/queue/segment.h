@@ -28,10 +28,12 @@ struct segment {
 	bool is_sealed;
 	bool is_taken; /* the reader has it */
 	bool is_deferred; /* the reader has others first */
+	bool is_unread; /* it could not be read: the reader has others first, for a while */
 	bool is_busy; /* the keeper has it */
 	bool is_kept; /* whole in the store */
 	bool is_damaged; /* there: counted and said, and to be set aside */
 	/* The store's: */
+	bool is_cut_off; /* under the name of one that is open */
 	uint64_t number; /* increases with age; 0 = none yet */
 	uint64_t offset;
 	size_t written_bytes;
@@ -68,11 +70,13 @@ struct segment_queue {
 struct segment *segment_queue_find_open(const struct segment_queue *queue);
 /* The one that the reader has: */
 struct segment *segment_queue_find_taken(const struct segment_queue *queue);
-/* The oldest that is neither deferred nor the one excepted: */
+/* The oldest that is neither deferred nor unread nor the one excepted: */
 struct segment *segment_queue_find_next(const struct segment_queue *queue,
 					const struct segment *except);
 /* None is deferred any more. */
 void segment_queue_recall(struct segment_queue *queue);
+/* None is unread any more. */
+void segment_queue_recall_unread(struct segment_queue *queue);
 
 void segment_queue_add(struct segment_queue *queue, struct segment *segment);
 /* Off the queue; its bytes are as they were, but no longer counted. */

@@ -47,13 +47,15 @@ static int spill_read(struct store *store, const struct segment *segment, uint8_
 	return file_bytes_read(spill->fd, ret_bytes, segment->size_bytes, segment->offset);
 }
 
-static void spill_remove(struct store *store, struct segment *segment)
+/* A hole that cannot be made costs room on the disk, and nothing else. */
+static int spill_remove(struct store *store, struct segment *segment)
 {
 	const struct spill *spill = (const struct spill *)store;
 
 	if (segment->written_bytes)
 		(void)fallocate(spill->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 				(off_t)segment->offset, (off_t)segment->written_bytes);
+	return 0;
 }
 
 static int spill_reject(struct store *store, const uint8_t *entry, size_t entry_bytes)
@@ -97,7 +99,7 @@ int spill_open(struct store **ret_store)
 		return -ENOMEM;
 	if (!folder || !folder[0])
 		folder = "/var/tmp";
-	spill->store = (struct store){ &spill_type, "a file without a name" };
+	spill->store = (struct store){ .type = &spill_type, .name = "a file without a name" };
 	spill->fd = open(folder, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
 	if (spill->fd < 0)
 		return -errno;

@@ -25,7 +25,7 @@ enum {
 	/* No segment of ours is larger, whatever the options were. */
 	FILE_BYTES_MAX = 16 * 1024 * 1024,
 	REJECTED_BYTES_MAX = 16 * 1024 * 1024, /* what is rejected beyond is only counted */
-	DAMAGED_BYTES_MAX = 64 * 1024 * 1024, /* and what is damaged beyond is only said */
+	DAMAGED_BYTES_MAX = 64 * 1024 * 1024, /* and what is damaged beyond stays where it is */
 };
 
 struct spool {
@@ -124,14 +124,28 @@ static int seal_file(const struct spool *spool, const struct segment *segment, b
 	return *ret_is_lost ? -errno : 0;
 }
 
-static void remove_files(const struct spool *spool, const struct segment *segment)
+/* The name of a segment that is kept. */
+static void name_kept(const struct segment *segment, char ret_name[static NAME_BYTES])
+{
+	if (segment->is_cut_off)
+		name_open(segment, ret_name);
+	else
+		name_sealed(segment, ret_name);
+}
+
+/* It may have been on its way from one name to the other. 0, or -errno: one is still there. */
+static int remove_files(const struct spool *spool, const struct segment *segment)
 {
 	char name[NAME_BYTES];
+	int r = 0;
 
 	name_sealed(segment, name);
-	(void)unlinkat(spool->fd, name, 0);
+	if (unlinkat(spool->fd, name, 0) && errno != ENOENT)
+		r = -errno;
 	name_open(segment, name);
-	(void)unlinkat(spool->fd, name, 0);
+	if (unlinkat(spool->fd, name, 0) && errno != ENOENT)
+		r = -errno;
+	return r;
 }
 
 /*
@@ -149,7 +163,7 @@ static int spool_seal(struct store *store, struct segment *segment)
 	(void)close(TAKE_FD(segment->fd));
 	if (r == 0)
 		return 0;
-	remove_files(spool, segment);
+	(void)remove_files(spool, segment);
 	segment->number = 0;
 	segment->written_bytes = 0;
 	return r;
@@ -161,10 +175,11 @@ static int spool_read(struct store *store, const struct segment *segment, uint8_
 	char name[NAME_BYTES];
 	_cleanup_fd_ int fd = -1;
 
-	name_sealed(segment, name);
+	name_kept(segment, name);
 	fd = openat(spool->fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	/* Of a link that somebody put in its place, too. */
 	if (fd < 0)
-		return -errno;
+		return errno == ELOOP ? -ENOENT : -errno;
 	return file_bytes_read(fd, ret_bytes, segment->size_bytes, 0);
 }
 
@@ -209,24 +224,23 @@ static int set_aside(const struct spool *spool, const char *name, size_t size_by
 	return renameat(spool->fd, name, folder_fd, name) ? -errno : 0;
 }
 
-/* It may have been on its way from one name to the other. A removal that a power loss undoes sends
- * the segment again, under the same id. */
-static void spool_remove(struct store *store, struct segment *segment)
+/* A removal that a power loss undoes sends the segment again, under the same id. */
+static int spool_remove(struct store *store, struct segment *segment)
 {
 	const struct spool *spool = (const struct spool *)store;
 	char name[NAME_BYTES];
 	int r;
 
 	if (!segment->number)
-		return;
-	if (segment->is_damaged) {
-		name_sealed(segment, name);
-		r = set_aside(spool, name, segment->size_bytes);
-		if (r < 0 && r != -ENOENT)
-			log_warning("%s: cannot set aside %s, it is removed: %s", spool->store.name,
-				    name, strerror(-r));
-	}
-	remove_files(spool, segment);
+		return 0;
+	if (!segment->is_damaged)
+		return remove_files(spool, segment);
+	name_kept(segment, name);
+	r = set_aside(spool, name, segment->size_bytes);
+	if (r < 0 && r != -ENOENT)
+		log_warning("%s: cannot set aside %s, it stays where it is: %s", spool->store.name,
+			    name, strerror(-r));
+	return 0;
 }
 
 static int spool_reject(struct store *store, const uint8_t *entry, size_t entry_bytes)
@@ -307,6 +321,9 @@ static int check_folder(int fd, const char *path)
 static int lock_folder(struct spool *spool)
 {
 	spool->lock_fd = openat(spool->fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	/* One that may only be read. */
+	if (spool->lock_fd < 0 && (errno == EROFS || errno == EACCES || errno == EPERM))
+		spool->lock_fd = openat(spool->fd, "lock", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (spool->lock_fd < 0)
 		return log_error_errno(errno, "cannot open %s/lock", spool->store.name);
 	if (flock(spool->lock_fd, LOCK_EX | LOCK_NB) == 0)
@@ -318,47 +335,77 @@ static int lock_folder(struct spool *spool)
 	return log_error_errno(errno, "cannot lock %s/lock", spool->store.name);
 }
 
-/* Seals a segment that its writer did not end, up to its last whole entry; if there is damage in
- * front of that, it is met when it is read. -ENODATA: there is none. */
-static int salvage(struct spool *spool, struct segment *segment, size_t size_bytes)
+/*
+ * Counts what is whole of a segment that its writer did not end, and seals it, up to its last whole
+ * entry; if there is damage in front of that, it is met when it is read. A folder that cannot be
+ * written may be read all the same: then it keeps its name. -ENODATA: there is nothing whole.
+ */
+static int salvage(struct spool *spool, struct segment *segment, int fd)
 {
+	size_t size_bytes = segment->size_bytes;
 	_cleanup_free_ uint8_t *bytes = malloc(size_bytes);
+	char name[NAME_BYTES];
 	bool is_lost;
 	int r;
 
 	if (!bytes)
 		return -ENOMEM;
-	r = file_bytes_read(segment->fd, bytes, size_bytes, 0);
+	r = file_bytes_read(fd, bytes, size_bytes, 0);
 	if (r < 0)
 		return r;
 	segment->size_bytes = segment_salvage(segment, bytes, size_bytes);
-	if (!segment->entries)
+	if (!segment->entries) {
+		segment->size_bytes = size_bytes;
 		return -ENODATA;
+	}
+	log_warning("spool %s: salvaged %" PRIu32 " records of a segment that was cut off, "
+		    "%zu bytes of a torn one are lost",
+		    spool->store.name, segment->entries, size_bytes - segment->size_bytes);
 	segment->written_bytes = segment->size_bytes;
+	segment->fd = fd;
 	r = seal_file(spool, segment, &is_lost);
-	if (r == 0)
-		log_warning("spool %s: salvaged %" PRIu32 " records of a segment that was cut off, "
-			    "%zu bytes of a torn one are lost",
-			    spool->store.name, segment->entries, size_bytes - segment->size_bytes);
-	return r;
+	segment->fd = -1;
+	name_sealed(segment, name);
+	segment->is_cut_off = r < 0 && faccessat(spool->fd, name, F_OK, AT_SYMLINK_NOFOLLOW);
+	return 0;
+}
+
+/* -ENODATA: there is nothing whole in it. */
+static int load_open(struct spool *spool, const char *name, struct segment *segment)
+{
+	_cleanup_fd_ int fd = openat(spool->fd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0 && (errno == EROFS || errno == EACCES || errno == EPERM))
+		fd = openat(spool->fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? -errno : salvage(spool, segment, fd);
 }
 
 static int load_file(struct spool *spool, const char *name, struct segment *segment)
 {
 	struct stat status;
-	int r = 0;
 
-	segment->fd = openat(spool->fd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-	if (segment->fd < 0 || fstat(segment->fd, &status))
+	if (fstatat(spool->fd, name, &status, AT_SYMLINK_NOFOLLOW))
 		return -errno;
+	if (S_ISLNK(status.st_mode))
+		return -ELOOP;
 	if (!S_ISREG(status.st_mode) || status.st_size > FILE_BYTES_MAX)
 		return -EFBIG;
 	segment->size_bytes = (size_t)status.st_size;
-	if (!segment->is_sealed)
-		r = segment->size_bytes ? salvage(spool, segment, segment->size_bytes) : -ENODATA;
-	if (segment->fd >= 0)
-		(void)close(TAKE_FD(segment->fd));
-	return r;
+	if (segment->is_sealed)
+		return 0;
+	return segment->size_bytes ? load_open(spool, name, segment) : -ENODATA;
+}
+
+/* Whoever is to look for what was in it finds it there. */
+static void set_aside_unwhole(struct spool *spool, const char *name, size_t size_bytes)
+{
+	int r = set_aside(spool, name, size_bytes);
+
+	spool->store.damaged++;
+	log_warning("spool %s: there is no whole record in %s (%zu bytes), it %s%s",
+		    spool->store.name, name, size_bytes,
+		    r < 0 ? "stays where it is: " : "is set aside in its folder damaged/",
+		    r < 0 ? strerror(-r) : "");
 }
 
 /* A segment for a name; *ret_segment NULL: not one of ours, or nothing in it. */
@@ -374,10 +421,14 @@ static int load_name(struct spool *spool, const char *name, struct segment **ret
 		return 0;
 	r = load_file(spool, name, segment);
 	if (r == -ENODATA) {
-		(void)unlinkat(spool->fd, name, 0);
+		if (segment->size_bytes)
+			set_aside_unwhole(spool, name, segment->size_bytes);
+		else
+			(void)unlinkat(spool->fd, name, 0);
 		return 0;
 	}
 	if (r < 0) {
+		spool->store.unusable++;
 		log_warning("spool %s: left alone what cannot be used, %s: %s", spool->store.name,
 			    name, strerror(-r));
 		return 0;
@@ -430,7 +481,7 @@ int spool_open(const char *path, struct store **ret_store, struct segment **segm
 	if (!spool)
 		return log_error_errno(ENOMEM, "cannot use the spool %s", path);
 	spool->fd = spool->lock_fd = -1;
-	spool->store = (struct store){ &spool_type, strdup(path) };
+	spool->store = (struct store){ .type = &spool_type, .name = strdup(path) };
 	r = open_folder(spool, path);
 	if (r == 0)
 		r = load(spool, segments);

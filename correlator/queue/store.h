@@ -22,10 +22,12 @@ struct store_type {
 	/* All of it was written, and is now kept, whatever happens. 0, or -errno: try again, from
 	 * segment->written_bytes on. */
 	int (*seal)(struct store *store, struct segment *segment);
-	/* All its bytes, at most segment->size_bytes. 0, or -errno. */
+	/* All its bytes, segment->size_bytes. 0; -ENOENT, -ENODATA: they are not there any more;
+	 * any other -errno is a lack, and it may be tried again. */
 	int (*read)(struct store *store, const struct segment *segment, uint8_t *ret_bytes);
-	/* One that is damaged is set aside, where that is possible. */
-	void (*remove)(struct store *store, struct segment *segment);
+	/* One that is damaged is set aside, or stays where it is. 0, or -errno: it is still there.
+	 */
+	int (*remove)(struct store *store, struct segment *segment);
 	/* Sets an entry aside for good. 0, or -errno. */
 	int (*reject)(struct store *store, const uint8_t *entry, size_t entry_bytes);
 	/* Bytes that may still be written before the disk is too full for its other users. */
@@ -36,4 +38,7 @@ struct store_type {
 struct store {
 	const struct store_type *type;
 	const char *name; /* for messages; lives as long as the store */
+	/* What was found there when it was opened: */
+	unsigned int unusable; /* files that could not be read, and were left where they are */
+	unsigned int damaged; /* segments without a whole record: set aside */
 };

@@ -104,18 +104,18 @@ static void all_is_read_however_little_comes_at_once(void **state)
 static void less_is_an_error(void **state)
 {
 	static const struct {
-		int error, result;
-	} cases[] = { { ENOSPC, -ENOSPC }, { EIO, -EIO }, { -1, -EIO } };
+		int error, written, read;
+	} cases[] = { { ENOSPC, -ENOSPC, -ENOSPC }, { EIO, -EIO, -EIO }, { -1, -EIO, -ENODATA } };
 	uint8_t bytes[BYTES];
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		(void)reset(state);
 		file.error = cases[i].error;
-		assert_int_equal(file_bytes_write(FD, digits, BYTES, OFFSET), cases[i].result);
+		assert_int_equal(file_bytes_write(FD, digits, BYTES, OFFSET), cases[i].written);
 		assert_int_equal(file.calls, 2);
 		(void)reset(state);
 		file.error = cases[i].error;
-		assert_int_equal(file_bytes_read(FD, bytes, BYTES, OFFSET), cases[i].result);
+		assert_int_equal(file_bytes_read(FD, bytes, BYTES, OFFSET), cases[i].read);
 		assert_int_equal(file.calls, 2);
 	}
 }

@@ -386,15 +386,16 @@ class SpoolTest(ForwardTest):
         self.assertEqual(record(1), peer.payload)
         self.assertEqual(garbage, (folder / "damaged" / self.names[0]).read_bytes())
 
-    def test_what_is_set_aside_is_bounded(self):
+    def test_what_is_set_aside_is_bounded_and_the_rest_stays_where_it_is(self):
         folder = self.spool((b"x", 1))
         (folder / "damaged").mkdir()
         with open(folder / "damaged" / "before", "wb") as file:
             file.truncate(64 * 1024 * 1024)
         with Collector(take_all) as peer:
             result = forward(folder, "--to", peer.url)
-        self.check(FAILURE, result, "cannot set aside", warnings=2)
-        self.assertEqual([], self.chunks(folder) + self.chunks(folder / "damaged"))
+        self.check(FAILURE, result, "it stays where it is", warnings=2)
+        self.assertEqual(self.names[:1], self.chunks(folder))
+        self.assertEqual([], self.chunks(folder / "damaged"))
 
 
 class StreamTest(ForwardTest):

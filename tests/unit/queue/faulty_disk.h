@@ -27,7 +27,9 @@ enum disk_call {
 	DISK_RENAME = 16,
 	DISK_FOLDER = 32,
 	DISK_READ = 64,
-	DISK_CHANGES = 63, /* all but to read */
+	DISK_CHANGES = 63, /* all that makes or changes a segment */
+	DISK_OPEN = 128, /* of what is there */
+	DISK_REMOVE = 256,
 };
 
 enum {
@@ -111,7 +113,7 @@ static inline void disk_lose_power(void)
 		if (fd >= 0)
 			(void)close(fd);
 		if (!file->synced_name[0])
-			(void)unlinkat(file->folder_fd, file->name, 0);
+			(void)!syscall(SYS_unlinkat, file->folder_fd, file->name, 0);
 		else if (strcmp(file->synced_name, file->name) != 0)
 			(void)syscall(SYS_renameat2, file->folder_fd, file->name, file->folder_fd,
 				      file->synced_name, 0);
@@ -250,7 +252,9 @@ int openat(int folder_fd, const char *name, int flags, ...)
 	mode_t mode;
 
 	if (!(flags & O_CREAT))
-		return (int)syscall(SYS_openat, folder_fd, name, flags);
+		return DISK_CALL(int, disk_fails(DISK_OPEN)
+					      ? -1
+					      : (int)syscall(SYS_openat, folder_fd, name, flags));
 	va_start(arguments, flags);
 	mode = va_arg(arguments, mode_t);
 	va_end(arguments);
@@ -289,4 +293,11 @@ int mkdirat(int folder_fd, const char *name, mode_t mode)
 	return DISK_CALL(int, disk_fails(DISK_FOLDER)
 				      ? -1
 				      : (int)syscall(SYS_mkdirat, folder_fd, name, mode));
+}
+
+int unlinkat(int folder_fd, const char *name, int flags)
+{
+	return DISK_CALL(int, disk_fails(DISK_REMOVE)
+				      ? -1
+				      : (int)syscall(SYS_unlinkat, folder_fd, name, flags));
 }

@@ -528,6 +528,121 @@ static void a_disk_that_fails_while_a_spool_is_opened_costs_nothing(void **state
 	assert_int_equal(call - 1, 6);
 }
 
+static void fill_spool(void)
+{
+	struct backlog *backlog;
+
+	(void)run("rm -rf", spool);
+	disk_reset(0);
+	backlog = open_spool(SEGMENT, LONG, 0);
+	append_at_once(backlog, 0, COUNT);
+	backlog_free(backlog);
+}
+
+/* Takes all that is there, in whatever order; how many entries, and each was there once. */
+static unsigned int take_each_once(struct backlog *backlog)
+{
+	bool has_seen[COUNT] = { false };
+	unsigned int taken = 0;
+	struct chunk chunk;
+	int r;
+
+	while (!backlog_is_empty(backlog) && !backlog_is_stuck(backlog)) {
+		r = backlog_next(backlog, &chunk);
+		if (r == -EAGAIN)
+			now_ns += NS_PER_S / 4;
+		if (r == -EAGAIN)
+			continue;
+		assert_int_equal(r, 0);
+		for (uint32_t i = 0; i < chunk.entries; i++, taken++) {
+			uint64_t number = entry_number(chunk.bytes, i);
+
+			assert_false(has_seen[number]);
+			has_seen[number] = true;
+		}
+		backlog_done(backlog);
+	}
+	return taken;
+}
+
+/* The first calls that read fail: nothing is lost, nor called damaged, and it is said once. */
+static void a_lack_while_reading_is_waited_for(void **state)
+{
+	static const int errors[] = { EMFILE, ENFILE, EIO, EACCES };
+	struct backlog_status status;
+	char said[2048], expected[512];
+
+	(void)state;
+	for (unsigned int i = 0; i < 4 * 2 * SEGMENTS; i++) {
+		struct backlog *backlog;
+		struct ears ears;
+
+		fill_spool();
+		backlog = open_spool(SEGMENT, LONG, 0);
+		disk_reset(DISK_READ | DISK_OPEN);
+		disk_fail(1, 1 + i / 4, errors[i % 4]);
+		ears = ears_open();
+		log_set_level(LOG_LEVEL_INFO);
+		assert_int_equal(take_each_once(backlog), COUNT);
+		log_set_level(LOG_LEVEL_ERROR);
+		ears_close(&ears, said, sizeof(said));
+		(void)snprintf(expected, sizeof(expected),
+			       "correlator: warning: cannot read records back from %s: %s; they "
+			       "stay there, and it is tried again each second\n"
+			       "correlator: records are read back from %s again\n",
+			       spool, strerror(errors[i % 4]), spool);
+		assert_string_equal(said, i / 4 ? expected : "");
+		backlog_get_status(backlog, &status);
+		assert_int_equal(status.dropped_records, 0);
+		assert_int_equal(status.damaged_segments, 0);
+		backlog_free(backlog);
+	}
+}
+
+/* Who sends a spool ends then; what is there is sent next time. */
+static void what_can_never_be_read_stays_where_it_is(void **state)
+{
+	struct backlog *backlog;
+
+	(void)state;
+	fill_spool();
+	backlog = open_spool(SEGMENT, LONG, 0);
+	disk_reset(DISK_READ);
+	disk_fail(1, NEVER, EIO);
+	assert_int_equal(take_each_once(backlog), 0);
+	assert_false(backlog_is_empty(backlog));
+	backlog_free(backlog);
+	assert_int_equal(take_after_restart(0), COUNT);
+}
+
+static void of_a_spool_that_may_only_be_read_all_is_read(void **state)
+{
+	struct backlog *backlog = NULL;
+	struct ears ears;
+	char said[2048], path[PATH_MAX];
+
+	(void)state;
+	fill_spool();
+	disk_reset(DISK_CHANGES | DISK_REMOVE);
+	disk_fail(1, NEVER, EROFS);
+	ears = ears_open();
+	backlog = open_spool(SEGMENT, LONG, 0);
+	assert_int_equal(take_each_once(backlog), COUNT);
+	backlog_free(backlog);
+	ears_close(&ears, said, sizeof(said));
+	assert_non_null(strstr(said, "cannot remove what is done with"));
+	assert_null(strstr(strstr(said, "cannot remove") + 1, "cannot remove"));
+	assert_int_equal(count_files(".chunk", path), SEGMENTS);
+	/* Also one that was cut off. */
+	leave_torn();
+	disk_reset(DISK_CHANGES | DISK_REMOVE);
+	disk_fail(1, NEVER, EROFS);
+	run("touch", strcat(strcpy(path, spool), "/lock"));
+	backlog = open_spool(SEGMENT, LONG, 0);
+	assert_int_equal(take_each_once(backlog), 2);
+	backlog_free(backlog);
+}
+
 static size_t rejected_bytes(void)
 {
 	char path[PATH_MAX];
@@ -594,6 +709,9 @@ int main(void)
 		cmocka_unit_test_setup(what_is_kept_after_a_failed_sync_is_on_the_disk, make_spool),
 		cmocka_unit_test_setup(a_disk_that_fails_while_a_spool_is_opened_costs_nothing,
 				       make_spool),
+		cmocka_unit_test_setup(a_lack_while_reading_is_waited_for, make_spool),
+		cmocka_unit_test_setup(what_can_never_be_read_stays_where_it_is, make_spool),
+		cmocka_unit_test_setup(of_a_spool_that_may_only_be_read_all_is_read, make_spool),
 		cmocka_unit_test_setup(what_cannot_be_set_aside_leaves_nothing_half, make_spool),
 	};
 
