@@ -56,8 +56,10 @@ int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
 
-	/* A reader that is gone is an error to report, not a death. */
+	/* A reader that is gone, or a file that may not grow, is an error to report, not a death.
+	 */
 	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGXFSZ, SIG_IGN);
 	log_detect_journal();
 	streams_finish_output_at_exit();
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {

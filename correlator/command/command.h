@@ -2,7 +2,7 @@
 /*
  * The subcommands. Each parses its own arguments (argv[0] is the subcommand's name, for messages)
  * and returns the process's exit status; a wrong option, --help and --usage exit from within argp.
- * SIGPIPE must be ignored.
+ * SIGPIPE and SIGXFSZ must be ignored.
  */
 #pragma once
 

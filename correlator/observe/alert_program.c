@@ -121,17 +121,18 @@ static int set_files(posix_spawn_file_actions_t *actions)
 /* Signals as a program expects them, and a session of its own. */
 static int set_attributes(posix_spawnattr_t *attributes)
 {
-	sigset_t none, pipe;
+	sigset_t none, ignored;
 	int r;
 
 	(void)sigemptyset(&none);
-	(void)sigemptyset(&pipe);
-	(void)sigaddset(&pipe, SIGPIPE);
+	(void)sigemptyset(&ignored);
+	(void)sigaddset(&ignored, SIGPIPE);
+	(void)sigaddset(&ignored, SIGXFSZ);
 	r = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK |
 							 POSIX_SPAWN_SETSIGDEF);
 	if (r == 0)
 		r = posix_spawnattr_setsigmask(attributes, &none);
-	return r == 0 ? posix_spawnattr_setsigdefault(attributes, &pipe) : r;
+	return r == 0 ? posix_spawnattr_setsigdefault(attributes, &ignored) : r;
 }
 
 /* It has left our memory and descriptors behind when this returns: they are not held by a child

@@ -21,6 +21,7 @@ static void run_child(char *const *argv, int release_fd, int failure_fd)
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)signal(SIGPIPE, SIG_DFL);
+	(void)signal(SIGXFSZ, SIG_DFL);
 	if (read(release_fd, &go, 1) != 1)
 		_exit(EXIT_CODE_NOT_FOUND);
 	(void)execvp(argv[0], argv);

@@ -9,6 +9,7 @@ import os
 import pathlib
 import random
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -232,6 +233,13 @@ class AlertTest(unittest.TestCase):
                                     stderr=subprocess.PIPE, timeout=60)
         self.assertEqual(FAILURE, result.returncode)
         self.assertIn(b"cannot write the alerts: No space left on device", result.stderr)
+
+    def test_a_file_that_may_not_grow_is_told(self):
+        with tempfile.TemporaryFile() as file:
+            result = subprocess.run([CORRELATOR, "report", RECORDING], stdout=file, stderr=subprocess.PIPE, timeout=60,
+                                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)))
+        self.assertEqual(FAILURE, result.returncode)
+        self.assertIn(b"File too large", result.stderr)
 
 
 class Story:

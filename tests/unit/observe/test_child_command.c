@@ -35,6 +35,7 @@ static int set_up(void **state)
 	(void)state;
 	log_set_level(LOG_LEVEL_ERROR);
 	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGXFSZ, SIG_IGN);
 	(void)sigemptyset(&term);
 	(void)sigaddset(&term, SIGTERM);
 	return sigprocmask(SIG_BLOCK, &term, NULL);
@@ -110,6 +111,7 @@ static void it_runs_with_the_signals_of_one_that_nobody_observes(void **state)
 	(void)state;
 	assert_int_equal(run("kill -TERM $$; exit 7"), 128 + SIGTERM);
 	assert_int_equal(run("kill -PIPE $$; exit 7"), 128 + SIGPIPE);
+	assert_int_equal(run("kill -XFSZ $$; exit 7"), 128 + SIGXFSZ);
 }
 
 static void it_runs_until_it_is_seen_to_have_ended(void **state)
