@@ -31,7 +31,7 @@ static int init_locks(struct backlog *backlog)
 	(void)pthread_condattr_init(&attributes);
 	(void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	(void)pthread_cond_init(&backlog->work, &attributes);
-	(void)pthread_cond_init(&backlog->settled, NULL);
+	(void)pthread_cond_init(&backlog->settled, &attributes);
 	(void)pthread_condattr_destroy(&attributes);
 	backlog->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	return backlog->timer_fd < 0 ? -errno : 0;
@@ -94,21 +94,33 @@ void backlog_free(struct backlog *backlog)
 	free(backlog);
 }
 
-/* Makes room in memory. False: all that is there is in use. */
-static bool drop_oldest(struct backlog *backlog)
+/* The oldest in memory that is not in use; NULL: there is none. */
+static struct segment *find_droppable(const struct backlog *backlog, bool is_kept)
 {
 	struct segment *segment;
 
 	DL_FOREACH(backlog->queue.segments, segment)
-		if (segment->bytes && segment_may_leave(segment))
-			break;
-	if (!segment)
-		return false;
-	/* A deferred one that was read back: it is in the store still. */
-	if (segment->is_kept) {
+		if (segment->bytes && segment_may_leave(segment) && segment->is_kept == is_kept)
+			return segment;
+	return NULL;
+}
+
+/* Room in memory: of what is in the store, too; or the keeper makes it; or the oldest is dropped.
+ * False: all that is there is in use. */
+static bool make_room(struct backlog *backlog)
+{
+	/* A deferred one that was read back. */
+	struct segment *segment = find_droppable(backlog, true);
+
+	if (segment) {
 		segment_queue_unload(&backlog->queue, segment);
 		return true;
 	}
+	if (keeper_await_progress(backlog))
+		return true;
+	segment = find_droppable(backlog, false);
+	if (!segment)
+		return false;
 	backlog_lose(backlog, segment, "memory queue full");
 	backlog_throw_away(backlog, segment);
 	return true;
@@ -124,7 +136,7 @@ static int open_segment(struct backlog *backlog, size_t entry_bytes, struct segm
 	if (capacity_bytes < entry_bytes)
 		capacity_bytes = entry_bytes;
 	while (backlog->queue.memory_bytes + capacity_bytes > backlog->options.memory_bytes_max)
-		if (!drop_oldest(backlog))
+		if (!make_room(backlog))
 			return -ENOBUFS;
 	r = segment_new(capacity_bytes, &segment);
 	if (r < 0)

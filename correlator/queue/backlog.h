@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What waits to be sent: a queue of chunks, filled by the thread that measures and emptied by the
- * one that sends. It stands between them, so that measuring never waits for the network, nor for a
- * disk: appending copies, and does nothing else. What does not stay in memory is written by a
- * thread of its own. It is bounded: when it is full the oldest chunk that is not being sent is
- * dropped, and counted for a `gap` record.
+ * one that sends. It stands between them, so that measuring never waits for the network: appending
+ * copies. What does not stay in memory is written by a thread of its own, and only when memory is
+ * full does appending wait for that, as long as the disk takes it. It is bounded: when it is full
+ * the oldest chunk that is not being sent is dropped, and counted for a `gap` record.
  *
  * With a spool, each chunk is kept in the directory before it is sent, and survives a crash.
  * Without, it is in memory, and goes to a file without a name when memory is half full: an outage
@@ -27,6 +27,7 @@ enum {
 	BACKLOG_MEMORY_BYTES = 8 * 1024 * 1024,
 	BACKLOG_SEAL_MS = 1000,
 	BACKLOG_STORE_BYTES = 256 * 1024 * 1024,
+	BACKLOG_PATIENCE_MS = 2000, /* with a disk that hangs while memory is full */
 };
 
 struct backlog;
@@ -72,9 +73,10 @@ void backlog_free(struct backlog *backlog);
 DEFINE_CLEANUP(struct backlog *, backlog_free);
 
 /*
- * Appends whole entries, as an encoder has them. Never waits for sending, nor for a disk. 0, also
- * if they had to be dropped; -EBADMSG, -E2BIG or -ELOOP (entry_scan.h): not entries. What comes
- * before the failure has been appended.
+ * Appends whole entries, as an encoder has them. Never waits for sending; for a disk only when
+ * memory is full, and for one that hangs not more than BACKLOG_PATIENCE_MS. 0, also if they had to
+ * be dropped; -EBADMSG, -E2BIG or -ELOOP (entry_scan.h): not entries. What comes before the failure
+ * has been appended.
  */
 int backlog_append(struct backlog *backlog, const void *entries, size_t size_bytes);
 /* Makes what was appended so far a chunk at once, however young: before the end. */

@@ -256,6 +256,7 @@ static void do_work(struct backlog *backlog, struct segment *segment)
 	uint64_t now_ns = clock_monotonic_ns();
 
 	backlog->tries++;
+	backlog->is_hanging = false;
 	backlog->is_failing = r < 0;
 	if (r < 0) {
 		backlog->retry_ns = now_ns + NS_PER_S;
@@ -267,6 +268,34 @@ static void do_work(struct backlog *backlog, struct segment *segment)
 	backlog->was_pressed = was_pressed;
 	(void)pthread_cond_broadcast(&backlog->settled);
 	say_result(backlog, r, now_ns);
+}
+
+static bool has_work(const struct backlog *backlog)
+{
+	const struct segment *segment;
+
+	if (backlog->trash)
+		return true;
+	DL_FOREACH(backlog->queue.segments, segment)
+		if (segment->is_busy || (segment->is_sealed && is_work(backlog, segment)))
+			return true;
+	return false;
+}
+
+bool keeper_await_progress(struct backlog *backlog)
+{
+	struct timespec until =
+		clock_timespec(clock_monotonic_ns() + BACKLOG_PATIENCE_MS * NS_PER_MS);
+	uint64_t tries = backlog->tries;
+	int r = 0;
+
+	if (backlog->is_failing || backlog->is_hanging || !has_work(backlog))
+		return false;
+	backlog_wake_keeper(backlog);
+	while (r == 0 && backlog->tries == tries)
+		r = pthread_cond_timedwait(&backlog->settled, &backlog->lock, &until);
+	backlog->is_hanging = backlog->tries == tries;
+	return !backlog->is_hanging;
 }
 
 static void *keep_segments(void *user)

@@ -33,6 +33,7 @@ struct backlog {
 	bool was_pressed; /* when it was last tried, something had to be replaced */
 	uint64_t retry_ns; /* CLOCK_MONOTONIC: when it is worth another try */
 	uint64_t tries; /* of segments, so far */
+	bool is_hanging; /* a try has lasted for too long: nobody waits for it any more */
 	unsigned int settling; /* callers of backlog_settle that wait */
 	uint64_t full_ns; /* CLOCK_MONOTONIC: when the disk was last full; 0 = not since it was well
 			   */
@@ -63,5 +64,9 @@ static inline bool segment_may_leave(const struct segment *segment)
 
 /* The thread that takes segments from memory to disk: 0, or -errno. */
 int keeper_start(struct backlog *backlog);
+/* Waits until the keeper has done something about what is in memory. False, at once or after a
+ * while: there is nothing it can do, its disk fails, or hangs. Under the lock, but not while it
+ * waits. */
+bool keeper_await_progress(struct backlog *backlog);
 /* Once it has kept what it can. Nothing if it was not started. */
 void keeper_stop(struct backlog *backlog);

@@ -2,6 +2,7 @@
 /* A backlog of numbered entries, for its tests. */
 #pragma once
 
+#include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
