@@ -115,6 +115,26 @@ static int explain_lookup(int r, const char *host, const char *reason, struct fa
 }
 
 /* The addresses one after the other: a host's IPv6 may be dead where its IPv4 is not. */
+static int connect_any(const struct connection_options *options, const struct addrinfo *addresses)
+{
+	unsigned int ignored = 0, *number = options->address ? options->address : &ignored;
+	const struct addrinfo *address;
+	unsigned int count = 0, first;
+	int r = -EHOSTUNREACH;
+
+	for (address = addresses; address; address = address->ai_next)
+		count++;
+	first = count ? *number % count : 0;
+	for (unsigned int i = 0; i < count && r < 0 && r != -ECANCELED; i++) {
+		*number = (first + i) % count;
+		address = addresses;
+		for (unsigned int skipped = 0; skipped < *number; skipped++)
+			address = address->ai_next;
+		r = connect_to(address->ai_addr, address->ai_addrlen, options->waiter);
+	}
+	return r;
+}
+
 static int connect_host(struct connection *connection, struct failure *ret_failure)
 {
 	const struct connection_options *options = &connection->options;
@@ -125,10 +145,7 @@ static int connect_host(struct connection *connection, struct failure *ret_failu
 
 	if (r < 0)
 		return explain_lookup(r, options->url->host, reason, ret_failure);
-	r = -EHOSTUNREACH;
-	for (struct addrinfo *each = addresses; each && r < 0 && r != -ECANCELED;
-	     each = each->ai_next)
-		r = connect_to(each->ai_addr, each->ai_addrlen, options->waiter);
+	r = connect_any(options, addresses);
 	if (r < 0)
 		return explain_connect(r, ret_failure);
 	connection->fd = r;

@@ -29,6 +29,9 @@ struct connection_options {
 	struct resolver *resolver; /* of the URL's host */
 	const struct waiter *waiter;
 	uint64_t stall_ns; /* a peer that takes nothing for so long is given up */
+	/* Which of the host's addresses is tried first, counted round; set to the one that
+	 * answered. Borrowed; NULL = the first. */
+	unsigned int *address;
 };
 
 struct connection;

@@ -21,6 +21,7 @@ struct forward_peer {
 	struct resolver *resolver;
 	struct connection *connection; /* NULL = not open */
 	bool is_kept_alive;
+	unsigned int address; /* of the host's: the one that is tried next, or in use */
 };
 
 struct forward_peer *forward_peer_new(const struct forward_peer_options *options)
@@ -49,6 +50,13 @@ void forward_peer_free(struct forward_peer *peer)
 void forward_peer_close(struct forward_peer *peer)
 {
 	connection_close(TAKE_PTR(peer->connection));
+}
+
+/* What answered there and then failed may work at the host's next address. */
+static void give_up(struct forward_peer *peer)
+{
+	forward_peer_close(peer);
+	peer->address++;
 }
 
 /*
@@ -254,6 +262,7 @@ int forward_peer_open(struct forward_peer *peer, struct failure *ret_failure)
 		.resolver = peer->resolver,
 		.waiter = peer->options.waiter,
 		.stall_ns = peer->options.ack_timeout_ns,
+		.address = &peer->address,
 	};
 	int r;
 
@@ -266,7 +275,7 @@ int forward_peer_open(struct forward_peer *peer, struct failure *ret_failure)
 	else if (r == 0 && !peer->options.wants_ack)
 		r = expect_no_word(peer, ret_failure);
 	if (r < 0)
-		forward_peer_close(peer);
+		give_up(peer);
 	return r;
 }
 
@@ -327,7 +336,9 @@ int forward_peer_send(struct forward_peer *peer, const struct forward_payload *p
 			      "it closed the connection in the middle of a chunk", ret_failure);
 	else if (peer->options.wants_ack)
 		r = await_ack(peer, payload->chunk_id, ret_failure);
-	if (r < 0 || !peer->is_kept_alive)
+	if (r < 0)
+		give_up(peer);
+	else if (!peer->is_kept_alive)
 		forward_peer_close(peer);
 	return r;
 }

@@ -33,7 +33,8 @@ struct forward_peer *forward_peer_new(const struct forward_peer_options *options
 void forward_peer_free(struct forward_peer *peer);
 DEFINE_CLEANUP(struct forward_peer *, forward_peer_free);
 
-/* Connects, and shakes hands. 0, also when it is open already; -errno with ret_failure. */
+/* Connects, and shakes hands. 0, also when it is open already; -errno with ret_failure. After a
+ * failure, here or of a send, the host's next address is tried first. */
 int forward_peer_open(struct forward_peer *peer, struct failure *ret_failure);
 void forward_peer_close(struct forward_peer *peer);
 
