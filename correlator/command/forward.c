@@ -305,8 +305,11 @@ static int finish(const struct work *work, struct sender *sender, bool is_interr
 	if (!is_complete(work))
 		return say_what_is_left(work, &status, is_interrupted);
 	if (status.rejected_records)
-		(void)log_error(EIO, "%s: %" PRIu64 " records were refused", work->path,
-				status.rejected_records);
+		(void)log_error(EIO, "%s: %" PRIu64 " records were refused%s", work->path,
+				status.rejected_records,
+				work->spool ? ", and set aside in its folder rejected/ if they "
+					      "could be"
+					    : "");
 	return status.rejected_records || is_damaged ? EXIT_CODE_FAILURE : EXIT_CODE_OK;
 }
 

@@ -224,10 +224,11 @@ static void witness(struct sender *sender, const struct suspect *besides)
 
 static void set_aside(struct sender *sender, const struct chunk *part)
 {
-	log_warning(
-		"a record of %zu bytes is refused, also alone, while others are taken: set aside",
-		part->size_bytes);
-	sender->source.reject(sender->source.user, part->bytes, part->size_bytes);
+	const char *outcome =
+		sender->source.reject(sender->source.user, part->bytes, part->size_bytes);
+
+	log_warning("a record of %zu bytes is refused, also alone, while others are taken: %s",
+		    part->size_bytes, outcome);
 	(void)pthread_mutex_lock(&sender->mutex);
 	sender->status.rejected_records++;
 	(void)pthread_mutex_unlock(&sender->mutex);

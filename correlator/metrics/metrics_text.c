@@ -200,7 +200,8 @@ static void put_forward(const struct writer *writer, const struct sender_status 
 	put_count(writer, OPENMETRICS_COUNTER, "forward_acked_bytes", "bytes",
 		  "The size of these records.", sender->acked_bytes);
 	put_count(writer, OPENMETRICS_COUNTER, "forward_rejected_records", NULL,
-		  "Records that no collector took, set aside.", sender->rejected_records);
+		  "Records that no collector took: set aside in the spool, or lost.",
+		  sender->rejected_records);
 	put_count(writer, OPENMETRICS_COUNTER, "forward_dropped_records", NULL,
 		  "Records dropped: there was no more room for them, or they were damaged.",
 		  backlog->dropped_records);

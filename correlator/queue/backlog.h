@@ -48,7 +48,7 @@ struct backlog_status {
 	uint64_t store_bytes; /* on disk */
 	uint64_t dropped_records; /* since the start */
 	uint64_t dropped_segments;
-	uint64_t rejected_records;
+	uint64_t rejected_records; /* those that are lost are among the dropped, too */
 	uint64_t damaged_segments; /* read back with something missing: that is among the dropped */
 	uint64_t unusable_files; /* in the spool, which could not be read when it was opened */
 };
@@ -101,9 +101,9 @@ int backlog_next(struct backlog *backlog, struct chunk *ret_chunk);
 void backlog_done(struct backlog *backlog);
 /* The others go first, until one of them is done: 0; -ENOENT: there are none. */
 int backlog_defer(struct backlog *backlog);
-/* One entry of that chunk, which no receiver takes: counted, and set aside in the spool's folder
- * rejected/. 0; -EOPNOTSUPP: there is no spool; or -errno (logged): only counted. The chunk stays
- * until backlog_done. */
+/* One entry of that chunk, which no receiver takes: set aside in the spool's folder rejected/, or
+ * else lost, and counted as dropped. 0; -EOPNOTSUPP: there is no spool; or -errno (logged). The
+ * chunk stays until backlog_done. */
 int backlog_reject(struct backlog *backlog, const void *entry, size_t entry_bytes);
 
 /* All that waits could not be read, for some seconds: who has to end ends. */

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "record/entry_scan.h"
 
 /* Its reader is done with it, or it cannot be read. */
 static void release(struct backlog *backlog, struct segment *segment)
@@ -249,20 +250,33 @@ int backlog_defer(struct backlog *backlog)
 	return r;
 }
 
-int backlog_reject(struct backlog *backlog, const void *entry, size_t entry_bytes)
+static int set_aside(struct store *store, const void *entry, size_t entry_bytes)
 {
-	struct store *store;
-	int r = 0;
+	int r = store->type->reject(store, entry, entry_bytes);
 
-	(void)pthread_mutex_lock(&backlog->lock);
-	backlog->queue.totals.rejected_records++;
-	store = backlog_is_durable(backlog) ? backlog->store : NULL;
-	(void)pthread_mutex_unlock(&backlog->lock);
-	if (!store)
-		return -EOPNOTSUPP;
-	r = store->type->reject(store, entry, entry_bytes);
 	return r < 0 ? log_error_errno(r, "cannot set aside a record in %s/rejected", store->name)
 		     : 0;
+}
+
+int backlog_reject(struct backlog *backlog, const void *entry, size_t entry_bytes)
+{
+	const uint64_t time_ns = entry_time_ns(entry);
+	const struct backlog_gap lost = {
+		.dropped_records = 1, .first_ns = time_ns, .last_ns = time_ns, .reason = "refused"
+	};
+	struct store *spool;
+	int r;
+
+	(void)pthread_mutex_lock(&backlog->lock);
+	spool = backlog_is_durable(backlog) ? backlog->store : NULL;
+	(void)pthread_mutex_unlock(&backlog->lock);
+	r = spool ? set_aside(spool, entry, entry_bytes) : -EOPNOTSUPP;
+	(void)pthread_mutex_lock(&backlog->lock);
+	backlog->queue.totals.rejected_records++;
+	if (r < 0)
+		segment_queue_count_gap(&backlog->queue, &lost);
+	(void)pthread_mutex_unlock(&backlog->lock);
+	return r;
 }
 
 static int next(void *user, struct chunk *ret_chunk)
@@ -275,10 +289,13 @@ static void done(void *user)
 	backlog_done(user);
 }
 
-/* What could not be kept is counted there. */
-static void reject(void *user, const void *entry, size_t entry_bytes)
+static const char *reject(void *user, const void *entry, size_t entry_bytes)
 {
-	(void)backlog_reject(user, entry, entry_bytes);
+	int r = backlog_reject(user, entry, entry_bytes);
+
+	if (r == 0)
+		return "it is set aside in the spool's folder rejected/";
+	return r == -EOPNOTSUPP ? "it is lost; with --spool it would be set aside" : "it is lost";
 }
 
 static int defer(void *user)

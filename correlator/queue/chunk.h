@@ -35,8 +35,9 @@ struct chunk_source {
 	int (*next)(void *user, struct chunk *ret_chunk);
 	/* It was acked. */
 	void (*done)(void *user);
-	/* One entry of it that no collector takes: it is to be set aside. */
-	void (*reject)(void *user, const void *entry, size_t entry_bytes);
+	/* One entry of it that no collector takes: it is to be set aside. What became of it, to end
+	 * a message with (static). */
+	const char *(*reject)(void *user, const void *entry, size_t entry_bytes);
 	/* Puts it behind the others for a while: 0; -ENOENT: there are no others. NULL = cannot. */
 	int (*defer)(void *user);
 	int event_fd; /* readable when next is worth a try; -1 = always */

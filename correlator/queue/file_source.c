@@ -305,7 +305,7 @@ static int next(void *user, struct chunk *ret_chunk)
 }
 
 /* It stays where it is, in the file. */
-static void reject(void *user, const void *entry, size_t entry_bytes)
+static const char *reject(void *user, const void *entry, size_t entry_bytes)
 {
 	struct file_source *source = user;
 	uint64_t offset_bytes =
@@ -314,6 +314,7 @@ static void reject(void *user, const void *entry, size_t entry_bytes)
 	source->rejected_records++;
 	log_warning("%s: the record of %zu bytes at byte %" PRIu64 " was not delivered",
 		    source->name, entry_bytes, offset_bytes);
+	return "it stays in its file";
 }
 
 struct chunk_source file_source_chunks(struct file_source *source)

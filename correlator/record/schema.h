@@ -320,7 +320,7 @@
 	X(U64, acked_records, "forward_acked_records", IF(is_there), "records",                  \
 	  "acknowledged; with --no-ack, sent")                                                   \
 	X(U64, rejected_records, "forward_rejected_records", IF(is_there), "records",            \
-	  "set aside: no collector took them")                                                   \
+	  "no collector took them: set aside in the spool, or lost")                             \
 	X(U64, dropped_records, "forward_dropped_records", IF(is_there), "records",              \
 	  "for want of room, or damaged")                                                        \
 	X(U64, queued_records, "forward_queued_records", IF(is_there), "records", "waiting now") \

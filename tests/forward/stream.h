@@ -71,13 +71,13 @@ static inline void stream_done(void *user)
 	(void)eventfd_write(stream->done_fd, 1);
 }
 
-static inline void stream_reject(void *user, const void *entry, size_t entry_bytes)
+static inline const char *stream_reject(void *user, const void *entry, size_t entry_bytes)
 {
 	struct stream *stream = user;
 
 	stream->rejected++;
 	stream->rejected_number = entry_number(entry, 0);
-	stream->inner.reject(stream->inner.user, entry, entry_bytes);
+	return stream->inner.reject(stream->inner.user, entry, entry_bytes);
 }
 
 static inline int stream_defer(void *user)

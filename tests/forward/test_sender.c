@@ -141,12 +141,13 @@ static void done(void *user)
 	((struct scene *)user)->done++;
 }
 
-static void reject(void *user, const void *entry, size_t entry_bytes)
+static const char *reject(void *user, const void *entry, size_t entry_bytes)
 {
 	struct scene *scene = user;
 
 	scene->rejected_number = entry_bytes == ENTRY ? entry_number(entry, 0) : NO_ENTRY;
 	scene->rejected++;
+	return "it is set aside";
 }
 
 static int defer(void *user)

@@ -217,10 +217,11 @@ static void what_is_not_an_entry_is_refused_and_the_rest_kept(void **state)
 	backlog_free(backlog);
 }
 
-static void a_rejected_entry_is_counted(void **state)
+static void a_rejected_entry_is_lost_without_a_spool(void **state)
 {
 	struct backlog *backlog = make(0, 0, LONG);
 	struct backlog_status status;
+	struct backlog_gap gap;
 	struct chunk chunk;
 
 	(void)state;
@@ -231,7 +232,13 @@ static void a_rejected_entry_is_counted(void **state)
 	backlog_done(backlog);
 	backlog_get_status(backlog, &status);
 	assert_int_equal(status.rejected_records, 1);
+	assert_int_equal(status.dropped_records, 1);
 	assert_int_equal(status.queued_bytes, 0);
+	assert_true(backlog_take_gap(backlog, &gap));
+	assert_int_equal(gap.dropped_records, 1);
+	assert_int_equal(gap.first_ns, numbered_time_ns(1));
+	assert_int_equal(gap.last_ns, numbered_time_ns(1));
+	assert_string_equal(gap.reason, "refused");
 	backlog_free(backlog);
 }
 
@@ -366,7 +373,7 @@ int main(void)
 		cmocka_unit_test(what_there_is_no_memory_for_is_dropped_and_counted),
 		cmocka_unit_test(an_entry_larger_than_a_chunk_has_one_of_its_own),
 		cmocka_unit_test(what_is_not_an_entry_is_refused_and_the_rest_kept),
-		cmocka_unit_test(a_rejected_entry_is_counted),
+		cmocka_unit_test(a_rejected_entry_is_lost_without_a_spool),
 		cmocka_unit_test(a_deferred_chunk_lets_the_others_go_first),
 		cmocka_unit_test(nobody_waits_for_who_reads_stderr),
 		cmocka_unit_test(a_writer_and_a_reader_lose_nothing_that_is_not_counted),

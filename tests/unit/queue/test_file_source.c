@@ -471,7 +471,9 @@ static void of_a_record_that_is_refused_it_is_said_where_it_is(void **state)
 	chunks.done(chunks.user);
 	chunk = expect_numbers(&chunks, CHUNK_ENTRIES, 5);
 	ears = ears_open();
-	chunks.reject(chunks.user, (const uint8_t *)chunk.bytes + 2 * ENTRY, ENTRY);
+	assert_string_equal(
+		chunks.reject(chunks.user, (const uint8_t *)chunk.bytes + 2 * ENTRY, ENTRY),
+		"it stays in its file");
 	ears_close(&ears, said, sizeof(said));
 	(void)snprintf(expected, sizeof(expected), "%d bytes at byte %d ", ENTRY,
 		       (CHUNK_ENTRIES + 2) * ENTRY);

@@ -403,6 +403,7 @@ static void a_rejected_entry_is_set_aside(void **state)
 {
 	struct backlog *backlog = open_spool(3, LONG, 0);
 	struct numbered_entry found[2];
+	struct backlog_status status;
 	char path[PATH_MAX];
 	struct chunk chunk;
 	int fd;
@@ -412,8 +413,13 @@ static void a_rejected_entry_is_set_aside(void **state)
 	backlog_seal(backlog);
 	chunk = expect_numbers(backlog, 1, 3);
 	assert_int_equal(backlog_reject(backlog, chunk.bytes, ENTRY), 0);
-	backlog_source(backlog).reject(backlog, (const char *)chunk.bytes + 2 * ENTRY, ENTRY);
+	assert_string_equal(backlog_source(backlog).reject(
+				    backlog, (const char *)chunk.bytes + 2 * ENTRY, ENTRY),
+			    "it is set aside in the spool's folder rejected/");
 	backlog_done(backlog);
+	backlog_get_status(backlog, &status);
+	assert_int_equal(status.rejected_records, 2);
+	assert_int_equal(status.dropped_records, 0);
 	backlog_free(backlog);
 	(void)snprintf(path, sizeof(path), "%s/rejected/rejected.msgpack", spool);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
