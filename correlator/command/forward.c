@@ -72,7 +72,7 @@ static const char documentation[] =
 	"  correlator forward /var/lib/correlator/spool --to tcp://127.0.0.1:24224\n"
 	"  correlator record -p 1234 -o - | correlator forward - --to tcp://127.0.0.1:24224\n\n"
 	"Exit status: 0 all of it was acknowledged (with --no-ack: sent), 1 it was not, or something "
-	"is damaged (what is before and after it is sent), 2 usage, 130 interrupted.";
+	"is damaged, truncated or refused (the rest is sent), 2 usage, 130 interrupted.";
 
 static int parse_count(const char *text, uint64_t *ret_count)
 {
@@ -264,21 +264,38 @@ static bool is_complete(const struct work *work)
 	return file.is_exhausted;
 }
 
-/* True: some of it cannot be sent by anybody. */
-static bool say_damage(const struct work *work)
+/* True: some of it cannot be sent by anybody. Of a file: */
+static bool say_file_damage(const struct work *work)
 {
-	struct file_source_status file = { 0 };
-	struct backlog_status spool = { 0 };
+	struct file_source_status file;
+	bool is_empty;
 
-	if (work->file)
-		file_source_get_status(work->file, &file);
-	else
-		backlog_get_status(work->spool, &spool);
+	file_source_get_status(work->file, &file);
+	is_empty = file.is_exhausted && !file.done_records && !file.missing_records;
 	if (file.damaged_places)
 		(void)log_error(EBADMSG,
 				"%s: damaged: %" PRIu64 " bytes in %" PRIu64
 				" places were not sent, the records around them were",
 				work->path, file.damaged_bytes, file.damaged_places);
+	if (file.torn_bytes)
+		(void)log_error(EBADMSG,
+				"%s: truncated: %" PRIu64 " bytes of its last record were not sent",
+				work->path, file.torn_bytes);
+	if (file.missing_records)
+		(void)log_error(ENODATA, "%s: there are only %" PRIu64 " records in it to skip",
+				work->path, file.done_records);
+	if (is_empty)
+		(void)log_error(ENODATA, "%s: there is no record in it: nothing was sent",
+				work->path);
+	return file.damaged_places || file.torn_bytes || file.missing_records || is_empty;
+}
+
+/* And of a spool. */
+static bool say_spool_damage(const struct work *work)
+{
+	struct backlog_status spool;
+
+	backlog_get_status(work->spool, &spool);
 	if (spool.damaged_segments)
 		(void)log_error(EBADMSG,
 				"%s: damaged: %" PRIu64 " records in %" PRIu64
@@ -289,10 +306,12 @@ static bool say_damage(const struct work *work)
 		(void)log_error(
 			EIO, "%s: %" PRIu64 " files in it could not be used, and are there still",
 			work->path, spool.unusable_files);
-	return file.damaged_places || spool.damaged_segments || spool.unusable_files;
+	return spool.damaged_segments || spool.unusable_files;
 }
 
-static int finish(const struct work *work, struct sender *sender, bool is_interrupted)
+/* What became of it. *ret_is_over: what comes after it would not be delivered, either. */
+static int finish(const struct work *work, struct sender *sender, bool is_interrupted,
+		  bool *ret_is_over)
 {
 	const char *by = work->has_acks ? " by " : " to ";
 	struct sender_status status;
@@ -301,7 +320,9 @@ static int finish(const struct work *work, struct sender *sender, bool is_interr
 	sender_get_status(sender, &status);
 	log_info("%s: %" PRIu64 " records %s%s%s", work->path, status.acked_records, work->done,
 		 status.collector[0] ? by : "", status.collector);
-	is_damaged = say_damage(work);
+	*ret_is_over = is_interrupted ||
+		       (!is_complete(work) && status.last_error[0] && !status.is_delivering);
+	is_damaged = work->file ? say_file_damage(work) : say_spool_damage(work);
 	if (!is_complete(work))
 		return say_what_is_left(work, &status, is_interrupted);
 	if (status.rejected_records)
@@ -314,7 +335,7 @@ static int finish(const struct work *work, struct sender *sender, bool is_interr
 }
 
 static int send_all(struct work *work, const struct forwarding *forwarding, uint64_t give_up_ns,
-		    int signal_fd)
+		    int signal_fd, bool *ret_is_over)
 {
 	_cleanup_(sender_freep) struct sender *sender = NULL;
 	struct chunk_source source;
@@ -326,27 +347,48 @@ static int send_all(struct work *work, const struct forwarding *forwarding, uint
 		source = backlog_source(work->spool);
 		source.next = next_of_spool;
 	}
+	*ret_is_over = true;
 	if (forwarding_start(forwarding, &source, give_up_ns, &sender) < 0)
 		return EXIT_CODE_FAILURE;
 	is_interrupted = await_end(work, sender, signal_fd);
 	if (is_interrupted && work->file)
 		file_source_end(work->file);
 	sender_stop(sender, DRAIN_S * NS_PER_S);
-	return finish(work, sender, is_interrupted);
+	return finish(work, sender, is_interrupted, ret_is_over);
 }
 
 static int send_path(const struct arguments *arguments, size_t index,
-		     const struct forwarding *forwarding, int signal_fd)
+		     const struct forwarding *forwarding, int signal_fd, bool *ret_is_over)
 {
 	uint64_t skip_records = index == 0 ? arguments->skip_records : 0;
 	struct work work;
 	int code;
 
+	*ret_is_over = false;
 	if (open_work(arguments->paths[index], skip_records,
 		      !arguments->forward.options.has_no_acks, &work) < 0)
 		return EXIT_CODE_FAILURE;
-	code = send_all(&work, forwarding, arguments->give_up_ns, signal_fd);
+	code = send_all(&work, forwarding, arguments->give_up_ns, signal_fd, ret_is_over);
 	close_work(&work);
+	return code;
+}
+
+/* One after the other; damage in one keeps none of the others. */
+static int send_paths(const struct arguments *arguments, const struct forwarding *forwarding,
+		      int signal_fd)
+{
+	int code = EXIT_CODE_OK, result;
+	bool is_over = false;
+
+	for (size_t i = 0; arguments->paths[i]; i++) {
+		if (is_over) {
+			(void)log_error(EIO, "%s: not sent", arguments->paths[i]);
+			continue;
+		}
+		result = send_path(arguments, i, forwarding, signal_fd, &is_over);
+		if (result != EXIT_CODE_OK)
+			code = result;
+	}
 	return code;
 }
 
@@ -354,16 +396,13 @@ static int run(const struct arguments *arguments)
 {
 	_cleanup_(forwarding_freep) struct forwarding *forwarding = NULL;
 	_cleanup_fd_ int signal_fd = -1;
-	int code = EXIT_CODE_OK;
 
 	if (check(arguments) < 0)
 		return EXIT_CODE_USAGE;
 	signal_fd = signals_catch();
 	if (signal_fd < 0 || forwarding_new(&arguments->forward.options, &forwarding) < 0)
 		return EXIT_CODE_FAILURE;
-	for (size_t i = 0; arguments->paths[i] && code == EXIT_CODE_OK; i++)
-		code = send_path(arguments, i, forwarding, signal_fd);
-	return code;
+	return send_paths(arguments, forwarding, signal_fd);
 }
 
 int command_forward(int argc, char **argv)

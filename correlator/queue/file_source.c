@@ -45,6 +45,7 @@ struct file_source {
 	atomic_bool is_exhausted;
 	_Atomic uint64_t done_records, done_bytes, rejected_records;
 	_Atomic uint64_t damaged_places, damaged_bytes; /* of damage */
+	_Atomic uint64_t torn_bytes, missing_records;
 };
 
 /* What epoll refuses (EPERM) never keeps a reader waiting. */
@@ -186,6 +187,8 @@ static int pass_over_damage(struct file_source *source)
 static int end_file(struct file_source *source)
 {
 	damage_finish(&source->damage);
+	source->torn_bytes = source->buffer_bytes;
+	source->missing_records = source->skip_records;
 	if (source->buffer_bytes)
 		log_warning("%s: the last record, at byte %" PRIu64 ", is incomplete: not sent",
 			    source->name, source->offset_bytes);
@@ -342,6 +345,8 @@ void file_source_get_status(const struct file_source *source, struct file_source
 		.rejected_records = source->rejected_records,
 		.damaged_places = source->damaged_places,
 		.damaged_bytes = source->damaged_bytes,
+		.torn_bytes = source->torn_bytes,
+		.missing_records = source->missing_records,
 		.is_exhausted = source->is_exhausted,
 	};
 }

@@ -22,6 +22,8 @@ struct file_source_status {
 	uint64_t rejected_records;
 	uint64_t damaged_places; /* where no record could be read: passed over, not sent */
 	uint64_t damaged_bytes; /* in all of them */
+	uint64_t torn_bytes; /* of an incomplete record at its end: not sent */
+	uint64_t missing_records; /* that were to be skipped, and are not there */
 	bool is_exhausted; /* every whole record of it is done */
 };
 

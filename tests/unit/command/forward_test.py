@@ -772,14 +772,24 @@ class FileTest(ForwardTest):
 
     def test_skipping_more_than_there_is(self):
         with Collector(take_all) as peer:
-            self.check(OK, forward(RECORDING, "--to", peer.url, "--skip", 500), "0 records")
+            self.check(FAILURE, forward(RECORDING, "--to", peer.url, "--skip", 500),
+                       "0 records acknowledged", "there are only 13 records in it to skip")
         self.assertEqual([], peer.messages)
 
     def test_a_torn_tail_is_left_out(self):
         with Collector(take_all) as peer:
-            self.check(OK, forward(self.file(record(1), record(2)[:-1]), "--to", peer.url),
-                       f"the last record, at byte {len(record(1))}, is incomplete", warnings=1)
+            result = forward(self.file(record(1), record(2)[:-1]), "--to", peer.url)
+        self.check(FAILURE, result, f"the last record, at byte {len(record(1))}, is incomplete",
+                   f"truncated: {len(record(2)) - 1} bytes of its last record", warnings=1)
         self.assertEqual(record(1), peer.payload)
+
+    def test_damage_in_one_keeps_none_of_the_others(self):
+        damaged = self.file(record(1), b"garbage", name="damaged")
+        with Collector(take_all) as peer:
+            result = forward(damaged, self.folder / "none", RECORDING, "--to", peer.url)
+        self.check(FAILURE, result, "7 bytes in 1 places", "none: No such file",
+                   "13 records acknowledged", warnings=1)
+        self.assertEqual(record(1) + RECORDING.read_bytes(), peer.payload)
 
     def test_what_is_before_and_after_damage_is_sent(self):
         half = record(4)[:20]
@@ -820,7 +830,8 @@ class FileTest(ForwardTest):
             self.assertEqual([], peer.messages)
 
     def test_an_empty_file(self):
-        self.check(OK, forward(self.file(), "--to", "tcp://127.0.0.1:1"), "0 records")
+        self.check(FAILURE, forward(self.file(), "--to", "tcp://127.0.0.1:1"),
+                   "there is no record in it: nothing was sent")
 
     def test_usage(self):
         for says, *arguments in (

@@ -360,7 +360,7 @@ static void an_option_leaves_the_others_alone(void **state)
 	assert_string_equal(result.error, "");
 }
 
-static void the_first_that_fails_is_the_last(void **state)
+static void the_first_that_is_not_delivered_is_the_last(void **state)
 {
 	(void)state;
 	world.file.is_exhausted = false;
@@ -368,6 +368,7 @@ static void the_first_that_fails_is_the_last(void **state)
 	assert_int_equal(forward("forward a.rec b.rec --to tcp://c:1"), EXIT_CODE_FAILURE);
 	assert_int_equal(done.opened, 1);
 	says("a.rec: not all of it was delivered (tcp://c:1: it is on fire); go on with --skip 5");
+	says("b.rec: not sent");
 	(void)strcpy(world.sender.last_error, "?");
 	(void)strcpy(world.sender.collector, "c");
 	assert_int_equal(forward("forward a.rec b.rec --to tcp://c:1"), EXIT_CODE_FAILURE);
@@ -378,9 +379,26 @@ static void the_first_that_fails_is_the_last(void **state)
 	says("(it cannot be read any further); go on with --skip 5");
 }
 
-static void what_was_refused_or_damaged_is_a_failure(void **state)
+static void what_was_refused_or_damaged_is_a_failure_but_the_others_go(void **state)
 {
 	(void)state;
+	world.sender.rejected_records = 1;
+	assert_int_equal(forward("forward a.rec b.rec --to tcp://c:1"), EXIT_CODE_FAILURE);
+	assert_int_equal(done.opened, 2);
+	says_nothing_of("not sent");
+	world.sender.rejected_records = 0;
+	world.file.torn_bytes = 9;
+	assert_int_equal(forward("forward a.rec --to tcp://c:1"), EXIT_CODE_FAILURE);
+	says("a.rec: truncated: 9 bytes of its last record were not sent");
+	world.file.torn_bytes = 0;
+	world.file.missing_records = 2;
+	assert_int_equal(forward("forward a.rec --to tcp://c:1 --skip 7"), EXIT_CODE_FAILURE);
+	says("a.rec: there are only 5 records in it to skip");
+	world.file.missing_records = 0;
+	world.file.done_records = 0;
+	assert_int_equal(forward("forward a.rec --to tcp://c:1"), EXIT_CODE_FAILURE);
+	says("a.rec: there is no record in it: nothing was sent");
+	world.file.done_records = 5;
 	world.sender.rejected_records = 1;
 	assert_int_equal(forward("forward a.rec --to tcp://c:1"), EXIT_CODE_FAILURE);
 	says("a.rec: 1 records were refused");
@@ -645,8 +663,8 @@ int main(void)
 		TEST(without_acks_it_is_only_sent),
 		TEST(options_hold_for_all_and_what_is_skipped_for_the_first),
 		TEST(an_option_leaves_the_others_alone),
-		TEST(the_first_that_fails_is_the_last),
-		TEST(what_was_refused_or_damaged_is_a_failure),
+		TEST(the_first_that_is_not_delivered_is_the_last),
+		TEST(what_was_refused_or_damaged_is_a_failure_but_the_others_go),
 		TEST(what_cannot_be_begun_is_a_failure),
 		TEST(of_a_file_any_signal_is_the_end),
 		TEST(of_a_stream_the_first_ctrl_c_is_for_its_writer),

@@ -275,6 +275,7 @@ static void more_may_be_skipped_than_there_is(void **state)
 	chunks = open_source(file, 4, &source);
 	expect_end(&chunks, -ENODATA);
 	assert_int_equal(status_of(source).done_records, 3);
+	assert_int_equal(status_of(source).missing_records, 1);
 	assert_true(status_of(source).is_exhausted);
 	file_source_free(source);
 }
@@ -303,6 +304,8 @@ static void a_torn_end_is_not_sent(void **state)
 	assert_true(status_of(source).is_exhausted);
 	assert_int_equal(status_of(source).done_bytes, 2 * ENTRY);
 	assert_int_equal(status_of(source).damaged_bytes, 0);
+	assert_int_equal(status_of(source).torn_bytes, ENTRY - 1);
+	assert_int_equal(status_of(source).missing_records, 0);
 	file_source_free(source);
 }
 
