@@ -210,7 +210,7 @@ static void write_gap(struct output *output)
 	if (encode_gap(output, &gap, status.dropped_records) < 0)
 		return;
 	bytes = record_encoder_bytes(output->encoder, &size);
-	sink_write(output->sink, bytes, size);
+	sink_write(output->sink, bytes, size, record_encoder_count(output->encoder));
 }
 
 /* The reader of our pipe has seen enough. It is all over if nobody else is there. */
@@ -237,7 +237,7 @@ int output_write(struct output *output, uint64_t wall_ns)
 
 	output->wall_ns = wall_ns;
 	if (output->sink)
-		sink_write(output->sink, bytes, size);
+		sink_write(output->sink, bytes, size, record_encoder_count(output->encoder));
 	if (output->backlog)
 		append(output);
 	if (output->backlog)
@@ -391,6 +391,7 @@ static void drain_sink(struct output *output, output_end_fn ends, void *user)
 
 int output_close(struct output *output, output_end_fn ends, void *user)
 {
+	struct sink_status status = { 0 };
 	int written, delivered = 0;
 
 	if (output->request_metrics) {
@@ -408,7 +409,8 @@ int output_close(struct output *output, output_end_fn ends, void *user)
 		keep_rest(output);
 		delivered = say_delivered(output);
 	}
-	written = sink_close(TAKE_PTR(output->sink));
+	written = sink_close(TAKE_PTR(output->sink), &status);
+	output->written_records = status.written_records;
 	if (written == -EPIPE)
 		written = 0;
 	return written < 0 ? written : delivered;
@@ -419,7 +421,7 @@ void output_deinit(struct output *output)
 	sender_free(TAKE_PTR(output->sender));
 	backlog_free(TAKE_PTR(output->backlog));
 	forwarding_free(TAKE_PTR(output->forwarding));
-	(void)sink_close(TAKE_PTR(output->sink));
+	(void)sink_close(TAKE_PTR(output->sink), NULL);
 	metrics_server_free(TAKE_PTR(output->metrics_server));
 	request_metrics_free(TAKE_PTR(output->request_metrics));
 	record_encoder_free(TAKE_PTR(output->encoder));

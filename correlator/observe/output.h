@@ -36,6 +36,7 @@ struct output {
 	struct forwarding *forwarding; /* NULL = no collectors, and so are the next two */
 	struct backlog *backlog;
 	struct sender *sender;
+	uint64_t written_records; /* to the file or pipe, once that is closed */
 	bool has_lost_reader; /* said that the reader of a pipe is gone */
 	uint64_t wall_ns; /* of what was last written */
 	uint64_t drops_said_ns; /* CLOCK_MONOTONIC; 0 = that records are dropped was never said */

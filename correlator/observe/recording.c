@@ -1078,7 +1078,9 @@ static int finish_well(const struct recording *recording)
 		return EXIT_CODE_INTERRUPTED;
 	/* What collectors took was said before. */
 	log_info("%s %" PRIu64 " records of %.3f s CPU%s%s, %.1f %% of it in a context%s",
-		 options->output ? "wrote" : "made", recording->output.identity.record_number,
+		 options->output ? "wrote" : "made",
+		 options->output ? recording->output.written_records
+				 : recording->output.identity.record_number,
 		 (double)recording->exec_ns / 1e9, options->output ? " to " : "",
 		 options->output ? output_file_name(options) : "",
 		 recording->exec_ns

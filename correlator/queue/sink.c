@@ -40,6 +40,8 @@ struct sink {
 	size_t begin; /* what is before is written */
 	size_t waiting_bytes; /* entries, from there on */
 	size_t part_bytes; /* of the first of them, is written */
+	uint64_t waiting_records; /* all of them */
+	uint64_t written_records;
 	struct segment_queue lost; /* only its books of what was dropped */
 	const char *lost_reason; /* static; of what was dropped last */
 	char *name;
@@ -298,12 +300,15 @@ static int try_write(struct sink *sink, const uint8_t *bytes, size_t size_bytes,
 /* Forgets the entries that are written. */
 static void settle(struct sink *sink, size_t written_bytes)
 {
-	struct segment whole = { 0 };
+	uint64_t records = sink->waiting_records;
+	struct segment whole = { .size_bytes = written_bytes };
 
-	if (written_bytes == sink->waiting_bytes)
-		whole.size_bytes = written_bytes;
-	else
+	if (written_bytes < sink->waiting_bytes) {
 		segment_count(&whole, sink->buffer + sink->begin, written_bytes);
+		records = whole.entries;
+	}
+	sink->written_records += records;
+	sink->waiting_records -= records;
 	sink->begin += whole.size_bytes;
 	sink->waiting_bytes -= whole.size_bytes;
 	sink->part_bytes = written_bytes - whole.size_bytes;
@@ -313,17 +318,24 @@ static void settle(struct sink *sink, size_t written_bytes)
 	sink->begin = 0;
 }
 
+/* Nobody is there to read the rest. */
+static void end(struct sink *sink)
+{
+	sink->is_over = true;
+	sink->begin = sink->waiting_bytes = sink->part_bytes = 0;
+	free(TAKE_PTR(sink->buffer));
+}
+
 static void flush(struct sink *sink)
 {
 	size_t written_bytes = sink->part_bytes;
 	int r = try_write(sink, sink->buffer + sink->begin, sink->waiting_bytes, &written_bytes);
 
-	if (is_reader_gone(r)) {
-		sink->is_over = true;
-		written_bytes = sink->waiting_bytes;
-		r = sink->failure;
-	}
 	settle(sink, written_bytes);
+	if (is_reader_gone(r)) {
+		end(sink);
+		return;
+	}
 	if (r < 0 && cut_partial_tail(sink, sink->part_bytes))
 		sink->part_bytes = 0;
 	note_result(sink, r);
@@ -338,7 +350,7 @@ void sink_flush(struct sink *sink)
 }
 
 /* Puts entries behind what waits. */
-static int add(struct sink *sink, const uint8_t *entries, size_t size_bytes)
+static int add(struct sink *sink, const uint8_t *entries, size_t size_bytes, size_t records)
 {
 	size_t wanted_bytes = sink->waiting_bytes + size_bytes;
 	uint8_t *buffer;
@@ -354,6 +366,7 @@ static int add(struct sink *sink, const uint8_t *entries, size_t size_bytes)
 	sink->buffer = buffer;
 	memcpy(sink->buffer + sink->waiting_bytes, entries, size_bytes);
 	sink->waiting_bytes = wanted_bytes;
+	sink->waiting_records += records;
 	return 0;
 }
 
@@ -366,7 +379,7 @@ static void drop(struct sink *sink, const uint8_t *entries, size_t size_bytes, c
 	sink->lost_reason = reason;
 }
 
-void sink_write(struct sink *sink, const void *entries, size_t size_bytes)
+void sink_write(struct sink *sink, const void *entries, size_t size_bytes, size_t records)
 {
 	int r;
 
@@ -374,7 +387,7 @@ void sink_write(struct sink *sink, const void *entries, size_t size_bytes)
 		return;
 	/* What waits may leave room by now. */
 	sink_flush(sink);
-	r = add(sink, entries, size_bytes);
+	r = add(sink, entries, size_bytes, records);
 	if (r < 0)
 		return drop(sink, entries, size_bytes,
 			    r == -ENOMEM ? "no memory" : drop_reason(sink));
@@ -404,6 +417,7 @@ bool sink_take_gap(struct sink *sink, struct backlog_gap *ret_gap)
 void sink_get_status(const struct sink *sink, struct sink_status *ret_status)
 {
 	*ret_status = (struct sink_status){
+		.written_records = sink->written_records,
 		.dropped_records = sink->lost.totals.dropped_records,
 		.failures = sink->failures,
 		.waiting_bytes = sink->waiting_bytes,
@@ -422,7 +436,7 @@ static int say_missing(struct sink *sink)
 			 sink->lost.totals.dropped_records, sink->lost_reason);
 }
 
-int sink_close(struct sink *sink)
+int sink_close(struct sink *sink, struct sink_status *ret_status)
 {
 	_cleanup_(sink_freep) struct sink *owned = sink;
 	int r;
@@ -432,6 +446,8 @@ int sink_close(struct sink *sink)
 	if (owned->waiting_bytes)
 		flush(owned);
 	r = owned->is_over ? -EPIPE : say_missing(owned);
+	if (ret_status)
+		sink_get_status(owned, ret_status);
 	if (!owned->owns_fd) {
 		/* Whoever started us has it open, too: the lock would stay. */
 		(void)flock(owned->fd, LOCK_UN);

@@ -23,6 +23,7 @@ enum {
 struct sink;
 
 struct sink_status {
+	uint64_t written_records; /* whole, by the kernel */
 	uint64_t dropped_records; /* since the start */
 	uint64_t failures; /* writes that failed */
 	size_t waiting_bytes;
@@ -46,8 +47,9 @@ int sink_open(const char *path, bool overwrites, struct sink **ret_sink);
  */
 int sink_check(const char *path, bool overwrites);
 
-/* Takes whole entries; writes what can be written now, of these and of what waits. */
-void sink_write(struct sink *sink, const void *entries, size_t size_bytes);
+/* Takes whole entries, so many records; writes what can be written now, of these and of what waits.
+ */
+void sink_write(struct sink *sink, const void *entries, size_t size_bytes, size_t records);
 /* Writes what can be written now of what waits. */
 void sink_flush(struct sink *sink);
 /* What to wait for before sink_flush is worth a try: that this fd is writable; -1 = no fd. */
@@ -60,9 +62,9 @@ bool sink_take_gap(struct sink *sink, struct backlog_gap *ret_gap);
 void sink_get_status(const struct sink *sink, struct sink_status *ret_status);
 
 /*
- * Tries to write what still waits, closes and frees. 0; -EPIPE: the reader was gone, not logged;
+ * Tries to write what still waits, closes and frees; ret_status (NULL = not wanted): how it ended.
+ * 0; -EPIPE: the reader was gone, not logged;
  * -EIO, logged: something was dropped, now or before; or the -errno of close(2), logged (a full
  * network disk may say so only here). NULL is 0.
  */
-int sink_close(struct sink *sink);
-DEFINE_CLEANUP(struct sink *, sink_close);
+int sink_close(struct sink *sink, struct sink_status *ret_status);

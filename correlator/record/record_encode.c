@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "record/entry_scan.h"
 #include "record/record_fields.h"
 
 enum {
@@ -26,6 +27,7 @@ static const uint64_t EVENT_TIME_SECONDS_MAX = UINT32_MAX - 2;
 struct record_encoder {
 	msgpack_sbuffer bytes;
 	msgpack_packer packer;
+	size_t entry_count;
 	/* Of the entry under construction: */
 	size_t entry_offset;
 	size_t map_offset;
@@ -58,10 +60,24 @@ const void *record_encoder_bytes(const struct record_encoder *encoder, size_t *r
 	return encoder->bytes.size > 0 ? encoder->bytes.data : NULL;
 }
 
+size_t record_encoder_count(const struct record_encoder *encoder)
+{
+	return encoder->entry_count;
+}
+
 void record_encoder_cut(struct record_encoder *encoder, size_t size_bytes)
 {
+	const uint8_t *entries = (const uint8_t *)encoder->bytes.data;
+	size_t entry_bytes;
+
 	assert(size_bytes <= encoder->bytes.size);
 	encoder->bytes.size = size_bytes;
+	encoder->entry_count = 0;
+	for (size_t at = 0; at < size_bytes; at += entry_bytes) {
+		if (entry_scan(entries + at, size_bytes - at, &entry_bytes) < 0)
+			break;
+		encoder->entry_count++;
+	}
 }
 
 void record_encoder_reset(struct record_encoder *encoder)
@@ -176,6 +192,7 @@ static int end_entry(struct record_encoder *encoder)
 	map_head = encoder->bytes.data + encoder->map_offset;
 	map_head[1] = (char)(encoder->field_count >> 8);
 	map_head[2] = (char)(encoder->field_count & 0xff);
+	encoder->entry_count++;
 	return 0;
 }
 

@@ -53,6 +53,8 @@ int record_encode_kind(struct record_encoder *encoder, enum record_kind kind, co
 /* Whole entries, in the order of the calls; valid until the next call on the encoder. NULL and
  * *ret_size_bytes 0 when nothing was encoded since the last reset. */
 const void *record_encoder_bytes(const struct record_encoder *encoder, size_t *ret_size_bytes);
+/* How many they are. */
+size_t record_encoder_count(const struct record_encoder *encoder);
 /* Forgets the entries behind so many bytes, which were all of them once. */
 void record_encoder_cut(struct record_encoder *encoder, size_t size_bytes);
 /* Forgets the bytes; keeps the memory for the next window. */

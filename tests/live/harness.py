@@ -270,8 +270,12 @@ class Recording(Process):
         return self.growing.records()
 
     def records(self):
-        """All that it wrote, as maps; the file must be complete."""
-        return [record for _, record in read_records(self.path)]
+        """All that it wrote, as maps; the file must be complete, and what was said of it true."""
+        found = [record for _, record in read_records(self.path)]
+        said = re.search(r"correlator: wrote (\d+) records", self.messages)
+        if said and int(said[1]) != len(found):
+            raise AssertionError(f"it has {len(found)} records, and: {said[0]}")
+        return found
 
 
 class LiveTest(unittest.TestCase):

@@ -150,9 +150,10 @@ int sink_open(const char *path, bool overwrites, struct sink **ret_sink)
 	return ways.open_error;
 }
 
-void sink_write(struct sink *sink, const void *entries, size_t size_bytes)
+void sink_write(struct sink *sink, const void *entries, size_t size_bytes, size_t records)
 {
 	assert_non_null(sink);
+	assert_int_equal(records > 0, size_bytes > 0);
 	assert_true(size_bytes <= sizeof(ways.written));
 	ways.written_bytes = size_bytes;
 	if (size_bytes)
@@ -196,8 +197,10 @@ void sink_get_status(const struct sink *sink, struct sink_status *ret_status)
 	*ret_status = ways.sink;
 }
 
-int sink_close(struct sink *sink)
+int sink_close(struct sink *sink, struct sink_status *ret_status)
 {
+	if (sink && ret_status)
+		*ret_status = ways.sink;
 	if (sink)
 		tell("file closed");
 	return sink ? ways.close_error : 0;

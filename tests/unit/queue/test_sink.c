@@ -79,9 +79,9 @@ static void a_new_file_is_private_and_holds_what_was_written(void **state)
 	(void)state;
 	(void)unlink(path);
 	assert_int_equal(sink_open(path, false, &sink), 0);
-	sink_write(sink, "one", 3);
-	sink_write(sink, "two", 3);
-	assert_int_equal(sink_close(sink), 0);
+	sink_write(sink, "one", 3, 1);
+	sink_write(sink, "two", 3, 1);
+	assert_int_equal(sink_close(sink, NULL), 0);
 	expect_content("onetwo");
 	assert_int_equal(stat(path, &status), 0);
 	assert_int_equal(status.st_mode & 0777, 0600);
@@ -109,12 +109,12 @@ static void what_is_there_is_overwritten_only_on_demand_and_by_the_first_write(v
 	assert_int_equal(sink_check(path, true), 0);
 	assert_int_equal(sink_open(path, true, &sink), 0);
 	expect_content("an old recording");
-	assert_int_equal(sink_close(TAKE_PTR(sink)), 0);
+	assert_int_equal(sink_close(TAKE_PTR(sink), NULL), 0);
 	expect_content("an old recording");
 	assert_int_equal(sink_open(path, true, &sink), 0);
-	sink_write(sink, "new", 3);
-	sink_write(sink, "er", 2);
-	assert_int_equal(sink_close(sink), 0);
+	sink_write(sink, "new", 3, 1);
+	sink_write(sink, "er", 2, 1);
+	assert_int_equal(sink_close(sink, NULL), 0);
 	expect_content("newer");
 }
 
@@ -126,7 +126,7 @@ static void an_empty_file_is_nothing_to_lose(void **state)
 	put("");
 	assert_int_equal(sink_check(path, false), 0);
 	assert_int_equal(sink_open(path, false, &sink), 0);
-	assert_int_equal(sink_close(sink), 0);
+	assert_int_equal(sink_close(sink, NULL), 0);
 }
 
 static void a_look_creates_nothing(void **state)
@@ -151,15 +151,15 @@ static void a_file_has_one_writer(void **state)
 		put("");
 		assert_int_equal(is_symbolic ? symlink(path, other) : link(path, other), 0);
 		assert_int_equal(sink_open(path, false, &first), 0);
-		sink_write(first, "one", 3);
+		sink_write(first, "one", 3, 1);
 		assert_int_equal(sink_check(other, true), -EWOULDBLOCK);
 		assert_int_equal(sink_open(other, true, &second), -EWOULDBLOCK);
 		assert_null(second);
-		sink_write(first, "two", 3);
-		assert_int_equal(sink_close(TAKE_PTR(first)), 0);
+		sink_write(first, "two", 3, 1);
+		assert_int_equal(sink_close(TAKE_PTR(first), NULL), 0);
 		expect_content("onetwo");
 		assert_int_equal(sink_open(other, true, &second), 0);
-		assert_int_equal(sink_close(TAKE_PTR(second)), 0);
+		assert_int_equal(sink_close(TAKE_PTR(second), NULL), 0);
 		assert_int_equal(unlink(other), 0);
 	}
 }
@@ -211,8 +211,8 @@ static void a_file_that_cannot_be_locked_is_written_all_the_same(void **state)
 	ears_close(&ears, said, sizeof(said));
 	assert_non_null(strstr(said, path));
 	assert_non_null(strstr(said, strerror(ENOLCK)));
-	sink_write(sink, "one", 3);
-	assert_int_equal(sink_close(sink), 0);
+	sink_write(sink, "one", 3, 1);
+	assert_int_equal(sink_close(sink, NULL), 0);
 	expect_content("one");
 }
 
@@ -229,14 +229,14 @@ static void a_named_pipe_has_one_writer_and_a_device_any_number(void **state)
 	assert_int_equal(sink_check(path, false), 0);
 	assert_int_equal(sink_open(path, false, &first), 0);
 	assert_int_equal(sink_open(path, false, &second), -EWOULDBLOCK);
-	assert_int_equal(sink_close(TAKE_PTR(first)), 0);
+	assert_int_equal(sink_close(TAKE_PTR(first), NULL), 0);
 	assert_int_equal(close(reader), 0);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(sink_open("/dev/null", false, &first), 0);
 	assert_int_equal(sink_open("/dev/null", false, &second), 0);
-	sink_write(first, "one", 3);
-	assert_int_equal(sink_close(first), 0);
-	assert_int_equal(sink_close(second), 0);
+	sink_write(first, "one", 3, 1);
+	assert_int_equal(sink_close(first, NULL), 0);
+	assert_int_equal(sink_close(second, NULL), 0);
 }
 
 static struct sink_status status_of(const struct sink *sink)
@@ -279,8 +279,8 @@ static void what_a_full_disk_does_not_take_waits_and_is_tried_again_after_a_paus
 	(void)state;
 	assert_int_equal(sink_open("/dev/full", false, &sink), 0);
 	assert_true(sink_due_ns(sink) == UINT64_MAX);
-	sink_write(sink, &entry, sizeof(entry));
-	sink_write(sink, &entry, sizeof(entry));
+	sink_write(sink, &entry, sizeof(entry), 1);
+	sink_write(sink, &entry, sizeof(entry), 1);
 	assert_int_equal(status_of(sink).failures, 1);
 	assert_int_equal(status_of(sink).waiting_bytes, 2 * sizeof(entry));
 	assert_int_equal(status_of(sink).dropped_records, 0);
@@ -290,7 +290,7 @@ static void what_a_full_disk_does_not_take_waits_and_is_tried_again_after_a_paus
 		sink_flush(sink);
 		assert_int_equal(status_of(sink).failures, failures);
 	}
-	assert_int_equal(sink_close(sink), -EIO);
+	assert_int_equal(sink_close(sink, NULL), -EIO);
 }
 
 /* The file size limit makes the kernel accept a part of a write, as a filling disk does. */
@@ -310,9 +310,10 @@ static void a_record_is_never_left_half_and_goes_on_when_there_is_room(void **st
 	small.rlim_max = old.rlim_max;
 	assert_int_equal(sink_open(path, false, &sink), 0);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-	sink_write(sink, entries, sizeof(entries));
+	sink_write(sink, entries, sizeof(entries), 3);
 	assert_int_equal(status_of(sink).failures, 1);
 	assert_int_equal(status_of(sink).waiting_bytes, sizeof(entries[0]));
+	assert_int_equal(status_of(sink).written_records, 2);
 	for (uint64_t failures = 2; failures <= 3; failures++) {
 		await_next_try(sink);
 		sink_flush(sink);
@@ -324,8 +325,9 @@ static void a_record_is_never_left_half_and_goes_on_when_there_is_room(void **st
 	await_next_try(sink);
 	sink_flush(sink);
 	assert_int_equal(status_of(sink).waiting_bytes, 0);
+	assert_int_equal(status_of(sink).written_records, 3);
 	assert_true(sink_due_ns(sink) == UINT64_MAX);
-	assert_int_equal(sink_close(sink), 0);
+	assert_int_equal(sink_close(sink, NULL), 0);
 	expect_numbers(3);
 	ears_close(&ears, said, sizeof(said));
 	(void)snprintf(expected, sizeof(expected),
@@ -383,12 +385,12 @@ static void of_a_file_that_others_append_to_nothing_is_cut(void **state)
 	assert_int_equal(sink_open("-", false, &sink), 0);
 	cut_short.bytes = written;
 	cut_short.other = "words";
-	sink_write(sink, &entry, sizeof(entry));
+	sink_write(sink, &entry, sizeof(entry), 1);
 	cut_short.bytes = 0;
 	assert_int_equal(status_of(sink).failures, 1);
 	await_next_try(sink);
 	sink_flush(sink);
-	assert_int_equal(sink_close(sink), 0);
+	assert_int_equal(sink_close(sink, NULL), 0);
 	assert_true(dup2(saved, STDOUT_FILENO) >= 0);
 	assert_int_equal(close(saved), 0);
 	assert_int_equal(close(fd), 0);
@@ -447,14 +449,14 @@ static void a_reader_that_is_slow_is_not_waited_for(void **state)
 	assert_true(entries && got);
 	for (size_t i = 0; i < COUNT; i++)
 		entries[i] = number_entry(i);
-	sink_write(sink, entries, COUNT * sizeof(*entries));
+	sink_write(sink, entries, COUNT * sizeof(*entries), COUNT);
 	assert_true(status_of(sink).waiting_bytes > 0);
 	assert_true(sink_fd(sink) >= 0);
 	assert_true(sink_due_ns(sink) == UINT64_MAX);
 	assert_int_equal(take_all(sink, reader, got, COUNT), COUNT);
 	assert_memory_equal(got, entries, COUNT * sizeof(*entries));
 	assert_int_equal(status_of(sink).failures, 0);
-	assert_int_equal(sink_close(sink), 0);
+	assert_int_equal(sink_close(sink, NULL), 0);
 	assert_int_equal(close(reader), 0);
 	free(entries);
 	free(got);
@@ -476,7 +478,7 @@ static void what_finds_no_room_is_dropped_and_told_where_it_is_missing(void **st
 	for (uint64_t part = 0; part < 6; part++) {
 		for (size_t i = 0; i < PART; i++)
 			entries[i] = number_entry(part * PART + i);
-		sink_write(sink, entries, PART * sizeof(*entries));
+		sink_write(sink, entries, PART * sizeof(*entries), PART);
 		assert_false(sink_take_gap(sink, &gap));
 	}
 	assert_true(status_of(sink).waiting_bytes <= SINK_WAITING_BYTES);
@@ -490,7 +492,7 @@ static void what_finds_no_room_is_dropped_and_told_where_it_is_missing(void **st
 	assert_true(gap.last_ns == numbered_time_ns(6 * PART - 1));
 	assert_string_equal(gap.reason, "reader too slow");
 	assert_false(sink_take_gap(sink, &gap));
-	assert_int_equal(sink_close(sink), -EIO);
+	assert_int_equal(sink_close(sink, NULL), -EIO);
 	assert_int_equal(close(reader), 0);
 	free(entries);
 	free(got);
@@ -506,16 +508,16 @@ static void without_memory_it_is_dropped_and_told_and_the_next_is_written(void *
 
 	(void)state;
 	memory_fails_once_after(0);
-	sink_write(sink, &entries[0], sizeof(entries[0]));
+	sink_write(sink, &entries[0], sizeof(entries[0]), 1);
 	memory_never_fails();
 	assert_int_equal(memory_failures(), 1);
-	sink_write(sink, &entries[1], sizeof(entries[1]));
+	sink_write(sink, &entries[1], sizeof(entries[1]), 1);
 	assert_int_equal(status_of(sink).dropped_records, 1);
 	assert_int_equal(take_all(sink, reader, got, 2), 1);
 	assert_int_equal(entry_number(got, 0), 1);
 	assert_true(sink_take_gap(sink, &gap));
 	assert_int_equal(gap.dropped_records, 1);
-	assert_int_equal(sink_close(sink), -EIO);
+	assert_int_equal(sink_close(sink, NULL), -EIO);
 	assert_int_equal(close(reader), 0);
 	assert_int_equal(unlink(path), 0);
 }
@@ -530,6 +532,7 @@ static void what_its_reader_never_took_is_said_to_be_missing(void **state)
 	struct numbered_entry *entries = calloc(COUNT, sizeof(*entries));
 	char taken[TAKEN], said[1024], expected[256];
 	size_t in_pipe_bytes = TAKEN;
+	struct sink_status status;
 	struct ears ears;
 	int reader;
 	struct sink *sink = open_narrow_pipe(&reader);
@@ -538,14 +541,16 @@ static void what_its_reader_never_took_is_said_to_be_missing(void **state)
 	assert_non_null(entries);
 	for (size_t i = 0; i < COUNT; i++)
 		entries[i] = number_entry(i);
-	sink_write(sink, entries, COUNT * sizeof(*entries));
+	sink_write(sink, entries, COUNT * sizeof(*entries), COUNT);
 	for (size_t i = 0; i < 2; i++, in_pipe_bytes += TAKEN) {
 		assert_int_equal(read(reader, taken, TAKEN), TAKEN);
 		sink_flush(sink);
 	}
 	ears = ears_open();
-	assert_int_equal(sink_close(sink), -EIO);
+	assert_int_equal(sink_close(sink, &status), -EIO);
 	ears_close(&ears, said, sizeof(said));
+	assert_int_equal(status.written_records, in_pipe_bytes / sizeof(*entries));
+	assert_int_equal(status.written_records + status.dropped_records, COUNT);
 	(void)snprintf(expected, sizeof(expected), "%zu records are missing (reader too slow)",
 		       COUNT - in_pipe_bytes / sizeof(*entries));
 	assert_non_null(strstr(said, expected));
@@ -592,8 +597,8 @@ static int write_to_stdout(int fd, const char *text)
 	assert_true(saved >= 0 && dup2(fd, STDOUT_FILENO) >= 0);
 	r = sink_open("-", false, &sink);
 	if (r == 0) {
-		sink_write(sink, text, strlen(text));
-		r = sink_close(sink);
+		sink_write(sink, text, strlen(text), 1);
+		r = sink_close(sink, NULL);
 	}
 	assert_true(dup2(saved, STDOUT_FILENO) >= 0);
 	assert_int_equal(close(saved), 0);
@@ -618,11 +623,11 @@ static void a_disk_that_takes_nothing_has_failed(void **state)
 	(void)state;
 	assert_int_equal(sink_open(path, false, &sink), 0);
 	takes_nothing = true;
-	sink_write(sink, "one", 3);
+	sink_write(sink, "one", 3, 1);
 	takes_nothing = false;
 	assert_int_equal(status_of(sink).failures, 1);
 	assert_int_equal(status_of(sink).waiting_bytes, 3);
-	assert_int_equal(sink_close(sink), 0);
+	assert_int_equal(sink_close(sink, NULL), 0);
 	expect_content("one");
 	assert_int_equal(unlink(path), 0);
 }
@@ -636,12 +641,13 @@ static void for_a_reader_that_is_gone_nothing_waits(void **state)
 	(void)state;
 	assert_int_equal(close(reader), 0);
 	for (int i = 0; i < 2; i++) {
-		sink_write(sink, "one", 3);
+		sink_write(sink, "one", 3, 1);
 		assert_true(status_of(sink).is_over);
 		assert_int_equal(status_of(sink).waiting_bytes, 0);
+		assert_int_equal(status_of(sink).written_records, 0);
 		assert_int_equal(sink_fd(sink), -1);
 	}
-	assert_int_equal(sink_close(sink), -EPIPE);
+	assert_int_equal(sink_close(sink, NULL), -EPIPE);
 	assert_int_equal(unlink(path), 0);
 }
 
@@ -663,9 +669,9 @@ static void a_slow_reader_of_standard_output_is_not_waited_for(void **state)
 	assert_true(saved >= 0 && dup2(fds[1], STDOUT_FILENO) >= 0);
 	(void)alarm(10);
 	assert_int_equal(sink_open("-", false, &sink), 0);
-	sink_write(sink, entries, COUNT * sizeof(*entries));
+	sink_write(sink, entries, COUNT * sizeof(*entries), COUNT);
 	assert_true(status_of(sink).waiting_bytes > 0);
-	assert_int_equal(sink_close(sink), -EIO);
+	assert_int_equal(sink_close(sink, NULL), -EIO);
 	(void)alarm(0);
 	assert_true(dup2(saved, STDOUT_FILENO) >= 0);
 	assert_int_equal(close(saved), 0);
@@ -707,7 +713,7 @@ static void standard_output_is_shared_only_by_those_that_append(void **state)
 		assert_int_equal(write_to_stdout(second, "two"), 0);
 		/* Although second is still open. */
 		assert_int_equal(sink_open(path, true, &sink), 0);
-		assert_int_equal(sink_close(TAKE_PTR(sink)), 0);
+		assert_int_equal(sink_close(TAKE_PTR(sink), NULL), 0);
 		assert_int_equal(close(second), 0);
 	}
 }

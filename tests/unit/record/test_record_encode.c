@@ -480,7 +480,9 @@ static void what_is_cut_off_is_forgotten_and_what_was_before_it_stays(void **sta
 	memcpy(first, record_encoder_bytes(*state, &cut_bytes), sizeof(first) / 2);
 	record.reason = "another";
 	assert_int_equal(record_encode(*state, &record), 0);
+	assert_int_equal(record_encoder_count(*state), 2);
 	record_encoder_cut(*state, cut_bytes);
+	assert_int_equal(record_encoder_count(*state), 1);
 	assert_memory_equal(record_encoder_bytes(*state, &size_bytes), first, sizeof(first) / 2);
 	assert_int_equal(size_bytes, cut_bytes);
 	assert_int_equal(record_encode(*state, &record), 0);
@@ -489,6 +491,7 @@ static void what_is_cut_off_is_forgotten_and_what_was_before_it_stays(void **sta
 	record_encoder_reset(*state);
 	assert_null(record_encoder_bytes(*state, &size_bytes));
 	assert_int_equal(size_bytes, 0);
+	assert_int_equal(record_encoder_count(*state), 0);
 }
 
 static void a_refused_record_leaves_the_others_whole(void **state)
