@@ -298,7 +298,7 @@ static bool say_spool_damage(const struct work *work)
 	backlog_get_status(work->spool, &spool);
 	if (spool.damaged_segments)
 		(void)log_error(EBADMSG,
-				"%s: damaged: %" PRIu64 " records in %" PRIu64
+				"%s: damaged: at least %" PRIu64 " records in %" PRIu64
 				" segments are lost; the segments are in its folder damaged/, or "
 				"where they were",
 				work->path, spool.dropped_records, spool.damaged_segments);

@@ -353,7 +353,7 @@ static bool say_queued(struct output *output, const char *last_error)
 			    kept_records, spool, spool);
 	if (lost_records)
 		log_warning("%" PRIu64 " records were not delivered%s%s%s%s", lost_records,
-			    spool ? ", and could not be kept in " : "", spool ? spool : "",
+			    spool ? ", and could not all be kept in " : "", spool ? spool : "",
 			    last_error ? ": " : "", last_error ? last_error : "");
 	return lost_records > 0;
 }

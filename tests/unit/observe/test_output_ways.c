@@ -708,7 +708,7 @@ static void records_that_are_nowhere_at_the_end_are_a_failure_unless_a_file_has_
 	close_with(5, 2, 0, -EIO);
 	assert_non_null(strstr(fake.said, "2 records wait in /spool: "));
 	assert_non_null(strstr(fake.said,
-			       "\n3 records were not delivered, and could not be kept in "
+			       "\n3 records were not delivered, and could not all be kept in "
 			       "/spool: refused\n"));
 	/* What is kept without a spool goes with us. */
 	begin_again(state);
