@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "record/check.h"
 #include "record/entry_scan.h"
 #include "record/record_fields.h"
 
@@ -28,6 +29,7 @@ struct record_encoder {
 	msgpack_sbuffer bytes;
 	msgpack_packer packer;
 	size_t entry_count;
+	size_t checked_bytes; /* at the front: a check is behind them */
 	/* Of the entry under construction: */
 	size_t entry_offset;
 	size_t map_offset;
@@ -72,12 +74,29 @@ void record_encoder_cut(struct record_encoder *encoder, size_t size_bytes)
 
 	assert(size_bytes <= encoder->bytes.size);
 	encoder->bytes.size = size_bytes;
-	encoder->entry_count = 0;
+	encoder->entry_count = encoder->checked_bytes = 0;
 	for (size_t at = 0; at < size_bytes; at += entry_bytes) {
 		if (entry_scan(entries + at, size_bytes - at, &entry_bytes) < 0)
 			break;
-		encoder->entry_count++;
+		if (check_is(entries + at, entry_bytes))
+			encoder->checked_bytes = at + entry_bytes;
+		else
+			encoder->entry_count++;
 	}
+}
+
+/* Room for it is behind each entry (end_entry). */
+void record_encoder_add_check(struct record_encoder *encoder)
+{
+	size_t size_bytes = encoder->bytes.size - encoder->checked_bytes;
+	uint8_t *bytes;
+
+	if (!size_bytes)
+		return;
+	bytes = (uint8_t *)encoder->bytes.data + encoder->checked_bytes;
+	check_write(bytes, size_bytes, bytes, bytes + size_bytes);
+	encoder->bytes.size += CHECK_BYTES;
+	encoder->checked_bytes = encoder->bytes.size;
 }
 
 void record_encoder_reset(struct record_encoder *encoder)
@@ -172,6 +191,8 @@ static void begin_entry(struct record_encoder *encoder, uint64_t wall_ns)
 {
 	static const char map_head[MAP16_BYTES] = { (char)MAP16_MARK };
 
+	if (encoder->bytes.size - encoder->checked_bytes >= CHECK_SPAN_BYTES)
+		record_encoder_add_check(encoder);
 	encoder->entry_offset = encoder->bytes.size;
 	encoder->field_count = 0;
 	encoder->error = 0;
@@ -181,10 +202,23 @@ static void begin_entry(struct record_encoder *encoder, uint64_t wall_ns)
 	note(encoder, msgpack_sbuffer_write(&encoder->bytes, map_head, sizeof(map_head)));
 }
 
+/* Behind what is encoded, for a check. */
+static void reserve(struct record_encoder *encoder)
+{
+	static const char room[CHECK_BYTES];
+	size_t size_bytes = encoder->bytes.size;
+
+	if (encoder->bytes.alloc - size_bytes >= sizeof(room))
+		return;
+	note(encoder, msgpack_sbuffer_write(&encoder->bytes, room, sizeof(room)));
+	encoder->bytes.size = size_bytes;
+}
+
 static int end_entry(struct record_encoder *encoder)
 {
 	char *map_head;
 
+	reserve(encoder);
 	if (encoder->error < 0) {
 		encoder->bytes.size = encoder->entry_offset;
 		return encoder->error;

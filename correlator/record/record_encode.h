@@ -50,10 +50,14 @@ DEFINE_CLEANUP(struct record_encoder *, record_encoder_free);
 		 : RECORD_KIND_ALERT)
 int record_encode_kind(struct record_encoder *encoder, enum record_kind kind, const void *record);
 
-/* Whole entries, in the order of the calls; valid until the next call on the encoder. NULL and
- * *ret_size_bytes 0 when nothing was encoded since the last reset. */
+/* Puts a check (check.h) behind those that have none yet, if there are any. Of CHECK_SPAN_BYTES one
+ * comes by itself. */
+void record_encoder_add_check(struct record_encoder *encoder);
+
+/* Whole entries, in the order of the calls, and their checks; valid until the next call on the
+ * encoder. NULL and *ret_size_bytes 0 when nothing was encoded since the last reset. */
 const void *record_encoder_bytes(const struct record_encoder *encoder, size_t *ret_size_bytes);
-/* How many they are. */
+/* How many records they are. */
 size_t record_encoder_count(const struct record_encoder *encoder);
 /* Forgets the entries behind so many bytes, which were all of them once. */
 void record_encoder_cut(struct record_encoder *encoder, size_t size_bytes);
