@@ -21,6 +21,29 @@ int file_bytes_write(int fd, const uint8_t *bytes, size_t size_bytes, uint64_t o
 	return 0;
 }
 
+int file_bytes_write_parts(int fd, struct iovec *parts, int count, uint64_t offset)
+{
+	while (count) {
+		ssize_t wrote = pwritev(fd, parts, count, (off_t)offset);
+
+		if (wrote < 0 && errno == EINTR)
+			continue;
+		if (wrote <= 0)
+			return wrote ? -errno : -EIO;
+		offset += (uint64_t)wrote;
+		while (count && (size_t)wrote >= parts->iov_len) {
+			wrote -= (ssize_t)parts->iov_len;
+			parts++;
+			count--;
+		}
+		if (count) {
+			parts->iov_base = (uint8_t *)parts->iov_base + wrote;
+			parts->iov_len -= (size_t)wrote;
+		}
+	}
+	return 0;
+}
+
 int file_bytes_read(int fd, uint8_t *ret_bytes, size_t size_bytes, uint64_t offset)
 {
 	while (size_bytes) {

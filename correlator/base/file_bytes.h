@@ -4,9 +4,12 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 /* Writes or reads all of it: 0, or -errno; -ENODATA: there is less to read. */
 int file_bytes_write(int fd, const uint8_t *bytes, size_t size_bytes, uint64_t offset);
+/* Changes the parts, at most IOV_MAX. */
+int file_bytes_write_parts(int fd, struct iovec *parts, int count, uint64_t offset);
 int file_bytes_read(int fd, uint8_t *ret_bytes, size_t size_bytes, uint64_t offset);
 
 /*

@@ -281,13 +281,20 @@ static bool say_file_damage(const struct work *work)
 		(void)log_error(EBADMSG,
 				"%s: truncated: %" PRIu64 " bytes of its last record were not sent",
 				work->path, file.torn_bytes);
+	if (file.unchecked_bytes)
+		(void)log_error(
+			EBADMSG,
+			"%s: no check covers %" PRIu64
+			" bytes, which were sent: a recording was cut off there, or is damaged",
+			work->path, file.unchecked_bytes);
 	if (file.missing_records)
 		(void)log_error(ENODATA, "%s: there are only %" PRIu64 " records in it to skip",
 				work->path, file.done_records);
 	if (is_empty)
 		(void)log_error(ENODATA, "%s: there is no record in it: nothing was sent",
 				work->path);
-	return file.damaged_places || file.torn_bytes || file.missing_records || is_empty;
+	return file.damaged_places || file.torn_bytes || file.unchecked_bytes ||
+	       file.missing_records || is_empty;
 }
 
 /* And of a spool. */

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "queue/spool.h"
+#include "record/check.h"
 #include "record/entry_scan.h"
 
 static void set_defaults(struct backlog_options *options)
@@ -43,7 +44,7 @@ static int load_spool(struct backlog *backlog, const char *path)
 	int r = spool_open(path, &backlog->store, &backlog->queue.segments);
 
 	DL_FOREACH(backlog->queue.segments, segment)
-		backlog->queue.store_bytes += segment->written_bytes;
+		backlog->queue.store_bytes += segment->stored_bytes;
 	if (r == 0) {
 		backlog->queue.totals.damaged_segments = backlog->store->damaged;
 		backlog->queue.totals.unusable_files = backlog->store->unusable;
@@ -184,7 +185,8 @@ int backlog_append(struct backlog *backlog, const void *entries, size_t size_byt
 		r = entry_scan(bytes + at, size_bytes - at, &entry_bytes);
 		if (r < 0)
 			break;
-		r = append_entry(backlog, bytes + at, entry_bytes);
+		if (!check_is(bytes + at, entry_bytes))
+			r = append_entry(backlog, bytes + at, entry_bytes);
 	}
 	if (backlog_is_durable(backlog))
 		backlog_wake_keeper(backlog);

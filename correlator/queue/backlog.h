@@ -23,7 +23,8 @@
 #include "queue/chunk.h"
 
 enum {
-	BACKLOG_SEGMENT_BYTES = 512 * 1024, /* fast with each receiver, far below their limits */
+	/* Fast with each receiver, far below their limits; 512 KiB with the checks on disk. */
+	BACKLOG_SEGMENT_BYTES = 508 * 1024,
 	BACKLOG_MEMORY_BYTES = 8 * 1024 * 1024,
 	BACKLOG_SEAL_MS = 1000,
 	BACKLOG_STORE_BYTES = 256 * 1024 * 1024,
@@ -73,10 +74,10 @@ void backlog_free(struct backlog *backlog);
 DEFINE_CLEANUP(struct backlog *, backlog_free);
 
 /*
- * Appends whole entries, as an encoder has them. Never waits for sending; for a disk only when
- * memory is full, and for one that hangs not more than BACKLOG_PATIENCE_MS. 0, also if they had to
- * be dropped; -EBADMSG, -E2BIG or -ELOOP (entry_scan.h): not entries. What comes before the failure
- * has been appended.
+ * Appends whole entries, as an encoder has them; checks are left out. Never waits for sending; for
+ * a disk only when memory is full, and for one that hangs not more than BACKLOG_PATIENCE_MS. 0,
+ * also if they had to be dropped; -EBADMSG, -E2BIG or -ELOOP (entry_scan.h): not entries. What
+ * comes before the failure has been appended.
  */
 int backlog_append(struct backlog *backlog, const void *entries, size_t size_bytes);
 /* Makes what was appended so far a chunk at once, however young: before the end. */

@@ -92,7 +92,7 @@ static void say_read(struct backlog *backlog, const struct segment *segment, int
 /* Reads it back from the store. The lock is not held meanwhile; a segment that is taken stays. */
 static int load(struct backlog *backlog, struct segment *segment)
 {
-	_cleanup_free_ uint8_t *bytes = malloc(segment->size_bytes);
+	_cleanup_free_ uint8_t *bytes = malloc(segment->stored_bytes);
 	int r;
 
 	if (!bytes)
@@ -151,12 +151,13 @@ static int fill_chunk(struct backlog *backlog, struct segment *segment)
 {
 	struct chunk *chunk = &backlog->chunk;
 	struct segment found = { 0 };
-	size_t lost_bytes;
+	size_t lost_bytes =
+		segment_salvage(&found, segment->has_checks, segment->bytes, segment->size_bytes)
+			.lost_bytes;
 
-	(void)segment_salvage(&found, segment->bytes, segment->size_bytes);
-	lost_bytes = segment->size_bytes - found.size_bytes;
-	/* What was moved is not to be found once more. */
-	memset(segment->bytes + found.size_bytes, 0, lost_bytes);
+	/* Once: what is left are the whole ones. */
+	segment->size_bytes = found.size_bytes;
+	segment->has_checks = false;
 	chunk_id_write(segment->random, chunk->id);
 	chunk->bytes = segment->bytes;
 	chunk->size_bytes = found.size_bytes;

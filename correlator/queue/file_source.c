@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "queue/backlog.h"
+#include "record/checked_entries.h"
 #include "record/damage.h"
 #include "record/entry_scan.h"
 
@@ -36,16 +37,18 @@ struct file_source {
 	uint8_t *buffer;
 	size_t buffer_bytes;
 	size_t chunk_bytes; /* at the front of the buffer; 0 = none is out */
+	size_t chunk_span_bytes; /* the same with the checks that were in it */
 	uint32_t chunk_entries;
 	char chunk_id[CHUNK_ID_BYTES];
 	bool has_ended; /* read(2) gave the end */
 	bool has_records; /* one was found */
 	struct damage damage;
+	struct checked_entries checked;
 	atomic_bool is_over;
 	atomic_bool is_exhausted;
 	_Atomic uint64_t done_records, done_bytes, rejected_records;
 	_Atomic uint64_t damaged_places, damaged_bytes; /* of damage */
-	_Atomic uint64_t torn_bytes, missing_records;
+	_Atomic uint64_t torn_bytes, unchecked_bytes, missing_records;
 };
 
 /* What epoll refuses (EPERM) never keeps a reader waiting. */
@@ -152,6 +155,13 @@ static void forget_front(struct file_source *source, size_t size_bytes, uint64_t
 	source->done_records += records;
 }
 
+/* What comes next; no more comes of a stream that is told to end. */
+static int look(struct file_source *source, size_t at, size_t *ret_bytes)
+{
+	return checked_search(&source->checked, source->buffer + at, source->buffer_bytes - at,
+			      source->has_ended || source->is_over, ret_bytes);
+}
+
 /* Passes over what is no record at the front. 0: one begins there; -EAGAIN: none does before the
  * buffer's end; -EBADMSG: the file is something else (logged). */
 static int pass_over_damage(struct file_source *source)
@@ -161,12 +171,15 @@ static int pass_over_damage(struct file_source *source)
 	int r;
 
 	for (;;) {
-		r = entry_search(source->buffer + front_bytes, source->buffer_bytes - front_bytes,
-				 source->has_ended, &size_bytes);
+		r = look(source, front_bytes, &size_bytes);
 		if (r == 0 || r == -EAGAIN)
 			break;
-		damage_add(&source->damage, source->offset_bytes + front_bytes, size_bytes, r,
-			   "damaged: no record begins here");
+		if (r < 0)
+			damage_add(&source->damage, source->offset_bytes + front_bytes, size_bytes,
+				   r,
+				   r == -EILSEQ ? "damaged: these bytes do not check"
+						: "damaged: no record begins here");
+		checked_pass(&source->checked, size_bytes);
 		front_bytes += size_bytes;
 	}
 	if (front_bytes)
@@ -188,6 +201,7 @@ static int end_file(struct file_source *source)
 {
 	damage_finish(&source->damage);
 	source->torn_bytes = source->buffer_bytes;
+	source->unchecked_bytes = source->checked.loose_bytes;
 	source->missing_records = source->skip_records;
 	if (source->buffer_bytes)
 		log_warning("%s: the last record, at byte %" PRIu64 ", is incomplete: not sent",
@@ -196,24 +210,30 @@ static int end_file(struct file_source *source)
 	return -ENODATA;
 }
 
-/* Measures the next chunk at the front of a buffer that begins with a record; skipped entries are
- * none of it. */
+/* Measures the next chunk at the front of a buffer that begins with a record, and takes the checks
+ * out of it; skipped entries are none of it. */
 static void cut_chunk(struct file_source *source)
 {
-	size_t size_bytes = 0, entry_bytes;
+	size_t at = 0, size_bytes = 0, part_bytes;
 	uint32_t entries = 0;
+	int r;
 
 	damage_end(&source->damage);
-	while (!entry_search(source->buffer + size_bytes, source->buffer_bytes - size_bytes,
-			     source->has_ended, &entry_bytes)) {
-		if (entries && size_bytes + entry_bytes > BACKLOG_SEGMENT_BYTES)
+	while ((r = look(source, at, &part_bytes)) >= 0) {
+		if (entries && size_bytes + part_bytes > BACKLOG_SEGMENT_BYTES)
 			break;
-		size_bytes += entry_bytes;
-		entries++;
-		if (source->skip_records && --source->skip_records == 0)
+		if (r != CHECKED_CHECK) {
+			memmove(source->buffer + size_bytes, source->buffer + at, part_bytes);
+			size_bytes += part_bytes;
+			entries++;
+		}
+		checked_pass(&source->checked, part_bytes);
+		at += part_bytes;
+		if (r != CHECKED_CHECK && source->skip_records && --source->skip_records == 0)
 			break;
 	}
 	source->chunk_bytes = size_bytes;
+	source->chunk_span_bytes = at;
 	source->chunk_entries = entries;
 }
 
@@ -221,7 +241,7 @@ static void done(void *user)
 {
 	struct file_source *source = user;
 
-	forget_front(source, source->chunk_bytes, source->chunk_entries);
+	forget_front(source, source->chunk_span_bytes, source->chunk_entries);
 	source->chunk_bytes = 0;
 }
 
@@ -311,12 +331,16 @@ static int next(void *user, struct chunk *ret_chunk)
 static const char *reject(void *user, const void *entry, size_t entry_bytes)
 {
 	struct file_source *source = user;
-	uint64_t offset_bytes =
-		source->offset_bytes + (uint64_t)((const uint8_t *)entry - source->buffer);
+	uint64_t number = source->done_records + 1;
+	size_t part_bytes;
 
+	for (size_t at = 0; source->buffer + at < (const uint8_t *)entry;
+	     at += part_bytes, number++)
+		if (entry_scan(source->buffer + at, source->chunk_bytes - at, &part_bytes) < 0)
+			break;
 	source->rejected_records++;
-	log_warning("%s: the record of %zu bytes at byte %" PRIu64 " was not delivered",
-		    source->name, entry_bytes, offset_bytes);
+	log_warning("%s: record %" PRIu64 ", of %zu bytes, was not delivered", source->name, number,
+		    entry_bytes);
 	return "it stays in its file";
 }
 
@@ -346,6 +370,7 @@ void file_source_get_status(const struct file_source *source, struct file_source
 		.damaged_places = source->damaged_places,
 		.damaged_bytes = source->damaged_bytes,
 		.torn_bytes = source->torn_bytes,
+		.unchecked_bytes = source->unchecked_bytes,
 		.missing_records = source->missing_records,
 		.is_exhausted = source->is_exhausted,
 	};

@@ -2,8 +2,9 @@
 /*
  * A recorded file as the sender's source of chunks, read once, front to back, in bounded memory. Of
  * a stream (a pipe, a socket) each chunk is given when it is full, or a second old, as of a
- * recording. Where it is damaged the next record after it is looked for; a file without any is an
- * error. Thread rule: the source's calls are the sender's; file_source_end and the status from any.
+ * recording. Where it is damaged, or does not check (check.h), the next record after it is looked
+ * for; a file without any is an error. Thread rule: the source's calls are the sender's;
+ * file_source_end and the status from any.
  */
 #pragma once
 
@@ -22,6 +23,7 @@ struct file_source_status {
 	uint64_t rejected_records;
 	uint64_t damaged_places; /* where no record could be read: passed over, not sent */
 	uint64_t damaged_bytes; /* in all of them */
+	uint64_t unchecked_bytes; /* sent, but no check follows them, where there are checks */
 	uint64_t torn_bytes; /* of an incomplete record at its end: not sent */
 	uint64_t missing_records; /* that were to be skipped, and are not there */
 	bool is_exhausted; /* every whole record of it is done */

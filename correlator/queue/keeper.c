@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "queue/spill.h"
+#include "record/check.h"
 
 /* In a spool all is kept; what is open, as far as it goes, so that only a torn end can be lost. */
 static bool is_work(const struct backlog *backlog, const struct segment *segment)
@@ -78,7 +79,7 @@ static void wait_for_work(struct backlog *backlog, uint64_t until_ns)
  * said once, and that it is over. */
 static void discard(struct backlog *backlog, struct segment *segment)
 {
-	uint64_t written_bytes = segment->written_bytes;
+	uint64_t stored_bytes = segment->stored_bytes;
 	bool was_said = backlog->has_said_unremoved;
 	int r = 0;
 
@@ -92,7 +93,7 @@ static void discard(struct backlog *backlog, struct segment *segment)
 	segment_free(segment);
 	(void)pthread_mutex_lock(&backlog->lock);
 	if (r == 0)
-		backlog->queue.store_bytes -= written_bytes;
+		backlog->queue.store_bytes -= stored_bytes;
 	backlog->has_said_unremoved = r < 0;
 }
 
@@ -120,7 +121,7 @@ static int replace(struct backlog *backlog, uint64_t size_bytes, const char *rea
 
 	DL_FOREACH(backlog->queue.segments, segment)
 		if (may_be_replaced(segment))
-			freed_bytes += segment->written_bytes;
+			freed_bytes += segment->stored_bytes;
 	if (freed_bytes < size_bytes)
 		return -ENOSPC;
 	for (freed_bytes = 0; freed_bytes < size_bytes;) {
@@ -129,7 +130,7 @@ static int replace(struct backlog *backlog, uint64_t size_bytes, const char *rea
 				break;
 		if (!segment)
 			break;
-		freed_bytes += segment->written_bytes;
+		freed_bytes += segment->stored_bytes;
 		backlog_lose(backlog, segment, reason);
 		discard(backlog, segment);
 	}
@@ -175,6 +176,7 @@ static int keep(struct backlog *backlog, struct segment *segment)
 {
 	struct store *store = backlog->store;
 	size_t written_bytes = segment->written_bytes, size_bytes = segment->size_bytes;
+	size_t stored_bytes = segment->stored_bytes;
 	bool is_sealed = segment->is_sealed;
 	int r;
 
@@ -184,7 +186,7 @@ static int keep(struct backlog *backlog, struct segment *segment)
 	if (r == 0 && is_sealed)
 		r = store->type->seal(store, segment);
 	(void)pthread_mutex_lock(&backlog->lock);
-	backlog->queue.store_bytes += segment->written_bytes - written_bytes;
+	backlog->queue.store_bytes += segment->stored_bytes - stored_bytes;
 	if (r < 0 || !is_sealed)
 		return r;
 	segment->is_kept = true;
@@ -235,7 +237,7 @@ static int store_segment(struct backlog *backlog, struct segment *segment)
 	int r;
 
 	segment->is_busy = true;
-	r = make_room(backlog, segment->size_bytes - segment->written_bytes);
+	r = make_room(backlog, segment->size_bytes - segment->written_bytes + 2 * CHECK_BYTES);
 	if (r == 0)
 		r = keep(backlog, segment);
 	/* A quota, or a disk that fills up faster than it says. */

@@ -8,6 +8,8 @@
 #include <utlist.h>
 
 #include "base/random.h"
+#include "record/check.h"
+#include "record/checked_entries.h"
 #include "record/entry_scan.h"
 
 int segment_new(size_t capacity_bytes, struct segment **ret_segment)
@@ -64,28 +66,45 @@ void segment_count(struct segment *segment, const uint8_t *bytes, size_t size_by
 	segment->size_bytes = 0;
 	segment->entries = 0;
 	while (entry_search(bytes + segment->size_bytes, size_bytes - segment->size_bytes, true,
-			    &part_bytes) == 0)
-		count_entry(segment, bytes + segment->size_bytes, part_bytes);
+			    &part_bytes) == 0) {
+		const uint8_t *entry = bytes + segment->size_bytes;
+
+		if (check_is(entry, part_bytes))
+			segment->size_bytes += part_bytes;
+		else
+			count_entry(segment, entry, part_bytes);
+	}
 }
 
-size_t segment_salvage(struct segment *segment, uint8_t *bytes, size_t size_bytes)
+struct segment_salvage segment_salvage(struct segment *segment, bool is_checked, uint8_t *bytes,
+				       size_t size_bytes)
 {
-	size_t at = 0, end_bytes = 0, part_bytes;
+	struct checked_entries entries = { .is_checked = is_checked };
+	struct segment_salvage salvage = { 0 };
+	size_t at = 0, part_bytes;
 	int r;
 
 	segment->size_bytes = 0;
 	segment->entries = 0;
-	while ((r = entry_search(bytes + at, size_bytes - at, true, &part_bytes)) != -EAGAIN) {
-		if (r == 0) {
+	while ((r = checked_search(&entries, bytes + at, size_bytes - at, true, &part_bytes)) !=
+	       -EAGAIN) {
+		bool is_good = r >= 0 && !(is_checked && entries.is_loose);
+
+		if (is_good && r != CHECKED_CHECK) {
 			/* Nobody who reads along may see a write where nothing is damaged. */
 			if (at > segment->size_bytes)
 				memmove(bytes + segment->size_bytes, bytes + at, part_bytes);
 			count_entry(segment, bytes + segment->size_bytes, part_bytes);
-			end_bytes = at + part_bytes;
 		}
+		checked_pass(&entries, part_bytes);
 		at += part_bytes;
+		if (is_good)
+			salvage.end_bytes = at;
+		else
+			salvage.lost_bytes += part_bytes;
 	}
-	return end_bytes;
+	salvage.lost_bytes += size_bytes - at;
+	return salvage;
 }
 
 struct segment *segment_queue_find_open(const struct segment_queue *queue)
@@ -170,8 +189,10 @@ void segment_queue_unload(struct segment_queue *queue, struct segment *segment)
 void segment_queue_load(struct segment_queue *queue, struct segment *segment, uint8_t *bytes)
 {
 	segment->bytes = bytes;
-	segment->capacity_bytes = segment->size_bytes;
+	segment->capacity_bytes = segment->stored_bytes;
 	queue->memory_bytes += segment->capacity_bytes;
+	segment->size_bytes = segment->stored_bytes;
+	segment->has_checks = segment->is_checked;
 }
 
 void segment_queue_count_gap(struct segment_queue *queue, const struct backlog_gap *lost)

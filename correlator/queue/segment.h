@@ -32,11 +32,14 @@ struct segment {
 	bool is_busy; /* the keeper has it */
 	bool is_kept; /* whole in the store */
 	bool is_damaged; /* there: counted and said, and to be set aside */
+	bool has_checks; /* bytes, as they were read back */
 	/* The store's: */
 	bool is_cut_off; /* under the name of one that is open */
 	uint64_t number; /* increases with age; 0 = none yet */
 	uint64_t offset;
-	size_t written_bytes;
+	size_t written_bytes; /* of bytes */
+	size_t stored_bytes; /* there: the same, and checks (check.h) */
+	bool is_checked; /* there are checks; not in what an older correlator left */
 	int fd; /* -1 = none */
 };
 
@@ -48,15 +51,22 @@ DEFINE_CLEANUP(struct segment *, segment_free);
 /* Adds one whole entry; false: no room. */
 bool segment_put(struct segment *segment, const uint8_t *entry, size_t entry_bytes);
 
-/* Counts the whole entries at the front of bytes, up to a torn one; sets size_bytes to theirs, and
- * entries, first_ns and last_ns. */
+/* Counts the whole entries at the front of bytes, up to a torn one; sets size_bytes to theirs and
+ * their checks', and entries, first_ns and last_ns to those of the records. */
 void segment_count(struct segment *segment, const uint8_t *bytes, size_t size_bytes);
+
+struct segment_salvage {
+	size_t end_bytes; /* behind the last whole entry, or its check */
+	size_t lost_bytes; /* what is none, or does not check; also behind that */
+};
+
 /*
- * Moves the whole entries of bytes that may be torn or damaged to their front; sets size_bytes to
- * theirs, and entries, first_ns and last_ns. Returns where the last one ended before: above
- * size_bytes if there was damage in front of it.
+ * Moves the whole entries of bytes that may be torn or damaged to their front, with is_checked
+ * those that check, without the checks; sets size_bytes to theirs, and entries, first_ns and
+ * last_ns.
  */
-size_t segment_salvage(struct segment *segment, uint8_t *bytes, size_t size_bytes);
+struct segment_salvage segment_salvage(struct segment *segment, bool is_checked, uint8_t *bytes,
+				       size_t size_bytes);
 
 struct segment_queue {
 	struct segment *segments; /* utlist, oldest first; only the newest may be open */
@@ -83,7 +93,7 @@ void segment_queue_add(struct segment_queue *queue, struct segment *segment);
 void segment_queue_remove(struct segment_queue *queue, struct segment *segment);
 /* Seals it, and gives back the memory that it did not need, unless the keeper is reading there. */
 void segment_queue_seal(struct segment_queue *queue, struct segment *segment);
-/* Its bytes leave memory, and come back: bytes is taken over, of size_bytes. */
+/* Its bytes leave memory, and come back: bytes is taken over, of stored_bytes. */
 void segment_queue_unload(struct segment_queue *queue, struct segment *segment);
 void segment_queue_load(struct segment_queue *queue, struct segment *segment, uint8_t *bytes);
 

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/file_bytes.h"
 #include "queue/segment.h"
+#include "record/check.h"
 
 struct spill {
 	struct store store;
@@ -21,14 +22,22 @@ static int spill_write(struct store *store, struct segment *segment, const uint8
 		       size_t size_bytes)
 {
 	struct spill *spill = (struct spill *)store;
+	uint8_t check[CHECK_BYTES];
+	struct iovec parts[] = {
+		{ (uint8_t *)(uintptr_t)bytes, size_bytes },
+		{ check, sizeof(check) },
+	};
 	int r;
 
+	check_write(bytes, size_bytes, bytes, check);
 	segment->offset = spill->end_bytes;
-	r = file_bytes_write(spill->fd, bytes, size_bytes, segment->offset);
+	r = file_bytes_write_parts(spill->fd, parts, 2, segment->offset);
 	if (r < 0)
 		return r;
+	segment->is_checked = true;
 	segment->written_bytes = size_bytes;
-	spill->end_bytes += size_bytes;
+	segment->stored_bytes = size_bytes + sizeof(check);
+	spill->end_bytes += segment->stored_bytes;
 	return 0;
 }
 
@@ -44,7 +53,7 @@ static int spill_read(struct store *store, const struct segment *segment, uint8_
 {
 	const struct spill *spill = (const struct spill *)store;
 
-	return file_bytes_read(spill->fd, ret_bytes, segment->size_bytes, segment->offset);
+	return file_bytes_read(spill->fd, ret_bytes, segment->stored_bytes, segment->offset);
 }
 
 /* A hole that cannot be made costs room on the disk, and nothing else. */
@@ -52,9 +61,9 @@ static int spill_remove(struct store *store, struct segment *segment)
 {
 	const struct spill *spill = (const struct spill *)store;
 
-	if (segment->written_bytes)
+	if (segment->stored_bytes)
 		(void)fallocate(spill->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-				(off_t)segment->offset, (off_t)segment->written_bytes);
+				(off_t)segment->offset, (off_t)segment->stored_bytes);
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <utlist.h>
@@ -18,6 +19,7 @@
 #include "base/file_bytes.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "record/check.h"
 
 enum {
 	NAME_BYTES = 128,
@@ -40,7 +42,8 @@ static void name_open(const struct segment *segment, char ret_name[static NAME_B
 	char digits[ID_DIGITS + 1];
 
 	text_hex(segment->random, CHUNK_ID_RANDOM_BYTES, digits);
-	(void)snprintf(ret_name, NAME_BYTES, "%016" PRIu64 "-%s.open", segment->number, digits);
+	(void)snprintf(ret_name, NAME_BYTES, "%016" PRIu64 "-%s.%s", segment->number, digits,
+		       segment->is_checked ? "part" : "open");
 }
 
 static void name_sealed(const struct segment *segment, char ret_name[static NAME_BYTES])
@@ -48,9 +51,10 @@ static void name_sealed(const struct segment *segment, char ret_name[static NAME
 	char digits[ID_DIGITS + 1];
 
 	text_hex(segment->random, CHUNK_ID_RANDOM_BYTES, digits);
-	(void)snprintf(
-		ret_name, NAME_BYTES, "%016" PRIu64 "-%s-%" PRIu32 "-%" PRIu64 "-%" PRIu64 ".chunk",
-		segment->number, digits, segment->entries, segment->first_ns, segment->last_ns);
+	(void)snprintf(ret_name, NAME_BYTES,
+		       "%016" PRIu64 "-%s-%" PRIu32 "-%" PRIu64 "-%" PRIu64 ".%s", segment->number,
+		       digits, segment->entries, segment->first_ns, segment->last_ns,
+		       segment->is_checked ? "chunks" : "chunk");
 }
 
 /* The reverse: false if it is not a name that one of the above makes. */
@@ -65,11 +69,16 @@ static bool parse_name(const char *name, struct segment *segment)
 		if (sscanf(digits + 2 * i, "%2hhx", &segment->random[i]) != 1)
 			return false;
 	segment->is_sealed = fields == 5;
-	if (segment->is_sealed)
-		name_sealed(segment, made);
-	else
-		name_open(segment, made);
-	return strcmp(name, made) == 0;
+	for (int is_checked = 0; is_checked <= 1; is_checked++) {
+		segment->is_checked = is_checked;
+		if (segment->is_sealed)
+			name_sealed(segment, made);
+		else
+			name_open(segment, made);
+		if (strcmp(name, made) == 0)
+			return true;
+	}
+	return false;
 }
 
 static void spool_free(struct store *store)
@@ -82,25 +91,42 @@ static void spool_free(struct store *store)
 	free(spool);
 }
 
+static int make_file(struct spool *spool, struct segment *segment)
+{
+	char name[NAME_BYTES];
+
+	segment->number = ++spool->last_number;
+	segment->is_checked = true;
+	name_open(segment, name);
+	segment->fd =
+		openat(spool->fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	return segment->fd < 0 ? -errno : 0;
+}
+
 static int spool_write(struct store *store, struct segment *segment, const uint8_t *bytes,
 		       size_t size_bytes)
 {
 	struct spool *spool = (struct spool *)store;
-	char name[NAME_BYTES];
-	int r;
+	uint8_t first[CHECK_BYTES], check[CHECK_BYTES];
+	const size_t first_bytes = segment->stored_bytes ? 0 : sizeof(first);
+	struct iovec parts[] = {
+		{ first, first_bytes },
+		{ (uint8_t *)(uintptr_t)bytes, size_bytes },
+		{ check, sizeof(check) },
+	};
+	int r = segment->fd < 0 ? make_file(spool, segment) : 0;
 
-	if (segment->fd < 0) {
-		segment->number = ++spool->last_number;
-		name_open(segment, name);
-		segment->fd = openat(spool->fd, name,
-				     O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-		if (segment->fd < 0)
-			return -errno;
-	}
-	r = file_bytes_write(segment->fd, bytes, size_bytes, segment->written_bytes);
-	if (r == 0)
-		segment->written_bytes += size_bytes;
-	return r;
+	if (r < 0 || !size_bytes)
+		return r;
+	if (first_bytes)
+		check_write(NULL, 0, bytes, first);
+	check_write(bytes, size_bytes, bytes, check);
+	r = file_bytes_write_parts(segment->fd, parts, 3, segment->stored_bytes);
+	if (r < 0)
+		return r;
+	segment->written_bytes += size_bytes;
+	segment->stored_bytes += first_bytes + size_bytes + sizeof(check);
+	return 0;
 }
 
 /* What was written becomes a sealed file. 0, or -errno; with *ret_is_lost it was a sync's: what
@@ -113,7 +139,7 @@ static int seal_file(const struct spool *spool, const struct segment *segment, b
 	name_open(segment, from);
 	name_sealed(segment, to);
 	/* What a failed write left behind the last whole one. */
-	if (ftruncate(segment->fd, (off_t)segment->written_bytes))
+	if (ftruncate(segment->fd, (off_t)segment->stored_bytes))
 		return -errno;
 	*ret_is_lost = fsync(segment->fd) != 0;
 	if (*ret_is_lost)
@@ -165,7 +191,7 @@ static int spool_seal(struct store *store, struct segment *segment)
 		return 0;
 	(void)remove_files(spool, segment);
 	segment->number = 0;
-	segment->written_bytes = 0;
+	segment->written_bytes = segment->stored_bytes = 0;
 	return r;
 }
 
@@ -180,7 +206,7 @@ static int spool_read(struct store *store, const struct segment *segment, uint8_
 	/* Of a link that somebody put in its place, too. */
 	if (fd < 0)
 		return errno == ELOOP ? -ENOENT : -errno;
-	return file_bytes_read(fd, ret_bytes, segment->size_bytes, 0);
+	return file_bytes_read(fd, ret_bytes, segment->stored_bytes, 0);
 }
 
 /* A folder in it, made if it is not there: its fd, or -errno. */
@@ -236,7 +262,7 @@ static int spool_remove(struct store *store, struct segment *segment)
 	if (!segment->is_damaged)
 		return remove_files(spool, segment);
 	name_kept(segment, name);
-	r = set_aside(spool, name, segment->size_bytes);
+	r = set_aside(spool, name, segment->stored_bytes);
 	if (r < 0 && r != -ENOENT)
 		log_warning("%s: cannot set aside %s, it stays where it is: %s", spool->store.name,
 			    name, strerror(-r));
@@ -344,6 +370,7 @@ static int salvage(struct spool *spool, struct segment *segment, int fd)
 {
 	size_t size_bytes = segment->size_bytes;
 	_cleanup_free_ uint8_t *bytes = malloc(size_bytes);
+	struct segment_salvage salvage;
 	char name[NAME_BYTES];
 	bool is_lost;
 	int r;
@@ -353,15 +380,14 @@ static int salvage(struct spool *spool, struct segment *segment, int fd)
 	r = file_bytes_read(fd, bytes, size_bytes, 0);
 	if (r < 0)
 		return r;
-	segment->size_bytes = segment_salvage(segment, bytes, size_bytes);
-	if (!segment->entries) {
-		segment->size_bytes = size_bytes;
+	salvage = segment_salvage(segment, segment->is_checked, bytes, size_bytes);
+	segment->size_bytes = size_bytes;
+	if (!segment->entries)
 		return -ENODATA;
-	}
 	log_warning("spool %s: salvaged %" PRIu32 " records of a segment that was cut off, "
 		    "%zu bytes of a torn one are lost",
-		    spool->store.name, segment->entries, size_bytes - segment->size_bytes);
-	segment->written_bytes = segment->size_bytes;
+		    spool->store.name, segment->entries, size_bytes - salvage.end_bytes);
+	segment->size_bytes = segment->stored_bytes = salvage.end_bytes;
 	segment->fd = fd;
 	r = seal_file(spool, segment, &is_lost);
 	segment->fd = -1;
@@ -434,7 +460,7 @@ static int load_name(struct spool *spool, const char *name, struct segment **ret
 		return 0;
 	}
 	segment->is_sealed = segment->is_kept = true;
-	segment->written_bytes = segment->size_bytes;
+	segment->written_bytes = segment->stored_bytes = segment->size_bytes;
 	*ret_segment = TAKE_PTR(segment);
 	return 0;
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A store in a directory, for one process at a time: what is sealed there survives us, and the
- * machine. Sealed segments are files NUMBER-ID-ENTRIES-FIRST-LAST.chunk, one that is still written
- * NUMBER-ID.open, entries that no receiver took are in rejected/rejected.msgpack; each file is
- * whole entries, as a recording is. Segments that turned out damaged are in damaged/. Logs.
+ * machine. Sealed segments are files NUMBER-ID-ENTRIES-FIRST-LAST.chunks, one that is still written
+ * NUMBER-ID.part, entries that no receiver took are in rejected/rejected.msgpack; each file is
+ * whole entries, as a recording is. What was written at once is followed by its check (check.h),
+ * and only what checks is read. Those of an older correlator, without checks, are .chunk and .open.
+ * Segments that turned out damaged are in damaged/. Logs.
  */
 #pragma once
 

@@ -15,15 +15,16 @@ struct store;
 
 struct store_type {
 	bool is_durable; /* each segment belongs here, and may be sent once it is kept */
-	/* Adds bytes of the segment from segment->written_bytes on, and counts them there: 0, or
-	 * -errno, and it may be tried again. Opens the place of the segment if it has none. */
+	/* Adds bytes of the segment from segment->written_bytes on, and their check; counts them
+	 * there, and in stored_bytes: 0, or -errno, and it may be tried again. Opens the place of
+	 * the segment if it has none. */
 	int (*write)(struct store *store, struct segment *segment, const uint8_t *bytes,
 		     size_t size_bytes);
 	/* All of it was written, and is now kept, whatever happens. 0, or -errno: try again, from
 	 * segment->written_bytes on. */
 	int (*seal)(struct store *store, struct segment *segment);
-	/* All its bytes, segment->size_bytes. 0; -ENOENT, -ENODATA: they are not there any more;
-	 * any other -errno is a lack, and it may be tried again. */
+	/* All that is there of it, segment->stored_bytes, checks included. 0; -ENOENT, -ENODATA:
+	 * they are not there any more; any other -errno is a lack, and it may be tried again. */
 	int (*read)(struct store *store, const struct segment *segment, uint8_t *ret_bytes);
 	/* One that is damaged is set aside, or stays where it is. 0, or -errno: it is still there.
 	 */

@@ -58,7 +58,7 @@ class KillTest(harness.LiveTest):
                 counts[number] = counts.get(number, 0) + 1
 
     def chunks(self):
-        return set(self.spool.glob("*.chunk"))
+        return set(self.spool.glob("*.chunks"))
 
     def spooled(self, *patterns):
         """{who: numbers} in files of the spool, read by msgpack as far as they are whole."""
@@ -87,7 +87,7 @@ class KillTest(harness.LiveTest):
                 if kill % 4 == 0:
                     harness.await_true(lambda: self.chunks() - chunks, "a sealed segment")
                 time.sleep(SPREAD_SECONDS * kill / KILLS)
-                sealed_before = self.spooled("*.chunk")
+                sealed_before = self.spooled("*.chunks")
                 recording.process.kill()
                 recording.wait()
             self.acks.set()
@@ -100,7 +100,7 @@ class KillTest(harness.LiveTest):
     def check(self, path, sealed_before, kill):
         """What arrived and what is spooled has all that was sealed before the kill, and of this
         recording its first records without a hole. How many of it were sealed, and are left."""
-        left = self.spooled("*.chunk", "*.open")
+        left = self.spooled("*.chunks", "*.part")
         with self.lock:
             arrived = {who: set(counts) for who, counts in self.arrived.items()}
         for who, found in sealed_before.items():
@@ -116,10 +116,10 @@ class KillTest(harness.LiveTest):
 
     def drain(self):
         """What is left goes out: then all that ever was in the spool has arrived, with no hole."""
-        if self.spooled("*.chunk", "*.open"):
+        if self.spooled("*.chunks", "*.part"):
             result = harness.run_correlator("forward", self.spool, "--to", self.collector.url)
             self.assertEqual(harness.EXIT_OK, result.returncode, result.stderr)
-        self.assertEqual({}, self.spooled("*.chunk", "*.open"))
+        self.assertEqual({}, self.spooled("*.chunks", "*.part"))
         for who, counts in self.arrived.items():
             self.assertEqual(set(range(1, max(counts) + 1)), set(counts), f"a hole in {who}")
 

@@ -68,7 +68,7 @@ class GarbageTest(law.LawTest):
         because the whole would not fit."""
         seen, charged, sums = set(), {}, {}
         with open(path, "rb") as file:
-            for _, record in msgpack.Unpacker(file, raw=False):
+            for _, record in filter(records.is_record, msgpack.Unpacker(file, raw=False)):
                 if record["kind"] == "balance":
                     for name in law.LOSSES:
                         sums[name] = sums.get(name, 0) + record[name]

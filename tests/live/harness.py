@@ -206,7 +206,7 @@ class GrowingFile:
                 data = file.read()
             self.read_bytes += len(data)
             self.unpacker.feed(data)
-            self.found.extend(record for _, record in self.unpacker)
+            self.found.extend(entry[1] for entry in self.unpacker if records.is_record(entry))
         return self.found
 
 

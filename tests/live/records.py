@@ -21,15 +21,33 @@ BALANCE_PART = 0.001
 REQUEST_CALLS = range(2000, 2020)
 
 
+def is_record(entry):
+    """No check, which stands between them (correlator/record/check.h)."""
+    return entry[1]["kind"] != "check"
+
+
 def unpack_entries(data):
-    """The complete entries, and the number of bytes that they take up."""
+    """The complete entries that are records, and the number of bytes that they and their checks take up."""
     unpacker = msgpack.Unpacker(raw=False, strict_map_key=True, max_buffer_size=len(data) or 1)
     unpacker.feed(data)
     entries, size = [], 0
     for entry in unpacker:
-        entries.append(entry)
+        if is_record(entry):
+            entries.append(entry)
         size = unpacker.tell()
     return entries, size
+
+
+def without_checks(data):
+    """What a collector gets of a recording."""
+    unpacker = msgpack.Unpacker(raw=False, strict_map_key=True, max_buffer_size=len(data) or 1)
+    unpacker.feed(data)
+    kept, at = [], 0
+    for entry in unpacker:
+        if is_record(entry):
+            kept.append(data[at:unpacker.tell()])
+        at = unpacker.tell()
+    return b"".join(kept)
 
 
 def read_records(path):

@@ -73,7 +73,7 @@ class Pipe:
         unpacker = msgpack.Unpacker(raw=False, strict_map_key=True)
         while data := self.stream.read1():
             unpacker.feed(data)
-            self.entries.extend(unpacker)
+            self.entries.extend(filter(records.is_record, unpacker))
 
     def records(self):
         return [record for _, record in self.entries]
@@ -201,7 +201,7 @@ class ServiceTest(LateTest):
         for workload, truth in zip(workloads, truths):
             self.assertEqual(REQUESTS, len(set(truth) - {records.NOBODY}))
             self.check_requests(found, workload, truth)
-        self.assertEqual([], [*service.spool.glob("*.chunk"), *service.spool.glob("*.open")])
+        self.assertEqual([], [*service.spool.glob("*.chunks"), *service.spool.glob("*.part")])
         self.assertFalse(service.path.exists())
 
     def test_children_and_programs_of_a_found_process_arrive_too(self):

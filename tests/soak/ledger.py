@@ -43,7 +43,8 @@ class Ledger:
     def take_from(self, unpacker):
         with self.lock:
             for _, record in unpacker:
-                self.take_record(record)
+                if record["kind"] != "check":
+                    self.take_record(record)
 
     def take_record(self, record):
         if self.keeps_ids:

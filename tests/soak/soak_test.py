@@ -70,7 +70,7 @@ class SoakTest(harness.LiveTest):
         with self.subTest("all is delivered"):
             for collector in self.collectors:
                 collector.lasts.set()
-            harness.await_true(lambda: not [*self.daemon.spool.glob("*.chunk")], "the collectors")
+            harness.await_true(lambda: not [*self.daemon.spool.glob("*.chunks")], "the collectors")
         held = kernel_objects(self.daemon.pid)
         code = self.daemon.stop(signal.SIGTERM)
         for collector in self.collectors:
@@ -81,7 +81,7 @@ class SoakTest(harness.LiveTest):
         self.assert_ended_well(self.daemon, code)
         self.assertTrue(held)
         harness.await_true(lambda: not held & objects_of_machine(), "the kernel to free them")
-        self.assertEqual([], [*self.daemon.spool.glob("*.chunk"), *self.daemon.spool.glob("*.open")])
+        self.assertEqual([], [*self.daemon.spool.glob("*.chunks"), *self.daemon.spool.glob("*.part")])
 
     def warm_up(self):
         """What it holds when it has observed one, and holds nothing of that any more."""

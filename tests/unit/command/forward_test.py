@@ -550,7 +550,7 @@ class PoisonTest(ForwardTest):
         with Collector(self.script(bad.__contains__)) as peer:
             result = forward(path, "--to", peer.url)
         self.check(FAILURE, result, "4 records were refused", "996 records acknowledged",
-                   f"test.rec: the record of {len(record(3))} bytes at byte {3 * len(record(3))}")
+                   f"test.rec: record 4, of {len(record(3))} bytes, was not delivered")
         self.assertEqual(sorted(set(range(1000)) - bad), sorted(self.numbers(peer)))
 
     def test_one_that_refuses_everything_gets_everything_once_it_does_not(self):

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 enum disk_call {
@@ -34,6 +35,7 @@ enum disk_call {
 
 enum {
 	DISK_FILES_MAX = 64,
+	DISK_WRITE_BYTES_MAX = 1024 * 1024,
 };
 
 /* A file, and what of it would outlive a power loss. */
@@ -264,6 +266,24 @@ int openat(int folder_fd, const char *name, int flags, ...)
 ssize_t pwrite(int fd, const void *bytes, size_t size_bytes, off_t offset)
 {
 	return DISK_CALL(ssize_t, disk_write(fd, bytes, size_bytes, offset));
+}
+
+/* One write of all of it. */
+static inline ssize_t disk_write_parts(int fd, const struct iovec *parts, int count, off_t offset)
+{
+	static uint8_t bytes[DISK_WRITE_BYTES_MAX];
+	size_t size_bytes = 0;
+
+	for (int i = 0; i < count && size_bytes + parts[i].iov_len <= sizeof(bytes); i++) {
+		memcpy(bytes + size_bytes, parts[i].iov_base, parts[i].iov_len);
+		size_bytes += parts[i].iov_len;
+	}
+	return disk_write(fd, bytes, size_bytes, offset);
+}
+
+ssize_t pwritev(int fd, const struct iovec *parts, int count, off_t offset)
+{
+	return DISK_CALL(ssize_t, disk_write_parts(fd, parts, count, offset));
 }
 
 ssize_t pread(int fd, void *ret_bytes, size_t size_bytes, off_t offset)

@@ -53,6 +53,14 @@ static inline struct backlog *open_spool(size_t segment_entries, uint64_t seal_n
 						       .store_bytes_max = bytes_max });
 }
 
+/* ".chunk" and ".open" are an older correlator's, without checks. */
+static inline bool ends_with(const char *name, const char *end)
+{
+	size_t name_bytes = strlen(name), end_bytes = strlen(end);
+
+	return name_bytes > end_bytes && strcmp(name + name_bytes - end_bytes, end) == 0;
+}
+
 /* Files of the spool whose names end so; the path of the first in ret_path. */
 static inline unsigned int count_files(const char *end, char ret_path[static PATH_MAX])
 {
@@ -64,8 +72,7 @@ static inline unsigned int count_files(const char *end, char ret_path[static PAT
 	for (int i = 0; i < count; i++) {
 		const char *name = names[i]->d_name;
 
-		if (strlen(name) > strlen(end) && !strcmp(name + strlen(name) - strlen(end), end) &&
-		    !found++)
+		if (ends_with(name, end) && !found++)
 			(void)snprintf(ret_path, PATH_MAX, "%s/%s", spool, name);
 		free(names[i]);
 	}

@@ -12,6 +12,7 @@
 #include "queue/segment.h"
 #include "queue/spool.h"
 #include "queue/spool_folder.h"
+#include "record/check.h"
 
 enum {
 	SEGMENT = 2, /* entries */
@@ -157,7 +158,8 @@ static void writes_of_a_byte_at_a_time_are_whole(void **state)
 	disk.write_bytes_max = 1;
 	append_at_once(backlog, 0, COUNT);
 	backlog_free(backlog);
-	assert_int_equal(disk.calls, COUNT * ENTRY);
+	/* Each segment: a check of nothing, what was written, and its check. */
+	assert_int_equal(disk.calls, COUNT * ENTRY + SEGMENTS * 2 * CHECK_BYTES);
 	assert_int_equal(take_after_restart(0), COUNT);
 }
 
@@ -181,7 +183,7 @@ static void a_full_disk_costs_the_oldest_never_the_newest_and_each_is_counted(vo
 			backlog_seal(backlog);
 			backlog_settle(backlog);
 		}
-		assert_int_equal(count_files(".chunk", path), 2);
+		assert_int_equal(count_files(".chunks", path), 2);
 		disk_reset(DISK_CHANGES);
 		disk_fail(call, call + 1, call % 2 ? ENOSPC : EDQUOT);
 		append_at_once(backlog, 2 * SEGMENT, SEGMENT);
@@ -244,8 +246,8 @@ static void what_no_disk_takes_is_sent_from_memory(void **state)
 		backlog_get_status(backlog, &status);
 		assert_int_equal(status.dropped_records, 0);
 		assert_int_equal(status.memory_bytes, 0);
-		await_files(".open", 0, path);
-		await_files(".chunk", 0, path);
+		await_files(".part", 0, path);
+		await_files(".chunks", 0, path);
 		do
 			backlog_get_status(backlog, &status);
 		while (status.store_bytes);
@@ -277,7 +279,7 @@ static void a_disk_that_fails_is_tried_again_after_a_second(void **state)
 	now_ns++;
 	append_numbers(backlog, 21, 1);
 	backlog_seal(backlog);
-	await_files(".chunk", 22, path);
+	await_files(".chunks", 22, path);
 	assert_int_equal(disk.calls, 1 + 22);
 	assert_int_equal(take_in_order(backlog, 0), 22);
 	backlog_free(backlog);
@@ -300,11 +302,11 @@ static void what_is_kept_is_sealed_when_its_time_has_come(void **state)
 		do
 			backlog_get_status(backlog, &status);
 		while (status.store_bytes < (3 * chunks + 2) * ENTRY);
-		assert_int_equal(count_files(".chunk", path), chunks);
+		assert_int_equal(count_files(".chunks", path), chunks);
 		assert_int_equal(is_readable(backlog, 0), chunks);
 		now_ns++;
 		append_numbers(backlog, 3 * chunks + 2, 1);
-		await_files(".chunk", chunks + 1, path);
+		await_files(".chunks", chunks + 1, path);
 	}
 	(void)expect_numbers(backlog, 0, 3);
 	backlog_done(backlog);
@@ -632,7 +634,7 @@ static void of_a_spool_that_may_only_be_read_all_is_read(void **state)
 	ears_close(&ears, said, sizeof(said));
 	assert_non_null(strstr(said, "cannot remove what is done with"));
 	assert_null(strstr(strstr(said, "cannot remove") + 1, "cannot remove"));
-	assert_int_equal(count_files(".chunk", path), SEGMENTS);
+	assert_int_equal(count_files(".chunks", path), SEGMENTS);
 	/* Also one that was cut off. */
 	leave_torn();
 	disk_reset(DISK_CHANGES | DISK_REMOVE);

@@ -91,6 +91,7 @@ static void what_is_whole_is_moved_to_the_front(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint8_t bytes[4 * WHOLE] = { 0 };
 		struct segment segment = { .entries = 99, .size_bytes = 99 };
+		struct segment_salvage salvage;
 		size_t at = cases[i].front, end;
 
 		memcpy(bytes + at, whole, WHOLE);
@@ -100,7 +101,9 @@ static void what_is_whole_is_moved_to_the_front(void **state)
 		at = end + cases[i].end;
 		memcpy(bytes + at, whole, cases[i].torn);
 		at += cases[i].torn;
-		assert_int_equal(segment_salvage(&segment, bytes, at), end);
+		salvage = segment_salvage(&segment, false, bytes, at);
+		assert_int_equal(salvage.end_bytes, end);
+		assert_int_equal(salvage.lost_bytes, at - 2 * WHOLE);
 		assert_int_equal(segment.entries, 2);
 		assert_int_equal(segment.size_bytes, 2 * WHOLE);
 		assert_int_equal(segment.first_ns, UINT64_C(1000000002));
@@ -118,7 +121,9 @@ static void where_nothing_is_damaged_nothing_is_written(void **state)
 
 	(void)state;
 	/* In memory that cannot be written to. */
-	assert_int_equal(segment_salvage(&segment, (uint8_t *)twice, sizeof(twice) - 1), 2 * WHOLE);
+	assert_int_equal(
+		segment_salvage(&segment, false, (uint8_t *)twice, sizeof(twice) - 1).end_bytes,
+		2 * WHOLE);
 	assert_int_equal(segment.entries, 2);
 	assert_int_equal(segment.first_ns, UINT64_C(1000000002));
 	assert_int_equal(segment.last_ns, UINT64_C(1000000003));
@@ -176,6 +181,7 @@ static void memory_is_what_they_have_room_for(void **state)
 	segment_queue_unload(&queue, one);
 	assert_null(one->bytes);
 	assert_int_equal(queue.memory_bytes, 5 * ENTRY);
+	one->stored_bytes = 3 * ENTRY;
 	segment_queue_load(&queue, one, malloc(3 * ENTRY));
 	assert_int_equal(queue.memory_bytes, (3 + 5) * ENTRY);
 	one->is_kept = true;

@@ -12,6 +12,7 @@
 #include "inheritable.h"
 #include "queue/backlog_of_numbers.h"
 #include "queue/spill.h"
+#include "record/check.h"
 
 static char folder[] = "/tmp/test_spill.XXXXXX";
 
@@ -151,7 +152,7 @@ static void half_of_the_memory_stays_in_use(void **state)
 		if (number >= 4 * each)
 			assert_int_equal(status.memory_bytes, half_bytes);
 	}
-	assert_int_equal(status.store_bytes, 25 * each * ENTRY);
+	assert_int_equal(status.store_bytes, 25 * (each * ENTRY + CHECK_BYTES));
 	backlog_free(backlog);
 }
 

@@ -20,6 +20,7 @@
 #include "queue/segment.h"
 #include "queue/spool.h"
 #include "queue/spool_folder.h"
+#include "record/check.h"
 
 /* Instead of libc's: who runs this, or another one. */
 static uid_t other_user;
@@ -56,7 +57,7 @@ static void it_is_private_and_for_one_process(void **state)
 	assert_int_equal(stat(spool, &status), 0);
 	assert_int_equal(status.st_mode & 07777, 0700);
 	append_numbers(first, 1, 1);
-	await_files(".open", 1, path);
+	await_files(".part", 1, path);
 	assert_int_equal(stat(path, &status), 0);
 	assert_int_equal(status.st_mode & 07777, 0600);
 	assert_int_equal(backlog_new(&options, &second), -EWOULDBLOCK);
@@ -96,8 +97,8 @@ static void a_restart_sends_what_is_left_first_with_the_same_ids(void **state)
 	backlog_done(backlog);
 	first = expect_numbers(backlog, 3, 2);
 	backlog_free(backlog);
-	assert_int_equal(count_files(".chunk", path), 2);
-	assert_int_equal(count_files(".open", path), 0);
+	assert_int_equal(count_files(".chunks", path), 2);
+	assert_int_equal(count_files(".part", path), 0);
 
 	backlog = open_spool(2, LONG, 0);
 	append_numbers(backlog, 6, 2);
@@ -110,7 +111,7 @@ static void a_restart_sends_what_is_left_first_with_the_same_ids(void **state)
 	(void)expect_numbers(backlog, 6, 2);
 	backlog_done(backlog);
 	assert_true(backlog_is_empty(backlog));
-	await_files(".chunk", 0, path);
+	await_files(".chunks", 0, path);
 	backlog_free(backlog);
 }
 
@@ -125,7 +126,7 @@ static void a_chunk_is_kept_before_it_is_given_out(void **state)
 	/* At once: one after the other they may come to be older than what makes a chunk. */
 	assert_int_equal(backlog_append(backlog, entries, sizeof(entries)), 0);
 	(void)expect_numbers(backlog, 1, 3);
-	assert_int_equal(count_files(".chunk", path), 1);
+	assert_int_equal(count_files(".chunks", path), 1);
 	assert_non_null(strstr(path, "-3-"));
 	backlog_free(backlog);
 }
@@ -247,53 +248,95 @@ static void a_segment_whose_name_was_not_synced_is_written_again(void **state)
 	folder_fails = true;
 	assert_int_equal(store->type->seal(store, segment), -EIO);
 	assert_int_equal(segment->written_bytes, 0);
-	assert_int_equal(count_files(".chunk", path), 0);
+	assert_int_equal(count_files(".chunks", path), 0);
 	assert_int_equal(store->type->write(store, segment, segment->bytes, ENTRY), 0);
 	assert_int_equal(store->type->seal(store, segment), 0);
 	assert_int_equal(segment->fd, -1);
-	assert_int_equal(count_files(".chunk", path), 1);
+	assert_int_equal(count_files(".chunks", path), 1);
 	assert_int_equal(unlink(path), 0);
 	segment_free(segment);
 	store->type->free(store);
 }
 
-static void a_damaged_segment_gives_what_is_whole_and_counts_the_rest(void **state)
+/* Two entries, and one behind them, each with a check; the path of the file in ret_path. */
+static void keep_in_two_parts(char ret_path[static PATH_MAX])
 {
-	struct backlog *backlog = open_spool(3, LONG, 0);
-	struct backlog_gap gap;
+	struct segment *segments = NULL, *segment;
+	struct store *store;
+
+	assert_int_equal(spool_open(spool, &store, &segments), 0);
+	assert_int_equal(segment_new(3 * ENTRY, &segment), 0);
+	for (uint64_t number = 1; number <= 3; number++) {
+		struct numbered_entry entry = number_entry(number);
+
+		assert_true(segment_put(segment, (const uint8_t *)&entry, ENTRY));
+	}
+	assert_int_equal(store->type->write(store, segment, segment->bytes, 2 * ENTRY), 0);
+	assert_int_equal(store->type->write(store, segment, segment->bytes + 2 * ENTRY, ENTRY), 0);
+	assert_int_equal(store->type->seal(store, segment), 0);
+	segment_free(segment);
+	store->type->free(store);
+	assert_int_equal(count_files(".chunks", ret_path), 1);
+}
+
+/* A bit of what is at an offset of the file. */
+static void change_bit(const char *path, off_t offset)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	uint8_t byte;
+
+	assert_int_equal(pread(fd, &byte, 1, offset), 1);
+	byte ^= 0x10;
+	assert_int_equal(pwrite(fd, &byte, 1, offset), 1);
+	assert_int_equal(close(fd), 0);
+}
+
+/* With it goes all that its check is of, and nothing else. */
+static void of_a_damaged_segment_what_checks_is_sent_and_the_rest_counted(void **state)
+{
 	char path[PATH_MAX], said[1024];
+	struct backlog *backlog;
+	struct backlog_gap gap;
 	struct ears ears;
-	int fd;
 
 	(void)state;
-	append_numbers(backlog, 1, 3);
-	append_numbers(backlog, 4, 3);
-	await_files(".chunk", 1, path);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	assert_int_equal(pwrite(fd, "?", 1, 2 * ENTRY), 1);
-	assert_int_equal(close(fd), 0);
+	keep_in_two_parts(path);
+	/* In a number: it is an entry all the same. */
+	change_bit(path, CHECK_BYTES + 2 * ENTRY - 1);
+	backlog = open_spool(3, LONG, 0);
 	ears = ears_open();
-	(void)expect_numbers(backlog, 1, 2);
+	(void)expect_numbers(backlog, 3, 1);
 	ears_close(&ears, said, sizeof(said));
-	assert_non_null(strstr(said, "1 records are lost (23 bytes), the other 2 are sent"));
+	assert_non_null(strstr(said, "2 records are lost (102 bytes), the other 1 are sent"));
 	assert_true(backlog_take_gap(backlog, &gap));
-	assert_int_equal(gap.dropped_records, 1);
+	assert_int_equal(gap.dropped_records, 2);
 	assert_string_equal(gap.reason, "segment damaged");
 	backlog_done(backlog);
-	await_files(".chunk", 0, path);
-	expect_in_damaged(".chunk", 1);
+	await_files(".chunks", 0, path);
+	expect_in_damaged(".chunks", 1);
+	backlog_free(backlog);
+}
 
+static void a_segment_that_is_gone_is_counted(void **state)
+{
+	struct backlog *backlog = open_spool(3, LONG, 0);
+	char path[PATH_MAX], said[1024];
+	struct backlog_gap gap;
+	struct ears ears;
+
+	(void)state;
+	append_numbers(backlog, 1, 1);
 	backlog_seal(backlog);
-	await_files(".chunk", 1, path);
+	await_files(".chunks", 1, path);
 	assert_int_equal(unlink(path), 0);
 	append_numbers(backlog, 7, 3);
 	backlog_seal(backlog);
 	ears = ears_open();
 	(void)expect_numbers(backlog, 7, 3);
 	ears_close(&ears, said, sizeof(said));
-	assert_non_null(strstr(said, "cannot read 3 records back"));
+	assert_non_null(strstr(said, "cannot read 1 records back"));
 	assert_true(backlog_take_gap(backlog, &gap));
-	assert_int_equal(gap.dropped_records, 3);
+	assert_int_equal(gap.dropped_records, 1);
 	assert_int_equal(gap.dropped_segments, 1);
 	assert_string_equal(gap.reason, "segment unreadable");
 	backlog_free(backlog);
@@ -302,30 +345,18 @@ static void a_damaged_segment_gives_what_is_whole_and_counts_the_rest(void **sta
 /* What is behind the damage moves up, and is not found where it was, too. */
 static void a_damaged_segment_that_was_deferred_gives_the_same_again(void **state)
 {
-	char entries[] = "\x92\xd7\0\0\0\0\1\0\0\0\2\x82\xa6schema\1\xa4kind\xa1x"
-			 "\x92\xd7\0\0\0\0\1\0\0\0\3\x82\xa6schema\1\xa4kind\xa1x"
-			 "\x92\xd7\0\0\0\0\1\0\0\0\4\x82\xa6schema\1\xa4kind\xa1x";
-	const size_t whole = sizeof(entries) / 3;
-	struct backlog *backlog = open_spool(4, LONG, 0);
-	struct chunk chunk;
+	struct backlog *backlog;
 	char path[PATH_MAX];
-	int fd;
 
 	(void)state;
-	assert_int_equal(backlog_append(backlog, entries, 3 * whole), 0);
-	backlog_seal(backlog);
-	await_files(".chunk", 1, path);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	assert_int_equal(pwrite(fd, "?", 1, (off_t)whole), 1);
-	assert_int_equal(close(fd), 0);
+	keep_in_two_parts(path);
+	change_bit(path, CHECK_BYTES);
+	backlog = open_spool(3, LONG, 0);
 	append_numbers(backlog, 9, 1);
 	backlog_seal(backlog);
+	await_files(".chunks", 2, path);
 	for (int time = 0; time < 2; time++) {
-		chunk = await_chunk(backlog);
-		assert_int_equal(chunk.entries, 2);
-		assert_int_equal(chunk.size_bytes, 2 * whole);
-		assert_memory_equal(chunk.bytes, entries, whole);
-		assert_memory_equal((const char *)chunk.bytes + whole, entries + 2 * whole, whole);
+		(void)expect_numbers(backlog, 3, 1);
 		if (time == 0)
 			assert_int_equal(backlog_defer(backlog), 0);
 		if (time == 0)
@@ -334,6 +365,39 @@ static void a_damaged_segment_that_was_deferred_gives_the_same_again(void **stat
 	}
 	backlog_free(backlog);
 	assert_int_equal(run("rm -rf", spool), 0);
+}
+
+/* A kill in the middle of a write: what was kept before is whole; what has no check is not sent. */
+static void of_a_torn_write_nothing_is_sent(void **state)
+{
+	char path[PATH_MAX], part[PATH_MAX], said[1024];
+	const size_t first_bytes = CHECK_BYTES + 2 * ENTRY + CHECK_BYTES;
+	size_t all_bytes = first_bytes + ENTRY + CHECK_BYTES;
+
+	(void)state;
+	for (size_t size_bytes = first_bytes; size_bytes < all_bytes; size_bytes++) {
+		struct backlog *backlog;
+		struct ears ears;
+		char lost[64];
+
+		keep_in_two_parts(path);
+		(void)snprintf(part, sizeof(part), "%s/%.*s.part", spool, 49,
+			       strrchr(path, '/') + 1);
+		assert_int_equal(rename(path, part), 0);
+		assert_int_equal(truncate(part, (off_t)size_bytes), 0);
+		ears = ears_open();
+		backlog = open_spool(3, LONG, 0);
+		ears_close(&ears, said, sizeof(said));
+		(void)snprintf(lost, sizeof(lost), "salvaged 2 records");
+		assert_non_null(strstr(said, lost));
+		(void)snprintf(lost, sizeof(lost), " %zu bytes of a torn one",
+			       size_bytes - first_bytes);
+		assert_non_null(strstr(said, lost));
+		(void)expect_numbers(backlog, 1, 2);
+		backlog_done(backlog);
+		assert_true(backlog_is_empty(backlog));
+		backlog_free(backlog);
+	}
 }
 
 static void files_that_are_not_ours_are_left_alone(void **state)
@@ -370,22 +434,33 @@ static void files_that_are_not_ours_are_left_alone(void **state)
 	}
 }
 
+/* At once: it has one check. */
+static void append_pair(struct backlog *backlog, uint64_t number)
+{
+	const struct numbered_entry entries[] = { number_entry(number), number_entry(number + 1) };
+
+	assert_int_equal(backlog_append(backlog, entries, sizeof(entries)), 0);
+}
+
 static void a_full_spool_drops_the_oldest_but_not_what_is_being_sent(void **state)
 {
-	struct backlog *backlog = open_spool(2, LONG, 8 * ENTRY);
+	const uint64_t max_bytes = UINT64_C(4) * (2 * ENTRY + 2 * CHECK_BYTES);
+	struct backlog *backlog = open_spool(2, LONG, max_bytes);
 	struct backlog_status status;
 	struct backlog_gap gap;
 	char path[PATH_MAX];
 
 	(void)state;
-	append_numbers(backlog, 1, 8);
-	await_files(".chunk", 3, path);
+	for (uint64_t number = 1; number <= 7; number += 2)
+		append_pair(backlog, number);
+	await_files(".chunks", 3, path);
 	(void)expect_numbers(backlog, 1, 2);
-	append_numbers(backlog, 9, 4);
+	append_pair(backlog, 9);
+	append_pair(backlog, 11);
 	backlog_seal(backlog);
 	do
 		backlog_get_status(backlog, &status);
-	while (status.dropped_segments < 2 || status.store_bytes < 8 * ENTRY);
+	while (status.dropped_segments < 2 || status.store_bytes < max_bytes);
 	assert_true(backlog_take_gap(backlog, &gap));
 	assert_int_equal(gap.dropped_records, 4);
 	assert_int_equal(gap.dropped_segments, 2);
@@ -395,7 +470,7 @@ static void a_full_spool_drops_the_oldest_but_not_what_is_being_sent(void **stat
 	backlog_done(backlog);
 	(void)expect_numbers(backlog, 7, 2);
 	backlog_get_status(backlog, &status);
-	assert_true(status.store_bytes <= 8 * ENTRY);
+	assert_true(status.store_bytes <= max_bytes);
 	backlog_free(backlog);
 }
 
@@ -508,6 +583,7 @@ static void on_a_disk_that_others_fill_as_much_is_dropped_as_memory_cannot_hold(
 							.spool = spool });
 	struct backlog_status status;
 	struct backlog_gap gap;
+	uint64_t full_bytes;
 
 	(void)state;
 	for (uint64_t number = 0; number < OLD; number += AT_ONCE) {
@@ -520,6 +596,7 @@ static void on_a_disk_that_others_fill_as_much_is_dropped_as_memory_cannot_hold(
 	backlog_get_status(backlog, &status);
 	assert_int_equal(status.dropped_records, 0);
 	assert_int_equal(status.kept_records, OLD);
+	full_bytes = status.store_bytes;
 	/* What was written so far is kept as it grows: a record at a time. */
 	for (uint64_t number = OLD + AT_ONCE; number < OLD + NEW; number++) {
 		append_numbers(backlog, number, 1);
@@ -529,11 +606,15 @@ static void on_a_disk_that_others_fill_as_much_is_dropped_as_memory_cannot_hold(
 	backlog_settle(backlog);
 	is_disk_full = false;
 	backlog_get_status(backlog, &status);
-	assert_int_equal(status.kept_records, OLD);
-	assert_int_equal(status.dropped_records, NEW);
+	/* Each write has a check, which is as large as two of these records: it is as many bytes.
+	 */
+	assert_true(status.store_bytes <= full_bytes);
+	assert_true(status.store_bytes + AT_ONCE * ENTRY + (AT_ONCE + 1) * CHECK_BYTES >
+		    full_bytes);
+	assert_int_equal(status.kept_records, OLD + NEW - status.dropped_records);
 	assert_true(backlog_take_gap(backlog, &gap));
 	assert_string_equal(gap.reason, "disk full");
-	(void)expect_numbers(backlog, NEW, AT_ONCE);
+	(void)expect_numbers(backlog, status.dropped_records, AT_ONCE);
 	backlog_free(backlog);
 	assert_int_equal(run("rm -rf", spool), 0);
 }
@@ -572,7 +653,7 @@ static void nothing_of_it_is_inherited(void **state)
 
 	(void)state;
 	append_numbers(backlog, 1, 1);
-	await_files(".open", 1, path);
+	await_files(".part", 1, path);
 	assert_int_equal(count_inheritable(), before);
 	backlog_free(backlog);
 }
@@ -705,8 +786,8 @@ static void also_where_standard_input_ends_later(void **state)
 	(void)expect_numbers(backlog, 0, 3);
 	backlog_seal(backlog);
 	backlog_settle(backlog);
-	assert_int_equal(count_files(".open", path), 0);
-	assert_int_equal(count_files(".chunk", path), 2);
+	assert_int_equal(count_files(".part", path), 0);
+	assert_int_equal(count_files(".chunks", path), 2);
 	assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
 	backlog_free(backlog);
 	assert_int_equal(dup2(saved, STDIN_FILENO), STDIN_FILENO);
@@ -767,7 +848,7 @@ static void nor_one_in_place_of_a_segment(void **state)
 	(void)state;
 	append_numbers(backlog, 1, 2);
 	backlog_seal(backlog);
-	await_files(".chunk", 1, path);
+	await_files(".chunks", 1, path);
 	do
 		backlog_get_status(backlog, &status);
 	while (status.memory_bytes);
@@ -879,7 +960,7 @@ static void what_several_processes_left_is_in_order(void **state)
 	}
 	backlog = open_spool(1, LONG, 0);
 	append_numbers(backlog, 4, 1);
-	await_files(".open", 1, path);
+	await_files(".part", 1, path);
 	assert_non_null(strstr(path, "/0000000000000021-"));
 	backlog_seal(backlog);
 	for (uint64_t number = 0; number <= 4; number++) {
@@ -916,8 +997,10 @@ int main(void)
 		cmocka_unit_test_setup(a_chunk_is_kept_before_it_is_given_out, empty),
 		cmocka_unit_test_setup(a_torn_end_is_salvaged_entry_by_entry, empty),
 		cmocka_unit_test_setup(a_segment_whose_name_was_not_synced_is_written_again, empty),
-		cmocka_unit_test_setup(a_damaged_segment_gives_what_is_whole_and_counts_the_rest,
-				       empty),
+		cmocka_unit_test_setup(
+			of_a_damaged_segment_what_checks_is_sent_and_the_rest_counted, empty),
+		cmocka_unit_test_setup(a_segment_that_is_gone_is_counted, empty),
+		cmocka_unit_test_setup(of_a_torn_write_nothing_is_sent, empty),
 		cmocka_unit_test_setup(files_that_are_not_ours_are_left_alone, empty),
 		cmocka_unit_test_setup(a_damaged_segment_that_was_deferred_gives_the_same_again,
 				       empty),

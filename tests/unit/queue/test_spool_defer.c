@@ -7,7 +7,7 @@ static void remove_newest_chunk(void)
 {
 	char line[sizeof(spool) + 64];
 
-	(void)snprintf(line, sizeof(line), "rm $(ls %s/*.chunk | tail -n 1)", spool);
+	(void)snprintf(line, sizeof(line), "rm $(ls %s/*.chunks | tail -n 1)", spool);
 	assert_int_equal(system(line), 0);
 }
 
@@ -21,7 +21,7 @@ static void what_was_deferred_comes_back_when_the_other_cannot_be_read(void **st
 	(void)state;
 	append_numbers(backlog, 1, 4);
 	backlog_seal(backlog);
-	await_files(".chunk", 2, path);
+	await_files(".chunks", 2, path);
 	(void)expect_numbers(backlog, 1, 2);
 	assert_int_equal(backlog_defer(backlog), 0);
 	remove_newest_chunk();
@@ -44,10 +44,10 @@ static void memory_runs_full_without_a_loss_of_what_is_kept(void **state)
 	(void)state;
 	append_numbers(backlog, 1, 2);
 	backlog_seal(backlog);
-	await_files(".chunk", 1, path);
+	await_files(".chunks", 1, path);
 	append_numbers(backlog, 3, 2);
 	backlog_seal(backlog);
-	await_files(".chunk", 2, path);
+	await_files(".chunks", 2, path);
 	(void)expect_numbers(backlog, 1, 2);
 	assert_int_equal(backlog_defer(backlog), 0);
 	(void)expect_numbers(backlog, 3, 2);
