@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/exit_code.h"
 #include "base/log.h"
+#include "record/check.h"
 
 /* At the end, for what waits to be sent; no longer than collectors take it. */
 #define DRAIN_NS (5 * NS_PER_S)
@@ -197,20 +198,34 @@ static bool append_gap(struct output *output)
 	return true;
 }
 
+/* What was encoded, for the file or pipe, with its checks (check.h). */
+static void write_encoded(struct output *output)
+{
+	uint8_t first_check[CHECK_BYTES];
+	const uint8_t *bytes;
+	size_t size;
+
+	record_encoder_add_check(output->encoder);
+	bytes = record_encoder_bytes(output->encoder, &size);
+	if (size && !output->has_begun) {
+		check_write(NULL, 0, bytes, first_check);
+		sink_write(output->sink, first_check, CHECK_BYTES, 0);
+		output->has_begun = true;
+	}
+	sink_write(output->sink, bytes, size, record_encoder_count(output->encoder));
+}
+
 static void write_gap(struct output *output)
 {
 	struct sink_status status;
 	struct backlog_gap gap;
-	size_t size;
-	const void *bytes;
 
 	if (!sink_take_gap(output->sink, &gap))
 		return;
 	sink_get_status(output->sink, &status);
 	if (encode_gap(output, &gap, status.dropped_records) < 0)
 		return;
-	bytes = record_encoder_bytes(output->encoder, &size);
-	sink_write(output->sink, bytes, size, record_encoder_count(output->encoder));
+	write_encoded(output);
 }
 
 /* The reader of our pipe has seen enough. It is all over if nobody else is there. */
@@ -232,12 +247,9 @@ static int check_reader(struct output *output)
 
 int output_write(struct output *output, uint64_t wall_ns)
 {
-	size_t size;
-	const void *bytes = record_encoder_bytes(output->encoder, &size);
-
 	output->wall_ns = wall_ns;
 	if (output->sink)
-		sink_write(output->sink, bytes, size, record_encoder_count(output->encoder));
+		write_encoded(output);
 	if (output->backlog)
 		append(output);
 	if (output->backlog)

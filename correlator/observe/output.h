@@ -36,6 +36,7 @@ struct output {
 	struct forwarding *forwarding; /* NULL = no collectors, and so are the next two */
 	struct backlog *backlog;
 	struct sender *sender;
+	bool has_begun; /* something was given to the file or pipe */
 	uint64_t written_records; /* to the file or pipe, once that is closed */
 	bool has_lost_reader; /* said that the reader of a pipe is gone */
 	uint64_t wall_ns; /* of what was last written */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "record/checked_entries.h"
 #include "record/damage.h"
 #include "record/entry_scan.h"
 #include "record/record_shape.h"
@@ -28,11 +29,12 @@ struct record_reader {
 	uint64_t entry_offset; /* in the file, of the entry last returned */
 	uint64_t next_offset; /* in the file, of buffer[begin] */
 	struct damage damage;
+	struct checked_entries entries;
 	struct record_shapes shapes;
 	size_t begin;
 	size_t end;
 	uint8_t *buffer;
-	size_t buffer_bytes; /* at most about 2 * ENTRY_BYTES_MAX: an entry's rest, and a read */
+	size_t buffer_bytes; /* for what is not checked yet, or an entry's rest, and a read */
 };
 
 void record_reader_free(struct record_reader *reader)
@@ -98,6 +100,11 @@ bool record_reader_is_truncated(const struct record_reader *reader)
 	return reader->truncated;
 }
 
+uint64_t record_reader_checks(const struct record_reader *reader)
+{
+	return reader->entries.checks;
+}
+
 void record_reader_get_damage(const struct record_reader *reader, uint64_t *ret_places,
 			      uint64_t *ret_bytes)
 {
@@ -113,6 +120,8 @@ static const char *explain(int error)
 		return "a record nested deeper than any that correlator writes";
 	if (error == -EPROTONOSUPPORT)
 		return "a record of another schema than 1: read it with a newer correlator";
+	if (error == -EILSEQ)
+		return "damaged: these bytes are not what was written, by their check";
 	return "damaged: no record begins here";
 }
 
@@ -133,7 +142,7 @@ static int reject_file(const struct record_reader *reader)
 			 is_other ? "not a recording of correlator" : damage->what);
 }
 
-/* Room for one more read behind what is left of an entry, which is below ENTRY_BYTES_MAX. */
+/* Room for one more read behind what is left. */
 static int make_room(struct record_reader *reader)
 {
 	size_t left_bytes = reader->end - reader->begin;
@@ -182,6 +191,11 @@ static int finish(struct record_reader *reader)
 	if (reader->entry_count == 0 && reader->damage.places > 0)
 		return reject_file(reader);
 	damage_finish(&reader->damage);
+	if (reader->entries.loose_bytes)
+		log_warning("%s: no check covers %" PRIu64 " bytes: a recording was cut off there, "
+			    "or is damaged",
+			    reader->name, reader->entries.loose_bytes);
+	reader->truncated = reader->entries.loose_bytes > 0;
 	if (reader->begin == reader->end)
 		return 0;
 	reader->truncated = true;
@@ -196,6 +210,7 @@ static void pass(struct record_reader *reader, size_t size_bytes)
 	reader->entry_offset = reader->next_offset;
 	reader->begin += size_bytes;
 	reader->next_offset += size_bytes;
+	checked_pass(&reader->entries, size_bytes);
 }
 
 static int take(struct record_reader *reader, const struct record_view *view)
@@ -222,10 +237,15 @@ static int search(struct record_reader *reader, struct record_view *ret_view)
 {
 	const uint8_t *front = reader->buffer + reader->begin;
 	size_t size_bytes = 0;
-	int r = entry_search(front, reader->end - reader->begin, reader->at_end, &size_bytes);
+	int r = checked_search(&reader->entries, front, reader->end - reader->begin, reader->at_end,
+			       &size_bytes);
 
 	if (r == -EAGAIN)
 		return reader->at_end ? END : fill(reader);
+	if (r == CHECKED_CHECK) {
+		pass(reader, size_bytes);
+		return 0;
+	}
 	if (r == 0)
 		r = record_view_decode(front, size_bytes, ret_view);
 	return r == 0 ? take(reader, ret_view) : pass_over(reader, size_bytes, r);
@@ -235,7 +255,10 @@ static int search(struct record_reader *reader, struct record_view *ret_view)
 static bool is_record(struct record_reader *reader, struct record_view *ret_view)
 {
 	const uint8_t *front = reader->buffer + reader->begin;
-	size_t reach_bytes = entry_reach(front, reader->end - reader->begin);
+	size_t known_bytes = checked_reach(&reader->entries);
+	size_t left_bytes = reader->end - reader->begin;
+	size_t reach_bytes =
+		entry_reach(front, known_bytes < left_bytes ? known_bytes : left_bytes);
 
 	return record_view_decode_next(front, reach_bytes, &reader->shapes, ret_view) == 0;
 }

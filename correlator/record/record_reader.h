@@ -28,7 +28,8 @@ DEFINE_CLEANUP(struct record_reader *, record_reader_free);
  * is no end: call again when there is more), or, of a file without any record, what is wrong at its
  * beginning: -EBADMSG, -E2BIG, -ELOOP, -EPROTONOSUPPORT as entry_search and record_view_decode say.
  * What is damaged between records, or after them, is passed over up to the next one, with a warning
- * that gives its offset and size. An incomplete last entry is an end with a warning. After an
+ * that gives its offset and size; so is what does not check, where there are checks (check.h). An
+ * incomplete last entry is an end with a warning, and so is what no check covers there. After an
  * error, or the end, call no more.
  */
 int record_reader_next(struct record_reader *reader, struct record_view *ret_view);
@@ -37,11 +38,13 @@ int record_reader_next(struct record_reader *reader, struct record_view *ret_vie
 void record_reader_drop(struct record_reader *reader, const char *what);
 
 const char *record_reader_name(const struct record_reader *reader);
-/* Whole entries read so far, and whether the end was an incomplete one. */
+/* Records read so far, and whether the end was an incomplete one, or was not checked. */
 uint64_t record_reader_entry_count(const struct record_reader *reader);
 /* Bytes of the file up to the end of the entry last returned. */
 uint64_t record_reader_offset(const struct record_reader *reader);
 bool record_reader_is_truncated(const struct record_reader *reader);
+/* Checks that held so far. */
+uint64_t record_reader_checks(const struct record_reader *reader);
 /* Where nothing could be read, so far: in how many places, and how many bytes in all. */
 void record_reader_get_damage(const struct record_reader *reader, uint64_t *ret_places,
 			      uint64_t *ret_bytes);

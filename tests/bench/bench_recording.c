@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "record/check.h"
 #include "record/record_encode.h"
 
 enum {
@@ -23,6 +24,7 @@ static const uint64_t START_NS = UINT64_C(1700000000000000000), WINDOW_NS = 1000
 
 struct recording {
 	struct record_encoder *encoder;
+	bool has_begun;
 	uint64_t record_count;
 	uint64_t attributed_ns; /* in this window */
 	uint64_t unattributed_ns;
@@ -124,10 +126,19 @@ static int end_window(struct recording *recording, uint64_t window)
 
 static int write_out(struct recording *recording)
 {
-	size_t size_bytes;
-	const void *bytes = record_encoder_bytes(recording->encoder, &size_bytes);
-	size_t written = fwrite(bytes, 1, size_bytes, stdout);
+	uint8_t first_check[CHECK_BYTES];
+	size_t size_bytes, written;
+	const void *bytes;
 
+	record_encoder_add_check(recording->encoder);
+	bytes = record_encoder_bytes(recording->encoder, &size_bytes);
+	if (!recording->has_begun) {
+		check_write(NULL, 0, bytes, first_check);
+		if (fwrite(first_check, 1, CHECK_BYTES, stdout) != CHECK_BYTES)
+			return -1;
+	}
+	recording->has_begun = true;
+	written = fwrite(bytes, 1, size_bytes, stdout);
 	record_encoder_reset(recording->encoder);
 	return written == size_bytes ? 0 : -1;
 }

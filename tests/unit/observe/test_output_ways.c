@@ -4,6 +4,7 @@
 
 #include "failing_memory.h"
 #include "observe/fake_kernel.h"
+#include "record/check.h"
 
 enum {
 	WALL_NS = 77
@@ -153,6 +154,9 @@ int sink_open(const char *path, bool overwrites, struct sink **ret_sink)
 void sink_write(struct sink *sink, const void *entries, size_t size_bytes, size_t records)
 {
 	assert_non_null(sink);
+	/* What begins with a check of nothing. */
+	if (size_bytes == CHECK_BYTES && !records)
+		return;
 	assert_int_equal(records > 0, size_bytes > 0);
 	assert_true(size_bytes <= sizeof(ways.written));
 	ways.written_bytes = size_bytes;
@@ -459,7 +463,7 @@ static void what_is_forgotten_goes_nowhere(void **state)
 	add_one();
 	output_forget(&output, first);
 	assert_int_equal(output_write(&output, WALL_NS), 0);
-	assert_int_equal(ways.written_bytes, first);
+	assert_int_equal(ways.written_bytes, first + CHECK_BYTES);
 }
 
 static void the_sums_are_those_of_the_records(void **state)
