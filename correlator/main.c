@@ -23,6 +23,8 @@ static const struct {
 	  "write a recording in the form that another tool reads" },
 	{ "forward", command_forward, "correlator forward",
 	  "send a recording, or what a spool holds, to a collector" },
+	{ "verify", command_verify, "correlator verify",
+	  "say whether recordings, and what a spool holds, are whole" },
 	{ "doctor", command_doctor, "correlator doctor",
 	  "say what this kernel, user and process offer" },
 };

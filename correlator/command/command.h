@@ -14,6 +14,7 @@ int command_top(int argc, char **argv);
 int command_dump(int argc, char **argv);
 int command_export(int argc, char **argv);
 int command_forward(int argc, char **argv);
+int command_verify(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 
 /* Where record writes to, and report reads from, unless told otherwise. */

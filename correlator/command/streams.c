@@ -87,7 +87,8 @@ static int read_records(const char *path, bool take_prints, streams_take take, v
 		return r;
 	*ret_file = (struct format_file){ .name = path,
 					  .entry_count = record_reader_entry_count(reader),
-					  .is_truncated = record_reader_is_truncated(reader) };
+					  .is_truncated = record_reader_is_truncated(reader),
+					  .checks = record_reader_checks(reader) };
 	record_reader_get_damage(reader, &ret_file->damaged_places, &ret_file->damaged_bytes);
 	if (ret_file->entry_count == 0)
 		log_warning("%s: empty, no records in it", record_reader_name(reader));

@@ -19,6 +19,7 @@ struct format_file {
 	bool is_truncated;
 	uint64_t damaged_places; /* that were passed over */
 	uint64_t damaged_bytes; /* in all of them */
+	uint64_t checks; /* that held (record/check.h) */
 };
 
 struct format_options {

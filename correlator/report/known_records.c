@@ -168,3 +168,62 @@ int known_records_add(struct known_records *known, const struct record_view *rec
 	page->words[place.bit / WORD_BITS] |= UINT64_C(1) << place.bit % WORD_BITS;
 	return 0;
 }
+
+/* By recorder, and by number. */
+static int compare_pages(const struct known_records_page *one,
+			 const struct known_records_page *other)
+{
+	const struct page_key *a = &one->key, *b = &other->key;
+	int r = memcmp(a->recorder, b->recorder, sizeof(a->recorder));
+
+	if (r == 0 && a->recorder_bytes != b->recorder_bytes)
+		r = a->recorder_bytes < b->recorder_bytes ? -1 : 1;
+	if (r == 0 && a->index != b->index)
+		r = a->index < b->index ? -1 : 1;
+	return r;
+}
+
+static void add_number(struct known_recorder *recorder, uint64_t number)
+{
+	if (recorder->count++ == 0)
+		recorder->first = number;
+	else if (number > recorder->last + 1 &&
+		 recorder->missing_ranges++ < KNOWN_RECORDS_RANGES_MAX) {
+		recorder->missing[recorder->missing_ranges - 1].first = recorder->last + 1;
+		recorder->missing[recorder->missing_ranges - 1].last = number - 1;
+	}
+	recorder->last = number;
+}
+
+static void add_numbers(struct known_recorder *recorder, const struct known_records_page *page)
+{
+	for (unsigned int bit = 0; bit < KNOWN_RECORDS_PAGE; bit++)
+		if (page->words[bit / WORD_BITS] >> bit % WORD_BITS & 1)
+			add_number(recorder, page->key.index * KNOWN_RECORDS_PAGE + bit);
+}
+
+static bool is_of(const struct known_recorder *recorder, const struct known_records_page *page)
+{
+	return recorder->name.size_bytes == page->key.recorder_bytes &&
+	       memcmp(recorder->name.bytes, page->key.recorder, page->key.recorder_bytes) == 0;
+}
+
+void known_records_list(struct known_records *known,
+			void (*tell)(void *user, const struct known_recorder *recorder), void *user)
+{
+	struct known_recorder recorder = { .count = 0 };
+	struct known_records_page *page, *next;
+
+	HASH_SORT(known->pages, compare_pages);
+	HASH_ITER(hh, known->pages, page, next) {
+		if (recorder.count && !is_of(&recorder, page))
+			tell(user, &recorder);
+		if (!recorder.count || !is_of(&recorder, page))
+			recorder = (struct known_recorder){
+				.name = { page->key.recorder, page->key.recorder_bytes },
+			};
+		add_numbers(&recorder, page);
+	}
+	if (recorder.count)
+		tell(user, &recorder);
+}

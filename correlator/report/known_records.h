@@ -14,6 +14,7 @@
 
 enum {
 	KNOWN_RECORDS_PAGE = 4096, /* consecutive numbers of one recorder: 0.7 KiB */
+	KNOWN_RECORDS_RANGES_MAX = 8,
 	KNOWN_RECORDS_PAGES_MAX = 65536, /* 50 MB: 268 million records, if few are left out */
 };
 
@@ -28,7 +29,22 @@ struct known_records {
 void known_records_init(struct known_records *known);
 void known_records_deinit(struct known_records *known);
 
+/* A recorder, and the numbers of its records. */
+struct known_recorder {
+	struct record_text name; /* what is before the number; any bytes */
+	uint64_t first, last;
+	uint64_t count;
+	size_t missing_ranges; /* between first and last; the first of them: */
+	struct {
+		uint64_t first, last;
+	} missing[KNOWN_RECORDS_RANGES_MAX];
+};
+
 /* False as well of a record whose record_id does not end in a number. */
 bool known_records_has(struct known_records *known, const struct record_view *record);
 /* 0, also if it has no such record_id or finds no room; -ENOMEM. */
 int known_records_add(struct known_records *known, const struct record_view *record);
+/* Tells of each recorder whose records are known. */
+void known_records_list(struct known_records *known,
+			void (*tell)(void *user, const struct known_recorder *recorder),
+			void *user);
