@@ -68,8 +68,8 @@ struct backlog_gap {
  * same ids. 0, or -errno (spool_open; logged).
  */
 int backlog_new(const struct backlog_options *options, struct backlog **ret_backlog);
-/* With a spool, first keeps there all that is in memory, as far as the disk lets it. Without, what
- * still waits is lost. */
+/* With a spool, first keeps there all that is in memory, as far as the disk lets it, and drops
+ * nothing for it. Without, what still waits is lost. */
 void backlog_free(struct backlog *backlog);
 DEFINE_CLEANUP(struct backlog *, backlog_free);
 

@@ -24,10 +24,11 @@ static bool is_work(const struct backlog *backlog, const struct segment *segment
 	       backlog->queue.memory_bytes > backlog->options.memory_bytes_max / 2;
 }
 
-/* While others fill the disk nothing is dropped for what memory can hold, unless we end. */
+/* While others fill the disk nothing is dropped for what memory can hold, unless somebody asks for
+ * all to be kept. */
 static bool must_replace(const struct backlog *backlog)
 {
-	return backlog->is_ending || backlog->settling ||
+	return backlog->settling ||
 	       backlog->queue.memory_bytes > backlog->options.memory_bytes_max / 2;
 }
 
@@ -113,12 +114,14 @@ static bool may_be_replaced(const struct segment *segment)
 }
 
 /* Drops the oldest of those in the store that are not in use, until so many bytes are free.
- * -ENOSPC: there are not so many, and nothing is dropped. */
+ * -ENOSPC: there are not so many, and nothing is dropped; or we end, and nobody would be told. */
 static int replace(struct backlog *backlog, uint64_t size_bytes, const char *reason)
 {
 	uint64_t freed_bytes = 0;
 	struct segment *segment;
 
+	if (backlog->is_ending)
+		return -ENOSPC;
 	DL_FOREACH(backlog->queue.segments, segment)
 		if (may_be_replaced(segment))
 			freed_bytes += segment->stored_bytes;
