@@ -91,10 +91,28 @@ static void spool_free(struct store *store)
 	free(spool);
 }
 
+/* It may have been on its way from one name to the other. 0, or -errno: one is still there. */
+static int remove_files(const struct spool *spool, const struct segment *segment)
+{
+	char name[NAME_BYTES];
+	int r = 0;
+
+	name_sealed(segment, name);
+	if (unlinkat(spool->fd, name, 0) && errno != ENOENT)
+		r = -errno;
+	name_open(segment, name);
+	if (unlinkat(spool->fd, name, 0) && errno != ENOENT)
+		r = -errno;
+	return r;
+}
+
 static int make_file(struct spool *spool, struct segment *segment)
 {
 	char name[NAME_BYTES];
+	int r = segment->number ? remove_files(spool, segment) : 0;
 
+	if (r < 0)
+		return r;
 	segment->number = ++spool->last_number;
 	segment->is_checked = true;
 	name_open(segment, name);
@@ -159,21 +177,6 @@ static void name_kept(const struct segment *segment, char ret_name[static NAME_B
 		name_sealed(segment, ret_name);
 }
 
-/* It may have been on its way from one name to the other. 0, or -errno: one is still there. */
-static int remove_files(const struct spool *spool, const struct segment *segment)
-{
-	char name[NAME_BYTES];
-	int r = 0;
-
-	name_sealed(segment, name);
-	if (unlinkat(spool->fd, name, 0) && errno != ENOENT)
-		r = -errno;
-	name_open(segment, name);
-	if (unlinkat(spool->fd, name, 0) && errno != ENOENT)
-		r = -errno;
-	return r;
-}
-
 /*
  * After a sync that failed the kernel has thrown away what it could not write, and a later one says
  * nothing of it (fsync(2)): then all is to be written again, to a new file.
@@ -189,8 +192,9 @@ static int spool_seal(struct store *store, struct segment *segment)
 	(void)close(TAKE_FD(segment->fd));
 	if (r == 0)
 		return 0;
-	(void)remove_files(spool, segment);
-	segment->number = 0;
+	/* If it stays, it is tried again before another one is made. */
+	if (remove_files(spool, segment) == 0)
+		segment->number = 0;
 	segment->written_bytes = segment->stored_bytes = 0;
 	return r;
 }
