@@ -30,6 +30,9 @@ enum {
 	DAMAGED_BYTES_MAX = 64 * 1024 * 1024, /* and what is damaged beyond stays where it is */
 };
 
+/* With more digits names would not be in order any more. */
+#define NUMBER_MAX UINT64_C(9999999999999999)
+
 struct spool {
 	struct store store;
 	int fd; /* the directory */
@@ -65,6 +68,8 @@ static bool parse_name(const char *name, struct segment *segment)
 			    &segment->number, digits, &segment->entries, &segment->first_ns,
 			    &segment->last_ns);
 
+	if (segment->number > NUMBER_MAX)
+		return false;
 	for (size_t i = 0; i < CHUNK_ID_RANDOM_BYTES; i++)
 		if (sscanf(digits + 2 * i, "%2hhx", &segment->random[i]) != 1)
 			return false;
@@ -449,6 +454,9 @@ static int load_name(struct spool *spool, const char *name, struct segment **ret
 		return r;
 	if (!parse_name(name, segment))
 		return 0;
+	/* Also of one that is left alone: it comes before those that are new. */
+	if (segment->number > spool->last_number)
+		spool->last_number = segment->number;
 	r = load_file(spool, name, segment);
 	if (r == -ENODATA) {
 		if (segment->size_bytes)
@@ -488,8 +496,6 @@ static int load(struct spool *spool, struct segment **segments)
 		free(names[i]);
 	}
 	free(names);
-	if (*segments)
-		spool->last_number = (*segments)->prev->number;
 	return r;
 }
 
