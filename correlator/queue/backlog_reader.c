@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "record/check.h"
 #include "record/entry_scan.h"
 
 /* Its reader is done with it, or it cannot be read. */
@@ -121,20 +122,29 @@ static void put_off(struct backlog *backlog, struct segment *segment)
 	backlog_wake_reader(backlog);
 }
 
+/* At least so many records. One that was cut off was counted as it was found; a check alone is no
+ * record. */
+static uint32_t count_lost(const struct segment *segment, uint32_t found_records, size_t lost_bytes)
+{
+	if (segment->entries > found_records)
+		return segment->entries - found_records;
+	return !segment->is_checked || lost_bytes > CHECK_BYTES;
+}
+
 /* It goes where somebody may look at it. Counted and said once, however often it is taken. The lock
  * is not held meanwhile. */
 static void note_damage(struct backlog *backlog, struct segment *segment, uint32_t found_records,
 			size_t lost_bytes)
 {
-	/* One that was cut off was counted as it was found. */
-	uint32_t lost_records =
-		segment->entries > found_records ? segment->entries - found_records : 1;
+	uint32_t lost_records = count_lost(segment, found_records, lost_bytes);
 
 	if (segment->is_damaged)
 		return;
 	segment->is_damaged = true;
 	backlog->queue.totals.damaged_segments++;
-	segment_queue_count_lost(&backlog->queue, segment, lost_records, false, "segment damaged");
+	if (lost_records)
+		segment_queue_count_lost(&backlog->queue, segment, lost_records, false,
+					 "segment damaged");
 	(void)pthread_mutex_unlock(&backlog->lock);
 	log_warning("%s: a segment is damaged: at least %" PRIu32
 		    " records are lost (%zu bytes), the other %" PRIu32 " are sent%s",
