@@ -2,7 +2,6 @@
 #include <argp.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -19,6 +18,7 @@
 #include "forward/forwarding.h"
 #include "queue/backlog.h"
 #include "queue/file_source.h"
+#include "queue/spool.h"
 
 #define DEFAULT_GIVE_UP "1m"
 
@@ -141,17 +141,6 @@ static int next_of_spool(void *user, struct chunk *ret_chunk)
 	return r == -EAGAIN && (backlog_is_empty(spool) || backlog_is_stuck(spool)) ? -ENODATA : r;
 }
 
-/* Any other folder would get a lock of ours, and be found empty. */
-static int expect_spool(const char *path)
-{
-	char lock[PATH_MAX];
-
-	(void)snprintf(lock, sizeof(lock), "%s/lock", path);
-	if (access(lock, F_OK) < 0)
-		return log_error(ENOENT, "%s is a folder, but not the spool of a recording", path);
-	return 0;
-}
-
 static int open_work(const char *path, uint64_t skip_records, bool has_acks, struct work *ret_work)
 {
 	const struct backlog_options spool_options = { .spool = path };
@@ -162,7 +151,7 @@ static int open_work(const char *path, uint64_t skip_records, bool has_acks, str
 		.done = has_acks ? "acknowledged" : "sent, unacknowledged,",
 	};
 	if (is_folder(path))
-		return expect_spool(path) < 0 ? -ENOENT
+		return spool_expect(path) < 0 ? -ENOENT
 					      : backlog_new(&spool_options, &ret_work->spool);
 	return file_source_open(path, skip_records, &ret_work->file);
 }

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "command/command.h"
 #include "command/streams.h"
+#include "queue/spool.h"
 #include "report/display.h"
 #include "report/known_records.h"
 
@@ -164,10 +165,14 @@ static void print_spool(const char *spool, const struct verification *before,
 	char name[NAME_TEXT_BYTES];
 
 	(void)display_escape(spool, strlen(spool), name, sizeof(name));
-	(void)printf("%s: %" PRIu64 " of %" PRIu64 " segments are whole: %" PRIu64
-		     " records, %" PRIu64 " checks\n",
-		     name, after->whole_files - before->whole_files, after->files - before->files,
-		     after->records - before->records, after->checks - before->checks);
+	if (after->files == before->files)
+		(void)printf("%s: nothing waits there\n", name);
+	else
+		(void)printf("%s: %" PRIu64 " of %" PRIu64 " segments are whole: %" PRIu64
+			     " records, %" PRIu64 " checks\n",
+			     name, after->whole_files - before->whole_files,
+			     after->files - before->files, after->records - before->records,
+			     after->checks - before->checks);
 	if (damaged)
 		(void)printf("%s/damaged: %u segments were set aside\n", name, damaged);
 	if (rejected)
@@ -201,9 +206,12 @@ static int verify_path(struct verification *verification, const char *path)
 {
 	struct stat status;
 
-	if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+	if (stat(path, &status) < 0 || !S_ISDIR(status.st_mode))
+		return verify_file(verification, path, false);
+	if (spool_expect(path) == 0)
 		return verify_spool(verification, path);
-	return verify_file(verification, path, false);
+	verification->is_wrong = true;
+	return 0;
 }
 
 /* "numbers 1 to 5428: 17 are missing: 219-235", of each recorder. */

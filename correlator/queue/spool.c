@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -497,6 +498,16 @@ static int load(struct spool *spool, struct segment **segments)
 	}
 	free(names);
 	return r;
+}
+
+int spool_expect(const char *path)
+{
+	char lock[PATH_MAX];
+
+	(void)snprintf(lock, sizeof(lock), "%s/lock", path);
+	if (access(lock, F_OK) < 0)
+		return log_error(ENOENT, "%s is a folder, but not the spool of a recording", path);
+	return 0;
 }
 
 static int open_folder(struct spool *spool, const char *path)

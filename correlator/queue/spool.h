@@ -12,6 +12,10 @@
 #include "queue/segment.h"
 #include "queue/store.h"
 
+/* Whether a directory is a spool: 0; -ENOENT: it is not (logged). To be asked by who makes none:
+ * any other one would get a lock, and be found empty. */
+int spool_expect(const char *path);
+
 /*
  * Makes the directory (mode 0700) if it is not there, locks it, and appends to *segments (utlist)
  * what an earlier process left, oldest first, each sealed and kept. A segment that was cut off is

@@ -119,6 +119,11 @@ class VerifyTest(unittest.TestCase):
         self.check(FAILURE, folder, says=(f"{folder}/damaged: 1 segments were set aside",
                                           f"{folder}/rejected: there are records that no collector took"))
 
+    def test_a_folder_that_is_none_and_a_spool_without_anything(self):
+        self.assertIn("is a folder, but not the spool", self.check(FAILURE, self.folder).stderr)
+        folder = self.spool()
+        self.check(OK, folder, says=(f"{folder}: nothing waits there",))
+
     def test_a_segment_that_is_damaged_is_named(self):
         data = bytearray(checked.recording(span(1, 4)))
         data[100] ^= 1
