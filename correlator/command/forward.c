@@ -132,7 +132,7 @@ static int check(const struct arguments *arguments)
 	return forward_arguments_check(&arguments->forward);
 }
 
-/* Of a spool: it was all of it once nothing is left, or nothing that can be read. */
+/* A spool ends once nothing is left in it, or nothing that can be read. */
 static int next_of_spool(void *user, struct chunk *ret_chunk)
 {
 	struct backlog *spool = user;
@@ -253,7 +253,7 @@ static bool is_complete(const struct work *work)
 	return file.is_exhausted;
 }
 
-/* True: some of it cannot be sent by anybody. Of a file: */
+/* True: nobody can send some of this file. */
 static bool say_file_damage(const struct work *work)
 {
 	struct file_source_status file;
@@ -286,7 +286,7 @@ static bool say_file_damage(const struct work *work)
 	       file.missing_records || is_empty;
 }
 
-/* And of a spool. */
+/* The same for a spool. */
 static bool say_spool_damage(const struct work *work)
 {
 	struct backlog_status spool;
@@ -305,7 +305,7 @@ static bool say_spool_damage(const struct work *work)
 	return spool.damaged_segments || spool.unusable_files;
 }
 
-/* What became of it. *ret_is_over: what comes after it would not be delivered, either. */
+/* Says how the work ended. *ret_is_over: the files after it would not be delivered, either. */
 static int finish(const struct work *work, struct sender *sender, bool is_interrupted,
 		  bool *ret_is_over)
 {

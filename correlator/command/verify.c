@@ -146,7 +146,7 @@ static unsigned int count_files(const char *spool, const char *folder)
 	return count < 0 ? 0 : (unsigned int)count;
 }
 
-/* What was sent meanwhile is gone, and nobody's loss. */
+/* A segment that was sent meanwhile is gone, and is no loss. */
 static int verify_segment(struct verification *verification, const char *spool, const char *name)
 {
 	char path[PATH_MAX];

@@ -52,7 +52,7 @@ void forward_peer_close(struct forward_peer *peer)
 	connection_close(TAKE_PTR(peer->connection));
 }
 
-/* What answered there and then failed may work at the host's next address. */
+/* The host's next address may work where this one answered and then failed. */
 static void give_up(struct forward_peer *peer)
 {
 	forward_peer_close(peer);

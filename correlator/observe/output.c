@@ -198,7 +198,7 @@ static bool append_gap(struct output *output)
 	return true;
 }
 
-/* What was encoded, for the file or pipe, with its checks (check.h). */
+/* Gives the encoded records to the file or pipe, with their checks (check.h). */
 static void write_encoded(struct output *output)
 {
 	uint8_t first_check[CHECK_BYTES];

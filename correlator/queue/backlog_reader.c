@@ -62,7 +62,7 @@ static int find_ready(struct backlog *backlog, struct segment **ret_segment)
 	return 0;
 }
 
-/* What was there is gone; anything else is a lack, which passes. */
+/* The bytes are gone for good; any other error is a lack, which passes. */
 static bool is_loss(int r)
 {
 	return r == -ENOENT || r == -ENODATA;
@@ -122,8 +122,8 @@ static void put_off(struct backlog *backlog, struct segment *segment)
 	backlog_wake_reader(backlog);
 }
 
-/* At least so many records. One that was cut off was counted as it was found; a check alone is no
- * record. */
+/* The least number of records that are lost. A segment that was cut off was counted as it was
+ * found; a check alone is no record. */
 static uint32_t count_lost(const struct segment *segment, uint32_t found_records, size_t lost_bytes)
 {
 	if (segment->entries > found_records)
@@ -177,8 +177,8 @@ static int fill_chunk(struct backlog *backlog, struct segment *segment)
 	return found.entries ? 0 : -ENODATA;
 }
 
-/* What is not there any more is dropped, what cannot be read put off; -EAGAIN then, and the next
- * may be tried at once. */
+/* A segment that is gone is dropped, one that cannot be read is put off: then -EAGAIN, and the next
+ * one may be tried at once. */
 static int take(struct backlog *backlog, struct segment *segment)
 {
 	int r = 0;

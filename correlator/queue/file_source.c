@@ -155,7 +155,7 @@ static void forget_front(struct file_source *source, size_t size_bytes, uint64_t
 	source->done_records += records;
 }
 
-/* What comes next; no more comes of a stream that is told to end. */
+/* Looks at what is next. A stream that is told to end gives no more than was read of it. */
 static int look(struct file_source *source, size_t at, size_t *ret_bytes)
 {
 	return checked_search(&source->checked, source->buffer + at, source->buffer_bytes - at,

@@ -113,8 +113,8 @@ static bool may_be_replaced(const struct segment *segment)
 	return segment->is_kept && segment_may_leave(segment);
 }
 
-/* Drops the oldest of those in the store that are not in use, until so many bytes are free.
- * -ENOSPC: there are not so many, and nothing is dropped; or we end, and nobody would be told. */
+/* Drops the oldest segments in the store that are not in use, until size_bytes are free. -ENOSPC:
+ * they do not have as many bytes, and none is dropped; or we end, and nobody would be told. */
 static int replace(struct backlog *backlog, uint64_t size_bytes, const char *reason)
 {
 	uint64_t freed_bytes = 0;
@@ -140,8 +140,8 @@ static int replace(struct backlog *backlog, uint64_t size_bytes, const char *rea
 	return 0;
 }
 
-/* What the store may hold: what we were given. When others fill its disk it does not grow, but
- * keeps what it had then: what is dropped for a segment leaves room for those that come after it.
+/* How many bytes the store may hold: store_bytes_max. While others fill its disk it holds no more
+ * than it did when they began: a large segment that is dropped leaves room for several small ones.
  */
 static uint64_t find_limit(struct backlog *backlog, size_t size_bytes)
 {

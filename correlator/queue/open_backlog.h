@@ -53,7 +53,7 @@ uint64_t backlog_due_ns(const struct backlog *backlog, const struct segment *ope
 void backlog_seal_segment(struct backlog *backlog, struct segment *segment);
 /* Takes it off the queue, counted as lost: the caller throws it away. */
 void backlog_lose(struct backlog *backlog, struct segment *segment, const char *reason);
-/* What has a file, or is in the keeper's hands, is the keeper's to throw away. */
+/* The keeper throws away a segment that has a file, or that it is working on. */
 void backlog_throw_away(struct backlog *backlog, struct segment *segment);
 
 /* Neither the reader nor the keeper has it. */

@@ -153,8 +153,8 @@ static int spool_write(struct store *store, struct segment *segment, const uint8
 	return 0;
 }
 
-/* What was written becomes a sealed file. 0, or -errno; with *ret_is_lost it was a sync's: what
- * that was to write may be gone. */
+/* Makes a sealed file of the open one. 0, or -errno; with *ret_is_lost a sync failed, and the bytes
+ * that it was to write may be gone. */
 static int seal_file(const struct spool *spool, const struct segment *segment, bool *ret_is_lost)
 {
 	char from[NAME_BYTES], to[NAME_BYTES];
@@ -213,7 +213,7 @@ static int spool_read(struct store *store, const struct segment *segment, uint8_
 
 	name_kept(segment, name);
 	fd = openat(spool->fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	/* Of a link that somebody put in its place, too. */
+	/* Nor is a link followed that somebody put in its place. */
 	if (fd < 0)
 		return errno == ELOOP ? -ENOENT : -errno;
 	return file_bytes_read(fd, ret_bytes, segment->stored_bytes, 0);
@@ -432,7 +432,7 @@ static int load_file(struct spool *spool, const char *name, struct segment *segm
 	return segment->size_bytes ? load_open(spool, name, segment) : -ENODATA;
 }
 
-/* Whoever is to look for what was in it finds it there. */
+/* Somebody may want to look for records in it. */
 static void set_aside_unwhole(struct spool *spool, const char *name, size_t size_bytes)
 {
 	int r = set_aside(spool, name, size_bytes);

@@ -39,7 +39,7 @@ struct store_type {
 struct store {
 	const struct store_type *type;
 	const char *name; /* for messages; lives as long as the store */
-	/* What was found there when it was opened: */
+	/* Found there when it was opened: */
 	unsigned int unusable; /* files that could not be read, and were left where they are */
 	unsigned int damaged; /* segments without a whole record: set aside */
 };

@@ -11,8 +11,8 @@
 enum {
 	TIME_OFFSET = 3,
 	TIME_BYTES = 8,
-	/* What no other entry has there: a map of four, "schema" 1, and its kind. It begins with a
-	 * byte that a record has once, for its own map. */
+	/* A map of four, "schema" 1, and the kind: no other entry has these bytes there. The first
+	 * of them is rare: a record has it once, for its own map. */
 	MAP_OFFSET = 11,
 	MAP_BYTES = 22,
 	COUNT_OFFSET = 40,
@@ -60,7 +60,7 @@ static uint32_t sum(uint32_t before, const uint8_t *bytes, size_t size_bytes)
 	return crc32_iscsi((unsigned char *)(uintptr_t)bytes, (int)size_bytes, before);
 }
 
-/* Of the bytes, and of the check but for the sum itself. */
+/* The sum of the bytes and of the check, but for the sum in it. */
 static uint32_t sum_with(const uint8_t *bytes, size_t size_bytes, const uint8_t *check)
 {
 	uint32_t inverted = UINT32_MAX;

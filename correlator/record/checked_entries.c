@@ -51,7 +51,7 @@ static int look_ahead(struct checked_entries *entries, const uint8_t *bytes, siz
 		*ret_bytes = at + CHECK_BYTES;
 		return -EILSEQ;
 	}
-	/* Of no bytes: another recording begins here, behind one that was cut off. */
+	/* A check of no bytes: another recording begins here, behind one that was cut off. */
 	if (covered_bytes == at || covered_bytes == 0) {
 		know(entries, covered_bytes == at ? at + CHECK_BYTES : at, covered_bytes != at);
 		return 0;

@@ -528,7 +528,7 @@ static void a_spool_is_sent_until_it_is_empty(void **state)
 	assert_int_equal(done.source.next(done.source.user, &chunk), -ENODATA);
 	world.spool_is_empty = false;
 	assert_int_equal(done.source.next(done.source.user, &chunk), -EAGAIN);
-	/* What there is cannot be read. */
+	/* Nothing that is left can be read. */
 	world.spool_is_stuck = true;
 	assert_int_equal(done.source.next(done.source.user, &chunk), -ENODATA);
 	world.next_code = 0;

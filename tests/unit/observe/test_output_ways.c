@@ -154,7 +154,7 @@ int sink_open(const char *path, bool overwrites, struct sink **ret_sink)
 void sink_write(struct sink *sink, const void *entries, size_t size_bytes, size_t records)
 {
 	assert_non_null(sink);
-	/* What begins with a check of nothing. */
+	/* A file begins with a check of nothing. */
 	if (size_bytes == CHECK_BYTES && !records)
 		return;
 	assert_int_equal(records > 0, size_bytes > 0);

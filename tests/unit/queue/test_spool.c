@@ -291,7 +291,7 @@ static void change_bit(const char *path, off_t offset)
 	assert_int_equal(close(fd), 0);
 }
 
-/* With it goes all that its check is of, and nothing else. */
+/* All that its check covers is lost with it, and nothing else. */
 static void of_a_damaged_segment_what_checks_is_sent_and_the_rest_counted(void **state)
 {
 	char path[PATH_MAX], said[1024];
@@ -597,7 +597,7 @@ static void on_a_disk_that_others_fill_as_much_is_dropped_as_memory_cannot_hold(
 	assert_int_equal(status.dropped_records, 0);
 	assert_int_equal(status.kept_records, OLD);
 	full_bytes = status.store_bytes;
-	/* What was written so far is kept as it grows: a record at a time. */
+	/* The open segment is written as it grows: a record at a time. */
 	for (uint64_t number = OLD + AT_ONCE; number < OLD + NEW; number++) {
 		append_numbers(backlog, number, 1);
 		(void)usleep(1000);

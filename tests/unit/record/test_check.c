@@ -73,7 +73,7 @@ static size_t make_recording(uint8_t ret_bytes[static BYTES_MAX])
 	return CHECK_BYTES + size_bytes;
 }
 
-/* What reading bytes to their end gave. */
+/* The result of reading bytes to their end. */
 struct outcome {
 	unsigned int records, checks;
 	size_t damaged_bytes, torn_bytes;
@@ -284,7 +284,7 @@ static uint32_t crc_32c(const uint8_t *bytes, size_t size_bytes)
 	return ~sum;
 }
 
-/* What other programs find, too. RFC 3720, B.4: the sum of 32 zeros. */
+/* The same sum as other programs find. RFC 3720, B.4: that of 32 zeros. */
 static void it_is_crc_32c(void **state)
 {
 	static const uint8_t entry[ENTRY_HEAD_BYTES] = { 0x92, 0xd7 };

@@ -189,7 +189,7 @@ void disk_restart(bool has_lost_power)
 		if (has_lost_power)
 			lose_power(file);
 		file->is_used = file->place.folder != NOWHERE;
-		/* What is in the cache gets to the disk some time. */
+		/* The cache gets to the disk some time. */
 		file->has_lost = false;
 	}
 	memset(disk.fds, 0, sizeof(disk.fds));
@@ -268,7 +268,7 @@ static struct file *make_file(enum folder folder, const char *name)
 	for (size_t i = 0; i < FILES_MAX; i++) {
 		struct file *file = &disk.files[i];
 
-		/* Of one that is gone a power loss may bring back what was synced. */
+		/* A power loss may bring back a file that is gone, as it was synced. */
 		if (file->is_used && (file->place.folder || file->synced_place.folder))
 			continue;
 		file->is_used = true;
@@ -499,7 +499,8 @@ int ftruncate(int fd, off_t size_bytes)
 	return 0;
 }
 
-/* What a sync that fails was to write is gone, and the next one says nothing of it (fsync(2)). */
+/* A sync that fails loses what it was to write, and the next one says nothing of that (fsync(2)).
+ */
 static int sync_file(struct file *file, bool has_failed)
 {
 	if (has_failed)

@@ -16,7 +16,7 @@ enum {
 
 #define DISK_SPOOL "/machine/spool"
 
-/* What is to come, of a thousand calls each, until it is set anew. */
+/* How many of a thousand calls go wrong in each way, until it is set anew. */
 struct disk_weather {
 	unsigned int failing; /* with an error of its kind */
 	unsigned int brief; /* a read or a write is short */
@@ -44,7 +44,7 @@ bool disk_has_lied(void);
 bool disk_has_rotted(void);
 bool disk_has_torn(void); /* a write was short */
 unsigned int disk_calls(void);
-/* Of all its files. */
+/* All its files together. */
 uint64_t disk_used_bytes(void);
 /* Files that were set aside as damaged. */
 unsigned int disk_damaged_count(void);

@@ -57,7 +57,7 @@ static struct {
 	bool is_taken; /* a chunk is out */
 	struct chunk chunk;
 	uint64_t rejected;
-	/* What was said last: */
+	/* The troubles that were said to have begun, and not to be over: */
 	bool said_failing, said_unread;
 	/* Ever, of what was dropped: it may arrive all the same; of what is damaged: it is there,
 	 * it is not where it is to be. */
@@ -132,7 +132,7 @@ static void hear_of_damage(const char *text)
 		story.has_said_unmoved = true;
 	if (strstr(text, "a segment is damaged"))
 		story.has_said_damaged = true;
-	/* What was kept is so only if the disk lied. What was torn was never said to be kept. */
+	/* A kept segment is damaged only if the disk lied. A torn one was never said to be kept. */
 	expect(disk_has_lied() || disk_has_rotted() || !strstr(text, "a segment is damaged"),
 	       "what was kept is damaged: %s", text);
 	expect(disk_has_lied() || disk_has_rotted() || story.has_lost_power || disk_has_torn() ||
@@ -403,8 +403,8 @@ static void begin_again(void)
 	open_backlog();
 }
 
-/* Of a disk that others fill, a twentieth stays free, or else we take no more than we had. One
- * write may be on its way. */
+/* A twentieth of the disk stays free for others, or else we take no more than we had. One write may
+ * be on its way. */
 static void check_room(void)
 {
 	const uint64_t write_bytes = 6 * ENTRY + 3 * CHECK_BYTES;
@@ -525,7 +525,7 @@ static void let_all_arrive(void)
 	expect(story.has_said_unremoved || !status_now().store_bytes,
 	       "nothing waits, and %" PRIu64 " bytes are in the store", status_now().store_bytes);
 	take_gap();
-	/* What was put off, or could not be removed, is there once more. */
+	/* The next process sends again what could not be removed, and what was left alone. */
 	begin_again();
 	for (rounds = 0; rounds < ROUNDS_MAX && !backlog_is_empty(story.backlog); rounds++) {
 		while (take_chunk())
