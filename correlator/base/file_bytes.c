@@ -5,6 +5,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/iovec.h"
+
 int file_bytes_write(int fd, const uint8_t *bytes, size_t size_bytes, uint64_t offset)
 {
 	while (size_bytes) {
@@ -23,6 +25,8 @@ int file_bytes_write(int fd, const uint8_t *bytes, size_t size_bytes, uint64_t o
 
 int file_bytes_write_parts(int fd, struct iovec *parts, int count, uint64_t offset)
 {
+	size_t done;
+
 	while (count) {
 		ssize_t wrote = pwritev(fd, parts, count, (off_t)offset);
 
@@ -31,15 +35,9 @@ int file_bytes_write_parts(int fd, struct iovec *parts, int count, uint64_t offs
 		if (wrote <= 0)
 			return wrote ? -errno : -EIO;
 		offset += (uint64_t)wrote;
-		while (count && (size_t)wrote >= parts->iov_len) {
-			wrote -= (ssize_t)parts->iov_len;
-			parts++;
-			count--;
-		}
-		if (count) {
-			parts->iov_base = (uint8_t *)parts->iov_base + wrote;
-			parts->iov_len -= (size_t)wrote;
-		}
+		done = iovec_skip(parts, (size_t)count, (size_t)wrote);
+		parts += done;
+		count -= (int)done;
 	}
 	return 0;
 }

@@ -14,6 +14,7 @@
 #include <netinet/tcp.h>
 
 #include "base/clock.h"
+#include "base/iovec.h"
 
 enum {
 	LOOKUP_S = 10,
@@ -283,13 +284,8 @@ struct output {
 
 static void skip_sent(struct output *output, size_t sent_bytes)
 {
-	while (output->next < output->count && sent_bytes >= output->parts[output->next].iov_len)
-		sent_bytes -= output->parts[output->next++].iov_len;
-	if (output->next == output->count)
-		return;
-	output->parts[output->next].iov_base =
-		(uint8_t *)output->parts[output->next].iov_base + sent_bytes;
-	output->parts[output->next].iov_len -= sent_bytes;
+	output->next +=
+		iovec_skip(&output->parts[output->next], output->count - output->next, sent_bytes);
 }
 
 static ssize_t write_some(struct connection *connection, struct output *output, short *ret_events,
