@@ -26,28 +26,28 @@ def is_record(entry):
     return entry[1]["kind"] != "check"
 
 
-def unpack_entries(data):
-    """The complete entries that are records, and the number of bytes that they and their checks take up."""
+def each_entry(data):
+    """The complete entries, checks among them, and where each begins and ends."""
     unpacker = msgpack.Unpacker(raw=False, strict_map_key=True, max_buffer_size=len(data) or 1)
     unpacker.feed(data)
-    entries, size = [], 0
+    begin = 0
     for entry in unpacker:
+        yield entry, begin, unpacker.tell()
+        begin = unpacker.tell()
+
+
+def unpack_entries(data):
+    """The complete entries that are records, and the number of bytes that they and their checks take up."""
+    entries, size = [], 0
+    for entry, _, size in each_entry(data):
         if is_record(entry):
             entries.append(entry)
-        size = unpacker.tell()
     return entries, size
 
 
 def without_checks(data):
-    """What a collector gets of a recording."""
-    unpacker = msgpack.Unpacker(raw=False, strict_map_key=True, max_buffer_size=len(data) or 1)
-    unpacker.feed(data)
-    kept, at = [], 0
-    for entry in unpacker:
-        if is_record(entry):
-            kept.append(data[at:unpacker.tell()])
-        at = unpacker.tell()
-    return b"".join(kept)
+    """The bytes of a recording that a collector gets."""
+    return b"".join(data[begin:end] for entry, begin, end in each_entry(data) if is_record(entry))
 
 
 def read_records(path):
