@@ -157,11 +157,9 @@ static int verify_segment(struct verification *verification, const char *spool, 
 	return verify_file(verification, path, true);
 }
 
-static void print_spool(const char *spool, const struct verification *before,
+static void print_spool(const char *spool, unsigned int damaged, const struct verification *before,
 			const struct verification *after)
 {
-	unsigned int damaged = count_files(spool, "damaged"),
-		     rejected = count_files(spool, "rejected");
 	char name[NAME_TEXT_BYTES];
 
 	(void)display_escape(spool, strlen(spool), name, sizeof(name));
@@ -175,7 +173,7 @@ static void print_spool(const char *spool, const struct verification *before,
 			     after->checks - before->checks);
 	if (damaged)
 		(void)printf("%s/damaged: %u segments were set aside\n", name, damaged);
-	if (rejected)
+	if (count_files(spool, "rejected"))
 		(void)printf("%s/rejected: there are records that no collector took\n", name);
 }
 
@@ -183,6 +181,7 @@ static int verify_spool(struct verification *verification, const char *spool)
 {
 	struct verification before = *verification;
 	struct dirent **names = NULL;
+	unsigned int damaged;
 	int count = scandir(spool, &names, is_segment, alphasort), r = 0;
 
 	if (count < 0) {
@@ -196,9 +195,10 @@ static int verify_spool(struct verification *verification, const char *spool)
 		free(names[i]);
 	}
 	free(names);
+	damaged = count_files(spool, "damaged");
 	if (r == 0)
-		print_spool(spool, &before, verification);
-	verification->is_wrong |= count_files(spool, "damaged") > 0;
+		print_spool(spool, damaged, &before, verification);
+	verification->is_wrong |= damaged > 0;
 	return r;
 }
 
