@@ -47,8 +47,8 @@ int sink_open(const char *path, bool overwrites, struct sink **ret_sink);
  */
 int sink_check(const char *path, bool overwrites);
 
-/* Takes whole entries, so many records; writes what can be written now, of these and of what waits.
- */
+/* Takes whole entries, as many records as that; writes as much as can be written now, those that
+ * wait first. */
 void sink_write(struct sink *sink, const void *entries, size_t size_bytes, size_t records);
 /* Writes what can be written now of what waits. */
 void sink_flush(struct sink *sink);

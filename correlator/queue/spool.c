@@ -357,7 +357,7 @@ static int check_folder(int fd, const char *path)
 static int lock_folder(struct spool *spool)
 {
 	spool->lock_fd = openat(spool->fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	/* One that may only be read. */
+	/* The folder may be one that we may only read. */
 	if (spool->lock_fd < 0 && (errno == EROFS || errno == EACCES || errno == EPERM))
 		spool->lock_fd = openat(spool->fd, "lock", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (spool->lock_fd < 0)

@@ -26,7 +26,7 @@ struct store_type {
 	/* All that is there of it, segment->stored_bytes, checks included. 0; -ENOENT, -ENODATA:
 	 * they are not there any more; any other -errno is a lack, and it may be tried again. */
 	int (*read)(struct store *store, const struct segment *segment, uint8_t *ret_bytes);
-	/* One that is damaged is set aside, or stays where it is. 0, or -errno: it is still there.
+	/* A damaged segment is set aside, or stays where it is. 0, or -errno: it is still there.
 	 */
 	int (*remove)(struct store *store, struct segment *segment);
 	/* Sets an entry aside for good. 0, or -errno. */

@@ -17,12 +17,12 @@
 
 enum {
 	CHECK_BYTES = 56,
-	/* A writer puts one behind the entry with which so many bytes are reached: who reads holds
-	 * what is not checked yet. */
+	/* A writer puts a check behind the entry that reaches this size: a reader holds all that is
+	 * not checked yet. */
 	CHECK_SPAN_BYTES = 32 * 1024,
 };
 
-/* The check of so many bytes, at most INT32_MAX; entry: whose EventTime it takes. */
+/* Makes the check of size_bytes, at most INT32_MAX. It takes the EventTime of entry. */
 void check_write(const uint8_t *bytes, size_t size_bytes, const uint8_t *entry,
 		 uint8_t ret_check[static CHECK_BYTES]);
 
@@ -36,6 +36,6 @@ size_t check_covered_bytes(const uint8_t check[static CHECK_BYTES]);
 /* It is a check, and right: of the size_bytes before it. */
 bool check_holds(const uint8_t *check, size_t size_bytes);
 
-/* Where the next one begins, or one that was damaged behind its name: its offset, or size_bytes.
- * One that is cut off is not found. */
+/* The offset of the next check, whole or damaged behind its name; size_bytes: there is none. A
+ * check that is cut off is not found. */
 size_t check_find(const uint8_t *bytes, size_t size_bytes);

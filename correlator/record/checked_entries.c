@@ -40,7 +40,7 @@ static int look_ahead(struct checked_entries *entries, const uint8_t *bytes, siz
 
 	at = from + check_find(bytes + from, available_bytes - from);
 	if (at == available_bytes) {
-		/* One that has only begun is looked at again. */
+		/* A check that has only begun is looked at again. */
 		entries->searched_bytes =
 			available_bytes < CHECK_BYTES ? 0 : available_bytes - CHECK_BYTES + 1;
 		return miss(entries, available_bytes, is_end);

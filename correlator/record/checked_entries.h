@@ -4,8 +4,8 @@
  * only those whose check holds (check.h). Recordings may follow each other, with checks and
  * without. Pure; single thread.
  *
- * What no check covers, and none follows: the end of a recording that was cut off. Its entries are
- * given, and counted; who wants only what is checked leaves them out.
+ * At the end of a recording that was cut off may be entries that no check covers. They are given,
+ * and counted (is_loose); a caller that wants only checked ones leaves them out.
  */
 #pragma once
 
@@ -33,7 +33,7 @@ struct checked_entries {
  */
 int checked_search(struct checked_entries *entries, const uint8_t *bytes, size_t available_bytes,
 		   bool is_end, size_t *ret_bytes);
-/* The front moves behind so many bytes, which checked_search has given. */
+/* Moves the front by size_bytes, which checked_search has given. */
 void checked_pass(struct checked_entries *entries, size_t size_bytes);
 
 /* How many bytes at the front are known to be good; 0: ask checked_search. SIZE_MAX: there are no

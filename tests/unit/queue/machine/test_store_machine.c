@@ -242,7 +242,7 @@ static void release_chunk(void)
 	story.is_taken = false;
 }
 
-/* One that is new: whole, in order, and kept before anybody gets it, where that can be. */
+/* A new chunk is whole, in order, and kept before anybody gets it, where that can be. */
 static void look_at_chunk(void)
 {
 	uint64_t first = entry_number(story.chunk.bytes, 0);

@@ -14,7 +14,7 @@ void turns_begin(uint64_t now_ns);
 uint64_t turns_now_ns(void);
 void turns_advance(uint64_t ns);
 
-/* At a call of the disk: whoever calls waits for so long, or until the other one has been. */
+/* A call of the disk takes this long. With 0 the other one has a turn meanwhile. */
 void turns_pause(uint64_t ns);
 
 /* Lets the keeper go on until it waits, or is at its next call. False: it has nothing to do now. */
