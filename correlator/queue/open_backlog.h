@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-#include "queue/segment.h"
+#include "queue/segment_queue.h"
 #include "queue/store.h"
 
 struct backlog {

@@ -2,9 +2,8 @@
 /*
  * A segment of the backlog: whole entries, one after the other, that travel as one chunk. Filled
  * while open, never changed once sealed. Its bytes stay where they are while it is open, so that
- * another thread may read those that are counted in size_bytes. And the queue of segments, with its
- * books: what is in memory, and what was lost. All under the backlog's lock, but for the fields of
- * the store. Pure but for randomness.
+ * another thread may read those that are counted in size_bytes. All under the backlog's lock, but
+ * for the fields of the store. Pure but for randomness.
  */
 #pragma once
 
@@ -67,39 +66,3 @@ struct segment_salvage {
  */
 struct segment_salvage segment_salvage(struct segment *segment, bool is_checked, uint8_t *bytes,
 				       size_t size_bytes);
-
-struct segment_queue {
-	struct segment *segments; /* utlist, oldest first; only the newest may be open */
-	size_t memory_bytes; /* capacity of all that is in memory */
-	uint64_t store_bytes; /* written of all that is in the store */
-	struct backlog_status totals; /* only what has happened; the rest is counted when asked */
-	struct backlog_gap gap;
-};
-
-/* Each: NULL = there is none. The newest, if it is open: */
-struct segment *segment_queue_find_open(const struct segment_queue *queue);
-/* The one that the reader has: */
-struct segment *segment_queue_find_taken(const struct segment_queue *queue);
-/* The oldest that is neither deferred nor unread nor the one excepted: */
-struct segment *segment_queue_find_next(const struct segment_queue *queue,
-					const struct segment *except);
-/* None is deferred any more. */
-void segment_queue_recall(struct segment_queue *queue);
-/* None is unread any more. */
-void segment_queue_recall_unread(struct segment_queue *queue);
-
-void segment_queue_add(struct segment_queue *queue, struct segment *segment);
-/* Off the queue; its bytes are as they were, but no longer counted. */
-void segment_queue_remove(struct segment_queue *queue, struct segment *segment);
-/* Seals it, and gives back the memory that it did not need, unless the keeper is reading there. */
-void segment_queue_seal(struct segment_queue *queue, struct segment *segment);
-/* Its bytes leave memory, and come back: bytes is taken over, of stored_bytes. */
-void segment_queue_unload(struct segment_queue *queue, struct segment *segment);
-void segment_queue_load(struct segment_queue *queue, struct segment *segment, uint8_t *bytes);
-
-/* Counts what is lost. reason: static. */
-void segment_queue_count_gap(struct segment_queue *queue, const struct backlog_gap *lost);
-/* The same of records of a segment; with is_whole, of the segment itself. */
-void segment_queue_count_lost(struct segment_queue *queue, const struct segment *segment,
-			      uint32_t records, bool is_whole, const char *reason);
-void segment_queue_get_status(const struct segment_queue *queue, struct backlog_status *ret_status);

@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/signals.h"
-#include "queue/segment.h"
+#include "queue/segment_queue.h"
 #include "record/entry_scan.h"
 
 enum {

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "queue/numbered_entries.h"
-#include "queue/segment.h"
+#include "queue/segment_queue.h"
 
 enum {
 	ENTRY = sizeof(struct numbered_entry),
