@@ -145,7 +145,7 @@ int output_add_kind(struct output *output, uint64_t wall_ns, enum record_kind ki
 }
 
 /* What was dropped on the way to one output is missing there, and not in others. */
-static int encode_gap(struct output *output, const struct backlog_gap *gap, uint64_t total_records)
+static int encode_gap(struct output *output, const struct gap *gap, uint64_t total_records)
 {
 	struct gap_record record = {
 		.dropped_records = gap->dropped_records,
@@ -187,7 +187,7 @@ static void say_dropped(struct output *output, const struct backlog_status *stat
 static bool append_gap(struct output *output)
 {
 	struct backlog_status status;
-	struct backlog_gap gap;
+	struct gap gap;
 
 	if (!backlog_take_gap(output->backlog, &gap))
 		return false;
@@ -218,7 +218,7 @@ static void write_encoded(struct output *output)
 static void write_gap(struct output *output)
 {
 	struct sink_status status;
-	struct backlog_gap gap;
+	struct gap gap;
 
 	if (!sink_take_gap(output->sink, &gap))
 		return;

@@ -167,10 +167,9 @@ static int append_entry(struct backlog *backlog, const uint8_t *entry, size_t en
 	if (r != -ENOBUFS && r != -ENOMEM)
 		return r;
 	time_ns = entry_time_ns(entry);
-	segment_queue_count_gap(
-		&backlog->queue,
-		&(struct backlog_gap){ 1, 0, time_ns, time_ns,
-				       r == -ENOMEM ? "no memory" : "memory queue full" });
+	segment_queue_count_gap(&backlog->queue,
+				&(struct gap){ 1, 0, time_ns, time_ns,
+					       r == -ENOMEM ? "no memory" : "memory queue full" });
 	return 0;
 }
 
@@ -233,11 +232,11 @@ void backlog_settle(struct backlog *backlog)
 	(void)pthread_mutex_unlock(&backlog->lock);
 }
 
-bool backlog_take_gap(struct backlog *backlog, struct backlog_gap *ret_gap)
+bool backlog_take_gap(struct backlog *backlog, struct gap *ret_gap)
 {
 	(void)pthread_mutex_lock(&backlog->lock);
 	*ret_gap = backlog->queue.gap;
-	backlog->queue.gap = (struct backlog_gap){ 0 };
+	backlog->queue.gap = (struct gap){ 0 };
 	(void)pthread_mutex_unlock(&backlog->lock);
 	return ret_gap->dropped_records || ret_gap->dropped_segments;
 }

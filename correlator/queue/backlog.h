@@ -21,6 +21,7 @@
 
 #include "base/cleanup.h"
 #include "queue/chunk.h"
+#include "queue/gap.h"
 
 enum {
 	/* Fast with each receiver, far below their limits; 512 KiB with the checks on disk. */
@@ -54,15 +55,6 @@ struct backlog_status {
 	uint64_t unusable_files; /* in the spool, which could not be read when it was opened */
 };
 
-/* What was dropped since the last backlog_take_gap. */
-struct backlog_gap {
-	uint64_t dropped_records;
-	uint64_t dropped_segments;
-	uint64_t first_ns; /* EventTime of the oldest and newest record dropped */
-	uint64_t last_ns;
-	const char *reason; /* static */
-};
-
 /*
  * options: copied; NULL = defaults. What an earlier process left in the spool comes first, with the
  * same ids. 0, or -errno (spool_open; logged).
@@ -87,7 +79,7 @@ void backlog_seal(struct backlog *backlog);
  * was kept, and what had to be dropped, is known. */
 void backlog_settle(struct backlog *backlog);
 /* True if something was dropped since the last call. */
-bool backlog_take_gap(struct backlog *backlog, struct backlog_gap *ret_gap);
+bool backlog_take_gap(struct backlog *backlog, struct gap *ret_gap);
 
 /* The four below as the sender's source of chunks, and an event fd, which is readable when
  * backlog_next is worth a try. backlog is borrowed for the sender's life. */

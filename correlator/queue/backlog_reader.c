@@ -272,7 +272,7 @@ static int set_aside(struct store *store, const void *entry, size_t entry_bytes)
 int backlog_reject(struct backlog *backlog, const void *entry, size_t entry_bytes)
 {
 	const uint64_t time_ns = entry_time_ns(entry);
-	const struct backlog_gap lost = {
+	const struct gap lost = {
 		.dropped_records = 1, .first_ns = time_ns, .last_ns = time_ns, .reason = "refused"
 	};
 	struct store *spool;

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "queue/backlog.h"
+#include "queue/chunk.h"
 
 struct segment {
 	struct segment *prev, *next; /* utlist: oldest first */

@@ -93,25 +93,17 @@ void segment_queue_load(struct segment_queue *queue, struct segment *segment, ui
 	segment->has_checks = segment->is_checked;
 }
 
-void segment_queue_count_gap(struct segment_queue *queue, const struct backlog_gap *lost)
+void segment_queue_count_gap(struct segment_queue *queue, const struct gap *lost)
 {
-	struct backlog_gap *gap = &queue->gap;
-
 	queue->totals.dropped_records += lost->dropped_records;
 	queue->totals.dropped_segments += lost->dropped_segments;
-	if (!gap->dropped_records || lost->first_ns < gap->first_ns)
-		gap->first_ns = lost->first_ns;
-	if (lost->last_ns > gap->last_ns)
-		gap->last_ns = lost->last_ns;
-	gap->dropped_records += lost->dropped_records;
-	gap->dropped_segments += lost->dropped_segments;
-	gap->reason = lost->reason;
+	gap_add(&queue->gap, lost);
 }
 
 void segment_queue_count_lost(struct segment_queue *queue, const struct segment *segment,
 			      uint32_t records, bool is_whole, const char *reason)
 {
-	const struct backlog_gap lost = {
+	const struct gap lost = {
 		.dropped_records = records,
 		.dropped_segments = is_whole,
 		.first_ns = segment->first_ns,

@@ -16,7 +16,7 @@ struct segment_queue {
 	size_t memory_bytes; /* capacity of all that is in memory */
 	uint64_t store_bytes; /* written of all that is in the store */
 	struct backlog_status totals; /* only what has happened; the rest is counted when asked */
-	struct backlog_gap gap;
+	struct gap gap;
 };
 
 /* Each: NULL = there is none. The newest, if it is open: */
@@ -41,7 +41,7 @@ void segment_queue_unload(struct segment_queue *queue, struct segment *segment);
 void segment_queue_load(struct segment_queue *queue, struct segment *segment, uint8_t *bytes);
 
 /* Counts what is lost. reason: static. */
-void segment_queue_count_gap(struct segment_queue *queue, const struct backlog_gap *lost);
+void segment_queue_count_gap(struct segment_queue *queue, const struct gap *lost);
 /* The same of records of a segment; with is_whole, of the segment itself. */
 void segment_queue_count_lost(struct segment_queue *queue, const struct segment *segment,
 			      uint32_t records, bool is_whole, const char *reason);

@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/signals.h"
-#include "queue/segment_queue.h"
+#include "queue/segment.h"
 #include "record/entry_scan.h"
 
 enum {
@@ -42,7 +42,8 @@ struct sink {
 	size_t part_bytes; /* of the first of them, is written */
 	uint64_t waiting_records; /* all of them */
 	uint64_t written_records;
-	struct segment_queue lost; /* only its books of what was dropped */
+	struct gap gap;
+	uint64_t dropped_records; /* since the start */
 	const char *lost_reason; /* static; of what was dropped last */
 	char *name;
 };
@@ -375,7 +376,9 @@ static void drop(struct sink *sink, const uint8_t *entries, size_t size_bytes, c
 	struct segment dropped = { 0 };
 
 	segment_count(&dropped, entries, size_bytes);
-	segment_queue_count_lost(&sink->lost, &dropped, dropped.entries, false, reason);
+	gap_add(&sink->gap,
+		&(struct gap){ dropped.entries, 0, dropped.first_ns, dropped.last_ns, reason });
+	sink->dropped_records += dropped.entries;
 	sink->lost_reason = reason;
 }
 
@@ -404,13 +407,13 @@ uint64_t sink_due_ns(const struct sink *sink)
 	return sink->waiting_bytes && sink->failure ? sink->retry_ns : UINT64_MAX;
 }
 
-bool sink_take_gap(struct sink *sink, struct backlog_gap *ret_gap)
+bool sink_take_gap(struct sink *sink, struct gap *ret_gap)
 {
-	if (!sink->lost.gap.dropped_records || sink->is_over ||
+	if (!sink->gap.dropped_records || sink->is_over ||
 	    sink->waiting_bytes > SINK_WAITING_BYTES / 2)
 		return false;
-	*ret_gap = sink->lost.gap;
-	sink->lost.gap = (struct backlog_gap){ 0 };
+	*ret_gap = sink->gap;
+	sink->gap = (struct gap){ 0 };
 	return true;
 }
 
@@ -418,7 +421,7 @@ void sink_get_status(const struct sink *sink, struct sink_status *ret_status)
 {
 	*ret_status = (struct sink_status){
 		.written_records = sink->written_records,
-		.dropped_records = sink->lost.totals.dropped_records,
+		.dropped_records = sink->dropped_records,
 		.failures = sink->failures,
 		.waiting_bytes = sink->waiting_bytes,
 		.is_over = sink->is_over,
@@ -433,7 +436,7 @@ static int say_missing(struct sink *sink)
 	if (!sink->lost_reason)
 		return 0;
 	return log_error(EIO, "%s: %" PRIu64 " records are missing (%s)", sink->name,
-			 sink->lost.totals.dropped_records, sink->lost_reason);
+			 sink->dropped_records, sink->lost_reason);
 }
 
 int sink_close(struct sink *sink, struct sink_status *ret_status)

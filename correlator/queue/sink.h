@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "queue/backlog.h"
+#include "queue/gap.h"
 
 enum {
 	SINK_WAITING_BYTES = 8 * 1024 * 1024 /* room for what waits; for more if it is one write */
@@ -58,7 +58,7 @@ int sink_fd(const struct sink *sink);
 uint64_t sink_due_ns(const struct sink *sink);
 
 /* True if something was dropped since the last call, and there is ample room again. */
-bool sink_take_gap(struct sink *sink, struct backlog_gap *ret_gap);
+bool sink_take_gap(struct sink *sink, struct gap *ret_gap);
 void sink_get_status(const struct sink *sink, struct sink_status *ret_status);
 
 /*

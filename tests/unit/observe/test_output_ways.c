@@ -20,7 +20,7 @@ static struct fake_ways {
 	struct sink_status sink;
 	struct backlog_status backlog;
 	struct sender_status sender;
-	struct backlog_gap backlog_gap, sink_gap;
+	struct gap backlog_gap, sink_gap;
 	unsigned int backlog_gaps, sink_gaps; /* how many there are to take */
 	size_t appended_bytes, written_bytes; /* the last time */
 	uint8_t appended[4096], written[4096];
@@ -122,7 +122,7 @@ void backlog_settle(struct backlog *backlog)
 	tell("queue settled");
 }
 
-bool backlog_take_gap(struct backlog *backlog, struct backlog_gap *ret_gap)
+bool backlog_take_gap(struct backlog *backlog, struct gap *ret_gap)
 {
 	assert_non_null(backlog);
 	if (!ways.backlog_gaps)
@@ -185,7 +185,7 @@ uint64_t sink_due_ns(const struct sink *sink)
 	return ways.due_ns;
 }
 
-bool sink_take_gap(struct sink *sink, struct backlog_gap *ret_gap)
+bool sink_take_gap(struct sink *sink, struct gap *ret_gap)
 {
 	assert_non_null(sink);
 	if (!ways.sink_gaps)
@@ -499,7 +499,7 @@ static void what_collectors_miss_is_told_them_and_said_once_a_minute(void **stat
 
 	(void)state;
 	begin_well();
-	ways.backlog_gap = (struct backlog_gap){ .dropped_records = 2, .reason = "the disk" };
+	ways.backlog_gap = (struct gap){ .dropped_records = 2, .reason = "the disk" };
 	ways.backlog.dropped_records = 5;
 	ways.backlog_gaps = 1;
 	add_one();
@@ -526,7 +526,7 @@ static void what_a_file_misses_is_told_in_it(void **state)
 {
 	(void)state;
 	begin_well();
-	ways.sink_gap = (struct backlog_gap){ .dropped_records = 2, .reason = "the reader" };
+	ways.sink_gap = (struct gap){ .dropped_records = 2, .reason = "the reader" };
 	ways.sink_gaps = 1;
 	add_one();
 	assert_int_equal(output_write(&output, WALL_NS), 0);

@@ -116,7 +116,7 @@ static void the_oldest_is_dropped_and_counted_but_never_what_is_being_sent(void 
 {
 	struct backlog *backlog = make(2 * ENTRY, 6 * ENTRY, LONG);
 	struct backlog_status status;
-	struct backlog_gap gap;
+	struct gap gap;
 
 	(void)state;
 	append_numbers(backlog, 1, 6);
@@ -143,7 +143,7 @@ static void the_oldest_is_dropped_and_counted_but_never_what_is_being_sent(void 
 static void without_any_room_the_new_entry_is_dropped_and_counted(void **state)
 {
 	struct backlog *backlog = make(2 * ENTRY, 2 * ENTRY, LONG);
-	struct backlog_gap gap;
+	struct gap gap;
 
 	(void)state;
 	append_numbers(backlog, 1, 2);
@@ -161,7 +161,7 @@ static void what_there_is_no_memory_for_is_dropped_and_counted(void **state)
 {
 	struct backlog *backlog = make(2 * ENTRY, 0, LONG), *none = NULL;
 	struct backlog_status status;
-	struct backlog_gap gap;
+	struct gap gap;
 
 	(void)state;
 	append_numbers(backlog, 1, 1);
@@ -221,7 +221,7 @@ static void a_rejected_entry_is_lost_without_a_spool(void **state)
 {
 	struct backlog *backlog = make(0, 0, LONG);
 	struct backlog_status status;
-	struct backlog_gap gap;
+	struct gap gap;
 	struct chunk chunk;
 
 	(void)state;

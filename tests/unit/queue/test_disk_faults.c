@@ -175,7 +175,7 @@ static void a_full_disk_costs_the_oldest_never_the_newest_and_each_is_counted(vo
 						   .seal_ns = LONG,
 						   .spool = spool });
 		struct backlog_status status;
-		struct backlog_gap gap;
+		struct gap gap;
 		char path[PATH_MAX];
 
 		for (unsigned int i = 0; i < 2; i++) {
@@ -355,7 +355,7 @@ static void memory_that_no_disk_relieves_is_bounded_and_what_is_lost_is_counted(
 							.memory_bytes_max = 3 * SEGMENT * ENTRY,
 							.seal_ns = LONG,
 							.spool = spool });
-	struct backlog_gap gap;
+	struct gap gap;
 
 	(void)state;
 	disk_reset(DISK_CHANGES);

@@ -235,7 +235,7 @@ static void a_gap_is_from_the_first_to_the_last_of_what_is_lost(void **state)
 	segment_queue_count_lost(&queue, &segment, 4, false, "other");
 	assert_int_equal(queue.gap.first_ns, 40);
 	assert_int_equal(queue.gap.last_ns, 60);
-	segment_queue_count_gap(&queue, &(struct backlog_gap){ 1, 0, 70, 70, "third" });
+	segment_queue_count_gap(&queue, &(struct gap){ 1, 0, 70, 70, "third" });
 	assert_int_equal(queue.gap.first_ns, 40);
 	assert_int_equal(queue.gap.last_ns, 70);
 	assert_int_equal(queue.gap.dropped_records, 8);

@@ -468,7 +468,7 @@ static void what_finds_no_room_is_dropped_and_told_where_it_is_missing(void **st
 		PART = SINK_WAITING_BYTES / sizeof(struct numbered_entry) / 4
 	};
 	struct numbered_entry *entries = calloc(PART, sizeof(*entries)), *got;
-	struct backlog_gap gap;
+	struct gap gap;
 	int reader;
 	struct sink *sink = open_narrow_pipe(&reader);
 
@@ -502,7 +502,7 @@ static void what_finds_no_room_is_dropped_and_told_where_it_is_missing(void **st
 static void without_memory_it_is_dropped_and_told_and_the_next_is_written(void **state)
 {
 	struct numbered_entry entries[] = { number_entry(0), number_entry(1) }, got[2];
-	struct backlog_gap gap;
+	struct gap gap;
 	int reader;
 	struct sink *sink = open_narrow_pipe(&reader);
 

@@ -296,7 +296,7 @@ static void of_a_damaged_segment_what_checks_is_sent_and_the_rest_counted(void *
 {
 	char path[PATH_MAX], said[1024];
 	struct backlog *backlog;
-	struct backlog_gap gap;
+	struct gap gap;
 	struct ears ears;
 
 	(void)state;
@@ -321,7 +321,7 @@ static void a_segment_that_is_gone_is_counted(void **state)
 {
 	struct backlog *backlog = open_spool(3, LONG, 0);
 	char path[PATH_MAX], said[1024];
-	struct backlog_gap gap;
+	struct gap gap;
 	struct ears ears;
 
 	(void)state;
@@ -447,7 +447,7 @@ static void a_full_spool_drops_the_oldest_but_not_what_is_being_sent(void **stat
 	const uint64_t max_bytes = UINT64_C(4) * (2 * ENTRY + 2 * CHECK_BYTES);
 	struct backlog *backlog = open_spool(2, LONG, max_bytes);
 	struct backlog_status status;
-	struct backlog_gap gap;
+	struct gap gap;
 	char path[PATH_MAX];
 
 	(void)state;
@@ -523,7 +523,7 @@ static void a_full_disk_costs_the_oldest_and_never_the_end_of_it(void **state)
 {
 	struct backlog *backlog;
 	struct backlog_status status;
-	struct backlog_gap gap;
+	struct gap gap;
 	uint64_t next, sent = 0;
 
 	(void)state;
@@ -582,7 +582,7 @@ static void on_a_disk_that_others_fill_as_much_is_dropped_as_memory_cannot_hold(
 							.seal_ns = LONG,
 							.spool = spool });
 	struct backlog_status status;
-	struct backlog_gap gap;
+	struct gap gap;
 	uint64_t full_bytes;
 
 	(void)state;

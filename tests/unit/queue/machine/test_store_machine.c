@@ -312,7 +312,7 @@ static void set_aside_first(void)
 
 static void take_gap(void)
 {
-	struct backlog_gap gap;
+	struct gap gap;
 
 	if (backlog_take_gap(story.backlog, &gap))
 		story.gap_records += gap.dropped_records;
