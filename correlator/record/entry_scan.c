@@ -101,6 +101,40 @@ uint64_t entry_time_ns(const uint8_t *entry)
 	return token_number(time, 4) * NS_PER_S + token_number(time + 4, 4);
 }
 
+/* Only texts and numbers come before it: whatever else is there ends the search. */
+static bool take_simple(const uint8_t *entry, size_t entry_bytes, size_t *at, struct token *ret)
+{
+	if (*at >= entry_bytes)
+		return false;
+	*ret = token_read(entry + *at, entry_bytes - *at);
+	*at += token_bytes(*ret);
+	return (ret->kind == TOKEN_TEXT || ret->kind == TOKEN_UNSIGNED) && *at <= entry_bytes;
+}
+
+uint32_t entry_pid(const uint8_t *entry, size_t entry_bytes)
+{
+	static const char name[] = "pid";
+	size_t at = ENTRY_HEAD_BYTES + map_mark_bytes(entry[ENTRY_HEAD_BYTES]);
+	struct token token;
+
+	for (int i = 0; i < ENTRY_PID_NAMES_MAX; i++) {
+		bool is_pid;
+
+		if (!take_simple(entry, entry_bytes, &at, &token))
+			return 0;
+		is_pid = token.count == sizeof(name) - 1 &&
+			 memcmp(entry + at - token.count, name, token.count) == 0;
+		if (!take_simple(entry, entry_bytes, &at, &token))
+			return 0;
+		if (is_pid)
+			return token.kind == TOKEN_UNSIGNED
+				       ? (uint32_t)token_number(entry + at - token.count,
+								token.count)
+				       : 0;
+	}
+	return 0;
+}
+
 enum start {
 	START_NONE = 0,
 	START_BEGUN, /* as far as there are bytes */

@@ -19,6 +19,7 @@ enum {
 	ENTRY_VALUES_MAX = 4096, /* all values of the entry, names included */
 	ENTRY_TIME_BYTES = 10, /* EventTime as fixext8: d7 00, seconds, nanoseconds */
 	ENTRY_HEAD_BYTES = 1 + ENTRY_TIME_BYTES, /* before the map */
+	ENTRY_PID_NAMES_MAX = 8, /* in a record it is the fifth */
 	/* Where the next entry mostly begins. Farther than that is only looked where there is none,
 	 * so that the work of scanning an entry is shared out over so many bytes. */
 	ENTRY_NEAR_BYTES = 1024,
@@ -52,6 +53,9 @@ int entry_scan_head(const uint8_t *bytes, size_t available_bytes);
 
 /* EventTime of an entry that passed entry_scan, in nanoseconds since 1970. */
 uint64_t entry_time_ns(const uint8_t *entry);
+/* The process that such an entry is about: the number by the name "pid" in its map; 0 = it has none
+ * among its first ENTRY_PID_NAMES_MAX names. */
+uint32_t entry_pid(const uint8_t *entry, size_t entry_bytes);
 
 /*
  * The entries of a recording one after the other: where the one at the front ends, or where the

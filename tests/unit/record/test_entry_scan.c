@@ -139,6 +139,7 @@ static void random_damage_never_parts_scan_decoder_and_library(void **state)
 		size_t size_bytes = 1 + (size_t)random() % file_bytes, entry_bytes = 0;
 		size_t near_bytes = size_bytes < ENTRY_NEAR_BYTES ? size_bytes : ENTRY_NEAR_BYTES;
 		bool is_entry;
+		int64_t pid = 0;
 		uint8_t *copy = malloc(size_bytes);
 
 		assert_non_null(copy);
@@ -153,6 +154,9 @@ static void random_damage_never_parts_scan_decoder_and_library(void **state)
 			assert_true(is_entry);
 			assert_int_equal(view.entry_bytes, entry_bytes);
 			assert_true(is_view_of_library(&view, copy));
+			assert_true(record_view_count_at(&view, RECORD_PLACE(common, pid), &pid));
+			if (entry_pid(copy, entry_bytes))
+				assert_int_equal(entry_pid(copy, entry_bytes), (uint32_t)pid);
 			decoded++;
 		}
 		free(copy);
@@ -362,6 +366,41 @@ static void a_time_is_seconds_and_nanoseconds(void **state)
 		UINT64_C(1700000001123456789));
 }
 
+static uint32_t pid_of(const char *bytes, size_t size_bytes)
+{
+	_cleanup_free_ uint8_t *copy = malloc(size_bytes);
+
+	assert_int_equal(scan(bytes, size_bytes), 0);
+	assert_non_null(copy);
+	memcpy(copy, bytes, size_bytes);
+	return entry_pid(copy, size_bytes);
+}
+
+#define PID_OF(text) pid_of(text, sizeof(text) - 1)
+
+static void the_process_is_the_number_that_is_called_pid(void **state)
+{
+	(void)state;
+	assert_int_equal(PID_OF(HEAD "\x82" NAMES "\xa3"
+				     "cpu"),
+			 0);
+	assert_int_equal(PID_OF(HEAD "\x81\xa3pid\x07"), 7);
+	assert_int_equal(PID_OF(HEAD "\x82\xa1x\xa3pid\xa3pid\xcd\x01\x02"), 0x102);
+	assert_int_equal(PID_OF(HEAD "\xde\x00\x01\xa3pid\xce\x01\x02\x03\x04"), 0x1020304);
+	assert_int_equal(PID_OF(HEAD "\x81\xa3pix\x07"), 0);
+	assert_int_equal(PID_OF(HEAD "\x81\xa3pid\xa1p"), 0);
+	assert_int_equal(PID_OF(HEAD "\x81\xa3pid\xff"), 0);
+	assert_int_equal(PID_OF(HEAD "\x80"), 0);
+	/* Behind what is no text and no number nobody looks, nor behind too many names. */
+	assert_int_equal(PID_OF(HEAD "\x82\xa1x\xc0\xa3pid\x07"), 0);
+	assert_int_equal(PID_OF(HEAD "\x88\x01\x01\x02\x02\x03\x03\x04\x04\x05\x05\x06\x06"
+				     "\x07\x07\xa3pid\x08"),
+			 8);
+	assert_int_equal(PID_OF(HEAD "\x89\x01\x01\x02\x02\x03\x03\x04\x04\x05\x05\x06\x06"
+				     "\x07\x07\x08\x08\xa3pid\x09"),
+			 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -381,6 +420,7 @@ int main(void)
 		cmocka_unit_test(each_list_and_map_ends_with_its_last_value),
 		cmocka_unit_test(values_and_depth_may_be_as_many_as_allowed),
 		cmocka_unit_test(a_time_is_seconds_and_nanoseconds),
+		cmocka_unit_test(the_process_is_the_number_that_is_called_pid),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
