@@ -112,6 +112,7 @@ static int remove_files(const struct spool *spool, const struct segment *segment
 	return r;
 }
 
+/* Written again, it keeps its place among the others. */
 static int make_file(struct spool *spool, struct segment *segment)
 {
 	char name[NAME_BYTES];
@@ -119,7 +120,8 @@ static int make_file(struct spool *spool, struct segment *segment)
 
 	if (r < 0)
 		return r;
-	segment->number = ++spool->last_number;
+	if (!segment->number)
+		segment->number = ++spool->last_number;
 	segment->is_checked = true;
 	name_open(segment, name);
 	segment->fd =
@@ -199,8 +201,7 @@ static int spool_seal(struct store *store, struct segment *segment)
 	if (r == 0)
 		return 0;
 	/* If it stays, it is tried again before another one is made. */
-	if (remove_files(spool, segment) == 0)
-		segment->number = 0;
+	(void)remove_files(spool, segment);
 	segment->written_bytes = segment->stored_bytes = 0;
 	return r;
 }
