@@ -97,7 +97,9 @@ static const struct argp_option options[] = {
 	{ "spool", OPTION_SPOOL, "DIR", 0,
 	  "Keep what is not sent yet in this folder, over crashes and restarts", 2 },
 	{ "spool-max", OPTION_SPOOL_MAX, "SIZE", 0,
-	  "At most so much, then the oldest is dropped (default 256M)", 2 },
+	  "At most so much; then processes with more than their share of it lose their oldest "
+	  "records (default 256M)",
+	  2 },
 	{ "interval", 'i', "TIME", 0, "Length of a window (default " DEFAULT_INTERVAL ")", 2 },
 	{ "first-window", OPTION_FIRST_WINDOW, "TIME", 0,
 	  "The first one is at most so long, for who waits for figures", 2 },

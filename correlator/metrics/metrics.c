@@ -31,6 +31,7 @@ static void add(struct metrics_process *sum, const struct metrics_process *proce
 	sum->unattributed_ns += process->unattributed_ns;
 	sum->overflow_ns += process->overflow_ns;
 	sum->residual_ns += process->residual_ns;
+	sum->dropped_records += process->dropped_records;
 }
 
 void metrics_add_process(struct metrics *metrics, const struct process_record *record)
@@ -83,6 +84,13 @@ void metrics_add_balance(struct metrics *metrics, const struct balance_record *r
 	add(find(metrics, record->common.pid), &window);
 	for (size_t i = 0; i < _COUNTER_MAX; i++)
 		metrics->losses[i] += record->losses[i];
+}
+
+void metrics_add_gap(struct metrics *metrics, const struct gap_record *record)
+{
+	/* Else nobody knows whose. */
+	if (record->process_dropped_records)
+		find(metrics, record->common.pid)->dropped_records += record->dropped_records;
 }
 
 static void add_programs(struct metrics *metrics, const struct self_record *record)

@@ -34,6 +34,7 @@ struct metrics_process {
 	uint64_t unattributed_ns;
 	uint64_t overflow_ns;
 	int64_t residual_ns;
+	uint64_t dropped_records; /* on their way to a collector */
 };
 
 struct metrics {
@@ -69,6 +70,7 @@ void metrics_init(struct metrics *metrics, const char *tool_version, uint64_t st
 void metrics_add_process(struct metrics *metrics, const struct process_record *record);
 void metrics_add_cpu(struct metrics *metrics, const struct cpu_record *record);
 void metrics_add_balance(struct metrics *metrics, const struct balance_record *record);
+void metrics_add_gap(struct metrics *metrics, const struct gap_record *record);
 void metrics_add_self(struct metrics *metrics, const struct self_record *record);
 /* How sending stands now. */
 void metrics_set_forward(struct metrics *metrics, const struct sender_status *sender,

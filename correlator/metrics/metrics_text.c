@@ -58,13 +58,14 @@ static void put_own_seconds(const struct writer *writer, const char *name, const
 
 struct process_family {
 	const char *name;
-	size_t offset; /* of the figure in struct metrics_process, ns */
+	const char *unit; /* NULL = it is a count */
+	size_t offset; /* of the figure in struct metrics_process, 64 bits; ns, or the count */
 	enum openmetrics_type type;
 	bool needs_split;
 	const char *help;
 };
 
-#define FIGURE(field) #field "_seconds", offsetof(struct metrics_process, field##_ns)
+#define FIGURE(field) #field "_seconds", "seconds", offsetof(struct metrics_process, field##_ns)
 
 static const struct process_family families[] = {
 	{ "process_" FIGURE(cpu), OPENMETRICS_COUNTER, false,
@@ -85,37 +86,53 @@ static const struct process_family families[] = {
 	  "What the books miss of the kernel's figure, since the start." },
 };
 
+static const struct process_family dropped_family = {
+	"forward_process_dropped_records",
+	NULL,
+	offsetof(struct metrics_process, dropped_records),
+	OPENMETRICS_COUNTER,
+	false,
+	"The part of these that gap records have told of, by process."
+};
+
 static void put_process(const struct writer *writer, const struct process_family *family,
 			const struct metrics_process *process, const char *pid, const char *comm)
 {
-	int64_t ns;
+	int64_t figure;
 
 	if (family->needs_split && !process->has_split)
 		return;
-	memcpy(&ns, (const char *)process + family->offset, sizeof(ns));
+	memcpy(&figure, (const char *)process + family->offset, sizeof(figure));
 	(void)fprintf(writer->file, PREFIX "%s%s{pid=\"%s\",comm=\"", family->name,
 		      family->type == OPENMETRICS_COUNTER ? "_total" : "", pid);
 	openmetrics_put_label(writer->file, comm);
 	(void)fputs("\"} ", writer->file);
-	put_seconds(writer->file, ns);
+	if (family->unit)
+		put_seconds(writer->file, figure);
+	else
+		(void)fprintf(writer->file, "%" PRId64 "\n", figure);
+}
+
+static void put_family(const struct writer *writer, const struct metrics *metrics,
+		       const struct process_family *family)
+{
+	char pid[16];
+
+	(void)begin(writer, family->type, family->name, family->unit, family->help);
+	for (size_t i = 0; i < metrics->process_count; i++) {
+		const struct metrics_process *process = &metrics->processes[i];
+
+		(void)snprintf(pid, sizeof(pid), "%" PRIu32, process->pid);
+		put_process(writer, family, process, pid, process->comm);
+	}
+	put_process(writer, family, &metrics->others, "others", "");
+	put_process(writer, family, &metrics->ended, "ended", "");
 }
 
 static void put_processes(const struct writer *writer, const struct metrics *metrics)
 {
-	char pid[16];
-
-	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
-		(void)begin(writer, families[i].type, families[i].name, "seconds",
-			    families[i].help);
-		for (size_t j = 0; j < metrics->process_count; j++) {
-			const struct metrics_process *process = &metrics->processes[j];
-
-			(void)snprintf(pid, sizeof(pid), "%" PRIu32, process->pid);
-			put_process(writer, &families[i], process, pid, process->comm);
-		}
-		put_process(writer, &families[i], &metrics->others, "others", "");
-		put_process(writer, &families[i], &metrics->ended, "ended", "");
-	}
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
+		put_family(writer, metrics, &families[i]);
 }
 
 static void put_losses(const struct writer *writer, const struct metrics *metrics)
@@ -185,9 +202,11 @@ static void put_backlog(const struct writer *writer, const struct backlog_status
 		  backlog->store_bytes);
 }
 
-static void put_forward(const struct writer *writer, const struct sender_status *sender,
-			const struct backlog_status *backlog)
+static void put_forward(const struct writer *writer, const struct metrics *metrics)
 {
+	const struct sender_status *sender = &metrics->sender;
+	const struct backlog_status *backlog = &metrics->backlog;
+
 	put_count(writer, OPENMETRICS_COUNTER, "forward_sent_chunks", NULL,
 		  "Chunks sent to a collector, each try.", sender->sent_chunks);
 	put_count(writer, OPENMETRICS_COUNTER, "forward_resent_chunks", NULL,
@@ -205,6 +224,7 @@ static void put_forward(const struct writer *writer, const struct sender_status 
 	put_count(writer, OPENMETRICS_COUNTER, "forward_dropped_records", NULL,
 		  "Records dropped: there was no more room for them, or they were damaged.",
 		  backlog->dropped_records);
+	put_family(writer, metrics, &dropped_family);
 	put_count(writer, OPENMETRICS_COUNTER, "forward_failures", NULL,
 		  "Tries that ended without an acknowledgement.", sender->failures);
 	put_count(writer, OPENMETRICS_GAUGE, "forward_delivering", NULL,
@@ -291,7 +311,7 @@ int metrics_text(const struct metrics *metrics, enum metrics_format format, char
 	if (metrics->has_output)
 		put_output(&writer, metrics);
 	if (metrics->has_forward)
-		put_forward(&writer, &metrics->sender, &metrics->backlog);
+		put_forward(&writer, metrics);
 	if (format == METRICS_FORMAT_OPENMETRICS)
 		(void)fputs("# EOF\n", writer.file);
 	has_failed = ferror(writer.file) != 0;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +16,9 @@
 
 /* At the end, for what waits to be sent; no longer than collectors take it. */
 #define DRAIN_NS (5 * NS_PER_S)
+enum {
+	GAPS_MAX = 64 /* in a window: they need room themselves */
+};
 /* Between two lines on records that are lost. */
 #define DROPS_PAUSE_NS (60 * NS_PER_S)
 
@@ -121,6 +125,9 @@ static void count(struct output *output, enum record_kind kind, const void *reco
 	case RECORD_KIND_BALANCE:
 		metrics_add_balance(metrics, record);
 		break;
+	case RECORD_KIND_GAP:
+		metrics_add_gap(metrics, record);
+		break;
 	case RECORD_KIND_SELF:
 		metrics_add_self(metrics, record);
 		break;
@@ -148,6 +155,8 @@ int output_add_kind(struct output *output, uint64_t wall_ns, enum record_kind ki
 static int encode_gap(struct output *output, const struct gap *gap, uint64_t total_records)
 {
 	struct gap_record record = {
+		.common.pid = gap->pid,
+		.process_dropped_records = gap->pid_dropped_records,
 		.dropped_records = gap->dropped_records,
 		.total_dropped_records = total_records,
 		.dropped_segments = gap->dropped_segments,
@@ -156,7 +165,6 @@ static int encode_gap(struct output *output, const struct gap *gap, uint64_t tot
 		.reason = gap->reason,
 	};
 
-	record_encoder_reset(output->encoder);
 	return output_add(output, output->wall_ns, &record);
 }
 
@@ -183,8 +191,8 @@ static void say_dropped(struct output *output, const struct backlog_status *stat
 		    forwarding_names(output->forwarding), reason, status->dropped_records);
 }
 
-/* True: something was dropped. */
-static bool append_gap(struct output *output)
+/* Of so many processes at most; of the others later. True: something was dropped. */
+static bool append_gaps(struct output *output, unsigned int most)
 {
 	struct backlog_status status;
 	struct gap gap;
@@ -193,8 +201,11 @@ static bool append_gap(struct output *output)
 		return false;
 	backlog_get_status(output->backlog, &status);
 	say_dropped(output, &status, gap.reason);
-	if (encode_gap(output, &gap, status.dropped_records) == 0)
-		append(output);
+	record_encoder_reset(output->encoder);
+	do
+		(void)encode_gap(output, &gap, status.dropped_records);
+	while (--most && backlog_take_gap(output->backlog, &gap));
+	append(output);
 	return true;
 }
 
@@ -223,6 +234,7 @@ static void write_gap(struct output *output)
 	if (!sink_take_gap(output->sink, &gap))
 		return;
 	sink_get_status(output->sink, &status);
+	record_encoder_reset(output->encoder);
 	if (encode_gap(output, &gap, status.dropped_records) < 0)
 		return;
 	write_encoded(output);
@@ -253,7 +265,7 @@ int output_write(struct output *output, uint64_t wall_ns)
 	if (output->backlog)
 		append(output);
 	if (output->backlog)
-		(void)append_gap(output);
+		(void)append_gaps(output, GAPS_MAX);
 	if (output->sink)
 		write_gap(output);
 	record_encoder_reset(output->encoder);
@@ -345,7 +357,7 @@ static void keep_rest(struct output *output)
 	for (int round = 0; round < rounds_max; round++) {
 		backlog_seal(output->backlog);
 		backlog_settle(output->backlog);
-		if (!append_gap(output))
+		if (!append_gaps(output, UINT_MAX))
 			return;
 	}
 }

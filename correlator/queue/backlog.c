@@ -40,18 +40,15 @@ static int init_locks(struct backlog *backlog)
 
 static int load_spool(struct backlog *backlog, const char *path)
 {
-	const struct segment *segment;
 	int r = spool_open(path, &backlog->store, &backlog->queue.segments);
 
-	DL_FOREACH(backlog->queue.segments, segment)
-		backlog->queue.store_bytes += segment->stored_bytes;
-	if (r == 0) {
-		backlog->queue.totals.damaged_segments = backlog->store->damaged;
-		backlog->queue.totals.unusable_files = backlog->store->unusable;
-	}
+	if (r < 0)
+		return r;
+	backlog->queue.totals.damaged_segments = backlog->store->damaged;
+	backlog->queue.totals.unusable_files = backlog->store->unusable;
 	if (backlog->queue.segments)
 		backlog_wake_reader(backlog);
-	return r;
+	return segment_queue_adopt(&backlog->queue);
 }
 
 int backlog_new(const struct backlog_options *options, struct backlog **ret_backlog)
@@ -79,13 +76,10 @@ int backlog_new(const struct backlog_options *options, struct backlog **ret_back
 
 void backlog_free(struct backlog *backlog)
 {
-	struct segment *segment, *next;
-
 	if (!backlog)
 		return;
 	keeper_stop(backlog);
-	DL_FOREACH_SAFE(backlog->queue.segments, segment, next)
-		segment_free(segment);
+	segment_queue_deinit(&backlog->queue);
 	if (backlog->store)
 		backlog->store->type->free(backlog->store);
 	cleanup_fd(&backlog->timer_fd);
@@ -95,23 +89,29 @@ void backlog_free(struct backlog *backlog)
 	free(backlog);
 }
 
-/* The oldest in memory that is not in use; NULL: there is none. */
-static struct segment *find_droppable(const struct backlog *backlog, bool is_kept)
+/* The oldest that is in memory, and in the store, too: a deferred one that was read back. NULL:
+ * there is none. */
+static struct segment *find_unloadable(const struct backlog *backlog)
 {
 	struct segment *segment;
 
 	DL_FOREACH(backlog->queue.segments, segment)
-		if (segment->bytes && segment_may_leave(segment) && segment->is_kept == is_kept)
+		if (segment->bytes && segment_may_leave(segment) && segment->is_kept)
 			return segment;
 	return NULL;
 }
 
-/* Room in memory: of what is in the store, too; or the keeper makes it; or the oldest is dropped.
+/* In memory, and nowhere else. */
+static bool may_be_dropped(const struct segment *segment)
+{
+	return segment->bytes && segment_may_leave(segment) && !segment->is_kept;
+}
+
+/* Room in memory: of what is in the store, too; or the keeper makes it; or a segment is dropped.
  * False: all that is there is in use. */
 static bool make_room(struct backlog *backlog)
 {
-	/* A deferred one that was read back. */
-	struct segment *segment = find_droppable(backlog, true);
+	struct segment *segment = find_unloadable(backlog);
 
 	if (segment) {
 		segment_queue_unload(&backlog->queue, segment);
@@ -119,7 +119,7 @@ static bool make_room(struct backlog *backlog)
 	}
 	if (keeper_await_progress(backlog))
 		return true;
-	segment = find_droppable(backlog, false);
+	segment = segment_queue_find_victim(&backlog->queue, may_be_dropped);
 	if (!segment)
 		return false;
 	backlog_lose(backlog, segment, "memory queue full");
@@ -127,15 +127,31 @@ static bool make_room(struct backlog *backlog)
 	return true;
 }
 
-/* A new open segment with room for an entry. -ENOBUFS: memory is full of what is in use. */
-static int open_segment(struct backlog *backlog, size_t entry_bytes, struct segment **ret_segment)
+/* The open segments of several lanes take half of memory together: each an eighth of what the
+ * others leave, so that few lanes have large ones, and many have room. */
+static size_t choose_capacity(const struct backlog *backlog, size_t entry_bytes)
 {
+	const struct segment_queue *queue = &backlog->queue;
+	size_t left_bytes = backlog->options.memory_bytes_max / 2;
 	size_t capacity_bytes = backlog->options.segment_bytes;
+
+	for (unsigned int lane = 0; lane < SHARES_LANES; lane++)
+		if (queue->open[lane])
+			left_bytes -= queue->open[lane]->capacity_bytes < left_bytes
+					      ? queue->open[lane]->capacity_bytes
+					      : left_bytes;
+	if (queue->shares.lanes_in_use && capacity_bytes > left_bytes / 8)
+		capacity_bytes = left_bytes / 8;
+	return capacity_bytes > entry_bytes ? capacity_bytes : entry_bytes;
+}
+
+/* A new open segment with room for an entry. -ENOBUFS: memory is full of what is in use. */
+static int open_segment(struct backlog *backlog, unsigned int lane, size_t entry_bytes)
+{
+	size_t capacity_bytes = choose_capacity(backlog, entry_bytes);
 	struct segment *segment;
 	int r;
 
-	if (capacity_bytes < entry_bytes)
-		capacity_bytes = entry_bytes;
 	while (backlog->queue.memory_bytes + capacity_bytes > backlog->options.memory_bytes_max)
 		if (!make_room(backlog))
 			return -ENOBUFS;
@@ -143,33 +159,90 @@ static int open_segment(struct backlog *backlog, size_t entry_bytes, struct segm
 	if (r < 0)
 		return r;
 	segment->opened_ns = clock_monotonic_ns();
-	segment_queue_add(&backlog->queue, segment);
+	segment_queue_add(&backlog->queue, segment, lane);
 	/* Behind another one it must not put off what the fd has to say of that. */
 	if (backlog->queue.segments == segment && !backlog_is_durable(backlog))
 		backlog_wake_reader_at(backlog, backlog_due_ns(backlog, segment));
-	*ret_segment = segment;
 	return 0;
+}
+
+/* That wait: long before the store is full. */
+static uint64_t much_bytes(const struct backlog *backlog)
+{
+	const struct backlog_options *options = &backlog->options;
+	uint64_t store_bytes = options->store_bytes_max < backlog->full_at_bytes
+				       ? options->store_bytes_max
+				       : backlog->full_at_bytes;
+
+	return options->memory_bytes_max / 2 < store_bytes / 8 ? options->memory_bytes_max / 2
+							       : store_bytes / 8;
+}
+
+/* Where much waits, a process with more than half of a share goes to a lane of its own: what has to
+ * be dropped of it, now or later, is apart from what others have. Back, when that is over. */
+static void choose_lane(struct backlog *backlog, struct share *share)
+{
+	struct shares *shares = &backlog->queue.shares;
+
+	if (share->lane) {
+		if (shares->queued_bytes < much_bytes(backlog) / 2)
+			shares_join(shares, share);
+	} else if (shares->queued_bytes > much_bytes(backlog) && shares->count > 1 &&
+		   2 * share->queued_bytes * shares->count > shares->queued_bytes) {
+		shares_part(shares, share);
+	}
+}
+
+/* The lane where an entry of that process goes. What a process made stays in order: the open
+ * segment there is sealed if a younger one has records of it. */
+static unsigned int find_lane(struct backlog *backlog, uint32_t pid)
+{
+	struct share *share = shares_find(&backlog->queue.shares, pid);
+	struct segment *open;
+
+	if (!share || !share->queued_bytes)
+		return 0;
+	choose_lane(backlog, share);
+	open = backlog->queue.open[share->lane];
+	if (open && open->order < share->segment_order)
+		backlog_seal_segment(backlog, open);
+	return share->lane;
+}
+
+static int put_in_new(struct backlog *backlog, unsigned int lane, uint32_t pid,
+		      const uint8_t *entry, size_t entry_bytes)
+{
+	int r = open_segment(backlog, lane, entry_bytes);
+	struct segment *open = backlog->queue.open[lane];
+
+	if (r < 0)
+		return r;
+	r = segment_queue_put(&backlog->queue, open, pid, entry, entry_bytes);
+	if (r < 0) {
+		/* None is ever empty. */
+		segment_queue_remove(&backlog->queue, open);
+		segment_free(open);
+	}
+	return r;
 }
 
 static int append_entry(struct backlog *backlog, const uint8_t *entry, size_t entry_bytes)
 {
-	struct segment *open = segment_queue_find_open(&backlog->queue);
-	uint64_t time_ns;
-	int r;
+	uint32_t pid = entry_pid(entry, entry_bytes);
+	unsigned int lane = find_lane(backlog, pid);
+	struct segment *open = backlog->queue.open[lane];
+	int r = -ENOBUFS;
 
-	if (open && segment_put(open, entry, entry_bytes))
-		return 0;
 	if (open)
+		r = segment_queue_put(&backlog->queue, open, pid, entry, entry_bytes);
+	if (open && r == -ENOBUFS)
 		backlog_seal_segment(backlog, open);
-	r = open_segment(backlog, entry_bytes, &open);
-	if (r == 0)
-		(void)segment_put(open, entry, entry_bytes);
+	if (r == -ENOBUFS)
+		r = put_in_new(backlog, lane, pid, entry, entry_bytes);
 	if (r != -ENOBUFS && r != -ENOMEM)
 		return r;
-	time_ns = entry_time_ns(entry);
-	segment_queue_count_gap(&backlog->queue,
-				&(struct gap){ 1, 0, time_ns, time_ns,
-					       r == -ENOMEM ? "no memory" : "memory queue full" });
+	segment_queue_lose_entry(&backlog->queue, pid, entry,
+				 r == -ENOMEM ? "no memory" : "memory queue full");
 	return 0;
 }
 
@@ -195,12 +268,10 @@ int backlog_append(struct backlog *backlog, const void *entries, size_t size_byt
 
 void backlog_seal(struct backlog *backlog)
 {
-	struct segment *open;
-
 	(void)pthread_mutex_lock(&backlog->lock);
-	open = segment_queue_find_open(&backlog->queue);
-	if (open)
-		backlog_seal_segment(backlog, open);
+	for (unsigned int lane = 0; lane < SHARES_LANES; lane++)
+		if (backlog->queue.open[lane])
+			backlog_seal_segment(backlog, backlog->queue.open[lane]);
 	(void)pthread_mutex_unlock(&backlog->lock);
 }
 
@@ -234,11 +305,12 @@ void backlog_settle(struct backlog *backlog)
 
 bool backlog_take_gap(struct backlog *backlog, struct gap *ret_gap)
 {
+	bool is_there;
+
 	(void)pthread_mutex_lock(&backlog->lock);
-	*ret_gap = backlog->queue.gap;
-	backlog->queue.gap = (struct gap){ 0 };
+	is_there = shares_take_gap(&backlog->queue.shares, ret_gap);
 	(void)pthread_mutex_unlock(&backlog->lock);
-	return ret_gap->dropped_records || ret_gap->dropped_segments;
+	return is_there;
 }
 
 bool backlog_is_stuck(struct backlog *backlog)

@@ -4,7 +4,9 @@
  * one that sends. It stands between them, so that measuring never waits for the network: appending
  * copies. What does not stay in memory is written by a thread of its own, and only when memory is
  * full does appending wait for that, as long as the disk takes it. It is bounded: when it is full
- * the oldest chunk that is not being sent is dropped, and counted for a `gap` record.
+ * chunks that are not being sent are dropped, and counted for `gap` records: the oldest of
+ * processes that wait with more than their share of all that waits. A process that makes less loses
+ * nothing.
  *
  * With a spool, each chunk is kept in the directory before it is sent, and survives a crash.
  * Without, it is in memory, and goes to a file without a name when memory is half full: an outage
@@ -78,7 +80,7 @@ void backlog_seal(struct backlog *backlog);
  * tried once more); for a disk, not for a collector, and only with a spool. For the end: then what
  * was kept, and what had to be dropped, is known. */
 void backlog_settle(struct backlog *backlog);
-/* True if something was dropped since the last call. */
+/* What was dropped of one process, and was not told yet. False: there is nothing more. */
 bool backlog_take_gap(struct backlog *backlog, struct gap *ret_gap);
 
 /* The four below as the sender's source of chunks, and an event fd, which is readable when

@@ -143,8 +143,7 @@ static void note_damage(struct backlog *backlog, struct segment *segment, uint32
 	segment->is_damaged = true;
 	backlog->queue.totals.damaged_segments++;
 	if (lost_records)
-		segment_queue_count_lost(&backlog->queue, segment, lost_records, false,
-					 "segment damaged");
+		segment_queue_lose_some(&backlog->queue, segment, lost_records, "segment damaged");
 	(void)pthread_mutex_unlock(&backlog->lock);
 	log_warning("%s: a segment is damaged: at least %" PRIu32
 		    " records are lost (%zu bytes), the other %" PRIu32 " are sent%s",
@@ -197,8 +196,7 @@ static int take(struct backlog *backlog, struct segment *segment)
 	if (r < 0) {
 		segment->is_damaged = true;
 		backlog->queue.totals.damaged_segments++;
-		segment_queue_count_lost(&backlog->queue, segment, segment->entries, true,
-					 "segment unreadable");
+		segment_queue_lose_segment(&backlog->queue, segment, "segment unreadable");
 	} else {
 		r = fill_chunk(backlog, segment);
 	}
@@ -271,10 +269,6 @@ static int set_aside(struct store *store, const void *entry, size_t entry_bytes)
 
 int backlog_reject(struct backlog *backlog, const void *entry, size_t entry_bytes)
 {
-	const uint64_t time_ns = entry_time_ns(entry);
-	const struct gap lost = {
-		.dropped_records = 1, .first_ns = time_ns, .last_ns = time_ns, .reason = "refused"
-	};
 	struct store *spool;
 	int r;
 
@@ -285,7 +279,8 @@ int backlog_reject(struct backlog *backlog, const void *entry, size_t entry_byte
 	(void)pthread_mutex_lock(&backlog->lock);
 	backlog->queue.totals.rejected_records++;
 	if (r < 0)
-		segment_queue_count_gap(&backlog->queue, &lost);
+		segment_queue_lose_entry(&backlog->queue, entry_pid(entry, entry_bytes), entry,
+					 "refused");
 	(void)pthread_mutex_unlock(&backlog->lock);
 	return r;
 }

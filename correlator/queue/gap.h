@@ -6,10 +6,13 @@
 
 struct gap {
 	uint64_t dropped_records;
-	uint64_t dropped_segments;
+	uint64_t dropped_segments; /* each told once, of the process with the most in it */
 	uint64_t first_ns; /* EventTime of the oldest and newest record dropped */
 	uint64_t last_ns;
 	const char *reason; /* static; of the last ones */
+	/* Where they are told process by process, or else 0: */
+	uint32_t pid; /* whose records they were; 0 = nobody knows */
+	uint64_t pid_dropped_records; /* all that it lost, since the start; of pid 0: 0 */
 };
 
 /* Adds what was lost now. */

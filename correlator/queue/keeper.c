@@ -42,18 +42,33 @@ static bool is_pausing(const struct backlog *backlog, uint64_t now_ns)
 	       !is_pressed;
 }
 
+/* Seals the open segments that are due, and returns when the next one is. */
+static uint64_t seal_what_is_due(struct backlog *backlog, uint64_t now_ns)
+{
+	uint64_t until_ns = UINT64_MAX, due_ns;
+
+	for (unsigned int lane = 0; lane < SHARES_LANES; lane++) {
+		struct segment *open = backlog->queue.open[lane];
+
+		if (!open)
+			continue;
+		due_ns = backlog_due_ns(backlog, open);
+		if (due_ns <= now_ns || backlog->is_ending)
+			backlog_seal_segment(backlog, open);
+		else if (due_ns < until_ns)
+			until_ns = due_ns;
+	}
+	return until_ns;
+}
+
 /* The oldest that has something to write; NULL: none before *ret_until_ns. */
 static struct segment *find_work(struct backlog *backlog, uint64_t *ret_until_ns)
 {
-	struct segment *open = segment_queue_find_open(&backlog->queue), *segment;
 	uint64_t now_ns = clock_monotonic_ns();
+	struct segment *segment;
 
-	*ret_until_ns = UINT64_MAX;
-	if (open && backlog_is_durable(backlog)) {
-		*ret_until_ns = backlog_due_ns(backlog, open);
-		if (*ret_until_ns <= now_ns || backlog->is_ending)
-			backlog_seal_segment(backlog, open);
-	}
+	*ret_until_ns =
+		backlog_is_durable(backlog) ? seal_what_is_due(backlog, now_ns) : UINT64_MAX;
 	if (is_pausing(backlog, now_ns)) {
 		*ret_until_ns = backlog->retry_ns;
 		return NULL;
@@ -113,8 +128,8 @@ static bool may_be_replaced(const struct segment *segment)
 	return segment->is_kept && segment_may_leave(segment);
 }
 
-/* Drops the oldest segments in the store that are not in use, until size_bytes are free. -ENOSPC:
- * they do not have as many bytes, and none is dropped; or we end, and nobody would be told. */
+/* Drops segments in the store that are not in use, until size_bytes are free. -ENOSPC: they do not
+ * have as many bytes, and none is dropped; or we end, and nobody would be told. */
 static int replace(struct backlog *backlog, uint64_t size_bytes, const char *reason)
 {
 	uint64_t freed_bytes = 0;
@@ -128,9 +143,7 @@ static int replace(struct backlog *backlog, uint64_t size_bytes, const char *rea
 	if (freed_bytes < size_bytes)
 		return -ENOSPC;
 	for (freed_bytes = 0; freed_bytes < size_bytes;) {
-		DL_FOREACH(backlog->queue.segments, segment)
-			if (may_be_replaced(segment))
-				break;
+		segment = segment_queue_find_victim(&backlog->queue, may_be_replaced);
 		if (!segment)
 			break;
 		freed_bytes += segment->stored_bytes;

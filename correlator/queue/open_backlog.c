@@ -33,11 +33,17 @@ bool backlog_is_durable(const struct backlog *backlog)
 
 uint64_t backlog_due_ns(const struct backlog *backlog, const struct segment *open)
 {
-	/* While others wait before it there is no haste: fewer, larger files. */
-	const uint64_t patience = 5;
+	const struct segment *segment = backlog->queue.segments;
 
-	return open->opened_ns +
-	       backlog->options.seal_ns * (open == backlog->queue.segments ? 1 : patience);
+	while (segment != open && !segment->is_sealed)
+		segment = segment->next;
+	/* While others wait before it there is no haste: fewer, larger files. */
+	if (segment != open)
+		return open->opened_ns + 5 * backlog->options.seal_ns;
+	while (segment && !segment->is_sealed)
+		segment = segment->next;
+	/* Nor may others wait long for it. */
+	return open->opened_ns + backlog->options.seal_ns / (segment ? 10 : 1);
 }
 
 void backlog_seal_segment(struct backlog *backlog, struct segment *segment)
@@ -50,7 +56,7 @@ void backlog_seal_segment(struct backlog *backlog, struct segment *segment)
 
 void backlog_lose(struct backlog *backlog, struct segment *segment, const char *reason)
 {
-	segment_queue_count_lost(&backlog->queue, segment, segment->entries, true, reason);
+	segment_queue_lose_segment(&backlog->queue, segment, reason);
 	segment_queue_remove(&backlog->queue, segment);
 }
 

@@ -48,7 +48,8 @@ void backlog_wake_keeper(struct backlog *backlog);
 
 /* There is a store, and it outlives us. */
 bool backlog_is_durable(const struct backlog *backlog);
-/* When the open segment is to be sealed, CLOCK_MONOTONIC. */
+/* When an open segment is to be sealed, CLOCK_MONOTONIC: not soon while others wait before it, and
+ * soon if it is what others wait for. */
 uint64_t backlog_due_ns(const struct backlog *backlog, const struct segment *open);
 void backlog_seal_segment(struct backlog *backlog, struct segment *segment);
 /* Takes it off the queue, counted as lost: the caller throws it away. */

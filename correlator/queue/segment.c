@@ -37,6 +37,7 @@ void segment_free(struct segment *segment)
 		return;
 	cleanup_fd(&segment->fd);
 	free(segment->bytes);
+	free(segment->parts);
 	free(segment);
 }
 
@@ -48,13 +49,40 @@ static void count_entry(struct segment *segment, const uint8_t *entry, size_t en
 		segment->first_ns = segment->last_ns;
 }
 
-bool segment_put(struct segment *segment, const uint8_t *entry, size_t entry_bytes)
+int segment_add_part(struct segment *segment, struct share *share, size_t *ret_part)
 {
-	if (entry_bytes > segment->capacity_bytes - segment->size_bytes)
-		return false;
+	size_t count = segment->part_count;
+
+	/* There is room up to the next power of two. */
+	if ((count & (count - 1)) == 0) {
+		struct segment_part *parts =
+			reallocarray(segment->parts, count ? 2 * count : 1, sizeof(*parts));
+
+		if (!parts)
+			return -ENOMEM;
+		segment->parts = parts;
+	}
+	segment->parts[count] = (struct segment_part){ .share = share };
+	segment->part_count++;
+	*ret_part = count;
+	return 0;
+}
+
+bool segment_has_room(const struct segment *segment, size_t entry_bytes)
+{
+	return entry_bytes <= segment->capacity_bytes - segment->size_bytes;
+}
+
+void segment_put(struct segment *segment, size_t part, const uint8_t *entry, size_t entry_bytes)
+{
+	struct segment_part *own = &segment->parts[part];
+
 	memcpy(segment->bytes + segment->size_bytes, entry, entry_bytes);
 	count_entry(segment, entry, entry_bytes);
-	return true;
+	own->size_bytes += entry_bytes;
+	own->last_ns = segment->last_ns;
+	if (!own->entries++)
+		own->first_ns = own->last_ns;
 }
 
 void segment_count(struct segment *segment, const uint8_t *bytes, size_t size_bytes)

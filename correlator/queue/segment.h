@@ -14,6 +14,17 @@
 #include "base/cleanup.h"
 #include "queue/chunk.h"
 
+struct share;
+
+/* What one process has in a segment. */
+struct segment_part {
+	struct share *share; /* the process's: in a queue it is there as long as the part */
+	uint32_t entries;
+	uint64_t size_bytes;
+	uint64_t first_ns; /* as the segment's */
+	uint64_t last_ns;
+};
+
 struct segment {
 	struct segment *prev, *next; /* utlist: oldest first */
 	uint8_t random[CHUNK_ID_RANDOM_BYTES]; /* what the chunk's id is made of */
@@ -23,6 +34,10 @@ struct segment {
 	uint32_t entries;
 	uint64_t first_ns; /* EventTime of its first and last entry */
 	uint64_t last_ns;
+	struct segment_part *parts; /* all that was put in, as it was then */
+	size_t part_count;
+	uint64_t order; /* a younger one has a higher one, from 1 */
+	unsigned int lane; /* of the queue, in which it was filled */
 	uint64_t opened_ns; /* CLOCK_MONOTONIC */
 	bool is_sealed;
 	bool is_taken; /* the reader has it */
@@ -47,8 +62,11 @@ int segment_new(size_t capacity_bytes, struct segment **ret_segment);
 void segment_free(struct segment *segment);
 DEFINE_CLEANUP(struct segment *, segment_free);
 
-/* Adds one whole entry; false: no room. */
-bool segment_put(struct segment *segment, const uint8_t *entry, size_t entry_bytes);
+/* A new part of a process, and its index: 0 or -ENOMEM. */
+int segment_add_part(struct segment *segment, struct share *share, size_t *ret_part);
+bool segment_has_room(const struct segment *segment, size_t entry_bytes);
+/* Adds one whole entry, for which there is room, to that part. */
+void segment_put(struct segment *segment, size_t part, const uint8_t *entry, size_t entry_bytes);
 
 /* Counts the whole entries at the front of bytes, up to a torn one; sets size_bytes to theirs and
  * their checks', and entries, first_ns and last_ns to those of the records. */

@@ -376,8 +376,10 @@ static void drop(struct sink *sink, const uint8_t *entries, size_t size_bytes, c
 	struct segment dropped = { 0 };
 
 	segment_count(&dropped, entries, size_bytes);
-	gap_add(&sink->gap,
-		&(struct gap){ dropped.entries, 0, dropped.first_ns, dropped.last_ns, reason });
+	gap_add(&sink->gap, &(struct gap){ .dropped_records = dropped.entries,
+					   .first_ns = dropped.first_ns,
+					   .last_ns = dropped.last_ns,
+					   .reason = reason });
 	sink->dropped_records += dropped.entries;
 	sink->lost_reason = reason;
 }

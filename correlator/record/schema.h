@@ -57,8 +57,9 @@
 	X(TEXT, record_id, "record_id", ALWAYS, "", "unique, the same when sent again")       \
 	X(TEXT, host_name, "host_name", ALWAYS, "", "")                                       \
 	X(U32, pid, "pid", ALWAYS, "",                                                        \
-	  "the process, as Correlator's own pid namespace numbers it; of meta, gap and self " \
-	  "Correlator's")                                                                     \
+	  "the process, as Correlator's own pid namespace numbers it; of meta and self "      \
+	  "Correlator's, of gap the one whose records were dropped, or Correlator's: nobody " \
+	  "knows whose")                                                                      \
 	X(U32, ns_pid, "ns_pid", KNOWN, "", "the same as the process itself knows it")
 
 #define RECORD_META_FIELDS(X)                                                                                  \
@@ -263,14 +264,17 @@
 	X(U64, own_cpu_ns, "own_cpu_ns", ALWAYS, "ns",                                         \
 	  "this process's share of the CPU that Correlator itself used")
 
-#define RECORD_GAP_FIELDS(X)                                                                       \
-	X(U64, dropped_records, "dropped_records", ALWAYS, "records", "since the last gap record") \
-	X(U64, total_dropped_records, "total_dropped_records", ALWAYS, "records",                  \
-	  "since the start, gap records included: a gap record may be dropped, too")               \
-	X(U64, dropped_segments, "dropped_segments", ALWAYS, "chunks",                             \
-	  "since the last gap record")                                                             \
-	X(U64, first_ns, "first_ns", ALWAYS, "ns", "wall clock of the oldest record dropped")      \
-	X(U64, last_ns, "last_ns", ALWAYS, "ns", "and of the newest")                              \
+#define RECORD_GAP_FIELDS(X)                                                                                                                                           \
+	X(U64, dropped_records, "dropped_records", ALWAYS, "records",                                                                                                  \
+	  "since the last gap record of the process")                                                                                                                  \
+	X(U64, total_dropped_records, "total_dropped_records", ALWAYS, "records",                                                                                      \
+	  "since the start, gap records included: a gap record may be dropped, too")                                                                                   \
+	X(U64, process_dropped_records, "process_dropped_records", KNOWN, "records",                                                                                   \
+	  "all of the process, as far as it is known (a process that lost nothing for long is forgotten); on the way to a collector they are told process by process") \
+	X(U64, dropped_segments, "dropped_segments", ALWAYS, "chunks",                                                                                                 \
+	  "since the last gap record; each is told once, of the process with the most in it")                                                                          \
+	X(U64, first_ns, "first_ns", ALWAYS, "ns", "wall clock of the oldest record dropped")                                                                          \
+	X(U64, last_ns, "last_ns", ALWAYS, "ns", "and of the newest")                                                                                                  \
 	X(TEXT, reason, "reason", ALWAYS, "", "spool full, ...")
 
 #define RECORD_SELF_FIELDS(X)                                                                \

@@ -142,6 +142,32 @@ class ForwardTest(harness.LiveTest):
         self.assertEqual(max(numbers) - len(numbers),
                          max(gap["total_dropped_records"] for gap in gaps))
 
+    def test_who_makes_little_loses_nothing_beside_who_makes_much(self):
+        spool = self.folder / "spool"
+        quiet_names = set()
+        with Workload("driven.rb") as loud, Workload("driven.rb") as quiet:
+            with Recording(self.output, "-p", loud.pid, "-p", quiet.pid, *QUICK, "--forward", NOBODY_LISTENS,
+                           "--spool", spool, "--spool-max", "4M") as recording:
+
+                def is_enough():
+                    quiet_names.add(quiet.evaluate(
+                        f"Correlator.with(request_id: 'quiet-{len(quiet_names)}') {{ |i| 'quiet-{len(quiet_names)}' }}"))
+                    loud.evaluate("2000.times { |i| Correlator.with(request_id: i.to_s) { i.hash } }.to_s")
+                    dropped = self.selves_so_far()[-1:]
+                    return dropped and dropped[0]["forward_dropped_records"] > 20000
+
+                harness.await_true(is_enough, "records to be dropped", harness.ENOUGH_SECONDS)
+                recording.stop()
+        with Collector(take_all) as peer:
+            run_correlator("forward", spool, "--to", peer.url)
+        received = self.received(peer)
+        self.assertEqual(quiet_names, {record["request_id"] for record in records.of_kind(received, "cpu")
+                                       if record["pid"] == quiet.pid and record.get("request_id")})
+        gaps = records.of_kind(received, "gap")
+        self.assertEqual({loud.pid}, {gap["pid"] for gap in gaps})
+        self.assertEqual(max(gap["total_dropped_records"] for gap in gaps),
+                         max(gap["process_dropped_records"] for gap in gaps))
+
     def test_a_command_does_not_inherit_our_secrets(self):
         seen = self.folder / "environment"
         result = run_correlator("record", "--forward", NOBODY_LISTENS, "-o", self.output, "--",

@@ -38,6 +38,10 @@ struct row {
 	{                                                                               \
 		"process_" name "_seconds", type, "seconds", ENDED, worker              \
 	}
+#define DROPPED(labels, count)                                                    \
+	{                                                                         \
+		"forward_process_dropped_records", "counter", NULL, labels, count \
+	}
 /* Only of those that were split. */
 #define SPLIT(name, worker)                                                     \
 	{ "process_" name "_seconds", "counter", "seconds", WORKER, worker },   \
@@ -79,6 +83,10 @@ static const struct row of_the_rest[] = {
 	{ "forward_acked_bytes", "counter", "bytes", "", "27" },
 	{ "forward_rejected_records", "counter", NULL, "", "28" },
 	{ "forward_dropped_records", "counter", NULL, "", "29" },
+	DROPPED(WORKER, "16"),
+	DROPPED(LEAN, "0"),
+	DROPPED(OTHERS, "12"),
+	DROPPED(ENDED, "16"),
 	{ "forward_failures", "counter", NULL, "", "30" },
 	{ "forward_delivering", "gauge", NULL, "", "1" },
 	{ "backlog_records", "gauge", NULL, "", "31" },
@@ -109,6 +117,9 @@ static void add_window(struct metrics *metrics, uint32_t pid)
 						       .run_queue_ns = SECONDS(4),
 						       .blocked_ns = SECONDS(5) });
 	metrics_add_balance(metrics, &balance);
+	metrics_add_gap(metrics, &(struct gap_record){ .common.pid = pid,
+						       .dropped_records = 8,
+						       .process_dropped_records = 80 });
 }
 
 static void begin_process(struct metrics *metrics, uint32_t pid, const char *comm)
@@ -142,6 +153,12 @@ static void fill(struct metrics *metrics)
 		add_window(metrics, 7);
 		add_window(metrics, 6);
 		metrics_add_self(metrics, &self);
+		/* Correlator's own, and what a file misses. */
+		metrics_add_gap(metrics, &(struct gap_record){ .common.pid = 4711,
+							       .dropped_records = 6,
+							       .process_dropped_records = 6 });
+		metrics_add_gap(metrics,
+				&(struct gap_record){ .common.pid = 7, .dropped_records = 1000 });
 	}
 	metrics_add_process(metrics, &(struct process_record){
 					     .common.pid = 6, .event = "exit", .comm = "gone" });

@@ -22,8 +22,9 @@ static struct fake_ways {
 	struct sender_status sender;
 	struct gap backlog_gap, sink_gap;
 	unsigned int backlog_gaps, sink_gaps; /* how many there are to take */
+	unsigned int gaps_by_settling; /* and to keep something brings so many more */
 	size_t appended_bytes, written_bytes; /* the last time */
-	uint8_t appended[4096], written[4096];
+	uint8_t appended[32768], written[4096];
 	int sink_fd; /* -1 = nothing waits */
 	unsigned int waits; /* until nothing does */
 	uint64_t due_ns;
@@ -119,6 +120,7 @@ void backlog_seal(struct backlog *backlog)
 void backlog_settle(struct backlog *backlog)
 {
 	assert_non_null(backlog);
+	ways.backlog_gaps += ways.gaps_by_settling;
 	tell("queue settled");
 }
 
@@ -516,6 +518,19 @@ static void what_collectors_miss_is_told_them_and_said_once_a_minute(void **stat
 	fake.now_ns += 1;
 	assert_int_equal(output_write(&output, WALL_NS), 0);
 	expect_said(said);
+	/* Of each process apart, and all at once. */
+	ways.backlog_gaps = 2;
+	ways.backlog_gap.pid = 4711;
+	fake.told[0] = '\0';
+	assert_int_equal(output_write(&output, WALL_NS), 0);
+	expect_told("written\nqueued\n");
+	assert_true(has(ways.appended, ways.appended_bytes, "\xa3pid\xcd\x12\x67"));
+	/* Of many it takes some windows. */
+	ways.backlog_gaps = 65;
+	for (unsigned int left = 1; left <= 1; left--) {
+		assert_int_equal(output_write(&output, WALL_NS), 0);
+		assert_int_equal(ways.backlog_gaps, left);
+	}
 	/* What was told is not told again. */
 	fake.told[0] = '\0';
 	assert_int_equal(output_write(&output, WALL_NS), 0);
@@ -666,7 +681,7 @@ static void what_had_to_be_dropped_at_the_end_is_kept_as_well(void **state)
 	only_to_collectors();
 	begin_well();
 	ways.backlog_gap.reason = "the disk";
-	ways.backlog_gaps = 100;
+	ways.gaps_by_settling = 1;
 	(void)output_close(&output, ends, &patience);
 	expect_told("queue sealed\nqueue settled\nsender stopped\n"
 		    "queue sealed\nqueue settled\nqueued\n"

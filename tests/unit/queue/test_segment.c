@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A segment, and the books of their queue. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,7 +10,7 @@
 #include <cmocka.h>
 
 #include "queue/numbered_entries.h"
-#include "queue/segment_queue.h"
+#include "queue/segment.h"
 
 enum {
 	ENTRY = sizeof(struct numbered_entry),
@@ -28,8 +27,14 @@ static struct segment *make(size_t capacity_bytes)
 static bool put(struct segment *segment, uint64_t number)
 {
 	struct numbered_entry entry = number_entry(number);
+	size_t part = 0;
 
-	return segment_put(segment, (const uint8_t *)&entry, ENTRY);
+	if (!segment_has_room(segment, ENTRY))
+		return false;
+	if (!segment->part_count)
+		assert_int_equal(segment_add_part(segment, NULL, &part), 0);
+	segment_put(segment, part, (const uint8_t *)&entry, ENTRY);
+	return true;
 }
 
 static void it_takes_what_there_is_room_for(void **state)
@@ -147,104 +152,6 @@ static void whole_entries_are_counted_up_to_a_torn_one(void **state)
 	}
 }
 
-static struct segment *add(struct segment_queue *queue, size_t capacity_bytes, uint64_t count)
-{
-	struct segment *segment = make(capacity_bytes);
-
-	for (uint64_t i = 0; i < count; i++)
-		assert_true(put(segment, i));
-	segment_queue_add(queue, segment);
-	return segment;
-}
-
-/* Through all that may become of a segment. */
-static void memory_is_what_they_have_room_for(void **state)
-{
-	struct segment_queue queue = { 0 };
-	struct segment *one = add(&queue, 10 * ENTRY, 3), *two = add(&queue, 5 * ENTRY, 2);
-	struct backlog_status status;
-	uint8_t *bytes;
-
-	(void)state;
-	assert_int_equal(queue.memory_bytes, 15 * ENTRY);
-	assert_ptr_equal(segment_queue_find_open(&queue), two);
-	segment_queue_seal(&queue, one);
-	assert_true(one->is_sealed);
-	assert_int_equal(queue.memory_bytes, (3 + 5) * ENTRY);
-	/* Who reads there may not lose what he reads from. */
-	two->is_busy = true;
-	bytes = two->bytes;
-	segment_queue_seal(&queue, two);
-	assert_ptr_equal(two->bytes, bytes);
-	assert_int_equal(queue.memory_bytes, (3 + 5) * ENTRY);
-	assert_null(segment_queue_find_open(&queue));
-	segment_queue_unload(&queue, one);
-	assert_null(one->bytes);
-	assert_int_equal(queue.memory_bytes, 5 * ENTRY);
-	one->stored_bytes = 3 * ENTRY;
-	segment_queue_load(&queue, one, malloc(3 * ENTRY));
-	assert_int_equal(queue.memory_bytes, (3 + 5) * ENTRY);
-	one->is_kept = true;
-	queue.store_bytes = 17;
-	segment_queue_get_status(&queue, &status);
-	assert_int_equal(status.memory_bytes, (3 + 5) * ENTRY);
-	assert_int_equal(status.store_bytes, 17);
-	assert_int_equal(status.queued_records, 5);
-	assert_int_equal(status.kept_records, 3);
-	assert_int_equal(status.queued_bytes, 5 * ENTRY);
-	segment_queue_remove(&queue, two);
-	assert_int_equal(queue.memory_bytes, 3 * ENTRY);
-	segment_queue_remove(&queue, one);
-	assert_int_equal(queue.memory_bytes, 0);
-	assert_null(queue.segments);
-	assert_null(segment_queue_find_open(&queue));
-	segment_free(one);
-	segment_free(two);
-}
-
-static void the_next_is_the_oldest_that_is_not_put_off(void **state)
-{
-	struct segment_queue queue = { 0 };
-	struct segment *one = add(&queue, ENTRY, 1), *two = add(&queue, ENTRY, 1);
-
-	(void)state;
-	assert_null(segment_queue_find_taken(&queue));
-	two->is_taken = true;
-	assert_ptr_equal(segment_queue_find_taken(&queue), two);
-	assert_ptr_equal(segment_queue_find_next(&queue, NULL), one);
-	assert_ptr_equal(segment_queue_find_next(&queue, one), two);
-	one->is_deferred = true;
-	assert_ptr_equal(segment_queue_find_next(&queue, NULL), two);
-	assert_null(segment_queue_find_next(&queue, two));
-	segment_queue_recall(&queue);
-	assert_ptr_equal(segment_queue_find_next(&queue, two), one);
-	segment_free(one);
-	segment_free(two);
-}
-
-static void a_gap_is_from_the_first_to_the_last_of_what_is_lost(void **state)
-{
-	struct segment_queue queue = { 0 };
-	struct segment segment = { .first_ns = 50, .last_ns = 60 };
-
-	(void)state;
-	segment_queue_count_lost(&queue, &segment, 3, true, "one");
-	assert_int_equal(queue.gap.first_ns, 50);
-	assert_int_equal(queue.gap.last_ns, 60);
-	segment = (struct segment){ .first_ns = 40, .last_ns = 55 };
-	segment_queue_count_lost(&queue, &segment, 4, false, "other");
-	assert_int_equal(queue.gap.first_ns, 40);
-	assert_int_equal(queue.gap.last_ns, 60);
-	segment_queue_count_gap(&queue, &(struct gap){ 1, 0, 70, 70, "third" });
-	assert_int_equal(queue.gap.first_ns, 40);
-	assert_int_equal(queue.gap.last_ns, 70);
-	assert_int_equal(queue.gap.dropped_records, 8);
-	assert_int_equal(queue.gap.dropped_segments, 1);
-	assert_string_equal(queue.gap.reason, "third");
-	assert_int_equal(queue.totals.dropped_records, 8);
-	assert_int_equal(queue.totals.dropped_segments, 1);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -253,9 +160,6 @@ int main(void)
 		cmocka_unit_test(what_is_whole_is_moved_to_the_front),
 		cmocka_unit_test(where_nothing_is_damaged_nothing_is_written),
 		cmocka_unit_test(whole_entries_are_counted_up_to_a_torn_one),
-		cmocka_unit_test(memory_is_what_they_have_room_for),
-		cmocka_unit_test(the_next_is_the_oldest_that_is_not_put_off),
-		cmocka_unit_test(a_gap_is_from_the_first_to_the_last_of_what_is_lost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,7 +66,7 @@ static struct {
 	struct file files[FILES_MAX];
 	struct descriptor fds[FDS_MAX];
 	bool has_folder[_FOLDER_MAX];
-	unsigned int calls, dies_at;
+	unsigned int calls, dies_at, blind_looks;
 	bool is_dead, has_lied, has_rotted, has_torn;
 } disk;
 
@@ -79,7 +79,7 @@ void disk_begin(uint64_t (*draw)(void), uint64_t capacity_bytes)
 	disk.draw = draw;
 	disk.capacity_bytes = capacity_bytes;
 	disk.weather = (struct disk_weather){ 0 };
-	disk.calls = disk.dies_at = 0;
+	disk.calls = disk.dies_at = disk.blind_looks = 0;
 	disk.is_dead = disk.has_lied = disk.has_rotted = disk.has_torn = false;
 }
 
@@ -126,6 +126,11 @@ uint64_t disk_used_bytes(void)
 		if (disk.files[i].is_used && disk.files[i].place.folder != NOWHERE)
 			used_bytes += disk.files[i].size_bytes;
 	return used_bytes;
+}
+
+unsigned int disk_blind_looks(void)
+{
+	return disk.blind_looks;
 }
 
 unsigned int disk_damaged_count(void)
@@ -615,8 +620,10 @@ int fstatvfs(int fd, struct statvfs *ret_system)
 	uint64_t used_bytes = disk_used_bytes() + disk.weather.foreign_bytes;
 
 	(void)fd;
-	if (FAILS(true, EIO, EINTR))
+	if (FAILS(true, EIO, EINTR)) {
+		disk.blind_looks++;
 		return -1;
+	}
 	*ret_system = (struct statvfs){
 		.f_bavail = disk.capacity_bytes > used_bytes ? disk.capacity_bytes - used_bytes : 0,
 		.f_frsize = BLOCK_BYTES,

@@ -46,6 +46,8 @@ bool disk_has_torn(void); /* a write was short */
 unsigned int disk_calls(void);
 /* All its files together. */
 uint64_t disk_used_bytes(void);
+/* How often it did not say how much is free. */
+unsigned int disk_blind_looks(void);
 /* Files that were set aside as damaged. */
 unsigned int disk_damaged_count(void);
 /* Descriptors that nobody closed. */
