@@ -113,14 +113,20 @@ static void discard(struct backlog *backlog, struct segment *segment)
 	backlog->has_said_unremoved = r < 0;
 }
 
+/* But for what the keeper is working on. The lock is not held meanwhile. */
 static void empty_trash(struct backlog *backlog)
 {
 	struct segment *segment;
 
-	while ((segment = backlog->trash)) {
-		DL_DELETE(backlog->trash, segment);
-		discard(backlog, segment);
-	}
+	do {
+		DL_FOREACH(backlog->trash, segment)
+			if (!segment->is_busy)
+				break;
+		if (segment) {
+			DL_DELETE(backlog->trash, segment);
+			discard(backlog, segment);
+		}
+	} while (segment);
 }
 
 static bool may_be_replaced(const struct segment *segment)
@@ -175,9 +181,12 @@ static uint64_t find_limit(struct backlog *backlog, size_t size_bytes)
 /* -ENOSPC: not possible, or not to be done yet. */
 static int make_room(struct backlog *backlog, size_t size_bytes)
 {
-	uint64_t limit_bytes = find_limit(backlog, size_bytes);
-	uint64_t wanted_bytes = backlog->queue.store_bytes + size_bytes;
+	uint64_t limit_bytes = find_limit(backlog, size_bytes), wanted_bytes;
 
+	/* What is done with still takes room, and nothing else is to be dropped for it. */
+	if (backlog->queue.store_bytes + size_bytes > limit_bytes)
+		empty_trash(backlog);
+	wanted_bytes = backlog->queue.store_bytes + size_bytes;
 	if (wanted_bytes <= limit_bytes)
 		return 0;
 	if (limit_bytes == backlog->options.store_bytes_max)
