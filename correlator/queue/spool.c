@@ -445,8 +445,16 @@ static void set_aside_unwhole(struct spool *spool, const char *name, size_t size
 		    r < 0 ? strerror(-r) : "");
 }
 
-/* A segment for a name; *ret_segment NULL: not one of ours, or nothing in it. */
-static int load_name(struct spool *spool, const char *name, struct segment **ret_segment)
+static bool is_same(const struct segment *one, const struct segment *other)
+{
+	return one && one->number == other->number &&
+	       memcmp(one->random, other->random, sizeof(one->random)) == 0;
+}
+
+/* A segment for a name; *ret_segment NULL: not one of ours, or nothing in it, or before is of the
+ * same one: a power loss may bring both of its files back, and the sealed one comes first. */
+static int load_name(struct spool *spool, const char *name, const struct segment *before,
+		     struct segment **ret_segment)
 {
 	_cleanup_(segment_freep) struct segment *segment = NULL;
 	int r = segment_new(0, &segment);
@@ -454,7 +462,7 @@ static int load_name(struct spool *spool, const char *name, struct segment **ret
 	*ret_segment = NULL;
 	if (r < 0)
 		return r;
-	if (!parse_name(name, segment))
+	if (!parse_name(name, segment) || is_same(before, segment))
 		return 0;
 	/* Also of one that is left alone: it comes before those that are new. */
 	if (segment->number > spool->last_number)
@@ -491,7 +499,8 @@ static int load(struct spool *spool, struct segment **segments)
 		return log_error_errno(errno, "cannot list the spool %s", spool->store.name);
 	for (int i = 0; i < count; i++) {
 		if (r == 0) {
-			r = load_name(spool, names[i]->d_name, &segment);
+			r = load_name(spool, names[i]->d_name, *segments ? (*segments)->prev : NULL,
+				      &segment);
 			if (r == 0 && segment)
 				DL_APPEND(*segments, segment);
 		}

@@ -283,6 +283,27 @@ static void keep_in_two_parts(char ret_path[static PATH_MAX])
 	assert_int_equal(count_files(".chunks", ret_path), 1);
 }
 
+/* As a power loss may have it, between a failed sync and the end of what was written again. */
+static void of_a_segment_with_two_files_one_is_read(void **state)
+{
+	char sealed[PATH_MAX], open_name[PATH_MAX + 8];
+	struct backlog *backlog;
+
+	(void)state;
+	keep_in_two_parts(sealed);
+	/* Behind the number and the id. */
+	(void)snprintf(open_name, sizeof(open_name), "%.*s.part",
+		       (int)strlen(spool) + 1 + 16 + 1 + 32, sealed);
+	assert_int_equal(link(sealed, open_name), 0);
+	backlog = open_spool(3, LONG, 0);
+	(void)expect_numbers(backlog, 1, 3);
+	backlog_done(backlog);
+	assert_true(backlog_is_empty(backlog));
+	await_files(".chunks", 0, sealed);
+	await_files(".part", 0, sealed);
+	backlog_free(backlog);
+}
+
 /* A bit of what is at an offset of the file. */
 static void change_bit(const char *path, off_t offset)
 {
@@ -1005,6 +1026,7 @@ int main(void)
 		cmocka_unit_test_setup(a_segment_whose_name_was_not_synced_is_written_again, empty),
 		cmocka_unit_test_setup(
 			of_a_damaged_segment_what_checks_is_sent_and_the_rest_counted, empty),
+		cmocka_unit_test_setup(of_a_segment_with_two_files_one_is_read, empty),
 		cmocka_unit_test_setup(a_segment_that_is_gone_is_counted, empty),
 		cmocka_unit_test_setup(of_a_torn_write_nothing_is_sent, empty),
 		cmocka_unit_test_setup(files_that_are_not_ours_are_left_alone, empty),
