@@ -4,11 +4,17 @@
  * sent. bench_forward sink            a receiver that only reads and acks; says its port
  *   bench_forward send URL COUNT  encodes and sends COUNT records as fast as they are taken
  *   bench_forward outage COUNT    the same, with nobody who takes them: what is too much is dropped
- * send and outage print: records, bytes, wall ns, CPU ns of the process, its largest RSS in bytes.
+ *   bench_forward burst URL BYTES WINDOWS SPOOL   queues windows of so many bytes, one a second;
+ * SPOOL may be empty: none sink may have a RATE, in bytes a second: it takes no more than that.
+ * send and outage print: records, bytes, wall ns, CPU ns of the process, its largest RSS in bytes;
+ * burst: records, those dropped, the longest wait of an append in ns, the most memory of what waits
+ * in bytes.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,24 +109,29 @@ static void print_result(uint64_t records, uint64_t bytes, uint64_t start_ns, ui
 		     usage.ru_maxrss * 1024);
 }
 
+static struct sender_options sending_options(void)
+{
+	return (struct sender_options){ .url_count = 1,
+					.client_name = "bench",
+					.tag = "correlator.records",
+					.ack_timeout_ns = 30000000000,
+					.backoff_base_ns = 500000000,
+					.backoff_max_ns = 60000000000 };
+}
+
 static void run(const char *text, uint64_t count, bool is_outage)
 {
 	uint64_t start_ns = clock_monotonic_ns(), cpu_ns = clock_own_cpu_ns();
 	struct forward_url url;
 	const char *problem;
-	struct sender_options options = { .urls = &url,
-					  .url_count = 1,
-					  .client_name = "bench",
-					  .tag = "correlator.records",
-					  .ack_timeout_ns = 30000000000,
-					  .backoff_base_ns = 500000000,
-					  .backoff_max_ns = 60000000000 };
+	struct sender_options options = sending_options();
 	struct backlog_status left;
 	struct sender_status status;
 	struct chunk_source source;
 	struct backlog *backlog;
 	struct sender *sender;
 
+	options.urls = &url;
 	if (forward_url_parse(text, &url, &problem) || backlog_new(NULL, &backlog))
 		fail(text);
 	source = backlog_source(backlog);
@@ -137,6 +148,84 @@ static void run(const char *text, uint64_t count, bool is_outage)
 		print_result(status.acked_records, status.acked_bytes, start_ns, cpu_ns);
 	sender_free(sender);
 	backlog_free(backlog);
+}
+
+struct watch {
+	struct backlog *backlog;
+	bool is_over;
+	uint64_t memory_bytes; /* the most */
+};
+
+static void *watch_memory(void *user)
+{
+	struct watch *watch = user;
+	struct backlog_status status;
+
+	while (!__atomic_load_n(&watch->is_over, __ATOMIC_RELAXED)) {
+		backlog_get_status(watch->backlog, &status);
+		if (status.memory_bytes > watch->memory_bytes)
+			watch->memory_bytes = status.memory_bytes;
+		(void)usleep(1000);
+	}
+	return NULL;
+}
+
+/* The longest that an append lasted, of windows of so many bytes, one a second. */
+static uint64_t append_windows(struct backlog *backlog, size_t window_bytes, uint64_t windows,
+			       uint64_t *ret_records)
+{
+	uint64_t start_ns = clock_monotonic_ns(), longest_ns = 0, before_ns, records = 0;
+	struct record_encoder *encoder = record_encoder_new();
+	const void *bytes;
+	size_t size;
+
+	for (uint64_t window = 1; window <= windows; window++) {
+		record_encoder_reset(encoder);
+		do
+			encode(encoder, records++);
+		while (record_encoder_bytes(encoder, &size) && size < window_bytes);
+		bytes = record_encoder_bytes(encoder, &size);
+		before_ns = clock_monotonic_ns();
+		if (backlog_append(backlog, bytes, size))
+			fail("backlog_append");
+		if (clock_monotonic_ns() - before_ns > longest_ns)
+			longest_ns = clock_monotonic_ns() - before_ns;
+		while (clock_monotonic_ns() < start_ns + window * NS_PER_S)
+			(void)usleep(1000);
+	}
+	record_encoder_free(encoder);
+	*ret_records = records;
+	return longest_ns;
+}
+
+static void burst(const char *text, size_t window_bytes, uint64_t windows, const char *spool)
+{
+	const struct backlog_options options = { .spool = *spool ? spool : NULL };
+	struct sender_options sender_options = sending_options();
+	struct forward_url url;
+	struct chunk_source source;
+	struct backlog_status left;
+	struct sender *sender;
+	struct watch watch = { 0 };
+	uint64_t longest_ns, records;
+	pthread_t watcher;
+	const char *problem;
+
+	sender_options.urls = &url;
+	if (forward_url_parse(text, &url, &problem) || backlog_new(&options, &watch.backlog))
+		fail(text);
+	source = backlog_source(watch.backlog);
+	if (sender_start(&sender_options, &source, &sender) ||
+	    pthread_create(&watcher, NULL, watch_memory, &watch))
+		fail("burst");
+	longest_ns = append_windows(watch.backlog, window_bytes, windows, &records);
+	__atomic_store_n(&watch.is_over, true, __ATOMIC_RELAXED);
+	(void)pthread_join(watcher, NULL);
+	backlog_get_status(watch.backlog, &left);
+	(void)printf("%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", records,
+		     left.dropped_records, longest_ns, watch.memory_bytes);
+	sender_free(sender);
+	backlog_free(watch.backlog);
 }
 
 /* A bin's length has 1, 2 or 4 bytes (c4, c5, c6), the first the highest. */
@@ -181,7 +270,8 @@ static size_t answer(int fd, const unsigned char *bytes, size_t available_bytes)
 	return (size_t)(at - bytes);
 }
 
-static void serve(int fd)
+/* With a rate, in bytes a second, it sleeps behind each ack. */
+static void serve(int fd, double rate)
 {
 	static unsigned char buffer[BUFFER_BYTES];
 	size_t size = 0, done;
@@ -191,13 +281,15 @@ static void serve(int fd)
 		size += (size_t)got;
 		while (size && (done = answer(fd, buffer, size))) {
 			size -= done;
+			if (rate > 0)
+				(void)usleep((useconds_t)(1e6 * (double)done / rate));
 			memmove(buffer, buffer + done, size);
 		}
 	}
 	(void)close(fd);
 }
 
-static void sink(void)
+static void sink(double rate)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET,
 				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -210,18 +302,20 @@ static void sink(void)
 	(void)printf("ready %d\n", ntohs(address.sin_port));
 	(void)fflush(stdout);
 	for (;;)
-		serve(accept(fd, NULL, NULL));
+		serve(accept(fd, NULL, NULL), rate);
 }
 
 int main(int argc, char **argv)
 {
 	log_set_level(LOG_LEVEL_ERROR);
-	if (argc == 2 && !strcmp(argv[1], "sink"))
-		sink();
+	if (argc >= 2 && !strcmp(argv[1], "sink"))
+		sink(argc > 2 ? strtod(argv[2], NULL) : 0);
 	if (argc == 4 && !strcmp(argv[1], "send"))
 		run(argv[2], strtoull(argv[3], NULL, 10), false);
 	else if (argc == 3 && !strcmp(argv[1], "outage"))
 		run("tcp://127.0.0.1:1", strtoull(argv[2], NULL, 10), true);
+	else if (argc == 6 && !strcmp(argv[1], "burst"))
+		burst(argv[2], strtoull(argv[3], NULL, 10), strtoull(argv[4], NULL, 10), argv[5]);
 	else
 		return 2;
 	return 0;
