@@ -85,8 +85,9 @@ class Tests:
 
 def gate_stages():
     """What the gate does, in order: groups, of lanes that run beside each other. Live tests wait for half of their
-    time: for windows, for attaching, for the kernel. So what must run one by one has the other builds beside it, and
-    of the rest there are more at a time than processors. A test that measures counts twice (tests/labels.cmake)."""
+    time: for windows, for attaching, for the kernel. So they have the other builds beside them, first those that must
+    run one by one, and then more of the rest at a time than there are processors. A test that measures counts twice
+    (tests/labels.cmake)."""
     release = Build("release build", "the tool, the gem and what tests need, by gcc",
                     lambda run: run.build_release())
     alone = Tests("alone", "what another live test would disturb, one by one", RELEASE,
@@ -100,7 +101,7 @@ def gate_stages():
                   ("-L", PURE), JOBS))
     others = Tests("others", "the gem, live tests and laws", RELEASE,
                    ("-LE", f"{PURE}|^alone$|unit|{PART_LABELS}"), 3 * JOBS)
-    return ((release,),), ((alone,), pure), ((others,),)
+    return ((release,),), ((alone, others), pure)
 
 
 def gate_tests():
