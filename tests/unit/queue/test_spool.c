@@ -31,6 +31,7 @@ uid_t geteuid(void)
 }
 
 static atomic_bool is_disk_full;
+static void (*_Atomic before_it_is_full)(void); /* by the keeper, before it drops something */
 
 /* Instead of libc's. What succeeds may leave an error there. */
 int fstatvfs(int fd, struct statvfs *ret_system)
@@ -41,6 +42,8 @@ int fstatvfs(int fd, struct statvfs *ret_system)
 
 	if (is_disk_full)
 		ret_system->f_bavail = 0;
+	if (before_it_is_full)
+		before_it_is_full();
 	if (r == 0)
 		errno = ENOSPC;
 	return r;
@@ -281,6 +284,43 @@ static void keep_in_two_parts(char ret_path[static PATH_MAX])
 	segment_free(segment);
 	store->type->free(store);
 	assert_int_equal(count_files(".chunks", ret_path), 1);
+}
+
+static struct backlog *of_the_keeper;
+
+static void send_all(void)
+{
+	struct chunk chunk;
+
+	before_it_is_full = NULL;
+	while (backlog_next(of_the_keeper, &chunk) == 0)
+		backlog_done(of_the_keeper);
+}
+
+static void what_was_sent_makes_room_before_anything_is_dropped(void **state)
+{
+	const uint64_t segment_bytes = ENTRY + 2 * CHECK_BYTES;
+	struct backlog *backlog = open_spool(1, LONG, 3 * segment_bytes);
+	struct backlog_status status;
+	char said[256];
+	struct ears ears;
+
+	(void)state;
+	append_numbers(backlog, 1, 3);
+	backlog_seal(backlog);
+	backlog_settle(backlog);
+	ears = ears_open();
+	of_the_keeper = backlog;
+	before_it_is_full = send_all;
+	append_numbers(backlog, 4, 1);
+	backlog_seal(backlog);
+	backlog_settle(backlog);
+	ears_close(&ears, said, sizeof(said));
+	assert_string_equal(said, "");
+	backlog_get_status(backlog, &status);
+	assert_int_equal(status.dropped_records, 0);
+	assert_int_equal(status.kept_records, 1);
+	backlog_free(backlog);
 }
 
 /* As a power loss may have it, between a failed sync and the end of what was written again. */
@@ -1026,6 +1066,7 @@ int main(void)
 		cmocka_unit_test_setup(a_segment_whose_name_was_not_synced_is_written_again, empty),
 		cmocka_unit_test_setup(
 			of_a_damaged_segment_what_checks_is_sent_and_the_rest_counted, empty),
+		cmocka_unit_test_setup(what_was_sent_makes_room_before_anything_is_dropped, empty),
 		cmocka_unit_test_setup(of_a_segment_with_two_files_one_is_read, empty),
 		cmocka_unit_test_setup(a_segment_that_is_gone_is_counted, empty),
 		cmocka_unit_test_setup(of_a_torn_write_nothing_is_sent, empty),
