@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The mode is a process's own: what one is, or does, leaves its neighbours exact."""
+import re
+
 import law
 from law import harness, records
 from harness import FAKES, FakeRuby, Workload
@@ -90,9 +92,13 @@ class NeighboursTest(law.LawTest):
         fake.obey(f"load {FAKES}/glibc_library.so")
         recording.await_message("2 loaded objects with a ruby_profiler_state")
         bare.evaluate('requests("exact", 1)')
-        # Its probe tells that this is the one that is set by now.
-        fake.obey("main asks 1")
-        recording.await_message(f"process {fake.pid} .*functions known .*exact from now on")
+
+        # Its probe, once it is there, tells that this is the one that is set by now.
+        def is_told():
+            fake.obey("main asks 1")
+            return re.search(f"process {fake.pid} .*functions known .*exact from now on", recording.messages)
+
+        harness.await_true(is_told, "its probe to tell")
         fake.obey(f"main after {REQUESTS}")
         found = self.finish(recording)
         self.assert_exact(found, bare.pid, "exact", 1)
