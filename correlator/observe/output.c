@@ -191,7 +191,7 @@ static void say_dropped(struct output *output, const struct backlog_status *stat
 		    forwarding_names(output->forwarding), reason, status->dropped_records);
 }
 
-/* Of so many processes at most; of the others later. True: something was dropped. */
+/* Tells of at most `most` processes now, of the others later. True: something was dropped. */
 static bool append_gaps(struct output *output, unsigned int most)
 {
 	struct backlog_status status;

@@ -80,7 +80,7 @@ void backlog_seal(struct backlog *backlog);
  * tried once more); for a disk, not for a collector, and only with a spool. For the end: then what
  * was kept, and what had to be dropped, is known. */
 void backlog_settle(struct backlog *backlog);
-/* What was dropped of one process, and was not told yet. False: there is nothing more. */
+/* Takes the losses of one process that were not told yet. False: there are no more. */
 bool backlog_take_gap(struct backlog *backlog, struct gap *ret_gap);
 
 /* The four below as the sender's source of chunks, and an event fd, which is readable when

@@ -183,7 +183,7 @@ static int make_room(struct backlog *backlog, size_t size_bytes)
 {
 	uint64_t limit_bytes = find_limit(backlog, size_bytes), wanted_bytes;
 
-	/* What is done with still takes room, and nothing else is to be dropped for it. */
+	/* Files of segments that were sent still take room: nothing is dropped for them. */
 	if (backlog->queue.store_bytes + size_bytes > limit_bytes)
 		empty_trash(backlog);
 	wanted_bytes = backlog->queue.store_bytes + size_bytes;

@@ -16,7 +16,7 @@
 
 struct share;
 
-/* What one process has in a segment. */
+/* The records of one process in a segment. */
 struct segment_part {
 	struct share *share; /* the process's: in a queue it is there as long as the part */
 	uint32_t entries;

@@ -70,8 +70,8 @@ void shares_join(struct shares *shares, struct share *share);
 
 /* Counts what was lost. */
 void shares_lose(struct shares *shares, uint32_t pid, const struct gap *lost);
-/* What was lost of one process, and not told yet; ret_gap has its pid, and all that it lost, if it
- * is known. False: nothing is left to be told. */
+/* Takes the losses of one process that were not told yet; ret_gap has its pid, and all that it
+ * lost, if it is known. False: there are no more. */
 bool shares_take_gap(struct shares *shares, struct gap *ret_gap);
 
 void shares_deinit(struct shares *shares);

@@ -4,7 +4,7 @@
  * sent. bench_forward sink            a receiver that only reads and acks; says its port
  *   bench_forward send URL COUNT  encodes and sends COUNT records as fast as they are taken
  *   bench_forward outage COUNT    the same, with nobody who takes them: what is too much is dropped
- *   bench_forward burst URL BYTES WINDOWS SPOOL   queues windows of so many bytes, one a second;
+ *   bench_forward burst URL BYTES WINDOWS SPOOL   queues a window of BYTES each second;
  * SPOOL may be empty: none sink may have a RATE, in bytes a second: it takes no more than that.
  * send and outage print: records, bytes, wall ns, CPU ns of the process, its largest RSS in bytes;
  * burst: records, those dropped, the longest wait of an append in ns, the most memory of what waits
@@ -170,7 +170,7 @@ static void *watch_memory(void *user)
 	return NULL;
 }
 
-/* The longest that an append lasted, of windows of so many bytes, one a second. */
+/* Appends a window of window_bytes each second. Returns how long the longest append lasted. */
 static uint64_t append_windows(struct backlog *backlog, size_t window_bytes, uint64_t windows,
 			       uint64_t *ret_records)
 {

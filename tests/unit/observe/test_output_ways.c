@@ -22,7 +22,7 @@ static struct fake_ways {
 	struct sender_status sender;
 	struct gap backlog_gap, sink_gap;
 	unsigned int backlog_gaps, sink_gaps; /* how many there are to take */
-	unsigned int gaps_by_settling; /* and to keep something brings so many more */
+	unsigned int gaps_by_settling; /* each call of backlog_settle adds these */
 	size_t appended_bytes, written_bytes; /* the last time */
 	uint8_t appended[32768], written[4096];
 	int sink_fd; /* -1 = nothing waits */
@@ -518,14 +518,14 @@ static void what_collectors_miss_is_told_them_and_said_once_a_minute(void **stat
 	fake.now_ns += 1;
 	assert_int_equal(output_write(&output, WALL_NS), 0);
 	expect_said(said);
-	/* Of each process apart, and all at once. */
+	/* Each process has a record, and all go at once. */
 	ways.backlog_gaps = 2;
 	ways.backlog_gap.pid = 4711;
 	fake.told[0] = '\0';
 	assert_int_equal(output_write(&output, WALL_NS), 0);
 	expect_told("written\nqueued\n");
 	assert_true(has(ways.appended, ways.appended_bytes, "\xa3pid\xcd\x12\x67"));
-	/* Of many it takes some windows. */
+	/* With many processes it takes some windows. */
 	ways.backlog_gaps = 65;
 	for (unsigned int left = 1; left <= 1; left--) {
 		assert_int_equal(output_write(&output, WALL_NS), 0);

@@ -33,8 +33,8 @@ struct process {
 	uint32_t pid;
 	uint64_t most_by_round, most; /* records that it makes, all told */
 	uint64_t appended, arrived, told;
-	/* Of those that arrived: the next one, if none is missing, and how many are before the last
-	 * that is. */
+	/* The number that comes next, if none is missing; and how many arrived before the last that
+	 * is missing. */
 	uint64_t next, old;
 };
 

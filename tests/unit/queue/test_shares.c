@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Who waits with how much, and what each has lost. */
+/* How much of each process waits, and how much each has lost. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -103,12 +103,12 @@ static void of_many_that_lost_something_those_idle_for_the_longest_are_forgotten
 	add(&shares, 1, 100);
 	for (uint32_t pid = 1; pid <= SHARES_REMEMBERED_MAX + more; pid++)
 		lose(&shares, pid);
-	/* What waits is never forgotten. */
+	/* A process with something waiting is never forgotten. */
 	assert_int_equal(shares_find(&shares, 1)->queued_bytes, 100);
 	for (uint32_t pid = 2; pid <= more; pid++)
 		assert_null(shares_find(&shares, pid));
 	assert_non_null(shares_find(&shares, more + 1));
-	/* What lost something again is as new. */
+	/* A process that lost something again comes last. */
 	lose(&shares, more + 2);
 	lose(&shares, 1000000);
 	assert_null(shares_find(&shares, more + 1));
@@ -132,7 +132,7 @@ static void those_to_be_told_are_told_in_the_order_of_their_losses(void **state)
 		assert_true(shares_take_gap(&shares, &gap));
 		assert_int_equal(gap.pid, order[i]);
 		assert_int_equal(gap.dropped_records, 6);
-		/* Who was told comes last. */
+		/* A process that was told of comes last. */
 		shares_lose(&shares, order[i], &three);
 	}
 	assert_true(shares_take_gap(&shares, &gap));
