@@ -169,13 +169,10 @@ static int open_segment(struct backlog *backlog, unsigned int lane, size_t entry
 /* That wait: long before the store is full. */
 static uint64_t much_bytes(const struct backlog *backlog)
 {
-	const struct backlog_options *options = &backlog->options;
-	uint64_t store_bytes = options->store_bytes_max < backlog->full_at_bytes
-				       ? options->store_bytes_max
-				       : backlog->full_at_bytes;
+	uint64_t memory_bytes = backlog->options.memory_bytes_max / 2;
+	uint64_t store_bytes = backlog_store_limit(backlog) / 8;
 
-	return options->memory_bytes_max / 2 < store_bytes / 8 ? options->memory_bytes_max / 2
-							       : store_bytes / 8;
+	return memory_bytes < store_bytes ? memory_bytes : store_bytes;
 }
 
 /* Where much waits, a process with more than half of a share goes to a lane of its own: what has to

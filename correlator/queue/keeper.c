@@ -159,9 +159,8 @@ static int replace(struct backlog *backlog, uint64_t size_bytes, const char *rea
 	return 0;
 }
 
-/* How many bytes the store may hold: store_bytes_max. While others fill its disk it holds no more
- * than it did when they began: a large segment that is dropped leaves room for several small ones.
- */
+/* Looks whether others fill the disk of the store, and gives its limit then: a large segment that
+ * is dropped leaves room for several small ones. */
 static uint64_t find_limit(struct backlog *backlog, size_t size_bytes)
 {
 	uint64_t room_bytes;
@@ -173,9 +172,7 @@ static uint64_t find_limit(struct backlog *backlog, size_t size_bytes)
 		backlog->full_at_bytes = UINT64_MAX;
 	else if (backlog->full_at_bytes == UINT64_MAX)
 		backlog->full_at_bytes = backlog->queue.store_bytes;
-	return backlog->full_at_bytes < backlog->options.store_bytes_max
-		       ? backlog->full_at_bytes
-		       : backlog->options.store_bytes_max;
+	return backlog_store_limit(backlog);
 }
 
 /* -ENOSPC: not possible, or not to be done yet. */

@@ -57,6 +57,15 @@ void backlog_lose(struct backlog *backlog, struct segment *segment, const char *
 /* The keeper throws away a segment that has a file, or that it is working on. */
 void backlog_throw_away(struct backlog *backlog, struct segment *segment);
 
+/* How many bytes the store may hold: store_bytes_max. While others fill its disk it holds no more
+ * than it did when they began. */
+static inline uint64_t backlog_store_limit(const struct backlog *backlog)
+{
+	return backlog->full_at_bytes < backlog->options.store_bytes_max
+		       ? backlog->full_at_bytes
+		       : backlog->options.store_bytes_max;
+}
+
 /* Neither the reader nor the keeper has it. */
 static inline bool segment_may_leave(const struct segment *segment)
 {
