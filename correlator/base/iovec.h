@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-/* Moves the beginning of the parts behind so many bytes, which they have. Returns how many parts
+/* Takes done_bytes, which they have, off the front of the parts. Returns how many parts
  * have nothing left, from the first one on. */
 static inline size_t iovec_skip(struct iovec *parts, size_t count, size_t done_bytes)
 {

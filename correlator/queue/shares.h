@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Whose records wait, process by process: how much, and what was lost of them. All that waits,
+ * The processes whose records wait: how much of each waits, and how much was lost. All that waits,
  * divided by the processes that have something waiting, is a share: a process that waits with less
  * loses nothing for those that wait with more. Pid 0 is nobody known, such as in what an earlier
  * correlator left in a spool. Under the backlog's lock. Pure.

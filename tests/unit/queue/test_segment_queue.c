@@ -51,7 +51,7 @@ static void memory_is_what_they_have_room_for(void **state)
 	segment_queue_seal(&queue, one);
 	assert_true(one->is_sealed);
 	assert_int_equal(queue.memory_bytes, (3 + 5) * ENTRY);
-	/* Who reads there may not lose what he reads from. */
+	/* The keeper reads there: its bytes stay where they are. */
 	two->is_busy = true;
 	bytes = two->bytes;
 	segment_queue_seal(&queue, two);
