@@ -234,6 +234,20 @@ static inline int disk_rename(int from_fd, const char *from, int to_fd, const ch
 	return r;
 }
 
+/* A new file of the same name is another one, whether or not it gets the inode. */
+static inline int disk_remove(int folder_fd, const char *name, int flags)
+{
+	int r;
+
+	if (disk_fails(DISK_REMOVE))
+		return -1;
+	r = (int)syscall(SYS_unlinkat, folder_fd, name, flags);
+	for (size_t i = 0; r == 0 && i < disk.file_count; i++)
+		if (disk.files[i].folder_fd == folder_fd && strcmp(disk.files[i].name, name) == 0)
+			disk.files[i] = disk.files[--disk.file_count];
+	return r;
+}
+
 /* One call at a time; errno is the call's. */
 #define DISK_CALL(type, call)                           \
 	({                                              \
@@ -317,7 +331,5 @@ int mkdirat(int folder_fd, const char *name, mode_t mode)
 
 int unlinkat(int folder_fd, const char *name, int flags)
 {
-	return DISK_CALL(int, disk_fails(DISK_REMOVE)
-				      ? -1
-				      : (int)syscall(SYS_unlinkat, folder_fd, name, flags));
+	return DISK_CALL(int, disk_remove(folder_fd, name, flags));
 }
