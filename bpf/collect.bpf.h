@@ -136,7 +136,7 @@ static __always_inline struct thread_state *collect_find(struct task_struct *tas
 	return thread;
 }
 
-SEC("?iter/task")
+PROGRAM("?iter/task")
 int collect_tasks(struct bpf_iter__task *context)
 {
 	struct task_struct *task = context->task;
@@ -151,7 +151,7 @@ int collect_tasks(struct bpf_iter__task *context)
  * The same where the kernel lets us: who holds another thread's books is not preempted meanwhile.
  * It is right without; but then that thread's boundaries are missed as long.
  */
-SEC("?iter/task")
+PROGRAM("?iter/task")
 int collect_tasks_undisturbed(struct bpf_iter__task *context)
 {
 	struct task_struct *task = context->task;
@@ -169,7 +169,7 @@ int collect_tasks_undisturbed(struct bpf_iter__task *context)
 }
 
 /* Writes up the observed thread that runs on this CPU, if there is one, and if it is meant. */
-SEC("raw_tp")
+PROGRAM("raw_tp")
 int collect_current(void *context)
 {
 	struct task_struct *task = bpf_get_current_task_btf();

@@ -2,7 +2,7 @@
 /*
  * What differs between kernels and machines, in one place: asked of the running kernel's BTF when
  * the programs are loaded, never of its version. 5.15 is the oldest. What a whole program needs
- * beyond that (SEC("?...")) is in probe/features.c.
+ * beyond that (PROGRAM("?...")) is in probe/features.c.
  */
 #pragma once
 
@@ -23,7 +23,14 @@
  * Weak, so that the compiler takes nothing for granted of what it returns, which the verifier would
  * not know.
  */
+#ifndef VERIFIED_ONCE
 #define VERIFIED_ONCE __weak
+#endif
+
+/* Before a program: which kind it is of, as libbpf says that by its section. */
+#ifndef PROGRAM
+#define PROGRAM(section) SEC(section)
+#endif
 
 /* linux/bpf.h, v6.2: of that release, like the lookup that does not fail. */
 enum bpf_func_id___since_6_2 {

@@ -110,7 +110,7 @@ static __always_inline __u64 begin_life(const struct thread_state *maker, struct
  * vhost_task_create() call copy_process(), which has this tracepoint, and not kernel_clone(), which
  * has that one; kernel/fork.c, v5.15 to v6.18).
  */
-SEC("tp_btf/task_newtask")
+PROGRAM("tp_btf/task_newtask")
 int BPF_PROG(on_new_task, struct task_struct *child)
 {
 	struct thread_state *maker = thread_find(bpf_get_current_task_btf()), *thread;
@@ -144,7 +144,7 @@ int BPF_PROG(on_new_task, struct task_struct *child)
  * The last boundary at which the old program's memory is there, and its name: what it was in is its
  * origin's, and the kernel's part of the call belongs to that. Since 6.10.
  */
-SEC("?tp_btf/sched_prepare_exec")
+PROGRAM("?tp_btf/sched_prepare_exec")
 int BPF_PROG(on_prepare_exec, struct task_struct *task)
 {
 	struct thread_state *thread = thread_find(task);
@@ -158,7 +158,7 @@ int BPF_PROG(on_prepare_exec, struct task_struct *task)
 	return 0;
 }
 
-SEC("tp_btf/sched_process_exec")
+PROGRAM("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct *task)
 {
 	struct process_config nothing = {};
@@ -199,7 +199,7 @@ int BPF_PROG(on_exec, struct task_struct *task)
  * v3_1_0). What the last one may have left in the thread-local is not this one's until it sets a
  * context itself.
  */
-SEC("tp_btf/task_rename")
+PROGRAM("tp_btf/task_rename")
 int BPF_PROG(on_rename, struct task_struct *task)
 {
 	struct thread_state *thread;
@@ -230,7 +230,7 @@ int BPF_PROG(on_rename, struct task_struct *task)
  * does the iterator meet it any more, so what it was charged so far is balanced here, also when the
  * programs have been stopped already.
  */
-SEC("tp_btf/sched_process_exit")
+PROGRAM("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
 {
 	struct thread_state *thread = bpf_task_storage_get(&threads, task, NULL, 0);
@@ -275,7 +275,7 @@ static __always_inline bool may_tell_load(__u64 life)
  * _dl_debug_state() of the process's dynamic loader, which that calls for debuggers before and
  * after it maps or unmaps objects (glibc elf/dl-open.c, musl ldso/dynlink.c): one may publish.
  */
-SEC("uprobe")
+PROGRAM("uprobe")
 int on_load(struct uprobe_registers *registers)
 {
 	struct task_struct *task = bpf_get_current_task_btf();

@@ -23,7 +23,7 @@ static __always_inline __s64 boot_offset_ns(struct task_struct *task)
 	       BPF_CORE_READ(namespace, offsets.boottime.tv_nsec);
 }
 
-SEC("raw_tp")
+PROGRAM("raw_tp")
 int identify_observer(void *context)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -62,7 +62,7 @@ static __always_inline bool is_answered_by_process(struct inode *inode)
  * v5.15 to v6.18). Of an overlay that is the file in the layer below, which neither fstat() nor
  * /proc/PID/maps (since 6.8) tells; nor do they tell that a process answers for that one.
  */
-SEC("raw_tp")
+PROGRAM("raw_tp")
 int identify_file(struct bpf_raw_tracepoint_args *context)
 {
 	struct file *file = NULL;

@@ -142,7 +142,7 @@ static __always_inline void switch_in(struct thread_state *thread, struct task_s
 	thread_release(thread);
 }
 
-SEC("tp_btf/sched_switch")
+PROGRAM("tp_btf/sched_switch")
 int BPF_PROG(on_sched_switch, bool is_preempted, struct task_struct *prev, struct task_struct *next)
 {
 	struct edge_slot *slot = edge_slot_here();

@@ -62,7 +62,7 @@ static __always_inline bool is_sleeper(const struct thread_state *thread)
 	       (thread->knowledge == CONTEXT_UNKNOWN || thread->context_hash == CONTEXT_HASH_NONE);
 }
 
-SEC("?iter.s/task")
+PROGRAM("?iter.s/task")
 int read_sleepers(struct bpf_iter__task *context)
 {
 	struct task_struct *task = context->task;

@@ -218,7 +218,7 @@ static __noinline int sample_count(struct thread_state *thread, __u64 stack, __u
 	return 0;
 }
 
-SEC("?perf_event")
+PROGRAM("?perf_event")
 int on_sample(void *context)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -256,7 +256,7 @@ int on_sample(void *context)
  * the switch up. The run queue is locked, which neither the maps nor waking who reads the rings, by
  * an interrupt of its own, meets.
  */
-SEC("?tp_btf/sched_switch")
+PROGRAM("?tp_btf/sched_switch")
 int BPF_PROG(on_leaving_cpu, bool is_preempted, struct task_struct *prev)
 {
 	struct thread_state *thread = edge_find_switching(edge_slot_here(), prev);

@@ -49,7 +49,7 @@ static __always_inline int enter_kernel(struct thread_state *thread, struct task
 	return 1;
 }
 
-SEC("tp_btf/sys_enter")
+PROGRAM("tp_btf/sys_enter")
 int BPF_PROG(on_sys_enter, struct pt_regs *registers, long number)
 {
 	struct edge_slot *slot = edge_slot_here();
@@ -73,7 +73,7 @@ int BPF_PROG(on_sys_enter, struct pt_regs *registers, long number)
 }
 
 /* The pointer is the user's: a system call does not change it, so nothing is read here. */
-SEC("tp_btf/sys_exit")
+PROGRAM("tp_btf/sys_exit")
 int BPF_PROG(on_sys_exit, struct pt_regs *registers)
 {
 	struct edge_slot *slot = edge_slot_here();

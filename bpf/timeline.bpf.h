@@ -82,7 +82,7 @@ static __noinline int timeline_tell_taken(struct thread_state *thread, __u64 con
  * CPU has ended its sleep. Who runs when an interrupt wakes it (a timer, a packet, a disk) has
  * nothing to do with it.
  */
-SEC("?tp_btf/sched_waking")
+PROGRAM("?tp_btf/sched_waking")
 int BPF_PROG(on_waking, struct task_struct *task)
 {
 	struct task_struct *current = bpf_get_current_task_btf();

@@ -21,7 +21,7 @@ static __always_inline __u32 context_fiber(const struct thread_state *thread,
 	return (__u32)uprobe_second_argument(registers);
 }
 
-SEC("uprobe")
+PROGRAM("uprobe")
 int on_context_change(struct uprobe_registers *registers)
 {
 	struct task_struct *task = bpf_get_current_task_btf();

@@ -24,6 +24,10 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
+/* A test has the programs that it calls, and no others: they take long to build. */
+#define PROGRAM(section) static
+#define VERIFIED_ONCE	 static
+
 /* As bpf_probe_read_user(): 0, or not, and then the buffer is zeroed. */
 long native_read_user(void *buffer, __u32 size_bytes, const void *address);
 /* As bpf_map_lookup_elem(): NULL = the map has no such key. */
