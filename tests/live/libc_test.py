@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Other libcs, other ways to link: fixtures/fake_ruby.c, which runs where no Ruby here does."""
+import re
+
 import records
 import harness
 from harness import FAKES, FakeRuby, Recording, run_correlator
@@ -14,54 +16,48 @@ class LibcTest(harness.LiveTest):
             self.skipTest(f"{name} was not built: is musl-tools installed?")
         return self.enter(FakeRuby(name))
 
-    def check(self, fake, recording, model):
-        fake.obey(f"main main {REQUESTS}")
-        fake.obey(f"worker worker {REQUESTS}")
+    def record(self, *fakes):
+        return self.enter(Recording(self.output, *(word for fake in fakes for word in ("-p", fake.pid))))
+
+    def check(self, fakes, recording, model):
+        """Requests of main threads and of others are known of each; doctor says how their variable is found."""
+        for fake in fakes:
+            fake.obey(f"main main {REQUESTS}")
+            fake.obey(f"worker worker {REQUESTS}")
         self.assert_ended_well(recording, recording.stop())
         found = recording.records()
-        self.assert_calls(found, "main", REQUESTS)
-        self.assert_calls(found, "worker", REQUESTS)
-        self.assertIn(model, run_correlator("doctor", "-p", fake.pid, "-k", "request_id").stdout)
+        said = re.split(r"^Process (\d+) ", run_correlator("doctor", *(word for fake in fakes for word in
+                                                                      ("-p", fake.pid))).stdout, flags=re.M)
+        for fake in fakes:
+            with self.subTest(fake.process.args):
+                own = [record for record in found if record.get("pid") == fake.pid]
+                self.assert_calls(own, "main", REQUESTS)
+                self.assert_calls(own, "worker", REQUESTS)
+                self.assertIn(model, said[said.index(str(fake.pid)) + 1])
 
-    def check_library(self, libc):
+    def test_a_library_that_is_loaded_later(self):
         """The worker is older than the library: its DTV is too short for it, at first."""
-        fake = self.start(f"{libc}_loads")
-        recording = self.enter(Recording(self.output, "-p", fake.pid))
-        recording.await_message("publishes no context yet")
-        fake.obey(f"load {FAKES / libc}_library.so")
-        recording.await_message(LOADED)
-        self.check(fake, recording, "dynamic (DTPMOD64+DTPOFF64)")
+        libcs = "glibc", "musl"
+        fakes = [self.start(f"{libc}_loads") for libc in libcs]
+        recording = self.record(*fakes)
+        for libc, fake in zip(libcs, fakes):
+            recording.await_message(f"process {fake.pid} .*publishes no context yet")
+            fake.obey(f"load {FAKES / libc}_library.so")
+            recording.await_message(f"process {fake.pid} .*{LOADED}")
+        self.check(fakes, recording, "dynamic (DTPMOD64+DTPOFF64)")
 
-    def check_program(self, name):
-        fake = self.start(name)
-        self.check(fake, self.enter(Recording(self.output, "-p", fake.pid)), "static (none)")
-
-    def test_a_library_of_glibc(self):
-        self.check_library("glibc")
-
-    def test_a_library_of_musl(self):
-        self.check_library("musl")
+    def test_a_program_that_has_it_inside(self):
+        fakes = [self.start(name) for name in ("glibc_inside", "musl_inside", "glibc_static", "musl_static")]
+        self.check(fakes, self.record(*fakes), "static (none)")
 
     def test_a_thread_that_sleeps_while_its_variable_is_allocated(self):
         """Between the probe and the store: what is read there is not in force any more after it."""
         fake = self.start("glibc_loads")
         fake.obey(f"load {FAKES}/glibc_library.so")
-        recording = self.enter(Recording(self.output, "-p", fake.pid))
+        recording = self.record(fake)
         fake.obey(f"asleep asleep {REQUESTS}")
         self.assert_ended_well(recording, recording.stop())
         self.assert_calls(recording.records(), "asleep", REQUESTS)
-
-    def test_a_program_of_glibc(self):
-        self.check_program("glibc_inside")
-
-    def test_a_program_of_musl(self):
-        self.check_program("musl_inside")
-
-    def test_a_static_program_of_glibc(self):
-        self.check_program("glibc_static")
-
-    def test_a_static_program_of_musl(self):
-        self.check_program("musl_static")
 
     def test_a_variable_that_is_set_around_the_probes_is_seen_in_the_next_window(self):
         fake = self.start("glibc_loads")
