@@ -23,7 +23,7 @@
 #include "observe/slices.h"
 
 enum {
-	STORIES = 10000,
+	STORIES = 5000,
 	DIFFERENCES_SHOWN = 12
 };
 

@@ -12,7 +12,7 @@
 #include "queue/spool_folder.h"
 
 enum {
-	STORIES = 30,
+	STORIES = 15,
 	ROUNDS = 60,
 	SEGMENT = 32, /* entries */
 	MEMORY = 12 * SEGMENT,

@@ -30,7 +30,7 @@ static int teardown(void **state)
 }
 
 enum {
-	COUNT = 100000,
+	COUNT = 20000,
 	MEMORY_BYTES = 1000 * ENTRY,
 };
 

@@ -28,7 +28,7 @@
 #include "record/check.h"
 
 enum {
-	STORIES = 10000,
+	STORIES = 5000,
 	STEPS_MAX = 40,
 	RECORDS_MAX = 512,
 	PROCESSES = 4, /* of which the records are, the first of them nobody known */
