@@ -104,6 +104,28 @@ static bool wants_escape(const uint8_t *bytes, int length)
 	       (length == 2 && bytes[0] == 0xc2 && bytes[1] <= 0x9f);
 }
 
+uint32_t text_code_point(const uint8_t *bytes, int length)
+{
+	static const uint8_t lead_masks[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
+	uint32_t code_point = bytes[0] & lead_masks[length];
+
+	for (int i = 1; i < length; i++)
+		code_point = code_point << 6 | (bytes[i] & 0x3f);
+	return code_point;
+}
+
+/* Unicode 15: of categories Cf, Zl and Zp the marks of direction (UAX 9), general punctuation, the
+ * byte order mark, marks of annotations, and tags. */
+static bool is_invisible(uint32_t code_point)
+{
+	return code_point == 0x61c || code_point == 0x180e ||
+	       (code_point >= 0x200b && code_point <= 0x200f) ||
+	       (code_point >= 0x2028 && code_point <= 0x202e) ||
+	       (code_point >= 0x2060 && code_point <= 0x206f) || code_point == 0xfeff ||
+	       (code_point >= 0xfff9 && code_point <= 0xfffb) ||
+	       (code_point >= 0xe0000 && code_point <= 0xe007f);
+}
+
 bool text_is_clean(const char *text)
 {
 	const uint8_t *bytes = (const uint8_t *)text;
@@ -132,7 +154,8 @@ size_t text_escape(const void *bytes, size_t size_bytes, unsigned int options, c
 
 		if (length < 0 && (options & TEXT_CUT))
 			break;
-		if (wants_escape(input + at, length)) {
+		if (wants_escape(input + at, length) ||
+		    ((options & TEXT_SHOWN) && is_invisible(text_code_point(input + at, length)))) {
 			length = length <= 0 ? 1 : length;
 			text_writer_put_escaped(&writer, input + at, (size_t)length);
 		} else {

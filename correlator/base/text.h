@@ -22,6 +22,9 @@ enum {
 enum text_options {
 	TEXT_ASCII = 1 << 0, /* the encoding is not known: escape every byte above 0x7f */
 	TEXT_CUT = 1 << 1, /* the input goes on: drop a last character that the cut split */
+	/* For a screen or a log: escape also characters that show nothing, and change what is shown
+	 * around them (marks of direction, zero width, separators of lines, tags). */
+	TEXT_SHOWN = 1 << 2,
 };
 
 /* Text under construction in the caller's memory: NUL-terminated after every call. */
@@ -46,6 +49,9 @@ void text_writer_put_code_point(struct text_writer *writer, uint32_t code_point)
  * -1 when size_bytes (>= 1) ends inside a character that is well-formed so far.
  */
 int text_utf8_length(const uint8_t *bytes, size_t size_bytes);
+
+/* The code point of a character of length (1 to 4) bytes, as text_utf8_length() has it. */
+uint32_t text_code_point(const uint8_t *bytes, int length);
 
 /* Whether text_escape(), without options, would leave it as it is. */
 bool text_is_clean(const char *text);

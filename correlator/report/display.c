@@ -15,70 +15,29 @@
 enum {
 	SIGNIFICANT_LIMIT = 10000, /* four digits are below it */
 	SENTENCE_BYTES = 2048,
-	INVISIBLE_BYTES = 3, /* of what is_invisible(), at most */
+	SHOWN_BYTES = 8192,
 };
 
 static const char ellipsis[] = "…";
 
-/* text is valid UTF-8, as text_escape leaves it. */
-static uint32_t decode(const uint8_t *text, int length)
+/* Of the first character of a text that ends with NUL. */
+static int first_bytes(const char *text)
 {
-	static const uint8_t lead_masks[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
-	uint32_t code_point = text[0] & lead_masks[length];
-
-	for (int i = 1; i < length; i++)
-		code_point = code_point << 6 | (text[i] & 0x3f);
-	return code_point;
-}
-
-/* Unicode 15: general punctuation marks of category Cf, Zl, Zp, and the byte order mark. */
-static bool is_invisible(uint32_t code_point)
-{
-	return (code_point >= 0x200b && code_point <= 0x200f) ||
-	       (code_point >= 0x2028 && code_point <= 0x202e) ||
-	       (code_point >= 0x2060 && code_point <= 0x206f) || code_point == 0xfeff;
-}
-
-static int character_bytes(const char *text, size_t size_bytes)
-{
-	int length = text_utf8_length((const uint8_t *)text, size_bytes);
+	int length = text_utf8_length((const uint8_t *)text, strnlen(text, TEXT_CODE_POINT_BYTES));
 
 	return length > 0 ? length : 1;
 }
 
-/* Of the first character of a text that ends with NUL. */
-static int first_bytes(const char *text)
-{
-	return character_bytes(text, strnlen(text, TEXT_CODE_POINT_BYTES));
-}
-
 static size_t character_columns(const char *text, int length)
 {
-	int columns = wcwidth((wchar_t)decode((const uint8_t *)text, length));
+	int columns = wcwidth((wchar_t)text_code_point((const uint8_t *)text, length));
 
 	return columns < 0 ? 1 : (size_t)columns;
 }
 
 size_t display_escape(const char *text, size_t size_bytes, char *ret_text, size_t text_bytes)
 {
-	struct text_writer writer;
-
-	text_writer_init(&writer, ret_text, text_bytes);
-	for (size_t at = 0; at < size_bytes && !writer.is_full;) {
-		int length = character_bytes(text + at, size_bytes - at);
-		char clean[TEXT_ESCAPE_BYTES * INVISIBLE_BYTES + 1];
-
-		if (is_invisible(decode((const uint8_t *)text + at, length))) {
-			text_writer_put_escaped(&writer, text + at, (size_t)length);
-		} else {
-			size_t clean_bytes =
-				text_escape(text + at, (size_t)length, 0, clean, sizeof(clean));
-
-			text_writer_put(&writer, clean, clean_bytes);
-		}
-		at += (size_t)length;
-	}
-	return writer.length_bytes;
+	return text_escape(text, size_bytes, TEXT_SHOWN, ret_text, text_bytes);
 }
 
 size_t display_columns(const char *text)
@@ -132,9 +91,10 @@ static size_t tail_offset(const char *text, size_t columns, size_t room_bytes)
 	return at;
 }
 
-void display_fit(const char *text, size_t columns, char *ret_text, size_t text_bytes)
+void display_fit(const char *raw, size_t columns, char *ret_text, size_t text_bytes)
 {
-	size_t size_bytes = strlen(text);
+	char text[SHOWN_BYTES];
+	size_t size_bytes = display_escape(raw, strlen(raw), text, sizeof(text));
 	size_t room_bytes = (text_bytes - sizeof(ellipsis)) / 2;
 	struct text_writer writer;
 	size_t tail;
@@ -219,14 +179,15 @@ void display_time(int64_t ns, bool with_date, char ret_text[DISPLAY_NUMBER_BYTES
 
 void display_sentence(FILE *out, size_t width, size_t indent, const char *format, ...)
 {
-	char sentence[SENTENCE_BYTES];
+	char raw[SENTENCE_BYTES], sentence[SHOWN_BYTES];
 	const char *word = sentence;
 	size_t column = 0;
 	va_list args;
 
 	va_start(args, format);
-	(void)vsnprintf(sentence, sizeof(sentence), format, args);
+	(void)vsnprintf(raw, sizeof(raw), format, args);
 	va_end(args);
+	(void)display_escape(raw, strlen(raw), sentence, sizeof(sentence));
 	while (*word) {
 		/* Leading spaces belong to the word: they are the indent of the first line. */
 		size_t length = strspn(word, " ");

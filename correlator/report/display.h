@@ -15,11 +15,7 @@ enum {
 	DISPLAY_INDENT = 4,
 };
 
-/*
- * Writes text of unknown origin, escaped, NUL-terminated, cut at a whole character; returns its
- * length. On top of text_escape, characters that show nothing but change what is shown around them
- * (direction marks, zero-width and line separators) are escaped too.
- */
+/* text_escape() of base/text.h, for a screen (TEXT_SHOWN). */
 size_t display_escape(const char *text, size_t size_bytes, char *ret_text, size_t text_bytes);
 
 /*
@@ -28,9 +24,9 @@ size_t display_escape(const char *text, size_t size_bytes, char *ret_text, size_
  */
 size_t display_columns(const char *text);
 
-/* Cuts an escaped text in the middle, with "…" there, to at most columns (>= 1) columns and
- * text_bytes (>= 4) bytes. */
-void display_fit(const char *text, size_t columns, char *ret_text, size_t text_bytes);
+/* Escapes raw (its first 8 KiB then), and cuts it in the middle, with "…" there, to at most columns
+ * (>= 1) columns and text_bytes (>= 4) bytes. */
+void display_fit(const char *raw, size_t columns, char *ret_text, size_t text_bytes);
 
 /* Nanoseconds (>= 0) with four significant digits and a unit: "999 ns", "1.234 ms", "12345 s". */
 void display_duration(int64_t ns, char ret_text[DISPLAY_NUMBER_BYTES]);
@@ -43,7 +39,7 @@ void display_number(int64_t number, char ret_text[DISPLAY_NUMBER_BYTES]);
  */
 void display_time(int64_t ns, bool with_date, char ret_text[DISPLAY_NUMBER_BYTES]);
 
-/* Prints a sentence (its first 2047 bytes), broken at spaces where the screen, of so many columns,
- * ends. Further lines are indented by so many columns. */
+/* Prints a sentence (its first 2047 bytes), escaped, broken at spaces where the screen, of so many
+ * columns, ends. Further lines are indented by so many columns. */
 __attribute__((format(printf, 4, 5))) void display_sentence(FILE *out, size_t width, size_t indent,
 							    const char *format, ...);

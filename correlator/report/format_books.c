@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/text.h"
 #include "report/display.h"
 
 /* Names of programs are cut to it, and indented in it. */
@@ -272,9 +273,11 @@ static void print_program(const struct own_cost_program *program, int64_t observ
 static void print_programs(const struct own_cost *cost, int64_t observed_ns, FILE *out)
 {
 	char measured[DISPLAY_NUMBER_BYTES], samples[DISPLAY_NUMBER_BYTES];
-	const char *error = cost->programs_error;
+	char error[TEXT_ESCAPE_BYTES * OWN_COST_NAME_BYTES];
 
 	if (!cost->has_programs) {
+		(void)display_escape(cost->programs_error, strlen(cost->programs_error), error,
+				     sizeof(error));
 		print_label("in its BPF programs", out);
 		(void)fprintf(out, "%10s (not measured%s%s)\n", "-", error[0] ? ": " : "", error);
 		return;

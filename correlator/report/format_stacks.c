@@ -30,21 +30,21 @@ static void print_heading(const struct view *view)
 
 	display_duration(sums->spent_ns, spent);
 	display_duration(sums->unsampled_ns, unsampled);
-	if (view->is_exact) {
+	if (view->is_exact)
 		display_sentence(view->out, view->options->width, 0,
 				 "Off the CPU %s, blocked and run queue, exact; in %" PRIu64
 				 " waits of %" PRIu64 " contexts. In no stack: %s in %" PRIu64
-				 " contexts.\n",
+				 " contexts.",
 				 spent, sums->samples, sums->sampled_contexts, unsampled,
 				 sums->unsampled_contexts);
-		return;
-	}
-	display_sentence(view->out, view->options->width, 0,
-			 "CPU %s, exact; spread over stacks by %" PRIu64 " samples in %" PRIu64
-			 " contexts. Not sampled: %s in %" PRIu64
-			 " contexts. ± is the standard error of a share.\n",
-			 spent, sums->samples, sums->sampled_contexts, unsampled,
-			 sums->unsampled_contexts);
+	else
+		display_sentence(view->out, view->options->width, 0,
+				 "CPU %s, exact; spread over stacks by %" PRIu64
+				 " samples in %" PRIu64 " contexts. Not sampled: %s in %" PRIu64
+				 " contexts. ± is the standard error of a share.",
+				 spent, sums->samples, sums->sampled_contexts, unsampled,
+				 sums->unsampled_contexts);
+	(void)fputc('\n', view->out);
 }
 
 /* In what is left of a line of which so many columns are taken; returns how many it takes. */

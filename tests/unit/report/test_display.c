@@ -55,10 +55,15 @@ static void expect_shown(const char *text, bool is_shown)
 /* The first and the last of each range of them, and what is beside it. */
 static void what_shows_nothing_and_moves_the_rest_is_escaped(void **state)
 {
-	static const char *const hidden[] = { "\u200b", "\u200f", "\u2028", "\u202e",
-					      "\u2060", "\u206f", "\ufeff" };
-	static const char *const shown[] = { "\u200a", "\u2010", "\u2027", "\u202f", "\u205f",
-					     "\u2070", "\ufefe", "\uff00", "\u00a0", "\U0001f600" };
+	static const char *const hidden[] = {
+		"\u061c", "\u180e", "\u200b", "\u200f", "\u2028",     "\u202e",	    "\u2060",
+		"\u206f", "\ufeff", "\ufff9", "\ufffb", "\U000e0000", "\U000e007f",
+	};
+	static const char *const shown[] = {
+		"\u061b", "\u061d", "\u180d", "\u180f",	    "\u200a",	  "\u2010",
+		"\u2027", "\u202f", "\u205f", "\u2070",	    "\ufefe",	  "\uff00",
+		"\ufff8", "\ufffc", "\u00a0", "\U0001f600", "\U000dffff", "\U000e0080",
+	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++)
@@ -123,6 +128,9 @@ static void long_text_is_cut_in_the_middle(void **state)
 	expect_fitted("aé日é日b", 7, 128, "aé…日b");
 	expect_fitted("aé日é日b", 5, 128, "aé…b");
 	expect_fitted("日0123", 5, 128, "日…23");
+	/* It has been escaped by then, but for what others forgot. */
+	expect_fitted("\x1b[41m\n", 40, 128, "\\x1b[41m\\x0a");
+	expect_fitted("\\x1b", 4, 128, "\\x1b");
 }
 
 static void durations_have_four_digits_and_the_fitting_unit(void **state)
@@ -223,6 +231,7 @@ static void a_sentence_is_broken_where_the_screen_ends(void **state)
 	expect_sentence(11, "  a  bbb cc   d", "  a  bbb\n    cc   d\n");
 	expect_sentence(3, "much longer", "much\n    longer\n");
 	expect_sentence(10, "", "\n");
+	expect_sentence(40, "a\nb\u202ec", "a\\x0ab\\xe2\\x80\\xaec\n");
 	memset(word, 'x', sizeof(word) - 1);
 	memcpy(first, word, sizeof(first) - 2);
 	first[sizeof(first) - 2] = '\n';
