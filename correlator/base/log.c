@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text.h"
+
 /* The settings of the process that are not passed around: how talkative stderr is, who reads, and
  * what is being read. */
 static enum log_level level_limit = LOG_LEVEL_INFO;
@@ -86,27 +88,26 @@ static void write_line(enum log_level level, const char *reason, const char *for
 {
 	static const char *const marks[] = { "error: ", "warning: ", "", "debug: ", "trace: " };
 	static const char *const priorities[] = { "<3>", "<4>", "<6>", "<7>", "<7>" };
-	char line[LINE_BYTES];
+	char raw[LINE_BYTES], line[LINE_BYTES];
 	const char *place = place_or_null ? place_or_null : "";
-	int used = snprintf(line, sizeof(line), "%scorrelator: %s%.*s%s",
+	int used = snprintf(raw, sizeof(raw), "%scorrelator: %s%.*s%s",
 			    is_journal ? priorities[level] : "", marks[level], PLACE_BYTES_MAX,
 			    place, *place ? ": " : "");
-	int room = (int)sizeof(line) - 2 - used;
-	int wrote = vsnprintf(line + used, (size_t)room, format, args);
+	size_t line_bytes;
 
-	used += wrote < 0 ? 0 : (wrote < room ? wrote : room - 1);
-	if (reason) {
-		room = (int)sizeof(line) - 2 - used;
-		wrote = snprintf(line + used, (size_t)room, ": %s", reason);
-		used += wrote < 0 ? 0 : (wrote < room ? wrote : room - 1);
-	}
-	line[used++] = '\n';
+	(void)vsnprintf(raw + used, sizeof(raw) - (size_t)used, format, args);
+	used = (int)strlen(raw);
+	if (reason)
+		(void)snprintf(raw + used, sizeof(raw) - (size_t)used, ": %s", reason);
+	/* Names in it are chosen by others. The line break has room. */
+	line_bytes = text_escape(raw, strlen(raw), TEXT_SHOWN | TEXT_CUT, line, sizeof(line) - 1);
+	line[line_bytes++] = '\n';
 	if (!is_writable()) {
 		atomic_fetch_add(&lost_lines, 1);
 		return;
 	}
 	say_lost();
-	write_bytes(line, (size_t)used);
+	write_bytes(line, line_bytes);
 }
 
 void log_line(enum log_level level, const char *format, ...)

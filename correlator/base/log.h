@@ -4,6 +4,8 @@
  * condition into an error logs it, with the names involved, and returns -errno; its callers pass
  * that up in silence. Thread rule: any thread; a line is written with one write. What nobody reads
  * holds up nothing for long: lines that find stderr full are lost, and counted in the next one.
+ * Names of processes, files and collectors go in as they are: a line is escaped as a whole, for a
+ * screen (TEXT_SHOWN of base/text.h), and so is one line, whatever is in it.
  */
 #pragma once
 

@@ -118,6 +118,44 @@ static void a_place_stands_before_each_message_until_there_is_none(void **state)
 	assert_non_null(strstr(said, "x: four\n"));
 }
 
+/* A target, a file or a collector chose the bytes. */
+static void a_line_is_one_line_whatever_is_in_it(void **state)
+{
+	struct ears ears = ears_open();
+	char said[2048];
+
+	(void)state;
+	log_warning("pid 7 (%s)", "x)\n<1>forged");
+	(void)log_error_errno(ENOENT, "cannot open %s", "/tmp/\x1b]0;title\a\xff\u202e");
+	log_set_place("a\rb.conf:3");
+	log_info("%s", "caf\u00e9\u2066");
+	log_set_place(NULL);
+	ears_close(&ears, said, sizeof(said));
+	assert_string_equal(said, "correlator: warning: pid 7 (x)\\x0a<1>forged)\n"
+				  "correlator: error: cannot open /tmp/\\x1b]0;title\\x07\\xff"
+				  "\\xe2\\x80\\xae: No such file or directory\n"
+				  "correlator: a\\x0db.conf:3: caf\u00e9\\xe2\\x81\\xa6\n");
+}
+
+/* Escaped it is longer: it is cut between two characters, and the line still ends. */
+static void a_line_without_room_is_cut(void **state)
+{
+	char name[4096], said[8192];
+
+	(void)state;
+	for (size_t length = 0; length < 6; length++) {
+		struct ears ears = ears_open();
+
+		memset(name, '\x1b', sizeof(name) - 1);
+		memset(name, 'x', length);
+		name[sizeof(name) - 1] = '\0';
+		(void)log_error_errno(ENOENT, "%s", name);
+		ears_close(&ears, said, sizeof(said));
+		assert_true(strlen(said) <= 2048);
+		assert_string_equal(said + strlen(said) - 5, "\\x1b\n");
+	}
+}
+
 static void what_is_not_asked_for_is_not_said_but_errors_are(void **state)
 {
 	struct ears ears = ears_open();
@@ -235,6 +273,8 @@ int main(void)
 		cmocka_unit_test(another_stderr_is_not),
 		cmocka_unit_test(each_level_has_its_mark_and_its_priority),
 		cmocka_unit_test(a_place_stands_before_each_message_until_there_is_none),
+		cmocka_unit_test(a_line_is_one_line_whatever_is_in_it),
+		cmocka_unit_test(a_line_without_room_is_cut),
 		cmocka_unit_test(what_is_not_asked_for_is_not_said_but_errors_are),
 		cmocka_unit_test(an_error_is_given_back_as_it_may_be_returned),
 		cmocka_unit_test(a_line_that_is_too_long_is_cut_and_ends),
