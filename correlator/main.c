@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/print.h"
 #include "command/command.h"
 #include "command/streams.h"
 
@@ -79,7 +80,7 @@ int main(int argc, char **argv)
 		return EXIT_CODE_OK;
 	}
 	if (name[0])
-		(void)fprintf(stderr, "correlator: no command `%s`; see correlator --help\n", name);
+		print_line(stderr, "correlator: no command `%s`; see correlator --help", name);
 	else
 		print_help(stderr);
 	return EXIT_CODE_USAGE;

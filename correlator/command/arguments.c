@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/duration.h"
 #include "base/log.h"
+#include "base/print.h"
 
 bool arguments_take_verbosity(int key)
 {
@@ -62,4 +64,26 @@ int arguments_add_pid(const char *text, pid_t *pids, size_t max, size_t *count)
 	if (*count == max)
 		return log_error(E2BIG, "at most %zu times -p", max);
 	return arguments_parse_pid(text, &pids[(*count)++]);
+}
+
+void arguments_fail(const struct argp_state *state, int status, int error, const char *format, ...)
+{
+	_cleanup_free_ char *shown = NULL;
+	va_list args;
+
+	va_start(args, format);
+	shown = print_shown(format, args);
+	va_end(args);
+	argp_failure(state, status, error, "%s", shown ? shown : format);
+}
+
+void arguments_refuse(const struct argp_state *state, const char *format, ...)
+{
+	_cleanup_free_ char *shown = NULL;
+	va_list args;
+
+	va_start(args, format);
+	shown = print_shown(format, args);
+	va_end(args);
+	argp_error(state, "%s", shown ? shown : format);
 }

@@ -2,6 +2,7 @@
 /* Arguments that more than one subcommand takes. */
 #pragma once
 
+#include <argp.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -33,3 +34,9 @@ int arguments_parse_time(const char *name, const char *text, uint64_t minimum_ns
 int arguments_parse_pid(const char *text, pid_t *ret_pid);
 /* The same of one more of -p, behind *count of at most max. -E2BIG (logged): there are as many. */
 int arguments_add_pid(const char *text, pid_t *pids, size_t max, size_t *count);
+
+/* As argp_failure() and argp_error() (argp.h), and escaped as print_line() does it. */
+__attribute__((format(printf, 4, 5))) void
+arguments_fail(const struct argp_state *state, int status, int error, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void arguments_refuse(const struct argp_state *state,
+							    const char *format, ...);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "command/configuration.h"
+#include "command/arguments.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -93,7 +94,7 @@ static error_t note_option(int key, char *text, struct argp_state *state)
 		return ARGP_ERR_UNKNOWN;
 	if (key == configuration->form->option) {
 		if (option->is_given)
-			argp_error(state, "--%s names one file", option->option->name);
+			arguments_refuse(state, "--%s names one file", option->option->name);
 		configuration->path = text;
 	}
 	option->is_given = true;

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/print.h"
 #include "command/arguments.h"
 #include "command/command.h"
 #include "observe/key_options.h"
@@ -52,13 +53,14 @@ __attribute__((format(printf, 3, 4))) static void doctor_say(enum verdict verdic
 							     const char *format, ...)
 {
 	static const char *const marks[] = { "ok  ", "note", "FAIL" };
+	_cleanup_free_ char *said = NULL;
 	va_list args;
 
-	(void)printf("  %s  %-20s ", marks[verdict], name);
 	va_start(args, format);
-	(void)vprintf(format, args);
+	if (vasprintf(&said, format, args) < 0)
+		said = NULL;
 	va_end(args);
-	(void)putchar('\n');
+	print_line(stdout, "  %s  %-20s %s", marks[verdict], name, said ? said : "");
 }
 
 /* How a thread's variable is reached. */
@@ -182,7 +184,7 @@ static int describe_programs(enum verdict bad, const struct mode *mode)
 	doctor_say(bad, "programs", "the verifier refuses %s: %s: %s", refusal.program, mode->name,
 		   strerror(-r));
 	for (size_t i = 0; i < REFUSAL_LINES_MAX && refusal.lines[i][0]; i++)
-		(void)printf("%*s%s\n", DOCTOR_INDENT, "", refusal.lines[i]);
+		print_line(stdout, "%*s%s", DOCTOR_INDENT, "", refusal.lines[i]);
 	return r;
 }
 
@@ -408,7 +410,7 @@ static void describe_stack(const struct target *target)
 				   ? "libruby's code and the process disagree"
 				   : "too little was found");
 	for (size_t i = 0; i < report.remark_count; i++)
-		(void)printf("%*s%s\n", DOCTOR_INDENT, "", report.remarks[i]);
+		print_line(stdout, "%*s%s", DOCTOR_INDENT, "", report.remarks[i]);
 }
 
 /* Number of things without which Ruby's contexts cannot be recorded. */
@@ -460,8 +462,9 @@ static int describe_target(const struct target *target, const struct key_options
 	const char *server = process_server_name(target->info.pid);
 	int missing = 0;
 
-	(void)printf("\nProcess %d (%s%s%s)\n", target->info.pid, target->info.comm,
-		     server ? ", " : "", server ? server : "");
+	(void)putchar('\n');
+	print_line(stdout, "Process %d (%s%s%s)", target->info.pid, target->info.comm,
+		   server ? ", " : "", server ? server : "");
 	describe_namespaces(&target->info);
 	if (agent_has_given_up(target->info.pid))
 		doctor_say(VERDICT_BAD, "memory and files",

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "command/arguments.h"
 #include "command/command.h"
 #include "command/streams.h"
 #include "record/record_fields.h"
@@ -49,10 +50,11 @@ static void choose_kind(struct dump_options *options, const char *name, struct a
 			return;
 		}
 	}
-	argp_failure(state, EXIT_CODE_USAGE, 0,
-		     "unknown kind '%s': one of meta, process, cpu, slice, stack, sample, syscall, "
-		     "balance, gap, self, alert",
-		     name);
+	arguments_fail(
+		state, EXIT_CODE_USAGE, 0,
+		"unknown kind '%s': one of meta, process, cpu, slice, stack, sample, syscall, "
+		"balance, gap, self, alert",
+		name);
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/signals.h"
+#include "command/arguments.h"
 #include "command/command.h"
 #include "command/filter_arguments.h"
 #include "command/recorded_keys.h"
@@ -94,7 +95,7 @@ static void parse_format(struct export_options *options, const char *name, struc
 			return;
 		}
 	}
-	argp_failure(
+	arguments_fail(
 		state, EXIT_CODE_USAGE, 0,
 		"unknown format '%s': one of perfetto, openmetrics, ndjson, csv, folded, pprof, speedscope, otlp",
 		name);
@@ -103,24 +104,24 @@ static void parse_format(struct export_options *options, const char *name, struc
 static void check_options(const struct export_options *options, struct argp_state *state)
 {
 	if (!options->has_format)
-		argp_error(state,
-			   "--format says what to write: perfetto, openmetrics, ndjson, csv, "
-			   "folded, pprof, speedscope or otlp");
+		arguments_refuse(state,
+				 "--format says what to write: perfetto, openmetrics, ndjson, csv, "
+				 "folded, pprof, speedscope or otlp");
 	if (options->by && options->format != EXPORT_FORMAT_OPENMETRICS)
-		argp_failure(state, EXIT_CODE_USAGE, 0,
-			     "--by is for openmetrics alone: the others write every record");
+		arguments_fail(state, EXIT_CODE_USAGE, 0,
+			       "--by is for openmetrics alone: the others write every record");
 	if (options->measure != STACKS_CPU && !exporter_is_of_stacks(options->format))
-		argp_failure(state, EXIT_CODE_USAGE, 0,
-			     "--off-cpu is for stacks: folded, pprof, speedscope and otlp");
+		arguments_fail(state, EXIT_CODE_USAGE, 0,
+			       "--off-cpu is for stacks: folded, pprof, speedscope and otlp");
 	if (options->format == EXPORT_FORMAT_PERFETTO && isatty(STDOUT_FILENO))
-		argp_failure(state, EXIT_CODE_USAGE, 0,
-			     "a trace is no text: write it to a file, with > FILE.pftrace");
+		arguments_fail(state, EXIT_CODE_USAGE, 0,
+			       "a trace is no text: write it to a file, with > FILE.pftrace");
 	if (options->format == EXPORT_FORMAT_PPROF && isatty(STDOUT_FILENO))
-		argp_failure(state, EXIT_CODE_USAGE, 0,
-			     "a profile is no text: write it to a file, with > FILE.pb.gz");
+		arguments_fail(state, EXIT_CODE_USAGE, 0,
+			       "a profile is no text: write it to a file, with > FILE.pb.gz");
 	if (options->format == EXPORT_FORMAT_OTLP && isatty(STDOUT_FILENO))
-		argp_failure(state, EXIT_CODE_USAGE, 0,
-			     "a profile is no text: write it to a file, with > FILE.otlp");
+		arguments_fail(state, EXIT_CODE_USAGE, 0,
+			       "a profile is no text: write it to a file, with > FILE.otlp");
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)

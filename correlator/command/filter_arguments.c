@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "command/filter_arguments.h"
+#include "command/arguments.h"
 
 #include <errno.h>
 
@@ -10,20 +11,20 @@ static void add_condition(struct filter *filter, const char *text, struct argp_s
 	int r = filter_add(filter, text);
 
 	if (r == -E2BIG)
-		argp_failure(state, EXIT_CODE_USAGE, 0, "more than %d conditions",
-			     FILTER_CONDITIONS_MAX);
+		arguments_fail(state, EXIT_CODE_USAGE, 0, "more than %d conditions",
+			       FILTER_CONDITIONS_MAX);
 	else if (r == -EINVAL)
-		argp_failure(state, EXIT_CODE_USAGE, 0,
-			     "--where takes KEY=VALUE or KEY~PATTERN, not '%s'", text);
+		arguments_fail(state, EXIT_CODE_USAGE, 0,
+			       "--where takes KEY=VALUE or KEY~PATTERN, not '%s'", text);
 	else if (r < 0)
-		argp_failure(state, EXIT_CODE_FAILURE, -r, "cannot take --where");
+		arguments_fail(state, EXIT_CODE_FAILURE, -r, "cannot take --where");
 }
 
 static void parse_time(const char *name, const char *text, struct filter_time *ret_time,
 		       struct argp_state *state)
 {
 	if (filter_parse_time(text, ret_time) < 0)
-		argp_failure(
+		arguments_fail(
 			state, EXIT_CODE_USAGE, 0,
 			"--%s takes a time such as 2026-11-22T10:15:00Z, or 10:15:00 in local time, "
 			"or a duration from the first record on such as 30s, not '%s'",

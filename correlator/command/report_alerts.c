@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/exit_code.h"
 #include "base/log.h"
+#include "base/print.h"
 #include "command/recorded_keys.h"
 #include "command/streams.h"
 #include "record/record_reader.h"
@@ -42,8 +43,8 @@ static void print_change(void *user, const char *host, const struct alert_change
 	if (gmtime_r(&seconds, &utc))
 		(void)strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%S", &utc);
 	alert_change_print(change, line, sizeof(line));
-	(void)printf("%s.%03uZ %s %s: %s\n", when, ms, host,
-		     change->is_firing ? "firing" : "resolved", line);
+	print_line(stdout, "%s.%03uZ %s %s: %s", when, ms, host,
+		   change->is_firing ? "firing" : "resolved", line);
 	if (fflush(stdout) != 0 && looking->write_error == 0)
 		looking->write_error = errno;
 	looking->has_fired |= change->is_firing;

@@ -161,9 +161,9 @@ static const char argp_doc[] =
 static void parse_by(struct report_options *options, const char *keys, struct argp_state *state)
 {
 	if (!grouping_is_by(keys))
-		argp_failure(state, EXIT_CODE_USAGE, 0,
-			     "--by takes a key, or up to %d different ones with commas, not '%s'",
-			     GROUPING_KEYS_MAX, keys);
+		arguments_fail(state, EXIT_CODE_USAGE, 0,
+			       "--by takes a key, or up to %d different ones with commas, not '%s'",
+			       GROUPING_KEYS_MAX, keys);
 	options->by = keys;
 }
 
@@ -175,8 +175,8 @@ static void parse_format(struct report_options *options, const char *name, struc
 			return;
 		}
 	}
-	argp_failure(state, EXIT_CODE_USAGE, 0,
-		     "unknown format '%s': one of table, json, csv, ndjson", name);
+	arguments_fail(state, EXIT_CODE_USAGE, 0,
+		       "unknown format '%s': one of table, json, csv, ndjson", name);
 }
 
 static void parse_sort(struct report_options *options, const char *name, struct argp_state *state)
@@ -193,8 +193,8 @@ static void parse_sort(struct report_options *options, const char *name, struct 
 		text_writer_put(&writer, ", ", field > 0 ? 2 : 0);
 		text_writer_put(&writer, valid, strlen(valid));
 	}
-	argp_failure(state, EXIT_CODE_USAGE, 0, "unknown field '%s' to sort by: one of %s", name,
-		     names);
+	arguments_fail(state, EXIT_CODE_USAGE, 0, "unknown field '%s' to sort by: one of %s", name,
+		       names);
 }
 
 static void parse_columns(struct report_options *options, char *names, struct argp_state *state)
@@ -206,7 +206,7 @@ static void parse_columns(struct report_options *options, char *names, struct ar
 	options->column_count = 0;
 	for (name = strtok_r(names, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
 		if (rows_find_field(name, &field) < 0)
-			argp_failure(
+			arguments_fail(
 				state, EXIT_CODE_USAGE, 0,
 				"unknown column '%s': the fields that --sort takes are columns",
 				name);
@@ -214,7 +214,7 @@ static void parse_columns(struct report_options *options, char *names, struct ar
 			options->columns[options->column_count++] = field;
 	}
 	if (options->column_count == 0)
-		argp_failure(state, EXIT_CODE_USAGE, 0, "--columns takes the names of columns");
+		arguments_fail(state, EXIT_CODE_USAGE, 0, "--columns takes the names of columns");
 }
 
 static void parse_top(struct report_options *options, const char *text, struct argp_state *state)
@@ -222,7 +222,7 @@ static void parse_top(struct report_options *options, const char *text, struct a
 	uint64_t count;
 
 	if (arguments_parse_number(text, 0, SIZE_MAX, &count) < 0)
-		argp_failure(state, EXIT_CODE_USAGE, 0, "--top takes a number, not '%s'", text);
+		arguments_fail(state, EXIT_CODE_USAGE, 0, "--top takes a number, not '%s'", text);
 	options->top_count = (size_t)count;
 	options->has_top = true;
 }
@@ -244,10 +244,11 @@ static void parse_slowest(struct report_options *options, const char *text,
 	}
 	percent = strtod(text, &end);
 	if (end == text || strcmp(end, "%") != 0 || !(percent > 0 && percent < 100))
-		argp_failure(state, EXIT_CODE_USAGE, 0,
-			     "--slowest takes a number of requests, or a percentile such as 99%%, "
-			     "not '%s'",
-			     text);
+		arguments_fail(
+			state, EXIT_CODE_USAGE, 0,
+			"--slowest takes a number of requests, or a percentile such as 99%%, "
+			"not '%s'",
+			text);
 	options->slowest_percent = percent;
 }
 
@@ -257,8 +258,8 @@ static void parse_stacks(struct report_options *options, const char *order,
 	options->is_stacks = true;
 	options->is_bottom_up = order && strcmp(order, "bottom-up") == 0;
 	if (order && !options->is_bottom_up && strcmp(order, "top-down") != 0)
-		argp_failure(state, EXIT_CODE_USAGE, 0,
-			     "--stacks takes top-down or bottom-up, not '%s'", order);
+		arguments_fail(state, EXIT_CODE_USAGE, 0,
+			       "--stacks takes top-down or bottom-up, not '%s'", order);
 }
 
 static void check_request(const struct report_options *options, struct argp_state *state)
@@ -266,13 +267,14 @@ static void check_request(const struct report_options *options, struct argp_stat
 	if (!options->request)
 		return;
 	if (options->is_of_rows)
-		argp_failure(state, EXIT_CODE_USAGE, 0,
-			     "--request tells of one request: --by, --sort and --columns are of "
-			     "rows that sum up");
+		arguments_fail(state, EXIT_CODE_USAGE, 0,
+			       "--request tells of one request: --by, --sort and --columns are of "
+			       "rows that sum up");
 	if (options->format != FORMAT_TABLE && options->format != FORMAT_JSON)
-		argp_failure(state, EXIT_CODE_USAGE, 0,
-			     "--request prints a table or json; `correlator export' writes records "
-			     "as csv and ndjson");
+		arguments_fail(
+			state, EXIT_CODE_USAGE, 0,
+			"--request prints a table or json; `correlator export' writes records "
+			"as csv and ndjson");
 }
 
 static void check_diff(const struct report_options *options, struct argp_state *state)
@@ -280,15 +282,16 @@ static void check_diff(const struct report_options *options, struct argp_state *
 	if (!options->is_diff)
 		return;
 	if (options->path_count != 2)
-		argp_error(state, "--diff takes two recordings: before and after");
+		arguments_refuse(state, "--diff takes two recordings: before and after");
 	if (options->is_over_time || options->is_slowest || options->has_sort ||
 	    options->column_count > 0)
-		argp_error(state, "--diff has columns of its own: not with --over-time, --slowest, "
-				  "--sort or --columns");
+		arguments_refuse(state,
+				 "--diff has columns of its own: not with --over-time, --slowest, "
+				 "--sort or --columns");
 	if (options->by && strcmp(options->by, "request_id") == 0)
-		argp_error(state, "--diff compares groups of requests: not --by request_id");
+		arguments_refuse(state, "--diff compares groups of requests: not --by request_id");
 	if (options->request)
-		argp_error(state, "--diff compares groups of requests: not with --request");
+		arguments_refuse(state, "--diff compares groups of requests: not with --request");
 }
 
 /* Its number wants a =, which is easily forgotten. */
@@ -301,10 +304,10 @@ static void check_slowest(const struct report_options *options, struct argp_stat
 
 		if (arguments_parse_number(path, 1, SIZE_MAX, &count) == 0 &&
 		    access(path, F_OK) < 0)
-			argp_error(state,
-				   "there is no recording %s; for that many requests, "
-				   "--slowest=%s",
-				   path, path);
+			arguments_refuse(state,
+					 "there is no recording %s; for that many requests, "
+					 "--slowest=%s",
+					 path, path);
 	}
 }
 
@@ -314,31 +317,32 @@ static void check_rows(const struct report_options *options, struct argp_state *
 	bool has_columns = options->has_sort || options->column_count > 0;
 
 	if (options->is_slowest && options->by)
-		argp_error(state, "--slowest is of requests: not with --by");
+		arguments_refuse(state, "--slowest is of requests: not with --by");
 	if (options->step_ns > 0 && !options->is_over_time)
-		argp_error(state, "--step is of --over-time");
+		arguments_refuse(state, "--step is of --over-time");
 	if (options->is_over_time && (options->is_slowest || has_columns))
-		argp_error(state, "--over-time is by time and has columns of its own: not with "
-				  "--slowest, --sort or --columns");
+		arguments_refuse(state,
+				 "--over-time is by time and has columns of its own: not with "
+				 "--slowest, --sort or --columns");
 }
 
 static void check_html(const struct report_options *options, struct argp_state *state)
 {
 	if (options->compare && !options->html)
-		argp_failure(state, EXIT_CODE_USAGE, 0,
-			     "--compare is of a page: it goes with --html");
+		arguments_fail(state, EXIT_CODE_USAGE, 0,
+			       "--compare is of a page: it goes with --html");
 	if (options->html && options->format != FORMAT_TABLE)
-		argp_failure(state, EXIT_CODE_USAGE, 0,
-			     "--html and --format are two ways: choose one");
+		arguments_fail(state, EXIT_CODE_USAGE, 0,
+			       "--html and --format are two ways: choose one");
 	if (options->html &&
 	    (options->is_diff || options->is_over_time || options->is_slowest || options->request))
-		argp_failure(state, EXIT_CODE_USAGE, 0,
-			     "a page has all of it: --html goes without --diff, --over-time, "
-			     "--slowest and --request");
+		arguments_fail(state, EXIT_CODE_USAGE, 0,
+			       "a page has all of it: --html goes without --diff, --over-time, "
+			       "--slowest and --request");
 	if (options->html && options->by &&
 	    (grouping_is_by_field(options->by) || strchr(options->by, ',')))
-		argp_failure(state, EXIT_CODE_USAGE, 0,
-			     "a page groups by one key of the records, not by %s", options->by);
+		arguments_fail(state, EXIT_CODE_USAGE, 0,
+			       "a page groups by one key of the records, not by %s", options->by);
 }
 
 static void check_stacks(const struct report_options *options, struct argp_state *state)
@@ -347,15 +351,17 @@ static void check_stacks(const struct report_options *options, struct argp_state
 			options->column_count > 0 || options->alerts;
 
 	if (options->is_stacks && is_other)
-		argp_error(state,
-			   "--stacks is a tree of its own: beside it are only --where, --since, "
-			   "--until, --slowest, --sort, --diff, --off-cpu, --top and --format");
+		arguments_refuse(
+			state,
+			"--stacks is a tree of its own: beside it are only --where, --since, "
+			"--until, --slowest, --sort, --diff, --off-cpu, --top and --format");
 	if (options->measure == STACKS_OFF_CPU && !options->is_stacks)
-		argp_error(state, "--off-cpu says which stacks --stacks is to show");
+		arguments_refuse(state, "--off-cpu says which stacks --stacks is to show");
 	if (options->is_bottom_up && options->is_diff)
-		argp_error(state, "--stacks --diff is by method: there is no bottom-up of it");
+		arguments_refuse(state,
+				 "--stacks --diff is by method: there is no bottom-up of it");
 	if (options->is_stacks && options->format == FORMAT_NDJSON)
-		argp_error(state, "--stacks prints a table, json or csv");
+		arguments_refuse(state, "--stacks prints a table, json or csv");
 }
 
 static void check_syscalls(const struct report_options *options, struct argp_state *state)
@@ -365,12 +371,13 @@ static void check_syscalls(const struct report_options *options, struct argp_sta
 			options->column_count > 0 || options->alerts;
 
 	if (options->is_syscalls && is_other)
-		argp_error(state, "--syscalls is a table of its own: beside it are only --where, "
-				  "--since, --until, --by, --request, --top and --format");
+		arguments_refuse(state,
+				 "--syscalls is a table of its own: beside it are only --where, "
+				 "--since, --until, --by, --request, --top and --format");
 	if (options->is_syscalls && options->by &&
 	    (grouping_is_by_field(options->by) || strchr(options->by, ',')))
-		argp_error(state, "--syscalls groups by one key of the records, not by %s",
-			   options->by);
+		arguments_refuse(state, "--syscalls groups by one key of the records, not by %s",
+				 options->by);
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
@@ -408,8 +415,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		return 0;
 	case OPTION_STEP:
 		if (duration_parse(argument, &options->step_ns) < 0 || options->step_ns == 0)
-			argp_failure(state, EXIT_CODE_USAGE, 0,
-				     "--step takes a duration such as 10s, not '%s'", argument);
+			arguments_fail(state, EXIT_CODE_USAGE, 0,
+				       "--step takes a duration such as 10s, not '%s'", argument);
 		return 0;
 	case OPTION_SLOWEST:
 		parse_slowest(options, argument, state);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "command/streams.h"
+#include "command/arguments.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -22,10 +23,11 @@ char **streams_default_paths(struct argp_state *state)
 	static char path[] = COMMAND_RECORDING, *paths[] = { path };
 
 	if (access(path, F_OK) < 0 && errno == ENOENT)
-		argp_error(state,
-			   "there is no %s here: name the recordings to read, or - for standard "
-			   "input",
-			   path);
+		arguments_refuse(
+			state,
+			"there is no %s here: name the recordings to read, or - for standard "
+			"input",
+			path);
 	return paths;
 }
 

@@ -105,7 +105,7 @@ static const char documentation[] =
 static void add_word(struct arguments *arguments, const char *word, struct argp_state *state)
 {
 	if (arguments->word_count == RECORDER_WORDS_MAX)
-		argp_failure(state, EXIT_CODE_USAGE, 0, "too many arguments");
+		arguments_fail(state, EXIT_CODE_USAGE, 0, "too many arguments");
 	arguments->recorder[arguments->word_count++] = (char *)word;
 }
 
@@ -139,7 +139,8 @@ static void parse_span(struct arguments *arguments, const char *name, struct arg
 			return;
 		}
 	}
-	argp_failure(state, EXIT_CODE_USAGE, 0, "unknown span '%s': one of window, 10s, all", name);
+	arguments_fail(state, EXIT_CODE_USAGE, 0, "unknown span '%s': one of window, 10s, all",
+		       name);
 }
 
 static void parse_speed(struct arguments *arguments, const char *text, struct argp_state *state)
@@ -152,8 +153,8 @@ static void parse_speed(struct arguments *arguments, const char *text, struct ar
 	if (strcmp(text, "max") == 0)
 		return;
 	if (end == text || *end != '\0' || !(speed >= 0.001 && speed <= 1000000))
-		argp_failure(state, EXIT_CODE_USAGE, 0,
-			     "--speed takes a number such as 10 or 0.5, or max, not '%s'", text);
+		arguments_fail(state, EXIT_CODE_USAGE, 0,
+			       "--speed takes a number such as 10 or 0.5, or max, not '%s'", text);
 	arguments->options.speed = speed;
 }
 
@@ -163,30 +164,31 @@ static void parse_stacks(struct arguments *arguments, const char *hz, struct arg
 			      hz ? hz : "");
 
 	if (length >= STACKS_BYTES)
-		argp_failure(state, EXIT_CODE_USAGE, 0,
-			     "--stacks takes what record's does, not '%s'", hz);
+		arguments_fail(state, EXIT_CODE_USAGE, 0,
+			       "--stacks takes what record's does, not '%s'", hz);
 	add_word(arguments, arguments->stacks, state);
 }
 
 static void parse_frames(struct arguments *arguments, const char *text, struct argp_state *state)
 {
 	if (arguments_parse_number(text, 1, UINT64_MAX, &arguments->options.frame_count) < 0)
-		argp_failure(state, EXIT_CODE_USAGE, 0, "--frames takes a number, not '%s'", text);
+		arguments_fail(state, EXIT_CODE_USAGE, 0, "--frames takes a number, not '%s'",
+			       text);
 }
 
 static void parse_sort(struct arguments *arguments, const char *name, struct argp_state *state)
 {
 	if (rows_find_field(name, &arguments->start.orders[LIST_GROUPS].field) < 0)
-		argp_failure(state, EXIT_CODE_USAGE, 0,
-			     "unknown field '%s' to sort by: see correlator report --help", name);
+		arguments_fail(state, EXIT_CODE_USAGE, 0,
+			       "unknown field '%s' to sort by: see correlator report --help", name);
 }
 
 static void copy_text(char *to, size_t size_bytes, const char *name, const char *text,
 		      struct argp_state *state)
 {
 	if (strlen(text) >= size_bytes)
-		argp_failure(state, EXIT_CODE_USAGE, 0, "--%s is longer than %zu bytes", name,
-			     size_bytes - 1);
+		arguments_fail(state, EXIT_CODE_USAGE, 0, "--%s is longer than %zu bytes", name,
+			       size_bytes - 1);
 	(void)snprintf(to, size_bytes, "%s", text);
 }
 
@@ -238,19 +240,20 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (arguments->options.path)
-			argp_failure(state, EXIT_CODE_USAGE, 0, "one FILE at a time");
+			arguments_fail(state, EXIT_CODE_USAGE, 0, "one FILE at a time");
 		arguments->options.path = text;
 		return 0;
 	case ARGP_KEY_END:
 		if (!arguments->options.path && !arguments->has_target)
-			argp_failure(
+			arguments_fail(
 				state, EXIT_CODE_USAGE, 0,
 				"what to show? -p PID, --all-ruby, or FILE; see correlator top "
 				"--help");
 		if (arguments->options.path && arguments->word_count > RECORDER_WORDS)
-			argp_failure(state, EXIT_CODE_USAGE, 0,
-				     "FILE is shown as it was recorded: -p, --all-ruby, -k, -i and "
-				     "--stacks are for what is observed now");
+			arguments_fail(
+				state, EXIT_CODE_USAGE, 0,
+				"FILE is shown as it was recorded: -p, --all-ruby, -k, -i and "
+				"--stacks are for what is observed now");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/print.h"
 #include "command/command.h"
 #include "command/streams.h"
 #include "queue/spool.h"
@@ -20,6 +21,7 @@
 
 enum {
 	NAME_TEXT_BYTES = 512,
+	DAMAGE_TEXT_BYTES = 128,
 };
 
 struct verify_options {
@@ -82,15 +84,14 @@ static const char *judge(const struct format_file *file)
 
 static void print_file(const struct format_file *file)
 {
-	char name[NAME_TEXT_BYTES];
+	char damage[DAMAGE_TEXT_BYTES] = "";
 
-	(void)display_escape(file->name, strlen(file->name), name, sizeof(name));
-	(void)printf("%s: %s: %" PRIu64 " records, %" PRIu64 " checks", name, judge(file),
-		     file->entry_count, file->checks);
 	if (file->damaged_places)
-		(void)printf("; %" PRIu64 " bytes in %" PRIu64 " places are not what was written",
-			     file->damaged_bytes, file->damaged_places);
-	(void)putchar('\n');
+		(void)snprintf(damage, sizeof(damage),
+			       "; %" PRIu64 " bytes in %" PRIu64 " places are not what was written",
+			       file->damaged_bytes, file->damaged_places);
+	print_line(stdout, "%s: %s: %" PRIu64 " records, %" PRIu64 " checks%s", file->name,
+		   judge(file), file->entry_count, file->checks, damage);
 }
 
 /* 0, also of one that is damaged; -ENOMEM. */
@@ -160,21 +161,19 @@ static int verify_segment(struct verification *verification, const char *spool, 
 static void print_spool(const char *spool, unsigned int damaged, const struct verification *before,
 			const struct verification *after)
 {
-	char name[NAME_TEXT_BYTES];
-
-	(void)display_escape(spool, strlen(spool), name, sizeof(name));
 	if (after->files == before->files)
-		(void)printf("%s: nothing waits there\n", name);
+		print_line(stdout, "%s: nothing waits there", spool);
 	else
-		(void)printf("%s: %" PRIu64 " of %" PRIu64 " segments are whole: %" PRIu64
-			     " records, %" PRIu64 " checks\n",
-			     name, after->whole_files - before->whole_files,
-			     after->files - before->files, after->records - before->records,
-			     after->checks - before->checks);
+		print_line(stdout,
+			   "%s: %" PRIu64 " of %" PRIu64 " segments are whole: %" PRIu64
+			   " records, %" PRIu64 " checks",
+			   spool, after->whole_files - before->whole_files,
+			   after->files - before->files, after->records - before->records,
+			   after->checks - before->checks);
 	if (damaged)
-		(void)printf("%s/damaged: %u segments were set aside\n", name, damaged);
+		print_line(stdout, "%s/damaged: %u segments were set aside", spool, damaged);
 	if (count_files(spool, "rejected"))
-		(void)printf("%s/rejected: there are records that no collector took\n", name);
+		print_line(stdout, "%s/rejected: there are records that no collector took", spool);
 }
 
 static int verify_spool(struct verification *verification, const char *spool)
