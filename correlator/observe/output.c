@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/exit_code.h"
 #include "base/log.h"
+#include "base/output_file.h"
 #include "record/check.h"
 
 /* At the end, for what waits to be sent; no longer than collectors take it. */
@@ -31,7 +32,7 @@ const char *output_file_name(const struct recording_options *options)
 {
 	const char *path = options->output;
 
-	return path && strcmp(path, "-") == 0 ? "standard output" : path;
+	return path && output_file_is_standard(path) ? "standard output" : path;
 }
 
 static void name_output(struct output *output)

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/exit_code.h"
 #include "base/log.h"
+#include "base/output_file.h"
 #include "target/proc/agent.h"
 #include "target/proc/process.h"
 #include "target/proc/process_access.h"
@@ -359,7 +360,8 @@ int targets_observe(struct targets *targets, struct session *session)
 	if (code != EXIT_CODE_OK || !options->command)
 		return code;
 	if (child_command_start(options->command,
-				options->output && strcmp(options->output, "-") == 0, child) < 0)
+				options->output && output_file_is_standard(options->output),
+				child) < 0)
 		return EXIT_CODE_FAILURE;
 	code = observe_root(targets, session, child->pid, false);
 	/* Not the program that it will be: looked at anew after its exec. */

@@ -15,12 +15,12 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/output_file.h"
 #include "base/signals.h"
 #include "queue/segment.h"
 #include "record/entry_scan.h"
 
 enum {
-	FILE_MODE = 0600,
 	/* Of a pipe that is writable, so much is: a page (pipe_poll(), fs/pipe.c, v6.18). */
 	PIPE_WRITE_BYTES = 4096,
 };
@@ -57,11 +57,6 @@ static void sink_free(struct sink *sink)
 	free(sink);
 }
 DEFINE_CLEANUP(struct sink *, sink_free);
-
-static bool is_stdout(const char *path)
-{
-	return strcmp(path, "-") == 0;
-}
 
 /*
  * Alone, because the bytes of two recorders would be mixed; the kernel lets go of it with the last
@@ -114,7 +109,7 @@ static bool is_named_pipe(const char *path)
 {
 	struct stat status;
 
-	return stat(path, &status) == 0 && S_ISFIFO(status.st_mode);
+	return lstat(path, &status) == 0 && S_ISFIFO(status.st_mode);
 }
 
 /* open(2) would wait for the reader of a named pipe, whatever signal comes (they are blocked), and
@@ -126,9 +121,11 @@ static int open_patiently(const struct sink *sink, int flags)
 	int fd;
 
 	for (;;) {
-		fd = open(sink->name, flags | O_NONBLOCK, FILE_MODE);
-		if (fd >= 0 || errno != ENXIO || !is_named_pipe(sink->name))
-			return fd < 0 ? -errno : fd;
+		fd = output_file_open(sink->name, flags | O_NONBLOCK);
+		if (fd == -ENXIO && !is_named_pipe(sink->name))
+			return log_error_errno(fd, "cannot write %s", sink->name);
+		if (fd != -ENXIO)
+			return fd;
 		if (signals_are_pending())
 			return -EINTR;
 		if (!is_said)
@@ -143,12 +140,10 @@ static int open_file(struct sink *sink, int flags, bool overwrites)
 	struct stat status;
 	int r;
 
-	r = open_patiently(sink, O_WRONLY | O_CLOEXEC | O_NOCTTY | flags);
-	if (r == -EINTR)
+	r = open_patiently(sink, flags);
+	if (r < 0)
 		return r;
 	sink->fd = r;
-	if (sink->fd < 0)
-		return log_error_errno(r, "cannot create %s", sink->name);
 	sink->owns_fd = true;
 	r = look_at_output(sink, &status);
 	if (r == 0)
@@ -174,7 +169,7 @@ static int sink_new(const char *path, struct sink **ret_sink)
 	if (!sink)
 		return log_error_errno(ENOMEM, "cannot open %s", path);
 	sink->fd = -1;
-	sink->name = strdup(is_stdout(path) ? "standard output" : path);
+	sink->name = strdup(output_file_is_standard(path) ? "standard output" : path);
 	if (!sink->name)
 		return log_error_errno(ENOMEM, "cannot open %s", path);
 	*ret_sink = TAKE_PTR(sink);
@@ -185,11 +180,18 @@ int sink_check(const char *path, bool overwrites)
 {
 	_cleanup_(sink_freep) struct sink *sink = NULL;
 	struct stat status;
+	int r;
 
-	/* A pipe's reader would take this for its writer, that came and went. */
-	if (is_stdout(path) || stat(path, &status) < 0 || !S_ISREG(status.st_mode))
+	if (output_file_is_standard(path))
 		return 0;
-	return sink_new(path, &sink) < 0 ? -ENOMEM : open_file(sink, 0, overwrites);
+	r = output_file_look(path);
+	/* A pipe's reader would take this for its writer, that came and went. */
+	if (r < 0 || lstat(path, &status) < 0 || !S_ISREG(status.st_mode))
+		return r;
+	r = sink_new(path, &sink);
+	if (r == 0)
+		r = open_file(sink, 0, overwrites);
+	return r == -ENOENT ? 0 : r;
 }
 
 int sink_open(const char *path, bool overwrites, struct sink **ret_sink)
@@ -198,7 +200,8 @@ int sink_open(const char *path, bool overwrites, struct sink **ret_sink)
 	int r = sink_new(path, &sink);
 
 	if (r == 0)
-		r = is_stdout(path) ? open_stdout(sink) : open_file(sink, O_CREAT, overwrites);
+		r = output_file_is_standard(path) ? open_stdout(sink)
+						  : open_file(sink, O_CREAT, overwrites);
 	if (r < 0)
 		return r;
 	*ret_sink = TAKE_PTR(sink);

@@ -31,13 +31,13 @@ struct sink_status {
 };
 
 /*
- * Opens path for writing, created with mode 0600 if it is not there, or standard output for "-"
- * (stays open after sink_close). A file that is not empty is refused, unless it is to be
+ * Opens path for writing, as output_file_open() does (base/output_file.h), or standard output for
+ * "-" (stays open after sink_close). A file that is not empty is refused, unless it is to be
  * overwritten: then the first write empties it, and until then nothing of it is lost. Waits for the
  * reader of a named pipe, until a signal comes that the caller has blocked (signals.h).
  * 0 and *ret_sink, owned by the caller; -EWOULDBLOCK: another one writes to it; -EEXIST: it is not
- * empty; -ENOTTY when "-" is a terminal; -EINTR: that signal, not logged; -ENOMEM; -errno of
- * open(2). Logs the others.
+ * empty; -EPERM: it is not ours alone; -ENOTTY when "-" is a terminal; -EINTR: that signal, not
+ * logged; -ENOMEM; -errno of open(2). Logs the others.
  */
 int sink_open(const char *path, bool overwrites, struct sink **ret_sink);
 

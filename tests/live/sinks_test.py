@@ -207,7 +207,7 @@ class PipeTest(SinkTest):
         self.assertEqual([*range(1, len(found) + 1)], numbers(found))
 
     def test_a_named_pipe_without_a_reader_is_waited_for_until_a_signal(self):
-        os.mkfifo(self.output)
+        os.mkfifo(self.output, 0o600)
         process = self.enter(harness.Process(
             [harness.CORRELATOR, "record", "-o", self.output, "-p", self.workload.pid],
             text=True, stderr=subprocess.PIPE))

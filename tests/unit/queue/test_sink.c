@@ -92,6 +92,7 @@ static void put(const char *content)
 	FILE *file = fopen(path, "w");
 
 	assert_non_null(file);
+	assert_int_equal(fchmod(fileno(file), 0600), 0);
 	assert_int_equal(fputs(content, file) < 0, 0);
 	assert_int_equal(fclose(file), 0);
 }
@@ -139,29 +140,43 @@ static void a_look_creates_nothing(void **state)
 	assert_int_equal(sink_check("-", false), 0);
 }
 
-/* Also by another name of it, and whoever may overwrite it; and not a moment longer. */
+/* Also by another path to it, and whoever may overwrite it; and not a moment longer. */
 static void a_file_has_one_writer(void **state)
 {
 	char other[sizeof(path) + 8];
 	struct sink *first = NULL, *second = NULL;
 
 	(void)state;
-	(void)snprintf(other, sizeof(other), "%s.other", path);
-	for (int is_symbolic = 0; is_symbolic <= 1; is_symbolic++) {
-		put("");
-		assert_int_equal(is_symbolic ? symlink(path, other) : link(path, other), 0);
-		assert_int_equal(sink_open(path, false, &first), 0);
-		sink_write(first, "one", 3, 1);
-		assert_int_equal(sink_check(other, true), -EWOULDBLOCK);
-		assert_int_equal(sink_open(other, true, &second), -EWOULDBLOCK);
-		assert_null(second);
-		sink_write(first, "two", 3, 1);
-		assert_int_equal(sink_close(TAKE_PTR(first), NULL), 0);
-		expect_content("onetwo");
-		assert_int_equal(sink_open(other, true, &second), 0);
-		assert_int_equal(sink_close(TAKE_PTR(second), NULL), 0);
-		assert_int_equal(unlink(other), 0);
-	}
+	(void)snprintf(other, sizeof(other), "%s/./out.rec", directory);
+	put("");
+	assert_int_equal(sink_open(path, false, &first), 0);
+	sink_write(first, "one", 3, 1);
+	assert_int_equal(sink_check(other, true), -EWOULDBLOCK);
+	assert_int_equal(sink_open(other, true, &second), -EWOULDBLOCK);
+	assert_null(second);
+	sink_write(first, "two", 3, 1);
+	assert_int_equal(sink_close(TAKE_PTR(first), NULL), 0);
+	expect_content("onetwo");
+	assert_int_equal(sink_open(other, true, &second), 0);
+	assert_int_equal(sink_close(TAKE_PTR(second), NULL), 0);
+}
+
+/* base/output_file.h has the reasons; to be told before anything is recorded, and with --force. */
+static void what_is_not_ours_alone_is_refused(void **state)
+{
+	struct sink *sink = NULL;
+
+	(void)state;
+	put("");
+	assert_int_equal(chmod(path, 0644), 0);
+	assert_int_equal(sink_check(path, true), -EPERM);
+	assert_int_equal(sink_open(path, true, &sink), -EPERM);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink("/dev/null", path), 0);
+	assert_int_equal(sink_check(path, true), -EPERM);
+	assert_int_equal(sink_open(path, true, &sink), -EPERM);
+	assert_int_equal(unlink(path), 0);
+	assert_null(sink);
 }
 
 static const char *late_words; /* of another writer, just before it lets go of the file */
@@ -743,6 +758,7 @@ int main(void)
 		cmocka_unit_test(an_empty_file_is_nothing_to_lose),
 		cmocka_unit_test(a_look_creates_nothing),
 		cmocka_unit_test(a_file_has_one_writer),
+		cmocka_unit_test(what_is_not_ours_alone_is_refused),
 		cmocka_unit_test(what_another_writer_wrote_last_is_not_overwritten),
 		cmocka_unit_test(a_file_that_cannot_be_locked_is_written_all_the_same),
 		cmocka_unit_test(a_named_pipe_has_one_writer_and_a_device_any_number),
