@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file_bytes.h"
 #include "base/log.h"
+#include "base/output_file.h"
 #include "base/thread.h"
 #include "metrics/metrics_text.h"
 #include "net/listener.h"
@@ -24,6 +24,7 @@ enum {
 	CLIENTS_MAX = 8,
 	CLIENT_MS = 5000, /* from connecting to the last byte */
 	REQUEST_BYTES_MAX = 4096,
+	FILE_MODE = 0644, /* as of what is asked for by HTTP */
 };
 
 /* One scraper: its request, and our answer, by HTTP/1.0 (RFC 1945; HTTP/1.1 clients take it). */
@@ -216,27 +217,21 @@ static bool client_handle(struct client *client, const struct metrics *metrics)
 	return client->answer ? write_answer(client) : read_request(client, metrics);
 }
 
-/* All of it, or the one before: readers never see a half. */
+/* All of it, or the one before: readers never see a half. node_exporter takes what ends in .prom.
+ */
 static int write_file(const char *path, const struct metrics *metrics)
 {
 	_cleanup_free_ char *text = NULL;
-	_cleanup_fd_ int fd = -1;
-	char other[PATH_MAX];
+	struct output_file file;
 	size_t size_bytes;
 	int r = metrics_text(metrics, METRICS_FORMAT_CLASSIC, &text, &size_bytes);
 
+	if (r == 0)
+		r = output_file_begin(path, FILE_MODE, &file);
 	if (r < 0)
 		return r;
-	/* node_exporter takes what ends in .prom. */
-	if (snprintf(other, sizeof(other), "%s.new", path) >= (int)sizeof(other))
-		return -ENAMETOOLONG;
-	fd = open(other, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
-	if (fd < 0)
-		return -errno;
-	r = file_bytes_write(fd, (const uint8_t *)text, size_bytes, 0);
-	if (r < 0)
-		return r;
-	return rename(other, path) < 0 ? -errno : 0;
+	(void)fwrite(text, 1, size_bytes, file.file);
+	return output_file_end(&file, 0);
 }
 
 static void update_file(struct metrics_server *server)
