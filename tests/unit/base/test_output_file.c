@@ -219,6 +219,7 @@ static void what_fails_leaves_nothing_beside_it(void **state)
 	memory_fails_once_after(0);
 	assert_int_equal(output_file_begin(path, 0600, &file), -ENOMEM);
 	memory_never_fails();
+	assert_true(fcntl(STDIN_FILENO, F_GETFD) >= 0);
 	assert_int_equal(output_file_begin("/proc/nothing/out", 0600, &file), -ENOENT);
 	/* Its place is a folder's by then. */
 	assert_int_equal(unlink(path), 0);
