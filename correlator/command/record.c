@@ -48,6 +48,7 @@ enum {
 	OPTION_FORWARD,
 	OPTION_SPOOL,
 	OPTION_SPOOL_MAX,
+	OPTION_OUTPUT_MAX,
 	OPTION_CONFIG,
 };
 
@@ -89,6 +90,11 @@ static const struct argp_option options[] = {
 	{ "force", OPTION_FORCE, NULL, 0,
 	  "Overwrite that file if it is not empty: otherwise it is refused (one that another "
 	  "recorder is writing always is)",
+	  2 },
+	{ "output-max", OPTION_OUTPUT_MAX, "SIZE", 0,
+	  "At most so much: when half of it is full, the file goes on as FILE.1, in the place of "
+	  "the one before, and FILE begins anew; each can be read by itself. What is recorded "
+	  "decides how much that is, most of all with --all-ruby (default: no limit)",
 	  2 },
 	{ "forward", OPTION_FORWARD, "URL", 0,
 	  "Send records to this collector, alone or besides -o: tcp://HOST:PORT, tls://HOST:PORT or "
@@ -191,6 +197,7 @@ static const char documentation[] =
 	"  correlator record -p 1234 -k request_id -k endpoint "
 	"--alert 'p99(cpu) > 50ms for 30s by endpoint'\n"
 	"  correlator record --all-ruby --cgroup '*.service' --budget 1 -o day.msgpack\n"
+	"  correlator record --all-ruby -o days.msgpack --output-max 2G\n"
 	"  correlator record --config /etc/correlator/record.conf --interval 10s\n\n"
 	"Needs root, or CAP_BPF and CAP_PERFMON, and CAP_SYS_PTRACE for other users' processes (where "
 	"kernel.yama.ptrace_scope is 1, for all). Before Linux 6.6 uprobes need CAP_SYS_ADMIN as well: "
@@ -349,6 +356,9 @@ static int parse_output_option(struct arguments *arguments, int key, char *text)
 		return 0;
 	case OPTION_TIMELINE_BYTES:
 		return parse_ring(text, &recording->timeline_bytes);
+	case OPTION_OUTPUT_MAX:
+		return parse_bytes("output-max", text, 1 << 20, 1ULL << 40, "1M to 1024G",
+				   &recording->output_bytes_max);
 	case OPTION_SPOOL:
 		recording->backlog.spool = text;
 		return 0;
@@ -527,6 +537,11 @@ static int check(struct arguments *arguments)
 	    !arguments->forward.options.url_count) {
 		(void)log_error(EINVAL, "--spool and --spool-max are for what waits to be sent: "
 					"they need --forward URL");
+		return EXIT_CODE_USAGE;
+	}
+	if (recording->output_bytes_max && !recording->output &&
+	    arguments->forward.options.url_count) {
+		(void)log_error(EINVAL, "--output-max bounds a file: it needs -o FILE");
 		return EXIT_CODE_USAGE;
 	}
 	if (recording->timeline_bytes && !recording->has_timeline) {

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/output_file.h"
 #include "record/check.h"
+#include "record/entry_scan.h"
 
 /* At the end, for what waits to be sent; no longer than collectors take it. */
 #define DRAIN_NS (5 * NS_PER_S)
@@ -44,8 +45,28 @@ static void name_output(struct output *output)
 		       forwards(output) ? forwarding_names(output->forwarding) : "");
 }
 
+static const void *give_heads(void *user, size_t *ret_size_bytes)
+{
+	struct output *output = user;
+
+	return heads_bytes(output->heads, ret_size_bytes);
+}
+
+static struct sink_file file_of(struct output *output)
+{
+	return (struct sink_file){
+		.path = output->options->output,
+		.overwrites = output->options->overwrites,
+		.bytes_max = output->options->output_bytes_max,
+		.head = give_heads,
+		.user = output,
+	};
+}
+
 int output_prepare(struct output *output, const struct recording_options *options)
 {
+	struct sink_file file;
+
 	output->options = options;
 	output->encoder = record_encoder_new();
 	if (!output->encoder || identity_read(&output->identity) < 0)
@@ -53,7 +74,11 @@ int output_prepare(struct output *output, const struct recording_options *option
 	if (forwards(output) && forwarding_new(options->forward, &output->forwarding) < 0)
 		return EXIT_CODE_FAILURE;
 	name_output(output);
-	if (options->output && sink_check(options->output, options->overwrites) < 0)
+	output->heads = options->output_bytes_max ? heads_new() : NULL;
+	if (options->output_bytes_max && !output->heads)
+		return EXIT_CODE_FAILURE;
+	file = file_of(output);
+	if (options->output && sink_check(&file) < 0)
 		return EXIT_CODE_FAILURE;
 	return EXIT_CODE_OK;
 }
@@ -91,13 +116,14 @@ static int open_metrics(struct output *output, uint64_t start_wall_ns)
 int output_open(struct output *output, uint64_t start_wall_ns)
 {
 	const struct recording_options *options = output->options;
+	struct sink_file file = file_of(output);
 	int r;
 
 	if (open_metrics(output, start_wall_ns) < 0)
 		return EXIT_CODE_FAILURE;
 	if (forwards(output) && open_backlog(output) < 0)
 		return EXIT_CODE_FAILURE;
-	r = options->output ? sink_open(options->output, options->overwrites, &output->sink) : 0;
+	r = options->output ? sink_open(&file, &output->sink) : 0;
 	if (r == -EINTR)
 		return EXIT_CODE_INTERRUPTED;
 	if (r < 0)
@@ -142,13 +168,27 @@ static void count(struct output *output, enum record_kind kind, const void *reco
 	_Static_assert(offsetof(struct kind##_record, common) == 0, "layout");
 RECORD_KINDS(RECORD_BEGINS)
 
+/* What was encoded from mark on may be needed again. */
+static void keep_head(struct output *output, enum record_kind kind, const void *record, size_t mark)
+{
+	size_t size_bytes, entry_bytes;
+	const uint8_t *bytes = record_encoder_bytes(output->encoder, &size_bytes);
+
+	/* A check may be behind it. Without memory it is missing there alone. */
+	if (entry_scan(bytes + mark, size_bytes - mark, &entry_bytes) == 0)
+		(void)heads_add(output->heads, kind, record, bytes + mark, entry_bytes);
+}
+
 int output_add_kind(struct output *output, uint64_t wall_ns, enum record_kind kind, void *record)
 {
+	size_t mark = output_mark(output);
 	int r;
 
 	identity_stamp(&output->identity, wall_ns, record);
 	count(output, kind, record);
 	r = record_encode_kind(output->encoder, kind, record);
+	if (r == 0 && output->heads)
+		keep_head(output, kind, record, mark);
 	return r < 0 ? log_error_errno(r, "cannot encode a record") : 0;
 }
 
@@ -271,6 +311,18 @@ int output_write(struct output *output, uint64_t wall_ns)
 		write_gap(output);
 	record_encoder_reset(output->encoder);
 	return output->sink ? check_reader(output) : 0;
+}
+
+bool output_begins_anew(struct output *output)
+{
+	struct sink_status status;
+	unsigned int before = output->files;
+
+	if (!output->sink)
+		return false;
+	sink_get_status(output->sink, &status);
+	output->files = status.files;
+	return output->files != before;
 }
 
 size_t output_mark(const struct output *output)
@@ -450,4 +502,5 @@ void output_deinit(struct output *output)
 	metrics_server_free(TAKE_PTR(output->metrics_server));
 	request_metrics_free(TAKE_PTR(output->request_metrics));
 	record_encoder_free(TAKE_PTR(output->encoder));
+	heads_free(TAKE_PTR(output->heads));
 }

@@ -13,6 +13,7 @@
 #include "forward/sender.h"
 #include "metrics/metrics.h"
 #include "metrics/metrics_server.h"
+#include "observe/heads.h"
 #include "observe/identity.h"
 #include "observe/recording.h"
 #include "queue/backlog.h"
@@ -33,6 +34,8 @@ struct output {
 	struct metrics_server *metrics_server; /* NULL = nobody asked for them */
 	struct request_metrics *request_metrics; /* the same of requests by a key */
 	struct sink *sink; /* NULL = no file */
+	struct heads *heads; /* what each new file begins with; NULL = there is but one */
+	unsigned int files; /* that were begun, as far as output_begins_anew() said */
 	struct forwarding *forwarding; /* NULL = no collectors, and so are the next two */
 	struct backlog *backlog;
 	struct sender *sender;
@@ -61,6 +64,9 @@ int output_add_kind(struct output *output, uint64_t wall_ns, enum record_kind ki
  * and keeps no other one waiting. 0; -EPIPE: the only one is a pipe, whose reader is gone. wall_ns:
  * of what is to be said about it. */
 int output_write(struct output *output, uint64_t wall_ns);
+/* Whether what comes next goes to a file that was begun since the last call, and has nothing yet
+ * but what heads.h has: what was told in the one before is not there. */
+bool output_begins_anew(struct output *output);
 /* What was taken up to now, */
 size_t output_mark(const struct output *output);
 /* and forgets what was taken since, before it is handed over. */

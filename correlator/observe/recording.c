@@ -713,6 +713,8 @@ static int end_window(struct recording *recording, bool is_last)
 		r = output_write(&recording->output, window_wall_ns(window, window->end_ktime_ns));
 	if (r < 0)
 		return r;
+	if (output_begins_anew(&recording->output))
+		stacks_forget(recording->stacks);
 	output_publish(&recording->output);
 	context_table_end_window(recording->contexts, window->number, remove_snapshot, recording);
 	window_next(window);

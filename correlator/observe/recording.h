@@ -26,6 +26,7 @@ struct recording_options {
 	struct key_options keys;
 	const char *output; /* path, or "-"; NULL = none, where there are collectors */
 	bool overwrites; /* the output, if it is a file that is not empty */
+	uint64_t output_bytes_max; /* of the output, which is a file then; 0 = no limit */
 	const char *metrics; /* where to give them out (metrics_server.h); NULL = nowhere */
 	const char *metrics_by; /* and of requests by this key; NULL = not of those */
 	size_t metrics_series; /* of so many values of it */

@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -23,6 +25,7 @@
 enum {
 	/* Of a pipe that is writable, so much is: a page (pipe_poll(), fs/pipe.c, v6.18). */
 	PIPE_WRITE_BYTES = 4096,
+	GROWTH_PART = 8,
 };
 
 #define RETRY_NS NS_PER_S
@@ -46,6 +49,12 @@ struct sink {
 	uint64_t dropped_records; /* since the start */
 	const char *lost_reason; /* static; of what was dropped last */
 	char *name;
+	/* With a limit: */
+	struct sink_file file; /* but its path, which is name */
+	unsigned int files; /* that were begun */
+	uint64_t file_bytes; /* written to this one, */
+	uint64_t head_bytes; /* of these its head, */
+	uint64_t most_bytes; /* and the largest write's */
 };
 
 static void sink_free(struct sink *sink)
@@ -162,46 +171,76 @@ static int open_file(struct sink *sink, int flags, bool overwrites)
 	return 0;
 }
 
-static int sink_new(const char *path, struct sink **ret_sink)
+static int sink_new(const struct sink_file *file, struct sink **ret_sink)
 {
 	_cleanup_(sink_freep) struct sink *sink = calloc(1, sizeof(*sink));
 
 	if (!sink)
-		return log_error_errno(ENOMEM, "cannot open %s", path);
+		return log_error_errno(ENOMEM, "cannot open %s", file->path);
 	sink->fd = -1;
-	sink->name = strdup(output_file_is_standard(path) ? "standard output" : path);
+	sink->file = *file;
+	sink->name = strdup(output_file_is_standard(file->path) ? "standard output" : file->path);
 	if (!sink->name)
-		return log_error_errno(ENOMEM, "cannot open %s", path);
+		return log_error_errno(ENOMEM, "cannot open %s", file->path);
 	*ret_sink = TAKE_PTR(sink);
 	return 0;
 }
 
-int sink_check(const char *path, bool overwrites)
+static int name_kept(const char *path, char ret_path[static PATH_MAX])
+{
+	return snprintf(ret_path, PATH_MAX, "%s.1", path) < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+/* Of a limit: whether there is a file to keep to it, and a place for the one before. */
+static int check_limit(const struct sink_file *file)
+{
+	char kept_path[PATH_MAX];
+	struct stat status;
+	bool is_there = lstat(file->path, &status) == 0;
+
+	if (!file->bytes_max)
+		return 0;
+	if (output_file_is_standard(file->path) || (is_there && !S_ISREG(status.st_mode)))
+		return log_error(EINVAL, "a limit wants a file, which %s is not", file->path);
+	if (name_kept(file->path, kept_path) < 0)
+		return log_error_errno(ENAMETOOLONG, "cannot write %s", file->path);
+	if (!file->overwrites && lstat(kept_path, &status) == 0)
+		return log_error(EEXIST,
+				 "%s is there already, and would be replaced when %s is full: name "
+				 "another file with -o FILE, or overwrite it with --force",
+				 kept_path, file->path);
+	return 0;
+}
+
+int sink_check(const struct sink_file *file)
 {
 	_cleanup_(sink_freep) struct sink *sink = NULL;
 	struct stat status;
-	int r;
+	int r = check_limit(file);
 
-	if (output_file_is_standard(path))
-		return 0;
-	r = output_file_look(path);
-	/* A pipe's reader would take this for its writer, that came and went. */
-	if (r < 0 || lstat(path, &status) < 0 || !S_ISREG(status.st_mode))
+	if (r < 0 || output_file_is_standard(file->path))
 		return r;
-	r = sink_new(path, &sink);
+	r = output_file_look(file->path);
+	/* A pipe's reader would take this for its writer, that came and went. */
+	if (r < 0 || lstat(file->path, &status) < 0 || !S_ISREG(status.st_mode))
+		return r;
+	r = sink_new(file, &sink);
 	if (r == 0)
-		r = open_file(sink, 0, overwrites);
+		r = open_file(sink, 0, file->overwrites);
 	return r == -ENOENT ? 0 : r;
 }
 
-int sink_open(const char *path, bool overwrites, struct sink **ret_sink)
+int sink_open(const struct sink_file *file, struct sink **ret_sink)
 {
 	_cleanup_(sink_freep) struct sink *sink = NULL;
-	int r = sink_new(path, &sink);
+	int r = check_limit(file);
 
 	if (r == 0)
-		r = output_file_is_standard(path) ? open_stdout(sink)
-						  : open_file(sink, O_CREAT, overwrites);
+		r = sink_new(file, &sink);
+	if (r == 0)
+		r = output_file_is_standard(file->path)
+			    ? open_stdout(sink)
+			    : open_file(sink, O_CREAT, file->overwrites);
 	if (r < 0)
 		return r;
 	*ret_sink = TAKE_PTR(sink);
@@ -292,13 +331,96 @@ static void note_result(struct sink *sink, int r)
 				sink->name, strerror(-r), SINK_WAITING_BYTES / 1024);
 }
 
+/* Keeps the file under its other name, unless it is not at its own any more. */
+static int move_away(const struct sink *sink)
+{
+	char kept_path[PATH_MAX];
+	struct stat ours, there;
+
+	if (fstat(sink->fd, &ours) < 0 || name_kept(sink->name, kept_path) < 0)
+		return -EIO;
+	if (lstat(sink->name, &there) < 0 || there.st_ino != ours.st_ino ||
+	    there.st_dev != ours.st_dev)
+		return 0;
+	return rename(sink->name, kept_path) < 0 ? -errno : 0;
+}
+
+/* The descriptor of a new file with its head, locked, the caller's; or -errno, and none is there.
+ */
+static int make_file(struct sink *sink)
+{
+	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY;
+	_cleanup_fd_ int fd = open(sink->name, flags, 0600);
+	size_t size_bytes = 0, wrote_bytes = 0;
+	const uint8_t *head;
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	head = sink->file.head(sink->file.user, &size_bytes);
+	/* It is new: nobody has it open, and where locks are not known that was said. */
+	(void)flock(fd, LOCK_EX | LOCK_NB);
+	r = head ? write_all(&(struct sink){ .fd = fd }, head, size_bytes, &wrote_bytes) : 0;
+	if (r < 0) {
+		(void)unlink(sink->name);
+		return r;
+	}
+	sink->file_bytes = sink->head_bytes = wrote_bytes;
+	sink->most_bytes = 0;
+	return TAKE_FD(fd);
+}
+
+static int begin_anew(struct sink *sink)
+{
+	int r = move_away(sink), fd;
+
+	if (r < 0)
+		return r;
+	fd = make_file(sink);
+	if (fd < 0)
+		return fd;
+	if (close(sink->fd) < 0 && errno != EINTR)
+		(void)log_error_errno(errno, "cannot finish writing %s.1", sink->name);
+	sink->fd = fd;
+	sink->files++;
+	return 0;
+}
+
+/* Whether so much more is too much for this file, which has something in it. */
+static bool is_full(const struct sink *sink, size_t more_bytes)
+{
+	return sink->file.bytes_max && sink->file_bytes > sink->head_bytes &&
+	       sink->file_bytes + more_bytes > sink->file.bytes_max / 2;
+}
+
+/* What the next write may be: as much as any, or a part of the room that is large enough for most
+ * that grow. */
+static size_t likely_bytes(const struct sink *sink)
+{
+	const uint64_t part = sink->file.bytes_max / 2 / GROWTH_PART;
+
+	return sink->most_bytes > part ? sink->most_bytes : part;
+}
+
+/* bytes: those that wait, of the first entry *written_bytes are written. */
 static int try_write(struct sink *sink, const uint8_t *bytes, size_t size_bytes,
 		     size_t *written_bytes)
 {
+	size_t before_bytes = *written_bytes;
+	int r = 0;
+
 	if (sink->must_empty && ftruncate(sink->fd, 0) < 0)
 		return -errno;
 	sink->must_empty = false;
-	return write_all(sink, bytes, size_bytes, written_bytes);
+	/* An entry is in one file. */
+	if (before_bytes == 0 && is_full(sink, size_bytes))
+		r = begin_anew(sink);
+	if (r == 0)
+		r = write_all(sink, bytes, size_bytes, written_bytes);
+	sink->file_bytes += *written_bytes - before_bytes;
+	if (*written_bytes > sink->most_bytes)
+		sink->most_bytes = *written_bytes;
+	return r;
 }
 
 /* Forgets the entries that are written. */
@@ -340,8 +462,10 @@ static void flush(struct sink *sink)
 		end(sink);
 		return;
 	}
-	if (r < 0 && cut_partial_tail(sink, sink->part_bytes))
+	if (r < 0 && cut_partial_tail(sink, sink->part_bytes)) {
+		sink->file_bytes -= sink->part_bytes;
 		sink->part_bytes = 0;
+	}
 	note_result(sink, r);
 }
 
@@ -400,6 +524,11 @@ void sink_write(struct sink *sink, const void *entries, size_t size_bytes, size_
 		return drop(sink, entries, size_bytes,
 			    r == -ENOMEM ? "no memory" : drop_reason(sink));
 	sink_flush(sink);
+	/* Between two writes, if the next one may be as large: whoever looks at the status knows of
+	 * the new file before it makes what goes there. If it fails, it is tried before that is
+	 * written. */
+	if (!sink->waiting_bytes && !sink->failure && is_full(sink, likely_bytes(sink)))
+		(void)begin_anew(sink);
 }
 
 int sink_fd(const struct sink *sink)
@@ -429,6 +558,7 @@ void sink_get_status(const struct sink *sink, struct sink_status *ret_status)
 		.dropped_records = sink->dropped_records,
 		.failures = sink->failures,
 		.waiting_bytes = sink->waiting_bytes,
+		.files = sink->files,
 		.is_over = sink->is_over,
 	};
 }

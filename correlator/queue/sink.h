@@ -27,25 +27,43 @@ struct sink_status {
 	uint64_t dropped_records; /* since the start */
 	uint64_t failures; /* writes that failed */
 	size_t waiting_bytes;
+	unsigned int files; /* that it began, with a limit */
 	bool is_over; /* the reader of a pipe is gone */
 };
 
+struct sink_file {
+	const char *path; /* "-" or "/dev/stdout": standard output */
+	bool overwrites; /* what is there, if that is not empty */
+	uint64_t bytes_max; /* of this and the one that it had before it (below); 0 = no limit */
+	/* With a limit: what each file but the first begins with, whole entries, the callee's until
+	 * the next call; NULL: no memory, it begins without. */
+	const void *(*head)(void *user, size_t *ret_size_bytes);
+	void *user;
+};
+
 /*
- * Opens path for writing, as output_file_open() does (base/output_file.h), or standard output for
- * "-" (stays open after sink_close). A file that is not empty is refused, unless it is to be
+ * Opens the file for writing, as output_file_open() does (base/output_file.h), or standard output
+ * (stays open after sink_close). A file that is not empty is refused, unless it is to be
  * overwritten: then the first write empties it, and until then nothing of it is lost. Waits for the
  * reader of a named pipe, until a signal comes that the caller has blocked (signals.h).
- * 0 and *ret_sink, owned by the caller; -EWOULDBLOCK: another one writes to it; -EEXIST: it is not
- * empty; -EPERM: it is not ours alone; -ENOTTY when "-" is a terminal; -EINTR: that signal, not
- * logged; -ENOMEM; -errno of open(2). Logs the others.
+ *
+ * With a limit: before it has more than half of that (unless one write has), it goes on as PATH.1,
+ * in the place of the one before, and PATH begins anew, with its head. A file that somebody else
+ * moved away is left there. While that fails nothing is written: what comes waits, as for a disk
+ * that is full.
+ *
+ * file->path is copied, head and user are used until the end. 0 and *ret_sink, owned by the caller;
+ * -EWOULDBLOCK: another one writes to it; -EEXIST: it is not empty, or with a limit PATH.1 is
+ * there; -EINVAL: a limit, and no file; -EPERM: it is not ours alone; -ENOTTY when "-" is a
+ * terminal; -EINTR: that signal, not logged; -ENOMEM; -errno of open(2). Logs the others.
  */
-int sink_open(const char *path, bool overwrites, struct sink **ret_sink);
+int sink_open(const struct sink_file *file, struct sink **ret_sink);
 
 /*
  * Whether sink_open would be refused because of what is at path now, without changing anything: 0
  * or its -errno (logged). To be told before the work that leads to sink_open.
  */
-int sink_check(const char *path, bool overwrites);
+int sink_check(const struct sink_file *file);
 
 /* Takes whole entries, as many records as that; writes as much as can be written now, those that
  * wait first. */

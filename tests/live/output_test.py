@@ -149,6 +149,51 @@ class OldTest(OutputTest):
                 self.assertEqual(OLD, self.output.read_bytes())
 
 
+class LimitTest(harness.LiveTest):
+    LIMIT_BYTES = 1 << 20
+
+    def test_each_file_can_be_read_by_itself_and_both_together_are_no_more_than_asked_for(self):
+        kept = self.folder / "out.msgpack.1"
+        workload = self.enter(Workload("driven.rb"))
+        largest = 0
+        with Recording(self.output, "-p", workload.pid, "-i", "50ms", "--timeline", "--stacks",
+                       "--output-max", "1M") as recording:
+            requests = 0
+            while not kept.exists() or requests < 6000:
+                workload.evaluate(f"300.times {{ |n| Correlator.with(request_id: \"r-#{{n + {requests}}}\") "
+                                  "{ Workload.spin_ms(0.1); sleep(0.0001) } } && nil")
+                requests += 300
+                largest = max(largest, self.output.stat().st_size +
+                              (kept.stat().st_size if kept.exists() else 0))
+            self.assert_ended_well(recording, recording.stop())
+        # As much as they had in between nobody saw: each half is bounded by itself.
+        self.assertLessEqual(max(largest, self.output.stat().st_size + kept.stat().st_size), self.LIMIT_BYTES)
+        both = [list(records.read_records(path)) for path in (kept, self.output)]
+        own = [[record for _, record in found_at] for found_at in both]
+        for found, found_at in zip(own, both):
+            self.assertEqual(["meta", "process"], [record["kind"] for record in found[:2]])
+            self.assertEqual(workload.pid, found[1]["pid"])
+            # Those of a window that was larger than any before may have been told in the file before.
+            stacks = {record["stack_id"] for record in records.of_kind(found, "stack")}
+            begun = min(when for when, record in found_at if record["kind"] == "balance")
+            self.assertLessEqual({record["stack_id"] for when, record in found_at
+                                  if record["kind"] == "sample" and when > begun}, stacks)
+        # One goes on where the other one ended, and has what both need again.
+        first, second = [[int(record["record_id"].rsplit(":", 1)[1]) for record in found] for found in own]
+        self.assertEqual([*range(first[2], second[-1] + 1)], first[2:] + second[2:])
+        report = run_correlator("report", "--format", "json", kept, self.output)
+        self.assertEqual(harness.EXIT_OK, report.returncode, report.stderr)
+
+    def test_a_limit_wants_a_file_and_room_beside_it(self):
+        workload = self.enter(Workload("driven.rb"))
+        (self.folder / "out.msgpack.1").touch()
+        for output, reason in (("-", "wants a file"), ("/dev/null", "wants a file"), (self.output, "out.msgpack.1")):
+            result = run_correlator("record", "-p", workload.pid, "-o", output, "--output-max", "1M")
+            self.assertEqual(harness.EXIT_FAILURE, result.returncode, result.stderr)
+            self.assertIn(reason, result.stderr)
+        self.assertFalse(self.output.exists())
+
+
 class OtherKindsTest(OutputTest):
     def test_a_named_pipe(self):
         os.mkfifo(self.output, 0o600)

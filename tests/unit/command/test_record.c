@@ -432,6 +432,18 @@ static void a_spool_has_a_size(void **state)
 	}
 }
 
+static void a_file_has_a_limit_if_it_is_asked_for(void **state)
+{
+	(void)state;
+	assert_true(record("record -p 1")->output_bytes_max == 0);
+	assert_true(record("record -p 1 --output-max 2G")->output_bytes_max == UINT64_C(2) << 30);
+	assert_true(
+		record("record -p 1 --forward unix:/x -o a --output-max 1M")->output_bytes_max ==
+		1 << 20);
+	refuses("record -p 1 --output-max 1023K", "--output-max");
+	refuses("record -p 1 --forward unix:/x --output-max 1M", "it needs -o FILE");
+}
+
 static void what_went_wrong_before_is_no_error_of_a_size(void **state)
 {
 	(void)state;
@@ -892,6 +904,7 @@ int main(void)
 		cmocka_unit_test(all_behind_the_options_is_the_command),
 		cmocka_unit_test(without_a_file_records_are_only_sent),
 		cmocka_unit_test(a_spool_has_a_size),
+		cmocka_unit_test(a_file_has_a_limit_if_it_is_asked_for),
 		cmocka_unit_test(what_went_wrong_before_is_no_error_of_a_size),
 		cmocka_unit_test(a_budget_is_a_part_of_a_cpu),
 		cmocka_unit_test(tables_have_room_for_some_and_not_for_all),

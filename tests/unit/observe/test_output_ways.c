@@ -17,6 +17,7 @@ enum {
 static struct fake_ways {
 	int forwarding_error, start_error, backlog_error, server_error, check_error, open_error;
 	int append_error, close_error;
+	struct sink_file file; /* as it was opened */
 	struct sink_status sink;
 	struct backlog_status backlog;
 	struct sender_status sender;
@@ -140,15 +141,16 @@ void backlog_get_status(struct backlog *backlog, struct backlog_status *ret_stat
 	*ret_status = ways.backlog;
 }
 
-int sink_check(const char *path, bool overwrites)
+int sink_check(const struct sink_file *file)
 {
-	tell("%s checked%s", path, overwrites ? ", to be overwritten" : "");
+	tell("%s checked%s", file->path, file->overwrites ? ", to be overwritten" : "");
 	return ways.check_error;
 }
 
-int sink_open(const char *path, bool overwrites, struct sink **ret_sink)
+int sink_open(const struct sink_file *file, struct sink **ret_sink)
 {
-	tell("%s opened%s", path, overwrites ? ", to be overwritten" : "");
+	ways.file = *file;
+	tell("%s opened%s", file->path, file->overwrites ? ", to be overwritten" : "");
 	*ret_sink = ways.open_error ? NULL : (struct sink *)&ways;
 	return ways.open_error;
 }
@@ -344,6 +346,34 @@ static void the_file_is_touched_last(void **state)
 		    "queue opened\nsender started\n/file opened, to be overwritten\n");
 	output_deinit(&output);
 	expect_told("sender freed\nqueue freed\ncollectors forgotten\nfile closed\nsums freed\n");
+}
+
+/* A new file begins with what is to be known of the processes. */
+static void with_a_limit_a_new_file_has_what_holds(void **state)
+{
+	struct process_record record = { .common.pid = 7, .event = "found", .comm = "a" };
+	size_t size_bytes = 0, limited_bytes;
+
+	(void)state;
+	only_to_a_file();
+	begin_well();
+	assert_true(ways.file.bytes_max == 0);
+	begin_again(state);
+	options.output_bytes_max = 1 << 20;
+	begin_well();
+	assert_true(ways.file.bytes_max == 1 << 20);
+	assert_int_equal(output_add(&output, 1, &record), 0);
+	assert_non_null(ways.file.head(ways.file.user, &size_bytes));
+	assert_true(size_bytes > (size_t)2 * CHECK_BYTES);
+	record.event = "exit";
+	assert_int_equal(output_add(&output, 1, &record), 0);
+	(void)ways.file.head(ways.file.user, &limited_bytes);
+	assert_int_equal(limited_bytes, 0);
+	assert_false(output_begins_anew(&output));
+	ways.sink.files = 2;
+	assert_true(output_begins_anew(&output));
+	assert_false(output_begins_anew(&output));
+	options.output_bytes_max = 0;
 }
 
 static void what_cannot_be_opened_is_an_exit_code_and_the_file_stays(void **state)
@@ -758,6 +788,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(it_is_called_by_all_that_it_goes_to),
 		TEST(the_file_is_touched_last),
+		TEST(with_a_limit_a_new_file_has_what_holds),
 		TEST(what_cannot_be_opened_is_an_exit_code_and_the_file_stays),
 		TEST(requests_are_in_the_sums_once_they_have_ended_at_the_latest_with_all),
 		TEST(without_memory_for_them_nothing_is_opened),

@@ -29,6 +29,9 @@
 static char directory[] = "/tmp/test_sink.XXXXXX";
 static char path[sizeof(directory) + 16];
 
+#define AT(name, is_overwritten) \
+	(&(struct sink_file){ .path = (name), .overwrites = (is_overwritten) })
+
 static int setup(void **state)
 {
 	(void)state;
@@ -78,7 +81,7 @@ static void a_new_file_is_private_and_holds_what_was_written(void **state)
 
 	(void)state;
 	(void)unlink(path);
-	assert_int_equal(sink_open(path, false, &sink), 0);
+	assert_int_equal(sink_open(AT(path, false), &sink), 0);
 	sink_write(sink, "one", 3, 1);
 	sink_write(sink, "two", 3, 1);
 	assert_int_equal(sink_close(sink, NULL), 0);
@@ -103,16 +106,16 @@ static void what_is_there_is_overwritten_only_on_demand_and_by_the_first_write(v
 
 	(void)state;
 	put("an old recording");
-	assert_int_equal(sink_check(path, false), -EEXIST);
-	assert_int_equal(sink_open(path, false, &sink), -EEXIST);
+	assert_int_equal(sink_check(AT(path, false)), -EEXIST);
+	assert_int_equal(sink_open(AT(path, false), &sink), -EEXIST);
 	assert_null(sink);
 	expect_content("an old recording");
-	assert_int_equal(sink_check(path, true), 0);
-	assert_int_equal(sink_open(path, true, &sink), 0);
+	assert_int_equal(sink_check(AT(path, true)), 0);
+	assert_int_equal(sink_open(AT(path, true), &sink), 0);
 	expect_content("an old recording");
 	assert_int_equal(sink_close(TAKE_PTR(sink), NULL), 0);
 	expect_content("an old recording");
-	assert_int_equal(sink_open(path, true, &sink), 0);
+	assert_int_equal(sink_open(AT(path, true), &sink), 0);
 	sink_write(sink, "new", 3, 1);
 	sink_write(sink, "er", 2, 1);
 	assert_int_equal(sink_close(sink, NULL), 0);
@@ -125,8 +128,8 @@ static void an_empty_file_is_nothing_to_lose(void **state)
 
 	(void)state;
 	put("");
-	assert_int_equal(sink_check(path, false), 0);
-	assert_int_equal(sink_open(path, false, &sink), 0);
+	assert_int_equal(sink_check(AT(path, false)), 0);
+	assert_int_equal(sink_open(AT(path, false), &sink), 0);
 	assert_int_equal(sink_close(sink, NULL), 0);
 }
 
@@ -134,10 +137,10 @@ static void a_look_creates_nothing(void **state)
 {
 	(void)state;
 	(void)unlink(path);
-	assert_int_equal(sink_check(path, false), 0);
+	assert_int_equal(sink_check(AT(path, false)), 0);
 	assert_int_equal(access(path, F_OK), -1);
-	assert_int_equal(sink_check("/nonexistent/out.rec", false), 0);
-	assert_int_equal(sink_check("-", false), 0);
+	assert_int_equal(sink_check(AT("/nonexistent/out.rec", false)), 0);
+	assert_int_equal(sink_check(AT("-", false)), 0);
 }
 
 /* Also by another path to it, and whoever may overwrite it; and not a moment longer. */
@@ -149,15 +152,15 @@ static void a_file_has_one_writer(void **state)
 	(void)state;
 	(void)snprintf(other, sizeof(other), "%s/./out.rec", directory);
 	put("");
-	assert_int_equal(sink_open(path, false, &first), 0);
+	assert_int_equal(sink_open(AT(path, false), &first), 0);
 	sink_write(first, "one", 3, 1);
-	assert_int_equal(sink_check(other, true), -EWOULDBLOCK);
-	assert_int_equal(sink_open(other, true, &second), -EWOULDBLOCK);
+	assert_int_equal(sink_check(AT(other, true)), -EWOULDBLOCK);
+	assert_int_equal(sink_open(AT(other, true), &second), -EWOULDBLOCK);
 	assert_null(second);
 	sink_write(first, "two", 3, 1);
 	assert_int_equal(sink_close(TAKE_PTR(first), NULL), 0);
 	expect_content("onetwo");
-	assert_int_equal(sink_open(other, true, &second), 0);
+	assert_int_equal(sink_open(AT(other, true), &second), 0);
 	assert_int_equal(sink_close(TAKE_PTR(second), NULL), 0);
 }
 
@@ -169,12 +172,12 @@ static void what_is_not_ours_alone_is_refused(void **state)
 	(void)state;
 	put("");
 	assert_int_equal(chmod(path, 0644), 0);
-	assert_int_equal(sink_check(path, true), -EPERM);
-	assert_int_equal(sink_open(path, true, &sink), -EPERM);
+	assert_int_equal(sink_check(AT(path, true)), -EPERM);
+	assert_int_equal(sink_open(AT(path, true), &sink), -EPERM);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(symlink("/dev/null", path), 0);
-	assert_int_equal(sink_check(path, true), -EPERM);
-	assert_int_equal(sink_open(path, true, &sink), -EPERM);
+	assert_int_equal(sink_check(AT(path, true)), -EPERM);
+	assert_int_equal(sink_open(AT(path, true), &sink), -EPERM);
 	assert_int_equal(unlink(path), 0);
 	assert_null(sink);
 }
@@ -206,7 +209,7 @@ static void what_another_writer_wrote_last_is_not_overwritten(void **state)
 	(void)state;
 	put("");
 	late_words = "the last";
-	assert_int_equal(sink_open(path, false, &sink), -EEXIST);
+	assert_int_equal(sink_open(AT(path, false), &sink), -EEXIST);
 	assert_null(sink);
 	expect_content("the last");
 }
@@ -221,7 +224,7 @@ static void a_file_that_cannot_be_locked_is_written_all_the_same(void **state)
 	put("");
 	ears = ears_open();
 	lock_error = ENOLCK;
-	assert_int_equal(sink_open(path, true, &sink), 0);
+	assert_int_equal(sink_open(AT(path, true), &sink), 0);
 	lock_error = 0;
 	ears_close(&ears, said, sizeof(said));
 	assert_non_null(strstr(said, path));
@@ -241,14 +244,14 @@ static void a_named_pipe_has_one_writer_and_a_device_any_number(void **state)
 	assert_int_equal(mkfifo(path, 0600), 0);
 	reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	assert_true(reader >= 0);
-	assert_int_equal(sink_check(path, false), 0);
-	assert_int_equal(sink_open(path, false, &first), 0);
-	assert_int_equal(sink_open(path, false, &second), -EWOULDBLOCK);
+	assert_int_equal(sink_check(AT(path, false)), 0);
+	assert_int_equal(sink_open(AT(path, false), &first), 0);
+	assert_int_equal(sink_open(AT(path, false), &second), -EWOULDBLOCK);
 	assert_int_equal(sink_close(TAKE_PTR(first), NULL), 0);
 	assert_int_equal(close(reader), 0);
 	assert_int_equal(unlink(path), 0);
-	assert_int_equal(sink_open("/dev/null", false, &first), 0);
-	assert_int_equal(sink_open("/dev/null", false, &second), 0);
+	assert_int_equal(sink_open(AT("/dev/null", false), &first), 0);
+	assert_int_equal(sink_open(AT("/dev/null", false), &second), 0);
 	sink_write(first, "one", 3, 1);
 	assert_int_equal(sink_close(first, NULL), 0);
 	assert_int_equal(sink_close(second, NULL), 0);
@@ -292,7 +295,7 @@ static void what_a_full_disk_does_not_take_waits_and_is_tried_again_after_a_paus
 	struct sink *sink = NULL;
 
 	(void)state;
-	assert_int_equal(sink_open("/dev/full", false, &sink), 0);
+	assert_int_equal(sink_open(AT("/dev/full", false), &sink), 0);
 	assert_true(sink_due_ns(sink) == UINT64_MAX);
 	sink_write(sink, &entry, sizeof(entry), 1);
 	sink_write(sink, &entry, sizeof(entry), 1);
@@ -323,7 +326,7 @@ static void a_record_is_never_left_half_and_goes_on_when_there_is_room(void **st
 	(void)unlink(path);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
 	small.rlim_max = old.rlim_max;
-	assert_int_equal(sink_open(path, false, &sink), 0);
+	assert_int_equal(sink_open(AT(path, false), &sink), 0);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
 	sink_write(sink, entries, sizeof(entries), 3);
 	assert_int_equal(status_of(sink).failures, 1);
@@ -397,7 +400,7 @@ static void of_a_file_that_others_append_to_nothing_is_cut(void **state)
 	(void)state;
 	(void)fflush(stdout);
 	assert_true(fd >= 0 && saved >= 0 && dup2(fd, STDOUT_FILENO) >= 0);
-	assert_int_equal(sink_open("-", false, &sink), 0);
+	assert_int_equal(sink_open(AT("-", false), &sink), 0);
 	cut_short.bytes = written;
 	cut_short.other = "words";
 	sink_write(sink, &entry, sizeof(entry), 1);
@@ -428,7 +431,7 @@ static struct sink *open_narrow_pipe(int *ret_reader)
 	assert_int_equal(mkfifo(path, 0600), 0);
 	*ret_reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	assert_true(*ret_reader >= 0);
-	assert_int_equal(sink_open(path, false, &sink), 0);
+	assert_int_equal(sink_open(AT(path, false), &sink), 0);
 	assert_true(fcntl(*ret_reader, F_SETPIPE_SZ, 4096) > 0);
 	return sink;
 }
@@ -584,7 +587,7 @@ static void a_signal_ends_the_wait_for_the_reader_of_a_named_pipe(void **state)
 	assert_true(fd >= 0);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_int_equal(raise(SIGTERM), 0);
-	assert_int_equal(sink_open(path, false, &sink), -EINTR);
+	assert_int_equal(sink_open(AT(path, false), &sink), -EINTR);
 	assert_null(sink);
 	/* It is still there, for who reads it. */
 	assert_int_equal(signals_read(fd, &is_typed), SIGTERM);
@@ -597,7 +600,7 @@ static void a_folder_that_does_not_exist_is_an_error(void **state)
 	struct sink *sink = NULL;
 
 	(void)state;
-	assert_int_equal(sink_open("/nonexistent/out.rec", false, &sink), -ENOENT);
+	assert_int_equal(sink_open(AT("/nonexistent/out.rec", false), &sink), -ENOENT);
 	assert_null(sink);
 }
 
@@ -610,7 +613,7 @@ static int write_to_stdout(int fd, const char *text)
 
 	(void)fflush(stdout);
 	assert_true(saved >= 0 && dup2(fd, STDOUT_FILENO) >= 0);
-	r = sink_open("-", false, &sink);
+	r = sink_open(AT("-", false), &sink);
 	if (r == 0) {
 		sink_write(sink, text, strlen(text), 1);
 		r = sink_close(sink, NULL);
@@ -636,7 +639,7 @@ static void a_disk_that_takes_nothing_has_failed(void **state)
 	struct sink *sink = NULL;
 
 	(void)state;
-	assert_int_equal(sink_open(path, false, &sink), 0);
+	assert_int_equal(sink_open(AT(path, false), &sink), 0);
 	takes_nothing = true;
 	sink_write(sink, "one", 3, 1);
 	takes_nothing = false;
@@ -683,7 +686,7 @@ static void a_slow_reader_of_standard_output_is_not_waited_for(void **state)
 	(void)fflush(stdout);
 	assert_true(saved >= 0 && dup2(fds[1], STDOUT_FILENO) >= 0);
 	(void)alarm(10);
-	assert_int_equal(sink_open("-", false, &sink), 0);
+	assert_int_equal(sink_open(AT("-", false), &sink), 0);
 	sink_write(sink, entries, COUNT * sizeof(*entries), COUNT);
 	assert_true(status_of(sink).waiting_bytes > 0);
 	assert_int_equal(sink_close(sink, NULL), -EIO);
@@ -723,11 +726,11 @@ static void standard_output_is_shared_only_by_those_that_append(void **state)
 		assert_true(first >= 0 && second >= 0);
 		assert_int_equal(flock(first, is_appending ? LOCK_SH : LOCK_EX), 0);
 		assert_int_equal(write_to_stdout(second, "one"), is_appending ? 0 : -EWOULDBLOCK);
-		assert_int_equal(sink_open(path, true, &sink), -EWOULDBLOCK);
+		assert_int_equal(sink_open(AT(path, true), &sink), -EWOULDBLOCK);
 		assert_int_equal(close(first), 0);
 		assert_int_equal(write_to_stdout(second, "two"), 0);
 		/* Although second is still open. */
-		assert_int_equal(sink_open(path, true, &sink), 0);
+		assert_int_equal(sink_open(AT(path, true), &sink), 0);
 		assert_int_equal(sink_close(TAKE_PTR(sink), NULL), 0);
 		assert_int_equal(close(second), 0);
 	}
@@ -747,6 +750,236 @@ static void a_terminal_is_refused(void **state)
 	assert_int_equal(write_to_stdout(fd, "one"), -ENOTTY);
 	assert_int_equal(close(fd), 0);
 	assert_int_equal(close(terminal), 0);
+}
+
+/* With a limit. */
+enum {
+	LIMIT_BYTES = 40 * sizeof(struct numbered_entry),
+};
+
+static char kept_path[sizeof(path) + 2];
+static struct numbered_entry heads[2];
+static bool has_no_head;
+
+static const void *give_heads(void *user, size_t *ret_size_bytes)
+{
+	assert_ptr_equal(user, heads);
+	heads[0] = number_entry(1000);
+	heads[1] = number_entry(1001);
+	*ret_size_bytes = sizeof(heads);
+	return has_no_head ? NULL : heads;
+}
+
+static const struct sink_file limited = {
+	.path = path, .bytes_max = LIMIT_BYTES, .head = give_heads, .user = heads
+};
+
+static int begin_limited(void **state)
+{
+	(void)state;
+	(void)snprintf(kept_path, sizeof(kept_path), "%s.1", path);
+	(void)unlink(path);
+	has_no_head = false;
+	return 0;
+}
+
+static int end_limited(void **state)
+{
+	(void)state;
+	(void)unlink(kept_path);
+	return 0;
+}
+
+static void write_numbers(struct sink *sink, size_t first, size_t count)
+{
+	struct numbered_entry entries[64];
+
+	for (size_t i = 0; i < count; i++)
+		entries[i] = number_entry(first + i);
+	sink_write(sink, entries, count * sizeof(entries[0]), count);
+}
+
+/* Heads, if has_heads, and then count from first on. */
+static void expect_file_of(const char *name, bool has_heads, size_t first, size_t count)
+{
+	struct numbered_entry entries[64], expected;
+	size_t read = 0, heads_count = has_heads ? 2 : 0;
+	FILE *file = fopen(name, "r");
+
+	assert_non_null(file);
+	read = fread(entries, sizeof(entries[0]), 64, file);
+	assert_int_equal(fgetc(file), EOF);
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(read, heads_count + count);
+	for (size_t i = 0; i < read; i++) {
+		expected = number_entry(i < heads_count ? 1000 + i : first + i - heads_count);
+		assert_memory_equal(&entries[i], &expected, sizeof(expected));
+	}
+}
+
+static void a_file_that_is_half_full_is_kept_beside_the_next_one(void **state)
+{
+	struct sink *sink = NULL;
+	struct stat status;
+
+	(void)state;
+	assert_int_equal(sink_check(&limited), 0);
+	assert_int_equal(sink_open(&limited, &sink), 0);
+	write_numbers(sink, 0, 5);
+	write_numbers(sink, 5, 5);
+	assert_int_equal(status_of(sink).files, 0);
+	expect_file_of(path, false, 0, 10);
+	/* One that is as large as the last would be too much. */
+	write_numbers(sink, 10, 6);
+	assert_int_equal(status_of(sink).files, 1);
+	expect_file_of(kept_path, false, 0, 16);
+	expect_file_of(path, true, 0, 0);
+	write_numbers(sink, 16, 1);
+	/* It came larger than the last: what is there is kept before it. */
+	write_numbers(sink, 17, 18);
+	assert_int_equal(status_of(sink).files, 3);
+	expect_file_of(kept_path, true, 17, 18);
+	expect_file_of(path, true, 0, 0);
+	/* What is larger than all has a file of its own. */
+	write_numbers(sink, 35, 50);
+	write_numbers(sink, 85, 1);
+	expect_file_of(kept_path, true, 35, 50);
+	expect_file_of(path, true, 85, 1);
+	assert_int_equal(stat(path, &status), 0);
+	assert_int_equal(status.st_mode, S_IFREG | 0600);
+	assert_int_equal(status_of(sink).written_records, 86);
+	assert_int_equal(sink_close(sink, NULL), 0);
+}
+
+/* An eighth of the room is left for one that is larger than any before. */
+static void a_file_leaves_room_for_a_write_that_grew(void **state)
+{
+	struct sink *sink = NULL;
+
+	(void)state;
+	assert_int_equal(sink_open(&limited, &sink), 0);
+	for (size_t number = 0; number < 17; number++)
+		write_numbers(sink, number, 1);
+	assert_int_equal(status_of(sink).files, 0);
+	write_numbers(sink, 17, 1);
+	assert_int_equal(status_of(sink).files, 1);
+	expect_file_of(kept_path, false, 0, 18);
+	assert_int_equal(sink_close(sink, NULL), 0);
+}
+
+static void each_of_its_files_has_one_writer(void **state)
+{
+	struct sink *sink = NULL, *second = NULL;
+
+	(void)state;
+	assert_int_equal(sink_open(&limited, &sink), 0);
+	write_numbers(sink, 0, 15);
+	assert_int_equal(status_of(sink).files, 1);
+	assert_int_equal(sink_open(AT(path, true), &second), -EWOULDBLOCK);
+	assert_int_equal(sink_open(AT(kept_path, true), &second), 0);
+	assert_int_equal(sink_close(second, NULL), 0);
+	assert_int_equal(sink_close(sink, NULL), 0);
+}
+
+static void without_memory_a_file_begins_without_its_head(void **state)
+{
+	struct sink *sink = NULL;
+
+	(void)state;
+	has_no_head = true;
+	assert_int_equal(sink_open(&limited, &sink), 0);
+	write_numbers(sink, 0, 15);
+	write_numbers(sink, 15, 1);
+	expect_file_of(path, false, 15, 1);
+	assert_int_equal(sink_close(sink, NULL), 0);
+}
+
+static void what_is_in_the_place_of_the_kept_one_is_replaced_by_force_alone(void **state)
+{
+	struct sink_file forced = limited;
+	struct sink *sink = NULL;
+
+	(void)state;
+	put("");
+	assert_int_equal(rename(path, kept_path), 0);
+	assert_int_equal(sink_check(&limited), -EEXIST);
+	assert_int_equal(sink_open(&limited, &sink), -EEXIST);
+	forced.overwrites = true;
+	assert_int_equal(sink_check(&forced), 0);
+	assert_int_equal(sink_open(&forced, &sink), 0);
+	write_numbers(sink, 0, 15);
+	expect_file_of(kept_path, false, 0, 15);
+	assert_int_equal(sink_close(sink, NULL), 0);
+}
+
+/* What comes waits, and the limit holds; what was there is not touched. */
+static void while_a_file_cannot_be_kept_nothing_is_written(void **state)
+{
+	struct sink *sink = NULL;
+	struct ears ears = ears_open();
+	char said[1024];
+
+	(void)state;
+	assert_int_equal(sink_open(&limited, &sink), 0);
+	assert_int_equal(mkdir(kept_path, 0700), 0);
+	write_numbers(sink, 0, 15);
+	write_numbers(sink, 15, 15);
+	expect_file_of(path, false, 0, 15);
+	assert_true(status_of(sink).waiting_bytes > 0);
+	assert_int_equal(status_of(sink).failures, 1);
+	assert_int_equal(rmdir(kept_path), 0);
+	await_next_try(sink);
+	sink_flush(sink);
+	expect_file_of(kept_path, false, 0, 15);
+	expect_file_of(path, true, 15, 15);
+	assert_int_equal(sink_close(sink, NULL), 0);
+	ears_close(&ears, said, sizeof(said));
+	assert_non_null(strstr(said, strerror(EISDIR)));
+	assert_non_null(strstr(said, "again"));
+}
+
+static void what_somebody_else_moved_or_put_there_stays(void **state)
+{
+	char other[sizeof(path) + 8];
+	struct sink *sink = NULL;
+	struct ears ears = ears_open();
+	char said[1024];
+
+	(void)state;
+	(void)snprintf(other, sizeof(other), "%s.other", path);
+	assert_int_equal(sink_open(&limited, &sink), 0);
+	write_numbers(sink, 0, 5);
+	assert_int_equal(rename(path, other), 0);
+	put("theirs");
+	write_numbers(sink, 5, 16);
+	expect_content("theirs");
+	assert_int_equal(access(kept_path, F_OK), -1);
+	assert_int_equal(unlink(path), 0);
+	await_next_try(sink);
+	sink_flush(sink);
+	expect_file_of(other, false, 0, 5);
+	expect_file_of(path, true, 5, 16);
+	assert_int_equal(access(kept_path, F_OK), -1);
+	assert_int_equal(sink_close(sink, NULL), 0);
+	assert_int_equal(unlink(other), 0);
+	ears_close(&ears, said, sizeof(said));
+	assert_non_null(strstr(said, strerror(EEXIST)));
+}
+
+static void a_limit_wants_a_file(void **state)
+{
+	struct sink_file file = limited;
+	struct sink *sink = NULL;
+
+	(void)state;
+	file.path = "-";
+	assert_int_equal(sink_check(&file), -EINVAL);
+	assert_int_equal(sink_open(&file, &sink), -EINVAL);
+	file.path = "/dev/null";
+	assert_int_equal(sink_open(&file, &sink), -EINVAL);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(sink_check(&limited), -EINVAL);
+	assert_null(sink);
 }
 
 int main(void)
@@ -779,6 +1012,23 @@ int main(void)
 		cmocka_unit_test(standard_output_stays_open_and_keeps_what_was_there),
 		cmocka_unit_test(standard_output_is_shared_only_by_those_that_append),
 		cmocka_unit_test(a_terminal_is_refused),
+		cmocka_unit_test_setup_teardown(
+			a_file_that_is_half_full_is_kept_beside_the_next_one, begin_limited,
+			end_limited),
+		cmocka_unit_test_setup_teardown(a_file_leaves_room_for_a_write_that_grew,
+						begin_limited, end_limited),
+		cmocka_unit_test_setup_teardown(each_of_its_files_has_one_writer, begin_limited,
+						end_limited),
+		cmocka_unit_test_setup_teardown(without_memory_a_file_begins_without_its_head,
+						begin_limited, end_limited),
+		cmocka_unit_test_setup_teardown(
+			what_is_in_the_place_of_the_kept_one_is_replaced_by_force_alone,
+			begin_limited, end_limited),
+		cmocka_unit_test_setup_teardown(while_a_file_cannot_be_kept_nothing_is_written,
+						begin_limited, end_limited),
+		cmocka_unit_test_setup_teardown(what_somebody_else_moved_or_put_there_stays,
+						begin_limited, end_limited),
+		cmocka_unit_test_setup_teardown(a_limit_wants_a_file, begin_limited, end_limited),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
