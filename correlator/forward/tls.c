@@ -30,8 +30,12 @@ struct tls_stream {
 static const char *take_reason(void)
 {
 	unsigned long error = ERR_get_error();
-	const char *reason = error ? ERR_reason_error_string(error) : NULL;
+	const char *reason = NULL;
 
+	/* OpenSSL has no words for the system's own (ERR_reason_error_string(3)). */
+	if (error)
+		reason = ERR_SYSTEM_ERROR(error) ? strerror((int)ERR_GET_REASON(error))
+						 : ERR_reason_error_string(error);
 	ERR_clear_error();
 	return reason ? reason : "no reason given";
 }
