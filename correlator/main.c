@@ -1,32 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* correlator: says which request of a Ruby process burned the CPU. */
+#include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "base/log.h"
 #include "base/print.h"
+#include "base/rights.h"
 #include "command/command.h"
 #include "command/streams.h"
 
 static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
+	bool observes; /* what we were given beyond the caller's rights is for that */
 	const char *full_name; /* for usage messages */
 	const char *summary;
 } commands[] = {
-	{ "record", command_record, "correlator record",
+	{ "record", command_record, true, "correlator record",
 	  "attach to a running Ruby process and record its requests" },
-	{ "report", command_report, "correlator report", "print what a recording says" },
-	{ "top", command_top, "correlator top", "show what burns the CPU right now" },
-	{ "dump", command_dump, "correlator dump", "print every record of a recording as JSON" },
-	{ "export", command_export, "correlator export",
+	{ "report", command_report, false, "correlator report", "print what a recording says" },
+	{ "top", command_top, true, "correlator top", "show what burns the CPU right now" },
+	{ "dump", command_dump, false, "correlator dump",
+	  "print every record of a recording as JSON" },
+	{ "export", command_export, false, "correlator export",
 	  "write a recording in the form that another tool reads" },
-	{ "forward", command_forward, "correlator forward",
+	{ "forward", command_forward, false, "correlator forward",
 	  "send a recording, or what a spool holds, to a collector" },
-	{ "verify", command_verify, "correlator verify",
+	{ "verify", command_verify, false, "correlator verify",
 	  "say whether recordings, and what a spool holds, are whole" },
-	{ "doctor", command_doctor, "correlator doctor",
+	{ "doctor", command_doctor, true, "correlator doctor",
 	  "say what this kernel, user and process offer" },
 };
 
@@ -65,9 +71,19 @@ int main(int argc, char **argv)
 	(void)signal(SIGXFSZ, SIG_IGN);
 	log_detect_journal();
 	streams_finish_output_at_exit();
+	/* No core, and no memory, with what others' requests are called. */
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	if (rights_begin() < 0) {
+		(void)log_error(EPERM,
+				"correlator must not be setuid or setgid: `correlator doctor' "
+				"of root says how others may run it");
+		return EXIT_CODE_UNSUPPORTED;
+	}
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		if (strcmp(name, commands[i].name) != 0)
 			continue;
+		if (!commands[i].observes)
+			rights_give_up();
 		argv[1] = (char *)commands[i].full_name;
 		return commands[i].run(argc - 1, argv + 1);
 	}

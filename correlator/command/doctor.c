@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/print.h"
+#include "base/rights.h"
 #include "command/arguments.h"
 #include "command/command.h"
 #include "observe/key_options.h"
@@ -571,6 +572,7 @@ int command_doctor(int argc, char **argv)
 	}
 	for (size_t i = arguments.keys.count ? 3 : 0; i < 3; i++)
 		(void)key_options_add(&arguments.keys, default_keys[i]);
+	rights_raise();
 	is_complete = examine_machine();
 	for (size_t i = 0; i < arguments.pid_count; i++) {
 		int found = examine_process(&arguments.keys, arguments.pids[i]);

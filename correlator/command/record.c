@@ -9,6 +9,7 @@
 
 #include "base/duration.h"
 #include "base/log.h"
+#include "base/rights.h"
 #include "command/alert_arguments.h"
 #include "command/arguments.h"
 #include "command/command.h"
@@ -616,6 +617,7 @@ int command_record(int argc, char **argv)
 	forward_arguments_init(&arguments.forward);
 	(void)duration_parse(DEFAULT_INTERVAL, &arguments.recording.interval_ns);
 	code = parse(argc, argv, &configuration, &arguments);
+	rights_raise();
 	if (!code)
 		code = recording_start(&arguments.recording, &recording);
 	if (!code)

@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/rights.h"
 
 void alert_program_init(struct alert_program *program, const char *path)
 {
@@ -139,6 +139,7 @@ static int set_attributes(posix_spawnattr_t *attributes)
  * that has yet to begin. 0 or -errno. */
 static int spawn(const char *path, char *const *variables, pid_t *ret_pid)
 {
+	RIGHTS_OF_CALLER;
 	char *const argv[] = { (char *)path, NULL };
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
@@ -151,8 +152,6 @@ static int spawn(const char *path, char *const *variables, pid_t *ret_pid)
 		r = set_files(&actions);
 		if (r == 0)
 			r = set_attributes(&attributes);
-		/* We begin no program that needs them from here on. */
-		(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 		if (r == 0)
 			r = posix_spawn(ret_pid, path, &actions, &attributes, argv, variables);
 		(void)posix_spawnattr_destroy(&attributes);

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/rights.h"
 
 /* In the child: waits for a byte (none: the observer is gone), then becomes argv. */
 static void run_child(char *const *argv, int release_fd, int failure_fd)
@@ -24,6 +25,7 @@ static void run_child(char *const *argv, int release_fd, int failure_fd)
 	(void)signal(SIGXFSZ, SIG_DFL);
 	if (read(release_fd, &go, 1) != 1)
 		_exit(EXIT_CODE_NOT_FOUND);
+	(void)rights_lower();
 	(void)execvp(argv[0], argv);
 	error = errno;
 	if (write(failure_fd, &error, sizeof(error)) != sizeof(error))

@@ -13,6 +13,7 @@
 #include "base/exit_code.h"
 #include "base/log.h"
 #include "base/output_file.h"
+#include "base/rights.h"
 #include "record/check.h"
 #include "record/entry_scan.h"
 
@@ -65,6 +66,7 @@ static struct sink_file file_of(struct output *output)
 
 int output_prepare(struct output *output, const struct recording_options *options)
 {
+	RIGHTS_OF_CALLER;
 	struct sink_file file;
 
 	output->options = options;
@@ -116,6 +118,7 @@ static int open_metrics(struct output *output, uint64_t start_wall_ns)
 int output_open(struct output *output, uint64_t start_wall_ns)
 {
 	const struct recording_options *options = output->options;
+	RIGHTS_OF_CALLER;
 	struct sink_file file = file_of(output);
 	int r;
 
@@ -468,6 +471,7 @@ static void drain_sink(struct output *output, output_end_fn ends, void *user)
 
 int output_close(struct output *output, output_end_fn ends, void *user)
 {
+	RIGHTS_OF_CALLER;
 	struct sink_status status = { 0 };
 	int written, delivered = 0;
 

@@ -12,6 +12,7 @@
 #include "base/exit_code.h"
 #include "base/log.h"
 #include "base/output_file.h"
+#include "base/rights.h"
 #include "target/proc/agent.h"
 #include "target/proc/process.h"
 #include "target/proc/process_access.h"
@@ -290,6 +291,16 @@ void targets_expect(struct targets *targets, pid_t pid)
 		discovery_expect(targets->discovery, pid, clock_monotonic_ns());
 }
 
+/* Why most of them may not. */
+static const char *explain_unreadable(void)
+{
+	if (!process_access_is_general())
+		return ": that takes CAP_SYS_PTRACE";
+	return rights_reach_others()
+		       ? ""
+		       : ": those of others are for root, and members of the group " RIGHTS_GROUP;
+}
+
 /* What a search passes over. */
 static void say_unreadable(const struct targets *targets)
 {
@@ -297,7 +308,7 @@ static void say_unreadable(const struct targets *targets)
 
 	if (count)
 		log_warning("%zu processes may not be read, and are passed over%s", count,
-			    process_access_is_general() ? "" : ": that takes CAP_SYS_PTRACE");
+			    explain_unreadable());
 }
 
 /* Waiting would be for what we could not see. */
@@ -305,12 +316,12 @@ static bool refuse_blind_search(const struct targets *targets)
 {
 	size_t count = discovery_unreadable(targets->discovery);
 
-	if (!count || process_access_is_general())
+	if (!count || (process_access_is_general() && rights_reach_others()))
 		return false;
 	(void)log_error(EPERM,
 			"found no Ruby process that publishes contexts, but %zu processes may not "
-			"be read: that takes CAP_SYS_PTRACE (or run as root)",
-			count);
+			"be read%s",
+			count, explain_unreadable());
 	return true;
 }
 

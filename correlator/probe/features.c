@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/capability.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -16,6 +17,7 @@
 #include <bpf/libbpf.h>
 
 #include "base/cleanup.h"
+#include "base/rights.h"
 #include "probe/load.h"
 #include "probe/open_session.h"
 
@@ -176,17 +178,45 @@ static void look_at_kernel(struct feature *features, size_t *count)
 	    "boot a kernel built with CONFIG_DEBUG_INFO_BTF=y (5.15 or newer)");
 }
 
+/* The order counts: chgrp(1) takes a file's capabilities away. */
+#define GRANT                                                                          \
+	"run as root, or let the members of a group do it: groupadd -rf " RIGHTS_GROUP \
+	"; b=$(command -v correlator); chgrp " RIGHTS_GROUP " $b && chmod 750 $b && "  \
+	"setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep $b"
+
+/* Given by our file, to all that may run it. */
+static bool may_everybody_run_it(void)
+{
+	struct stat status;
+
+	return getauxval(AT_SECURE) && stat("/proc/self/exe", &status) == 0 &&
+	       (status.st_mode & S_IXOTH);
+}
+
+static void look_at_rights(struct feature *features, size_t *count)
+{
+	if (!rights_are_given())
+		return;
+	add(features, count, "processes of others",
+	    rights_reach_others() ? FEATURE_PRESENT : FEATURE_OPTIONAL_ABSENT,
+	    "only your own are observed: those of others are for root, and members of the group " RIGHTS_GROUP
+	    " (usermod -aG " RIGHTS_GROUP " USER, and log in anew)");
+	if (may_everybody_run_it())
+		add(features, count, "kept to a group", FEATURE_OPTIONAL_ABSENT,
+		    "everybody may run this binary, with what it was given: chgrp " RIGHTS_GROUP
+		    ", chmod 750, and then setcap again");
+}
+
 static void look_at_capabilities(struct feature *features, size_t *count,
 				 const struct kernel_offers *offers)
 {
 	bool is_admin = has_capability(CAPABILITY_SYS_ADMIN);
 
 	add(features, count, "CAP_BPF",
-	    is_admin || has_capability(CAPABILITY_BPF) ? FEATURE_PRESENT : FEATURE_ABSENT,
-	    "run as root, or grant it: setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep correlator");
+	    is_admin || has_capability(CAPABILITY_BPF) ? FEATURE_PRESENT : FEATURE_ABSENT, GRANT);
 	add(features, count, "CAP_PERFMON",
 	    is_admin || has_capability(CAPABILITY_PERFMON) ? FEATURE_PRESENT : FEATURE_ABSENT,
-	    "run as root, or grant it: setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep correlator");
+	    GRANT);
 	add(features, count, "CAP_SYS_PTRACE",
 	    has_capability(CAPABILITY_SYS_PTRACE) ? FEATURE_PRESENT : FEATURE_OPTIONAL_ABSENT,
 	    "without it only processes of your own user can be read, and where yama's "
@@ -194,6 +224,7 @@ static void look_at_capabilities(struct feature *features, size_t *count,
 	if (!features_may_probe(offers))
 		add(features, count, "CAP_SYS_ADMIN", FEATURE_OPTIONAL_ABSENT,
 		    "before Linux 6.6 uprobes need it: recordings are made as with --lean");
+	look_at_rights(features, count);
 }
 
 static void look_at_hooks(struct feature *features, size_t *count, const struct btf *btf)

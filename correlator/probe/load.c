@@ -221,7 +221,7 @@ int load_explain(int error, const struct refusal *refusal)
 	    features_missing_capabilities(missing, sizeof(missing)) > 0)
 		return log_error(EPERM,
 				 "not allowed to load BPF programs: missing %s "
-				 "(run as root, or grant them with setcap)",
+				 "(run as root; `correlator doctor' says how a group may)",
 				 missing);
 	if (name_absent_features() > 0)
 		return -ENOTSUP;

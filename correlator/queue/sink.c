@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/output_file.h"
+#include "base/rights.h"
 #include "base/signals.h"
 #include "queue/segment.h"
 #include "record/entry_scan.h"
@@ -372,6 +373,7 @@ static int make_file(struct sink *sink)
 
 static int begin_anew(struct sink *sink)
 {
+	RIGHTS_OF_CALLER;
 	int r = move_away(sink), fd;
 
 	if (r < 0)

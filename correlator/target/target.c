@@ -8,6 +8,7 @@
 #include <correlator/gem_abi.h>
 #include <correlator/state_abi.h>
 
+#include "base/rights.h"
 #include "target/proc/process_access.h"
 
 /* Of glibc and musl: nothing happens there, it is for debuggers to stop at. */
@@ -84,8 +85,10 @@ static int look_at_objects(struct target *target, struct memory_map *map)
 	struct memory_reader reader = memory_reader_of_process(target->info.pid);
 	struct object_walk *walk = &target->walk;
 	bool has_dropped;
-	int r = object_walk_begin(walk, map);
+	int r = rights_reach(target->info.pid) ? 0 : -EPERM;
 
+	if (r == 0)
+		r = object_walk_begin(walk, map);
 	if (r == 0)
 		r = process_access_check(target->info.pid, &walk->map);
 	if (r == 0) {

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/exit_code.h"
 #include "base/log.h"
+#include "base/rights.h"
 
 enum {
 	PIPE_BYTES = 1024 * 1024, /* a window of a thousand requests is half of it */
@@ -45,6 +46,7 @@ static void run_recorder(char *const *argv, int out_fd, int said_fd, pid_t paren
 	    dup2(null_fd, STDIN_FILENO) < 0 || dup2(out_fd, STDOUT_FILENO) < 0 ||
 	    (said_fd >= 0 && dup2(said_fd, STDERR_FILENO) < 0))
 		_exit(EXIT_CODE_FAILURE);
+	rights_pass_on();
 	(void)execv("/proc/self/exe", argv);
 	(void)log_error_errno(errno, "cannot start the recorder");
 	_exit(EXIT_CODE_FAILURE);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/rights.h"
 #include "target/proc/memory_reader.h"
 #include "target/proc/proc_file.h"
 
@@ -74,6 +75,12 @@ void process_access_explain(pid_t pid, char ret_text[static PROCESS_ACCESS_TEXT_
 		(void)snprintf(ret_text, PROCESS_ACCESS_TEXT_BYTES,
 			       "kernel.yama.ptrace_scope is %d: nobody may until the next boot",
 			       scope);
+	else if (!rights_reach(pid))
+		(void)snprintf(
+			ret_text, PROCESS_ACCESS_TEXT_BYTES,
+			"it is user %" PRIu64
+			"'s, or has privileges: for root, and members of the group " RIGHTS_GROUP,
+			user);
 	else if (process_access_is_general())
 		(void)snprintf(
 			ret_text, PROCESS_ACCESS_TEXT_BYTES,
