@@ -94,8 +94,7 @@ class ContainedTargetTest(harness.LiveTest):
     def test_least_privilege_is_enough(self):
         """Without CAP_SYS_ADMIN nothing opens /proc/PID/map_files: it must go by /proc/PID/root."""
         binary = shutil.copy(harness.CORRELATOR, self.folder)
-        few = ["setpriv", f"--reuid={harness.NOBODY}", "--clear-groups",
-               *(f"--{kind}-caps=-all,+bpf,+perfmon,+sys_ptrace" for kind in ("inh", "ambient"))]
+        few = harness.as_user(self.folder, ("bpf", "perfmon", "sys_ptrace"))
         for change in "pivot_root", "chroot":
             with self.subTest(change), ContainedWorkload("driven.rb", change=change) as workload:
                 result = subprocess.run([*few, binary, "doctor", "-p", str(workload.pid)], text=True,

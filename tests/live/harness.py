@@ -38,6 +38,7 @@ EXIT_INTERRUPTED = 130
 EXIT_SKIPPED = 77
 
 NOBODY = 65534
+OBSERVERS = 64_998  # the group `correlator` in the tests
 # Whether tests are to do all that they can (`tests/run long`), not what the gate has time for.
 IS_LONG = os.environ.get("CORRELATOR_LONG") == "1"
 # Only a hang gets there, also on a machine that is busy with other things.
@@ -208,6 +209,17 @@ class GrowingFile:
             self.unpacker.feed(data)
             self.found.extend(entry[1] for entry in self.unpacker if records.is_record(entry))
         return self.found
+
+
+def as_user(folder, capabilities=(), user=NOBODY, is_member=True):
+    """What to put before a command: that user's, with these capabilities and no others, and, if is_member, in the
+    group that may observe processes of others: of an /etc/group that only that command sees."""
+    group = folder / "group"
+    group.write_text(f"root:x:0:\ncorrelator:x:{OBSERVERS}:\n")
+    words = ",".join(f"+{name}" for name in capabilities)
+    grant = ["--inh-caps", f"-all,{words}", "--ambient-caps", f"-all,{words}"] if words else []
+    return ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/group && exec "$@"', group, "setpriv",
+            f"--reuid={user}", f"--regid={user}", f"--groups={OBSERVERS}" if is_member else "--clear-groups", *grant]
 
 
 class Recording(Process):

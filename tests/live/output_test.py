@@ -214,8 +214,7 @@ class OtherKindsTest(OutputTest):
     def test_a_folder_without_permission(self):
         self.folder.chmod(0o755)
         binary = shutil.copy(harness.CORRELATOR, self.folder)
-        few = ["setpriv", f"--reuid={harness.NOBODY}", "--clear-groups",
-               *(f"--{kind}-caps=-all,+bpf,+perfmon,+sys_ptrace" for kind in ("inh", "ambient"))]
+        few = harness.as_user(self.folder, ("bpf", "perfmon", "sys_ptrace"))
         result = subprocess.run([*few, binary, "record", "-p", str(self.workload.pid), *BRIEFLY,
                                  "-o", self.output], text=True, capture_output=True,
                                 timeout=harness.DEADLINE_SECONDS)

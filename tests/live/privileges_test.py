@@ -26,11 +26,7 @@ def ptrace_scope():
     return int(YAMA.read_text()) if YAMA.exists() else 0
 
 
-def as_nobody(capabilities=()):
-    """What to put before a command: another user's, with these capabilities and no others."""
-    words = ",".join(f"+{name}" for name in capabilities)
-    grant = ["--inh-caps", f"-all,{words}", "--ambient-caps", f"-all,{words}"] if words else []
-    return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *grant]
+AS_NOBODY = "setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"
 
 
 class CopiedWorkload(Workload):
@@ -61,7 +57,7 @@ class PrivilegesTest(harness.LiveTest):
         # The build folder may be out of that user's reach.
         binary = pathlib.Path(shutil.copy(harness.CORRELATOR, self.folder))
         binary.chmod(0o755)
-        return [*as_nobody(capabilities), binary]
+        return [*harness.as_user(self.folder, capabilities), binary]
 
     def run_tool(self, capabilities, *arguments):
         words = [*self.tool(capabilities), *arguments]
@@ -118,7 +114,7 @@ class PrivilegesTest(harness.LiveTest):
             self.check_main_job(workload, ALL, "--all-ruby")
 
     def test_processes_of_ones_own(self):
-        with CopiedWorkload(self.folder, as_nobody(), "threads.rb", "4") as workload:
+        with CopiedWorkload(self.folder, AS_NOBODY, "threads.rb", "4") as workload:
             if ptrace_scope() == 0:
                 self.check_main_job(workload, OWN, "-p", workload.pid)
             else:

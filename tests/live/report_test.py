@@ -149,8 +149,7 @@ class CostTest(harness.LiveTest):
     def test_without_the_privilege_it_says_why_it_is_not_measured(self):
         self.folder.chmod(0o777)
         binary = shutil.copy(harness.CORRELATOR, self.folder)
-        few = ["setpriv", f"--reuid={harness.NOBODY}", "--clear-groups",
-               *(f"--{kind}-caps=-all,+bpf,+perfmon,+sys_ptrace" for kind in ("inh", "ambient"))]
+        few = harness.as_user(self.folder, ("bpf", "perfmon", "sys_ptrace"))
         result = subprocess.run([*few, binary, "record", "--all-ruby", "-d", "100ms", "--lean",
                                  "--budget", "90", "-o", self.output], text=True,
                                 capture_output=True, timeout=harness.DEADLINE_SECONDS)

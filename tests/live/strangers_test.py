@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What a local user without rights may try against a recorder of root's, in a folder that both may write."""
 import os
+import pathlib
+import resource
+import shutil
+import signal
 import stat
 import subprocess
 
@@ -90,6 +94,116 @@ class MetricsTest(StrangersTest):
             status = (self.shared / "m").stat()
             self.assertEqual(0o600, stat.S_IMODE(status.st_mode))
             self.assert_ended_well(recording, recording.stop())
+
+
+class RightsTest(StrangersTest):
+    """Of a tool that was given capabilities, by its file as `doctor` says or ambient ones as a service has them."""
+    GIVEN = "bpf", "perfmon", "sys_ptrace"
+
+    def setUp(self):
+        super().setUp()
+        self.binary = pathlib.Path(shutil.copy(harness.CORRELATOR, self.folder))
+        self.binary.chmod(0o755)
+        subprocess.run(["setcap", ",".join(f"cap_{name}" for name in self.GIVEN) + "+ep", self.binary], check=True)
+        self.hers = self.folder / "hers"
+        self.hers.mkdir()
+        shutil.chown(self.hers, STRANGER)
+
+    def run_as_stranger(self, *arguments, is_member=False, capabilities=(), binary=None):
+        words = [*harness.as_user(self.folder, capabilities, STRANGER, is_member), binary or self.binary, *arguments]
+        return subprocess.run([*map(str, words)], cwd=self.hers, text=True, capture_output=True,
+                              stdin=subprocess.DEVNULL, timeout=harness.DEADLINE_SECONDS)
+
+    def hidden_folder(self):
+        """/proc/PID/cwd of a process of root's, in a folder that nobody else may enter."""
+        private = self.folder / "private"
+        private.mkdir(0o700)
+        (private / "notes").write_text(f"password {SECRET}\n")
+        process = self.enter(harness.Process(["cat"], cwd=private, stdin=subprocess.PIPE))
+        return pathlib.Path(f"/proc/{process.pid}")
+
+    def refuse(self, reason, *arguments, code=None, **options):
+        result = self.run_as_stranger(*arguments, **options)
+        self.assertIn(result.returncode, (code,) if code else range(1, 128), result.stdout + result.stderr)
+        self.assertIn(reason, result.stdout + result.stderr)
+        self.assertNotIn(SECRET, result.stdout + result.stderr)
+
+    def test_processes_of_others_are_for_members_of_the_group(self):
+        pid = self.workload.pid
+        briefly = "record", "-d", "100ms", "-o", self.hers / "out", "--force"
+        self.refuse("members of the group correlator", *briefly, "-p", pid, code=harness.EXIT_UNSUPPORTED)
+        self.refuse("members of the group correlator", *briefly, "--all-ruby")
+        self.refuse("members of the group correlator", "doctor", "-p", pid)
+        self.refuse("members of the group correlator", *briefly, "-p", pid, capabilities=self.GIVEN,
+                    binary=shutil.copy(harness.CORRELATOR, self.folder / "plain"))
+        result = self.run_as_stranger(*briefly, "-p", pid, is_member=True)
+        self.assertEqual(harness.EXIT_OK, result.returncode, result.stderr)
+        result = self.run_as_stranger("doctor", "-p", pid, is_member=True)
+        self.assertRegex(result.stdout, "ok +processes of others")
+        self.assertRegex(result.stdout, "note +kept to a group +missing: everybody")
+
+    def test_processes_of_ones_own_are_for_everybody(self):
+        for path in (*harness.RUBY_PATHS, harness.FIXTURES):
+            shutil.copytree(path, self.folder / "srv", dirs_exist_ok=True)
+        command = ["ruby", "-I", self.folder / "srv", self.folder / "srv" / "boot.rb"]
+        result = self.run_as_stranger("record", "-o", self.hers / "out", "--", *command)
+        self.assertEqual(harness.EXIT_OK, result.returncode, result.stderr)
+
+    def test_what_the_caller_may_not_read_is_not_read(self):
+        hidden = self.hidden_folder()
+        denied = "Permission denied"
+        record = "record", "-p", self.workload.pid
+        for name in "cwd/notes", "maps", "environ":
+            path = hidden / name
+            self.refuse(denied, *record, "--config", path, code=harness.EXIT_USAGE)
+            self.refuse(denied, *record, "--forward", "tls://localhost:1", "--tls-ca", path)
+            self.refuse(denied, *record, "--forward", "tcp://localhost:1", "--shared-key-file", path)
+            for command in ("report",), ("dump",), ("verify",), ("export", "-f", "csv"), ("top",):
+                self.refuse(denied, *command, path)
+
+    def test_what_the_caller_may_not_write_is_not_written(self):
+        hidden = self.hidden_folder()
+        for output in (("-o", hidden / "cwd" / "out"), ("--metrics", f"file:{hidden}/cwd/out.prom"),
+                       ("--metrics", f"unix:{hidden}/cwd/socket"),
+                       ("--forward", "tcp://localhost:1", "--spool", hidden / "cwd" / "spool")):
+            self.run_as_stranger("record", "-d", "100ms", "-p", self.workload.pid, *output, is_member=True)
+        self.assertEqual(["notes"], os.listdir(hidden / "cwd"))
+
+    def test_what_it_starts_has_no_more_than_the_caller(self):
+        script = self.hers / "alert"
+        script.write_text("#!/bin/sh\ngrep Cap /proc/self/status > alerted\n")
+        script.chmod(0o755)
+        for capabilities, binary in (((), None),
+                                     (self.GIVEN, shutil.copy(harness.CORRELATOR, self.folder / "plain"))):
+            with self.subTest(capabilities):
+                result = self.run_as_stranger(
+                    "record", "-o", self.hers / "out", "--force", "-k", "request_id", "-k", "endpoint", "--alert",
+                    "lost >= 0", "--on-alert", script, "--", "grep", "Cap", "/proc/self/status", is_member=True,
+                    capabilities=capabilities, binary=binary)
+                self.assertRegex(result.stdout, r"CapEff:\s+0{16}\n", result.stderr)
+                self.assertRegex(result.stdout, r"CapPrm:\s+0{16}\n")
+                self.assertRegex(result.stdout, r"CapAmb:\s+0{16}\n")
+
+    def test_top_passes_on_what_it_was_given(self):
+        """To the recorder that it starts."""
+        plain = shutil.copy(harness.CORRELATOR, self.folder / "plain")
+        for capabilities, binary in ((), None), (self.GIVEN, plain):
+            result = self.run_as_stranger("top", "-p", self.workload.pid, "--batch", "-n", "2", is_member=True,
+                                          capabilities=capabilities, binary=binary)
+            self.assertEqual(harness.EXIT_OK, result.returncode, result.stderr)
+
+    def test_a_setuid_binary_is_refused(self):
+        self.binary.chmod(0o4755)
+        self.refuse("must not be setuid", "doctor")
+
+    def test_it_leaves_no_core(self):
+        with harness.Recording(self.output, "-p", self.workload.pid) as recording:
+            resource.prlimit(recording.process.pid, resource.RLIMIT_CORE, (resource.RLIM_INFINITY,) * 2)
+            status = pathlib.Path(f"/proc/{recording.process.pid}/environ").stat()
+            recording.process.send_signal(signal.SIGABRT)
+            _, status = os.waitpid(recording.process.pid, 0)
+            self.assertEqual(signal.SIGABRT, os.WTERMSIG(status))
+            self.assertFalse(os.WCOREDUMP(status))
 
 
 if __name__ == "__main__":
