@@ -197,7 +197,7 @@ class RightsTest(StrangersTest):
         self.refuse("must not be setuid", "doctor")
 
     def test_it_leaves_no_core(self):
-        with harness.Recording(self.output, "-p", self.workload.pid) as recording:
+        with harness.Recording(self.output, "-p", self.workload.pid, cwd=self.folder) as recording:
             resource.prlimit(recording.process.pid, resource.RLIMIT_CORE, (resource.RLIM_INFINITY,) * 2)
             status = pathlib.Path(f"/proc/{recording.process.pid}/environ").stat()
             recording.process.send_signal(signal.SIGABRT)
