@@ -5,10 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Without memory a process is not known. */
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
+#include "base/hash_table.h"
 #include "record/check.h"
 
 static const char *const events[] = { "found", "fork", "exec", "load", "unload", "mode" };
@@ -90,7 +87,7 @@ static struct process *add(struct heads *heads, uint32_t pid)
 		return NULL;
 	process->pid = pid;
 	HASH_ADD(hh, heads->processes, pid, sizeof(pid), process);
-	if (find(heads, pid) == process)
+	if (process->hh.tbl)
 		return process;
 	free(process);
 	return NULL;
