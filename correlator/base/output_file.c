@@ -64,7 +64,7 @@ static int expect_own(const char *path, int fd, const struct stat *status)
 	return 0;
 }
 
-/* What was looked at, not what may be there meanwhile. */
+/* Opens the file that was looked at: another one may be at its name by now. */
 static int open_again(int path_fd, int flags)
 {
 	char again[64];
@@ -75,8 +75,8 @@ static int open_again(int path_fd, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-/* What is there, as a descriptor that can do nothing else (O_PATH), the caller's; -errno: -EPERM,
- * logged: it is not for us alone. */
+/* Looks at the file at path: a descriptor of it, the caller's, that can do nothing else (O_PATH);
+ * -EPERM, logged: the file is not ours alone; -errno of open(2). */
 static int look(const char *path)
 {
 	_cleanup_fd_ int path_fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);

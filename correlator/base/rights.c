@@ -97,7 +97,7 @@ void rights_give_up(void)
 		abort();
 }
 
-/* Those of our file come by themselves. */
+/* The kernel gives the capabilities of our file again at exec; ambient ones have to be raised. */
 void rights_pass_on(void)
 {
 	struct capabilities own;

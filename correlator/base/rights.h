@@ -34,10 +34,10 @@ void rights_give_up(void);
 /* Before our own program is started again, by what was forked for that: it is given the same. */
 void rights_pass_on(void);
 
-/* What was given is in force in this thread. */
+/* Puts the given rights in force in this thread. */
 void rights_raise(void);
 
-/* Only the caller's are in force in this thread. True: what was given was, before. */
+/* Leaves only the caller's rights in force in this thread. True: the given ones were, before. */
 bool rights_lower(void);
 
 static inline void rights_restorep(const bool *was_raised)

@@ -99,8 +99,8 @@ static int bind_to(int fd, const union address *address, socklen_t size)
 		return bind(fd, &address->any, size) < 0 ? -errno : 0;
 	}
 	remove_stale(address, size);
-	/* What bind(2) makes has the socket's own mode, less umask(2)'s bits (unix_bind_bsd() of
-	 * net/unix/af_unix.c, Linux v5.15): to set it later would be to follow a name. */
+	/* bind(2) gives the file the socket's own mode, less umask(2)'s bits (unix_bind_bsd() of
+	 * net/unix/af_unix.c, Linux v5.15). A chmod(2) later would follow a name. */
 	if (fchmod(fd, 0600) < 0 || bind(fd, &address->any, size) < 0)
 		return -errno;
 	return 0;

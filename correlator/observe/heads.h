@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a file begins with that goes on where another one ended: the records that hold until others
- * take their place, as they were encoded, so that each file can be read by itself. They are those
- * of the mode and of the processes that live: of each process the last of each event. Pure; single
- * thread.
+ * The beginning of a file that goes on where another one ended: the records that still hold, as
+ * they were encoded, so that each file can be read by itself. These are the record of the mode, and
+ * for each process that lives the last record of each event. Pure; single thread.
  */
 #pragma once
 

@@ -171,7 +171,7 @@ static void count(struct output *output, enum record_kind kind, const void *reco
 	_Static_assert(offsetof(struct kind##_record, common) == 0, "layout");
 RECORD_KINDS(RECORD_BEGINS)
 
-/* What was encoded from mark on may be needed again. */
+/* Keeps the record that was encoded at mark: a later file may have to begin with it. */
 static void keep_head(struct output *output, enum record_kind kind, const void *record, size_t mark)
 {
 	size_t size_bytes, entry_bytes;

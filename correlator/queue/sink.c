@@ -192,7 +192,7 @@ static int name_kept(const char *path, char ret_path[static PATH_MAX])
 	return snprintf(ret_path, PATH_MAX, "%s.1", path) < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-/* Of a limit: whether there is a file to keep to it, and a place for the one before. */
+/* Whether a limit, if there is one, has a file to bound, and a name for the file before it. */
 static int check_limit(const struct sink_file *file)
 {
 	char kept_path[PATH_MAX];
@@ -395,8 +395,8 @@ static bool is_full(const struct sink *sink, size_t more_bytes)
 	       sink->file_bytes + more_bytes > sink->file.bytes_max / 2;
 }
 
-/* What the next write may be: as much as any, or a part of the room that is large enough for most
- * that grow. */
+/* The size to expect of the next write: that of the largest one so far, or a part of the room if
+ * that is more. */
 static size_t likely_bytes(const struct sink *sink)
 {
 	const uint64_t part = sink->file.bytes_max / 2 / GROWTH_PART;

@@ -39,7 +39,7 @@ void display_number(int64_t number, char ret_text[DISPLAY_NUMBER_BYTES]);
  */
 void display_time(int64_t ns, bool with_date, char ret_text[DISPLAY_NUMBER_BYTES]);
 
-/* Prints a sentence (its first 2047 bytes), escaped, broken at spaces where the screen, of so many
- * columns, ends. Further lines are indented by so many columns. */
+/* Prints a sentence (its first 2047 bytes), escaped, and broken at spaces where a screen of
+ * width columns ends. Further lines begin with indent spaces. */
 __attribute__((format(printf, 4, 5))) void display_sentence(FILE *out, size_t width, size_t indent,
 							    const char *format, ...);

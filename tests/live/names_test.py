@@ -7,7 +7,7 @@ import shutil
 import harness
 from harness import Recording, Workload, run_correlator
 
-# What a terminal obeys, what would begin a line of its own, and what turns the direction of what stands beside it.
+# A terminal obeys the first of it, a line break would begin a line of its own, and U+202E turns the text beside it.
 EVIL = "\x1b]0;pwned\x07\x1b[41m\n<1>forged\r\u202e"
 EXIT_FIRED = 5
 # A comm has 15 bytes.

@@ -173,7 +173,7 @@ class LimitTest(harness.LiveTest):
         for found, found_at in zip(own, both):
             self.assertEqual(["meta", "process"], [record["kind"] for record in found[:2]])
             self.assertEqual(workload.pid, found[1]["pid"])
-            # Those of a window that was larger than any before may have been told in the file before.
+            # The stacks of a window that was larger than any before may have been told in the file before.
             stacks = {record["stack_id"] for record in records.of_kind(found, "stack")}
             begun = min(when for when, record in found_at if record["kind"] == "balance")
             self.assertLessEqual({record["stack_id"] for when, record in found_at

@@ -829,7 +829,7 @@ static void a_file_that_is_half_full_is_kept_beside_the_next_one(void **state)
 	write_numbers(sink, 5, 5);
 	assert_int_equal(status_of(sink).files, 0);
 	expect_file_of(path, false, 0, 10);
-	/* One that is as large as the last would be too much. */
+	/* Another write as large as this one would be too much. */
 	write_numbers(sink, 10, 6);
 	assert_int_equal(status_of(sink).files, 1);
 	expect_file_of(kept_path, false, 0, 16);
@@ -840,7 +840,7 @@ static void a_file_that_is_half_full_is_kept_beside_the_next_one(void **state)
 	assert_int_equal(status_of(sink).files, 3);
 	expect_file_of(kept_path, true, 17, 18);
 	expect_file_of(path, true, 0, 0);
-	/* What is larger than all has a file of its own. */
+	/* A write that is larger than a whole file has one of its own. */
 	write_numbers(sink, 35, 50);
 	write_numbers(sink, 85, 1);
 	expect_file_of(kept_path, true, 35, 50);
@@ -912,7 +912,7 @@ static void what_is_in_the_place_of_the_kept_one_is_replaced_by_force_alone(void
 	assert_int_equal(sink_close(sink, NULL), 0);
 }
 
-/* What comes waits, and the limit holds; what was there is not touched. */
+/* New entries wait, and the limit holds; the old file is not touched. */
 static void while_a_file_cannot_be_kept_nothing_is_written(void **state)
 {
 	struct sink *sink = NULL;
