@@ -21,6 +21,7 @@
 #include "base/rights.h"
 #include "base/signals.h"
 #include "queue/segment.h"
+#include "record/check.h"
 #include "record/entry_scan.h"
 
 enum {
@@ -56,6 +57,7 @@ struct sink {
 	uint64_t file_bytes; /* written to this one, */
 	uint64_t head_bytes; /* of these its head, */
 	uint64_t most_bytes; /* and the largest write's */
+	bool is_unchecked; /* its last entries have no check yet */
 };
 
 static void sink_free(struct sink *sink)
@@ -395,31 +397,60 @@ static bool is_full(const struct sink *sink, size_t more_bytes)
 	       sink->file_bytes + more_bytes > sink->file.bytes_max / 2;
 }
 
-/* The size to expect of the next write: that of the largest one so far, or a part of the room if
- * that is more. */
-static size_t likely_bytes(const struct sink *sink)
+/* Whether a write as large as the largest one so far, or as a part of the room if that is more,
+ * would have to go on in the next file, but not if all of that began with it. */
+static bool is_nearly_full(const struct sink *sink)
 {
-	const uint64_t part = sink->file.bytes_max / 2 / GROWTH_PART;
+	const uint64_t room = sink->file.bytes_max / 2, part = room / GROWTH_PART;
+	const uint64_t likely_bytes = sink->most_bytes > part ? sink->most_bytes : part;
 
-	return sink->most_bytes > part ? sink->most_bytes : part;
+	return likely_bytes <= room && is_full(sink, likely_bytes);
+}
+
+/* Up to where all that is checked at once is in one file, with its check. */
+static size_t span_end(const struct sink *sink, const uint8_t *bytes, size_t size_bytes,
+		       size_t from)
+{
+	size_t end;
+
+	if (!sink->file.bytes_max)
+		return size_bytes;
+	end = from + check_find(bytes + from, size_bytes - from) + CHECK_BYTES;
+	return end < size_bytes ? end : size_bytes;
+}
+
+/* As try_write(), up to the next check. */
+static int write_span(struct sink *sink, const uint8_t *bytes, size_t size_bytes,
+		      size_t *written_bytes)
+{
+	const size_t before_bytes = *written_bytes;
+	const size_t end = span_end(sink, bytes, size_bytes, before_bytes);
+	int r = 0;
+
+	if (!sink->is_unchecked && is_full(sink, end - before_bytes))
+		r = begin_anew(sink);
+	if (r == 0)
+		r = write_all(sink, bytes, end, written_bytes);
+	sink->file_bytes += *written_bytes - before_bytes;
+	if (*written_bytes > before_bytes)
+		sink->is_unchecked = *written_bytes < end;
+	return r;
 }
 
 /* bytes: those that wait, of the first entry *written_bytes are written. */
 static int try_write(struct sink *sink, const uint8_t *bytes, size_t size_bytes,
 		     size_t *written_bytes)
 {
-	size_t before_bytes = *written_bytes;
-	int r = 0;
+	size_t last_bytes;
+	int r;
 
 	if (sink->must_empty && ftruncate(sink->fd, 0) < 0)
 		return -errno;
 	sink->must_empty = false;
-	/* An entry is in one file. */
-	if (before_bytes == 0 && is_full(sink, size_bytes))
-		r = begin_anew(sink);
-	if (r == 0)
-		r = write_all(sink, bytes, size_bytes, written_bytes);
-	sink->file_bytes += *written_bytes - before_bytes;
+	do {
+		last_bytes = *written_bytes;
+		r = write_span(sink, bytes, size_bytes, written_bytes);
+	} while (r == 0 && *written_bytes > last_bytes && *written_bytes < size_bytes);
 	if (*written_bytes > sink->most_bytes)
 		sink->most_bytes = *written_bytes;
 	return r;
@@ -529,7 +560,7 @@ void sink_write(struct sink *sink, const void *entries, size_t size_bytes, size_
 	/* Between two writes, if the next one may be as large: whoever looks at the status knows of
 	 * the new file before it makes what goes there. If it fails, it is tried before that is
 	 * written. */
-	if (!sink->waiting_bytes && !sink->failure && is_full(sink, likely_bytes(sink)))
+	if (!sink->waiting_bytes && !sink->failure && is_nearly_full(sink))
 		(void)begin_anew(sink);
 }
 

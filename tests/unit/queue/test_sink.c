@@ -25,6 +25,7 @@
 #include "failing_memory.h"
 #include "numbered_entries.h"
 #include "queue/sink.h"
+#include "record/check.h"
 
 static char directory[] = "/tmp/test_sink.XXXXXX";
 static char path[sizeof(directory) + 16];
@@ -851,6 +852,93 @@ static void a_file_that_is_half_full_is_kept_beside_the_next_one(void **state)
 	assert_int_equal(sink_close(sink, NULL), 0);
 }
 
+/* 8 entries each, and their check. */
+struct __attribute__((packed)) span {
+	struct numbered_entry entries[8];
+	uint8_t check[CHECK_BYTES];
+};
+
+static struct span span_of(size_t first)
+{
+	struct span span;
+
+	for (size_t i = 0; i < 8; i++)
+		span.entries[i] = number_entry(first + i);
+	check_write((const uint8_t *)span.entries, sizeof(span.entries),
+		    (const uint8_t *)span.entries, span.check);
+	return span;
+}
+
+/* Heads, if has_heads, and then spans from the number first on. */
+static void expect_spans(const char *name, bool has_heads, size_t first, size_t count)
+{
+	struct numbered_entry expected_heads[2] = { number_entry(1000), number_entry(1001) };
+	struct span span, expected;
+	FILE *file = fopen(name, "r");
+
+	assert_non_null(file);
+	if (has_heads) {
+		assert_int_equal(fread(heads, sizeof(heads), 1, file), 1);
+		assert_memory_equal(heads, expected_heads, sizeof(heads));
+	}
+	for (size_t i = 0; i < count; i++) {
+		expected = span_of(first + 8 * i);
+		assert_int_equal(fread(&span, sizeof(span), 1, file), 1);
+		assert_memory_equal(&span, &expected, sizeof(span));
+	}
+	assert_int_equal(fgetc(file), EOF);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* Two spans are half of the limit; a write of five would be more than all of it. */
+static void a_long_write_goes_on_in_the_next_file_behind_a_check(void **state)
+{
+	struct span spans[5];
+	struct sink *sink = NULL;
+
+	(void)state;
+	assert_true(2 * sizeof(spans[0]) <= LIMIT_BYTES / 2 &&
+		    3 * sizeof(spans[0]) > LIMIT_BYTES / 2);
+	for (size_t i = 0; i < 5; i++)
+		spans[i] = span_of(8 * i);
+	assert_int_equal(sink_open(&limited, &sink), 0);
+	sink_write(sink, spans, 3 * sizeof(spans[0]), 24);
+	expect_spans(kept_path, false, 0, 2);
+	expect_spans(path, true, 16, 1);
+	sink_write(sink, spans, sizeof(spans), 40);
+	expect_spans(kept_path, true, 24, 1);
+	expect_spans(path, true, 32, 1);
+	assert_int_equal(status_of(sink).written_records, 64);
+	assert_int_equal(sink_close(sink, NULL), 0);
+}
+
+/* A write that ended in the middle of a span goes on in the same file. */
+static void what_is_checked_at_once_is_in_one_file(void **state)
+{
+	struct rlimit old, small = { 0 };
+	struct span spans[3] = { span_of(0), span_of(8), span_of(16) };
+	struct sink *sink = NULL;
+	struct ears ears = ears_open();
+	char said[1024];
+
+	(void)state;
+	assert_int_equal(sink_open(&limited, &sink), 0);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	small = (struct rlimit){ sizeof(spans[0]) + 3 * sizeof(spans[0].entries[0]), old.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	sink_write(sink, spans, 2 * sizeof(spans[0]), 16);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	assert_true(status_of(sink).waiting_bytes > 0);
+	/* Together they are more than the file has room for. */
+	sink_write(sink, &spans[2], sizeof(spans[0]), 8);
+	await_next_try(sink);
+	sink_flush(sink);
+	ears_close(&ears, said, sizeof(said));
+	expect_spans(kept_path, false, 0, 2);
+	expect_spans(path, true, 16, 1);
+	assert_int_equal(sink_close(sink, NULL), 0);
+}
+
 /* An eighth of the room is left for one that is larger than any before. */
 static void a_file_leaves_room_for_a_write_that_grew(void **state)
 {
@@ -1019,6 +1107,11 @@ int main(void)
 						begin_limited, end_limited),
 		cmocka_unit_test_setup_teardown(each_of_its_files_has_one_writer, begin_limited,
 						end_limited),
+		cmocka_unit_test_setup_teardown(
+			a_long_write_goes_on_in_the_next_file_behind_a_check, begin_limited,
+			end_limited),
+		cmocka_unit_test_setup_teardown(what_is_checked_at_once_is_in_one_file,
+						begin_limited, end_limited),
 		cmocka_unit_test_setup_teardown(without_memory_a_file_begins_without_its_head,
 						begin_limited, end_limited),
 		cmocka_unit_test_setup_teardown(
