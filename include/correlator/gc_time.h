@@ -10,7 +10,9 @@
  *
  * What they have grown by belongs to the interval that is open at the reading, up to its length,
  * and before that to what was pending then: by the rule of attribution, like the CPU time that it
- * is part of. It is believed up to that CPU time and no further.
+ * is part of. It is believed up to that CPU time, and up to what was run since the last reading: a
+ * thread that loses its CPU between its reading of the clock and the store behind it is not seen in
+ * a step then.
  */
 #pragma once
 
@@ -32,19 +34,27 @@ struct gc_time {
 	__u64 inside_ns; /* as they were last read: in collections, off the CPU included */
 	__u64 runs;
 	__u64 off_cpu_ns; /* that the thread had been by then, as off_cpu_before_ns */
+	__u64 on_cpu_ns; /* the same of on_cpu_before_ns, with the interval that was open */
 	__u64 unclaimed_ns; /* read, and the open interval's */
 	__u64 unclaimed_runs;
 	__u64 off_cpu_before_ns; /* off the CPU, but for what is pending */
+	__u64 on_cpu_before_ns; /* on it, too */
 	__u32 is_inside; /* it was in the middle of a step then */
 	__u32 was_none; /* none were kept when it was last looked for: they begin with 0 */
 };
 
-_Static_assert(sizeof(struct gc_time) == 8 * 8, "layout");
+_Static_assert(sizeof(struct gc_time) == 10 * 8, "layout");
 
 static inline __u64 gc_time_off_cpu_ns(const struct gc_time *known,
 				       const struct account_totals *pending)
 {
 	return known->off_cpu_before_ns + pending->run_queue_ns + pending->blocked_ns;
+}
+
+static inline __u64 gc_time_on_cpu_ns(const struct gc_time *known,
+				      const struct account_totals *pending)
+{
+	return known->on_cpu_before_ns + account_on_cpu(pending);
 }
 
 /* The CPU time that no collection has claimed. */
@@ -79,9 +89,10 @@ static inline int gc_time_take(struct gc_time *known, const struct gem_thread *c
 {
 	__u64 inside_ns = gc_time_inside_ns(counters, now_ns);
 	__u64 off_cpu_ns = gc_time_off_cpu_ns(known, pending);
+	__u64 on_cpu_ns = gc_time_on_cpu_ns(known, pending);
 	__u64 most_ns = gc_time_room_ns(pending) + open_ns;
 	__u64 most_runs = most_ns / GC_RUN_LEAST_NS + 1;
-	__u64 grown_ns = 0, grown_runs = 0, earlier_ns;
+	__u64 grown_ns = 0, grown_runs = 0, earlier_ns, run_ns;
 	int is_wrong = 0;
 
 	if (!known->serial && known->was_none && inside_ns <= most_ns &&
@@ -100,6 +111,9 @@ static inline int gc_time_take(struct gc_time *known, const struct gem_thread *c
 						  account_growth(off_cpu_ns, known->off_cpu_ns));
 	}
 	grown_ns = gc_time_believe(grown_ns, most_ns, GC_CLOCK_SLACK_NS, &is_wrong);
+	run_ns = open_ns + account_growth(on_cpu_ns, known->on_cpu_ns);
+	if (grown_ns > run_ns)
+		grown_ns = run_ns;
 	grown_runs = gc_time_believe(grown_runs, most_runs, 0, &is_wrong);
 	earlier_ns = account_growth(grown_ns, open_ns);
 	pending->gc_ns += earlier_ns;
@@ -113,6 +127,7 @@ static inline int gc_time_take(struct gc_time *known, const struct gem_thread *c
 	known->inside_ns = inside_ns;
 	known->runs = counters->gc_runs;
 	known->off_cpu_ns = off_cpu_ns;
+	known->on_cpu_ns = on_cpu_ns + open_ns;
 	known->is_inside = counters->gc_time & 1;
 	known->was_none = 0;
 	return is_wrong;
@@ -148,4 +163,5 @@ static inline void gc_time_forget(struct gc_time *known)
 static inline void gc_time_charged(struct gc_time *known, const struct account_totals *pending)
 {
 	known->off_cpu_before_ns = gc_time_off_cpu_ns(known, pending);
+	known->on_cpu_before_ns = gc_time_on_cpu_ns(known, pending);
 }

@@ -137,6 +137,21 @@ static void time_off_the_cpu_in_the_middle_of_one_is_not_counted(void **state)
 	assert_int_equal(pending.gc_ns, 6 * MS);
 }
 
+static void what_was_off_the_cpu_between_its_clock_and_its_store_is_not_counted(void **state)
+{
+	uint64_t begun_ns = now_ns + 50 * MS;
+
+	(void)state;
+	assert_int_equal(boundary(50 * MS), 0);
+	be_off_cpu(40 * MS);
+	begin_step(begun_ns);
+	end_step(now_ns + 2 * MS);
+	assert_int_equal(boundary(3 * MS), 0);
+	assert_int_equal(pending.gc_ns, 3 * MS);
+	assert_int_equal(take(10 * MS, 1 * MS, 1), 0);
+	assert_int_equal(pending.gc_ns, 4 * MS);
+}
+
 static void it_is_the_open_intervals_up_to_its_length(void **state)
 {
 	(void)state;
@@ -271,6 +286,9 @@ int main(void)
 		cmocka_unit_test_setup(a_step_that_goes_on_is_counted_up_to_the_boundary, set_up),
 		cmocka_unit_test_setup(time_off_the_cpu_in_the_middle_of_one_is_not_counted,
 				       set_up),
+		cmocka_unit_test_setup(
+			what_was_off_the_cpu_between_its_clock_and_its_store_is_not_counted,
+			set_up),
 		cmocka_unit_test_setup(it_is_the_open_intervals_up_to_its_length, set_up),
 		cmocka_unit_test_setup(what_is_read_twice_at_a_boundary_is_charged_once, set_up),
 		cmocka_unit_test_setup(no_more_than_the_cpu_time, set_up),

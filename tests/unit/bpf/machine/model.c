@@ -90,6 +90,8 @@ struct view {
 	bool is_inside; /* was, when they were read: and had been off the CPU for so long */
 	uint64_t was_off_cpu_ns;
 	uint64_t off_cpu_ns; /* so far */
+	uint64_t charged_ns; /* on the CPU, */
+	uint64_t was_on_cpu_ns; /* and with all that was not charged when they were read */
 	uint64_t open_gc_ns, open_runs; /* the open interval's */
 	/* Edges go the short way, and are not in the way of who holds the books. */
 	bool is_short;
@@ -416,6 +418,7 @@ static void give(struct view *view)
 		count(view, COUNTER_ACCOUNTS_FULL);
 		sum_up(&ledger->overflow[truth(view)->process], sum_of(view));
 	}
+	view->charged_ns += on_cpu_ns(view);
 	view->count = 0;
 	view->sure_ns = 0;
 }
@@ -545,6 +548,7 @@ static void read_collections(struct view *view)
 	uint64_t most_ns = cpu_ns_left(view) + open_ns;
 	uint64_t most = most_ns / GC_RUN_LEAST_NS + 1;
 	uint64_t inside_ns = thread->gc_time >> 1, grown_ns = 0, grown = 0;
+	uint64_t closed_ns = view->charged_ns + on_cpu_ns(view), run_ns = open_ns;
 	bool is_lie = false;
 
 	if (thread->gc_time & 1)
@@ -565,6 +569,10 @@ static void read_collections(struct view *view)
 		grown = thread->gc_runs > view->runs ? thread->gc_runs - view->runs : 0;
 		is_lie |= grown_ns > most_ns + GC_CLOCK_SLACK_NS;
 		grown_ns = grown_ns < most_ns ? grown_ns : most_ns;
+		/* Stolen time has been taken out since. */
+		if (closed_ns > view->was_on_cpu_ns)
+			run_ns += closed_ns - view->was_on_cpu_ns;
+		grown_ns = grown_ns < run_ns ? grown_ns : run_ns;
 		grown = believe(grown, most, &is_lie);
 	}
 	if (is_lie)
@@ -581,6 +589,7 @@ static void read_collections(struct view *view)
 	view->runs = thread->gc_runs;
 	view->is_inside = thread->gc_time & 1;
 	view->was_off_cpu_ns = view->off_cpu_ns;
+	view->was_on_cpu_ns = closed_ns + open_ns;
 }
 
 /* The open interval is closed: its collections are part of what is pending. */
