@@ -9,45 +9,27 @@
 
 #include <stdint.h>
 
-#include "base/clock.h"
+#include "base/cpu_budget.h"
 
-/* At once, and then one nanosecond of so many. */
-#define LOOK_BUDGET_BURST_NS (250 * NS_PER_MS)
-#define LOOK_BUDGET_PART     20
-/* And the first looks, whatever they take: a slow machine's are dear, and a start has as many. */
+/* The first looks, whatever they take: a slow machine's are dear, and a start has as many. */
 #define LOOK_BUDGET_FREE 32
 
 struct look_budget {
 	unsigned int looks; /* up to the free ones */
-	uint64_t debt_ns; /* as of then */
-	uint64_t as_of_ns;
+	struct cpu_budget others;
 };
-
-static inline uint64_t look_budget_debt_ns(const struct look_budget *budget, uint64_t now_ns)
-{
-	uint64_t paid_ns =
-		now_ns > budget->as_of_ns ? (now_ns - budget->as_of_ns) / LOOK_BUDGET_PART : 0;
-
-	return budget->debt_ns > paid_ns ? budget->debt_ns - paid_ns : 0;
-}
 
 /* A look has taken so long. */
 static inline void look_budget_spend(struct look_budget *budget, uint64_t now_ns, uint64_t spent_ns)
 {
-	if (budget->looks < LOOK_BUDGET_FREE) {
+	if (budget->looks < LOOK_BUDGET_FREE)
 		budget->looks++;
-		return;
-	}
-	budget->debt_ns = look_budget_debt_ns(budget, now_ns) + spent_ns;
-	budget->as_of_ns = now_ns;
+	else
+		cpu_budget_spend(&budget->others, now_ns, spent_ns);
 }
 
 /* When the next look may be; now_ns = at once. */
 static inline uint64_t look_budget_next_ns(const struct look_budget *budget, uint64_t now_ns)
 {
-	uint64_t debt_ns = look_budget_debt_ns(budget, now_ns);
-
-	if (debt_ns <= LOOK_BUDGET_BURST_NS)
-		return now_ns;
-	return now_ns + (debt_ns - LOOK_BUDGET_BURST_NS) * LOOK_BUDGET_PART;
+	return cpu_budget_next_ns(&budget->others, now_ns);
 }

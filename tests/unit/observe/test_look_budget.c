@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#define BURST LOOK_BUDGET_BURST_NS
+#define BURST CPU_BUDGET_BURST_NS
 
 static void the_first_are_free(void **unused)
 {
@@ -42,7 +42,7 @@ static void then_they_wait_until_what_they_took_is_a_small_part(void **unused)
 	look_budget_spend(&budget, NS_PER_S, BURST);
 	look_budget_spend(&budget, NS_PER_S, NS_PER_MS);
 	next_ns = look_budget_next_ns(&budget, NS_PER_S);
-	assert_true(next_ns == NS_PER_S + LOOK_BUDGET_PART * NS_PER_MS);
+	assert_true(next_ns == NS_PER_S + CPU_BUDGET_PART * NS_PER_MS);
 	assert_true(look_budget_next_ns(&budget, next_ns) == next_ns);
 }
 
@@ -57,8 +57,8 @@ static void who_looks_whenever_it_may_takes_that_part(void **unused)
 		look_budget_spend(&budget, now_ns, 700 * NS_PER_US);
 		spent_ns += 700 * NS_PER_US;
 	}
-	assert_in_range(spent_ns, 100 * NS_PER_S / LOOK_BUDGET_PART,
-			100 * NS_PER_S / LOOK_BUDGET_PART + BURST + NS_PER_MS);
+	assert_in_range(spent_ns, 100 * NS_PER_S / CPU_BUDGET_PART,
+			100 * NS_PER_S / CPU_BUDGET_PART + BURST + NS_PER_MS);
 }
 
 static void a_rest_pays_what_is_owed(void **unused)
@@ -68,8 +68,8 @@ static void a_rest_pays_what_is_owed(void **unused)
 
 	(void)unused;
 	look_budget_spend(&budget, now_ns, 2 * BURST);
-	now_ns += 2 * BURST * LOOK_BUDGET_PART;
-	assert_true(look_budget_debt_ns(&budget, now_ns) == 0);
+	now_ns += 2 * BURST * CPU_BUDGET_PART;
+	assert_true(cpu_budget_debt_ns(&budget.others, now_ns) == 0);
 	look_budget_spend(&budget, now_ns, BURST);
 	assert_true(look_budget_next_ns(&budget, now_ns) == now_ns);
 }

@@ -118,9 +118,9 @@ static void a_family_shares_what_its_looks_may_take(void **state)
 	assert_ptr_equal(child->family, parent->family);
 	assert_ptr_not_equal(stranger->family, parent->family);
 	parent->family->looks.looks = LOOK_BUDGET_FREE;
-	look_budget_spend(&parent->family->looks, now_ns, LOOK_BUDGET_BURST_NS + 1);
+	look_budget_spend(&parent->family->looks, now_ns, CPU_BUDGET_BURST_NS + 1);
 	observed_remove(&table, parent);
-	assert_int_equal(observed_may_look_ns(child, now_ns), now_ns + LOOK_BUDGET_PART);
+	assert_int_equal(observed_may_look_ns(child, now_ns), now_ns + CPU_BUDGET_PART);
 	assert_int_equal(observed_may_look_ns(stranger, now_ns), now_ns);
 }
 

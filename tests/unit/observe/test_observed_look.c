@@ -540,10 +540,10 @@ static void looks_that_take_long_make_the_next_one_wait(void **state)
 	process->family->looks.looks = LOOK_BUDGET_FREE;
 	fake.own_cpu_ns = 12345;
 	/* Twice: it is opened, and then looked for what is wanted. */
-	target->cost_ns = LOOK_BUDGET_BURST_NS;
+	target->cost_ns = CPU_BUDGET_BURST_NS;
 	look();
 	assert_int_equal(observed_may_look_ns(process, fake.now_ns),
-			 fake.now_ns + LOOK_BUDGET_BURST_NS * LOOK_BUDGET_PART);
+			 fake.now_ns + CPU_BUDGET_BURST_NS * CPU_BUDGET_PART);
 }
 
 static void a_record_says_what_it_is_and_what_service(void **state)
@@ -653,18 +653,17 @@ static void the_name_of_a_symbol_takes_a_look_as_far_as_those_may_be(void **stat
 
 	(void)state;
 	process->family->looks.looks = LOOK_BUDGET_FREE;
-	target->cost_ns = LOOK_BUDGET_BURST_NS + 1;
+	target->cost_ns = CPU_BUDGET_BURST_NS + 1;
 	assert_int_equal(observed_find_symbol(process, 1, &name), -EAGAIN);
 	assert_int_equal(target->opened, 1);
-	assert_int_equal(observed_may_look_ns(process, fake.now_ns),
-			 fake.now_ns + LOOK_BUDGET_PART);
+	assert_int_equal(observed_may_look_ns(process, fake.now_ns), fake.now_ns + CPU_BUDGET_PART);
 	/* What was found stays, and what is not there may not be looked for. */
 	assert_int_equal(observed_find_symbol(process, 1, &name), -EAGAIN);
 	assert_int_equal(target->opened, 1);
 	execute();
 	assert_int_equal(observed_find_symbol(process, 1, &name), -EAGAIN);
 	assert_int_equal(target->opened, 1);
-	fake.now_ns += LOOK_BUDGET_PART;
+	fake.now_ns += CPU_BUDGET_PART;
 	target->error = -EPERM;
 	assert_int_equal(observed_find_symbol(process, 1, &name), -EAGAIN);
 	target->error = 0;

@@ -228,14 +228,14 @@ static void expect_one(void)
 
 static void be_dear_to_look_at(void)
 {
-	target->cost_ns = LOOK_BUDGET_BURST_NS + NS_PER_MS;
+	target->cost_ns = CPU_BUDGET_BURST_NS + NS_PER_MS;
 	load();
 }
 
-/* A burst is free, and each millisecond above it is paid with LOOK_BUDGET_PART of waiting. */
+/* A burst is free, and each millisecond above it is paid with CPU_BUDGET_PART of waiting. */
 static void looks_that_are_dear_are_put_off(void **state)
 {
-	const uint64_t pause_ns = LOOK_BUDGET_PART * NS_PER_MS;
+	const uint64_t pause_ns = CPU_BUDGET_PART * NS_PER_MS;
 
 	(void)state;
 	target->is_complete = true;

@@ -950,8 +950,8 @@ static void reading_files_takes_a_small_part_of_our_time(void **state)
 		spent_ns += fake_native.takes_ns;
 		fake.now_ns += NS_PER_MS;
 	}
-	assert_true(spent_ns < (LOOK_BUDGET_FREE + 2) * 5 * NS_PER_MS + LOOK_BUDGET_BURST_NS +
-				       (fake.now_ns - begin_ns) / LOOK_BUDGET_PART);
+	assert_true(spent_ns < (LOOK_BUDGET_FREE + 2) * 5 * NS_PER_MS + CPU_BUDGET_BURST_NS +
+				       (fake.now_ns - begin_ns) / CPU_BUDGET_PART);
 	assert_false(fake_native.may_read);
 	fake.now_ns += 100 * NS_PER_S;
 	tell_native(STACK, "one", "", false, 0);
