@@ -2,6 +2,7 @@
 /* The kernel's clocks, in nanoseconds. Any thread. */
 #pragma once
 
+#include <pthread.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -16,6 +17,9 @@ uint64_t clock_wall_ns(void);
 uint64_t clock_boot_ns(void);
 /* CPU time that this process has used, all threads. */
 uint64_t clock_own_cpu_ns(void);
+/* The same of this thread, and of another one that has not been joined. */
+uint64_t clock_thread_cpu_ns(void);
+uint64_t clock_cpu_of_thread_ns(pthread_t thread);
 
 static inline struct timespec clock_timespec(uint64_t ns)
 {

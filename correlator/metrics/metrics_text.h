@@ -13,6 +13,7 @@
 enum metrics_format {
 	METRICS_FORMAT_OPENMETRICS = 0,
 	METRICS_FORMAT_CLASSIC = 1,
+	_METRICS_FORMAT_MAX,
 };
 
 /* 0, and text of the caller's to free; or -ENOMEM. */

@@ -176,7 +176,7 @@ uint64_t observed_may_look_ns(const struct observed *process, uint64_t now_ns)
 
 static uint64_t look_cpu_ns(void)
 {
-	return clock_own_cpu_ns() + agent_cpu_ns();
+	return clock_thread_cpu_ns() + agent_cpu_ns();
 }
 
 static void spend(struct observed *process, uint64_t since_cpu_ns)

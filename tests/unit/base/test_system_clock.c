@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <time.h>
 
+#include <pthread.h>
+
 #include <cmocka.h>
 
 #include "base/clock.h"
@@ -28,6 +30,29 @@ static void each_clock_is_read_as_nanoseconds(void **state)
 	assert_true(clock_boot_ns() == UINT64_C(1000000000000) * CLOCK_BOOTTIME + 5000000007);
 	assert_true(clock_own_cpu_ns() ==
 		    UINT64_C(1000000000000) * CLOCK_PROCESS_CPUTIME_ID + 5000000007);
+	assert_true(clock_thread_cpu_ns() ==
+		    UINT64_C(1000000000000) * CLOCK_THREAD_CPUTIME_ID + 5000000007);
+}
+
+static void *await_end(void *user)
+{
+	return pthread_barrier_wait(user) < 0 ? user : NULL;
+}
+
+/* Its clock's number is its own (pthread_getcpuclockid(3)), and not this thread's. */
+static void each_thread_has_a_clock_of_its_own(void **state)
+{
+	pthread_barrier_t barrier;
+	pthread_t thread;
+
+	(void)state;
+	now = (struct timespec){ .tv_sec = 1 << 20 };
+	assert_int_equal(pthread_barrier_init(&barrier, NULL, 2), 0);
+	assert_int_equal(pthread_create(&thread, NULL, await_end, &barrier), 0);
+	assert_true(clock_cpu_of_thread_ns(thread) != clock_cpu_of_thread_ns(pthread_self()));
+	(void)pthread_barrier_wait(&barrier);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(pthread_barrier_destroy(&barrier), 0);
 }
 
 static void nanoseconds_are_parted(void **state)
@@ -43,6 +68,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_clock_is_read_as_nanoseconds),
+		cmocka_unit_test(each_thread_has_a_clock_of_its_own),
 		cmocka_unit_test(nanoseconds_are_parted),
 	};
 

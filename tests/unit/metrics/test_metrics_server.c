@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -31,6 +32,9 @@
 enum {
 	CLIENTS_MAX = 8,
 	CLIENT_MS = 5000,
+	DAWDLE_MS = 100,
+	RETRY_MS = 5000,
+	READS_MAX = 64,
 	REQUEST_BYTES_MAX = 4096,
 	PIECE = 100,
 	DEADLINE_MS = 10000,
@@ -40,17 +44,19 @@ enum {
 static char folder[] = "/tmp/test_metrics_server.XXXXXX";
 
 static _Atomic uint64_t now_ns; /* CLOCK_MONOTONIC */
+static _Atomic uint64_t thread_cpu_ns; /* of the server's */
 static atomic_int timeout_ms; /* of the server's last poll(2) */
 static atomic_bool watches_input; /* standard input, which is not its own */
 static atomic_uint sends, receipts;
 static atomic_bool is_slow; /* its socket takes and gives little, and is often not ready */
+static atomic_bool is_stuck; /* it takes nothing */
 
 /* Instead of libc's, the four below. The test itself waits by others. */
 int clock_gettime(clockid_t clock, struct timespec *ret_time)
 {
-	if (clock != CLOCK_MONOTONIC)
+	if (clock != CLOCK_MONOTONIC && clock != CLOCK_THREAD_CPUTIME_ID)
 		return (int)syscall(SYS_clock_gettime, clock, ret_time);
-	*ret_time = clock_timespec(now_ns);
+	*ret_time = clock_timespec(clock == CLOCK_MONOTONIC ? now_ns : thread_cpu_ns);
 	return 0;
 }
 
@@ -58,8 +64,7 @@ int poll(struct pollfd *fds, nfds_t count, int wait_ms)
 {
 	for (nfds_t i = 0; i < count; i++)
 		watches_input |= fds[i].fd == STDIN_FILENO;
-	if (count > 1)
-		timeout_ms = wait_ms;
+	timeout_ms = wait_ms;
 	return ppoll(fds, count, wait_ms == 0 ? &(struct timespec){ 0 } : NULL, NULL);
 }
 
@@ -75,7 +80,9 @@ static bool is_disturbed(atomic_uint *calls)
 
 ssize_t send(int fd, const void *bytes, size_t size_bytes, int flags)
 {
-	if (is_disturbed(&sends))
+	if (is_stuck)
+		errno = EAGAIN;
+	if (is_stuck || is_disturbed(&sends))
 		return -1;
 	if (is_slow && size_bytes > PIECE)
 		size_bytes = PIECE;
@@ -93,6 +100,7 @@ ssize_t recv(int fd, void *ret_bytes, size_t size_bytes, int flags)
 
 /* Instead of libc's: the memory of what is given out may have run out. */
 static atomic_bool has_text = true;
+static atomic_uint texts;
 
 FILE *open_memstream(char **ret_text, size_t *ret_size_bytes)
 {
@@ -100,21 +108,8 @@ FILE *open_memstream(char **ret_text, size_t *ret_size_bytes)
 		(FILE * (*)(char **, size_t *)) dlsym(RTLD_NEXT, "open_memstream");
 
 	errno = ENOMEM;
+	texts++;
 	return has_text ? real(ret_text, ret_size_bytes) : NULL;
-}
-
-static atomic_bool has_answer = true;
-
-int asprintf(char **ret_text, const char *format, ...)
-{
-	va_list arguments;
-	int size = -1;
-
-	va_start(arguments, format);
-	if (has_answer)
-		size = vasprintf(ret_text, format, arguments);
-	va_end(arguments);
-	return size;
 }
 
 static int make_folder(void **state)
@@ -139,6 +134,7 @@ static struct metrics_server *serve(const char *scheme, const char *name, char r
 	(void)snprintf(ret_path, 64, "%s/%s", folder, name);
 	(void)snprintf(address, sizeof(address), "%s:%s", scheme, ret_path);
 	metrics_init(&metrics, "1.2", 0);
+	thread_cpu_ns = 0;
 	timeout_ms = NO_TIMEOUT;
 	assert_int_equal(metrics_server_new(address, &metrics, &server), 0);
 	return server;
@@ -205,6 +201,14 @@ static void expect_body(const char *answer, size_t size_bytes)
 	assert_int_equal(strlen(body + 4), size_bytes);
 }
 
+static int recv_now(int fd)
+{
+	char byte;
+
+	return syscall(SYS_recvfrom, fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK, NULL, NULL) < 0 ? -errno
+											    : 1;
+}
+
 static void an_answer_is_whole_however_slowly_it_goes(void **state)
 {
 	char path[64], quick[65536];
@@ -248,12 +252,17 @@ static void a_request_has_room_for_4_kib(void **state)
 	metrics_server_free(server);
 }
 
-static void wake(struct metrics_server *server)
+static void publish(struct metrics_server *server, const char *version)
 {
 	struct metrics metrics;
 
-	metrics_init(&metrics, "1.2", 0);
+	metrics_init(&metrics, version, 0);
 	metrics_server_publish(server, &metrics);
+}
+
+static void wake(struct metrics_server *server)
+{
+	publish(server, "1.2");
 }
 
 static void await_timeout(int expected_ms)
@@ -265,8 +274,48 @@ static void await_timeout(int expected_ms)
 	}
 }
 
-/* Eight at a time, for five seconds each; the others wait for a place. */
 static void one_who_says_nothing_is_cut_off_after_five_seconds(void **state)
+{
+	char path[64];
+	struct metrics_server *server = serve("unix", "socket", path);
+	int silent;
+
+	(void)state;
+	await_timeout(-1);
+	silent = connect_to(path);
+	await_timeout(CLIENT_MS + 1);
+	now_ns += CLIENT_MS * NS_PER_MS - 1;
+	wake(server);
+	await_timeout(1);
+	now_ns++;
+	wake(server);
+	assert_string_equal(hear(silent), "");
+	await_timeout(-1);
+	metrics_server_free(server);
+}
+
+/* Eight have a place. One who comes then has that of the first as soon as it has dawdled. */
+static void fill_places(struct metrics_server *server, const char *path, const char *words,
+			const char *last_words, int ret_fds[static CLIENTS_MAX])
+{
+	for (int i = 0; i < CLIENTS_MAX; i++) {
+		timeout_ms = NO_TIMEOUT;
+		ret_fds[i] = connect_to(path);
+		say(ret_fds[i], i < CLIENTS_MAX - 1 ? words : last_words);
+		await_timeout(i < CLIENTS_MAX - 1 ? CLIENT_MS + 1 - 10 * i
+						  : DAWDLE_MS + 1 - 10 * i);
+		now_ns += 10 * NS_PER_MS;
+		wake(server);
+	}
+}
+
+static void close_from(const int *fds, size_t first)
+{
+	for (size_t i = first; i < CLIENTS_MAX; i++)
+		assert_int_equal(close(fds[i]), 0);
+}
+
+static void who_dawdles_makes_room_for_another_one(void **state)
 {
 	unsigned int before = count_inheritable();
 	char path[64];
@@ -275,30 +324,153 @@ static void one_who_says_nothing_is_cut_off_after_five_seconds(void **state)
 
 	(void)state;
 	await_timeout(-1);
-	for (int i = 0; i < CLIENTS_MAX; i++) {
-		timeout_ms = NO_TIMEOUT;
-		silent[i] = connect_to(path);
-		await_timeout(CLIENT_MS + 1 - 10 * i);
-		now_ns += 10 * NS_PER_MS;
-		wake(server);
-		await_timeout(CLIENT_MS + 1 - 10 * (i + 1));
-	}
+	fill_places(server, path, "GET ", "GET ", silent);
 	assert_int_equal(count_inheritable(), before);
 	assert_false(watches_input);
 	more = connect_to(path);
 	say(more, "GET / HTTP/1.0\r\n\r\n");
-	now_ns += CLIENT_MS * NS_PER_MS - CLIENTS_MAX * 10 * NS_PER_MS - 1;
+	now_ns += DAWDLE_MS * NS_PER_MS - CLIENTS_MAX * 10 * NS_PER_MS - 1;
 	wake(server);
 	await_timeout(1);
-	/* Now the first one's time is over, and the other has its place. */
+	assert_int_equal(recv_now(more), -EAGAIN);
 	now_ns++;
 	wake(server);
 	assert_string_equal(hear(silent[0]), "");
 	expect_status(hear(more), "200");
-	await_timeout(10 + 1);
-	for (size_t i = 1; i < CLIENTS_MAX; i++)
-		assert_int_equal(close(silent[i]), 0);
+	/* Where nobody comes they stay. */
+	now_ns += NS_PER_S;
+	wake(server);
+	await_timeout(CLIENT_MS + 1 - (int)NS_PER_S / (int)NS_PER_MS - DAWDLE_MS + 10);
+	close_from(silent, 1);
 	await_timeout(-1);
+	metrics_server_free(server);
+}
+
+/* Then one who has not even asked, though it came last. */
+static void who_has_asked_keeps_the_place_for_longer(void **state)
+{
+	char path[64];
+	struct metrics_server *server = serve("unix", "socket", path);
+	int fds[CLIENTS_MAX], more;
+
+	(void)state;
+	await_timeout(-1);
+	is_stuck = true;
+	fill_places(server, path, "GET / HTTP/1.0\r\n\r\n", "GET ", fds);
+	now_ns += DAWDLE_MS * NS_PER_MS;
+	more = connect_to(path);
+	wake(server);
+	assert_string_equal(hear(fds[CLIENTS_MAX - 1]), "");
+	is_stuck = false;
+	say(more, "GET / HTTP/1.0\r\n\r\n");
+	expect_status(hear(more), "200");
+	for (int i = 0; i < CLIENTS_MAX - 1; i++)
+		expect_status(hear(fds[i]), "200");
+	metrics_server_free(server);
+}
+
+/* Whatever it has done: 50 ms beyond what may be spent at once are paid within a second. */
+static void what_is_asked_waits_where_it_takes_too_much_of_a_cpu(void **state)
+{
+	char path[64];
+	struct metrics_server *server = serve("unix", "socket", path);
+	int silent, more;
+
+	(void)state;
+	silent = connect_to(path);
+	await_timeout(CLIENT_MS + 1);
+	thread_cpu_ns += 300 * NS_PER_MS;
+	wake(server);
+	await_timeout(1000 + 1);
+	more = connect_to(path);
+	say(more, "GET / HTTP/1.0\r\n\r\n");
+	now_ns += 400 * NS_PER_MS;
+	wake(server);
+	await_timeout(600 + 1);
+	assert_int_equal(recv_now(more), -EAGAIN);
+	now_ns += 600 * NS_PER_MS;
+	wake(server);
+	expect_status(hear(more), "200");
+	/* What it waits for us is not its time. */
+	await_timeout(CLIENT_MS + 1);
+	assert_int_equal(close(silent), 0);
+	await_timeout(-1);
+	metrics_server_free(server);
+}
+
+static void a_page_is_rendered_once_in_each_format(void **state)
+{
+	static const char newer[] =
+		"GET / HTTP/1.0\r\nAccept: application/openmetrics-text\r\n\r\n";
+	char path[64];
+	struct metrics_server *server = serve("unix", "socket", path);
+
+	(void)state;
+	texts = 0;
+	await_timeout(-1);
+	assert_int_equal(texts, 0);
+	for (int i = 0; i < 3; i++) {
+		expect_status(ask(path, "GET / HTTP/1.0\r\n\r\n"), "200");
+		expect_status(ask(path, newer), "200");
+		expect_status(ask(path, "HEAD / HTTP/1.0\r\n\r\n"), "200");
+	}
+	assert_int_equal(texts, 2);
+	timeout_ms = NO_TIMEOUT;
+	publish(server, "1.3");
+	await_timeout(-1);
+	assert_non_null(strstr(ask(path, "GET / HTTP/1.0\r\n\r\n"), "version=\"1.3\""));
+	assert_int_equal(texts, 3);
+	metrics_server_free(server);
+}
+
+static void await_texts(unsigned int count)
+{
+	for (int ms = 0; texts < count; ms++) {
+		assert_true(ms < DEADLINE_MS);
+		(void)usleep(1000);
+	}
+}
+
+/* A page that somebody still reads stays as it was. */
+static void who_reads_a_page_has_it_to_its_end(void **state)
+{
+	char path[64];
+	struct metrics_server *server = serve("unix", "socket", path);
+	const char *answer;
+	int fd, other;
+
+	(void)state;
+	await_timeout(-1);
+	texts = 0;
+	is_stuck = true;
+	fd = connect_to(path);
+	say(fd, "GET / HTTP/1.0\r\n\r\n");
+	await_texts(1);
+	publish(server, "1.3");
+	other = connect_to(path);
+	say(other, "GET / HTTP/1.0\r\n\r\n");
+	await_texts(2);
+	is_stuck = false;
+	answer = hear(fd);
+	assert_non_null(strstr(answer, "version=\"1.2\""));
+	expect_body(answer, content_bytes(answer));
+	assert_non_null(strstr(hear(other), "version=\"1.3\""));
+	metrics_server_free(server);
+}
+
+static void a_request_comes_in_a_few_pieces(void **state)
+{
+	char path[64], request[READS_MAX + 2] = "GET / HTTP/1.0\r\n";
+	struct metrics_server *server = serve("unix", "socket", path);
+
+	(void)state;
+	is_slow = true;
+	memset(request + strlen(request), 'x', READS_MAX - strlen(request));
+	memcpy(request + READS_MAX - 2, "\n\n", 2);
+	expect_status(ask(path, request), "200");
+	memcpy(request + READS_MAX - 2, "x\n\n", 3);
+	assert_string_equal(ask(path, request), "");
+	is_slow = false;
 	metrics_server_free(server);
 }
 
@@ -312,7 +484,7 @@ static void descriptor_0_is_as_good_as_any(void **state)
 	(void)state;
 	for (int i = 0; i < CLIENTS_MAX; i++)
 		silent[i] = connect_to(path);
-	await_timeout(CLIENT_MS + 1);
+	await_timeout(DAWDLE_MS + 1);
 	more = connect_to(path);
 	assert_int_equal(close(STDIN_FILENO), 0);
 	/* It makes room for the one that waits. */
@@ -374,14 +546,6 @@ static void await_version(const char *path, const char *version)
 		assert_true(ms < DEADLINE_MS);
 		(void)usleep(1000);
 	}
-}
-
-static void publish(struct metrics_server *server, const char *version)
-{
-	struct metrics metrics;
-
-	metrics_init(&metrics, version, 0);
-	metrics_server_publish(server, &metrics);
 }
 
 static void the_file_is_what_was_published_last_and_everybody_may_read_it(void **state)
@@ -466,9 +630,6 @@ static void without_memory_for_it_nothing_is_given_out(void **state)
 	server = serve("unix", "socket", other);
 	assert_string_equal(ask(other, "GET /metrics HTTP/1.0\r\n\r\n"), "");
 	has_text = true;
-	has_answer = false;
-	assert_string_equal(ask(other, "GET /metrics HTTP/1.0\r\n\r\n"), "");
-	has_answer = true;
 	expect_status(ask(other, "GET /metrics HTTP/1.0\r\n\r\n"), "200");
 	metrics_server_free(server);
 	assert_int_equal(unlink(path), 0);
@@ -565,6 +726,119 @@ static void what_is_no_address_is_told_from_what_cannot_be_had(void **state)
 	}
 }
 
+static int connect_by_tcp(uint16_t port)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET,
+				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+				       .sin_port = htons(port) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+	return fd;
+}
+
+static const char *ask_by_tcp(uint16_t port, const char *request)
+{
+	int fd = connect_by_tcp(port);
+
+	say(fd, request);
+	return hear(fd);
+}
+
+/* Another process's listener: its port, and in *ret_fd the descriptor. */
+static uint16_t take_port(int *ret_fd)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET,
+				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t size = sizeof(address);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(fd, (const struct sockaddr *)&address, size), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+	*ret_fd = fd;
+	return ntohs(address.sin_port);
+}
+
+static void a_port_that_somebody_else_has_is_tried_again(void **state)
+{
+	struct metrics_server *server = NULL;
+	struct metrics metrics;
+	struct ears ears = ears_open();
+	char address[64], said[512], expected[256];
+	int other;
+	uint16_t port = take_port(&other);
+
+	(void)state;
+	(void)snprintf(address, sizeof(address), "tcp://127.0.0.1:%d", port);
+	metrics_init(&metrics, "1.2", 0);
+	timeout_ms = NO_TIMEOUT;
+	assert_int_equal(metrics_server_new(address, &metrics, &server), 0);
+	await_timeout(RETRY_MS + 1);
+	now_ns += RETRY_MS * NS_PER_MS;
+	timeout_ms = NO_TIMEOUT;
+	wake(server);
+	await_timeout(RETRY_MS + 1);
+	assert_int_equal(close(other), 0);
+	now_ns += RETRY_MS * NS_PER_MS - 1;
+	wake(server);
+	await_timeout(1);
+	now_ns++;
+	wake(server);
+	await_timeout(-1);
+	expect_status(ask_by_tcp(port, "GET / HTTP/1.0\r\n\r\n"), "200");
+	metrics_server_free(server);
+	ears_close(&ears, said, sizeof(said));
+	(void)snprintf(expected, sizeof(expected),
+		       "correlator: warning: --metrics: another process listens on %s: it is tried "
+		       "again every 5 s\ncorrelator: metrics on port %d\n",
+		       address, port);
+	assert_string_equal(said, expected);
+}
+
+/* Whoever owns a name may point it here: a browser would let a page of that name read along. */
+static void by_tcp_it_is_asked_by_a_name_of_the_loopback_interface(void **state)
+{
+	static const struct {
+		const char *host, *status;
+	} cases[] = {
+		{ "", "200" },
+		{ "Host: localhost:9394\r\n", "200" },
+		{ "hOST:\t LOCALHOST\r\n", "200" },
+		{ "X: y\r\nHost: 127.0.0.1\r\n", "200" },
+		{ "Host: [::1]:80\r\n", "200" },
+		{ "Host: 127.0.0.1.example.com\r\n", "421" },
+		{ "Host: example.com:9394\r\n", "421" },
+		{ "Host: \r\n", "421" },
+		{ "Host:\r\nX: localhost\r\n", "421" },
+	};
+	struct metrics_server *server = NULL;
+	struct metrics metrics;
+	struct ears ears = ears_open();
+	char said[256], path[64], request[256];
+	int port;
+
+	(void)state;
+	metrics_init(&metrics, "1.2", 0);
+	assert_int_equal(metrics_server_new("tcp://127.0.0.1:0", &metrics, &server), 0);
+	ears_close(&ears, said, sizeof(said));
+	assert_int_equal(sscanf(said, "correlator: metrics on port %d\n", &port), 1);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *answer;
+
+		(void)snprintf(request, sizeof(request), "GET /metrics HTTP/1.1\r\n%s\r\n",
+			       cases[i].host);
+		answer = ask_by_tcp((uint16_t)port, request);
+		expect_status(answer, cases[i].status);
+		expect_body(answer, content_bytes(answer));
+	}
+	metrics_server_free(server);
+	server = serve("unix", "socket", path);
+	expect_status(ask(path, "GET / HTTP/1.1\r\nHost: example.com\r\n\r\n"), "200");
+	metrics_server_free(server);
+}
+
 static void without_memory_nothing_is_served(void **state)
 {
 	struct metrics_server *server = NULL;
@@ -592,6 +866,14 @@ int main(void)
 		cmocka_unit_test(an_answer_is_whole_however_slowly_it_goes),
 		cmocka_unit_test(a_request_has_room_for_4_kib),
 		cmocka_unit_test(one_who_says_nothing_is_cut_off_after_five_seconds),
+		cmocka_unit_test(who_dawdles_makes_room_for_another_one),
+		cmocka_unit_test(who_has_asked_keeps_the_place_for_longer),
+		cmocka_unit_test(what_is_asked_waits_where_it_takes_too_much_of_a_cpu),
+		cmocka_unit_test(a_page_is_rendered_once_in_each_format),
+		cmocka_unit_test(who_reads_a_page_has_it_to_its_end),
+		cmocka_unit_test(a_request_comes_in_a_few_pieces),
+		cmocka_unit_test(a_port_that_somebody_else_has_is_tried_again),
+		cmocka_unit_test(by_tcp_it_is_asked_by_a_name_of_the_loopback_interface),
 		cmocka_unit_test(descriptor_0_is_as_good_as_any),
 		cmocka_unit_test(a_client_that_leaves_makes_room),
 		cmocka_unit_test(the_file_is_what_was_published_last_and_everybody_may_read_it),

@@ -86,6 +86,7 @@ int target_open(pid_t pid, struct memory_map *map, const struct target_keys *key
 	**ret_target = target->found;
 	(*ret_target)->keys = *keys;
 	fake.own_cpu_ns += target->cost_ns;
+	fake.others_cpu_ns += target->cost_ns;
 	target->opened++;
 	return 0;
 }
@@ -111,6 +112,7 @@ int target_refresh(struct target *target)
 	    before.otel.announcement.state != OTEL_ANNOUNCEMENT_MISSING)
 		target->otel.announcement = before.otel.announcement;
 	fake.own_cpu_ns += now->cost_ns;
+	fake.others_cpu_ns += now->cost_ns;
 	now->refreshed++;
 	r = now->is_news;
 	now->is_news = false;
