@@ -367,6 +367,11 @@ void output_publish(struct output *output)
 		metrics_server_publish(output->metrics_server, &output->metrics);
 }
 
+uint64_t output_asked_cpu_ns(const struct output *output)
+{
+	return output->metrics_server ? metrics_server_cpu_ns(output->metrics_server) : 0;
+}
+
 void output_fill_writing(struct output *output, struct self_record *record)
 {
 	struct sink_status status;

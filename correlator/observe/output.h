@@ -79,6 +79,8 @@ uint64_t output_due_ns(const struct output *output);
 int output_continue(struct output *output);
 /* Gives out the totals, at the end of a window. */
 void output_publish(struct output *output);
+/* Our CPU time so far for those who ask for them. */
+uint64_t output_asked_cpu_ns(const struct output *output);
 
 /* How sending goes, for a record and the totals. status: the caller's, what ret_delivery points
  * into. Does nothing without collectors. */

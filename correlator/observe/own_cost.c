@@ -160,10 +160,11 @@ static double fill_programs(struct own_cost *cost, uint64_t window_ns,
 }
 
 void own_cost_measure(struct own_cost *cost, uint64_t now_ns, uint64_t window_ns,
+		      uint64_t asked_cpu_ns,
 		      struct self_program programs[static SESSION_PROGRAMS_MAX],
 		      struct self_record *ret_record)
 {
-	uint64_t cpu_ns;
+	uint64_t cpu_ns, asked_ns = asked_cpu_ns - cost->asked_cpu_ns;
 
 	if (cost->is_open)
 		end_stretch(cost, now_ns);
@@ -172,8 +173,13 @@ void own_cost_measure(struct own_cost *cost, uint64_t now_ns, uint64_t window_ns
 	ret_record->window_ns = window_ns;
 	ret_record->own_cpu_ns = cpu_ns - cost->cpu_ns;
 	ret_record->own_rss_bytes = read_rss_bytes();
+	/* The two are read at two instants. */
+	if (asked_ns > ret_record->own_cpu_ns)
+		asked_ns = ret_record->own_cpu_ns;
 	cost->cpu_ns = cpu_ns;
+	cost->asked_cpu_ns = asked_cpu_ns;
 	if (window_ns)
-		cost->percent = 100.0 * ((double)ret_record->own_cpu_ns / (double)window_ns +
-					 cost->programs_part);
+		cost->percent =
+			100.0 * ((double)(ret_record->own_cpu_ns - asked_ns) / (double)window_ns +
+				 cost->programs_part);
 }

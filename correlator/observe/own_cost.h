@@ -16,7 +16,8 @@
 
 struct own_cost {
 	struct session *session; /* borrowed */
-	uint64_t cpu_ns; /* of all that we run, when it was last measured */
+	uint64_t cpu_ns; /* of all that we run, when it was last measured, */
+	uint64_t asked_cpu_ns; /* and of that, for what others ask of us */
 	/* The programs: */
 	bool is_sampled; /* else they are measured all the time, or, with an error, not at all */
 	int error; /* 0, or why the kernel does not do it for us, -errno */
@@ -30,7 +31,7 @@ struct own_cost {
 	uint64_t measured_ns; /* of the window */
 	uint64_t stretches; /* in it */
 	double programs_part; /* of the time, of one CPU, when it was last known */
-	double percent; /* of one CPU, in the last window */
+	double percent; /* of one CPU, in the last window; without what others asked for */
 };
 
 /*
@@ -47,9 +48,11 @@ void own_cost_sample(struct own_cost *cost, uint64_t now_ns);
 
 /*
  * Measures the window that ends: fills in window_ns, and own CPU, memory and programs of
- * ret_record, which points into programs.
+ * ret_record, which points into programs. asked_cpu_ns: the part of our CPU time so far that others
+ * have caused, which is no reason to measure less.
  */
 void own_cost_measure(struct own_cost *cost, uint64_t now_ns, uint64_t window_ns,
+		      uint64_t asked_cpu_ns,
 		      struct self_program programs[static SESSION_PROGRAMS_MAX],
 		      struct self_record *ret_record);
 /* The next one begins. */

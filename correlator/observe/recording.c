@@ -566,7 +566,8 @@ static int put_cost(struct recording *recording)
 	output_fill_writing(&recording->output, &record);
 	output_fill_delivery(&recording->output, &status, &record.delivery);
 	own_cost_measure(&recording->cost, clock_monotonic_ns(),
-			 window->end_ktime_ns - window->start_ktime_ns, programs, &record);
+			 window->end_ktime_ns - window->start_ktime_ns,
+			 output_asked_cpu_ns(&recording->output), programs, &record);
 	window_share(window, record.own_cpu_ns);
 	return output_add(&recording->output, window_wall_ns(window, window->end_ktime_ns),
 			  &record);

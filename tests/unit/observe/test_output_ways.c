@@ -236,6 +236,12 @@ void metrics_server_publish(struct metrics_server *server, const struct metrics 
 	tell("sums published");
 }
 
+uint64_t metrics_server_cpu_ns(const struct metrics_server *server)
+{
+	assert_ptr_equal(server, &ways);
+	return 77;
+}
+
 static struct forwarding_options forward;
 static struct recording_options options;
 static struct output output;
@@ -518,9 +524,11 @@ static void the_sums_are_those_of_the_records(void **state)
 	assert_int_equal(ways.published.processes[0].cpu_ns, 30);
 	assert_int_equal(ways.published.processes[0].exec_ns, 50);
 	assert_int_equal(ways.published.own_cpu_ns, 9);
+	assert_int_equal(output_asked_cpu_ns(&output), 77);
 	begin_again(state);
 	only_to_a_file();
 	begin_well();
+	assert_int_equal(output_asked_cpu_ns(&output), 0);
 	output_publish(&output);
 	expect_told("");
 }

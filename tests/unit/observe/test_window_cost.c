@@ -6,11 +6,13 @@
 static struct own_cost cost;
 static struct self_program programs[SESSION_PROGRAMS_MAX];
 static struct self_record record;
+static uint64_t asked_cpu_ns;
 
 static int set_up(void **state)
 {
 	(void)state;
 	fake_reset();
+	asked_cpu_ns = 0;
 	fake.program_count = 2;
 	fake.programs[0] = (struct session_program){ "on_switch", 1000, 70000 };
 	fake.programs[1] = (struct session_program){ "on_exit", 10, 900 };
@@ -33,7 +35,7 @@ static void begin(bool measures_all)
 static void measure(uint64_t window_ns)
 {
 	record = (struct self_record){ 0 };
-	own_cost_measure(&cost, fake.now_ns, window_ns, programs, &record);
+	own_cost_measure(&cost, fake.now_ns, window_ns, asked_cpu_ns, programs, &record);
 }
 
 /* Mapped, in memory or not. */
@@ -71,6 +73,33 @@ static void our_cpu_is_that_of_all_that_we_run_since_the_last_window(void **stat
 	/* A window that took no time costs what the last one did. */
 	measure(0);
 	assert_true(cost.percent == 100.0 * (8.0 / 2000 + 10.0 / 2000));
+}
+
+/* What others ask for is told, and no reason to do less. */
+static void what_others_ask_for_is_in_no_budget(void **state)
+{
+	(void)state;
+	begin(true);
+	fake.own_cpu_ns = 950;
+	asked_cpu_ns = 900;
+	run(1000, 1, 10);
+	measure(1000);
+	assert_int_equal(record.own_cpu_ns, 950);
+	assert_true(cost.percent == 100.0 * (50.0 / 1000 + 10.0 / 1000));
+	own_cost_next_window(&cost, fake.now_ns, fake.now_ns + NS_PER_S);
+	fake.own_cpu_ns += 30;
+	asked_cpu_ns += 10;
+	run(1000, 1, 10);
+	measure(1000);
+	assert_int_equal(record.own_cpu_ns, 30);
+	assert_true(cost.percent == 100.0 * (20.0 / 1000 + 10.0 / 1000));
+	/* Between the two readings some was used. */
+	own_cost_next_window(&cost, fake.now_ns, fake.now_ns + NS_PER_S);
+	fake.own_cpu_ns += 5;
+	asked_cpu_ns += 6;
+	run(1000, 1, 10);
+	measure(1000);
+	assert_true(cost.percent == 100.0 * 10.0 / 1000);
 }
 
 static void programs_that_are_measured_all_the_time_are_told_as_they_are(void **state)
@@ -237,6 +266,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(our_cpu_is_that_of_all_that_we_run_since_the_last_window),
+		TEST(what_others_ask_for_is_in_no_budget),
 		TEST(programs_that_are_measured_all_the_time_are_told_as_they_are),
 		TEST(as_many_programs_are_told_as_there_may_be),
 		TEST(where_the_kernel_does_it_anyway_it_is_not_asked),
