@@ -137,7 +137,9 @@ static const struct argp_option options[] = {
 	  "And histograms of the CPU and the wall time of requests, by the value of a recorded key",
 	  2 },
 	{ "metrics-series", OPTION_METRICS_SERIES, "N", 0,
-	  "Of so many values, the first ones to come (default 100): the rest is \"other\"", 2 },
+	  "Of so many values (default 100), each process's in its share: the rest is \"other\", and "
+	  "so is what nobody used for an hour",
+	  2 },
 	{ "alert", OPTION_ALERT, "EXPRESSION", 0,
 	  "Say when it holds, and when no more, in the log and by a record (repeatable): a measure of "
 	  "requests or of the books, such as 'p99(cpu) > 50ms for 30s by endpoint', 'unattributed > "

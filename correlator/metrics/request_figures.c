@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <utlist.h>
+
 #include "base/hash.h"
 #include "base/hash_table.h"
 #include "base/random.h"
@@ -27,14 +29,26 @@ const struct metrics_bucket metrics_buckets[METRICS_BUCKETS] = {
 /* Which series a value has. */
 struct place {
 	size_t index;
+	uint32_t pid; /* whose request brought it */
+	uint64_t used_ns; /* by the clock of the tracker */
 	UT_hash_handle hh;
+	struct place *prev, *next; /* in the order of their last use */
 	char value[METRICS_VALUE_BYTES];
+};
+
+/* A process that has brought some. */
+struct owner {
+	uint32_t pid;
+	size_t places;
+	UT_hash_handle hh;
 };
 
 struct request_metrics {
 	char *key;
 	struct request_tracker *tracker;
-	struct place *places; /* uthash */
+	struct place *places; /* uthash; METRICS_OTHER's, too */
+	struct place *oldest; /* utlist, of the others: not used for longest */
+	struct owner *owners; /* uthash */
 	uint64_t seed;
 	struct request_figures *figures;
 };
@@ -73,46 +87,186 @@ static void name_label(const char *key, char ret_label[static METRICS_LABEL_BYTE
 	ret_label[length] = '\0';
 }
 
-/* NULL: no memory, or no room. */
-static struct request_series *add_series(struct request_metrics *metrics, const char *value,
-					 size_t value_bytes, unsigned int hash)
+static struct place *find_place(const struct request_metrics *metrics, const char *value)
+{
+	size_t value_bytes = strlen(value);
+	struct place *place;
+
+	HASH_FIND_BYHASHVALUE(hh, metrics->places, value, value_bytes,
+			      hash_table_key(metrics->seed, value, value_bytes), place);
+	return place;
+}
+
+/* False: no memory. */
+static bool add_place(struct request_metrics *metrics, struct place *place)
+{
+	size_t value_bytes = strlen(place->value);
+
+	HASH_ADD_BYHASHVALUE(hh, metrics->places, value, value_bytes,
+			     hash_table_key(metrics->seed, place->value, value_bytes), place);
+	return place->hh.tbl != NULL;
+}
+
+static struct owner *find_owner(const struct request_metrics *metrics, uint32_t pid)
+{
+	struct owner *owner;
+
+	HASH_FIND(hh, metrics->owners, &pid, sizeof(pid), owner);
+	return owner;
+}
+
+/* NULL: no memory. */
+static struct owner *need_owner(struct request_metrics *metrics, uint32_t pid)
+{
+	struct owner *owner = find_owner(metrics, pid);
+
+	if (owner)
+		return owner;
+	owner = calloc(1, sizeof(*owner));
+	if (!owner)
+		return NULL;
+	owner->pid = pid;
+	HASH_ADD(hh, metrics->owners, pid, sizeof(owner->pid), owner);
+	if (owner->hh.tbl)
+		return owner;
+	free(owner);
+	return NULL;
+}
+
+static void leave_owner(struct request_metrics *metrics, struct owner *owner)
+{
+	if (owner->places)
+		return;
+	HASH_DEL(metrics->owners, owner);
+	free(owner);
+}
+
+static void add_histogram(struct metrics_histogram *to, const struct metrics_histogram *from)
+{
+	for (int i = 0; i < METRICS_BUCKETS; i++)
+		to->counts[i] += from->counts[i];
+	to->count += from->count;
+	to->sum_ns += from->sum_ns;
+}
+
+/* METRICS_OTHER has what it had, and the last series its number. */
+static void remove_place(struct request_metrics *metrics, struct place *place)
+{
+	struct request_figures *figures = metrics->figures;
+	struct request_series *series = &figures->series[place->index];
+	struct request_series *last = &figures->series[figures->series_count - 1];
+	struct owner *owner = find_owner(metrics, place->pid);
+
+	add_histogram(&figures->series[0].cpu, &series->cpu);
+	add_histogram(&figures->series[0].wall, &series->wall);
+	if (series != last) {
+		find_place(metrics, last->value)->index = place->index;
+		*series = *last;
+	}
+	figures->series_count--;
+	owner->places--;
+	leave_owner(metrics, owner);
+	DL_DELETE(metrics->oldest, place);
+	HASH_DEL(metrics->places, place);
+	free(place);
+}
+
+static struct owner *largest_owner(const struct request_metrics *metrics)
+{
+	struct owner *owner, *next, *largest = metrics->owners;
+
+	HASH_ITER(hh, metrics->owners, owner, next) {
+		if (owner->places > largest->places)
+			largest = owner;
+	}
+	return largest;
+}
+
+/* For a value that a process brings. False: it has its share already. */
+static bool make_room(struct request_metrics *metrics, uint32_t pid)
+{
+	const struct owner *own = find_owner(metrics, pid), *largest = largest_owner(metrics);
+	size_t owners = HASH_COUNT(metrics->owners) + !own;
+	struct place *place;
+
+	if (metrics->figures->series_count <= metrics->figures->series_max)
+		return true;
+	if ((own ? own->places : 0) >= metrics->figures->series_max / owners)
+		return false;
+	DL_SEARCH_SCALAR(metrics->oldest, place, pid, largest->pid);
+	remove_place(metrics, place);
+	return true;
+}
+
+/* NULL: no memory. */
+static struct place *new_place(struct request_metrics *metrics, const char *value)
 {
 	struct request_figures *figures = metrics->figures;
 	struct request_series *series = &figures->series[figures->series_count];
-	_cleanup_free_ struct place *place = NULL;
+	_cleanup_free_ struct place *place = calloc(1, sizeof(*place));
 
-	if (figures->series_count > figures->series_max)
-		return NULL;
-	place = calloc(1, sizeof(*place));
 	if (!place)
 		return NULL;
-	memcpy(place->value, value, value_bytes);
+	(void)strcpy(place->value, value);
 	place->index = figures->series_count;
-	HASH_ADD_BYHASHVALUE(hh, metrics->places, value, value_bytes, hash, place);
-	if (!place->hh.tbl)
+	if (!add_place(metrics, place))
 		return NULL;
-	place = NULL;
 	memset(series, 0, sizeof(*series));
-	memcpy(series->value, value, value_bytes);
+	(void)strcpy(series->value, value);
 	figures->series_count++;
-	return series;
+	return TAKE_PTR(place);
+}
+
+/* NULL: it cannot have one. */
+static struct place *give_place(struct request_metrics *metrics, const char *value, uint32_t pid)
+{
+	struct owner *owner = make_room(metrics, pid) ? need_owner(metrics, pid) : NULL;
+	struct place *place;
+
+	if (!owner)
+		return NULL;
+	place = new_place(metrics, value);
+	if (!place) {
+		leave_owner(metrics, owner);
+		return NULL;
+	}
+	place->pid = pid;
+	owner->places++;
+	DL_APPEND(metrics->oldest, place);
+	return place;
+}
+
+static void use(struct request_metrics *metrics, struct place *place)
+{
+	place->used_ns = request_tracker_now_ns(metrics->tracker);
+	DL_DELETE(metrics->oldest, place);
+	DL_APPEND(metrics->oldest, place);
 }
 
 /* The others' where it cannot have one of its own. By the text that is given out: two that look the
  * same are one. */
-static struct request_series *find_series(struct request_metrics *metrics, struct record_text text)
+static struct request_series *find_series(struct request_metrics *metrics, struct record_text text,
+					  uint32_t pid)
 {
 	char value[METRICS_VALUE_BYTES];
-	size_t value_bytes = text_escape(text.bytes, text.size_bytes, 0, value, sizeof(value));
-	unsigned int hash = hash_table_key(metrics->seed, value, value_bytes);
-	struct request_series *series;
 	struct place *place;
 
-	HASH_FIND_BYHASHVALUE(hh, metrics->places, value, value_bytes, hash, place);
-	if (place)
-		return &metrics->figures->series[place->index];
-	series = add_series(metrics, value, value_bytes, hash);
-	return series ? series : &metrics->figures->series[0];
+	(void)text_escape(text.bytes, text.size_bytes, 0, value, sizeof(value));
+	place = find_place(metrics, value);
+	if (!place)
+		place = give_place(metrics, value, pid);
+	if (!place || place->index == 0)
+		return &metrics->figures->series[0];
+	use(metrics, place);
+	return &metrics->figures->series[place->index];
+}
+
+static void remove_idle(struct request_metrics *metrics)
+{
+	uint64_t now_ns = request_tracker_now_ns(metrics->tracker);
+
+	while (metrics->oldest && now_ns >= metrics->oldest->used_ns + METRICS_IDLE_NS)
+		remove_place(metrics, metrics->oldest);
 }
 
 int request_metrics_new(const char *key, size_t series_max, struct request_metrics **ret_metrics)
@@ -130,8 +284,7 @@ int request_metrics_new(const char *key, size_t series_max, struct request_metri
 		return -ENOMEM;
 	metrics->figures->series_max = series_max;
 	name_label(key, metrics->figures->label);
-	(void)find_series(metrics, (struct record_text){ METRICS_OTHER, strlen(METRICS_OTHER) });
-	if (!metrics->figures->series_count)
+	if (!new_place(metrics, METRICS_OTHER))
 		return -ENOMEM;
 	*ret_metrics = TAKE_PTR(metrics);
 	return 0;
@@ -139,13 +292,18 @@ int request_metrics_new(const char *key, size_t series_max, struct request_metri
 
 void request_metrics_free(struct request_metrics *metrics)
 {
-	struct place *place, *next;
+	struct place *place, *next_place;
+	struct owner *owner, *next_owner;
 
 	if (!metrics)
 		return;
-	HASH_ITER(hh, metrics->places, place, next) {
-		HASH_DELETE(hh, metrics->places, place);
+	HASH_ITER(hh, metrics->places, place, next_place) {
+		HASH_DEL(metrics->places, place);
 		free(place);
+	}
+	HASH_ITER(hh, metrics->owners, owner, next_owner) {
+		HASH_DEL(metrics->owners, owner);
+		free(owner);
 	}
 	request_tracker_free(metrics->tracker);
 	free(metrics->figures);
@@ -169,7 +327,7 @@ static void count_ended(struct request_metrics *metrics)
 	const struct ended_request *request;
 
 	while ((request = request_tracker_next_ended(metrics->tracker))) {
-		struct request_series *series = find_series(metrics, request->value);
+		struct request_series *series = find_series(metrics, request->value, request->pid);
 		int64_t wall_ns;
 
 		if (costs_has(&request->costs, COST_CPU))
@@ -190,6 +348,7 @@ void request_metrics_end_window(struct request_metrics *metrics, uint64_t wall_n
 {
 	request_tracker_end_window(metrics->tracker, wall_ns);
 	count_ended(metrics);
+	remove_idle(metrics);
 }
 
 void request_metrics_finish(struct request_metrics *metrics)

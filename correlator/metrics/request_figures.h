@@ -2,8 +2,11 @@
 /*
  * How the CPU and the wall time of requests are distributed, by the value of one key, for a
  * monitoring system: histograms in fixed buckets. At most so many values have a series of their
- * own, the first ones to come; the rest go to METRICS_OTHER. Values are somebody else's: escaped,
- * cut, and found by a keyed hash. Never holds what identifies a request for longer than it runs.
+ * own; the rest go to METRICS_OTHER. Where there is no more room, a process whose values have less
+ * than its share of it takes that of another one with the most of them, which was not used for
+ * longest; and a series that was not used for METRICS_IDLE_NS goes. What it had METRICS_OTHER has
+ * from then on. Values are somebody else's: escaped, cut, and found by a keyed hash. Never holds
+ * what identifies a request for longer than it runs.
  */
 #pragma once
 
@@ -11,9 +14,11 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "record/record.h"
 
-#define METRICS_OTHER "other"
+#define METRICS_OTHER	"other"
+#define METRICS_IDLE_NS (3600 * NS_PER_S)
 
 enum {
 	METRICS_SERIES = 100, /* default */

@@ -36,6 +36,7 @@ struct request_charge request_charge_of_record(const struct cpu_record *record, 
 	struct request_charge charge = {
 		.is_attributed = !(record->flags & (CPU_RECORD_OVERFLOW | CPU_RECORD_UNKNOWN)) &&
 				 has_context(record),
+		.pid = record->common.pid,
 		.costs = costs_of_written(record),
 	};
 
@@ -52,7 +53,10 @@ struct request_charge request_charge_of_view(const struct record_view *view, con
 		.is_attributed = attribution_has_context(attribution_of(view)),
 		.costs = costs_of_record(view),
 	};
+	int64_t pid;
 
+	if (record_view_count(view, "pid", &pid))
+		charge.pid = (uint32_t)pid;
 	if (charge.is_attributed) {
 		(void)record_view_text(view, REQUEST_ID, &charge.id);
 		if (key)

@@ -14,6 +14,7 @@
 struct request_charge {
 	struct record_text id; /* request_id; no bytes: it is of no request */
 	struct record_text value; /* of the key that was asked for; no bytes: it has none */
+	uint32_t pid;
 	bool is_attributed; /* to a context that is known */
 	struct costs costs;
 };

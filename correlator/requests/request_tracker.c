@@ -10,6 +10,7 @@ struct tracked_request {
 	struct costs costs;
 	uint64_t window; /* the last one that had it, */
 	uint64_t start_ns; /* and when that began */
+	uint32_t pid;
 	char *value; /* owned */
 	size_t value_bytes;
 };
@@ -95,6 +96,7 @@ int request_tracker_add(struct request_tracker *tracker, const struct request_ch
 	request = (struct tracked_request *)open;
 	request->window = tracker->window;
 	request->start_ns = tracker->now_ns;
+	request->pid = charge->pid;
 	costs_add(&request->costs, &charge->costs);
 	return set_value(request, charge->value);
 }
@@ -105,6 +107,11 @@ void request_tracker_end_window(struct request_tracker *tracker, uint64_t wall_n
 		tracker->now_ns += wall_ns - tracker->wall_ns;
 	tracker->wall_ns = wall_ns;
 	tracker->window++;
+}
+
+uint64_t request_tracker_now_ns(const struct request_tracker *tracker)
+{
+	return tracker->now_ns;
 }
 
 void request_tracker_finish(struct request_tracker *tracker)
@@ -128,6 +135,7 @@ const struct ended_request *request_tracker_next_ended(struct request_tracker *t
 	take_oldest(tracker);
 	tracker->given = (struct ended_request){
 		.value = { tracker->ended->value, tracker->ended->value_bytes },
+		.pid = tracker->ended->pid,
 		.costs = tracker->ended->costs,
 	};
 	return &tracker->given;

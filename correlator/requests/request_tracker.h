@@ -28,6 +28,7 @@ struct request_tracker;
 /* Owned by the tracker, until its next call. */
 struct ended_request {
 	struct record_text value; /* of the key, as its last record that had one said; or none */
+	uint32_t pid; /* of its last record */
 	struct costs costs;
 };
 
@@ -41,6 +42,8 @@ int request_tracker_add(struct request_tracker *tracker, const struct request_ch
 
 /* A window is over, and ended then (wall clock): requests may have ended. */
 void request_tracker_end_window(struct request_tracker *tracker, uint64_t wall_ns);
+/* When the last one ended, on a clock that goes on where the wall clock is set back. */
+uint64_t request_tracker_now_ns(const struct request_tracker *tracker);
 /* All have. */
 void request_tracker_finish(struct request_tracker *tracker);
 

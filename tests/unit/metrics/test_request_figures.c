@@ -20,12 +20,14 @@
 #include "requests/request_tracker.h"
 
 static struct request_metrics *requests;
+static uint32_t pid = 1; /* whose requests come */
 
 static int tear_down(void **state)
 {
 	(void)state;
 	request_metrics_free(requests);
 	requests = NULL;
+	pid = 1;
 	return 0;
 }
 
@@ -40,7 +42,8 @@ static int try_add(const char *id, const char *endpoint, uint64_t cpu_ns, uint64
 {
 	struct record_key keys[] = { { "request_id", id }, { "endpoint", endpoint } };
 
-	return request_metrics_add_cpu(requests, &(struct cpu_record){ .keys = keys,
+	return request_metrics_add_cpu(requests, &(struct cpu_record){ .common.pid = pid,
+								       .keys = keys,
 								       .keys_count = 2,
 								       .cpu_ns = cpu_ns,
 								       .first_ns = 1000,
@@ -110,6 +113,107 @@ static void those_that_find_no_series_are_others(void **state)
 	expect_series(0, "other", 9, 58);
 	expect_series(1, "e0", 1, 1);
 	expect_series(2, "e1", 1, 1);
+}
+
+/* Of one process, one after the other: PREFIX0, PREFIX1, ... */
+static void bring(uint32_t whose, const char *prefix, int count)
+{
+	char name[16];
+
+	pid = whose;
+	for (int i = 0; i < count; i++) {
+		(void)snprintf(name, sizeof(name), "%s%d", prefix, i);
+		add(name, name, 1, 1);
+	}
+	request_metrics_finish(requests);
+}
+
+/* With blanks between them, in any order, beside the others'. */
+static void expect_values(const char *expected)
+{
+	const struct request_figures *figures = request_metrics_figures(requests);
+	size_t found = 0;
+
+	assert_string_equal(figures->series[0].value, "other");
+	for (const char *value = expected; *value; value += strspn(value, " ")) {
+		size_t length = strcspn(value, " "), i = 1;
+
+		while (i < figures->series_count &&
+		       (strlen(figures->series[i].value) != length ||
+			memcmp(figures->series[i].value, value, length) != 0))
+			i++;
+		if (i == figures->series_count)
+			fail_msg("no series of %s", value);
+		found++;
+		value += length;
+	}
+	assert_int_equal(figures->series_count, found + 1);
+}
+
+static void expect_in_all(uint64_t count)
+{
+	const struct request_figures *figures = request_metrics_figures(requests);
+	uint64_t cpu_count = 0, cpu_ns = 0, wall_ns = 0, buckets = 0;
+
+	for (size_t i = 0; i < figures->series_count; i++) {
+		cpu_count += figures->series[i].cpu.count;
+		cpu_ns += figures->series[i].cpu.sum_ns;
+		wall_ns += figures->series[i].wall.sum_ns;
+		for (int bucket = 0; bucket < METRICS_BUCKETS; bucket++)
+			buckets += figures->series[i].cpu.counts[bucket];
+	}
+	assert_int_equal(cpu_count, count);
+	assert_int_equal(cpu_ns, count);
+	assert_int_equal(wall_ns, count);
+	assert_int_equal(buckets, count);
+}
+
+static void a_process_that_comes_late_has_its_share(void **state)
+{
+	(void)state;
+	begin("endpoint", 4);
+	bring(1, "e", 6);
+	expect_values("e0 e1 e2 e3");
+	expect_series(0, "other", 2, 2);
+	/* Used again: it is not the first to go. */
+	bring(1, "e", 1);
+	bring(2, "x", 3);
+	expect_values("e0 e3 x0 x1");
+	expect_series(0, "other", 5, 5);
+	/* Those that are there are found, whoever brings them, and count as whose they were. */
+	bring(3, "x", 2);
+	bring(3, "y", 2);
+	expect_values("e0 y0 x0 x1");
+	bring(4, "z", 2);
+	expect_values("e0 y0 x1 z0");
+	/* There is one for each now. */
+	bring(5, "w", 1);
+	expect_values("e0 y0 x1 z0");
+	bring(1, "e", 2);
+	expect_values("e0 y0 x1 z0");
+	expect_in_all(6 + 1 + 3 + 2 + 2 + 2 + 1 + 2);
+}
+
+static void a_series_that_nobody_uses_for_an_hour_goes(void **state)
+{
+	const uint64_t begin_ns = 5 * NS_PER_S;
+
+	(void)state;
+	begin("endpoint", 2);
+	request_metrics_end_window(requests, begin_ns);
+	bring(1, "a", 2);
+	request_metrics_end_window(requests, begin_ns + METRICS_IDLE_NS / 2);
+	bring(1, "a", 1);
+	bring(2, "b", 1);
+	expect_values("a0 b0");
+	request_metrics_end_window(requests, begin_ns + METRICS_IDLE_NS + METRICS_IDLE_NS / 2 - 1);
+	expect_values("a0 b0");
+	request_metrics_end_window(requests, begin_ns + METRICS_IDLE_NS + METRICS_IDLE_NS / 2);
+	expect_values("");
+	expect_series(0, "other", 4, 4);
+	/* Nobody has a share who has none of them. */
+	bring(3, "c", 2);
+	expect_values("c0 c1");
 }
 
 static void each_bucket_has_its_upper_bound_in_it(void **state)
@@ -293,6 +397,17 @@ static void without_memory_there_are_none_or_the_others_have_it(void **state)
 	assert_null(request_figures_copy(request_metrics_figures(requests)));
 	memory_never_fails();
 	expect_series(0, "other", 1, 1);
+	/* In the middle of a new series: it is the others' then. */
+	successes = 0;
+	do {
+		add("a", "C", 1, 1);
+		memory_fails_once_after(successes++);
+		request_metrics_finish(requests);
+		memory_never_fails();
+	} while (memory_failures());
+	assert_true(successes > 3);
+	expect_series(0, "other", successes, successes);
+	expect_series(1, "C", 1, 1);
 	request_metrics_free(NULL);
 }
 
@@ -325,6 +440,8 @@ int main(void)
 					  tear_down),
 		COUNTED(what_has_ended_is_counted_once_under_its_last_value),
 		COUNTED(those_that_find_no_series_are_others),
+		COUNTED(a_process_that_comes_late_has_its_share),
+		COUNTED(a_series_that_nobody_uses_for_an_hour_goes),
 		COUNTED(each_bucket_has_its_upper_bound_in_it),
 		COUNTED(a_key_is_made_a_label),
 		COUNTED(hostile_values_are_labels_of_one_line_and_look_alikes_one_series),

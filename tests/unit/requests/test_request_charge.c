@@ -15,7 +15,7 @@
 
 static const struct record_key keys[] = { { "request_id", "r-1" }, { "endpoint", "GET /" } };
 static const struct cpu_record whole = {
-	.common = { .wall_ns = 1600000000000000000, .record_id = "1", .host_name = "h", .pid = 1 },
+	.common = { .wall_ns = 1600000000000000000, .record_id = "1", .host_name = "h", .pid = 7 },
 	.tid = 1,
 	.keys = keys,
 	.keys_count = 2,
@@ -63,6 +63,7 @@ static void expect(const struct request_charge *charge, const char *id, const ch
 	expect_text(charge->value, value);
 	assert_int_equal(charge->is_attributed, is_attributed);
 	assert_int_equal(charge->costs.record_count, 1);
+	assert_int_equal(charge->pid, 7);
 	assert_int_equal(charge->costs.sums[COST_CPU], 30);
 }
 
