@@ -87,3 +87,87 @@ void arguments_refuse(const struct argp_state *state, const char *format, ...)
 	va_end(args);
 	argp_error(state, "%s", shown ? shown : format);
 }
+
+static bool is_printable(const char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || (unsigned char)*text > '~')
+			return false;
+	return true;
+}
+
+static bool is_last(const struct argp_option *option)
+{
+	return !option->name && !option->key && !option->doc && !option->group;
+}
+
+/* How many options have a long name that begins so; *ret_is_one: it is all of a name. */
+static unsigned int count_long(const struct argp *parser, const char *name, size_t length,
+			       bool *ret_is_one)
+{
+	const struct argp_child *child = parser->children;
+	unsigned int count = 0;
+
+	for (const struct argp_option *each = parser->options; each && !is_last(each); each++) {
+		if (each->name && strncmp(each->name, name, length) == 0) {
+			*ret_is_one |= strlen(each->name) == length;
+			count++;
+		}
+	}
+	for (; child && child->argp; child++)
+		count += count_long(child->argp, name, length, ret_is_one);
+	return count;
+}
+
+static const struct argp_option *find_short(const struct argp *parser, int key)
+{
+	const struct argp_child *child = parser->children;
+	const struct argp_option *found = NULL;
+
+	for (const struct argp_option *each = parser->options; each && !is_last(each); each++)
+		if (each->key == key)
+			return each;
+	for (; !found && child && child->argp; child++)
+		found = find_short(child->argp, key);
+	return found;
+}
+
+/* Short ones, the last of which may have its value behind it. */
+static bool are_known(const struct argp *parser, const char *letters)
+{
+	const struct argp_option *option = NULL;
+
+	for (; *letters && !(option && option->arg); letters++) {
+		option = find_short(parser, (unsigned char)*letters);
+		if (!option)
+			return false;
+	}
+	return true;
+}
+
+static bool is_known(const struct argp *parser, const char *argument)
+{
+	bool is_one = false;
+	unsigned int count;
+
+	if (argument[0] != '-')
+		return true;
+	if (argument[1] != '-')
+		return are_known(parser, argument + 1);
+	count = count_long(parser, argument + 2, strcspn(argument + 2, "="), &is_one);
+	return is_one || count == 1;
+}
+
+int arguments_parse(const struct argp *parser, int argc, char **argv, unsigned int flags,
+		    void *input)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		if (is_printable(argv[i]) || is_known(parser, argv[i]))
+			continue;
+		print_line(stderr, "%s: unrecognized option '%s'", argv[0], argv[i]);
+		print_line(stderr, "Try `%s --help' or `%s --usage' for more information.", argv[0],
+			   argv[0]);
+		return EINVAL;
+	}
+	return argp_parse(parser, argc, argv, flags, NULL, input);
+}

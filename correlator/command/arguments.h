@@ -35,6 +35,13 @@ int arguments_parse_pid(const char *text, pid_t *ret_pid);
 /* The same of one more of -p, behind *count of at most max. -E2BIG (logged): there are as many. */
 int arguments_add_pid(const char *text, pid_t *pids, size_t max, size_t *count);
 
+/*
+ * argp_parse(3), which shows an option that it does not know as it is: one that is not printable
+ * ASCII is looked for here before, and refused as arguments_refuse() does it. 0 or an errno value.
+ */
+int arguments_parse(const struct argp *parser, int argc, char **argv, unsigned int flags,
+		    void *input);
+
 /* As argp_failure() and argp_error() (argp.h), and escaped as print_line() does it. */
 __attribute__((format(printf, 4, 5))) void
 arguments_fail(const struct argp_state *state, int status, int error, const char *format, ...);

@@ -136,7 +136,7 @@ static int note_command_line(struct configuration *configuration, int argc, char
 	}
 	parser.parser = note;
 	parser.children = children;
-	return -argp_parse(&parser, argc, argv, ARGP_IN_ORDER, NULL, configuration);
+	return -arguments_parse(&parser, argc, argv, ARGP_IN_ORDER, configuration);
 }
 
 /* Programs are run as it says. */

@@ -566,7 +566,7 @@ int command_doctor(int argc, char **argv)
 	int code = EXIT_CODE_OK;
 
 	argp_err_exit_status = EXIT_CODE_USAGE;
-	if (argp_parse(&parser, argc, argv, 0, NULL, &arguments) || arguments.is_failed) {
+	if (arguments_parse(&parser, argc, argv, 0, &arguments) || arguments.is_failed) {
 		key_options_deinit(&arguments.keys);
 		return EXIT_CODE_USAGE;
 	}

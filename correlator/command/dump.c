@@ -107,7 +107,7 @@ int command_dump(int argc, char **argv)
 	struct dump_options options = { 0 };
 
 	argp_err_exit_status = EXIT_CODE_USAGE;
-	if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
+	if (arguments_parse(&argp, argc, argv, 0, &options) != 0)
 		return EXIT_CODE_USAGE;
 	return dump(&options) < 0 ? EXIT_CODE_FAILURE : EXIT_CODE_OK;
 }

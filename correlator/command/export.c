@@ -247,7 +247,7 @@ int command_export(int argc, char **argv)
 	int r;
 
 	argp_err_exit_status = EXIT_CODE_USAGE;
-	if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
+	if (arguments_parse(&argp, argc, argv, 0, &options) != 0)
 		return EXIT_CODE_USAGE;
 	r = run(&options);
 	filter_deinit(&options.filter);

@@ -414,7 +414,7 @@ int command_forward(int argc, char **argv)
 	forward_arguments_init(&arguments.forward);
 	(void)duration_parse(DEFAULT_GIVE_UP, &arguments.give_up_ns);
 	argp_err_exit_status = EXIT_CODE_USAGE;
-	if (argp_parse(&parser, argc, argv, 0, NULL, &arguments))
+	if (arguments_parse(&parser, argc, argv, 0, &arguments))
 		return EXIT_CODE_USAGE;
 	return run(&arguments);
 }

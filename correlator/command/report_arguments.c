@@ -505,7 +505,7 @@ bool report_arguments_parse(int argc, char **argv, struct report_options *ret_op
 
 	*ret_options = (struct report_options){ .sort = ROW_FIELD_CPU };
 	argp_err_exit_status = EXIT_CODE_USAGE;
-	if (argp_parse(&argp, argc, argv, 0, NULL, ret_options) != 0 || ret_options->is_failed ||
+	if (arguments_parse(&argp, argc, argv, 0, ret_options) != 0 || ret_options->is_failed ||
 	    !suit_alerts(ret_options)) {
 		report_arguments_deinit(ret_options);
 		return false;

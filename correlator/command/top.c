@@ -320,7 +320,7 @@ int command_top(int argc, char **argv)
 	arguments->recorder[arguments->word_count++] = "record";
 	arguments->recorder[arguments->word_count++] = "-o-";
 	argp_err_exit_status = EXIT_CODE_USAGE;
-	if (argp_parse(&parser, argc, argv, 0, NULL, arguments) != 0)
+	if (arguments_parse(&parser, argc, argv, 0, arguments) != 0)
 		return EXIT_CODE_USAGE;
 	complete(arguments);
 	/* Records are UTF-8 whatever the locale, and terminals are. */

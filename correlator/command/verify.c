@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/print.h"
+#include "command/arguments.h"
 #include "command/command.h"
 #include "command/streams.h"
 #include "queue/spool.h"
@@ -263,7 +264,7 @@ int command_verify(int argc, char **argv)
 	struct verify_options options = { 0 };
 
 	argp_err_exit_status = EXIT_CODE_USAGE;
-	if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
+	if (arguments_parse(&argp, argc, argv, 0, &options) != 0)
 		return EXIT_CODE_USAGE;
 	return verify(&options) < 0 ? EXIT_CODE_FAILURE : EXIT_CODE_OK;
 }

@@ -78,7 +78,8 @@ class NamesTest(harness.LiveTest):
     def test_an_argument_that_is_none_is_named(self):
         configuration = self.folder / "correlator.conf"
         configuration.write_text(f"pid = {EVIL}\n")
-        for command in ((EVIL,), ("report", "--sort", EVIL), ("report", "--top", EVIL), ("record", "-p", EVIL),
+        for command in ((EVIL,), ("report", f"--{EVIL}"), ("dump", f"-{EVIL}"), ("record", f"--{EVIL}=1", "-p", "1"),
+                        ("top", f"--ou={EVIL}"), ("report", "--sort", EVIL), ("report", "--top", EVIL), ("record", "-p", EVIL),
                         ("record", "--config", configuration), ("record", "-p", "1", "--alert", EVIL),
                         ("export", "--format", EVIL), ("report", "--where", EVIL), ("forward", "--to", EVIL)):
             self.assertNotEqual(harness.EXIT_OK, self.check_run(*command).returncode, command)

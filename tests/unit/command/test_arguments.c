@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -108,6 +109,79 @@ static void v_says_more_and_q_less(void **state)
 	expect_said('q', 1);
 }
 
+static error_t take(int key, char *value, struct argp_state *state)
+{
+	char *text = state->input;
+	size_t length = strlen(text);
+
+	if (key == ARGP_KEY_INIT && state->child_inputs)
+		state->child_inputs[0] = text;
+	if (key == ARGP_KEY_ARG)
+		key = 'A';
+	if (key > '~' || key <= ' ')
+		return ARGP_ERR_UNKNOWN;
+	(void)snprintf(text + length, 256 - length, "%c=%s ", key, value ? value : "");
+	return 0;
+}
+
+static const struct argp_option child_options[] = { { "of-child", 'c', "VALUE", 0, NULL, 0 },
+						    { 0 } };
+static error_t take_of_child(int key, char *value, struct argp_state *state)
+{
+	return key == 'c' ? take(key, value, state) : ARGP_ERR_UNKNOWN;
+}
+
+static const struct argp child = { child_options, take_of_child, NULL, NULL, NULL, NULL, NULL };
+static const struct argp_child children[] = { { &child, 0, NULL, 0 }, { 0 } };
+static const struct argp_option own_options[] = { { "out", 'o', "FILE", 0, NULL, 0 },
+						  { "output-max", 'm', "SIZE", 0, NULL, 0 },
+						  { "quiet", 'q', NULL, 0, NULL, 0 },
+						  { 0 } };
+static const struct argp parser = { own_options, take, NULL, NULL, children, NULL, NULL };
+
+/* One argument, and what is said of it; given: the options as they were taken. */
+static void parse(const char *argument, int result, const char *said_of_it, const char *given)
+{
+	char name[] = "correlator some", copy[64], said[512], text[256] = "";
+	char *argv[] = { name, copy, NULL };
+	struct ears ears = ears_open();
+
+	(void)snprintf(copy, sizeof(copy), "%s", argument);
+	assert_int_equal(arguments_parse(&parser, 2, argv, 0, text), result);
+	ears_close(&ears, said, sizeof(said));
+	assert_string_equal(said, said_of_it);
+	assert_string_equal(text, given);
+}
+
+#define REFUSED(shown)                                                                       \
+	"correlator some: unrecognized option '" shown "'\nTry `correlator some --help' or " \
+	"`correlator some --usage' for more information.\n"
+
+static void an_option_that_is_none_is_shown_escaped(void **state)
+{
+	(void)state;
+	parse("--\33[2J", EINVAL, REFUSED("--\\x1b[2J"), "");
+	parse("--a\nerror: b", EINVAL, REFUSED("--a\\x0aerror: b"), "");
+	parse("--none=\33", EINVAL, REFUSED("--none=\\x1b"), "");
+	/* One of two. */
+	parse("--ou=\33", EINVAL, REFUSED("--ou=\\x1b"), "");
+	parse("-\33", EINVAL, REFUSED("-\\x1b"), "");
+	parse("-q\33", EINVAL, REFUSED("-q\\x1b"), "");
+	parse("-x\177", EINVAL, REFUSED("-x\\x7f"), "");
+}
+
+static void a_value_may_be_any(void **state)
+{
+	(void)state;
+	parse("--out=\33", 0, "", "o=\33 ");
+	parse("--output=\33", 0, "", "m=\33 ");
+	parse("--of-child=\303\244", 0, "", "c=\303\244 ");
+	parse("-o\303\244", 0, "", "o=\303\244 ");
+	parse("-qc\303\244", 0, "", "q= c=\303\244 ");
+	parse("\303\244", 0, "", "A=\303\244 ");
+	parse("-", 0, "", "A=- ");
+}
+
 static void other_options_are_left_to_others(void **state)
 {
 	(void)state;
@@ -124,6 +198,8 @@ int main(void)
 		cmocka_unit_test(numbers_are_decimal_and_of_a_range),
 		cmocka_unit_test(times_have_a_least),
 		cmocka_unit_test(v_says_more_and_q_less),
+		cmocka_unit_test(an_option_that_is_none_is_shown_escaped),
+		cmocka_unit_test(a_value_may_be_any),
 		cmocka_unit_test(other_options_are_left_to_others),
 	};
 
