@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/edit_distance.h"
+#include "base/file_rights.h"
 #include "base/ini_reader.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -140,14 +141,12 @@ static int note_command_line(struct configuration *configuration, int argc, char
 }
 
 /* Programs are run as it says. */
-static void check_mode(int fd, const char *shown)
+static void check_rights(int fd, const char *path)
 {
 	struct stat status;
 
-	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && (status.st_mode & S_IWOTH))
-		log_warning("everybody can write %s, and so choose what is recorded and run: "
-			    "chmod o-w helps",
-			    shown);
+	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
+		file_rights_warn(path, &status, "choose what is recorded and run");
 }
 
 static int read_text(struct configuration *configuration)
@@ -172,7 +171,7 @@ static int read_text(struct configuration *configuration)
 	if (used > CONFIGURATION_BYTES_MAX)
 		return log_error(EFBIG, "%s is longer than %d bytes: this is no configuration",
 				 shown, CONFIGURATION_BYTES_MAX);
-	check_mode(fd, shown);
+	check_rights(fd, configuration->path);
 	configuration->text_bytes = used;
 	return 0;
 }

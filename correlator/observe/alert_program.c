@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/file_rights.h"
 #include "base/log.h"
 #include "base/rights.h"
 
@@ -49,10 +50,14 @@ int alert_program_check(const char *path)
 {
 	struct stat status;
 
-	if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
+	bool is_there = stat(path, &status) == 0;
+
+	if (is_there && !S_ISREG(status.st_mode))
 		errno = EACCES;
-	else if (access(path, X_OK) == 0)
+	else if (is_there && access(path, X_OK) == 0) {
+		file_rights_warn(path, &status, "choose what is run");
 		return 0;
+	}
 	(void)log_error_errno(errno, "--on-alert %s: not the path of a program", path);
 	return -EINVAL;
 }

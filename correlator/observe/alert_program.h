@@ -42,7 +42,7 @@ void alert_program_init(struct alert_program *program, const char *path);
 /* One that runs goes on. */
 void alert_program_deinit(struct alert_program *program);
 
-/* 0; -EINVAL, logged: not a program that we may run. */
+/* 0; -EINVAL, logged: not a program that we may run. Warns of one that others may change. */
 int alert_program_check(const char *path);
 
 /* Runs it for a change, now or later. */

@@ -353,10 +353,28 @@ static void it_is_the_path_of_a_program(void **state)
 	assert_non_null(strstr(said, "--on-alert true; id: not the path of a program"));
 }
 
+static void one_that_everybody_may_write_is_warned_of(void **state)
+{
+	char expected[256];
+
+	(void)state;
+	write_script("exit 0");
+	assert_int_equal(alert_program_check(script), 0);
+	assert_int_equal(chmod(script, 0702), 0);
+	assert_int_equal(alert_program_check(script), 0);
+	(void)snprintf(expected, sizeof(expected),
+		       "correlator: warning: everybody can write %s, and so choose what is run: "
+		       "chmod o-w helps\n",
+		       script);
+	expect_said(expected);
+	assert_string_equal(said, expected);
+}
+
 int main(void)
 {
 #define RUN_TEST(test) cmocka_unit_test_setup_teardown(test, begin, end)
 	const struct CMUnitTest tests[] = {
+		RUN_TEST(one_that_everybody_may_write_is_warned_of),
 		RUN_TEST(what_it_is_about_is_in_its_environment),
 		RUN_TEST(what_is_not_there_is_empty),
 		RUN_TEST(it_gets_no_descriptor_and_no_signal_mask_of_ours),

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "base/file_rights.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "ears.h"
+
+#define OTHER ((uid_t)54321)
+
+/* By root and by others alike. */
+uid_t getuid(void)
+{
+	return 1000;
+}
+
+static void expect(uid_t owner, mode_t mode, const char *expected)
+{
+	struct stat status = { .st_uid = owner, .st_mode = mode };
+	struct ears ears = ears_open();
+	char said[256];
+
+	file_rights_warn("a\nfile", &status, "choose what is run");
+	ears_close(&ears, said, sizeof(said));
+	assert_string_equal(said, expected);
+}
+
+static void files_of_root_and_of_our_own_are_trusted(void **state)
+{
+	(void)state;
+	expect(0, S_IFREG | 0775, "");
+	expect(1000, S_IFREG | 0664, "");
+	/* There is nothing in a device to change. */
+	expect(0, S_IFCHR | 0666, "");
+}
+
+static void what_others_may_change_is_warned_of(void **state)
+{
+	(void)state;
+	expect(OTHER, S_IFREG | 0600,
+	       "correlator: warning: a\\x0afile belongs to user 54321, who can change it, and so "
+	       "choose what is run: chown helps\n");
+	expect(0, S_IFREG | 0602,
+	       "correlator: warning: everybody can write a\\x0afile, and so choose what is run: "
+	       "chmod o-w helps\n");
+}
+
+static void a_caller_of_sudo_is_no_other(void **state)
+{
+	(void)state;
+	assert_int_equal(setenv("SUDO_UID", "54321", 1), 0);
+	expect(OTHER, S_IFREG | 0600, "");
+	assert_int_equal(setenv("SUDO_UID", "5432", 1), 0);
+	expect(OTHER, S_IFREG | 0600,
+	       "correlator: warning: a\\x0afile belongs to user 54321, who can change it, and so "
+	       "choose what is run: chown helps\n");
+	assert_int_equal(unsetenv("SUDO_UID"), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(files_of_root_and_of_our_own_are_trusted),
+		cmocka_unit_test(what_others_may_change_is_warned_of),
+		cmocka_unit_test(a_caller_of_sudo_is_no_other),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
