@@ -142,7 +142,9 @@ static int expect_name(SSL *ssl, const char *name)
 	(void)snprintf(address, sizeof(address), "%.*s", (int)strcspn(name, "%"), name);
 	if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), address))
 		return 1;
-	SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+	/* The subject is no name of a host (RFC 6125, 6.4.4; RFC 9525, 2). */
+	SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS |
+				       X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
 	return SSL_set1_host(ssl, name) && SSL_set_tlsext_host_name(ssl, name);
 }
 
@@ -198,10 +200,12 @@ static void explain_handshake(struct tls_stream *stream, int r, struct failure *
 {
 	long verified = SSL_get_verify_result(stream->ssl);
 	int reason = ERR_GET_REASON(ERR_peek_error());
+	bool is_other = verified == X509_V_ERR_HOSTNAME_MISMATCH;
 
 	if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED)
-		failure_set(ret_failure, FAILURE_TLS, "its certificate does not hold for %s: %s",
-			    stream->host, X509_verify_cert_error_string(verified));
+		failure_set(ret_failure, FAILURE_TLS, "its certificate does not hold for %s: %s%s",
+			    stream->host, X509_verify_cert_error_string(verified),
+			    is_other ? " (the names in its subjectAltName count)" : "");
 	else if (reason == SSL_R_WRONG_VERSION_NUMBER)
 		failure_set(ret_failure, FAILURE_TLS, "it does not speak TLS: use tcp://");
 	else if (r == -EPROTO)

@@ -45,10 +45,27 @@ struct scene {
 	short events;
 };
 
-static int make_folder(void **state)
+/* Of that name as a subject, signed by itself, with more of what openssl(1) takes. */
+static int make_certificate(const char *name, const char *more)
 {
 	char line[512];
 
+	(void)snprintf(line, sizeof(line),
+		       "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes "
+		       "-subj /CN=%s %s -days 2 -keyout %s -out %s 2>/dev/null",
+		       name, more, key_path, certificate_path);
+	return system(line);
+}
+
+static int make_good_certificate(void)
+{
+	return make_certificate("collector.test", "-addext subjectAltName=IP:127.0.0.1,"
+						  "DNS:collector.test,DNS:*.wild.test,"
+						  "DNS:part*.test");
+}
+
+static int make_folder(void **state)
+{
 	(void)state;
 	/* As main has it: OpenSSL writes by write(2). */
 	(void)signal(SIGPIPE, SIG_IGN);
@@ -56,13 +73,7 @@ static int make_folder(void **state)
 		return -1;
 	(void)snprintf(key_path, sizeof(key_path), "%s/key", folder);
 	(void)snprintf(certificate_path, sizeof(certificate_path), "%s/certificate", folder);
-	(void)snprintf(line, sizeof(line),
-		       "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes "
-		       "-subj /CN=collector.test -addext subjectAltName=IP:127.0.0.1,"
-		       "DNS:collector.test,DNS:*.wild.test,DNS:part*.test -days 2 "
-		       "-keyout %s -out %s 2>/dev/null",
-		       key_path, certificate_path);
-	return system(line);
+	return make_good_certificate();
 }
 
 static int remove_folder(void **state)
@@ -192,6 +203,23 @@ static void the_certificate_must_be_of_whom_we_asked_for(void **state)
 			assert_string_equal(told, cases[i].told);
 		assert_int_equal(tear_down(&each), 0);
 	}
+}
+
+/* What an authority has checked are the names beside it. */
+static void a_subject_is_no_name_of_a_host(void **state)
+{
+	struct scene *scene;
+	void *each;
+
+	(void)state;
+	assert_int_equal(make_certificate("collector.test", ""), 0);
+	assert_int_equal(set_up(&each), 0);
+	scene = each;
+	assert_int_equal(shake_hands(scene), -EPROTO);
+	assert_int_equal(scene->failure.kind, FAILURE_TLS);
+	assert_non_null(strstr(scene->failure.text, "subjectAltName"));
+	assert_int_equal(tear_down(&each), 0);
+	assert_int_equal(make_good_certificate(), 0);
 }
 
 /* OpenSSL keeps one queue of errors for each thread. */
@@ -459,6 +487,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_certificate_must_be_of_whom_we_asked_for),
+		cmocka_unit_test(a_subject_is_no_name_of_a_host),
 		TEST(errors_of_others_are_not_ours),
 		TEST(a_key_that_everybody_can_read_is_warned_of),
 		TEST(a_file_that_cannot_be_used_is_named_with_what_it_was_to_be),
