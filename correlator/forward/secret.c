@@ -2,10 +2,19 @@
 #include "forward/secret.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/log.h"
+#include "base/signals.h"
+
+enum {
+	LOOK_MS = 50
+};
 
 static int check_text(const char *text, size_t size_bytes, const char *name)
 {
@@ -29,27 +38,60 @@ static int copy(const char *text, size_t size_bytes, const char *name, char **re
 	return r;
 }
 
+/* A pipe may have nobody yet who writes to it. 0, or -EINTR. */
+static int await_writer(int fd, const char *path)
+{
+	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
+	bool is_said = false;
+
+	while (poll(&poll_fd, 1, LOOK_MS) == 0) {
+		if (signals_are_pending())
+			return -EINTR;
+		if (!is_said)
+			log_info("waiting for the secret in %s", path);
+		is_said = true;
+	}
+	return 0;
+}
+
+/* Up to the end, or until text is full. The size, or -errno. */
+static ssize_t read_all(int fd, const char *path, char *text, size_t text_bytes)
+{
+	size_t size_bytes = 0;
+	ssize_t got = 1;
+
+	while (got != 0 && size_bytes < text_bytes) {
+		int r = await_writer(fd, path);
+
+		if (r < 0)
+			return r;
+		got = read(fd, text + size_bytes, text_bytes - size_bytes);
+		if (got < 0 && errno != EAGAIN && errno != EINTR)
+			return -errno;
+		size_bytes += got > 0 ? (size_t)got : 0;
+	}
+	return (ssize_t)size_bytes;
+}
+
 static int read_file(const char *path, char **ret_secret)
 {
 	/* A byte more, and the newline, than may be there. */
 	char text[SECRET_BYTES_MAX + 2];
-	_cleanup_file_ FILE *file = fopen(path, "re");
+	_cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	struct stat status;
-	size_t size_bytes;
+	ssize_t size_bytes;
 	int r;
 
-	if (!file)
+	if (fd < 0)
 		return log_error_errno(errno, "cannot read the secret in %s", path);
-	if (fstat(fileno(file), &status) == 0 && (status.st_mode & S_IROTH))
+	if (fstat(fd, &status) == 0 && (status.st_mode & S_IROTH))
 		log_warning("everybody can read the secret in %s: chmod 600 helps", path);
-	/* No copy of it in the stream's buffer. */
-	(void)setvbuf(file, NULL, _IONBF, 0);
-	size_bytes = fread(text, 1, sizeof(text), file);
-	if (ferror(file))
-		r = log_error_errno(EIO, "cannot read the secret in %s", path);
+	size_bytes = read_all(fd, path, text, sizeof(text));
+	if (size_bytes < 0)
+		r = log_error_errno((int)size_bytes, "cannot read the secret in %s", path);
 	else
-		r = copy(text, size_bytes - (size_bytes && text[size_bytes - 1] == '\n'), path,
-			 ret_secret);
+		r = copy(text, (size_t)size_bytes - (size_bytes && text[size_bytes - 1] == '\n'),
+			 path, ret_secret);
 	explicit_bzero(text, sizeof(text));
 	return r;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,7 +84,7 @@ int source_open(struct source *source, const char *path, double speed)
 {
 	bool is_stdin = strcmp(path, "-") == 0;
 	int fd = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
-			  : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+			  : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	struct stat status;
 
 	*source = (struct source){ .fd = fd, .said_fd = -1, .speed = speed };
@@ -223,12 +224,21 @@ static void note_damage(struct source *source)
 	source->is_damaged = places > 0;
 }
 
+/* A named pipe that nobody writes to yet is read like one at its end. */
+static bool has_begun(struct source *source)
+{
+	struct pollfd poll_fd = { .fd = source->fd, .events = POLLIN };
+
+	source->has_begun = source->has_begun || poll(&poll_fd, 1, 0) != 0;
+	return source->has_begun;
+}
+
 int source_read(struct source *source, struct history *history, uint64_t now_ns)
 {
 	uint64_t complete = history->first + history_closed_count(history);
 	int r = 1, count = 0;
 
-	if (source->has_ended)
+	if (source->has_ended || !has_begun(source))
 		return 0;
 	while (r > 0 && count < SOURCE_READ_MAX &&
 	       history->first + history_closed_count(history) <= complete) {

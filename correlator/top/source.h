@@ -36,6 +36,7 @@ struct source {
 	uint64_t due_ns; /* monotonic clock at which the view is to be shown */
 	uint64_t
 		quiet_ns; /* monotonic clock when the window can be taken for complete; 0 = never */
+	bool has_begun; /* a pipe has, or had, one who writes to it */
 	bool has_ended;
 	bool is_damaged;
 	char said[SOURCE_SAID_BYTES];

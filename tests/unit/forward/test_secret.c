@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -8,12 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <setjmp.h>
 
 #include <cmocka.h>
 
+#include "base/signals.h"
 #include "failing_memory.h"
 #include "forward/secret.h"
 
@@ -104,13 +107,45 @@ static void what_cannot_be_a_secret_is_refused(void **state)
 	assert_int_equal(read_bytes(text, SECRET_BYTES_MAX + 1, &secret), -EINVAL);
 	assert_int_equal(read_bytes(text, SECRET_BYTES_MAX + 3, &secret), -EINVAL);
 	assert_int_equal(secret_read("/nonexistent/secret", VARIABLE, &secret), -ENOENT);
-	assert_int_equal(secret_read("/", VARIABLE, &secret), -EIO);
+	assert_int_equal(secret_read("/", VARIABLE, &secret), -EISDIR);
 	assert_null(secret);
 	/* The longest, with its newline. */
 	text[SECRET_BYTES_MAX] = '\n';
 	assert_int_equal(read_bytes(text, SECRET_BYTES_MAX + 1, &secret), 0);
 	assert_int_equal(strlen(secret), SECRET_BYTES_MAX);
 	secret_free(secret);
+}
+
+/* Whom Ctrl-C ends, though signals are blocked. */
+static void a_pipe_is_waited_for(void **state)
+{
+	_cleanup_(secret_freep) char *secret = NULL;
+	char *none = NULL;
+	int status, fd;
+	bool is_typed;
+	pid_t writer;
+
+	(void)state;
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	writer = fork();
+	if (writer == 0) {
+		/* Waits for the reader. */
+		fd = open(path, O_WRONLY | O_CLOEXEC);
+		_exit(write(fd, "sec", 3) != 3 || write(fd, "ret\n", 4) != 4);
+	}
+	assert_int_equal(secret_read(path, VARIABLE, &secret), 0);
+	assert_string_equal(secret, "secret");
+	assert_int_equal(waitpid(writer, &status, 0), writer);
+	assert_int_equal(status, 0);
+	fd = signals_catch();
+	assert_int_equal(raise(SIGTERM), 0);
+	assert_int_equal(secret_read(path, VARIABLE, &none), -EINTR);
+	assert_int_equal(signals_read(fd, &is_typed), SIGTERM);
+	(void)close(fd);
+	assert_int_equal(unlink(path), 0);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(close(fd), 0);
 }
 
 /* Neither a command of ours nor /proc/PID/environ has it afterwards. */
@@ -206,6 +241,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_file_ends_with_a_newline_or_without),
+		cmocka_unit_test(a_pipe_is_waited_for),
 		cmocka_unit_test(what_cannot_be_a_secret_is_refused),
 		cmocka_unit_test(the_environment_gives_it_up),
 		cmocka_unit_test(

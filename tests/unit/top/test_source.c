@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -231,6 +232,33 @@ static void what_comes_by_a_pipe_is_complete_after_a_quiet_moment(void **state)
 	read_at(1000);
 	assert_true(source.has_ended);
 	(void)close(fds[0]);
+}
+
+/* Whoever looks before the recorder has opened it waits for it. */
+static void a_named_pipe_is_waited_for(void **state)
+{
+	char name[64];
+	int fd;
+	FILE *out;
+
+	(void)state;
+	(void)snprintf(name, sizeof(name), "%s.pipe", path);
+	assert_int_equal(mkfifo(name, 0600), 0);
+	assert_int_equal(source_open(&source, name, 1), 0);
+	read_at(0);
+	assert_false(source.has_ended);
+	fd = open(name, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	out = fdopen(fd, "wb");
+	assert_non_null(out);
+	read_at(1);
+	assert_false(source.has_ended);
+	write_at(out, "cpu", 0);
+	read_at(2);
+	assert_int_equal(history.count, 1);
+	assert_int_equal(fclose(out), 0);
+	read_at(3);
+	assert_true(source.has_ended);
+	assert_int_equal(unlink(name), 0);
 }
 
 static void what_is_damaged_is_said(void **state)
@@ -554,6 +582,7 @@ int main(int argc, char **argv)
 		TEST(without_a_speed_all_comes_at_once),
 		TEST(a_large_file_is_read_in_parts),
 		TEST(what_comes_by_a_pipe_is_complete_after_a_quiet_moment),
+		TEST(a_named_pipe_is_waited_for),
 		TEST(what_is_damaged_is_said),
 		TEST(what_is_no_recording_is_refused),
 		TEST(what_was_said_is_kept_to_its_end),
