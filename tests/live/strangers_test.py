@@ -2,17 +2,28 @@
 """What a local user without rights may try against a recorder of root's, in a folder that both may write."""
 import os
 import pathlib
+import re
 import resource
 import shutil
 import signal
+import socket
 import stat
 import subprocess
+import sys
+import urllib.request
 
 import harness
+import records
 from harness import Workload, run_correlator
 
 STRANGER = 64_999  # a user without a name
 SECRET = "a-customer-s-secret"
+# Asks for metrics, as fast as it can.
+FLOOD = """import socket, sys
+while True:
+    with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as client:
+        client.sendall(b"GET /metrics HTTP/1.0\\r\\n\\r\\n")
+        while client.recv(1 << 20): pass"""
 
 
 def as_stranger(script, *arguments):
@@ -94,6 +105,58 @@ class MetricsTest(StrangersTest):
             status = (self.shared / "m").stat()
             self.assertEqual(0o600, stat.S_IMODE(status.st_mode))
             self.assert_ended_well(recording, recording.stop())
+
+
+    BUDGET_PERCENT = 20
+
+    def port_of(self, recording):
+        pattern = r"metrics on port (\d+)"
+        recording.await_message(pattern)
+        return int(re.search(pattern, recording.messages)[1])
+
+    def scrape(self, port):
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=harness.DEADLINE_SECONDS) as answer:
+            return answer.read()
+
+    def test_a_flood_of_questions_is_in_no_budget(self):
+        with harness.Recording(self.output, "-p", self.workload.pid, "-i", "100ms", "--budget",
+                               str(self.BUDGET_PERCENT), "--metrics", "tcp://127.0.0.1:0") as recording:
+            port = self.port_of(recording)
+            for _ in range(4):
+                flood = subprocess.Popen([sys.executable, "-c", FLOOD, str(port)], user=STRANGER, group=STRANGER,
+                                         extra_groups=[], stderr=subprocess.DEVNULL)
+                self.addCleanup(flood.wait)
+                self.addCleanup(flood.kill)
+            harness.await_true(lambda: len(records.of_kind(recording.records_so_far(), "self")) >= 30,
+                               "30 windows to end")
+            self.assertIn(b"correlator_", self.scrape(port))
+            self.assert_ended_well(recording, recording.stop())
+        found = recording.records()
+        self.assertEqual(["exact"], [meta["mode"] for meta in records.of_kind(found, "meta")], recording.messages)
+        costs = records.of_kind(found, "self")
+        self.assertGreater(sum(cost["own_cpu_ns"] for cost in costs), 0)
+
+    def test_forty_who_dawdle_keep_nobody_waiting_for_long(self):
+        with harness.Recording(self.output, "-p", self.workload.pid, "--metrics", "tcp://127.0.0.1:0") as recording:
+            port = self.port_of(recording)
+            for _ in range(40):
+                client = self.enter(socket.create_connection(("127.0.0.1", port)))
+                client.sendall(b"GET /metrics HTTP/1.1\r\nX: ")
+            # Each of the eight places is given up within 100 ms.
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=4) as answer:
+                self.assertIn(b"correlator_", answer.read())
+            self.assert_ended_well(recording, recording.stop())
+
+    def test_a_port_that_is_taken_ends_no_recording(self):
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            port = other.getsockname()[1]
+            with harness.Recording(self.output, "-p", self.workload.pid, "--metrics",
+                                   f"tcp://127.0.0.1:{port}") as recording:
+                recording.await_message("another process listens on tcp://127.0.0.1:")
+                other.close()
+                recording.await_message(f"metrics on port {port}")
+                self.assertIn(b"correlator_", self.scrape(port))
+                self.assert_ended_well(recording, recording.stop())
 
 
 class RightsTest(StrangersTest):
@@ -191,6 +254,50 @@ class RightsTest(StrangersTest):
             result = self.run_as_stranger("top", "-p", self.workload.pid, "--batch", "-n", "2", is_member=True,
                                           capabilities=capabilities, binary=binary)
             self.assertEqual(harness.EXIT_OK, result.returncode, result.stderr)
+
+    def record_one_that_becomes_roots(self, is_member):
+        """It is hers when the recording begins. Then it is Ruby of root's, by setuid, with a context of its own."""
+        out = self.hers / f"{is_member}.rec"
+        with harness.Process(["ruby", "-I", self.folder / "srv", "-e",
+                              "require 'correlator'; $stdout.syswrite(%(1\n)); $stdin.gets; exec(*ARGV)",
+                              self.folder / "privileged", self.folder / "srv" / "secret.rb"],
+                             user=STRANGER, group=STRANGER, extra_groups=[], text=True, stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE) as process:
+            self.assertEqual("1\n", process.process.stdout.readline())
+            with harness.Process([*harness.as_user(self.folder, (), STRANGER, is_member), self.binary, "record", "-p",
+                                  process.pid, "-i", "50ms", "--stacks", "-k", "request_id", "-o", out],
+                                 text=True, stderr=subprocess.PIPE) as recorder:
+                for line in recorder.process.stderr:
+                    if "observing" in line:
+                        break
+                process.process.stdin.write("go\n")
+                process.process.stdin.flush()
+                self.assertEqual("0\n", process.process.stdout.readline())
+                process.wait()
+                recorder.wait()
+        return out.read_bytes()
+
+    def test_a_process_that_becomes_somebody_else_s_is_not_read_any_more(self):
+        for path in (*harness.RUBY_PATHS, harness.FIXTURES):
+            shutil.copytree(path, self.folder / "srv", dirs_exist_ok=True)
+        privileged = shutil.copy(shutil.which("ruby"), self.folder / "privileged")
+        os.chmod(privileged, 0o4755)
+        (self.folder / "srv" / "secret.rb").write_text(
+            "Process::UID.change_privilege(0)\n"
+            "$LOAD_PATH.unshift(__dir__)\n"
+            "require 'correlator'\n"
+            f"Correlator.with(request_id: '{SECRET}') do\n"
+            "  ending = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 1\n"
+            "  nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < ending\n"
+            "end\n"
+            "puts Process.euid\n")
+        found = self.record_one_that_becomes_roots(False)
+        self.assertNotIn(SECRET.encode(), found)
+        self.assertNotIn(b"secret.rb", found)
+        # So that it means something.
+        found = self.record_one_that_becomes_roots(True)
+        self.assertIn(SECRET.encode(), found)
+        self.assertIn(b"secret.rb", found)
 
     def test_a_setuid_binary_is_refused(self):
         self.binary.chmod(0o4755)
