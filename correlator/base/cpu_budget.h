@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How much CPU work may take that others cause: some at once, and then one nanosecond of so many.
- * Pure; times are CLOCK_MONOTONIC.
+ * Bounds the CPU time of work that others cause: CPU_BUDGET_BURST_NS at once, and in the long run
+ * one part in CPU_BUDGET_PART. Pure; times are CLOCK_MONOTONIC.
  */
 #pragma once
 

@@ -36,8 +36,8 @@ int arguments_parse_pid(const char *text, pid_t *ret_pid);
 int arguments_add_pid(const char *text, pid_t *pids, size_t max, size_t *count);
 
 /*
- * argp_parse(3), which shows an option that it does not know as it is: one that is not printable
- * ASCII is looked for here before, and refused as arguments_refuse() does it. 0 or an errno value.
+ * argp_parse(3), which prints an unknown option as it is: this refuses one that is not printable
+ * ASCII before, and escapes it as print_line() does. 0 or an errno value.
  */
 int arguments_parse(const struct argp *parser, int argc, char **argv, unsigned int flags,
 		    void *input);

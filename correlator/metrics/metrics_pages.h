@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The text of what is given out, rendered once in each format, and only if somebody asks for it.
- * Who still reads one of before keeps it. Pure; single thread.
+ * Metrics as text, rendered once in each format, and only on demand. A page that is being sent
+ * outlives the next publication: its holder keeps it. Pure; single thread.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 
 #include "metrics/metrics_text.h"
 
-/* Shared; of nobody who does not hold it. */
+/* Freed when its last holder releases it. */
 struct metrics_page {
 	unsigned int holders;
 	size_t size_bytes;

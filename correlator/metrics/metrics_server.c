@@ -124,7 +124,7 @@ static void listen_again(struct metrics_server *server, uint64_t now_ns)
 		server->retry_ns = now_ns + RETRY_S * NS_PER_S;
 }
 
-/* Whom another one may have to make room for, rather than the other. */
+/* Whether one makes room for a new scraper sooner than the other. */
 static bool yields_before(const struct scraper *one, const struct scraper *other)
 {
 	if (!one->head_bytes != !other->head_bytes)
@@ -132,8 +132,7 @@ static bool yields_before(const struct scraper *one, const struct scraper *other
 	return one->moved_ns < other->moved_ns;
 }
 
-/* A place that is free, or else whose scraper dawdles, and would be the first to make room; NULL:
- * none. */
+/* A free place, or else that of the scraper that makes room first, if any dawdles; NULL: none. */
 static struct scraper *find_place(struct metrics_server *server, uint64_t now_ns)
 {
 	struct scraper *found = NULL;
@@ -150,7 +149,7 @@ static struct scraper *find_place(struct metrics_server *server, uint64_t now_ns
 	return found;
 }
 
-/* Where no place can be had the rest waits to be accepted. */
+/* Accepts scrapers while there is a place for them; the kernel keeps the rest waiting. */
 static void accept_scrapers(struct metrics_server *server, uint64_t now_ns)
 {
 	struct scraper *scraper;
@@ -166,7 +165,7 @@ static void accept_scrapers(struct metrics_server *server, uint64_t now_ns)
 	}
 }
 
-/* When something is to be done though nothing comes: CLOCK_MONOTONIC. */
+/* The time (CLOCK_MONOTONIC) of the next deadline; UINT64_MAX: there is none. */
 static uint64_t next_ns(struct metrics_server *server, uint64_t now_ns)
 {
 	uint64_t first_ns = server->retry_ns;
@@ -207,7 +206,7 @@ static void handle_scrapers(struct metrics_server *server, const struct pollfd *
 	}
 }
 
-/* Waits until something is to be done: the listener's and the scrapers' events, in fds. */
+/* Waits for events and deadlines of the listener and the scrapers, and handles them. */
 static void await_scrapers(struct metrics_server *server, struct pollfd *fds)
 {
 	uint64_t now_ns = clock_monotonic_ns();
@@ -225,7 +224,7 @@ static void await_scrapers(struct metrics_server *server, struct pollfd *fds)
 		accept_scrapers(server, now_ns);
 }
 
-/* Nobody is served meanwhile, and for nobody does time go by. */
+/* Serves nobody until then, and moves all deadlines by as much. */
 static void pause_until(struct metrics_server *server, struct pollfd *event, uint64_t until_ns)
 {
 	uint64_t begin_ns = clock_monotonic_ns(), paused_ns;
@@ -238,7 +237,7 @@ static void pause_until(struct metrics_server *server, struct pollfd *event, uin
 	}
 }
 
-/* What the thread has done since it was last looked at is at the expense of what is asked. */
+/* Charges the budget with the CPU time that the thread has used since the last call. */
 static void spend(struct metrics_server *server, uint64_t now_ns)
 {
 	uint64_t cpu_ns = clock_thread_cpu_ns();
@@ -280,7 +279,7 @@ static int start(struct metrics_server *server)
 	return r < 0 ? log_error_errno(r, "cannot serve metrics") : 0;
 }
 
-/* An address that somebody else has may be free later: it is no reason not to measure. */
+/* An address that another process has may become free later: the recording begins without it. */
 static int listen_at(struct metrics_server *server, const char *address)
 {
 	int r;

@@ -11,7 +11,7 @@
 
 enum {
 	READS_MAX = 64, /* a request comes in one piece, or a few */
-	MOVE_BYTES = 65536, /* who takes so much at once does not dawdle */
+	MOVE_BYTES = 65536, /* taken at once: the scraper does not dawdle */
 };
 
 void scraper_begin(struct scraper *scraper, int fd, bool names_host, uint64_t now_ns)
@@ -33,7 +33,7 @@ short scraper_events(const struct scraper *scraper)
 	return scraper->head_bytes ? POLLOUT : POLLIN;
 }
 
-/* Of a media range and its parameters, up to end: its q (RFC 9110, 12.4.2). */
+/* The weight q (RFC 9110, 12.4.2) of a media range with its parameters, up to end. */
 static double read_weight(const char *range, const char *end)
 {
 	const char *parameter = range;
@@ -90,9 +90,9 @@ static enum metrics_format choose_format(const char *request)
 }
 
 /*
- * Whether it asks by a name of this machine's loopback interface, or by none, as HTTP/1.0 may. By
- * another one, which its owner has pointed here, it is a page that reads along in somebody's
- * browser.
+ * Whether the request names this machine's loopback interface as its host, or no host, as HTTP/1.0
+ * may. Another name means that its owner has pointed it here, so that a page of that name can read
+ * the metrics through somebody's browser (DNS rebinding).
  */
 static bool is_meant_for_us(const char *request)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One who asks for metrics: the request, and our answer, by HTTP/1.0 (RFC 1945; clients of HTTP/1.1
- * take it). Never waits. Single thread.
+ * A connection that asks for metrics: its request and our answer, by HTTP/1.0 (RFC 1945; clients of
+ * HTTP/1.1 take it). Never waits. Single thread.
  */
 #pragma once
 
@@ -18,9 +18,9 @@ enum {
 
 struct scraper {
 	int fd; /* -1 = none */
-	bool names_host; /* it came by TCP: a page of the web may ask for us by a name of its own */
+	bool names_host; /* it came by TCP: the request must name us as its host */
 	uint64_t begin_ns; /* CLOCK_MONOTONIC: when it came, */
-	uint64_t moved_ns; /* and when it last took a good part of the answer */
+	uint64_t moved_ns; /* and when it last took 64 KiB of the answer at once */
 	char request[SCRAPER_REQUEST_BYTES_MAX + 1]; /* zeros behind what came */
 	size_t request_bytes;
 	unsigned int reads; /* pieces that it came in */

@@ -139,7 +139,7 @@ static const struct argp_option own_options[] = { { "out", 'o', "FILE", 0, NULL,
 						  { 0 } };
 static const struct argp parser = { own_options, take, NULL, NULL, children, NULL, NULL };
 
-/* One argument, and what is said of it; given: the options as they were taken. */
+/* Parses one argument: result, the lines on standard error, and the options as they were taken. */
 static void parse(const char *argument, int result, const char *said_of_it, const char *given)
 {
 	char name[] = "correlator some", copy[64], said[512], text[256] = "";
@@ -163,7 +163,7 @@ static void an_option_that_is_none_is_shown_escaped(void **state)
 	parse("--\33[2J", EINVAL, REFUSED("--\\x1b[2J"), "");
 	parse("--a\nerror: b", EINVAL, REFUSED("--a\\x0aerror: b"), "");
 	parse("--none=\33", EINVAL, REFUSED("--none=\\x1b"), "");
-	/* One of two. */
+	/* It could be either of two. */
 	parse("--ou=\33", EINVAL, REFUSED("--ou=\\x1b"), "");
 	parse("-\33", EINVAL, REFUSED("-\\x1b"), "");
 	parse("-q\33", EINVAL, REFUSED("-q\\x1b"), "");

@@ -116,7 +116,7 @@ static void what_cannot_be_a_secret_is_refused(void **state)
 	secret_free(secret);
 }
 
-/* Whom Ctrl-C ends, though signals are blocked. */
+/* A pending signal ends the wait, though signals are blocked. */
 static void a_pipe_is_waited_for(void **state)
 {
 	_cleanup_(secret_freep) char *secret = NULL;

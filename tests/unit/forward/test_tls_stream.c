@@ -45,7 +45,7 @@ struct scene {
 	short events;
 };
 
-/* Of that name as a subject, signed by itself, with more of what openssl(1) takes. */
+/* A self-signed certificate with that subject; more: further arguments of openssl(1). */
 static int make_certificate(const char *name, const char *more)
 {
 	char line[512];
@@ -205,7 +205,7 @@ static void the_certificate_must_be_of_whom_we_asked_for(void **state)
 	}
 }
 
-/* What an authority has checked are the names beside it. */
+/* An authority has checked the names in subjectAltName. */
 static void a_subject_is_no_name_of_a_host(void **state)
 {
 	struct scene *scene;

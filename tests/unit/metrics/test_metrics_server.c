@@ -369,7 +369,7 @@ static void who_has_asked_keeps_the_place_for_longer(void **state)
 	metrics_server_free(server);
 }
 
-/* Whatever it has done: 50 ms beyond what may be spent at once are paid within a second. */
+/* 50 ms of CPU beyond those that may be spent at once make a pause of a second. */
 static void what_is_asked_waits_where_it_takes_too_much_of_a_cpu(void **state)
 {
 	char path[64];
@@ -391,7 +391,7 @@ static void what_is_asked_waits_where_it_takes_too_much_of_a_cpu(void **state)
 	now_ns += 600 * NS_PER_MS;
 	wake(server);
 	expect_status(hear(more), "200");
-	/* What it waits for us is not its time. */
+	/* The pause has moved its deadline. */
 	await_timeout(CLIENT_MS + 1);
 	assert_int_equal(close(silent), 0);
 	await_timeout(-1);
@@ -797,7 +797,8 @@ static void a_port_that_somebody_else_has_is_tried_again(void **state)
 	assert_string_equal(said, expected);
 }
 
-/* Whoever owns a name may point it here: a browser would let a page of that name read along. */
+/* The owner of a name may point it here: a browser would let a page of that name read the answer.
+ */
 static void by_tcp_it_is_asked_by_a_name_of_the_loopback_interface(void **state)
 {
 	static const struct {

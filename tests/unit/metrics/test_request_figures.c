@@ -115,7 +115,7 @@ static void those_that_find_no_series_are_others(void **state)
 	expect_series(2, "e1", 1, 1);
 }
 
-/* Of one process, one after the other: PREFIX0, PREFIX1, ... */
+/* Requests of one process, each with a value of its own: PREFIX0, PREFIX1, ... */
 static void bring(uint32_t whose, const char *prefix, int count)
 {
 	char name[16];
@@ -180,7 +180,8 @@ static void a_process_that_comes_late_has_its_share(void **state)
 	bring(2, "x", 3);
 	expect_values("e0 e3 x0 x1");
 	expect_series(0, "other", 5, 5);
-	/* Those that are there are found, whoever brings them, and count as whose they were. */
+	/* A value that has a series is found, whatever process brings it, and stays its first
+	 * owner's. */
 	bring(3, "x", 2);
 	bring(3, "y", 2);
 	expect_values("e0 y0 x0 x1");

@@ -75,7 +75,7 @@ static void our_cpu_is_that_of_all_that_we_run_since_the_last_window(void **stat
 	assert_true(cost.percent == 100.0 * (8.0 / 2000 + 10.0 / 2000));
 }
 
-/* What others ask for is told, and no reason to do less. */
+/* CPU time that others cause is in the record, but not in the percentage that the budget bounds. */
 static void what_others_ask_for_is_in_no_budget(void **state)
 {
 	(void)state;

@@ -234,7 +234,7 @@ static void what_comes_by_a_pipe_is_complete_after_a_quiet_moment(void **state)
 	(void)close(fds[0]);
 }
 
-/* Whoever looks before the recorder has opened it waits for it. */
+/* top may open it before the recorder does. */
 static void a_named_pipe_is_waited_for(void **state)
 {
 	char name[64];
