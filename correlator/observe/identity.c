@@ -9,18 +9,13 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "target/proc/process.h"
+#include "base/random.h"
 
 int identity_read(struct identity *ret_identity)
 {
 	_cleanup_file_ FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-	struct identity identity = { .pid = (uint32_t)getpid() };
-	struct process_info self;
-	int r = process_read_info(getpid(), &self);
+	struct identity identity = { .pid = (uint32_t)getpid(), .nonce = random_seed() >> 16 };
 
-	if (r < 0)
-		return log_error_errno(r, "cannot read our own /proc entry");
-	identity.start_ticks = self.start_ticks;
 	if (gethostname(identity.host_name, sizeof(identity.host_name) - 1) < 0)
 		return log_error_errno(errno, "cannot read the host's name");
 	if (!file || !fgets(identity.boot_id, sizeof(identity.boot_id), file))
@@ -33,8 +28,8 @@ int identity_read(struct identity *ret_identity)
 void identity_stamp(struct identity *identity, uint64_t wall_ns, struct record_common *common)
 {
 	(void)snprintf(identity->record_id, sizeof(identity->record_id),
-		       "%.8s:%" PRIu32 ":%" PRIu64 ":%" PRIu64, identity->boot_id, identity->pid,
-		       identity->start_ticks, ++identity->record_number);
+		       "%.8s:%" PRIu32 ":%012" PRIx64 ":%" PRIu64, identity->boot_id, identity->pid,
+		       identity->nonce, ++identity->record_number);
 	common->wall_ns = wall_ns;
 	common->record_id = identity->record_id;
 	common->host_name = identity->host_name;

@@ -16,7 +16,7 @@ struct identity {
 	char host_name[HOST_NAME_BYTES];
 	char boot_id[BOOT_ID_BYTES];
 	uint32_t pid; /* our own */
-	uint64_t start_ticks; /* of our process, which tells it from a later one of that pid */
+	uint64_t nonce; /* 48 random bits: as process 1 of its container each has that pid */
 	uint64_t record_number; /* of the last record */
 	char record_id[RECORD_ID_BYTES]; /* of the last record */
 };
@@ -26,6 +26,7 @@ int identity_read(struct identity *ret_identity);
 
 /*
  * Fills in what every record has but whom it is about: without a pid it is about ourselves. The id
- * is unique for good: boot, our own process, a running number. The texts live until the next call.
+ * is unique for good: boot, our own pid, the nonce, a running number. The texts live until the next
+ * call.
  */
 void identity_stamp(struct identity *identity, uint64_t wall_ns, struct record_common *common);
