@@ -20,16 +20,44 @@ static void fill(sigset_t *ret_signals)
 	(void)sigaddset(ret_signals, SIGHUP);
 }
 
+static bool is_ignored(int number)
+{
+	struct sigaction action;
+
+	return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+static int catch_signals(sigset_t *signals)
+{
+	int fd;
+
+	for (int number = 1; number < NSIG; number++)
+		if (number != SIGINT && is_ignored(number))
+			(void)sigdelset(signals, number);
+	if (sigprocmask(SIG_BLOCK, signals, NULL) < 0)
+		return log_error_errno(errno, "cannot block signals");
+	fd = signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? log_error_errno(errno, "cannot catch signals") : fd;
+}
+
 int signals_catch(void)
 {
 	sigset_t signals;
-	int fd;
 
 	fill(&signals);
-	if (sigprocmask(SIG_BLOCK, &signals, NULL) < 0)
-		return log_error_errno(errno, "cannot block signals");
-	fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-	return fd < 0 ? log_error_errno(errno, "cannot catch signals") : fd;
+	return catch_signals(&signals);
+}
+
+int signals_catch_for_command(void)
+{
+	static const int told_by[] = { SIGUSR1, SIGUSR2, SIGQUIT, SIGWINCH,
+				       SIGTTIN, SIGTTOU, SIGALRM, SIGCONT };
+	sigset_t signals;
+
+	fill(&signals);
+	for (size_t i = 0; i < sizeof(told_by) / sizeof(told_by[0]); i++)
+		(void)sigaddset(&signals, told_by[i]);
+	return catch_signals(&signals);
 }
 
 int signals_read(int fd, bool *ret_is_typed)

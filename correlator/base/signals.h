@@ -7,10 +7,15 @@
 #include "base/clock.h"
 
 /*
- * Blocks SIGINT, SIGTERM and SIGHUP in the calling thread, for good. Returns a signalfd(2) for
- * them, non-blocking, the caller's; or -errno, logged.
+ * Blocks SIGINT, SIGTERM and SIGHUP in the calling thread, for good; SIGTERM and SIGHUP not if they
+ * are ignored, as nohup(1) wants it (a shell ignores SIGINT for each command that a script puts in
+ * the background, and the script may well end it by that). Returns a signalfd(2) for them,
+ * non-blocking, the caller's; or -errno, logged.
  */
 int signals_catch(void);
+/* The same, and of those by which servers are told something, to be passed on: SIGUSR1, SIGUSR2,
+ * SIGQUIT, SIGWINCH, SIGTTIN, SIGTTOU, SIGALRM, SIGCONT; none that is ignored. */
+int signals_catch_for_command(void);
 /* Which one came: its number; 0: none yet. ret_is_typed: a terminal sent it (SI_KERNEL,
  * sigaction(2)): so it did to the whole process group. */
 int signals_read(int fd, bool *ret_is_typed);

@@ -8,6 +8,7 @@
 #include <correlator/stacks.h>
 
 #include "base/duration.h"
+#include "base/first_process.h"
 #include "base/log.h"
 #include "base/rights.h"
 #include "command/alert_arguments.h"
@@ -619,6 +620,9 @@ int command_record(int argc, char **argv)
 	forward_arguments_init(&arguments.forward);
 	(void)duration_parse(DEFAULT_INTERVAL, &arguments.recording.interval_ns);
 	code = parse(argc, argv, &configuration, &arguments);
+	/* What the command leaves behind is ours to see to. */
+	if (!code && arguments.recording.command && first_process_leave() < 0)
+		code = EXIT_CODE_FAILURE;
 	rights_raise();
 	if (!code)
 		code = recording_start(&arguments.recording, &recording);

@@ -43,6 +43,8 @@
 
 /* At the end, for the reader of a pipe. */
 #define PATIENCE_NS (5 * NS_PER_S)
+/* Two signals that end a command, within that time, end its recording. */
+#define AGAIN_NS NS_PER_S
 
 /* Of a timeline: so many rings full of slices find room in memory, of a window. */
 enum {
@@ -70,7 +72,7 @@ struct recording {
 	int signal_fd;
 	bool is_stopped; /* by a signal */
 	bool is_interrupted; /* by SIGINT */
-	int told_signal; /* was passed on to the command; 0 = none yet */
+	int told_signal; /* to end, that was passed on to the command last; 0 = none yet */
 	uint64_t told_ns; /* when; CLOCK_MONOTONIC */
 	bool may_probe; /* uprobes are allowed */
 	bool has_otel; /* contexts that change without a probe are read, beside others: it was said
@@ -901,7 +903,7 @@ static int prepare(struct recording *recording)
 		code = targets_prepare(&recording->targets, options);
 	if (code != EXIT_CODE_OK)
 		return code;
-	recording->signal_fd = signals_catch();
+	recording->signal_fd = options->command ? signals_catch_for_command() : signals_catch();
 	return recording->signal_fd < 0 ? EXIT_CODE_FAILURE : EXIT_CODE_OK;
 }
 
@@ -1005,25 +1007,35 @@ void recording_free(struct recording *recording)
 	free(recording);
 }
 
+/* Others are for a command. */
+static bool is_end_of_recording(int number)
+{
+	return number == SIGINT || number == SIGTERM || number == SIGHUP;
+}
+
 /*
- * A command is told to end, and then recorded until it has: what it does last is of interest, too.
- * A terminal has told it already. False: there is none to tell, or it was told before.
+ * A command gets each signal that we get, and is recorded until it has ended: what it does last is
+ * of interest, too. A terminal has told it already. False: there is none to tell, or it was told to
+ * end twice within AGAIN_NS, which is meant for us.
  */
 static bool tell_command(struct recording *recording, int number, bool is_typed)
 {
-	uint64_t now_ns = clock_monotonic_ns();
+	bool is_end = number == SIGINT || number == SIGTERM;
+	uint64_t now_ns = clock_monotonic_ns(), since_ns = now_ns - recording->told_ns;
 
 	if (!child_command_runs(&recording->targets.child))
 		return false;
-	if (recording->told_signal)
-		return number == recording->told_signal &&
-		       now_ns - recording->told_ns < SIGNALS_ECHO_NS;
+	if (is_end && recording->told_signal && since_ns < AGAIN_NS)
+		return number == recording->told_signal && since_ns < SIGNALS_ECHO_NS;
 	if (!is_typed)
 		child_command_signal(&recording->targets.child, number);
+	if (!is_end)
+		return true;
+	if (!recording->told_signal)
+		log_info("recording until %s has ended; two signals within a second end it at once",
+			 recording->options->command[0]);
 	recording->told_signal = number;
 	recording->told_ns = now_ns;
-	log_info("recording until %s has ended; another signal ends it at once",
-		 recording->options->command[0]);
 	return true;
 }
 
@@ -1033,7 +1045,7 @@ static bool read_signal(struct recording *recording)
 	bool is_typed;
 	int number = signals_read(recording->signal_fd, &is_typed);
 
-	if (!number || tell_command(recording, number, is_typed))
+	if (!number || tell_command(recording, number, is_typed) || !is_end_of_recording(number))
 		return false;
 	recording->is_stopped = true;
 	recording->is_interrupted |= number == SIGINT;
@@ -1119,7 +1131,8 @@ static bool is_patience_over(void *user, int fd)
 		    patience->end_ns == UINT64_MAX ? NULL : &timeout, NULL);
 	now_ns = clock_monotonic_ns();
 	is_echo = patience->recording->is_stopped && now_ns - patience->start_ns < SIGNALS_ECHO_NS;
-	if (signals_read(patience->recording->signal_fd, &is_typed) && !is_echo) {
+	if (is_end_of_recording(signals_read(patience->recording->signal_fd, &is_typed)) &&
+	    !is_echo) {
 		if (patience->end_ns != UINT64_MAX)
 			return true;
 		patience->end_ns = now_ns + PATIENCE_NS;

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import pathlib
 import pty
 import signal
 import subprocess
@@ -125,8 +126,8 @@ import os, select, signal, sys
 come, comes = os.pipe()
 os.set_blocking(comes, False)
 signal.set_wakeup_fd(comes)
-for number in signal.SIGHUP, signal.SIGINT, signal.SIGTERM:
-    signal.signal(number, lambda *_: None)
+for name in "HUP INT TERM USR1 USR2 QUIT WINCH TTIN TTOU ALRM CONT".split():
+    signal.signal(getattr(signal, "SIG" + name), lambda *_: None)
 print("up", flush=True)
 while True:
     ready, _, _ = select.select([0, come], [], [])
@@ -154,20 +155,39 @@ class SignalTest(harness.LiveTest):
         self.assertEqual("exit", recording.records()[-1]["event"])
         return said
 
-    def test_each_is_passed_on_once_and_the_recording_lasts_as_long_as_the_command(self):
-        for number in signal.SIGTERM, signal.SIGINT, signal.SIGHUP:
+    def tell(self, recording, number):
+        recording.process.send_signal(number)
+        self.assertEqual(f"{number.name[3:]}\n", recording.process.stdout.readline())
+
+    def test_each_that_ends_is_passed_on_and_the_recording_lasts_as_long_as_the_command(self):
+        for number in signal.SIGTERM, signal.SIGINT:
             with self.subTest(number):
                 self.output.unlink(missing_ok=True)
                 recording = self.start()
-                recording.process.send_signal(number)
-                self.assertEqual(f"{number.name[3:]}\n", recording.process.stdout.readline())
+                self.tell(recording, number)
                 self.assertEqual("", self.finish(recording))
 
-    def test_the_second_one_ends_the_recording_at_once(self):
+    def test_others_are_passed_on_as_often_as_they_come(self):
         recording = self.start()
-        recording.process.send_signal(signal.SIGTERM)
-        self.assertEqual("TERM\n", recording.process.stdout.readline())
-        recording.await_message("another signal ends it")
+        for _ in range(2):
+            for name in "HUP USR1 USR2 QUIT WINCH TTIN TTOU ALRM CONT".split():
+                self.tell(recording, getattr(signal, f"SIG{name}"))
+        self.tell(recording, signal.SIGTERM)
+        self.assertEqual("", self.finish(recording))
+
+    def test_what_was_ignored_at_the_start_stays_so(self):
+        with Workload("driven.rb") as workload:
+            recording = self.enter(Recording(self.output, "-p", workload.pid,
+                                             preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)))
+            recording.process.send_signal(signal.SIGHUP)
+            workload.evaluate('Correlator.with(request_id: "r") { Workload.spin_ms(5) } && nil')
+            self.assert_ended_well(recording, recording.stop())
+        self.assertIn("r", {record.get("request_id") for record in recording.records()})
+
+    def test_two_within_a_second_end_the_recording_at_once(self):
+        recording = self.start()
+        self.tell(recording, signal.SIGTERM)
+        recording.await_message("two signals within a second end it")
         recording.process.send_signal(signal.SIGINT)
         # Not wait(), which waits for the end of what is said: the command holds that open, too.
         code = recording.process.wait(harness.DEADLINE_SECONDS)
@@ -191,9 +211,54 @@ class SignalTest(harness.LiveTest):
 
         recording = self.start(preexec_fn=take_terminal)
         os.write(ours, b"\x03")
-        recording.await_message("another signal ends it")
+        recording.await_message("two signals within a second end it")
         self.assertEqual("INT\n", recording.process.stdout.readline())
         self.assertEqual("", self.finish(recording))
+
+
+# Leaves orphans, and says how many of them stay zombies.
+ORPHANS = """
+import os, sys
+for _ in range(5):
+    child = os.fork()
+    if not child:
+        if not os.fork():
+            os._exit(0)
+        os._exit(0)
+    os.waitpid(child, 0)
+def states():
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            yield open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[0]
+        except OSError:
+            pass
+for _ in range(100000):
+    if "Z" not in states():
+        sys.exit(7)
+    os.sched_yield()
+"""
+
+
+class FirstProcessTest(harness.LiveTest):
+    def command(self, *arguments):
+        return ["unshare", "--pid", "--fork", "--mount-proc", harness.CORRELATOR, "record", "-o", self.output, *arguments]
+
+    def test_orphans_leave_no_zombies(self):
+        with harness.Process(self.command("-q", "--", sys.executable, "-c", ORPHANS)) as recorder:
+            self.assertEqual(7, recorder.wait())
+
+    def test_it_passes_signals_on(self):
+        with harness.Process(self.command("--", sys.executable, "-c", LISTENER), stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, text=True) as recorder:
+            self.assertEqual("up\n", recorder.process.stdout.readline())
+            # unshare(1) waits; the first process is its child.
+            first = int(pathlib.Path(f"/proc/{recorder.pid}/task/{recorder.pid}/children").read_text())
+            for number in signal.SIGHUP, signal.SIGUSR1, signal.SIGTERM:
+                os.kill(first, number)
+                self.assertEqual(f"{number.name[3:]}\n", recorder.process.stdout.readline())
+            recorder.process.stdin.write("\n")
+            recorder.process.stdin.flush()
+            self.assertEqual(5, recorder.wait())
 
 
 if __name__ == "__main__":

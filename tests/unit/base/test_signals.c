@@ -122,6 +122,58 @@ static void an_interrupt_is_spared_once_and_only_on_demand(void **state)
 	assert_true(WIFEXITED(code) && WEXITSTATUS(code) == SIGINT);
 }
 
+static void hang_up_and_go_on(void)
+{
+	bool is_typed;
+	int fd;
+
+	(void)signal(SIGHUP, SIG_IGN);
+	(void)signal(SIGINT, SIG_IGN);
+	(void)signal(SIGUSR2, SIG_IGN);
+	fd = signals_catch_for_command();
+	for (int i = 0; i < 2; i++) {
+		(void)raise(SIGHUP);
+		(void)raise(SIGUSR2);
+		if (signals_read(fd, &is_typed) != 0)
+			_exit(1);
+		(void)raise(SIGUSR1);
+		if (signals_read(fd, &is_typed) != SIGUSR1)
+			_exit(2);
+	}
+	(void)raise(SIGINT);
+	if (signals_read(fd, &is_typed) != SIGINT)
+		_exit(3);
+}
+
+static void tell_each(void)
+{
+	static const int numbers[] = { SIGUSR1, SIGUSR2, SIGQUIT, SIGWINCH, SIGTTIN, SIGTTOU,
+				       SIGALRM, SIGCONT, SIGHUP,  SIGINT,   SIGTERM };
+	bool is_typed;
+	int fd = signals_catch_for_command();
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		(void)raise(numbers[i]);
+		if (signals_read(fd, &is_typed) != numbers[i])
+			_exit(numbers[i]);
+	}
+}
+
+/* As by nohup(1); but a script interrupts what it has put in the background. */
+static void what_is_ignored_stays_so_but_for_an_interrupt(void **state)
+{
+	char said[64];
+	int code;
+
+	(void)state;
+	code = run_child(hang_up_and_go_on, said, sizeof(said));
+	assert_true(WIFEXITED(code));
+	assert_int_equal(WEXITSTATUS(code), 0);
+	code = run_child(tell_each, said, sizeof(said));
+	assert_true(WIFEXITED(code));
+	assert_int_equal(WEXITSTATUS(code), 0);
+}
+
 static int terminal;
 
 static void read_from_terminal(void)
@@ -163,6 +215,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_interrupt_is_spared_once_and_only_on_demand),
+		cmocka_unit_test(what_is_ignored_stays_so_but_for_an_interrupt),
 		cmocka_unit_test(what_was_typed_at_a_terminal_is_told_apart),
 		cmocka_unit_test(what_ends_a_command_is_read_and_kills_nobody),
 	};

@@ -369,6 +369,11 @@ int signals_catch(void)
 	return dup(STDERR_FILENO);
 }
 
+int signals_catch_for_command(void)
+{
+	return signals_catch();
+}
+
 int signals_read(int fd, bool *ret_is_typed)
 {
 	int number = fake.signal;

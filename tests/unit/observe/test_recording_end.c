@@ -110,7 +110,8 @@ static void a_command_is_told_to_end_and_recorded_until_it_has(void **state)
 	plan(NS_PER_S / 4, terminate);
 	assert_int_equal(record(), 128 + SIGTERM);
 	expect_told("signal 15\n");
-	expect_said("recording until rails has ended; another signal ends it at once\n");
+	expect_said(
+		"recording until rails has ended; two signals within a second end it at once\n");
 	expect_windows(&end_ns, &end_ns, 1);
 	/* A terminal has told it already. */
 	(void)set_up(state);
@@ -118,6 +119,59 @@ static void a_command_is_told_to_end_and_recorded_until_it_has(void **state)
 	plan(NS_PER_S / 4, type_an_interrupt);
 	assert_int_equal(record(), 7);
 	assert_null(strstr(fake.told, "signal"));
+}
+
+static void ask_for_logs(void)
+{
+	fake.signal = SIGUSR1;
+}
+
+static void hang_up(void)
+{
+	fake.signal = SIGHUP;
+}
+
+static size_t count_told(const char *part)
+{
+	size_t count = 0;
+
+	for (const char *at = fake.told; (at = strstr(at, part)); at++)
+		count++;
+	return count;
+}
+
+/* And what ends it, a second after the last one. */
+static void other_signals_are_passed_on_as_often_as_they_come(void **state)
+{
+	const uint64_t end_ns = 7 * NS_PER_S / 2;
+
+	(void)state;
+	start_a_command(end_ns, end_the_command, 0);
+	fake.recording.interval_ns = 10 * NS_PER_S;
+	plan(1, ask_for_logs);
+	plan(2, hang_up);
+	plan(3, ask_for_logs);
+	plan(NS_PER_S / 2, terminate);
+	plan(NS_PER_S / 2 + 1, hang_up);
+	plan(3 * NS_PER_S / 2, terminate);
+	plan(5 * NS_PER_S / 2, interrupt);
+	assert_int_equal(record(), EXIT_CODE_OK);
+	assert_int_equal(count_told("signal 10\n"), 2);
+	assert_int_equal(count_told("signal 1\n"), 2);
+	assert_int_equal(count_told("signal 15\n"), 2);
+	assert_int_equal(count_told("signal 2\n"), 1);
+	expect_windows(&end_ns, &end_ns, 1);
+}
+
+static void without_a_command_they_end_nothing(void **state)
+{
+	const uint64_t end_ns = NS_PER_S / 2;
+
+	(void)state;
+	plan(NS_PER_S / 4, ask_for_logs);
+	plan(end_ns, hang_up);
+	assert_int_equal(record(), EXIT_CODE_OK);
+	expect_windows(&end_ns, &end_ns, 1);
 }
 
 static void another_signal_ends_it_at_once_unless_it_is_the_same_ones_echo(void **state)
@@ -222,6 +276,8 @@ int main(void)
 		TEST(it_ends_with_its_targets),
 		TEST(a_command_s_end_is_the_recordings_and_so_is_its_exit_code),
 		TEST(a_command_is_told_to_end_and_recorded_until_it_has),
+		TEST(other_signals_are_passed_on_as_often_as_they_come),
+		TEST(without_a_command_they_end_nothing),
 		TEST(another_signal_ends_it_at_once_unless_it_is_the_same_ones_echo),
 		TEST(where_one_was_to_publish_and_none_did_it_is_an_error),
 		TEST(the_reader_of_a_pipe_is_waited_for_5_s_once_somebody_wants_it_to_end),

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "base/first_process.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/exit_code.h"
+#include "base/log.h"
+
+/* Returns when child is not among those that have ended. */
+static void reap(pid_t child)
+{
+	pid_t ended;
+	int status;
+
+	while ((ended = waitpid(-1, &status, WNOHANG)) > 0)
+		if (ended == child)
+			_exit(WIFSIGNALED(status) ? EXIT_CODE_OF_SIGNAL + WTERMSIG(status)
+						  : WEXITSTATUS(status));
+}
+
+static _Noreturn void stay(pid_t child, const sigset_t *signals)
+{
+	for (;;) {
+		siginfo_t info;
+		int number = sigwaitinfo(signals, &info);
+
+		if (number == SIGCHLD)
+			reap(child);
+		else if (number > 0 && info.si_code != SI_KERNEL)
+			(void)kill(child, number);
+	}
+}
+
+int first_process_leave(void)
+{
+	sigset_t all, before;
+	pid_t child;
+
+	if (getpid() != 1)
+		return 0;
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, &before);
+	child = fork();
+	if (child > 0)
+		stay(child, &all);
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+	return child < 0 ? log_error_errno(errno, "cannot start") : 0;
+}
