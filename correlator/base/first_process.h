@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the first process of a container has to do, beside its work: processes that lose their
- * parent become its children, and stay as zombies until it asks for their status (wait(2)).
+ * The duty of the first process of a container: a process whose parent ends becomes its child, and
+ * stays as a zombie until the first process asks for its status (wait(2)).
  */
 #pragma once
 
 /*
  * If we are process 1: forks, and returns in the child, which goes on with the work. Process 1
  * itself passes signals on to it, but for those of a terminal, which both get; asks for the status
- * of everybody else; and ends as the child does (128 + the signal that killed it). Before any
+ * of all other processes; and ends as the child does (128 + the signal that killed it). Before any
  * thread is started or descriptor opened. 0; -errno of fork(2), logged.
  */
 int first_process_leave(void);

@@ -138,8 +138,8 @@ static const struct argp_option options[] = {
 	  "And histograms of the CPU and the wall time of requests, by the value of a recorded key",
 	  2 },
 	{ "metrics-series", OPTION_METRICS_SERIES, "N", 0,
-	  "Of so many values (default 100), each process's in its share: the rest is \"other\", and "
-	  "so is what nobody used for an hour",
+	  "At most N values have series of their own (default 100), shared between processes: the "
+	  "others are \"other\", as are values that no request had for an hour",
 	  2 },
 	{ "alert", OPTION_ALERT, "EXPRESSION", 0,
 	  "Say when it holds, and when no more, in the log and by a record (repeatable): a measure of "
@@ -620,7 +620,7 @@ int command_record(int argc, char **argv)
 	forward_arguments_init(&arguments.forward);
 	(void)duration_parse(DEFAULT_INTERVAL, &arguments.recording.interval_ns);
 	code = parse(argc, argv, &configuration, &arguments);
-	/* What the command leaves behind is ours to see to. */
+	/* Orphans of the command become children of process 1. */
 	if (!code && arguments.recording.command && first_process_leave() < 0)
 		code = EXIT_CODE_FAILURE;
 	rights_raise();

@@ -106,6 +106,17 @@ static bool take_published(struct metrics_server *server)
 	return !is_ending;
 }
 
+/* When its time is over, and when it has to make room for another one (CLOCK_MONOTONIC). */
+static uint64_t end_ns(const struct scraper *scraper)
+{
+	return scraper->begin_ns + SCRAPER_MS * NS_PER_MS;
+}
+
+static uint64_t dawdles_ns(const struct scraper *scraper)
+{
+	return scraper->moved_ns + DAWDLE_MS * NS_PER_MS;
+}
+
 static int listen_now(struct metrics_server *server)
 {
 	int r = listener_open(server->address, &server->listener);
@@ -142,8 +153,7 @@ static struct scraper *find_place(struct metrics_server *server, uint64_t now_ns
 
 		if (scraper->fd < 0)
 			return scraper;
-		if (now_ns >= scraper->moved_ns + DAWDLE_MS * NS_PER_MS &&
-		    (!found || yields_before(scraper, found)))
+		if (now_ns >= dawdles_ns(scraper) && (!found || yields_before(scraper, found)))
 			found = scraper;
 	}
 	return found;
@@ -173,12 +183,12 @@ static uint64_t next_ns(struct metrics_server *server, uint64_t now_ns)
 
 	for (size_t i = 0; i < SCRAPERS_MAX; i++) {
 		const struct scraper *scraper = &server->scrapers[i];
-		uint64_t ns = scraper->begin_ns + SCRAPER_MS * NS_PER_MS;
+		uint64_t ns = end_ns(scraper);
 
 		if (scraper->fd < 0)
 			continue;
-		if (!has_place && scraper->moved_ns + DAWDLE_MS * NS_PER_MS < ns)
-			ns = scraper->moved_ns + DAWDLE_MS * NS_PER_MS;
+		if (!has_place && dawdles_ns(scraper) < ns)
+			ns = dawdles_ns(scraper);
 		if (ns < first_ns)
 			first_ns = ns;
 	}
@@ -199,7 +209,7 @@ static void handle_scrapers(struct metrics_server *server, const struct pollfd *
 		struct scraper *scraper = &server->scrapers[i];
 
 		if (scraper->fd >= 0 &&
-		    (now_ns >= scraper->begin_ns + SCRAPER_MS * NS_PER_MS ||
+		    (now_ns >= end_ns(scraper) ||
 		     (fds[i].revents &&
 		      !scraper_go_on(scraper, &server->pages, &server->metrics, now_ns))))
 			scraper_end(scraper);

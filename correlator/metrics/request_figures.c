@@ -185,7 +185,7 @@ static struct owner *largest_owner(const struct request_metrics *metrics)
 /* For a value that a process brings. False: it has its share already. */
 static bool make_room(struct request_metrics *metrics, uint32_t pid)
 {
-	const struct owner *own = find_owner(metrics, pid), *largest = largest_owner(metrics);
+	const struct owner *own = find_owner(metrics, pid);
 	size_t owners = HASH_COUNT(metrics->owners) + !own;
 	struct place *place;
 
@@ -193,7 +193,7 @@ static bool make_room(struct request_metrics *metrics, uint32_t pid)
 		return true;
 	if ((own ? own->places : 0) >= metrics->figures->series_max / owners)
 		return false;
-	DL_SEARCH_SCALAR(metrics->oldest, place, pid, largest->pid);
+	DL_SEARCH_SCALAR(metrics->oldest, place, pid, largest_owner(metrics)->pid);
 	remove_place(metrics, place);
 	return true;
 }

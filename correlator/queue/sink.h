@@ -35,7 +35,7 @@ struct sink_file {
 	const char *path; /* "-" or "/dev/stdout": standard output */
 	bool overwrites; /* what is there, if that is not empty */
 	uint64_t bytes_max; /* of this and the one that it had before it (below); 0 = no limit.
-			     * What is checked at once (record/check.h) stays together. */
+			     * Entries with one check (record/check.h) are in one file. */
 	/* With a limit: what each file but the first begins with, whole entries, the callee's until
 	 * the next call; NULL: no memory, it begins without. */
 	const void *(*head)(void *user, size_t *ret_size_bytes);

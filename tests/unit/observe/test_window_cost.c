@@ -75,30 +75,29 @@ static void our_cpu_is_that_of_all_that_we_run_since_the_last_window(void **stat
 	assert_true(cost.percent == 100.0 * (8.0 / 2000 + 10.0 / 2000));
 }
 
+/* A window of 1000 ns more, in which so much of our CPU is used, part of it for others. */
+static void use(uint64_t own_ns, uint64_t asked_ns)
+{
+	own_cost_next_window(&cost, fake.now_ns, fake.now_ns + NS_PER_S);
+	fake.own_cpu_ns += own_ns;
+	asked_cpu_ns += asked_ns;
+	run(1000, 1, 10);
+	measure(1000);
+}
+
 /* CPU time that others cause is in the record, but not in the percentage that the budget bounds. */
 static void what_others_ask_for_is_in_no_budget(void **state)
 {
 	(void)state;
 	begin(true);
-	fake.own_cpu_ns = 950;
-	asked_cpu_ns = 900;
-	run(1000, 1, 10);
-	measure(1000);
+	use(950, 900);
 	assert_int_equal(record.own_cpu_ns, 950);
 	assert_true(cost.percent == 100.0 * (50.0 / 1000 + 10.0 / 1000));
-	own_cost_next_window(&cost, fake.now_ns, fake.now_ns + NS_PER_S);
-	fake.own_cpu_ns += 30;
-	asked_cpu_ns += 10;
-	run(1000, 1, 10);
-	measure(1000);
+	use(30, 10);
 	assert_int_equal(record.own_cpu_ns, 30);
 	assert_true(cost.percent == 100.0 * (20.0 / 1000 + 10.0 / 1000));
 	/* Between the two readings some was used. */
-	own_cost_next_window(&cost, fake.now_ns, fake.now_ns + NS_PER_S);
-	fake.own_cpu_ns += 5;
-	asked_cpu_ns += 6;
-	run(1000, 1, 10);
-	measure(1000);
+	use(5, 6);
 	assert_true(cost.percent == 100.0 * 10.0 / 1000);
 }
 
