@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,8 +22,16 @@ static void reap(pid_t child)
 						  : WEXITSTATUS(status));
 }
 
+/* It may hold a secret (forward/secret.h), and is read in /proc/1/environ. */
+static void wipe_environment(void)
+{
+	for (char **each = environ; each && *each; each++)
+		explicit_bzero(*each, strlen(*each));
+}
+
 static _Noreturn void stay(pid_t child, const sigset_t *signals)
 {
+	wipe_environment();
 	for (;;) {
 		siginfo_t info;
 		int number = sigwaitinfo(signals, &info);

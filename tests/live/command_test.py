@@ -248,11 +248,14 @@ class FirstProcessTest(harness.LiveTest):
             self.assertEqual(7, recorder.wait())
 
     def test_it_passes_signals_on(self):
+        environment = {**os.environ, "CORRELATOR_SHARED_KEY": "a-key-of-customers"}
         with harness.Process(self.command("--", sys.executable, "-c", LISTENER), stdin=subprocess.PIPE,
-                             stdout=subprocess.PIPE, text=True) as recorder:
+                             stdout=subprocess.PIPE, text=True, env=environment) as recorder:
             self.assertEqual("up\n", recorder.process.stdout.readline())
             # unshare(1) waits; the first process is its child.
             first = int(pathlib.Path(f"/proc/{recorder.pid}/task/{recorder.pid}/children").read_text())
+            # It only waits, and gives up what the recorder gives up (forward/secret.h).
+            self.assertEqual(b"", pathlib.Path(f"/proc/{first}/environ").read_bytes().strip(b"\0"))
             for number in signal.SIGHUP, signal.SIGUSR1, signal.SIGTERM:
                 os.kill(first, number)
                 self.assertEqual(f"{number.name[3:]}\n", recorder.process.stdout.readline())
