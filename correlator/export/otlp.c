@@ -302,14 +302,16 @@ static int find_link(struct writer *writer, const struct stacks_context *context
 /* The samples. */
 
 static int fill_sample(struct writer *writer, const struct stacks_context *context,
-		       sample_t *sample)
+		       enum stacks_whose whose, sample_t *sample)
 {
-	int r = find_link(writer, context, &sample->link_index);
+	int r = whose == STACKS_OWN ? find_link(writer, context, &sample->link_index) : 0;
 
 	sample->attribute_indices = writer->attribute_indices;
 	for (size_t i = 0; i < context->label_count && r == 0; i++)
-		r = find_text_attribute(writer, &context->labels[i],
-					&writer->attribute_indices[sample->n_attribute_indices++]);
+		if (stacks_label_is_of(&context->labels[i], whose))
+			r = find_text_attribute(
+				writer, &context->labels[i],
+				&writer->attribute_indices[sample->n_attribute_indices++]);
 	return r;
 }
 
@@ -335,37 +337,48 @@ static int put_sample(struct writer *writer, enum profile_kind kind, sample_t *s
 	return put(&writer->profiles[kind], &piece.base);
 }
 
-/* sample: what all of the context's have. */
-static int put_place(struct writer *writer, const struct stacks_place *place, sample_t sample)
+static int put_part(struct writer *writer, const struct stacks_place *place,
+		    enum stacks_whose whose)
 {
-	int r = add_number(writer, TEXT_PID, place->where.pid, &sample);
+	sample_t sample = OTLP__SAMPLE__INIT;
+	struct stacks_part part = stacks_part(place, whose);
+	int r;
 
+	if (part.spent_ns == 0 && part.samples == 0)
+		return 0;
+	r = fill_sample(writer, place->where.context, whose, &sample);
+	if (r == 0)
+		r = add_number(writer, TEXT_PID, place->where.pid, &sample);
 	if (r == 0)
 		r = add_number(writer, TEXT_TID, place->where.tid, &sample);
 	if (r == 0)
 		r = find_stack(writer, place->where.frame, &sample.stack_index);
 	if (r == 0)
-		r = put_sample(writer, PROFILE_SPENT, &sample, place->spent_ns);
+		r = put_sample(writer, PROFILE_SPENT, &sample, part.spent_ns);
 	return r == 0 ? put_sample(writer, PROFILE_SAMPLES, &sample,
-				   place->samples > INT64_MAX ? INT64_MAX : (int64_t)place->samples)
+				   part.samples > INT64_MAX ? INT64_MAX : (int64_t)part.samples)
 		      : r;
+}
+
+static int put_not_sampled(struct writer *writer, const struct stacks_context *context)
+{
+	sample_t sample = OTLP__SAMPLE__INIT;
+	int r = fill_sample(writer, context, STACKS_OWN, &sample);
+
+	sample.stack_index = PROFILE_NOT_SAMPLED;
+	return r == 0 ? put_sample(writer, PROFILE_SPENT, &sample, context->spent_ns) : r;
 }
 
 static int put_context(struct writer *writer, const struct stacks_context *context)
 {
-	sample_t sample = OTLP__SAMPLE__INIT;
-	int r;
+	int r = 0;
 
-	if (!context->places && context->spent_ns <= 0)
-		return 0;
-	r = fill_sample(writer, context, &sample);
-	if (!context->places && r == 0) {
-		sample.stack_index = PROFILE_NOT_SAMPLED;
-		return put_sample(writer, PROFILE_SPENT, &sample, context->spent_ns);
-	}
+	if (!context->is_spread && context->spent_ns > 0)
+		return put_not_sampled(writer, context);
 	for (const struct stacks_place *place = context->places; place && r == 0;
 	     place = place->next)
-		r = put_place(writer, place, sample);
+		for (int whose = 0; whose < _STACKS_WHOSE_MAX && r == 0; whose++)
+			r = put_part(writer, place, (enum stacks_whose)whose);
 	return r;
 }
 
@@ -415,7 +428,7 @@ static int put_head(struct writer *writer, const struct stacks *stacks, enum pro
 static int put_all(struct writer *writer, const struct stacks *stacks)
 {
 	const struct stacks_context *context = NULL;
-	int64_t period_ns = profile_mean_period_ns(stacks);
+	int64_t period_ns = stacks->sums.period_ns;
 	int r = put_nothing(writer, stacks->measure);
 
 	if (r == 0)

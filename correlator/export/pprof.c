@@ -121,15 +121,19 @@ static const struct profile_format format = {
 	.not_sampled = TEXT_NOT_SAMPLED,
 };
 
-static int add_labels(struct writer *writer, const struct stacks_context *context, sample_t *sample)
+static int add_labels(struct writer *writer, const struct stacks_context *context,
+		      enum stacks_whose whose, sample_t *sample)
 {
 	uint64_t key, value;
 	int r = 0;
 
 	sample->label = writer->label_pointers;
 	for (size_t i = 0; i < context->label_count && r == 0; i++) {
-		label_t *label = &writer->labels[sample->n_label++];
+		label_t *label = &writer->labels[sample->n_label];
 
+		if (!stacks_label_is_of(&context->labels[i], whose))
+			continue;
+		sample->n_label++;
 		perftools__profiles__label__init(label);
 		r = profile_tables_text(&writer->tables, context->labels[i].key, &key);
 		if (r == 0)
@@ -167,23 +171,28 @@ static int put_sample(struct writer *writer, sample_t *sample, uint64_t samples,
 	return put(writer, &part);
 }
 
-static int put_place(struct writer *writer, const struct stacks_place *place)
+static int put_part(struct writer *writer, const struct stacks_place *place,
+		    enum stacks_whose whose)
 {
 	sample_t sample = PERFTOOLS__PROFILES__SAMPLE__INIT;
-	int r = add_labels(writer, place->where.context, &sample);
+	struct stacks_part part = stacks_part(place, whose);
+	int r;
 
+	if (part.spent_ns == 0 && part.samples == 0)
+		return 0;
+	r = add_labels(writer, place->where.context, whose, &sample);
 	add_number(writer, TEXT_PID, place->where.pid, &sample);
 	add_number(writer, TEXT_TID, place->where.tid, &sample);
 	for (const struct frame *frame = place->where.frame; frame && r == 0; frame = frame->parent)
 		r = profile_tables_location(&writer->tables, frame,
 					    &writer->location_ids[sample.n_location_id++]);
-	return r == 0 ? put_sample(writer, &sample, place->samples, place->spent_ns) : r;
+	return r == 0 ? put_sample(writer, &sample, part.samples, part.spent_ns) : r;
 }
 
 static int put_not_sampled(struct writer *writer, const struct stacks_context *context)
 {
 	sample_t sample = PERFTOOLS__PROFILES__SAMPLE__INIT;
-	int r = add_labels(writer, context, &sample);
+	int r = add_labels(writer, context, STACKS_OWN, &sample);
 
 	writer->location_ids[0] = PROFILE_NOT_SAMPLED;
 	sample.n_location_id = 1;
@@ -220,7 +229,7 @@ static int put_head(struct writer *writer, const struct stacks *stacks)
 	part.time_nanos = (int64_t)(stacks->recording.start_ns & INT64_MAX);
 	part.duration_nanos = (int64_t)(recording_duration_ns(&stacks->recording) & INT64_MAX);
 	part.period_type = &spent;
-	part.period = profile_mean_period_ns(stacks);
+	part.period = stacks->sums.period_ns;
 	part.n_comment = 1;
 	part.comment = &comment;
 	part.default_sample_type = TEXT_SPENT;
@@ -231,11 +240,12 @@ static int put_context(struct writer *writer, const struct stacks_context *conte
 {
 	int r = 0;
 
-	if (!context->places && context->spent_ns > 0)
+	if (!context->is_spread && context->spent_ns > 0)
 		return put_not_sampled(writer, context);
 	for (const struct stacks_place *place = context->places; place && r == 0;
 	     place = place->next)
-		r = put_place(writer, place);
+		for (int whose = 0; whose < _STACKS_WHOSE_MAX && r == 0; whose++)
+			r = put_part(writer, place, (enum stacks_whose)whose);
 	return r;
 }
 

@@ -2,7 +2,8 @@
 /*
  * Stacks as a profile for pprof (https://github.com/google/pprof), compressed: for each thread of
  * each context in each stack its samples and its part of the exact CPU, with the context's keys as
- * labels. What was not sampled is a stack of its own, so that all adds up.
+ * labels. What the samples of a short request stand for beyond its own CPU has the endpoint alone
+ * (stacks_spread.h). What was not sampled is a stack of its own, so that all adds up.
  */
 #pragma once
 

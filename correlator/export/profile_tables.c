@@ -105,16 +105,3 @@ int profile_tables_location(struct profile_tables *tables, const struct frame *f
 	*ret_number = *known;
 	return r;
 }
-
-int64_t profile_mean_period_ns(const struct stacks *stacks)
-{
-	const struct stacks_context *context = NULL;
-	unsigned __int128 stands_for_ns = 0;
-
-	while ((context = stacks_next(stacks, context)))
-		for (const struct stacks_place *place = context->places; place; place = place->next)
-			stands_for_ns += place->stands_for_ns;
-	if (stacks->sums.samples > 0)
-		stands_for_ns /= stacks->sums.samples;
-	return stands_for_ns > INT64_MAX ? INT64_MAX : (int64_t)stands_for_ns;
-}

@@ -50,6 +50,3 @@ int profile_tables_text(struct profile_tables *tables, const struct frames_text 
 /* 0, -ENOMEM. */
 int profile_tables_location(struct profile_tables *tables, const struct frame *frame,
 			    uint64_t *ret_number);
-
-/* What a sample stands for: of several periods their mean. */
-int64_t profile_mean_period_ns(const struct stacks *stacks);

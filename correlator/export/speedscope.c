@@ -46,7 +46,7 @@ static void sum_up(struct writer *writer, const struct group *group)
 		const struct stacks_context *context = writer->contexts[i];
 
 		saturated_add_to(&writer->spent_ns, context->spent_ns);
-		if (!context->places)
+		if (!context->is_spread)
 			saturated_add_to(&writer->not_sampled_ns, context->spent_ns);
 		stack_sums_add(&writer->sums, context);
 	}

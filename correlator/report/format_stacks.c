@@ -13,6 +13,7 @@ enum {
 	METHOD_COLUMNS = 53, /* the same among methods */
 	NAME_COLUMNS_MIN = 20,
 	INDENT_MAX = 24,
+	HEADING_BYTES = 192, /* a sentence of it */
 	LEAST_SHARE = 100, /* what has less than a hundredth of all is not shown */
 };
 
@@ -22,6 +23,26 @@ struct view {
 	const struct format_stacks_options *options;
 	FILE *out;
 };
+
+static void print_heading_of_samples(const struct view *view, const char *spent,
+				     const char *unsampled)
+{
+	const struct stacks_sums *sums = view->sums;
+	char pooled[DISPLAY_NUMBER_BYTES], text[HEADING_BYTES] = "";
+
+	display_duration(sums->pooled_ns, pooled);
+	if (sums->pooled_contexts > 0)
+		(void)snprintf(text, sizeof(text),
+			       " %" PRIu64 " of these (%s) are too short for samples of their own:"
+			       " those of their endpoint stand for them.",
+			       sums->pooled_contexts, pooled);
+	display_sentence(view->out, view->options->width, 0,
+			 "CPU %s, exact; spread over stacks by %" PRIu64 " samples in %" PRIu64
+			 " contexts.%s Not sampled: %s in %" PRIu64
+			 " contexts. ± is the standard error of a share.",
+			 spent, sums->samples, sums->sampled_contexts, text, unsampled,
+			 sums->unsampled_contexts);
+}
 
 static void print_heading(const struct view *view)
 {
@@ -38,12 +59,7 @@ static void print_heading(const struct view *view)
 				 spent, sums->samples, sums->sampled_contexts, unsampled,
 				 sums->unsampled_contexts);
 	else
-		display_sentence(view->out, view->options->width, 0,
-				 "CPU %s, exact; spread over stacks by %" PRIu64
-				 " samples in %" PRIu64 " contexts. Not sampled: %s in %" PRIu64
-				 " contexts. ± is the standard error of a share.",
-				 spent, sums->samples, sums->sampled_contexts, unsampled,
-				 sums->unsampled_contexts);
+		print_heading_of_samples(view, spent, unsampled);
 	(void)fputc('\n', view->out);
 }
 

@@ -161,8 +161,12 @@ static int print_json_sums(const struct stacks *stacks, FILE *out)
 
 	json_part_set(object, terms->spent_ns, json_integer(sums->spent_ns), &r);
 	json_part_set(object, terms->sampled_ns, json_integer(sums->sampled_ns), &r);
+	if (stacks->measure == STACKS_CPU)
+		json_part_set(object, "pooled_cpu_ns", json_integer(sums->pooled_ns), &r);
 	json_part_set(object, terms->not_sampled_ns, json_integer(sums->unsampled_ns), &r);
 	set_count(object, terms->sampled_contexts, sums->sampled_contexts, &r);
+	if (stacks->measure == STACKS_CPU)
+		set_count(object, "pooled_contexts", sums->pooled_contexts, &r);
 	set_count(object, terms->not_sampled_contexts, sums->unsampled_contexts, &r);
 	set_count(object, terms->samples, sums->samples, &r);
 	return json_part_print(",\n\"all\":", object, r, out);

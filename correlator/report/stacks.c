@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/random.h"
 #include "report/record_context.h"
+#include "report/stacks_spread.h"
 #include "requests/costs.h"
 
 void stacks_init(struct stacks *stacks, enum stacks_measure measure, struct filter *filter)
@@ -273,80 +274,6 @@ int stacks_add(struct stacks *stacks, const struct record_view *record)
 	return r == 0 && !is_cpu ? add_sample(stacks, context, record) : r;
 }
 
-static int compare_places(const void *a, const void *b)
-{
-	const struct stacks_place *first = *(const struct stacks_place *const *)a;
-	const struct stacks_place *second = *(const struct stacks_place *const *)b;
-
-	int order = compare_u64(first->where.frame->number, second->where.frame->number);
-
-	if (order == 0)
-		order = compare_i64(first->where.pid, second->where.pid);
-	return order ? order : compare_i64(first->where.tid, second->where.tid);
-}
-
-/* So that the same recording gives the same output, whatever the order of its records. */
-static int sort_places(struct stacks_context *context)
-{
-	struct stacks_place **places, *place, **link = &context->places;
-	size_t count = 0;
-
-	for (place = context->places; place; place = place->next)
-		count++;
-	places = malloc((count + 1) * sizeof(struct stacks_place *));
-	if (!places)
-		return -ENOMEM;
-	count = 0;
-	for (place = context->places; place; place = place->next)
-		places[count++] = place;
-	qsort(places, count, sizeof(struct stacks_place *), compare_places);
-	for (size_t i = 0; i < count; i++, link = &places[i - 1]->next)
-		*link = places[i];
-	*link = NULL;
-	free(places);
-	return 0;
-}
-
-/* Each place's part is what the ones up to it have, less what those before it have: no nanosecond
- * is lost, and none is off by more than one. */
-static void spread(struct stacks_context *context)
-{
-	unsigned __int128 all = 0, before = 0;
-	struct stacks_place *place;
-	int64_t given_ns = 0, until_ns;
-
-	for (place = context->places; place; place = place->next)
-		all += place->stands_for_ns;
-	for (place = context->places; place; place = place->next) {
-		before += place->stands_for_ns;
-		/* 63 bits times 64 are no more than 127; beyond only forged samples are. */
-		until_ns = before >> 64
-				   ? (int64_t)((long double)context->spent_ns *
-					       ((long double)before / (long double)all))
-				   : (int64_t)((unsigned __int128)context->spent_ns * before / all);
-		if (before == all)
-			until_ns = context->spent_ns;
-		place->spent_ns = until_ns - given_ns;
-		given_ns = until_ns;
-	}
-}
-
-static void add_to_sums(struct stacks_sums *sums, const struct stacks_context *context)
-{
-	saturated_add_to(&sums->spent_ns, context->spent_ns);
-	sums->samples += context->samples;
-	if (!context->places) {
-		saturated_add_to(&sums->unsampled_ns, context->spent_ns);
-		sums->unsampled_contexts += context->spent_ns > 0;
-		return;
-	}
-	saturated_add_to(&sums->sampled_ns, context->spent_ns);
-	sums->sampled_contexts++;
-	for (const struct stacks_place *place = context->places; place; place = place->next)
-		sums->squares += (double)place->spent_ns * (double)place->spent_ns /
-				 (double)(place->samples ? place->samples : 1);
-}
-
 /* Of waits those that were told of no stack are in one that is not known: 0, -ENOMEM. */
 static int add_untold(struct stacks *stacks, struct stacks_context *context)
 {
@@ -369,18 +296,13 @@ static int finish_context(struct stacks *stacks, struct stacks_context *context)
 {
 	int r = 0;
 
+	context->pool_key = stacks_value(context, STACKS_POOL_KEY);
 	context->is_chosen = context->verdict == FILTER_YES || stacks->filter.condition_count == 0;
 	for (struct stacks_place *place = context->places; place; place = place->next)
 		if (!place->where.frame)
 			place->where.frame = stacks->frames.unknown;
 	if (stacks->measure == STACKS_OFF_CPU)
 		r = add_untold(stacks, context);
-	if (r == 0)
-		r = sort_places(context);
-	if (r == 0)
-		spread(context);
-	if (context->is_chosen)
-		add_to_sums(&stacks->sums, context);
 	return r;
 }
 
@@ -389,13 +311,12 @@ int stacks_finish(struct stacks *stacks)
 	struct stacks_context *context, *next;
 	int r = frames_finish(&stacks->frames);
 
-	stacks->sums = (struct stacks_sums){ 0 };
 	HASH_ITER(hh, stacks->contexts, context, next)
 		if (r == 0)
 			r = finish_context(stacks, context);
 	if (r == 0 && stacks->rest)
 		r = finish_context(stacks, stacks->rest);
-	return r;
+	return r == 0 ? stacks_spread(stacks) : r;
 }
 
 const struct frame *stacks_shown_frame(enum stacks_measure measure, const struct frame *innermost)
@@ -477,7 +398,7 @@ int stacks_keep_slowest(struct stacks *stacks, const struct stacks_slowest *slow
 		if (context->is_chosen && context->is_request)
 			ranked[count++] = (struct ranked){
 				context,
-				slowest->count > 0 ? NULL : stacks_value(context, "endpoint"),
+				slowest->count > 0 ? NULL : stacks_value(context, STACKS_POOL_KEY),
 				slowest->by_cpu ? context->spent_ns
 						: context->last_ns - context->first_ns
 			};
@@ -493,11 +414,18 @@ int stacks_keep_slowest(struct stacks *stacks, const struct stacks_slowest *slow
 		begin = i;
 	}
 	free(ranked);
-	stacks->sums = (struct stacks_sums){ 0 };
-	HASH_ITER(hh, stacks->contexts, context, next)
-		if (context->is_chosen)
-			add_to_sums(&stacks->sums, context);
-	return 0;
+	return stacks_spread(stacks);
+}
+
+struct stacks_part stacks_part(const struct stacks_place *place, enum stacks_whose whose)
+{
+	return whose == STACKS_OWN ? (struct stacks_part){ place->own_ns, place->samples }
+				   : (struct stacks_part){ place->spent_ns - place->own_ns, 0 };
+}
+
+bool stacks_label_is_of(const struct stacks_label *label, enum stacks_whose whose)
+{
+	return whose == STACKS_OWN || strcmp(label->key->bytes, STACKS_POOL_KEY) == 0;
 }
 
 double stacks_error(const struct stacks_sums *sums, double share)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * In which code CPU was used: the samples of a recording, laid over its exact CPU. A request's
- * exact CPU is spread over the stacks in which it was seen, in proportion to the time that each
- * one's samples stand for; so is that of what ran in no request, by its keys. What was never seen
- * in a sample keeps its exact CPU as "not sampled". All adds up to the nanosecond. Or in which code
- * was waited: then the time off the CPU is that of the stacks themselves, and what was told of none
- * is in one that is not known. Records are chosen as totals.h chooses them. Records are untrusted:
- * what finds no room is counted. Single thread; nothing here logs.
+ * In which code CPU was used: the samples of a recording, laid over its exact CPU. The exact CPU of
+ * a long request is spread over the stacks that samples met it in, in proportion to the time that
+ * the samples of each stack stand for; that of the short requests of an endpoint over the stacks
+ * of all of them together (stacks_spread.h). What ran in no request is told apart by its keys and
+ * treated alike. The CPU of an endpoint without a sample is "not sampled". All adds up to the
+ * nanosecond. Or in which code was waited: then the time off the CPU is that of the stacks
+ * themselves, and what was told of none is in one that is not known. Records are chosen as totals.h
+ * chooses them. Records are untrusted: what finds no room is counted. Single thread; nothing here
+ * logs.
  */
 #pragma once
 
@@ -19,6 +21,8 @@
 #include "report/known_records.h"
 #include "report/recording.h"
 #include "requests/attribution.h"
+
+#define STACKS_POOL_KEY "endpoint" /* short requests with one value of it are spread together */
 
 enum {
 	STACKS_CONTEXTS_MAX = 1000000, /* requests, and others: some 200 bytes each */
@@ -48,7 +52,10 @@ struct stacks_place {
 	struct stacks_where where;
 	uint64_t samples; /* or waits, by the measure: so everywhere */
 	uint64_t stands_for_ns; /* samples times period, of CPU time; of waits their own */
-	int64_t spent_ns; /* after stacks_finish: its part of the context's exact time */
+	/* After stacks_finish: its part of the exact time, of its context or of several of the
+	 * endpoint; and as much of that as its context used there at most. */
+	int64_t spent_ns;
+	int64_t own_ns;
 };
 
 struct stacks_label {
@@ -62,7 +69,11 @@ struct stacks_context {
 	enum attribution attribution; /* the first record's */
 	enum filter_verdict verdict; /* as far as its records have told */
 	bool is_request;
-	bool is_chosen; /* after stacks_finish */
+	/* After stacks_finish: */
+	bool is_chosen;
+	bool is_spread; /* over places: else its time is in no stack */
+	bool is_pooled; /* with others of its endpoint */
+	const struct frames_text *pool_key; /* its value of STACKS_POOL_KEY, or NULL */
 	int64_t spent_ns; /* exact, by the measure */
 	int64_t first_ns; /* wall clock of its first and last activity; 0 = not known */
 	int64_t last_ns;
@@ -76,11 +87,14 @@ struct stacks_context {
 /* What was chosen, in all. */
 struct stacks_sums {
 	int64_t spent_ns; /* exact: the sum of the two below */
-	int64_t sampled_ns; /* of contexts that were seen in a sample */
+	int64_t sampled_ns; /* of contexts that are spread over stacks */
 	int64_t unsampled_ns;
+	int64_t pooled_ns; /* in sampled_ns: of those that are with others of their endpoint */
 	uint64_t sampled_contexts;
 	uint64_t unsampled_contexts; /* that spent some */
+	uint64_t pooled_contexts; /* in sampled_contexts */
 	uint64_t samples;
+	int64_t period_ns; /* what one stands for, on average; of waits how long one is */
 	double squares; /* of what each sample weighs, ns */
 };
 
@@ -126,6 +140,24 @@ struct stacks_slowest {
 
 /* After stacks_finish: leaves only those of the chosen requests. 0, -ENOMEM. */
 int stacks_keep_slowest(struct stacks *stacks, const struct stacks_slowest *slowest);
+
+/* Of a place's time: what its context used there, and what stands for others of the endpoint. */
+enum stacks_whose {
+	STACKS_OWN = 0,
+	STACKS_OTHERS = 1,
+	_STACKS_WHOSE_MAX,
+};
+
+struct stacks_part {
+	int64_t spent_ns;
+	uint64_t samples; /* those of the place are its own */
+};
+
+/* After stacks_finish. */
+struct stacks_part stacks_part(const struct stacks_place *place, enum stacks_whose whose);
+
+/* Whether a part has this label of its place's context: others have the endpoint alone. */
+bool stacks_label_is_of(const struct stacks_label *label, enum stacks_whose whose);
 
 /* The name of a frame for what is in no stack. */
 const char *stacks_nowhere_name(const struct stacks *stacks);

@@ -201,6 +201,20 @@ class StacksTest(harness.LiveTest):
         self.assert_books_agree(found)
         self.assert_shares_are_right(found)
 
+    def test_short_requests_count_as_much_as_they_use(self):
+        """Nine tenths of the CPU are in requests that a sample meets once in ten times."""
+        def enough(found):
+            return sum(record["samples"] for record in records.of_kind(found, "sample")) > SAMPLES
+
+        self.record(Burner("short_requests.rb"), enough, "-k", "endpoint")
+        shown = self.read_stacks("--where", "endpoint=GET /mixed")
+        self.assertEqual(0, shown["all"]["not_sampled_cpu_ns"])
+        methods = {method["name"].rpartition("#")[2]: method for method in shown["methods"]}
+        for name, used_ns in self.said.items():
+            share = 100 * used_ns / sum(self.said.values())
+            self.assertAlmostEqual(share, methods[name]["share_percent"], msg=name,
+                                   delta=3 * methods[name]["error_percent"] + 2)
+
     def test_frames_are_what_ruby_says_they_are(self):
         found = self.observe([], "-i", "200ms")
         frames = frames_of(found)

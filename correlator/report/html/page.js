@@ -1202,9 +1202,9 @@ const OF_CPU = 0, OF_WAITS = 1; // enum stacks_measure
 
 /**
  * What was spent is of which samples: of each request its own, and of what ran in none that of its part
- * and group. Calls back with the exact time and the indices of the samples.
+ * and group. Returns { spent, samples: their indices, pool } of each.
  */
-function forEachContext(figures, measure, callback) {
+function contextsOf(figures, measure) {
 	const { side, selection } = figures;
 	const { samples, sampleBegin } = side.code;
 	const isWanted = (sample) => {
@@ -1215,11 +1215,13 @@ function forEachContext(figures, measure, callback) {
 	};
 	const chosen = (begin, end) => Array.from({ length: end - begin }, (_, index) => begin + index).filter(isWanted);
 
-	for (const { request, costs } of figures.requests)
-		callback(measure === OF_CPU ? costs.cpu : costs.run_queue + costs.blocked,
-			chosen(sampleBegin[request], sampleBegin[request + 1]));
-	for (const { spent, samples: indices } of contextsOfNobody(figures, measure, chosen))
-		callback(spent, indices);
+	const contexts = Array.from(figures.requests, ({ request, place, costs }) => ({
+		spent: measure === OF_CPU ? costs.cpu : costs.run_queue + costs.blocked,
+		samples: chosen(sampleBegin[request], sampleBegin[request + 1]),
+		pool: `request ${place}`,
+	}));
+
+	return [...contexts, ...contextsOfNobody(figures, measure, chosen)];
 }
 
 function contextsOfNobody({ side, selection }, measure, chosen) {
@@ -1231,7 +1233,7 @@ function contextsOfNobody({ side, selection }, measure, chosen) {
 		const key = `${part} ${group}`;
 
 		if (!contexts.has(key))
-			contexts.set(key, { spent: 0, samples: [] });
+			contexts.set(key, { spent: 0, samples: [], pool: key });
 		return contexts.get(key);
 	};
 
@@ -1245,64 +1247,105 @@ function contextsOfNobody({ side, selection }, measure, chosen) {
 	return contexts.values();
 }
 
+/** Of the samples of a context one for each stack: { frame, standsFor, samples, spent }. */
+function weigh(indices, samples) {
+	const weights = new Map();
+
+	for (const index of indices) {
+		const frame = samples.frame[index];
+		const weight = weights.get(frame) ?? { frame, standsFor: 0n, samples: 0, spent: 0 };
+
+		weight.standsFor += BigInt(samples.stands_for[index]);
+		weight.samples += samples.samples[index];
+		weights.set(frame, weight);
+	}
+	return [...weights.values()];
+}
+
+const sumOf = (list, of) => list.reduce((sum, item) => sum + of(item), 0);
+const standsForOf = (weights) => weights.reduce((sum, { standsFor }) => sum + standsFor, 0n);
+
+/** Each stack's part is what the ones up to it have, less what those before it have. */
+function distribute(spent, weights) {
+	const all = standsForOf(weights);
+	let before = 0n, given = 0;
+
+	for (const weight of [...weights].sort((a, b) => a.frame - b.frame)) {
+		before += weight.standsFor;
+		const until = before === all ? spent : Number(BigInt(spent) * before / all);
+
+		weight.spent += until - given;
+		given = until;
+	}
+}
+
+const LONG_SAMPLES = 8n; // STACKS_SPREAD_LONG_SAMPLES
+
+/** A long one by its own samples, the short ones of an endpoint by theirs together, or by those of long ones. */
+function spreadContexts(contexts) {
+	const weights = contexts.flatMap((context) => context.weights);
+	const samples = sumOf(weights, (weight) => weight.samples);
+	const longAt = LONG_SAMPLES * (standsForOf(weights) / BigInt(samples || 1));
+	const isLong = (context) => context.weights.length > 0 && BigInt(context.spent) >= longAt;
+
+	const pools = new Map();
+
+	for (const context of contexts)
+		if (!pools.get(context.pool)?.push(context))
+			pools.set(context.pool, [context]);
+	for (const pool of pools.values()) {
+		const short = pool.filter((context) => !isLong(context));
+
+		for (const context of pool.filter(isLong))
+			distribute(context.spent, context.weights);
+		const own = short.flatMap((context) => context.weights);
+		const shared = own.length > 0 ? own : pool.flatMap((context) => context.weights);
+		distribute(sumOf(short, (context) => context.spent), shared);
+		for (const context of short)
+			context.unknown = shared.length > 0 ? 0 : context.spent;
+	}
+}
+
+/** Waits have their own time: what they do not tell of is in no stack. */
+function takeWaits(contexts) {
+	for (const context of contexts) {
+		const told = Math.min(context.spent, Number(standsForOf(context.weights)));
+
+		distribute(told, context.weights);
+		context.unknown = context.spent - told;
+	}
+}
+
 /** What the selection used in each stack, or waited. */
 class Code {
 	constructor(figures, measure) {
-		const { frames } = figures.side.code;
+		const { frames, samples } = figures.side.code;
+		const contexts = contextsOf(figures, measure);
 
 		this.side = figures.side;
 		this.measure = measure;
 		this.self = new Float64Array(frames.count + 1);
 		this.samplesOf = new Float64Array(frames.count + 1);
 		this.sampled = this.notSampled = this.samples = this.contexts = this.squares = 0;
-		forEachContext(figures, measure, (spent, samples) => this.add(spent, samples));
+		for (const context of contexts) {
+			context.weights = weigh(context.samples, samples);
+			context.unknown = 0;
+		}
+		(measure === OF_CPU ? spreadContexts : takeWaits)(contexts);
+		for (const context of contexts)
+			this.add(context);
 		this.root = this.grow();
 	}
 
-	add(spent, indices) {
-		const { samples } = this.side.code;
-		const weights = new Map();
-
-		if (indices.length === 0) {
-			this.notSampled += spent;
-			return;
-		}
-		for (const index of indices) {
-			const weight = weights.get(samples.frame[index]) ?? { standsFor: 0n, samples: 0 };
-
-			weight.standsFor += BigInt(samples.stands_for[index]);
-			weight.samples += samples.samples[index];
-			weights.set(samples.frame[index], weight);
-		}
-		if (this.measure === OF_WAITS)
-			spent = this.take(spent, weights);
-		this.spread(spent, [...weights].sort(([a], [b]) => a - b));
-		this.sampled += spent;
-		this.contexts++;
-	}
-
-	/** Waits have their own time: what they do not tell of is in no stack. */
-	take(spent, weights) {
-		const told = Number([...weights.values()].reduce((sum, { standsFor }) => sum + standsFor, 0n));
-
-		this.notSampled += Math.max(spent - told, 0);
-		return Math.min(spent, told);
-	}
-
-	/** Each stack's part is what the ones up to it have, less what those before it have. */
-	spread(spent, weights) {
-		const all = weights.reduce((sum, [, { standsFor }]) => sum + standsFor, 0n);
-		let before = 0n, given = 0;
-
-		for (const [frame, { standsFor, samples }] of weights) {
-			before += standsFor;
-			const until = before === all ? spent : Number(BigInt(spent) * before / all);
-
-			this.self[frame] += until - given;
-			this.samplesOf[frame] += samples;
-			this.samples += samples;
-			this.squares += (until - given) ** 2 / samples;
-			given = until;
+	add({ spent, unknown, weights }) {
+		this.notSampled += unknown;
+		this.sampled += spent - unknown;
+		this.contexts += weights.length > 0 || unknown < spent ? 1 : 0;
+		for (const weight of weights) {
+			this.self[weight.frame] += weight.spent;
+			this.samplesOf[weight.frame] += weight.samples;
+			this.samples += weight.samples;
+			this.squares += weight.spent ** 2 / weight.samples;
 		}
 	}
 

@@ -461,9 +461,18 @@ class PprofTest(Test):
         self.assertEqual(STACKS_CPU, sum(sample["value"][1] for sample in self.profile["sample"]))
         self.assertEqual(104, sum(sample["value"][0] for sample in self.profile["sample"]))
         # Without a sample it is known whose the CPU is, and not where.
-        not_sampled, = [sample for sample in self.profile["sample"] if sample["value"][0] == 0]
-        self.assertEqual(([("[not sampled]", "", 0, 0)], {"request_id": "r-3", "endpoint": "GET /b"}, [0, 5]),
-                         (self.frames(not_sampled), self.labels(not_sampled), not_sampled["value"]))
+        not_sampled, = [sample for sample in self.profile["sample"]
+                        if self.frames(sample) == [("[not sampled]", "", 0, 0)]]
+        self.assertEqual(({"request_id": "r-4", "endpoint": "GET /c"}, [0, 6]),
+                         (self.labels(not_sampled), not_sampled["value"]))
+
+    def test_no_request_has_more_than_it_used_and_the_rest_of_its_endpoint_has_no_request(self):
+        shared = {"endpoint": "GET /b", "pid": 7, "tid": 11}
+        self.assertEqual([({**shared, "request_id": "r-2"}, 12, [1, 4]), (shared, 12, [0, 2]),
+                          ({**shared, "request_id": "r-2"}, 14, [2, 9]), (shared, 14, [0, 3])],
+                         [(self.labels(sample), self.frames(sample)[0][2], sample["value"])
+                          for sample in self.profile["sample"]
+                          if self.labels(sample).get("endpoint") == "GET /b"])
 
     def test_each_sample_has_its_stack_and_all_keys(self):
         found = [(self.frames(sample), self.labels(sample), sample["value"][0]) for sample in self.profile["sample"]]
@@ -618,8 +627,15 @@ class OtlpTest(Test):
         # Without a sample it is known whose the CPU is, and not where.
         not_sampled, = [sample for sample in self.cpu["samples"]
                         if self.frames(sample) == [("[not sampled]", "", 0, 0)]]
-        self.assertEqual(({"request_id": "r-3", "endpoint": "GET /b"}, [5]),
+        self.assertEqual(({"request_id": "r-4", "endpoint": "GET /c"}, [6]),
                          (self.attributes(not_sampled), not_sampled["values"]))
+
+    def test_no_request_has_more_than_it_used_and_the_rest_of_its_endpoint_has_no_request(self):
+        shared = {"endpoint": "GET /b", "process.pid": 7, "thread.id": 11}
+        own = {**shared, "request_id": "r-2"}
+        self.assertEqual([(own, [4]), (shared, [2]), (own, [9]), (shared, [3])],
+                         [(self.attributes(sample), sample["values"]) for sample in self.cpu["samples"]
+                          if self.attributes(sample).get("endpoint") == "GET /b"])
 
     def test_each_sample_has_its_stack_and_all_keys(self):
         found = [(self.frames(sample), self.attributes(sample), *sample["values"]) for sample in self.samples["samples"]]
@@ -636,8 +652,8 @@ class OtlpTest(Test):
         self.assertEqual("", self.tables["string_table"][0])
         sizes = {name: len(items) for name, items in self.tables.items()}
         # Beside none: not sampled, and three methods, one of them at two lines, in four stacks; three
-        # requests, two endpoints, two threads of a process. No trace.
-        self.assertEqual((1, 1 + 5, 1 + 4, 1, 1 + 8, 1 + 5),
+        # requests, three endpoints, two threads of a process. No trace.
+        self.assertEqual((1, 1 + 5, 1 + 4, 1, 1 + 9, 1 + 5),
                          tuple(sizes[f"{name}_table"] for name in ("mapping", "location", "function", "link",
                                                                    "attribute", "stack")))
         self.assertEqual(len(set(self.tables["string_table"])), sizes["string_table"])
@@ -726,14 +742,15 @@ class SpeedscopeTest(Test):
                          tuple(profile[name] for name in ("name", "unit", "startValue", "endValue")))
         self.assertEqual(STACKS_CPU, sum(profile["weights"]))
         found = self.stacks(profile)
-        self.assertEqual((70, 5), (found["main",], found["[not sampled]",]))
+        self.assertEqual((70, 6), (found["main",], found["[not sampled]",]))
         self.assertEqual({("main",), ("main", "Order#total"), ("main", "Order#total", "esc\\x1b[1m"), ("[not sampled]",)},
                          set(found))
 
     def test_each_endpoint_is_a_profile_the_one_with_the_most_cpu_first(self):
-        self.assertEqual([("all", STACKS_CPU), ("GET /a", 1_000_000_007), ("GET /b", 18)],
+        self.assertEqual([("all", STACKS_CPU), ("GET /a", 1_000_000_007), ("GET /b", 18), ("GET /c", 6)],
                          [(item["name"], sum(item["weights"])) for item in self.file["profiles"]])
-        self.assertEqual({("main", "Order#total"): 13, ("[not sampled]",): 5}, self.stacks(self.file["profiles"][2]))
+        self.assertEqual({("main", "Order#total"): 18}, self.stacks(self.file["profiles"][2]))
+        self.assertEqual({("[not sampled]",): 6}, self.stacks(self.file["profiles"][3]))
 
     def test_each_endpoint_is_there_where_nothing_is_without_one(self):
         records = Records().add("stack", stack_id="1", name="main", frame_kind="ruby")

@@ -20,7 +20,8 @@ class Records:
 
 
 def stacks():
-    """Three requests, of which one is in no sample, one that used nothing, and what ran in none."""
+    """A long request, two short ones of an endpoint, of which one is in no sample, one of an endpoint
+    without any, one that used nothing, and what ran in none."""
     records = Records().add("process", comm="puma", event="found", mode="exact")
     for number, (parent, name, line, first) in enumerate(
             ((None, "main", 1, 1), (1, "Order#total", 12, 10), (1, "Order#total", 14, 10), (3, "esc\x1b[1m", 0, 0)), 1):
@@ -28,7 +29,8 @@ def stacks():
                     file=f"/app/{'order' if number > 1 else 'main'}.rb", **({"parent_id": str(parent)} if parent else {}))
     for request, endpoint, cpu_ns, samples in (
             ("r-1", "GET /a", 1_000_000_007, [(11, "2", 30), (11, "3", 20), (12, "4", 50)]),
-            ("r-2", "GET /b", 13, [(11, "2", 1), (11, "3", 2)]), ("r-3", "GET /b", 5, []), ("r-4", "GET /c", 0, []), ("", "", 70, [(11, "1", 1)])):
+            ("r-2", "GET /b", 13, [(11, "2", 1), (11, "3", 2)]), ("r-3", "GET /b", 5, []), ("r-4", "GET /c", 6, []),
+            ("r-5", "GET /d", 0, []), ("", "", 70, [(11, "1", 1)])):
         own = {"request_id": request, "endpoint": endpoint}
         records.add("cpu", **own, tid=11, window_ns=10 ** 9, cpu_ns=cpu_ns)
         for tid, stack, count in samples:
@@ -36,7 +38,7 @@ def stacks():
     return records.data
 
 
-STACKS_CPU = 1_000_000_007 + 13 + 5 + 70
+STACKS_CPU = 1_000_000_007 + 13 + 5 + 6 + 70
 
 
 def waits():

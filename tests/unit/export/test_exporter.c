@@ -301,6 +301,7 @@ static void add_stack(struct exported *folded, const char *request_id, const cha
 
 	sample_begin(&sample, "cpu", 7);
 	sample_text(&sample, "request_id", request_id);
+	sample_text(&sample, "endpoint", request_id);
 	sample_number(&sample, "cpu_ns", cpu_ns);
 	sample_number(&sample, "user_ns", cpu_ns);
 	sample_number(&sample, "kernel_ns", 0);

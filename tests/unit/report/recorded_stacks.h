@@ -31,17 +31,25 @@ static inline void recorded_stacks_frame(struct stacks *stacks, const char *id, 
 	recorded_stacks_add(stacks, &sample);
 }
 
-static inline void recorded_stacks_cpu(struct stacks *stacks, const char *request_id,
-				       int64_t cpu_ns)
+static inline void recorded_stacks_cpu_of(struct stacks *stacks, const char *request_id,
+					  const char *endpoint, int64_t cpu_ns)
 {
 	struct sample sample;
 
 	sample_begin(&sample, "cpu", 7);
 	sample_text(&sample, "request_id", request_id);
+	if (endpoint)
+		sample_text(&sample, "endpoint", endpoint);
 	sample_number(&sample, "cpu_ns", cpu_ns);
 	sample_number(&sample, "user_ns", cpu_ns);
 	sample_number(&sample, "kernel_ns", 0);
 	recorded_stacks_add(stacks, &sample);
+}
+
+static inline void recorded_stacks_cpu(struct stacks *stacks, const char *request_id,
+				       int64_t cpu_ns)
+{
+	recorded_stacks_cpu_of(stacks, request_id, NULL, cpu_ns);
 }
 
 static inline void recorded_stacks_off_cpu(struct stacks *stacks, const char *request_id,

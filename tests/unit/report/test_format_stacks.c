@@ -118,7 +118,7 @@ static void lines_of_one_method_are_one_branch_and_chains_are_folded(void **stat
 	recorded_stacks_frame(stacks, "4", "2", "large", 1);
 	recorded_stacks_frame(stacks, "5", "2", "large", 2);
 	recorded_stacks_cpu(stacks, "r", 1000000000);
-	recorded_stacks_cpu(stacks, "q", 5000000);
+	recorded_stacks_cpu_of(stacks, "q", "GET /q", 5000000);
 	add_sample(stacks, "3", 30);
 	add_sample(stacks, "4", 40);
 	add_sample(stacks, "5", 30);
@@ -338,7 +338,7 @@ static void json_has_each_branch_by_line_and_all_adds_up(void **state)
 	recorded_stacks_frame(*state, "3", "1", "large", 4);
 	recorded_stacks_frame(*state, "4", "1", "tiny", 9);
 	recorded_stacks_cpu(*state, "r", 1000000001);
-	recorded_stacks_cpu(*state, "q", 5000000);
+	recorded_stacks_cpu_of(*state, "q", "GET /q", 5000000);
 	add_sample(*state, "2", 700);
 	add_sample(*state, "3", 299);
 	add_sample(*state, "4", 1);
@@ -384,7 +384,7 @@ static void each_row_of_csv_has_all_columns(void **state)
 
 	recorded_stacks_frame(*state, "1", NULL, "=a,\"b\r\n", 1);
 	recorded_stacks_cpu(*state, "r", 1000000000);
-	recorded_stacks_cpu(*state, "q", 5000000);
+	recorded_stacks_cpu_of(*state, "q", "GET /q", 5000000);
 	add_sample(*state, "1", 10);
 	text = print_as(*state, format_stacks_csv, 80, false);
 	columns = count_cells(text);

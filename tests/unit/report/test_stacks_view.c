@@ -96,7 +96,7 @@ static void a_request_without_a_sample_is_told_as_not_sampled(void **state)
 	struct stacks *stacks = *state;
 
 	add_cpu(stacks, "r", "GET /", 70);
-	add_cpu(stacks, "q", "GET /", 30);
+	add_cpu(stacks, "q", "GET /q", 30);
 	add_sample(stacks, "r", "1", 5);
 	assert_int_equal(stacks_finish(stacks), 0);
 	assert_int_equal(stacks->sums.sampled_ns, 70);
