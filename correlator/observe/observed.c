@@ -17,6 +17,9 @@
 #define REASON_NO_SITE	"the object that publishes has no function known to change the context"
 #define REASON_HAS_SITE "the object that publishes has functions known to change the context"
 #define REASON_PROBES	"uprobes could be placed again"
+#define REASON_UNSEEN                                                                           \
+	"its contexts change and no uprobe is passed, as if its gem's file had been copied up " \
+	"(overlayfs) since it was loaded; a restart mends that"
 
 void observed_table_deinit(struct observed_table *table)
 {
@@ -126,6 +129,7 @@ void observed_execute(struct observed *process, uint64_t image, uint64_t now_ns)
 	process->server = NULL;
 	/* The record of the exec says so. */
 	process->lean_causes &= LEAN_BUDGET;
+	process->books.unseen = (struct unseen_changes){ 0 };
 	process->is_mode_new = false;
 }
 
@@ -378,7 +382,7 @@ static void place_probes(struct observed *process, struct session *session, uint
 
 	if (!process_may_probe(&process->state, now_ns))
 		return;
-	want_probes(process->target, !(process->lean_causes & LEAN_BUDGET),
+	want_probes(process->target, !(process->lean_causes & (LEAN_BUDGET | LEAN_UNSEEN)),
 		    session_has_timeline(session), &wanted);
 	session_set_probes(session, process->life, wanted.probes, wanted.count);
 	while (failed < wanted.count && !(wanted.paths[failed] && wanted.probes[failed].error))
@@ -557,12 +561,25 @@ int observed_look(struct observed_table *table, struct observed *process, struct
 	return r;
 }
 
-void observed_step_down(struct observed *process, struct session *session, const char *reason)
+static void become_lean(struct observed *process, struct session *session, enum lean_cause cause,
+			const char *reason)
 {
-	set_cause(process, LEAN_BUDGET, true, reason);
+	set_cause(process, cause, true, reason);
 	/* First every boundary reads, then the probes go: no change is missed in between. */
 	tell_mode(process, session);
 	session_drop_context_probes(session, process->life);
+}
+
+void observed_check_probes(struct observed *process, struct session *session)
+{
+	if (!process->lean_causes && !session_is_lean(session) &&
+	    unseen_changes_tell(&process->books.unseen))
+		become_lean(process, session, LEAN_UNSEEN, REASON_UNSEEN);
+}
+
+void observed_step_down(struct observed *process, struct session *session, const char *reason)
+{
+	become_lean(process, session, LEAN_BUDGET, reason);
 }
 
 void observed_step_up(struct observed *process, struct session *session, const char *reason)

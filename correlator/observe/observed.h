@@ -25,6 +25,7 @@ enum lean_cause {
 	LEAN_NO_SITE = 1 << 0, /* no probe can sit where it changes them */
 	LEAN_NO_PROBE = 1 << 1, /* the kernel refused to place one */
 	LEAN_BUDGET = 1 << 2, /* watching it exactly costs too much */
+	LEAN_UNSEEN = 1 << 3, /* its contexts change, and the probe is not passed */
 };
 
 enum {
@@ -128,6 +129,10 @@ void observed_execute(struct observed *process, uint64_t image, uint64_t now_ns)
 void observed_check_publishers(struct observed_table *table, uint64_t now_ns);
 /* And at each whose process context is another one by now. */
 void observed_check_otel(struct observed_table *table, uint64_t now_ns);
+
+/* Makes a process lean whose contexts change without a probe (unseen_changes.h), until it runs
+ * another program. */
+void observed_check_probes(struct observed *process, struct session *session);
 
 /*
  * The budget makes a process lean, or no more, which it then is unless it is for another cause; the

@@ -264,8 +264,8 @@ static bool step_up(struct recording *recording, const char *reason)
 	return last != NULL;
 }
 
-/* Brings the modes to what they may cost. 0 or -errno (logged). */
-static int keep_budget(struct recording *recording)
+/* Brings the modes to what they may cost, and to what is seen. 0 or -errno (logged). */
+static int keep_modes(struct recording *recording)
 {
 	struct observed *process = recording->targets.processes.processes;
 	struct budget *budget = &recording->budget;
@@ -281,8 +281,10 @@ static int keep_budget(struct recording *recording)
 		r = step_down(recording, reason);
 	else if (step == BUDGET_STEP_UP && step_up(recording, reason))
 		budget_stepped_up(budget);
-	for (; process; process = process->hh.next)
+	for (; process; process = process->hh.next) {
 		window_age_process(&process->books);
+		observed_check_probes(process, recording->session);
+	}
 	return r == 0 ? follow_modes(recording) : r;
 }
 
@@ -721,7 +723,7 @@ static int end_window(struct recording *recording, bool is_last)
 	output_publish(&recording->output);
 	context_table_end_window(recording->contexts, window->number, remove_snapshot, recording);
 	window_next(window);
-	return is_last ? 0 : keep_budget(recording);
+	return is_last ? 0 : keep_modes(recording);
 }
 
 /* From the start to the end. */

@@ -167,6 +167,7 @@ static bool is_somebodys(const struct window *window, const struct context *cont
 static void note_boundaries(struct window_process *process, const struct account_totals *totals)
 {
 	process->stretches += totals->slices;
+	process->window_stints += totals->slices;
 	process->boundaries += totals->slices + 2 * totals->syscalls;
 }
 
@@ -205,6 +206,9 @@ int window_close_process(struct window *window, struct window_process *process,
 	balance_overflow(&process->balance, now, window->epoch, &books->overflow);
 	balance_close(&process->balance, now, window->epoch, length_ns(window), &books->balance);
 	note_boundaries(process, &books->overflow);
+	unseen_changes_add(&process->unseen, books->balance.losses[COUNTER_CHANGE_UNSEEN],
+			   process->window_stints);
+	process->window_stints = 0;
 	if (window_has_overflow(books))
 		books->overflow.stolen_ns = (int64_t)stolen_debts_settle(window->debts, NO_THREAD,
 									 books->overflow.stolen_ns);

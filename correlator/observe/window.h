@@ -30,6 +30,7 @@
 #include "observe/slices.h"
 #include "observe/split.h"
 #include "observe/stolen_debts.h"
+#include "observe/unseen_changes.h"
 #include "probe/session.h"
 #include "record/record.h"
 
@@ -44,6 +45,8 @@ struct window_process {
 	/* In the window, and half of those in the last one, and so on: */
 	uint64_t stretches; /* slices */
 	uint64_t boundaries; /* and edges of system calls */
+	uint64_t window_stints; /* slices of this window */
+	struct unseen_changes unseen;
 };
 
 /* A drained account, and whose time it is. */

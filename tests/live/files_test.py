@@ -127,6 +127,26 @@ class Files(harness.LiveTest):
 
 
 class FilesTest(Files):
+    def test_a_file_that_was_copied_up_after_it_was_mapped(self):
+        """Its probe is in the copy, which the process does not run."""
+        self.mount("tmpfs", "parts")
+        root = self.overlay("container", self.copy(self.folder / "image"))
+        bare = self.bare(root)
+        (root / "correlator" / GEM.name).chmod(0o750)
+        with Recording(self.output, "-i", "200ms", "-p", bare.pid) as recording:
+            def is_lean():
+                bare.evaluate('requests("before", 20)')
+                return "lean from now on" in recording.messages
+
+            harness.await_true(is_lean, "it to be lean")
+            bare.evaluate('requests("after", 5)')
+            self.assert_ended_well(recording, recording.stop())
+        self.assertIn("as if its gem's file had been copied up (overlayfs)", recording.messages)
+        found = recording.records()
+        self.assert_calls(found, "after", 5)
+        told = [record for record in records.of_kind(found, "process") if record["event"] == "mode"]
+        self.assertEqual(["lean"], [record["mode"] for record in told])
+
     def test_containers_over_one_image(self):
         self.check_containers()
 

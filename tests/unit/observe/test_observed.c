@@ -171,6 +171,29 @@ static void the_budget_makes_it_lean_first_and_takes_its_probes_then(void **stat
 	assert_string_equal(observed_mode(process), "lean");
 }
 
+static void one_whose_contexts_change_without_its_probe_becomes_lean(void **state)
+{
+	struct observed *process = add(FAKE_PID, 0);
+
+	(void)state;
+	process->books.unseen = (struct unseen_changes){ UNSEEN_CHANGES_MIN - 1, 1 };
+	observed_check_probes(process, &fake.session);
+	expect_told("");
+	process->books.unseen.changes = UNSEEN_CHANGES_MIN;
+	observed_check_probes(process, &fake.session);
+	expect_told("0 is lean\nno probes of 0\n");
+	assert_int_equal(process->lean_causes, LEAN_UNSEEN);
+	assert_true(process->is_mode_new);
+	assert_non_null(strstr(process->mode_reason, "no uprobe is passed"));
+	/* Once; and what it runs next may do better. */
+	observed_check_probes(process, &fake.session);
+	expect_told("");
+	observed_execute(process, process->image + 1, fake.now_ns);
+	assert_int_equal(process->lean_causes, 0);
+	observed_check_probes(process, &fake.session);
+	expect_told("");
+}
+
 static void of_one_that_was_not_looked_at_a_look_brings_the_probes_back(void **state)
 {
 	struct observed *process = add(FAKE_PID, 0);
@@ -348,6 +371,7 @@ int main(void)
 		TEST(without_memory_there_is_no_process),
 		TEST(the_budget_makes_it_lean_first_and_takes_its_probes_then),
 		TEST(of_one_that_was_not_looked_at_a_look_brings_the_probes_back),
+		TEST(one_whose_contexts_change_without_its_probe_becomes_lean),
 		TEST(one_that_is_lean_for_another_cause_stays_so),
 		TEST(a_child_is_watched_as_its_parent_is_by_now),
 		TEST(after_an_exec_only_the_budget_s_cause_is_left),

@@ -583,7 +583,11 @@ static void the_stretches_of_long_ago_count_for_less(void **state)
 	add(fixture, 1, CONTEXT_HASH_NONE, NULL)->account.totals.slices = 4;
 	now.epochs[fixture->window.epoch & 1].overflow.slices = 30;
 	now.epochs[fixture->window.epoch & 1].overflow.syscalls = 7;
+	now.losses[COUNTER_CHANGE_UNSEEN] = 9;
 	(void)close_books(fixture, &now);
+	assert_int_equal(fixture->process.unseen.stints, 40);
+	assert_int_equal(fixture->process.unseen.changes, 9);
+	assert_int_equal(fixture->process.window_stints, 0);
 	assert_int_equal(fixture->process.stretches, 40);
 	assert_int_equal(fixture->process.boundaries, 40 + 2 * 7);
 	window_age_process(&fixture->process);
