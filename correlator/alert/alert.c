@@ -315,6 +315,11 @@ static void reset(struct series *series)
 	series->used_ns = 0;
 }
 
+static uint64_t wall_ns(const struct alert_window *window, uint64_t ns)
+{
+	return ns + (uint64_t)window->clock_set_ns;
+}
+
 static void end_series(struct alert *alert, struct series *series,
 		       const struct alert_window *window, const struct alert_books *books,
 		       alert_change_fn on_change, void *user)
@@ -323,7 +328,7 @@ static void end_series(struct alert *alert, struct series *series,
 	struct alert_change change = {
 		.expression = expression,
 		.value_of_key = expression->key[0] ? series->value : NULL,
-		.wall_ns = window->end_ns,
+		.wall_ns = wall_ns(window, window->end_ns),
 	};
 	bool holds;
 
@@ -331,7 +336,7 @@ static void end_series(struct alert *alert, struct series *series,
 	holds = change.has_value && alert_expression_holds(expression, change.value);
 	if (follow(expression, series, window, change.has_value, holds)) {
 		change.is_firing = series->is_firing;
-		change.since_ns = series->since_ns;
+		change.since_ns = wall_ns(window, series->since_ns);
 		on_change(user, &change);
 	}
 	reset(series);

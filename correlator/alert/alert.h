@@ -48,10 +48,11 @@ struct alert_books {
 	int64_t dropped_records;
 };
 
-/* Wall clock. */
+/* By a clock that nobody sets: the wall clock less clock_set_ns. */
 struct alert_window {
 	uint64_t start_ns;
 	uint64_t end_ns;
+	int64_t clock_set_ns;
 };
 
 struct alert_change {
@@ -61,7 +62,7 @@ struct alert_change {
 	bool has_value; /* something was measured in the window */
 	int64_t value; /* in the expression's unit */
 	uint64_t since_ns; /* wall clock since when it has held, or has not */
-	uint64_t wall_ns; /* the end of the window */
+	uint64_t wall_ns; /* the end of the window, by the wall clock, too */
 };
 
 typedef void (*alert_change_fn)(void *user, const struct alert_change *change);

@@ -91,7 +91,8 @@ static int dump(struct dump_options *options)
 	for (size_t i = 0; i < options->path_count && r == 0; i++) {
 		struct format_file file = { 0 };
 
-		r = streams_read(options->paths[i], true, dump_record, options, &file);
+		r = streams_read(options->paths[i], STREAMS_AS_WRITTEN, true, dump_record, options,
+				 &file);
 		is_damaged |= r == -EBADMSG || file.damaged_places > 0;
 		r = r == -EBADMSG ? 0 : r;
 	}

@@ -206,6 +206,13 @@ static int check_keys(const struct exporter *exporter, const char *by)
 	return recorded_keys_explain_nothing(recording, exporter_filter(exporter));
 }
 
+/* What has records as they are has their clock_set_ns, too. */
+static enum streams_clock clock_of(enum export_format format)
+{
+	return format == EXPORT_FORMAT_NDJSON || format == EXPORT_FORMAT_CSV ? STREAMS_AS_WRITTEN
+									     : STREAMS_STEADY;
+}
+
 static int run(struct export_options *options)
 {
 	_cleanup_(exporter_freep) struct exporter *exporter = NULL;
@@ -221,7 +228,8 @@ static int run(struct export_options *options)
 	for (size_t i = 0; i < options->path_count && r == 0; i++) {
 		struct format_file file = { 0 };
 
-		r = streams_read(options->paths[i], true, export_record, &export, &file);
+		r = streams_read(options->paths[i], clock_of(options->format), true, export_record,
+				 &export, &file);
 		is_damaged |= r == -EBADMSG || file.damaged_places > 0;
 		r = r == -EBADMSG ? 0 : r;
 	}

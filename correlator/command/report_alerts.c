@@ -99,7 +99,7 @@ static int look(struct looking *looking, const struct alert_set *set, char *cons
 	for (size_t i = 0; i < path_count && r == 0; i++) {
 		struct format_file file = { 0 };
 
-		r = streams_read(paths[i], true, look_at, looking, &file);
+		r = streams_read(paths[i], STREAMS_STEADY, true, look_at, looking, &file);
 		looking->is_damaged |= file.damaged_places > 0;
 	}
 	if (r < 0)

@@ -82,7 +82,8 @@ int report_files_read(const struct report_options *options, struct totals *total
 	int r;
 
 	for (size_t i = begin; i < end; i++) {
-		r = streams_read(options->paths[i], false, add_record, &reading, &files[i]);
+		r = streams_read(options->paths[i], STREAMS_STEADY, false, add_record, &reading,
+				 &files[i]);
 		if (r < 0)
 			return r;
 	}

@@ -63,7 +63,8 @@ static int read_files(const struct report_options *options, size_t begin, size_t
 	for (size_t i = begin; i < end && r == 0; i++) {
 		struct format_file file = { 0 };
 
-		r = streams_read(options->paths[i], false, add_record, stacks, &file);
+		r = streams_read(options->paths[i], STREAMS_STEADY, false, add_record, stacks,
+				 &file);
 		*is_damaged |= file.damaged_places > 0;
 	}
 	if (r != 0)

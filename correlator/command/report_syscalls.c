@@ -88,7 +88,8 @@ int report_syscalls(struct report_options *options)
 	for (size_t i = 0; i < options->path_count && r == 0; i++) {
 		struct format_file file = { 0 };
 
-		r = streams_read(options->paths[i], false, add_record, &syscalls, &file);
+		r = streams_read(options->paths[i], STREAMS_STEADY, false, add_record, &syscalls,
+				 &file);
 		is_damaged |= file.damaged_places > 0;
 	}
 	if (r == 0 && syscalls_finish(&syscalls) < 0)

@@ -57,19 +57,26 @@ void streams_spare_writer(const char *path)
 			"to end at once\n");
 }
 
-static int take_records(struct record_reader *reader, struct record_view *view, streams_take take,
-			void *context, struct progress *progress)
+static int take_records(struct record_reader *reader, struct record_view *view,
+			enum streams_clock clock, streams_take take, void *context,
+			struct progress *progress)
 {
 	int r;
 
-	while ((r = record_reader_next(reader, view)) > 0 && (r = take(context, reader, view)) == 0)
+	while ((r = record_reader_next(reader, view)) > 0) {
+		if (clock == STREAMS_STEADY)
+			record_view_steady(view);
+		r = take(context, reader, view);
+		if (r != 0)
+			break;
 		progress_tell(progress, record_reader_offset(reader),
 			      record_reader_entry_count(reader));
+	}
 	return r;
 }
 
-static int read_records(const char *path, bool take_prints, streams_take take, void *context,
-			struct format_file *ret_file)
+static int read_records(const char *path, enum streams_clock clock, bool take_prints,
+			streams_take take, void *context, struct format_file *ret_file)
 {
 	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
 	_cleanup_free_ struct record_view *view = malloc(sizeof(*view));
@@ -83,7 +90,7 @@ static int read_records(const char *path, bool take_prints, streams_take take, v
 		return r;
 	if (!take_prints || !isatty(STDOUT_FILENO))
 		progress_begin(&progress, path, record_reader_name(reader));
-	r = take_records(reader, view, take, context, &progress);
+	r = take_records(reader, view, clock, take, context, &progress);
 	progress_end(&progress);
 	if (r < 0)
 		return r;
@@ -97,13 +104,13 @@ static int read_records(const char *path, bool take_prints, streams_take take, v
 	return 0;
 }
 
-int streams_read(const char *path, bool take_prints, streams_take take, void *context,
-		 struct format_file *ret_file)
+int streams_read(const char *path, enum streams_clock clock, bool take_prints, streams_take take,
+		 void *context, struct format_file *ret_file)
 {
 	int r;
 
 	streams_spare_writer(path);
-	r = read_records(path, take_prints, take, context, ret_file);
+	r = read_records(path, clock, take_prints, take, context, ret_file);
 	signals_obey_interrupt();
 	return r;
 }

@@ -27,13 +27,18 @@ void streams_spare_writer(const char *path);
 typedef int (*streams_take)(void *context, struct record_reader *reader,
 			    const struct record_view *record);
 
+enum streams_clock {
+	STREAMS_AS_WRITTEN,
+	STREAMS_STEADY, /* record_view_steady() */
+};
+
 /*
  * Reads a recording to its end, sparing who writes it, and says on a terminal how far it is, unless
  * take prints there, too. 0 and what was read of it, also when take gave > 0, *ret_file borrowing
  * path; -errno, logged.
  */
-int streams_read(const char *path, bool take_prints, streams_take take, void *context,
-		 struct format_file *ret_file);
+int streams_read(const char *path, enum streams_clock clock, bool take_prints, streams_take take,
+		 void *context, struct format_file *ret_file);
 
 /* Flushes standard output: 0, also when its reader has seen enough and left (`| head`); else
  * -errno, logged. what: was written there. */

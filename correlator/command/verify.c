@@ -100,7 +100,7 @@ static int verify_file(struct verification *verification, const char *path, bool
 {
 	struct format_file file = { 0 };
 	bool is_whole;
-	int r = streams_read(path, false, take_record, verification, &file);
+	int r = streams_read(path, STREAMS_AS_WRITTEN, false, take_record, verification, &file);
 
 	verification->files++;
 	is_whole = r == 0 && !file.damaged_places && !file.is_truncated;

@@ -31,6 +31,7 @@ void identity_stamp(struct identity *identity, uint64_t wall_ns, struct record_c
 		       "%.8s:%" PRIu32 ":%012" PRIx64 ":%" PRIu64, identity->boot_id, identity->pid,
 		       identity->nonce, ++identity->record_number);
 	common->wall_ns = wall_ns;
+	common->clock_set_ns = identity->clock_set_ns;
 	common->record_id = identity->record_id;
 	common->host_name = identity->host_name;
 	if (!common->pid)

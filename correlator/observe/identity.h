@@ -18,6 +18,7 @@ struct identity {
 	uint32_t pid; /* our own */
 	uint64_t nonce; /* 48 random bits: as process 1 of its container each has that pid */
 	uint64_t record_number; /* of the last record */
+	int64_t clock_set_ns; /* for each record from here on */
 	char record_id[RECORD_ID_BYTES]; /* of the last record */
 };
 

@@ -362,7 +362,9 @@ int output_continue(struct output *output)
 void output_publish(struct output *output)
 {
 	if (output->request_metrics)
-		request_metrics_end_window(output->request_metrics, output->wall_ns);
+		request_metrics_end_window(output->request_metrics,
+					   output->wall_ns -
+						   (uint64_t)output->identity.clock_set_ns);
 	if (output->metrics_server)
 		metrics_server_publish(output->metrics_server, &output->metrics);
 }

@@ -507,6 +507,7 @@ static int drain(struct recording *recording, bool is_last)
 
 	window->number++;
 	window->wall_offset_ns = wall_offset_ns(window->wall_offset_ns);
+	recording->output.identity.clock_set_ns = window_clock_set_ns(window);
 	ways_measure(recording->session, window->start_ktime_ns, window->ways);
 	return session_flush(recording->session, is_last, window_add_account, window,
 			     &window->end_ktime_ns, &window->epoch);
@@ -682,8 +683,9 @@ static int look_at_alerts(struct recording *recording, bool is_last)
 {
 	const struct window *window = &recording->window;
 	struct alert_window alert_window = {
-		.start_ns = window_wall_ns(window, window->start_ktime_ns),
-		.end_ns = window_wall_ns(window, window->end_ktime_ns),
+		.start_ns = window_steady_ns(window, window->start_ktime_ns),
+		.end_ns = window_steady_ns(window, window->end_ktime_ns),
+		.clock_set_ns = window_clock_set_ns(window),
 	};
 
 	return alerting_end_window(&recording->alerting, &recording->output, &alert_window,
@@ -802,7 +804,7 @@ static int begin_observing(struct recording *recording)
 		return EXIT_CODE_FAILURE;
 	ways_follow(&recording->ways, recording->session, &recording->targets.processes);
 	window->start_ktime_ns = clock_monotonic_ns();
-	window->wall_offset_ns = wall_offset_ns(0);
+	window->wall_offset_ns = window->first_wall_offset_ns = wall_offset_ns(0);
 	own_cost_begin(&recording->cost, recording->session,
 		       options->measures_programs || options->budget_percent > 0,
 		       window->start_ktime_ns, window->start_ktime_ns + first_ns);

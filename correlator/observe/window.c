@@ -36,6 +36,16 @@ uint64_t window_wall_ns(const struct window *window, uint64_t ktime_ns)
 	return ktime_ns + window->wall_offset_ns;
 }
 
+uint64_t window_steady_ns(const struct window *window, uint64_t ktime_ns)
+{
+	return ktime_ns + window->first_wall_offset_ns;
+}
+
+int64_t window_clock_set_ns(const struct window *window)
+{
+	return (int64_t)(window->wall_offset_ns - window->first_wall_offset_ns);
+}
+
 static uint64_t length_ns(const struct window *window)
 {
 	return window->end_ktime_ns - window->start_ktime_ns;

@@ -102,7 +102,9 @@ struct window {
 	uint64_t number; /* from 1 on */
 	uint64_t start_ktime_ns;
 	uint64_t end_ktime_ns;
-	uint64_t wall_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
+	/* CLOCK_REALTIME - CLOCK_MONOTONIC, now and when the recording began. */
+	uint64_t wall_offset_ns;
+	uint64_t first_wall_offset_ns;
 	uint64_t epoch; /* the kernel side's number of it */
 	bool has_kernel_split;
 	/* Of a system call: counted as user, is the kernel's. By enum session_way. */
@@ -122,6 +124,10 @@ void window_deinit(struct window *window);
 
 /* What CLOCK_REALTIME showed then. */
 uint64_t window_wall_ns(const struct window *window, uint64_t ktime_ns);
+/* The same by the wall clock as it would be had nobody set it since the recording began, */
+uint64_t window_steady_ns(const struct window *window, uint64_t ktime_ns);
+/* and by how much it was set on (< 0: back). */
+int64_t window_clock_set_ns(const struct window *window);
 
 /* A session_account_fn: copies an account into a row. 0 or -ENOMEM. */
 int window_add_account(void *window, const struct account_key *key, const struct account *account);

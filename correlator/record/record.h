@@ -53,6 +53,7 @@ enum cpu_record_flags {
 #define RECORD_DECLARE_U32(member)    uint32_t member;
 #define RECORD_DECLARE_U64(member)    uint64_t member;
 #define RECORD_DECLARE_S64(member)    int64_t member;
+#define RECORD_DECLARE_WALL(member)   uint64_t member;
 #define RECORD_DECLARE_BOOL(member)   bool member;
 #define RECORD_DECLARE_SWITCH(member) bool member;
 #define RECORD_DECLARE_TEXT(member)   const char *member;

@@ -311,9 +311,12 @@ static void put_field(struct record_encoder *encoder, const struct record_field_
 	case RECORD_TYPE_U32:
 		return put_number(encoder, field, *(const uint32_t *)member);
 	case RECORD_TYPE_U64:
+	case RECORD_TYPE_WALL:
 		return put_number(encoder, field, *(const uint64_t *)member);
 	case RECORD_TYPE_S64:
-		return put_i64(encoder, field->name, *(const int64_t *)member);
+		if (*(const int64_t *)member != 0 || field->presence != RECORD_PRESENCE_KNOWN)
+			put_i64(encoder, field->name, *(const int64_t *)member);
+		return;
 	case RECORD_TYPE_BOOL:
 		return put_bool(encoder, field->name, *(const bool *)member);
 	case RECORD_TYPE_SWITCH:

@@ -368,12 +368,45 @@ int record_view_decode_next(const uint8_t *bytes, size_t available_bytes,
 		return -EBADMSG;
 	ret_view->field_count = 0;
 	ret_view->item_count = 0;
+	ret_view->clock_set_ns = 0;
 	ret_view->wall_ns = entry_time_ns(bytes);
 	r = take_fields(ret_view, &cursor, shapes, &shape);
 	ret_view->entry_bytes = (size_t)(cursor.next - bytes);
 	if (r < 0 || (shape && is_like(ret_view, shape)))
 		return r;
 	return check_common(ret_view, shapes);
+}
+
+static int64_t steady_ns(int64_t wall_ns, int64_t set_ns)
+{
+	int64_t ns;
+
+	if (__builtin_sub_overflow(wall_ns, set_ns, &ns))
+		return set_ns < 0 ? INT64_MAX : 0;
+	return ns > 0 ? ns : 0;
+}
+
+void record_view_steady(struct record_view *view)
+{
+	const struct record_kind_info *kind = &record_kinds[view->kind];
+	const uint8_t *places = (const uint8_t *)&view->places;
+	uint8_t set_number = places[RECORD_PLACE(common, clock_set_ns)];
+	struct record_field *set = set_number > 0 ? &view->fields[set_number - 1] : NULL;
+	int64_t wall_ns = view->wall_ns > INT64_MAX ? INT64_MAX : (int64_t)view->wall_ns;
+
+	if (!set || set->value != RECORD_VALUE_INTEGER || set->integer == 0)
+		return;
+	view->wall_ns = (uint64_t)steady_ns(wall_ns, set->integer);
+	for (size_t i = 0; i < kind->field_count; i++) {
+		uint8_t number = places[kind->first_place + i];
+		struct record_field *field = number > 0 ? &view->fields[number - 1] : NULL;
+
+		if (kind->fields[i].type == RECORD_TYPE_WALL && field &&
+		    field->value == RECORD_VALUE_INTEGER && field->integer >= 0)
+			field->integer = steady_ns(field->integer, set->integer);
+	}
+	view->clock_set_ns = set->integer;
+	set->integer = 0;
 }
 
 int record_view_decode(const uint8_t *bytes, size_t available_bytes, struct record_view *ret_view)

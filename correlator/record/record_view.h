@@ -46,6 +46,7 @@ struct record_field {
 
 struct record_view {
 	uint64_t wall_ns; /* the entry's EventTime */
+	int64_t clock_set_ns; /* taken off that by record_view_steady() */
 	size_t entry_bytes;
 	enum record_kind kind;
 	size_t field_count;
@@ -70,6 +71,13 @@ struct record_shapes;
  * (record_shape.h). */
 int record_view_decode_next(const uint8_t *bytes, size_t available_bytes,
 			    struct record_shapes *shapes, struct record_view *ret_view);
+
+/*
+ * Its EventTime and fields of type WALL (schema.h) become those of a clock that was not set since
+ * the recording began, each at least 0, and its clock_set_ns 0. So times of different records are
+ * as far apart as they were.
+ */
+void record_view_steady(struct record_view *view);
 
 /* The field, or NULL. The first one when a name occurs twice. */
 const struct record_field *record_view_find(const struct record_view *view, const char *name);

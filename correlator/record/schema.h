@@ -9,6 +9,7 @@
  * TYPE is what the member is, and how it is encoded:
  *   U32, U64   an integer; above 2^63-1 it is encoded as 2^63-1
  *   S64        an integer that may be negative
+ *   WALL       U64, wall clock, of which clock_set_ns is to be taken off (record_view_steady)
  *   BOOL       true or false
  *   TEXT       text, borrowed; fit for UTF-8, NUL-terminated
  *   TEXTS      a list of texts: member and member_count
@@ -23,7 +24,8 @@
  * PRESENCE: ALWAYS; KNOWN: left out when it is 0 or NULL, which means not known; IF(member): when
  * that SWITCH or BOOL is true. "Not measured" is never 0.
  *
- * Times are nanoseconds; EventTime, and what is called a wall clock, is CLOCK_REALTIME.
+ * Times are nanoseconds; EventTime, and what is called a wall clock, is CLOCK_REALTIME: two of them
+ * are so far apart as they say once each has its record's clock_set_ns taken off.
  */
 #pragma once
 
@@ -60,7 +62,9 @@
 	  "the process, as Correlator's own pid namespace numbers it; of meta and self "      \
 	  "Correlator's, of gap the one whose records were dropped, or Correlator's: nobody " \
 	  "knows whose")                                                                      \
-	X(U32, ns_pid, "ns_pid", KNOWN, "", "the same as the process itself knows it")
+	X(U32, ns_pid, "ns_pid", KNOWN, "", "the same as the process itself knows it")        \
+	X(S64, clock_set_ns, "clock_set_ns", KNOWN, "ns",                                     \
+	  "how far the wall clock has been set on (< 0: back) since the recording began")
 
 #define RECORD_META_FIELDS(X)                                                                                  \
 	X(TEXT, tool_version, "tool_version", ALWAYS, "", "")                                                  \
@@ -168,9 +172,9 @@
 	  "the part of user_ns + kernel_ns in which it collected garbage")                                   \
 	X(U64, gc_runs, "gc_runs", IF(has_gc), "collections",                                                \
 	  "that it set off; their later steps may be others'")                                               \
-	X(U64, first_ns, "first_ns", ALWAYS, "ns",                                                           \
+	X(WALL, first_ns, "first_ns", ALWAYS, "ns",                                                          \
 	  "wall clock at which the time begins that it tells of")                                            \
-	X(U64, last_ns, "last_ns", ALWAYS, "ns", "and at which it ends")                                     \
+	X(WALL, last_ns, "last_ns", ALWAYS, "ns", "and at which it ends")                                    \
 	X(FLAGS, flags, "flags", ALWAYS, "",                                                                 \
 	  "truncated, inherited, overflow, unknown, mixed_threads, inherited_by_exec")
 
@@ -185,8 +189,8 @@
 	X(TEXT, state, "state", ALWAYS, "", "running, run_queue, blocked or uninterruptible")            \
 	X(TEXT, blocked_on, "blocked_on", KNOWN, "",                                                     \
 	  "blocked, uninterruptible: on disk, network, poll, pipe, futex, sleep, child, fault or other") \
-	X(U64, start_ns, "start_ns", ALWAYS, "ns", "wall clock when it began")                           \
-	X(U64, end_ns, "end_ns", ALWAYS, "ns", "and when it ended")                                      \
+	X(WALL, start_ns, "start_ns", ALWAYS, "ns", "wall clock when it began")                          \
+	X(WALL, end_ns, "end_ns", ALWAYS, "ns", "and when it ended")                                     \
 	X(SWITCH, has_cpu, "", ALWAYS, "", "false: it was not running")                                  \
 	X(U32, cpu_number, "cpu_number", IF(has_cpu), "", "running: the CPU that it ran on")             \
 	X(U64, cpu_ns, "cpu_ns", IF(has_cpu), "ns",                                                      \

@@ -363,6 +363,9 @@ static int print_meta(const struct totals *totals, const struct format_options *
 		set_modes(object, recording, &r);
 		json_part_set(object, "interval_ns", json_integer(recording->interval_ns), &r);
 	}
+	/* All times are by the clock as it was before. */
+	if (recording->clock_set_ns != 0)
+		json_part_set(object, "clock_set_ns", json_integer(recording->clock_set_ns), &r);
 	for (size_t i = 0; i < recording->key_count; i++)
 		json_part_append(keys, json_part_text(recording->keys[i]), &r);
 	json_part_set(object, "keys", keys, &r);

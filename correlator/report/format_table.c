@@ -89,6 +89,24 @@ static void print_files(const struct format_options *options, FILE *out)
 	list_end(&list);
 }
 
+/* Where somebody set the clock, times go on as before. */
+static void add_clock_set(struct item_list *list, const struct recording *recording)
+{
+	int64_t set_ns = recording->clock_set_ns;
+	char by[DISPLAY_NUMBER_BYTES], after[DISPLAY_NUMBER_BYTES], item[ITEM_BYTES];
+
+	if (set_ns == 0)
+		return;
+	display_duration(set_ns < 0 ? -(set_ns + 1) : set_ns, by);
+	display_duration(recording->clock_set_at_ns > recording->start_ns
+				 ? (int64_t)(recording->clock_set_at_ns - recording->start_ns)
+				 : 0,
+			 after);
+	(void)snprintf(item, sizeof(item), "as by the clock before it was set %s by %s, after %s",
+		       set_ns < 0 ? "back" : "on", by, after);
+	list_add(list, item);
+}
+
 static void print_time(const struct recording *recording, const struct format_options *options,
 		       FILE *out)
 {
@@ -102,6 +120,7 @@ static void print_time(const struct recording *recording, const struct format_op
 		list_add(&list, duration);
 		(void)strftime(item, sizeof(item), "from %Y-%m-%d %H:%M:%S UTC", &utc);
 		list_add(&list, item);
+		add_clock_set(&list, recording);
 	}
 	list_end(&list);
 }

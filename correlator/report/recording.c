@@ -229,6 +229,14 @@ static void add_cpu_keys(struct recording *recording, const struct record_view *
 	}
 }
 
+static void note_clock(struct recording *recording, const struct record_view *record)
+{
+	if (record->clock_set_ns == 0 || record->clock_set_ns == recording->clock_set_ns)
+		return;
+	recording->clock_set_ns = record->clock_set_ns;
+	recording->clock_set_at_ns = record->wall_ns;
+}
+
 static void add_window(struct recording *recording, const struct record_view *record)
 {
 	int64_t window_ns = 0;
@@ -308,6 +316,7 @@ int recording_add(struct recording *recording, const struct record_view *record)
 	if (record->kind == RECORD_KIND_PROCESS || !is_of_last(recording, record))
 		set_last(recording, record);
 	recording->record_count++;
+	note_clock(recording, record);
 	if (record->kind == RECORD_KIND_META)
 		add_meta(recording, record);
 	if (record->kind == RECORD_KIND_CPU)

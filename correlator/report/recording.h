@@ -43,8 +43,12 @@ struct recording {
 	uint64_t modes_left_out;
 	char keys[RECORDING_KEYS_MAX][RECORDING_TEXT_BYTES]; /* in order of appearance */
 	size_t key_count;
-	uint64_t start_ns; /* wall clock of the first window's start and the last one's end; */
-	uint64_t end_ns; /* both 0 = no window */
+	/* Wall clock of the first window's start and the last one's end, as if nobody had set it
+	 * meanwhile; both 0 = no window. */
+	uint64_t start_ns;
+	uint64_t end_ns;
+	int64_t clock_set_ns; /* by which the wall clock was set on at last (< 0: back); */
+	uint64_t clock_set_at_ns; /* that was seen then, on the clock that goes on */
 	uint64_t record_count;
 	struct recording_process *processes; /* uthash */
 	bool is_borrower; /* they are another recording's */

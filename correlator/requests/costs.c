@@ -59,13 +59,16 @@ static bool read_written(const struct cpu_record *record, size_t place, int64_t 
 	const char *bytes = (const char *)record;
 	uint64_t value;
 
-	assert(field->type == RECORD_TYPE_U64);
+	assert(field->type == RECORD_TYPE_U64 || field->type == RECORD_TYPE_WALL);
 	if (field->presence == RECORD_PRESENCE_IF && !*(const bool *)(bytes + field->switch_offset))
 		return false;
 	memcpy(&value, bytes + field->offset, sizeof(value));
 	if (field->presence == RECORD_PRESENCE_KNOWN && value == 0)
 		return false;
 	*ret_value = value > INT64_MAX ? INT64_MAX : (int64_t)value;
+	/* As record_view_steady() has it. */
+	if (field->type == RECORD_TYPE_WALL)
+		*ret_value -= record->common.clock_set_ns;
 	return true;
 }
 

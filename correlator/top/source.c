@@ -200,6 +200,8 @@ static int next(struct source *source, struct history *history, uint64_t now_ns)
 
 	if (!source->has_view)
 		r = record_reader_next(source->reader, source->view);
+	if (r > 0)
+		record_view_steady(source->view);
 	if (r == -EAGAIN)
 		return 0;
 	if (r == 0)

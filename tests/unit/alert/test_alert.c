@@ -63,6 +63,18 @@ static void end_window(int64_t start_ms, int64_t end_ms)
 	alert_end_window(alert, &window, &books, tell, NULL);
 }
 
+static void it_is_told_by_the_wall_clock_as_it_was_set(void **state)
+{
+	struct alert_window window = window_of(1000, 2000);
+
+	(void)state;
+	begin("max(cpu) > 50ns");
+	window.clock_set_ns = -300 * (int64_t)NS_PER_MS;
+	request("", 51);
+	alert_end_window(alert, &window, &books, tell, NULL);
+	expect_told("1700 firing 51 since 700|");
+}
+
 static void without_a_duration_one_window_is_enough(void **state)
 {
 	(void)state;
@@ -582,6 +594,7 @@ int main(void)
 {
 #define ALERT_TEST(test) cmocka_unit_test_teardown(test, tear_down)
 	const struct CMUnitTest tests[] = {
+		ALERT_TEST(it_is_told_by_the_wall_clock_as_it_was_set),
 		ALERT_TEST(without_a_duration_one_window_is_enough),
 		ALERT_TEST(it_has_to_hold_throughout),
 		ALERT_TEST(what_crosses_the_limit_now_and_then_tells_nothing),

@@ -330,12 +330,12 @@ static int add_one(void)
 
 static int end_window_quietly(void)
 {
-	return alert_set_end_window(set, &(struct alert_window){ 1, 2 }, false, tell, NULL);
+	return alert_set_end_window(set, &(struct alert_window){ 1, 2, 0 }, false, tell, NULL);
 }
 
 static int end_last_window(void)
 {
-	return alert_set_end_window(set, &(struct alert_window){ 1, 2 }, true, tell, NULL);
+	return alert_set_end_window(set, &(struct alert_window){ 1, 2, 0 }, true, tell, NULL);
 }
 
 /* Whichever piece of memory is missing, once: what was asked for says so, and is not done. How many

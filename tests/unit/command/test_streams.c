@@ -48,7 +48,7 @@ static void who_writes_into_a_pipe_is_spared_until_it_is_read(void **state)
 	assert_int_equal(dup2(fds[0], STDIN_FILENO), STDIN_FILENO);
 	assert_int_equal(close(fds[0]), 0);
 	assert_true(ends_us());
-	assert_int_equal(streams_read("-", true, take, &spared, &file), 0);
+	assert_int_equal(streams_read("-", STREAMS_STEADY, true, take, &spared, &file), 0);
 	assert_int_equal(dup2(saved, STDIN_FILENO), STDIN_FILENO);
 	assert_int_equal(close(saved), 0);
 	assert_true(file.entry_count > 0);
@@ -64,7 +64,7 @@ static void a_file_has_no_writer_to_spare(void **state)
 
 	(void)state;
 	golden_path("stacks.rec", path, sizeof(path));
-	assert_int_equal(streams_read(path, true, take, &spared, &file), 0);
+	assert_int_equal(streams_read(path, STREAMS_STEADY, true, take, &spared, &file), 0);
 	assert_true(file.entry_count > 0);
 	assert_int_equal(spared, 0);
 }

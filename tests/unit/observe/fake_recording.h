@@ -195,6 +195,7 @@ static inline void expect_windows(const uint64_t *ends_ns, const uint64_t *lengt
 	_cleanup_(record_reader_freep) struct record_reader *reader = NULL;
 	static struct record_view view;
 	size_t windows = 0;
+	uint64_t steady_ns = FAKE_WALL_NS;
 
 	assert_int_equal(record_reader_open(path, &reader), 0);
 	while (record_reader_next(reader, &view) > 0) {
@@ -208,6 +209,10 @@ static inline void expect_windows(const uint64_t *ends_ns, const uint64_t *lengt
 		assert_true(windows < count);
 		assert_int_equal(view.wall_ns - FAKE_WALL_NS, ends_ns[windows]);
 		assert_int_equal(number(&view, "window_ns"), lengths_ns[windows]);
+		/* However the clock was set, one window follows the other. */
+		record_view_steady(&view);
+		steady_ns += lengths_ns[windows];
+		assert_int_equal(view.wall_ns, steady_ns);
 		windows++;
 	}
 	assert_int_equal(windows, count);

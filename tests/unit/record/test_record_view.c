@@ -168,6 +168,7 @@ static void expect_places(enum record_kind kind, enum order order)
 
 	sample_begin(&sample, info->name, 7);
 	sample_number(&sample, "ns_pid", 8);
+	sample_number(&sample, "clock_set_ns", 9);
 	sample_text(&sample, "a key", "its value");
 	for (size_t i = 0; i < info->field_count; i++)
 		add_field(&sample, &info->fields[in_order(order, i, info->field_count)]);
@@ -610,6 +611,54 @@ static void a_name_that_slices_have_is_taken_and_a_key_in_other_records(void **s
 	assert_true(is_key_in("slice", "cpu_number"));
 }
 
+/* What first_ns becomes, at its place among the fields. */
+static int64_t steady(const char *kind, int64_t set_ns, int64_t first_ns)
+{
+	struct sample sample;
+	size_t at;
+
+	sample_begin(&sample, kind, 7);
+	at = sample.field_count;
+	sample_number(&sample, "first_ns", first_ns);
+	sample_text(&sample, "last_ns", "no number");
+	sample_number(&sample, "cpu_ns", 900);
+	sample_number(&sample, "clock_set_ns", set_ns);
+	assert_int_equal(decode(&sample), 0);
+	record_view_steady(&view);
+	assert_int_equal(view.fields[at + 2].integer, 900);
+	/* Once. */
+	record_view_steady(&view);
+	forget(&sample);
+	return view.fields[at].integer;
+}
+
+static void of_a_clock_that_was_set_times_are_as_if_it_had_not_been(void **state)
+{
+	const uint64_t wall_ns = 1700000001 * UINT64_C(1000000000);
+
+	(void)state;
+	assert_int_equal(steady("cpu", 100, 5000), 4900);
+	assert_int_equal(view.wall_ns, wall_ns - 100);
+	assert_int_equal(view.clock_set_ns, 100);
+	assert_int_equal(steady("cpu", -100, 5000), 5100);
+	assert_int_equal(view.wall_ns, wall_ns + 100);
+	assert_int_equal(steady("cpu", 0, 5000), 5000);
+	assert_int_equal(view.wall_ns, wall_ns);
+	assert_int_equal(view.clock_set_ns, 0);
+	/* In another kind it is no time of the window. */
+	assert_int_equal(steady("gap", 100, 5000), 5000);
+}
+
+static void forged_times_of_a_clock_that_was_set_stay_in_their_bounds(void **state)
+{
+	(void)state;
+	assert_int_equal(steady("cpu", INT64_MAX, 5000), 0);
+	assert_int_equal(view.wall_ns, 0);
+	assert_int_equal(steady("cpu", INT64_MIN, 5000), INT64_MAX);
+	assert_true(view.wall_ns == INT64_MAX);
+	assert_int_equal(steady("cpu", 100, -5), -5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -629,6 +678,8 @@ int main(void)
 		cmocka_unit_test(a_record_says_the_same_whatever_was_read_before_it),
 		cmocka_unit_test(a_name_is_a_keys_unless_each_cpu_record_has_it),
 		cmocka_unit_test(a_name_that_slices_have_is_taken_and_a_key_in_other_records),
+		cmocka_unit_test(of_a_clock_that_was_set_times_are_as_if_it_had_not_been),
+		cmocka_unit_test(forged_times_of_a_clock_that_was_set_stay_in_their_bounds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

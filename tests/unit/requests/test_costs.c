@@ -135,6 +135,18 @@ static void each_cost_is_the_records(void **state)
 	expect_both(&whole, sums, 60);
 }
 
+static void its_times_are_those_of_a_clock_that_nobody_sets(void **state)
+{
+	struct cpu_record record = whole;
+	struct costs costs;
+
+	(void)state;
+	record.common.clock_set_ns = 7;
+	costs = costs_of_written(&record);
+	assert_int_equal(costs.first_ns, whole.first_ns - 7);
+	assert_int_equal(costs.last_ns, whole.last_ns - 7);
+}
+
 static void what_a_child_has_used_is_a_part_of_it(void **state)
 {
 	static const int64_t sums[_COST_MAX] = { ALL_SUMS };
@@ -260,6 +272,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_cost_is_the_records),
+		cmocka_unit_test(its_times_are_those_of_a_clock_that_nobody_sets),
 		cmocka_unit_test(what_a_child_has_used_is_a_part_of_it),
 		cmocka_unit_test(what_is_not_measured_is_not_zero),
 		cmocka_unit_test(reasons_are_zero_only_where_they_were_measured),
