@@ -23,6 +23,7 @@ struct series {
 	bool is_turning; /* it holds while it is quiet, or does not while it fires: */
 	uint64_t since_ns; /* since then, */
 	uint64_t seen_ns; /* and last in the window that ended then */
+	uint64_t measured_ns; /* the end of the last window in which something was */
 	/* In the open window: */
 	struct histogram requests;
 	uint64_t request_count;
@@ -116,6 +117,17 @@ static bool is_of_use(const struct alert_expression *expression)
 	return expression->function == ALERT_SUM || expression->function == ALERT_RATE;
 }
 
+static bool is_of_requests(const struct alert_expression *expression)
+{
+	return expression->function != ALERT_TOTAL &&
+	       (!is_of_use(expression) || expression->figure == ALERT_WALL);
+}
+
+bool alert_is_of_requests(const struct alert *alert)
+{
+	return is_of_requests(&alert->expression);
+}
+
 /* False: not measured. */
 static bool read_figure(const struct costs *costs, enum alert_figure figure, int64_t *ret_ns)
 {
@@ -158,8 +170,7 @@ int alert_add_request(struct alert *alert, struct record_text value, const struc
 	struct series *series;
 	int64_t ns = 0;
 
-	if (expression->function == ALERT_TOTAL ||
-	    (is_of_use(expression) && expression->figure != ALERT_WALL))
+	if (!is_of_requests(expression))
 		return 0;
 	if (!is_counted && !read_figure(costs, expression->figure, &ns))
 		return 0;
@@ -284,12 +295,30 @@ static uint64_t jitter_ns(const struct alert_window *window)
 		       : 0;
 }
 
+/* What fires while nothing is measured. True: that is over now. */
+static bool end_silence(const struct alert_expression *expression, struct series *series,
+			const struct alert_window *window)
+{
+	uint64_t silence_ns =
+		expression->for_ns > ALERT_SILENCE_NS ? expression->for_ns : ALERT_SILENCE_NS;
+
+	if (window->end_ns - series->measured_ns < silence_ns)
+		return false;
+	series->since_ns = series->measured_ns;
+	series->is_firing = series->is_turning = false;
+	return true;
+}
+
 /* The states that alert.h draws. True: it has changed. */
 static bool follow(const struct alert_expression *expression, struct series *series,
 		   const struct alert_window *window, bool has_value, bool holds)
 {
 	bool turns = series->is_firing ? !holds : holds;
 
+	if (has_value)
+		series->measured_ns = window->end_ns;
+	else if (series->is_firing && is_of_requests(expression))
+		return end_silence(expression, series, window);
 	if (!turns && !series->is_firing && !has_value && series->is_turning &&
 	    window->end_ns - series->seen_ns <= expression->for_ns + jitter_ns(window))
 		return false;
@@ -328,7 +357,7 @@ static void end_series(struct alert *alert, struct series *series,
 	struct alert_change change = {
 		.expression = expression,
 		.value_of_key = expression->key[0] ? series->value : NULL,
-		.wall_ns = wall_ns(window, window->end_ns),
+		.wall_ns = wall_ns(window, window->told_ns ? window->told_ns : window->end_ns),
 	};
 	bool holds;
 

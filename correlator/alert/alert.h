@@ -9,10 +9,11 @@
  *   quiet    the change is told
  *
  * so that what crosses the limit now and then tells nothing new. A window in which nothing was
- * measured (a percentile of no requests) holds nothing: while it fires, it does not hold; while it
- * is quiet, it goes on holding for as long as `for` says, at most. Where windows are missing, what
- * held before counts no more. Windows are not as long as each other: `for` is over when it lacks an
- * eighth of a window or less.
+ * measured holds nothing. But a percentile of no requests says nothing: what fires goes on for
+ * ALERT_SILENCE_NS, or for as long as `for` says if that is longer. While it is quiet, what held
+ * goes on holding for as long as `for` says, at most. Where windows are missing, what held before
+ * counts no more. Windows are not as long as each other: `for` is over when it lacks an eighth of a
+ * window or less.
  *
  * Bounded: at most ALERT_SERIES_MAX values at a time that have something to say; the rest is one,
  * "other". Pure: whoever feeds it says what time it is. Single thread.
@@ -25,9 +26,12 @@
 
 #include "alert/alert_expression.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "requests/request_charge.h"
 
 #define ALERT_OTHER "other"
+
+#define ALERT_SILENCE_NS (30 * NS_PER_S)
 
 enum {
 	ALERT_SERIES_MAX = 256,
@@ -53,6 +57,7 @@ struct alert_window {
 	uint64_t start_ns;
 	uint64_t end_ns;
 	int64_t clock_set_ns;
+	uint64_t told_ns; /* when what changes in it is told; 0 = at its end */
 };
 
 struct alert_change {
@@ -62,7 +67,7 @@ struct alert_change {
 	bool has_value; /* something was measured in the window */
 	int64_t value; /* in the expression's unit */
 	uint64_t since_ns; /* wall clock since when it has held, or has not */
-	uint64_t wall_ns; /* the end of the window, by the wall clock, too */
+	uint64_t wall_ns; /* now, by the wall clock, too */
 };
 
 typedef void (*alert_change_fn)(void *user, const struct alert_change *change);
@@ -75,6 +80,10 @@ void alert_free(struct alert *alert);
 DEFINE_CLEANUP(struct alert *, alert_free);
 
 const struct alert_expression *alert_expression(const struct alert *alert);
+
+/* Whether it measures the requests that ended in a window: else what was used in it, or the books.
+ */
+bool alert_is_of_requests(const struct alert *alert);
 
 /* What was used in the open window, and a request that has ended in it, with the value of the
  * expression's key. 0 or -ENOMEM. */

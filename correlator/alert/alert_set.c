@@ -229,25 +229,65 @@ int alert_set_add_view(struct alert_set *set, const struct record_view *view)
 	return 0;
 }
 
+struct ending {
+	const struct alert_window *window; /* that ends now */
+	alert_change_fn on_change;
+	void *user;
+};
+
+static void end_requests(struct alert_set *set, size_t tracker, const struct ending *ending,
+			 const struct request_window *of, bool is_last)
+{
+	const struct alert_window window = { of->start_ns, of->end_ns, ending->window->clock_set_ns,
+					     ending->window->end_ns };
+
+	for (size_t i = 0; i < set->count; i++)
+		if (set->tracker_of[i] == tracker && alert_is_of_requests(set->alerts[i]) &&
+		    !(is_last && is_of_window(alert_expression(set->alerts[i]))))
+			alert_end_window(set->alerts[i], &window, &set->books, ending->on_change,
+					 ending->user);
+}
+
+/* One window after the other. */
+static int follow_requests(struct alert_set *set, size_t tracker, const struct ending *ending,
+			   bool is_last)
+{
+	struct request_window window;
+	int r = 0;
+
+	while (request_tracker_next_window(set->trackers[tracker], &window)) {
+		int given = give_ended(set, tracker, is_last);
+
+		r = r < 0 ? r : given;
+		end_requests(set, tracker, ending, &window, is_last);
+	}
+	return r;
+}
+
 int alert_set_end_window(struct alert_set *set, const struct alert_window *window, bool is_last,
 			 alert_change_fn on_change, void *user)
 {
+	const struct ending ending = { window, on_change, user };
 	int r = 0;
 
 	for (size_t i = 0; i < set->tracker_count; i++) {
-		int given;
+		int followed;
 
-		request_tracker_end_window(set->trackers[i], window->end_ns);
-		given = give_ended(set, i, false);
-		r = r < 0 ? r : given;
+		request_tracker_end_window(
+			set->trackers[i],
+			&(struct request_window){ window->start_ns, window->end_ns });
+		followed = follow_requests(set, i, &ending, false);
+		r = r < 0 ? r : followed;
 		if (!is_last)
 			continue;
+		/* How many ended in the last windows nobody will know. */
 		request_tracker_finish(set->trackers[i]);
-		given = give_ended(set, i, true);
-		r = r < 0 ? r : given;
+		followed = follow_requests(set, i, &ending, true);
+		r = r < 0 ? r : followed;
 	}
 	for (size_t i = 0; i < set->count; i++)
-		alert_end_window(set->alerts[i], window, &set->books, on_change, user);
+		if (!alert_is_of_requests(set->alerts[i]))
+			alert_end_window(set->alerts[i], window, &set->books, on_change, user);
 	set->books = (struct alert_books){ 0 };
 	return r;
 }

@@ -322,9 +322,13 @@ static void count(struct metrics_histogram *histogram, int64_t ns)
 	histogram->sum_ns += (uint64_t)ns;
 }
 
-static void count_ended(struct request_metrics *metrics)
+static void count_windows(struct request_metrics *metrics)
 {
 	const struct ended_request *request;
+	struct request_window window;
+
+	while (request_tracker_next_window(metrics->tracker, &window))
+		;
 
 	while ((request = request_tracker_next_ended(metrics->tracker))) {
 		struct request_series *series = find_series(metrics, request->value, request->pid);
@@ -344,17 +348,19 @@ int request_metrics_add_cpu(struct request_metrics *metrics, const struct cpu_re
 	return request_tracker_add(metrics->tracker, &charge);
 }
 
-void request_metrics_end_window(struct request_metrics *metrics, uint64_t wall_ns)
+void request_metrics_end_window(struct request_metrics *metrics, uint64_t end_ns)
 {
-	request_tracker_end_window(metrics->tracker, wall_ns);
-	count_ended(metrics);
+	const struct request_window window = { end_ns, end_ns };
+
+	request_tracker_end_window(metrics->tracker, &window);
+	count_windows(metrics);
 	remove_idle(metrics);
 }
 
 void request_metrics_finish(struct request_metrics *metrics)
 {
 	request_tracker_finish(metrics->tracker);
-	count_ended(metrics);
+	count_windows(metrics);
 }
 
 const struct request_figures *request_metrics_figures(const struct request_metrics *metrics)

@@ -71,8 +71,8 @@ DEFINE_CLEANUP(struct request_metrics *, request_metrics_free);
 /* 0 or -ENOMEM: the record is not counted. */
 int request_metrics_add_cpu(struct request_metrics *metrics, const struct cpu_record *record);
 /* Counts the requests that have ended (requests/request_tracker.h), once: of a window that ended
- * then (wall clock); at the end, all of them. */
-void request_metrics_end_window(struct request_metrics *metrics, uint64_t wall_ns);
+ * then, by a clock that nobody sets; at the end, all of them. */
+void request_metrics_end_window(struct request_metrics *metrics, uint64_t end_ns);
 void request_metrics_finish(struct request_metrics *metrics);
 
 /* As they stand. */

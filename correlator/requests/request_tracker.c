@@ -8,11 +8,15 @@
 struct tracked_request {
 	struct open_request open;
 	struct costs costs;
-	uint64_t window; /* the last one that had it, */
-	uint64_t start_ns; /* and when that began */
+	uint64_t window; /* the last one that had it */
 	uint32_t pid;
 	char *value; /* owned */
 	size_t value_bytes;
+};
+
+struct closed_window {
+	struct request_window window;
+	uint64_t began_ns; /* by the tracker's clock */
 };
 
 struct request_tracker {
@@ -20,9 +24,11 @@ struct request_tracker {
 	struct tracked_request *ended; /* owned: that `given` is of */
 	struct ended_request given;
 	size_t open_max;
-	uint64_t wall_ns; /* the end of the last window; 0 = there was none */
+	uint64_t end_ns; /* of the last window */
 	uint64_t window; /* number of the open one */
-	uint64_t now_ns; /* when it began: goes on where the wall clock is set back */
+	uint64_t given_windows; /* number of the first one that was not given yet */
+	struct closed_window closed[REQUEST_WINDOWS_MAX]; /* by their number, modulo that */
+	uint64_t now_ns; /* when the open one began: goes on where the caller's clock is set back */
 	bool is_finished;
 };
 
@@ -95,18 +101,43 @@ int request_tracker_add(struct request_tracker *tracker, const struct request_ch
 		return r;
 	request = (struct tracked_request *)open;
 	request->window = tracker->window;
-	request->start_ns = tracker->now_ns;
 	request->pid = charge->pid;
 	costs_add(&request->costs, &charge->costs);
 	return set_value(request, charge->value);
 }
 
-void request_tracker_end_window(struct request_tracker *tracker, uint64_t wall_ns)
+void request_tracker_end_window(struct request_tracker *tracker,
+				const struct request_window *window)
 {
-	if (tracker->wall_ns && wall_ns > tracker->wall_ns)
-		tracker->now_ns += wall_ns - tracker->wall_ns;
-	tracker->wall_ns = wall_ns;
+	uint64_t before_ns = tracker->window > 0 ? tracker->end_ns : window->start_ns;
+
+	tracker->closed[tracker->window % REQUEST_WINDOWS_MAX] =
+		(struct closed_window){ *window, tracker->now_ns };
+	if (window->end_ns > before_ns)
+		tracker->now_ns += window->end_ns - before_ns;
+	tracker->end_ns = window->end_ns;
 	tracker->window++;
+}
+
+/* Whether no request of that window is to be waited for any more. */
+static bool is_quiet(const struct request_tracker *tracker, uint64_t number)
+{
+	const struct closed_window *closed = &tracker->closed[number % REQUEST_WINDOWS_MAX];
+	uint64_t windows = tracker->window - number;
+	uint64_t quiet_ns = tracker->now_ns - closed->began_ns;
+
+	if (windows == 0)
+		return false;
+	return tracker->is_finished || windows >= REQUEST_WINDOWS_MAX ||
+	       (windows > 1 && quiet_ns + quiet_ns / (2 * windows) >= REQUEST_QUIET_NS);
+}
+
+bool request_tracker_next_window(struct request_tracker *tracker, struct request_window *ret_window)
+{
+	if (!is_quiet(tracker, tracker->given_windows))
+		return false;
+	*ret_window = tracker->closed[tracker->given_windows++ % REQUEST_WINDOWS_MAX].window;
+	return true;
 }
 
 uint64_t request_tracker_now_ns(const struct request_tracker *tracker)
@@ -121,9 +152,9 @@ void request_tracker_finish(struct request_tracker *tracker)
 
 static bool has_ended(const struct request_tracker *tracker, const struct tracked_request *request)
 {
-	return tracker->is_finished || open_requests_count(&tracker->open) > tracker->open_max ||
-	       (tracker->window - request->window > 1 &&
-		tracker->now_ns - request->start_ns >= REQUEST_QUIET_NS);
+	return (tracker->is_finished && tracker->given_windows == tracker->window) ||
+	       open_requests_count(&tracker->open) > tracker->open_max ||
+	       request->window < tracker->given_windows;
 }
 
 const struct ended_request *request_tracker_next_ended(struct request_tracker *tracker)

@@ -119,16 +119,65 @@ static void check_requests(void)
 	end_window(2000, 3000, false);
 	expect_told("");
 	end_window(3000, 4000, false);
-	expect_told("4000 firing [b] 30 since 3000|");
+	expect_told("4000 firing [b] 30 since 1000|");
 	end_window(4000, 5000, false);
-	expect_told("5000 firing [A] 60 since 4000|5000 firing 60 since 4000|"
-		    "5000 resolved [b] none since 4000|5000 firing [a] 60 since 4000|");
+	expect_told("5000 firing [A] 60 since 2000|5000 firing 60 since 2000|"
+		    "5000 firing [a] 60 since 2000|");
 }
 
 static void a_request_is_looked_at_as_a_whole_when_it_has_ended(void **state)
 {
 	(void)state;
 	both_ways(check_requests);
+}
+
+/* Requests at a steady rate, each in one window: whatever the windows' lengths, nothing changes. */
+static void steady_load(double per_second, int64_t window_ms)
+{
+	double due_ms = 0;
+	int64_t start_ms = 0, number = 0;
+	char id[32];
+
+	for (int64_t i = 1; start_ms < 600 * 1000; i++) {
+		/* As late as a recorder gets its CPU. */
+		int64_t end_ms = i * window_ms + (i * 7919) % (window_ms / 16 + 1);
+
+		for (; due_ms < (double)end_ms; due_ms += 1000 / per_second) {
+			(void)snprintf(id, sizeof(id), "%d", (int)number++);
+			cpu(id, "A", 1000000);
+		}
+		end_window(start_ms, end_ms, false);
+		start_ms = end_ms;
+	}
+}
+
+static void under_a_steady_load_nothing_changes(void **state)
+{
+	static const double rates[] = { 0.3, 3, 100, 1000 };
+	static const int64_t windows_ms[] = { 250, 1000, 2500, 10000 };
+	char text[64];
+
+	(void)state;
+	for (size_t i = 0; i < 16; i++) {
+		double rate = rates[i / 4];
+		int64_t window_ms = windows_ms[i % 4];
+		/* By one request more or less in a window. */
+		double error = 1.1 * 1000 / (double)window_ms + rate / 10;
+
+		begin_again();
+		watch("p99(cpu) > 500us");
+		(void)snprintf(text, sizeof(text), "rate(requests) > %.3f", rate + error);
+		watch(text);
+		if (rate > error) {
+			(void)snprintf(text, sizeof(text), "rate(requests) < %.3f", rate - error);
+			watch(text);
+		}
+		told[0] = '\0';
+		steady_load(rate, window_ms);
+		if (!strstr(told, " firing 1000000 since ") || strchr(told, '|')[1] != '\0')
+			fail_msg("%.1f requests a second, windows of %d ms: %s", rate,
+				 (int)window_ms, told);
+	}
 }
 
 static void check_the_end(void)
@@ -144,8 +193,7 @@ static void check_the_end(void)
 	end_window(0, 1000, false);
 	expect_told("");
 	end_window(1000, 2000, true);
-	expect_told("2000 firing 30 since 1000|2000 firing 30 since 1000|"
-		    "2000 firing 30 since 1000|");
+	expect_told("2000 firing 30 since 0|2000 firing 30 since 0|2000 firing 30 since 0|");
 }
 
 static void at_the_end_open_ones_are_in_no_count(void **state)
@@ -259,12 +307,12 @@ static void check_too_many_open(void)
 		assert_int_equal(try_add(RECORD_KIND_CPU, &record), 0);
 	}
 	end_window(0, 1000, false);
-	expect_told("1000 firing 2 since 0|");
 	end_window(1000, 2000, false);
-	expect_told("2000 resolved 0 since 1000|");
+	expect_told("");
 	end_window(2000, 3000, false);
+	expect_told("3000 firing 32770 since 0|3000 firing [b] 32769 since 0|");
 	end_window(3000, 4000, false);
-	expect_told("4000 firing 32768 since 3000|4000 firing [b] 32768 since 3000|");
+	expect_told("4000 resolved 0 since 1000|4000 resolved [b] 0 since 1000|");
 }
 
 static void where_too_many_are_open_the_oldest_have_ended(void **state)
@@ -330,12 +378,12 @@ static int add_one(void)
 
 static int end_window_quietly(void)
 {
-	return alert_set_end_window(set, &(struct alert_window){ 1, 2, 0 }, false, tell, NULL);
+	return alert_set_end_window(set, &(struct alert_window){ 1, 2, 0, 0 }, false, tell, NULL);
 }
 
 static int end_last_window(void)
 {
-	return alert_set_end_window(set, &(struct alert_window){ 1, 2, 0 }, true, tell, NULL);
+	return alert_set_end_window(set, &(struct alert_window){ 1, 2, 0, 0 }, true, tell, NULL);
 }
 
 /* Whichever piece of memory is missing, once: what was asked for says so, and is not done. How many
@@ -414,6 +462,7 @@ int main(void)
 #define SET_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		SET_TEST(a_request_is_looked_at_as_a_whole_when_it_has_ended),
+		SET_TEST(under_a_steady_load_nothing_changes),
 		SET_TEST(at_the_end_open_ones_are_in_no_count),
 		SET_TEST(the_books_of_all_processes_are_added),
 		SET_TEST(each_counter_counts_as_lost),

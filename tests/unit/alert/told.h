@@ -54,5 +54,5 @@ static inline void expect_told(const char *expected)
 static inline struct alert_window window_of(int64_t start_ms, int64_t end_ms)
 {
 	return (struct alert_window){ START_NS + (uint64_t)(start_ms * (int64_t)NS_PER_MS),
-				      START_NS + (uint64_t)(end_ms * (int64_t)NS_PER_MS), 0 };
+				      START_NS + (uint64_t)(end_ms * (int64_t)NS_PER_MS), 0, 0 };
 }

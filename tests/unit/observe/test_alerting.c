@@ -77,7 +77,7 @@ static void charge(const char *endpoint, uint64_t cpu_ns)
 
 static int end_window(uint64_t start_ns, uint64_t end_ns, bool is_last)
 {
-	struct alert_window window = { start_ns, end_ns, 0 };
+	struct alert_window window = { start_ns, end_ns, 0, 0 };
 	struct ears ears = ears_open();
 	int r = alerting_end_window(&alerting, &output, &window, is_last);
 
@@ -117,7 +117,7 @@ static void at_the_end_open_requests_have_ended(void **state)
 	assert_int_equal(end_window(100, 200, false), 0);
 	assert_string_equal(taken, "");
 	assert_int_equal(end_window(200, 300, true), 0);
-	assert_string_equal(taken, "300 max(cpu) > 5ns firing [none=none] 1:6/5 ns 200|");
+	assert_string_equal(taken, "300 max(cpu) > 5ns firing [none=none] 1:6/5 ns 100|");
 }
 
 static void in_the_log_there_are_no_more_than_people_read(void **state)
@@ -162,7 +162,7 @@ static void what_cannot_be_taken_is_told(void **state)
 
 static void requests_that_there_was_no_memory_for_are_said_to_be_missing(void **state)
 {
-	struct alert_window window = { 100, 200, 0 };
+	struct alert_window window = { 100, 200, 0, 0 };
 	struct ears ears;
 	size_t successes = 0;
 

@@ -18,11 +18,13 @@ enum {
 };
 
 static struct request_tracker *tracker;
+static int64_t last_ms; /* when the last window ended */
 
 static int set_up(void **state)
 {
 	(void)state;
 	tracker = request_tracker_new(REQUESTS_OPEN_MAX);
+	last_ms = 0;
 	return tracker ? 0 : -1;
 }
 
@@ -52,19 +54,35 @@ static void add(const char *id, const char *value, int64_t cpu_ns, int64_t first
 	assert_int_equal(try_add(id, value, cpu_ns, first_ns, last_ns), 0);
 }
 
-/* Milliseconds since the start. */
+static uint64_t ns_of(int64_t ms)
+{
+	return START_S * NS_PER_S + (uint64_t)ms * NS_PER_MS;
+}
+
+static int64_t ms_of(uint64_t ns)
+{
+	return (int64_t)((ns - START_S * NS_PER_S) / NS_PER_MS);
+}
+
+/* Milliseconds since the start, from the end of the last one on. */
 static void end_window(int64_t ms)
 {
-	request_tracker_end_window(tracker, START_S * NS_PER_S + (uint64_t)ms * NS_PER_MS);
+	const struct request_window window = { ns_of(last_ms), ns_of(ms) };
+
+	request_tracker_end_window(tracker, &window);
+	last_ms = ms;
 }
 
 /* Those that have ended, "value cpu wall " each. */
 static void expect_ended(const char *expected)
 {
 	const struct ended_request *request;
+	struct request_window window;
 	char text[256] = "";
 	size_t length = 0;
 
+	while (request_tracker_next_window(tracker, &window))
+		;
 	while ((request = request_tracker_next_ended(tracker))) {
 		int64_t wall_ns;
 
@@ -90,16 +108,100 @@ static void a_request_is_counted_once_with_all_that_its_windows_had(void **state
 	end_window(3000);
 	expect_ended("");
 	/* The window that b was in last began at 1000, that of a at 2000. */
-	end_window(3999);
-	expect_ended("");
 	end_window(4000);
 	expect_ended("B 7 10 ");
-	end_window(4999);
-	expect_ended("");
 	end_window(5000);
 	expect_ended("A 7 310 ");
 	end_window(60000);
 	expect_ended("");
+}
+
+/* However much longer or shorter than a second its windows are, one comes for each. */
+static void each_window_is_given_once_and_with_its_own_requests(void **state)
+{
+	static const int64_t jitter_ms[] = { 0, 40, -30, 45, -45, 10, 0, -49, 49, 20 };
+	int64_t given = 0;
+	char id[16];
+
+	(void)state;
+	for (int64_t i = 1; i <= 100; i++) {
+		struct request_window window;
+		int64_t before = given;
+
+		for (int64_t request = 0; request < i % 7; request++) {
+			(void)snprintf(id, sizeof(id), "%d-%d", (int)i, (int)request);
+			add(id, "", i, 1, 2);
+		}
+		end_window(1000 * i + jitter_ms[i % 10]);
+		while (request_tracker_next_window(tracker, &window)) {
+			const struct ended_request *request;
+			int64_t count = 0;
+
+			given++;
+			assert_int_equal(
+				ms_of(window.start_ns),
+				given > 1 ? 1000 * (given - 1) + jitter_ms[(given - 1) % 10] : 0);
+			assert_int_equal(ms_of(window.end_ns),
+					 1000 * given + jitter_ms[given % 10]);
+			for (; (request = request_tracker_next_ended(tracker)); count++)
+				assert_int_equal(request->costs.sums[COST_CPU], given);
+			assert_int_equal(count, given % 7);
+		}
+		assert_int_equal(given - before, i >= 3);
+	}
+}
+
+/* A pause of ours is a long window; behind it come those that waited, one by one. */
+static void behind_a_long_window_come_all_that_are_over(void **state)
+{
+	struct request_window window;
+	int64_t given = 0;
+
+	(void)state;
+	for (int64_t i = 1; i <= 2; i++)
+		end_window(1000 * i);
+	assert_false(request_tracker_next_window(tracker, &window));
+	end_window(10000);
+	for (; request_tracker_next_window(tracker, &window); given++)
+		assert_int_equal(ms_of(window.end_ns), 1000 * (given + 1));
+	assert_int_equal(given, 2);
+	end_window(11000);
+	assert_true(request_tracker_next_window(tracker, &window));
+	assert_int_equal(ms_of(window.start_ns), 2000);
+	assert_false(request_tracker_next_window(tracker, &window));
+}
+
+static void of_too_many_windows_the_oldest_is_over(void **state)
+{
+	struct request_window window;
+
+	(void)state;
+	for (int64_t i = 1; i < REQUEST_WINDOWS_MAX; i++) {
+		end_window(i);
+		assert_false(request_tracker_next_window(tracker, &window));
+	}
+	end_window(REQUEST_WINDOWS_MAX);
+	assert_true(request_tracker_next_window(tracker, &window));
+	assert_int_equal(ms_of(window.end_ns), 1);
+	assert_false(request_tracker_next_window(tracker, &window));
+}
+
+static void at_the_end_windows_come_one_by_one_and_then_what_is_open(void **state)
+{
+	struct request_window window;
+
+	(void)state;
+	add("a", "A", 1, 1, 2);
+	end_window(1000);
+	add("b", "B", 1, 1, 2);
+	end_window(2000);
+	add("c", "C", 1, 1, 2);
+	request_tracker_finish(tracker);
+	assert_null(request_tracker_next_ended(tracker));
+	assert_true(request_tracker_next_window(tracker, &window));
+	assert_memory_equal(request_tracker_next_ended(tracker)->value.bytes, "A", 1);
+	assert_null(request_tracker_next_ended(tracker));
+	expect_ended("B 1 1 C 1 1 ");
 }
 
 static void short_windows_do_not_end_it_sooner(void **state)
@@ -227,6 +329,10 @@ int main(void)
 #define TRACKED(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TRACKED(a_request_is_counted_once_with_all_that_its_windows_had),
+		TRACKED(each_window_is_given_once_and_with_its_own_requests),
+		TRACKED(behind_a_long_window_come_all_that_are_over),
+		TRACKED(of_too_many_windows_the_oldest_is_over),
+		TRACKED(at_the_end_windows_come_one_by_one_and_then_what_is_open),
 		TRACKED(short_windows_do_not_end_it_sooner),
 		TRACKED(in_long_windows_one_has_to_pass),
 		TRACKED(it_goes_on_where_the_clock_was_set_back),
