@@ -34,23 +34,82 @@ static void add(struct metrics_process *sum, const struct metrics_process *proce
 	sum->dropped_records += process->dropped_records;
 }
 
+void metrics_set_pages(struct metrics *metrics, uint64_t pages)
+{
+	metrics->pages = pages;
+}
+
+void metrics_tell(struct metrics *metrics)
+{
+	for (size_t i = 0; i < metrics->process_count; i++) {
+		struct metrics_process *process = &metrics->processes[i];
+
+		if (!process->is_told)
+			process->pages_before = metrics->pages;
+		process->is_told = true;
+	}
+}
+
+static void remove_process(struct metrics *metrics, struct metrics_process *process)
+{
+	*process = metrics->processes[--metrics->process_count];
+}
+
+static void end_process(struct metrics *metrics, struct metrics_process *process)
+{
+	if (process->is_told && metrics->pages > process->pages_before) {
+		process->is_ended = true;
+		process->ended_ns = metrics->now_ns;
+		return;
+	}
+	add(&metrics->ended, process);
+	remove_process(metrics, process);
+}
+
+/* A new one, or that of the process which ended first. NULL: all of them live. */
+static struct metrics_process *find_place(struct metrics *metrics)
+{
+	struct metrics_process *oldest = NULL;
+
+	if (metrics->process_count < METRICS_PROCESSES_MAX)
+		return &metrics->processes[metrics->process_count++];
+	for (size_t i = 0; i < metrics->process_count; i++) {
+		struct metrics_process *process = &metrics->processes[i];
+
+		if (process->is_ended && (!oldest || process->ended_ns < oldest->ended_ns))
+			oldest = process;
+	}
+	return oldest;
+}
+
+static void forget_ended(struct metrics *metrics)
+{
+	for (size_t i = metrics->process_count; i-- > 0;) {
+		struct metrics_process *process = &metrics->processes[i];
+
+		if (process->is_ended && metrics->now_ns - process->ended_ns >= METRICS_ENDED_NS)
+			remove_process(metrics, process);
+	}
+}
+
 void metrics_add_process(struct metrics *metrics, const struct process_record *record)
 {
 	struct metrics_process *process = find(metrics, record->common.pid);
 
 	if (strcmp(record->event, "exit") == 0) {
-		if (process == &metrics->others)
-			return;
-		add(&metrics->ended, process);
-		*process = metrics->processes[--metrics->process_count];
+		if (process != &metrics->others)
+			end_process(metrics, process);
 		return;
 	}
 	if (process == &metrics->others) {
 		/* One that had none stays without: its figures are in the sum of the others. */
-		if (strcmp(record->event, "exec") == 0 ||
-		    metrics->process_count == METRICS_PROCESSES_MAX)
+		if (strcmp(record->event, "exec") == 0)
 			return;
-		process = &metrics->processes[metrics->process_count++];
+		process = find_place(metrics);
+		if (!process)
+			return;
+		*process = (struct metrics_process){ .pid = record->common.pid };
+	} else if (process->is_ended) {
 		*process = (struct metrics_process){ .pid = record->common.pid };
 	}
 	(void)text_escape(record->comm, strlen(record->comm), 0, process->comm,
@@ -114,6 +173,8 @@ static void add_programs(struct metrics *metrics, const struct self_record *reco
 void metrics_add_self(struct metrics *metrics, const struct self_record *record)
 {
 	metrics->windows++;
+	metrics->now_ns += record->window_ns;
+	forget_ended(metrics);
 	metrics->own_cpu_ns += record->own_cpu_ns;
 	metrics->own_rss_bytes = record->own_rss_bytes;
 	metrics->contexts = record->contexts;

@@ -10,10 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "forward/sender.h"
 #include "metrics/request_figures.h"
 #include "queue/backlog.h"
 #include "record/record.h"
+
+/* Whoever asks less often than that may miss the last figures of a process. */
+#define METRICS_ENDED_NS (5 * 60 * NS_PER_S)
 
 enum {
 	METRICS_PROCESSES_MAX = 64, /* that have figures of their own; the rest have common ones */
@@ -35,6 +39,10 @@ struct metrics_process {
 	uint64_t overflow_ns;
 	int64_t residual_ns;
 	uint64_t dropped_records; /* on their way to a collector */
+	bool is_told; /* it was there in metrics_tell(), */
+	uint64_t pages_before; /* when so many pages had been made */
+	bool is_ended;
+	uint64_t ended_ns; /* then, on the clock of the windows */
 };
 
 struct metrics {
@@ -44,7 +52,9 @@ struct metrics {
 	struct metrics_process processes[METRICS_PROCESSES_MAX];
 	size_t process_count;
 	struct metrics_process others; /* found no place of their own */
-	struct metrics_process ended; /* so that the sum over all processes only grows */
+	struct metrics_process ended; /* the sum of those that ended and were on no page */
+	uint64_t pages; /* that were made so far */
+	uint64_t now_ns; /* length of all windows */
 	uint64_t losses[_COUNTER_MAX];
 	const struct request_figures *requests; /* borrowed; NULL = nobody asked for them */
 	uint64_t own_cpu_ns;
@@ -66,7 +76,17 @@ struct metrics {
 
 void metrics_init(struct metrics *metrics, const char *tool_version, uint64_t start_wall_ns);
 
-/* Each adds what its record says. */
+/* So many pages were made so far of what was told. */
+void metrics_set_pages(struct metrics *metrics, uint64_t pages);
+/* From here on pages may be made of it. */
+void metrics_tell(struct metrics *metrics);
+
+/*
+ * Each adds what its record says. A process that has ended keeps its series for METRICS_ENDED_NS,
+ * so that the next scrape has its last figures, unless a new one needs the place. One that was on
+ * no page is in the sum of the ended, since the growth of a series is counted from its second page
+ * on.
+ */
 void metrics_add_process(struct metrics *metrics, const struct process_record *record);
 void metrics_add_cpu(struct metrics *metrics, const struct cpu_record *record);
 void metrics_add_balance(struct metrics *metrics, const struct balance_record *record);

@@ -23,8 +23,10 @@ struct metrics_page *metrics_pages_hold(struct metrics_pages *pages, const struc
 
 	if (!page)
 		page = pages->pages[format] = render(metrics, format);
-	if (page)
-		page->holders++;
+	if (!page)
+		return NULL;
+	page->holders++;
+	atomic_fetch_add(&pages->held, 1);
 	return page;
 }
 

@@ -5,7 +5,9 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "metrics/metrics_text.h"
 
@@ -19,6 +21,7 @@ struct metrics_page {
 /* All zeros: none is rendered. */
 struct metrics_pages {
 	struct metrics_page *pages[_METRICS_FORMAT_MAX];
+	_Atomic uint64_t held; /* how often; any thread may read it */
 };
 
 /* The page of these metrics, held by the caller. NULL: no memory. */

@@ -374,6 +374,11 @@ void metrics_server_free(struct metrics_server *server)
 	free(server);
 }
 
+uint64_t metrics_server_pages(const struct metrics_server *server)
+{
+	return atomic_load(&server->pages.held);
+}
+
 uint64_t metrics_server_cpu_ns(const struct metrics_server *server)
 {
 	return clock_cpu_of_thread_ns(server->thread);

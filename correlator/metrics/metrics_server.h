@@ -29,5 +29,8 @@ DEFINE_CLEANUP(struct metrics_server *, metrics_server_free);
  * in the same room. */
 void metrics_server_publish(struct metrics_server *server, const struct metrics *metrics);
 
+/* How many pages it has given out so far, to a file or to whoever asked. Any thread. */
+uint64_t metrics_server_pages(const struct metrics_server *server);
+
 /* CPU time that its thread has used: what others have asked for. */
 uint64_t metrics_server_cpu_ns(const struct metrics_server *server);

@@ -135,6 +135,13 @@ int output_open(struct output *output, uint64_t start_wall_ns)
 	return EXIT_CODE_OK;
 }
 
+static void publish(struct output *output)
+{
+	metrics_set_pages(&output->metrics, metrics_server_pages(output->metrics_server));
+	metrics_tell(&output->metrics);
+	metrics_server_publish(output->metrics_server, &output->metrics);
+}
+
 static void count(struct output *output, enum record_kind kind, const void *record)
 {
 	struct metrics *metrics = &output->metrics;
@@ -144,6 +151,8 @@ static void count(struct output *output, enum record_kind kind, const void *reco
 		(void)alert_set_add_record(output->options->alerts, kind, record);
 	switch (kind) {
 	case RECORD_KIND_PROCESS:
+		if (output->metrics_server)
+			metrics_set_pages(metrics, metrics_server_pages(output->metrics_server));
 		metrics_add_process(metrics, record);
 		break;
 	case RECORD_KIND_CPU:
@@ -366,7 +375,7 @@ void output_publish(struct output *output)
 					   output->wall_ns -
 						   (uint64_t)output->identity.clock_set_ns);
 	if (output->metrics_server)
-		metrics_server_publish(output->metrics_server, &output->metrics);
+		publish(output);
 }
 
 uint64_t output_asked_cpu_ns(const struct output *output)
@@ -484,7 +493,7 @@ int output_close(struct output *output, output_end_fn ends, void *user)
 
 	if (output->request_metrics) {
 		request_metrics_finish(output->request_metrics);
-		metrics_server_publish(output->metrics_server, &output->metrics);
+		publish(output);
 	}
 	/* From a spool only what is kept there is sent. It is, while the pipe is waited for. */
 	if (output->backlog && output->sender)

@@ -63,6 +63,22 @@ class MetricsTest(harness.LiveTest):
     def labels(self, workload):
         return [("comm", "ruby"), ("pid", str(workload.pid))]
 
+    def test_a_process_that_ended_keeps_its_series_and_is_in_no_other(self):
+        """What it used before a scrape is no growth after it."""
+        workload = self.enter(Workload("driven.rb"))
+        path = self.folder / "metrics"
+        recording = self.enter(Recording(self.output, "-p", workload.pid, "-i", "50ms", "--metrics", f"unix:{path}"))
+        child = workload.evaluate("$child = fork { Workload.spin_ms(100); sleep }")
+        name = f"correlator_process_cpu_seconds_total[('comm', 'ruby'), ('pid', '{child}')]"
+        ended = "correlator_process_cpu_seconds_total[('comm', ''), ('pid', 'ended')]"
+        before, _ = harness.await_true(lambda: self.seen(path, name, 0.1), "the child's CPU")
+        workload.evaluate("Process.kill(:KILL, $child); Process.wait($child)")
+        windows = "correlator_windows_total[]"
+        after, _ = harness.await_true(lambda: self.seen(path, windows, before[windows] + 5), "some windows")
+        self.assert_ended_well(recording, recording.stop())
+        self.assertGreaterEqual(after[name], before[name])
+        self.assertEqual(0, after[ended])
+
     def test_a_textfile_has_the_sums_of_the_records(self):
         workload = self.enter(Workload("sequential.rb"))
         path = self.folder / "correlator.prom"

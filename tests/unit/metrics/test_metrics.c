@@ -167,6 +167,83 @@ static void a_process_has_a_place_of_its_own_until_it_ends(void **state)
 	assert_int_equal(metrics.processes[last - 1].cpu_ns, 0);
 }
 
+static void pass(struct metrics *metrics, uint64_t ns)
+{
+	metrics_add_self(metrics, &(struct self_record){ .window_ns = ns });
+}
+
+/* The last figures of a process are on the next page, and none are told twice. */
+static void one_that_was_on_a_page_keeps_its_series_for_a_while(void **state)
+{
+	struct metrics metrics;
+
+	(void)state;
+	metrics_init(&metrics, "1", 0);
+	add_process(&metrics, 7, "found", "puma");
+	add_process(&metrics, 8, "fork", "sh");
+	add_cpu(&metrics, 7, true, 5);
+	add_cpu(&metrics, 8, true, 30);
+	metrics_set_pages(&metrics, 3);
+	metrics_tell(&metrics);
+	/* No page was made since. */
+	add_process(&metrics, 8, "exit", "sh");
+	assert_int_equal(metrics.ended.cpu_ns, 30);
+	assert_int_equal(metrics.process_count, 1);
+	metrics_set_pages(&metrics, 4);
+	pass(&metrics, 1);
+	add_process(&metrics, 7, "exit", "puma");
+	assert_int_equal(metrics.ended.cpu_ns, 30);
+	pass(&metrics, METRICS_ENDED_NS - 1);
+	assert_int_equal(metrics.process_count, 1);
+	assert_int_equal(metrics.processes[0].cpu_ns, 5);
+	pass(&metrics, 1);
+	assert_int_equal(metrics.process_count, 0);
+	assert_int_equal(metrics.ended.cpu_ns, 30);
+}
+
+static void one_with_the_pid_of_one_that_ended_begins_anew(void **state)
+{
+	struct metrics metrics;
+
+	(void)state;
+	metrics_init(&metrics, "1", 0);
+	add_process(&metrics, 7, "found", "puma");
+	add_cpu(&metrics, 7, true, 5);
+	metrics_tell(&metrics);
+	metrics_set_pages(&metrics, 1);
+	add_process(&metrics, 7, "exit", "puma");
+	add_process(&metrics, 7, "fork", "other");
+	add_cpu(&metrics, 7, true, 2);
+	assert_int_equal(metrics.process_count, 1);
+	assert_int_equal(metrics.processes[0].cpu_ns, 2);
+	assert_string_equal(metrics.processes[0].comm, "other");
+	assert_false(metrics.processes[0].is_ended);
+}
+
+static void where_there_is_no_room_the_one_that_ended_first_goes(void **state)
+{
+	struct metrics metrics;
+
+	(void)state;
+	metrics_init(&metrics, "1", 0);
+	for (uint32_t pid = 1; pid <= METRICS_PROCESSES_MAX; pid++)
+		add_process(&metrics, pid, "fork", "worker");
+	metrics_tell(&metrics);
+	metrics_set_pages(&metrics, 1);
+	pass(&metrics, 1);
+	add_process(&metrics, 9, "exit", "worker");
+	pass(&metrics, 1);
+	add_process(&metrics, 5, "exit", "worker");
+	add_process(&metrics, 100, "fork", "new");
+	assert_int_equal(metrics.process_count, METRICS_PROCESSES_MAX);
+	assert_int_equal(metrics.processes[8].pid, 100);
+	add_process(&metrics, 101, "fork", "new");
+	assert_int_equal(metrics.processes[4].pid, 101);
+	add_process(&metrics, 102, "fork", "new");
+	add_cpu(&metrics, 102, true, 3);
+	assert_int_equal(metrics.others.cpu_ns, 3);
+}
+
 /* A sample a second, of windows that are shorter. */
 static void windows_without_a_sample_are_taken_for_the_next_one_with(void **state)
 {
@@ -479,6 +556,9 @@ int main(void)
 		cmocka_unit_test(each_format_names_counters_in_its_own_way),
 		cmocka_unit_test(what_was_not_measured_is_absent),
 		cmocka_unit_test(processes_without_a_place_share_one_and_ended_ones_keep_their_sum),
+		cmocka_unit_test(one_that_was_on_a_page_keeps_its_series_for_a_while),
+		cmocka_unit_test(one_with_the_pid_of_one_that_ended_begins_anew),
+		cmocka_unit_test(where_there_is_no_room_the_one_that_ended_first_goes),
 		cmocka_unit_test(a_process_has_a_place_of_its_own_until_it_ends),
 		cmocka_unit_test(windows_without_a_sample_are_taken_for_the_next_one_with),
 		cmocka_unit_test(a_scraper_gets_the_format_it_asks_for),
