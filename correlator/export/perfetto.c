@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "perfetto.pb-c.h"
 #include "report/display.h"
+#include "report/record_context.h"
 #include "report/totals.h"
 #include "requests/attribution.h"
 
@@ -40,10 +41,10 @@ struct perfetto_track {
 struct place {
 	char host_name[TEXT_BYTES]; /* these are escaped */
 	char thread_name[TEXT_BYTES];
-	char request_id[TEXT_BYTES]; /* "" = of none */
+	char context[TEXT_BYTES]; /* the request's ID, else what its keys say; "" = none */
 	char endpoint[TEXT_BYTES];
 	char comm[TEXT_BYTES];
-	const char *request_name; /* of its track */
+	const char *request_name; /* of the track of the request, or of what ran in none */
 	int64_t pid;
 	int64_t tid;
 	int64_t fiber; /* 0: of none that is known */
@@ -276,10 +277,66 @@ static uint64_t uuid_of_thread(const char *host_name, int64_t pid, int64_t tid)
 	return uuid_of(process, "thread", &tid, sizeof(tid));
 }
 
+/* What a context is called: the ID of its request, else the values of its keys. */
+static void name_context(const struct record_view *record, bool is_request, struct place *place)
+{
+	size_t length = 0;
+
+	place->context[0] = '\0';
+	if (is_request) {
+		read_text(record, "request_id", place->context);
+		return;
+	}
+	for (size_t i = 0; i < record->field_count && length < TEXT_BYTES; i++) {
+		const struct record_field *field = &record->fields[i];
+		char value[TEXT_BYTES];
+
+		if (!field->is_key || field->text.size_bytes == 0)
+			continue;
+		(void)display_escape(field->text.bytes, field->text.size_bytes, value, TEXT_BYTES);
+		length += (size_t)snprintf(place->context + length, TEXT_BYTES - length, "%s%s",
+					   length > 0 ? ", " : "", value);
+	}
+}
+
+/*
+ * A request may be in several processes: it has a track in each. What ran in none has one for each
+ * combination of keys. Of a thread only accounts of the same keys and flags follow each other from
+ * window to window: others may be in force in between.
+ */
+static void find_request(const struct record_view *record, struct place *place)
+{
+	enum attribution attribution = attribution_of(record);
+	char id[RECORD_CONTEXT_ID_BYTES];
+	bool is_request;
+	size_t size_bytes = record_context_id(record, attribution, id, &is_request);
+
+	place->context[0] = '\0';
+	if (attribution_has_context(attribution))
+		name_context(record, is_request, place);
+	place->request_name = place->context;
+	if (attribution == ATTRIBUTION_OVERFLOW)
+		place->request_name = "overflow";
+	else if (place->context[0] == '\0')
+		place->request_name = "no request";
+	place->request = uuid_of(place->process, "request", id, size_bytes);
+	place->request_windows =
+		uuid_of(place->request, "windows", &place->tid, sizeof(place->tid));
+	for (size_t i = 0; i < record->field_count; i++) {
+		const struct record_field *field = &record->fields[i];
+
+		if (field->is_key)
+			place->request_windows = uuid_of(place->request_windows, "key",
+							 field->text.bytes, field->text.size_bytes);
+	}
+	place->request_windows =
+		uuid_of(place->request_windows, "attribution", &attribution, sizeof(attribution));
+}
+
 static void find_place(const struct recording *recording, const struct record_view *record,
 		       struct place *place)
 {
-	struct record_text comm = recording_comm(recording, record), id = { "", 0 };
+	struct record_text comm = recording_comm(recording, record);
 	uint64_t host;
 
 	place->pid = place->tid = place->fiber = 0;
@@ -291,28 +348,14 @@ static void find_place(const struct recording *recording, const struct record_vi
 	read_text(record, "endpoint", place->endpoint);
 	(void)display_escape(comm.bytes ? comm.bytes : "", comm.size_bytes, place->comm,
 			     sizeof(place->comm));
-	if (attribution_has_context(attribution_of(record)))
-		(void)record_view_text(record, "request_id", &id);
-	(void)display_escape(id.bytes, id.size_bytes, place->request_id, sizeof(place->request_id));
 	host = hash_bytes(0, place->host_name, strlen(place->host_name));
 	place->process = uuid_of(host, "process", &place->pid, sizeof(place->pid));
 	place->thread = uuid_of_thread(place->host_name, place->pid, place->tid);
-	place->request_name = place->request_id;
-	if (attribution_of(record) == ATTRIBUTION_OVERFLOW)
-		place->request_name = "overflow";
-	else if (id.size_bytes == 0)
-		place->request_name = "no request";
-	/* A request may be in several processes: it has a track in each. */
-	place->request = id.size_bytes > 0
-				 ? uuid_of(place->process, "request", id.bytes, id.size_bytes)
-				 : uuid_of(place->process, "sum", place->request_name,
-					   strlen(place->request_name));
+	find_request(record, place);
 	place->request_lane = uuid_of(place->request, "slices", &place->tid, sizeof(place->tid));
 	if (place->fiber > 0)
 		place->request_lane =
 			uuid_of(place->request_lane, "fiber", &place->fiber, sizeof(place->fiber));
-	place->request_windows =
-		uuid_of(place->request, "windows", &place->tid, sizeof(place->tid));
 }
 
 /* Its place says it already. */
@@ -445,13 +488,13 @@ static int put_slice(struct perfetto *perfetto, const struct record_view *record
 	is_running = strcmp(state, "running") == 0;
 	bar.name = state;
 	/* What a thread ran is told by what it ran for. */
-	if (is_running && place->request_id[0] != '\0')
-		bar.name = place->endpoint[0] != '\0' ? place->endpoint : place->request_id;
+	if (is_running && place->context[0] != '\0')
+		bar.name = place->endpoint[0] != '\0' ? place->endpoint : place->context;
 	perfetto->has_slices = true;
 	r = put_waker(perfetto, record, place, bar.start_ns, out, &bar.flow);
 	if (r == 0)
 		r = put_bar(&bar, annotations, out);
-	if (r < 0 || place->request_id[0] == '\0')
+	if (r < 0 || place->context[0] == '\0')
 		return r;
 	r = describe_lane(perfetto, place, false, out);
 	bar.track = place->request_lane;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A trace for Perfetto (https://perfetto.dev), packet by packet. Of each process: a track for each
- * thread, with its slices; and one for each request, with a track below it for each of its threads,
- * or for each fiber where slices say which: what it did for it; and, on one more, what the thread's
- * accounts say by window. Wake-ups are flows. Categories tell sums apart: "thread", "request",
- * "window". Bounded memory.
+ * thread, with its slices; and one for each request, or for each combination of keys of what
+ * ran in none, with a track below it for each of its threads, or for each fiber where slices say
+ * which: what it did for it; and, on more of them, what the thread's accounts say by window.
+ * Wake-ups are flows. Categories tell sums apart: "thread", "request", "window". Bounded memory.
  */
 #pragma once
 

@@ -289,6 +289,32 @@ class PerfettoTest(Test):
         self.assertEqual(["r-1"], tracks[tracks[windows[0][0]]["parent_uuid"][0]]["name"])
         self.assertEqual(["no request"], tracks[tracks[windows[1][0]]["parent_uuid"][0]]["name"])
 
+    def test_contexts_without_a_request_do_not_share_a_track(self):
+        """Those of a thread go to and fro in a window, so their bars overlap; so do those of other flags, and of
+        a request whose endpoint changes."""
+        records = Records()
+        for keys, begin, end in (({"endpoint": "GET /a"}, 0, 50), ({"endpoint": "GET /b"}, 30, 90),
+                                 ({"endpoint": "GET /a", "tenant": "x"}, 10, 80), ({}, 5, 99),
+                                 ({"endpoint": "GET /a", "flags": ["inherited"]}, 20, 60),
+                                 ({"request_id": "r", "endpoint": "GET /a"}, 20, 60),
+                                 ({"request_id": "r", "endpoint": "GET /b"}, 30, 70), ({"endpoint": "GET /a"}, 100, 150)):
+            fields = {"request_id": "", "endpoint": "", "tenant": "", **keys}
+            records.add("cpu", tid=11, thread_name="web", first_ns=START + begin, last_ns=START + end, cpu_ns=1, **fields)
+            if "flags" not in keys:
+                records.add("slice", tid=11, thread_name="web", state="running", start_ns=START + 200 + begin,
+                            end_ns=START + 201 + begin, cpu_ns=1, **fields)
+        packets = self.read("-", input=records.data)
+        tracks, bars = self.tracks(packets), self.bars(packets, "window")
+        ends = {}
+        for track, begin, end, *_ in sorted(bars, key=lambda bar: bar[1]):
+            self.assertLessEqual(ends.get(track, 0), begin)
+            ends[track] = end
+        names = [tracks[tracks[track]["parent_uuid"][0]]["name"][0] for track, *_ in bars]
+        self.assertEqual(["GET /a", "GET /b", "GET /a, x", "no request", "GET /a", "r", "r", "GET /a"], names)
+        self.assertEqual(bars[0][0], bars[-1][0])
+        self.assertEqual(["GET /a", "running", "GET /a", "GET /a", "GET /b", "GET /b", "GET /a"],
+                         [bar[3] for bar in sorted(self.bars(packets, "thread"), key=lambda bar: bar[1:4])])
+
     def test_a_fiber_that_works_for_a_request_has_a_track_of_its_own(self):
         records = Records()
         for number, (tid, request, fiber) in enumerate((
