@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 
 #include "base/log.h"
+#include "base/open_files.h"
 #include "base/print.h"
 #include "base/rights.h"
 #include "command/command.h"
@@ -69,6 +70,7 @@ int main(int argc, char **argv)
 	 */
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN);
+	open_files_raise();
 	log_detect_journal();
 	streams_finish_output_at_exit();
 	/* No core, and no memory, with what others' requests are called. */

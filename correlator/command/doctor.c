@@ -17,6 +17,7 @@
 #include "command/arguments.h"
 #include "command/command.h"
 #include "observe/key_options.h"
+#include "observe/look_failure.h"
 #include "probe/features.h"
 #include "probe/load.h"
 #include "probe/modes.h"
@@ -25,7 +26,6 @@
 #include "target/proc/agent.h"
 #include "target/proc/namespaces.h"
 #include "target/proc/process.h"
-#include "target/proc/process_access.h"
 #include "target/target.h"
 
 enum verdict {
@@ -492,7 +492,6 @@ static int examine_process(const struct key_options *options, pid_t pid)
 {
 	_cleanup_(target_freep) struct target *target = NULL;
 	struct target_keys keys = key_options_target(options);
-	char reason[PROCESS_ACCESS_TEXT_BYTES];
 	int r;
 
 	if (namespaces_check_own_proc())
@@ -502,19 +501,8 @@ static int examine_process(const struct key_options *options, pid_t pid)
 	r = target_open(pid, NULL, &keys, NULL, &target);
 	if (r == 0)
 		r = target_refresh(target);
-	if (r == -ESRCH) {
-		(void)log_error(r, "there is no process %d", pid);
-		return EXIT_CODE_NO_TARGET;
-	}
-	if (r == -EPERM || r == -EACCES) {
-		process_access_explain(pid, reason);
-		(void)log_error(r, "not allowed to read process %d: %s", pid, reason);
-		return EXIT_CODE_UNSUPPORTED;
-	}
-	if (r < 0) {
-		(void)log_error_errno(r, "cannot look at process %d", pid);
-		return EXIT_CODE_FAILURE;
-	}
+	if (r < 0)
+		return look_failure_explain(pid, r);
 	return describe_target(target, options) ? EXIT_CODE_NO_TARGET : EXIT_CODE_OK;
 }
 

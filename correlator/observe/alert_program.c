@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/file_rights.h"
 #include "base/log.h"
+#include "base/open_files.h"
 #include "base/rights.h"
 
 void alert_program_init(struct alert_program *program, const char *path)
@@ -157,8 +158,11 @@ static int spawn(const char *path, char *const *variables, pid_t *ret_pid)
 		r = set_files(&actions);
 		if (r == 0)
 			r = set_attributes(&attributes);
-		if (r == 0)
+		if (r == 0) {
+			open_files_restore();
 			r = posix_spawn(ret_pid, path, &actions, &attributes, argv, variables);
+			open_files_raise();
+		}
 		(void)posix_spawnattr_destroy(&attributes);
 	}
 	(void)posix_spawn_file_actions_destroy(&actions);

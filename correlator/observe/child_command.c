@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/open_files.h"
 #include "base/rights.h"
 
 /* In the child: waits for a byte (none: the observer is gone), then becomes argv. */
@@ -26,6 +27,7 @@ static void run_child(char *const *argv, int release_fd, int failure_fd)
 	if (read(release_fd, &go, 1) != 1)
 		_exit(EXIT_CODE_NOT_FOUND);
 	(void)rights_lower();
+	open_files_restore();
 	(void)execvp(argv[0], argv);
 	error = errno;
 	if (write(failure_fd, &error, sizeof(error)) != sizeof(error))

@@ -1105,7 +1105,9 @@ static int finish_well(const struct recording *recording)
 		 recording->exec_ns
 			 ? 100.0 * (double)recording->attributed_ns / (double)recording->exec_ns
 			 : 0.0,
-		 targets->processes.processes ? "" : "; the target has ended");
+		 targets->processes.processes || (targets->discovery && !targets->has_found)
+			 ? ""
+			 : "; the target has ended");
 	if (child_command_runs(child))
 		log_info("%s (process %d) goes on", recording->options->command[0], child->pid);
 	return has_ended ? child->code : EXIT_CODE_OK;

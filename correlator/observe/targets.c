@@ -13,24 +13,10 @@
 #include "base/log.h"
 #include "base/output_file.h"
 #include "base/rights.h"
+#include "observe/look_failure.h"
 #include "target/proc/agent.h"
 #include "target/proc/process.h"
 #include "target/proc/process_access.h"
-
-static int explain_look_failure(pid_t pid, int r)
-{
-	char reason[PROCESS_ACCESS_TEXT_BYTES];
-
-	if (r == -ESRCH)
-		(void)log_error(r, "there is no process %d", pid);
-	else if (r == -EPERM || r == -EACCES) {
-		process_access_explain(pid, reason);
-		(void)log_error(r, "not allowed to read process %d: %s", pid, reason);
-		return EXIT_CODE_UNSUPPORTED;
-	} else
-		(void)log_error_errno(r, "cannot look at process %d", pid);
-	return r == -ESRCH ? EXIT_CODE_NO_TARGET : EXIT_CODE_FAILURE;
-}
 
 /* What it is cannot be told, of one whose memory or files did not come. */
 static bool is_given_up(const struct observed *process)
@@ -55,15 +41,10 @@ static int check_otel_target(const struct observed *process)
 				process->pid, process->comm);
 		return EXIT_CODE_NO_TARGET;
 	}
-	if (!process->state.is_readable)
-		log_warning("process %d (%s) publishes no context of OpenTelemetry yet: waiting "
-			    "for it to load an object that defines " OTEL_RECORD_SYMBOL
-			    " (OTEP 4947)",
-			    process->pid, process->comm);
 	return EXIT_CODE_OK;
 }
 
-/* Of one that was named: it is to publish, now or later. Exit code. */
+/* Of one that was named: it is to publish, or a child of it, now or later. Exit code. */
 static int check_target(const struct observed *process)
 {
 	const struct target *target = process->target;
@@ -79,18 +60,33 @@ static int check_target(const struct observed *process)
 				process->pid, process->comm);
 		return EXIT_CODE_NO_TARGET;
 	}
-	if (!process->state.is_readable)
-		log_warning("process %d (%s, Ruby %s) publishes no context yet: waiting for it to "
-			    "load the gem; if it never does, add the gem `correlator` (or "
-			    "`ruby-profiler`) to the application and restart it",
-			    process->pid, process->comm, target->ruby.version);
-	if (target->walk.unreadable_count && !process->state.is_readable)
+	return EXIT_CODE_OK;
+}
+
+/* Neither one that was named nor a child of it publishes. */
+static void say_silent(const struct observed *process)
+{
+	const struct target *target = process->target;
+
+	if (!process->keys->ruby_count)
+		return log_warning(
+			"process %d (%s) publishes no context of OpenTelemetry yet: "
+			"waiting for it to load an object that defines " OTEL_RECORD_SYMBOL
+			" (OTEP 4947)",
+			process->pid, process->comm);
+	/* Of one that was given up that was said. */
+	if (!target->ruby.is_ruby)
+		return;
+	log_warning("process %d (%s, Ruby %s) publishes no context yet: waiting for it to "
+		    "load the gem; if it never does, add the gem `correlator` (or "
+		    "`ruby-profiler`) to the application and restart it",
+		    process->pid, process->comm, target->ruby.version);
+	if (target->walk.unreadable_count)
 		log_warning(
 			"%zu of its files could not be opened, among them %s: what was replaced "
 			"since it was loaded, or is in a folder that we may not enter, takes "
 			"root or CAP_CHECKPOINT_RESTORE",
 			target->walk.unreadable_count, target->walk.unreadable_path);
-	return EXIT_CODE_OK;
 }
 
 /* The first time: what is to be said of it is in the record that it was found. */
@@ -146,8 +142,9 @@ static int meet(struct targets *targets, struct session *session, pid_t pid, uin
 	return 1;
 }
 
+/* *publishes becomes true if one of them does. */
 static int observe_descendants(struct targets *targets, struct session *session,
-			       const struct observed *root)
+			       const struct observed *root, bool *publishes)
 {
 	_cleanup_free_ pid_t *pids = NULL;
 	size_t count = 0, unreadable = 0;
@@ -161,6 +158,8 @@ static int observe_descendants(struct targets *targets, struct session *session,
 			r = look(targets, process, session);
 			if (r < 0)
 				forget(targets, process, session);
+			else
+				*publishes |= process->state.is_readable;
 		}
 		if (r == 0)
 			continue;
@@ -184,6 +183,7 @@ static int observe_root(struct targets *targets, struct session *session, pid_t 
 			bool must_publish)
 {
 	struct observed *process;
+	bool publishes;
 	int r = meet(targets, session, pid, 0, &process);
 
 	if (r == 0)
@@ -191,19 +191,21 @@ static int observe_root(struct targets *targets, struct session *session, pid_t 
 	if (r > 0)
 		r = look(targets, process, session);
 	if (r < 0)
-		return explain_look_failure(pid, r);
+		return look_failure_explain(pid, r);
 	if (must_publish) {
 		int code = check_target(process);
 
 		if (code != EXIT_CODE_OK)
 			return code;
 		targets->must_publish = true;
-		targets->has_published |= process->state.is_readable;
 	}
-	if (!targets->options->follow_forks)
-		return EXIT_CODE_OK;
-	r = observe_descendants(targets, session, process);
-	return r < 0 ? explain_look_failure(pid, r) : EXIT_CODE_OK;
+	publishes = process->state.is_readable;
+	if (targets->options->follow_forks)
+		r = observe_descendants(targets, session, process, &publishes);
+	targets->has_published |= publishes;
+	if (must_publish && !publishes && r == 0)
+		say_silent(process);
+	return r < 0 ? look_failure_explain(pid, r) : EXIT_CODE_OK;
 }
 
 /* Where a search reports to. */
@@ -402,7 +404,7 @@ int targets_prepare(struct targets *targets, const struct recording_options *opt
 		int r = process_read_info(options->pids[i], &info);
 
 		if (r < 0)
-			return explain_look_failure(options->pids[i], r);
+			return look_failure_explain(options->pids[i], r);
 	}
 	return EXIT_CODE_OK;
 }

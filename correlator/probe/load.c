@@ -217,6 +217,9 @@ int load_explain(int error, const struct refusal *refusal)
 {
 	char missing[256];
 
+	if (error == -EMFILE || error == -ENFILE)
+		return log_error_errno(error, "cannot load the BPF programs (allow more open "
+					      "files: ulimit -n, or LimitNOFILE= of the unit)");
 	if (!refusal->program[0] && (error == -EPERM || error == -EACCES) &&
 	    features_missing_capabilities(missing, sizeof(missing)) > 0)
 		return log_error(EPERM,

@@ -70,7 +70,7 @@
 	X(TEXT, tool_version, "tool_version", ALWAYS, "", "")                                                  \
 	X(TEXT, kernel_release, "kernel_release", ALWAYS, "", "uname -r")                                      \
 	X(TEXT, machine, "machine", ALWAYS, "", "uname -m")                                                    \
-	X(TEXT, boot_id, "boot_id", ALWAYS, "", "/proc/sys/kernel/random/boot_id")                             \
+	X(TEXT, boot_id, "boot_id", ALWAYS, "", "/proc/sys/kernel/random/boot_id, or unknown")                 \
 	X(U32, cpu_count, "cpu_count", KNOWN, "CPUs", "online")                                                \
 	X(TEXT, mode, "mode", ALWAYS, "",                                                                      \
 	  "exact, lean, switch-only; partly-lean: see the processes'")                                         \

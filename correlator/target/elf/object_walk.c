@@ -110,18 +110,21 @@ static int make_known(struct object_walk *walk, const struct memory_map_entry *e
 	return 0;
 }
 
-/* 1: it is at hand; 0: it is passed over; -ENOMEM. */
+/* 1: it is at hand; 0: it is passed over; -ENOMEM, -EMFILE, -ENFILE, -ETIMEDOUT. */
 static int open_object(struct object_walk *walk, const struct memory_map_entry *entry)
 {
 	_cleanup_(object_file_releasep) struct object_file *file = NULL;
 	struct loaded_object *object = &walk->object;
 	int r = object_file_get(walk->files, walk->pid, entry, &file);
 
+	/* What we lack is no fact about the target. */
+	if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)
+		return r;
 	if (r < 0) {
 		walk->unreadable_count++;
 		(void)snprintf(walk->unreadable_path, sizeof(walk->unreadable_path), "%s",
 			       entry->path);
-		return r == -ENOMEM || r == -ETIMEDOUT ? r : 0;
+		return r == -ETIMEDOUT ? r : 0;
 	}
 	if (!object_file_image(file))
 		return make_known(walk, entry, file);

@@ -53,9 +53,9 @@ struct object_walk {
  */
 int object_walk_begin(struct object_walk *walk, struct memory_map *map);
 /*
- * The next object that is not known. 1: there is one in walk->object; 0 at the end; -ENOMEM;
- * -ETIMEDOUT (object_file.h). What cannot be opened is counted, and what is no ELF file is known
- * from now on.
+ * The next object that is not known. 1: there is one in walk->object; 0 at the end; -ENOMEM,
+ * -EMFILE, -ENFILE; -ETIMEDOUT (object_file.h). What cannot be opened is counted, and what is no
+ * ELF file is known from now on.
  */
 int object_walk_next(struct object_walk *walk);
 /* The object at hand is not to be looked into again. 0 or -ENOMEM. */

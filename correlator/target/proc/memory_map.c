@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "target/proc/living_thread.h"
 #include "target/proc/proc_file.h"
 
 static const char DELETED_MARK[] = " (deleted)";
@@ -137,16 +138,20 @@ static size_t count_lines(const char *text, size_t size_bytes)
 	return count + (size_bytes > 0 && text[size_bytes - 1] != '\n');
 }
 
-static bool is_object(const struct memory_map_entry *entry)
+static bool is_file(const struct memory_map_entry *entry)
 {
-	static const char *const pseudo[] = { "/dev/", "/memfd:", "/SYSV" };
+	return entry->inode != 0 && entry->path[0] == '/';
+}
 
-	if (entry->inode == 0 || entry->path[0] != '/')
-		return false;
-	for (size_t i = 0; i < sizeof(pseudo) / sizeof(pseudo[0]); i++)
-		if (strncmp(entry->path, pseudo[i], strlen(pseudo[i])) == 0)
-			return false;
-	return true;
+/* Where memory that is no file has its name, and devices; /dev/shm has files, too. */
+static bool is_special(const struct memory_map_entry *entry)
+{
+	static const char *const folders[] = { "/dev/", "/memfd:", "/SYSV" };
+
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+		if (strncmp(entry->path, folders[i], strlen(folders[i])) == 0)
+			return true;
+	return false;
 }
 
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
@@ -175,12 +180,18 @@ static int mark_object_starts(struct memory_map *map)
 	if (!order)
 		return -ENOMEM;
 	for (size_t i = 0; i < map->count; i++)
-		if (is_object(&map->entries[i]))
+		if (is_file(&map->entries[i]))
 			order[count++] = &map->entries[i];
 	qsort(order, count, sizeof(struct memory_map_entry *), compare_objects);
-	for (size_t i = 0; i < count; i++)
-		order[i]->is_object_start =
-			i == 0 || !memory_map_same_object(order[i - 1], order[i]);
+	for (size_t begin = 0, end; begin < count; begin = end) {
+		bool has_code = false;
+
+		for (end = begin; end < count && (end == begin ||
+						  memory_map_same_object(order[begin], order[end]));
+		     end++)
+			has_code |= order[end]->is_executable;
+		order[begin]->is_object_start = has_code || !is_special(order[begin]);
+	}
 	return 0;
 }
 
@@ -233,7 +244,13 @@ int memory_map_of_process(pid_t pid, struct memory_map *ret_map)
 	_cleanup_free_ char *text = NULL;
 	size_t size_bytes;
 	int r = proc_file_read(pid, "maps", MEMORY_MAP_TEXT_BYTES_MAX, &text, &size_bytes);
+	pid_t living = r == 0 && size_bytes == 0 ? living_thread_of(pid) : pid;
 
+	if (living != pid) {
+		free(text);
+		text = NULL;
+		r = proc_file_read(living, "maps", MEMORY_MAP_TEXT_BYTES_MAX, &text, &size_bytes);
+	}
 	return r < 0 ? r : memory_map_parse(text, size_bytes, ret_map);
 }
 

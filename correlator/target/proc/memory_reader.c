@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "target/proc/memory_reader.h"
 
+#include <errno.h>
+
 #include "target/proc/agent.h"
+#include "target/proc/living_thread.h"
+
+/* A leader that has exited has no memory, and its threads go on with it. */
+static int read_process_many(const struct memory_reader *reader, const struct memory_span *spans,
+			     size_t count)
+{
+	int r = agent_read_memory(reader->pid, spans, count);
+	pid_t living = r == -ESRCH ? living_thread_of(reader->pid) : reader->pid;
+
+	return living == reader->pid ? r : agent_read_memory(living, spans, count);
+}
 
 static int read_process(const struct memory_reader *reader, uint64_t address, void *buffer,
 			size_t size_bytes)
 {
 	const struct memory_span span = { address, buffer, size_bytes };
 
-	return agent_read_memory(reader->pid, &span, 1);
-}
-
-static int read_process_many(const struct memory_reader *reader, const struct memory_span *spans,
-			     size_t count)
-{
-	return agent_read_memory(reader->pid, spans, count);
+	return read_process_many(reader, &span, 1);
 }
 
 struct memory_reader memory_reader_of_process(pid_t pid)

@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "base/cleanup.h"
+#include "target/proc/living_thread.h"
 #include "target/proc/memory_reader.h"
 #include "target/proc/proc_file.h"
 
@@ -25,14 +26,13 @@ static bool is_gone(char state, long thread_count)
 	return state == 'X' || (state == 'Z' && thread_count <= 1);
 }
 
-int process_glance(pid_t pid, struct process_info *ret_info)
+/* What stat says of a process or a thread of it. 0, -EINVAL, -errno. */
+static int read_stat(pid_t pid, struct process_info *info, char *ret_state, long *ret_thread_count)
 {
-	struct process_info info = { .pid = pid };
-	struct process_program *program = &info.program;
-	char text[STAT_BYTES], state;
+	struct process_program *program = &info->program;
+	char text[STAT_BYTES];
 	ssize_t size_bytes = proc_file_read_head(pid, "stat", text, sizeof(text));
 	const char *comm, *comm_end;
-	long thread_count;
 
 	if (size_bytes < 0)
 		return (int)size_bytes;
@@ -43,15 +43,45 @@ int process_glance(pid_t pid, struct process_info *ret_info)
 	    sscanf(comm_end + 1,
 		   " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d "
 		   "%" SCNu64 " %*u %*d %*u %" SCNu64 " %" SCNu64 " %" SCNu64,
-		   &state, &info.parent_pid, &thread_count, &info.start_ticks, &program->code_start,
-		   &program->code_end, &program->stack_start) != 7)
+		   ret_state, &info->parent_pid, ret_thread_count, &info->start_ticks,
+		   &program->code_start, &program->code_end, &program->stack_start) != 7)
 		return -EINVAL;
+	comm++;
+	(void)snprintf(info->comm, sizeof(info->comm), "%.*s", (int)(comm_end - comm), comm);
+	return 0;
+}
+
+int process_glance(pid_t pid, struct process_info *ret_info)
+{
+	struct process_info info = { .pid = pid }, living;
+	long thread_count;
+	char state;
+	int r = read_stat(pid, &info, &state, &thread_count);
+
+	if (r < 0)
+		return r;
 	if (is_gone(state, thread_count))
 		return -ESRCH;
-	comm++;
-	(void)snprintf(info.comm, sizeof(info.comm), "%.*s", (int)(comm_end - comm), comm);
+	/* What a leader that has exited ran its threads go on with. */
+	if (state == 'Z' && read_stat(living_thread_of(pid), &living, &state, &thread_count) == 0)
+		info.program = living.program;
 	*ret_info = info;
 	return 0;
+}
+
+pid_t process_of_thread(pid_t tid)
+{
+	_cleanup_free_ char *text = NULL;
+	const char *line;
+	size_t size_bytes;
+	long tgid = 0;
+
+	if (proc_file_read(tid, "status", STATUS_BYTES_MAX, &text, &size_bytes) < 0)
+		return 0;
+	line = strstr(text, "\nTgid:");
+	if (line)
+		tgid = strtol(line + strlen("\nTgid:"), NULL, 10);
+	return tgid == tid ? 0 : (pid_t)tgid;
 }
 
 bool process_is_same_program(const struct process_program *a, const struct process_program *b)
@@ -72,6 +102,9 @@ int process_read_info(pid_t pid, struct process_info *ret_info)
 		r = proc_file_read(pid, "status", STATUS_BYTES_MAX, &text, &size_bytes);
 	if (r < 0)
 		return r;
+	line = strstr(text, "\nTgid:");
+	if (line && strtol(line + strlen("\nTgid:"), NULL, 10) != pid)
+		return -ESRCH;
 	info.ns_pid = (uint32_t)pid;
 	line = strstr(text, "\nNSpid:");
 	if (line) {
@@ -253,6 +286,9 @@ static ssize_t read_text(pid_t pid, enum process_text kind, char *buffer, size_t
 	ssize_t got = proc_file_read_head(pid, "stat", stat, sizeof(stat));
 	int r;
 
+	/* Of a leader that has exited its threads say it. */
+	if (got >= 0 && !stat_field(stat, (int)kind))
+		got = proc_file_read_head(living_thread_of(pid), "stat", stat, sizeof(stat));
 	if (got < 0)
 		return got;
 	start = stat_field(stat, (int)kind);

@@ -35,13 +35,17 @@ struct process_info {
 	uint32_t ns_pid; /* innermost NSpid of /proc/PID/status; pid without namespaces */
 };
 
-/* 0, -ESRCH (no such process, or only a zombie is left of it), -EINVAL (not as proc(5)), -errno. */
+/* 0, -ESRCH (no such process, but perhaps a thread, or only a zombie is left of it), -EINVAL (not
+ * as proc(5)), -errno. */
 int process_read_info(pid_t pid, struct process_info *ret_info);
 /*
  * The same but for ns_pid, which is 0, by one read of one small file: cheap enough to be had of
  * every process of the machine.
  */
 int process_glance(pid_t pid, struct process_info *ret_info);
+
+/* The process that has this thread, which is not its leader; 0: there is no such thread. */
+pid_t process_of_thread(pid_t tid);
 
 bool process_is_same_program(const struct process_program *a, const struct process_program *b);
 

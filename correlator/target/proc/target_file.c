@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "target/proc/agent.h"
+#include "target/proc/living_thread.h"
 
 #define LATE_NS (60 * NS_PER_S)
 
@@ -87,12 +88,25 @@ static int open_named(pid_t pid, const char *path, const struct agent_file_names
 	return 0;
 }
 
+/* Below the pid it is not there. Whether a leader that has exited is the reason: then by a thread
+ * that lives. */
+static bool is_of_thread(pid_t pid, int r, pid_t *ret_thread)
+{
+	*ret_thread = r == -ENOENT || r == -ESRCH ? living_thread_of(pid) : pid;
+	return *ret_thread != pid;
+}
+
 int target_file_open(pid_t pid, const struct memory_map_entry *entry, struct target_file **ret_file)
 {
 	struct agent_file_names names;
+	pid_t thread;
 	int r = name_file(pid, entry, &names);
 
-	return r < 0 ? r : open_named(pid, entry->path, &names, ret_file);
+	if (r == 0)
+		r = open_named(pid, entry->path, &names, ret_file);
+	if (is_of_thread(pid, r, &thread) && name_file(thread, entry, &names) == 0)
+		r = open_named(pid, entry->path, &names, ret_file);
+	return r;
 }
 
 int target_file_open_path(pid_t pid, const char *path, struct target_file **ret_file)
@@ -144,6 +158,7 @@ int target_file_find_key(pid_t pid, const struct memory_map_entry *entry,
 	struct agent_file_names names;
 	struct stat status;
 	struct statx known;
+	pid_t thread;
 	int r = name_file(pid, entry, &names);
 
 	if (r < 0)
@@ -156,6 +171,8 @@ int target_file_find_key(pid_t pid, const struct memory_map_entry *entry,
 		return 0;
 	}
 	r = agent_stat_file(pid, entry->path, &names, &status);
+	if (is_of_thread(pid, r, &thread) && name_file(thread, entry, &names) == 0)
+		r = agent_stat_file(pid, entry->path, &names, &status);
 	if (r == 0)
 		*ret_key = (struct target_file_key){ status.st_dev, status.st_ino };
 	return r;

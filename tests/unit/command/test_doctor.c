@@ -108,6 +108,12 @@ void process_access_explain(pid_t pid, char ret_text[static PROCESS_ACCESS_TEXT_
 	(void)snprintf(ret_text, PROCESS_ACCESS_TEXT_BYTES, "it is a secret");
 }
 
+pid_t process_of_thread(pid_t tid)
+{
+	(void)tid;
+	return 0;
+}
+
 const char *process_server_name(pid_t pid)
 {
 	assert_int_equal(pid, PID);
@@ -856,7 +862,8 @@ static void what_cannot_be_examined_has_an_exit_status_of_its_own(void **state)
 		{ -ESRCH, EXIT_CODE_NO_TARGET, "there is no process 4242" },
 		{ -EPERM, EXIT_CODE_UNSUPPORTED, "process 4242: it is a secret" },
 		{ -EACCES, EXIT_CODE_UNSUPPORTED, "process 4242: it is a secret" },
-		{ -EMFILE, EXIT_CODE_FAILURE, "process 4242: Too many open files" },
+		{ -EMFILE, EXIT_CODE_FAILURE, "process 4242 (allow more open files" },
+		{ -EIO, EXIT_CODE_FAILURE, "process 4242: Input/output error" },
 	};
 
 	(void)state;

@@ -135,6 +135,14 @@ int process_find_descendants(pid_t pid, pid_t **ret_pids, size_t *ret_count)
 	return fake_proc.children_error;
 }
 
+static pid_t thread_of;
+
+pid_t process_of_thread(pid_t tid)
+{
+	(void)tid;
+	return thread_of;
+}
+
 const char *process_server_name(pid_t pid)
 {
 	(void)pid;

@@ -85,6 +85,23 @@ static void objects_are_listed_once_and_without_pseudo_files(void **state)
 	assert_false(memory_map_same_object(&map.entries[2], &map.entries[2]));
 }
 
+/* A path is no type: what is mapped as code may be a library, wherever it lies. */
+static void in_shared_memory_what_has_code_is_an_object(void **state)
+{
+	static const char text[] = "1000-2000 r--p 0 0:1 5 /dev/shm/correlator.so\n"
+				   "2000-3000 r-xp 0 0:1 5 /dev/shm/correlator.so\n"
+				   "3000-4000 rw-s 0 0:1 6 /dev/shm/data\n"
+				   "4000-5000 r-xp 0 0:1 7 /memfd:code (deleted)\n";
+	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
+	size_t cursor = 0;
+
+	(void)state;
+	assert_int_equal(parse(text, &map), 0);
+	assert_ptr_equal(memory_map_next_object(&map, &cursor), &map.entries[0]);
+	assert_ptr_equal(memory_map_next_object(&map, &cursor), &map.entries[3]);
+	assert_null(memory_map_next_object(&map, &cursor));
+}
+
 static void a_text_without_a_last_newline_and_an_empty_one_are_accepted(void **state)
 {
 	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
@@ -323,6 +340,7 @@ int main(void)
 		cmocka_unit_test(a_line_is_parsed_into_its_fields),
 		cmocka_unit_test(paths_are_decoded_and_the_deleted_mark_is_stripped),
 		cmocka_unit_test(objects_are_listed_once_and_without_pseudo_files),
+		cmocka_unit_test(in_shared_memory_what_has_code_is_an_object),
 		cmocka_unit_test(a_text_without_a_last_newline_and_an_empty_one_are_accepted),
 		cmocka_unit_test(malformed_lines_are_refused_and_leave_the_result_alone),
 		cmocka_unit_test(a_nul_in_the_text_is_refused),

@@ -20,6 +20,9 @@
 
 #include "base/cleanup.h"
 #include "failing_memory.h"
+#include "target/proc/living_thread.h"
+#include "target/proc/memory_map.h"
+#include "target/proc/memory_reader.h"
 #include "target/proc/process.h"
 
 /* What our own files are said to hold; NULL = what they do. */
@@ -503,12 +506,15 @@ static void *outlive(void *argument)
 
 static void a_process_whose_leader_has_ended_is_one_until_its_threads_have(void **state)
 {
-	struct process_info info;
-	int life[2];
+	struct memory_reader reader;
+	struct process_info info, own;
+	struct memory_map map;
+	int life[2], byte;
 	pid_t child;
 
 	(void)state;
 	assert_int_equal(pipe(life), 0);
+	assert_int_equal(process_glance(getpid(), &own), 0);
 	child = fork();
 	if (child == 0) {
 		pthread_t thread;
@@ -519,12 +525,31 @@ static void a_process_whose_leader_has_ended_is_one_until_its_threads_have(void 
 		(void)syscall(SYS_exit, 0);
 	}
 	(void)close(life[0]);
-	do {
+	while (living_thread_of(child) == child)
 		assert_int_equal(process_glance(child, &info), 0);
-	} while (info.program.code_start != PROCESS_CODE_NONE);
+	/* What the thread has is the process's. */
+	assert_int_equal(process_of_thread(living_thread_of(child)), child);
+	assert_int_equal(process_read_info(living_thread_of(child), &info), -ESRCH);
+	assert_int_equal(process_read_info(child, &info), 0);
+	assert_true(process_is_same_program(&info.program, &own.program));
+	reader = memory_reader_of_process(child);
+	assert_int_equal(memory_read(&reader, (uintptr_t)life, &byte, sizeof(byte)), 0);
+	assert_int_equal(byte, life[0]);
+	assert_int_equal(memory_map_of_process(child, &map), 0);
+	assert_true(map.count > 0);
+	memory_map_deinit(&map);
 	(void)close(life[1]);
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	assert_int_equal(process_glance(child, &info), -ESRCH);
+}
+
+static void a_thread_is_no_process_and_its_process_is_known(void **state)
+{
+	(void)state;
+	assert_int_equal(process_of_thread(getpid()), 0);
+	assert_int_equal(process_of_thread(4194305), 0);
+	assert_int_equal(living_thread_of(getpid()), getpid());
+	assert_int_equal(living_thread_of(4194305), 4194305);
 }
 
 static void a_glance_says_where_the_program_lies(void **state)
@@ -595,6 +620,7 @@ int main(void)
 		cmocka_unit_test(without_an_environment_there_is_no_variable),
 		cmocka_unit_test(a_variable_is_read_whole_or_not_at_all),
 		cmocka_unit_test(a_process_whose_leader_has_ended_is_one_until_its_threads_have),
+		cmocka_unit_test(a_thread_is_no_process_and_its_process_is_known),
 		cmocka_unit_test(a_glance_says_where_the_program_lies),
 		cmocka_unit_test(without_memory_nothing_is_known),
 	};

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * By which thread a process's memory and files are reached. A leader that has exited
+ * (pthread_exit(3)) has neither any more, while its threads go on with both: then it is one of
+ * these. A thread has a folder of its own below /proc, though no listing has it. Any thread; holds
+ * nothing. Facts: fs/proc/base.c proc_pid_lookup() (v6.18).
+ */
+#pragma once
+
+#include <sys/types.h>
+
+/* The leader unless it has exited; the pid, too, where nothing is known. */
+pid_t living_thread_of(pid_t pid);
