@@ -137,7 +137,7 @@ module Correlator
     raise ArgumentError, "inherit needs a block" unless block
 
     state = capture
-    inherited = proc { |*arguments| with(state) { block.call(*arguments) } }
+    inherited = ->(*arguments) { with(state) { block.call(*arguments) } }
     inherited.ruby2_keywords if inherited.respond_to?(:ruby2_keywords)
     inherited
   end

@@ -2,6 +2,7 @@
 # frozen_string_literal: true
 
 require "correlator"
+require "correlator/wrap"
 
 module Correlator
   # After require "concurrent": require "correlator/concurrent". What is posted to a pool of
@@ -11,34 +12,7 @@ module Correlator
     # The block in the context of now, or in none.
     def self.carry(task)
       state = Correlator.capture
-      proc { |*arguments| Correlator.with(state) { task.call(*arguments) } }
-    end
-
-    # Of executors, with threads of their own.
-    module Post
-      def post(*arguments, &task)
-        return super unless task && Correlator.capture
-
-        carried = Concurrent.carry(task)
-        # A thread that the pool starts now is nobody's (see correlator/thread).
-        Correlator.with(nil) { super(*arguments, &carried) }
-      end
-    end
-
-    # Each job is posted by the thread that has done the one before.
-    module Serialized
-      def posts(posts)
-        super(posts.map { |executor, values, task| [executor, values, Concurrent.carry(task)] })
-      end
-    end
-
-    # It posts the loop that waits for all timers.
-    module Timers
-      private
-
-      def post_task(*)
-        Correlator.with(nil) { super }
-      end
+      ->(*arguments) { Correlator.with(state) { task.call(*arguments) } }
     end
 
     # Methods of promises with a block that runs later, in the thread that resolves the one before.
@@ -48,10 +22,9 @@ module Correlator
 
     class << self
       def install
-        prepend_to("RubyExecutorService", :post) { Post }
-        prepend_to("SimpleExecutorService", :post) { Post }
-        prepend_to("SerializedExecution", :posts) { Serialized }
-        prepend_to("TimerSet", :post_task) { Timers }
+        %w[RubyExecutorService SimpleExecutorService].each { |name| carry_posts(constant(name)) }
+        carry_each_post(constant("SerializedExecution"))
+        leave_timers(constant("TimerSet"))
         promises = constant("Promises") or return
         carry_blocks_of(promises.singleton_class)
         %w[AbstractEventFuture Event Future].each do |name|
@@ -65,27 +38,64 @@ module Correlator
         ::Concurrent.const_get(name) if defined?(::Concurrent) && ::Concurrent.const_defined?(name)
       end
 
-      def prepend_to(name, method)
-        target = constant(name)
-        target.prepend(yield) if target && instance_method?(target, method)
+      def instance_method?(target, method)
+        target && (target.method_defined?(method) || target.private_method_defined?(method))
       end
 
-      def instance_method?(target, method)
-        target.method_defined?(method) || target.private_method_defined?(method)
+      # Of executors, with threads of their own.
+      def carry_posts(target)
+        return unless instance_method?(target, :post)
+
+        Wrap.keep(target, :post, :__correlator_post)
+        target.class_exec do
+          def post(*arguments, &task)
+            return __correlator_post(*arguments, &task) unless task && Correlator.capture
+
+            carried = Concurrent.carry(task)
+            # A thread that the pool starts now is nobody's (see correlator/thread).
+            Correlator.with(nil) { __correlator_post(*arguments, &carried) }
+          end
+        end
+      end
+
+      # Each job is posted by the thread that has done the one before.
+      def carry_each_post(target)
+        return unless instance_method?(target, :posts)
+
+        Wrap.keep(target, :posts, :__correlator_posts)
+        target.class_exec do
+          def posts(posts)
+            __correlator_posts(posts.map { |executor, values, task| [executor, values, Concurrent.carry(task)] })
+          end
+        end
+      end
+
+      # They post the loop that waits for all timers.
+      def leave_timers(target)
+        return unless instance_method?(target, :post_task)
+
+        Wrap.keep(target, :post_task, :__correlator_post_task)
+        target.class_exec do
+          private
+
+          def post_task(*arguments)
+            Correlator.with(nil) { __correlator_post_task(*arguments) }
+          end
+        end
       end
 
       def carry_blocks_of(target)
         names = PROMISES.select { |name| target.instance_methods(false).include?(name) }
         names = PROMISES & target.instance_methods if target.singleton_class?
-        target.prepend(blocks(names))
+        names.each { |name| carry_block_of(target, name) }
       end
 
-      def blocks(names)
-        Module.new do
-          names.each do |name|
-            define_method(name) do |*arguments, &task|
-              super(*arguments, &(task && Concurrent.carry(task)))
-            end
+      def carry_block_of(target, name)
+        kept = :"__correlator_#{name}"
+        Wrap.keep(target, name, kept)
+        target.class_exec do
+          define_method(name) do |*arguments, &task|
+            __send__(kept, *arguments, &(task && Concurrent.carry(task)))
           end
         end
       end

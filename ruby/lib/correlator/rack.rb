@@ -126,6 +126,11 @@ module Correlator
       path = env["PATH_INFO"]
       @app.call(env)
     ensure
+      settle(env, method, mount_point, path)
+    end
+
+    # Not written there: Prism of Ruby 3.3 crashes on a block in an `ensure`.
+    def settle(env, method, mount_point, path)
       Endpoint.settle(env) { (@ask && asked(env)) || Endpoint.of_path(method, mount_point, path) }
     end
 
@@ -146,7 +151,7 @@ module Correlator
     end
 
     def hijacked(hijack, state)
-      proc { |*stream| Correlator.with(state) { hijack.call(*stream) } }
+      ->(*stream) { Correlator.with(state) { hijack.call(*stream) } }
     end
   end
 end

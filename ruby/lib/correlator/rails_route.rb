@@ -2,6 +2,7 @@
 # frozen_string_literal: true
 
 require "correlator/endpoint"
+require "correlator/wrap"
 
 module Correlator
   # The endpoint of a request is its route in Rails, as soon as a controller begins with it. What
@@ -14,23 +15,12 @@ module Correlator
     PATTERNS_MAX = 1000
     private_constant :EVENT, :FORMAT, :PATTERNS_MAX
 
-    # A router of before 7.1 makes an Array of all routes that match, best first, then tries them.
-    module Router
-      private
-
-      def find_routes(request)
-        routes = super
-        request.set_header(KEY, routes)
-        routes
-      end
-    end
-
     @patterns = {}.compare_by_identity
 
     class << self
       def install
         unless ActionDispatch::Request.method_defined?(:route_uri_pattern)
-          ActionDispatch::Journey::Router.prepend(Router)
+          note_routes(ActionDispatch::Journey::Router)
         end
         ActiveSupport::Notifications.subscribe(EVENT, self)
         Endpoint.late!
@@ -47,6 +37,20 @@ module Correlator
       def finish(*); end
 
       private
+
+      # A router of before 7.1 makes an Array of all routes that match, best first, then tries them.
+      def note_routes(router)
+        Wrap.keep(router, :find_routes, :__correlator_find_routes)
+        router.class_exec do
+          private
+
+          def find_routes(request)
+            routes = __correlator_find_routes(request)
+            request.set_header(KEY, routes)
+            routes
+          end
+        end
+      end
 
       def pattern_of(request)
         return request.route_uri_pattern if request.respond_to?(:route_uri_pattern)

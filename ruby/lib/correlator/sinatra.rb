@@ -2,23 +2,29 @@
 # frozen_string_literal: true
 
 require "correlator"
+require "correlator/wrap"
 require "sinatra/base"
 
 module Correlator
   # require "correlator/sinatra": the endpoint of a request is the route of Sinatra that it takes
   # first. Sinatra has no hook between finding a route and running it.
   module SinatraRoute # :nodoc: all
-    private
+    def self.install(base)
+      Wrap.keep(base, :route_eval, :__correlator_route_eval)
+      base.class_exec do
+        private
 
-    def route_eval
-      method_and_path = env["sinatra.route"]
-      Endpoint.publish(env, method_and_path.partition(" ").last) if method_and_path
-      super
+        def route_eval(&block)
+          method_and_path = env["sinatra.route"]
+          Endpoint.publish(env, method_and_path.partition(" ").last) if method_and_path
+          __correlator_route_eval(&block)
+        end
+      end
     end
   end
 
   private_constant :SinatraRoute
 
-  ::Sinatra::Base.prepend(SinatraRoute)
+  SinatraRoute.install(::Sinatra::Base)
   Endpoint.late!
 end

@@ -2,6 +2,7 @@
 # frozen_string_literal: true
 
 require "correlator"
+require "correlator/wrap"
 
 module Correlator
   # require "correlator/thread": a new thread works for whoever started it, until it ends or is told
@@ -11,9 +12,10 @@ module Correlator
   # A thread that is started without a context is as it would be without this.
   module Thread # :nodoc: all
     # What runs instead of a thread's block is compiled for the line where that one is written: so
-    # inspect and backtraces name no file but the application's.
-    SOURCE = "proc { |state, block| proc { |*arguments| ::Correlator.set(state); " \
-             "block.call(*arguments) }.tap { |started| started.ruby2_keywords } }"
+    # inspect and backtraces name no file but the application's. It uses no method that a program may
+    # have defined anew at its top level.
+    SOURCE = "->(state, block) { started = ->(*arguments) { ::Correlator.set(state); " \
+             "block.call(*arguments) }; started.ruby2_keywords; started }"
     # An application starts threads in few places; one that compiles code may do so in many.
     PLACES_MAX = 256
     # Its thread serves the whole process for ever (timeout 0.3+).
@@ -27,7 +29,7 @@ module Correlator
         return if !block || other_ractor?
 
         state = Correlator.capture or return
-        place = block.source_location || [__FILE__, __LINE__]
+        place = block.source_location || caller_place
         starter(place).call(state, block) unless TIMEOUT.match?(place.first)
       end
 
@@ -36,8 +38,25 @@ module Correlator
       def starter(place)
         @starters.fetch(place) do
           @starters.clear if @starters.size >= PLACES_MAX
-          @starters[place] = eval(SOURCE, TOPLEVEL_BINDING.dup, *place)
+          @starters[place] = compile(*place)
         end
+      end
+
+      # What eval runs may count as covered (Ruby 3.2+): then without it, though backtraces show that.
+      def compile(path, line)
+        return eval(SOURCE, TOPLEVEL_BINDING.dup, path, line) unless covers_eval?
+
+        ::RubyVM::InstructionSequence.compile(SOURCE, path, path, line, coverage_enabled: false).eval
+      end
+
+      def covers_eval?
+        defined?(::Coverage) && ::Coverage.respond_to?(:supported?) && ::Coverage.supported?(:eval)
+      end
+
+      # Of a block that is written nowhere, as &:name.
+      def caller_place
+        from = caller_locations.find { |location| location.path != __FILE__ }
+        [from.path, from.lineno]
       end
 
       def other_ractor?
@@ -45,30 +64,31 @@ module Correlator
       end
     end
 
+    Wrap.keep(::Thread, :initialize, :__correlator_initialize)
+    Wrap.keep(::Thread.singleton_class, :start, :__correlator_start)
+    Wrap.keep(::Thread.singleton_class, :fork, :__correlator_fork)
+
     # Thread.new of Thread itself and of all its subclasses gets here.
-    module New
+    ::Thread.class_exec do
       ruby2_keywords def initialize(*arguments, &block)
         inherited = Thread.inherit(block)
-        inherited ? super(*arguments, &inherited) : super
+        inherited ? __correlator_initialize(*arguments, &inherited) : __correlator_initialize(*arguments, &block)
       end
     end
 
     # Thread.start and fork call no initialize.
-    module Start
+    ::Thread.singleton_class.class_exec do
       ruby2_keywords def start(*arguments, &block)
         inherited = Thread.inherit(block)
-        inherited ? super(*arguments, &inherited) : super
+        inherited ? __correlator_start(*arguments, &inherited) : __correlator_start(*arguments, &block)
       end
 
       ruby2_keywords def fork(*arguments, &block)
         inherited = Thread.inherit(block)
-        inherited ? super(*arguments, &inherited) : super
+        inherited ? __correlator_fork(*arguments, &inherited) : __correlator_fork(*arguments, &block)
       end
     end
   end
 
   private_constant :Thread
-
-  ::Thread.prepend(Thread::New)
-  ::Thread.singleton_class.prepend(Thread::Start)
 end

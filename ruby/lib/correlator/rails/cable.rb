@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 # frozen_string_literal: true
 
+require "correlator/wrap"
+
 module Correlator
   class Railtie
     # ActionCable: a connection lives for hours, so each piece of work that the worker pool does for
@@ -18,8 +20,44 @@ module Correlator
         ::ActionCable::Server::Worker.set_callback(:work, :around, prepend: true) do |worker, work|
           Cable.around(worker.connection) { work.call }
         end
-        ::ActionCable::Connection::Base.prepend(Connection)
-        ::ActionCable::Channel::Base.prepend(Channel)
+        note_origin(::ActionCable::Connection::Base)
+        name_channels(::ActionCable::Channel::Base)
+      end
+
+      # Notes down the request while it lasts.
+      def self.note_origin(connection)
+        Wrap.keep(connection, :process, :__correlator_process)
+        connection.class_exec do
+          def process
+            @correlator_origin = Job.origin
+            __correlator_process
+          end
+        end
+      end
+
+      def self.name_channels(channel)
+        { perform_action: nil, subscribe_to_channel: "subscribed",
+          unsubscribe_from_channel: "unsubscribed", transmit: "transmit" }.each do |name, word|
+          kept = :"__correlator_#{name}"
+          Wrap.keep(channel, name, kept)
+          is_private = channel.private_method_defined?(name)
+          channel.class_exec do
+            define_method(name) do |*arguments|
+              action = word || Cable.action_of(self, *arguments)
+              Cable.name_work("#{self.class.name}##{action}") if action
+              __send__(kept, *arguments)
+            end
+            ruby2_keywords name
+            private name if is_private
+          end
+        end
+      end
+      private_class_method :note_origin, :name_channels
+
+      # The name comes from the client: only one of the channel's actions becomes an endpoint.
+      def self.action_of(channel, data)
+        action = data.is_a?(Hash) && (data["action"] || "receive").to_s
+        action if action && channel.class.action_methods.include?(action)
       end
 
       def self.around(connection)
@@ -35,41 +73,6 @@ module Correlator
         return unless endpoint && Correlator[:endpoint].nil?
 
         Correlator.update(endpoint: endpoint.byteslice(0, Endpoint::BYTES_MAX))
-      end
-
-      # Notes down the request while it lasts.
-      module Connection
-        def process
-          @correlator_origin = Job.origin
-          super
-        end
-      end
-
-      module Channel
-        # The name comes from the client: only one of the channel's actions becomes an endpoint.
-        def perform_action(data)
-          action = data.is_a?(Hash) && (data["action"] || "receive").to_s
-          known = action && self.class.action_methods.include?(action)
-          Cable.name_work("#{self.class.name}##{action}") if known
-          super
-        end
-
-        def subscribe_to_channel
-          Cable.name_work("#{self.class.name}#subscribed")
-          super
-        end
-
-        def unsubscribe_from_channel
-          Cable.name_work("#{self.class.name}#unsubscribed")
-          super
-        end
-
-        private
-
-        ruby2_keywords def transmit(*arguments)
-          Cable.name_work("#{self.class.name}#transmit")
-          super(*arguments)
-        end
       end
     end
   end

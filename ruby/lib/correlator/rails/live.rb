@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 # frozen_string_literal: true
 
+require "correlator/wrap"
+
 module Correlator
   class Railtie
     # ActionController::Live runs the action in another thread (Rails 7.1+: of a pool): it works for
@@ -11,15 +13,21 @@ module Correlator
         return unless defined?(::ActionController::Live)
 
         live = ::ActionController::Live
-        live.prepend(self) if live.private_method_defined?(:new_controller_thread)
+        hook(live) if live.private_method_defined?(:new_controller_thread)
       end
 
-      private
+      def self.hook(live)
+        Wrap.keep(live, :new_controller_thread, :__correlator_new_controller_thread)
+        live.class_exec do
+          private
 
-      def new_controller_thread
-        state = Correlator.capture
-        super() { Correlator.with(state) { yield } }
+          def new_controller_thread
+            state = Correlator.capture
+            __correlator_new_controller_thread { Correlator.with(state) { yield } }
+          end
+        end
       end
+      private_class_method :hook
     end
   end
 end

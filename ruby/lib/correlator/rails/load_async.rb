@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 # frozen_string_literal: true
 
+require "correlator/wrap"
+
 module Correlator
   class Railtie
     # A query of load_async (Rails 7.0+) runs in a thread of a pool: it works for the request that
@@ -11,17 +13,24 @@ module Correlator
 
         result = ::ActiveRecord::FutureResult
         hooked = %i[schedule! execute_or_skip].all? { |name| result.method_defined?(name) }
-        result.prepend(self) if hooked
+        hook(result) if hooked
       end
 
-      def schedule!(*)
-        @correlator_state = Correlator.capture
-        super
-      end
+      def self.hook(result)
+        Wrap.keep(result, :schedule!, :__correlator_schedule!)
+        Wrap.keep(result, :execute_or_skip, :__correlator_execute_or_skip)
+        result.class_exec do
+          def schedule!(*arguments)
+            @correlator_state = Correlator.capture
+            __correlator_schedule!(*arguments)
+          end
 
-      def execute_or_skip
-        Correlator.with(@correlator_state) { super }
+          def execute_or_skip
+            Correlator.with(@correlator_state) { __correlator_execute_or_skip }
+          end
+        end
       end
+      private_class_method :hook
     end
   end
 end
