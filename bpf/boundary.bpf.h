@@ -26,8 +26,12 @@ VERIFIED_ONCE int boundary_forget(struct thread_state *thread, __u32 what)
 	}
 	if (what & BOUNDARY_ENDS_NAME) {
 		thread->knowledge = CONTEXT_UNKNOWN;
-		thread->has_passed_probe = 0;
-		thread->inherited_pointer = thread->state_pointer;
+		/* Our gem, which tells fibers, empties the pointer where a Ruby thread ends: what
+		 * is in force is this one's own, whatever it is called. */
+		if (!(thread->config.flags & PROCESS_TELLS_FIBERS)) {
+			thread->has_passed_probe = 0;
+			thread->inherited_pointer = thread->state_pointer;
+		}
 		if (session.watches_otel)
 			otel_begin_name();
 	}

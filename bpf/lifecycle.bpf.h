@@ -197,7 +197,7 @@ int BPF_PROG(on_exec, struct task_struct *task)
  * A thread that names itself is another one from there on: Ruby up to 3.2 gives a native thread to
  * one Ruby thread after the other, and each names it (native_set_thread_name(), thread_pthread.c,
  * v3_1_0). What the last one may have left in the thread-local is not this one's until it sets a
- * context itself.
+ * context itself; our gem leaves nothing there (boundary_forget()).
  */
 PROGRAM("tp_btf/task_rename")
 int BPF_PROG(on_rename, struct task_struct *task)

@@ -39,7 +39,9 @@ enum process_config_flags {
 	PROCESS_READY = 1 << 0, /* tls is valid: contexts can be read */
 	PROCESS_HAS_OTEL = 1 << 1, /* it has an otel_config, too */
 	PROCESS_IS_LEAN = 1 << 2, /* no probe is relied on: every boundary reads the context */
-	PROCESS_TELLS_FIBERS = 1 << 3, /* what probes are on has the fiber's number as argument 2 */
+	/* Its publisher is our gem: the function that probes are on has the fiber's number as
+	 * argument 2, and the pointer is emptied where a Ruby thread ends. */
+	PROCESS_TELLS_FIBERS = 1 << 3,
 	PROCESS_HAS_THREADS = 1 << 4, /* thread_offset is valid: our gem's correlator_thread */
 };
 

@@ -663,6 +663,20 @@ static void a_thread_that_names_itself_begins_a_new_life(void **state)
 	assert_int_equal(thread->has_missed_rename, 0);
 }
 
+/* It empties its pointer where a Ruby thread ends. */
+static void of_our_gem_a_thread_that_names_itself_goes_on(void **state)
+{
+	(void)state;
+	thread->config.flags |= PROCESS_TELLS_FIBERS;
+	thread->has_passed_probe = 1;
+	set_variable(FORGED_BASE + FORGED_BYTES);
+	run(on_rename, &kernel.current);
+	assert_int_equal(charged()->user_ns, PENDING_NS + 100);
+	assert_int_equal(thread->knowledge, CONTEXT_UNKNOWN);
+	assert_int_equal(thread->has_passed_probe, 1);
+	assert_int_equal(thread->inherited_pointer, 0);
+}
+
 /* An exec may come before its first boundary. */
 static void a_fork_is_in_its_parents_context_from_the_start(void **state)
 {
@@ -883,6 +897,7 @@ int main(void)
 		TEST(a_fork_is_in_its_parents_context_from_the_start),
 		TEST(a_thread_that_names_itself_begins_a_new_life),
 		TEST(without_opentelemetry_a_new_life_leaves_its_state_alone),
+		TEST(of_our_gem_a_thread_that_names_itself_goes_on),
 		TEST(a_rename_that_finds_the_books_held_is_made_good_later),
 		TEST(who_is_named_by_another_or_a_worker_lives_on),
 		TEST(an_exiting_thread_is_written_up_and_waited_for),
