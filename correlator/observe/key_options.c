@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/edit_distance.h"
 #include "base/log.h"
 #include "record/record_fields.h"
 
@@ -108,6 +109,24 @@ struct target_keys key_options_target(const struct key_options *keys)
 		.wants_ruby = keys->ruby_count > 0,
 		.wants_otel = keys->otel_count > 0,
 	};
+}
+
+const char *key_options_nearest(const char *name)
+{
+	static const char *const known[] = { REQUEST_KEY, LATE_KEY, "trace_id",
+					     "parent_request_id" };
+	unsigned int nearest = 2 + (unsigned int)strlen(name) / 4;
+	const char *found = NULL;
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		unsigned int distance = edit_distance(name, known[i]);
+
+		if (distance > 0 && distance < nearest) {
+			nearest = distance;
+			found = known[i];
+		}
+	}
+	return found;
 }
 
 void key_options_deinit(struct key_options *keys)

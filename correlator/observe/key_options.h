@@ -38,6 +38,8 @@ struct key_options {
  * field of the records already; so is a key of OpenTelemetry's that is asked for a second time.
  */
 int key_options_add(struct key_options *keys, const char *text);
+/* The key of our integrations that a name which no context has is a slip of; NULL: of none. */
+const char *key_options_nearest(const char *name);
 void key_options_deinit(struct key_options *keys);
 
 /* The keys as a target looks for them; they borrow the names. */

@@ -85,6 +85,7 @@ struct recording {
 	uint64_t attributed_ns; /* totals, for the last line */
 	uint64_t exec_ns;
 	uint64_t cpu_records;
+	uint32_t found_keys; /* bit N: some context had key N */
 };
 
 /* The mode: how closely each is watched, and all of them together. */
@@ -414,7 +415,8 @@ static void look_at(struct recording *recording, struct observed *process, uint6
 	(void)follow_modes(recording);
 	if (decisions & PROCESS_SAY_READ)
 		say_read(recording, process);
-	if (decisions & PROCESS_SAY_UNREAD) {
+	/* A child that was forked with them and has none is about to run another program. */
+	if (decisions & PROCESS_SAY_UNREAD && !process->is_fork) {
 		log_warning("process %d (%s) unloaded what publishes its contexts: none is read "
 			    "from now on",
 			    process->pid, process->comm);
@@ -544,6 +546,9 @@ static int put_rows(struct recording *recording)
 
 	for (size_t i = 0; i < window->row_count && r == 0; i++) {
 		window_row_record(window, &window->rows[i], keys, &record);
+		for (size_t key = 0; key < record.keys_count; key++)
+			if (keys[key].value && window->rows[i].context)
+				recording->found_keys |= UINT32_C(1) << key;
 		r = output_add(&recording->output, wall_ns, &record);
 	}
 	recording->cpu_records += window->row_count;
@@ -1077,6 +1082,24 @@ static bool wait_for_work(struct recording *recording, uint64_t deadline_ns)
 	return (fds[0].revents & POLLIN) && read_signal(recording);
 }
 
+/* Contexts were there, and none had what was asked for. */
+static void say_missing_keys(const struct recording *recording)
+{
+	const struct key_options *keys = &recording->options->keys;
+
+	if (!recording->attributed_ns)
+		return;
+	for (size_t i = 0; i < keys->count; i++) {
+		const char *nearest = key_options_nearest(keys->names[i]);
+
+		if (recording->found_keys & UINT32_C(1) << i)
+			continue;
+		log_warning("no context had the key %s%s%s%s", keys->names[i],
+			    nearest ? ": did you mean " : "", nearest ? nearest : "",
+			    nearest ? "?" : "");
+	}
+}
+
 /* All is written: what there is to say of it, and the exit code. */
 static int finish_well(const struct recording *recording)
 {
@@ -1095,6 +1118,7 @@ static int finish_well(const struct recording *recording)
 		log_warning(NOTHING_PUBLISHED);
 	if (recording->is_interrupted && !recording->cpu_records && !has_ended)
 		return EXIT_CODE_INTERRUPTED;
+	say_missing_keys(recording);
 	/* What collectors took was said before. */
 	log_info("%s %" PRIu64 " records of %.3f s CPU%s%s, %.1f %% of it in a context%s",
 		 options->output ? "wrote" : "made",

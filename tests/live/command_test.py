@@ -57,6 +57,22 @@ class CommandTest(harness.LiveTest):
         self.assertGreater(sums["exec_ns"], 1_000_000)
         self.assertEqual(0, sums["attributed_ns"])
 
+    def test_what_is_normal_is_no_damage(self):
+        """Programs that requests start, and threads that name themselves in one: no warning, and no flag."""
+        code = ('require "correlator"; 10.times { |i| Correlator.with(request_id: "r#{i}") { `true`; '
+                'Thread.current.name = "n#{i}"; Process.ppid; 200_000.times {} } }')
+        for key, warnings in (("requst_id", ["correlator: warning: no context had the key requst_id: did you mean "
+                                             "request_id?"]), ("request_id", [])):
+            result = harness.run_correlator("record", "-k", key, "-o", self.output, "--force", "--", *harness.RUBY, "-e",
+                                            code)
+            self.assertEqual(harness.EXIT_OK, result.returncode, result.stderr)
+            self.assertEqual(warnings, [line for line in result.stderr.splitlines() if "warning" in line])
+        found = [record for _, record in records.read_records(self.output)]
+        ruby = {record["pid"] for record in records.of_kind(found, "process") if record["event"] == "found"}
+        # But for the one that was in force when contexts began to be read.
+        self.assertLessEqual(len({record["request_id"] for record in records.of_kind(found, "cpu")
+                                  if record["pid"] in ruby and "inherited" in record.get("flags", ())}), 1)
+
     def test_with_records_on_standard_output_the_command_speaks_on_standard_error(self):
         with Recording("-", "--", "sh", "-c", "echo spoken", stdout=subprocess.PIPE) as recording:
             entries, _ = records.unpack_entries(recording.process.stdout.buffer.read())

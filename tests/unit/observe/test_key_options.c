@@ -140,6 +140,17 @@ static void there_is_a_limit_of_keys(void **state)
 	key_options_deinit(&keys);
 }
 
+static void a_slip_is_of_a_key_of_our_integrations(void **state)
+{
+	(void)state;
+	assert_string_equal(key_options_nearest("requst_id"), "request_id");
+	assert_string_equal(key_options_nearest("end_point"), "endpoint");
+	assert_string_equal(key_options_nearest("traceid"), "trace_id");
+	assert_null(key_options_nearest("tenant"));
+	/* That is no slip. */
+	assert_null(key_options_nearest("endpoint"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -151,6 +162,7 @@ int main(void)
 		cmocka_unit_test(an_endpoint_is_late_beside_a_request_id),
 		cmocka_unit_test(without_one_it_is_a_key_like_any_other),
 		cmocka_unit_test(there_is_a_limit_of_keys),
+		cmocka_unit_test(a_slip_is_of_a_key_of_our_integrations),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
