@@ -54,6 +54,15 @@ class BesideOthersTest < Minitest::Test
     end
   end
 
+  def test_one_that_is_loaded_twice_is_in_force_once
+    answer = ruby(<<~CODE)
+      require "correlator/thread"
+      load $LOADED_FEATURES.grep(%r{/correlator/thread\\.rb\\z}).first
+      p Correlator.with(request_id: "r") { Thread.new { Thread.start { Correlator[:request_id] }.value } }.value
+    CODE
+    assert_equal %("r"\n), answer.lines.last
+  end
+
   def test_logging
     check = "p Correlator.with(request_id: 'r') { Thread.start { Correlator[:request_id] }.value }"
     ["require 'correlator/thread'; require 'logging'", "require 'logging'; require 'correlator/thread'"].each do |both|

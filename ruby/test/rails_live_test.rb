@@ -26,6 +26,9 @@ class RailsLiveTest < Minitest::Test
   if HAS_RAILS
     require "correlator/rails"
 
+    # An application may load both: what is hooked twice is wrapped once.
+    BOTH = [ActionController::Base, ActionController::API].freeze
+
     class EventsController < ActionController::Base
       include ActionController::Live
 

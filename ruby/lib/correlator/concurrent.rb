@@ -46,8 +46,7 @@ module Correlator
       def carry_posts(target)
         return unless instance_method?(target, :post)
 
-        Wrap.keep(target, :post, :__correlator_post)
-        target.class_exec do
+        Wrap.replace(target, :post, :__correlator_post) do
           def post(*arguments, &task)
             return __correlator_post(*arguments, &task) unless task && Correlator.capture
 
@@ -62,8 +61,7 @@ module Correlator
       def carry_each_post(target)
         return unless instance_method?(target, :posts)
 
-        Wrap.keep(target, :posts, :__correlator_posts)
-        target.class_exec do
+        Wrap.replace(target, :posts, :__correlator_posts) do
           def posts(posts)
             __correlator_posts(posts.map { |executor, values, task| [executor, values, Concurrent.carry(task)] })
           end
@@ -74,8 +72,7 @@ module Correlator
       def leave_timers(target)
         return unless instance_method?(target, :post_task)
 
-        Wrap.keep(target, :post_task, :__correlator_post_task)
-        target.class_exec do
+        Wrap.replace(target, :post_task, :__correlator_post_task) do
           private
 
           def post_task(*arguments)
@@ -92,8 +89,7 @@ module Correlator
 
       def carry_block_of(target, name)
         kept = :"__correlator_#{name}"
-        Wrap.keep(target, name, kept)
-        target.class_exec do
+        Wrap.replace(target, name, kept) do
           define_method(name) do |*arguments, &task|
             __send__(kept, *arguments, &(task && Concurrent.carry(task)))
           end

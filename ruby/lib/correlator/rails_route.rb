@@ -40,8 +40,7 @@ module Correlator
 
       # A router of before 7.1 makes an Array of all routes that match, best first, then tries them.
       def note_routes(router)
-        Wrap.keep(router, :find_routes, :__correlator_find_routes)
-        router.class_exec do
+        Wrap.replace(router, :find_routes, :__correlator_find_routes) do
           private
 
           def find_routes(request)

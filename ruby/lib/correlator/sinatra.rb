@@ -10,8 +10,7 @@ module Correlator
   # first. Sinatra has no hook between finding a route and running it.
   module SinatraRoute # :nodoc: all
     def self.install(base)
-      Wrap.keep(base, :route_eval, :__correlator_route_eval)
-      base.class_exec do
+      Wrap.replace(base, :route_eval, :__correlator_route_eval) do
         private
 
         def route_eval(&block)

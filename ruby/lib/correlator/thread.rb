@@ -55,8 +55,8 @@ module Correlator
 
       # Of a block that is written nowhere, as &:name.
       def caller_place
-        from = caller_locations.find { |location| location.path != __FILE__ }
-        [from.path, from.lineno]
+        from = caller_locations(1, 16)&.find { |location| location.path != __FILE__ }
+        from ? [from.path, from.lineno] : [__FILE__, __LINE__]
       end
 
       def other_ractor?
@@ -64,12 +64,8 @@ module Correlator
       end
     end
 
-    Wrap.keep(::Thread, :initialize, :__correlator_initialize)
-    Wrap.keep(::Thread.singleton_class, :start, :__correlator_start)
-    Wrap.keep(::Thread.singleton_class, :fork, :__correlator_fork)
-
     # Thread.new of Thread itself and of all its subclasses gets here.
-    ::Thread.class_exec do
+    Wrap.replace(::Thread, :initialize, :__correlator_initialize) do
       ruby2_keywords def initialize(*arguments, &block)
         inherited = Thread.inherit(block)
         inherited ? __correlator_initialize(*arguments, &inherited) : __correlator_initialize(*arguments, &block)
@@ -77,12 +73,14 @@ module Correlator
     end
 
     # Thread.start and fork call no initialize.
-    ::Thread.singleton_class.class_exec do
+    Wrap.replace(::Thread.singleton_class, :start, :__correlator_start) do
       ruby2_keywords def start(*arguments, &block)
         inherited = Thread.inherit(block)
         inherited ? __correlator_start(*arguments, &inherited) : __correlator_start(*arguments, &block)
       end
+    end
 
+    Wrap.replace(::Thread.singleton_class, :fork, :__correlator_fork) do
       ruby2_keywords def fork(*arguments, &block)
         inherited = Thread.inherit(block)
         inherited ? __correlator_fork(*arguments, &inherited) : __correlator_fork(*arguments, &block)

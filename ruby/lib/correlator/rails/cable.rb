@@ -26,8 +26,7 @@ module Correlator
 
       # Notes down the request while it lasts.
       def self.note_origin(connection)
-        Wrap.keep(connection, :process, :__correlator_process)
-        connection.class_exec do
+        Wrap.replace(connection, :process, :__correlator_process) do
           def process
             @correlator_origin = Job.origin
             __correlator_process
@@ -39,9 +38,8 @@ module Correlator
         { perform_action: nil, subscribe_to_channel: "subscribed",
           unsubscribe_from_channel: "unsubscribed", transmit: "transmit" }.each do |name, word|
           kept = :"__correlator_#{name}"
-          Wrap.keep(channel, name, kept)
           is_private = channel.private_method_defined?(name)
-          channel.class_exec do
+          Wrap.replace(channel, name, kept) do
             define_method(name) do |*arguments|
               action = word || Cable.action_of(self, *arguments)
               Cable.name_work("#{self.class.name}##{action}") if action

@@ -17,8 +17,7 @@ module Correlator
       end
 
       def self.hook(live)
-        Wrap.keep(live, :new_controller_thread, :__correlator_new_controller_thread)
-        live.class_exec do
+        Wrap.replace(live, :new_controller_thread, :__correlator_new_controller_thread) do
           private
 
           def new_controller_thread

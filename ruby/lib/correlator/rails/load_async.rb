@@ -17,14 +17,13 @@ module Correlator
       end
 
       def self.hook(result)
-        Wrap.keep(result, :schedule!, :__correlator_schedule!)
-        Wrap.keep(result, :execute_or_skip, :__correlator_execute_or_skip)
-        result.class_exec do
+        Wrap.replace(result, :schedule!, :__correlator_schedule!) do
           def schedule!(*arguments)
             @correlator_state = Correlator.capture
             __correlator_schedule!(*arguments)
           end
-
+        end
+        Wrap.replace(result, :execute_or_skip, :__correlator_execute_or_skip) do
           def execute_or_skip
             Correlator.with(@correlator_state) { __correlator_execute_or_skip }
           end
