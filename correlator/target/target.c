@@ -9,7 +9,6 @@
 #include <correlator/state_abi.h>
 
 #include "base/rights.h"
-#include "target/proc/living_thread.h"
 #include "target/proc/process_access.h"
 
 /* Of glibc and musl: nothing happens there, it is for debuggers to stop at. */
@@ -80,19 +79,13 @@ static int look_behind_objects(struct target *target, const struct memory_reader
 	return otel_announcement_look(&target->otel.announcement, map, reader);
 }
 
-/* A leader that has exited shows nobody anything. */
-static bool may_reach(pid_t pid)
-{
-	return rights_reach_others() || rights_reach(living_thread_of(pid));
-}
-
 /* 1: OpenTelemetry's process context is news; 0; -errno. */
 static int look_at_objects(struct target *target, struct memory_map *map)
 {
 	struct memory_reader reader = memory_reader_of_process(target->info.pid);
 	struct object_walk *walk = &target->walk;
 	bool has_dropped;
-	int r = may_reach(target->info.pid) ? 0 : -EPERM;
+	int r = rights_reach(target->info.pid) ? 0 : -EPERM;
 
 	if (r == 0)
 		r = object_walk_begin(walk, map);

@@ -283,13 +283,13 @@ static int use(struct agent *agent, pid_t pid, const char *file, int fd, int *re
 }
 
 /* Has the agent read what is in its room. */
-static int read_room(struct agent *agent, pid_t pid)
+static int read_room(struct agent *agent, pid_t pid, pid_t tid)
 {
 	struct agent_room *room = agent->room;
 	int fd, r;
 
 	room->task = AGENT_READ_MEMORY;
-	room->pid = pid;
+	room->pid = tid;
 	r = use(agent, pid, NULL, -1, &fd);
 	if (r < 0)
 		return r;
@@ -349,7 +349,8 @@ static void empty_room(const struct agent_room *room, const struct memory_span *
 	}
 }
 
-static int read_spans(struct agent *agent, pid_t pid, const struct memory_span *spans, size_t count)
+static int read_spans(struct agent *agent, pid_t pid, pid_t tid, const struct memory_span *spans,
+		      size_t count)
 {
 	struct position position = { 0 };
 	int r = is_given_up(agent, pid) ? -ETIMEDOUT : 0;
@@ -361,19 +362,19 @@ static int read_spans(struct agent *agent, pid_t pid, const struct memory_span *
 		if (r < 0)
 			return r;
 		fill_room(agent->room, spans, count, &position);
-		r = read_room(agent, pid);
+		r = read_room(agent, pid, tid);
 		if (r == 0)
 			empty_room(agent->room, spans, begin);
 	}
 	return r;
 }
 
-int agent_read_memory(pid_t pid, const struct memory_span *spans, size_t count)
+int agent_read_memory(pid_t pid, pid_t tid, const struct memory_span *spans, size_t count)
 {
 	int r;
 
 	(void)pthread_mutex_lock(&the_agent.lock);
-	r = read_spans(&the_agent, pid, spans, count);
+	r = read_spans(&the_agent, pid, tid, spans, count);
 	(void)pthread_mutex_unlock(&the_agent.lock);
 	return r;
 }

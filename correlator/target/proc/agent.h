@@ -46,8 +46,8 @@ struct agent_file_names {
  * in time (logged, once of each process), or did not before; -errno also if there can be no agent.
  */
 
-/* As memory_read_many of a live process. */
-int agent_read_memory(pid_t pid, const struct memory_span *spans, size_t count);
+/* As memory_read_many of a live process, by this thread of it: its leader, or another one. */
+int agent_read_memory(pid_t pid, pid_t tid, const struct memory_span *spans, size_t count);
 /* An O_PATH descriptor of a regular file that may be read, the caller's; -ESTALE: it is another
  * one. */
 int agent_open_file(pid_t pid, const char *name, const struct agent_file_names *names,

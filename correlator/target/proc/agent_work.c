@@ -84,6 +84,20 @@ ssize_t agent_read_pieces(struct agent_room *room)
 	return copied < 0 ? -errno : copied;
 }
 
+/* A file system of the target's may say anything: that we lack something it cannot. */
+static int judge(int error)
+{
+	int fd;
+
+	if (error != -EMFILE && error != -ENFILE && error != -ENOMEM)
+		return error;
+	fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return error;
+	(void)close(fd);
+	return -EIO;
+}
+
 /* The file itself, of an O_PATH descriptor. Nor does it wait for who has a lease on it. */
 static int open_really(int path_fd)
 {
@@ -95,7 +109,7 @@ static int open_really(int path_fd)
 		return -EBADF;
 	name[sizeof(name) - 2] = (char)('0' + path_fd);
 	fd = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return fd < 0 ? judge(-errno) : fd;
 }
 
 /* O_PATH first: opening a FIFO waits and opening a device acts, looking at either does not. */
@@ -104,9 +118,9 @@ static int open_by(const char *name, const uint64_t *inode, struct stat *ret_sta
 	int fd = open(name, O_PATH | O_CLOEXEC), r = 0;
 
 	if (fd < 0)
-		return -errno;
+		return judge(-errno);
 	if (fstat(fd, ret_status))
-		r = -errno;
+		r = judge(-errno);
 	else if (!S_ISREG(ret_status->st_mode) || (inode && ret_status->st_ino != *inode))
 		r = -ESTALE;
 	if (r == 0)

@@ -1,23 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "target/proc/living_thread.h"
 
+#include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/rights.h"
 #include "target/proc/proc_file.h"
 
 enum {
 	STAT_BYTES = 1024,
+	THREADS_MAX = 64, /* that are looked at: a process may have 30,000 */
 };
 
-/* The state of a process or thread, or 0. */
-static char state_of(pid_t pid, long *ret_thread_count)
+DEFINE_CLEANUP(DIR *, closedir);
+
+/* Of a thread of the process: its state, or 0. */
+static char state_of(pid_t pid, pid_t tid, long *ret_thread_count)
 {
-	char text[STAT_BYTES], state;
+	char name[32], text[STAT_BYTES], state;
 	const char *comm_end;
 
-	if (proc_file_read_head(pid, "stat", text, sizeof(text)) < 0)
+	(void)snprintf(name, sizeof(name), "task/%d/stat", tid);
+	if (proc_file_read_head(pid, name, text, sizeof(text)) < 0)
 		return 0;
 	comm_end = strrchr(text, ')');
 	return comm_end && sscanf(comm_end + 1,
@@ -30,21 +37,21 @@ static char state_of(pid_t pid, long *ret_thread_count)
 
 pid_t living_thread_of(pid_t pid)
 {
-	_cleanup_free_ pid_t *tids = NULL;
+	_cleanup_(closedirp) DIR *folder = NULL;
+	const struct dirent *entry;
 	long thread_count;
-	char path[64];
-	size_t count;
+	char path[32];
 
-	if (state_of(pid, &thread_count) != 'Z' || thread_count <= 1)
+	if (state_of(pid, pid, &thread_count) != 'Z' || thread_count <= 1 || !rights_reach_others())
 		return pid;
 	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	if (proc_file_list_ids(path, &tids, &count) < 0)
-		return pid;
-	for (size_t i = 0; i < count; i++) {
-		char state = state_of(tids[i], &thread_count);
+	folder = opendir(path);
+	for (int i = 0; folder && i < THREADS_MAX && (entry = readdir(folder)); i++) {
+		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+		char state = tid > 0 ? state_of(pid, tid, &thread_count) : 0;
 
 		if (state && !strchr("ZX", state))
-			return tids[i];
+			return tid;
 	}
 	return pid;
 }

@@ -9,5 +9,9 @@
 
 #include <sys/types.h>
 
-/* The leader unless it has exited; the pid, too, where nothing is known. */
+/*
+ * The leader unless it has exited; the pid, too, where no living thread is among the first that are
+ * listed, and for a caller that may not observe processes of others (rights.h): of a thread it
+ * would be asked who owns it, and another one read. To be called where the pid has failed.
+ */
 pid_t living_thread_of(pid_t pid);

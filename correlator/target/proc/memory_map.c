@@ -138,20 +138,23 @@ static size_t count_lines(const char *text, size_t size_bytes)
 	return count + (size_bytes > 0 && text[size_bytes - 1] != '\n');
 }
 
-static bool is_file(const struct memory_map_entry *entry)
+/* It has files, most of them data. */
+static bool is_in_shared_memory(const struct memory_map_entry *entry)
 {
-	return entry->inode != 0 && entry->path[0] == '/';
+	return strncmp(entry->path, "/dev/shm/", strlen("/dev/shm/")) == 0;
 }
 
-/* Where memory that is no file has its name, and devices; /dev/shm has files, too. */
-static bool is_special(const struct memory_map_entry *entry)
+/* Memory that is no file, and devices, have names, too. */
+static bool is_file(const struct memory_map_entry *entry)
 {
-	static const char *const folders[] = { "/dev/", "/memfd:", "/SYSV" };
+	static const char *const others[] = { "/dev/", "/memfd:", "/SYSV" };
 
-	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
-		if (strncmp(entry->path, folders[i], strlen(folders[i])) == 0)
-			return true;
-	return false;
+	if (entry->inode == 0 || entry->path[0] != '/')
+		return false;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strncmp(entry->path, others[i], strlen(others[i])) == 0)
+			return is_in_shared_memory(entry);
+	return true;
 }
 
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
@@ -190,7 +193,7 @@ static int mark_object_starts(struct memory_map *map)
 						  memory_map_same_object(order[begin], order[end]));
 		     end++)
 			has_code |= order[end]->is_executable;
-		order[begin]->is_object_start = has_code || !is_special(order[begin]);
+		order[begin]->is_object_start = has_code || !is_in_shared_memory(order[begin]);
 	}
 	return 0;
 }

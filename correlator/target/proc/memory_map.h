@@ -54,8 +54,9 @@ void memory_map_deinit(struct memory_map *map);
 
 /*
  * Iterates the distinct file-backed objects (device, inode): the first entry of each, by address.
- * *cursor starts at 0. NULL at the end. What is no file ("[vdso]") is skipped, and so is what is in
- * /dev or shared memory ("/memfd:", "/SYSV") unless a part of it is mapped as code.
+ * *cursor starts at 0. NULL at the end. What is no file is skipped ("[vdso]", "/dev/...",
+ * "/memfd:",
+ * "/SYSV"), but what lies in /dev/shm only if no part of it is mapped as code.
  */
 const struct memory_map_entry *memory_map_next_object(const struct memory_map *map, size_t *cursor);
 /* True if b maps the same file as a; false when either is anonymous. */

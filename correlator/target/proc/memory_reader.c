@@ -10,10 +10,10 @@
 static int read_process_many(const struct memory_reader *reader, const struct memory_span *spans,
 			     size_t count)
 {
-	int r = agent_read_memory(reader->pid, spans, count);
+	int r = agent_read_memory(reader->pid, reader->pid, spans, count);
 	pid_t living = r == -ESRCH ? living_thread_of(reader->pid) : reader->pid;
 
-	return living == reader->pid ? r : agent_read_memory(living, spans, count);
+	return living == reader->pid ? r : agent_read_memory(reader->pid, living, spans, count);
 }
 
 static int read_process(const struct memory_reader *reader, uint64_t address, void *buffer,

@@ -11,7 +11,6 @@
 
 #include "base/cleanup.h"
 #include "base/rights.h"
-#include "target/proc/living_thread.h"
 #include "target/proc/memory_reader.h"
 #include "target/proc/proc_file.h"
 
@@ -76,7 +75,7 @@ void process_access_explain(pid_t pid, char ret_text[static PROCESS_ACCESS_TEXT_
 		(void)snprintf(ret_text, PROCESS_ACCESS_TEXT_BYTES,
 			       "kernel.yama.ptrace_scope is %d: nobody may until the next boot",
 			       scope);
-	else if (!rights_reach(living_thread_of(pid)))
+	else if (!rights_reach(pid))
 		(void)snprintf(
 			ret_text, PROCESS_ACCESS_TEXT_BYTES,
 			"it is user %" PRIu64

@@ -210,7 +210,7 @@ static void an_agent_that_was_ended_is_not_left_behind(void **state)
 	for (int i = 0; i < 70; i++)
 		hang(FIRST_PID + 55, text);
 	do {
-		assert_int_equal(agent_read_memory(getpid(), &span, 1), 0);
+		assert_int_equal(agent_read_memory(getpid(), getpid(), &span, 1), 0);
 	} while (count_children() > 1);
 	assert_int_equal(copy, 7);
 }
@@ -238,11 +238,11 @@ static void one_that_cannot_be_started_leaves_nothing_open(void **state)
 		few = (struct rlimit){ .rlim_cur = (rlim_t)(first + left),
 				       .rlim_max = before.rlim_max };
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-		assert_int_equal(agent_read_memory(getpid(), &span, 1), -EMFILE);
+		assert_int_equal(agent_read_memory(getpid(), getpid(), &span, 1), -EMFILE);
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 		assert_int_equal(next_fd(), first);
 	}
-	assert_int_equal(agent_read_memory(getpid(), &span, 1), 0);
+	assert_int_equal(agent_read_memory(getpid(), getpid(), &span, 1), 0);
 	assert_int_equal(copy, 7);
 	agent_set_identifier(NULL, -1);
 	assert_int_equal(next_fd(), first);
@@ -264,7 +264,7 @@ static void it_works_where_no_descriptor_is_open(void **state)
 
 			for (int fd = lowest; fd < 3 * LINE_FDS; fd++)
 				(void)close(fd);
-			_exit(agent_read_memory(getpid(), &span, 1) < 0 || copy != 7);
+			_exit(agent_read_memory(getpid(), getpid(), &span, 1) < 0 || copy != 7);
 		}
 		assert_int_equal(waitpid(child, &status, 0), child);
 		assert_int_equal(status, 0);
@@ -291,10 +291,10 @@ static void who_is_left_alone_is_not_asked_for_anything(void **state)
 
 	(void)state;
 	hang(FIRST_PID + 60, text);
-	assert_int_equal(agent_read_memory(FIRST_PID + 60, &span, 1), -ETIMEDOUT);
+	assert_int_equal(agent_read_memory(FIRST_PID + 60, FIRST_PID + 60, &span, 1), -ETIMEDOUT);
 	assert_int_equal(agent_open_file(FIRST_PID + 60, "x", &names, &status), -ETIMEDOUT);
 	assert_int_equal(agent_stat_file(FIRST_PID + 60, "x", &names, &status), -ETIMEDOUT);
-	assert_int_equal(agent_read_memory(FIRST_PID + 61, &span, 1), -ESRCH);
+	assert_int_equal(agent_read_memory(FIRST_PID + 61, FIRST_PID + 61, &span, 1), -ESRCH);
 }
 
 static void of_those_that_are_left_alone_the_last_256_are_known(void **state)
@@ -376,7 +376,7 @@ static int read_a_word(uint64_t *ret_copy)
 	struct memory_span span = { (uintptr_t)&word, ret_copy, sizeof(*ret_copy) };
 
 	*ret_copy = 0;
-	return agent_read_memory(getpid(), &span, 1);
+	return agent_read_memory(getpid(), getpid(), &span, 1);
 }
 
 static void a_signal_does_not_end_the_wait_and_an_error_does(void **state)
