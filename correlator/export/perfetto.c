@@ -289,13 +289,17 @@ static void name_context(const struct record_view *record, bool is_request, stru
 	}
 	for (size_t i = 0; i < record->field_count && length < TEXT_BYTES; i++) {
 		const struct record_field *field = &record->fields[i];
-		char value[TEXT_BYTES];
+		size_t mark = length;
 
 		if (!field->is_key || field->text.size_bytes == 0)
 			continue;
-		(void)display_escape(field->text.bytes, field->text.size_bytes, value, TEXT_BYTES);
-		length += (size_t)snprintf(place->context + length, TEXT_BYTES - length, "%s%s",
-					   length > 0 ? ", " : "", value);
+		if (length > 0 && length + sizeof(", ") < TEXT_BYTES) {
+			memcpy(place->context + length, ", ", sizeof(", "));
+			mark += 2;
+		}
+		/* Cut at a character. */
+		length = mark + display_escape(field->text.bytes, field->text.size_bytes,
+					       place->context + mark, TEXT_BYTES - mark);
 	}
 }
 

@@ -85,7 +85,8 @@ struct recording {
 	uint64_t attributed_ns; /* totals, for the last line */
 	uint64_t exec_ns;
 	uint64_t cpu_records;
-	uint32_t found_keys; /* bit N: some context had key N */
+	bool has_contexts; /* some was resolved */
+	uint32_t found_keys; /* bit N: some of them had key N */
 };
 
 /* The mode: how closely each is watched, and all of them together. */
@@ -408,6 +409,7 @@ static void say_read(struct recording *recording, struct observed *process)
 
 static void look_at(struct recording *recording, struct observed *process, uint64_t now_ns)
 {
+	bool is_first = process->is_fork && !process->is_configured;
 	unsigned int decisions;
 
 	(void)observed_look(&recording->targets.processes, process, recording->session, now_ns,
@@ -415,8 +417,8 @@ static void look_at(struct recording *recording, struct observed *process, uint6
 	(void)follow_modes(recording);
 	if (decisions & PROCESS_SAY_READ)
 		say_read(recording, process);
-	/* A child that was forked with them and has none is about to run another program. */
-	if (decisions & PROCESS_SAY_UNREAD && !process->is_fork) {
+	/* A child that was forked with them, and has none, is about to run another program. */
+	if (decisions & PROCESS_SAY_UNREAD && !is_first) {
 		log_warning("process %d (%s) unloaded what publishes its contexts: none is read "
 			    "from now on",
 			    process->pid, process->comm);
@@ -488,7 +490,7 @@ static int search(struct recording *recording, uint64_t now_ns)
  */
 static uint64_t wall_offset_ns(uint64_t before_ns)
 {
-	const uint64_t set_ns = 100 * NS_PER_US;
+	const uint64_t set_ns = WINDOW_CLOCK_SET_NS;
 	const int readings = 3;
 	uint64_t offset_ns = 0, difference_ns;
 
@@ -502,6 +504,14 @@ static uint64_t wall_offset_ns(uint64_t before_ns)
 	return difference_ns < set_ns ? before_ns : offset_ns;
 }
 
+/* CLOCK_BOOTTIME - CLOCK_MONOTONIC: the same, but for a suspend. */
+static uint64_t slept_ns(uint64_t before_ns)
+{
+	uint64_t read_ns = clock_boot_ns() - clock_monotonic_ns();
+
+	return (int64_t)(read_ns - before_ns) < (int64_t)WINDOW_CLOCK_SET_NS ? before_ns : read_ns;
+}
+
 /* The kernel's accounts -> rows. Each thread charges to the next window from here on. */
 static int drain(struct recording *recording, bool is_last)
 {
@@ -509,6 +519,7 @@ static int drain(struct recording *recording, bool is_last)
 
 	window->number++;
 	window->wall_offset_ns = wall_offset_ns(window->wall_offset_ns);
+	window->slept_ns = slept_ns(window->slept_ns);
 	recording->output.identity.clock_set_ns = window_clock_set_ns(window);
 	ways_measure(recording->session, window->start_ktime_ns, window->ways);
 	return session_flush(recording->session, is_last, window_add_account, window,
@@ -535,6 +546,14 @@ static int close_books(struct recording *recording)
 	return r;
 }
 
+static void note_keys(struct recording *recording, const struct context *context)
+{
+	for (size_t key = 0; context && key < recording->options->keys.count; key++)
+		if (context->values[key])
+			recording->found_keys |= UINT32_C(1) << key;
+	recording->has_contexts |= context != NULL;
+}
+
 /* Rows -> records. */
 static int put_rows(struct recording *recording)
 {
@@ -546,9 +565,7 @@ static int put_rows(struct recording *recording)
 
 	for (size_t i = 0; i < window->row_count && r == 0; i++) {
 		window_row_record(window, &window->rows[i], keys, &record);
-		for (size_t key = 0; key < record.keys_count; key++)
-			if (keys[key].value && window->rows[i].context)
-				recording->found_keys |= UINT32_C(1) << key;
+		note_keys(recording, window->rows[i].context);
 		r = output_add(&recording->output, wall_ns, &record);
 	}
 	recording->cpu_records += window->row_count;
@@ -810,6 +827,7 @@ static int begin_observing(struct recording *recording)
 	ways_follow(&recording->ways, recording->session, &recording->targets.processes);
 	window->start_ktime_ns = clock_monotonic_ns();
 	window->wall_offset_ns = window->first_wall_offset_ns = wall_offset_ns(0);
+	window->slept_ns = window->first_slept_ns = clock_boot_ns() - clock_monotonic_ns();
 	own_cost_begin(&recording->cost, recording->session,
 		       options->measures_programs || options->budget_percent > 0,
 		       window->start_ktime_ns, window->start_ktime_ns + first_ns);
@@ -1082,17 +1100,17 @@ static bool wait_for_work(struct recording *recording, uint64_t deadline_ns)
 	return (fds[0].revents & POLLIN) && read_signal(recording);
 }
 
-/* Contexts were there, and none had what was asked for. */
+/* Contexts were there, and none had what was asked for. A late key may have been on its way. */
 static void say_missing_keys(const struct recording *recording)
 {
 	const struct key_options *keys = &recording->options->keys;
 
-	if (!recording->attributed_ns)
+	if (!recording->has_contexts)
 		return;
 	for (size_t i = 0; i < keys->count; i++) {
 		const char *nearest = key_options_nearest(keys->names[i]);
 
-		if (recording->found_keys & UINT32_C(1) << i)
+		if ((recording->found_keys | keys->late) & UINT32_C(1) << i)
 			continue;
 		log_warning("no context had the key %s%s%s%s", keys->names[i],
 			    nearest ? ": did you mean " : "", nearest ? nearest : "",

@@ -160,6 +160,8 @@ static int observe_descendants(struct targets *targets, struct session *session,
 				forget(targets, process, session);
 			else
 				*publishes |= process->state.is_readable;
+		} else if (r == 0 && process) {
+			*publishes |= process->state.is_readable;
 		}
 		if (r == 0)
 			continue;
@@ -236,6 +238,7 @@ static int on_found(void *user, struct target *found)
 		return r == -ENOMEM ? r : 0;
 	}
 	search->has_found = process->is_found = search->targets->has_found = true;
+	search->targets->has_published |= process->state.is_readable;
 	return 0;
 }
 

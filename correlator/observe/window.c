@@ -36,14 +36,18 @@ uint64_t window_wall_ns(const struct window *window, uint64_t ktime_ns)
 	return ktime_ns + window->wall_offset_ns;
 }
 
-uint64_t window_steady_ns(const struct window *window, uint64_t ktime_ns)
-{
-	return ktime_ns + window->first_wall_offset_ns;
-}
-
 int64_t window_clock_set_ns(const struct window *window)
 {
-	return (int64_t)(window->wall_offset_ns - window->first_wall_offset_ns);
+	int64_t set_ns = (int64_t)(window->wall_offset_ns - window->first_wall_offset_ns -
+				   (window->slept_ns - window->first_slept_ns));
+	const int64_t least_ns = WINDOW_CLOCK_SET_NS;
+
+	return set_ns > -least_ns && set_ns < least_ns ? 0 : set_ns;
+}
+
+uint64_t window_steady_ns(const struct window *window, uint64_t ktime_ns)
+{
+	return window_wall_ns(window, ktime_ns) - (uint64_t)window_clock_set_ns(window);
 }
 
 static uint64_t length_ns(const struct window *window)

@@ -24,6 +24,7 @@
 #include <correlator/limits.h>
 #include <correlator/stacks.h>
 
+#include "base/clock.h"
 #include "observe/balance.h"
 #include "observe/contexts.h"
 #include "observe/key_options.h"
@@ -33,6 +34,8 @@
 #include "observe/unseen_changes.h"
 #include "probe/session.h"
 #include "record/record.h"
+
+#define WINDOW_CLOCK_SET_NS (100 * NS_PER_US)
 
 /* What a window knows of a process. */
 struct window_process {
@@ -105,6 +108,8 @@ struct window {
 	/* CLOCK_REALTIME - CLOCK_MONOTONIC, now and when the recording began. */
 	uint64_t wall_offset_ns;
 	uint64_t first_wall_offset_ns;
+	uint64_t slept_ns; /* CLOCK_BOOTTIME - CLOCK_MONOTONIC: in suspend; the same two */
+	uint64_t first_slept_ns;
 	uint64_t epoch; /* the kernel side's number of it */
 	bool has_kernel_split;
 	/* Of a system call: counted as user, is the kernel's. By enum session_way. */
@@ -124,10 +129,11 @@ void window_deinit(struct window *window);
 
 /* What CLOCK_REALTIME showed then. */
 uint64_t window_wall_ns(const struct window *window, uint64_t ktime_ns);
-/* The same by the wall clock as it would be had nobody set it since the recording began, */
-uint64_t window_steady_ns(const struct window *window, uint64_t ktime_ns);
-/* and by how much it was set on (< 0: back). */
+/* By how much the wall clock was set on (< 0: back) since the recording began. A suspend is none:
+ * then CLOCK_MONOTONIC stands. By less than WINDOW_CLOCK_SET_NS it was not. */
 int64_t window_clock_set_ns(const struct window *window);
+/* Wall clock as it would be had nobody set it. */
+uint64_t window_steady_ns(const struct window *window, uint64_t ktime_ns);
 
 /* A session_account_fn: copies an account into a row. 0 or -ENOMEM. */
 int window_add_account(void *window, const struct account_key *key, const struct account *account);

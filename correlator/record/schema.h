@@ -24,8 +24,9 @@
  * PRESENCE: ALWAYS; KNOWN: left out when it is 0 or NULL, which means not known; IF(member): when
  * that SWITCH or BOOL is true. "Not measured" is never 0.
  *
- * Times are nanoseconds; EventTime, and what is called a wall clock, is CLOCK_REALTIME: two of them
- * are so far apart as they say once each has its record's clock_set_ns taken off.
+ * Times are nanoseconds; EventTime, and what is called a wall clock, is CLOCK_REALTIME. EventTimes,
+ * and times of type WALL, of two records are as far apart as they say once each has its record's
+ * clock_set_ns taken off.
  */
 #pragma once
 

@@ -160,6 +160,7 @@ static int follow_window(struct recorder *recorder, const struct record_view *re
 	r = end_window(recorder, false);
 	(void)record_view_count(record, RECORD_FIELD(cpu, window_ns), &length_ns);
 	recorder->window.end_ns = end_ns;
+	recorder->window.clock_set_ns = record->clock_set_ns;
 	recorder->window.start_ns = (uint64_t)length_ns < end_ns ? end_ns - (uint64_t)length_ns : 0;
 	return r;
 }

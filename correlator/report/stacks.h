@@ -4,11 +4,11 @@
  * a long request is spread over the stacks that samples met it in, in proportion to the time that
  * the samples of each stack stand for; that of the short requests of an endpoint over the stacks
  * of all of them together (stacks_spread.h). What ran in no request is told apart by its keys and
- * treated alike. The CPU of an endpoint without a sample is "not sampled". All adds up to the
- * nanosecond. Or in which code was waited: then the time off the CPU is that of the stacks
- * themselves, and what was told of none is in one that is not known. Records are chosen as totals.h
- * chooses them. Records are untrusted: what finds no room is counted. Single thread; nothing here
- * logs.
+ * treated alike, apart from requests. The CPU of an endpoint without a sample is "not sampled". All
+ * adds up to the nanosecond. Or in which code was waited: then the time off the CPU is that of the
+ * stacks themselves, and what was told of none is in one that is not known. Records are chosen as
+ * totals.h chooses them. Records are untrusted: what finds no room is counted. Single thread;
+ * nothing here logs.
  */
 #pragma once
 

@@ -207,10 +207,10 @@ static void add_to_sums(struct stacks_sums *sums, const struct stacks_context *c
 		return;
 	}
 	saturated_add_to(&sums->sampled_ns, context->spent_ns);
-	sums->sampled_contexts++;
+	sums->sampled_contexts += context->places || context->spent_ns > 0;
 	if (context->is_pooled) {
 		saturated_add_to(&sums->pooled_ns, context->spent_ns);
-		sums->pooled_contexts++;
+		sums->pooled_contexts += context->places || context->spent_ns > 0;
 	}
 	for (const struct stacks_place *place = context->places; place; place = place->next)
 		sums->squares += (double)place->spent_ns * (double)place->spent_ns /

@@ -574,6 +574,25 @@ static void what_found_no_account_is_overflow_and_has_no_keys(void **state)
 	assert_int_equal(record.last_ns, WALL + END);
 }
 
+static void a_clock_that_stood_in_a_suspend_was_not_set(void **state)
+{
+	struct window *window = &((struct fixture *)*state)->window;
+
+	window->first_wall_offset_ns = window->wall_offset_ns = 1000 * NS_PER_S;
+	window->first_slept_ns = window->slept_ns = 3 * NS_PER_S;
+	assert_int_equal(window_clock_set_ns(window), 0);
+	window->wall_offset_ns += 8 * NS_PER_S;
+	assert_int_equal(window_clock_set_ns(window), 8 * NS_PER_S);
+	assert_int_equal(window_steady_ns(window, 5), 1000 * NS_PER_S + 5);
+	/* Two readings of two clocks. */
+	window->slept_ns += 8 * NS_PER_S - WINDOW_CLOCK_SET_NS + 1;
+	assert_int_equal(window_clock_set_ns(window), 0);
+	assert_int_equal(window_steady_ns(window, 5), 1008 * NS_PER_S + 5);
+	window->wall_offset_ns -= NS_PER_S;
+	assert_int_equal(window_clock_set_ns(window),
+			 -(int64_t)NS_PER_S + (int64_t)WINDOW_CLOCK_SET_NS - 1);
+}
+
 static void the_stretches_of_long_ago_count_for_less(void **state)
 {
 	struct fixture *fixture = *state;
@@ -742,6 +761,7 @@ int main(void)
 		WINDOW_TEST(a_slices_flags_and_keys_are_those_of_its_account),
 		WINDOW_TEST(books_hold_all_accounts_of_their_process),
 		WINDOW_TEST(what_found_no_account_is_overflow_and_has_no_keys),
+		WINDOW_TEST(a_clock_that_stood_in_a_suspend_was_not_set),
 		WINDOW_TEST(the_stretches_of_long_ago_count_for_less),
 		WINDOW_TEST(a_thread_is_stolen_from_no_less_than_nothing),
 		WINDOW_TEST(what_was_stolen_from_all_together_is_no_threads_debt),
