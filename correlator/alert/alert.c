@@ -295,7 +295,7 @@ static uint64_t jitter_ns(const struct alert_window *window)
 		       : 0;
 }
 
-/* What fires while nothing is measured. True: that is over now. */
+/* An alert that fires while nothing is measured. True: it is over now. */
 static bool end_silence(const struct alert_expression *expression, struct series *series,
 			const struct alert_window *window)
 {

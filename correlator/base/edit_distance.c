@@ -40,3 +40,8 @@ unsigned int edit_distance(const char *one, const char *other)
 	}
 	return row[count];
 }
+
+unsigned int edit_distance_of_slips(const char *name)
+{
+	return 2 + (unsigned int)strlen(name) / 4;
+}

@@ -10,3 +10,6 @@ enum {
  * case, at most as many as the longer one has; EDIT_DISTANCE_BYTES_MAX + 1 if one of them is longer
  * than that. */
 unsigned int edit_distance(const char *one, const char *other);
+
+/* A name that is less far from this one may be a slip of it. */
+unsigned int edit_distance_of_slips(const char *name);

@@ -70,7 +70,7 @@ static struct configured_option *find_name(struct configuration *configuration, 
 /* That which is not much further from name than a slip; NULL: none is. */
 static const char *find_nearest(const struct configuration *configuration, const char *name)
 {
-	unsigned int nearest = 2 + (unsigned int)strlen(name) / 4;
+	unsigned int nearest = edit_distance_of_slips(name);
 	const char *found = NULL;
 
 	for (size_t i = 0; i < configuration->option_count; i++) {

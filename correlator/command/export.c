@@ -206,7 +206,7 @@ static int check_keys(const struct exporter *exporter, const char *by)
 	return recorded_keys_explain_nothing(recording, exporter_filter(exporter));
 }
 
-/* What has records as they are has their clock_set_ns, too. */
+/* A format that has the records as they are has their clock_set_ns, too. */
 static enum streams_clock clock_of(enum export_format format)
 {
 	return format == EXPORT_FORMAT_NDJSON || format == EXPORT_FORMAT_CSV ? STREAMS_AS_WRITTEN

@@ -277,7 +277,7 @@ static uint64_t uuid_of_thread(const char *host_name, int64_t pid, int64_t tid)
 	return uuid_of(process, "thread", &tid, sizeof(tid));
 }
 
-/* What a context is called: the ID of its request, else the values of its keys. */
+/* The name of a context: the ID of its request, else the values of its keys. */
 static void name_context(const struct record_view *record, bool is_request, struct place *place)
 {
 	size_t length = 0;

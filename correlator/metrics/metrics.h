@@ -16,7 +16,7 @@
 #include "queue/backlog.h"
 #include "record/record.h"
 
-/* Whoever asks less often than that may miss the last figures of a process. */
+/* A scraper with a longer interval may miss the last figures of a process. */
 #define METRICS_ENDED_NS (5 * 60 * NS_PER_S)
 
 enum {
@@ -40,7 +40,7 @@ struct metrics_process {
 	int64_t residual_ns;
 	uint64_t dropped_records; /* on their way to a collector */
 	bool is_told; /* it was there in metrics_tell(), */
-	uint64_t pages_before; /* when so many pages had been made */
+	uint64_t pages_before; /* the number of pages that had been made then */
 	bool is_ended;
 	uint64_t ended_ns; /* then, on the clock of the windows */
 };
@@ -76,7 +76,7 @@ struct metrics {
 
 void metrics_init(struct metrics *metrics, const char *tool_version, uint64_t start_wall_ns);
 
-/* So many pages were made so far of what was told. */
+/* pages: the number of pages that were made so far. */
 void metrics_set_pages(struct metrics *metrics, uint64_t pages);
 /* From here on pages may be made of it. */
 void metrics_tell(struct metrics *metrics);

@@ -115,7 +115,7 @@ const char *key_options_nearest(const char *name)
 {
 	static const char *const known[] = { REQUEST_KEY, LATE_KEY, "trace_id",
 					     "parent_request_id" };
-	unsigned int nearest = 2 + (unsigned int)strlen(name) / 4;
+	unsigned int nearest = edit_distance_of_slips(name);
 	const char *found = NULL;
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {

@@ -44,7 +44,7 @@ static int check_otel_target(const struct observed *process)
 	return EXIT_CODE_OK;
 }
 
-/* Of one that was named: it is to publish, or a child of it, now or later. Exit code. */
+/* A process that was named is to publish, or a child of it, now or later. Exit code. */
 static int check_target(const struct observed *process)
 {
 	const struct target *target = process->target;
@@ -74,7 +74,7 @@ static void say_silent(const struct observed *process)
 			"waiting for it to load an object that defines " OTEL_RECORD_SYMBOL
 			" (OTEP 4947)",
 			process->pid, process->comm);
-	/* Of one that was given up that was said. */
+	/* For a process that was given up this was said before. */
 	if (!target->ruby.is_ruby)
 		return;
 	log_warning("process %d (%s, Ruby %s) publishes no context yet: waiting for it to "

@@ -11,7 +11,7 @@
 
 enum {
 	UNSEEN_CHANGES_MIN = 4,
-	UNSEEN_CHANGES_SHARE = 16, /* one of so many stints, at least */
+	UNSEEN_CHANGES_SHARE = 16, /* one change in 16 stints, at least */
 	UNSEEN_CHANGES_STINTS_MAX = 1024, /* of more, all count half as much */
 };
 

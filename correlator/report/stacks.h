@@ -141,7 +141,8 @@ struct stacks_slowest {
 /* After stacks_finish: leaves only those of the chosen requests. 0, -ENOMEM. */
 int stacks_keep_slowest(struct stacks *stacks, const struct stacks_slowest *slowest);
 
-/* Of a place's time: what its context used there, and what stands for others of the endpoint. */
+/* The two parts of a place's time: its context's own, and the part that stands for others of the
+ * endpoint. */
 enum stacks_whose {
 	STACKS_OWN = 0,
 	STACKS_OTHERS = 1,

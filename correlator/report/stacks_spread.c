@@ -228,7 +228,8 @@ static int compare_members(const void *a, const void *b)
 	       (first->context->pool_key < second->context->pool_key);
 }
 
-/* Those that found no room have no samples: they are in no pool. Returns how many there are. */
+/* Contexts that found no room have no samples, and are in no pool. Returns the number of members.
+ */
 static size_t find_members(const struct stacks *stacks, struct member *members)
 {
 	struct stacks_context *context;
@@ -261,7 +262,7 @@ static size_t find_period(const struct member *members, size_t count, int64_t *r
 	return place_count;
 }
 
-/* Of waits each has its own time, so no context lends its to another one. */
+/* Each wait has its own time, so no context lends its time to another one. */
 static size_t pool_size(const struct stacks *stacks, const struct member *members, size_t count)
 {
 	size_t size = 1;
