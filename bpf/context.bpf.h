@@ -286,10 +286,9 @@ VERIFIED_ONCE int context_read_pointer(struct thread_state *thread)
 
 	if (!thread || thread->is_exiting)
 		return 0;
-	if (!thread_has_memory(thread)) {
-		count_loss(thread->life, COUNTER_POINTER_UNREADABLE);
+	/* In the middle of an exec, where all belongs to what was read before it. */
+	if (!thread_has_memory(thread))
 		return 0;
-	}
 	resolution = thread->tls_resolution;
 	if (resolution != TLS_RESOLVED)
 		resolution = context_locate(thread);

@@ -205,7 +205,8 @@ static int64_t sum_losses(const struct alert_books *books)
 	int64_t sum = books->dropped_records;
 
 	for (size_t i = 0; i < _COUNTER_MAX; i++)
-		saturated_add_to(&sum, books->losses[i]);
+		if (counter_is_loss((enum counter)i))
+			saturated_add_to(&sum, books->losses[i]);
 	return sum;
 }
 

@@ -47,7 +47,7 @@ static const char *const totals[] = { [ALERT_EXEC] = "exec",
 				      [ALERT_RESIDUAL] = "residual",
 				      [ALERT_OWN_CPU] = "own_cpu",
 				      [ALERT_LOST] = "lost",
-#define COUNTER_NAME(name, field, text) [ALERT_COUNTER + COUNTER_##name] = field,
+#define COUNTER_NAME(name, field, kind, text) [ALERT_COUNTER + COUNTER_##name] = field,
 				      COUNTER_LIST(COUNTER_NAME)
 #undef COUNTER_NAME
 };

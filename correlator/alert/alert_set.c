@@ -183,7 +183,7 @@ static uint64_t count_of(const struct record_view *view, const char *name)
 static void add_balance_view(struct alert_books *books, const struct record_view *view)
 {
 	static const char *const counters[_COUNTER_MAX] = {
-#define COUNTER_FIELD(name, field, text) [COUNTER_##name] = field,
+#define COUNTER_FIELD(name, field, kind, text) [COUNTER_##name] = field,
 		COUNTER_LIST(COUNTER_FIELD)
 #undef COUNTER_FIELD
 	};

@@ -138,7 +138,7 @@ static void put_processes(const struct writer *writer, const struct metrics *met
 static void put_losses(const struct writer *writer, const struct metrics *metrics)
 {
 	static const char *const names[_COUNTER_MAX] = {
-#define COUNTER_FIELD(name, field, text) [COUNTER_##name] = field,
+#define COUNTER_FIELD(name, field, kind, text) [COUNTER_##name] = field,
 		COUNTER_LIST(COUNTER_FIELD)
 #undef COUNTER_FIELD
 	};

@@ -260,7 +260,7 @@ static void put_flags(struct record_encoder *encoder, const char *name, uint32_t
 static void put_counters(struct record_encoder *encoder, const uint64_t counts[_COUNTER_MAX])
 {
 	static const char *const names[_COUNTER_MAX] = {
-#define COUNTER_FIELD(name, field, text) [COUNTER_##name] = field,
+#define COUNTER_FIELD(name, field, kind, text) [COUNTER_##name] = field,
 		COUNTER_LIST(COUNTER_FIELD)
 #undef COUNTER_FIELD
 	};

@@ -12,7 +12,7 @@ static const struct {
 	const char *name;
 	const char *text;
 } losses[_COUNTER_MAX] = {
-#define COUNTER_TEXTS(counter, field, meaning) [COUNTER_##counter] = { field, meaning },
+#define COUNTER_TEXTS(counter, field, kind, meaning) [COUNTER_##counter] = { field, meaning },
 	COUNTER_LIST(COUNTER_TEXTS)
 #undef COUNTER_TEXTS
 };
@@ -114,6 +114,16 @@ void books_merge(struct books *books, const struct books *other)
 	books->gap_count += other->gap_count;
 	saturated_add_to(&books->dropped_records, other->dropped_records);
 	saturated_add_to(&books->dropped_segments, other->dropped_segments);
+}
+
+int64_t books_lost(const struct books *books)
+{
+	int64_t lost = books->dropped_records;
+
+	for (int i = 0; i < _COUNTER_MAX; i++)
+		if (counter_is_loss((enum counter)i))
+			saturated_add_to(&lost, books->losses[i]);
+	return lost;
 }
 
 int64_t books_charged_ns(const struct books *books)

@@ -56,6 +56,12 @@ bool books_residual_ppm(const struct books *books, double *ret_ppm);
 bool books_sampled_ratio(const struct books *books, double *ret_ratio);
 bool books_balance(const struct books *books);
 
-/* Field name and meaning of a loss counter (counters.h). */
+/*
+ * Records that were dropped, and all that counters say which count losses (counter_is_loss()):
+ * 0 = no figure may have changed.
+ */
+int64_t books_lost(const struct books *books);
+
+/* Field name and meaning of a counter (counters.h). */
 const char *books_loss_name(enum counter counter);
 const char *books_loss_text(enum counter counter);

@@ -321,17 +321,6 @@ static int draw_list(const struct drawing *drawing, struct screen *screen)
 	return r;
 }
 
-/* But for what is counted and nevertheless in the books, of whom it is. */
-static int64_t count_losses(const struct books *books)
-{
-	int64_t losses = books->dropped_records;
-
-	for (int counter = 0; counter < _COUNTER_MAX; counter++)
-		if (counter != COUNTER_CONTEXT_INHERITED && counter != COUNTER_SWITCH_UNSEEN)
-			saturated_add_to(&losses, books->losses[counter]);
-	return losses;
-}
-
 /* The recorder's CPU, with its programs in the kernel where these are measured, of one CPU. */
 static void describe_cost(const struct listing *listing, char ret_text[static TEXT_BYTES])
 {
@@ -356,7 +345,7 @@ static void draw_books(const struct drawing *drawing, size_t row, struct screen 
 	uint64_t left_out = drawing->listing->history->left_out + drawing->listing->story_left_out;
 	char residual[DISPLAY_NUMBER_BYTES], losses[DISPLAY_NUMBER_BYTES], cost[TEXT_BYTES];
 	const char *gap = screen->width < WIDE_WIDTH ? " " : "  ";
-	int64_t lost = count_losses(&totals->books);
+	int64_t lost = books_lost(&totals->books);
 	size_t column = 0;
 
 	if (!drawing->listing->has_windows)

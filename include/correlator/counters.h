@@ -6,60 +6,84 @@
  */
 #pragma once
 
-/* X(NAME, "field name in balance records", "what it means") */
-#define COUNTER_LIST(X)                                                                           \
-	X(BOUNDARY_BUSY, "boundaries_busy",                                                       \
-	  "boundaries skipped because another program held the thread's books")                   \
-	X(SWITCH_UNSEEN, "switches_unseen",                                                       \
-	  "switches that the kernel did not report; made up from the scheduler's own figures")    \
-	X(STORAGE_FAILED, "storage_failed", "threads that got no task storage: not observed")     \
-	X(POINTER_UNREADABLE, "pointers_unreadable",                                              \
-	  "reads of the thread-local that faulted; the last known context was kept")              \
-	X(STATE_UNREADABLE, "states_unreadable",                                                  \
-	  "state tables that faulted; the time went to unattributed")                             \
-	X(STATE_MALFORMED, "states_malformed",                                                    \
-	  "state tables that break the ABI (size, capacity, alignment)")                          \
-	X(VALUE_UNREADABLE, "values_unreadable", "values whose object or text faulted")           \
-	X(VALUE_LATE, "values_late",                                                              \
-	  "contexts not read at a switch: the family's long values had taken too long")           \
-	X(CHANGE_UNSEEN, "changes_unseen", "context changes that no probe saw")                   \
-	X(CONTEXT_INHERITED, "contexts_inherited",                                                \
-	  "contexts found on a thread that had passed no probe yet: flagged inherited")           \
-	X(OTEL_UNREADABLE, "otel_unreadable",                                                     \
-	  "OpenTelemetry records that faulted; the time went to unattributed")                    \
-	X(OTEL_MALFORMED, "otel_malformed",                                                       \
-	  "OpenTelemetry records at no possible address, longer than 640 bytes, or cut")          \
-	X(OTEL_KEY_UNKNOWN, "otel_keys_unknown",                                                  \
-	  "OpenTelemetry records with an attribute that the key map did not name yet")            \
-	X(CONTEXTS_FULL, "contexts_full",                                                         \
-	  "contexts not recorded: the map was full, or the family's share; in overflow")          \
-	X(CONTEXT_LOST, "contexts_lost",                                                          \
-	  "accounts of a context whose values were gone: unattributed, flagged unknown")          \
-	X(ACCOUNTS_FULL, "accounts_full",                                                         \
-	  "charges with no account: the map was full, or the family's share; in overflow")        \
-	X(PROCESSES_FULL, "processes_full", "forked processes with no room in the process table") \
-	X(EVENTS_LOST, "events_lost", "events that found the ring full")                          \
-	X(THREAD_LATE, "threads_late",                                                            \
-	  "threads whose books were held when the window ended: its time is in the next one")     \
-	X(SLICE_LOST, "slices_lost", "slices that found no room; the accounts have their time")   \
-	X(SAMPLE_LOST, "samples_lost",                                                            \
-	  "samples that met a boundary being written up, or a full map")                          \
-	X(STACKS_FULL, "stacks_full", "samples whose frames found no room: [unknown]")            \
-	X(FRAMES_UNREADABLE, "frames_unreadable",                                                 \
-	  "frames that could not be read or named: once for each time their stack is told")       \
-	X(STACKS_CUT, "stacks_cut",                                                               \
-	  "samples of more than 1,024 frames: the outermost are missing")                         \
-	X(GVL_IMPLAUSIBLE, "gvl_implausible",                                                     \
-	  "readings of GVL waits that cannot be true: charged up to the time off the CPU")        \
-	X(GC_IMPLAUSIBLE, "gc_implausible",                                                       \
-	  "readings of collections that cannot be true: charged up to the CPU time")              \
-	X(SYSCALL_LOST, "syscalls_lost",                                                          \
-	  "system calls of no syscall record: the map was full, or the family's share, or the "   \
+/*
+ * A LOSS may have changed a figure. What is NORMAL comes with forks, execs and new threads: all
+ * figures are right, or the record has a flag.
+ */
+enum counter_kind {
+	COUNTER_LOSS,
+	COUNTER_NORMAL,
+};
+
+/* X(NAME, "field name in balance records", kind, "what it means") */
+#define COUNTER_LIST(X)                                                                         \
+	X(BOUNDARY_BUSY, "boundaries_busy", LOSS,                                               \
+	  "boundaries skipped because another program held the thread's books")                 \
+	X(SWITCH_UNSEEN, "switches_unseen", NORMAL,                                             \
+	  "switches that the kernel did not report; made up from the scheduler's own figures")  \
+	X(STORAGE_FAILED, "storage_failed", LOSS,                                               \
+	  "threads that got no task storage: not observed")                                     \
+	X(POINTER_UNREADABLE, "pointers_unreadable", LOSS,                                      \
+	  "reads of the thread-local that faulted; the last known context was kept")            \
+	X(STATE_UNREADABLE, "states_unreadable", LOSS,                                          \
+	  "state tables that faulted; the time went to unattributed")                           \
+	X(STATE_MALFORMED, "states_malformed", LOSS,                                            \
+	  "state tables that break the ABI (size, capacity, alignment)")                        \
+	X(VALUE_UNREADABLE, "values_unreadable", LOSS, "values whose object or text faulted")   \
+	X(VALUE_LATE, "values_late", LOSS,                                                      \
+	  "contexts not read at a switch: the family's long values had taken too long")         \
+	X(CHANGE_UNSEEN, "changes_unseen", LOSS, "context changes that no probe saw")           \
+	X(CONTEXT_INHERITED, "contexts_inherited", NORMAL,                                      \
+	  "contexts found on a thread that had passed no probe yet: flagged inherited")         \
+	X(OTEL_UNREADABLE, "otel_unreadable", LOSS,                                             \
+	  "OpenTelemetry records that faulted; the time went to unattributed")                  \
+	X(OTEL_MALFORMED, "otel_malformed", LOSS,                                               \
+	  "OpenTelemetry records at no possible address, longer than 640 bytes, or cut")        \
+	X(OTEL_KEY_UNKNOWN, "otel_keys_unknown", LOSS,                                          \
+	  "OpenTelemetry records with an attribute that the key map did not name yet")          \
+	X(CONTEXTS_FULL, "contexts_full", LOSS,                                                 \
+	  "contexts not recorded: the map was full, or the family's share; in overflow")        \
+	X(CONTEXT_LOST, "contexts_lost", LOSS,                                                  \
+	  "accounts of a context whose values were gone: unattributed, flagged unknown")        \
+	X(ACCOUNTS_FULL, "accounts_full", LOSS,                                                 \
+	  "charges with no account: the map was full, or the family's share; in overflow")      \
+	X(PROCESSES_FULL, "processes_full", LOSS,                                               \
+	  "forked processes with no room in the process table")                                 \
+	X(EVENTS_LOST, "events_lost", LOSS, "events that found the ring full")                  \
+	X(THREAD_LATE, "threads_late", LOSS,                                                    \
+	  "threads whose books were held when the window ended: its time is in the next one")   \
+	X(SLICE_LOST, "slices_lost", LOSS,                                                      \
+	  "slices that found no room; the accounts have their time")                            \
+	X(SAMPLE_LOST, "samples_lost", LOSS,                                                    \
+	  "samples that met a boundary being written up, or a full map")                        \
+	X(STACKS_FULL, "stacks_full", LOSS, "samples whose frames found no room: [unknown]")    \
+	X(FRAMES_UNREADABLE, "frames_unreadable", LOSS,                                         \
+	  "frames that could not be read or named: once for each time their stack is told")     \
+	X(STACKS_CUT, "stacks_cut", LOSS,                                                       \
+	  "samples of more than 1,024 frames: the outermost are missing")                       \
+	X(GVL_IMPLAUSIBLE, "gvl_implausible", LOSS,                                             \
+	  "readings of GVL waits that cannot be true: charged up to the time off the CPU")      \
+	X(GC_IMPLAUSIBLE, "gc_implausible", LOSS,                                               \
+	  "readings of collections that cannot be true: charged up to the CPU time")            \
+	X(SYSCALL_LOST, "syscalls_lost", LOSS,                                                  \
+	  "system calls of no syscall record: the map was full, or the family's share, or the " \
 	  "thread's books were held for more than four")
 
 enum counter {
-#define COUNTER_ENUM(name, field, text) COUNTER_##name,
+#define COUNTER_ENUM(name, field, kind, text) COUNTER_##name,
 	COUNTER_LIST(COUNTER_ENUM)
 #undef COUNTER_ENUM
 	_COUNTER_MAX,
 };
+
+/* Whether it counts what may have changed a figure. */
+static inline int counter_is_loss(enum counter counter)
+{
+	static const enum counter_kind kinds[_COUNTER_MAX] = {
+#define COUNTER_KIND(name, field, kind, text) [COUNTER_##name] = COUNTER_##kind,
+		COUNTER_LIST(COUNTER_KIND)
+#undef COUNTER_KIND
+	};
+
+	return kinds[counter] == COUNTER_LOSS;
+}

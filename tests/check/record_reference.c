@@ -67,7 +67,7 @@ static void print_remark(const struct printer *printer, const char *meaning)
 
 static void print_counters(const struct printer *printer)
 {
-#define PRINT(name, field, text) print_line(printer, field, "integer", false, "", text);
+#define PRINT(name, field, kind, text) print_line(printer, field, "integer", false, "", text);
 	COUNTER_LIST(PRINT)
 #undef PRINT
 }

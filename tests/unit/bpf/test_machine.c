@@ -193,9 +193,9 @@ static void compare_rows(struct difference *difference, uint64_t window, const s
 }
 
 static const char *const losses[] = {
-#define LOSS(name, field, text) field,
-	COUNTER_LIST(LOSS)
-#undef LOSS
+#define FIELD(name, field, kind, text) field,
+	COUNTER_LIST(FIELD)
+#undef FIELD
 };
 
 static void compare_processes(struct difference *difference, uint64_t window,

@@ -202,7 +202,7 @@ static void put_rows(FILE *file, const struct row *rows, size_t count, bool is_c
 static char *expected_text(bool is_classic)
 {
 	static const char *const counters[] = {
-#define COUNTER_NAME(name, field, text) field,
+#define COUNTER_NAME(name, field, kind, text) field,
 		COUNTER_LIST(COUNTER_NAME)
 #undef COUNTER_NAME
 	};

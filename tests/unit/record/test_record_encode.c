@@ -291,7 +291,7 @@ static void a_slice_record_reads_back(void **state)
 static void a_balance_record_reads_back(void **state)
 {
 	static const char *const names[_COUNTER_MAX] = {
-#define COUNTER_FIELD(name, field, text) field,
+#define COUNTER_FIELD(name, field, kind, text) field,
 		COUNTER_LIST(COUNTER_FIELD)
 #undef COUNTER_FIELD
 	};

@@ -705,7 +705,9 @@ static bool can_look(struct view *view)
 	if (truth(view)->has_no_memory)
 		return false;
 	view->is_found |= view->is_ready && !truth(view)->has_new_memory;
-	if (!truth(view)->has_new_memory && !(view->is_ready && truth(view)->is_hidden))
+	if (truth(view)->has_new_memory)
+		return false;
+	if (!view->is_ready || !truth(view)->is_hidden)
 		return true;
 	count(view, COUNTER_POINTER_UNREADABLE);
 	return false;
