@@ -19,6 +19,7 @@
 #include "command/streams.h"
 #include "report/diff.h"
 #include "report/format.h"
+#include "report/format_columns.h"
 #include "report/format_diff.h"
 #include "report/format_story.h"
 #include "report/story.h"
@@ -32,6 +33,9 @@ static struct format_options choose_format(const struct report_options *options,
 	struct format_options format_options = {
 		.sort = options->sort,
 		.top_count = options->top_count,
+		.has_top = options->has_top,
+		.has_books = options->has_books,
+		.has_cost = options->has_cost,
 		.columns = options->column_count > 0 ? options->columns : NULL,
 		.column_count = options->column_count,
 		.is_slowest = options->is_slowest,
@@ -67,6 +71,44 @@ static int print_report(const struct report_options *options, const struct total
 	if (story)
 		return format_story(story, &format_options, stdout);
 	return formats[options->is_over_time][options->format](totals, &format_options, stdout);
+}
+
+/* A field that is in no table of this report: which are is said. Logged, -EINVAL. */
+static int check_field(const struct totals *totals, const struct format_options *options,
+		       const char *option, enum row_field wanted)
+{
+	char names[1024];
+	struct text_writer writer;
+
+	if (format_has_field(totals, options, wanted))
+		return 0;
+	text_writer_init(&writer, names, sizeof(names));
+	for (int i = 0; i < _ROW_FIELD_MAX; i++) {
+		enum row_field field = (enum row_field)i;
+		const char *name = rows_field_name(field);
+
+		if (!format_has_field(totals, options, field))
+			continue;
+		text_writer_put(&writer, ", ", i > 0 ? 2 : 0);
+		text_writer_put(&writer, name, strlen(name));
+	}
+	return log_error(EINVAL, "%s: a report by %s has no %s; it has %s", option,
+			 totals->groupings[0].by ? totals->groupings[0].by : "request",
+			 rows_field_name(wanted), names);
+}
+
+static int check_fields(struct report_options *options, const struct totals *totals,
+			const struct format_file *files)
+{
+	const struct format_options format_options = choose_format(options, files);
+	int r = 0;
+
+	if (options->has_sort)
+		r = check_field(totals, &format_options, "--sort", options->sort);
+	for (size_t i = 0; i < options->column_count && r == 0; i++)
+		r = check_field(totals, &format_options, "--columns", options->columns[i]);
+	options->is_failed = r < 0;
+	return r;
 }
 
 /* Of an id that is not there: which may be meant. Logged, -ENOENT. */
@@ -153,6 +195,8 @@ static int report(struct report_options *options)
 		r = finish_story(&story);
 	if (r == 0 && (options->by || options->is_slowest))
 		r = report_files_check_keys(&totals);
+	if (r == 0 && !wanted)
+		r = check_fields(options, &totals, files);
 	if (r < 0)
 		return r;
 	r = print_report(options, &totals, wanted, files);
@@ -245,6 +289,8 @@ int command_report(int argc, char **argv)
 	if (utf8 != (locale_t)0)
 		previous = uselocale(utf8);
 	code = report_as_asked(&options);
+	if (options.is_failed)
+		code = EXIT_CODE_USAGE;
 	report_arguments_deinit(&options);
 	if (utf8 != (locale_t)0) {
 		(void)uselocale(previous);

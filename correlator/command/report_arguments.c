@@ -32,6 +32,8 @@ enum {
 	OPTION_STACKS = 261,
 	OPTION_SYSCALLS = 262,
 	OPTION_OFF_CPU = 263,
+	OPTION_BOOKS = 264,
+	OPTION_COST = 265,
 };
 
 static const char *const format_names[_FORMAT_MAX] = { "table", "json", "csv", "ndjson" };
@@ -63,7 +65,14 @@ static const struct argp_option argp_options[] = {
 	  "Columns of the table, of the fields above, and that of --sort (default: in a terminal what "
 	  "fits, elsewhere all)",
 	  0 },
-	{ "top", 'n', "N", 0, "Show the first N groups (default 20 in a table, else 0 = all)", 0 },
+	{ "top", 'n', "N", 0,
+	  "Show the first N groups (default 20 in a table, of two tables 8 and 5, else 0 = all)",
+	  0 },
+	{ "books", OPTION_BOOKS, NULL, 0,
+	  "All of the books: what the kernel says that ran, where it went, what was missed; all "
+	  "processes, and which threads ran in no context",
+	  0 },
+	{ "cost", OPTION_COST, NULL, 0, "All that watching cost: CPU, programs, memory, maps", 0 },
 	{ "format", 'f', "FORMAT", 0,
 	  "table (default), json, csv, or ndjson, a line of JSON for each row", 0 },
 	{ "where", 'w', "KEY=VALUE", 0,
@@ -380,10 +389,47 @@ static void check_syscalls(const struct report_options *options, struct argp_sta
 				 options->by);
 }
 
+static void check_books(const struct report_options *options, struct argp_state *state)
+{
+	bool is_other = options->request || options->is_stacks || options->is_syscalls ||
+			options->is_diff || options->html || options->alerts;
+
+	if ((options->has_books || options->has_cost) && is_other)
+		arguments_refuse(state,
+				 "--books and --cost are of rows: not with --request, --stacks, "
+				 "--syscalls, --diff, --html or --alert");
+}
+
+/* Whether it is one that takes no argument. */
+static bool parse_flag(struct report_options *options, int key)
+{
+	switch (key) {
+	case OPTION_DIFF:
+		options->is_diff = true;
+		return true;
+	case OPTION_SYSCALLS:
+		options->is_syscalls = true;
+		return true;
+	case OPTION_OFF_CPU:
+		options->measure = STACKS_OFF_CPU;
+		return true;
+	case OPTION_BOOKS:
+		options->has_books = true;
+		return true;
+	case OPTION_COST:
+		options->has_cost = true;
+		return true;
+	default:
+		return false;
+	}
+}
+
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
 	struct report_options *options = state->input;
 
+	if (parse_flag(options, key))
+		return 0;
 	switch (key) {
 	case 'r':
 		options->request = argument;
@@ -396,15 +442,6 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		parse_sort(options, argument, state);
 		options->has_sort = true;
 		options->is_of_rows = true;
-		return 0;
-	case OPTION_DIFF:
-		options->is_diff = true;
-		return 0;
-	case OPTION_SYSCALLS:
-		options->is_syscalls = true;
-		return 0;
-	case OPTION_OFF_CPU:
-		options->measure = STACKS_OFF_CPU;
 		return 0;
 	case OPTION_STACKS:
 		parse_stacks(options, argument, state);
@@ -453,6 +490,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		check_html(options, state);
 		check_stacks(options, state);
 		check_syscalls(options, state);
+		check_books(options, state);
 		return 0;
 	default:
 		return streams_parse_paths(key, state, &options->paths, &options->path_count);

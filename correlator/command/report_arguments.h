@@ -38,6 +38,8 @@ struct report_options {
 	double slowest_percent; /* 0: so many, which is top_count */
 	bool has_top;
 	size_t top_count;
+	bool has_books; /* all of the books */
+	bool has_cost; /* all that watching cost */
 	enum output_format format;
 	struct filter filter;
 	const char *html; /* the page to write; NULL: none */

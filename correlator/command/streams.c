@@ -130,6 +130,9 @@ int streams_finish_flushed_output(const char *what, int error)
 		return 0;
 	if (poll(&poll_fd, 1, 0) == 1 && (poll_fd.revents & (POLLERR | POLLHUP)))
 		return 0;
+	/* It failed before, and the reason is gone: the next write has it. */
+	if (error == 0 && write(STDOUT_FILENO, "\n", 1) < 0)
+		error = errno;
 	if (error == 0)
 		return log_error(EIO, "cannot write %s", what);
 	return log_error_errno(error, "cannot write %s", what);

@@ -27,6 +27,9 @@ struct format_options {
 	const enum row_field *columns; /* of tables, key apart; NULL: what fits */
 	size_t column_count;
 	size_t top_count; /* 0 = all */
+	bool has_top; /* it was asked for: else two tables share a screen */
+	bool has_books; /* all of the books, and of the heading; else what one must know of them */
+	bool has_cost; /* all that watching cost */
 	size_t width; /* of the screen, in columns */
 	bool is_slowest; /* requests alone, and when each began */
 	bool has_step; /* over time: steps as long as they were asked for, not what fits */
@@ -63,5 +66,10 @@ int format_unattributed(const struct totals *totals, const struct format_options
 /* A cell of such a table, of at least 1024 bytes (TABLE_CELL_BYTES): fit for a screen. */
 void format_cell(const struct rows *rows, size_t row_index, enum row_field field, char *ret_text);
 
-/* What format_table prints below its tables: the books, and what watching cost. */
+/*
+ * What format_table prints below its tables: of the books and of what watching cost a line, with
+ * all that may have changed a figure; with has_books and has_cost all of them.
+ */
 void format_books(const struct totals *totals, const struct format_options *options, FILE *out);
+/* All that watching cost (has_cost). */
+void format_cost(const struct totals *totals, const struct format_options *options, FILE *out);

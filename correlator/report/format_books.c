@@ -5,41 +5,11 @@
 
 #include "base/text.h"
 #include "report/display.h"
+#include "report/label.h"
 
-/* Names of programs are cut to it, and indented in it. */
 enum {
-	LABEL_COLUMNS = 22,
-	INDENT = 2,
+	LABEL_COLUMNS = 11, /* as in the heading */
 };
-
-static void print_label(const char *label, FILE *out)
-{
-	(void)fprintf(out, "  %-*s ", LABEL_COLUMNS, label);
-}
-
-/* A time, and what part it is of the whole, if that is measured (above 0). The line goes on. */
-static void print_part(const char *label, int64_t ns, int64_t whole_ns, FILE *out)
-{
-	char duration[DISPLAY_NUMBER_BYTES];
-
-	display_duration(ns, duration);
-	print_label(label, out);
-	(void)fprintf(out, "%10s", duration);
-	if (whole_ns > 0)
-		(void)fprintf(out, " %8.2f %%", 100.0 * (double)ns / (double)whole_ns);
-}
-
-static void print_line(const char *label, int64_t ns, int64_t whole_ns, FILE *out)
-{
-	print_part(label, ns, whole_ns, out);
-	(void)fputc('\n', out);
-}
-
-static void print_title(const char *title, const struct format_options *options, FILE *out)
-{
-	(void)fprintf(out, "\n%s%s%s\n", options->is_bold ? "\033[1m" : "", title,
-		      options->is_bold ? "\033[0m" : "");
-}
 
 static void print_residual(const struct books *books, FILE *out)
 {
@@ -47,7 +17,7 @@ static void print_residual(const struct books *books, FILE *out)
 	double ppm;
 
 	display_number(books_residual_ns(books), number);
-	print_label("residual", out);
+	label_print("residual", out);
 	(void)fprintf(out, "%7s ns", number);
 	if (books_residual_ppm(books, &ppm))
 		(void)fprintf(out, "  = %.2f ppm of the exec time", ppm);
@@ -62,7 +32,7 @@ static void print_sampled(const struct books *books, FILE *out)
 	if (books->sampled_count == 0)
 		return;
 	display_number(books->samples, number);
-	print_part("by samples", books->sampled_ns, books->sampled_exec_ns, out);
+	label_part("by samples", books->sampled_ns, books->sampled_exec_ns, out);
 	(void)fprintf(out, "  = %s sample%s\n", number, books->samples == 1 ? "" : "s");
 }
 
@@ -74,7 +44,7 @@ static void print_worst(const struct books *books, FILE *out)
 	if (books->balance_count < 2)
 		return;
 	display_number(books->worst_residual_ns, number);
-	print_label("largest of a window", out);
+	label_print("largest of a window", out);
 	(void)fprintf(out, "%7s ns", number);
 	if (books->worst_exec_ns > 0)
 		(void)fprintf(out, "  = %.2f ppm of its exec time",
@@ -87,16 +57,21 @@ static void print_worst(const struct books *books, FILE *out)
  * In any mode but the exact one it is the bound of the error, so that a 0 says something, if all
  * changes of context were counted.
  */
-static void print_ambiguous(const struct totals *totals, FILE *out)
+static bool is_inexact(const struct totals *totals)
 {
-	const struct recording *recording = &totals->recording;
 	bool is_inexact = false;
 
-	for (size_t i = 0; i < recording->mode_count; i++)
-		is_inexact |= strcmp(recording->modes[i].mode, "exact") != 0;
-	if (costs_has(&totals->observed, COST_AMBIGUOUS) &&
-	    (is_inexact || totals->observed.sums[COST_AMBIGUOUS] > 0))
-		print_line(recording->lacks_bound ? "ambiguous, no bound" : "ambiguous, at most",
+	for (size_t i = 0; i < totals->recording.mode_count; i++)
+		is_inexact |= strcmp(totals->recording.modes[i].mode, "exact") != 0;
+	return costs_has(&totals->observed, COST_AMBIGUOUS) &&
+	       (is_inexact || totals->observed.sums[COST_AMBIGUOUS] > 0);
+}
+
+static void print_ambiguous(const struct totals *totals, FILE *out)
+{
+	if (is_inexact(totals))
+		label_line(totals->recording.lacks_bound ? "ambiguous, no bound"
+							 : "ambiguous, at most",
 			   totals->observed.sums[COST_AMBIGUOUS], totals->books.exec_ns, out);
 }
 
@@ -169,18 +144,25 @@ static void print_verdicts(const struct totals *totals, size_t width, FILE *out)
 		print_mismatch(totals, width, out);
 }
 
-static void print_losses(const struct books *books, size_t width, FILE *out)
+/* What is normal is said with all of the books alone. */
+static void print_losses(const struct books *books, bool has_normal, size_t width, FILE *out)
 {
-	char number[DISPLAY_NUMBER_BYTES], segments[DISPLAY_NUMBER_BYTES];
+	char number[DISPLAY_NUMBER_BYTES];
 
 	for (int i = 0; i < _COUNTER_MAX; i++) {
-		if (books->losses[i] == 0)
+		if (books->losses[i] == 0 || (!has_normal && !counter_is_loss((enum counter)i)))
 			continue;
 		display_number(books->losses[i], number);
 		display_sentence(out, width, DISPLAY_INDENT, "  %s %s: %s",
 				 books_loss_name((enum counter)i), number,
 				 books_loss_text((enum counter)i));
 	}
+}
+
+static void print_gaps(const struct books *books, size_t width, FILE *out)
+{
+	char number[DISPLAY_NUMBER_BYTES], segments[DISPLAY_NUMBER_BYTES];
+
 	if (books->gap_count == 0)
 		return;
 	display_number(books->dropped_records, number);
@@ -227,129 +209,102 @@ static void print_doubles(const struct totals *totals, size_t width, FILE *out)
 				 "they were read before");
 }
 
-static void print_books(const struct totals *totals, const struct format_options *options,
-			FILE *out)
+static void print_all(const struct totals *totals, const struct format_options *options, FILE *out)
 {
 	const struct books *books = &totals->books;
 
-	print_title(totals->filter.condition_count > 0 ? "the books, of all that was observed"
+	label_title(totals->filter.condition_count > 0 ? "the books, of all that was observed"
 						       : "the books",
 		    options, out);
 	if (books->balance_count == 0) {
 		(void)fputs("  - (no balance records)\n", out);
 	} else {
-		print_line("the kernel's exec time", books->exec_ns, 0, out);
-		print_line("attributed", books->attributed_ns, books->exec_ns, out);
-		print_line("unattributed", books->unattributed_ns, books->exec_ns, out);
-		print_line("overflow", books->overflow_ns, books->exec_ns, out);
+		label_line("the kernel's exec time", books->exec_ns, 0, out);
+		label_line("attributed", books->attributed_ns, books->exec_ns, out);
+		label_line("unattributed", books->unattributed_ns, books->exec_ns, out);
+		label_line("overflow", books->overflow_ns, books->exec_ns, out);
 		print_residual(books, out);
 		print_worst(books, out);
 		print_sampled(books, out);
 		print_ambiguous(totals, out);
-		print_verdicts(totals, options->width, out);
 	}
 	print_stolen(&totals->observed, options->width, out);
-	print_losses(books, options->width, out);
-	print_doubles(totals, options->width, out);
-	print_damage(options, out);
 }
 
-static void print_program(const struct own_cost_program *program, int64_t observed_ns, FILE *out)
+/* "0.42 %", of what was observed; the time itself where that is less. */
+static void describe_part(int64_t ns, int64_t observed_ns,
+			  char ret_text[static DISPLAY_NUMBER_BYTES])
 {
-	char name[4 * OWN_COST_NAME_BYTES], label[4 * OWN_COST_NAME_BYTES];
-	char runs[DISPLAY_NUMBER_BYTES], each[DISPLAY_NUMBER_BYTES];
-
-	if (program->run_count == 0)
-		return;
-	(void)display_escape(program->name, strlen(program->name), name, sizeof(name));
-	(void)memset(label, ' ', INDENT);
-	display_fit(name, LABEL_COLUMNS - INDENT, label + INDENT, sizeof(label) - INDENT);
-	display_number(program->run_count, runs);
-	display_duration(program->run_ns / program->run_count, each);
-	print_part(label, program->run_ns, observed_ns, out);
-	(void)fprintf(out, ", %s run%s of %s\n", runs, program->run_count == 1 ? "" : "s", each);
+	if (ns > observed_ns || observed_ns <= 0)
+		display_duration(ns, ret_text);
+	else
+		(void)snprintf(ret_text, DISPLAY_NUMBER_BYTES, "%.2f %%",
+			       100.0 * (double)ns / (double)observed_ns);
 }
 
-static void print_programs(const struct own_cost *cost, int64_t observed_ns, FILE *out)
-{
-	char measured[DISPLAY_NUMBER_BYTES], samples[DISPLAY_NUMBER_BYTES];
-	char error[TEXT_ESCAPE_BYTES * OWN_COST_NAME_BYTES];
-
-	if (!cost->has_programs) {
-		(void)display_escape(cost->programs_error, strlen(cost->programs_error), error,
-				     sizeof(error));
-		print_label("in its BPF programs", out);
-		(void)fprintf(out, "%10s (not measured%s%s)\n", "-", error[0] ? ": " : "", error);
-		return;
-	}
-	print_line("in its BPF programs", cost->run_ns, observed_ns, out);
-	if (cost->programs_samples > 0) {
-		display_duration(cost->programs_measured_ns, measured);
-		display_number(cost->programs_samples, samples);
-		(void)fprintf(out, "    estimated from %s sample%s, %s in all\n", samples,
-			      cost->programs_samples == 1 ? "" : "s", measured);
-	}
-	for (size_t i = 0; i < cost->program_count; i++)
-		print_program(&cost->programs[i], observed_ns, out);
-}
-
-static void print_fills(const struct own_cost *cost, FILE *out)
-{
-	for (int map = 0; map < _OWN_COST_MAP_MAX; map++) {
-		const struct own_cost_fill *fill = &cost->fills[map];
-		char used[DISPLAY_NUMBER_BYTES], limit[DISPLAY_NUMBER_BYTES],
-			label[DISPLAY_NUMBER_BYTES];
-
-		if (fill->limit == 0)
-			continue;
-		display_number(fill->used, used);
-		display_number(fill->limit, limit);
-		(void)snprintf(label, sizeof(label), "%s, at most",
-			       own_cost_map_name((enum own_cost_map)map));
-		print_label(label, out);
-		(void)fprintf(out, "%10s %8.2f %% of %s\n", used,
-			      100.0 * (double)fill->used / (double)fill->limit, limit);
-	}
-}
-
-/* Beside an idle process it is many times what was observed, which as a percentage says nothing. */
-static void print_own_cpu(int64_t ns, const struct costs *observed, FILE *out)
-{
-	bool has_cpu = costs_has(observed, COST_CPU);
-	int64_t observed_ns = has_cpu ? observed->sums[COST_CPU] : 0;
-	bool is_more = has_cpu && ns > observed_ns;
-
-	print_part("correlator's own CPU", ns, is_more ? 0 : observed_ns, out);
-	if (has_cpu)
-		(void)fputs(is_more ? ", more than was observed" : " of the observed CPU", out);
-	(void)fputc('\n', out);
-}
-
-static void print_cost(const struct totals *totals, const struct format_options *options, FILE *out)
+/* What watching cost: its own CPU, and that of its programs in the kernel. */
+static void describe_cost(const struct totals *totals, char *ret_text, size_t text_bytes)
 {
 	const struct own_cost *cost = &totals->own_cost;
-	bool has_self = cost->record_count > 0, has_cpu = costs_has(&totals->observed, COST_CPU);
-	int64_t observed_ns = has_cpu ? totals->observed.sums[COST_CPU] : 0;
-	char memory[DISPLAY_NUMBER_BYTES];
+	bool has_self = cost->record_count > 0;
+	int64_t own_ns = has_self ? cost->cpu_ns : totals->books.own_cpu_ns;
+	int64_t observed_ns =
+		costs_has(&totals->observed, COST_CPU) ? totals->observed.sums[COST_CPU] : 0;
+	char own[DISPLAY_NUMBER_BYTES], programs[DISPLAY_NUMBER_BYTES] = "?";
 
-	print_title("what watching cost", options, out);
-	if (!has_self && totals->books.balance_count == 0) {
-		(void)fputs("  - (no self records)\n", out);
+	ret_text[0] = '\0';
+	if (!has_self && totals->books.balance_count == 0)
+		return;
+	describe_part(own_ns, observed_ns, own);
+	if (cost->has_programs)
+		describe_part(cost->run_ns, observed_ns, programs);
+	(void)snprintf(ret_text, text_bytes, "; watching cost %s%s%s%s", own, has_self ? " + " : "",
+		       has_self ? programs : "", has_self ? " in the kernel" : "");
+}
+
+static void print_short(const struct totals *totals, const struct format_options *options,
+			FILE *out)
+{
+	const struct books *books = &totals->books;
+	char residual[DISPLAY_NUMBER_BYTES], exec[DISPLAY_NUMBER_BYTES], lost[DISPLAY_NUMBER_BYTES];
+	char bound[2 * DISPLAY_NUMBER_BYTES] = "", cost[4 * DISPLAY_NUMBER_BYTES];
+
+	describe_cost(totals, cost, sizeof(cost));
+	(void)fputc('\n', out);
+	if (books->balance_count == 0) {
+		(void)fprintf(out, "%-*s- (no balance records)%s\n", LABEL_COLUMNS, "books", cost);
 		return;
 	}
-	print_own_cpu(has_self ? cost->cpu_ns : totals->books.own_cpu_ns, &totals->observed, out);
-	if (has_self)
-		print_programs(cost, observed_ns, out);
-	if (cost->rss_bytes_max > 0) {
-		display_bytes(cost->rss_bytes_max, memory);
-		print_label("memory, at most", out);
-		(void)fprintf(out, "%10s\n", memory);
+	display_number(books_residual_ns(books), residual);
+	display_duration(books->exec_ns, exec);
+	display_number(books_lost(books), lost);
+	if (is_inexact(totals)) {
+		describe_part(totals->observed.sums[COST_AMBIGUOUS], books->exec_ns, lost);
+		(void)snprintf(bound, sizeof(bound), "; %s ambiguous%s", lost,
+			       totals->recording.lacks_bound ? ", no bound" : " at most");
+		display_number(books_lost(books), lost);
 	}
-	print_fills(cost, out);
+	display_sentence(out, options->width, LABEL_COLUMNS, "%-*s%s to %s ns of %s%s; %s lost%s%s",
+			 LABEL_COLUMNS, "books", books_balance(books) ? "balanced" : "NOT BALANCED",
+			 residual, exec,
+			 totals->filter.condition_count > 0 ? ", of all that was observed" : "",
+			 lost, bound, cost);
 }
 
 void format_books(const struct totals *totals, const struct format_options *options, FILE *out)
 {
-	print_books(totals, options, out);
-	print_cost(totals, options, out);
+	const struct books *books = &totals->books;
+
+	if (options->has_books)
+		print_all(totals, options, out);
+	else
+		print_short(totals, options, out);
+	if (books->balance_count > 0)
+		print_verdicts(totals, options->width, out);
+	print_losses(books, options->has_books, options->width, out);
+	print_gaps(books, options->width, out);
+	print_doubles(totals, options->width, out);
+	print_damage(options, out);
+	if (options->has_cost)
+		format_cost(totals, options, out);
 }

@@ -9,12 +9,15 @@
 #include "base/text.h"
 #include "record/blocked.h"
 #include "report/display.h"
+#include "report/format_columns.h"
 #include "report/table.h"
 
 enum {
 	LABEL_COLUMNS = 11,
 	ITEM_BYTES = 512,
 	PROCESSES_SHOWN_MAX = 12,
+	GROUPS_SHOWN = 8,
+	REQUESTS_SHOWN = 5,
 	CLEAN_BYTES = 4 * RECORDING_TEXT_BYTES,
 };
 
@@ -153,25 +156,61 @@ static void describe_process(const struct recording_process_info *info, bool wit
 		       clean[0] != '\0' ? " (" : "", clean, clean[0] != '\0' ? ")" : "");
 }
 
+/*
+ * Which process stands for all that have ended, where none is left: the first that has a Ruby, or
+ * the first. NULL: some are left, which are named.
+ */
+static const void *find_first_of_ended(const struct recording *recording)
+{
+	struct recording_process_info info;
+	const void *cursor = NULL, *first = NULL, *with_ruby = NULL;
+
+	while (recording_next_process(recording, &cursor, &info)) {
+		if (info.end_ns == 0)
+			return NULL;
+		if (!first)
+			first = cursor;
+		if (!with_ruby && info.ruby_version[0] != '\0')
+			with_ruby = cursor;
+	}
+	return with_ruby ? with_ruby : first;
+}
+
+static void add_process(struct item_list *list, const struct recording_process_info *info,
+			bool with_host)
+{
+	char raw[ITEM_BYTES], item[2 * ITEM_BYTES];
+
+	describe_process(info, with_host, raw);
+	/* Once more: the length limits may have cut a character. */
+	(void)display_escape(raw, strlen(raw), item, sizeof(item));
+	list_add(list, item);
+}
+
+/* With has_books also those that have ended: a request may have started thousands. */
 static void print_processes(const struct recording *recording, const struct format_options *options,
 			    FILE *out)
 {
 	struct item_list list = list_begin("processes", options, out);
 	struct recording_process_info info;
-	const void *cursor = NULL;
-	char raw[ITEM_BYTES], item[2 * ITEM_BYTES];
+	const void *cursor = NULL, *of_ended = find_first_of_ended(recording);
+	size_t shown = 0, left = 0, ended = 0;
+	char item[ITEM_BYTES];
 
-	for (size_t i = 0; i < PROCESSES_SHOWN_MAX; i++) {
-		if (!recording_next_process(recording, &cursor, &info))
-			break;
-		describe_process(&info, recording->has_several_hosts, raw);
-		/* Once more: the length limits above may have cut a character. */
-		(void)display_escape(raw, strlen(raw), item, sizeof(item));
+	while (recording_next_process(recording, &cursor, &info)) {
+		if (!options->has_books && info.end_ns > 0 && cursor != of_ended)
+			ended++;
+		else if (shown++ < PROCESSES_SHOWN_MAX)
+			add_process(&list, &info, recording->has_several_hosts);
+		else
+			left++;
+	}
+	if (left > 0) {
+		(void)snprintf(item, sizeof(item), "… %zu more", left);
 		list_add(&list, item);
 	}
-	if (recording->process_count > PROCESSES_SHOWN_MAX) {
-		(void)snprintf(item, sizeof(item), "… %zu more",
-			       recording->process_count - PROCESSES_SHOWN_MAX);
+	if (ended > 0) {
+		(void)snprintf(item, sizeof(item), "%zu more that ended", ended);
 		list_add(&list, item);
 	}
 	list_end(&list);
@@ -240,6 +279,16 @@ static void print_system(const struct recording *recording, const struct format_
 	list_end(&list);
 }
 
+static void print_keys(const struct recording *recording, const struct format_options *options,
+		       FILE *out)
+{
+	struct item_list list = list_begin("keys", options, out);
+
+	for (size_t i = 0; i < recording->key_count; i++)
+		add_labelled(&list, "", recording->keys[i]);
+	list_end(&list);
+}
+
 void format_heading(const struct totals *totals, const struct format_options *options, FILE *out)
 {
 	const struct recording *recording = &totals->recording;
@@ -249,11 +298,10 @@ void format_heading(const struct totals *totals, const struct format_options *op
 	print_time(recording, options, out);
 	print_processes(recording, options, out);
 	print_mode(recording, options, out);
-	print_system(recording, options, out);
-	list = list_begin("keys", options, out);
-	for (size_t i = 0; i < recording->key_count; i++)
-		add_labelled(&list, "", recording->keys[i]);
-	list_end(&list);
+	if (options->has_books) {
+		print_system(recording, options, out);
+		print_keys(recording, options, out);
+	}
 	if (totals->filter.condition_count == 0)
 		return;
 	list = list_begin("only", options, out);
@@ -268,134 +316,6 @@ void format_heading(const struct totals *totals, const struct format_options *op
 
 /* "Not measured", as against a measured 0. */
 static const char not_measured[] = "-";
-
-struct column {
-	enum row_field field;
-	struct table_column column;
-};
-
-/* Of a reason: the first to go where there is no room. */
-#define BLOCKED_COLUMN(reason, name) { ROW_FIELD_BLOCKED_##reason, { "on " #name, 11, false } },
-
-/* Behind the keys. */
-static const struct column group_columns[] = {
-	{ ROW_FIELD_REQUESTS, { "requests", 1, false } },
-	{ ROW_FIELD_RATE, { "a second", 6, false } },
-	{ ROW_FIELD_CPU, { "cpu", 0, false } },
-	{ ROW_FIELD_CHILDREN, { "children", 2, false } },
-	{ ROW_FIELD_SHARE, { "share", 0, false } },
-	{ ROW_FIELD_CPU_MEAN, { "cpu mean", 6, false } },
-	{ ROW_FIELD_CPU_P50, { "cpu p50", 3, false } },
-	{ ROW_FIELD_CPU_P90, { "cpu p90", 8, false } },
-	{ ROW_FIELD_CPU_P99, { "cpu p99", 1, false } },
-	{ ROW_FIELD_CPU_MAX, { "cpu max", 6, false } },
-	{ ROW_FIELD_WALL_MEAN, { "wall mean", 8, false } },
-	{ ROW_FIELD_WALL_P50, { "wall p50", 3, false } },
-	{ ROW_FIELD_WALL_P90, { "wall p90", 8, false } },
-	{ ROW_FIELD_WALL_P99, { "wall p99", 1, false } },
-	{ ROW_FIELD_WALL_MAX, { "wall max", 6, false } },
-	{ ROW_FIELD_PARKED_MEAN, { "parked mean", 2, false } },
-	{ ROW_FIELD_PARKED_P50, { "parked p50", 9, false } },
-	{ ROW_FIELD_PARKED_P90, { "parked p90", 9, false } },
-	{ ROW_FIELD_PARKED_P99, { "parked p99", 8, false } },
-	{ ROW_FIELD_PARKED_MAX, { "parked max", 9, false } },
-	{ ROW_FIELD_USER, { "user", 5, false } },
-	{ ROW_FIELD_KERNEL, { "kernel", 5, false } },
-	{ ROW_FIELD_SPLIT_ERROR, { "split ±", 4, false } },
-	{ ROW_FIELD_RUN_QUEUE, { "run queue", 4, false } },
-	{ ROW_FIELD_BLOCKED, { "blocked", 2, false } },
-	{ ROW_FIELD_BLOCKED_ON, { "blocked on", 4, true } },
-	BLOCKED_REASONS(BLOCKED_COLUMN){ ROW_FIELD_GVL, { "gvl", 2, false } },
-	{ ROW_FIELD_GC, { "gc", 2, false } },
-	{ ROW_FIELD_SYSCALLS_MEAN, { "calls/req", 7, false } },
-	{ ROW_FIELD_SLICES, { "slices", 10, false } },
-	{ ROW_FIELD_SWITCHES, { "switches", 9, false } },
-};
-
-static const struct column request_columns[] = {
-	{ ROW_FIELD_ENDPOINT, { "endpoint", 2, true } },
-	{ ROW_FIELD_CPU, { "cpu", 0, false } },
-	{ ROW_FIELD_CHILDREN, { "children", 2, false } },
-	{ ROW_FIELD_WALL, { "wall", 1, false } },
-	{ ROW_FIELD_PARKED, { "parked", 3, false } },
-	{ ROW_FIELD_USER, { "user", 3, false } },
-	{ ROW_FIELD_KERNEL, { "kernel", 3, false } },
-	{ ROW_FIELD_SPLIT_ERROR, { "split ±", 4, false } },
-	{ ROW_FIELD_RUN_QUEUE, { "run queue", 2, false } },
-	{ ROW_FIELD_BLOCKED, { "blocked", 1, false } },
-	{ ROW_FIELD_BLOCKED_ON, { "blocked on", 4, true } },
-	BLOCKED_REASONS(BLOCKED_COLUMN){ ROW_FIELD_GVL, { "gvl", 2, false } },
-	{ ROW_FIELD_GC, { "gc", 2, false } },
-	{ ROW_FIELD_SHARE, { "share", 0, false } },
-	{ ROW_FIELD_SYSCALLS, { "calls", 5, false } },
-	{ ROW_FIELD_SLICES, { "slices", 7, false } },
-	{ ROW_FIELD_SWITCHES, { "switches", 6, false } },
-	{ ROW_FIELD_BEGAN, { "began", 8, false } },
-};
-
-static const struct column slowest_columns[] = {
-	{ ROW_FIELD_ENDPOINT, { "endpoint", 1, true } },
-	{ ROW_FIELD_BEGAN, { "began", 1, false } },
-	{ ROW_FIELD_WALL, { "wall", 0, false } },
-	{ ROW_FIELD_PARKED, { "parked", 3, false } },
-	{ ROW_FIELD_CPU, { "cpu", 1, false } },
-	{ ROW_FIELD_CHILDREN, { "children", 3, false } },
-	{ ROW_FIELD_RUN_QUEUE, { "run queue", 3, false } },
-	{ ROW_FIELD_BLOCKED, { "blocked", 2, false } },
-	{ ROW_FIELD_BLOCKED_ON, { "blocked on", 4, true } },
-	BLOCKED_REASONS(BLOCKED_COLUMN){ ROW_FIELD_GVL, { "gvl", 2, false } },
-	{ ROW_FIELD_GC, { "gc", 2, false } },
-	{ ROW_FIELD_USER, { "user", 4, false } },
-	{ ROW_FIELD_KERNEL, { "kernel", 4, false } },
-	{ ROW_FIELD_SYSCALLS, { "calls", 6, false } },
-	{ ROW_FIELD_SLICES, { "slices", 8, false } },
-	{ ROW_FIELD_SWITCHES, { "switches", 7, false } },
-	{ ROW_FIELD_SHARE, { "share", 5, false } },
-};
-
-static const struct column machine_columns[] = {
-	{ ROW_FIELD_THREAD_NAME, { "thread", 4, true } },
-	{ ROW_FIELD_COMM, { "comm", 5, true } },
-	{ ROW_FIELD_CPU, { "cpu", 0, false } },
-	{ ROW_FIELD_USER, { "user", 1, false } },
-	{ ROW_FIELD_KERNEL, { "kernel", 1, false } },
-	{ ROW_FIELD_SPLIT_ERROR, { "split ±", 3, false } },
-	{ ROW_FIELD_RUN_QUEUE, { "run queue", 2, false } },
-	{ ROW_FIELD_BLOCKED, { "blocked", 2, false } },
-	{ ROW_FIELD_BLOCKED_ON, { "blocked on", 6, true } },
-	BLOCKED_REASONS(BLOCKED_COLUMN){ ROW_FIELD_GVL, { "gvl", 3, false } },
-	{ ROW_FIELD_GC, { "gc", 3, false } },
-	{ ROW_FIELD_CPU_PERCENT, { "% CPU", 0, false } },
-	{ ROW_FIELD_MACHINE_PERCENT, { "% machine", 3, false } },
-	{ ROW_FIELD_SYSCALLS, { "calls", 6, false } },
-	{ ROW_FIELD_MIGRATIONS, { "migrations", 7, false } },
-	{ ROW_FIELD_SWITCHES, { "switches", 8, false } },
-};
-
-struct column_set {
-	const struct column *columns;
-	size_t count;
-};
-
-#define COLUMN_SET(columns)                                     \
-	{                                                       \
-		columns, sizeof(columns) / sizeof((columns)[0]) \
-	}
-
-static struct column_set columns_of(const struct grouping *grouping,
-				    const struct format_options *options)
-{
-	static const struct column_set of_groups = COLUMN_SET(group_columns),
-				       of_requests = COLUMN_SET(request_columns),
-				       of_slowest = COLUMN_SET(slowest_columns),
-				       of_machine = COLUMN_SET(machine_columns);
-
-	if (grouping->has_all_time)
-		return of_machine;
-	if (options->is_slowest)
-		return of_slowest;
-	return grouping->is_by_request ? of_requests : of_groups;
-}
 
 struct view {
 	struct rows rows;
@@ -598,7 +518,7 @@ static bool is_shown(const struct rows *rows, enum row_field field)
 	return grouping->request_count > 0 || !is_of_requests(field);
 }
 
-static void add_column(struct view *view, const struct column *column, unsigned int rank,
+static void add_column(struct view *view, const struct format_column *column, unsigned int rank,
 		       struct table *table, struct table_column *columns)
 {
 	view->fields[table->column_count] = column->field;
@@ -613,21 +533,24 @@ static void choose_columns(struct view *view, const struct format_options *optio
 			   struct table *table, struct table_column *columns)
 {
 	const struct grouping *grouping = view->rows.grouping;
-	struct column_set set = columns_of(grouping, options);
+	struct format_column_set set = format_columns_of(grouping, options);
 
 	for (size_t i = 0; i < grouping->key_count; i++) {
-		const struct column key = { i == 0 ? ROW_FIELD_KEY : ROW_FIELD_KEY_2 + (int)i - 1,
-					    { grouping->keys[i], 0, true } };
+		const struct format_column key = { i == 0 ? ROW_FIELD_KEY
+							  : ROW_FIELD_KEY_2 + (int)i - 1,
+						   { grouping->keys[i], 0, true } };
 
 		add_column(view, &key, 0, table, columns);
 	}
 	for (size_t i = 0; i < options->column_count; i++) {
-		for (size_t j = 0; j < set.count; j++)
-			if (set.columns[j].field == options->columns[i])
-				add_column(view, &set.columns[j], 0, table, columns);
+		const struct format_column *column =
+			format_column(grouping, options, options->columns[i]);
+
+		if (column)
+			add_column(view, column, 0, table, columns);
 	}
 	for (size_t i = 0; i < set.count && !options->columns; i++) {
-		const struct column *column = &set.columns[i];
+		const struct format_column *column = &set.columns[i];
 
 		if (is_shown(&view->rows, column->field))
 			add_column(view, column,
@@ -636,9 +559,20 @@ static void choose_columns(struct view *view, const struct format_options *optio
 	}
 }
 
-static int print_grouping(const struct totals *totals, const struct grouping *grouping,
+/* Two tables share a screen, unless it was said how many rows each is to have. */
+static size_t count_shown(const struct totals *totals, const struct format_options *options,
+			  bool is_second)
+{
+	if (options->has_top || format_table_count(totals, options) < 2)
+		return options->top_count;
+	return is_second ? REQUESTS_SHOWN : GROUPS_SHOWN;
+}
+
+/* The second has no sums: they are those of the first. */
+static int print_grouping(const struct totals *totals, bool is_second,
 			  const struct format_options *options, FILE *out)
 {
+	const struct grouping *grouping = &totals->groupings[is_second];
 	struct table_column columns[TABLE_COLUMNS_MAX];
 	struct view view = { 0 };
 	struct table table = {
@@ -648,14 +582,15 @@ static int print_grouping(const struct totals *totals, const struct grouping *gr
 		.cell = write_cell,
 		.context = &view,
 	};
-	int r = rows_init(&view.rows, totals, grouping, options->sort, options->top_count);
+	int r = rows_init(&view.rows, totals, grouping, options->sort,
+			  count_shown(totals, options, is_second));
 
 	if (r < 0)
 		return r;
 	describe_times(&view);
 	choose_columns(&view, options, &table, columns);
-	table.row_count = rows_count(&view.rows);
 	table.rules[0] = rows_find_kind(&view.rows, ROW_KIND_UNATTRIBUTED);
+	table.row_count = is_second ? table.rules[0] : rows_count(&view.rows);
 	table.rules[1] = rows_find_kind(&view.rows, ROW_KIND_TOTAL);
 	(void)fputc('\n', out);
 	table_print(&table, out);
@@ -706,24 +641,35 @@ static void print_lacking(const struct grouping *grouping, size_t width, FILE *o
 		by, duration);
 }
 
+/* What to ask next. */
+static void print_next(const struct totals *totals, const struct format_options *options, FILE *out)
+{
+	display_sentence(
+		out, options->width, LABEL_COLUMNS,
+		"%-*s%s--slowest, --request ID, --over-time, --by KEY, --html PAGE; --books and "
+		"--cost say the rest",
+		LABEL_COLUMNS, "next", totals->books.sampled_count > 0 ? "--stacks, " : "");
+}
+
 int format_table(const struct totals *totals, const struct format_options *options, FILE *out)
 {
+	bool is_of_all_time = totals->groupings[0].has_all_time;
 	int r;
 
 	format_heading(totals, options, out);
-	for (size_t i = 0; i < (options->is_slowest ? 1 : totals->grouping_count); i++) {
-		if (i > 0 && totals->groupings[i].group_count == 0)
-			continue;
-		r = print_grouping(totals, &totals->groupings[i], options, out);
-		if (r != 0)
-			return r;
-	}
-	r = totals->groupings[0].has_all_time ? 0 : format_unattributed(totals, options, out);
+	r = print_grouping(totals, false, options, out);
+	if (r == 0 && format_table_count(totals, options) > 1)
+		r = print_grouping(totals, true, options, out);
+	if (r == 0 && options->has_books && !is_of_all_time)
+		r = format_unattributed(totals, options, out);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < totals->grouping_count; i++)
 		print_lacking(&totals->groupings[i], options->width, out);
-	print_inherited(totals, options->width, out);
+	if (options->has_books)
+		print_inherited(totals, options->width, out);
 	format_books(totals, options, out);
+	if (!options->has_books && !options->has_cost)
+		print_next(totals, options, out);
 	return 0;
 }

@@ -152,9 +152,10 @@ static void print_row(const struct table *table, const struct layout *layout, si
 	(void)fputc('\n', out);
 }
 
+/* Their names where they fit in the line. */
 static void print_dropped(const struct table *table, const struct layout *layout, FILE *out)
 {
-	char names[TABLE_CELL_BYTES];
+	char names[TABLE_CELL_BYTES], text[TABLE_CELL_BYTES], fitted[TABLE_CELL_BYTES];
 	struct text_writer writer;
 	size_t count = 0;
 
@@ -164,12 +165,17 @@ static void print_dropped(const struct table *table, const struct layout *layout
 
 		if (!layout->is_dropped[column])
 			continue;
-		text_writer_put(&writer, ", ", count++ > 0 ? 2 : 0);
+		text_writer_put(&writer, count++ > 0 ? ", " : ": ", 2);
 		text_writer_put(&writer, title, strlen(title));
 	}
-	if (count > 0)
-		display_sentence(out, table->width, DISPLAY_INDENT,
-				 "left out, the screen is too narrow: %s", names);
+	if (count == 0)
+		return;
+	(void)snprintf(text, sizeof(text), "… %zu more column%s on a wider screen", count,
+		       count == 1 ? "" : "s");
+	if (display_columns(text) + display_columns(names) > table->width)
+		names[0] = '\0';
+	display_fit(text, table->width, fitted, sizeof(fitted));
+	(void)fprintf(out, "%s%s\n", fitted, names);
 }
 
 void table_print(const struct table *table, FILE *out)

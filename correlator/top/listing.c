@@ -339,7 +339,11 @@ static void select_row(struct listing *listing, struct navigation *navigation)
 /* What the report says below its tables. */
 static int write_books(struct listing *listing, size_t width)
 {
-	const struct format_options options = { .width = width };
+	const struct format_options options = {
+		.width = width,
+		.has_books = true,
+		.has_cost = true,
+	};
 	size_t size_bytes;
 	FILE *out = open_memstream(&listing->text, &size_bytes);
 

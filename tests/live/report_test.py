@@ -115,7 +115,7 @@ class CostTest(harness.LiveTest):
     """What watching cost, with the kernel programs."""
 
     def cost(self, path):
-        result = run_correlator("report", path)
+        result = run_correlator("report", "--cost", path)
         self.assertEqual(harness.EXIT_OK, result.returncode, result.stderr)
         text = result.stdout.partition("what watching cost")[2]
         report = json.loads(run_correlator("report", "-f", "json", path).stdout)

@@ -258,7 +258,7 @@ class PipelineTest(SinkTest):
     def test_into_a_report(self):
         code, output, error = self.run_until_ctrl_c(f"{harness.CORRELATOR} report -")
         self.assertEqual(harness.EXIT_OK, code, error)
-        self.assertIn("the books", output)
+        self.assertIn("\nbooks      balanced to ", output)
         self.assertIn("request_id", output)
 
     def test_to_a_collector(self):

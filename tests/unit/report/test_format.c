@@ -45,14 +45,17 @@ static void read_golden(struct totals *totals)
 	totals_finish(totals);
 }
 
-/* What the format prints; the caller frees it. */
-static char *print(format_fn format, const struct totals *totals, size_t top_count, size_t width)
+/* What the format prints, in short or with all of the books; the caller frees it. */
+static char *print_in(bool is_short, format_fn format, const struct totals *totals,
+		      size_t top_count, size_t width)
 {
 	static const struct format_file file = { .name = "shop.rec",
 						 .entry_count = GOLDEN_RECORDS };
 	const struct format_options options = {
 		.sort = ROW_FIELD_CPU,
 		.top_count = top_count,
+		.has_books = !is_short,
+		.has_cost = !is_short,
 		.width = width,
 		.files = &file,
 		.file_count = 1,
@@ -65,6 +68,11 @@ static char *print(format_fn format, const struct totals *totals, size_t top_cou
 	assert_int_equal(format(totals, &options, out), 0);
 	assert_int_equal(fclose(out), 0);
 	return text;
+}
+
+static char *print(format_fn format, const struct totals *totals, size_t top_count, size_t width)
+{
+	return print_in(false, format, totals, top_count, width);
 }
 
 static void expect_in(const char *text, const char *part)
@@ -91,6 +99,16 @@ static void the_table_of_the_golden_recording(void **state)
 static void the_table_fits_eighty_columns(void **state)
 {
 	expect_golden(state, format_table, "shop-80.txt", 80);
+}
+
+static void by_default_it_fits_a_screen(void **state)
+{
+	char *text;
+
+	read_golden(*state);
+	text = print_in(true, format_table, *state, 0, 80);
+	golden_compare("shop-short-80.txt", text, strlen(text));
+	free(text);
 }
 
 static void begin_by(struct totals *totals, const char *by)
@@ -483,6 +501,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(the_table_of_the_golden_recording),
 		TEST(the_table_fits_eighty_columns),
+		TEST(by_default_it_fits_a_screen),
 		TEST(the_threads_of_the_golden_recording),
 		TEST(the_requests_of_the_golden_recording),
 		TEST(the_slowest_of_the_golden_recording),

@@ -26,7 +26,9 @@ static int setup(void **state)
 	(void)state;
 	memset(&totals, 0, sizeof(totals));
 	memset(files, 0, sizeof(files));
-	options = (struct format_options){ .width = 400, .files = files, .file_count = 2 };
+	options = (struct format_options){
+		.width = 400, .has_books = true, .has_cost = true, .files = files, .file_count = 2
+	};
 	totals.books = (struct books){
 		.balance_count = 1,
 		.exec_ns = 1000000000,
@@ -78,6 +80,38 @@ static void books_that_balance_say_where_the_time_went(void **state)
 	says_nothing_of("MISSING");
 	says_nothing_of("again");
 	says_nothing_of("\033");
+}
+
+static void in_short_they_are_a_line_and_what_is_wrong(void **state)
+{
+	(void)state;
+	options.has_books = options.has_cost = false;
+	totals.books.losses[COUNTER_CONTEXT_INHERITED] = 3;
+	print();
+	assert_string_equal(printed, "\nbooks      balanced to 0 ns of 1.000 s; 0 lost; watching "
+				     "cost 1.00 % + 2.00 % in the kernel\n");
+	totals.books.losses[COUNTER_EVENTS_LOST] = 4;
+	totals.books.dropped_records = 7;
+	totals.books.gap_count = 1;
+	totals.own_cost.has_programs = false;
+	print();
+	says("books balanced to 0 ns of 1.000 s; 11 lost; watching cost 1.00 % + ? in the kernel");
+	says("events_lost 4: events that found the ring full");
+	says_nothing_of("contexts_inherited");
+	assert_non_null(strstr(printed, "RECORDS ARE MISSING: 7 records"));
+	totals.own_cost = (struct own_cost){ 0 };
+	print();
+	says("books balanced to 0 ns of 1.000 s; 11 lost; watching cost 0.50 %");
+	totals.observed.sums[COST_CPU] = 0;
+	totals.books.attributed_ns -= 2000000;
+	(void)strcpy(totals.recording.modes[0].mode, "lean");
+	print();
+	says("books NOT BALANCED to 2,000,000 ns of 1.000 s; 11 lost; 0.00 % ambiguous at most; "
+	     "watching cost 5.000 ms");
+	assert_non_null(strstr(printed, "THE BOOKS DO NOT BALANCE"));
+	totals.books = (struct books){ 0 };
+	print();
+	assert_string_equal(printed, "\nbooks      - (no balance records)\n");
 }
 
 static void samples_stand_beside_the_exec_time(void **state)
@@ -420,6 +454,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(books_that_balance_say_where_the_time_went),
+		TEST(in_short_they_are_a_line_and_what_is_wrong),
 		TEST(samples_stand_beside_the_exec_time),
 		TEST(without_balance_records_nothing_is_said_of_them),
 		TEST(no_part_is_told_of_no_time),

@@ -115,7 +115,7 @@ static void each_step_has_its_sums_and_a_bar_of_its_cpu(void **state)
 	says("endpoint requests cpu peak cpu over time");
 	says("GET /a 3 13.00 ms 8.000 ms █▄ ▃ ");
 	says("GET /b 1 1.000 ms 1.000 ms █ ");
-	says("the books");
+	says("books - (no balance records)");
 	says_nothing_of("more");
 }
 

@@ -638,7 +638,7 @@ static void what_is_left_out_of_a_narrow_screen_is_named(void **state)
 	tell(&fixture->story);
 	print(fixture, 36);
 	has_line("ran meanwhile cpu request_id");
-	has("endpoint, on its CPU");
+	has("2 more columns on a wider");
 }
 
 static void a_lane_is_as_long_as_there_is_room_for(void **state)

@@ -28,7 +28,12 @@ static int setup(void **state)
 	memset(files, 0, sizeof(files));
 	files[0] = (struct format_file){ .name = "one.rec", .entry_count = 1 };
 	options = (struct format_options){
-		.sort = ROW_FIELD_CPU, .width = 100, .files = files, .file_count = 1
+		.sort = ROW_FIELD_CPU,
+		.has_books = true,
+		.has_cost = true,
+		.width = 100,
+		.files = files,
+		.file_count = 1,
 	};
 	return setlocale(LC_CTYPE, "C.UTF-8") ? totals_init(&totals, NULL, 2) : -1;
 }
@@ -144,6 +149,33 @@ static void of_a_process_what_is_known_is_told(void **state)
 	totals.recording.has_several_hosts = true;
 	print();
 	says("processes web-1:1 app, web-1:2 app (p, lean), web-1:3 app (ended)");
+}
+
+static void by_default_those_that_have_ended_are_a_number(void **state)
+{
+	struct sample sample;
+
+	(void)state;
+	options.has_books = options.has_cost = false;
+	add_process(1, "exact", NULL, true);
+	add_process(2, "exact", NULL, true);
+	print();
+	says("processes 1 app (ended), 1 more that ended");
+	says_nothing_of("system");
+	says_nothing_of("keys");
+	says("next --slowest, --request ID, --over-time, --by KEY, --html PAGE; --books and --cost "
+	     "say the");
+	/* The one that matters, of those that have ended. */
+	sample_begin(&sample, "process", 3);
+	sample_text(&sample, "comm", "ruby");
+	sample_text(&sample, "ruby_version", "3.3.8");
+	sample_number(&sample, "end_ns", 1);
+	assert_int_equal(sample_add(&sample, &totals), 0);
+	print();
+	says("processes 3 ruby (Ruby 3.3.8, ended), 2 more that ended");
+	add_process(4, "exact", "puma", false);
+	print();
+	says("processes 4 app (puma), 3 more that ended");
 }
 
 static void of_many_processes_the_first_are_told(void **state)
@@ -440,6 +472,7 @@ int main(void)
 		TEST(a_list_goes_on_in_the_next_line_where_the_screen_ends),
 		TEST(the_time_is_from_the_first_window_on),
 		TEST(of_a_process_what_is_known_is_told),
+		TEST(by_default_those_that_have_ended_are_a_number),
 		TEST(of_many_processes_the_first_are_told),
 		TEST(each_mode_is_told_with_its_time),
 		TEST(the_system_and_the_keys_are_told),

@@ -59,7 +59,11 @@ static void add_process(const char *comm)
 /* What the table says at a width; the caller frees it. */
 static char *print(size_t width, enum row_field sort)
 {
-	const struct format_options options = { .sort = sort, .width = width };
+	const struct format_options options = {
+		.sort = sort,
+		.width = width,
+		.has_books = true,
+	};
 	size_t size_bytes = 0;
 	char *text = NULL;
 	FILE *out = open_memstream(&text, &size_bytes);
