@@ -63,6 +63,18 @@ static __always_inline bool context_read_table(struct thread_state *thread)
 	return true;
 }
 
+/* Which keys the table that was read has. Two threads at once may mix theirs. */
+VERIFIED_ONCE int context_show_keys(const struct thread_state *thread)
+{
+	if (!thread)
+		return 0;
+	seen_keys_capacity = thread->header.capacity;
+	/* As a copy the slots cost the verifier less than one by one. */
+	(void)bpf_probe_read_kernel(seen_keys_pairs, sizeof(seen_keys_pairs), thread->pairs);
+	seen_keys_life = thread->life;
+	return 0;
+}
+
 /* The hash of the context that thread->state_pointer names: Ruby's. */
 VERIFIED_ONCE __u64 context_resolve_state(struct thread_state *thread)
 {
@@ -81,6 +93,8 @@ VERIFIED_ONCE __u64 context_resolve_state(struct thread_state *thread)
 	config = &thread->config;
 	if (!context_read_table(thread))
 		return CONTEXT_HASH_UNKNOWN;
+	if (!seen_keys_life)
+		(void)context_show_keys(thread);
 	key.words[0] = hash_key.words[0];
 	key.words[1] = hash_key.words[1];
 	context_hash_init(&hash, &key);

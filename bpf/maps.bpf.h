@@ -35,6 +35,7 @@
 #include <correlator/origin.h>
 #include <correlator/otel_record.h>
 #include <correlator/ruby_stack_layout.h>
+#include <correlator/seen_keys.h>
 #include <correlator/share.h>
 #include <correlator/snapshot.h>
 #include <correlator/stacks.h>
@@ -353,6 +354,10 @@ __u32 stragglers;
 __u32 leaving_threads;
 __u64 last_serial;
 __u64 last_life; /* and image (life.h); userspace draws from it, too */
+/* The next table that is read while the life is 0 (seen_keys.h): its first pairs. */
+__u64 seen_keys_life;
+__u64 seen_keys_capacity;
+__u64 seen_keys_pairs[2 * SEEN_KEYS_MAX];
 /* Raised after each thread that came to be observed. */
 volatile __u32 registrations;
 /* The last clock_offset that any CPU has seen, for those that have seen none. */

@@ -55,7 +55,6 @@ enum {
 };
 
 #define DEFAULT_INTERVAL "1s"
-#define DEFAULT_KEY	 REQUEST_KEY
 
 struct arguments {
 	struct recording_options recording;
@@ -75,8 +74,8 @@ static const struct argp_option options[] = {
 	{ "cgroup", OPTION_CGROUP, "PATTERN", 0,
 	  "The same, of those in this cgroup or below (a path or pattern: puma.service)", 1 },
 	{ "key", 'k', "KEY[=NAME]", 0,
-	  "Record this key of the context, under NAME (repeatable; default " DEFAULT_KEY
-	  "): a symbol "
+	  "Record this key of the context, under NAME (repeatable; default " REQUEST_KEY
+	  " and " LATE_KEY "): a symbol "
 	  "of Ruby's, or otel.trace_id, otel.span_id or otel.ATTRIBUTE of OpenTelemetry's context. "
 	  "Beside " REQUEST_KEY ", " LATE_KEY
 	  " may come late: a request has one in all its records of "
@@ -195,11 +194,10 @@ static const char documentation[] =
 	"  correlator record -p 1234 -- sleep 10\n"
 	"  correlator record -p 1234 --timeline -d 5s -o slices.msgpack\n"
 	"  correlator record -p 1234 --stacks -d 1m -o stacks.msgpack\n"
-	"  correlator record -p 1234 -k request_id -k endpoint --syscalls -o calls.msgpack\n"
+	"  correlator record -p 1234 --syscalls -o calls.msgpack\n"
 	"  correlator record -p 1234 --forward tcp://127.0.0.1:24224 --spool /var/lib/correlator\n"
-	"  correlator record -p 1234 -k request_id -k endpoint --metrics unix:m --metrics-by endpoint\n"
-	"  correlator record -p 1234 -k request_id -k endpoint "
-	"--alert 'p99(cpu) > 50ms for 30s by endpoint'\n"
+	"  correlator record -p 1234 --metrics unix:m --metrics-by endpoint\n"
+	"  correlator record -p 1234 --alert 'p99(cpu) > 50ms for 30s by endpoint'\n"
 	"  correlator record --all-ruby --cgroup '*.service' --budget 1 -o day.msgpack\n"
 	"  correlator record --all-ruby -o days.msgpack --output-max 2G\n"
 	"  correlator record --config /etc/correlator/record.conf --interval 10s\n\n"
@@ -564,7 +562,8 @@ static int check(struct arguments *arguments)
 					"see correlator record --help");
 		return EXIT_CODE_USAGE;
 	}
-	if (!recording->keys.count && key_options_add(&recording->keys, DEFAULT_KEY) < 0)
+	if (!recording->keys.count && (key_options_add(&recording->keys, REQUEST_KEY) < 0 ||
+				       key_options_add(&recording->keys, LATE_KEY) < 0))
 		return EXIT_CODE_FAILURE;
 	if (check_metrics(recording) < 0 || check_alerts(recording) < 0)
 		return EXIT_CODE_USAGE;

@@ -151,8 +151,7 @@ static int init_totals(const struct report_options *options, struct totals *tota
 {
 	static const char *const of_slowest[] = { "request_id", "endpoint" };
 	static const char *const of_story[] = { "endpoint" };
-	/* JSON and CSV hold one table: no memory for a second. */
-	bool is_one = options->by || options->format != FORMAT_TABLE || options->is_over_time;
+	bool is_one = options->by || options->is_over_time;
 	size_t key_count = is_one ? 1 : 2;
 	int r;
 
@@ -164,8 +163,12 @@ static int init_totals(const struct report_options *options, struct totals *tota
 			grouping_split_over_time(&totals->groupings[0], options->step_ns);
 		return r;
 	}
-	if (!options->is_slowest)
-		return totals_init(totals, options->by ? &options->by : NULL, key_count);
+	if (!options->is_slowest) {
+		r = totals_init(totals, options->by ? &options->by : NULL, key_count);
+		/* JSON and CSV hold one table. */
+		totals->keeps_one = options->format != FORMAT_TABLE;
+		return r;
+	}
 	r = totals_init(totals, of_slowest, options->slowest_percent > 0 ? 2 : 1);
 	if (r == 0)
 		totals->groupings[0].above_percent = options->slowest_percent;

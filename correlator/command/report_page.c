@@ -29,8 +29,10 @@ static int read_side(const struct report_options *options, struct side *side)
 	int r;
 
 	side->files = calloc(options->path_count, sizeof(*side->files));
-	r = side->files ? totals_init(&side->totals, options->by ? &options->by : NULL, 1)
+	r = side->files ? totals_init(&side->totals, options->by ? &options->by : NULL,
+				      options->by ? 1 : 2)
 			: -ENOMEM;
+	side->totals.keeps_one = true;
 	if (r == 0)
 		r = filter_copy(&options->filter, &side->totals.filter);
 	if (r == 0)

@@ -34,9 +34,9 @@ enum {
 #define FIRST_WINDOW	 "100ms"
 
 struct arguments {
-	char *recorder[RECORDER_WORDS_MAX + 8]; /* what it is started with */
+	char *recorder[RECORDER_WORDS_MAX + 4]; /* what it is started with */
 	size_t word_count;
-	bool has_target, has_key, has_interval;
+	bool has_target, has_interval;
 	char name[NAME_BYTES]; /* of what is observed */
 	char stacks[STACKS_BYTES];
 	struct top_options options;
@@ -95,7 +95,7 @@ static const char documentation[] =
 	"  correlator top --speed 10 puma.rec\n"
 	"  correlator top --batch --span window puma.rec\n"
 	"  correlator top -p 4242 -n 1\n"
-	"  ssh web1 correlator record -p 4242 -k request_id -k endpoint -i 250ms -o - | correlator top -\n"
+	"  ssh web1 correlator record -p 4242 -i 250ms -o - | correlator top -\n"
 	"\n"
 	"-p and --all-ruby need what `correlator record' needs; FILE and - no privilege. Exit status: 0 "
 	"ok, 1 failure, or the file is damaged, 2 usage, 3 kernel or privilege lacks something, 4 no "
@@ -207,7 +207,6 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 		add_word(arguments, "--all-ruby", state);
 		return 0;
 	case 'k':
-		arguments->has_key = true;
 		add_option(arguments, "-k", text, state);
 		return 0;
 	case 'i':
@@ -264,12 +263,6 @@ static void complete_recorder(struct arguments *arguments)
 {
 	char **word = &arguments->recorder[arguments->word_count];
 
-	if (!arguments->has_key) {
-		*word++ = "-k";
-		*word++ = "request_id";
-		*word++ = "-k";
-		*word++ = "endpoint";
-	}
 	if (!arguments->has_interval)
 		*word++ = "-i" DEFAULT_INTERVAL;
 	*word++ = "--first-window=" FIRST_WINDOW;

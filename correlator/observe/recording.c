@@ -20,6 +20,7 @@
 #include "observe/alerting.h"
 #include "observe/budget.h"
 #include "observe/contexts.h"
+#include "observe/missing_keys.h"
 #include "observe/modes.h"
 #include "observe/observed.h"
 #include "observe/output.h"
@@ -85,8 +86,7 @@ struct recording {
 	uint64_t attributed_ns; /* totals, for the last line */
 	uint64_t exec_ns;
 	uint64_t cpu_records;
-	bool has_contexts; /* some was resolved */
-	uint32_t found_keys; /* bit N: some of them had key N */
+	struct missing_keys missing;
 };
 
 /* The mode: how closely each is watched, and all of them together. */
@@ -546,12 +546,18 @@ static int close_books(struct recording *recording)
 	return r;
 }
 
-static void note_keys(struct recording *recording, const struct context *context)
+/* Where a wanted one is missing, those that there are are looked at once a window. */
+static void see_keys(struct recording *recording)
 {
-	for (size_t key = 0; context && key < recording->options->keys.count; key++)
-		if (context->values[key])
-			recording->found_keys |= UINT32_C(1) << key;
-	recording->has_contexts |= context != NULL;
+	struct observed *process;
+	struct seen_keys seen;
+
+	if (!missing_keys_lacks_some(&recording->missing, &recording->options->keys) ||
+	    !session_take_seen_keys(recording->session, &seen))
+		return;
+	process = observed_find(&recording->targets.processes, seen.life);
+	if (process)
+		missing_keys_see(&recording->missing, &seen, observed_find_symbol, process);
 }
 
 /* Rows -> records. */
@@ -565,10 +571,12 @@ static int put_rows(struct recording *recording)
 
 	for (size_t i = 0; i < window->row_count && r == 0; i++) {
 		window_row_record(window, &window->rows[i], keys, &record);
-		note_keys(recording, window->rows[i].context);
+		missing_keys_note(&recording->missing, &recording->options->keys,
+				  window->rows[i].context);
 		r = output_add(&recording->output, wall_ns, &record);
 	}
 	recording->cpu_records += window->row_count;
+	see_keys(recording);
 	return r;
 }
 
@@ -1100,24 +1108,6 @@ static bool wait_for_work(struct recording *recording, uint64_t deadline_ns)
 	return (fds[0].revents & POLLIN) && read_signal(recording);
 }
 
-/* Contexts were there, and none had what was asked for. A late key may have been on its way. */
-static void say_missing_keys(const struct recording *recording)
-{
-	const struct key_options *keys = &recording->options->keys;
-
-	if (!recording->has_contexts)
-		return;
-	for (size_t i = 0; i < keys->count; i++) {
-		const char *nearest = key_options_nearest(keys->names[i]);
-
-		if ((recording->found_keys | keys->late) & UINT32_C(1) << i)
-			continue;
-		log_warning("no context had the key %s%s%s%s", keys->names[i],
-			    nearest ? ": did you mean " : "", nearest ? nearest : "",
-			    nearest ? "?" : "");
-	}
-}
-
 /* All is written: what there is to say of it, and the exit code. */
 static int finish_well(const struct recording *recording)
 {
@@ -1136,7 +1126,7 @@ static int finish_well(const struct recording *recording)
 		log_warning(NOTHING_PUBLISHED);
 	if (recording->is_interrupted && !recording->cpu_records && !has_ended)
 		return EXIT_CODE_INTERRUPTED;
-	say_missing_keys(recording);
+	missing_keys_say(&recording->missing, &options->keys);
 	/* What collectors took was said before. */
 	log_info("%s %" PRIu64 " records of %.3f s CPU%s%s, %.1f %% of it in a context%s",
 		 options->output ? "wrote" : "made",

@@ -260,6 +260,20 @@ int session_get_books(struct session *session, uint64_t life, struct process_boo
 	return bpf_map_lookup_elem(fd, &key, ret_books) ? -errno : 0;
 }
 
+bool session_take_seen_keys(struct session *session, struct seen_keys *ret_seen)
+{
+	struct correlator_bpf__bss *shared = session->skeleton->bss;
+
+	ret_seen->life = __atomic_load_n(&shared->seen_keys_life, __ATOMIC_ACQUIRE);
+	if (!ret_seen->life)
+		return false;
+	for (size_t i = 0; i < SEEN_KEYS_MAX; i++)
+		ret_seen->keys[i] =
+			i < shared->seen_keys_capacity ? shared->seen_keys_pairs[2 * i] : 0;
+	__atomic_store_n(&shared->seen_keys_life, 0, __ATOMIC_RELEASE);
+	return true;
+}
+
 int session_register_threads(struct session *session)
 {
 	enum {

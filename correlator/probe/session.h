@@ -13,6 +13,7 @@
 
 #include <correlator/books.h>
 #include <correlator/config.h>
+#include <correlator/seen_keys.h>
 #include <correlator/snapshot.h>
 
 struct session;
@@ -274,6 +275,9 @@ int session_look_at_context(struct session *session, uint64_t hash,
 
 /* The books of a process as they stand; grow only. 0, -ENOENT. */
 int session_get_books(struct session *session, uint64_t life, struct process_books *ret_books);
+
+/* The keys of a context that was read; the next that is read will be seen, too. False: none was. */
+bool session_take_seen_keys(struct session *session, struct seen_keys *ret_seen);
 
 /* The ring buffer's epoll fd, readable when events wait; and reading them (events.h). */
 struct event;

@@ -23,7 +23,7 @@ int totals_init(struct totals *totals, const char *const *by_names, size_t by_co
 	int r;
 
 	assert(by_count <= TOTALS_GROUPINGS_MAX);
-	*totals = (struct totals){ .follows_keys = !by_names };
+	*totals = (struct totals){ .follows_keys = !by_names, .is_by_default = !by_names };
 	if (!by_names)
 		by_names = default_keys;
 	recording_init(&totals->recording);
@@ -109,6 +109,24 @@ static int choose_keys(struct totals *totals)
 	return r;
 }
 
+/* Of two by default: what is not needed, as soon as that is known. Of requests, which are rows when
+ * they have ended, none that is open has a place in the second. */
+static void drop_other(struct totals *totals, bool is_end)
+{
+	struct grouping *first = &totals->groupings[0], *second = &totals->groupings[1];
+
+	if (!totals->is_by_default || totals->grouping_count < 2 || !second->is_by_request)
+		return;
+	if (first->group_count > 0 && totals->keeps_one) {
+		grouping_deinit(second);
+		totals->grouping_count = 1;
+	} else if (first->group_count == 0 && is_end && second->group_count > 0) {
+		grouping_deinit(first);
+		*first = *second;
+		totals->grouping_count = 1;
+	}
+}
+
 static int settle_in(struct grouping *grouping, struct request *request, struct group **place,
 		     struct held **held)
 {
@@ -144,6 +162,7 @@ int totals_settle(struct totals *totals, size_t open_max)
 		r = settle(totals, request);
 		request_free(request);
 	}
+	drop_other(totals, false);
 	return r;
 }
 
@@ -322,6 +341,8 @@ int totals_add(struct totals *totals, const struct record_view *record)
 /* No record of unattributed time means 0 of it, but only in columns that others measured. */
 int totals_finish(struct totals *totals)
 {
+	int r;
+
 	own_cost_finish(&totals->own_cost);
 	if (totals->all.record_count == 0)
 		totals->all.missing = UINT32_MAX;
@@ -331,7 +352,10 @@ int totals_finish(struct totals *totals)
 		totals->unattributed.missing = totals->all.missing;
 	if (totals->overflow.record_count == 0)
 		totals->overflow.missing = totals->all.missing;
-	return totals_settle(totals, 0);
+	r = totals_settle(totals, 0);
+	if (r == 0)
+		drop_other(totals, true);
+	return r;
 }
 
 bool totals_cpu_percent(const struct totals *totals, const struct costs *costs, double *ret_percent)

@@ -49,6 +49,8 @@ struct totals {
 	struct grouping groupings[TOTALS_GROUPINGS_MAX];
 	size_t grouping_count;
 	bool follows_keys; /* the groupings are yet to be chosen, by the recording's keys */
+	bool is_by_default; /* they are or were: where no request has an endpoint, the next stays */
+	bool keeps_one; /* of them one is enough: set after totals_init of two by default */
 	struct costs unattributed; /* time under no context, or under one that could not be read */
 	struct grouping unattributed_threads; /* the same by thread_name and attribution */
 	struct costs overflow; /* time under contexts that could not be told apart */
@@ -67,7 +69,9 @@ struct totals {
 };
 
 /* by_names: what to group by, at most TOTALS_GROUPINGS_MAX; NULL: as many of what is recorded of
- * endpoint, request_id and, where neither is, the recording's first key. 0, -ENOMEM. */
+ * endpoint, request_id and, where neither is, the recording's first key. Of two by default the
+ * first goes at the end where nothing has it: `record' asks for endpoint, whoever publishes it. 0,
+ * -ENOMEM. */
 int totals_init(struct totals *totals, const char *const *by_names, size_t by_count);
 void totals_deinit(struct totals *totals);
 

@@ -49,6 +49,16 @@ class KeysTest(harness.LiveTest):
         self.assertEqual([], [record for record in found if record["kind"] == "cpu" and
                               record["tid"] in got and "unknown" in record.get("flags", ())])
 
+    def test_where_a_wanted_one_is_missing_those_that_there_are_are_named(self):
+        workload = self.enter(Workload("driven.rb", environment={"GROUND_TRUTH": "off"}))
+        recording = self.enter(Recording(self.output, "-p", workload.pid, "-k", "requst_id", "-i", "100ms"))
+        for _ in range(3):
+            workload.evaluate('Correlator.with(request_id: "r", tenant: "t") { Workload.spin_ms(110) }')
+        self.assertEqual(harness.EXIT_OK, recording.stop(), recording.lines)
+        said = [line for line in recording.lines if "no context had" in line]
+        self.assertEqual(1, len(said), recording.lines)
+        self.assertRegex(said[0], r"no context had the key requst_id; there are (request_id, tenant|tenant, request_id)$")
+
     def test_contexts_that_grow_to_as_many_keys_as_there_may_be(self):
         keys = KEYS + [f"other_{number}" for number in range(CONTEXT_KEYS_MAX - len(KEYS))]
         answer, found = self.observe(f"Tables.grow({symbols(keys)}, {SEED})")

@@ -166,6 +166,29 @@ static void only_keys_in_use_are_part_of_it(void **state)
 	assert_int_not_equal(resolve(2 * 42 + 1, text), hash);
 }
 
+/* Where userspace asks for them: whoever wants which. */
+static void the_keys_of_the_next_table_are_shown_once(void **state)
+{
+	char text[VALUE_TEXT_BYTES];
+
+	(void)state;
+	memset(seen_keys_pairs, 0xa5, sizeof(seen_keys_pairs));
+	seen_keys_life = 0;
+	(void)resolve(2 * 42 + 1, text);
+	assert_int_equal(seen_keys_life, LIFE);
+	assert_int_equal(seen_keys_capacity, 2);
+	assert_int_equal(seen_keys_pairs[0], 0);
+	assert_int_equal(seen_keys_pairs[2], KEY);
+	seen_keys_pairs[2] = 1;
+	(void)resolve(2 * 43 + 1, text);
+	assert_int_equal(seen_keys_pairs[2], 1);
+	/* A context that is none has none. */
+	seen_keys_life = 0;
+	thread.state_pointer = 0;
+	(void)context_resolve(&thread);
+	assert_int_equal(seen_keys_life, 0);
+}
+
 /* By the words of its table alone: any of them may be the one that has changed. */
 static void a_digest_tells_tables_apart_by_each_key_and_value(void **state)
 {
@@ -489,6 +512,7 @@ int main(void)
 		cmocka_unit_test_setup(the_same_values_in_another_process_are_another_context,
 				       set_up),
 		cmocka_unit_test_setup(only_keys_in_use_are_part_of_it, set_up),
+		cmocka_unit_test_setup(the_keys_of_the_next_table_are_shown_once, set_up),
 		cmocka_unit_test_setup(a_digest_tells_tables_apart_by_each_key_and_value, set_up),
 		cmocka_unit_test_setup(nor_do_two_changes_of_the_highest_bit_cancel_out, set_up),
 		cmocka_unit_test_setup(symbols_numbers_and_other_objects_are_captured, set_up),

@@ -117,9 +117,8 @@ static void a_process_is_recorded_for_it_by_request_and_endpoint(void **state)
 	(void)state;
 	shows("-p 12");
 	assert_string_equal(result.output, "a frame\n");
-	assert_string_equal(
-		asked.recorder,
-		" correlator record -o- -p 12 -k request_id -k endpoint -i250ms --first-window=100ms -q");
+	assert_string_equal(asked.recorder,
+			    " correlator record -o- -p 12 -i250ms --first-window=100ms -q");
 	assert_null(asked.options.path);
 	assert_string_equal(asked.name, "pid 12");
 	assert_int_equal(asked.options.frame_count, 0);
@@ -141,9 +140,8 @@ static void what_is_recorded_for_it_may_be_chosen(void **state)
 					    "--first-window=100ms -q");
 	assert_string_equal(asked.name, "pid 12, 13");
 	shows("--all-ruby");
-	assert_string_equal(
-		asked.recorder,
-		" correlator record -o- --all-ruby -k request_id -k endpoint -i250ms --first-window=100ms -q");
+	assert_string_equal(asked.recorder,
+			    " correlator record -o- --all-ruby -i250ms --first-window=100ms -q");
 	assert_string_equal(asked.name, "every Ruby");
 	shows("--all-ruby -k a -k b");
 	assert_string_equal(
@@ -151,7 +149,7 @@ static void what_is_recorded_for_it_may_be_chosen(void **state)
 		" correlator record -o- --all-ruby -k a -k b -i250ms --first-window=100ms -q");
 	shows("--all-ruby -i 10ms");
 	assert_string_equal(asked.recorder, " correlator record -o- --all-ruby -i 10ms "
-					    "-k request_id -k endpoint --first-window=100ms -q");
+					    "--first-window=100ms -q");
 }
 
 static void so_many_words_and_no_more(void **state)
@@ -164,7 +162,7 @@ static void so_many_words_and_no_more(void **state)
 		used += (size_t)snprintf(line + used, sizeof(line) - used, " -p %d", 1000 + i);
 	shows(line);
 	/* Of the options 256, and what is added. */
-	assert_int_equal(asked.recorder_words, 256 + 7);
+	assert_int_equal(asked.recorder_words, 256 + 3);
 	assert_int_equal(strlen(asked.name), 127);
 	assert_memory_equal(asked.name, "every Ruby, 1000, 1001, ", 24);
 	(void)snprintf(line + used, sizeof(line) - used, " --all-ruby");
@@ -193,7 +191,7 @@ static void where_nobody_looks_it_is_frames_of_text_as_fast_as_it_goes(void **st
 	shows_on_screen((char[]){ "top a.rec" });
 	assert_false(asked.options.is_batch);
 	assert_true(asked.options.speed == 1);
-	assert_string_equal(asked.recorder, " correlator record -o- -k request_id -k endpoint "
+	assert_string_equal(asked.recorder, " correlator record -o- "
 					    "-i250ms --first-window=100ms");
 	shows_on_screen((char[]){ "top a.rec --batch" });
 	assert_true(asked.options.is_batch);

@@ -93,8 +93,9 @@ static void a_pid_alone_is_recorded_by_request_until_it_ends(void **state)
 	assert_int_equal(options->pid_count, 1);
 	assert_int_equal(made.pids[0], 12);
 	assert_null(options->command);
-	assert_int_equal(options->keys.count, 1);
+	assert_int_equal(options->keys.count, 2);
 	assert_string_equal(made.keys[0], "request_id");
+	assert_string_equal(made.keys[1], "endpoint");
 	assert_string_equal(options->output, "correlator.msgpack");
 	assert_false(options->overwrites);
 	assert_null(options->metrics);
@@ -499,8 +500,8 @@ static void requests_are_counted_by_a_key_that_is_recorded(void **state)
 		{ "-k request_id -k endpoint --metrics-by endpoint", "for --metrics ADDRESS" },
 		{ "--metrics-series 5", "for --metrics ADDRESS" },
 		{ "--metrics unix:x --metrics-series 5", "for --metrics-by KEY" },
-		{ "--metrics unix:x --metrics-by endpoint",
-		  "--metrics-by: the key endpoint is not recorded: -k request_id -k endpoint" },
+		{ "--metrics unix:x --metrics-by tenant",
+		  "--metrics-by: the key tenant is not recorded: -k request_id -k tenant" },
 		{ "-k endpoint --metrics unix:x --metrics-by endpoint",
 		  "by the key request_id, which is not recorded" },
 		{ "-k a=b --metrics unix:x --metrics-by a", "the key a is not recorded" },
@@ -533,11 +534,10 @@ static void alerts_are_of_what_is_recorded(void **state)
 	static const struct {
 		const char *options, *says;
 	} wrong[] = {
-		{ "--alert p99(cpu)>50ms\tby\tendpoint",
-		  "--alert: the key endpoint is not recorded" },
+		{ "--alert p99(cpu)>50ms\tby\ttenant", "--alert: the key tenant is not recorded" },
 		{ "--alert sum(cpu)>5s\tby\te", "--alert: the key e is not recorded" },
-		{ "--alert lost>0 --alert sum(cpu)>5s\tby\tendpoint", "the key endpoint is not" },
-		{ "--alert sum(cpu)>5s\tby\tendpoint --alert lost>0", "the key endpoint is not" },
+		{ "--alert lost>0 --alert sum(cpu)>5s\tby\ttenant", "the key tenant is not" },
+		{ "--alert sum(cpu)>5s\tby\ttenant --alert lost>0", "the key tenant is not" },
 		{ "--alert p99(cpu)>50 --alert lost>0", "--alert: a time wants a unit" },
 		{ "-k endpoint --alert p99(cpu)>50ms\tby\tendpoint", "by the key request_id" },
 		{ "-k endpoint --alert rate(wall)>50%", "by the key request_id" },

@@ -397,6 +397,43 @@ static void the_endpoint_comes_first_where_there_is_one(void **state)
 	assert_string_equal(totals->groupings[1].by, "request_id");
 }
 
+static void where_nothing_has_an_endpoint_the_requests_stay(void **state)
+{
+	struct totals *totals = *state;
+
+	for (int keeps_one = 0; keeps_one < 2; keeps_one++) {
+		totals_deinit(totals);
+		assert_int_equal(totals_init(totals, NULL, 2), 0);
+		totals->keeps_one = keeps_one;
+		sample_add_cpu(totals, 1, "a", "", 10, 1);
+		sample_add_cpu(totals, 1, "b", "", 20, 2);
+		assert_int_equal(totals->grouping_count, 2);
+		assert_int_equal(totals_finish(totals), 0);
+		assert_int_equal(totals->grouping_count, 1);
+		assert_string_equal(totals->groupings[0].by, "request_id");
+		assert_int_equal(find_group(&totals->groupings[0], "b")->costs.sums[COST_CPU], 22);
+	}
+}
+
+static void where_one_is_enough_the_requests_go_with_the_first_endpoint(void **state)
+{
+	struct totals *totals = *state;
+
+	totals_deinit(totals);
+	assert_int_equal(totals_init(totals, NULL, 2), 0);
+	totals->keeps_one = true;
+	sample_add_cpu(totals, 1, "a", "", 10, 1);
+	assert_int_equal(totals_settle(totals, 0), 0);
+	assert_int_equal(totals->grouping_count, 2);
+	sample_add_cpu(totals, 1, "b", "orders", 20, 2);
+	assert_int_equal(totals_settle(totals, 0), 0);
+	assert_int_equal(totals->grouping_count, 1);
+	assert_int_equal(totals_finish(totals), 0);
+	assert_string_equal(totals->groupings[0].by, "endpoint");
+	assert_int_equal(find_group(&totals->groupings[0], "orders")->costs.sums[COST_CPU], 22);
+	assert_int_equal(totals->groupings[0].without_value.sums[COST_CPU], 11);
+}
+
 /* What came before the endpoint was known, on whatever thread. */
 static void a_request_is_measured_as_a_whole_over_threads_and_windows(void **state)
 {
@@ -614,6 +651,8 @@ int main(void)
 		TEST(without_request_ids_it_is_by_the_first_other_key),
 		TEST(with_request_ids_it_is_by_them_whatever_comes_first),
 		TEST(the_endpoint_comes_first_where_there_is_one),
+		TEST(where_nothing_has_an_endpoint_the_requests_stay),
+		TEST(where_one_is_enough_the_requests_go_with_the_first_endpoint),
 		TEST(a_request_is_measured_as_a_whole_over_threads_and_windows),
 		TEST(requests_that_nothing_came_of_for_long_have_ended),
 		TEST(a_recording_by_endpoint_alone_is_one_table),
