@@ -35,6 +35,12 @@ static const struct {
 	  "say whether recordings, and what a spool holds, are whole" },
 	{ "doctor", command_doctor, true, "correlator doctor",
 	  "say what this kernel, user and process offer" },
+	{ "ps", command_ps, true, "correlator ps",
+	  "list the Ruby processes, and which of them can be recorded" },
+};
+
+enum {
+	COMMANDS = sizeof(commands) / sizeof(commands[0])
 };
 
 static void print_help(FILE *stream)
@@ -44,11 +50,12 @@ static void print_help(FILE *stream)
 		"Says which request of a Ruby process burned the CPU: user, kernel, run-queue and\n"
 		"blocked time per request, exact across fibers, threads and forks.\n\n",
 		stream);
-	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+	for (size_t i = 0; i < COMMANDS; i++)
 		(void)fprintf(stream, "  %-8s %s\n", commands[i].name, commands[i].summary);
 	(void)fputs("\n  --help     this text; `correlator COMMAND --help` for a command\n"
 		    "  --version  the version\n\n"
 		    "EXAMPLES\n"
+		    "  correlator ps                          which Rubies are there?\n"
 		    "  correlator doctor -p 1234              is everything there?\n"
 		    "  correlator record -p 1234 -d 10s -o puma.msgpack\n"
 		    "  correlator report puma.msgpack\n"
@@ -60,6 +67,36 @@ static void print_help(FILE *stream)
 		    "  was written; of `record -- COMMAND` the command's own, if nothing of\n"
 		    "  ours failed\n",
 		    stream);
+}
+
+/* COMMANDS: there is none of that name. */
+static size_t find_command(const char *name)
+{
+	size_t command = 0;
+
+	while (command < COMMANDS && strcmp(name, commands[command].name) != 0)
+		command++;
+	return command;
+}
+
+static int run(size_t command, int argc, char **argv)
+{
+	if (!commands[command].observes)
+		rights_give_up();
+	argv[0] = (char *)commands[command].full_name;
+	return commands[command].run(argc, argv);
+}
+
+/* Of the command, or of all where the name is none. */
+static int help(const char *name)
+{
+	char *argv[] = { NULL, "--help", NULL };
+	size_t command = find_command(name);
+
+	if (command < COMMANDS)
+		return run(command, 2, argv);
+	print_help(stdout);
+	return EXIT_CODE_OK;
 }
 
 int main(int argc, char **argv)
@@ -81,17 +118,12 @@ int main(int argc, char **argv)
 				"of root says how others may run it");
 		return EXIT_CODE_UNSUPPORTED;
 	}
-	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-		if (strcmp(name, commands[i].name) != 0)
-			continue;
-		if (!commands[i].observes)
-			rights_give_up();
-		argv[1] = (char *)commands[i].full_name;
-		return commands[i].run(argc - 1, argv + 1);
-	}
+	if (find_command(name) < COMMANDS)
+		return run(find_command(name), argc - 1, argv + 1);
 	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
-		print_help(stdout);
-		return EXIT_CODE_OK;
+		name = argc > 2 ? argv[2] : "";
+		if (!name[0] || find_command(name) < COMMANDS)
+			return help(name);
 	}
 	if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
 		(void)printf("correlator %s\n", CORRELATOR_VERSION);

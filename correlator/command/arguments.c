@@ -162,6 +162,8 @@ int arguments_parse(const struct argp *parser, int argc, char **argv, unsigned i
 		    void *input)
 {
 	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		if (strcmp(argv[i], "-h") == 0 && !find_short(parser, 'h'))
+			argv[i] = "--help";
 		if (is_printable(argv[i]) || is_known(parser, argv[i]))
 			continue;
 		print_line(stderr, "%s: unrecognized option '%s'", argv[0], argv[i]);

@@ -37,7 +37,7 @@ int arguments_add_pid(const char *text, pid_t *pids, size_t max, size_t *count);
 
 /*
  * argp_parse(3), which prints an unknown option as it is: this refuses one that is not printable
- * ASCII before, and escapes it as print_line() does. 0 or an errno value.
+ * ASCII before, and escapes it as print_line() does. -h is --help. 0 or an errno value.
  */
 int arguments_parse(const struct argp *parser, int argc, char **argv, unsigned int flags,
 		    void *input);

@@ -16,6 +16,7 @@ int command_export(int argc, char **argv);
 int command_forward(int argc, char **argv);
 int command_verify(int argc, char **argv);
 int command_doctor(int argc, char **argv);
+int command_ps(int argc, char **argv);
 
 /* Where record writes to, and report reads from, unless told otherwise. */
 #define COMMAND_RECORDING "correlator.msgpack"

@@ -140,7 +140,11 @@ _correlator() {
 		_correlator_value "$command" "$option"
 	elif [[ $current == -* ]]; then
 		_correlator_reply "$(_correlator_options "$command")"
-	elif [ "$command" != doctor ]; then
+	elif [ "$command" = help ]; then
+		_correlator_reply "$(_correlator_commands)"
+	elif [ "$command" = doctor ]; then
+		_correlator_reply "$(_correlator_rubies)"
+	elif [ "$command" != ps ]; then
 		_correlator_files
 	fi
 }

@@ -512,6 +512,7 @@ static int parse_option(int key, char *text, struct argp_state *state)
 
 	switch (key) {
 	case 'p':
+	case ARGP_KEY_ARG:
 		arguments->is_failed |= arguments_add_pid(text, arguments->pids, PIDS_MAX,
 							  &arguments->pid_count) != 0;
 		return 0;
@@ -534,12 +535,12 @@ int command_doctor(int argc, char **argv)
 	static const struct argp parser = {
 		options,
 		parse_option,
-		NULL,
+		"[PID...]",
 		"Says what this kernel, these privileges and a process offer, and what to do about "
 		"what is missing."
 		"\vEXAMPLES\n"
 		"  correlator doctor\n"
-		"  correlator doctor -p 1234\n"
+		"  correlator doctor 1234\n"
 		"  correlator doctor -p 1234 -k otel.trace_id -k otel.http.route\n\n"
 		"Exit status: 0 everything needed is there, 1 the process cannot be looked at, 2 "
 		"usage, 3 the kernel or a privilege lacks something, 4 the process is not there, "

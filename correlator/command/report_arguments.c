@@ -261,14 +261,37 @@ static void parse_slowest(struct report_options *options, const char *text,
 	options->slowest_percent = percent;
 }
 
+static bool is_order(const char *text)
+{
+	return strcmp(text, "bottom-up") == 0 || strcmp(text, "top-down") == 0;
+}
+
 static void parse_stacks(struct report_options *options, const char *order,
 			 struct argp_state *state)
 {
 	options->is_stacks = true;
 	options->is_bottom_up = order && strcmp(order, "bottom-up") == 0;
-	if (order && !options->is_bottom_up && strcmp(order, "top-down") != 0)
+	if (order && !is_order(order))
 		arguments_fail(state, EXIT_CODE_USAGE, 0,
 			       "--stacks takes top-down or bottom-up, not '%s'", order);
+}
+
+/* `--stacks bottom-up', without the =, which argp takes for a file: that there is none tells. */
+static void take_order(struct report_options *options, struct argp_state *state)
+{
+	for (size_t i = 0; options->is_stacks && i < options->path_count; i++) {
+		char *word = options->paths[i];
+
+		if (!is_order(word) || access(word, F_OK) == 0)
+			continue;
+		parse_stacks(options, word, state);
+		for (options->path_count--; i < options->path_count; i++)
+			options->paths[i] = options->paths[i + 1];
+		if (options->path_count == 0) {
+			options->paths = streams_default_paths(state);
+			options->path_count = 1;
+		}
+	}
 }
 
 static void check_request(const struct report_options *options, struct argp_state *state)
@@ -483,6 +506,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		options->compare = argument;
 		return 0;
 	case ARGP_KEY_SUCCESS:
+		take_order(options, state);
 		check_request(options, state);
 		check_rows(options, state);
 		check_slowest(options, state);

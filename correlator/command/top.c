@@ -89,7 +89,7 @@ static const char documentation[] =
 	"those of requests in flight since they were first seen.\n"
 	"\n"
 	"Examples:\n"
-	"  correlator top -p 4242\n"
+	"  correlator top 4242\n"
 	"  correlator top --all-ruby --where 'GET /orders'\n"
 	"  correlator top -p 4242 --stacks\n"
 	"  correlator top --speed 10 puma.rec\n"
@@ -192,6 +192,12 @@ static void copy_text(char *to, size_t size_bytes, const char *name, const char 
 	(void)snprintf(to, size_bytes, "%s", text);
 }
 
+/* Of what is no option: a number, unless there is such a file. */
+static bool is_pid(const char *text)
+{
+	return text[strspn(text, "0123456789")] == '\0' && access(text, F_OK) < 0;
+}
+
 static error_t parse_option(int key, char *text, struct argp_state *state)
 {
 	struct arguments *arguments = state->input;
@@ -238,16 +244,19 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 		parse_frames(arguments, text, state);
 		return 0;
 	case ARGP_KEY_ARG:
+		if (is_pid(text)) {
+			add_pid(arguments, text, state);
+			return 0;
+		}
 		if (arguments->options.path)
 			arguments_fail(state, EXIT_CODE_USAGE, 0, "one FILE at a time");
 		arguments->options.path = text;
 		return 0;
 	case ARGP_KEY_END:
 		if (!arguments->options.path && !arguments->has_target)
-			arguments_fail(
-				state, EXIT_CODE_USAGE, 0,
-				"what to show? -p PID, --all-ruby, or FILE; see correlator top "
-				"--help");
+			arguments_fail(state, EXIT_CODE_USAGE, 0,
+				       "what to show? PID, --all-ruby, or FILE; see correlator top "
+				       "--help");
 		if (arguments->options.path && arguments->word_count > RECORDER_WORDS)
 			arguments_fail(
 				state, EXIT_CODE_USAGE, 0,
@@ -301,7 +310,7 @@ static void complete(struct arguments *arguments)
 
 int command_top(int argc, char **argv)
 {
-	static const struct argp parser = { options, parse_option, "[FILE]", documentation,
+	static const struct argp parser = { options, parse_option, "[PID|FILE]", documentation,
 					    NULL,    NULL,	   NULL };
 	_cleanup_free_ struct arguments *arguments = calloc(1, sizeof(*arguments));
 	int code, write_error, r;

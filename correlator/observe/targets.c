@@ -296,16 +296,6 @@ void targets_expect(struct targets *targets, pid_t pid)
 		discovery_expect(targets->discovery, pid, clock_monotonic_ns());
 }
 
-/* Why most of them may not. */
-static const char *explain_unreadable(void)
-{
-	if (!process_access_is_general())
-		return ": that takes CAP_SYS_PTRACE";
-	return rights_reach_others()
-		       ? ""
-		       : ": those of others are for root, and members of the group " RIGHTS_GROUP;
-}
-
 /* What a search passes over. */
 static void say_unreadable(const struct targets *targets)
 {
@@ -313,7 +303,7 @@ static void say_unreadable(const struct targets *targets)
 
 	if (count)
 		log_warning("%zu processes may not be read, and are passed over%s", count,
-			    explain_unreadable());
+			    process_access_lacks());
 }
 
 /* Waiting would be for what we could not see. */
@@ -326,7 +316,7 @@ static bool refuse_blind_search(const struct targets *targets)
 	(void)log_error(EPERM,
 			"found no Ruby process that publishes contexts, but %zu processes may not "
 			"be read%s",
-			count, explain_unreadable());
+			count, process_access_lacks());
 	return true;
 }
 

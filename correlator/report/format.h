@@ -63,6 +63,9 @@ int format_json_rest(const struct totals *totals, const struct format_options *o
 /* A table of what unattributed time was, by thread. 0, -ENOMEM. */
 int format_unattributed(const struct totals *totals, const struct format_options *options,
 			FILE *out);
+/* A sentence, where threads of a pool ran in no context though the gem could tell whose it was. */
+void format_unattributed_remedy(const struct totals *totals, const struct format_options *options,
+				FILE *out);
 /* A cell of such a table, of at least 1024 bytes (TABLE_CELL_BYTES): fit for a screen. */
 void format_cell(const struct rows *rows, size_t row_index, enum row_field field, char *ret_text);
 

@@ -666,6 +666,7 @@ int format_table(const struct totals *totals, const struct format_options *optio
 		return r;
 	for (size_t i = 0; i < totals->grouping_count; i++)
 		print_lacking(&totals->groupings[i], options->width, out);
+	format_unattributed_remedy(totals, options, out);
 	if (options->has_books)
 		print_inherited(totals, options->width, out);
 	format_books(totals, options, out);

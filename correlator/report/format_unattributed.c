@@ -7,7 +7,8 @@
 #include "report/table.h"
 
 enum {
-	ROWS_SHOWN = 5
+	ROWS_SHOWN = 5,
+	WORTH_A_WORD_PERCENT = 1,
 };
 
 enum {
@@ -110,4 +111,36 @@ int format_unattributed(const struct totals *totals, const struct format_options
 	}
 	rows_deinit(&rows);
 	return 0;
+}
+
+/* As concurrent-ruby calls those of its pools: "worker-1", "io-worker-2"
+ * (ruby_thread_pool_executor.rb, 1.1.6). */
+static bool is_of_pool(const struct group *group)
+{
+	struct record_text name = grouping_part(group, 0, false);
+	const char *at =
+		name.size_bytes > 0 ? memmem(name.bytes, name.size_bytes, "worker-", 7) : NULL;
+
+	return at && at + 7 < name.bytes + name.size_bytes && at[7] >= '0' && at[7] <= '9';
+}
+
+void format_unattributed_remedy(const struct totals *totals, const struct format_options *options,
+				FILE *out)
+{
+	struct costs sum = { 0 };
+	double percent;
+
+	for (const struct group *group = totals->unattributed_threads.groups; group;
+	     group = group->hh.next)
+		if (is_of_pool(group))
+			costs_add(&sum, &group->costs);
+	if (sum.record_count == 0 || !costs_share_percent(&sum, &totals->all, &percent) ||
+	    percent < WORTH_A_WORD_PERCENT)
+		return;
+	(void)fputc('\n', out);
+	display_sentence(
+		out, options->width, DISPLAY_INDENT,
+		"%.1f %% of the CPU was in threads of a pool, in no context: with `require "
+		"\"correlator/concurrent\"' in the application it is its requests'",
+		percent);
 }

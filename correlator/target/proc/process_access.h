@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "base/rights.h"
 #include "target/proc/memory_map.h"
 
 enum {
@@ -28,3 +29,14 @@ void process_access_explain(pid_t pid, char ret_text[static PROCESS_ACCESS_TEXT_
 /* Whether the caller may read all processes but for what a container or security module keeps:
  * CAP_SYS_PTRACE. */
 bool process_access_is_general(void);
+
+/* Why processes of others may not be read, behind a sentence that says so; "": what can be granted
+ * is. */
+static inline const char *process_access_lacks(void)
+{
+	if (!process_access_is_general())
+		return ": that takes CAP_SYS_PTRACE";
+	return rights_reach_others()
+		       ? ""
+		       : ": those of others are for root, and members of the group " RIGHTS_GROUP;
+}

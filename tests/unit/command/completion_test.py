@@ -9,7 +9,7 @@ import unittest
 
 CORRELATOR = os.environ["CORRELATOR"]
 COMPLETION = pathlib.Path(__file__).resolve().parents[3] / "correlator/command/completion.bash"
-COMMANDS = ["record", "report", "top", "dump", "export", "forward", "verify", "doctor"]
+COMMANDS = ["record", "report", "top", "dump", "export", "forward", "verify", "doctor", "ps"]
 # As bash calls it when the last word is being typed. Its parts are words, too: --sort = c.
 SCRIPT = """
 . "$1"

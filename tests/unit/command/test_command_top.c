@@ -348,7 +348,7 @@ static void what_does_not_go_together_is_refused(void **state)
 	static const struct {
 		const char *arguments, *says;
 	} cases[] = {
-		{ "", "what to show? -p PID, --all-ruby, or FILE" },
+		{ "", "what to show? PID, --all-ruby, or FILE" },
 		{ "-k a", "what to show?" },
 		{ "-i 1s --batch", "what to show?" },
 		{ "a b", "one FILE at a time" },

@@ -95,6 +95,8 @@ enum {
 	BOTTOM_UP = 1 << 19,
 	SYSCALLS = 1 << 20,
 	OFF_CPU = 1 << 21,
+	BOOKS = 1 << 22,
+	COST = 1 << 23,
 };
 
 static void each_option_asks_for_nothing_else(void **state)
@@ -112,6 +114,12 @@ static void each_option_asks_for_nothing_else(void **state)
 		{ "--stacks json", STACKS },
 		{ "--stacks=top-down json", STACKS },
 		{ "--stacks=bottom-up json", STACKS | BOTTOM_UP },
+		{ "--stacks bottom-up json", STACKS | BOTTOM_UP },
+		{ "--stacks json bottom-up", STACKS | BOTTOM_UP },
+		{ "--stacks top-down json", STACKS },
+		{ "--books json", BOOKS },
+		{ "--cost json", COST },
+		{ "--books --cost --over-time json", BOOKS | COST | OVER_TIME | OF_ROWS },
 		{ "--stacks --format json json", STACKS | FORMAT },
 		{ "--stacks --diff json b", STACKS | DIFF },
 		{ "--stacks --off-cpu json", STACKS | OFF_CPU },
@@ -146,6 +154,7 @@ static void each_option_asks_for_nothing_else(void **state)
 			(wanted->is_syscalls ? SYSCALLS : 0) | (wanted->is_stacks ? STACKS : 0) |
 			(wanted->is_bottom_up ? BOTTOM_UP : 0) |
 			(wanted->measure == STACKS_OFF_CPU ? OFF_CPU : 0) |
+			(wanted->has_books ? BOOKS : 0) | (wanted->has_cost ? COST : 0) |
 			(wanted->is_over_time ? OVER_TIME : 0) | (wanted->step_ns ? STEP : 0) |
 			(wanted->is_slowest ? SLOWEST : 0) |
 			(wanted->slowest_percent > 0 ? PERCENT : 0) | (wanted->has_top ? TOP : 0) |
@@ -283,6 +292,12 @@ static void what_does_not_is_refused(void **state)
 		{ "--diff --over-time a b", "--diff has columns of its own" },
 		{ "--diff --by request_id a b", "not --by request_id" },
 		{ "--diff --request r a b", "not with --request" },
+		{ "--books --stacks a", "--books and --cost are of rows" },
+		{ "--cost --request r a", "--books and --cost are of rows" },
+		{ "--books --diff a b", "--books and --cost are of rows" },
+		{ "--cost --html x a", "--books and --cost are of rows" },
+		{ "--books --syscalls a", "--books and --cost are of rows" },
+		{ "--cost --alert lost>1 a", "--books and --cost are of rows" },
 		{ "--stacks=sideways a", "--stacks takes top-down or bottom-up" },
 		{ "--off-cpu a", "--off-cpu says which stacks" },
 		{ "--stacks --by pid a", "--stacks is a tree of its own" },

@@ -178,6 +178,32 @@ static void by_default_those_that_have_ended_are_a_number(void **state)
 	says("processes 4 app (puma), 3 more that ended");
 }
 
+static void add_unattributed(const char *thread_name, int64_t cpu_ns)
+{
+	struct sample sample;
+
+	sample_begin_cpu(&sample, 1, cpu_ns, "", cpu_ns, 0);
+	sample_text(&sample, "thread_name", thread_name);
+	assert_int_equal(sample_add(&sample, &totals), 0);
+}
+
+static void of_pools_in_no_context_the_remedy_is_told(void **state)
+{
+	(void)state;
+	options.width = 400;
+	add_unattributed("puma srv tp 001", 9000);
+	add_unattributed("worker-", 500);
+	add_unattributed("my worker", 451);
+	add_unattributed("worker-1", 30);
+	print();
+	says_nothing_of("concurrent");
+	add_unattributed("io-worker-12", 101);
+	print();
+	assert_non_null(strstr(printed,
+			       "1.3 % of the CPU was in threads of a pool, in no context: "
+			       "with `require \"correlator/concurrent\"' in the application"));
+}
+
 static void of_many_processes_the_first_are_told(void **state)
 {
 	(void)state;
@@ -474,6 +500,7 @@ int main(void)
 		TEST(of_a_process_what_is_known_is_told),
 		TEST(by_default_those_that_have_ended_are_a_number),
 		TEST(of_many_processes_the_first_are_told),
+		TEST(of_pools_in_no_context_the_remedy_is_told),
 		TEST(each_mode_is_told_with_its_time),
 		TEST(the_system_and_the_keys_are_told),
 		TEST(what_was_in_force_before_is_told),
