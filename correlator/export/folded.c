@@ -6,22 +6,33 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "report/code_place.h"
 #include "report/display.h"
 #include "report/stack_sums.h"
 
-/* Escaped as for a screen; what has a meaning of its own in a line is replaced. */
+/* Of a line, what has a meaning of its own in it is replaced. */
+static void put_text(char *text, FILE *out)
+{
+	for (char *at = text; *at; at++)
+		if (*at == ';')
+			*at = ':';
+	(void)fputs(text, out);
+}
+
+/* Escaped as for a screen; with where the method is, which tells those of one name apart. */
 static void put_name(const struct frame *frame, FILE *out)
 {
 	char text[FRAMES_TEXT_ESCAPED_BYTES];
 
 	(void)display_escape(frame->name->bytes, frame->name->size_bytes, text, sizeof(text));
-	for (char *at = text; *at; at++)
-		if (*at == ';')
-			*at = ':';
-	(void)fputs(text, out);
+	put_text(text, out);
 	/* As FlameGraph's own tools mark them, and give them a colour. */
 	if (frame->kind == FRAME_KIND_KERNEL)
 		(void)fputs("_[k]", out);
+	if (frame->kind != FRAME_KIND_RUBY)
+		return;
+	code_place_write(frame->file, frame->kind, frame->first_line, text);
+	put_text(text, out);
 }
 
 static void put_stack(const struct frame *innermost, const struct frame **path, int64_t spent_ns,

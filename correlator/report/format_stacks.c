@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "report/code_place.h"
 #include "report/display.h"
 #include "report/stack_methods.h"
 #include "report/stack_tree.h"
@@ -12,6 +13,7 @@ enum {
 	FIGURES_COLUMNS = 38, /* in front of a name in the tree */
 	METHOD_COLUMNS = 53, /* the same among methods */
 	NAME_COLUMNS_MIN = 20,
+	PLACE_COLUMNS_MIN = 12, /* less is not worth it */
 	INDENT_MAX = 24,
 	HEADING_BYTES = 192, /* a sentence of it */
 	LEAST_SHARE = 100, /* what has less than a hundredth of all is not shown */
@@ -63,17 +65,54 @@ static void print_heading(const struct view *view)
 	(void)fputc('\n', view->out);
 }
 
-/* In what is left of a line of which so many columns are taken; returns how many it takes. */
-static size_t put_name(const struct view *view, const struct frames_text *text, size_t taken)
+/* What is shown of a method. */
+struct code {
+	const struct frames_text *name;
+	const struct frames_text *file; /* NULL: not known */
+	enum frame_kind kind;
+	uint32_t first_line;
+	uint32_t least_repeats; /* stack_tree.h; 0 = it does not call itself */
+	uint32_t most_repeats;
+};
+
+static struct code code_of(const struct stack_node *node)
+{
+	return (struct code){
+		node->key.name,	      node->key.file,	   (enum frame_kind)node->key.kind,
+		node->key.first_line, node->least_repeats, node->most_repeats
+	};
+}
+
+static void describe_repeats(const struct code *code, char *ret_text, size_t text_bytes)
+{
+	ret_text[0] = '\0';
+	if (code->most_repeats > 1 && code->least_repeats < code->most_repeats)
+		(void)snprintf(ret_text, text_bytes, " × %" PRIu32 "…%" PRIu32, code->least_repeats,
+			       code->most_repeats);
+	else if (code->most_repeats > 1)
+		(void)snprintf(ret_text, text_bytes, " × %" PRIu32, code->most_repeats);
+}
+
+/* In what is left of a line of which so many columns are taken: the name, how often it is there,
+ * and, where there is room, its place. */
+static void put_code(const struct view *view, const struct code *code, size_t taken)
 {
 	char name[FRAMES_TEXT_ESCAPED_BYTES], fitted[FRAMES_TEXT_ESCAPED_BYTES];
-	size_t width = view->options->width;
+	char place[FRAMES_TEXT_ESCAPED_BYTES], repeats[64];
+	size_t width = view->options->width, room;
 
-	(void)display_escape(text->bytes, text->size_bytes, name, sizeof(name));
-	display_fit(name, width > taken + NAME_COLUMNS_MIN ? width - taken : NAME_COLUMNS_MIN,
-		    fitted, sizeof(fitted));
+	describe_repeats(code, repeats, sizeof(repeats));
+	taken += display_columns(repeats);
+	room = width > taken + NAME_COLUMNS_MIN ? width - taken : NAME_COLUMNS_MIN;
+	(void)display_escape(code->name->bytes, code->name->size_bytes, name, sizeof(name));
+	display_fit(name, room, fitted, sizeof(fitted));
+	(void)fprintf(view->out, "%s%s", fitted, repeats);
+	room -= display_columns(fitted) < room ? display_columns(fitted) : room;
+	code_place_write(code->file, code->kind, code->first_line, place);
+	if (room < PLACE_COLUMNS_MIN && display_columns(place) > room)
+		return;
+	display_fit(place, room, fitted, sizeof(fitted));
 	(void)fputs(fitted, view->out);
-	return display_columns(fitted);
 }
 
 static double share_of(const struct view *view, int64_t spent_ns)
@@ -106,22 +145,23 @@ static void print_share(const struct view *view, double share)
 static void print_node(const struct view *view, const struct stack_node *first,
 		       const struct stack_node *node, size_t level, size_t folded)
 {
-	size_t taken = FIGURES_COLUMNS;
-	double share = share_of(view, node->total_ns);
 	size_t indent = level < INDENT_MAX ? level : INDENT_MAX;
-	char spent[DISPLAY_NUMBER_BYTES];
+	size_t taken = FIGURES_COLUMNS + indent + (folded > 0 ? 14 : 0);
+	const struct code code = code_of(node);
+	char spent[DISPLAY_NUMBER_BYTES], name[FRAMES_TEXT_ESCAPED_BYTES];
 
 	display_duration(node->total_ns, spent);
-	print_share(view, share);
+	print_share(view, share_of(view, node->total_ns));
 	(void)fprintf(view->out, " %10s %9" PRIu64 "   %*s", spent, node->samples, (int)indent, "");
 	if (folded > 0)
 		(void)fprintf(view->out, "(%zu folded) ", folded);
-	taken += indent + (folded > 0 ? 14 : 0);
-	if (first)
-		taken += put_name(view, first->key.name, taken) + 3;
-	if (first)
-		(void)fputs(" … ", view->out);
-	(void)put_name(view, node->key.name, taken);
+	if (first) {
+		(void)display_escape(first->key.name->bytes, first->key.name->size_bytes, name,
+				     sizeof(name));
+		(void)fprintf(view->out, "%s … ", name);
+		taken += display_columns(name) + 3;
+	}
+	put_code(view, &code, taken);
 	(void)fputc('\n', view->out);
 }
 
@@ -130,12 +170,25 @@ static bool is_enough(const struct view *view, int64_t spent_ns)
 	return spent_ns > 0 && spent_ns >= view->sums->sampled_ns / LEAST_SHARE;
 }
 
-/* The last of those that have all their CPU from one below them. */
-static const struct stack_node *skip_chain(const struct stack_node *node, size_t *ret_folded)
+static bool is_of_application(const struct stack_node *node)
+{
+	return code_place_is_of_application(node->key.file, (enum frame_kind)node->key.kind);
+}
+
+/* The last of those that have all their CPU from one below them; none of the application's is
+ * behind a library's. */
+static const struct stack_node *skip_chain(const struct view *view, const struct stack_node *node,
+					   size_t *ret_folded)
 {
 	*ret_folded = 0;
 	while (node->self_ns == 0 && node->children && !node->children->next) {
-		node = node->children;
+		const struct stack_node *child = node->children;
+		const struct stack_node *hidden = view->options->is_bottom_up ? child : node;
+		const struct stack_node *shown = view->options->is_bottom_up ? node : child;
+
+		if (is_of_application(hidden) && !is_of_application(shown))
+			break;
+		node = child;
 		(*ret_folded)++;
 	}
 	return node;
@@ -150,7 +203,7 @@ static const struct stack_node *print_chain(const struct view *view, const struc
 	const struct stack_node *last;
 	size_t folded = 0;
 
-	last = is_bottom_up && level == 0 ? node : skip_chain(node, &folded);
+	last = is_bottom_up && level == 0 ? node : skip_chain(view, node, &folded);
 	/* All that waits does so in a few functions of libc: the first one says in which call. */
 	print_node(view, view->is_exact && folded > 0 && !is_bottom_up ? node : NULL,
 		   is_bottom_up ? node : last, level, folded);
@@ -193,6 +246,12 @@ static void print_methods(const struct view *view, const struct stack_methods *m
 	for (method = methods->table; method; method = method->hh.next) {
 		double self = share_of(view, method->self_ns);
 		double total = share_of(view, method->total_ns);
+		const struct code code = { method->key.name,
+					   method->key.file,
+					   (enum frame_kind)method->key.kind,
+					   method->key.first_line,
+					   0,
+					   0 };
 		char self_spent[DISPLAY_NUMBER_BYTES], total_spent[DISPLAY_NUMBER_BYTES];
 
 		if (!is_enough(view, method->self_ns) || (most > 0 && count++ == most))
@@ -203,7 +262,7 @@ static void print_methods(const struct view *view, const struct stack_methods *m
 		(void)fprintf(view->out, " %10s ", self_spent);
 		print_share(view, total);
 		(void)fprintf(view->out, " %10s   ", total_spent);
-		(void)put_name(view, method->key.name, METHOD_COLUMNS);
+		put_code(view, &code, METHOD_COLUMNS);
 		(void)fputc('\n', view->out);
 	}
 }
@@ -212,7 +271,8 @@ int format_stacks(const struct stacks *stacks, const struct format_stacks_option
 		  FILE *out)
 {
 	const struct view view = { &stacks->sums, stacks->measure == STACKS_OFF_CPU, options, out };
-	const struct stack_shape shape = { .is_bottom_up = options->is_bottom_up };
+	const struct stack_shape shape = { .is_bottom_up = options->is_bottom_up,
+					   .folds_recursion = true };
 	struct stack_methods methods = { 0 };
 	struct stack_tree tree;
 	int r = stack_tree_init(&tree, stacks, &shape);

@@ -44,6 +44,36 @@ static int find_node(struct stack_tree *tree, const struct stack_shape *shape,
 	return 0;
 }
 
+/* Whether a frame is of the same method as a node, which stands for both then. */
+static bool is_folded(const struct stack_shape *shape, const struct stack_node *node,
+		      const struct frame *frame)
+{
+	return shape->folds_recursion && node && node->key.name == frame->name &&
+	       node->key.file == frame->file && node->key.kind == (uint32_t)frame->kind &&
+	       node->key.first_line == frame->first_line;
+}
+
+static void note_repeats(struct stack_node *node, uint32_t repeats)
+{
+	if (repeats > node->most_repeats)
+		node->most_repeats = repeats;
+	if (node->least_repeats == 0 || repeats < node->least_repeats)
+		node->least_repeats = repeats;
+}
+
+/* Of each node of a stack how many of its frames are one behind the other. */
+static void note_all_repeats(const struct frame *frame, struct stack_node *const *nodes)
+{
+	while (frame) {
+		struct stack_node *node = nodes[frame->number];
+		uint32_t repeats = 0;
+
+		for (; frame && nodes[frame->number] == node; frame = frame->parent)
+			repeats++;
+		note_repeats(node, repeats);
+	}
+}
+
 /* The frame's node; nodes has those of frames that were met, by number, path room for a chain. No
  * more nodes than frames come of it. */
 static int add_callers_first(struct stack_tree *tree, const struct stack_shape *shape,
@@ -59,7 +89,8 @@ static int add_callers_first(struct stack_tree *tree, const struct stack_shape *
 	if (frame)
 		node = nodes[frame->number];
 	while (count-- > 0 && r == 0) {
-		r = find_node(tree, shape, node, path[count], &node);
+		if (!is_folded(shape, node, path[count]))
+			r = find_node(tree, shape, node, path[count], &node);
 		nodes[path[count]->number] = node;
 	}
 	*ret_node = node;
@@ -71,15 +102,25 @@ static int add_callers_last(struct stack_tree *tree, const struct stack_shape *s
 			    const struct frame *frame, struct stack_node **ret_node)
 {
 	struct stack_node *node = NULL;
+	uint32_t repeats = 1;
 	int r = 0;
 
 	for (; frame && r == 0; frame = frame->parent) {
+		if (is_folded(shape, node, frame)) {
+			repeats++;
+			continue;
+		}
+		if (node)
+			note_repeats(node, repeats);
+		repeats = 1;
 		if (node && HASH_COUNT(tree->nodes) >= STACK_TREE_NODES_MAX) {
 			tree->cut_count++;
 			break;
 		}
 		r = find_node(tree, shape, node, frame, &node);
 	}
+	if (node)
+		note_repeats(node, repeats);
 	*ret_node = node;
 	return r;
 }
@@ -124,6 +165,8 @@ static int add_stack(struct stack_tree *tree, const struct stack_shape *shape,
 
 	if (r < 0)
 		return r;
+	if (shape->folds_recursion && !shape->is_bottom_up)
+		note_all_repeats(frame, nodes);
 	saturated_add_to(&node->self_ns, sum->spent_ns);
 	node->self_samples += sum->samples;
 	return 0;

@@ -21,6 +21,8 @@ enum {
 struct stack_shape {
 	bool is_bottom_up;
 	bool is_by_line;
+	bool folds_recursion; /* a method that calls itself is one node with its callers of that
+				 name */
 };
 
 struct stack_node_key {
@@ -43,6 +45,8 @@ struct stack_node {
 	uint64_t self_samples;
 	uint64_t samples; /* as total_ns */
 	uint32_t depth; /* from 1 */
+	uint32_t least_repeats; /* of what calls itself, folded: in the shallowest of its stacks, */
+	uint32_t most_repeats; /* and in the deepest; else 0 */
 	uint32_t number; /* in order of appearance, from 1: a parent's is less */
 };
 

@@ -137,6 +137,60 @@ static void lines_of_one_method_are_one_branch_and_chains_are_folded(void **stat
 	free(text);
 }
 
+static void a_method_that_calls_itself_is_one_line(void **state)
+{
+	struct stacks *stacks = *state;
+	char *text;
+
+	add_recursion(stacks);
+	text = print(stacks, 400);
+	/* 20 end in the second, 10 leave from the first. */
+	assert_non_null(strstr(text, "  90.0 %"));
+	assert_non_null(strstr(text, " walk × 1…2\n"));
+	assert_null(strstr(strstr(text, "walk") + 1, "walk"));
+	assert_non_null(strstr(text, " leaf\n"));
+	free(text);
+	text = print_as(stacks, format_stacks, 400, true);
+	assert_non_null(strstr(text, "(1 folded) walk × 1…2\n"));
+	free(text);
+}
+
+static void add_frame_in(struct stacks *stacks, const char *id, const char *parent,
+			 const char *name, const char *file)
+{
+	struct sample sample;
+
+	sample_begin_frame(&sample, 7, id, parent, name, "ruby");
+	sample_text(&sample, "file", file);
+	sample_number(&sample, "first_line", 4);
+	recorded_stacks_add(stacks, &sample);
+}
+
+static void none_of_the_application_is_folded_behind_a_library(void **state)
+{
+	struct stacks *stacks = *state;
+	char *text, *first, *second;
+
+	add_frame_in(stacks, "1", NULL, "serve", "/usr/lib/ruby/vendor_ruby/puma/server.rb");
+	add_frame_in(stacks, "2", "1", "first", "/srv/shop/app/first.rb");
+	add_frame_in(stacks, "3", "2", "second", "/srv/shop/app/second.rb");
+	add_frame_in(stacks, "4", "3", "render", "/gems/tilt-2/lib/tilt.rb");
+	add_frame_in(stacks, "5", "4", "escape", "/gems/erb-1/lib/erb.rb");
+	recorded_stacks_cpu(stacks, "r", 1000000000);
+	add_sample(stacks, "5", 10);
+	text = print(stacks, 400);
+	first = strstr(text, "(2 folded) second shop/app/second.rb:4\n");
+	assert_non_null(first);
+	assert_non_null(strstr(first, "(1 folded) escape erb-1/lib/erb.rb:4\n"));
+	free(text);
+	text = print_as(stacks, format_stacks, 400, true);
+	first = strstr(text, " render tilt-2/lib/tilt.rb:4\n");
+	assert_non_null(first);
+	second = strstr(first, "(2 folded) second shop/app/second.rb:4\n");
+	assert_non_null(second);
+	free(text);
+}
+
 static void a_forged_name_neither_steers_the_terminal_nor_leaves_its_line(void **state)
 {
 	char name[600];
@@ -572,6 +626,8 @@ int main(void)
 			teardown),
 		cmocka_unit_test_setup_teardown(and_as_columns, setup_waits, teardown),
 		TEST(lines_of_one_method_are_one_branch_and_chains_are_folded),
+		TEST(a_method_that_calls_itself_is_one_line),
+		TEST(none_of_the_application_is_folded_behind_a_library),
 		TEST(a_forged_name_neither_steers_the_terminal_nor_leaves_its_line),
 		TEST(what_has_less_than_a_hundredth_is_not_shown),
 		TEST(names_are_indented_as_far_as_there_is_room),
