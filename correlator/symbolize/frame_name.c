@@ -18,6 +18,7 @@ enum {
 	BLOCK_DEPTH_MAX = 999,
 	CLASS_TEXT_BYTES = FRAME_PATH_BYTES + 1,
 	METHOD_TEXT_BYTES = CLASS_TEXT_BYTES + VALUE_TEXT_BYTES,
+	BLOCK_TEXT_BYTES = 32, /* "block (6 levels) in " */
 };
 
 static const char cut_mark[] = "…";
@@ -299,29 +300,60 @@ static int read_method(const struct naming *naming, uint64_t method, uint32_t de
 	return r;
 }
 
+static const char block_label[] = "block ";
+
 /* "block in", "block (3 levels) in", also behind "rescue in" (make_name_for_block(), compile.c). */
 static uint32_t find_block_depth(const char *label, size_t prefix_bytes)
 {
-	static const char block[] = "block ";
-	const char *found = strstr(label, block);
+	const char *found = strstr(label, block_label);
 	unsigned long depth;
 
 	if (!found || (size_t)(found - label) >= prefix_bytes)
 		return 0;
-	found += sizeof(block) - 1;
+	found += sizeof(block_label) - 1;
 	if (*found != '(')
 		return 1;
 	depth = strtoul(found + 1, NULL, 10);
 	return depth <= BLOCK_DEPTH_MAX ? (uint32_t)depth : 0;
 }
 
+/*
+ * A block that is a method's body has the method's name, and blocks in it count from there; Ruby's
+ * label is of where it was written. 1; 0: it is none, or it is not known how many levels down.
+ */
+static int read_block_method(const struct naming *naming, const struct ruby_frame *frame,
+			     const char *label)
+{
+	uint32_t level = ruby_frame_method_level(frame);
+	char qualified[METHOD_TEXT_BYTES], full[METHOD_TEXT_BYTES + BLOCK_TEXT_BYTES];
+	char prefix[BLOCK_TEXT_BYTES] = "";
+	int r;
+
+	if (level == 0 || level == RUBY_METHOD_IS_DEEP ||
+	    strncmp(label, block_label, sizeof(block_label) - 1) != 0)
+		return 0;
+	r = read_method(naming, ruby_frame_method(frame), RUBY_DEFINITION_BLOCK, qualified,
+			sizeof(qualified));
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	if (level == 2)
+		(void)strcpy(prefix, "block in ");
+	else if (level > 2)
+		(void)snprintf(prefix, sizeof(prefix), "block (%u levels) in ", level - 1);
+	(void)snprintf(full, sizeof(full), "%s%s", prefix, qualified);
+	put_text(naming->name->label, sizeof(naming->name->label), full);
+	naming->name->block_depth = level - 1;
+	return 1;
+}
+
 /* The label, with the qualified name in place of the base label that it ends with. */
-static int read_label(const struct naming *naming, uint64_t body, uint64_t method)
+static int read_label(const struct naming *naming, uint64_t body, const struct ruby_frame *frame)
 {
 	const struct ruby_stack_layout *layout = naming->layout;
 	struct frame_name *name = naming->name;
 	struct target_text label, base;
 	char qualified[METHOD_TEXT_BYTES], full[METHOD_TEXT_BYTES + FRAME_PATH_BYTES];
+	uint64_t method = ruby_frame_method(frame);
 	size_t prefix_bytes;
 	int r;
 
@@ -334,6 +366,9 @@ static int read_label(const struct naming *naming, uint64_t body, uint64_t metho
 	if (!strcmp(label.text, "<compiled>"))
 		label = base;
 	put_text(name->label, sizeof(name->label), label.text);
+	r = read_block_method(naming, frame, label.text);
+	if (r != 0)
+		return r < 0 ? r : 0;
 	if (base.length_bytes > label.length_bytes)
 		return 0;
 	prefix_bytes = label.length_bytes - base.length_bytes;
@@ -362,7 +397,7 @@ static int read_ruby(const struct naming *naming, const struct ruby_frame *frame
 	if (r == 0)
 		r = read_member(naming, iseq, naming->layout->iseq_body, &body);
 	if (r == 0)
-		r = read_label(naming, body, frame->method);
+		r = read_label(naming, body, frame);
 	if (r == 0)
 		r = read_path(naming, body);
 	if (r == 0)

@@ -247,7 +247,8 @@ static bool is_of_survivors(const struct witness *witness, const struct ruby_fra
 	if (!witness_find_u64(witness, ruby_frame_object(frame), &flags) ||
 	    !(flags & RUBY_OBJECT_SURVIVED))
 		return false;
-	return !ruby_frame_is_ruby(frame) || !witness_find_u64(witness, frame->method, &flags) ||
+	return !ruby_frame_is_ruby(frame) ||
+	       !witness_find_u64(witness, ruby_frame_method(frame), &flags) ||
 	       (flags & RUBY_OBJECT_SURVIVED);
 }
 

@@ -38,10 +38,28 @@ struct ruby_frame {
 	__u64 pc; /* of a Ruby frame: behind the instruction that runs, 0 = not known. Else 0 */
 	/*
 	 * Of a Ruby frame: its ep, and once ruby_frames_find_methods() was called, the method entry
-	 * it was called by, 0 = none (a class's body) or not found. Else 0. Not in the hash.
+	 * it was called by, 0 = none (a class's body) or not found. Else 0. Not in the hash. In the
+	 * bits below the entry's address: 0, the frame is of the method's body, or of a block in
+	 * it; else the body is a block (define_method), and the frame is of that (1), or of a block
+	 * in it, so many levels down (2 to 6); RUBY_METHOD_IS_DEEP: more.
 	 */
 	__u64 method;
 };
+
+enum {
+	RUBY_METHOD_IS_DEEP = 7,
+	RUBY_METHOD_LEVEL_MASK = 7,
+};
+
+static inline __u64 ruby_frame_method(const struct ruby_frame *frame)
+{
+	return frame->method & ~(__u64)RUBY_METHOD_LEVEL_MASK;
+}
+
+static inline __u32 ruby_frame_method_level(const struct ruby_frame *frame)
+{
+	return (__u32)(frame->method & RUBY_METHOD_LEVEL_MASK);
+}
 
 static inline __u32 ruby_frame_kind(const struct ruby_frame *frame)
 {

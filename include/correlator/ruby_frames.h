@@ -171,7 +171,10 @@ static inline __u64 ruby_frames_check_method(struct ruby_frames_walk *walk, __u6
 	return type == RUBY_IMEMO_METHOD ? object : 0;
 }
 
-/* The method entry of a frame with this ep; 0 = it has none, or is not found. */
+/*
+ * The method entry of a frame with this ep, with the level (struct ruby_frame); 0 = it has none, or
+ * is not found. What stands around a block that is a method's body is not of the method.
+ */
 static inline __u64 ruby_frames_find_method(struct ruby_frames_walk *walk, __u64 ep)
 {
 	__u64 words[3]; /* ep[-2]: method entry; ep[-1]: what stands around; ep[0]: flags */
@@ -187,6 +190,9 @@ static inline __u64 ruby_frames_find_method(struct ruby_frames_walk *walk, __u64
 		}
 		is_local = (words[2] & RUBY_FRAME_IS_LOCAL) != 0;
 		method = ruby_frames_check_method(walk, words[0], is_local);
+		if (method && !is_local)
+			return method |
+			       (__u64)(i < RUBY_METHOD_IS_DEEP ? i + 1 : RUBY_METHOD_IS_DEEP);
 		if (method || is_local)
 			return method;
 		ep = words[1] & ~3ULL;
@@ -223,7 +229,7 @@ static inline __u64 ruby_frames_find_c_method(struct ruby_frames_walk *walk, __u
 	    !RUBY_FRAMES_READ(walk, words, sizeof(words), ep - 16) &&
 	    (words[2] & RUBY_FRAME_IS_LOCAL))
 		return ruby_frames_pointer_is_sane(words[0]) ? words[0] : 0;
-	return ruby_frames_find_method(walk, ep);
+	return ruby_frames_find_method(walk, ep) & ~(__u64)RUBY_METHOD_LEVEL_MASK;
 }
 
 static inline void ruby_frames_add_c(struct ruby_frames_walk *walk, __u64 ep)
@@ -455,7 +461,8 @@ static inline void ruby_frames_add_method(struct ruby_frames_walk *walk, __u64 m
 /* Of a frame whose method was found. */
 static inline __u64 ruby_frames_method_of(const struct ruby_frame *frame)
 {
-	return ruby_frame_kind(frame) == RUBY_FRAME_C ? ruby_frame_object(frame) : frame->method;
+	return ruby_frame_kind(frame) == RUBY_FRAME_C ? ruby_frame_object(frame)
+						      : ruby_frame_method(frame);
 }
 
 static inline void ruby_frames_begin_methods(struct ruby_frames_walk *walk)

@@ -40,6 +40,7 @@ enum ruby_stack_constants {
 	RUBY_ISEQ_BLOCK = 2,
 	RUBY_DEFINITION_ISEQ = 0, /* definition_type: VM_METHOD_TYPE_ISEQ */
 	RUBY_DEFINITION_C = 1,
+	RUBY_DEFINITION_BLOCK = 4, /* VM_METHOD_TYPE_BMETHOD: define_method */
 	RUBY_IMEMO_SHIFT = 12, /* flags >> 12 & 0xf of a T_IMEMO (imemo.h) */
 	RUBY_IMEMO_MASK = 0xf,
 	RUBY_IMEMO_SVAR = 2, /* its cref or method entry is at 8 */

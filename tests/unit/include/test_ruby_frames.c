@@ -402,6 +402,33 @@ static void methods_of_ruby_frames_are_found_when_asked_for(void **state)
 	assert_int_equal(fixture->frames.frames[4].method, 0xa2a2a2a2a2a2a2a2);
 }
 
+/* define_method: its entry is in the block's own environment, and what stands around is no part. */
+static void a_method_that_is_a_block_is_found_with_the_level(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t method = new_method(fixture), around = new_method(fixture);
+	struct ruby_control_frame block = { .iseq = forged_stack_iseq(1), .pc = 0x7f0000000008 };
+	uint64_t local = forged_stack_environment(&fixture->stack, around, 0, RUBY_FRAME_IS_LOCAL);
+
+	block.ep = forged_stack_environment(&fixture->stack, method, local | 1, 0);
+	for (int i = 0; i < 9; i++) {
+		forged_stack_push(&fixture->stack, &block);
+		block.ep = forged_stack_environment(&fixture->stack, 0, block.ep | 1, 0);
+	}
+	/* A block of the method around. */
+	block.ep = forged_stack_environment(&fixture->stack, 0, local | 1, 0);
+	forged_stack_push(&fixture->stack, &block);
+	walk(fixture);
+	ruby_frames_find_methods(&fixture->walk);
+	assert_int_equal(fixture->frames.frames[0].method, around);
+	for (uint32_t i = 0; i < 9; i++) {
+		const struct ruby_frame *frame = &fixture->frames.frames[9 - i];
+
+		assert_int_equal(ruby_frame_method(frame), method);
+		assert_int_equal(ruby_frame_method_level(frame), i < 7 ? i + 1 : 7);
+	}
+}
+
 /* A method entry of four words. */
 static uint64_t new_whole_method(struct fixture *fixture)
 {
@@ -973,6 +1000,7 @@ int main(void)
 		TEST(a_method_that_cannot_be_read_is_counted),
 		TEST(what_a_c_frame_says_is_its_method_is_an_address_or_none),
 		TEST(methods_of_ruby_frames_are_found_when_asked_for),
+		TEST(a_method_that_is_a_block_is_found_with_the_level),
 		TEST(whether_methods_are_the_same_is_seen_whoever_asks),
 		TEST(methods_are_found_of_as_many_frames_as_there_can_be),
 		TEST(a_stack_whose_bounds_make_no_sense_is_not_read),

@@ -285,6 +285,42 @@ static void a_method_is_called_by_its_class(void **state)
 	}
 }
 
+static void a_block_that_is_a_methods_body_has_the_methods_name(void **state)
+{
+	struct fixture *fixture = *state;
+	struct forged_ruby *ruby = fixture->ruby;
+	uint64_t order = forge_class(ruby, RUBY_TYPE_CLASS, 0, "Order", 0);
+	uint64_t block = forge_method(ruby, RUBY_DEFINITION_BLOCK, order);
+	uint64_t iseq = forge_iseq(ruby, "block (2 levels) in <class:Order>", "<class:Order>");
+	uint64_t rescue = forge_iseq(ruby, "rescue in block in <main>", "<main>");
+	static const struct {
+		uint64_t level;
+		const char *label;
+		uint32_t depth;
+	} cases[] = {
+		{ 1, "Order#request_id", 0 },
+		{ 2, "block in Order#request_id", 1 },
+		{ 3, "block (2 levels) in Order#request_id", 2 },
+		{ 6, "block (5 levels) in Order#request_id", 5 },
+		/* It is not known how deep. */
+		{ RUBY_METHOD_IS_DEEP, "block (2 levels) in <class:Order>", 2 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		assert_label(fixture, ruby_frame_of(iseq, 2, block | cases[i].level),
+			     cases[i].label);
+		assert_int_equal(fixture->name.block_depth, cases[i].depth);
+	}
+	/* Of another kind, or another label. */
+	assert_label(fixture,
+		     ruby_frame_of(iseq, 2, forge_method(ruby, RUBY_DEFINITION_ISEQ, order) | 1),
+		     "block (2 levels) in Order#request_id");
+	assert_label(fixture, ruby_frame_of(rescue, 2, block | 2), "rescue in block in <main>");
+	/* Where classes have no names at hand the method has one all the same. */
+	fixture->layout.class_path = RUBY_LAYOUT_UNKNOWN;
+	assert_label(fixture, ruby_frame_of(iseq, 2, block | 1), "request_id");
+}
+
 static void evaluated_code_is_called_by_what_stands_around_it(void **state)
 {
 	struct fixture *fixture = *state;
@@ -505,6 +541,7 @@ int main(void)
 		TEST(a_path_can_stand_in_an_array),
 		TEST(the_depth_of_a_block_is_what_the_label_says),
 		TEST(a_method_is_called_by_its_class),
+		TEST(a_block_that_is_a_methods_body_has_the_methods_name),
 		TEST(evaluated_code_is_called_by_what_stands_around_it),
 		TEST(without_classes_names_the_label_is_as_it_is),
 		TEST(what_is_not_what_it_should_be_is_unknown),
