@@ -70,6 +70,21 @@ class InstalledTest(harness.LiveTest):
             if path.is_file() and path.name != "correlator":
                 self.assertNotIn(str(harness.BUILD).encode(), path.read_bytes(), path)
 
+    def test_with_bundler_it_is_installed_as_its_documents_say(self):
+        """The first three pieces of code below that heading, in order; the others are of a container and of a server."""
+        text = (self.prefix / "share/doc/correlator/ruby/README.md").read_text()
+        section = re.search(r"^## Bundler and containers\n(.*?)^## ", text, re.M | re.S)[1]
+        unpack, gemfile, build = re.findall(r"^```\w+\n(.*?)^```", section, re.M | re.S)[:3]
+        version, = re.findall(r'gem "correlator", "([\d.]+)"', gemfile)
+        [package] = (self.prefix / "share/correlator").glob("*.gem")
+        self.assertEqual(f"correlator-{version}.gem", package.name)
+        (self.folder / "Gemfile").write_text(gemfile)
+        for script in (unpack.replace("/usr/share", str(self.prefix / "share")), build, "bundle install --local"):
+            run("sh", "-euc", f"cd {self.folder}; {script}")
+        said = run("sh", "-c", f"cd {self.folder}; bundle exec ruby -e 'require \"correlator\"; p Correlator.publishing?'",
+                   RUBYLIB="", GEM_PATH="")
+        self.assertEqual("true\n", said)
+
     def test_the_installed_tool_records_the_installed_gem(self):
         harness.CORRELATOR, built = self.prefix / "bin/correlator", harness.CORRELATOR
         self.addCleanup(setattr, harness, "CORRELATOR", built)

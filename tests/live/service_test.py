@@ -27,6 +27,8 @@ BINARY = "/usr/local/bin/correlator"
 CONFIGURATION = UNIT.with_name("record.conf")
 CONFIGURED = "/etc/correlator/record.conf"
 COLLECTOR = "tcp://127.0.0.1:24224"
+# Where systemd 250 and later put those of a unit (systemd.exec(5), CREDENTIALS_DIRECTORY).
+CREDENTIALS = "/run/credentials/correlator.service"
 KEY = "a secret of both"
 # Of each of two processes.
 REQUESTS = 100
@@ -80,9 +82,9 @@ class Pipe:
 
 
 class Service(Recording):
-    """The unit's own command, as systemd would run it."""
+    """The unit's own command, as systemd would run it; with a shared key as the configuration says how."""
 
-    def __init__(self, folder, url):
+    def __init__(self, folder, url, has_key=True):
         unit = settings(UNIT)
         # Its folders and its credential; systemd.unit(5), "Specifiers".
         state = folder / "state" / unit["StateDirectory"]
@@ -94,13 +96,14 @@ class Service(Recording):
         credential, _, _ = unit["LoadCredential"].partition(":")
         (credentials / credential).write_text(KEY)
         (credentials / credential).chmod(0o400)
-        # Words without quotes or variables; a specifier of another kind is a KeyError.
-        self.words = [re.sub("%(.)", lambda match: str({"d": credentials}[match[1]]), word)
-                      for word in unit["ExecStart"].split()]
+        # Words without quotes, variables or specifiers.
+        assert not re.search("[%$'\"]", unit["ExecStart"])
+        self.words = unit["ExecStart"].split()
         self.replace(BINARY, harness.CORRELATOR)
         self.replace(CONFIGURED, self.configure(folder / "record.conf", {
             COLLECTOR: url, f"/var/lib/{unit['StateDirectory']}/": f"{state}/",
-            f"/run/{unit['RuntimeDirectory']}/": f"{runtime}/"}))
+            f"/run/{unit['RuntimeDirectory']}/": f"{runtime}/",
+            **({f"# shared-key-file = {CREDENTIALS}/": f"shared-key-file = {credentials}/"} if has_key else {})}))
         self.spool = state / "spool"
         super().__init__(folder / "never", cwd=folder)
 
@@ -203,6 +206,15 @@ class ServiceTest(LateTest):
             self.check_requests(found, workload, truth)
         self.assertEqual([], [*service.spool.glob("*.chunks"), *service.spool.glob("*.part")])
         self.assertFalse(service.path.exists())
+
+    def test_as_it_is_shipped_it_sends_without_a_shared_key(self):
+        with Collector(take_all) as receiver:
+            receiver.records = lambda: [record for _, record in records.unpack_entries(receiver.payload)[0]]
+            service = self.enter(Service(self.folder, receiver.url, has_key=False))
+            workload = self.start(receiver, "sequential.rb", 2)
+            workload.run()
+            self.assert_ended_well(service, service.stop(signal.SIGTERM))
+        self.assertIn("found", self.events(receiver.records(), workload.pid))
 
     def test_children_and_programs_of_a_found_process_arrive_too(self):
         with Receiver() as receiver:
