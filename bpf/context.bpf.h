@@ -63,7 +63,7 @@ static __always_inline bool context_read_table(struct thread_state *thread)
 	return true;
 }
 
-/* Which keys the table that was read has. Two threads at once may mix theirs. */
+/* Which keys the table that was read has. Of two threads at once the sum of lives is nobody's. */
 VERIFIED_ONCE int context_show_keys(const struct thread_state *thread)
 {
 	if (!thread)
@@ -71,7 +71,7 @@ VERIFIED_ONCE int context_show_keys(const struct thread_state *thread)
 	seen_keys_capacity = thread->header.capacity;
 	/* As a copy the slots cost the verifier less than one by one. */
 	(void)bpf_probe_read_kernel(seen_keys_pairs, sizeof(seen_keys_pairs), thread->pairs);
-	seen_keys_life = thread->life;
+	(void)__sync_fetch_and_add(&seen_keys_life, thread->life);
 	return 0;
 }
 

@@ -92,7 +92,7 @@ static __always_inline struct stack_room *stack_room_here(void)
 }
 
 /* Walks the current thread's frames into the scratch. 0, or enum stack_without_frames. */
-VERIFIED_ONCE int stack_walk(__u64 life, __u64 image)
+VERIFIED_ONCE int stack_walk(__u64 life, __u64 image, __u32 tells_block_methods)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct stack_room *room = stack_room_here();
@@ -118,6 +118,7 @@ VERIFIED_ONCE int stack_walk(__u64 life, __u64 image)
 	walk.key = &room->key;
 	walk.stack_pointer = compat_user_stack_pointer(task);
 	walk.frames = &message->frames;
+	walk.tells_block_methods = tells_block_methods;
 	ruby_frames_walk(&walk);
 	return 0;
 }
@@ -140,7 +141,7 @@ VERIFIED_ONCE int stack_identify(__u64 image)
 }
 
 /* The methods of the frames in the scratch, which only who names them needs. */
-VERIFIED_ONCE int stack_find_methods(void)
+VERIFIED_ONCE int stack_find_methods(__u32 tells_block_methods)
 {
 	struct stack_room *room = stack_room_here();
 	struct ruby_frames_walk walk = { 0 };
@@ -148,6 +149,7 @@ VERIFIED_ONCE int stack_find_methods(void)
 	if (!room)
 		return 0;
 	walk.frames = &room->message.frames;
+	walk.tells_block_methods = tells_block_methods;
 	ruby_frames_find_methods(&walk);
 	return 0;
 }
@@ -171,10 +173,11 @@ static __noinline int stack_tell(struct stack_message *message, __u32 epoch)
 }
 
 /* The stack of the current thread, whose frames are told unless they were. */
-static __always_inline __u64 stack_take(const struct thread_state *thread)
+static __always_inline __u64 stack_take(const struct thread_state *thread,
+					__u32 tells_block_methods)
 {
 	struct stack_room *room = stack_room_here();
-	int without = stack_walk(thread->life, thread->image);
+	int without = stack_walk(thread->life, thread->image, tells_block_methods);
 	__u32 *told;
 
 	if (without || !room)
@@ -184,7 +187,7 @@ static __always_inline __u64 stack_take(const struct thread_state *thread)
 		count_loss(thread->life, COUNTER_STACKS_CUT);
 	told = bpf_map_lookup_elem(&stacks_told, &room->message.stack);
 	if (!told || *told != thread->epoch + 1) {
-		(void)stack_find_methods();
+		(void)stack_find_methods(tells_block_methods);
 		(void)stack_tell(&room->message, thread->epoch);
 	}
 	return room->message.stack;
@@ -234,7 +237,7 @@ int on_sample(void *context)
 		count_loss(thread->life, COUNTER_SAMPLE_LOST);
 		return 0;
 	}
-	stack = stack_take(thread);
+	stack = stack_take(thread, 1);
 	tip = tip_take(context, sample_is_in_kernel(context), thread);
 	now_ns = bpf_ktime_get_ns();
 	if (!thread_take(thread, task, now_ns, 0)) {
@@ -263,7 +266,8 @@ int BPF_PROG(on_leaving_cpu, bool is_preempted, struct task_struct *prev)
 
 	if (!thread)
 		return 0;
-	thread->waited.next_stack = stack_take(thread);
+	/* At each switch a read more of each frame would cost as much again as all others. */
+	thread->waited.next_stack = stack_take(thread, 0);
 	thread->waited.next_tip = tip_take(ctx, true, thread);
 	return 0;
 }

@@ -52,14 +52,14 @@ static void print_help(FILE *stream)
 		stream);
 	for (size_t i = 0; i < COMMANDS; i++)
 		(void)fprintf(stream, "  %-8s %s\n", commands[i].name, commands[i].summary);
-	(void)fputs("\n  --help     this text; `correlator COMMAND --help` for a command\n"
+	(void)fputs("\n  --help     this text; `correlator help COMMAND` of a command\n"
 		    "  --version  the version\n\n"
 		    "EXAMPLES\n"
 		    "  correlator ps                          which Rubies are there?\n"
-		    "  correlator doctor -p 1234              is everything there?\n"
+		    "  correlator doctor 1234                 is everything there?\n"
 		    "  correlator record -p 1234 -d 10s -o puma.msgpack\n"
 		    "  correlator report puma.msgpack\n"
-		    "  correlator top -p 1234                 what burns the CPU right now\n\n"
+		    "  correlator top 1234                    what burns the CPU right now\n\n"
 		    "EXIT STATUS\n"
 		    "  0 ok, 1 failure at run time, 2 usage, 3 the kernel or a privilege lacks\n"
 		    "  something, 4 no such process, not Ruby, or it publishes no context,\n"
@@ -87,14 +87,27 @@ static int run(size_t command, int argc, char **argv)
 	return commands[command].run(argc, argv);
 }
 
-/* Of the command, or of all where the name is none. */
-static int help(const char *name)
+static int refuse(const char *name)
 {
-	char *argv[] = { NULL, "--help", NULL };
-	size_t command = find_command(name);
+	print_line(stderr, "correlator: no command `%s`; see correlator --help", name);
+	return EXIT_CODE_USAGE;
+}
 
-	if (command < COMMANDS)
-		return run(command, 2, argv);
+static bool is_help(const char *name)
+{
+	return strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0;
+}
+
+/* argv[1] asks for help: of the command behind it, or of all. */
+static int help(int argc, char **argv)
+{
+	const char *name = argc > 2 ? argv[2] : "";
+	char *words[] = { NULL, "--help", NULL };
+
+	if (find_command(name) < COMMANDS)
+		return run(find_command(name), 2, words);
+	if (name[0] && !is_help(name))
+		return refuse(name);
 	print_help(stdout);
 	return EXIT_CODE_OK;
 }
@@ -120,18 +133,14 @@ int main(int argc, char **argv)
 	}
 	if (find_command(name) < COMMANDS)
 		return run(find_command(name), argc - 1, argv + 1);
-	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
-		name = argc > 2 ? argv[2] : "";
-		if (!name[0] || find_command(name) < COMMANDS)
-			return help(name);
-	}
+	if (is_help(name))
+		return help(argc, argv);
 	if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
 		(void)printf("correlator %s\n", CORRELATOR_VERSION);
 		return EXIT_CODE_OK;
 	}
 	if (name[0])
-		print_line(stderr, "correlator: no command `%s`; see correlator --help", name);
-	else
-		print_help(stderr);
+		return refuse(name);
+	print_help(stderr);
 	return EXIT_CODE_USAGE;
 }

@@ -132,6 +132,31 @@ static const struct argp_option *find_short(const struct argp *parser, int key)
 	return found;
 }
 
+static const struct argp_option *find_long(const struct argp *parser, const char *name)
+{
+	const struct argp_child *child = parser->children;
+	const struct argp_option *found = NULL;
+
+	for (const struct argp_option *each = parser->options; each && !is_last(each); each++)
+		if (each->name && strcmp(each->name, name) == 0)
+			return each;
+	for (; !found && child && child->argp; child++)
+		found = find_long(child->argp, name);
+	return found;
+}
+
+/* Whether the next word is an option's value: -o, --output. */
+static bool takes_value(const struct argp *parser, const char *word)
+{
+	const struct argp_option *option = NULL;
+
+	if (word[0] == '-' && word[1] == '-')
+		option = find_long(parser, word + 2);
+	else if (word[0] == '-' && word[1] && !word[2])
+		option = find_short(parser, (unsigned char)word[1]);
+	return option && option->arg && !(option->flags & OPTION_ARG_OPTIONAL);
+}
+
 /* Short ones, the last of which may have its value behind it. */
 static bool are_known(const struct argp *parser, const char *letters)
 {
@@ -162,7 +187,8 @@ int arguments_parse(const struct argp *parser, int argc, char **argv, unsigned i
 		    void *input)
 {
 	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-		if (strcmp(argv[i], "-h") == 0 && !find_short(parser, 'h'))
+		if (strcmp(argv[i], "-h") == 0 && !find_short(parser, 'h') &&
+		    !takes_value(parser, argv[i - 1]))
 			argv[i] = "--help";
 		if (is_printable(argv[i]) || is_known(parser, argv[i]))
 			continue;

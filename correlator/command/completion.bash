@@ -144,6 +144,12 @@ _correlator() {
 		_correlator_reply "$(_correlator_commands)"
 	elif [ "$command" = doctor ]; then
 		_correlator_reply "$(_correlator_rubies)"
+	elif [ "$command" = top ]; then
+		_correlator_files
+		local files=("${COMPREPLY[@]}")
+		COMPREPLY=()
+		_correlator_reply "$(_correlator_rubies)"
+		COMPREPLY+=("${files[@]}")
 	elif [ "$command" != ps ]; then
 		_correlator_files
 	fi

@@ -170,7 +170,7 @@ static void print_rows(struct listing *listing)
 	if (is_endless)
 		table.width = SIZE_MAX;
 	qsort(listing->rubies, listing->count, sizeof(*listing->rubies), compare);
-	table_print(&table, stdout);
+	(void)table_print(&table, stdout);
 }
 
 /* What to do about those that are not observed as they could be. */
@@ -188,7 +188,7 @@ static void print_remedies(const struct listing *listing)
 	if (has_nothing)
 		display_sentence(stdout, width, DISPLAY_INDENT,
 				 "nothing: add the gem `correlator' to the application and restart "
-				 "it (man correlator-gem); `correlator doctor -p PID' says more");
+				 "it (man correlator-gem); `correlator doctor PID' says more");
 	if (has_gaps)
 		display_sentence(stdout, width, DISPLAY_INDENT,
 				 "gem ruby-profiler: fibers that a request starts work for nobody; "

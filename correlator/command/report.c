@@ -97,14 +97,22 @@ static int check_field(const struct totals *totals, const struct format_options 
 			 rows_field_name(wanted), names);
 }
 
+/* Of tables: other formats have all fields. */
 static int check_fields(struct report_options *options, const struct totals *totals,
 			const struct format_file *files)
 {
 	const struct format_options format_options = choose_format(options, files);
+	const char *sort = rows_field_name(options->sort);
 	int r = 0;
 
+	if (options->format != FORMAT_TABLE)
+		return 0;
+	/* A key's own name is that of its column, too. */
+	if (totals->groupings[0].key_count > 0 && strcmp(sort, totals->groupings[0].keys[0]) == 0)
+		options->sort = ROW_FIELD_KEY;
 	if (options->has_sort)
-		r = check_field(totals, &format_options, "--sort", options->sort);
+		r = check_field(totals, &format_options, "--sort",
+				rows_field_sorted_by(&totals->groupings[0], options->sort));
 	for (size_t i = 0; i < options->column_count && r == 0; i++)
 		r = check_field(totals, &format_options, "--columns", options->columns[i]);
 	options->is_failed = r < 0;

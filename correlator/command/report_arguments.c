@@ -69,8 +69,8 @@ static const struct argp_option argp_options[] = {
 	  "Show the first N groups (default 20 in a table, of two tables 8 and 5, else 0 = all)",
 	  0 },
 	{ "books", OPTION_BOOKS, NULL, 0,
-	  "All of the books: what the kernel says that ran, where it went, what was missed; all "
-	  "processes, and which threads ran in no context",
+	  "All of the books: what the kernel says that ran, where it went, what was missed; also "
+	  "processes that have ended, the system, the keys, and which threads ran in no context",
 	  0 },
 	{ "cost", OPTION_COST, NULL, 0, "All that watching cost: CPU, programs, memory, maps", 0 },
 	{ "format", 'f', "FORMAT", 0,
@@ -418,9 +418,10 @@ static void check_books(const struct report_options *options, struct argp_state 
 			options->is_diff || options->html || options->alerts;
 
 	if ((options->has_books || options->has_cost) && is_other)
-		arguments_refuse(state,
-				 "--books and --cost are of rows: not with --request, --stacks, "
-				 "--syscalls, --diff, --html or --alert");
+		arguments_refuse(
+			state,
+			"--books and --cost belong to tables of rows: not with --request, --stacks, "
+			"--syscalls, --diff, --html or --alert");
 }
 
 /* Whether it is one that takes no argument. */

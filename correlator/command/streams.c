@@ -118,6 +118,7 @@ int streams_read(const char *path, enum streams_clock clock, bool take_prints, s
 int streams_finish_flushed_output(const char *what, int error)
 {
 	struct pollfd poll_fd = { .fd = STDOUT_FILENO, .events = POLLOUT };
+	struct stat status;
 	bool has_failed;
 
 	if (fflush(stdout) != 0 && error == 0)
@@ -130,8 +131,11 @@ int streams_finish_flushed_output(const char *what, int error)
 		return 0;
 	if (poll(&poll_fd, 1, 0) == 1 && (poll_fd.revents & (POLLERR | POLLHUP)))
 		return 0;
-	/* It failed before, and the reason is gone: the next write has it. */
-	if (error == 0 && write(STDOUT_FILENO, "\n", 1) < 0)
+	/* It failed before, and the reason is gone: where it is the disk's, the next write has it.
+	 */
+	if (error == 0 && fstat(STDOUT_FILENO, &status) == 0 &&
+	    (S_ISREG(status.st_mode) || S_ISCHR(status.st_mode)) && !isatty(STDOUT_FILENO) &&
+	    write(STDOUT_FILENO, "\n", 1) < 0)
 		error = errno;
 	if (error == 0)
 		return log_error(EIO, "cannot write %s", what);

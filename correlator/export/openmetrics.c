@@ -53,11 +53,10 @@ static const struct {
 
 int openmetrics_init(struct openmetrics *openmetrics, const char *by, struct filter *filter)
 {
-	int r = totals_init(&openmetrics->totals, by ? &by : NULL, by ? 1 : 2);
+	int r = totals_init(&openmetrics->totals, by ? &by : NULL, 1);
 
 	if (r < 0)
 		return r;
-	openmetrics->totals.keeps_one = true;
 	openmetrics->totals.filter = *filter;
 	*filter = (struct filter){ 0 };
 	return 0;

@@ -56,14 +56,14 @@ void missing_keys_see(struct missing_keys *missing, const struct seen_keys *seen
 	}
 }
 
-/* "; there are request_id, endpoint", which a line of the log holds. */
+/* "; contexts have: request_id, endpoint", which a line of the log holds. */
 static void describe_names(const struct missing_keys *missing, char *ret_text, size_t text_bytes)
 {
 	struct text_writer writer;
 
 	text_writer_init(&writer, ret_text, text_bytes);
 	for (size_t i = 0; i < missing->name_count; i++) {
-		text_writer_put(&writer, i ? ", " : "; there are ", i ? 2 : 12);
+		text_writer_put(&writer, i ? ", " : "; contexts have: ", i ? 2 : 17);
 		text_writer_put(&writer, missing->names[i], strlen(missing->names[i]));
 	}
 }

@@ -12,7 +12,8 @@ enum {
 };
 
 /* Behind the last of these the path is a library's own. */
-static const char *const library_folders[] = { "/gems/", "/vendor_ruby/", "/lib/ruby/" };
+static const char *const library_folders[] = { "/gems/", "/vendor_ruby/", "/vendor/",
+					       "/lib/ruby/" };
 /* In code that is Ruby's own: "<internal:kernel>". */
 static const char internal[] = "<internal:";
 

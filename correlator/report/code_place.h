@@ -7,9 +7,9 @@
 #include "report/frames.h"
 
 /*
- * "models/order.rb:12" with a space in front, "" where no file is known: of a gem from its name on,
- * of Ruby's own library from there on, of anything else the last three parts of the path; of native
- * code the object's name. Escaped as for a screen (display.h).
+ * "app/models/order.rb:12" with a space in front, "" where no file is known: of a gem from its name
+ * on, of Ruby's own library from there on, of anything else the last three parts of the path; of
+ * native code the object's name. Escaped as for a screen (display.h).
  */
 void code_place_write(const struct frames_text *file, enum frame_kind kind, uint32_t line,
 		      char ret_text[static FRAMES_TEXT_ESCAPED_BYTES]);

@@ -250,7 +250,7 @@ static void describe_cost(const struct totals *totals, char *ret_text, size_t te
 	int64_t own_ns = has_self ? cost->cpu_ns : totals->books.own_cpu_ns;
 	int64_t observed_ns =
 		costs_has(&totals->observed, COST_CPU) ? totals->observed.sums[COST_CPU] : 0;
-	char own[DISPLAY_NUMBER_BYTES], programs[DISPLAY_NUMBER_BYTES] = "?";
+	char own[DISPLAY_NUMBER_BYTES], programs[DISPLAY_NUMBER_BYTES] = "-";
 
 	ret_text[0] = '\0';
 	if (!has_self && totals->books.balance_count == 0)
@@ -284,9 +284,10 @@ static void print_short(const struct totals *totals, const struct format_options
 			       totals->recording.lacks_bound ? ", no bound" : " at most");
 		display_number(books_lost(books), lost);
 	}
-	display_sentence(out, options->width, LABEL_COLUMNS, "%-*s%s to %s ns of %s%s; %s lost%s%s",
-			 LABEL_COLUMNS, "books", books_balance(books) ? "balanced" : "NOT BALANCED",
-			 residual, exec,
+	display_sentence(out, options->width, LABEL_COLUMNS, "%-*s%s %s ns of %s%s; %s lost%s%s",
+			 LABEL_COLUMNS, "books",
+			 books_balance(books) ? "balanced to" : "NOT BALANCED: off by", residual,
+			 exec,
 			 totals->filter.condition_count > 0 ? ", of all that was observed" : "",
 			 lost, bound, cost);
 }

@@ -226,7 +226,7 @@ int format_diff_table(const struct diff *diff, const struct format_options *opti
 	print_side("before", diff->before, &options->files[0], options, out);
 	print_side("after", diff->after, &options->files[1], options, out);
 	(void)fputc('\n', out);
-	table_print(&table, out);
+	(void)table_print(&table, out);
 	print_verdict(diff, group_count - shown_count, options, out);
 	return 0;
 }

@@ -165,7 +165,7 @@ static void print_steps(struct view *view, const struct format_options *options,
 		if (view->series.steps[i].all.sums[COST_CPU] > view->most_ns)
 			view->most_ns = view->series.steps[i].all.sums[COST_CPU];
 	(void)fputc('\n', out);
-	table_print(&table, out);
+	(void)table_print(&table, out);
 }
 
 /* As many steps share a column as must: what is drawn is what they used on average, for the last
@@ -288,7 +288,7 @@ static void print_lines(const struct view *view, const struct format_options *op
 	if (view->lines_shown == 0)
 		return;
 	(void)fputc('\n', out);
-	table_print(&table, out);
+	(void)table_print(&table, out);
 	if (view->lines_shown < view->series.line_count)
 		(void)fprintf(out, "… %zu more\n", view->series.line_count - view->lines_shown);
 }

@@ -149,6 +149,8 @@ static void print_node(const struct view *view, const struct stack_node *first,
 	size_t taken = FIGURES_COLUMNS + indent + (folded > 0 ? 14 : 0);
 	const struct code code = code_of(node);
 	char spent[DISPLAY_NUMBER_BYTES], name[FRAMES_TEXT_ESCAPED_BYTES];
+	char fitted[FRAMES_TEXT_ESCAPED_BYTES];
+	size_t width = view->options->width;
 
 	display_duration(node->total_ns, spent);
 	print_share(view, share_of(view, node->total_ns));
@@ -158,8 +160,11 @@ static void print_node(const struct view *view, const struct stack_node *first,
 	if (first) {
 		(void)display_escape(first->key.name->bytes, first->key.name->size_bytes, name,
 				     sizeof(name));
-		(void)fprintf(view->out, "%s … ", name);
-		taken += display_columns(name) + 3;
+		display_fit(name,
+			    width > taken + NAME_COLUMNS_MIN ? width - taken : NAME_COLUMNS_MIN,
+			    fitted, sizeof(fitted));
+		(void)fprintf(view->out, "%s … ", fitted);
+		taken += display_columns(fitted) + 3;
 	}
 	put_code(view, &code, taken);
 	(void)fputc('\n', view->out);

@@ -741,7 +741,7 @@ static void print_list(const struct list *list)
 	if (list->line_count == 0)
 		return;
 	(void)fputc('\n', page->out);
-	table_print(&table, page->out);
+	(void)table_print(&table, page->out);
 }
 
 enum beside_column {
@@ -824,7 +824,7 @@ static void print_beside(const struct page *page)
 	if (count == 0)
 		(void)fputs("nothing else that is observed ran meanwhile\n", page->out);
 	else
-		table_print(&table, page->out);
+		(void)table_print(&table, page->out);
 	if (count > table.row_count)
 		(void)fprintf(page->out, "… %zu more\n", count - table.row_count);
 	if (count > 0 && story_has_slices(page->story))

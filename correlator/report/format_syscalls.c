@@ -216,7 +216,7 @@ int format_syscalls(const struct syscalls *syscalls, const struct format_syscall
 	table.context = &lines;
 	table.row_count = lines.count;
 	table.rules[0] = lines.count - 1;
-	table_print(&table, out);
+	(void)table_print(&table, out);
 	(void)fputc('\n', out);
 	print_books(syscalls, options->width, out);
 	free(lines.lines);

@@ -210,7 +210,7 @@ static void print_processes(const struct recording *recording, const struct form
 		list_add(&list, item);
 	}
 	if (ended > 0) {
-		(void)snprintf(item, sizeof(item), "%zu more that ended", ended);
+		(void)snprintf(item, sizeof(item), "%zu more have ended", ended);
 		list_add(&list, item);
 	}
 	list_end(&list);
@@ -568,9 +568,10 @@ static size_t count_shown(const struct totals *totals, const struct format_optio
 	return is_second ? REQUESTS_SHOWN : GROUPS_SHOWN;
 }
 
-/* The second has no sums: they are those of the first. */
+/* The second has no sums: they are those of the first; nor does it say again that columns are left
+ * out (*left_out). */
 static int print_grouping(const struct totals *totals, bool is_second,
-			  const struct format_options *options, FILE *out)
+			  const struct format_options *options, size_t *left_out, FILE *out)
 {
 	const struct grouping *grouping = &totals->groupings[is_second];
 	struct table_column columns[TABLE_COLUMNS_MAX];
@@ -578,6 +579,7 @@ static int print_grouping(const struct totals *totals, bool is_second,
 	struct table table = {
 		.columns = columns,
 		.width = options->is_endless ? SIZE_MAX : options->width,
+		.is_silent = *left_out > 0,
 		.is_bold = options->is_bold,
 		.cell = write_cell,
 		.context = &view,
@@ -593,7 +595,7 @@ static int print_grouping(const struct totals *totals, bool is_second,
 	table.row_count = is_second ? table.rules[0] : rows_count(&view.rows);
 	table.rules[1] = rows_find_kind(&view.rows, ROW_KIND_TOTAL);
 	(void)fputc('\n', out);
-	table_print(&table, out);
+	*left_out = table_print(&table, out);
 	rows_deinit(&view.rows);
 	return 0;
 }
@@ -644,22 +646,22 @@ static void print_lacking(const struct grouping *grouping, size_t width, FILE *o
 /* What to ask next. */
 static void print_next(const struct totals *totals, const struct format_options *options, FILE *out)
 {
-	display_sentence(
-		out, options->width, LABEL_COLUMNS,
-		"%-*s%s--slowest, --request ID, --over-time, --by KEY, --html PAGE; --books and "
-		"--cost say the rest",
-		LABEL_COLUMNS, "next", totals->books.sampled_count > 0 ? "--stacks, " : "");
+	display_sentence(out, options->width, LABEL_COLUMNS,
+			 "%-*s%s--slowest, --request ID, --by KEY, --html PAGE, --books, --cost",
+			 LABEL_COLUMNS, "next",
+			 totals->books.sampled_count > 0 ? "--stacks, " : "");
 }
 
 int format_table(const struct totals *totals, const struct format_options *options, FILE *out)
 {
 	bool is_of_all_time = totals->groupings[0].has_all_time;
+	size_t left_out = 0;
 	int r;
 
 	format_heading(totals, options, out);
-	r = print_grouping(totals, false, options, out);
+	r = print_grouping(totals, false, options, &left_out, out);
 	if (r == 0 && format_table_count(totals, options) > 1)
-		r = print_grouping(totals, true, options, out);
+		r = print_grouping(totals, true, options, &left_out, out);
 	if (r == 0 && options->has_books && !is_of_all_time)
 		r = format_unattributed(totals, options, out);
 	if (r < 0)

@@ -5,6 +5,7 @@
 
 #include "report/display.h"
 #include "report/table.h"
+#include "requests/attribution.h"
 
 enum {
 	ROWS_SHOWN = 5,
@@ -107,7 +108,7 @@ int format_unattributed(const struct totals *totals, const struct format_options
 	table.row_count = rows_find_kind(&rows, ROW_KIND_TOTAL);
 	if (table.row_count > 0) {
 		(void)fputc('\n', out);
-		table_print(&table, out);
+		(void)table_print(&table, out);
 	}
 	rows_deinit(&rows);
 	return 0;
@@ -115,13 +116,24 @@ int format_unattributed(const struct totals *totals, const struct format_options
 
 /* As concurrent-ruby calls those of its pools: "worker-1", "io-worker-2"
  * (ruby_thread_pool_executor.rb, 1.1.6). */
+static bool is_name_of_pool(struct record_text name)
+{
+	static const char worker[] = "worker-";
+	const char *at = name.bytes, *end = name.bytes + name.size_bytes;
+
+	while (at && at < end &&
+	       (at = memmem(at, (size_t)(end - at), worker, sizeof(worker) - 1))) {
+		at += sizeof(worker) - 1;
+		if (at < end && *at >= '0' && *at <= '9')
+			return true;
+	}
+	return false;
+}
+
 static bool is_of_pool(const struct group *group)
 {
-	struct record_text name = grouping_part(group, 0, false);
-	const char *at =
-		name.size_bytes > 0 ? memmem(name.bytes, name.size_bytes, "worker-", 7) : NULL;
-
-	return at && at + 7 < name.bytes + name.size_bytes && at[7] >= '0' && at[7] <= '9';
+	return record_text_is(grouping_part(group, 1, false), attribution_name(ATTRIBUTION_NONE)) &&
+	       is_name_of_pool(grouping_part(group, 0, false));
 }
 
 void format_unattributed_remedy(const struct totals *totals, const struct format_options *options,
@@ -140,7 +152,8 @@ void format_unattributed_remedy(const struct totals *totals, const struct format
 	(void)fputc('\n', out);
 	display_sentence(
 		out, options->width, DISPLAY_INDENT,
-		"%.1f %% of the CPU was in threads of a pool, in no context: with `require "
-		"\"correlator/concurrent\"' in the application it is its requests'",
+		"%.1f %% of the CPU was in threads of a pool, in no context: with the gem "
+		"`correlator', `require \"correlator/concurrent\"' attributes it to the requests "
+		"that queued the work",
 		percent);
 }

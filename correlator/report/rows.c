@@ -274,13 +274,13 @@ static const enum row_field of_one[_FIGURE_MAX] = {
 
 /* The percentages order as cpu does, not cut to parts; and a request has one of what of
  * many has percentiles. */
-static enum row_field number_to_sort_by(const struct rows *rows, enum row_field field)
+enum row_field rows_field_sorted_by(const struct grouping *grouping, enum row_field field)
 {
 	if (rows_field_unit(field) == ROW_UNIT_PERCENT)
 		return ROW_FIELD_CPU;
 	if (field == ROW_FIELD_BLOCKED_ON)
 		return ROW_FIELD_BLOCKED;
-	if (!rows->grouping->is_by_request || row_fields[field].source == SOURCE_NONE ||
+	if (!grouping->is_by_request || row_fields[field].source == SOURCE_NONE ||
 	    row_fields[field].source == SOURCE_COST)
 		return field;
 	return of_one[row_fields[field].what];
@@ -289,7 +289,7 @@ static enum row_field number_to_sort_by(const struct rows *rows, enum row_field 
 /* How long it took where it is sorted by nothing that has percentiles. */
 static enum figure figure_to_sort_by(const struct rows *rows, enum row_field field)
 {
-	enum row_field number = number_to_sort_by(rows, field);
+	enum row_field number = rows_field_sorted_by(rows->grouping, field);
 
 	for (int figure = 0; figure < _FIGURE_MAX; figure++)
 		if (of_one[figure] == number)
@@ -300,7 +300,7 @@ static enum figure figure_to_sort_by(const struct rows *rows, enum row_field fie
 static int sort(struct rows *rows, enum row_field field)
 {
 	struct sortable *sortables = calloc(rows->group_count + 1, sizeof(*sortables));
-	enum row_field of_number = number_to_sort_by(rows, field);
+	enum row_field of_number = rows_field_sorted_by(rows->grouping, field);
 
 	if (!sortables)
 		return -ENOMEM;
@@ -395,7 +395,7 @@ static void raise_floor(const struct rows *rows, struct grouping *grouping, enum
 	struct grouping_floor floor = { 0 };
 	struct row row;
 
-	field = number_to_sort_by(rows, field);
+	field = rows_field_sorted_by(rows->grouping, field);
 	if (rows->group_count < top_count ||
 	    (field != ROW_FIELD_WALL && row_fields[field].source != SOURCE_COST))
 		return;

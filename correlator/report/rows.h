@@ -163,6 +163,9 @@ bool rows_field_part(enum row_field field, size_t *ret_part);
 const char *rows_field_name(enum row_field field);
 int rows_find_field(const char *name, enum row_field *ret_field);
 
+/* The column whose numbers order rows by a field: another one where they are the same. */
+enum row_field rows_field_sorted_by(const struct grouping *grouping, enum row_field field);
+
 /*
  * What a column of numbers shows of a row: nanoseconds or a count; of share, rate, percentages and
  * means of counts, billionths (ROWS_PARTS). False: not measured, or a column of text.

@@ -110,13 +110,13 @@ static int add_callers_last(struct stack_tree *tree, const struct stack_shape *s
 			repeats++;
 			continue;
 		}
-		if (node)
-			note_repeats(node, repeats);
-		repeats = 1;
 		if (node && HASH_COUNT(tree->nodes) >= STACK_TREE_NODES_MAX) {
 			tree->cut_count++;
 			break;
 		}
+		if (node)
+			note_repeats(node, repeats);
+		repeats = 1;
 		r = find_node(tree, shape, node, frame, &node);
 	}
 	if (node)

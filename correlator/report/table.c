@@ -152,8 +152,8 @@ static void print_row(const struct table *table, const struct layout *layout, si
 	(void)fputc('\n', out);
 }
 
-/* Their names where they fit in the line. */
-static void print_dropped(const struct table *table, const struct layout *layout, FILE *out)
+/* Their names where they fit in the line. Returns how many there are. */
+static size_t print_dropped(const struct table *table, const struct layout *layout, FILE *out)
 {
 	char names[TABLE_CELL_BYTES], text[TABLE_CELL_BYTES], fitted[TABLE_CELL_BYTES];
 	struct text_writer writer;
@@ -168,17 +168,18 @@ static void print_dropped(const struct table *table, const struct layout *layout
 		text_writer_put(&writer, count++ > 0 ? ", " : ": ", 2);
 		text_writer_put(&writer, title, strlen(title));
 	}
-	if (count == 0)
-		return;
+	if (count == 0 || table->is_silent)
+		return count;
 	(void)snprintf(text, sizeof(text), "… %zu more column%s on a wider screen", count,
 		       count == 1 ? "" : "s");
 	if (display_columns(text) + display_columns(names) > table->width)
 		names[0] = '\0';
 	display_fit(text, table->width, fitted, sizeof(fitted));
 	(void)fprintf(out, "%s%s\n", fitted, names);
+	return count;
 }
 
-void table_print(const struct table *table, FILE *out)
+size_t table_print(const struct table *table, FILE *out)
 {
 	struct layout layout = { 0 };
 
@@ -188,5 +189,5 @@ void table_print(const struct table *table, FILE *out)
 	/* A closed pipe ends it early: there may be a million rows. */
 	for (size_t row = 0; row < table->row_count && !ferror(out); row++)
 		print_row(table, &layout, row, out);
-	print_dropped(table, &layout, out);
+	return print_dropped(table, &layout, out);
 }

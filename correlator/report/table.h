@@ -41,11 +41,13 @@ struct table {
 	size_t row_count;
 	size_t rules[TABLE_RULES_MAX]; /* rows with a line above them; 0 = none */
 	size_t width; /* of the screen, in columns */
+	bool is_silent; /* nothing is said of columns left out */
 	bool is_bold; /* the heading, by an escape sequence */
 	table_cell_fn cell;
 	table_text_fn text; /* NULL: all rows have cells */
 	const void *context;
 };
 
-/* Prints the table, and a line that names the columns left out. Check ferror(out). */
-void table_print(const struct table *table, FILE *out);
+/* Prints the table, and a line of columns left out, with their names where they fit. Returns how
+ * many are. Check ferror(out). */
+size_t table_print(const struct table *table, FILE *out);

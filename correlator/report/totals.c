@@ -106,6 +106,10 @@ static int choose_keys(struct totals *totals)
 		grouping_deinit(&totals->groupings[--totals->grouping_count]);
 	for (size_t i = 0; i < totals->grouping_count && r == 0; i++)
 		r = grouping_rename(&totals->groupings[i], keys[i]);
+	/* There is no group yet. */
+	if (r == 0 && totals->keeps_one && totals->grouping_count > 1 &&
+	    !totals->groupings[1].is_by_request)
+		grouping_deinit(&totals->groupings[--totals->grouping_count]);
 	return r;
 }
 

@@ -12,7 +12,8 @@ void stack_reader_walk(const struct memory_reader *reader, const struct ruby_sta
 					 .execution_context = execution_context,
 					 .stack_pointer = stack_pointer,
 					 .reader = reader,
-					 .frames = ret_frames };
+					 .frames = ret_frames,
+					 .tells_block_methods = 1 };
 
 	ruby_frames_walk(&walk);
 	ruby_frames_find_methods(&walk);

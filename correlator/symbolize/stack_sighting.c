@@ -55,7 +55,8 @@ int stack_sighting_is_of(struct stack_sighting *sighting, const struct memory_re
 	int r = 1;
 
 	/* Then it has no part in the name. */
-	if (ruby_frame_is_ruby(frame) && layout->class_path > RUBY_LAYOUT_OFFSET_MAX)
+	if (ruby_frame_is_ruby(frame) && layout->class_path > RUBY_LAYOUT_OFFSET_MAX &&
+	    ruby_frame_method_level(frame) == 0)
 		method = 0;
 	if (ruby_frame_is_ruby(frame)) {
 		r = has_survived(reader, ruby_frame_object(frame));

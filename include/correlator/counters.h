@@ -23,7 +23,7 @@ enum counter_kind {
 	  "switches that the kernel did not report; made up from the scheduler's own figures")  \
 	X(STORAGE_FAILED, "storage_failed", LOSS,                                               \
 	  "threads that got no task storage: not observed")                                     \
-	X(POINTER_UNREADABLE, "pointers_unreadable", LOSS,                                      \
+	X(POINTER_UNREADABLE, "pointers_unreadable", NORMAL,                                    \
 	  "reads of the thread-local that faulted; the last known context was kept")            \
 	X(STATE_UNREADABLE, "states_unreadable", LOSS,                                          \
 	  "state tables that faulted; the time went to unattributed")                           \

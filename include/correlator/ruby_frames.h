@@ -54,6 +54,11 @@ struct ruby_frames_walk {
 			      */
 	const void *reader; /* for RUBY_FRAMES_READ alone */
 	struct ruby_frames *frames;
+	/*
+	 * Methods that were made of one block are told apart, and named: by a read more of each
+	 * frame. Without, they are blocks of where they were written.
+	 */
+	__u32 tells_block_methods;
 	/* The walk's own. */
 	__u64 next; /* address of the next frame */
 	__u64 end; /* of the one above the outermost */
@@ -190,7 +195,7 @@ static inline __u64 ruby_frames_find_method(struct ruby_frames_walk *walk, __u64
 		}
 		is_local = (words[2] & RUBY_FRAME_IS_LOCAL) != 0;
 		method = ruby_frames_check_method(walk, words[0], is_local);
-		if (method && !is_local)
+		if (method && !is_local && walk->tells_block_methods)
 			return method |
 			       (__u64)(i < RUBY_METHOD_IS_DEEP ? i + 1 : RUBY_METHOD_IS_DEEP);
 		if (method || is_local)
@@ -237,6 +242,20 @@ static inline void ruby_frames_add_c(struct ruby_frames_walk *walk, __u64 ep)
 	ruby_frames_put(walk, ruby_frames_find_c_method(walk, ep) | RUBY_FRAME_C, 0, 0);
 }
 
+/*
+ * Methods that were made of one block (define_method in a loop) have its iseq, and are told apart
+ * by their entries, which are in the frames' own environments.
+ */
+static inline void ruby_frames_add_block_method(struct ruby_frames_walk *walk, __u64 ep)
+{
+	__u64 words[3]; /* as above */
+
+	if (walk->tells_block_methods && ruby_frames_pointer_is_sane(ep) &&
+	    !RUBY_FRAMES_READ(walk, words, sizeof(words), ep - 16) &&
+	    (words[2] & RUBY_FRAME_IS_BLOCK_METHOD))
+		context_hash_add(&walk->hash, words[0]);
+}
+
 static inline void ruby_frames_add_ruby(struct ruby_frames_walk *walk,
 					const struct ruby_control_frame *control)
 {
@@ -254,6 +273,7 @@ static inline void ruby_frames_add_ruby(struct ruby_frames_walk *walk,
 			pc = 0;
 	}
 	ruby_frames_put(walk, control->iseq | kind, pc, control->ep);
+	ruby_frames_add_block_method(walk, control->ep);
 }
 
 /*

@@ -34,6 +34,7 @@ enum {
 /* What is the same in all versions. */
 enum ruby_stack_constants {
 	RUBY_FRAME_IS_C = 0x80, /* in ep[0]: VM_FRAME_FLAG_CFRAME */
+	RUBY_FRAME_IS_BLOCK_METHOD = 0x40, /* in ep[0]: VM_FRAME_FLAG_BMETHOD */
 	RUBY_FRAME_IS_LOCAL = 0x02, /* in ep[0]: VM_ENV_FLAG_LOCAL; without it ep[-1] & ~3 is
 				       the ep of what stands around */
 	RUBY_ISEQ_METHOD = 1, /* body_type: ISEQ_TYPE_METHOD */

@@ -15,8 +15,8 @@
 
 enum {
 	/* Of each step the frame in a piece and alone, and what it leads to: three words of an
-	 * iseq, or environments. */
-	READS_PER_STEP = 2 + 2 + 3 + 3 * (RUBY_FRAMES_EPS_MAX + 1),
+	 * iseq, or environments, the first of them alone as well. */
+	READS_PER_STEP = 2 + 2 + 1 + 3 + 3 * (RUBY_FRAMES_EPS_MAX + 1),
 	READS_MAX = 4 + READS_PER_STEP * RUBY_FRAMES_STEPS_MAX,
 };
 
@@ -70,7 +70,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 	struct ruby_stack_layout layout = { 0 };
 	struct fuzz_memory memory;
 	struct ruby_frames_walk walk = {
-		.layout = &layout, .key = &key, .reader = &memory, .frames = &frames
+		.layout = &layout,
+		.key = &key,
+		.reader = &memory,
+		.frames = &frames,
+		.tells_block_methods = 1,
 	};
 	uint64_t hash;
 

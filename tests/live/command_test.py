@@ -63,7 +63,7 @@ class CommandTest(harness.LiveTest):
                 'Thread.current.name = "n#{i}"; Process.ppid; 200_000.times {} } }')
         # Where the program has ended by the end of the window, its keys have no names any more.
         for key, warnings in (("requst_id", r"correlator: warning: no context had the key requst_id"
-                               r"(: did you mean request_id\?|; there are request_id)"), ("request_id", "")):
+                               r"(: did you mean request_id\?|; contexts have: request_id)"), ("request_id", "")):
             result = harness.run_correlator("record", "-k", key, "-o", self.output, "--force", "--", *harness.RUBY, "-e",
                                             code)
             self.assertEqual(harness.EXIT_OK, result.returncode, result.stderr)

@@ -57,7 +57,7 @@ class KeysTest(harness.LiveTest):
         self.assertEqual(harness.EXIT_OK, recording.stop(), recording.lines)
         said = [line for line in recording.lines if "no context had" in line]
         self.assertEqual(1, len(said), recording.lines)
-        self.assertRegex(said[0], r"no context had the key requst_id; there are (request_id, tenant|tenant, request_id)$")
+        self.assertRegex(said[0], r"no context had the key requst_id; contexts have: (request_id, tenant|tenant, request_id)$")
 
     def test_contexts_that_grow_to_as_many_keys_as_there_may_be(self):
         keys = KEYS + [f"other_{number}" for number in range(CONTEXT_KEYS_MAX - len(KEYS))]

@@ -59,7 +59,7 @@ class Build:
         self.folder = copy / "build"
         launcher = shutil.which("ccache")
         command = ["cmake", "-G", "Ninja", "-S", copy, "-B", self.folder,
-                   "-DCMAKE_SUPPRESS_REGENERATION=ON", *options]
+                   "-DCMAKE_SUPPRESS_REGENERATION=ON", "-DCORRELATOR_TESTS=ON", *options]
         if launcher:
             command.append(f"-DCMAKE_C_COMPILER_LAUNCHER={launcher}")
         configured = subprocess.run(command, capture_output=True, text=True)

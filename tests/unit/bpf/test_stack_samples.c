@@ -464,7 +464,7 @@ static void a_process_without_a_layout_has_no_frames(void **state)
 {
 	(void)state;
 	bench.layout.image = IMAGE + 1; /* Of a program that it has replaced. */
-	assert_true(stack_take(thread) == STACK_NO_LAYOUT);
+	assert_true(stack_take(thread, 1) == STACK_NO_LAYOUT);
 	bench.layout.image = IMAGE;
 	bench.has_no_layout = true;
 	assert_int_equal(meet_stack(), STACK_NO_LAYOUT);
@@ -472,7 +472,7 @@ static void a_process_without_a_layout_has_no_frames(void **state)
 	bench.has_no_scratch = true;
 	assert_int_equal(meet_stack(), STACK_NO_LAYOUT);
 	assert_int_equal(stack_identify(IMAGE), 0);
-	assert_int_equal(stack_find_methods(), 0);
+	assert_int_equal(stack_find_methods(1), 0);
 	assert_int_equal(bench.sendings, 0);
 }
 

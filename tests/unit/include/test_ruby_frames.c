@@ -19,6 +19,7 @@ struct fixture {
 	struct context_hash_key key;
 	struct ruby_frames frames;
 	struct ruby_frames_walk walk;
+	bool tells_block_methods;
 };
 
 static int setup(void **state)
@@ -50,6 +51,7 @@ static void walk(struct fixture *fixture)
 	fixture->walk.execution_context = forged_stack_at(FORGED_STACK_CONTEXT);
 	fixture->walk.stack_pointer = FORGED_STACK_POINTER;
 	fixture->walk.reader = &fixture->stack;
+	fixture->walk.tells_block_methods = fixture->tells_block_methods;
 	fixture->walk.frames = &fixture->frames;
 	fixture->stack.reads = 0;
 	ruby_frames_walk(&fixture->walk);
@@ -402,22 +404,34 @@ static void methods_of_ruby_frames_are_found_when_asked_for(void **state)
 	assert_int_equal(fixture->frames.frames[4].method, 0xa2a2a2a2a2a2a2a2);
 }
 
-/* define_method: its entry is in the block's own environment, and what stands around is no part. */
+/* Of define_method the entry is in the block's own environment. */
+static uint64_t push_block_method(struct fixture *fixture, uint64_t method, uint64_t around)
+{
+	struct ruby_control_frame block = { .iseq = forged_stack_iseq(1), .pc = 0x7f0000000008 };
+
+	block.ep = forged_stack_environment(&fixture->stack, method, around | 1,
+					    RUBY_FRAME_IS_BLOCK_METHOD);
+	forged_stack_push(&fixture->stack, &block);
+	return block.ep;
+}
+
+/* What stands around such a block is no part of the method. */
 static void a_method_that_is_a_block_is_found_with_the_level(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t method = new_method(fixture), around = new_method(fixture);
-	struct ruby_control_frame block = { .iseq = forged_stack_iseq(1), .pc = 0x7f0000000008 };
+	struct ruby_control_frame block = { .iseq = forged_stack_iseq(2), .pc = 0x7f0000000008 };
 	uint64_t local = forged_stack_environment(&fixture->stack, around, 0, RUBY_FRAME_IS_LOCAL);
 
-	block.ep = forged_stack_environment(&fixture->stack, method, local | 1, 0);
-	for (int i = 0; i < 9; i++) {
-		forged_stack_push(&fixture->stack, &block);
+	block.ep = push_block_method(fixture, method, local);
+	for (int i = 1; i < 9; i++) {
 		block.ep = forged_stack_environment(&fixture->stack, 0, block.ep | 1, 0);
+		forged_stack_push(&fixture->stack, &block);
 	}
 	/* A block of the method around. */
 	block.ep = forged_stack_environment(&fixture->stack, 0, local | 1, 0);
 	forged_stack_push(&fixture->stack, &block);
+	fixture->tells_block_methods = true;
 	walk(fixture);
 	ruby_frames_find_methods(&fixture->walk);
 	assert_int_equal(fixture->frames.frames[0].method, around);
@@ -427,6 +441,32 @@ static void a_method_that_is_a_block_is_found_with_the_level(void **state)
 		assert_int_equal(ruby_frame_method(frame), method);
 		assert_int_equal(ruby_frame_method_level(frame), i < 7 ? i + 1 : 7);
 	}
+	/* Where they are not told apart none has a level. */
+	fixture->tells_block_methods = false;
+	walk(fixture);
+	ruby_frames_find_methods(&fixture->walk);
+	assert_int_equal(fixture->frames.frames[9].method, method);
+}
+
+static void methods_of_one_block_are_stacks_of_their_own(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t first = new_method(fixture), second = new_method(fixture);
+	uint64_t local = forged_stack_environment(&fixture->stack, 0, 0, RUBY_FRAME_IS_LOCAL);
+	uint64_t ep = push_block_method(fixture, first, local);
+	uint64_t hashes[2][2];
+
+	for (int tells = 0; tells < 2; tells++) {
+		fixture->tells_block_methods = tells;
+		for (int i = 0; i < 2; i++) {
+			forged_stack_write(&fixture->stack, ep - 16, i ? second : first);
+			walk(fixture);
+			assert_sound(fixture, 1);
+			hashes[tells][i] = fixture->frames.hash;
+		}
+	}
+	assert_int_equal(hashes[0][0], hashes[0][1]);
+	assert_int_not_equal(hashes[1][0], hashes[1][1]);
 }
 
 /* A method entry of four words. */
@@ -1001,6 +1041,7 @@ int main(void)
 		TEST(what_a_c_frame_says_is_its_method_is_an_address_or_none),
 		TEST(methods_of_ruby_frames_are_found_when_asked_for),
 		TEST(a_method_that_is_a_block_is_found_with_the_level),
+		TEST(methods_of_one_block_are_stacks_of_their_own),
 		TEST(whether_methods_are_the_same_is_seen_whoever_asks),
 		TEST(methods_are_found_of_as_many_frames_as_there_can_be),
 		TEST(a_stack_whose_bounds_make_no_sense_is_not_read),

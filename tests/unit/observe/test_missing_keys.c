@@ -88,7 +88,7 @@ static void those_that_there_are_are_named_once(void **state)
 	see(1, 2, 3);
 	say();
 	assert_string_equal(said,
-			    "correlator: warning: no context had the key requst_id; there are "
+			    "correlator: warning: no context had the key requst_id; contexts have: "
 			    "request_id, endpoint, te\\x0aant\n");
 }
 

@@ -41,6 +41,8 @@ static void a_path_is_told_from_where_it_says_something(void **state)
 		{ "/usr/lib/ruby/vendor_ruby/puma/server.rb", " puma/server.rb:4", FRAME_KIND_RUBY,
 		  4, false },
 		{ "/usr/lib/ruby/3.1.0/set.rb", " 3.1.0/set.rb:3", FRAME_KIND_RUBY, 3, false },
+		{ "/srv/shop/vendor/correlator-0.1.0/lib/correlator.rb",
+		  " correlator-0.1.0/lib/correlator.rb:2", FRAME_KIND_RUBY, 2, false },
 		{ "<internal:kernel>", " <internal:kernel>:18", FRAME_KIND_RUBY, 18, false },
 		{ "/usr/lib/x86_64-linux-gnu/libc.so.6", " libc.so.6", FRAME_KIND_NATIVE, 0,
 		  false },

@@ -95,7 +95,7 @@ static void in_short_they_are_a_line_and_what_is_wrong(void **state)
 	totals.books.gap_count = 1;
 	totals.own_cost.has_programs = false;
 	print();
-	says("books balanced to 0 ns of 1.000 s; 11 lost; watching cost 1.00 % + ? in the kernel");
+	says("books balanced to 0 ns of 1.000 s; 11 lost; watching cost 1.00 % + - in the kernel");
 	says("events_lost 4: events that found the ring full");
 	says_nothing_of("contexts_inherited");
 	assert_non_null(strstr(printed, "RECORDS ARE MISSING: 7 records"));
@@ -106,7 +106,7 @@ static void in_short_they_are_a_line_and_what_is_wrong(void **state)
 	totals.books.attributed_ns -= 2000000;
 	(void)strcpy(totals.recording.modes[0].mode, "lean");
 	print();
-	says("books NOT BALANCED to 2,000,000 ns of 1.000 s; 11 lost; 0.00 % ambiguous at most; "
+	says("books NOT BALANCED: off by 2,000,000 ns of 1.000 s; 11 lost; 0.00 % ambiguous at most; "
 	     "watching cost 5.000 ms");
 	assert_non_null(strstr(printed, "THE BOOKS DO NOT BALANCE"));
 	totals.books = (struct books){ 0 };

@@ -253,8 +253,18 @@ def burn(of_context, in_thread, seed, count)
   "#{context_of($thread, of_context, in_thread)} #{$thread.native_thread_id}"
 end
 
+# Of a block that define_method made a method of, Ruby's label is of where it was written: by its line.
+DEFINED = File.readlines(__FILE__).each_cons(2).with_index(1).each_with_object({}) do |((line, _), number), defined|
+  defined[number + 1] = "defined_method" if line.include?("define_method(:defined_method)")
+  defined[number] = "alone" if line.include?("define_singleton_method(:alone)")
+end
+
+def label_of(at)
+  (DEFINED[at.lineno] if at.path == __FILE__ && at.label.start_with?("block in")) || at.label
+end
+
 def tell(locations)
-  File.write($truth, locations.map { |at| "#{at.label}\t#{at.path}\t#{at.lineno}\n" }.join)
+  File.write($truth, locations.map { |at| "#{label_of(at)}\t#{at.path}\t#{at.lineno}\n" }.join)
 end
 
 def go_on
