@@ -29,14 +29,18 @@ def children(pid):
 class Puma(Process):
     """fixtures/app; its workers write what each request used to truth.PID when they stop."""
 
+    APP = harness.FIXTURES / "app"
+
+    def environment(self):
+        return {"GROUND_TRUTH": str(self.folder / "truth")}
+
     def __init__(self, folder):
         self.folder = folder
         self.port = free_port()
-        app = harness.FIXTURES / "app"
-        super().__init__(["puma", "-C", app / "puma.rb", app / "config.ru"],
+        super().__init__(["puma", "-C", self.APP / "puma.rb", self.APP / "config.ru"],
                          stdout=subprocess.DEVNULL,
                          env={**harness.os.environ, "PORT": str(self.port),
-                              "WORKERS": str(WORKERS), "GROUND_TRUTH": str(folder / "truth"),
+                              "WORKERS": str(WORKERS), **self.environment(),
                               "RUBYLIB": ":".join(map(str, harness.RUBY_PATHS))})
         try:
             harness.await_true(self.has_booted, "Puma to boot")
