@@ -27,6 +27,7 @@ static int walk(void)
 	walk.execution_context = run->execution_context;
 	walk.stack_pointer = run->stack_pointer;
 	walk.frames = &run->frames;
+	walk.tells_block_methods = 1;
 	run->started_ns = bpf_ktime_get_ns();
 	ruby_frames_walk(&walk);
 	run->walked_ns = bpf_ktime_get_ns();

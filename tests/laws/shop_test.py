@@ -3,8 +3,9 @@
 pool, its threads and its programs; the books balance, nothing looks like damage, and all of it is on one screen.
 
 The shop knows what its endpoints use between two readings of a thread's clock. What is around, Puma, Rack and Sinatra,
-is what GET /plain costs, which does nothing else; of a request that waits more than twice that is allowed. 2 % are for
-what threads do between their context and the reading: to begin and to end, and in C for the programs.
+is what GET /plain costs, which does nothing else. Six times that is allowed: GET /search hands on to three threads of a
+pool, and is woken by each. 2 % are for what threads do between their context and the reading: to begin and to end, and
+in C for the programs.
 """
 import http.client
 import json
@@ -27,7 +28,7 @@ PATHS = {
     "GET /reports/:kind": "/reports/{number}",
     "GET /log": "/log",
 }
-AROUND = 3  # times what GET /plain costs
+AROUND = 6  # times what GET /plain costs
 SLACK_PART = 0.02
 SCREEN = {"COLUMNS": "80"}
 LINES_MAX = 30
