@@ -231,7 +231,7 @@ class ChildrenTest(harness.LiveTest):
 
     def test_more_come_and_go_than_there_is_room_for_at_a_time(self):
         """None leaves anything behind, in the kernel's map of origins or elsewhere."""
-        count = 1 + 4096
+        count = 1 + 4096 if harness.IS_LONG else 300
         workload, recording = self.start("-i", "200ms")
         workload.evaluate("Correlator.with(request_id: 'many') { "
                           f"{count}.times {{ Process.wait(spawn('/bin/true')) }} }}")
