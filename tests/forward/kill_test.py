@@ -20,7 +20,7 @@ import records  # noqa: E402
 from acking import UnixCollector  # noqa: E402
 from harness import Recording, Workload  # noqa: E402
 
-KILLS = 30 if harness.IS_LONG else 6
+KILLS = 30 if harness.IS_LONG else 10
 SPREAD_SECONDS = 0.3
 # More than a slow machine can fill: then the oldest would be dropped, as it should.
 SPOOL_MAX = "64G"

@@ -13,7 +13,7 @@ import law
 from ends_test import kernel_objects, objects_of_machine
 from law import harness, records
 
-KILLS = 30 if harness.IS_LONG else 6
+KILLS = 30 if harness.IS_LONG else 10
 SPREAD = 2.5
 # Killed before it was attached, it says that the target is gone, or not Ruby any more.
 GONE = (harness.EXIT_OK, harness.EXIT_NO_TARGET)
