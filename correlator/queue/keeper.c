@@ -32,14 +32,18 @@ static bool must_replace(const struct backlog *backlog)
 	       backlog->queue.memory_bytes > backlog->options.memory_bytes_max / 2;
 }
 
+/* The disk is full, and the next try, which comes at once, replaces something. */
+static bool will_replace(const struct backlog *backlog)
+{
+	return backlog->is_full && !backlog->was_pressed && must_replace(backlog);
+}
+
 /* A store that failed is tried again after a while; one whose disk is full at once, when there is
  * no more to wait for. */
 static bool is_pausing(const struct backlog *backlog, uint64_t now_ns)
 {
-	bool is_pressed = backlog->is_full && !backlog->was_pressed && must_replace(backlog);
-
 	return backlog->is_failing && now_ns < backlog->retry_ns && !backlog->is_ending &&
-	       !is_pressed;
+	       !will_replace(backlog);
 }
 
 /* Seals the open segments that are due, and returns when the next one is. */
@@ -313,7 +317,9 @@ bool keeper_await_progress(struct backlog *backlog)
 	uint64_t tries = backlog->tries;
 	int r = 0;
 
-	if (backlog->is_failing || backlog->is_hanging || !has_work(backlog))
+	if (backlog->is_hanging || !has_work(backlog))
+		return false;
+	if (backlog->is_failing && !will_replace(backlog))
 		return false;
 	backlog_wake_keeper(backlog);
 	while (r == 0 && backlog->tries == tries)

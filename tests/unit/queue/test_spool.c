@@ -686,6 +686,54 @@ static void on_a_disk_that_others_fill_as_much_is_dropped_as_memory_cannot_hold(
 	assert_int_equal(run("rm -rf", spool), 0);
 }
 
+static atomic_int looks_at_the_disk;
+
+/* The keeper is slow: memory is full long before it has made room. */
+static void come_late(void)
+{
+	struct backlog_status status;
+
+	looks_at_the_disk++;
+	backlog_get_status(of_the_keeper, &status);
+	if (status.memory_bytes <= AT_ONCE * ENTRY)
+		return;
+	(void)usleep(50 * 1000);
+	before_it_is_full = NULL;
+}
+
+static void there_the_oldest_is_dropped_however_late_the_keeper_is(void **state)
+{
+	struct backlog *backlog =
+		make_backlog(&(struct backlog_options){ .segment_bytes = AT_ONCE * ENTRY,
+							.memory_bytes_max = 4 * AT_ONCE * ENTRY,
+							.seal_ns = LONG,
+							.spool = spool });
+	struct backlog_status status;
+	struct gap gap;
+
+	(void)state;
+	append_numbers(backlog, 0, OLD);
+	backlog_seal(backlog);
+	backlog_settle(backlog);
+	of_the_keeper = backlog;
+	looks_at_the_disk = 0;
+	before_it_is_full = come_late;
+	is_disk_full = true;
+	append_numbers(backlog, OLD, AT_ONCE);
+	while (!looks_at_the_disk)
+		(void)sched_yield();
+	append_numbers(backlog, OLD + AT_ONCE, NEW - AT_ONCE);
+	backlog_seal(backlog);
+	backlog_settle(backlog);
+	is_disk_full = false;
+	backlog_get_status(backlog, &status);
+	assert_true(backlog_take_gap(backlog, &gap));
+	assert_string_equal(gap.reason, "disk full");
+	(void)expect_numbers(backlog, status.dropped_records, AT_ONCE);
+	backlog_free(backlog);
+	assert_int_equal(run("rm -rf", spool), 0);
+}
+
 /* Only the folder's own sync keeps what is in it through a power loss. */
 static void a_new_folder_is_synced_where_it_is(void **state)
 {
@@ -1090,6 +1138,8 @@ int main(void)
 		cmocka_unit_test_setup(behind_an_empty_torn_segment_the_rest_is_loaded, empty),
 		cmocka_unit_test_setup(
 			on_a_disk_that_others_fill_as_much_is_dropped_as_memory_cannot_hold, empty),
+		cmocka_unit_test_setup(there_the_oldest_is_dropped_however_late_the_keeper_is,
+				       empty),
 		cmocka_unit_test_setup(a_segment_without_a_whole_record_is_told_and_set_aside,
 				       empty),
 		cmocka_unit_test_setup(a_full_disk_costs_the_oldest_and_never_the_end_of_it, empty),
