@@ -10,6 +10,7 @@
 #include "base/hash_table.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "record/losses.h"
 #include "requests/histogram.h"
 
 enum {
@@ -200,16 +201,6 @@ static bool per_second(int64_t count, int64_t factor, const struct alert_window 
 	return true;
 }
 
-static int64_t sum_losses(const struct alert_books *books)
-{
-	int64_t sum = books->dropped_records;
-
-	for (size_t i = 0; i < _COUNTER_MAX; i++)
-		if (counter_is_loss((enum counter)i))
-			saturated_add_to(&sum, books->losses[i]);
-	return sum;
-}
-
 static int64_t total_of(const struct alert_books *books, unsigned int total)
 {
 	switch (total) {
@@ -226,7 +217,7 @@ static int64_t total_of(const struct alert_books *books, unsigned int total)
 	case ALERT_OWN_CPU:
 		return books->own_cpu_ns;
 	case ALERT_LOST:
-		return sum_losses(books);
+		return losses_sum(books->dropped_records, books->losses);
 	default:
 		return books->losses[total - ALERT_COUNTER];
 	}

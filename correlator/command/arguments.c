@@ -119,29 +119,17 @@ static unsigned int count_long(const struct argp *parser, const char *name, size
 	return count;
 }
 
-static const struct argp_option *find_short(const struct argp *parser, int key)
+/* By its long name, or, where that is NULL, by its key. NULL: there is no such option. */
+static const struct argp_option *find_option(const struct argp *parser, const char *name, int key)
 {
 	const struct argp_child *child = parser->children;
 	const struct argp_option *found = NULL;
 
 	for (const struct argp_option *each = parser->options; each && !is_last(each); each++)
-		if (each->key == key)
+		if (name ? each->name && strcmp(each->name, name) == 0 : each->key == key)
 			return each;
 	for (; !found && child && child->argp; child++)
-		found = find_short(child->argp, key);
-	return found;
-}
-
-static const struct argp_option *find_long(const struct argp *parser, const char *name)
-{
-	const struct argp_child *child = parser->children;
-	const struct argp_option *found = NULL;
-
-	for (const struct argp_option *each = parser->options; each && !is_last(each); each++)
-		if (each->name && strcmp(each->name, name) == 0)
-			return each;
-	for (; !found && child && child->argp; child++)
-		found = find_long(child->argp, name);
+		found = find_option(child->argp, name, key);
 	return found;
 }
 
@@ -151,9 +139,9 @@ static bool takes_value(const struct argp *parser, const char *word)
 	const struct argp_option *option = NULL;
 
 	if (word[0] == '-' && word[1] == '-')
-		option = find_long(parser, word + 2);
+		option = find_option(parser, word + 2, 0);
 	else if (word[0] == '-' && word[1] && !word[2])
-		option = find_short(parser, (unsigned char)word[1]);
+		option = find_option(parser, NULL, (unsigned char)word[1]);
 	return option && option->arg && !(option->flags & OPTION_ARG_OPTIONAL);
 }
 
@@ -163,7 +151,7 @@ static bool are_known(const struct argp *parser, const char *letters)
 	const struct argp_option *option = NULL;
 
 	for (; *letters && !(option && option->arg); letters++) {
-		option = find_short(parser, (unsigned char)*letters);
+		option = find_option(parser, NULL, (unsigned char)*letters);
 		if (!option)
 			return false;
 	}
@@ -187,7 +175,7 @@ int arguments_parse(const struct argp *parser, int argc, char **argv, unsigned i
 		    void *input)
 {
 	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-		if (strcmp(argv[i], "-h") == 0 && !find_short(parser, 'h') &&
+		if (strcmp(argv[i], "-h") == 0 && !find_option(parser, NULL, 'h') &&
 		    !takes_value(parser, argv[i - 1]))
 			argv[i] = "--help";
 		if (is_printable(argv[i]) || is_known(parser, argv[i]))

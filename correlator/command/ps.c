@@ -160,24 +160,21 @@ static void print_rows(struct listing *listing)
 		.columns = columns,
 		.column_count = _COLUMN_MAX,
 		.row_count = listing->count,
+		.width = screen_is_endless() ? SIZE_MAX : screen_width(),
 		.is_bold = screen_takes_bold(),
 		.cell = write_cell,
 		.context = listing,
 	};
-	bool is_endless;
 
-	table.width = screen_width(&is_endless);
-	if (is_endless)
-		table.width = SIZE_MAX;
 	qsort(listing->rubies, listing->count, sizeof(*listing->rubies), compare);
 	(void)table_print(&table, stdout);
 }
 
-/* What to do about those that are not observed as they could be. */
+/* Says how a process that is observed badly, or not at all, can be observed better. */
 static void print_remedies(const struct listing *listing)
 {
-	bool is_endless, has_nothing = false, has_gaps = false;
-	size_t width = screen_width(&is_endless);
+	bool has_nothing = false, has_gaps = false;
+	size_t width = screen_width();
 
 	for (size_t i = 0; i < listing->count; i++) {
 		has_nothing |= listing->rubies[i].publishes_nothing;
@@ -228,7 +225,7 @@ static int list_processes(struct listing *listing)
 		(void)log_error_errno(r, "cannot look at the processes");
 		return EXIT_CODE_FAILURE;
 	}
-	/* What may not be read whoever asks is not worth a word. */
+	/* With all privileges there is no remedy for the rest. */
 	if (unreadable > 0 && lacks[0])
 		log_warning("%zu process%s may not be read%s", unreadable,
 			    unreadable == 1 ? "" : "es", lacks);

@@ -30,7 +30,7 @@ typedef int (*format_fn)(const struct totals *totals, const struct format_option
 static struct format_options choose_format(const struct report_options *options,
 					   const struct format_file *files)
 {
-	struct format_options format_options = {
+	return (struct format_options){
 		.sort = options->sort,
 		.top_count = options->top_count,
 		.has_top = options->has_top,
@@ -40,13 +40,12 @@ static struct format_options choose_format(const struct report_options *options,
 		.column_count = options->column_count,
 		.is_slowest = options->is_slowest,
 		.has_step = options->step_ns > 0,
+		.width = screen_width(),
+		.is_endless = screen_is_endless(),
 		.is_bold = screen_takes_bold(),
 		.files = files,
 		.file_count = options->path_count,
 	};
-
-	format_options.width = screen_width(&format_options.is_endless);
-	return format_options;
 }
 
 /* story NULL: of all requests. */
@@ -73,7 +72,7 @@ static int print_report(const struct report_options *options, const struct total
 	return formats[options->is_over_time][options->format](totals, &format_options, stdout);
 }
 
-/* A field that is in no table of this report: which are is said. Logged, -EINVAL. */
+/* 0, or -EINVAL if no table of this report has that field: logged, with the fields that it has. */
 static int check_field(const struct totals *totals, const struct format_options *options,
 		       const char *option, enum row_field wanted)
 {
@@ -93,11 +92,10 @@ static int check_field(const struct totals *totals, const struct format_options 
 		text_writer_put(&writer, name, strlen(name));
 	}
 	return log_error(EINVAL, "%s: a report by %s has no %s; it has %s", option,
-			 totals->groupings[0].by ? totals->groupings[0].by : "request",
-			 rows_field_name(wanted), names);
+			 totals->groupings[0].by, rows_field_name(wanted), names);
 }
 
-/* Of tables: other formats have all fields. */
+/* For tables alone: the other formats have all fields. */
 static int check_fields(struct report_options *options, const struct totals *totals,
 			const struct format_file *files)
 {
@@ -119,7 +117,7 @@ static int check_fields(struct report_options *options, const struct totals *tot
 	return r;
 }
 
-/* Of an id that is not there: which may be meant. Logged, -ENOENT. */
+/* Says that there is no such request, and names those with an id like it. Logged, -ENOENT. */
 static int refuse_story(const struct story *story)
 {
 	const struct recording *recording = &story->totals->recording;
@@ -154,7 +152,6 @@ static int finish_story(struct story *story)
 	return story_is_there(story) ? 0 : refuse_story(story);
 }
 
-/* What the report is of. */
 static int init_totals(const struct report_options *options, struct totals *totals)
 {
 	static const char *const of_slowest[] = { "request_id", "endpoint" };

@@ -37,9 +37,8 @@ static int check(const struct stacks *stacks)
 
 static int print(const struct report_options *options, const struct stacks *stacks)
 {
-	bool is_endless;
 	const struct format_stacks_options format_options = {
-		.width = screen_width(&is_endless),
+		.width = screen_width(),
 		.is_bottom_up = options->is_bottom_up,
 		.method_count = options->is_slowest ? METHODS_SHOWN : options->top_count,
 	};
@@ -99,9 +98,8 @@ static int report_tree(struct report_options *options, bool *is_damaged)
 static int print_diff(const struct report_options *options, const struct stacks *before,
 		      const struct stacks *after)
 {
-	bool is_endless;
 	const struct format_stacks_options format_options = {
-		.width = screen_width(&is_endless),
+		.width = screen_width(),
 		.method_count = options->top_count,
 	};
 	struct stacks_diff diff;

@@ -48,9 +48,8 @@ static int print(const struct report_options *options, const struct syscalls *sy
 		[FORMAT_CSV] = format_syscalls_csv,
 		[FORMAT_NDJSON] = format_syscalls_ndjson,
 	};
-	bool is_endless;
 	const struct format_syscalls_options format_options = {
-		.width = screen_width(&is_endless),
+		.width = screen_width(),
 		.top_count = options->top_count,
 		.is_bold = screen_takes_bold(),
 	};

@@ -23,18 +23,29 @@ size_t screen_columns_wanted(size_t minimum)
 	return (size_t)columns;
 }
 
-size_t screen_width(bool *ret_is_endless)
+/* 0: there is no screen. */
+static size_t find_columns(void)
 {
 	size_t columns = screen_columns_wanted(WIDTH_MIN);
 	struct winsize size;
 
-	*ret_is_endless = false;
 	if (columns > 0)
 		return columns;
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= WIDTH_MIN)
-		return size.ws_col < WIDTH_MAX ? size.ws_col : WIDTH_MAX;
-	*ret_is_endless = true;
-	return WIDTH_DEFAULT;
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col < WIDTH_MIN)
+		return 0;
+	return size.ws_col < WIDTH_MAX ? size.ws_col : WIDTH_MAX;
+}
+
+size_t screen_width(void)
+{
+	size_t columns = find_columns();
+
+	return columns > 0 ? columns : WIDTH_DEFAULT;
+}
+
+bool screen_is_endless(void)
+{
+	return find_columns() == 0;
 }
 
 bool screen_may_be_coloured(void)

@@ -11,8 +11,11 @@ size_t screen_columns_wanted(size_t minimum);
 /* Whether $NO_COLOR is not set to something (https://no-color.org). */
 bool screen_may_be_coloured(void);
 
-/* Columns: of $COLUMNS, else of the terminal, else 100, where *ret_is_endless: it is none. */
-size_t screen_width(bool *ret_is_endless);
+/* Columns: of $COLUMNS, else of the terminal, else 100. */
+size_t screen_width(void);
+
+/* Whether standard output is no terminal, and $COLUMNS says nothing. */
+bool screen_is_endless(void);
 
 /* On a terminal that may be coloured. */
 bool screen_takes_bold(void);

@@ -192,7 +192,7 @@ static void copy_text(char *to, size_t size_bytes, const char *name, const char 
 	(void)snprintf(to, size_bytes, "%s", text);
 }
 
-/* Of what is no option: a number, unless there is such a file. */
+/* Whether an argument is a number, and there is no file of that name. */
 static bool is_pid(const char *text)
 {
 	return text[strspn(text, "0123456789")] == '\0' && access(text, F_OK) < 0;

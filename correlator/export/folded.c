@@ -10,7 +10,7 @@
 #include "report/display.h"
 #include "report/stack_sums.h"
 
-/* Of a line, what has a meaning of its own in it is replaced. */
+/* Replaces the characters that mean something in a folded line. */
 static void put_text(char *text, FILE *out)
 {
 	for (char *at = text; *at; at++)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "record/losses.h"
 
 static const struct {
 	const char *name;
@@ -118,12 +119,7 @@ void books_merge(struct books *books, const struct books *other)
 
 int64_t books_lost(const struct books *books)
 {
-	int64_t lost = books->dropped_records;
-
-	for (int i = 0; i < _COUNTER_MAX; i++)
-		if (counter_is_loss((enum counter)i))
-			saturated_add_to(&lost, books->losses[i]);
-	return lost;
+	return losses_sum(books->dropped_records, books->losses);
 }
 
 int64_t books_charged_ns(const struct books *books)

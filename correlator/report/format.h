@@ -39,6 +39,15 @@ struct format_options {
 	size_t file_count;
 };
 
+enum {
+	HEADING_COLUMNS = 11, /* of a label in the heading, and of "books" and "next" */
+};
+
+static inline size_t format_table_width(const struct format_options *options)
+{
+	return options->is_endless ? SIZE_MAX : options->width;
+}
+
 /* Each: 0 or -ENOMEM. JSON and CSV give the first grouping, the table all of them that have groups
  * (the first always). */
 int format_table(const struct totals *totals, const struct format_options *options, FILE *out);
@@ -70,9 +79,9 @@ void format_unattributed_remedy(const struct totals *totals, const struct format
 void format_cell(const struct rows *rows, size_t row_index, enum row_field field, char *ret_text);
 
 /*
- * What format_table prints below its tables: of the books and of what watching cost a line, with
- * all that may have changed a figure; with has_books and has_cost all of them.
+ * The part of format_table below its tables: one line with the books and the cost of watching, and
+ * a line for each loss that may have changed a figure; with has_books and has_cost all of them.
  */
 void format_books(const struct totals *totals, const struct format_options *options, FILE *out);
-/* All that watching cost (has_cost). */
+/* The whole cost of watching (has_cost). */
 void format_cost(const struct totals *totals, const struct format_options *options, FILE *out);

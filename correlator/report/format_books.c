@@ -7,10 +7,6 @@
 #include "report/display.h"
 #include "report/label.h"
 
-enum {
-	LABEL_COLUMNS = 11, /* as in the heading */
-};
-
 static void print_residual(const struct books *books, FILE *out)
 {
 	char number[DISPLAY_NUMBER_BYTES];
@@ -144,7 +140,7 @@ static void print_verdicts(const struct totals *totals, size_t width, FILE *out)
 		print_mismatch(totals, width, out);
 }
 
-/* What is normal is said with all of the books alone. */
+/* --books alone has the counters of what is normal. */
 static void print_losses(const struct books *books, bool has_normal, size_t width, FILE *out)
 {
 	char number[DISPLAY_NUMBER_BYTES];
@@ -242,7 +238,7 @@ static void describe_part(int64_t ns, int64_t observed_ns,
 			       100.0 * (double)ns / (double)observed_ns);
 }
 
-/* What watching cost: its own CPU, and that of its programs in the kernel. */
+/* The cost of watching: our own CPU, and that of our programs in the kernel. */
 static void describe_cost(const struct totals *totals, char *ret_text, size_t text_bytes)
 {
 	const struct own_cost *cost = &totals->own_cost;
@@ -262,30 +258,39 @@ static void describe_cost(const struct totals *totals, char *ret_text, size_t te
 		       has_self ? programs : "", has_self ? " in the kernel" : "");
 }
 
+/* "; 0.10 % ambiguous at most" in any mode but the exact one; else "". */
+static void describe_bound(const struct totals *totals, char *ret_text, size_t text_bytes)
+{
+	char part[DISPLAY_NUMBER_BYTES];
+
+	ret_text[0] = '\0';
+	if (!is_inexact(totals))
+		return;
+	describe_part(totals->observed.sums[COST_AMBIGUOUS], totals->books.exec_ns, part);
+	(void)snprintf(ret_text, text_bytes, "; %s ambiguous%s", part,
+		       totals->recording.lacks_bound ? ", no bound" : " at most");
+}
+
 static void print_short(const struct totals *totals, const struct format_options *options,
 			FILE *out)
 {
 	const struct books *books = &totals->books;
 	char residual[DISPLAY_NUMBER_BYTES], exec[DISPLAY_NUMBER_BYTES], lost[DISPLAY_NUMBER_BYTES];
-	char bound[2 * DISPLAY_NUMBER_BYTES] = "", cost[4 * DISPLAY_NUMBER_BYTES];
+	char bound[2 * DISPLAY_NUMBER_BYTES], cost[4 * DISPLAY_NUMBER_BYTES];
 
 	describe_cost(totals, cost, sizeof(cost));
+	describe_bound(totals, bound, sizeof(bound));
 	(void)fputc('\n', out);
 	if (books->balance_count == 0) {
-		(void)fprintf(out, "%-*s- (no balance records)%s\n", LABEL_COLUMNS, "books", cost);
+		(void)fprintf(out, "%-*s- (no balance records)%s\n", HEADING_COLUMNS, "books",
+			      cost);
 		return;
 	}
 	display_number(books_residual_ns(books), residual);
 	display_duration(books->exec_ns, exec);
 	display_number(books_lost(books), lost);
-	if (is_inexact(totals)) {
-		describe_part(totals->observed.sums[COST_AMBIGUOUS], books->exec_ns, lost);
-		(void)snprintf(bound, sizeof(bound), "; %s ambiguous%s", lost,
-			       totals->recording.lacks_bound ? ", no bound" : " at most");
-		display_number(books_lost(books), lost);
-	}
-	display_sentence(out, options->width, LABEL_COLUMNS, "%-*s%s %s ns of %s%s; %s lost%s%s",
-			 LABEL_COLUMNS, "books",
+	display_sentence(out, options->width, HEADING_COLUMNS, "%-*s%s %s ns of %s%s; %s lost%s%s",
+			 HEADING_COLUMNS, "books",
 			 books_balance(books) ? "balanced to" : "NOT BALANCED: off by", residual,
 			 exec,
 			 totals->filter.condition_count > 0 ? ", of all that was observed" : "",

@@ -3,7 +3,7 @@
 
 #include "record/blocked.h"
 
-/* Of a reason: the first to go where there is no room. */
+/* The columns of reasons go first where there is no room. */
 #define BLOCKED_COLUMN(reason, name) { ROW_FIELD_BLOCKED_##reason, { "on " #name, 11, false } },
 
 static const struct format_column group_columns[] = {
@@ -100,7 +100,7 @@ static const struct format_column machine_columns[] = {
 	{ ROW_FIELD_SWITCHES, { "switches", 8, false } },
 };
 
-/* Of any view, where they are asked for. */
+/* Columns that each view can have, if --columns asks for them. */
 static const struct format_column more_columns[] = {
 	{ ROW_FIELD_SHARE, { "share", 0, false } },
 	{ ROW_FIELD_SPLIT_ERROR, { "split ±", 0, false } },

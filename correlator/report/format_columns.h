@@ -21,10 +21,10 @@ struct format_column_set {
 /* Tables that format_table prints: 2 where groups and requests are to be told, else 1. */
 size_t format_table_count(const struct totals *totals, const struct format_options *options);
 
-/* Those that a table has if it is not said which. */
+/* The default columns of a table. */
 struct format_column_set format_columns_of(const struct grouping *grouping,
 					   const struct format_options *options);
-/* Any that it can have; NULL: it has no such column. */
+/* The column of that field; NULL: no such table can have it. */
 const struct format_column *format_column(const struct grouping *grouping,
 					  const struct format_options *options,
 					  enum row_field field);

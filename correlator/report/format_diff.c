@@ -205,7 +205,7 @@ int format_diff_table(const struct diff *diff, const struct format_options *opti
 	struct table table = {
 		.columns = columns,
 		.column_count = grouping->key_count + _COLUMN_MAX,
-		.width = options->is_endless ? SIZE_MAX : options->width,
+		.width = format_table_width(options),
 		.is_bold = options->is_bold,
 		.cell = write_cell,
 		.context = &view,

@@ -65,7 +65,6 @@ static void print_heading(const struct view *view)
 	(void)fputc('\n', view->out);
 }
 
-/* What is shown of a method. */
 struct code {
 	const struct frames_text *name;
 	const struct frames_text *file; /* NULL: not known */

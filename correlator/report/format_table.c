@@ -13,7 +13,6 @@
 #include "report/table.h"
 
 enum {
-	LABEL_COLUMNS = 11,
 	ITEM_BYTES = 512,
 	PROCESSES_SHOWN_MAX = 12,
 	GROUPS_SHOWN = 8,
@@ -34,21 +33,21 @@ struct item_list {
 static struct item_list list_begin(const char *label, const struct format_options *options,
 				   FILE *out)
 {
-	(void)fprintf(out, "%-*s", LABEL_COLUMNS, label);
-	return (struct item_list){ out, options->width, LABEL_COLUMNS, true };
+	(void)fprintf(out, "%-*s", HEADING_COLUMNS, label);
+	return (struct item_list){ out, options->width, HEADING_COLUMNS, true };
 }
 
 static void list_add(struct item_list *list, const char *item)
 {
-	size_t room = list->width > LABEL_COLUMNS + 1 ? list->width - LABEL_COLUMNS - 1 : 1;
+	size_t room = list->width > HEADING_COLUMNS + 1 ? list->width - HEADING_COLUMNS - 1 : 1;
 	char fitted[ITEM_BYTES];
 	size_t columns;
 
 	display_fit(item, room, fitted, sizeof(fitted));
 	columns = display_columns(fitted);
 	if (!list->is_empty && list->column + 2 + columns + 1 > list->width) {
-		(void)fprintf(list->out, ",\n%*s%s", LABEL_COLUMNS, "", fitted);
-		list->column = LABEL_COLUMNS + columns;
+		(void)fprintf(list->out, ",\n%*s%s", HEADING_COLUMNS, "", fitted);
+		list->column = HEADING_COLUMNS + columns;
 	} else {
 		(void)fprintf(list->out, "%s%s", list->is_empty ? "" : ", ", fitted);
 		list->column += columns + (list->is_empty ? 0 : 2);
@@ -236,8 +235,8 @@ static void print_mode_change(const struct recording *recording, const struct re
 	display_duration((int64_t)(after_ns & INT64_MAX), duration);
 	(void)display_escape(mode->mode, strlen(mode->mode), name, sizeof(name));
 	(void)display_escape(mode->reason, strlen(mode->reason), reason, sizeof(reason));
-	display_sentence(out, options->width, LABEL_COLUMNS, "%*sthen %s%s after %s%s%s",
-			 LABEL_COLUMNS, "", name, mode->has_kernel_split ? "" : without_split,
+	display_sentence(out, options->width, HEADING_COLUMNS, "%*sthen %s%s after %s%s%s",
+			 HEADING_COLUMNS, "", name, mode->has_kernel_split ? "" : without_split,
 			 duration, reason[0] != '\0' ? ": " : "", reason);
 }
 
@@ -259,7 +258,7 @@ static void print_mode(const struct recording *recording, const struct format_op
 	for (size_t i = 1; i < recording->mode_count; i++)
 		print_mode_change(recording, &recording->modes[i], options, out);
 	if (recording->modes_left_out > 0)
-		(void)fprintf(out, "%*s… %" PRIu64 " more changes\n", LABEL_COLUMNS, "",
+		(void)fprintf(out, "%*s… %" PRIu64 " more changes\n", HEADING_COLUMNS, "",
 			      recording->modes_left_out);
 }
 
@@ -578,7 +577,7 @@ static int print_grouping(const struct totals *totals, bool is_second,
 	struct view view = { 0 };
 	struct table table = {
 		.columns = columns,
-		.width = options->is_endless ? SIZE_MAX : options->width,
+		.width = format_table_width(options),
 		.is_silent = *left_out > 0,
 		.is_bold = options->is_bold,
 		.cell = write_cell,
@@ -646,9 +645,9 @@ static void print_lacking(const struct grouping *grouping, size_t width, FILE *o
 /* What to ask next. */
 static void print_next(const struct totals *totals, const struct format_options *options, FILE *out)
 {
-	display_sentence(out, options->width, LABEL_COLUMNS,
+	display_sentence(out, options->width, HEADING_COLUMNS,
 			 "%-*s%s--slowest, --request ID, --by KEY, --html PAGE, --books, --cost",
-			 LABEL_COLUMNS, "next",
+			 HEADING_COLUMNS, "next",
 			 totals->books.sampled_count > 0 ? "--stacks, " : "");
 }
 

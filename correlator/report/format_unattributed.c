@@ -96,7 +96,7 @@ int format_unattributed(const struct totals *totals, const struct format_options
 	struct table table = {
 		.columns = columns,
 		.column_count = _COLUMN_MAX,
-		.width = options->is_endless ? SIZE_MAX : options->width,
+		.width = format_table_width(options),
 		.is_bold = options->is_bold,
 		.cell = write_cell,
 		.context = &rows,
