@@ -140,18 +140,44 @@ static void print_verdicts(const struct totals *totals, size_t width, FILE *out)
 		print_mismatch(totals, width, out);
 }
 
-/* --books alone has the counters of what is normal. */
-static void print_losses(const struct books *books, bool has_normal, size_t width, FILE *out)
+/* CPU that the counters of that kind moved, at most; -1: the books do not know. */
+static int64_t bound_of(const struct totals *totals, enum counter_kind kind)
 {
-	char number[DISPLAY_NUMBER_BYTES];
+	switch (kind) {
+	case COUNTER_KIND_OVERFLOW:
+		return totals->books.overflow_ns;
+	case COUNTER_KIND_UNATTRIBUTED:
+		return totals->books.unattributed_ns;
+	case COUNTER_KIND_AMBIGUOUS:
+		return costs_has(&totals->observed, COST_AMBIGUOUS)
+			       ? totals->observed.sums[COST_AMBIGUOUS]
+			       : -1;
+	default:
+		return -1;
+	}
+}
 
+static void print_loss(const struct totals *totals, enum counter counter, size_t width, FILE *out)
+{
+	int64_t bound_ns = bound_of(totals, counter_kind(counter));
+	char number[DISPLAY_NUMBER_BYTES], bound[DISPLAY_NUMBER_BYTES] = "";
+
+	display_number(totals->books.losses[counter], number);
+	if (bound_ns >= 0)
+		display_duration(bound_ns, bound);
+	display_sentence(out, width, DISPLAY_INDENT, "  %s %s: %s%s%s", books_loss_name(counter),
+			 number, books_loss_text(counter), bound_ns >= 0 ? "; at most " : "",
+			 bound);
+}
+
+/* --books alone has the counters of what is normal. */
+static void print_losses(const struct totals *totals, bool has_normal, size_t width, FILE *out)
+{
 	for (int i = 0; i < _COUNTER_MAX; i++) {
-		if (books->losses[i] == 0 || (!has_normal && !counter_is_loss((enum counter)i)))
-			continue;
-		display_number(books->losses[i], number);
-		display_sentence(out, width, DISPLAY_INDENT, "  %s %s: %s",
-				 books_loss_name((enum counter)i), number,
-				 books_loss_text((enum counter)i));
+		enum counter counter = (enum counter)i;
+
+		if (totals->books.losses[i] != 0 && (has_normal || counter_is_loss(counter)))
+			print_loss(totals, counter, width, out);
 	}
 }
 
@@ -307,7 +333,7 @@ void format_books(const struct totals *totals, const struct format_options *opti
 		print_short(totals, options, out);
 	if (books->balance_count > 0)
 		print_verdicts(totals, options->width, out);
-	print_losses(books, options->has_books, options->width, out);
+	print_losses(totals, options->has_books, options->width, out);
 	print_gaps(books, options->width, out);
 	print_doubles(totals, options->width, out);
 	print_damage(options, out);

@@ -7,12 +7,16 @@
 #pragma once
 
 /*
- * A LOSS may have changed a figure. What is NORMAL comes with forks, execs and new threads: all
- * figures are right, or the record has a flag.
+ * NORMAL counters come with forks, execs and new threads: all figures are right, or the record has
+ * a flag. All others count losses, which may have changed a figure. For some the books know by how
+ * much at most: the CPU that they moved is in overflow, or unattributed, or ambiguous.
  */
 enum counter_kind {
-	COUNTER_LOSS,
-	COUNTER_NORMAL,
+	COUNTER_KIND_NORMAL,
+	COUNTER_KIND_LOSS,
+	COUNTER_KIND_OVERFLOW,
+	COUNTER_KIND_UNATTRIBUTED,
+	COUNTER_KIND_AMBIGUOUS,
 };
 
 /* X(NAME, "field name in balance records", kind, "what it means") */
@@ -25,27 +29,27 @@ enum counter_kind {
 	  "threads that got no task storage: not observed")                                     \
 	X(POINTER_UNREADABLE, "pointers_unreadable", NORMAL,                                    \
 	  "reads of the thread-local that faulted; the last known context was kept")            \
-	X(STATE_UNREADABLE, "states_unreadable", LOSS,                                          \
+	X(STATE_UNREADABLE, "states_unreadable", UNATTRIBUTED,                                  \
 	  "state tables that faulted; the time went to unattributed")                           \
-	X(STATE_MALFORMED, "states_malformed", LOSS,                                            \
+	X(STATE_MALFORMED, "states_malformed", UNATTRIBUTED,                                    \
 	  "state tables that break the ABI (size, capacity, alignment)")                        \
 	X(VALUE_UNREADABLE, "values_unreadable", LOSS, "values whose object or text faulted")   \
-	X(VALUE_LATE, "values_late", LOSS,                                                      \
+	X(VALUE_LATE, "values_late", UNATTRIBUTED,                                              \
 	  "contexts not read at a switch: the family's long values had taken too long")         \
-	X(CHANGE_UNSEEN, "changes_unseen", LOSS, "context changes that no probe saw")           \
+	X(CHANGE_UNSEEN, "changes_unseen", AMBIGUOUS, "context changes that no probe saw")      \
 	X(CONTEXT_INHERITED, "contexts_inherited", NORMAL,                                      \
 	  "contexts found on a thread that had passed no probe yet: flagged inherited")         \
-	X(OTEL_UNREADABLE, "otel_unreadable", LOSS,                                             \
+	X(OTEL_UNREADABLE, "otel_unreadable", UNATTRIBUTED,                                     \
 	  "OpenTelemetry records that faulted; the time went to unattributed")                  \
 	X(OTEL_MALFORMED, "otel_malformed", LOSS,                                               \
 	  "OpenTelemetry records at no possible address, longer than 640 bytes, or cut")        \
 	X(OTEL_KEY_UNKNOWN, "otel_keys_unknown", LOSS,                                          \
 	  "OpenTelemetry records with an attribute that the key map did not name yet")          \
-	X(CONTEXTS_FULL, "contexts_full", LOSS,                                                 \
+	X(CONTEXTS_FULL, "contexts_full", OVERFLOW,                                             \
 	  "contexts not recorded: the map was full, or the family's share; in overflow")        \
-	X(CONTEXT_LOST, "contexts_lost", LOSS,                                                  \
+	X(CONTEXT_LOST, "contexts_lost", UNATTRIBUTED,                                          \
 	  "accounts of a context whose values were gone: unattributed, flagged unknown")        \
-	X(ACCOUNTS_FULL, "accounts_full", LOSS,                                                 \
+	X(ACCOUNTS_FULL, "accounts_full", OVERFLOW,                                             \
 	  "charges with no account: the map was full, or the family's share; in overflow")      \
 	X(PROCESSES_FULL, "processes_full", LOSS,                                               \
 	  "forked processes with no room in the process table")                                 \
@@ -76,14 +80,18 @@ enum counter {
 	_COUNTER_MAX,
 };
 
-/* Whether it counts what may have changed a figure. */
-static inline int counter_is_loss(enum counter counter)
+static inline enum counter_kind counter_kind(enum counter counter)
 {
 	static const enum counter_kind kinds[_COUNTER_MAX] = {
-#define COUNTER_KIND(name, field, kind, text) [COUNTER_##name] = COUNTER_##kind,
+#define COUNTER_KIND(name, field, kind, text) [COUNTER_##name] = COUNTER_KIND_##kind,
 		COUNTER_LIST(COUNTER_KIND)
 #undef COUNTER_KIND
 	};
 
-	return kinds[counter] == COUNTER_LOSS;
+	return kinds[counter];
+}
+
+static inline int counter_is_loss(enum counter counter)
+{
+	return counter_kind(counter) != COUNTER_KIND_NORMAL;
 }

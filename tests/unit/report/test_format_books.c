@@ -314,6 +314,21 @@ static void what_is_known_to_be_lost_is_told(void **state)
 	assert_non_null(strstr(printed, "1,200 records in 4 segments were dropped (spool full)"));
 }
 
+static void losses_are_told_with_the_cpu_that_they_moved_at_most(void **state)
+{
+	(void)state;
+	totals.books.losses[COUNTER_ACCOUNTS_FULL] = 5;
+	totals.books.losses[COUNTER_STATE_MALFORMED] = 6;
+	totals.books.losses[COUNTER_CHANGE_UNSEEN] = 7;
+	totals.observed.sums[COST_AMBIGUOUS] = 3000000;
+	print();
+	says("accounts_full 5: charges with no account: the map was full, or the family's share; in "
+	     "overflow; at most 20.00 ms");
+	says("states_malformed 6: state tables that break the ABI (size, capacity, alignment); at "
+	     "most 80.00 ms");
+	says("changes_unseen 7: context changes that no probe saw; at most 3.000 ms");
+}
+
 static void damage_of_all_files_is_added_up(void **state)
 {
 	(void)state;
@@ -467,6 +482,7 @@ int main(void)
 		TEST(books_do_not_balance_from_a_thousandth_on),
 		TEST(records_that_state_another_residual_contradict_themselves),
 		TEST(what_is_known_to_be_lost_is_told),
+		TEST(losses_are_told_with_the_cpu_that_they_moved_at_most),
 		TEST(damage_of_all_files_is_added_up),
 		TEST(what_was_read_twice_is_told),
 		TEST(our_own_cost_is_a_part_of_what_was_observed),
