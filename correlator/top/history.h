@@ -17,7 +17,7 @@
 #include "report/recording.h"
 #include "report/stacks.h"
 #include "report/totals.h"
-#include "top/packing.h"
+#include "report/packing.h"
 
 enum {
 	HISTORY_WINDOWS_MAX =

@@ -5,7 +5,7 @@
 
 #include "failing_memory.h"
 #include "record/sample.h"
-#include "top/packing.h"
+#include "report/packing.h"
 
 static struct packing packing;
 static struct packed packed;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "top/packing.h"
+#include "report/packing.h"
 
 #include <errno.h>
 #include <stdlib.h>
