@@ -151,11 +151,15 @@ static int open_neighbour(struct beside *beside, const struct story_thread *thre
 	return 0;
 }
 
+/* By the request that it worked for; what was in none by its endpoint. */
 static int find_neighbour(struct beside *beside, const struct story_thread *thread,
-			  struct record_text request_id, struct neighbour **ret_neighbour)
+			  struct record_text request_id, struct record_text endpoint,
+			  struct neighbour **ret_neighbour)
 {
+	struct record_text name = request_id.size_bytes > 0 ? request_id : endpoint;
+	uint64_t seed = request_id.size_bytes > 0 ? beside->seed : ~beside->seed;
 	uint64_t key[2] = { (uint64_t)(uintptr_t)thread,
-			    hash_bytes(beside->seed, request_id.bytes, request_id.size_bytes) };
+			    hash_bytes(seed, name.bytes, name.size_bytes) };
 	unsigned int hash = hash_table_key(beside->seed, key, sizeof(key));
 
 	HASH_FIND_BYHASHVALUE(hh, beside->neighbours, key, sizeof(key), hash, *ret_neighbour);
@@ -173,7 +177,7 @@ int beside_add(struct beside *beside, const struct story_thread *thread,
 
 	if (stretch.cpu_ns == 0 || stretch.end_ns < stretch.start_ns)
 		return 0;
-	r = find_neighbour(beside, thread, request_id, &stretch.who);
+	r = find_neighbour(beside, thread, request_id, endpoint, &stretch.who);
 	if (r < 0 || !stretch.who)
 		return r;
 	if (endpoint.size_bytes > 0)

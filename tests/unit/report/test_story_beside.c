@@ -134,6 +134,30 @@ static void the_cpu_of_a_window_that_reaches_out_is_a_bound(void **state)
 	assert_string_equal(beside->ranking[1]->endpoint, "");
 }
 
+static void what_ran_in_no_request_is_told_by_endpoint(void **state)
+{
+	struct beside *beside = *state;
+	struct beside_stretch stretch = { NULL, 0, 100, 60, -1, false };
+
+	assert_int_equal(beside_add(beside, &one, nothing, nothing, stretch), 0);
+	stretch.cpu_ns = 1;
+	assert_int_equal(beside_add(beside, &one, nothing, text("GET /health"), stretch), 0);
+	stretch.cpu_ns = 20;
+	assert_int_equal(beside_add(beside, &one, nothing, text("POST /import"), stretch), 0);
+	/* An id is no endpoint. */
+	stretch.cpu_ns = 5;
+	assert_int_equal(beside_add(beside, &one, text("POST /import"), nothing, stretch), 0);
+	story_host_extend(&host, 0, 100);
+	assert_int_equal(beside_finish(beside, false, NULL, 0), 0);
+	assert_int_equal(beside->ranking_count, 4);
+	assert_int_equal(beside->ranking[0]->cpu_ns, 60);
+	assert_string_equal(beside->ranking[0]->endpoint, "");
+	assert_int_equal(beside->ranking[1]->cpu_ns, 20);
+	assert_string_equal(beside->ranking[1]->endpoint, "POST /import");
+	assert_string_equal(beside->ranking[2]->request_id, "POST /import");
+	assert_string_equal(beside->ranking[3]->endpoint, "GET /health");
+}
+
 static void windows_and_slices_are_not_added_up(void **state)
 {
 	struct beside *beside = *state;
@@ -312,6 +336,7 @@ int main(void)
 		TEST(a_request_that_never_was_has_nothing_beside_it),
 		TEST(what_did_not_run_is_nobody),
 		TEST(the_cpu_of_a_window_that_reaches_out_is_a_bound),
+		TEST(what_ran_in_no_request_is_told_by_endpoint),
 		TEST(windows_and_slices_are_not_added_up),
 		TEST(who_was_on_the_cpu_that_it_waited_for_is_known),
 		TEST(on_a_cpu_that_is_not_known_nobody_is_ahead),
