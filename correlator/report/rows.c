@@ -366,15 +366,20 @@ static int choose(struct rows *rows, enum row_field field, size_t top_count, siz
 	return r;
 }
 
+/* What was forgotten is hidden from the first. */
+static int hide_folded(struct rows *rows)
+{
+	rows->hidden = rows->grouping->folded;
+	rows->hidden_count = rows->grouping->folded_count;
+	rows->hidden_requests = rows->grouping->folded_requests;
+	return distribution_merge(&rows->hidden_distribution, &rows->grouping->folded_distribution);
+}
+
 /* Shows the first so many groups and sums the rest. */
 static int hide_rest(struct rows *rows, size_t count)
 {
 	int r = 0;
 
-	rows->hidden = rows->grouping->folded;
-	rows->hidden_count = rows->grouping->folded_count;
-	rows->hidden_requests = rows->grouping->folded_requests;
-	r = distribution_merge(&rows->hidden_distribution, &rows->grouping->folded_distribution);
 	for (size_t i = count; i < rows->group_count && r == 0; i++) {
 		const struct group *group = rows->groups[i];
 
@@ -481,6 +486,8 @@ int rows_init(struct rows *rows, const struct totals *totals, const struct group
 	if (r == 0)
 		r = choose(rows, field, top_count, &count);
 	if (r == 0)
+		r = hide_folded(rows);
+	if (r == 0)
 		r = hide_rest(rows, count);
 	if (r < 0) {
 		rows_deinit(rows);
@@ -496,6 +503,19 @@ int rows_init(struct rows *rows, const struct totals *totals, const struct group
 		show(rows, ROW_KIND_OVERFLOW);
 	show(rows, ROW_KIND_TOTAL);
 	return 0;
+}
+
+int rows_show_first(struct rows *rows, size_t count)
+{
+	if (count >= rows->group_count)
+		return 0;
+	if (rows->hidden_count == 0) {
+		memmove(rows->others + 1, rows->others,
+			rows->other_count * sizeof(rows->others[0]));
+		rows->others[0] = ROW_KIND_HIDDEN;
+		rows->other_count++;
+	}
+	return hide_rest(rows, count);
 }
 
 void rows_deinit(struct rows *rows)

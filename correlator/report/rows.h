@@ -127,6 +127,10 @@ int rows_init(struct rows *rows, const struct totals *totals, const struct group
 	      enum row_field field, size_t top_count);
 void rows_deinit(struct rows *rows);
 
+/* From now on the first count groups are shown, in whatever order they are, and the sum of the
+ * others. 0, -ENOMEM. */
+int rows_show_first(struct rows *rows, size_t count);
+
 /*
  * Of a grouping with more than ROWS_FOLD_AT groups without an open request, and twice as many as
  * are to be shown, where all are wanted: those that would not be among the first top_count (> 0) by

@@ -299,7 +299,9 @@ static const char *explain_nothing(const struct drawing *drawing)
 	if (drawing->navigation->filter[0] != '\0')
 		return "the filter lets nothing pass: / changes it, Esc takes it away";
 	if (listing->list == LIST_THREADS || listing->list == LIST_GROUPS)
-		return "nothing ran in these windows";
+		return listing->totals.all.record_count > 0
+			       ? "what ran in these windows has no such key"
+			       : "nothing ran in these windows";
 	if (!recording_has_key(&listing->history->recording, "request_id"))
 		return "no request_id is recorded: see -k";
 	return listing->list == LIST_IN_FLIGHT ? "no request was being worked for"

@@ -430,6 +430,17 @@ int listing_init(struct listing *listing, const struct history *history,
 	return r;
 }
 
+int listing_show_first(struct listing *listing, size_t count)
+{
+	int r;
+
+	if (!listing->rows.groups)
+		return 0;
+	r = rows_show_first(&listing->rows, count);
+	listing->row_count = listing->rows.group_count;
+	return r;
+}
+
 void listing_deinit(struct listing *listing)
 {
 	rows_deinit(&listing->rows);

@@ -136,6 +136,8 @@ static int draw(struct top *top)
 	describe_status(top, status);
 	r = listing_init(&listing, &top->history, &top->navigation, width);
 	if (r == 0 && !top->terminal)
+		r = listing_show_first(&listing, TOP_BATCH_ROWS);
+	if (r == 0 && !top->terminal)
 		height = drawing_height(&drawing, TOP_BATCH_ROWS);
 	if (r == 0)
 		r = show(top, &drawing, width, height);

@@ -645,6 +645,26 @@ static void shown_and_hidden_rows_add_up_to_the_total(void **state)
 	rows_deinit(&rows);
 }
 
+static void of_rows_that_were_all_shown_the_first_may_be_left(void **state)
+{
+	struct rows rows;
+
+	(void)state;
+	for (int i = 0; i < 5; i++)
+		sample_add_cpu(&totals, 1, (char[]){ (char)('a' + i), '\0' }, NULL, 1 << i, 0);
+	totals_finish(&totals);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_CPU, 0), 0);
+	assert_int_equal(rows_show_first(&rows, 5), 0);
+	assert_int_equal(rows_count(&rows), 5 + 2);
+	for (size_t left = 3; left > 0; left--) {
+		assert_int_equal(rows_show_first(&rows, left), 0);
+		assert_int_equal(rows_count(&rows), left + 3);
+		assert_int_equal(rows_at(&rows, left).kind, ROW_KIND_HIDDEN);
+		assert_int_equal(rows_at(&rows, left).costs->sums[COST_CPU], (32 >> left) - 1);
+	}
+	rows_deinit(&rows);
+}
+
 /* What there is no time in is not shown, but for what ran in no context. */
 static void nothing_is_hidden_where_all_fit(void **state)
 {
@@ -746,6 +766,7 @@ int main(void)
 		TEST(a_request_has_its_own_time_and_no_percentiles),
 		TEST(names_are_sorted_ascending_and_those_that_are_not_known_last),
 		TEST(shown_and_hidden_rows_add_up_to_the_total),
+		TEST(of_rows_that_were_all_shown_the_first_may_be_left),
 		TEST(nothing_is_hidden_where_all_fit),
 		TEST(by_what_ran_no_time_is_left),
 		TEST(the_splits_error_matters_above_a_twentieth_of_some_row),

@@ -248,6 +248,22 @@ static void frames_of_text_are_as_high_as_they_must_be(void **state)
 	expect("top-plain.txt");
 }
 
+static void frames_of_text_have_the_sum_of_what_is_not_shown(void **state)
+{
+	(void)state;
+	fill();
+	drawing.is_plain = true;
+	draw(100, 1);
+	assert_int_equal(listing_show_first(&listing, 4), 0);
+	screen_deinit(&screen);
+	assert_int_equal(screen_init(&screen, 100, drawing_height(&drawing, 4)), 0);
+	assert_int_equal(drawing_draw(&drawing, &screen), 0);
+	expect_row(
+		7,
+		"… 3 more                            9.0  14.11 ms      1.41      0 ns   3.027 ms  474.2 "
+		"ms  455.0 ms");
+}
+
 static void what_does_not_fit_scrolls_with_the_selection(void **state)
 {
 	(void)state;
@@ -350,6 +366,14 @@ static void nothing_to_list_has_a_reason(void **state)
 	expect_row(4, "nothing ran in these windows");
 	press('2');
 	expect_row(3, "no request_id is recorded: see -k");
+	stream_cpu(&history,
+		   (struct stream_cpu){ .window = 2, .tid = 61, .cpu_ns = 7, .request_id = "r" });
+	history_close_window(&history);
+	press('1');
+	(void)strcpy(navigation.by, "endpoint");
+	draw(80, 12);
+	expect_row(6, "what ran in these windows has no such key");
+	navigation.by[0] = '\0';
 	fill();
 	history_close_window(&history);
 	stream_balance(&history, 3, 1, 1, 0);
@@ -475,6 +499,7 @@ int main(void)
 		TEST(the_other_lists),
 		TEST(the_code_of_a_row),
 		TEST(frames_of_text_are_as_high_as_they_must_be),
+		TEST(frames_of_text_have_the_sum_of_what_is_not_shown),
 		TEST(what_does_not_fit_scrolls_with_the_selection),
 		TEST(the_end_of_the_books_is_reached),
 		TEST(lines_of_a_story_that_found_no_room_are_said),
