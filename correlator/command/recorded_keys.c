@@ -40,7 +40,7 @@ int recorded_keys_explain_nothing(const struct recording *recording, const struc
 
 	for (size_t i = 0; i < filter->condition_count && r == 0; i++)
 		r = recorded_keys_check(recording, filter->conditions[i].key, "--where");
-	if (r == 0 && (filter->condition_count > 0 || filter->since.ns > 0 || filter->until.ns > 0))
+	if (r == 0 && (filter->condition_count > 0 || filter->since.is_set || filter->until.is_set))
 		log_warning("nothing in it is what --where, --since and --until want");
 	return r;
 }

@@ -124,7 +124,7 @@ static int refuse_story(const struct story *story)
 	char hints[STORY_HINTS_MAX * RECORDING_TEXT_BYTES] = "";
 	struct text_writer writer;
 
-	if (story->costs.record_count > 0 || story->verdict != FILTER_UNKNOWN)
+	if (story->is_left_out)
 		return log_error(ENOENT, "the request %s is none of those that --where wants",
 				 story->request_id);
 	if (!recording_has_key(recording, "request_id"))

@@ -10,16 +10,24 @@
 #include "export/otlp.h"
 #include "export/perfetto.h"
 #include "export/pprof.h"
-#include "export/selection.h"
 #include "export/speedscope.h"
+#include "report/intake.h"
 #include "report/json_record.h"
 #include "report/stacks.h"
+
+/* Of formats that have each record: OpenMetrics and stacks sum up as a report does. */
+struct records {
+	struct filter filter;
+	struct recording recording;
+	struct known_records known;
+	struct intake intake;
+	uint64_t taken_count; /* activity records that the filter chose */
+};
 
 struct exporter {
 	enum export_format format;
 	FILE *out;
-	struct selection
-		selection; /* but of OpenMetrics and stacks, which sum up as a report does */
+	struct records records;
 	struct csv csv;
 	struct openmetrics openmetrics;
 	struct perfetto perfetto;
@@ -32,17 +40,66 @@ bool exporter_is_of_stacks(enum export_format format)
 	       format == EXPORT_FORMAT_SPEEDSCOPE || format == EXPORT_FORMAT_OTLP;
 }
 
-static int take(void *context, const struct record_view *record)
+/* What was lent is a view's: csv and ndjson have the records as they are. */
+static int take(void *context, const struct intake_record *taken)
 {
 	struct exporter *exporter = context;
 
+	if (!taken->is_wanted)
+		return 0;
+	exporter->records.taken_count++;
 	if (exporter->format == EXPORT_FORMAT_PERFETTO)
-		return perfetto_add(&exporter->perfetto, &exporter->selection.recording, record,
-				    exporter->out);
+		return perfetto_add(&exporter->perfetto, taken->comm, taken->view, exporter->out);
 	if (exporter->format == EXPORT_FORMAT_CSV)
-		return csv_add(&exporter->csv, &exporter->selection.recording, record,
+		return csv_add(&exporter->csv, &exporter->records.recording, taken->raw,
 			       exporter->out);
+	return json_record_print(taken->raw, exporter->out);
+}
+
+/* The books are of all: with a filter there are none. */
+static int other(void *context, const struct record_view *record)
+{
+	struct exporter *exporter = context;
+	bool is_of_all = record->kind != RECORD_KIND_META && record->kind != RECORD_KIND_PROCESS &&
+			 record->kind != RECORD_KIND_STACK;
+
+	if (exporter->format != EXPORT_FORMAT_NDJSON ||
+	    (is_of_all && exporter->records.filter.condition_count > 0))
+		return 0;
 	return json_record_print(record, exporter->out);
+}
+
+static struct intake_owner owner_of(struct exporter *exporter)
+{
+	return (struct intake_owner){ .recording = &exporter->records.recording,
+				      .known = &exporter->records.known,
+				      .filter = &exporter->records.filter,
+				      .other = other,
+				      .take = take,
+				      .context = exporter };
+}
+
+/* Takes the filter. */
+static int init_records(struct exporter *exporter, struct filter *filter)
+{
+	struct records *records = &exporter->records;
+	int r;
+
+	records->filter = *filter;
+	*filter = (struct filter){ 0 };
+	recording_init(&records->recording);
+	known_records_init(&records->known);
+	intake_init(&records->intake, sizeof(struct intake_request));
+	r = intake_ask_filter(&records->intake, &records->filter);
+	return r;
+}
+
+static void deinit_records(struct records *records)
+{
+	intake_deinit(&records->intake);
+	known_records_deinit(&records->known);
+	recording_deinit(&records->recording);
+	filter_deinit(&records->filter);
 }
 
 int exporter_new(enum export_format format, const char *by, enum stacks_measure measure,
@@ -61,7 +118,7 @@ int exporter_new(enum export_format format, const char *by, enum stacks_measure 
 		stacks_init(&exporter->stacks, measure, filter);
 		r = 0;
 	} else {
-		r = selection_init(&exporter->selection, filter, take, exporter);
+		r = init_records(exporter, filter);
 	}
 	if (r < 0)
 		return r;
@@ -79,7 +136,7 @@ void exporter_free(struct exporter *exporter)
 	else if (exporter_is_of_stacks(exporter->format))
 		stacks_deinit(&exporter->stacks);
 	else
-		selection_deinit(&exporter->selection);
+		deinit_records(&exporter->records);
 	csv_deinit(&exporter->csv);
 	perfetto_deinit(&exporter->perfetto);
 	free(exporter);
@@ -87,11 +144,15 @@ void exporter_free(struct exporter *exporter)
 
 int exporter_add(struct exporter *exporter, const struct record_view *record)
 {
+	const struct intake_owner owner = owner_of(exporter);
+	int r;
+
 	if (exporter->format == EXPORT_FORMAT_OPENMETRICS)
 		return totals_add(&exporter->openmetrics.totals, record);
 	if (exporter_is_of_stacks(exporter->format))
 		return stacks_add(&exporter->stacks, record);
-	return selection_add(&exporter->selection, record);
+	r = intake_add(&exporter->records.intake, &owner, record);
+	return r < 0 ? r : 0;
 }
 
 static int finish_stacks(struct exporter *exporter)
@@ -111,18 +172,22 @@ static int finish_stacks(struct exporter *exporter)
 
 int exporter_finish(struct exporter *exporter)
 {
+	const struct intake_owner owner = owner_of(exporter);
+	int r;
+
 	if (exporter_is_of_stacks(exporter->format))
 		return finish_stacks(exporter);
 	if (exporter->format == EXPORT_FORMAT_OPENMETRICS)
 		return openmetrics_print(&exporter->openmetrics, exporter->out);
-	if (exporter->format == EXPORT_FORMAT_CSV)
-		return csv_finish(&exporter->csv, &exporter->selection.recording, exporter->out);
-	return 0;
+	r = intake_settle(&exporter->records.intake, &owner, 0);
+	if (r == 0 && exporter->format == EXPORT_FORMAT_CSV)
+		r = csv_finish(&exporter->csv, &exporter->records.recording, exporter->out);
+	return r;
 }
 
 uint64_t exporter_left_out(const struct exporter *exporter)
 {
-	return exporter->selection.left_out;
+	return exporter->records.filter.condition_count > 0 ? exporter->records.intake.given_up : 0;
 }
 
 bool exporter_lacks_slices(const struct exporter *exporter)
@@ -150,7 +215,7 @@ const struct recording *exporter_recording(const struct exporter *exporter)
 		return &exporter->openmetrics.totals.recording;
 	if (exporter_is_of_stacks(exporter->format))
 		return &exporter->stacks.recording;
-	return &exporter->selection.recording;
+	return &exporter->records.recording;
 }
 
 const struct filter *exporter_filter(const struct exporter *exporter)
@@ -159,12 +224,12 @@ const struct filter *exporter_filter(const struct exporter *exporter)
 		return &exporter->openmetrics.totals.filter;
 	if (exporter_is_of_stacks(exporter->format))
 		return &exporter->stacks.filter;
-	return &exporter->selection.filter;
+	return &exporter->records.filter;
 }
 
 bool exporter_has_chosen(const struct exporter *exporter)
 {
 	/* Of stacks it is known only at the end: a request is chosen as a whole. */
 	return exporter->openmetrics.totals.all.record_count > 0 || exporter->stacks.has_wanted ||
-	       exporter->selection.taken_count > 0;
+	       exporter->records.taken_count > 0;
 }

@@ -337,10 +337,9 @@ static void find_request(const struct record_view *record, struct place *place)
 		uuid_of(place->request_windows, "attribution", &attribution, sizeof(attribution));
 }
 
-static void find_place(const struct recording *recording, const struct record_view *record,
+static void find_place(struct record_text comm, const struct record_view *record,
 		       struct place *place)
 {
-	struct record_text comm = recording_comm(recording, record);
 	uint64_t host;
 
 	place->pid = place->tid = place->fiber = 0;
@@ -526,7 +525,7 @@ static int put_window(struct perfetto *perfetto, const struct record_view *recor
 	return r == 0 ? put_bar(&bar, annotations, out) : r;
 }
 
-int perfetto_add(struct perfetto *perfetto, const struct recording *recording,
+int perfetto_add(struct perfetto *perfetto, struct record_text comm,
 		 const struct record_view *record, FILE *out)
 {
 	_cleanup_free_ struct annotations *annotations = NULL;
@@ -538,7 +537,7 @@ int perfetto_add(struct perfetto *perfetto, const struct recording *recording,
 	annotations = malloc(sizeof(*annotations));
 	if (!annotations)
 		return -ENOMEM;
-	find_place(recording, record, &place);
+	find_place(comm, record, &place);
 	annotate(record, annotations);
 	r = begin(perfetto, record->wall_ns, out);
 	if (r == 0)

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "report/recording.h"
+#include "record/record_view.h"
 
 enum {
 	PERFETTO_TRACKS_MAX = 262144, /* 25 MB: of more, some are described twice */
@@ -31,7 +31,7 @@ struct perfetto {
 void perfetto_init(struct perfetto *perfetto);
 void perfetto_deinit(struct perfetto *perfetto);
 
-/* Prints nothing of records other than cpu and slice. recording: has seen the record. 0, -ENOMEM.
- */
-int perfetto_add(struct perfetto *perfetto, const struct recording *recording,
+/* Prints nothing of records other than cpu and slice. comm: of its process ({ NULL, 0 } = not
+ * known). 0, -ENOMEM. */
+int perfetto_add(struct perfetto *perfetto, struct record_text comm,
 		 const struct record_view *record, FILE *out);

@@ -43,15 +43,6 @@ struct combination_part combination_read(struct record_text written, size_t part
 	return (struct combination_part){ { at, heading.size_bytes }, heading.host_bytes };
 }
 
-void combination_fill(struct combination *combination, const struct combination *from,
-		      uint32_t parts)
-{
-	parts &= combination_absent(combination);
-	for (size_t i = 0; i < combination->part_count; i++)
-		if (parts & 1U << i)
-			combination->parts[i] = from->parts[i];
-}
-
 uint32_t combination_absent(const struct combination *combination)
 {
 	uint32_t absent = 0;

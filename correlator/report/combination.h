@@ -37,9 +37,5 @@ struct record_text combination_write(const struct combination *combination,
 /* One part of a text that combination_write made. */
 struct combination_part combination_read(struct record_text written, size_t part);
 
-/* Takes those of the parts (a bit each) that are absent from another one with as many. */
-void combination_fill(struct combination *combination, const struct combination *from,
-		      uint32_t parts);
-
 /* A bit for each part that is absent. */
 uint32_t combination_absent(const struct combination *combination);

@@ -103,15 +103,17 @@ int filter_parse_time(const char *text, struct filter_time *ret_time)
 	struct tm tm = { 0 };
 	const char *rest = strptime(text, "%Y-%m-%d", &tm);
 	uint64_t fraction_ns = 0;
+	int day = tm.tm_mday;
 
-	*ret_time = (struct filter_time){ 0 };
+	*ret_time = (struct filter_time){ .is_set = true };
 	if (rest) {
 		if (*rest == 'T' || *rest == ' ')
 			rest = parse_time_of_day(rest + 1, &tm, &fraction_ns);
 		if (!rest || (*rest && strcmp(rest, "Z") != 0) || tm.tm_year < 70)
 			return -EINVAL;
 		ret_time->ns = (uint64_t)timegm(&tm) * NS_PER_S + fraction_ns;
-		return 0;
+		/* The 30th of February is no day: it would be the 2nd of March. */
+		return tm.tm_mday == day ? 0 : -EINVAL;
 	}
 	rest = parse_time_of_day(text, &tm, &fraction_ns);
 	if (rest) {
@@ -165,8 +167,8 @@ bool filter_is_in_time(struct filter *filter, const struct record_view *record)
 {
 	resolve(&filter->since, record->wall_ns);
 	resolve(&filter->until, record->wall_ns);
-	return (filter->since.ns == 0 || record->wall_ns > filter->since.ns) &&
-	       (filter->until.ns == 0 || record->wall_ns <= filter->until.ns);
+	return (!filter->since.is_set || record->wall_ns > filter->since.ns) &&
+	       (!filter->until.is_set || record->wall_ns <= filter->until.ns);
 }
 
 static bool does_match(const struct filter_condition *condition, struct record_text value)
@@ -198,20 +200,17 @@ static struct record_text value_of(const struct filter_condition *condition,
 	return value;
 }
 
-enum filter_verdict filter_judge(const struct filter *filter, const struct record_view *record,
-				 struct record_text comm)
+bool filter_wants(const struct filter *filter, const struct record_view *record,
+		  struct record_text comm)
 {
-	enum filter_verdict verdict = FILTER_YES;
 	char number[24];
 
 	for (size_t i = 0; i < filter->condition_count; i++) {
 		const struct filter_condition *condition = &filter->conditions[i];
 		struct record_text value = value_of(condition, record, comm, number);
 
-		if (!value.bytes || value.size_bytes == 0)
-			verdict = FILTER_UNKNOWN;
-		else if (!does_match(condition, value))
-			return FILTER_NO;
+		if (value.size_bytes == 0 || !does_match(condition, value))
+			return false;
 	}
-	return verdict;
+	return true;
 }

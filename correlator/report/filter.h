@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Which cpu records a report is of: those whose fields have wanted values, of a span of time. What
- * a record does not say of its request, another one may. Single thread.
+ * Which records a report is of: those whose fields have wanted values, of a span of time. What its
+ * request lends a record is in it by then (intake.h). Single thread.
  */
 #pragma once
 
@@ -22,6 +22,7 @@ struct filter_condition {
 };
 
 struct filter_time {
+	bool is_set; /* false: it is no limit */
 	uint64_t ns; /* wall clock, */
 	bool is_relative; /* or from the first record on, */
 	bool is_of_day; /* or since midnight, local time, of the day that brings it nearest to that
@@ -33,13 +34,7 @@ struct filter {
 	struct filter_condition conditions[FILTER_CONDITIONS_MAX];
 	size_t condition_count;
 	struct filter_time since; /* windows that end after it, */
-	struct filter_time until; /* and not after this one; 0 = never */
-};
-
-enum filter_verdict {
-	FILTER_NO = 0,
-	FILTER_YES = 1,
-	FILTER_UNKNOWN = 2, /* it has no such key, or it is empty */
+	struct filter_time until; /* and not after this one */
 };
 
 void filter_deinit(struct filter *filter);
@@ -62,6 +57,7 @@ int filter_parse_time(const char *text, struct filter_time *ret_time);
  * first record. */
 bool filter_is_in_time(struct filter *filter, const struct record_view *record);
 
-/* comm: of the record's process ({ NULL, 0 } = not known). */
-enum filter_verdict filter_judge(const struct filter *filter, const struct record_view *record,
-				 struct record_text comm);
+/* Whether the record has a value that is wanted for each condition; comm: of its process ({ NULL, 0
+ * } = not known). */
+bool filter_wants(const struct filter *filter, const struct record_view *record,
+		  struct record_text comm);

@@ -361,26 +361,16 @@ static void leave(struct grouping *grouping, struct group *group)
 		grouping->open_count--;
 }
 
+/* group: NULL: it is in none. */
 static void move_to(struct grouping *grouping, struct group *group, struct group **place)
 {
 	if (group == *place)
 		return;
-	if (group->open_count++ == 0)
+	if (group && group->open_count++ == 0)
 		grouping->open_count++;
 	if (*place)
 		leave(grouping, *place);
 	*place = group;
-}
-
-/* Of a key: what has no value is its request's. */
-static void add_without_value(struct grouping *grouping, const struct costs *costs,
-			      struct group *const *place)
-{
-	if (place && *place && !grouping->has_all_time)
-		costs_add(&(*place)->costs, costs);
-	else if (!place || grouping->has_all_time)
-		costs_add(&grouping->without_value, costs);
-	/* Else it is known when the request has ended. */
 }
 
 static struct record_text value_of(const struct grouping *grouping, size_t key,
@@ -462,189 +452,56 @@ static void combine(const struct grouping *grouping, const struct record_view *r
 		combine_time(grouping, record, ret_combined);
 }
 
-/* A bit for each part that is a key of the target: a request has one value of it. */
-static uint32_t parts_of_keys(const struct grouping *grouping)
-{
-	uint32_t parts = 0;
-
-	for (size_t i = 0; i < grouping->key_count; i++)
-		if (!grouping_is_by_field(grouping->keys[i]))
-			parts |= 1U << i;
-	return parts;
-}
-
 static uint32_t all_parts(const struct grouping *grouping)
 {
 	return (1U << grouping->part_count) - 1;
 }
 
-/* *ret_group: NULL where nothing at all is known, or there is no room for it. */
-static int charge(struct grouping *grouping, const struct combination *combination,
-		  const struct costs *costs, struct group **ret_group)
+/* Each: *ret_group is NULL where no value is known, or there is no room. 0, -ENOMEM, -E2BIG. */
+static int find_combined(struct grouping *grouping, const struct record_view *record,
+			 struct record_text comm, struct group **ret_group)
 {
 	char bytes[COMBINATION_BYTES_MAX];
+	struct combined combined;
 	int r;
 
 	*ret_group = NULL;
-	if (combination_absent(combination) == all_parts(grouping)) {
-		costs_add(&grouping->without_value, costs);
+	combine(grouping, record, comm, &combined);
+	if (combination_absent(&combined.combination) == all_parts(grouping))
 		return 0;
-	}
-	r = find_or_add(grouping, combination_write(combination, bytes), 0, ret_group);
-	if (r == 0)
-		costs_add(&(*ret_group)->costs, costs);
-	if (r != -E2BIG || grouping->group_max == 0)
-		return r;
-	costs_add(&grouping->without_value, costs);
-	return 0;
+	r = find_or_add(grouping, combination_write(&combined.combination, bytes), 0, ret_group);
+	return r == -E2BIG && grouping->group_max > 0 ? 0 : r;
 }
 
-static void read_combination(const struct grouping *grouping, const char *value, size_t value_bytes,
-			     struct combination *ret_combination)
-{
-	ret_combination->part_count = grouping->part_count;
-	for (size_t i = 0; i < grouping->part_count; i++)
-		ret_combination->parts[i] =
-			combination_read((struct record_text){ value, value_bytes }, i);
-}
-
-/* Charges what was held, with the request's keys (NULL: it had no others); *place is where the
- * last of it went. */
-static int release(struct grouping *grouping, struct held **held, const struct combination *keys,
-		   struct group **place)
-{
-	uint32_t parts = parts_of_keys(grouping);
-	int r = 0;
-
-	while (*held && r == 0) {
-		struct held *oldest = *held;
-		struct combination combination;
-
-		read_combination(grouping, oldest->value, oldest->value_bytes, &combination);
-		if (keys)
-			combination_fill(&combination, keys, parts);
-		r = charge(grouping, &combination, &oldest->costs, place);
-		*held = oldest->next;
-		free(oldest);
-	}
-	return r;
-}
-
-void grouping_held_free(struct held *held)
-{
-	while (held) {
-		struct held *next = held->next;
-
-		free(held);
-		held = next;
-	}
-}
-
-static int hold(struct held **held, struct record_text value, const struct costs *costs,
-		size_t *ret_count)
-{
-	struct held *one;
-
-	*ret_count = 0;
-	for (; *held; held = &(*held)->next, ++*ret_count) {
-		if ((*held)->value_bytes == value.size_bytes &&
-		    memcmp((*held)->value, value.bytes, value.size_bytes) == 0) {
-			costs_add(&(*held)->costs, costs);
-			return 0;
-		}
-	}
-	one = calloc(1, sizeof(*one) + value.size_bytes);
-	if (!one)
-		return -ENOMEM;
-	memcpy(one->value, value.bytes, value.size_bytes);
-	one->value_bytes = value.size_bytes;
-	one->costs = *costs;
-	*held = one;
-	++*ret_count;
-	return 0;
-}
-
-int grouping_hold(const struct grouping *grouping, const struct record_view *record,
-		  struct record_text comm, const struct costs *costs, struct held **held)
-{
-	char bytes[COMBINATION_BYTES_MAX];
-	struct combined combined;
-	size_t count;
-
-	combine(grouping, record, comm, &combined);
-	return hold(held, combination_write(&combined.combination, bytes), costs, &count);
-}
-
-/* Until its request has all values; of very many combinations no longer. */
-static int hold_back(struct grouping *grouping, const struct combination *combination,
-		     const struct costs *costs, struct held **held)
-{
-	char bytes[COMBINATION_BYTES_MAX];
-	struct group *place;
-	size_t count;
-	int r = hold(held, combination_write(combination, bytes), costs, &count);
-
-	return r == 0 && count > GROUPING_HELD_MAX ? release(grouping, held, NULL, &place) : r;
-}
-
-static int add_combined(struct grouping *grouping, const struct record_view *record,
-			const struct costs *costs, struct record_text comm, struct group **place,
-			struct held **held)
-{
-	uint32_t parts = parts_of_keys(grouping);
-	struct combination last, *combination;
-	struct combined combined;
-	struct group *group;
-	int r;
-
-	combine(grouping, record, comm, &combined);
-	combination = &combined.combination;
-	if (place && *place) {
-		read_combination(grouping, (*place)->value, (*place)->value_bytes, &last);
-		combination_fill(combination, &last, parts);
-	}
-	if (place && combination_absent(combination) & parts)
-		return hold_back(grouping, combination, costs, held);
-	r = charge(grouping, combination, costs, &group);
-	if (r == 0 && group)
-		r = set_names(grouping, group, record, comm);
-	if (r < 0 || !place || !group)
-		return r;
-	move_to(grouping, group, place);
-	return release(grouping, held, combination, &group);
-}
-
-int grouping_add(struct grouping *grouping, const struct record_view *record,
-		 const struct costs *costs, struct record_text comm, struct group **place,
-		 const struct costs *before, struct held **held)
+/* last: where its request was; NULL: nowhere. */
+static int find_single(struct grouping *grouping, const struct record_view *record,
+		       struct record_text comm, struct group *last, struct group **ret_group)
 {
 	char buffer[COMBINATION_PART_BYTES_MAX];
 	size_t host_bytes = 0;
-	struct record_text value;
-	struct group *group;
-	int r = 0;
+	struct record_text value = value_of(grouping, 0, record, comm, buffer, &host_bytes);
 
-	if (grouping->part_count > 1)
-		return add_combined(grouping, record, costs, comm, place, held);
-	value = value_of(grouping, 0, record, comm, buffer, &host_bytes);
-	if (!value.bytes || value.size_bytes == 0) {
-		add_without_value(grouping, costs, place);
+	*ret_group = last && is_value_of(last, value) ? last : NULL;
+	if (*ret_group || value.size_bytes == 0)
 		return 0;
-	}
-	if (place && *place && is_value_of(*place, value))
-		group = *place;
-	else
-		r = find_or_add(grouping, value, host_bytes, &group);
+	return find_or_add(grouping, value, host_bytes, ret_group);
+}
+
+int grouping_add(struct grouping *grouping, const struct record_view *record,
+		 const struct costs *costs, struct record_text comm, struct group **place)
+{
+	struct group *group;
+	int r = grouping->part_count > 1
+			? find_combined(grouping, record, comm, &group)
+			: find_single(grouping, record, comm, place ? *place : NULL, &group);
+
+	if (r == 0 && group)
+		r = set_names(grouping, group, record, comm);
 	if (r < 0)
 		return r;
-	r = set_names(grouping, group, record, comm);
-	if (r < 0)
-		return r;
-	if (place && !*place && !grouping->has_all_time)
-		costs_add(&group->costs, before);
+	costs_add(group ? &group->costs : &grouping->without_value, costs);
 	if (place)
 		move_to(grouping, group, place);
-	costs_add(&group->costs, costs);
 	return 0;
 }
 
@@ -664,11 +521,6 @@ static int add_figures(struct distribution *distribution, const struct costs *co
 
 static int settle_without_value(struct grouping *grouping, const struct costs *costs)
 {
-	/* What ran was charged record by record, and what was held as it was released. */
-	if (grouping->has_all_time)
-		return 0;
-	if (grouping->part_count == 1)
-		costs_add(&grouping->without_value, costs);
 	grouping->without_value_count++;
 	return add_figures(&grouping->without_value_requests, costs);
 }
@@ -684,17 +536,12 @@ static int settle_at(const struct grouping *grouping, struct group *place,
 	return place->requests ? add_figures(place->requests, costs) : -ENOMEM;
 }
 
-int grouping_settle(struct grouping *grouping, struct group *place, const struct costs *costs,
-		    struct held **held)
+int grouping_settle(struct grouping *grouping, struct group *place, const struct costs *costs)
 {
-	struct group *last = NULL;
-	int r = release(grouping, held, NULL, &last);
+	int r;
 
-	if (r < 0)
-		return r;
 	if (place)
 		leave(grouping, place);
-	place = place ? place : last;
 	grouping->request_count++;
 	r = add_figures(&grouping->requests, costs);
 	if (r < 0)

@@ -23,7 +23,6 @@ enum {
 	GROUPS_MAX = 1000000, /* distinct values: about 250 MB */
 	GROUP_NAME_BYTES = 64, /* a longer name is cut */
 	GROUPING_KEYS_MAX = 4,
-	GROUPING_HELD_MAX = 64, /* of a request, for want of a key's value */
 };
 
 enum group_name {
@@ -58,14 +57,6 @@ struct group {
 	size_t value_bytes;
 	UT_hash_handle hh;
 	char value[]; /* not NUL-terminated */
-};
-
-/* What a request used where a key had no value yet. */
-struct held {
-	struct held *next;
-	struct costs costs;
-	size_t value_bytes;
-	char value[]; /* a combination */
 };
 
 /* What a key is. */
@@ -111,7 +102,7 @@ struct grouping {
 	struct distribution folded_distribution; /* the same */
 	int64_t lacking_cpu_ns; /* at most so much of a group may be in folded: it came again */
 	struct grouping_floor floor; /* by request */
-	uint64_t without_value_count; /* requests that never had one */
+	uint64_t without_value_count; /* requests that had none at last */
 	struct distribution without_value_requests;
 	uint64_t request_count; /* of all groups and of none */
 	struct distribution requests; /* the same */
@@ -144,31 +135,20 @@ enum attribution grouping_attribution(const struct grouping *grouping, const str
 int grouping_rename(struct grouping *grouping, const char *by);
 
 /*
- * Adds one cpu record; costs are its own (costs_of_record), comm is that of its process ({ NULL, 0
- * } = not known), *place is where its request was last, which is then here, and before are the
- * request's costs so far; both NULL: it is of no request. By a key, what a request used before it
- * had a value is that value's, and what it uses without one is the last one's. By several it is the
- * same of each key: until all of them have a value it is in *held, the request's (NULL: of none).
- * 0; -ENOMEM; -E2BIG: more than GROUPS_MAX. Does not log.
+ * Adds one cpu record, with what its request lent it (intake.h); costs are its own
+ * (costs_of_record), comm is that of its process ({ NULL, 0 } = not known), *place is where its
+ * request is, which is here now (NULL: it has no value), place is NULL if it is of no request. 0;
+ * -ENOMEM; -E2BIG: more than GROUPS_MAX. Does not log.
  */
 int grouping_add(struct grouping *grouping, const struct record_view *record,
-		 const struct costs *costs, struct record_text comm, struct group **place,
-		 const struct costs *before, struct held **held);
-
-/* By several keys: what a request used before this record of it. 0, -ENOMEM. */
-int grouping_hold(const struct grouping *grouping, const struct record_view *record,
-		  struct record_text comm, const struct costs *costs, struct held **held);
-void grouping_held_free(struct held *held);
+		 const struct costs *costs, struct record_text comm, struct group **place);
 
 /* Sums up a group that no request is in, and frees it. 0; -ENOMEM: it is still there. */
 int grouping_forget(struct grouping *grouping, struct group *group);
 
-/*
- * A request has ended at that place, with these costs in all, and those held. Not of a grouping by
- * request. 0, -ENOMEM, -E2BIG.
- */
-int grouping_settle(struct grouping *grouping, struct group *place, const struct costs *costs,
-		    struct held **held);
+/* A request has ended at that place (NULL: it has no value), with these costs in all. Not of a
+ * grouping by request. 0, -ENOMEM, -E2BIG. */
+int grouping_settle(struct grouping *grouping, struct group *place, const struct costs *costs);
 
 /*
  * By request: one has ended. It is a group from now on, *ret_group, unless it would not be shown,

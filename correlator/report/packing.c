@@ -35,13 +35,13 @@ static bool is_kept(const struct record_field *field)
 }
 
 /* kept: of the view's fields those that are put away. */
-static size_t choose(const struct record_view *view,
+static size_t choose(const struct packing *packing, const struct record_view *view,
 		     const struct record_field *kept[static RECORD_VIEW_FIELDS_MAX])
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < view->field_count; i++)
-		if (is_kept(&view->fields[i]))
+		if (packing->keeps_all || is_kept(&view->fields[i]))
 			kept[count++] = &view->fields[i];
 	return count;
 }
@@ -230,7 +230,7 @@ int packing_put(struct packing *packing, const struct record_view *view, uint64_
 		struct packed *packed)
 {
 	const struct record_field *kept[RECORD_VIEW_FIELDS_MAX];
-	size_t count = choose(view, kept);
+	size_t count = choose(packing, view, kept);
 	size_t wanted_bytes = sizeof(struct packed_head);
 	struct packed_head head = { .kind = (uint16_t)view->kind,
 				    .wall_ns = view->wall_ns,

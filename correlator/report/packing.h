@@ -21,6 +21,7 @@ struct packing {
 	struct packing_shape *shapes[PACKING_SHAPES_MAX];
 	size_t shape_count;
 	size_t last[_RECORD_KIND_MAX]; /* shape of the last record of each kind */
+	bool keeps_all; /* fields, schema, kind and record_id, too */
 };
 
 /* Bytes that grow. All zeros is none; free(bytes). */
@@ -42,8 +43,8 @@ struct packed_head {
 /* All zeros knows no shape. */
 void packing_deinit(struct packing *packing);
 
-/* Appends a record, but for its schema, kind and record_id fields. 0; -ENOMEM; -E2BIG: one more
- * shape than there is room for. */
+/* Appends a record, but for its schema, kind and record_id fields, unless keeps_all. 0; -ENOMEM;
+ * -E2BIG: one more shape than there is room for. */
 int packing_put(struct packing *packing, const struct record_view *view, uint64_t tag,
 		struct packed *packed);
 

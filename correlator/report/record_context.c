@@ -19,49 +19,34 @@ static size_t put(char *bytes, size_t used, struct record_text text)
 	return used + sizeof(size_bytes) + size_bytes;
 }
 
-size_t record_context_id(const struct record_view *record, enum attribution attribution,
-			 char ret_id[static RECORD_CONTEXT_ID_BYTES], bool *ret_is_request)
+static size_t put_keys(const struct record_view *record, char *bytes, size_t used)
 {
-	struct record_text id;
-	size_t used = 1;
-
-	*ret_is_request = attribution_has_context(attribution) &&
-			  record_view_text(record, "request_id", &id) && id.size_bytes > 0;
-	if (*ret_is_request) {
-		ret_id[0] = 'r';
-		return put(ret_id, used, id);
-	}
-	ret_id[0] = (char)('0' + (int)attribution);
 	for (size_t i = 0; i < record->field_count; i++) {
 		const struct record_field *field = &record->fields[i];
 
 		if (!field->is_key || field->text.size_bytes == 0)
 			continue;
-		used = put(ret_id, used, field->name);
-		used = put(ret_id, used, field->text);
+		used = put(bytes, used, field->name);
+		used = put(bytes, used, field->text);
 	}
 	return used;
 }
 
-const char *record_context_request(const char *id, size_t id_bytes, size_t *ret_size_bytes)
+size_t record_context_id(const struct record_view *record, enum attribution attribution,
+			 char ret_id[static RECORD_CONTEXT_ID_BYTES], bool *ret_is_request)
 {
-	const size_t head_bytes = 1 + sizeof(uint16_t);
+	struct record_text id;
 
-	*ret_size_bytes = id_bytes - head_bytes;
-	return id + head_bytes;
+	*ret_is_request = attribution_has_context(attribution) &&
+			  record_view_text(record, "request_id", &id) && id.size_bytes > 0;
+	ret_id[0] = *ret_is_request ? 'r' : (char)('0' + (int)attribution);
+	return *ret_is_request ? put(ret_id, 1, id) : put_keys(record, ret_id, 1);
 }
 
-bool record_context_is_wanted(bool is_request, enum filter_verdict of_record,
-			      enum filter_verdict *verdict)
+size_t record_context_part_id(const struct record_view *record, enum attribution attribution,
+			      char ret_id[static RECORD_CONTEXT_ID_BYTES], bool *ret_is_request)
 {
-	if (!is_request) {
-		if (of_record == FILTER_YES)
-			*verdict = FILTER_YES;
-		return of_record == FILTER_YES;
-	}
-	if (of_record == FILTER_UNKNOWN)
-		return *verdict != FILTER_NO;
-	if (*verdict != FILTER_YES)
-		*verdict = of_record;
-	return of_record == FILTER_YES;
+	size_t used = record_context_id(record, attribution, ret_id, ret_is_request);
+
+	return *ret_is_request ? put_keys(record, ret_id, used) : used;
 }

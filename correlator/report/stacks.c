@@ -13,12 +13,19 @@
 #include "report/stacks_spread.h"
 #include "requests/costs.h"
 
+struct request {
+	struct intake_request intake;
+	struct stacks_context *first; /* of its parts; NULL: none is wanted, or has room */
+};
+
 void stacks_init(struct stacks *stacks, enum stacks_measure measure, struct filter *filter)
 {
 	*stacks = (struct stacks){ .measure = measure, .filter = *filter, .seed = random_seed() };
 	*filter = (struct filter){ 0 };
 	recording_init(&stacks->recording);
 	known_records_init(&stacks->known);
+	intake_init(&stacks->intake, sizeof(struct request));
+	stacks->intake.lends_all = true;
 	frames_init(&stacks->frames);
 }
 
@@ -44,47 +51,64 @@ void stacks_deinit(struct stacks *stacks)
 	}
 	free_context(stacks->rest);
 	frames_deinit(&stacks->frames);
+	intake_deinit(&stacks->intake);
 	known_records_deinit(&stacks->known);
 	recording_deinit(&stacks->recording);
 	filter_deinit(&stacks->filter);
 }
 
+/* One more part of a request. */
+static void join(struct request *request, struct stacks_context *context)
+{
+	if (!request->first)
+		request->first = context;
+	context->request = request->first;
+	if (context != request->first) {
+		context->next_part = request->first->next_part;
+		request->first->next_part = context;
+	}
+}
+
+static int new_context(struct stacks *stacks, const struct intake_record *taken, const char *id,
+		       size_t size_bytes, struct stacks_context **ret_context)
+{
+	struct stacks_context *context = calloc(1, sizeof(*context) + size_bytes);
+
+	if (!context)
+		return -ENOMEM;
+	context->attribution = taken->attribution;
+	memcpy(context->id, id, size_bytes);
+	*ret_context = context;
+	if (HASH_COUNT(stacks->contexts) >= STACKS_CONTEXTS_MAX) {
+		stacks->rest = context;
+		return 0;
+	}
+	HASH_ADD_KEYPTR_BYHASHVALUE(hh, stacks->contexts, context->id, size_bytes,
+				    hash_table_key(stacks->seed, id, size_bytes), context);
+	if (!context->hh.tbl) {
+		free(context);
+		return -ENOMEM;
+	}
+	context->is_request = taken->request != NULL;
+	if (taken->request)
+		join((struct request *)taken->request, context);
+	return 0;
+}
+
 /* Which the record is of; rest: there is no room. 0, -ENOMEM. */
-static int find_context(struct stacks *stacks, const struct record_view *record,
+static int find_context(struct stacks *stacks, const struct intake_record *taken,
 			struct stacks_context **ret_context)
 {
-	enum attribution attribution = attribution_of(record);
 	char id[RECORD_CONTEXT_ID_BYTES];
 	bool is_request;
-	size_t size_bytes = record_context_id(record, attribution, id, &is_request);
+	size_t size_bytes =
+		record_context_part_id(taken->view, taken->attribution, id, &is_request);
 	unsigned int hash = hash_table_key(stacks->seed, id, size_bytes);
-	struct stacks_context *context;
-	bool is_rest;
 
-	HASH_FIND_BYHASHVALUE(hh, stacks->contexts, id, size_bytes, hash, context);
-	is_rest = !context && HASH_COUNT(stacks->contexts) >= STACKS_CONTEXTS_MAX;
-	if (is_rest)
-		context = stacks->rest;
-	if (!context) {
-		context = calloc(1, sizeof(*context) + size_bytes);
-		if (!context)
-			return -ENOMEM;
-		context->attribution = attribution;
-		context->is_request = is_request && !is_rest;
-		context->verdict = FILTER_UNKNOWN;
-		memcpy(context->id, id, size_bytes);
-		if (is_rest)
-			stacks->rest = context;
-		else
-			HASH_ADD_KEYPTR_BYHASHVALUE(hh, stacks->contexts, context->id, size_bytes,
-						    hash, context);
-		if (!is_rest && !context->hh.tbl) {
-			free(context);
-			return -ENOMEM;
-		}
-	}
-	*ret_context = context;
-	return 0;
+	HASH_FIND_BYHASHVALUE(hh, stacks->contexts, id, size_bytes, hash, *ret_context);
+	if (!*ret_context && HASH_COUNT(stacks->contexts) >= STACKS_CONTEXTS_MAX)
+		*ret_context = stacks->rest;
+	return *ret_context ? 0 : new_context(stacks, taken, id, size_bytes, ret_context);
 }
 
 static int set_label(struct stacks *stacks, struct stacks_context *context,
@@ -241,37 +265,62 @@ static int add_sample(struct stacks *stacks, struct stacks_context *context,
 	return 0;
 }
 
-int stacks_add(struct stacks *stacks, const struct record_view *record)
+static int take(void *user, const struct intake_record *taken)
 {
-	bool is_in_time = filter_is_in_time(&stacks->filter, record);
-	bool is_cpu = record->kind == RECORD_KIND_CPU;
+	bool is_cpu = taken->view->kind == RECORD_KIND_CPU;
 	struct stacks_context *context;
+	struct stacks *stacks = user;
 	int r;
 
-	if (known_records_has(&stacks->known, record))
+	if (!taken->is_wanted || (!is_cpu && taken->view->kind != RECORD_KIND_SAMPLE))
 		return 0;
-	r = known_records_add(&stacks->known, record);
-	/* A frame may have been told of before the span of time. */
-	if (r == 0 && record->kind == RECORD_KIND_STACK)
-		r = frames_add(&stacks->frames, record);
-	if (r == 0 &&
-	    (is_in_time || record->kind == RECORD_KIND_META || record->kind == RECORD_KIND_PROCESS))
-		r = recording_add(&stacks->recording, record);
-	if (r < 0 || !is_in_time || (!is_cpu && record->kind != RECORD_KIND_SAMPLE))
+	r = find_context(stacks, taken, &context);
+	if (r < 0)
 		return r;
-	r = find_context(stacks, record, &context);
-	if (r < 0 ||
-	    !record_context_is_wanted(context->is_request,
-				      filter_judge(&stacks->filter, record,
-						   recording_comm(&stacks->recording, record)),
-				      &context->verdict))
-		return r;
-	stacks->has_wanted |= is_cpu && context->verdict == FILTER_YES;
+	stacks->has_wanted |= is_cpu;
 	if (context != stacks->rest)
-		r = set_labels(stacks, context, record);
-	if (r == 0 && is_cpu)
-		add_spent(stacks, context, record);
-	return r == 0 && !is_cpu ? add_sample(stacks, context, record) : r;
+		r = set_labels(stacks, context, taken->view);
+	if (r < 0 || !is_cpu)
+		return r < 0 ? r : add_sample(stacks, context, taken->view);
+	add_spent(stacks, context, taken->view);
+	if (context->is_request)
+		context->request->last_part = context;
+	return 0;
+}
+
+/* A frame may have been told of before the span of time. */
+static int other(void *user, const struct record_view *record)
+{
+	struct stacks *stacks = user;
+
+	return record->kind == RECORD_KIND_STACK ? frames_add(&stacks->frames, record) : 0;
+}
+
+/* As stacks are spread by it, also where no meta record names it. */
+static int prepare(void *user)
+{
+	struct stacks *stacks = user;
+
+	return intake_ask(&stacks->intake, STACKS_POOL_KEY);
+}
+
+static struct intake_owner owner_of(struct stacks *stacks)
+{
+	return (struct intake_owner){ .recording = &stacks->recording,
+				      .known = &stacks->known,
+				      .filter = &stacks->filter,
+				      .other = other,
+				      .prepare = prepare,
+				      .take = take,
+				      .context = stacks };
+}
+
+int stacks_add(struct stacks *stacks, const struct record_view *record)
+{
+	const struct intake_owner owner = owner_of(stacks);
+	int r = intake_add(&stacks->intake, &owner, record);
+
+	return r < 0 ? r : 0;
 }
 
 /* Of waits those that were told of no stack are in one that is not known: 0, -ENOMEM. */
@@ -297,7 +346,7 @@ static int finish_context(struct stacks *stacks, struct stacks_context *context)
 	int r = 0;
 
 	context->pool_key = stacks_value(context, STACKS_POOL_KEY);
-	context->is_chosen = context->verdict == FILTER_YES || stacks->filter.condition_count == 0;
+	context->is_chosen = true;
 	for (struct stacks_place *place = context->places; place; place = place->next)
 		if (!place->where.frame)
 			place->where.frame = stacks->frames.unknown;
@@ -308,8 +357,12 @@ static int finish_context(struct stacks *stacks, struct stacks_context *context)
 
 int stacks_finish(struct stacks *stacks)
 {
+	const struct intake_owner owner = owner_of(stacks);
 	struct stacks_context *context, *next;
-	int r = frames_finish(&stacks->frames);
+	int r = intake_settle(&stacks->intake, &owner, 0);
+
+	if (r == 0)
+		r = frames_finish(&stacks->frames);
 
 	HASH_ITER(hh, stacks->contexts, context, next)
 		if (r == 0)
@@ -354,7 +407,7 @@ const struct stacks_context *stacks_next(const struct stacks *stacks,
 }
 
 struct ranked {
-	struct stacks_context *context;
+	struct stacks_context *request; /* its first part */
 	const struct frames_text *endpoint;
 	int64_t value_ns;
 };
@@ -383,7 +436,23 @@ static void choose(const struct ranked *ranked, size_t count, const struct stack
 			kept++;
 	}
 	for (size_t i = 0; i < count && i < kept; i++)
-		ranked[i].context->is_chosen = true;
+		for (struct stacks_context *part = ranked[i].request; part; part = part->next_part)
+			part->is_chosen = true;
+}
+
+/* By the CPU, or the wall time, of all its parts. */
+static int64_t measure_request(const struct stacks_context *request, bool by_cpu)
+{
+	int64_t spent_ns = 0, first_ns = request->first_ns, last_ns = request->last_ns;
+
+	for (const struct stacks_context *part = request; part; part = part->next_part) {
+		saturated_add_to(&spent_ns, part->spent_ns);
+		if (part->first_ns > 0 && (first_ns == 0 || part->first_ns < first_ns))
+			first_ns = part->first_ns;
+		if (part->last_ns > last_ns)
+			last_ns = part->last_ns;
+	}
+	return by_cpu ? spent_ns : last_ns - first_ns;
 }
 
 int stacks_keep_slowest(struct stacks *stacks, const struct stacks_slowest *slowest)
@@ -395,13 +464,14 @@ int stacks_keep_slowest(struct stacks *stacks, const struct stacks_slowest *slow
 	if (!ranked)
 		return -ENOMEM;
 	HASH_ITER(hh, stacks->contexts, context, next) {
-		if (context->is_chosen && context->is_request)
-			ranked[count++] = (struct ranked){
-				context,
-				slowest->count > 0 ? NULL : stacks_value(context, STACKS_POOL_KEY),
-				slowest->by_cpu ? context->spent_ns
-						: context->last_ns - context->first_ns
-			};
+		if (context->is_chosen && context->is_request && context->request == context)
+			ranked[count++] =
+				(struct ranked){ context,
+						 slowest->count > 0 || !context->last_part
+							 ? NULL
+							 : stacks_value(context->last_part,
+									STACKS_POOL_KEY),
+						 measure_request(context, slowest->by_cpu) };
 		context->is_chosen = false;
 	}
 	if (stacks->rest)

@@ -6,8 +6,8 @@
  * of all of them together (stacks_spread.h). What ran in no request is told apart by its keys and
  * treated alike, apart from requests. The CPU of an endpoint without a sample is "not sampled". All
  * adds up to the nanosecond. Or in which code was waited: then the time off the CPU is that of the
- * stacks themselves, and what was told of none is in one that is not known. Records are chosen as
- * totals.h chooses them. Records are untrusted: what finds no room is counted. Single thread;
+ * stacks themselves, and what was told of none is in one that is not known. Records come in as
+ * intake.h has it. Records are untrusted: what finds no room is counted. Single thread;
  * nothing here logs.
  */
 #pragma once
@@ -18,6 +18,7 @@
 
 #include "report/filter.h"
 #include "report/frames.h"
+#include "report/intake.h"
 #include "report/known_records.h"
 #include "report/recording.h"
 #include "requests/attribution.h"
@@ -63,12 +64,15 @@ struct stacks_label {
 	const struct frames_text *value;
 };
 
-/* A request, or what ran in no request with the same keys. */
+/* A request, or its part with the same keys; or what ran in no request with the same keys. */
 struct stacks_context {
 	UT_hash_handle hh;
 	enum attribution attribution; /* the first record's */
-	enum filter_verdict verdict; /* as far as its records have told */
 	bool is_request;
+	struct stacks_context *request; /* the request's first part, which may be this */
+	struct stacks_context *next_part; /* of the same request; NULL: none */
+	struct stacks_context
+		*last_part; /* of the first: of which its last cpu record is; or NULL */
 	/* After stacks_finish: */
 	bool is_chosen;
 	bool is_spread; /* over places: else its time is in no stack */
@@ -79,7 +83,7 @@ struct stacks_context {
 	int64_t last_ns;
 	uint64_t samples;
 	struct stacks_place *places;
-	struct stacks_label *labels; /* the last value of each key that is not "" */
+	struct stacks_label *labels; /* the value of each key that is not "" */
 	size_t label_count;
 	char id[]; /* not NUL-terminated */
 };
@@ -103,6 +107,7 @@ struct stacks {
 	struct filter filter; /* owned */
 	struct recording recording;
 	struct known_records known;
+	struct intake intake;
 	struct frames frames;
 	struct stacks_context *contexts; /* uthash, in order of appearance */
 	struct stacks_context *rest; /* of those that found no room: only its sum is known */

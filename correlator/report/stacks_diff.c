@@ -107,18 +107,23 @@ static int add_place(struct side *side, const struct stacks_place *place)
 	return 0;
 }
 
-static int add_request(struct side *side, const struct stacks_context *context)
+/* request: the first part of it. */
+static int add_request(struct side *side, const struct stacks_context *request)
 {
+	int64_t spent_ns = 0;
 	int r = 0;
 
 	side->request++;
 	side->seen = NULL;
 	side->diff->requests[side->index]++;
-	side->diff->samples[side->index] += context->samples;
-	add_value(&side->spent, context->spent_ns);
-	for (const struct stacks_place *place = context->places; place && r == 0;
-	     place = place->next)
-		r = add_place(side, place);
+	for (const struct stacks_context *part = request; part; part = part->next_part) {
+		side->diff->samples[side->index] += part->samples;
+		saturated_add_to(&spent_ns, part->spent_ns);
+		for (const struct stacks_place *place = part->places; place && r == 0;
+		     place = place->next)
+			r = add_place(side, place);
+	}
+	add_value(&side->spent, spent_ns);
 	for (struct stacks_diff_row *row = side->seen; row; row = row->next_seen)
 		for (int what = 0; what < _STACKS_DIFF_MAX; what++)
 			if (row->of_request_ns[what] > 0)
@@ -138,7 +143,7 @@ static int add_side(struct side *side, const struct stacks *stacks)
 		return -ENOMEM;
 	side->rows = rows;
 	while (r == 0 && (context = stacks_next(stacks, context)))
-		if (context->is_request)
+		if (context->is_request && context->request == context)
 			r = add_request(side, context);
 	side->rows = NULL;
 	return r;

@@ -29,18 +29,6 @@ const char *story_state_name(enum story_state state)
 	return state_names[state];
 }
 
-void story_init(struct story *story, struct totals *totals, const char *request_id)
-{
-	*story = (struct story){ .request_id = request_id,
-				 .totals = totals,
-				 .verdict = FILTER_UNKNOWN };
-	story_threads_init(&story->threads);
-	beside_init(&story->beside);
-	for (int measure = 0; measure < _STACKS_MEASURE_MAX; measure++)
-		stacks_init(&story->stacks[measure], (enum stacks_measure)measure,
-			    &(struct filter){ 0 });
-}
-
 void story_deinit(struct story *story)
 {
 	for (int measure = 0; measure < _STACKS_MEASURE_MAX; measure++)
@@ -54,7 +42,7 @@ void story_deinit(struct story *story)
 
 bool story_is_there(const struct story *story)
 {
-	return story->costs.record_count > 0 && story->verdict == FILTER_YES;
+	return story->costs.record_count > 0;
 }
 
 bool story_has_slices(const struct story *story)
@@ -251,22 +239,15 @@ static int add_own_slice(struct story *story, const struct record_view *record,
 	return 0;
 }
 
-static int add_own(struct story *story, const struct record_view *record,
+static int add_own(struct story *story, const struct intake_record *taken,
 		   struct story_thread *thread)
 {
-	enum filter_verdict verdict = filter_judge(
-		&story->totals->filter, record, recording_comm(&story->totals->recording, record));
-
-	/* As totals does it: what does not say is its request's. */
-	if (verdict == FILTER_NO || (verdict == FILTER_UNKNOWN && story->verdict == FILTER_NO)) {
-		if (story->verdict == FILTER_UNKNOWN)
-			story->verdict = FILTER_NO;
+	if (!taken->is_wanted) {
+		story->is_left_out = true;
 		return 0;
 	}
-	if (verdict == FILTER_YES)
-		story->verdict = FILTER_YES;
-	return record->kind == RECORD_KIND_CPU ? add_own_cpu(story, record, thread)
-					       : add_own_slice(story, record, thread);
+	return taken->view->kind == RECORD_KIND_CPU ? add_own_cpu(story, taken->view, thread)
+						    : add_own_slice(story, taken->view, thread);
 }
 
 static size_t common_length(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
@@ -340,56 +321,74 @@ static int add_other(struct story *story, const struct record_view *record,
 	return beside_add(&story->beside, thread, id, endpoint, stretch);
 }
 
-static bool is_own(const struct story *story, const struct record_view *record,
+static bool is_own(const struct story *story, const struct intake_record *taken,
 		   struct record_text *ret_id)
 {
 	*ret_id = (struct record_text){ "", 0 };
-	if (attribution_has_context(attribution_of(record)))
-		(void)record_view_text(record, "request_id", ret_id);
+	if (taken->request)
+		*ret_id = open_request_id(&taken->request->open);
 	return ret_id->size_bytes > 0 && record_text_is(*ret_id, story->request_id);
 }
 
-static int add_activity(struct story *story, const struct record_view *record)
+static int add_activity(struct story *story, const struct intake_record *taken)
 {
 	struct story_thread *thread;
 	struct record_text id;
-	int r = story_threads_touch(&story->threads, record, &thread);
+	int r = story_threads_touch(&story->threads, taken->view, &thread);
 
 	if (r < 0)
 		return r;
-	if (is_own(story, record, &id))
-		return add_own(story, record, thread);
-	return add_other(story, record, thread, id);
+	if (is_own(story, taken, &id))
+		return add_own(story, taken, thread);
+	return add_other(story, taken->view, thread, id);
 }
 
-/* Frames of others, too: which of them are its own is known at its samples. */
 static int add_stacks(struct story *story, const struct record_view *record)
 {
-	bool is_part = record->kind == RECORD_KIND_CPU || record->kind == RECORD_KIND_SAMPLE;
-	struct record_text id;
 	int r = 0;
 
-	if (record->kind != RECORD_KIND_STACK &&
-	    !(is_part && filter_is_in_time(&story->totals->filter, record) &&
-	      is_own(story, record, &id)))
-		return 0;
 	for (int measure = 0; measure < _STACKS_MEASURE_MAX && r == 0; measure++)
 		r = stacks_add(&story->stacks[measure], record);
 	return r;
 }
 
+static int take(void *context, const struct intake_record *taken)
+{
+	struct story *story = context;
+	enum record_kind kind = taken->view->kind;
+	struct record_text id;
+	int r = 0;
+
+	if (kind == RECORD_KIND_CPU || kind == RECORD_KIND_SLICE)
+		r = add_activity(story, taken);
+	if (r == 0 && taken->is_wanted && is_own(story, taken, &id) &&
+	    (kind == RECORD_KIND_CPU || kind == RECORD_KIND_SAMPLE))
+		r = add_stacks(story, taken->view);
+	return r;
+}
+
+/* Frames of others, too: which of them are its own is known at its samples. */
+static int other(void *context, const struct record_view *record)
+{
+	return record->kind == RECORD_KIND_STACK ? add_stacks(context, record) : 0;
+}
+
+void story_init(struct story *story, struct totals *totals, const char *request_id)
+{
+	*story = (struct story){ .request_id = request_id,
+				 .totals = totals,
+				 .listener = { .other = other, .take = take, .context = story } };
+	story_threads_init(&story->threads);
+	beside_init(&story->beside);
+	for (int measure = 0; measure < _STACKS_MEASURE_MAX; measure++)
+		stacks_init(&story->stacks[measure], (enum stacks_measure)measure,
+			    &(struct filter){ 0 });
+	totals->listener = &story->listener;
+}
+
 int story_add(struct story *story, const struct record_view *record)
 {
-	uint64_t taken = story->totals->recording.record_count;
-	int r = totals_add(story->totals, record);
-
-	/* Not those that are known already, or out of the span of time. */
-	if (r < 0 || story->totals->recording.record_count == taken)
-		return r;
-	r = add_stacks(story, record);
-	if (r == 0 && (record->kind == RECORD_KIND_CPU || record->kind == RECORD_KIND_SLICE))
-		r = add_activity(story, record);
-	return r;
+	return totals_add(story->totals, record);
 }
 
 static int64_t begin_of(const struct story_window *window)

@@ -61,7 +61,8 @@ struct story_hint {
 struct story {
 	const char *request_id; /* as it was asked for, borrowed */
 	struct totals *totals; /* borrowed: of all records */
-	enum filter_verdict verdict; /* as far as its records have told */
+	struct totals_listener listener; /* of them */
+	bool is_left_out; /* --where does not want all of it */
 	struct story_threads threads;
 	struct beside beside;
 	struct costs costs;

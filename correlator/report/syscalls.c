@@ -8,21 +8,10 @@
 #include "base/compare.h"
 #include "base/hash.h"
 #include "base/random.h"
-#include "report/record_context.h"
 
-/* A request, or what ran in no request with the same keys. */
-struct syscalls_context {
-	UT_hash_handle hh;
-	enum attribution attribution; /* the first record's */
-	enum filter_verdict verdict; /* as far as its records have told */
-	bool is_request;
-	bool has_value;
-	size_t value_bytes;
-	char value[SYSCALLS_TEXT_BYTES_MAX]; /* the last of the key that is not "" */
-	struct syscalls_sum *sums;
-	int64_t account_calls;
-	size_t id_bytes;
-	char id[]; /* not NUL-terminated */
+struct request {
+	struct intake_request intake;
+	struct syscalls_group *group; /* that its last cpu record is of; NULL: none is wanted */
 };
 
 void syscalls_init(struct syscalls *syscalls, struct filter *filter, const char *by)
@@ -31,6 +20,7 @@ void syscalls_init(struct syscalls *syscalls, struct filter *filter, const char 
 	*filter = (struct filter){ 0 };
 	recording_init(&syscalls->recording);
 	known_records_init(&syscalls->known);
+	intake_init(&syscalls->intake, sizeof(struct request));
 }
 
 static void free_sums(struct syscalls_sum *sum)
@@ -45,15 +35,9 @@ static void free_sums(struct syscalls_sum *sum)
 
 void syscalls_deinit(struct syscalls *syscalls)
 {
-	struct syscalls_context *context, *next_context;
 	struct syscalls_group *group, *next_group;
 	struct syscalls_kind *kind, *next_kind;
 
-	HASH_ITER(hh, syscalls->contexts, context, next_context) {
-		HASH_DELETE(hh, syscalls->contexts, context);
-		free_sums(context->sums);
-		free(context);
-	}
 	HASH_ITER(hh, syscalls->groups, group, next_group) {
 		HASH_DELETE(hh, syscalls->groups, group);
 		free_sums(group->sums);
@@ -63,55 +47,10 @@ void syscalls_deinit(struct syscalls *syscalls)
 		HASH_DELETE(hh, syscalls->kinds, kind);
 		free(kind);
 	}
+	intake_deinit(&syscalls->intake);
 	known_records_deinit(&syscalls->known);
 	recording_deinit(&syscalls->recording);
 	filter_deinit(&syscalls->filter);
-}
-
-/* Which the record is of; NULL: there is no room. 0, -ENOMEM. */
-static int find_context(struct syscalls *syscalls, const struct record_view *record,
-			struct syscalls_context **ret_context)
-{
-	enum attribution attribution = attribution_of(record);
-	char id[RECORD_CONTEXT_ID_BYTES];
-	bool is_request;
-	size_t size_bytes = record_context_id(record, attribution, id, &is_request);
-	unsigned int hash = hash_table_key(syscalls->seed, id, size_bytes);
-	struct syscalls_context *context;
-
-	HASH_FIND_BYHASHVALUE(hh, syscalls->contexts, id, size_bytes, hash, context);
-	*ret_context = context;
-	if (context || HASH_COUNT(syscalls->contexts) >= SYSCALLS_CONTEXTS_MAX)
-		return 0;
-	context = calloc(1, sizeof(*context) + size_bytes);
-	if (!context)
-		return -ENOMEM;
-	context->attribution = attribution;
-	context->is_request = is_request;
-	context->verdict = FILTER_UNKNOWN;
-	context->id_bytes = size_bytes;
-	memcpy(context->id, id, size_bytes);
-	HASH_ADD_KEYPTR_BYHASHVALUE(hh, syscalls->contexts, context->id, size_bytes, hash, context);
-	if (!context->hh.tbl) {
-		free(context);
-		return -ENOMEM;
-	}
-	*ret_context = context;
-	return 0;
-}
-
-static void set_value(struct syscalls *syscalls, struct syscalls_context *context,
-		      const struct record_view *record)
-{
-	const char *by = syscalls->by ? syscalls->by : "endpoint";
-	struct record_text value;
-
-	if (!record_view_text(record, by, &value) || value.size_bytes == 0)
-		return;
-	context->has_value = true;
-	context->value_bytes = value.size_bytes < sizeof(context->value) ? value.size_bytes
-									 : sizeof(context->value);
-	memcpy(context->value, value.bytes, context->value_bytes);
 }
 
 /* Of the name, with its table's in front; NULL: there is no room. 0, -ENOMEM. */
@@ -175,96 +114,39 @@ static int add_to_list(struct syscalls_sum **list, const struct syscalls_sum *fr
 	return 0;
 }
 
-static int add_call(struct syscalls *syscalls, struct syscalls_context *context,
-		    const struct record_view *record)
+static enum syscalls_group_kind kind_of(enum attribution attribution, struct record_text value)
 {
-	struct syscalls_sum sum = { 0 };
-	struct syscalls_kind *kind;
-	int r;
-
-	syscalls->has_any = true;
-	(void)record_view_count_at(record, RECORD_PLACE(syscall, calls), &sum.calls);
-	(void)record_view_count_at(record, RECORD_PLACE(syscall, inside_ns), &sum.inside_ns);
-	r = find_kind(syscalls, record, &kind);
-	if (r < 0)
-		return r;
-	sum.kind = kind;
-	if (!kind || syscalls->sum_count >= SYSCALLS_SUMS_MAX) {
-		syscalls->left_out++;
-		return 0;
-	}
-	return add_to_list(&context->sums, &sum, &syscalls->sum_count);
-}
-
-static void add_cpu(struct syscalls *syscalls, struct syscalls_context *context,
-		    const struct record_view *record)
-{
-	int64_t calls;
-
-	syscalls->has_wanted |= context->verdict == FILTER_YES;
-	if (record_view_count_at(record, RECORD_PLACE(cpu, syscalls), &calls))
-		saturated_add_to(&context->account_calls, calls);
-}
-
-int syscalls_add(struct syscalls *syscalls, const struct record_view *record)
-{
-	bool is_in_time = filter_is_in_time(&syscalls->filter, record);
-	bool is_cpu = record->kind == RECORD_KIND_CPU;
-	struct syscalls_context *context;
-	int r;
-
-	if (known_records_has(&syscalls->known, record))
-		return 0;
-	r = known_records_add(&syscalls->known, record);
-	if (r == 0 &&
-	    (is_in_time || record->kind == RECORD_KIND_META || record->kind == RECORD_KIND_PROCESS))
-		r = recording_add(&syscalls->recording, record);
-	if (r < 0 || !is_in_time)
-		return r;
-	if (record->kind == RECORD_KIND_BALANCE)
-		(void)record_view_add(record, "syscalls_lost", &syscalls->lost);
-	if (!is_cpu && record->kind != RECORD_KIND_SYSCALL)
-		return 0;
-	r = find_context(syscalls, record, &context);
-	if (r == 0 && !context)
-		syscalls->left_out++;
-	if (r < 0 || !context ||
-	    !record_context_is_wanted(context->is_request,
-				      filter_judge(&syscalls->filter, record,
-						   recording_comm(&syscalls->recording, record)),
-				      &context->verdict))
-		return r;
-	set_value(syscalls, context, record);
-	if (!is_cpu)
-		return add_call(syscalls, context, record);
-	add_cpu(syscalls, context, record);
-	return 0;
-}
-
-static enum syscalls_group_kind kind_of(const struct syscalls_context *context)
-{
-	if (context->attribution == ATTRIBUTION_OVERFLOW)
+	if (attribution == ATTRIBUTION_OVERFLOW)
 		return SYSCALLS_OVERFLOW;
-	if (!attribution_has_context(context->attribution))
+	if (!attribution_has_context(attribution))
 		return SYSCALLS_UNATTRIBUTED;
-	return context->has_value ? SYSCALLS_GROUP : SYSCALLS_WITHOUT_KEY;
+	return value.size_bytes > 0 ? SYSCALLS_GROUP : SYSCALLS_WITHOUT_KEY;
 }
 
-/* The one of the context; new if there is none. 0, -ENOMEM. */
-static int find_group(struct syscalls *syscalls, const struct syscalls_context *context,
+/* The one of the record; new if there is none; NULL: there is no room. 0, -ENOMEM. */
+static int find_group(struct syscalls *syscalls, const struct intake_record *taken,
 		      struct syscalls_group **ret_group)
 {
-	enum syscalls_group_kind kind = kind_of(context);
-	size_t size_bytes = 1 + (kind == SYSCALLS_GROUP ? context->value_bytes : 0);
-	char key[1 + SYSCALLS_TEXT_BYTES_MAX] = { (char)('0' + (int)kind) };
+	char key[1 + SYSCALLS_TEXT_BYTES_MAX];
+	struct record_text value = { 0 };
+	enum syscalls_group_kind kind;
 	struct syscalls_group *group;
+	size_t size_bytes = 1;
 	unsigned int hash;
 
-	memcpy(key + 1, context->value, size_bytes - 1);
+	(void)record_view_text(taken->view, syscalls->by, &value);
+	kind = kind_of(taken->attribution, value);
+	key[0] = (char)('0' + (int)kind);
+	if (value.size_bytes > SYSCALLS_TEXT_BYTES_MAX)
+		value.size_bytes = SYSCALLS_TEXT_BYTES_MAX;
+	if (kind == SYSCALLS_GROUP) {
+		memcpy(key + 1, value.bytes, value.size_bytes);
+		size_bytes += value.size_bytes;
+	}
 	hash = hash_table_key(syscalls->seed, key, size_bytes);
 	HASH_FIND_BYHASHVALUE(hh, syscalls->groups, key, size_bytes, hash, group);
 	*ret_group = group;
-	if (group)
+	if (group || HASH_COUNT(syscalls->groups) >= SYSCALLS_GROUPS_MAX)
 		return 0;
 	group = calloc(1, sizeof(*group) + size_bytes);
 	if (!group)
@@ -281,25 +163,121 @@ static int find_group(struct syscalls *syscalls, const struct syscalls_context *
 	return 0;
 }
 
-/* 0, -ENOMEM. */
-static int sum_up(struct syscalls *syscalls, const struct syscalls_context *context)
+static int add_call(struct syscalls *syscalls, struct syscalls_group *group,
+		    const struct record_view *record)
 {
-	struct syscalls_group *group;
-	int r = find_group(syscalls, context, &group);
+	struct syscalls_sum sum = { 0 };
+	struct syscalls_kind *kind;
+	int r;
 
+	(void)record_view_count_at(record, RECORD_PLACE(syscall, calls), &sum.calls);
+	(void)record_view_count_at(record, RECORD_PLACE(syscall, inside_ns), &sum.inside_ns);
+	r = find_kind(syscalls, record, &kind);
 	if (r < 0)
 		return r;
-	group->request_count += context->is_request;
-	saturated_add_to(&group->account_calls, context->account_calls);
-	saturated_add_to(&syscalls->account_calls, context->account_calls);
-	for (const struct syscalls_sum *sum = context->sums; sum && r == 0; sum = sum->next) {
-		saturated_add_to(&group->calls, sum->calls);
-		saturated_add_to(&group->inside_ns, sum->inside_ns);
-		saturated_add_to(&syscalls->calls, sum->calls);
-		saturated_add_to(&syscalls->inside_ns, sum->inside_ns);
-		r = add_to_list(&group->sums, sum, &syscalls->sum_count);
+	sum.kind = kind;
+	if (!kind || syscalls->sum_count >= SYSCALLS_SUMS_MAX) {
+		syscalls->left_out++;
+		return 0;
 	}
-	return r;
+	saturated_add_to(&group->calls, sum.calls);
+	saturated_add_to(&group->inside_ns, sum.inside_ns);
+	saturated_add_to(&syscalls->calls, sum.calls);
+	saturated_add_to(&syscalls->inside_ns, sum.inside_ns);
+	return add_to_list(&group->sums, &sum, &syscalls->sum_count);
+}
+
+static void add_cpu(struct syscalls *syscalls, struct syscalls_group *group,
+		    const struct record_view *record)
+{
+	int64_t calls;
+
+	syscalls->has_wanted = true;
+	if (!record_view_count_at(record, RECORD_PLACE(cpu, syscalls), &calls))
+		return;
+	saturated_add_to(&group->account_calls, calls);
+	saturated_add_to(&syscalls->account_calls, calls);
+}
+
+static int take(void *context, const struct intake_record *taken)
+{
+	struct request *request = (struct request *)taken->request;
+	bool is_cpu = taken->view->kind == RECORD_KIND_CPU;
+	struct syscalls *syscalls = context;
+	struct syscalls_group *group;
+	int r;
+
+	syscalls->has_any |= taken->view->kind == RECORD_KIND_SYSCALL;
+	if (!taken->is_wanted || (!is_cpu && taken->view->kind != RECORD_KIND_SYSCALL))
+		return 0;
+	r = find_group(syscalls, taken, &group);
+	syscalls->left_out += r == 0 && !group;
+	if (r < 0 || !group)
+		return r;
+	/* A request is counted where its last cpu record is. */
+	if (request && (is_cpu || !request->group))
+		request->group = group;
+	if (!is_cpu)
+		return add_call(syscalls, group, taken->view);
+	add_cpu(syscalls, group, taken->view);
+	return 0;
+}
+
+static int end(void *context, struct intake_request *ended)
+{
+	struct request *request = (struct request *)ended;
+
+	(void)context;
+	if (request->group)
+		request->group->request_count++;
+	return 0;
+}
+
+static int other(void *context, const struct record_view *record)
+{
+	struct syscalls *syscalls = context;
+
+	if (record->kind == RECORD_KIND_BALANCE)
+		(void)record_view_add(record, "syscalls_lost", &syscalls->lost);
+	return 0;
+}
+
+/* Where no endpoint is recorded the requests themselves are shown. */
+static int prepare(void *context)
+{
+	struct syscalls *syscalls = context;
+	int r;
+
+	if (syscalls->is_asked)
+		return 0;
+	syscalls->is_asked = true;
+	if (!syscalls->by)
+		syscalls->by = !recording_has_key(&syscalls->recording, "endpoint") &&
+					       recording_has_key(&syscalls->recording, "request_id")
+				       ? "request_id"
+				       : "endpoint";
+	r = intake_ask(&syscalls->intake, syscalls->by);
+	return r == 0 ? intake_ask_filter(&syscalls->intake, &syscalls->filter) : r;
+}
+
+static struct intake_owner owner_of(struct syscalls *syscalls)
+{
+	return (struct intake_owner){ .recording = &syscalls->recording,
+				      .known = &syscalls->known,
+				      .filter = &syscalls->filter,
+				      .other = other,
+				      .prepare = prepare,
+				      .take = take,
+				      .end = end,
+				      .context = syscalls };
+}
+
+int syscalls_add(struct syscalls *syscalls, const struct record_view *record)
+{
+	const struct intake_owner owner = owner_of(syscalls);
+	int r = intake_add(&syscalls->intake, &owner, record);
+
+	return r < 0 ? r : 0;
 }
 
 static int compare_texts(struct record_text a, struct record_text b)
@@ -356,42 +334,14 @@ static int compare_groups(const struct syscalls_group *a, const struct syscalls_
 	return order ? order : compare_texts(a->value, b->value);
 }
 
-/* Where no endpoint is recorded the requests themselves are shown. */
-static void choose_key(struct syscalls *syscalls)
-{
-	struct syscalls_context *context;
-
-	if (syscalls->by)
-		return;
-	syscalls->by = "endpoint";
-	if (recording_has_key(&syscalls->recording, "endpoint") ||
-	    !recording_has_key(&syscalls->recording, "request_id"))
-		return;
-	syscalls->by = "request_id";
-	for (context = syscalls->contexts; context; context = context->hh.next) {
-		const char *id;
-		size_t size_bytes;
-
-		if (!context->is_request)
-			continue;
-		id = record_context_request(context->id, context->id_bytes, &size_bytes);
-		context->has_value = true;
-		context->value_bytes =
-			size_bytes < sizeof(context->value) ? size_bytes : sizeof(context->value);
-		memcpy(context->value, id, context->value_bytes);
-	}
-}
-
 int syscalls_finish(struct syscalls *syscalls)
 {
-	struct syscalls_context *context;
+	const struct intake_owner owner = owner_of(syscalls);
 	struct syscalls_group *group;
-	int r = 0;
+	int r = intake_settle(&syscalls->intake, &owner, 0);
 
-	choose_key(syscalls);
-	for (context = syscalls->contexts; context && r == 0; context = context->hh.next)
-		if (context->verdict == FILTER_YES || syscalls->filter.condition_count == 0)
-			r = sum_up(syscalls, context);
+	if (!syscalls->by)
+		syscalls->by = "endpoint";
 	for (group = syscalls->groups; group && r == 0; group = group->hh.next)
 		r = sort_sums(group);
 	HASH_SORT(syscalls->groups, compare_groups);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Which system calls requests made, and the time inside: the syscall records of a recording, by a
- * key of their requests. Records are chosen as totals.h chooses them, a request as a whole. Records
+ * key of their requests, as intake.h takes them. Records
  * are untrusted: what finds no room is counted. Single thread; nothing here logs.
  */
 #pragma once
@@ -12,13 +12,14 @@
 
 #include "base/hash_table.h"
 #include "report/filter.h"
+#include "report/intake.h"
 #include "report/known_records.h"
 #include "report/recording.h"
 #include "requests/attribution.h"
 
 enum {
-	SYSCALLS_CONTEXTS_MAX = 1000000, /* requests, and others: some 200 bytes each */
-	SYSCALLS_SUMS_MAX = 8000000, /* of a context and a call: 32 bytes each */
+	SYSCALLS_GROUPS_MAX = 1000000, /* values of the key: some 200 bytes each */
+	SYSCALLS_SUMS_MAX = 8000000, /* of a group and a call: 32 bytes each */
 	SYSCALLS_KINDS_MAX = 4096,
 	SYSCALLS_TEXT_BYTES_MAX = 256, /* of a call's name, or a key's value: cut */
 };
@@ -58,18 +59,17 @@ struct syscalls_group {
 	char key[];
 };
 
-struct syscalls_context;
-
 struct syscalls {
 	struct filter filter; /* owned */
 	const char *by; /* borrowed: the key; NULL: endpoint, or request_id where there is none */
 	struct recording recording;
 	struct known_records known;
-	struct syscalls_context *contexts; /* uthash */
+	struct intake intake;
+	bool is_asked; /* it knows which keys are to be lent */
 	struct syscalls_kind *kinds; /* uthash */
 	struct syscalls_group *groups; /* uthash; after syscalls_finish: the most calls first */
 	size_t sum_count;
-	/* After syscalls_finish, of all groups: */
+	/* Of all groups: */
 	int64_t calls;
 	int64_t inside_ns;
 	int64_t account_calls;
@@ -87,7 +87,7 @@ void syscalls_deinit(struct syscalls *syscalls);
 /* Adds a record of any kind. 0, -ENOMEM. */
 int syscalls_add(struct syscalls *syscalls, const struct record_view *record);
 
-/* After the last record: chooses, and sums up. 0, -ENOMEM. */
+/* After the last record. 0, -ENOMEM. */
 int syscalls_finish(struct syscalls *syscalls);
 
 /* "group", "without key", ... as rows.h has them. */

@@ -28,7 +28,7 @@ int totals_init(struct totals *totals, const char *const *by_names, size_t by_co
 		by_names = default_keys;
 	recording_init(&totals->recording);
 	known_records_init(&totals->known);
-	requests_init(&totals->requests);
+	intake_init(&totals->intake, sizeof(struct request));
 	r = grouping_init(&totals->unattributed_threads, "thread_name,attribution");
 	totals->unattributed_threads.group_max = TOTALS_THREADS_MAX;
 	for (size_t i = 0; i < by_count && r == 0; i++) {
@@ -47,7 +47,7 @@ void totals_deinit(struct totals *totals)
 	grouping_deinit(&totals->unattributed_threads);
 	recording_deinit(&totals->recording);
 	known_records_deinit(&totals->known);
-	requests_deinit(&totals->requests);
+	intake_deinit(&totals->intake);
 	filter_deinit(&totals->filter);
 	*totals = (struct totals){ 0 };
 }
@@ -131,126 +131,66 @@ static void drop_other(struct totals *totals, bool is_end)
 	}
 }
 
-static int settle_in(struct grouping *grouping, struct request *request, struct group **place,
-		     struct held **held)
+static int settle_in(struct grouping *grouping, struct request *request, struct group **place)
 {
 	const struct record_text endpoint = { request->endpoint, request->endpoint_bytes };
 
 	if (grouping->is_by_request)
-		return grouping_settle_request(grouping, open_request_id(&request->open),
-					       &request->costs, endpoint, place);
-	return grouping_settle(grouping, *place, &request->costs, held);
+		return grouping_settle_request(grouping, request_id(request), &request->costs,
+					       endpoint, place);
+	return grouping_settle(grouping, *place, &request->costs);
 }
 
-static int settle(struct totals *totals, struct request *request)
+static int settle(void *context, struct intake_request *ended)
 {
-	int r = totals->listener ? totals->listener->settle(totals->listener->context, request) : 0;
+	struct totals *totals = context;
+	struct request *request = (struct request *)ended;
+	const struct totals_listener *listener = totals->listener;
+	int r = listener && listener->settle ? listener->settle(listener->context, request) : 0;
 
-	if (r < 0 || request->verdict != FILTER_YES)
+	if (r < 0 || request->costs.record_count == 0)
 		return r;
 	totals->inherited_requests += request->is_inherited;
 	for (size_t i = 0; i < totals->grouping_count && r == 0; i++)
-		r = settle_in(&totals->groupings[i], request, &request->groups[i],
-			      &request->held[i]);
+		r = settle_in(&totals->groupings[i], request, &request->groups[i]);
 	if (r == 0 && totals->groupings[0].above_percent > 0 && request->groups[0])
 		request->groups[0]->of = request->groups[1];
 	return r;
 }
 
-int totals_settle(struct totals *totals, size_t open_max)
+static int group_in(struct totals *totals, const struct intake_record *taken,
+		    const struct costs *costs, size_t index)
 {
-	struct request *request;
-	int r = 0;
-
-	while (r == 0 && (request = requests_take(&totals->requests, open_max))) {
-		r = settle(totals, request);
-		request_free(request);
-	}
-	drop_other(totals, false);
-	return r;
-}
-
-/* Whose a record is of what was recorded: its process's name, and its request (NULL: of none). */
-struct owner {
-	struct record_text comm;
-	struct request *request;
-};
-
-static int group_in(struct grouping *grouping, const struct record_view *record,
-		    const struct costs *costs, const struct owner *owner, size_t index)
-{
-	struct request *request = owner->request;
+	struct request *request = (struct request *)taken->request;
+	struct grouping *grouping = &totals->groupings[index];
 	struct record_text endpoint = { 0 };
 
-	if (!request)
-		return grouping_add(grouping, record, costs, owner->comm, NULL, NULL, NULL);
-	if (!grouping->is_by_request)
-		return grouping_add(grouping, record, costs, owner->comm, &request->groups[index],
-				    &request->costs, &request->held[index]);
+	if (!request || !grouping->is_by_request)
+		return grouping_add(grouping, taken->view, costs, taken->comm,
+				    request ? &request->groups[index] : NULL);
 	/* A row of its own when it has ended. */
-	(void)record_view_text(record, "endpoint", &endpoint);
+	(void)record_view_text(taken->view, "endpoint", &endpoint);
 	request_set_endpoint(request, endpoint);
 	return 0;
 }
 
-static int group(struct totals *totals, const struct record_view *record, const struct costs *costs,
-		 bool is_attributed, const struct owner *owner)
+static int group(struct totals *totals, const struct intake_record *taken,
+		 const struct costs *costs, bool is_attributed)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < totals->grouping_count && r == 0; i++)
 		if (is_attributed || totals->groupings[i].has_all_time)
-			r = group_in(&totals->groupings[i], record, costs, owner, i);
+			r = group_in(totals, taken, costs, i);
 	return r;
 }
 
-/* What was held back of a request until it was known that it is wanted. */
-static int add_held(struct totals *totals, const struct record_view *record,
-		    const struct owner *owner)
-{
-	struct request *request = owner->request;
-	int r = 0;
-
-	costs_add(&totals->all, &request->costs);
-	for (size_t i = 0; i < totals->grouping_count && r == 0; i++) {
-		struct grouping *grouping = &totals->groupings[i];
-
-		if (grouping->part_count > 1)
-			r = grouping_hold(grouping, record, owner->comm, &request->costs,
-					  &request->held[i]);
-		else if (grouping->has_all_time)
-			costs_add(&grouping->without_value, &request->costs);
-	}
-	return r;
-}
-
-/* Whether the record is wanted; UNKNOWN: its request will tell. -ENOMEM. */
-static int judge(struct totals *totals, const struct record_view *record, const struct owner *owner)
-{
-	struct request *request = owner->request;
-	enum filter_verdict verdict = filter_judge(&totals->filter, record, owner->comm);
-	int r = 0;
-
-	if (!request)
-		return verdict == FILTER_YES ? FILTER_YES : FILTER_NO;
-	if (verdict == FILTER_UNKNOWN)
-		return request->verdict;
-	if (verdict == FILTER_YES && request->verdict == FILTER_UNKNOWN &&
-	    request->costs.record_count > 0)
-		r = add_held(totals, record, owner);
-	/* Of a request that is wanted, a record may be left out. */
-	if (request->verdict != FILTER_YES)
-		request->verdict = verdict;
-	return r < 0 ? r : (int)verdict;
-}
-
-static int add_wanted(struct totals *totals, const struct record_view *record,
-		      const struct owner *owner, enum attribution attribution,
+static int add_wanted(struct totals *totals, const struct intake_record *taken,
 		      const struct costs *costs)
 {
-	struct request *request = owner->request;
-	struct costs *sum = find_sum(totals, attribution);
-	bool is_inherited = attribution == ATTRIBUTION_INHERITED;
+	struct request *request = (struct request *)taken->request;
+	struct costs *sum = find_sum(totals, taken->attribution);
+	bool is_inherited = taken->attribution == ATTRIBUTION_INHERITED;
 	int r;
 
 	costs_add(&totals->all, costs);
@@ -258,10 +198,10 @@ static int add_wanted(struct totals *totals, const struct record_view *record,
 		costs_add(sum, costs);
 	if (is_inherited)
 		costs_add(&totals->inherited, costs);
-	r = group(totals, record, costs, !sum, owner);
+	r = group(totals, taken, costs, !sum);
 	if (r == 0 && sum == &totals->unattributed)
-		r = grouping_add(&totals->unattributed_threads, record, costs,
-				 (struct record_text){ 0 }, NULL, NULL, NULL);
+		r = grouping_add(&totals->unattributed_threads, taken->view, costs,
+				 (struct record_text){ 0 }, NULL);
 	if (r == 0 && request) {
 		costs_add(&request->costs, costs);
 		request->is_inherited |= is_inherited;
@@ -269,83 +209,98 @@ static int add_wanted(struct totals *totals, const struct record_view *record,
 	return r;
 }
 
-static int tell_charge(const struct totals *totals, const struct record_view *record,
-		       enum attribution attribution, const struct request *request,
-		       const struct costs *costs)
+static int take(void *context, const struct intake_record *taken)
 {
+	struct totals *totals = context;
 	const struct totals_listener *listener = totals->listener;
+	struct costs costs;
+	int r = 0;
 
-	return listener ? listener->charge(listener->context, record, totals_part_of(attribution),
-					   request, costs)
-			: 0;
+	if (taken->view->kind == RECORD_KIND_CPU) {
+		costs = costs_of_record(taken->view);
+		costs_add(&totals->observed, &costs);
+		if (taken->is_wanted)
+			r = add_wanted(totals, taken, &costs);
+		if (r == 0 && taken->is_wanted && listener && listener->charge)
+			r = listener->charge(listener->context, taken, &costs);
+	}
+	return r == 0 && listener ? listener->take(listener->context, taken) : r;
 }
 
-static int add_cpu(struct totals *totals, const struct record_view *record)
+/* A balance record may be refused. */
+static int add_other(void *context, const struct record_view *record)
 {
-	enum attribution attribution = attribution_of(record);
-	const struct costs *sum = find_sum(totals, attribution);
-	struct costs costs = costs_of_record(record);
-	struct owner owner = { .comm = recording_comm(&totals->recording, record) };
-	int r = choose_keys(totals), verdict;
+	struct totals *totals = context;
+	const struct totals_listener *listener = totals->listener;
+	int r = 0;
 
-	costs_add(&totals->observed, &costs);
-	if (r == 0 && !sum)
-		r = requests_touch(&totals->requests, record, &owner.request);
-	if (r < 0)
-		return r;
-	verdict = judge(totals, record, &owner);
-	if (verdict < 0)
-		return verdict;
-	if (verdict == FILTER_YES)
-		r = add_wanted(totals, record, &owner, attribution, &costs);
-	if (verdict == FILTER_UNKNOWN)
-		costs_add(&owner.request->costs, &costs);
-	if (r == 0 && verdict != FILTER_NO)
-		r = tell_charge(totals, record, attribution, owner.request, &costs);
-	return r < 0 ? r : totals_settle(totals, REQUESTS_OPEN_MAX);
+	if (record->kind == RECORD_KIND_BALANCE)
+		r = books_add_balance(&totals->books, record);
+	else if (record->kind == RECORD_KIND_GAP)
+		books_add_gap(&totals->books, record);
+	else if (record->kind == RECORD_KIND_SELF)
+		own_cost_add(&totals->own_cost, record);
+	return r == 0 && listener ? listener->other(listener->context, record) : r;
 }
 
-static bool has_window(const struct record_view *record)
+/* 0, -ENOMEM. */
+static int ask_for_keys(struct totals *totals)
 {
-	return record->kind != RECORD_KIND_META && record->kind != RECORD_KIND_PROCESS &&
-	       record->kind != RECORD_KIND_STACK;
+	int r = intake_ask_filter(&totals->intake, &totals->filter);
+
+	for (size_t i = 0; i < totals->grouping_count; i++)
+		for (size_t key = 0; key < totals->groupings[i].key_count && r == 0; key++)
+			r = intake_ask(&totals->intake, totals->groupings[i].keys[key]);
+	totals->is_asked = true;
+	return r;
+}
+
+static int prepare(void *context)
+{
+	struct totals *totals = context;
+	bool followed_keys = totals->follows_keys;
+	int r = choose_keys(totals);
+
+	return r == 0 && (!totals->is_asked || followed_keys != totals->follows_keys)
+		       ? ask_for_keys(totals)
+		       : r;
+}
+
+static struct intake_owner owner_of(struct totals *totals)
+{
+	return (struct intake_owner){ .recording = &totals->recording,
+				      .known = &totals->known,
+				      .filter = &totals->filter,
+				      .other = add_other,
+				      .prepare = prepare,
+				      .take = take,
+				      .end = settle,
+				      .context = totals };
+}
+
+int totals_settle(struct totals *totals, size_t open_max)
+{
+	const struct intake_owner owner = owner_of(totals);
+	int r = intake_settle(&totals->intake, &owner, open_max);
+
+	drop_other(totals, false);
+	return r;
 }
 
 int totals_add(struct totals *totals, const struct record_view *record)
 {
-	bool is_in_time = filter_is_in_time(&totals->filter, record);
-	int r = 0;
+	const struct intake_owner owner = owner_of(totals);
+	int r = intake_add(&totals->intake, &owner, record);
 
-	if (known_records_has(&totals->known, record)) {
-		totals->double_records++;
-		return 0;
-	}
-	if (!is_in_time && has_window(record))
-		return 0;
-	/* First, because it may be refused. */
-	if (record->kind == RECORD_KIND_BALANCE)
-		r = books_add_balance(&totals->books, record);
-	if (r == 0)
-		r = known_records_add(&totals->known, record);
-	if (r == 0)
-		r = recording_add(&totals->recording, record);
-	if (r == 0 && totals->listener)
-		r = totals->listener->take(totals->listener->context, record);
-	if (r < 0)
-		return r;
-	if (record->kind == RECORD_KIND_CPU)
-		return add_cpu(totals, record);
-	if (record->kind == RECORD_KIND_GAP)
-		books_add_gap(&totals->books, record);
-	if (record->kind == RECORD_KIND_SELF)
-		own_cost_add(&totals->own_cost, record);
-	return 0;
+	totals->double_records += r > 0;
+	drop_other(totals, false);
+	return r < 0 ? r : 0;
 }
 
 /* No record of unattributed time means 0 of it, but only in columns that others measured. */
 int totals_finish(struct totals *totals)
 {
-	int r;
+	int r = totals_settle(totals, 0);
 
 	own_cost_finish(&totals->own_cost);
 	if (totals->all.record_count == 0)
@@ -356,7 +311,6 @@ int totals_finish(struct totals *totals)
 		totals->unattributed.missing = totals->all.missing;
 	if (totals->overflow.record_count == 0)
 		totals->overflow.missing = totals->all.missing;
-	r = totals_settle(totals, 0);
 	if (r == 0)
 		drop_other(totals, true);
 	return r;

@@ -11,6 +11,7 @@
 #include "report/books.h"
 #include "report/filter.h"
 #include "report/grouping.h"
+#include "report/intake.h"
 #include "report/known_records.h"
 #include "report/own_cost.h"
 #include "report/recording.h"
@@ -34,13 +35,13 @@ enum totals_part totals_part_of(enum attribution attribution);
 /* Who is told of what totals take in, where it needs more than sums. Each: 0, or -errno, which
  * totals_add returns. */
 struct totals_listener {
-	/* Any record that counts: not known already, and of the span of time. */
-	int (*take)(void *context, const struct record_view *record);
-	/* Then, of a cpu record that the filter lets pass. request: NULL, or whose it is; as long
-	 * as its verdict is not FILTER_YES, it may turn out that it is not wanted. */
-	int (*charge)(void *context, const struct record_view *record, enum totals_part part,
-		      const struct request *request, const struct costs *costs);
-	/* No more will come of it. */
+	/* A record that is no activity, and counts. */
+	int (*other)(void *context, const struct record_view *record);
+	/* An activity record that counts, whether it is wanted or not. */
+	int (*take)(void *context, const struct intake_record *taken);
+	/* Before that, of a cpu record that is wanted. NULL: nobody wants to know. */
+	int (*charge)(void *context, const struct intake_record *taken, const struct costs *costs);
+	/* No more will come of it. The same. */
 	int (*settle)(void *context, const struct request *request);
 	void *context;
 };
@@ -61,11 +62,12 @@ struct totals {
 	struct books books;
 	struct own_cost own_cost;
 	struct filter filter; /* owned: what it is of; set after totals_init */
-	struct requests requests; /* that have not ended yet */
+	struct intake intake;
 	struct recording recording;
 	struct known_records known;
 	const struct totals_listener *listener; /* borrowed, set after totals_init; NULL: nobody */
 	uint64_t double_records; /* were known already: in nothing above */
+	bool is_asked; /* the intake knows which keys are to be lent */
 };
 
 /* by_names: what to group by, at most TOTALS_GROUPINGS_MAX; NULL: as many of what is recorded of

@@ -14,10 +14,10 @@
 #include "record/record_view.h"
 #include "report/books.h"
 #include "report/known_records.h"
+#include "report/packing.h"
 #include "report/recording.h"
 #include "report/stacks.h"
 #include "report/totals.h"
-#include "report/packing.h"
 
 enum {
 	HISTORY_WINDOWS_MAX =

@@ -245,9 +245,8 @@ function isInTime(selection, time) {
 }
 
 /**
- * Goes through what a selection chooses, as totals.c does: sink.charge(cell, group), in which a
- * request's cell without a group is the last one's, or the first one's; then, of each request,
- * sink.settle(request, group, cells) with all cells that were charged.
+ * Goes through what a selection chooses, as totals.c does: sink.charge(cell, group), where group is the one that
+ * the cell has or is lent; then, of each request, sink.settle(request, chosen) with all { cell, group } of it.
  */
 function walk(side, selection, sink) {
 	const { cells, cellBegin } = side;
@@ -264,31 +263,31 @@ function walk(side, selection, sink) {
 	}
 }
 
+/** A request's cells in the selected time: one without a group has the last one's, or the first one's. */
+function lendGroups({ cells, cellBegin }, selection, request) {
+	const lent = [];
+	let last = 0;
+
+	for (let cell = cellBegin[request]; cell < cellBegin[request + 1]; cell++)
+		if (isInTime(selection, cells.time[cell])) {
+			last = cells.group[cell] || last;
+			lent.push({ cell, group: last });
+		}
+	const first = lent.find(({ group }) => group !== 0)?.group ?? 0;
+
+	for (const each of lent)
+		each.group ||= first;
+	return lent;
+}
+
 function walkRequest(side, selection, request, sink) {
-	const { cells, cellBegin } = side;
-	const charged = [];
-	let isWanted = selection.group === 0, place = 0, placed = 0;
+	const chosen = lendGroups(side, selection, request)
+		.filter(({ group }) => selection.group === 0 || selection.group === group);
 
-	for (let cell = cellBegin[request]; cell < cellBegin[request + 1]; cell++) {
-		const group = cells.group[cell];
-
-		if (!isInTime(selection, cells.time[cell]) ||
-		    (group !== 0 && selection.group !== 0 && group !== selection.group))
-			continue;
-		charged.push(cell);
-		if (group !== 0)
-			place = group;
-		if (place === 0)
-			continue; // until it is known whose it is
-		isWanted = true;
-		for (; placed < charged.length; placed++)
-			sink.charge(charged[placed], place);
-	}
-	if (charged.length === 0 || !isWanted)
-		return;
-	for (; placed < charged.length; placed++)
-		sink.charge(charged[placed], place);
-	sink.settle(request, place, charged);
+	for (const { cell, group } of chosen)
+		sink.charge(cell, group);
+	if (chosen.length > 0)
+		sink.settle(request, chosen);
 }
 
 /** The rows of a table, and what each request cost. */
@@ -302,7 +301,7 @@ class Figures {
 		this.overflow = new Row("overflow", "overflow");
 		this.total = new Row("total", "total");
 		this.threads = new Map();
-		this.requests = []; // { request, place, costs }
+		this.requests = []; // { request, place, costs, chosen }
 		walk(side, selection, this);
 		this.duration = durationOf(side, selection);
 		// 0, where others were measured.
@@ -342,14 +341,15 @@ class Figures {
 		this.threads.get(name).addCell(cells, cell);
 	}
 
-	settle(request, place, cells) {
-		const costs = new Costs();
+	/** A request is counted where it was last. */
+	settle(request, chosen) {
+		const costs = new Costs(), place = chosen.at(-1).group;
 
-		for (const cell of cells)
+		for (const { cell } of chosen)
 			costs.addCell(this.side.cells, cell);
 		this.row(place).settle(costs);
 		this.total.settle(costs);
-		this.requests.push({ request, place, costs });
+		this.requests.push({ request, place, costs, chosen });
 	}
 
 	/** In the order of a report. */
@@ -1092,7 +1092,8 @@ function sharesOf(side, cellsOfRequest) {
 function selectedCells(side, selection, request) {
 	const found = [];
 
-	walkRequest(side, selection, request, { charge() {}, settle: (_, __, cells) => found.push(...cells) });
+	walkRequest(side, selection, request,
+		{ charge() {}, settle: (_, chosen) => found.push(...chosen.map(({ cell }) => cell)) });
 	return found;
 }
 
@@ -1201,27 +1202,37 @@ function reasonsOf(cells, cell) {
 const OF_CPU = 0, OF_WAITS = 1; // enum stacks_measure
 
 /**
- * What was spent is of which samples: of each request its own, and of what ran in none that of its part
- * and group. Returns { spent, samples: their indices, pool } of each.
+ * What was spent is of which samples: of each request and group its own, and of what ran in none that of its
+ * part and group. Returns { spent, samples: their indices, pool } of each.
  */
 function contextsOf(figures, measure) {
 	const { side, selection } = figures;
 	const { samples, sampleBegin } = side.code;
-	const isWanted = (sample) => {
-		const group = samples.group[sample];
-
-		return samples.measure[sample] === measure && isInTime(selection, samples.time[sample]) &&
-			(group === 0 || selection.group === 0 || group === selection.group);
-	};
+	const isWanted = (sample) => samples.measure[sample] === measure && isInTime(selection, samples.time[sample]);
 	const chosen = (begin, end) => Array.from({ length: end - begin }, (_, index) => begin + index).filter(isWanted);
-
-	const contexts = Array.from(figures.requests, ({ request, place, costs }) => ({
-		spent: measure === OF_CPU ? costs.cpu : costs.run_queue + costs.blocked,
-		samples: chosen(sampleBegin[request], sampleBegin[request + 1]),
-		pool: `request ${place}`,
-	}));
+	const contexts = figures.requests.flatMap(({ request, chosen: cells }) =>
+		contextsOfRequest(side, cells, chosen(sampleBegin[request], sampleBegin[request + 1]), measure));
 
 	return [...contexts, ...contextsOfNobody(figures, measure, chosen)];
+}
+
+/** A sample without a group has the one that its request had in its window. */
+function contextsOfRequest({ cells, code }, chosen, indices, measure) {
+	const contexts = new Map();
+	const groupAt = (time) => (chosen.findLast(({ cell }) => cells.time[cell] <= time) ?? chosen[0]).group;
+
+	for (const { cell, group } of chosen) {
+		if (!contexts.has(group))
+			contexts.set(group, { spent: 0, samples: [], pool: `request ${group}` });
+		contexts.get(group).spent += spentIn(cells, cell, measure);
+	}
+	for (const index of indices)
+		contexts.get(code.samples.group[index] || groupAt(code.samples.time[index]))?.samples.push(index);
+	return [...contexts.values()];
+}
+
+function spentIn(cells, cell, measure) {
+	return measure === OF_CPU ? cells.cpu[cell] : cells.run_queue[cell] + cells.blocked[cell];
 }
 
 function contextsOfNobody({ side, selection }, measure, chosen) {
@@ -1239,8 +1250,7 @@ function contextsOfNobody({ side, selection }, measure, chosen) {
 
 	for (let cell = cellBegin[nobody]; cell < side.cellCount; cell++)
 		if (isInTime(selection, cells.time[cell]) && (selection.group === 0 || selection.group === cells.group[cell]))
-			provide(cells.part[cell], cells.group[cell]).spent += measure === OF_CPU ? cells.cpu[cell] :
-				cells.run_queue[cell] + cells.blocked[cell];
+			provide(cells.part[cell], cells.group[cell]).spent += spentIn(cells, cell, measure);
 	for (const sample of chosen(sampleBegin[nobody], count))
 		if (selection.group === 0 || selection.group === samples.group[sample])
 			provide(samples.part[sample], samples.group[sample]).samples.push(sample);

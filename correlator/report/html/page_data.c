@@ -50,23 +50,35 @@ static int name_group(struct page_data *data, const struct record_view *record, 
 	return page_names_put(&data->groups, value, ret_group);
 }
 
-static int charge(void *context, const struct record_view *record, enum totals_part part,
-		  const struct request *request, const struct costs *costs)
+/* Whose it is. 0, -ENOMEM. */
+static int find_owner(struct page_data *data, const struct intake_record *taken,
+		      struct page_request **ret_request)
+{
+	struct record_text id;
+
+	*ret_request = &data->nobody;
+	if (!taken->request)
+		return 0;
+	id = open_request_id(&taken->request->open);
+	return page_request_provide(data, id.bytes, id.size_bytes, ret_request);
+}
+
+/* With its own group, and not one that was lent: the page lends, in whatever time is selected. */
+static int charge(void *context, const struct intake_record *taken, const struct costs *costs)
 {
 	struct page_data *data = context;
-	struct page_cell cell = { .wall_ns = record->wall_ns, .part = part, .costs = *costs };
+	struct page_cell cell = { .wall_ns = taken->raw->wall_ns,
+				  .part = totals_part_of(taken->attribution),
+				  .costs = *costs };
 	struct page_request *owner = &data->nobody;
-	struct record_text id;
 	int r = 0;
 
-	if (request ? data->has_request_threads : data->has_threads)
-		r = name_thread(data, record, &cell.thread);
-	if (r == 0 && part == TOTALS_PART_ATTRIBUTED)
-		r = name_group(data, record, &cell.group);
-	if (r == 0 && request) {
-		id = open_request_id(&request->open);
-		r = page_request_provide(data, id.bytes, id.size_bytes, &owner);
-	}
+	if (taken->request ? data->has_request_threads : data->has_threads)
+		r = name_thread(data, taken->raw, &cell.thread);
+	if (r == 0 && cell.part == TOTALS_PART_ATTRIBUTED)
+		r = name_group(data, taken->raw, &cell.group);
+	if (r == 0)
+		r = find_owner(data, taken, &owner);
 	if (r == 0)
 		r = page_request_add_cell(data, owner, &cell);
 	if (r < 0)
@@ -115,19 +127,17 @@ static bool read_slice(const struct record_view *record, struct page_slice *ret_
 	return true;
 }
 
-static int add_slice(struct page_data *data, const struct record_view *record)
+static int add_slice(struct page_data *data, const struct intake_record *taken)
 {
 	struct page_request *request;
 	struct page_slice slice;
-	struct record_text id;
 	int r;
 
-	if (!record_view_text(record, "request_id", &id) || id.size_bytes == 0 ||
-	    !read_slice(record, &slice))
+	if (!taken->is_wanted || !taken->request || !read_slice(taken->view, &slice))
 		return 0;
-	r = page_request_provide(data, id.bytes, id.size_bytes, &request);
+	r = find_owner(data, taken, &request);
 	if (r == 0)
-		r = name_thread(data, record, &slice.thread);
+		r = name_thread(data, taken->view, &slice.thread);
 	if (r == 0 && request->slice_count == SLICES_OF_REQUEST_MAX) {
 		data->dropped_slices++;
 		return 0;
@@ -137,30 +147,16 @@ static int add_slice(struct page_data *data, const struct record_view *record)
 	return r < 0 ? r : page_reduce(data);
 }
 
-/* Whose it is; NULL: of nobody that is wanted. */
-static int find_sampled(struct page_data *data, const struct record_view *record,
-			struct page_request **ret_request)
+static int add_sample(struct page_data *data, const struct intake_record *taken)
 {
-	const struct totals *totals = data->totals;
-	struct record_text id;
-
-	*ret_request = &data->nobody;
-	if (attribution_has_context(attribution_of(record)) &&
-	    record_view_text(record, "request_id", &id) && id.size_bytes > 0)
-		return page_request_provide(data, id.bytes, id.size_bytes, ret_request);
-	if (filter_judge(&totals->filter, record, recording_comm(&totals->recording, record)) !=
-	    FILTER_YES)
-		*ret_request = NULL;
-	return 0;
-}
-
-static int add_sample(struct page_data *data, const struct record_view *record)
-{
+	const struct record_view *record = taken->raw;
 	struct page_sample sample = { .wall_ns = record->wall_ns,
-				      .part = totals_part_of(attribution_of(record)) };
+				      .part = totals_part_of(taken->attribution) };
 	struct page_request *request;
 	int r;
 
+	if (!taken->is_wanted)
+		return 0;
 	while (!stacks_weigh(record, sample.measure, &sample.samples, &sample.stands_for_ns))
 		if (sample.measure++ == STACKS_OFF_CPU)
 			return 0;
@@ -168,10 +164,8 @@ static int add_sample(struct page_data *data, const struct record_view *record)
 		data->dropped_samples += sample.samples;
 		return 0;
 	}
-	r = find_sampled(data, record, &request);
-	if (r < 0 || !request)
-		return r;
-	if (sample.part == TOTALS_PART_ATTRIBUTED)
+	r = find_owner(data, taken, &request);
+	if (r == 0 && sample.part == TOTALS_PART_ATTRIBUTED)
 		r = name_group(data, record, &sample.group);
 	if (r == 0)
 		r = frames_find_sampled(&data->frames, record, &sample.frame);
@@ -180,22 +174,33 @@ static int add_sample(struct page_data *data, const struct record_view *record)
 	return r < 0 ? r : page_reduce(data);
 }
 
-static int take(void *context, const struct record_view *record)
+static int take(void *context, const struct intake_record *taken)
+{
+	struct page_data *data = context;
+
+	switch (taken->view->kind) {
+	case RECORD_KIND_CPU:
+		return page_times_add(&data->times, taken->view);
+	case RECORD_KIND_SLICE:
+		return add_slice(data, taken);
+	case RECORD_KIND_SAMPLE:
+		return add_sample(data, taken);
+	default:
+		return 0;
+	}
+}
+
+static int other(void *context, const struct record_view *record)
 {
 	struct page_data *data = context;
 
 	switch (record->kind) {
-	case RECORD_KIND_CPU:
 	case RECORD_KIND_BALANCE:
 	case RECORD_KIND_GAP:
 	case RECORD_KIND_SELF:
 		return page_times_add(&data->times, record);
-	case RECORD_KIND_SLICE:
-		return add_slice(data, record);
 	case RECORD_KIND_STACK:
 		return frames_add(&data->frames, record);
-	case RECORD_KIND_SAMPLE:
-		return add_sample(data, record);
 	default:
 		return 0;
 	}
@@ -204,10 +209,10 @@ static int take(void *context, const struct record_view *record)
 static int settle(void *context, const struct request *settled)
 {
 	struct page_data *data = context;
-	struct record_text id = open_request_id(&settled->open);
+	struct record_text id = request_id(settled);
 	struct page_request *request = page_request_find(data, id.bytes, id.size_bytes);
 
-	if (request && settled->verdict == FILTER_YES)
+	if (request && settled->costs.record_count > 0)
 		page_request_close(data, request);
 	else if (request)
 		page_request_remove(data, request);
@@ -232,7 +237,7 @@ int page_data_init(struct page_data *data, struct totals *totals, const struct p
 		.seed = random_seed(),
 		.has_threads = true,
 		.has_request_threads = true,
-		.listener = { take, charge, settle, data },
+		.listener = { other, take, charge, settle, data },
 	};
 	frames_init(&data->frames);
 	page_names_init(&data->groups, data->limits.groups);

@@ -72,7 +72,7 @@ static int rank(const struct page_data *data, bool with_open, size_t kept_max,
 	return 0;
 }
 
-/* The group that its next cell without one belongs to, as of grouping.c: the last one's, and before
+/* The group that its next cell without one belongs to, as of intake.h: the last one's, and before
  * that the first one's. */
 static uint32_t first_group(const struct page_request *request)
 {

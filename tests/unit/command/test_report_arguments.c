@@ -160,8 +160,8 @@ static void each_option_asks_for_nothing_else(void **state)
 			(wanted->slowest_percent > 0 ? PERCENT : 0) | (wanted->has_top ? TOP : 0) |
 			(wanted->format != FORMAT_TABLE ? FORMAT : 0) |
 			(wanted->filter.condition_count ? WHERE : 0) |
-			(wanted->filter.since.ns ? SINCE : 0) |
-			(wanted->filter.until.ns ? UNTIL : 0) | (wanted->html ? HTML : 0) |
+			(wanted->filter.since.is_set ? SINCE : 0) |
+			(wanted->filter.until.is_set ? UNTIL : 0) | (wanted->html ? HTML : 0) |
 			(wanted->compare ? COMPARE : 0) | (wanted->alerts ? ALERT : 0);
 		if (found != cases[i].asks_for || strcmp(wanted->paths[0], "json") != 0)
 			fail_msg("%s: 0x%x, not 0x%x", cases[i].arguments, found,

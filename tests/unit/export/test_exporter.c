@@ -129,15 +129,18 @@ static void it_knows_the_keys_of_what_it_was_given_chosen_or_not(void **state)
 static void what_where_gave_up_is_counted(void **state)
 {
 	struct sample sample;
+	uint64_t count = 0;
 
 	(void)state;
 	exported_begin(&exported, EXPORT_FORMAT_CSV, NULL, "tenant=7");
 	assert_int_equal(exporter_left_out(exported.exporter), 0);
-	for (int i = 0; i < 8193; i++) {
+	while (exporter_left_out(exported.exporter) == 0) {
 		sample_begin_cpu(&sample, 7, 8, "r", 1, 1);
 		exported_add(&exported, &sample);
+		count++;
 	}
-	assert_int_equal(exporter_left_out(exported.exporter), 8193);
+	assert_int_equal(exporter_left_out(exported.exporter), count);
+	assert_in_range(count, INTAKE_HELD_BYTES_MAX / 1024, INTAKE_HELD_BYTES_MAX / 256);
 	exported_end(&exported);
 }
 

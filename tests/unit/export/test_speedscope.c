@@ -49,11 +49,11 @@ static void the_cpu_of_requests_that_found_no_room_is_not_sampled(void **state)
 	json_t *root;
 	char *text;
 
-	recorded_stacks_cpu(stacks, "r", 5);
+	recorded_stacks_cpu_of(stacks, "r", "GET /", 5);
 	/* As if there were so many. */
 	count = stacks->contexts->hh.tbl->num_items;
 	stacks->contexts->hh.tbl->num_items = STACKS_CONTEXTS_MAX;
-	recorded_stacks_cpu(stacks, "q", 7);
+	recorded_stacks_cpu_of(stacks, "q", "GET /", 7);
 	stacks->contexts->hh.tbl->num_items = count;
 	assert_int_equal(stacks_finish(stacks), 0);
 	text = print(stacks, speedscope_print);

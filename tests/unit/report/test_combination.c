@@ -55,20 +55,13 @@ static void what_is_written_is_read_and_no_two_are_the_same_text(void **state)
 	}
 }
 
-static void only_absent_parts_that_are_asked_for_are_filled(void **state)
+static void a_part_without_a_text_is_absent(void **state)
 {
-	struct combination from = combination_of("x", "y"), both = combination_of("", ""),
-			   second = combination_of("a", "");
+	struct combination both = combination_of("", ""), second = combination_of("a", "");
 
 	(void)state;
 	assert_int_equal(combination_absent(&both), 3);
 	assert_int_equal(combination_absent(&second), 2);
-	combination_fill(&both, &from, 1);
-	assert_true(record_text_is(both.parts[0].text, "x"));
-	assert_int_equal(combination_absent(&both), 2);
-	combination_fill(&second, &from, 3);
-	assert_true(record_text_is(second.parts[0].text, "a"));
-	assert_true(record_text_is(second.parts[1].text, "y"));
 }
 
 /* NULL: the record has no such field. */
@@ -181,26 +174,6 @@ static void what_ran_stays_apart_whenever_the_key_came(void **state)
 	add("3", NULL, NULL, NULL, 64);
 	add("3", "PUT", NULL, "d", 128);
 	expect("|PUT 64 0; a| 32 1; a|GET 5 0; b|GET 18 1; c|GET 8 0; d|PUT 128 1; none 0 0");
-}
-
-static void of_very_many_combinations_the_key_comes_too_late(void **state)
-{
-	char name[8];
-
-	(void)state;
-	begin("thread_name,endpoint");
-	for (int i = 0; i < GROUPING_HELD_MAX; i++) {
-		(void)snprintf(name, sizeof(name), "%d", i);
-		add("1", NULL, NULL, name, 1);
-	}
-	assert_int_equal(totals.groupings[0].group_count, 0);
-	add("1", NULL, NULL, "z", 1);
-	assert_int_equal(totals.groupings[0].group_count, GROUPING_HELD_MAX + 1);
-	add("1", NULL, NULL, "1", 2);
-	add("1", "GET", NULL, "0", 4);
-	assert_int_equal(totals_finish(&totals), 0);
-	assert_int_equal(totals.groupings[0].group_count, GROUPING_HELD_MAX + 3);
-	assert_int_equal(totals.all.sums[COST_CPU], GROUPING_HELD_MAX + 7);
 }
 
 static void by_what_it_was_all_time_is_there(void **state)
@@ -372,12 +345,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(what_is_written_is_read_and_no_two_are_the_same_text),
-		TEST(only_absent_parts_that_are_asked_for_are_filled),
+		TEST(a_part_without_a_text_is_absent),
 		TEST(each_combination_is_a_group),
 		TEST(a_key_that_a_request_never_has_is_absent),
 		TEST(all_time_of_a_request_has_its_keys),
 		TEST(what_ran_stays_apart_whenever_the_key_came),
-		TEST(of_very_many_combinations_the_key_comes_too_late),
 		TEST(by_what_it_was_all_time_is_there),
 		TEST(what_a_filter_held_back_has_its_keys),
 		TEST(what_is_unattributed_is_told_by_thread),

@@ -38,7 +38,7 @@ static int add(struct sample *sample, const char *comm)
 			 0);
 	costs = costs_of_record(&view);
 	memory_fails_after(memory);
-	r = grouping_add(&grouping, &view, &costs, text, NULL, NULL, NULL);
+	r = grouping_add(&grouping, &view, &costs, text, NULL);
 	memory_never_fails();
 	msgpack_sbuffer_destroy(&sample->buffer);
 	return r;
@@ -174,7 +174,6 @@ static void add_whole_request(const char *const *endpoints, size_t count)
 	static struct record_view view;
 	struct costs costs = { .record_count = 1, .sums[COST_CPU] = 1 }, before = { 0 };
 	struct group *place = NULL;
-	struct held *held = NULL;
 
 	for (size_t i = 0; i < count; i++) {
 		struct sample sample;
@@ -187,13 +186,13 @@ static void add_whole_request(const char *const *endpoints, size_t count)
 		assert_int_equal(record_view_decode((const uint8_t *)sample.buffer.data,
 						    sample.buffer.size, &view),
 				 0);
-		assert_int_equal(grouping_add(&grouping, &view, &costs, (struct record_text){ 0 },
-					      &place, &before, &held),
-				 0);
+		assert_int_equal(
+			grouping_add(&grouping, &view, &costs, (struct record_text){ 0 }, &place),
+			0);
 		costs_add(&before, &costs);
 		msgpack_sbuffer_destroy(&sample.buffer);
 	}
-	assert_int_equal(grouping_settle(&grouping, place, &before, &held), 0);
+	assert_int_equal(grouping_settle(&grouping, place, &before), 0);
 }
 
 static int64_t cpu_of(const char *value)
@@ -204,32 +203,31 @@ static int64_t cpu_of(const char *value)
 	return -1;
 }
 
-static void what_a_request_used_before_and_after_it_had_a_value_is_that_values(void **state)
+static void a_record_without_a_value_is_in_no_group(void **state)
 {
-	static const char *const late[] = { NULL, "", "cart", NULL }, *const never[] = { NULL, "" },
-				 *const moves[] = { "cart", "order", NULL };
+	static const char *const some[] = { "", "cart", NULL }, *const moves[] = { "cart",
+										   "order" };
 
 	(void)state;
 	begin("endpoint");
-	add_whole_request(late, 4);
-	assert_int_equal(cpu_of("cart"), 4);
-	assert_int_equal(grouping.without_value.record_count, 0);
-	add_whole_request(never, 2);
-	assert_int_equal(cpu_of("cart"), 4);
+	add_whole_request(some, 3);
+	assert_int_equal(cpu_of("cart"), 1);
 	assert_int_equal(grouping.without_value.sums[COST_CPU], 2);
 	assert_int_equal(grouping.without_value_count, 1);
-	assert_int_equal(grouping.without_value_requests.figures[FIGURE_CPU].largest, 2);
+	assert_int_equal(grouping.without_value_requests.figures[FIGURE_CPU].largest, 3);
+	assert_int_equal(grouping.open_count, 0);
+	add_whole_request(moves, 2);
+	assert_int_equal(cpu_of("cart"), 2);
+	assert_int_equal(cpu_of("order"), 1);
 	assert_int_equal(grouping.request_count, 2);
-	add_whole_request(moves, 3);
-	assert_int_equal(cpu_of("cart"), 5);
-	assert_int_equal(cpu_of("order"), 2);
-	/* By what ran, each record is its own thread's. */
 	begin("tid");
-	add_whole_request(late, 4);
-	assert_int_equal(cpu_of("42/7"), 4);
+	add_whole_request(some, 3);
+	assert_int_equal(cpu_of("42/7"), 3);
+	/* A request of no named thread is counted, too. */
 	begin("comm");
-	add_whole_request(late, 4);
-	assert_int_equal(grouping.without_value.sums[COST_CPU], 4);
+	add_whole_request(some, 3);
+	assert_int_equal(grouping.without_value.sums[COST_CPU], 3);
+	assert_int_equal(grouping.without_value_count, 1);
 }
 
 static void a_request_is_counted_and_measured_where_it_was_last(void **state)
@@ -305,9 +303,8 @@ static void the_longest_host_and_the_highest_ids_have_room(void **state)
 			.integer = INT64_MAX,
 		};
 	begin("tid");
-	assert_int_equal(
-		grouping_add(&grouping, &view, &costs, (struct record_text){ 0 }, NULL, NULL, NULL),
-		0);
+	assert_int_equal(grouping_add(&grouping, &view, &costs, (struct record_text){ 0 }, NULL),
+			 0);
 	assert_int_equal(only_group()->value_bytes, sizeof(host) + sizeof(ids) - 1);
 	assert_true(record_text_is(grouping_label(only_group(), false), ids + 1));
 }
@@ -386,9 +383,8 @@ static void without_memory_for_any_part_it_says_so(void **state)
 	while (r < 0) {
 		struct sample sample;
 		struct record_view *view = malloc(sizeof(*view));
-		struct costs before = { 0 }, costs;
 		struct group *place = NULL;
-		struct held *held = NULL;
+		struct costs costs;
 
 		begin("tid");
 		sample_begin_cpu(&sample, 42, 7, "r", 1, 0);
@@ -399,10 +395,10 @@ static void without_memory_for_any_part_it_says_so(void **state)
 				 0);
 		costs = costs_of_record(view);
 		memory_fails_once_after(successes++);
-		r = grouping_add(&grouping, view, &costs, (struct record_text){ "ruby", 4 }, &place,
-				 &before, &held);
+		r = grouping_add(&grouping, view, &costs, (struct record_text){ "ruby", 4 },
+				 &place);
 		if (r == 0)
-			r = grouping_settle(&grouping, place, &costs, &held);
+			r = grouping_settle(&grouping, place, &costs);
 		memory_never_fails();
 		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
 		msgpack_sbuffer_destroy(&sample.buffer);
@@ -438,7 +434,7 @@ int main(void)
 		TEST(each_cost_is_of_its_own_fields),
 		TEST(the_whole_counts_where_its_parts_are_there_too),
 		TEST(a_share_is_of_something_that_was_measured),
-		TEST(what_a_request_used_before_and_after_it_had_a_value_is_that_values),
+		TEST(a_record_without_a_value_is_in_no_group),
 		TEST(a_request_is_counted_and_measured_where_it_was_last),
 		TEST(a_recording_of_too_many_values_is_refused),
 		TEST(threads_are_told_by_host_and_pid),

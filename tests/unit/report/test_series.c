@@ -182,7 +182,7 @@ static void of_a_late_key_each_step_has_its_own_part(void **state)
 	expect_cell(2, 2, "a", 4, 0);
 }
 
-static void what_a_filter_held_back_is_in_some_step(void **state)
+static void what_a_filter_held_back_is_in_its_own_step(void **state)
 {
 	(void)state;
 	begin("endpoint", 0);
@@ -190,8 +190,9 @@ static void what_a_filter_held_back_is_in_some_step(void **state)
 	add(1, S, "1", "", 1);
 	add(2, S, "1", "a", 2);
 	make(0);
-	assert_int_equal(series.step_count, 1);
-	expect_step(0, 1, 3, 1, 1);
+	assert_int_equal(series.step_count, 2);
+	expect_step(0, 0, 1, 0, 1);
+	expect_step(1, 1, 2, 1, 1);
 }
 
 static void overflow_and_what_could_not_be_read_are_no_groups(void **state)
@@ -297,7 +298,7 @@ int main(void)
 		TEST(a_window_is_in_the_step_that_holds_its_middle),
 		TEST(steps_can_be_made_longer_and_nothing_is_lost),
 		TEST(of_a_late_key_each_step_has_its_own_part),
-		TEST(what_a_filter_held_back_is_in_some_step),
+		TEST(what_a_filter_held_back_is_in_its_own_step),
 		TEST(overflow_and_what_could_not_be_read_are_no_groups),
 		TEST(a_length_is_chosen_that_people_count_in),
 		TEST(nothing_makes_no_steps),

@@ -318,18 +318,44 @@ static void what_is_not_known_to_be_of_a_request_is_of_none(void **state)
 	}
 }
 
-static void a_key_has_its_last_value_that_is_not_empty(void **state)
+static void a_request_has_a_part_for_each_value_of_its_keys(void **state)
+{
+	const struct stacks_slowest slowest = { .count = 1, .by_cpu = true };
+	struct stacks *stacks = *state;
+	const struct stacks_context *first, *last;
+
+	add_cpu(stacks, "r", "", 1);
+	add_cpu(stacks, "r", "GET /first", 2);
+	add_cpu(stacks, "r", "GET /last", 4);
+	add_cpu(stacks, "r", "", 8);
+	add_cpu(stacks, "q", "GET /last", 13);
+	assert_int_equal(stacks_finish(stacks), 0);
+	first = stacks_next(stacks, NULL);
+	assert_string_equal(stacks_value(first, "endpoint")->bytes, "GET /first");
+	assert_int_equal(first->spent_ns, 3);
+	assert_ptr_equal(first->request, first);
+	last = stacks_next(stacks, first);
+	assert_string_equal(stacks_value(last, "endpoint")->bytes, "GET /last");
+	assert_int_equal(last->spent_ns, 12);
+	assert_ptr_equal(last->request, first);
+	assert_ptr_equal(first->next_part, last);
+	assert_ptr_equal(first->last_part, last);
+	assert_null(last->next_part);
+	/* It is the slowest as a whole. */
+	assert_int_equal(stacks_keep_slowest(stacks, &slowest), 0);
+	assert_int_equal(stacks->sums.spent_ns, 15);
+}
+
+static void all_keys_with_a_value_are_labels(void **state)
 {
 	struct stacks *stacks = *state;
 	const struct stacks_context *context;
 	struct sample sample;
 	char key[8];
 
-	add_cpu(stacks, "r", "GET /first", 1);
-	add_cpu(stacks, "r", "GET /last", 1);
-	add_cpu(stacks, "r", "", 1);
 	sample_begin(&sample, "cpu", 7);
 	sample_text(&sample, "request_id", "r");
+	sample_text(&sample, "endpoint", "GET /last");
 	for (int i = 0; i < STACKS_LABELS_MAX; i++) {
 		(void)snprintf(key, sizeof(key), "k%d", i);
 		sample_text(&sample, key, key);
@@ -525,6 +551,7 @@ static void samples_and_frames_that_find_no_room_are_counted(void **state)
 	struct stacks *stacks = *state;
 	unsigned int before;
 
+	add_cpu(stacks, "r", "GET /", 1);
 	add_sample(stacks, "r", "1", 1);
 	before = pretend(stacks->places->hh.tbl, STACKS_PLACES_MAX - 1);
 	add_sample(stacks, "r", "2", 2);
@@ -555,6 +582,7 @@ static void add_span(struct stacks *stacks, const char *request_id, int64_t firs
 
 	sample_begin(&sample, "cpu", 7);
 	sample_text(&sample, "request_id", request_id);
+	sample_text(&sample, "endpoint", "GET /");
 	sample_number(&sample, "cpu_ns", 1);
 	if (first_ns > 0) {
 		sample_number(&sample, "first_ns", first_ns);
@@ -650,7 +678,8 @@ static void only_what_is_in_the_span_of_time_counts(void **state)
 	struct stacks *stacks = *state;
 	struct sample sample;
 
-	stacks->filter.since = (struct filter_time){ .ns = UINT64_C(1700000001) * 1000000000 };
+	stacks->filter.since =
+		(struct filter_time){ .is_set = true, .ns = UINT64_C(1700000001) * 1000000000 };
 	add_frame(stacks, "1", NULL, "early");
 	sample_begin(&sample, "meta", 7);
 	sample_number(&sample, "interval_ns", 5);
@@ -834,7 +863,8 @@ int main(void)
 		TEST(forged_weights_lose_no_nanosecond),
 		TEST(what_ran_in_no_request_is_known_by_its_keys),
 		TEST(what_is_not_known_to_be_of_a_request_is_of_none),
-		TEST(a_key_has_its_last_value_that_is_not_empty),
+		TEST(a_request_has_a_part_for_each_value_of_its_keys),
+		TEST(all_keys_with_a_value_are_labels),
 		TEST(places_are_in_order_whatever_came_first),
 		TEST(a_sample_weighs_as_long_as_its_period),
 		TEST(a_sample_without_a_stack_is_of_an_unknown_one),

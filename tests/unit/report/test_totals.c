@@ -276,7 +276,7 @@ static void each_hash_table_is_keyed_with_a_seed_of_its_own(void **state)
 {
 	const struct totals *totals = *state;
 	const uint64_t seeds[] = {
-		totals->recording.seed,	   totals->known.seed,	      totals->requests.open.seed,
+		totals->recording.seed,	   totals->known.seed,	      totals->intake.requests.seed,
 		totals->groupings[0].seed, totals->groupings[1].seed,
 	};
 
@@ -525,8 +525,8 @@ static void sums_saturate(void **state)
 {
 	struct totals *totals = *state;
 
-	sample_add_cpu(totals, 1, "a", NULL, INT64_MAX, 0);
-	sample_add_cpu(totals, 1, "a", NULL, INT64_MAX, 0);
+	sample_add_cpu(totals, 1, "a", "GET /", INT64_MAX, 0);
+	sample_add_cpu(totals, 1, "a", "GET /", INT64_MAX, 0);
 	assert_int_equal(totals->all.sums[COST_CPU], INT64_MAX);
 }
 
@@ -546,28 +546,32 @@ static int tell(struct told *told, char what, const char *more, int number)
 	return told->at == what ? told->error : 0;
 }
 
-static int hear_take(void *context, const struct record_view *record)
+static int hear_other(void *context, const struct record_view *record)
 {
-	return tell(context, 't', "", record->kind == RECORD_KIND_CPU);
+	return tell(context, 'o', "", record->kind == RECORD_KIND_BALANCE);
 }
 
-static int hear_charge(void *context, const struct record_view *record, enum totals_part part,
-		       const struct request *request, const struct costs *costs)
+static int hear_take(void *context, const struct intake_record *taken)
 {
-	(void)record;
-	return tell(context, 'c', request ? "r" : "n",
-		    (int)part * 100 + (int)costs->sums[COST_CPU]);
+	return tell(context, 't', "", taken->is_wanted);
+}
+
+static int hear_charge(void *context, const struct intake_record *taken, const struct costs *costs)
+{
+	return tell(context, 'c', taken->request ? "r" : "n",
+		    (int)totals_part_of(taken->attribution) * 100 + (int)costs->sums[COST_CPU]);
 }
 
 static int hear_settle(void *context, const struct request *request)
 {
-	return tell(context, 's', "", request->verdict);
+	return tell(context, 's', "", (int)request->costs.record_count);
 }
 
 static void a_listener_hears_what_counts(void **state)
 {
 	struct told told = { 0 };
-	const struct totals_listener listener = { hear_take, hear_charge, hear_settle, &told };
+	const struct totals_listener listener = { hear_other, hear_take, hear_charge, hear_settle,
+						  &told };
 	struct totals *totals = *state;
 	struct sample sample;
 
@@ -578,22 +582,24 @@ static void a_listener_hears_what_counts(void **state)
 	sample_add_cpu(totals, 1, "b", "no", 4, 0);
 	sample_add_cpu(totals, 1, "c", NULL, 8, 0);
 	sample_add_cpu(totals, 1, "", "yes", 16, 0);
+	sample_add_balance(totals, 31, 31, 0, 0);
 	assert_int_equal(totals_finish(totals), 0);
-	assert_string_equal(told.text, "t1 cr1 t1 cr2 t1 t1 cr8 t1 cn16 s1 s0 s2 ");
+	assert_string_equal(told.text, "cr1 t1 cr2 t1 t0 cn16 t1 o1 s2 s0 t0 s0 ");
 	filter_deinit(&totals->filter);
 	told.text[0] = '\0';
 	sample_add_cpu(totals, 1, "", "", 3, 0);
 	sample_begin_cpu(&sample, 42, 0, "", 5, 0);
 	sample_flag(&sample, "overflow");
 	assert_int_equal(sample_add(&sample, totals), 0);
-	assert_string_equal(told.text, "t1 cn103 t1 cn205 ");
+	assert_string_equal(told.text, "cn103 t1 cn205 t1 ");
 }
 
 static void what_a_listener_says_is_passed_on(void **state)
 {
 	static const char places[] = "tc";
 	struct told told = { .error = -EDOM };
-	const struct totals_listener listener = { hear_take, hear_charge, hear_settle, &told };
+	const struct totals_listener listener = { hear_other, hear_take, hear_charge, hear_settle,
+						  &told };
 	struct totals *totals = *state;
 	struct sample sample;
 
@@ -601,6 +607,7 @@ static void what_a_listener_says_is_passed_on(void **state)
 	for (size_t i = 0; i < 2; i++) {
 		told.at = places[i];
 		sample_begin_cpu(&sample, 42, 1, "a", 1, 0);
+		sample_text(&sample, "endpoint", "GET /");
 		assert_int_equal(sample_add(&sample, totals), -EDOM);
 	}
 	told.at = 's';

@@ -89,6 +89,7 @@ static inline void story_slice(struct totals *totals, const char *request_id, co
 	struct sample sample;
 
 	story_begin_slice(&sample, request_id, state, start_ns, end_ns, cpu_number);
+	sample_text(&sample, "endpoint", "GET /");
 	assert_int_equal(story_tell(totals, &sample, 1000), 0);
 }
 

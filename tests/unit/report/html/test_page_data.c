@@ -296,8 +296,8 @@ static void threads_of_nobody_go_first(void **state)
 	(void)state;
 	data.limits.cells = 8;
 	for (int i = 0; i < 8; i++)
-		story_cpu(&totals,
-			  (struct story_cpu){ 1000, i + 1, i < 2 ? "a" : "", "", 1, 0, 0 });
+		story_cpu(&totals, (struct story_cpu){ 1000, i + 1, i < 2 ? "a" : "",
+						       i < 2 ? "GET /" : "", 1, 0, 0 });
 	assert_true(data.has_threads);
 	assert_int_equal(data.cell_count, 8);
 	story_cpu(&totals, (struct story_cpu){ 1000, 50, "", "", 1, 0, 0 });
@@ -525,6 +525,7 @@ static void a_slice_without_a_state_or_a_time_is_none(void **state)
 
 		sample_begin(&sample, "slice", 42);
 		sample_text(&sample, "request_id", "a");
+		sample_text(&sample, "endpoint", "GET /");
 		if (part != 0)
 			sample_text(&sample, "state", "blocked");
 		if (part != 1)
