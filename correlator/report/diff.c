@@ -6,8 +6,6 @@
 
 #include "base/compare.h"
 
-static const double significance = 0.05;
-
 enum {
 	PERCENT = 99
 };
@@ -39,9 +37,14 @@ bool diff_has_several_hosts(const struct diff *diff)
 	       diff->after->recording.has_several_hosts;
 }
 
+uint64_t diff_needed(enum diff_what what)
+{
+	return whats[what].is_mean ? STATISTICS_MEAN_MIN : statistics_needed(PERCENT);
+}
+
 bool diff_has_changed(const struct diff_figure *figure)
 {
-	return figure->is_tested && figure->corrected < significance;
+	return figure->is_tested && statistics_is_change(&figure->difference, figure->corrected);
 }
 
 static int compare_groups(const void *a, const void *b)

@@ -97,6 +97,12 @@ static void write_interval(const struct diff_figure *figure, char ret_text[stati
 	(void)snprintf(ret_text, TABLE_CELL_BYTES, "%s to %s", low, high);
 }
 
+static bool are_too_few(const struct diff_row *row, enum diff_what what)
+{
+	return row->before.request_count < diff_needed(what) ||
+	       row->after.request_count < diff_needed(what);
+}
+
 static const char *verdict_of(const struct diff_row *row, const struct diff_figure *figure)
 {
 	if (!row->before.costs)
@@ -106,10 +112,22 @@ static const char *verdict_of(const struct diff_row *row, const struct diff_figu
 	if (!figure->is_known)
 		return "not measured";
 	if (!figure->is_tested)
-		return figure->before_ns == figure->after_ns ? "equal" : "too few requests";
+		return "equal";
 	if (!diff_has_changed(figure))
 		return "no significant change";
 	return figure->difference.value > 0 ? "MORE" : "LESS";
+}
+
+static void write_verdict(const struct diff_row *row, enum diff_what what,
+			  char ret_text[static TABLE_CELL_BYTES])
+{
+	const struct diff_figure *figure = &row->figures[what];
+
+	if (figure->is_known && !figure->is_tested && are_too_few(row, what))
+		(void)snprintf(ret_text, TABLE_CELL_BYTES, "too few to tell: %" PRIu64 " needed",
+			       diff_needed(what));
+	else
+		(void)strcpy(ret_text, verdict_of(row, figure));
 }
 
 static void write_cell(const void *context, size_t index, size_t column,
@@ -141,7 +159,7 @@ static void write_cell(const void *context, size_t index, size_t column,
 	else if (column == key_count + COLUMN_INTERVAL)
 		write_interval(figure, ret_text);
 	else if (column == key_count + COLUMN_VERDICT)
-		(void)strcpy(ret_text, verdict_of(row, figure));
+		write_verdict(row, (enum diff_what)what, ret_text);
 }
 
 static void print_side(const char *label, const struct totals *totals,

@@ -31,6 +31,7 @@ static void add_value(struct stacks_diff_values *values, int64_t value_ns)
 	values->count++;
 	values->sum += (int64_t)value;
 	values->squares += (unsigned __int128)value * value;
+	values->cubes += (long double)value * value * value;
 }
 
 static int copy_text(struct stacks_diff *diff, const struct frames_text *text,
@@ -149,22 +150,44 @@ static int add_side(struct side *side, const struct stacks *stacks)
 	return r;
 }
 
-static struct histogram histogram_of(const struct stacks_diff_values *values)
+static struct statistics_sample sample_of(const struct stacks_diff_values *values)
 {
-	return (struct histogram){ .count = values->count,
-				   .sum = values->sum,
-				   .squares = values->squares };
+	const long double narrow = 1e-4L; /* part of the mean: less is lost in its third power */
+	struct statistics_sample sample = { .count = values->count };
+	struct histogram moments = { .count = values->count,
+				     .sum = values->sum,
+				     .squares = values->squares };
+	long double count = values->count, mean;
+
+	if (values->count == 0)
+		return sample;
+	mean = values->sum / count;
+	sample.mean = (double)mean;
+	(void)histogram_variance(&moments, &sample.variance);
+	if (sample.variance > (double)(narrow * mean * narrow * mean))
+		sample.third = (double)(values->cubes / count -
+					3 * mean * ((long double)values->squares / count) +
+					2 * mean * mean * mean);
+	return sample;
+}
+
+static bool mean_of(const struct stacks_diff_values *values, int64_t *ret_mean_ns)
+{
+	if (values->count == 0)
+		return false;
+	*ret_mean_ns = values->sum / (int64_t)values->count;
+	return true;
 }
 
 static void compare(struct diff_figure *figure, const struct stacks_diff_values *values_before,
 		    const struct stacks_diff_values *values_after, bool is_enough)
 {
-	struct histogram before = histogram_of(values_before), after = histogram_of(values_after);
+	struct statistics_sample before = sample_of(values_before), after = sample_of(values_after);
 
-	figure->is_known = histogram_mean(&before, &figure->before_ns) &&
-			   histogram_mean(&after, &figure->after_ns);
+	figure->is_known = mean_of(values_before, &figure->before_ns) &&
+			   mean_of(values_after, &figure->after_ns);
 	figure->is_tested = figure->is_known && is_enough &&
-			    statistics_compare_means(&before, &after, &figure->difference);
+			    statistics_compare_samples(&before, &after, &figure->difference);
 }
 
 static void compare_row(const struct stacks_diff *diff, struct stacks_diff_row *row)

@@ -32,6 +32,7 @@ struct stacks_diff_values {
 	uint64_t count;
 	int64_t sum;
 	unsigned __int128 squares;
+	long double cubes;
 };
 
 struct stacks_diff_row {

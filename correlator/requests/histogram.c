@@ -159,15 +159,20 @@ bool histogram_next(const struct histogram *histogram, unsigned int *cursor,
 		int doubling = (int)(*cursor / HISTOGRAM_BUCKETS);
 		int bucket = (int)(*cursor % HISTOGRAM_BUCKETS);
 		const uint64_t *counts = histogram->doublings[doubling];
-		int64_t middle = middle_of(doubling, bucket);
+		int64_t middle = middle_of(doubling, bucket), value = middle;
 
 		if (!counts || counts[bucket] == 0)
 			continue;
-		if (middle < histogram->least)
-			middle = histogram->least;
-		if (middle > histogram->largest)
-			middle = histogram->largest;
-		*ret_bucket = (struct histogram_bucket){ middle, counts[bucket] };
+		if (value < histogram->least)
+			value = histogram->least;
+		if (value > histogram->largest)
+			value = histogram->largest;
+		*ret_bucket = (struct histogram_bucket){
+			.value = value,
+			.count = counts[bucket],
+			.middle = middle,
+			.width = (int64_t)1 << (doubling > 0 ? doubling - 1 : 0),
+		};
 		++*cursor;
 		return true;
 	}

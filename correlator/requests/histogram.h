@@ -49,6 +49,8 @@ bool histogram_variance(const struct histogram *histogram, double *ret_variance)
 struct histogram_bucket {
 	int64_t value; /* its middle, or the least or largest of all */
 	uint64_t count;
+	int64_t middle; /* the same of this bucket in any histogram */
+	int64_t width;
 };
 
 /* Those buckets by value; *cursor starts at 0. False at the end. */

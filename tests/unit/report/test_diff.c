@@ -424,11 +424,20 @@ static void several_keys_have_a_column_each_and_what_is_hidden_is_counted(void *
 
 static void less_than_one_in_twenty_is_a_change(void **state)
 {
+	struct diff_figure figure = { .is_tested = true,
+				      .difference = { .low = 1, .high = 2 },
+				      .corrected = 0.0499 };
+
 	(void)state;
-	assert_true(
-		diff_has_changed(&(struct diff_figure){ .is_tested = true, .corrected = 0.0499 }));
-	assert_false(
-		diff_has_changed(&(struct diff_figure){ .is_tested = true, .corrected = 0.05 }));
+	assert_true(diff_has_changed(&figure));
+	figure.difference = (struct difference){ .low = -2, .high = -1 };
+	assert_true(diff_has_changed(&figure));
+	figure.corrected = 0.05;
+	assert_false(diff_has_changed(&figure));
+	figure.corrected = 0.0499;
+	/* The interval knows of buckets. */
+	figure.difference = (struct difference){ .low = -1, .high = 2 };
+	assert_false(diff_has_changed(&figure));
 	assert_false(diff_has_changed(&(struct diff_figure){ .corrected = 0.0499 }));
 }
 
@@ -441,8 +450,10 @@ static void of_few_requests_it_says_so(void **state)
 	add(&after, "a", 6, 5);
 	compare();
 	text = print(format_diff_table, 0, 120);
-	expect_in(text, "cpu mean     5 ns   6 ns  +20.0 %              -  too few requests");
-	expect_in(text, "wall mean    5 ns   5 ns   +0.0 %              -  equal");
+	expect_in(text,
+		  "cpu mean     5 ns   6 ns  +20.0 %              -  too few to tell: 10 needed");
+	expect_in(text,
+		  "wall p99     5 ns   5 ns   +0.0 %              -  too few to tell: 368 needed");
 	expect_in(text, "nothing to compare: too few requests with a request_id");
 	free(text);
 }
@@ -452,7 +463,7 @@ static void files_are_told_with_what_is_wrong_with_them(void **state)
 	static const char *const keys[] = { "\"damaged_bytes\":7", "\"truncated\":true" };
 	struct format_file files[2] = { { .name = "a", .damaged_places = 1, .damaged_bytes = 7 },
 					{ .name = "b", .is_truncated = true } };
-	struct format_options options = { .width = 40, .files = files, .file_count = 2 };
+	struct format_options options = { .width = 60, .files = files, .file_count = 2 };
 	char *text = NULL;
 	size_t size_bytes;
 	FILE *out;
@@ -471,7 +482,7 @@ static void files_are_told_with_what_is_wrong_with_them(void **state)
 			char *heading = strstr(text, "\nendpoint");
 
 			assert_non_null(heading);
-			assert_int_equal(strcspn(heading + 1, "\n") > 40, i == 1);
+			assert_int_equal(strcspn(heading + 1, "\n") > 60, i == 1);
 			expect_in(text, "DAMAGED");
 			expect_in(text, "truncated\n");
 		} else {
@@ -529,7 +540,7 @@ static void what_is_not_there_to_compare_is_said(void **state)
 	compare();
 	text = print(format_diff_table, 0, 120);
 	expect_in(text, "GET /          (no tenant)     1 → 1  cpu mean     0 ns   5 ns"
-			"         -              -  too few requests");
+			"         -              -  too few to tell: 10 needed");
 	expect_in(text, "wall mean       -      -         -              -  not measured");
 	expect_in(text, "(no endpoint)  seven           1 → 1  cpu mean     4 ns   4 ns");
 	free(text);

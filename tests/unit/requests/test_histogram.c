@@ -110,7 +110,7 @@ static void the_variance_is_that_of_a_sample(void **state)
 
 static void buckets_come_by_value_and_hold_all(void **state)
 {
-	struct histogram_bucket bucket = { -1, 0 };
+	struct histogram_bucket bucket = { .value = -1 };
 	unsigned int cursor = 0;
 	uint64_t count = 0;
 
