@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What was spent in stacks and in the bars of a trace: only its sums, of all and of each endpoint."""
+import gzip
+
+import rule
+from figures import csv_rows, load, shown_label
+
+
+def costs_of(question):
+    return ("blocked_ns", "run_queue_ns") if question.view.startswith("off-cpu") else ("cpu_ns",)
+
+
+def expect_stacks(recording, chosen, question):
+    spent_ns = chosen.spent_ns(costs_of(question))
+    return {("all", (), "spent"): spent_ns, ("all", (), "of its parts"): spent_ns}
+
+
+def parse_stacks_json(output, question):
+    report = load(output)
+    names = ("off_cpu_ns", "off_cpu_in_none_ns") if question.view == "off-cpu json" else \
+        ("cpu_ns", "not_sampled_cpu_ns")
+    parts_ns = sum(branch["self_ns"] for branch in report["branches"]) + report["all"][names[1]]
+    return {("all", (), "spent"): report["all"][names[0]], ("all", (), "of its parts"): min(parts_ns, rule.MOST)}
+
+
+def parse_stacks_csv(output, question):
+    heading, rows = csv_rows(output)
+    at = heading.index("self_ns"), heading.index("total_ns")
+    parts_ns = sum(int(row[at[0]]) for row in rows if row[0] == "branch")
+    sums = {row[0]: int(row[at[1]]) for row in rows if row[0] in ("all", "not_sampled")}
+    return {("all", (), "spent"): sums["all"],
+            ("all", (), "of its parts"): min(parts_ns + sums["not_sampled"], rule.MOST)}
+
+
+def expect_folded(recording, chosen, question):
+    return {("all", (), "of its parts"): chosen.spent_ns(costs_of(question))}
+
+
+def parse_folded(output, question):
+    lines = output.decode("utf-8", "surrogateescape").split("\n")[:-1]
+    return {("all", (), "of its parts"): min(sum(int(line.rsplit(" ", 1)[1]) for line in lines), rule.MOST)}
+
+
+def expect_by_endpoint(recording, chosen, question):
+    figures = {("all", (), "of its parts"): chosen.spent_ns(costs_of(question))}
+    for place in chosen.table(("endpoint",)).groups():
+        spent_ns = chosen.spent_ns(costs_of(question), place, ("endpoint",))
+        if spent_ns:
+            figures["endpoint", shown_label(place, ("endpoint",)), "of its parts"] = spent_ns
+    return figures
+
+
+def parse_speedscope(output, question):
+    profiles = load(output)["profiles"]
+    figures = {}
+    for number, profile in enumerate(profiles):
+        parts_ns = min(sum(profile["weights"]), rule.MOST)
+        path = ("all", ()) if number == 0 else ("endpoint", (profile["name"],))
+        figures[*path, "of its parts"] = parts_ns
+        if parts_ns != profile["endValue"]:
+            figures[*path, "endValue"] = profile["endValue"]
+    return figures
+
+
+def read_varint(data, at):
+    value = shift = 0
+    while True:
+        byte = data[at]
+        value |= (byte & 0x7f) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            return value, at
+
+
+def read_message(data):
+    """The fields of a message of Protocol Buffers, as (number, value)."""
+    fields, at = [], 0
+    while at < len(data):
+        tag, at = read_varint(data, at)
+        if tag & 7 == 0:
+            value, at = read_varint(data, at)
+        else:
+            length, at = (8, at) if tag & 7 == 1 else read_varint(data, at)
+            value, at = data[at:at + length], at + length
+        fields.append((tag >> 3, value))
+    return fields
+
+
+def numbers_of(fields, number):
+    """Of a repeated field, packed or not."""
+    numbers = []
+    for at, value in fields:
+        if at != number:
+            continue
+        place = 0
+        while not isinstance(value, int) and place < len(value):
+            one, place = read_varint(value, place)
+            numbers.append(one)
+        numbers += [value] if isinstance(value, int) else []
+    return numbers
+
+
+def first_of(fields, number, otherwise=0):
+    return next((value for at, value in fields if at == number), otherwise)
+
+
+def sum_by_endpoint(parts):
+    """Of (endpoint or None, ns)."""
+    figures = {("all", (), "of its parts"): min(sum(ns for _, ns in parts), rule.MOST)}
+    for endpoint in {endpoint for endpoint, ns in parts if endpoint is not None and ns}:
+        sum_ns = sum(ns for of, ns in parts if of == endpoint)
+        figures["endpoint", (endpoint,), "of its parts"] = min(sum_ns, rule.MOST)
+    return figures
+
+
+def parse_pprof(output, question):
+    profile = read_message(gzip.decompress(output))
+    texts = [value.decode("utf-8", "surrogateescape") for number, value in profile if number == 6]
+    parts = []
+    for sample in [read_message(value) for number, value in profile if number == 2]:
+        labels = [read_message(value) for number, value in sample if number == 3]
+        named = {texts[first_of(label, 1)]: texts[first_of(label, 2)] for label in labels if first_of(label, 2)}
+        parts.append((named.get("endpoint"), numbers_of(sample, 2)[1]))
+    return sum_by_endpoint(parts)
+
+
+def parse_otlp(output, question):
+    data = read_message(output)
+    dictionary = [field for number, value in data if number == 2 for field in read_message(value)]
+    texts = [value.decode("utf-8", "surrogateescape") for number, value in dictionary if number == 5]
+    attributes = []
+    for pair in [read_message(value) for number, value in dictionary if number == 6]:
+        value = first_of(read_message(first_of(pair, 2, b"")), 1, b"")
+        attributes.append((texts[first_of(pair, 1)], value))
+    scope = read_message(first_of(read_message(first_of(data, 1)), 2))
+    profile = read_message(first_of(scope, 2))
+    parts = []
+    for sample in [read_message(value) for number, value in profile if number == 2]:
+        named = dict(attributes[number] for number in numbers_of(sample, 2))
+        endpoint = named.get("endpoint")
+        parts.append((endpoint and endpoint.decode("utf-8", "surrogateescape"), sum(numbers_of(sample, 4))))
+    return sum_by_endpoint(parts)
+
+
+def expect_perfetto(recording, chosen, question):
+    return {("all", (), "of its parts"): min(sum(record.count("cpu_ns") or 0 for record in chosen.cpu), rule.MOST),
+            ("window", (), "count"): len(chosen.cpu),
+            ("thread", (), "count"): sum(record.kind == "slice" for record in chosen.records)}
+
+
+def parse_perfetto(output, question):
+    """Each bar has its record's figures as annotations; that of a window is of a cpu record."""
+    packets = [read_message(value) for number, value in read_message(output) if number == 1]
+    bars = {b"window": [], b"thread": []}
+    for event in [read_message(first_of(packet, 11)) for packet in packets if first_of(packet, 11)]:
+        if first_of(event, 22) in bars:
+            bars[first_of(event, 22)].append(event)
+    spent_ns = 0
+    for event in bars[b"window"]:
+        notes = [read_message(value) for number, value in event if number == 4]
+        spent_ns += sum(first_of(note, 4) for note in notes if first_of(note, 10) == b"cpu_ns")
+    return {("all", (), "of its parts"): min(spent_ns, rule.MOST), ("window", (), "count"): len(bars[b"window"]),
+            ("thread", (), "count"): len(bars[b"thread"])}

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The views of the tool: how each is asked for, and whether it has what the reference says."""
+import os
+import subprocess
+
+import openmetrics
+import page
+import questions
+import records
+import rows
+import rule
+import series
+import stacks
+import story
+import syscalls
+import tables
+from figures import differences
+
+PATIENCE_SECONDS = 20
+MANY_COLUMNS = "1000"
+# What reading an output ends in that is no such output.
+UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, OSError, EOFError)
+COMMANDS = {"export csv": ("export", "--format", "csv"), "export ndjson": ("export", "--format", "ndjson"),
+            "openmetrics": ("export", "--format", "openmetrics"),
+            "stacks json": ("report", "--stacks", "--format", "json"),
+            "stacks csv": ("report", "--stacks", "--format", "csv"),
+            "off-cpu json": ("report", "--stacks", "--off-cpu", "--format", "json"),
+            "syscalls json": ("report", "--syscalls", "--format", "json"),
+            "syscalls csv": ("report", "--syscalls", "--format", "csv"),
+            "html": ("report", "--html", "-"), "request": ("report", "--format", "json"),
+            "over time json": ("report", "--over-time", "--format", "json"),
+            "over time csv": ("report", "--over-time", "--format", "csv"),
+            "over time ndjson": ("report", "--over-time", "--format", "ndjson"),
+            "syscalls ndjson": ("report", "--syscalls", "--format", "ndjson"),
+            "slowest": ("report", "--slowest=1000", "--format", "json"),
+            "off-cpu folded": ("export", "--off-cpu", "--format", "folded"),
+            "off-cpu pprof": ("export", "--off-cpu", "--format", "pprof"),
+            "off-cpu speedscope": ("export", "--off-cpu", "--format", "speedscope"),
+            "top": ("top", "--batch", "--span", "all", "--speed", "max")}
+# What is expected, and what is found, by the name of the view.
+VIEWS = {
+    "json": (rows.expect_json, rows.parse_json),
+    "csv": (rows.expect_rows, rows.parse_csv),
+    "ndjson": (rows.expect_rows, rows.parse_ndjson),
+    "table": (tables.expect_table, tables.parse_table),
+    "html": (page.expect_page, page.parse_page),
+    "top": (tables.expect_top, tables.parse_top),
+    "over time json": (series.expect_steps, series.parse_steps_json),
+    "over time csv": (series.expect_steps, series.parse_steps_csv),
+    "openmetrics": (openmetrics.expect_openmetrics, openmetrics.parse_openmetrics),
+    "export ndjson": (records.expect_records, records.parse_records),
+    "export csv": (records.expect_record_rows, records.parse_record_rows),
+    "folded": (stacks.expect_folded, stacks.parse_folded),
+    "speedscope": (stacks.expect_by_endpoint, stacks.parse_speedscope),
+    "pprof": (stacks.expect_by_endpoint, stacks.parse_pprof),
+    "otlp": (stacks.expect_by_endpoint, stacks.parse_otlp),
+    "stacks json": (stacks.expect_stacks, stacks.parse_stacks_json),
+    "stacks csv": (stacks.expect_stacks, stacks.parse_stacks_csv),
+    "off-cpu json": (stacks.expect_stacks, stacks.parse_stacks_json),
+    "syscalls json": (syscalls.expect_syscalls, syscalls.parse_syscalls_json),
+    "syscalls csv": (syscalls.expect_syscalls, syscalls.parse_syscalls_csv),
+    "over time ndjson": (series.expect_steps, series.parse_steps_ndjson),
+    "syscalls ndjson": (syscalls.expect_syscalls, syscalls.parse_syscalls_ndjson),
+    "slowest": (rows.expect_json, rows.parse_json),
+    "perfetto": (stacks.expect_perfetto, stacks.parse_perfetto),
+    "off-cpu folded": (stacks.expect_folded, stacks.parse_folded),
+    "off-cpu pprof": (stacks.expect_by_endpoint, stacks.parse_pprof),
+    "off-cpu speedscope": (stacks.expect_by_endpoint, stacks.parse_speedscope),
+    "request": (story.expect_request, story.parse_request),
+}
+
+
+def command_of(question, paths):
+    """The tool's words behind its name."""
+    view, by = question.view, ",".join(question.by)
+    words = COMMANDS.get(view) or (("export", "--format", view) if view in questions.EXPORTS
+                                   else ("report", "--top", str(question.top), "--format", view))
+    words = [*words, *question.arguments()]
+    if by and view != "slowest":
+        words += ["--by", by]
+    if question.request is not None:
+        words += ["--request", question.request]
+    if question.step_ns:
+        words += ["--step", f"{question.step_ns}ns"]
+    if view == "table":
+        words += ["--columns", ",".join(tables.columns_of(question.by))]
+    return words + [str(path) for path in paths]
+
+
+def ask(tool, question, paths):
+    """The exit code and what is written; a code below 0 is a signal's, None: it hangs."""
+    environment = dict(os.environ, COLUMNS=MANY_COLUMNS, TZ="UTC", LC_ALL="C.UTF-8")
+    try:
+        result = subprocess.run([tool, *command_of(question, paths)], capture_output=True, env=environment,
+                                stdin=subprocess.DEVNULL, timeout=PATIENCE_SECONDS)
+    except subprocess.TimeoutExpired:
+        return None, b"", ""
+    return result.returncode, result.stdout, result.stderr.decode("utf-8", "replace")
+
+
+def compare(tool, question, files, paths):
+    """The differences of a view from what the reference says."""
+    code, output, error = ask(tool, question, paths)
+    is_as_written = question.view in ("export csv", "export ndjson")
+    recording = rule.Recording(files, question.since, question.until, is_as_written)
+    chosen = recording.select(question.where)
+    if is_refused(recording, chosen, question) or code != 0:
+        wanted = {("exit", (), ""): 1 if is_refused(recording, chosen, question) else 0}
+        wrong = differences(wanted, {("exit", (), ""): code})
+        return wrong and [(*wrong[0][:2], f"{code}: {error.strip()[-300:]}")]
+    expect, parse = VIEWS[question.view]
+    try:
+        found = parse(output, question)
+    except UNREADABLE as problem:
+        return [(("unreadable", (), ""), None, f"{problem!r}: {output[-300:]!r}")]
+    expected = expect(recording, chosen, question)
+    if question.view == "export ndjson":
+        records.forget_what_is_open(expected, found, question)
+    return differences(expected, found)
+
+
+def is_refused(recording, chosen, question):
+    """Whether the tool has to say that there is no such key, or no such request."""
+    def is_unknown(key):
+        return key not in rule.WHAT_RAN and key not in recording.keys
+
+    is_nothing = not chosen.cpu
+    if question.view == "export ndjson":
+        is_nothing = bool(question.where) and not chosen.records
+    if question.view == "request":
+        return question.request not in chosen.requests or len(question.request) == 0
+    is_by_unknown = any(is_unknown(key) for key in question.by) and question.view != "top"
+    if question.view == "openmetrics" and is_by_unknown:
+        return True
+    if is_nothing and question.view != "top":
+        return any(is_unknown(rule.split_condition(condition)[0]) for condition in question.where)
+    return is_by_unknown
