@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* correlator: says which request of a Ruby process burned the CPU. */
 #include <errno.h>
+#include <locale.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -116,6 +117,9 @@ int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
 
+	/* Records are UTF-8 whatever the locale: so is what is printed, and the widths of its
+	 * characters. */
+	(void)setlocale(LC_CTYPE, "C.UTF-8");
 	/* A reader that is gone, or a file that may not grow, is an error to report, not a death.
 	 */
 	(void)signal(SIGPIPE, SIG_IGN);

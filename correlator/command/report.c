@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
-#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -286,23 +285,13 @@ static int report_as_asked(struct report_options *options)
 int command_report(int argc, char **argv)
 {
 	struct report_options options;
-	locale_t utf8, previous = (locale_t)0;
 	int code;
 
 	if (!report_arguments_parse(argc, argv, &options))
 		return EXIT_CODE_USAGE;
-	/* Records are UTF-8 whatever the locale: so is the report, and the widths of its
-	 * characters. */
-	utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
-	if (utf8 != (locale_t)0)
-		previous = uselocale(utf8);
 	code = report_as_asked(&options);
 	if (options.is_failed)
 		code = EXIT_CODE_USAGE;
 	report_arguments_deinit(&options);
-	if (utf8 != (locale_t)0) {
-		(void)uselocale(previous);
-		freelocale(utf8);
-	}
 	return code;
 }

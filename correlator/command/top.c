@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <argp.h>
 #include <errno.h>
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -325,8 +324,6 @@ int command_top(int argc, char **argv)
 	if (arguments_parse(&parser, argc, argv, 0, arguments) != 0)
 		return EXIT_CODE_USAGE;
 	complete(arguments);
-	/* Records are UTF-8 whatever the locale, and terminals are. */
-	(void)setlocale(LC_CTYPE, "C.UTF-8");
 	code = top_run(&arguments->options, &write_error);
 	r = streams_finish_flushed_output("the frames", write_error);
 	return code == EXIT_CODE_OK && r < 0 ? EXIT_CODE_FAILURE : code;

@@ -263,8 +263,10 @@ static void print_cpu(const struct page *page)
 	}
 	describe_rank(page->story, FIGURE_CPU, costs->sums[COST_CPU], "more", rank, sizeof(rank));
 	print_item(page, "cpu", "%s%s%s", cpu, split, rank);
-	if (costs_share_percent(costs, &page->story->totals->observed, &percent))
-		print_item(page, "", "%.2f %% of the CPU of all observed processes", percent);
+	if (costs_share_percent(costs, &page->story->totals->all, &percent))
+		print_item(page, "", "%.2f %% of the CPU of all %s", percent,
+			   page->story->totals->filter.condition_count > 0 ? "that was chosen"
+									   : "observed processes");
 }
 
 /* "network 40.21 ms, futex 3.120 ms": each reason that there was. */

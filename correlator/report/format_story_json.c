@@ -75,7 +75,7 @@ static int print_request(const struct story *story, FILE *out)
 		json_part_set(keys, story->keys[i].name, json_part_text(story->keys[i].value), &r);
 	json_part_set(object, "keys", keys, &r);
 	set_costs(object, &story->costs, &r);
-	if (costs_share_percent(&story->costs, &story->totals->observed, &percent))
+	if (costs_share_percent(&story->costs, &story->totals->all, &percent))
 		json_part_set(object, "share_percent", json_real(percent), &r);
 	json_part_set(object, "inherited", json_boolean(story->is_inherited), &r);
 	if (group)

@@ -230,12 +230,25 @@ static void set_sums(json_t *object, int64_t calls, int64_t inside_ns, int *r)
 	json_part_set(object, "inside_ns", json_integer(inside_ns), r);
 }
 
+/* The member with a group's value: its key's name, unless that is another one's, too. */
+static const char *member_of(const char *by)
+{
+	static const char *const others[] = {
+		"row", "requests", "syscalls", "account_syscalls", "inside_ns", "calls", "syscall"
+	};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strcmp(by, others[i]) == 0)
+			return "key";
+	return by;
+}
+
 static void set_group(json_t *object, const struct syscalls *syscalls,
 		      const struct syscalls_group *group, int *r)
 {
 	json_part_set(object, "row", json_string(syscalls_group_kind_name(group->kind)), r);
 	if (group->kind == SYSCALLS_GROUP)
-		json_part_set(object, syscalls->by,
+		json_part_set(object, member_of(syscalls->by),
 			      json_part_bytes(group->value.bytes, group->value.size_bytes), r);
 	if (group->request_count > 0)
 		json_part_set(object, "requests", json_integer((json_int_t)group->request_count),

@@ -323,14 +323,17 @@ static struct record_text thread_value(const struct record_view *record, bool wi
 }
 
 /* The latest one holds: threads, processes and requests change theirs. */
-static int set_name(struct group *group, enum group_name which, struct record_text name)
+static int set_name(struct group *group, enum group_name which, struct record_text name,
+		    uint64_t number)
 {
 	size_t size_bytes = name.size_bytes < GROUP_NAME_BYTES ? name.size_bytes : GROUP_NAME_BYTES;
 	const char *known = group->names[which];
 	char *copy;
 
-	if (size_bytes == 0 ||
-	    (known && strncmp(known, name.bytes, size_bytes) == 0 && known[size_bytes] == '\0'))
+	if (size_bytes == 0 || number < group->named_at[which])
+		return 0;
+	group->named_at[which] = number;
+	if ((known && strncmp(known, name.bytes, size_bytes) == 0 && known[size_bytes] == '\0'))
 		return 0;
 	copy = strndup(name.bytes, size_bytes);
 	if (!copy)
@@ -341,17 +344,17 @@ static int set_name(struct group *group, enum group_name which, struct record_te
 }
 
 static int set_names(const struct grouping *grouping, struct group *group,
-		     const struct record_view *record, struct record_text comm)
+		     const struct intake_record *taken)
 {
 	struct record_text name = { 0 };
 	int r = 0;
 
 	if (grouping->has_names[GROUP_NAME_THREAD]) {
-		(void)record_view_text_at(record, RECORD_PLACE(cpu, thread_name), &name);
-		r = set_name(group, GROUP_NAME_THREAD, name);
+		(void)record_view_text_at(taken->view, RECORD_PLACE(cpu, thread_name), &name);
+		r = set_name(group, GROUP_NAME_THREAD, name, taken->number);
 	}
 	if (r == 0 && grouping->has_names[GROUP_NAME_COMM])
-		r = set_name(group, GROUP_NAME_COMM, comm);
+		r = set_name(group, GROUP_NAME_COMM, taken->comm, taken->number);
 	return r;
 }
 
@@ -487,16 +490,16 @@ static int find_single(struct grouping *grouping, const struct record_view *reco
 	return find_or_add(grouping, value, host_bytes, ret_group);
 }
 
-int grouping_add(struct grouping *grouping, const struct record_view *record,
-		 const struct costs *costs, struct record_text comm, struct group **place)
+int grouping_add(struct grouping *grouping, const struct intake_record *taken,
+		 const struct costs *costs, struct group **place)
 {
 	struct group *group;
-	int r = grouping->part_count > 1
-			? find_combined(grouping, record, comm, &group)
-			: find_single(grouping, record, comm, place ? *place : NULL, &group);
+	int r = grouping->part_count > 1 ? find_combined(grouping, taken->view, taken->comm, &group)
+					 : find_single(grouping, taken->view, taken->comm,
+						       place ? *place : NULL, &group);
 
 	if (r == 0 && group)
-		r = set_names(grouping, group, record, comm);
+		r = set_names(grouping, group, taken);
 	if (r < 0)
 		return r;
 	costs_add(group ? &group->costs : &grouping->without_value, costs);
@@ -573,7 +576,7 @@ int grouping_settle_request(struct grouping *grouping, struct record_text id,
 	if (!group && !is_below(&grouping->floor, costs))
 		r = add_group(grouping, id, hash, &group);
 	if (r == 0 && group)
-		r = set_name(group, GROUP_NAME_ENDPOINT, endpoint);
+		r = set_name(group, GROUP_NAME_ENDPOINT, endpoint, 0);
 	if (r < 0)
 		return r;
 	*ret_group = group;

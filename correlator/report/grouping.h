@@ -15,6 +15,7 @@
 #include "base/hash_table.h"
 #include "record/record_view.h"
 #include "report/combination.h"
+#include "report/intake.h"
 #include "requests/attribution.h"
 #include "requests/costs.h"
 #include "requests/histogram.h"
@@ -51,6 +52,7 @@ struct group {
 	uint32_t open_count; /* requests that are here now, of which more may come */
 	uint32_t host_bytes; /* of `value`, from the front: host name, and ':' (by pid and tid) */
 	char *names[_GROUP_NAME_MAX]; /* NULL = not known; any bytes */
+	uint64_t named_at[_GROUP_NAME_MAX]; /* the number of the record that said so (intake.h) */
 	const struct group
 		*of; /* a request's, where above_percent is wanted; NULL: it had no value */
 	size_t part_count; /* more than 1: the value is a combination */
@@ -136,12 +138,11 @@ int grouping_rename(struct grouping *grouping, const char *by);
 
 /*
  * Adds one cpu record, with what its request lent it (intake.h); costs are its own
- * (costs_of_record), comm is that of its process ({ NULL, 0 } = not known), *place is where its
- * request is, which is here now (NULL: it has no value), place is NULL if it is of no request. 0;
- * -ENOMEM; -E2BIG: more than GROUPS_MAX. Does not log.
+ * (costs_of_record), *place is where its request is, which is here now (NULL: it has no value),
+ * place is NULL if it is of no request. 0; -ENOMEM; -E2BIG: more than GROUPS_MAX. Does not log.
  */
-int grouping_add(struct grouping *grouping, const struct record_view *record,
-		 const struct costs *costs, struct record_text comm, struct group **place);
+int grouping_add(struct grouping *grouping, const struct intake_record *taken,
+		 const struct costs *costs, struct group **place);
 
 /* Sums up a group that no request is in, and frees it. 0; -ENOMEM: it is still there. */
 int grouping_forget(struct grouping *grouping, struct group *group);

@@ -29,6 +29,7 @@ struct intake_held {
 	struct intake_held *prev, *next;
 	uint32_t missing; /* a bit for each key that it has no value of yet */
 	enum attribution attribution;
+	uint64_t number;
 	bool has_comm;
 	char comm[RECORDING_TEXT_BYTES];
 	struct packed packed; /* of one record, in the same memory */
@@ -258,7 +259,9 @@ static int deliver_held(struct intake *intake, const struct intake_owner *owner,
 			struct intake_request *request)
 {
 	struct intake_held *held = request->held;
-	struct intake_record taken = { .attribution = held->attribution, .request = request };
+	struct intake_record taken = { .attribution = held->attribution,
+				       .number = held->number,
+				       .request = request };
 	struct packed_head head;
 	size_t offset = 0;
 	int r = provide_views(intake);
@@ -330,6 +333,7 @@ static int hold(struct intake *intake, const struct intake_record *taken,
 		return -ENOMEM;
 	*held = (struct intake_held){ .missing = missing,
 				      .attribution = taken->attribution,
+				      .number = taken->number,
 				      .has_comm = taken->comm.bytes != NULL };
 	if (held->has_comm)
 		(void)strcpy(held->comm, taken->comm.bytes);
@@ -426,7 +430,9 @@ static int add_activity(struct intake *intake, const struct intake_owner *owner,
 			const struct record_view *record)
 {
 	struct intake_value *const nothing[INTAKE_KEYS_MAX] = { 0 };
-	struct intake_record taken = { .raw = record, .attribution = attribution_of(record) };
+	struct intake_record taken = { .raw = record,
+				       .attribution = attribution_of(record),
+				       .number = ++intake->last_number };
 	int r = find_request(intake, &taken);
 
 	if (r < 0)

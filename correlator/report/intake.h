@@ -44,6 +44,7 @@ struct intake_record {
 	const struct record_view *view; /* with what was lent */
 	const struct record_view *raw; /* as it was recorded */
 	enum attribution attribution; /* of an activity record; else ATTRIBUTION_NONE */
+	uint64_t number; /* in the order of reading, from 1: those of a request may come later */
 	struct record_text
 		comm; /* of its process, as known when it came; { NULL, 0 } = not known */
 	struct intake_request *request; /* NULL: it is of none */
@@ -79,6 +80,7 @@ struct intake {
 	struct intake_request *holders; /* utlist, the one that holds for longest first */
 	size_t held_bytes;
 	size_t held_bytes_max;
+	uint64_t last_number; /* of an activity record */
 	uint64_t given_up; /* records that waited in vain, for want of room */
 };
 

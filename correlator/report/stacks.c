@@ -296,12 +296,14 @@ static int other(void *user, const struct record_view *record)
 	return record->kind == RECORD_KIND_STACK ? frames_add(&stacks->frames, record) : 0;
 }
 
-/* As stacks are spread by it, also where no meta record names it. */
+/* Also where no meta record names them. */
 static int prepare(void *user)
 {
 	struct stacks *stacks = user;
 
-	return intake_ask(&stacks->intake, STACKS_POOL_KEY);
+	int r = intake_ask(&stacks->intake, STACKS_POOL_KEY);
+
+	return r == 0 ? intake_ask_filter(&stacks->intake, &stacks->filter) : r;
 }
 
 static struct intake_owner owner_of(struct stacks *stacks)

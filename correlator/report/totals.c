@@ -166,7 +166,7 @@ static int group_in(struct totals *totals, const struct intake_record *taken,
 	struct record_text endpoint = { 0 };
 
 	if (!request || !grouping->is_by_request)
-		return grouping_add(grouping, taken->view, costs, taken->comm,
+		return grouping_add(grouping, taken, costs,
 				    request ? &request->groups[index] : NULL);
 	/* A row of its own when it has ended. */
 	(void)record_view_text(taken->view, "endpoint", &endpoint);
@@ -200,8 +200,7 @@ static int add_wanted(struct totals *totals, const struct intake_record *taken,
 		costs_add(&totals->inherited, costs);
 	r = group(totals, taken, costs, !sum);
 	if (r == 0 && sum == &totals->unattributed)
-		r = grouping_add(&totals->unattributed_threads, taken->view, costs,
-				 (struct record_text){ 0 }, NULL);
+		r = grouping_add(&totals->unattributed_threads, taken, costs, NULL);
 	if (r == 0 && request) {
 		costs_add(&request->costs, costs);
 		request->is_inherited |= is_inherited;
@@ -248,9 +247,13 @@ static int ask_for_keys(struct totals *totals)
 {
 	int r = intake_ask_filter(&totals->intake, &totals->filter);
 
-	for (size_t i = 0; i < totals->grouping_count; i++)
+	for (size_t i = 0; i < totals->grouping_count && r == 0; i++) {
+		/* Requests bear their endpoint. */
+		if (totals->groupings[i].is_by_request)
+			r = intake_ask(&totals->intake, "endpoint");
 		for (size_t key = 0; key < totals->groupings[i].key_count && r == 0; key++)
 			r = intake_ask(&totals->intake, totals->groupings[i].keys[key]);
+	}
 	totals->is_asked = true;
 	return r;
 }

@@ -195,12 +195,9 @@ class FiguresTest(PageTest):
         self.check_quiet()
 
     def test_by_request_the_page_has_all_of_them(self):
+        """Their groups are endpoints."""
         self.show(Story(2), "--by", "request_id")
-        report = self.json("--by", "request_id")
-        rows = {row["kind"]: row for row in self.rows()}
-        self.assertEqual({"without_key", "unattributed", "overflow", "total"}, set(rows))
-        for kind in "unattributed", "overflow", "total":
-            self.check_row(report[kind], rows[kind])
+        self.check_groups(self.json("--by", "endpoint"))
         self.check_requests()
         self.check_quiet()
 

@@ -316,9 +316,7 @@ static void print_loss_texts(FILE *out)
 
 int page_columns_print(const struct page_data *data, FILE *out)
 {
-	const char *by = data->totals->groupings[0].is_by_request ? "endpoint"
-								  : data->totals->groupings[0].by;
-	int r = json_part_print("{\"by\":", json_part_text(by), 0, out);
+	int r = json_part_print("{\"by\":", json_part_text(page_data_by(data)), 0, out);
 
 	(void)fprintf(out, ",\"folded\":%" PRIu64, data->folded_requests);
 	print_meaning(out);

@@ -39,15 +39,20 @@ static int name_thread(struct page_data *data, const struct record_view *record,
 			      ret_thread);
 }
 
-/* By what the totals group; a page does not group by request. */
 static int name_group(struct page_data *data, const struct record_view *record, uint32_t *ret_group)
 {
-	const struct grouping *grouping = &data->totals->groupings[0];
 	struct record_text value = { "", 0 };
 
-	if (!grouping->is_by_request)
-		(void)record_view_text(record, grouping->by, &value);
+	(void)record_view_text(record, page_data_by(data), &value);
 	return page_names_put(&data->groups, value, ret_group);
+}
+
+/* With a filter a value may be lent by a record that was not chosen. Else a record is as it was:
+ * the page lends, in whatever time is selected. */
+static const struct record_view *view_of(const struct page_data *data,
+					 const struct intake_record *taken)
+{
+	return data->totals->filter.condition_count > 0 ? taken->view : taken->raw;
 }
 
 /* Whose it is. 0, -ENOMEM. */
@@ -63,7 +68,6 @@ static int find_owner(struct page_data *data, const struct intake_record *taken,
 	return page_request_provide(data, id.bytes, id.size_bytes, ret_request);
 }
 
-/* With its own group, and not one that was lent: the page lends, in whatever time is selected. */
 static int charge(void *context, const struct intake_record *taken, const struct costs *costs)
 {
 	struct page_data *data = context;
@@ -76,7 +80,7 @@ static int charge(void *context, const struct intake_record *taken, const struct
 	if (taken->request ? data->has_request_threads : data->has_threads)
 		r = name_thread(data, taken->raw, &cell.thread);
 	if (r == 0 && cell.part == TOTALS_PART_ATTRIBUTED)
-		r = name_group(data, taken->raw, &cell.group);
+		r = name_group(data, view_of(data, taken), &cell.group);
 	if (r == 0)
 		r = find_owner(data, taken, &owner);
 	if (r == 0)
@@ -149,7 +153,7 @@ static int add_slice(struct page_data *data, const struct intake_record *taken)
 
 static int add_sample(struct page_data *data, const struct intake_record *taken)
 {
-	const struct record_view *record = taken->raw;
+	const struct record_view *record = view_of(data, taken);
 	struct page_sample sample = { .wall_ns = record->wall_ns,
 				      .part = totals_part_of(taken->attribution) };
 	struct page_request *request;
@@ -217,6 +221,13 @@ static int settle(void *context, const struct request *settled)
 	else if (request)
 		page_request_remove(data, request);
 	return 0;
+}
+
+const char *page_data_by(const struct page_data *data)
+{
+	const struct grouping *grouping = &data->totals->groupings[0];
+
+	return grouping->is_by_request ? "endpoint" : grouping->by;
 }
 
 int page_data_init(struct page_data *data, struct totals *totals, const struct page_limits *limits)

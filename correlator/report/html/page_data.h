@@ -120,6 +120,10 @@ struct page_data {
 	struct totals_listener listener; /* for totals */
 };
 
+/* The key that a cell's group is a value of: what the totals group by, or the endpoint of requests.
+ */
+const char *page_data_by(const struct page_data *data);
+
 /* limits: NULL: those above. Listens to totals until it is deinitialized. 0, -ENOMEM. */
 int page_data_init(struct page_data *data, struct totals *totals, const struct page_limits *limits);
 void page_data_deinit(struct page_data *data);

@@ -2,7 +2,6 @@
 /* What top is asked to show by each option. It shows nothing: what would is here. */
 #include <errno.h>
 #include <fcntl.h>
-#include <locale.h>
 #include <pty.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +23,7 @@ static struct {
 	unsigned int runs;
 	struct top_options options;
 	struct navigation start;
-	char path[64], name[256], locale[32];
+	char path[64], name[256];
 	char recorder[4096]; /* its words, with a space before each */
 	size_t recorder_words;
 } asked;
@@ -41,7 +40,6 @@ int top_run(const struct top_options *options, int *ret_write_error)
 	asked.start = *options->start;
 	(void)snprintf(asked.path, sizeof(asked.path), "%s", options->path ? options->path : "");
 	(void)snprintf(asked.name, sizeof(asked.name), "%s", options->name);
-	(void)snprintf(asked.locale, sizeof(asked.locale), "%s", setlocale(LC_CTYPE, NULL));
 	for (char *const *word = options->recorder; *word; word++) {
 		(void)fprintf(recorder, " %s", *word);
 		asked.recorder_words++;
@@ -129,7 +127,6 @@ static void a_process_is_recorded_for_it_by_request_and_endpoint(void **state)
 	assert_int_equal(asked.start.depth, 1);
 	assert_int_equal(asked.start.span, SPAN_SECONDS);
 	assert_int_equal(asked.start.orders[LIST_GROUPS].field, ROW_FIELD_CPU);
-	assert_string_equal(asked.locale, "C.UTF-8");
 }
 
 static void what_is_recorded_for_it_may_be_chosen(void **state)

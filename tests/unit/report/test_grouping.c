@@ -10,6 +10,7 @@ enum {
 };
 
 static struct grouping grouping;
+static uint64_t number; /* of the last record */
 static size_t memory = SIZE_MAX; /* what there is of it to add a record */
 
 static int teardown(void **state)
@@ -38,7 +39,9 @@ static int add(struct sample *sample, const char *comm)
 			 0);
 	costs = costs_of_record(&view);
 	memory_fails_after(memory);
-	r = grouping_add(&grouping, &view, &costs, text, NULL);
+	r = grouping_add(&grouping,
+			 &(struct intake_record){ .view = &view, .comm = text, .number = ++number },
+			 &costs, NULL);
 	memory_never_fails();
 	msgpack_sbuffer_destroy(&sample->buffer);
 	return r;
@@ -186,9 +189,9 @@ static void add_whole_request(const char *const *endpoints, size_t count)
 		assert_int_equal(record_view_decode((const uint8_t *)sample.buffer.data,
 						    sample.buffer.size, &view),
 				 0);
-		assert_int_equal(
-			grouping_add(&grouping, &view, &costs, (struct record_text){ 0 }, &place),
-			0);
+		assert_int_equal(grouping_add(&grouping, &(struct intake_record){ .view = &view },
+					      &costs, &place),
+				 0);
 		costs_add(&before, &costs);
 		msgpack_sbuffer_destroy(&sample.buffer);
 	}
@@ -303,8 +306,8 @@ static void the_longest_host_and_the_highest_ids_have_room(void **state)
 			.integer = INT64_MAX,
 		};
 	begin("tid");
-	assert_int_equal(grouping_add(&grouping, &view, &costs, (struct record_text){ 0 }, NULL),
-			 0);
+	assert_int_equal(
+		grouping_add(&grouping, &(struct intake_record){ .view = &view }, &costs, NULL), 0);
 	assert_int_equal(only_group()->value_bytes, sizeof(host) + sizeof(ids) - 1);
 	assert_true(record_text_is(grouping_label(only_group(), false), ids + 1));
 }
@@ -395,8 +398,9 @@ static void without_memory_for_any_part_it_says_so(void **state)
 				 0);
 		costs = costs_of_record(view);
 		memory_fails_once_after(successes++);
-		r = grouping_add(&grouping, view, &costs, (struct record_text){ "ruby", 4 },
-				 &place);
+		r = grouping_add(&grouping,
+				 &(struct intake_record){ .view = view, .comm = { "ruby", 4 } },
+				 &costs, &place);
 		if (r == 0)
 			r = grouping_settle(&grouping, place, &costs);
 		memory_never_fails();
