@@ -67,7 +67,7 @@ struct story {
 	struct beside beside;
 	struct costs costs;
 	bool is_inherited; /* some of it may be a leftover (record.h) */
-	struct story_key keys[STORY_KEYS_MAX];
+	struct story_key keys[STORY_KEYS_MAX]; /* as the last record of its CPU has them */
 	size_t key_count;
 	struct story_window *windows; /* story_finish sorts these by when they began */
 	size_t window_count;

@@ -21,8 +21,7 @@ def expect_request(recording, chosen, question):
     figures[("request", (), "share_percent")] = share(costs, total)
     figures[("request", (), "inherited")] = any(record.attribution == "inherited" for record in own)
     if not question.where:
-        last = [record for record in recording.activity if record.request == question.request][-1]
-        figures |= {("key", (key,), ""): shown(last.values[key]) for key in keys_but_id(last)}
+        figures |= {("key", (key,), ""): shown(own[-1].values[key]) for key in keys_but_id(own[-1])}
     threads = {}
     for record in own:
         thread = record.fields["host_name"], record.fields["pid"], record.fields.get("tid", 0)
