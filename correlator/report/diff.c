@@ -81,10 +81,12 @@ static bool value_of(const struct histogram *figure, enum diff_what what, int64_
 				   : histogram_percentile(figure, PERCENT, ret_ns);
 }
 
-static void compare(struct diff_row *row, const struct distribution *before,
-		    const struct distribution *after)
+static int compare(struct diff_row *row, const struct distribution *before,
+		   const struct distribution *after)
 {
-	for (int i = 0; i < _DIFF_MAX; i++) {
+	int r = 0;
+
+	for (int i = 0; i < _DIFF_MAX && r >= 0; i++) {
 		enum diff_what what = (enum diff_what)i;
 		struct diff_figure *figure = &row->figures[what];
 		const struct histogram *first = figure_of(before, row->before.request_count, what);
@@ -94,12 +96,13 @@ static void compare(struct diff_row *row, const struct distribution *before,
 				   value_of(second, what, &figure->after_ns);
 		if (!figure->is_known)
 			continue;
-		figure->is_tested =
-			whats[what].is_mean
-				? statistics_compare_means(first, second, &figure->difference)
-				: statistics_compare_percentiles(first, second, PERCENT,
-								 &figure->difference);
+		r = whats[what].is_mean
+			    ? statistics_compare_means(first, second, &figure->difference)
+			    : statistics_compare_percentiles(first, second, PERCENT,
+							     &figure->difference);
+		figure->is_tested = r > 0;
 	}
+	return r < 0 ? r : 0;
 }
 
 static struct diff_side side_of(const struct group *group)
@@ -109,15 +112,15 @@ static struct diff_side side_of(const struct group *group)
 	return (struct diff_side){ group, &group->costs, group->request_count };
 }
 
-static void add_row(struct diff *diff, const struct group *before, const struct group *after)
+static int add_row(struct diff *diff, const struct group *before, const struct group *after)
 {
 	struct diff_row *row = &diff->rows[diff->row_count++];
 
 	*row = (struct diff_row){ .before = side_of(before), .after = side_of(after) };
-	compare(row, before ? before->requests : NULL, after ? after->requests : NULL);
+	return compare(row, before ? before->requests : NULL, after ? after->requests : NULL);
 }
 
-static void add_all_requests(struct diff *diff)
+static int add_all_requests(struct diff *diff)
 {
 	const struct grouping *before = &diff->before->groupings[0],
 			      *after = &diff->after->groupings[0];
@@ -127,20 +130,23 @@ static void add_all_requests(struct diff *diff)
 		.before = { NULL, &diff->before->all, before->request_count },
 		.after = { NULL, &diff->after->all, after->request_count },
 	};
-	compare(row, &before->requests, &after->requests);
+	return compare(row, &before->requests, &after->requests);
 }
 
 /* Side by side. */
-static void add_groups(struct diff *diff, const struct group *const *before,
-		       const struct group *const *after)
+static int add_groups(struct diff *diff, const struct group *const *before,
+		      const struct group *const *after)
 {
-	while (*before || *after) {
+	int r = 0;
+
+	while (r == 0 && (*before || *after)) {
 		int order = !*before ? 1 : !*after ? -1 : grouping_compare(*before, *after);
 
-		add_row(diff, order <= 0 ? *before : NULL, order >= 0 ? *after : NULL);
+		r = add_row(diff, order <= 0 ? *before : NULL, order >= 0 ? *after : NULL);
 		before += order <= 0;
 		after += order >= 0;
 	}
+	return r;
 }
 
 static int correct(struct diff *diff)
@@ -208,9 +214,11 @@ int diff_init(struct diff *diff, const struct totals *before, const struct total
 			       .after = after,
 			       .rows = calloc(count, sizeof(struct diff_row)) };
 	if (first && second && diff->rows) {
-		add_groups(diff, first, second);
-		add_all_requests(diff);
-		r = correct(diff);
+		r = add_groups(diff, first, second);
+		if (r == 0)
+			r = add_all_requests(diff);
+		if (r == 0)
+			r = correct(diff);
 	}
 	if (r == 0)
 		qsort(diff->rows, diff->row_count - 1, sizeof(struct diff_row), compare_rows);

@@ -15,7 +15,7 @@
 
 #include "requests/histogram.h"
 
-/* Of a change, and of what a 95 % interval leaves out; two-sided. */
+/* A change is less probable than this without one; as much a 95 % interval leaves out. */
 #define STATISTICS_SIGNIFICANCE 0.05
 
 /* The second sample's less the first one's. */
@@ -30,7 +30,7 @@ struct difference {
  * may be wider than the test, has to say so, too. */
 bool statistics_is_change(const struct difference *difference, double probability);
 
-/* What a mean is compared by. */
+/* The figures by which a mean is compared. */
 struct statistics_sample {
 	uint64_t count;
 	double mean;
@@ -41,10 +41,10 @@ struct statistics_sample {
 struct statistics_sample statistics_sample_of(const struct histogram *histogram);
 
 /*
- * Of means. The probability is the larger one of two: by Welch's test, which takes the samples to
- * be of different width, and by the permutation test (Fisher 1935), which holds exactly where both
- * are of the same, however skewed and of whatever number: its distribution by the first three
- * moments (Pearson's type III, as Mielke and Berry 1982 have it). The interval is that of all
+ * Compares means. The probability is the larger one of two: by Welch's test, which takes the
+ * samples to be of different width, and by the permutation test (Fisher 1935), which holds exactly
+ * where both are of the same, however skewed and of whatever number: its distribution by the first
+ * three moments (Pearson's type III, as Mielke and Berry 1982 have it). The interval is that of all
  * differences which either test would not find. False where a sample has fewer than
  * STATISTICS_MEAN_MIN values, or all values are the same.
  */
@@ -52,18 +52,19 @@ bool statistics_compare_samples(const struct statistics_sample *first,
 				const struct statistics_sample *second,
 				struct difference *ret_difference);
 /* The same, and where a sample has at most STATISTICS_SHUFFLED_MAX values by permutations that are
- * drawn (always the same ones): for so few, three moments do not tell of a long tail. */
-bool statistics_compare_means(const struct histogram *first, const struct histogram *second,
-			      struct difference *ret_difference);
+ * drawn (always the same ones), if the tests above find a difference: for so few, three moments do
+ * not tell of a long tail. 1; 0 where statistics_compare_samples() has false; -ENOMEM. */
+int statistics_compare_means(const struct histogram *first, const struct histogram *second,
+			     struct difference *ret_difference);
 
 /*
- * Of a percentile (50 to 99): whether more of one sample are beyond the percentile of both together
- * (the median test of Mood 1950 for any percentile), by Fisher's exact test. The interval is that
- * of all differences which that would not find, and half a bucket of each. False where a sample has
- * fewer than statistics_needed(percent) values.
+ * Compares a percentile (50 to 99): whether more of one sample are beyond the percentile of both
+ * together (the median test of Mood 1950 for any percentile), by Fisher's exact test with mid-P.
+ * The interval is that of all differences which that would not find, and half a bucket of each. 1;
+ * 0 where a sample has fewer than statistics_needed(percent) values; -ENOMEM.
  */
-bool statistics_compare_percentiles(const struct histogram *first, const struct histogram *second,
-				    double percent, struct difference *ret_difference);
+int statistics_compare_percentiles(const struct histogram *first, const struct histogram *second,
+				   double percent, struct difference *ret_difference);
 /* As many as a 95 % interval of a percentile takes: of the 99th 368. */
 uint64_t statistics_needed(double percent);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "report/statistics.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -12,6 +13,7 @@ enum {
 	ROUNDS_MAX = 10000, /* permutations */
 	ROUNDS_OF_INTERVAL = 500,
 	ROUNDS_ENOUGH = 50, /* of them that are as far out: more tell nothing new */
+	ROUNDS_LEAST = 10, /* fewer that are as far out do not tell a probability */
 	SHUFFLED_ALL_MAX = 1 << 20, /* values of both samples together */
 };
 
@@ -61,9 +63,9 @@ static double two_sided(double above)
 }
 
 /*
- * Of the second sample's mean, less a shift, among those of all samples of its number that the
- * values of both can be parted into: mean, variance and third moment of a mean that is drawn
- * without replacement (Sukhatme 1938).
+ * How far out the second sample's mean, less a shift, is among the means of all samples of its
+ * number that the values of both can be parted into: by mean, variance and third moment of a mean
+ * that is drawn without replacement (Sukhatme 1938).
  */
 static double permuted(const struct statistics_sample *first,
 		       const struct statistics_sample *second, double shift)
@@ -206,7 +208,7 @@ static double draw_sum(const struct pooled *pooled, double shift, uint64_t *stat
 
 /*
  * The permutation test of the few, each less a shift, by permutations that are drawn: as many as
- * are needed, always the same ones. Two-sided.
+ * are needed, always the same ones. Two-sided; 0 if it is too small for that to tell.
  */
 static double shuffled(const struct pooled *pooled, double shift, unsigned int rounds_max)
 {
@@ -224,6 +226,8 @@ static double shuffled(const struct pooled *pooled, double shift, unsigned int r
 		above += drawn >= sum;
 		below += drawn <= sum;
 	}
+	if (fmin(above, below) < ROUNDS_LEAST && rounds == ROUNDS_MAX)
+		return 0;
 	return fmin(1, 2.0 * (fmin(above, below) + 1) / (rounds + 1));
 }
 
@@ -276,8 +280,8 @@ static bool is_within_buckets(const struct histogram *histogram, double variance
 	return variance < widest * widest;
 }
 
-bool statistics_compare_means(const struct histogram *first, const struct histogram *second,
-			      struct difference *ret_difference)
+int statistics_compare_means(const struct histogram *first, const struct histogram *second,
+			     struct difference *ret_difference)
 {
 	const struct statistics_sample sample = statistics_sample_of(first),
 				       second_sample = statistics_sample_of(second);
@@ -287,13 +291,14 @@ bool statistics_compare_means(const struct histogram *first, const struct histog
 	struct pooled pooled;
 
 	if (!statistics_compare_samples(&sample, &second_sample, ret_difference))
-		return false;
-	if (few->count <= STATISTICS_SHUFFLED_MAX &&
-	    few->count + others->count <= SHUFFLED_ALL_MAX &&
-	    !is_within_buckets(others, is_first ? second_sample.variance : sample.variance) &&
-	    pool(few, others, &pooled)) {
-		shuffle(&pooled, is_first, ret_difference);
-		free(pooled.values);
-	}
-	return true;
+		return 0;
+	if (ret_difference->probability >= STATISTICS_SIGNIFICANCE ||
+	    few->count > STATISTICS_SHUFFLED_MAX || few->count + others->count > SHUFFLED_ALL_MAX ||
+	    is_within_buckets(others, is_first ? second_sample.variance : sample.variance))
+		return 1;
+	if (!pool(few, others, &pooled))
+		return -ENOMEM;
+	shuffle(&pooled, is_first, ret_difference);
+	free(pooled.values);
+	return 1;
 }

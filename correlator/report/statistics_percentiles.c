@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "report/statistics.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -41,8 +42,9 @@ static double log_choose(double all, double some)
 	       lgamma_r(all - some + 1, &sign);
 }
 
-/* Of `all` values that are parted in two, the second part having `count`, so many are beyond, and
- * `found` of these in the second part: two-sided, twice the smaller tail. */
+/* `all` values are parted in two, the second part having `count` of them. How likely is it that
+ * of the `beyond` largest ones as many as `found`, or more, are in the second part, two-sided:
+ * twice the smaller tail, of `found` itself but half (mid-P, Lancaster 1961). */
 static double fisher(double all, double beyond, double count, double found)
 {
 	const double enough = 1e-17;
@@ -50,13 +52,12 @@ static double fisher(double all, double beyond, double count, double found)
 			  log_choose(all, count));
 	double above = here, below = here, term = here;
 
-	for (double i = found + 1; i <= fmin(beyond, count) && !(term < above * enough); i++) {
+	for (double i = found + 1; i <= fmin(beyond, count) && term > above * enough; i++) {
 		term *= (beyond - i + 1) * (count - i + 1) / (i * (all - beyond - count + i));
 		above += term;
 	}
 	term = here;
-	for (double i = found; i > fmax(0, count - (all - beyond)) && !(term < below * enough);
-	     i--) {
+	for (double i = found; i > fmax(0, count - (all - beyond)) && term > below * enough; i--) {
 		term *= i * (all - beyond - count + i) / ((beyond - i + 1) * (count - i + 1));
 		below += term;
 	}
@@ -127,7 +128,7 @@ static double width_at(const struct histogram *histogram, int64_t value)
 	unsigned int cursor = 0;
 
 	while (histogram_next(histogram, &cursor, &bucket) &&
-	       bucket.middle + bucket.width / 2 < value)
+	       value - bucket.middle > bucket.width / 2)
 		;
 	return (double)bucket.width;
 }
@@ -137,18 +138,19 @@ uint64_t statistics_needed(double percent)
 	return (uint64_t)ceil(log(STATISTICS_SIGNIFICANCE / 2) / log(percent / 100));
 }
 
-bool statistics_compare_percentiles(const struct histogram *first, const struct histogram *second,
-				    double percent, struct difference *ret_difference)
+int statistics_compare_percentiles(const struct histogram *first, const struct histogram *second,
+				   double percent, struct difference *ret_difference)
 {
 	struct ranks before = { 0 }, after = { 0 };
 	uint64_t needed = statistics_needed(percent);
 	int64_t value, second_value;
-	bool is_compared = first->count >= needed && second->count >= needed &&
-			   histogram_percentile(first, percent, &value) &&
-			   histogram_percentile(second, percent, &second_value) &&
-			   read_ranks(first, &before) && read_ranks(second, &after);
+	int r = -ENOMEM;
 
-	if (is_compared) {
+	if (first->count < needed || second->count < needed ||
+	    !histogram_percentile(first, percent, &value) ||
+	    !histogram_percentile(second, percent, &second_value))
+		return 0;
+	if (read_ranks(first, &before) && read_ranks(second, &after)) {
 		double difference = (double)(second_value - value);
 		double unsure = (width_at(first, value) + width_at(second, second_value)) / 2;
 		double least = (double)(second->least - first->largest) - 2 * unsure;
@@ -160,8 +162,9 @@ bool statistics_compare_percentiles(const struct histogram *first, const struct 
 			.high = find_end(&before, &after, percent, difference, most) + unsure,
 			.probability = parted(&before, &after, percent, 0),
 		};
+		r = 1;
 	}
 	free(before.ranks);
 	free(after.ranks);
-	return is_compared;
+	return r;
 }

@@ -142,11 +142,11 @@ static void count_pair(const struct histogram *first, const struct histogram *se
 	for (int i = 0; i < FIGURES; i++) {
 		double change = truth[i] * (factor - 1);
 		struct difference difference;
-		bool is_compared = i == 0 ? statistics_compare_means(first, second, &difference)
-					  : statistics_compare_percentiles(
-						    first, second, percents[i - 1], &difference);
+		int r = i == 0 ? statistics_compare_means(first, second, &difference)
+			       : statistics_compare_percentiles(first, second, percents[i - 1],
+								&difference);
 
-		if (!is_compared)
+		if (r <= 0)
 			continue;
 		tallies[i].compared++;
 		tallies[i].changed += statistics_is_change(&difference, difference.probability);

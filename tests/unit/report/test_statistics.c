@@ -137,6 +137,21 @@ static void a_few_values_without_the_long_tail_of_many_are_no_change(void **stat
 	assert_true(difference.probability > 0.3);
 }
 
+/* A probability that no drawn permutations tell, however many comparisons it is corrected for. */
+static void few_values_may_be_as_sure_as_many(void **state)
+{
+	struct difference difference;
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		add(&first, 1000000 + i * 20000);
+		add(&second, 1000 * (1000000 + i * 20000));
+	}
+	assert_int_equal(statistics_compare_means(&first, &second, &difference), 1);
+	assert_true(difference.probability < 0.05 / 10000);
+	assert_true(difference.low > 0);
+}
+
 /* Variances 9.1667 and 916.67: 9.18 degrees of freedom. */
 static void degrees_are_those_of_the_sample_that_varies(void **state)
 {
@@ -262,6 +277,41 @@ static void within_a_bucket_percentiles_do_not_differ(void **state)
 	assert_true(difference.low < -4000000 && difference.high > 4000000);
 }
 
+/* The last bucket ends where 63 bits do. */
+static void the_largest_values_are_compared(void **state)
+{
+	struct difference difference;
+
+	(void)state;
+	for (int i = 0; i < 400; i++) {
+		add(&first, INT64_MAX);
+		add(&second, INT64_MAX);
+	}
+	assert_int_equal(statistics_compare_percentiles(&first, &second, 99, &difference), 1);
+	near(difference.value, 0, 0);
+}
+
+static void without_memory_nothing_is_equal(void **state)
+{
+	struct difference difference;
+
+	(void)state;
+	for (int i = 0; i < 400; i++) {
+		add(&first, 1000 + i);
+		add(&second, 5000 + i);
+	}
+	memory_fails_after(0);
+	assert_int_equal(statistics_compare_percentiles(&first, &second, 99, &difference), -ENOMEM);
+	memory_never_fails();
+	assert_int_equal(statistics_compare_percentiles(&first, &second, 99, &difference), 1);
+	histogram_deinit(&second);
+	for (int i = 0; i < 20; i++)
+		add(&second, 5000 + i * 100);
+	memory_fails_after(0);
+	assert_int_equal(statistics_compare_means(&first, &second, &difference), -ENOMEM);
+	memory_never_fails();
+}
+
 static void many_comparisons_are_corrected_one_after_the_other(void **state)
 {
 	double some[] = { 0.04, 0.01, 0.03, 0.9 };
@@ -366,12 +416,15 @@ int main(void)
 		TEST(the_gamma_distribution_is_known),
 		TEST(means_are_compared_as_welch_did),
 		TEST(a_few_values_without_the_long_tail_of_many_are_no_change),
+		TEST(few_values_may_be_as_sure_as_many),
 		TEST(degrees_are_those_of_the_sample_that_varies),
 		TEST(of_few_or_equal_values_no_mean_is_compared),
 		TEST(a_percentile_needs_as_many_as_its_interval),
 		TEST(percentiles_that_do_not_overlap_differ_by_what_they_do),
 		TEST(a_median_is_compared_by_how_many_are_beyond),
 		TEST(within_a_bucket_percentiles_do_not_differ),
+		TEST(the_largest_values_are_compared),
+		TEST(without_memory_nothing_is_equal),
 		TEST(many_comparisons_are_corrected_one_after_the_other),
 		TEST(of_equal_samples_about_one_in_twenty_seems_to_differ),
 		TEST(the_interval_holds_a_true_difference),
