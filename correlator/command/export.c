@@ -180,7 +180,7 @@ static int export_record(void *context, struct record_reader *reader,
 
 static void warn(const struct exporter *exporter, enum stacks_measure measure)
 {
-	uint64_t left_out = exporter_left_out(exporter), samples, cpu_records;
+	uint64_t samples, cpu_records;
 
 	exporter_stacks_left_out(exporter, &samples, &cpu_records);
 	if (exporter_lacks_slices(exporter))
@@ -188,22 +188,21 @@ static void warn(const struct exporter *exporter, enum stacks_measure measure)
 			"there are no slices in it: the trace has records of windows, from the "
 			"first activity to the last (record with --timeline for every interval)");
 	recorded_samples_warn(measure, exporter_lacks_samples(exporter), samples, cpu_records);
-	if (left_out > 0)
-		log_warning("%" PRIu64 " records are left out: their requests went on for too long "
-			    "without a value that --where asks for",
-			    left_out);
+	recorded_keys_warn_given_up(exporter_given_up(exporter));
 }
 
+/* Before the last of them are written: a key that none has is no success. */
 static int check_keys(const struct exporter *exporter, const char *by)
 {
 	const struct recording *recording = exporter_recording(exporter);
+	const struct filter *filter = exporter_filter(exporter);
 	int r = by ? recorded_keys_check(recording, by, "--by") : 0;
 
-	/* What was left out may be what is wanted. */
-	if (r < 0 || recording->record_count == 0 || exporter_has_chosen(exporter) ||
-	    exporter_left_out(exporter) > 0)
+	if (recording->record_count == 0)
 		return r;
-	return recorded_keys_explain_nothing(recording, exporter_filter(exporter));
+	for (size_t i = 0; i < filter->condition_count && r == 0; i++)
+		r = recorded_keys_check(recording, filter->conditions[i].key, "--where");
+	return r;
 }
 
 /* A format that has the records as they are has their clock_set_ns, too. */
@@ -243,6 +242,9 @@ static int run(struct export_options *options)
 		return log_error_errno(r, "cannot export");
 	note_write_error(&export);
 	warn(exporter, options->measure);
+	if (exporter_recording(exporter)->record_count > 0 && !exporter_has_chosen(exporter))
+		(void)recorded_keys_explain_nothing(exporter_recording(exporter),
+						    exporter_filter(exporter));
 	r = streams_finish_flushed_output("the export", export.write_error);
 	return r == 0 && is_damaged ? -EBADMSG : r;
 }

@@ -2,6 +2,7 @@
 #include "command/recorded_keys.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -43,4 +44,13 @@ int recorded_keys_explain_nothing(const struct recording *recording, const struc
 	if (r == 0 && (filter->condition_count > 0 || filter->since.is_set || filter->until.is_set))
 		log_warning("nothing in it is what --where, --since and --until want");
 	return r;
+}
+
+void recorded_keys_warn_given_up(uint64_t given_up)
+{
+	if (given_up > 0)
+		log_warning("%" PRIu64
+			    " records are taken as without a key that their requests had "
+			    "later: too many waited for it (take less with --since and --until)",
+			    given_up);
 }

@@ -3,6 +3,8 @@
  * is more likely a slip. */
 #pragma once
 
+#include <stdint.h>
+
 #include "report/filter.h"
 #include "report/recording.h"
 
@@ -17,3 +19,7 @@ int recorded_keys_check(const struct recording *recording, const char *key, cons
 /* Where the filter has let nothing pass. 0, and a warning if it wants something; -ENOENT, logged:
  * it wants a key of none. */
 int recorded_keys_explain_nothing(const struct recording *recording, const struct filter *filter);
+
+/* Warns of records that had no value of some key while there was room to wait for it (intake.h);
+ * of 0 of nothing. */
+void recorded_keys_warn_given_up(uint64_t given_up);

@@ -15,7 +15,7 @@
 #include "report/json_record.h"
 #include "report/stacks.h"
 
-/* Of formats that have each record: OpenMetrics and stacks sum up as a report does. */
+/* For formats that have each record: OpenMetrics and stacks sum up as a report does. */
 struct records {
 	struct filter filter;
 	struct recording recording;
@@ -40,7 +40,7 @@ bool exporter_is_of_stacks(enum export_format format)
 	       format == EXPORT_FORMAT_SPEEDSCOPE || format == EXPORT_FORMAT_OTLP;
 }
 
-/* What was lent is a view's: csv and ndjson have the records as they are. */
+/* csv and ndjson have the records as they are, without lent values. */
 static int take(void *context, const struct intake_record *taken)
 {
 	struct exporter *exporter = context;
@@ -185,8 +185,13 @@ int exporter_finish(struct exporter *exporter)
 	return r;
 }
 
-uint64_t exporter_left_out(const struct exporter *exporter)
+uint64_t exporter_given_up(const struct exporter *exporter)
 {
+	if (exporter->format == EXPORT_FORMAT_OPENMETRICS)
+		return exporter->openmetrics.totals.intake.given_up;
+	if (exporter_is_of_stacks(exporter->format))
+		return exporter->stacks.intake.given_up;
+	/* They are written as they are: only the choice is by what was lent. */
 	return exporter->records.filter.condition_count > 0 ? exporter->records.intake.given_up : 0;
 }
 
@@ -229,7 +234,6 @@ const struct filter *exporter_filter(const struct exporter *exporter)
 
 bool exporter_has_chosen(const struct exporter *exporter)
 {
-	/* Of stacks it is known only at the end: a request is chosen as a whole. */
 	return exporter->openmetrics.totals.all.record_count > 0 || exporter->stacks.has_wanted ||
 	       exporter->records.taken_count > 0;
 }

@@ -46,8 +46,9 @@ int exporter_add(struct exporter *exporter, const struct record_view *record);
 /* After the last record. 0, -ENOMEM. */
 int exporter_finish(struct exporter *exporter);
 
-/* Records that --where may have wanted: there was no room to wait for their requests to tell. */
-uint64_t exporter_left_out(const struct exporter *exporter);
+/* Records without a key that their requests may have had later: there was no room to wait for it.
+ */
+uint64_t exporter_given_up(const struct exporter *exporter);
 /* Of a trace: it has cpu records and no slice. */
 bool exporter_lacks_slices(const struct exporter *exporter);
 /* Of stacks: it has cpu records and no sample. */

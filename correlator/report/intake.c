@@ -138,30 +138,33 @@ void intake_deinit(struct intake *intake)
 	*intake = (struct intake){ 0 };
 }
 
-static int ask(struct intake *intake, struct record_text key)
-{
-	for (size_t i = 0; i < intake->key_count; i++)
-		if (record_text_is(key, intake->keys[i]))
-			return 0;
-	if (intake->key_count == INTAKE_KEYS_MAX || record_text_is(key, "request_id"))
-		return 0;
-	intake->keys[intake->key_count] = strndup(key.bytes, key.size_bytes);
-	if (!intake->keys[intake->key_count])
-		return -ENOMEM;
-	intake->key_count++;
-	return 0;
-}
-
-/* Of what runs, and not of the target: what attribution is, too. */
+/* Each record has its own, without a key: also what it is called, and what its attribution is. */
 static bool is_of_record(const char *key)
 {
 	return record_fields_are_taken(key) || strcmp(key, "comm") == 0 ||
 	       strcmp(key, "attribution") == 0;
 }
 
+static int ask(struct intake *intake, struct record_text key)
+{
+	_cleanup_free_ char *name = NULL;
+
+	for (size_t i = 0; i < intake->key_count; i++)
+		if (record_text_is(key, intake->keys[i]))
+			return 0;
+	if (intake->key_count == INTAKE_KEYS_MAX || record_text_is(key, "request_id"))
+		return 0;
+	name = strndup(key.bytes, key.size_bytes);
+	if (!name)
+		return -ENOMEM;
+	if (!is_of_record(name))
+		intake->keys[intake->key_count++] = TAKE_PTR(name);
+	return 0;
+}
+
 int intake_ask(struct intake *intake, const char *key)
 {
-	return is_of_record(key) ? 0 : ask(intake, (struct record_text){ key, strlen(key) });
+	return ask(intake, (struct record_text){ key, strlen(key) });
 }
 
 int intake_ask_filter(struct intake *intake, const struct filter *filter)
@@ -173,7 +176,7 @@ int intake_ask_filter(struct intake *intake, const struct filter *filter)
 	return r;
 }
 
-/* All keys that a record has, or, of a meta record, that others will have. */
+/* For the keys that a record has, and for those that a meta record says others will have. */
 static int ask_for_all(struct intake *intake, const struct record_view *record)
 {
 	const struct record_field *names =
@@ -292,7 +295,7 @@ static bool has_all(const struct intake *intake, const struct intake_request *re
 	return true;
 }
 
-/* Those that wait for nothing any more; is_end: all. */
+/* The records of a request that wait for nothing any more; is_end: all. */
 static int release(struct intake *intake, const struct intake_owner *owner,
 		   struct intake_request *request, bool is_end)
 {

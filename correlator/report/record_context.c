@@ -19,15 +19,34 @@ static size_t put(char *bytes, size_t used, struct record_text text)
 	return used + sizeof(size_bytes) + size_bytes;
 }
 
+static int compare_names(const struct record_field *a, const struct record_field *b)
+{
+	size_t a_bytes = a->name.size_bytes, b_bytes = b->name.size_bytes;
+	int order = memcmp(a->name.bytes, b->name.bytes, a_bytes < b_bytes ? a_bytes : b_bytes);
+
+	return order != 0 ? order : (a_bytes > b_bytes) - (a_bytes < b_bytes);
+}
+
+/* By name: what a request lent is behind what the record has itself. */
 static size_t put_keys(const struct record_view *record, char *bytes, size_t used)
 {
+	const struct record_field *sorted[RECORD_VIEW_FIELDS_MAX];
+	size_t count = 0;
+
 	for (size_t i = 0; i < record->field_count; i++) {
 		const struct record_field *field = &record->fields[i];
+		size_t place = count;
 
 		if (!field->is_key || field->text.size_bytes == 0)
 			continue;
-		used = put(bytes, used, field->name);
-		used = put(bytes, used, field->text);
+		for (; place > 0 && compare_names(field, sorted[place - 1]) < 0; place--)
+			sorted[place] = sorted[place - 1];
+		sorted[place] = field;
+		count++;
+	}
+	for (size_t i = 0; i < count; i++) {
+		used = put(bytes, used, sorted[i]->name);
+		used = put(bytes, used, sorted[i]->text);
 	}
 	return used;
 }

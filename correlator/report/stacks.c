@@ -296,14 +296,18 @@ static int other(void *user, const struct record_view *record)
 	return record->kind == RECORD_KIND_STACK ? frames_add(&stacks->frames, record) : 0;
 }
 
-/* Also where no meta record names them. */
-static int prepare(void *user)
+/* Before those that the recording names, which may be more than the intake takes. */
+static int ask(struct stacks *stacks)
 {
-	struct stacks *stacks = user;
+	int r;
 
-	int r = intake_ask(&stacks->intake, STACKS_POOL_KEY);
-
-	return r == 0 ? intake_ask_filter(&stacks->intake, &stacks->filter) : r;
+	if (stacks->is_asked)
+		return 0;
+	r = intake_ask_filter(&stacks->intake, &stacks->filter);
+	if (r == 0)
+		r = intake_ask(&stacks->intake, STACKS_POOL_KEY);
+	stacks->is_asked = r == 0;
+	return r;
 }
 
 static struct intake_owner owner_of(struct stacks *stacks)
@@ -312,7 +316,6 @@ static struct intake_owner owner_of(struct stacks *stacks)
 				      .known = &stacks->known,
 				      .filter = &stacks->filter,
 				      .other = other,
-				      .prepare = prepare,
 				      .take = take,
 				      .context = stacks };
 }
@@ -320,8 +323,10 @@ static struct intake_owner owner_of(struct stacks *stacks)
 int stacks_add(struct stacks *stacks, const struct record_view *record)
 {
 	const struct intake_owner owner = owner_of(stacks);
-	int r = intake_add(&stacks->intake, &owner, record);
+	int r = ask(stacks);
 
+	if (r == 0)
+		r = intake_add(&stacks->intake, &owner, record);
 	return r < 0 ? r : 0;
 }
 

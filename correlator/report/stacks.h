@@ -108,6 +108,7 @@ struct stacks {
 	struct recording recording;
 	struct known_records known;
 	struct intake intake;
+	bool is_asked; /* it knows which keys are to be lent in any case */
 	struct frames frames;
 	struct stacks_context *contexts; /* uthash, in order of appearance */
 	struct stacks_context *rest; /* of those that found no room: only its sum is known */
@@ -134,7 +135,7 @@ int stacks_add(struct stacks *stacks, const struct record_view *record);
 bool stacks_weigh(const struct record_view *record, enum stacks_measure measure,
 		  uint64_t *ret_samples, uint64_t *ret_stands_for_ns);
 
-/* After the last record: chooses, and spreads the CPU. 0, -ENOMEM. */
+/* After the last record: spreads the CPU. 0, -ENOMEM. */
 int stacks_finish(struct stacks *stacks);
 
 struct stacks_slowest {

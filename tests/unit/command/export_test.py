@@ -560,6 +560,36 @@ class PprofTest(Test):
                          sum(sample["value"][1] for sample in self.profile["sample"]))
 
 
+class LentTest(Test):
+    """Values of keys that a request has in another record."""
+
+    def record(self, keys, more_keys=()):
+        """Two requests, the second with four times the CPU; a sample of each has only these keys."""
+        records = Records().add("meta", keys=["request_id", *more_keys, "endpoint", "tenant"])
+        for request, cpu_ns in (("r-1", 100), ("r-2", 400)):
+            own = {"tid": 11, "request_id": request, "window_ns": 10 ** 9}
+            values = {"endpoint": "GET /a", "tenant": "t"}
+            records.add("stack", stack_id=request, name=request, frame_kind="ruby")
+            records.add("cpu", **own, **values, cpu_ns=cpu_ns)
+            records.add("sample", **own, **{key: values[key] for key in keys}, stack_id=request, samples=10, period_ns=10)
+        return records.data
+
+    def test_the_order_of_keys_makes_no_other_context(self):
+        for keys in (["endpoint", "tenant"], ["tenant"], ["endpoint"], []):
+            self.assertEqual(b"r-1 100\nr-2 400\n", self.export("folded", "-", input=self.record(keys)), keys)
+
+    def test_of_many_keys_the_one_that_is_asked_for_is_lent(self):
+        data = self.record(["tenant"], [f"key{number}" for number in range(40)])
+        for where in ("endpoint=GET /a", "tenant=t"):
+            self.assertEqual(b"r-1 100\nr-2 400\n", self.export("folded", "--where", where, "-", input=data), where)
+
+    def test_what_waits_for_a_key_until_the_end_is_chosen(self):
+        data = Records().add("cpu", tid=1, request_id="a", tenant="t", cpu_ns=1).add("cpu", tid=1, request_id="b", endpoint="e", cpu_ns=2).data
+        for format_name in ("ndjson", "csv", "openmetrics", "perfetto", "folded"):
+            result = run("export", "--format", format_name, "--where", "tenant=t", "-", input=data)
+            self.assertNotIn(b"nothing in it", result.stderr, format_name)
+
+
 class OffCpuTest(Test):
     """Time off the CPU, where it was spent: to the nanosecond, in each form of stacks."""
 

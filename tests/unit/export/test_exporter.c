@@ -133,13 +133,13 @@ static void what_where_gave_up_is_counted(void **state)
 
 	(void)state;
 	exported_begin(&exported, EXPORT_FORMAT_CSV, NULL, "tenant=7");
-	assert_int_equal(exporter_left_out(exported.exporter), 0);
-	while (exporter_left_out(exported.exporter) == 0) {
+	assert_int_equal(exporter_given_up(exported.exporter), 0);
+	while (exporter_given_up(exported.exporter) == 0) {
 		sample_begin_cpu(&sample, 7, 8, "r", 1, 1);
 		exported_add(&exported, &sample);
 		count++;
 	}
-	assert_int_equal(exporter_left_out(exported.exporter), count);
+	assert_int_equal(exporter_given_up(exported.exporter), count);
 	assert_in_range(count, INTAKE_HELD_BYTES_MAX / 1024, INTAKE_HELD_BYTES_MAX / 256);
 	exported_end(&exported);
 }
