@@ -334,7 +334,7 @@ static int add_activity(struct story *story, const struct intake_record *taken)
 {
 	struct story_thread *thread;
 	struct record_text id;
-	int r = story_threads_touch(&story->threads, taken->view, &thread);
+	int r = story_threads_touch(&story->threads, taken->view, taken->number, &thread);
 
 	if (r < 0)
 		return r;

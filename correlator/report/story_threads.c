@@ -91,10 +91,14 @@ static int add(struct story_threads *threads, const struct story_thread_key *key
 	return 0;
 }
 
-static void set_names(struct story_thread *thread, const struct record_view *record)
+static void set_names(struct story_thread *thread, const struct record_view *record,
+		      uint64_t number)
 {
 	struct record_text name;
 
+	if (number < thread->named_at)
+		return;
+	thread->named_at = number;
 	if (record_view_text(record, RECORD_FIELD(cpu, thread_name), &name) && name.size_bytes > 0)
 		(void)display_escape(name.bytes, name.size_bytes, thread->name,
 				     sizeof(thread->name));
@@ -102,7 +106,7 @@ static void set_names(struct story_thread *thread, const struct record_view *rec
 }
 
 int story_threads_touch(struct story_threads *threads, const struct record_view *record,
-			struct story_thread **ret_thread)
+			uint64_t number, struct story_thread **ret_thread)
 {
 	struct story_thread_key key = { .host = find_host(threads, record) };
 	struct story_thread *thread;
@@ -120,7 +124,7 @@ int story_threads_touch(struct story_threads *threads, const struct record_view 
 	if (!thread)
 		r = add(threads, &key, &thread);
 	if (r == 0 && thread) {
-		set_names(thread, record);
+		set_names(thread, record, number);
 		*ret_thread = thread;
 	}
 	return r;

@@ -41,7 +41,7 @@ static int touch(struct story_threads *threads, const char *host, int64_t pid, i
 	for (size_t i = 0; i < view.field_count; i++)
 		if (record_text_is(view.fields[i].name, "host_name"))
 			view.fields[i].text = (struct record_text){ host, strlen(host) };
-	r = story_threads_touch(threads, &view, ret_thread);
+	r = story_threads_touch(threads, &view, 0, ret_thread);
 	msgpack_sbuffer_destroy(&sample.buffer);
 	return r;
 }
@@ -104,6 +104,17 @@ static void it_keeps_the_last_name_that_it_had(void **state)
 	of(*state, "a", 7, 11, "");
 	of(*state, "a", 7, 11, NULL);
 	assert_string_equal(thread->name, "two\\x1b");
+}
+
+/* Records that wait for a value come late. */
+static void an_earlier_record_does_not_rename_it(void **state)
+{
+	struct story_threads *threads = *state;
+	struct story_thread *thread = of(threads, "a", 7, 11, "new");
+
+	thread->named_at = 1;
+	of(threads, "a", 7, 11, "old");
+	assert_string_equal(thread->name, "new");
 }
 
 static void a_record_without_a_thread_is_of_nobody(void **state)
@@ -175,7 +186,7 @@ static void without_memory_it_says_so(void **state)
 						   .integer = 8 };
 		view.field_count = 2;
 		memory_fails_after(i);
-		r = story_threads_touch(*state, &view, &thread);
+		r = story_threads_touch(*state, &view, 0, &thread);
 		memory_fails_after(SIZE_MAX);
 		assert_true(r == 0 ? thread != NULL : thread == NULL);
 	}
@@ -190,6 +201,7 @@ int main(void)
 		TEST(a_thread_is_one_of_a_process_of_a_host),
 		TEST(they_are_in_order_of_host_process_and_number),
 		TEST(it_keeps_the_last_name_that_it_had),
+		TEST(an_earlier_record_does_not_rename_it),
 		TEST(a_record_without_a_thread_is_of_nobody),
 		TEST(there_is_room_for_so_many_hosts),
 		TEST(there_is_room_for_so_many_threads),
