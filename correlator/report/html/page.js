@@ -280,9 +280,10 @@ function lendGroups({ cells, cellBegin }, selection, request) {
 	return lent;
 }
 
+const isOfGroup = (selection, group) => selection.group === 0 || selection.group === group;
+
 function walkRequest(side, selection, request, sink) {
-	const chosen = lendGroups(side, selection, request)
-		.filter(({ group }) => selection.group === 0 || selection.group === group);
+	const chosen = lendGroups(side, selection, request).filter(({ group }) => isOfGroup(selection, group));
 
 	for (const { cell, group } of chosen)
 		sink.charge(cell, group);
@@ -1210,24 +1211,32 @@ function contextsOf(figures, measure) {
 	const { samples, sampleBegin } = side.code;
 	const isWanted = (sample) => samples.measure[sample] === measure && isInTime(selection, samples.time[sample]);
 	const chosen = (begin, end) => Array.from({ length: end - begin }, (_, index) => begin + index).filter(isWanted);
-	const contexts = figures.requests.flatMap(({ request, chosen: cells }) =>
-		contextsOfRequest(side, cells, chosen(sampleBegin[request], sampleBegin[request + 1]), measure));
+	const contexts = figures.requests.flatMap(({ request }) =>
+		contextsOfRequest(figures, request, chosen(sampleBegin[request], sampleBegin[request + 1]), measure));
 
 	return [...contexts, ...contextsOfNobody(figures, measure, chosen)];
 }
 
-/** A sample without a group has the one that its request had in its window. */
-function contextsOfRequest({ cells, code }, chosen, indices, measure) {
+/** A sample without a group has that of its request's last cell before it. Both are by time. */
+function contextsOfRequest({ side, selection }, request, indices, measure) {
+	const { cells, code: { samples } } = side;
+	const lent = lendGroups(side, selection, request);
 	const contexts = new Map();
-	const groupAt = (time) => (chosen.findLast(({ cell }) => cells.time[cell] <= time) ?? chosen[0]).group;
+	let at = 0;
 
-	for (const { cell, group } of chosen) {
-		if (!contexts.has(group))
-			contexts.set(group, { spent: 0, samples: [], pool: `request ${group}` });
-		contexts.get(group).spent += spentIn(cells, cell, measure);
+	for (const { cell, group } of lent)
+		if (isOfGroup(selection, group)) {
+			if (!contexts.has(group))
+				contexts.set(group, { spent: 0, samples: [], pool: `request ${group}` });
+			contexts.get(group).spent += spentIn(cells, cell, measure);
+		}
+	for (const index of indices) {
+		if (samples.time[index] < cells.time[lent[at].cell])
+			at = 0;
+		while (at + 1 < lent.length && cells.time[lent[at + 1].cell] <= samples.time[index])
+			at++;
+		contexts.get(samples.group[index] || lent[at].group)?.samples.push(index);
 	}
-	for (const index of indices)
-		contexts.get(code.samples.group[index] || groupAt(code.samples.time[index]))?.samples.push(index);
 	return [...contexts.values()];
 }
 
