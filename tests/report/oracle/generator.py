@@ -33,6 +33,7 @@ TRAITS = {
     "no_split": 0.1, "several_values": 0.6, "children": 0.3, "clock_set": 0.05, "empty_keys": 0.15,
     "ids_are_long": 0.05, "no_request_id": 0.05, "split_hairs": 0.1, "vm": 0.2, "no_meta_keys": 0.1,
     "calm": 0.3, "by_thread": 0.3, "crowd": 0.1,
+    "patchy": 0.2,
 }
 
 
@@ -281,16 +282,22 @@ class Generator:
         entries = []
         for head, figures, flags in accounts:
             if self.has("slices") and self.maybe(0.6):
-                entries += self.slices(process, end_ns, head, figures, flags)
+                entries += self.slices(process, end_ns, self.patch(head), figures, flags)
         if self.has("split_hairs"):
             self.random.shuffle(entries)
         for head, figures, flags in accounts:
             if self.has("stacks"):
-                entries += self.samples(process, end_ns, head, figures, flags)
+                entries += self.samples(process, end_ns, self.patch(head), figures, flags)
         for head, figures, flags in accounts:
             if self.has("calls"):
-                entries += self.calls(process, end_ns, head, figures, flags)
+                entries += self.calls(process, end_ns, self.patch(head), figures, flags)
         return entries
+
+    def patch(self, head):
+        """Some records of a request have fewer of its keys."""
+        if not self.has("patchy") or not head.get("request_id"):
+            return head
+        return {name: value for name, value in head.items() if name not in self.keys or self.maybe(0.5)}
 
     def slices(self, process, end_ns, head, figures, flags):
         begin_ns = end_ns - figures.get("window_ns", self.interval_ns)
