@@ -333,7 +333,7 @@ static int set_name(struct group *group, enum group_name which, struct record_te
 	if (size_bytes == 0 || number < group->named_at[which])
 		return 0;
 	group->named_at[which] = number;
-	if ((known && strncmp(known, name.bytes, size_bytes) == 0 && known[size_bytes] == '\0'))
+	if (known && strncmp(known, name.bytes, size_bytes) == 0 && known[size_bytes] == '\0')
 		return 0;
 	copy = strndup(name.bytes, size_bytes);
 	if (!copy)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Which system calls requests made, and the time inside: the syscall records of a recording, by a
- * key of their requests, as intake.h takes them. Records
- * are untrusted: what finds no room is counted. Single thread; nothing here logs.
+ * key of their requests, as intake.h takes them. Records are untrusted: what finds no room is
+ * counted. Single thread; nothing here logs.
  */
 #pragma once
 

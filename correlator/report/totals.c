@@ -113,8 +113,8 @@ static int choose_keys(struct totals *totals)
 	return r;
 }
 
-/* Of two by default: what is not needed, as soon as that is known. Of requests, which are rows when
- * they have ended, none that is open has a place in the second. */
+/* The one of two default groupings that is not needed, as soon as that is known. Requests are rows
+ * when they have ended: none that is open has a place in the second. */
 static void drop_other(struct totals *totals, bool is_end)
 {
 	struct grouping *first = &totals->groupings[0], *second = &totals->groupings[1];

@@ -32,7 +32,7 @@ enum totals_part {
 
 enum totals_part totals_part_of(enum attribution attribution);
 
-/* Who is told of what totals take in, where it needs more than sums. Each: 0, or -errno, which
+/* Is told of what totals take in, where that needs more than sums. Each: 0, or -errno, which
  * totals_add returns. */
 struct totals_listener {
 	/* A record that is no activity, and counts. */
@@ -71,7 +71,7 @@ struct totals {
 };
 
 /* by_names: what to group by, at most TOTALS_GROUPINGS_MAX; NULL: as many of what is recorded of
- * endpoint, request_id and, where neither is, the recording's first key. Of two by default the
+ * endpoint, request_id and, where neither is, the recording's first key. If these are two, the
  * first goes at the end where nothing has it: `record' asks for endpoint, whoever publishes it. 0,
  * -ENOMEM. */
 int totals_init(struct totals *totals, const char *const *by_names, size_t by_count);
