@@ -89,6 +89,15 @@ static inline void sample_end(struct sample *sample)
 	sample->buffer.data[sample->map_offset + 2] = (char)sample->field_count;
 }
 
+/* Ends the sample; the view lives as long as its buffer. */
+static inline void sample_decode(struct sample *sample, struct record_view *ret_view)
+{
+	sample_end(sample);
+	assert_int_equal(record_view_decode((const uint8_t *)sample->buffer.data,
+					    sample->buffer.size, ret_view),
+			 0);
+}
+
 static inline void sample_begin_cpu(struct sample *sample, int64_t pid, int64_t tid,
 				    const char *request_id, int64_t user_ns, int64_t kernel_ns)
 {

@@ -13,10 +13,7 @@ static inline void recorded_stacks_add(struct stacks *stacks, struct sample *sam
 {
 	static struct record_view view;
 
-	sample_end(sample);
-	assert_int_equal(record_view_decode((const uint8_t *)sample->buffer.data,
-					    sample->buffer.size, &view),
-			 0);
+	sample_decode(sample, &view);
 	assert_int_equal(stacks_add(stacks, &view), 0);
 	msgpack_sbuffer_destroy(&sample->buffer);
 }

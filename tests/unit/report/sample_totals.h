@@ -11,10 +11,7 @@ static inline int sample_add(struct sample *sample, struct totals *totals)
 	static struct record_view view;
 	int r;
 
-	sample_end(sample);
-	assert_int_equal(record_view_decode((const uint8_t *)sample->buffer.data,
-					    sample->buffer.size, &view),
-			 0);
+	sample_decode(sample, &view);
 	r = totals_add(totals, &view);
 	msgpack_sbuffer_destroy(&sample->buffer);
 	return r;

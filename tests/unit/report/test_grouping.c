@@ -33,10 +33,7 @@ static int add(struct sample *sample, const char *comm)
 	struct costs costs;
 	int r;
 
-	sample_end(sample);
-	assert_int_equal(record_view_decode((const uint8_t *)sample->buffer.data,
-					    sample->buffer.size, &view),
-			 0);
+	sample_decode(sample, &view);
 	costs = costs_of_record(&view);
 	memory_fails_after(memory);
 	r = grouping_add(&grouping,
@@ -185,10 +182,7 @@ static void add_whole_request(const char *const *endpoints, size_t count)
 		sample_number(&sample, "tid", 7);
 		if (endpoints[i])
 			sample_text(&sample, "endpoint", endpoints[i]);
-		sample_end(&sample);
-		assert_int_equal(record_view_decode((const uint8_t *)sample.buffer.data,
-						    sample.buffer.size, &view),
-				 0);
+		sample_decode(&sample, &view);
 		assert_int_equal(grouping_add(&grouping, &(struct intake_record){ .view = &view },
 					      &costs, &place),
 				 0);
@@ -392,10 +386,7 @@ static void without_memory_for_any_part_it_says_so(void **state)
 		begin("tid");
 		sample_begin_cpu(&sample, 42, 7, "r", 1, 0);
 		sample_text(&sample, "thread_name", "worker");
-		sample_end(&sample);
-		assert_int_equal(record_view_decode((const uint8_t *)sample.buffer.data,
-						    sample.buffer.size, view),
-				 0);
+		sample_decode(&sample, view);
 		costs = costs_of_record(view);
 		memory_fails_once_after(successes++);
 		r = grouping_add(&grouping,

@@ -140,10 +140,7 @@ static int add_sample(struct sample *sample)
 	static struct record_view view;
 	int r;
 
-	sample_end(sample);
-	assert_int_equal(record_view_decode((const uint8_t *)sample->buffer.data,
-					    sample->buffer.size, &view),
-			 0);
+	sample_decode(sample, &view);
 	if (memory != SIZE_MAX)
 		memory_fails_once_after(memory);
 	r = intake_add(&intake, &owner, &view);
@@ -327,10 +324,7 @@ static int add_with_id(const char *id)
 	int r;
 
 	begin(&sample, "cpu", "r", "a", NULL, 1);
-	sample_end(&sample);
-	assert_int_equal(
-		record_view_decode((const uint8_t *)sample.buffer.data, sample.buffer.size, &view),
-		0);
+	sample_decode(&sample, &view);
 	for (size_t i = 0; i < view.field_count; i++)
 		if (record_text_is(view.fields[i].name, "record_id"))
 			view.fields[i].text = (struct record_text){ id, strlen(id) };
@@ -400,10 +394,7 @@ static void a_record_that_waited_is_as_it_was(void **state)
 	assert_int_equal(add_sample(&sample), 0);
 	add_comm("another");
 	begin(&sample, "cpu", "r", "a", NULL, 2);
-	sample_end(&sample);
-	assert_int_equal(
-		record_view_decode((const uint8_t *)sample.buffer.data, sample.buffer.size, &view),
-		0);
+	sample_decode(&sample, &view);
 	assert_int_equal(intake_add(&intake, &listing, &view), 0);
 	assert_int_equal(count, 2);
 	msgpack_sbuffer_destroy(&sample.buffer);

@@ -38,10 +38,7 @@ static void expect(const char *rest)
 					   "\"pid\":7";
 	char *line, *by_library;
 
-	sample_end(&sample);
-	assert_int_equal(
-		record_view_decode((const uint8_t *)sample.buffer.data, sample.buffer.size, &view),
-		0);
+	sample_decode(&sample, &view);
 	line = print(json_record_print);
 	by_library = print(json_part_print_record);
 	assert_string_equal(line, by_library);
@@ -156,10 +153,7 @@ static void a_field_of_that_name_takes_the_place_of_its_time(void **state)
 	(void)state;
 	begin();
 	sample_number(&sample, "wall_ns", 5);
-	sample_end(&sample);
-	assert_int_equal(
-		record_view_decode((const uint8_t *)sample.buffer.data, sample.buffer.size, &view),
-		0);
+	sample_decode(&sample, &view);
 	line = print(json_record_print);
 	assert_memory_equal(line, "{\"wall_ns\":5,\"schema\"", 21);
 	free(line);

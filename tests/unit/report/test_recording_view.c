@@ -29,10 +29,7 @@ static int add_at(struct sample *sample, uint64_t wall_ns, size_t memory)
 	static struct record_view view;
 	int r;
 
-	sample_end(sample);
-	assert_int_equal(record_view_decode((const uint8_t *)sample->buffer.data,
-					    sample->buffer.size, &view),
-			 0);
+	sample_decode(sample, &view);
 	view.wall_ns = wall_ns;
 	memory_fails_after(memory);
 	r = recording_add(&recording, &view);
@@ -176,10 +173,7 @@ static void the_comm_of_a_record_is_that_of_its_process(void **state)
 		struct record_text comm;
 
 		sample_begin(&sample, "cpu", pid);
-		sample_end(&sample);
-		assert_int_equal(record_view_decode((const uint8_t *)sample.buffer.data,
-						    sample.buffer.size, &view),
-				 0);
+		sample_decode(&sample, &view);
 		comm = recording_comm(&recording, &view);
 		assert_true(pid == 7 ? record_text_is(comm, "ruby") : !comm.bytes);
 		msgpack_sbuffer_destroy(&sample.buffer);
@@ -194,10 +188,7 @@ static struct record_text comm_of(const char *host, int64_t pid)
 	struct sample sample;
 
 	sample_begin_on(&sample, host, "cpu", pid);
-	sample_end(&sample);
-	assert_int_equal(
-		record_view_decode((const uint8_t *)sample.buffer.data, sample.buffer.size, &view),
-		0);
+	sample_decode(&sample, &view);
 	assert_int_equal(recording_add(&recording, &view), 0);
 	comm = recording_comm(&recording, &view);
 	msgpack_sbuffer_destroy(&sample.buffer);

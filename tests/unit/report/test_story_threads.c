@@ -34,10 +34,7 @@ static int touch(struct story_threads *threads, const char *host, int64_t pid, i
 		sample_text(&sample, "thread_name", name);
 		sample_number(&sample, "ns_tid", 3);
 	}
-	sample_end(&sample);
-	assert_int_equal(
-		record_view_decode((const uint8_t *)sample.buffer.data, sample.buffer.size, &view),
-		0);
+	sample_decode(&sample, &view);
 	for (size_t i = 0; i < view.field_count; i++)
 		if (record_text_is(view.fields[i].name, "host_name"))
 			view.fields[i].text = (struct record_text){ host, strlen(host) };

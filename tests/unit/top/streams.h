@@ -39,10 +39,7 @@ static inline int stream_put(struct history *history, struct sample *sample, uin
 	static struct record_view view;
 	int r;
 
-	sample_end(sample);
-	assert_int_equal(record_view_decode((const uint8_t *)sample->buffer.data,
-					    sample->buffer.size, &view),
-			 0);
+	sample_decode(sample, &view);
 	view.wall_ns = wall_ns;
 	r = history_add(history, &view);
 	msgpack_sbuffer_destroy(&sample->buffer);

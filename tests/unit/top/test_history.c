@@ -211,10 +211,7 @@ static void what_has_no_window_is_known_of_all_of_them(void **state)
 	totals_deinit(&totals);
 	/* They were borrowed. */
 	sample_begin(&sample, "cpu", 42);
-	sample_end(&sample);
-	assert_int_equal(
-		record_view_decode((const uint8_t *)sample.buffer.data, sample.buffer.size, &view),
-		0);
+	sample_decode(&sample, &view);
 	comm = recording_comm(&history.recording, &view);
 	assert_true(record_text_is(comm, "puma"));
 	msgpack_sbuffer_destroy(&sample.buffer);
@@ -352,10 +349,7 @@ static void without_memory_it_says_so(void **state)
 		static struct record_view view;
 
 		sample_begin_cpu(&sample, 42, 7, "r", 1, 1);
-		sample_end(&sample);
-		assert_int_equal(record_view_decode((const uint8_t *)sample.buffer.data,
-						    sample.buffer.size, &view),
-				 0);
+		sample_decode(&sample, &view);
 		memory_fails_once_after(successes);
 		r = history_add(&history, &view);
 		memory_never_fails();

@@ -37,10 +37,7 @@ static int add(const char *kind, uint64_t wall_ns, int64_t window_ns, const char
 	sample_number(&sample, "window_ns", window_ns);
 	if (name)
 		sample_number(&sample, name, number);
-	sample_end(&sample);
-	assert_int_equal(
-		record_view_decode((const uint8_t *)sample.buffer.data, sample.buffer.size, &view),
-		0);
+	sample_decode(&sample, &view);
 	view.wall_ns = wall_ns;
 	r = page_times_add(&times, &view);
 	msgpack_sbuffer_destroy(&sample.buffer);
@@ -119,10 +116,7 @@ static void a_balance_goes_into_its_books(void **state)
 	sample_number(&sample, "unattributed_ns", 3);
 	sample_number(&sample, "overflow_ns", 2);
 	sample_number(&sample, "residual_ns", 1);
-	sample_end(&sample);
-	assert_int_equal(
-		record_view_decode((const uint8_t *)sample.buffer.data, sample.buffer.size, &view),
-		0);
+	sample_decode(&sample, &view);
 	view.wall_ns = 100;
 	assert_int_equal(page_times_add(&times, &view), 0);
 	msgpack_sbuffer_destroy(&sample.buffer);
