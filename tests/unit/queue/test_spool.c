@@ -640,14 +640,17 @@ static void await_kept(struct backlog *backlog, uint64_t records)
 	while (status.kept_records < records);
 }
 
-/* Though it would still be taken. */
+static struct backlog *make_backlog_of_four_segments(void)
+{
+	return make_backlog(&(struct backlog_options){ .segment_bytes = AT_ONCE * ENTRY,
+						       .memory_bytes_max = 4 * AT_ONCE * ENTRY,
+						       .seal_ns = LONG,
+						       .spool = spool });
+}
+
 static void on_a_disk_that_others_fill_as_much_is_dropped_as_memory_cannot_hold(void **state)
 {
-	struct backlog *backlog =
-		make_backlog(&(struct backlog_options){ .segment_bytes = AT_ONCE * ENTRY,
-							.memory_bytes_max = 4 * AT_ONCE * ENTRY,
-							.seal_ns = LONG,
-							.spool = spool });
+	struct backlog *backlog = make_backlog_of_four_segments();
 	struct backlog_status status;
 	struct gap gap;
 	uint64_t full_bytes;
@@ -703,11 +706,7 @@ static void come_late(void)
 
 static void there_the_oldest_is_dropped_however_late_the_keeper_is(void **state)
 {
-	struct backlog *backlog =
-		make_backlog(&(struct backlog_options){ .segment_bytes = AT_ONCE * ENTRY,
-							.memory_bytes_max = 4 * AT_ONCE * ENTRY,
-							.seal_ns = LONG,
-							.spool = spool });
+	struct backlog *backlog = make_backlog_of_four_segments();
 	struct backlog_status status;
 	struct gap gap;
 
