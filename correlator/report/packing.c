@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "record/record.h"
 
 enum {
@@ -14,6 +15,7 @@ enum {
 };
 
 struct packing_shape {
+	uint64_t hash; /* of kind, types and names: other shapes are told apart by it */
 	enum record_kind kind;
 	struct record_places places; /* in fields */
 	size_t field_count;
@@ -44,6 +46,18 @@ static size_t choose(const struct packing *packing, const struct record_view *vi
 		if (packing->keeps_all || is_kept(&view->fields[i]))
 			kept[count++] = &view->fields[i];
 	return count;
+}
+
+static uint64_t hash_of(enum record_kind kind, const struct record_field *const *fields,
+			size_t count)
+{
+	uint64_t hash = hash_bytes(0, &kind, sizeof(kind));
+
+	for (size_t i = 0; i < count; i++) {
+		hash = hash_bytes(hash, &fields[i]->value, sizeof(fields[i]->value));
+		hash = hash_bytes(hash, fields[i]->name.bytes, fields[i]->name.size_bytes);
+	}
+	return hash;
 }
 
 static bool is_same(const struct packing_shape *shape, enum record_kind kind,
@@ -109,12 +123,15 @@ static int find_shape(struct packing *packing, const struct record_view *view,
 		      const struct record_field *const *fields, size_t count)
 {
 	size_t *last = &packing->last[view->kind];
+	uint64_t hash;
 
 	if (*last < packing->shape_count &&
 	    is_same(packing->shapes[*last], view->kind, fields, count))
 		return (int)*last;
+	hash = hash_of(view->kind, fields, count);
 	for (size_t i = 0; i < packing->shape_count; i++) {
-		if (is_same(packing->shapes[i], view->kind, fields, count)) {
+		if (packing->shapes[i]->hash == hash &&
+		    is_same(packing->shapes[i], view->kind, fields, count)) {
 			*last = i;
 			return (int)i;
 		}
@@ -124,6 +141,7 @@ static int find_shape(struct packing *packing, const struct record_view *view,
 	packing->shapes[packing->shape_count] = new_shape(view, fields, count);
 	if (!packing->shapes[packing->shape_count])
 		return -ENOMEM;
+	packing->shapes[packing->shape_count]->hash = hash;
 	*last = packing->shape_count++;
 	return (int)*last;
 }
