@@ -51,9 +51,10 @@ struct statistics_sample statistics_sample_of(const struct histogram *histogram)
 bool statistics_compare_samples(const struct statistics_sample *first,
 				const struct statistics_sample *second,
 				struct difference *ret_difference);
-/* The same, and where a sample has at most STATISTICS_SHUFFLED_MAX values by permutations that are
- * drawn (always the same ones), if the tests above find a difference: for so few, three moments do
- * not tell of a long tail. 1; 0 where statistics_compare_samples() has false; -ENOMEM. */
+/* The same, and where these tests find a difference and a sample has at most
+ * STATISTICS_SHUFFLED_MAX values, or at most a thousand and a mean of that many is still skewed, by
+ * permutations that are drawn (always the same ones): three moments do not tell of a long tail.
+ * 1; 0 where statistics_compare_samples() has false; -ENOMEM. */
 int statistics_compare_means(const struct histogram *first, const struct histogram *second,
 			     struct difference *ret_difference);
 

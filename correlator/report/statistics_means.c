@@ -2,6 +2,7 @@
 #include "report/statistics.h"
 
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -14,6 +15,7 @@ enum {
 	ROUNDS_OF_INTERVAL = 500,
 	ROUNDS_ENOUGH = 50, /* of them that are as far out: more tell nothing new */
 	ROUNDS_LEAST = 10, /* fewer that are as far out do not tell a probability */
+	SHUFFLED_FEW_MAX = 1000,
 	SHUFFLED_ALL_MAX = 1 << 20, /* values of both samples together */
 };
 
@@ -62,13 +64,17 @@ static double two_sided(double above)
 	return fmax(0, fmin(1, 2 * fmin(above, 1 - above)));
 }
 
-/*
- * How far out the second sample's mean, less a shift, is among the means of all samples of its
- * number that the values of both can be parted into: by mean, variance and third moment of a mean
- * that is drawn without replacement (Sukhatme 1938).
- */
-static double permuted(const struct statistics_sample *first,
-		       const struct statistics_sample *second, double shift)
+/* A mean that is drawn without replacement, and how far from its mean the one is that there is. */
+struct drawn {
+	double off;
+	double variance;
+	double third; /* moment */
+};
+
+/* The mean of as many values as the second sample has, drawn from those of both, the second ones
+ * less a shift (Sukhatme 1938). */
+static struct drawn draw_mean(const struct statistics_sample *first,
+			      const struct statistics_sample *second, double shift)
 {
 	double first_count = (double)first->count, count = (double)second->count;
 	double all = first_count + count;
@@ -84,14 +90,29 @@ static double permuted(const struct statistics_sample *first,
 				      first_off * first_off * first_off) +
 		       count * (second->third + 3 * spread * off + off * off * off)) /
 		      all;
-	double variance = square / count * (all - count) / (all - 1);
-	double third =
-		cube * (all - count) * (all - 2 * count) / (count * count * (all - 1) * (all - 2));
-	double deviation = sqrt(variance);
 
-	if (!(variance > 0))
+	return (struct drawn){
+		.off = off,
+		.variance = square / count * (all - count) / (all - 1),
+		.third = cube * (all - count) * (all - 2 * count) /
+			 (count * count * (all - 1) * (all - 2)),
+	};
+}
+
+static double skewness_of(const struct drawn *drawn)
+{
+	return drawn->third / (drawn->variance * sqrt(drawn->variance));
+}
+
+/* The permutation test by these moments, two-sided. */
+static double permuted(const struct statistics_sample *first,
+		       const struct statistics_sample *second, double shift)
+{
+	struct drawn drawn = draw_mean(first, second, shift);
+
+	if (!(drawn.variance > 0))
 		return 1;
-	return two_sided(pearson_above(off / deviation, third / (variance * deviation)));
+	return two_sided(pearson_above(drawn.off / sqrt(drawn.variance), skewness_of(&drawn)));
 }
 
 /* The farthest shift from the difference that there is, in steps of this sign and size at first,
@@ -266,6 +287,28 @@ static void shuffle(const struct pooled *pooled, bool is_first, struct differenc
 	difference->probability = fmax(difference->probability, shuffled(pooled, 0, ROUNDS_MAX));
 	difference->low = fmin(difference->low, is_first ? -high : low);
 	difference->high = fmax(difference->high, is_first ? -low : high);
+	/* Fewer draws found the ends than the probability. */
+	if (difference->probability >= STATISTICS_SIGNIFICANCE) {
+		difference->low = fmin(difference->low, 0);
+		difference->high = fmax(difference->high, 0);
+	} else if (difference->value > 0) {
+		difference->low = fmax(difference->low, DBL_MIN);
+	} else {
+		difference->high = fmin(difference->high, -DBL_MIN);
+	}
+}
+
+/* Whether three moments do not tell of the tail that a mean of that few has. */
+static bool is_skewed(uint64_t few, const struct statistics_sample *first,
+		      const struct statistics_sample *second)
+{
+	const double most = 0.5;
+	struct drawn drawn;
+
+	if (few <= STATISTICS_SHUFFLED_MAX || few > SHUFFLED_FEW_MAX)
+		return few <= STATISTICS_SHUFFLED_MAX;
+	drawn = draw_mean(first, second, 0);
+	return drawn.variance > 0 && fabs(skewness_of(&drawn)) > most;
 }
 
 /* Where nearly all differences are within a bucket, there is nothing to shuffle. */
@@ -293,7 +336,8 @@ int statistics_compare_means(const struct histogram *first, const struct histogr
 	if (!statistics_compare_samples(&sample, &second_sample, ret_difference))
 		return 0;
 	if (ret_difference->probability >= STATISTICS_SIGNIFICANCE ||
-	    few->count > STATISTICS_SHUFFLED_MAX || few->count + others->count > SHUFFLED_ALL_MAX ||
+	    !is_skewed(few->count, &sample, &second_sample) ||
+	    few->count + others->count > SHUFFLED_ALL_MAX ||
 	    is_within_buckets(others, is_first ? second_sample.variance : sample.variance))
 		return 1;
 	if (!pool(few, others, &pooled))
