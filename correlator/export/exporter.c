@@ -60,11 +60,9 @@ static int take(void *context, const struct intake_record *taken)
 static int other(void *context, const struct record_view *record)
 {
 	struct exporter *exporter = context;
-	bool is_of_all = record->kind != RECORD_KIND_META && record->kind != RECORD_KIND_PROCESS &&
-			 record->kind != RECORD_KIND_STACK;
 
 	if (exporter->format != EXPORT_FORMAT_NDJSON ||
-	    (is_of_all && exporter->records.filter.condition_count > 0))
+	    (!intake_holds_at_any_time(record) && exporter->records.filter.condition_count > 0))
 		return 0;
 	return json_record_print(record, exporter->out);
 }
@@ -83,15 +81,13 @@ static struct intake_owner owner_of(struct exporter *exporter)
 static int init_records(struct exporter *exporter, struct filter *filter)
 {
 	struct records *records = &exporter->records;
-	int r;
 
 	records->filter = *filter;
 	*filter = (struct filter){ 0 };
 	recording_init(&records->recording);
 	known_records_init(&records->known);
 	intake_init(&records->intake, sizeof(struct intake_request));
-	r = intake_ask_filter(&records->intake, &records->filter);
-	return r;
+	return intake_ask_filter(&records->intake, &records->filter);
 }
 
 static void deinit_records(struct records *records)

@@ -27,20 +27,27 @@ struct intake_value {
 /* A record that waits. */
 struct intake_held {
 	struct intake_held *prev, *next;
-	uint32_t missing; /* a bit for each key that it has no value of yet */
+	uint64_t missing; /* a bit for each key that it has no value of yet */
 	enum attribution attribution;
 	uint64_t number;
-	bool has_comm;
-	char comm[RECORDING_TEXT_BYTES];
-	struct packed packed; /* of one record, in the same memory */
-	struct intake_value *lent[INTAKE_KEYS_MAX]; /* NULL: nothing is, or not yet */
-	uint8_t bytes[];
+	size_t size_bytes; /* of all of it */
+	const char *comm; /* in the same memory; NULL: not known */
+	struct packed packed; /* of one record; in the same memory */
+	size_t lent_count; /* keys that were asked for when it came */
+	struct intake_value *lent[]; /* NULL: nothing is, or not yet */
 };
 
-static void release_value(struct intake_value *value)
+static size_t bytes_of(const struct intake_value *value)
 {
-	if (value && --value->reference_count == 0)
-		free(value);
+	return sizeof(*value) + value->size_bytes;
+}
+
+static void release_value(struct intake *intake, struct intake_value *value)
+{
+	if (!value || --value->reference_count > 0)
+		return;
+	intake->value_bytes -= bytes_of(value);
+	free(value);
 }
 
 static struct intake_value *share_value(struct intake_value *value)
@@ -50,7 +57,7 @@ static struct intake_value *share_value(struct intake_value *value)
 	return value;
 }
 
-static struct intake_value *new_value(struct record_text text)
+static struct intake_value *new_value(struct intake *intake, struct record_text text)
 {
 	struct intake_value *value = malloc(sizeof(*value) + text.size_bytes);
 
@@ -59,6 +66,7 @@ static struct intake_value *new_value(struct record_text text)
 	value->reference_count = 1;
 	value->size_bytes = text.size_bytes;
 	memcpy(value->bytes, text.bytes, text.size_bytes);
+	intake->value_bytes += bytes_of(value);
 	return value;
 }
 
@@ -68,34 +76,46 @@ static bool is_value(const struct intake_value *value, struct record_text text)
 	       memcmp(value->bytes, text.bytes, text.size_bytes) == 0;
 }
 
-static void replace_value(struct intake_value **place, struct intake_value *value)
-{
-	release_value(*place);
-	*place = share_value(value);
-}
-
 static struct intake_value **first_of(const struct intake_request *request, size_t key)
 {
-	return &request->values[key];
+	return &request->values[2 * key];
 }
 
 static struct intake_value **last_of(const struct intake_request *request, size_t key)
 {
-	return &request->values[INTAKE_KEYS_MAX + key];
+	return &request->values[2 * key + 1];
+}
+
+/* Room for the values of all keys that are asked for by now. 0, -ENOMEM. */
+static int provide_values(const struct intake *intake, struct intake_request *request)
+{
+	struct intake_value **values;
+
+	if (request->key_count >= intake->key_count)
+		return 0;
+	values = realloc(request->values, 2 * intake->key_count * sizeof(*values));
+	if (!values)
+		return -ENOMEM;
+	memset(&values[2 * request->key_count], 0,
+	       2 * (intake->key_count - request->key_count) * sizeof(*values));
+	request->values = values;
+	request->key_count = intake->key_count;
+	return 0;
 }
 
 void intake_init(struct intake *intake, size_t request_bytes)
 {
 	assert(request_bytes >= sizeof(struct intake_request));
 	*intake = (struct intake){ .packing.keeps_all = true,
-				   .held_bytes_max = INTAKE_HELD_BYTES_MAX };
+				   .held_bytes_max = INTAKE_HELD_BYTES_MAX,
+				   .value_bytes_max = INTAKE_VALUE_BYTES_MAX };
 	open_requests_init(&intake->requests, request_bytes);
 }
 
-static void free_held(struct intake_held *held)
+static void free_held(struct intake *intake, struct intake_held *held)
 {
-	for (size_t key = 0; key < INTAKE_KEYS_MAX; key++)
-		release_value(held->lent[key]);
+	for (size_t key = 0; key < held->lent_count; key++)
+		release_value(intake, held->lent[key]);
 	free(held);
 }
 
@@ -103,7 +123,7 @@ static void take_held_out(struct intake *intake, struct intake_request *request,
 			  struct intake_held *held)
 {
 	DL_DELETE(request->held, held);
-	intake->held_bytes -= sizeof(*held) + held->packed.size_bytes;
+	intake->held_bytes -= held->size_bytes;
 	if (!request->held)
 		DL_DELETE(intake->holders, request);
 }
@@ -114,10 +134,10 @@ static void free_request(struct intake *intake, struct intake_request *request)
 		struct intake_held *held = request->held;
 
 		take_held_out(intake, request, held);
-		free_held(held);
+		free_held(intake, held);
 	}
-	for (size_t i = 0; request->values && i < 2 * (size_t)INTAKE_KEYS_MAX; i++)
-		release_value(request->values[i]);
+	for (size_t i = 0; i < 2 * request->key_count; i++)
+		release_value(intake, request->values[i]);
 	free(request->values);
 	free(request);
 }
@@ -220,14 +240,14 @@ static void copy_view(const struct record_view *record, struct record_view *ret_
 	ret_copy->item_count = 0;
 }
 
-/* Where the record has room for it. */
-static void lend(struct record_view *record, const char *key, const struct intake_value *value)
+/* False: the record has no room for it. */
+static bool lend(struct record_view *record, const char *key, const struct intake_value *value)
 {
 	const struct record_field *field = record_view_find(record, key);
 	size_t index = field ? (size_t)(field - record->fields) : record->field_count;
 
 	if (index == RECORD_VIEW_FIELDS_MAX)
-		return;
+		return false;
 	record->field_count += !field;
 	record->fields[index] = (struct record_field){
 		.name = { key, strlen(key) },
@@ -235,14 +255,17 @@ static void lend(struct record_view *record, const char *key, const struct intak
 		.is_key = true,
 		.text = { value->bytes, value->size_bytes },
 	};
+	return true;
 }
 
-/* To the owner, with what was lent. */
+/* To the owner, with what was lent of the first keys. */
 static int deliver(struct intake *intake, const struct intake_owner *owner,
-		   struct intake_record *taken, struct intake_value *const *lent)
+		   struct intake_record *taken, struct intake_value *const *lent, size_t key_count)
 {
+	bool has_room = true;
+
 	taken->view = taken->raw;
-	for (size_t key = 0; key < intake->key_count; key++) {
+	for (size_t key = 0; key < key_count; key++) {
 		if (!lent[key])
 			continue;
 		if (taken->view == taken->raw) {
@@ -251,8 +274,9 @@ static int deliver(struct intake *intake, const struct intake_owner *owner,
 			copy_view(taken->raw, &intake->views[VIEW_LENT]);
 			taken->view = &intake->views[VIEW_LENT];
 		}
-		lend(&intake->views[VIEW_LENT], intake->keys[key], lent[key]);
+		has_room &= lend(&intake->views[VIEW_LENT], intake->keys[key], lent[key]);
 	}
+	intake->given_up += !has_room;
 	taken->is_wanted = filter_wants(owner->filter, taken->view, taken->comm);
 	return owner->take(owner->context, taken);
 }
@@ -272,25 +296,25 @@ static int deliver_held(struct intake *intake, const struct intake_owner *owner,
 	if (r < 0)
 		return r;
 	taken.raw = &intake->views[VIEW_HELD];
-	for (size_t key = 0; key < intake->key_count; key++)
-		if (held->missing & UINT32_C(1) << key)
+	for (size_t key = 0; key < held->lent_count; key++)
+		if (held->missing & UINT64_C(1) << key)
 			held->lent[key] = share_value(*first_of(request, key));
-	if (held->has_comm)
+	if (held->comm)
 		taken.comm = (struct record_text){ held->comm, strlen(held->comm) };
 	(void)packing_next_head(&held->packed, &offset, &head);
 	packing_get(&intake->packing, &held->packed, offset, &head, &intake->views[VIEW_HELD]);
 	intake->views[VIEW_HELD].clock_set_ns = (int64_t)head.tag;
 	take_held_out(intake, request, held);
-	r = deliver(intake, owner, &taken, held->lent);
-	free_held(held);
+	r = deliver(intake, owner, &taken, held->lent, held->lent_count);
+	free_held(intake, held);
 	return r;
 }
 
 static bool has_all(const struct intake *intake, const struct intake_request *request,
-		    uint32_t missing)
+		    uint64_t missing)
 {
 	for (size_t key = 0; key < intake->key_count; key++)
-		if (missing & UINT32_C(1) << key && !*first_of(request, key))
+		if (missing & UINT64_C(1) << key && !*first_of(request, key))
 			return false;
 	return true;
 }
@@ -318,9 +342,41 @@ static int give_up(struct intake *intake, const struct intake_owner *owner,
 	return release(intake, owner, request, true);
 }
 
+/* The packed record, in the scratch, with all that belongs to it; NULL: there is no memory. */
+static struct intake_held *new_held(const struct intake *intake, const struct intake_record *taken,
+				    struct intake_value *const *lent, uint64_t missing)
+{
+	size_t lent_bytes = intake->key_count * sizeof(struct intake_value *);
+	size_t comm_bytes = taken->comm.bytes ? taken->comm.size_bytes + 1 : 0;
+	size_t packed_bytes = intake->scratch.size_bytes;
+	size_t size_bytes = sizeof(struct intake_held) + lent_bytes + comm_bytes + packed_bytes;
+	struct intake_held *held = malloc(size_bytes);
+	char *rest;
+
+	if (!held)
+		return NULL;
+	*held = (struct intake_held){ .missing = missing,
+				      .attribution = taken->attribution,
+				      .number = taken->number,
+				      .size_bytes = size_bytes,
+				      .lent_count = intake->key_count };
+	for (size_t key = 0; key < held->lent_count; key++)
+		held->lent[key] = share_value(lent[key]);
+	rest = (char *)held->lent + lent_bytes;
+	if (comm_bytes > 0) {
+		memcpy(rest, taken->comm.bytes, comm_bytes - 1);
+		rest[comm_bytes - 1] = '\0';
+		held->comm = rest;
+	}
+	memcpy(rest + comm_bytes, intake->scratch.bytes, packed_bytes);
+	held->packed = (struct packed){ .bytes = (uint8_t *)rest + comm_bytes,
+					.size_bytes = packed_bytes };
+	return held;
+}
+
 /* -E2BIG: it is like no record that can be kept. */
 static int hold(struct intake *intake, const struct intake_record *taken,
-		struct intake_value *const *lent, uint32_t missing)
+		struct intake_value *const *lent, uint64_t missing)
 {
 	struct intake_request *request = taken->request;
 	struct intake_held *held;
@@ -331,32 +387,21 @@ static int hold(struct intake *intake, const struct intake_record *taken,
 			&intake->scratch);
 	if (r < 0)
 		return r;
-	held = malloc(sizeof(*held) + intake->scratch.size_bytes);
+	held = new_held(intake, taken, lent, missing);
 	if (!held)
 		return -ENOMEM;
-	*held = (struct intake_held){ .missing = missing,
-				      .attribution = taken->attribution,
-				      .number = taken->number,
-				      .has_comm = taken->comm.bytes != NULL };
-	if (held->has_comm)
-		(void)strcpy(held->comm, taken->comm.bytes);
-	for (size_t key = 0; key < intake->key_count; key++)
-		held->lent[key] = share_value(lent[key]);
-	memcpy(held->bytes, intake->scratch.bytes, intake->scratch.size_bytes);
-	held->packed =
-		(struct packed){ .bytes = held->bytes, .size_bytes = intake->scratch.size_bytes };
 	if (!request->held)
 		DL_APPEND(intake->holders, request);
 	DL_APPEND(request->held, held);
-	intake->held_bytes += sizeof(*held) + held->packed.size_bytes;
+	intake->held_bytes += held->size_bytes;
 	return 0;
 }
 
 /* Takes note of the record's own values, and says what it is lent, and what it lacks. 0, -ENOMEM.
  */
-static int exchange(const struct intake *intake, const struct record_view *record,
+static int exchange(struct intake *intake, const struct record_view *record,
 		    struct intake_request *request, struct intake_value **ret_lent,
-		    uint32_t *ret_missing)
+		    uint64_t *ret_missing)
 {
 	*ret_missing = 0;
 	for (size_t key = 0; key < intake->key_count; key++) {
@@ -366,16 +411,16 @@ static int exchange(const struct intake *intake, const struct record_view *recor
 
 		if (own.size_bytes == 0) {
 			ret_lent[key] = *last;
-			*ret_missing |= *last ? 0 : UINT32_C(1) << key;
+			*ret_missing |= *last ? 0 : UINT64_C(1) << key;
 			continue;
 		}
 		if (!is_value(*last, own)) {
-			struct intake_value *value = new_value(own);
+			struct intake_value *value = new_value(intake, own);
 
 			if (!value)
 				return -ENOMEM;
-			replace_value(last, value);
-			release_value(value);
+			release_value(intake, *last);
+			*last = value;
 		}
 		if (!*first)
 			*first = share_value(*last);
@@ -388,7 +433,7 @@ static int add_to_request(struct intake *intake, const struct intake_owner *owne
 {
 	struct intake_value *lent[INTAKE_KEYS_MAX] = { 0 };
 	struct intake_request *request = taken->request;
-	uint32_t missing;
+	uint64_t missing;
 	int r = exchange(intake, taken->raw, request, lent, &missing);
 
 	if (r == 0)
@@ -396,13 +441,13 @@ static int add_to_request(struct intake *intake, const struct intake_owner *owne
 	if (r < 0)
 		return r;
 	if (!missing && !request->held)
-		return deliver(intake, owner, taken, lent);
+		return deliver(intake, owner, taken, lent, intake->key_count);
 	r = hold(intake, taken, lent, missing);
 	if (r == -E2BIG) {
 		intake->given_up += missing != 0;
 		r = give_up(intake, owner, request);
 		if (r == 0)
-			r = deliver(intake, owner, taken, lent);
+			r = deliver(intake, owner, taken, lent, intake->key_count);
 	}
 	while (r == 0 && intake->held_bytes > intake->held_bytes_max)
 		r = give_up(intake, owner, intake->holders);
@@ -423,16 +468,28 @@ static int find_request(struct intake *intake, struct intake_record *taken)
 	if (r < 0)
 		return r;
 	taken->request = (struct intake_request *)open;
-	if (intake->key_count > 0 && !taken->request->values)
-		taken->request->values =
-			calloc(2 * (size_t)INTAKE_KEYS_MAX, sizeof(struct intake_value *));
-	return intake->key_count > 0 && !taken->request->values ? -ENOMEM : 0;
+	return provide_values(intake, taken->request);
+}
+
+/* Ends requests until their values are in bounds. */
+static int bound_values(struct intake *intake, const struct intake_owner *owner)
+{
+	int r = 0;
+
+	while (r == 0 && intake->value_bytes > intake->value_bytes_max) {
+		size_t open_count = open_requests_count(&intake->requests);
+
+		if (!intake->holders && open_count == 1)
+			break;
+		r = intake->holders ? give_up(intake, owner, intake->holders)
+				    : intake_settle(intake, owner, open_count - 1);
+	}
+	return r;
 }
 
 static int add_activity(struct intake *intake, const struct intake_owner *owner,
 			const struct record_view *record)
 {
-	struct intake_value *const nothing[INTAKE_KEYS_MAX] = { 0 };
 	struct intake_record taken = { .raw = record,
 				       .attribution = attribution_of(record),
 				       .number = ++intake->last_number };
@@ -442,7 +499,9 @@ static int add_activity(struct intake *intake, const struct intake_owner *owner,
 		return r;
 	taken.comm = recording_comm(owner->recording, record);
 	r = taken.request ? add_to_request(intake, owner, &taken)
-			  : deliver(intake, owner, &taken, nothing);
+			  : deliver(intake, owner, &taken, NULL, 0);
+	if (r == 0)
+		r = bound_values(intake, owner);
 	return r < 0 ? r : intake_settle(intake, owner, REQUESTS_OPEN_MAX);
 }
 
@@ -452,8 +511,7 @@ static bool is_activity(const struct record_view *record)
 	       record->kind == RECORD_KIND_SAMPLE || record->kind == RECORD_KIND_SYSCALL;
 }
 
-/* It tells of what is there, or of frames that later records name. */
-static bool holds_at_any_time(const struct record_view *record)
+bool intake_holds_at_any_time(const struct record_view *record)
 {
 	return record->kind == RECORD_KIND_META || record->kind == RECORD_KIND_PROCESS ||
 	       record->kind == RECORD_KIND_STACK;
@@ -467,7 +525,7 @@ int intake_add(struct intake *intake, const struct intake_owner *owner,
 
 	if (known_records_has(owner->known, record))
 		return 1;
-	if (!is_in_time && !holds_at_any_time(record))
+	if (!is_in_time && !intake_holds_at_any_time(record))
 		return 0;
 	if (!is_activity(record) && owner->other)
 		r = owner->other(owner->context, record);

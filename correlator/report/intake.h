@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The one way into every view: each record once, of the span of time, with the values that its
- * request lends it, and whether --where wants it. README.md states the rule ("Which time belongs to
- * which row"). An activity record (cpu, slice, sample, syscall) of a request that has no value of a
- * key yet waits here until another one has it, or the request has ended, and the later ones of that
- * request behind it. So a request's records come in their order, those of different requests may
- * not. Bounded: where too much waits, the request that has waited for longest has no value.
+ * The one way into every view: it passes on each record of the span of time once, with the values
+ * that its request lends it, and says whether --where wants it. README.md states the rule ("Which
+ * time belongs to which row"). An activity record (cpu, slice, sample, syscall) whose request has
+ * no value of a key yet waits here until another record has one or the request ends; later records
+ * of that request wait behind it. So the records of one request keep their order, those of
+ * different requests may not. Memory is bounded: when too many bytes wait, the request that has
+ * waited for longest goes without the value; when values take too many bytes, the request without
+ * news for longest ends.
  *
  * Records are untrusted. Single thread; nothing here logs.
  */
@@ -24,17 +26,19 @@
 #include "requests/open_requests.h"
 
 enum {
-	INTAKE_KEYS_MAX = 32, /* that are lent; of more keys nothing is */
+	INTAKE_KEYS_MAX = RECORDING_KEYS_MAX, /* that are lent; of more keys nothing is */
 	INTAKE_HELD_BYTES_MAX = 64 * 1024 * 1024,
+	INTAKE_VALUE_BYTES_MAX = 64 * 1024 * 1024,
 };
 
 struct intake_value;
 struct intake_held;
 
-/* What its owner knows of a request begins with this. */
+/* An open request. The owner's own struct of a request begins with it. */
 struct intake_request {
 	struct open_request open;
-	struct intake_value **values; /* owned: of each key the first, then of each the last */
+	struct intake_value **values; /* owned: of each key the first and the last */
+	size_t key_count; /* that values has room for */
 	struct intake_held *held; /* owned; utlist, in their order */
 	struct intake_request *prev, *next; /* utlist: of those with something held */
 };
@@ -51,7 +55,8 @@ struct intake_record {
 	bool is_wanted; /* by the filter */
 };
 
-/* Whose intake it is. All is the caller's; each function: 0 or -errno, which ends the call. */
+/* The view that records are taken in for. All is the caller's; each function: 0 or -errno, which
+ * ends the call. */
 struct intake_owner {
 	struct recording *recording;
 	struct known_records *known;
@@ -80,8 +85,10 @@ struct intake {
 	struct intake_request *holders; /* utlist, the one that holds for longest first */
 	size_t held_bytes;
 	size_t held_bytes_max;
+	size_t value_bytes; /* of open requests, and lent to what is held */
+	size_t value_bytes_max;
 	uint64_t last_number; /* of an activity record */
-	uint64_t given_up; /* records that waited in vain, for want of room */
+	uint64_t given_up; /* records without a value that their requests have, for want of room */
 };
 
 /* request_bytes: of the owner's struct of a request, which is all zeros at first. */
@@ -95,9 +102,13 @@ int intake_ask(struct intake *intake, const char *key);
 /* The same of all keys that conditions name. */
 int intake_ask_filter(struct intake *intake, const struct filter *filter);
 
+/* A record of what there is (meta, process), or of a frame that later ones name: it counts outside
+ * the span of time, too. */
+bool intake_holds_at_any_time(const struct record_view *record);
+
 /* Takes a record of any kind in: 0; 1: it is known already; -ENOMEM; what the owner returned. */
 int intake_add(struct intake *intake, const struct intake_owner *owner,
 	       const struct record_view *record);
 
-/* Requests that nothing came of for longest have ended, until at most so many are open. */
+/* Ends requests, the one without news for longest first, until at most open_max are open. */
 int intake_settle(struct intake *intake, const struct intake_owner *owner, size_t open_max);
