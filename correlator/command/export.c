@@ -189,20 +189,21 @@ static void warn(const struct exporter *exporter, enum stacks_measure measure)
 			"first activity to the last (record with --timeline for every interval)");
 	recorded_samples_warn(measure, exporter_lacks_samples(exporter), samples, cpu_records);
 	recorded_keys_warn_given_up(exporter_given_up(exporter));
+	if (exporter_recording(exporter)->record_count > 0 && !exporter_has_chosen(exporter) &&
+	    exporter_given_up(exporter) == 0)
+		(void)recorded_keys_explain_nothing(exporter_recording(exporter),
+						    exporter_filter(exporter));
 }
 
 /* Before the last of them are written: a key that none has is no success. */
 static int check_keys(const struct exporter *exporter, const char *by)
 {
 	const struct recording *recording = exporter_recording(exporter);
-	const struct filter *filter = exporter_filter(exporter);
 	int r = by ? recorded_keys_check(recording, by, "--by") : 0;
 
-	if (recording->record_count == 0)
+	if (r < 0 || recording->record_count == 0)
 		return r;
-	for (size_t i = 0; i < filter->condition_count && r == 0; i++)
-		r = recorded_keys_check(recording, filter->conditions[i].key, "--where");
-	return r;
+	return recorded_keys_check_filter(recording, exporter_filter(exporter));
 }
 
 /* A format that has the records as they are has their clock_set_ns, too. */
@@ -242,9 +243,6 @@ static int run(struct export_options *options)
 		return log_error_errno(r, "cannot export");
 	note_write_error(&export);
 	warn(exporter, options->measure);
-	if (exporter_recording(exporter)->record_count > 0 && !exporter_has_chosen(exporter))
-		(void)recorded_keys_explain_nothing(exporter_recording(exporter),
-						    exporter_filter(exporter));
 	r = streams_finish_flushed_output("the export", export.write_error);
 	return r == 0 && is_damaged ? -EBADMSG : r;
 }

@@ -35,12 +35,19 @@ int recorded_keys_check(const struct recording *recording, const char *key, cons
 	return recorded_keys_refuse(recording, key, advice);
 }
 
-int recorded_keys_explain_nothing(const struct recording *recording, const struct filter *filter)
+int recorded_keys_check_filter(const struct recording *recording, const struct filter *filter)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < filter->condition_count && r == 0; i++)
 		r = recorded_keys_check(recording, filter->conditions[i].key, "--where");
+	return r;
+}
+
+int recorded_keys_explain_nothing(const struct recording *recording, const struct filter *filter)
+{
+	int r = recorded_keys_check_filter(recording, filter);
+
 	if (r == 0 && (filter->condition_count > 0 || filter->since.is_set || filter->until.is_set))
 		log_warning("nothing in it is what --where, --since and --until want");
 	return r;

@@ -16,6 +16,9 @@ int recorded_keys_refuse(const struct recording *recording, const char *key, con
  * occur, and the option to choose one of them with. */
 int recorded_keys_check(const struct recording *recording, const char *key, const char *option);
 
+/* The same for each key of the filter's conditions. */
+int recorded_keys_check_filter(const struct recording *recording, const struct filter *filter);
+
 /* Where the filter has let nothing pass. 0, and a warning if it wants something; -ENOENT, logged:
  * it wants a key of none. */
 int recorded_keys_explain_nothing(const struct recording *recording, const struct filter *filter);
