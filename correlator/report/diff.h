@@ -59,7 +59,7 @@ void diff_deinit(struct diff *diff);
 const struct group *diff_group(const struct diff_row *row);
 /* In either: names of what ran then want their host (grouping.h). */
 bool diff_has_several_hosts(const struct diff *diff);
-/* So many requests are needed on each side for a figure to be tested. */
+/* The number of requests that each side needs before a figure is tested. */
 uint64_t diff_needed(enum diff_what what);
 /* At 95 %, corrected. */
 bool diff_has_changed(const struct diff_figure *figure);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Whose a cpu, slice, sample or syscall record is: of which request, or of what ran in none with
- * the same keys. Pure.
+ * The context of a cpu, slice, sample or syscall record: its request, or, if it has none, all that
+ * ran outside requests with the same keys. Pure.
  */
 #pragma once
 

@@ -56,7 +56,7 @@ struct recording {
 	uint64_t seed; /* of the hash table */
 	char first_host[RECORDING_TEXT_BYTES];
 	bool has_several_hosts;
-	/* Whose the record last added was, as it says: most records are of the one before. */
+	/* Process of the record that was added last: most records are of the same one. */
 	char last_host[RECORDING_TEXT_BYTES];
 	size_t last_host_bytes;
 	int64_t last_pid;

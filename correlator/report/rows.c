@@ -366,7 +366,7 @@ static int choose(struct rows *rows, enum row_field field, size_t top_count, siz
 	return r;
 }
 
-/* What was forgotten is hidden from the first. */
+/* Groups that were folded for want of memory are hidden from the start. */
 static int hide_folded(struct rows *rows)
 {
 	rows->hidden = rows->grouping->folded;
@@ -375,7 +375,7 @@ static int hide_folded(struct rows *rows)
 	return distribution_merge(&rows->hidden_distribution, &rows->grouping->folded_distribution);
 }
 
-/* Shows the first so many groups and sums the rest. */
+/* Shows the first count groups and sums the rest. */
 static int hide_rest(struct rows *rows, size_t count)
 {
 	int r = 0;

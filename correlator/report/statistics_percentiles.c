@@ -64,8 +64,8 @@ static double fisher(double all, double beyond, double count, double found)
 	return fmin(1, 2 * fmin(above, below) - here);
 }
 
-/* So many as are wanted of a block of equal values that is parted in the middle, nearest to what
- * chance would have it. */
+/* A block of equal values straddles the percentile: the number of them that counts below it,
+ * rounded toward the number that chance would put there. */
 static double part_block(double wanted, double of_second, double block, double second_of_block,
 			 double expected)
 {

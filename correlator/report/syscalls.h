@@ -69,7 +69,7 @@ struct syscalls {
 	struct syscalls_kind *kinds; /* uthash */
 	struct syscalls_group *groups; /* uthash; after syscalls_finish: the most calls first */
 	size_t sum_count;
-	/* Of all groups: */
+	/* Sums over all groups: */
 	int64_t calls;
 	int64_t inside_ns;
 	int64_t account_calls;

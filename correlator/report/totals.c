@@ -60,7 +60,7 @@ enum totals_part totals_part_of(enum attribution attribution)
 						    : TOTALS_PART_UNATTRIBUTED;
 }
 
-/* Whose a record is: of a context that is known, NULL, or a sum of what is not told apart. */
+/* The sum that a record counts in; NULL: its context is known, and has sums of its own. */
 static struct costs *find_sum(struct totals *totals, enum attribution attribution)
 {
 	enum totals_part part = totals_part_of(attribution);

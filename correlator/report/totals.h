@@ -84,8 +84,8 @@ void totals_deinit(struct totals *totals);
  */
 int totals_add(struct totals *totals, const struct record_view *record);
 
-/* Requests that nothing came of for longest have ended, until at most so many are open. 0, -ENOMEM,
- * -E2BIG. */
+/* Ends requests, the one without news for longest first, until at most open_max are open. 0,
+ * -ENOMEM, -E2BIG. */
 int totals_settle(struct totals *totals, size_t open_max);
 
 /* After the last record: requests have ended, and what no record was seen of is "not measured"

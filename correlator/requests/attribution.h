@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Whose time a cpu, slice or sample record is of, as far as it says. Pure. */
+/* What a cpu, slice or sample record says of the context that its time belongs to. Pure. */
 #pragma once
 
 #include <stdbool.h>

@@ -74,7 +74,7 @@ int listing_init(struct listing *listing, const struct history *history,
 		 struct navigation *navigation, size_t width);
 void listing_deinit(struct listing *listing);
 
-/* Leaves the first so many groups, and the sum of the others in a row. 0, -ENOMEM. */
+/* Keeps the first count groups, and sums the others in one row. 0, -ENOMEM. */
 int listing_show_first(struct listing *listing, size_t count);
 
 /* Whether it has lines of text, and no table. */

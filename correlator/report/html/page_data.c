@@ -55,7 +55,7 @@ static const struct record_view *view_of(const struct page_data *data,
 	return data->totals->filter.condition_count > 0 ? taken->view : taken->raw;
 }
 
-/* Whose it is. 0, -ENOMEM. */
+/* The request that a record belongs to. 0, -ENOMEM. */
 static int find_owner(struct page_data *data, const struct intake_record *taken,
 		      struct page_request **ret_request)
 {

@@ -14,7 +14,7 @@ PARTS_MOST = 4e9
 HISTOGRAM_PART = 0.008
 NAME_BYTES = 64
 FORMULA = "=+-@"
-# What a difference is told by.
+# Fields of a row that are enough to name the row in which a difference is.
 FIRST = {"cpu_ns", "of its parts", "requests"}
 NAMES = {"thread", "comm", "endpoint"}
 
