@@ -29,6 +29,7 @@ class Question:
     step_ns: int | None = None
     top: int = 0  # so many groups are shown; 0: all
     request: str | None = None
+    other: int | None = None  # seed of the recording that this one is compared with
 
     def arguments(self):
         """Those that choose, of the tool's command line."""
