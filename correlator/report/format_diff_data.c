@@ -155,6 +155,9 @@ static void print_csv_side(const struct diff_side *side, FILE *out)
 		else
 			(void)fputc(',', out);
 	}
+	(void)fputc(',', out);
+	if (side->costs)
+		(void)fprintf(out, "%" PRId64, side->costs->children_ns);
 }
 
 static void print_csv_figure(const struct diff_figure *figure, FILE *out)
@@ -221,6 +224,7 @@ static void print_csv_header(const struct grouping *grouping, FILE *out)
 		(void)fprintf(out, ",%s_requests", sides[side]);
 		for (int cost = 0; cost < _COST_MAX; cost++)
 			(void)fprintf(out, ",%s_%s", sides[side], costs_name((enum cost)cost));
+		(void)fprintf(out, ",%s_" COSTS_CHILDREN_NAME, sides[side]);
 	}
 	for (int what = 0; what < _DIFF_MAX; what++)
 		for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
