@@ -32,7 +32,7 @@ TRAITS = {
     "slices": 0.25, "disorder": 0.3, "doubles": 0.3, "extremes": 0.08, "old": 0.15, "holes": 0.15, "odd_texts": 0.4,
     "no_split": 0.1, "several_values": 0.6, "children": 0.3, "clock_set": 0.05, "empty_keys": 0.15,
     "ids_are_long": 0.05, "no_request_id": 0.05, "split_hairs": 0.1, "vm": 0.2, "no_meta_keys": 0.1,
-    "calm": 0.3, "by_thread": 0.3, "crowd": 0.1,
+    "calm": 0.3, "by_thread": 0.3, "crowd": 0.15,
     "patchy": 0.2,
 }
 

@@ -3,12 +3,15 @@
 import dataclasses
 import time
 
+import generator
 import rule
 
 NAMED_IN_FILTERS = ("pid", "tid", "comm", "thread_name", "host_name")
 ROWS = ("json", "csv", "ndjson", "table")
 OVER_TIME = ("over time json", "over time csv", "over time ndjson")
 EXPORTS = ("export csv", "export ndjson", "folded", "speedscope", "pprof", "otlp", "perfetto")
+DIFFS = ("diff json", "diff csv", "diff ndjson", "diff table")
+STACKS_DIFFS = ("stacks diff json", "stacks diff csv", "off-cpu diff json")
 ONE_KEY = ("openmetrics", "syscalls json", "syscalls csv", "syscalls ndjson", "html", "top")
 # How often each is asked; top takes a second.
 VIEWS = {"json": 12, "csv": 3, "ndjson": 2, "table": 3, "over time json": 5, "over time csv": 2, "openmetrics": 3,
@@ -16,7 +19,9 @@ VIEWS = {"json": 12, "csv": 3, "ndjson": 2, "table": 3, "over time json": 5, "ov
          "off-cpu speedscope": 1, "perfetto": 1,
          "export csv": 2, "export ndjson": 2, "folded": 1, "speedscope": 2, "pprof": 2, "otlp": 1,
          "stacks json": 1, "stacks csv": 1, "off-cpu json": 1, "syscalls json": 2, "syscalls csv": 1,
-         "request": 3, "html": 1, "top": 0.3}
+         "request": 3, "html": 1, "top": 0.3,
+         "diff json": 2, "diff csv": 1, "diff ndjson": 0.5, "diff table": 1,
+         "stacks diff json": 1, "stacks diff csv": 0.5, "off-cpu diff json": 0.5}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,8 +70,10 @@ def choose(random, recording):
     if view == "top":  # a process has its last name there
         where = tuple(condition for condition in where if not condition.startswith("comm"))[:1]
     by, step_ns, top, request = (), None, 0, None
-    if view in ROWS + OVER_TIME:
+    if view in ROWS + OVER_TIME + DIFFS:
         by = choose_keys(random, keys)
+    if by == ("request_id",) and view in DIFFS:
+        by = ("tid",)
     elif view in ONE_KEY:
         what_ran = {"openmetrics": ["pid", "comm", "thread_name", "host_name"], "top": ["pid", "thread_name", "host_name"]}
         by = (random.choice(keys + what_ran.get(view, [])),)
@@ -79,7 +86,14 @@ def choose(random, recording):
     if view == "request":
         requests = sorted({record.request for record in recording.activity if record.request})
         request = random.choice(requests) if requests else "none"
-    return Question(view, by, where, since, until, step_ns, top, request)
+    other = choose_other(random) if view in DIFFS + STACKS_DIFFS else None
+    return Question(view, by, where, since, until, step_ns, top, request, other)
+
+
+def choose_other(random):
+    """A seed, rather of a recording with enough requests for a test."""
+    seeds = [random.randrange(2 ** 32) for _ in range(6)]
+    return next((seed for seed in seeds if generator.Generator(seed).has("crowd")), seeds[0])
 
 
 def choose_keys(random, keys):

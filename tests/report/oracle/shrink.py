@@ -8,7 +8,8 @@ import dataclasses
 import time
 
 # What a reader cannot do without; and by keys it says which there are.
-NEEDED = {"schema", "kind", "record_id", "host_name", "pid", "window_ns", "cpu_ns", "tid", "keys"}
+NEEDED = {"schema", "kind", "record_id", "host_name", "pid", "window_ns", "cpu_ns", "tid", "keys", "stack_id", "name",
+          "frame_kind"}
 # Numbers that are no costs.
 PLACES = {"pid", "tid", "first_ns", "last_ns", "window_ns", "clock_set_ns"}
 LARGE = 1000

@@ -3,14 +3,17 @@
 import os
 import subprocess
 
+import diffs
 import openmetrics
 import page
+import pairs
 import questions
 import records
 import rows
 import rule
 import series
 import stacks
+import stacks_diffs
 import story
 import syscalls
 import tables
@@ -33,6 +36,9 @@ COMMANDS = {"export csv": ("export", "--format", "csv"), "export ndjson": ("expo
             "over time ndjson": ("report", "--over-time", "--format", "ndjson"),
             "syscalls ndjson": ("report", "--syscalls", "--format", "ndjson"),
             "slowest": ("report", "--slowest=1000", "--format", "json"),
+            **{view: ("report", "--diff", "--top", "0", "--format", view.split()[1]) for view in questions.DIFFS},
+            **{f"stacks diff {form}": ("report", "--stacks", "--diff", "--format", form) for form in ("json", "csv")},
+            "off-cpu diff json": ("report", "--stacks", "--off-cpu", "--diff", "--format", "json"),
             "off-cpu folded": ("export", "--off-cpu", "--format", "folded"),
             "off-cpu pprof": ("export", "--off-cpu", "--format", "pprof"),
             "off-cpu speedscope": ("export", "--off-cpu", "--format", "speedscope"),
@@ -67,6 +73,13 @@ VIEWS = {
     "off-cpu pprof": (stacks.expect_by_endpoint, stacks.parse_pprof),
     "off-cpu speedscope": (stacks.expect_by_endpoint, stacks.parse_speedscope),
     "request": (story.expect_request, story.parse_request),
+    "diff json": (diffs.expect_json, diffs.parse_json),
+    "diff csv": (diffs.expect_rows, diffs.parse_csv),
+    "diff ndjson": (diffs.expect_rows, diffs.parse_ndjson),
+    "diff table": (diffs.expect_table, diffs.parse_table),
+    "stacks diff json": (stacks_diffs.expect_json, stacks_diffs.parse_json),
+    "stacks diff csv": (stacks_diffs.expect_rows, stacks_diffs.parse_csv),
+    "off-cpu diff json": (stacks_diffs.expect_json, stacks_diffs.parse_json),
 }
 
 
@@ -104,8 +117,10 @@ def compare(tool, question, files, paths):
     is_as_written = question.view in ("export csv", "export ndjson")
     recording = rule.Recording(files, question.since, question.until, is_as_written)
     chosen = recording.select(question.where)
-    if is_refused(recording, chosen, question) or code != 0:
-        wanted = {("exit", (), ""): 1 if is_refused(recording, chosen, question) else 0}
+    is_to_fail = is_refused(recording, chosen, question) or (
+        question.other is not None and is_refused(*pairs.read_other(question), question))
+    if is_to_fail or code != 0:
+        wanted = {("exit", (), ""): 1 if is_to_fail else 0}
         wrong = differences(wanted, {("exit", (), ""): code})
         return wrong and [(*wrong[0][:2], f"{code}: {error.strip()[-300:]}")]
     expect, parse = VIEWS[question.view]
