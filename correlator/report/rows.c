@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/compare.h"
 
@@ -317,41 +318,75 @@ static int sort(struct rows *rows, enum row_field field)
 	return 0;
 }
 
-/* Of a request's own: what it is compared with others by. */
-static bool is_above(const struct rows *rows, const struct group *group, enum row_field field)
-{
-	const struct grouping *others = &rows->totals->groupings[1];
-	const struct distribution *requests =
-		group->of ? group->of->requests : &others->without_value_requests;
-	enum figure figure = figure_to_sort_by(rows, field);
-	struct row row = row_of(group);
-	int64_t number, limit;
+/* A request among those of its endpoint. */
+struct peer {
+	const struct group *endpoint; /* NULL: it has none */
+	int64_t number;
+	size_t index; /* of the request in rows->groups */
+};
 
-	return requests && rows_number(rows, &row, of_one[figure], &number) &&
-	       histogram_percentile(&requests->figures[figure], rows->grouping->above_percent,
-				    &limit) &&
-	       number > limit;
+/* By endpoint, then the largest number first. */
+static int compare_peers(const void *a, const void *b)
+{
+	const struct peer *first = a, *second = b;
+
+	if (first->endpoint != second->endpoint)
+		return first->endpoint < second->endpoint ? -1 : 1;
+	return compare_i64(second->number, first->number);
+}
+
+/* Those of one endpoint that are above the percentile. */
+static void mark_above(const struct peer *peers, size_t count, double percent, bool *is_above)
+{
+	size_t rank = histogram_rank(count, percent);
+	int64_t limit = peers[count - (rank > 0 ? rank : 1)].number;
+
+	for (size_t i = 0; peers[i].number > limit; i++)
+		is_above[peers[i].index] = true;
+}
+
+/* Of each request; peers and ret_is_above have room for all. */
+static void find_above(const struct rows *rows, enum row_field field, struct peer *peers,
+		       bool *ret_is_above)
+{
+	enum row_field of_number = of_one[figure_to_sort_by(rows, field)];
+	size_t count = 0, begin = 0;
+
+	for (size_t i = 0; i < rows->group_count; i++) {
+		struct row row = row_of(rows->groups[i]);
+
+		peers[count] = (struct peer){ .endpoint = row.group->of, .index = i };
+		count += rows_number(rows, &row, of_number, &peers[count].number);
+	}
+	qsort(peers, count, sizeof(*peers), compare_peers);
+	for (size_t i = 1; i <= count; i++) {
+		if (i < count && peers[i].endpoint == peers[begin].endpoint)
+			continue;
+		mark_above(peers + begin, i - begin, rows->grouping->above_percent, ret_is_above);
+		begin = i;
+	}
 }
 
 /* Those that are above come first, in order. */
 static int put_above_first(struct rows *rows, enum row_field field, size_t *ret_count)
 {
-	const struct group **others = calloc(rows->group_count + 1, sizeof(struct group *));
-	size_t count = 0, other_count = 0;
+	_cleanup_free_ const struct group **groups =
+		calloc(rows->group_count + 1, sizeof(struct group *));
+	_cleanup_free_ struct peer *peers = calloc(rows->group_count + 1, sizeof(*peers));
+	_cleanup_free_ bool *is_above = calloc(rows->group_count + 1, sizeof(*is_above));
+	size_t count = 0;
 
-	if (!others)
+	if (!groups || !peers || !is_above)
 		return -ENOMEM;
-	for (size_t i = 0; i < rows->group_count; i++) {
-		const struct group *group = rows->groups[i];
-
-		if (is_above(rows, group, field))
-			rows->groups[count++] = group;
-		else
-			others[other_count++] = group;
+	find_above(rows, field, peers, is_above);
+	for (int wanted = 1; wanted >= 0; wanted--) {
+		for (size_t i = 0; i < rows->group_count; i++)
+			if (is_above[i] == (wanted == 1))
+				groups[count++] = rows->groups[i];
+		if (wanted)
+			*ret_count = count;
 	}
-	memcpy(rows->groups + count, others, other_count * sizeof(struct group *));
-	free(others);
-	*ret_count = count;
+	memcpy(rows->groups, groups, rows->group_count * sizeof(struct group *));
 	return 0;
 }
 

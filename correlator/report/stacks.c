@@ -12,6 +12,7 @@
 #include "report/record_context.h"
 #include "report/stacks_spread.h"
 #include "requests/costs.h"
+#include "requests/histogram.h"
 
 struct request {
 	struct intake_request intake;
@@ -435,7 +436,7 @@ static void choose(const struct ranked *ranked, size_t count, const struct stack
 	size_t kept = slowest->count;
 
 	if (kept == 0) {
-		size_t rank = (size_t)ceil((double)count * slowest->percent / 100);
+		size_t rank = histogram_rank(count, slowest->percent);
 		int64_t limit_ns = ranked[count - (rank > 0 ? rank : 1)].value_ns;
 
 		/* Somebody has it: it ends there. */

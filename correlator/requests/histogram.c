@@ -116,15 +116,21 @@ static int64_t find_rank(const struct histogram *histogram, uint64_t rank)
 	return histogram->largest;
 }
 
+uint64_t histogram_rank(uint64_t count, double percent)
+{
+	double part = percent * (double)count / 100;
+	uint64_t rank = (uint64_t)part;
+
+	return rank + ((double)rank < part);
+}
+
 bool histogram_percentile(const struct histogram *histogram, double percent, int64_t *ret_value)
 {
-	double part = percent * (double)histogram->count / 100;
-	uint64_t rank = (uint64_t)part;
+	uint64_t rank = histogram_rank(histogram->count, percent);
 	int64_t value;
 
 	if (histogram->count == 0)
 		return false;
-	rank += (double)rank < part;
 	value = find_rank(histogram, rank);
 	/* The middle of the outermost buckets may be beyond what is in them. */
 	if (value < histogram->least || rank <= 1)

@@ -33,6 +33,8 @@ int histogram_add(struct histogram *histogram, int64_t value);
 /* Adds all of other's. 0, or -ENOMEM: part of them may be in it then. */
 int histogram_merge(struct histogram *histogram, const struct histogram *other);
 
+/* The rank, from 1, of that percentile among count values: percent of count, rounded up. */
+uint64_t histogram_rank(uint64_t count, double percent);
 /* The least value that percent (above 0, at most 100) of all do not exceed. False when it is empty.
  */
 bool histogram_percentile(const struct histogram *histogram, double percent, int64_t *ret_value);

@@ -168,6 +168,21 @@ static void those_above_a_percentile_are_compared_with_their_endpoints_alone(voi
 	expect_slowest(ROW_FIELD_WALL, 0, "", 132);
 }
 
+static void values_of_one_bucket_are_told_apart(void **state)
+{
+	const char *by[] = { "request_id", "endpoint" };
+
+	(void)state;
+	totals_deinit(&totals);
+	assert_int_equal(totals_init(&totals, by, 2), 0);
+	totals.groupings[0].above_percent = 50;
+	add_span("a", "x", 1025, 1);
+	add_span("b", "x", 1033, 2);
+	add_span("c", "x", 1034, 4);
+	assert_int_equal(totals_finish(&totals), 0);
+	expect_slowest(ROW_FIELD_WALL, 0, "c", 3);
+}
+
 static void when_a_request_began_is_a_time(void **state)
 {
 	struct rows rows;
@@ -752,6 +767,7 @@ int main(void)
 		TEST(what_is_less_comes_later_what_is_equal_by_key_and_what_was_not_measured_last),
 		TEST(each_column_is_sorted_by_its_own_cost),
 		TEST(those_above_a_percentile_are_compared_with_their_endpoints_alone),
+		TEST(values_of_one_bucket_are_told_apart),
 		TEST(when_a_request_began_is_a_time),
 		TEST(what_is_equal_by_one_key_is_sorted_by_the_others),
 		TEST(a_key_comes_before_those_that_begin_with_it),
