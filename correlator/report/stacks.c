@@ -160,12 +160,18 @@ static void add_spent(struct stacks *stacks, struct stacks_context *context,
 	for (size_t i = 0; i < 2; i++) {
 		enum cost cost = spent[stacks->measure][i];
 
-		if (cost != _COST_MAX && costs_has(&costs, cost))
+		if (cost == _COST_MAX)
+			continue;
+		if (costs_has(&costs, cost))
 			saturated_add_to(&context->spent_ns, costs.sums[cost]);
+		else
+			context->lacks_spent = true;
 	}
 	stacks->cpu_records_left_out += context == stacks->rest;
-	if (costs.lacks_span)
+	if (costs.lacks_span) {
+		context->lacks_span = true;
 		return;
+	}
 	if (context->first_ns == 0 || costs.first_ns < context->first_ns)
 		context->first_ns = costs.first_ns;
 	if (costs.last_ns > context->last_ns)
@@ -380,6 +386,11 @@ int stacks_finish(struct stacks *stacks)
 	return r == 0 ? stacks_spread(stacks) : r;
 }
 
+bool stacks_is_counted(const struct stacks_context *context)
+{
+	return context->is_request && context->request == context && context->last_part;
+}
+
 const struct frame *stacks_shown_frame(enum stacks_measure measure, const struct frame *innermost)
 {
 	if (measure == STACKS_OFF_CPU)
@@ -433,11 +444,13 @@ static int compare_ranked(const void *a, const void *b)
  * so many of them do not exceed. */
 static void choose(const struct ranked *ranked, size_t count, const struct stacks_slowest *slowest)
 {
-	size_t kept = slowest->count;
+	size_t kept = slowest->count, known = count;
 
-	if (kept == 0) {
-		size_t rank = histogram_rank(count, slowest->percent);
-		int64_t limit_ns = ranked[count - (rank > 0 ? rank : 1)].value_ns;
+	while (known > 0 && ranked[known - 1].value_ns < 0)
+		known--;
+	if (kept == 0 && known > 0) {
+		size_t rank = histogram_rank(known, slowest->percent);
+		int64_t limit_ns = ranked[known - (rank > 0 ? rank : 1)].value_ns;
 
 		/* Somebody has it: it ends there. */
 		while (ranked[kept].value_ns > limit_ns)
@@ -448,12 +461,14 @@ static void choose(const struct ranked *ranked, size_t count, const struct stack
 			part->is_chosen = true;
 }
 
-/* By the CPU, or the wall time, of all its parts. */
+/* The CPU, or the wall time, of all its parts; -1: some record does not tell it. */
 static int64_t measure_request(const struct stacks_context *request, bool by_cpu)
 {
 	int64_t spent_ns = 0, first_ns = request->first_ns, last_ns = request->last_ns;
 
 	for (const struct stacks_context *part = request; part; part = part->next_part) {
+		if (by_cpu ? part->lacks_spent : part->lacks_span)
+			return -1;
 		saturated_add_to(&spent_ns, part->spent_ns);
 		if (part->first_ns > 0 && (first_ns == 0 || part->first_ns < first_ns))
 			first_ns = part->first_ns;
@@ -472,10 +487,10 @@ int stacks_keep_slowest(struct stacks *stacks, const struct stacks_slowest *slow
 	if (!ranked)
 		return -ENOMEM;
 	HASH_ITER(hh, stacks->contexts, context, next) {
-		if (context->is_chosen && context->is_request && context->request == context)
+		if (context->is_chosen && stacks_is_counted(context))
 			ranked[count++] =
 				(struct ranked){ context,
-						 slowest->count > 0 || !context->last_part
+						 slowest->count > 0
 							 ? NULL
 							 : stacks_value(context->last_part,
 									STACKS_POOL_KEY),

@@ -81,6 +81,8 @@ struct stacks_context {
 	int64_t spent_ns; /* exact, by the measure */
 	int64_t first_ns; /* wall clock of its first and last activity; 0 = not known */
 	int64_t last_ns;
+	bool lacks_spent; /* these two: some cpu record does not tell it */
+	bool lacks_span;
 	uint64_t samples;
 	struct stacks_place *places;
 	struct stacks_label *labels; /* the value of each key that is not "" */
@@ -137,6 +139,10 @@ bool stacks_weigh(const struct record_view *record, enum stacks_measure measure,
 
 /* After the last record: spreads the CPU. 0, -ENOMEM. */
 int stacks_finish(struct stacks *stacks);
+
+/* Whether it is the first part of a request that has a cpu record: one without is none in any view.
+ */
+bool stacks_is_counted(const struct stacks_context *context);
 
 struct stacks_slowest {
 	size_t count; /* requests; 0: by percent */

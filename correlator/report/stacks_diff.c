@@ -144,7 +144,7 @@ static int add_side(struct side *side, const struct stacks *stacks)
 		return -ENOMEM;
 	side->rows = rows;
 	while (r == 0 && (context = stacks_next(stacks, context)))
-		if (context->is_request && context->request == context)
+		if (stacks_is_counted(context))
 			r = add_request(side, context);
 	side->rows = NULL;
 	return r;
