@@ -10,12 +10,15 @@ NAMED_IN_FILTERS = ("pid", "tid", "comm", "thread_name", "host_name")
 ROWS = ("json", "csv", "ndjson", "table")
 OVER_TIME = ("over time json", "over time csv", "over time ndjson")
 EXPORTS = ("export csv", "export ndjson", "folded", "speedscope", "pprof", "otlp", "perfetto")
+SLOWEST = ("slowest", "stacks slowest")
+# Of these the tool chooses the key, too.
+BY_DEFAULT = ("json", "csv", "ndjson")
 DIFFS = ("diff json", "diff csv", "diff ndjson", "diff table")
 STACKS_DIFFS = ("stacks diff json", "stacks diff csv", "off-cpu diff json")
 ONE_KEY = ("openmetrics", "syscalls json", "syscalls csv", "syscalls ndjson", "html", "top")
 # How often each is asked; top takes a second.
 VIEWS = {"json": 12, "csv": 3, "ndjson": 2, "table": 3, "over time json": 5, "over time csv": 2, "openmetrics": 3,
-         "over time ndjson": 1, "slowest": 1, "syscalls ndjson": 1, "off-cpu folded": 1, "off-cpu pprof": 1,
+         "over time ndjson": 1, "slowest": 2, "stacks slowest": 1, "syscalls ndjson": 1, "off-cpu folded": 1, "off-cpu pprof": 1,
          "off-cpu speedscope": 1, "perfetto": 1,
          "export csv": 2, "export ndjson": 2, "folded": 1, "speedscope": 2, "pprof": 2, "otlp": 1,
          "stacks json": 1, "stacks csv": 1, "off-cpu json": 1, "syscalls json": 2, "syscalls csv": 1,
@@ -35,6 +38,8 @@ class Question:
     top: int = 0  # so many groups are shown; 0: all
     request: str | None = None
     other: int | None = None  # seed of the recording that this one is compared with
+    slowest: str = ""  # so many requests, or, with %, those above that percentile of their endpoint
+    sort: str = ""
 
     def arguments(self):
         """Those that choose, of the tool's command line."""
@@ -42,7 +47,9 @@ class Question:
         for name in ("since", "until"):
             if getattr(self, name):
                 words += [f"--{name}", write_time(*getattr(self, name))]
-        return words
+        if self.slowest:
+            words += [f"--slowest={self.slowest}"]
+        return words + (["--sort", self.sort] if self.sort else [])
 
     def simpler(self):
         """Questions that ask for less."""
@@ -74,6 +81,8 @@ def choose(random, recording):
         by = choose_keys(random, keys)
     if by == ("request_id",) and view in DIFFS:
         by = ("tid",)
+    if view in BY_DEFAULT and random.random() < 0.1:
+        by = ()
     elif view in ONE_KEY:
         what_ran = {"openmetrics": ["pid", "comm", "thread_name", "host_name"], "top": ["pid", "thread_name", "host_name"]}
         by = (random.choice(keys + what_ran.get(view, [])),)
@@ -81,13 +90,16 @@ def choose(random, recording):
         step_ns = random.choice((100_000_000, 700_000_000, 1_000_000_000, 2_000_000_000))
     if view in ROWS and random.random() < 0.2:
         top = random.randint(1, 3)
+    slowest, sort = "", ""
     if view == "slowest":
         by = ("request_id",)
+    if view in SLOWEST:
+        slowest, sort = random.choice(("1000", "1", "3", "10", "50%", "90%", "0.5%", "33.3%")), random.choice(("", "cpu"))
     if view == "request":
         requests = sorted({record.request for record in recording.activity if record.request})
         request = random.choice(requests) if requests else "none"
     other = choose_other(random) if view in DIFFS + STACKS_DIFFS else None
-    return Question(view, by, where, since, until, step_ns, top, request, other)
+    return Question(view, by, where, since, until, step_ns, top, request, other, slowest, sort)
 
 
 def choose_other(random):

@@ -48,15 +48,20 @@ class Rows:
 
     def kinds(self):
         """(kind, label, row) of each."""
-        groups = self.ranked()
-        for place, row in groups[:self.top or len(groups)]:
+        shown, hidden = self.part()
+        for place, row in shown:
             yield "group", shown_label(place, self.by), row
-        if self.top and self.top < len(groups):
-            yield "hidden", (), self.sum_up([row for _, row in groups[self.top:]])
+        if hidden:
+            yield "hidden", (), self.sum_up([row for _, row in hidden])
         others = [kind for kind in (rule.WITHOUT_KEY, rule.OVERFLOW) if self.table.other(kind)]
         for kind in others + [rule.UNATTRIBUTED] * (not self.of_all_time):
             yield kind, (), self.table.other(kind) or rule.Row()
         yield "total", (), self.table.total
+
+    def part(self):
+        """The groups that are shown, and the others."""
+        groups = self.ranked()
+        return (groups[:self.top], groups[self.top:]) if self.top else (groups, [])
 
     def ranked(self):
         """Those that used most first."""
@@ -126,10 +131,13 @@ class Rows:
 
 
 def expect_rows(recording, chosen, question):
-    rows = Rows(recording, chosen, question.by, question.top)
-    kinds = [kind for kind, _, _ in rows.kinds()]
-    figures = rows.figures() | {("rows", (), "count"): kinds.count("group")}
-    return figures | ({("hidden", (), "groups"): len(rows.ranked()) - question.top} if "hidden" in kinds else {})
+    return count_rows(Rows(recording, chosen, question.by, question.top))
+
+
+def count_rows(rows):
+    shown, hidden = rows.part()
+    figures = rows.figures() | {("rows", (), "count"): len(shown)}
+    return figures | ({("hidden", (), "groups"): len(hidden)} if hidden else {})
 
 
 def expect_json(recording, chosen, question):

@@ -324,6 +324,23 @@ class Recording:
                                 if all(does_match(record, condition) for condition in conditions)])
 
 
+def default_by(recording, chosen):
+    """The keys that rows are by where none is asked for: of those that are known when the first activity comes,
+    endpoint or else the request; that, too, where no request has an endpoint."""
+    known = []
+    for record in recording.records:
+        known += record.fields.get("keys", ()) if record.kind == "meta" else ()
+        known += keys_of(record) if record.kind == "cpu" else ()
+        if known and record.kind in ACTIVITY:
+            break
+    candidates = [key for key in ("endpoint", "request_id") if key in known]
+    if "request_id" not in known:
+        candidates += [key for key in known if key != "endpoint"][:1]
+    if candidates[1:] == ["request_id"] and not chosen.table(("endpoint",)).groups():
+        return ("request_id",) if chosen.requests else ("endpoint",)
+    return (candidates or ["endpoint"])[0],
+
+
 def without_doubles(records):
     seen, unique = set(), []
     for record in records:

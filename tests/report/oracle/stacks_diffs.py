@@ -19,6 +19,7 @@ UNKNOWN = ("[unknown]", None, None, "unknown")
 FIGURES = ("self", "total")
 # In fewer requests of both recordings a method is not tested.
 SEEN_NEEDED = 10
+CLAMPED_NS = 2 ** 43
 
 
 def is_of_waits(question):
@@ -55,11 +56,11 @@ class Side:
 
     def __init__(self, recording, chosen, is_waits):
         self.requests = {record.request: 0 for record in chosen.records
-                         if record.request and record.kind in ("cpu", "sample")}
+                         if record.request and record.kind == "cpu"}
         self.samples = 0
         self.parts = {what: collections.defaultdict(collections.Counter) for what in FIGURES}
         frames = Frames(recording)
-        for record in [record for record in chosen.records if record.request]:
+        for record in [record for record in chosen.records if record.request in self.requests]:
             if record.kind == "cpu":
                 costs = rule.Costs(record).sums
                 spent_ns = costs["blocked_ns"] + costs["run_queue_ns"] if is_waits else costs["cpu_ns"]
@@ -97,16 +98,12 @@ def describe(values, is_seen=True):
     if not all(values):
         return {}
     ends = {f"{side}_ns": clamped_mean_ns(of) for side, of in zip(SIDES, values)}
-    return ends | (chance.describe_test(*map(clamped, values)) if is_seen else {})
-
-
-def clamped(values):
-    """Beyond some hours of CPU only forged requests are; the tool has no more of one."""
-    return [min(value, 2 ** 43) for value in values]
+    return ends | (chance.describe_test(*values) if is_seen else {})
 
 
 def clamped_mean_ns(values):
-    return sum(clamped(values)) // len(values)
+    """Beyond some hours of CPU only forged requests are; the tool has no more of one."""
+    return sum(min(value, CLAMPED_NS) for value in values) // len(values)
 
 
 def read_sides(recording, chosen, question):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The views of the tool: how each is asked for, and whether it has what the reference says."""
+import dataclasses
 import os
 import subprocess
 
@@ -12,6 +13,7 @@ import records
 import rows
 import rule
 import series
+import slowest
 import stacks
 import stacks_diffs
 import story
@@ -35,7 +37,8 @@ COMMANDS = {"export csv": ("export", "--format", "csv"), "export ndjson": ("expo
             "over time csv": ("report", "--over-time", "--format", "csv"),
             "over time ndjson": ("report", "--over-time", "--format", "ndjson"),
             "syscalls ndjson": ("report", "--syscalls", "--format", "ndjson"),
-            "slowest": ("report", "--slowest=1000", "--format", "json"),
+            "slowest": ("report", "--format", "json"),
+            "stacks slowest": ("report", "--stacks", "--format", "json"),
             **{view: ("report", "--diff", "--top", "0", "--format", view.split()[1]) for view in questions.DIFFS},
             **{f"stacks diff {form}": ("report", "--stacks", "--diff", "--format", form) for form in ("json", "csv")},
             "off-cpu diff json": ("report", "--stacks", "--off-cpu", "--diff", "--format", "json"),
@@ -67,7 +70,8 @@ VIEWS = {
     "syscalls csv": (syscalls.expect_syscalls, syscalls.parse_syscalls_csv),
     "over time ndjson": (series.expect_steps, series.parse_steps_ndjson),
     "syscalls ndjson": (syscalls.expect_syscalls, syscalls.parse_syscalls_ndjson),
-    "slowest": (rows.expect_json, rows.parse_json),
+    "slowest": (slowest.expect_slowest, rows.parse_json),
+    "stacks slowest": (slowest.expect_stacks, stacks.parse_stacks_json),
     "perfetto": (stacks.expect_perfetto, stacks.parse_perfetto),
     "off-cpu folded": (stacks.expect_folded, stacks.parse_folded),
     "off-cpu pprof": (stacks.expect_by_endpoint, stacks.parse_pprof),
@@ -117,6 +121,8 @@ def compare(tool, question, files, paths):
     is_as_written = question.view in ("export csv", "export ndjson")
     recording = rule.Recording(files, question.since, question.until, is_as_written)
     chosen = recording.select(question.where)
+    if question.view in questions.BY_DEFAULT and not question.by:
+        question = dataclasses.replace(question, by=rule.default_by(recording, chosen))
     is_to_fail = is_refused(recording, chosen, question) or (
         question.other is not None and is_refused(*pairs.read_other(question), question))
     if is_to_fail or code != 0:
