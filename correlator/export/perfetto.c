@@ -20,7 +20,7 @@ enum {
 	CLOCK_REALTIME_ID = 1, /* of Perfetto's BuiltinClock */
 	CLOCK_BOOTTIME_ID = 6,
 	SEQUENCE_ID = 1, /* all packets are of one writer */
-	ANNOTATIONS_MAX = 48,
+	ANNOTATIONS_MAX = RECORD_VIEW_FIELDS_MAX,
 	TEXT_BYTES = 256,
 	PACKET_TAG = 1 << 3 | 2, /* field 1 of a trace, a message */
 	VARINT_BYTES = 10,
@@ -376,7 +376,7 @@ static bool is_of_place(struct record_text name)
 static void annotate(const struct record_view *record, struct annotations *annotations)
 {
 	annotations->count = 0;
-	for (size_t i = 0; i < record->field_count && annotations->count < ANNOTATIONS_MAX; i++) {
+	for (size_t i = 0; i < record->field_count; i++) {
 		const struct record_field *field = &record->fields[i];
 		size_t at = annotations->count;
 		annotation_t *item = &annotations->items[at];

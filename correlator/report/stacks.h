@@ -28,7 +28,7 @@
 enum {
 	STACKS_CONTEXTS_MAX = 1000000, /* requests, and others: some 200 bytes each */
 	STACKS_PLACES_MAX = 4000000, /* some 130 bytes each */
-	STACKS_LABELS_MAX = 16, /* keys, of a context */
+	STACKS_LABELS_MAX = RECORDING_KEYS_MAX, /* keys, of a context */
 };
 
 enum stacks_measure {

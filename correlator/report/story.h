@@ -20,7 +20,7 @@
 enum {
 	STORY_WINDOWS_MAX = 32768, /* 6 MB: of its threads, together */
 	STORY_SLICES_MAX = 262144, /* 16 MB */
-	STORY_KEYS_MAX = 16,
+	STORY_KEYS_MAX = RECORDING_KEYS_MAX,
 	STORY_VALUE_BYTES = 256, /* of a key's value, escaped and cut */
 	STORY_HINTS_MAX = 3,
 };

@@ -351,22 +351,22 @@ static void all_keys_with_a_value_are_labels(void **state)
 	struct stacks *stacks = *state;
 	const struct stacks_context *context;
 	struct sample sample;
-	char key[8];
+	char keys[STACKS_LABELS_MAX][8];
 
 	sample_begin(&sample, "cpu", 7);
 	sample_text(&sample, "request_id", "r");
 	sample_text(&sample, "endpoint", "GET /last");
 	for (int i = 0; i < STACKS_LABELS_MAX; i++) {
-		(void)snprintf(key, sizeof(key), "k%d", i);
-		sample_text(&sample, key, key);
+		(void)snprintf(keys[i], sizeof(keys[i]), "k%d", i);
+		sample_text(&sample, keys[i], keys[i]);
 	}
 	recorded_stacks_add(stacks, &sample);
 	assert_int_equal(stacks_finish(stacks), 0);
 	context = stacks_next(stacks, NULL);
 	assert_string_equal(stacks_value(context, "request_id")->bytes, "r");
 	assert_string_equal(stacks_value(context, "endpoint")->bytes, "GET /last");
-	assert_string_equal(stacks_value(context, "k13")->bytes, "k13");
-	assert_null(stacks_value(context, "k14"));
+	assert_non_null(stacks_value(context, keys[STACKS_LABELS_MAX - 3]));
+	assert_null(stacks_value(context, keys[STACKS_LABELS_MAX - 2]));
 	assert_null(stacks_value(context, "tid"));
 	assert_int_equal(context->label_count, STACKS_LABELS_MAX);
 }
