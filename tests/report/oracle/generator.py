@@ -12,6 +12,7 @@ import msgpack
 START_NS = 1_700_000_000_000_000_000
 MOST = 2 ** 63 - 1
 ACTIVITY_MAX = 60
+KEYS_MOST = 64  # of a recording
 ENDPOINTS = ["GET /a", "GET /a/:id", "POST /b", "DELETE /c", "GET /home", "a;b", "=1+1", "-x", "@y,z",
              "say \"hi\"", "</script><!--", "back\\slash", "日本 /ü", "e\u0301te\u0301", "\u202eabc\u2066", "🙂🙂",
              "a\u2028b", "line\u00adsoft", "x" * 128, "ü" * 63 + "…#0123456789abcdef", "GET /very/" + "long/" * 40, "[x]*?"]
@@ -33,7 +34,7 @@ TRAITS = {
     "no_split": 0.1, "several_values": 0.6, "children": 0.3, "clock_set": 0.05, "empty_keys": 0.15,
     "ids_are_long": 0.05, "no_request_id": 0.05, "split_hairs": 0.1, "vm": 0.2, "no_meta_keys": 0.1,
     "calm": 0.3, "by_thread": 0.3, "crowd": 0.15,
-    "patchy": 0.2,
+    "patchy": 0.2, "many_keys": 0.05,
 }
 
 
@@ -84,6 +85,8 @@ class Generator:
         self.activity_count = 0
         self.activity_max = ACTIVITY_MAX if self.has("crowd") else self.random.randint(5, ACTIVITY_MAX)
         self.keys = ["endpoint", "tenant"] + [self.random.choice(THIRD_KEYS)] * ("third_key" in self.traits)
+        if self.has("many_keys"):
+            self.keys += [f"key_{number:02}" for number in range(self.random.randint(30, KEYS_MOST - 4))]
         self.texts = {key: self.choose_texts(key) for key in self.keys}
 
     def has(self, trait):

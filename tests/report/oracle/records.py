@@ -75,7 +75,7 @@ def parse_record_rows(output, question):
         cells = dict(zip(heading, (csv_text(cell) for cell in row)))
         identity = cells.pop("record_id")
         # Keys that the heading came too early for.
-        for pair in re.split(" (?=[a-z_.]+=)", cells.pop("other_keys")):
+        for pair in re.split(" (?=[a-z0-9_.]+=)", cells.pop("other_keys")):
             cells[pair.partition("=")[0]] = pair.partition("=")[2]
         if identity in seen:
             cells["twice"] = "yes"
