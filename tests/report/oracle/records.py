@@ -20,11 +20,9 @@ def record_value(value):
 def expect_records(recording, chosen, question):
     records = recording.records
     if question.where:
-        records = [record for record in records if record.kind in ("meta", "process")] + chosen.records
+        records = [record for record in records if record.kind in rule.TIMELESS] + chosen.records
     figures = {}
     for record in records:
-        if record.kind == "stack" and (question.since or question.until):
-            continue
         identity = record.fields["record_id"], record.kind
         figures[("record", identity, "wall_ns")] = record.wall_ns
         figures |= {("record", identity, shown(name)): record_value(value) for name, value in record.fields.items()}
@@ -35,21 +33,10 @@ def parse_records(output, question):
     figures = {}
     for record in each_line(output):
         identity = record["record_id"], record["kind"]
-        if record["kind"] == "stack" and (question.since or question.until):
-            continue
         if ("record", identity, "kind") in figures:
             figures[("record", identity, "twice")] = True
         figures |= {("record", identity, name): value for name, value in record.items()}
     return figures
-
-
-def forget_what_is_open(expected, found, question):
-    """It is not said whether a filter lets samples and calls through, or the frames that these are of."""
-    if not question.where:
-        return
-    for figures in (expected, found):
-        for path in [path for path in figures if path[1][1] in ("sample", "syscall", "stack")]:
-            del figures[path]
 
 
 def expect_record_rows(recording, chosen, question):

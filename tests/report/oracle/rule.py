@@ -18,7 +18,7 @@ What is not said anywhere, and how it is here:
 * The name of a process is what was told last before a record, whatever the span of time is. `top` has the last one of all.
 * A row without one of its keys has the names of its threads and processes like any other row.
 * A share of one request (--request) is of what --where chose, like that of its row.
-* A filter by attribution is not tried; nor what `export ndjson` with a filter has of samples and calls.
+* A filter by attribution is not tried.
 * Over time, rows have what is attributed, whatever they are by.
 """
 import collections
