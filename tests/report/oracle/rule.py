@@ -251,8 +251,11 @@ class Recording:
 
     def find_keys(self):
         """Those that are told of, and those that cpu records have."""
-        keys = [key for record in self.of_kind("meta") for key in record.fields.get("keys", ())]
-        return list(dict.fromkeys(keys + [key for record in self.of_kind("cpu") for key in keys_of(record)]))
+        of_records = [key for record in self.of_kind("cpu") for key in keys_of(record)]
+        return list(dict.fromkeys(self.told_keys() + of_records))
+
+    def told_keys(self):
+        return list(dict.fromkeys(key for record in self.of_kind("meta") for key in record.fields.get("keys", ())))
 
     def find_values(self):
         """Of each record its own; the name of its process is the one that was told last before."""

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What was spent in stacks and in the bars of a trace: only its sums, of all and of each endpoint."""
 import gzip
+import math
 
 import rule
-from figures import csv_rows, load, shown_label
+import spread
+from figures import Near, csv_rows, csv_text, load, shown_label
+
+EXACT_MOST = 2 ** 53
 
 
 def costs_of(question):
@@ -12,7 +16,23 @@ def costs_of(question):
 
 def expect_stacks(recording, chosen, question):
     spent_ns = chosen.spent_ns(costs_of(question))
-    return {("all", (), "spent"): spent_ns, ("all", (), "of its parts"): spent_ns}
+    is_waits = question.view.startswith("off-cpu")
+    methods, unknown_ns, samples = spread.methods_of(recording, chosen, is_waits)
+    # Each stack's time is rounded; where a sum has ended at its bound no part of it is right. And a key that no meta
+    # record tells of is not lent to the samples before the first record that has it.
+    is_exact = spent_ns < EXACT_MOST and recording.keys == recording.told_keys()
+    slack = len(chosen.records) + 8 if is_exact else math.inf
+    figures = {("all", (), "spent"): spent_ns, ("all", (), "of its parts"): spent_ns,
+               ("all", (), "samples"): samples, ("all", (), "in no stack"): Near(unknown_ns, 0, slack)}
+    for method, sums in methods.items():
+        figures |= {("method", method, name): Near(float(ns), 0, slack)
+                    for name, ns in zip(("self_ns", "total_ns"), sums)}
+    return figures
+
+
+def describe_method(name, file, first_line, kind, row):
+    method = name, file or None, int(first_line) if first_line else None, kind
+    return {("method", method, of): int(row[of]) for of in ("self_ns", "total_ns")}
 
 
 def parse_stacks_json(output, question):
@@ -20,7 +40,13 @@ def parse_stacks_json(output, question):
     names = ("off_cpu_ns", "off_cpu_in_none_ns") if question.view == "off-cpu json" else \
         ("cpu_ns", "not_sampled_cpu_ns")
     parts_ns = sum(branch["self_ns"] for branch in report["branches"]) + report["all"][names[1]]
-    return {("all", (), "spent"): report["all"][names[0]], ("all", (), "of its parts"): min(parts_ns, rule.MOST)}
+    figures = {("all", (), "spent"): report["all"][names[0]], ("all", (), "of its parts"): min(parts_ns, rule.MOST)}
+    if question.view == "stacks slowest":
+        return figures
+    for row in report["methods"]:
+        figures |= describe_method(row["name"], row.get("file"), row.get("first_line"), row["frame_kind"], row)
+    return figures | {("all", (), "samples"): report["all"]["waits" if "off" in names[0] else "samples"],
+                      ("all", (), "in no stack"): report["all"][names[1]]}
 
 
 def parse_stacks_csv(output, question):
@@ -28,8 +54,14 @@ def parse_stacks_csv(output, question):
     at = heading.index("self_ns"), heading.index("total_ns")
     parts_ns = sum(int(row[at[0]]) for row in rows if row[0] == "branch")
     sums = {row[0]: int(row[at[1]]) for row in rows if row[0] in ("all", "not_sampled")}
-    return {("all", (), "spent"): sums["all"],
-            ("all", (), "of its parts"): min(parts_ns + sums["not_sampled"], rule.MOST)}
+    figures = {("all", (), "spent"): sums["all"], ("all", (), "in no stack"): sums["not_sampled"],
+               ("all", (), "of its parts"): min(parts_ns + sums["not_sampled"], rule.MOST)}
+    for row in [dict(zip(heading, row)) for row in rows]:
+        if row["row"] == "method":
+            figures |= describe_method(csv_text(row["name"]), row["file"], row["first_line"], row["frame_kind"], row)
+        if row["row"] == "all":
+            figures["all", (), "samples"] = int(row["samples"])
+    return figures
 
 
 def expect_folded(recording, chosen, question):

@@ -2,7 +2,7 @@
 """
 What `report --stacks --diff` says: the mean of a request in each method, by what its samples stand for.
 
-A method is a name, a file, its first line and a kind. A request has as much in it as its samples or waits there stand
+A request has as much in it as its samples or waits there stand
 for, once for each of them, however often the method calls itself; a request that has none in it counts with 0.
 
 Not compared: waits in [unknown], where the tool puts the waits that no stack was told of, by the parts of a request.
@@ -12,10 +12,10 @@ import collections
 import chance
 import pairs
 import rule
+import spread
 from diffs import SIDES
-from figures import csv_rows, csv_text, load, shown
+from figures import csv_rows, csv_text, load
 
-UNKNOWN = ("[unknown]", None, None, "unknown")
 FIGURES = ("self", "total")
 # In fewer requests of both recordings a method is not tested.
 SEEN_NEEDED = 10
@@ -26,31 +26,6 @@ def is_of_waits(question):
     return question.view.startswith("off-cpu")
 
 
-class Frames:
-    """The methods of a recording by the ids of frames."""
-
-    def __init__(self, recording):
-        self.told = {}
-        for record in recording.of_kind("stack"):
-            self.told.setdefault(record.fields["stack_id"], record.fields)
-
-    def method(self, identity):
-        fields = self.told.get(identity)
-        if not fields:
-            return UNKNOWN
-        return shown(fields["name"]), fields.get("file"), fields.get("first_line"), fields["frame_kind"]
-
-    def chain(self, identity, without_kernel):
-        """The innermost first."""
-        methods = [self.method(identity)]
-        while identity in self.told and "parent_id" in self.told[identity]:
-            identity = self.told[identity]["parent_id"]
-            methods.append(self.method(identity))
-        while without_kernel and methods[0][3] == "kernel" and len(methods) > 1:
-            del methods[0]
-        return methods
-
-
 class Side:
     """What the requests of a recording used, or waited, by method."""
 
@@ -59,17 +34,16 @@ class Side:
                          if record.request and record.kind == "cpu"}
         self.samples = 0
         self.parts = {what: collections.defaultdict(collections.Counter) for what in FIGURES}
-        frames = Frames(recording)
+        frames = spread.Frames(recording)
         for record in [record for record in chosen.records if record.request in self.requests]:
             if record.kind == "cpu":
-                costs = rule.Costs(record).sums
-                spent_ns = costs["blocked_ns"] + costs["run_queue_ns"] if is_waits else costs["cpu_ns"]
-                self.requests[record.request] = min(self.requests[record.request] + spent_ns, rule.MOST)
+                spent_ns = self.requests[record.request] + spread.spent_ns(record, is_waits)
+                self.requests[record.request] = min(spent_ns, rule.MOST)
             elif record.kind == "sample":
                 self.take(record, frames, is_waits)
 
     def take(self, record, frames, is_waits):
-        count, weight_ns = weigh_wait(record) if is_waits else weigh_samples(record)
+        count, weight_ns = spread.weigh(record, is_waits)
         if not weight_ns:
             return
         self.samples += count
@@ -82,15 +56,6 @@ class Side:
         """A value of each request, and how many are not 0."""
         found = self.parts[what][method]
         return [found[request] for request in self.requests], len(found)
-
-
-def weigh_samples(record):
-    samples = record.count("samples") or 0
-    return samples, samples * (record.count("period_ns") or 1)
-
-
-def weigh_wait(record):
-    return record.count("waits") or 0, (record.count("blocked_ns") or 0) + (record.count("run_queue_ns") or 0)
 
 
 def describe(values, is_seen=True):
@@ -129,7 +94,7 @@ def expect_rows(recording, chosen, question):
 def without_untold(figures, question):
     if not is_of_waits(question):
         return figures
-    return {path: value for path, value in figures.items() if path[0] != "tests" and path[1] != UNKNOWN}
+    return {path: value for path, value in figures.items() if path[0] != "tests" and path[1] != spread.UNKNOWN}
 
 
 def expect_json(recording, chosen, question):
