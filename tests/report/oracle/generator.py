@@ -33,8 +33,8 @@ TRAITS = {
     "slices": 0.25, "disorder": 0.3, "doubles": 0.3, "extremes": 0.08, "old": 0.15, "holes": 0.15, "odd_texts": 0.4,
     "no_split": 0.1, "several_values": 0.6, "children": 0.3, "clock_set": 0.05, "empty_keys": 0.15,
     "ids_are_long": 0.05, "no_request_id": 0.05, "split_hairs": 0.1, "vm": 0.2, "no_meta_keys": 0.1,
-    "calm": 0.3, "by_thread": 0.3, "crowd": 0.15,
-    "patchy": 0.2, "many_keys": 0.05,
+    "calm": 0.3, "by_thread": 0.3, "crowd": 0.15, "patchy": 0.2, "many_keys": 0.05,
+    "in_step": 0.6, "slow": 0.15, "own": 0.3, "gaps": 0.2, "pause": 0.15,
 }
 
 
@@ -79,9 +79,14 @@ class Generator:
         if "calm" in self.traits:
             self.traits -= {"extremes", "holes", "odd_texts", "old", "disorder"}
         self.hosts = ["web-1", "web-2"][:1 + ("two_hosts" in self.traits)]
-        self.interval_ns = self.random.choice((250_000_000, 500_000_000, 1_000_000_000))
-        self.window_count = self.random.randint(1, 6)
+        self.interval_ns = self.random.choice((250_000_000, 500_000_000, 1_000_000_000, 870_000_000, 2_000_000_000))
+        if self.has("slow"):
+            self.interval_ns = 10_000_000_000
+        self.window_count = self.random.randint(4, 12) if self.has("slow") else self.random.randint(1, 6)
         self.numbers = collections.Counter()
+        self.spans = {}  # (length, end) by host and window
+        # From that window on all are later: between them nothing was recorded.
+        self.pause = self.random.randrange(self.window_count), self.random.choice((2, 5, 40)) * 10 ** 9
         self.activity_count = 0
         self.activity_max = ACTIVITY_MAX if self.has("crowd") else self.random.randint(5, ACTIVITY_MAX)
         self.keys = ["endpoint", "tenant"] + [self.random.choice(THIRD_KEYS)] * ("third_key" in self.traits)
@@ -252,12 +257,23 @@ class Generator:
             found.append((none, ["unknown"] if self.maybe(0.3) else []))
         return found
 
-    def window(self, process, window, requests):
-        """All records of a process in a window, as they are written."""
+    def span(self, host, window):
+        """How long a window is, and when it ends: where all are in step, for all processes of a recorder."""
+        if (host, window) in self.spans:
+            return self.spans[host, window]
         length_ns = self.interval_ns + self.random.randrange(-10 ** 6, 10 ** 6)
         end_ns = START_NS + (window + 1) * self.interval_ns + self.random.randrange(10 ** 6)
+        if self.has("pause") and window >= self.pause[0]:
+            end_ns += self.pause[1]
         if self.maybe(0.1):
-            length_ns = min(2 * length_ns, 10 ** 9)
+            length_ns = min(2 * length_ns, max(length_ns, 10 ** 9))
+        if self.has("in_step"):
+            self.spans[host, window] = length_ns, end_ns
+        return length_ns, end_ns
+
+    def window(self, process, window, requests):
+        """All records of a process in a window, as they are written."""
+        length_ns, end_ns = self.span(process.host, window)
         accounts = []
         for thread in process.threads:
             for keys, flags in self.contexts(process, thread, window, requests):
@@ -271,7 +287,17 @@ class Generator:
         entries += self.beside(process, end_ns, accounts)
         if not self.has("old") or self.maybe(0.5):
             entries.append(self.balance(process, end_ns, length_ns, accounts))
+        if self.has("own") and self.maybe(0.5):
+            entries.append(self.entry("self", end_ns, process.host, 9000, window_ns=length_ns,
+                                      own_cpu_ns=self.number(length_ns // 50), own_rss_bytes=10 ** 7))
+        if self.has("gaps") and self.maybe(0.2):
+            entries.append(self.gap(process, end_ns))
         return entries
+
+    def gap(self, process, end_ns):
+        count = self.random.randint(1, 5)
+        return self.entry("gap", end_ns, process.host, process.pid, dropped_records=count, total_dropped_records=count,
+                          dropped_segments=0, first_ns=end_ns, last_ns=end_ns, reason="spool full")
 
     def account(self, process, thread, window, end_ns, length_ns, keys, flags):
         self.activity_count += 1
