@@ -30,6 +30,8 @@ class Near:
     def is_met(self, found):
         if found is None:
             return self.may_lack
+        if isinstance(found, str):
+            return False
         return abs(found - self.value) <= self.part * abs(self.value) + self.slack
 
 

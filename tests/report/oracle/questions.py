@@ -3,6 +3,8 @@
 import dataclasses
 import time
 
+import alerts
+import expressions
 import generator
 import rule
 
@@ -24,7 +26,8 @@ VIEWS = {"json": 12, "csv": 3, "ndjson": 2, "table": 3, "over time json": 5, "ov
          "stacks json": 1, "stacks csv": 1, "off-cpu json": 1, "syscalls json": 2, "syscalls csv": 1,
          "request": 3, "html": 1, "top": 0.3,
          "diff json": 2, "diff csv": 1, "diff ndjson": 0.5, "diff table": 1,
-         "stacks diff json": 1, "stacks diff csv": 0.5, "off-cpu diff json": 0.5}
+         "stacks diff json": 1, "stacks diff csv": 0.5, "off-cpu diff json": 0.5,
+         "alert": 2.5}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +43,7 @@ class Question:
     other: int | None = None  # seed of the recording that this one is compared with
     slowest: str = ""  # so many requests, or, with %, those above that percentile of their endpoint
     sort: str = ""
+    alerts: tuple = ()
 
     def arguments(self):
         """Those that choose, of the tool's command line."""
@@ -58,6 +62,8 @@ class Question:
         for name, less in (("since", None), ("until", None), ("step_ns", None), ("top", 0)):
             if getattr(self, name) != less:
                 yield dataclasses.replace(self, **{name: less})
+        for fewer in expressions.simpler(self.alerts):
+            yield dataclasses.replace(self, alerts=fewer)
         for number in range(len(self.by) if len(self.by) > 1 else 0):
             yield dataclasses.replace(self, by=self.by[:number] + self.by[number + 1:])
 
@@ -73,6 +79,8 @@ def choose(random, recording):
     view = random.choices(list(VIEWS), list(VIEWS.values()))[0]
     keys = recording.keys or ["request_id"]
     since, until = choose_span(random, recording) if view != "top" and random.random() < 0.3 else (None, None)
+    if view == "alert":
+        return Question(view, since=since, until=until, alerts=choose_alerts(random, recording))
     where = choose_conditions(random, recording, keys)
     if view == "top":  # a process has its last name there
         where = tuple(condition for condition in where if not condition.startswith("comm"))[:1]
@@ -106,6 +114,24 @@ def choose_other(random):
     """A seed, rather of a recording with enough requests for a test."""
     seeds = [random.randrange(2 ** 32) for _ in range(6)]
     return next((seed for seed in seeds if generator.Generator(seed).has("crowd")), seeds[0])
+
+
+def choose_alerts(random, recording):
+    chosen = []
+    for _ in range(random.randint(1, 3)):
+        measure = expressions.choose_measure(random, recording.keys, alerts.COUNTERS)
+        chosen.append(expressions.complete(random, measure, *values_of(measure, recording)))
+    return expressions.unique(chosen)
+
+
+def values_of(measure, recording):
+    """What it is at in all windows of all recorders, and how long these are."""
+    values, lengths = [], []
+    for windows in alerts.windows_by_recorder(recording).values():
+        lengths += [window.length_ns() for window in windows]
+        for _, window, groups in alerts.looks(measure, windows):
+            values += [alerts.measure(measure, window, figures) for figures in groups.values() or [[]]]
+    return [value for value in values if value is not None], lengths
 
 
 def choose_keys(random, keys):

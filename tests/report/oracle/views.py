@@ -4,6 +4,7 @@ import dataclasses
 import os
 import subprocess
 
+import alert_lines
 import diffs
 import openmetrics
 import page
@@ -37,7 +38,7 @@ COMMANDS = {"export csv": ("export", "--format", "csv"), "export ndjson": ("expo
             "over time csv": ("report", "--over-time", "--format", "csv"),
             "over time ndjson": ("report", "--over-time", "--format", "ndjson"),
             "syscalls ndjson": ("report", "--syscalls", "--format", "ndjson"),
-            "slowest": ("report", "--format", "json"),
+            "slowest": ("report", "--format", "json"), "alert": ("report",),
             "stacks slowest": ("report", "--stacks", "--format", "json"),
             **{view: ("report", "--diff", "--top", "0", "--format", view.split()[1]) for view in questions.DIFFS},
             **{f"stacks diff {form}": ("report", "--stacks", "--diff", "--format", form) for form in ("json", "csv")},
@@ -84,6 +85,7 @@ VIEWS = {
     "stacks diff json": (stacks_diffs.expect_json, stacks_diffs.parse_json),
     "stacks diff csv": (stacks_diffs.expect_rows, stacks_diffs.parse_csv),
     "off-cpu diff json": (stacks_diffs.expect_json, stacks_diffs.parse_json),
+    "alert": (alert_lines.expect_alerts, alert_lines.parse_alerts),
 }
 
 
@@ -97,6 +99,8 @@ def command_of(question, paths):
         words += ["--by", by]
     if question.request is not None:
         words += ["--request", question.request]
+    for alert in question.alerts:
+        words += ["--alert", alert.text()]
     if question.step_ns:
         words += ["--step", f"{question.step_ns}ns"]
     if view == "table":
@@ -123,9 +127,8 @@ def compare(tool, question, files, paths):
     chosen = recording.select(question.where)
     if question.view in questions.BY_DEFAULT and not question.by:
         question = dataclasses.replace(question, by=rule.default_by(recording, chosen))
-    is_to_fail = is_refused(recording, chosen, question) or (
-        question.other is not None and is_refused(*pairs.read_other(question), question))
-    if is_to_fail or code != 0:
+    is_to_fail = must_fail(recording, chosen, files, question)
+    if is_to_fail or code not in ((0, alert_lines.EXIT_FIRED) if question.alerts else (0,)):
         wanted = {("exit", (), ""): 1 if is_to_fail else 0}
         wrong = differences(wanted, {("exit", (), ""): code})
         return wrong and [(*wrong[0][:2], f"{code}: {error.strip()[-300:]}")]
@@ -134,7 +137,18 @@ def compare(tool, question, files, paths):
         found = parse(output, question)
     except UNREADABLE as problem:
         return [(("unreadable", (), ""), None, f"{problem!r}: {output[-300:]!r}")]
-    return differences(expect(recording, chosen, question), found)
+    expected = expect(recording, chosen, question)
+    if question.view == "alert":
+        found[alert_lines.EXIT] = code
+        alert_lines.forget_what_is_open(expected, found)
+    return differences(expected, found)
+
+
+def must_fail(recording, chosen, files, question):
+    if question.alerts:
+        return is_refused_alert(files, question)
+    return is_refused(recording, chosen, question) or (
+        question.other is not None and is_refused(*pairs.read_other(question), question))
 
 
 def is_refused(recording, chosen, question):
@@ -153,3 +167,10 @@ def is_refused(recording, chosen, question):
     if is_nothing and question.view != "top":
         return any(is_unknown(rule.split_condition(condition)[0]) for condition in question.where)
     return is_by_unknown
+
+
+def is_refused_alert(files, question):
+    """A key is known that a record has at any time, and requests are known by theirs."""
+    keys = rule.Recording(files).keys
+    return any(alert.key and alert.key not in keys or alert.is_of_requests() and "request_id" not in keys
+               for alert in question.alerts)
