@@ -63,7 +63,7 @@ def choose_measure(random, keys, counters):
         subject = random.choice(BOOKS)
         is_share = subject != "exec" and random.random() < 0.5
         return Expression("", subject, unit="millionths" if is_share else "ns")
-    return Expression("", random.choice(("lost", *counters)), unit="count")
+    return Expression("", random.choice(("lost", "lost", "lost", *counters)), unit="count")
 
 
 def write_limit(random, expression, limit):

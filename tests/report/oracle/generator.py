@@ -287,12 +287,15 @@ class Generator:
         entries += self.beside(process, end_ns, accounts)
         if not self.has("old") or self.maybe(0.5):
             entries.append(self.balance(process, end_ns, length_ns, accounts))
-        if self.has("own") and self.maybe(0.5):
-            entries.append(self.entry("self", end_ns, process.host, 9000, window_ns=length_ns,
-                                      own_cpu_ns=self.number(length_ns // 50), own_rss_bytes=10 ** 7))
         if self.has("gaps") and self.maybe(0.2):
             entries.append(self.gap(process, end_ns))
         return entries
+
+    def own(self, host, window):
+        """What watching cost, also in a window in which no process was."""
+        length_ns, end_ns = self.span(host, window)
+        return self.entry("self", end_ns, host, 9000, window_ns=length_ns, own_cpu_ns=self.number(length_ns // 50),
+                          own_rss_bytes=10 ** 7)
 
     def gap(self, process, end_ns):
         count = self.random.randint(1, 5)
@@ -408,6 +411,9 @@ class Generator:
             if last < self.window_count - 1 or self.maybe(0.3):
                 end_ns = START_NS + (last + 1) * self.interval_ns
                 blocks.append((last + 0.3, process.host, [self.process_event(process, "exit", end_ns)]))
+        if self.has("own"):
+            blocks += [(window + 0.2, host, [self.own(host, window)]) for host in self.hosts
+                       for window in range(self.window_count) if self.maybe(0.9)]
         return sorted(blocks, key=lambda block: block[0])
 
     def disorder(self, blocks):
