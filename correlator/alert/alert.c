@@ -294,7 +294,8 @@ static bool end_silence(const struct alert_expression *expression, struct series
 	uint64_t silence_ns =
 		expression->for_ns > ALERT_SILENCE_NS ? expression->for_ns : ALERT_SILENCE_NS;
 
-	if (window->end_ns - series->measured_ns < silence_ns)
+	/* The window may be an older one, of recordings that are read in the wrong order. */
+	if (window->end_ns < series->measured_ns + silence_ns)
 		return false;
 	series->since_ns = series->measured_ns;
 	series->is_firing = series->is_turning = false;

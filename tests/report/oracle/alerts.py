@@ -15,7 +15,6 @@ it until it neither fires nor is about to.
 What the tool does and no text says:
 
 * A window begins where the one before it ended, for what waits for requests to end.
-* In a window that is older than the last one that was measured it is over what fires by requests, if it has none.
 """
 import dataclasses
 
@@ -170,8 +169,7 @@ class State:
         if value is not None:
             self.measured_ns = window.end_ns
         elif self.is_firing and expression.is_of_requests():
-            silence_ns = (window.end_ns - self.measured_ns) % 2 ** 64
-            return self.change(silence_ns >= max(expression.for_ns, SILENCE_NS))
+            return self.change(window.end_ns - self.measured_ns >= max(expression.for_ns, SILENCE_NS))
         elif self.since_ns is not None and not self.is_firing \
                 and window.end_ns - self.held_ns <= expression.for_ns + may_lack_ns:
             return False

@@ -276,6 +276,9 @@ static void it_begins_anew_behind_a_hole(void **state)
 	expect_told("9000 firing 60 since 7000|");
 	end_window(8000, 9000);
 	expect_told("");
+	/* Nor is what fires over in an older window without a request. */
+	end_window(6000, 7000);
+	expect_told("");
 	begin("max(cpu) > 50ns for 1500ms");
 	request("", 60);
 	end_window(0, 1000);
