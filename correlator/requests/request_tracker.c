@@ -110,11 +110,15 @@ void request_tracker_end_window(struct request_tracker *tracker,
 				const struct request_window *window)
 {
 	uint64_t before_ns = tracker->window > 0 ? tracker->end_ns : window->start_ns;
+	uint64_t passed_ns = window->end_ns > before_ns ? window->end_ns - before_ns : 0;
+	uint64_t length_ns =
+		window->end_ns > window->start_ns ? window->end_ns - window->start_ns : passed_ns;
 
-	tracker->closed[tracker->window % REQUEST_WINDOWS_MAX] =
-		(struct closed_window){ *window, tracker->now_ns };
-	if (window->end_ns > before_ns)
-		tracker->now_ns += window->end_ns - before_ns;
+	tracker->now_ns += passed_ns;
+	/* Behind a hole it began later than the one before it ended. */
+	tracker->closed[tracker->window % REQUEST_WINDOWS_MAX] = (struct closed_window){
+		*window, tracker->now_ns - (length_ns < passed_ns ? length_ns : passed_ns)
+	};
 	tracker->end_ns = window->end_ns;
 	tracker->window++;
 }

@@ -11,10 +11,6 @@ counts in no measure of that. Nothing used is 0; no request has no percentile.
 
 Without a key an alert looks at each window; a value of the key is looked at from the first window that has something of
 it until it neither fires nor is about to.
-
-What the tool does and no text says:
-
-* A window begins where the one before it ended, for what waits for requests to end.
 """
 import dataclasses
 
@@ -79,8 +75,9 @@ def ended_requests(windows, key):
                 request = requests.setdefault(record.request, Request())
                 request.costs.add(rule.Costs(record))
                 request.last, request.value = number, rule.keys_of(record).get(key) or request.value
-        begins.append(now_ns)
-        now_ns += max(window.end_ns - (windows[number - 1].end_ns if number else window.start_ns), 0)
+        passed_ns = max(window.end_ns - (windows[number - 1].end_ns if number else window.start_ns), 0)
+        now_ns += passed_ns
+        begins.append(now_ns - min(window.length_ns() or passed_ns, passed_ns))
         while has_ended(now_ns - begins[told], number + 1 - told):
             yield window, windows[told], take(), False
             told += 1

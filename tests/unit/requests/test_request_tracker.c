@@ -242,6 +242,23 @@ static void it_goes_on_where_the_clock_was_set_back(void **state)
 	expect_ended("A 1 1 ");
 }
 
+static void behind_a_hole_a_window_begins_where_it_says(void **state)
+{
+	(void)state;
+	end_window(1000);
+	last_ms = 10000;
+	add("a", "A", 1, 1, 2);
+	end_window(11000);
+	end_window(12000);
+	expect_ended("");
+	add("a", "A", 2, 3, 5);
+	end_window(13000);
+	end_window(14000);
+	expect_ended("");
+	end_window(15000);
+	expect_ended("A 3 4 ");
+}
+
 static void what_is_of_no_request_is_none(void **state)
 {
 	(void)state;
@@ -336,6 +353,7 @@ int main(void)
 		TRACKED(short_windows_do_not_end_it_sooner),
 		TRACKED(in_long_windows_one_has_to_pass),
 		TRACKED(it_goes_on_where_the_clock_was_set_back),
+		TRACKED(behind_a_hole_a_window_begins_where_it_says),
 		TRACKED(what_is_of_no_request_is_none),
 		TRACKED(at_the_end_all_have_ended_the_quietest_first),
 		TRACKED(who_finds_no_room_ends_the_quietest),
