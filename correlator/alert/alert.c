@@ -29,6 +29,8 @@ struct series {
 	struct histogram requests;
 	uint64_t request_count;
 	int64_t used_ns;
+	bool has_figure; /* of what was used, or of a request, some have the figure, */
+	bool lacks_figure; /* and some do not */
 	UT_hash_handle hh;
 	char value[ALERT_VALUE_BYTES];
 };
@@ -154,11 +156,14 @@ int alert_add_charge(struct alert *alert, const struct request_charge *charge)
 
 	if (!is_of_use(expression) || expression->figure == ALERT_WALL || !charge->is_attributed)
 		return 0;
-	if (!read_figure(&charge->costs, expression->figure, &ns))
-		return 0;
 	series = find_series(alert, charge->value);
 	if (!series)
 		return -ENOMEM;
+	if (!read_figure(&charge->costs, expression->figure, &ns)) {
+		series->lacks_figure = true;
+		return 0;
+	}
+	series->has_figure = true;
 	saturated_add_to(&series->used_ns, ns);
 	return 0;
 }
@@ -173,11 +178,14 @@ int alert_add_request(struct alert *alert, struct record_text value, const struc
 
 	if (!is_of_requests(expression))
 		return 0;
-	if (!is_counted && !read_figure(costs, expression->figure, &ns))
-		return 0;
 	series = find_series(alert, value);
 	if (!series)
 		return -ENOMEM;
+	if (!is_counted && !read_figure(costs, expression->figure, &ns)) {
+		series->lacks_figure = true;
+		return 0;
+	}
+	series->has_figure = true;
 	series->request_count++;
 	saturated_add_to(&series->used_ns, ns);
 	return is_counted || is_of_use(expression) ? 0 : histogram_add(&series->requests, ns);
@@ -247,6 +255,12 @@ static bool measure_books(const struct alert_expression *expression,
 	return true;
 }
 
+/* Nothing used is 0; but not where all that was used lacks the figure. */
+static bool is_measured(const struct series *series)
+{
+	return series->has_figure || !series->lacks_figure;
+}
+
 /* False: nothing was measured. */
 static bool measure(const struct alert_expression *expression, const struct series *series,
 		    const struct alert_window *window, const struct alert_books *books,
@@ -271,9 +285,10 @@ static bool measure(const struct alert_expression *expression, const struct seri
 				  ret_value);
 	case ALERT_SUM:
 		*ret_value = series->used_ns;
-		return true;
+		return is_measured(series);
 	case ALERT_RATE:
-		return per_second(series->used_ns, MILLION, window, ret_value);
+		return is_measured(series) &&
+		       per_second(series->used_ns, MILLION, window, ret_value);
 	default:
 		return measure_books(expression, window, books, ret_value);
 	}
@@ -335,6 +350,7 @@ static void reset(struct series *series)
 	histogram_deinit(&series->requests);
 	series->request_count = 0;
 	series->used_ns = 0;
+	series->has_figure = series->lacks_figure = false;
 }
 
 static uint64_t wall_ns(const struct alert_window *window, uint64_t ns)

@@ -7,7 +7,7 @@ before it.
 
 A request is what the records of one request_id have until it has ended. It has the value of the key that it had last.
 What was used has the value that its record has, for nothing is lent to it. A record or a request that lacks a figure
-counts in no measure of that. Nothing used is 0; no request has no percentile.
+counts in no measure of that. Nothing used is 0; where all that was used lacks the figure, it was not measured.
 
 Without a key an alert looks at each window; a value of the key is looked at from the first window that has something of
 it until it neither fires nor is about to.
@@ -110,26 +110,26 @@ def looks(expression, windows):
 
 
 def group(pairs):
+    """Of what lacks the figure there is none in the list."""
     groups = {}
     for value, figure in pairs:
-        if figure is not None:
-            groups.setdefault(value, []).append(figure)
+        groups.setdefault(value, []).extend([] if figure is None else [figure])
     return groups
 
 
 def measure(expression, window, figures):
-    """None: nothing was measured."""
-    function, sum_ns = expression.function, min(sum(figures), rule.MOST)
+    """None: nothing was measured. Figures are None where nothing was used, and no request ended."""
+    function, sum_ns = expression.function, min(sum(figures or ()), rule.MOST)
     if not function:
         return measure_books(expression, window)
+    if figures == [] or (function in OF_LAST_WINDOWS and not figures):
+        return None
     if function in OF_LAST_WINDOWS:
-        if not figures:
-            return None
         return rule.mean(figures) if function == "mean" else \
             rule.percentile(sorted(figures), PERCENTS.get(function, 100))
     if function == "rate":
-        return a_second(len(figures) * SECOND_NS if expression.subject == "requests" else sum_ns, window)
-    return len(figures) if function == "count" else sum_ns
+        return a_second(len(figures or ()) * SECOND_NS if expression.subject == "requests" else sum_ns, window)
+    return len(figures or ()) if function == "count" else sum_ns
 
 
 def a_second(amount, window):
@@ -193,7 +193,7 @@ def changes(expression, windows):
     states, found, is_open, before = {} if expression.key else {"": State()}, [], set(), None
     for told, window, groups in looks(expression, windows):
         for key in list(states | groups):
-            state, figures = states.setdefault(key, State()), groups.get(key, [])
+            state, figures = states.setdefault(key, State()), groups.get(key)
             if is_behind_a_hole(window, before):
                 state.since_ns = None
             value = measure(expression, window, figures)

@@ -130,7 +130,7 @@ def values_of(measure, recording):
     for windows in alerts.windows_by_recorder(recording).values():
         lengths += [window.length_ns() for window in windows]
         for _, window, groups in alerts.looks(measure, windows):
-            values += [alerts.measure(measure, window, figures) for figures in groups.values() or [[]]]
+            values += [alerts.measure(measure, window, figures) for figures in groups.values() or [None]]
     return [value for value in values if value is not None], lengths
 
 

@@ -434,6 +434,13 @@ static void what_was_used_counts_whoever_did(void **state)
 	charge("a", 5, true);
 	end_window(0, 1000);
 	expect_told("");
+	/* Kernel time was not measured; where nothing was used, it is none. */
+	begin("sum(kernel) >= 0ns");
+	charge("", 5, true);
+	end_window(0, 1000);
+	expect_told("");
+	end_window(1000, 2000);
+	expect_told("2000 firing 0 since 1000|");
 	begin("sum(wall) > 0ns");
 	charge("", 5, true);
 	end_window(0, 1000);
