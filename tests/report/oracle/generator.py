@@ -33,7 +33,7 @@ TRAITS = {
     "slices": 0.25, "disorder": 0.3, "doubles": 0.3, "extremes": 0.08, "old": 0.15, "holes": 0.15, "odd_texts": 0.4,
     "no_split": 0.1, "several_values": 0.6, "children": 0.3, "clock_set": 0.05, "empty_keys": 0.15,
     "ids_are_long": 0.05, "no_request_id": 0.05, "split_hairs": 0.1, "vm": 0.2, "no_meta_keys": 0.1,
-    "calm": 0.3, "by_thread": 0.3, "crowd": 0.15, "patchy": 0.2, "many_keys": 0.05,
+    "calm": 0.3, "by_thread": 0.3, "crowd": 0.15, "patchy": 0.3, "many_keys": 0.05,
     "in_step": 0.6, "slow": 0.15, "own": 0.3, "gaps": 0.2, "pause": 0.15,
 }
 
@@ -149,7 +149,7 @@ class Generator:
         order = [self.random.choice(texts) for _ in range(self.window_count)]
         styles = ["always", "late", "never", "once"]
         if self.has("several_values"):
-            styles += ["several", "several", "late several", "with holes"]
+            styles += ["several", "late several", "with holes", "with gaps", "with gaps", "with gaps"]
         if self.has("by_thread"):
             styles += ["by thread", "on one thread"]
         odd = "" if self.has("empty_keys") else None
@@ -161,6 +161,7 @@ class Generator:
             "several": lambda window, thread: order[window],
             "late several": lambda window, thread: order[window] if window >= begin else odd,
             "with holes": lambda window, thread: order[window] if window % 2 else odd,
+            "with gaps": lambda window, thread: order[window] if (window + thread.tid // 10) % 3 else odd,
             "by thread": lambda window, thread: order[thread.tid // 10 % self.window_count],
             "on one thread": lambda window, thread: texts[0] if thread.tid % 20 < 10 else odd,
         }[self.random.choice(styles)]
@@ -278,7 +279,7 @@ class Generator:
         for thread in process.threads:
             for keys, flags in self.contexts(process, thread, window, requests):
                 if self.activity_count < self.activity_max:
-                    accounts.append(self.account(process, thread, window, end_ns, length_ns, keys, flags))
+                    accounts.append(self.account(process, thread, window, end_ns, length_ns, self.patch(keys), flags))
         if self.maybe(0.1):
             none = dict.fromkeys(["request_id"] * (not self.has("no_request_id")) + self.keys, "")
             accounts.append(self.account(process, Thread(0, None, 0), window, end_ns, length_ns, none, ["overflow"]))
