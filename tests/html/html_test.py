@@ -635,6 +635,22 @@ class CompareTest(PageTest):
         self.check_groups(reports[1])
         self.check_quiet()
 
+    def test_a_group_that_the_other_one_lacks(self):
+        """Nothing of the other one is beside it, and nothing beside the total."""
+        first, second = Story(30), Story(31, requests=2)
+        other = pathlib.Path(self.folder.name) / "other.rec"
+        other.write_bytes(second.data)
+        self.show(first, "--compare", other)
+        keys = [{row["key"] for row in self.json("--by", "endpoint", path=path)["rows"]} for path in (None, other)]
+        key = min(keys[0] - keys[1])
+        self.pick(key)
+        rows = self.rows("#compare-table")
+        self.assertEqual([key, "total"], [row["key"] for row in rows])
+        for row in rows:
+            self.assertIsNotNone(row["values"]["cpu_mean A"])
+            self.assertIsNone(row["values"]["cpu_mean B"])
+            self.assertIsNone(row["values"]["cpu_mean change"])
+
 
 def main():
     if not browser.find():

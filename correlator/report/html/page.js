@@ -1819,8 +1819,9 @@ class Page {
 		if (this.sides.length < 2)
 			return;
 		const label = this.side.groups[this.selection.group];
+		// A group that the other one lacks (-1) selects nothing there.
 		const figures = this.sides.map((side) => side === this.side ? this.figures : new Figures(side,
-			{ from: 0, to: side.timeCount - 1, group: Math.max(side.groups.indexOf(label), 0) }));
+			{ from: 0, to: side.timeCount - 1, group: side.groups.indexOf(label) }));
 		const rows = comparedRows(figures);
 		const columns = [{ field: "key", title: this.side.by }, ...COMPARED.flatMap(([field, title]) => [
 			{ field: `${field} A`, title: `${title} A`, unit: "ns" }, { field: `${field} B`, title: "B", unit: "ns" },
