@@ -6,6 +6,8 @@ import time
 import alerts
 import expressions
 import generator
+import page
+import page_selection
 import rule
 
 NAMED_IN_FILTERS = ("pid", "tid", "comm", "thread_name", "host_name")
@@ -17,7 +19,8 @@ SLOWEST = ("slowest", "stacks slowest")
 BY_DEFAULT = ("json", "csv", "ndjson")
 DIFFS = ("diff json", "diff csv", "diff ndjson", "diff table")
 STACKS_DIFFS = ("stacks diff json", "stacks diff csv", "off-cpu diff json")
-ONE_KEY = ("openmetrics", "syscalls json", "syscalls csv", "syscalls ndjson", "html", "top")
+BY_SCRIPT = ("page selection",)  # the page's script counts
+ONE_KEY = ("openmetrics", "syscalls json", "syscalls csv", "syscalls ndjson", "html", "top", *BY_SCRIPT)
 # How often each is asked; top takes a second.
 VIEWS = {"json": 12, "csv": 3, "ndjson": 2, "table": 3, "over time json": 5, "over time csv": 2, "openmetrics": 3,
          "over time ndjson": 1, "slowest": 2, "stacks slowest": 1, "syscalls ndjson": 1, "off-cpu folded": 1, "off-cpu pprof": 1,
@@ -27,7 +30,7 @@ VIEWS = {"json": 12, "csv": 3, "ndjson": 2, "table": 3, "over time json": 5, "ov
          "request": 3, "html": 1, "top": 0.3,
          "diff json": 2, "diff csv": 1, "diff ndjson": 0.5, "diff table": 1,
          "stacks diff json": 1, "stacks diff csv": 0.5, "off-cpu diff json": 0.5,
-         "alert": 2.5}
+         "alert": 2.5, "page selection": 2}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,6 +47,8 @@ class Question:
     slowest: str = ""  # so many requests, or, with %, those above that percentile of their endpoint
     sort: str = ""
     alerts: tuple = ()
+    span: tuple | None = None  # the ends of the first and of the last window that are selected in a page, in ns
+    group: str | None = None  # that is selected in it
 
     def arguments(self):
         """Those that choose, of the tool's command line."""
@@ -59,7 +64,8 @@ class Question:
         """Questions that ask for less."""
         for number in range(len(self.where)):
             yield dataclasses.replace(self, where=self.where[:number] + self.where[number + 1:])
-        for name, less in (("since", None), ("until", None), ("step_ns", None), ("top", 0)):
+        for name, less in (("since", None), ("until", None), ("step_ns", None), ("top", 0), ("span", None),
+                           ("group", None)):
             if getattr(self, name) != less:
                 yield dataclasses.replace(self, **{name: less})
         for fewer in expressions.simpler(self.alerts):
@@ -77,6 +83,8 @@ def write_time(kind, ns):
 def choose(random, recording):
     """A question that the recording can answer, mostly."""
     view = random.choices(list(VIEWS), list(VIEWS.values()))[0]
+    if view in BY_SCRIPT and not page_selection.is_countable(recording):
+        view = "html"
     keys = recording.keys or ["request_id"]
     since, until = choose_span(random, recording) if view != "top" and random.random() < 0.3 else (None, None)
     if view == "alert":
@@ -107,7 +115,8 @@ def choose(random, recording):
         requests = sorted({record.request for record in recording.activity if record.request})
         request = random.choice(requests) if requests else "none"
     other = choose_other(random) if view in DIFFS + STACKS_DIFFS else None
-    return Question(view, by, where, since, until, step_ns, top, request, other, slowest, sort)
+    question = Question(view, by, where, since, until, step_ns, top, request, other, slowest, sort)
+    return choose_selection(random, recording, question) if view == "page selection" else question
 
 
 def choose_other(random):
@@ -132,6 +141,17 @@ def values_of(measure, recording):
         for _, window, groups in alerts.looks(measure, windows):
             values += [alerts.measure(measure, window, figures) for figures in groups.values() or [None]]
     return [value for value in values if value is not None], lengths
+
+
+def choose_selection(random, recording, question):
+    """Mostly without conditions: with them the page lends nothing."""
+    key = page.key_of(question)
+    ends = sorted({record.wall_ns for record in recording.timed()})
+    values = sorted({record.values[key] for record in recording.activity if key in record.values})
+    span = tuple(sorted(random.choice(ends) for _ in range(2))) if ends and random.random() < 0.75 else None
+    group = random.choice(values) if values and random.random() < 0.5 else None
+    where = question.where if random.random() < 0.3 else ()
+    return dataclasses.replace(question, where=where, span=span, group=group)
 
 
 def choose_keys(random, keys):

@@ -2,12 +2,14 @@
 """The views of the tool: how each is asked for, and whether it has what the reference says."""
 import dataclasses
 import os
+import shlex
 import subprocess
 
 import alert_lines
 import diffs
 import openmetrics
 import page
+import page_selection
 import pairs
 import questions
 import records
@@ -33,7 +35,8 @@ COMMANDS = {"export csv": ("export", "--format", "csv"), "export ndjson": ("expo
             "off-cpu json": ("report", "--stacks", "--off-cpu", "--format", "json"),
             "syscalls json": ("report", "--syscalls", "--format", "json"),
             "syscalls csv": ("report", "--syscalls", "--format", "csv"),
-            "html": ("report", "--html", "-"), "request": ("report", "--format", "json"),
+            "html": ("report", "--html", "-"), "page selection": ("report", "--html", "-"),
+            "request": ("report", "--format", "json"),
             "over time json": ("report", "--over-time", "--format", "json"),
             "over time csv": ("report", "--over-time", "--format", "csv"),
             "over time ndjson": ("report", "--over-time", "--format", "ndjson"),
@@ -54,6 +57,7 @@ VIEWS = {
     "ndjson": (rows.expect_rows, rows.parse_ndjson),
     "table": (tables.expect_table, tables.parse_table),
     "html": (page.expect_page, page.parse_page),
+    "page selection": (page_selection.expect_selection, page_selection.parse_selection),
     "top": (tables.expect_top, tables.parse_top),
     "over time json": (series.expect_steps, series.parse_steps_json),
     "over time csv": (series.expect_steps, series.parse_steps_csv),
@@ -106,6 +110,12 @@ def command_of(question, paths):
     if view == "table":
         words += ["--columns", ",".join(tables.columns_of(question.by))]
     return words + [str(path) for path in paths]
+
+
+def line_of(question, paths):
+    """What one types to see it again."""
+    behind = f" | {shlex.join(page_selection.script_command(question))}" if question.view in questions.BY_SCRIPT else ""
+    return shlex.join(["correlator", *command_of(question, paths)]) + behind
 
 
 def ask(tool, question, paths):
