@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What a page of `report --html` counts, by the page's own script: node page.mjs QUESTION < PAGE
 // QUESTION is JSON: { "span": [NS, NS] or null, "group": LABEL or null } selects the windows that end in that span,
-// and a group. The ends of a span are texts: a number of JavaScript does not hold them.
+// and a group; { "compared": true } asks for the table of two recordings. The ends of a span are texts: a number of
+// JavaScript does not hold them.
 import { readFileSync } from "node:fs";
 import vm from "node:vm";
 
 const START = /start\(\);\n\}\)\(\);\s*$/;
-const WANTED = "COSTS, Code, Figures, booksOf, figureOf, readSide";
+const WANTED = "COSTS, Code, Figures, booksOf, comparedRows, figureOf, readSide";
 const MEASURES = [0, 1];
 const DISTRIBUTIONS = ["cpu", "wall", "parked"].flatMap((what) =>
 	["mean", "p50", "p90", "p99", "max"].map((which) => `${what}_${which}`));
@@ -62,7 +63,13 @@ function answerSelection(given, side, question) {
 	};
 }
 
+function answerComparison({ Figures, comparedRows }, sides) {
+	return comparedRows(sides.map((side) => new Figures(side, selectionOf(side, { span: null, group: null }))));
+}
+
 const question = JSON.parse(process.argv[2]);
 const given = load(readFileSync(0, "utf8"));
+const sides = [given.readSide(0), given.readSide(1)].filter((side) => side !== null);
 
-console.log(JSON.stringify(answerSelection(given, given.readSide(0), question)));
+console.log(JSON.stringify(question.compared ? answerComparison(given, sides) :
+	answerSelection(given, sides[0], question)));

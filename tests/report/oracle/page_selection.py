@@ -151,8 +151,10 @@ def residual_ns(sums):
 
 def script_command(question):
     """The command that asks a page."""
-    asked = {"span": question.span and [str(ns) for ns in question.span],
-             "group": None if question.group is None else shown(question.group)}
+    asked = {"compared": True}
+    if question.view != "compare":
+        asked = {"span": question.span and [str(ns) for ns in question.span],
+                 "group": None if question.group is None else shown(question.group)}
     return ["node", str(SCRIPT), json.dumps(asked, ensure_ascii=False)]
 
 

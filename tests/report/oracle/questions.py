@@ -8,6 +8,7 @@ import expressions
 import generator
 import page
 import page_selection
+import pairs
 import rule
 
 NAMED_IN_FILTERS = ("pid", "tid", "comm", "thread_name", "host_name")
@@ -19,7 +20,7 @@ SLOWEST = ("slowest", "stacks slowest")
 BY_DEFAULT = ("json", "csv", "ndjson")
 DIFFS = ("diff json", "diff csv", "diff ndjson", "diff table")
 STACKS_DIFFS = ("stacks diff json", "stacks diff csv", "off-cpu diff json")
-BY_SCRIPT = ("page selection",)  # the page's script counts
+BY_SCRIPT = ("page selection", "compare")  # the page's script counts
 ONE_KEY = ("openmetrics", "syscalls json", "syscalls csv", "syscalls ndjson", "html", "top", *BY_SCRIPT)
 # How often each is asked; top takes a second.
 VIEWS = {"json": 12, "csv": 3, "ndjson": 2, "table": 3, "over time json": 5, "over time csv": 2, "openmetrics": 3,
@@ -30,7 +31,7 @@ VIEWS = {"json": 12, "csv": 3, "ndjson": 2, "table": 3, "over time json": 5, "ov
          "request": 3, "html": 1, "top": 0.3,
          "diff json": 2, "diff csv": 1, "diff ndjson": 0.5, "diff table": 1,
          "stacks diff json": 1, "stacks diff csv": 0.5, "off-cpu diff json": 0.5,
-         "alert": 2.5, "page selection": 2}
+         "alert": 2.5, "page selection": 2, "compare": 1.5}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,7 +117,9 @@ def choose(random, recording):
         request = random.choice(requests) if requests else "none"
     other = choose_other(random) if view in DIFFS + STACKS_DIFFS else None
     question = Question(view, by, where, since, until, step_ns, top, request, other, slowest, sort)
-    return choose_selection(random, recording, question) if view == "page selection" else question
+    if view == "page selection":
+        return choose_selection(random, recording, question)
+    return dataclasses.replace(question, other=choose_countable(random)) if view == "compare" else question
 
 
 def choose_other(random):
@@ -152,6 +155,14 @@ def choose_selection(random, recording, question):
     group = random.choice(values) if values and random.random() < 0.5 else None
     where = question.where if random.random() < 0.3 else ()
     return dataclasses.replace(question, where=where, span=span, group=group)
+
+
+def choose_countable(random):
+    """The seed of a recording that a page can count."""
+    while True:
+        seed = random.randrange(2 ** 32)
+        if page_selection.is_countable(rule.Recording(pairs.merge(generator.make(seed)))):
+            return seed
 
 
 def choose_keys(random, keys):

@@ -9,6 +9,7 @@ import alert_lines
 import diffs
 import openmetrics
 import page
+import page_compare
 import page_selection
 import pairs
 import questions
@@ -36,7 +37,7 @@ COMMANDS = {"export csv": ("export", "--format", "csv"), "export ndjson": ("expo
             "syscalls json": ("report", "--syscalls", "--format", "json"),
             "syscalls csv": ("report", "--syscalls", "--format", "csv"),
             "html": ("report", "--html", "-"), "page selection": ("report", "--html", "-"),
-            "request": ("report", "--format", "json"),
+            "compare": ("report", "--html", "-"), "request": ("report", "--format", "json"),
             "over time json": ("report", "--over-time", "--format", "json"),
             "over time csv": ("report", "--over-time", "--format", "csv"),
             "over time ndjson": ("report", "--over-time", "--format", "ndjson"),
@@ -58,6 +59,7 @@ VIEWS = {
     "table": (tables.expect_table, tables.parse_table),
     "html": (page.expect_page, page.parse_page),
     "page selection": (page_selection.expect_selection, page_selection.parse_selection),
+    "compare": (page_compare.expect_compared, page_compare.parse_compared),
     "top": (tables.expect_top, tables.parse_top),
     "over time json": (series.expect_steps, series.parse_steps_json),
     "over time csv": (series.expect_steps, series.parse_steps_csv),
@@ -109,6 +111,9 @@ def command_of(question, paths):
         words += ["--step", f"{question.step_ns}ns"]
     if view == "table":
         words += ["--columns", ",".join(tables.columns_of(question.by))]
+    if view == "compare":
+        words += ["--compare", str(paths[-1])]
+        paths = paths[:-1]
     return words + [str(path) for path in paths]
 
 
