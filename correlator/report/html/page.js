@@ -442,7 +442,7 @@ function figureOf(figures, row, field) {
 /** The books of the selected windows; of all that was observed, whatever group is selected. */
 function booksOf(side, selection) {
 	const sums = {};
-	let worst = 0, worstExec = 0;
+	let worst = 0;
 
 	for (const [name, column] of Object.entries(side.times)) {
 		sums[name] = 0;
@@ -452,13 +452,11 @@ function booksOf(side, selection) {
 	for (let time = selection.from; time <= selection.to; time++) {
 		const residual = side.times.worst_missing[time] - side.times.worst_too_much[time];
 
-		if (Math.abs(residual) > Math.abs(worst) || worstExec === 0) {
+		if (Math.abs(residual) > Math.abs(worst))
 			worst = residual;
-			worstExec = side.times.worst_exec[time];
-		}
 	}
 	const residual = sums.exec - sums.attributed - sums.unattributed - sums.overflow;
-	return { ...sums, residual, worst, worstExec };
+	return { ...sums, residual, worst };
 }
 
 // ---- formats (correlator/report/display.c) ----

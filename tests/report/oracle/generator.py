@@ -389,7 +389,7 @@ class Generator:
         parts = {name: min(parts[name], MOST) for name in ("attributed_ns", "unattributed_ns", "overflow_ns")}
         residual_ns = 0 if self.maybe(0.8) else self.random.randrange(-9, 10)
         charged_ns = min(sum(parts.values()), MOST)
-        exec_ns = min(max(charged_ns + residual_ns, 0), MOST)
+        exec_ns = 0 if self.maybe(0.03) else min(max(charged_ns + residual_ns, 0), MOST)
         losses = {name: 0 if self.maybe(0.9) else self.random.randrange(9) for name in COUNTERS}
         return self.entry("balance", end_ns, process.host, process.pid, window_ns=length_ns, exec_ns=exec_ns, **parts,
                           residual_ns=exec_ns - charged_ns, **losses, own_cpu_ns=self.random.randrange(10 ** 6))
