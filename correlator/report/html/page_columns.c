@@ -202,7 +202,6 @@ enum time_number {
 	TIME_OVERFLOW,
 	TIME_WORST_MISSING, /* of the worst residual, what is missing, */
 	TIME_WORST_TOO_MUCH, /* or what is too much */
-	TIME_WORST_EXEC,
 	TIME_OWN,
 	TIME_SELF,
 	TIME_DROPPED,
@@ -219,7 +218,6 @@ static const char *const time_columns[TIME_LOSSES] = {
 	[TIME_OVERFLOW] = "overflow",
 	[TIME_WORST_MISSING] = "worst_missing",
 	[TIME_WORST_TOO_MUCH] = "worst_too_much",
-	[TIME_WORST_EXEC] = "worst_exec",
 	[TIME_OWN] = "own_cpu",
 	[TIME_SELF] = "self_cpu",
 	[TIME_DROPPED] = "dropped",
@@ -238,7 +236,6 @@ static int64_t time_number(const struct page_time *time, int which, int64_t orig
 		[TIME_OVERFLOW] = books->overflow_ns,
 		[TIME_WORST_MISSING] = books->worst_residual_ns,
 		[TIME_WORST_TOO_MUCH] = -books->worst_residual_ns,
-		[TIME_WORST_EXEC] = books->worst_exec_ns,
 		[TIME_OWN] = books->own_cpu_ns,
 		[TIME_SELF] = time->self_cpu_ns,
 		[TIME_DROPPED] = books->dropped_records,

@@ -15,7 +15,8 @@ What is not said anywhere, and how it is here:
 * A request is one over all hosts.
 * A thread 0 is no thread: a row by tid has none, and no filter by tid finds it.
 * Slices, samples and calls lend and borrow like cpu records, in the order in which they are read.
-* The name of a process is what was told last before a record, whatever the span of time is. `top` has the last one of all.
+* The name of a process is what was told last before a record, whatever the span of time is. `top` has the
+  last one of all.
 * A row without one of its keys has the names of its threads and processes like any other row.
 * A share of one request (--request) is of what --where chose, like that of its row.
 * A filter by attribution is not tried.

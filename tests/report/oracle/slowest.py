@@ -56,7 +56,8 @@ class SlowestRows(rows.Rows):
         values = {place[0]: value_of(row.costs, self.sort) for place, row in groups}
         above = choose_above({request: value for request, value in values.items() if value is not None},
                              last_endpoints(self.chosen), percent)
-        return [group for group in groups if group[0][0] in above], [group for group in groups if group[0][0] not in above]
+        return ([group for group in groups if group[0][0] in above],
+                [group for group in groups if group[0][0] not in above])
 
 
 def expect_slowest(recording, chosen, question):
