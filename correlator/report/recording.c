@@ -202,6 +202,12 @@ bool recording_has_key(const struct recording *recording, const char *name)
 	return false;
 }
 
+bool recording_may_have_key(const struct recording *recording, const char *name)
+{
+	return recording->meta_count == 0 || recording->are_keys_untold ||
+	       recording_has_key(recording, name);
+}
+
 static void add_key(struct recording *recording, struct record_text name)
 {
 	char key[RECORDING_TEXT_BYTES];
@@ -301,6 +307,7 @@ static void add_meta(struct recording *recording, const struct record_view *reco
 	recording->has_children = (recording->meta_count == 1 || recording->has_children) &&
 				  children && children->integer;
 	add_mode(recording, record);
+	recording->are_keys_untold |= !keys || keys->item_count == 0;
 	for (size_t i = 0; keys && i < keys->item_count; i++)
 		add_key(recording, keys->items[i]);
 }

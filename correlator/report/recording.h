@@ -43,6 +43,7 @@ struct recording {
 	uint64_t modes_left_out;
 	char keys[RECORDING_KEYS_MAX][RECORDING_TEXT_BYTES]; /* in order of appearance */
 	size_t key_count;
+	bool are_keys_untold; /* some meta record does not say which keys there are */
 	/* Wall clock of the first window's start and the last one's end, as if nobody had set it
 	 * meanwhile; both 0 = no window. */
 	uint64_t start_ns;
@@ -92,6 +93,9 @@ uint64_t recording_duration_ns(const struct recording *recording);
 int recording_add(struct recording *recording, const struct record_view *record);
 
 bool recording_has_key(const struct recording *recording, const char *name);
+/* False: the meta records say which keys there are, and this is none of them, so that nobody has to
+ * wait for it. */
+bool recording_may_have_key(const struct recording *recording, const char *name);
 
 /* comm of the record's process as known so far; { NULL, 0 } when not. Valid until the next add. */
 struct record_text recording_comm(const struct recording *recording,

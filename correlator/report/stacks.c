@@ -311,10 +311,19 @@ static int ask(struct stacks *stacks)
 	if (stacks->is_asked)
 		return 0;
 	r = intake_ask_filter(&stacks->intake, &stacks->filter);
-	if (r == 0)
-		r = intake_ask(&stacks->intake, STACKS_POOL_KEY);
 	stacks->is_asked = r == 0;
 	return r;
+}
+
+/* The intake asks for all keys that it knows of. */
+static int prepare(void *user)
+{
+	struct stacks *stacks = user;
+
+	if (stacks->is_prepared || !recording_may_have_key(&stacks->recording, STACKS_POOL_KEY))
+		return 0;
+	stacks->is_prepared = true;
+	return intake_ask(&stacks->intake, STACKS_POOL_KEY);
 }
 
 static struct intake_owner owner_of(struct stacks *stacks)
@@ -323,6 +332,7 @@ static struct intake_owner owner_of(struct stacks *stacks)
 				      .known = &stacks->known,
 				      .filter = &stacks->filter,
 				      .other = other,
+				      .prepare = prepare,
 				      .take = take,
 				      .context = stacks };
 }

@@ -110,7 +110,8 @@ struct stacks {
 	struct recording recording;
 	struct known_records known;
 	struct intake intake;
-	bool is_asked; /* it knows which keys are to be lent in any case */
+	bool is_asked; /* it knows which keys the filter needs, */
+	bool is_prepared; /* and which the pools */
 	struct frames frames;
 	struct stacks_context *contexts; /* uthash, in order of appearance */
 	struct stacks_context *rest; /* of those that found no room: only its sum is known */

@@ -249,12 +249,14 @@ static int ask_for_keys(struct totals *totals)
 
 	for (size_t i = 0; i < totals->grouping_count && r == 0; i++) {
 		/* Requests bear their endpoint. */
-		if (totals->groupings[i].is_by_request)
+		if (totals->groupings[i].is_by_request &&
+		    recording_may_have_key(&totals->recording, "endpoint"))
 			r = intake_ask(&totals->intake, "endpoint");
 		for (size_t key = 0; key < totals->groupings[i].key_count && r == 0; key++)
 			r = intake_ask(&totals->intake, totals->groupings[i].keys[key]);
 	}
 	totals->is_asked = true;
+	totals->asked_key_count = totals->recording.key_count;
 	return r;
 }
 
@@ -264,9 +266,10 @@ static int prepare(void *context)
 	bool followed_keys = totals->follows_keys;
 	int r = choose_keys(totals);
 
-	return r == 0 && (!totals->is_asked || followed_keys != totals->follows_keys)
-		       ? ask_for_keys(totals)
-		       : r;
+	if (r == 0 && (!totals->is_asked || followed_keys != totals->follows_keys ||
+		       totals->asked_key_count != totals->recording.key_count))
+		r = ask_for_keys(totals);
+	return r;
 }
 
 static struct intake_owner owner_of(struct totals *totals)

@@ -67,7 +67,8 @@ struct totals {
 	struct known_records known;
 	const struct totals_listener *listener; /* borrowed, set after totals_init; NULL: nobody */
 	uint64_t double_records; /* were known already: in nothing above */
-	bool is_asked; /* the intake knows which keys are to be lent */
+	bool is_asked; /* the intake knows which keys are to be lent, */
+	size_t asked_key_count; /* as of this number of keys of the recording */
 };
 
 /* by_names: what to group by, at most TOTALS_GROUPINGS_MAX; NULL: as many of what is recorded of

@@ -34,7 +34,7 @@ TRAITS = {
     "no_split": 0.1, "several_values": 0.6, "children": 0.3, "clock_set": 0.05, "empty_keys": 0.15,
     "ids_are_long": 0.05, "no_request_id": 0.05, "split_hairs": 0.1, "vm": 0.2, "no_meta_keys": 0.1,
     "calm": 0.3, "by_thread": 0.3, "crowd": 0.15, "patchy": 0.3, "many_keys": 0.05,
-    "in_step": 0.6, "slow": 0.15, "own": 0.3, "gaps": 0.2, "pause": 0.15,
+    "no_endpoint": 0.07, "in_step": 0.6, "slow": 0.15, "own": 0.3, "gaps": 0.2, "pause": 0.15,
 }
 
 
@@ -89,7 +89,7 @@ class Generator:
         self.pause = self.random.randrange(self.window_count), self.random.choice((2, 5, 40)) * 10 ** 9
         self.activity_count = 0
         self.activity_max = ACTIVITY_MAX if self.has("crowd") else self.random.randint(5, ACTIVITY_MAX)
-        self.keys = ["endpoint", "tenant"] + [self.random.choice(THIRD_KEYS)] * ("third_key" in self.traits)
+        self.keys = ["endpoint"] * (not self.has("no_endpoint")) + ["tenant"] + [self.random.choice(THIRD_KEYS)] * ("third_key" in self.traits)
         if self.has("many_keys"):
             self.keys += [f"key_{number:02}" for number in range(self.random.randint(30, KEYS_MOST - 4))]
         self.texts = {key: self.choose_texts(key) for key in self.keys}

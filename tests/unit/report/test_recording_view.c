@@ -287,12 +287,10 @@ static void a_key_is_one_however_it_is_written(void **state)
 	assert_string_equal(recording.keys[1], "a");
 }
 
-static void keys_are_kept_once_in_order_up_to_their_limit(void **state)
+static void add_meta_with_two_keys(void)
 {
 	struct sample sample;
-	char name[16];
 
-	(void)state;
 	sample_begin(&sample, "meta", 7);
 	msgpack_pack_str_with_body(&sample.packer, "keys", 4);
 	msgpack_pack_array(&sample.packer, 2);
@@ -300,6 +298,34 @@ static void keys_are_kept_once_in_order_up_to_their_limit(void **state)
 	msgpack_pack_str_with_body(&sample.packer, "queue", 5);
 	sample.field_count++;
 	add(&sample);
+}
+
+static void a_key_may_come_until_all_meta_records_say_which_there_are(void **state)
+{
+	struct sample sample;
+
+	(void)state;
+	assert_true(recording_may_have_key(&recording, "endpoint"));
+	add_meta_with_two_keys();
+	assert_true(recording_may_have_key(&recording, "queue"));
+	assert_false(recording_may_have_key(&recording, "endpoint"));
+	sample_begin_cpu(&sample, 7, 1, "r", 1, 1);
+	sample_text(&sample, "endpoint", "GET /");
+	add(&sample);
+	assert_true(recording_may_have_key(&recording, "endpoint"));
+	assert_false(recording_may_have_key(&recording, "tenant"));
+	sample_begin(&sample, "meta", 7);
+	add(&sample);
+	assert_true(recording_may_have_key(&recording, "tenant"));
+}
+
+static void keys_are_kept_once_in_order_up_to_their_limit(void **state)
+{
+	struct sample sample;
+	char name[16];
+
+	(void)state;
+	add_meta_with_two_keys();
 	sample_begin_cpu(&sample, 7, 1, "r", 1, 1);
 	sample_text(&sample, "endpoint", "GET /");
 	sample_text(&sample, "thread_name", "worker");
@@ -477,6 +503,7 @@ int main(void)
 		TEST(several_hosts_are_noticed_whoever_is_last),
 		TEST(a_key_is_one_however_it_is_written),
 		TEST(keys_are_kept_once_in_order_up_to_their_limit),
+		TEST(a_key_may_come_until_all_meta_records_say_which_there_are),
 		TEST(it_spans_its_windows_from_the_first_to_the_last),
 		TEST(modes_are_the_first_and_each_change),
 		TEST(of_several_recorders_the_first_one_counts_and_differences_are_not_known),

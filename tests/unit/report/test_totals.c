@@ -62,6 +62,29 @@ static void groups_add_up_and_requests_are_counted_once(void **state)
 	assert_true(percent > 94.28 && percent < 94.29); /* 66 of 70 */
 }
 
+static void nothing_waits_for_an_endpoint_that_nobody_records(void **state)
+{
+	const char *by_request = "request_id";
+	struct totals *totals = *state;
+	struct sample sample;
+
+	totals_deinit(totals);
+	assert_int_equal(totals_init(totals, &by_request, 1), 0);
+	sample_begin(&sample, "meta", 7);
+	msgpack_pack_str_with_body(&sample.packer, "keys", 4);
+	msgpack_pack_array(&sample.packer, 1);
+	msgpack_pack_str_with_body(&sample.packer, "request_id", 10);
+	sample.field_count++;
+	assert_int_equal(sample_add(&sample, totals), 0);
+	sample_add_cpu(totals, 1, "a", NULL, 10, 0);
+	assert_int_equal(totals->intake.held_bytes, 0);
+	sample_add_cpu(totals, 1, "b", "orders", 10, 0);
+	sample_add_cpu(totals, 1, "a", NULL, 10, 0);
+	assert_true(totals->intake.held_bytes > 0);
+	totals_finish(totals);
+	assert_int_equal(find_group(&totals->groupings[0], "a")->costs.sums[COST_CPU], 20);
+}
+
 static void time_without_context_unreadable_or_overflown_is_in_no_group(void **state)
 {
 	struct totals *totals = *state;
@@ -643,6 +666,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(groups_add_up_and_requests_are_counted_once),
+		TEST(nothing_waits_for_an_endpoint_that_nobody_records),
 		TEST(time_without_context_unreadable_or_overflown_is_in_no_group),
 		TEST(a_context_without_the_key_is_attributed_but_not_grouped),
 		TEST(a_context_without_any_key_is_attributed_as_the_books_say),
