@@ -18,7 +18,7 @@ import json
 import pathlib
 import subprocess
 
-import generator
+import books
 import rows
 import rule
 from figures import shown
@@ -32,7 +32,6 @@ COSTS = [cost for cost in rule.COSTS if cost not in NOT_SHOWN]
 NAMES = {"requests_per_second": "rate", "share_percent": "share"}
 DISTRIBUTIONS = {f"{what}_{which}" for what in ("cpu", "wall", "parked")
                  for which in ("mean", "p50", "p90", "p99", "max")}
-BOOKS = ("exec", "attributed", "unattributed", "overflow", "own_cpu")
 EXACT_MOST = 2 ** 46  # sixty of these are exact in a script
 
 
@@ -138,15 +137,11 @@ def expect_threads(selected):
 
 def expect_books(recording):
     balances = sorted(recording.of_kind("balance"), key=lambda balance: balance.wall_ns)
-    sums = {name: sum(balance.count(f"{name}_ns") or 0 for balance in balances) for name in BOOKS}
-    sums |= {name: sum(balance.count(name) or 0 for balance in balances) for name in generator.COUNTERS}
-    residuals = [residual_ns({name: balance.count(f"{name}_ns") or 0 for name in BOOKS}) for balance in balances]
-    sums |= {"balances": len(balances), "residual": residual_ns(sums), "worst": max(residuals, key=abs, default=0)}
-    return {("books", (), name): value for name, value in sums.items()}
-
-
-def residual_ns(sums):
-    return sums["exec"] - sums["attributed"] - sums["unattributed"] - sums["overflow"]
+    sums = books.add_up(balances, books.SUMS + books.LOSSES)
+    figures = {name.removesuffix("_ns"): value for name, value in sums.items()}
+    figures |= {"balances": len(balances), "residual": books.residual_ns(sums),
+                "worst": books.find_worst(balances)[0] if balances else 0}
+    return {("books", (), name): value for name, value in figures.items()}
 
 
 def script_command(question):
@@ -181,5 +176,5 @@ def parse_selection(output, question):
         figures |= read("thread", (thread["name"],), thread["figures"])
     for measure, code in enumerate(answer["code"] or ()):
         figures |= read("code", (measure,), code)
-    names = {*BOOKS, *generator.COUNTERS, "balances", "residual", "worst"}
+    names = {*(name.removesuffix("_ns") for name in books.SUMS), *books.LOSSES, "balances", "residual", "worst"}
     return figures | {("books", (), name): value for name, value in answer["books"].items() if name in names}

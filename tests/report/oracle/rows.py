@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The rows of a report, as JSON, CSV and ndjson."""
+import books
 import rule
 from figures import (HISTOGRAM_PART, NAMES, Near, billionths, csv_rows, csv_text, each_line, load, read_row,
                      shown_label, shown_name)
@@ -146,7 +147,7 @@ def expect_json(recording, chosen, question):
 
 def expect_rest(recording, chosen, question):
     """What JSON has behind the rows."""
-    figures = {("books", (), name): value for name, value in describe_books(recording).items()}
+    figures = {("books", (), name): value for name, value in books.describe(recording).items()}
     inherited = [record for record in chosen.cpu if record.attribution == "inherited"]
     if inherited:
         costs = rule.Costs()
@@ -160,15 +161,10 @@ def expect_rest(recording, chosen, question):
     for place, row in threads.groups().items():
         figures |= {("thread", shown_label(place, by), name): value for name, value in row.costs.known().items()}
     if recording.end_ns():
-        figures |= {("meta", (), "start_ns"): recording.start_ns(), ("meta", (), "end_ns"): recording.end_ns()}
-    return figures
-
-
-def describe_books(recording):
-    balances = recording.of_kind("balance")
-    names = ("exec_ns", "attributed_ns", "unattributed_ns", "overflow_ns", "own_cpu_ns")
-    figures = {name: min(sum(balance.count(name) or 0 for balance in balances), rule.MOST) for name in names}
-    return figures if balances else {}
+        figures |= {("meta", (), "start_ns"): recording.start_ns(), ("meta", (), "end_ns"): recording.end_ns(),
+                    ("meta", (), "duration_ns"): recording.duration_ns()}
+    known = {"cpu_count": recording.cpu_count(True), "double_records": recording.double_count}
+    return figures | {("meta", (), name): value for name, value in known.items() if value}
 
 
 def label_of(row, by):
@@ -192,12 +188,14 @@ def parse_json(output, question):
 
 
 def parse_rest(report):
-    figures = read_row("books", (), report["books"], {"exec_ns", "attributed_ns", "unattributed_ns", "overflow_ns",
-                                                      "own_cpu_ns"})
+    found = report["books"] | report["books"]["losses"]
+    figures = read_row("books", (), found, {*books.SUMS, *books.LOSSES, *books.GAPS, "residual_ns",
+                                            "worst_residual_ns", "worst_exec_ns"})
     figures |= read_row("inherited", (), report.get("inherited", {}), {"requests", "cpu_ns"})
     for row in report["unattributed_threads"]:
         figures |= read_row("thread", label_of(row, ("thread_name", "attribution")), row, set(rule.COSTS))
-    return figures | read_row("meta", (), report["meta"], {"start_ns", "end_ns"})
+    return figures | read_row("meta", (), report["meta"], {"start_ns", "end_ns", "duration_ns", "cpu_count",
+                                                           "double_records"})
 
 
 def parse_ndjson(output, question):

@@ -238,9 +238,10 @@ class Recording:
             for record in records:
                 steady(record)
         begin_ns = records[0].wall_ns if records else 0
-        records = without_doubles(records)
-        self.records = [record for record in records
-                        if record.kind in TIMELESS or is_in_time(record, begin_ns, since, until)]
+        records = [record for record in records
+                   if record.kind in TIMELESS or is_in_time(record, begin_ns, since, until)]
+        self.records = without_doubles(records)
+        self.double_count = len(records) - len(self.records)
         self.activity = [record for record in self.records if record.kind in ACTIVITY]
         self.has_several_hosts = len({record.fields.get("host_name", "") for record in self.records}) > 1
         self.keys = self.find_keys()
@@ -305,10 +306,10 @@ class Recording:
     def end_ns(self):
         return max((record.wall_ns for record in self.timed()), default=0)
 
-    def cpu_count(self):
-        """0: not known, or not the same everywhere."""
+    def cpu_count(self, of_hosts=False):
+        """0: not known, or not the same everywhere; or of several hosts, but where that is asked for."""
         counts = {record.count("cpu_count") or 0 for record in self.of_kind("meta")}
-        return counts.pop() if len(counts) == 1 and not self.has_several_hosts else 0
+        return counts.pop() if len(counts) == 1 and (of_hosts or not self.has_several_hosts) else 0
 
     def has_children(self):
         metas = self.of_kind("meta")
