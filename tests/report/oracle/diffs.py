@@ -62,7 +62,8 @@ def expect_rows(recording, chosen, question):
 def expect_json(recording, chosen, question):
     figures = expect_rows(recording, chosen, question)
     tested = sum(path[2].endswith("is_in_order") for path in figures)
-    return figures | {("tests", (), "tested"): tested, ("tests", (), "is_changed_right"): True}
+    return figures | {("tests", (), "tested"): tested, ("tests", (), "is_changed_right"): True,
+                      ("rows", (), "are in order"): True}
 
 
 def label_of(row, by):
@@ -88,8 +89,19 @@ def parse_json(output, question):
         figures |= read_row("group", row, question.by)
     changed = sum(row.get(name, {}).get("changed", False) for row in [*report["rows"], report["all"]]
                   for name in FIGURES)
-    return figures | {("tests", (), "tested"): report["tested"],
+    order = [(not has_changed(row), -cpu_ns(row)) for row in report["rows"] if cpu_ns(row) is not None]
+    return figures | {("rows", (), "are in order"): order == sorted(order), ("tests", (), "tested"): report["tested"],
                       ("tests", (), "is_changed_right"): report["changed"] == changed}
+
+
+def has_changed(row):
+    return any(row.get(name, {}).get("changed") for name in FIGURES)
+
+
+def cpu_ns(row):
+    """Of both sides; None: one of them does not know it."""
+    known = [row[side].get("cpu_ns") for side in SIDES if side in row]
+    return None if None in known else min(sum(known), rule.MOST)
 
 
 def parse_ndjson(output, question):

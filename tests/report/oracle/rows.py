@@ -137,7 +137,7 @@ def expect_rows(recording, chosen, question):
 
 def count_rows(rows):
     shown, hidden = rows.part()
-    figures = rows.figures() | {("rows", (), "count"): len(shown)}
+    figures = rows.figures() | {("rows", (), "order"): [shown_label(place, rows.by) for place, _ in shown]}
     return figures | ({("hidden", (), "groups"): len(hidden)} if hidden else {})
 
 
@@ -174,7 +174,7 @@ def label_of(row, by):
 
 
 def parse_rows(report, by):
-    figures = {("rows", (), "count"): len(report["rows"])}
+    figures = {("rows", (), "order"): [label_of(row, by) for row in report["rows"]]}
     for row in report["rows"]:
         figures |= read_row("group", label_of(row, by), row, FIGURES)
     for kind in ("hidden", rule.WITHOUT_KEY, rule.UNATTRIBUTED, rule.OVERFLOW, "total"):
@@ -199,11 +199,12 @@ def parse_rest(report):
 
 
 def parse_ndjson(output, question):
-    figures = {}
+    figures, order = {}, []
     for row in each_line(output):
-        is_group = row["row"] == "group"
-        figures |= read_row(row["row"], label_of(row, question.by) if is_group else (), row, FIGURES)
-    return figures | {("rows", (), "count"): output.count(b'"row":"group"')}
+        label = label_of(row, question.by) if row["row"] == "group" else ()
+        order += [label] * (row["row"] == "group")
+        figures |= read_row(row["row"], label, row, FIGURES)
+    return figures | {("rows", (), "order"): order}
 
 
 def csv_value(name, cell):
@@ -214,7 +215,7 @@ def csv_value(name, cell):
 
 def parse_csv(output, question):
     heading, rows = csv_rows(output)
-    figures, count = {}, len(question.by)
+    figures, count, order = {}, len(question.by), []
     for row in rows:
         label = tuple(csv_text(cell) or None for cell in row[1:1 + count]) if row[0] == "group" else ()
         cells = {name: csv_value(name, cell) for name, cell in zip(heading[1 + count:], row[1 + count:])
@@ -222,4 +223,5 @@ def parse_csv(output, question):
         if cells.get("children_cpu_ns") == 0:
             del cells["children_cpu_ns"]
         figures |= read_row(row[0], label, cells, FIGURES)
-    return figures | {("rows", (), "count"): sum(row[0] == "group" for row in rows)}
+        order += [label] * (row[0] == "group")
+    return figures | {("rows", (), "order"): order}

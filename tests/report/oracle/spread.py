@@ -134,3 +134,19 @@ def methods_of(recording, chosen, is_waits):
         for method in set(chain):
             methods[method][1] += ns
     return methods, unknown_ns, sum(part.samples for part in parts)
+
+
+def nowhere(is_waits):
+    """The one frame of what is in no stack."""
+    return ("[in no stack]" if is_waits else "[not sampled]",)
+
+
+def stacks_of(recording, chosen, is_waits, name_of):
+    """{names, the outermost first: ns} of each stack, and of what is in none."""
+    frames = Frames(recording)
+    found, unknown_ns = spread(find_parts(chosen, is_waits), is_waits)
+    stacks = collections.Counter()
+    for identity, ns in found.items():
+        stacks[tuple(name_of(method) for method in frames.chain(identity, False)[::-1])] += ns
+    stacks[nowhere(is_waits)] += unknown_ns
+    return {names: ns for names, ns in stacks.items() if ns}

@@ -1,28 +1,48 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What was spent in stacks and in the bars of a trace: only its sums, of all and of each endpoint."""
+import collections
 import gzip
 import math
 
 import rule
 import spread
 from figures import Near, csv_rows, csv_text, load, shown_label
+from protobuf import first_of, numbers_of, read_message
 
 EXACT_MOST = 2 ** 53
 
 
 def costs_of(question):
-    return ("blocked_ns", "run_queue_ns") if question.view.startswith("off-cpu") else ("cpu_ns",)
+    return ("blocked_ns", "run_queue_ns") if is_of_waits(question) else ("cpu_ns",)
+
+
+def is_of_waits(question):
+    return question.view.startswith("off-cpu")
+
+
+def slack_of(recording, chosen, question):
+    """Each stack's time is rounded; where a sum has ended at its bound no part of it is right. And a key that no meta
+    record tells of is not lent to the samples before the first record that has it."""
+    is_exact = chosen.spent_ns(costs_of(question)) < EXACT_MOST and recording.keys == recording.told_keys()
+    return len(chosen.records) + 8 if is_exact else math.inf
+
+
+def expect_each(recording, chosen, question, name_of):
+    """The time in each stack. What is rounded to nothing need not be there."""
+    slack = slack_of(recording, chosen, question)
+    stacks = spread.stacks_of(recording, chosen, is_of_waits(question), name_of)
+    if slack == math.inf:
+        stacks |= dict.fromkeys([spread.nowhere(is_of_waits(question)), (name_of(spread.UNKNOWN),)], 0)
+    return {("stack", names, "ns"): Near(float(ns), 0, slack, ns < 2 or slack == math.inf)
+            for names, ns in stacks.items()}
 
 
 def expect_stacks(recording, chosen, question):
     spent_ns = chosen.spent_ns(costs_of(question))
-    is_waits = question.view.startswith("off-cpu")
-    methods, unknown_ns, samples = spread.methods_of(recording, chosen, is_waits)
-    # Each stack's time is rounded; where a sum has ended at its bound no part of it is right. And a key that no meta
-    # record tells of is not lent to the samples before the first record that has it.
-    is_exact = spent_ns < EXACT_MOST and recording.keys == recording.told_keys()
-    slack = len(chosen.records) + 8 if is_exact else math.inf
+    methods, unknown_ns, samples = spread.methods_of(recording, chosen, is_of_waits(question))
+    slack = slack_of(recording, chosen, question)
     figures = {("all", (), "spent"): spent_ns, ("all", (), "of its parts"): spent_ns,
+               ("methods", (), "are in order"): True,
                ("all", (), "samples"): samples, ("all", (), "in no stack"): Near(unknown_ns, 0, slack)}
     for method, sums in methods.items():
         figures |= {("method", method, name): Near(float(ns), 0, slack)
@@ -45,6 +65,8 @@ def parse_stacks_json(output, question):
         return figures
     for row in report["methods"]:
         figures |= describe_method(row["name"], row.get("file"), row.get("first_line"), row["frame_kind"], row)
+    sums = [(-row["self_ns"], -row["total_ns"]) for row in report["methods"]]
+    figures["methods", (), "are in order"] = sums == sorted(sums)
     return figures | {("all", (), "samples"): report["all"]["waits" if "off" in names[0] else "samples"],
                       ("all", (), "in no stack"): report["all"][names[1]]}
 
@@ -56,6 +78,8 @@ def parse_stacks_csv(output, question):
     sums = {row[0]: int(row[at[1]]) for row in rows if row[0] in ("all", "not_sampled")}
     figures = {("all", (), "spent"): sums["all"], ("all", (), "in no stack"): sums["not_sampled"],
                ("all", (), "of its parts"): min(parts_ns + sums["not_sampled"], rule.MOST)}
+    sums = [(-int(row[at[0]]), -int(row[at[1]])) for row in rows if row[0] == "method"]
+    figures["methods", (), "are in order"] = sums == sorted(sums)
     for row in [dict(zip(heading, row)) for row in rows]:
         if row["row"] == "method":
             figures |= describe_method(csv_text(row["name"]), row["file"], row["first_line"], row["frame_kind"], row)
@@ -64,13 +88,33 @@ def parse_stacks_csv(output, question):
     return figures
 
 
+def folded_name(method):
+    name, file, first_line, kind = method
+    place = f" {file}:{first_line}" if kind == "ruby" and file else ""
+    return name.replace(";", ":") + ("_[k]" if kind == "kernel" else "") + place
+
+
 def expect_folded(recording, chosen, question):
-    return {("all", (), "of its parts"): chosen.spent_ns(costs_of(question))}
+    return expect_each(recording, chosen, question, folded_name) | {
+        ("all", (), "of its parts"): chosen.spent_ns(costs_of(question))}
 
 
 def parse_folded(output, question):
-    lines = output.decode("utf-8", "surrogateescape").split("\n")[:-1]
-    return {("all", (), "of its parts"): min(sum(int(line.rsplit(" ", 1)[1]) for line in lines), rule.MOST)}
+    lines = [line.rsplit(" ", 1) for line in output.decode("utf-8", "surrogateescape").split("\n")[:-1]]
+    stacks = sum_stacks((tuple(names.split(";")), int(ns)) for names, ns in lines)
+    return stacks | {("all", (), "of its parts"): min(sum(stacks.values()), rule.MOST)}
+
+
+def sum_stacks(stacks):
+    sums = collections.Counter()
+    for names, ns in stacks:
+        sums["stack", names, "ns"] += ns
+    return {path: ns for path, ns in sums.items() if ns}
+
+
+def expect_named(recording, chosen, question):
+    return expect_by_endpoint(recording, chosen, question) | expect_each(recording, chosen, question,
+                                                                         lambda method: method[0])
 
 
 def expect_by_endpoint(recording, chosen, question):
@@ -83,8 +127,10 @@ def expect_by_endpoint(recording, chosen, question):
 
 
 def parse_speedscope(output, question):
-    profiles = load(output)["profiles"]
-    figures = {}
+    report = load(output)
+    profiles, names = report["profiles"], [frame["name"] for frame in report["shared"]["frames"]]
+    figures = sum_stacks((tuple(names[number] for number in numbers), ns)
+                         for numbers, ns in zip(profiles[0]["samples"], profiles[0]["weights"]))
     for number, profile in enumerate(profiles):
         parts_ns = min(sum(profile["weights"]), rule.MOST)
         path = ("all", ()) if number == 0 else ("endpoint", (profile["name"],))
@@ -92,48 +138,6 @@ def parse_speedscope(output, question):
         if parts_ns != profile["endValue"]:
             figures[*path, "endValue"] = profile["endValue"]
     return figures
-
-
-def read_varint(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        value |= (byte & 0x7f) << shift
-        at, shift = at + 1, shift + 7
-        if byte < 0x80:
-            return value, at
-
-
-def read_message(data):
-    """The fields of a message of Protocol Buffers, as (number, value)."""
-    fields, at = [], 0
-    while at < len(data):
-        tag, at = read_varint(data, at)
-        if tag & 7 == 0:
-            value, at = read_varint(data, at)
-        else:
-            length, at = (8, at) if tag & 7 == 1 else read_varint(data, at)
-            value, at = data[at:at + length], at + length
-        fields.append((tag >> 3, value))
-    return fields
-
-
-def numbers_of(fields, number):
-    """Of a repeated field, packed or not."""
-    numbers = []
-    for at, value in fields:
-        if at != number:
-            continue
-        place = 0
-        while not isinstance(value, int) and place < len(value):
-            one, place = read_varint(value, place)
-            numbers.append(one)
-        numbers += [value] if isinstance(value, int) else []
-    return numbers
-
-
-def first_of(fields, number, otherwise=0):
-    return next((value for at, value in fields if at == number), otherwise)
 
 
 def sum_by_endpoint(parts):
@@ -148,12 +152,17 @@ def sum_by_endpoint(parts):
 def parse_pprof(output, question):
     profile = read_message(gzip.decompress(output))
     texts = [value.decode("utf-8", "surrogateescape") for number, value in profile if number == 6]
-    parts = []
+    functions = {first_of(function, 1): texts[first_of(function, 2)]
+                 for function in [read_message(value) for number, value in profile if number == 5]}
+    places = {first_of(place, 1): functions[first_of(read_message(first_of(place, 4)), 1)]
+              for place in [read_message(value) for number, value in profile if number == 4]}
+    parts, stacks = [], []
     for sample in [read_message(value) for number, value in profile if number == 2]:
+        stacks.append((tuple(places[number] for number in numbers_of(sample, 1)[::-1]), numbers_of(sample, 2)[1]))
         labels = [read_message(value) for number, value in sample if number == 3]
         named = {texts[first_of(label, 1)]: texts[first_of(label, 2)] for label in labels if first_of(label, 2)}
         parts.append((named.get("endpoint"), numbers_of(sample, 2)[1]))
-    return sum_by_endpoint(parts)
+    return sum_by_endpoint(parts) | sum_stacks(stacks)
 
 
 def parse_otlp(output, question):
