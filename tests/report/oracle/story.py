@@ -24,12 +24,27 @@ def expect_request(recording, chosen, question):
         figures |= {("key", (key,), ""): shown(own[-1].values[key]) for key in keys_but_id(own[-1])}
     threads = {}
     for record in own:
-        thread = record.fields["host_name"], record.fields["pid"], record.fields.get("tid", 0)
-        threads.setdefault(thread, rule.Costs()).add(rule.Costs(record))
+        threads.setdefault(thread_of(record.fields), rule.Costs()).add(rule.Costs(record))
     for thread, sums in threads.items():
         figures |= {("thread", thread, name): value for name, value in describe_story(sums).items()}
     slices = [record for record in chosen.records if record.kind == "slice" and record.request == question.request]
-    return figures | {("windows", (), "count"): len(own), ("slices", (), "count"): len(slices)}
+    figures[("windows", (), "each")] = sorted([*thread_of(record.fields), record.wall_ns, *window_of(record)]
+                                              for record in own)
+    figures[("slices", (), "each")] = sorted(slice_of(record.fields) for record in slices)
+    return figures
+
+
+def thread_of(fields):
+    return fields["host_name"], fields["pid"], fields.get("tid", 0)
+
+
+def window_of(record):
+    costs = rule.Costs(record)
+    return costs.get("cpu_ns") or 0, costs.get("run_queue_ns") or 0, costs.get("blocked_ns") or 0
+
+
+def slice_of(fields):
+    return [*thread_of(fields), *(fields[name] for name in ("state", "start_ns", "end_ns")), fields.get("cpu_ns", 0)]
 
 
 def keys_but_id(record):
@@ -45,5 +60,8 @@ def parse_request(output, question):
         figures |= {("key", (key,), ""): value for key, value in story["request"]["keys"].items()}
     for thread in story["threads"]:
         figures |= read_row("thread", (thread["host_name"], thread["pid"], thread["tid"]), thread, names)
-    counts = {("windows", (), "count"): len(story["windows"]), ("slices", (), "count"): len(story["slices"])}
-    return figures | counts
+    windows = [[*thread_of(window), window["window_end_ns"],
+                *(window.get(name, 0) for name in ("cpu_ns", "run_queue_ns", "blocked_ns"))]
+               for window in story["windows"]]
+    return figures | {("windows", (), "each"): sorted(windows),
+                      ("slices", (), "each"): sorted(map(slice_of, story["slices"]))}
