@@ -422,6 +422,42 @@ static void where_too_much_waits_the_longest_has_no_value(void **state)
 	assert_int_equal(intake.held_bytes, 0);
 }
 
+static void where_values_take_too_much_the_quietest_request_has_ended(void **state)
+{
+	(void)state;
+	ask("endpoint");
+	add("first", "a", NULL, 1);
+	intake.value_bytes_max = 2 * intake.value_bytes;
+	add("second", "b", NULL, 2);
+	add("second", "b", NULL, 4);
+	expect("1=a/ 2=b/ 4=b/ ");
+	add("third", "c", NULL, 8);
+	expect("8=c/ first:1. ");
+	assert_int_equal(intake.value_bytes, intake.value_bytes_max);
+	/* The last one may have more than there is room for. */
+	intake.value_bytes_max = 1;
+	add("third", NULL, NULL, 16);
+	expect("16=c/ second:6. ");
+	settle();
+	expect("third:24. ");
+	assert_int_equal(intake.value_bytes, 0);
+}
+
+static void no_more_keys_are_lent_than_a_recording_may_have(void **state)
+{
+	char key[8];
+
+	(void)state;
+	for (int i = 0; i <= INTAKE_KEYS_MAX; i++) {
+		(void)snprintf(key, sizeof(key), "key_%d", i);
+		ask(key);
+		assert_int_equal(intake.key_count, i < INTAKE_KEYS_MAX ? i + 1 : i);
+	}
+	ask("key_63");
+	assert_int_equal(intake.key_count, INTAKE_KEYS_MAX);
+	assert_string_equal(intake.keys[INTAKE_KEYS_MAX - 1], "key_63");
+}
+
 static void of_very_many_requests_the_oldest_has_ended(void **state)
 {
 	char id[16];
@@ -521,6 +557,8 @@ int main(void)
 		TEST(a_record_that_is_known_is_not_taken_again),
 		TEST(a_record_that_waited_is_as_it_was),
 		TEST(where_too_much_waits_the_longest_has_no_value),
+		TEST(where_values_take_too_much_the_quietest_request_has_ended),
+		TEST(no_more_keys_are_lent_than_a_recording_may_have),
 		TEST(of_very_many_requests_the_oldest_has_ended),
 		TEST(a_record_of_too_many_shapes_does_not_wait),
 		TEST(what_is_refused_is_an_error_and_does_not_count),
