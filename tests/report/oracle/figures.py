@@ -12,6 +12,7 @@ import json
 # Beyond it the tool has no number of billionths.
 PARTS_MOST = 4e9
 HISTOGRAM_PART = 0.008
+ROUNDING_PERCENT = 1e-5
 NAME_BYTES = 64
 FORMULA = "=+-@"
 # Fields of a row that are enough to name the row in which a difference is.
@@ -77,6 +78,16 @@ def shown_label(place, by):
 
 def read_row(kind, label, row, names):
     return {(kind, label, name): value for name, value in row.items() if name in names}
+
+
+# A law: it is asserted of whatever has shares, and the reference says that it holds.
+SHARES_HOLD = ("law", (), "no share is over 100 %")
+
+
+def check_shares(rows, names=("share_percent",)):
+    """Of rows as JSON has them."""
+    return {SHARES_HOLD: all(-ROUNDING_PERCENT <= float(row[name]) <= 100 + ROUNDING_PERCENT
+                             for row in rows for name in names if row.get(name) not in (None, ""))}
 
 
 def load(output):

@@ -2,8 +2,8 @@
 """The rows of a report, as JSON, CSV and ndjson."""
 import books
 import rule
-from figures import (HISTOGRAM_PART, NAMES, Near, billionths, csv_rows, csv_text, each_line, load, read_row,
-                     shown_label, shown_name)
+from figures import (HISTOGRAM_PART, NAMES, SHARES_HOLD, Near, billionths, check_shares, csv_rows, csv_text, each_line,
+                     load, read_row, shown_label, shown_name)
 
 PERCENTS = ("50", "90", "99")
 FIGURES = {*rule.COSTS, "requests", "share_percent", "children_cpu_ns", "requests_per_second", "syscalls_mean",
@@ -138,6 +138,7 @@ def expect_rows(recording, chosen, question):
 def count_rows(rows):
     shown, hidden = rows.part()
     figures = rows.figures() | {("rows", (), "order"): [shown_label(place, rows.by) for place, _ in shown]}
+    figures[SHARES_HOLD] = True
     return figures | ({("hidden", (), "groups"): len(hidden)} if hidden else {})
 
 
@@ -177,9 +178,11 @@ def parse_rows(report, by):
     figures = {("rows", (), "order"): [label_of(row, by) for row in report["rows"]]}
     for row in report["rows"]:
         figures |= read_row("group", label_of(row, by), row, FIGURES)
-    for kind in ("hidden", rule.WITHOUT_KEY, rule.UNATTRIBUTED, rule.OVERFLOW, "total"):
-        figures |= read_row(kind, (), report.get(kind, {}), FIGURES)
-    return figures
+    others = {kind: report.get(kind, {}) for kind in ("hidden", rule.WITHOUT_KEY, rule.UNATTRIBUTED, rule.OVERFLOW,
+                                                      "total")}
+    for kind, row in others.items():
+        figures |= read_row(kind, (), row, FIGURES)
+    return figures | check_shares([*report["rows"], *others.values()])
 
 
 def parse_json(output, question):
@@ -199,7 +202,7 @@ def parse_rest(report):
 
 
 def parse_ndjson(output, question):
-    figures, order = {}, []
+    figures, order = check_shares(each_line(output)), []
     for row in each_line(output):
         label = label_of(row, question.by) if row["row"] == "group" else ()
         order += [label] * (row["row"] == "group")
@@ -215,7 +218,8 @@ def csv_value(name, cell):
 
 def parse_csv(output, question):
     heading, rows = csv_rows(output)
-    figures, count, order = {}, len(question.by), []
+    figures = check_shares([dict(zip(heading, row)) for row in rows])
+    count, order = len(question.by), []
     for row in rows:
         label = tuple(csv_text(cell) or None for cell in row[1:1 + count]) if row[0] == "group" else ()
         cells = {name: csv_value(name, cell) for name, cell in zip(heading[1 + count:], row[1 + count:])

@@ -8,7 +8,9 @@ endpoint is spread over all their samples; where they have none, over those of i
 time: what no stack was told of is in [unknown] where the part has a stack, else in none.
 """
 import collections
+import dataclasses
 import fractions
+import math
 
 import rule
 from figures import shown
@@ -55,11 +57,20 @@ def spent_ns(record, is_waits):
     return costs["blocked_ns"] + costs["run_queue_ns"] if is_waits else costs["cpu_ns"]
 
 
+@dataclasses.dataclass(eq=False)
+class Place:
+    """One thread of a part in one stack."""
+    frame: str | None  # id of the innermost; None: what no record tells of
+    weight_ns: int = 0  # what its samples stand for
+    samples: int = 0
+    spent_ns: fractions.Fraction = fractions.Fraction(0)
+
+
 class Part:
     def __init__(self, pool):
         self.pool = pool
-        self.spent_ns = self.samples = 0
-        self.stacks = collections.Counter()  # by the id of the frame: what its samples stand for
+        self.spent_ns = 0
+        self.places = {}
 
     def take(self, record, is_waits):
         if record.kind == "cpu":
@@ -67,14 +78,15 @@ class Part:
             return
         samples, weight_ns = weigh(record, is_waits)
         if weight_ns:
-            self.samples += samples
-            self.stacks[record.fields["stack_id"]] += weight_ns
+            key = record.fields["stack_id"], record.fields["pid"], record.fields.get("tid")
+            place = self.places.setdefault(key, Place(key[0]))
+            place.weight_ns += weight_ns
+            place.samples += samples
 
     def add_untold(self):
-        """None is the id of what no record tells of."""
-        told_ns = sum(self.stacks.values())
-        if self.stacks and told_ns < self.spent_ns:
-            self.stacks[None] += self.spent_ns - told_ns
+        told_ns = sum(place.weight_ns for place in self.places.values())
+        if self.places and told_ns < self.spent_ns:
+            self.places[None] = Place(None, self.spent_ns - told_ns)
 
 
 def find_parts(chosen, is_waits):
@@ -89,51 +101,62 @@ def find_parts(chosen, is_waits):
     return list(parts.values())
 
 
-def distribute(sum_ns, stacks, into):
-    for identity, weight_ns in stacks.items():
-        into[identity] += fractions.Fraction(sum_ns * weight_ns, sum(stacks.values()))
+def places_of(parts):
+    return [place for part in parts for place in part.places.values()]
 
 
-def spread(parts, is_waits):
-    """{id of the frame: ns}, and what is in no stack."""
-    found, unknown_ns = collections.defaultdict(fractions.Fraction), 0
-    samples = sum(part.samples for part in parts)
-    period_ns = sum(sum(part.stacks.values()) for part in parts) // (samples or 1)
-    pools = collections.defaultdict(list)
-    for part in parts:
-        if part.stacks and (is_waits or part.spent_ns >= LONG_SAMPLES * period_ns):
-            distribute(part.spent_ns, part.stacks, found)
-            pools[part.pool].append((part, True))
+def distribute(sum_ns, places):
+    all_ns = sum(place.weight_ns for place in places)
+    for place in places:
+        place.spent_ns += fractions.Fraction(sum_ns * place.weight_ns, all_ns)
+
+
+class Spread:
+    """All that is chosen, over the places of its parts."""
+
+    def __init__(self, chosen, is_waits):
+        parts = find_parts(chosen, is_waits)
+        self.places = places_of(parts)
+        self.samples = sum(place.samples for place in self.places)
+        self.unknown_ns = 0
+        long_ns = 0 if is_waits else LONG_SAMPLES * (sum(place.weight_ns for place in self.places) // (self.samples or 1))
+        pools = collections.defaultdict(lambda: ([], []))
+        for part in parts:
+            is_long = part.places and part.spent_ns >= long_ns
+            pools[part.pool][0 if is_long else 1].append(part)
+        for long, short in pools.values():
+            self.spread_pool(long, short, is_waits)
+        self.sampled_ns = sum(part.spent_ns for part in parts) - self.unknown_ns
+
+    def spread_pool(self, long, short, is_waits):
+        for part in long:
+            distribute(part.spent_ns, list(part.places.values()))
+        short_ns = sum(part.spent_ns for part in short)
+        places = places_of(short) or places_of([] if is_waits else long)
+        if places:
+            distribute(short_ns, places)
         else:
-            pools[part.pool].append((part, False))
-    for pool in pools.values():
-        short_ns = sum(part.spent_ns for part, is_long in pool if not is_long)
-        stacks = add_up(part for part, is_long in pool if not is_long) or add_up(part for part, _ in pool)
-        if stacks and not is_waits:
-            distribute(short_ns, stacks, found)
-        else:
-            unknown_ns += short_ns
-    return found, unknown_ns
+            self.unknown_ns += short_ns
+
+    def error_percent(self, ns):
+        """The standard error of a share: as many independent samples as these weigh, and two more of each kind."""
+        squares = sum(place.spent_ns ** 2 / max(place.samples, 1) for place in self.places)
+        if not squares:
+            return 100
+        count = float(self.sampled_ns ** 2 / squares)
+        middle = (float(ns / self.sampled_ns) * count + 2) / (count + 4)
+        return 100 * math.sqrt(middle * (1 - middle) / (count + 4))
 
 
-def add_up(parts):
-    stacks = collections.Counter()
-    for part in parts:
-        stacks.update(part.stacks)
-    return stacks
-
-
-def methods_of(recording, chosen, is_waits):
-    """{method: [self, total]} in ns, what is in no stack, and how many samples there are."""
-    parts, frames = find_parts(chosen, is_waits), Frames(recording)
-    found, unknown_ns = spread(parts, is_waits)
-    methods = collections.defaultdict(lambda: [0, 0])
-    for identity, ns in found.items():
-        chain = frames.chain(identity, is_waits)
-        methods[chain[0]][0] += ns
+def methods_of(recording, spread, is_waits):
+    """{method: [self, total]} in ns."""
+    frames, methods = Frames(recording), collections.defaultdict(lambda: [0, 0])
+    for place in spread.places:
+        chain = frames.chain(place.frame, is_waits)
+        methods[chain[0]][0] += place.spent_ns
         for method in set(chain):
-            methods[method][1] += ns
-    return methods, unknown_ns, sum(part.samples for part in parts)
+            methods[method][1] += place.spent_ns
+    return methods
 
 
 def nowhere(is_waits):
@@ -143,10 +166,8 @@ def nowhere(is_waits):
 
 def stacks_of(recording, chosen, is_waits, name_of):
     """{names, the outermost first: ns} of each stack, and of what is in none."""
-    frames = Frames(recording)
-    found, unknown_ns = spread(find_parts(chosen, is_waits), is_waits)
-    stacks = collections.Counter()
-    for identity, ns in found.items():
-        stacks[tuple(name_of(method) for method in frames.chain(identity, False)[::-1])] += ns
-    stacks[nowhere(is_waits)] += unknown_ns
+    frames, spread, stacks = Frames(recording), Spread(chosen, is_waits), collections.Counter()
+    for place in spread.places:
+        stacks[tuple(name_of(method) for method in frames.chain(place.frame, False)[::-1])] += place.spent_ns
+    stacks[nowhere(is_waits)] += spread.unknown_ns
     return {names: ns for names, ns in stacks.items() if ns}

@@ -6,10 +6,12 @@ import math
 
 import rule
 import spread
-from figures import Near, csv_rows, csv_text, load, shown_label
+from figures import SHARES_HOLD, Near, check_shares, csv_rows, csv_text, load, shown_label
 from protobuf import first_of, numbers_of, read_message
 
 EXACT_MOST = 2 ** 53
+ROUNDED_MOST_NS = 10 ** 7
+SHARES = ("share_percent", "self_percent")
 
 
 def costs_of(question):
@@ -39,20 +41,32 @@ def expect_each(recording, chosen, question, name_of):
 
 def expect_stacks(recording, chosen, question):
     spent_ns = chosen.spent_ns(costs_of(question))
-    methods, unknown_ns, samples = spread.methods_of(recording, chosen, is_of_waits(question))
+    found = spread.Spread(chosen, is_of_waits(question))
     slack = slack_of(recording, chosen, question)
     figures = {("all", (), "spent"): spent_ns, ("all", (), "of its parts"): spent_ns,
-               ("methods", (), "are in order"): True,
-               ("all", (), "samples"): samples, ("all", (), "in no stack"): Near(unknown_ns, 0, slack)}
-    for method, sums in methods.items():
-        figures |= {("method", method, name): Near(float(ns), 0, slack)
-                    for name, ns in zip(("self_ns", "total_ns"), sums)}
+               ("methods", (), "are in order"): True, SHARES_HOLD: True,
+               ("all", (), "samples"): found.samples, ("all", (), "in no stack"): Near(found.unknown_ns, 0, slack)}
+    for method, sums in spread.methods_of(recording, found, is_of_waits(question)).items():
+        for name, ns in zip(("self", "total"), sums):
+            figures["method", method, f"{name}_ns"] = Near(float(ns), 0, slack)
+            if not is_of_waits(question):
+                figures["method", method, f"{name}_error"] = error_of(found, ns, slack)
     return figures
+
+
+def error_of(found, ns, slack):
+    """Of few nanoseconds their rounding is a part of the error."""
+    is_rounded = slack == math.inf or found.sampled_ns < ROUNDED_MOST_NS
+    return Near(0 if is_rounded else found.error_percent(ns), 0, math.inf if is_rounded else 0.001)
 
 
 def describe_method(name, file, first_line, kind, row):
     method = name, file or None, int(first_line) if first_line else None, kind
-    return {("method", method, of): int(row[of]) for of in ("self_ns", "total_ns")}
+    figures = {("method", method, of): int(row[of]) for of in ("self_ns", "total_ns")}
+    for name, of in (("self_error", "self_error_percent"), ("total_error", "error_percent")):
+        if row.get(of) not in (None, ""):
+            figures["method", method, name] = float(row[of])
+    return figures
 
 
 def parse_stacks_json(output, question):
@@ -67,6 +81,7 @@ def parse_stacks_json(output, question):
         figures |= describe_method(row["name"], row.get("file"), row.get("first_line"), row["frame_kind"], row)
     sums = [(-row["self_ns"], -row["total_ns"]) for row in report["methods"]]
     figures["methods", (), "are in order"] = sums == sorted(sums)
+    figures |= check_shares([*report["branches"], *report["methods"]], SHARES)
     return figures | {("all", (), "samples"): report["all"]["waits" if "off" in names[0] else "samples"],
                       ("all", (), "in no stack"): report["all"][names[1]]}
 
@@ -78,6 +93,7 @@ def parse_stacks_csv(output, question):
     sums = {row[0]: int(row[at[1]]) for row in rows if row[0] in ("all", "not_sampled")}
     figures = {("all", (), "spent"): sums["all"], ("all", (), "in no stack"): sums["not_sampled"],
                ("all", (), "of its parts"): min(parts_ns + sums["not_sampled"], rule.MOST)}
+    figures |= check_shares([dict(zip(heading, row)) for row in rows], SHARES)
     sums = [(-int(row[at[0]]), -int(row[at[1]])) for row in rows if row[0] == "method"]
     figures["methods", (), "are in order"] = sums == sorted(sums)
     for row in [dict(zip(heading, row)) for row in rows]:
