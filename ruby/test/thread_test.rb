@@ -129,8 +129,17 @@ class ThreadTest < Minitest::Test
     assert_predicate status, :success?
   end
 
+  # The fiber that lends it is not in the child: nothing there ends its block, not even a collection.
+  def test_what_a_fiber_has_borrowed_stays_with_it_in_a_child
+    status = Thread.new do
+      Correlator.with(request_id: "forks") { Fiber.new { wait_for_child { GC.start } }.resume }
+    end.value
+    assert_predicate status, :success?
+  end
+
   def wait_for_child
     pid = fork do
+      yield if block_given?
       clean = Thread.new { Published.address }.value.zero?
       inner = Correlator.with(request_id: "child") { published }
       exit!(clean && [inner, published] == %w[child forks])

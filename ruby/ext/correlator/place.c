@@ -24,6 +24,7 @@ struct place {
 	VALUE fiber;
 	uint64_t number; /* of the fiber, from 1 on */
 	struct frame loan; /* lease NULL: nothing is borrowed */
+	bool keeps_loan; /* also when the lease is over */
 	size_t depth; /* frames in use */
 	size_t room;
 	struct frame *frames;
@@ -137,7 +138,8 @@ uint64_t place_number(const struct place *place)
 
 static bool is_lent(const struct place *place)
 {
-	return place->loan.lease && !atomic_load(&place->loan.lease->is_over);
+	return place->loan.lease &&
+	       (place->keeps_loan || !atomic_load(&place->loan.lease->is_over));
 }
 
 /* The frame whose State is in force; NULL if there is neither frame nor loan. */
@@ -218,7 +220,13 @@ void place_borrow(struct place *place, struct place *lender)
 		return;
 	lease_release(place->loan.lease);
 	place->loan.lease = lease_of(frame);
+	place->keeps_loan = false;
 	RB_OBJ_WRITE(place->object, &place->loan.state, frame->state);
+}
+
+void place_keep_loan(struct place *place)
+{
+	place->keeps_loan = is_lent(place);
 }
 
 void place_define(VALUE correlator)

@@ -8,7 +8,9 @@
  * frame ends, whatever else the same State is in force in; and also when the fiber of the frame is
  * collected, since a fiber that is abandoned in the middle of a frame never ends it. Only a lease,
  * plain memory that both sides count, connects the two: a borrower keeps alive the State, and
- * neither the lender nor its fiber.
+ * neither the lender nor its fiber. In the child of a fork only the fiber that forked goes on
+ * (cont.c, rb_fiber_atfork): its lender cannot end a frame there, and what it has borrowed is its
+ * own.
  *
  * All functions want the GVL.
  */
@@ -67,3 +69,6 @@ void place_renew(struct place *place, VALUE state);
  * the frame that it comes from ends. May raise NoMemoryError.
  */
 void place_borrow(struct place *place, struct place *lender);
+
+/* What is borrowed now is in force for good. Neither allocates nor raises. */
+void place_keep_loan(struct place *place);

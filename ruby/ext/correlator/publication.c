@@ -166,9 +166,11 @@ static void on_native_thread_end(void *unused)
 	held = NULL;
 }
 
-/* The child of a fork has one thread, the one that forked. */
+/* The child of a fork has one thread, the one that forked, and that one fiber. */
 static void on_child(void)
 {
+	if (own && own->in_place)
+		place_keep_loan(own->in_place);
 	for (struct publication *one = atomic_load(&publications); one; one = one->next)
 		if (one != own && one != held)
 			release(one);
