@@ -19,6 +19,11 @@ WORKERS_APART = 100
 ROOM = ("--contexts", "131072", "--accounts", "131072")
 # What a clock reading and the way between it and the change of context takes.
 CUT_NS = 20_000
+# An id may lack what was stolen from another one of its thread: theft is told up to a tick late, and what was told too
+# much before is taken out of what is told next (observe/stolen_debts.h), so that the record does not show it. One id of
+# 2,000 did, by 38 us, in one of some 40 runs beside others.
+THEFT_PART = 0.0025
+TICK_NS = 10_000_000  # 100 Hz
 FLOOD = re.compile(r"flood-(\d+)-of-(\d+)(?:-[x-]+)?\Z")
 
 
@@ -60,8 +65,10 @@ class GarbageTest(law.LawTest):
         self.assertEqual(0, sums["values_unreadable"] + sums["states_unreadable"])
         checked = [number for number in map(int, worked) if number in charged]
         self.assertGreater(len(checked), 0.8 * len(worked))
-        for number in checked:
-            self.assertGreaterEqual(charged[number], worked[str(number)] - CUT_NS, number)
+        lacking_ns = {number: worked[str(number)] - charged[number] for number in checked}
+        lacking_ns = {number: ns for number, ns in lacking_ns.items() if ns > CUT_NS}
+        self.assertLessEqual(len(lacking_ns), THEFT_PART * len(checked), lacking_ns)
+        self.assertLessEqual(max(lacking_ns.values(), default=0), TICK_NS, lacking_ns)
 
     def read(self, path, tids):
         """The ids seen, what the workers among them were charged, and the books; record by record,

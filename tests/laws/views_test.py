@@ -60,7 +60,8 @@ class ViewsTest(law.LawTest):
         return json.loads(result.stdout)
 
     def check_shares(self, report):
-        rows = [*report["rows"], *(report[kind] for kind in ("without_key", "unattributed", "overflow") if kind in report)]
+        others = [report[kind] for kind in ("without_key", "unattributed", "overflow") if kind in report]
+        rows = report["rows"] + others
         shares = [row["share_percent"] for row in rows if "share_percent" in row]
         self.assertLessEqual(max(shares), 100 + ROUNDING_PERCENT, rows)
         self.assertAlmostEqual(100, sum(shares), delta=len(shares) * ROUNDING_PERCENT, msg=rows)
@@ -81,7 +82,8 @@ class ViewsTest(law.LawTest):
             over_time = ("--over-time", *where, "--by")
             with self.subTest(where=where):
                 self.check_seconds(self.report(path, *over_time, "tid"), windows, lambda row: row["key"])
-                self.check_seconds(self.report(path, *over_time, "tid,endpoint"), windows, lambda row: row["keys"]["tid"])
+                self.check_seconds(self.report(path, *over_time, "tid,endpoint"), windows,
+                                   lambda row: row["keys"]["tid"])
 
     def test_no_view_has_more_than_there_was(self):
         self.check(*self.observe())

@@ -89,7 +89,8 @@ class Generator:
         self.pause = self.random.randrange(self.window_count), self.random.choice((2, 5, 40)) * 10 ** 9
         self.activity_count = 0
         self.activity_max = ACTIVITY_MAX if self.has("crowd") else self.random.randint(5, ACTIVITY_MAX)
-        self.keys = ["endpoint"] * (not self.has("no_endpoint")) + ["tenant"] + [self.random.choice(THIRD_KEYS)] * ("third_key" in self.traits)
+        self.keys = ["endpoint"] * (not self.has("no_endpoint")) + ["tenant"]
+        self.keys += [self.random.choice(THIRD_KEYS)] * self.has("third_key")
         if self.has("many_keys"):
             self.keys += [f"key_{number:02}" for number in range(self.random.randint(30, KEYS_MOST - 4))]
         self.texts = {key: self.choose_texts(key) for key in self.keys}

@@ -119,7 +119,8 @@ class Spread:
         self.places = places_of(parts)
         self.samples = sum(place.samples for place in self.places)
         self.unknown_ns = 0
-        long_ns = 0 if is_waits else LONG_SAMPLES * (sum(place.weight_ns for place in self.places) // (self.samples or 1))
+        period_ns = sum(place.weight_ns for place in self.places) // (self.samples or 1)
+        long_ns = 0 if is_waits else LONG_SAMPLES * period_ns
         pools = collections.defaultdict(lambda: ([], []))
         for part in parts:
             is_long = part.places and part.spent_ns >= long_ns
