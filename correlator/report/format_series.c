@@ -18,7 +18,6 @@ enum {
 	CURVE_COLUMNS_MAX = 60,
 	CURVE_COLUMNS_MIN = 12, /* of its title */
 	LINE_NUMBERS_COLUMNS = 30, /* what a line's numbers take, with the gaps */
-	LINES_SHOWN = 20,
 };
 
 struct view {
@@ -75,6 +74,14 @@ static void write_count(uint64_t count, char ret_text[static TABLE_CELL_BYTES])
 		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%" PRIu64, count);
 }
 
+/* None is 0 where CPU was measured. */
+static void write_unattributed(const struct row_of_step *row,
+			       char ret_text[static TABLE_CELL_BYTES])
+{
+	if (row->unattributed->record_count > 0 || costs_has(row->all, COST_CPU))
+		write_cost(row->unattributed, COST_CPU, ret_text);
+}
+
 enum {
 	STEP_BEGAN,
 	STEP_REQUESTS,
@@ -109,7 +116,7 @@ static void write_step(const void *context, size_t row_index, size_t column,
 	else if (column == STEP_REQUESTS)
 		write_count(row.request_count, ret_text);
 	else if (column == STEP_UNATTRIBUTED)
-		write_cost(row.unattributed, COST_CPU, ret_text);
+		write_unattributed(&row, ret_text);
 	else if (column == STEP_BAR && !is_total && costs_has(row.all, COST_CPU))
 		write_bar(row.all->sums[COST_CPU], view->most_ns, ret_text);
 	else if (column != STEP_BAR)
@@ -347,12 +354,13 @@ int format_series_table(const struct totals *totals, const struct format_options
 			FILE *out)
 {
 	struct view view = { 0 };
-	size_t top_count = options->top_count ? options->top_count : LINES_SHOWN;
 	int r = init_series(&view.series, totals, options);
 
 	if (r < 0)
 		return r;
-	view.lines_shown = view.series.line_count < top_count ? view.series.line_count : top_count;
+	view.lines_shown = view.series.line_count;
+	if (options->top_count > 0 && options->top_count < view.lines_shown)
+		view.lines_shown = options->top_count;
 	r = draw_curves(&view, options);
 	if (r == 0) {
 		format_heading(totals, options, out);
