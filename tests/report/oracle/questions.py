@@ -6,7 +6,7 @@ import time
 import expressions
 
 ROWS = ("json", "csv", "ndjson", "table")
-OVER_TIME = ("over time json", "over time csv", "over time ndjson")
+OVER_TIME = ("over time json", "over time csv", "over time ndjson", "over time table")
 EXPORTS = ("export csv", "export ndjson", "folded", "speedscope", "pprof", "otlp", "perfetto")
 SLOWEST = ("slowest", "stacks slowest")
 # Of these the tool chooses the key, too.
@@ -14,7 +14,8 @@ BY_DEFAULT = ("json", "csv", "ndjson")
 DIFFS = ("diff json", "diff csv", "diff ndjson", "diff table")
 STACKS_DIFFS = ("stacks diff json", "stacks diff csv", "off-cpu diff json")
 BY_SCRIPT = ("page selection", "compare")  # the page's script counts
-ONE_KEY = ("openmetrics", "syscalls json", "syscalls csv", "syscalls ndjson", "html", "top", *BY_SCRIPT)
+ONE_KEY = ("openmetrics", "syscalls json", "syscalls csv", "syscalls ndjson", "syscalls table", "html", "top",
+           *BY_SCRIPT)
 # How often each is asked; top takes a second.
 VIEWS = {"json": 12, "csv": 3, "ndjson": 2, "table": 3, "over time json": 5, "over time csv": 2, "openmetrics": 3,
          "over time ndjson": 1, "slowest": 2, "stacks slowest": 1, "syscalls ndjson": 1, "off-cpu folded": 1,
@@ -25,7 +26,7 @@ VIEWS = {"json": 12, "csv": 3, "ndjson": 2, "table": 3, "over time json": 5, "ov
          "request": 3, "html": 1, "top": 0.3,
          "diff json": 2, "diff csv": 1, "diff ndjson": 0.5, "diff table": 1,
          "stacks diff json": 1, "stacks diff csv": 0.5, "off-cpu diff json": 0.5,
-         "alert": 2.5, "page selection": 2, "compare": 1.5}
+         "over time table": 1, "syscalls table": 1, "stacks table": 1, "off-cpu table": 0.5, "alert": 2.5, "page selection": 2, "compare": 1.5}
 
 
 @dataclasses.dataclass(frozen=True)

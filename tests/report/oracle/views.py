@@ -23,6 +23,7 @@ import stacks_diffs
 import story
 import syscalls
 import tables
+import text_tables
 from figures import differences
 
 PATIENCE_SECONDS = 20
@@ -41,6 +42,10 @@ COMMANDS = {"export csv": ("export", "--format", "csv"), "export ndjson": ("expo
             "over time json": ("report", "--over-time", "--format", "json"),
             "over time csv": ("report", "--over-time", "--format", "csv"),
             "over time ndjson": ("report", "--over-time", "--format", "ndjson"),
+            "over time table": ("report", "--over-time", "--top", "0"),
+            "syscalls table": ("report", "--syscalls", "--top", "0"),
+            "stacks table": ("report", "--stacks", "--top", "0"),
+            "off-cpu table": ("report", "--stacks", "--off-cpu", "--top", "0"),
             "syscalls ndjson": ("report", "--syscalls", "--format", "ndjson"),
             "slowest": ("report", "--format", "json"), "alert": ("report",),
             "stacks slowest": ("report", "--stacks", "--format", "json"),
@@ -77,6 +82,10 @@ VIEWS = {
     "syscalls csv": (syscalls.expect_syscalls, syscalls.parse_syscalls_csv),
     "over time ndjson": (series.expect_steps, series.parse_steps_ndjson),
     "syscalls ndjson": (syscalls.expect_syscalls, syscalls.parse_syscalls_ndjson),
+    "over time table": (text_tables.expect_over_time, text_tables.parse_over_time),
+    "syscalls table": (text_tables.expect_syscalls, text_tables.parse_syscalls),
+    "stacks table": (text_tables.expect_methods, text_tables.parse_methods),
+    "off-cpu table": (text_tables.expect_methods, text_tables.parse_methods),
     "slowest": (slowest.expect_slowest, rows.parse_json),
     "stacks slowest": (slowest.expect_stacks, stacks.parse_stacks_json),
     "perfetto": (stacks.expect_perfetto, stacks.parse_perfetto),
