@@ -126,7 +126,7 @@ static void write_name(const struct lines *lines, const struct line *line,
 		(void)display_escape(group->value.bytes, group->value.size_bytes, ret_text,
 				     TABLE_CELL_BYTES);
 	else if (group->kind == SYSCALLS_WITHOUT_KEY)
-		(void)snprintf(ret_text, TABLE_CELL_BYTES, "without %s", lines->syscalls->by);
+		(void)snprintf(ret_text, TABLE_CELL_BYTES, "(no %s)", lines->syscalls->by);
 	else
 		(void)strcpy(ret_text, syscalls_group_kind_name(group->kind));
 }

@@ -99,7 +99,7 @@ def expect_syscalls(recording, chosen, question):
     key, rows, total = question.by[0], [], [0, 0]
     for place, group in chosen.syscalls(question.by).items():
         label = shown_label(place, question.by)[0] if isinstance(place, tuple) else \
-            f"without {key}" if place == rule.WITHOUT_KEY else place
+            f"(no {key})" if place == rule.WITHOUT_KEY else place
         sums = [sum(call[number] for call in group["calls"].values()) for number in (0, 1)]
         total = [total[0] + sums[0], total[1] + sums[1]]
         figures = describe_calls(sums) | ({"requests": group["requests"]} if group["requests"] else {})
