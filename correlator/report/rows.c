@@ -335,7 +335,7 @@ static int compare_peers(const void *a, const void *b)
 	return compare_i64(second->number, first->number);
 }
 
-/* Those of one endpoint that are above the percentile. */
+/* Marks the requests of one endpoint that are above its percentile. */
 static void mark_above(const struct peer *peers, size_t count, double percent, bool *is_above)
 {
 	size_t rank = histogram_rank(count, percent);
@@ -345,7 +345,7 @@ static void mark_above(const struct peer *peers, size_t count, double percent, b
 		is_above[peers[i].index] = true;
 }
 
-/* Of each request; peers and ret_is_above have room for all. */
+/* Marks these requests of all endpoints. peers and ret_is_above have room for each request. */
 static void find_above(const struct rows *rows, enum row_field field, struct peer *peers,
 		       bool *ret_is_above)
 {

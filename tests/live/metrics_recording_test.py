@@ -25,13 +25,13 @@ LINES = (
     # Endpoints that are known late, within a window and some windows later.
     '3.times { |i| Correlator.with(request_id: "late-#{i}") { Workload.spin_ms(3 + 80 * i); sleep(0.08 * i); '
     'Correlator.update(endpoint: "GET /late"); Workload.spin_ms(2) } }; nil',
-    # Those that change, in one window and in several, to one that others have.
+    # Endpoints that change, in one window and in several, to one that others have.
     'Correlator.with(request_id: "in one", endpoint: "GET /a") { Workload.spin_ms(1); '
     'Correlator.update(endpoint: "GET /b"); Workload.spin_ms(1) }; nil',
     '2.times { |i| Correlator.with(request_id: "changing-#{i}", endpoint: "GET /a") { Workload.spin_ms(30); '
     'sleep(0.15); Correlator.update(endpoint: "GET /b"); Workload.spin_ms(20); sleep(0.15); '
     'Correlator.update(endpoint: i == 0 ? "GET /a" : "GET /c"); Workload.spin_ms(10) } }; nil',
-    # One that is gone again in the last windows.
+    # An endpoint that is gone again in the last windows.
     'Correlator.with(request_id: "gone", endpoint: "GET /gone") { Workload.spin_ms(20); sleep(0.4); '
     'Correlator.update(endpoint: ""); Workload.spin_ms(20) }; nil',
     # Requests without one, and one that is of no request.

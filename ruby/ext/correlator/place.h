@@ -70,5 +70,5 @@ void place_renew(struct place *place, VALUE state);
  */
 void place_borrow(struct place *place, struct place *lender);
 
-/* What is borrowed now is in force for good. Neither allocates nor raises. */
+/* Keeps the loan that is in force now for good. Neither allocates nor raises. */
 void place_keep_loan(struct place *place);

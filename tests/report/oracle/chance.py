@@ -16,10 +16,10 @@ PROBABILITY_SLACK = 0.15
 MEAN_NEEDED = 10
 SIGNIFICANCE = 0.05
 STEPS = 2000
-# Of larger values the tool does not have the squares.
+# The tool clamps larger values before it squares them.
 EXACT_MOST = 2 ** 43
 ANY = Near(0, 0, math.inf)
-# What a figure has, and what one has that is tested.
+# Fields of a figure, and more of one that is tested.
 ENDS = ("before_ns", "after_ns")
 TEST = ("change_ns", "low_ns", "high_ns", "probability", "corrected", "changed")
 

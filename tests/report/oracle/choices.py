@@ -13,7 +13,7 @@ from questions import (BY_DEFAULT, BY_SCRIPT, DIFFS, ONE_KEY, OVER_TIME, ROWS, S
                        Question)
 
 NAMED_IN_FILTERS = ("pid", "tid", "comm", "thread_name", "host_name")
-# What else the views of one key take.
+# Fields that views of one key take beside keys.
 WHAT_RAN = {"openmetrics": ("pid", "comm", "thread_name", "host_name"), "top": ("pid", "thread_name", "host_name")}
 STEPS_NS = (100_000_000, 700_000_000, 1_000_000_000, 2_000_000_000)
 HOW_SLOW = ("1000", "1", "3", "10", "50%", "90%", "0.5%", "33.3%")

@@ -8,7 +8,7 @@ FIGURES = {"cpu": "cpu_ns", "wall": "wall_ns", "user": "user_ns", "kernel": "ker
 PERCENTS = {"p50": 50, "p90": 90, "p99": 99}
 # Functions of the requests that ended in a window. "rate" and "sum" of anything but wall time are of its records.
 OF_REQUESTS = (*PERCENTS, "mean", "max", "count")
-# What is told when nobody counts the requests of the last windows.
+# Functions that also look at requests which the end of the recording ends.
 OF_LAST_WINDOWS = (*PERCENTS, "mean", "max")
 BOOKS = ("exec", "attributed", "unattributed", "overflow", "residual", "own_cpu")
 MILLION = 10 ** 6

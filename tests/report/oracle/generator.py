@@ -18,7 +18,7 @@ ENDPOINTS = ["GET /a", "GET /a/:id", "POST /b", "DELETE /c", "GET /home", "a;b",
              "a\u2028b", "line\u00adsoft", "x" * 128, "ü" * 63 + "…#0123456789abcdef", "GET /very/" + "long/" * 40, "[x]*?"]
 TENANTS = ["1", "2", "acme", "other", "日本", "total", "unattributed", "(no tenant)", "t" * 140]
 QUEUES = ["slow", "fast", "0"]
-# What the third key is called; some are called like what a view has of its own.
+# Names of the third key; some are names that a view uses itself.
 THIRD_KEYS = ["queue"] * 4 + ["otel.http.route", "row", "requests", "quantile", "keys", "total", "thread"]
 THREAD_NAMES = ["web", "worker 1", "worker 2", "puma srv tp 001", "日本", "-"]
 COMMS = ["puma", "ruby", "sidekiq 7", "convert", "sh", "ümlaut"]
@@ -107,7 +107,7 @@ class Generator:
             texts = texts[:3]
         return self.random.sample(texts, min(len(texts), self.random.randint(1, 4)))
 
-    # Who there is.
+    # Processes, threads and requests.
 
     def processes(self):
         lives = []
@@ -167,7 +167,7 @@ class Generator:
             "on one thread": lambda window, thread: texts[0] if thread.tid % 20 < 10 else odd,
         }[self.random.choice(styles)]
 
-    # What they cost.
+    # Their costs.
 
     def number(self, most):
         if self.has("extremes") and self.maybe(0.02):
@@ -211,7 +211,7 @@ class Generator:
                                          {"window_ns"}, {"switches_voluntary"}))
         return names
 
-    # What is written.
+    # The records.
 
     def entry(self, kind, wall_ns, host, pid, **fields):
         self.numbers[host] += 1

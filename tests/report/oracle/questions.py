@@ -9,7 +9,7 @@ ROWS = ("json", "csv", "ndjson", "table")
 OVER_TIME = ("over time json", "over time csv", "over time ndjson", "over time table")
 EXPORTS = ("export csv", "export ndjson", "folded", "speedscope", "pprof", "otlp", "perfetto")
 SLOWEST = ("slowest", "stacks slowest")
-# Of these the tool chooses the key, too.
+# Views that are asked without --by, too.
 BY_DEFAULT = ("json", "csv", "ndjson")
 DIFFS = ("diff json", "diff csv", "diff ndjson", "diff table")
 STACKS_DIFFS = ("stacks diff json", "stacks diff csv", "off-cpu diff json")

@@ -30,7 +30,7 @@ import msgpack
 
 MOST = 2 ** 63 - 1
 ACTIVITY = ("cpu", "slice", "sample", "syscall")
-# What has no window is read whatever the span of time is.
+# Kinds without a window: they count outside the span of time, too.
 TIMELESS = ("meta", "process", "stack")
 WHAT_RAN = ("pid", "tid", "comm", "thread_name", "host_name", "attribution")
 KNOWN = ("attributed", "inherited")

@@ -7,7 +7,7 @@ Entries go in halves, quarters and so on, and then fields; numbers become small.
 import dataclasses
 import time
 
-# What a reader cannot do without; and by keys it says which there are.
+# Fields that a reader needs; keys lists the recorded keys.
 NEEDED = {"schema", "kind", "record_id", "host_name", "pid", "window_ns", "cpu_ns", "tid", "keys", "stack_id", "name",
           "frame_kind"}
 # Numbers that are no costs.

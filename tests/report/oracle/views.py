@@ -28,7 +28,7 @@ from figures import differences
 
 PATIENCE_SECONDS = 20
 MANY_COLUMNS = "1000"
-# What reading an output ends in that is no such output.
+# Errors of reading an output that is malformed.
 UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, OSError, EOFError)
 COMMANDS = {"export csv": ("export", "--format", "csv"), "export ndjson": ("export", "--format", "ndjson"),
             "openmetrics": ("export", "--format", "openmetrics"),
@@ -56,7 +56,7 @@ COMMANDS = {"export csv": ("export", "--format", "csv"), "export ndjson": ("expo
             "off-cpu pprof": ("export", "--off-cpu", "--format", "pprof"),
             "off-cpu speedscope": ("export", "--off-cpu", "--format", "speedscope"),
             "top": ("top", "--batch", "--span", "all", "--speed", "max")}
-# What is expected, and what is found, by the name of the view.
+# By the name of a view: the functions that give the expected figures and those of an output.
 VIEWS = {
     "json": (rows.expect_json, rows.parse_json),
     "csv": (rows.expect_rows, rows.parse_csv),
