@@ -30,9 +30,9 @@ module Torture
 
   # Where a fiber has set a context (nil: none), by a `with` or for the rest of the fiber.
   class Frame
-    attr_reader :context
+    attr_reader :context, :replaced
 
-    # replaced: what the fiber had here before it was wiped, which ends no later than this.
+    # replaced: what the fiber had here before it was wiped, which ends no later than the block that this is in.
     def initialize(fiber, context, replaced = nil)
       @fiber = fiber
       @context = context
@@ -42,8 +42,13 @@ module Torture
     end
 
     def end
-      @is_over = true
+      end_alone
       @replaced&.end
+    end
+
+    # Another one takes its place. The gem no longer knows what this had replaced.
+    def end_alone
+      @is_over = true
     end
 
     # The application has removed what the fiber keeps it by.
@@ -96,8 +101,9 @@ module Torture
 
     def set(context)
       before = @frames.pop
-      before.end unless before.nil? || before.wiped?
-      @frames.push(Frame.new(self, context, before))
+      is_known = before && !before.wiped?
+      before.end_alone if is_known
+      @frames.push(Frame.new(self, context, is_known ? before.replaced : before))
     end
 
     # Abandoned, or finished: until it has been collected, it may lend.
