@@ -130,7 +130,7 @@ static __always_inline void thread_renew_image(struct thread_state *thread,
 static __noinline int thread_begin_books(struct thread_state *thread, struct task_struct *task,
 					 __u64 now_ns, __u32 is_off_cpu)
 {
-	__u32 reason = off_cpu_reason(thread, task, false, false);
+	__u32 reason = is_off_cpu ? off_cpu_reason(thread, task, false, false) : OFF_CPU_RUNNABLE;
 	__u32 mode = thread->is_worker || compat_is_in_syscall(task) ? THREAD_MODE_KERNEL
 								     : THREAD_MODE_USER;
 	struct kernel_figures figures;
@@ -139,7 +139,7 @@ static __noinline int thread_begin_books(struct thread_state *thread, struct tas
 	missed_calls_forget(&thread->missed_calls);
 	thread_figures(task, &figures);
 	if (!is_off_cpu)
-		figures.exec_ns = exec_runtime_now(task, now_ns);
+		figures.exec_ns = exec_runtime_at(task, now_ns, stolen_from_cpu(now_ns));
 	thread->exec_published_ns = figures.exec_ns;
 	thread->epoch = current_epoch;
 	account_begin(&thread->clock, &figures, now_ns, is_off_cpu, reason, mode);
