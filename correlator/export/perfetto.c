@@ -20,7 +20,6 @@ enum {
 	CLOCK_REALTIME_ID = 1, /* of Perfetto's BuiltinClock */
 	CLOCK_BOOTTIME_ID = 6,
 	SEQUENCE_ID = 1, /* all packets are of one writer */
-	ANNOTATIONS_MAX = RECORD_VIEW_FIELDS_MAX,
 	TEXT_BYTES = 256,
 	PACKET_TAG = 1 << 3 | 2, /* field 1 of a trace, a message */
 	VARINT_BYTES = 10,
@@ -58,10 +57,10 @@ struct place {
 /* An event and what it carries. */
 struct annotations {
 	size_t count;
-	annotation_t items[ANNOTATIONS_MAX];
-	annotation_t *pointers[ANNOTATIONS_MAX];
-	char names[ANNOTATIONS_MAX][TEXT_BYTES];
-	char texts[ANNOTATIONS_MAX][TEXT_BYTES];
+	annotation_t items[RECORD_VIEW_FIELDS_MAX];
+	annotation_t *pointers[RECORD_VIEW_FIELDS_MAX];
+	char names[RECORD_VIEW_FIELDS_MAX][TEXT_BYTES];
+	char texts[RECORD_VIEW_FIELDS_MAX][TEXT_BYTES];
 };
 
 void perfetto_init(struct perfetto *perfetto)

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/compare.h"
+#include "report/peers.h"
 
 /* What is less, of a row's CPU, nobody decides by. */
 enum {
@@ -318,39 +319,13 @@ static int sort(struct rows *rows, enum row_field field)
 	return 0;
 }
 
-/* A request among those of its endpoint. */
-struct peer {
-	const struct group *endpoint; /* NULL: it has none */
-	int64_t number;
-	size_t index; /* of the request in rows->groups */
-};
-
-/* By endpoint, then the largest number first. */
-static int compare_peers(const void *a, const void *b)
-{
-	const struct peer *first = a, *second = b;
-
-	if (first->endpoint != second->endpoint)
-		return first->endpoint < second->endpoint ? -1 : 1;
-	return compare_i64(second->number, first->number);
-}
-
-/* Marks the requests of one endpoint that are above its percentile. */
-static void mark_above(const struct peer *peers, size_t count, double percent, bool *is_above)
-{
-	size_t rank = histogram_rank(count, percent);
-	int64_t limit = peers[count - (rank > 0 ? rank : 1)].number;
-
-	for (size_t i = 0; peers[i].number > limit; i++)
-		is_above[peers[i].index] = true;
-}
-
-/* Marks these requests of all endpoints. peers and ret_is_above have room for each request. */
+/* Marks those that are above the percentile of their endpoint. peers and ret_is_above have room for
+ * each request. */
 static void find_above(const struct rows *rows, enum row_field field, struct peer *peers,
 		       bool *ret_is_above)
 {
 	enum row_field of_number = of_one[figure_to_sort_by(rows, field)];
-	size_t count = 0, begin = 0;
+	size_t count = 0;
 
 	for (size_t i = 0; i < rows->group_count; i++) {
 		struct row row = row_of(rows->groups[i]);
@@ -358,13 +333,7 @@ static void find_above(const struct rows *rows, enum row_field field, struct pee
 		peers[count] = (struct peer){ .endpoint = row.group->of, .index = i };
 		count += rows_number(rows, &row, of_number, &peers[count].number);
 	}
-	qsort(peers, count, sizeof(*peers), compare_peers);
-	for (size_t i = 1; i <= count; i++) {
-		if (i < count && peers[i].endpoint == peers[begin].endpoint)
-			continue;
-		mark_above(peers + begin, i - begin, rows->grouping->above_percent, ret_is_above);
-		begin = i;
-	}
+	peers_mark_above(peers, count, rows->grouping->above_percent, ret_is_above);
 }
 
 /* Those that are above come first, in order. */

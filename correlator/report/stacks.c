@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/compare.h"
+#include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/random.h"
+#include "report/peers.h"
 #include "report/record_context.h"
 #include "report/stacks_spread.h"
 #include "requests/costs.h"
-#include "requests/histogram.h"
 
 struct request {
 	struct intake_request intake;
@@ -435,42 +435,6 @@ const struct stacks_context *stacks_next(const struct stacks *stacks,
 	return cursor;
 }
 
-struct ranked {
-	struct stacks_context *request; /* its first part */
-	const struct frames_text *endpoint;
-	int64_t value_ns;
-};
-
-static int compare_ranked(const void *a, const void *b)
-{
-	const struct ranked *first = a, *second = b;
-
-	if (first->endpoint != second->endpoint)
-		return first->endpoint < second->endpoint ? -1 : 1;
-	return compare_i64(second->value_ns, first->value_ns);
-}
-
-/* Of requests of one endpoint, the highest first, those above the percentile: the least value that
- * so many of them do not exceed. */
-static void choose(const struct ranked *ranked, size_t count, const struct stacks_slowest *slowest)
-{
-	size_t kept = slowest->count, known = count;
-
-	while (known > 0 && ranked[known - 1].value_ns < 0)
-		known--;
-	if (kept == 0 && known > 0) {
-		size_t rank = histogram_rank(known, slowest->percent);
-		int64_t limit_ns = ranked[known - (rank > 0 ? rank : 1)].value_ns;
-
-		/* Somebody has it: it ends there. */
-		while (ranked[kept].value_ns > limit_ns)
-			kept++;
-	}
-	for (size_t i = 0; i < count && i < kept; i++)
-		for (struct stacks_context *part = ranked[i].request; part; part = part->next_part)
-			part->is_chosen = true;
-}
-
 /* The CPU, or the wall time, of all its parts; -1: some record does not tell it. */
 static int64_t measure_request(const struct stacks_context *request, bool by_cpu)
 {
@@ -488,35 +452,51 @@ static int64_t measure_request(const struct stacks_context *request, bool by_cpu
 	return by_cpu ? spent_ns : last_ns - first_ns;
 }
 
-int stacks_keep_slowest(struct stacks *stacks, const struct stacks_slowest *slowest)
+/* Gathers the requests, and those that are to be compared; none is chosen from here on. Each array
+ * has room for each context. Returns how many are to be compared. */
+static size_t gather_requests(struct stacks *stacks, const struct stacks_slowest *slowest,
+			      struct stacks_context **ret_requests, struct peer *ret_peers)
 {
-	struct ranked *ranked = calloc(HASH_COUNT(stacks->contexts) + 1, sizeof(*ranked));
 	struct stacks_context *context, *next;
-	size_t count = 0, begin = 0;
+	size_t request_count = 0, count = 0;
 
-	if (!ranked)
-		return -ENOMEM;
 	HASH_ITER(hh, stacks->contexts, context, next) {
-		if (context->is_chosen && stacks_is_counted(context))
-			ranked[count++] =
-				(struct ranked){ context,
-						 slowest->count > 0
-							 ? NULL
-							 : stacks_value(context->last_part,
-									STACKS_POOL_KEY),
-						 measure_request(context, slowest->by_cpu) };
+		if (context->is_chosen && stacks_is_counted(context)) {
+			ret_requests[request_count] = context; /* its first part */
+			ret_peers[count] = (struct peer){
+				.endpoint = stacks_value(context->last_part, STACKS_POOL_KEY),
+				.number = measure_request(context, slowest->by_cpu),
+				.index = request_count++,
+			};
+			/* One whose figure is not known is below all others, and has no percentile.
+			 */
+			count += slowest->count > 0 || ret_peers[count].number >= 0;
+		}
 		context->is_chosen = false;
 	}
 	if (stacks->rest)
 		stacks->rest->is_chosen = false;
-	qsort(ranked, count, sizeof(*ranked), compare_ranked);
-	for (size_t i = 1; i <= count; i++) {
-		if (i < count && ranked[i].endpoint == ranked[begin].endpoint)
-			continue;
-		choose(ranked + begin, i - begin, slowest);
-		begin = i;
-	}
-	free(ranked);
+	return count;
+}
+
+int stacks_keep_slowest(struct stacks *stacks, const struct stacks_slowest *slowest)
+{
+	size_t room = HASH_COUNT(stacks->contexts) + 1, count;
+	_cleanup_free_ struct stacks_context **requests =
+		calloc(room, sizeof(struct stacks_context *));
+	_cleanup_free_ struct peer *peers = calloc(room, sizeof(*peers));
+	_cleanup_free_ bool *is_kept = calloc(room, sizeof(*is_kept));
+
+	if (!requests || !peers || !is_kept)
+		return -ENOMEM;
+	count = gather_requests(stacks, slowest, requests, peers);
+	if (slowest->count > 0)
+		peers_mark_most(peers, count, slowest->count, is_kept);
+	else
+		peers_mark_above(peers, count, slowest->percent, is_kept);
+	for (size_t i = 0; requests[i]; i++)
+		for (struct stacks_context *part = requests[i]; part; part = part->next_part)
+			part->is_chosen = is_kept[i];
 	return stacks_spread(stacks);
 }
 

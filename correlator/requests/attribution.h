@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a cpu, slice or sample record says of the context that its time belongs to. Pure. */
+/* Whether the time of a cpu, slice or sample record belongs to a context, and to which kind. Pure.
+ */
 #pragma once
 
 #include <stdbool.h>

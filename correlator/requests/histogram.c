@@ -121,7 +121,8 @@ uint64_t histogram_rank(uint64_t count, double percent)
 	double part = percent * (double)count / 100;
 	uint64_t rank = (uint64_t)part;
 
-	return rank + ((double)rank < part);
+	rank += (double)rank < part;
+	return rank > 0 ? rank : 1;
 }
 
 bool histogram_percentile(const struct histogram *histogram, double percent, int64_t *ret_value)

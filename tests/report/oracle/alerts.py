@@ -14,6 +14,7 @@ it until it neither fires nor is about to.
 """
 import dataclasses
 
+import generator
 import rule
 from expressions import FIGURES, MILLION, OF_LAST_WINDOWS, PERCENTS
 from figures import HISTOGRAM_PART
@@ -23,8 +24,7 @@ QUIET_NS = 3 * SECOND_NS
 SILENCE_NS = 30 * SECOND_NS
 # Counters of what comes with forks, execs and new threads.
 NO_LOSSES = ("switches_unseen", "contexts_inherited", "pointers_unreadable")
-COUNTERS = ("boundaries_busy", "switches_unseen", "events_lost", "slices_lost", "samples_lost", "syscalls_lost")
-LOSSES = tuple(counter for counter in COUNTERS if counter not in NO_LOSSES)
+LOSSES = tuple(counter for counter in generator.COUNTERS if counter not in NO_LOSSES)
 
 
 class Window:
@@ -147,7 +147,7 @@ def measure_books(expression, window):
     if subject == "lost":
         lost = sum(window.sum("balance", counter) for counter in LOSSES) + window.sum("gap", "dropped_records")
         return min(lost, rule.MOST)
-    value = window.sum("balance", subject if subject in COUNTERS else f"{subject}_ns")
+    value = window.sum("balance", subject if subject in generator.COUNTERS else f"{subject}_ns")
     exec_ns = window.sum("balance", "exec_ns")
     return value if not is_share else min(value * MILLION // exec_ns, rule.MOST) if exec_ns else None
 

@@ -77,7 +77,7 @@ def choose_other(random):
 def choose_alerts(random, recording):
     chosen = []
     for _ in range(random.randint(1, 3)):
-        measure = expressions.choose_measure(random, recording.keys, alerts.COUNTERS)
+        measure = expressions.choose_measure(random, recording.keys, generator.COUNTERS)
         chosen.append(expressions.complete(random, measure, *values_of(measure, recording)))
     return expressions.unique(chosen)
 

@@ -26,7 +26,8 @@ VIEWS = {"json": 12, "csv": 3, "ndjson": 2, "table": 3, "over time json": 5, "ov
          "request": 3, "html": 1, "top": 0.3,
          "diff json": 2, "diff csv": 1, "diff ndjson": 0.5, "diff table": 1,
          "stacks diff json": 1, "stacks diff csv": 0.5, "off-cpu diff json": 0.5,
-         "over time table": 1, "syscalls table": 1, "stacks table": 1, "off-cpu table": 0.5, "alert": 2.5, "page selection": 2, "compare": 1.5}
+         "over time table": 1, "syscalls table": 1, "stacks table": 1, "off-cpu table": 0.5,
+         "alert": 2.5, "page selection": 2, "compare": 1.5}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,14 +38,18 @@ class Question:
     since: tuple | None = None  # ("relative" or "absolute", ns)
     until: tuple | None = None
     step_ns: int | None = None
-    top: int = 0  # so many groups are shown; 0: all
+    top: int = 0  # how many groups are shown; 0: all
     request: str | None = None
     other: int | None = None  # seed of the recording that this one is compared with
-    slowest: str = ""  # so many requests, or, with %, those above that percentile of their endpoint
+    slowest: str = ""  # how many requests; or, with %, above which percentile of their endpoint's
     sort: str = ""
     alerts: tuple = ()
     span: tuple | None = None  # the ends of the first and of the last window that are selected in a page, in ns
     group: str | None = None  # that is selected in it
+
+    @property
+    def is_of_waits(self):
+        return self.view.startswith("off-cpu")
 
     def arguments(self):
         """Those that choose, of the tool's command line."""

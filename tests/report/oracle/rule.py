@@ -207,7 +207,7 @@ class Row:
 
 
 def percentile(values, percent):
-    """The least of the sorted values that so many percent do not exceed."""
+    """The least of the sorted values that this percentage of them do not exceed."""
     return values[max(-(-percent * len(values) // 100), 1) - 1]
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """
-What --slowest shows: so many requests that took longest, or those above a percentile of the requests of their endpoint.
+The requests that --slowest shows: a number of those that took longest, or all that took longer than a percentile of the
+requests of their endpoint.
 
-With --sort cpu those that used most. Of equal ones, the first by name is shown first.
+With --sort cpu it is those that used most. Of equal ones, the first by name is shown first.
 """
 import collections
 

@@ -15,11 +15,7 @@ SHARES = ("share_percent", "self_percent")
 
 
 def costs_of(question):
-    return ("blocked_ns", "run_queue_ns") if is_of_waits(question) else ("cpu_ns",)
-
-
-def is_of_waits(question):
-    return question.view.startswith("off-cpu")
+    return ("blocked_ns", "run_queue_ns") if question.is_of_waits else ("cpu_ns",)
 
 
 def slack_of(recording, chosen, question):
@@ -32,24 +28,24 @@ def slack_of(recording, chosen, question):
 def expect_each(recording, chosen, question, name_of):
     """The time in each stack. What is rounded to nothing need not be there."""
     slack = slack_of(recording, chosen, question)
-    stacks = spread.stacks_of(recording, chosen, is_of_waits(question), name_of)
+    stacks = spread.stacks_of(recording, chosen, question.is_of_waits, name_of)
     if slack == math.inf:
-        stacks |= dict.fromkeys([spread.nowhere(is_of_waits(question)), (name_of(spread.UNKNOWN),)], 0)
+        stacks |= dict.fromkeys([spread.nowhere(question.is_of_waits), (name_of(spread.UNKNOWN),)], 0)
     return {("stack", names, "ns"): Near(float(ns), 0, slack, ns < 2 or slack == math.inf)
             for names, ns in stacks.items()}
 
 
 def expect_stacks(recording, chosen, question):
     spent_ns = chosen.spent_ns(costs_of(question))
-    found = spread.Spread(chosen, is_of_waits(question))
+    found = spread.Spread(chosen, question.is_of_waits)
     slack = slack_of(recording, chosen, question)
     figures = {("all", (), "spent"): spent_ns, ("all", (), "of its parts"): spent_ns,
                ("methods", (), "are in order"): True, SHARES_HOLD: True,
                ("all", (), "samples"): found.samples, ("all", (), "in no stack"): Near(found.unknown_ns, 0, slack)}
-    for method, sums in spread.methods_of(recording, found, is_of_waits(question)).items():
+    for method, sums in spread.methods_of(recording, found, question.is_of_waits).items():
         for name, ns in zip(("self", "total"), sums):
             figures["method", method, f"{name}_ns"] = Near(float(ns), 0, slack)
-            if not is_of_waits(question):
+            if not question.is_of_waits:
                 figures["method", method, f"{name}_error"] = error_of(found, ns, slack)
     return figures
 

@@ -22,10 +22,6 @@ SEEN_NEEDED = 10
 CLAMPED_NS = 2 ** 43
 
 
-def is_of_waits(question):
-    return question.view.startswith("off-cpu")
-
-
 class Side:
     """What the requests of a recording used, or waited, by method."""
 
@@ -72,7 +68,7 @@ def clamped_mean_ns(values):
 
 
 def read_sides(recording, chosen, question):
-    return [Side(*of, is_of_waits(question)) for of in ((recording, chosen), pairs.read_other(question))]
+    return [Side(*of, question.is_of_waits) for of in ((recording, chosen), pairs.read_other(question))]
 
 
 def describe_sides(sides):
@@ -92,7 +88,7 @@ def expect_rows(recording, chosen, question):
 
 
 def without_untold(figures, question):
-    if not is_of_waits(question):
+    if not question.is_of_waits:
         return figures
     return {path: value for path, value in figures.items() if path[0] != "tests" and path[1] != spread.UNKNOWN}
 
@@ -111,7 +107,7 @@ def read_figure(path, what, figure):
 
 def parse_json(output, question):
     report = load(output)
-    waits = is_of_waits(question)
+    waits = question.is_of_waits
     figures = {("tests", (), "tested"): report["tested"]}
     figures |= read_figure(("all", ()), "total", report["all"].get("off_cpu_mean" if waits else "cpu_mean", {}))
     for side in SIDES:

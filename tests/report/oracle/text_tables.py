@@ -30,10 +30,10 @@ def read_cells(header, line):
     return cells
 
 
-def read_figures(path, header, line, columns):
+def read_figures(header, line, columns):
     cells = read_cells(header, line)
-    figures = {(*path, name): read_shown(cells[name]) for name in columns if cells[name]}
-    return {where: value for where, value in figures.items() if value is not None}
+    figures = {name: read_shown(cells[name]) for name in columns if cells[name]}
+    return {name: value for name, value in figures.items() if value is not None}
 
 
 def cost_figures(costs, names):
@@ -82,17 +82,13 @@ def parse_over_time(output, question):
     blocks = blocks_of(output)
     at = [block[0].startswith("began") for block in blocks].index(True)
     header, *steps = blocks[at]
-    rows = [(("step", ("total" if number == len(steps) - 1 else str(number),)), figures_of(header, line, STEP_COLUMNS))
-            for number, line in enumerate(steps)]
+    names = [*map(str, range(len(steps) - 1)), "total"]
+    rows = [(("step", (name,)), read_figures(header, line, STEP_COLUMNS)) for name, line in zip(names, steps)]
     header, *lines = blocks[at + 1] if blocks[at + 1][0].startswith(question.by[0]) else [""]
     for line in lines:
         label = tuple(re.split(" {2,}", line.strip(" "))[:len(question.by)])
-        rows.append((("line", label), figures_of(header, line, LINE_COLUMNS)))
+        rows.append((("line", label), read_figures(header, line, LINE_COLUMNS)))
     return without_doubles(rows)
-
-
-def figures_of(header, line, columns):
-    return {path[-1]: value for path, value in read_figures((), header, line, columns).items()}
 
 
 def expect_syscalls(recording, chosen, question):
@@ -120,7 +116,7 @@ def parse_syscalls(output, question):
         is_call = line.startswith(" ")
         group = group if is_call else name
         path = ("call", (group, name)) if is_call else ("group", (name,))
-        rows.append((path, figures_of(header, line, CALL_COLUMNS)))
+        rows.append((path, read_figures(header, line, CALL_COLUMNS)))
     return without_doubles(rows)
 
 
@@ -133,7 +129,7 @@ def method_label(method):
 
 def expect_methods(recording, chosen, question):
     """Of methods with one label it is not known which are shown."""
-    is_waits = stacks.is_of_waits(question)
+    is_waits = question.is_of_waits
     found, slack = spread.Spread(chosen, is_waits), stacks.slack_of(recording, chosen, question)
     methods = spread.methods_of(recording, found, is_waits)
     labels = collections.Counter(map(method_label, methods))

@@ -144,14 +144,20 @@ static void expect_slowest(enum row_field sort, size_t top_count, const char *ex
 	rows_deinit(&rows);
 }
 
-static void those_above_a_percentile_are_compared_with_their_endpoints_alone(void **state)
+/* Only requests above that percentile of their endpoint are shown. */
+static void begin_requests_above(double percent)
 {
 	const char *by[] = { "request_id", "endpoint" };
 
-	(void)state;
 	totals_deinit(&totals);
 	assert_int_equal(totals_init(&totals, by, 2), 0);
-	totals.groupings[0].above_percent = 50;
+	totals.groupings[0].above_percent = percent;
+}
+
+static void those_above_a_percentile_are_compared_with_their_endpoints_alone(void **state)
+{
+	(void)state;
+	begin_requests_above(50);
 	add_span("a", "x", 10, 60);
 	add_span("b", "x", 20, 40);
 	add_span("c", "x", 30, 20);
@@ -170,12 +176,8 @@ static void those_above_a_percentile_are_compared_with_their_endpoints_alone(voi
 
 static void values_of_one_bucket_are_told_apart(void **state)
 {
-	const char *by[] = { "request_id", "endpoint" };
-
 	(void)state;
-	totals_deinit(&totals);
-	assert_int_equal(totals_init(&totals, by, 2), 0);
-	totals.groupings[0].above_percent = 50;
+	begin_requests_above(50);
 	add_span("a", "x", 1025, 1);
 	add_span("b", "x", 1033, 2);
 	add_span("c", "x", 1034, 4);

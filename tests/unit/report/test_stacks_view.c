@@ -602,7 +602,7 @@ static void the_slowest_are_so_by_wall_time_from_their_first_to_their_last(void 
 	add_span(stacks, "b", 290, 300);
 	add_span(stacks, "b", 350, 351);
 	add_span(stacks, "c", 500, 552);
-	/* Of a request with a record without times it is not known how long it took. */
+	/* A request has no duration where one of its records has no times. */
 	add_span(stacks, "long", 1, 1000);
 	add_span(stacks, "long", 0, 0);
 	add_span(stacks, "d", 0, 0);

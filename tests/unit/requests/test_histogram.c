@@ -190,7 +190,7 @@ static void small_values_are_exact(void **state)
 	assert_int_equal(histogram.sum, 127 * 64);
 }
 
-static void a_rank_is_the_least_value_that_so_many_do_not_exceed(void **state)
+static void rank_is_that_of_the_least_value_that_percent_do_not_exceed(void **state)
 {
 	(void)state;
 	for (int64_t value = 1; value <= 4; value++)
@@ -323,7 +323,7 @@ int main(void)
 		TEST(one_value_is_every_figure_exactly),
 		TEST(the_least_and_the_largest_are_exact),
 		TEST(small_values_are_exact),
-		TEST(a_rank_is_the_least_value_that_so_many_do_not_exceed),
+		TEST(rank_is_that_of_the_least_value_that_percent_do_not_exceed),
 		TEST(how_many_are_below_a_value_is_known),
 		TEST(a_percentile_of_any_values_is_off_by_less_than_promised),
 		TEST(the_parts_together_are_the_whole),
