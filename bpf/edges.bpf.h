@@ -7,8 +7,9 @@
  * books at the thread's next boundary of any other kind.
  *
  * A slot is recognised by the address of the thread's saved registers, at the top of its kernel
- * stack, which no other living task has; that of a dead one is told by `registrations`.
- * So are thread IDs, by which tasks that are not observed are passed over at a switch.
+ * stack, which no other living task has; that of a dead one is told by `registrations`. So are the
+ * addresses of tasks, by which those that are not observed are passed over at a switch: a tid may
+ * be another's before its task has left its CPU for the last time.
  */
 #pragma once
 
@@ -100,8 +101,8 @@ static __always_inline void edge_slot_renew(struct edge_slot *slot, __u32 seen_r
 		return;
 	slot->registers = 0;
 	slot->unobserved_registers = 0;
-	for (__u32 i = 0; i < EDGE_UNOBSERVED_TIDS; i++)
-		slot->unobserved_tids[i] = 0;
+	for (__u32 i = 0; i < EDGE_UNOBSERVED_TASKS; i++)
+		slot->unobserved_tasks[i] = 0;
 	slot->registrations = seen_registrations;
 }
 
@@ -110,7 +111,7 @@ static __always_inline struct thread_state *edge_find_switching(struct edge_slot
 								struct task_struct *task)
 {
 	__u32 tid = task->pid;
-	__u32 place = tid & (EDGE_UNOBSERVED_TIDS - 1);
+	__u32 place = tid & (EDGE_UNOBSERVED_TASKS - 1);
 	__u32 seen_registrations = registrations;
 	struct thread_state *thread;
 
@@ -119,12 +120,13 @@ static __always_inline struct thread_state *edge_find_switching(struct edge_slot
 		return NULL;
 	if (!slot)
 		return thread_find(task);
-	if (slot->registrations == seen_registrations && slot->unobserved_tids[place] == tid)
+	if (slot->registrations == seen_registrations &&
+	    slot->unobserved_tasks[place] == (__u64)task)
 		return NULL;
 	thread = thread_find(task);
 	if (!thread && edge_is_unobserved(task) && edge_slot_try_take(slot)) {
 		edge_slot_renew(slot, seen_registrations);
-		slot->unobserved_tids[place] = tid;
+		slot->unobserved_tasks[place] = (__u64)task;
 		edge_slot_release(slot);
 	}
 	return thread;

@@ -10,7 +10,7 @@
 #include <correlator/account.h>
 
 enum {
-	EDGE_UNOBSERVED_TIDS = 8 /* remembered on a CPU; a power of two */
+	EDGE_UNOBSERVED_TASKS = 8 /* remembered on a CPU; a power of two */
 };
 
 /* Value of the map `edge_slots`, by CPU. */
@@ -22,12 +22,11 @@ struct edge_slot {
 	__u64 serial; /* of the thread whose time is in times; 0 = none */
 	__u32 registrations; /* all addresses are good as long as this is the current figure */
 	__u32 is_busy;
-	__u32 reserved;
-	__u32 unobserved_tids[EDGE_UNOBSERVED_TIDS]; /* that turned out not to be observed, at
-							switches */
+	/* Addresses of tasks that turned out not to be observed, at switches; by their tid. */
+	__u64 unobserved_tasks[EDGE_UNOBSERVED_TASKS];
 };
 
-_Static_assert(sizeof(struct edge_slot) == 2 * 8 + 5 * 8 + 8 + 4 * 4 + EDGE_UNOBSERVED_TIDS * 4,
+_Static_assert(sizeof(struct edge_slot) == 2 * 8 + 5 * 8 + 8 + 2 * 4 + EDGE_UNOBSERVED_TASKS * 8,
 	       "layout");
 
 /* The first part of the values of the map `threads`. */

@@ -146,7 +146,7 @@ static void so_is_who_went_the_short_way(void **state)
 static void nor_is_a_number_remembered_that_nobody_had(void **state)
 {
 	(void)state;
-	for (int tid = 1; tid <= EDGE_UNOBSERVED_TIDS; tid++) {
+	for (int tid = 1; tid <= EDGE_UNOBSERVED_TASKS; tid++) {
 		registrations++;
 		renew_by_another();
 		kernel.current.pid = tid;
@@ -154,6 +154,18 @@ static void nor_is_a_number_remembered_that_nobody_had(void **state)
 		switch_tasks(&idle, &kernel.current);
 		assert_false(thread->clock.is_off_cpu);
 	}
+}
+
+/* Whoever waited for the one may have had its tid used again before its last switch. */
+static void task_is_not_taken_for_another_of_its_tid(void **state)
+{
+	(void)state;
+	kernel.has_state[1] = false;
+	kernel.other.pid = kernel.current.pid;
+	switch_tasks(&idle, &kernel.other);
+	thread->clock.is_off_cpu = 1;
+	switch_tasks(&kernel.other, &kernel.current);
+	assert_false(thread->clock.is_off_cpu);
 }
 
 /* Its books were held when it left. */
@@ -453,6 +465,7 @@ int main(void)
 		TEST(what_was_remembered_is_forgotten_as_a_whole),
 		TEST(so_is_who_went_the_short_way),
 		TEST(nor_is_a_number_remembered_that_nobody_had),
+		TEST(task_is_not_taken_for_another_of_its_tid),
 		TEST(of_anothers_edges_nobody_takes_any),
 		TEST(who_is_not_sure_to_be_unobserved_is_not_remembered),
 		TEST(of_a_slot_that_is_taken_nothing_is_changed),
