@@ -99,10 +99,10 @@ static __always_inline void boundary_enter(struct thread_state *thread, struct t
 {
 	if (thread->clock.is_off_cpu)
 		thread_enter_unseen(thread, task);
-	if (thread->clock.gap_ns) {
+	if (thread->clock.gap_ns)
 		charge_note_pending(thread, charge_since(thread));
+	if (thread->clock.gap_ns || thread->clock.has_not_run)
 		account_settle_gap(&thread->clock, &thread->pending, task->sched_info.run_delay);
-	}
 	if (thread->is_change_open)
 		(void)boundary_close_change(thread);
 	if (thread->knowledge == CONTEXT_KNOWN_TILL_IT_RUNS)

@@ -95,7 +95,7 @@ struct thread_clock {
 
 	__u32 last_cpu; /* CPU + 1; 0 = not seen on one */
 	__u32 blocked_on; /* enum blocked_reason of the time that was last added to blocked_ns */
-	__u32 reserved;
+	__u32 has_not_run; /* since it was first seen, off the CPU */
 };
 
 _Static_assert(sizeof(struct thread_clock) == 9 * 8 + 6 * 4, "layout");
@@ -228,19 +228,21 @@ static inline void account_begin(struct thread_clock *clock, const struct kernel
 
 	clock->last_cpu = 0;
 	clock->blocked_on = BLOCKED_ON_OTHER;
-	clock->reserved = 0;
+	clock->has_not_run = is_off_cpu;
 }
 
 /*
  * Splits the last gap, once the thread is seen running again: call before anything else at each
- * boundary of a running thread. What the flush charged early as run queue is not charged twice.
+ * boundary of a running thread. What the flush charged early as run queue is not charged twice, nor
+ * what a thread had waited for its CPU when it was first seen: the kernel adds that to run_delay
+ * once it has the CPU.
  */
 static inline void account_settle_gap(struct thread_clock *clock, struct account_totals *totals,
 				      __u64 run_delay_ns)
 {
 	__u64 queued;
 
-	if (!clock->gap_ns)
+	if (!clock->gap_ns && !clock->has_not_run)
 		return;
 	queued = account_growth(run_delay_ns, clock->run_delay_mark_ns);
 	/* One that would have run on was never asleep: by the run queue's clock it waits a little
@@ -252,6 +254,7 @@ static inline void account_settle_gap(struct thread_clock *clock, struct account
 		account_add_blocked(clock, totals, clock->gap_ns - queued);
 	clock->run_delay_mark_ns = run_delay_ns;
 	clock->gap_ns = 0;
+	clock->has_not_run = 0;
 }
 
 /*

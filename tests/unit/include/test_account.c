@@ -329,6 +329,22 @@ static void a_gap_is_split_by_run_delay(void **state)
 	assert_int_equal(books.totals.uninterruptible_ns, 0);
 }
 
+/* The kernel adds a wait to its figure when it is over. */
+static void wait_before_the_first_sight_is_not_part_of_a_later_one(void **state)
+{
+	struct books books;
+
+	(void)state;
+	begin(&books, 1000, 1);
+	switch_in(&books, 1000, 0);
+	account_settle_gap(&books.clock, &books.totals, books.figures.run_delay_ns + 900);
+	switch_out(&books, 1500, 500, OFF_CPU_SLEEPING);
+	switch_in(&books, 2500, 0);
+	account_settle_gap(&books.clock, &books.totals, books.figures.run_delay_ns + 960);
+	assert_int_equal(books.totals.run_queue_ns, 60);
+	assert_int_equal(books.totals.blocked_ns, 940);
+}
+
 /* By the run queue's clock its wait is a little shorter than by ours. */
 static void one_that_would_have_run_on_was_never_asleep(void **state)
 {
@@ -761,6 +777,7 @@ int main(void)
 		cmocka_unit_test(the_exec_figure_goes_back_by_what_was_given_up),
 		cmocka_unit_test(a_clock_that_ran_ahead_is_made_up_for),
 		cmocka_unit_test(a_gap_is_split_by_run_delay),
+		cmocka_unit_test(wait_before_the_first_sight_is_not_part_of_a_later_one),
 		cmocka_unit_test(one_that_would_have_run_on_was_never_asleep),
 		cmocka_unit_test(a_gap_is_settled_once),
 		cmocka_unit_test(a_run_delay_longer_than_the_gap_is_cut),
