@@ -89,6 +89,17 @@ static __always_inline bool compat_has_told_steal(struct rq *rq)
 }
 
 /*
+ * Whether a task that is off the CPU waits for one: also on its way to sleep. Since 6.12 one that
+ * sleeps may stay on its run queue for a while (kernel/sched/fair.c, dequeue_entity()).
+ */
+static __always_inline bool compat_is_queued(struct task_struct *task)
+{
+	if (bpf_core_field_exists(task->se.sched_delayed) && task->se.sched_delayed)
+		return false;
+	return task->on_rq;
+}
+
+/*
  * Whether the task is a thread of the kernel's inside a process: io_uring's and vhost's workers. It
  * has no code of the process to run, and no thread-local: its thread pointer is a copy of that of
  * whoever made it (copy_thread(), arch/x86/kernel/process.c, v6.18). Before 6.4 vhost's were tasks

@@ -14,6 +14,7 @@ struct cfs_rq;
 struct sched_entity {
 	__u64 sum_exec_runtime;
 	__u64 exec_start; /* task clock of the run queue when that was last updated */
+	unsigned char sched_delayed; /* asleep, though on the run queue: since 6.12 */
 
 	struct cfs_rq *cfs_rq; /* with CONFIG_FAIR_GROUP_SCHED */
 };
@@ -122,6 +123,7 @@ struct task_struct {
 	unsigned int __state; /* `state` before 5.14 */
 	unsigned int flags;
 	unsigned int on_cpu; /* an int, a u8 since 7.2: libbpf does not resize what is signed */
+	unsigned int on_rq; /* the same */
 	struct sched_entity se;
 	struct sched_info sched_info;
 	struct mm_struct *mm;
