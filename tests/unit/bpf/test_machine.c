@@ -489,6 +489,8 @@ static size_t tell(const struct story *story, struct difference *ret)
 	world.processes[0].is_lean = world.has_been_lean = story->mode.is_lean;
 	memset(&story_bound, 0, sizeof(story_bound));
 	world.sees_edges = story->mode.has_split;
+	if (story->mode.finds)
+		world_begin_strangers(&world);
 	machine_begin(&world);
 	model_begin(&world);
 	for (size_t i = 0; i < story->count; i++)

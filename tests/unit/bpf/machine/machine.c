@@ -27,6 +27,7 @@ static long native_output(const void *data, uint64_t size_bytes);
 static int64_t native_call_number(const struct task_struct *task);
 static bool native_call_is_32_bit(const struct task_struct *task);
 static uint32_t native_file_mode(const struct task_struct *task);
+static uint64_t native_start_ticks(const struct task_struct *task);
 
 #undef bpf_get_current_task_btf
 #undef bpf_probe_read_kernel
@@ -58,8 +59,11 @@ static uint32_t native_file_mode(const struct task_struct *task);
 #define compat_call_argument(task) 0
 #define compat_call_is_32_bit	   native_call_is_32_bit
 
+#include "identity.bpf.h"
 #include "maps.bpf.h"
 #include "open_file.bpf.h"
+/* By its process, whatever that has run since. */
+#define identity_start_ticks native_start_ticks
 /* And of the files that it has open. */
 #define open_file_mode(task, descriptor) native_file_mode(task)
 
@@ -139,8 +143,8 @@ static struct {
 	struct clock_offset clock_offsets[CPUS];
 	struct machine_process processes[PROCESSES];
 	uint32_t contexts_count;
-	struct process_life known; /* whose pid was said to be whose last, */
-	uint32_t known_tgid; /* and which */
+	struct process_life lives[TGIDS];
+	bool watched[TGIDS];
 	uint64_t events[_EVENT_KIND_MAX], event_lives[_EVENT_KIND_MAX];
 	uint64_t event_tgids[_EVENT_KIND_MAX], event_details[_EVENT_KIND_MAX];
 	struct event event;
@@ -212,6 +216,11 @@ static uint32_t native_file_mode(const struct task_struct *task)
 	default:
 		return 0;
 	}
+}
+
+static uint64_t native_start_ticks(const struct task_struct *task)
+{
+	return machine.world->threads[task - machine.tasks].started;
 }
 
 static void *native_storage(const void *map, const struct task_struct *task)
@@ -297,8 +306,16 @@ __attribute__((noipa)) void *native_find(const void *map, const void *key)
 
 		return i < machine.contexts_count ? &machine.snapshots[i] : NULL;
 	}
-	if (map == &lives)
-		return *(const uint32_t *)key == machine.known_tgid ? &machine.known : NULL;
+	if (map == &lives) {
+		struct process_life *known = &machine.lives[*(const uint32_t *)key];
+
+		return known->life ? known : NULL;
+	}
+	if (map == &watched) {
+		bool *is_watched = &machine.watched[*(const uint32_t *)key];
+
+		return *is_watched ? is_watched : NULL;
+	}
 	if (map != &processes && map != &books && map != &origins)
 		abort();
 	process = find_process(*(const uint64_t *)key);
@@ -368,8 +385,11 @@ __attribute__((noipa)) static long native_update(void *map, const void *key, con
 	if (map == &contexts)
 		return publish_context(*(const uint64_t *)key, value);
 	if (map == &lives) {
-		machine.known_tgid = *(const uint32_t *)key;
-		machine.known = *(const struct process_life *)value;
+		machine.lives[*(const uint32_t *)key] = *(const struct process_life *)value;
+		return 0;
+	}
+	if (map == &watched) {
+		machine.watched[*(const uint32_t *)key] = true;
 		return 0;
 	}
 	if (map != &processes && map != &books && map != &origins)
@@ -392,6 +412,8 @@ __attribute__((noipa)) static long native_update(void *map, const void *key, con
 
 __attribute__((noipa)) static long native_delete(void *map, const void *key)
 {
+	if (map == &watched)
+		machine.watched[*(const uint32_t *)key] = false;
 	for (uint32_t i = 0; i < 2; i++) {
 		struct accounts_map *from = &machine.accounts[i];
 		struct account *account = map == from ? find_account(from, key) : NULL;
@@ -426,7 +448,9 @@ static void native_submit(const void *event)
 	machine.event_tgids[machine.event.kind] += machine.event.tgid + machine.event.parent_tgid;
 	machine.event_details[machine.event.kind] += machine.event.detail;
 	/* Of whom it is, when. */
-	if (machine.event.ktime_ns != machine.world->now_ns || !atoi(machine.event.comm))
+	if (machine.event.ktime_ns != machine.world->now_ns)
+		abort();
+	if (machine.event.kind != EVENT_KIND_STRANGER && !atoi(machine.event.comm))
 		abort();
 }
 
@@ -513,6 +537,7 @@ static void show_thread(uint32_t i)
 	task->tgid = (int)machine.world->processes[thread->process].tgid;
 	task->__state = thread->state;
 	task->on_cpu = thread->cpu != CPUS;
+	task->on_rq = task->on_cpu || thread->is_queued;
 	task->mm = thread->has_no_memory ? NULL : (void *)&machine.memories[thread->image];
 	task->se.sum_exec_runtime = thread->exec_ns;
 	task->se.exec_start = thread->exec_start_ns - CLOCK_SKEW_NS;
@@ -607,7 +632,7 @@ static void make_thread(const struct happening *happening)
 {
 	unsigned long long arguments[] = { (uintptr_t)&machine.tasks[happening->next], 0 };
 
-	machine.has_state[happening->next] = true;
+	machine.has_state[happening->next] = machine.world->threads[happening->next].is_observed;
 	if (happening->kind == STEP_FORK)
 		machine.tasks[happening->next].tgid = machine.tasks[happening->next].pid;
 	end_program(on_new_task(arguments));
@@ -695,21 +720,66 @@ static void configure(uint32_t i)
 	generation = machine.world->generation;
 }
 
+/* Registers the threads of processes that are known: with those that live they get storage. */
+static void register_threads(const struct world *world)
+{
+	for (uint32_t i = 0; i < THREADS; i++)
+		if (world->threads[i].is_living && world->threads[i].is_observed)
+			machine.has_state[i] = true;
+	registration_pass++;
+	iterate(COLLECT_PHASE_REGISTER);
+}
+
+static uint64_t start_ticks_of(const struct world *world, uint32_t process)
+{
+	for (uint32_t i = 0; i < THREADS; i++)
+		if (world->threads[i].is_living && world->threads[i].process == process)
+			return world->threads[i].started;
+	abort();
+}
+
+/* A search has found a process. */
+static void find(const struct world *world, const struct happening *happening)
+{
+	const struct process *process = &world->processes[happening->process];
+	struct machine_process *found = find_process(0);
+
+	if (!happening->is_first) {
+		interrupt_all();
+		register_threads(world);
+		interrupt_all();
+		return;
+	}
+	*found = (struct machine_process){ .life = process->life, .books.image = process->image };
+	last_life = world->last_life;
+	machine.lives[process->tgid] =
+		(struct process_life){ process->life, start_ticks_of(world, happening->process) };
+	machine.watched[process->tgid] = false;
+	share_add(&processes_share, FAMILY);
+	configure(happening->process);
+	register_threads(world);
+}
+
 void machine_begin(const struct world *world)
 {
+	uint32_t observed = 0;
+
 	memset(&machine, 0, offsetof(typeof(machine), accounts));
 	machine.accounts[0].count = machine.accounts[1].count = 0;
 	machine.syscalls[0].count = machine.syscalls[1].count = 0;
 	machine.waits[0].count = machine.waits[1].count = 0;
 	memset(&syscalls_share, 0, sizeof(syscalls_share));
 	sees_syscalls = 1;
-	native_session = (struct session_config){ .follow_forks = world->mode.follows,
-						  .contexts_max = CONTEXTS_ROOM,
-						  .accounts_max = 4 * MAP_ROOM,
-						  .has_timeline = world->mode.has_timeline,
-						  .has_children = world->mode.has_children,
-						  .has_syscalls = world->mode.counts_syscalls,
-						  .has_wait_stacks = world->mode.tells_waits };
+	native_session =
+		(struct session_config){ .follow_forks = world->mode.follows,
+					 .tells_strangers = world->mode.finds ? STRANGERS_BY_NAME
+									      : STRANGERS_NONE,
+					 .contexts_max = CONTEXTS_ROOM,
+					 .accounts_max = 4 * MAP_ROOM,
+					 .has_timeline = world->mode.has_timeline,
+					 .has_children = world->mode.has_children,
+					 .has_syscalls = world->mode.counts_syscalls,
+					 .has_wait_stacks = world->mode.tells_waits };
 	memset(&accounts_share, 0, sizeof(accounts_share));
 	memset(&contexts_share, 0, sizeof(contexts_share));
 	memset(&processes_share, 0, sizeof(processes_share));
@@ -719,8 +789,8 @@ void machine_begin(const struct world *world)
 	is_any_clock_offset_seen = 1;
 	any_clock_offset_ns = CLOCK_SKEW_NS;
 	machine.processes[0].life = machine.processes[0].books.image = world->processes[0].life;
-	machine.known = (struct process_life){ world->processes[0].life, LIFE_OF_OUR_CHILD };
-	machine.known_tgid = world->processes[0].tgid;
+	machine.lives[world->processes[0].tgid] =
+		(struct process_life){ world->processes[0].life, world->threads[0].started };
 	last_life = world->last_life;
 	share_add(&processes_share, FAMILY);
 	for (uint32_t cpu = 0; cpu < CPUS; cpu++) {
@@ -728,16 +798,17 @@ void machine_begin(const struct world *world)
 		machine.strangers[cpu].pid = machine.strangers[cpu].tgid = STRANGERS_PID + (int)cpu;
 	}
 	for (uint32_t i = 0; i < THREADS; i++) {
-		machine.has_state[i] = world->threads[i].is_living;
+		observed += world->threads[i].is_observed;
 		machine.tasks[i].se.cfs_rq = &machine.cfs[0];
 	}
 	show(world);
 	configure(0);
 	current_epoch = open_epoch = world->window;
-	for (registration_pass = 1; registration_pass <= 2; registration_pass++) {
-		iterate(COLLECT_PHASE_REGISTER);
+	registration_pass = 0;
+	for (uint32_t pass = 0; pass < 2; pass++) {
+		register_threads(world);
 		/* The first finds them; those that are off the CPU begin with the second. */
-		if (stragglers != (registration_pass == 1 ? world->last_serial : 0))
+		if (stragglers != (pass == 0 ? observed : 0))
 			abort();
 		interrupt_all();
 	}
@@ -787,6 +858,9 @@ void machine_meet(const struct world *world, const struct happening *happening)
 		break;
 	case STEP_CONFIGURE:
 		configure(happening->process);
+		break;
+	case STEP_FIND:
+		find(world, happening);
 		break;
 	case STEP_HOLD:
 	case STEP_RELEASE:

@@ -40,6 +40,7 @@ struct noted {
 /* What the rule knows of a thread. */
 struct view {
 	struct thread then; /* as it was when the switch came that is written up */
+	bool is_begun; /* there are books of it */
 	struct account_totals intervals[INTERVALS_MAX]; /* that nobody's yet */
 	uint64_t since_ns; /* when the first of them began */
 	uint32_t count;
@@ -124,6 +125,7 @@ static struct {
 		uint64_t owner;
 	} origins[PROCESSES]; /* in which context each was started */
 	uint64_t images[PROCESSES]; /* what each runs */
+	bool is_watched[TGIDS]; /* a stranger, whose forks are news */
 	uint32_t last_serial;
 	uint32_t stragglers; /* that the last flush has left for later */
 	uint32_t open_window; /* the first that is not drained */
@@ -138,6 +140,11 @@ static const struct thread *truth(const struct view *view)
 static const struct process *process_of(const struct view *view)
 {
 	return &model.world->processes[truth(view)->process];
+}
+
+static bool is_observed(uint32_t i)
+{
+	return i != NOBODY && model.world->threads[i].is_observed;
 }
 
 static void count(const struct view *view, enum counter counter)
@@ -914,6 +921,24 @@ static void run_other_program(struct view *view)
 	begin_origin(view);
 }
 
+/* From here on. What was before is nobody's. */
+static void begin_books(struct view *view, bool is_on_cpu)
+{
+	const struct thread *thread = truth(view);
+
+	view->is_begun = true;
+	view->mark_ns = now();
+	view->window = model.world->window;
+	view->is_on_cpu = is_on_cpu;
+	view->is_in_kernel = thread->is_in_call;
+	view->is_kept_runnable = thread->is_queued;
+	view->is_at_disk = thread->state == STATE_DISK;
+	view->blocked_on = blocked_on(thread);
+	view->exec_ns = view->published_ns = world_exec_ns(model.world, thread);
+	view->voluntary = thread->voluntary;
+	view->involuntary = thread->involuntary;
+}
+
 static void end_context(struct view *view)
 {
 	view->knowledge = UNKNOWN;
@@ -954,6 +979,8 @@ static bool begin_boundary(struct view *view)
 
 	if (thread->is_held)
 		return false;
+	if (!view->is_begun)
+		begin_books(view, true);
 	apply_noted(view);
 	view->is_short = false;
 	view->then = *thread;
@@ -1025,6 +1052,8 @@ static void meet_arriving(struct view *view, const struct happening *happening)
 		note(view, false, happening->cpu);
 		return;
 	}
+	if (!view->is_begun)
+		begin_books(view, false);
 	apply_noted(view);
 	view->then = *truth(view);
 	if (view->is_on_cpu)
@@ -1038,6 +1067,7 @@ static bool is_last_of_process(const struct view *view)
 {
 	for (uint32_t i = 0; i < THREADS; i++)
 		if (&model.views[i] != view && model.world->threads[i].is_living &&
+		    model.world->threads[i].is_observed &&
 		    process_of(&model.views[i]) == process_of(view))
 			return false;
 	return true;
@@ -1049,12 +1079,12 @@ static void meet_switch(const struct happening *happening)
 
 	if (!happening->is_reported || model.world->is_stopped)
 		return;
-	if (happening->thread != NOBODY) {
+	if (is_observed(happening->thread)) {
 		meet_leaving(from, happening);
 		if (happening->is_last && is_last_of_process(from))
 			tell_event(EVENT_KIND_EXIT, process_of(from)->life, process_of(from)->tgid);
 	}
-	if (happening->next != NOBODY)
+	if (is_observed(happening->next))
 		meet_arriving(&model.views[happening->next], happening);
 }
 
@@ -1143,7 +1173,7 @@ static void meet_exit(struct view *view)
 		}
 		return;
 	}
-	if (truth(view)->is_held)
+	if (truth(view)->is_held || !view->is_begun)
 		return;
 	apply_noted(view);
 	view->then = *truth(view);
@@ -1202,7 +1232,7 @@ static void interrupt(uint32_t cpu)
 {
 	struct view *view = &model.views[model.world->cpus[cpu].thread];
 
-	if (model.world->cpus[cpu].thread != NOBODY && begin_boundary(view))
+	if (is_observed(model.world->cpus[cpu].thread) && begin_boundary(view))
 		meet_write_up(view, view->is_in_kernel);
 }
 
@@ -1235,7 +1265,8 @@ static void iterate(bool is_late)
 {
 	model.stragglers = 0;
 	for (uint32_t i = 0; i < THREADS; i++)
-		if (model.world->threads[i].is_living && !model.world->threads[i].is_leaving)
+		if (model.world->threads[i].is_observed && model.views[i].is_begun &&
+		    !model.world->threads[i].is_leaving)
 			visit(&model.views[i], is_late);
 }
 
@@ -1252,24 +1283,14 @@ static void flush(void)
 
 /* Threads come to be observed. */
 
-static struct view *begin(uint32_t i)
+static struct view *enrol(uint32_t i)
 {
 	struct view *view = &model.views[i];
 	const struct thread *thread = &model.world->threads[i];
 
 	memset(view, 0, sizeof(*view));
-	view->mark_ns = now();
-	view->window = model.world->window;
 	view->first_table = FIRST_TABLE_UNKNOWN;
 	view->last_cpu = CPUS;
-	view->is_on_cpu = thread->cpu != CPUS;
-	view->is_in_kernel = thread->is_in_call;
-	view->is_kept_runnable = thread->state == STATE_RUNNING;
-	view->is_at_disk = thread->state == STATE_DISK;
-	view->blocked_on = blocked_on(thread);
-	view->exec_ns = view->published_ns = world_exec_ns(model.world, thread);
-	view->voluntary = thread->voluntary;
-	view->involuntary = thread->involuntary;
 	view->seen_generation = model.world->generation - 1;
 	view->serial = ++model.last_serial;
 	view->has_origin = model.origins[thread->process].value;
@@ -1298,19 +1319,53 @@ static void look_at_birth(struct view *view, const struct view *parent)
 		view->owner = view->image;
 }
 
+/* A child that is not observed: of one that is, or of a stranger that is watched. */
+static void tell_stranger(const struct happening *happening)
+{
+	uint32_t tgid = model.world->threads[happening->next].tid;
+
+	if (happening->kind != STEP_FORK || !model.world->mode.finds)
+		return;
+	if (!is_observed(happening->thread) &&
+	    !model.is_watched[process_of(&model.views[happening->thread])->tgid])
+		return;
+	model.is_watched[tgid] = true;
+	tell_event(EVENT_KIND_STRANGER, 0, tgid);
+}
+
+/* It is told where a search may have to look. */
+static void meet_stranger(const struct happening *happening)
+{
+	const struct thread *thread = &model.world->threads[happening->thread];
+	uint32_t tgid = model.world->processes[thread->process].tgid;
+	bool is_named = happening->kind == STEP_RENAME;
+
+	if (happening->kind == STEP_FORK)
+		tell_stranger(happening);
+	if (happening->kind == STEP_EXEC && thread->has_new_memory) {
+		model.is_watched[tgid] = false;
+		tell_event(EVENT_KIND_STRANGER, 0, tgid);
+		is_named = true;
+	}
+	if (is_named && thread->tid == tgid)
+		tell_event(EVENT_KIND_STRANGER, 0, tgid);
+}
+
 static void meet_new_thread(const struct happening *happening)
 {
 	const struct view *parent = &model.views[happening->thread];
 	struct view *view;
 
-	/* Nobody's any more. */
-	if (happening->kind == STEP_FORK && !model.world->mode.follows)
+	if (!is_observed(happening->next)) {
+		tell_stranger(happening);
 		return;
+	}
 	if (happening->kind == STEP_FORK) {
 		model.origins[happening->process] = model.origins[truth(parent)->process];
 		model.images[happening->process] = model.world->last_life + 1;
 	}
-	view = begin(happening->next);
+	view = enrol(happening->next);
+	begin_books(view, false);
 	if (happening->kind == STEP_CREATE) {
 		view->first_table = 0;
 		return;
@@ -1332,9 +1387,42 @@ void model_begin(const struct world *world)
 	model.open_window = world->window;
 	model.images[0] = world->processes[0].image;
 	for (uint32_t i = 0; i < THREADS; i++)
-		if (world->threads[i].is_living)
-			(void)begin(i);
+		if (world->threads[i].is_observed)
+			begin_books(enrol(i), world->threads[i].cpu != CPUS);
 	interrupt(0);
+}
+
+static void interrupt_all(void)
+{
+	for (uint32_t cpu = 0; cpu < CPUS; cpu++)
+		interrupt(cpu);
+}
+
+/* First its threads are registered; then those begin that no boundary has begun. */
+static void meet_find(const struct happening *happening)
+{
+	const struct process *process = &model.world->processes[happening->process];
+
+	if (happening->is_first) {
+		model.images[happening->process] = process->image;
+		model.origins[happening->process].value = 0;
+		memset(model.losses[happening->process], 0, sizeof(model.losses[0]));
+		model.is_watched[process->tgid] = false;
+	} else {
+		interrupt_all();
+	}
+	for (uint32_t i = 0; i < THREADS; i++) {
+		const struct thread *thread = &model.world->threads[i];
+
+		if (!thread->is_observed || thread->process != happening->process)
+			continue;
+		if (happening->is_first)
+			(void)enrol(i);
+		else if (!model.views[i].is_begun)
+			begin_books(&model.views[i], false);
+	}
+	if (!happening->is_first)
+		interrupt_all();
 }
 
 void model_meet(const struct world *world, const struct happening *happening)
@@ -1349,6 +1437,10 @@ void model_meet(const struct world *world, const struct happening *happening)
 		return iterate(false);
 	if (happening->kind == STEP_DRAIN)
 		return flush();
+	if (happening->kind == STEP_FIND)
+		return meet_find(happening);
+	if (happening->thread != NOBODY && !is_observed(happening->thread))
+		return meet_stranger(happening);
 	if (happening->kind == STEP_LEAVE)
 		return meet_exit(view);
 	if (happening->thread == NOBODY || world->is_stopped)
@@ -1390,7 +1482,7 @@ void model_drain(const struct world *world, struct ledger *ret)
 	ret->stragglers = model.stragglers;
 	ret->end_ns = now();
 	for (uint32_t i = 0; i < THREADS; i++) {
-		if (!world->threads[i].is_living)
+		if (!world->threads[i].is_observed)
 			continue;
 		ret->live_threads[world->threads[i].process]++;
 		ret->leaving_threads += world->threads[i].is_leaving;

@@ -38,6 +38,7 @@ enum {
 	X(HOLD, 3)      \
 	X(RELEASE, 6)   \
 	X(STEAL, 4)     \
+	X(FIND, 6)      \
 	X(SPLIT, 2)     \
 	X(FILL, 1)      \
 	X(STOP, 0)
@@ -67,6 +68,7 @@ struct story_mode {
 	bool is_lean; /* from the start, and for good */
 	bool counts_changes; /* the gem does */
 	bool follows; /* what is forked is observed, too */
+	bool finds; /* others are there, and are looked for */
 };
 
 struct story {

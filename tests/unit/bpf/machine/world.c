@@ -65,6 +65,7 @@ static struct thread *make_thread(struct world *world, uint32_t i, uint32_t proc
 		.is_in_call = NEW_THREAD_IS_IN_CALL,
 	};
 	thread->tid = FIRST_TID + thread->serial;
+	thread->started = thread->serial;
 	return thread;
 }
 
@@ -73,6 +74,8 @@ static struct thread *find_thread(struct world *world, uint32_t i, uint32_t tabl
 {
 	struct thread *thread = make_thread(world, i, 0);
 
+	thread->is_observed = true;
+	thread->started = 1;
 	thread->exec_ns = 70000;
 	thread->run_delay_ns = 900;
 	thread->voluntary = 3;
@@ -117,6 +120,16 @@ void world_begin(struct world *world)
 	thread->is_queued = false;
 	thread->state = STATE_DISK;
 	(void)find_thread(world, 2, 0);
+}
+
+void world_begin_strangers(struct world *world)
+{
+	struct thread *thread = make_thread(world, STRANGER, STRANGERS_PROCESS);
+
+	thread->table = 3;
+	thread->changes = 8;
+	world->processes[STRANGERS_PROCESS] =
+		(struct process){ .tgid = thread->tid, .is_stranger = true };
 }
 
 static bool is_alone(const struct world *world, const struct thread *thread)
@@ -227,11 +240,11 @@ static void store(struct thread *thread, uint32_t table)
 
 static bool meet_store(struct world *world, struct thread *thread, const struct step *step)
 {
-	bool is_lean = world->processes[thread->process].is_lean;
+	const struct process *process = &world->processes[thread->process];
 
 	if (thread->is_storing)
 		store(thread, thread->next_table);
-	else if (is_lean || step->what < 32)
+	else if (process->is_lean || process->is_stranger || step->what < 32)
 		store(thread, step->what % (TABLES + 1));
 	else
 		return false;
@@ -266,12 +279,17 @@ static bool meet_create(struct world *world, const struct step *step, struct hap
 		return false;
 	if (step->kind == STEP_FORK) {
 		ret->process = (step->what >> 3) % PROCESSES;
-		if (world->processes[ret->process].is_known)
+		if (world->processes[ret->process].is_known ||
+		    world->processes[ret->process].is_stranger)
 			return false;
 	}
 	child = make_thread(world, ret->next, ret->process);
-	if (step->kind != STEP_FORK)
+	child->is_observed = parent->is_observed;
+	if (step->kind != STEP_FORK) {
+		child->started = parent->started;
 		return true;
+	}
+	child->is_observed &= world->mode.follows;
 	child->table = parent->table;
 	child->changes = parent->changes;
 	if (world->free_tgid && step->what & TAKES_FREE_TGID) {
@@ -291,14 +309,20 @@ static uint64_t number_life(struct world *world)
 static void go_on_from_fork(struct world *world, const struct happening *happening)
 {
 	struct process *child = &world->processes[happening->process];
+	struct thread *thread = &world->threads[happening->next];
 
-	/* A child that nobody observes leaves this world. */
-	if (!world->mode.follows) {
-		world->threads[happening->next] = (struct thread){ .cpu = CPUS, .edges_cpu = CPUS };
+	/* A child that nobody will observe leaves this world. */
+	if (!thread->is_observed && !world->mode.finds) {
+		*thread = (struct thread){ .cpu = CPUS, .edges_cpu = CPUS };
+		return;
+	}
+	if (!thread->is_observed) {
+		*child = (struct process){ .tgid = thread->tid, .is_stranger = true };
 		return;
 	}
 	*child = world->processes[world->threads[happening->thread].process];
-	child->tgid = world->threads[happening->next].tid;
+	child->is_half_found = false;
+	child->tgid = thread->tid;
 	child->life = child->image = number_life(world);
 }
 
@@ -329,6 +353,56 @@ static bool meet_configure(struct world *world, const struct step *step, struct 
 	world->has_been_lean |= process->is_lean;
 	process->is_ready = true;
 	process->generation = world->generation;
+	return true;
+}
+
+/* One that runs another program tells of that, and is looked at then. */
+static bool can_be_found(const struct world *world, uint32_t process)
+{
+	bool is_running_on = false;
+
+	for (uint32_t i = 0; i < THREADS; i++) {
+		if (world->processes[i % PROCESSES].is_half_found)
+			return false;
+		if (!world->threads[i].is_living || world->threads[i].process != process)
+			continue;
+		if (world->threads[i].has_new_memory)
+			return false;
+		is_running_on |= !world->threads[i].is_leaving;
+	}
+	return is_running_on && world->processes[process].is_stranger;
+}
+
+/* A search finds a stranger: first its threads, and then those whose books have not begun. */
+static bool meet_find(struct world *world, const struct step *step, struct happening *ret)
+{
+	struct process *process = &world->processes[ret->process = step->who % PROCESSES];
+
+	if (world->is_ending || world->is_stopped)
+		return false;
+	ret->is_first = !process->is_half_found;
+	if (process->is_half_found) {
+		process->is_half_found = false;
+		return true;
+	}
+	if (!can_be_found(world, ret->process))
+		return false;
+	*process = (struct process){ .tgid = process->tgid,
+				     .life = ++world->last_life,
+				     .image = world->last_life,
+				     .is_known = true,
+				     .is_half_found = true,
+				     .is_ready = step->what & 1,
+				     .is_lean = world->mode.is_lean && step->what & 1,
+				     .generation = ++world->generation,
+				     .reading = world->generation };
+	/* What has changed up to its first boundary nobody has counted. */
+	world->was_unknown[process->image % IMAGES_MAX] = true;
+	for (uint32_t i = 0; i < THREADS; i++)
+		if (world->threads[i].process == ret->process && world->threads[i].is_living) {
+			world->threads[i].is_observed = !world->threads[i].is_leaving;
+			world->threads[i].is_unseen = false;
+		}
 	return true;
 }
 
@@ -469,7 +543,8 @@ static bool meet_holder(struct world *world, const struct step *step, struct hap
 {
 	struct thread *thread = &world->threads[ret->thread = step->who % THREADS];
 
-	if (!thread->is_living || thread->is_unseen ||
+	if (!thread->is_living || thread->is_unseen || !thread->is_observed ||
+	    world->processes[thread->process].is_half_found ||
 	    thread->is_held != (step->kind == STEP_RELEASE))
 		return false;
 	thread->is_held = step->kind == STEP_HOLD;
@@ -526,6 +601,8 @@ static bool meet_rest(struct world *world, const struct step *step, struct happe
 		return world->threads[thread].is_living;
 	case STEP_CONFIGURE:
 		return meet_configure(world, step, ret);
+	case STEP_FIND:
+		return meet_find(world, step, ret);
 	case STEP_COUNT:
 		return meet_count(world, step);
 	case STEP_HOLD:
@@ -543,7 +620,7 @@ static void pass(struct world *world, uint64_t ns, uint32_t stolen_cpu, uint64_t
 		const struct thread *thread = &world->threads[world->cpus[cpu].thread];
 		uint64_t ran_ns = cpu == stolen_cpu ? ns - stolen_ns : ns;
 
-		if (world->cpus[cpu].thread != NOBODY)
+		if (world->cpus[cpu].thread != NOBODY && thread->is_observed)
 			world->ran_ns[world->processes[thread->process].image % IMAGES_MAX]
 				     [world->values[thread->table]] += ran_ns;
 	}
@@ -604,6 +681,8 @@ static void go_on_from_switch(struct world *world, const struct happening *happe
 /* First it tells, then its memory is another, and then it is another image: no thread-local yet. */
 static void go_on_from_exec(struct world *world, struct thread *thread)
 {
+	struct process *process = &world->processes[thread->process];
+
 	if (thread->is_in_exec && !thread->has_new_memory) {
 		thread->has_new_memory = true;
 		thread->image++;
@@ -621,17 +700,20 @@ static void go_on_from_exec(struct world *world, struct thread *thread)
 	thread->ready_ns = thread->wait_ns = thread->waits = 0;
 	thread->gc_time = thread->gc_runs = 0;
 	thread->counts_gvl = thread->times_gc = false;
-	world->processes[thread->process] =
-		(struct process){ .tgid = world->processes[thread->process].tgid,
-				  .life = world->processes[thread->process].life,
-				  .image = number_life(world),
-				  .is_known = true };
+	*process = (struct process){ .tgid = process->tgid,
+				     .life = process->life,
+				     .is_stranger = process->is_stranger,
+				     .is_known = process->is_known };
+	if (process->is_known)
+		process->image = number_life(world);
 }
 
+/* Observed ones, of one that is known: with the last of them it has ended. */
 static bool has_threads(const struct world *world, uint32_t process)
 {
 	for (uint32_t i = 0; i < THREADS; i++)
-		if (world->threads[i].is_living && world->threads[i].process == process)
+		if (world->threads[i].is_living && world->threads[i].process == process &&
+		    (world->threads[i].is_observed || world->processes[process].is_stranger))
 			return true;
 	return false;
 }
@@ -659,6 +741,12 @@ static void go_on_from_flush(struct world *world)
 	}
 }
 
+static void go_on_from_interrupts(struct world *world)
+{
+	for (uint32_t cpu = 0; cpu < CPUS; cpu++)
+		world->threads[world->cpus[cpu].thread].is_unseen = false;
+}
+
 /* Userspace forgets processes that are gone, once all of their windows are drained. */
 static void go_on_from_drain(struct world *world)
 {
@@ -667,7 +755,7 @@ static void go_on_from_drain(struct world *world)
 	for (uint32_t i = 0; i < PROCESSES; i++) {
 		struct process *process = &world->processes[i];
 
-		if (process->is_known && process->is_gone)
+		if (process->is_known ? process->is_gone : !has_threads(world, i))
 			*process = (struct process){ .is_known = false };
 		else
 			process->is_gone = !has_threads(world, i);
@@ -693,9 +781,11 @@ void world_go_on(struct world *world, const struct happening *happening)
 		break;
 	case STEP_DRAIN:
 		go_on_from_drain(world);
-		for (uint32_t cpu = 0; cpu < CPUS; cpu++)
-			if (world->cpus[cpu].thread != NOBODY)
-				world->threads[world->cpus[cpu].thread].is_unseen = false;
+		go_on_from_interrupts(world);
+		break;
+	case STEP_FIND:
+		if (!happening->is_first)
+			go_on_from_interrupts(world);
 		break;
 	case STEP_ENTER:
 	case STEP_EXIT:

@@ -15,6 +15,9 @@ enum {
 	CPUS = 2,
 	THREADS = 6,
 	PROCESSES = 3,
+	STRANGER = 3, /* a thread at the start, */
+	STRANGERS_PROCESS = 1, /* of this one */
+	TGIDS = 1024, /* more than there will be */
 	TABLES = 6, /* numbered from 1 on; 0 = no context */
 	VALUES = 5,
 	NOBODY = THREADS, /* on a CPU: a task that is not observed */
@@ -54,7 +57,9 @@ enum call {
 
 struct thread {
 	bool is_living;
+	bool is_observed; /* else its process is a stranger, or was when the thread left */
 	uint32_t process;
+	uint32_t started; /* the serial of its process's first thread */
 	uint32_t serial; /* of this life */
 	uint32_t tid;
 	uint32_t cpu; /* CPUS = none */
@@ -102,7 +107,9 @@ struct process {
 	uint32_t tgid; /* one that has gone may have had it */
 	uint64_t life; /* the programs' number of it, */
 	uint64_t image; /* and of what it runs */
+	bool is_stranger; /* lives, and is not observed yet */
 	bool is_known;
+	bool is_half_found; /* its threads are known, but not all of their books have begun */
 	bool is_gone; /* since before the last drained window ended */
 	bool is_ready; /* where its contexts are is known */
 	bool is_lean;
@@ -150,9 +157,12 @@ struct happening {
 	bool is_preempted;
 	bool is_reported; /* the switch */
 	bool is_last; /* of the thread */
+	bool is_first; /* of the steps of finding a process */
 };
 
 void world_begin(struct world *world);
+/* Adds a process that is not observed. */
+void world_begin_strangers(struct world *world);
 /* False: it cannot happen. Else all is as the programs that it starts will see it. */
 bool world_meet(struct world *world, const struct step *step, struct happening *ret);
 /* What the kernel does once the programs have run. */
