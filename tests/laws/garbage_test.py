@@ -60,7 +60,9 @@ class GarbageTest(law.LawTest):
         seen, charged, sums = self.read(recording.path, tids)
         print(f"{len(seen)} of {IDS} ids, {sums['contexts_full'] + sums['accounts_full']} without "
               "room", flush=True)
-        self.assertGreaterEqual(len(seen) + sums["contexts_full"] + sums["accounts_full"], IDS)
+        # One whose probe met the books held, by the flush, is seen only if it is still there afterwards.
+        self.assertGreaterEqual(len(seen) + sums["contexts_full"] + sums["accounts_full"] + sums["boundaries_busy"],
+                                IDS, sums)
         self.assertGreater(len(seen), 0.9 * IDS)
         self.assertEqual(0, sums["values_unreadable"] + sums["states_unreadable"])
         checked = [number for number in map(int, worked) if number in charged]
