@@ -26,19 +26,12 @@ static __noinline __u32 blocked_on(struct task_struct *task, __u32 is_uninterrup
 	return reason;
 }
 
-/* The same of the current task. What follows would be verified for each reason otherwise. */
-VERIFIED_ONCE __u32 blocked_here(__u32 is_uninterruptible)
-{
-	return blocked_on(bpf_get_current_task_btf(), is_uninterruptible);
-}
-
-/* As struct thread_clock has it. is_here, a constant: the task is the current one. */
+/* As struct thread_clock has it. */
 static __always_inline __u32 off_cpu_reason(const struct thread_state *thread,
-					    struct task_struct *task, bool is_preempted,
-					    bool is_here)
+					    struct task_struct *task, bool is_preempted)
 {
 	enum off_cpu_reason how = OFF_CPU_SLEEPING;
-	__u32 state = task->__state, is_uninterruptible;
+	__u32 state = task->__state;
 
 	/* A task preempted on its way to sleep has a sleeping state but stays runnable. */
 	if (is_preempted || state == TASK_STATE_RUNNING)
@@ -50,7 +43,12 @@ static __always_inline __u32 off_cpu_reason(const struct thread_state *thread,
 	if (thread->is_worker)
 		return off_cpu_blocked(how, how == OFF_CPU_UNINTERRUPTIBLE ? BLOCKED_ON_DISK
 									   : BLOCKED_ON_OTHER);
-	is_uninterruptible = how == OFF_CPU_UNINTERRUPTIBLE;
-	return off_cpu_blocked(how, is_here ? blocked_here(is_uninterruptible)
-					    : blocked_on(task, is_uninterruptible));
+	return off_cpu_blocked(how, blocked_on(task, how == OFF_CPU_UNINTERRUPTIBLE));
+}
+
+/* The same of the current task. What follows would be verified for each reason otherwise. */
+VERIFIED_ONCE __u32 off_cpu_reason_here(const struct thread_state *thread, __u32 is_preempted)
+{
+	return thread ? off_cpu_reason(thread, bpf_get_current_task_btf(), is_preempted)
+		      : OFF_CPU_RUNNABLE;
 }

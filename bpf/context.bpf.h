@@ -507,7 +507,7 @@ static __always_inline __u64 context_confirm(struct thread_state *thread, struct
 		thread->pending.ambiguous_ns +=
 			account_growth(thread->sure_ns, thread->pending.ambiguous_ns) & -moved;
 	}
-	return moved | (context_adopt(thread, pointer) & is_change);
+	return moved | (context_adopt(thread, thread->pointer_read) & is_change);
 }
 
 /* A wanted key has no ID, and there are symbols that userspace has not seen. */

@@ -130,7 +130,7 @@ static __always_inline void thread_renew_image(struct thread_state *thread,
 static __noinline int thread_begin_books(struct thread_state *thread, struct task_struct *task,
 					 __u64 now_ns, __u32 is_off_cpu)
 {
-	__u32 reason = is_off_cpu ? off_cpu_reason(thread, task, compat_is_queued(task), false)
+	__u32 reason = is_off_cpu ? off_cpu_reason(thread, task, compat_is_queued(task))
 				  : OFF_CPU_RUNNABLE;
 	__u32 mode = thread->is_worker || compat_is_in_syscall(task) ? THREAD_MODE_KERNEL
 								     : THREAD_MODE_USER;

@@ -55,7 +55,7 @@ static __noinline int switch_note(struct thread_state *thread, struct task_struc
 static __always_inline void switch_out(struct thread_state *thread, struct task_struct *task,
 				       __u64 now_ns, bool is_preempted)
 {
-	__u32 reason = off_cpu_reason(thread, task, is_preempted, true);
+	__u32 reason = off_cpu_reason_here(thread, is_preempted);
 	bool is_dead = task->__state & TASK_STATE_DEAD;
 	struct kernel_figures figures;
 	__u64 since_ns, interval_ns, is_change = 0;
@@ -146,17 +146,21 @@ PROGRAM("tp_btf/sched_switch")
 int BPF_PROG(on_sched_switch, bool is_preempted, struct task_struct *prev, struct task_struct *next)
 {
 	struct edge_slot *slot = edge_slot_here();
-	struct thread_state *leaving = edge_find_switching(slot, prev);
-	struct thread_state *entering = edge_find_switching(slot, next);
-	__u64 now_ns;
-
-	if (!leaving && !entering)
-		return 0;
+	struct thread_state *leaving = edge_find_switching(slot, prev), *entering;
 	/* One reading for both: what one ends, the other begins. */
-	now_ns = clock_of_switch(leaving ? prev : next);
-	if (leaving)
+	__u64 now_ns = 0;
+
+	if (leaving) {
+		now_ns = clock_of_switch(prev);
 		switch_out(leaving, prev, now_ns, is_preempted);
-	if (entering)
-		switch_in(entering, next, now_ns);
+	}
+	/* Looked for behind that: with and without it the verifier would follow all of the above.
+	 */
+	entering = edge_find_switching(slot, next);
+	if (!entering)
+		return 0;
+	if (!now_ns)
+		now_ns = clock_of_switch(next);
+	switch_in(entering, next, now_ns);
 	return 0;
 }
