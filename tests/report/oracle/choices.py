@@ -147,7 +147,7 @@ def choose_span(random, recording):
     begin_ns = recording.records[0].wall_ns if recording.records else 0
     limits = []
     for _ in range(2):
-        ns = random.choice(ends) + random.choice((-1, 0, 0, 1, 10 ** 8))
+        ns = max(random.choice(ends) + random.choice((-1, 0, 0, 1, 10 ** 8)), 0)  # none before 1970
         is_relative = ns > begin_ns and random.random() < 0.5
         limits.append(("relative", ns - begin_ns) if is_relative else ("absolute", ns))
     limits.sort(key=lambda limit: limit[1] + (begin_ns if limit[0] == "relative" else 0))
