@@ -8,7 +8,7 @@
 #include "ledger.h"
 #include "world.h"
 
-/* Whoever lives comes to be observed. */
+/* The threads that are to be observed come to be. */
 void machine_begin(const struct world *world);
 void machine_meet(const struct world *world, const struct happening *happening);
 /* After a drain: what userspace finds in the maps of the window that has ended. */
