@@ -101,7 +101,7 @@ static __always_inline void boundary_enter(struct thread_state *thread, struct t
 		thread_enter_unseen(thread, task);
 	if (thread->clock.gap_ns)
 		charge_note_pending(thread, charge_since(thread));
-	if (thread->clock.gap_ns || thread->clock.has_not_run)
+	if (account_has_gap(&thread->clock))
 		account_settle_gap(&thread->clock, &thread->pending, task->sched_info.run_delay);
 	if (thread->is_change_open)
 		(void)boundary_close_change(thread);

@@ -231,6 +231,12 @@ static inline void account_begin(struct thread_clock *clock, const struct kernel
 	clock->has_not_run = is_off_cpu;
 }
 
+/* Whether account_settle_gap() has something to do. */
+static inline __u32 account_has_gap(const struct thread_clock *clock)
+{
+	return clock->gap_ns || clock->has_not_run;
+}
+
 /*
  * Splits the last gap, once the thread is seen running again: call before anything else at each
  * boundary of a running thread. What the flush charged early as run queue is not charged twice, nor
@@ -242,7 +248,7 @@ static inline void account_settle_gap(struct thread_clock *clock, struct account
 {
 	__u64 queued;
 
-	if (!clock->gap_ns && !clock->has_not_run)
+	if (!account_has_gap(clock))
 		return;
 	queued = account_growth(run_delay_ns, clock->run_delay_mark_ns);
 	/* One that would have run on was never asleep: by the run queue's clock it waits a little
