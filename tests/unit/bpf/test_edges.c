@@ -156,7 +156,8 @@ static void nor_is_a_number_remembered_that_nobody_had(void **state)
 	}
 }
 
-/* Whoever waited for the one may have had its tid used again before its last switch. */
+/* A tid can be used again as soon as its task has been waited for, before the last switch of that
+ * task. */
 static void task_is_not_taken_for_another_of_its_tid(void **state)
 {
 	(void)state;

@@ -297,7 +297,7 @@ static void compare_syscalls(struct difference *difference, const struct world *
 			       row->inside_ns, wall_ns);
 	}
 	for (uint32_t i = 0; i < PROCESSES; i++)
-		if (world->processes[i].is_known)
+		if (world->processes[i].standing == PROCESS_OBSERVED)
 			differ(difference, window, "overflow of process", i, "calls by number",
 			       programs->overflow_calls[i], programs->overflow[i].syscalls);
 }
@@ -315,7 +315,7 @@ static void compare_waits(struct difference *difference, const struct world *wor
 		       row->waited.run_queue_ns, row->totals.run_queue_ns);
 	}
 	for (uint32_t i = 0; i < PROCESSES; i++) {
-		if (!world->processes[i].is_known)
+		if (world->processes[i].standing != PROCESS_OBSERVED)
 			continue;
 		differ(difference, window, "overflow of process", i, "blocked by stack",
 		       programs->overflow_waited[i].blocked_ns, programs->overflow[i].blocked_ns);
@@ -361,7 +361,7 @@ static void compare_slices(struct difference *difference, const struct world *wo
 		compare_sum(difference, window, "slices of thread", programs->rows[i].serial,
 			    &sums.rows[i], &programs->rows[i].totals);
 	for (uint32_t i = 0; i < PROCESSES; i++)
-		if (world->processes[i].is_known)
+		if (world->processes[i].standing == PROCESS_OBSERVED)
 			compare_sum(difference, window, "slices of process", i, &sums.overflow[i],
 				    &programs->overflow[i]);
 	compare_ends(difference, window, programs, story_ends_ns);

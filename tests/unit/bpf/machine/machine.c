@@ -697,7 +697,8 @@ static void flush(void)
 static void configure(uint32_t i)
 {
 	const struct process *process = &machine.world->processes[i];
-	struct machine_process *known = process->is_known ? find_process(process->life) : NULL;
+	struct machine_process *known =
+		process->standing == PROCESS_OBSERVED ? find_process(process->life) : NULL;
 
 	if (known) {
 		struct process_config *config = &known->config;
@@ -732,10 +733,11 @@ static void register_threads(const struct world *world)
 
 static uint64_t start_ticks_of(const struct world *world, uint32_t process)
 {
-	for (uint32_t i = 0; i < THREADS; i++)
-		if (world->threads[i].is_living && world->threads[i].process == process)
-			return world->threads[i].started;
-	abort();
+	const struct thread *thread = world_next_thread(world, process, NULL);
+
+	if (!thread)
+		abort();
+	return thread->started;
 }
 
 /* A search has found a process. */
@@ -953,7 +955,7 @@ static void drain_process(uint32_t i, const struct world *world, uint32_t parity
 	struct machine_process *process = find_process(world->processes[i].life);
 	struct epoch_books *epoch;
 
-	if (!process || !world->processes[i].is_known)
+	if (!process || world->processes[i].standing != PROCESS_OBSERVED)
 		return;
 	epoch = &process->books.epochs[parity];
 	ret->overflow[i] = epoch->overflow;

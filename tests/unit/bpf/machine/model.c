@@ -1236,6 +1236,12 @@ static void interrupt(uint32_t cpu)
 		meet_write_up(view, view->is_in_kernel);
 }
 
+static void interrupt_all(void)
+{
+	for (uint32_t cpu = 0; cpu < CPUS; cpu++)
+		interrupt(cpu);
+}
+
 static void visit(struct view *view, bool is_late)
 {
 	const struct thread *thread = truth(view);
@@ -1273,8 +1279,8 @@ static void iterate(bool is_late)
 static void flush(void)
 {
 	model.is_flush = true;
-	for (uint32_t cpu = 0; cpu < CPUS && !model.world->is_stopped; cpu++)
-		interrupt(cpu);
+	if (!model.world->is_stopped)
+		interrupt_all();
 	iterate(false);
 	iterate(true);
 	model.is_flush = false;
@@ -1392,37 +1398,34 @@ void model_begin(const struct world *world)
 	interrupt(0);
 }
 
-static void interrupt_all(void)
+/* The first step of a search: the process and its threads are registered. */
+static void meet_find(uint32_t i)
 {
-	for (uint32_t cpu = 0; cpu < CPUS; cpu++)
-		interrupt(cpu);
+	const struct process *process = &model.world->processes[i];
+	const struct thread *thread = NULL;
+
+	model.images[i] = process->image;
+	model.origins[i].value = 0;
+	memset(model.losses[i], 0, sizeof(model.losses[0]));
+	model.is_watched[process->tgid] = false;
+	while ((thread = world_next_thread(model.world, i, thread)))
+		if (thread->is_observed)
+			(void)enrol(thread - model.world->threads);
 }
 
-/* First its threads are registered; then those begin that no boundary has begun. */
-static void meet_find(const struct happening *happening)
+/* The second step: books begin for the threads that had no boundary since the first. */
+static void meet_find_rest(uint32_t i)
 {
-	const struct process *process = &model.world->processes[happening->process];
+	const struct thread *thread = NULL;
 
-	if (happening->is_first) {
-		model.images[happening->process] = process->image;
-		model.origins[happening->process].value = 0;
-		memset(model.losses[happening->process], 0, sizeof(model.losses[0]));
-		model.is_watched[process->tgid] = false;
-	} else {
-		interrupt_all();
-	}
-	for (uint32_t i = 0; i < THREADS; i++) {
-		const struct thread *thread = &model.world->threads[i];
+	interrupt_all();
+	while ((thread = world_next_thread(model.world, i, thread))) {
+		struct view *view = &model.views[thread - model.world->threads];
 
-		if (!thread->is_observed || thread->process != happening->process)
-			continue;
-		if (happening->is_first)
-			(void)enrol(i);
-		else if (!model.views[i].is_begun)
-			begin_books(&model.views[i], false);
+		if (thread->is_observed && !view->is_begun)
+			begin_books(view, false);
 	}
-	if (!happening->is_first)
-		interrupt_all();
+	interrupt_all();
 }
 
 void model_meet(const struct world *world, const struct happening *happening)
@@ -1438,7 +1441,8 @@ void model_meet(const struct world *world, const struct happening *happening)
 	if (happening->kind == STEP_DRAIN)
 		return flush();
 	if (happening->kind == STEP_FIND)
-		return meet_find(happening);
+		return happening->is_first ? meet_find(happening->process)
+					   : meet_find_rest(happening->process);
 	if (happening->thread != NOBODY && !is_observed(happening->thread))
 		return meet_stranger(happening);
 	if (happening->kind == STEP_LEAVE)
@@ -1470,7 +1474,7 @@ void model_drain(const struct world *world, struct ledger *ret)
 	struct ledger *ledger = &model.ledgers[(world->window - 1) & 1];
 
 	for (uint32_t i = 0; i < PROCESSES; i++)
-		if (!world->processes[i].is_known)
+		if (world->processes[i].standing != PROCESS_OBSERVED)
 			memset(model.losses[i], 0, sizeof(model.losses[i]));
 	ledger_copy(ret, ledger);
 	ledger_clear(ledger);
@@ -1488,5 +1492,6 @@ void model_drain(const struct world *world, struct ledger *ret)
 		ret->leaving_threads += world->threads[i].is_leaving;
 	}
 	for (uint32_t i = 0; i < PROCESSES; i++)
-		ret->processes_held += world->processes[i].is_known && !world->processes[i].is_gone;
+		ret->processes_held += world->processes[i].standing == PROCESS_OBSERVED &&
+				       !world->processes[i].is_gone;
 }

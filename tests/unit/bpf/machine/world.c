@@ -101,7 +101,7 @@ void world_begin(struct world *world)
 	world->processes[0] = (struct process){ .tgid = FIRST_TID + 1,
 						.life = 1,
 						.image = 1,
-						.is_known = true,
+						.standing = PROCESS_OBSERVED,
 						.is_ready = true,
 						.generation = 1,
 						.reading = 1 };
@@ -129,14 +129,26 @@ void world_begin_strangers(struct world *world)
 	thread->table = 3;
 	thread->changes = 8;
 	world->processes[STRANGERS_PROCESS] =
-		(struct process){ .tgid = thread->tid, .is_stranger = true };
+		(struct process){ .tgid = thread->tid, .standing = PROCESS_STRANGER };
+}
+
+const struct thread *world_next_thread(const struct world *world, uint32_t process,
+				       const struct thread *after)
+{
+	const struct thread *thread = after ? after + 1 : world->threads;
+
+	for (; thread < world->threads + THREADS; thread++)
+		if (thread->is_living && thread->process == process)
+			return thread;
+	return NULL;
 }
 
 static bool is_alone(const struct world *world, const struct thread *thread)
 {
-	for (uint32_t i = 0; i < THREADS; i++)
-		if (&world->threads[i] != thread && world->threads[i].is_living &&
-		    world->threads[i].process == thread->process)
+	const struct thread *other = NULL;
+
+	while ((other = world_next_thread(world, thread->process, other)))
+		if (other != thread)
 			return false;
 	return true;
 }
@@ -144,7 +156,8 @@ static bool is_alone(const struct world *world, const struct thread *thread)
 static bool is_all_lean(const struct world *world)
 {
 	for (uint32_t i = 0; i < PROCESSES; i++)
-		if (world->processes[i].is_known && !world->processes[i].is_lean)
+		if (world->processes[i].standing == PROCESS_OBSERVED &&
+		    !world->processes[i].is_lean)
 			return false;
 	return true;
 }
@@ -244,7 +257,7 @@ static bool meet_store(struct world *world, struct thread *thread, const struct 
 
 	if (thread->is_storing)
 		store(thread, thread->next_table);
-	else if (process->is_lean || process->is_stranger || step->what < 32)
+	else if (process->is_lean || process->standing == PROCESS_STRANGER || step->what < 32)
 		store(thread, step->what % (TABLES + 1));
 	else
 		return false;
@@ -279,8 +292,7 @@ static bool meet_create(struct world *world, const struct step *step, struct hap
 		return false;
 	if (step->kind == STEP_FORK) {
 		ret->process = (step->what >> 3) % PROCESSES;
-		if (world->processes[ret->process].is_known ||
-		    world->processes[ret->process].is_stranger)
+		if (world->processes[ret->process].standing != PROCESS_NONE)
 			return false;
 	}
 	child = make_thread(world, ret->next, ret->process);
@@ -311,19 +323,17 @@ static void go_on_from_fork(struct world *world, const struct happening *happeni
 	struct process *child = &world->processes[happening->process];
 	struct thread *thread = &world->threads[happening->next];
 
-	/* A child that nobody will observe leaves this world. */
-	if (!thread->is_observed && !world->mode.finds) {
+	if (thread->is_observed) {
+		*child = world->processes[world->threads[happening->thread].process];
+		child->is_half_found = false;
+		child->tgid = thread->tid;
+		child->life = child->image = number_life(world);
+	} else if (world->mode.finds) {
+		*child = (struct process){ .tgid = thread->tid, .standing = PROCESS_STRANGER };
+	} else {
+		/* Nobody will ever observe it: it leaves this world. */
 		*thread = (struct thread){ .cpu = CPUS, .edges_cpu = CPUS };
-		return;
 	}
-	if (!thread->is_observed) {
-		*child = (struct process){ .tgid = thread->tid, .is_stranger = true };
-		return;
-	}
-	*child = world->processes[world->threads[happening->thread].process];
-	child->is_half_found = false;
-	child->tgid = thread->tid;
-	child->life = child->image = number_life(world);
 }
 
 /* What a program has set before anything of it was known, no probe has seen. */
@@ -340,7 +350,7 @@ static bool meet_configure(struct world *world, const struct step *step, struct 
 
 	ret->process = step->who % PROCESSES;
 	world->generation++;
-	if (!process->is_known)
+	if (process->standing != PROCESS_OBSERVED)
 		return true;
 	if (!process->is_ready || step->what & 1)
 		process->reading = world->generation;
@@ -356,7 +366,8 @@ static bool meet_configure(struct world *world, const struct step *step, struct 
 	return true;
 }
 
-/* One that runs another program tells of that, and is looked at then. */
+/* The search passes over a process that is about to run another program: the exec's event makes it
+ * look again. */
 static bool can_be_found(const struct world *world, uint32_t process)
 {
 	bool is_running_on = false;
@@ -370,7 +381,7 @@ static bool can_be_found(const struct world *world, uint32_t process)
 			return false;
 		is_running_on |= !world->threads[i].is_leaving;
 	}
-	return is_running_on && world->processes[process].is_stranger;
+	return is_running_on && world->processes[process].standing == PROCESS_STRANGER;
 }
 
 /* A search finds a stranger: first its threads, and then those whose books have not begun. */
@@ -390,13 +401,13 @@ static bool meet_find(struct world *world, const struct step *step, struct happe
 	*process = (struct process){ .tgid = process->tgid,
 				     .life = ++world->last_life,
 				     .image = world->last_life,
-				     .is_known = true,
+				     .standing = PROCESS_OBSERVED,
 				     .is_half_found = true,
 				     .is_ready = step->what & 1,
 				     .is_lean = world->mode.is_lean && step->what & 1,
 				     .generation = ++world->generation,
 				     .reading = world->generation };
-	/* What has changed up to its first boundary nobody has counted. */
+	/* Nobody has counted the changes up to its first boundary. */
 	world->was_unknown[process->image % IMAGES_MAX] = true;
 	for (uint32_t i = 0; i < THREADS; i++)
 		if (world->threads[i].process == ret->process && world->threads[i].is_living) {
@@ -702,18 +713,18 @@ static void go_on_from_exec(struct world *world, struct thread *thread)
 	thread->counts_gvl = thread->times_gc = false;
 	*process = (struct process){ .tgid = process->tgid,
 				     .life = process->life,
-				     .is_stranger = process->is_stranger,
-				     .is_known = process->is_known };
-	if (process->is_known)
+				     .standing = process->standing };
+	if (process->standing == PROCESS_OBSERVED)
 		process->image = number_life(world);
 }
 
-/* Observed ones, of one that is known: with the last of them it has ended. */
+/* An observed process has ended with its last observed thread. */
 static bool has_threads(const struct world *world, uint32_t process)
 {
-	for (uint32_t i = 0; i < THREADS; i++)
-		if (world->threads[i].is_living && world->threads[i].process == process &&
-		    (world->threads[i].is_observed || world->processes[process].is_stranger))
+	const struct thread *thread = NULL;
+
+	while ((thread = world_next_thread(world, process, thread)))
+		if (thread->is_observed || world->processes[process].standing == PROCESS_STRANGER)
 			return true;
 	return false;
 }
@@ -721,9 +732,10 @@ static bool has_threads(const struct world *world, uint32_t process)
 /* Whoever waits for the process may have its pid before its last thread is off its CPU. */
 static bool stays(const struct world *world, uint32_t process)
 {
-	for (uint32_t i = 0; i < THREADS; i++)
-		if (world->threads[i].is_living && !world->threads[i].has_no_memory &&
-		    world->threads[i].process == process)
+	const struct thread *thread = NULL;
+
+	while ((thread = world_next_thread(world, process, thread)))
+		if (!thread->has_no_memory)
 			return true;
 	return false;
 }
@@ -755,8 +767,9 @@ static void go_on_from_drain(struct world *world)
 	for (uint32_t i = 0; i < PROCESSES; i++) {
 		struct process *process = &world->processes[i];
 
-		if (process->is_known ? process->is_gone : !has_threads(world, i))
-			*process = (struct process){ .is_known = false };
+		if (process->standing == PROCESS_OBSERVED ? process->is_gone
+							  : !has_threads(world, i))
+			*process = (struct process){ .standing = PROCESS_NONE };
 		else
 			process->is_gone = !has_threads(world, i);
 	}

@@ -103,12 +103,17 @@ struct thread {
 	uint32_t edges_cpu; /* CPUS = none */
 };
 
+enum process_standing {
+	PROCESS_NONE,
+	PROCESS_STRANGER, /* lives, and is not observed yet */
+	PROCESS_OBSERVED,
+};
+
 struct process {
+	enum process_standing standing;
 	uint32_t tgid; /* one that has gone may have had it */
 	uint64_t life; /* the programs' number of it, */
 	uint64_t image; /* and of what it runs */
-	bool is_stranger; /* lives, and is not observed yet */
-	bool is_known;
 	bool is_half_found; /* its threads are known, but not all of their books have begun */
 	bool is_gone; /* since before the last drained window ended */
 	bool is_ready; /* where its contexts are is known */
@@ -168,5 +173,8 @@ bool world_meet(struct world *world, const struct step *step, struct happening *
 /* What the kernel does once the programs have run. */
 void world_go_on(struct world *world, const struct happening *happening);
 
+/* The first living thread of the process, or the next one behind `after`; NULL: there is none. */
+const struct thread *world_next_thread(const struct world *world, uint32_t process,
+				       const struct thread *after);
 /* What it has run up to now. */
 uint64_t world_exec_ns(const struct world *world, const struct thread *thread);
