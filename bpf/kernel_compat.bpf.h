@@ -2,7 +2,7 @@
 /*
  * What differs between kernels and machines, in one place: asked of the running kernel's BTF when
  * the programs are loaded, never of its version. 5.15 is the oldest. What a whole program needs
- * beyond that (PROGRAM("?...")) is in probe/features.c.
+ * beyond that (PROGRAM("?...")) is in recorder/probe/features.c.
  */
 #pragma once
 
@@ -324,7 +324,7 @@ static __always_inline void compat_store_release_zero(__u32 *word)
 /*
  * bpf_preempt_disable() and _enable(), since 6.10. Not as externs: those that the kernel does not
  * have libbpf looks for in modules, too, also weak ones, and that takes CAP_SYS_ADMIN. So here is
- * an instruction with a mark, which probe/load.c makes the call.
+ * an instruction with a mark, which recorder/probe/load.c makes the call.
  */
 #ifdef __bpf__
 #define COMPAT_CALL(mark)                \

@@ -4,7 +4,7 @@
  *
  * The clock is read as near to the ring crossing as can be: first thing on the way in, last thing
  * on the way out, so that what these programs cost is kernel time, as it is for the machine. What
- * lies outside still is measured all the time (probe/calibrator.c).
+ * lies outside still is measured all the time (recorder/probe/calibrator.c).
  */
 #pragma once
 

@@ -22,7 +22,7 @@ static void reap(pid_t child)
 						  : WEXITSTATUS(status));
 }
 
-/* It may hold a secret (forward/secret.h), and is read in /proc/1/environ. */
+/* It may hold a secret (recorder/forward/secret.h), and is read in /proc/1/environ. */
 static void wipe_environment(void)
 {
 	for (char **each = environ; each && *each; each++)

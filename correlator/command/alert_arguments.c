@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/display.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "report/display.h"
 
 /* The text, and below it the place. */
 static int explain(const char *text, const struct alert_error *error)

@@ -7,9 +7,9 @@
 #include "command/arguments.h"
 #include "command/command.h"
 #include "command/streams.h"
+#include "reader/report/json_record.h"
 #include "record/record_fields.h"
 #include "record/record_reader.h"
-#include "report/json_record.h"
 
 struct dump_options {
 	bool is_chosen[_RECORD_KIND_MAX]; /* none: all are */

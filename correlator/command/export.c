@@ -15,7 +15,7 @@
 #include "command/recorded_keys.h"
 #include "command/recorded_samples.h"
 #include "command/streams.h"
-#include "export/exporter.h"
+#include "reader/export/exporter.h"
 #include "record/record_reader.h"
 
 struct export_options {

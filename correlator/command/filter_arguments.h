@@ -5,7 +5,7 @@
 
 #include <argp.h>
 
-#include "report/filter.h"
+#include "reader/query/filter.h"
 
 /* A subcommand's parse_option comes to it: 0 of 'w', 'S' and 'U'; else ARGP_ERR_UNKNOWN. */
 error_t filter_arguments_parse(int key, const char *argument, struct filter *filter,

@@ -15,10 +15,10 @@
 #include "command/arguments.h"
 #include "command/command.h"
 #include "command/forward_arguments.h"
-#include "forward/forwarding.h"
-#include "queue/backlog.h"
-#include "queue/file_source.h"
-#include "queue/spool.h"
+#include "recorder/forward/forwarding.h"
+#include "recorder/queue/backlog.h"
+#include "recorder/queue/file_source.h"
+#include "recorder/queue/spool.h"
 
 #define DEFAULT_GIVE_UP "1m"
 

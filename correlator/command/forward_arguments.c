@@ -7,7 +7,7 @@
 #include "base/duration.h"
 #include "base/log.h"
 #include "command/arguments.h"
-#include "forward/forward_message.h"
+#include "recorder/forward/forward_message.h"
 
 enum {
 	OPTION_TAG = 0x200,

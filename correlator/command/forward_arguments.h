@@ -8,7 +8,7 @@
 #include <argp.h>
 #include <stdbool.h>
 
-#include "forward/forwarding.h"
+#include "recorder/forward/forwarding.h"
 
 struct forward_arguments {
 	struct forwarding_options options; /* texts are argv's */

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "report/display.h"
+#include "base/display.h"
 
 enum {
 	CALLS_BETWEEN = 1024, /* readings of the clock */

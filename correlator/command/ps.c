@@ -8,18 +8,18 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/display.h"
 #include "base/log.h"
 #include "base/rights.h"
 #include "command/arguments.h"
 #include "command/command.h"
 #include "command/screen.h"
 #include "command/streams.h"
-#include "report/display.h"
-#include "report/table.h"
-#include "target/discovery/discovery.h"
-#include "target/proc/namespaces.h"
-#include "target/proc/process.h"
-#include "target/proc/process_access.h"
+#include "reader/report/table.h"
+#include "recorder/target/discovery/discovery.h"
+#include "recorder/target/proc/namespaces.h"
+#include "recorder/target/proc/process.h"
+#include "recorder/target/proc/process_access.h"
 
 enum {
 	TEXT_BYTES = 64

@@ -16,10 +16,10 @@
 #include "command/command.h"
 #include "command/configuration.h"
 #include "command/forward_arguments.h"
-#include "metrics/request_figures.h"
-#include "observe/alert_program.h"
-#include "observe/key_options.h"
-#include "observe/recording.h"
+#include "recorder/metrics/request_figures.h"
+#include "recorder/observe/alert_program.h"
+#include "recorder/observe/key_options.h"
+#include "recorder/observe/recording.h"
 
 enum {
 	PIDS_MAX = 256,

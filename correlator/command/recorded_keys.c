@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "report/grouping.h"
+#include "reader/aggregate/grouping.h"
 
 int recorded_keys_refuse(const struct recording *recording, const char *key, const char *advice)
 {

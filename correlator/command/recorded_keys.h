@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-#include "report/filter.h"
-#include "report/recording.h"
+#include "reader/query/filter.h"
+#include "reader/query/recording.h"
 
 /* -ENOENT, logged: no record has this key, those that occur, and what it is wanted for, or how one
  * of them is chosen. */

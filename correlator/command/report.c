@@ -16,12 +16,12 @@
 #include "command/report_syscalls.h"
 #include "command/screen.h"
 #include "command/streams.h"
-#include "report/diff.h"
-#include "report/format.h"
-#include "report/format_columns.h"
-#include "report/format_diff.h"
-#include "report/format_story.h"
-#include "report/story.h"
+#include "reader/aggregate/diff.h"
+#include "reader/report/format.h"
+#include "reader/report/format_columns.h"
+#include "reader/report/format_diff.h"
+#include "reader/report/format_story.h"
+#include "reader/story/story.h"
 
 typedef int (*format_fn)(const struct totals *totals, const struct format_options *options,
 			 FILE *out);

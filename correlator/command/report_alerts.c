@@ -12,9 +12,9 @@
 #include "base/print.h"
 #include "command/recorded_keys.h"
 #include "command/streams.h"
+#include "reader/aggregate/past_alerts.h"
+#include "reader/query/recording.h"
 #include "record/record_reader.h"
-#include "report/past_alerts.h"
-#include "report/recording.h"
 
 #define REQUEST_ID "request_id"
 

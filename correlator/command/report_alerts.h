@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "alert/alert_set.h"
-#include "report/filter.h"
+#include "reader/query/filter.h"
 
 /* Prints a line for each change. Exit code: EXIT_CODE_ALERT if something fired. */
 int report_alerts(const struct alert_set *set, struct filter *filter, char *const *paths,

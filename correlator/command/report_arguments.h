@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 #include "alert/alert_set.h"
-#include "report/filter.h"
-#include "report/rows.h"
-#include "report/stacks.h"
+#include "reader/aggregate/rows.h"
+#include "reader/profile/stacks.h"
+#include "reader/query/filter.h"
 
 enum output_format {
 	FORMAT_TABLE = 0,

@@ -6,9 +6,9 @@
 #include <stddef.h>
 
 #include "command/report_arguments.h"
-#include "report/format.h"
-#include "report/story.h"
-#include "report/totals.h"
+#include "reader/aggregate/totals.h"
+#include "reader/report/format.h"
+#include "reader/story/story.h"
 
 /*
  * Of the options' files those from begin on, and before end; what was read of each is in files[]

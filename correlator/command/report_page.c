@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "command/report_files.h"
 #include "command/streams.h"
-#include "report/html/page_output.h"
+#include "reader/report/html/page_output.h"
 
 /* One recording of a page, or several that are added up. */
 struct side {

@@ -9,9 +9,9 @@
 #include "command/recorded_samples.h"
 #include "command/screen.h"
 #include "command/streams.h"
+#include "reader/report/format_stacks.h"
+#include "reader/report/format_stacks_diff.h"
 #include "record/record_reader.h"
-#include "report/format_stacks.h"
-#include "report/format_stacks_diff.h"
 
 enum {
 	METHODS_SHOWN = 20, /* where --top is of requests */

@@ -11,8 +11,8 @@
 #include "command/recorded_keys.h"
 #include "command/screen.h"
 #include "command/streams.h"
+#include "reader/report/format_syscalls.h"
 #include "record/record_reader.h"
-#include "report/format_syscalls.h"
 
 static int add_record(void *context, struct record_reader *reader, const struct record_view *record)
 {

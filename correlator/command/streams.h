@@ -5,8 +5,8 @@
 #include <argp.h>
 #include <stdbool.h>
 
+#include "reader/report/format.h"
 #include "record/record_reader.h"
-#include "report/format.h"
 
 /* A subcommand's parse_option ends with it: FILE..., or what is read where none is named. 0 with
  * *paths, borrowed from argv, and *path_count set; ARGP_ERR_UNKNOWN, which is to be returned. */

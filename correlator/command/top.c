@@ -7,14 +7,14 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/display.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "command/arguments.h"
 #include "command/command.h"
 #include "command/screen.h"
 #include "command/streams.h"
-#include "report/display.h"
-#include "top/top.h"
+#include "reader/top/top.h"
 
 enum {
 	RECORDER_WORDS = 3, /* correlator record -o- */

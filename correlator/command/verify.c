@@ -11,14 +11,14 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/display.h"
 #include "base/log.h"
 #include "base/print.h"
 #include "command/arguments.h"
 #include "command/command.h"
 #include "command/streams.h"
-#include "queue/spool.h"
-#include "report/display.h"
-#include "report/known_records.h"
+#include "reader/query/known_records.h"
+#include "recorder/queue/spool.h"
 
 enum {
 	NAME_TEXT_BYTES = 512,

@@ -43,7 +43,8 @@ install(CODE "
 install(FILES ${CMAKE_BINARY_DIR}/correlator.service DESTINATION lib/systemd/system)
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 file(GLOB documents CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} *.md */README.md correlator/*/README.md
-						fixtures/*/README.md tests/*/README.md correlator/*/*.png)
+						correlator/*/*/README.md
+						fixtures/*/README.md tests/*/README.md correlator/*/*/*.png)
 foreach(document ${documents})
 	get_filename_component(folder ${document} DIRECTORY)
 	install(FILES ${CMAKE_SOURCE_DIR}/${document} DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder})

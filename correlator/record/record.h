@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The records as plain data, as schema.h has them: observe/ fills them, record_encode.h makes bytes
- * of them. Texts are borrowed for the time of the call that they are passed to.
+ * The records as plain data, as schema.h has them: recorder/observe/ fills them, record_encode.h
+ * makes bytes of them. Texts are borrowed for the time of the call that they are passed to.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * One record read back: the fields of an entry's map, decoded and checked, so that
- * report/ does not deal with msgpack. Borrowed: texts point into the entry's bytes, and live as
+ * reader/ does not deal with msgpack. Borrowed: texts point into the entry's bytes, and live as
  * long.
  */
 #pragma once

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What userspace tells the kernel programs: once per session before load, and per process
- * whenever something is found out about it. Written by probe/, read by bpf/.
+ * whenever something is found out about it. Written by recorder/probe/, read by bpf/.
  */
 #pragma once
 

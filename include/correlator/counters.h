@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Every way in which something can be missed, in one list: it makes the C enum, the kernel
- * counters, the names in `balance` records and the table in record/README.md; report/README.md
- * has them by hand. A counter without a text does not compile.
+ * counters, the names in `balance` records and the table in record/README.md;
+ * reader/report/README.md has them by hand. A counter without a text does not compile.
  */
 #pragma once
 

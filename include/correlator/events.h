@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Records of the ring buffer: only what is an event, never the accounting. The kernel programs
- * write them, probe/session.h reads them. All have the same size, so a reader can check it.
+ * write them, recorder/probe/session.h reads them. All have the same size, so a reader can check
+ * it.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The frames of a Ruby's stack, as they are walked (ruby_frames.h) and named (symbolize/). Pure.
- * The addresses are the target's: aligned and in range, nothing more.
+ * The frames of a Ruby's stack, as they are walked (ruby_frames.h) and named (recorder/symbolize/).
+ * Pure. The addresses are the target's: aligned and in range, nothing more.
  */
 #pragma once
 

@@ -7,7 +7,7 @@
  *
  * Frames are an array, so they are read in pieces of RUBY_FRAMES_PIECE_BYTES; more is read only of
  * those without an iseq or pc (what a C function's method is) and of compiled code. What a frame
- * is called is found in userspace, by symbolize/.
+ * is called is found in userspace, by recorder/symbolize/.
  *
  * Sources: rb_profile_frames() and rb_vm_frame_method_entry() (vm_backtrace.c, vm_insnhelper.c,
  * v2_7_4 to v4_0_1); for compiled code gen_push_frame() (yjit/src/codegen.rs, v3_3_8) and

@@ -18,9 +18,9 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "target/elf/elf_image.h"
-#include "target/open_elf.h"
-#include "target/publisher/probe_site.h"
+#include "recorder/target/elf/elf_image.h"
+#include "recorder/target/open_elf.h"
+#include "recorder/target/publisher/probe_site.h"
 
 DEFINE_CLEANUP(struct bpf_object *, bpf_object__close);
 

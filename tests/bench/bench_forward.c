@@ -24,9 +24,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "forward/sender.h"
-#include "queue/backlog.h"
 #include "record/record_encode.h"
+#include "recorder/forward/sender.h"
+#include "recorder/queue/backlog.h"
 
 enum {
 	WINDOW_RECORDS = 1000, /* encoded before each append, as one window of a busy server has */

@@ -18,8 +18,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "symbolize/stack_reader.h"
-#include "target/target.h"
+#include "recorder/symbolize/stack_reader.h"
+#include "recorder/target/target.h"
 
 struct outside {
 	struct memory_reader reader;

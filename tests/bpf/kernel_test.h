@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "probe/features.h"
+#include "recorder/probe/features.h"
 
 enum {
 	KERNEL_TEST_SKIP = 77

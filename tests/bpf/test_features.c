@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What this kernel and some sets of capabilities offer, and what is said when it is not enough. */
-#include "probe/features.h"
+#include "recorder/probe/features.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -24,8 +24,8 @@
 
 #include "correlator.skel.h"
 #include "kernel_test.h"
-#include "probe/load.h"
-#include "probe/open_session.h"
+#include "recorder/probe/load.h"
+#include "recorder/probe/open_session.h"
 
 enum {
 	TEXT_BYTES = 4096,

@@ -18,9 +18,9 @@
 #include <cmocka.h>
 
 #include "kernel_test.h"
+#include "recorder/symbolize/known_ruby.h"
 #include "ruby_walk.h"
 #include "ruby_walk.skel.h"
-#include "symbolize/known_ruby.h"
 
 #define MEMORY_BASE UINT64_C(0x2a5500000000)
 

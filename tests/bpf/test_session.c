@@ -33,9 +33,9 @@
 
 #include "base/clock.h"
 #include "kernel_test.h"
-#include "probe/features.h"
-#include "probe/open_session.h"
-#include "probe/uprobed_files.h"
+#include "recorder/probe/features.h"
+#include "recorder/probe/open_session.h"
+#include "recorder/probe/uprobed_files.h"
 
 enum {
 	NOBODYS_PID = 0x40000000, /* more than pid_max */

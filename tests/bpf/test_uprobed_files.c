@@ -37,8 +37,8 @@
 
 #include "correlator.skel.h"
 #include "kernel_test.h"
-#include "probe/features.h"
-#include "probe/uprobed_files.h"
+#include "recorder/probe/features.h"
+#include "recorder/probe/uprobed_files.h"
 
 enum {
 	PAGE_BYTES = 4096,

@@ -19,8 +19,8 @@
 
 #include "correlator.skel.h"
 #include "kernel_test.h"
-#include "probe/features.h"
-#include "probe/load.h"
+#include "recorder/probe/features.h"
+#include "recorder/probe/load.h"
 
 static int find_ceiling(const char *name, unsigned int *ret_ceiling)
 {

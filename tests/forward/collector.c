@@ -15,7 +15,7 @@
 
 #include "forward/collector_handshake.h"
 #include "forward/kept.h"
-#include "queue/numbered_entries.h"
+#include "recorder/queue/numbered_entries.h"
 
 enum {
 	ID_BYTES = 64,

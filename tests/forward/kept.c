@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "queue/numbered_entries.h"
+#include "recorder/queue/numbered_entries.h"
 
 void kept_init(struct kept *kept)
 {

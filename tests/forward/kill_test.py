@@ -4,7 +4,7 @@
 
 The n-th kill comes n/KILLS of SPREAD_SECONDS after it says that it observes, every fourth once it
 has sealed something, too. That is no synchronisation: each instant must do. Most of the time is
-attaching: unit.queue.test_spool_kill kills a spool alone, more often, and test_disk_faults in each
+attaching: unit.recorder.queue.test_spool_kill kills a spool alone, more often, and test_disk_faults in each
 of its system calls.
 """
 import pathlib

@@ -21,9 +21,9 @@
 #include <cmocka.h>
 
 #include "forward/collector.h"
-#include "forward/sender.h"
-#include "queue/backlog.h"
-#include "queue/numbered_entries.h"
+#include "recorder/forward/sender.h"
+#include "recorder/queue/backlog.h"
+#include "recorder/queue/numbered_entries.h"
 
 #define MS UINT64_C(1000000) /* in ns */
 

@@ -15,11 +15,11 @@
 #include "base/log.h"
 #include "ears.h"
 #include "forward/collector.h"
-#include "forward/forwarding.h"
-#include "forward/sender.h"
 #include "forward/virtual_time.h"
 #include "inheritable.h"
-#include "queue/numbered_entries.h"
+#include "recorder/forward/forwarding.h"
+#include "recorder/forward/sender.h"
+#include "recorder/queue/numbered_entries.h"
 
 enum {
 	ENTRY = sizeof(struct numbered_entry),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What a collector says: an answer to a chunk, a HELO, a PONG. */
-#include "forward/forward_handshake.h"
-#include "forward/forward_message.h"
 #include "fuzz.h"
+#include "recorder/forward/forward_handshake.h"
+#include "recorder/forward/forward_message.h"
 
 #include <errno.h>
 

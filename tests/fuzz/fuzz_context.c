@@ -9,7 +9,7 @@
 #include "context.bpf.h"
 #include "fuzz_memory.h"
 #include "fuzz_text.h"
-#include "target/ruby/ruby_value.h"
+#include "recorder/target/ruby/ruby_value.h"
 
 enum {
 	/* Header twice, then for each key the object, a symbol's name, each at up to three places,

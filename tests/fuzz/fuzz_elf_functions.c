@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "target/elf/elf_functions.h"
-#include "target/elf/unwind_table.h"
+#include "recorder/target/elf/elf_functions.h"
+#include "recorder/target/elf/unwind_table.h"
 
 enum {
 	ADDRESSES_MAX = 64,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* An ELF file of the target: all that is asked of one, for any answer of it. */
 #include "fuzz.h"
-#include "target/elf/elf_image.h"
-#include "target/publisher/probe_site.h"
+#include "recorder/target/elf/elf_image.h"
+#include "recorder/target/publisher/probe_site.h"
 
 static void ask_relocations(const struct elf_image *image, size_t size_bytes)
 {

@@ -7,8 +7,8 @@
 
 #include "fuzz_memory.h"
 #include "fuzz_text.h"
-#include "symbolize/frame_names.h"
-#include "symbolize/witness.h"
+#include "recorder/symbolize/frame_names.h"
+#include "recorder/symbolize/witness.h"
 
 enum {
 	/* Three tries, and what it is believed by; a witness ends each. */

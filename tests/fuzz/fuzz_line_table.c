@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "fuzz_memory.h"
-#include "symbolize/line_table.h"
+#include "recorder/symbolize/line_table.h"
 
 enum {
 	READS_MAX = 33 + 1, /* of a list of 2^32 by halves, and the entry */

@@ -9,7 +9,7 @@
 #include <errno.h>
 
 #include "fuzz.h"
-#include "target/proc/memory_reader.h"
+#include "recorder/target/proc/memory_reader.h"
 
 /* The lowest address that is believed (ruby_object.h). */
 #define FUZZ_MEMORY_BASE UINT64_C(0x10000)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* /proc/PID/maps: paths in it are the target's. */
 #include "fuzz.h"
-#include "target/proc/memory_map.h"
+#include "recorder/target/proc/memory_map.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 {

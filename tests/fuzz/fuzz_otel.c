@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "fuzz.h"
-#include "target/otel/otel_process_context.h"
+#include "recorder/target/otel/otel_process_context.h"
 
 static void walk_attributes(struct fuzz_input *input)
 {

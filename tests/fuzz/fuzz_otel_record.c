@@ -9,7 +9,7 @@
 #include "fuzz_memory.h"
 #include "fuzz_text.h"
 #include "otel.bpf.h"
-#include "target/ruby/ruby_value.h"
+#include "recorder/target/ruby/ruby_value.h"
 
 enum {
 	READS_MAX = 2, /* the header, the attributes */

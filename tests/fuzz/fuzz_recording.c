@@ -6,12 +6,12 @@
 #include <unistd.h>
 
 #include "fuzz.h"
+#include "reader/aggregate/totals.h"
+#include "reader/report/format.h"
 #include "record/entry_scan.h"
 #include "record/library_view.h"
 #include "record/record_reader.h"
 #include "record/record_shape.h"
-#include "report/format.h"
-#include "report/totals.h"
 
 static void print_report(const struct totals *totals, const char *path)
 {

@@ -4,7 +4,7 @@
  * units of 8 and a word, which may be a pointer into the memory.
  */
 #include "fuzz_text.h"
-#include "target/forged_vm.h"
+#include "recorder/target/forged_vm.h"
 
 enum {
 	CHANGES_MAX = 64

@@ -9,9 +9,9 @@
 #define assert_non_null(pointer) assert(pointer)
 
 #include "fuzz_text.h"
-#include "target/forged_ruby.h"
-#include "target/ruby/ruby_id_table.h"
-#include "target/symbol_name.h"
+#include "recorder/target/forged_ruby.h"
+#include "recorder/target/ruby/ruby_id_table.h"
+#include "recorder/target/symbol_name.h"
 
 enum word_kind {
 	WORD_AS_IS = 0,

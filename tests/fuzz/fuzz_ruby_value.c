@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "fuzz_text.h"
-#include "target/ruby/ruby_value.h"
+#include "recorder/target/ruby/ruby_value.h"
 
 /* A symbol's name is the second half of the input. */
 static int find_symbol(void *context, uint64_t id, struct value_snapshot *ret_name)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The server's name from a command line, /proc/PID/cmdline. */
 #include "fuzz.h"
-#include "target/proc/process.h"
+#include "recorder/target/proc/process.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 {

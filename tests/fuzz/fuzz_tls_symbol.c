@@ -5,8 +5,8 @@
  * units of 64.
  */
 #include "fuzz_memory.h"
-#include "target/elf/tls_slot.h"
-#include "target/elf/tls_symbol.h"
+#include "recorder/target/elf/tls_slot.h"
+#include "recorder/target/elf/tls_symbol.h"
 
 enum {
 	OPTION_MUSL = 1,

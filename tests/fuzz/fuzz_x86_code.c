@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Straight-line code, as the search for a probe site goes through it. */
 #include "fuzz.h"
-#include "target/elf/x86_code.h"
+#include "recorder/target/elf/x86_code.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 {

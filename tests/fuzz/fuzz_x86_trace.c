@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Code that is traced, at any address, as one of Ruby's accessors after the other. */
 #include "fuzz.h"
-#include "target/ruby/ruby_accessors.h"
+#include "recorder/target/ruby/ruby_accessors.h"
 
 #define CODE_BASE UINT64_C(0x1000)
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Loads all kernel programs in each mode (probe/modes.h), and prints a line for each. As process 1
- * of a guest, of which it is the only file, it mounts what it needs first, and turns the machine
- * off at the end. Exit status: 0, or 1 if the kernel refused a program.
+ * Loads all kernel programs in each mode (recorder/probe/modes.h), and prints a line for each. As
+ * process 1 of a guest, of which it is the only file, it mounts what it needs first, and turns the
+ * machine off at the end. Exit status: 0, or 1 if the kernel refused a program.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
-#include "probe/load.h"
-#include "probe/modes.h"
+#include "recorder/probe/load.h"
+#include "recorder/probe/modes.h"
 
 static void mount_at(const char *type, const char *path)
 {

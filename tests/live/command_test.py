@@ -272,7 +272,7 @@ class FirstProcessTest(harness.LiveTest):
             self.assertEqual("up\n", recorder.process.stdout.readline())
             # unshare(1) waits; the first process is its child.
             first = int(pathlib.Path(f"/proc/{recorder.pid}/task/{recorder.pid}/children").read_text())
-            # It only waits, and gives up what the recorder gives up (forward/secret.h).
+            # It only waits, and gives up what the recorder gives up (recorder/forward/secret.h).
             self.assertEqual(b"", pathlib.Path(f"/proc/{first}/environ").read_bytes().strip(b"\0"))
             for number in signal.SIGHUP, signal.SIGUSR1, signal.SIGTERM:
                 os.kill(first, number)

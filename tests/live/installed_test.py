@@ -16,6 +16,7 @@ WHAT_IS_INSTALLED = [
     "share/correlator/collectors/clickhouse.sql", "share/correlator/collectors/fluentd.conf",
     "share/doc/correlator/README.md", "share/doc/correlator/LICENSE",
     "share/doc/correlator/correlator/record/README.md", "share/doc/correlator/ruby/README.md",
+    "share/doc/correlator/correlator/reader/report/README.md", "share/doc/correlator/correlator/reader/report/flames.png",
 ]
 
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "report/statistics.h"
+#include "reader/aggregate/statistics.h"
 #include "shapes.h"
 
 enum {

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "report/recorded_stacks.h"
-#include "report/stacks_diff.h"
+#include "reader/profile/recorded_stacks.h"
+#include "reader/profile/stacks_diff.h"
 #include "shapes.h"
 
 enum {

@@ -10,7 +10,7 @@
 
 #include "bpf/native_kernel.h"
 #include "context.bpf.h"
-#include "target/forged_memory.h"
+#include "recorder/target/forged_memory.h"
 
 static struct forged_memory memory;
 

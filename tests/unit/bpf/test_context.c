@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "bpf/forged_user.h"
-#include "target/ruby/ruby_value.h"
+#include "recorder/target/ruby/ruby_value.h"
 
 enum {
 	KEY = 300 << 4 | 1,

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "target/ruby_layouts.h"
+#include "recorder/target/ruby_layouts.h"
 
 static void *stacks_find(const void *map, const void *key);
 static long stacks_update(const void *map, const void *key, const void *value, uint64_t flags);

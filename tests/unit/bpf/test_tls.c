@@ -16,7 +16,7 @@
 
 #include "tls.bpf.h"
 
-#include "target/forged_memory.h"
+#include "recorder/target/forged_memory.h"
 
 enum {
 	MODULES = 3,

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "target/forged_memory.h"
+#include "recorder/target/forged_memory.h"
 
 static uint64_t native_now(void);
 static void *native_current(void);

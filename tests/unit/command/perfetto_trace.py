@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What is exported as Google's own protoc decodes it, by the schemas of correlator/export."""
+"""What is exported as Google's own protoc decodes it, by the schemas of correlator/reader/export."""
 import collections
 import pathlib
 import subprocess
 
-SCHEMA = pathlib.Path(__file__).resolve().parents[3] / "correlator" / "export"
+SCHEMA = pathlib.Path(__file__).resolve().parents[3] / "correlator" / "reader" / "export"
 
 
 def parse_value(value):

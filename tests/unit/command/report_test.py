@@ -114,10 +114,10 @@ class EverywhereTest(unittest.TestCase):
 
 
 class QuestionsTest(unittest.TestCase):
-    """The table of questions in report/README.md."""
+    """The table of questions in reader/report/README.md."""
 
     def test_each_command_answers_its_question(self):
-        text = (GOLDEN.parents[1] / "correlator/report/README.md").read_text()
+        text = (GOLDEN.parents[1] / "correlator/reader/report/README.md").read_text()
         rows = re.findall(r"^\| [^|]+\? \| `correlator report ([^`]+)` \| ([^|]+) \|$", text, re.M)
         self.assertEqual(15, len(rows))
         for command, said in rows:
@@ -797,7 +797,7 @@ class ReportTest(unittest.TestCase):
 
 
 class MemoryTest(unittest.TestCase):
-    """What report/README.md promises of memory."""
+    """What reader/report/README.md promises of memory."""
 
     LIMIT_MIB = 64
     VALUES = 100_000

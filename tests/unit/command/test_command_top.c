@@ -16,7 +16,7 @@
 #include "command/command.h"
 #include "command_line.h"
 #include "failing_memory.h"
-#include "top/top.h"
+#include "reader/top/top.h"
 
 /* What was asked for. */
 static struct {

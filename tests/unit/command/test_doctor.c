@@ -12,13 +12,13 @@
 
 #include "command/command.h"
 #include "command_line.h"
-#include "probe/features.h"
-#include "probe/load.h"
-#include "target/proc/agent.h"
-#include "target/proc/namespaces.h"
-#include "target/proc/process.h"
-#include "target/proc/process_access.h"
-#include "target/target.h"
+#include "recorder/probe/features.h"
+#include "recorder/probe/load.h"
+#include "recorder/target/proc/agent.h"
+#include "recorder/target/proc/namespaces.h"
+#include "recorder/target/proc/process.h"
+#include "recorder/target/proc/process_access.h"
+#include "recorder/target/target.h"
 
 enum {
 	PID = 4242,

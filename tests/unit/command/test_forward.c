@@ -19,9 +19,9 @@
 #include "base/signals.h"
 #include "command/command.h"
 #include "command_line.h"
-#include "forward/forwarding.h"
-#include "queue/backlog.h"
-#include "queue/file_source.h"
+#include "recorder/forward/forwarding.h"
+#include "recorder/queue/backlog.h"
+#include "recorder/queue/file_source.h"
 
 enum {
 	PATHS_MAX = 4

@@ -12,8 +12,8 @@
 
 #include "base/clock.h"
 #include "command_line.h"
-#include "forward/forward_handshake.h"
-#include "forward/forward_message.h"
+#include "recorder/forward/forward_handshake.h"
+#include "recorder/forward/forward_message.h"
 
 static struct forward_arguments arguments;
 static char said[4096];

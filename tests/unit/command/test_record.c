@@ -13,7 +13,7 @@
 #include "command/command.h"
 #include "command_line.h"
 #include "failing_memory.h"
-#include "observe/recording.h"
+#include "recorder/observe/recording.h"
 
 struct recording {
 	int unused;

@@ -18,10 +18,10 @@
 #include "command/command.h"
 #include "command_line.h"
 #include "failing_memory.h"
+#include "reader/report/format.h"
+#include "reader/report/format_diff.h"
+#include "reader/report/format_story.h"
 #include "record/golden.h"
-#include "report/format.h"
-#include "report/format_diff.h"
-#include "report/format_story.h"
 #include "requests/open_requests.h"
 
 enum {

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "target/ruby_layouts.h"
+#include "recorder/target/ruby_layouts.h"
 
 #define RUBY_FRAMES_READ(walk, buffer, size_bytes, address) \
 	forged_stack_read((walk)->reader, address, buffer, size_bytes)

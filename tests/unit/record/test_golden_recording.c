@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * fixtures/golden/shop.rec: a small recording whose books balance. The encoder must still write
- * these bytes; tests/unit/report reads them back.
+ * these bytes; tests/unit/reader reads them back.
  */
 #include "record/golden.h"
 #include "record/golden_writer.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * fixtures/golden/stacks.rec: a small recording with stacks. The encoder must still write these
- * bytes; tests/unit/report reads them back.
+ * bytes; tests/unit/reader reads them back.
  */
 #include "record/golden.h"
 #include "record/golden_writer.h"

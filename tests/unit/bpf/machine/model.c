@@ -210,7 +210,7 @@ static void add_off_cpu(struct view *view, uint64_t end_ns)
 		interval->blocked_on_ns[view->blocked_on - 1] = interval->blocked_ns;
 }
 
-/* On what a thread is blocked that falls asleep: as report/README.md has it. */
+/* On what a thread is blocked that falls asleep: as reader/report/README.md has it. */
 static enum blocked_reason blocked_on(const struct thread *then)
 {
 	bool is_at_disk = then->state == STATE_DISK;

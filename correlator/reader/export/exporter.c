@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "reader/export/exporter.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "reader/export/csv.h"
+#include "reader/export/folded.h"
+#include "reader/export/openmetrics.h"
+#include "reader/export/otlp.h"
+#include "reader/export/perfetto.h"
+#include "reader/export/pprof.h"
+#include "reader/export/speedscope.h"
+#include "reader/profile/stacks.h"
+#include "reader/query/intake.h"
+#include "reader/report/json_record.h"
+
+/* For formats that have each record: OpenMetrics and stacks sum up as a report does. */
+struct records {
+	struct filter filter;
+	struct recording recording;
+	struct known_records known;
+	struct intake intake;
+	uint64_t taken_count; /* activity records that the filter chose */
+};
+
+struct exporter {
+	enum export_format format;
+	FILE *out;
+	struct records records;
+	struct csv csv;
+	struct openmetrics openmetrics;
+	struct perfetto perfetto;
+	struct stacks stacks;
+};
+
+bool exporter_is_of_stacks(enum export_format format)
+{
+	return format == EXPORT_FORMAT_FOLDED || format == EXPORT_FORMAT_PPROF ||
+	       format == EXPORT_FORMAT_SPEEDSCOPE || format == EXPORT_FORMAT_OTLP;
+}
+
+/* csv and ndjson have the records as they are, without lent values. */
+static int take(void *context, const struct intake_record *taken)
+{
+	struct exporter *exporter = context;
+
+	if (!taken->is_wanted)
+		return 0;
+	exporter->records.taken_count++;
+	if (exporter->format == EXPORT_FORMAT_PERFETTO)
+		return perfetto_add(&exporter->perfetto, taken->comm, taken->view, exporter->out);
+	if (exporter->format == EXPORT_FORMAT_CSV)
+		return csv_add(&exporter->csv, &exporter->records.recording, taken->raw,
+			       exporter->out);
+	return json_record_print(taken->raw, exporter->out);
+}
+
+/* The books are of all: with a filter there are none. */
+static int other(void *context, const struct record_view *record)
+{
+	struct exporter *exporter = context;
+
+	if (exporter->format != EXPORT_FORMAT_NDJSON ||
+	    (!intake_holds_at_any_time(record) && exporter->records.filter.condition_count > 0))
+		return 0;
+	return json_record_print(record, exporter->out);
+}
+
+static struct intake_owner owner_of(struct exporter *exporter)
+{
+	return (struct intake_owner){ .recording = &exporter->records.recording,
+				      .known = &exporter->records.known,
+				      .filter = &exporter->records.filter,
+				      .other = other,
+				      .take = take,
+				      .context = exporter };
+}
+
+/* Takes the filter. */
+static int init_records(struct exporter *exporter, struct filter *filter)
+{
+	struct records *records = &exporter->records;
+
+	records->filter = *filter;
+	*filter = (struct filter){ 0 };
+	recording_init(&records->recording);
+	known_records_init(&records->known);
+	intake_init(&records->intake, sizeof(struct intake_request));
+	return intake_ask_filter(&records->intake, &records->filter);
+}
+
+static void deinit_records(struct records *records)
+{
+	intake_deinit(&records->intake);
+	known_records_deinit(&records->known);
+	recording_deinit(&records->recording);
+	filter_deinit(&records->filter);
+}
+
+int exporter_new(enum export_format format, const char *by, enum stacks_measure measure,
+		 struct filter *filter, FILE *out, struct exporter **ret_exporter)
+{
+	_cleanup_(exporter_freep) struct exporter *exporter = calloc(1, sizeof(*exporter));
+	int r;
+
+	if (!exporter)
+		return -ENOMEM;
+	exporter->format = format;
+	exporter->out = out;
+	if (format == EXPORT_FORMAT_OPENMETRICS) {
+		r = openmetrics_init(&exporter->openmetrics, by, filter);
+	} else if (exporter_is_of_stacks(format)) {
+		stacks_init(&exporter->stacks, measure, filter);
+		r = 0;
+	} else {
+		r = init_records(exporter, filter);
+	}
+	if (r < 0)
+		return r;
+	perfetto_init(&exporter->perfetto);
+	*ret_exporter = TAKE_PTR(exporter);
+	return 0;
+}
+
+void exporter_free(struct exporter *exporter)
+{
+	if (!exporter)
+		return;
+	if (exporter->format == EXPORT_FORMAT_OPENMETRICS)
+		openmetrics_deinit(&exporter->openmetrics);
+	else if (exporter_is_of_stacks(exporter->format))
+		stacks_deinit(&exporter->stacks);
+	else
+		deinit_records(&exporter->records);
+	csv_deinit(&exporter->csv);
+	perfetto_deinit(&exporter->perfetto);
+	free(exporter);
+}
+
+int exporter_add(struct exporter *exporter, const struct record_view *record)
+{
+	const struct intake_owner owner = owner_of(exporter);
+	int r;
+
+	if (exporter->format == EXPORT_FORMAT_OPENMETRICS)
+		return totals_add(&exporter->openmetrics.totals, record);
+	if (exporter_is_of_stacks(exporter->format))
+		return stacks_add(&exporter->stacks, record);
+	r = intake_add(&exporter->records.intake, &owner, record);
+	return r < 0 ? r : 0;
+}
+
+static int finish_stacks(struct exporter *exporter)
+{
+	int r = stacks_finish(&exporter->stacks);
+
+	if (r < 0)
+		return r;
+	if (exporter->format == EXPORT_FORMAT_PPROF)
+		return pprof_print(&exporter->stacks, exporter->out);
+	if (exporter->format == EXPORT_FORMAT_OTLP)
+		return otlp_print(&exporter->stacks, exporter->out);
+	if (exporter->format == EXPORT_FORMAT_SPEEDSCOPE)
+		return speedscope_print(&exporter->stacks, exporter->out);
+	return folded_print(&exporter->stacks, exporter->out);
+}
+
+int exporter_finish(struct exporter *exporter)
+{
+	const struct intake_owner owner = owner_of(exporter);
+	int r;
+
+	if (exporter_is_of_stacks(exporter->format))
+		return finish_stacks(exporter);
+	if (exporter->format == EXPORT_FORMAT_OPENMETRICS)
+		return openmetrics_print(&exporter->openmetrics, exporter->out);
+	r = intake_settle(&exporter->records.intake, &owner, 0);
+	if (r == 0 && exporter->format == EXPORT_FORMAT_CSV)
+		r = csv_finish(&exporter->csv, &exporter->records.recording, exporter->out);
+	return r;
+}
+
+uint64_t exporter_given_up(const struct exporter *exporter)
+{
+	if (exporter->format == EXPORT_FORMAT_OPENMETRICS)
+		return exporter->openmetrics.totals.intake.given_up;
+	if (exporter_is_of_stacks(exporter->format))
+		return exporter->stacks.intake.given_up;
+	/* They are written as they are: only the choice is by what was lent. */
+	return exporter->records.filter.condition_count > 0 ? exporter->records.intake.given_up : 0;
+}
+
+bool exporter_lacks_slices(const struct exporter *exporter)
+{
+	return exporter->format == EXPORT_FORMAT_PERFETTO && exporter->perfetto.has_windows &&
+	       !exporter->perfetto.has_slices;
+}
+
+bool exporter_lacks_samples(const struct exporter *exporter)
+{
+	return exporter_is_of_stacks(exporter->format) && exporter->stacks.contexts &&
+	       exporter->stacks.sums.samples == 0 && exporter->stacks.samples_left_out == 0;
+}
+
+void exporter_stacks_left_out(const struct exporter *exporter, uint64_t *ret_samples,
+			      uint64_t *ret_cpu_records)
+{
+	*ret_samples = exporter->stacks.samples_left_out;
+	*ret_cpu_records = exporter->stacks.cpu_records_left_out;
+}
+
+const struct recording *exporter_recording(const struct exporter *exporter)
+{
+	if (exporter->format == EXPORT_FORMAT_OPENMETRICS)
+		return &exporter->openmetrics.totals.recording;
+	if (exporter_is_of_stacks(exporter->format))
+		return &exporter->stacks.recording;
+	return &exporter->records.recording;
+}
+
+const struct filter *exporter_filter(const struct exporter *exporter)
+{
+	if (exporter->format == EXPORT_FORMAT_OPENMETRICS)
+		return &exporter->openmetrics.totals.filter;
+	if (exporter_is_of_stacks(exporter->format))
+		return &exporter->stacks.filter;
+	return &exporter->records.filter;
+}
+
+bool exporter_has_chosen(const struct exporter *exporter)
+{
+	return exporter->openmetrics.totals.all.record_count > 0 || exporter->stacks.has_wanted ||
+	       exporter->records.taken_count > 0;
+}

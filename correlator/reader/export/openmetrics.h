@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The sums of a report by one key as OpenMetrics: each sample at the end of the recording, so that
+ * it can be filled in where it belongs. */
+#pragma once
+
+#include <stdio.h>
+
+#include "reader/aggregate/totals.h"
+#include "reader/query/filter.h"
+
+struct openmetrics {
+	struct totals totals; /* records are added to these */
+};
+
+/* by: the key; NULL: endpoint where it was recorded, else the first one of totals_init. Takes the
+ * filter. 0, -ENOMEM. */
+int openmetrics_init(struct openmetrics *openmetrics, const char *by, struct filter *filter);
+void openmetrics_deinit(struct openmetrics *openmetrics);
+
+/* After the last record. 0, -ENOMEM. */
+int openmetrics_print(struct openmetrics *openmetrics, FILE *out);

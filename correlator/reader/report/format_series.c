@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "reader/report/format.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/display.h"
+#include "reader/aggregate/series.h"
+#include "reader/report/table.h"
+
+enum {
+	STEPS_SHOWN_MAX = 60, /* where it was not said how long they are */
+	BAR_COLUMNS = 12,
+	CURVE_COLUMNS_MAX = 60,
+	CURVE_COLUMNS_MIN = 12, /* of its title */
+	LINE_NUMBERS_COLUMNS = 30, /* what a line's numbers take, with the gaps */
+};
+
+struct view {
+	struct series series;
+	int64_t most_ns; /* the CPU of the step that used most */
+	bool has_date;
+	size_t lines_shown;
+	size_t curve_columns;
+	size_t steps_of_column;
+	int64_t *curves; /* CPU of each line shown, by column */
+};
+
+/* Of a row of the table of steps, the last of which is the sum of all. */
+struct row_of_step {
+	const struct costs *all;
+	const struct costs *unattributed;
+	uint64_t request_count;
+};
+
+static struct row_of_step row_at(const struct view *view, size_t row)
+{
+	const struct totals *totals = view->series.totals;
+	const struct series_step *step = &view->series.steps[row];
+
+	if (row == view->series.step_count)
+		return (struct row_of_step){ &totals->all, &totals->unattributed,
+					     totals->groupings[0].request_count };
+	return (struct row_of_step){ &step->all, &step->unattributed, step->request_count };
+}
+
+/* Eighths of a column, to the left. */
+static void write_bar(int64_t part, int64_t whole, char ret_text[static TABLE_CELL_BYTES])
+{
+	static const char *const eighths[] = { "", "▏", "▎", "▍", "▌", "▋", "▊", "▉" };
+	size_t length = 0;
+	int count = whole > 0 ? (int)((double)part / (double)whole * 8 * BAR_COLUMNS + 0.5) : 0;
+
+	ret_text[0] = '\0';
+	for (; count >= 8; count -= 8)
+		length += (size_t)snprintf(ret_text + length, TABLE_CELL_BYTES - length, "█");
+	(void)snprintf(ret_text + length, TABLE_CELL_BYTES - length, "%s", eighths[count]);
+}
+
+static void write_cost(const struct costs *costs, enum cost cost,
+		       char ret_text[static TABLE_CELL_BYTES])
+{
+	if (costs_has(costs, cost))
+		display_duration(costs->sums[cost], ret_text);
+}
+
+static void write_count(uint64_t count, char ret_text[static TABLE_CELL_BYTES])
+{
+	if (count > 0)
+		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%" PRIu64, count);
+}
+
+/* None is 0 where CPU was measured. */
+static void write_unattributed(const struct row_of_step *row,
+			       char ret_text[static TABLE_CELL_BYTES])
+{
+	if (row->unattributed->record_count > 0 || costs_has(row->all, COST_CPU))
+		write_cost(row->unattributed, COST_CPU, ret_text);
+}
+
+enum {
+	STEP_BEGAN,
+	STEP_REQUESTS,
+	STEP_CPU,
+	STEP_USER,
+	STEP_KERNEL,
+	STEP_RUN_QUEUE,
+	STEP_BLOCKED,
+	STEP_UNATTRIBUTED,
+	STEP_BAR,
+	_STEP_MAX,
+};
+
+static void write_step(const void *context, size_t row_index, size_t column,
+		       char ret_text[static TABLE_CELL_BYTES])
+{
+	static const enum cost costs[_STEP_MAX] = {
+		[STEP_CPU] = COST_CPU,	       [STEP_USER] = COST_USER,
+		[STEP_KERNEL] = COST_KERNEL,   [STEP_RUN_QUEUE] = COST_RUN_QUEUE,
+		[STEP_BLOCKED] = COST_BLOCKED,
+	};
+	const struct view *view = context;
+	struct row_of_step row = row_at(view, row_index);
+	bool is_total = row_index == view->series.step_count;
+
+	(void)strcpy(ret_text, column == STEP_BAR ? "" : "-");
+	if (column == STEP_BEGAN && is_total)
+		(void)strcpy(ret_text, "total");
+	else if (column == STEP_BEGAN)
+		display_time((int64_t)view->series.steps[row_index].span.start_ns, view->has_date,
+			     ret_text);
+	else if (column == STEP_REQUESTS)
+		write_count(row.request_count, ret_text);
+	else if (column == STEP_UNATTRIBUTED)
+		write_unattributed(&row, ret_text);
+	else if (column == STEP_BAR && !is_total && costs_has(row.all, COST_CPU))
+		write_bar(row.all->sums[COST_CPU], view->most_ns, ret_text);
+	else if (column != STEP_BAR)
+		write_cost(row.all, costs[column], ret_text);
+}
+
+/* "began (CET), steps of 10.00 s" would be wide: the zone alone. */
+static void describe_times(struct view *view, char ret_title[static DISPLAY_NUMBER_BYTES])
+{
+	const struct series *series = &view->series;
+	struct tm first = { 0 }, last = { 0 };
+	time_t start, end;
+
+	(void)strcpy(ret_title, "began");
+	if (series->step_count == 0)
+		return;
+	start = (time_t)(series->steps[0].span.start_ns / NS_PER_S);
+	end = (time_t)(series->steps[series->step_count - 1].span.start_ns / NS_PER_S);
+	/* Nanoseconds of 64 bits end in 2554: no year is too large. */
+	(void)localtime_r(&start, &first);
+	(void)localtime_r(&end, &last);
+	view->has_date = first.tm_yday != last.tm_yday || first.tm_year != last.tm_year;
+	(void)snprintf(ret_title, DISPLAY_NUMBER_BYTES, "began (%.12s)", first.tm_zone);
+}
+
+static void print_steps(struct view *view, const struct format_options *options, FILE *out)
+{
+	char began[DISPLAY_NUMBER_BYTES];
+	const struct table_column columns[_STEP_MAX] = {
+		[STEP_BEGAN] = { began, 0, true },
+		[STEP_REQUESTS] = { "requests", 3, false },
+		[STEP_CPU] = { "cpu", 0, false },
+		[STEP_USER] = { "user", 5, false },
+		[STEP_KERNEL] = { "kernel", 5, false },
+		[STEP_RUN_QUEUE] = { "run queue", 2, false },
+		[STEP_BLOCKED] = { "blocked", 1, false },
+		[STEP_UNATTRIBUTED] = { "unattributed", 4, false },
+		[STEP_BAR] = { "cpu as a bar", 6, true },
+	};
+	const struct table table = {
+		.columns = columns,
+		.column_count = _STEP_MAX,
+		.row_count = view->series.step_count + 1,
+		.rules = { view->series.step_count },
+		.width = format_table_width(options),
+		.is_bold = options->is_bold,
+		.cell = write_step,
+		.context = view,
+	};
+
+	describe_times(view, began);
+	for (size_t i = 0; i < view->series.step_count; i++)
+		if (view->series.steps[i].all.sums[COST_CPU] > view->most_ns)
+			view->most_ns = view->series.steps[i].all.sums[COST_CPU];
+	(void)fputc('\n', out);
+	(void)table_print(&table, out);
+}
+
+/* As many steps share a column as must: what is drawn is what they used on average, for the last
+ * one may have fewer. */
+static int sum_curves(struct view *view)
+{
+	const struct series *series = &view->series;
+	size_t last = view->curve_columns - 1;
+
+	view->curves =
+		calloc(view->lines_shown + 1, (view->curve_columns + 1) * sizeof(*view->curves));
+	if (!view->curves)
+		return -ENOMEM;
+	for (size_t i = 0; i < series->cell_count; i++) {
+		const struct series_cell *cell = &series->cells[i];
+		size_t column = cell->step / view->steps_of_column;
+
+		if (cell->line < view->lines_shown)
+			saturated_add_to(&view->curves[cell->line * view->curve_columns + column],
+					 cell->costs.sums[COST_CPU]);
+	}
+	for (size_t i = 0; i < view->lines_shown * view->curve_columns; i++) {
+		size_t count = i % view->curve_columns < last
+				       ? view->steps_of_column
+				       : series->step_count - last * view->steps_of_column;
+
+		view->curves[i] /= (int64_t)count;
+	}
+	return 0;
+}
+
+/* Each to its own scale: a blank is nothing at all. */
+static void write_curve(const struct view *view, size_t line,
+			char ret_text[static TABLE_CELL_BYTES])
+{
+	static const char *const levels[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
+	const int64_t *curve = view->curves + line * view->curve_columns;
+	int64_t most_ns = 0;
+	size_t length = 0;
+
+	ret_text[0] = '\0';
+	for (size_t i = 0; i < view->curve_columns; i++)
+		most_ns = curve[i] > most_ns ? curve[i] : most_ns;
+	for (size_t i = 0; i < view->curve_columns; i++) {
+		int64_t ns = curve[i];
+		int level = (int)((double)ns / (double)most_ns * 7 + 0.5);
+
+		length += (size_t)snprintf(ret_text + length, TABLE_CELL_BYTES - length, "%s",
+					   ns > 0 ? levels[level] : " ");
+	}
+}
+
+enum {
+	LINE_REQUESTS,
+	LINE_CPU,
+	LINE_PEAK,
+	LINE_CURVE,
+	_LINE_MAX,
+};
+
+static void write_key(const struct view *view, const struct series_cell *line, size_t key,
+		      char ret_text[static TABLE_CELL_BYTES])
+{
+	const struct totals *totals = view->series.totals;
+	char escaped[COMBINATION_PART_ESCAPED_BYTES];
+	struct record_text value =
+		grouping_part(line->group, key, totals->recording.has_several_hosts);
+
+	if (value.size_bytes > 0)
+		(void)display_escape(value.bytes, value.size_bytes, escaped, sizeof(escaped));
+	else
+		(void)snprintf(escaped, sizeof(escaped), "(no %s)", totals->groupings[0].keys[key]);
+	display_fit(escaped, TABLE_TEXT_COLUMN_MAX, ret_text, TABLE_CELL_BYTES);
+}
+
+static void write_line(const void *context, size_t row, size_t column,
+		       char ret_text[static TABLE_CELL_BYTES])
+{
+	const struct view *view = context;
+	const struct series_cell *line = &view->series.lines[row];
+	size_t key_count = view->series.grouping->key_count;
+
+	(void)strcpy(ret_text, "-");
+	if (column < key_count)
+		write_key(view, line, column, ret_text);
+	else if (column == key_count + LINE_REQUESTS)
+		write_count(line->request_count, ret_text);
+	else if (!costs_has(&line->costs, COST_CPU))
+		return;
+	else if (column == key_count + LINE_CPU)
+		display_duration(line->costs.sums[COST_CPU], ret_text);
+	else if (column == key_count + LINE_PEAK)
+		display_duration(line->peak_ns, ret_text);
+	else
+		write_curve(view, row, ret_text);
+}
+
+static void print_lines(const struct view *view, const struct format_options *options, FILE *out)
+{
+	const struct grouping *grouping = view->series.grouping;
+	struct table_column columns[GROUPING_KEYS_MAX + _LINE_MAX];
+	struct table table = {
+		.columns = columns,
+		.column_count = grouping->key_count + _LINE_MAX,
+		.row_count = view->lines_shown,
+		.width = format_table_width(options),
+		.is_bold = options->is_bold,
+		.cell = write_line,
+		.context = view,
+	};
+
+	for (size_t i = 0; i < grouping->key_count; i++)
+		columns[i] = (struct table_column){ grouping->keys[i], 0, true };
+	columns[grouping->key_count + LINE_REQUESTS] =
+		(struct table_column){ "requests", 2, false };
+	columns[grouping->key_count + LINE_CPU] = (struct table_column){ "cpu", 0, false };
+	columns[grouping->key_count + LINE_PEAK] = (struct table_column){ "peak", 1, false };
+	columns[grouping->key_count + LINE_CURVE] =
+		(struct table_column){ "cpu over time", 3, true };
+	if (view->lines_shown == 0)
+		return;
+	(void)fputc('\n', out);
+	(void)table_print(&table, out);
+	if (view->lines_shown < view->series.line_count)
+		(void)fprintf(out, "… %zu more\n", view->series.line_count - view->lines_shown);
+}
+
+/* As it is, or in steps of which a screen takes some. */
+static int init_series(struct series *series, const struct totals *totals,
+		       const struct format_options *options)
+{
+	int r = series_init(series, totals, 0);
+	uint64_t step_ns;
+
+	if (r < 0 || options->has_step)
+		return r;
+	step_ns = series_choose_step(series, STEPS_SHOWN_MAX);
+	if (step_ns == 0)
+		return 0;
+	series_deinit(series);
+	return series_init(series, totals, step_ns);
+}
+
+/* What the screen has beside the rest of a line. */
+static size_t room_of_curves(const struct view *view, const struct format_options *options)
+{
+	const struct grouping *grouping = view->series.grouping;
+	size_t taken = LINE_NUMBERS_COLUMNS;
+	char cell[TABLE_CELL_BYTES];
+
+	for (size_t key = 0; key < grouping->key_count; key++) {
+		size_t widest = display_columns(grouping->keys[key]);
+
+		for (size_t line = 0; line < view->lines_shown; line++) {
+			size_t width;
+
+			write_key(view, &view->series.lines[line], key, cell);
+			width = display_columns(cell);
+			widest = width > widest ? width : widest;
+		}
+		taken += widest + 2;
+	}
+	if (options->is_endless || taken + CURVE_COLUMNS_MAX < options->width)
+		return CURVE_COLUMNS_MAX;
+	return taken + CURVE_COLUMNS_MIN < options->width ? options->width - taken
+							  : CURVE_COLUMNS_MIN;
+}
+
+static int draw_curves(struct view *view, const struct format_options *options)
+{
+	size_t room = room_of_curves(view, options), step_count = view->series.step_count;
+
+	view->steps_of_column = step_count > room ? (step_count + room - 1) / room : 1;
+	view->curve_columns = (step_count + view->steps_of_column - 1) / view->steps_of_column;
+	return sum_curves(view);
+}
+
+int format_series_table(const struct totals *totals, const struct format_options *options,
+			FILE *out)
+{
+	struct view view = { 0 };
+	int r = init_series(&view.series, totals, options);
+
+	if (r < 0)
+		return r;
+	view.lines_shown = view.series.line_count;
+	if (options->top_count > 0 && options->top_count < view.lines_shown)
+		view.lines_shown = options->top_count;
+	r = draw_curves(&view, options);
+	if (r == 0) {
+		format_heading(totals, options, out);
+		print_steps(&view, options, out);
+		print_lines(&view, options, out);
+		format_books(totals, options, out);
+	}
+	free(view.curves);
+	series_deinit(&view.series);
+	return r;
+}

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "reader/report/format_syscalls.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/display.h"
+#include "reader/report/csv_part.h"
+#include "reader/report/json_part.h"
+#include "reader/report/table.h"
+
+enum {
+	INDENT = 2
+};
+
+/* Of the table: all of a group's calls, those of one kind, or those that are not shown. */
+struct line {
+	const struct syscalls_group *group;
+	const struct syscalls_sum *sum; /* NULL: all, or the rest */
+	size_t rest_count; /* of kinds, or groups (group NULL); 0: it is not the rest */
+	int64_t calls;
+	int64_t inside_ns;
+};
+
+struct lines {
+	const struct syscalls *syscalls;
+	struct line *lines;
+	size_t count;
+};
+
+enum column {
+	COLUMN_NAME,
+	COLUMN_REQUESTS,
+	COLUMN_CALLS,
+	COLUMN_CALLS_MEAN,
+	COLUMN_SHARE,
+	COLUMN_INSIDE,
+	COLUMN_INSIDE_MEAN,
+	COLUMN_EACH,
+	_COLUMN_MAX,
+};
+
+/* Kinds of calls in the order in which they are shown. */
+static size_t count_sums(const struct syscalls_group *group)
+{
+	size_t count = 0;
+
+	for (const struct syscalls_sum *sum = group->sums; sum; sum = sum->next)
+		count++;
+	return count;
+}
+
+static size_t count_lines(const struct syscalls *syscalls)
+{
+	size_t count = 2;
+
+	for (const struct syscalls_group *group = syscalls->groups; group; group = group->hh.next)
+		count += 2 + count_sums(group);
+	return count;
+}
+
+static void add_sums(struct lines *lines, const struct syscalls_group *group, size_t top_count)
+{
+	struct line rest = { .group = group };
+	size_t shown = 0;
+
+	for (const struct syscalls_sum *sum = group->sums; sum; sum = sum->next) {
+		if (top_count == 0 || shown++ < top_count) {
+			lines->lines[lines->count++] =
+				(struct line){ group, sum, 0, sum->calls, sum->inside_ns };
+			continue;
+		}
+		rest.rest_count++;
+		saturated_add_to(&rest.calls, sum->calls);
+		saturated_add_to(&rest.inside_ns, sum->inside_ns);
+	}
+	if (rest.rest_count > 0)
+		lines->lines[lines->count++] = rest;
+}
+
+/* Those without the key are always shown. 0, -ENOMEM. */
+static int lines_init(struct lines *lines, const struct syscalls *syscalls, size_t top_count)
+{
+	struct line rest = { 0 };
+	size_t shown = 0;
+
+	*lines = (struct lines){ .syscalls = syscalls };
+	lines->lines = calloc(count_lines(syscalls), sizeof(*lines->lines));
+	if (!lines->lines)
+		return -ENOMEM;
+	for (const struct syscalls_group *group = syscalls->groups; group; group = group->hh.next) {
+		if (group->kind == SYSCALLS_GROUP && top_count > 0 && shown++ >= top_count) {
+			rest.rest_count++;
+			saturated_add_to(&rest.calls, group->calls);
+			saturated_add_to(&rest.inside_ns, group->inside_ns);
+			continue;
+		}
+		lines->lines[lines->count++] =
+			(struct line){ group, NULL, 0, group->calls, group->inside_ns };
+		add_sums(lines, group, top_count);
+	}
+	if (rest.rest_count > 0)
+		lines->lines[lines->count++] = rest;
+	lines->lines[lines->count++] =
+		(struct line){ NULL, NULL, 0, syscalls->calls, syscalls->inside_ns };
+	return 0;
+}
+
+static void write_name(const struct lines *lines, const struct line *line,
+		       char ret_text[static TABLE_CELL_BYTES])
+{
+	const struct syscalls_group *group = line->group;
+
+	if (line->rest_count > 0)
+		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%*s… %zu more", group ? INDENT : 0, "",
+			       line->rest_count);
+	else if (!group)
+		(void)strcpy(ret_text, "total");
+	else if (line->sum) {
+		(void)memset(ret_text, ' ', INDENT);
+		(void)display_escape(line->sum->kind->name, line->sum->kind->name_bytes,
+				     ret_text + INDENT, TABLE_CELL_BYTES - INDENT);
+	} else if (group->kind == SYSCALLS_GROUP)
+		(void)display_escape(group->value.bytes, group->value.size_bytes, ret_text,
+				     TABLE_CELL_BYTES);
+	else if (group->kind == SYSCALLS_WITHOUT_KEY)
+		(void)snprintf(ret_text, TABLE_CELL_BYTES, "(no %s)", lines->syscalls->by);
+	else
+		(void)strcpy(ret_text, syscalls_group_kind_name(group->kind));
+}
+
+static void write_mean(double value, char ret_text[static TABLE_CELL_BYTES])
+{
+	(void)snprintf(ret_text, TABLE_CELL_BYTES, "%.*f", value < 100 ? 1 : 0, value);
+}
+
+static void write_part(int64_t part, int64_t whole, char ret_text[static TABLE_CELL_BYTES])
+{
+	(void)snprintf(ret_text, TABLE_CELL_BYTES, "%.2f %%",
+		       whole > 0 ? 100.0 * (double)part / (double)whole : 0.0);
+}
+
+static void write_cell(const void *context, size_t row, size_t column,
+		       char ret_text[static TABLE_CELL_BYTES])
+{
+	const struct lines *lines = context;
+	const struct line *line = &lines->lines[row];
+	uint64_t requests = line->group ? line->group->request_count : 0;
+
+	(void)strcpy(ret_text, "-");
+	if (column == COLUMN_NAME)
+		write_name(lines, line, ret_text);
+	else if (column == COLUMN_CALLS)
+		display_number(line->calls, ret_text);
+	else if (column == COLUMN_SHARE)
+		write_part(line->calls, lines->syscalls->calls, ret_text);
+	else if (column == COLUMN_INSIDE)
+		display_duration(line->inside_ns, ret_text);
+	else if (column == COLUMN_EACH && line->calls > 0)
+		display_duration(line->inside_ns / line->calls, ret_text);
+	else if (column == COLUMN_REQUESTS && requests > 0 && !line->sum && !line->rest_count)
+		display_number((int64_t)requests, ret_text);
+	else if (column == COLUMN_REQUESTS && (line->sum || line->rest_count))
+		ret_text[0] = '\0';
+	else if (column == COLUMN_CALLS_MEAN && requests > 0)
+		write_mean((double)line->calls / (double)requests, ret_text);
+	else if (column == COLUMN_INSIDE_MEAN && requests > 0)
+		display_duration(line->inside_ns / (int64_t)requests, ret_text);
+}
+
+/* What the records by name lack, beside what the accounts have. */
+static void print_books(const struct syscalls *syscalls, size_t width, FILE *out)
+{
+	char counted[DISPLAY_NUMBER_BYTES], charged[DISPLAY_NUMBER_BYTES];
+	char lost[DISPLAY_NUMBER_BYTES];
+
+	display_number(syscalls->calls, counted);
+	display_number(syscalls->account_calls, charged);
+	display_number(syscalls->lost, lost);
+	if (syscalls->calls == syscalls->account_calls)
+		display_sentence(out, width, DISPLAY_INDENT,
+				 "These are all %s calls of the accounts.", charged);
+	else
+		display_sentence(out, width, DISPLAY_INDENT,
+				 "The accounts have %s calls, these are %s: %s were lost for want "
+				 "of room (of all processes), and others were made while none were "
+				 "counted.",
+				 charged, counted, lost);
+}
+
+int format_syscalls(const struct syscalls *syscalls, const struct format_syscalls_options *options,
+		    FILE *out)
+{
+	const struct table_column columns[_COLUMN_MAX] = {
+		[COLUMN_NAME] = { syscalls->by, 0, true },
+		[COLUMN_REQUESTS] = { "requests", 4, false },
+		[COLUMN_CALLS] = { "calls", 1, false },
+		[COLUMN_CALLS_MEAN] = { "a request", 0, false },
+		[COLUMN_SHARE] = { "share", 5, false },
+		[COLUMN_INSIDE] = { "inside", 2, false },
+		[COLUMN_INSIDE_MEAN] = { "inside a request", 3, false },
+		[COLUMN_EACH] = { "each", 6, false },
+	};
+	struct table table = { .columns = columns,
+			       .column_count = _COLUMN_MAX,
+			       .width = options->width,
+			       .is_bold = options->is_bold,
+			       .cell = write_cell };
+	struct lines lines;
+	int r = lines_init(&lines, syscalls, options->top_count);
+
+	if (r < 0)
+		return r;
+	table.context = &lines;
+	table.row_count = lines.count;
+	table.rules[0] = lines.count - 1;
+	(void)table_print(&table, out);
+	(void)fputc('\n', out);
+	print_books(syscalls, options->width, out);
+	free(lines.lines);
+	return 0;
+}
+
+/* What all data have of a group or a kind. */
+static void set_sums(json_t *object, int64_t calls, int64_t inside_ns, int *r)
+{
+	json_part_set(object, "syscalls", json_integer(calls), r);
+	json_part_set(object, "inside_ns", json_integer(inside_ns), r);
+}
+
+/* The member with a group's value: its key's name, unless that is another one's, too. */
+static const char *member_of(const char *by)
+{
+	static const char *const others[] = {
+		"row", "requests", "syscalls", "account_syscalls", "inside_ns", "calls", "syscall"
+	};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strcmp(by, others[i]) == 0)
+			return "key";
+	return by;
+}
+
+static void set_group(json_t *object, const struct syscalls *syscalls,
+		      const struct syscalls_group *group, int *r)
+{
+	json_part_set(object, "row", json_string(syscalls_group_kind_name(group->kind)), r);
+	if (group->kind == SYSCALLS_GROUP)
+		json_part_set(object, member_of(syscalls->by),
+			      json_part_bytes(group->value.bytes, group->value.size_bytes), r);
+	if (group->request_count > 0)
+		json_part_set(object, "requests", json_integer((json_int_t)group->request_count),
+			      r);
+}
+
+static json_t *kind_name(const struct syscalls_sum *sum)
+{
+	return json_part_bytes(sum->kind->name, sum->kind->name_bytes);
+}
+
+static int print_json_group(const struct syscalls *syscalls, const struct syscalls_group *group,
+			    size_t top_count, const char *before, FILE *out)
+{
+	json_t *object = json_object(), *calls = json_array();
+	size_t shown = 0;
+	int r = 0;
+
+	set_group(object, syscalls, group, &r);
+	set_sums(object, group->calls, group->inside_ns, &r);
+	json_part_set(object, "account_syscalls", json_integer(group->account_calls), &r);
+	for (const struct syscalls_sum *sum = group->sums;
+	     sum && (top_count == 0 || shown++ < top_count); sum = sum->next) {
+		json_t *call = json_object();
+
+		json_part_set(call, "syscall", kind_name(sum), &r);
+		set_sums(call, sum->calls, sum->inside_ns, &r);
+		json_part_append(calls, call, &r);
+	}
+	json_part_set(object, "calls", calls, &r);
+	return json_part_print(before, object, r, out);
+}
+
+int format_syscalls_json(const struct syscalls *syscalls,
+			 const struct format_syscalls_options *options, FILE *out)
+{
+	const struct syscalls_group *group = syscalls->groups;
+	json_t *sums = json_object();
+	size_t shown = 0;
+	int r = 0;
+
+	set_sums(sums, syscalls->calls, syscalls->inside_ns, &r);
+	json_part_set(sums, "account_syscalls", json_integer(syscalls->account_calls), &r);
+	json_part_set(sums, "syscalls_lost", json_integer(syscalls->lost), &r);
+	r = json_part_print("{\"total\":", sums, r, out);
+	if (r == 0)
+		r = json_part_print(",\"by\":", json_part_text(syscalls->by), 0, out);
+	(void)fputs(",\"groups\":[", out);
+	for (; group && r == 0 && !ferror(out); group = group->hh.next) {
+		bool is_hidden = group->kind == SYSCALLS_GROUP && options->top_count > 0 &&
+				 shown >= options->top_count;
+
+		if (!is_hidden)
+			r = print_json_group(syscalls, group, options->top_count,
+					     shown++ > 0 ? ",\n" : "\n", out);
+	}
+	(void)fputs("\n]}\n", out);
+	return r;
+}
+
+typedef int (*pair_fn)(const struct syscalls *syscalls, const struct syscalls_group *group,
+		       const struct syscalls_sum *sum, FILE *out);
+
+static int for_each_pair(const struct syscalls *syscalls, size_t top_count, pair_fn fn, FILE *out)
+{
+	const struct syscalls_group *group = syscalls->groups;
+	size_t groups = 0;
+	int r = 0;
+
+	for (; group && r == 0; group = group->hh.next) {
+		size_t shown = 0;
+
+		if (group->kind == SYSCALLS_GROUP && top_count > 0 && groups++ >= top_count)
+			continue;
+		for (const struct syscalls_sum *sum = group->sums;
+		     sum && r == 0 && !ferror(out) && (top_count == 0 || shown++ < top_count);
+		     sum = sum->next)
+			r = fn(syscalls, group, sum, out);
+	}
+	return r;
+}
+
+static int print_csv_pair(const struct syscalls *syscalls, const struct syscalls_group *group,
+			  const struct syscalls_sum *sum, FILE *out)
+{
+	(void)syscalls;
+	(void)fprintf(out, "%s,", syscalls_group_kind_name(group->kind));
+	if (group->kind == SYSCALLS_GROUP)
+		csv_part_label(group->value, out);
+	(void)fputc(',', out);
+	if (group->request_count > 0)
+		(void)fprintf(out, "%" PRIu64, group->request_count);
+	(void)fputc(',', out);
+	csv_part_label((struct record_text){ sum->kind->name, sum->kind->name_bytes }, out);
+	(void)fprintf(out, ",%" PRId64 ",%" PRId64 "\r\n", sum->calls, sum->inside_ns);
+	return 0;
+}
+
+int format_syscalls_csv(const struct syscalls *syscalls,
+			const struct format_syscalls_options *options, FILE *out)
+{
+	(void)fputs("row,", out);
+	csv_part_text(syscalls->by, out);
+	(void)fputs(",requests,syscall,syscalls,inside_ns\r\n", out);
+	return for_each_pair(syscalls, options->top_count, print_csv_pair, out);
+}
+
+static int print_ndjson_pair(const struct syscalls *syscalls, const struct syscalls_group *group,
+			     const struct syscalls_sum *sum, FILE *out)
+{
+	json_t *object = json_object();
+	int r = 0;
+
+	set_group(object, syscalls, group, &r);
+	json_part_set(object, "syscall", kind_name(sum), &r);
+	set_sums(object, sum->calls, sum->inside_ns, &r);
+	r = json_part_print("", object, r, out);
+	(void)fputc('\n', out);
+	return r;
+}
+
+int format_syscalls_ndjson(const struct syscalls *syscalls,
+			   const struct format_syscalls_options *options, FILE *out)
+{
+	return for_each_pair(syscalls, options->top_count, print_ndjson_pair, out);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* System calls by their requests' key (syscalls.h): for people those that there are most of, all
+ * for programs. Each after syscalls_finish. Check ferror(out). */
+#pragma once
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "reader/aggregate/syscalls.h"
+
+struct format_syscalls_options {
+	size_t width; /* of the screen, in columns */
+	size_t top_count; /* of values, and of calls of each; 0: all */
+	bool is_bold; /* the heading, by an escape sequence */
+};
+
+/* 0, -ENOMEM. */
+int format_syscalls(const struct syscalls *syscalls, const struct format_syscalls_options *options,
+		    FILE *out);
+int format_syscalls_json(const struct syscalls *syscalls,
+			 const struct format_syscalls_options *options, FILE *out);
+/* A line a value and call. */
+int format_syscalls_csv(const struct syscalls *syscalls,
+			const struct format_syscalls_options *options, FILE *out);
+int format_syscalls_ndjson(const struct syscalls *syscalls,
+			   const struct format_syscalls_options *options, FILE *out);

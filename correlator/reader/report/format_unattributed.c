@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "reader/report/format.h"
+
+#include <string.h>
+
+#include "base/display.h"
+#include "reader/report/table.h"
+#include "requests/attribution.h"
+
+enum {
+	ROWS_SHOWN = 5,
+	WORTH_A_WORD_PERCENT = 1,
+};
+
+enum {
+	COLUMN_THREAD,
+	COLUMN_WHAT,
+	COLUMN_CPU,
+	COLUMN_SHARE,
+	COLUMN_RUN_QUEUE,
+	COLUMN_BLOCKED,
+	_COLUMN_MAX,
+};
+
+static void write_text(struct record_text text, char ret_text[static TABLE_CELL_BYTES])
+{
+	char escaped[COMBINATION_PART_ESCAPED_BYTES];
+
+	(void)display_escape(text.bytes, text.size_bytes, escaped, sizeof(escaped));
+	display_fit(escaped, TABLE_TEXT_COLUMN_MAX, ret_text, TABLE_CELL_BYTES);
+}
+
+static void write_thread(const struct rows *rows, const struct row *row,
+			 char ret_text[static TABLE_CELL_BYTES])
+{
+	struct record_text name;
+
+	if (row->kind == ROW_KIND_HIDDEN) {
+		(void)snprintf(ret_text, TABLE_CELL_BYTES, "… %zu more", rows->hidden_count);
+		return;
+	}
+	if (row->kind == ROW_KIND_WITHOUT_KEY) {
+		(void)strcpy(ret_text, "other threads");
+		return;
+	}
+	name = grouping_part(row->group, 0, false);
+	if (name.size_bytes > 0)
+		write_text(name, ret_text);
+	else
+		(void)strcpy(ret_text, "(no name)");
+}
+
+static void write_cost(const struct row *row, enum cost cost,
+		       char ret_text[static TABLE_CELL_BYTES])
+{
+	if (costs_has(row->costs, cost))
+		display_duration(row->costs->sums[cost], ret_text);
+}
+
+static void write_cell(const void *context, size_t row_index, size_t column,
+		       char ret_text[static TABLE_CELL_BYTES])
+{
+	const struct rows *rows = context;
+	struct row row = rows_at(rows, row_index);
+	double percent;
+
+	(void)strcpy(ret_text, "-");
+	if (column == COLUMN_THREAD)
+		write_thread(rows, &row, ret_text);
+	else if (column == COLUMN_WHAT && row.group)
+		write_text(grouping_part(row.group, 1, false), ret_text);
+	else if (column == COLUMN_WHAT)
+		ret_text[0] = '\0';
+	else if (column == COLUMN_CPU)
+		write_cost(&row, COST_CPU, ret_text);
+	else if (column == COLUMN_RUN_QUEUE)
+		write_cost(&row, COST_RUN_QUEUE, ret_text);
+	else if (column == COLUMN_BLOCKED)
+		write_cost(&row, COST_BLOCKED, ret_text);
+	else if (costs_share_percent(row.costs, &rows->totals->all, &percent))
+		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%.2f %%", percent);
+}
+
+int format_unattributed(const struct totals *totals, const struct format_options *options,
+			FILE *out)
+{
+	static const struct table_column columns[_COLUMN_MAX] = {
+		{ "unattributed, by thread", 0, true },
+		{ "what it was", 1, true },
+		{ "cpu", 0, false },
+		{ "share", 4, false },
+		{ "run queue", 3, false },
+		{ "blocked", 2, false },
+	};
+	struct rows rows;
+	struct table table = {
+		.columns = columns,
+		.column_count = _COLUMN_MAX,
+		.width = format_table_width(options),
+		.is_bold = options->is_bold,
+		.cell = write_cell,
+		.context = &rows,
+	};
+	int r = rows_init(&rows, totals, &totals->unattributed_threads, ROW_FIELD_CPU, ROWS_SHOWN);
+
+	if (r < 0)
+		return r;
+	table.row_count = rows_find_kind(&rows, ROW_KIND_TOTAL);
+	if (table.row_count > 0) {
+		(void)fputc('\n', out);
+		(void)table_print(&table, out);
+	}
+	rows_deinit(&rows);
+	return 0;
+}
+
+/* As concurrent-ruby calls those of its pools: "worker-1", "io-worker-2"
+ * (ruby_thread_pool_executor.rb, 1.1.6). */
+static bool is_name_of_pool(struct record_text name)
+{
+	static const char worker[] = "worker-";
+	const char *at = name.bytes, *end = name.bytes + name.size_bytes;
+
+	while (at && at < end &&
+	       (at = memmem(at, (size_t)(end - at), worker, sizeof(worker) - 1))) {
+		at += sizeof(worker) - 1;
+		if (at < end && *at >= '0' && *at <= '9')
+			return true;
+	}
+	return false;
+}
+
+static bool is_of_pool(const struct group *group)
+{
+	return record_text_is(grouping_part(group, 1, false), attribution_name(ATTRIBUTION_NONE)) &&
+	       is_name_of_pool(grouping_part(group, 0, false));
+}
+
+void format_unattributed_remedy(const struct totals *totals, const struct format_options *options,
+				FILE *out)
+{
+	struct costs sum = { 0 };
+	double percent;
+
+	for (const struct group *group = totals->unattributed_threads.groups; group;
+	     group = group->hh.next)
+		if (is_of_pool(group))
+			costs_add(&sum, &group->costs);
+	if (sum.record_count == 0 || !costs_share_percent(&sum, &totals->all, &percent) ||
+	    percent < WORTH_A_WORD_PERCENT)
+		return;
+	(void)fputc('\n', out);
+	display_sentence(
+		out, options->width, DISPLAY_INDENT,
+		"%.1f %% of the CPU was in threads of a pool, in no context: with the gem "
+		"`correlator', `require \"correlator/concurrent\"' attributes it to the requests "
+		"that queued the work",
+		percent);
+}

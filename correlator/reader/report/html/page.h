@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A report as one page of HTML that needs nothing else: no network, no server, and for its tables
+ * no script. Of one recording, or of two beside each other. What is of the target is data in it,
+ * and stays data (page_text.h); a Content-Security-Policy allows the page's own script and style
+ * alone, by a random number.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "reader/report/format.h"
+#include "reader/report/html/page_data.h"
+
+enum {
+	PAGE_RECORDINGS_MAX = 2
+};
+
+struct page_recording {
+	const struct totals *totals;
+	const struct page_data *data; /* finished, of these totals */
+	struct format_options options; /* sort, top_count and files */
+};
+
+/* count: 1, or 2 to compare the second with the first. 0; -ENOMEM; -errno of getrandom(2). Errors
+ * of writing are out's (ferror). */
+int page_print(const struct page_recording *recordings, size_t count, FILE *out);

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The samples of stacks as page.js reads them: columns of frames, each with its caller, and of
+ * samples. */
+#pragma once
+
+#include <stdio.h>
+
+#include "reader/report/html/page_data.h"
+
+/* As a further member of an object of JSON; nothing where there are no samples. After
+ * page_data_finish. 0, -ENOMEM. */
+int page_code_print(const struct page_data *data, FILE *out);

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "reader/report/html/page_data.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <utlist.h>
+
+#include "base/compare.h"
+#include "base/random.h"
+#include "reader/profile/stacks.h"
+#include "reader/report/html/page_reduce.h"
+#include "reader/report/html/page_request.h"
+
+enum {
+	SLICES_OF_REQUEST_MAX = 20000
+};
+
+/* PID/TID and the name that the thread has in this record. */
+static int name_thread(struct page_data *data, const struct record_view *record,
+		       uint32_t *ret_thread)
+{
+	struct record_text name = { "", 0 }, host = { "", 0 };
+	char text[2 * RECORD_VIEW_TEXT_BYTES_MAX + 64];
+	int64_t pid = 0, tid = 0;
+	int length;
+
+	(void)record_view_text(record, RECORD_FIELD(cpu, thread_name), &name);
+	if (data->totals->recording.has_several_hosts)
+		(void)record_view_text(record, RECORD_FIELD(common, host_name), &host);
+	(void)record_view_count(record, RECORD_FIELD(common, pid), &pid);
+	(void)record_view_count(record, RECORD_FIELD(cpu, tid), &tid);
+	length = snprintf(text, sizeof(text), "%.*s%s%" PRId64 "/%" PRId64 " %.*s",
+			  (int)host.size_bytes, host.bytes, host.size_bytes > 0 ? ":" : "", pid,
+			  tid, (int)name.size_bytes, name.bytes);
+	return page_names_put(&data->threads, (struct record_text){ text, (size_t)length },
+			      ret_thread);
+}
+
+static int name_group(struct page_data *data, const struct record_view *record, uint32_t *ret_group)
+{
+	struct record_text value = { "", 0 };
+
+	(void)record_view_text(record, page_data_by(data), &value);
+	return page_names_put(&data->groups, value, ret_group);
+}
+
+/* With a filter a value may be lent by a record that was not chosen. Else a record is as it was:
+ * the page lends, in whatever time is selected. */
+static const struct record_view *view_of(const struct page_data *data,
+					 const struct intake_record *taken)
+{
+	return data->totals->filter.condition_count > 0 ? taken->view : taken->raw;
+}
+
+/* The request that a record belongs to. 0, -ENOMEM. */
+static int find_owner(struct page_data *data, const struct intake_record *taken,
+		      struct page_request **ret_request)
+{
+	struct record_text id;
+
+	*ret_request = &data->nobody;
+	if (!taken->request)
+		return 0;
+	id = open_request_id(&taken->request->open);
+	return page_request_provide(data, id.bytes, id.size_bytes, ret_request);
+}
+
+static int charge(void *context, const struct intake_record *taken, const struct costs *costs)
+{
+	struct page_data *data = context;
+	struct page_cell cell = { .wall_ns = taken->raw->wall_ns,
+				  .part = totals_part_of(taken->attribution),
+				  .costs = *costs };
+	struct page_request *owner = &data->nobody;
+	int r = 0;
+
+	if (taken->request ? data->has_request_threads : data->has_threads)
+		r = name_thread(data, taken->raw, &cell.thread);
+	if (r == 0 && cell.part == TOTALS_PART_ATTRIBUTED)
+		r = name_group(data, view_of(data, taken), &cell.group);
+	if (r == 0)
+		r = find_owner(data, taken, &owner);
+	if (r == 0)
+		r = page_request_add_cell(data, owner, &cell);
+	if (r < 0)
+		return r;
+	costs_add(&owner->costs, costs);
+	return page_reduce(data);
+}
+
+static bool read_state(const struct record_view *record, enum page_state *ret_state)
+{
+	static const char *const names[_PAGE_STATE_MAX] = {
+		[PAGE_STATE_RUNNING] = "running",
+		[PAGE_STATE_RUN_QUEUE] = "run_queue",
+		[PAGE_STATE_BLOCKED] = "blocked",
+		[PAGE_STATE_UNINTERRUPTIBLE] = "uninterruptible",
+	};
+	struct record_text text;
+
+	if (!record_view_text(record, RECORD_FIELD(slice, state), &text))
+		return false;
+	for (int state = 0; state < _PAGE_STATE_MAX; state++) {
+		if (record_text_is(text, names[state])) {
+			*ret_state = (enum page_state)state;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool read_slice(const struct record_view *record, struct page_slice *ret_slice)
+{
+	int64_t cpu, tid, fiber;
+
+	*ret_slice = (struct page_slice){ 0 };
+	if (!read_state(record, &ret_slice->state) ||
+	    !record_view_count(record, RECORD_FIELD(slice, start_ns), &ret_slice->start_ns) ||
+	    !record_view_count(record, RECORD_FIELD(slice, end_ns), &ret_slice->end_ns) ||
+	    ret_slice->end_ns < ret_slice->start_ns)
+		return false;
+	if (record_view_count(record, RECORD_FIELD(slice, cpu_number), &cpu))
+		ret_slice->cpu_plus_1 = (uint32_t)cpu + 1;
+	if (record_view_count(record, RECORD_FIELD(slice, woken_by_tid), &tid))
+		ret_slice->woken_by_tid = (uint32_t)tid;
+	if (record_view_count(record, RECORD_FIELD(slice, fiber), &fiber))
+		ret_slice->fiber = (uint32_t)fiber;
+	return true;
+}
+
+static int add_slice(struct page_data *data, const struct intake_record *taken)
+{
+	struct page_request *request;
+	struct page_slice slice;
+	int r;
+
+	if (!taken->is_wanted || !taken->request || !read_slice(taken->view, &slice))
+		return 0;
+	r = find_owner(data, taken, &request);
+	if (r == 0)
+		r = name_thread(data, taken->view, &slice.thread);
+	if (r == 0 && request->slice_count == SLICES_OF_REQUEST_MAX) {
+		data->dropped_slices++;
+		return 0;
+	}
+	if (r == 0)
+		r = page_request_add_slice(data, request, &slice);
+	return r < 0 ? r : page_reduce(data);
+}
+
+static int add_sample(struct page_data *data, const struct intake_record *taken)
+{
+	const struct record_view *record = view_of(data, taken);
+	struct page_sample sample = { .wall_ns = record->wall_ns,
+				      .part = totals_part_of(taken->attribution) };
+	struct page_request *request;
+	int r;
+
+	if (!taken->is_wanted)
+		return 0;
+	while (!stacks_weigh(record, sample.measure, &sample.samples, &sample.stands_for_ns))
+		if (sample.measure++ == STACKS_OFF_CPU)
+			return 0;
+	if (data->sample_count >= data->limits.samples) {
+		data->dropped_samples += sample.samples;
+		return 0;
+	}
+	r = find_owner(data, taken, &request);
+	if (r == 0 && sample.part == TOTALS_PART_ATTRIBUTED)
+		r = name_group(data, record, &sample.group);
+	if (r == 0)
+		r = frames_find_sampled(&data->frames, record, &sample.frame);
+	if (r == 0)
+		r = page_request_add_sample(data, request, &sample);
+	return r < 0 ? r : page_reduce(data);
+}
+
+static int take(void *context, const struct intake_record *taken)
+{
+	struct page_data *data = context;
+
+	switch (taken->view->kind) {
+	case RECORD_KIND_CPU:
+		return page_times_add(&data->times, taken->view);
+	case RECORD_KIND_SLICE:
+		return add_slice(data, taken);
+	case RECORD_KIND_SAMPLE:
+		return add_sample(data, taken);
+	default:
+		return 0;
+	}
+}
+
+static int other(void *context, const struct record_view *record)
+{
+	struct page_data *data = context;
+
+	switch (record->kind) {
+	case RECORD_KIND_BALANCE:
+	case RECORD_KIND_GAP:
+	case RECORD_KIND_SELF:
+		return page_times_add(&data->times, record);
+	case RECORD_KIND_STACK:
+		return frames_add(&data->frames, record);
+	default:
+		return 0;
+	}
+}
+
+static int settle(void *context, const struct request *settled)
+{
+	struct page_data *data = context;
+	struct record_text id = request_id(settled);
+	struct page_request *request = page_request_find(data, id.bytes, id.size_bytes);
+
+	if (request && settled->costs.record_count > 0)
+		page_request_close(data, request);
+	else if (request)
+		page_request_remove(data, request);
+	return 0;
+}
+
+const char *page_data_by(const struct page_data *data)
+{
+	const struct grouping *grouping = &data->totals->groupings[0];
+
+	return grouping->is_by_request ? "endpoint" : grouping->by;
+}
+
+int page_data_init(struct page_data *data, struct totals *totals, const struct page_limits *limits)
+{
+	static const struct page_limits usual = {
+		.requests = PAGE_REQUESTS_MAX,
+		.cells = PAGE_CELLS_MAX,
+		.slices = PAGE_SLICES_MAX,
+		.samples = PAGE_SAMPLES_MAX,
+		.times = PAGE_TIMES_MAX,
+		.groups = PAGE_GROUPS_MAX,
+		.threads = PAGE_THREADS_MAX,
+	};
+
+	*data = (struct page_data){
+		.limits = limits ? *limits : usual,
+		.totals = totals,
+		.seed = random_seed(),
+		.has_threads = true,
+		.has_request_threads = true,
+		.listener = { other, take, charge, settle, data },
+	};
+	frames_init(&data->frames);
+	page_names_init(&data->groups, data->limits.groups);
+	page_names_init(&data->threads, data->limits.threads);
+	totals->listener = &data->listener;
+	return page_times_init(&data->times, data->limits.times);
+}
+
+void page_data_deinit(struct page_data *data)
+{
+	while (data->requests)
+		page_request_remove(data, data->requests);
+	free(data->nobody.cells);
+	free(data->nobody.samples);
+	frames_deinit(&data->frames);
+	page_names_deinit(&data->groups);
+	page_names_deinit(&data->threads);
+	page_times_deinit(&data->times);
+	*data = (struct page_data){ 0 };
+}
+
+static int compare_slices(const void *a, const void *b)
+{
+	const struct page_slice *first = a, *second = b;
+
+	return compare_i64(first->start_ns, second->start_ns);
+}
+
+static void find_origin(struct page_data *data)
+{
+	uint64_t origin_ns = data->times.count > 0 ? data->times.times[0].start_ns : 0;
+
+	for (size_t i = 1; i < data->times.count; i++)
+		if (data->times.times[i].start_ns < origin_ns)
+			origin_ns = data->times.times[i].start_ns;
+	data->origin_ns = (int64_t)origin_ns;
+}
+
+int page_data_finish(struct page_data *data)
+{
+	struct page_request *request, *next;
+	int r;
+
+	DL_FOREACH_SAFE(data->requests, request, next) {
+		/* Slices of what no cpu record was wanted of. */
+		if (request->cell_count == 0)
+			page_request_remove(data, request);
+		else if (request->slice_count > 0)
+			qsort(request->slices, request->slice_count, sizeof(*request->slices),
+			      compare_slices);
+	}
+	r = page_reduce_finally(data);
+	if (r == 0)
+		r = frames_finish(&data->frames);
+	page_merge_cells(data);
+	find_origin(data);
+	return r;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The requests of a page: found by their ids while they are open. For page_data.c and
+ * page_reduce.c. */
+#pragma once
+
+#include "reader/report/html/page_data.h"
+
+/* The open one of this id; NULL: there is none. */
+struct page_request *page_request_find(const struct page_data *data, const void *id,
+				       size_t id_bytes);
+/* The same, or a new one. 0, -ENOMEM. */
+int page_request_provide(struct page_data *data, const void *id, size_t id_bytes,
+			 struct page_request **ret_request);
+/* No more will come of it; it stays. */
+void page_request_close(struct page_data *data, struct page_request *request);
+/* Frees it. */
+void page_request_remove(struct page_data *data, struct page_request *request);
+
+/* Each adds a copy; request may be data->nobody. 0, -ENOMEM. */
+int page_request_add_cell(struct page_data *data, struct page_request *request,
+			  const struct page_cell *cell);
+int page_request_add_slice(struct page_data *data, struct page_request *request,
+			   const struct page_slice *slice);
+int page_request_add_sample(struct page_data *data, struct page_request *request,
+			    const struct page_sample *sample);

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "reader/report/html/page_tables.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/display.h"
+#include "reader/report/html/page_text.h"
+
+static const struct {
+	enum row_field field;
+	const char *title;
+} columns[] = {
+	{ ROW_FIELD_REQUESTS, "requests" },
+	{ ROW_FIELD_RATE, "a second" },
+	{ ROW_FIELD_CPU, "CPU" },
+	{ ROW_FIELD_SHARE, "share" },
+	{ ROW_FIELD_CPU_MEAN, "CPU mean" },
+	{ ROW_FIELD_CPU_P50, "CPU p50" },
+	{ ROW_FIELD_CPU_P90, "CPU p90" },
+	{ ROW_FIELD_CPU_P99, "CPU p99" },
+	{ ROW_FIELD_CPU_MAX, "CPU max" },
+	{ ROW_FIELD_WALL_MEAN, "wall mean" },
+	{ ROW_FIELD_WALL_P50, "wall p50" },
+	{ ROW_FIELD_WALL_P90, "wall p90" },
+	{ ROW_FIELD_WALL_P99, "wall p99" },
+	{ ROW_FIELD_WALL_MAX, "wall max" },
+	{ ROW_FIELD_PARKED_MEAN, "parked mean" },
+	{ ROW_FIELD_USER, "user" },
+	{ ROW_FIELD_KERNEL, "kernel" },
+	{ ROW_FIELD_RUN_QUEUE, "run queue" },
+	{ ROW_FIELD_BLOCKED, "blocked" },
+#define BLOCKED(reason, name) { ROW_FIELD_BLOCKED_##reason, "on " #name },
+	BLOCKED_REASONS(BLOCKED)
+#undef BLOCKED
+		{ ROW_FIELD_GVL, "GVL" },
+	{ ROW_FIELD_GC, "GC" },
+	{ ROW_FIELD_SYSCALLS_MEAN, "calls/req" },
+};
+
+static void put(FILE *out, const char *text)
+{
+	page_text_put(out, text, strlen(text));
+}
+
+static const char *unit_name(enum row_field field)
+{
+	static const char *const names[] = {
+		[ROW_UNIT_TEXT] = "text",	[ROW_UNIT_COUNT] = "count", [ROW_UNIT_NS] = "ns",
+		[ROW_UNIT_PERCENT] = "percent", [ROW_UNIT_RATE] = "rate",
+	};
+
+	return names[rows_field_unit(field)];
+}
+
+/* What there is none of, or what nobody measures, has no column. */
+static bool is_shown(const struct rows *rows, enum row_field field)
+{
+	if (field == ROW_FIELD_PARKED_MEAN)
+		return rows_park(rows);
+	if (field == ROW_FIELD_GVL)
+		return rows_measure(rows, COST_GVL);
+	if (field == ROW_FIELD_GC)
+		return rows_measure(rows, COST_GC);
+	return !rows_field_is_reason(field) || rows_has_reason(rows, field);
+}
+
+static void print_head(const struct rows *rows, FILE *out)
+{
+	(void)fputs("<thead><tr><th scope=\"col\" data-field=\"key\">", out);
+	put(out, rows->grouping->by);
+	(void)fputs("</th>", out);
+	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+		if (is_shown(rows, columns[i].field))
+			(void)fprintf(
+				out, "<th scope=\"col\" data-field=\"%s\" data-unit=\"%s\">%s</th>",
+				rows_field_name(columns[i].field), unit_name(columns[i].field),
+				columns[i].title);
+	(void)fputs("</tr></thead>", out);
+}
+
+static void print_label(const struct rows *rows, const struct row *row, FILE *out)
+{
+	struct record_text value;
+
+	switch (row->kind) {
+	case ROW_KIND_GROUP:
+		value = grouping_label(row->group, rows->totals->recording.has_several_hosts);
+		page_text_put(out, value.bytes, value.size_bytes);
+		return;
+	case ROW_KIND_HIDDEN:
+		(void)fprintf(out, "… %zu more", rows->hidden_count);
+		return;
+	case ROW_KIND_WITHOUT_KEY:
+		(void)fputs("(no ", out);
+		put(out, rows->grouping->by);
+		(void)fputc(')', out);
+		return;
+	default:
+		(void)fputs(rows_kind_name(row->kind), out);
+	}
+}
+
+static void print_number(enum row_field field, int64_t number, FILE *out)
+{
+	double value = (double)number / ROWS_PARTS;
+	char text[DISPLAY_NUMBER_BYTES];
+
+	switch (rows_field_unit(field)) {
+	case ROW_UNIT_NS:
+		display_duration(number, text);
+		(void)fputs(text, out);
+		return;
+	case ROW_UNIT_PERCENT:
+		(void)fprintf(out, "%.2f %%", value);
+		return;
+	case ROW_UNIT_RATE:
+		(void)fprintf(out, "%.*f", value < 100 ? 1 : 0, value);
+		return;
+	default:
+		display_number(number, text);
+		(void)fputs(text, out);
+	}
+}
+
+static void print_row(const struct rows *rows, const struct row *row, FILE *out)
+{
+	int64_t number;
+
+	(void)fprintf(out, "\n<tr data-row=\"%s\"><th scope=\"row\">", rows_kind_name(row->kind));
+	print_label(rows, row, out);
+	(void)fputs("</th>", out);
+	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
+		if (!is_shown(rows, columns[i].field))
+			continue;
+		(void)fputs("<td>", out);
+		if (rows_number(rows, row, columns[i].field, &number))
+			print_number(columns[i].field, number, out);
+		else
+			(void)fputc('-', out);
+		(void)fputs("</td>", out);
+	}
+	(void)fputs("</tr>", out);
+}
+
+int page_tables_groups(const struct totals *totals, const struct format_options *options, FILE *out)
+{
+	const struct grouping *grouping = &totals->groupings[0];
+	struct rows rows;
+	int r = rows_init(&rows, totals, grouping, options->sort, options->top_count);
+
+	if (r < 0)
+		return r;
+	print_head(&rows, out);
+	(void)fputs("<tbody>", out);
+	for (size_t i = 0; i < rows_count(&rows) && !ferror(out); i++) {
+		struct row row = rows_at(&rows, i);
+
+		print_row(&rows, &row, out);
+	}
+	(void)fputs("</tbody>", out);
+	rows_deinit(&rows);
+	return 0;
+}
+
+static void print_fact(const char *label, const char *value, FILE *out)
+{
+	(void)fprintf(out, "\n<tr><th scope=\"row\">%s</th><td>", label);
+	put(out, value);
+	(void)fputs("</td></tr>", out);
+}
+
+static void print_part(const char *label, int64_t ns, int64_t whole_ns, FILE *out)
+{
+	char duration[DISPLAY_NUMBER_BYTES], text[2 * DISPLAY_NUMBER_BYTES] = "";
+
+	display_duration(ns, duration);
+	if (whole_ns > 0)
+		(void)snprintf(text, sizeof(text), "%s = %.2f %%", duration,
+			       100.0 * (double)ns / (double)whole_ns);
+	print_fact(label, whole_ns > 0 ? text : duration, out);
+}
+
+static void print_count(const char *label, int64_t count, const char *unit, FILE *out)
+{
+	char number[DISPLAY_NUMBER_BYTES], text[2 * DISPLAY_NUMBER_BYTES];
+
+	display_number(count, number);
+	(void)snprintf(text, sizeof(text), "%s%s", number, unit);
+	print_fact(label, text, out);
+}
+
+static void print_losses(const struct books *books, FILE *out)
+{
+	for (int i = 0; i < _COUNTER_MAX; i++)
+		if (books->losses[i] > 0)
+			print_count(books_loss_name((enum counter)i), books->losses[i], "", out);
+	if (books->gap_count > 0)
+		print_count("records dropped", books->dropped_records, "", out);
+}
+
+static void print_cost(const struct totals *totals, FILE *out)
+{
+	const struct own_cost *cost = &totals->own_cost;
+	int64_t observed_ns =
+		costs_has(&totals->observed, COST_CPU) ? totals->observed.sums[COST_CPU] : 0;
+
+	if (cost->record_count > 0)
+		print_part("Correlator's own CPU", cost->cpu_ns, observed_ns, out);
+	if (cost->has_programs)
+		print_part("in its BPF programs", cost->run_ns, observed_ns, out);
+}
+
+void page_tables_books(const struct totals *totals, FILE *out)
+{
+	const struct books *books = &totals->books;
+
+	if (books->balance_count > 0) {
+		print_part("the kernel's exec time", books->exec_ns, 0, out);
+		print_part("attributed", books->attributed_ns, books->exec_ns, out);
+		print_part("unattributed", books->unattributed_ns, books->exec_ns, out);
+		print_part("overflow", books->overflow_ns, books->exec_ns, out);
+		print_count("residual", books_residual_ns(books), " ns", out);
+	}
+	print_losses(books, out);
+	print_cost(totals, out);
+}
+
+static void print_files(const struct format_options *options, FILE *out)
+{
+	char number[DISPLAY_NUMBER_BYTES];
+
+	for (size_t i = 0; i < options->file_count; i++) {
+		const struct format_file *file = &options->files[i];
+
+		(void)fputs("\n<div><dt>recording</dt><dd>", out);
+		put(out, file->name);
+		display_number((int64_t)file->entry_count, number);
+		(void)fprintf(out, ", %s records%s%s</dd></div>", number,
+			      file->is_truncated ? ", truncated" : "",
+			      file->damaged_places > 0 ? ", DAMAGED: some are missing" : "");
+	}
+}
+
+static void print_definition(const char *label, const char *value, FILE *out)
+{
+	if (value[0] == '\0')
+		return;
+	(void)fprintf(out, "\n<div><dt>%s</dt><dd>", label);
+	put(out, value);
+	(void)fputs("</dd></div>", out);
+}
+
+static void print_time(const struct recording *recording, FILE *out)
+{
+	time_t seconds = (time_t)(recording->start_ns / NS_PER_S);
+	char duration[DISPLAY_NUMBER_BYTES], text[128];
+	struct tm utc;
+
+	if (recording->end_ns == 0 || !gmtime_r(&seconds, &utc))
+		return;
+	display_duration((int64_t)(recording_duration_ns(recording) & INT64_MAX), duration);
+	(void)strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &utc);
+	print_definition("from", text, out);
+	print_definition("for", duration, out);
+}
+
+static void print_mode(const struct recording *recording, FILE *out)
+{
+	const struct recording_mode *mode = &recording->modes[0];
+	char text[2 * RECORDING_TEXT_BYTES];
+
+	if (recording->mode_count == 0)
+		return;
+	(void)snprintf(text, sizeof(text), "%s%s%s", mode->mode,
+		       mode->has_kernel_split ? "" : ", without user/kernel split",
+		       recording->mode_count > 1 ? ", and changed" : "");
+	print_definition("mode", text, out);
+}
+
+void page_tables_facts(const struct totals *totals, const struct format_options *options, FILE *out)
+{
+	const struct recording *recording = &totals->recording;
+
+	print_files(options, out);
+	print_time(recording, out);
+	print_mode(recording, out);
+	print_definition("kernel", recording->kernel_release, out);
+	print_definition("correlator", recording->tool_version, out);
+	for (size_t i = 0; i < totals->filter.condition_count; i++) {
+		char text[256];
+
+		filter_describe(&totals->filter.conditions[i], text);
+		print_definition("only", text, out);
+	}
+}

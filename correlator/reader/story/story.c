@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "reader/story/story.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/compare.h"
+#include "base/display.h"
+#include "record/blocked.h"
+#include "requests/attribution.h"
+
+enum {
+	ROOM_FIRST = 64,
+	LIKENESS_MIN = 4, /* so many characters in common in front make a hint, */
+	LIKENESS_PART = 1000, /* and more than any of them that one is part of the other */
+};
+
+static const char *const state_names[_STORY_STATE_MAX] = {
+	[STORY_STATE_RUNNING] = "running",
+	[STORY_STATE_RUN_QUEUE] = "run_queue",
+	[STORY_STATE_BLOCKED] = "blocked",
+	[STORY_STATE_UNINTERRUPTIBLE] = "uninterruptible",
+};
+
+const char *story_state_name(enum story_state state)
+{
+	return state_names[state];
+}
+
+void story_deinit(struct story *story)
+{
+	for (int measure = 0; measure < _STACKS_MEASURE_MAX; measure++)
+		stacks_deinit(&story->stacks[measure]);
+	beside_deinit(&story->beside);
+	story_threads_deinit(&story->threads);
+	free(story->windows);
+	free(story->slices);
+	*story = (struct story){ 0 };
+}
+
+bool story_is_there(const struct story *story)
+{
+	return story->costs.record_count > 0;
+}
+
+bool story_has_slices(const struct story *story)
+{
+	return story->slice_count > 0;
+}
+
+const char *story_value(const struct story *story, const char *key)
+{
+	for (size_t i = 0; i < story->key_count; i++)
+		if (strcmp(story->keys[i].name, key) == 0)
+			return story->keys[i].value;
+	return NULL;
+}
+
+void story_comm(const struct story *story, const struct story_thread *thread,
+		char ret_comm[static STORY_VALUE_BYTES])
+{
+	struct recording_process_info info;
+	const void *cursor = NULL;
+
+	ret_comm[0] = '\0';
+	while (recording_next_process(&story->totals->recording, &cursor, &info))
+		if (info.pid == thread->key.pid && strcmp(info.host_name, thread->host->name) == 0)
+			(void)display_escape(info.comm, strlen(info.comm), ret_comm,
+					     STORY_VALUE_BYTES);
+}
+
+/* 0 and room for one more of size bytes each; -ENOMEM. */
+static int make_room(void **items, size_t count, size_t *room, size_t size_bytes)
+{
+	size_t wanted = *room > 0 ? 2 * *room : ROOM_FIRST;
+	void *grown;
+
+	if (count < *room)
+		return 0;
+	grown = realloc(*items, wanted * size_bytes);
+	if (!grown)
+		return -ENOMEM;
+	*items = grown;
+	*room = wanted;
+	return 0;
+}
+
+static void extend(struct story *story, const struct story_thread *thread, int64_t start_ns,
+		   int64_t end_ns)
+{
+	if (story->last_ns == 0 || start_ns < story->first_ns)
+		story->first_ns = start_ns;
+	if (end_ns > story->last_ns)
+		story->last_ns = end_ns;
+	if (thread)
+		story_host_extend(thread->host, start_ns, end_ns);
+}
+
+/* False: it has no more room for keys. */
+static struct story_key *find_key(struct story *story, const char *name)
+{
+	for (size_t i = 0; i < story->key_count; i++)
+		if (strcmp(story->keys[i].name, name) == 0)
+			return &story->keys[i];
+	if (story->key_count == STORY_KEYS_MAX)
+		return NULL;
+	(void)snprintf(story->keys[story->key_count].name, RECORDING_TEXT_BYTES, "%s", name);
+	return &story->keys[story->key_count++];
+}
+
+static void note_key(struct story *story, const struct record_field *field)
+{
+	char name[RECORDING_TEXT_BYTES], value[STORY_VALUE_BYTES];
+	struct story_key *key;
+
+	if (!field->is_key || record_text_is(field->name, "request_id") ||
+	    field->text.size_bytes == 0)
+		return;
+	(void)display_escape(field->name.bytes, field->name.size_bytes, name, sizeof(name));
+	(void)display_escape(field->text.bytes, field->text.size_bytes, value, sizeof(value));
+	key = find_key(story, name);
+	if (!key)
+		return;
+	key->has_several |= key->value[0] != '\0' && strcmp(key->value, value) != 0;
+	memcpy(key->value, value, sizeof(value));
+}
+
+static int keep_window(struct story *story, const struct story_window *window)
+{
+	int r;
+
+	if (story->window_count == STORY_WINDOWS_MAX) {
+		story->windows_left_out++;
+		return 0;
+	}
+	r = make_room((void **)&story->windows, story->window_count, &story->window_room,
+		      sizeof(*window));
+	if (r == 0)
+		story->windows[story->window_count++] = *window;
+	return r;
+}
+
+static int add_own_cpu(struct story *story, const struct record_view *record,
+		       struct story_thread *thread)
+{
+	struct story_window window = { .thread = thread,
+				       .wall_ns = (int64_t)(record->wall_ns & INT64_MAX),
+				       .costs = costs_of_record(record) };
+
+	(void)record_view_count(record, RECORD_FIELD(cpu, window_ns), &window.window_ns);
+	costs_add(&story->costs, &window.costs);
+	story->is_inherited |= attribution_of(record) == ATTRIBUTION_INHERITED;
+	for (size_t i = 0; i < record->field_count; i++)
+		note_key(story, &record->fields[i]);
+	if (!window.costs.lacks_span)
+		extend(story, thread, window.costs.first_ns, window.costs.last_ns);
+	if (!thread) {
+		story->windows_left_out++;
+		return 0;
+	}
+	costs_add(&thread->costs, &window.costs);
+	return keep_window(story, &window);
+}
+
+static bool read_state(const struct record_view *record, enum story_state *ret_state)
+{
+	struct record_text text;
+
+	if (!record_view_text(record, RECORD_FIELD(slice, state), &text))
+		return false;
+	for (int state = 0; state < _STORY_STATE_MAX; state++) {
+		if (record_text_is(text, state_names[state])) {
+			*ret_state = (enum story_state)state;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* False: it does not say what was when, or nothing that can have been. */
+static bool read_slice(const struct record_view *record, struct story_slice *ret_slice)
+{
+	struct record_text blocked_on;
+	int64_t cpu_number;
+
+	*ret_slice = (struct story_slice){ .cpu_number = -1, .blocked_on = -1 };
+	if (!read_state(record, &ret_slice->state) ||
+	    !record_view_count(record, RECORD_FIELD(slice, start_ns), &ret_slice->start_ns) ||
+	    !record_view_count(record, RECORD_FIELD(slice, end_ns), &ret_slice->end_ns) ||
+	    ret_slice->end_ns < ret_slice->start_ns)
+		return false;
+	(void)record_view_count(record, RECORD_FIELD(slice, cpu_ns), &ret_slice->cpu_ns);
+	(void)record_view_count(record, RECORD_FIELD(slice, fiber), &ret_slice->fiber);
+	(void)record_view_count(record, RECORD_FIELD(slice, woken_by_pid),
+				&ret_slice->woken_by_pid);
+	(void)record_view_count(record, RECORD_FIELD(slice, woken_by_tid),
+				&ret_slice->woken_by_tid);
+	if (record_view_text(record, RECORD_FIELD(slice, blocked_on), &blocked_on))
+		ret_slice->blocked_on = blocked_find(blocked_on.bytes, blocked_on.size_bytes);
+	if (record_view_count(record, RECORD_FIELD(slice, cpu_number), &cpu_number) &&
+	    cpu_number <= INT32_MAX)
+		ret_slice->cpu_number =
+			ret_slice->state == STORY_STATE_RUNNING ? (int32_t)cpu_number : -1;
+	return true;
+}
+
+static void note_fiber(struct story_thread *thread, int64_t fiber)
+{
+	if (fiber == 0)
+		return;
+	thread->has_several_fibers |= thread->fiber != 0 && thread->fiber != fiber;
+	thread->fiber = fiber;
+}
+
+static int add_own_slice(struct story *story, const struct record_view *record,
+			 struct story_thread *thread)
+{
+	struct story_slice slice;
+	int r;
+
+	if (!thread || !read_slice(record, &slice) || story->slice_count == STORY_SLICES_MAX) {
+		story->slices_left_out++;
+		return 0;
+	}
+	slice.thread = thread;
+	note_fiber(thread, slice.fiber);
+	r = make_room((void **)&story->slices, story->slice_count, &story->slice_room,
+		      sizeof(slice));
+	if (r < 0)
+		return r;
+	story->slices[story->slice_count++] = slice;
+	thread->slice_count++;
+	saturated_add_to(&thread->state_ns[slice.state], slice.state == STORY_STATE_RUNNING
+								 ? slice.cpu_ns
+								 : slice.end_ns - slice.start_ns);
+	extend(story, thread, slice.start_ns, slice.end_ns);
+	return 0;
+}
+
+static int add_own(struct story *story, const struct intake_record *taken,
+		   struct story_thread *thread)
+{
+	if (!taken->is_wanted) {
+		story->is_left_out = true;
+		return 0;
+	}
+	return taken->view->kind == RECORD_KIND_CPU ? add_own_cpu(story, taken->view, thread)
+						    : add_own_slice(story, taken->view, thread);
+}
+
+static size_t common_length(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
+{
+	size_t length = 0;
+
+	while (length < a_bytes && length < b_bytes && a[length] == b[length])
+		length++;
+	return length;
+}
+
+static size_t likeness(const char *wanted, struct record_text id)
+{
+	size_t wanted_bytes = strlen(wanted);
+	size_t common = common_length(wanted, wanted_bytes, id.bytes, id.size_bytes);
+
+	if (id.size_bytes >= LIKENESS_MIN && wanted_bytes >= LIKENESS_MIN &&
+	    (memmem(id.bytes, id.size_bytes, wanted, wanted_bytes) ||
+	     memmem(wanted, wanted_bytes, id.bytes, id.size_bytes)))
+		return LIKENESS_PART + common;
+	return common >= LIKENESS_MIN ? common : 0;
+}
+
+/* The request may never come: those whose id is like it, which may be meant. */
+static void note_hint(struct story *story, struct record_text id)
+{
+	struct story_hint hint = { .likeness = likeness(story->request_id, id) };
+
+	if (hint.likeness <= story->hints[STORY_HINTS_MAX - 1].likeness)
+		return;
+	(void)display_escape(id.bytes, id.size_bytes, hint.request_id, sizeof(hint.request_id));
+	for (size_t i = 0; i < STORY_HINTS_MAX; i++) {
+		struct story_hint next = story->hints[i];
+
+		if (strcmp(next.request_id, hint.request_id) == 0)
+			return;
+		if (hint.likeness > next.likeness) {
+			story->hints[i] = hint;
+			hint = next;
+		}
+	}
+}
+
+static int add_other(struct story *story, const struct record_view *record,
+		     struct story_thread *thread, struct record_text id)
+{
+	struct record_text endpoint = { "", 0 };
+	struct beside_stretch stretch = { .cpu_number = -1 };
+	struct costs costs;
+
+	if (story->costs.record_count == 0 && id.size_bytes > 0)
+		note_hint(story, id);
+	if (!thread)
+		return 0;
+	(void)record_view_text(record, "endpoint", &endpoint);
+	if (record->kind == RECORD_KIND_SLICE) {
+		struct story_slice slice;
+
+		if (!read_slice(record, &slice) || slice.state != STORY_STATE_RUNNING)
+			return 0;
+		stretch = (struct beside_stretch){ NULL,	 slice.start_ns,   slice.end_ns,
+						   slice.cpu_ns, slice.cpu_number, true };
+	} else {
+		costs = costs_of_record(record);
+		if (costs.lacks_span || !costs_has(&costs, COST_CPU))
+			return 0;
+		stretch.start_ns = costs.first_ns;
+		stretch.end_ns = costs.last_ns;
+		stretch.cpu_ns = costs.sums[COST_CPU];
+	}
+	return beside_add(&story->beside, thread, id, endpoint, stretch);
+}
+
+static bool is_own(const struct story *story, const struct intake_record *taken,
+		   struct record_text *ret_id)
+{
+	*ret_id = (struct record_text){ "", 0 };
+	if (taken->request)
+		*ret_id = open_request_id(&taken->request->open);
+	return ret_id->size_bytes > 0 && record_text_is(*ret_id, story->request_id);
+}
+
+static int add_activity(struct story *story, const struct intake_record *taken)
+{
+	struct story_thread *thread;
+	struct record_text id;
+	int r = story_threads_touch(&story->threads, taken->view, taken->number, &thread);
+
+	if (r < 0)
+		return r;
+	if (is_own(story, taken, &id))
+		return add_own(story, taken, thread);
+	return add_other(story, taken->view, thread, id);
+}
+
+static int add_stacks(struct story *story, const struct record_view *record)
+{
+	int r = 0;
+
+	for (int measure = 0; measure < _STACKS_MEASURE_MAX && r == 0; measure++)
+		r = stacks_add(&story->stacks[measure], record);
+	return r;
+}
+
+static int take(void *context, const struct intake_record *taken)
+{
+	struct story *story = context;
+	enum record_kind kind = taken->view->kind;
+	struct record_text id;
+	int r = 0;
+
+	if (kind == RECORD_KIND_CPU || kind == RECORD_KIND_SLICE)
+		r = add_activity(story, taken);
+	if (r == 0 && taken->is_wanted && is_own(story, taken, &id) &&
+	    (kind == RECORD_KIND_CPU || kind == RECORD_KIND_SAMPLE))
+		r = add_stacks(story, taken->view);
+	return r;
+}
+
+/* Frames of others, too: which of them are its own is known at its samples. */
+static int other(void *context, const struct record_view *record)
+{
+	return record->kind == RECORD_KIND_STACK ? add_stacks(context, record) : 0;
+}
+
+void story_init(struct story *story, struct totals *totals, const char *request_id)
+{
+	*story = (struct story){ .request_id = request_id,
+				 .totals = totals,
+				 .listener = { .other = other, .take = take, .context = story } };
+	story_threads_init(&story->threads);
+	beside_init(&story->beside);
+	for (int measure = 0; measure < _STACKS_MEASURE_MAX; measure++)
+		stacks_init(&story->stacks[measure], (enum stacks_measure)measure,
+			    &(struct filter){ 0 });
+	totals->listener = &story->listener;
+}
+
+int story_add(struct story *story, const struct record_view *record)
+{
+	return totals_add(story->totals, record);
+}
+
+static int64_t begin_of(const struct story_window *window)
+{
+	return window->costs.lacks_span ? window->wall_ns - window->window_ns
+					: window->costs.first_ns;
+}
+
+static int compare_windows(const void *a, const void *b)
+{
+	const struct story_window *one = a, *other = b;
+	int order = compare_i64(begin_of(one), begin_of(other));
+
+	return order ? order : story_thread_compare(one->thread, other->thread);
+}
+
+static int compare_slices(const void *a, const void *b)
+{
+	const struct story_slice *one = a, *other = b;
+	int order = compare_i64(one->start_ns, other->start_ns);
+
+	if (order == 0)
+		order = story_thread_compare(one->thread, other->thread);
+	return order ? order : compare_i64(one->end_ns, other->end_ns);
+}
+
+/* In the order of the threads, and of each by time. */
+static int compare_slices_of_threads(const void *a, const void *b)
+{
+	const struct story_slice *one = a, *other = b;
+	int order = story_thread_compare(one->thread, other->thread);
+
+	return order ? order : compare_slices(a, b);
+}
+
+/* What it waited for is the CPU that it ran on next: a wait may be in several parts, as windows
+ * end. */
+static size_t find_waits(const struct story *story, struct beside_wait *waits)
+{
+	const struct story_thread *thread = NULL;
+	int64_t next_cpu = -1;
+	size_t count = 0;
+
+	for (size_t i = story->slice_count; i-- > 0;) {
+		const struct story_slice *slice = &story->slices[i];
+
+		if (slice->state != STORY_STATE_RUN_QUEUE) {
+			thread = slice->thread;
+			next_cpu = slice->cpu_number;
+		} else if (slice->thread == thread && next_cpu >= 0) {
+			waits[count++] = (struct beside_wait){ .host = slice->thread->host,
+							       .cpu_number = next_cpu,
+							       .start_ns = slice->start_ns,
+							       .end_ns = slice->end_ns };
+		}
+	}
+	return count;
+}
+
+static void sort(void *items, size_t count, size_t size_bytes,
+		 int (*compare)(const void *, const void *))
+{
+	if (count > 0)
+		qsort(items, count, size_bytes, compare);
+}
+
+int story_finish(struct story *story)
+{
+	_cleanup_free_ struct beside_wait *waits = calloc(story->slice_count + 1, sizeof(*waits));
+	size_t wait_count;
+	int r = waits ? 0 : -ENOMEM;
+
+	for (int measure = 0; measure < _STACKS_MEASURE_MAX && r == 0; measure++)
+		r = stacks_finish(&story->stacks[measure]);
+	if (r < 0)
+		return r;
+	sort(story->slices, story->slice_count, sizeof(*story->slices), compare_slices_of_threads);
+	wait_count = find_waits(story, waits);
+	sort(story->slices, story->slice_count, sizeof(*story->slices), compare_slices);
+	sort(story->windows, story->window_count, sizeof(*story->windows), compare_windows);
+	return beside_finish(&story->beside, story_has_slices(story), waits, wait_count);
+}
+
+const struct group *story_endpoint(const struct story *story)
+{
+	const char *endpoint = story_value(story, "endpoint");
+	const struct group *group = story->totals->groupings[0].groups;
+	char value[STORY_VALUE_BYTES];
+
+	for (; endpoint && group; group = group->hh.next) {
+		(void)display_escape(group->value, group->value_bytes, value, sizeof(value));
+		if (strcmp(value, endpoint) == 0)
+			return group;
+	}
+	return NULL;
+}
+
+int64_t story_slices_lost(const struct story *story)
+{
+	return story->totals->books.losses[COUNTER_SLICE_LOST];
+}
+
+bool story_beside_is_incomplete(const struct story *story)
+{
+	bool is_incomplete = story->beside.is_full || story->threads.is_full;
+
+	for (size_t i = 0; i < story->threads.host_count; i++)
+		is_incomplete |= beside_is_incomplete(&story->beside, &story->threads.hosts[i]);
+	return is_incomplete;
+}

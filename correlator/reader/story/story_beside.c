@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "reader/story/story_beside.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/compare.h"
+#include "base/display.h"
+#include "base/hash.h"
+#include "base/random.h"
+
+enum {
+	STRETCHES_FIRST = 1024
+};
+
+void beside_init(struct beside *beside)
+{
+	*beside = (struct beside){ .seed = random_seed(), .judged_from_ns = INT64_MAX };
+}
+
+static void forget(struct beside *beside, struct neighbour *neighbour)
+{
+	HASH_DELETE(hh, beside->neighbours, neighbour);
+	free(neighbour);
+}
+
+void beside_deinit(struct beside *beside)
+{
+	struct neighbour *neighbour, *next;
+
+	HASH_ITER(hh, beside->neighbours, neighbour, next)
+		forget(beside, neighbour);
+	free(beside->stretches);
+	free(beside->ranking);
+	*beside = (struct beside){ 0 };
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* How much of it was in the request's span. */
+static int64_t cpu_in_span(const struct beside_stretch *stretch, bool *ret_is_at_most)
+{
+	const struct story_host *host = stretch->who->thread->host;
+	int64_t common_ns;
+
+	*ret_is_at_most = false;
+	if (!host->has_span)
+		return 0;
+	common_ns =
+		smaller(stretch->end_ns, host->last_ns) - larger(stretch->start_ns, host->first_ns);
+	if (common_ns <= 0)
+		return 0;
+	if (common_ns == stretch->end_ns - stretch->start_ns)
+		return stretch->cpu_ns;
+	*ret_is_at_most = !stretch->is_slice;
+	return smaller(common_ns, stretch->cpu_ns);
+}
+
+static void judge(const struct beside_stretch *stretch)
+{
+	struct neighbour *who = stretch->who;
+	bool is_at_most;
+	int64_t cpu_ns = cpu_in_span(stretch, &is_at_most);
+
+	saturated_add_to(stretch->is_slice ? &who->cpu_ns : &who->window_cpu_ns, cpu_ns);
+	who->is_at_most |= is_at_most;
+	who->stretch_count--;
+}
+
+/* The request may turn out to be longer than is known by now. */
+static void note_judged(struct beside *beside, const struct beside_stretch *stretch)
+{
+	const struct story_host *host = stretch->who->thread->host;
+
+	if (!host->has_span || stretch->start_ns < host->first_ns)
+		beside->judged_until_ns =
+			larger(beside->judged_until_ns,
+			       host->has_span ? smaller(stretch->end_ns, host->first_ns)
+					      : stretch->end_ns);
+	if (host->has_span && stretch->end_ns > host->last_ns)
+		beside->judged_from_ns =
+			smaller(beside->judged_from_ns, larger(stretch->start_ns, host->last_ns));
+}
+
+static void judge_oldest(struct beside *beside)
+{
+	const struct beside_stretch *stretch = &beside->stretches[beside->oldest];
+	struct neighbour *who = stretch->who;
+
+	judge(stretch);
+	note_judged(beside, stretch);
+	if (who->stretch_count == 0 && who->cpu_ns == 0 && who->window_cpu_ns == 0)
+		forget(beside, who);
+}
+
+/* 0 and a place for one more stretch; -ENOMEM. */
+static int make_room(struct beside *beside, struct beside_stretch **ret_place)
+{
+	if (beside->stretch_count == BESIDE_STRETCHES_MAX) {
+		judge_oldest(beside);
+		*ret_place = &beside->stretches[beside->oldest];
+		beside->oldest = (beside->oldest + 1) % BESIDE_STRETCHES_MAX;
+		return 0;
+	}
+	if (beside->stretch_count == beside->stretch_room) {
+		size_t room = beside->stretch_room > 0 ? 2 * beside->stretch_room : STRETCHES_FIRST;
+		struct beside_stretch *grown =
+			realloc(beside->stretches, room * sizeof(*beside->stretches));
+
+		if (!grown)
+			return -ENOMEM;
+		beside->stretches = grown;
+		beside->stretch_room = room;
+	}
+	*ret_place = &beside->stretches[beside->stretch_count++];
+	return 0;
+}
+
+static int open_neighbour(struct beside *beside, const struct story_thread *thread,
+			  struct record_text request_id, const uint64_t key[static 2],
+			  unsigned int hash, struct neighbour **ret_neighbour)
+{
+	_cleanup_free_ struct neighbour *neighbour = NULL;
+
+	if (HASH_COUNT(beside->neighbours) == BESIDE_NEIGHBOURS_MAX) {
+		beside->is_full = true;
+		return 0;
+	}
+	neighbour = calloc(1, sizeof(*neighbour));
+	if (!neighbour)
+		return -ENOMEM;
+	neighbour->thread = thread;
+	memcpy(neighbour->key, key, sizeof(neighbour->key));
+	(void)display_escape(request_id.bytes, request_id.size_bytes, neighbour->request_id,
+			     sizeof(neighbour->request_id));
+	HASH_ADD_KEYPTR_BYHASHVALUE(hh, beside->neighbours, neighbour->key, sizeof(neighbour->key),
+				    hash, neighbour);
+	if (!neighbour->hh.tbl)
+		return -ENOMEM;
+	*ret_neighbour = TAKE_PTR(neighbour);
+	return 0;
+}
+
+/* By the request that it worked for; what was in none by its endpoint. */
+static int find_neighbour(struct beside *beside, const struct story_thread *thread,
+			  struct record_text request_id, struct record_text endpoint,
+			  struct neighbour **ret_neighbour)
+{
+	struct record_text name = request_id.size_bytes > 0 ? request_id : endpoint;
+	uint64_t seed = request_id.size_bytes > 0 ? beside->seed : ~beside->seed;
+	uint64_t key[2] = { (uint64_t)(uintptr_t)thread,
+			    hash_bytes(seed, name.bytes, name.size_bytes) };
+	unsigned int hash = hash_table_key(beside->seed, key, sizeof(key));
+
+	HASH_FIND_BYHASHVALUE(hh, beside->neighbours, key, sizeof(key), hash, *ret_neighbour);
+	return *ret_neighbour
+		       ? 0
+		       : open_neighbour(beside, thread, request_id, key, hash, ret_neighbour);
+}
+
+int beside_add(struct beside *beside, const struct story_thread *thread,
+	       struct record_text request_id, struct record_text endpoint,
+	       struct beside_stretch stretch)
+{
+	struct beside_stretch *place;
+	int r;
+
+	if (stretch.cpu_ns == 0 || stretch.end_ns < stretch.start_ns)
+		return 0;
+	r = find_neighbour(beside, thread, request_id, endpoint, &stretch.who);
+	if (r < 0 || !stretch.who)
+		return r;
+	if (endpoint.size_bytes > 0)
+		(void)display_escape(endpoint.bytes, endpoint.size_bytes, stretch.who->endpoint,
+				     sizeof(stretch.who->endpoint));
+	stretch.who->stretch_count++;
+	r = make_room(beside, &place);
+	if (r == 0)
+		*place = stretch;
+	return r;
+}
+
+static int compare_places(const struct beside_wait *a, const struct beside_wait *b)
+{
+	int order = compare_u64((uintptr_t)a->host, (uintptr_t)b->host);
+
+	return order ? order : compare_i64(a->cpu_number, b->cpu_number);
+}
+
+static int compare_waits(const void *a, const void *b)
+{
+	const struct beside_wait *one = a, *other = b;
+	int order = compare_places(one, other);
+
+	return order ? order : compare_i64(one->start_ns, other->start_ns);
+}
+
+/* Two threads of a request may wait for one CPU at once: sorted, and each instant is in one. */
+static size_t join_waits(struct beside_wait *waits, size_t wait_count)
+{
+	size_t count = 0;
+
+	if (wait_count > 0)
+		qsort(waits, wait_count, sizeof(*waits), compare_waits);
+	for (size_t i = 0; i < wait_count; i++) {
+		struct beside_wait *last = count > 0 ? &waits[count - 1] : NULL;
+		bool is_same_place = last && compare_places(last, &waits[i]) == 0;
+
+		if (is_same_place && waits[i].start_ns <= last->end_ns) {
+			last->end_ns = larger(last->end_ns, waits[i].end_ns);
+			continue;
+		}
+		waits[count] = waits[i];
+		waits[count].before_ns =
+			is_same_place ? last->before_ns + (last->end_ns - last->start_ns) : 0;
+		count++;
+	}
+	return count;
+}
+
+/* How long was waited for this CPU up to an instant. */
+static int64_t waited_until(const struct beside_wait *waits, size_t count,
+			    const struct beside_wait *instant)
+{
+	size_t low = 0, high = count;
+	const struct beside_wait *last;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (compare_waits(&waits[middle], instant) <= 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0)
+		return 0;
+	last = &waits[low - 1];
+	if (compare_places(last, instant) != 0)
+		return 0;
+	return last->before_ns + smaller(last->end_ns, instant->start_ns) - last->start_ns;
+}
+
+static void judge_ahead(const struct beside_stretch *stretch, const struct beside_wait *waits,
+			size_t wait_count)
+{
+	struct beside_wait start = { .host = stretch->who->thread->host,
+				     .cpu_number = stretch->cpu_number,
+				     .start_ns = stretch->start_ns };
+	struct beside_wait end = start;
+
+	if (!stretch->is_slice || stretch->cpu_number < 0)
+		return;
+	end.start_ns = stretch->end_ns;
+	saturated_add_to(&stretch->who->ahead_ns, waited_until(waits, wait_count, &end) -
+							  waited_until(waits, wait_count, &start));
+}
+
+static int compare_neighbours(const void *a, const void *b)
+{
+	const struct neighbour *one = *(const struct neighbour *const *)a;
+	const struct neighbour *other = *(const struct neighbour *const *)b;
+	int order = compare_i64(other->cpu_ns, one->cpu_ns);
+
+	if (order == 0)
+		order = strcmp(one->request_id, other->request_id);
+	return order ? order : compare_i64(one->thread->key.tid, other->thread->key.tid);
+}
+
+static int rank(struct beside *beside)
+{
+	size_t room = HASH_COUNT(beside->neighbours);
+	struct neighbour *neighbour, *next;
+
+	if (room == 0)
+		return 0;
+	beside->ranking = calloc(room, sizeof(*beside->ranking));
+	if (!beside->ranking)
+		return -ENOMEM;
+	HASH_ITER(hh, beside->neighbours, neighbour, next) {
+		if (neighbour->cpu_ns > 0)
+			beside->ranking[beside->ranking_count++] = neighbour;
+	}
+	if (beside->ranking_count > 0)
+		qsort(beside->ranking, beside->ranking_count, sizeof(*beside->ranking),
+		      compare_neighbours);
+	return 0;
+}
+
+int beside_finish(struct beside *beside, bool by_slices, struct beside_wait *waits,
+		  size_t wait_count)
+{
+	struct neighbour *neighbour, *next;
+
+	wait_count = join_waits(waits, wait_count);
+	for (size_t i = 0; i < beside->stretch_count; i++) {
+		judge(&beside->stretches[i]);
+		judge_ahead(&beside->stretches[i], waits, wait_count);
+	}
+	HASH_ITER(hh, beside->neighbours, neighbour, next) {
+		if (!by_slices)
+			neighbour->cpu_ns = neighbour->window_cpu_ns;
+		neighbour->is_at_most &= !by_slices;
+	}
+	return rank(beside);
+}
+
+bool beside_is_incomplete(const struct beside *beside, const struct story_host *host)
+{
+	return host->has_span &&
+	       (host->first_ns < beside->judged_until_ns || host->last_ns > beside->judged_from_ns);
+}

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "recorder/metrics/request_figures.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <utlist.h>
+
+#include "base/hash.h"
+#include "base/hash_table.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "requests/request_charge.h"
+#include "requests/request_tracker.h"
+
+/* Three to four for each factor of ten, as requests of a web server spread. */
+const struct metrics_bucket metrics_buckets[METRICS_BUCKETS] = {
+	{ 100000, "0.0001" },	 { 250000, "0.00025" },	  { 500000, "0.0005" },
+	{ 1000000, "0.001" },	 { 2500000, "0.0025" },	  { 5000000, "0.005" },
+	{ 10000000, "0.01" },	 { 25000000, "0.025" },	  { 50000000, "0.05" },
+	{ 100000000, "0.1" },	 { 250000000, "0.25" },	  { 500000000, "0.5" },
+	{ 1000000000, "1.0" },	 { 2500000000, "2.5" },	  { 5000000000, "5.0" },
+	{ 10000000000, "10.0" }, { 30000000000, "30.0" }, { 60000000000, "60.0" },
+	{ 0, "+Inf" },
+};
+
+/* Which series a value has. */
+struct place {
+	size_t index;
+	uint32_t pid; /* whose request brought it */
+	uint64_t used_ns; /* by the clock of the tracker */
+	UT_hash_handle hh;
+	struct place *prev, *next; /* in the order of their last use */
+	char value[METRICS_VALUE_BYTES];
+};
+
+/* A process that has brought some. */
+struct owner {
+	uint32_t pid;
+	size_t places;
+	UT_hash_handle hh;
+};
+
+struct request_metrics {
+	char *key;
+	struct request_tracker *tracker;
+	struct place *places; /* uthash; METRICS_OTHER's, too */
+	struct place *oldest; /* utlist, of the others: not used for longest */
+	struct owner *owners; /* uthash */
+	uint64_t seed;
+	struct request_figures *figures;
+};
+
+static size_t room_bytes(size_t series_max)
+{
+	return sizeof(struct request_figures) + (series_max + 1) * sizeof(struct request_series);
+}
+
+void request_figures_assign(struct request_figures *figures, const struct request_figures *from)
+{
+	memcpy(figures, from, sizeof(*from) + from->series_count * sizeof(from->series[0]));
+}
+
+struct request_figures *request_figures_copy(const struct request_figures *from)
+{
+	struct request_figures *figures = calloc(1, room_bytes(from->series_max));
+
+	if (figures)
+		request_figures_assign(figures, from);
+	return figures;
+}
+
+/* Letters, digits and _, no digit first; le is a bucket's. */
+static void name_label(const char *key, char ret_label[static METRICS_LABEL_BYTES])
+{
+	size_t length = 0;
+
+	if (isdigit((unsigned char)key[0]) || strcmp(key, "le") == 0)
+		ret_label[length++] = '_';
+	for (; *key && length < METRICS_LABEL_BYTES - 1; key++) {
+		bool is_plain = (*key & 0x80) == 0 && isalnum((unsigned char)*key);
+
+		ret_label[length++] = is_plain ? *key : '_';
+	}
+	ret_label[length] = '\0';
+}
+
+static struct place *find_place(const struct request_metrics *metrics, const char *value)
+{
+	size_t value_bytes = strlen(value);
+	struct place *place;
+
+	HASH_FIND_BYHASHVALUE(hh, metrics->places, value, value_bytes,
+			      hash_table_key(metrics->seed, value, value_bytes), place);
+	return place;
+}
+
+/* False: no memory. */
+static bool add_place(struct request_metrics *metrics, struct place *place)
+{
+	size_t value_bytes = strlen(place->value);
+
+	HASH_ADD_BYHASHVALUE(hh, metrics->places, value, value_bytes,
+			     hash_table_key(metrics->seed, place->value, value_bytes), place);
+	return place->hh.tbl != NULL;
+}
+
+static struct owner *find_owner(const struct request_metrics *metrics, uint32_t pid)
+{
+	struct owner *owner;
+
+	HASH_FIND(hh, metrics->owners, &pid, sizeof(pid), owner);
+	return owner;
+}
+
+/* NULL: no memory. */
+static struct owner *need_owner(struct request_metrics *metrics, uint32_t pid)
+{
+	struct owner *owner = find_owner(metrics, pid);
+
+	if (owner)
+		return owner;
+	owner = calloc(1, sizeof(*owner));
+	if (!owner)
+		return NULL;
+	owner->pid = pid;
+	HASH_ADD(hh, metrics->owners, pid, sizeof(owner->pid), owner);
+	if (owner->hh.tbl)
+		return owner;
+	free(owner);
+	return NULL;
+}
+
+static void leave_owner(struct request_metrics *metrics, struct owner *owner)
+{
+	if (owner->places)
+		return;
+	HASH_DEL(metrics->owners, owner);
+	free(owner);
+}
+
+static void add_histogram(struct metrics_histogram *to, const struct metrics_histogram *from)
+{
+	for (int i = 0; i < METRICS_BUCKETS; i++)
+		to->counts[i] += from->counts[i];
+	to->count += from->count;
+	to->sum_ns += from->sum_ns;
+}
+
+/* METRICS_OTHER has what it had, and the last series its number. */
+static void remove_place(struct request_metrics *metrics, struct place *place)
+{
+	struct request_figures *figures = metrics->figures;
+	struct request_series *series = &figures->series[place->index];
+	struct request_series *last = &figures->series[figures->series_count - 1];
+	struct owner *owner = find_owner(metrics, place->pid);
+
+	add_histogram(&figures->series[0].cpu, &series->cpu);
+	add_histogram(&figures->series[0].wall, &series->wall);
+	if (series != last) {
+		find_place(metrics, last->value)->index = place->index;
+		*series = *last;
+	}
+	figures->series_count--;
+	owner->places--;
+	leave_owner(metrics, owner);
+	DL_DELETE(metrics->oldest, place);
+	HASH_DEL(metrics->places, place);
+	free(place);
+}
+
+static struct owner *largest_owner(const struct request_metrics *metrics)
+{
+	struct owner *owner, *next, *largest = metrics->owners;
+
+	HASH_ITER(hh, metrics->owners, owner, next) {
+		if (owner->places > largest->places)
+			largest = owner;
+	}
+	return largest;
+}
+
+/* For a value that a process brings. False: it has its share already. */
+static bool make_room(struct request_metrics *metrics, uint32_t pid)
+{
+	const struct owner *own = find_owner(metrics, pid);
+	size_t owners = HASH_COUNT(metrics->owners) + !own;
+	struct place *place;
+
+	if (metrics->figures->series_count <= metrics->figures->series_max)
+		return true;
+	if ((own ? own->places : 0) >= metrics->figures->series_max / owners)
+		return false;
+	DL_SEARCH_SCALAR(metrics->oldest, place, pid, largest_owner(metrics)->pid);
+	remove_place(metrics, place);
+	return true;
+}
+
+/* NULL: no memory. */
+static struct place *new_place(struct request_metrics *metrics, const char *value)
+{
+	struct request_figures *figures = metrics->figures;
+	struct request_series *series = &figures->series[figures->series_count];
+	_cleanup_free_ struct place *place = calloc(1, sizeof(*place));
+
+	if (!place)
+		return NULL;
+	(void)strcpy(place->value, value);
+	place->index = figures->series_count;
+	if (!add_place(metrics, place))
+		return NULL;
+	memset(series, 0, sizeof(*series));
+	(void)strcpy(series->value, value);
+	figures->series_count++;
+	return TAKE_PTR(place);
+}
+
+/* NULL: it cannot have one. */
+static struct place *give_place(struct request_metrics *metrics, const char *value, uint32_t pid)
+{
+	struct owner *owner = make_room(metrics, pid) ? need_owner(metrics, pid) : NULL;
+	struct place *place;
+
+	if (!owner)
+		return NULL;
+	place = new_place(metrics, value);
+	if (!place) {
+		leave_owner(metrics, owner);
+		return NULL;
+	}
+	place->pid = pid;
+	owner->places++;
+	DL_APPEND(metrics->oldest, place);
+	return place;
+}
+
+static void use(struct request_metrics *metrics, struct place *place)
+{
+	place->used_ns = request_tracker_now_ns(metrics->tracker);
+	DL_DELETE(metrics->oldest, place);
+	DL_APPEND(metrics->oldest, place);
+}
+
+/* The others' where it cannot have one of its own. By the text that is given out: two that look the
+ * same are one. */
+static struct request_series *find_series(struct request_metrics *metrics, struct record_text text,
+					  uint32_t pid)
+{
+	char value[METRICS_VALUE_BYTES];
+	struct place *place;
+
+	(void)text_escape(text.bytes, text.size_bytes, 0, value, sizeof(value));
+	place = find_place(metrics, value);
+	if (!place)
+		place = give_place(metrics, value, pid);
+	if (!place || place->index == 0)
+		return &metrics->figures->series[0];
+	use(metrics, place);
+	return &metrics->figures->series[place->index];
+}
+
+static void remove_idle(struct request_metrics *metrics)
+{
+	uint64_t now_ns = request_tracker_now_ns(metrics->tracker);
+
+	while (metrics->oldest && now_ns >= metrics->oldest->used_ns + METRICS_IDLE_NS)
+		remove_place(metrics, metrics->oldest);
+}
+
+int request_metrics_new(const char *key, size_t series_max, struct request_metrics **ret_metrics)
+{
+	_cleanup_(request_metrics_freep) struct request_metrics *metrics =
+		calloc(1, sizeof(*metrics));
+
+	if (!metrics)
+		return -ENOMEM;
+	metrics->seed = random_seed();
+	metrics->key = strdup(key);
+	metrics->tracker = request_tracker_new(REQUESTS_OPEN_MAX);
+	metrics->figures = calloc(1, room_bytes(series_max));
+	if (!metrics->key || !metrics->tracker || !metrics->figures)
+		return -ENOMEM;
+	metrics->figures->series_max = series_max;
+	name_label(key, metrics->figures->label);
+	if (!new_place(metrics, METRICS_OTHER))
+		return -ENOMEM;
+	*ret_metrics = TAKE_PTR(metrics);
+	return 0;
+}
+
+void request_metrics_free(struct request_metrics *metrics)
+{
+	struct place *place, *next_place;
+	struct owner *owner, *next_owner;
+
+	if (!metrics)
+		return;
+	HASH_ITER(hh, metrics->places, place, next_place) {
+		HASH_DEL(metrics->places, place);
+		free(place);
+	}
+	HASH_ITER(hh, metrics->owners, owner, next_owner) {
+		HASH_DEL(metrics->owners, owner);
+		free(owner);
+	}
+	request_tracker_free(metrics->tracker);
+	free(metrics->figures);
+	free(metrics->key);
+	free(metrics);
+}
+
+static void count(struct metrics_histogram *histogram, int64_t ns)
+{
+	int bucket = 0;
+
+	while (bucket < METRICS_BUCKETS - 1 && (uint64_t)ns > metrics_buckets[bucket].ns)
+		bucket++;
+	histogram->counts[bucket]++;
+	histogram->count++;
+	histogram->sum_ns += (uint64_t)ns;
+}
+
+static void count_windows(struct request_metrics *metrics)
+{
+	const struct ended_request *request;
+	struct request_window window;
+
+	while (request_tracker_next_window(metrics->tracker, &window))
+		;
+
+	while ((request = request_tracker_next_ended(metrics->tracker))) {
+		struct request_series *series = find_series(metrics, request->value, request->pid);
+		int64_t wall_ns;
+
+		if (costs_has(&request->costs, COST_CPU))
+			count(&series->cpu, request->costs.sums[COST_CPU]);
+		if (costs_wall_ns(&request->costs, &wall_ns))
+			count(&series->wall, wall_ns);
+	}
+}
+
+int request_metrics_add_cpu(struct request_metrics *metrics, const struct cpu_record *record)
+{
+	struct request_charge charge = request_charge_of_record(record, metrics->key);
+
+	return request_tracker_add(metrics->tracker, &charge);
+}
+
+void request_metrics_end_window(struct request_metrics *metrics, uint64_t end_ns)
+{
+	const struct request_window window = { end_ns, end_ns };
+
+	request_tracker_end_window(metrics->tracker, &window);
+	count_windows(metrics);
+	remove_idle(metrics);
+}
+
+void request_metrics_finish(struct request_metrics *metrics)
+{
+	request_tracker_finish(metrics->tracker);
+	count_windows(metrics);
+}
+
+const struct request_figures *request_metrics_figures(const struct request_metrics *metrics)
+{
+	return metrics->figures;
+}

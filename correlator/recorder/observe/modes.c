@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "recorder/observe/modes.h"
+
+enum {
+	SHARE_LEAST = 16 /* of the boundaries of the one that passes the most: one part */
+};
+
+const struct modes_names modes_names = { "exact", "partly-lean", "lean", "switch-only" };
+
+static bool is_inexact(const struct observed *process)
+{
+	return process->lean_causes || observed_has_otel(process);
+}
+
+const char *modes_of_all(const struct observed_table *table, bool is_lean, bool has_lost_split,
+			 const char *before)
+{
+	const struct observed *process = table->processes;
+	bool is_all_lean = true;
+
+	for (; process; process = process->hh.next)
+		is_all_lean &= process->lean_causes != 0;
+	if (!is_lean && !table->processes && before)
+		return before;
+	if (!is_lean && !modes_has_inexact(table))
+		return modes_names.exact;
+	if (!is_lean && !is_all_lean)
+		return modes_names.partly_lean;
+	return has_lost_split ? modes_names.switch_only : modes_names.lean;
+}
+
+bool modes_has_inexact(const struct observed_table *table)
+{
+	const struct observed *process = table->processes;
+
+	while (process && !is_inexact(process))
+		process = process->hh.next;
+	return process != NULL;
+}
+
+struct observed *modes_find_dearest(const struct observed_table *table)
+{
+	struct observed *dearest = NULL;
+	uint64_t most_boundaries = 0, most = 0;
+
+	for (const struct observed *process = table->processes; process; process = process->hh.next)
+		if (process->books.boundaries > most_boundaries)
+			most_boundaries = process->books.boundaries;
+	for (struct observed *process = table->processes; process; process = process->hh.next) {
+		if (process->lean_causes || process->state.stage == PROCESS_EXITED ||
+		    process->books.boundaries < most_boundaries / SHARE_LEAST ||
+		    process->books.stretches <= most)
+			continue;
+		most = process->books.stretches;
+		dearest = process;
+	}
+	return dearest;
+}
+
+struct observed *modes_find_last(const struct observed_table *table)
+{
+	struct observed *process = table->processes, *last = NULL;
+
+	for (; process; process = process->hh.next)
+		if ((process->lean_causes & LEAN_BUDGET) &&
+		    process->state.stage != PROCESS_EXITED &&
+		    (!last || process->budget_turn > last->budget_turn))
+			last = process;
+	return last;
+}

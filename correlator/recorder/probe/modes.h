@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The ways to record, each with other kernel programs: for those that try whether a kernel accepts
+ * them
+ * (`doctor`, tests/kernels/load_modes.c). Pure.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "recorder/probe/features.h"
+#include "recorder/probe/session.h"
+
+struct mode {
+	const char *name; /* static, as a user would ask for it: "--lean" */
+	struct session_options options; /* its kernel is borrowed */
+};
+
+enum {
+	MODES_MAX = 4
+};
+
+/* Writes the modes without modules to ret_modes; returns their number. */
+size_t modes_basic(const struct kernel_offers *kernel, struct mode ret_modes[static MODES_MAX]);
+
+/*
+ * Writes the modes with modules (--timeline, --syscalls, --stacks as far as the kernel can walk
+ * stacks): first all modules together, then each alone. Returns their number.
+ */
+size_t modes_with_modules(const struct kernel_offers *kernel,
+			  struct mode ret_modes[static MODES_MAX]);

@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "recorder/symbolize/native_names.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hash_table.h"
+#include "base/text.h"
+#include "recorder/symbolize/demangler.h"
+#include "recorder/target/elf/elf_functions.h"
+#include "recorder/target/elf/unwind_table.h"
+#include "recorder/target/proc/memory_map.h"
+
+/* After its mappings were read, a process's are left alone for so many times as long. */
+#define MAP_PAUSE_PART 50
+/* After this time what is said to be no file's may be one's by now. */
+#define MAP_OLD_NS NS_PER_S
+
+/* What libruby exports in all versions, and who embeds Ruby in a program of its own, too. */
+#define RUBY_SYMBOL "ruby_init"
+
+/* Where Debian and others keep what was stripped of files, by their build IDs. */
+#define DEBUG_FOLDER "/usr/lib/debug/.build-id/"
+
+/* A mapping that is code. */
+struct code {
+	struct memory_map_entry entry; /* its path is in the process's paths */
+	struct object_file *file; /* held; NULL = not asked for yet */
+};
+
+struct native_process {
+	pid_t pid;
+	bool has_map;
+	uint64_t read_ns; /* when the mappings were read */
+	uint64_t cost_ns; /* and how long that took */
+	struct code *code; /* by address */
+	size_t count;
+	char *paths;
+};
+
+/* What was read of a file. */
+struct object_functions {
+	uint64_t serial; /* of the file, in its note */
+	uint64_t asked; /* native_names.asked, when it last was */
+	struct elf_functions *functions;
+	bool is_ruby;
+	UT_hash_handle hh;
+};
+
+struct start_key {
+	uint64_t serial;
+	uint64_t address; /* in the file */
+};
+
+struct known_start {
+	struct start_key key;
+	uint64_t start; /* of its function; UINT64_MAX = not known */
+	UT_hash_handle hh;
+};
+
+struct native_names {
+	struct object_files *files;
+	struct demangler *demangler;
+	struct object_functions *objects; /* uthash, by serial */
+	struct known_start *starts; /* uthash, by key */
+	uint64_t serials; /* given so far */
+	uint64_t asked;
+	size_t size_bytes; /* of all functions */
+};
+
+struct native_names *native_names_new(struct object_files *files)
+{
+	struct native_names *names = calloc(1, sizeof(*names));
+
+	if (!names)
+		return NULL;
+	names->files = files;
+	names->demangler = demangler_new();
+	if (names->demangler)
+		return names;
+	free(names);
+	return NULL;
+}
+
+static void forget_starts(struct native_names *names)
+{
+	struct known_start *start, *next;
+
+	HASH_ITER(hh, names->starts, start, next) {
+		HASH_DEL(names->starts, start);
+		free(start);
+	}
+}
+
+static void forget_object(struct native_names *names, struct object_functions *object)
+{
+	HASH_DEL(names->objects, object);
+	names->size_bytes -= elf_functions_size_bytes(object->functions);
+	elf_functions_free(object->functions);
+	free(object);
+}
+
+void native_names_free(struct native_names *names)
+{
+	struct object_functions *object, *next;
+
+	if (!names)
+		return;
+	HASH_ITER(hh, names->objects, object, next)
+		forget_object(names, object);
+	forget_starts(names);
+	demangler_free(names->demangler);
+	free(names);
+}
+
+size_t native_names_size_bytes(const struct native_names *names)
+{
+	return names->size_bytes;
+}
+
+/* ---- the process ---- */
+
+struct native_process *native_process_new(pid_t pid)
+{
+	struct native_process *process = calloc(1, sizeof(*process));
+
+	if (process)
+		process->pid = pid;
+	return process;
+}
+
+static void forget_code(struct code *code, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		object_file_release(code[i].file);
+	free(code);
+}
+
+void native_process_free(struct native_process *process)
+{
+	if (!process)
+		return;
+	forget_code(process->code, process->count);
+	free(process->paths);
+	free(process);
+}
+
+static bool is_same_mapping(const struct memory_map_entry *a, const struct memory_map_entry *b)
+{
+	return a->start == b->start && a->end == b->end && a->offset == b->offset &&
+	       memory_map_same_object(a, b);
+}
+
+/* Files that were held stay so, where they still are. Both are by address. */
+static void keep_files(struct code *code, size_t count, struct native_process *process)
+{
+	size_t old = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		while (old < process->count && process->code[old].entry.start < code[i].entry.start)
+			old++;
+		if (old < process->count &&
+		    is_same_mapping(&process->code[old].entry, &code[i].entry))
+			code[i].file = TAKE_PTR(process->code[old].file);
+	}
+}
+
+/* What of a map is code, as far as there is room for it, with paths of its own. 0 or -ENOMEM. */
+static int take_code(const struct memory_map *map, struct code **ret_code, size_t *ret_count,
+		     char **ret_paths)
+{
+	_cleanup_free_ struct code *code = calloc(NATIVE_CODE_MAX, sizeof(*code));
+	_cleanup_free_ char *paths = malloc(NATIVE_PATHS_BYTES_MAX);
+	size_t count = 0, used = 0;
+
+	if (!code || !paths)
+		return -ENOMEM;
+	for (size_t i = 0; i < map->count && count < NATIVE_CODE_MAX; i++) {
+		size_t path_bytes = strlen(map->entries[i].path) + 1;
+
+		if (!map->entries[i].is_executable || path_bytes > NATIVE_PATHS_BYTES_MAX - used)
+			continue;
+		code[count].entry = map->entries[i];
+		code[count].entry.path = memcpy(paths + used, map->entries[i].path, path_bytes);
+		used += path_bytes;
+		count++;
+	}
+	*ret_code = TAKE_PTR(code);
+	*ret_count = count;
+	*ret_paths = TAKE_PTR(paths);
+	return 0;
+}
+
+static int read_code(struct native_process *process, uint64_t now_ns)
+{
+	uint64_t begin_ns = clock_monotonic_ns();
+	struct memory_map map = { 0 };
+	struct code *code = NULL;
+	char *paths = NULL;
+	size_t count = 0;
+	int r = memory_map_of_process(process->pid, &map);
+
+	process->read_ns = now_ns;
+	process->has_map = true;
+	if (r == 0)
+		r = take_code(&map, &code, &count, &paths);
+	memory_map_deinit(&map);
+	process->cost_ns = clock_monotonic_ns() - begin_ns;
+	if (r < 0)
+		return r;
+	keep_files(code, count, process);
+	forget_code(process->code, process->count);
+	free(process->paths);
+	process->code = code;
+	process->count = count;
+	process->paths = paths;
+	return 0;
+}
+
+/* Reads the mappings, if they were not just read. 0; -EAGAIN: not now; -errno. */
+static int refresh(struct native_process *process, uint64_t now_ns, bool may_read)
+{
+	if (!may_read ||
+	    (process->has_map && now_ns - process->read_ns < MAP_PAUSE_PART * process->cost_ns))
+		return -EAGAIN;
+	return read_code(process, now_ns);
+}
+
+/* NULL: no code is mapped there, as far as is known. */
+static struct code *find_code(const struct native_process *process, uint64_t address)
+{
+	size_t low = 0, high = process->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (process->code[middle].entry.end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < process->count && process->code[low].entry.start <= address
+		       ? &process->code[low]
+		       : NULL;
+}
+
+static bool is_of_file(const struct memory_map_entry *entry)
+{
+	return entry->path[0] == '/' && entry->inode != 0;
+}
+
+/*
+ * Opens a mapping's file: what is mapped there now. Where stat(2) gives another inode than the map
+ * does (overlays), only a map that was just read says that this is still what it tells of.
+ */
+static int open_file(const struct native_names *names, const struct native_process *process,
+		     uint64_t now_ns, struct code *code)
+{
+	int r = object_file_get(names->files, process->pid, &code->entry, &code->file);
+
+	if (r < 0 || object_file_inode(code->file) == code->entry.inode ||
+	    process->read_ns == now_ns)
+		return r;
+	object_file_release(TAKE_PTR(code->file));
+	return -ESTALE;
+}
+
+/* Sees to it that a mapping's file is held. 0; -ESTALE: it is not mapped there any more; -errno. */
+static int hold_file(const struct native_names *names, const struct native_process *process,
+		     uint64_t now_ns, bool may_read, struct code *code)
+{
+	int r = code->file || may_read ? 0 : -EAGAIN;
+
+	if (r == 0 && !code->file)
+		r = open_file(names, process, now_ns, code);
+	if (r < 0)
+		return r;
+	if (object_file_is_mapped(code->file, process->pid, &code->entry))
+		return 0;
+	object_file_release(TAKE_PTR(code->file));
+	return -ESTALE;
+}
+
+/*
+ * The mapping of an address, as of now, and its file, if it is of one that can be opened.
+ * *ret_code: NULL = none is known. 0 or -errno.
+ */
+static int locate(const struct native_names *names, struct native_process *process,
+		  uint64_t address, uint64_t now_ns, bool may_read, struct code **ret_code)
+{
+	struct code *code = find_code(process, address);
+	int r = 0;
+
+	if (code && is_of_file(&code->entry))
+		r = hold_file(names, process, now_ns, may_read, code);
+	else if (!code || now_ns - process->read_ns >= MAP_OLD_NS)
+		r = -ESTALE;
+	if (r == -ESTALE) {
+		r = refresh(process, now_ns, may_read);
+		code = r == 0 ? find_code(process, address) : NULL;
+		if (code && is_of_file(&code->entry))
+			r = hold_file(names, process, now_ns, may_read, code);
+	}
+	/* That it is still mapped there only its file could have said. */
+	if (r < 0 && now_ns - process->read_ns >= MAP_OLD_NS)
+		code = NULL;
+	*ret_code = r == -ESTALE ? NULL : code;
+	return r;
+}
+
+/* ---- the file ---- */
+
+/* 0: no memory. */
+static uint64_t serial_of(struct native_names *names, struct object_file *file)
+{
+	uint64_t *serial = object_file_note(file, "native", sizeof(*serial));
+
+	if (serial && *serial == 0)
+		*serial = ++names->serials;
+	return serial ? *serial : 0;
+}
+
+/* Until there is room for what is used now. */
+static void make_room(struct native_names *names)
+{
+	struct object_functions *object, *next, *oldest;
+
+	while (names->size_bytes > NATIVE_FUNCTIONS_BYTES_MAX) {
+		oldest = NULL;
+		HASH_ITER(hh, names->objects, object, next)
+			if (!oldest || object->asked < oldest->asked)
+				oldest = object;
+		if (!oldest || oldest->asked == names->asked)
+			return;
+		forget_object(names, oldest);
+	}
+}
+
+/*
+ * Those of the file that was kept of a stripped one, by its build ID: below DEBUG_FOLDER, as the
+ * process has it. False: there is none, and functions stay.
+ */
+static bool replace_by_debug(const struct elf_image *image, pid_t pid,
+			     struct elf_functions **functions)
+{
+	uint8_t id[ELF_BUILD_ID_BYTES_MAX], other[ELF_BUILD_ID_BYTES_MAX];
+	char digits[2 * ELF_BUILD_ID_BYTES_MAX + 1],
+		path[sizeof(DEBUG_FOLDER) + sizeof(digits) + 16];
+	_cleanup_(object_file_releasep) struct object_file *file = NULL;
+	struct elf_functions *found;
+	size_t id_bytes = elf_image_build_id(image, id);
+
+	elf_image_rest(image);
+	if (id_bytes < 2)
+		return false;
+	text_hex(id, id_bytes, digits);
+	(void)snprintf(path, sizeof(path), DEBUG_FOLDER "%.2s/%s.debug", digits, digits + 2);
+	if (object_file_open_path(pid, path, &file) < 0 || !object_file_image(file) ||
+	    elf_image_build_id(object_file_image(file), other) != id_bytes ||
+	    memcmp(id, other, id_bytes) != 0 ||
+	    elf_functions_read(object_file_image(file), &found) < 0)
+		return false;
+	if (elf_functions_are_all(found)) {
+		struct elf_functions *old = *functions;
+
+		*functions = found;
+		found = old;
+	}
+	elf_functions_free(found);
+	return elf_functions_are_all(*functions);
+}
+
+static struct object_functions *read_functions(struct native_names *names, uint64_t serial,
+					       const struct elf_image *image, pid_t pid)
+{
+	struct object_functions *object = calloc(1, sizeof(*object));
+	struct elf_symbol symbol;
+
+	if (!object)
+		return NULL;
+	object->serial = serial;
+	object->is_ruby = elf_image_find_defined(image, RUBY_SYMBOL, &symbol);
+	if (elf_functions_read(image, &object->functions) < 0) {
+		free(object);
+		return NULL;
+	}
+	if (!elf_functions_are_all(object->functions))
+		(void)replace_by_debug(image, pid, &object->functions);
+	HASH_ADD(hh, names->objects, serial, sizeof(object->serial), object);
+	if (!object->hh.tbl) {
+		elf_functions_free(object->functions);
+		free(object);
+		return NULL;
+	}
+	names->size_bytes += elf_functions_size_bytes(object->functions);
+	return object;
+}
+
+/* What is known of a file's functions; NULL: nothing, or not yet. */
+static const struct object_functions *functions_of(struct native_names *names, uint64_t serial,
+						   const struct elf_image *image, pid_t pid,
+						   bool may_read)
+{
+	struct object_functions *object;
+
+	HASH_FIND(hh, names->objects, &serial, sizeof(serial), object);
+	if (!object && may_read)
+		object = read_functions(names, serial, image, pid);
+	if (!object)
+		return NULL;
+	object->asked = ++names->asked;
+	make_room(names);
+	return object;
+}
+
+/* Where the function begins that has an address of a file, by its unwind table. -ENOENT. */
+static int find_start(struct native_names *names, uint64_t serial, const struct elf_image *image,
+		      uint64_t address, uint64_t *ret_start)
+{
+	const struct start_key key = { serial, address };
+	struct known_start *known;
+
+	HASH_FIND(hh, names->starts, &key, sizeof(key), known);
+	if (!known) {
+		if (HASH_COUNT(names->starts) >= NATIVE_STARTS_MAX)
+			forget_starts(names);
+		known = calloc(1, sizeof(*known));
+		if (!known)
+			return -ENOENT;
+		known->key = key;
+		if (unwind_table_find(image, address, &known->start) < 0)
+			known->start = UINT64_MAX;
+		HASH_ADD(hh, names->starts, key, sizeof(known->key), known);
+		*ret_start = known->start;
+		if (!known->hh.tbl)
+			free(known);
+	} else {
+		*ret_start = known->start;
+	}
+	return *ret_start == UINT64_MAX ? -ENOENT : 0;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static void put_label(struct native_name *name, const char *text)
+{
+	(void)text_escape(text, strlen(text), 0, name->label, sizeof(name->label));
+}
+
+static void label_by_function(const struct native_names *names, struct native_name *name,
+			      const char *function)
+{
+	char text[FRAME_LABEL_BYTES];
+
+	demangler_write(names->demangler, function, text, sizeof(text));
+	put_label(name, text);
+}
+
+/* By the file alone. */
+static void label_by_file(struct native_name *name, const char *path)
+{
+	char text[FRAME_PATH_BYTES + 8];
+
+	(void)snprintf(text, sizeof(text), "[%s]", base_name(path));
+	put_label(name, text);
+}
+
+static void label_by_start(struct native_name *name, const char *path, uint64_t start)
+{
+	char text[FRAME_PATH_BYTES + 32];
+
+	(void)snprintf(text, sizeof(text), "%.*s+0x%" PRIx64, (int)(FRAME_LABEL_BYTES / 2),
+		       base_name(path), start);
+	put_label(name, text);
+}
+
+static void name_in_file(struct native_names *names, const struct code *code, pid_t pid,
+			 uint64_t address, bool may_read, struct native_name *name)
+{
+	const struct elf_image *image = object_file_image(code->file);
+	uint64_t serial = serial_of(names, code->file), in_file, start;
+	const struct object_functions *object;
+	const char *function = NULL;
+
+	label_by_file(name, code->entry.path);
+	if (!image || serial == 0 ||
+	    elf_image_virtual_address(image, address - code->entry.start + code->entry.offset,
+				      &in_file) < 0)
+		return;
+	object = functions_of(names, serial, image, pid, may_read);
+	if (!object)
+		return;
+	name->is_ruby = object->is_ruby;
+	function = elf_functions_find(object->functions, in_file);
+	if (function)
+		label_by_function(names, name, function);
+	else if (find_start(names, serial, image, in_file, &start) == 0)
+		label_by_start(name, code->entry.path, start);
+}
+
+void native_names_find(struct native_names *names, struct native_process *process, uint64_t address,
+		       uint64_t now_ns, bool may_read, struct native_name *ret_name)
+{
+	struct code *code = NULL;
+	int r = locate(names, process, address, now_ns, may_read, &code);
+
+	*ret_name = (struct native_name){ .label = FRAME_UNKNOWN };
+	if (!code)
+		return;
+	if (strcmp(code->entry.path, "[vdso]") == 0) {
+		(void)strcpy(ret_name->label, "[vdso]");
+		return;
+	}
+	if (!is_of_file(&code->entry)) {
+		ret_name->label[0] = '\0';
+		return;
+	}
+	(void)text_escape(code->entry.path, strlen(code->entry.path), 0, ret_name->path,
+			  sizeof(ret_name->path));
+	if (r == 0)
+		name_in_file(names, code, process->pid, address, may_read, ret_name);
+	else
+		label_by_file(ret_name, code->entry.path);
+}

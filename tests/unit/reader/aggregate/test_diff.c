@@ -1,0 +1,710 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include <jansson.h>
+
+#include "failing_memory.h"
+#include "reader/aggregate/sample_totals.h"
+#include "reader/report/format_diff.h"
+#include "record/golden.h"
+
+enum {
+	TRIALS = 200,
+	REQUESTS = 400,
+};
+
+static struct totals before, after;
+static struct diff diff;
+static const char *const by = "endpoint";
+
+static int setup(void **state)
+{
+	(void)state;
+	if (!setlocale(LC_CTYPE, "C.UTF-8"))
+		return -1;
+	return totals_init(&before, &by, 1) < 0 ? -1 : totals_init(&after, &by, 1);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	diff_deinit(&diff);
+	totals_deinit(&before);
+	totals_deinit(&after);
+	return 0;
+}
+
+static void begin(void)
+{
+	(void)teardown(NULL);
+	assert_int_equal(setup(NULL), 0);
+}
+
+/* A request from its first activity to its last. */
+static void add(struct totals *totals, const char *endpoint, int64_t cpu_ns, int64_t wall_ns)
+{
+	static int number;
+	struct sample sample;
+	char id[16];
+
+	(void)snprintf(id, sizeof(id), "%d", ++number);
+	sample_begin(&sample, "cpu", 42);
+	sample_text(&sample, "request_id", id);
+	sample_text(&sample, "endpoint", endpoint);
+	sample_number(&sample, "cpu_ns", cpu_ns);
+	sample_number(&sample, "first_ns", 1000);
+	sample_number(&sample, "last_ns", 1000 + wall_ns);
+	assert_int_equal(sample_add(&sample, totals), 0);
+}
+
+static void compare(void)
+{
+	assert_int_equal(totals_finish(&before), 0);
+	assert_int_equal(totals_finish(&after), 0);
+	assert_int_equal(diff_init(&diff, &before, &after), 0);
+}
+
+static const struct diff_row *find(const char *key)
+{
+	for (size_t i = 0; i + 1 < diff.row_count; i++) {
+		const struct diff_row *row = &diff.rows[i];
+		const struct group *group =
+			row->before.group ? row->before.group : row->after.group;
+
+		if (record_text_is(grouping_label(group, false), key))
+			return row;
+	}
+	fail_msg("no row of %s", key);
+	return NULL;
+}
+
+static void each_endpoint_is_beside_itself(void **state)
+{
+	const struct diff_row *row;
+
+	(void)state;
+	add(&before, "a", 10, 1);
+	add(&before, "b", 20, 2);
+	add(&before, "b", 30, 4);
+	add(&before, "d", 5, 1);
+	add(&after, "b", 50, 9);
+	add(&after, "c", 70, 7);
+	compare();
+	assert_int_equal(diff.row_count, 5);
+	row = find("b");
+	assert_int_equal(row->before.request_count, 2);
+	assert_int_equal(row->after.request_count, 1);
+	assert_int_equal(row->before.costs->sums[COST_CPU], 50);
+	assert_true(row->figures[DIFF_CPU_MEAN].is_known);
+	assert_int_equal(row->figures[DIFF_CPU_MEAN].before_ns, 25);
+	assert_int_equal(row->figures[DIFF_CPU_MEAN].after_ns, 50);
+	assert_int_equal(row->figures[DIFF_CPU_P99].before_ns, 30);
+	assert_int_equal(row->figures[DIFF_WALL_MEAN].before_ns, 3);
+	assert_int_equal(row->figures[DIFF_WALL_P99].before_ns, 4);
+	assert_int_equal(row->figures[DIFF_WALL_P99].after_ns, 9);
+	assert_false(row->figures[DIFF_CPU_MEAN].is_tested);
+	assert_null(find("a")->after.costs);
+	assert_null(find("c")->before.group);
+	assert_false(find("c")->figures[DIFF_CPU_MEAN].is_known);
+	/* By CPU: b 100, c 70, a 10, d 5; and all. */
+	assert_ptr_equal(find("b"), &diff.rows[0]);
+	assert_ptr_equal(find("c"), &diff.rows[1]);
+	assert_ptr_equal(find("a"), &diff.rows[2]);
+	assert_ptr_equal(find("d"), &diff.rows[3]);
+	row = &diff.rows[4];
+	assert_null(row->before.group);
+	assert_int_equal(row->before.request_count, 4);
+	assert_int_equal(row->after.request_count, 2);
+	assert_int_equal(row->figures[DIFF_CPU_MEAN].before_ns, 16);
+	assert_int_equal(diff.tested_count, 0);
+	assert_int_equal(diff.changed_count, 0);
+}
+
+static void what_changed_comes_first_and_what_did_not_is_no_change(void **state)
+{
+	const struct diff_row *row;
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		add(&before, "much", 1000 + i, 100 + i);
+		add(&after, "much", 1000 + i, 100 + i);
+		add(&before, "less", 20 + i, 100 + i);
+		add(&after, "less", 1 + i, 100 + i);
+	}
+	compare();
+	row = &diff.rows[0];
+	assert_ptr_equal(row, find("less"));
+	assert_true(row->figures[DIFF_CPU_MEAN].is_tested);
+	assert_true(diff_has_changed(&row->figures[DIFF_CPU_MEAN]));
+	assert_true(row->figures[DIFF_CPU_MEAN].difference.value == -19);
+	assert_true(row->figures[DIFF_CPU_MEAN].corrected >=
+		    row->figures[DIFF_CPU_MEAN].difference.probability * 5);
+	assert_false(diff_has_changed(&row->figures[DIFF_WALL_MEAN]));
+	assert_false(row->figures[DIFF_CPU_P99].is_tested);
+	assert_false(diff_has_changed(&find("much")->figures[DIFF_CPU_MEAN]));
+	/* Two means of each, and of all. */
+	assert_int_equal(diff.tested_count, 6);
+	assert_int_equal(diff.changed_count, 1);
+	assert_string_equal(diff_name(DIFF_CPU_MEAN), "cpu_mean");
+	assert_string_equal(diff_name(DIFF_WALL_P99), "wall_p99");
+}
+
+/* Uniform, above 0 and below 1. */
+static double draw(uint64_t *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 7;
+	*seed ^= *seed << 17;
+	return ((double)(*seed >> 11) + 0.5) / 9007199254740992.0;
+}
+
+static double draw_factor(uint64_t *seed)
+{
+	return exp(0.5 * sqrt(-2 * log(draw(seed))) * cos(2 * M_PI * draw(seed)));
+}
+
+static void put(struct distribution *requests, enum figure figure, int64_t value)
+{
+	assert_int_equal(histogram_add(&requests->figures[figure], value), 0);
+}
+
+/* Requests of both endpoints, whose wall time is mostly that of their CPU: figures depend on each
+ * other, as they do. Straight into the histograms, which takes no time. */
+static void draw_requests(struct totals *totals, uint64_t *seed, double cpu_factor)
+{
+	struct grouping *grouping = &totals->groupings[0];
+
+	add(totals, "a", 1000000, 2000000);
+	add(totals, "b", 1000000, 2000000);
+	assert_int_equal(totals_finish(totals), 0);
+	for (struct group *group = grouping->groups; group; group = group->hh.next) {
+		for (int i = 1; i < REQUESTS; i++) {
+			double cpu = 1e6 * draw_factor(seed), wait = 1e6 * draw_factor(seed);
+
+			group->request_count++;
+			grouping->request_count++;
+			put(group->requests, FIGURE_CPU, (int64_t)(cpu * cpu_factor));
+			put(&grouping->requests, FIGURE_CPU, (int64_t)(cpu * cpu_factor));
+			put(group->requests, FIGURE_WALL, (int64_t)(cpu + wait));
+			put(&grouping->requests, FIGURE_WALL, (int64_t)(cpu + wait));
+		}
+	}
+}
+
+/* In how many trials something is said to have changed, and in how many CPU alone, up. */
+static void count_changes(double cpu_factor, int *ret_any, int *ret_cpu)
+{
+	uint64_t seed = 20261122;
+
+	*ret_any = *ret_cpu = 0;
+	for (int i = 0; i < TRIALS; i++) {
+		bool is_cpu = true;
+
+		begin();
+		draw_requests(&before, &seed, 1);
+		draw_requests(&after, &seed, cpu_factor);
+		compare();
+		assert_int_equal(diff.tested_count, 12);
+		for (size_t row = 0; row < diff.row_count; row++) {
+			const struct diff_figure *figures = diff.rows[row].figures;
+
+			is_cpu &= diff_has_changed(&figures[DIFF_CPU_MEAN]) &&
+				  figures[DIFF_CPU_MEAN].difference.value > 0 &&
+				  !diff_has_changed(&figures[DIFF_WALL_MEAN]) &&
+				  !diff_has_changed(&figures[DIFF_WALL_P99]);
+		}
+		*ret_any += diff.changed_count > 0;
+		*ret_cpu += is_cpu;
+	}
+	print_message("factor %g: %d of %d changed, CPU up in %d\n", cpu_factor, *ret_any, TRIALS,
+		      *ret_cpu);
+}
+
+/* At most 5 % of 200, and by chance up to 19 (three standard deviations); none at all would be no
+ * test. */
+static void recordings_of_the_same_do_not_differ(void **state)
+{
+	int any, cpu;
+
+	(void)state;
+	count_changes(1, &any, &cpu);
+	assert_true(any >= 1 && any <= 19);
+	assert_int_equal(cpu, 0);
+}
+
+static void a_fifth_more_cpu_is_found(void **state)
+{
+	int any, cpu;
+
+	(void)state;
+	count_changes(1.2, &any, &cpu);
+	assert_int_equal(any, TRIALS);
+	assert_true(cpu >= TRIALS * 90 / 100);
+}
+
+static char *print(int (*format)(const struct diff *, const struct format_options *, FILE *),
+		   size_t top_count, size_t width)
+{
+	static const struct format_file files[] = {
+		{ .name = "monday.rec", .entry_count = 12 },
+		{ .name = "tuesday\033.rec",
+		  .entry_count = 34,
+		  .damaged_places = 1,
+		  .damaged_bytes = 5 },
+	};
+	const struct format_options options = {
+		.top_count = top_count, .width = width, .files = files, .file_count = 2
+	};
+	size_t size_bytes = 0;
+	char *text = NULL;
+	FILE *out = open_memstream(&text, &size_bytes);
+
+	assert_non_null(out);
+	assert_int_equal(format(&diff, &options, out), 0);
+	assert_int_equal(fclose(out), 0);
+	return text;
+}
+
+static void expect_in(const char *text, const char *part)
+{
+	if (!strstr(text, part))
+		fail_msg("\"%s\" is not in:\n%s", part, text);
+}
+
+static void people_read_what_changed_by_how_much_and_how_sure_it_is(void **state)
+{
+	char *text;
+
+	(void)state;
+	for (int i = 0; i < 500; i++) {
+		add(&before, "GET /\033", 100000 + i, 100000 + 7 * i);
+		add(&after, "GET /\033", 120000 + i, 100000 + 7 * i);
+	}
+	add(&before, "old", 5, 5);
+	add(&after, "new", 5, 5);
+	compare();
+	text = print(format_diff_table, 0, 120);
+	expect_in(text, "before  monday.rec: 501 requests in");
+	expect_in(text, "after   tuesday\\x1b.rec: 501 requests in");
+	expect_in(text, "DAMAGED: not all of it");
+	expect_in(text, "GET /\\x1b     500 → 500  cpu mean   100.2 us  120.2 us  +20.0 %  "
+			"+19.9 to +20.0 %  MORE");
+	expect_in(text, "wall mean  101.7 us  101.7 us   +0.0 %    -0.1 to +0.1 %  "
+			"no significant change");
+	/* In one line: there is nothing to compare. */
+	expect_in(text, "\nnew               0 → 1  -                 -         -        -"
+			"                 -  new                  \nold ");
+	expect_in(text, "\nold               1 → 0  -                 -         -        -"
+			"                 -  gone                 \n─");
+	expect_in(text, "all requests");
+	expect_in(text, "4 of 8 figures changed significantly, at 95 % for all of them together");
+	expect_in(text, "The intervals are of 95 % each");
+	free(text);
+	text = print(format_diff_table, 1, 120);
+	expect_in(text, "… 2 more\n");
+	assert_null(strstr(text, "gone"));
+	free(text);
+	text = print(format_diff_json, 0, 100);
+	expect_in(text,
+		  "{\"by\":\"endpoint\",\n\"before\":{\"name\":\"monday.rec\",\"records\":12,");
+	expect_in(text, "\"cpu_mean\":{\"before_ns\":100249,\"after_ns\":120249,"
+			"\"change_ns\":20000.0,\"low_ns\":");
+	expect_in(text, "\"changed\":true}");
+	expect_in(text, "{\"key\":\"new\",\"after\":{\"requests\":1,\"cpu_ns\":5}}");
+	expect_in(text, "\"tested\":8,\"changed\":4}\n");
+	free(text);
+	text = print(format_diff_json, 1, 100);
+	assert_null(strstr(text, "\"new\""));
+	free(text);
+}
+
+/* One that changed, one that did not, one of few requests, one without a name; a new one, and one
+ * that is gone. */
+static void add_each_kind(void)
+{
+	for (int i = 0; i < 400; i++) {
+		add(&before, "GET /more", 1000000 + 1000 * (i * 7 % 400),
+		    3000000 + 5000 * (i % 50));
+		add(&after, "GET /more", 1100000 + 1000 * (i * 7 % 400), 3000000 + 5000 * (i % 50));
+		add(&before, "GET /same, \"quoted\"", 500000 + 1000 * (i % 50),
+		    900000 + 3000 * (i % 40));
+		add(&after, "GET /same, \"quoted\"", 500000 + 1000 * (i * 3 % 50),
+		    900000 + 3000 * (i * 7 % 40));
+	}
+	add(&before, "GET /few", 5, 5);
+	add(&after, "GET /few", 6, 5);
+	add(&before, "", 100, 200);
+	add(&after, "", 300, 400);
+	add(&before, "GET /gone", 5, 5);
+	add(&after, "GET /new", 5, 5);
+	compare();
+}
+
+static void each_format_says_the_same_of_a_change(void **state)
+{
+	static const struct {
+		int (*format)(const struct diff *, const struct format_options *, FILE *);
+		const char *name;
+	} formats[] = {
+		{ format_diff_table, "diff.txt" },
+		{ format_diff_json, "diff.json" },
+		{ format_diff_ndjson, "diff.ndjson" },
+		{ format_diff_csv, "diff.csv" },
+	};
+
+	(void)state;
+	add_each_kind();
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+		char *text = print(formats[i].format, 0, 120);
+
+		golden_compare(formats[i].name, text, strlen(text));
+		free(text);
+	}
+}
+
+/* The column behind all others, of a row that is as wide as the others. */
+static void expect_hidden_in_csv(const char *text, const char *count)
+{
+	const char *row = strstr(text, "\r\nhidden,"), *end;
+	size_t commas = 0, row_commas = 0;
+
+	assert_non_null(row);
+	for (const char *at = text; *at != '\r'; at++)
+		commas += *at == ',';
+	end = strstr(row + 2, "\r\n");
+	assert_non_null(end);
+	for (const char *at = row + 2; at < end; at++)
+		row_commas += *at == ',';
+	assert_int_equal(row_commas, commas);
+	assert_memory_equal(strchr(text, '\r') - strlen(",groups"), ",groups", strlen(",groups"));
+	assert_memory_equal(end - strlen(count) - 1, ",", 1);
+	assert_memory_equal(end - strlen(count), count, strlen(count));
+}
+
+static void several_keys_have_a_column_each_and_what_is_hidden_is_counted(void **state)
+{
+	static const char *const two = "endpoint,comm";
+	char *text;
+
+	(void)state;
+	totals_deinit(&before);
+	totals_deinit(&after);
+	assert_int_equal(totals_init(&before, &two, 1), 0);
+	assert_int_equal(totals_init(&after, &two, 1), 0);
+	add(&before, "a", 9, 5);
+	add(&before, "b", 5, 5);
+	add(&after, "b", 5, 5);
+	compare();
+	text = print(format_diff_csv, 1, 100);
+	expect_in(text, "row,endpoint,comm,before_requests,before_cpu_ns,");
+	expect_in(text, "\r\ngroup,b,");
+	expect_in(text, "\r\nall,,,2,14,");
+	assert_null(strstr(text, "\r\ngroup,a,"));
+	expect_hidden_in_csv(text, "1");
+	free(text);
+	text = print(format_diff_csv, 2, 100);
+	assert_null(strstr(text, "hidden"));
+	free(text);
+	text = print(format_diff_ndjson, 1, 100);
+	expect_in(text, "{\"row\":\"hidden\",\"by\":\"endpoint,comm\",\"groups\":1}\n");
+	free(text);
+	text = print(format_diff_ndjson, 2, 100);
+	assert_null(strstr(text, "hidden"));
+	free(text);
+	text = print(format_diff_json, 1, 100);
+	expect_in(text, "\"hidden\":{\"groups\":1},");
+	free(text);
+	text = print(format_diff_json, 2, 100);
+	assert_null(strstr(text, "hidden"));
+	free(text);
+}
+
+static void less_than_one_in_twenty_is_a_change(void **state)
+{
+	struct diff_figure figure = { .is_tested = true,
+				      .difference = { .low = 1, .high = 2 },
+				      .corrected = 0.0499 };
+
+	(void)state;
+	assert_true(diff_has_changed(&figure));
+	figure.difference = (struct difference){ .low = -2, .high = -1 };
+	assert_true(diff_has_changed(&figure));
+	figure.corrected = 0.05;
+	assert_false(diff_has_changed(&figure));
+	figure.corrected = 0.0499;
+	/* The interval knows of buckets. */
+	figure.difference = (struct difference){ .low = -1, .high = 2 };
+	assert_false(diff_has_changed(&figure));
+	assert_false(diff_has_changed(&(struct diff_figure){ .corrected = 0.0499 }));
+}
+
+static void of_few_requests_it_says_so(void **state)
+{
+	char *text;
+
+	(void)state;
+	add(&before, "a", 5, 5);
+	add(&after, "a", 6, 5);
+	compare();
+	text = print(format_diff_table, 0, 120);
+	expect_in(text,
+		  "cpu mean     5 ns   6 ns  +20.0 %              -  too few to tell: 10 needed");
+	expect_in(text,
+		  "wall p99     5 ns   5 ns   +0.0 %              -  too few to tell: 368 needed");
+	expect_in(text, "nothing to compare: too few requests with a request_id");
+	free(text);
+}
+
+static void files_are_told_with_what_is_wrong_with_them(void **state)
+{
+	static const char *const keys[] = { "\"damaged_bytes\":7", "\"truncated\":true" };
+	struct format_file files[2] = { { .name = "a", .damaged_places = 1, .damaged_bytes = 7 },
+					{ .name = "b", .is_truncated = true } };
+	struct format_options options = { .width = 60, .files = files, .file_count = 2 };
+	char *text = NULL;
+	size_t size_bytes;
+	FILE *out;
+
+	(void)state;
+	add(&before, "GET /", 5, 5);
+	add(&after, "GET /", 5, 5);
+	compare();
+	for (int i = 0; i < 3; i++) {
+		out = open_memstream(&text, &size_bytes);
+		assert_int_equal(
+			(i < 2 ? format_diff_table : format_diff_json)(&diff, &options, out), 0);
+		assert_int_equal(fclose(out), 0);
+		if (i < 2) {
+			/* As wide as the screen, unless that has no end. */
+			char *heading = strstr(text, "\nendpoint");
+
+			assert_non_null(heading);
+			assert_int_equal(strcspn(heading + 1, "\n") > 60, i == 1);
+			expect_in(text, "DAMAGED");
+			expect_in(text, "truncated\n");
+		} else {
+			expect_in(strstr(text, "\"name\":\"a\""), keys[0]);
+			expect_in(strstr(text, "\"name\":\"b\""), keys[1]);
+		}
+		free(text);
+		options.is_endless = true;
+	}
+}
+
+static void no_more_is_gone_than_there_was(void **state)
+{
+	char *text;
+
+	(void)state;
+	for (int i = 0; i < 10; i++) {
+		add(&before, "a", i == 0 ? 1000 : 1, 1);
+		add(&after, "a", 1, 1);
+	}
+	compare();
+	assert_true(diff.rows[0].figures[DIFF_CPU_MEAN].difference.low < -100);
+	text = print(format_diff_table, 0, 120);
+	expect_in(text, "-100.0 to ");
+	free(text);
+}
+
+static void what_is_not_there_to_compare_is_said(void **state)
+{
+	static const char *const by_two = "endpoint,tenant";
+	char *text;
+
+	(void)state;
+	totals_deinit(&before);
+	totals_deinit(&after);
+	assert_int_equal(totals_init(&before, &by_two, 1), 0);
+	assert_int_equal(totals_init(&after, &by_two, 1), 0);
+	for (int i = 0; i < 2; i++) {
+		struct totals *totals = i ? &after : &before;
+		struct sample sample;
+
+		/* Of no CPU at first, of no known time. */
+		sample_begin(&sample, "cpu", 42);
+		sample_text(&sample, "request_id", "1");
+		sample_text(&sample, "endpoint", "GET /");
+		sample_number(&sample, "cpu_ns", 5 * i);
+		assert_int_equal(sample_add(&sample, totals), 0);
+		sample_begin(&sample, "cpu", 42);
+		sample_text(&sample, "request_id", "2");
+		sample_text(&sample, "endpoint", "");
+		sample_text(&sample, "tenant", "seven");
+		sample_number(&sample, "cpu_ns", 4);
+		assert_int_equal(sample_add(&sample, totals), 0);
+	}
+	compare();
+	text = print(format_diff_table, 0, 120);
+	expect_in(text, "GET /          (no tenant)     1 → 1  cpu mean     0 ns   5 ns"
+			"         -              -  too few to tell: 10 needed");
+	expect_in(text, "wall mean       -      -         -              -  not measured");
+	expect_in(text, "(no endpoint)  seven           1 → 1  cpu mean     4 ns   4 ns");
+	free(text);
+	text = print(format_diff_json, 0, 100);
+	expect_in(text, "\"cpu_mean\":{\"before_ns\":4,\"after_ns\":4}");
+	assert_null(strstr(text, "wall_mean"));
+	assert_null(strstr(text, "change_ns"));
+	free(text);
+}
+
+static void what_became_less_or_immense_is_said(void **state)
+{
+	char *text;
+
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		add(&before, "less", 2000 + i, 10);
+		add(&after, "less", 1000 + i, 10);
+	}
+	add(&before, "immense", 1, 5);
+	add(&after, "immense", 1000000, 5);
+	add(&before, "large", 1, 5);
+	add(&after, "large", 9999, 5);
+	compare();
+	text = print(format_diff_table, 0, 120);
+	expect_in(text, "%  LESS");
+	assert_null(strstr(text, "MORE"));
+	expect_in(text, "cpu mean       1 ns  1.000 ms            -");
+	expect_in(text, "+999800.0 %");
+	free(text);
+}
+
+static void of_several_hosts_a_thread_is_told_with_its_own(void **state)
+{
+	static const char *const by_thread = "tid";
+	const char *hosts[] = { "one", "two" };
+	char *text;
+
+	(void)state;
+	totals_deinit(&before);
+	totals_deinit(&after);
+	assert_int_equal(totals_init(&before, &by_thread, 1), 0);
+	assert_int_equal(totals_init(&after, &by_thread, 1), 0);
+	for (int i = 0; i < 3; i++) {
+		struct sample sample;
+
+		/* Those of the second recording are of two. */
+		sample_begin_on(&sample, hosts[i / 2], "cpu", 42);
+		sample_number(&sample, "tid", 7);
+		sample_text(&sample, "request_id", "1");
+		sample_number(&sample, "cpu_ns", 5);
+		assert_int_equal(sample_add(&sample, i == 0 ? &before : &after), 0);
+	}
+	compare();
+	text = print(format_diff_table, 0, 120);
+	expect_in(text, "one:42/7");
+	expect_in(text, "two:42/7");
+	free(text);
+	text = print(format_diff_json, 0, 100);
+	expect_in(text, "\"one:42/7\"");
+	free(text);
+}
+
+static void the_end_of_a_long_key_is_shown(void **state)
+{
+	char key[1000];
+	char *text;
+
+	(void)state;
+	memset(key, '\033', sizeof(key) - 2);
+	(void)strcpy(key + sizeof(key) - 2, "x");
+	add(&before, key, 5, 5);
+	add(&after, key, 5, 5);
+	compare();
+	text = print(format_diff_table, 0, 120);
+	expect_in(text, "\n\\x1b");
+	expect_in(text, "\\x1bx  ");
+	free(text);
+}
+
+static void no_significant_change_is_said(void **state)
+{
+	char *text;
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		add(&before, "a", 100 + i, 10 + i);
+		add(&after, "a", 101 + i, 10 + i);
+	}
+	compare();
+	text = print(format_diff_table, 0, 120);
+	expect_in(text, "\nno significant change in 4 figures, at 95 %\n");
+	free(text);
+}
+
+static void fails_without_memory(int (*format)(const struct diff *, const struct format_options *,
+					       FILE *))
+{
+	static char place[65536];
+	static const struct format_file files[2] = { { .name = "one" }, { .name = "two" } };
+	const struct format_options options = { .width = 100, .files = files, .file_count = 2 };
+	size_t given = 0;
+
+	for (;; given++) {
+		FILE *out = fmemopen(place, sizeof(place), "w");
+		int r;
+
+		assert_non_null(out);
+		memory_fails_once_after(given);
+		r = format(&diff, &options, out);
+		memory_never_fails();
+		(void)fclose(out);
+		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
+		if (!memory_failures())
+			break;
+	}
+	assert_true(given > 0);
+}
+
+static void without_memory_it_says_so(void **state)
+{
+	int r = -ENOMEM;
+
+	(void)state;
+	for (int i = 0; i < 400; i++) {
+		add(&before, "a", i, i);
+		add(&after, "a", i, i);
+	}
+	assert_int_equal(totals_finish(&before), 0);
+	assert_int_equal(totals_finish(&after), 0);
+	for (size_t given = 0; r < 0; given++) {
+		memory_fails_after(given);
+		r = diff_init(&diff, &before, &after);
+		memory_never_fails();
+		assert_true(r == 0 || r == -ENOMEM);
+	}
+	json_set_alloc_funcs(malloc, free);
+	fails_without_memory(format_diff_table);
+	fails_without_memory(format_diff_json);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(each_endpoint_is_beside_itself),
+		TEST(what_changed_comes_first_and_what_did_not_is_no_change),
+		TEST(recordings_of_the_same_do_not_differ),
+		TEST(a_fifth_more_cpu_is_found),
+		TEST(people_read_what_changed_by_how_much_and_how_sure_it_is),
+		TEST(each_format_says_the_same_of_a_change),
+		TEST(several_keys_have_a_column_each_and_what_is_hidden_is_counted),
+		TEST(less_than_one_in_twenty_is_a_change),
+		TEST(of_few_requests_it_says_so),
+		TEST(files_are_told_with_what_is_wrong_with_them),
+		TEST(no_more_is_gone_than_there_was),
+		TEST(what_is_not_there_to_compare_is_said),
+		TEST(what_became_less_or_immense_is_said),
+		TEST(of_several_hosts_a_thread_is_told_with_its_own),
+		TEST(the_end_of_a_long_key_is_shown),
+		TEST(no_significant_change_is_said),
+		TEST(without_memory_it_says_so),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

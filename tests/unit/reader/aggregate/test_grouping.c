@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "failing_memory.h"
+#include "reader/aggregate/sample_totals.h"
+
+enum {
+	HOST_BYTES = 6 /* "web-1:" */
+};
+
+static struct grouping grouping;
+static uint64_t number; /* of the last record */
+static size_t memory = SIZE_MAX; /* what there is of it to add a record */
+
+static int teardown(void **state)
+{
+	(void)state;
+	grouping_deinit(&grouping);
+	return 0;
+}
+
+static void begin(const char *by)
+{
+	grouping_deinit(&grouping);
+	assert_int_equal(grouping_init(&grouping, by), 0);
+}
+
+static int add(struct sample *sample, const char *comm)
+{
+	static struct record_view view;
+	struct record_text text = { comm, comm ? strlen(comm) : 0 };
+	struct costs costs;
+	int r;
+
+	sample_decode(sample, &view);
+	costs = costs_of_record(&view);
+	memory_fails_after(memory);
+	r = grouping_add(&grouping,
+			 &(struct intake_record){ .view = &view, .comm = text, .number = ++number },
+			 &costs, NULL);
+	memory_never_fails();
+	msgpack_sbuffer_destroy(&sample->buffer);
+	return r;
+}
+
+static int add_request(const char *request_id, const char *endpoint)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "cpu", 42);
+	sample_number(&sample, "cpu_ns", 10);
+	if (request_id)
+		sample_text(&sample, "request_id", request_id);
+	sample_text(&sample, "endpoint", endpoint);
+	return add(&sample, NULL);
+}
+
+static int add_thread(int64_t tid, const char *thread_name, const char *comm)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "cpu", 42);
+	sample_number(&sample, "cpu_ns", 10);
+	if (tid >= 0)
+		sample_number(&sample, "tid", tid);
+	sample_text(&sample, "thread_name", thread_name);
+	return add(&sample, comm);
+}
+
+static const struct group *only_group(void)
+{
+	assert_int_equal(grouping.group_count, 1);
+	return grouping.groups;
+}
+
+static void expect_label(const struct group *group, const char *label, const char *with_host)
+{
+	assert_true(record_text_is(grouping_label(group, false), label));
+	assert_true(record_text_is(grouping_label(group, true), with_host));
+}
+
+static void each_cost_is_of_its_own_fields(void **state)
+{
+	static const struct {
+		enum cost cost;
+		const char *fields[2];
+		const char *name;
+	} cases[] = {
+		{ COST_CPU, { "cpu_ns" }, "cpu_ns" },
+		{ COST_CPU, { "user_ns", "kernel_ns" }, "cpu_ns" },
+		{ COST_USER, { "user_ns" }, "user_ns" },
+		{ COST_KERNEL, { "kernel_ns" }, "kernel_ns" },
+		{ COST_RUN_QUEUE, { "run_queue_ns" }, "run_queue_ns" },
+		{ COST_BLOCKED, { "blocked_ns" }, "blocked_ns" },
+		{ COST_SLICES, { "slices" }, "slices" },
+		{ COST_SWITCHES, { "switches_voluntary", "switches_involuntary" }, "switches" },
+		{ COST_AMBIGUOUS, { "ambiguous_ns" }, "ambiguous_ns" },
+		{ COST_MIGRATIONS, { "migrations" }, "migrations" },
+		{ COST_STOLEN, { "stolen_ns" }, "stolen_ns" },
+		{ COST_SPLIT_ERROR, { "split_error_ns" }, "split_error_ns" },
+		{ COST_UNINTERRUPTIBLE, { "uninterruptible_ns" }, "uninterruptible_ns" },
+		{ COST_SYSCALLS, { "syscalls" }, "syscalls" },
+		{ COST_GVL, { "gvl_ns" }, "gvl_ns" },
+		{ COST_GVL_WAITS, { "gvl_waits" }, "gvl_waits" },
+		{ COST_GC, { "gc_ns" }, "gc_ns" },
+		{ COST_GC_RUNS, { "gc_runs" }, "gc_runs" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		bool is_sum = cases[i].fields[1] != NULL;
+
+		for (int fields = 1; fields <= 1 + is_sum; fields++) {
+			struct sample sample;
+			const struct costs *costs;
+
+			begin("request_id");
+			sample_begin(&sample, "cpu", 42);
+			sample_text(&sample, "request_id", "r");
+			for (int field = 0; field < fields; field++)
+				sample_number(&sample, cases[i].fields[field], 5 + field);
+			assert_int_equal(add(&sample, NULL), 0);
+			costs = &only_group()->costs;
+			assert_int_equal(costs->record_count, 1);
+			assert_int_equal(costs_has(costs, cases[i].cost), fields == 1 + is_sum);
+			if (fields == 1 + is_sum)
+				assert_int_equal(costs->sums[cases[i].cost], is_sum ? 11 : 5);
+		}
+		assert_string_equal(costs_name(cases[i].cost), cases[i].name);
+	}
+}
+
+/* In a recording of old, say, that has no user time. */
+static void the_whole_counts_where_its_parts_are_there_too(void **state)
+{
+	struct sample sample;
+
+	(void)state;
+	begin("request_id");
+	sample_begin(&sample, "cpu", 42);
+	sample_text(&sample, "request_id", "r");
+	sample_number(&sample, "cpu_ns", 100);
+	sample_number(&sample, "user_ns", 1);
+	sample_number(&sample, "kernel_ns", 2);
+	assert_int_equal(add(&sample, NULL), 0);
+	assert_int_equal(only_group()->costs.sums[COST_CPU], 100);
+}
+
+static void a_share_is_of_something_that_was_measured(void **state)
+{
+	struct costs part = { .sums[COST_CPU] = 1 }, all = { .sums[COST_CPU] = 3 };
+	double percent = -1;
+
+	(void)state;
+	assert_true(costs_share_percent(&part, &all, &percent));
+	assert_true(percent == 100.0 / 3);
+	percent = -1;
+	part.missing = 1 << COST_CPU;
+	assert_false(costs_share_percent(&part, &all, &percent));
+	part.missing = 0;
+	all.missing = 1 << COST_CPU;
+	assert_false(costs_share_percent(&part, &all, &percent));
+	all = (struct costs){ .sums[COST_CPU] = 0 };
+	assert_false(costs_share_percent(&part, &all, &percent));
+	assert_true(percent == -1);
+	all.sums[COST_CPU] = 1;
+	assert_true(costs_share_percent(&part, &all, &percent));
+}
+
+/* A request of these records, one nanosecond each; NULL: without a value. Then it has ended. */
+static void add_whole_request(const char *const *endpoints, size_t count)
+{
+	static struct record_view view;
+	struct costs costs = { .record_count = 1, .sums[COST_CPU] = 1 }, before = { 0 };
+	struct group *place = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		struct sample sample;
+
+		sample_begin(&sample, "cpu", 42);
+		sample_number(&sample, "tid", 7);
+		if (endpoints[i])
+			sample_text(&sample, "endpoint", endpoints[i]);
+		sample_decode(&sample, &view);
+		assert_int_equal(grouping_add(&grouping, &(struct intake_record){ .view = &view },
+					      &costs, &place),
+				 0);
+		costs_add(&before, &costs);
+		msgpack_sbuffer_destroy(&sample.buffer);
+	}
+	assert_int_equal(grouping_settle(&grouping, place, &before), 0);
+}
+
+static int64_t cpu_of(const char *value)
+{
+	for (const struct group *group = grouping.groups; group; group = group->hh.next)
+		if (record_text_is(grouping_label(group, false), value))
+			return group->costs.sums[COST_CPU];
+	return -1;
+}
+
+static void a_record_without_a_value_is_in_no_group(void **state)
+{
+	static const char *const some[] = { "", "cart", NULL }, *const moves[] = { "cart",
+										   "order" };
+
+	(void)state;
+	begin("endpoint");
+	add_whole_request(some, 3);
+	assert_int_equal(cpu_of("cart"), 1);
+	assert_int_equal(grouping.without_value.sums[COST_CPU], 2);
+	assert_int_equal(grouping.without_value_count, 1);
+	assert_int_equal(grouping.without_value_requests.figures[FIGURE_CPU].largest, 3);
+	assert_int_equal(grouping.open_count, 0);
+	add_whole_request(moves, 2);
+	assert_int_equal(cpu_of("cart"), 2);
+	assert_int_equal(cpu_of("order"), 1);
+	assert_int_equal(grouping.request_count, 2);
+	begin("tid");
+	add_whole_request(some, 3);
+	assert_int_equal(cpu_of("42/7"), 3);
+	/* A request of no named thread is counted, too. */
+	begin("comm");
+	add_whole_request(some, 3);
+	assert_int_equal(grouping.without_value.sums[COST_CPU], 3);
+	assert_int_equal(grouping.without_value_count, 1);
+}
+
+static void a_request_is_counted_and_measured_where_it_was_last(void **state)
+{
+	static const char *const cart[] = { "cart" }, *const moves[] = { "cart", "cart", "order" };
+	int64_t cpu_ns = 0;
+
+	(void)state;
+	begin("endpoint");
+	add_whole_request(cart, 1);
+	add_whole_request(moves, 3);
+	assert_int_equal(grouping.request_count, 2);
+	assert_int_equal(grouping.groups->request_count, 1);
+	assert_int_equal(((struct group *)grouping.groups->hh.next)->request_count, 1);
+	assert_true(histogram_percentile(
+		&((struct group *)grouping.groups->hh.next)->requests->figures[FIGURE_CPU], 50,
+		&cpu_ns));
+	assert_int_equal(cpu_ns, 3);
+	assert_int_equal(grouping.requests.figures[FIGURE_CPU].count, 2);
+	assert_int_equal(grouping.requests.figures[FIGURE_CPU].sum, 4);
+}
+
+static void a_recording_of_too_many_values_is_refused(void **state)
+{
+	(void)state;
+	begin("endpoint");
+	assert_int_equal(add_request("a", "cart"), 0);
+	grouping.group_count = GROUPS_MAX - 1;
+	assert_int_equal(add_request("a", "order"), 0);
+	assert_int_equal(grouping.group_count, GROUPS_MAX);
+	assert_int_equal(add_request("a", "late"), -E2BIG);
+	assert_int_equal(add_request("a", "order"), 0);
+}
+
+static void threads_are_told_by_host_and_pid(void **state)
+{
+	(void)state;
+	begin("tid");
+	assert_int_equal(add_thread(7, "", NULL), 0);
+	assert_int_equal(only_group()->host_bytes, HOST_BYTES);
+	expect_label(only_group(), "42/7", "web-1:42/7");
+	/* Of those that a full map folded together, it is not known. */
+	assert_int_equal(add_thread(0, "", NULL), 0);
+	assert_int_equal(add_thread(-1, "", NULL), 0);
+	assert_int_equal(grouping.without_value.record_count, 2);
+	assert_int_equal(only_group()->costs.record_count, 1);
+	begin("pid");
+	assert_int_equal(add_thread(0, "", NULL), 0);
+	expect_label(only_group(), "42", "web-1:42");
+	begin("request_id");
+	assert_int_equal(add_request("a:b", ""), 0);
+	expect_label(only_group(), "a:b", "a:b");
+}
+
+static void the_longest_host_and_the_highest_ids_have_room(void **state)
+{
+	static char host[RECORD_VIEW_TEXT_BYTES_MAX];
+	static const char ids[] = ":9223372036854775807/9223372036854775807";
+	const struct costs costs = { .record_count = 1 };
+	static struct record_view view;
+
+	(void)state;
+	memset(host, 'h', sizeof(host));
+	view.fields[view.field_count++] = (struct record_field){
+		.name = { "host_name", 9 },
+		.value = RECORD_VALUE_TEXT,
+		.text = { host, sizeof(host) },
+	};
+	for (int i = 0; i < 2; i++)
+		view.fields[view.field_count++] = (struct record_field){
+			.name = { i ? "pid" : "tid", 3 },
+			.value = RECORD_VALUE_INTEGER,
+			.integer = INT64_MAX,
+		};
+	begin("tid");
+	assert_int_equal(
+		grouping_add(&grouping, &(struct intake_record){ .view = &view }, &costs, NULL), 0);
+	assert_int_equal(only_group()->value_bytes, sizeof(host) + sizeof(ids) - 1);
+	assert_true(record_text_is(grouping_label(only_group(), false), ids + 1));
+}
+
+static void what_ran_has_its_latest_name(void **state)
+{
+	char longest[GROUP_NAME_BYTES + 2];
+	const char *const *names;
+
+	(void)state;
+	memset(longest, 'x', sizeof(longest));
+	longest[sizeof(longest) - 1] = '\0';
+	begin("tid");
+	assert_int_equal(add_thread(7, "one", "ruby"), 0);
+	names = (const char *const *)only_group()->names;
+	assert_string_equal(names[GROUP_NAME_THREAD], "one");
+	assert_string_equal(names[GROUP_NAME_COMM], "ruby");
+	assert_int_equal(add_thread(7, "on", "rubb"), 0);
+	assert_string_equal(names[GROUP_NAME_THREAD], "on");
+	assert_string_equal(names[GROUP_NAME_COMM], "rubb");
+	assert_int_equal(add_thread(7, "on", "ruby"), 0);
+	assert_string_equal(names[GROUP_NAME_COMM], "ruby");
+	assert_int_equal(add_thread(7, "", NULL), 0);
+	assert_string_equal(names[GROUP_NAME_THREAD], "on");
+	assert_int_equal(add_thread(7, longest, NULL), 0);
+	assert_int_equal(strlen(names[GROUP_NAME_THREAD]), GROUP_NAME_BYTES);
+	begin("pid");
+	assert_int_equal(add_thread(7, "one", "ruby"), 0);
+	assert_null(only_group()->names[GROUP_NAME_THREAD]);
+	assert_string_equal(only_group()->names[GROUP_NAME_COMM], "ruby");
+	begin("comm");
+	assert_int_equal(add_thread(7, "one", "ruby"), 0);
+	assert_int_equal(add_thread(7, "one", NULL), 0);
+	assert_int_equal(grouping.without_value.record_count, 1);
+	expect_label(only_group(), "ruby", "ruby");
+	assert_null(only_group()->names[GROUP_NAME_COMM]);
+	begin("thread_name");
+	assert_int_equal(add_thread(7, "one", "ruby"), 0);
+	assert_int_equal(add_thread(8, "one", "ruby"), 0);
+	assert_int_equal(only_group()->costs.sums[COST_CPU], 20);
+	expect_label(only_group(), "one", "one");
+}
+
+static void by_what_ran_it_is_of_all_time(void **state)
+{
+	static const char *const fields[] = { "pid", "tid", "comm", "thread_name", "host_name" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		assert_true(grouping_is_by_field(fields[i]));
+		begin(fields[i]);
+		assert_true(grouping.has_all_time);
+	}
+	assert_false(grouping_is_by_field("request_id"));
+	begin("endpoint");
+	assert_false(grouping.has_all_time);
+	assert_int_equal(grouping_rename(&grouping, "queue"), 0);
+	assert_string_equal(grouping.by, "queue");
+}
+
+static void without_memory_for_any_part_it_says_so(void **state)
+{
+	size_t successes = 0;
+	int r = -ENOMEM;
+
+	(void)state;
+	memory_fails_after(0);
+	assert_int_equal(grouping_init(&grouping, "tid"), -ENOMEM);
+	memory_fails_after(1);
+	assert_int_equal(grouping_init(&grouping, "tid"), -ENOMEM);
+	memory_never_fails();
+	begin("endpoint");
+	memory_fails_after(0);
+	assert_int_equal(grouping_rename(&grouping, "tid"), -ENOMEM);
+	memory_never_fails();
+	while (r < 0) {
+		struct sample sample;
+		struct record_view *view = malloc(sizeof(*view));
+		struct group *place = NULL;
+		struct costs costs;
+
+		begin("tid");
+		sample_begin_cpu(&sample, 42, 7, "r", 1, 0);
+		sample_text(&sample, "thread_name", "worker");
+		sample_decode(&sample, view);
+		costs = costs_of_record(view);
+		memory_fails_once_after(successes++);
+		r = grouping_add(&grouping,
+				 &(struct intake_record){ .view = view, .comm = { "ruby", 4 } },
+				 &costs, &place);
+		if (r == 0)
+			r = grouping_settle(&grouping, place, &costs);
+		memory_never_fails();
+		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
+		msgpack_sbuffer_destroy(&sample.buffer);
+		free(view);
+	}
+	/* A group, a table and its buckets, two names, a figure of all, its own and one in them. */
+	assert_int_equal(successes - 1, 8);
+	assert_int_equal(only_group()->request_count, 1);
+	assert_int_equal(grouping.request_count, 1);
+	assert_string_equal(only_group()->names[GROUP_NAME_THREAD], "worker");
+	assert_string_equal(only_group()->names[GROUP_NAME_COMM], "ruby");
+}
+
+static void what_has_no_memory_for_its_name_is_not_counted(void **state)
+{
+	(void)state;
+	begin("tid");
+	assert_int_equal(add_thread(7, "one", "ruby"), 0);
+	memory = 0;
+	assert_int_equal(add_thread(7, "two", "ruby"), -ENOMEM);
+	assert_int_equal(add_thread(7, "one", "puma"), -ENOMEM);
+	memory = SIZE_MAX;
+	assert_int_equal(only_group()->costs.record_count, 1);
+	assert_string_equal(only_group()->names[GROUP_NAME_THREAD], "one");
+	assert_string_equal(only_group()->names[GROUP_NAME_COMM], "ruby");
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(each_cost_is_of_its_own_fields),
+		TEST(the_whole_counts_where_its_parts_are_there_too),
+		TEST(a_share_is_of_something_that_was_measured),
+		TEST(a_record_without_a_value_is_in_no_group),
+		TEST(a_request_is_counted_and_measured_where_it_was_last),
+		TEST(a_recording_of_too_many_values_is_refused),
+		TEST(threads_are_told_by_host_and_pid),
+		TEST(the_longest_host_and_the_highest_ids_have_room),
+		TEST(what_ran_has_its_latest_name),
+		TEST(by_what_ran_it_is_of_all_time),
+		TEST(without_memory_for_any_part_it_says_so),
+		TEST(what_has_no_memory_for_its_name_is_not_counted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

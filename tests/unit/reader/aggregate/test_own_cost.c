@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "reader/aggregate/own_cost.h"
+#include "reader/aggregate/sample_totals.h"
+
+static void add_self(struct totals *totals, int64_t contexts, int64_t limit, int64_t rss_bytes)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "self", 7);
+	sample_number(&sample, "window_ns", 100);
+	sample_number(&sample, "own_cpu_ns", 10);
+	sample_number(&sample, "own_rss_bytes", rss_bytes);
+	sample_number(&sample, "contexts", contexts);
+	sample_number(&sample, "contexts_max", limit);
+	sample_number(&sample, "bpf_on_switch_runs", 3);
+	sample_number(&sample, "bpf_on_switch_ns", 600);
+	sample_number(&sample, "bpf_on_exit_ns", 50);
+	assert_int_equal(sample_add(&sample, totals), 0);
+}
+
+static int setup(void **state)
+{
+	static const char *const by[] = { "request_id" };
+	static struct totals totals;
+
+	*state = &totals;
+	return totals_init(&totals, by, 1);
+}
+
+static int teardown(void **state)
+{
+	totals_deinit(*state);
+	return 0;
+}
+
+static void times_add_up_and_of_the_fills_the_fullest_counts(void **state)
+{
+	struct totals *totals = *state;
+	const struct own_cost *cost = &totals->own_cost;
+
+	add_self(totals, 10, 1000, 5000);
+	add_self(totals, 5, 100, 9000);
+	add_self(totals, 20, 1000, 7000);
+	assert_int_equal(cost->record_count, 3);
+	assert_int_equal(cost->cpu_ns, 30);
+	assert_int_equal(cost->rss_bytes_max, 9000);
+	assert_int_equal(cost->fills[OWN_COST_MAP_CONTEXTS].used, 5);
+	assert_int_equal(cost->fills[OWN_COST_MAP_CONTEXTS].limit, 100);
+	assert_int_equal(cost->fills[OWN_COST_MAP_ACCOUNTS].limit, 0);
+}
+
+static void the_time_of_a_program_is_its_own_and_part_of_the_sum(void **state)
+{
+	struct totals *totals = *state;
+	const struct own_cost *cost = &totals->own_cost;
+
+	add_self(totals, 0, 0, 0);
+	add_self(totals, 0, 0, 0);
+	assert_true(cost->has_programs);
+	assert_int_equal(cost->program_count, 2);
+	assert_string_equal(cost->programs[0].name, "on_switch");
+	assert_int_equal(cost->programs[0].run_count, 6);
+	assert_int_equal(cost->programs[0].run_ns, 1200);
+	assert_string_equal(cost->programs[1].name, "on_exit");
+	assert_int_equal(cost->run_ns, 1300);
+	assert_int_equal(cost->run_count, 6);
+}
+
+static void more_programs_than_are_kept_count_in_the_sum(void **state)
+{
+	struct totals *totals = *state;
+	struct sample sample;
+	char name[32];
+
+	sample_begin(&sample, "self", 7);
+	for (int i = 0; i < OWN_COST_PROGRAMS_MAX + 5; i++) {
+		(void)snprintf(name, sizeof(name), "bpf_p%d_ns", i);
+		sample_number(&sample, name, 1);
+	}
+	sample_number(&sample, "bpf__ns", 1000); /* no name in it */
+	assert_int_equal(sample_add(&sample, totals), 0);
+	assert_int_equal(totals->own_cost.program_count, OWN_COST_PROGRAMS_MAX);
+	assert_int_equal(totals->own_cost.run_ns, OWN_COST_PROGRAMS_MAX + 5);
+}
+
+static void what_is_no_figure_is_none_of_a_programs(void **state)
+{
+	struct totals *totals = *state;
+	const struct own_cost *cost = &totals->own_cost;
+	struct sample sample;
+
+	sample_begin(&sample, "self", 7);
+	sample_number(&sample, "window_ns", 100);
+	sample_text(&sample, "bpf_text_ns", "5");
+	sample_number(&sample, "bpf_debt_ns", -5);
+	sample_number(&sample, "bpf_other", 5);
+	sample_number(&sample, "bpX_other_ns", 5);
+	assert_int_equal(sample_add(&sample, totals), 0);
+	assert_false(cost->has_programs);
+	assert_int_equal(cost->program_count, 0);
+	assert_int_equal(cost->run_ns, 0);
+	assert_int_equal(cost->windows_ns, 100);
+	/* A name of one letter is one, and no time at all a figure. */
+	sample_begin(&sample, "self", 7);
+	sample_number(&sample, "bpf_x_ns", 0);
+	assert_int_equal(sample_add(&sample, totals), 0);
+	assert_true(cost->has_programs);
+	assert_int_equal(cost->program_count, 1);
+	assert_string_equal(cost->programs[0].name, "x");
+}
+
+static void what_is_estimated_ends_at_the_highest_number(void **state)
+{
+	struct own_cost cost = { .run_ns = INT64_MAX,
+				 .run_count = 3,
+				 .program_count = 1,
+				 .windows_ns = 400,
+				 .programs_windows_ns = 200 };
+
+	(void)state;
+	cost.programs[0] = (struct own_cost_program){ .run_ns = 5, .run_count = INT64_MAX };
+	own_cost_finish(&cost);
+	assert_true(cost.run_ns == INT64_MAX);
+	assert_int_equal(cost.run_count, 6);
+	assert_int_equal(cost.programs[0].run_ns, 10);
+	assert_true(cost.programs[0].run_count == INT64_MAX);
+	/* Once. */
+	own_cost_finish(&cost);
+	assert_int_equal(cost.run_count, 6);
+}
+
+static void fills_are_by_map_and_a_limit_of_0_is_none(void **state)
+{
+	static const char *const names[] = { "contexts", "accounts", "processes" };
+	struct totals *totals = *state;
+	struct sample sample;
+
+	for (int map = 0; map < _OWN_COST_MAP_MAX; map++) {
+		char limit[32];
+
+		assert_string_equal(own_cost_map_name((enum own_cost_map)map), names[map]);
+		(void)snprintf(limit, sizeof(limit), "%s_max", names[map]);
+		sample_begin(&sample, "self", 7);
+		sample_number(&sample, names[map], map + 1);
+		sample_number(&sample, limit, 10);
+		assert_int_equal(sample_add(&sample, totals), 0);
+		sample_begin(&sample, "self", 7);
+		sample_number(&sample, names[map], 5);
+		sample_number(&sample, limit, 0);
+		assert_int_equal(sample_add(&sample, totals), 0);
+		sample_begin(&sample, "self", 7);
+		sample_number(&sample, limit, 1);
+		assert_int_equal(sample_add(&sample, totals), 0);
+		/* As full as another one. */
+		sample_begin(&sample, "self", 7);
+		sample_number(&sample, names[map], 10 * (map + 1));
+		sample_number(&sample, limit, 100);
+		assert_int_equal(sample_add(&sample, totals), 0);
+	}
+	for (int map = 0; map < _OWN_COST_MAP_MAX; map++) {
+		assert_int_equal(totals->own_cost.fills[map].used, map + 1);
+		assert_int_equal(totals->own_cost.fills[map].limit, 10);
+	}
+}
+
+/* A window of 1,000 ns: what a program ran, if that is not 0, and what else is said of it. */
+static void add_window(struct totals *totals, int64_t run_ns, int64_t measured_ns, int64_t samples,
+		       const char *error)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "self", 7);
+	sample_number(&sample, "window_ns", 1000);
+	if (run_ns) {
+		sample_number(&sample, "bpf_on_switch_runs", 2 * run_ns);
+		sample_number(&sample, "bpf_on_switch_ns", run_ns);
+		sample_number(&sample, "programs_measured_ns", measured_ns);
+	}
+	if (samples)
+		sample_number(&sample, "programs_samples", samples);
+	if (error)
+		sample_text(&sample, "programs_error", error);
+	assert_int_equal(sample_add(&sample, totals), 0);
+}
+
+static void windows_in_which_nothing_was_measured_are_as_the_others(void **state)
+{
+	struct totals *totals = *state;
+	const struct own_cost *cost = &totals->own_cost;
+
+	add_window(totals, 100, 50, 1, NULL);
+	add_window(totals, 0, 0, 0, NULL);
+	add_window(totals, 0, 0, 0, NULL);
+	add_window(totals, 140, 60, 2, NULL);
+	totals_finish(totals);
+	assert_true(cost->has_programs);
+	assert_int_equal(cost->run_ns, 480);
+	assert_int_equal(cost->run_count, 960);
+	assert_int_equal(cost->programs[0].run_ns, 480);
+	assert_int_equal(cost->programs[0].run_count, 960);
+	assert_int_equal(cost->programs_measured_ns, 110);
+	assert_int_equal(cost->programs_samples, 3);
+}
+
+static void what_was_measured_all_the_time_is_left_as_it_is(void **state)
+{
+	struct totals *totals = *state;
+	const struct own_cost *cost = &totals->own_cost;
+
+	add_self(totals, 0, 0, 0);
+	add_window(totals, 7, 1000, 0, NULL);
+	totals_finish(totals);
+	assert_int_equal(cost->run_ns, 657);
+	assert_int_equal(cost->programs_measured_ns, 1100);
+	assert_int_equal(cost->programs_samples, 0);
+}
+
+static void why_it_was_not_measured_is_kept(void **state)
+{
+	struct totals *totals = *state;
+	const struct own_cost *cost = &totals->own_cost;
+
+	add_window(totals, 0, 0, 0, "that needs CAP_SYS_ADMIN");
+	totals_finish(totals);
+	assert_false(cost->has_programs);
+	assert_string_equal(cost->programs_error, "that needs CAP_SYS_ADMIN");
+	add_window(totals, 0, 0, 0, "das ist nicht m\xc3\xb6glich\x1b");
+	assert_string_equal(cost->programs_error, "das ist nicht m\xc3\xb6glich\\x1b");
+}
+
+/* Of a window in which nothing could be measured nothing is estimated either. */
+static void where_it_could_not_be_measured_nothing_is_assumed(void **state)
+{
+	struct totals *totals = *state;
+
+	add_window(totals, 100, 50, 1, NULL);
+	add_window(totals, 0, 0, 0, "that needs CAP_SYS_ADMIN");
+	totals_finish(totals);
+	assert_int_equal(totals->own_cost.run_ns, 100);
+	assert_int_equal(totals->own_cost.run_count, 200);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(times_add_up_and_of_the_fills_the_fullest_counts),
+		TEST(the_time_of_a_program_is_its_own_and_part_of_the_sum),
+		TEST(windows_in_which_nothing_was_measured_are_as_the_others),
+		TEST(what_was_measured_all_the_time_is_left_as_it_is),
+		TEST(why_it_was_not_measured_is_kept),
+		TEST(where_it_could_not_be_measured_nothing_is_assumed),
+		TEST(more_programs_than_are_kept_count_in_the_sum),
+		TEST(what_is_no_figure_is_none_of_a_programs),
+		TEST(what_is_estimated_ends_at_the_highest_number),
+		TEST(fills_are_by_map_and_a_limit_of_0_is_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,795 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+
+#include "failing_memory.h"
+#include "reader/aggregate/rows.h"
+#include "reader/aggregate/sample_totals.h"
+#include "reader/report/format.h"
+
+static struct totals totals;
+
+static int teardown(void **state)
+{
+	(void)state;
+	totals_deinit(&totals);
+	return 0;
+}
+
+static void begin(const char *by)
+{
+	totals_deinit(&totals);
+	assert_int_equal(totals_init(&totals, &by, 1), 0);
+}
+
+static int setup(void **state)
+{
+	const char *by = "request_id";
+
+	(void)state;
+	return totals_init(&totals, &by, 1);
+}
+
+/* The values of the groups, one after the other. */
+static void expect_order(enum row_field sort, const char *expected)
+{
+	char order[64] = "";
+	struct rows rows;
+
+	/* Requests are rows when they have ended. */
+	assert_int_equal(totals_finish(&totals), 0);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], sort, 0), 0);
+	for (size_t i = 0; i < rows.group_count; i++)
+		(void)strncat(order, rows.groups[i]->value, rows.groups[i]->value_bytes);
+	assert_string_equal(order, expected);
+	rows_deinit(&rows);
+}
+
+static void
+what_is_less_comes_later_what_is_equal_by_key_and_what_was_not_measured_last(void **state)
+{
+	struct sample sample;
+
+	(void)state;
+	sample_add_cpu(&totals, 1, "b", NULL, 10, 5);
+	sample_add_cpu(&totals, 1, "a", NULL, 10, 5);
+	sample_add_cpu(&totals, 1, "e", NULL, 0, 0);
+	sample_add_cpu(&totals, 1, "c", NULL, 1, 90);
+	sample_add_cpu(&totals, 1, "f", NULL, 2, 0);
+	sample_add_cpu(&totals, 1, "g", NULL, 2, 0);
+	sample_begin(&sample, "cpu", 42);
+	sample_text(&sample, "request_id", "d");
+	sample_number(&sample, "cpu_ns", 50);
+	assert_int_equal(sample_add(&sample, &totals), 0);
+	expect_order(ROW_FIELD_KEY, "abcdefg");
+	expect_order(ROW_FIELD_CPU, "cdabfge");
+	expect_order(ROW_FIELD_SHARE, "cdabfge");
+	expect_order(ROW_FIELD_CPU_PERCENT, "cdabfge");
+	expect_order(ROW_FIELD_MACHINE_PERCENT, "cdabfge");
+	expect_order(ROW_FIELD_USER, "abfgced");
+	expect_order(ROW_FIELD_KERNEL, "cabefgd");
+}
+
+static void add_costs(const char *request_id, const char *name, int64_t value)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "cpu", 42);
+	sample_text(&sample, "request_id", request_id);
+	sample_number(&sample, name, value);
+	if (strcmp(name, "switches_voluntary") == 0)
+		sample_number(&sample, "switches_involuntary", value);
+	assert_int_equal(sample_add(&sample, &totals), 0);
+}
+
+static void each_column_is_sorted_by_its_own_cost(void **state)
+{
+	static const struct {
+		enum row_field sort;
+		const char *name, *option;
+	} fields[] = {
+		{ ROW_FIELD_CPU, "cpu_ns", "cpu" },
+		{ ROW_FIELD_USER, "user_ns", "user" },
+		{ ROW_FIELD_KERNEL, "kernel_ns", "kernel" },
+		{ ROW_FIELD_RUN_QUEUE, "run_queue_ns", "run_queue" },
+		{ ROW_FIELD_BLOCKED, "blocked_ns", "blocked" },
+		{ ROW_FIELD_SLICES, "slices", "slices" },
+		{ ROW_FIELD_SWITCHES, "switches_voluntary", "switches" },
+		{ ROW_FIELD_AMBIGUOUS, "ambiguous_ns", "ambiguous" },
+		{ ROW_FIELD_MIGRATIONS, "migrations", "migrations" },
+		{ ROW_FIELD_STOLEN, "stolen_ns", "stolen" },
+		{ ROW_FIELD_SPLIT_ERROR, "split_error_ns", "split_error" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		enum row_field found;
+
+		begin("request_id");
+		add_costs("a", fields[i].name, 1);
+		add_costs("b", fields[i].name, 2);
+		expect_order(fields[i].sort, "ba");
+		assert_int_equal(rows_find_field(fields[i].option, &found), 0);
+		assert_int_equal(found, fields[i].sort);
+		assert_string_equal(rows_field_name(found), fields[i].option);
+	}
+}
+
+static void add_span(const char *request_id, const char *endpoint, int64_t wall_ns, int64_t cpu_ns)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "cpu", 42);
+	sample_text(&sample, "request_id", request_id);
+	if (endpoint)
+		sample_text(&sample, "endpoint", endpoint);
+	sample_number(&sample, "cpu_ns", cpu_ns);
+	sample_number(&sample, "first_ns", 100);
+	sample_number(&sample, "last_ns", 100 + wall_ns);
+	assert_int_equal(sample_add(&sample, &totals), 0);
+}
+
+/* Those shown, and the sums of the rest. */
+static void expect_slowest(enum row_field sort, size_t top_count, const char *expected,
+			   int64_t hidden_cpu_ns)
+{
+	char shown[64] = "";
+	struct rows rows;
+
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], sort, top_count), 0);
+	for (size_t i = 0; i < rows.group_count; i++)
+		(void)strncat(shown, rows.groups[i]->value, rows.groups[i]->value_bytes);
+	assert_string_equal(shown, expected);
+	assert_int_equal(rows.hidden.sums[COST_CPU], hidden_cpu_ns);
+	assert_int_equal(rows.hidden_count + rows.group_count, totals.groupings[0].group_count);
+	rows_deinit(&rows);
+}
+
+/* Only requests above that percentile of their endpoint are shown. */
+static void begin_requests_above(double percent)
+{
+	const char *by[] = { "request_id", "endpoint" };
+
+	totals_deinit(&totals);
+	assert_int_equal(totals_init(&totals, by, 2), 0);
+	totals.groupings[0].above_percent = percent;
+}
+
+static void those_above_a_percentile_are_compared_with_their_endpoints_alone(void **state)
+{
+	(void)state;
+	begin_requests_above(50);
+	add_span("a", "x", 10, 60);
+	add_span("b", "x", 20, 40);
+	add_span("c", "x", 30, 20);
+	add_span("d", "y", 1, 1);
+	add_span("e", "y", 2, 2);
+	add_span("f", NULL, 50, 5);
+	add_span("g", NULL, 60, 4);
+	assert_int_equal(totals_finish(&totals), 0);
+	expect_slowest(ROW_FIELD_WALL, 0, "gce", 106);
+	expect_slowest(ROW_FIELD_WALL, 2, "gc", 108);
+	expect_slowest(ROW_FIELD_CPU, 0, "afe", 65);
+	expect_slowest(ROW_FIELD_CPU_P99, 0, "afe", 65);
+	totals.groupings[0].above_percent = 99;
+	expect_slowest(ROW_FIELD_WALL, 0, "", 132);
+}
+
+static void values_of_one_bucket_are_told_apart(void **state)
+{
+	(void)state;
+	begin_requests_above(50);
+	add_span("a", "x", 1025, 1);
+	add_span("b", "x", 1033, 2);
+	add_span("c", "x", 1034, 4);
+	assert_int_equal(totals_finish(&totals), 0);
+	expect_slowest(ROW_FIELD_WALL, 0, "c", 3);
+}
+
+static void when_a_request_began_is_a_time(void **state)
+{
+	struct rows rows;
+	struct row row;
+	int64_t began = -1;
+
+	(void)state;
+	add_span("a", "x", 10, 60);
+	assert_int_equal(totals_finish(&totals), 0);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_CPU, 0), 0);
+	row = rows_at(&rows, 0);
+	assert_true(rows_number(&rows, &row, ROW_FIELD_BEGAN, &began));
+	assert_int_equal(began, 100);
+	row = rows_at(&rows, rows_find_kind(&rows, ROW_KIND_TOTAL));
+	assert_false(rows_number(&rows, &row, ROW_FIELD_BEGAN, &began));
+	rows_deinit(&rows);
+}
+
+static void what_is_equal_by_one_key_is_sorted_by_the_others(void **state)
+{
+	static const char *const parts[][2] = {
+		{ "b", "x" }, { "a", "z" }, { "c", "x" }, { "a", "y" }, { "b", "w" },
+	};
+	static const char *const by_first[] = { "a:y", "a:z", "b:w", "b:x", "c:x" };
+	static const char *const by_second[] = { "b:w", "b:x", "c:x", "a:y", "a:z" };
+
+	(void)state;
+	begin("endpoint,tenant");
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		struct sample sample;
+
+		sample_begin(&sample, "cpu", 42);
+		sample_text(&sample, "endpoint", parts[i][0]);
+		sample_text(&sample, "tenant", parts[i][1]);
+		sample_number(&sample, "cpu_ns", 1);
+		assert_int_equal(sample_add(&sample, &totals), 0);
+	}
+	for (size_t part = 0; part < 2; part++) {
+		struct rows rows;
+
+		assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0],
+					   part == 0 ? ROW_FIELD_KEY : ROW_FIELD_KEY_2, 0),
+				 0);
+		for (size_t i = 0; i < rows.group_count; i++) {
+			struct record_text first = grouping_part(rows.groups[i], 0, false);
+			struct record_text second = grouping_part(rows.groups[i], 1, false);
+			const char *expected = part == 0 ? by_first[i] : by_second[i];
+
+			assert_memory_equal(first.bytes, expected, 1);
+			assert_memory_equal(second.bytes, expected + 2, 1);
+		}
+		rows_deinit(&rows);
+	}
+}
+
+static void a_key_comes_before_those_that_begin_with_it(void **state)
+{
+	(void)state;
+	sample_add_cpu(&totals, 1, "ab", NULL, 1, 0);
+	sample_add_cpu(&totals, 1, "a", NULL, 1, 0);
+	sample_add_cpu(&totals, 1, "abc", NULL, 1, 0);
+	sample_add_cpu(&totals, 1, "B", NULL, 1, 0);
+	expect_order(ROW_FIELD_KEY, "Baababc");
+}
+
+static void a_field_that_is_no_column_is_not_found(void **state)
+{
+	enum row_field field = ROW_FIELD_STOLEN;
+	enum cost cost = COST_STOLEN;
+
+	(void)state;
+	assert_int_equal(rows_find_field("colour", &field), -EINVAL);
+	assert_int_equal(field, ROW_FIELD_STOLEN);
+	assert_int_equal(rows_find_field("key", &field), 0);
+	assert_int_equal(field, ROW_FIELD_KEY);
+	assert_false(rows_field_cost(ROW_FIELD_SHARE, &cost));
+	assert_int_equal(cost, COST_STOLEN);
+	assert_true(rows_field_cost(ROW_FIELD_CPU, &cost));
+	assert_int_equal(cost, COST_CPU);
+}
+
+static void endpoints_are_sorted_by_requests_and_those_without_any_last(void **state)
+{
+	(void)state;
+	begin("endpoint");
+	sample_add_cpu(&totals, 1, "", "n", 9, 0);
+	sample_add_cpu(&totals, 1, "r1", "o", 5, 0);
+	sample_add_cpu(&totals, 1, "r2", "t", 1, 0);
+	sample_add_cpu(&totals, 1, "r3", "t", 1, 0);
+	assert_int_equal(totals_finish(&totals), 0);
+	expect_order(ROW_FIELD_REQUESTS, "ton");
+}
+
+/* A request of so much CPU and, from 1,000 on, wall time; with two system calls. */
+static void add_whole_request(const char *request_id, const char *endpoint, int64_t cpu_ns,
+			      int64_t wall_ns)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "cpu", 42);
+	sample_text(&sample, "request_id", request_id);
+	sample_text(&sample, "endpoint", endpoint);
+	sample_number(&sample, "cpu_ns", cpu_ns);
+	sample_number(&sample, "window_ns", 500000000);
+	sample_number(&sample, "syscalls", 2);
+	sample_number(&sample, "run_queue_ns", wall_ns >= 0 ? wall_ns / 20 : 0);
+	sample_number(&sample, "blocked_ns", wall_ns >= 0 ? wall_ns / 20 : 0);
+	sample_number(&sample, "stolen_ns", wall_ns >= 0 ? wall_ns / 20 : 0);
+	if (wall_ns >= 0) {
+		sample_number(&sample, "first_ns", 1000);
+		sample_number(&sample, "last_ns", 1000 + wall_ns);
+	}
+	assert_int_equal(sample_add(&sample, &totals), 0);
+}
+
+static int64_t number_of(const struct rows *rows, size_t index, enum row_field field)
+{
+	struct row row = rows_at(rows, index);
+	int64_t number = -1;
+
+	return rows_number(rows, &row, field, &number) ? number : -1;
+}
+
+static void figures_are_of_whole_requests_of_the_rest_and_of_all(void **state)
+{
+	static const struct {
+		enum row_field field;
+		int64_t busy, hidden, all;
+	} cases[] = {
+		{ ROW_FIELD_REQUESTS, 4, 3, 7 },
+		{ ROW_FIELD_RATE, 8L * ROWS_PARTS, 6L * ROWS_PARTS, 14L * ROWS_PARTS },
+		{ ROW_FIELD_CPU_MEAN, 25, 6, 16 },
+		{ ROW_FIELD_CPU_P50, 20, 6, 10 },
+		{ ROW_FIELD_CPU_P90, 40, 7, 40 },
+		{ ROW_FIELD_CPU_P99, 40, 7, 40 },
+		{ ROW_FIELD_CPU_MAX, 40, 7, 40 },
+		{ ROW_FIELD_WALL_MEAN, 50, 2, 29 },
+		{ ROW_FIELD_WALL_P50, 40, 2, 20 },
+		{ ROW_FIELD_WALL_P90, 80, 3, 80 },
+		{ ROW_FIELD_WALL_P99, 80, 3, 80 },
+		{ ROW_FIELD_WALL_MAX, 80, 3, 80 },
+		{ ROW_FIELD_PARKED_MEAN, 17, 0, 10 },
+		{ ROW_FIELD_PARKED_P50, 14, 0, 7 },
+		{ ROW_FIELD_PARKED_MAX, 28, 0, 28 },
+		{ ROW_FIELD_WALL, -1, -1, -1 },
+		{ ROW_FIELD_PARKED, -1, -1, -1 },
+		{ ROW_FIELD_SYSCALLS, 8, 6, 14 },
+		{ ROW_FIELD_SYSCALLS_MEAN, 2L * ROWS_PARTS, 2L * ROWS_PARTS, 2L * ROWS_PARTS },
+		{ ROW_FIELD_ENDPOINT, -1, -1, -1 },
+	};
+	struct rows rows;
+
+	(void)state;
+	begin("endpoint");
+	for (int i = 1; i <= 4; i++)
+		add_whole_request((char[]){ (char)('a' + i), 0 }, "busy", 10 * i, 20 * i);
+	add_whole_request("x", "calm", 5, 1);
+	add_whole_request("y", "calm", 7, 3);
+	add_whole_request("z", "idle", 6, 2);
+	assert_int_equal(totals_finish(&totals), 0);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_CPU, 1), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		enum row_field field = cases[i].field;
+
+		assert_int_equal(number_of(&rows, 0, field), cases[i].busy);
+		assert_int_equal(number_of(&rows, rows_find_kind(&rows, ROW_KIND_HIDDEN), field),
+				 cases[i].hidden);
+		assert_int_equal(number_of(&rows, rows_count(&rows) - 1, field), cases[i].all);
+	}
+	assert_int_equal(
+		number_of(&rows, rows_find_kind(&rows, ROW_KIND_UNATTRIBUTED), ROW_FIELD_CPU_P50),
+		-1);
+	rows_deinit(&rows);
+}
+
+/* A percentile of the others would be one of other requests. */
+static void figures_of_which_one_request_has_none_are_not_measured(void **state)
+{
+	struct rows rows;
+
+	(void)state;
+	begin("endpoint");
+	add_whole_request("a", "busy", 10, 20);
+	add_whole_request("b", "busy", 10, -1);
+	assert_int_equal(totals_finish(&totals), 0);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_CPU, 0), 0);
+	assert_int_equal(number_of(&rows, 0, ROW_FIELD_CPU_P50), 10);
+	assert_int_equal(number_of(&rows, 0, ROW_FIELD_WALL_P50), -1);
+	rows_deinit(&rows);
+}
+
+/* Those that may still grow stay, whatever they are now. */
+static void requests_that_will_not_be_shown_are_summed_up(void **state)
+{
+	const int count = REQUESTS_OPEN_MAX + 2 * ROWS_FOLD_AT;
+	int64_t all_ns = 0, hidden_ns;
+	struct rows rows;
+	char id[32];
+	size_t last;
+
+	(void)state;
+	begin("request_id");
+	for (int i = 0; i < count; i++) {
+		int64_t cpu_ns = i % 1000;
+
+		(void)snprintf(id, sizeof(id), "r-%d", i);
+		/* Two of the first and one of the last. */
+		if (i == 7 || i == 8 || i == count - 1)
+			cpu_ns = 1000000 + i;
+		add_whole_request(id, "busy", cpu_ns, 1);
+		all_ns += cpu_ns;
+		assert_int_equal(rows_fold(&totals, &totals.groupings[0], ROW_FIELD_CPU, 3), 0);
+		assert_true(totals.groupings[0].group_count <= ROWS_FOLD_AT);
+	}
+	assert_int_equal(totals_finish(&totals), 0);
+	assert_true(totals.groupings[0].group_count < ROWS_FOLD_AT);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_CPU, 3), 0);
+	assert_int_equal(number_of(&rows, 0, ROW_FIELD_CPU), 1000000 + count - 1);
+	assert_int_equal(number_of(&rows, 1, ROW_FIELD_CPU), 1000008);
+	assert_int_equal(number_of(&rows, 2, ROW_FIELD_CPU), 1000007);
+	assert_int_equal(rows.hidden_count, count - 3);
+	hidden_ns = all_ns - 3 * 1000000 - 7 - 8 - (count - 1);
+	assert_int_equal(rows.hidden.sums[COST_CPU], hidden_ns);
+	last = rows_count(&rows) - 1;
+	assert_int_equal(number_of(&rows, last, ROW_FIELD_CPU), all_ns);
+	assert_int_equal(number_of(&rows, last, ROW_FIELD_REQUESTS), count);
+	rows_deinit(&rows);
+}
+
+static struct group *end_request(const char *id, int64_t ns, const char *endpoint)
+{
+	const struct costs costs = { .sums = { [COST_CPU] = ns, [COST_USER] = 1000 - ns },
+				     .record_count = 1,
+				     .last_ns = ns };
+	struct group *group = NULL;
+
+	assert_int_equal(grouping_settle_request(&totals.groupings[0],
+						 (struct record_text){ id, strlen(id) }, &costs,
+						 (struct record_text){ endpoint, strlen(endpoint) },
+						 &group),
+			 0);
+	return group;
+}
+
+/* One of 700, and as many of 5 as make them too many, of which top_count are left. */
+static void fold_many(enum row_field field, size_t top_count)
+{
+	char id[32];
+
+	begin("request_id");
+	for (int i = 0; i <= ROWS_FOLD_AT; i++) {
+		(void)snprintf(id, sizeof(id), "r-%d", i);
+		(void)end_request(id, i == 5 ? 700 : 5, "busy");
+	}
+	assert_int_equal(rows_fold(&totals, &totals.groupings[0], field, top_count), 0);
+	assert_int_equal(totals.groupings[0].group_count, top_count);
+}
+
+/* What is equal is shown by its id. */
+static void what_ends_below_those_shown_is_no_row_and_what_is_equal_or_above_is(void **state)
+{
+	static const enum row_field fields[] = { ROW_FIELD_CPU, ROW_FIELD_WALL, ROW_FIELD_WALL_P99,
+						 ROW_FIELD_SHARE };
+	const struct grouping *grouping = &totals.groupings[0];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		fold_many(fields[i], 1);
+		assert_null(end_request("below", 699, "busy"));
+		assert_non_null(end_request("equal", 700, ""));
+		assert_string_equal(end_request("above", 701, "idle")->names[GROUP_NAME_ENDPOINT],
+				    "idle");
+		/* More of one that is a row, though it alone is below. */
+		assert_int_equal(end_request("r-5", 2, "late")->costs.sums[COST_CPU], 702);
+		assert_int_equal(end_request("r-5", 1, "")->costs.record_count, 3);
+		assert_string_equal(end_request("r-5", 0, "")->names[GROUP_NAME_ENDPOINT], "late");
+		assert_int_equal(grouping->group_count, 3);
+		assert_int_equal(grouping->folded_count, ROWS_FOLD_AT + 1);
+		assert_int_equal(grouping->folded.sums[COST_CPU], 5 * ROWS_FOLD_AT + 699);
+		assert_int_equal(grouping->request_count, ROWS_FOLD_AT + 4);
+		assert_int_equal(grouping->requests.figures[FIGURE_CPU].count, ROWS_FOLD_AT + 4);
+	}
+}
+
+/* Another cost than the CPU; a text; and fewer rows than are shown. */
+static void the_least_that_is_shown_is_of_what_rows_are_sorted_by(void **state)
+{
+	const struct costs not_measured = { .missing = UINT32_MAX, .record_count = 1 };
+	struct group *group = NULL;
+
+	(void)state;
+	fold_many(ROW_FIELD_USER, 2);
+	assert_null(end_request("below", 6, ""));
+	assert_non_null(end_request("above", 4, ""));
+	assert_int_equal(grouping_settle_request(&totals.groupings[0],
+						 (struct record_text){ "none", 4 }, &not_measured,
+						 (struct record_text){ 0 }, &group),
+			 0);
+	assert_null(group);
+	fold_many(ROW_FIELD_ENDPOINT, 2);
+	assert_non_null(end_request("z", 0, "z"));
+	fold_many(ROW_FIELD_CPU, ROWS_FOLD_AT + 1);
+	assert_int_equal(rows_fold(&totals, &totals.groupings[0], ROW_FIELD_CPU, SIZE_MAX), 0);
+	assert_int_equal(totals.groupings[0].group_count, ROWS_FOLD_AT + 1);
+	assert_non_null(end_request("equal", 5, ""));
+}
+
+static const struct group *find_value(const char *value)
+{
+	for (const struct group *group = totals.groupings[0].groups; group; group = group->hh.next)
+		if (record_text_is(grouping_label(group, false), value))
+			return group;
+	return NULL;
+}
+
+/* What an open request has is the least of all, and stays; "again" is given up, and comes again. */
+static void expect_said_in_json(const char *says)
+{
+	char *text;
+	size_t size;
+	FILE *file = open_memstream(&text, &size);
+
+	assert_int_equal(
+		format_json(&totals, &(struct format_options){ .sort = ROW_FIELD_CPU }, file), 0);
+	assert_int_equal(fclose(file), 0);
+	assert_non_null(strstr(text, says));
+	free(text);
+}
+
+static void any_number_of_values_takes_little_memory_and_nothing_is_lost(void **state)
+{
+	enum {
+		OPEN = 10,
+		COUNT = ROWS_FOLD_AT + 2 * OPEN
+	};
+	const struct grouping *grouping = &totals.groupings[0];
+	size_t most_groups = 0, hidden;
+	int64_t all_ns = 0;
+	struct rows rows;
+	char id[32], endpoint[32];
+
+	(void)state;
+	begin("endpoint");
+	add_whole_request("again", "again", 3, 1);
+	for (int i = 0; i < COUNT; i++) {
+		int64_t cpu_ns = i == 5 ? 5000 : 4 + i % 90;
+
+		(void)snprintf(id, sizeof(id), "r-%d", i);
+		(void)snprintf(endpoint, sizeof(endpoint), "e-%d", i);
+		add_whole_request("held", "held", 0, 1);
+		add_whole_request(id, endpoint, cpu_ns, 1);
+		all_ns += cpu_ns;
+		assert_int_equal(totals_settle(&totals, OPEN), 0);
+		assert_int_equal(rows_fold(&totals, &totals.groupings[0], ROW_FIELD_CPU, 2), 0);
+		if (grouping->group_count > most_groups)
+			most_groups = grouping->group_count;
+	}
+	assert_in_range(most_groups, ROWS_FOLD_AT, ROWS_FOLD_AT + OPEN);
+	assert_in_range(grouping->group_count, ROWS_KEPT_MIN, ROWS_KEPT_MIN + 3 * OPEN);
+	assert_null(find_value("again"));
+	assert_int_equal(find_value("held")->costs.record_count, COUNT);
+	/* What it lacks is no more than any that was given up had used. */
+	assert_in_range(grouping->lacking_cpu_ns, 3, 93);
+	add_whole_request("more", "again", 2, 1);
+	assert_int_equal(totals_finish(&totals), 0);
+	assert_int_equal(grouping->open_count, 0);
+	assert_int_equal(find_value("again")->costs.sums[COST_CPU], 2);
+	expect_said_in_json("\"lacking_cpu_ns\":");
+	assert_int_equal(rows_init(&rows, &totals, grouping, ROW_FIELD_CPU, 1), 0);
+	assert_int_equal(number_of(&rows, 0, ROW_FIELD_CPU), 5000);
+	hidden = rows_find_kind(&rows, ROW_KIND_HIDDEN);
+	assert_int_equal(rows.hidden_count, COUNT + 2);
+	assert_int_equal(number_of(&rows, hidden, ROW_FIELD_CPU), all_ns + 3 + 2 - 5000);
+	assert_int_equal(number_of(&rows, hidden, ROW_FIELD_REQUESTS), COUNT + 2);
+	assert_int_equal(number_of(&rows, hidden, ROW_FIELD_CPU_MAX), 93);
+	assert_int_equal(number_of(&rows, rows_count(&rows) - 1, ROW_FIELD_CPU), all_ns + 3 + 2);
+	assert_int_equal(number_of(&rows, rows_count(&rows) - 1, ROW_FIELD_REQUESTS), COUNT + 3);
+	rows_deinit(&rows);
+}
+
+static void a_request_has_its_own_time_and_no_percentiles(void **state)
+{
+	struct rows rows;
+
+	(void)state;
+	begin("request_id");
+	add_whole_request("a", "busy", 10, 20);
+	add_whole_request("b", "busy", 10, 30);
+	assert_int_equal(totals_finish(&totals), 0);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_WALL, 0), 0);
+	assert_int_equal(number_of(&rows, 0, ROW_FIELD_WALL), 30);
+	assert_int_equal(number_of(&rows, 1, ROW_FIELD_WALL), 20);
+	assert_int_equal(number_of(&rows, 0, ROW_FIELD_CPU_P50), -1);
+	assert_int_equal(number_of(&rows, 0, ROW_FIELD_RATE), -1);
+	assert_int_equal(number_of(&rows, rows_count(&rows) - 1, ROW_FIELD_WALL), -1);
+	assert_int_equal(number_of(&rows, rows_count(&rows) - 1, ROW_FIELD_CPU_MAX), 10);
+	rows_deinit(&rows);
+	add_whole_request("c", "busy", 30, 5);
+	expect_order(ROW_FIELD_WALL_P99, "bac");
+	expect_order(ROW_FIELD_CPU_MEAN, "cab");
+}
+
+static void add_thread(int64_t tid, const char *name)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "cpu", 42);
+	sample_number(&sample, "tid", tid);
+	sample_number(&sample, "cpu_ns", 1);
+	if (name)
+		sample_text(&sample, "thread_name", name);
+	assert_int_equal(sample_add(&sample, &totals), 0);
+}
+
+static void names_are_sorted_ascending_and_those_that_are_not_known_last(void **state)
+{
+	struct sample sample;
+
+	(void)state;
+	begin("tid");
+	add_thread(1, NULL);
+	add_thread(2, "b");
+	add_thread(4, "a");
+	add_thread(3, "a");
+	add_thread(5, NULL);
+	expect_order(ROW_FIELD_THREAD_NAME, "web-1:42/3web-1:42/4web-1:42/2web-1:42/1web-1:42/5");
+	begin("pid");
+	sample_begin(&sample, "process", 7);
+	sample_text(&sample, "comm", "puma");
+	assert_int_equal(sample_add(&sample, &totals), 0);
+	for (int64_t pid = 7; pid <= 42; pid += 35) {
+		sample_begin_cpu(&sample, pid, 1, "", 1, 0);
+		assert_int_equal(sample_add(&sample, &totals), 0);
+	}
+	expect_order(ROW_FIELD_COMM, "web-1:7web-1:42");
+	expect_order(ROW_FIELD_THREAD_NAME, "web-1:42web-1:7");
+}
+
+static void shown_and_hidden_rows_add_up_to_the_total(void **state)
+{
+	const enum row_kind others[] = { ROW_KIND_HIDDEN, ROW_KIND_WITHOUT_KEY,
+					 ROW_KIND_UNATTRIBUTED, ROW_KIND_OVERFLOW, ROW_KIND_TOTAL };
+	struct costs sum = { 0 };
+	struct sample sample;
+	struct rows rows;
+	size_t count;
+
+	(void)state;
+	for (int i = 0; i < 26; i++)
+		sample_add_cpu(&totals, 1, (char[]){ (char)('a' + i), '\0' }, NULL, i, 2 * i);
+	sample_add_cpu(&totals, 1, "", NULL, 1000, 1);
+	sample_add_cpu(&totals, 1, "", "cart", 500, 1);
+	sample_begin_cpu(&sample, 42, 0, "", 7, 0);
+	sample_flag(&sample, "overflow");
+	assert_int_equal(sample_add(&sample, &totals), 0);
+	totals_finish(&totals);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_CPU, 3), 0);
+	count = rows_count(&rows);
+	assert_int_equal(count, 3 + 5);
+	assert_int_equal(rows.hidden_count, 23);
+	for (size_t i = 0; i + 1 < count; i++)
+		costs_add(&sum, rows_at(&rows, i).costs);
+	for (size_t i = 0; i < count; i++) {
+		struct row row = rows_at(&rows, i);
+
+		assert_int_equal(row.kind, i < 3 ? ROW_KIND_GROUP : others[i - 3]);
+		assert_int_equal(row.request_count, i < 3 ? 1 : (i == count - 1 ? 26 : 0));
+		assert_true(i >= 3 || row.group == rows.groups[i]);
+		if (i >= 3)
+			assert_int_equal(!!row.requests, row.kind == ROW_KIND_WITHOUT_KEY ||
+								 row.kind == ROW_KIND_TOTAL);
+		assert_int_equal(rows_find_kind(&rows, row.kind), i < 3 ? 0 : i);
+	}
+	assert_memory_equal(sum.sums, rows_at(&rows, count - 1).costs->sums, sizeof(sum.sums));
+	rows_deinit(&rows);
+}
+
+static void of_rows_that_were_all_shown_the_first_may_be_left(void **state)
+{
+	struct rows rows;
+
+	(void)state;
+	for (int i = 0; i < 5; i++)
+		sample_add_cpu(&totals, 1, (char[]){ (char)('a' + i), '\0' }, NULL, 1 << i, 0);
+	totals_finish(&totals);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_CPU, 0), 0);
+	assert_int_equal(rows_show_first(&rows, 5), 0);
+	assert_int_equal(rows_count(&rows), 5 + 2);
+	for (size_t left = 3; left > 0; left--) {
+		assert_int_equal(rows_show_first(&rows, left), 0);
+		assert_int_equal(rows_count(&rows), left + 3);
+		assert_int_equal(rows_at(&rows, left).kind, ROW_KIND_HIDDEN);
+		assert_int_equal(rows_at(&rows, left).costs->sums[COST_CPU], (32 >> left) - 1);
+	}
+	rows_deinit(&rows);
+}
+
+/* What there is no time in is not shown, but for what ran in no context. */
+static void nothing_is_hidden_where_all_fit(void **state)
+{
+	struct rows rows;
+
+	(void)state;
+	sample_add_cpu(&totals, 1, "a", NULL, 1, 0);
+	sample_add_cpu(&totals, 1, "b", NULL, 2, 0);
+	totals_finish(&totals);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_CPU, 2), 0);
+	assert_int_equal(rows.group_count, 2);
+	assert_int_equal(rows_count(&rows), 2 + 2);
+	assert_int_equal(rows_at(&rows, 2).kind, ROW_KIND_UNATTRIBUTED);
+	assert_int_equal(rows_find_kind(&rows, ROW_KIND_HIDDEN), rows_count(&rows));
+	rows_deinit(&rows);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_CPU, 1), 0);
+	assert_int_equal(rows.hidden_count, 1);
+	rows_deinit(&rows);
+}
+
+/* There time in no context is in the rows. */
+static void by_what_ran_no_time_is_left(void **state)
+{
+	struct sample sample;
+	struct rows rows;
+
+	(void)state;
+	begin("pid");
+	sample_begin_cpu(&sample, 42, 0, "", 7, 0);
+	sample_flag(&sample, "overflow");
+	assert_int_equal(sample_add(&sample, &totals), 0);
+	totals_finish(&totals);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_CPU, 0), 0);
+	assert_int_equal(rows_count(&rows), 2);
+	assert_int_equal(rows_at(&rows, 1).kind, ROW_KIND_TOTAL);
+	rows_deinit(&rows);
+}
+
+static bool does_error_matter(int64_t cpu_ns, int64_t split_error_ns)
+{
+	struct sample sample;
+	struct rows rows;
+	bool does_matter;
+
+	begin("request_id");
+	sample_begin(&sample, "cpu", 42);
+	sample_text(&sample, "request_id", "a");
+	if (cpu_ns >= 0)
+		sample_number(&sample, "cpu_ns", cpu_ns);
+	if (split_error_ns >= 0)
+		sample_number(&sample, "split_error_ns", split_error_ns);
+	assert_int_equal(sample_add(&sample, &totals), 0);
+	totals_finish(&totals);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_CPU, 0), 0);
+	does_matter = rows_split_error_matters(&rows);
+	rows_deinit(&rows);
+	return does_matter;
+}
+
+static void the_splits_error_matters_above_a_twentieth_of_some_row(void **state)
+{
+	(void)state;
+	assert_false(does_error_matter(10000, 500));
+	assert_true(does_error_matter(10000, 501));
+	assert_false(does_error_matter(10000, -1));
+	assert_false(does_error_matter(-1, 501));
+}
+
+static void without_memory_there_are_no_rows(void **state)
+{
+	struct rows rows;
+
+	(void)state;
+	memory_fails_after(0);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_CPU, 0),
+			 -ENOMEM);
+	memory_never_fails();
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(what_is_less_comes_later_what_is_equal_by_key_and_what_was_not_measured_last),
+		TEST(each_column_is_sorted_by_its_own_cost),
+		TEST(those_above_a_percentile_are_compared_with_their_endpoints_alone),
+		TEST(values_of_one_bucket_are_told_apart),
+		TEST(when_a_request_began_is_a_time),
+		TEST(what_is_equal_by_one_key_is_sorted_by_the_others),
+		TEST(a_key_comes_before_those_that_begin_with_it),
+		TEST(a_field_that_is_no_column_is_not_found),
+		TEST(endpoints_are_sorted_by_requests_and_those_without_any_last),
+		TEST(figures_are_of_whole_requests_of_the_rest_and_of_all),
+		TEST(figures_of_which_one_request_has_none_are_not_measured),
+		TEST(requests_that_will_not_be_shown_are_summed_up),
+		TEST(what_ends_below_those_shown_is_no_row_and_what_is_equal_or_above_is),
+		TEST(the_least_that_is_shown_is_of_what_rows_are_sorted_by),
+		TEST(any_number_of_values_takes_little_memory_and_nothing_is_lost),
+		TEST(a_request_has_its_own_time_and_no_percentiles),
+		TEST(names_are_sorted_ascending_and_those_that_are_not_known_last),
+		TEST(shown_and_hidden_rows_add_up_to_the_total),
+		TEST(of_rows_that_were_all_shown_the_first_may_be_left),
+		TEST(nothing_is_hidden_where_all_fit),
+		TEST(by_what_ran_no_time_is_left),
+		TEST(the_splits_error_matters_above_a_twentieth_of_some_row),
+		TEST(without_memory_there_are_no_rows),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

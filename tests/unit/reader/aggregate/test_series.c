@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+
+#include "failing_memory.h"
+#include "reader/aggregate/sample_totals.h"
+#include "reader/aggregate/series.h"
+
+enum {
+	START_S = 1700000000
+};
+
+#define S INT64_C(1000000000)
+
+static struct totals totals;
+static struct series series;
+
+static int teardown(void **state)
+{
+	(void)state;
+	series_deinit(&series);
+	totals_deinit(&totals);
+	return 0;
+}
+
+static void begin(const char *by, uint64_t step_ns)
+{
+	(void)teardown(NULL);
+	assert_int_equal(totals_init(&totals, &by, 1), 0);
+	grouping_split_over_time(&totals.groupings[0], step_ns);
+}
+
+/* Of the window that ends so many seconds after START_S. */
+static void add(unsigned int end_s, int64_t window_ns, const char *request_id, const char *endpoint,
+		int64_t cpu_ns)
+{
+	unsigned int seconds = START_S + end_s;
+	struct sample sample;
+
+	sample_begin(&sample, "cpu", 42);
+	for (int i = 0; i < 4; i++)
+		sample.buffer.data[3 + i] = (char)(seconds >> (24 - 8 * i));
+	sample_number(&sample, "window_ns", window_ns);
+	sample_text(&sample, "request_id", request_id);
+	sample_text(&sample, "endpoint", endpoint);
+	sample_number(&sample, "cpu_ns", cpu_ns);
+	assert_int_equal(sample_add(&sample, &totals), 0);
+}
+
+static void make(uint64_t step_ns)
+{
+	assert_int_equal(totals_finish(&totals), 0);
+	series_deinit(&series);
+	assert_int_equal(series_init(&series, &totals, step_ns), 0);
+}
+
+static void expect_step(size_t index, int64_t start_s, int64_t cpu_ns, uint64_t request_count,
+			size_t cells)
+{
+	const struct series_step *step = &series.steps[index];
+
+	assert_true(index < series.step_count);
+	assert_int_equal(step->span.start_ns, (START_S + start_s) * S);
+	assert_int_equal(step->all.sums[COST_CPU], cpu_ns);
+	assert_int_equal(step->request_count, request_count);
+	assert_int_equal(step->cell_end - step->cell_begin, cells);
+}
+
+static void expect_cell(size_t index, size_t step, const char *key, int64_t cpu_ns, size_t line)
+{
+	const struct series_cell *cell = &series.cells[index];
+
+	assert_true(index < series.cell_count);
+	assert_int_equal(cell->step, step);
+	assert_int_equal(cell->line, line);
+	assert_true(record_text_is(grouping_label(cell->group, false), key));
+	assert_int_equal(cell->costs.sums[COST_CPU], cpu_ns);
+}
+
+static void expect_line(size_t index, const char *key, int64_t cpu_ns, int64_t peak_ns,
+			uint64_t request_count)
+{
+	const struct series_cell *line = &series.lines[index];
+
+	assert_true(index < series.line_count);
+	assert_true(record_text_is(grouping_label(line->group, false), key));
+	assert_int_equal(line->costs.sums[COST_CPU], cpu_ns);
+	assert_int_equal(line->peak_ns, peak_ns);
+	assert_int_equal(line->request_count, request_count);
+}
+
+static void a_window_is_a_step_whenever_its_records_come(void **state)
+{
+	(void)state;
+	begin("endpoint", 0);
+	add(2, S, "1", "b", 4);
+	add(1, S, "2", "a", 1);
+	add(1, S, "1", "b", 2);
+	add(2, S, "", "", 8);
+	add(2, S, "3", "", 16);
+	add(2, S, "4", "b", 32);
+	make(0);
+	assert_int_equal(series.step_count, 2);
+	/* A request is where its last record is, as they come. */
+	expect_step(0, 0, 3, 2, 2);
+	expect_step(1, 1, 60, 2, 2);
+	assert_int_equal(series.steps[0].span.end_ns, (START_S + 1) * S);
+	assert_int_equal(series.steps[1].unattributed.sums[COST_CPU], 8);
+	assert_int_equal(series.steps[0].unattributed.record_count, 0);
+	assert_int_equal(series.cell_count, 4);
+	expect_cell(0, 0, "a", 1, 2);
+	expect_cell(1, 0, "b", 2, 0);
+	expect_cell(2, 1, "", 16, 1);
+	expect_cell(3, 1, "b", 36, 0);
+	assert_int_equal(series.line_count, 3);
+	expect_line(0, "b", 38, 36, 2);
+	expect_line(1, "", 16, 16, 1);
+	expect_line(2, "a", 1, 1, 1);
+}
+
+static void of_windows_that_begin_together_the_shorter_is_first(void **state)
+{
+	(void)state;
+	begin("endpoint", 0);
+	add(2, 2 * S, "1", "a", 1);
+	add(1, S, "2", "a", 2);
+	add(3, 3 * S, "3", "a", 4);
+	make(0);
+	assert_int_equal(series.step_count, 3);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(series.steps[i].span.end_ns, (START_S + 1 + (int64_t)i) * S);
+	expect_step(0, 0, 2, 1, 1);
+	expect_step(1, 0, 1, 1, 1);
+	expect_step(2, 0, 4, 1, 1);
+}
+
+static void a_window_is_in_the_step_that_holds_its_middle(void **state)
+{
+	(void)state;
+	begin("endpoint", 10 * S);
+	add(10, 2 * S, "1", "a", 1); /* 8 to 10 */
+	add(11, 2 * S, "1", "a", 2); /* 9 to 11: it begins in the first */
+	add(12, 5 * S, "1", "a", 4); /* 7 to 12 */
+	add(20, S, "1", "a", 8);
+	add(35, S, "1", "a", 16);
+	make(0);
+	assert_int_equal(series.step_count, 3);
+	expect_step(0, 0, 5, 0, 1);
+	expect_step(1, 10, 10, 0, 1);
+	expect_step(2, 30, 16, 1, 1);
+	assert_int_equal(series.steps[1].span.end_ns, (START_S + 20) * S);
+}
+
+static void steps_can_be_made_longer_and_nothing_is_lost(void **state)
+{
+	(void)state;
+	begin("endpoint", 0);
+	for (unsigned int i = 1; i <= 25; i++)
+		add(i, S, i % 2 ? "1" : "2", i % 2 ? "odd" : "even", 1 << (i % 10));
+	make(0);
+	assert_int_equal(series.step_count, 25);
+	make(10 * S);
+	assert_int_equal(series.step_count, 3);
+	expect_step(0, 0, 1023, 0, 2);
+	expect_step(1, 10, 1023, 0, 2);
+	expect_step(2, 20, 62, 2, 2);
+	assert_int_equal(series.cell_count, 6);
+	expect_line(0, "odd", 2 * 682 + 42, 682, 1);
+	expect_line(1, "even", 2 * 341 + 20, 341, 1);
+}
+
+static void of_a_late_key_each_step_has_its_own_part(void **state)
+{
+	(void)state;
+	begin("endpoint", 0);
+	add(1, S, "1", "", 1);
+	add(2, S, "1", "", 2);
+	add(3, S, "1", "a", 4);
+	make(0);
+	assert_int_equal(series.line_count, 1);
+	expect_cell(0, 0, "a", 1, 0);
+	expect_cell(1, 1, "a", 2, 0);
+	expect_cell(2, 2, "a", 4, 0);
+}
+
+static void what_a_filter_held_back_is_in_its_own_step(void **state)
+{
+	(void)state;
+	begin("endpoint", 0);
+	assert_int_equal(filter_add(&totals.filter, "endpoint=a"), 0);
+	add(1, S, "1", "", 1);
+	add(2, S, "1", "a", 2);
+	make(0);
+	assert_int_equal(series.step_count, 2);
+	expect_step(0, 0, 1, 0, 1);
+	expect_step(1, 1, 2, 1, 1);
+}
+
+static void overflow_and_what_could_not_be_read_are_no_groups(void **state)
+{
+	struct sample sample;
+
+	(void)state;
+	begin("endpoint", 0);
+	for (int i = 0; i < 3; i++) {
+		sample_begin(&sample, "cpu", 42);
+		sample_text(&sample, "endpoint", i == 2 ? "a" : "");
+		sample_number(&sample, "cpu_ns", 1 << i);
+		sample_flag(&sample, i == 0 ? "overflow" : i == 1 ? "unknown" : "inherited");
+		assert_int_equal(sample_add(&sample, &totals), 0);
+	}
+	make(0);
+	assert_int_equal(series.step_count, 1);
+	assert_int_equal(series.steps[0].overflow.sums[COST_CPU], 1);
+	assert_int_equal(series.steps[0].unattributed.sums[COST_CPU], 2);
+	assert_int_equal(series.cell_count, 1);
+	expect_cell(0, 0, "a", 4, 0);
+}
+
+static void a_length_is_chosen_that_people_count_in(void **state)
+{
+	static const struct {
+		unsigned int windows;
+		size_t steps_max;
+		uint64_t step_s;
+	} cases[] = {
+		{ 60, 60, 0 },	 { 61, 60, 2 },	    { 118, 60, 2 }, { 120, 60, 5 },
+		{ 700, 60, 15 }, { 3600, 60, 120 }, { 10, 9, 2 },
+	};
+	static const unsigned int lengths[] = { 5,   10,   15,	 30,   60,    120,   300,   600,
+						900, 1800, 3600, 7200, 10800, 21600, 43200, 86400 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		begin("endpoint", 0);
+		for (unsigned int window = 1; window <= cases[i].windows; window++)
+			add(window, S, "1", "a", 1);
+		make(0);
+		assert_int_equal(series_choose_step(&series, cases[i].steps_max),
+				 cases[i].step_s * (uint64_t)S);
+		if (cases[i].step_s == 0)
+			continue;
+		make(cases[i].step_s * (uint64_t)S);
+		assert_true(series.step_count <= cases[i].steps_max);
+	}
+	/* Each length that there is fits what lasts as long, and nothing longer. */
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		for (unsigned int longer = 0; longer <= 1; longer++) {
+			begin("endpoint", 0);
+			add(1, S, "1", "a", 1);
+			add(2, S, "1", "a", 1);
+			add(lengths[i] + longer, S, "1", "a", 1);
+			make(0);
+			assert_true((series_choose_step(&series, 2) == lengths[i] * (uint64_t)S) ==
+				    !longer);
+		}
+	}
+	begin("endpoint", 0);
+	add(1, S, "1", "a", 1);
+	add(2, S, "1", "a", 1);
+	add(1000000000, S, "1", "a", 1);
+	make(0);
+	assert_true(series_choose_step(&series, 2) > 86400 * (uint64_t)S);
+}
+
+static void nothing_makes_no_steps(void **state)
+{
+	(void)state;
+	begin("endpoint", 0);
+	make(0);
+	assert_int_equal(series.step_count, 0);
+	assert_int_equal(series.line_count, 0);
+	assert_int_equal(series_choose_step(&series, 60), 0);
+}
+
+static void without_memory_it_says_so(void **state)
+{
+	int r = -ENOMEM;
+
+	(void)state;
+	begin("endpoint", 0);
+	add(1, S, "1", "a", 1);
+	assert_int_equal(totals_finish(&totals), 0);
+	for (size_t given = 0; r < 0; given++) {
+		memory_fails_after(given);
+		r = series_init(&series, &totals, 0);
+		memory_never_fails();
+		assert_true(r == 0 || r == -ENOMEM);
+	}
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_window_is_a_step_whenever_its_records_come),
+		TEST(of_windows_that_begin_together_the_shorter_is_first),
+		TEST(a_window_is_in_the_step_that_holds_its_middle),
+		TEST(steps_can_be_made_longer_and_nothing_is_lost),
+		TEST(of_a_late_key_each_step_has_its_own_part),
+		TEST(what_a_filter_held_back_is_in_its_own_step),
+		TEST(overflow_and_what_could_not_be_read_are_no_groups),
+		TEST(a_length_is_chosen_that_people_count_in),
+		TEST(nothing_makes_no_steps),
+		TEST(without_memory_it_says_so),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <inttypes.h>
+#include <locale.h>
+
+#include "failing_memory.h"
+#include "reader/export/exported.h"
+#include "reader/export/openmetrics.h"
+#include "reader/query/packing.h"
+#include "record/golden.h"
+#include "record/record_reader.h"
+
+static struct exported exported;
+
+static int setup(void **state)
+{
+	(void)state;
+	exported = (struct exported){ 0 };
+	return setlocale(LC_CTYPE, "C.UTF-8") ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	exported_free(&exported);
+	return 0;
+}
+
+static void add_golden(void)
+{
+	static struct record_view view;
+	struct record_reader *reader = NULL;
+	char path[4096];
+
+	golden_path("shop.rec", path, sizeof(path));
+	assert_int_equal(record_reader_open(path, &reader), 0);
+	while (record_reader_next(reader, &view) > 0)
+		assert_int_equal(exporter_add(exported.exporter, &view), 0);
+	record_reader_free(reader);
+}
+
+static void export_golden(enum export_format format, const char *name)
+{
+	exported_begin(&exported, format, NULL, NULL);
+	add_golden();
+	exported_end(&exported);
+	golden_compare(name, exported.text, exported.size_bytes);
+}
+
+static void the_golden_recording_as_csv(void **state)
+{
+	(void)state;
+	export_golden(EXPORT_FORMAT_CSV, "shop-export.csv");
+}
+
+static void the_golden_recording_as_openmetrics(void **state)
+{
+	(void)state;
+	export_golden(EXPORT_FORMAT_OPENMETRICS, "shop.openmetrics");
+}
+
+static void the_golden_recording_as_a_trace(void **state)
+{
+	(void)state;
+	export_golden(EXPORT_FORMAT_PERFETTO, "shop.pftrace");
+	assert_true(exporter_lacks_slices(exported.exporter));
+}
+
+static void the_golden_recording_as_ndjson(void **state)
+{
+	(void)state;
+	export_golden(EXPORT_FORMAT_NDJSON, "shop.ndjson");
+	assert_false(exporter_lacks_slices(exported.exporter));
+}
+
+static void a_trace_of_nothing_lacks_no_slices(void **state)
+{
+	struct sample sample;
+
+	(void)state;
+	exported_begin(&exported, EXPORT_FORMAT_PERFETTO, NULL, NULL);
+	assert_false(exporter_lacks_slices(exported.exporter));
+	sample_begin_cpu(&sample, 7, 8, "r", 1, 1);
+	exported_add(&exported, &sample);
+	assert_true(exporter_lacks_slices(exported.exporter));
+	sample_begin(&sample, "slice", 7);
+	sample_number(&sample, "start_ns", 1);
+	sample_number(&sample, "end_ns", 1);
+	exported_add(&exported, &sample);
+	assert_false(exporter_lacks_slices(exported.exporter));
+	exported_end(&exported);
+}
+
+static void sums_begin_with_the_filter(void **state)
+{
+	struct openmetrics openmetrics;
+	struct filter filter = { 0 };
+
+	(void)state;
+	assert_int_equal(filter_add(&filter, "pid=7"), 0);
+	assert_int_equal(openmetrics_init(&openmetrics, "pid", &filter), 0);
+	assert_int_equal(filter.condition_count, 0);
+	assert_int_equal(openmetrics.totals.filter.condition_count, 1);
+	openmetrics_deinit(&openmetrics);
+}
+
+static void it_knows_the_keys_of_what_it_was_given_chosen_or_not(void **state)
+{
+	static const char *const wheres[] = { "endpoint=GET /orders", "endpoint=GET /nowhere" };
+
+	(void)state;
+	for (int format = 0; format < _EXPORT_FORMAT_MAX; format++) {
+		for (size_t i = 0; i < 2; i++) {
+			const struct recording *recording;
+
+			exported_begin(&exported, (enum export_format)format, NULL, wheres[i]);
+			recording = exporter_recording(exported.exporter);
+			assert_false(recording_has_key(recording, "endpoint"));
+			assert_false(exporter_has_chosen(exported.exporter));
+			add_golden();
+			assert_true(recording_has_key(recording, "endpoint"));
+			assert_int_equal(exporter_has_chosen(exported.exporter), i == 0);
+			assert_int_equal(exporter_filter(exported.exporter)->condition_count, 1);
+			exported_end(&exported);
+			exported_free(&exported);
+			exported = (struct exported){ 0 };
+		}
+	}
+}
+
+static void what_where_gave_up_is_counted(void **state)
+{
+	struct sample sample;
+	uint64_t count = 0;
+
+	(void)state;
+	exported_begin(&exported, EXPORT_FORMAT_CSV, NULL, "tenant=7");
+	assert_int_equal(exporter_given_up(exported.exporter), 0);
+	while (exporter_given_up(exported.exporter) == 0) {
+		char name[16];
+
+		(void)snprintf(name, sizeof(name), "key_%" PRIu64, count);
+		sample_begin_cpu(&sample, 7, 8, "r", 1, 1);
+		sample_text(&sample, name, "of a shape of its own");
+		exported_add(&exported, &sample);
+		count++;
+	}
+	assert_int_equal(exporter_given_up(exported.exporter), count);
+	assert_int_equal(count, PACKING_SHAPES_MAX + 1);
+	exported_end(&exported);
+}
+
+static void without_memory_it_says_so(void **state)
+{
+	(void)state;
+	for (int format = 0; format < _EXPORT_FORMAT_MAX; format++) {
+		int r = -ENOMEM;
+
+		for (size_t i = 0; r == -ENOMEM && i < 20; i++) {
+			struct filter filter = { 0 };
+
+			exporter_free(exported.exporter);
+			exported.exporter = NULL;
+			memory_fails_after(i);
+			r = exporter_new((enum export_format)format, NULL, STACKS_CPU, &filter,
+					 stdout, &exported.exporter);
+			memory_never_fails();
+			assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
+			assert_true(r == 0 ? exported.exporter != NULL : !exported.exporter);
+		}
+		assert_int_equal(r, 0);
+	}
+}
+
+/* An exporter without the memory for a record, or for the end of them, says so. */
+static void without_memory_a_record_is_an_error(void **state)
+{
+	static char place[1 << 20];
+
+	(void)state;
+	for (int format = 0; format < _EXPORT_FORMAT_MAX; format++) {
+		struct filter filter = { 0 };
+		FILE *out = fmemopen(place, sizeof(place), "w");
+		int r = -ENOMEM;
+
+		assert_non_null(out);
+		for (size_t i = 0; r < 0; i++) {
+			struct sample sample;
+			const struct record_view *view;
+
+			exporter_free(exported.exporter);
+			exported.exporter = NULL;
+			assert_int_equal(exporter_new((enum export_format)format, NULL, STACKS_CPU,
+						      &filter, out, &exported.exporter),
+					 0);
+			sample_begin_cpu(&sample, 7, 8, "r", 1, 1);
+			view = exported_view(&sample);
+			memory_fails_after(i);
+			r = exporter_add(exported.exporter, view);
+			memory_never_fails();
+			assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
+			assert_in_range(i, 0, 100);
+		}
+		for (size_t i = 0;; i++) {
+			memory_fails_once_after(i);
+			r = exporter_finish(exported.exporter);
+			memory_never_fails();
+			assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
+			if (!memory_failures())
+				break;
+			assert_in_range(i, 0, 100);
+		}
+		(void)fclose(out);
+	}
+}
+
+static void a_slice_without_memory_is_an_error(void **state)
+{
+	static char place[1 << 20];
+	struct filter filter = { 0 };
+	FILE *out = fmemopen(place, sizeof(place), "w");
+	int r = -ENOMEM;
+
+	(void)state;
+	assert_non_null(out);
+	for (size_t i = 0; r < 0; i++) {
+		struct sample sample;
+		const struct record_view *view;
+
+		exporter_free(exported.exporter);
+		exported.exporter = NULL;
+		assert_int_equal(exporter_new(EXPORT_FORMAT_PERFETTO, NULL, STACKS_CPU, &filter,
+					      out, &exported.exporter),
+				 0);
+		sample_begin(&sample, "slice", 7);
+		sample_number(&sample, "tid", 8);
+		sample_text(&sample, "request_id", "r");
+		sample_text(&sample, "state", "run_queue");
+		sample_number(&sample, "start_ns", 1);
+		sample_number(&sample, "end_ns", 2);
+		sample_number(&sample, "woken_by_pid", 7);
+		sample_number(&sample, "woken_by_tid", 9);
+		view = exported_view(&sample);
+		memory_fails_after(i);
+		r = exporter_add(exported.exporter, view);
+		memory_never_fails();
+		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
+	}
+	(void)fclose(out);
+}
+
+static void of_requests_that_have_no_time_there_is_no_distribution_of_it(void **state)
+{
+	struct sample sample;
+
+	(void)state;
+	exported_begin(&exported, EXPORT_FORMAT_OPENMETRICS, "endpoint", NULL);
+	sample_begin(&sample, "cpu", 7);
+	sample_text(&sample, "request_id", "r");
+	sample_text(&sample, "endpoint", "GET /a");
+	sample_number(&sample, "cpu_ns", 5);
+	exported_add(&exported, &sample);
+	exported_end(&exported);
+	assert_non_null(strstr(exported.text,
+			       "correlator_request_cpu_seconds{row=\"group\",endpoint=\"GET /a\","
+			       "quantile=\"0.5\"} 0.000000005 "));
+	assert_null(strstr(exported.text, "correlator_request_wall_seconds{"));
+	assert_null(strstr(exported.text, "correlator_request_wall_seconds_count"));
+	assert_null(strstr(exported.text, "correlator_user_seconds_total"));
+}
+
+static void names_of_labels_are_what_the_format_takes(void **state)
+{
+	struct sample sample;
+
+	(void)state;
+	exported_begin(&exported, EXPORT_FORMAT_OPENMETRICS, "1st.Key-z9", NULL);
+	sample_begin(&sample, "cpu", 42);
+	sample_text(&sample, "request_id", "r");
+	sample_text(&sample, "1st.Key-z9", "v");
+	sample_number(&sample, "cpu_ns", 5);
+	exported_add(&exported, &sample);
+	exported_end(&exported);
+	assert_non_null(strstr(exported.text, "{row=\"group\",_1st_Key_z9=\"v\""));
+}
+
+static void add_frame_of(struct exported *folded, const char *id, const char *parent,
+			 const char *name, const char *kind)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "stack", 7);
+	sample_text(&sample, "stack_id", id);
+	if (parent)
+		sample_text(&sample, "parent_id", parent);
+	sample_text(&sample, "name", name);
+	sample_text(&sample, "frame_kind", kind);
+	exported_add(folded, &sample);
+}
+
+static void add_frame(struct exported *folded, const char *id, const char *parent, const char *name)
+{
+	add_frame_of(folded, id, parent, name, "ruby");
+}
+
+static void add_stack(struct exported *folded, const char *request_id, const char *stack_id,
+		      int64_t cpu_ns, int64_t samples)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "cpu", 7);
+	sample_text(&sample, "request_id", request_id);
+	sample_text(&sample, "endpoint", request_id);
+	sample_number(&sample, "cpu_ns", cpu_ns);
+	sample_number(&sample, "user_ns", cpu_ns);
+	sample_number(&sample, "kernel_ns", 0);
+	exported_add(folded, &sample);
+	if (samples == 0)
+		return;
+	sample_begin(&sample, "sample", 7);
+	sample_number(&sample, "tid", 7);
+	sample_text(&sample, "request_id", request_id);
+	sample_text(&sample, "stack_id", stack_id);
+	sample_number(&sample, "samples", samples);
+	sample_number(&sample, "period_ns", 10101010);
+	exported_add(folded, &sample);
+}
+
+static void stacks_as_lines_add_up_to_the_exact_cpu(void **state)
+{
+	struct exported folded;
+
+	(void)state;
+	exported_begin(&folded, EXPORT_FORMAT_FOLDED, NULL, NULL);
+	add_frame(&folded, "1", NULL, "main");
+	add_frame(&folded, "2", "1", "a;\n b");
+	add_stack(&folded, "r", "2", 100, 3);
+	add_stack(&folded, "q", "2", 20, 1);
+	add_stack(&folded, "s", "never told", 7, 1);
+	add_stack(&folded, "t", "", 5, 0);
+	exported_end(&folded);
+	assert_string_equal(folded.text, "main;a:\\x0a b 120\n[unknown] 7\n[not sampled] 5\n");
+	exported_free(&folded);
+	exported_begin(&folded, EXPORT_FORMAT_FOLDED, NULL, "request_id=q");
+	add_frame(&folded, "2", NULL, "a");
+	add_stack(&folded, "r", "2", 100, 3);
+	add_stack(&folded, "q", "2", 20, 1);
+	exported_end(&folded);
+	assert_string_equal(folded.text, "a 20\n");
+	assert_true(exporter_has_chosen(folded.exporter));
+	exported_free(&folded);
+}
+
+static void frames_of_the_kernel_are_marked_as_flame_graphs_have_them(void **state)
+{
+	struct exported folded;
+
+	(void)state;
+	exported_begin(&folded, EXPORT_FORMAT_FOLDED, NULL, NULL);
+	add_frame(&folded, "1", NULL, "main");
+	add_frame_of(&folded, "2", "1", "read", "native");
+	add_frame_of(&folded, "3", "2", "vfs_read", "kernel");
+	add_stack(&folded, "r", "3", 100, 3);
+	exported_end(&folded);
+	assert_string_equal(folded.text, "main;read;vfs_read_[k] 100\n");
+	exported_free(&folded);
+}
+
+static void add_stacks(struct exported *into)
+{
+	add_frame(into, "1", NULL, "main");
+	add_frame(into, "2", "1", "burn");
+	add_stack(into, "r", "2", 100, 3);
+	add_stack(into, "t", "", 5, 0);
+}
+
+static void stacks_without_the_memory_to_write_them_are_an_error(void **state)
+{
+	(void)state;
+	for (int format = EXPORT_FORMAT_FOLDED; format < _EXPORT_FORMAT_MAX; format++) {
+		for (size_t i = 0;; i++) {
+			struct exported stacks;
+			size_t failures;
+			int r;
+
+			exported_begin(&stacks, (enum export_format)format, NULL, NULL);
+			add_stacks(&stacks);
+			memory_fails_once_after(i);
+			r = exporter_finish(stacks.exporter);
+			memory_never_fails();
+			failures = memory_failures();
+			assert_int_equal(fclose(stacks.out), 0);
+			exported_free(&stacks);
+			assert_int_equal(r, failures > 0 ? -ENOMEM : 0);
+			if (failures == 0)
+				break;
+			assert_in_range(i, 0, 100);
+		}
+	}
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	static const struct CMUnitTest tests[] = {
+		TEST(the_golden_recording_as_csv),
+		TEST(the_golden_recording_as_openmetrics),
+		TEST(the_golden_recording_as_a_trace),
+		TEST(names_of_labels_are_what_the_format_takes),
+		TEST(the_golden_recording_as_ndjson),
+		TEST(a_trace_of_nothing_lacks_no_slices),
+		TEST(sums_begin_with_the_filter),
+		TEST(it_knows_the_keys_of_what_it_was_given_chosen_or_not),
+		TEST(what_where_gave_up_is_counted),
+		TEST(stacks_as_lines_add_up_to_the_exact_cpu),
+		TEST(frames_of_the_kernel_are_marked_as_flame_graphs_have_them),
+		TEST(stacks_without_the_memory_to_write_them_are_an_error),
+		TEST(without_memory_it_says_so),
+		TEST(without_memory_a_record_is_an_error),
+		TEST(a_slice_without_memory_is_an_error),
+		TEST(of_requests_that_have_no_time_there_is_no_distribution_of_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "failing_memory.h"
+#include "reader/query/intake.h"
+#include "record/sample.h"
+
+enum {
+	SAID_BYTES = 4096
+};
+
+struct request {
+	struct intake_request intake;
+	int64_t cpu_ns;
+};
+
+static struct intake intake;
+static struct recording recording;
+static struct known_records known;
+static struct filter filter;
+static struct {
+	char text[SAID_BYTES]; /* "CPU=ENDPOINT/TENANT[!] " of each; of an end "ID:CPU. " */
+	size_t used;
+	int64_t raw_endpoints; /* records that had one of their own */
+	int r;
+} said;
+
+static void say(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	said.used += (size_t)vsnprintf(said.text + said.used, sizeof(said.text) - said.used, format,
+				       arguments);
+	va_end(arguments);
+	assert_true(said.used < sizeof(said.text));
+}
+
+static void say_value(const struct record_view *view, const char *key, const char *before)
+{
+	struct record_text value = { "", 0 };
+
+	(void)record_view_text(view, key, &value);
+	say("%s%.*s", before, (int)value.size_bytes, value.bytes);
+}
+
+static int take(void *context, const struct intake_record *taken)
+{
+	struct request *request = (struct request *)taken->request;
+	int64_t cpu_ns = 0;
+
+	assert_ptr_equal(context, &said);
+	(void)record_view_count(taken->view, "cpu_ns", &cpu_ns);
+	say("%d", (int)cpu_ns);
+	say_value(taken->view, "endpoint", "=");
+	say_value(taken->view, "tenant", "/");
+	say("%s ", taken->is_wanted ? "" : "!");
+	said.raw_endpoints += record_view_find(taken->raw, "endpoint") != NULL;
+	if (request)
+		request->cpu_ns += cpu_ns;
+	return said.r;
+}
+
+static int end(void *context, struct intake_request *ended)
+{
+	struct record_text id = open_request_id(&ended->open);
+
+	assert_ptr_equal(context, &said);
+	say("%.*s:%d. ", (int)id.size_bytes, id.bytes, (int)((struct request *)ended)->cpu_ns);
+	return said.r;
+}
+
+static int other(void *context, const struct record_view *record)
+{
+	assert_ptr_equal(context, &said);
+	say("kind %d ", (int)record->kind);
+	return said.r;
+}
+
+static const struct intake_owner owner = { .recording = &recording,
+					   .known = &known,
+					   .filter = &filter,
+					   .other = other,
+					   .take = take,
+					   .end = end,
+					   .context = &said };
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(&said, 0, sizeof(said));
+	filter = (struct filter){ 0 };
+	recording_init(&recording);
+	known_records_init(&known);
+	intake_init(&intake, sizeof(struct request));
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	intake_deinit(&intake);
+	known_records_deinit(&known);
+	recording_deinit(&recording);
+	filter_deinit(&filter);
+	return 0;
+}
+
+static void ask(const char *key)
+{
+	assert_int_equal(intake_ask(&intake, key), 0);
+}
+
+static void expect(const char *expected)
+{
+	assert_string_equal(said.text, expected);
+	said.text[0] = '\0';
+	said.used = 0;
+}
+
+static void begin(struct sample *sample, const char *kind, const char *request_id,
+		  const char *endpoint, const char *tenant, int64_t cpu_ns)
+{
+	sample_begin(sample, kind, 7);
+	sample_number(sample, "tid", 1);
+	if (request_id)
+		sample_text(sample, "request_id", request_id);
+	if (endpoint)
+		sample_text(sample, "endpoint", endpoint);
+	if (tenant)
+		sample_text(sample, "tenant", tenant);
+	sample_number(sample, "cpu_ns", cpu_ns);
+}
+
+static size_t memory = SIZE_MAX; /* what there is of it, but for once, to add a record */
+
+static int add_sample(struct sample *sample)
+{
+	static struct record_view view;
+	int r;
+
+	sample_decode(sample, &view);
+	if (memory != SIZE_MAX)
+		memory_fails_once_after(memory);
+	r = intake_add(&intake, &owner, &view);
+	memory_never_fails();
+	msgpack_sbuffer_destroy(&sample->buffer);
+	return r;
+}
+
+static int try_add(const char *kind, const char *request_id, const char *endpoint,
+		   const char *tenant, int64_t cpu_ns)
+{
+	struct sample sample;
+
+	begin(&sample, kind, request_id, endpoint, tenant, cpu_ns);
+	return add_sample(&sample);
+}
+
+static void add(const char *request_id, const char *endpoint, const char *tenant, int64_t cpu_ns)
+{
+	assert_int_equal(try_add("cpu", request_id, endpoint, tenant, cpu_ns), 0);
+}
+
+static void settle(void)
+{
+	assert_int_equal(intake_settle(&intake, &owner, 0), 0);
+}
+
+static void a_request_lends_its_last_value_and_before_it_its_first(void **state)
+{
+	(void)state;
+	ask("endpoint");
+	add("r", NULL, NULL, 1);
+	add("r", "", NULL, 2);
+	add("other", NULL, NULL, 3);
+	expect("");
+	add("r", "a", NULL, 4);
+	expect("1=a/ 2=a/ 4=a/ ");
+	add("r", NULL, NULL, 5);
+	add("r", "b", NULL, 6);
+	add("r", NULL, NULL, 7);
+	expect("5=a/ 6=b/ 7=b/ ");
+	settle();
+	expect("3=/ other:3. r:25. ");
+	/* As they were recorded. */
+	assert_int_equal(said.raw_endpoints, 3);
+	assert_int_equal(intake.given_up, 0);
+	assert_int_equal(intake.held_bytes, 0);
+}
+
+static void each_key_is_lent_by_itself(void **state)
+{
+	(void)state;
+	ask("endpoint");
+	ask("tenant");
+	ask("tenant");
+	add("r", "a", NULL, 1);
+	add("r", NULL, NULL, 2);
+	add("r", "b", NULL, 4);
+	add("r", NULL, NULL, 8);
+	expect("");
+	add("r", "c", "t", 16);
+	expect("1=a/t 2=a/t 4=b/t 8=b/t 16=c/t ");
+	add("r", NULL, "u", 32);
+	expect("32=c/u ");
+}
+
+/* Its first tenant comes while an older record still waits for the endpoint. */
+static void what_waits_has_the_first_value_of_each_key(void **state)
+{
+	(void)state;
+	ask("endpoint");
+	ask("tenant");
+	add("r", NULL, NULL, 1);
+	add("r", NULL, "t", 2);
+	add("r", NULL, "u", 4);
+	add("r", "a", NULL, 8);
+	expect("1=a/t 2=a/t 4=a/u 8=a/u ");
+}
+
+static void only_keys_that_were_asked_for_are_lent(void **state)
+{
+	(void)state;
+	ask("request_id");
+	ask("tid");
+	ask("thread_name");
+	ask("comm");
+	ask("attribution");
+	assert_int_equal(intake.key_count, 0);
+	ask("endpoint");
+	add("r", "a", "t", 1);
+	add("r", NULL, NULL, 2);
+	expect("1=a/t 2=a/ ");
+}
+
+static void all_keys_are_lent_as_the_recording_names_them(void **state)
+{
+	struct sample sample;
+
+	(void)state;
+	intake.lends_all = true;
+	sample_begin(&sample, "meta", 7);
+	msgpack_pack_str_with_body(&sample.packer, "keys", 4);
+	msgpack_pack_array(&sample.packer, 2);
+	msgpack_pack_str_with_body(&sample.packer, "request_id", 10);
+	msgpack_pack_str_with_body(&sample.packer, "tenant", 6);
+	sample.field_count++;
+	assert_int_equal(add_sample(&sample), 0);
+	said.text[said.used = 0] = '\0';
+	add("r", NULL, NULL, 1);
+	expect("");
+	add("r", "a", "t", 2);
+	expect("1=/t 2=a/t ");
+	add("r", NULL, NULL, 4);
+	expect("4=a/t ");
+}
+
+static void of_no_request_nothing_is_lent(void **state)
+{
+	struct sample sample;
+
+	(void)state;
+	ask("endpoint");
+	add(NULL, "a", NULL, 1);
+	add(NULL, NULL, "t", 2);
+	add("", NULL, NULL, 3);
+	add("r", "a", NULL, 4);
+	begin(&sample, "cpu", "r", NULL, NULL, 5);
+	sample_flag(&sample, "overflow");
+	assert_int_equal(add_sample(&sample), 0);
+	begin(&sample, "cpu", "r", NULL, NULL, 6);
+	sample_flag(&sample, "unknown");
+	assert_int_equal(add_sample(&sample), 0);
+	begin(&sample, "cpu", "r", NULL, NULL, 7);
+	sample_flag(&sample, "inherited");
+	assert_int_equal(add_sample(&sample), 0);
+	expect("1=a/ 2=/t 3=/ 4=a/ 5=/ 6=/ 7=a/ ");
+}
+
+static void a_filter_is_of_what_was_lent(void **state)
+{
+	(void)state;
+	assert_int_equal(filter_add(&filter, "endpoint=a"), 0);
+	assert_int_equal(intake_ask_filter(&intake, &filter), 0);
+	add("r", NULL, NULL, 1);
+	add("r", "b", NULL, 2);
+	add("r", "a", NULL, 4);
+	add("r", NULL, NULL, 8);
+	add(NULL, "a", NULL, 16);
+	add("never", NULL, NULL, 32);
+	settle();
+	expect("1=b/! 2=b/! 4=a/ 8=a/ 16=a/ r:15. 32=/! never:32. ");
+}
+
+static void slices_samples_and_calls_lend_and_borrow(void **state)
+{
+	(void)state;
+	ask("endpoint");
+	assert_int_equal(try_add("slice", "r", NULL, NULL, 1), 0);
+	assert_int_equal(try_add("sample", "r", "a", NULL, 2), 0);
+	assert_int_equal(try_add("syscall", "r", NULL, NULL, 4), 0);
+	expect("1=a/ 2=a/ 4=a/ ");
+}
+
+static void only_windows_are_of_a_span_of_time(void **state)
+{
+	(void)state;
+	filter.until = (struct filter_time){ .is_set = true, .ns = 5 };
+	add("r", "a", NULL, 1);
+	assert_int_equal(try_add("balance", NULL, NULL, NULL, 2), 0);
+	expect("");
+	assert_int_equal(try_add("meta", NULL, NULL, NULL, 3), 0);
+	assert_int_equal(try_add("process", NULL, NULL, NULL, 4), 0);
+	assert_int_equal(try_add("stack", NULL, NULL, NULL, 5), 0);
+	assert_int_equal(recording.record_count, 3);
+}
+
+static int add_with_id(const char *id)
+{
+	static struct record_view view;
+	struct sample sample;
+	int r;
+
+	begin(&sample, "cpu", "r", "a", NULL, 1);
+	sample_decode(&sample, &view);
+	for (size_t i = 0; i < view.field_count; i++)
+		if (record_text_is(view.fields[i].name, "record_id"))
+			view.fields[i].text = (struct record_text){ id, strlen(id) };
+	r = intake_add(&intake, &owner, &view);
+	msgpack_sbuffer_destroy(&sample.buffer);
+	return r;
+}
+
+static void a_record_that_is_known_is_not_taken_again(void **state)
+{
+	(void)state;
+	assert_int_equal(add_with_id("b:1:7"), 0);
+	assert_int_equal(add_with_id("b:1:7"), 1);
+	assert_int_equal(add_with_id("b:1:8"), 0);
+	expect("1=a/ 1=a/ ");
+}
+
+static int take_lists(void *context, const struct intake_record *taken)
+{
+	const struct record_field *flags = record_view_find(taken->view, "flags");
+	const struct record_field *more = record_view_find(taken->view, "more");
+	size_t *count = context;
+
+	assert_int_equal(taken->view->wall_ns, 1700000001000000000);
+	assert_int_equal(taken->raw->field_count + !*count, taken->view->field_count);
+	assert_non_null(record_view_find(taken->view, "record_id"));
+	assert_non_null(record_view_find(taken->view, "schema"));
+	if (++*count > 1)
+		return 0;
+	assert_int_equal(taken->attribution, ATTRIBUTION_INHERITED);
+	assert_true(record_view_lists_at(taken->view, RECORD_PLACE(cpu, flags), "inherited"));
+	assert_int_equal(flags->item_count, 1);
+	assert_int_equal(more->item_count, 2);
+	assert_true(record_text_is(more->items[1], "two"));
+	assert_true(record_text_is(taken->comm, "puma"));
+	return 0;
+}
+
+static void add_comm(const char *comm)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "process", 7);
+	sample_text(&sample, "comm", comm);
+	assert_int_equal(add_sample(&sample), 0);
+}
+
+static void a_record_that_waited_is_as_it_was(void **state)
+{
+	struct intake_owner listing = owner;
+	struct record_view view;
+	struct sample sample;
+	size_t count = 0;
+
+	(void)state;
+	listing.take = take_lists;
+	listing.context = &count;
+	ask("endpoint");
+	add_comm("puma");
+	begin(&sample, "cpu", "r", NULL, NULL, 1);
+	sample_flag(&sample, "inherited");
+	msgpack_pack_str_with_body(&sample.packer, "more", 4);
+	msgpack_pack_array(&sample.packer, 2);
+	msgpack_pack_str_with_body(&sample.packer, "one", 3);
+	msgpack_pack_str_with_body(&sample.packer, "two", 3);
+	sample.field_count++;
+	assert_int_equal(add_sample(&sample), 0);
+	add_comm("another");
+	begin(&sample, "cpu", "r", "a", NULL, 2);
+	sample_decode(&sample, &view);
+	assert_int_equal(intake_add(&intake, &listing, &view), 0);
+	assert_int_equal(count, 2);
+	msgpack_sbuffer_destroy(&sample.buffer);
+}
+
+static void where_too_much_waits_the_longest_has_no_value(void **state)
+{
+	size_t one_bytes;
+
+	(void)state;
+	ask("endpoint");
+	add("first", NULL, NULL, 1);
+	one_bytes = intake.held_bytes;
+	intake.held_bytes_max = 3 * one_bytes;
+	add("first", "", NULL, 2);
+	add("r", NULL, NULL, 4);
+	expect("");
+	add("r", NULL, NULL, 8);
+	expect("1=/ 2=/ ");
+	assert_int_equal(intake.given_up, 2);
+	add("first", "a", NULL, 16);
+	add("first", NULL, NULL, 32);
+	add("r", "b", NULL, 64);
+	expect("16=a/ 32=a/ 4=b/ 8=b/ 64=b/ ");
+	assert_int_equal(intake.held_bytes, 0);
+}
+
+static void where_values_take_too_much_the_quietest_request_has_ended(void **state)
+{
+	(void)state;
+	ask("endpoint");
+	add("first", "a", NULL, 1);
+	intake.value_bytes_max = 2 * intake.value_bytes;
+	add("second", "b", NULL, 2);
+	add("second", "b", NULL, 4);
+	expect("1=a/ 2=b/ 4=b/ ");
+	add("third", "c", NULL, 8);
+	expect("8=c/ first:1. ");
+	assert_int_equal(intake.value_bytes, intake.value_bytes_max);
+	/* The last one may have more than there is room for. */
+	intake.value_bytes_max = 1;
+	add("third", NULL, NULL, 16);
+	expect("16=c/ second:6. ");
+	settle();
+	expect("third:24. ");
+	assert_int_equal(intake.value_bytes, 0);
+}
+
+static void no_more_keys_are_lent_than_a_recording_may_have(void **state)
+{
+	char key[8];
+
+	(void)state;
+	for (int i = 0; i <= INTAKE_KEYS_MAX; i++) {
+		(void)snprintf(key, sizeof(key), "key_%d", i);
+		ask(key);
+		assert_int_equal(intake.key_count, i < INTAKE_KEYS_MAX ? i + 1 : i);
+	}
+	ask("key_63");
+	assert_int_equal(intake.key_count, INTAKE_KEYS_MAX);
+	assert_string_equal(intake.keys[INTAKE_KEYS_MAX - 1], "key_63");
+}
+
+static void of_very_many_requests_the_oldest_has_ended(void **state)
+{
+	char id[16];
+
+	(void)state;
+	ask("endpoint");
+	add("first", NULL, NULL, 1);
+	for (int i = 1; i < REQUESTS_OPEN_MAX; i++) {
+		(void)snprintf(id, sizeof(id), "r%d", i);
+		add(id, "b", NULL, 2);
+		said.text[said.used = 0] = '\0';
+	}
+	add("one more", "b", NULL, 4);
+	expect("4=b/ 1=/ first:1. ");
+	add("first", "a", NULL, 8);
+	expect("8=a/ r1:2. ");
+}
+
+/* A shape for each: a hostile recording may have any number. */
+static void a_record_of_too_many_shapes_does_not_wait(void **state)
+{
+	(void)state;
+	ask("endpoint");
+	for (int i = 0; i <= PACKING_SHAPES_MAX; i++) {
+		struct sample sample;
+		char name[16];
+
+		begin(&sample, "cpu", "r", NULL, NULL, 0);
+		(void)snprintf(name, sizeof(name), "field%d", i);
+		sample_number(&sample, name, 1);
+		assert_int_equal(add_sample(&sample), 0);
+		assert_int_equal(said.used > 0, i == PACKING_SHAPES_MAX);
+	}
+	assert_int_equal(intake.given_up, PACKING_SHAPES_MAX + 1);
+	assert_int_equal(intake.held_bytes, 0);
+}
+
+static void what_is_refused_is_an_error_and_does_not_count(void **state)
+{
+	(void)state;
+	ask("endpoint");
+	add("r", NULL, NULL, 1);
+	add("r", NULL, NULL, 2);
+	said.r = -EIO;
+	assert_int_equal(try_add("balance", NULL, NULL, NULL, 0), -EIO);
+	assert_int_equal(recording.record_count, 2);
+	assert_int_equal(try_add("cpu", "r", "a", NULL, 3), -EIO);
+	said.r = 0;
+	said.text[said.used = 0] = '\0';
+	add("r", NULL, NULL, 4);
+	expect("2=a/ 4=a/ ");
+	said.r = -EIO;
+	assert_int_equal(intake_settle(&intake, &owner, 0), -EIO);
+}
+
+/* The second time on it goes on where it was. */
+static void without_memory_it_says_so(void **state)
+{
+	size_t failures = 0;
+
+	for (int has_waited = 0; has_waited <= 1; has_waited++) {
+		int r = -ENOMEM;
+
+		for (size_t i = 0; r < 0; i++) {
+			(void)teardown(state);
+			(void)setup(state);
+			ask("endpoint");
+			if (has_waited)
+				add("r", NULL, NULL, 1);
+			memory = i;
+			r = try_add("cpu", "r", has_waited ? "a" : NULL, NULL, 2);
+			memory = SIZE_MAX;
+			assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
+			failures += r < 0;
+		}
+	}
+	assert_true(failures > 8);
+	expect("1=a/ 2=a/ ");
+	memory_fails_after(0);
+	assert_int_equal(intake_ask(&intake, "tenant"), -ENOMEM);
+	memory_never_fails();
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	static const struct CMUnitTest tests[] = {
+		TEST(a_request_lends_its_last_value_and_before_it_its_first),
+		TEST(each_key_is_lent_by_itself),
+		TEST(what_waits_has_the_first_value_of_each_key),
+		TEST(only_keys_that_were_asked_for_are_lent),
+		TEST(all_keys_are_lent_as_the_recording_names_them),
+		TEST(of_no_request_nothing_is_lent),
+		TEST(a_filter_is_of_what_was_lent),
+		TEST(slices_samples_and_calls_lend_and_borrow),
+		TEST(only_windows_are_of_a_span_of_time),
+		TEST(a_record_that_is_known_is_not_taken_again),
+		TEST(a_record_that_waited_is_as_it_was),
+		TEST(where_too_much_waits_the_longest_has_no_value),
+		TEST(where_values_take_too_much_the_quietest_request_has_ended),
+		TEST(no_more_keys_are_lent_than_a_recording_may_have),
+		TEST(of_very_many_requests_the_oldest_has_ended),
+		TEST(a_record_of_too_many_shapes_does_not_wait),
+		TEST(what_is_refused_is_an_error_and_does_not_count),
+		TEST(without_memory_it_says_so),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

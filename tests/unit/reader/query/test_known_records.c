@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "reader/aggregate/sample_totals.h"
+#include "reader/query/known_records.h"
+
+static int setup(void **state)
+{
+	static struct known_records known;
+
+	known_records_init(&known);
+	*state = &known;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	known_records_deinit(*state);
+	return 0;
+}
+
+/* A record of that id: whether it was known. It is afterwards. */
+static bool meet(struct known_records *known, const char *id)
+{
+	struct record_view view = {
+		.field_count = 1,
+		.fields = { { .name = { "record_id", sizeof("record_id") - 1 },
+			      .value = RECORD_VALUE_TEXT,
+			      .text = { id, strlen(id) } } },
+		.places.common.record_id = 1,
+	};
+	bool is_known = known_records_has(known, &view);
+
+	assert_int_equal(known_records_add(known, &view), 0);
+	return is_known;
+}
+
+static bool meet_number(struct known_records *known, const char *recorder, uint64_t number)
+{
+	char id[64];
+
+	(void)snprintf(id, sizeof(id), "%s:%" PRIu64, recorder, number);
+	return meet(known, id);
+}
+
+static void a_record_is_known_the_second_time(void **state)
+{
+	for (uint64_t number = 1; number <= 3 * KNOWN_RECORDS_PAGE; number++)
+		assert_false(meet_number(*state, "b0:42:7", number));
+	for (uint64_t number = 3 * KNOWN_RECORDS_PAGE; number > 0; number--)
+		assert_true(meet_number(*state, "b0:42:7", number));
+	assert_false(meet_number(*state, "b0:42:7", 3 * KNOWN_RECORDS_PAGE + 1));
+}
+
+static void recorders_number_their_records_each_for_itself(void **state)
+{
+	assert_false(meet(*state, "b0:42:7:1"));
+	assert_false(meet(*state, "b0:42:8:1"));
+	assert_false(meet(*state, "b1:42:7:1"));
+	assert_false(meet(*state, "b0:42:71:1"));
+	assert_false(meet(*state, ":1"));
+	assert_true(meet(*state, "b1:42:7:1"));
+}
+
+static void an_id_of_another_form_is_never_known(void **state)
+{
+	static const char *const ids[] = { "",
+					   "1",
+					   "id",
+					   "b0:",
+					   "b0:x1",
+					   "b0:01",
+					   "b0:-1",
+					   "b0:0",
+					   "b0:18446744073709551616",
+					   "b0:99999999999999999999" };
+	char longest[256];
+
+	memset(longest, 'r', sizeof(longest));
+	memcpy(longest + sizeof(longest) - 3, ":1", 3);
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
+		for (int round = 0; round < 2; round++)
+			assert_false(meet(*state, ids[i]));
+	assert_false(meet(*state, longest));
+	assert_false(meet(*state, longest));
+	assert_false(meet(*state, "b0:18446744073709551615"));
+	assert_true(meet(*state, "b0:18446744073709551615"));
+}
+
+static void a_recorder_is_known_by_120_bytes_at_most(void **state)
+{
+	char id[120 + sizeof("1:1")];
+
+	memset(id, 'r', sizeof(id));
+	memcpy(id + 119, ":1", sizeof(":1"));
+	assert_false(meet(*state, id));
+	assert_true(meet(*state, id));
+	memcpy(id + 119, "r:1", sizeof("r:1"));
+	assert_false(meet(*state, id));
+	assert_false(meet(*state, id));
+}
+
+static void records_take_a_bit_each(void **state)
+{
+	const struct known_records *known = *state;
+	const uint64_t count = 250 * KNOWN_RECORDS_PAGE;
+
+	for (uint64_t number = 1; number < count; number++)
+		assert_false(meet_number(*state, "b0071d00:4242:77", number));
+	assert_int_equal(known->page_count, 250);
+}
+
+/* Numbers that a hostile file draws: each in a page of its own. */
+static void memory_is_bounded_whatever_the_numbers(void **state)
+{
+	struct known_records *known = *state;
+	const uint64_t apart = 1000 * KNOWN_RECORDS_PAGE;
+
+	for (uint64_t number = 1; number <= KNOWN_RECORDS_PAGES_MAX; number++)
+		assert_false(meet_number(known, "b0:42:7", apart * number));
+	assert_false(known->is_full);
+	assert_false(meet_number(known, "b0:42:7", 1));
+	assert_true(known->is_full);
+	assert_false(meet_number(known, "b0:42:7", 1));
+	assert_int_equal(known->page_count, KNOWN_RECORDS_PAGES_MAX);
+	assert_true(meet_number(known, "b0:42:7", apart));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_record_is_known_the_second_time),
+		TEST(recorders_number_their_records_each_for_itself),
+		TEST(an_id_of_another_form_is_never_known),
+		TEST(a_recorder_is_known_by_120_bytes_at_most),
+		TEST(records_take_a_bit_each),
+		TEST(memory_is_bounded_whatever_the_numbers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

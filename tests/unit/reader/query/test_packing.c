@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "failing_memory.h"
+#include "reader/query/packing.h"
+#include "record/sample.h"
+
+static struct packing packing;
+static struct packed packed;
+static struct record_view view, again;
+static struct sample sample;
+
+static int teardown(void **state)
+{
+	(void)state;
+	memory_never_fails();
+	packing_deinit(&packing);
+	free(packed.bytes);
+	packed = (struct packed){ 0 };
+	return 0;
+}
+
+static void decode(void)
+{
+	sample_decode(&sample, &view);
+}
+
+/* The text that the view borrows goes with the sample. */
+static void put(uint64_t tag)
+{
+	decode();
+	assert_int_equal(packing_put(&packing, &view, tag, &packed), 0);
+	msgpack_sbuffer_destroy(&sample.buffer);
+}
+
+static void get(size_t *offset, uint64_t tag)
+{
+	struct packed_head head;
+
+	assert_true(packing_next_head(&packed, offset, &head));
+	assert_int_equal(head.tag, tag);
+	memset(&again, 0xee, sizeof(again));
+	packing_get(&packing, &packed, *offset, &head, &again);
+}
+
+static void expect_end(size_t offset)
+{
+	struct packed_head head;
+
+	assert_false(packing_next_head(&packed, &offset, &head));
+	assert_int_equal(offset, packed.size_bytes);
+}
+
+static void a_record_comes_back_with_all_but_what_its_head_says(void **state)
+{
+	struct record_text text;
+	size_t offset = 0;
+	int64_t number;
+
+	(void)state;
+	sample_begin_cpu(&sample, 42, 7, "r1", 1000, 24);
+	sample_flag(&sample, "inherited");
+	put(99);
+	get(&offset, 99);
+	expect_end(offset);
+	assert_int_equal(again.kind, RECORD_KIND_CPU);
+	assert_int_equal(again.wall_ns, 1700000001ULL * 1000000000);
+	assert_int_equal(again.field_count, view.field_count - 3);
+	assert_null(record_view_find(&again, "schema"));
+	assert_null(record_view_find(&again, "kind"));
+	assert_null(record_view_find(&again, "record_id"));
+	assert_true(record_view_text(&again, "host_name", &text));
+	assert_true(record_text_is(text, "web-1"));
+	assert_true(record_view_text(&again, "request_id", &text));
+	assert_true(record_text_is(text, "r1"));
+	assert_true(record_view_count(&again, "cpu_ns", &number));
+	assert_int_equal(number, 1024);
+	assert_true(record_view_count(&again, "tid", &number));
+	assert_int_equal(number, 7);
+	assert_int_equal(record_view_find(&again, "flags")->item_count, 1);
+	assert_true(record_text_is(record_view_find(&again, "flags")->items[0], "inherited"));
+	assert_int_equal(again.item_count, 1);
+}
+
+static void every_integer_comes_back(void **state)
+{
+	static const int64_t numbers[] = {
+		0,   1,	   63,	 64,	    -1,	       -64,	  -65,		 127,
+		128, 8191, 8192, INT32_MAX, INT64_MAX, INT64_MIN, INT64_MIN + 1, 1795399454315178105
+	};
+	const size_t count = sizeof(numbers) / sizeof(numbers[0]);
+	size_t offset = 0;
+
+	(void)state;
+	sample_begin(&sample, "balance", 1);
+	for (size_t i = 0; i < count; i++) {
+		char name[8];
+
+		(void)snprintf(name, sizeof(name), "n%zu", i);
+		sample_number(&sample, name, numbers[i]);
+	}
+	put(0);
+	get(&offset, 0);
+	expect_end(offset);
+	/* host_name and pid are in front. */
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(again.fields[2 + i].integer, numbers[i]);
+}
+
+static void records_of_a_kind_with_the_same_fields_share_a_shape(void **state)
+{
+	size_t offset = 0;
+	struct record_text text;
+	int64_t number;
+
+	(void)state;
+	sample_begin(&sample, "cpu", 1);
+	sample_number(&sample, "a", 5);
+	put(1);
+	sample_begin(&sample, "cpu", 2);
+	sample_text(&sample, "a", "five");
+	put(2);
+	sample_begin(&sample, "cpu", 3);
+	sample_number(&sample, "b", 6);
+	put(3);
+	sample_begin(&sample, "cpu", 4);
+	sample_number(&sample, "a", 7);
+	put(4);
+	sample_begin(&sample, "gap", 5);
+	sample_number(&sample, "a", 8);
+	put(5);
+	assert_int_equal(packing.shape_count, 4);
+	get(&offset, 1);
+	assert_true(record_view_count(&again, "a", &number));
+	assert_int_equal(number, 5);
+	get(&offset, 2);
+	assert_true(record_view_text(&again, "a", &text));
+	assert_true(record_text_is(text, "five"));
+	get(&offset, 3);
+	assert_true(record_view_count(&again, "b", &number));
+	assert_int_equal(number, 6);
+	get(&offset, 4);
+	assert_true(record_view_count(&again, "a", &number));
+	assert_int_equal(number, 7);
+	get(&offset, 5);
+	assert_int_equal(again.kind, RECORD_KIND_GAP);
+	assert_true(record_view_count(&again, "a", &number));
+	assert_int_equal(number, 8);
+	expect_end(offset);
+}
+
+static void a_record_takes_less_than_in_a_recording(void **state)
+{
+	(void)state;
+	sample_begin_cpu(&sample, 42, 7, "r1", 1000, 24);
+	decode();
+	assert_int_equal(packing_put(&packing, &view, 0, &packed), 0);
+	assert_true(packed.size_bytes < sample.buffer.size / 2);
+	msgpack_sbuffer_destroy(&sample.buffer);
+}
+
+static void more_shapes_than_there_is_room_for_are_refused_and_known_ones_are_not(void **state)
+{
+	size_t size_bytes;
+
+	(void)state;
+	for (size_t i = 0; i < PACKING_SHAPES_MAX; i++) {
+		char name[8];
+
+		(void)snprintf(name, sizeof(name), "n%zu", i);
+		sample_begin(&sample, "cpu", 1);
+		sample_number(&sample, name, 1);
+		put(0);
+	}
+	size_bytes = packed.size_bytes;
+	sample_begin(&sample, "cpu", 1);
+	sample_number(&sample, "other", 1);
+	decode();
+	assert_int_equal(packing_put(&packing, &view, 0, &packed), -E2BIG);
+	msgpack_sbuffer_destroy(&sample.buffer);
+	assert_int_equal(packed.size_bytes, size_bytes);
+	sample_begin(&sample, "cpu", 1);
+	sample_number(&sample, "n0", 1);
+	put(0);
+	assert_int_equal(packing.shape_count, PACKING_SHAPES_MAX);
+}
+
+static void without_memory_nothing_is_put(void **state)
+{
+	int r = -ENOMEM;
+
+	(void)state;
+	sample_begin_cpu(&sample, 42, 7, "r1", 1000, 24);
+	decode();
+	for (size_t successes = 0; r < 0; successes++) {
+		memory_fails_once_after(successes);
+		r = packing_put(&packing, &view, 0, &packed);
+		memory_never_fails();
+		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
+		assert_true(r == 0 || packed.size_bytes == 0);
+	}
+	assert_true(packed.size_bytes > 0);
+	assert_int_equal(packing.shape_count, 1);
+	msgpack_sbuffer_destroy(&sample.buffer);
+}
+
+static void what_is_long_makes_room_for_itself(void **state)
+{
+	char text[RECORD_VIEW_TEXT_BYTES_MAX + 1];
+	struct record_text found;
+	size_t offset = 0;
+
+	(void)state;
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	for (int i = 0; i < 20; i++) {
+		sample_begin(&sample, "cpu", i);
+		if (i % 2)
+			sample_text(&sample, "key", text);
+		else
+			sample_flag(&sample, text);
+		put((uint64_t)i);
+	}
+	for (int i = 0; i < 20; i++) {
+		get(&offset, (uint64_t)i);
+		if (i % 2)
+			assert_true(record_view_text(&again, "key", &found));
+		else
+			found = record_view_find(&again, "flags")->items[0];
+		assert_true(record_text_is(found, text));
+	}
+	expect_end(offset);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(a_record_comes_back_with_all_but_what_its_head_says,
+					  teardown),
+		cmocka_unit_test_teardown(every_integer_comes_back, teardown),
+		cmocka_unit_test_teardown(records_of_a_kind_with_the_same_fields_share_a_shape,
+					  teardown),
+		cmocka_unit_test_teardown(a_record_takes_less_than_in_a_recording, teardown),
+		cmocka_unit_test_teardown(
+			more_shapes_than_there_is_room_for_are_refused_and_known_ones_are_not,
+			teardown),
+		cmocka_unit_test_teardown(without_memory_nothing_is_put, teardown),
+		cmocka_unit_test_teardown(what_is_long_makes_room_for_itself, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Records for the tests of pages, each at a time of its own. */
+#pragma once
+
+#include "reader/aggregate/totals.h"
+#include "reader/report/html/page_data.h"
+#include "record/sample.h"
+
+enum {
+	STORY_WINDOW_NS = 100,
+	STORY_FIBER = 5
+};
+
+/* Ends the sample; the view lives as long as it. */
+static inline void story_view(struct sample *sample, uint64_t wall_ns, struct record_view *ret_view)
+{
+	sample_decode(sample, ret_view);
+	ret_view->wall_ns = wall_ns;
+}
+
+static inline int story_tell(struct totals *totals, struct sample *sample, uint64_t wall_ns)
+{
+	static struct record_view view;
+	int r;
+
+	story_view(sample, wall_ns, &view);
+	r = totals_add(totals, &view);
+	msgpack_sbuffer_destroy(&sample->buffer);
+	return r;
+}
+
+struct story_cpu {
+	uint64_t wall_ns; /* of the window */
+	int64_t tid;
+	const char *request_id;
+	const char *endpoint; /* NULL: it has no such key */
+	int64_t cpu_ns;
+	int64_t first_ns, last_ns; /* both 0: left out */
+};
+
+static inline void story_begin_cpu(struct sample *sample, struct story_cpu cpu)
+{
+	sample_begin_cpu(sample, 42, cpu.tid, cpu.request_id, cpu.cpu_ns, 0);
+	sample_number(sample, "window_ns", STORY_WINDOW_NS);
+	sample_text(sample, "thread_name", "worker");
+	if (cpu.endpoint)
+		sample_text(sample, "endpoint", cpu.endpoint);
+	if (cpu.last_ns) {
+		sample_number(sample, "first_ns", cpu.first_ns);
+		sample_number(sample, "last_ns", cpu.last_ns);
+	}
+}
+
+static inline void story_cpu(struct totals *totals, struct story_cpu cpu)
+{
+	struct sample sample;
+
+	story_begin_cpu(&sample, cpu);
+	assert_int_equal(story_tell(totals, &sample, cpu.wall_ns), 0);
+}
+
+static inline void story_begin_slice(struct sample *sample, const char *request_id,
+				     const char *state, int64_t start_ns, int64_t end_ns,
+				     int64_t cpu_number)
+{
+	sample_begin(sample, "slice", 42);
+	sample_number(sample, "tid", 7);
+	if (request_id)
+		sample_text(sample, "request_id", request_id);
+	sample_text(sample, "state", state);
+	sample_number(sample, "start_ns", start_ns);
+	sample_number(sample, "end_ns", end_ns);
+	if (cpu_number >= 0) {
+		sample_number(sample, "cpu_number", cpu_number);
+		sample_number(sample, "fiber", STORY_FIBER);
+	} else {
+		sample_number(sample, "woken_by_tid", 99);
+	}
+}
+
+/* request_id: NULL: it has no such key. cpu_number < 0: it was not running, of no fiber that is
+ * known, and somebody woke it. */
+static inline void story_slice(struct totals *totals, const char *request_id, const char *state,
+			       int64_t start_ns, int64_t end_ns, int64_t cpu_number)
+{
+	struct sample sample;
+
+	story_begin_slice(&sample, request_id, state, start_ns, end_ns, cpu_number);
+	sample_text(&sample, "endpoint", "GET /");
+	assert_int_equal(story_tell(totals, &sample, 1000), 0);
+}
+
+static inline void story_stack(struct totals *totals, const char *id, const char *parent,
+			       const char *name, uint64_t wall_ns)
+{
+	struct sample sample;
+
+	sample_begin_frame(&sample, 42, id, parent, name, "c");
+	sample_text(&sample, "file", "app.rb");
+	sample_number(&sample, "line", 12);
+	sample_number(&sample, "first_line", 11);
+	assert_int_equal(story_tell(totals, &sample, wall_ns), 0);
+}
+
+struct story_sample {
+	uint64_t wall_ns; /* of the window */
+	const char *request_id;
+	const char *endpoint; /* NULL: it has no such key */
+	const char *stack;
+	int64_t samples;
+	const char *flag; /* NULL: none */
+};
+
+static inline void story_begin_sample(struct sample *record, struct story_sample sample)
+{
+	sample_begin(record, "sample", 42);
+	sample_number(record, "tid", 1);
+	sample_text(record, "request_id", sample.request_id);
+	if (sample.endpoint)
+		sample_text(record, "endpoint", sample.endpoint);
+	sample_text(record, "stack_id", sample.stack);
+	sample_number(record, "samples", sample.samples);
+	sample_number(record, "period_ns", 10);
+	if (sample.flag)
+		sample_flag(record, sample.flag);
+}
+
+static inline void story_sample(struct totals *totals, struct story_sample sample)
+{
+	struct sample record;
+
+	story_begin_sample(&record, sample);
+	assert_int_equal(story_tell(totals, &record, sample.wall_ns), 0);
+}
+
+static inline void story_balance(struct totals *totals, uint64_t wall_ns, int64_t exec_ns,
+				 int64_t attributed_ns)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "balance", 42);
+	sample_number(&sample, "window_ns", STORY_WINDOW_NS);
+	sample_number(&sample, "exec_ns", exec_ns);
+	sample_number(&sample, "attributed_ns", attributed_ns);
+	sample_number(&sample, "unattributed_ns", 3);
+	sample_number(&sample, "overflow_ns", 2);
+	sample_number(&sample, "residual_ns", exec_ns - attributed_ns - 5);
+	sample_number(&sample, "own_cpu_ns", 6);
+	sample_number(&sample, "events_lost", 4);
+	assert_int_equal(story_tell(totals, &sample, wall_ns), 0);
+}
+
+static inline const struct page_request *story_find(const struct page_data *data, const char *id)
+{
+	const struct page_request *request;
+
+	for (request = data->requests; request; request = request->next)
+		if (request->id_bytes == strlen(id) &&
+		    memcmp(request->id, id, request->id_bytes) == 0)
+			return request;
+	return NULL;
+}

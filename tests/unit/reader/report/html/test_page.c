@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A page as a whole, and where it is written to. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "failing_memory.h"
+#include "reader/report/html/page_output.h"
+#include "reader/report/html/page_story.h"
+
+static struct totals totals;
+static struct page_data data;
+static struct format_file file;
+static struct page_recording recordings[2];
+static char *text;
+static char folder[] = "/tmp/test_page.XXXXXX", path[64];
+
+static int setup(void **state)
+{
+	static const char *const by[] = { "endpoint" };
+	int r = totals_init(&totals, by, 1) || page_data_init(&data, &totals, NULL);
+
+	(void)state;
+	story_cpu(&totals, (struct story_cpu){ 1000, 1, "a", "GET </script>", 2000, 900, 990 });
+	story_cpu(&totals, (struct story_cpu){ 1000, 1, "b", "GET /", 1500, 900, 990 });
+	story_cpu(&totals, (struct story_cpu){ 1000, 1, "c", NULL, 500, 900, 990 });
+	story_cpu(&totals, (struct story_cpu){ 1000, 1, "", "", 3, 900, 990 });
+	story_balance(&totals, 1000, 4008, 4000);
+	r = r || totals_finish(&totals) || page_data_finish(&data);
+	file = (struct format_file){ .name = "<app>.rec", .entry_count = 1234 };
+	recordings[0] = (struct page_recording){
+		&totals, &data, { .sort = ROW_FIELD_CPU, .files = &file, .file_count = 1 }
+	};
+	recordings[1] = recordings[0];
+	(void)strcpy(folder + strlen(folder) - 6, "XXXXXX");
+	if (!mkdtemp(folder))
+		return -1;
+	(void)snprintf(path, sizeof(path), "%s/page.html", folder);
+	return r;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	page_data_deinit(&data);
+	totals_deinit(&totals);
+	free(text);
+	text = NULL;
+	(void)unlink(path);
+	return rmdir(folder);
+}
+
+static int try_print(size_t count)
+{
+	size_t text_bytes;
+	FILE *out;
+	int r;
+
+	free(text);
+	out = open_memstream(&text, &text_bytes);
+	r = page_print(recordings, count, out);
+	assert_int_equal(fclose(out), 0);
+	return r;
+}
+
+static size_t count_of(const char *part)
+{
+	size_t count = 0;
+
+	for (const char *at = text; (at = strstr(at, part)); at += strlen(part))
+		count++;
+	return count;
+}
+
+static void expect(const char *part)
+{
+	if (!strstr(text, part))
+		fail_msg("no %s", part);
+}
+
+static void a_page_has_all_its_parts(void **state)
+{
+	(void)state;
+	assert_int_equal(try_print(1), 0);
+	assert_memory_equal(text, "<!doctype html>", 15);
+	expect("<title>&lt;app&gt;.rec · Correlator</title>");
+	expect("<dt>recording</dt><dd>&lt;app&gt;.rec, 1,234 records</dd>");
+	expect("id=\"report-0\"");
+	expect("id=\"data-0\"");
+	assert_int_equal(count_of("-1\">"), 0);
+	assert_int_equal(count_of("{{"), 0);
+	assert_int_equal(count_of("</html>"), 1);
+	expect("\"use strict\"");
+	expect("color-scheme");
+}
+
+static void what_is_of_the_target_is_no_markup(void **state)
+{
+	(void)state;
+	assert_int_equal(try_print(2), 0);
+	/* Two reports, two tables of data, the page's own. */
+	assert_int_equal(count_of("<script"), 5);
+	assert_int_equal(count_of("</script>"), 5);
+	expect("<th scope=\"row\">GET &lt;/script&gt;</th>");
+	expect("\"key\":\"GET \\u003c/script\\u003e\"");
+	expect("<title>&lt;app&gt;.rec and &lt;app&gt;.rec");
+	expect("id=\"data-1\"");
+	assert_int_equal(count_of("<dl class=\"facts\">"), 2);
+}
+
+static void its_policy_lets_its_own_script_run(void **state)
+{
+	char first[33], *nonce;
+
+	(void)state;
+	assert_int_equal(try_print(1), 0);
+	nonce = strstr(text, "script-src 'nonce-");
+	assert_non_null(nonce);
+	(void)snprintf(first, sizeof(first), "%s", nonce + strlen("script-src 'nonce-"));
+	assert_int_equal(strspn(first, "0123456789abcdef"), 32);
+	assert_int_equal(count_of(first), 4);
+	expect("default-src 'none'");
+	/* And nobody knows it beforehand. */
+	assert_int_equal(try_print(1), 0);
+	assert_int_equal(count_of(first), 0);
+}
+
+static void its_tables_have_the_figures(void **state)
+{
+	(void)state;
+	assert_int_equal(try_print(1), 0);
+	expect("<th scope=\"col\" data-field=\"cpu_p99\" data-unit=\"ns\">CPU p99</th>");
+	expect("<th scope=\"col\" data-field=\"share\" data-unit=\"percent\">share</th>");
+	expect("<th scope=\"col\" data-field=\"rate\" data-unit=\"rate\">a second</th>");
+	expect("<tr data-row=\"group\"><th scope=\"row\">GET &lt;/script&gt;</th><td>1</td>"
+	       "<td>10000000</td><td>2.000 us</td><td>49.96 %</td>");
+	expect("<tr data-row=\"without_key\"><th scope=\"row\">(no endpoint)</th>");
+	expect("<tr data-row=\"unattributed\"><th scope=\"row\">unattributed</th><td>-</td>");
+	expect("<tr data-row=\"total\"><th scope=\"row\">total</th><td>3</td>");
+	expect("<th scope=\"row\">attributed</th><td>4.000 us = 99.80 %</td>");
+	expect("<th scope=\"row\">the kernel's exec time</th><td>4.008 us</td>");
+	expect("<th scope=\"row\">residual</th><td>3 ns</td>");
+	expect("<th scope=\"row\">events_lost</th><td>4</td>");
+	assert_int_equal(count_of("slices_lost</th>"), 0);
+	expect("<dt>for</dt><dd>100 ns</dd>");
+	expect("<dt>from</dt><dd>1970-01-01 00:00:00 UTC</dd>");
+}
+
+static void of_a_recording_without_windows_there_is_no_time(void **state)
+{
+	(void)state;
+	totals.recording.start_ns = totals.recording.end_ns = 0;
+	assert_int_equal(try_print(1), 0);
+	assert_int_equal(count_of("<dt>from</dt>"), 0);
+	assert_int_equal(count_of("<dt>for</dt>"), 0);
+}
+
+static void what_is_damaged_or_hidden_is_said(void **state)
+{
+	(void)state;
+	file.is_truncated = true;
+	file.damaged_places = 1;
+	totals.books.gap_count = 1;
+	totals.books.dropped_records = 77;
+	recordings[0].options.top_count = 1;
+	assert_int_equal(filter_add(&totals.filter, "pid=42"), 0);
+	totals.recording.modes[0] = (struct recording_mode){ .mode = "lean" };
+	totals.recording.mode_count = 2;
+	totals.own_cost = (struct own_cost){
+		.record_count = 1, .cpu_ns = 2000, .has_programs = true, .run_ns = 1000
+	};
+	assert_int_equal(try_print(1), 0);
+	expect("records, truncated, DAMAGED: some are missing</dd>");
+	expect("<th scope=\"row\">records dropped</th><td>77</td>");
+	expect("<th scope=\"row\">… 1 more</th>");
+	expect("<dt>only</dt><dd>pid=42</dd>");
+	expect("<dt>mode</dt><dd>lean, without user/kernel split, and changed</dd>");
+	expect("<th scope=\"row\">Correlator's own CPU</th><td>2.000 us = 49.96 %</td>");
+	expect("<th scope=\"row\">in its BPF programs</th><td>1.000 us = 24.98 %</td>");
+}
+
+static void without_memory_there_is_no_page(void **state)
+{
+	int r = -ENOMEM;
+	size_t failures = 0;
+
+	(void)state;
+	for (size_t successes = 0; r < 0; successes++, failures += r < 0) {
+		FILE *out = fopen("/dev/null", "w");
+
+		assert_non_null(out);
+		memory_fails_once_after(successes);
+		r = page_print(recordings, 1, out);
+		memory_never_fails();
+		assert_int_equal(fclose(out), 0);
+		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
+		assert_in_range(successes, 0, 1000);
+	}
+	assert_true(failures > 0);
+}
+
+static void put_file(const char *content)
+{
+	FILE *out = fopen(path, "w");
+
+	assert_non_null(out);
+	assert_true(fputs(content, out) >= 0);
+	assert_int_equal(fclose(out), 0);
+}
+
+static void expect_file(const char *begin)
+{
+	char got[64] = "";
+	FILE *in = fopen(path, "r");
+
+	assert_non_null(in);
+	assert_int_equal(fread(got, 1, strlen(begin), in), strlen(begin));
+	assert_int_equal(fclose(in), 0);
+	assert_string_equal(got, begin);
+}
+
+static void only_a_page_is_replaced(void **state)
+{
+	(void)state;
+	assert_int_equal(page_output_check(path), 0);
+	assert_int_equal(page_output_check("-"), 0);
+	assert_int_equal(page_output_check("/dev/null"), 0);
+	put_file("");
+	assert_int_equal(page_output_check(path), 0);
+	put_file("<!DOCTYPE html>\n");
+	assert_int_equal(page_output_check(path), 0);
+	put_file("<!doctype htm");
+	assert_int_equal(page_output_check(path), -EEXIST);
+	put_file("\x92\xd7 a recording that is somewhat longer");
+	assert_int_equal(page_output_check(path), -EEXIST);
+	assert_int_equal(page_output_check("/proc/nothing/page.html"), 0);
+}
+
+static void a_page_is_written_whole(void **state)
+{
+	struct stat status;
+
+	(void)state;
+	assert_int_equal(page_output_write(path, recordings, 1), 0);
+	expect_file("<!doctype html>");
+	assert_int_equal(stat(path, &status), 0);
+	assert_int_equal(status.st_mode & 0777, 0600);
+	assert_true(status.st_size > 10000);
+}
+
+static void what_fails_leaves_the_old_one(void **state)
+{
+	int r = -ENOMEM;
+
+	(void)state;
+	put_file("<!doctype html> old");
+	for (size_t successes = 0; r < 0; successes++) {
+		expect_file("<!doctype html> old");
+		memory_fails_once_after(successes);
+		r = page_output_write(path, recordings, 1);
+		memory_never_fails();
+		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
+	}
+	expect_file("<!doctype html>\n");
+	/* And nothing beside it: teardown removes the folder. */
+	assert_int_equal(page_output_write("/proc/nothing/page.html", recordings, 1), -ENOENT);
+}
+
+static void a_full_device_is_an_error(void **state)
+{
+	(void)state;
+	assert_int_equal(page_output_write("/dev/full", recordings, 1), -ENOSPC);
+	assert_int_equal(page_output_write("/dev/null", recordings, 1), 0);
+}
+
+static void a_link_is_refused(void **state)
+{
+	char link[80];
+
+	(void)state;
+	(void)snprintf(link, sizeof(link), "%s/link", folder);
+	put_file("<!doctype html>");
+	assert_int_equal(symlink(path, link), 0);
+	assert_int_equal(page_output_check(link), -EPERM);
+	assert_int_equal(page_output_write(link, recordings, 1), -EPERM);
+	expect_file("<!doctype html>");
+	assert_int_equal(unlink(link), 0);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_page_has_all_its_parts),
+		TEST(what_is_of_the_target_is_no_markup),
+		TEST(its_policy_lets_its_own_script_run),
+		TEST(its_tables_have_the_figures),
+		TEST(of_a_recording_without_windows_there_is_no_time),
+		TEST(what_is_damaged_or_hidden_is_said),
+		TEST(without_memory_there_is_no_page),
+		TEST(only_a_page_is_replaced),
+		TEST(a_page_is_written_whole),
+		TEST(what_fails_leaves_the_old_one),
+		TEST(a_full_device_is_an_error),
+		TEST(a_link_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

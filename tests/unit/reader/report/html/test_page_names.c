@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "failing_memory.h"
+#include "reader/report/html/page_names.h"
+
+static struct record_text text_of(const char *text)
+{
+	return (struct record_text){ text, strlen(text) };
+}
+
+static uint32_t put(struct page_names *names, const char *text)
+{
+	uint32_t number = 77;
+
+	assert_int_equal(page_names_put(names, text_of(text), &number), 0);
+	return number;
+}
+
+static void a_text_has_one_number(void **state)
+{
+	struct page_names names;
+
+	(void)state;
+	page_names_init(&names, 100);
+	assert_int_equal(put(&names, "a"), 1);
+	assert_int_equal(put(&names, "ab"), 2);
+	assert_int_equal(put(&names, "a"), 1);
+	assert_int_equal(put(&names, ""), PAGE_NO_NAME);
+	assert_int_equal(names.count, 2);
+	assert_true(record_text_is(names.texts[1], "ab"));
+	page_names_deinit(&names);
+	assert_int_equal(names.count, 0);
+}
+
+static void there_may_be_many(void **state)
+{
+	struct page_names names;
+	char text[16];
+
+	(void)state;
+	page_names_init(&names, 50);
+	for (int round = 0; round < 2; round++) {
+		for (uint32_t i = 1; i <= 50; i++) {
+			(void)snprintf(text, sizeof(text), "text %u", i);
+			assert_int_equal(put(&names, text), i);
+		}
+	}
+	assert_true(record_text_is(names.texts[49], "text 50"));
+	assert_int_equal(put(&names, "one too many"), PAGE_NO_NAME);
+	assert_int_equal(put(&names, "text 17"), 17);
+	assert_int_equal(names.count, 50);
+	page_names_deinit(&names);
+}
+
+static void without_memory_it_is_as_before(void **state)
+{
+	struct page_names names;
+	uint32_t number;
+
+	(void)state;
+	page_names_init(&names, 100);
+	for (size_t successes = 0;; successes++) {
+		int r;
+
+		memory_fails_once_after(successes);
+		r = page_names_put(&names, text_of("a"), &number);
+		memory_never_fails();
+		if (r == 0)
+			break;
+		assert_int_equal(r, -ENOMEM);
+		assert_int_equal(names.count, 0);
+	}
+	assert_int_equal(put(&names, "a"), 1);
+	page_names_deinit(&names);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_text_has_one_number),
+		cmocka_unit_test(there_may_be_many),
+		cmocka_unit_test(without_memory_it_is_as_before),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

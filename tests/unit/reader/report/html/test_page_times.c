@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "failing_memory.h"
+#include "reader/report/html/page_times.h"
+#include "record/sample.h"
+
+static struct page_times times;
+
+static int setup(void **state)
+{
+	(void)state;
+	return page_times_init(&times, 6);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	page_times_deinit(&times);
+	return 0;
+}
+
+static int add(const char *kind, uint64_t wall_ns, int64_t window_ns, const char *name,
+	       int64_t number)
+{
+	static struct record_view view;
+	struct sample sample;
+	int r;
+
+	sample_begin(&sample, kind, 1);
+	sample_number(&sample, "window_ns", window_ns);
+	if (name)
+		sample_number(&sample, name, number);
+	sample_decode(&sample, &view);
+	view.wall_ns = wall_ns;
+	r = page_times_add(&times, &view);
+	msgpack_sbuffer_destroy(&sample.buffer);
+	return r;
+}
+
+static void add_window(uint64_t wall_ns)
+{
+	assert_int_equal(add("cpu", wall_ns, 10, NULL, 0), 0);
+}
+
+static void expect_ends(const uint64_t *ends, size_t count)
+{
+	assert_int_equal(times.count, count);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(times.times[i].end_ns, ends[i]);
+}
+
+static void they_ascend_whatever_comes_first(void **state)
+{
+	static const uint64_t walls[] = { 300, 100, 200, 100, 300, 50 };
+	static const uint64_t ends[] = { 50, 100, 200, 300 };
+
+	(void)state;
+	for (size_t i = 0; i < 6; i++)
+		add_window(walls[i]);
+	expect_ends(ends, 4);
+	assert_int_equal(times.times[1].start_ns, 90);
+	assert_int_equal(times.merged_count, 0);
+}
+
+static void what_ends_between_two_is_of_the_later_one(void **state)
+{
+	(void)state;
+	add_window(100);
+	add_window(200);
+	assert_int_equal(page_times_find(&times, 1), 0);
+	assert_int_equal(page_times_find(&times, 100), 0);
+	assert_int_equal(page_times_find(&times, 101), 1);
+	assert_int_equal(page_times_find(&times, 200), 1);
+	assert_int_equal(page_times_find(&times, 201), 1);
+}
+
+static void a_window_starts_where_its_record_says(void **state)
+{
+	(void)state;
+	assert_int_equal(add("self", 100, 60, "own_cpu_ns", 7), 0);
+	assert_int_equal(times.times[0].start_ns, 100);
+	assert_int_equal(add("self", 100, 60, "own_cpu_ns", 8), 0);
+	assert_int_equal(times.times[0].self_cpu_ns, 15);
+	assert_int_equal(add("cpu", 100, 30, NULL, 0), 0);
+	assert_int_equal(add("cpu", 100, 20, NULL, 0), 0);
+	assert_int_equal(times.times[0].start_ns, 70);
+	assert_int_equal(add("gap", 200, 30, "dropped_records", 5), 0);
+	assert_int_equal(times.times[1].start_ns, 200);
+	assert_int_equal(times.times[1].books.dropped_records, 5);
+	/* Longer than time itself. */
+	assert_int_equal(add("cpu", 200, 300, NULL, 0), 0);
+	assert_int_equal(times.times[1].start_ns, 0);
+	assert_int_equal(times.times[0].self_cpu_ns, 15);
+	assert_int_equal(add("cpu", 300, 10, "own_cpu_ns", 5), 0);
+	assert_int_equal(times.times[2].self_cpu_ns, 0);
+}
+
+static void a_balance_goes_into_its_books(void **state)
+{
+	struct sample sample;
+	static struct record_view view;
+
+	(void)state;
+	assert_int_equal(add("balance", 100, 30, "exec_ns", 5), -EBADMSG);
+	sample_begin(&sample, "balance", 1);
+	sample_number(&sample, "window_ns", 40);
+	sample_number(&sample, "exec_ns", 10);
+	sample_number(&sample, "attributed_ns", 4);
+	sample_number(&sample, "unattributed_ns", 3);
+	sample_number(&sample, "overflow_ns", 2);
+	sample_number(&sample, "residual_ns", 1);
+	sample_decode(&sample, &view);
+	view.wall_ns = 100;
+	assert_int_equal(page_times_add(&times, &view), 0);
+	msgpack_sbuffer_destroy(&sample.buffer);
+	assert_int_equal(times.times[0].books.exec_ns, 10);
+	assert_int_equal(times.times[0].books.balance_count, 1);
+	assert_int_equal(times.times[0].start_ns, 60);
+}
+
+static void two_become_one(void **state)
+{
+	static const uint64_t even[] = { 200, 400 }, odd[] = { 200, 400, 500 };
+
+	(void)state;
+	for (uint64_t end = 100; end <= 400; end += 100) {
+		add_window(end);
+		assert_int_equal(add("self", end, 0, "own_cpu_ns", (int64_t)end), 0);
+		assert_int_equal(add("gap", end, 0, "dropped_records", 1), 0);
+	}
+	page_times_halve(&times);
+	expect_ends(even, 2);
+	assert_int_equal(times.times[0].start_ns, 90);
+	assert_int_equal(times.times[1].start_ns, 290);
+	assert_int_equal(times.times[1].self_cpu_ns, 700);
+	assert_int_equal(times.times[1].books.dropped_records, 2);
+	assert_int_equal(times.merged_count, 2);
+	add_window(500);
+	expect_ends(odd, 3);
+	page_times_halve(&times);
+	assert_int_equal(times.count, 2);
+	assert_int_equal(times.times[0].end_ns, 200);
+	assert_int_equal(times.times[1].start_ns, 290);
+	assert_int_equal(times.times[1].end_ns, 500);
+	/* What comes late is of what its window is part of now. */
+	add_window(150);
+	assert_int_equal(times.count, 2);
+	add_window(450);
+	assert_int_equal(times.count, 2);
+}
+
+static void the_longer_of_two_is_as_long_as_it_was(void **state)
+{
+	(void)state;
+	assert_int_equal(add("cpu", 100, 10, NULL, 0), 0);
+	assert_int_equal(add("cpu", 200, 150, NULL, 0), 0);
+	page_times_halve(&times);
+	assert_int_equal(times.count, 1);
+	assert_int_equal(times.times[0].start_ns, 50);
+}
+
+static void there_are_never_more_than_asked_for(void **state)
+{
+	(void)state;
+	for (uint64_t end = 100; end <= 600; end += 100)
+		add_window(end);
+	assert_int_equal(times.count, 6);
+	assert_int_equal(times.merged_count, 0);
+	add_window(700);
+	assert_int_equal(times.count, 4);
+	assert_int_equal(times.times[0].end_ns, 200);
+	assert_int_equal(times.times[3].end_ns, 700);
+	assert_int_equal(times.times[3].start_ns, 690);
+	for (uint64_t end = 800; end <= 10000; end += 100) {
+		add_window(end);
+		assert_in_range(times.count, 3, 6);
+		assert_int_equal(times.times[times.count - 1].end_ns, end);
+	}
+	assert_int_equal(times.times[0].start_ns, 90);
+}
+
+static void without_memory_there_are_none(void **state)
+{
+	struct page_times none;
+
+	(void)state;
+	memory_fails_after(0);
+	assert_int_equal(page_times_init(&none, 2), -ENOMEM);
+	memory_fails_after(SIZE_MAX);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(they_ascend_whatever_comes_first, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_ends_between_two_is_of_the_later_one, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_window_starts_where_its_record_says, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_balance_goes_into_its_books, setup, teardown),
+		cmocka_unit_test_setup_teardown(two_become_one, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_longer_of_two_is_as_long_as_it_was, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(there_are_never_more_than_asked_for, setup,
+						teardown),
+		cmocka_unit_test(without_memory_there_are_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

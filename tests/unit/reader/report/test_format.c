@@ -1,0 +1,527 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <locale.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "reader/aggregate/sample_totals.h"
+#include "reader/report/format.h"
+#include "record/entry_scan.h"
+#include "record/golden.h"
+#include "record/record_reader.h"
+
+typedef int (*format_fn)(const struct totals *totals, const struct format_options *options,
+			 FILE *out);
+
+static const char *const by_default[] = { "endpoint", "request_id" };
+
+static int setup(void **state)
+{
+	static struct totals totals;
+
+	*state = &totals;
+	(void)setenv("TZ", "UTC0", 1);
+	tzset();
+	return setlocale(LC_CTYPE, "C.UTF-8") ? totals_init(&totals, by_default, 2) : -1;
+}
+
+static int teardown(void **state)
+{
+	totals_deinit(*state);
+	return 0;
+}
+
+static void read_golden(struct totals *totals)
+{
+	static struct record_view view;
+	struct record_reader *reader = NULL;
+	char path[4096];
+
+	golden_path("shop.rec", path, sizeof(path));
+	assert_int_equal(record_reader_open(path, &reader), 0);
+	while (record_reader_next(reader, &view) > 0)
+		assert_int_equal(totals_add(totals, &view), 0);
+	assert_int_equal(record_reader_entry_count(reader), GOLDEN_RECORDS);
+	record_reader_free(reader);
+	totals_finish(totals);
+}
+
+/* What the format prints, in short or with all of the books; the caller frees it. */
+static char *print_in(bool is_short, format_fn format, const struct totals *totals,
+		      size_t top_count, size_t width)
+{
+	static const struct format_file file = { .name = "shop.rec",
+						 .entry_count = GOLDEN_RECORDS };
+	const struct format_options options = {
+		.sort = ROW_FIELD_CPU,
+		.top_count = top_count,
+		.has_books = !is_short,
+		.has_cost = !is_short,
+		.width = width,
+		.files = &file,
+		.file_count = 1,
+	};
+	size_t size_bytes = 0;
+	char *text = NULL;
+	FILE *out = open_memstream(&text, &size_bytes);
+
+	assert_non_null(out);
+	assert_int_equal(format(totals, &options, out), 0);
+	assert_int_equal(fclose(out), 0);
+	return text;
+}
+
+static char *print(format_fn format, const struct totals *totals, size_t top_count, size_t width)
+{
+	return print_in(false, format, totals, top_count, width);
+}
+
+static void expect_in(const char *text, const char *part)
+{
+	if (!strstr(text, part))
+		fail_msg("\"%s\" is not in:\n%s", part, text);
+}
+
+static void expect_golden(void **state, format_fn format, const char *name, size_t width)
+{
+	char *text;
+
+	read_golden(*state);
+	text = print(format, *state, 0, width);
+	golden_compare(name, text, strlen(text));
+	free(text);
+}
+
+static void the_table_of_the_golden_recording(void **state)
+{
+	expect_golden(state, format_table, "shop.txt", 100);
+}
+
+static void the_table_fits_eighty_columns(void **state)
+{
+	expect_golden(state, format_table, "shop-80.txt", 80);
+}
+
+static void by_default_it_fits_a_screen(void **state)
+{
+	char *text;
+
+	read_golden(*state);
+	text = print_in(true, format_table, *state, 0, 80);
+	golden_compare("shop-short-80.txt", text, strlen(text));
+	free(text);
+}
+
+static void begin_by(struct totals *totals, const char *by)
+{
+	totals_deinit(totals);
+	assert_int_equal(totals_init(totals, &by, 1), 0);
+}
+
+/* The golden recording by that alone. */
+static void expect_golden_by(struct totals *totals, const char *by, format_fn format,
+			     const char *name, size_t width)
+{
+	char *text;
+
+	begin_by(totals, by);
+	read_golden(totals);
+	text = print(format, totals, 0, width);
+	golden_compare(name, text, strlen(text));
+	free(text);
+}
+
+static void the_threads_of_the_golden_recording(void **state)
+{
+	expect_golden_by(*state, "tid", format_table, "shop-by-tid.txt", 140);
+	expect_golden_by(*state, "tid", format_csv, "shop-by-tid.csv", 140);
+}
+
+static void the_requests_of_the_golden_recording(void **state)
+{
+	expect_golden_by(*state, "request_id", format_csv, "shop-by-request.csv", 100);
+	expect_golden_by(*state, "request_id", format_json, "shop-by-request.json", 100);
+}
+
+static char *print_slowest(const struct totals *totals, format_fn format, size_t width)
+{
+	const struct format_options options = { .sort = ROW_FIELD_WALL,
+						.is_slowest = true,
+						.width = width };
+	size_t size_bytes = 0;
+	char *text = NULL;
+	FILE *out = open_memstream(&text, &size_bytes);
+
+	assert_non_null(out);
+	assert_int_equal(format(totals, &options, out), 0);
+	assert_int_equal(fclose(out), 0);
+	return text;
+}
+
+static void the_slowest_of_the_golden_recording(void **state)
+{
+	char *text;
+
+	assert_int_equal(setenv("TZ", "CET-1", 1), 0);
+	tzset();
+	begin_by(*state, "request_id");
+	read_golden(*state);
+	text = print_slowest(*state, format_table, 80);
+	golden_compare("shop-slowest-80.txt", text, strlen(text));
+	free(text);
+}
+
+/* So that 1.5 days are no hours. */
+static void times_of_several_days_have_a_date(void **state)
+{
+	struct totals *totals = *state;
+	struct sample sample;
+	char *text;
+
+	begin_by(totals, "request_id");
+	for (int i = 0; i < 2; i++) {
+		sample_begin(&sample, "balance", 42);
+		sample_number(&sample, "window_ns", i * 86400000000000);
+		sample_number(&sample, "exec_ns", 0);
+		sample_number(&sample, "attributed_ns", 0);
+		sample_number(&sample, "unattributed_ns", 0);
+		sample_number(&sample, "residual_ns", 0);
+		sample_number(&sample, "overflow_ns", 0);
+		assert_int_equal(sample_add(&sample, totals), 0);
+	}
+	sample_begin_cpu(&sample, 42, 1, "a", 5, 5);
+	sample_number(&sample, "first_ns", 1700000000123999999);
+	sample_number(&sample, "last_ns", 1700000000123999999);
+	assert_int_equal(sample_add(&sample, totals), 0);
+	totals_finish(totals);
+	text = print_slowest(totals, format_table, 100);
+	expect_in(text, "11-14 22:13:20.123");
+	free(text);
+}
+
+static void the_golden_recording_over_time(void **state)
+{
+	static const struct {
+		format_fn format;
+		const char *name;
+	} formats[] = {
+		{ format_series_table, "shop-over-time.txt" },
+		{ format_series_json, "shop-over-time.json" },
+		{ format_series_ndjson, "shop-over-time.ndjson" },
+		{ format_series_csv, "shop-over-time.csv" },
+	};
+
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+		struct totals *totals = *state;
+		char *text;
+
+		begin_by(totals, "endpoint");
+		grouping_split_over_time(&totals->groupings[0], i % 2 ? 10000000000 : 0);
+		read_golden(totals);
+		text = print(formats[i].format, totals, 0, 100);
+		golden_compare(formats[i].name, text, strlen(text));
+		free(text);
+	}
+}
+
+static void the_golden_recording_by_two_keys(void **state)
+{
+	expect_golden_by(*state, "endpoint,thread_name", format_table, "shop-by-two.txt", 100);
+	expect_golden_by(*state, "endpoint,thread_name", format_csv, "shop-by-two.csv", 100);
+	expect_golden_by(*state, "attribution,pid", format_json, "shop-by-two.json", 100);
+}
+
+static void the_processes_fit_eighty_columns(void **state)
+{
+	expect_golden_by(*state, "pid", format_table, "shop-by-pid-80.txt", 80);
+	expect_golden_by(*state, "pid", format_json, "shop-by-pid.json", 80);
+}
+
+static void the_json_of_the_golden_recording(void **state)
+{
+	expect_golden(state, format_json, "shop.json", 100);
+}
+
+static void the_csv_of_the_golden_recording(void **state)
+{
+	expect_golden(state, format_csv, "shop.csv", 100);
+}
+
+static void not_measured_is_a_dash_an_absent_member_an_empty_cell(void **state)
+{
+	struct totals *totals = *state;
+	struct sample sample;
+	char *text;
+
+	begin_by(totals, "request_id");
+	sample_begin(&sample, "cpu", 42);
+	sample_text(&sample, "request_id", "a");
+	sample_number(&sample, "cpu_ns", 5);
+	assert_int_equal(sample_add(&sample, totals), 0);
+	totals_finish(totals);
+	text = print(format_table, totals, 0, 100);
+	expect_in(text,
+		  "a             5 ns     -     -       -          -        -  100.00 %      -");
+	expect_in(text,
+		  "unattributed  0 ns     -     -       -          -        -    0.00 %      -");
+	expect_in(text, "  - (no balance records)");
+	free(text);
+	text = print(format_json, totals, 0, 100);
+	expect_in(text, "{\"key\":\"a\",\"requests\":1,\"cpu_ns\":5,\"share_percent\":100.0}");
+	free(text);
+	text = print(format_csv, totals, 0, 100);
+	expect_in(text,
+		  "group,a,1,5,,,,,100.000000,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\r\n");
+	free(text);
+}
+
+static void add_split(struct totals *totals, const char *request_id, int64_t split_error_ns)
+{
+	struct sample sample;
+
+	sample_begin_cpu(&sample, 42, 1, request_id, 600000, 400000);
+	sample_number(&sample, "split_error_ns", split_error_ns);
+	assert_int_equal(sample_add(&sample, totals), 0);
+}
+
+static void the_splits_bound_has_a_column_where_it_is_large(void **state)
+{
+	struct totals *totals = *state;
+	char *text;
+
+	begin_by(totals, "request_id");
+	add_split(totals, "a", 50000);
+	totals_finish(totals);
+	text = print(format_table, totals, 0, 120);
+	assert_null(strstr(text, "split ±"));
+	free(text);
+	add_split(totals, "b", 50001);
+	totals_finish(totals);
+	text = print(format_table, totals, 0, 120);
+	expect_in(text, "user    kernel   split ±  run queue");
+	expect_in(text, "b             1.000 ms     -  600.0 us  400.0 us  50.00 us");
+	expect_in(text, "total         2.000 ms     -  1.200 ms  800.0 us  100.0 us");
+	free(text);
+	text = print(format_table, totals, 0, 60);
+	assert_null(strstr(text, "split ±  "));
+	free(text);
+	text = print(format_json, totals, 0, 100);
+	expect_in(text, "\"split_error_ns\":100001");
+	free(text);
+}
+
+static void cells_that_a_spreadsheet_would_run_or_split_are_disarmed(void **state)
+{
+	char *text;
+
+	begin_by(*state, "request_id");
+	sample_add_cpu(*state, 1, "=1+2", NULL, 1, 0);
+	sample_add_cpu(*state, 1, "say \"a,b\"", NULL, 1, 0);
+	sample_add_cpu(*state, 1, "@x,y", NULL, 1, 0);
+	assert_int_equal(totals_finish(*state), 0);
+	text = print(format_csv, *state, 0, 100);
+	expect_in(text, "group,'=1+2,1,");
+	expect_in(text, "group,\"say \"\"a,b\"\"\",1,");
+	expect_in(text, "group,\"'@x,y\",1,");
+	free(text);
+}
+
+/* 5.3646: cut to 5.365 first, it would be 5.37. */
+static void a_share_is_rounded_once(void **state)
+{
+	char *text;
+
+	sample_add_cpu(*state, 1, "a", "rare", 53646, 0);
+	sample_add_cpu(*state, 1, "b", "often", 946354, 0);
+	text = print(format_table, *state, 0, 100);
+	expect_in(text, "  5.36 %");
+	expect_in(text, " 94.64 %");
+	free(text);
+}
+
+static void hidden_rows_are_one_line(void **state)
+{
+	char *text, *hidden;
+
+	begin_by(*state, "request_id");
+	read_golden(*state);
+	text = print(format_table, *state, 1, 200);
+	expect_in(text,
+		  "… 2 more                   180.0 ms         -         -  160.0 ms  20.00 ms");
+	free(text);
+	text = print(format_json, *state, 1, 100);
+	expect_in(text, "\"hidden\":{\"groups\":2,\"cpu_ns\":180000000");
+	free(text);
+	text = print(format_csv, *state, 1, 100);
+	expect_in(text, ",groups\r\n");
+	hidden = strstr(text, "\nhidden,");
+	assert_non_null(hidden);
+	hidden[strcspn(hidden, "\r")] = '\0';
+	expect_in(hidden, ",180000000,160000000,20000000,");
+	assert_string_equal(hidden + strlen(hidden) - 2, ",2");
+	free(text);
+}
+
+static void unattributed_time_is_told_by_thread(void **state)
+{
+	struct totals *totals = *state;
+	struct sample sample;
+	char *text;
+
+	for (int i = 0; i < 7; i++) {
+		sample_begin(&sample, "cpu", 42);
+		sample_text(&sample, "request_id", "");
+		sample_text(&sample, "thread_name", i ? (char[]){ (char)('a' + i), 0 } : "\x1b");
+		sample_number(&sample, "cpu_ns", 10 - i);
+		if (i != 2)
+			sample_number(&sample, "blocked_ns", 2000 + i);
+		if (i == 1)
+			sample_flag(&sample, "unknown");
+		assert_int_equal(sample_add(&sample, totals), 0);
+	}
+	totals_finish(totals);
+	text = print(format_table, totals, 0, 100);
+	expect_in(text,
+		  "unattributed, by thread  what it was    cpu    share  run queue   blocked\n"
+		  "\\x1b                     no context   10 ns  20.41 %          -  2.000 us\n"
+		  "b                        unknown       9 ns  18.37 %          -  2.001 us\n"
+		  "c                        no context    8 ns  16.33 %          -         -\n"
+		  "d                        no context    7 ns  14.29 %          -  2.003 us\n"
+		  "e                        no context    6 ns  12.24 %          -  2.004 us\n"
+		  "… 2 more                               9 ns  18.37 %          -  4.011 us\n\n");
+	free(text);
+	text = print(format_json, totals, 0, 100);
+	expect_in(text, "{\"keys\":{\"thread_name\":\"g\",\"attribution\":\"no context\"},"
+			"\"cpu_ns\":4,\"blocked_ns\":2006,");
+	free(text);
+}
+
+static void of_threads_without_a_name_the_time_is_told_too(void **state)
+{
+	struct totals *totals = *state;
+	struct sample sample;
+	char *text;
+
+	sample_begin(&sample, "cpu", 42);
+	sample_text(&sample, "request_id", "");
+	sample_number(&sample, "cpu_ns", 10);
+	assert_int_equal(sample_add(&sample, totals), 0);
+	totals_finish(totals);
+	text = print(format_table, totals, 0, 100);
+	expect_in(text, "\n(no name) ");
+	free(text);
+}
+
+static void hostile_keys_cannot_reach_the_terminal(void **state)
+{
+	char *text;
+
+	sample_add_cpu(*state, 1, "\x1b[31m\xff", "\x1b]0;x\x07", 1, 0);
+	totals_finish(*state);
+	text = print(format_table, *state, 0, 100);
+	expect_in(text, "\\x1b[31m\\xff");
+	assert_null(strchr(text, '\x1b'));
+	free(text);
+	text = print(format_json, *state, 0, 100);
+	expect_in(text, "\"key\":\"\\\\x1b]0;x\\\\x07\"");
+	free(text);
+}
+
+static void books_that_do_not_balance_are_said_loudly(void **state)
+{
+	struct totals *totals = *state;
+	struct sample sample;
+	char *text;
+
+	sample_add_cpu(totals, 1, "a", NULL, 900, 0);
+	sample_begin(&sample, "balance", 42);
+	sample_number(&sample, "exec_ns", 1000);
+	sample_number(&sample, "attributed_ns", 901);
+	sample_number(&sample, "unattributed_ns", 0);
+	sample_number(&sample, "overflow_ns", 0);
+	sample_number(&sample, "residual_ns", 0);
+	sample_number(&sample, "events_lost", 7);
+	assert_int_equal(sample_add(&sample, totals), 0);
+	sample_begin(&sample, "gap", 42);
+	sample_number(&sample, "dropped_records", 12);
+	sample_text(&sample, "reason", "spool full");
+	assert_int_equal(sample_add(&sample, totals), 0);
+	totals_finish(totals);
+	text = print(format_table, totals, 0, 300);
+	expect_in(text, "THE BOOKS DO NOT BALANCE: 99 ns of 1,000 ns");
+	expect_in(text, "THE BALANCE RECORDS CONTRADICT THEMSELVES: they state a residual of 0 ns");
+	expect_in(text, "THE TABLE DOES NOT MATCH THE BOOKS: its CPU adds up to 900 ns");
+	expect_in(text, "events_lost 7: events that found the ring full");
+	expect_in(text, "RECORDS ARE MISSING: 12 records in 0 segments were dropped (spool full)");
+	free(text);
+}
+
+/* Damaged values in well-formed entries: any text, any number, any size may reach a format. */
+static void random_damage_never_crashes_a_report(void **state)
+{
+	static const format_fn formats[] = { format_table, format_json, format_csv };
+	static const char *const by_what_ran[] = { "tid", "pid" };
+	const unsigned int seed = 20240301;
+	static struct record_view view;
+	size_t file_bytes, entry_bytes, added = 0;
+	char *file = golden_read("shop.rec", &file_bytes);
+	uint8_t *copy = malloc(file_bytes);
+
+	assert_non_null(copy);
+	srandom(seed);
+	for (int round = 0; round < 600; round++) {
+		memcpy(copy, file, file_bytes);
+		for (int i = 0; i < 30; i++)
+			copy[(size_t)random() % file_bytes] = (uint8_t)random();
+		for (size_t at = 0; at < file_bytes; at++) {
+			if (entry_scan(copy + at, file_bytes - at, &entry_bytes) < 0 ||
+			    record_view_decode(copy + at, entry_bytes, &view) < 0)
+				continue;
+			added += totals_add(*state, &view) == 0;
+		}
+		if (round % 20 == 19) {
+			totals_finish(*state);
+			free(print(formats[round / 20 % 3], *state, 0,
+				   20 + (size_t)random() % 100));
+			totals_deinit(*state);
+			assert_int_equal(
+				totals_init(*state, round % 40 < 20 ? by_what_ran : by_default, 2),
+				0);
+		}
+	}
+	print_message("seed %u: %zu records\n", seed, added);
+	assert_true(added > 600);
+	free(copy);
+	free(file);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(the_table_of_the_golden_recording),
+		TEST(the_table_fits_eighty_columns),
+		TEST(by_default_it_fits_a_screen),
+		TEST(the_threads_of_the_golden_recording),
+		TEST(the_requests_of_the_golden_recording),
+		TEST(the_slowest_of_the_golden_recording),
+		TEST(times_of_several_days_have_a_date),
+		TEST(the_golden_recording_over_time),
+		TEST(the_golden_recording_by_two_keys),
+		TEST(the_processes_fit_eighty_columns),
+		TEST(the_json_of_the_golden_recording),
+		TEST(the_csv_of_the_golden_recording),
+		TEST(not_measured_is_a_dash_an_absent_member_an_empty_cell),
+		TEST(the_splits_bound_has_a_column_where_it_is_large),
+		TEST(cells_that_a_spreadsheet_would_run_or_split_are_disarmed),
+		TEST(a_share_is_rounded_once),
+		TEST(hidden_rows_are_one_line),
+		TEST(unattributed_time_is_told_by_thread),
+		TEST(of_threads_without_a_name_the_time_is_told_too),
+		TEST(hostile_keys_cannot_reach_the_terminal),
+		TEST(books_that_do_not_balance_are_said_loudly),
+		TEST(random_damage_never_crashes_a_report),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What is said of the books and of our own cost, of figures that are set and not added up. */
+#include <locale.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/display.h"
+#include "reader/report/format.h"
+#include "reader/report/printed.h"
+
+static struct totals totals;
+static struct format_file files[2];
+static struct format_options options;
+
+static const uint32_t nothing_measured = UINT32_MAX;
+
+/* A second of exec time that balances: 900 ms attributed, 80 not, 20 in overflow. */
+static int setup(void **state)
+{
+	(void)state;
+	memset(&totals, 0, sizeof(totals));
+	memset(files, 0, sizeof(files));
+	options = (struct format_options){
+		.width = 400, .has_books = true, .has_cost = true, .files = files, .file_count = 2
+	};
+	totals.books = (struct books){
+		.balance_count = 1,
+		.exec_ns = 1000000000,
+		.attributed_ns = 900000000,
+		.unattributed_ns = 80000000,
+		.overflow_ns = 20000000,
+		.own_cpu_ns = 5000000,
+	};
+	totals.all = (struct costs){ .record_count = 3, .sums = { [COST_CPU] = 1000000000 } };
+	totals.observed = totals.all;
+	totals.unattributed =
+		(struct costs){ .record_count = 1, .sums = { [COST_CPU] = 80000000 } };
+	totals.overflow = (struct costs){ .record_count = 1, .sums = { [COST_CPU] = 20000000 } };
+	totals.recording.mode_count = 1;
+	(void)strcpy(totals.recording.modes[0].mode, "exact");
+	totals.own_cost = (struct own_cost){
+		.record_count = 1,
+		.cpu_ns = 10000000,
+		.has_programs = true,
+		.run_ns = 20000000,
+	};
+	return setlocale(LC_CTYPE, "C.UTF-8") ? 0 : -1;
+}
+
+static void print(void)
+{
+	FILE *out = printed_begin();
+
+	format_books(&totals, &options, out);
+	printed_end(out);
+}
+
+static void books_that_balance_say_where_the_time_went(void **state)
+{
+	(void)state;
+	print();
+	says("the books");
+	says("the kernel's exec time 1.000 s");
+	says("attributed 900.0 ms 90.00 %");
+	says("unattributed 80.00 ms 8.00 %");
+	says("overflow 20.00 ms 2.00 %");
+	says("residual 0 ns = 0.00 ppm of the exec time");
+	says_nothing_of("largest of a window");
+	says_nothing_of("by samples");
+	says_nothing_of("ambiguous");
+	says_nothing_of("stolen");
+	says_nothing_of("DO NOT");
+	says_nothing_of("CONTRADICT");
+	says_nothing_of("MISSING");
+	says_nothing_of("again");
+	says_nothing_of("\033");
+}
+
+static void in_short_they_are_a_line_and_what_is_wrong(void **state)
+{
+	(void)state;
+	options.has_books = options.has_cost = false;
+	totals.books.losses[COUNTER_CONTEXT_INHERITED] = 3;
+	print();
+	assert_string_equal(printed, "\nbooks      balanced to 0 ns of 1.000 s; 0 lost; watching "
+				     "cost 1.00 % + 2.00 % in the kernel\n");
+	totals.books.losses[COUNTER_EVENTS_LOST] = 4;
+	totals.books.dropped_records = 7;
+	totals.books.gap_count = 1;
+	totals.own_cost.has_programs = false;
+	print();
+	says("books balanced to 0 ns of 1.000 s; 11 lost; watching cost 1.00 % + - in the kernel");
+	says("events_lost 4: events that found the ring full");
+	says_nothing_of("contexts_inherited");
+	assert_non_null(strstr(printed, "RECORDS ARE MISSING: 7 records"));
+	totals.own_cost = (struct own_cost){ 0 };
+	print();
+	says("books balanced to 0 ns of 1.000 s; 11 lost; watching cost 0.50 %");
+	totals.observed.sums[COST_CPU] = 0;
+	totals.books.attributed_ns -= 2000000;
+	(void)strcpy(totals.recording.modes[0].mode, "lean");
+	print();
+	says("books NOT BALANCED: off by 2,000,000 ns of 1.000 s; 11 lost; 0.00 % ambiguous at most; "
+	     "watching cost 5.000 ms");
+	assert_non_null(strstr(printed, "THE BOOKS DO NOT BALANCE"));
+	totals.books = (struct books){ 0 };
+	print();
+	assert_string_equal(printed, "\nbooks      - (no balance records)\n");
+}
+
+static void samples_stand_beside_the_exec_time(void **state)
+{
+	(void)state;
+	totals.books.sampled_count = 2;
+	totals.books.sampled_exec_ns = 1000000000;
+	totals.books.samples = 1234;
+	totals.books.sampled_ns = 987500000;
+	print();
+	says("by samples 987.5 ms 98.75 % = 1,234 samples");
+	totals.books.samples = 1;
+	print();
+	says("by samples 987.5 ms 98.75 % = 1 sample");
+	says_nothing_of("1 samples");
+}
+
+static void without_balance_records_nothing_is_said_of_them(void **state)
+{
+	(void)state;
+	totals.books = (struct books){ 0 };
+	print();
+	says("- (no balance records)");
+	says_nothing_of("residual");
+	says("correlator's own CPU 10.00 ms 1.00 % of the observed CPU");
+	totals.own_cost = (struct own_cost){ 0 };
+	print();
+	says("- (no self records)");
+	says_nothing_of("own CPU");
+}
+
+static void no_part_is_told_of_no_time(void **state)
+{
+	(void)state;
+	totals.books.exec_ns = 0;
+	totals.books.attributed_ns = totals.books.unattributed_ns = totals.books.overflow_ns = 0;
+	totals.all.sums[COST_CPU] = totals.unattributed.sums[COST_CPU] = 0;
+	totals.overflow.sums[COST_CPU] = 0;
+	print();
+	says("the kernel's exec time 0 ns");
+	says("attributed 0 ns");
+	says("residual 0 ns");
+	says_nothing_of("MATCH");
+	totals.books.exec_ns = totals.books.attributed_ns = totals.all.sums[COST_CPU] = 1;
+	print();
+	says("attributed 1 ns 100.00 %");
+	says("residual 0 ns = 0.00 ppm of the exec time");
+}
+
+static void titles_are_bold_on_a_screen(void **state)
+{
+	(void)state;
+	options.is_bold = true;
+	print();
+	says("\033[1mthe books\033[0m");
+	says("\033[1mwhat watching cost\033[0m");
+}
+
+static void of_several_windows_the_worst_is_told(void **state)
+{
+	(void)state;
+	totals.books.balance_count = 2;
+	totals.books.worst_residual_ns = -1234;
+	totals.books.worst_exec_ns = 10000000;
+	print();
+	says("largest of a window -1,234 ns = -123.40 ppm of its exec time");
+	totals.books.worst_residual_ns = 1;
+	totals.books.worst_exec_ns = 1;
+	print();
+	says("largest of a window 1 ns = 1000000.00 ppm of its exec time");
+	totals.books.worst_exec_ns = 0;
+	print();
+	says("largest of a window 1 ns");
+}
+
+static void what_is_ambiguous_is_told_where_it_bounds_the_error(void **state)
+{
+	(void)state;
+	totals.observed.sums[COST_AMBIGUOUS] = 1;
+	print();
+	says("ambiguous, at most 1 ns 0.00 %");
+	totals.observed.sums[COST_AMBIGUOUS] = 50000000;
+	print();
+	says("ambiguous, at most 50.00 ms 5.00 %");
+	totals.observed.sums[COST_AMBIGUOUS] = 0;
+	(void)strcpy(totals.recording.modes[0].mode, "lean");
+	print();
+	says("ambiguous, at most 0 ns 0.00 %");
+	/* It is enough that it once was. */
+	(void)strcpy(totals.recording.modes[1].mode, "exact");
+	totals.recording.mode_count = 2;
+	print();
+	says("ambiguous, at most 0 ns 0.00 %");
+	totals.observed.missing = 1U << COST_AMBIGUOUS;
+	totals.observed.sums[COST_AMBIGUOUS] = 7;
+	print();
+	says_nothing_of("ambiguous");
+}
+
+static void it_is_no_bound_where_a_process_counted_no_changes(void **state)
+{
+	(void)state;
+	totals.recording.lacks_bound = true;
+	totals.observed.sums[COST_AMBIGUOUS] = 50000000;
+	print();
+	says("ambiguous, no bound 50.00 ms 5.00 %");
+}
+
+static void what_was_stolen_is_told_if_it_is_measured(void **state)
+{
+	(void)state;
+	totals.observed.sums[COST_STOLEN] = 1500;
+	print();
+	assert_non_null(strstr(printed, "stolen 1.500 us"));
+	totals.observed.missing = 1U << COST_STOLEN;
+	print();
+	says_nothing_of("stolen");
+}
+
+static void each_sum_of_the_table_is_held_against_the_books(void **state)
+{
+	static const char head[] = "THE TABLE DOES NOT MATCH THE BOOKS: its ";
+	struct costs *costs[] = { &totals.all, &totals.unattributed, &totals.overflow };
+	static const char *const said[][2] = {
+		{ "CPU adds up to 1,000,000,001 ns, the balance records charged 1,000,000,000 ns",
+		  "CPU adds up to 0 ns, the balance records charged 1,000,000,000 ns" },
+		{ "unattributed CPU adds up to 80,000,001 ns, the balance records charged "
+		  "80,000,000 ns",
+		  "unattributed CPU adds up to 0 ns, the balance records charged 80,000,000 ns" },
+		{ "overflow adds up to 20,000,001 ns, the balance records charged 20,000,000 ns",
+		  "overflow adds up to 0 ns, the balance records charged 20,000,000 ns" },
+	};
+	char line[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(costs) / sizeof(costs[0]); i++) {
+		costs[i]->sums[COST_CPU]++;
+		print();
+		(void)snprintf(line, sizeof(line), "%s%s", head, said[i][0]);
+		says(line);
+		/* No other one. */
+		assert_null(strstr(strstr(printed, head) + 1, head));
+		costs[i]->missing = 1U << COST_CPU;
+		print();
+		(void)snprintf(line, sizeof(line), "%s%s", head, said[i][1]);
+		says(line);
+		costs[i]->missing = 0;
+		costs[i]->sums[COST_CPU]--;
+	}
+}
+
+static void books_do_not_balance_from_a_thousandth_on(void **state)
+{
+	(void)state;
+	totals.books.attributed_ns -= 1000000;
+	totals.books.stated_residual_ns = 1000000;
+	totals.all.sums[COST_CPU] -= 1000000;
+	print();
+	says("residual 1,000,000 ns = 1000.00 ppm of the exec time");
+	says_nothing_of("DO NOT BALANCE");
+	totals.books.attributed_ns--;
+	totals.books.stated_residual_ns++;
+	totals.all.sums[COST_CPU]--;
+	print();
+	assert_non_null(
+		strstr(printed, "THE BOOKS DO NOT BALANCE: 1,000,001 ns of 1,000,000,000 ns"));
+	says_nothing_of("CONTRADICT");
+	says_nothing_of("MATCH");
+}
+
+static void records_that_state_another_residual_contradict_themselves(void **state)
+{
+	(void)state;
+	totals.books.stated_residual_ns = 3;
+	print();
+	assert_non_null(strstr(printed, "a residual of 3 ns, their own times leave 0 ns"));
+	says_nothing_of("DO NOT BALANCE");
+}
+
+static void what_is_known_to_be_lost_is_told(void **state)
+{
+	(void)state;
+	totals.books.losses[0] = 1;
+	totals.books.losses[_COUNTER_MAX - 1] = 2345;
+	print();
+	for (int i = 0; i < _COUNTER_MAX; i++) {
+		const char *name = books_loss_name((enum counter)i);
+		char line[PRINTED_LINE_BYTES];
+
+		(void)snprintf(line, sizeof(line), "%s %s: %s", name, i ? "2,345" : "1",
+			       books_loss_text((enum counter)i));
+		assert_true(printed_has_line(printed, line) == (i == 0 || i == _COUNTER_MAX - 1));
+	}
+	says_nothing_of("MISSING");
+	totals.books.gap_count = 1;
+	totals.books.dropped_records = 1200;
+	totals.books.dropped_segments = 4;
+	(void)strcpy(totals.books.gap_reason, "spool full");
+	print();
+	assert_non_null(strstr(printed, "1,200 records in 4 segments were dropped (spool full)"));
+}
+
+static void losses_are_told_with_the_cpu_that_they_moved_at_most(void **state)
+{
+	(void)state;
+	totals.books.losses[COUNTER_ACCOUNTS_FULL] = 5;
+	totals.books.losses[COUNTER_STATE_MALFORMED] = 6;
+	totals.books.losses[COUNTER_CHANGE_UNSEEN] = 7;
+	totals.observed.sums[COST_AMBIGUOUS] = 3000000;
+	print();
+	says("accounts_full 5: charges with no account: the map was full, or the family's share; in "
+	     "overflow; at most 20.00 ms");
+	says("states_malformed 6: state tables that break the ABI (size, capacity, alignment); at "
+	     "most 80.00 ms");
+	says("changes_unseen 7: context changes that no probe saw; at most 3.000 ms");
+}
+
+static void damage_of_all_files_is_added_up(void **state)
+{
+	(void)state;
+	files[1] = (struct format_file){ .damaged_places = 1, .damaged_bytes = 1 };
+	print();
+	assert_non_null(strstr(printed, "damaged, 1 byte in 1 place;"));
+	files[0] = (struct format_file){ .damaged_places = 2, .damaged_bytes = 1500 };
+	print();
+	assert_non_null(strstr(printed, "damaged, 1,501 bytes in 3 places;"));
+}
+
+static void what_was_read_twice_is_told(void **state)
+{
+	(void)state;
+	totals.double_records = 1;
+	print();
+	says("1 record was read again, which is counted once");
+	totals.double_records = 2;
+	print();
+	says("2 records were read again, which are counted once");
+	says_nothing_of("too many");
+	totals.double_records = 0;
+	totals.known.is_full = true;
+	print();
+	says_nothing_of("counted once");
+	assert_non_null(strstr(printed, "too many records to remember"));
+}
+
+static void our_own_cost_is_a_part_of_what_was_observed(void **state)
+{
+	(void)state;
+	print();
+	says("what watching cost");
+	says("correlator's own CPU 10.00 ms 1.00 % of the observed CPU");
+	says("in its BPF programs 20.00 ms 2.00 %");
+	says_nothing_of("estimated");
+	says_nothing_of("memory");
+	says_nothing_of("contexts, at most");
+	/* Without records of ours the balance records say it. */
+	totals.own_cost = (struct own_cost){ 0 };
+	print();
+	says("correlator's own CPU 5.000 ms 0.50 % of the observed CPU");
+	says_nothing_of("BPF");
+	/* Where next to nothing ran it is no part of that. */
+	totals.observed.sums[COST_CPU] = 5000000;
+	print();
+	says("correlator's own CPU 5.000 ms 100.00 % of the observed CPU");
+	totals.observed.sums[COST_CPU] = 4999999;
+	print();
+	says("correlator's own CPU 5.000 ms, more than was observed");
+	totals.observed.sums[COST_CPU] = 0;
+	print();
+	says("correlator's own CPU 5.000 ms, more than was observed");
+	totals.all.missing = totals.observed.missing = nothing_measured;
+	print();
+	says("correlator's own CPU 5.000 ms");
+	says_nothing_of("observed");
+}
+
+static void programs_that_were_not_timed_have_no_cost(void **state)
+{
+	(void)state;
+	totals.own_cost.has_programs = false;
+	print();
+	says("in its BPF programs - (not measured)");
+	(void)strcpy(totals.own_cost.programs_error, "not allowed");
+	print();
+	says("in its BPF programs - (not measured: not allowed)");
+	(void)strcpy(totals.own_cost.programs_error, "?");
+	print();
+	says("in its BPF programs - (not measured: ?)");
+}
+
+static void an_estimate_says_so(void **state)
+{
+	(void)state;
+	totals.own_cost.programs_samples = 1;
+	totals.own_cost.programs_measured_ns = 40000000;
+	print();
+	says("estimated from 1 sample, 40.00 ms in all");
+	totals.own_cost.programs_samples = 2500;
+	print();
+	says("estimated from 2,500 samples, 40.00 ms in all");
+}
+
+/* Where on the line, in columns, that begins. */
+static size_t column_of(const char *line, const char *part)
+{
+	const char *found = strstr(line, part);
+	char before[PRINTED_LINE_BYTES];
+
+	assert_non_null(found);
+	(void)snprintf(before, sizeof(before), "%.*s", (int)(found - line), line);
+	return display_columns(before);
+}
+
+static void each_program_that_ran_is_told(void **state)
+{
+	struct own_cost *cost = &totals.own_cost;
+
+	(void)state;
+	cost->program_count = 3;
+	cost->programs[0] = (struct own_cost_program){ "on_switch", 1000, 15000000 };
+	cost->programs[1] = (struct own_cost_program){ "on_exit", 0, 0 };
+	cost->programs[2] = (struct own_cost_program){ "on_fork", 1, 5000000 };
+	print();
+	says("on_switch 15.00 ms 1.50 %, 1,000 runs of 15.00 us");
+	says("on_fork 5.000 ms 0.50 %, 1 run of 5.000 ms");
+	says_nothing_of("on_exit");
+	/* In line with what is above it, however long the name is. */
+	(void)strcpy(cost->programs[0].name, "a_name_that_is_much_longer_than_its_column");
+	print();
+	assert_int_equal(column_of(strstr(printed, "  in its BPF"), " 20.00 ms"),
+			 column_of(strstr(printed, "    a_name"), " 15.00 ms"));
+}
+
+static void the_memory_and_the_fullest_maps_are_told(void **state)
+{
+	struct own_cost *cost = &totals.own_cost;
+
+	(void)state;
+	cost->rss_bytes_max = 3 << 20;
+	cost->fills[OWN_COST_MAP_ACCOUNTS] = (struct own_cost_fill){ .used = 1500, .limit = 6000 };
+	cost->fills[OWN_COST_MAP_PROCESSES] = (struct own_cost_fill){ .used = 0, .limit = 1 };
+	print();
+	says("memory, at most 3.0 MiB");
+	says("accounts, at most 1,500 25.00 % of 6,000");
+	says("processes, at most 0 0.00 % of 1");
+	says_nothing_of("contexts, at most");
+	cost->rss_bytes_max = 1;
+	print();
+	says("memory, at most 0.0 MiB");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, printed_forget)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(books_that_balance_say_where_the_time_went),
+		TEST(in_short_they_are_a_line_and_what_is_wrong),
+		TEST(samples_stand_beside_the_exec_time),
+		TEST(without_balance_records_nothing_is_said_of_them),
+		TEST(no_part_is_told_of_no_time),
+		TEST(titles_are_bold_on_a_screen),
+		TEST(of_several_windows_the_worst_is_told),
+		TEST(what_is_ambiguous_is_told_where_it_bounds_the_error),
+		TEST(it_is_no_bound_where_a_process_counted_no_changes),
+		TEST(what_was_stolen_is_told_if_it_is_measured),
+		TEST(each_sum_of_the_table_is_held_against_the_books),
+		TEST(books_do_not_balance_from_a_thousandth_on),
+		TEST(records_that_state_another_residual_contradict_themselves),
+		TEST(what_is_known_to_be_lost_is_told),
+		TEST(losses_are_told_with_the_cpu_that_they_moved_at_most),
+		TEST(damage_of_all_files_is_added_up),
+		TEST(what_was_read_twice_is_told),
+		TEST(our_own_cost_is_a_part_of_what_was_observed),
+		TEST(programs_that_were_not_timed_have_no_cost),
+		TEST(an_estimate_says_so),
+		TEST(each_program_that_ran_is_told),
+		TEST(the_memory_and_the_fullest_maps_are_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <locale.h>
+#include <time.h>
+
+#include <jansson.h>
+
+#include "failing_memory.h"
+#include "reader/aggregate/sample_totals.h"
+#include "reader/report/format.h"
+
+#include "reader/report/printed.h"
+
+enum {
+	START_S = 1700000000, /* 22:13:20 */
+	WIDE = 160,
+	MS = 1000000,
+};
+
+#define S INT64_C(1000000000)
+
+typedef int (*format_fn)(const struct totals *totals, const struct format_options *options,
+			 FILE *out);
+
+static struct totals totals;
+
+static int setup(void **state)
+{
+	(void)state;
+	(void)setenv("TZ", "UTC", 1);
+	tzset();
+	return setlocale(LC_CTYPE, "C.UTF-8") ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	totals_deinit(&totals);
+	return printed_forget(state);
+}
+
+static void begin(const char *by)
+{
+	totals_deinit(&totals);
+	assert_int_equal(totals_init(&totals, &by, 1), 0);
+	grouping_split_over_time(&totals.groupings[0], 0);
+}
+
+/* A window of one second that ends so many seconds after START_S. */
+static void begin_window(struct sample *sample, unsigned int end_s, const char *request_id,
+			 const char *endpoint)
+{
+	unsigned int seconds = START_S + end_s;
+
+	sample_begin(sample, "cpu", 42);
+	for (int i = 0; i < 4; i++)
+		sample->buffer.data[3 + i] = (char)(seconds >> (24 - 8 * i));
+	sample_number(sample, "window_ns", S);
+	sample_text(sample, "request_id", request_id);
+	sample_text(sample, "endpoint", endpoint);
+}
+
+static void add(unsigned int end_s, const char *request_id, const char *endpoint, int64_t cpu_ns)
+{
+	struct sample sample;
+
+	begin_window(&sample, end_s, request_id, endpoint);
+	sample_number(&sample, "cpu_ns", cpu_ns);
+	assert_int_equal(sample_add(&sample, &totals), 0);
+}
+
+static void print(format_fn format, const struct format_options *options)
+{
+	FILE *out = printed_begin();
+
+	assert_int_equal(totals_finish(&totals), 0);
+	assert_int_equal(format(&totals, options, out), 0);
+	printed_end(out);
+}
+
+/* Lines that begin so. */
+static size_t count_lines(const char *beginning)
+{
+	size_t count = 0;
+
+	for (const char *at = printed; *at; at += strcspn(at, "\n") + (strchr(at, '\n') != NULL))
+		count += strncmp(at, beginning, strlen(beginning)) == 0;
+	return count;
+}
+
+static void each_step_has_its_sums_and_a_bar_of_its_cpu(void **state)
+{
+	const struct format_options options = { .width = WIDE };
+	struct sample sample;
+
+	(void)state;
+	begin("endpoint");
+	add(1, "1", "GET /a", 8 * MS);
+	add(2, "2", "GET /a", 3 * MS);
+	add(2, "3", "GET /b", MS);
+	add(3, "", "", MS);
+	begin_window(&sample, 4, "4", "GET /a");
+	sample_number(&sample, "cpu_ns", 2 * MS);
+	sample_number(&sample, "user_ns", 3 * MS / 2);
+	sample_number(&sample, "kernel_ns", MS / 2);
+	sample_number(&sample, "run_queue_ns", 5 * MS);
+	sample_number(&sample, "blocked_ns", 6 * MS);
+	assert_int_equal(sample_add(&sample, &totals), 0);
+	print(format_series_table, &options);
+	says("began (UTC) requests cpu user kernel run queue blocked unattributed cpu as a bar");
+	says("22:13:20.000 1 8.000 ms - - - - 0 ns ████████████");
+	says("22:13:21.000 2 4.000 ms - - - - 0 ns ██████ ");
+	says("22:13:22.000 - 1.000 ms - - - - 1.000 ms █▌ ");
+	says("22:13:23.000 1 2.000 ms 1.500 ms 500.0 us 5.000 ms 6.000 ms 0 ns ███ ");
+	says("total 4 15.00 ms - - - - 1.000 ms ");
+	says("endpoint requests cpu peak cpu over time");
+	says("GET /a 3 13.00 ms 8.000 ms █▄ ▃ ");
+	says("GET /b 1 1.000 ms 1.000 ms █ ");
+	says("books - (no balance records)");
+	says_nothing_of("more");
+}
+
+static void a_curve_is_of_means_where_steps_share_a_column(void **state)
+{
+	/* As narrow as can be: 12 columns. */
+	const struct format_options options = { .width = 52, .has_step = true };
+	const struct format_options endless = { .width = 52, .has_step = true, .is_endless = true };
+
+	(void)state;
+	begin("endpoint");
+	/* Three steps in each of nine columns, but one in the last. */
+	for (unsigned int end_s = 1; end_s <= 25; end_s++)
+		add(end_s, "1", "a", end_s > 3 && end_s <= 6 ? 3 : 6);
+	print(format_series_table, &options);
+	says("a 1 141 ns 6 ns █▅███████ ");
+	print(format_series_table, &endless);
+	says("a 1 141 ns 6 ns ███▅▅▅███████████████████");
+	assert_int_equal(count_lines("22:13:"), 25);
+}
+
+static void a_curve_is_as_wide_as_there_is_room(void **state)
+{
+	static const struct {
+		size_t width;
+		size_t columns;
+	} cases[] = { { 59, 12 }, { 60, 13 }, { 106, 59 }, { 107, 60 }, { 108, 60 }, { 120, 60 } };
+
+	(void)state;
+	begin("endpoint");
+	/* As many as are a column each where there is the most room. */
+	for (unsigned int end_s = 1; end_s <= 60; end_s++)
+		add(end_s, "1", "GET /alpha-beta", 1);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct format_options options = { .width = cases[i].width, .has_step = true };
+		size_t steps = (60 + cases[i].columns - 1) / cases[i].columns;
+		size_t columns = 0;
+		const char *at;
+
+		print(format_series_table, &options);
+		at = strstr(printed, "GET /alpha-beta");
+		assert_non_null(at);
+		for (const char *end = at + strcspn(at, "\n"); at < end; at++)
+			columns += strncmp(at, "█", strlen("█")) == 0;
+		assert_int_equal(columns, (60 + steps - 1) / steps);
+	}
+}
+
+static void a_screen_takes_sixty_steps_unless_they_were_asked_for(void **state)
+{
+	const struct format_options fitting = { .width = WIDE };
+	const struct format_options asked = { .width = WIDE, .has_step = true };
+
+	(void)state;
+	begin("endpoint");
+	for (unsigned int end_s = 1; end_s <= 60; end_s++)
+		add(end_s, "1", "a", MS);
+	print(format_series_table, &fitting);
+	assert_int_equal(count_lines("22:1"), 60);
+	add(61, "1", "a", MS);
+	print(format_series_table, &fitting);
+	assert_int_equal(count_lines("22:1"), 31);
+	says("22:13:20.000 - 2.000 ms - - - - 0 ns ████████████");
+	print(format_series_table, &asked);
+	assert_int_equal(count_lines("22:1"), 61);
+}
+
+static void what_is_not_shown_is_counted(void **state)
+{
+	const struct format_options all = { .width = WIDE };
+	const struct format_options top = { .width = WIDE, .top_count = 2 };
+	char endpoint[] = "a";
+
+	(void)state;
+	begin("endpoint");
+	for (int i = 0; i < 21; i++, endpoint[0]++)
+		add(1, "1", endpoint, (21 - i) * MS);
+	print(format_series_table, &all);
+	says_nothing_of("more");
+	assert_int_equal(count_lines("u "), 1);
+	print(format_series_table, &top);
+	says("… 19 more");
+	assert_int_equal(count_lines("b "), 1);
+	assert_int_equal(count_lines("c "), 0);
+}
+
+static void a_part_that_is_not_there_is_said(void **state)
+{
+	const struct format_options options = { .width = WIDE };
+	struct sample sample;
+
+	(void)state;
+	begin("endpoint,tenant");
+	add(1, "1", "GET /a", MS);
+	begin_window(&sample, 1, "2", "");
+	sample_text(&sample, "tenant", "seven");
+	assert_int_equal(sample_add(&sample, &totals), 0);
+	print(format_series_table, &options);
+	says("endpoint tenant requests cpu peak cpu over time");
+	says("GET /a (no tenant) 1 1.000 ms 1.000 ms █ ");
+	says("(no endpoint) seven 1 - - - ");
+}
+
+static void steps_of_several_days_have_a_date(void **state)
+{
+	const struct format_options options = { .width = WIDE };
+
+	(void)state;
+	begin("endpoint");
+	add(1, "1", "a", MS);
+	add(2, "1", "a", MS);
+	print(format_series_table, &options);
+	assert_non_null(strstr(printed, "\n22:13:20.000 "));
+	/* A day, and a year of as many days, later. */
+	add(1 + 86400, "1", "a", MS);
+	print(format_series_table, &options);
+	assert_null(strstr(printed, "\n22:13:20"));
+	says_nothing_of("-15 22:13:21");
+	assert_non_null(strstr(printed, "-15 22:13:20"));
+	begin("endpoint");
+	add(1, "1", "a", MS);
+	add(1 + 365 * 86400 + 86400, "1", "a", MS);
+	print(format_series_table, &options);
+	assert_null(strstr(printed, "\n22:13:20"));
+}
+
+static void of_nothing_there_is_the_total(void **state)
+{
+	const struct format_options options = { .width = WIDE };
+
+	(void)state;
+	begin("endpoint");
+	print(format_series_table, &options);
+	says("began requests cpu user kernel run queue blocked unattributed cpu as a bar");
+	says("total - - - - - - - ");
+	says_nothing_of("over time");
+}
+
+/* Two steps, with a group, and what is in none. */
+static void fill(void)
+{
+	struct sample sample;
+
+	begin("endpoint");
+	add(1, "1", "GET /a", 1);
+	add(1, "", "", 2);
+	begin_window(&sample, 2, "2", "");
+	sample_flag(&sample, "overflow");
+	sample_number(&sample, "cpu_ns", 4);
+	assert_int_equal(sample_add(&sample, &totals), 0);
+	add(2, "3", "GET /b", 8);
+	add(2, "4", "GET /a", 16);
+}
+
+static void the_rows_of_each_step_are_a_line_each(void **state)
+{
+	static const char *const rows[] = {
+		"step,1700000000000000000,1700000001000000000,,1,3,",
+		"group,1700000000000000000,1700000001000000000,GET /a,1,1,",
+		"unattributed,1700000000000000000,1700000001000000000,,,2,",
+		"step,1700000001000000000,1700000002000000000,,2,28,",
+		"group,1700000001000000000,1700000002000000000,GET /a,1,16,",
+		"group,1700000001000000000,1700000002000000000,GET /b,1,8,",
+		"overflow,1700000001000000000,1700000002000000000,,,4,",
+		"total,,,,3,31,",
+	};
+	const struct format_options options = { .width = WIDE };
+	const char *line;
+
+	(void)state;
+	fill();
+	print(format_series_csv, &options);
+	assert_int_equal(strncmp(printed, "row,start_ns,end_ns,endpoint,requests,cpu_ns,", 45), 0);
+	line = printed;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		line += strcspn(line, "\n") + 1;
+		assert_int_equal(strncmp(line, rows[i], strlen(rows[i])), 0);
+	}
+	assert_string_equal(line + strcspn(line, "\r"), "\r\n");
+
+	print(format_series_ndjson, &options);
+	line = printed;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		json_t *row = json_loadb(line, strcspn(line, "\n"), 0, NULL);
+
+		assert_non_null(row);
+		assert_int_equal(strncmp(json_string_value(json_object_get(row, "row")), rows[i],
+					 strcspn(rows[i], ",")),
+				 0);
+		assert_string_equal(json_string_value(json_object_get(row, "by")), "endpoint");
+		assert_int_equal(json_object_get(row, "start_ns") != NULL, i < 7);
+		assert_int_equal(json_object_get(row, "end_ns") != NULL, i < 7);
+		json_decref(row);
+		line += strcspn(line, "\n") + 1;
+	}
+	assert_string_equal(line, "");
+}
+
+static int64_t number_in(const json_t *object, const char *name)
+{
+	assert_true(json_is_integer(json_object_get(object, name)));
+	return json_integer_value(json_object_get(object, name));
+}
+
+static void a_document_has_each_step_with_its_parts(void **state)
+{
+	const struct format_options options = { .width = WIDE };
+	const json_t *steps, *step, *groups;
+	json_t *document;
+
+	(void)state;
+	fill();
+	print(format_series_json, &options);
+	document = json_loads(printed, 0, NULL);
+	assert_non_null(document);
+	assert_null(json_object_get(document, "step_ns"));
+	steps = json_object_get(document, "steps");
+	assert_int_equal(json_array_size(steps), 2);
+	step = json_array_get(steps, 0);
+	assert_int_equal(number_in(step, "start_ns"), START_S * S);
+	assert_int_equal(number_in(step, "end_ns"), (START_S + 1) * S);
+	assert_int_equal(number_in(step, "cpu_ns"), 3);
+	assert_int_equal(number_in(json_object_get(step, "unattributed"), "cpu_ns"), 2);
+	assert_null(json_object_get(step, "overflow"));
+	assert_null(json_object_get(json_object_get(step, "unattributed"), "start_ns"));
+	assert_int_equal(json_array_size(json_object_get(step, "groups")), 1);
+	step = json_array_get(steps, 1);
+	groups = json_object_get(step, "groups");
+	assert_int_equal(number_in(step, "requests"), 2);
+	assert_int_equal(number_in(json_object_get(step, "overflow"), "cpu_ns"), 4);
+	assert_int_equal(json_array_size(groups), 2);
+	assert_int_equal(number_in(json_array_get(groups, 1), "cpu_ns"), 8);
+	assert_null(json_object_get(json_array_get(groups, 1), "start_ns"));
+	groups = json_object_get(document, "groups");
+	assert_int_equal(json_array_size(groups), 2);
+	assert_int_equal(number_in(json_array_get(groups, 0), "cpu_ns"), 17);
+	assert_int_equal(number_in(json_array_get(groups, 0), "requests"), 2);
+	assert_int_equal(number_in(json_object_get(document, "total"), "cpu_ns"), 31);
+	json_decref(document);
+
+	totals_deinit(&totals);
+	assert_int_equal(totals_init(&totals, (const char *const[]){ "endpoint" }, 1), 0);
+	grouping_split_over_time(&totals.groupings[0], 5 * S);
+	add(1, "1", "GET /a", 1);
+	print(format_series_json, &options);
+	document = json_loads(printed, 0, NULL);
+	assert_int_equal(number_in(document, "step_ns"), 5 * S);
+	json_decref(document);
+}
+
+static void without_memory_it_says_so(void **state)
+{
+	static const format_fn formats[] = { format_series_table, format_series_json,
+					     format_series_ndjson, format_series_csv };
+	const struct format_options options = { .width = WIDE };
+
+	(void)state;
+	json_set_alloc_funcs(__wrap_malloc, free);
+	fill();
+	assert_int_equal(totals_finish(&totals), 0);
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+		size_t failures = 0;
+		int r = -ENOMEM;
+
+		for (size_t given = 0; r < 0; given++) {
+			FILE *out = tmpfile();
+
+			assert_non_null(out);
+			memory_fails_once_after(given);
+			r = formats[i](&totals, &options, out);
+			memory_never_fails();
+			assert_true(r == 0 || r == -ENOMEM);
+			failures += r < 0;
+			(void)fclose(out);
+		}
+		assert_true(failures > 2);
+	}
+	json_set_alloc_funcs(malloc, free);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(each_step_has_its_sums_and_a_bar_of_its_cpu),
+		TEST(a_curve_is_of_means_where_steps_share_a_column),
+		TEST(a_curve_is_as_wide_as_there_is_room),
+		TEST(a_screen_takes_sixty_steps_unless_they_were_asked_for),
+		TEST(what_is_not_shown_is_counted),
+		TEST(a_part_that_is_not_there_is_said),
+		TEST(steps_of_several_days_have_a_date),
+		TEST(of_nothing_there_is_the_total),
+		TEST(the_rows_of_each_step_are_a_line_each),
+		TEST(a_document_has_each_step_with_its_parts),
+		TEST(without_memory_it_says_so),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,888 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <locale.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "failing_memory.h"
+#include "reader/report/format_story.h"
+#include "reader/report/printed.h"
+#include "reader/story/sample_story.h"
+#include "reader/story/story_lane.h"
+#include "record/golden.h"
+#include "record/record_reader.h"
+
+struct fixture {
+	struct totals totals;
+	struct story story;
+};
+
+static const char *const by = "endpoint";
+
+static const struct sample_place own = {
+	.pid = 7, .tid = 11, .thread_name = "puma 1", .request_id = "r-1", .endpoint = "GET /a"
+};
+static const struct sample_place helper = {
+	.pid = 7, .tid = 12, .thread_name = "worker", .request_id = "r-1", .endpoint = "GET /a"
+};
+static const struct sample_place other = {
+	.pid = 7, .tid = 13, .thread_name = "puma 2", .request_id = "r-2", .endpoint = "GET /b"
+};
+
+static int setup(void **state)
+{
+	static struct fixture fixture;
+
+	*state = &fixture;
+	if (!setlocale(LC_CTYPE, "C.UTF-8") || setenv("TZ", "XYZ-1", 1) < 0 ||
+	    totals_init(&fixture.totals, &by, 1) < 0)
+		return -1;
+	tzset();
+	story_init(&fixture.story, &fixture.totals, "r-1");
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	story_deinit(&fixture->story);
+	totals_deinit(&fixture->totals);
+	return 0;
+}
+
+typedef int (*format_fn)(const struct story *story, const struct format_options *options,
+			 FILE *out);
+
+static char *printed;
+
+static int try_print(struct fixture *fixture, format_fn format,
+		     const struct format_options *options)
+{
+	size_t size_bytes;
+	FILE *out;
+	int r;
+
+	free(printed);
+	printed = NULL;
+	out = open_memstream(&printed, &size_bytes);
+	assert_non_null(out);
+	r = format(&fixture->story, options, out);
+	assert_int_equal(fclose(out), 0);
+	return r;
+}
+
+static const char *print_page(struct fixture *fixture, format_fn format,
+			      const struct format_options *options)
+{
+	assert_int_equal(totals_finish(&fixture->totals), 0);
+	assert_int_equal(story_finish(&fixture->story), 0);
+	assert_int_equal(try_print(fixture, format, options), 0);
+	return printed;
+}
+
+static const char *print(struct fixture *fixture, size_t width)
+{
+	struct format_options options = { .width = width };
+
+	return print_page(fixture, format_story, &options);
+}
+
+static void has_line(const char *line)
+{
+	char padded[PRINTED_LINE_BYTES];
+
+	/* The last column may be one of texts, which are as wide as the widest. */
+	(void)snprintf(padded, sizeof(padded), "%s ", line);
+	if (!printed_has_line(printed, line) && !printed_has_line(printed, padded))
+		fail_msg("no line \"%s\" in:\n%s", line, printed);
+}
+
+static void has(const char *part)
+{
+	if (!strstr(printed, part))
+		fail_msg("\"%s\" is not in:\n%s", part, printed);
+}
+
+static void has_not(const char *part)
+{
+	if (strstr(printed, part))
+		fail_msg("\"%s\" is in:\n%s", part, printed);
+}
+
+/* A request on two threads of two CPUs, and another one that is in its way. */
+static void tell(struct story *story)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "process", 7);
+	sample_text(&sample, "comm", "puma");
+	assert_int_equal(sample_give(&sample, story), 0);
+	sample_add_slice(story, &own, "running", 1500000, 4000000, 0, 0);
+	sample_add_slice(story, &other, "running", 4000000, 9000000, 0, 0);
+	sample_add_slice(story, &own, "run_queue", 4000000, 9000000, 0, 0);
+	sample_add_slice(story, &own, "running", 9000000, 9500001, 0, 0);
+	sample_add_slice(story, &helper, "running", 9000000, 12000000, 1, 11);
+	sample_add_slice(story, &own, "blocked", 9500001, 12000000, 0, 0);
+	sample_add_slice(story, &own, "uninterruptible", 12000000, 14000000, 0, 0);
+	sample_add_slice(story, &own, "running", 14000000, 15000000, 1, 99);
+	sample_begin_window(&sample, &own, 1500000, 15000000, 4000001);
+	sample_number(&sample, "user_ns", 3000001);
+	sample_number(&sample, "kernel_ns", 1000000);
+	sample_number(&sample, "uninterruptible_ns", 1);
+	sample_number(&sample, "syscalls", 1234);
+	sample_flag(&sample, "inherited");
+	assert_int_equal(sample_give(&sample, story), 0);
+	sample_begin_window(&sample, &helper, 9000000, 12000000, 3000000);
+	sample_number(&sample, "user_ns", 3000000);
+	sample_number(&sample, "kernel_ns", 0);
+	sample_number(&sample, "uninterruptible_ns", 0);
+	sample_number(&sample, "syscalls", 0);
+	assert_int_equal(sample_give(&sample, story), 0);
+	sample_add_window(story, &other, 4000000, 9000000, 5000000);
+}
+
+static void a_story_by_slices(void **state)
+{
+	struct fixture *fixture = *state;
+
+	tell(&fixture->story);
+	print(fixture, 100);
+	golden_compare("story.txt", printed, strlen(printed));
+}
+
+/* Three fibers of one thread take turns, and a part is not known to be one's. */
+static void tell_fibers(struct story *story)
+{
+	struct sample_place place = own;
+
+	for (int turn = 0; turn < 6; turn++) {
+		place.fiber = turn % 3 + 5;
+		sample_add_slice(story, &place, "running", turn * 1000, (turn + 1) * 1000, 0, 0);
+	}
+	place.fiber = 0;
+	sample_add_slice(story, &place, "blocked", 6000, 7000, 0, 0);
+	place = helper;
+	place.fiber = 9;
+	sample_add_slice(story, &place, "running", 0, 7000, 1, 0);
+	sample_add_window(story, &own, 0, 7000, 6000);
+	sample_add_window(story, &helper, 0, 7000, 7000);
+}
+
+static void fibers_of_a_thread_have_lanes_of_their_own(void **state)
+{
+	struct fixture *fixture = *state;
+
+	tell_fibers(&fixture->story);
+	print(fixture, 13 + 35);
+	has("                             ······\n7/11 fiber 5 █████         ██████");
+	has("7/11 fiber 6     ██████         ██████");
+	has("7/11 fiber 7          ██████");
+	/* It is the only one of its thread. */
+	has("7/12 worker");
+	has_not("fiber 9");
+}
+
+static void of_more_fibers_than_there_is_room_for_it_says_how_many(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample_place place = own;
+
+	for (place.fiber = 1; place.fiber <= 20; place.fiber++)
+		sample_add_slice(&fixture->story, &place, "running", place.fiber * 1000,
+				 (place.fiber + 1) * 1000, 0, 0);
+	sample_add_window(&fixture->story, &own, 1000, 21000, 20000);
+	print(fixture, 100);
+	has("7/11 fiber 16 ");
+	has("\n… 4 more fibers and threads\n");
+}
+
+static void a_list_says_which_fiber_of_one_thread_it_was(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample_place place = own;
+
+	place.fiber = 5;
+	sample_add_slice(&fixture->story, &place, "running", 0, 1000, 0, 0);
+	place.fiber = 6;
+	sample_add_slice(&fixture->story, &place, "running", 1000, 2000, 0, 0);
+	sample_add_window(&fixture->story, &own, 0, 2000, 2000);
+	print(fixture, 100);
+	has("1.000 us       0  running            7/11 fiber 5\n");
+	has("1.000 us       0  running            7/11 fiber 6\n");
+}
+
+/* 80 columns, the longest name that Linux has for a thread, large numbers, and a sum of four
+ * states. */
+static void at_80_columns_a_list_says_on_which_thread_or_fiber_it_was(void **state)
+{
+	static const char *const states[] = { "running", "run_queue", "blocked",
+					      "uninterruptible" };
+	struct fixture *fixture = *state;
+	struct sample_place place = { .pid = 1234567,
+				      .tid = 1234568,
+				      .thread_name = "puma srv tp 001",
+				      .request_id = "r-1" };
+
+	for (int i = 0; i < 100; i++) {
+		place.fiber = i % 2 + 5;
+		sample_add_slice(&fixture->story, &place, states[i % 4], i * 12345678,
+				 (i + 1) * 12345678 - i % 7, 1, 1234569);
+	}
+	place.tid = 1234569;
+	place.fiber = 0;
+	sample_add_slice(&fixture->story, &place, "running", 12345678, 99345678, 0, 0);
+	sample_add_window(&fixture->story, &place, 0, 99345678, 1);
+	print(fixture, 80);
+	has("\n1234567/1234569 puma srv tp 001 ");
+	has("  running            1234567/1234568 fiber 5");
+	has("  running            1234567/1234569 puma srv tp 001");
+	has("\n24.69 ms  … 5 more: 12.35 ms running 12.35 ms waiting ");
+}
+
+static void at_80_columns_windows_say_on_which_thread_they_were(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample_place place = { .pid = 1234567,
+				      .tid = 1234568,
+				      .thread_name = "puma srv tp 001",
+				      .request_id = "r-1" };
+
+	for (; place.tid < 1234570; place.tid++) {
+		struct sample sample;
+
+		sample_begin_at(&sample, "cpu", &place);
+		sample_number(&sample, "cpu_ns", 100000000);
+		sample_number(&sample, "user_ns", 62500000);
+		sample_number(&sample, "run_queue_ns", 12500000);
+		sample_number(&sample, "blocked_ns", 987654321);
+		sample_number(&sample, "first_ns", SAMPLE_NS + 123456789 * (place.tid % 2));
+		sample_number(&sample, "last_ns", SAMPLE_NS + 246913578);
+		assert_int_equal(sample_give(&sample, &fixture->story), 0);
+	}
+	print(fixture, 80);
+	has("\n1234567/1234568 puma srv tp 001 ");
+	has("\n1234567/1234569 puma srv tp 001 ");
+	has_line("123.5 ms 123.5 ms 100.0 ms 987.7 ms 1234567/1234569 puma srv tp 001");
+}
+
+static void a_slice_of_a_document_has_its_fiber(void **state)
+{
+	struct fixture *fixture = *state;
+
+	tell_fibers(&fixture->story);
+	print_page(fixture, format_story_json, &(struct format_options){ 0 });
+	for (int fiber = 5; fiber <= 7; fiber++) {
+		char member[32];
+
+		(void)snprintf(member, sizeof(member), "\"fiber\":%d", fiber);
+		has(member);
+	}
+	has_not("\"fiber\":0");
+}
+
+static void a_story_on_a_narrow_screen(void **state)
+{
+	struct fixture *fixture = *state;
+
+	tell(&fixture->story);
+	print(fixture, 50);
+	golden_compare("story-50.txt", printed, strlen(printed));
+}
+
+static void a_story_as_json(void **state)
+{
+	static const struct format_options options = { .width = 100 };
+	struct fixture *fixture = *state;
+
+	tell(&fixture->story);
+	print_page(fixture, format_story_json, &options);
+	golden_compare("story.json", printed, strlen(printed));
+}
+
+static void a_story_by_windows(void **state)
+{
+	static struct record_view view;
+	struct fixture *fixture = *state;
+	struct record_reader *reader = NULL;
+	char path[4096];
+
+	fixture->story.request_id = "req-1";
+	golden_path("shop.rec", path, sizeof(path));
+	assert_int_equal(record_reader_open(path, &reader), 0);
+	while (record_reader_next(reader, &view) > 0)
+		assert_int_equal(story_add(&fixture->story, &view), 0);
+	record_reader_free(reader);
+	print(fixture, 80);
+	golden_compare("story-windows.txt", printed, strlen(printed));
+}
+
+static void what_was_not_measured_is_a_dash(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample sample;
+
+	sample_begin_at(&sample, "cpu", &own);
+	assert_int_equal(sample_give(&sample, &fixture->story), 0);
+	print(fixture, 100);
+	has_line("wall -");
+	has_line("cpu -");
+	has_line("run queue -");
+	has_line("blocked -");
+	has_line("calls -");
+	has_not("began");
+	has_not("█");
+	has_line("after for cpu user kernel run queue blocked calls switches migrations");
+	has_line("- - - - - - - - - -");
+	has_line("nothing else that is observed ran meanwhile");
+}
+
+static void of_many_slices_a_screen_shows_the_longest(void **state)
+{
+	struct format_options options = { .width = 100 };
+	struct fixture *fixture = *state;
+
+	for (int i = 0; i < 1000; i++)
+		sample_add_slice(&fixture->story, &own, i % 2 ? "blocked" : "running", i * 10,
+				 i * 10 + (i == 500 ? 9 : 3), 0, 0);
+	sample_add_window(&fixture->story, &own, 0, 10000, 1500);
+	print_page(fixture, format_story, &options);
+	has_line("190 ns … 481 more: 720 ns running 723 ns blocked");
+	has_line("5.000 us 9 ns 0 running");
+	has_line("5.010 us … 499 more: 747 ns running 750 ns blocked");
+	options.is_endless = true;
+	assert_int_equal(try_print(fixture, format_story, &options), 0);
+	has_not("more");
+	has_line("9.990 us 3 ns blocked");
+}
+
+static void of_many_windows_a_screen_shows_the_dearest(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (int i = 0; i < 41; i++)
+		sample_add_window(&fixture->story, i < 2 ? &helper : &own, i * 10, i * 10 + 4,
+				  40 - i);
+	print(fixture, 200);
+	has_line("0 ns 4 ns 40 ns - - 3 ns 2 ns - - - 7/12 worker");
+	has_line("190 ns 4 ns 21 ns - - 3 ns 2 ns - - - 7/11 puma 1");
+	has_line("… 21 from 200 ns 204 ns 210 ns - - 63 ns 42 ns - - -");
+}
+
+static void of_many_threads_a_screen_shows_some(void **state)
+{
+	struct format_options options = { .width = 100 };
+	struct fixture *fixture = *state;
+	struct sample_place place = own;
+
+	for (int i = 0; i < 18; i++) {
+		place.tid = 100 + i;
+		sample_add_window(&fixture->story, &place, 0, 5, 5);
+	}
+	print_page(fixture, format_story, &options);
+	has_line("… 2 more threads");
+	options.is_endless = true;
+	assert_int_equal(try_print(fixture, format_story, &options), 0);
+	has_not("more threads");
+}
+
+static void what_ran_meanwhile_is_cut_at_top(void **state)
+{
+	struct format_options options = { .width = 100, .top_count = 2 };
+	struct fixture *fixture = *state;
+	struct sample_place place = other;
+
+	sample_add_window(&fixture->story, &own, 10, 20, 5);
+	for (int i = 0; i < 3; i++) {
+		place.tid = 100 + i;
+		sample_add_window(&fixture->story, &place, 0, 30, 5 + i);
+	}
+	print_page(fixture, format_story, &options);
+	has_line("7/102 puma 2 ≤ 7 ns r-2 GET /b");
+	has_line("7/101 puma 2 ≤ 6 ns r-2 GET /b");
+	has_not("7/100");
+	has_line("… 1 more");
+	has_not("on its CPU:");
+	options.top_count = 3;
+	assert_int_equal(try_print(fixture, format_story, &options), 0);
+	has("7/100");
+	has_not("more");
+}
+
+static void several_processes_and_hosts_are_said(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample_place place = own;
+
+	sample_add_window(&fixture->story, &own, 10, 20, 5);
+	place.pid = 8;
+	sample_add_window(&fixture->story, &place, 10, 20, 5);
+	print(fixture, 1000);
+	has_line("process 7 on web-1");
+	has_line("8 on web-1");
+	has("It was seen in 2 processes");
+	place.host = "web-2";
+	sample_add_window(&fixture->story, &place, 10, 20, 5);
+	assert_int_equal(story_finish(&fixture->story), 0);
+	assert_int_equal(
+		try_print(fixture, format_story, &(struct format_options){ .width = 1000 }), 0);
+	has_line("8 on web-2");
+	has("was seen on 2 hosts");
+	has_not("It was seen in");
+	has("web-2:8/11 puma 1");
+	place.tid = 0;
+	sample_add_window(&fixture->story, &place, 10, 20, 5);
+	assert_int_equal(
+		try_print(fixture, format_story, &(struct format_options){ .width = 1000 }), 0);
+	has("web-2:8/- ");
+}
+
+static void what_has_no_time_and_no_thread_is_told_by_its_sums(void **state)
+{
+	static const struct format_options options = { .width = 200 };
+	struct fixture *fixture = *state;
+	struct sample sample;
+
+	sample_begin(&sample, "cpu", 7);
+	sample_text(&sample, "request_id", "r-1");
+	sample_number(&sample, "cpu_ns", 77);
+	assert_int_equal(sample_give(&sample, &fixture->story), 0);
+	print(fixture, 200);
+	has("77 ns");
+	has_not("after");
+	assert_int_equal(try_print(fixture, format_story_json, &options), 0);
+	has("\"cpu_ns\":77");
+	has_not("wall_ns");
+	has_not("first_ns");
+}
+
+static void a_thread_has_its_number_in_its_own_namespace(void **state)
+{
+	static const struct format_options options = { .width = 200 };
+	struct fixture *fixture = *state;
+	struct sample sample;
+
+	sample_begin_window(&sample, &own, 10, 20, 5);
+	sample_number(&sample, "ns_tid", 3);
+	assert_int_equal(sample_give(&sample, &fixture->story), 0);
+	sample_add_window(&fixture->story, &helper, 10, 20, 5);
+	print_page(fixture, format_story_json, &options);
+	has("\"tid\":11,\"ns_tid\":3,");
+	has("\"tid\":12,\"thread_name\"");
+}
+
+static void threads_are_by_process_and_number(void **state)
+{
+	static const int64_t places[][2] = { { 8, 12 }, { 7, 14 }, { 8, 11 }, { 7, 13 } };
+	struct fixture *fixture = *state;
+	const char *last;
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		const struct sample_place place = { .pid = places[i][0],
+						    .tid = places[i][1],
+						    .request_id = "r-1" };
+
+		sample_add_window(&fixture->story, &place, 10, 20, 5);
+	}
+	last = print(fixture, 100);
+	for (const char *const *name =
+		     (const char *const[]){ "\n7/13 ", "\n7/14 ", "\n8/11 ", "\n8/12 ", NULL };
+	     *name; name++) {
+		last = strstr(last, *name);
+		assert_non_null(last);
+	}
+}
+
+static void a_key_that_had_other_values_is_said_to(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample_place place = own;
+
+	sample_add_window(&fixture->story, &own, 10, 20, 5);
+	print(fixture, 200);
+	has("GET /a");
+	has_not("it had others before");
+	place.endpoint = "GET /z";
+	sample_add_window(&fixture->story, &place, 10, 20, 5);
+	assert_int_equal(try_print(fixture, format_story, &(struct format_options){ .width = 200 }),
+			 0);
+	has("GET /z (the last one; it had others before)");
+}
+
+static void of_what_is_not_known_a_document_has_nothing(void **state)
+{
+	static const struct format_options options = { .width = 200 };
+	const struct sample_place nameless = { .pid = 7, .tid = 11, .request_id = "r-1" };
+	struct fixture *fixture = *state;
+	struct sample sample;
+
+	sample_begin_at(&sample, "cpu", &nameless);
+	sample_number(&sample, "run_queue_ns", 3);
+	assert_int_equal(sample_give(&sample, &fixture->story), 0);
+	sample_add_window(&fixture->story, &other, 10, 20, 5);
+	print_page(fixture, format_story_json, &options);
+	has("\"run_queue_ns\":3");
+	has("\"tid\":11");
+	has_not("thread_name");
+	has_not("cpu_ns");
+	has_not("window_ns");
+	has_not("percent");
+	has_not("\"tid\":13");
+}
+
+static void of_many_processes_some_are_named(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample_place place = own;
+
+	for (place.pid = 1; place.pid <= 10; place.pid++)
+		sample_add_window(&fixture->story, &place, 10, 20, 5);
+	print(fixture, 100);
+	has_line("8 on web-1");
+	has_line("… 2 more");
+}
+
+static void losses_are_said(void **state)
+{
+	static const struct format_options options = { .width = 1000 };
+	struct fixture *fixture = *state;
+
+	tell(&fixture->story);
+	fixture->totals.books.losses[COUNTER_SLICE_LOST] = 5;
+	sample_add_slice(&fixture->story, &own, "x", 1, 2, 0, 0);
+	fixture->story.beside.is_full = true;
+	print(fixture, 1000);
+	has("5 slices of all threads were lost");
+	has("1 records are not shown");
+	has("some of what ran meanwhile is missing");
+	for (int lost = 0; lost < 2; lost++) {
+		fixture->totals.books.losses[COUNTER_SLICE_LOST] = lost;
+		assert_int_equal(try_print(fixture, format_story, &options), 0);
+		assert_int_equal(strstr(printed, "slices of all threads were lost") != NULL, lost);
+	}
+}
+
+static void where_it_stands_among_those_of_its_endpoint_is_said(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample_place place = own;
+
+	sample_add_window(&fixture->story, &own, 0, 60, 500);
+	for (int i = 0; i < 3; i++) {
+		static const char *const ids[] = { "a", "b", "c" };
+
+		place.request_id = ids[i];
+		sample_add_window(&fixture->story, &place, 0, 50, 400 + 200 * (i == 2));
+	}
+	print(fixture, 1000);
+	has_line("wall 60 ns, the longest of all 4 requests of its endpoint");
+	has_line("cpu 500 ns, more than 50 % of the 4 requests of its endpoint");
+	has_line("26.32 % of the CPU of all observed processes");
+}
+
+static void control_characters_never_get_through(void **state)
+{
+	static const struct format_options options = { .width = 200 };
+	struct fixture *fixture = *state;
+	struct sample_place place = { .host = "h\033",
+				      .pid = 7,
+				      .tid = 0,
+				      .thread_name = "t\033",
+				      .request_id = "r\033",
+				      .endpoint = "e\033" };
+
+	fixture->story.request_id = "r\033";
+	sample_add_window(&fixture->story, &place, 10, 20, 5);
+	place.request_id = "o\033";
+	sample_add_window(&fixture->story, &place, 10, 20, 5);
+	print(fixture, 200);
+	has_not("\033");
+	has("o\\x1b");
+	has("7/-");
+	assert_int_equal(try_print(fixture, format_story_json, &options), 0);
+	has_not("\033");
+}
+
+static void what_had_its_cpu_and_was_not_observed_is_said(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample_place third = other;
+
+	third.tid = 999;
+	tell(&fixture->story);
+	sample_add_slice(&fixture->story, &own, "run_queue", 15000000, 16000000, 0, 0);
+	sample_add_slice(&fixture->story, &third, "running", 15000000, 15400000, 0, 0);
+	sample_add_slice(&fixture->story, &helper, "run_queue", 12000000, 12500000, 0, 0);
+	sample_add_slice(&fixture->story, &own, "running", 16000000, 16000001, 0, 0);
+	print(fixture, 1000);
+	has("waited for that one, 5.400 ms of the 6.500 ms that it waited; the rest went to");
+}
+
+static void headings_are_bold_where_asked(void **state)
+{
+	static const struct format_options options = { .width = 100, .is_bold = true };
+	struct fixture *fixture = *state;
+
+	tell(&fixture->story);
+	print_page(fixture, format_story, &options);
+	has("\033[1mafter");
+	has("\033[1mran meanwhile");
+}
+
+static void what_is_left_out_of_a_narrow_screen_is_named(void **state)
+{
+	struct fixture *fixture = *state;
+
+	tell(&fixture->story);
+	print(fixture, 36);
+	has_line("ran meanwhile cpu request_id");
+	has("2 more columns on a wider");
+}
+
+static void a_lane_is_as_long_as_there_is_room_for(void **state)
+{
+	struct fixture *fixture = *state;
+
+	tell(&fixture->story);
+	print(fixture, 5000);
+	has("13.50 ms");
+	assert_true(strlen(printed) > STORY_LANE_CELLS_MAX);
+}
+
+static void a_text_of_one_character_is_one(void **state)
+{
+	static const struct format_options options = { .width = 100 };
+	struct fixture *fixture = *state;
+	struct sample_place place = {
+		.pid = 7, .tid = 9, .thread_name = "t", .request_id = "x", .endpoint = "y"
+	};
+	struct sample sample;
+
+	sample_add_window(&fixture->story, &own, 10, 20, 5);
+	sample_add_window(&fixture->story, &place, 10, 20, 5);
+	sample_begin(&sample, "process", 7);
+	sample_text(&sample, "comm", "c");
+	assert_int_equal(sample_give(&sample, &fixture->story), 0);
+	print(fixture, 100);
+	has_line("7/9 t 5 ns x y");
+	has_line("process 7 c on web-1");
+	assert_int_equal(try_print(fixture, format_story_json, &options), 0);
+	has("\"tid\":9,\"thread_name\":\"t\",\"request_id\":\"x\",\"endpoint\":\"y\"");
+	has("\"comm\":\"c\"");
+}
+
+static void without_memory_it_says_so(void **state)
+{
+	static const struct format_options options = { .width = 100 };
+	struct fixture *fixture = *state;
+	char text[65536];
+	int r = -ENOMEM;
+
+	tell(&fixture->story);
+	print(fixture, 100);
+	for (size_t i = 0; r == -ENOMEM && i < 20; i++) {
+		FILE *out = fmemopen(text, sizeof(text), "w");
+
+		assert_non_null(out);
+		memory_fails_after(i);
+		r = format_story(&fixture->story, &options, out);
+		memory_fails_after(SIZE_MAX);
+		(void)fclose(out);
+	}
+	assert_int_equal(r, 0);
+	json_set_alloc_funcs(malloc, free);
+	for (size_t i = 0;; i++) {
+		FILE *out = fmemopen(text, sizeof(text), "w");
+
+		assert_non_null(out);
+		memory_fails_once_after(i);
+		r = format_story_json(&fixture->story, &options, out);
+		memory_never_fails();
+		(void)fclose(out);
+		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
+		if (!memory_failures())
+			break;
+	}
+}
+
+static void add_frame(struct story *story, const char *id, const char *name)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "stack", 7);
+	sample_text(&sample, "stack_id", id);
+	sample_text(&sample, "name", name);
+	sample_text(&sample, "frame_kind", "ruby");
+	assert_int_equal(sample_give(&sample, story), 0);
+}
+
+static void add_samples(struct story *story, const struct sample_place *place, const char *stack_id,
+			int64_t samples)
+{
+	struct sample sample;
+
+	sample_begin_at(&sample, "sample", place);
+	sample_text(&sample, "stack_id", stack_id);
+	sample_number(&sample, "samples", samples);
+	sample_number(&sample, "period_ns", 10101010);
+	assert_int_equal(sample_give(&sample, story), 0);
+}
+
+static void add_sampled_requests(struct story *story)
+{
+	add_frame(story, "1", "Order#total");
+	add_frame(story, "2", "Cart#show");
+	sample_add_window(story, &own, 0, 900000000, 300000000);
+	sample_add_window(story, &helper, 0, 900000000, 100000000);
+	sample_add_window(story, &other, 0, 900000000, 500000000);
+	add_samples(story, &own, "1", 30);
+	add_samples(story, &helper, "1", 10);
+	add_samples(story, &other, "2", 50);
+}
+
+static void its_own_stacks_are_below_it(void **state)
+{
+	const struct format_options options = { .width = 100 };
+	struct fixture *fixture = *state;
+	const char *text;
+
+	add_sampled_requests(&fixture->story);
+	text = print_page(fixture, format_story, &options);
+	assert_non_null(strstr(text, "CPU 400.0 ms, exact; spread over stacks by 40 samples"));
+	assert_non_null(strstr(text, "   Order#total\n"));
+	assert_null(strstr(text, "Cart#show"));
+}
+
+static void programs_get_its_own_stacks_too(void **state)
+{
+	const struct format_options options = { .width = 100 };
+	struct fixture *fixture = *state;
+	const json_t *all;
+	json_t *root;
+
+	add_sampled_requests(&fixture->story);
+	root = json_loads(print_page(fixture, format_story_json, &options), JSON_REJECT_DUPLICATES,
+			  NULL);
+	assert_non_null(root);
+	all = json_object_get(json_object_get(root, "stacks"), "all");
+	assert_int_equal(json_integer_value(json_object_get(all, "samples")), 40);
+	assert_int_equal(json_integer_value(json_object_get(all, "cpu_ns")), 400000000);
+	json_decref(root);
+}
+
+/* All that sample_add_window() says of its own threads, and of another's. */
+static void add_waits(struct story *story)
+{
+	const struct sample_place *const places[] = { &own, &helper, &other };
+	struct sample sample;
+
+	add_frame(story, "3", "Order#lock");
+	for (size_t i = 0; i < 3; i++) {
+		sample_begin_at(&sample, "sample", places[i]);
+		sample_text(&sample, "stack_id", i < 2 ? "3" : "2");
+		sample_number(&sample, "waits", 4);
+		sample_number(&sample, "blocked_ns", 2);
+		sample_number(&sample, "run_queue_ns", 3);
+		assert_int_equal(sample_give(&sample, story), 0);
+	}
+}
+
+static void where_it_waited_is_below_that(void **state)
+{
+	const struct format_options options = { .width = 100 };
+	struct fixture *fixture = *state;
+	const char *text, *sampled, *waited;
+
+	add_sampled_requests(&fixture->story);
+	add_waits(&fixture->story);
+	text = print_page(fixture, format_story, &options);
+	sampled = strstr(text, "   Order#total\n");
+	waited = strstr(text, "   Order#lock\n");
+	assert_true(sampled && waited && sampled < waited);
+	assert_non_null(strstr(text, "Off the CPU 10 ns"));
+	assert_null(strstr(text, "Cart#show"));
+}
+
+static void and_is_a_member_of_its_own_for_programs(void **state)
+{
+	const struct format_options options = { .width = 100 };
+	struct fixture *fixture = *state;
+	const json_t *all;
+	json_t *root;
+
+	add_sampled_requests(&fixture->story);
+	add_waits(&fixture->story);
+	root = json_loads(print_page(fixture, format_story_json, &options), JSON_REJECT_DUPLICATES,
+			  NULL);
+	assert_non_null(root);
+	assert_non_null(json_object_get(root, "stacks"));
+	all = json_object_get(json_object_get(root, "off_cpu_stacks"), "all");
+	assert_int_equal(json_integer_value(json_object_get(all, "waits")), 8);
+	assert_int_equal(json_integer_value(json_object_get(all, "off_cpu_ns")), 10);
+	json_decref(root);
+}
+
+static void without_samples_there_is_no_word_of_stacks(void **state)
+{
+	const struct format_options options = { .width = 100 };
+	struct fixture *fixture = *state;
+
+	sample_add_window(&fixture->story, &own, 0, 900000000, 300000000);
+	add_frame(&fixture->story, "1", "Order#total");
+	add_samples(&fixture->story, &other, "1", 50);
+	assert_null(strstr(print_page(fixture, format_story_json, &options), "stacks"));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	static const struct CMUnitTest tests[] = {
+		TEST(a_story_by_slices),
+		TEST(fibers_of_a_thread_have_lanes_of_their_own),
+		TEST(of_more_fibers_than_there_is_room_for_it_says_how_many),
+		TEST(a_list_says_which_fiber_of_one_thread_it_was),
+		TEST(at_80_columns_a_list_says_on_which_thread_or_fiber_it_was),
+		TEST(at_80_columns_windows_say_on_which_thread_they_were),
+		TEST(a_slice_of_a_document_has_its_fiber),
+		TEST(a_story_on_a_narrow_screen),
+		TEST(a_story_as_json),
+		TEST(a_story_by_windows),
+		TEST(what_was_not_measured_is_a_dash),
+		TEST(of_many_slices_a_screen_shows_the_longest),
+		TEST(of_many_windows_a_screen_shows_the_dearest),
+		TEST(of_many_threads_a_screen_shows_some),
+		TEST(what_ran_meanwhile_is_cut_at_top),
+		TEST(several_processes_and_hosts_are_said),
+		TEST(what_has_no_time_and_no_thread_is_told_by_its_sums),
+		TEST(a_thread_has_its_number_in_its_own_namespace),
+		TEST(threads_are_by_process_and_number),
+		TEST(a_key_that_had_other_values_is_said_to),
+		TEST(of_what_is_not_known_a_document_has_nothing),
+		TEST(of_many_processes_some_are_named),
+		TEST(losses_are_said),
+		TEST(where_it_stands_among_those_of_its_endpoint_is_said),
+		TEST(control_characters_never_get_through),
+		TEST(what_had_its_cpu_and_was_not_observed_is_said),
+		TEST(headings_are_bold_where_asked),
+		TEST(what_is_left_out_of_a_narrow_screen_is_named),
+		TEST(a_lane_is_as_long_as_there_is_room_for),
+		TEST(a_text_of_one_character_is_one),
+		TEST(its_own_stacks_are_below_it),
+		TEST(programs_get_its_own_stacks_too),
+		TEST(where_it_waited_is_below_that),
+		TEST(and_is_a_member_of_its_own_for_programs),
+		TEST(without_samples_there_is_no_word_of_stacks),
+		TEST(without_memory_it_says_so),
+	};
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	free(printed);
+	return failed;
+}

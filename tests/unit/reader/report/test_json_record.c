@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "reader/report/json_record.h"
+
+#include <stdlib.h>
+
+#include "reader/report/json_part.h"
+#include "record/sample.h"
+
+static struct sample sample;
+static struct record_view view;
+
+static void begin(void)
+{
+	sample_begin(&sample, "cpu", 7);
+}
+
+typedef int (*print_fn)(const struct record_view *record, FILE *out);
+
+static char *print(print_fn print_record)
+{
+	size_t size_bytes = 0;
+	char *line = NULL;
+	FILE *out = open_memstream(&line, &size_bytes);
+
+	assert_non_null(out);
+	assert_int_equal(print_record(&view, out), 0);
+	assert_int_equal(fclose(out), 0);
+	assert_int_equal(strlen(line), size_bytes);
+	return line;
+}
+
+/* What is behind that which every sample has. It is what the library says, too, which keeps the
+ * whole of it in memory. */
+static void expect(const char *rest)
+{
+	static const char begin_of_all[] = "{\"wall_ns\":1700000001000000000,\"schema\":1,\"kind\":"
+					   "\"cpu\",\"record_id\":\"id\",\"host_name\":\"web-1\","
+					   "\"pid\":7";
+	char *line, *by_library;
+
+	sample_decode(&sample, &view);
+	line = print(json_record_print);
+	by_library = print(json_part_print_record);
+	assert_string_equal(line, by_library);
+	assert_memory_equal(line, begin_of_all, sizeof(begin_of_all) - 1);
+	if (rest)
+		assert_string_equal(line + sizeof(begin_of_all) - 1, rest);
+	free(line);
+	free(by_library);
+	msgpack_sbuffer_destroy(&sample.buffer);
+}
+
+static void a_record_is_a_line_with_its_fields_in_order(void **state)
+{
+	(void)state;
+	begin();
+	expect("}\n");
+	begin();
+	sample_text(&sample, "endpoint", "GET /a b~");
+	sample_number(&sample, "", 0);
+	sample_text(&sample, "request_id", "");
+	expect(",\"endpoint\":\"GET /a b~\",\"\":0,\"request_id\":\"\"}\n");
+}
+
+static void numbers_are_whole(void **state)
+{
+	(void)state;
+	begin();
+	sample_number(&sample, "a", 9);
+	sample_number(&sample, "b", 10);
+	sample_number(&sample, "c", -1);
+	sample_number(&sample, "d", -1234567890);
+	sample_number(&sample, "e", INT64_MAX);
+	sample_number(&sample, "f", INT64_MIN);
+	expect(",\"a\":9,\"b\":10,\"c\":-1,\"d\":-1234567890,\"e\":9223372036854775807,"
+	       "\"f\":-9223372036854775808}\n");
+}
+
+static void what_is_no_text_or_number_is_said_as_it_is(void **state)
+{
+	(void)state;
+	begin();
+	msgpack_pack_str_with_body(&sample.packer, "yes", 3);
+	msgpack_pack_true(&sample.packer);
+	msgpack_pack_str_with_body(&sample.packer, "no", 2);
+	msgpack_pack_false(&sample.packer);
+	msgpack_pack_str_with_body(&sample.packer, "nothing", 7);
+	msgpack_pack_nil(&sample.packer);
+	msgpack_pack_str_with_body(&sample.packer, "none", 4);
+	msgpack_pack_array(&sample.packer, 0);
+	msgpack_pack_str_with_body(&sample.packer, "two", 3);
+	msgpack_pack_array(&sample.packer, 2);
+	msgpack_pack_str_with_body(&sample.packer, "a", 1);
+	msgpack_pack_str_with_body(&sample.packer, "\"\n", 2);
+	sample.field_count = (uint16_t)(sample.field_count + 5);
+	expect(",\"yes\":true,\"no\":false,\"nothing\":null,\"none\":[],"
+	       "\"two\":[\"a\",\"\\\"\\\\x0a\"]}\n");
+}
+
+static void texts_cannot_end_their_quotes_or_reach_a_terminal(void **state)
+{
+	static const struct {
+		const char *text, *expected;
+	} cases[] = {
+		{ "\"", "\\\"" },
+		{ "a\\", "a\\\\" },
+		{ "\x1b[31m", "\\\\x1b[31m" },
+		{ "\x1f", "\\\\x1f" },
+		{ "\x7f", "\\\\x7f" },
+		{ "\xff", "\\\\xff" },
+		{ "a\xc2\x85", "a\\\\xc2\\\\x85" },
+		{ "\xe2\x80\x8b", "\\\\xe2\\\\x80\\\\x8b" }, /* it has no width */
+		{ "caf\xc3\xa9 \"\xf0\x9f\x98\x80\"", "caf\xc3\xa9 \\\"\xf0\x9f\x98\x80\\\"" },
+	};
+	char expected[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		begin();
+		sample_text(&sample, "endpoint", cases[i].text);
+		(void)snprintf(expected, sizeof(expected), ",\"endpoint\":\"%s\"}\n",
+			       cases[i].expected);
+		expect(expected);
+		begin();
+		sample_text(&sample, cases[i].text, "x");
+		(void)snprintf(expected, sizeof(expected), ",\"%s\":\"x\"}\n", cases[i].expected);
+		expect(expected);
+	}
+}
+
+static void a_member_is_there_once_with_its_last_value(void **state)
+{
+	(void)state;
+	begin();
+	sample_text(&sample, "a", "first");
+	sample_text(&sample, "b", "x");
+	sample_text(&sample, "a", "last");
+	expect(",\"a\":\"last\",\"b\":\"x\"}\n");
+	begin();
+	/* Only once they are escaped. */
+	sample_text(&sample, "\xff", "first");
+	sample_text(&sample, "\\xff", "last");
+	expect(",\"\\\\xff\":\"last\"}\n");
+	begin();
+	sample_number(&sample, "pid", 7);
+	expect("}\n");
+}
+
+static void a_field_of_that_name_takes_the_place_of_its_time(void **state)
+{
+	char *line;
+
+	(void)state;
+	begin();
+	sample_number(&sample, "wall_ns", 5);
+	sample_decode(&sample, &view);
+	line = print(json_record_print);
+	assert_memory_equal(line, "{\"wall_ns\":5,\"schema\"", 21);
+	free(line);
+	msgpack_sbuffer_destroy(&sample.buffer);
+}
+
+/* Longer than what is collected, and of just that size. */
+static void lines_may_be_long(void **state)
+{
+	static char text[RECORD_VIEW_TEXT_BYTES_MAX + 1];
+	char name[16];
+
+	(void)state;
+	for (size_t size_bytes = 3900; size_bytes < 4096; size_bytes++) {
+		memset(text, 'x', size_bytes);
+		text[size_bytes] = '\0';
+		begin();
+		sample_text(&sample, "long", text);
+		expect(NULL);
+	}
+	begin();
+	for (int i = 0; i < 20; i++) {
+		memset(text, i % 2 ? 'x' : '\x01', RECORD_VIEW_TEXT_BYTES_MAX);
+		(void)snprintf(name, sizeof(name), "long-%d", i);
+		sample_text(&sample, name, text);
+	}
+	expect(NULL);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_record_is_a_line_with_its_fields_in_order),
+		cmocka_unit_test(numbers_are_whole),
+		cmocka_unit_test(what_is_no_text_or_number_is_said_as_it_is),
+		cmocka_unit_test(texts_cannot_end_their_quotes_or_reach_a_terminal),
+		cmocka_unit_test(a_member_is_there_once_with_its_last_value),
+		cmocka_unit_test(a_field_of_that_name_takes_the_place_of_its_time),
+		cmocka_unit_test(lines_may_be_long),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <locale.h>
+#include <stdlib.h>
+
+#include "reader/aggregate/sample_totals.h"
+#include "reader/report/format.h"
+
+static struct totals totals;
+
+static int setup(void **state)
+{
+	(void)state;
+	return setlocale(LC_CTYPE, "C.UTF-8") ? 0 : -1;
+}
+
+static void begin(const char *by)
+{
+	totals_deinit(&totals);
+	assert_int_equal(totals_init(&totals, &by, 1), 0);
+}
+
+static void add_cpu(int64_t tid, const char *thread_name, const char *request_id, int64_t user_ns,
+		    int64_t migrations, const char *flag)
+{
+	struct sample sample;
+
+	sample_begin_cpu(&sample, 42, tid, request_id, user_ns, 0);
+	sample_number(&sample, "window_ns", 1000);
+	sample_text(&sample, "thread_name", thread_name);
+	sample_number(&sample, "migrations", migrations);
+	if (flag)
+		sample_flag(&sample, flag);
+	assert_int_equal(sample_add(&sample, &totals), 0);
+}
+
+static void add_meta(const char *mode, int64_t cpu_count, const char *reason)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "meta", 7);
+	sample_text(&sample, "mode", mode);
+	sample_number(&sample, "interval_ns", 1000000000);
+	if (cpu_count > 0)
+		sample_number(&sample, "cpu_count", cpu_count);
+	if (reason)
+		sample_text(&sample, "reason", reason);
+	assert_int_equal(sample_add(&sample, &totals), 0);
+}
+
+static void add_process(const char *comm)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "process", 42);
+	sample_text(&sample, "comm", comm);
+	assert_int_equal(sample_add(&sample, &totals), 0);
+}
+
+/* What the table says at a width; the caller frees it. */
+static char *print(size_t width, enum row_field sort)
+{
+	const struct format_options options = {
+		.sort = sort,
+		.width = width,
+		.has_books = true,
+	};
+	size_t size_bytes = 0;
+	char *text = NULL;
+	FILE *out = open_memstream(&text, &size_bytes);
+
+	assert_non_null(out);
+	totals_finish(&totals);
+	assert_int_equal(format_table(&totals, &options, out), 0);
+	assert_int_equal(fclose(out), 0);
+	return text;
+}
+
+static void expect_printed(size_t width, const char *part)
+{
+	char *text = print(width, ROW_FIELD_CPU);
+
+	if (!strstr(text, part))
+		fail_msg("\"%s\" is not in:\n%s", part, text);
+	free(text);
+}
+
+static void by_pid_and_comm_all_time_counts_attributed_or_not(void **state)
+{
+	static const char *const bys[] = { "pid", "comm" };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		begin(bys[i]);
+		add_process("puma");
+		add_cpu(7, "a", "req", 400, 1, NULL);
+		add_cpu(7, "a", "", 30, 1, NULL);
+		add_cpu(8, "b", "", 2, 1, "unknown");
+		add_cpu(0, "", "", 1, 1, "overflow");
+		assert_int_equal(totals.groupings[0].group_count, 1);
+		assert_int_equal(totals.groupings[0].groups->costs.sums[COST_CPU], 433);
+		assert_int_equal(totals.groupings[0].groups->costs.sums[COST_MIGRATIONS], 4);
+		assert_int_equal(totals.groupings[0].without_value.record_count, 0);
+	}
+}
+
+static void by_tid_threads_carry_their_latest_name(void **state)
+{
+	(void)state;
+	begin("tid");
+	add_cpu(7, "ruby", "req", 400, 1, NULL);
+	add_process("puma");
+	add_cpu(7, "worker 1", "", 100, 2, NULL);
+	add_cpu(0, "", "", 10, 0, "overflow");
+	expect_printed(200, "42/7      worker 1  puma  500 ns");
+	expect_printed(200, "(no tid)                   10 ns");
+	expect_printed(200, "total                     510 ns");
+}
+
+static void use_is_of_one_cpu_and_of_the_machine(void **state)
+{
+	double percent;
+
+	(void)state;
+	begin("pid");
+	add_meta("exact", 4, NULL);
+	add_cpu(7, "a", "req", 500, 1, NULL);
+	add_cpu(8, "b", "", 1000, 1, NULL);
+	assert_true(totals_cpu_percent(&totals, &totals.all, &percent));
+	assert_true(percent > 149.9 && percent < 150.1);
+	assert_true(totals_machine_percent(&totals, &totals.all, &percent));
+	assert_true(percent > 37.4 && percent < 37.6);
+	expect_printed(100, "150.00      37.50");
+}
+
+static void machines_of_different_or_unknown_size_give_no_share_of_the_machine(void **state)
+{
+	double percent;
+
+	(void)state;
+	begin("pid");
+	add_cpu(7, "a", "req", 500, 1, NULL);
+	assert_false(totals_machine_percent(&totals, &totals.all, &percent));
+	add_meta("exact", 4, NULL);
+	assert_true(totals_machine_percent(&totals, &totals.all, &percent));
+	add_meta("exact", 8, NULL);
+	assert_false(totals_machine_percent(&totals, &totals.all, &percent));
+	expect_printed(100, " 50.00          - ");
+}
+
+static void rows_sort_by_migrations_and_by_name(void **state)
+{
+	char *text;
+
+	(void)state;
+	begin("tid");
+	add_cpu(7, "b", "req", 500, 1, NULL);
+	add_cpu(8, "a", "req", 400, 9, NULL);
+	text = print(100, ROW_FIELD_CPU);
+	assert_true(strstr(text, "42/7") < strstr(text, "42/8"));
+	free(text);
+	text = print(100, ROW_FIELD_MIGRATIONS);
+	assert_true(strstr(text, "42/8") < strstr(text, "42/7"));
+	free(text);
+	text = print(100, ROW_FIELD_THREAD_NAME);
+	assert_true(strstr(text, "42/8") < strstr(text, "42/7"));
+	free(text);
+}
+
+static void each_change_of_mode_is_shown_with_its_time_and_reason(void **state)
+{
+	(void)state;
+	begin("request_id");
+	add_cpu(7, "a", "req", 500, 1, NULL);
+	add_meta("exact", 4, NULL);
+	add_meta("exact", 4, NULL);
+	expect_printed(100, "mode       exact, windows");
+	add_meta("lean", 4, "over the budget of 1 %");
+	expect_printed(58, "mode       exact, windows of 1.000 s\n"
+			   "           then lean after 1.000 us: over the budget of 1\n"
+			   "           %\n");
+	/* In the lean mode a bound of 0 is worth a line. */
+	sample_add_balance(&totals, 500, 500, 0, 0);
+	expect_printed(100, "ambiguous, at most           0 ns     0.00 %");
+	for (int i = 0; i < RECORDING_MODES_MAX; i++)
+		add_meta(i % 2 ? "lean" : "exact", 4, NULL);
+	expect_printed(100, "           … 2 more changes\n");
+}
+
+static void add_process_event(const char *event, const char *server, int64_t start_ns,
+			      int64_t end_ns)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "process", 42);
+	sample_text(&sample, "event", event);
+	sample_text(&sample, "comm", "ruby");
+	if (server)
+		sample_text(&sample, "server", server);
+	if (start_ns > 0)
+		sample_number(&sample, "start_ns", start_ns);
+	if (end_ns > 0)
+		sample_number(&sample, "end_ns", end_ns);
+	assert_int_equal(sample_add(&sample, &totals), 0);
+}
+
+static void a_process_has_a_start_an_end_and_maybe_a_successor_of_its_pid(void **state)
+{
+	struct recording_process_info info;
+	const void *cursor = NULL;
+
+	(void)state;
+	begin("pid");
+	add_process_event("found", "puma", 1000, 0);
+	add_process_event("exit", NULL, 0, 2000);
+	expect_printed(100, "processes  42 ruby (puma, ended)\n");
+	assert_true(recording_next_process(&totals.recording, &cursor, &info));
+	assert_int_equal(info.start_ns, 1000);
+	assert_int_equal(info.end_ns, 2000);
+	add_process_event("fork", NULL, 3000, 0);
+	expect_printed(100, "processes  42 ruby\n");
+}
+
+static void requests_that_may_be_leftovers_are_counted_once(void **state)
+{
+	(void)state;
+	begin("endpoint");
+	add_cpu(7, "a", "req-1", 500, 1, "inherited");
+	add_cpu(8, "b", "req-1", 20, 1, "inherited");
+	expect_printed(200, "\n1 request was already in force on a thread when it was first seen: "
+			    "flagged inherited, 520 ns of CPU\n");
+	add_cpu(7, "a", "req-2", 3, 1, "inherited");
+	add_cpu(7, "a", "req-3", 1000, 1, NULL);
+	expect_printed(200,
+		       "\n2 requests were already in force on a thread when it was first seen: "
+		       "flagged inherited, 523 ns of CPU\n");
+}
+
+static void the_worst_window_is_the_one_with_the_largest_residual(void **state)
+{
+	(void)state;
+	begin("request_id");
+	sample_add_balance(&totals, 1000000, 999000, 0, 0);
+	sample_add_balance(&totals, 4000000, 4002000, 0, 0);
+	sample_add_balance(&totals, 10, 5, 0, 0);
+	expect_printed(100, "  largest of a window     -2,000 ns  = -500.00 ppm of its exec time");
+}
+
+static void what_was_stolen_is_named_only_when_there_is_some(void **state)
+{
+	struct sample sample;
+	char *text;
+
+	(void)state;
+	begin("request_id");
+	add_cpu(7, "a", "req", 500, 1, NULL);
+	text = print(100, ROW_FIELD_CPU);
+	assert_null(strstr(text, "stolen"));
+	free(text);
+	begin("request_id");
+	sample_begin_cpu(&sample, 42, 7, "req", 5, 0);
+	sample_number(&sample, "stolen_ns", 1234);
+	assert_int_equal(sample_add(&sample, &totals), 0);
+	expect_printed(100, "  stolen 1.234 us: taken from the CPUs");
+}
+
+#define TEST(name) cmocka_unit_test(name)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(by_pid_and_comm_all_time_counts_attributed_or_not),
+		TEST(by_tid_threads_carry_their_latest_name),
+		TEST(use_is_of_one_cpu_and_of_the_machine),
+		TEST(machines_of_different_or_unknown_size_give_no_share_of_the_machine),
+		TEST(rows_sort_by_migrations_and_by_name),
+		TEST(each_change_of_mode_is_shown_with_its_time_and_reason),
+		TEST(a_process_has_a_start_an_end_and_maybe_a_successor_of_its_pid),
+		TEST(requests_that_may_be_leftovers_are_counted_once),
+		TEST(the_worst_window_is_the_one_with_the_largest_residual),
+		TEST(what_was_stolen_is_named_only_when_there_is_some),
+	};
+	int failed = cmocka_run_group_tests(tests, setup, NULL);
+
+	totals_deinit(&totals);
+	return failed;
+}

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Which calls are whose, and how they are printed: reader/aggregate/syscalls.h,
+ * reader/report/format_syscalls.h. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <jansson.h>
+
+#include "failing_memory.h"
+#include "reader/report/format_syscalls.h"
+#include "record/sample.h"
+
+static struct syscalls syscalls;
+static size_t successes = SIZE_MAX; /* that memory is given while a record is added */
+
+static void begin_with(const char *by, const char *where)
+{
+	struct filter filter = { 0 };
+
+	if (where)
+		assert_int_equal(filter_add(&filter, where), 0);
+	syscalls_init(&syscalls, &filter, by);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	begin_with(NULL, NULL);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	syscalls_deinit(&syscalls);
+	return 0;
+}
+
+static int add(struct sample *sample)
+{
+	static struct record_view view;
+	int r;
+
+	sample_decode(sample, &view);
+	memory_fails_after(successes);
+	r = syscalls_add(&syscalls, &view);
+	memory_never_fails();
+	msgpack_sbuffer_destroy(&sample->buffer);
+	return r;
+}
+
+static void begin_record(struct sample *sample, const char *kind, const char *request_id,
+			 const char *endpoint)
+{
+	sample_begin(sample, kind, 7);
+	sample_number(sample, "tid", 8);
+	if (request_id)
+		sample_text(sample, "request_id", request_id);
+	if (endpoint)
+		sample_text(sample, "endpoint", endpoint);
+}
+
+static void add_cpu(const char *request_id, const char *endpoint, int64_t calls)
+{
+	struct sample sample;
+
+	begin_record(&sample, "cpu", request_id, endpoint);
+	sample_number(&sample, "cpu_ns", 1000);
+	sample_number(&sample, "syscalls", calls);
+	assert_int_equal(add(&sample), 0);
+}
+
+static int try_call(const char *request_id, const char *endpoint, const char *name, const char *abi,
+		    int64_t calls)
+{
+	struct sample sample;
+
+	begin_record(&sample, "syscall", request_id, endpoint);
+	sample_text(&sample, "syscall", name);
+	if (abi)
+		sample_text(&sample, "syscall_abi", abi);
+	sample_number(&sample, "syscalls", calls);
+	sample_number(&sample, "inside_ns", 10 * calls);
+	return add(&sample);
+}
+
+static void add_call(const char *request_id, const char *endpoint, const char *name, int64_t calls)
+{
+	assert_int_equal(try_call(request_id, endpoint, name, NULL, calls), 0);
+}
+
+static void add_meta(const char *key)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "meta", 7);
+	msgpack_pack_str_with_body(&sample.packer, "keys", 4);
+	msgpack_pack_array(&sample.packer, 2);
+	msgpack_pack_str_with_body(&sample.packer, "request_id", 10);
+	msgpack_pack_str_with_body(&sample.packer, key, strlen(key));
+	sample.field_count++;
+	assert_int_equal(add(&sample), 0);
+}
+
+static void add_balance(int64_t lost)
+{
+	struct sample sample;
+
+	sample_begin(&sample, "balance", 7);
+	sample_number(&sample, "window_ns", 1000);
+	sample_number(&sample, "exec_ns", 0);
+	sample_number(&sample, "attributed_ns", 0);
+	sample_number(&sample, "unattributed_ns", 0);
+	sample_number(&sample, "overflow_ns", 0);
+	sample_number(&sample, "residual_ns", 0);
+	sample_number(&sample, "syscalls_lost", lost);
+	assert_int_equal(add(&sample), 0);
+}
+
+/* Two requests of an endpoint, one of another, and none. */
+static void add_some(void)
+{
+	add_meta("endpoint");
+	add_cpu("a", "GET /a", 5);
+	add_call("a", "GET /a", "read", 2);
+	add_call("a", "GET /a", "stat", 3);
+	add_cpu("b", "GET /a", 10);
+	add_call("b", "GET /a", "stat", 10);
+	add_cpu("c", "GET /c", 1);
+	add_call("c", "GET /c", "read", 1);
+	add_cpu("", "", 4);
+	add_call("", "", "futex", 4);
+}
+
+typedef int (*format_fn)(const struct syscalls *syscalls,
+			 const struct format_syscalls_options *options, FILE *out);
+
+static char *print(format_fn format, size_t width, size_t top_count)
+{
+	const struct format_syscalls_options options = { .width = width, .top_count = top_count };
+	char *text = NULL;
+	size_t size_bytes;
+	FILE *out = open_memstream(&text, &size_bytes);
+
+	assert_non_null(out);
+	assert_int_equal(syscalls_finish(&syscalls), 0);
+	assert_int_equal(format(&syscalls, &options, out), 0);
+	assert_int_equal(fclose(out), 0);
+	return text;
+}
+
+static void expect(format_fn format, size_t top_count, const char *wanted)
+{
+	char *text = print(format, 100, top_count);
+
+	assert_string_equal(text, wanted);
+	free(text);
+}
+
+static void endpoints_and_their_calls_come_by_how_many_there_are(void **state)
+{
+	(void)state;
+	add_some();
+	expect(format_syscalls_csv, 0,
+	       "row,endpoint,requests,syscall,syscalls,inside_ns\r\n"
+	       "group,GET /a,2,stat,13,130\r\n"
+	       "group,GET /a,2,read,2,20\r\n"
+	       "group,GET /c,1,read,1,10\r\n"
+	       "unattributed,,,futex,4,40\r\n");
+}
+
+static void of_a_table_the_rest_is_summed_up(void **state)
+{
+	(void)state;
+	add_some();
+	expect(format_syscalls, 1,
+	       "endpoint      requests  calls  a request     share  inside  inside a request   each\n"
+	       "GET /a               2     15        7.5   75.00 %  150 ns             75 ns  10 ns\n"
+	       "  stat                     13        6.5   65.00 %  130 ns             65 ns  10 ns\n"
+	       "  … 1 more                  2        1.0   10.00 %   20 ns             10 ns  10 ns\n"
+	       "unattributed         -      4          -   20.00 %   40 ns                 -  10 ns\n"
+	       "  futex                     4          -   20.00 %   40 ns                 -  10 ns\n"
+	       "… 1 more                    1          -    5.00 %   10 ns                 -  10 ns\n"
+	       "───────────────────────────────────────────────────────────────────────────────────\n"
+	       "total                -     20          -  100.00 %  200 ns                 -  10 ns\n"
+	       "\n"
+	       "These are all 20 calls of the accounts.\n");
+}
+
+static void json_has_each_groups_calls(void **state)
+{
+	char *text;
+	json_t *root, *groups, *group;
+
+	(void)state;
+	add_some();
+	text = print(format_syscalls_json, 80, 0);
+	root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+	assert_non_null(root);
+	assert_string_equal(json_string_value(json_object_get(root, "by")), "endpoint");
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(root, "total"),
+							    "account_syscalls")),
+			 20);
+	groups = json_object_get(root, "groups");
+	assert_int_equal(json_array_size(groups), 3);
+	group = json_array_get(groups, 0);
+	assert_string_equal(json_string_value(json_object_get(group, "endpoint")), "GET /a");
+	assert_int_equal(json_integer_value(json_object_get(group, "requests")), 2);
+	assert_int_equal(json_array_size(json_object_get(group, "calls")), 2);
+	assert_null(json_object_get(json_array_get(groups, 2), "endpoint"));
+	json_decref(root);
+	free(text);
+}
+
+static void ndjson_has_a_line_a_group_and_call(void **state)
+{
+	(void)state;
+	add_some();
+	expect(format_syscalls_ndjson, 1,
+	       "{\"row\":\"group\",\"endpoint\":\"GET /a\",\"requests\":2,\"syscall\":\"stat\","
+	       "\"syscalls\":13,\"inside_ns\":130}\n"
+	       "{\"row\":\"unattributed\",\"syscall\":\"futex\",\"syscalls\":4,\"inside_ns\":40}\n");
+}
+
+/* As its router does: what it called before is that endpoint's. */
+static void an_endpoint_that_comes_late_is_all_of_its_requests(void **state)
+{
+	(void)state;
+	add_meta("endpoint");
+	add_cpu("a", NULL, 3);
+	add_call("a", NULL, "read", 3);
+	add_cpu("a", "GET /a", 0);
+	expect(format_syscalls_csv, 0,
+	       "row,endpoint,requests,syscall,syscalls,inside_ns\r\ngroup,GET /a,1,read,3,30\r\n");
+}
+
+static void a_request_without_one_is_in_a_row_of_its_own(void **state)
+{
+	(void)state;
+	add_meta("endpoint");
+	add_cpu("a", NULL, 3);
+	add_call("a", NULL, "read", 3);
+	add_cpu("b", NULL, 0);
+	expect(format_syscalls_csv, 0,
+	       "row,endpoint,requests,syscall,syscalls,inside_ns\r\nwithout_key,,2,read,3,30\r\n");
+}
+
+static void where_no_endpoint_is_recorded_requests_are_shown(void **state)
+{
+	(void)state;
+	add_meta("tenant");
+	add_cpu("a", NULL, 3);
+	add_call("a", NULL, "read", 3);
+	expect(format_syscalls_csv, 0,
+	       "row,request_id,requests,syscall,syscalls,inside_ns\r\ngroup,a,1,read,3,30\r\n");
+}
+
+static void another_key_groups_them_as_well(void **state)
+{
+	struct sample sample;
+
+	(void)state;
+	syscalls_deinit(&syscalls);
+	begin_with("tenant", NULL);
+	begin_record(&sample, "syscall", "a", "GET /a");
+	sample_text(&sample, "tenant", "x");
+	sample_text(&sample, "syscall", "read");
+	sample_number(&sample, "syscalls", 2);
+	assert_int_equal(add(&sample), 0);
+	expect(format_syscalls_csv, 0,
+	       "row,tenant,requests,syscall,syscalls,inside_ns\r\ngroup,x,1,read,2,0\r\n");
+}
+
+static void requests_are_chosen_as_a_whole(void **state)
+{
+	(void)state;
+	syscalls_deinit(&syscalls);
+	begin_with(NULL, "endpoint=GET /a");
+	add_some();
+	add_cpu("d", NULL, 3);
+	add_call("d", NULL, "mmap", 3);
+	add_cpu("d", "GET /a", 0);
+	expect(format_syscalls_csv, 0,
+	       "row,endpoint,requests,syscall,syscalls,inside_ns\r\n"
+	       "group,GET /a,3,stat,13,130\r\n"
+	       "group,GET /a,3,mmap,3,30\r\n"
+	       "group,GET /a,3,read,2,20\r\n");
+	assert_true(syscalls.has_wanted);
+	assert_int_equal(syscalls.account_calls, 18);
+}
+
+static void those_of_overflow_are_no_requests(void **state)
+{
+	struct sample sample;
+
+	(void)state;
+	begin_record(&sample, "syscall", NULL, NULL);
+	sample_flag(&sample, "overflow");
+	sample_text(&sample, "syscall", "read");
+	sample_number(&sample, "syscalls", 2);
+	sample_number(&sample, "inside_ns", 3);
+	assert_int_equal(add(&sample), 0);
+	begin_record(&sample, "syscall", "", NULL);
+	sample_flag(&sample, "unknown");
+	sample_text(&sample, "syscall", "read");
+	sample_number(&sample, "syscalls", 4);
+	sample_number(&sample, "inside_ns", 5);
+	assert_int_equal(add(&sample), 0);
+	expect(format_syscalls_csv, 0,
+	       "row,endpoint,requests,syscall,syscalls,inside_ns\r\n"
+	       "unattributed,,,read,4,5\r\noverflow,,,read,2,3\r\n");
+}
+
+static void calls_of_another_table_are_others(void **state)
+{
+	(void)state;
+	assert_int_equal(try_call("a", "GET /a", "read", "i386", 1), 0);
+	assert_int_equal(try_call("a", "GET /a", "read", NULL, 2), 0);
+	expect(format_syscalls_csv, 0,
+	       "row,endpoint,requests,syscall,syscalls,inside_ns\r\n"
+	       "group,GET /a,1,read,2,20\r\ngroup,GET /a,1,i386 read,1,10\r\n");
+}
+
+static void what_is_missing_beside_the_accounts_is_said(void **state)
+{
+	char *text;
+
+	(void)state;
+	add_some();
+	add_cpu("e", "GET /e", 7);
+	add_balance(7);
+	text = print(format_syscalls, 200, 0);
+	assert_non_null(strstr(text, "The accounts have 27 calls, these are 20: 7 were lost"));
+	free(text);
+}
+
+static void a_name_that_is_no_text_to_show_is_escaped(void **state)
+{
+	char *text;
+
+	(void)state;
+	add_call("a", "GET /\x1b[31m", "re\tad", 1);
+	text = print(format_syscalls, 100, 0);
+	assert_null(strchr(text, '\x1b'));
+	assert_null(strchr(text, '\t'));
+	free(text);
+}
+
+static void names_that_are_too_many_are_counted(void **state)
+{
+	char name[32];
+
+	(void)state;
+	for (int i = 0; i < SYSCALLS_KINDS_MAX + 3; i++) {
+		(void)snprintf(name, sizeof(name), "call_%d", i);
+		add_call("a", "GET /a", name, 1);
+	}
+	assert_int_equal(syscalls.left_out, 3);
+	assert_int_equal(syscalls_finish(&syscalls), 0);
+	assert_int_equal(syscalls.calls, SYSCALLS_KINDS_MAX);
+}
+
+static void sums_do_not_wrap(void **state)
+{
+	(void)state;
+	add_call("a", "GET /a", "read", INT64_MAX / 10);
+	for (int i = 0; i < 11; i++)
+		add_call("a", "GET /a", "read", INT64_MAX / 10);
+	assert_int_equal(syscalls_finish(&syscalls), 0);
+	assert_true(syscalls.calls == INT64_MAX);
+}
+
+/* Each failing once: it is said, and nothing is lost of what was there. */
+static void without_memory_it_is_said(void **state)
+{
+	const struct format_syscalls_options options = { .width = 80 };
+	int added = -ENOMEM, finished = -ENOMEM;
+
+	(void)state;
+	for (size_t given = 0; added < 0 || finished < 0; given++) {
+		syscalls_deinit(&syscalls);
+		begin_with(NULL, NULL);
+		successes = SIZE_MAX;
+		add_cpu("a", "GET /a", 5);
+		successes = given;
+		added = try_call("b", "GET /b", "read", NULL, 1);
+		memory_fails_after(given);
+		finished = added == 0 ? syscalls_finish(&syscalls) : -ENOMEM;
+		memory_never_fails();
+		assert_true(added == 0 || added == -ENOMEM);
+		assert_true(finished == 0 || finished == -ENOMEM);
+	}
+	successes = SIZE_MAX;
+	memory_fails_after(0);
+	assert_int_equal(format_syscalls(&syscalls, &options, stdout), -ENOMEM);
+	memory_never_fails();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+		TEST(endpoints_and_their_calls_come_by_how_many_there_are),
+		TEST(of_a_table_the_rest_is_summed_up),
+		TEST(json_has_each_groups_calls),
+		TEST(ndjson_has_a_line_a_group_and_call),
+		TEST(an_endpoint_that_comes_late_is_all_of_its_requests),
+		TEST(a_request_without_one_is_in_a_row_of_its_own),
+		TEST(where_no_endpoint_is_recorded_requests_are_shown),
+		TEST(another_key_groups_them_as_well),
+		TEST(requests_are_chosen_as_a_whole),
+		TEST(those_of_overflow_are_no_requests),
+		TEST(calls_of_another_table_are_others),
+		TEST(what_is_missing_beside_the_accounts_is_said),
+		TEST(a_name_that_is_no_text_to_show_is_escaped),
+		TEST(names_that_are_too_many_are_counted),
+		TEST(sums_do_not_wrap),
+		TEST(without_memory_it_is_said),
+#undef TEST
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

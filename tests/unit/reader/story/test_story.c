@@ -1,0 +1,713 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+
+#include "failing_memory.h"
+#include "reader/story/sample_story.h"
+
+struct fixture {
+	struct totals totals;
+	struct story story;
+};
+
+static const char *const by = "endpoint";
+
+static const struct sample_place own = {
+	.pid = 7, .tid = 11, .thread_name = "puma 1", .request_id = "r-1", .endpoint = "GET /a"
+};
+static const struct sample_place other = {
+	.pid = 7, .tid = 12, .thread_name = "puma 2", .request_id = "r-2", .endpoint = "GET /b"
+};
+
+static int setup(void **state)
+{
+	static struct fixture fixture;
+
+	*state = &fixture;
+	if (totals_init(&fixture.totals, &by, 1) < 0)
+		return -1;
+	story_init(&fixture.story, &fixture.totals, "r-1");
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	story_deinit(&fixture->story);
+	totals_deinit(&fixture->totals);
+	return 0;
+}
+
+static struct story *finish(struct fixture *fixture)
+{
+	assert_int_equal(totals_finish(&fixture->totals), 0);
+	assert_int_equal(story_finish(&fixture->story), 0);
+	return &fixture->story;
+}
+
+static void it_is_the_sum_of_its_records_over_threads(void **state)
+{
+	struct fixture *fixture = *state;
+	struct story *story = &fixture->story;
+	struct sample_place second = own;
+
+	second.tid = 13;
+	second.thread_name = NULL;
+	assert_false(story_is_there(story));
+	sample_add_window(story, &own, 200, 700, 100);
+	sample_add_window(story, &second, 100, 900, 20);
+	sample_add_window(story, &other, 0, 1000, 5000);
+	finish(fixture);
+	assert_true(story_is_there(story));
+	assert_false(story_has_slices(story));
+	assert_int_equal(story->costs.sums[COST_CPU], 120);
+	assert_int_equal(story->costs.sums[COST_RUN_QUEUE], 6);
+	assert_int_equal(story->costs.record_count, 2);
+	assert_int_equal(story->first_ns, SAMPLE_NS + 100);
+	assert_int_equal(story->last_ns, SAMPLE_NS + 900);
+	assert_int_equal(story->window_count, 2);
+	/* By when they began. */
+	assert_int_equal(story->windows[0].thread->key.tid, 13);
+	assert_int_equal(story->windows[0].window_ns, 1000000000);
+	assert_int_equal(story->windows[0].wall_ns, 1700000001000000000);
+	assert_int_equal(story->windows[1].thread->key.tid, 11);
+	assert_int_equal(story->windows[1].costs.sums[COST_CPU], 100);
+	assert_int_equal(story->windows[1].thread->costs.sums[COST_CPU], 100);
+	assert_string_equal(story->windows[1].thread->name, "puma 1");
+	assert_string_equal(story->windows[0].thread->name, "");
+	assert_string_equal(story_value(story, "endpoint"), "GET /a");
+	assert_null(story_value(story, "request_id"));
+	assert_null(story_value(story, "tenant"));
+	assert_false(story->is_inherited);
+	assert_false(story->keys[0].has_several);
+	assert_int_equal(story->totals->observed.sums[COST_CPU], 5120);
+}
+
+static void a_window_that_does_not_say_when_is_as_long_as_it_was(void **state)
+{
+	static const int64_t tids[] = { 11, 13, 12 };
+	struct fixture *fixture = *state;
+	struct story *story = &fixture->story;
+	struct sample_place place = own;
+	struct sample sample;
+
+	place.tid = 12;
+	sample_add_window(story, &place, 1, 700, 100);
+	place.tid = 13;
+	sample_begin_at(&sample, "cpu", &place);
+	sample_number(&sample, "window_ns", 1000000000);
+	sample_number(&sample, "cpu_ns", 5);
+	assert_int_equal(sample_give(&sample, story), 0);
+	sample_add_window(story, &own, -1, 700, 100);
+	finish(fixture);
+	assert_int_equal(story->window_count, 3);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(story->windows[i].thread->key.tid, tids[i]);
+}
+
+static void what_is_not_told_apart_or_not_known_is_nobodys(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample sample;
+
+	sample_begin_window(&sample, &own, 0, 1, 1);
+	sample_flag(&sample, "overflow");
+	assert_int_equal(sample_give(&sample, &fixture->story), 0);
+	sample_begin_window(&sample, &own, 0, 1, 1);
+	sample_flag(&sample, "unknown");
+	assert_int_equal(sample_give(&sample, &fixture->story), 0);
+	finish(fixture);
+	assert_false(story_is_there(&fixture->story));
+	assert_int_equal(fixture->story.costs.record_count, 0);
+}
+
+static void what_may_be_a_leftover_is_known(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample sample;
+
+	sample_begin_window(&sample, &own, 0, 1, 1);
+	sample_flag(&sample, "inherited");
+	assert_int_equal(sample_give(&sample, &fixture->story), 0);
+	sample_add_window(&fixture->story, &own, 1, 2, 1);
+	assert_true(finish(fixture)->is_inherited);
+}
+
+static void an_id_may_be_one_byte(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample_place place = own;
+
+	place.request_id = fixture->story.request_id = "7";
+	sample_add_window(&fixture->story, &place, 0, 10, 5);
+	assert_int_equal(finish(fixture)->costs.sums[COST_CPU], 5);
+}
+
+static void what_the_totals_do_not_take_is_not_told(void **state)
+{
+	struct fixture *fixture = *state;
+
+	sample_add_window(&fixture->story, &own, 0, 10, 5);
+	fixture->totals.filter.since =
+		(struct filter_time){ .is_set = true, .ns = (uint64_t)SAMPLE_NS + 5000000000 };
+	sample_add_window(&fixture->story, &own, 0, 10, 5);
+	assert_int_equal(finish(fixture)->costs.sums[COST_CPU], 5);
+}
+
+static void a_value_that_changes_is_the_last_one(void **state)
+{
+	struct fixture *fixture = *state;
+	struct story *story = &fixture->story;
+	struct sample_place later = own;
+
+	/* As short as one can be. */
+	later.endpoint = "a";
+	sample_add_window(story, &later, 0, 1, 1);
+	later.endpoint = "";
+	sample_add_window(story, &later, 1, 2, 1);
+	assert_string_equal(story_value(story, "endpoint"), "a");
+	assert_false(story->keys[0].has_several);
+	later.endpoint = "GET /c";
+	sample_add_window(story, &later, 2, 3, 1);
+	assert_string_equal(story_value(finish(fixture), "endpoint"), "GET /c");
+	assert_true(story->keys[0].has_several);
+	assert_int_equal(story->key_count, 1);
+}
+
+static void no_more_keys_are_kept_than_there_is_room_for(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample sample;
+	char names[STORY_KEYS_MAX][16];
+
+	sample_begin_window(&sample, &own, 0, 1, 1);
+	for (int i = 0; i < STORY_KEYS_MAX; i++) {
+		(void)snprintf(names[i], sizeof(names[i]), "key%d", i);
+		sample_text(&sample, names[i], "x");
+	}
+	assert_int_equal(sample_give(&sample, &fixture->story), 0);
+	assert_int_equal(finish(fixture)->key_count, STORY_KEYS_MAX);
+	assert_string_equal(story_value(&fixture->story, names[STORY_KEYS_MAX - 2]), "x");
+	assert_null(story_value(&fixture->story, names[STORY_KEYS_MAX - 1]));
+}
+
+static void slices_are_told_in_the_order_of_time(void **state)
+{
+	struct fixture *fixture = *state;
+	struct story *story = &fixture->story;
+
+	sample_add_slice(story, &own, "running", 50, 80, 1, 12);
+	sample_add_slice(story, &own, "run_queue", 30, 50, 0, 0);
+	sample_add_slice(story, &own, "blocked", 10, 25, 0, 0);
+	sample_add_slice(story, &own, "uninterruptible", 25, 30, 0, 0);
+	sample_add_slice(story, &own, "running", 0, 10, 3, 0);
+	sample_add_window(story, &own, 0, 80, 40);
+	finish(fixture);
+	assert_true(story_has_slices(story));
+	assert_int_equal(story->slice_count, 5);
+	assert_int_equal(story->slices[0].cpu_number, 3);
+	assert_int_equal(story->slices[0].cpu_ns, 10);
+	assert_int_equal(story->slices[0].start_ns, SAMPLE_NS);
+	assert_int_equal(story->slices[0].end_ns, SAMPLE_NS + 10);
+	assert_int_equal(story->slices[0].woken_by_tid, 0);
+	assert_int_equal(story->slices[1].state, STORY_STATE_BLOCKED);
+	assert_int_equal(story->slices[1].cpu_number, -1);
+	assert_int_equal(story->slices[2].state, STORY_STATE_UNINTERRUPTIBLE);
+	assert_int_equal(story->slices[3].state, STORY_STATE_RUN_QUEUE);
+	assert_int_equal(story->slices[4].woken_by_pid, 7);
+	assert_int_equal(story->slices[4].woken_by_tid, 12);
+	assert_int_equal(story->slices[0].thread->slice_count, 5);
+	assert_int_equal(story->slices[0].thread->state_ns[STORY_STATE_RUNNING], 40);
+	assert_int_equal(story->slices[0].thread->state_ns[STORY_STATE_BLOCKED], 15);
+	assert_int_equal(story->slices_left_out, 0);
+	assert_int_equal(story->first_ns, SAMPLE_NS);
+	assert_int_equal(story->last_ns, SAMPLE_NS + 80);
+}
+
+static void a_slice_without_sense_is_left_out_and_counted(void **state)
+{
+	struct fixture *fixture = *state;
+	struct story *story = &fixture->story;
+	struct sample sample;
+
+	sample_add_window(story, &own, 0, 80, 40);
+	sample_add_slice(story, &own, "dreaming", 0, 1, 0, 0);
+	sample_add_slice(story, &own, "blocked", 2, 1, 0, 0);
+	sample_begin_at(&sample, "slice", &own);
+	sample_text(&sample, "state", "blocked");
+	sample_number(&sample, "start_ns", 1);
+	assert_int_equal(sample_give(&sample, story), 0);
+	sample_begin_at(&sample, "slice", &own);
+	sample_number(&sample, "start_ns", 1);
+	sample_number(&sample, "end_ns", 1);
+	assert_int_equal(sample_give(&sample, story), 0);
+	sample_add_slice(story, &own, "blocked", 1, 1, 0, 0);
+	assert_int_equal(finish(fixture)->slices_left_out, 4);
+	assert_int_equal(story->slice_count, 1);
+}
+
+static void a_record_of_no_thread_is_in_the_sums_alone(void **state)
+{
+	struct fixture *fixture = *state;
+	struct story *story = &fixture->story;
+	struct sample sample;
+
+	sample_begin(&sample, "cpu", 7);
+	sample_text(&sample, "request_id", "r-1");
+	sample_number(&sample, "cpu_ns", 5);
+	assert_int_equal(sample_give(&sample, story), 0);
+	assert_int_equal(finish(fixture)->windows_left_out, 1);
+	assert_int_equal(story->window_count, 0);
+	assert_int_equal(story->costs.sums[COST_CPU], 5);
+	assert_int_equal(story->last_ns, 0);
+}
+
+static void what_ran_elsewhere_without_a_thread_or_a_time_is_not_beside_it(void **state)
+{
+	struct fixture *fixture = *state;
+	struct story *story = &fixture->story;
+	struct sample sample;
+
+	sample_add_window(story, &own, 0, 100, 40);
+	sample_begin(&sample, "cpu", 7);
+	sample_text(&sample, "request_id", "r-2");
+	sample_number(&sample, "cpu_ns", 5);
+	sample_number(&sample, "first_ns", SAMPLE_NS);
+	sample_number(&sample, "last_ns", SAMPLE_NS + 100);
+	assert_int_equal(sample_give(&sample, story), 0);
+	sample_begin_at(&sample, "cpu", &other);
+	sample_number(&sample, "cpu_ns", 5);
+	assert_int_equal(sample_give(&sample, story), 0);
+	sample_begin_at(&sample, "cpu", &other);
+	sample_number(&sample, "first_ns", SAMPLE_NS);
+	sample_number(&sample, "last_ns", SAMPLE_NS + 100);
+	assert_int_equal(sample_give(&sample, story), 0);
+	assert_int_equal(finish(fixture)->beside.ranking_count, 0);
+}
+
+static void a_slice_says_what_it_says(void **state)
+{
+	struct fixture *fixture = *state;
+	struct story *story = &fixture->story;
+	struct sample sample;
+
+	/* A CPU beyond all numbers, one of what does not run, one without an end or a beginning. */
+	sample_begin_slice(&sample, &own, "running", 0, 10);
+	sample_number(&sample, "cpu_number", INT64_C(1) << 31);
+	assert_int_equal(sample_give(&sample, story), 0);
+	sample_begin_slice(&sample, &own, "running", 10, 20);
+	sample_number(&sample, "cpu_number", INT32_MAX);
+	assert_int_equal(sample_give(&sample, story), 0);
+	sample_begin_slice(&sample, &own, "blocked", 20, 30);
+	sample_number(&sample, "cpu_number", 3);
+	assert_int_equal(sample_give(&sample, story), 0);
+	sample_begin_at(&sample, "slice", &own);
+	sample_text(&sample, "state", "blocked");
+	sample_number(&sample, "end_ns", SAMPLE_NS + 40);
+	assert_int_equal(sample_give(&sample, story), 0);
+	sample_begin_at(&sample, "slice", &own);
+	sample_text(&sample, "state", "blocked");
+	sample_number(&sample, "start_ns", SAMPLE_NS + 40);
+	assert_int_equal(sample_give(&sample, story), 0);
+	finish(fixture);
+	assert_int_equal(story->slice_count, 3);
+	assert_int_equal(story->slices_left_out, 2);
+	assert_int_equal(story->slices[0].cpu_number, -1);
+	assert_int_equal(story->slices[1].cpu_number, INT32_MAX);
+	assert_int_equal(story->slices[2].cpu_number, -1);
+}
+
+static void slices_that_begin_together_are_in_the_order_of_their_ends(void **state)
+{
+	struct fixture *fixture = *state;
+	struct story *story = &fixture->story;
+
+	sample_add_slice(story, &own, "blocked", 10, 30, 0, 0);
+	sample_add_slice(story, &own, "run_queue", 10, 20, 0, 0);
+	sample_add_slice(story, &own, "running", 10, 10, 0, 0);
+	finish(fixture);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(story->slices[i].end_ns, SAMPLE_NS + 10 * (i + 1));
+}
+
+static void a_time_without_a_thread_is_of_the_request(void **state)
+{
+	struct fixture *fixture = *state;
+	struct story *story = &fixture->story;
+	struct sample sample;
+
+	sample_begin(&sample, "cpu", 7);
+	sample_text(&sample, "request_id", "r-1");
+	sample_number(&sample, "cpu_ns", 5);
+	sample_number(&sample, "first_ns", SAMPLE_NS + 3);
+	sample_number(&sample, "last_ns", SAMPLE_NS + 9);
+	assert_int_equal(sample_give(&sample, story), 0);
+	finish(fixture);
+	assert_int_equal(story->first_ns, SAMPLE_NS + 3);
+	assert_int_equal(story->last_ns, SAMPLE_NS + 9);
+	assert_int_equal(story->window_count, 0);
+}
+
+static void a_wait_for_no_known_cpu_is_for_none(void **state)
+{
+	struct fixture *fixture = *state;
+	struct story *story = &fixture->story;
+
+	/* Nothing comes after it, and then a block; on CPU 0 another one ran. */
+	sample_add_slice(story, &own, "run_queue", 0, 50, 0, 0);
+	sample_add_slice(story, &own, "blocked", 50, 60, 0, 0);
+	sample_add_slice(story, &own, "run_queue", 60, 100, 0, 0);
+	sample_add_slice(story, &other, "running", 0, 100, 0, 0);
+	finish(fixture);
+	assert_int_equal(story->beside.ranking_count, 1);
+	assert_int_equal(story->beside.ranking[0]->ahead_ns, 0);
+}
+
+static void without_memory_it_says_so(void **state)
+{
+	static const char *const kinds[] = { "cpu", "slice", "other cpu", "finish" };
+	struct fixture *fixture = *state;
+	struct story *story = &fixture->story;
+
+	sample_add_window(story, &own, 0, 100, 40);
+	sample_add_slice(story, &own, "running", 0, 100, 0, 0);
+	for (size_t kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++) {
+		int r = -ENOMEM;
+
+		for (size_t given = 0; r < 0; given++) {
+			static struct record_view view;
+			struct sample sample;
+
+			(void)teardown(state);
+			assert_int_equal(setup(state), 0);
+			if (kind == 1)
+				sample_begin_slice(&sample, &own, "running", 0, 100);
+			else
+				sample_begin_window(&sample, kind == 2 ? &other : &own, 0, 100, 40);
+			sample_decode(&sample, &view);
+			assert_true(kind < 3 || story_add(story, &view) == 0);
+			memory_fails_after(given);
+			r = kind == 3 ? story_finish(story) : story_add(story, &view);
+			memory_never_fails();
+			assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
+			msgpack_sbuffer_destroy(&sample.buffer);
+		}
+	}
+}
+
+static void slices_that_were_lost_are_those_of_the_books(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample sample;
+
+	sample_begin(&sample, "balance", 7);
+	sample_number(&sample, "exec_ns", 0);
+	sample_number(&sample, "attributed_ns", 0);
+	sample_number(&sample, "unattributed_ns", 0);
+	sample_number(&sample, "overflow_ns", 0);
+	sample_number(&sample, "residual_ns", 0);
+	sample_number(&sample, "slices_lost", 9);
+	assert_int_equal(sample_give(&sample, &fixture->story), 0);
+	assert_int_equal(story_slices_lost(&fixture->story), 9);
+}
+
+static void a_filter_chooses_the_request_as_a_whole(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample_place early = own;
+
+	assert_int_equal(filter_add(&fixture->totals.filter, "endpoint=GET /a"), 0);
+	early.endpoint = NULL;
+	sample_add_window(&fixture->story, &early, 0, 1, 3);
+	assert_false(story_is_there(&fixture->story));
+	sample_add_window(&fixture->story, &own, 1, 2, 4);
+	sample_add_window(&fixture->story, &early, 2, 3, 5);
+	assert_true(story_is_there(finish(fixture)));
+	assert_int_equal(fixture->story.costs.sums[COST_CPU], 12);
+	assert_int_equal(fixture->totals.all.sums[COST_CPU], 12);
+}
+
+static void a_filter_leaves_out_other_hosts(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample_place elsewhere = own;
+
+	assert_int_equal(filter_add(&fixture->totals.filter, "host_name=web-1"), 0);
+	elsewhere.host = "web-2";
+	sample_add_window(&fixture->story, &elsewhere, 0, 1, 3);
+	assert_false(story_is_there(&fixture->story));
+	assert_true(fixture->story.is_left_out);
+	sample_add_window(&fixture->story, &own, 1, 2, 4);
+	sample_add_window(&fixture->story, &elsewhere, 0, 1, 3);
+	assert_true(story_is_there(finish(fixture)));
+	assert_int_equal(fixture->story.costs.sums[COST_CPU], 4);
+}
+
+static void what_does_not_say_is_not_taken_once_another_said_no(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample_place early = own;
+
+	assert_int_equal(filter_add(&fixture->totals.filter, "endpoint=GET /x"), 0);
+	sample_add_window(&fixture->story, &own, 0, 1, 3);
+	early.endpoint = NULL;
+	sample_add_window(&fixture->story, &early, 1, 2, 4);
+	assert_false(story_is_there(finish(fixture)));
+	assert_int_equal(fixture->story.costs.record_count, 0);
+}
+
+static void its_endpoint_is_known_with_all_its_requests(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample_place same = other;
+	const struct group *group;
+
+	same.endpoint = "GET /a";
+	sample_add_window(&fixture->story, &own, 0, 1, 3);
+	sample_add_window(&fixture->story, &same, 0, 1, 1);
+	group = story_endpoint(finish(fixture));
+	assert_non_null(group);
+	assert_int_equal(group->request_count, 2);
+	assert_int_equal(histogram_count_below(&group->requests->figures[FIGURE_CPU], 3), 1);
+}
+
+static void without_an_endpoint_there_are_none(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample_place bare = own;
+
+	bare.endpoint = NULL;
+	sample_add_window(&fixture->story, &bare, 0, 1, 3);
+	sample_add_window(&fixture->story, &other, 0, 1, 3);
+	assert_null(story_endpoint(finish(fixture)));
+}
+
+static void ids_that_are_like_it_are_hints(void **state)
+{
+	struct fixture *fixture = *state;
+	struct story *story = &fixture->story;
+	struct sample_place place = other;
+	static const char *const ids[] = { "x",		 "order",    "order-11",      "none",
+					   "order-12-a", "order-11", "shop-order-12", "ord" };
+
+	story->request_id = "order-12";
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+		place.request_id = ids[i];
+		sample_add_window(story, &place, 0, 1, 3);
+	}
+	finish(fixture);
+	assert_string_equal(story->hints[0].request_id, "order-12-a");
+	assert_string_equal(story->hints[1].request_id, "order");
+	assert_string_equal(story->hints[2].request_id, "shop-order-12");
+}
+
+static void ids_that_are_not_like_it_are_none(void **state)
+{
+	struct fixture *fixture = *state;
+	struct story *story = &fixture->story;
+	struct sample_place place = other;
+
+	story->request_id = "order-12";
+	place.request_id = "ord";
+	sample_add_window(story, &place, 0, 1, 3);
+	place.request_id = "orange";
+	sample_add_window(story, &place, 0, 1, 3);
+	assert_int_equal(story->hints[0].likeness, 0);
+	place.request_id = "orde ";
+	sample_add_window(story, &place, 0, 1, 3);
+	assert_int_equal(story->hints[0].likeness, 4);
+	finish(fixture);
+}
+
+/* The byte behind it in the record: the mark of a name of eight bytes. */
+static void an_id_is_like_another_no_further_than_it_goes(void **state)
+{
+	struct fixture *fixture = *state;
+	struct story *story = &fixture->story;
+	struct sample_place place = other;
+
+	story->request_id = "order-12\xa8";
+	place.request_id = "order-12";
+	place.endpoint = "GET /";
+	sample_add_window(story, &place, 0, 1, 3);
+	assert_int_equal(story->hints[0].likeness, 1000 + sizeof("order-12") - 1);
+	finish(fixture);
+}
+
+static void what_ran_beside_it_is_by_windows_where_there_are_no_slices(void **state)
+{
+	struct fixture *fixture = *state;
+	struct story *story = &fixture->story;
+	struct sample_place third = other;
+
+	sample_add_window(story, &other, 0, 1000, 70);
+	third.request_id = "";
+	third.tid = 14;
+	sample_add_window(story, &own, 100, 500, 40);
+	sample_add_window(story, &third, 200, 300, 50);
+	third.tid = 15;
+	sample_add_window(story, &third, 500, 600, 50);
+	finish(fixture);
+	assert_int_equal(story->beside.ranking_count, 2);
+	assert_string_equal(story->beside.ranking[0]->request_id, "r-2");
+	assert_string_equal(story->beside.ranking[0]->endpoint, "GET /b");
+	assert_int_equal(story->beside.ranking[0]->cpu_ns, 70);
+	assert_true(story->beside.ranking[0]->is_at_most);
+	assert_int_equal(story->beside.ranking[1]->cpu_ns, 50);
+	assert_int_equal(story->beside.ranking[1]->thread->key.tid, 14);
+	assert_false(story->beside.ranking[1]->is_at_most);
+	assert_string_equal(story->beside.ranking[1]->request_id, "");
+	assert_false(story_beside_is_incomplete(story));
+}
+
+static void what_ran_beside_it_is_by_slices_where_it_has_some(void **state)
+{
+	struct fixture *fixture = *state;
+	struct story *story = &fixture->story;
+
+	sample_add_window(story, &own, 100, 500, 40);
+	sample_add_window(story, &other, 0, 1000, 70);
+	sample_add_slice(story, &other, "running", 90, 130, 0, 0);
+	sample_add_slice(story, &other, "blocked", 130, 200, 0, 0);
+	sample_add_slice(story, &own, "run_queue", 120, 140, 0, 0);
+	sample_add_slice(story, &own, "running", 140, 150, 0, 0);
+	sample_add_slice(story, &other, "running", 480, 600, 1, 0);
+	finish(fixture);
+	assert_int_equal(story->beside.ranking_count, 1);
+	assert_int_equal(story->beside.ranking[0]->cpu_ns, 30 + 20);
+	assert_false(story->beside.ranking[0]->is_at_most);
+	assert_int_equal(story->beside.ranking[0]->ahead_ns, 10);
+}
+
+static void a_wait_is_for_the_cpu_that_the_same_thread_runs_on_next(void **state)
+{
+	struct fixture *fixture = *state;
+	struct story *story = &fixture->story;
+	struct sample_place second = own;
+
+	second.tid = 13;
+	sample_add_window(story, &own, 0, 100, 40);
+	sample_add_slice(story, &own, "run_queue", 10, 20, 0, 0);
+	sample_add_slice(story, &second, "running", 11, 19, 4, 0);
+	sample_add_slice(story, &own, "running", 20, 30, 5, 0);
+	sample_add_slice(story, &second, "run_queue", 50, 60, 0, 0);
+	sample_add_slice(story, &second, "blocked", 60, 70, 0, 0);
+	sample_add_slice(story, &other, "running", 0, 15, 4, 0);
+	sample_add_slice(story, &other, "running", 15, 18, 5, 0);
+	sample_add_slice(story, &other, "running", 50, 60, 5, 0);
+	finish(fixture);
+	assert_int_equal(story->beside.ranking[0]->cpu_ns, 28);
+	assert_int_equal(story->beside.ranking[0]->ahead_ns, 3);
+}
+
+static void a_wait_that_a_window_cuts_is_one(void **state)
+{
+	struct fixture *fixture = *state;
+	struct story *story = &fixture->story;
+
+	sample_add_window(story, &own, 0, 100, 40);
+	sample_add_slice(story, &own, "run_queue", 10, 20, 0, 0);
+	sample_add_slice(story, &own, "run_queue", 20, 30, 0, 0);
+	sample_add_slice(story, &own, "running", 30, 40, 5, 0);
+	sample_add_slice(story, &own, "run_queue", 50, 60, 0, 0);
+	sample_add_slice(story, &own, "blocked", 60, 70, 0, 0);
+	sample_add_slice(story, &other, "running", 12, 29, 5, 0);
+	sample_add_slice(story, &other, "running", 50, 60, 5, 0);
+	finish(fixture);
+	assert_int_equal(story->beside.ranking[0]->ahead_ns, 17);
+}
+
+static void on_another_host_nothing_is_beside_it(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sample_place elsewhere = other;
+
+	elsewhere.host = "web-2";
+	sample_add_window(&fixture->story, &own, 0, 100, 40);
+	sample_add_window(&fixture->story, &elsewhere, 0, 100, 40);
+	assert_int_equal(finish(fixture)->beside.ranking_count, 0);
+}
+
+static void a_process_has_its_last_name(void **state)
+{
+	struct fixture *fixture = *state;
+	char comm[STORY_VALUE_BYTES];
+	struct sample sample;
+
+	sample_add_window(&fixture->story, &own, 0, 1, 3);
+	finish(fixture);
+	story_comm(&fixture->story, fixture->story.windows[0].thread, comm);
+	assert_string_equal(comm, "");
+	sample_begin(&sample, "process", 8);
+	sample_text(&sample, "comm", "other");
+	assert_int_equal(sample_give(&sample, &fixture->story), 0);
+	sample_begin(&sample, "process", 7);
+	sample_text(&sample, "comm", "puma");
+	assert_int_equal(sample_give(&sample, &fixture->story), 0);
+	story_comm(&fixture->story, fixture->story.windows[0].thread, comm);
+	assert_string_equal(comm, "puma");
+	sample_begin_on(&sample, "web-2", "process", 7);
+	sample_text(&sample, "comm", "elsewhere");
+	assert_int_equal(sample_give(&sample, &fixture->story), 0);
+	story_comm(&fixture->story, fixture->story.windows[0].thread, comm);
+	assert_string_equal(comm, "puma");
+}
+
+static void there_is_room_for_so_many_slices_and_windows(void **state)
+{
+	struct fixture *fixture = *state;
+	struct story *story = &fixture->story;
+
+	for (int i = 0; i < STORY_WINDOWS_MAX + 2; i++)
+		sample_add_window(story, &own, i, i + 1, 1);
+	assert_int_equal(story->window_count, STORY_WINDOWS_MAX);
+	assert_int_equal(story->windows_left_out, 2);
+	assert_int_equal(story->costs.sums[COST_CPU], STORY_WINDOWS_MAX + 2);
+	for (int i = 0; i < STORY_SLICES_MAX + 3; i++)
+		sample_add_slice(story, &own, "blocked", i, i + 1, 0, 0);
+	assert_int_equal(finish(fixture)->slice_count, STORY_SLICES_MAX);
+	assert_int_equal(story->slices_left_out, 3);
+	assert_int_equal(story->last_ns, SAMPLE_NS + STORY_SLICES_MAX);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	static const struct CMUnitTest tests[] = {
+		TEST(it_is_the_sum_of_its_records_over_threads),
+		TEST(a_window_that_does_not_say_when_is_as_long_as_it_was),
+		TEST(what_is_not_told_apart_or_not_known_is_nobodys),
+		TEST(what_may_be_a_leftover_is_known),
+		TEST(an_id_may_be_one_byte),
+		TEST(what_the_totals_do_not_take_is_not_told),
+		TEST(a_value_that_changes_is_the_last_one),
+		TEST(no_more_keys_are_kept_than_there_is_room_for),
+		TEST(slices_are_told_in_the_order_of_time),
+		TEST(a_slice_without_sense_is_left_out_and_counted),
+		TEST(a_record_of_no_thread_is_in_the_sums_alone),
+		TEST(what_ran_elsewhere_without_a_thread_or_a_time_is_not_beside_it),
+		TEST(a_slice_says_what_it_says),
+		TEST(slices_that_begin_together_are_in_the_order_of_their_ends),
+		TEST(a_time_without_a_thread_is_of_the_request),
+		TEST(a_wait_for_no_known_cpu_is_for_none),
+		TEST(without_memory_it_says_so),
+		TEST(slices_that_were_lost_are_those_of_the_books),
+		TEST(a_filter_chooses_the_request_as_a_whole),
+		TEST(a_filter_leaves_out_other_hosts),
+		TEST(what_does_not_say_is_not_taken_once_another_said_no),
+		TEST(its_endpoint_is_known_with_all_its_requests),
+		TEST(without_an_endpoint_there_are_none),
+		TEST(ids_that_are_like_it_are_hints),
+		TEST(ids_that_are_not_like_it_are_none),
+		TEST(an_id_is_like_another_no_further_than_it_goes),
+		TEST(what_ran_beside_it_is_by_windows_where_there_are_no_slices),
+		TEST(what_ran_beside_it_is_by_slices_where_it_has_some),
+		TEST(a_wait_is_for_the_cpu_that_the_same_thread_runs_on_next),
+		TEST(a_wait_that_a_window_cuts_is_one),
+		TEST(on_another_host_nothing_is_beside_it),
+		TEST(a_process_has_its_last_name),
+		TEST(there_is_room_for_so_many_slices_and_windows),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "failing_memory.h"
+#include "reader/story/story_lane.h"
+
+enum {
+	LINES_MAX = 64
+};
+
+static struct story_thread one, two;
+
+static const char *join(const struct story_lane *lane)
+{
+	static char text[STORY_LANE_CELLS_MAX * STORY_LANE_CELL_BYTES];
+
+	text[0] = '\0';
+	for (size_t i = 0; i < lane->cell_count; i++)
+		(void)strcat(text, lane->cells[i]);
+	return text;
+}
+
+static const char *lane_of(struct story_slice *slices, size_t count, int64_t last_ns,
+			   size_t cells_max)
+{
+	static struct story_lane lane;
+	struct story story = {
+		.slices = slices, .slice_count = count, .first_ns = 1000, .last_ns = 1000 + last_ns
+	};
+
+	for (size_t i = 0; i < count; i++) {
+		slices[i].start_ns += 1000;
+		slices[i].end_ns += 1000;
+	}
+	story_lane_of_slices(&story, &(struct story_lane_owner){ .thread = &one }, cells_max,
+			     &lane);
+	return join(&lane);
+}
+
+static void a_part_shows_what_it_was_longest(void **state)
+{
+	struct story_slice slices[] = {
+		{ .thread = &one, .start_ns = 0, .end_ns = 14, .state = STORY_STATE_RUNNING },
+		{ .thread = &one, .start_ns = 14, .end_ns = 20, .state = STORY_STATE_RUN_QUEUE },
+		{ .thread = &one, .start_ns = 20, .end_ns = 69, .state = STORY_STATE_BLOCKED },
+		{ .thread = &one,
+		  .start_ns = 70,
+		  .end_ns = 79,
+		  .state = STORY_STATE_UNINTERRUPTIBLE },
+		{ .thread = &two, .start_ns = 0, .end_ns = 99, .state = STORY_STATE_RUNNING },
+		{ .thread = &one, .start_ns = 96, .end_ns = 97, .state = STORY_STATE_RUNNING },
+	};
+
+	(void)state;
+	assert_string_equal(lane_of(slices, 6, 99, 10), "█▒·····• █");
+}
+
+static void what_goes_on_fills_the_parts_between(void **state)
+{
+	struct story_slice slices[] = {
+		{ .thread = &one, .start_ns = 9, .end_ns = 31, .state = STORY_STATE_RUNNING },
+		{ .thread = &one, .start_ns = 31, .end_ns = 40, .state = STORY_STATE_BLOCKED },
+		{ .thread = &one, .start_ns = 0, .end_ns = 2, .state = STORY_STATE_RUN_QUEUE },
+	};
+
+	(void)state;
+	assert_string_equal(lane_of(slices, 3, 49, 5), "▒██· ");
+}
+
+static void one_instant_is_one_part(void **state)
+{
+	struct story_slice slices[] = {
+		{ .thread = &one, .start_ns = 0, .end_ns = 0, .state = STORY_STATE_RUNNING },
+	};
+
+	(void)state;
+	assert_string_equal(lane_of(slices, 1, 0, 5), " ");
+}
+
+static void there_are_never_more_parts_than_room(void **state)
+{
+	struct story story = { .first_ns = 5 };
+
+	(void)state;
+	for (int64_t length = 0; length < 100; length++) {
+		for (size_t room = 1; room < 20; room++) {
+			int64_t cell_ns;
+
+			story.last_ns = 5 + length;
+			cell_ns = story_lane_cell_ns(&story, room);
+			assert_true(cell_ns >= 1);
+			assert_true(length / cell_ns + 1 <= (int64_t)room);
+		}
+	}
+}
+
+static struct story_window window(const struct story_thread *thread, int64_t first_ns,
+				  int64_t last_ns, int64_t cpu_ns)
+{
+	struct story_window window = { .thread = thread };
+
+	window.costs.first_ns = 1000 + first_ns;
+	window.costs.last_ns = 1000 + last_ns;
+	window.costs.sums[COST_CPU] = cpu_ns;
+	return window;
+}
+
+static const char *lane_of_windows(struct story_window *windows, size_t count, int64_t last_ns,
+				   size_t cells_max)
+{
+	static struct story_lane lane;
+	struct story story = { .windows = windows,
+			       .window_count = count,
+			       .first_ns = 1000,
+			       .last_ns = 1000 + last_ns };
+
+	story_lane_of_windows(&story, &one, cells_max, &lane);
+	return join(&lane);
+}
+
+static void the_height_is_the_part_on_a_cpu(void **state)
+{
+	struct story_window windows[] = {
+		window(&one, 0, 9, 9),	   window(&one, 10, 19, 0), window(&one, 20, 39, 1),
+		window(&two, 0, 99, 99),   window(&one, 50, 59, 4), window(&one, 60, 68, 4),
+		window(&one, 70, 79, 100), window(&one, 80, 80, 1),
+	};
+
+	(void)state;
+	assert_string_equal(lane_of_windows(windows, 8, 99, 10), "█·▁▁ ▄▅██ ");
+}
+
+static void of_two_in_one_part_the_higher_one_is_seen(void **state)
+{
+	struct story_window windows[] = {
+		window(&one, 0, 3, 3),
+		window(&one, 4, 9, 0),
+		window(&one, 10, 12, 0),
+		window(&one, 13, 19, 7),
+		{ .thread = &one, .costs = { .lacks_span = true } },
+	};
+
+	(void)state;
+	assert_string_equal(lane_of_windows(windows, 5, 29, 3), "██ ");
+}
+
+static void a_list_that_is_short_is_shown(void **state)
+{
+	static const int64_t weights[] = { 1, 2, 3, 4 };
+	struct story_lines lines[LINES_MAX];
+	size_t count = 0;
+
+	(void)state;
+	for (size_t shown = 0; shown < 3; shown++) {
+		assert_int_equal(story_fold(weights, 4, shown, lines, &count), 0);
+		if (shown == 1)
+			continue;
+		assert_int_equal(count, 4);
+		assert_int_equal(lines[3].first, 3);
+		assert_int_equal(lines[3].count, 1);
+	}
+	assert_int_equal(story_fold(weights, 0, 2, lines, &count), 0);
+	assert_int_equal(count, 0);
+}
+
+static void of_a_long_one_the_heaviest_are_shown(void **state)
+{
+	static const int64_t weights[] = { 5, 9, 1, 1, 5, 5, 8, 2 };
+	struct story_lines lines[LINES_MAX];
+	size_t count = 0;
+
+	(void)state;
+	assert_int_equal(story_fold(weights, 8, 3, lines, &count), 0);
+	assert_int_equal(count, 5);
+	/* Of equal ones the first. */
+	assert_int_equal(lines[0].first, 0);
+	assert_int_equal(lines[0].count, 1);
+	assert_int_equal(lines[1].first, 1);
+	assert_int_equal(lines[1].count, 1);
+	assert_int_equal(lines[2].first, 2);
+	assert_int_equal(lines[2].count, 4);
+	assert_int_equal(lines[3].first, 6);
+	assert_int_equal(lines[3].count, 1);
+	assert_int_equal(lines[4].first, 7);
+	assert_int_equal(lines[4].count, 1);
+}
+
+static void just_twice_as_many_are_all_shown(void **state)
+{
+	static const int64_t weights[] = { 1, 2, 3, 4, 5 };
+	struct story_lines lines[LINES_MAX];
+	size_t count = 0;
+
+	(void)state;
+	assert_int_equal(story_fold(weights, 4, 2, lines, &count), 0);
+	assert_int_equal(count, 4);
+	assert_int_equal(story_fold(weights, 5, 2, lines, &count), 0);
+	assert_int_equal(count, 3);
+	assert_int_equal(lines[0].count, 3);
+}
+
+static void without_memory_it_says_so(void **state)
+{
+	static const int64_t weights[] = { 1, 2, 3, 4, 5 };
+	struct story_lines lines[LINES_MAX];
+	size_t count = 77;
+	int r;
+
+	(void)state;
+	memory_fails_after(0);
+	r = story_fold(weights, 5, 2, lines, &count);
+	memory_fails_after(SIZE_MAX);
+	assert_int_equal(r, -ENOMEM);
+	assert_int_equal(count, 77);
+}
+
+static void without_memory_nobody_has_a_lane(void **state)
+{
+	struct story_lane_owner *owners = NULL;
+	struct story story = { 0 };
+	size_t count = 77;
+	int r;
+
+	(void)state;
+	memory_fails_after(0);
+	r = story_lane_owners(&story, &owners, &count);
+	memory_fails_after(SIZE_MAX);
+	assert_int_equal(r, -ENOMEM);
+	assert_null(owners);
+	assert_int_equal(count, 77);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_part_shows_what_it_was_longest),
+		cmocka_unit_test(what_goes_on_fills_the_parts_between),
+		cmocka_unit_test(one_instant_is_one_part),
+		cmocka_unit_test(there_are_never_more_parts_than_room),
+		cmocka_unit_test(the_height_is_the_part_on_a_cpu),
+		cmocka_unit_test(of_two_in_one_part_the_higher_one_is_seen),
+		cmocka_unit_test(a_list_that_is_short_is_shown),
+		cmocka_unit_test(of_a_long_one_the_heaviest_are_shown),
+		cmocka_unit_test(just_twice_as_many_are_all_shown),
+		cmocka_unit_test(without_memory_it_says_so),
+		cmocka_unit_test(without_memory_nobody_has_a_lane),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

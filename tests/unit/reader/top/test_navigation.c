@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#include "reader/top/navigation.h"
+
+static struct navigation navigation;
+static struct scene scene;
+
+static const enum row_field fields[] = { ROW_FIELD_KEY, ROW_FIELD_CPU, ROW_FIELD_BLOCKED };
+static const char *const by_names[] = { "request_id", "endpoint", "pid" };
+
+static int setup(void **state)
+{
+	(void)state;
+	navigation_init(&navigation);
+	scene = (struct scene){ .first = 10,
+				.last = 20,
+				.has_windows = true,
+				.row_count = 5,
+				.page_rows = 3,
+				.value = "GET /a",
+				.fields = fields,
+				.field_count = 3,
+				.by = "endpoint",
+				.by_names = by_names,
+				.by_count = 3 };
+	return 0;
+}
+
+static void take(int key)
+{
+	navigation_take(&navigation, key, &scene);
+}
+
+static void type(const char *text)
+{
+	for (; *text; text++)
+		take((unsigned char)*text);
+}
+
+static const struct place *place(void)
+{
+	return navigation_place(&navigation);
+}
+
+static void it_begins_with_groups_of_the_last_seconds_by_cpu(void **state)
+{
+	(void)state;
+	assert_int_equal(place()->list, LIST_GROUPS);
+	assert_int_equal(navigation.span, SPAN_SECONDS);
+	assert_int_equal(navigation_order(&navigation)->field, ROW_FIELD_CPU);
+	assert_int_equal(navigation.orders[LIST_REQUESTS].field, ROW_FIELD_CPU);
+	assert_int_equal(navigation.orders[LIST_IN_FLIGHT].field, ROW_FIELD_WALL);
+	assert_false(navigation.is_frozen);
+}
+
+static void numbers_and_tab_choose_panes(void **state)
+{
+	(void)state;
+	for (int pane = 0; pane < _LIST_PANES; pane++) {
+		take('1' + pane);
+		assert_int_equal(place()->list, pane);
+	}
+	for (int pane = 0; pane < 2 * _LIST_PANES; pane++) {
+		take('\t');
+		assert_int_equal(place()->list, pane % _LIST_PANES);
+	}
+	take('5');
+	assert_int_equal(place()->list, LIST_BOOKS);
+}
+
+static void enter_goes_from_a_group_to_its_requests_to_a_story_and_escape_back(void **state)
+{
+	(void)state;
+	take(KEY_OF_ENTER);
+	assert_int_equal(place()->list, LIST_REQUESTS);
+	assert_string_equal(place()->of, "endpoint=GET /a");
+	scene.value = "r1";
+	take(KEY_OF_ENTER);
+	assert_int_equal(place()->list, LIST_STORY);
+	assert_string_equal(place()->of, "r1");
+	take(KEY_OF_ENTER);
+	assert_int_equal(navigation.depth, 3);
+	take(KEY_OF_ESCAPE);
+	assert_int_equal(place()->list, LIST_REQUESTS);
+	take(KEY_OF_BACKSPACE);
+	assert_int_equal(place()->list, LIST_GROUPS);
+	take(KEY_OF_ESCAPE);
+	assert_int_equal(navigation.depth, 1);
+	take(KEY_OF_ENTER);
+	take('3');
+	assert_int_equal(navigation.depth, 1);
+	assert_int_equal(place()->list, LIST_THREADS);
+}
+
+static void enter_goes_by_what_the_row_is(void **state)
+{
+	(void)state;
+	scene.by = "request_id";
+	scene.value = "r1";
+	take(KEY_OF_ENTER);
+	assert_int_equal(place()->list, LIST_STORY);
+	assert_string_equal(place()->of, "r1");
+	take('2');
+	take(KEY_OF_ENTER);
+	assert_int_equal(place()->list, LIST_STORY);
+	take('3');
+	scene.by = "tid";
+	scene.value = "77";
+	take(KEY_OF_ENTER);
+	assert_int_equal(place()->list, LIST_REQUESTS);
+	assert_string_equal(place()->of, "tid=77");
+	take('4');
+	take(KEY_OF_ENTER);
+	assert_int_equal(place()->list, LIST_BOOKS);
+	take('1');
+	scene.value = "";
+	take(KEY_OF_ENTER);
+	assert_int_equal(place()->list, LIST_GROUPS);
+}
+
+static void a_column_is_sorted_by_after_the_other_and_turned_round(void **state)
+{
+	(void)state;
+	take('>');
+	assert_int_equal(navigation_order(&navigation)->field, ROW_FIELD_BLOCKED);
+	take('s');
+	assert_int_equal(navigation_order(&navigation)->field, ROW_FIELD_KEY);
+	take('<');
+	assert_int_equal(navigation_order(&navigation)->field, ROW_FIELD_BLOCKED);
+	take('S');
+	assert_int_equal(navigation_order(&navigation)->field, ROW_FIELD_CPU);
+	assert_false(navigation_order(&navigation)->is_reversed);
+	take('r');
+	assert_true(navigation_order(&navigation)->is_reversed);
+	/* Of this list alone. */
+	assert_false(navigation.orders[LIST_THREADS].is_reversed);
+	take('r');
+	assert_false(navigation_order(&navigation)->is_reversed);
+	scene.field_count = 0;
+	take('>');
+	assert_int_equal(navigation_order(&navigation)->field, ROW_FIELD_CPU);
+}
+
+static void a_column_that_is_not_there_any_more_gives_way_to_one_that_is(void **state)
+{
+	(void)state;
+	navigation.orders[LIST_GROUPS].field = ROW_FIELD_STOLEN;
+	take('>');
+	assert_int_equal(navigation_order(&navigation)->field, ROW_FIELD_CPU);
+	navigation.orders[LIST_GROUPS].field = ROW_FIELD_STOLEN;
+	take('<');
+	assert_int_equal(navigation_order(&navigation)->field, ROW_FIELD_BLOCKED);
+}
+
+static void groups_are_by_one_key_after_the_other(void **state)
+{
+	(void)state;
+	take('g');
+	assert_string_equal(navigation.by, "pid");
+	scene.by = "pid";
+	take('g');
+	assert_string_equal(navigation.by, "request_id");
+	take('3');
+	take('g');
+	assert_string_equal(navigation.by, "request_id");
+	take('1');
+	scene.by_count = 0;
+	take('g');
+	assert_string_equal(navigation.by, "request_id");
+}
+
+static void space_freezes_and_goes_on(void **state)
+{
+	(void)state;
+	take(' ');
+	assert_true(navigation.is_frozen);
+	assert_int_equal(navigation.frozen_at, 20);
+	scene.last = 25;
+	take(' ');
+	assert_false(navigation.is_frozen);
+	scene.has_windows = false;
+	take(' ');
+	assert_false(navigation.is_frozen);
+	take('[');
+	assert_false(navigation.is_frozen);
+}
+
+static void brackets_and_arrows_step_through_the_windows_there_are(void **state)
+{
+	(void)state;
+	take('[');
+	assert_true(navigation.is_frozen);
+	assert_int_equal(navigation.frozen_at, 19);
+	take(KEY_OF_LEFT);
+	assert_int_equal(navigation.frozen_at, 18);
+	take(']');
+	take(KEY_OF_RIGHT);
+	assert_int_equal(navigation.frozen_at, 20);
+	assert_int_equal(navigation.span, SPAN_SECONDS);
+	take(']');
+	assert_int_equal(navigation.frozen_at, 20);
+	scene.first = 19;
+	take('[');
+	take('[');
+	assert_int_equal(navigation.frozen_at, 19);
+}
+
+static void the_span_goes_round(void **state)
+{
+	(void)state;
+	take('w');
+	assert_int_equal(navigation.span, SPAN_ALL);
+	take('w');
+	assert_int_equal(navigation.span, SPAN_WINDOW);
+	take('w');
+	assert_int_equal(navigation.span, SPAN_SECONDS);
+}
+
+static void rows_are_selected_within_the_list(void **state)
+{
+	static const struct {
+		int key;
+		size_t selected;
+	} keys[] = {
+		{ KEY_OF_UP, 0 },   { KEY_OF_DOWN, 1 },	     { 'j', 2 },
+		{ 'k', 1 },	    { KEY_OF_PAGE_DOWN, 4 }, { KEY_OF_DOWN, 4 },
+		{ KEY_OF_UP, 3 },   { KEY_OF_PAGE_UP, 0 },   { KEY_OF_END, 4 },
+		{ KEY_OF_HOME, 0 },
+	};
+
+	(void)state;
+	assert_false(place()->has_picked);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		take(keys[i].key);
+		assert_int_equal(place()->selected, keys[i].selected);
+		assert_true(place()->has_picked);
+	}
+	scene.row_count = 0;
+	take(KEY_OF_DOWN);
+	assert_int_equal(place()->selected, 0);
+}
+
+static void a_row_that_was_picked_is_known_by_its_value(void **state)
+{
+	(void)state;
+	navigation_settle(&navigation, 0, "GET /a");
+	assert_string_equal(place()->value, "");
+	take(KEY_OF_DOWN);
+	navigation_settle(&navigation, 1, "GET /b");
+	assert_string_equal(place()->value, "GET /b");
+	navigation_settle(&navigation, 3, "GET /b");
+	assert_int_equal(place()->selected, 3);
+	take(KEY_OF_DOWN);
+	assert_string_equal(place()->value, "");
+	assert_int_equal(place()->selected, 4);
+}
+
+static void a_filter_is_typed_and_taken_by_enter(void **state)
+{
+	(void)state;
+	take('/');
+	assert_true(navigation.is_typing);
+	type("qx[");
+	take(KEY_OF_BACKSPACE);
+	take(0xe9);
+	take(KEY_OF_LEFT);
+	assert_string_equal(navigation.typed, "qx\xc3\xa9");
+	assert_string_equal(navigation.filter, "");
+	assert_false(navigation.has_quit);
+	take(KEY_OF_ENTER);
+	assert_false(navigation.is_typing);
+	assert_string_equal(navigation.filter, "qx\xc3\xa9");
+	assert_int_equal(navigation.depth, 1);
+	/* It goes on from there. */
+	take('/');
+	take(KEY_OF_BACKSPACE);
+	assert_string_equal(navigation.typed, "qx");
+	take(KEY_OF_ESCAPE);
+	assert_false(navigation.is_typing);
+	assert_string_equal(navigation.filter, "qx\xc3\xa9");
+	take(KEY_OF_ESCAPE);
+	assert_string_equal(navigation.filter, "");
+	take('/');
+	take(KEY_OF_BACKSPACE);
+	assert_string_equal(navigation.typed, "");
+}
+
+static void a_filter_has_an_end_and_no_control_characters(void **state)
+{
+	(void)state;
+	take('/');
+	take('\t');
+	take(0x9b);
+	assert_string_equal(navigation.typed, "\\xc2\\x9b");
+	for (int i = 0; i < 2 * NAVIGATION_FILTER_BYTES; i++)
+		take('x');
+	assert_int_equal(strlen(navigation.typed), NAVIGATION_FILTER_BYTES - 1);
+}
+
+static void help_is_shown_until_any_key(void **state)
+{
+	(void)state;
+	take('?');
+	assert_true(navigation.shows_help);
+	take('q');
+	assert_false(navigation.shows_help);
+	assert_false(navigation.has_quit);
+	take('h');
+	assert_true(navigation.shows_help);
+	take(' ');
+	assert_false(navigation.is_frozen);
+	take('q');
+	assert_true(navigation.has_quit);
+}
+
+static void a_filter_is_a_condition_if_it_begins_with_a_key(void **state)
+{
+	(void)state;
+	assert_true(navigation_filter_is_condition("endpoint=GET /a"));
+	assert_true(navigation_filter_is_condition("endpoint~GET *"));
+	assert_true(navigation_filter_is_condition("k="));
+	assert_false(navigation_filter_is_condition(""));
+	assert_false(navigation_filter_is_condition("orders"));
+	assert_false(navigation_filter_is_condition("=x"));
+	assert_false(navigation_filter_is_condition("~x"));
+	assert_false(navigation_filter_is_condition("GET /orders?id=1"));
+	assert_false(navigation_filter_is_condition("/a=b"));
+	assert_false(navigation_filter_is_condition("*=b"));
+}
+
+static void keys_that_mean_nothing_change_nothing(void **state)
+{
+	struct navigation before = navigation;
+
+	(void)state;
+	take('x');
+	take(0x1f600);
+	take('5');
+	assert_memory_equal(&navigation, &before, sizeof(before));
+}
+
+/* Presses c where a row has this value; what is shown then is the code of that. */
+static void expect_code(enum list list, const char *of_place, const char *value, const char *of)
+{
+	navigation_init(&navigation);
+	navigation.path[0].list = list;
+	(void)strcpy(navigation.path[0].of, of_place);
+	scene.value = value;
+	take('c');
+	assert_int_equal(navigation.depth, 2);
+	assert_int_equal(place()->list, LIST_CODE);
+	assert_string_equal(place()->of, of);
+	/* It leads nowhere but back. */
+	take('c');
+	take(KEY_OF_ENTER);
+	assert_int_equal(navigation.depth, 2);
+	take(KEY_OF_ESCAPE);
+	assert_int_equal(place()->list, list);
+}
+
+static void c_is_the_code_of_whatever_is_selected(void **state)
+{
+	(void)state;
+	expect_code(LIST_GROUPS, "", "GET /a", "endpoint=GET /a");
+	expect_code(LIST_THREADS, "", "17", "tid=17");
+	expect_code(LIST_IN_FLIGHT, "", "r-1", "request_id=r-1");
+	expect_code(LIST_REQUESTS, "endpoint=GET /a", "r-1", "request_id=r-1");
+	expect_code(LIST_STORY, "r-7", "", "request_id=r-7");
+	expect_code(LIST_BOOKS, "", "", "");
+	expect_code(LIST_GROUPS, "", "", "");
+}
+
+static void the_code_of_a_story_is_the_deepest_place(void **state)
+{
+	(void)state;
+	take(KEY_OF_ENTER);
+	take(KEY_OF_ENTER);
+	take('c');
+	assert_int_equal(navigation.depth, NAVIGATION_DEPTH_MAX);
+	assert_int_equal(place()->list, LIST_CODE);
+	for (int i = 0; i < 3; i++)
+		take(KEY_OF_ESCAPE);
+	assert_int_equal(place()->list, LIST_GROUPS);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup(name, setup)
+	const struct CMUnitTest tests[] = {
+		TEST(it_begins_with_groups_of_the_last_seconds_by_cpu),
+		TEST(numbers_and_tab_choose_panes),
+		TEST(enter_goes_from_a_group_to_its_requests_to_a_story_and_escape_back),
+		TEST(enter_goes_by_what_the_row_is),
+		TEST(a_column_is_sorted_by_after_the_other_and_turned_round),
+		TEST(a_column_that_is_not_there_any_more_gives_way_to_one_that_is),
+		TEST(groups_are_by_one_key_after_the_other),
+		TEST(space_freezes_and_goes_on),
+		TEST(brackets_and_arrows_step_through_the_windows_there_are),
+		TEST(the_span_goes_round),
+		TEST(rows_are_selected_within_the_list),
+		TEST(a_row_that_was_picked_is_known_by_its_value),
+		TEST(a_filter_is_typed_and_taken_by_enter),
+		TEST(a_filter_has_an_end_and_no_control_characters),
+		TEST(help_is_shown_until_any_key),
+		TEST(a_filter_is_a_condition_if_it_begins_with_a_key),
+		TEST(keys_that_mean_nothing_change_nothing),
+		TEST(c_is_the_code_of_whatever_is_selected),
+		TEST(the_code_of_a_story_is_the_deepest_place),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <locale.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#include "failing_memory.h"
+#include "reader/top/screen.h"
+
+static struct screen screen;
+
+static int setup(void **state)
+{
+	(void)state;
+	assert_non_null(setlocale(LC_CTYPE, "C.UTF-8"));
+	return screen_init(&screen, 10, 3);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	screen_deinit(&screen);
+	return 0;
+}
+
+static void expect(const char *expected)
+{
+	size_t size_bytes;
+	char *text = NULL;
+	FILE *out = open_memstream(&text, &size_bytes);
+
+	screen_print(&screen, out);
+	assert_int_equal(fclose(out), 0);
+	assert_string_equal(text, expected);
+	free(text);
+}
+
+static void a_new_screen_is_blank_and_plain(void **state)
+{
+	(void)state;
+	expect("\n\n\n");
+	assert_string_equal(screen_at(&screen, 2, 9)->text, " ");
+	assert_int_equal(screen_at(&screen, 2, 9)->style, SCREEN_PLAIN);
+}
+
+static void text_is_put_where_it_belongs_and_cut_at_the_edge(void **state)
+{
+	(void)state;
+	assert_int_equal(screen_put(&screen, 1, 2, SCREEN_HEADING, "abc"), 5);
+	assert_int_equal(screen_put(&screen, 2, 7, SCREEN_PLAIN, "wxyz"), 10);
+	assert_int_equal(screen_put(&screen, 0, 10, SCREEN_PLAIN, "no"), 10);
+	assert_int_equal(screen_put(&screen, 3, 0, SCREEN_PLAIN, "no"), 0);
+	expect("\n  abc\n       wxy\n");
+	assert_int_equal(screen_at(&screen, 1, 1)->style, SCREEN_PLAIN);
+	assert_int_equal(screen_at(&screen, 1, 2)->style, SCREEN_HEADING);
+	assert_int_equal(screen_at(&screen, 1, 4)->style, SCREEN_HEADING);
+	assert_int_equal(screen_at(&screen, 1, 5)->style, SCREEN_PLAIN);
+}
+
+static void wide_characters_take_two_cells_and_accents_none(void **state)
+{
+	(void)state;
+	assert_int_equal(screen_put(&screen, 0, 0, SCREEN_PLAIN, "日e\xcc\x81x"), 4);
+	assert_string_equal(screen_at(&screen, 0, 0)->text, "日");
+	assert_string_equal(screen_at(&screen, 0, 1)->text, "");
+	assert_string_equal(screen_at(&screen, 0, 2)->text, "e\xcc\x81");
+	assert_string_equal(screen_at(&screen, 0, 3)->text, "x");
+	/* Half a character is none. */
+	assert_int_equal(screen_put(&screen, 1, 9, SCREEN_PLAIN, "日"), 9);
+	assert_int_equal(screen_put(&screen, 2, 8, SCREEN_PLAIN, "日\xcc\x81"), 10);
+	assert_string_equal(screen_at(&screen, 2, 8)->text, "日");
+	expect("日e\xcc\x81x\n\n        日\n");
+}
+
+static void an_accent_behind_a_wide_character_is_its(void **state)
+{
+	(void)state;
+	assert_int_equal(screen_put(&screen, 0, 0, SCREEN_PLAIN, "日\xcc\x81z"), 3);
+	assert_string_equal(screen_at(&screen, 0, 0)->text, "日\xcc\x81");
+	/* In front of everything there is nothing that it could be of. */
+	assert_int_equal(screen_put(&screen, 1, 0, SCREEN_PLAIN, "\xcc\x81z"), 1);
+	expect("日\xcc\x81z\nz\n\n");
+}
+
+static void more_accents_than_a_cell_holds_are_left_out(void **state)
+{
+	char text[201] = "e";
+
+	(void)state;
+	for (int i = 0; i < 99; i++)
+		(void)strcat(text, "\xcc\x81");
+	assert_int_equal(screen_put(&screen, 0, 0, SCREEN_PLAIN, text), 1);
+	assert_int_equal(strlen(screen_at(&screen, 0, 0)->text), SCREEN_CELL_BYTES - 1);
+}
+
+static void what_a_terminal_would_obey_is_never_there(void **state)
+{
+	(void)state;
+	(void)screen_put(&screen, 0, 0, SCREEN_PLAIN, "a\033[2Jb");
+	(void)screen_put(&screen, 1, 0, SCREEN_PLAIN, "\x7f\xc2\x9b\xc2\xa0\x1f~");
+	(void)screen_put(&screen, 2, 0, SCREEN_PLAIN, "\xff\xe6\x97z");
+	expect("a?[2Jb\n??\xc2\xa0?~\n???z\n");
+}
+
+static void a_row_is_filled_with_a_style_whatever_is_in_it(void **state)
+{
+	(void)state;
+	(void)screen_put(&screen, 1, 0, SCREEN_PLAIN, "abc");
+	screen_fill(&screen, 1, SCREEN_BAR);
+	screen_fill(&screen, 3, SCREEN_BAR);
+	for (size_t column = 0; column < 10; column++) {
+		assert_int_equal(screen_at(&screen, 0, column)->style, SCREEN_PLAIN);
+		assert_int_equal(screen_at(&screen, 1, column)->style, SCREEN_BAR);
+		assert_int_equal(screen_at(&screen, 2, column)->style, SCREEN_PLAIN);
+	}
+	expect("\nabc\n\n");
+}
+
+static void sides_are_bounded_and_memory_may_run_out(void **state)
+{
+	struct screen other;
+
+	(void)state;
+	assert_int_equal(screen_init(&other, SCREEN_SIDE_MAX + 1, 1), 0);
+	assert_int_equal(other.width, SCREEN_SIDE_MAX);
+	assert_int_equal(other.height, 1);
+	screen_deinit(&other);
+	assert_int_equal(screen_init(&other, 2, SCREEN_SIDE_MAX + 1), 0);
+	assert_int_equal(other.width, 2);
+	assert_int_equal(other.height, SCREEN_SIDE_MAX);
+	screen_deinit(&other);
+	memory_fails_after(0);
+	assert_int_equal(screen_init(&other, 2, 2), -ENOMEM);
+	memory_never_fails();
+	assert_int_equal(screen_init(&other, 0, 0), 0);
+	assert_int_equal(screen_put(&other, 0, 0, SCREEN_PLAIN, "x"), 0);
+	screen_deinit(&other);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(a_new_screen_is_blank_and_plain),
+		TEST(text_is_put_where_it_belongs_and_cut_at_the_edge),
+		TEST(wide_characters_take_two_cells_and_accents_none),
+		TEST(an_accent_behind_a_wide_character_is_its),
+		TEST(more_accents_than_a_cell_holds_are_left_out),
+		TEST(what_a_terminal_would_obey_is_never_there),
+		TEST(a_row_is_filled_with_a_style_whatever_is_in_it),
+		TEST(sides_are_bounded_and_memory_may_run_out),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#include "recorder/forward/failure.h"
+
+#define SECOND_NS ((uint64_t)1000000000)
+
+static void a_failure_is_said_once_and_so_is_its_end(void **state)
+{
+	struct failure_report report = { 0 };
+
+	(void)state;
+	assert_true(failure_report_acked(&report, 1));
+	assert_false(failure_report_acked(&report, 2));
+	assert_true(failure_report_failed(&report, FAILURE_CONNECT, 3));
+	for (uint64_t now_ns = 4; now_ns < 3600 * SECOND_NS; now_ns += SECOND_NS)
+		assert_false(failure_report_failed(&report, FAILURE_CONNECT, now_ns));
+	assert_true(failure_report_failed(&report, FAILURE_SILENT, 3600 * SECOND_NS));
+	assert_true(failure_report_acked(&report, 3601 * SECOND_NS));
+	assert_false(failure_report_acked(&report, 3602 * SECOND_NS));
+}
+
+static void one_that_comes_and_goes_is_not_said_every_second(void **state)
+{
+	struct failure_report report = { 0 };
+	unsigned int lines = 0;
+
+	(void)state;
+	for (uint64_t second = 1; second <= 600; second++) {
+		lines += failure_report_failed(&report, FAILURE_CLOSED, second * SECOND_NS);
+		lines += failure_report_acked(&report, second * SECOND_NS + 1);
+	}
+	/* Twice a minute, and the first success. */
+	assert_in_range(lines, 20, 24);
+}
+
+/* Whatever the tries are: the last line is never "delivering" for long while nothing is. */
+static void a_second_outage_is_said_when_it_lasts(void **state)
+{
+	struct failure_report report = { 0 };
+	uint64_t second = 1;
+
+	(void)state;
+	assert_true(failure_report_failed(&report, FAILURE_CONNECT, second * SECOND_NS));
+	assert_true(failure_report_acked(&report, ++second * SECOND_NS));
+	for (second = 3; second < 8; second++)
+		assert_false(failure_report_failed(&report, FAILURE_CONNECT, second * SECOND_NS));
+	assert_true(failure_report_failed(&report, FAILURE_CONNECT, second * SECOND_NS));
+	for (; second < 600; second++)
+		assert_false(failure_report_failed(&report, FAILURE_CONNECT, second * SECOND_NS));
+	assert_true(failure_report_acked(&report, second * SECOND_NS));
+}
+
+static void stopping_is_no_failure(void **state)
+{
+	struct failure_report report = { 0 };
+
+	(void)state;
+	assert_false(failure_report_failed(&report, FAILURE_CANCELLED, 1));
+	assert_true(failure_report_acked(&report, 2));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_failure_is_said_once_and_so_is_its_end),
+		cmocka_unit_test(one_that_comes_and_goes_is_not_said_every_second),
+		cmocka_unit_test(a_second_outage_is_said_when_it_lasts),
+		cmocka_unit_test(stopping_is_no_failure),
+	};
+
+	return cmocka_run_group_tests_name("failure", tests, NULL, NULL);
+}

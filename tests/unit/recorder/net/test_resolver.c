@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "failing_memory.h"
+#include "recorder/net/name_server.h"
+#include "recorder/net/resolver.h"
+#include "recorder/net/stopper.h"
+
+#define SHORT_NS (20 * NS_PER_MS)
+
+/* The name server of these tests. */
+static struct {
+	atomic_int lookups; /* of names */
+	sem_t may_answer; /* each answer takes one */
+	unsigned int answers; /* that may be given so far: so many threads end */
+	sem_t ended; /* each of them gives one */
+	pthread_key_t key; /* what a thread has when it ends */
+	int result; /* of getaddrinfo; 0 = the addresses of 127.0.0.1 */
+	int error; /* errno then */
+} server;
+
+static int answer_name(const char *port, const struct addrinfo *hints,
+		       struct addrinfo **ret_addresses)
+{
+	server.lookups++;
+	(void)pthread_setspecific(server.key, &server);
+	while (sem_wait(&server.may_answer) < 0)
+		continue;
+	errno = server.error;
+	return server.result ? server.result
+			     : read_address("127.0.0.1", port, hints, ret_addresses);
+}
+
+static void answer(int result, int error)
+{
+	server.result = result;
+	server.error = error;
+	server.answers++;
+	assert_int_equal(sem_post(&server.may_answer), 0);
+}
+
+static bool has_threads;
+static pthread_t last_thread;
+
+/* Instead of ours: a machine may have no room for one more thread. */
+int thread_start(pthread_t *ret_thread, void *(*run)(void *user), void *user)
+{
+	int error = has_threads ? pthread_create(ret_thread, NULL, run, user) : EAGAIN;
+
+	if (!error)
+		last_thread = *ret_thread;
+	return -error;
+}
+
+static struct waiter waiter;
+
+static void say_ended(void *unused)
+{
+	(void)unused;
+	(void)sem_post(&server.ended);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	has_threads = true;
+	server.lookups = 0;
+	server.answers = 0;
+	if (sem_init(&server.may_answer, 0, 0) < 0 || sem_init(&server.ended, 0, 0) < 0 ||
+	    pthread_key_create(&server.key, say_ended) != 0)
+		return -1;
+	return waiter_init(&waiter);
+}
+
+/* Each lookup is answered, and so its thread ends: after the last that it does. */
+static int teardown(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < server.answers; i++)
+		while (sem_wait(&server.ended) < 0)
+			continue;
+	(void)pthread_key_delete(server.key);
+	(void)sem_destroy(&server.ended);
+	(void)sem_destroy(&server.may_answer);
+	waiter_deinit(&waiter);
+	return 0;
+}
+
+static int look_up(struct resolver *resolver, uint64_t deadline_ns, const char **ret_reason)
+{
+	_cleanup_(freeaddrinfop) struct addrinfo *addresses = NULL;
+	int r = resolver_lookup(resolver, &waiter, deadline_ns, &addresses, ret_reason);
+
+	assert_true((r == 0) == (addresses != NULL));
+	for (struct addrinfo *each = addresses; each; each = each->ai_next) {
+		const struct sockaddr_in *v4 = (const struct sockaddr_in *)each->ai_addr;
+
+		assert_int_equal(each->ai_socktype, SOCK_STREAM);
+		/* At the same place with IPv6. */
+		assert_int_equal(ntohs(v4->sin_port), 24224);
+	}
+	return r;
+}
+
+static void an_address_needs_no_name_server(void **state)
+{
+	static const char *const hosts[] = { "127.0.0.1", "::1", "192.0.2.7" };
+	const char *reason;
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		_cleanup_(resolver_freep) struct resolver *resolver =
+			resolver_new(hosts[i], "24224");
+
+		assert_int_equal(look_up(resolver, UINT64_MAX, &reason), 0);
+	}
+	assert_int_equal(server.lookups, 0);
+}
+
+static void a_name_is_looked_up_each_time(void **state)
+{
+	_cleanup_(resolver_freep) struct resolver *resolver = resolver_new("collector", "24224");
+	const char *reason;
+
+	(void)state;
+	for (int i = 1; i <= 3; i++) {
+		answer(0, 0);
+		assert_int_equal(look_up(resolver, UINT64_MAX, &reason), 0);
+		assert_int_equal(server.lookups, i);
+	}
+}
+
+static void a_failure_has_its_reason(void **state)
+{
+	_cleanup_(resolver_freep) struct resolver *resolver = resolver_new("collector", "24224");
+	const char *reason;
+
+	(void)state;
+	answer(EAI_NONAME, 0);
+	assert_int_equal(look_up(resolver, UINT64_MAX, &reason), -EHOSTUNREACH);
+	assert_string_equal(reason, gai_strerror(EAI_NONAME));
+	answer(EAI_SYSTEM, EMFILE);
+	assert_int_equal(look_up(resolver, UINT64_MAX, &reason), -EHOSTUNREACH);
+	assert_string_equal(reason, strerror(EMFILE));
+	answer(0, 0);
+	assert_int_equal(look_up(resolver, UINT64_MAX, &reason), 0);
+}
+
+static unsigned int count_open(void)
+{
+	unsigned int count = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+static void await_open(unsigned int expected)
+{
+	for (int ms = 0; count_open() != expected; ms++) {
+		assert_true(ms < 10000);
+		(void)usleep(1000);
+	}
+}
+
+/* Nothing is left of it, and the next one is as the first. */
+static void without_a_thread_it_is_tried_again(void **state)
+{
+	struct resolver *resolver = resolver_new("collector.test", "24224");
+	unsigned int open_files = count_open();
+	const char *reason = NULL;
+	pthread_attr_t attributes;
+	int detach_state;
+
+	(void)state;
+	has_threads = false;
+	assert_int_equal(look_up(resolver, UINT64_MAX, &reason), -EAGAIN);
+	assert_int_equal(count_open(), open_files);
+	has_threads = true;
+	assert_int_equal(look_up(resolver, 1, &reason), -ETIMEDOUT);
+	/* It is nobody's to wait for. */
+	assert_int_equal(pthread_getattr_np(last_thread, &attributes), 0);
+	assert_int_equal(pthread_attr_getdetachstate(&attributes, &detach_state), 0);
+	assert_int_equal(detach_state, PTHREAD_CREATE_DETACHED);
+	assert_int_equal(pthread_attr_destroy(&attributes), 0);
+	answer(0, 0);
+	assert_int_equal(look_up(resolver, UINT64_MAX, &reason), 0);
+	while (sem_wait(&server.ended) < 0)
+		continue;
+	assert_int_equal(sem_post(&server.ended), 0);
+	await_open(open_files);
+	resolver_free(resolver);
+}
+
+/* Where a descriptor may be 0, or there is none. */
+static void it_works_where_standard_input_is_closed(void **state)
+{
+	_cleanup_(resolver_freep) struct resolver *resolver = resolver_new("collector", "24224");
+	unsigned int open_files = count_open();
+	int saved = dup(STDIN_FILENO);
+	const char *reason;
+	struct rlimit limit, none;
+
+	(void)state;
+	assert_true(saved >= 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = (struct rlimit){ .rlim_max = limit.rlim_max };
+	assert_int_equal(close(STDIN_FILENO), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(look_up(resolver, UINT64_MAX, &reason), -EMFILE);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	answer(0, 0);
+	assert_int_equal(look_up(resolver, UINT64_MAX, &reason), 0);
+	await_open(open_files);
+	assert_int_equal(dup2(saved, STDIN_FILENO), STDIN_FILENO);
+	assert_int_equal(close(saved), 0);
+}
+
+static void without_memory_nothing_is_looked_up(void **state)
+{
+	_cleanup_(resolver_freep) struct resolver *resolver = NULL;
+	const char *reason;
+
+	(void)state;
+	memory_fails_once_after(0);
+	assert_null(resolver_new("collector", "24224"));
+	resolver = resolver_new("collector", "24224");
+	memory_fails_once_after(0);
+	assert_int_equal(look_up(resolver, UINT64_MAX, &reason), -ENOMEM);
+	assert_int_equal(memory_failures(), 1);
+	assert_int_equal(server.lookups, 0);
+	resolver_free(NULL);
+}
+
+/* However often it is tried, one thread waits for a name server that says nothing. */
+static void a_slow_lookup_is_left_behind_and_met_again(void **state)
+{
+	_cleanup_(resolver_freep) struct resolver *resolver = resolver_new("collector", "24224");
+	uint64_t deadline_ns = clock_monotonic_ns() + SHORT_NS;
+	const char *reason;
+
+	(void)state;
+	assert_int_equal(look_up(resolver, deadline_ns, &reason), -ETIMEDOUT);
+	assert_true(clock_monotonic_ns() >= deadline_ns);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(look_up(resolver, 1, &reason), -ETIMEDOUT);
+	answer(0, 0);
+	assert_int_equal(look_up(resolver, UINT64_MAX, &reason), 0);
+	assert_int_equal(server.lookups, 1);
+}
+
+static void a_stop_ends_the_wait(void **state)
+{
+	_cleanup_(resolver_freep) struct resolver *resolver = resolver_new("collector", "24224");
+	struct stopper stopper;
+	const char *reason;
+
+	(void)state;
+	start_stopper(&stopper, &waiter, 1);
+	assert_int_equal(look_up(resolver, UINT64_MAX, &reason), -ECANCELED);
+	end_stopper(&stopper);
+	answer(0, 0);
+}
+
+/* What it holds is freed by whoever is the last to hold it. */
+static void a_lookup_outlives_its_resolver(void **state)
+{
+	struct resolver *resolver = resolver_new("collector", "24224");
+	const char *reason;
+
+	(void)state;
+	assert_int_equal(look_up(resolver, 1, &reason), -ETIMEDOUT);
+	resolver_free(resolver);
+	answer(0, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(an_address_needs_no_name_server, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_name_is_looked_up_each_time, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_failure_has_its_reason, setup, teardown),
+		cmocka_unit_test_setup_teardown(without_a_thread_it_is_tried_again, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(it_works_where_standard_input_is_closed, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(without_memory_nothing_is_looked_up, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_slow_lookup_is_left_behind_and_met_again, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_stop_ends_the_wait, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_lookup_outlives_its_resolver, setup, teardown),
+	};
+
+	return cmocka_run_group_tests_name("resolver", tests, NULL, NULL);
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "recorder/observe/timeline.h"
+
+#include "failing_memory.h"
+#include "recorder/observe/fake_recording.h"
+
+enum {
+	ROOM = 3000, /* for slices */
+	MANY = 12000, /* whose records are more than what is written at a time */
+	MUCH_BYTES = 1024 * 1024
+};
+
+struct bench {
+	struct timeline *timeline;
+	struct key_options keys;
+	struct observed_table processes;
+	struct context_table *contexts;
+	struct output output;
+	struct window window;
+};
+
+static int lay_out(void **state)
+{
+	struct bench *bench = calloc(1, sizeof(*bench));
+
+	if (!bench || set_up(state) < 0)
+		return -1;
+	bench->timeline = timeline_new(ROOM * sizeof(struct slice) + sizeof(struct slice) - 1);
+	bench->contexts = context_table_new();
+	bench->processes.keys = &bench->keys;
+	*state = bench;
+	return bench->timeline && bench->contexts &&
+			       window_init(&bench->window, &bench->keys) == 0 &&
+			       observed_add(&bench->processes, life_of(FAKE_PID), FAKE_PID, 0,
+					    "ruby") &&
+			       output_prepare(&bench->output, &fake.recording) == EXIT_CODE_OK &&
+			       output_open(&bench->output, FAKE_WALL_NS) == EXIT_CODE_OK
+		       ? 0
+		       : -1;
+}
+
+static int put_away(void **state)
+{
+	struct bench *bench = *state;
+
+	memory_never_fails();
+	timeline_free(bench->timeline);
+	output_deinit(&bench->output);
+	context_table_free(bench->contexts);
+	window_deinit(&bench->window);
+	observed_table_deinit(&bench->processes);
+	free(bench);
+	return 0;
+}
+
+/* One of 1 ns, charged at once; no two begin together. */
+static struct slice *run(uint64_t thread)
+{
+	static uint32_t charge;
+	struct slice *slice = &fake.slices[fake.slice_count++];
+
+	assert_true(fake.slice_count <= FAKE_SLICES_MAX);
+	charge++;
+	*slice = (struct slice){ .thread_serial = thread,
+				 .life = life_of(FAKE_PID),
+				 .charge = charge,
+				 .start_ns = FAKE_START_NS + charge,
+				 .end_ns = FAKE_START_NS + charge + 1,
+				 .user_ns = 1,
+				 .flags = SLICE_IS_CHARGED };
+	return slice;
+}
+
+static void run_often(struct bench *bench, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		(void)run(1);
+		if (fake.slice_count == FAKE_SLICES_MAX || i + 1 == count)
+			timeline_read(bench->timeline, &fake.session,
+				      timeline_due_ns(bench->timeline));
+	}
+}
+
+static int end_window(struct bench *bench)
+{
+	timeline_settle(bench->timeline, &fake.session, &bench->window, &bench->processes);
+	return timeline_put(bench->timeline, &bench->window, &bench->processes, bench->contexts,
+			    &bench->output);
+}
+
+static uint64_t lost(const struct bench *bench)
+{
+	return observed_find(&bench->processes, life_of(FAKE_PID))->books.balance.slices_lost;
+}
+
+/* The records of slices, once all is written. */
+static const char *slices_recorded(struct bench *bench)
+{
+	assert_int_equal(output_write(&bench->output, FAKE_WALL_NS), 0);
+	return strstr(recorded(), "slice");
+}
+
+static void the_ring_is_looked_into_20_times_a_second(void **state)
+{
+	struct bench *bench = *state;
+	uint64_t now_ns = FAKE_START_NS;
+
+	assert_int_equal(timeline_due_ns(bench->timeline), 0);
+	timeline_read(bench->timeline, &fake.session, now_ns);
+	assert_int_equal(fake.slice_readings, 1);
+	assert_int_equal(timeline_due_ns(bench->timeline), now_ns + NS_PER_S / 20);
+	timeline_read(bench->timeline, &fake.session, now_ns + NS_PER_S / 20 - 1);
+	assert_int_equal(fake.slice_readings, 1);
+	timeline_read(bench->timeline, &fake.session, now_ns + NS_PER_S / 20);
+	assert_int_equal(fake.slice_readings, 2);
+}
+
+static void as_many_are_held_as_there_is_room_for_and_others_are_lost(void **state)
+{
+	struct bench *bench = *state;
+
+	run_often(bench, ROOM + 3);
+	assert_int_equal(end_window(bench), 0);
+	assert_int_equal(lost(bench), 3);
+	/* Nothing of that window is in the next one's way. */
+	run_often(bench, ROOM);
+	assert_int_equal(end_window(bench), 0);
+	assert_int_equal(lost(bench), 3);
+}
+
+static struct account_key of_thread(uint64_t serial, uint64_t hash)
+{
+	return (struct account_key){ .thread_serial = serial,
+				     .life = life_of(FAKE_PID),
+				     .context_hash = hash };
+}
+
+static void a_thread_s_name_is_the_first_of_its_accounts(void **state)
+{
+	static const struct {
+		uint64_t thread;
+		const char *name;
+	} accounts[] = { { 1, "one" }, { 1ULL << 32 | 1, "two" }, { 1, "later" } };
+	struct bench *bench = *state;
+
+	for (size_t i = 0; i < 3; i++) {
+		const struct account_key key = of_thread(accounts[i].thread, i);
+		struct account account = { 0 };
+
+		(void)snprintf((char *)account.comm, sizeof(account.comm), "%s", accounts[i].name);
+		assert_int_equal(window_add_account(&bench->window, &key, &account), 0);
+	}
+	/* One of a process that nobody knows has no record, and is in nobody's way. */
+	run(9)->life = life_of(FAKE_PID + 1);
+	(void)run(1);
+	(void)run(1ULL << 32 | 1);
+	(void)run(3);
+	assert_int_equal(end_window(bench), 0);
+	assert_non_null(strstr(slices_recorded(bench), "slice 0 one - running"));
+	assert_non_null(strstr(slices_recorded(bench), "slice 0 two - running"));
+	assert_non_null(strstr(slices_recorded(bench), "slice 0 - - running"));
+	assert_null(strstr(slices_recorded(bench), "later"));
+}
+
+static void what_is_much_is_written_before_all_is_there(void **state)
+{
+	struct bench *bench = *state;
+	struct stat status;
+
+	timeline_free(bench->timeline);
+	bench->timeline = timeline_new(MANY * sizeof(struct slice));
+	assert_non_null(bench->timeline);
+	/* A little is not. */
+	run_often(bench, 10);
+	assert_int_equal(end_window(bench), 0);
+	assert_true(output_mark(&bench->output) > 0);
+	run_often(bench, MANY);
+	assert_int_equal(end_window(bench), 0);
+	assert_in_range(output_mark(&bench->output), 1, MUCH_BYTES);
+	assert_int_equal(stat(path, &status), 0);
+	assert_in_range(status.st_size, MUCH_BYTES, 100 * MUCH_BYTES);
+}
+
+static void without_memory_the_window_s_are_forgotten(void **state)
+{
+	struct bench *bench = *state;
+	const struct account_key key = of_thread(1, 0);
+	const struct account account = { .comm = "one" };
+	size_t successes = 0;
+	int r;
+
+	assert_int_equal(window_add_account(&bench->window, &key, &account), 0);
+	do {
+		(void)run(1);
+		timeline_settle(bench->timeline, &fake.session, &bench->window, &bench->processes);
+		memory_fails_once_after(successes++);
+		r = timeline_put(bench->timeline, &bench->window, &bench->processes,
+				 bench->contexts, &bench->output);
+		memory_never_fails();
+		assert_int_equal(r, memory_failures() ? -ENOMEM : 0);
+	} while (r < 0);
+	assert_true(successes > 2);
+	/* Only the last one has a record, with all that is known of it. */
+	assert_non_null(strstr(slices_recorded(bench), "slice 0 one -"));
+	assert_null(strstr(slices_recorded(bench) + 1, "slice"));
+}
+
+static void there_is_none_without_memory(void **state)
+{
+	(void)state;
+	for (size_t successes = 0; successes < 2; successes++) {
+		memory_fails_once_after(successes);
+		assert_null(timeline_new(1000));
+	}
+	memory_never_fails();
+	timeline_free(NULL);
+}
+
+static void of_none_nothing_is_due_and_nothing_is_read(void **state)
+{
+	struct bench *bench = *state;
+
+	assert_int_equal(timeline_due_ns(NULL), UINT64_MAX);
+	timeline_read(NULL, &fake.session, FAKE_START_NS);
+	timeline_settle(NULL, &fake.session, &bench->window, &bench->processes);
+	assert_int_equal(fake.slice_readings, 0);
+	assert_int_equal(timeline_put(NULL, &bench->window, &bench->processes, bench->contexts,
+				      &bench->output),
+			 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, lay_out, put_away)
+	const struct CMUnitTest tests[] = {
+		TEST(the_ring_is_looked_into_20_times_a_second),
+		TEST(as_many_are_held_as_there_is_room_for_and_others_are_lost),
+		TEST(a_thread_s_name_is_the_first_of_its_accounts),
+		TEST(what_is_much_is_written_before_all_is_there),
+		TEST(without_memory_the_window_s_are_forgotten),
+		cmocka_unit_test(there_is_none_without_memory),
+		TEST(of_none_nothing_is_due_and_nothing_is_read),
+	};
+
+	return cmocka_run_group_tests(tests, make_file, remove_file);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Where a CPU's count of interrupts is, by types as kernels have had them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <bpf/btf.h>
+#include <cmocka.h>
+
+#include "recorder/probe/open_session.h"
+
+enum {
+	RUN_QUEUE_AT = 4096,
+	VARIABLE_AT = 256
+};
+
+/* With a per-CPU variable of that type beside the run queue. */
+static void add_variables(struct btf *btf, const char *name, int type)
+{
+	int run_queue = btf__add_int(btf, "long", 8, BTF_INT_SIGNED);
+	int variables[] = { btf__add_var(btf, name, BTF_VAR_GLOBAL_ALLOCATED, type),
+			    btf__add_var(btf, "runqueues", BTF_VAR_GLOBAL_ALLOCATED, run_queue) };
+
+	assert_true(btf__add_datasec(btf, ".data..percpu", 8192) > 0);
+	assert_int_equal(btf__add_datasec_var_info(btf, variables[0], VARIABLE_AT, 4), 0);
+	assert_int_equal(btf__add_datasec_var_info(btf, variables[1], RUN_QUEUE_AT, 8), 0);
+}
+
+static void a_variable_of_its_own_is_where_the_types_say(void **state)
+{
+	struct btf *btf = btf__new_empty();
+	int64_t offset = 0;
+
+	(void)state;
+	add_variables(btf, "__preempt_count", btf__add_int(btf, "int", 4, BTF_INT_SIGNED));
+	assert_true(preempt_count_locate(btf, &offset));
+	assert_int_equal(offset, VARIABLE_AT - RUN_QUEUE_AT);
+	btf__free(btf);
+}
+
+/* struct pcpu_hot { union { struct { task *current_task; int preempt_count; ... }; u8 pad[64]; };
+ * }, arch/x86/include/asm/current.h, v6.2 to v6.14. */
+static void a_part_of_a_hot_structure_is_so_far_into_it(void **state)
+{
+	struct btf *btf = btf__new_empty();
+	int integer = btf__add_int(btf, "int", 4, BTF_INT_SIGNED);
+	int pointer = btf__add_ptr(btf, 0), inner, both, hot;
+	int64_t offset = 0;
+
+	(void)state;
+	inner = btf__add_struct(btf, NULL, 16);
+	assert_int_equal(btf__add_field(btf, "current_task", pointer, 0, 0), 0);
+	assert_int_equal(btf__add_field(btf, "preempt_count", integer, 64, 0), 0);
+	assert_int_equal(btf__add_field(btf, "cpu_number", integer, 96, 0), 0);
+	both = btf__add_union(btf, NULL, 16);
+	assert_int_equal(btf__add_field(btf, "pad", pointer, 0, 0), 0);
+	assert_int_equal(btf__add_field(btf, NULL, inner, 0, 0), 0);
+	hot = btf__add_struct(btf, "pcpu_hot", 24);
+	assert_int_equal(btf__add_field(btf, "first", pointer, 0, 0), 0);
+	assert_int_equal(btf__add_field(btf, NULL, both, 64, 0), 0);
+	add_variables(btf, "pcpu_hot", hot);
+	assert_true(preempt_count_locate(btf, &offset));
+	assert_int_equal(offset, VARIABLE_AT - RUN_QUEUE_AT + 16);
+	btf__free(btf);
+}
+
+static void elsewhere_it_is_nowhere(void **state)
+{
+	struct btf *btf = btf__new_empty();
+	int integer = btf__add_int(btf, "int", 4, BTF_INT_SIGNED), hot;
+	int64_t offset = 77;
+
+	(void)state;
+	assert_false(preempt_count_locate(btf, &offset));
+	/* The structure has no such part; and no variable is of it. */
+	hot = btf__add_struct(btf, "pcpu_hot", 4);
+	assert_int_equal(btf__add_field(btf, "cpu_number", integer, 0, 0), 0);
+	add_variables(btf, "other", hot);
+	assert_false(preempt_count_locate(btf, &offset));
+	btf__free(btf);
+	btf = btf__new_empty();
+	integer = btf__add_int(btf, "int", 4, BTF_INT_SIGNED);
+	hot = btf__add_struct(btf, "pcpu_hot", 4);
+	assert_int_equal(btf__add_field(btf, "preempt_count", integer, 0, 0), 0);
+	add_variables(btf, "other", hot);
+	assert_false(preempt_count_locate(btf, &offset));
+	assert_int_equal(offset, 77);
+	btf__free(btf);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_variable_of_its_own_is_where_the_types_say),
+		cmocka_unit_test(a_part_of_a_hot_structure_is_so_far_into_it),
+		cmocka_unit_test(elsewhere_it_is_nowhere),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * In which order running threads are interrupted, maps are written and tasks are walked when
+ * something new is known of a process, with a kernel side that notes it. What is in the maps then
+ * is in tests/bpf/test_session.c.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <bpf/bpf.h>
+#include <cmocka.h>
+
+#include <correlator/life.h>
+
+#include "recorder/probe/open_session.h"
+
+enum {
+	PID = 77,
+	LIVES_FD = 60,
+	OTHER_FD = 50,
+	ALWAYS = 1 << 20
+};
+
+#define LIFE (1ULL << 32 | 7077)
+
+static struct fake {
+	struct session session;
+	struct correlator_bpf skeleton;
+	struct correlator_bpf__bss shared;
+	struct process_config config; /* of the one process that is known */
+	int left; /* for so many passes somebody is still to begin */
+	int update_error, interrupt_error, walk_error;
+	uint32_t generation_at_update;
+	struct process_life known; /* that is PID's */
+	/* What was done, a letter each: u a map was updated, i an interrupt, w a walk to register,
+	 * o one to make room for OpenTelemetry; small letters where only LIFE was meant. */
+	char done[256];
+	size_t count;
+} fake;
+
+static void did(char what)
+{
+	bool is_meant = fake.shared.collect_life == LIFE;
+
+	assert_true(fake.shared.collect_life == 0 || is_meant);
+	assert_true(fake.count + 1 < sizeof(fake.done));
+	fake.done[fake.count++] = (char)(is_meant ? what : what - 'a' + 'A');
+}
+
+/* libbpf's */
+int bpf_map__fd(const struct bpf_map *map)
+{
+	return map == fake.skeleton.maps.lives ? LIVES_FD : OTHER_FD;
+}
+
+int bpf_map_lookup_elem(int fd, const void *key, void *value)
+{
+	if (fd == LIVES_FD) {
+		assert_int_equal(*(const __u32 *)key, PID);
+		*(struct process_life *)value = fake.known;
+		errno = ENOENT;
+		return fake.known.life ? 0 : -1;
+	}
+	assert_int_equal(*(const __u64 *)key, LIFE);
+	*(struct process_config *)value = fake.config;
+	return 0;
+}
+
+int bpf_map_update_elem(int fd, const void *key, const void *value, __u64 flags)
+{
+	if (fd == LIVES_FD) {
+		assert_int_equal(*(const __u32 *)key, PID);
+		/* Whoever had it before. */
+		assert_int_equal(flags, BPF_ANY);
+		if (!fake.update_error)
+			fake.known = *(const struct process_life *)value;
+	} else {
+		assert_int_equal(*(const __u64 *)key, LIFE);
+		fake.generation_at_update = fake.shared.generation;
+	}
+	did('u');
+	errno = -fake.update_error;
+	return fake.update_error ? -1 : 0;
+}
+
+/* recorder/probe/collector.c */
+int collector_interrupt_cpus(struct session *session)
+{
+	assert_ptr_equal(session, &fake.session);
+	did('i');
+	return fake.interrupt_error;
+}
+
+int collector_run_tasks(struct session *session, enum collect_phase phase)
+{
+	assert_ptr_equal(session, &fake.session);
+	if (phase == COLLECT_PHASE_OTEL) {
+		did('o');
+		return fake.walk_error;
+	}
+	assert_int_equal(phase, COLLECT_PHASE_REGISTER);
+	assert_int_equal(fake.shared.stragglers, 0);
+	did('w');
+	fake.shared.stragglers = fake.left-- > 0 ? 2 : 0;
+	return fake.walk_error;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	fake = (struct fake){ .config = { .flags = PROCESS_READY, .family = 3 } };
+	fake.skeleton.bss = &fake.shared;
+	fake.skeleton.maps.lives = (struct bpf_map *)&fake.known;
+	fake.session.skeleton = &fake.skeleton;
+	fake.shared.generation = 8;
+	fake.shared.registration_pass = 20;
+	return 0;
+}
+
+static void expect_done(const char *expected)
+{
+	assert_string_equal(fake.done, expected);
+	assert_int_equal(fake.shared.collect_life, 0);
+	memset(fake.done, 0, sizeof(fake.done));
+	fake.count = 0;
+}
+
+static void threads_are_registered_until_a_pass_finds_nobody_who_is_to_begin(void **state)
+{
+	(void)state;
+	assert_int_equal(session_register_threads(&fake.session), 0);
+	expect_done("W");
+	assert_int_equal(fake.shared.registration_pass, 21);
+	assert_true(fake.session.has_new_sleepers);
+	/* Between two of them each CPU is interrupted. */
+	fake.left = 2;
+	assert_int_equal(session_register_threads(&fake.session), 0);
+	expect_done("WIWIW");
+	assert_int_equal(fake.shared.registration_pass, 24);
+}
+
+static void who_is_woken_all_the_time_is_left_after_sixteen(void **state)
+{
+	(void)state;
+	fake.left = ALWAYS;
+	assert_int_equal(session_register_threads(&fake.session), 0);
+	expect_done("WIWIWIWIWIWIWIWIWIWIWIWIWIWIWIWI");
+}
+
+static void a_pass_that_fails_is_the_last(void **state)
+{
+	(void)state;
+	fake.left = 5;
+	fake.walk_error = -ENOSPC;
+	assert_int_equal(session_register_threads(&fake.session), -ENOSPC);
+	expect_done("W");
+	fake.walk_error = 0;
+	fake.interrupt_error = -EIO;
+	assert_int_equal(session_register_threads(&fake.session), -EIO);
+	expect_done("WI");
+}
+
+/* The kernel side draws from the same counter. */
+static void each_life_has_a_number_of_its_own(void **state)
+{
+	uint64_t life = 1;
+
+	(void)state;
+	fake.shared.last_life = LIFE;
+	assert_int_equal(session_begin_life(&fake.session, PID, 7, &life), 0);
+	assert_int_equal(life, LIFE + 1);
+	assert_int_equal(fake.known.life, life);
+	assert_int_equal(fake.known.start_ticks, 7);
+	fake.shared.last_life++;
+	assert_int_equal(session_begin_life(&fake.session, PID, LIFE_OF_OUR_CHILD, &life), 0);
+	assert_int_equal(life, LIFE + 3);
+	assert_int_equal(fake.known.life, life);
+	assert_true(fake.known.start_ticks == LIFE_OF_OUR_CHILD);
+	fake.update_error = -E2BIG;
+	assert_int_equal(session_begin_life(&fake.session, PID, 8, &life), -E2BIG);
+	assert_int_equal(life, LIFE + 3);
+	fake.update_error = 0;
+	/* One that was not begun leaves a gap, and is nobody else's. */
+	assert_int_equal(session_begin_life(&fake.session, PID, 9, &life), 0);
+	assert_int_equal(life, LIFE + 5);
+	expect_done("UUUU");
+}
+
+/* By when it started it is known to be the one. A child of ours is new each time. */
+static void who_was_forked_by_an_observed_one_keeps_the_number_that_it_has(void **state)
+{
+	uint64_t life = 1;
+
+	(void)state;
+	fake.known = (struct process_life){ .life = LIFE, .start_ticks = 7 };
+	assert_int_equal(session_begin_life(&fake.session, PID, 7, &life), 1);
+	assert_int_equal(life, LIFE);
+	assert_int_equal(fake.shared.last_life, 0);
+	expect_done("");
+	fake.known.start_ticks = LIFE_OF_OUR_CHILD;
+	assert_int_equal(session_begin_life(&fake.session, PID, LIFE_OF_OUR_CHILD, &life), 0);
+	assert_int_equal(life, 1);
+	expect_done("U");
+}
+
+static void who_runs_is_interrupted_before_and_behind_what_is_new_of_it_alone(void **state)
+{
+	const struct process_config config = { .flags = PROCESS_READY };
+	const struct process_config lean = { .flags = PROCESS_READY | PROCESS_IS_LEAN };
+	const struct process_config otel = { .flags = PROCESS_READY | PROCESS_HAS_OTEL };
+
+	(void)state;
+	assert_int_equal(session_set_process(&fake.session, LIFE, 0, &config), 0);
+	expect_done("iu");
+	assert_true(fake.session.has_new_sleepers);
+	/* What is in the map is in force from the new number on, not before. */
+	assert_int_equal(fake.generation_at_update, 8);
+	assert_int_equal(fake.shared.generation, 9);
+	/* And twice behind it, where the short way or probes may not do any more. */
+	assert_int_equal(session_set_process(&fake.session, LIFE, 0, &lean), 0);
+	expect_done("iuii");
+	assert_int_equal(session_set_process(&fake.session, LIFE, 0, &otel), 0);
+	expect_done("iuii");
+	fake.session.has_new_sleepers = false;
+	assert_int_equal(session_set_lean(&fake.session, LIFE, true), 0);
+	expect_done("iuii");
+	assert_false(fake.session.has_new_sleepers);
+}
+
+static void what_the_map_does_not_take_is_not_in_force(void **state)
+{
+	const struct process_config config = { .flags = PROCESS_IS_LEAN };
+
+	(void)state;
+	fake.update_error = -E2BIG;
+	assert_int_equal(session_set_process(&fake.session, LIFE, 0, &config), -E2BIG);
+	expect_done("iu");
+	assert_int_equal(fake.shared.generation, 8);
+}
+
+static void for_opentelemetry_tasks_are_walked_twice(void **state)
+{
+	const struct otel_config config = { 0 };
+
+	(void)state;
+	assert_int_equal(session_set_otel(&fake.session, LIFE, &config), 0);
+	expect_done("UOO");
+	fake.walk_error = -EIO;
+	assert_int_equal(session_set_otel(&fake.session, LIFE, &config), -EIO);
+	expect_done("UO");
+	fake.update_error = -ENOMEM;
+	assert_int_equal(session_set_otel(&fake.session, LIFE, &config), -ENOMEM);
+	expect_done("U");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup(name, set_up)
+	const struct CMUnitTest tests[] = {
+		TEST(threads_are_registered_until_a_pass_finds_nobody_who_is_to_begin),
+		TEST(who_is_woken_all_the_time_is_left_after_sixteen),
+		TEST(a_pass_that_fails_is_the_last),
+		TEST(each_life_has_a_number_of_its_own),
+		TEST(who_was_forked_by_an_observed_one_keeps_the_number_that_it_has),
+		TEST(who_runs_is_interrupted_before_and_behind_what_is_new_of_it_alone),
+		TEST(what_the_map_does_not_take_is_not_in_force),
+		TEST(for_opentelemetry_tasks_are_walked_twice),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

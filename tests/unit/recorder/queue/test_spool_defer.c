@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+
+#include "recorder/queue/spool_folder.h"
+
+static void remove_newest_chunk(void)
+{
+	char line[sizeof(spool) + 64];
+
+	(void)snprintf(line, sizeof(line), "rm $(ls %s/*.chunks | tail -n 1)", spool);
+	assert_int_equal(system(line), 0);
+}
+
+/* Or it would wait for a turn of others that there are none of. */
+static void what_was_deferred_comes_back_when_the_other_cannot_be_read(void **state)
+{
+	struct backlog *backlog = open_spool(2, LONG, 0);
+	char path[PATH_MAX];
+	struct chunk chunk;
+
+	(void)state;
+	append_numbers(backlog, 1, 4);
+	backlog_seal(backlog);
+	await_files(".chunks", 2, path);
+	(void)expect_numbers(backlog, 1, 2);
+	assert_int_equal(backlog_defer(backlog), 0);
+	remove_newest_chunk();
+	assert_int_equal(backlog_next(backlog, &chunk), -EAGAIN);
+	(void)expect_numbers(backlog, 1, 2);
+	backlog_free(backlog);
+}
+
+/* It was read back from the spool, and is there still: nothing is lost with its memory. */
+static void memory_runs_full_without_a_loss_of_what_is_kept(void **state)
+{
+	struct backlog *backlog =
+		make_backlog(&(struct backlog_options){ .segment_bytes = 2 * ENTRY,
+							.memory_bytes_max = 6 * ENTRY,
+							.seal_ns = LONG,
+							.spool = spool });
+	struct backlog_status status;
+	char path[PATH_MAX];
+
+	(void)state;
+	append_numbers(backlog, 1, 2);
+	backlog_seal(backlog);
+	await_files(".chunks", 1, path);
+	append_numbers(backlog, 3, 2);
+	backlog_seal(backlog);
+	await_files(".chunks", 2, path);
+	(void)expect_numbers(backlog, 1, 2);
+	assert_int_equal(backlog_defer(backlog), 0);
+	(void)expect_numbers(backlog, 3, 2);
+	assert_int_equal(backlog_defer(backlog), 0);
+	append_numbers(backlog, 5, 4);
+	backlog_get_status(backlog, &status);
+	assert_int_equal(status.dropped_records, 0);
+	(void)expect_numbers(backlog, 1, 2);
+	backlog_free(backlog);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(what_was_deferred_comes_back_when_the_other_cannot_be_read,
+				       empty),
+		cmocka_unit_test_setup(memory_runs_full_without_a_loss_of_what_is_kept, empty),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

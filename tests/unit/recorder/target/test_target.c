@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* target over this very process and its child, which stand in for Ruby. */
+#include "recorder/target/target.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "command/stand_in.h"
+#include "failing_memory.h"
+#include "recorder/target/forged_ruby.h"
+
+/* What a publisher of OpenTelemetry's thread context has. */
+extern __thread void *otel_thread_ctx_v1;
+__attribute__((used)) __thread void *otel_thread_ctx_v1;
+
+static const struct target_keys ruby_contexts = { .wants_ruby = true };
+
+static void what_a_process_loads_and_unloads_is_noticed(void **state)
+{
+	_cleanup_(target_freep) struct target *target = NULL;
+	void *library;
+
+	(void)state;
+	assert_int_equal(target_open(getpid(), NULL, &ruby_contexts, NULL, &target), 0);
+	assert_true(target->ruby.is_ruby);
+	assert_int_equal(target->publishers.count, 1);
+	assert_non_null(target_publisher(target));
+	/* Right after it was opened there are only the keys to look for, and there are none. */
+	assert_int_equal(target_refresh(target), 0);
+	library = dlopen(FIXTURE_TLS_GENERAL_DYNAMIC, RTLD_NOW | RTLD_LOCAL);
+	assert_non_null(library);
+	assert_int_equal(target_refresh(target), 1);
+	assert_int_equal(target->publishers.count, 2);
+	assert_string_equal(target->publishers.list[1]->path, FIXTURE_TLS_GENERAL_DYNAMIC);
+	assert_int_equal(target_refresh(target), 0);
+	assert_int_equal(dlclose(library), 0);
+	assert_int_equal(target_refresh(target), 1);
+	assert_int_equal(target->publishers.count, 1);
+	assert_non_null(target_publisher(target));
+}
+
+static void a_process_is_opened_by_the_map_that_was_read_and_its_end_is_noticed(void **state)
+{
+	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
+	_cleanup_(target_freep) struct target *target = NULL;
+	struct stand_in files;
+	char *argv[] = { files.name, STAND_IN_SLEEP, NULL };
+	pid_t pid;
+
+	(void)state;
+	stand_in_make(&files);
+	pid = stand_in_start(0, files.ruby, argv, -1);
+	assert_int_equal(memory_map_of_process(pid, &map), 0);
+	assert_int_equal(target_open(pid, &map, &ruby_contexts, NULL, &target), 0);
+	assert_int_equal(map.count, 0);
+	assert_true(target->ruby.is_ruby);
+	assert_int_equal(target->info.pid, pid);
+	assert_int_equal(target_refresh(target), 0);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(target_refresh(target), -ESRCH);
+	stand_in_remove(&files);
+}
+
+static void a_second_process_of_the_same_files_opens_none(void **state)
+{
+	_cleanup_(object_files_freep) struct object_files *files = object_files_new();
+	struct target *targets[3];
+	struct stand_in stand_in;
+	char *argv[] = { stand_in.name, STAND_IN_SLEEP, NULL };
+	uint64_t opened;
+	pid_t pids[3];
+
+	(void)state;
+	assert_non_null(files);
+	stand_in_make(&stand_in);
+	for (int i = 0; i < 3; i++) {
+		pids[i] = stand_in_start(0, stand_in.ruby, argv, -1);
+		opened = object_files_opened(files);
+		assert_int_equal(target_open(pids[i], NULL, &ruby_contexts, files, &targets[i]), 0);
+		assert_true(targets[i]->ruby.is_ruby && targets[i]->loader);
+		assert_non_null(target_publisher(targets[i]));
+		if (i > 0)
+			assert_int_equal(object_files_opened(files), opened);
+	}
+	for (int i = 0; i < 3; i++) {
+		assert_int_not_equal(object_files_count(files), 0);
+		target_free(targets[i]);
+		assert_int_equal(kill(pids[i], SIGKILL), 0);
+		assert_int_equal(waitpid(pids[i], NULL, 0), pids[i]);
+	}
+	/* Nothing is held of what nobody maps. */
+	assert_int_equal(object_files_count(files), 0);
+	stand_in_remove(&stand_in);
+}
+
+static void opentelemetry_is_looked_for_where_it_is_wanted(void **state)
+{
+	static const char *const names[] = { "trace_id" }, *const none[] = { NULL };
+	const struct target_keys keys = {
+		.ruby_names = none, .otel_names = names, .count = 1, .wants_otel = true
+	};
+	_cleanup_(target_freep) struct target *target = NULL;
+	_cleanup_(target_freep) struct target *other = NULL;
+	struct otel_config config;
+
+	(void)state;
+	assert_int_equal(target_open(getpid(), NULL, &keys, NULL, &target), 0);
+	assert_int_equal(target_refresh(target), 0);
+	assert_non_null(otel_target_publisher(&target->otel));
+	assert_true(target_is_complete(target));
+	otel_target_config(&target->otel, &config);
+	assert_int_equal(config.tls.model, TLS_MODEL_STATIC);
+	assert_int_equal(config.trace_key, 1);
+	assert_int_equal(target_open(getpid(), NULL, &ruby_contexts, NULL, &other), 0);
+	assert_int_equal(other->otel.publishers.count, 0);
+	otel_target_config(&other->otel, &config);
+	assert_int_equal(config.tls.model, TLS_MODEL_NONE);
+}
+
+static void a_pid_that_is_another_process_by_now_is_gone(void **state)
+{
+	_cleanup_(target_freep) struct target *target = NULL;
+
+	(void)state;
+	assert_int_equal(target_open(getpid(), NULL, &ruby_contexts, NULL, &target), 0);
+	assert_int_equal(target_refresh(target), 0);
+	target->info.start_ticks--;
+	assert_int_equal(target_refresh(target), -ESRCH);
+}
+
+static void keys_are_missing_that_have_a_name(void **state)
+{
+	static const char *const names[] = { "request_id", NULL, "endpoint" };
+	static const char *const none[] = { NULL, NULL, NULL };
+	const struct target_keys keys = {
+		.ruby_names = names, .otel_names = none, .count = 3, .wants_ruby = true
+	};
+	_cleanup_(target_freep) struct target *target = NULL;
+
+	(void)state;
+	assert_int_equal(target_open(getpid(), NULL, &keys, NULL, &target), 0);
+	assert_int_equal(target->ruby.keys_missing, 2);
+	assert_int_equal(target_refresh(target), 0);
+	assert_int_equal(target->ruby.keys_missing, 2);
+	assert_false(target_is_complete(target));
+}
+
+static void it_has_changed_if_its_process_context_has(void **state)
+{
+	static struct {
+		char signature[8];
+		uint32_t version, payload_bytes;
+		uint64_t published_ns, payload_address;
+	} header = { { "OTEL_CTX" }, 2, 16, 77, 0x1000 };
+	struct target target = { .info.pid = getpid() };
+
+	(void)state;
+	assert_false(target_has_changed(&target));
+	target.otel.announcement.header_address = (uintptr_t)&header;
+	assert_true(target_has_changed(&target));
+	target.otel.announcement.published_ns = 77;
+	assert_false(target_has_changed(&target));
+	/* What cannot be read any more is news, too. */
+	target.otel.announcement.header_address = 0x1000;
+	assert_true(target_has_changed(&target));
+}
+
+/* Ruby, its symbols found, and the variable. */
+struct complete {
+	struct forged_ruby *ruby;
+	struct target target;
+	struct publisher publishers[2];
+};
+
+static void make_complete(struct complete *complete)
+{
+	*complete = (struct complete){ .ruby = forge_ruby(&layouts[0]) };
+	complete->target.keys = (struct target_keys){ .count = 5, .wants_ruby = true };
+	complete->target.ruby.is_ruby = true;
+	assert_int_equal(ruby_symbols_new(&complete->ruby->reader, complete->ruby->table, NULL, 0,
+					  &complete->target.ruby.symbols),
+			 0);
+	for (size_t i = 0; i < 2; i++) {
+		complete->publishers[i] =
+			(struct publisher){ .start = 0x1000 + i,
+					    .end = 0x2000 + i,
+					    .is_located = true,
+					    .tls.location = { .offset = -8 * (int64_t)(i + 1) } };
+		complete->target.publishers.list[i] = &complete->publishers[i];
+	}
+	complete->target.publishers.count = 1;
+}
+
+static void free_complete(struct complete *complete)
+{
+	ruby_symbols_free(complete->target.ruby.symbols);
+	free(complete->ruby);
+}
+
+static void a_target_is_complete_with_all_that_is_wanted_of_it(void **state)
+{
+	struct complete complete;
+	struct ruby_symbols *symbols;
+
+	(void)state;
+	make_complete(&complete);
+	assert_true(target_is_complete(&complete.target));
+	complete.target.ruby.keys_missing = 1;
+	assert_false(target_is_complete(&complete.target));
+	complete.target.ruby.keys_missing = 0;
+	complete.publishers[0].is_located = false;
+	assert_false(target_is_complete(&complete.target));
+	complete.publishers[0].is_located = true;
+	symbols = complete.target.ruby.symbols;
+	complete.target.ruby.symbols = NULL;
+	assert_false(target_is_complete(&complete.target));
+	complete.target.keys.wants_ruby = false;
+	assert_true(target_is_complete(&complete.target));
+	complete.target.ruby.symbols = symbols;
+	complete.target.keys.wants_ruby = true;
+	complete.target.keys.wants_otel = true;
+	assert_false(target_is_complete(&complete.target));
+	free_complete(&complete);
+}
+
+static void the_programs_are_told_of_one_variable_and_whose_code_sets_it(void **state)
+{
+	struct complete complete;
+	struct process_config config;
+
+	(void)state;
+	make_complete(&complete);
+	target_config(&complete.target, &config);
+	assert_int_equal(config.key_count, 5);
+	assert_int_equal(config.flags, PROCESS_READY);
+	assert_int_equal(config.publisher_start, 0x1000);
+	assert_int_equal(config.publisher_end, 0x2000);
+	assert_int_equal(config.tls.offset, -8);
+	assert_int_equal(config.string_layout, STRING_LAYOUT_FLAGS);
+	/* Two variables: each of its own object. */
+	complete.target.publishers.count = 2;
+	target_config(&complete.target, &config);
+	assert_int_equal(config.publisher_end, 0x2000);
+	complete.target.publishers.live = 1;
+	target_config(&complete.target, &config);
+	assert_int_equal(config.publisher_start, 0x1001);
+	assert_int_equal(config.tls.offset, -16);
+	/* One, which another object sets, too. */
+	complete.target.publishers.live = 0;
+	complete.publishers[1].is_interposed = true;
+	target_config(&complete.target, &config);
+	assert_int_equal(config.publisher_start, 0);
+	assert_int_equal(config.publisher_end, UINT64_MAX);
+	complete.publishers[0].is_located = false;
+	target_config(&complete.target, &config);
+	assert_int_equal(config.flags, 0);
+	assert_int_equal(config.key_count, 5);
+	free_complete(&complete);
+}
+
+static void threads_are_mixed_if_native_ones_are_shared_and_nobody_follows(void **state)
+{
+	struct complete complete;
+
+	(void)state;
+	make_complete(&complete);
+	assert_false(target_mixes_threads(&complete.target));
+	complete.target.shares_native_threads = true;
+	assert_true(target_mixes_threads(&complete.target));
+	complete.target.publishers.follows_threads = true;
+	assert_false(target_mixes_threads(&complete.target));
+	complete.target.publishers.follows_threads = false;
+	complete.publishers[0].is_located = false;
+	assert_false(target_mixes_threads(&complete.target));
+	free_complete(&complete);
+}
+
+static void native_threads_are_shared_if_the_environment_says_so(void **state)
+{
+	static const struct {
+		const char *value;
+		bool is_shared;
+	} cases[] = { { "0", false }, { "1", true },   { "-1", false },
+		      { "", false },  { NULL, false }, { "16", true } };
+	struct stand_in files;
+	char *argv[] = { files.name, STAND_IN_SLEEP, NULL };
+
+	(void)state;
+	stand_in_make(&files);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct target *target;
+		pid_t pid;
+
+		if (cases[i].value)
+			assert_int_equal(setenv("RUBY_MN_THREADS", cases[i].value, 1), 0);
+		else
+			assert_int_equal(unsetenv("RUBY_MN_THREADS"), 0);
+		pid = stand_in_start(0, files.ruby, argv, -1);
+		assert_int_equal(target_open(pid, NULL, &ruby_contexts, NULL, &target), 0);
+		assert_int_equal(target->shares_native_threads, cases[i].is_shared);
+		assert_int_equal(target->ruby.keys_missing, 0);
+		target_free(target);
+		assert_int_equal(kill(pid, SIGKILL), 0);
+		assert_int_equal(waitpid(pid, NULL, 0), pid);
+	}
+	assert_int_equal(unsetenv("RUBY_MN_THREADS"), 0);
+	stand_in_remove(&files);
+}
+
+static void wherever_memory_runs_out_there_is_no_target_or_a_whole_one(void **state)
+{
+	size_t failures;
+
+	(void)state;
+	/* What is asked for comes again with each file: every third time is any of them. */
+	for (failures = 0;; failures += 3) {
+		_cleanup_(target_freep) struct target *target = NULL;
+		int r;
+
+		memory_fails_once_after(failures);
+		r = target_open(getpid(), NULL, &ruby_contexts, NULL, &target);
+		memory_never_fails();
+		assert_true(!target == (r < 0));
+		if (memory_failures() == 0)
+			break;
+		/* What is only held so that it need not be read again is done without. */
+		assert_true(r == 0 || r == -ENOMEM);
+	}
+	assert_true(failures > 10);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_a_process_loads_and_unloads_is_noticed),
+		cmocka_unit_test(
+			a_process_is_opened_by_the_map_that_was_read_and_its_end_is_noticed),
+		cmocka_unit_test(a_second_process_of_the_same_files_opens_none),
+		cmocka_unit_test(opentelemetry_is_looked_for_where_it_is_wanted),
+		cmocka_unit_test(a_pid_that_is_another_process_by_now_is_gone),
+		cmocka_unit_test(keys_are_missing_that_have_a_name),
+		cmocka_unit_test(it_has_changed_if_its_process_context_has),
+		cmocka_unit_test(a_target_is_complete_with_all_that_is_wanted_of_it),
+		cmocka_unit_test(the_programs_are_told_of_one_variable_and_whose_code_sets_it),
+		cmocka_unit_test(threads_are_mixed_if_native_ones_are_shared_and_nobody_follows),
+		cmocka_unit_test(native_threads_are_shared_if_the_environment_says_so),
+		cmocka_unit_test(wherever_memory_runs_out_there_is_no_target_or_a_whole_one),
+	};
+
+	if (argc > 1)
+		return stand_in_main(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
