@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """OpenTelemetry's contexts by each way to a thread-local, against known CPU."""
 import collections
+import statistics
 
 import harness
 import otel
@@ -22,7 +23,9 @@ SPEED_PART = 0.1
 # From a change to the first system call behind it, that call's way to our program included: 1 us at best,
 # 1.5 where a system call is dear.
 WAY_NS = 2_500
-CALLS = 200
+TRACES = 4
+SEGMENTS = 12  # of each trace, in a round
+ROUNDS = 15
 
 
 def ambiguous_by_trace(found):
@@ -84,18 +87,25 @@ class ModelsTest(otel.OtelTest):
         self.check_model("descriptor_dynamic")
 
     def test_a_context_between_system_calls_is_exact(self):
-        """What changes right after a system call is in force at the next one."""
+        """
+        What changes right after a system call is in force at the next one. What the hypervisor takes is told up to a
+        tick late, so that it may be taken out of another trace: by milliseconds, but not in most rounds.
+        """
         with OtelWorkload() as workload:
             recording = self.record(workload, "-k", "otel.trace_id")
-            truth = {}
-            for way, first in (("swap", 1), ("change", 11)):
-                truth.update(workload.run(way, "calls", first, 4, CALLS, 500_000))
+            # {(way, which trace of a round): {trace ID: CPU ns}}
+            truth = collections.defaultdict(dict)
+            for way, base in (("swap", 0x100), ("change", 0x200)):
+                for first in range(base, base + ROUNDS * TRACES, TRACES):
+                    for which, trace in enumerate(sorted(
+                            workload.run(way, "calls", first, TRACES, TRACES * SEGMENTS, 500_000).items())):
+                        truth[way, which].update([trace])
             found = self.end(recording)
-        totals = {trace: {"cpu_ns": ns} for (trace,), ns in
-                  contexts_of(found, "otel.trace_id").items()}
-        for trace, truth_ns in truth.items():
-            self.assertAlmostEqual(truth_ns, totals[trace]["cpu_ns"],
-                                   delta=records.TOLERANCE_NS + CALLS * WAY_NS, msg=trace)
+        got = contexts_of(found, "otel.trace_id")
+        for which, traces in truth.items():
+            self.assertEqual(ROUNDS, len(traces))
+            error_ns = statistics.median(got[trace,] - truth_ns for trace, truth_ns in traces.items())
+            self.assertLessEqual(abs(error_ns), records.TOLERANCE_NS + SEGMENTS * WAY_NS, which)
         self.assertEqual("lean", records.of_kind(found, "meta")[0]["mode"])
 
 
