@@ -39,3 +39,19 @@ void csv_part_label(struct record_text text, FILE *out)
 	(void)display_escape(text.bytes, text.size_bytes, label, sizeof(label));
 	csv_part_text(label, out);
 }
+
+void csv_part_figure(const struct diff_figure *figure, FILE *out)
+{
+	const struct difference *difference = &figure->difference;
+
+	if (figure->is_known)
+		(void)fprintf(out, ",%" PRId64 ",%" PRId64, figure->before_ns, figure->after_ns);
+	else
+		(void)fputs(",,", out);
+	if (figure->is_tested)
+		(void)fprintf(out, ",%.9g,%.9g,%.9g,%.9g,%.9g,%s", difference->value,
+			      difference->low, difference->high, difference->probability,
+			      figure->corrected, diff_has_changed(figure) ? "true" : "false");
+	else
+		(void)fputs(",,,,,,", out);
+}

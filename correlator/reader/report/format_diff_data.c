@@ -160,22 +160,6 @@ static void print_csv_side(const struct diff_side *side, FILE *out)
 		(void)fprintf(out, "%" PRId64, side->costs->children_ns);
 }
 
-static void print_csv_figure(const struct diff_figure *figure, FILE *out)
-{
-	const struct difference *difference = &figure->difference;
-
-	if (figure->is_known)
-		(void)fprintf(out, ",%" PRId64 ",%" PRId64, figure->before_ns, figure->after_ns);
-	else
-		(void)fputs(",,", out);
-	if (figure->is_tested)
-		(void)fprintf(out, ",%.9g,%.9g,%.9g,%.9g,%.9g,%s", difference->value,
-			      difference->low, difference->high, difference->probability,
-			      figure->corrected, diff_has_changed(figure) ? "true" : "false");
-	else
-		(void)fputs(",,,,,,", out);
-}
-
 static int print_csv_row(const struct diff *diff, const struct diff_row *row, FILE *out)
 {
 	const struct group *group = diff_group(row);
@@ -189,7 +173,7 @@ static int print_csv_row(const struct diff *diff, const struct diff_row *row, FI
 	print_csv_side(&row->before, out);
 	print_csv_side(&row->after, out);
 	for (int what = 0; what < _DIFF_MAX; what++)
-		print_csv_figure(&row->figures[what], out);
+		csv_part_figure(&row->figures[what], out);
 	(void)fputs(",\r\n", out);
 	return 0;
 }
@@ -204,7 +188,7 @@ static int print_csv_hidden(const struct diff *diff, size_t count, FILE *out)
 	print_csv_side(&nothing.before, out);
 	print_csv_side(&nothing.after, out);
 	for (int what = 0; what < _DIFF_MAX; what++)
-		print_csv_figure(&nothing.figures[what], out);
+		csv_part_figure(&nothing.figures[what], out);
 	(void)fprintf(out, ",%zu\r\n", count);
 	return 0;
 }

@@ -176,22 +176,6 @@ static void print_csv_text(const struct frames_text *text, FILE *out)
 		csv_part_label((struct record_text){ text->bytes, text->size_bytes }, out);
 }
 
-static void print_csv_figure(const struct diff_figure *figure, FILE *out)
-{
-	const struct difference *difference = &figure->difference;
-
-	if (figure->is_known)
-		(void)fprintf(out, ",%" PRId64 ",%" PRId64, figure->before_ns, figure->after_ns);
-	else
-		(void)fputs(",,", out);
-	if (figure->is_tested)
-		(void)fprintf(out, ",%.9g,%.9g,%.9g,%.9g,%.9g,%s", difference->value,
-			      difference->low, difference->high, difference->probability,
-			      figure->corrected, diff_has_changed(figure) ? "true" : "false");
-	else
-		(void)fputs(",,,,,,", out);
-}
-
 int format_stacks_diff_csv(const struct stacks_diff *diff, FILE *out)
 {
 	static const struct diff_figure nothing;
@@ -213,13 +197,13 @@ int format_stacks_diff_csv(const struct stacks_diff *diff, FILE *out)
 			(void)fprintf(out, "%" PRIu32, row->key.first_line);
 		(void)fprintf(out, ",%s,,", frame_kind_name((enum frame_kind)row->key.kind));
 		for (int what = 0; what < _STACKS_DIFF_MAX; what++)
-			print_csv_figure(&row->figures[what], out);
+			csv_part_figure(&row->figures[what], out);
 		(void)fputs("\r\n", out);
 	}
 	/* Exact, and with all that it called. */
 	(void)fprintf(out, "all,,,,,%" PRIu64 ",%" PRIu64, diff->requests[0], diff->requests[1]);
-	print_csv_figure(&nothing, out);
-	print_csv_figure(&diff->spent, out);
+	csv_part_figure(&nothing, out);
+	csv_part_figure(&diff->spent, out);
 	(void)fputs("\r\n", out);
 	return 0;
 }
