@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What is said of the samples of a recording, by whoever lays them over its CPU
- * (reader/profile/stacks.h).
- */
+/* Log lines about the samples of a recording, for commands that lay them over its CPU
+ * (reader/profile/stacks.h). */
 #pragma once
 
 #include <stdbool.h>

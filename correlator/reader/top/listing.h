@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What is listed: the rows of where the user is, made by reader/report/ of the records of a span of
- * windows, and what the frame of the picture says. Made anew for each picture. Single thread.
+ * The list on the screen: its rows, which reader/report/ makes from the records of a span of
+ * windows, and the texts of the frame around it. Made anew for each picture. Single thread.
  */
 #pragma once
 

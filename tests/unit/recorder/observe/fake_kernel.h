@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a recording runs on, for tests of it: the kernel side (all of recorder/probe/session.h),
- * clocks, signals, and what is logged; fake_targets.h has whom it observes. Time stands but while
- * somebody waits (ppoll): then it goes on to what was planned next, or to the end of the wait. One
- * a test program: what is defined here takes the place of what the libraries have of that name.
+ * A kernel side for tests of a recording (all of recorder/probe/session.h), with clocks, signals
+ * and the log; fake_targets.h has the observed processes. Time passes only in ppoll: up to the next
+ * planned event, or to the end of the wait. Included once a test program: these definitions take
+ * the place of those of the same name in the libraries.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What looks at processes find, for tests of who looks: all of recorder/target/target.h. A test
- * says what there is; what it does not name is gone. Beside fake_kernel.h, one a test program.
+ * Processes for tests of the looks at them: all of recorder/target/target.h. A test names the
+ * processes that live; any other is gone. Beside fake_kernel.h, included once a test program.
  */
 #pragma once
 
