@@ -8,8 +8,8 @@
 
 #include <stdbool.h>
 
+#include "figures/costs.h"
 #include "record/record_view.h"
-#include "requests/costs.h"
 
 struct request_charge {
 	struct record_text id; /* request_id; no bytes: it is of no request */

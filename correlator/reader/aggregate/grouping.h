@@ -13,11 +13,11 @@
 
 #include "base/cleanup.h"
 #include "base/hash_table.h"
+#include "figures/costs.h"
 #include "reader/aggregate/combination.h"
 #include "reader/query/intake.h"
 #include "record/record_view.h"
 #include "requests/attribution.h"
-#include "requests/costs.h"
 #include "requests/histogram.h"
 
 enum {

@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "figures/costs.h"
 #include "reader/query/intake.h"
 #include "record/record_view.h"
-#include "requests/costs.h"
 
 enum {
 	REQUEST_GROUPS_MAX = 2,

@@ -9,10 +9,10 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/random.h"
+#include "figures/costs.h"
 #include "reader/aggregate/peers.h"
 #include "reader/profile/stacks_spread.h"
 #include "reader/query/record_context.h"
-#include "requests/costs.h"
 
 struct request {
 	struct intake_request intake;

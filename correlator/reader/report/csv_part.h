@@ -4,9 +4,9 @@
 
 #include <stdio.h>
 
+#include "figures/costs.h"
 #include "reader/aggregate/diff.h"
 #include "record/record_view.h"
-#include "requests/costs.h"
 
 /* Text that can be shown, quoted where it must be. */
 void csv_part_text(const char *text, FILE *out);

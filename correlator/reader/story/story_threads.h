@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 #include "base/hash_table.h"
+#include "figures/costs.h"
 #include "reader/query/recording.h"
 #include "record/record_view.h"
-#include "requests/costs.h"
 
 enum {
 	STORY_HOSTS_MAX = 64,

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/compare.h"
-#include "requests/costs.h"
+#include "figures/costs.h"
 
 const char *activity_name(enum activity activity)
 {

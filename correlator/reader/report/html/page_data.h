@@ -16,12 +16,12 @@
 #include <stdint.h>
 
 #include "base/hash_table.h"
+#include "figures/costs.h"
 #include "reader/aggregate/totals.h"
 #include "reader/profile/frames.h"
 #include "reader/profile/stacks.h"
 #include "reader/report/html/page_names.h"
 #include "reader/report/html/page_times.h"
-#include "requests/costs.h"
 
 enum {
 	PAGE_REQUESTS_MAX = 100000, /* kept whole */

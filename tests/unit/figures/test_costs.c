@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
+#include "figures/costs.h"
 #include "record/record_encode.h"
 #include "record/sample.h"
-#include "requests/costs.h"
 
 /* Whether the wall time of such a cpu record is not known. */
 static bool lacks_span(int64_t first_ns, int64_t last_ns)

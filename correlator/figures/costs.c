@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "requests/costs.h"
+#include "figures/costs.h"
 
 #include <assert.h>
 #include <string.h>
