@@ -120,10 +120,16 @@ static bool is_of_use(const struct alert_expression *expression)
 	return expression->function == ALERT_SUM || expression->function == ALERT_RATE;
 }
 
+/* Of a request as a whole, not of what it used in a window. */
+static bool is_of_one(const struct alert_expression *expression)
+{
+	return figure_infos[expression->figure].source == FIGURE_SOURCE_OF_ONE;
+}
+
 static bool is_of_requests(const struct alert_expression *expression)
 {
 	return expression->function != ALERT_TOTAL &&
-	       (!is_of_use(expression) || expression->figure == ALERT_WALL);
+	       (!is_of_use(expression) || is_of_one(expression));
 }
 
 bool alert_is_of_requests(const struct alert *alert)
@@ -132,19 +138,17 @@ bool alert_is_of_requests(const struct alert *alert)
 }
 
 /* False: not measured. */
-static bool read_figure(const struct costs *costs, enum alert_figure figure, int64_t *ret_ns)
+static bool read_figure(const struct costs *costs, enum figure figure, int64_t *ret_ns)
 {
-	static const enum cost figures[_ALERT_FIGURE_MAX] = {
-		[ALERT_CPU] = COST_CPU,		[ALERT_USER] = COST_USER,
-		[ALERT_KERNEL] = COST_KERNEL,	[ALERT_RUN_QUEUE] = COST_RUN_QUEUE,
-		[ALERT_BLOCKED] = COST_BLOCKED,
-	};
+	enum cost cost;
 
-	if (figure == ALERT_WALL)
+	if (figure == FIGURE_WALL)
 		return costs_wall_ns(costs, ret_ns);
-	if (!costs_has(costs, figures[figure]))
+	if (figure == FIGURE_PARKED)
+		return costs_parked_ns(costs, ret_ns);
+	if (!figure_cost(figure, &cost) || !costs_has(costs, cost))
 		return false;
-	*ret_ns = costs->sums[figures[figure]];
+	*ret_ns = costs->sums[cost];
 	return true;
 }
 
@@ -154,7 +158,7 @@ int alert_add_charge(struct alert *alert, const struct request_charge *charge)
 	struct series *series;
 	int64_t ns;
 
-	if (!is_of_use(expression) || expression->figure == ALERT_WALL || !charge->is_attributed)
+	if (!is_of_use(expression) || is_of_one(expression) || !charge->is_attributed)
 		return 0;
 	series = find_series(alert, charge->value);
 	if (!series)

@@ -35,11 +35,6 @@ static const char *const functions[] = {
 	[ALERT_RATE_REQUESTS] = NULL,
 };
 
-static const char *const figures[_ALERT_FIGURE_MAX] = {
-	[ALERT_CPU] = "cpu",	   [ALERT_WALL] = "wall",	    [ALERT_USER] = "user",
-	[ALERT_KERNEL] = "kernel", [ALERT_RUN_QUEUE] = "run_queue", [ALERT_BLOCKED] = "blocked",
-};
-
 static const char *const totals[] = { [ALERT_EXEC] = "exec",
 				      [ALERT_ATTRIBUTED] = "attributed",
 				      [ALERT_UNATTRIBUTED] = "unattributed",
@@ -113,12 +108,42 @@ static bool take_character(struct parser *parser, char character)
 	return true;
 }
 
+/* A time that one request has. */
+static bool is_measure(enum figure figure, const void *context)
+{
+	enum figure_source source = figure_infos[figure].source;
+
+	(void)context;
+	return figure_infos[figure].unit == FIGURE_UNIT_NS &&
+	       (source == FIGURE_SOURCE_COST || source == FIGURE_SOURCE_OF_ONE);
+}
+
+static bool find_figure(const struct parser *parser, enum figure *ret_figure)
+{
+	for (enum figure figure = 0; figure < _FIGURE_MAX; figure++) {
+		if (is_measure(figure, NULL) && is_word(parser, figure_infos[figure].name)) {
+			*ret_figure = figure;
+			return true;
+		}
+	}
+	return false;
+}
+
+static int refuse_figure(struct parser *parser)
+{
+	char names[ALERT_MESSAGE_BYTES];
+
+	figure_list(is_measure, NULL, names, sizeof(names));
+	return refuse(parser, parser->next, "of what? One of %s", names);
+}
+
 static int parse_argument(struct parser *parser, struct alert_expression *expression)
 {
 	bool may_be_requests =
 		expression->function == ALERT_COUNT_REQUESTS || expression->function == ALERT_RATE;
 	bool is_requests = is_word(parser, "requests");
-	int figure = find_word(parser, figures, LENGTH(figures));
+	enum figure figure = FIGURE_CPU;
+	bool is_figure = find_figure(parser, &figure);
 
 	if (is_requests && !may_be_requests)
 		return refuse(parser, parser->next,
@@ -126,12 +151,11 @@ static int parse_argument(struct parser *parser, struct alert_expression *expres
 	if (!is_requests && expression->function == ALERT_COUNT_REQUESTS)
 		return refuse(parser, parser->next,
 			      "what is counted are requests: count(requests)");
-	if (!is_requests && figure < 0)
-		return refuse(parser, parser->next,
-			      "of what? cpu, wall, user, kernel, run_queue or blocked");
+	if (!is_requests && !is_figure)
+		return refuse_figure(parser);
 	if (is_requests && expression->function == ALERT_RATE)
 		expression->function = ALERT_RATE_REQUESTS;
-	expression->figure = is_requests ? ALERT_CPU : (enum alert_figure)figure;
+	expression->figure = figure;
 	take_word(parser);
 	return 0;
 }
@@ -394,7 +418,8 @@ bool alert_expression_is_of_requests(const struct alert_expression *expression)
 {
 	bool is_use = expression->function == ALERT_SUM || expression->function == ALERT_RATE;
 
-	return expression->function != ALERT_TOTAL && (!is_use || expression->figure == ALERT_WALL);
+	return expression->function != ALERT_TOTAL &&
+	       (!is_use || figure_infos[expression->figure].source == FIGURE_SOURCE_OF_ONE);
 }
 
 bool alert_expression_holds(const struct alert_expression *expression, int64_t value)

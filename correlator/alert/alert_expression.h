@@ -7,7 +7,7 @@
  *   alert      = measure COMPARISON limit { "for" DURATION | "by" KEY }
  *   measure    = FUNCTION "(" FIGURE ")" | "count(requests)" | "rate(requests)" | TOTAL
  *   FUNCTION   = p50 | p90 | p99 | mean | max | sum | rate
- *   FIGURE     = cpu | wall | user | kernel | run_queue | blocked
+ *   FIGURE     = cpu | wall | ...: any that is a time of one request (figures.def)
  *   TOTAL      = exec | attributed | unattributed | overflow | residual | own_cpu | lost,
  *                or a counter of what was missed (correlator/counters.h)
  *   COMPARISON = > | >= | < | <=
@@ -23,21 +23,12 @@
 
 #include <correlator/counters.h>
 
+#include "figures/figure.h"
+
 enum {
 	ALERT_TEXT_BYTES = 256, /* of an expression, with its NUL */
 	ALERT_KEY_BYTES = 64, /* of a key, the same */
-	ALERT_MESSAGE_BYTES = 256,
-};
-
-/* Nanoseconds. */
-enum alert_figure {
-	ALERT_CPU = 0,
-	ALERT_WALL = 1, /* from the first activity to the last: of a request as a whole */
-	ALERT_USER = 2,
-	ALERT_KERNEL = 3,
-	ALERT_RUN_QUEUE = 4,
-	ALERT_BLOCKED = 5,
-	_ALERT_FIGURE_MAX,
+	ALERT_MESSAGE_BYTES = 512,
 };
 
 enum alert_function {
@@ -85,7 +76,7 @@ enum alert_comparison {
 struct alert_expression {
 	char text[ALERT_TEXT_BYTES]; /* as given, printable */
 	enum alert_function function;
-	enum alert_figure figure; /* of the functions that are of one */
+	enum figure figure; /* of the functions that are of one */
 	unsigned int total; /* of ALERT_TOTAL: enum alert_total */
 	enum alert_comparison comparison;
 	enum alert_unit unit; /* of limit, and of what is compared with it */

@@ -62,21 +62,20 @@ _correlator_list() { # WORDS
 	COMPREPLY=("${COMPREPLY[@]/#/$before}")
 }
 
+# Those that --sort takes are said where it is refused.
+_correlator_figures() {
+	"$tool" report --sort '?' - 2>&1 </dev/null | tr '\n,' '  ' | sed -E 's/.* to sort by: one +of //'
+}
+
 _correlator_value() { # COMMAND OPTION
-	local fields="key requests cpu user kernel run_queue blocked share slices switches
-		ambiguous migrations stolen cpu_percent machine_percent thread_name comm split_error
-		uninterruptible syscalls gvl gvl_waits gc gc_runs rate cpu_mean cpu_p50 cpu_p90 cpu_p99 cpu_max wall_mean wall_p50
-		wall_p90 wall_p99 wall_max parked_mean parked_p50 parked_p90 parked_p99 parked_max wall parked endpoint syscalls_mean key_2 key_3 key_4
-		began blocked_on blocked_disk blocked_network blocked_poll blocked_pipe blocked_futex
-		blocked_sleep blocked_child blocked_fault blocked_other children"
 	case $1$2 in
 	dump-k | dump--kind) _correlator_reply "meta process cpu slice stack sample syscall balance gap self alert" ;;
-	report-c | report--columns) _correlator_list "$fields" ;;
+	report-c | report--columns) _correlator_list "$(_correlator_figures)" ;;
 	top--span) _correlator_reply "window 10s all" ;;
 	record--native-stacks) _correlator_reply "leaf off" ;;
 	report--stacks) _correlator_reply "top-down bottom-up" ;;
 	top--speed) _correlator_reply "max" ;;
-	report-s | report--sort | top-s | top--sort) _correlator_reply "$fields" ;;
+	report-s | report--sort | top-s | top--sort) _correlator_reply "$(_correlator_figures)" ;;
 	report-b | report--by | top-b | top--by) _correlator_list "request_id endpoint pid tid comm thread_name host_name attribution" ;;
 	export-b | export--by) _correlator_reply "request_id endpoint pid tid comm thread_name host_name" ;;
 	export-f | export--format) _correlator_reply "perfetto openmetrics ndjson csv folded pprof speedscope otlp" ;;

@@ -71,27 +71,31 @@ static int print_report(const struct report_options *options, const struct total
 	return formats[options->is_over_time][options->format](totals, &format_options, stdout);
 }
 
-/* 0, or -EINVAL if no table of this report has that field: logged, with the fields that it has. */
-static int check_field(const struct totals *totals, const struct format_options *options,
-		       const char *option, enum row_field wanted)
+/* What can be asked for a figure. */
+struct report_tables {
+	const struct totals *totals;
+	const struct format_options *options;
+};
+
+static bool have_figure(enum figure figure, const void *context)
 {
+	const struct report_tables *tables = context;
+
+	return format_has_figure(tables->totals, tables->options, figure);
+}
+
+/* 0, or -EINVAL if no table of this report has that figure: logged, with those that it has. */
+static int check_field(const struct totals *totals, const struct format_options *options,
+		       const char *option, enum figure wanted)
+{
+	const struct report_tables tables = { totals, options };
 	char names[1024];
-	struct text_writer writer;
 
-	if (format_has_field(totals, options, wanted))
+	if (have_figure(wanted, &tables))
 		return 0;
-	text_writer_init(&writer, names, sizeof(names));
-	for (int i = 0; i < _ROW_FIELD_MAX; i++) {
-		enum row_field field = (enum row_field)i;
-		const char *name = rows_field_name(field);
-
-		if (!format_has_field(totals, options, field))
-			continue;
-		text_writer_put(&writer, ", ", i > 0 ? 2 : 0);
-		text_writer_put(&writer, name, strlen(name));
-	}
+	figure_list(have_figure, &tables, names, sizeof(names));
 	return log_error(EINVAL, "%s: a report by %s has no %s; it has %s", option,
-			 totals->groupings[0].by, rows_field_name(wanted), names);
+			 totals->groupings[0].by, figure_infos[wanted].name, names);
 }
 
 /* For tables alone: the other formats have all fields. */
@@ -99,17 +103,17 @@ static int check_fields(struct report_options *options, const struct totals *tot
 			const struct format_file *files)
 {
 	const struct format_options format_options = choose_format(options, files);
-	const char *sort = rows_field_name(options->sort);
+	const char *sort = figure_infos[options->sort].name;
 	int r = 0;
 
 	if (options->format != FORMAT_TABLE)
 		return 0;
 	/* A key's own name is that of its column, too. */
 	if (totals->groupings[0].key_count > 0 && strcmp(sort, totals->groupings[0].keys[0]) == 0)
-		options->sort = ROW_FIELD_KEY;
+		options->sort = FIGURE_KEY;
 	if (options->has_sort)
 		r = check_field(totals, &format_options, "--sort",
-				rows_field_sorted_by(&totals->groupings[0], options->sort));
+				rows_sorted_by(&totals->groupings[0], options->sort));
 	for (size_t i = 0; i < options->column_count && r == 0; i++)
 		r = check_field(totals, &format_options, "--columns", options->columns[i]);
 	options->is_failed = r < 0;

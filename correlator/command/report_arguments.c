@@ -24,6 +24,7 @@ enum {
 
 /* Options without a letter. */
 enum {
+	OPTION_SORT = 's',
 	OPTION_SLOWEST = 256,
 	OPTION_OVER_TIME = 257,
 	OPTION_STEP = 258,
@@ -45,16 +46,9 @@ static const struct argp_option argp_options[] = {
 	  "comm, thread_name, host_name, or by what it was: attribution. By several: a row for each "
 	  "combination",
 	  0 },
-	{ "sort", 's', "FIELD", 0,
-	  "Sort by key, of several by key_2 to key_4, by thread_name or comm (ascending), or descending by requests, cpu (default), "
-	  "user, kernel, run_queue, blocked, its parts blocked_disk, blocked_network, blocked_poll, "
-	  "blocked_pipe, blocked_futex, blocked_sleep, blocked_child, blocked_fault and "
-	  "blocked_other, or blocked_on, the largest of them in words, "
-	  "uninterruptible, share, slices, switches, ambiguous, "
-	  "migrations, stolen, syscalls, children, gvl, gvl_waits, gc, gc_runs, cpu_percent, machine_percent or split_error; groups also "
-	  "by rate, syscalls_mean, cpu_mean, cpu_p50, cpu_p90, cpu_p99, cpu_max, wall_mean, "
-	  "wall_p50, wall_p90, wall_p99, wall_max, parked_mean, parked_p50, parked_p90, parked_p99 "
-	  "or parked_max; requests also by wall, parked or began, or by endpoint",
+	{ "sort", OPTION_SORT, "FIELD", 0,
+	  "Sort by key (of several key_2 to key_4), or by a name, ascending, or by a figure, the "
+	  "largest first (default cpu)",
 	  0 },
 	{ "request", 'r', "ID", 0,
 	  "The story of the request with this request_id, as a table or json: what each thread did "
@@ -188,20 +182,20 @@ static void parse_format(struct report_options *options, const char *name, struc
 		       "unknown format '%s': one of table, json, csv, ndjson", name);
 }
 
+static bool is_any(enum figure figure, const void *context)
+{
+	(void)figure;
+	(void)context;
+	return true;
+}
+
 static void parse_sort(struct report_options *options, const char *name, struct argp_state *state)
 {
 	char names[1024];
-	struct text_writer writer;
 
-	if (rows_find_field(name, &options->sort) == 0)
+	if (figure_find(name, &options->sort) == 0)
 		return;
-	text_writer_init(&writer, names, sizeof(names));
-	for (int field = 0; field < _ROW_FIELD_MAX; field++) {
-		const char *valid = rows_field_name((enum row_field)field);
-
-		text_writer_put(&writer, ", ", field > 0 ? 2 : 0);
-		text_writer_put(&writer, valid, strlen(valid));
-	}
+	figure_list(is_any, NULL, names, sizeof(names));
 	arguments_fail(state, EXIT_CODE_USAGE, 0, "unknown field '%s' to sort by: one of %s", name,
 		       names);
 }
@@ -210,16 +204,16 @@ static void parse_columns(struct report_options *options, char *names, struct ar
 {
 	const char *name;
 	char *rest = NULL;
-	enum row_field field;
+	enum figure field;
 
 	options->column_count = 0;
 	for (name = strtok_r(names, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
-		if (rows_find_field(name, &field) < 0)
+		if (figure_find(name, &field) < 0)
 			arguments_fail(
 				state, EXIT_CODE_USAGE, 0,
 				"unknown column '%s': the fields that --sort takes are columns",
 				name);
-		else if (options->column_count < _ROW_FIELD_MAX)
+		else if (options->column_count < _FIGURE_MAX)
 			options->columns[options->column_count++] = field;
 	}
 	if (options->column_count == 0)
@@ -529,7 +523,7 @@ static void show_what_is_sorted_by(struct report_options *options)
 		if (options->columns[i] == options->sort)
 			return;
 	}
-	if (options->column_count < _ROW_FIELD_MAX)
+	if (options->column_count < _FIGURE_MAX)
 		options->columns[options->column_count++] = options->sort;
 }
 
@@ -539,7 +533,7 @@ static void choose_defaults(struct report_options *options)
 	bool is_of_all = options->format != FORMAT_TABLE;
 
 	if (options->is_slowest && !options->has_sort)
-		options->sort = ROW_FIELD_WALL;
+		options->sort = FIGURE_WALL;
 	if (options->has_sort && options->column_count > 0)
 		show_what_is_sorted_by(options);
 	if (options->is_slowest && options->slowest_percent == 0)
@@ -561,12 +555,44 @@ static bool suit_alerts(const struct report_options *options)
 	return !options->alerts || !is_of_report;
 }
 
+static bool is_of(enum figure figure, const void *context)
+{
+	enum figure_source source = figure_infos[figure].source;
+
+	switch (*(const enum figure_source *)context) {
+	case FIGURE_SOURCE_COST:
+		return source == FIGURE_SOURCE_COST || source == FIGURE_SOURCE_OF_COSTS;
+	case FIGURE_SOURCE_OF_REQUESTS:
+		return figure_is_of_requests(figure);
+	default:
+		return source == *(const enum figure_source *)context;
+	}
+}
+
+/* The figures are named where they are asked for. NULL: no memory, and argp says nothing of it. */
+static char *help(int key, const char *text, void *input)
+{
+	static const enum figure_source sources[] = { FIGURE_SOURCE_COST, FIGURE_SOURCE_OF_REQUESTS,
+						      FIGURE_SOURCE_OF_ONE, FIGURE_SOURCE_NAME };
+	char names[4][1024], *whole;
+
+	(void)input;
+	if (key != OPTION_SORT)
+		return (char *)text;
+	for (size_t i = 0; i < 4; i++)
+		figure_list(is_of, &sources[i], names[i], sizeof(names[i]));
+	if (asprintf(&whole, "%s. Figures: %s; of groups also %s; of requests also %s. Names: %s",
+		     text, names[0], names[1], names[2], names[3]) < 0)
+		return NULL;
+	return whole;
+}
+
 bool report_arguments_parse(int argc, char **argv, struct report_options *ret_options)
 {
 	static const struct argp argp = { argp_options, parse_option, "[FILE...]", argp_doc,
-					  NULL,		NULL,	      NULL };
+					  NULL,		help,	      NULL };
 
-	*ret_options = (struct report_options){ .sort = ROW_FIELD_CPU };
+	*ret_options = (struct report_options){ .sort = FIGURE_CPU };
 	argp_err_exit_status = EXIT_CODE_USAGE;
 	if (arguments_parse(&argp, argc, argv, 0, ret_options) != 0 || ret_options->is_failed ||
 	    !suit_alerts(ret_options)) {

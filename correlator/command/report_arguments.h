@@ -23,8 +23,8 @@ struct report_options {
 	const char *by; /* NULL: the default (totals.h) */
 	const char *request; /* the one that is told of; NULL: all are summed up */
 	bool is_of_rows; /* some option is of what sums up */
-	enum row_field sort;
-	enum row_field columns[_ROW_FIELD_MAX];
+	enum figure sort;
+	enum figure columns[_FIGURE_MAX];
 	size_t column_count; /* 0: what fits */
 	bool has_sort;
 	bool is_diff;

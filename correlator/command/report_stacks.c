@@ -79,7 +79,7 @@ static int report_tree(struct report_options *options, bool *is_damaged)
 	const struct stacks_slowest slowest = {
 		.count = options->slowest_percent > 0 ? 0 : count,
 		.percent = options->slowest_percent,
-		.by_cpu = options->sort == ROW_FIELD_CPU,
+		.by_cpu = options->sort == FIGURE_CPU,
 	};
 	struct stacks stacks;
 	int r;

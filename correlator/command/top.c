@@ -177,7 +177,7 @@ static void parse_frames(struct arguments *arguments, const char *text, struct a
 
 static void parse_sort(struct arguments *arguments, const char *name, struct argp_state *state)
 {
-	if (rows_find_field(name, &arguments->start.orders[LIST_GROUPS].field) < 0)
+	if (figure_find(name, &arguments->start.orders[LIST_GROUPS].field) < 0)
 		arguments_fail(state, EXIT_CODE_USAGE, 0,
 			       "unknown field '%s' to sort by: see correlator report --help", name);
 }

@@ -6,44 +6,31 @@
 
 #include "record/record_fields.h"
 
+#define PLACE(member) (int)RECORD_PLACE(cpu, member)
+
 /* A cost is its field, or, where that is not given, the sum of both parts. */
 static const struct {
-	const char *name;
 	int whole; /* RECORD_PLACE; -1 = there is no such field, or no parts */
 	int parts[2];
 } fields[_COST_MAX] = {
-#define PLACE(member) (int)RECORD_PLACE(cpu, member)
-#define WHOLE(member)                                     \
-	{                                                 \
-		RECORD_FIELD(cpu, member), PLACE(member), \
-		{                                         \
-			-1, -1                            \
-		}                                         \
+#define RECORD(member) \
+	PLACE(member), \
+	{              \
+		-1, -1 \
 	}
-	[COST_CPU] = { RECORD_FIELD(cpu, cpu_ns),
-		       PLACE(cpu_ns),
-		       { PLACE(user_ns), PLACE(kernel_ns) } },
-	[COST_USER] = WHOLE(user_ns),
-	[COST_KERNEL] = WHOLE(kernel_ns),
-	[COST_RUN_QUEUE] = WHOLE(run_queue_ns),
-	[COST_BLOCKED] = WHOLE(blocked_ns),
-	[COST_SLICES] = WHOLE(slices),
-	[COST_SWITCHES] = { "switches",
-			    -1,
-			    { PLACE(switches_voluntary), PLACE(switches_involuntary) } },
-	[COST_AMBIGUOUS] = WHOLE(ambiguous_ns),
-	[COST_MIGRATIONS] = WHOLE(migrations),
-	[COST_STOLEN] = WHOLE(stolen_ns),
-	[COST_SPLIT_ERROR] = WHOLE(split_error_ns),
-	[COST_UNINTERRUPTIBLE] = WHOLE(uninterruptible_ns),
-	[COST_SYSCALLS] = WHOLE(syscalls),
-	[COST_GVL] = WHOLE(gvl_ns),
-	[COST_GVL_WAITS] = WHOLE(gvl_waits),
-	[COST_GC] = WHOLE(gc_ns),
-	[COST_GC_RUNS] = WHOLE(gc_runs),
-#define BLOCKED(reason, name) [COST_BLOCKED_##reason] = WHOLE(blocked_##name##_ns),
-	BLOCKED_REASONS(BLOCKED)
-#undef BLOCKED
+#define RECORD_OR_SUM(member, a, b) \
+	PLACE(member),              \
+	{                           \
+		PLACE(a), PLACE(b)  \
+	}
+#define SUM(field, a, b)           \
+	-1,                        \
+	{                          \
+		PLACE(a), PLACE(b) \
+	}
+#define COST(id, name, title, unit, source, when, text, ...) [COST_##id] = { source },
+#define FIGURE(id, ...)
+#include "figures/figures.def"
 };
 
 /* One of both. */
@@ -197,11 +184,6 @@ int costs_most_blocked_on(const struct costs *costs)
 		if (costs->sums[costs_blocked_on(reason)] > costs->sums[costs_blocked_on(most)])
 			most = reason;
 	return (int)most;
-}
-
-const char *costs_name(enum cost cost)
-{
-	return fields[cost].name;
 }
 
 bool costs_has(const struct costs *costs, enum cost cost)

@@ -14,32 +14,9 @@
 #include "record/record_view.h"
 
 enum cost {
-	COST_CPU = 0, /* user + kernel */
-	COST_USER = 1,
-	COST_KERNEL = 2,
-	COST_RUN_QUEUE = 3,
-	COST_BLOCKED = 4,
-	COST_SLICES = 5,
-	COST_SWITCHES = 6, /* voluntary + involuntary */
-	COST_AMBIGUOUS = 7,
-	COST_MIGRATIONS = 8,
-	COST_STOLEN = 9, /* on the CPU by the clock, but part of no other cost */
-	COST_SPLIT_ERROR = 10, /* as much of user may be kernel, or the other way round */
-	COST_UNINTERRUPTIBLE = 11, /* the part of blocked */
-	COST_SYSCALLS = 12,
-	COST_BLOCKED_DISK = 13, /* and on: the parts of blocked, by reason */
-	COST_BLOCKED_NETWORK = 14,
-	COST_BLOCKED_POLL = 15,
-	COST_BLOCKED_PIPE = 16,
-	COST_BLOCKED_FUTEX = 17,
-	COST_BLOCKED_SLEEP = 18,
-	COST_BLOCKED_CHILD = 19,
-	COST_BLOCKED_FAULT = 20,
-	COST_BLOCKED_OTHER = 21,
-	COST_GVL = 22, /* the part of run queue + blocked */
-	COST_GVL_WAITS = 23,
-	COST_GC = 24, /* the part of user + kernel */
-	COST_GC_RUNS = 25,
+#define COST(id, ...) COST_##id,
+#define FIGURE(id, ...)
+#include "figures/figures.def"
 	_COST_MAX,
 };
 
@@ -80,11 +57,5 @@ enum cost costs_blocked_on(uint32_t reason);
 /* The reason of most of the time asleep, BLOCKED_ON_OTHER where there was none; -1: not measured.
  */
 int costs_most_blocked_on(const struct costs *costs);
-/* The same for children_ns, which is given only where it is not 0. */
-#define COSTS_CHILDREN_NAME "children_cpu_ns"
-
-/* The field that JSON and CSV give a cost under. */
-const char *costs_name(enum cost cost);
-
 /* CPU of costs in percent of that of all; false when either is not measured or all is 0. */
 bool costs_share_percent(const struct costs *costs, const struct costs *all, double *ret_percent);

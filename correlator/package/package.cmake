@@ -6,6 +6,7 @@ include(GNUInstallDirs)
 set(manual ${CMAKE_BINARY_DIR}/manual)
 set(sending ${CMAKE_SOURCE_DIR}/correlator/command/manual/sending.mdoc)
 file(READ ${sending} SENDING_OPTIONS)
+include(${CMAKE_SOURCE_DIR}/correlator/figures/figures.cmake)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${sending})
 file(GLOB pages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/correlator/command/manual/*.1
      ${CMAKE_SOURCE_DIR}/correlator/record/*.5 ${CMAKE_SOURCE_DIR}/ruby/*.7)

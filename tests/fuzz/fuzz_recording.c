@@ -17,7 +17,7 @@ static void print_report(const struct totals *totals, const char *path)
 {
 	struct format_file file = { .name = path };
 	struct format_options options = {
-		.sort = ROW_FIELD_CPU, .top_count = 5, .width = 80, .files = &file, .file_count = 1
+		.sort = FIGURE_CPU, .top_count = 5, .width = 80, .files = &file, .file_count = 1
 	};
 	FILE *nowhere = fopen("/dev/null", "we");
 

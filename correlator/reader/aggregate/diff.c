@@ -12,13 +12,13 @@ enum {
 
 static const struct {
 	const char *name;
-	enum figure figure;
+	enum request_cost figure;
 	bool is_mean;
 } whats[_DIFF_MAX] = {
-	[DIFF_CPU_MEAN] = { "cpu_mean", FIGURE_CPU, true },
-	[DIFF_CPU_P99] = { "cpu_p99", FIGURE_CPU, false },
-	[DIFF_WALL_MEAN] = { "wall_mean", FIGURE_WALL, true },
-	[DIFF_WALL_P99] = { "wall_p99", FIGURE_WALL, false },
+	[DIFF_CPU_MEAN] = { "cpu_mean", REQUEST_CPU, true },
+	[DIFF_CPU_P99] = { "cpu_p99", REQUEST_CPU, false },
+	[DIFF_WALL_MEAN] = { "wall_mean", REQUEST_WALL, true },
+	[DIFF_WALL_P99] = { "wall_p99", REQUEST_WALL, false },
 };
 
 const char *diff_name(enum diff_what what)
@@ -70,7 +70,7 @@ static const struct group **sort_groups(const struct grouping *grouping)
 static const struct histogram *figure_of(const struct distribution *requests, uint64_t count,
 					 enum diff_what what)
 {
-	const struct histogram *figure = requests ? &requests->figures[whats[what].figure] : NULL;
+	const struct histogram *figure = requests ? &requests->costs[whats[what].figure] : NULL;
 
 	return figure && figure->count > 0 && figure->count == count ? figure : NULL;
 }

@@ -514,11 +514,11 @@ static int add_figures(struct distribution *distribution, const struct costs *co
 	int r = 0;
 
 	if (costs_has(costs, COST_CPU))
-		r = histogram_add(&distribution->figures[FIGURE_CPU], costs->sums[COST_CPU]);
+		r = histogram_add(&distribution->costs[REQUEST_CPU], costs->sums[COST_CPU]);
 	if (r == 0 && costs_wall_ns(costs, &wall_ns))
-		r = histogram_add(&distribution->figures[FIGURE_WALL], wall_ns);
+		r = histogram_add(&distribution->costs[REQUEST_WALL], wall_ns);
 	if (r == 0 && costs_parked_ns(costs, &parked_ns))
-		r = histogram_add(&distribution->figures[FIGURE_PARKED], parked_ns);
+		r = histogram_add(&distribution->costs[REQUEST_PARKED], parked_ns);
 	return r;
 }
 
@@ -595,13 +595,13 @@ int distribution_merge(struct distribution *distribution, const struct distribut
 {
 	int r = 0;
 
-	for (int figure = 0; figure < _FIGURE_MAX && r == 0; figure++)
-		r = histogram_merge(&distribution->figures[figure], &other->figures[figure]);
+	for (int figure = 0; figure < _REQUEST_COST_MAX && r == 0; figure++)
+		r = histogram_merge(&distribution->costs[figure], &other->costs[figure]);
 	return r;
 }
 
 void distribution_deinit(struct distribution *distribution)
 {
-	for (int figure = 0; figure < _FIGURE_MAX; figure++)
-		histogram_deinit(&distribution->figures[figure]);
+	for (int figure = 0; figure < _REQUEST_COST_MAX; figure++)
+		histogram_deinit(&distribution->costs[figure]);
 }

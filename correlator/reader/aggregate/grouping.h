@@ -13,7 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/hash_table.h"
-#include "figures/costs.h"
+#include "figures/figure.h"
 #include "reader/aggregate/combination.h"
 #include "reader/query/intake.h"
 #include "record/record_view.h"
@@ -26,23 +26,9 @@ enum {
 	GROUPING_KEYS_MAX = 4,
 };
 
-enum group_name {
-	GROUP_NAME_THREAD = 0, /* by tid */
-	GROUP_NAME_COMM = 1, /* of the process: by tid and pid */
-	GROUP_NAME_ENDPOINT = 2, /* of a request */
-	_GROUP_NAME_MAX,
-};
-
 /* Of the requests of a group, each as a whole. */
-enum figure {
-	FIGURE_CPU = 0,
-	FIGURE_WALL = 1, /* from its first activity to its last */
-	FIGURE_PARKED = 2, /* costs_parked_ns */
-	_FIGURE_MAX,
-};
-
 struct distribution {
-	struct histogram figures[_FIGURE_MAX];
+	struct histogram costs[_REQUEST_COST_MAX];
 };
 
 struct group {

@@ -11,133 +11,23 @@
 #include "base/compare.h"
 #include "reader/aggregate/peers.h"
 
-/* What is less, of a row's CPU, nobody decides by. */
 enum {
 	SPLIT_ERROR_PERCENT = 5
 };
 
-/* Where a column's number comes from. */
-enum source {
-	SOURCE_NONE, /* a text, or something of its own */
-	SOURCE_COST,
-	SOURCE_PERCENTILE,
-	SOURCE_MEAN,
-};
-
-static const struct {
-	const char *name;
-	enum row_unit unit;
-	enum source source;
-	int what; /* enum cost or enum figure */
-	double percent;
-} row_fields[_ROW_FIELD_MAX] = {
-#define COST(field, name, unit)	 [ROW_FIELD_##field] = { name, unit, SOURCE_COST, COST_##field, 0 }
-#define OTHER(field, name, unit) [ROW_FIELD_##field] = { name, unit, SOURCE_NONE, 0, 0 }
-#define FIGURE(column, name, source, figure, percent) \
-	[ROW_FIELD_##column] = { name, ROW_UNIT_NS, SOURCE_##source, FIGURE_##figure, percent }
-#define FIGURES(figure, name)                                              \
-	FIGURE(figure##_MEAN, name "_mean", MEAN, figure, 0),              \
-		FIGURE(figure##_P50, name "_p50", PERCENTILE, figure, 50), \
-		FIGURE(figure##_P90, name "_p90", PERCENTILE, figure, 90), \
-		FIGURE(figure##_P99, name "_p99", PERCENTILE, figure, 99), \
-		FIGURE(figure##_MAX, name "_max", PERCENTILE, figure, 100)
-	OTHER(KEY, "key", ROW_UNIT_TEXT),
-	OTHER(REQUESTS, "requests", ROW_UNIT_COUNT),
-	COST(CPU, "cpu", ROW_UNIT_NS),
-	COST(USER, "user", ROW_UNIT_NS),
-	COST(KERNEL, "kernel", ROW_UNIT_NS),
-	COST(RUN_QUEUE, "run_queue", ROW_UNIT_NS),
-	COST(BLOCKED, "blocked", ROW_UNIT_NS),
-	OTHER(SHARE, "share", ROW_UNIT_PERCENT),
-	COST(SLICES, "slices", ROW_UNIT_COUNT),
-	COST(SWITCHES, "switches", ROW_UNIT_COUNT),
-	COST(AMBIGUOUS, "ambiguous", ROW_UNIT_NS),
-	COST(MIGRATIONS, "migrations", ROW_UNIT_COUNT),
-	COST(STOLEN, "stolen", ROW_UNIT_NS),
-	OTHER(CPU_PERCENT, "cpu_percent", ROW_UNIT_PERCENT),
-	OTHER(MACHINE_PERCENT, "machine_percent", ROW_UNIT_PERCENT),
-	OTHER(THREAD_NAME, "thread_name", ROW_UNIT_TEXT),
-	OTHER(COMM, "comm", ROW_UNIT_TEXT),
-	COST(SPLIT_ERROR, "split_error", ROW_UNIT_NS),
-	COST(UNINTERRUPTIBLE, "uninterruptible", ROW_UNIT_NS),
-	COST(SYSCALLS, "syscalls", ROW_UNIT_COUNT),
-	COST(GVL, "gvl", ROW_UNIT_NS),
-	COST(GVL_WAITS, "gvl_waits", ROW_UNIT_COUNT),
-	COST(GC, "gc", ROW_UNIT_NS),
-	COST(GC_RUNS, "gc_runs", ROW_UNIT_COUNT),
-	OTHER(RATE, "rate", ROW_UNIT_RATE),
-	FIGURES(CPU, "cpu"),
-	FIGURES(WALL, "wall"),
-	FIGURES(PARKED, "parked"),
-	OTHER(WALL, "wall", ROW_UNIT_NS),
-	OTHER(PARKED, "parked", ROW_UNIT_NS),
-	OTHER(ENDPOINT, "endpoint", ROW_UNIT_TEXT),
-	OTHER(SYSCALLS_MEAN, "syscalls_mean", ROW_UNIT_RATE),
-	OTHER(KEY_2, "key_2", ROW_UNIT_TEXT),
-	OTHER(KEY_3, "key_3", ROW_UNIT_TEXT),
-	OTHER(KEY_4, "key_4", ROW_UNIT_TEXT),
-	OTHER(BEGAN, "began", ROW_UNIT_TIME),
-#define BLOCKED(reason, name) COST(BLOCKED_##reason, "blocked_" #name, ROW_UNIT_NS),
-	BLOCKED_REASONS(BLOCKED)
-#undef BLOCKED
-		OTHER(BLOCKED_ON, "blocked_on", ROW_UNIT_TEXT),
-	OTHER(CHILDREN, "children", ROW_UNIT_NS),
-};
-
-const char *rows_field_name(enum row_field field)
-{
-	return row_fields[field].name;
-}
-
-enum row_unit rows_field_unit(enum row_field field)
-{
-	return row_fields[field].unit;
-}
-
-int rows_find_field(const char *name, enum row_field *ret_field)
-{
-	for (int field = 0; field < _ROW_FIELD_MAX; field++) {
-		if (strcmp(row_fields[field].name, name) == 0) {
-			*ret_field = (enum row_field)field;
-			return 0;
-		}
-	}
-	return -EINVAL;
-}
-
-bool rows_field_cost(enum row_field field, enum cost *ret_cost)
-{
-	if (row_fields[field].source != SOURCE_COST)
-		return false;
-	*ret_cost = (enum cost)row_fields[field].what;
-	return true;
-}
-
-bool rows_field_is_reason(enum row_field field)
-{
-	return field >= ROW_FIELD_BLOCKED_DISK && field <= ROW_FIELD_BLOCKED_OTHER;
-}
-
-bool rows_has_reason(const struct rows *rows, enum row_field field)
-{
-	enum cost cost;
-
-	return rows_field_cost(field, &cost) && rows->totals->all.sums[cost] > 0;
-}
-
 /* Of all its requests, or of none: a percentile of those that were measured would be of others. */
-static bool figure_of(const struct row *row, enum row_field field, int64_t *ret_number)
+static bool figure_of(const struct row *row, enum figure field, int64_t *ret_number)
 {
 	const struct histogram *figure;
 
 	if (!row->requests)
 		return false;
-	figure = &row->requests->figures[row_fields[field].what];
+	figure = &row->requests->costs[figure_infos[field].what];
 	if (figure->count != row->request_count)
 		return false;
-	if (row_fields[field].source == SOURCE_MEAN)
+	if (figure_infos[field].source == FIGURE_SOURCE_MEAN)
 		return histogram_mean(figure, ret_number);
-	return histogram_percentile(figure, row_fields[field].percent, ret_number);
+	return histogram_percentile(figure, figure_infos[field].percent, ret_number);
 }
 
 static bool in_parts(double value, int64_t *ret_number)
@@ -167,61 +57,85 @@ static bool syscalls_mean_of(const struct row *row, double *ret_mean)
 	return true;
 }
 
-bool rows_number(const struct rows *rows, const struct row *row, enum row_field field,
-		 int64_t *ret_number)
+/* Shares, percentages, rates and means of counts. */
+bool rows_real(const struct rows *rows, const struct row *row, enum figure figure,
+	       double *ret_value)
 {
 	const struct totals *totals = rows->totals;
-	const struct costs *costs = row->costs;
-	double value = 0;
 
-	if (row_fields[field].source == SOURCE_COST) {
-		if (!costs_has(costs, (enum cost)row_fields[field].what))
-			return false;
-		*ret_number = costs->sums[row_fields[field].what];
-		return true;
-	}
-	if (row_fields[field].source != SOURCE_NONE)
-		return figure_of(row, field, ret_number);
-	switch (field) {
-	case ROW_FIELD_REQUESTS:
-		if (row->request_count == 0)
-			return false;
-		*ret_number = (int64_t)row->request_count;
-		return true;
-	case ROW_FIELD_WALL:
-		return row->group && rows->grouping->is_by_request &&
-		       costs_wall_ns(costs, ret_number);
-	case ROW_FIELD_PARKED:
-		return row->group && rows->grouping->is_by_request &&
-		       costs_parked_ns(costs, ret_number);
-	case ROW_FIELD_BEGAN:
-		*ret_number = costs->first_ns;
-		return row->group && !costs->lacks_span;
-	case ROW_FIELD_CHILDREN:
-		*ret_number = costs->children_ns;
-		return costs->children_ns > 0 || totals->recording.has_children;
-	case ROW_FIELD_SHARE:
-		return costs_share_percent(costs, &totals->all, &value) &&
-		       in_parts(value, ret_number);
-	case ROW_FIELD_CPU_PERCENT:
-		return totals_cpu_percent(totals, costs, &value) && in_parts(value, ret_number);
-	case ROW_FIELD_MACHINE_PERCENT:
-		return totals_machine_percent(totals, costs, &value) && in_parts(value, ret_number);
-	case ROW_FIELD_RATE:
-		return rate_of(rows, row, &value) && in_parts(value, ret_number);
-	case ROW_FIELD_SYSCALLS_MEAN:
-		return syscalls_mean_of(row, &value) && in_parts(value, ret_number);
+	switch (figure) {
+	case FIGURE_SHARE:
+		return costs_share_percent(row->costs, &totals->all, ret_value);
+	case FIGURE_CPU_PERCENT:
+		return totals_cpu_percent(totals, row->costs, ret_value);
+	case FIGURE_MACHINE_PERCENT:
+		return totals_machine_percent(totals, row->costs, ret_value);
+	case FIGURE_RATE:
+		return rate_of(rows, row, ret_value);
+	case FIGURE_SYSCALLS_MEAN:
+		return syscalls_mean_of(row, ret_value);
 	default:
 		return false;
 	}
 }
 
-bool rows_field_part(enum row_field field, size_t *ret_part)
+/* When, and what is a time of one request or a number of requests. */
+static bool integer_of(const struct rows *rows, const struct row *row, enum figure figure,
+		       int64_t *ret_number)
 {
-	if (field != ROW_FIELD_KEY && (field < ROW_FIELD_KEY_2 || field > ROW_FIELD_KEY_4))
+	const struct costs *costs = row->costs;
+	bool is_one = row->group && rows->grouping->is_by_request;
+	bool has_span = row->group && !costs->lacks_span;
+
+	switch (figure) {
+	case FIGURE_REQUESTS:
+		*ret_number = (int64_t)row->request_count;
+		return row->request_count > 0;
+	case FIGURE_WALL:
+		return is_one && costs_wall_ns(costs, ret_number);
+	case FIGURE_PARKED:
+		return is_one && costs_parked_ns(costs, ret_number);
+	case FIGURE_BEGAN:
+		*ret_number = costs->first_ns;
+		return has_span;
+	case FIGURE_ENDED:
+		*ret_number = costs->last_ns;
+		return has_span;
+	case FIGURE_CHILDREN:
+		*ret_number = costs->children_ns;
+		return costs->children_ns > 0 || rows->totals->recording.has_children;
+	default:
 		return false;
-	*ret_part = field == ROW_FIELD_KEY ? 0 : (size_t)(field - ROW_FIELD_KEY_2) + 1;
-	return true;
+	}
+}
+
+bool rows_is_real(enum figure figure)
+{
+	return figure_infos[figure].unit == FIGURE_UNIT_PERCENT ||
+	       figure_infos[figure].unit == FIGURE_UNIT_RATE;
+}
+
+bool rows_number(const struct rows *rows, const struct row *row, enum figure figure,
+		 int64_t *ret_number)
+{
+	double value;
+	enum cost cost;
+
+	switch (figure_infos[figure].source) {
+	case FIGURE_SOURCE_COST:
+		cost = (enum cost)figure_infos[figure].what;
+		if (!costs_has(row->costs, cost))
+			return false;
+		*ret_number = row->costs->sums[cost];
+		return true;
+	case FIGURE_SOURCE_MEAN:
+	case FIGURE_SOURCE_PERCENTILE:
+		return figure_of(row, figure, ret_number);
+	default:
+		if (rows_is_real(figure))
+			return rows_real(rows, row, figure, &value) && in_parts(value, ret_number);
+		return integer_of(rows, row, figure, ret_number);
+	}
 }
 
 /* A name that is not known comes last. */
@@ -250,59 +164,50 @@ struct sortable {
 static int compare_rows(const void *a, const void *b, void *context)
 {
 	const struct sortable *first = a, *second = b;
-	enum row_field field = *(const enum row_field *)context;
+	enum figure field = *(const enum figure *)context;
 	size_t part;
 	int order;
 
-	if (field == ROW_FIELD_THREAD_NAME)
-		return compare_names(first->group, second->group, GROUP_NAME_THREAD);
-	if (field == ROW_FIELD_COMM)
-		return compare_names(first->group, second->group, GROUP_NAME_COMM);
-	if (field == ROW_FIELD_ENDPOINT)
-		return compare_names(first->group, second->group, GROUP_NAME_ENDPOINT);
+	if (figure_infos[field].source == FIGURE_SOURCE_NAME)
+		return compare_names(first->group, second->group,
+				     (enum group_name)figure_infos[field].what);
 	order = compare_i64(second->number, first->number);
-	if (order == 0 && rows_field_part(field, &part) && part > 0 &&
-	    part < first->group->part_count)
+	if (order == 0 && figure_part(field, &part) && part > 0 && part < first->group->part_count)
 		order = grouping_compare_part(first->group, second->group, part);
 	return order ? order : grouping_compare(first->group, second->group);
 }
 
-/* What of one request is what a figure is of many. */
-static const enum row_field of_one[_FIGURE_MAX] = {
-	[FIGURE_CPU] = ROW_FIELD_CPU,
-	[FIGURE_WALL] = ROW_FIELD_WALL,
-	[FIGURE_PARKED] = ROW_FIELD_PARKED,
-};
-
 /* The percentages order as cpu does, not cut to parts; and a request has one of what of
  * many has percentiles. */
-enum row_field rows_field_sorted_by(const struct grouping *grouping, enum row_field field)
+enum figure rows_sorted_by(const struct grouping *grouping, enum figure figure)
 {
-	if (rows_field_unit(field) == ROW_UNIT_PERCENT)
-		return ROW_FIELD_CPU;
-	if (field == ROW_FIELD_BLOCKED_ON)
-		return ROW_FIELD_BLOCKED;
-	if (!grouping->is_by_request || row_fields[field].source == SOURCE_NONE ||
-	    row_fields[field].source == SOURCE_COST)
-		return field;
-	return of_one[row_fields[field].what];
+	enum figure_source source = figure_infos[figure].source;
+
+	if (figure_infos[figure].unit == FIGURE_UNIT_PERCENT)
+		return FIGURE_CPU;
+	if (figure == FIGURE_BLOCKED_ON)
+		return FIGURE_BLOCKED;
+	if (grouping->is_by_request &&
+	    (source == FIGURE_SOURCE_MEAN || source == FIGURE_SOURCE_PERCENTILE))
+		return figure_of_request((enum request_cost)figure_infos[figure].what);
+	return figure;
 }
 
 /* How long it took where it is sorted by nothing that has percentiles. */
-static enum figure figure_to_sort_by(const struct rows *rows, enum row_field field)
+static enum figure figure_to_rank(const struct rows *rows, enum figure figure)
 {
-	enum row_field number = rows_field_sorted_by(rows->grouping, field);
+	enum figure number = rows_sorted_by(rows->grouping, figure);
 
-	for (int figure = 0; figure < _FIGURE_MAX; figure++)
-		if (of_one[figure] == number)
-			return (enum figure)figure;
+	for (enum request_cost cost = 0; cost < _REQUEST_COST_MAX; cost++)
+		if (figure_of_request(cost) == number)
+			return number;
 	return FIGURE_WALL;
 }
 
-static int sort(struct rows *rows, enum row_field field)
+static int sort(struct rows *rows, enum figure field)
 {
 	struct sortable *sortables = calloc(rows->group_count + 1, sizeof(*sortables));
-	enum row_field of_number = rows_field_sorted_by(rows->grouping, field);
+	enum figure of_number = rows_sorted_by(rows->grouping, field);
 
 	if (!sortables)
 		return -ENOMEM;
@@ -321,10 +226,10 @@ static int sort(struct rows *rows, enum row_field field)
 
 /* Marks those that are above the percentile of their endpoint. peers and ret_is_above have room for
  * each request. */
-static void find_above(const struct rows *rows, enum row_field field, struct peer *peers,
+static void find_above(const struct rows *rows, enum figure field, struct peer *peers,
 		       bool *ret_is_above)
 {
-	enum row_field of_number = of_one[figure_to_sort_by(rows, field)];
+	enum figure of_number = figure_to_rank(rows, field);
 	size_t count = 0;
 
 	for (size_t i = 0; i < rows->group_count; i++) {
@@ -337,7 +242,7 @@ static void find_above(const struct rows *rows, enum row_field field, struct pee
 }
 
 /* Those that are above come first, in order. */
-static int put_above_first(struct rows *rows, enum row_field field, size_t *ret_count)
+static int put_above_first(struct rows *rows, enum figure field, size_t *ret_count)
 {
 	_cleanup_free_ const struct group **groups =
 		calloc(rows->group_count + 1, sizeof(struct group *));
@@ -359,7 +264,7 @@ static int put_above_first(struct rows *rows, enum row_field field, size_t *ret_
 	return 0;
 }
 
-static int choose(struct rows *rows, enum row_field field, size_t top_count, size_t *ret_count)
+static int choose(struct rows *rows, enum figure field, size_t top_count, size_t *ret_count)
 {
 	int r;
 
@@ -398,19 +303,19 @@ static int hide_rest(struct rows *rows, size_t count)
 }
 
 /* From now on a request that ends below the last one of the first top_count is not shown. */
-static void raise_floor(const struct rows *rows, struct grouping *grouping, enum row_field field,
+static void raise_floor(const struct rows *rows, struct grouping *grouping, enum figure field,
 			size_t top_count)
 {
 	struct grouping_floor floor = { 0 };
 	struct row row;
 
-	field = rows_field_sorted_by(rows->grouping, field);
+	field = rows_sorted_by(rows->grouping, field);
 	if (rows->group_count < top_count ||
-	    (field != ROW_FIELD_WALL && row_fields[field].source != SOURCE_COST))
+	    (field != FIGURE_WALL && figure_infos[field].source != FIGURE_SOURCE_COST))
 		return;
 	row = row_of(rows->groups[top_count - 1]);
-	floor.is_wall = field == ROW_FIELD_WALL;
-	floor.cost = (enum cost)row_fields[field].what;
+	floor.is_wall = field == FIGURE_WALL;
+	floor.cost = (enum cost)figure_infos[field].what;
 	if (rows_number(rows, &row, field, &floor.least))
 		grouping->floor = floor;
 }
@@ -441,7 +346,7 @@ static int forget_rest(const struct rows *rows, struct grouping *grouping, size_
 	return r;
 }
 
-int rows_fold(const struct totals *totals, struct grouping *grouping, enum row_field field,
+int rows_fold(const struct totals *totals, struct grouping *grouping, enum figure field,
 	      size_t top_count)
 {
 	size_t first_count = top_count;
@@ -474,7 +379,7 @@ static void show(struct rows *rows, enum row_kind kind)
 }
 
 int rows_init(struct rows *rows, const struct totals *totals, const struct grouping *grouping,
-	      enum row_field field, size_t top_count)
+	      enum figure field, size_t top_count)
 {
 	const struct group **groups = calloc(grouping->group_count + 1, sizeof(struct group *));
 	const struct group *group;
@@ -586,7 +491,8 @@ size_t rows_find_kind(const struct rows *rows, enum row_kind kind)
 	return index;
 }
 
-bool rows_split_error_matters(const struct rows *rows)
+/* What is less than this part of a row's CPU, nobody decides by. */
+static bool split_error_matters(const struct rows *rows)
 {
 	for (size_t i = 0; i < rows_count(rows); i++) {
 		const struct costs *costs = rows_at(rows, i).costs;
@@ -599,7 +505,8 @@ bool rows_split_error_matters(const struct rows *rows)
 	return false;
 }
 
-bool rows_park(const struct rows *rows)
+/* Whether the requests of some row were on no thread for 1 % of their time. */
+static bool park(const struct rows *rows)
 {
 	bool is_one = rows->grouping->is_by_request;
 	int64_t parked_ns, wall_ns;
@@ -607,23 +514,63 @@ bool rows_park(const struct rows *rows)
 	for (size_t i = 0; i < rows_count(rows); i++) {
 		struct row row = rows_at(rows, i);
 
-		if (rows_number(rows, &row, is_one ? ROW_FIELD_PARKED : ROW_FIELD_PARKED_MEAN,
+		if (rows_number(rows, &row, is_one ? FIGURE_PARKED : FIGURE_PARKED_MEAN,
 				&parked_ns) &&
-		    rows_number(rows, &row, is_one ? ROW_FIELD_WALL : ROW_FIELD_WALL_MEAN,
-				&wall_ns) &&
+		    rows_number(rows, &row, is_one ? FIGURE_WALL : FIGURE_WALL_MEAN, &wall_ns) &&
 		    parked_ns > wall_ns / 100)
 			return true;
 	}
 	return false;
 }
 
-bool rows_measure(const struct rows *rows, enum cost cost)
+static bool measure(const struct rows *rows, enum figure figure)
 {
-	for (size_t i = 0; i < rows_count(rows); i++) {
-		const struct costs *costs = rows_at(rows, i).costs;
+	int64_t number;
 
-		if (costs->record_count > 0 && costs_has(costs, cost))
+	for (size_t i = 0; i < rows_count(rows); i++) {
+		struct row row = rows_at(rows, i);
+
+		if (row.costs->record_count > 0 && rows_number(rows, &row, figure, &number))
 			return true;
 	}
 	return false;
+}
+
+/* In all. */
+static bool use(const struct rows *rows, enum figure figure)
+{
+	const struct row row = { .kind = ROW_KIND_TOTAL, .costs = &rows->totals->all };
+	int64_t number;
+
+	if (figure == FIGURE_BLOCKED_ON)
+		return costs_most_blocked_on(row.costs) >= 0 && row.costs->sums[COST_BLOCKED] > 0;
+	return rows_number(rows, &row, figure, &number) && number > 0;
+}
+
+static bool have_name(const struct rows *rows, enum figure figure)
+{
+	/* A request without an endpoint says so. */
+	if (figure == FIGURE_ENDPOINT)
+		return recording_has_key(&rows->totals->recording, "endpoint");
+	return grouping_has_name(rows->grouping, (enum group_name)figure_infos[figure].what);
+}
+
+bool rows_tell(const struct rows *rows, enum figure figure)
+{
+	if (figure_is_of_requests(figure) && rows->grouping->request_count == 0)
+		return false;
+	switch (figure_infos[figure].when) {
+	case FIGURE_WHEN_MEASURED:
+		return measure(rows, figure);
+	case FIGURE_WHEN_USED:
+		return use(rows, figure);
+	case FIGURE_WHEN_NAMED:
+		return have_name(rows, figure);
+	case FIGURE_WHEN_PARKS:
+		return park(rows);
+	case FIGURE_WHEN_SPLIT_MATTERS:
+		return split_error_matters(rows);
+	default:
+		return true;
+	}
 }

@@ -8,47 +8,12 @@
 #include "base/clock.h"
 #include "base/display.h"
 #include "base/openmetrics.h"
+#include "figures/figure.h"
 #include "reader/aggregate/rows.h"
 
 enum {
+	NAME_BYTES = 64,
 	LABEL_BYTES = 4 * RECORD_VIEW_TEXT_BYTES_MAX + 1
-};
-
-static const struct {
-	enum cost cost;
-	const char *name;
-	const char *unit; /* NULL: a number of things */
-	const char *help;
-} families[] = {
-	{ COST_CPU, "correlator_cpu_seconds", "seconds", "On a CPU." },
-	{ COST_USER, "correlator_user_seconds", "seconds", "The part of it in user mode." },
-	{ COST_KERNEL, "correlator_kernel_seconds", "seconds", "The part of it in the kernel." },
-	{ COST_RUN_QUEUE, "correlator_run_queue_seconds", "seconds",
-	  "Runnable, waiting for a CPU." },
-	{ COST_BLOCKED, "correlator_blocked_seconds", "seconds", "Asleep of its own accord." },
-	{ COST_UNINTERRUPTIBLE, "correlator_uninterruptible_seconds", "seconds",
-	  "The part of it in uninterruptible sleep." },
-	{ COST_GVL, "correlator_gvl_seconds", "seconds",
-	  "The part of run queue and blocked in which it waited for Ruby's GVL." },
-	{ COST_GC, "correlator_gc_seconds", "seconds",
-	  "The part of the CPU time in which it collected garbage." },
-	{ COST_GC_RUNS, "correlator_gc_runs", NULL, "Garbage collections that it set off." },
-	{ COST_STOLEN, "correlator_stolen_seconds", "seconds",
-	  "On a CPU by the clock, but taken by the hypervisor or interrupts." },
-	{ COST_SYSCALLS, "correlator_syscalls", NULL, "Calls of the kernel." },
-	{ COST_SWITCHES, "correlator_switches", NULL, "Switches to another thread." },
-};
-
-static const struct {
-	enum figure figure;
-	const char *name;
-	const char *help;
-} summaries[] = {
-	{ FIGURE_CPU, "correlator_request_cpu_seconds", "CPU of each request, as a whole." },
-	{ FIGURE_WALL, "correlator_request_wall_seconds",
-	  "Time of each request from its first activity to its last." },
-	{ FIGURE_PARKED, "correlator_request_parked_seconds",
-	  "The part of it in which the request was on no thread." },
 };
 
 int openmetrics_init(struct openmetrics *openmetrics, const char *by, struct filter *filter)
@@ -106,40 +71,52 @@ static void put_time(FILE *out, const struct rows *rows)
 	(void)fputc('\n', out);
 }
 
-static void put_costs(FILE *out, const struct rows *rows, size_t family)
+/* Names of a family: correlator_cpu_seconds, of requests correlator_request_cpu_seconds. */
+static void name_family(const char *of, enum figure figure, char ret_name[static NAME_BYTES])
 {
-	const char *suffix =
-		openmetrics_begin(out, false, OPENMETRICS_COUNTER, families[family].name,
-				  families[family].unit, families[family].help);
+	(void)snprintf(ret_name, NAME_BYTES, "correlator_%s%s%s", of, figure_infos[figure].name,
+		       figure_infos[figure].unit == FIGURE_UNIT_NS ? "_seconds" : "");
+}
 
+static void put_costs(FILE *out, const struct rows *rows, enum cost cost)
+{
+	enum figure figure = figure_of_cost(cost);
+	bool is_time = figure_infos[figure].unit == FIGURE_UNIT_NS;
+	char name[NAME_BYTES];
+	const char *suffix;
+
+	name_family("", figure, name);
+	suffix = openmetrics_begin(out, false, OPENMETRICS_COUNTER, name,
+				   is_time ? "seconds" : NULL, figure_infos[figure].text);
 	/* The total is what they add up to. */
 	for (size_t i = 0; i + 1 < rows_count(rows) && !ferror(out); i++) {
 		struct row row = rows_at(rows, i);
 
-		if (!costs_has(row.costs, families[family].cost))
+		if (!costs_has(row.costs, cost))
 			continue;
-		(void)fprintf(out, "%s%s", families[family].name, suffix);
+		(void)fprintf(out, "%s%s", name, suffix);
 		put_labels(out, rows, &row);
 		(void)fputs("} ", out);
-		if (families[family].unit)
-			openmetrics_put_seconds(out, row.costs->sums[families[family].cost]);
+		if (is_time)
+			openmetrics_put_seconds(out, row.costs->sums[cost]);
 		else
-			(void)fprintf(out, "%" PRId64, row.costs->sums[families[family].cost]);
+			(void)fprintf(out, "%" PRId64, row.costs->sums[cost]);
 		put_time(out, rows);
 	}
 }
 
 static void put_distribution(FILE *out, const struct rows *rows, const struct row *row,
-			     size_t summary)
+			     enum request_cost cost)
 {
 	static const struct {
 		double percent;
 		const char *quantile;
 	} parts[] = { { 50, "0.5" }, { 90, "0.9" }, { 99, "0.99" }, { 100, "1.0" } };
-	const char *name = summaries[summary].name;
-	const struct histogram *histogram = &row->requests->figures[summaries[summary].figure];
+	const struct histogram *histogram = &row->requests->costs[cost];
+	char name[NAME_BYTES];
 	int64_t value;
 
+	name_family("request_", figure_of_request(cost), name);
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		if (!histogram_percentile(histogram, parts[i].percent, &value))
 			return;
@@ -160,23 +137,30 @@ static void put_distribution(FILE *out, const struct rows *rows, const struct ro
 	put_time(out, rows);
 }
 
-static void put_summaries(FILE *out, const struct rows *rows, size_t summary)
+static void put_summaries(FILE *out, const struct rows *rows, enum request_cost cost)
 {
-	(void)openmetrics_begin(out, false, OPENMETRICS_SUMMARY, summaries[summary].name, "seconds",
-				summaries[summary].help);
+	enum figure figure = figure_of_request(cost);
+	char name[NAME_BYTES];
+
+	name_family("request_", figure, name);
+	(void)openmetrics_begin(out, false, OPENMETRICS_SUMMARY, name, "seconds",
+				figure_infos[figure].text);
 	for (size_t i = 0; i + 1 < rows_count(rows) && !ferror(out); i++) {
 		struct row row = rows_at(rows, i);
 
 		if (row.requests)
-			put_distribution(out, rows, &row, summary);
+			put_distribution(out, rows, &row, cost);
 	}
 }
 
 static void put_requests(FILE *out, const struct rows *rows)
 {
-	const char *name = "correlator_requests";
-	const char *suffix = openmetrics_begin(out, false, OPENMETRICS_COUNTER, name, NULL,
-					       "Requests, each where it was last.");
+	char name[NAME_BYTES];
+	const char *suffix;
+
+	name_family("", FIGURE_REQUESTS, name);
+	suffix = openmetrics_begin(out, false, OPENMETRICS_COUNTER, name, NULL,
+				   figure_infos[FIGURE_REQUESTS].text);
 
 	for (size_t i = 0; i + 1 < rows_count(rows) && !ferror(out); i++) {
 		struct row row = rows_at(rows, i);
@@ -197,14 +181,14 @@ int openmetrics_print(struct openmetrics *openmetrics, FILE *out)
 
 	if (r == 0)
 		r = rows_init(&rows, &openmetrics->totals, &openmetrics->totals.groupings[0],
-			      ROW_FIELD_KEY, 0);
+			      FIGURE_KEY, 0);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
-		put_costs(out, &rows, i);
+	for (enum cost cost = 0; cost < _COST_MAX; cost++)
+		put_costs(out, &rows, cost);
 	put_requests(out, &rows);
-	for (size_t i = 0; i < sizeof(summaries) / sizeof(summaries[0]); i++)
-		put_summaries(out, &rows, i);
+	for (enum request_cost cost = 0; cost < _REQUEST_COST_MAX; cost++)
+		put_summaries(out, &rows, cost);
 	(void)fputs("# EOF\n", out);
 	rows_deinit(&rows);
 	return 0;

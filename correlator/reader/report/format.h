@@ -23,8 +23,8 @@ struct format_file {
 };
 
 struct format_options {
-	enum row_field sort;
-	const enum row_field *columns; /* of tables, key apart; NULL: what fits */
+	enum figure sort;
+	const enum figure *columns; /* of tables, key apart; NULL: what fits */
 	size_t column_count;
 	size_t top_count; /* 0 = all */
 	bool has_top; /* it was asked for: else two tables share a screen */
@@ -75,8 +75,10 @@ int format_unattributed(const struct totals *totals, const struct format_options
 /* A sentence, where threads of a pool ran in no context though the gem could tell whose it was. */
 void format_unattributed_remedy(const struct totals *totals, const struct format_options *options,
 				FILE *out);
-/* A cell of such a table, of at least 1024 bytes (TABLE_CELL_BYTES): fit for a screen. */
-void format_cell(const struct rows *rows, size_t row_index, enum row_field field, char *ret_text);
+/* A cell of such a table, of at least 1024 bytes (TABLE_CELL_BYTES): fit for a screen. has_date: a
+ * time needs one. */
+void format_cell(const struct rows *rows, size_t row_index, enum figure field, bool has_date,
+		 char *ret_text);
 
 /*
  * The part of format_table below its tables: one line with the books and the cost of watching, and

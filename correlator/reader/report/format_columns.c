@@ -1,155 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "reader/report/format_columns.h"
 
-#include "record/blocked.h"
+#include <string.h>
 
-/* The columns of reasons go first where there is no room. */
-#define BLOCKED_COLUMN(reason, name) { ROW_FIELD_BLOCKED_##reason, { "on " #name, 11, false } },
-
-static const struct format_column group_columns[] = {
-	{ ROW_FIELD_REQUESTS, { "requests", 1, false } },
-	{ ROW_FIELD_RATE, { "a second", 6, false } },
-	{ ROW_FIELD_CPU, { "cpu", 0, false } },
-	{ ROW_FIELD_CHILDREN, { "children", 2, false } },
-	{ ROW_FIELD_SHARE, { "share", 0, false } },
-	{ ROW_FIELD_CPU_MEAN, { "cpu mean", 6, false } },
-	{ ROW_FIELD_CPU_P50, { "cpu p50", 3, false } },
-	{ ROW_FIELD_CPU_P90, { "cpu p90", 8, false } },
-	{ ROW_FIELD_CPU_P99, { "cpu p99", 1, false } },
-	{ ROW_FIELD_CPU_MAX, { "cpu max", 6, false } },
-	{ ROW_FIELD_WALL_MEAN, { "wall mean", 8, false } },
-	{ ROW_FIELD_WALL_P50, { "wall p50", 3, false } },
-	{ ROW_FIELD_WALL_P90, { "wall p90", 8, false } },
-	{ ROW_FIELD_WALL_P99, { "wall p99", 1, false } },
-	{ ROW_FIELD_WALL_MAX, { "wall max", 6, false } },
-	{ ROW_FIELD_PARKED_MEAN, { "parked mean", 2, false } },
-	{ ROW_FIELD_PARKED_P50, { "parked p50", 9, false } },
-	{ ROW_FIELD_PARKED_P90, { "parked p90", 9, false } },
-	{ ROW_FIELD_PARKED_P99, { "parked p99", 8, false } },
-	{ ROW_FIELD_PARKED_MAX, { "parked max", 9, false } },
-	{ ROW_FIELD_USER, { "user", 5, false } },
-	{ ROW_FIELD_KERNEL, { "kernel", 5, false } },
-	{ ROW_FIELD_SPLIT_ERROR, { "split ±", 4, false } },
-	{ ROW_FIELD_RUN_QUEUE, { "run queue", 4, false } },
-	{ ROW_FIELD_BLOCKED, { "blocked", 2, false } },
-	{ ROW_FIELD_BLOCKED_ON, { "blocked on", 4, true } },
-	BLOCKED_REASONS(BLOCKED_COLUMN){ ROW_FIELD_GVL, { "gvl", 2, false } },
-	{ ROW_FIELD_GC, { "gc", 2, false } },
-	{ ROW_FIELD_SYSCALLS_MEAN, { "calls/req", 7, false } },
-	{ ROW_FIELD_SLICES, { "slices", 10, false } },
-	{ ROW_FIELD_SWITCHES, { "switches", 9, false } },
-};
-
-static const struct format_column request_columns[] = {
-	{ ROW_FIELD_ENDPOINT, { "endpoint", 1, true } },
-	{ ROW_FIELD_CPU, { "cpu", 0, false } },
-	{ ROW_FIELD_CHILDREN, { "children", 2, false } },
-	{ ROW_FIELD_WALL, { "wall", 1, false } },
-	{ ROW_FIELD_PARKED, { "parked", 3, false } },
-	{ ROW_FIELD_USER, { "user", 3, false } },
-	{ ROW_FIELD_KERNEL, { "kernel", 3, false } },
-	{ ROW_FIELD_SPLIT_ERROR, { "split ±", 4, false } },
-	{ ROW_FIELD_RUN_QUEUE, { "run queue", 2, false } },
-	{ ROW_FIELD_BLOCKED, { "blocked", 1, false } },
-	{ ROW_FIELD_BLOCKED_ON, { "blocked on", 4, true } },
-	BLOCKED_REASONS(BLOCKED_COLUMN){ ROW_FIELD_GVL, { "gvl", 2, false } },
-	{ ROW_FIELD_GC, { "gc", 2, false } },
-	{ ROW_FIELD_SHARE, { "share", 0, false } },
-	{ ROW_FIELD_SYSCALLS, { "calls", 5, false } },
-	{ ROW_FIELD_SLICES, { "slices", 7, false } },
-	{ ROW_FIELD_SWITCHES, { "switches", 6, false } },
-	{ ROW_FIELD_BEGAN, { "began", 8, false } },
-};
-
-static const struct format_column slowest_columns[] = {
-	{ ROW_FIELD_ENDPOINT, { "endpoint", 1, true } },
-	{ ROW_FIELD_BEGAN, { "began", 1, false } },
-	{ ROW_FIELD_WALL, { "wall", 0, false } },
-	{ ROW_FIELD_PARKED, { "parked", 3, false } },
-	{ ROW_FIELD_CPU, { "cpu", 1, false } },
-	{ ROW_FIELD_CHILDREN, { "children", 3, false } },
-	{ ROW_FIELD_RUN_QUEUE, { "run queue", 3, false } },
-	{ ROW_FIELD_BLOCKED, { "blocked", 2, false } },
-	{ ROW_FIELD_BLOCKED_ON, { "blocked on", 4, true } },
-	BLOCKED_REASONS(BLOCKED_COLUMN){ ROW_FIELD_GVL, { "gvl", 2, false } },
-	{ ROW_FIELD_GC, { "gc", 2, false } },
-	{ ROW_FIELD_USER, { "user", 4, false } },
-	{ ROW_FIELD_KERNEL, { "kernel", 4, false } },
-	{ ROW_FIELD_SYSCALLS, { "calls", 6, false } },
-	{ ROW_FIELD_SLICES, { "slices", 8, false } },
-	{ ROW_FIELD_SWITCHES, { "switches", 7, false } },
-	{ ROW_FIELD_SHARE, { "share", 5, false } },
-};
-
-static const struct format_column machine_columns[] = {
-	{ ROW_FIELD_THREAD_NAME, { "thread", 4, true } },
-	{ ROW_FIELD_COMM, { "comm", 5, true } },
-	{ ROW_FIELD_CPU, { "cpu", 0, false } },
-	{ ROW_FIELD_USER, { "user", 1, false } },
-	{ ROW_FIELD_KERNEL, { "kernel", 1, false } },
-	{ ROW_FIELD_SPLIT_ERROR, { "split ±", 3, false } },
-	{ ROW_FIELD_RUN_QUEUE, { "run queue", 2, false } },
-	{ ROW_FIELD_BLOCKED, { "blocked", 2, false } },
-	{ ROW_FIELD_BLOCKED_ON, { "blocked on", 6, true } },
-	BLOCKED_REASONS(BLOCKED_COLUMN){ ROW_FIELD_GVL, { "gvl", 3, false } },
-	{ ROW_FIELD_GC, { "gc", 3, false } },
-	{ ROW_FIELD_CPU_PERCENT, { "% CPU", 0, false } },
-	{ ROW_FIELD_MACHINE_PERCENT, { "% machine", 3, false } },
-	{ ROW_FIELD_SYSCALLS, { "calls", 6, false } },
-	{ ROW_FIELD_MIGRATIONS, { "migrations", 7, false } },
-	{ ROW_FIELD_SWITCHES, { "switches", 8, false } },
-};
-
-/* Columns that each view can have, if --columns asks for them. */
-static const struct format_column more_columns[] = {
-	{ ROW_FIELD_SHARE, { "share", 0, false } },
-	{ ROW_FIELD_SPLIT_ERROR, { "split ±", 0, false } },
-	{ ROW_FIELD_UNINTERRUPTIBLE, { "uninterruptible", 0, false } },
-	{ ROW_FIELD_AMBIGUOUS, { "ambiguous", 0, false } },
-	{ ROW_FIELD_STOLEN, { "stolen", 0, false } },
-	{ ROW_FIELD_GVL_WAITS, { "gvl waits", 0, false } },
-	{ ROW_FIELD_GC_RUNS, { "gc runs", 0, false } },
-	{ ROW_FIELD_SYSCALLS, { "calls", 0, false } },
-	{ ROW_FIELD_SLICES, { "slices", 0, false } },
-	{ ROW_FIELD_MIGRATIONS, { "migrations", 0, false } },
-	{ ROW_FIELD_CPU_PERCENT, { "% CPU", 0, false } },
-	{ ROW_FIELD_MACHINE_PERCENT, { "% machine", 0, false } },
-};
-
-#define COLUMN_SET(columns)                                     \
-	{                                                       \
-		columns, sizeof(columns) / sizeof((columns)[0]) \
-	}
-
-struct format_column_set format_columns_of(const struct grouping *grouping,
-					   const struct format_options *options)
-{
-	static const struct format_column_set of_groups = COLUMN_SET(group_columns),
-					      of_requests = COLUMN_SET(request_columns),
-					      of_slowest = COLUMN_SET(slowest_columns),
-					      of_machine = COLUMN_SET(machine_columns);
-
-	if (grouping->has_all_time)
-		return of_machine;
-	if (options->is_slowest)
-		return of_slowest;
-	return grouping->is_by_request ? of_requests : of_groups;
-}
-
-const struct format_column *format_column(const struct grouping *grouping,
-					  const struct format_options *options,
-					  enum row_field field)
-{
-	const struct format_column_set sets[] = { format_columns_of(grouping, options),
-						  COLUMN_SET(more_columns) };
-
-	for (size_t set = 0; set < sizeof(sets) / sizeof(sets[0]); set++) {
-		for (size_t i = 0; i < sets[set].count; i++)
-			if (sets[set].columns[i].field == field)
-				return &sets[set].columns[i];
-	}
-	return NULL;
-}
+#include "base/display.h"
 
 size_t format_table_count(const struct totals *totals, const struct format_options *options)
 {
@@ -158,15 +12,80 @@ size_t format_table_count(const struct totals *totals, const struct format_optio
 	return !options->is_slowest && has_second ? 2 : 1;
 }
 
-bool format_has_field(const struct totals *totals, const struct format_options *options,
-		      enum row_field field)
+enum figure_view format_view(const struct grouping *grouping, const struct format_options *options)
 {
-	size_t part;
+	if (grouping->has_all_time)
+		return FIGURE_VIEW_MACHINE;
+	if (options->is_slowest)
+		return FIGURE_VIEW_SLOWEST;
+	return grouping->is_by_request ? FIGURE_VIEW_REQUESTS : FIGURE_VIEW_GROUPS;
+}
 
-	if (rows_field_part(field, &part))
-		return part < totals->groupings[0].key_count;
+bool format_can_show(const struct grouping *grouping, enum figure figure)
+{
+	switch (figure_infos[figure].source) {
+	case FIGURE_SOURCE_COST:
+	case FIGURE_SOURCE_OF_COSTS:
+		return true;
+	case FIGURE_SOURCE_OF_ONE:
+		return grouping->is_by_request;
+	case FIGURE_SOURCE_NAME:
+		return grouping->has_names[figure_infos[figure].what];
+	case FIGURE_SOURCE_KEY:
+		return (size_t)figure_infos[figure].what < grouping->key_count;
+	default:
+		return !grouping->is_by_request;
+	}
+}
+
+bool format_has_figure(const struct totals *totals, const struct format_options *options,
+		       enum figure figure)
+{
 	for (size_t i = 0; i < format_table_count(totals, options); i++)
-		if (format_column(&totals->groupings[i], options, field))
+		if (format_can_show(&totals->groupings[i], figure))
 			return true;
 	return false;
+}
+
+bool format_has_field(const struct grouping *grouping, enum figure figure)
+{
+	if (figure_infos[figure].source == FIGURE_SOURCE_NAME)
+		return grouping_has_name(grouping, (enum group_name)figure_infos[figure].what);
+	/* Of requests nobody asks for how much of a CPU they had while all others ran, too. */
+	if (figure == FIGURE_CPU_PERCENT || figure == FIGURE_MACHINE_PERCENT)
+		return grouping->has_all_time;
+	return figure_infos[figure].field != NULL;
+}
+
+struct table_column format_column(enum figure figure, enum figure_view view)
+{
+	return (struct table_column){
+		.title = figure_infos[figure].title,
+		.rank = figure_infos[figure].places[view].rank,
+		.is_text = figure_infos[figure].unit == FIGURE_UNIT_TEXT,
+	};
+}
+
+size_t format_columns(enum figure_view view, enum figure ret_figures[static _FIGURE_MAX],
+		      struct table_column ret_columns[static _FIGURE_MAX])
+{
+	size_t count = figures_of_view(view, ret_figures);
+
+	for (size_t i = 0; i < count; i++)
+		ret_columns[i] = format_column(ret_figures[i], view);
+	return count;
+}
+
+void format_cost_text(const struct costs *costs, enum figure figure,
+		      char ret_text[static TABLE_CELL_BYTES])
+{
+	enum cost cost;
+
+	(void)strcpy(ret_text, "-");
+	if (!figure_cost(figure, &cost) || !costs_has(costs, cost))
+		return;
+	if (figure_infos[figure].unit == FIGURE_UNIT_NS)
+		display_duration(costs->sums[cost], ret_text);
+	else
+		display_number(costs->sums[cost], ret_text);
 }

@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which columns each table of a report has, behind its keys, and which of them go first. */
+/* Which figures each table of a report can have, behind its keys. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "figures/figure.h"
 #include "reader/report/format.h"
 #include "reader/report/table.h"
-
-struct format_column {
-	enum row_field field;
-	struct table_column column;
-};
-
-struct format_column_set {
-	const struct format_column *columns;
-	size_t count;
-};
 
 /* Tables that format_table prints: 2 where groups and requests are to be told, else 1. */
 size_t format_table_count(const struct totals *totals, const struct format_options *options);
 
-/* The default columns of a table. */
-struct format_column_set format_columns_of(const struct grouping *grouping,
-					   const struct format_options *options);
-/* The column of that field; NULL: no such table can have it. */
-const struct format_column *format_column(const struct grouping *grouping,
-					  const struct format_options *options,
-					  enum row_field field);
+/* Whose figures a table has by default. */
+enum figure_view format_view(const struct grouping *grouping, const struct format_options *options);
 
-/* Whether a table has this column, or rows that it sorts. */
-bool format_has_field(const struct totals *totals, const struct format_options *options,
-		      enum row_field field);
+/* Whether a table has this figure, or rows that it sorts. */
+bool format_has_figure(const struct totals *totals, const struct format_options *options,
+		       enum figure figure);
+/* The same for the table of a grouping. */
+bool format_can_show(const struct grouping *grouping, enum figure figure);
+
+/* Whether JSON and CSV of a grouping have it. */
+bool format_has_field(const struct grouping *grouping, enum figure figure);
+
+/* The column of a figure, with its rank in a view. */
+struct table_column format_column(enum figure figure, enum figure_view view);
+/* The figures of a view, in order, and their columns (room for all of both). Returns how many. */
+size_t format_columns(enum figure_view view, enum figure ret_figures[static _FIGURE_MAX],
+		      struct table_column ret_columns[static _FIGURE_MAX]);
+
+/* A figure of costs as text, "-" where it is not measured. */
+void format_cost_text(const struct costs *costs, enum figure figure,
+		      char ret_text[static TABLE_CELL_BYTES]);

@@ -207,8 +207,9 @@ static void print_csv_header(const struct grouping *grouping, FILE *out)
 	for (size_t side = 0; side < 2; side++) {
 		(void)fprintf(out, ",%s_requests", sides[side]);
 		for (int cost = 0; cost < _COST_MAX; cost++)
-			(void)fprintf(out, ",%s_%s", sides[side], costs_name((enum cost)cost));
-		(void)fprintf(out, ",%s_" COSTS_CHILDREN_NAME, sides[side]);
+			(void)fprintf(out, ",%s_%s", sides[side],
+				      figure_infos[figure_of_cost((enum cost)cost)].field);
+		(void)fprintf(out, ",%s_%s", sides[side], figure_infos[FIGURE_CHILDREN].field);
 	}
 	for (int what = 0; what < _DIFF_MAX; what++)
 		for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)

@@ -5,76 +5,39 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "reader/report/format_columns.h"
 #include "reader/report/json_group.h"
 #include "reader/report/json_part.h"
 
-static void add_names(const struct row *row, json_t *object, int *r)
+static void add_figure(const struct rows *rows, const struct row *row, enum figure figure,
+		       json_t *object, int *r)
 {
-	static const char *const names[_GROUP_NAME_MAX] = {
-		[GROUP_NAME_THREAD] = "thread",
-		[GROUP_NAME_COMM] = "comm",
-		[GROUP_NAME_ENDPOINT] = "endpoint",
-	};
-
-	for (int i = 0; row->group && i < _GROUP_NAME_MAX; i++) {
-		if (row->group->names[i])
-			json_part_set(object, names[i], json_part_text(row->group->names[i]), r);
-	}
-}
-
-/* Of its requests, or of the one that it is. */
-static void add_requests(const struct rows *rows, const struct row *row, json_t *object, int *r)
-{
+	const char *field = figure_infos[figure].field;
+	bool is_name = figure_infos[figure].source == FIGURE_SOURCE_NAME;
+	const char *name =
+		is_name && row->group ? row->group->names[figure_infos[figure].what] : NULL;
 	int64_t number;
+	double value;
 
-	for (int field = ROW_FIELD_CPU_MEAN; field <= ROW_FIELD_PARKED; field++) {
-		char name[64];
-
-		if (!rows_number(rows, row, (enum row_field)field, &number))
-			continue;
-		(void)snprintf(name, sizeof(name), "%s_ns", rows_field_name((enum row_field)field));
-		json_part_set(object, name, json_integer(number), r);
-	}
-	if (rows_number(rows, row, ROW_FIELD_RATE, &number))
-		json_part_set(object, "requests_per_second", json_real((double)number / ROWS_PARTS),
-			      r);
-	if (rows_number(rows, row, ROW_FIELD_SYSCALLS_MEAN, &number))
-		json_part_set(object, "syscalls_mean", json_real((double)number / ROWS_PARTS), r);
-	if (row->group && !row->costs->lacks_span) {
-		json_part_set(object, "first_ns", json_integer(row->costs->first_ns), r);
-		json_part_set(object, "last_ns", json_integer(row->costs->last_ns), r);
-	}
-}
-
-static void add_machine_view(const struct totals *totals, const struct row *row, json_t *object,
-			     int *r)
-{
-	double percent;
-
-	if (totals_cpu_percent(totals, row->costs, &percent))
-		json_part_set(object, "cpu_percent", json_real(percent), r);
-	if (totals_machine_percent(totals, row->costs, &percent))
-		json_part_set(object, "machine_percent", json_real(percent), r);
+	if (name)
+		json_part_set(object, field, json_part_text(name), r);
+	else if (rows_real(rows, row, figure, &value))
+		json_part_set(object, field, json_real(value), r);
+	else if (!rows_is_real(figure) && rows_number(rows, row, figure, &number) &&
+		 (figure != FIGURE_CHILDREN || number > 0))
+		json_part_set(object, field, json_integer(number), r);
 }
 
 static void describe_row(const struct rows *rows, const struct row *row, json_t *object, int *r)
 {
-	double percent;
-
 	if (row->group)
 		json_group_keys(object, rows->grouping, row->group,
 				rows->totals->recording.has_several_hosts, r);
 	if (row->kind == ROW_KIND_HIDDEN)
 		json_part_set(object, "groups", json_integer((json_int_t)rows->hidden_count), r);
-	if (row->request_count > 0)
-		json_part_set(object, "requests", json_integer((json_int_t)row->request_count), r);
-	json_group_costs(object, row->costs, r);
-	if (costs_share_percent(row->costs, &rows->totals->all, &percent))
-		json_part_set(object, "share_percent", json_real(percent), r);
-	add_requests(rows, row, object, r);
-	add_names(row, object, r);
-	if (rows->grouping->has_all_time)
-		add_machine_view(rows->totals, row, object, r);
+	for (enum figure figure = 0; figure < _FIGURE_MAX; figure++)
+		if (format_has_field(rows->grouping, figure))
+			add_figure(rows, row, figure, object, r);
 }
 
 static int print_row(const struct rows *rows, size_t index, const char *before, FILE *out)
@@ -133,7 +96,7 @@ int format_ndjson(const struct totals *totals, const struct format_options *opti
 static int print_unattributed(const struct totals *totals, FILE *out)
 {
 	struct rows rows;
-	int r = rows_init(&rows, totals, &totals->unattributed_threads, ROW_FIELD_CPU, 0);
+	int r = rows_init(&rows, totals, &totals->unattributed_threads, FIGURE_CPU, 0);
 
 	if (r < 0)
 		return r;

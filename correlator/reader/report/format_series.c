@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/display.h"
 #include "reader/aggregate/series.h"
+#include "reader/report/format_columns.h"
 #include "reader/report/table.h"
 
 enum {
@@ -28,6 +29,8 @@ struct view {
 	size_t curve_columns;
 	size_t steps_of_column;
 	int64_t *curves; /* CPU of each line shown, by column */
+	enum figure figures[_FIGURE_MAX]; /* of the table that is printed */
+	size_t figure_count;
 };
 
 /* Of a row of the table of steps, the last of which is the sum of all. */
@@ -61,17 +64,19 @@ static void write_bar(int64_t part, int64_t whole, char ret_text[static TABLE_CE
 	(void)snprintf(ret_text + length, TABLE_CELL_BYTES - length, "%s", eighths[count]);
 }
 
-static void write_cost(const struct costs *costs, enum cost cost,
-		       char ret_text[static TABLE_CELL_BYTES])
+static size_t choose_figures(struct view *view, enum figure_view of, struct table_column *columns)
 {
-	if (costs_has(costs, cost))
-		display_duration(costs->sums[cost], ret_text);
+	view->figure_count = format_columns(of, view->figures, columns);
+	return view->figure_count;
 }
 
-static void write_count(uint64_t count, char ret_text[static TABLE_CELL_BYTES])
+static void write_figure(const struct costs *costs, uint64_t request_count, enum figure figure,
+			 char ret_text[static TABLE_CELL_BYTES])
 {
-	if (count > 0)
-		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%" PRIu64, count);
+	if (figure != FIGURE_REQUESTS)
+		format_cost_text(costs, figure, ret_text);
+	else if (request_count > 0)
+		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%" PRIu64, request_count);
 }
 
 /* None is 0 where CPU was measured. */
@@ -79,17 +84,11 @@ static void write_unattributed(const struct row_of_step *row,
 			       char ret_text[static TABLE_CELL_BYTES])
 {
 	if (row->unattributed->record_count > 0 || costs_has(row->all, COST_CPU))
-		write_cost(row->unattributed, COST_CPU, ret_text);
+		format_cost_text(row->unattributed, FIGURE_CPU, ret_text);
 }
 
+/* Columns of a table of steps: when, the figures of the view, and these. */
 enum {
-	STEP_BEGAN,
-	STEP_REQUESTS,
-	STEP_CPU,
-	STEP_USER,
-	STEP_KERNEL,
-	STEP_RUN_QUEUE,
-	STEP_BLOCKED,
 	STEP_UNATTRIBUTED,
 	STEP_BAR,
 	_STEP_MAX,
@@ -98,29 +97,23 @@ enum {
 static void write_step(const void *context, size_t row_index, size_t column,
 		       char ret_text[static TABLE_CELL_BYTES])
 {
-	static const enum cost costs[_STEP_MAX] = {
-		[STEP_CPU] = COST_CPU,	       [STEP_USER] = COST_USER,
-		[STEP_KERNEL] = COST_KERNEL,   [STEP_RUN_QUEUE] = COST_RUN_QUEUE,
-		[STEP_BLOCKED] = COST_BLOCKED,
-	};
 	const struct view *view = context;
 	struct row_of_step row = row_at(view, row_index);
+	size_t behind = 1 + view->figure_count;
 	bool is_total = row_index == view->series.step_count;
 
-	(void)strcpy(ret_text, column == STEP_BAR ? "" : "-");
-	if (column == STEP_BEGAN && is_total)
+	(void)strcpy(ret_text, column == behind + STEP_BAR ? "" : "-");
+	if (column == 0 && is_total)
 		(void)strcpy(ret_text, "total");
-	else if (column == STEP_BEGAN)
+	else if (column == 0)
 		display_time((int64_t)view->series.steps[row_index].span.start_ns, view->has_date,
 			     ret_text);
-	else if (column == STEP_REQUESTS)
-		write_count(row.request_count, ret_text);
-	else if (column == STEP_UNATTRIBUTED)
+	else if (column < behind)
+		write_figure(row.all, row.request_count, view->figures[column - 1], ret_text);
+	else if (column == behind + STEP_UNATTRIBUTED)
 		write_unattributed(&row, ret_text);
-	else if (column == STEP_BAR && !is_total && costs_has(row.all, COST_CPU))
+	else if (!is_total && costs_has(row.all, COST_CPU))
 		write_bar(row.all->sums[COST_CPU], view->most_ns, ret_text);
-	else if (column != STEP_BAR)
-		write_cost(row.all, costs[column], ret_text);
 }
 
 /* "began (CET), steps of 10.00 s" would be wide: the zone alone. */
@@ -145,20 +138,11 @@ static void describe_times(struct view *view, char ret_title[static DISPLAY_NUMB
 static void print_steps(struct view *view, const struct format_options *options, FILE *out)
 {
 	char began[DISPLAY_NUMBER_BYTES];
-	const struct table_column columns[_STEP_MAX] = {
-		[STEP_BEGAN] = { began, 0, true },
-		[STEP_REQUESTS] = { "requests", 3, false },
-		[STEP_CPU] = { "cpu", 0, false },
-		[STEP_USER] = { "user", 5, false },
-		[STEP_KERNEL] = { "kernel", 5, false },
-		[STEP_RUN_QUEUE] = { "run queue", 2, false },
-		[STEP_BLOCKED] = { "blocked", 1, false },
-		[STEP_UNATTRIBUTED] = { "unattributed", 4, false },
-		[STEP_BAR] = { "cpu as a bar", 6, true },
-	};
+	struct table_column columns[1 + _FIGURE_MAX + _STEP_MAX] = { { began, 0, true } };
 	const struct table table = {
 		.columns = columns,
-		.column_count = _STEP_MAX,
+		.column_count =
+			1 + choose_figures(view, FIGURE_VIEW_STEPS, columns + 1) + _STEP_MAX,
 		.row_count = view->series.step_count + 1,
 		.rules = { view->series.step_count },
 		.width = format_table_width(options),
@@ -167,6 +151,10 @@ static void print_steps(struct view *view, const struct format_options *options,
 		.context = view,
 	};
 
+	columns[1 + view->figure_count + STEP_UNATTRIBUTED] =
+		(struct table_column){ "unattributed", 4, false };
+	columns[1 + view->figure_count + STEP_BAR] =
+		(struct table_column){ "cpu as a bar", 6, true };
 	describe_times(view, began);
 	for (size_t i = 0; i < view->series.step_count; i++)
 		if (view->series.steps[i].all.sums[COST_CPU] > view->most_ns)
@@ -225,9 +213,8 @@ static void write_curve(const struct view *view, size_t line,
 	}
 }
 
+/* Columns of a table of lines: the keys, the figures of the view, and these. */
 enum {
-	LINE_REQUESTS,
-	LINE_CPU,
 	LINE_PEAK,
 	LINE_CURVE,
 	_LINE_MAX,
@@ -254,29 +241,31 @@ static void write_line(const void *context, size_t row, size_t column,
 	const struct view *view = context;
 	const struct series_cell *line = &view->series.lines[row];
 	size_t key_count = view->series.grouping->key_count;
+	size_t behind = key_count + view->figure_count;
 
 	(void)strcpy(ret_text, "-");
 	if (column < key_count)
 		write_key(view, line, column, ret_text);
-	else if (column == key_count + LINE_REQUESTS)
-		write_count(line->request_count, ret_text);
+	else if (column < behind)
+		write_figure(&line->costs, line->request_count, view->figures[column - key_count],
+			     ret_text);
 	else if (!costs_has(&line->costs, COST_CPU))
 		return;
-	else if (column == key_count + LINE_CPU)
-		display_duration(line->costs.sums[COST_CPU], ret_text);
-	else if (column == key_count + LINE_PEAK)
+	else if (column == behind + LINE_PEAK)
 		display_duration(line->peak_ns, ret_text);
 	else
 		write_curve(view, row, ret_text);
 }
 
-static void print_lines(const struct view *view, const struct format_options *options, FILE *out)
+static void print_lines(struct view *view, const struct format_options *options, FILE *out)
 {
 	const struct grouping *grouping = view->series.grouping;
-	struct table_column columns[GROUPING_KEYS_MAX + _LINE_MAX];
+	struct table_column columns[GROUPING_KEYS_MAX + _FIGURE_MAX + _LINE_MAX];
+	size_t behind = grouping->key_count +
+			choose_figures(view, FIGURE_VIEW_LINES, columns + grouping->key_count);
 	struct table table = {
 		.columns = columns,
-		.column_count = grouping->key_count + _LINE_MAX,
+		.column_count = behind + _LINE_MAX,
 		.row_count = view->lines_shown,
 		.width = format_table_width(options),
 		.is_bold = options->is_bold,
@@ -286,12 +275,8 @@ static void print_lines(const struct view *view, const struct format_options *op
 
 	for (size_t i = 0; i < grouping->key_count; i++)
 		columns[i] = (struct table_column){ grouping->keys[i], 0, true };
-	columns[grouping->key_count + LINE_REQUESTS] =
-		(struct table_column){ "requests", 2, false };
-	columns[grouping->key_count + LINE_CPU] = (struct table_column){ "cpu", 0, false };
-	columns[grouping->key_count + LINE_PEAK] = (struct table_column){ "peak", 1, false };
-	columns[grouping->key_count + LINE_CURVE] =
-		(struct table_column){ "cpu over time", 3, true };
+	columns[behind + LINE_PEAK] = (struct table_column){ "peak", 1, false };
+	columns[behind + LINE_CURVE] = (struct table_column){ "cpu over time", 3, true };
 	if (view->lines_shown == 0)
 		return;
 	(void)fputc('\n', out);

@@ -95,7 +95,7 @@ int format_series_csv(const struct totals *totals, const struct format_options *
 	}
 	(void)fputs(",requests", out);
 	for (int cost = 0; cost < _COST_MAX; cost++)
-		(void)fprintf(out, ",%s", costs_name((enum cost)cost));
+		(void)fprintf(out, ",%s", figure_infos[figure_of_cost((enum cost)cost)].field);
 	(void)fputs("\r\n", out);
 	r = for_each_row(&series, print_csv_row, out, out);
 	series_deinit(&series);

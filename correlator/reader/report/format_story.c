@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/compare.h"
 #include "base/display.h"
+#include "reader/report/format_columns.h"
 #include "reader/report/format_stacks.h"
 #include "reader/report/table.h"
 #include "reader/story/story_lane.h"
@@ -186,7 +187,7 @@ static void print_processes(const struct page *page)
 }
 
 /* ", more than 97 % of the 461 of its endpoint": a whole number, of all others. */
-static void describe_rank(const struct story *story, enum figure figure, int64_t value,
+static void describe_rank(const struct story *story, enum request_cost figure, int64_t value,
 			  const char *more, char *ret_text, size_t text_bytes)
 {
 	const struct group *group = story_endpoint(story);
@@ -196,14 +197,14 @@ static void describe_rank(const struct story *story, enum figure figure, int64_t
 	ret_text[0] = '\0';
 	if (!group || !group->requests)
 		return;
-	histogram = &group->requests->figures[figure];
+	histogram = &group->requests->costs[figure];
 	if (histogram->count < 2)
 		return;
 	below = histogram_count_below(histogram, value);
 	if (value >= histogram->largest)
 		(void)snprintf(ret_text, text_bytes,
 			       ", the %s of all %" PRIu64 " requests of its endpoint",
-			       figure == FIGURE_WALL ? "longest" : "most", histogram->count);
+			       figure == REQUEST_WALL ? "longest" : "most", histogram->count);
 	else
 		(void)snprintf(ret_text, text_bytes,
 			       ", %s than %.0f %% of the %" PRIu64 " requests of its endpoint",
@@ -236,7 +237,7 @@ static void print_wall(const struct page *page)
 	print_when(page, "began", page->story->costs.first_ns);
 	print_when(page, "ended", page->story->costs.last_ns);
 	display_duration(wall_ns, duration);
-	describe_rank(page->story, FIGURE_WALL, wall_ns, "longer", rank, sizeof(rank));
+	describe_rank(page->story, REQUEST_WALL, wall_ns, "longer", rank, sizeof(rank));
 	print_item(page, "wall", "%s%s", duration, rank);
 	if (costs_parked_ns(&page->story->costs, &parked_ns) && parked_ns > wall_ns / 100) {
 		display_duration(parked_ns, duration);
@@ -261,7 +262,7 @@ static void print_cpu(const struct page *page)
 		display_duration(costs->sums[COST_KERNEL], kernel);
 		(void)snprintf(split, sizeof(split), " = user %s + kernel %s", user, kernel);
 	}
-	describe_rank(page->story, FIGURE_CPU, costs->sums[COST_CPU], "more", rank, sizeof(rank));
+	describe_rank(page->story, REQUEST_CPU, costs->sums[COST_CPU], "more", rank, sizeof(rank));
 	print_item(page, "cpu", "%s%s%s", cpu, split, rank);
 	if (costs_share_percent(costs, &page->story->totals->all, &percent))
 		print_item(page, "", "%.2f %% of the CPU of all %s", percent,
@@ -525,6 +526,8 @@ struct list {
 	const struct page *page;
 	struct story_lines *lines; /* owned */
 	size_t line_count;
+	enum figure figures[_FIGURE_MAX]; /* of a table of windows */
+	size_t figure_count;
 };
 
 static int64_t weight_of(const struct story *story, size_t index)
@@ -637,26 +640,11 @@ static void slice_cell(const void *context, size_t row, size_t column,
 		write_waker(list->page, slice, ret_text);
 }
 
+/* Figures follow, and the thread where there are several. */
 enum window_column {
 	WINDOW_AFTER = 0,
 	WINDOW_LENGTH = 1,
-	WINDOW_CPU = 2,
-	WINDOW_USER = 3,
-	WINDOW_KERNEL = 4,
-	WINDOW_RUN_QUEUE = 5,
-	WINDOW_BLOCKED = 6,
-	WINDOW_CALLS = 7,
-	WINDOW_SWITCHES = 8,
-	WINDOW_MIGRATIONS = 9,
-	WINDOW_THREAD = 10, /* left out where there is one */
 	_WINDOW_COLUMN_MAX,
-};
-
-static const enum cost window_costs[_WINDOW_COLUMN_MAX] = {
-	[WINDOW_CPU] = COST_CPU,	   [WINDOW_USER] = COST_USER,
-	[WINDOW_KERNEL] = COST_KERNEL,	   [WINDOW_RUN_QUEUE] = COST_RUN_QUEUE,
-	[WINDOW_BLOCKED] = COST_BLOCKED,   [WINDOW_CALLS] = COST_SYSCALLS,
-	[WINDOW_SWITCHES] = COST_SWITCHES, [WINDOW_MIGRATIONS] = COST_MIGRATIONS,
 };
 
 static struct costs sum_windows(const struct story *story, const struct story_lines *line)
@@ -690,45 +678,44 @@ static void window_cell(const void *context, size_t row, size_t column,
 	const struct costs costs = sum_windows(story, line);
 
 	(void)snprintf(ret_text, TABLE_CELL_BYTES, not_measured);
-	if (column == WINDOW_THREAD && line->count > 1)
-		ret_text[0] = '\0';
-	else if (column == WINDOW_THREAD)
-		name_thread(list->page, story->windows[line->first].thread, ret_text);
-	else if (column == WINDOW_AFTER)
+	if (column == WINDOW_AFTER)
 		write_after(story, line, &costs, ret_text);
 	else if (column == WINDOW_LENGTH && !costs.lacks_span)
 		display_duration(costs.last_ns - costs.first_ns, ret_text);
-	else if (column < WINDOW_CPU || !costs_has(&costs, window_costs[column]))
+	else if (column == WINDOW_LENGTH)
 		return;
-	else if (column >= WINDOW_CALLS)
-		display_number(costs.sums[window_costs[column]], ret_text);
+	else if (column < _WINDOW_COLUMN_MAX + list->figure_count)
+		format_cost_text(&costs, list->figures[column - _WINDOW_COLUMN_MAX], ret_text);
+	else if (line->count > 1)
+		ret_text[0] = '\0';
 	else
-		display_duration(costs.sums[window_costs[column]], ret_text);
+		name_thread(list->page, story->windows[line->first].thread, ret_text);
 }
 
-static void print_list(const struct list *list)
+/* Returns how many there are, the thread's the last one. */
+static size_t choose_window_columns(struct list *list, struct table_column *columns)
+{
+	columns[WINDOW_AFTER] = (struct table_column){ "after", 0, false };
+	columns[WINDOW_LENGTH] = (struct table_column){ "for", 0, false };
+	list->figure_count =
+		format_columns(FIGURE_VIEW_WINDOWS, list->figures, columns + _WINDOW_COLUMN_MAX);
+	columns[_WINDOW_COLUMN_MAX + list->figure_count] =
+		(struct table_column){ "thread", 1, true };
+	return _WINDOW_COLUMN_MAX + list->figure_count + 1;
+}
+
+static void print_list(struct list *list)
 {
 	static const struct table_column of_slices[_SLICE_COLUMN_MAX] = {
 		[SLICE_AFTER] = { "after", 0, false },	[SLICE_LENGTH] = { "for", 0, false },
 		[SLICE_CPU] = { "on CPU", 2, false },	[SLICE_WHAT] = { "what", 0, true },
 		[SLICE_THREAD] = { "thread", 1, true }, [SLICE_WAKER] = { "woken by", 3, true },
 	};
-	static const struct table_column of_windows[_WINDOW_COLUMN_MAX] = {
-		[WINDOW_AFTER] = { "after", 0, false },
-		[WINDOW_LENGTH] = { "for", 0, false },
-		[WINDOW_CPU] = { "cpu", 0, false },
-		[WINDOW_USER] = { "user", 3, false },
-		[WINDOW_KERNEL] = { "kernel", 3, false },
-		[WINDOW_RUN_QUEUE] = { "run queue", 2, false },
-		[WINDOW_BLOCKED] = { "blocked", 2, false },
-		[WINDOW_CALLS] = { "calls", 4, false },
-		[WINDOW_SWITCHES] = { "switches", 5, false },
-		[WINDOW_MIGRATIONS] = { "migrations", 6, false },
-		[WINDOW_THREAD] = { "thread", 1, true },
-	};
+	struct table_column of_windows[_WINDOW_COLUMN_MAX + _FIGURE_MAX + 1];
 	const struct page *page = list->page;
 	bool is_of_slices = story_has_slices(page->story);
-	size_t column_count = is_of_slices ? _SLICE_COLUMN_MAX : _WINDOW_COLUMN_MAX;
+	size_t column_count =
+		is_of_slices ? _SLICE_COLUMN_MAX : choose_window_columns(list, of_windows);
 	struct table table = {
 		.columns = is_of_slices ? of_slices : of_windows,
 		.column_count = column_count - (page->lane_count == 1),

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "reader/report/format_stacks.h"
+#include "reader/report/json_group.h"
 #include "reader/report/json_part.h"
 #include "record/blocked.h"
 
@@ -12,20 +13,15 @@ static void set_costs(json_t *object, const struct costs *costs, int *r)
 {
 	int64_t wall_ns, parked_ns;
 
-	for (int cost = 0; cost < _COST_MAX; cost++) {
-		if (costs_has(costs, (enum cost)cost))
-			json_part_set(object, costs_name((enum cost)cost),
-				      json_integer(costs->sums[cost]), r);
-	}
-	if (costs->children_ns > 0)
-		json_part_set(object, COSTS_CHILDREN_NAME, json_integer(costs->children_ns), r);
+	json_group_costs(object, costs, r);
 	if (!costs_wall_ns(costs, &wall_ns))
 		return;
-	json_part_set(object, "wall_ns", json_integer(wall_ns), r);
+	json_part_set(object, figure_infos[FIGURE_WALL].field, json_integer(wall_ns), r);
 	if (costs_parked_ns(costs, &parked_ns))
-		json_part_set(object, "parked_ns", json_integer(parked_ns), r);
-	json_part_set(object, "first_ns", json_integer(costs->first_ns), r);
-	json_part_set(object, "last_ns", json_integer(costs->last_ns), r);
+		json_part_set(object, figure_infos[FIGURE_PARKED].field, json_integer(parked_ns),
+			      r);
+	json_part_set(object, figure_infos[FIGURE_BEGAN].field, json_integer(costs->first_ns), r);
+	json_part_set(object, figure_infos[FIGURE_ENDED].field, json_integer(costs->last_ns), r);
 }
 
 static void set_thread(json_t *object, const struct story_thread *thread, int *r)
@@ -40,9 +36,9 @@ static void set_thread(json_t *object, const struct story_thread *thread, int *r
 }
 
 static void set_rank(json_t *object, const char *name, const struct group *group,
-		     enum figure figure, int64_t value, int *r)
+		     enum request_cost figure, int64_t value, int *r)
 {
-	const struct histogram *histogram = &group->requests->figures[figure];
+	const struct histogram *histogram = &group->requests->costs[figure];
 
 	if (histogram->count > 0)
 		json_part_set(object, name,
@@ -56,10 +52,10 @@ static json_t *endpoint_object(const struct story *story, const struct group *gr
 
 	json_part_set(object, "requests", json_integer((json_int_t)group->request_count), r);
 	if (group->requests && costs_has(&story->costs, COST_CPU))
-		set_rank(object, "requests_with_less_cpu", group, FIGURE_CPU,
+		set_rank(object, "requests_with_less_cpu", group, REQUEST_CPU,
 			 story->costs.sums[COST_CPU], r);
 	if (group->requests && costs_wall_ns(&story->costs, &wall_ns))
-		set_rank(object, "requests_with_less_wall", group, FIGURE_WALL, wall_ns, r);
+		set_rank(object, "requests_with_less_wall", group, REQUEST_WALL, wall_ns, r);
 	return object;
 }
 

@@ -314,150 +314,21 @@ void format_heading(const struct totals *totals, const struct format_options *op
 }
 
 /* "Not measured", as against a measured 0. */
-static const char not_measured[] = "-";
-
 struct view {
 	struct rows rows;
 	bool has_date; /* times without one could be of several days */
-	char began[DISPLAY_NUMBER_BYTES]; /* that column's title */
-	enum row_field fields[TABLE_COLUMNS_MAX];
+	char began[DISPLAY_NUMBER_BYTES], ended[DISPLAY_NUMBER_BYTES]; /* these columns' titles */
+	enum figure fields[TABLE_COLUMNS_MAX];
 };
 
-/* What the group's value of a key is, or that it has none. */
-static void write_part(const struct rows *rows, const struct row *row, size_t part,
-		       char ret_text[static TABLE_CELL_BYTES])
-{
-	char escaped[COMBINATION_PART_ESCAPED_BYTES];
-	struct record_text value =
-		grouping_part(row->group, part, rows->totals->recording.has_several_hosts);
-
-	if (value.size_bytes > 0)
-		(void)display_escape(value.bytes, value.size_bytes, escaped, sizeof(escaped));
-	else
-		(void)snprintf(escaped, sizeof(escaped), "(no %s)", rows->grouping->keys[part]);
-	display_fit(escaped, part == 0 ? TABLE_FIRST_COLUMN_MAX : TABLE_TEXT_COLUMN_MAX, ret_text,
-		    TABLE_CELL_BYTES);
-}
-
-static void write_label(const struct rows *rows, const struct row *row,
-			char ret_text[static TABLE_CELL_BYTES])
-{
-	char escaped[COMBINATION_PART_ESCAPED_BYTES];
-	char number[DISPLAY_NUMBER_BYTES];
-
-	switch (row->kind) {
-	case ROW_KIND_GROUP:
-		write_part(rows, row, 0, ret_text);
-		return;
-	case ROW_KIND_HIDDEN:
-		display_number((int64_t)rows->hidden_count, number);
-		(void)snprintf(ret_text, TABLE_CELL_BYTES, "… %s more", number);
-		return;
-	case ROW_KIND_WITHOUT_KEY:
-		(void)snprintf(escaped, sizeof(escaped), "(no %s)", rows->grouping->by);
-		display_fit(escaped, TABLE_FIRST_COLUMN_MAX, ret_text, TABLE_CELL_BYTES);
-		return;
-	case ROW_KIND_UNATTRIBUTED:
-		(void)strcpy(ret_text, "unattributed");
-		return;
-	case ROW_KIND_OVERFLOW:
-		(void)strcpy(ret_text, "overflow");
-		return;
-	default:
-		(void)strcpy(ret_text, "total");
-	}
-}
-
-/* Rows that are no group have no name either. */
-static void write_name(const struct row *row, enum group_name which,
-		       char ret_text[static TABLE_CELL_BYTES])
-{
-	char escaped[TEXT_ESCAPE_BYTES * GROUP_NAME_BYTES + 1];
-	const char *name = row->group ? row->group->names[which] : "";
-
-	if (!name)
-		return;
-	(void)display_escape(name, strlen(name), escaped, sizeof(escaped));
-	display_fit(escaped, TABLE_TEXT_COLUMN_MAX, ret_text, TABLE_CELL_BYTES);
-}
-
-static void write_number(enum row_field field, int64_t number,
-			 char ret_text[static TABLE_CELL_BYTES])
-{
-	double value = (double)number / ROWS_PARTS;
-
-	switch (rows_field_unit(field)) {
-	case ROW_UNIT_NS:
-		display_duration(number, ret_text);
-		return;
-	case ROW_UNIT_PERCENT:
-		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%.2f%s", value,
-			       field == ROW_FIELD_SHARE ? " %" : "");
-		return;
-	case ROW_UNIT_RATE:
-		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%.*f", value < 100 ? 1 : 0, value);
-		return;
-	default:
-		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%" PRId64, number);
-	}
-}
-
-/* On what most of the time asleep was spent, and how much of it. */
-static void write_reason(const struct costs *costs, char ret_text[static TABLE_CELL_BYTES])
-{
-	int reason = costs_most_blocked_on(costs);
-	int64_t ns;
-
-	if (reason < 0)
-		return;
-	ns = costs->sums[costs_blocked_on((uint32_t)reason)];
-	if (ns == 0)
-		ret_text[0] = '\0';
-	else
-		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%s %.0f %%",
-			       blocked_name((uint32_t)reason),
-			       100 * (double)ns / (double)costs->sums[COST_BLOCKED]);
-}
-
-static void put_cell(const struct rows *rows, size_t row_index, enum row_field field, bool has_date,
-		     char *ret_text)
-{
-	struct row row = rows_at(rows, row_index);
-	int64_t number;
-	size_t part;
-
-	(void)strcpy(ret_text, not_measured);
-	if (field == ROW_FIELD_KEY)
-		write_label(rows, &row, ret_text);
-	else if (rows_field_part(field, &part) && row.group)
-		write_part(rows, &row, part, ret_text);
-	else if (rows_field_part(field, &part))
-		ret_text[0] = '\0';
-	else if (field == ROW_FIELD_THREAD_NAME)
-		write_name(&row, GROUP_NAME_THREAD, ret_text);
-	else if (field == ROW_FIELD_COMM)
-		write_name(&row, GROUP_NAME_COMM, ret_text);
-	else if (field == ROW_FIELD_ENDPOINT)
-		write_name(&row, GROUP_NAME_ENDPOINT, ret_text);
-	else if (field == ROW_FIELD_BLOCKED_ON)
-		write_reason(row.costs, ret_text);
-	else if (rows_number(rows, &row, field, &number) && rows_field_unit(field) == ROW_UNIT_TIME)
-		display_time(number, has_date, ret_text);
-	else if (rows_number(rows, &row, field, &number))
-		write_number(field, number, ret_text);
-}
-
-void format_cell(const struct rows *rows, size_t row_index, enum row_field field, char *ret_text)
-{
-	put_cell(rows, row_index, field, false, ret_text);
-}
+_Static_assert(_FIGURE_MAX + GROUPING_KEYS_MAX <= TABLE_COLUMNS_MAX, "each figure has room");
 
 static void write_cell(const void *context, size_t row_index, size_t column,
 		       char ret_text[static TABLE_CELL_BYTES])
 {
 	const struct view *view = context;
 
-	put_cell(&view->rows, row_index, view->fields[column], view->has_date, ret_text);
+	format_cell(&view->rows, row_index, view->fields[column], view->has_date, ret_text);
 }
 
 /* Local times need the zone, and a date where the recording is of more than one day. */
@@ -472,59 +343,31 @@ static void describe_times(struct view *view)
 	(void)localtime_r(&start, &first);
 	(void)localtime_r(&end, &last);
 	view->has_date = first.tm_yday != last.tm_yday || first.tm_year != last.tm_year;
-	(void)snprintf(view->began, sizeof(view->began), "began (%.12s)", first.tm_zone);
+	(void)snprintf(view->began, sizeof(view->began), "%s (%.12s)",
+		       figure_infos[FIGURE_BEGAN].title, first.tm_zone);
+	(void)snprintf(view->ended, sizeof(view->ended), "%s (%.12s)",
+		       figure_infos[FIGURE_ENDED].title, first.tm_zone);
 }
 
-/* What is of requests is of those that have an id. */
-static bool is_of_requests(enum row_field field)
-{
-	return field == ROW_FIELD_REQUESTS || field == ROW_FIELD_RATE ||
-	       field == ROW_FIELD_SYSCALLS_MEAN ||
-	       (field >= ROW_FIELD_CPU_MEAN && field <= ROW_FIELD_PARKED_MAX);
-}
-
-static bool is_parked(enum row_field field)
-{
-	return (field >= ROW_FIELD_PARKED_MEAN && field <= ROW_FIELD_PARKED_MAX) ||
-	       field == ROW_FIELD_PARKED;
-}
-
-static bool is_shown(const struct rows *rows, enum row_field field)
-{
-	const struct grouping *grouping = rows->grouping;
-
-	if (field == ROW_FIELD_THREAD_NAME)
-		return grouping_has_name(grouping, GROUP_NAME_THREAD);
-	if (field == ROW_FIELD_COMM)
-		return grouping_has_name(grouping, GROUP_NAME_COMM);
-	if (field == ROW_FIELD_ENDPOINT)
-		return recording_has_key(&rows->totals->recording, "endpoint");
-	if (field == ROW_FIELD_SPLIT_ERROR)
-		return rows_split_error_matters(rows);
-	if (field == ROW_FIELD_BLOCKED_ON)
-		return costs_most_blocked_on(&rows->totals->all) >= 0 &&
-		       rows->totals->all.sums[COST_BLOCKED] > 0;
-	if (rows_field_is_reason(field))
-		return rows_has_reason(rows, field);
-	if (field == ROW_FIELD_CHILDREN)
-		return rows->totals->all.children_ns > 0;
-	if (is_parked(field))
-		return rows_park(rows);
-	if (field == ROW_FIELD_GVL)
-		return rows_measure(rows, COST_GVL);
-	if (field == ROW_FIELD_GC)
-		return rows_measure(rows, COST_GC);
-	return grouping->request_count > 0 || !is_of_requests(field);
-}
-
-static void add_column(struct view *view, const struct format_column *column, unsigned int rank,
+static void add_column(struct view *view, enum figure figure, struct table_column column,
 		       struct table *table, struct table_column *columns)
 {
-	view->fields[table->column_count] = column->field;
-	columns[table->column_count] = column->column;
-	if (column->field == ROW_FIELD_BEGAN)
-		columns[table->column_count].title = view->began;
-	columns[table->column_count++].rank = rank;
+	if (figure_infos[figure].unit == FIGURE_UNIT_TIME)
+		column.title = figure == FIGURE_BEGAN ? view->began : view->ended;
+	view->fields[table->column_count] = figure;
+	columns[table->column_count++] = column;
+}
+
+static void add_keys(struct view *view, struct table *table, struct table_column *columns)
+{
+	const struct grouping *grouping = view->rows.grouping;
+	size_t part;
+
+	for (enum figure figure = 0; figure < _FIGURE_MAX; figure++)
+		if (figure_part(figure, &part) && part < grouping->key_count)
+			add_column(view, figure,
+				   (struct table_column){ grouping->keys[part], 0, true }, table,
+				   columns);
 }
 
 /* As they were asked for, or all that tell something, of which the screen may take only some. */
@@ -532,29 +375,25 @@ static void choose_columns(struct view *view, const struct format_options *optio
 			   struct table *table, struct table_column *columns)
 {
 	const struct grouping *grouping = view->rows.grouping;
-	struct format_column_set set = format_columns_of(grouping, options);
+	enum figure_view of_view = format_view(grouping, options);
+	enum figure wanted[_FIGURE_MAX];
+	size_t count = figures_of_view(of_view, wanted), part;
 
-	for (size_t i = 0; i < grouping->key_count; i++) {
-		const struct format_column key = { i == 0 ? ROW_FIELD_KEY
-							  : ROW_FIELD_KEY_2 + (int)i - 1,
-						   { grouping->keys[i], 0, true } };
-
-		add_column(view, &key, 0, table, columns);
+	add_keys(view, table, columns);
+	if (options->columns) {
+		count = options->column_count;
+		memcpy(wanted, options->columns, count * sizeof(wanted[0]));
 	}
-	for (size_t i = 0; i < options->column_count; i++) {
-		const struct format_column *column =
-			format_column(grouping, options, options->columns[i]);
+	for (size_t i = 0; i < count; i++) {
+		enum figure figure = wanted[i];
+		struct table_column column = format_column(figure, of_view);
 
-		if (column)
-			add_column(view, column, 0, table, columns);
-	}
-	for (size_t i = 0; i < set.count && !options->columns; i++) {
-		const struct format_column *column = &set.columns[i];
-
-		if (is_shown(&view->rows, column->field))
-			add_column(view, column,
-				   column->field == options->sort ? 0 : column->column.rank, table,
-				   columns);
+		if (figure_part(figure, &part) || !format_can_show(grouping, figure) ||
+		    (!options->columns && !rows_tell(&view->rows, figure)))
+			continue;
+		if (options->columns || figure == options->sort)
+			column.rank = 0;
+		add_column(view, figure, column, table, columns);
 	}
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/display.h"
+#include "reader/report/format_columns.h"
 #include "reader/report/table.h"
 #include "requests/attribution.h"
 
@@ -12,14 +13,16 @@ enum {
 	WORTH_A_WORD_PERCENT = 1,
 };
 
+/* Figures follow. */
 enum {
 	COLUMN_THREAD,
 	COLUMN_WHAT,
-	COLUMN_CPU,
-	COLUMN_SHARE,
-	COLUMN_RUN_QUEUE,
-	COLUMN_BLOCKED,
 	_COLUMN_MAX,
+};
+
+struct view {
+	struct rows rows;
+	enum figure figures[_FIGURE_MAX];
 };
 
 static void write_text(struct record_text text, char ret_text[static TABLE_CELL_BYTES])
@@ -50,67 +53,52 @@ static void write_thread(const struct rows *rows, const struct row *row,
 		(void)strcpy(ret_text, "(no name)");
 }
 
-static void write_cost(const struct row *row, enum cost cost,
-		       char ret_text[static TABLE_CELL_BYTES])
-{
-	if (costs_has(row->costs, cost))
-		display_duration(row->costs->sums[cost], ret_text);
-}
-
 static void write_cell(const void *context, size_t row_index, size_t column,
 		       char ret_text[static TABLE_CELL_BYTES])
 {
-	const struct rows *rows = context;
-	struct row row = rows_at(rows, row_index);
-	double percent;
+	const struct view *view = context;
+	struct row row = rows_at(&view->rows, row_index);
 
 	(void)strcpy(ret_text, "-");
 	if (column == COLUMN_THREAD)
-		write_thread(rows, &row, ret_text);
+		write_thread(&view->rows, &row, ret_text);
 	else if (column == COLUMN_WHAT && row.group)
 		write_text(grouping_part(row.group, 1, false), ret_text);
 	else if (column == COLUMN_WHAT)
 		ret_text[0] = '\0';
-	else if (column == COLUMN_CPU)
-		write_cost(&row, COST_CPU, ret_text);
-	else if (column == COLUMN_RUN_QUEUE)
-		write_cost(&row, COST_RUN_QUEUE, ret_text);
-	else if (column == COLUMN_BLOCKED)
-		write_cost(&row, COST_BLOCKED, ret_text);
-	else if (costs_share_percent(row.costs, &rows->totals->all, &percent))
-		(void)snprintf(ret_text, TABLE_CELL_BYTES, "%.2f %%", percent);
+	else
+		format_cell(&view->rows, row_index, view->figures[column - _COLUMN_MAX], false,
+			    ret_text);
 }
 
 int format_unattributed(const struct totals *totals, const struct format_options *options,
 			FILE *out)
 {
-	static const struct table_column columns[_COLUMN_MAX] = {
-		{ "unattributed, by thread", 0, true },
-		{ "what it was", 1, true },
-		{ "cpu", 0, false },
-		{ "share", 4, false },
-		{ "run queue", 3, false },
-		{ "blocked", 2, false },
+	struct table_column columns[_COLUMN_MAX + _FIGURE_MAX] = {
+		[COLUMN_THREAD] = { "unattributed, by thread", 0, true },
+		[COLUMN_WHAT] = { "what it was", 1, true },
 	};
-	struct rows rows;
+	struct view view;
 	struct table table = {
 		.columns = columns,
-		.column_count = _COLUMN_MAX,
+		.column_count = _COLUMN_MAX + format_columns(FIGURE_VIEW_UNATTRIBUTED, view.figures,
+							     columns + _COLUMN_MAX),
 		.width = format_table_width(options),
 		.is_bold = options->is_bold,
 		.cell = write_cell,
-		.context = &rows,
+		.context = &view,
 	};
-	int r = rows_init(&rows, totals, &totals->unattributed_threads, ROW_FIELD_CPU, ROWS_SHOWN);
+	int r = rows_init(&view.rows, totals, &totals->unattributed_threads, FIGURE_CPU,
+			  ROWS_SHOWN);
 
 	if (r < 0)
 		return r;
-	table.row_count = rows_find_kind(&rows, ROW_KIND_TOTAL);
+	table.row_count = rows_find_kind(&view.rows, ROW_KIND_TOTAL);
 	if (table.row_count > 0) {
 		(void)fputc('\n', out);
 		(void)table_print(&table, out);
 	}
-	rows_deinit(&rows);
+	rows_deinit(&view.rows);
 	return 0;
 }
 

@@ -29,11 +29,12 @@ void json_group_costs(json_t *object, const struct costs *costs, int *r)
 {
 	for (int cost = 0; cost < _COST_MAX; cost++) {
 		if (costs_has(costs, (enum cost)cost))
-			json_part_set(object, costs_name((enum cost)cost),
+			json_part_set(object, figure_infos[figure_of_cost((enum cost)cost)].field,
 				      json_integer(costs->sums[cost]), r);
 	}
 	if (costs->children_ns > 0)
-		json_part_set(object, COSTS_CHILDREN_NAME, json_integer(costs->children_ns), r);
+		json_part_set(object, figure_infos[FIGURE_CHILDREN].field,
+			      json_integer(costs->children_ns), r);
 }
 
 json_t *json_group_figure(const struct diff_figure *figure, int *r)

@@ -13,7 +13,7 @@
 
 enum {
 	TABLE_CELL_BYTES = 1024,
-	TABLE_COLUMNS_MAX = 48,
+	TABLE_COLUMNS_MAX = 80,
 	TABLE_RULES_MAX = 2,
 	TABLE_FIRST_COLUMN_MIN = 20, /* columns are dropped to leave the first this wide */
 	TABLE_FIRST_COLUMN_MAX = 60,

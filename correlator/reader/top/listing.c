@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fnmatch.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "base/display.h"
 #include "base/text.h"
 #include "reader/report/format.h"
+#include "reader/report/format_columns.h"
 #include "reader/report/table.h"
 #include "reader/top/code.h"
 #include "record/blocked.h"
@@ -21,92 +23,67 @@ enum {
 	BAR_CELLS = 20, /* of a window */
 };
 
-static const struct listing_field group_fields[] = {
-	{ ROW_FIELD_KEY, "", 0, true },
-	{ ROW_FIELD_RATE, "req/s", 3, false },
-	{ ROW_FIELD_CPU, "cpu", 1, false },
-	{ ROW_FIELD_CPU_PERCENT, "% CPU", 2, false },
-	{ ROW_FIELD_USER, "user", 6, false },
-	{ ROW_FIELD_KERNEL, "kernel", 6, false },
-	{ ROW_FIELD_RUN_QUEUE, "run queue", 5, false },
-	{ ROW_FIELD_BLOCKED, "blocked", 4, false },
-	{ ROW_FIELD_CPU_P50, "cpu p50", 8, false },
-	{ ROW_FIELD_CPU_P99, "cpu p99", 7, false },
-	{ ROW_FIELD_WALL_P50, "wall p50", 8, false },
-	{ ROW_FIELD_WALL_P99, "wall p99", 3, false },
-	{ ROW_FIELD_REQUESTS, "requests", 9, false },
-	{ ROW_FIELD_SYSCALLS_MEAN, "calls/req", 10, false },
+/* A column that is no figure: what the rows are, or what only this list has. */
+struct own_field {
+	unsigned int place; /* as of enum figure_view */
+	struct listing_field field;
 };
 
-static const struct listing_field flight_fields[] = {
-	{ ROW_FIELD_KEY, "request in flight", 0, true },
-	{ ROW_FIELD_ENDPOINT, "endpoint", 4, true },
-	{ LISTING_STATE, "state", 3, true },
-	{ ROW_FIELD_WALL, "age", 2, false },
-	{ ROW_FIELD_CPU, "cpu", 1, false },
-	{ ROW_FIELD_RUN_QUEUE, "run queue", 6, false },
-	{ ROW_FIELD_BLOCKED, "blocked", 5, false },
-	{ LISTING_THREAD, "thread", 7, true },
-	{ ROW_FIELD_USER, "user", 8, false },
-	{ ROW_FIELD_KERNEL, "kernel", 8, false },
-	{ ROW_FIELD_SYSCALLS, "calls", 9, false },
+/* What a list shows: figures of the view, and these. */
+struct list_fields {
+	enum figure_view view;
+	struct own_field own[3]; /* in order; the rest are empty */
 };
 
-static const struct listing_field thread_fields[] = {
-	{ ROW_FIELD_KEY, "thread", 0, true },
-	{ ROW_FIELD_THREAD_NAME, "name", 3, true },
-	{ ROW_FIELD_COMM, "process", 8, true },
-	{ ROW_FIELD_CPU, "cpu", 1, false },
-	{ ROW_FIELD_CPU_PERCENT, "% CPU", 2, false },
-	{ ROW_FIELD_USER, "user", 6, false },
-	{ ROW_FIELD_KERNEL, "kernel", 6, false },
-	{ ROW_FIELD_RUN_QUEUE, "run queue", 5, false },
-	{ ROW_FIELD_BLOCKED, "blocked", 4, false },
-	{ ROW_FIELD_SWITCHES, "switches", 9, false },
-	{ ROW_FIELD_MIGRATIONS, "migrations", 10, false },
-	{ ROW_FIELD_SYSCALLS, "calls", 7, false },
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
+static const struct list_fields list_fields[_LIST_MAX] = {
+	[LIST_GROUPS] = { FIGURE_VIEW_TOP_GROUPS, { { 1, { FIGURE_KEY, "", 0, true } } } },
+	[LIST_IN_FLIGHT] = { FIGURE_VIEW_TOP_FLIGHT,
+			     { { 1, { FIGURE_KEY, "request in flight", 0, true } },
+			       { 20, { LISTING_STATE, "state", 3, true } },
+			       { 70, { LISTING_THREAD, "thread", 7, true } } } },
+	[LIST_THREADS] = { FIGURE_VIEW_TOP_THREADS, { { 1, { FIGURE_KEY, "thread", 0, true } } } },
+	[LIST_REQUESTS] = { FIGURE_VIEW_TOP_REQUESTS,
+			    { { 1, { FIGURE_KEY, "request", 0, true } } } },
+	[LIST_STORY] = { FIGURE_VIEW_TOP_STORY,
+			 { { 1, { LISTING_AT, "after", 0, true } },
+			   { 2, { LISTING_THREAD, "thread", 3, true } },
+			   { 80, { LISTING_BAR, "█ ran ▒ queued ─ slept", 5, true } } } },
 };
 
-static const struct listing_field request_fields[] = {
-	{ ROW_FIELD_KEY, "request", 0, true },
-	{ ROW_FIELD_ENDPOINT, "endpoint", 7, true },
-	{ ROW_FIELD_CPU, "cpu", 1, false },
-	{ ROW_FIELD_WALL, "wall", 2, false },
-	{ ROW_FIELD_USER, "user", 5, false },
-	{ ROW_FIELD_KERNEL, "kernel", 5, false },
-	{ ROW_FIELD_RUN_QUEUE, "run queue", 4, false },
-	{ ROW_FIELD_BLOCKED, "blocked", 3, false },
-	{ ROW_FIELD_SYSCALLS, "calls", 8, false },
-	{ ROW_FIELD_SWITCHES, "switches", 9, false },
-};
+static struct listing_field field_of(enum figure figure, enum list list)
+{
+	struct table_column column = format_column(figure, list_fields[list].view);
 
-static const struct listing_field story_fields[] = {
-	{ LISTING_AT, "after", 0, true },
-	{ LISTING_THREAD, "thread", 3, true },
-	{ ROW_FIELD_CPU, "cpu", 1, false },
-	{ ROW_FIELD_USER, "user", 6, false },
-	{ ROW_FIELD_KERNEL, "kernel", 6, false },
-	{ ROW_FIELD_RUN_QUEUE, "run queue", 4, false },
-	{ ROW_FIELD_BLOCKED, "blocked", 3, false },
-	{ ROW_FIELD_SYSCALLS, "calls", 7, false },
-	{ LISTING_BAR, "█ ran ▒ queued ─ slept", 5, true },
-};
+	/* That of a request in flight goes on. */
+	if (figure == FIGURE_WALL && list == LIST_IN_FLIGHT)
+		column.title = "age";
+	return (struct listing_field){ (int)figure, column.title, column.rank, column.is_text };
+}
+
+bool listing_is_text(const struct listing *listing)
+{
+	return listing->list == LIST_BOOKS || listing->list == LIST_CODE;
+}
 
 static void choose_fields(struct listing *listing)
 {
-#define FIELDS(list, array) [list] = { array, sizeof(array) / sizeof((array)[0]) }
-	static const struct {
-		const struct listing_field *fields;
-		size_t count;
-	} of_lists[_LIST_MAX] = {
-		FIELDS(LIST_GROUPS, group_fields),   FIELDS(LIST_IN_FLIGHT, flight_fields),
-		FIELDS(LIST_THREADS, thread_fields), FIELDS(LIST_REQUESTS, request_fields),
-		FIELDS(LIST_STORY, story_fields),
-	};
-#undef FIELDS
+	const struct list_fields *fields = &list_fields[listing->list];
+	const struct own_field *own = fields->own, *end = own + LENGTH(fields->own);
+	enum figure wanted[_FIGURE_MAX];
+	size_t count = listing_is_text(listing) ? 0 : figures_of_view(fields->view, wanted);
 
-	listing->fields = of_lists[listing->list].fields;
-	listing->field_count = of_lists[listing->list].count;
+	for (size_t i = 0; i <= count; i++) {
+		unsigned int place =
+			i < count ? figure_infos[wanted[i]].places[fields->view].place : UINT_MAX;
+
+		for (; own < end && own->field.title && own->place < place; own++)
+			listing->fields[listing->field_count++] = own->field;
+		if (i < count)
+			listing->fields[listing->field_count++] =
+				field_of(wanted[i], listing->list);
+	}
 }
 
 /* Of the keys that are recorded, and of what ran. */
@@ -380,11 +357,6 @@ static size_t count_lines(const char *text)
 	return count;
 }
 
-bool listing_is_text(const struct listing *listing)
-{
-	return listing->list == LIST_BOOKS || listing->list == LIST_CODE;
-}
-
 static int fill(struct listing *listing, struct navigation *navigation, size_t width)
 {
 	int r = add_frame(listing);
@@ -534,19 +506,6 @@ static void write_bar(const struct story_line *line, char *ret_text)
 	}
 }
 
-static void write_cost(const struct costs *costs, enum row_field field, char *ret_text)
-{
-	enum cost cost;
-
-	(void)strcpy(ret_text, "-");
-	if (!rows_field_cost(field, &cost) || !costs_has(costs, cost))
-		return;
-	if (rows_field_unit(field) == ROW_UNIT_NS)
-		display_duration(costs->sums[cost], ret_text);
-	else
-		display_number(costs->sums[cost], ret_text);
-}
-
 static void write_story(const struct listing *listing, size_t row, int field, char *ret_text)
 {
 	const struct story_line *line = &listing->story[row];
@@ -559,7 +518,7 @@ static void write_story(const struct listing *listing, size_t row, int field, ch
 	else if (field == LISTING_BAR)
 		write_bar(line, ret_text);
 	else
-		write_cost(&line->costs, (enum row_field)field, ret_text);
+		format_cost_text(&line->costs, (enum figure)field, ret_text);
 }
 
 static void pad(char *text)
@@ -579,15 +538,15 @@ void listing_cell(const struct listing *listing, size_t row, size_t column, char
 
 	if (listing->list == LIST_STORY)
 		write_story(listing, row, field->field, ret_text);
-	else if (field->field >= _ROW_FIELD_MAX)
+	else if (field->field >= _FIGURE_MAX)
 		write_flight(listing, row, field->field, ret_text);
 	else
-		format_cell(&listing->rows, row, (enum row_field)field->field, ret_text);
+		format_cell(&listing->rows, row, (enum figure)field->field, false, ret_text);
 	if (!field->is_text)
 		pad(ret_text);
 }
 
-void listing_scene(const struct listing *listing, enum row_field *fields, char *value,
+void listing_scene(const struct listing *listing, enum figure *fields, char *value,
 		   struct scene *ret_scene)
 {
 	*ret_scene = (struct scene){
@@ -605,6 +564,6 @@ void listing_scene(const struct listing *listing, enum row_field *fields, char *
 	if (listing->list == LIST_STORY || listing_is_text(listing))
 		return;
 	for (size_t i = 0; i < listing->field_count; i++)
-		if (listing->fields[i].field < _ROW_FIELD_MAX)
-			fields[ret_scene->field_count++] = (enum row_field)listing->fields[i].field;
+		if (listing->fields[i].field < _FIGURE_MAX)
+			fields[ret_scene->field_count++] = (enum figure)listing->fields[i].field;
 }

@@ -22,14 +22,14 @@ enum {
 
 /* Columns that are none of a report's. */
 enum listing_column {
-	LISTING_STATE = _ROW_FIELD_MAX, /* of a request in flight */
+	LISTING_STATE = _FIGURE_MAX, /* of a request in flight */
 	LISTING_THREAD,
 	LISTING_AT, /* these of a story */
 	LISTING_BAR,
 };
 
 struct listing_field {
-	int field; /* enum row_field or listing_column */
+	int field; /* enum figure or listing_column */
 	const char *title;
 	unsigned int rank; /* as of table_column */
 	bool is_text;
@@ -59,7 +59,7 @@ struct listing {
 	struct rows rows; /* of totals; in the order in which they are shown */
 	struct in_flight in_flight;
 	const struct history *history; /* borrowed */
-	const struct listing_field *fields; /* the first is the rows' name */
+	struct listing_field fields[LISTING_COLUMNS_MAX]; /* the first is the rows' name */
 	size_t field_count;
 	struct story_line *story;
 	size_t story_count, story_left_out;
@@ -88,5 +88,5 @@ void listing_value(const struct listing *listing, size_t row,
 void listing_cell(const struct listing *listing, size_t row, size_t column, char *ret_text);
 
 /* What a key may find. fields: room for LISTING_COLUMNS_MAX; value: NAVIGATION_VALUE_BYTES. */
-void listing_scene(const struct listing *listing, enum row_field *fields, char *value,
+void listing_scene(const struct listing *listing, enum figure *fields, char *value,
 		   struct scene *ret_scene);

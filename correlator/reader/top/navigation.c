@@ -10,8 +10,8 @@ void navigation_init(struct navigation *navigation)
 {
 	*navigation = (struct navigation){ .depth = 1, .span = SPAN_SECONDS };
 	for (int list = 0; list < _LIST_MAX; list++)
-		navigation->orders[list].field = ROW_FIELD_CPU;
-	navigation->orders[LIST_IN_FLIGHT].field = ROW_FIELD_WALL;
+		navigation->orders[list].field = FIGURE_CPU;
+	navigation->orders[LIST_IN_FLIGHT].field = FIGURE_WALL;
 }
 
 const struct place *navigation_place(const struct navigation *navigation)

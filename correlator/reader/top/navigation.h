@@ -56,7 +56,7 @@ enum {
 };
 
 struct order {
-	enum row_field field;
+	enum figure field;
 	bool is_reversed;
 };
 
@@ -92,7 +92,7 @@ struct scene {
 	size_t row_count;
 	size_t page_rows; /* that fit */
 	const char *value; /* of the selected row; "" = none that leads anywhere */
-	const enum row_field *fields; /* of the columns that can be sorted by */
+	const enum figure *fields; /* of the columns that can be sorted by */
 	size_t field_count;
 	const char *by; /* what LIST_GROUPS is grouped by now, */
 	const char *const *by_names; /* and all that it can be */

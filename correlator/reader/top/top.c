@@ -35,7 +35,7 @@ struct top {
 	struct terminal *terminal; /* NULL: frames of text */
 	int signal_fd;
 	sigset_t signals_of_sleep; /* that are blocked while it waits */
-	enum row_field fields[LISTING_COLUMNS_MAX]; /* these of the picture that is shown */
+	enum figure fields[LISTING_COLUMNS_MAX]; /* these of the picture that is shown */
 	char value[NAVIGATION_VALUE_BYTES];
 	struct scene scene;
 	char by[RECORDING_TEXT_BYTES];

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/openmetrics.h"
+#include "figures/figure.h"
 
 enum {
 	NAME_BYTES = 128
@@ -65,24 +66,16 @@ struct process_family {
 	const char *help;
 };
 
-#define FIGURE(field) #field "_seconds", "seconds", offsetof(struct metrics_process, field##_ns)
+#define BOOK(field) #field "_seconds", "seconds", offsetof(struct metrics_process, field##_ns)
 
 static const struct process_family families[] = {
-	{ "process_" FIGURE(cpu), OPENMETRICS_COUNTER, false,
-	  "Time on a CPU, in all contexts and none." },
-	{ "process_" FIGURE(user), OPENMETRICS_COUNTER, true, "The part of it in user mode." },
-	{ "process_" FIGURE(kernel), OPENMETRICS_COUNTER, true, "The part of it in the kernel." },
-	{ "process_" FIGURE(run_queue), OPENMETRICS_COUNTER, false,
-	  "Runnable, waiting for a CPU." },
-	{ "process_" FIGURE(blocked), OPENMETRICS_COUNTER, false, "Asleep of its own accord." },
-	{ "process_" FIGURE(exec), OPENMETRICS_COUNTER, false, "On a CPU, as the kernel says." },
-	{ "process_" FIGURE(attributed), OPENMETRICS_COUNTER, false,
-	  "The part of it in a context." },
-	{ "process_" FIGURE(unattributed), OPENMETRICS_COUNTER, false,
+	{ "process_" BOOK(exec), OPENMETRICS_COUNTER, false, "On a CPU, as the kernel says." },
+	{ "process_" BOOK(attributed), OPENMETRICS_COUNTER, false, "The part of it in a context." },
+	{ "process_" BOOK(unattributed), OPENMETRICS_COUNTER, false,
 	  "The part of it in no context." },
-	{ "process_" FIGURE(overflow), OPENMETRICS_COUNTER, false,
+	{ "process_" BOOK(overflow), OPENMETRICS_COUNTER, false,
 	  "The part of it whose context a full map could not tell." },
-	{ "process_" FIGURE(residual), OPENMETRICS_GAUGE, false,
+	{ "process_" BOOK(residual), OPENMETRICS_GAUGE, false,
 	  "What the books miss of the kernel's figure, since the start." },
 };
 
@@ -129,8 +122,41 @@ static void put_family(const struct writer *writer, const struct metrics *metric
 	put_process(writer, family, &metrics->ended, "ended", "");
 }
 
+/* In all contexts and none. */
+static void put_costs(const struct writer *writer, const struct metrics *metrics)
+{
+	static const struct {
+		enum figure figure;
+		size_t offset;
+		bool needs_split;
+	} costs[] = {
+#define OFFSET(member) offsetof(struct metrics_process, member)
+		{ FIGURE_CPU, OFFSET(cpu_ns), false },
+		{ FIGURE_USER, OFFSET(user_ns), true },
+		{ FIGURE_KERNEL, OFFSET(kernel_ns), true },
+		{ FIGURE_RUN_QUEUE, OFFSET(run_queue_ns), false },
+		{ FIGURE_BLOCKED, OFFSET(blocked_ns), false },
+#undef OFFSET
+	};
+
+	for (size_t i = 0; i < sizeof(costs) / sizeof(costs[0]); i++) {
+		const struct figure_info *info = &figure_infos[costs[i].figure];
+		char name[NAME_BYTES];
+		const struct process_family family = { name,
+						       "seconds",
+						       costs[i].offset,
+						       OPENMETRICS_COUNTER,
+						       costs[i].needs_split,
+						       info->text };
+
+		(void)snprintf(name, sizeof(name), "process_%s_seconds", info->name);
+		put_family(writer, metrics, &family);
+	}
+}
+
 static void put_processes(const struct writer *writer, const struct metrics *metrics)
 {
+	put_costs(writer, metrics);
 	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
 		put_family(writer, metrics, &families[i]);
 }

@@ -6,10 +6,7 @@ import rule
 from figures import HISTOGRAM_PART, Near
 from rows import Rows
 
-FAMILIES = {"cpu_seconds": "cpu_ns", "user_seconds": "user_ns", "kernel_seconds": "kernel_ns",
-            "run_queue_seconds": "run_queue_ns", "blocked_seconds": "blocked_ns",
-            "uninterruptible_seconds": "uninterruptible_ns", "gvl_seconds": "gvl_ns", "gc_seconds": "gc_ns",
-            "gc_runs": "gc_runs", "stolen_seconds": "stolen_ns", "syscalls": "syscalls", "switches": "switches"}
+FAMILIES = {cost.removesuffix("_ns") + "_seconds" * cost.endswith("_ns"): cost for cost in rule.COSTS}
 
 
 def expect_openmetrics(recording, chosen, question):

@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs";
 import vm from "node:vm";
 
 const START = /start\(\);\n\}\)\(\);\s*$/;
-const WANTED = "COSTS, Code, Figures, booksOf, comparedRows, figureOf, readSide";
+const WANTED = "Code, Figures, booksOf, comparedRows, figureOf, meaning: () => MEANING, readSide";
 const MEASURES = [0, 1];
 const DISTRIBUTIONS = ["cpu", "wall", "parked"].flatMap((what) =>
 	["mean", "p50", "p90", "p99", "max"].map((which) => `${what}_${which}`));
@@ -43,10 +43,10 @@ function selectionOf(side, { span, group }) {
 }
 
 function answerSelection(given, side, question) {
-	const { COSTS, Code, Figures, booksOf, figureOf } = given;
+	const { Code, Figures, booksOf, figureOf } = given, costNames = given.meaning().views.cells;
 	const selection = selectionOf(side, question), figures = new Figures(side, selection);
-	const fields = [...COSTS, "requests", "rate", "share", "syscalls_mean", ...DISTRIBUTIONS];
-	const known = (costs) => COSTS.filter((cost) => costs.has(cost)).map((cost) => [cost, costs[cost]]);
+	const fields = [...costNames, "requests", "rate", "share", "syscalls_mean", ...DISTRIBUTIONS];
+	const known = (costs) => costNames.filter((cost) => costs.has(cost)).map((cost) => [cost, costs[cost]]);
 	const when = (costs) => costs.wall() === null ? {} :
 		{ wall: costs.wall(), parked: costs.parked(), first: String(side.origin + BigInt(costs.first)) };
 

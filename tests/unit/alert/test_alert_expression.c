@@ -30,7 +30,7 @@ static void the_whole_is_taken_apart(void **state)
 	(void)state;
 	assert_string_equal(expression.text, "p99(cpu) > 50ms for 30s by endpoint");
 	assert_int_equal(expression.function, ALERT_P99);
-	assert_int_equal(expression.figure, ALERT_CPU);
+	assert_int_equal(expression.figure, FIGURE_CPU);
 	assert_int_equal(expression.comparison, ALERT_ABOVE);
 	assert_int_equal(expression.unit, ALERT_NS);
 	assert_int_equal(expression.limit, 50000000);
@@ -45,7 +45,7 @@ static void spaces_are_free_and_what_follows_comes_in_any_order(void **state)
 
 	(void)state;
 	assert_int_equal(expression.function, ALERT_P50);
-	assert_int_equal(expression.figure, ALERT_WALL);
+	assert_int_equal(expression.figure, FIGURE_WALL);
 	assert_int_equal(expression.comparison, ALERT_AT_MOST);
 	assert_int_equal(expression.limit, 1500);
 	assert_true(expression.for_ns == 300000000000);
@@ -69,17 +69,20 @@ static void each_measure_is_known(void **state)
 		enum alert_unit unit;
 		int64_t limit;
 	} cases[] = {
-		{ "p50(cpu) > 7ns", ALERT_P50, ALERT_CPU, ALERT_NS, 7 },
-		{ "p90(wall) > 7us", ALERT_P90, ALERT_WALL, ALERT_NS, 7000 },
-		{ "p99(user) > 7ms", ALERT_P99, ALERT_USER, ALERT_NS, 7000000 },
-		{ "mean(kernel) > 7s", ALERT_MEAN, ALERT_KERNEL, ALERT_NS, 7000000000 },
-		{ "max(run_queue) > 7ns", ALERT_MAX, ALERT_RUN_QUEUE, ALERT_NS, 7 },
-		{ "sum(blocked) > 7ns", ALERT_SUM, ALERT_BLOCKED, ALERT_NS, 7 },
-		{ "rate(cpu) > 150%", ALERT_RATE, ALERT_CPU, ALERT_MILLIONTHS, 1500000 },
-		{ "rate(wall) > 1.5", ALERT_RATE, ALERT_WALL, ALERT_MILLIONTHS, 1500000 },
-		{ "count(requests) > 7", ALERT_COUNT_REQUESTS, 0, ALERT_COUNT, 7 },
-		{ "rate(requests) > 0.5", ALERT_RATE_REQUESTS, 0, ALERT_MILLIONTHS_PER_SECOND,
-		  500000 },
+		{ "p50(cpu) > 7ns", ALERT_P50, FIGURE_CPU, ALERT_NS, 7 },
+		{ "p90(wall) > 7us", ALERT_P90, FIGURE_WALL, ALERT_NS, 7000 },
+		{ "p99(user) > 7ms", ALERT_P99, FIGURE_USER, ALERT_NS, 7000000 },
+		{ "mean(kernel) > 7s", ALERT_MEAN, FIGURE_KERNEL, ALERT_NS, 7000000000 },
+		{ "max(run_queue) > 7ns", ALERT_MAX, FIGURE_RUN_QUEUE, ALERT_NS, 7 },
+		{ "sum(blocked) > 7ns", ALERT_SUM, FIGURE_BLOCKED, ALERT_NS, 7 },
+		{ "rate(cpu) > 150%", ALERT_RATE, FIGURE_CPU, ALERT_MILLIONTHS, 1500000 },
+		{ "rate(wall) > 1.5", ALERT_RATE, FIGURE_WALL, ALERT_MILLIONTHS, 1500000 },
+		{ "count(requests) > 7", ALERT_COUNT_REQUESTS, FIGURE_CPU, ALERT_COUNT, 7 },
+		{ "rate(requests) > 0.5", ALERT_RATE_REQUESTS, FIGURE_CPU,
+		  ALERT_MILLIONTHS_PER_SECOND, 500000 },
+		{ "p99(parked) > 7us", ALERT_P99, FIGURE_PARKED, ALERT_NS, 7000 },
+		{ "sum(gvl) > 7ns", ALERT_SUM, FIGURE_GVL, ALERT_NS, 7 },
+		{ "max(blocked_disk) > 7ns", ALERT_MAX, FIGURE_BLOCKED_DISK, ALERT_NS, 7 },
 		{ "exec > 7ms", ALERT_TOTAL, ALERT_EXEC, ALERT_NS, 7000000 },
 		{ "attributed > 7%", ALERT_TOTAL, ALERT_ATTRIBUTED, ALERT_MILLIONTHS, 70000 },
 		{ "unattributed > 7s", ALERT_TOTAL, ALERT_UNATTRIBUTED, ALERT_NS, 7000000000 },
@@ -201,7 +204,7 @@ static void what_is_wrong_is_said_at_its_place(void **state)
 		{ "count(^cpu) > 1", "what is counted are requests" },
 		{ "p99(^requests) > 1", "requests are counted" },
 		{ "sum(^requests) > 1", "requests are counted" },
-		{ "p99(^) > 1ms", "of what? cpu, wall" },
+		{ "p99(^) > 1ms", "of what? One of cpu, user" },
 		{ "p99(^syscalls) > 1ms", "of what?" },
 		{ "rate(^x) > 1", "of what?" },
 		{ "p99(cpu ^> 1ms", "a ) is missing" },

@@ -126,7 +126,7 @@ static void a_process_is_recorded_for_it_by_request_and_endpoint(void **state)
 	assert_string_equal(asked.start.filter, "");
 	assert_int_equal(asked.start.depth, 1);
 	assert_int_equal(asked.start.span, SPAN_SECONDS);
-	assert_int_equal(asked.start.orders[LIST_GROUPS].field, ROW_FIELD_CPU);
+	assert_int_equal(asked.start.orders[LIST_GROUPS].field, FIGURE_CPU);
 }
 
 static void what_is_recorded_for_it_may_be_chosen(void **state)
@@ -260,7 +260,7 @@ static void each_option_asks_for_nothing_else(void **state)
 
 		shows(cases[i].arguments);
 		found = (asked.start.by[0] ? BY : 0) | (asked.start.filter[0] ? WHERE : 0) |
-			(asked.start.orders[LIST_GROUPS].field != ROW_FIELD_CPU ? SORT : 0) |
+			(asked.start.orders[LIST_GROUPS].field != FIGURE_CPU ? SORT : 0) |
 			(asked.start.span != SPAN_SECONDS ? SPAN : 0) |
 			(asked.options.speed != 0 ? SPEED : 0) |
 			(asked.options.frame_count ? FRAMES : 0);
@@ -283,7 +283,7 @@ static void where_the_user_begins_may_be_chosen(void **state)
 	shows("--by tid --sort wall_p99 --where GET* a.rec");
 	assert_string_equal(asked.start.by, "tid");
 	assert_string_equal(asked.start.filter, "GET*");
-	assert_int_equal(asked.start.orders[LIST_GROUPS].field, ROW_FIELD_WALL_P99);
+	assert_int_equal(asked.start.orders[LIST_GROUPS].field, FIGURE_WALL_P99);
 	for (size_t i = 0; i < sizeof(spans) / sizeof(spans[0]); i++) {
 		shows(spans[i].arguments);
 		assert_int_equal(asked.start.span, spans[i].span);

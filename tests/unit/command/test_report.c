@@ -40,7 +40,7 @@ static struct {
 	char by[TOTALS_GROUPINGS_MAX][32];
 	int64_t cpu_ns, largest_ns;
 	uint64_t double_records;
-	enum row_field columns[4];
+	enum figure columns[4];
 	size_t conditions;
 	bool is_over_time;
 	uint64_t step_ns;
@@ -220,7 +220,7 @@ static void a_recording_is_a_table_by_endpoint_and_request(void **state)
 	assert_string_equal(result.error, "");
 	assert_string_equal(result.output, "the report\n");
 	assert_int_equal(asked.format, 't');
-	assert_int_equal(asked.options.sort, ROW_FIELD_CPU);
+	assert_int_equal(asked.options.sort, FIGURE_CPU);
 	assert_int_equal(asked.options.top_count, 20);
 	assert_int_equal(asked.options.width, 100);
 	assert_false(asked.options.is_bold);
@@ -254,7 +254,7 @@ static void for_programs_there_is_one_grouping_and_all_of_it(void **state)
 	assert_int_equal(report("--format table --top 0 --sort blocked"), EXIT_CODE_OK);
 	assert_int_equal(asked.format, 't');
 	assert_int_equal(asked.options.top_count, 0);
-	assert_int_equal(asked.options.sort, ROW_FIELD_BLOCKED);
+	assert_int_equal(asked.options.sort, FIGURE_BLOCKED);
 	assert_int_equal(asked.grouping_count, 2);
 	assert_int_equal(report("--by endpoint"), EXIT_CODE_OK);
 	assert_int_equal(asked.grouping_count, 1);
@@ -286,13 +286,13 @@ static void the_slowest_are_requests_by_wall_time(void **state)
 	assert_int_equal(report("--slowest"), EXIT_CODE_OK);
 	assert_true(asked.options.is_slowest);
 	assert_int_equal(asked.options.top_count, 20);
-	assert_int_equal(asked.options.sort, ROW_FIELD_WALL);
+	assert_int_equal(asked.options.sort, FIGURE_WALL);
 	assert_int_equal(asked.grouping_count, 1);
 	assert_string_equal(asked.by[0], "request_id");
 	assert_true(asked.above_percent == 0);
 	assert_int_equal(report("--slowest=7 --sort cpu -f json"), EXIT_CODE_OK);
 	assert_int_equal(asked.options.top_count, 7);
-	assert_int_equal(asked.options.sort, ROW_FIELD_CPU);
+	assert_int_equal(asked.options.sort, FIGURE_CPU);
 	assert_int_equal(report("--slowest -f csv"), EXIT_CODE_OK);
 	assert_int_equal(asked.options.top_count, 20);
 	assert_int_equal(report("--slowest=99.5%"), EXIT_CODE_OK);
@@ -612,8 +612,8 @@ static void columns_of_the_table_are_asked_for_by_name(void **state)
 	(void)state;
 	assert_int_equal(report("--columns wall_p99,cpu"), EXIT_CODE_OK);
 	assert_int_equal(asked.options.column_count, 2);
-	assert_int_equal(asked.columns[0], ROW_FIELD_WALL_P99);
-	assert_int_equal(asked.columns[1], ROW_FIELD_CPU);
+	assert_int_equal(asked.columns[0], FIGURE_WALL_P99);
+	assert_int_equal(asked.columns[1], FIGURE_CPU);
 }
 
 static void what_is_reported_is_chosen_by_value_and_time(void **state)

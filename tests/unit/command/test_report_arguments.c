@@ -64,7 +64,7 @@ static void without_options_it_is_a_table_of_20(void **state)
 	(void)state;
 	assert_int_equal(wanted->path_count, 1);
 	assert_string_equal(wanted->paths[0], "a.rec");
-	assert_int_equal(wanted->sort, ROW_FIELD_CPU);
+	assert_int_equal(wanted->sort, FIGURE_CPU);
 	assert_int_equal(wanted->format, FORMAT_TABLE);
 	assert_int_equal(wanted->top_count, 20);
 	assert_int_equal(take("a.rec b.rec")->path_count, 2);
@@ -177,7 +177,7 @@ static void values_are_taken_as_they_are(void **state)
 	(void)state;
 	assert_string_equal(take("--by pid,tid a")->by, "pid,tid");
 	assert_string_equal(take("--request 12 a")->request, "12");
-	assert_int_equal(take("--sort wall_p99 a")->sort, ROW_FIELD_WALL_P99);
+	assert_int_equal(take("--sort wall_p99 a")->sort, FIGURE_WALL_P99);
 	assert_true(take("--over-time --step 1.5s a")->step_ns == 1500 * NS_PER_MS);
 	assert_true(take("--over-time --step 1ns a")->step_ns == 1);
 	assert_true(take("--since 30s a")->filter.since.is_relative);
@@ -199,20 +199,20 @@ static void columns_are_as_many_as_there_are(void **state)
 
 	(void)state;
 	assert_int_equal(take("--columns cpu,wall_p99 a")->column_count, 2);
-	assert_int_equal(options.columns[0], ROW_FIELD_CPU);
-	assert_int_equal(options.columns[1], ROW_FIELD_WALL_P99);
+	assert_int_equal(options.columns[0], FIGURE_CPU);
+	assert_int_equal(options.columns[1], FIGURE_WALL_P99);
 	/* The last one counts. */
 	assert_int_equal(take("--columns cpu,user --columns ,blocked, a")->column_count, 1);
-	assert_int_equal(options.columns[0], ROW_FIELD_BLOCKED);
-	for (int i = 0; i < _ROW_FIELD_MAX; i++)
+	assert_int_equal(options.columns[0], FIGURE_BLOCKED);
+	for (int i = 0; i < _FIGURE_MAX; i++)
 		(void)strcat(line, ",cpu");
 	(void)strcat(line, " a");
-	assert_int_equal(take(line)->column_count, _ROW_FIELD_MAX);
+	assert_int_equal(take(line)->column_count, _FIGURE_MAX);
 	assert_false(options.has_sort);
 	line[strlen(line) - strlen(" a")] = '\0';
 	(void)strcat(line, " --sort user a");
-	assert_int_equal(take(line)->column_count, _ROW_FIELD_MAX);
-	assert_int_equal(options.columns[_ROW_FIELD_MAX - 1], ROW_FIELD_CPU);
+	assert_int_equal(take(line)->column_count, _FIGURE_MAX);
+	assert_int_equal(options.columns[_FIGURE_MAX - 1], FIGURE_CPU);
 }
 
 static void how_many_rows_there_are_suits_the_form(void **state)
@@ -220,23 +220,23 @@ static void how_many_rows_there_are_suits_the_form(void **state)
 	static const struct {
 		const char *arguments;
 		size_t top_count;
-		enum row_field sort;
+		enum figure sort;
 	} cases[] = {
-		{ "--top 0 a", 0, ROW_FIELD_CPU },
-		{ "--top 7 a", 7, ROW_FIELD_CPU },
-		{ "-f json a", 0, ROW_FIELD_CPU },
-		{ "-f csv a", 0, ROW_FIELD_CPU },
-		{ "-f ndjson -n 7 a", 7, ROW_FIELD_CPU },
-		{ "--html x a", 1000, ROW_FIELD_CPU },
-		{ "--html x --top 7 a", 7, ROW_FIELD_CPU },
-		{ "--slowest a", 20, ROW_FIELD_WALL },
-		{ "--slowest -f json a", 20, ROW_FIELD_WALL },
-		{ "--slowest=1 a", 1, ROW_FIELD_WALL },
-		{ "--slowest=7 -f json a", 7, ROW_FIELD_WALL },
-		{ "--slowest --sort cpu a", 20, ROW_FIELD_CPU },
-		{ "--slowest=99% a", 20, ROW_FIELD_WALL },
-		{ "--slowest=99% -f json a", 0, ROW_FIELD_WALL },
-		{ "--slowest=99% -f json --top 7 a", 7, ROW_FIELD_WALL },
+		{ "--top 0 a", 0, FIGURE_CPU },
+		{ "--top 7 a", 7, FIGURE_CPU },
+		{ "-f json a", 0, FIGURE_CPU },
+		{ "-f csv a", 0, FIGURE_CPU },
+		{ "-f ndjson -n 7 a", 7, FIGURE_CPU },
+		{ "--html x a", 1000, FIGURE_CPU },
+		{ "--html x --top 7 a", 7, FIGURE_CPU },
+		{ "--slowest a", 20, FIGURE_WALL },
+		{ "--slowest -f json a", 20, FIGURE_WALL },
+		{ "--slowest=1 a", 1, FIGURE_WALL },
+		{ "--slowest=7 -f json a", 7, FIGURE_WALL },
+		{ "--slowest --sort cpu a", 20, FIGURE_CPU },
+		{ "--slowest=99% a", 20, FIGURE_WALL },
+		{ "--slowest=99% -f json a", 0, FIGURE_WALL },
+		{ "--slowest=99% -f json --top 7 a", 7, FIGURE_WALL },
 	};
 
 	(void)state;
@@ -344,7 +344,7 @@ static void what_is_no_value_is_refused(void **state)
 		{ "--by endpoint,,pid a", "with commas, not 'endpoint,,pid'" },
 		{ "--by a,b,c,d,e a", "up to 4 different ones" },
 		{ "--format xml a", "unknown format 'xml': one of table, json, csv, ndjson" },
-		{ "--sort colour a", "unknown field 'colour' to sort by: one of key, requests, " },
+		{ "--sort colour a", "unknown field 'colour' to sort by: one of key, key_2, " },
 		{ "--sort colour a", ", began" },
 		{ "--columns cpu,colour a", "unknown column 'colour'" },
 		{ "--columns , a", "--columns takes the names of columns" },

@@ -59,8 +59,9 @@ function beginnings(text, count) {
 }
 
 /**
- * { bits, parts, buckets }: of a cell's `missing`, by cost, and of its span; of a cell's `part`; of a
- * doubling of a histogram. The same of both recordings: one program wrote them.
+ * { bits, parts, buckets, views, figures }: of a cell's `missing`, by cost, and of its span; of a cell's
+ * `part`; of a doubling of a histogram; the figures of each view, by name; title and unit of each, and
+ * whether it tells something always. The same of both recordings: one program wrote them.
  */
 let MEANING = null;
 
@@ -166,9 +167,6 @@ class Histogram {
 
 // ---- figures (correlator/reader/aggregate/totals.c, grouping.c, rows.c) ----
 
-const REASONS = ["disk", "network", "poll", "pipe", "futex", "sleep", "child", "fault", "other"];
-const COSTS = ["cpu", "user", "kernel", "run_queue", "blocked", "uninterruptible", "syscalls", "stolen", "gvl", "gc",
-	...REASONS.map((reason) => `blocked_${reason}`)];
 const NS_PER_S = 1e9;
 
 /** Whether a cost, or the span, was not measured. */
@@ -179,7 +177,7 @@ function lacks(missing, what) {
 /** What records add up to, of a group, of a request or of all. */
 class Costs {
 	constructor() {
-		for (const name of COSTS)
+		for (const name of MEANING.views.cells)
 			this[name] = 0;
 		this.missing = 0;
 		this.records = 0;
@@ -188,7 +186,7 @@ class Costs {
 	}
 
 	addCell(cells, index) {
-		for (const name of COSTS)
+		for (const name of MEANING.views.cells)
 			this[name] += cells[name][index];
 		this.missing |= cells.missing[index];
 		this.records++;
@@ -421,7 +419,7 @@ function figureOf(figures, row, field) {
 	const { costs } = row;
 	const requests = figures.side.folded > 0 ? reportedFigure(figures, row, "requests") : row.requests;
 
-	if (COSTS.includes(field))
+	if (MEANING.views.cells.includes(field))
 		return costs.has(field) ? costs[field] : null;
 	switch (field) {
 	case "requests":
@@ -1170,7 +1168,7 @@ function shorten(text, length) {
 
 function storyTable(side, cellsOfRequest) {
 	const { cells } = side;
-	const fields = ["cpu", "user", "kernel", "run_queue", "blocked", "uninterruptible", "syscalls"];
+	const fields = MEANING.views.story;
 	const rows = cellsOfRequest.map((cell) => {
 		const has = (field) => !lacks(cells.missing[cell], field);
 
@@ -1180,10 +1178,10 @@ function storyTable(side, cellsOfRequest) {
 			element("td", { class: "text" }, side.groups[cells.group[cell]] || NOT_MEASURED),
 			numberCell("span", cells.span[cell], "ns"),
 			...fields.map((field) => numberCell(field, has(field) ? cells[field][cell] : null,
-				field === "syscalls" ? "count" : "ns")),
+				MEANING.figures[field].unit)),
 			element("td", { class: "text" }, has("blocked_other") ? reasonsOf(cells, cell) : NOT_MEASURED));
 	});
-	const heads = ["at", "thread", side.by, "active for", ...fields.map((field) => field.replace("_", " ")), "blocked on"];
+	const heads = ["at", "thread", side.by, "active for", ...fields.map(titleOf), "blocked on"];
 
 	return element("table", {}, element("thead", {}, element("tr", {}, ...heads.map((title, index) =>
 		element("th", { scope: "col", class: index < 3 || index === heads.length - 1 ? "text" : null }, title)))),
@@ -1192,8 +1190,8 @@ function storyTable(side, cellsOfRequest) {
 
 /** "network 40.21 ms, futex 3.120 ms" */
 function reasonsOf(cells, cell) {
-	return REASONS.filter((reason) => cells[`blocked_${reason}`][cell] > 0)
-		.map((reason) => `${reason} ${formatDuration(cells[`blocked_${reason}`][cell])}`).join(", ");
+	return MEANING.views.cells.filter((name) => name.startsWith("blocked_") && cells[name][cell] > 0)
+		.map((name) => `${name.slice("blocked_".length)} ${formatDuration(cells[name][cell])}`).join(", ");
 }
 
 // ---- code: samples of stacks, laid over exact CPU, and waits (correlator/reader/profile/stacks.c, stack_tree.c) ----
@@ -1603,23 +1601,24 @@ class FlameGraph {
 // ---- the page ----
 
 const REQUESTS_STEP = 20, ROWS_SHOWN = 300;
-const REQUEST_COLUMNS = [
-	{ field: "id", title: "request" }, { field: "group", title: "" }, { field: "wall", title: "wall", unit: "ns" },
-	{ field: "parked", title: "parked", unit: "ns", beside: "parked_mean" }, // where there is that of groups
-	{ field: "cpu", title: "CPU", unit: "ns" }, { field: "user", title: "user", unit: "ns" },
-	{ field: "kernel", title: "kernel", unit: "ns" }, { field: "run_queue", title: "run queue", unit: "ns" },
-	{ field: "blocked", title: "blocked", unit: "ns" }, { field: "gvl", title: "GVL", unit: "ns", beside: "gvl" },
-	{ field: "gc", title: "GC", unit: "ns", beside: "gc" }, { field: "syscalls", title: "calls", unit: "count" },
-	{ field: "first", title: "from", unit: "offset" }];
-const COMPARED = [["rate", "a second", "rate"], ["cpu_mean", "CPU mean", "ns"], ["cpu_p99", "CPU p99", "ns"],
-	["wall_mean", "wall mean", "ns"], ["wall_p99", "wall p99", "ns"]];
+
+function titleOf(field) {
+	return MEANING.figures[field].title;
+}
+
+/** { field, title, unit } */
+function columnOf(field) {
+	return { field, title: titleOf(field), unit: MEANING.figures[field].unit };
+}
 
 class Page {
 	constructor(sides) {
 		this.sides = sides;
 		this.columns = [...document.querySelectorAll("#groups thead th")].map((head) => ({
 			field: head.dataset.field, title: head.textContent, unit: head.dataset.unit }));
-		this.requestColumns = REQUEST_COLUMNS.filter(({ beside }) => !beside || this.columns.some(({ field }) => field === beside));
+		this.requestColumns = [{ field: "id", title: "request" }, { field: "group", title: "" },
+			...MEANING.views.requests.filter((field) => this.tells(field)).map(columnOf),
+			{ field: "first", title: "from", unit: "offset" }];
 		this.groupSorting = { field: "cpu", isAscending: false };
 		this.requestSorting = { field: "wall", isAscending: false };
 		this.compareSorting = { field: "change", isAscending: false };
@@ -1632,7 +1631,14 @@ class Page {
 		this.chooseSide(0);
 	}
 
+	/** What does not always tell something is shown where groups show it, or its mean. */
+	tells(field) {
+		return MEANING.figures[field].always ||
+			this.columns.some((column) => column.field === field || column.field === `${field}_mean`);
+	}
+
 	listen() {
+		byId("metric").replaceChildren(...MEANING.views.costs.map((field) => element("option", { value: field }, titleOf(field))));
 		byId("clear-time").addEventListener("click", () => this.selectTime(0, this.side.timeCount - 1));
 		byId("clear-group").addEventListener("click", () => this.selectGroup(0));
 		byId("metric").addEventListener("change", () => this.showTime());
@@ -1821,8 +1827,8 @@ class Page {
 		const figures = this.sides.map((side) => side === this.side ? this.figures : new Figures(side,
 			{ from: 0, to: side.timeCount - 1, group: side.groups.indexOf(label) }));
 		const rows = comparedRows(figures);
-		const columns = [{ field: "key", title: this.side.by }, ...COMPARED.flatMap(([field, title]) => [
-			{ field: `${field} A`, title: `${title} A`, unit: "ns" }, { field: `${field} B`, title: "B", unit: "ns" },
+		const columns = [{ field: "key", title: this.side.by }, ...MEANING.views.compared.flatMap((field) => [
+			{ field: `${field} A`, title: `${titleOf(field)} A`, unit: "ns" }, { field: `${field} B`, title: "B", unit: "ns" },
 			{ field: `${field} change`, title: "change", unit: "ns" }])];
 		const valueOf = (row) => this.compareSorting.field === "key" ? row.label :
 			row.values[this.compareSorting.field] ?? null;
@@ -1940,12 +1946,12 @@ class Page {
 	// ---- nobody, the books, the command ----
 
 	showThreads() {
-		const fields = ["cpu", "user", "kernel", "run_queue", "blocked"];
+		const fields = MEANING.views.costs;
 		const rows = [...this.figures.threads].sort(([, a], [, b]) => b.cpu - a.cpu);
 
 		byId("threads").hidden = rows.length === 0;
-		byId("threads-table").replaceChildren(element("thead", {}, element("tr", {}, ...["thread name", ...fields].map((title) =>
-			element("th", { scope: "col" }, title.replace("_", " ").replace("cpu", "CPU"))))),
+		byId("threads-table").replaceChildren(element("thead", {}, element("tr", {}, ...["thread_name", ...fields].map((field) =>
+			element("th", { scope: "col" }, titleOf(field))))),
 			element("tbody", {}, ...rows.slice(0, ROWS_SHOWN).map(([name, costs]) => element("tr", {}, element("th", { scope: "row" }, name || "(no name)"),
 				...fields.map((field) => numberCell(field, costs.has(field) ? costs[field] : null, "ns"))))));
 	}
@@ -2036,12 +2042,12 @@ function comparedRows(figures) {
 
 			if (!rows.has(key))
 				rows.set(key, { label: row.label, kind: row.kind, values: {} });
-			for (const [field] of COMPARED)
+			for (const field of MEANING.views.compared)
 				rows.get(key).values[`${field} ${"AB"[index]}`] = figureOf(of, row, field);
 		}
 	});
 	for (const { values } of rows.values()) {
-		for (const [field] of COMPARED) {
+		for (const field of MEANING.views.compared) {
 			const before = values[`${field} A`] ?? null, after = values[`${field} B`] ?? null;
 
 			values[`${field} change`] = before && after !== null ? 100 * (after - before) / before : null;
@@ -2053,7 +2059,8 @@ function comparedRows(figures) {
 
 function comparedRow({ label, kind, values }) {
 	return element("tr", { "data-row": kind, "data-key": label }, element("th", { scope: "row" }, label),
-		...COMPARED.flatMap(([field, , unit]) => [numberCell(`${field} A`, values[`${field} A`] ?? null, unit),
+		...MEANING.views.compared.map(columnOf).flatMap(({ field, unit }) => [
+			numberCell(`${field} A`, values[`${field} A`] ?? null, unit),
 			numberCell(`${field} B`, values[`${field} B`] ?? null, unit),
 			changeCell(`${field} change`, values[`${field} change`], field === "rate")]));
 }

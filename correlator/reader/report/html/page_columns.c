@@ -16,6 +16,7 @@ static int64_t after(int64_t wall_ns, int64_t origin_ns)
 	return wall_ns > origin_ns ? wall_ns - origin_ns : 0;
 }
 
+/* What a cell has besides costs. */
 enum cell_number {
 	CELL_TIME,
 	CELL_GROUP,
@@ -27,46 +28,62 @@ enum cell_number {
 	CELL_COSTS, /* and on: by cost */
 };
 
-static const struct {
-	const char *name;
-	int which;
-} cell_columns[] = {
-	{ "time", CELL_TIME },
-	{ "group", CELL_GROUP },
-	{ "thread", CELL_THREAD },
-	{ "part", CELL_PART },
-	{ "missing", CELL_MISSING },
-	{ "first", CELL_FIRST },
-	{ "span", CELL_SPAN },
-	{ "cpu", CELL_COSTS + COST_CPU },
-	{ "user", CELL_COSTS + COST_USER },
-	{ "kernel", CELL_COSTS + COST_KERNEL },
-	{ "run_queue", CELL_COSTS + COST_RUN_QUEUE },
-	{ "blocked", CELL_COSTS + COST_BLOCKED },
-	{ "uninterruptible", CELL_COSTS + COST_UNINTERRUPTIBLE },
-#define BLOCKED(reason, name) { "blocked_" #name, CELL_COSTS + COST_BLOCKED_##reason },
-	BLOCKED_REASONS(BLOCKED)
-#undef BLOCKED
-		{ "syscalls", CELL_COSTS + COST_SYSCALLS },
-	{ "stolen", CELL_COSTS + COST_STOLEN },
-	{ "gvl", CELL_COSTS + COST_GVL },
-	{ "gc", CELL_COSTS + COST_GC },
+static const char *const cell_columns[CELL_COSTS] = {
+	[CELL_TIME] = "time", [CELL_GROUP] = "group",	  [CELL_THREAD] = "thread",
+	[CELL_PART] = "part", [CELL_MISSING] = "missing", [CELL_FIRST] = "first",
+	[CELL_SPAN] = "span",
 };
+
+static void print_view(const char *name, enum figure_view view, const char *before, FILE *out)
+{
+	enum figure shown[_FIGURE_MAX];
+	size_t count = figures_of_view(view, shown);
+
+	(void)fprintf(out, "%s\"%s\":[", before, name);
+	for (size_t i = 0; i < count; i++)
+		(void)fprintf(out, "%s\"%s\"", i > 0 ? "," : "", figure_infos[shown[i]].name);
+	(void)fputc(']', out);
+}
+
+static void print_views(FILE *out)
+{
+	(void)fputs(",\n\"views\":{", out);
+	print_view("requests", FIGURE_VIEW_PAGE_REQUESTS, "", out);
+	print_view("story", FIGURE_VIEW_PAGE_STORY, ",", out);
+	print_view("costs", FIGURE_VIEW_PAGE_COSTS, ",", out);
+	print_view("compared", FIGURE_VIEW_PAGE_COMPARED, ",", out);
+	print_view("cells", FIGURE_VIEW_PAGE_CELLS, ",", out);
+	(void)fputc('}', out);
+}
+
+static void print_figures(FILE *out)
+{
+	(void)fputs(",\n\"figures\":{", out);
+	for (enum figure figure = 0; figure < _FIGURE_MAX; figure++) {
+		const struct figure_info *info = &figure_infos[figure];
+
+		(void)fprintf(out, "%s\"%s\":{\"title\":\"%s\",\"unit\":\"%s\"%s}",
+			      figure > 0 ? "," : "", info->name, info->title,
+			      figure_unit_name(info->unit),
+			      info->when == FIGURE_WHEN_ALWAYS ? ",\"always\":1" : "");
+	}
+	(void)fputc('}', out);
+}
 
 /* What the numbers mean that page.js counts with. */
 static void print_meaning(FILE *out)
 {
-	size_t count = sizeof(cell_columns) / sizeof(cell_columns[0]);
-
 	(void)fprintf(out,
 		      ",\n\"meaning\":{\"buckets\":%d,\"parts\":{\"unattributed\":%d,"
 		      "\"overflow\":%d},\"bits\":{\"span\":%d",
 		      HISTOGRAM_BUCKETS, TOTALS_PART_UNATTRIBUTED, TOTALS_PART_OVERFLOW, _COST_MAX);
-	for (size_t i = 0; i < count; i++)
-		if (cell_columns[i].which >= CELL_COSTS)
-			(void)fprintf(out, ",\"%s\":%d", cell_columns[i].name,
-				      cell_columns[i].which - CELL_COSTS);
-	(void)fputs("}}", out);
+	for (enum cost cost = 0; cost < _COST_MAX; cost++)
+		(void)fprintf(out, ",\"%s\":%d", figure_infos[figure_of_cost(cost)].name,
+			      (int)cost);
+	(void)fputc('}', out);
+	print_views(out);
+	print_figures(out);
+	(void)fputc('}', out);
 }
 
 static int64_t cell_number(const struct page_data *data, const struct page_cell *cell, int which)
@@ -112,6 +129,8 @@ static void print_cell_column(const struct page_data *data, const char *name, in
 static void print_cells(const struct page_data *data, FILE *out)
 {
 	const struct page_request *request;
+	enum figure shown[_FIGURE_MAX];
+	size_t count = figures_of_view(FIGURE_VIEW_PAGE_CELLS, shown);
 	struct page_column column;
 
 	(void)fprintf(out, ",\n\"cells\":{\"count\":%zu", data->cell_count);
@@ -119,8 +138,14 @@ static void print_cells(const struct page_data *data, FILE *out)
 	DL_FOREACH(data->requests, request)
 		page_column_put(&column, (int64_t)request->cell_count);
 	page_column_close(&column);
-	for (size_t i = 0; i < sizeof(cell_columns) / sizeof(cell_columns[0]); i++)
-		print_cell_column(data, cell_columns[i].name, cell_columns[i].which, out);
+	for (int which = 0; which < CELL_COSTS; which++)
+		print_cell_column(data, cell_columns[which], which, out);
+	for (size_t i = 0; i < count; i++) {
+		enum cost cost = COST_CPU;
+
+		(void)figure_cost(shown[i], &cost);
+		print_cell_column(data, figure_infos[shown[i]].name, CELL_COSTS + (int)cost, out);
+	}
 	(void)fputc('}', out);
 }
 

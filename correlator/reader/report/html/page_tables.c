@@ -9,75 +9,33 @@
 #include "base/display.h"
 #include "reader/report/html/page_text.h"
 
-static const struct {
-	enum row_field field;
-	const char *title;
-} columns[] = {
-	{ ROW_FIELD_REQUESTS, "requests" },
-	{ ROW_FIELD_RATE, "a second" },
-	{ ROW_FIELD_CPU, "CPU" },
-	{ ROW_FIELD_SHARE, "share" },
-	{ ROW_FIELD_CPU_MEAN, "CPU mean" },
-	{ ROW_FIELD_CPU_P50, "CPU p50" },
-	{ ROW_FIELD_CPU_P90, "CPU p90" },
-	{ ROW_FIELD_CPU_P99, "CPU p99" },
-	{ ROW_FIELD_CPU_MAX, "CPU max" },
-	{ ROW_FIELD_WALL_MEAN, "wall mean" },
-	{ ROW_FIELD_WALL_P50, "wall p50" },
-	{ ROW_FIELD_WALL_P90, "wall p90" },
-	{ ROW_FIELD_WALL_P99, "wall p99" },
-	{ ROW_FIELD_WALL_MAX, "wall max" },
-	{ ROW_FIELD_PARKED_MEAN, "parked mean" },
-	{ ROW_FIELD_USER, "user" },
-	{ ROW_FIELD_KERNEL, "kernel" },
-	{ ROW_FIELD_RUN_QUEUE, "run queue" },
-	{ ROW_FIELD_BLOCKED, "blocked" },
-#define BLOCKED(reason, name) { ROW_FIELD_BLOCKED_##reason, "on " #name },
-	BLOCKED_REASONS(BLOCKED)
-#undef BLOCKED
-		{ ROW_FIELD_GVL, "GVL" },
-	{ ROW_FIELD_GC, "GC" },
-	{ ROW_FIELD_SYSCALLS_MEAN, "calls/req" },
-};
-
 static void put(FILE *out, const char *text)
 {
 	page_text_put(out, text, strlen(text));
 }
 
-static const char *unit_name(enum row_field field)
+/* What there is none of, or what nobody measures, has no column. Returns how many there are. */
+static size_t choose_figures(const struct rows *rows, enum figure *ret_figures)
 {
-	static const char *const names[] = {
-		[ROW_UNIT_TEXT] = "text",	[ROW_UNIT_COUNT] = "count", [ROW_UNIT_NS] = "ns",
-		[ROW_UNIT_PERCENT] = "percent", [ROW_UNIT_RATE] = "rate",
-	};
+	size_t count = figures_of_view(FIGURE_VIEW_PAGE_GROUPS, ret_figures), kept = 0;
 
-	return names[rows_field_unit(field)];
+	for (size_t i = 0; i < count; i++)
+		if (rows_tell(rows, ret_figures[i]))
+			ret_figures[kept++] = ret_figures[i];
+	return kept;
 }
 
-/* What there is none of, or what nobody measures, has no column. */
-static bool is_shown(const struct rows *rows, enum row_field field)
-{
-	if (field == ROW_FIELD_PARKED_MEAN)
-		return rows_park(rows);
-	if (field == ROW_FIELD_GVL)
-		return rows_measure(rows, COST_GVL);
-	if (field == ROW_FIELD_GC)
-		return rows_measure(rows, COST_GC);
-	return !rows_field_is_reason(field) || rows_has_reason(rows, field);
-}
-
-static void print_head(const struct rows *rows, FILE *out)
+static void print_head(const struct rows *rows, const enum figure *columns, size_t count, FILE *out)
 {
 	(void)fputs("<thead><tr><th scope=\"col\" data-field=\"key\">", out);
 	put(out, rows->grouping->by);
 	(void)fputs("</th>", out);
-	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
-		if (is_shown(rows, columns[i].field))
-			(void)fprintf(
-				out, "<th scope=\"col\" data-field=\"%s\" data-unit=\"%s\">%s</th>",
-				rows_field_name(columns[i].field), unit_name(columns[i].field),
-				columns[i].title);
+	for (size_t i = 0; i < count; i++) {
+		const struct figure_info *info = &figure_infos[columns[i]];
+
+		(void)fprintf(out, "<th scope=\"col\" data-field=\"%s\" data-unit=\"%s\">%s</th>",
+			      info->name, figure_unit_name(info->unit), info->title);
+	}
 	(void)fputs("</tr></thead>", out);
 }
 
@@ -103,20 +61,20 @@ static void print_label(const struct rows *rows, const struct row *row, FILE *ou
 	}
 }
 
-static void print_number(enum row_field field, int64_t number, FILE *out)
+static void print_number(enum figure field, int64_t number, FILE *out)
 {
 	double value = (double)number / ROWS_PARTS;
 	char text[DISPLAY_NUMBER_BYTES];
 
-	switch (rows_field_unit(field)) {
-	case ROW_UNIT_NS:
+	switch (figure_infos[field].unit) {
+	case FIGURE_UNIT_NS:
 		display_duration(number, text);
 		(void)fputs(text, out);
 		return;
-	case ROW_UNIT_PERCENT:
+	case FIGURE_UNIT_PERCENT:
 		(void)fprintf(out, "%.2f %%", value);
 		return;
-	case ROW_UNIT_RATE:
+	case FIGURE_UNIT_RATE:
 		(void)fprintf(out, "%.*f", value < 100 ? 1 : 0, value);
 		return;
 	default:
@@ -125,19 +83,18 @@ static void print_number(enum row_field field, int64_t number, FILE *out)
 	}
 }
 
-static void print_row(const struct rows *rows, const struct row *row, FILE *out)
+static void print_row(const struct rows *rows, const struct row *row, const enum figure *columns,
+		      size_t count, FILE *out)
 {
 	int64_t number;
 
 	(void)fprintf(out, "\n<tr data-row=\"%s\"><th scope=\"row\">", rows_kind_name(row->kind));
 	print_label(rows, row, out);
 	(void)fputs("</th>", out);
-	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
-		if (!is_shown(rows, columns[i].field))
-			continue;
+	for (size_t i = 0; i < count; i++) {
 		(void)fputs("<td>", out);
-		if (rows_number(rows, row, columns[i].field, &number))
-			print_number(columns[i].field, number, out);
+		if (rows_number(rows, row, columns[i], &number))
+			print_number(columns[i], number, out);
 		else
 			(void)fputc('-', out);
 		(void)fputs("</td>", out);
@@ -148,17 +105,20 @@ static void print_row(const struct rows *rows, const struct row *row, FILE *out)
 int page_tables_groups(const struct totals *totals, const struct format_options *options, FILE *out)
 {
 	const struct grouping *grouping = &totals->groupings[0];
+	enum figure columns[_FIGURE_MAX];
 	struct rows rows;
+	size_t count;
 	int r = rows_init(&rows, totals, grouping, options->sort, options->top_count);
 
 	if (r < 0)
 		return r;
-	print_head(&rows, out);
+	count = choose_figures(&rows, columns);
+	print_head(&rows, columns, count, out);
 	(void)fputs("<tbody>", out);
 	for (size_t i = 0; i < rows_count(&rows) && !ferror(out); i++) {
 		struct row row = rows_at(&rows, i);
 
-		print_row(&rows, &row, out);
+		print_row(&rows, &row, columns, count, out);
 	}
 	(void)fputs("</tbody>", out);
 	rows_deinit(&rows);

@@ -166,9 +166,9 @@ static double draw_factor(uint64_t *seed)
 	return exp(0.5 * sqrt(-2 * log(draw(seed))) * cos(2 * M_PI * draw(seed)));
 }
 
-static void put(struct distribution *requests, enum figure figure, int64_t value)
+static void put(struct distribution *requests, enum request_cost figure, int64_t value)
 {
-	assert_int_equal(histogram_add(&requests->figures[figure], value), 0);
+	assert_int_equal(histogram_add(&requests->costs[figure], value), 0);
 }
 
 /* Requests of both endpoints, whose wall time is mostly that of their CPU: figures depend on each
@@ -186,10 +186,10 @@ static void draw_requests(struct totals *totals, uint64_t *seed, double cpu_fact
 
 			group->request_count++;
 			grouping->request_count++;
-			put(group->requests, FIGURE_CPU, (int64_t)(cpu * cpu_factor));
-			put(&grouping->requests, FIGURE_CPU, (int64_t)(cpu * cpu_factor));
-			put(group->requests, FIGURE_WALL, (int64_t)(cpu + wait));
-			put(&grouping->requests, FIGURE_WALL, (int64_t)(cpu + wait));
+			put(group->requests, REQUEST_CPU, (int64_t)(cpu * cpu_factor));
+			put(&grouping->requests, REQUEST_CPU, (int64_t)(cpu * cpu_factor));
+			put(group->requests, REQUEST_WALL, (int64_t)(cpu + wait));
+			put(&grouping->requests, REQUEST_WALL, (int64_t)(cpu + wait));
 		}
 	}
 }

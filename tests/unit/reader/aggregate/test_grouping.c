@@ -127,7 +127,8 @@ static void each_cost_is_of_its_own_fields(void **state)
 			if (fields == 1 + is_sum)
 				assert_int_equal(costs->sums[cases[i].cost], is_sum ? 11 : 5);
 		}
-		assert_string_equal(costs_name(cases[i].cost), cases[i].name);
+		assert_string_equal(figure_infos[figure_of_cost(cases[i].cost)].field,
+				    cases[i].name);
 	}
 }
 
@@ -211,7 +212,7 @@ static void a_record_without_a_value_is_in_no_group(void **state)
 	assert_int_equal(cpu_of("cart"), 1);
 	assert_int_equal(grouping.without_value.sums[COST_CPU], 2);
 	assert_int_equal(grouping.without_value_count, 1);
-	assert_int_equal(grouping.without_value_requests.figures[FIGURE_CPU].largest, 3);
+	assert_int_equal(grouping.without_value_requests.costs[REQUEST_CPU].largest, 3);
 	assert_int_equal(grouping.open_count, 0);
 	add_whole_request(moves, 2);
 	assert_int_equal(cpu_of("cart"), 2);
@@ -240,11 +241,11 @@ static void a_request_is_counted_and_measured_where_it_was_last(void **state)
 	assert_int_equal(grouping.groups->request_count, 1);
 	assert_int_equal(((struct group *)grouping.groups->hh.next)->request_count, 1);
 	assert_true(histogram_percentile(
-		&((struct group *)grouping.groups->hh.next)->requests->figures[FIGURE_CPU], 50,
+		&((struct group *)grouping.groups->hh.next)->requests->costs[REQUEST_CPU], 50,
 		&cpu_ns));
 	assert_int_equal(cpu_ns, 3);
-	assert_int_equal(grouping.requests.figures[FIGURE_CPU].count, 2);
-	assert_int_equal(grouping.requests.figures[FIGURE_CPU].sum, 4);
+	assert_int_equal(grouping.requests.costs[REQUEST_CPU].count, 2);
+	assert_int_equal(grouping.requests.costs[REQUEST_CPU].sum, 4);
 }
 
 static void a_recording_of_too_many_values_is_refused(void **state)

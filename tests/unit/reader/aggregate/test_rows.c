@@ -30,7 +30,7 @@ static int setup(void **state)
 }
 
 /* The values of the groups, one after the other. */
-static void expect_order(enum row_field sort, const char *expected)
+static void expect_order(enum figure sort, const char *expected)
 {
 	char order[64] = "";
 	struct rows rows;
@@ -60,13 +60,13 @@ what_is_less_comes_later_what_is_equal_by_key_and_what_was_not_measured_last(voi
 	sample_text(&sample, "request_id", "d");
 	sample_number(&sample, "cpu_ns", 50);
 	assert_int_equal(sample_add(&sample, &totals), 0);
-	expect_order(ROW_FIELD_KEY, "abcdefg");
-	expect_order(ROW_FIELD_CPU, "cdabfge");
-	expect_order(ROW_FIELD_SHARE, "cdabfge");
-	expect_order(ROW_FIELD_CPU_PERCENT, "cdabfge");
-	expect_order(ROW_FIELD_MACHINE_PERCENT, "cdabfge");
-	expect_order(ROW_FIELD_USER, "abfgced");
-	expect_order(ROW_FIELD_KERNEL, "cabefgd");
+	expect_order(FIGURE_KEY, "abcdefg");
+	expect_order(FIGURE_CPU, "cdabfge");
+	expect_order(FIGURE_SHARE, "cdabfge");
+	expect_order(FIGURE_CPU_PERCENT, "cdabfge");
+	expect_order(FIGURE_MACHINE_PERCENT, "cdabfge");
+	expect_order(FIGURE_USER, "abfgced");
+	expect_order(FIGURE_KERNEL, "cabefgd");
 }
 
 static void add_costs(const char *request_id, const char *name, int64_t value)
@@ -84,33 +84,33 @@ static void add_costs(const char *request_id, const char *name, int64_t value)
 static void each_column_is_sorted_by_its_own_cost(void **state)
 {
 	static const struct {
-		enum row_field sort;
+		enum figure sort;
 		const char *name, *option;
 	} fields[] = {
-		{ ROW_FIELD_CPU, "cpu_ns", "cpu" },
-		{ ROW_FIELD_USER, "user_ns", "user" },
-		{ ROW_FIELD_KERNEL, "kernel_ns", "kernel" },
-		{ ROW_FIELD_RUN_QUEUE, "run_queue_ns", "run_queue" },
-		{ ROW_FIELD_BLOCKED, "blocked_ns", "blocked" },
-		{ ROW_FIELD_SLICES, "slices", "slices" },
-		{ ROW_FIELD_SWITCHES, "switches_voluntary", "switches" },
-		{ ROW_FIELD_AMBIGUOUS, "ambiguous_ns", "ambiguous" },
-		{ ROW_FIELD_MIGRATIONS, "migrations", "migrations" },
-		{ ROW_FIELD_STOLEN, "stolen_ns", "stolen" },
-		{ ROW_FIELD_SPLIT_ERROR, "split_error_ns", "split_error" },
+		{ FIGURE_CPU, "cpu_ns", "cpu" },
+		{ FIGURE_USER, "user_ns", "user" },
+		{ FIGURE_KERNEL, "kernel_ns", "kernel" },
+		{ FIGURE_RUN_QUEUE, "run_queue_ns", "run_queue" },
+		{ FIGURE_BLOCKED, "blocked_ns", "blocked" },
+		{ FIGURE_SLICES, "slices", "slices" },
+		{ FIGURE_SWITCHES, "switches_voluntary", "switches" },
+		{ FIGURE_AMBIGUOUS, "ambiguous_ns", "ambiguous" },
+		{ FIGURE_MIGRATIONS, "migrations", "migrations" },
+		{ FIGURE_STOLEN, "stolen_ns", "stolen" },
+		{ FIGURE_SPLIT_ERROR, "split_error_ns", "split_error" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
-		enum row_field found;
+		enum figure found;
 
 		begin("request_id");
 		add_costs("a", fields[i].name, 1);
 		add_costs("b", fields[i].name, 2);
 		expect_order(fields[i].sort, "ba");
-		assert_int_equal(rows_find_field(fields[i].option, &found), 0);
+		assert_int_equal(figure_find(fields[i].option, &found), 0);
 		assert_int_equal(found, fields[i].sort);
-		assert_string_equal(rows_field_name(found), fields[i].option);
+		assert_string_equal(figure_infos[found].name, fields[i].option);
 	}
 }
 
@@ -129,7 +129,7 @@ static void add_span(const char *request_id, const char *endpoint, int64_t wall_
 }
 
 /* Those shown, and the sums of the rest. */
-static void expect_slowest(enum row_field sort, size_t top_count, const char *expected,
+static void expect_slowest(enum figure sort, size_t top_count, const char *expected,
 			   int64_t hidden_cpu_ns)
 {
 	char shown[64] = "";
@@ -166,12 +166,12 @@ static void those_above_a_percentile_are_compared_with_their_endpoints_alone(voi
 	add_span("f", NULL, 50, 5);
 	add_span("g", NULL, 60, 4);
 	assert_int_equal(totals_finish(&totals), 0);
-	expect_slowest(ROW_FIELD_WALL, 0, "gce", 106);
-	expect_slowest(ROW_FIELD_WALL, 2, "gc", 108);
-	expect_slowest(ROW_FIELD_CPU, 0, "afe", 65);
-	expect_slowest(ROW_FIELD_CPU_P99, 0, "afe", 65);
+	expect_slowest(FIGURE_WALL, 0, "gce", 106);
+	expect_slowest(FIGURE_WALL, 2, "gc", 108);
+	expect_slowest(FIGURE_CPU, 0, "afe", 65);
+	expect_slowest(FIGURE_CPU_P99, 0, "afe", 65);
 	totals.groupings[0].above_percent = 99;
-	expect_slowest(ROW_FIELD_WALL, 0, "", 132);
+	expect_slowest(FIGURE_WALL, 0, "", 132);
 }
 
 static void values_of_one_bucket_are_told_apart(void **state)
@@ -182,7 +182,7 @@ static void values_of_one_bucket_are_told_apart(void **state)
 	add_span("b", "x", 1033, 2);
 	add_span("c", "x", 1034, 4);
 	assert_int_equal(totals_finish(&totals), 0);
-	expect_slowest(ROW_FIELD_WALL, 0, "c", 3);
+	expect_slowest(FIGURE_WALL, 0, "c", 3);
 }
 
 static void when_a_request_began_is_a_time(void **state)
@@ -194,12 +194,12 @@ static void when_a_request_began_is_a_time(void **state)
 	(void)state;
 	add_span("a", "x", 10, 60);
 	assert_int_equal(totals_finish(&totals), 0);
-	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_CPU, 0), 0);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], FIGURE_CPU, 0), 0);
 	row = rows_at(&rows, 0);
-	assert_true(rows_number(&rows, &row, ROW_FIELD_BEGAN, &began));
+	assert_true(rows_number(&rows, &row, FIGURE_BEGAN, &began));
 	assert_int_equal(began, 100);
 	row = rows_at(&rows, rows_find_kind(&rows, ROW_KIND_TOTAL));
-	assert_false(rows_number(&rows, &row, ROW_FIELD_BEGAN, &began));
+	assert_false(rows_number(&rows, &row, FIGURE_BEGAN, &began));
 	rows_deinit(&rows);
 }
 
@@ -226,7 +226,7 @@ static void what_is_equal_by_one_key_is_sorted_by_the_others(void **state)
 		struct rows rows;
 
 		assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0],
-					   part == 0 ? ROW_FIELD_KEY : ROW_FIELD_KEY_2, 0),
+					   part == 0 ? FIGURE_KEY : FIGURE_KEY_2, 0),
 				 0);
 		for (size_t i = 0; i < rows.group_count; i++) {
 			struct record_text first = grouping_part(rows.groups[i], 0, false);
@@ -247,22 +247,22 @@ static void a_key_comes_before_those_that_begin_with_it(void **state)
 	sample_add_cpu(&totals, 1, "a", NULL, 1, 0);
 	sample_add_cpu(&totals, 1, "abc", NULL, 1, 0);
 	sample_add_cpu(&totals, 1, "B", NULL, 1, 0);
-	expect_order(ROW_FIELD_KEY, "Baababc");
+	expect_order(FIGURE_KEY, "Baababc");
 }
 
 static void a_field_that_is_no_column_is_not_found(void **state)
 {
-	enum row_field field = ROW_FIELD_STOLEN;
+	enum figure field = FIGURE_STOLEN;
 	enum cost cost = COST_STOLEN;
 
 	(void)state;
-	assert_int_equal(rows_find_field("colour", &field), -EINVAL);
-	assert_int_equal(field, ROW_FIELD_STOLEN);
-	assert_int_equal(rows_find_field("key", &field), 0);
-	assert_int_equal(field, ROW_FIELD_KEY);
-	assert_false(rows_field_cost(ROW_FIELD_SHARE, &cost));
+	assert_int_equal(figure_find("colour", &field), -EINVAL);
+	assert_int_equal(field, FIGURE_STOLEN);
+	assert_int_equal(figure_find("key", &field), 0);
+	assert_int_equal(field, FIGURE_KEY);
+	assert_false(figure_cost(FIGURE_SHARE, &cost));
 	assert_int_equal(cost, COST_STOLEN);
-	assert_true(rows_field_cost(ROW_FIELD_CPU, &cost));
+	assert_true(figure_cost(FIGURE_CPU, &cost));
 	assert_int_equal(cost, COST_CPU);
 }
 
@@ -275,7 +275,7 @@ static void endpoints_are_sorted_by_requests_and_those_without_any_last(void **s
 	sample_add_cpu(&totals, 1, "r2", "t", 1, 0);
 	sample_add_cpu(&totals, 1, "r3", "t", 1, 0);
 	assert_int_equal(totals_finish(&totals), 0);
-	expect_order(ROW_FIELD_REQUESTS, "ton");
+	expect_order(FIGURE_REQUESTS, "ton");
 }
 
 /* A request of so much CPU and, from 1,000 on, wall time; with two system calls. */
@@ -300,7 +300,7 @@ static void add_whole_request(const char *request_id, const char *endpoint, int6
 	assert_int_equal(sample_add(&sample, &totals), 0);
 }
 
-static int64_t number_of(const struct rows *rows, size_t index, enum row_field field)
+static int64_t number_of(const struct rows *rows, size_t index, enum figure field)
 {
 	struct row row = rows_at(rows, index);
 	int64_t number = -1;
@@ -311,29 +311,29 @@ static int64_t number_of(const struct rows *rows, size_t index, enum row_field f
 static void figures_are_of_whole_requests_of_the_rest_and_of_all(void **state)
 {
 	static const struct {
-		enum row_field field;
+		enum figure field;
 		int64_t busy, hidden, all;
 	} cases[] = {
-		{ ROW_FIELD_REQUESTS, 4, 3, 7 },
-		{ ROW_FIELD_RATE, 8L * ROWS_PARTS, 6L * ROWS_PARTS, 14L * ROWS_PARTS },
-		{ ROW_FIELD_CPU_MEAN, 25, 6, 16 },
-		{ ROW_FIELD_CPU_P50, 20, 6, 10 },
-		{ ROW_FIELD_CPU_P90, 40, 7, 40 },
-		{ ROW_FIELD_CPU_P99, 40, 7, 40 },
-		{ ROW_FIELD_CPU_MAX, 40, 7, 40 },
-		{ ROW_FIELD_WALL_MEAN, 50, 2, 29 },
-		{ ROW_FIELD_WALL_P50, 40, 2, 20 },
-		{ ROW_FIELD_WALL_P90, 80, 3, 80 },
-		{ ROW_FIELD_WALL_P99, 80, 3, 80 },
-		{ ROW_FIELD_WALL_MAX, 80, 3, 80 },
-		{ ROW_FIELD_PARKED_MEAN, 17, 0, 10 },
-		{ ROW_FIELD_PARKED_P50, 14, 0, 7 },
-		{ ROW_FIELD_PARKED_MAX, 28, 0, 28 },
-		{ ROW_FIELD_WALL, -1, -1, -1 },
-		{ ROW_FIELD_PARKED, -1, -1, -1 },
-		{ ROW_FIELD_SYSCALLS, 8, 6, 14 },
-		{ ROW_FIELD_SYSCALLS_MEAN, 2L * ROWS_PARTS, 2L * ROWS_PARTS, 2L * ROWS_PARTS },
-		{ ROW_FIELD_ENDPOINT, -1, -1, -1 },
+		{ FIGURE_REQUESTS, 4, 3, 7 },
+		{ FIGURE_RATE, 8L * ROWS_PARTS, 6L * ROWS_PARTS, 14L * ROWS_PARTS },
+		{ FIGURE_CPU_MEAN, 25, 6, 16 },
+		{ FIGURE_CPU_P50, 20, 6, 10 },
+		{ FIGURE_CPU_P90, 40, 7, 40 },
+		{ FIGURE_CPU_P99, 40, 7, 40 },
+		{ FIGURE_CPU_MAX, 40, 7, 40 },
+		{ FIGURE_WALL_MEAN, 50, 2, 29 },
+		{ FIGURE_WALL_P50, 40, 2, 20 },
+		{ FIGURE_WALL_P90, 80, 3, 80 },
+		{ FIGURE_WALL_P99, 80, 3, 80 },
+		{ FIGURE_WALL_MAX, 80, 3, 80 },
+		{ FIGURE_PARKED_MEAN, 17, 0, 10 },
+		{ FIGURE_PARKED_P50, 14, 0, 7 },
+		{ FIGURE_PARKED_MAX, 28, 0, 28 },
+		{ FIGURE_WALL, -1, -1, -1 },
+		{ FIGURE_PARKED, -1, -1, -1 },
+		{ FIGURE_SYSCALLS, 8, 6, 14 },
+		{ FIGURE_SYSCALLS_MEAN, 2L * ROWS_PARTS, 2L * ROWS_PARTS, 2L * ROWS_PARTS },
+		{ FIGURE_ENDPOINT, -1, -1, -1 },
 	};
 	struct rows rows;
 
@@ -345,9 +345,9 @@ static void figures_are_of_whole_requests_of_the_rest_and_of_all(void **state)
 	add_whole_request("y", "calm", 7, 3);
 	add_whole_request("z", "idle", 6, 2);
 	assert_int_equal(totals_finish(&totals), 0);
-	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_CPU, 1), 0);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], FIGURE_CPU, 1), 0);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		enum row_field field = cases[i].field;
+		enum figure field = cases[i].field;
 
 		assert_int_equal(number_of(&rows, 0, field), cases[i].busy);
 		assert_int_equal(number_of(&rows, rows_find_kind(&rows, ROW_KIND_HIDDEN), field),
@@ -355,8 +355,7 @@ static void figures_are_of_whole_requests_of_the_rest_and_of_all(void **state)
 		assert_int_equal(number_of(&rows, rows_count(&rows) - 1, field), cases[i].all);
 	}
 	assert_int_equal(
-		number_of(&rows, rows_find_kind(&rows, ROW_KIND_UNATTRIBUTED), ROW_FIELD_CPU_P50),
-		-1);
+		number_of(&rows, rows_find_kind(&rows, ROW_KIND_UNATTRIBUTED), FIGURE_CPU_P50), -1);
 	rows_deinit(&rows);
 }
 
@@ -370,9 +369,9 @@ static void figures_of_which_one_request_has_none_are_not_measured(void **state)
 	add_whole_request("a", "busy", 10, 20);
 	add_whole_request("b", "busy", 10, -1);
 	assert_int_equal(totals_finish(&totals), 0);
-	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_CPU, 0), 0);
-	assert_int_equal(number_of(&rows, 0, ROW_FIELD_CPU_P50), 10);
-	assert_int_equal(number_of(&rows, 0, ROW_FIELD_WALL_P50), -1);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], FIGURE_CPU, 0), 0);
+	assert_int_equal(number_of(&rows, 0, FIGURE_CPU_P50), 10);
+	assert_int_equal(number_of(&rows, 0, FIGURE_WALL_P50), -1);
 	rows_deinit(&rows);
 }
 
@@ -396,21 +395,21 @@ static void requests_that_will_not_be_shown_are_summed_up(void **state)
 			cpu_ns = 1000000 + i;
 		add_whole_request(id, "busy", cpu_ns, 1);
 		all_ns += cpu_ns;
-		assert_int_equal(rows_fold(&totals, &totals.groupings[0], ROW_FIELD_CPU, 3), 0);
+		assert_int_equal(rows_fold(&totals, &totals.groupings[0], FIGURE_CPU, 3), 0);
 		assert_true(totals.groupings[0].group_count <= ROWS_FOLD_AT);
 	}
 	assert_int_equal(totals_finish(&totals), 0);
 	assert_true(totals.groupings[0].group_count < ROWS_FOLD_AT);
-	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_CPU, 3), 0);
-	assert_int_equal(number_of(&rows, 0, ROW_FIELD_CPU), 1000000 + count - 1);
-	assert_int_equal(number_of(&rows, 1, ROW_FIELD_CPU), 1000008);
-	assert_int_equal(number_of(&rows, 2, ROW_FIELD_CPU), 1000007);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], FIGURE_CPU, 3), 0);
+	assert_int_equal(number_of(&rows, 0, FIGURE_CPU), 1000000 + count - 1);
+	assert_int_equal(number_of(&rows, 1, FIGURE_CPU), 1000008);
+	assert_int_equal(number_of(&rows, 2, FIGURE_CPU), 1000007);
 	assert_int_equal(rows.hidden_count, count - 3);
 	hidden_ns = all_ns - 3 * 1000000 - 7 - 8 - (count - 1);
 	assert_int_equal(rows.hidden.sums[COST_CPU], hidden_ns);
 	last = rows_count(&rows) - 1;
-	assert_int_equal(number_of(&rows, last, ROW_FIELD_CPU), all_ns);
-	assert_int_equal(number_of(&rows, last, ROW_FIELD_REQUESTS), count);
+	assert_int_equal(number_of(&rows, last, FIGURE_CPU), all_ns);
+	assert_int_equal(number_of(&rows, last, FIGURE_REQUESTS), count);
 	rows_deinit(&rows);
 }
 
@@ -430,7 +429,7 @@ static struct group *end_request(const char *id, int64_t ns, const char *endpoin
 }
 
 /* One of 700, and as many of 5 as make them too many, of which top_count are left. */
-static void fold_many(enum row_field field, size_t top_count)
+static void fold_many(enum figure field, size_t top_count)
 {
 	char id[32];
 
@@ -446,8 +445,8 @@ static void fold_many(enum row_field field, size_t top_count)
 /* What is equal is shown by its id. */
 static void what_ends_below_those_shown_is_no_row_and_what_is_equal_or_above_is(void **state)
 {
-	static const enum row_field fields[] = { ROW_FIELD_CPU, ROW_FIELD_WALL, ROW_FIELD_WALL_P99,
-						 ROW_FIELD_SHARE };
+	static const enum figure fields[] = { FIGURE_CPU, FIGURE_WALL, FIGURE_WALL_P99,
+					      FIGURE_SHARE };
 	const struct grouping *grouping = &totals.groupings[0];
 
 	(void)state;
@@ -465,7 +464,7 @@ static void what_ends_below_those_shown_is_no_row_and_what_is_equal_or_above_is(
 		assert_int_equal(grouping->folded_count, ROWS_FOLD_AT + 1);
 		assert_int_equal(grouping->folded.sums[COST_CPU], 5 * ROWS_FOLD_AT + 699);
 		assert_int_equal(grouping->request_count, ROWS_FOLD_AT + 4);
-		assert_int_equal(grouping->requests.figures[FIGURE_CPU].count, ROWS_FOLD_AT + 4);
+		assert_int_equal(grouping->requests.costs[REQUEST_CPU].count, ROWS_FOLD_AT + 4);
 	}
 }
 
@@ -476,7 +475,7 @@ static void the_least_that_is_shown_is_of_what_rows_are_sorted_by(void **state)
 	struct group *group = NULL;
 
 	(void)state;
-	fold_many(ROW_FIELD_USER, 2);
+	fold_many(FIGURE_USER, 2);
 	assert_null(end_request("below", 6, ""));
 	assert_non_null(end_request("above", 4, ""));
 	assert_int_equal(grouping_settle_request(&totals.groupings[0],
@@ -484,10 +483,10 @@ static void the_least_that_is_shown_is_of_what_rows_are_sorted_by(void **state)
 						 (struct record_text){ 0 }, &group),
 			 0);
 	assert_null(group);
-	fold_many(ROW_FIELD_ENDPOINT, 2);
+	fold_many(FIGURE_ENDPOINT, 2);
 	assert_non_null(end_request("z", 0, "z"));
-	fold_many(ROW_FIELD_CPU, ROWS_FOLD_AT + 1);
-	assert_int_equal(rows_fold(&totals, &totals.groupings[0], ROW_FIELD_CPU, SIZE_MAX), 0);
+	fold_many(FIGURE_CPU, ROWS_FOLD_AT + 1);
+	assert_int_equal(rows_fold(&totals, &totals.groupings[0], FIGURE_CPU, SIZE_MAX), 0);
 	assert_int_equal(totals.groupings[0].group_count, ROWS_FOLD_AT + 1);
 	assert_non_null(end_request("equal", 5, ""));
 }
@@ -507,8 +506,8 @@ static void expect_said_in_json(const char *says)
 	size_t size;
 	FILE *file = open_memstream(&text, &size);
 
-	assert_int_equal(
-		format_json(&totals, &(struct format_options){ .sort = ROW_FIELD_CPU }, file), 0);
+	assert_int_equal(format_json(&totals, &(struct format_options){ .sort = FIGURE_CPU }, file),
+			 0);
 	assert_int_equal(fclose(file), 0);
 	assert_non_null(strstr(text, says));
 	free(text);
@@ -538,7 +537,7 @@ static void any_number_of_values_takes_little_memory_and_nothing_is_lost(void **
 		add_whole_request(id, endpoint, cpu_ns, 1);
 		all_ns += cpu_ns;
 		assert_int_equal(totals_settle(&totals, OPEN), 0);
-		assert_int_equal(rows_fold(&totals, &totals.groupings[0], ROW_FIELD_CPU, 2), 0);
+		assert_int_equal(rows_fold(&totals, &totals.groupings[0], FIGURE_CPU, 2), 0);
 		if (grouping->group_count > most_groups)
 			most_groups = grouping->group_count;
 	}
@@ -553,15 +552,15 @@ static void any_number_of_values_takes_little_memory_and_nothing_is_lost(void **
 	assert_int_equal(grouping->open_count, 0);
 	assert_int_equal(find_value("again")->costs.sums[COST_CPU], 2);
 	expect_said_in_json("\"lacking_cpu_ns\":");
-	assert_int_equal(rows_init(&rows, &totals, grouping, ROW_FIELD_CPU, 1), 0);
-	assert_int_equal(number_of(&rows, 0, ROW_FIELD_CPU), 5000);
+	assert_int_equal(rows_init(&rows, &totals, grouping, FIGURE_CPU, 1), 0);
+	assert_int_equal(number_of(&rows, 0, FIGURE_CPU), 5000);
 	hidden = rows_find_kind(&rows, ROW_KIND_HIDDEN);
 	assert_int_equal(rows.hidden_count, COUNT + 2);
-	assert_int_equal(number_of(&rows, hidden, ROW_FIELD_CPU), all_ns + 3 + 2 - 5000);
-	assert_int_equal(number_of(&rows, hidden, ROW_FIELD_REQUESTS), COUNT + 2);
-	assert_int_equal(number_of(&rows, hidden, ROW_FIELD_CPU_MAX), 93);
-	assert_int_equal(number_of(&rows, rows_count(&rows) - 1, ROW_FIELD_CPU), all_ns + 3 + 2);
-	assert_int_equal(number_of(&rows, rows_count(&rows) - 1, ROW_FIELD_REQUESTS), COUNT + 3);
+	assert_int_equal(number_of(&rows, hidden, FIGURE_CPU), all_ns + 3 + 2 - 5000);
+	assert_int_equal(number_of(&rows, hidden, FIGURE_REQUESTS), COUNT + 2);
+	assert_int_equal(number_of(&rows, hidden, FIGURE_CPU_MAX), 93);
+	assert_int_equal(number_of(&rows, rows_count(&rows) - 1, FIGURE_CPU), all_ns + 3 + 2);
+	assert_int_equal(number_of(&rows, rows_count(&rows) - 1, FIGURE_REQUESTS), COUNT + 3);
 	rows_deinit(&rows);
 }
 
@@ -574,17 +573,17 @@ static void a_request_has_its_own_time_and_no_percentiles(void **state)
 	add_whole_request("a", "busy", 10, 20);
 	add_whole_request("b", "busy", 10, 30);
 	assert_int_equal(totals_finish(&totals), 0);
-	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_WALL, 0), 0);
-	assert_int_equal(number_of(&rows, 0, ROW_FIELD_WALL), 30);
-	assert_int_equal(number_of(&rows, 1, ROW_FIELD_WALL), 20);
-	assert_int_equal(number_of(&rows, 0, ROW_FIELD_CPU_P50), -1);
-	assert_int_equal(number_of(&rows, 0, ROW_FIELD_RATE), -1);
-	assert_int_equal(number_of(&rows, rows_count(&rows) - 1, ROW_FIELD_WALL), -1);
-	assert_int_equal(number_of(&rows, rows_count(&rows) - 1, ROW_FIELD_CPU_MAX), 10);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], FIGURE_WALL, 0), 0);
+	assert_int_equal(number_of(&rows, 0, FIGURE_WALL), 30);
+	assert_int_equal(number_of(&rows, 1, FIGURE_WALL), 20);
+	assert_int_equal(number_of(&rows, 0, FIGURE_CPU_P50), -1);
+	assert_int_equal(number_of(&rows, 0, FIGURE_RATE), -1);
+	assert_int_equal(number_of(&rows, rows_count(&rows) - 1, FIGURE_WALL), -1);
+	assert_int_equal(number_of(&rows, rows_count(&rows) - 1, FIGURE_CPU_MAX), 10);
 	rows_deinit(&rows);
 	add_whole_request("c", "busy", 30, 5);
-	expect_order(ROW_FIELD_WALL_P99, "bac");
-	expect_order(ROW_FIELD_CPU_MEAN, "cab");
+	expect_order(FIGURE_WALL_P99, "bac");
+	expect_order(FIGURE_CPU_MEAN, "cab");
 }
 
 static void add_thread(int64_t tid, const char *name)
@@ -610,7 +609,7 @@ static void names_are_sorted_ascending_and_those_that_are_not_known_last(void **
 	add_thread(4, "a");
 	add_thread(3, "a");
 	add_thread(5, NULL);
-	expect_order(ROW_FIELD_THREAD_NAME, "web-1:42/3web-1:42/4web-1:42/2web-1:42/1web-1:42/5");
+	expect_order(FIGURE_THREAD_NAME, "web-1:42/3web-1:42/4web-1:42/2web-1:42/1web-1:42/5");
 	begin("pid");
 	sample_begin(&sample, "process", 7);
 	sample_text(&sample, "comm", "puma");
@@ -619,8 +618,8 @@ static void names_are_sorted_ascending_and_those_that_are_not_known_last(void **
 		sample_begin_cpu(&sample, pid, 1, "", 1, 0);
 		assert_int_equal(sample_add(&sample, &totals), 0);
 	}
-	expect_order(ROW_FIELD_COMM, "web-1:7web-1:42");
-	expect_order(ROW_FIELD_THREAD_NAME, "web-1:42web-1:7");
+	expect_order(FIGURE_COMM, "web-1:7web-1:42");
+	expect_order(FIGURE_THREAD_NAME, "web-1:42web-1:7");
 }
 
 static void shown_and_hidden_rows_add_up_to_the_total(void **state)
@@ -641,7 +640,7 @@ static void shown_and_hidden_rows_add_up_to_the_total(void **state)
 	sample_flag(&sample, "overflow");
 	assert_int_equal(sample_add(&sample, &totals), 0);
 	totals_finish(&totals);
-	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_CPU, 3), 0);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], FIGURE_CPU, 3), 0);
 	count = rows_count(&rows);
 	assert_int_equal(count, 3 + 5);
 	assert_int_equal(rows.hidden_count, 23);
@@ -670,7 +669,7 @@ static void of_rows_that_were_all_shown_the_first_may_be_left(void **state)
 	for (int i = 0; i < 5; i++)
 		sample_add_cpu(&totals, 1, (char[]){ (char)('a' + i), '\0' }, NULL, 1 << i, 0);
 	totals_finish(&totals);
-	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_CPU, 0), 0);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], FIGURE_CPU, 0), 0);
 	assert_int_equal(rows_show_first(&rows, 5), 0);
 	assert_int_equal(rows_count(&rows), 5 + 2);
 	for (size_t left = 3; left > 0; left--) {
@@ -691,13 +690,13 @@ static void nothing_is_hidden_where_all_fit(void **state)
 	sample_add_cpu(&totals, 1, "a", NULL, 1, 0);
 	sample_add_cpu(&totals, 1, "b", NULL, 2, 0);
 	totals_finish(&totals);
-	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_CPU, 2), 0);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], FIGURE_CPU, 2), 0);
 	assert_int_equal(rows.group_count, 2);
 	assert_int_equal(rows_count(&rows), 2 + 2);
 	assert_int_equal(rows_at(&rows, 2).kind, ROW_KIND_UNATTRIBUTED);
 	assert_int_equal(rows_find_kind(&rows, ROW_KIND_HIDDEN), rows_count(&rows));
 	rows_deinit(&rows);
-	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_CPU, 1), 0);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], FIGURE_CPU, 1), 0);
 	assert_int_equal(rows.hidden_count, 1);
 	rows_deinit(&rows);
 }
@@ -714,7 +713,7 @@ static void by_what_ran_no_time_is_left(void **state)
 	sample_flag(&sample, "overflow");
 	assert_int_equal(sample_add(&sample, &totals), 0);
 	totals_finish(&totals);
-	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_CPU, 0), 0);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], FIGURE_CPU, 0), 0);
 	assert_int_equal(rows_count(&rows), 2);
 	assert_int_equal(rows_at(&rows, 1).kind, ROW_KIND_TOTAL);
 	rows_deinit(&rows);
@@ -735,8 +734,8 @@ static bool does_error_matter(int64_t cpu_ns, int64_t split_error_ns)
 		sample_number(&sample, "split_error_ns", split_error_ns);
 	assert_int_equal(sample_add(&sample, &totals), 0);
 	totals_finish(&totals);
-	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_CPU, 0), 0);
-	does_matter = rows_split_error_matters(&rows);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], FIGURE_CPU, 0), 0);
+	does_matter = rows_tell(&rows, FIGURE_SPLIT_ERROR);
 	rows_deinit(&rows);
 	return does_matter;
 }
@@ -756,8 +755,7 @@ static void without_memory_there_are_no_rows(void **state)
 
 	(void)state;
 	memory_fails_after(0);
-	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_CPU, 0),
-			 -ENOMEM);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], FIGURE_CPU, 0), -ENOMEM);
 	memory_never_fails();
 }
 

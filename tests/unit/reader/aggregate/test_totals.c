@@ -478,8 +478,8 @@ static void a_request_is_measured_as_a_whole_over_threads_and_windows(void **sta
 	assert_int_equal(totals_finish(totals), 0);
 	orders = find_group(&totals->groupings[1], "orders");
 	assert_int_equal(orders->costs.sums[COST_CPU], 30);
-	assert_int_equal(orders->requests->figures[FIGURE_CPU].largest, 30);
-	assert_int_equal(orders->requests->figures[FIGURE_WALL].largest, 1020 - 800);
+	assert_int_equal(orders->requests->costs[REQUEST_CPU].largest, 30);
+	assert_int_equal(orders->requests->costs[REQUEST_WALL].largest, 1020 - 800);
 	assert_int_equal(totals->groupings[1].without_value.record_count, 0);
 	assert_string_equal(find_group(&totals->groupings[0], "a")->names[GROUP_NAME_ENDPOINT],
 			    "orders");
@@ -501,7 +501,7 @@ static void requests_that_nothing_came_of_for_long_have_ended(void **state)
 	assert_int_equal(totals->groupings[0].request_count, 11);
 	assert_int_equal(totals_finish(totals), 0);
 	assert_int_equal(totals->groupings[0].request_count, REQUESTS_OPEN_MAX + 11);
-	assert_int_equal(totals->groupings[0].requests.figures[FIGURE_CPU].largest,
+	assert_int_equal(totals->groupings[0].requests.costs[REQUEST_CPU].largest,
 			 REQUESTS_OPEN_MAX + 10);
 	assert_int_equal(totals->groupings[0].groups->costs.sums[COST_CPU],
 			 2 * (REQUESTS_OPEN_MAX + 10));

@@ -52,7 +52,7 @@ static char *print_in(bool is_short, format_fn format, const struct totals *tota
 	static const struct format_file file = { .name = "shop.rec",
 						 .entry_count = GOLDEN_RECORDS };
 	const struct format_options options = {
-		.sort = ROW_FIELD_CPU,
+		.sort = FIGURE_CPU,
 		.top_count = top_count,
 		.has_books = !is_short,
 		.has_cost = !is_short,
@@ -144,7 +144,7 @@ static void the_requests_of_the_golden_recording(void **state)
 
 static char *print_slowest(const struct totals *totals, format_fn format, size_t width)
 {
-	const struct format_options options = { .sort = ROW_FIELD_WALL,
+	const struct format_options options = { .sort = FIGURE_WALL,
 						.is_slowest = true,
 						.width = width };
 	size_t size_bytes = 0;

@@ -26,7 +26,7 @@ static int setup(void **state)
 	(void)state;
 	memset(files, 0, sizeof(files));
 	options = (struct format_options){
-		.sort = ROW_FIELD_CPU, .width = 100, .files = files, .file_count = 2
+		.sort = FIGURE_CPU, .width = 100, .files = files, .file_count = 2
 	};
 	files[0] = (struct format_file){ .name = "one.rec", .entry_count = 7 };
 	files[1] = (struct format_file){ .name = "two.rec", .entry_count = 1 };

@@ -28,7 +28,7 @@ static int setup(void **state)
 	memset(files, 0, sizeof(files));
 	files[0] = (struct format_file){ .name = "one.rec", .entry_count = 1 };
 	options = (struct format_options){
-		.sort = ROW_FIELD_CPU,
+		.sort = FIGURE_CPU,
 		.has_books = true,
 		.has_cost = true,
 		.width = 100,
@@ -295,8 +295,8 @@ static void what_was_in_force_before_is_told(void **state)
 
 static void a_grouping_without_groups_is_left_out_but_the_first(void **state)
 {
-	static const enum row_field columns[] = { ROW_FIELD_REQUESTS, ROW_FIELD_CPU, ROW_FIELD_USER,
-						  ROW_FIELD_BLOCKED, ROW_FIELD_SHARE };
+	static const enum figure columns[] = { FIGURE_REQUESTS, FIGURE_CPU, FIGURE_USER,
+					       FIGURE_BLOCKED, FIGURE_SHARE };
 
 	(void)state;
 	print();
@@ -333,7 +333,7 @@ static void add_waiting(const char *request, const char *endpoint, int64_t gvl_n
 /* Nor is the sum of some and not of others. */
 static void the_gvl_has_a_column_where_it_is_measured(void **state)
 {
-	static const enum row_field columns[] = { ROW_FIELD_CPU, ROW_FIELD_GVL };
+	static const enum figure columns[] = { FIGURE_CPU, FIGURE_GVL };
 
 	(void)state;
 	add_waiting("a", "GET /", 3000);
@@ -356,7 +356,7 @@ static void the_gvl_has_a_column_where_it_is_measured(void **state)
 
 static void collections_have_a_column_where_they_are_measured(void **state)
 {
-	static const enum row_field columns[] = { ROW_FIELD_GC };
+	static const enum figure columns[] = { FIGURE_GC };
 	struct sample sample;
 
 	(void)state;
@@ -424,14 +424,14 @@ static void a_long_value_is_cut_and_less_wide_behind_the_first_key(void **state)
 }
 
 /* What a cell says of the first group. */
-static const char *cell(enum row_field field)
+static const char *cell(enum figure field)
 {
 	static char text[TABLE_CELL_BYTES];
 	struct rows rows;
 
-	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], ROW_FIELD_CPU, 0), 0);
+	assert_int_equal(rows_init(&rows, &totals, &totals.groupings[0], FIGURE_CPU, 0), 0);
 	text[0] = '\0';
-	format_cell(&rows, 0, field, text);
+	format_cell(&rows, 0, field, false, text);
 	rows_deinit(&rows);
 	return text;
 }
@@ -451,7 +451,7 @@ static void a_name_is_told_from_its_beginning_to_its_end(void **state)
 	sample_text(&sample, "thread_name", name);
 	assert_int_equal(sample_add(&sample, &totals), 0);
 	assert_int_equal(totals_finish(&totals), 0);
-	assert_string_equal(cell(ROW_FIELD_THREAD_NAME), "\\x07\\x07\\x07\\x0…07\\x07\\x07\\x0b");
+	assert_string_equal(cell(FIGURE_THREAD_NAME), "\\x07\\x07\\x07\\x0…07\\x07\\x07\\x0b");
 }
 
 static void a_rate_has_a_decimal_below_a_hundred(void **state)
@@ -473,7 +473,7 @@ static void a_rate_has_a_decimal_below_a_hundred(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		totals.recording.start_ns = start_ns;
 		totals.recording.end_ns = start_ns + cases[i].duration_ns;
-		assert_string_equal(cell(ROW_FIELD_RATE), cases[i].text);
+		assert_string_equal(cell(FIGURE_RATE), cases[i].text);
 	}
 }
 

@@ -57,7 +57,7 @@ static void add_process(const char *comm)
 }
 
 /* What the table says at a width; the caller frees it. */
-static char *print(size_t width, enum row_field sort)
+static char *print(size_t width, enum figure sort)
 {
 	const struct format_options options = {
 		.sort = sort,
@@ -77,7 +77,7 @@ static char *print(size_t width, enum row_field sort)
 
 static void expect_printed(size_t width, const char *part)
 {
-	char *text = print(width, ROW_FIELD_CPU);
+	char *text = print(width, FIGURE_CPU);
 
 	if (!strstr(text, part))
 		fail_msg("\"%s\" is not in:\n%s", part, text);
@@ -111,9 +111,9 @@ static void by_tid_threads_carry_their_latest_name(void **state)
 	add_process("puma");
 	add_cpu(7, "worker 1", "", 100, 2, NULL);
 	add_cpu(0, "", "", 10, 0, "overflow");
-	expect_printed(200, "42/7      worker 1  puma  500 ns");
-	expect_printed(200, "(no tid)                   10 ns");
-	expect_printed(200, "total                     510 ns");
+	expect_printed(200, "42/7      worker 1     puma  500 ns");
+	expect_printed(200, "(no tid)                      10 ns");
+	expect_printed(200, "total                        510 ns");
 }
 
 static void use_is_of_one_cpu_and_of_the_machine(void **state)
@@ -155,13 +155,13 @@ static void rows_sort_by_migrations_and_by_name(void **state)
 	begin("tid");
 	add_cpu(7, "b", "req", 500, 1, NULL);
 	add_cpu(8, "a", "req", 400, 9, NULL);
-	text = print(100, ROW_FIELD_CPU);
+	text = print(100, FIGURE_CPU);
 	assert_true(strstr(text, "42/7") < strstr(text, "42/8"));
 	free(text);
-	text = print(100, ROW_FIELD_MIGRATIONS);
+	text = print(100, FIGURE_MIGRATIONS);
 	assert_true(strstr(text, "42/8") < strstr(text, "42/7"));
 	free(text);
-	text = print(100, ROW_FIELD_THREAD_NAME);
+	text = print(100, FIGURE_THREAD_NAME);
 	assert_true(strstr(text, "42/8") < strstr(text, "42/7"));
 	free(text);
 }
@@ -253,7 +253,7 @@ static void what_was_stolen_is_named_only_when_there_is_some(void **state)
 	(void)state;
 	begin("request_id");
 	add_cpu(7, "a", "req", 500, 1, NULL);
-	text = print(100, ROW_FIELD_CPU);
+	text = print(100, FIGURE_CPU);
 	assert_null(strstr(text, "stolen"));
 	free(text);
 	begin("request_id");

@@ -468,7 +468,7 @@ static void its_endpoint_is_known_with_all_its_requests(void **state)
 	group = story_endpoint(finish(fixture));
 	assert_non_null(group);
 	assert_int_equal(group->request_count, 2);
-	assert_int_equal(histogram_count_below(&group->requests->figures[FIGURE_CPU], 3), 1);
+	assert_int_equal(histogram_count_below(&group->requests->costs[REQUEST_CPU], 3), 1);
 }
 
 static void without_an_endpoint_there_are_none(void **state)

@@ -131,7 +131,7 @@ static void draw(size_t width, size_t height)
 
 static void press(int key)
 {
-	enum row_field fields[LISTING_COLUMNS_MAX];
+	enum figure fields[LISTING_COLUMNS_MAX];
 	char value[NAVIGATION_VALUE_BYTES];
 	struct scene scene;
 

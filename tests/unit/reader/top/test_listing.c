@@ -72,7 +72,7 @@ static void list(void)
 
 static void press(int key)
 {
-	enum row_field fields[LISTING_COLUMNS_MAX];
+	enum figure fields[LISTING_COLUMNS_MAX];
 	char value[NAVIGATION_VALUE_BYTES];
 	struct scene scene;
 
@@ -114,17 +114,17 @@ static void groups_are_of_the_span_that_is_chosen(void **state)
 	(void)state;
 	list();
 	expect_rows("GET /busy,GET /slow");
-	expect_cell(0, ROW_FIELD_CPU, "10.00 ms");
-	expect_cell(0, ROW_FIELD_REQUESTS, "4");
-	expect_cell(1, ROW_FIELD_REQUESTS, "1");
-	expect_cell(1, ROW_FIELD_WALL_P99, "2.000 s");
+	expect_cell(0, FIGURE_CPU, "10.00 ms");
+	expect_cell(0, FIGURE_REQUESTS, "4");
+	expect_cell(1, FIGURE_REQUESTS, "1");
+	expect_cell(1, FIGURE_WALL_P99, "2.000 s");
 	assert_int_equal(listing.start_ns, stream_end_ns(0));
 	assert_int_equal(listing.end_ns, stream_end_ns(4));
 	navigation.span = SPAN_WINDOW;
 	list();
-	expect_cell(0, ROW_FIELD_CPU, "4.000 ms");
-	expect_cell(0, ROW_FIELD_RATE, "2.0");
-	expect_cell(0, ROW_FIELD_CPU_PERCENT, "0.80");
+	expect_cell(0, FIGURE_CPU, "4.000 ms");
+	expect_cell(0, FIGURE_RATE, "2.0");
+	expect_cell(0, FIGURE_CPU_PERCENT, "0.80");
 	assert_int_equal(listing.start_ns, stream_end_ns(3));
 	assert_int_equal(listing.frame.books.exec_ns, 4008000);
 	assert_int_equal(listing.frame.all.record_count, 0);
@@ -171,7 +171,7 @@ static void a_frozen_list_is_of_its_window(void **state)
 	navigation.is_frozen = true;
 	navigation.frozen_at = 1;
 	list();
-	expect_cell(0, ROW_FIELD_CPU, "2.000 ms");
+	expect_cell(0, FIGURE_CPU, "2.000 ms");
 	assert_int_equal(listing.last, 1);
 	assert_int_equal(listing.newest, 3);
 	navigation.frozen_at = 99;
@@ -210,12 +210,12 @@ static void a_key_groups_until_the_next_one(void **state)
 static void rows_are_sorted_and_turned_round(void **state)
 {
 	(void)state;
-	navigation.orders[LIST_GROUPS].field = ROW_FIELD_BLOCKED;
+	navigation.orders[LIST_GROUPS].field = FIGURE_BLOCKED;
 	list();
 	expect_rows("GET /slow,GET /busy");
 	press('r');
 	expect_rows("GET /busy,GET /slow");
-	navigation.orders[LIST_GROUPS].field = ROW_FIELD_KEY;
+	navigation.orders[LIST_GROUPS].field = FIGURE_KEY;
 	navigation.by[0] = '\0';
 	(void)strcpy(navigation.by, "request_id");
 	list();
@@ -237,7 +237,7 @@ static void a_name_filters_whatever_its_case_and_a_condition_by_its_key(void **s
 	expect_rows("GET /busy");
 	(void)strcpy(navigation.filter, "request_id~b[12]");
 	list();
-	expect_cell(0, ROW_FIELD_CPU, "3.000 ms");
+	expect_cell(0, FIGURE_CPU, "3.000 ms");
 	/* Names beside the value count, too. */
 	(void)strcpy(navigation.filter, "worker");
 	press('3');
@@ -256,15 +256,15 @@ static void requests_in_flight_are_as_old_as_they_are(void **state)
 	navigation.span = SPAN_WINDOW;
 	press('2');
 	expect_rows("s1");
-	expect_cell(0, ROW_FIELD_WALL, "2.000 s");
-	expect_cell(0, ROW_FIELD_CPU, "4.000 us");
-	expect_cell(0, ROW_FIELD_ENDPOINT, "GET /slow");
+	expect_cell(0, FIGURE_WALL, "2.000 s");
+	expect_cell(0, FIGURE_CPU, "4.000 us");
+	expect_cell(0, FIGURE_ENDPOINT, "GET /slow");
 	expect_cell(0, LISTING_STATE, "blocked");
 	expect_cell(0, LISTING_THREAD, "2 worker");
 	assert_int_equal(listing.rows.other_count, 0);
 	/* Where one looked at it. */
 	press('[');
-	expect_cell(0, ROW_FIELD_CPU, "3.000 us");
+	expect_cell(0, FIGURE_CPU, "3.000 us");
 }
 
 static void threads_have_all_time(void **state)
@@ -272,9 +272,9 @@ static void threads_have_all_time(void **state)
 	(void)state;
 	press('3');
 	expect_rows("1,3,2");
-	expect_cell(1, ROW_FIELD_CPU, "28.00 us");
-	expect_cell(1, ROW_FIELD_THREAD_NAME, "worker");
-	expect_cell(0, ROW_FIELD_KEY, "42/1");
+	expect_cell(1, FIGURE_CPU, "28.00 us");
+	expect_cell(1, FIGURE_THREAD_NAME, "worker");
+	expect_cell(0, FIGURE_KEY, "42/1");
 }
 
 static void a_group_leads_to_its_requests_and_one_to_its_story(void **state)
@@ -284,7 +284,7 @@ static void a_group_leads_to_its_requests_and_one_to_its_story(void **state)
 	expect_rows("b4,b3,b2,b1");
 	assert_int_equal(listing.rows.other_count, 1);
 	assert_int_equal(rows_at(&listing.rows, 4).costs->sums[COST_CPU], 10000000);
-	expect_cell(0, ROW_FIELD_WALL, "100.0 ms");
+	expect_cell(0, FIGURE_WALL, "100.0 ms");
 	press(KEY_OF_ESCAPE);
 	press(KEY_OF_DOWN);
 	press(KEY_OF_ENTER);
@@ -294,9 +294,9 @@ static void a_group_leads_to_its_requests_and_one_to_its_story(void **state)
 	expect_cell(0, LISTING_AT, "500.0 ms");
 	expect_cell(3, LISTING_AT, "2.000 s");
 	expect_cell(3, LISTING_THREAD, "2 worker");
-	expect_cell(3, ROW_FIELD_CPU, "1.000 us");
-	expect_cell(3, ROW_FIELD_BLOCKED, "499.0 ms");
-	expect_cell(3, ROW_FIELD_SYSCALLS, "7");
+	expect_cell(3, FIGURE_CPU, "1.000 us");
+	expect_cell(3, FIGURE_BLOCKED, "499.0 ms");
+	expect_cell(3, FIGURE_SYSCALLS, "7");
 	expect_cell(3, LISTING_BAR, "█───────────────────");
 	press('[');
 	assert_int_equal(listing.row_count, 3);
@@ -387,7 +387,7 @@ static void the_books_are_lines(void **state)
 
 static void without_a_window_there_is_nothing(void **state)
 {
-	enum row_field fields[LISTING_COLUMNS_MAX];
+	enum figure fields[LISTING_COLUMNS_MAX];
 	char value[NAVIGATION_VALUE_BYTES] = "x";
 	struct scene scene;
 
@@ -405,7 +405,7 @@ static void without_a_window_there_is_nothing(void **state)
 
 static void a_scene_is_what_keys_can_find(void **state)
 {
-	enum row_field fields[LISTING_COLUMNS_MAX];
+	enum figure fields[LISTING_COLUMNS_MAX];
 	char value[NAVIGATION_VALUE_BYTES];
 	struct scene scene;
 
@@ -417,8 +417,8 @@ static void a_scene_is_what_keys_can_find(void **state)
 	assert_int_equal(scene.last, 3);
 	assert_int_equal(scene.row_count, 2);
 	assert_int_equal(scene.field_count, 14);
-	assert_int_equal(fields[0], ROW_FIELD_KEY);
-	assert_int_equal(fields[13], ROW_FIELD_SYSCALLS_MEAN);
+	assert_int_equal(fields[0], FIGURE_KEY);
+	assert_int_equal(fields[13], FIGURE_SYSCALLS_MEAN);
 	press('2');
 	listing_scene(&listing, fields, value, &scene);
 	assert_int_equal(scene.field_count, 9);

@@ -13,7 +13,7 @@
 static struct navigation navigation;
 static struct scene scene;
 
-static const enum row_field fields[] = { ROW_FIELD_KEY, ROW_FIELD_CPU, ROW_FIELD_BLOCKED };
+static const enum figure fields[] = { FIGURE_KEY, FIGURE_CPU, FIGURE_BLOCKED };
 static const char *const by_names[] = { "request_id", "endpoint", "pid" };
 
 static int setup(void **state)
@@ -55,9 +55,9 @@ static void it_begins_with_groups_of_the_last_seconds_by_cpu(void **state)
 	(void)state;
 	assert_int_equal(place()->list, LIST_GROUPS);
 	assert_int_equal(navigation.span, SPAN_SECONDS);
-	assert_int_equal(navigation_order(&navigation)->field, ROW_FIELD_CPU);
-	assert_int_equal(navigation.orders[LIST_REQUESTS].field, ROW_FIELD_CPU);
-	assert_int_equal(navigation.orders[LIST_IN_FLIGHT].field, ROW_FIELD_WALL);
+	assert_int_equal(navigation_order(&navigation)->field, FIGURE_CPU);
+	assert_int_equal(navigation.orders[LIST_REQUESTS].field, FIGURE_CPU);
+	assert_int_equal(navigation.orders[LIST_IN_FLIGHT].field, FIGURE_WALL);
 	assert_false(navigation.is_frozen);
 }
 
@@ -130,13 +130,13 @@ static void a_column_is_sorted_by_after_the_other_and_turned_round(void **state)
 {
 	(void)state;
 	take('>');
-	assert_int_equal(navigation_order(&navigation)->field, ROW_FIELD_BLOCKED);
+	assert_int_equal(navigation_order(&navigation)->field, FIGURE_BLOCKED);
 	take('s');
-	assert_int_equal(navigation_order(&navigation)->field, ROW_FIELD_KEY);
+	assert_int_equal(navigation_order(&navigation)->field, FIGURE_KEY);
 	take('<');
-	assert_int_equal(navigation_order(&navigation)->field, ROW_FIELD_BLOCKED);
+	assert_int_equal(navigation_order(&navigation)->field, FIGURE_BLOCKED);
 	take('S');
-	assert_int_equal(navigation_order(&navigation)->field, ROW_FIELD_CPU);
+	assert_int_equal(navigation_order(&navigation)->field, FIGURE_CPU);
 	assert_false(navigation_order(&navigation)->is_reversed);
 	take('r');
 	assert_true(navigation_order(&navigation)->is_reversed);
@@ -146,18 +146,18 @@ static void a_column_is_sorted_by_after_the_other_and_turned_round(void **state)
 	assert_false(navigation_order(&navigation)->is_reversed);
 	scene.field_count = 0;
 	take('>');
-	assert_int_equal(navigation_order(&navigation)->field, ROW_FIELD_CPU);
+	assert_int_equal(navigation_order(&navigation)->field, FIGURE_CPU);
 }
 
 static void a_column_that_is_not_there_any_more_gives_way_to_one_that_is(void **state)
 {
 	(void)state;
-	navigation.orders[LIST_GROUPS].field = ROW_FIELD_STOLEN;
+	navigation.orders[LIST_GROUPS].field = FIGURE_STOLEN;
 	take('>');
-	assert_int_equal(navigation_order(&navigation)->field, ROW_FIELD_CPU);
-	navigation.orders[LIST_GROUPS].field = ROW_FIELD_STOLEN;
+	assert_int_equal(navigation_order(&navigation)->field, FIGURE_CPU);
+	navigation.orders[LIST_GROUPS].field = FIGURE_STOLEN;
 	take('<');
-	assert_int_equal(navigation_order(&navigation)->field, ROW_FIELD_BLOCKED);
+	assert_int_equal(navigation_order(&navigation)->field, FIGURE_BLOCKED);
 }
 
 static void groups_are_by_one_key_after_the_other(void **state)

@@ -37,7 +37,7 @@ static int setup(void **state)
 	r = r || totals_finish(&totals) || page_data_finish(&data);
 	file = (struct format_file){ .name = "<app>.rec", .entry_count = 1234 };
 	recordings[0] = (struct page_recording){
-		&totals, &data, { .sort = ROW_FIELD_CPU, .files = &file, .file_count = 1 }
+		&totals, &data, { .sort = FIGURE_CPU, .files = &file, .file_count = 1 }
 	};
 	recordings[1] = recordings[0];
 	(void)strcpy(folder + strlen(folder) - 6, "XXXXXX");
@@ -137,9 +137,9 @@ static void its_tables_have_the_figures(void **state)
 {
 	(void)state;
 	assert_int_equal(try_print(1), 0);
-	expect("<th scope=\"col\" data-field=\"cpu_p99\" data-unit=\"ns\">CPU p99</th>");
+	expect("<th scope=\"col\" data-field=\"cpu_p99\" data-unit=\"ns\">cpu p99</th>");
 	expect("<th scope=\"col\" data-field=\"share\" data-unit=\"percent\">share</th>");
-	expect("<th scope=\"col\" data-field=\"rate\" data-unit=\"rate\">a second</th>");
+	expect("<th scope=\"col\" data-field=\"rate\" data-unit=\"rate\">req/s</th>");
 	expect("<tr data-row=\"group\"><th scope=\"row\">GET &lt;/script&gt;</th><td>1</td>"
 	       "<td>10000000</td><td>2.000 us</td><td>49.96 %</td>");
 	expect("<tr data-row=\"without_key\"><th scope=\"row\">(no endpoint)</th>");

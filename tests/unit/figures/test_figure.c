@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "figures/figure.h"
+#include "record/record_fields.h"
+
+static void each_figure_is_found_by_a_name_of_its_own(void **state)
+{
+	enum figure found;
+
+	(void)state;
+	for (enum figure figure = 0; figure < _FIGURE_MAX; figure++) {
+		assert_int_equal(figure_find(figure_infos[figure].name, &found), 0);
+		assert_int_equal(found, figure);
+		assert_true(figure_infos[figure].text[strlen(figure_infos[figure].text) - 1] ==
+			    '.');
+	}
+	assert_int_equal(figure_find("colour", &found), -EINVAL);
+	assert_int_equal(figure_find("", &found), -EINVAL);
+}
+
+static void each_cost_is_a_figure_under_its_records_name(void **state)
+{
+	enum cost found;
+
+	(void)state;
+	for (enum cost cost = 0; cost < _COST_MAX; cost++) {
+		enum figure figure = figure_of_cost(cost);
+
+		assert_true(figure_cost(figure, &found));
+		assert_int_equal(found, cost);
+		assert_true(record_fields_are_taken(figure_infos[figure].field) ||
+			    cost == COST_SWITCHES);
+	}
+	assert_false(figure_cost(FIGURE_WALL, &found));
+	assert_string_equal(figure_infos[FIGURE_BLOCKED_DISK].field, "blocked_disk_ns");
+}
+
+static void what_a_request_is_called_by_has_a_figure(void **state)
+{
+	size_t part = 9;
+
+	(void)state;
+	assert_int_equal(figure_of_request(REQUEST_PARKED), FIGURE_PARKED);
+	for (enum group_name name = 0; name < _GROUP_NAME_MAX; name++)
+		assert_int_equal(figure_infos[figure_of_name(name)].what, name);
+	assert_true(figure_part(FIGURE_KEY_3, &part));
+	assert_int_equal(part, 2);
+	assert_false(figure_part(FIGURE_COMM, &part));
+	assert_true(figure_is_of_requests(FIGURE_RATE) && figure_is_of_requests(FIGURE_CPU_P99) &&
+		    figure_is_of_requests(FIGURE_WALL_MEAN));
+	assert_false(figure_is_of_requests(FIGURE_WALL) || figure_is_of_requests(FIGURE_CPU));
+}
+
+static void a_view_has_its_figures_in_order_those_of_one_place_as_in_the_list(void **state)
+{
+	enum figure shown[_FIGURE_MAX];
+	size_t count;
+
+	(void)state;
+	for (enum figure_view view = 0; view < _FIGURE_VIEW_MAX; view++) {
+		count = figures_of_view(view, shown);
+		assert_true(count > 0);
+		for (size_t i = 1; i < count; i++) {
+			unsigned int before = figure_infos[shown[i - 1]].places[view].place;
+			unsigned int place = figure_infos[shown[i]].places[view].place;
+
+			assert_true(before < place || (before == place && shown[i - 1] < shown[i]));
+		}
+	}
+	assert_int_equal(figures_of_view(FIGURE_VIEW_LINES, shown), 2);
+	assert_int_equal(shown[0], FIGURE_REQUESTS);
+	assert_int_equal(shown[1], FIGURE_CPU);
+}
+
+static bool is_percent(enum figure figure, const void *context)
+{
+	return figure_infos[figure].unit == *(const enum figure_unit *)context;
+}
+
+static void a_list_has_commas_between_names_and_ends_where_room_does(void **state)
+{
+	const enum figure_unit unit = FIGURE_UNIT_PERCENT;
+	char text[64], small[8];
+
+	(void)state;
+	figure_list(is_percent, &unit, text, sizeof(text));
+	assert_string_equal(text, "share, cpu_percent, machine_percent");
+	figure_list(is_percent, &unit, small, sizeof(small));
+	assert_string_equal(small, "share, ");
+	assert_string_equal(figure_unit_name(unit), "percent");
+	assert_string_equal(figure_unit_name(FIGURE_UNIT_TIME), "time");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_figure_is_found_by_a_name_of_its_own),
+		cmocka_unit_test(each_cost_is_a_figure_under_its_records_name),
+		cmocka_unit_test(what_a_request_is_called_by_has_a_figure),
+		cmocka_unit_test(a_view_has_its_figures_in_order_those_of_one_place_as_in_the_list),
+		cmocka_unit_test(a_list_has_commas_between_names_and_ends_where_room_does),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
