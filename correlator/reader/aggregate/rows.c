@@ -540,8 +540,12 @@ static bool measure(const struct rows *rows, enum figure figure)
 static bool use(const struct rows *rows, enum figure figure)
 {
 	const struct row row = { .kind = ROW_KIND_TOTAL, .costs = &rows->totals->all };
+	enum cost cost;
 	int64_t number;
 
+	/* Where some record lacks it, others may have it. */
+	if (figure_cost(figure, &cost))
+		return row.costs->sums[cost] > 0;
 	if (figure == FIGURE_BLOCKED_ON)
 		return costs_most_blocked_on(row.costs) >= 0 && row.costs->sums[COST_BLOCKED] > 0;
 	return rows_number(rows, &row, figure, &number) && number > 0;
